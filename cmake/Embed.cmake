@@ -1,0 +1,11 @@
+# embed_workloads(dir): compiles every dir/*.yaml into the program, so that one file is all there is to
+# copy to a machine. Writes embedded_workloads.c with two parallel arrays, sorted by name.
+function(embed_workloads dir)
+  file(GLOB files CONFIGURE_DEPENDS ${dir}/*.yaml)
+  list(SORT files)
+  set(out ${CMAKE_BINARY_DIR}/gen/embedded_workloads.c)
+  add_custom_command(OUTPUT ${out}
+    COMMAND ${CMAKE_COMMAND} -DOUT=${out} "-DFILES=${files}" -P ${CMAKE_SOURCE_DIR}/cmake/EmbedFiles.cmake
+    DEPENDS ${files} ${CMAKE_SOURCE_DIR}/cmake/EmbedFiles.cmake VERBATIM)
+  set(EMBEDDED_WORKLOADS ${out} PARENT_SCOPE)
+endfunction()

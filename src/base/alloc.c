@@ -1,0 +1,94 @@
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static void *must(void *p, size_t size)
+{
+	if (!p && size) {
+		fprintf(stderr, "stoker: out of memory: the system refused %zu bytes\n", size);
+		_exit(1);
+	}
+	return p;
+}
+
+void *xmalloc(size_t size)
+{
+	return must(malloc(size), size);
+}
+
+void *xcalloc(size_t count, size_t size)
+{
+	return must(calloc(count, size), count * size);
+}
+
+void *xrealloc(void *p, size_t size)
+{
+	return must(realloc(p, size), size);
+}
+
+char *xstrdup(const char *s)
+{
+	return must(strdup(s), strlen(s) + 1);
+}
+
+char *xstrndup(const char *s, size_t n)
+{
+	return must(strndup(s, n), n + 1);
+}
+
+char *xasprintf(const char *fmt, ...)
+{
+	va_list ap;
+	char *s = NULL;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&s, fmt, ap);
+	va_end(ap);
+	return must(n < 0 ? NULL : s, 1);
+}
+
+void *try_calloc(size_t count, size_t size, const char *what, struct err *e)
+{
+	size_t total;
+	void *p;
+
+	if (__builtin_mul_overflow(count, size, &total)) {
+		err_set(e, -ENOMEM, "%s: %zu elements of %zu bytes do not fit in memory", what, count,
+			size);
+		return NULL;
+	}
+	p = calloc(count ? count : 1, size ? size : 1);
+	if (!p)
+		err_set(e, -ENOMEM, "%s: the system refused %zu bytes of memory", what, total);
+	return p;
+}
+
+void *buffer_alloc(size_t size, const char *what, struct err *e)
+{
+	void *p = mmap(NULL, size ? size : 1, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (p == MAP_FAILED) {
+		err_set(e, -ENOMEM, "%s: the system refused %zu bytes of memory", what, size);
+		return NULL;
+	}
+	return p;
+}
+
+void buffer_free(void *p, size_t size)
+{
+	if (p)
+		munmap(p, size ? size : 1);
+}
+
+void auto_free(void *pp)
+{
+	free(*(void **)pp);
+}

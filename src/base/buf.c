@@ -1,0 +1,81 @@
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+static void reserve(struct buf *b, size_t extra)
+{
+	size_t want = b->len + extra + 1;
+	size_t cap = b->cap ? b->cap : 64;
+
+	if (want <= b->cap)
+		return;
+	while (cap < want)
+		cap *= 2;
+	b->data = xrealloc(b->data, cap);
+	b->cap = cap;
+}
+
+void buf_append(struct buf *b, const void *bytes, size_t n)
+{
+	reserve(b, n);
+	if (n)
+		memcpy(b->data + b->len, bytes, n);
+	b->len += n;
+	b->data[b->len] = '\0';
+}
+
+void buf_puts(struct buf *b, const char *s)
+{
+	buf_append(b, s, strlen(s));
+}
+
+void buf_putc(struct buf *b, char c)
+{
+	buf_append(b, &c, 1);
+}
+
+void buf_printf(struct buf *b, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	reserve(b, (size_t)n);
+	va_start(ap, fmt);
+	vsnprintf(b->data + b->len, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	b->len += (size_t)n;
+}
+
+char *buf_take(struct buf *b)
+{
+	char *s;
+
+	reserve(b, 0);
+	b->data[b->len] = '\0';
+	s = b->data;
+	*b = (struct buf){0};
+	return s;
+}
+
+void buf_reset(struct buf *b)
+{
+	b->len = 0;
+	if (b->data)
+		b->data[0] = '\0';
+}
+
+void buf_release(struct buf *b)
+{
+	free(b->data);
+	*b = (struct buf){0};
+}

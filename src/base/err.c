@@ -1,0 +1,67 @@
+#include "base/err.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int err_vset(struct err *e, int code, const char *fmt, va_list ap)
+{
+	if (e) {
+		e->code = code;
+		vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	}
+	return code;
+}
+
+int err_set(struct err *e, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	err_vset(e, code, fmt, ap);
+	va_end(ap);
+	return code;
+}
+
+int err_sys(struct err *e, int errnum, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	err_vset(e, -errnum, fmt, ap);
+	va_end(ap);
+	if (e) {
+		char why[128];
+		size_t n = strlen(e->text);
+
+		/* glibc's GNU strerror_r may return a static string instead of filling the buffer */
+		snprintf(e->text + n, sizeof(e->text) - n, ": %s",
+			 strerror_r(errnum, why, sizeof(why)));
+	}
+	return -errnum;
+}
+
+int err_wrap(struct err *e, const char *fmt, ...)
+{
+	char inner[ERR_TEXT_MAX];
+	va_list ap;
+	size_t n;
+
+	memcpy(inner, e->text, sizeof(inner));
+	va_start(ap, fmt);
+	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	va_end(ap);
+	n = strlen(e->text);
+	snprintf(e->text + n, sizeof(e->text) - n, ": %s", inner);
+	return e->code;
+}
+
+int err_exit_status(int code)
+{
+	if (code >= 0)
+		return 0;
+	if (code == ERR_USAGE)
+		return 2;
+	if (code == ERR_TARGET)
+		return 3;
+	return 1;
+}

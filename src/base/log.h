@@ -1,0 +1,30 @@
+#pragma once
+/* Messages for people, on stderr and, once log_open was called, in the run's log file. One write(2)
+ * a line, so that lines of several threads never mix. Nothing in the timed path logs. */
+#include "base/err.h"
+
+/* DLIO's levels and their numbers (its log shows OUTPUT at the default threshold WARNING). */
+enum log_level {
+	LOG_DEBUG = 10,
+	LOG_INFO = 20,
+	LOG_WARNING = 30,
+	LOG_OUTPUT = 35,
+	LOG_ERROR = 40,
+};
+
+void log_set_level(enum log_level level);
+enum log_level log_get_level(void);
+/* Whether OUTPUT lines also go to stderr (they always go to the file). Default true. */
+void log_set_console_output(int on);
+/* Truncates or creates the log file. */
+int log_open(const char *path, struct err *e);
+/* Flushes and closes it; reports a failed close. Safe when none is open. */
+int log_close(struct err *e);
+
+void log_msg(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#define log_debug(...) log_msg(LOG_DEBUG, __VA_ARGS__)
+#define log_info(...) log_msg(LOG_INFO, __VA_ARGS__)
+#define log_warning(...) log_msg(LOG_WARNING, __VA_ARGS__)
+#define log_output(...) log_msg(LOG_OUTPUT, __VA_ARGS__)
+#define log_error(...) log_msg(LOG_ERROR, __VA_ARGS__)

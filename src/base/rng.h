@@ -1,0 +1,51 @@
+#pragma once
+/* Random numbers, bit for bit those of NumPy's legacy generator where DLIO's results depend on them,
+ * and a counter-based generator for everything of our own. */
+#include <stddef.h>
+#include <stdint.h>
+
+/* NumPy's global legacy RandomState: MT19937 seeded as `np.random.seed(int)` does (init_genrand), the
+ * polar gaussian with its cache, masked-rejection integers. Source: numpy/random/src/{mt19937,
+ * legacy}; vectors in tests/data/rng-vectors.json. Not thread-safe: one per thread. */
+struct rng_np {
+	uint32_t key[624];
+	int pos;
+	int has_gauss;
+	double gauss;
+};
+
+void rng_np_seed(struct rng_np *r, uint32_t seed);
+/* Seeds from the operating system's entropy; unreproducible by intention. */
+void rng_np_seed_entropy(struct rng_np *r);
+uint32_t rng_np_u32(struct rng_np *r);
+/* Two u32 draws, the first is the high word. */
+uint64_t rng_np_u64(struct rng_np *r);
+/* [0, 1), 53 bits. */
+double rng_np_double(struct rng_np *r);
+/* Uniform in 0..max inclusive by masked rejection; draws nothing when max is 0. */
+uint64_t rng_np_interval(struct rng_np *r, uint64_t max);
+/* As np.random.shuffle on a 1-D array or list of n elements. */
+void rng_np_shuffle_u64(struct rng_np *r, uint64_t *x, size_t n);
+void rng_np_shuffle_u32(struct rng_np *r, uint32_t *x, size_t n);
+double rng_np_gauss(struct rng_np *r);
+double rng_np_normal(struct rng_np *r, double mean, double stdev);
+double rng_np_uniform(struct rng_np *r, double low, double high);
+double rng_np_exponential(struct rng_np *r, double scale);
+double rng_np_gamma(struct rng_np *r, double shape, double scale);
+/* A count, as a double-free int64. lam must be >= 0 and small enough for the result to fit. */
+int64_t rng_np_poisson(struct rng_np *r, double lam);
+/* np.random.randint(range_max + 1, size=n, dtype=uint8): values 0..range_max; the byte buffer lives
+ * for one call only. */
+void rng_np_randint_u8(struct rng_np *r, uint8_t range_max, uint8_t *out, size_t n);
+
+/* PyTorch's CPU generator: the same engine seeded with seed mod 2^32. randperm(n) into out. Valid for
+ * n < 2^32/20; larger n follow torch >= 2.x (64-bit inside-out). */
+void rng_torch_randperm(struct rng_np *r, uint64_t *out, uint64_t n);
+
+/* A strong 64-bit mix (splitmix64's finaliser): a bijection of the 64-bit words. */
+uint64_t rng_mix64(uint64_t x);
+/* The i-th 64-bit word of the stream named by `key`: rng_mix64(key + (i + 1) * golden gamma). Pure:
+ * any thread may ask for any word. */
+uint64_t rng_word(uint64_t key, uint64_t i);
+/* A key for the sub-stream (a, b) of `key`. */
+uint64_t rng_key(uint64_t key, uint64_t a, uint64_t b);

@@ -1,0 +1,143 @@
+#include "base/str.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NEAREST_MAX 64
+
+bool str_starts(const char *s, const char *prefix)
+{
+	return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+bool str_ends(const char *s, const char *suffix)
+{
+	size_t n = strlen(s), m = strlen(suffix);
+
+	return n >= m && memcmp(s + n - m, suffix, m) == 0;
+}
+
+bool str_to_i64(const char *s, int64_t *out)
+{
+	char *end;
+	long long v;
+
+	if (*s == '\0' || isspace((unsigned char)*s))
+		return false;
+	errno = 0;
+	v = strtoll(s, &end, 10);
+	if (*end != '\0' || errno)
+		return false;
+	*out = v;
+	return true;
+}
+
+bool str_to_u64(const char *s, uint64_t *out)
+{
+	char *end;
+	unsigned long long v;
+
+	if (!isdigit((unsigned char)*s))
+		return false;
+	errno = 0;
+	v = strtoull(s, &end, 10);
+	if (*end != '\0' || errno)
+		return false;
+	*out = v;
+	return true;
+}
+
+bool str_to_f64(const char *s, double *out)
+{
+	char *end;
+	double v;
+
+	if (*s == '\0' || isspace((unsigned char)*s))
+		return false;
+	errno = 0;
+	v = strtod(s, &end);
+	if (*end != '\0' || (errno == ERANGE && isinf(v)))
+		return false;
+	*out = v;
+	return true;
+}
+
+unsigned str_distance(const char *a, const char *b)
+{
+	size_t n = strlen(a), m = strlen(b);
+	unsigned row[3][NEAREST_MAX + 1];
+
+	if (n > NEAREST_MAX || m > NEAREST_MAX)
+		return NEAREST_MAX;
+	for (size_t j = 0; j <= m; j++)
+		row[0][j] = (unsigned)j;
+	for (size_t i = 1; i <= n; i++) {
+		unsigned *cur = row[i % 3], *prev = row[(i - 1) % 3], *prev2 = row[(i + 1) % 3];
+
+		cur[0] = (unsigned)i;
+		for (size_t j = 1; j <= m; j++) {
+			int ca = tolower((unsigned char)a[i - 1]);
+			int cb = tolower((unsigned char)b[j - 1]);
+			unsigned best = prev[j - 1] + (ca != cb);
+
+			if (prev[j] + 1 < best)
+				best = prev[j] + 1;
+			if (cur[j - 1] + 1 < best)
+				best = cur[j - 1] + 1;
+			if (i > 1 && j > 1 && ca == tolower((unsigned char)b[j - 2]) &&
+			    tolower((unsigned char)a[i - 2]) == cb && prev2[j - 2] + 1 < best)
+				best = prev2[j - 2] + 1;
+			cur[j] = best;
+		}
+	}
+	return row[n % 3][m];
+}
+
+const char *str_nearest(const char *word, const char *const *names, size_t n)
+{
+	const char *best = NULL;
+	unsigned best_d = 1 + (unsigned)strlen(word) / 3;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned d = str_distance(word, names[i]);
+
+		if (d <= best_d && (!best || d < best_d)) {
+			best = names[i];
+			best_d = d;
+		}
+	}
+	return best;
+}
+
+char *str_bytes(double bytes, char *out, size_t out_size)
+{
+	static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+	size_t u = 0;
+
+	while (fabs(bytes) >= 1024.0 && u + 1 < sizeof(unit) / sizeof(unit[0])) {
+		bytes /= 1024.0;
+		u++;
+	}
+	if (u == 0)
+		snprintf(out, out_size, "%.0f B", bytes);
+	else
+		snprintf(out, out_size, fabs(bytes) < 10 ? "%.2f %s" : "%.1f %s", bytes, unit[u]);
+	return out;
+}
+
+char *str_seconds(double s, char *out, size_t out_size)
+{
+	if (s < 1.0)
+		snprintf(out, out_size, "%.0f ms", s * 1e3);
+	else if (s < 60.0)
+		snprintf(out, out_size, "%.1f s", s);
+	else if (s < 3600.0)
+		snprintf(out, out_size, "%d min %02d s", (int)s / 60, (int)s % 60);
+	else
+		snprintf(out, out_size, "%d h %02d min", (int)(s / 3600), (int)s % 3600 / 60);
+	return out;
+}

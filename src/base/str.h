@@ -1,0 +1,24 @@
+#pragma once
+/* Strings, numbers and units. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+bool str_starts(const char *s, const char *prefix);
+bool str_ends(const char *s, const char *suffix);
+
+/* Whole-string conversions: true only when every character was used and the value fits. */
+bool str_to_i64(const char *s, int64_t *out);
+bool str_to_u64(const char *s, uint64_t *out);
+bool str_to_f64(const char *s, double *out);
+
+/* Edit distance (insert, delete, replace, swap of neighbours), case ignored. */
+unsigned str_distance(const char *a, const char *b);
+/* The candidate nearest to `word`, or NULL when none is near enough to suggest. `names` holds `n`
+ * strings. */
+const char *str_nearest(const char *word, const char *const *names, size_t n);
+
+/* "1.5 GiB", "980 MiB", "12 B". Returns `out`. */
+char *str_bytes(double bytes, char *out, size_t out_size);
+/* "1 h 02 min", "3 min 05 s", "4.2 s", "310 ms". Returns `out`. */
+char *str_seconds(double seconds, char *out, size_t out_size);

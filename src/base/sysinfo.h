@@ -1,0 +1,25 @@
+#pragma once
+/* Facts about this host, from uname and /proc. */
+#include <stddef.h>
+#include <stdint.h>
+
+struct sysinfo_pair {
+	char *key, *value;
+};
+
+struct host_facts {
+	char hostname[256];
+	char kernel[256];       /* "Linux 6.1.0 x86_64" */
+	char processor[64];     /* what Python's platform.processor() gives: "" on Debian */
+	int cpu_count;          /* online */
+	double memory_gib;      /* MemTotal */
+	struct sysinfo_pair *cpuinfo, *meminfo; /* DLIO's maps: see host_facts_load */
+	size_t cpuinfo_count, meminfo_count;
+};
+
+/* cpuinfo and meminfo: each line of /proc/cpuinfo, /proc/meminfo with exactly one colon, key and value
+ * trimmed, later lines replace earlier ones in place, key "processor" dropped. */
+void host_facts_load(struct host_facts *h);
+/* Reads /proc/meminfo again into `pairs`. */
+void host_meminfo_load(struct sysinfo_pair **pairs, size_t *count);
+void host_facts_release(struct host_facts *h);

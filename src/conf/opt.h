@@ -1,0 +1,91 @@
+#pragma once
+/* Declarative option tables. One row says everything about a key: its place in the YAML, its C field,
+ * type, default, range, choices, alias, unit and help. Parsing, range checks, `show config`, the
+ * generated documentation and completion all walk the rows. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "conf/node.h"
+
+enum opt_type {
+	OPT_BOOL,     /* bool; YAML booleans, "true"/"false" in any case */
+	OPT_I64,      /* int64_t; integers, and floats with no fraction */
+	OPT_F64,      /* double; finite numbers */
+	OPT_STR,      /* char *, heap, owned by the struct; NULL when null */
+	OPT_ENUM,     /* int: index into choices */
+	OPT_I64_LIST, /* struct i64_list */
+	OPT_STR_LIST, /* struct str_list; a plain string is a list of one */
+	OPT_TIME,     /* struct time_dist: a number or DLIO's map {mean, stdev, type, ...} */
+	OPT_MAP,      /* struct node *, owned clone; NULL when null: checked by its consumer */
+};
+
+struct i64_list {
+	int64_t *v;
+	size_t n;
+};
+
+struct str_list {
+	char **v;
+	size_t n;
+};
+
+/* A duration distribution in seconds; the absolute value of a draw is waited. */
+enum time_kind {
+	TIME_NONE,        /* zero */
+	TIME_CONSTANT,    /* a = value */
+	TIME_NORMAL,      /* a = mean, b = stdev */
+	TIME_UNIFORM,     /* a = min, b = max */
+	TIME_GAMMA,       /* a = shape, b = scale */
+	TIME_EXPONENTIAL, /* a = scale */
+	TIME_POISSON,     /* a = lam */
+};
+
+struct time_dist {
+	enum time_kind kind;
+	double a, b;
+};
+
+/* DLIO's log writes the configured value as a Python dict: "{'mean': 0.323}". Heap string. */
+char *time_dist_python(const struct time_dist *d);
+
+struct opt {
+	const char *key;       /* "reader.batch_size" */
+	enum opt_type type;
+	size_t offset;
+	const char *def;       /* default as text in override grammar; NULL: null/zero/empty */
+	double min, max;       /* numbers: inclusive range; both 0: unchecked */
+	const char *const *choices; /* OPT_ENUM: NULL-terminated */
+	const char *alias;     /* another accepted spelling of the key, or NULL */
+	const char *unit;      /* "bytes", "s", "steps", ... or NULL */
+	const char *help;      /* one sentence for the documentation */
+	unsigned flags;
+};
+
+enum {
+	OPT_STOKER = 1u << 0, /* a key of ours that DLIO does not know */
+	OPT_UNUSED = 1u << 1, /* accepted because DLIO accepts it; has no effect, and the help says why */
+	OPT_LATER = 1u << 2,  /* validated now; the feature is not in this version */
+};
+
+/* Compile-time check that the row's type fits the field's C type. */
+#define OPT_FIELD(strct, field, ctype)                                                             \
+	(offsetof(strct, field) + 0 * sizeof(char[_Generic(((strct *)0)->field, ctype: 1, default: -1)]))
+
+struct opt_origin {
+	enum { ORIGIN_DEFAULT, ORIGIN_FILE, ORIGIN_OVERRIDE } source;
+	struct node_mark mark;
+};
+
+/* Fills the fields of `base` from the rows' defaults. */
+int opt_set_defaults(const struct opt *rows, size_t n, void *base, struct err *e);
+/* Converts one node into the row's field; range and choices checked. The sentence names file, line,
+ * key, the value and what is allowed. */
+int opt_set_node(const struct opt *row, const struct node *v, void *base, struct err *e);
+/* The current value of a field as text (as show config prints it). Heap string. */
+char *opt_get_text(const struct opt *row, const void *base);
+/* The row of a key or alias, or NULL. */
+const struct opt *opt_find(const struct opt *rows, size_t n, const char *key);
+/* Frees what the fields own. */
+void opt_release(const struct opt *rows, size_t n, void *base);

@@ -1,0 +1,23 @@
+#pragma once
+/* Hydra's override grammar (Hydra 1.3.2): key=value, +key=value, ++key=value, ~key, ~key=value. */
+#include "base/err.h"
+#include "conf/node.h"
+
+enum override_op { OVERRIDE_SET, OVERRIDE_ADD, OVERRIDE_FORCE, OVERRIDE_DELETE };
+
+struct override {
+	enum override_op op;
+	char *key;           /* dotted path, or group[/sub][@package] */
+	struct node *value;  /* NULL for "~key" */
+	char *text;          /* as typed */
+};
+
+/* Parses one override. Errors are ERR_USAGE sentences that quote the text and point at the column. */
+int override_parse(const char *text, struct override *out, struct err *e);
+void override_release(struct override *o);
+/* Parses a value alone by the same grammar. */
+struct node *override_parse_value(const char *text, struct err *e);
+/* Applies it to a tree (the root holds "workload:"). ERR_USAGE with Hydra's reason and a way out. */
+int override_apply(struct node *root, const struct override *o, struct err *e);
+/* Resolves ${a.b.c}, ${oc.env:VAR[,default]}, ${now:FMT} in every string of the tree. */
+int node_interpolate(struct node *root, int64_t start_wall_ns, struct err *e);

@@ -1,0 +1,49 @@
+#pragma once
+/* Which sample a rank reads at each position of an epoch: a pure function of (seed, epoch, rank,
+ * position), in constant memory. And the proof that an epoch was complete. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/perm.h"
+#include "workload/workload.h"
+
+struct order {
+	enum { ORDER_SEQUENTIAL, ORDER_SAMPLES, ORDER_FILES } how;
+	uint64_t samples;         /* in the dataset */
+	uint64_t samples_per_file;
+	uint64_t used;            /* samples of this epoch over all ranks: a whole number of steps */
+	uint32_t ranks;
+	uint64_t block;           /* consecutive positions of one rank */
+	uint64_t batch;           /* samples of a batch */
+	struct perm perm;
+};
+
+/* The order of one epoch. Default (ORDER_SHUFFLED): rank r has positions [r*block, (r+1)*block) of one
+ * global sequence, block = floor(samples / (batch * ranks)) * batch; the sequence is a keyed
+ * permutation of all samples (sample_shuffle), of all files (file_shuffle alone), or ascending (both
+ * off). Key: seed, plus the epoch if seed_change_epoch. ORDER_DLIO: rank r has samples [r*P, (r+1)*P),
+ * P = ceil(samples / ranks), ascending, every epoch the same, cut to whole batches. `epoch` from 1. */
+void order_init(struct order *o, const struct workload *w, uint64_t samples, uint32_t ranks,
+		uint64_t batch, uint64_t seed, uint64_t epoch);
+/* Steps every rank makes in the epoch: the same number for all. */
+uint64_t order_steps(const struct order *o);
+/* The global sample (file = s / samples_per_file) at position `k` (< steps * batch) of `rank`. */
+uint64_t order_at(const struct order *o, uint32_t rank, uint64_t k);
+
+/* A multiset of samples in three words: count and two independent sums of 64-bit mixes. Two equal
+ * multisets have equal proofs; different ones differ but for about one chance in 2^64. */
+struct order_proof {
+	uint64_t count, sum_a, sum_b;
+};
+void order_proof_add(struct order_proof *p, uint64_t sample);
+void order_proof_merge(struct order_proof *into, const struct order_proof *from);
+/* The multiset 0..n-1, restricted to [first, last). */
+void order_proof_range(struct order_proof *p, uint64_t first, uint64_t last);
+/* What `rank` was to deliver but did not, after `steps_done` of its steps, plus (rank 0 only) the
+ * samples that fill no whole step. */
+void order_proof_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
+			     uint64_t steps_done);
+/* delivered + undelivered == all samples, each once? `why` gets the sentence either way. */
+bool order_proof_check(const struct order *o, const struct order_proof *delivered,
+		       const struct order_proof *undelivered, char *why, size_t why_size);

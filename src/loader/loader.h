@@ -1,0 +1,77 @@
+#pragma once
+/* Loaders: the policies by which a framework turns an epoch's order into batches in a rank's hands,
+ * over worker threads that read. One loader serves one rank; its workers belong to it alone.
+ *
+ * A batch here is a promise kept, not a payload: the samples were read and decoded by a worker into
+ * the worker's own buffer, and what is handed over is which samples, by whom, and when. */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/rng.h"
+#include "base/thread.h"
+#include "dataset/dataset.h"
+#include "dataset/order.h"
+#include "metric/io_stat.h"
+
+/* Totals of one worker since its start. Written by the worker, read after loader_ops.stop. */
+struct worker_stat {
+	struct io_stat io;
+	uint64_t samples, payload_bytes, batches;
+	int64_t read_ns, preprocess_ns; /* inside format read; in preprocess waits */
+	int64_t idle_ns;                /* waiting for an index batch */
+};
+
+struct batch {
+	uint64_t index;     /* within the epoch, from 0 */
+	uint64_t first;     /* position of its first sample in the rank's epoch */
+	uint32_t samples;
+	uint32_t worker;    /* who read it; 0 when inline */
+	int64_t sent_ns;    /* indexes queued */
+	int64_t begun_ns, done_ns; /* read by the worker */
+	struct order_proof proof;  /* of the samples really read, by the ids the worker was given */
+	struct err err;     /* code != 0: reading failed; delivered in its turn */
+};
+
+struct loader_config {
+	const struct workload *workload;
+	const struct dataset *dataset;
+	enum dataset_kind kind;
+	struct store *store;
+	uint32_t rank;
+	uint64_t batch_size;
+	const struct stop_flag *stop;  /* run-wide; set: next() returns ERR_CANCELED soon */
+	/* For the watchdog: what the loader is doing, one word each, never read by it. */
+	_Atomic int64_t *progress_ns;  /* time of last progress; may be NULL */
+};
+
+struct loader;
+
+struct loader_ops {
+	const char *name; /* as in reader.data_loader */
+	const char *help;
+	/* Bytes one rank's loader will allocate, buffers included; part of the stated bound. */
+	int (*memory_bytes)(const struct loader_config *c, uint64_t *out, struct err *e);
+	/* Allocates everything: workers' buffers, batches, queues. Threads start at the first start(). */
+	int (*create)(struct loader **out, const struct loader_config *c, struct err *e);
+	/* Begins an epoch: from now on batches are read ahead as the framework would. `order` is copied.
+	 * `steps` batches will be asked for at most. */
+	int (*start)(struct loader *l, const struct order *order, uint64_t steps, struct err *e);
+	/* The next batch, waiting for it: 1 and *out (valid until give_back), 0 at the end of the epoch,
+	 * negative on failure (of the read that this batch needed) or ERR_CANCELED. */
+	int (*next)(struct loader *l, struct batch **out, struct err *e);
+	void (*give_back)(struct loader *l, struct batch *b);
+	/* Ends the epoch (also one not read to its end): afterwards no request is in flight and no index
+	 * is queued. Workers may live on, as the framework's do. */
+	int (*finish)(struct loader *l, struct err *e);
+	/* What the workers did so far, one struct a worker, valid until the next start. */
+	const struct worker_stat *(*stats)(const struct loader *l, uint32_t *workers);
+	/* One sentence on what the loader waits for, for the watchdog. Any thread. */
+	void (*describe)(const struct loader *l, char *out, size_t out_size);
+	/* Joins the threads and frees everything; accepts NULL. */
+	void (*destroy)(struct loader *l);
+};
+
+extern const struct loader_ops *const loader_table[]; /* NULL-terminated, written by the build */
+const struct loader_ops *loader_find(const char *name);

@@ -1,0 +1,25 @@
+#include "metric/io_stat.h"
+
+const char *const io_kind_names[IO_KINDS] = {"open", "metadata", "data", "write", "sync"};
+
+void io_stat_init(struct io_stat *s)
+{
+	for (int k = 0; k < IO_KINDS; k++) {
+		s->kind[k].requests = 0;
+		s->kind[k].asked_bytes = 0;
+		s->kind[k].returned_bytes = 0;
+		s->kind[k].busy_ns = 0;
+		hist_init(&s->kind[k].latency_ns);
+	}
+}
+
+void io_stat_merge(struct io_stat *into, const struct io_stat *from)
+{
+	for (int k = 0; k < IO_KINDS; k++) {
+		into->kind[k].requests += from->kind[k].requests;
+		into->kind[k].asked_bytes += from->kind[k].asked_bytes;
+		into->kind[k].returned_bytes += from->kind[k].returned_bytes;
+		into->kind[k].busy_ns += from->kind[k].busy_ns;
+		hist_merge(&into->kind[k].latency_ns, &from->kind[k].latency_ns);
+	}
+}

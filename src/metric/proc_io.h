@@ -1,0 +1,21 @@
+#pragma once
+/* What the kernel says this process moved: /proc/self/io (proc_pid_io(5)). */
+#include <stdbool.h>
+#include <stdint.h>
+
+struct proc_io {
+	bool known;
+	uint64_t rchar_bytes;  /* asked of read calls and returned, page cache included */
+	uint64_t read_bytes;   /* fetched from the storage layer: device bytes */
+	uint64_t write_bytes;  /* sent to it */
+	uint64_t syscr;
+};
+
+/* known = false where the file cannot be read. */
+void proc_io_sample(struct proc_io *out);
+void proc_io_sub(struct proc_io *a, const struct proc_io *b);
+
+/* CPU seconds of the process so far, user and system together, in ns. */
+int64_t proc_cpu_ns(void);
+/* Peak resident set of the process, bytes. */
+uint64_t proc_peak_rss_bytes(void);

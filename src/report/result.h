@@ -1,0 +1,143 @@
+#pragma once
+/* What a run measured: the one source of every file, table and page. Filled by run/, rendered here.
+ * Owned by the run; released with result_release. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/sysinfo.h"
+#include "dataset/dataset.h"
+#include "dataset/order.h"
+#include "dataset/verify.h"
+#include "metric/io_stat.h"
+#include "metric/proc_io.h"
+#include "metric/step.h"
+#include "workload/workload.h"
+
+struct rank_epoch {
+	int64_t begin_wall_ns, train_end_wall_ns, end_wall_ns;
+	int64_t begin_ns, train_end_ns, end_ns;
+	struct phase *block;             /* at least one when trained */
+	uint32_t blocks;
+	bool has_eval;
+	struct phase eval;
+	struct order_proof delivered, undelivered; /* training samples */
+	uint64_t payload_bytes, eval_payload_bytes;/* delivered to this rank, counted by its workers */
+};
+
+struct rank_result {
+	struct rank_epoch *epoch;        /* `epochs_begun` of struct result are valid */
+	struct io_stat train_io, eval_io;/* all epochs, merged over this rank's workers */
+	int64_t worker_busy_ns, worker_idle_ns, preprocess_ns;
+	uint32_t workers;                /* reader threads of the training loader; 0: inline */
+	uint64_t prefetch_batches;       /* batches that may exist beyond the one in use: P * W */
+};
+
+/* Process-wide counters around one epoch. */
+struct epoch_usage {
+	struct proc_io train, eval;      /* differences over the phases */
+	int64_t cpu_ns, wall_ns;         /* training part */
+	struct sysinfo_pair *meminfo;    /* snapshot at its start */
+	size_t meminfo_count;
+	char order_note[256];            /* the exactly-once sentence */
+	bool order_proved;
+};
+
+enum verdict_level { VERDICT_PASS, VERDICT_WARN, VERDICT_FAIL, VERDICT_UNKNOWN };
+
+struct verdict {
+	char check[24];                  /* "steady", "whole-run", "bytes", "dataset", "config", ... */
+	enum verdict_level level;
+	char text[640];                  /* one or two sentences with the figures */
+};
+
+enum run_status { RUN_COMPLETE, RUN_INTERRUPTED, RUN_FAILED };
+
+struct result {
+	const struct workload *workload; /* borrowed */
+	const struct dataset *dataset;   /* borrowed; NULL when neither trained nor generated */
+	enum run_status status;
+	struct err reason;               /* when not complete */
+	int64_t begin_wall_ns, end_wall_ns;
+	bool trained, evaluated, generated;
+	struct {
+		uint64_t files, skipped, bytes;
+		int64_t wall_ns;
+	} generation;
+	uint32_t ranks, epochs_planned, epochs_begun; /* begun by every rank */
+	uint32_t epochs_done;
+	uint64_t steps_per_epoch, eval_steps;         /* planned, after whole-batch cutting */
+	uint64_t dropped_samples;                     /* an epoch; fill no whole step */
+	struct rank_result *rank;        /* `ranks` of them */
+	struct epoch_usage *usage;       /* epochs_planned of them */
+	struct host_facts host;
+	uint64_t memory_bound_bytes;     /* stated before timing */
+	uint64_t peak_rss_bytes;
+	struct presence_result presence;
+	uint64_t shuffle_seed;           /* what order_init was given */
+	struct verdict verdict[16];
+	uint32_t verdicts;
+	char folder[4096];               /* the output folder */
+};
+
+void result_release(struct result *r);
+
+/* ---- derived (report/metrics.c) ---- */
+
+/* Statistics of a series: population standard deviation, as DLIO. count 0: the others are 0. */
+struct series_stat {
+	uint64_t count;
+	double mean, stdev, min, max;
+};
+
+struct epoch_metrics {
+	double train_au;            /* DLIO's definition, mean over ranks, percent */
+	double train_throughput;    /* samples/s, sum over ranks, of the measured window */
+	double whole_au;            /* compute / wall of the training part, nothing excluded, percent */
+	double whole_au_min, whole_au_max; /* over ranks */
+	double whole_throughput;    /* samples/s over the whole training part */
+	double whole_payload_rate;  /* payload bytes/s over the whole training part, really read */
+	double exposed_wait_s, barrier_wait_s, compute_s, wall_s; /* means over ranks */
+	double eval_au, eval_throughput;
+	bool train_valid, eval_valid; /* false: too few steps for the window; *_why says so */
+	char why[256], eval_why[256];
+	uint64_t measured_steps;
+};
+
+struct run_metrics {
+	struct epoch_metrics *epoch;   /* epochs_done of them */
+	uint32_t epochs;
+	struct series_stat train_au, train_throughput, whole_au, whole_throughput, payload_rate;
+	struct series_stat eval_au, eval_throughput;
+	double compute_overshoot_mean_s, compute_overshoot_max_s; /* of the emulated waits */
+	uint64_t payload_bytes, device_bytes;   /* training, all epochs */
+	bool device_known;
+};
+
+/* By DLIO's definitions with their defects mended, or exactly as DLIO computes them when the workload
+ * has compat.dlio. Formulas: docs/metrics.md. */
+int metrics_compute(struct run_metrics *m, const struct result *r, struct err *e);
+void metrics_release(struct run_metrics *m);
+
+/* One block or evaluation on one rank by DLIO's definition: AU in percent and samples/s of the rank.
+ * false with a reason when the window holds no step. */
+bool metrics_phase(const struct result *r, const struct phase *p, double *au, double *throughput,
+		   uint64_t *measured, char *why, size_t why_size);
+
+/* Fills r->verdict from the measures (report/verdict.c). */
+void verdicts_compute(struct result *r, const struct run_metrics *m);
+
+/* ---- renderings ---- */
+
+/* A row of the sink table: what it writes into the output folder. */
+struct sink_ops {
+	const char *name, *help;
+	int (*render)(const struct result *r, const struct run_metrics *m, struct err *e);
+};
+extern const struct sink_ops *const sink_table[]; /* NULL-terminated, written by the build */
+
+/* The result as people read it on a terminal, verdicts first. */
+void report_text(const struct result *r, const struct run_metrics *m, bool color, struct buf *out);
+/* DLIO's closing block of [METRIC] lines. */
+void report_dlio_metric_lines(const struct result *r, const struct run_metrics *m, struct buf *out);

@@ -1,0 +1,265 @@
+/* Files of a mounted file system through the page cache: open, pread, pwrite. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "store/store.h"
+
+/* Linux moves at most this much in one call (read(2)). */
+#define CALL_MAX 0x7ffff000u
+
+struct posix_blob {
+	struct blob base;
+	int fd;
+};
+
+static int posix_create(struct store **out, const void *config, struct store *lower, struct err *e)
+{
+	struct store *s = xcalloc(1, sizeof(*s));
+
+	(void)config;
+	(void)lower;
+	(void)e;
+	*out = s;
+	return 0;
+}
+
+static void posix_destroy(struct store *s)
+{
+	free(s);
+}
+
+static int posix_open(struct store *s, const char *path, unsigned how, struct blob *b,
+		      struct err *e)
+{
+	struct posix_blob *pb = (struct posix_blob *)b;
+	int flags = O_CLOEXEC;
+
+	(void)s;
+	if (how & STORE_WRITE)
+		flags |= how & STORE_READ ? O_RDWR : O_WRONLY;
+	else
+		flags |= O_RDONLY;
+	if (how & STORE_CREATE)
+		flags |= O_CREAT | O_TRUNC;
+	do {
+		pb->fd = open(path, flags, 0644);
+	} while (pb->fd < 0 && errno == EINTR);
+	if (pb->fd < 0)
+		return err_sys(e, errno, how & STORE_CREATE ? "cannot create '%s'" : "cannot open '%s'",
+			       path);
+	return 0;
+}
+
+static int posix_close(struct blob *b, struct err *e)
+{
+	struct posix_blob *pb = (struct posix_blob *)b;
+	int fd = pb->fd;
+
+	pb->fd = -1;
+	/* after EINTR Linux has closed the descriptor all the same */
+	if (close(fd) != 0 && errno != EINTR)
+		return err_sys(e, errno, "cannot close the file (writes may be lost)");
+	return 0;
+}
+
+static ssize_t posix_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
+{
+	const struct posix_blob *pb = (const struct posix_blob *)b;
+	size_t done = 0;
+
+	while (done < n) {
+		size_t ask = n - done < CALL_MAX ? n - done : CALL_MAX;
+		ssize_t r = pread(pb->fd, (char *)p + done, ask, (off_t)(offset + done));
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return err_sys(e, errno, "reading %zu bytes at offset %llu failed", ask,
+				       (unsigned long long)(offset + done));
+		done += (size_t)r;
+		/* a short read below the call limit is the end of the file; asking again would be a
+		 * request that the emulated library does not make */
+		if ((size_t)r < ask)
+			break;
+	}
+	return (ssize_t)done;
+}
+
+static ssize_t posix_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset, struct err *e)
+{
+	const struct posix_blob *pb = (const struct posix_blob *)b;
+	size_t done = 0;
+
+	while (done < n) {
+		size_t ask = n - done < CALL_MAX ? n - done : CALL_MAX;
+		ssize_t w = pwrite(pb->fd, (const char *)p + done, ask, (off_t)(offset + done));
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0)
+			return err_sys(e, errno, "writing %zu bytes at offset %llu failed", ask,
+				       (unsigned long long)(offset + done));
+		if (w == 0)
+			return err_set(e, -EIO, "the file system wrote 0 of %zu bytes at offset %llu", ask,
+				       (unsigned long long)(offset + done));
+		done += (size_t)w;
+	}
+	return (ssize_t)done;
+}
+
+static int posix_sync(struct blob *b, struct err *e)
+{
+	const struct posix_blob *pb = (const struct posix_blob *)b;
+
+	if (fsync(pb->fd) != 0)
+		return err_sys(e, errno, "fsync failed");
+	return 0;
+}
+
+static void fill_stat(const struct stat *st, struct store_stat *out)
+{
+	out->bytes = (uint64_t)st->st_size;
+	out->is_dir = S_ISDIR(st->st_mode);
+	out->block_bytes = st->st_blksize > 1 ? (uint32_t)st->st_blksize : 8192;
+	out->mtime_ns = st->st_mtim.tv_sec * 1000000000LL + st->st_mtim.tv_nsec;
+	out->device = st->st_dev;
+}
+
+static int posix_stat_blob(struct blob *b, struct store_stat *out, struct err *e)
+{
+	const struct posix_blob *pb = (const struct posix_blob *)b;
+	struct stat st;
+
+	if (fstat(pb->fd, &st) != 0)
+		return err_sys(e, errno, "fstat failed");
+	fill_stat(&st, out);
+	return 0;
+}
+
+static int posix_stat(struct store *s, const char *path, struct store_stat *out, struct err *e)
+{
+	struct stat st;
+
+	(void)s;
+	if (stat(path, &st) != 0)
+		return err_sys(e, errno, "cannot find '%s'", path);
+	fill_stat(&st, out);
+	return 0;
+}
+
+static int posix_mkdirs(struct store *s, const char *path, struct err *e)
+{
+	(void)s;
+	return file_mkdirs(path, e);
+}
+
+static int posix_list(struct store *s, const char *path, store_list_fn fn, void *arg,
+		      struct err *e)
+{
+	DIR *d = opendir(path);
+	int rc = 0;
+
+	(void)s;
+	if (!d)
+		return err_sys(e, errno, "cannot list the folder '%s'", path);
+	for (;;) {
+		struct dirent *entry;
+		bool is_dir;
+
+		errno = 0;
+		entry = readdir(d);
+		if (!entry)
+			break;
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		is_dir = entry->d_type == DT_DIR;
+		if (entry->d_type == DT_UNKNOWN || entry->d_type == DT_LNK) {
+			struct stat st;
+
+			is_dir = fstatat(dirfd(d), entry->d_name, &st, 0) == 0 && S_ISDIR(st.st_mode);
+		}
+		rc = fn(arg, entry->d_name, is_dir);
+		if (rc < 0)
+			break;
+	}
+	if (rc >= 0 && errno)
+		rc = err_sys(e, errno, "cannot list the folder '%s'", path);
+	closedir(d);
+	return rc < 0 ? rc : 0;
+}
+
+static int posix_remove(struct store *s, const char *path, struct err *e)
+{
+	(void)s;
+	if (unlink(path) != 0)
+		return err_sys(e, errno, "cannot remove '%s'", path);
+	return 0;
+}
+
+static int posix_rename(struct store *s, const char *from, const char *to, struct err *e)
+{
+	(void)s;
+	if (rename(from, to) != 0)
+		return err_sys(e, errno, "cannot rename '%s' to '%s'", from, to);
+	return 0;
+}
+
+static int posix_sync_dir(struct store *s, const char *path, struct err *e)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rc;
+
+	(void)s;
+	if (fd < 0)
+		return err_sys(e, errno, "cannot open the folder '%s'", path);
+	rc = fsync(fd) == 0 ? 0 : errno;
+	close(fd);
+	/* some file systems cannot sync folders; their renames are as durable as they can be */
+	if (rc && rc != EINVAL && rc != ENOTSUP)
+		return err_sys(e, rc, "cannot sync the folder '%s'", path);
+	return 0;
+}
+
+static int posix_space(struct store *s, const char *path, uint64_t *bytes, uint64_t *files,
+		       struct err *e)
+{
+	struct statvfs v;
+
+	(void)s;
+	if (statvfs(path, &v) != 0)
+		return err_sys(e, errno, "cannot ask for the free space of '%s'", path);
+	*bytes = (uint64_t)v.f_bavail * v.f_frsize;
+	*files = v.f_files ? v.f_favail : UINT64_MAX;
+	return 0;
+}
+
+const struct store_ops store_posix = {
+	.name = "posix",
+	.help = "files of a mounted file system through the page cache (open, pread, pwrite)",
+	.flags = STORE_HAS_FILES,
+	.blob_bytes = sizeof(struct posix_blob),
+	.create = posix_create,
+	.destroy = posix_destroy,
+	.open = posix_open,
+	.close = posix_close,
+	.pread = posix_pread,
+	.pwrite = posix_pwrite,
+	.sync = posix_sync,
+	.stat_blob = posix_stat_blob,
+	.stat = posix_stat,
+	.mkdirs = posix_mkdirs,
+	.list = posix_list,
+	.remove = posix_remove,
+	.rename = posix_rename,
+	.sync_dir = posix_sync_dir,
+	.space = posix_space,
+};

@@ -1,0 +1,123 @@
+#pragma once
+/* Where bytes live. A store is one row of a table of function pointers; formats read and write through
+ * it and know nothing else. Shims (throttle, fault) are stores that hold a lower store, so that
+ * "throttle+posix" is a store like any other.
+ *
+ * A blob is one open file or object. Its memory is lent by the caller (store_blob_bytes bytes, aligned
+ * to 16) so that opening in the timed path allocates nothing; one block can be used for any number of
+ * opens one after another. A blob belongs to one thread at a time; a store may be used by all. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "conf/opt.h"
+#include "metric/io_stat.h"
+
+struct store;
+
+enum {
+	STORE_READ = 1u << 0,
+	STORE_WRITE = 1u << 1,
+	STORE_CREATE = 1u << 2, /* with WRITE: create, or truncate an existing one */
+};
+
+enum {
+	STORE_IS_SHIM = 1u << 0,     /* needs a lower store */
+	STORE_IS_VOLATILE = 1u << 1, /* contents end with the process */
+	STORE_HAS_FILES = 1u << 2,   /* names are paths that other programs can open */
+};
+
+struct store_stat {
+	uint64_t bytes;
+	bool is_dir;
+	uint32_t block_bytes; /* preferred request size (st_blksize); never 0 */
+	int64_t mtime_ns;
+	uint64_t device;      /* identity of the file system, 0 when unknown */
+};
+
+/* First member of every store's blob struct. */
+struct blob {
+	struct store *store;
+};
+
+/* Called for each entry of a folder; not "." and "..". A negative return ends the listing. */
+typedef int (*store_list_fn)(void *arg, const char *name, bool is_dir);
+
+struct store_ops {
+	const char *name; /* as in storage.store */
+	const char *help; /* one sentence */
+	unsigned flags;
+	const struct opt *options; /* rows of this store's own keys, under "storage.<name>." */
+	size_t option_count;
+	size_t config_bytes; /* size of the struct the rows fill */
+	size_t blob_bytes;   /* own part; a shim adds its lower store's */
+
+	/* `config` was filled from the rows; `lower` is NULL unless a shim, and then owned by the new
+	 * store. */
+	int (*create)(struct store **out, const void *config, struct store *lower, struct err *e);
+	void (*destroy)(struct store *s);
+
+	int (*open)(struct store *s, const char *path, unsigned how, struct blob *b, struct err *e);
+	/* Ends the blob in any case; reports an error of the last writes. */
+	int (*close)(struct blob *b, struct err *e);
+	/* Bytes read (fewer than n only at the end of the blob), or negative. One request of the lower
+	 * system wherever it allows it; short returns and EINTR are resumed inside. */
+	ssize_t (*pread)(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e);
+	/* All n bytes or an error. */
+	ssize_t (*pwrite)(struct blob *b, const void *p, size_t n, uint64_t offset, struct err *e);
+	int (*sync)(struct blob *b, struct err *e);
+	int (*stat_blob)(struct blob *b, struct store_stat *out, struct err *e);
+	int (*stat)(struct store *s, const char *path, struct store_stat *out, struct err *e);
+	int (*mkdirs)(struct store *s, const char *path, struct err *e);
+	int (*list)(struct store *s, const char *path, store_list_fn fn, void *arg, struct err *e);
+	int (*remove)(struct store *s, const char *path, struct err *e);
+	int (*rename)(struct store *s, const char *from, const char *to, struct err *e);
+	/* Makes the names in a folder durable. */
+	int (*sync_dir)(struct store *s, const char *path, struct err *e);
+	/* Bytes and files that can still be written under `path`; UINT64_MAX when unlimited. */
+	int (*space)(struct store *s, const char *path, uint64_t *bytes, uint64_t *files,
+		     struct err *e);
+};
+
+/* First member of every store's struct. */
+struct store {
+	const struct store_ops *ops;
+	struct store *lower;
+};
+
+extern const struct store_ops *const store_table[]; /* NULL-terminated, written by the build */
+const struct store_ops *store_find(const char *name);
+
+/* Builds a store from an expression "shim+...+base". Each part's options are read from the map at
+ * "storage.<name>" of `storage` (a NODE_MAP or NULL). Unknown names list the known ones. */
+int store_create(struct store **out, const char *expression, const struct node *storage,
+		 struct err *e);
+void store_destroy(struct store *s);
+/* Bytes a blob of this store (with all its lower ones) needs. */
+size_t store_blob_bytes(const struct store *s);
+/* The union of the flags of the base store (not the shims). */
+unsigned store_base_flags(const struct store *s);
+/* A blob block for `s`, released with free(). */
+struct blob *store_blob_new(const struct store *s, struct err *e);
+
+/* Counted and timed access: what formats, datasets and checkpoints call. `io` may be NULL.
+ * These carry no state, so a blob opened by one thread can be closed by another after hand-over. */
+struct io {
+	struct store *store;
+	struct io_stat *stat;
+};
+
+int io_open(const struct io *io, const char *path, unsigned how, struct blob *b, struct err *e);
+int io_close(const struct io *io, struct blob *b, struct err *e);
+ssize_t io_pread(const struct io *io, enum io_kind kind, struct blob *b, void *p, size_t n,
+		 uint64_t offset, struct err *e);
+/* As io_pread, but fewer than n bytes is ERR_DATA ("'path' ends at N, K bytes wanted at M"). */
+int io_pread_full(const struct io *io, enum io_kind kind, struct blob *b, const char *path, void *p,
+		  size_t n, uint64_t offset, struct err *e);
+ssize_t io_pwrite(const struct io *io, struct blob *b, const void *p, size_t n, uint64_t offset,
+		  struct err *e);
+int io_sync(const struct io *io, struct blob *b, struct err *e);
+int io_stat_blob(const struct io *io, struct blob *b, struct store_stat *out, struct err *e);
+int io_stat_path(const struct io *io, const char *path, struct store_stat *out, struct err *e);

@@ -1,0 +1,178 @@
+#pragma once
+/* The typed configuration of one run: DLIO's keys and ours, where each value came from, and the rules
+ * across keys. Built once before any work and read-only afterwards. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/elem.h"
+#include "base/err.h"
+#include "conf/node.h"
+#include "conf/opt.h"
+
+enum framework { FRAMEWORK_TENSORFLOW, FRAMEWORK_PYTORCH };
+enum shuffle { SHUFFLE_OFF, SHUFFLE_SEED, SHUFFLE_RANDOM };
+enum read_type { READ_ON_DEMAND, READ_MEMORY };
+enum sample_order { ORDER_SHUFFLED, ORDER_DLIO }; /* reader.order: "stoker", "dlio" */
+
+struct workload {
+	/* framework: enum framework */
+	int framework;
+	struct {
+		int storage_type;      /* local_fs, parallel_fs, s3, aistore */
+		char *storage_root;
+		struct node *storage_options;
+		char *store;           /* store expression: "posix", "throttle+memory" */
+	} storage;
+	struct {
+		double record_length_bytes, record_length_bytes_stdev, record_length_bytes_resize;
+		int64_t num_files_train, num_files_eval, num_samples_per_file;
+		int64_t generation_buffer_size;
+		char *data_folder;
+		int64_t num_subfolders_train, num_subfolders_eval;
+		bool enable_chunking;
+		int64_t chunk_size;
+		int compression; /* none, gzip, lzf, bz2, zip, xz */
+		int64_t compression_level;
+		char *file_prefix;
+		char *format;
+		bool keep_files;
+		char *record_element_type;
+		int64_t record_element_bytes;
+		struct i64_list record_dims;
+		struct {
+			int64_t num_dset_per_record;
+			struct i64_list chunk_dims, max_shape;
+		} hdf5;
+		int64_t seed; /* of the content; ours */
+	} dataset;
+	struct {
+		char *data_loader; /* after workload_finish never NULL */
+		char *data_loader_classname, *reader_classname;
+		int data_loader_sampler; /* derive, iterative, index, none */
+		int multiprocessing_context;
+		int64_t read_threads, computation_threads, batch_size, batch_size_eval, prefetch_size;
+		int file_shuffle, sample_shuffle; /* enum shuffle */
+		int64_t shuffle_size;
+		int read_type; /* enum read_type */
+		int file_access;
+		int64_t transfer_size;
+		bool dont_use_mmap, odirect;
+		struct time_dist preprocess_time; /* per sample */
+		bool pin_memory;
+		struct i64_list transformed_record_dims;
+		char *transformed_record_element_type;
+		/* ours */
+		int access;  /* framework, native: the values of enum read_access */
+		int decode;  /* full, verify, none: the values of enum read_decode */
+		int order;   /* enum sample_order */
+		bool in_order;
+		bool persistent_workers;
+		int64_t buffer_size; /* bytes; 0: the file system's preferred size */
+		int python;          /* "py311", "py314" */
+	} reader;
+	struct {
+		int64_t epochs, total_training_steps;
+		bool seed_change_epoch;
+		struct time_dist computation_time;
+		int64_t seed;
+	} train;
+	struct {
+		struct time_dist eval_time;
+		int64_t eval_after_epoch, epochs_between_evals;
+	} evaluation;
+	struct {
+		char *checkpoint_folder;
+		int64_t checkpoint_after_epoch, epochs_between_checkpoints, steps_between_checkpoints;
+		int type, mode;
+		char *checkpoint_mechanism_classname;
+		bool fsync;
+		double time_between_checkpoints;
+		int64_t num_checkpoints_write, num_checkpoints_read;
+		bool recovery_rank_shift, rank_sync, randomize_tensor;
+		struct node *ksm;
+	} checkpoint;
+	struct {
+		char *name, *type;
+		int64_t model_size_bytes;
+		struct i64_list optimization_groups;
+		int64_t num_layers;
+		struct i64_list layer_parameters;
+		int model_datatype, optimizer_datatype;
+		struct {
+			int64_t tensor, pipeline, data, zero_stage;
+		} parallelism;
+		struct {
+			int64_t vocab_size, hidden_size, ffn_hidden_size, num_attention_heads,
+				num_kv_heads;
+		} transformer;
+	} model;
+	struct {
+		char *folder, *log_file;
+		struct {
+			int64_t exclude_start_steps, exclude_end_steps;
+		} metric;
+	} output;
+	struct {
+		bool generate_data, train, evaluation, checkpoint, profiling;
+		char *query;
+	} workflow;
+	struct {
+		int profiler;
+		struct str_list iostat_devices;
+	} profiling;
+	struct {
+		double au;
+	} metric;
+	struct {
+		bool dlio;
+	} compat;
+	struct {
+		double watchdog;     /* seconds without any progress before the run is ended; 0: never */
+		int64_t stack_bytes; /* of rank and worker threads */
+	} run;
+
+	/* ---- not keys ---- */
+	struct node *tree;           /* the composed document; root key "workload" */
+	struct opt_origin *origin;   /* one per row of workload_rows */
+	struct str_list overrides;   /* task overrides exactly as typed */
+	struct str_list hydra_overrides; /* "hydra.*" overrides exactly as typed */
+	struct str_list warnings;    /* sentences: unknown keys, unused keys, aliases, later features */
+	char *choice;                /* the name after "workload=" */
+	char *config_dir;            /* --config-dir, or NULL */
+	char *run_dir;               /* hydra.run.dir after interpolation: the output folder's default */
+	char *hydra_subdir;          /* hydra.output_subdir: ".hydra", or NULL to write none */
+	const struct elem_type *elem;/* of record_element_type */
+};
+
+extern const struct opt workload_rows[];
+extern const size_t workload_row_count;
+
+/* What the command line asked. Lists are borrowed. */
+struct workload_request {
+	const char *workload;         /* name or path of a YAML file; NULL: from an override, else "default" */
+	const char *const *overrides; /* in command-line order; keys with or without "workload." */
+	size_t override_count;
+	const char *config_dir;
+	bool strict;                  /* unknown keys are errors */
+	int64_t start_wall_ns;        /* for ${now:...} */
+};
+
+/* Finds, parses, merges, overrides, types and validates. Search order of a name: config_dir/workload,
+ * config_dir, the workloads built into the program; a name with a slash or a ".yaml" file that exists
+ * is a path. Every problem is found before any work: errors are ERR_USAGE (or ERR_ABSENT for a
+ * feature that this version lacks) with file, line and key. Release with workload_release on success
+ * and failure. */
+int workload_load(struct workload *w, const struct workload_request *req, struct err *e);
+void workload_release(struct workload *w);
+
+/* The names of the workloads built in, sorted, NULL-terminated, and their text. */
+const char *const *workload_builtin_names(void);
+const char *workload_builtin_text(const char *name);
+
+/* One line per key: key, value, origin (default, file:line, command line). For `show config`. */
+void workload_print(const struct workload *w, bool only_set, struct buf *out);
+/* Appends a sentence to w->warnings. */
+void workload_warn(struct workload *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A hash of the keys that decide the bytes of the dataset. Pure. */
+uint64_t workload_dataset_hash(const struct workload *w);
