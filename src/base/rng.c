@@ -44,7 +44,7 @@ static uint32_t twist(uint32_t hi, uint32_t lo, uint32_t far)
 {
 	uint32_t y = (hi & 0x80000000u) | (lo & 0x7fffffffu);
 
-	return far ^ (y >> 1) ^ (0u - (lo & 1u) & 0x9908b0dfu);
+	return far ^ (y >> 1) ^ ((0u - (lo & 1u)) & 0x9908b0dfu);
 }
 
 static void refill(struct rng_np *r)
