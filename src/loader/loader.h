@@ -30,6 +30,7 @@ struct batch {
 	uint32_t worker;    /* who read it; 0 when inline */
 	int64_t sent_ns;    /* indexes queued */
 	int64_t begun_ns, done_ns; /* read by the worker */
+	uint64_t payload_bytes; /* delivered by the format's reads */
 	struct order_proof proof;  /* of the samples really read, by the ids the worker was given */
 	struct err err;     /* code != 0: reading failed; delivered in its turn */
 };
