@@ -186,6 +186,7 @@ static void test_packages(void **state)
 	assert_string_equal(w.dataset.format, "npy");
 	assert_string_equal(w.run_dir, "/tmp/flat/6");
 	assert_null(node_get(w.tree, "hydra"));
+	assert_null(node_get(w.composed, "hydra"));
 	workload_release(&w);
 	LOAD(w, NULL, CONFIG, "workload=[flat,default]");
 	assert_string_equal(w.model.name, "default");
@@ -328,6 +329,8 @@ static void test_run_dir(void **state)
 	workload_release(&w);
 	LOAD(w, CONFIG "/workload/saved.yaml", NULL, "~workload.model.name");
 	assert_string_equal(w.run_dir, "./hydra_log/saved/2023-11-14-22-13-20");
+	assert_int_equal(origin_of(&w, "model.name"), ORIGIN_DEFAULT);
+	assert_null(node_path(w.tree, "workload.model.name"));
 	workload_release(&w);
 
 	LOAD(w, "default", NULL, "hydra.run.dir=out/${workload.reader.batch_size}",
