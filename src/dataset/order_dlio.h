@@ -17,7 +17,7 @@ struct order_dlio {
 	uint32_t threads;          /* read_threads; 0 counts as 1 */
 	uint32_t seed;
 	int seed_change_epoch;
-	int file_shuffle;          /* 0: off */
+	int file_shuffle;          /* the key was given, even as "off": DLIO shuffles then too */
 	int sample_shuffle;        /* 0: off */
 };
 
