@@ -10,11 +10,12 @@
 #include "conf/node.h"
 
 enum opt_type {
-	OPT_BOOL,     /* bool; YAML booleans, "true"/"false" in any case */
+	OPT_BOOL,     /* bool; YAML booleans, "true"/"false" in any case, 0 and 1 */
 	OPT_I64,      /* int64_t; integers, and floats with no fraction */
-	OPT_F64,      /* double; finite numbers */
+	OPT_F64,      /* double; finite, or infinite where min or max is. Never NaN */
 	OPT_STR,      /* char *, heap, owned by the struct; NULL when null */
-	OPT_ENUM,     /* int: index into choices */
+	OPT_ENUM,     /* int: index into choices; any case; YAML's false and true mean "off" and
+		       * "on", null means "none", where those are choices */
 	OPT_I64_LIST, /* struct i64_list */
 	OPT_STR_LIST, /* struct str_list; a plain string is a list of one */
 	OPT_TIME,     /* struct time_dist: a number or DLIO's map {mean, stdev, type, ...} */
@@ -49,13 +50,20 @@ struct time_dist {
 
 /* DLIO's log writes the configured value as a Python dict: "{'mean': 0.323}". Heap string. */
 char *time_dist_python(const struct time_dist *d);
+/* A number, DLIO's map or null; `key` and the node's mark go into the sentence. */
+int time_dist_set_node(struct time_dist *d, const struct node *v, const char *key, struct err *e);
+/* What DLIO's separate `X_stdev` keys do: a mean gets a spread, other distributions and the zero
+ * distribution stay as they are. `stdev` is at least 0. */
+void time_dist_set_stdev(struct time_dist *d, double stdev);
 
 struct opt {
 	const char *key;       /* "reader.batch_size" */
 	enum opt_type type;
 	size_t offset;
-	const char *def;       /* default as text in override grammar; NULL: null/zero/empty */
-	double min, max;       /* numbers: inclusive range; both 0: unchecked */
+	const char *def;       /* default as text; lists, maps and distributions in the override
+				* grammar; NULL: null/zero/empty, and null is then accepted */
+	double min, max;       /* numbers and items of OPT_I64_LIST: inclusive range; both 0:
+				* unchecked; a max of 9e18 or more reads "or more" */
 	const char *const *choices; /* OPT_ENUM: NULL-terminated */
 	const char *alias;     /* another accepted spelling of the key, or NULL */
 	const char *unit;      /* "bytes", "s", "steps", ... or NULL */
@@ -78,14 +86,19 @@ struct opt_origin {
 	struct node_mark mark;
 };
 
-/* Fills the fields of `base` from the rows' defaults. */
+/* Fills the fields of `base` from the rows' defaults. The fields are zeroed or set before. */
 int opt_set_defaults(const struct opt *rows, size_t n, void *base, struct err *e);
 /* Converts one node into the row's field; range and choices checked. The sentence names file, line,
- * key, the value and what is allowed. */
+ * key, the value and what is allowed. On failure the field keeps its value. Null is accepted where
+ * the default is null and for text, lists, maps and distributions. */
 int opt_set_node(const struct opt *row, const struct node *v, void *base, struct err *e);
-/* The current value of a field as text (as show config prints it). Heap string. */
+/* The current value of a field as text (as show config prints it), in the override grammar: setting
+ * it again gives the same value. Heap string. */
 char *opt_get_text(const struct opt *row, const void *base);
 /* The row of a key or alias, or NULL. */
 const struct opt *opt_find(const struct opt *rows, size_t n, const char *key);
-/* Frees what the fields own. */
+/* The known key that a misspelt one most likely means: nearest spelling, the same name in another
+ * section, or a name that begins alike. NULL when none is near. */
+const char *opt_nearest_key(const struct opt *rows, size_t n, const char *key);
+/* Frees what the fields own; the fields are null afterwards. */
 void opt_release(const struct opt *rows, size_t n, void *base);

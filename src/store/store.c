@@ -49,20 +49,15 @@ static int unknown_store(const char *name, const char *expression, struct err *e
 static int unknown_key(const struct store_ops *ops, const char *key, const struct node_mark *mark,
 		       struct err *e)
 {
-	const char *known[64];
-	const char *near;
-	size_t n = 0;
+	const char *near = opt_nearest_key(ops->options, ops->option_count, key);
 	char where[300] = "";
 
-	for (size_t i = 0; i < ops->option_count && n < 64; i++)
-		known[n++] = ops->options[i].key;
 	if (mark->file)
 		snprintf(where, sizeof(where), "%.250s:%d: ", mark->file, mark->line);
-	if (n == 0)
+	if (ops->option_count == 0)
 		return err_set(e, ERR_USAGE,
 			       "%sunknown key 'storage.%s.%s': the store '%s' has no options", where,
 			       ops->name, key, ops->name);
-	near = str_nearest(key, known, n);
 	if (near)
 		return err_set(e, ERR_USAGE,
 			       "%sunknown key 'storage.%s.%s'; did you mean 'storage.%s.%s'?", where,

@@ -1,0 +1,178 @@
+/* Durations as DLIO configures them: a number, or a map that names a distribution. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "conf/opt.h"
+
+struct shape {
+	const char *name;
+	enum time_kind kind;
+	const char *a, *b;
+	bool a_signed, b_signed; /* may be negative: the absolute value of the draw is waited */
+};
+
+static const struct shape shapes[] = {
+	{"normal", TIME_NORMAL, "mean", "stdev", true, false},
+	{"uniform", TIME_UNIFORM, "min", "max", true, true},
+	{"gamma", TIME_GAMMA, "shape", "scale", false, false},
+	{"exponential", TIME_EXPONENTIAL, "scale", NULL, false, false},
+	{"poisson", TIME_POISSON, "lam", NULL, false, false},
+};
+
+static const char *const field_names[] = {"type", "mean", "stdev", "min", "max", "shape", "scale", "lam"};
+#define FIELD_COUNT (sizeof(field_names) / sizeof(field_names[0]))
+#define SHAPE_COUNT (sizeof(shapes) / sizeof(shapes[0]))
+
+static int check_fields(const struct node *map, const char *key, struct err *e)
+{
+	for (size_t i = 0; i < map->n; i++) {
+		size_t f = 0;
+
+		while (f < FIELD_COUNT && strcmp(map->key[i], field_names[f]) != 0)
+			f++;
+		if (f == FIELD_COUNT)
+			return node_refuse(map->child[i], key, e,
+					   "'%s' is not a field of a time distribution (type, mean, "
+					   "stdev, min, max, shape, scale, lam)",
+					   map->key[i]);
+	}
+	return 0;
+}
+
+static int number(const struct node *v, const char *key, const char *field, bool negative_ok,
+		  double *out, struct err *e)
+{
+	char q[NODE_QUOTE_MAX];
+
+	if ((v->kind != NODE_INT && v->kind != NODE_FLOAT) || !isfinite(v->f))
+		return node_refuse(v, key, e, "%s%s%s is not a finite number of seconds",
+				   field ? field : "", field ? ": " : "",
+				   node_quote(v, q, sizeof(q)));
+	if (v->f < 0 && !negative_ok)
+		return node_refuse(v, key, e, "%s: %s is below the minimum 0", field,
+				   node_quote(v, q, sizeof(q)));
+	*out = v->f;
+	return 0;
+}
+
+static int field(const struct node *map, const char *key, const char *name, bool negative_ok,
+		 double *out, struct err *e)
+{
+	const struct node *v = node_get(map, name);
+
+	*out = 0;
+	if (!name)
+		return 0;
+	if (!v)
+		return node_refuse(map, key, e, "the distribution lacks '%s'", name);
+	return number(v, key, name, negative_ok, out, e);
+}
+
+static int set_shape(struct time_dist *d, const struct node *map, const struct shape *s,
+		     const char *key, struct err *e)
+{
+	struct time_dist t = {.kind = s->kind};
+	int rc = field(map, key, s->a, s->a_signed, &t.a, e);
+
+	if (rc == 0 && s->b)
+		rc = field(map, key, s->b, s->b_signed, &t.b, e);
+	if (rc == 0)
+		*d = t;
+	return rc;
+}
+
+static int set_typed(struct time_dist *d, const struct node *map, const struct node *type,
+		     const char *key, struct err *e)
+{
+	char q[NODE_QUOTE_MAX];
+
+	for (size_t i = 0; i < SHAPE_COUNT; i++) {
+		if (type->kind == NODE_STR && strcasecmp(type->s, shapes[i].name) == 0)
+			return set_shape(d, map, &shapes[i], key, e);
+	}
+	return node_refuse(type, key, e,
+			   "%s is not a distribution (normal, uniform, gamma, exponential, poisson)",
+			   node_quote(type, q, sizeof(q)));
+}
+
+static int set_map(struct time_dist *d, const struct node *map, const char *key, struct err *e)
+{
+	const struct node *type = node_get(map, "type");
+	struct time_dist t = {.kind = TIME_CONSTANT};
+	int rc = check_fields(map, key, e);
+
+	if (rc != 0)
+		return rc;
+	if (map->n == 0) {
+		*d = (struct time_dist){.kind = TIME_NONE};
+		return 0;
+	}
+	if (type && type->kind != NODE_NULL)
+		return set_typed(d, map, type, key, e);
+	if (node_get(map, "stdev"))
+		return set_shape(d, map, &shapes[0], key, e);
+	rc = field(map, key, "mean", true, &t.a, e);
+	if (rc == 0)
+		*d = t;
+	return rc;
+}
+
+int time_dist_set_node(struct time_dist *d, const struct node *v, const char *key, struct err *e)
+{
+	struct time_dist t = {.kind = TIME_CONSTANT};
+	int rc;
+
+	if (v->kind == NODE_NULL) {
+		*d = (struct time_dist){.kind = TIME_NONE};
+		return 0;
+	}
+	if (v->kind == NODE_MAP)
+		return set_map(d, v, key, e);
+	rc = number(v, key, NULL, true, &t.a, e);
+	if (rc == 0)
+		*d = t;
+	return rc;
+}
+
+void time_dist_set_stdev(struct time_dist *d, double stdev)
+{
+	if (d->kind != TIME_CONSTANT && d->kind != TIME_NORMAL)
+		return;
+	d->kind = TIME_NORMAL;
+	d->b = stdev;
+}
+
+/* Whole numbers are configured without a point nearly always, and DLIO shows them as configured. */
+static char *shown(double v, char *out, size_t out_size)
+{
+	if (v == floor(v) && fabs(v) < 1e15)
+		snprintf(out, out_size, "%.0f", v);
+	else
+		node_float_text(v, out, out_size);
+	return out;
+}
+
+char *time_dist_python(const struct time_dist *d)
+{
+	char a[NODE_FLOAT_TEXT_MAX], b[NODE_FLOAT_TEXT_MAX];
+
+	shown(d->a, a, sizeof(a));
+	shown(d->b, b, sizeof(b));
+	if (d->kind == TIME_CONSTANT)
+		return xasprintf("{'mean': %s}", a);
+	if (d->kind == TIME_NORMAL)
+		return xasprintf("{'mean': %s, 'stdev': %s}", a, b);
+	for (size_t i = 1; i < SHAPE_COUNT; i++) {
+		const struct shape *s = &shapes[i];
+
+		if (s->kind != d->kind)
+			continue;
+		if (!s->b)
+			return xasprintf("{'type': '%s', '%s': %s}", s->name, s->a, a);
+		return xasprintf("{'type': '%s', '%s': %s, '%s': %s}", s->name, s->a, a, s->b, b);
+	}
+	return xstrdup("{}");
+}
