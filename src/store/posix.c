@@ -37,6 +37,17 @@ static void posix_destroy(struct store *s)
 	free(s);
 }
 
+/* Whether an open descriptor is a folder, without asking a server again. */
+static bool is_folder(int fd)
+{
+	struct statx sx;
+	struct stat st;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &sx) == 0)
+		return S_ISDIR(sx.stx_mode);
+	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 static int posix_open(struct store *s, const char *path, unsigned how, struct blob *b,
 		      struct err *e)
 {
@@ -56,6 +67,10 @@ static int posix_open(struct store *s, const char *path, unsigned how, struct bl
 	if (pb->fd < 0)
 		return err_sys(e, errno, how & STORE_CREATE ? "cannot create '%s'" : "cannot open '%s'",
 			       path);
+	if (!(how & STORE_WRITE) && is_folder(pb->fd)) {
+		close(pb->fd);
+		return err_sys(e, EISDIR, "cannot open '%s'", path);
+	}
 	return 0;
 }
 
@@ -69,6 +84,16 @@ static int posix_close(struct blob *b, struct err *e)
 	if (close(fd) != 0 && errno != EINTR)
 		return err_sys(e, errno, "cannot close the file (writes may be lost)");
 	return 0;
+}
+
+/* Whether a short read of `r` bytes ended where the file ends. Elsewhere something interrupted it and
+ * the rest must be asked for; at the end, asking again would be a request that the emulated library
+ * does not make. */
+static bool at_end(int fd, ssize_t r, uint64_t end)
+{
+	struct stat st;
+
+	return r == 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || end >= (uint64_t)st.st_size;
 }
 
 static ssize_t posix_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
@@ -86,9 +111,7 @@ static ssize_t posix_pread(struct blob *b, void *p, size_t n, uint64_t offset, s
 			return err_sys(e, errno, "reading %zu bytes at offset %llu failed", ask,
 				       (unsigned long long)(offset + done));
 		done += (size_t)r;
-		/* a short read below the call limit is the end of the file; asking again would be a
-		 * request that the emulated library does not make */
-		if ((size_t)r < ask)
+		if ((size_t)r < ask && at_end(pb->fd, r, offset + done))
 			break;
 	}
 	return (ssize_t)done;
@@ -116,11 +139,21 @@ static ssize_t posix_pwrite(struct blob *b, const void *p, size_t n, uint64_t of
 	return (ssize_t)done;
 }
 
+static int sync_fd(int fd)
+{
+	int rc;
+
+	do {
+		rc = fsync(fd);
+	} while (rc != 0 && errno == EINTR);
+	return rc;
+}
+
 static int posix_sync(struct blob *b, struct err *e)
 {
 	const struct posix_blob *pb = (const struct posix_blob *)b;
 
-	if (fsync(pb->fd) != 0)
+	if (sync_fd(pb->fd) != 0)
 		return err_sys(e, errno, "fsync failed");
 	return 0;
 }
@@ -200,9 +233,11 @@ static int posix_list(struct store *s, const char *path, store_list_fn fn, void 
 static int posix_remove(struct store *s, const char *path, struct err *e)
 {
 	(void)s;
-	if (unlink(path) != 0)
-		return err_sys(e, errno, "cannot remove '%s'", path);
-	return 0;
+	if (unlink(path) == 0)
+		return 0;
+	if (errno == EISDIR && rmdir(path) == 0)
+		return 0;
+	return err_sys(e, errno, "cannot remove '%s'", path);
 }
 
 static int posix_rename(struct store *s, const char *from, const char *to, struct err *e)
@@ -221,7 +256,7 @@ static int posix_sync_dir(struct store *s, const char *path, struct err *e)
 	(void)s;
 	if (fd < 0)
 		return err_sys(e, errno, "cannot open the folder '%s'", path);
-	rc = fsync(fd) == 0 ? 0 : errno;
+	rc = sync_fd(fd) == 0 ? 0 : errno;
 	close(fd);
 	/* some file systems cannot sync folders; their renames are as durable as they can be */
 	if (rc && rc != EINVAL && rc != ENOTSUP)
@@ -232,10 +267,20 @@ static int posix_sync_dir(struct store *s, const char *path, struct err *e)
 static int posix_space(struct store *s, const char *path, uint64_t *bytes, uint64_t *files,
 		       struct err *e)
 {
+	AUTO_FREE char *at = xstrdup(*path ? path : ".");
 	struct statvfs v;
+	int rc;
 
 	(void)s;
-	if (statvfs(path, &v) != 0)
+	/* a folder that is yet to be made will lie where its nearest parent lies */
+	while ((rc = statvfs(at, &v)) != 0 && errno == ENOENT && strcmp(at, "/") != 0 &&
+	       strcmp(at, ".") != 0) {
+		char *up = path_dirname(at);
+
+		free(at);
+		at = up;
+	}
+	if (rc != 0)
 		return err_sys(e, errno, "cannot ask for the free space of '%s'", path);
 	*bytes = (uint64_t)v.f_bavail * v.f_frsize;
 	*files = v.f_files ? v.f_favail : UINT64_MAX;

@@ -59,6 +59,8 @@ struct store_ops {
 	int (*create)(struct store **out, const void *config, struct store *lower, struct err *e);
 	void (*destroy)(struct store *s);
 
+	/* The caller has set b->store = s. A folder cannot be opened. After a failure there is nothing to
+	 * close. */
 	int (*open)(struct store *s, const char *path, unsigned how, struct blob *b, struct err *e);
 	/* Ends the blob in any case; reports an error of the last writes. */
 	int (*close)(struct blob *b, struct err *e);
@@ -72,11 +74,14 @@ struct store_ops {
 	int (*stat)(struct store *s, const char *path, struct store_stat *out, struct err *e);
 	int (*mkdirs)(struct store *s, const char *path, struct err *e);
 	int (*list)(struct store *s, const char *path, store_list_fn fn, void *arg, struct err *e);
+	/* A blob or an empty folder. A blob that is open stays usable until it is closed. */
 	int (*remove)(struct store *s, const char *path, struct err *e);
+	/* An existing blob at `to` is replaced at one moment: others see the old one or the new one. */
 	int (*rename)(struct store *s, const char *from, const char *to, struct err *e);
 	/* Makes the names in a folder durable. */
 	int (*sync_dir)(struct store *s, const char *path, struct err *e);
-	/* Bytes and files that can still be written under `path`; UINT64_MAX when unlimited. */
+	/* Bytes and files that can still be written under `path`, which need not exist yet; UINT64_MAX
+	 * when unlimited. */
 	int (*space)(struct store *s, const char *path, uint64_t *bytes, uint64_t *files,
 		     struct err *e);
 };
@@ -90,7 +95,7 @@ struct store {
 extern const struct store_ops *const store_table[]; /* NULL-terminated, written by the build */
 const struct store_ops *store_find(const char *name);
 
-/* Builds a store from an expression "shim+...+base". Each part's options are read from the map at
+/* Builds a store from an expression "shim+...+base" ("throttle+fault+posix"). Each part's options are read from the map at
  * "storage.<name>" of `storage` (a NODE_MAP or NULL). Unknown names list the known ones. */
 int store_create(struct store **out, const char *expression, const struct node *storage,
 		 struct err *e);
@@ -102,7 +107,8 @@ unsigned store_base_flags(const struct store *s);
 /* A blob block for `s`, released with free(). */
 struct blob *store_blob_new(const struct store *s, struct err *e);
 
-/* Counted and timed access: what formats, datasets and checkpoints call. `io` may be NULL.
+/* Counted and timed access: what formats, datasets and checkpoints call. `io` may be NULL where a blob
+ * is given that is open, and `stat` may be NULL (nothing is counted then). Failed requests count too.
  * These carry no state, so a blob opened by one thread can be closed by another after hand-over. */
 struct io {
 	struct store *store;

@@ -1,0 +1,346 @@
+/* NumPy's legacy generator and PyTorch's permutation, and the counter-based words of our own. */
+#include "base/rng.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define MT_N 624
+#define MT_M 397
+#define GOLDEN 0x9e3779b97f4a7c15ull
+/* torch's randperm changes its method here (2^32 / 20) */
+#define TORCH_LARGE (UINT32_MAX / 20)
+
+void rng_np_seed(struct rng_np *r, uint32_t seed)
+{
+	r->key[0] = seed;
+	for (uint32_t i = 1; i < MT_N; i++)
+		r->key[i] = 1812433253u * (r->key[i - 1] ^ (r->key[i - 1] >> 30)) + i;
+	r->pos = MT_N;
+	r->has_gauss = 0;
+	r->gauss = 0;
+}
+
+void rng_np_seed_entropy(struct rng_np *r)
+{
+	size_t done = 0;
+
+	while (done < sizeof(r->key)) {
+		ssize_t n = getrandom((char *)r->key + done, sizeof(r->key) - done, 0);
+
+		if (n > 0)
+			done += (size_t)n;
+		else if (errno != EINTR)
+			break;
+	}
+	r->key[0] |= 0x80000000u; /* not all zero, whatever came */
+	r->pos = MT_N;
+	r->has_gauss = 0;
+	r->gauss = 0;
+}
+
+static uint32_t twist(uint32_t hi, uint32_t lo, uint32_t far)
+{
+	uint32_t y = (hi & 0x80000000u) | (lo & 0x7fffffffu);
+
+	return far ^ (y >> 1) ^ ((0u - (lo & 1u)) & 0x9908b0dfu);
+}
+
+static void refill(struct rng_np *r)
+{
+	uint32_t *k = r->key;
+	int i;
+
+	for (i = 0; i < MT_N - MT_M; i++)
+		k[i] = twist(k[i], k[i + 1], k[i + MT_M]);
+	for (; i < MT_N - 1; i++)
+		k[i] = twist(k[i], k[i + 1], k[i + MT_M - MT_N]);
+	k[MT_N - 1] = twist(k[MT_N - 1], k[0], k[MT_M - 1]);
+	r->pos = 0;
+}
+
+uint32_t rng_np_u32(struct rng_np *r)
+{
+	uint32_t y;
+
+	if (r->pos == MT_N)
+		refill(r);
+	y = r->key[r->pos++];
+	y ^= y >> 11;
+	y ^= (y << 7) & 0x9d2c5680u;
+	y ^= (y << 15) & 0xefc60000u;
+	return y ^ (y >> 18);
+}
+
+uint64_t rng_np_u64(struct rng_np *r)
+{
+	uint64_t high = rng_np_u32(r);
+
+	return high << 32 | rng_np_u32(r);
+}
+
+double rng_np_double(struct rng_np *r)
+{
+	uint32_t a = rng_np_u32(r) >> 5;
+	uint32_t b = rng_np_u32(r) >> 6;
+
+	return (a * 67108864.0 + b) / 9007199254740992.0;
+}
+
+uint64_t rng_np_interval(struct rng_np *r, uint64_t max)
+{
+	uint64_t mask, v;
+
+	if (max == 0)
+		return 0;
+	mask = UINT64_MAX >> __builtin_clzll(max);
+	do {
+		v = (max <= UINT32_MAX ? rng_np_u32(r) : rng_np_u64(r)) & mask;
+	} while (v > max);
+	return v;
+}
+
+void rng_np_shuffle_u64(struct rng_np *r, uint64_t *x, size_t n)
+{
+	for (size_t i = n; i-- > 1;) {
+		size_t j = (size_t)rng_np_interval(r, i);
+		uint64_t t = x[i];
+
+		x[i] = x[j];
+		x[j] = t;
+	}
+}
+
+void rng_np_shuffle_u32(struct rng_np *r, uint32_t *x, size_t n)
+{
+	for (size_t i = n; i-- > 1;) {
+		size_t j = (size_t)rng_np_interval(r, i);
+		uint32_t t = x[i];
+
+		x[i] = x[j];
+		x[j] = t;
+	}
+}
+
+double rng_np_gauss(struct rng_np *r)
+{
+	double x1, x2, r2, f;
+
+	if (r->has_gauss) {
+		r->has_gauss = 0;
+		return r->gauss;
+	}
+	do {
+		x1 = 2.0 * rng_np_double(r) - 1.0;
+		x2 = 2.0 * rng_np_double(r) - 1.0;
+		r2 = x1 * x1 + x2 * x2;
+	} while (r2 >= 1.0 || r2 == 0.0);
+	f = sqrt(-2.0 * log(r2) / r2);
+	r->gauss = f * x1;
+	r->has_gauss = 1;
+	return f * x2;
+}
+
+double rng_np_normal(struct rng_np *r, double mean, double stdev)
+{
+	return mean + stdev * rng_np_gauss(r);
+}
+
+double rng_np_uniform(struct rng_np *r, double low, double high)
+{
+	return low + (high - low) * rng_np_double(r);
+}
+
+static double standard_exponential(struct rng_np *r)
+{
+	return -log(1.0 - rng_np_double(r));
+}
+
+double rng_np_exponential(struct rng_np *r, double scale)
+{
+	return scale * standard_exponential(r);
+}
+
+static double gamma_below_one(struct rng_np *r, double shape)
+{
+	for (;;) {
+		double u = rng_np_double(r), v = standard_exponential(r), x, y;
+
+		if (u <= 1.0 - shape) {
+			x = pow(u, 1.0 / shape);
+			if (x <= v)
+				return x;
+		} else {
+			y = -log((1.0 - u) / shape);
+			x = pow(1.0 - shape + shape * y, 1.0 / shape);
+			if (x <= v + y)
+				return x;
+		}
+	}
+}
+
+/* Marsaglia and Tsang, "A simple method for generating gamma variables" (2000). */
+static double gamma_above_one(struct rng_np *r, double shape)
+{
+	double b = shape - 1.0 / 3.0, c = 1.0 / sqrt(9.0 * b);
+
+	for (;;) {
+		double x, v, u;
+
+		do {
+			x = rng_np_gauss(r);
+			v = 1.0 + c * x;
+		} while (v <= 0.0);
+		v = v * v * v;
+		u = rng_np_double(r);
+		if (u < 1.0 - 0.0331 * (x * x) * (x * x))
+			return b * v;
+		if (log(u) < 0.5 * x * x + b * (1.0 - v + log(v)))
+			return b * v;
+	}
+}
+
+double rng_np_gamma(struct rng_np *r, double shape, double scale)
+{
+	if (shape == 1.0)
+		return scale * standard_exponential(r);
+	if (shape == 0.0)
+		return 0.0;
+	return scale * (shape < 1.0 ? gamma_below_one(r, shape) : gamma_above_one(r, shape));
+}
+
+static int64_t poisson_multiply(struct rng_np *r, double lam)
+{
+	double enlam = exp(-lam), prod = 1.0;
+	int64_t x = 0;
+
+	for (;;) {
+		prod *= rng_np_double(r);
+		if (prod <= enlam)
+			return x;
+		x++;
+	}
+}
+
+/* ln gamma by Stirling's series, with a shift for small arguments: the terms NumPy uses, because the
+ * acceptance test must round alike. */
+static double log_gamma(double x)
+{
+	static const double a[10] = {
+		8.333333333333333e-02,  -2.777777777777778e-03, 7.936507936507937e-04,
+		-5.952380952380952e-04, 8.417508417508418e-04,  -1.917526917526918e-03,
+		6.410256410256410e-03,  -2.955065359477124e-02, 1.796443723688307e-01,
+		-1.39243221690590e+00};
+	double x0 = x, x2, gl, gl0;
+	int n = 0;
+
+	if (x == 1.0 || x == 2.0)
+		return 0.0;
+	if (x <= 7.0)
+		n = (int)(7 - x);
+	x0 = x + n;
+	x2 = (1.0 / x0) * (1.0 / x0);
+	gl0 = a[9];
+	for (int k = 8; k >= 0; k--)
+		gl0 = gl0 * x2 + a[k];
+	gl = gl0 / x0 + 0.5 * 1.8378770664093453e+00 + (x0 - 0.5) * log(x0) - x0;
+	if (x <= 7.0)
+		for (int k = 1; k <= n; k++) {
+			gl -= log(x0 - 1.0);
+			x0 -= 1.0;
+		}
+	return gl;
+}
+
+/* Hoermann's transformed rejection (PTRS, 1993). */
+static int64_t poisson_ptrs(struct rng_np *r, double lam)
+{
+	double slam = sqrt(lam), loglam = log(lam);
+	double b = 0.931 + 2.53 * slam, a = -0.059 + 0.02483 * b;
+	double invalpha = 1.1239 + 1.1328 / (b - 3.4), vr = 0.9277 - 3.6224 / (b - 2);
+
+	for (;;) {
+		double u = rng_np_double(r) - 0.5, v = rng_np_double(r);
+		double us = 0.5 - fabs(u);
+		int64_t k = (int64_t)floor((2 * a / us + b) * u + lam + 0.43);
+
+		if (us >= 0.07 && v <= vr)
+			return k;
+		if (k < 0 || (us < 0.013 && v > us))
+			continue;
+		if (log(v) + log(invalpha) - log(a / (us * us) + b) <=
+		    -lam + (double)k * loglam - log_gamma((double)k + 1))
+			return k;
+	}
+}
+
+int64_t rng_np_poisson(struct rng_np *r, double lam)
+{
+	if (lam == 0.0)
+		return 0;
+	return lam < 10.0 ? poisson_multiply(r, lam) : poisson_ptrs(r, lam);
+}
+
+void rng_np_randint_u8(struct rng_np *r, uint8_t range_max, uint8_t *out, size_t n)
+{
+	uint8_t mask = (uint8_t)(range_max ? 0xff >> (__builtin_clz(range_max) - 24) : 0);
+	uint32_t word = 0;
+	int left = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint8_t v = 0;
+
+		if (range_max) {
+			do {
+				if (left == 0) {
+					word = rng_np_u32(r);
+					left = 4;
+				}
+				v = (uint8_t)word & mask;
+				word >>= 8;
+				left--;
+			} while (v > range_max);
+		}
+		out[i] = v;
+	}
+}
+
+void rng_torch_randperm(struct rng_np *r, uint64_t *out, uint64_t n)
+{
+	if (n >= TORCH_LARGE) {
+		for (uint64_t i = 0; i < n; i++) {
+			uint64_t j = rng_np_u64(r) % (i + 1);
+
+			out[i] = i;
+			out[i] = out[j];
+			out[j] = i;
+		}
+		return;
+	}
+	for (uint64_t i = 0; i < n; i++)
+		out[i] = i;
+	for (uint64_t i = 0; i + 1 < n; i++) {
+		uint64_t j = i + rng_np_u32(r) % (n - i), t = out[i];
+
+		out[i] = out[j];
+		out[j] = t;
+	}
+}
+
+uint64_t rng_mix64(uint64_t x)
+{
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+	return x ^ (x >> 31);
+}
+
+uint64_t rng_word(uint64_t key, uint64_t i)
+{
+	return rng_mix64(key + (i + 1) * GOLDEN);
+}
+
+uint64_t rng_key(uint64_t key, uint64_t a, uint64_t b)
+{
+	return rng_mix64(rng_mix64(rng_mix64(key + GOLDEN) ^ (a + 2 * GOLDEN)) + (b + 1) * GOLDEN);
+}

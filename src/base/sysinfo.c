@@ -1,0 +1,103 @@
+/* Host facts from uname(2), sysconf(3) and /proc, in the form DLIO's files have. */
+#include "base/sysinfo.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+static char *trimmed(char *s)
+{
+	size_t n;
+
+	while (isspace((unsigned char)*s))
+		s++;
+	n = strlen(s);
+	while (n > 0 && isspace((unsigned char)s[n - 1]))
+		n--;
+	s[n] = '\0';
+	return s;
+}
+
+static void pairs_free(struct sysinfo_pair *pairs, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		free(pairs[i].key);
+		free(pairs[i].value);
+	}
+	free(pairs);
+}
+
+static void put(struct sysinfo_pair **pairs, size_t *count, const char *key, const char *value)
+{
+	for (size_t i = 0; i < *count; i++) {
+		if (strcmp((*pairs)[i].key, key) == 0) {
+			free((*pairs)[i].value);
+			(*pairs)[i].value = xstrdup(value);
+			return;
+		}
+	}
+	*pairs = xrealloc(*pairs, (*count + 1) * sizeof(**pairs));
+	(*pairs)[*count] = (struct sysinfo_pair){xstrdup(key), xstrdup(value)};
+	(*count)++;
+}
+
+static void load_pairs(const char *path, struct sysinfo_pair **pairs, size_t *count)
+{
+	FILE *f = fopen(path, "re");
+	char *line = NULL;
+	size_t cap = 0;
+
+	*pairs = NULL;
+	*count = 0;
+	if (!f)
+		return;
+	while (getline(&line, &cap, f) >= 0) {
+		char *colon = strchr(line, ':');
+		char *key;
+
+		/* DLIO takes only lines with one colon apart */
+		if (!colon || strchr(colon + 1, ':'))
+			continue;
+		*colon = '\0';
+		key = trimmed(line);
+		if (strcmp(key, "processor") != 0)
+			put(pairs, count, key, trimmed(colon + 1));
+	}
+	free(line);
+	fclose(f);
+}
+
+void host_meminfo_load(struct sysinfo_pair **pairs, size_t *count)
+{
+	load_pairs("/proc/meminfo", pairs, count);
+}
+
+void host_facts_load(struct host_facts *h)
+{
+	struct utsname u;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	*h = (struct host_facts){0};
+	if (uname(&u) == 0) {
+		snprintf(h->hostname, sizeof(h->hostname), "%s", u.nodename);
+		snprintf(h->kernel, sizeof(h->kernel), "%s %s %s", u.sysname, u.release, u.machine);
+	}
+	h->cpu_count = cpus > 0 ? (int)cpus : 1;
+	load_pairs("/proc/cpuinfo", &h->cpuinfo, &h->cpuinfo_count);
+	host_meminfo_load(&h->meminfo, &h->meminfo_count);
+	for (size_t i = 0; i < h->meminfo_count; i++)
+		if (strcmp(h->meminfo[i].key, "MemTotal") == 0)
+			h->memory_gib = strtod(h->meminfo[i].value, NULL) / (1024.0 * 1024.0);
+}
+
+void host_facts_release(struct host_facts *h)
+{
+	pairs_free(h->cpuinfo, h->cpuinfo_count);
+	pairs_free(h->meminfo, h->meminfo_count);
+	*h = (struct host_facts){0};
+}

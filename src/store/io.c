@@ -1,0 +1,149 @@
+/* The counted and timed way to a store: what formats, datasets and checkpoints call. */
+#include <errno.h>
+#include <limits.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "store/store.h"
+
+static void count(const struct io *io, enum io_kind kind, int64_t start_ns, size_t asked,
+		  ssize_t returned)
+{
+	struct io_stat *s = io ? io->stat : NULL;
+	int64_t took;
+
+	if (!s)
+		return;
+	took = clock_now_ns() - start_ns;
+	s->kind[kind].requests++;
+	s->kind[kind].asked_bytes += asked;
+	if (returned > 0)
+		s->kind[kind].returned_bytes += (uint64_t)returned;
+	s->kind[kind].busy_ns += took;
+	hist_add(&s->kind[kind].latency_ns, (uint64_t)took);
+}
+
+static int64_t begin(const struct io *io)
+{
+	return io && io->stat ? clock_now_ns() : 0;
+}
+
+/* Offsets are signed 64 bits everywhere below. */
+static int check_range(const char *verb, size_t n, uint64_t offset, struct err *e)
+{
+	uint64_t end;
+
+	if (n > SSIZE_MAX || __builtin_add_overflow(offset, (uint64_t)n, &end) || end > INT64_MAX)
+		return err_set(e, -EINVAL, "%s %zu bytes at offset %llu: no file reaches that far",
+			       verb, n, (unsigned long long)offset);
+	return 0;
+}
+
+int io_open(const struct io *io, const char *path, unsigned how, struct blob *b, struct err *e)
+{
+	int64_t start = begin(io);
+	int rc;
+
+	if (!(how & (STORE_READ | STORE_WRITE)) || (how & (STORE_CREATE | STORE_WRITE)) == STORE_CREATE)
+		return err_set(e, -EINVAL, "cannot open '%s': neither for reading nor for writing", path);
+	b->store = io->store;
+	rc = io->store->ops->open(io->store, path, how, b, e);
+	count(io, IO_OPEN, start, 0, 0);
+	return rc;
+}
+
+int io_close(const struct io *io, struct blob *b, struct err *e)
+{
+	int64_t start = begin(io);
+	int rc = b->store->ops->close(b, e);
+
+	count(io, IO_OPEN, start, 0, 0);
+	return rc;
+}
+
+ssize_t io_pread(const struct io *io, enum io_kind kind, struct blob *b, void *p, size_t n,
+		 uint64_t offset, struct err *e)
+{
+	int64_t start = begin(io);
+	ssize_t r = check_range("cannot read", n, offset, e);
+
+	if (r < 0)
+		return r;
+	r = b->store->ops->pread(b, p, n, offset, e);
+	count(io, kind, start, n, r);
+	return r;
+}
+
+/* Why fewer bytes came than were asked: asks the store for the size, so that a file that is too
+ * short and a store that gave too little are told apart. */
+static int report_short(struct blob *b, const char *path, size_t got, size_t n, uint64_t offset,
+			struct err *e)
+{
+	struct store_stat st;
+	const char *name = path ? path : "the file";
+	const char *quote = path ? "'" : "";
+
+	if (b->store->ops->stat_blob(b, &st, NULL) == 0 && st.bytes >= offset + n)
+		return err_set(e, ERR_DATA,
+			       "%s%s%s holds %llu bytes, but the store gave only %zu of the %zu bytes wanted "
+			       "at %llu",
+			       quote, name, quote, (unsigned long long)st.bytes, got, n,
+			       (unsigned long long)offset);
+	if (got == 0 && b->store->ops->stat_blob(b, &st, NULL) == 0)
+		return err_set(e, ERR_DATA, "%s%s%s ends at %llu, %zu bytes wanted at %llu", quote, name,
+			       quote, (unsigned long long)st.bytes, n, (unsigned long long)offset);
+	return err_set(e, ERR_DATA, "%s%s%s ends at %llu, %zu bytes wanted at %llu", quote, name, quote,
+		       (unsigned long long)(offset + got), n, (unsigned long long)offset);
+}
+
+int io_pread_full(const struct io *io, enum io_kind kind, struct blob *b, const char *path, void *p,
+		  size_t n, uint64_t offset, struct err *e)
+{
+	ssize_t r = io_pread(io, kind, b, p, n, offset, e);
+
+	if (r < 0)
+		return e && path ? err_wrap(e, "reading '%s'", path) : (int)r;
+	if ((size_t)r < n)
+		return report_short(b, path, (size_t)r, n, offset, e);
+	return 0;
+}
+
+ssize_t io_pwrite(const struct io *io, struct blob *b, const void *p, size_t n, uint64_t offset,
+		  struct err *e)
+{
+	int64_t start = begin(io);
+	ssize_t r = check_range("cannot write", n, offset, e);
+
+	if (r < 0)
+		return r;
+	r = b->store->ops->pwrite(b, p, n, offset, e);
+	count(io, IO_WRITE, start, n, r);
+	return r;
+}
+
+int io_sync(const struct io *io, struct blob *b, struct err *e)
+{
+	int64_t start = begin(io);
+	int rc = b->store->ops->sync(b, e);
+
+	count(io, IO_SYNC, start, 0, 0);
+	return rc;
+}
+
+int io_stat_blob(const struct io *io, struct blob *b, struct store_stat *out, struct err *e)
+{
+	int64_t start = begin(io);
+	int rc = b->store->ops->stat_blob(b, out, e);
+
+	count(io, IO_META, start, 0, 0);
+	return rc;
+}
+
+int io_stat_path(const struct io *io, const char *path, struct store_stat *out, struct err *e)
+{
+	int64_t start = begin(io);
+	int rc = io->store->ops->stat(io->store, path, out, e);
+
+	count(io, IO_META, start, 0, 0);
+	return rc;
+}

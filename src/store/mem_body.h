@@ -1,0 +1,45 @@
+#pragma once
+/* The bytes of one blob in memory: chunks that never move, so that growing copies nothing and reading
+ * takes no lock. Small blobs use small chunks (4 KiB, doubling up to 1 MiB). */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/* Largest blob: its table of chunks stays small. */
+#define MEM_BODY_MAX (1ull << 44)
+
+/* What all blobs of a store may hold together: the sum of their sizes. limit 0: no limit. */
+struct mem_space {
+	_Atomic uint64_t used;
+	uint64_t limit;
+};
+
+struct mem_table {
+	struct mem_table *older;
+	size_t cap;
+	_Atomic(char *) chunk[];
+};
+
+struct mem_body {
+	_Atomic unsigned refs;
+	_Atomic uint64_t size;
+	_Atomic int64_t mtime_ns;
+	_Atomic(struct mem_table *) table;
+	struct mem_space *space;
+	pthread_mutex_t grow; /* chunks and `reserved` change under it */
+	uint64_t reserved;    /* how far writers have been let in: what counts against the space */
+};
+
+/* An empty body with one reference. */
+struct mem_body *mem_body_new(struct mem_space *space);
+void mem_body_ref(struct mem_body *b);
+/* Frees the body with its last reference. NULL is fine. */
+void mem_body_unref(struct mem_body *b);
+/* Bytes read: fewer than n only at the end. Holes are zeros. */
+size_t mem_body_read(struct mem_body *b, void *p, size_t n, uint64_t offset);
+/* All n bytes, or nothing and -ENOSPC, -EFBIG or -ENOMEM. */
+int mem_body_write(struct mem_body *b, const void *p, size_t n, uint64_t offset, struct err *e);

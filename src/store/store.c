@@ -1,0 +1,223 @@
+/* Finds stores by name, builds them from expressions, and counts and times what passes through. */
+#include "store/store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/str.h"
+#include "store/shim.h"
+
+/* More parts than this is a mistake, not a stack of shims. */
+#define PARTS_MAX 8
+
+const struct store_ops *store_find(const char *name)
+{
+	for (size_t i = 0; store_table[i]; i++) {
+		if (strcmp(store_table[i]->name, name) == 0)
+			return store_table[i];
+	}
+	return NULL;
+}
+
+static int unknown_store(const char *name, const char *expression, struct err *e)
+{
+	const char *known[64];
+	struct buf list = {0};
+	const char *near;
+	size_t n = 0;
+
+	for (size_t i = 0; store_table[i] && n < 64; i++) {
+		known[n++] = store_table[i]->name;
+		buf_printf(&list, "%s%s", i ? ", " : "", store_table[i]->name);
+	}
+	near = str_nearest(name, known, n);
+	if (near)
+		err_set(e, ERR_USAGE,
+			"there is no store '%s' (in '%s'); did you mean '%s'? The stores are: %s",
+			name, expression, near, list.data ? list.data : "");
+	else
+		err_set(e, ERR_USAGE, "there is no store '%s' (in '%s'); the stores are: %s", name,
+			expression, list.data ? list.data : "");
+	buf_release(&list);
+	return ERR_USAGE;
+}
+
+static int unknown_key(const struct store_ops *ops, const char *key, const struct node_mark *mark,
+		       struct err *e)
+{
+	const char *near = opt_nearest_key(ops->options, ops->option_count, key);
+	char where[300] = "";
+
+	if (mark->file)
+		snprintf(where, sizeof(where), "%.250s:%d: ", mark->file, mark->line);
+	if (ops->option_count == 0)
+		return err_set(e, ERR_USAGE,
+			       "%sunknown key 'storage.%s.%s': the store '%s' has no options", where,
+			       ops->name, key, ops->name);
+	if (near)
+		return err_set(e, ERR_USAGE,
+			       "%sunknown key 'storage.%s.%s'; did you mean 'storage.%s.%s'?", where,
+			       ops->name, key, ops->name, near);
+	return err_set(e, ERR_USAGE,
+		       "%sunknown key 'storage.%s.%s'; 'stoker show stores' lists the known ones",
+		       where, ops->name, key);
+}
+
+static int read_options(const struct store_ops *ops, const struct node *storage, void *config,
+			struct err *e)
+{
+	const struct node *own = storage && storage->kind == NODE_MAP ? node_get(storage, ops->name) :
+									NULL;
+	int rc = opt_set_defaults(ops->options, ops->option_count, config, e);
+
+	if (rc < 0 || !own || own->kind == NODE_NULL)
+		return rc;
+	if (own->kind != NODE_MAP)
+		return err_set(e, ERR_USAGE,
+			       "%s:%d: 'storage.%s' is a %s; a map of the store's options is wanted",
+			       own->mark.file ? own->mark.file : "?", own->mark.line, ops->name,
+			       node_kind_name(own->kind));
+	for (size_t i = 0; i < own->n; i++) {
+		const struct opt *row = opt_find(ops->options, ops->option_count, own->key[i]);
+		struct err why;
+
+		if (!row)
+			return unknown_key(ops, own->key[i], &own->key_mark[i], e);
+		rc = opt_set_node(row, own->child[i], config, &why);
+		if (rc < 0)
+			return err_set(e, rc, "storage.%s: %s", ops->name, why.text);
+	}
+	return 0;
+}
+
+/* Takes over `lower` in any case. */
+static int create_part(struct store **out, const struct store_ops *ops, const struct node *storage,
+		       struct store *lower, struct err *e)
+{
+	void *config = xcalloc(1, ops->config_bytes ? ops->config_bytes : 1);
+	int rc = read_options(ops, storage, config, e);
+
+	if (rc == 0)
+		rc = ops->create(out, config, lower, e);
+	if (rc == 0) {
+		(*out)->ops = ops;
+		(*out)->lower = lower;
+	} else {
+		store_destroy(lower);
+	}
+	opt_release(ops->options, ops->option_count, config);
+	free(config);
+	return rc;
+}
+
+/* Cuts "a + b+c" at the plus signs into trimmed names; `text` is written to. */
+static int split(char *text, const char *expression, char **part, size_t *count, struct err *e)
+{
+	size_t n = 0;
+
+	for (char *p = text; p;) {
+		char *plus = strchr(p, '+');
+		size_t len;
+
+		if (plus)
+			*plus = '\0';
+		p += strspn(p, " \t");
+		len = strlen(p);
+		while (len && (p[len - 1] == ' ' || p[len - 1] == '\t'))
+			p[--len] = '\0';
+		if (len == 0)
+			return err_set(e, ERR_USAGE,
+				       "the store '%s' names an empty part; write it like "
+				       "'throttle+posix'",
+				       expression);
+		if (n == PARTS_MAX)
+			return err_set(e, ERR_USAGE, "the store '%s' has more than %d parts",
+				       expression, PARTS_MAX);
+		part[n++] = p;
+		p = plus ? plus + 1 : NULL;
+	}
+	*count = n;
+	return 0;
+}
+
+static int find_parts(const char *expression, char *const *part, size_t n,
+		      const struct store_ops **ops, struct err *e)
+{
+	for (size_t i = 0; i < n; i++) {
+		bool shim;
+
+		ops[i] = store_find(part[i]);
+		if (!ops[i])
+			return unknown_store(part[i], expression, e);
+		shim = ops[i]->flags & STORE_IS_SHIM;
+		if (shim && i + 1 == n)
+			return err_set(e, ERR_USAGE,
+				       "'%s' stands over another store and holds no bytes itself: write "
+				       "'%s+posix' instead of '%s'",
+				       part[i], expression, expression);
+		if (!shim && i + 1 < n)
+			return err_set(e, ERR_USAGE,
+				       "in the store '%s', '%s' must come last: nothing can lie below it",
+				       expression, part[i]);
+	}
+	return 0;
+}
+
+int store_create(struct store **out, const char *expression, const struct node *storage,
+		 struct err *e)
+{
+	AUTO_FREE char *text = xstrdup(expression);
+	const struct store_ops *ops[PARTS_MAX];
+	char *part[PARTS_MAX];
+	struct store *s = NULL;
+	size_t n = 0;
+	int rc = split(text, expression, part, &n, e);
+
+	if (rc == 0)
+		rc = find_parts(expression, part, n, ops, e);
+	while (rc == 0 && n > 0) {
+		struct store *above = NULL;
+
+		n--;
+		rc = create_part(&above, ops[n], storage, s, e);
+		s = above;
+	}
+	if (rc == 0)
+		*out = s;
+	return rc;
+}
+
+void store_destroy(struct store *s)
+{
+	while (s) {
+		struct store *lower = s->lower;
+
+		s->ops->destroy(s);
+		s = lower;
+	}
+}
+
+size_t store_blob_bytes(const struct store *s)
+{
+	size_t n = 0;
+
+	for (; s; s = s->lower)
+		n += shim_align(s->ops->blob_bytes);
+	return n;
+}
+
+unsigned store_base_flags(const struct store *s)
+{
+	while (s->lower)
+		s = s->lower;
+	return s->ops->flags;
+}
+
+struct blob *store_blob_new(const struct store *s, struct err *e)
+{
+	return try_calloc(1, store_blob_bytes(s), "an open file of a store", e);
+}

@@ -1,0 +1,231 @@
+/* A store of known speed: whatever lies below seems to be a storage system of the given bandwidth,
+ * latency and concurrency. With a fast store below, every measure of a run can be predicted, and so
+ * anyone can check that this program tells the truth. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/rng.h"
+#include "store/latency.h"
+#include "store/shim.h"
+#include "store/throttle_wait.h"
+
+struct throttle_config {
+	double bandwidth, stream_bandwidth;
+	struct time_dist latency, open_latency;
+	int64_t concurrency;
+	bool write;
+	int64_t seed;
+};
+
+#define FIELD(name, type) OPT_FIELD(struct throttle_config, name, type)
+
+static const struct opt throttle_options[] = {
+	{.key = "bandwidth",
+	 .type = OPT_F64,
+	 .offset = FIELD(bandwidth, double),
+	 .def = "0",
+	 .max = 1e18,
+	 .unit = "bytes/s",
+	 .help = "What all requests together can get, shared equally by those under way; 0 sets no limit.",
+	 .flags = OPT_STOKER},
+	{.key = "stream_bandwidth",
+	 .type = OPT_F64,
+	 .offset = FIELD(stream_bandwidth, double),
+	 .def = "0",
+	 .max = 1e18,
+	 .unit = "bytes/s",
+	 .help = "What one request can get; 0 sets no limit.",
+	 .flags = OPT_STOKER},
+	{.key = "latency",
+	 .type = OPT_TIME,
+	 .offset = FIELD(latency, struct time_dist),
+	 .unit = "s",
+	 .help = "What passes before the first byte of each request, a number or a distribution as for "
+		 "train.computation_time.",
+	 .flags = OPT_STOKER},
+	{.key = "open_latency",
+	 .type = OPT_TIME,
+	 .offset = FIELD(open_latency, struct time_dist),
+	 .unit = "s",
+	 .help = "How long each open and each look at a path (stat) takes; these need no slot of "
+		 "'concurrency'. A stat of an open file is free.",
+	 .flags = OPT_STOKER},
+	{.key = "concurrency",
+	 .type = OPT_I64,
+	 .offset = FIELD(concurrency, int64_t),
+	 .def = "0",
+	 .max = 1e9,
+	 .unit = "requests",
+	 .help = "How many requests are served at once, latency and transfer; the others wait, first "
+		 "come, first served; 0 sets no limit.",
+	 .flags = OPT_STOKER},
+	{.key = "write",
+	 .type = OPT_BOOL,
+	 .offset = FIELD(write, bool),
+	 .def = "false",
+	 .help = "Whether writes, and opens for writing, are slowed like reads. Off, a dataset is "
+		 "generated at full speed and then read at the given one.",
+	 .flags = OPT_STOKER},
+	{.key = "seed",
+	 .type = OPT_I64,
+	 .offset = FIELD(seed, int64_t),
+	 .def = "42",
+	 .max = 9e18,
+	 .help = "Names the sequence of latencies that are drawn: the n-th request of a store waits the "
+		 "same in every run.",
+	 .flags = OPT_STOKER},
+};
+
+struct throttle_store {
+	struct store base;
+	struct time_dist latency, open_latency;
+	uint64_t data_key, open_key;
+	_Atomic uint64_t data_requests, open_requests;
+	bool write;
+	bool data_limited;
+	struct throttle_line line;
+};
+
+struct throttle_blob {
+	struct blob base;
+};
+
+static struct throttle_store *of(struct store *s)
+{
+	return (struct throttle_store *)s;
+}
+
+static int throttle_create(struct store **out, const void *config, struct store *lower,
+			   struct err *e)
+{
+	const struct throttle_config *c = config;
+	struct throttle_store *t;
+	int rc = latency_check(&c->latency, "storage.throttle.latency", e);
+
+	(void)lower;
+	if (rc == 0)
+		rc = latency_check(&c->open_latency, "storage.throttle.open_latency", e);
+	if (rc < 0)
+		return rc;
+	t = xcalloc(1, sizeof(*t));
+	t->latency = c->latency;
+	t->open_latency = c->open_latency;
+	t->data_key = rng_key((uint64_t)c->seed, 0, 0);
+	t->open_key = rng_key((uint64_t)c->seed, 1, 0);
+	t->write = c->write;
+	t->data_limited = c->bandwidth > 0 || c->stream_bandwidth > 0 || c->concurrency > 0 ||
+			  c->latency.kind != TIME_NONE;
+	throttle_line_init(&t->line, c->bandwidth, c->stream_bandwidth, (uint64_t)c->concurrency);
+	*out = &t->base;
+	return 0;
+}
+
+static void throttle_destroy(struct store *s)
+{
+	throttle_line_release(&of(s)->line);
+	free(s);
+}
+
+static void arrive(struct throttle_store *t, struct throttle_waiter *w, size_t n)
+{
+	uint64_t number = atomic_fetch_add_explicit(&t->data_requests, 1, memory_order_relaxed);
+
+	throttle_line_arrive(&t->line, w, latency_draw_ns(&t->latency, t->data_key, number), n);
+}
+
+/* The request is timed from its arrival, so what the store below takes is part of the emulated time
+ * and only what exceeds it is added. */
+static ssize_t throttle_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
+{
+	struct throttle_store *t = of(b->store);
+	struct throttle_waiter w;
+	ssize_t r;
+
+	if (!t->data_limited)
+		return shim_pread(b, p, n, offset, e);
+	arrive(t, &w, n);
+	r = shim_pread(b, p, n, offset, e);
+	throttle_line_wait(&t->line, &w, r > 0 ? (uint64_t)r : 0);
+	return r;
+}
+
+static ssize_t throttle_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset,
+			       struct err *e)
+{
+	struct throttle_store *t = of(b->store);
+	struct throttle_waiter w;
+	ssize_t r;
+
+	if (!t->data_limited || !t->write)
+		return shim_pwrite(b, p, n, offset, e);
+	arrive(t, &w, n);
+	r = shim_pwrite(b, p, n, offset, e);
+	throttle_line_wait(&t->line, &w, r > 0 ? (uint64_t)r : 0);
+	return r;
+}
+
+static void open_wait(struct throttle_store *t, int64_t start_ns)
+{
+	uint64_t number = atomic_fetch_add_explicit(&t->open_requests, 1, memory_order_relaxed);
+
+	throttle_precise();
+	clock_sleep_until(start_ns + latency_draw_ns(&t->open_latency, t->open_key, number));
+}
+
+static int throttle_open(struct store *s, const char *path, unsigned how, struct blob *b,
+			 struct err *e)
+{
+	struct throttle_store *t = of(s);
+	int64_t start_ns;
+	int rc;
+
+	if (t->open_latency.kind == TIME_NONE || (how & STORE_WRITE && !t->write))
+		return shim_open(s, path, how, b, e);
+	start_ns = clock_now_ns();
+	rc = shim_open(s, path, how, b, e);
+	open_wait(t, start_ns);
+	return rc;
+}
+
+static int throttle_stat(struct store *s, const char *path, struct store_stat *out, struct err *e)
+{
+	struct throttle_store *t = of(s);
+	int64_t start_ns;
+	int rc;
+
+	if (t->open_latency.kind == TIME_NONE)
+		return shim_stat(s, path, out, e);
+	start_ns = clock_now_ns();
+	rc = shim_stat(s, path, out, e);
+	open_wait(t, start_ns);
+	return rc;
+}
+
+const struct store_ops store_throttle = {
+	.name = "throttle",
+	.help = "makes the store below ('throttle+memory') seem to have a given bandwidth, latency and "
+		"concurrency, so that a run's result can be predicted and checked",
+	.flags = STORE_IS_SHIM,
+	.options = throttle_options,
+	.option_count = sizeof(throttle_options) / sizeof(throttle_options[0]),
+	.config_bytes = sizeof(struct throttle_config),
+	.blob_bytes = sizeof(struct throttle_blob),
+	.create = throttle_create,
+	.destroy = throttle_destroy,
+	.open = throttle_open,
+	.close = shim_close,
+	.pread = throttle_pread,
+	.pwrite = throttle_pwrite,
+	.sync = shim_sync,
+	.stat_blob = shim_stat_blob,
+	.stat = throttle_stat,
+	.mkdirs = shim_mkdirs,
+	.list = shim_list,
+	.remove = shim_remove,
+	.rename = shim_rename,
+	.sync_dir = shim_sync_dir,
+	.space = shim_space,
+};

@@ -1,0 +1,58 @@
+#pragma once
+/* The arithmetic of an emulated storage system: first-in-first-out slots, a latency, then processor
+ * sharing of a bandwidth. Time is a parameter, so that it can be checked exactly.
+ *
+ * A request waits for one of `slots` slots, then its latency passes, then its bytes move: each of n
+ * active transfers progresses at min(stream_bandwidth, bandwidth / n). Every event takes place at its
+ * ideal time, however late `share_advance` is called: lateness of the caller never accumulates.
+ *
+ * Requests are lent by the caller from share_submit until share_take_done returns them; nothing is
+ * allocated. Not thread-safe. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum share_phase { SHARE_IDLE, SHARE_QUEUED, SHARE_LATENCY, SHARE_TRANSFER, SHARE_DONE };
+
+struct share_request {
+	enum share_phase phase;
+	double latency_ns;
+	double bytes;
+	double done_ns;              /* SHARE_DONE: the ideal time, since the origin */
+	double key;                  /* order in its heap */
+	uint64_t seq;                /* order of submission: ties */
+	struct share_request *child, *next, *prev; /* heap; `next` also links queue and done list */
+};
+
+struct share_heap {
+	struct share_request *root;
+};
+
+struct share {
+	double bandwidth, stream_bandwidth; /* bytes per second; 0: no limit */
+	uint64_t slots;                     /* 0: no limit */
+	int64_t origin_ns;                  /* all doubles below count from here */
+	double now_ns;
+	double v;                           /* bytes every transfer active since v = 0 has received */
+	uint64_t in_service, transfers, submitted;
+	struct share_heap latency;          /* by the end of the latency */
+	struct share_heap transfer;         /* by the v at which the last byte arrives */
+	struct share_request *queue, *queue_last;
+	struct share_request *done, *done_last;
+};
+
+void share_init(struct share *s, double bandwidth, double stream_bandwidth, uint64_t slots,
+		int64_t now_ns);
+/* Takes a request at `now_ns` (advances to it first). */
+void share_submit(struct share *s, struct share_request *r, int64_t now_ns, int64_t latency_ns,
+		  uint64_t bytes);
+/* Fewer bytes than submitted are to be moved, as it turned out by `now_ns`. A request that is past
+ * the new size ends now; one that is done stays done. */
+void share_shrink(struct share *s, struct share_request *r, int64_t now_ns, uint64_t bytes);
+/* Lets everything happen that is due by `now_ns`; a time before the last one is the last one. */
+void share_advance(struct share *s, int64_t now_ns);
+/* The finished requests in the order of their ideal times, one a call; NULL when there are none. */
+struct share_request *share_take_done(struct share *s);
+/* The earliest time at which something may be done, and whose it is. False when nothing is pending.
+ * Nothing finishes before it; later submissions never make it earlier, except by their own. */
+bool share_next(const struct share *s, int64_t *at_ns, struct share_request **whose);
