@@ -152,6 +152,7 @@ int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct wo
 		.config_dir = a->config_dir,
 		.strict = a->strict,
 		.start_wall_ns = start_wall_ns,
+		.ranks = a->ranks,
 	};
 	int rc = workload_load(w, &req, e);
 

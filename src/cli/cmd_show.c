@@ -12,7 +12,6 @@
 #include "loader/loader.h"
 #include "report/result.h"
 #include "store/store.h"
-#include "workload/docs.h"
 
 extern const struct command command_show;
 
@@ -29,7 +28,7 @@ static int show_workloads(int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	for (const char *const *name = workload_builtin_names(); *name; name++) {
-		struct workload_request req = {.workload = *name};
+		struct workload_request req = {.workload = *name, .inspect = true};
 		struct workload w = {0};
 		int rc = workload_load(&w, &req, &e);
 

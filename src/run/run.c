@@ -246,14 +246,17 @@ static int train(struct run_state *s, struct err *e)
 	all_left = join_ranks(s);
 	monitor_stop(s);
 	for (uint32_t k = 0; k < s->ranks && all_left; k++) {
-		s->loader_ops->destroy(s->rank[k].train);
-		s->loader_ops->destroy(s->rank[k].eval);
+		struct loader *both[2] = {s->rank[k].train, s->rank[k].eval};
+
+		for (int i = 0; i < 2; i++)
+			if (both[i] && s->loader_ops->destroy(both[i]) > 0)
+				all_left = false;
 	}
 	if (all_left) {
 		comm_local_destroy(s->group);
 		s->group = NULL;
 	} else {
-		log_warning("a rank is stuck in a request to the storage that cannot be cancelled; the "
+		log_warning("a thread is stuck in a request to the storage that cannot be cancelled; the "
 			    "results are written without it");
 	}
 	if (s->reason.code) {
