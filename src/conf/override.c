@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "conf/override_text.h"
+#include "conf/utf8.h"
 
 int override_fail(const struct override_text *t, const char *fmt, ...)
 {
@@ -24,26 +25,10 @@ int override_fail(const struct override_text *t, const char *fmt, ...)
 			(size_t)(t->at - t->whole) + 1);
 }
 
-/* Bytes of the UTF-8 sequence at s, 0 when it is none. */
-static size_t utf8_length(const unsigned char *s)
-{
-	size_t n = *s < 0x80 ? 1 : *s >= 0xc2 && *s < 0xe0 ? 2 : (*s & 0xf0) == 0xe0 ? 3 :
-		   *s >= 0xf0 && *s < 0xf5 ? 4 : 0;
-
-	for (size_t i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	if ((*s == 0xe0 && s[1] < 0xa0) || (*s == 0xed && s[1] >= 0xa0) ||
-	    (*s == 0xf0 && s[1] < 0x90) || (*s == 0xf4 && s[1] >= 0x90))
-		return 0;
-	return n;
-}
-
 static int check_utf8(struct override_text *t)
 {
 	while (*t->at) {
-		size_t n = utf8_length((const unsigned char *)t->at);
+		size_t n = utf8_length(t->at);
 
 		if (n == 0)
 			return override_fail(t, "the text is not UTF-8");
