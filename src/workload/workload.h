@@ -44,6 +44,7 @@ struct workload {
 			int64_t num_dset_per_record;
 			struct i64_list chunk_dims, max_shape;
 		} hdf5;
+		struct node *parquet; /* of MLPerf Storage v3; not read in this version */
 		int64_t seed; /* of the content; ours */
 	} dataset;
 	struct {
@@ -58,7 +59,8 @@ struct workload {
 		int file_access;
 		int64_t transfer_size;
 		bool dont_use_mmap, odirect;
-		struct time_dist preprocess_time; /* per sample */
+		struct time_dist preprocess_time; /* per sample; preprocess_time_stdev is in it */
+		double preprocess_time_stdev;
 		bool pin_memory;
 		struct i64_list transformed_record_dims;
 		char *transformed_record_element_type;
@@ -75,10 +77,12 @@ struct workload {
 		int64_t epochs, total_training_steps;
 		bool seed_change_epoch;
 		struct time_dist computation_time;
+		double computation_time_stdev; /* is in computation_time */
 		int64_t seed;
 	} train;
 	struct {
 		struct time_dist eval_time;
+		double eval_time_stdev; /* is in eval_time */
 		int64_t eval_after_epoch, epochs_between_evals;
 	} evaluation;
 	struct {
@@ -114,7 +118,7 @@ struct workload {
 		} metric;
 	} output;
 	struct {
-		bool generate_data, train, evaluation, checkpoint, profiling;
+		bool generate_data, train, evaluation, checkpoint, profiling, debug;
 		char *query;
 	} workflow;
 	struct {
@@ -133,7 +137,9 @@ struct workload {
 	} run;
 
 	/* ---- not keys ---- */
-	struct node *tree;           /* the composed document; root key "workload" */
+	struct node *tree;           /* the composed document, ${} resolved; root key "workload" */
+	struct node *composed;       /* the same with ${} as written: what .hydra/config.yaml holds,
+				      * so that a secret from the environment stays out of files */
 	struct opt_origin *origin;   /* one per row of workload_rows */
 	struct str_list overrides;   /* task overrides exactly as typed */
 	struct str_list hydra_overrides; /* "hydra.*" overrides exactly as typed */
@@ -155,6 +161,8 @@ struct workload_request {
 	size_t override_count;
 	const char *config_dir;
 	bool strict;                  /* unknown keys are errors */
+	bool inspect;                 /* only to look at: features this version lacks are no errors */
+	int64_t ranks;                /* for the checks of steps; 0 counts as 1 */
 	int64_t start_wall_ns;        /* for ${now:...} */
 };
 
@@ -165,6 +173,9 @@ struct workload_request {
  * and failure. */
 int workload_load(struct workload *w, const struct workload_request *req, struct err *e);
 void workload_release(struct workload *w);
+/* ERR_ABSENT with one sentence when what the workflow asks for needs a feature that this version does
+ * not have. workload_load ends with it unless `inspect`. */
+int workload_check_features(const struct workload *w, struct err *e);
 
 /* The names of the workloads built in, sorted, NULL-terminated, and their text. */
 const char *const *workload_builtin_names(void);
@@ -174,5 +185,8 @@ const char *workload_builtin_text(const char *name);
 void workload_print(const struct workload *w, bool only_set, struct buf *out);
 /* Appends a sentence to w->warnings. */
 void workload_warn(struct workload *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The reference of all keys as Markdown (docs/config.md) and as a section of a man page. */
+void workload_docs_markdown(struct buf *out);
+void workload_man(struct buf *out);
 /* A hash of the keys that decide the bytes of the dataset. Pure. */
 uint64_t workload_dataset_hash(const struct workload *w);

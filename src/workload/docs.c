@@ -1,0 +1,203 @@
+/* The reference of all keys, written from the rows so that it cannot be out of date. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "workload/feature.h"
+#include "workload/tables.h"
+#include "workload/workload.h"
+
+static const char *const type_names[] = {
+	[OPT_BOOL] = "boolean",       [OPT_I64] = "whole number",  [OPT_F64] = "number",
+	[OPT_STR] = "text",           [OPT_ENUM] = "choice",       [OPT_I64_LIST] = "list of whole numbers",
+	[OPT_STR_LIST] = "list of texts", [OPT_TIME] = "time",     [OPT_MAP] = "map",
+};
+
+static const struct {
+	const char *name, *text;
+} sections[] = {
+	{"framework", "The framework."},
+	{"storage", "Where the bytes live."},
+	{"dataset", "What the dataset is made of."},
+	{"reader", "How it is read. A section `data_reader` replaces `reader` as a whole."},
+	{"train", "The training."},
+	{"evaluation", "Evaluations between epochs of the training."},
+	{"checkpoint", "Checkpoints. They are checked but not written in this version."},
+	{"model", "The model, of which checkpoints are made."},
+	{"output", "Results."},
+	{"workflow", "What a run does."},
+	{"profiling", "Profilers. They are checked but not run in this version."},
+	{"metric", "Targets."},
+	{"compat", "Compatibility with DLIO."},
+	{"run", "The program itself."},
+};
+
+static size_t section_length(const char *key)
+{
+	return strcspn(key, ".");
+}
+
+static void number_text(double v, char *out, size_t out_size)
+{
+	snprintf(out, out_size, v == floor(v) && fabs(v) < 1e16 ? "%.0f" : "%g", v);
+}
+
+/* "at least 1", "0 to 9", or nothing. */
+static void range_text(const struct opt *row, char *out, size_t out_size)
+{
+	char min[32], max[32];
+
+	out[0] = '\0';
+	if (row->min == 0 && row->max == 0)
+		return;
+	number_text(row->min, min, sizeof(min));
+	number_text(row->max, max, sizeof(max));
+	if (row->max == WORKLOAD_COUNT_MAX || row->max == WORKLOAD_SECONDS_MAX ||
+	    row->max == WORKLOAD_INT_MAX)
+		snprintf(out, out_size, "at least %s", min);
+	else
+		snprintf(out, out_size, "%s to %s", min, max);
+}
+
+/* Type, unit, range or choices: "whole number of samples, at least 1". */
+static void put_kind(const struct opt *row, struct buf *out)
+{
+	char range[80];
+
+	buf_puts(out, type_names[row->type]);
+	if (row->unit && row->type == OPT_TIME)
+		buf_puts(out, " in s, or a map");
+	else if (row->unit)
+		buf_printf(out, " (%s)", row->unit);
+	range_text(row, range, sizeof(range));
+	if (range[0])
+		buf_printf(out, ", %s", range);
+	for (size_t i = 0; row->choices && row->choices[i]; i++)
+		buf_printf(out, "%s %s", i ? "," : ":", row->choices[i]);
+}
+
+static void put_marks(const struct opt *row, struct buf *out)
+{
+	char has[256];
+
+	if (row->flags & OPT_STOKER)
+		buf_puts(out, " *Not in DLIO.*");
+	if (row->flags & OPT_UNUSED)
+		buf_puts(out, " *Has no effect.*");
+	feature_list(row->key, has, sizeof(has));
+	if (has[0])
+		buf_printf(out, " *This version has only %s.*", has);
+	else if (row->flags & OPT_LATER)
+		buf_puts(out, " *Its feature is not in this version.*");
+}
+
+static void put_aliases(const struct opt *row, struct buf *out)
+{
+	const char *before = " Also spelt `";
+
+	if (row->alias) {
+		buf_printf(out, "%s%s`", before, row->alias);
+		before = ", `";
+	}
+	for (const struct workload_alias *a = workload_aliases; a->alias; a++) {
+		if (strcmp(a->key, row->key) == 0) {
+			buf_printf(out, "%s%s`", before, a->alias);
+			before = ", `";
+		}
+	}
+	if (before[0] == ',')
+		buf_puts(out, ".");
+}
+
+static void put_row(const struct opt *row, struct buf *out)
+{
+	buf_printf(out, "| `%s` | ", row->key);
+	put_kind(row, out);
+	if (row->def && row->def[0])
+		buf_printf(out, " | `%s` | ", row->def);
+	else
+		buf_puts(out, " | | ");
+	buf_puts(out, row->help);
+	put_marks(row, out);
+	put_aliases(row, out);
+	buf_puts(out, " |\n");
+}
+
+static const char *section_text(const char *key, size_t length)
+{
+	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
+		if (strlen(sections[i].name) == length && strncmp(sections[i].name, key, length) == 0)
+			return sections[i].text;
+	return "";
+}
+
+static const char intro[] =
+	"# Keys of a workload\n"
+	"\n"
+	"A workload is one YAML file. On the command line, `key=value` sets a key; Hydra's forms\n"
+	"`++workload.KEY=VALUE`, `+KEY=VALUE` and `~KEY` work too. The keys are those of DLIO unless\n"
+	"marked. An unknown key is reported with the nearest known one, and is an error with `--strict`.\n"
+	"\n"
+	"A time is a number of seconds or a map: `{mean: 0.3, stdev: 0.1}`, or with `type` one of `normal`\n"
+	"(mean, stdev), `uniform` (min, max), `gamma` (shape, scale), `exponential` (scale) and `poisson`\n"
+	"(lam).\n"
+	"\n"
+	"This page is written by the program from its own table of keys.\n";
+
+void workload_docs_markdown(struct buf *out)
+{
+	const char *last = "";
+
+	buf_puts(out, intro);
+	for (size_t i = 0; i < workload_row_count; i++) {
+		const char *key = workload_rows[i].key;
+		size_t n = section_length(key);
+
+		if (n != section_length(last) || strncmp(key, last, n) != 0) {
+			buf_printf(out, "\n## %.*s\n\n%s\n\n", (int)n, key, section_text(key, n));
+			buf_puts(out, "| key | type | default | meaning |\n|---|---|---|---|\n");
+		}
+		put_row(&workload_rows[i], out);
+		last = key;
+	}
+}
+
+/* roff: a leading dot or quote is a command, a backslash an escape, a plain - a hyphen. */
+static void put_roff(struct buf *out, const char *text)
+{
+	if (*text == '.' || *text == '\'')
+		buf_puts(out, "\\&");
+	for (; *text; text++) {
+		if (*text == '\\')
+			buf_puts(out, "\\e");
+		else if (*text == '-')
+			buf_puts(out, "\\-");
+		else
+			buf_putc(out, *text);
+	}
+}
+
+void workload_man(struct buf *out)
+{
+	buf_puts(out, ".SH WORKLOAD KEYS\n");
+	for (size_t i = 0; i < workload_row_count; i++) {
+		const struct opt *row = &workload_rows[i];
+		struct buf kind = {0};
+
+		put_kind(row, &kind);
+		buf_puts(out, ".TP\n.B ");
+		put_roff(out, row->key);
+		buf_puts(out, "\n");
+		put_roff(out, row->help);
+		buf_puts(out, "\nType: ");
+		put_roff(out, kind.data);
+		if (row->def && row->def[0]) {
+			buf_puts(out, "; default ");
+			put_roff(out, row->def);
+		}
+		buf_puts(out, row->flags & OPT_UNUSED ? ". No effect.\n" : ".\n");
+		buf_release(&kind);
+	}
+}

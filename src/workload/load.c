@@ -1,0 +1,403 @@
+/* From a name and overrides to a checked workload. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "conf/override.h"
+#include "workload/compose.h"
+#include "workload/validate.h"
+#include "workload/workload.h"
+
+#define DEFAULT_RUN_DIR                                                                            \
+	"./hydra_log/${workload.model.name}/${now:%Y-%m-%d}-${now:%H-%M-%S}"
+
+/* What is at work while a workload is loaded; released whatever happens. */
+struct loading {
+	struct workload *w;
+	const struct workload_request *req;
+	struct override *task, *hydra;
+	size_t tasks, hydras;
+	struct node *hydra_tree; /* root of {hydra: {run: {dir}, output_subdir}} */
+	struct node *choice;     /* a name or a list of names; NULL: the default */
+	struct err *e;
+};
+
+void workload_warn(struct workload *w, const char *fmt, ...)
+{
+	struct str_list *list = &w->warnings;
+	char *text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = xstrdup(fmt);
+	va_end(ap);
+	list->v = xrealloc(list->v, (list->n + 1) * sizeof(*list->v));
+	list->v[list->n++] = text;
+}
+
+static void list_add(struct str_list *list, const char *text)
+{
+	list->v = xrealloc(list->v, (list->n + 1) * sizeof(*list->v));
+	list->v[list->n++] = xstrdup(text);
+}
+
+static void list_release(struct str_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free(list->v[i]);
+	free(list->v);
+	*list = (struct str_list){0};
+}
+
+/* ---- overrides ---- */
+
+static bool is_hydra_key(const char *key)
+{
+	return str_starts(key, "hydra.") || str_starts(key, "hydra/") || strcmp(key, "hydra") == 0;
+}
+
+static int take_choice(struct loading *l, struct override *o)
+{
+	if (o->op == OVERRIDE_DELETE || !o->value ||
+	    (o->value->kind != NODE_STR && o->value->kind != NODE_LIST))
+		return err_set(l->e, ERR_USAGE,
+			       "override '%.200s': workload= takes the name of a workload", o->text);
+	node_free(l->choice);
+	l->choice = o->value;
+	o->value = NULL;
+	override_release(o);
+	return 0;
+}
+
+/* Keys are given with "workload." before them, aliases replaced by what they stand for; a key that is
+ * known may be set whether or not the file has it, so that "key=value" is enough. */
+static void normalize(struct loading *l, struct override *o)
+{
+	bool prefixed = str_starts(o->key, "workload.");
+	const char *bare = prefixed ? o->key + 9 : o->key;
+	AUTO_FREE char *section = xstrndup(bare, strcspn(bare, "."));
+	const char *known = str_starts(bare, "data_reader.") ? bare + 5 : bare;
+	const char *alias = o->op == OVERRIDE_DELETE ? NULL : workload_alias_of(bare);
+	char *key = NULL;
+
+	if (o->op == OVERRIDE_SET && workload_key_known(known))
+		o->op = OVERRIDE_FORCE;
+	if (alias) {
+		workload_warn(l->w, "override '%s': %s is read as %s", o->text, bare, alias);
+		key = xasprintf("workload.%s", alias);
+	} else if (!prefixed && workload_key_known(section)) {
+		key = xasprintf("workload.%s", bare);
+	}
+	if (key) {
+		free(o->key);
+		o->key = key;
+	}
+}
+
+static int read_overrides(struct loading *l)
+{
+	const struct workload_request *req = l->req;
+
+	l->task = xcalloc(req->override_count + 1, sizeof(*l->task));
+	l->hydra = xcalloc(req->override_count + 1, sizeof(*l->hydra));
+	for (size_t i = 0; i < req->override_count; i++) {
+		struct override o = {0};
+		int rc = override_parse(req->overrides[i], &o, l->e);
+
+		if (rc < 0)
+			return rc;
+		if (is_hydra_key(o.key)) {
+			list_add(&l->w->hydra_overrides, req->overrides[i]);
+			l->hydra[l->hydras++] = o;
+			continue;
+		}
+		list_add(&l->w->overrides, req->overrides[i]);
+		if (strcmp(o.key, "workload") == 0 && (!o.value || o.value->kind != NODE_MAP)) {
+			rc = take_choice(l, &o);
+			if (rc < 0) {
+				override_release(&o);
+				return rc;
+			}
+			continue;
+		}
+		normalize(l, &o);
+		l->task[l->tasks++] = o;
+	}
+	return 0;
+}
+
+/* ---- composition ---- */
+
+static int choose(struct loading *l)
+{
+	const char *asked = l->req->workload;
+
+	if (asked && l->choice && (l->choice->kind != NODE_STR || strcmp(asked, l->choice->s) != 0))
+		return err_set(l->e, ERR_USAGE,
+			       "two workloads are named, '%s' and that of an override workload=; "
+			       "leave one out", asked);
+	if (!l->choice)
+		l->choice = node_new_str(asked ? asked : "default", (struct node_mark){0});
+	if (l->choice->kind == NODE_STR) {
+		l->w->choice = xstrdup(l->choice->s);
+		return 0;
+	}
+	struct buf names = {0};
+
+	for (size_t i = 0; i < l->choice->n; i++) {
+		if (l->choice->child[i]->kind != NODE_STR) {
+			buf_release(&names);
+			return err_set(l->e, ERR_USAGE,
+				       "workload= takes a name or a list of names, not a list with %s",
+				       node_kind_name(l->choice->child[i]->kind));
+		}
+		buf_printf(&names, "%s%s", i ? "," : "", l->choice->child[i]->s);
+	}
+	l->w->choice = buf_take(&names);
+	return 0;
+}
+
+static int compose(struct loading *l)
+{
+	struct workload *w = l->w;
+	const struct node *choice = l->choice;
+	const struct node *const *names = (const struct node *const *)choice->child;
+	size_t n = choice->kind == NODE_LIST ? choice->n : 1;
+
+	w->composed = node_new(NODE_MAP, (struct node_mark){0});
+	node_set(w->composed, "workload", node_new(NODE_MAP, (struct node_mark){0}));
+	for (size_t i = 0; i < n; i++) {
+		const char *name = choice->kind == NODE_LIST ? names[i]->s : choice->s;
+		int rc = workload_compose(w->composed, name, w->config_dir, l->e);
+
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* MLPerf Storage v0.5 and v1.0 wrote "model: unet3d". */
+static void mend_model(struct workload *w)
+{
+	struct node *sections = node_get(w->composed, "workload");
+	const struct node *model = node_get(sections, "model");
+
+	if (!model || model->kind != NODE_STR)
+		return;
+	struct node *map = node_new(NODE_MAP, model->mark);
+
+	workload_warn(w, "%s: line %d: model is a section; '%s' is read as model.name",
+		      model->mark.file ? model->mark.file : "", model->mark.line, model->s);
+	node_set(map, "name", node_clone(model));
+	node_set(sections, "model", map);
+}
+
+static int apply_override(struct loading *l, const struct override *o)
+{
+	const char *bare = str_starts(o->key, "workload.") ? o->key + 9 : o->key;
+	int rc = override_apply(l->w->composed, o, l->e);
+
+	if (rc == 0 || workload_key_known(bare))
+		return rc;
+	const char *near = opt_nearest_key(workload_rows, workload_row_count, bare);
+
+	if (near) {
+		AUTO_FREE char *text = xstrdup(l->e->text);
+
+		err_set(l->e, rc, "%s (did you mean %s?)", text, near);
+	}
+	return rc;
+}
+
+static int apply_overrides(struct loading *l)
+{
+	const struct node *sections;
+
+	mend_model(l->w);
+	for (size_t i = 0; i < l->tasks; i++) {
+		int rc = apply_override(l, &l->task[i]);
+
+		if (rc < 0)
+			return rc;
+	}
+	mend_model(l->w);
+	sections = node_get(l->w->composed, "workload");
+	if (sections && sections->kind == NODE_MAP)
+		return 0;
+	return err_set(l->e, ERR_USAGE, "the overrides leave no workload: 'workload' is not a map");
+}
+
+/* ---- hydra.run.dir and interpolation ---- */
+
+/* hydra.run.dir and hydra.output_subdir are the keys of Hydra's own that mean something here. */
+static int compose_hydra(struct loading *l)
+{
+	struct node *tree = node_new(NODE_MAP, (struct node_mark){0});
+	struct node *hydra = node_new(NODE_MAP, (struct node_mark){0});
+	struct node *run = node_new(NODE_MAP, (struct node_mark){0});
+	const struct node *from_file = node_get(l->w->composed, "hydra");
+
+	l->hydra_tree = tree;
+	node_set(tree, "hydra", hydra);
+	node_set(hydra, "run", run);
+	node_set(run, "dir", node_new_str(DEFAULT_RUN_DIR, (struct node_mark){0}));
+	node_set(hydra, "output_subdir", node_new_str(".hydra", (struct node_mark){0}));
+	if (from_file && from_file->kind == NODE_MAP)
+		node_merge(hydra, from_file);
+	node_unset(l->w->composed, "hydra");
+	for (size_t i = 0; i < l->hydras; i++) {
+		const struct override *o = &l->hydra[i];
+
+		if (strcmp(o->key, "hydra.run.dir") != 0 &&
+		    strcmp(o->key, "hydra.output_subdir") != 0 &&
+		    strcmp(o->key, "hydra.run") != 0) {
+			workload_warn(l->w, "override '%s' has no effect: of Hydra's own keys, "
+				      "hydra.run.dir and hydra.output_subdir mean something here",
+				      o->text);
+			continue;
+		}
+		int rc = override_apply(tree, o, l->e);
+
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int take_hydra(struct loading *l, const struct node *root)
+{
+	const struct node *dir = node_path(root, "hydra.run.dir");
+	const struct node *subdir = node_path(root, "hydra.output_subdir");
+
+	if (!dir || dir->kind != NODE_STR || !dir->s[0])
+		return err_set(l->e, ERR_USAGE, "hydra.run.dir has to be the path of a folder");
+	if (subdir && subdir->kind != NODE_STR && subdir->kind != NODE_NULL)
+		return err_set(l->e, ERR_USAGE,
+			       "hydra.output_subdir has to be the name of a folder or null");
+	l->w->run_dir = xstrdup(dir->s);
+	if (subdir && subdir->kind == NODE_STR && subdir->s[0])
+		l->w->hydra_subdir = xstrdup(subdir->s);
+	return 0;
+}
+
+/* The choice as a name: "dir/x.yaml" is x. */
+static char *choice_name(const struct workload *w)
+{
+	const char *base = path_basename(w->choice);
+	size_t n = strlen(base);
+
+	return xstrndup(base, str_ends(base, ".yaml") && n > 5 ? n - 5 : n);
+}
+
+/* Everything is resolved in one document, so that a workload can refer to hydra.run.dir and the
+ * folder to model.name. A workload without model.name lends the folder its own name. */
+static int interpolate(struct loading *l)
+{
+	struct node *root = node_clone(l->w->composed);
+	struct node *sections = node_get(root, "workload");
+	struct node *model = node_get(sections, "model");
+	bool no_model = !model || model->kind != NODE_MAP;
+	bool no_name = no_model || !node_get(model, "name");
+
+	l->w->tree = root;
+	if (no_model) {
+		model = node_new(NODE_MAP, (struct node_mark){0});
+		node_set(sections, "model", model);
+	}
+	if (no_name) {
+		AUTO_FREE char *name = choice_name(l->w);
+		struct node *text = node_new_str(name, (struct node_mark){0});
+
+		text->literal = true;
+		node_set(model, "name", text);
+	}
+	node_merge(root, l->hydra_tree);
+	int rc = node_interpolate(root, l->req->start_wall_ns, l->e);
+
+	if (rc == 0)
+		rc = take_hydra(l, root);
+	node_unset(root, "hydra");
+	sections = node_get(root, "workload");
+	if (rc == 0 && no_name)
+		node_unset(node_get(sections, "model"), "name");
+	if (rc == 0 && no_model)
+		node_unset(sections, "model");
+	return rc;
+}
+
+/* ---- the whole ---- */
+
+static int load(struct loading *l)
+{
+	struct workload *w = l->w;
+	int rc = opt_set_defaults(workload_rows, workload_row_count, w, l->e);
+
+	w->origin = xcalloc(workload_row_count, sizeof(*w->origin));
+	if (rc == 0 && l->req->config_dir && !file_is_dir(l->req->config_dir))
+		rc = err_set(l->e, ERR_USAGE, "the configuration folder '%s' does not exist",
+			     l->req->config_dir);
+	if (rc == 0 && l->req->config_dir)
+		w->config_dir = xstrdup(l->req->config_dir);
+	if (rc == 0)
+		rc = read_overrides(l);
+	if (rc == 0)
+		rc = choose(l);
+	if (rc == 0)
+		rc = compose(l);
+	if (rc == 0)
+		rc = apply_overrides(l);
+	if (rc == 0)
+		rc = compose_hydra(l);
+	if (rc == 0)
+		rc = interpolate(l);
+	if (rc == 0)
+		rc = workload_type(w, l->req->strict, l->e);
+	if (rc == 0)
+		rc = workload_derive(w, l->e);
+	if (rc == 0)
+		rc = workload_validate(w, l->req->ranks > 0 ? l->req->ranks : 1, l->e);
+	if (rc == 0 && !l->req->inspect)
+		rc = workload_check_features(w, l->e);
+	return rc;
+}
+
+int workload_load(struct workload *w, const struct workload_request *req, struct err *e)
+{
+	struct err own = {0};
+	struct loading l = {.w = w, .req = req, .e = e ? e : &own};
+
+	memset(w, 0, sizeof(*w));
+	int rc = load(&l);
+
+	for (size_t i = 0; i < l.tasks; i++)
+		override_release(&l.task[i]);
+	for (size_t i = 0; i < l.hydras; i++)
+		override_release(&l.hydra[i]);
+	free(l.task);
+	free(l.hydra);
+	node_free(l.hydra_tree);
+	node_free(l.choice);
+	return rc;
+}
+
+void workload_release(struct workload *w)
+{
+	opt_release(workload_rows, workload_row_count, w);
+	node_free(w->tree);
+	node_free(w->composed);
+	free(w->origin);
+	list_release(&w->overrides);
+	list_release(&w->hydra_overrides);
+	list_release(&w->warnings);
+	free(w->choice);
+	free(w->config_dir);
+	free(w->run_dir);
+	free(w->hydra_subdir);
+	memset(w, 0, sizeof(*w));
+}

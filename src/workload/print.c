@@ -1,0 +1,89 @@
+/* Workloads as text: show config, and the hash of what decides a dataset. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "workload/workload.h"
+
+static void origin_text(const struct opt_origin *origin, char *out, size_t out_size)
+{
+	if (origin->source == ORIGIN_DEFAULT)
+		snprintf(out, out_size, "default");
+	else
+		node_mark_text(origin->mark, out, out_size);
+}
+
+void workload_print(const struct workload *w, bool only_set, struct buf *out)
+{
+	for (size_t i = 0; i < workload_row_count; i++) {
+		char origin[256];
+
+		if (only_set && w->origin[i].source == ORIGIN_DEFAULT)
+			continue;
+		AUTO_FREE char *value = opt_get_text(&workload_rows[i], w);
+
+		origin_text(&w->origin[i], origin, sizeof(origin));
+		buf_printf(out, "%-42s %-28s %s\n", workload_rows[i].key, value, origin);
+	}
+}
+
+/* FNV-1a, 64 bits. */
+static uint64_t hash_text(uint64_t h, const char *text)
+{
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3u;
+	return h;
+}
+
+/* Keys of the rows whose text goes into the hash as it is. */
+static const char *const dataset_keys[] = {
+	"dataset.format",        "dataset.num_files_train", "dataset.num_files_eval",
+	"dataset.num_samples_per_file", "dataset.file_prefix", "dataset.compression",
+	"dataset.seed",
+};
+static const char *const square_keys[] = {
+	"dataset.record_length_bytes", "dataset.record_length_bytes_stdev",
+};
+static const char *const hdf5_keys[] = {
+	"dataset.hdf5.num_dset_per_record", "dataset.hdf5.chunk_dims", "dataset.hdf5.max_shape",
+};
+
+static void put_keys(const struct workload *w, const char *const *keys, size_t n, struct buf *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct opt *row = opt_find(workload_rows, workload_row_count, keys[i]);
+		AUTO_FREE char *value = opt_get_text(row, w);
+
+		buf_printf(out, "%s=%s\n", keys[i], value);
+	}
+}
+
+uint64_t workload_dataset_hash(const struct workload *w)
+{
+	static const char *const dims[] = {"dataset.record_dims"};
+	static const char *const level[] = {"dataset.compression_level"};
+	struct buf text = {0};
+	uint64_t h;
+
+	/* What has no influence on a byte or a name stays out: 0 and 1 subfolders are the same, a
+	 * fixed shape hides the record length, and so on. */
+	put_keys(w, dataset_keys, sizeof(dataset_keys) / sizeof(dataset_keys[0]), &text);
+	buf_printf(&text, "elem=%s\nsubfolders=%" PRId64 ",%" PRId64 "\n",
+		   w->elem ? w->elem->name : w->dataset.record_element_type,
+		   w->dataset.num_subfolders_train > 1 ? w->dataset.num_subfolders_train : 0,
+		   w->dataset.num_subfolders_eval > 1 && w->dataset.num_files_eval > 0 ?
+			   w->dataset.num_subfolders_eval : 0);
+	if (w->dataset.record_dims.n)
+		put_keys(w, dims, 1, &text);
+	else
+		put_keys(w, square_keys, 2, &text);
+	if (w->dataset.compression != 0)
+		put_keys(w, level, 1, &text);
+	if (strcmp(w->dataset.format, "hdf5") == 0)
+		put_keys(w, hdf5_keys, sizeof(hdf5_keys) / sizeof(hdf5_keys[0]), &text);
+	h = hash_text(0xcbf29ce484222325u, text.data);
+	buf_release(&text);
+	return h;
+}

@@ -1,0 +1,345 @@
+/* The rows of every key of a workload: DLIO's, documented or not, and ours. Defaults are what DLIO's
+ * code does when a key is absent. */
+#include "workload/workload.h"
+
+#include "workload/tables.h"
+
+static const char *const frameworks[] = {"tensorflow", "pytorch", NULL};
+static const char *const storage_types[] = {"local_fs", "parallel_fs", "s3", "aistore", NULL};
+static const char *const compressions[] = {"none", "gzip", "lzf", "bz2", "zip", "xz", NULL};
+static const char *const samplers[] = {"derive", "iterative", "index", "none", NULL};
+static const char *const contexts[] = {"fork", "spawn", "forkserver", NULL};
+static const char *const shuffles[] = {"off", "seed", "random", NULL};
+static const char *const read_types[] = {"on_demand", "memory", NULL};
+static const char *const file_accesses[] = {"multi", "shared", "collective", "mpio", "posix", NULL};
+static const char *const accesses[] = {"framework", "native", NULL};
+static const char *const decodes[] = {"full", "verify", "none", NULL};
+static const char *const orders[] = {"stoker", "dlio", NULL};
+static const char *const pythons[] = {"py311", "py314", NULL};
+static const char *const checkpoint_types[] = {"rank_zero", "all_ranks", NULL};
+static const char *const checkpoint_modes[] = {"default", "subset", NULL};
+static const char *const datatypes[] = {"fp16", "bf16", "fp32", "fp64", "int8", "uint8", NULL};
+static const char *const profilers[] = {"none", "iostat", "darshan", "tensorboard", NULL};
+
+/* A row: type, key, field, default, help, then what else it has. */
+#define ROW(t, ctype, k, field, d, text, ...)                                                      \
+	{.key = k, .type = t, .offset = OPT_FIELD(struct workload, field, ctype), .def = d,        \
+	 .help = text, __VA_ARGS__},
+#define BOOL(k, d, text, ...) ROW(OPT_BOOL, bool, #k, k, d, text, __VA_ARGS__)
+#define I64(k, d, text, ...) ROW(OPT_I64, int64_t, #k, k, d, text, __VA_ARGS__)
+#define F64(k, d, text, ...) ROW(OPT_F64, double, #k, k, d, text, __VA_ARGS__)
+#define STR(k, d, text, ...) ROW(OPT_STR, char *, #k, k, d, text, __VA_ARGS__)
+#define ENUM(k, d, values, text, ...)                                                              \
+	ROW(OPT_ENUM, int, #k, k, d, text, .choices = values, __VA_ARGS__)
+#define INTS(k, text, ...) ROW(OPT_I64_LIST, struct i64_list, #k, k, "[]", text, __VA_ARGS__)
+#define STRS(k, d, text, ...) ROW(OPT_STR_LIST, struct str_list, #k, k, d, text, __VA_ARGS__)
+#define TIME(k, text, ...)                                                                         \
+	ROW(OPT_TIME, struct time_dist, #k, k, NULL, text, .unit = "s", __VA_ARGS__)
+#define MAP(k, text, ...) ROW(OPT_MAP, struct node *, #k, k, NULL, text, __VA_ARGS__)
+
+#define RANGE(lo, hi) .min = (lo), .max = (hi)
+#define COUNT(lo) RANGE(lo, WORKLOAD_COUNT_MAX)
+#define BYTES(lo) RANGE(lo, WORKLOAD_BYTES_MAX), .unit = "bytes"
+#define OURS .flags = OPT_STOKER
+#define UNUSED .flags = OPT_UNUSED
+#define LATER .flags = OPT_LATER
+
+/* clang-format off */
+const struct opt workload_rows[] = {
+	ENUM(framework, "tensorflow", frameworks,
+	      "Framework whose input pipeline is emulated; it decides the default data loader.")
+
+	ENUM(storage.storage_type, "local_fs", storage_types,
+	      "Kind of storage. parallel_fs is treated as local_fs: both are mounted file "
+	      "systems.")
+	STR(storage.storage_root, "./",
+	      "Folder before a relative dataset.data_folder; the bucket for s3 and aistore.")
+	MAP(storage.storage_options,
+	      "Options of s3 and aistore: endpoint_url, region, credentials.", LATER)
+	STR(storage.store, "posix",
+	      "Where bytes live: a store, or shims over one joined by +, such as throttle+posix. "
+	      "Options of a store are in the map storage.NAME.", OURS)
+
+	F64(dataset.record_length_bytes, "65536",
+	      "Size of a sample. A sample is a square of floor(sqrt(size)) elements a side unless "
+	      "record_dims is set.", BYTES(1), .alias = "dataset.record_length")
+	F64(dataset.record_length_bytes_stdev, "0",
+	      "Standard deviation of the sample size from file to file.",
+	      BYTES(0), .alias = "dataset.record_length_stdev")
+	F64(dataset.record_length_bytes_resize, "0",
+	      "Size of a sample in memory after its transformation; 0 keeps the size read.",
+	      BYTES(0), .alias = "dataset.record_length_resize")
+	I64(dataset.num_files_train, "8", "Files to train on.", COUNT(0), .unit = "files")
+	I64(dataset.num_files_eval, "0",
+	      "Files to evaluate on; generated whenever more than 0.", COUNT(0), .unit = "files")
+	I64(dataset.num_samples_per_file, "1", "Samples in each file.", COUNT(1), .unit = "samples")
+	I64(dataset.generation_buffer_size, "2147483648",
+	      "Write size of the indexed_binary generator.", BYTES(1), LATER)
+	STR(dataset.data_folder, "./data/",
+	      "Folder of the dataset, below storage.storage_root unless absolute.")
+	I64(dataset.num_subfolders_train, "0",
+	      "Subfolders that training files are dealt to in turn; 0 and 1 mean none.",
+	      COUNT(0), .unit = "folders")
+	I64(dataset.num_subfolders_eval, "0",
+	      "Subfolders that evaluation files are dealt to in turn; 0 and 1 mean none.",
+	      COUNT(0), .unit = "folders")
+	BOOL(dataset.enable_chunking, "false",
+	      "Documented by DLIO, which reads it nowhere; hdf5 chunks are set by "
+	      "dataset.hdf5.chunk_dims.", UNUSED)
+	I64(dataset.chunk_size, "0",
+	      "Documented by DLIO, which reads it nowhere; hdf5 chunks are set by "
+	      "dataset.hdf5.chunk_dims.", BYTES(0), UNUSED)
+	ENUM(dataset.compression, "none", compressions, "Compression of the files.", LATER)
+	I64(dataset.compression_level, "4", "Level of gzip compression.", RANGE(0, 9), LATER)
+	STR(dataset.file_prefix, "img", "First part of every file name.")
+	STR(dataset.format, "tfrecord",
+	      "File format and file name extension: tfrecord, hdf5, csv, npz, npy, jpeg, png, "
+	      "indexed_binary, mmap_indexed_binary, parquet or synthetic.")
+	BOOL(dataset.keep_files, "true", "Whether the dataset stays after the run.")
+	STR(dataset.record_element_type, "uint8", "NumPy name of the element type of a sample.")
+	I64(dataset.record_element_bytes, "4",
+	      "DLIO replaces it with the size of dataset.record_element_type, and so does this "
+	      "program.", RANGE(1, 64), .unit = "bytes", UNUSED)
+	INTS(dataset.record_dims,
+	      "Shape of a sample; replaces the square of record_length_bytes.",
+	      RANGE(1, WORKLOAD_COUNT_MAX), .unit = "elements")
+	I64(dataset.hdf5.num_dset_per_record, "1",
+	      "HDF5 datasets that a sample is spread over; must divide record_dims[0].",
+	      RANGE(1, 65536), LATER, .alias = "dataset.num_dset_per_record")
+	INTS(dataset.hdf5.chunk_dims,
+	      "HDF5 chunk shape, with the sample axis first.",
+	      RANGE(1, WORKLOAD_COUNT_MAX), LATER, .alias = "dataset.chunk_dims")
+	INTS(dataset.hdf5.max_shape,
+	      "HDF5 maximum shape without the sample axis.",
+	      RANGE(1, WORKLOAD_COUNT_MAX), LATER, .alias = "dataset.max_shape")
+	MAP(dataset.parquet,
+	      "Columns and row groups of Parquet files, as MLPerf Storage v3 writes them.", LATER)
+	I64(dataset.seed, "0",
+	      "Seed of the content of generated samples.", RANGE(0, WORKLOAD_INT_MAX), OURS)
+
+	STR(reader.data_loader, NULL,
+	      "Data loader to emulate: tensorflow, pytorch, dali, native_dali, custom or synthetic; "
+	      "absent or none: that of the framework.")
+	STR(reader.data_loader_classname, NULL,
+	      "Python class of a custom data loader. This program runs no Python: naming one is "
+	      "an error.", LATER)
+	STR(reader.reader_classname, NULL,
+	      "Python class of a custom reader. This program runs no Python: naming one is an "
+	      "error.", LATER)
+	ENUM(reader.data_loader_sampler, "derive", samplers,
+	      "How a loader divides samples; derive takes iterative for tensorflow and index for "
+	      "all others.", LATER)
+	ENUM(reader.multiprocessing_context, "fork", contexts,
+	      "How PyTorch starts worker processes. Workers are threads here, so nothing is "
+	      "started this way.", UNUSED)
+	I64(reader.read_threads, "1",
+	      "Workers that read for one rank; 0 reads in the rank itself.",
+	      RANGE(0, 65536), .unit = "threads")
+	I64(reader.computation_threads, "1",
+	      "Threads that transform TFRecord samples.", RANGE(0, 65536), .unit = "threads", LATER)
+	I64(reader.batch_size, "1",
+	      "Samples of a training step of one rank.", COUNT(1), .unit = "samples")
+	I64(reader.batch_size_eval, "1",
+	      "Samples of an evaluation step of one rank.", COUNT(1), .unit = "samples")
+	I64(reader.prefetch_size, "2",
+	      "Batches read ahead; PyTorch: by each worker.", RANGE(0, 65536), .unit = "batches")
+	ENUM(reader.file_shuffle, "off", shuffles,
+	      "Whether and how the order of files changes. A YAML boolean false means off.")
+	ENUM(reader.sample_shuffle, "off", shuffles,
+	      "Whether and how the order of samples changes. A YAML boolean false means off.")
+	I64(reader.shuffle_size, "1024",
+	      "Records in the shuffle buffer of TensorFlow and DALI.",
+	      COUNT(0), .unit = "samples", LATER)
+	ENUM(reader.read_type, "on_demand", read_types,
+	      "on_demand opens a file for each of its samples; memory keeps it open.")
+	ENUM(reader.file_access, "multi", file_accesses, "Read and used nowhere by DLIO.", UNUSED)
+	I64(reader.transfer_size, NULL,
+	      "Read buffer of TFRecord files; 0 is the library's own size.", BYTES(0), LATER)
+	BOOL(reader.dont_use_mmap, "false", "Whether DALI's own readers avoid mmap.", LATER)
+	BOOL(reader.odirect, "false", "Whether files are read past the page cache.", LATER)
+	TIME(reader.preprocess_time,
+	      "Time a worker waits after reading a sample, for its transformation.")
+	F64(reader.preprocess_time_stdev, "0",
+	      "Standard deviation of reader.preprocess_time.",
+	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s")
+	BOOL(reader.pin_memory, "true",
+	      "Pinning of batches needs a real accelerator; it has no effect in DLIO without one, "
+	      "nor here.", UNUSED)
+	INTS(reader.transformed_record_dims,
+	      "Shape of a sample in memory after its transformation.",
+	      RANGE(1, WORKLOAD_COUNT_MAX), .unit = "elements")
+	STR(reader.transformed_record_element_type, "uint8",
+	      "Element type of a sample in memory after its transformation.")
+	ENUM(reader.access, "framework", accesses,
+	      "framework issues the requests of the real library; native the fewest and largest "
+	      "that deliver the same bytes.", OURS)
+	ENUM(reader.decode, "full", decodes,
+	      "What is done with bytes read: full does the framework's checks and decompression, "
+	      "verify compares each byte with what was generated, none looks at nothing.", OURS)
+	ENUM(reader.order, "stoker", orders,
+	      "Order of samples: stoker shuffles over all ranks, each sample once an epoch; dlio "
+	      "gives each rank the same ascending samples each epoch. compat.dlio makes dlio the "
+	      "default.", OURS)
+	BOOL(reader.in_order, "true",
+	      "Whether batches are delivered in the order they were asked for, or as they become "
+	      "ready.", OURS)
+	BOOL(reader.persistent_workers, "true", "Whether workers live on between epochs.", OURS)
+	I64(reader.buffer_size, "0",
+	      "Buffer of Python's file objects; 0 takes the file system's preferred size.",
+	      RANGE(0, 1073741824), .unit = "bytes", OURS)
+	ENUM(reader.python, "py311", pythons,
+	      "Python whose file buffering is emulated: up to 3.13 (py311), or 3.14 and later "
+	      "(py314).", OURS)
+
+	I64(train.epochs, "1", "Epochs to train.", RANGE(1, 1000000), .unit = "epochs")
+	I64(train.total_training_steps, "-1",
+	      "Steps after which training ends; -1 for no limit.",
+	      RANGE(-1, WORKLOAD_COUNT_MAX), .unit = "steps")
+	BOOL(train.seed_change_epoch, "true",
+	      "Whether the epoch is added to train.seed for its shuffle.")
+	TIME(train.computation_time, "Time of the computation of one step, which is waited.")
+	F64(train.computation_time_stdev, "0",
+	      "Standard deviation of train.computation_time.",
+	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s")
+	I64(train.seed, "123", "Seed of the shuffles.", RANGE(0, WORKLOAD_INT_MAX))
+
+	TIME(evaluation.eval_time,
+	      "Time of the computation of one evaluation step, which is waited.")
+	F64(evaluation.eval_time_stdev, "0",
+	      "Standard deviation of evaluation.eval_time.",
+	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s")
+	I64(evaluation.eval_after_epoch, "1",
+	      "First epoch that is followed by an evaluation.", RANGE(1, 1000000), .unit = "epochs")
+	I64(evaluation.epochs_between_evals, "1",
+	      "Epochs from one evaluation to the next.", RANGE(1, 1000000), .unit = "epochs")
+
+	STR(checkpoint.checkpoint_folder, "./checkpoints/", "Folder of the checkpoints.", LATER)
+	I64(checkpoint.checkpoint_after_epoch, "1",
+	      "First epoch that is followed by a checkpoint.",
+	      RANGE(1, 1000000), .unit = "epochs", LATER)
+	I64(checkpoint.epochs_between_checkpoints, "1",
+	      "Epochs from one checkpoint to the next.", RANGE(1, 1000000), .unit = "epochs", LATER)
+	I64(checkpoint.steps_between_checkpoints, "-1",
+	      "Steps from one checkpoint to the next within an epoch; -1 writes after epochs "
+	      "instead, 0 never.", RANGE(-1, WORKLOAD_COUNT_MAX), .unit = "steps", LATER)
+	ENUM(checkpoint.type, "rank_zero", checkpoint_types,
+	      "Read and used nowhere by DLIO; the parallelism of the model decides who writes.",
+	      UNUSED)
+	ENUM(checkpoint.mode, "default", checkpoint_modes,
+	      "default writes the checkpoint of all ranks; subset the part of a larger job that "
+	      "these ranks hold.", LATER)
+	STR(checkpoint.checkpoint_mechanism_classname, NULL,
+	      "Python class of a custom checkpoint writer. This program runs no Python.", LATER)
+	BOOL(checkpoint.fsync, "false",
+	      "Whether each checkpoint file is made durable within the time measured.", LATER)
+	F64(checkpoint.time_between_checkpoints, "-1",
+	      "Pause before each write and read when only checkpoints are run.",
+	      RANGE(-1, WORKLOAD_SECONDS_MAX), .unit = "s", LATER)
+	I64(checkpoint.num_checkpoints_write, "-1",
+	      "Checkpoints to write when only checkpoints are run.",
+	      RANGE(-1, 1000000), .unit = "checkpoints", LATER)
+	I64(checkpoint.num_checkpoints_read, "-1",
+	      "Checkpoints to read back when only checkpoints are run.",
+	      RANGE(-1, 1000000), .unit = "checkpoints", LATER)
+	BOOL(checkpoint.recovery_rank_shift, "false",
+	      "Whether a rank reads back what another one wrote.", LATER)
+	BOOL(checkpoint.rank_sync, "false",
+	      "Whether the ranks wait for each other within the time measured.", LATER)
+	BOOL(checkpoint.randomize_tensor, "true",
+	      "Whether checkpoints hold random bytes or ones.", LATER)
+	MAP(checkpoint.ksm,
+	      "Merging of equal memory pages while checkpointing: madv_mergeable_id, "
+	      "high_ram_trigger, low_ram_exit, await_time.", LATER)
+
+	STR(model.name, "default", "Name of the model; part of the default output folder.")
+	STR(model.type, NULL,
+	      "Kind of model. transformer derives the checkpoint from the model.transformer keys.")
+	I64(model.model_size_bytes, "10240",
+	      "Size of the model's part of a checkpoint.",
+	      BYTES(0), .alias = "model.model_size", LATER)
+	INTS(model.optimization_groups,
+	      "Elements of each group of the optimizer's state.",
+	      RANGE(0, WORKLOAD_COUNT_MAX), .unit = "elements", LATER)
+	I64(model.num_layers, "-1",
+	      "Layers of the model; -1 when layers are not modelled.", RANGE(-1, 1000000), LATER)
+	INTS(model.layer_parameters,
+	      "Elements of each tensor of a layer.",
+	      RANGE(0, WORKLOAD_COUNT_MAX), .unit = "elements", LATER)
+	ENUM(model.model_datatype, "fp16", datatypes,
+	      "Element type of the model in a checkpoint.", LATER)
+	ENUM(model.optimizer_datatype, "fp32", datatypes,
+	      "Element type of the optimizer's state in a checkpoint.", LATER)
+	I64(model.parallelism.tensor, "1",
+	      "Ranks that share each layer.", RANGE(1, 1000000), .unit = "ranks", LATER)
+	I64(model.parallelism.pipeline, "1",
+	      "Groups of ranks that each hold a part of the layers.",
+	      RANGE(1, 1000000), .unit = "ranks", LATER)
+	I64(model.parallelism.data, "-1",
+	      "Copies of the model of the job that a subset stands for; -1 derives it.",
+	      RANGE(-1, 1000000), .unit = "ranks", LATER)
+	I64(model.parallelism.zero_stage, "0",
+	      "Stage of ZeRO: what of the training state is divided among the copies.",
+	      RANGE(0, 3), LATER)
+	I64(model.transformer.vocab_size, "32000",
+	      "Entries of the vocabulary.", RANGE(1, WORKLOAD_COUNT_MAX), LATER)
+	I64(model.transformer.hidden_size, "2048",
+	      "Width of the model.", RANGE(1, WORKLOAD_COUNT_MAX), LATER)
+	I64(model.transformer.ffn_hidden_size, "8192",
+	      "Width of the feed-forward layers.", RANGE(1, WORKLOAD_COUNT_MAX), LATER)
+	I64(model.transformer.num_attention_heads, "32",
+	      "Attention heads.", RANGE(1, 1000000), LATER)
+	I64(model.transformer.num_kv_heads, "8",
+	      "Heads of keys and values.", RANGE(1, 1000000), LATER)
+
+	STR(output.folder, NULL, "Folder of the results; absent: hydra.run.dir.")
+	STR(output.log_file, "dlio.log", "Name of the log in the folder of the results.")
+	I64(output.metric.exclude_start_steps, "1",
+	      "Steps at the start of an epoch that utilization and throughput leave out.",
+	      COUNT(0), .unit = "steps")
+	I64(output.metric.exclude_end_steps, "0",
+	      "Steps at the end of an epoch that utilization and throughput leave out.",
+	      COUNT(0), .unit = "steps")
+
+	BOOL(workflow.generate_data, "false", "Whether the dataset is generated first.")
+	BOOL(workflow.train, "true", "Whether to train.")
+	BOOL(workflow.evaluation, "false", "Whether training is interrupted by evaluations.")
+	BOOL(workflow.checkpoint, "false", "Whether checkpoints are written.", LATER)
+	BOOL(workflow.profiling, "false", "Whether the profiler of profiling.profiler runs.", LATER)
+	BOOL(workflow.debug, "false", "In DLIO's file for BERT; DLIO reads it nowhere.", UNUSED)
+	STR(workflow.query, NULL,
+	      "Key that dlio_benchmark_query prints; a run has no use for it.", UNUSED)
+
+	ENUM(profiling.profiler, "iostat", profilers,
+	      "Profiler of a run with workflow.profiling.", LATER)
+	STRS(profiling.iostat_devices, NULL, "Devices that iostat watches.", LATER)
+
+	F64(metric.au, "0.90",
+	      "Accelerator utilization, as a fraction, that a run has to reach.", RANGE(0, 1))
+
+	BOOL(compat.dlio, "false",
+	      "Whether results are computed exactly as DLIO computes them, and reader.order "
+	      "defaults to dlio.", OURS)
+
+	F64(run.watchdog, "300",
+	      "Time without any progress after which a run is ended; 0 for never.",
+	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
+	I64(run.stack_bytes, "262144",
+	      "Stack of each rank and worker thread.",
+	      RANGE(65536, 1073741824), .unit = "bytes", OURS)
+};
+/* clang-format on */
+
+const size_t workload_row_count = sizeof(workload_rows) / sizeof(workload_rows[0]);
+
+/* Spellings that older DLIO versions used, or that its documentation has, besides the rows' own
+ * aliases. */
+const struct workload_alias workload_aliases[] = {
+	{"checkpoint.model_size", "model.model_size_bytes"},
+	{"checkpoint.model_size_bytes", "model.model_size_bytes"},
+	{"checkpoint.model_datatype", "model.model_datatype"},
+	{"checkpoint.optimizer_datatype", "model.optimizer_datatype"},
+	{"checkpoint.optimization_groups", "model.optimization_groups"},
+	{"checkpoint.num_layers", "model.num_layers"},
+	{"checkpoint.layer_parameters", "model.layer_parameters"},
+	{NULL, NULL},
+};

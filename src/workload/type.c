@@ -1,0 +1,292 @@
+/* From the composed document to the typed fields: every key of it is matched with a row. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "conf/opt.h"
+#include "workload/tables.h"
+#include "workload/validate.h"
+
+struct typing {
+	struct workload *w;
+	const struct node *sections; /* the map below "workload" */
+	bool strict;
+	struct err *e;
+};
+
+/* Options of these are read by the store of that name from storage.NAME. */
+static const char *const store_sections[] = {"throttle", "fault", "memory", "posix", "direct",
+					     "uring",    "mmap",  "s3",     NULL};
+
+static const struct opt *row_of(const char *key)
+{
+	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
+
+	if (row)
+		return row;
+	for (const struct workload_alias *a = workload_aliases; a->alias; a++)
+		if (strcmp(a->alias, key) == 0)
+			return opt_find(workload_rows, workload_row_count, a->key);
+	return NULL;
+}
+
+static bool is_below(const char *key, const char *section)
+{
+	size_t n = strlen(section);
+
+	return key && strncmp(key, section, n) == 0 && key[n] == '.';
+}
+
+bool workload_section_known(const char *key)
+{
+	if (strcmp(key, "data_reader") == 0)
+		return true;
+	for (size_t i = 0; i < workload_row_count; i++)
+		if (is_below(workload_rows[i].key, key))
+			return true;
+	return false;
+}
+
+static bool is_store_section(const char *key)
+{
+	if (!str_starts(key, "storage."))
+		return false;
+	for (const char *const *s = store_sections; *s; s++)
+		if (strcmp(key + 8, *s) == 0)
+			return true;
+	return false;
+}
+
+bool workload_key_known(const char *key)
+{
+	if (row_of(key) || is_store_section(key) || workload_section_known(key))
+		return true;
+	/* Below a map that is one value to the rows, or that a store reads. */
+	AUTO_FREE char *above = xstrdup(key);
+
+	for (char *dot; (dot = strrchr(above, '.'));) {
+		*dot = '\0';
+		const struct opt *row = row_of(above);
+
+		if (is_store_section(above) ||
+		    (row && (row->type == OPT_MAP || row->type == OPT_TIME)))
+			return true;
+	}
+	return false;
+}
+
+const char *workload_alias_of(const char *key)
+{
+	const struct opt *row = row_of(key);
+
+	return row && strcmp(row->key, key) != 0 ? row->key : NULL;
+}
+
+/* "FILE: line N: ", or nothing when the place is not known. */
+static const char *place(const struct node_mark *m, char *out, size_t size)
+{
+	char text[200];
+
+	out[0] = '\0';
+	if (m->file)
+		snprintf(out, size, "%s: ", node_mark_text(*m, text, sizeof(text)));
+	return out;
+}
+
+char *workload_where(const struct workload *w, const char *key, char *out, size_t out_size)
+{
+	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
+
+	out[0] = '\0';
+	if (row && w->origin[row - workload_rows].source != ORIGIN_DEFAULT)
+		place(&w->origin[row - workload_rows].mark, out, out_size);
+	return out;
+}
+
+int workload_key_error(const struct workload *w, int code, struct err *e, const char *key,
+		       const char *fmt, ...)
+{
+	char where[256], text[ERR_TEXT_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return err_set(e, code, "%s%s", workload_where(w, key, where, sizeof(where)), text);
+}
+
+bool workload_is_set(const struct workload *w, const char *key)
+{
+	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
+
+	return row && w->origin[row - workload_rows].source != ORIGIN_DEFAULT;
+}
+
+/* YAML 1.1 reads an unquoted off as false; a choice of that meaning is what its writer wanted. */
+static struct node *as_choice(const struct opt *row, const struct node *v)
+{
+	if (row->type != OPT_ENUM || v->kind != NODE_BOOL || v->b)
+		return NULL;
+	for (const char *const *c = row->choices; *c; c++)
+		if (strcmp(*c, "off") == 0 || strcmp(*c, "none") == 0)
+			return node_new_str(*c, v->mark);
+	return NULL;
+}
+
+/* Whether null is a value; elsewhere it keeps the default. */
+static bool takes_null(const struct opt *row)
+{
+	switch (row->type) {
+	case OPT_STR:
+		return !row->def;
+	case OPT_MAP:
+	case OPT_TIME:
+	case OPT_I64_LIST:
+	case OPT_STR_LIST:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int set_row(struct typing *t, const struct opt *row, const struct node *v)
+{
+	struct opt_origin *origin = &t->w->origin[row - workload_rows];
+	struct node *choice = as_choice(row, v);
+	int rc = 0;
+
+	if (v->kind != NODE_NULL || takes_null(row))
+		rc = opt_set_node(row, choice ? choice : v, t->w, t->e);
+	node_free(choice);
+	if (rc < 0)
+		return rc;
+	origin->mark = v->mark;
+	origin->source = v->mark.file && strcmp(v->mark.file, NODE_COMMAND_LINE) == 0 ?
+				 ORIGIN_OVERRIDE : ORIGIN_FILE;
+	return 0;
+}
+
+static int set_alias(struct typing *t, const struct opt *row, const char *key, const struct node *v)
+{
+	char where[256];
+
+	place(&v->mark, where, sizeof(where));
+	if (node_path(t->sections, row->key)) {
+		workload_warn(t->w, "%s%s is ignored because %s, which it stands for, is set too",
+			      where, key, row->key);
+		return 0;
+	}
+	workload_warn(t->w, "%s%s is read as %s", where, key, row->key);
+	return set_row(t, row, v);
+}
+
+static int unknown_key(struct typing *t, const char *key, const struct node_mark *mark)
+{
+	const char *near = opt_nearest_key(workload_rows, workload_row_count, key);
+	char where[256];
+
+	place(mark, where, sizeof(where));
+	if (t->strict)
+		return err_set(t->e, ERR_USAGE, "%s%s is not a key%s%s%s", where, key,
+			       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+	workload_warn(t->w, "%s%s is not a key and has no effect%s%s%s", where, key,
+		      near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+	return 0;
+}
+
+static int type_map(struct typing *t, const struct node *map, const char *prefix);
+
+static int type_key(struct typing *t, const char *key, const struct node *v,
+		    const struct node_mark *mark)
+{
+	const struct opt *row = row_of(key);
+	char where[256];
+
+	/* OmegaConf's mark of a value still to be given: the key counts as absent. */
+	if (v->kind == NODE_STR && !v->quoted && strcmp(v->s, "???") == 0)
+		return 0;
+	if (row)
+		return strcmp(row->key, key) == 0 ? set_row(t, row, v) : set_alias(t, row, key, v);
+	if (workload_section_known(key)) {
+		if (v->kind == NODE_MAP)
+			return type_map(t, v, key);
+		if (v->kind == NODE_NULL)
+			return 0;
+		return err_set(t->e, ERR_USAGE, "%s%s is a section, a map of keys, not %s",
+			       place(mark, where, sizeof(where)), key, node_kind_name(v->kind));
+	}
+	if (is_store_section(key) && v->kind == NODE_MAP)
+		return 0;
+	return unknown_key(t, key, mark);
+}
+
+static bool replaces_reader(const struct node *sections)
+{
+	const struct node *data_reader = node_get(sections, "data_reader");
+
+	return data_reader && data_reader->kind == NODE_MAP;
+}
+
+static int type_map(struct typing *t, const struct node *map, const char *prefix)
+{
+	for (size_t i = 0; i < map->n; i++) {
+		AUTO_FREE char *key = xasprintf("%s%s%s", prefix ? prefix : "", prefix ? "." : "",
+						map->key[i]);
+		const struct node_mark *mark = &map->key_mark[i];
+		char where[256];
+		int rc;
+
+		if (!prefix && strcmp(key, "reader") == 0 && replaces_reader(map)) {
+			workload_warn(t->w, "%sthe section reader is ignored because there is a "
+					    "section data_reader",
+				      place(mark, where, sizeof(where)));
+			continue;
+		}
+		if (!prefix && replaces_reader(map) && strcmp(key, "data_reader") == 0)
+			rc = type_map(t, map->child[i], "reader");
+		else
+			rc = type_key(t, key, map->child[i], mark->file ? mark : &map->child[i]->mark);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* Keys that do nothing, named once in one sentence. */
+static void warn_unused(struct workload *w)
+{
+	struct buf keys = {0};
+
+	for (size_t i = 0; i < workload_row_count; i++) {
+		const struct opt *row = &workload_rows[i];
+
+		if (!(row->flags & OPT_UNUSED) || w->origin[i].source == ORIGIN_DEFAULT)
+			continue;
+		AUTO_FREE char *text = opt_get_text(row, w);
+
+		if (row->def && strcmp(text, row->def) == 0)
+			continue;
+		buf_printf(&keys, "%s%s", keys.len ? ", " : "", row->key);
+	}
+	if (keys.len)
+		workload_warn(w, "accepted but without effect: %s", keys.data);
+	buf_release(&keys);
+}
+
+int workload_type(struct workload *w, bool strict, struct err *e)
+{
+	struct typing t = {.w = w, .strict = strict, .e = e};
+	int rc = 0;
+
+	for (size_t i = 0; i < w->tree->n && rc == 0; i++)
+		if (strcmp(w->tree->key[i], "workload") != 0)
+			rc = unknown_key(&t, w->tree->key[i], &w->tree->key_mark[i]);
+	t.sections = node_get(w->tree, "workload");
+	if (rc == 0)
+		rc = type_map(&t, t.sections, NULL);
+	if (rc == 0)
+		warn_unused(w);
+	return rc;
+}

@@ -1,0 +1,366 @@
+/* The rules across keys: what cannot work is refused before any work, what probably is a mistake is
+ * said. */
+#include "workload/validate.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "workload/feature.h"
+#include "workload/tables.h"
+
+/* Every name that DLIO or MLPerf Storage knows, so that a known one that this version lacks and a
+ * misspelt one get different sentences. */
+static const char *const formats[] = {"tfrecord", "hdf5", "csv", "npz", "npy", "hdf5_opt", "jpeg",
+				      "png", "indexed_binary", "mmap_indexed_binary", "synthetic",
+				      "parquet"};
+static const char *const loaders[] = {"tensorflow", "pytorch", "dali", "native_dali", "custom",
+				      "synthetic"};
+
+#define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
+#define LARGEST_BYTES 9.2e18 /* just below 2^63 */
+
+static int check_name(const struct workload *w, const char *key, const char *value,
+		      const char *const *known, size_t n, struct err *e)
+{
+	struct buf list = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(known[i], value) == 0) {
+			buf_release(&list);
+			return 0;
+		}
+		buf_printf(&list, "%s%s", i ? ", " : "", known[i]);
+	}
+	const char *near = str_nearest(value, known, n);
+	int rc = workload_key_error(w, ERR_USAGE, e, key, "%s '%.64s' is not known%s%s%s; known: %s",
+				    key, value, near ? "; did you mean " : "", near ? near : "",
+				    near ? "?" : "", list.data);
+
+	buf_release(&list);
+	return rc;
+}
+
+static int check_strings(const struct workload *w, struct err *e)
+{
+	int rc = check_name(w, "dataset.format", w->dataset.format, formats, LENGTH(formats), e);
+
+	if (rc == 0)
+		rc = check_name(w, "reader.data_loader", w->reader.data_loader, loaders,
+				LENGTH(loaders), e);
+	if (rc < 0)
+		return rc;
+	if (strchr(w->dataset.file_prefix, '/'))
+		return workload_key_error(w, ERR_USAGE, e, "dataset.file_prefix",
+					  "dataset.file_prefix '%.200s' has a slash; folders belong "
+					  "into dataset.data_folder", w->dataset.file_prefix);
+	if (strlen(w->dataset.file_prefix) > 128)
+		return workload_key_error(w, ERR_USAGE, e, "dataset.file_prefix",
+					  "dataset.file_prefix is longer than 128 characters");
+	if (!w->storage.store[0])
+		return workload_key_error(w, ERR_USAGE, e, "storage.store",
+					  "storage.store is empty; posix is the usual one");
+	return 0;
+}
+
+static int check_dims(const struct workload *w, struct err *e)
+{
+	const struct i64_list *dims = &w->dataset.record_dims;
+	const char *format = w->dataset.format;
+	double bytes = w->elem->bytes;
+
+	if (dims->n > WORKLOAD_DIMS_MAX)
+		return workload_key_error(w, ERR_USAGE, e, "dataset.record_dims",
+					  "dataset.record_dims has %zu dimensions; at most %d are "
+					  "allowed", dims->n, WORKLOAD_DIMS_MAX);
+	for (size_t i = 0; i < dims->n; i++)
+		bytes *= (double)dims->v[i];
+	if (dims->n && bytes > LARGEST_BYTES)
+		return workload_key_error(w, ERR_USAGE, e, "dataset.record_dims",
+					  "dataset.record_dims makes a sample of %.3g bytes of %s, "
+					  "more than 2^63", bytes, w->elem->name);
+	if (dims->n && w->dataset.record_length_bytes_stdev > 0)
+		return workload_key_error(w, ERR_USAGE, e, "dataset.record_dims",
+					  "dataset.record_dims and dataset.record_length_bytes_stdev "
+					  "exclude each other: a sample has either a fixed shape or a "
+					  "varying size");
+	if (dims->n > 2 && (strcmp(format, "jpeg") == 0 || strcmp(format, "png") == 0))
+		return workload_key_error(w, ERR_USAGE, e, "dataset.record_dims",
+					  "%s format does not support more than 2 dimensions, but got "
+					  "%zu dimensions.", format, dims->n);
+	return 0;
+}
+
+static int check_hdf5(const struct workload *w, struct err *e)
+{
+	const struct i64_list *dims = &w->dataset.record_dims;
+	int64_t parts = w->dataset.hdf5.num_dset_per_record;
+
+	if (strcmp(w->dataset.format, "hdf5") != 0 || parts == 1)
+		return 0;
+	if (!dims->n)
+		return workload_key_error(w, ERR_USAGE, e, "dataset.hdf5.num_dset_per_record",
+					  "dataset.hdf5.num_dset_per_record %" PRId64
+					  " needs dataset.record_dims, whose first dimension it divides",
+					  parts);
+	if (dims->v[0] % parts != 0)
+		return workload_key_error(w, ERR_USAGE, e, "dataset.hdf5.num_dset_per_record",
+					  "dataset.hdf5.num_dset_per_record %" PRId64
+					  " does not divide dataset.record_dims[0], %" PRId64, parts,
+					  dims->v[0]);
+	return 0;
+}
+
+static double sample_bytes(const struct workload *w)
+{
+	double bytes = w->elem->bytes;
+
+	if (!w->dataset.record_dims.n)
+		return w->dataset.record_length_bytes * bytes; /* DLIO's files are this large */
+	for (size_t i = 0; i < w->dataset.record_dims.n; i++)
+		bytes *= (double)w->dataset.record_dims.v[i];
+	return bytes;
+}
+
+static int check_size(const struct workload *w, struct err *e)
+{
+	double file = sample_bytes(w) * (double)w->dataset.num_samples_per_file;
+	double files = (double)w->dataset.num_files_train + (double)w->dataset.num_files_eval;
+
+	if (file > LARGEST_BYTES)
+		return workload_key_error(w, ERR_USAGE, e, "dataset.num_samples_per_file",
+					  "dataset.num_samples_per_file %" PRId64
+					  " makes files of %.3g bytes, more than 2^63",
+					  w->dataset.num_samples_per_file, file);
+	if (file * files > LARGEST_BYTES ||
+	    files * (double)w->dataset.num_samples_per_file > LARGEST_BYTES)
+		return workload_key_error(w, ERR_USAGE, e, "dataset.num_files_train",
+					  "%.0f files of %.3g bytes make a dataset of more than 2^63 "
+					  "bytes or samples", files, file);
+	return 0;
+}
+
+static void warn_subfolders(struct workload *w, const char *kind, int64_t folders, int64_t files)
+{
+	if (files > 0 && folders > files)
+		workload_warn(w, "dataset.num_subfolders_%s %" PRId64 " is more than the %" PRId64
+			      " files of dataset.num_files_%s: %" PRId64 " folders stay empty", kind,
+			      folders, files, kind, folders - files);
+}
+
+static int check_loader(const struct workload *w, struct err *e)
+{
+	const char *loader = w->reader.data_loader, *format = w->dataset.format;
+	const char *framework = w->framework == FRAMEWORK_PYTORCH ? "pytorch" : "tensorflow";
+	const char *other = w->framework == FRAMEWORK_PYTORCH ? "tensorflow" : "pytorch";
+
+	if (strcmp(loader, other) == 0)
+		return workload_key_error(w, ERR_USAGE, e, "reader.data_loader",
+					  "reader.data_loader %s does not go with framework %s; leave "
+					  "it out or set one of them", loader, framework);
+	if (strcmp(format, "tfrecord") == 0 && strcmp(loader, "pytorch") == 0)
+		return workload_key_error(w, ERR_USAGE, e, "dataset.format",
+					  "dataset.format tfrecord cannot be read by "
+					  "reader.data_loader pytorch; npz is a format that it reads");
+	if (strcmp(loader, "custom") == 0 && !w->reader.data_loader_classname)
+		return workload_key_error(w, ERR_USAGE, e, "reader.data_loader",
+					  "reader.data_loader custom needs "
+					  "reader.data_loader_classname");
+	return 0;
+}
+
+static int check_storage(const struct workload *w, struct err *e)
+{
+	bool object = w->storage.storage_type >= 2; /* s3, aistore */
+
+	if (object && w->framework == FRAMEWORK_PYTORCH && strcmp(w->dataset.format, "npz") != 0 &&
+	    strcmp(w->dataset.format, "npy") != 0)
+		return workload_key_error(w, ERR_USAGE, e, "storage.storage_type",
+					  "storage.storage_type s3 and aistore with framework pytorch "
+					  "hold npz or npy files, not %s", w->dataset.format);
+	return 0;
+}
+
+static int check_train_steps(struct workload *w, int64_t ranks, struct err *e)
+{
+	int64_t samples = w->dataset.num_files_train * w->dataset.num_samples_per_file;
+	int64_t batch = w->reader.batch_size, per_step;
+	int64_t wanted = w->train.total_training_steps;
+	int64_t excluded = w->output.metric.exclude_start_steps + w->output.metric.exclude_end_steps;
+
+	if (w->dataset.num_files_train == 0)
+		return workload_key_error(w, ERR_USAGE, e, "dataset.num_files_train",
+					  "dataset.num_files_train is 0 while workflow.train is on: "
+					  "there is nothing to train on");
+	if (__builtin_mul_overflow(batch, ranks, &per_step) || samples < per_step)
+		return workload_key_error(w, ERR_USAGE, e, "reader.batch_size",
+					  "%" PRId64 " training samples (%" PRId64 " files of %" PRId64
+					  ") do not make one step of reader.batch_size %" PRId64
+					  " on %" PRId64 " %s: use more files or a smaller batch",
+					  samples, w->dataset.num_files_train,
+					  w->dataset.num_samples_per_file, batch, ranks,
+					  ranks == 1 ? "rank" : "ranks");
+	int64_t steps = samples / per_step;
+
+	if (wanted > 0 && (double)wanted > (double)steps * (double)w->train.epochs)
+		return workload_key_error(w, ERR_USAGE, e, "train.total_training_steps",
+					  "train.total_training_steps %" PRId64 " is more than the data "
+					  "give: %" PRId64 " steps in each of %" PRId64 " epochs", wanted,
+					  steps, w->train.epochs);
+	if (wanted > 0 && wanted < steps)
+		steps = wanted;
+	if (excluded >= steps)
+		workload_warn(w, "output.metric.exclude_start_steps %" PRId64
+			      " and exclude_end_steps %" PRId64 " leave none of the %" PRId64
+			      " %s of an epoch: utilization and throughput cannot be given",
+			      w->output.metric.exclude_start_steps,
+			      w->output.metric.exclude_end_steps, steps,
+			      steps == 1 ? "step" : "steps");
+	return 0;
+}
+
+static void check_evaluation(struct workload *w, int64_t ranks)
+{
+	int64_t samples = w->dataset.num_files_eval * w->dataset.num_samples_per_file;
+	int64_t per_step;
+
+	if (!w->workflow.evaluation)
+		return;
+	if (w->dataset.num_files_eval == 0) {
+		workload_warn(w, "workflow.evaluation is on but dataset.num_files_eval is 0: nothing "
+				 "is evaluated");
+	} else if (__builtin_mul_overflow(w->reader.batch_size_eval, ranks, &per_step) ||
+		   samples < per_step) {
+		workload_warn(w, "workflow.evaluation is on but %" PRId64 " evaluation samples do not "
+			      "make one step of reader.batch_size_eval %" PRId64 " on %" PRId64
+			      " %s: nothing is evaluated", samples, w->reader.batch_size_eval, ranks,
+			      ranks == 1 ? "rank" : "ranks");
+	} else {
+		return;
+	}
+	w->workflow.evaluation = false;
+}
+
+static int check_checkpoint(const struct workload *w, struct err *e)
+{
+	const int64_t pipeline = w->model.parallelism.pipeline, data = w->model.parallelism.data;
+	const bool subset = w->checkpoint.mode == 1;
+
+	if (w->model.num_layers > 0 && w->model.num_layers < pipeline)
+		return workload_key_error(w, ERR_USAGE, e, "model.num_layers",
+					  "model.num_layers %" PRId64 " is less than "
+					  "model.parallelism.pipeline %" PRId64
+					  ": some ranks would hold no layer", w->model.num_layers,
+					  pipeline);
+	if (pipeline > 1 && w->model.parallelism.zero_stage == 3)
+		return workload_key_error(w, ERR_USAGE, e, "model.parallelism.zero_stage",
+					  "model.parallelism.zero_stage 3 is not compatible with "
+					  "model.parallelism.pipeline %" PRId64, pipeline);
+	if (!subset && data > 0)
+		return workload_key_error(w, ERR_USAGE, e, "model.parallelism.data",
+					  "model.parallelism.data is derived from the number of ranks "
+					  "unless checkpoint.mode is subset");
+	if (subset && data <= 0)
+		return workload_key_error(w, ERR_USAGE, e, "checkpoint.mode",
+					  "checkpoint.mode subset needs model.parallelism.data, the "
+					  "copies of the model in the whole job");
+	if (w->checkpoint.num_checkpoints_write > 0 &&
+	    w->checkpoint.num_checkpoints_read > w->checkpoint.num_checkpoints_write)
+		return workload_key_error(w, ERR_USAGE, e, "checkpoint.num_checkpoints_read",
+					  "checkpoint.num_checkpoints_read %" PRId64 " is more than "
+					  "num_checkpoints_write %" PRId64,
+					  w->checkpoint.num_checkpoints_read,
+					  w->checkpoint.num_checkpoints_write);
+	if (w->checkpoint.ksm && w->checkpoint.randomize_tensor)
+		return workload_key_error(w, ERR_USAGE, e, "checkpoint.ksm",
+					  "checkpoint.ksm merges equal pages and needs "
+					  "checkpoint.randomize_tensor false");
+	return 0;
+}
+
+static void warn_later(struct workload *w)
+{
+	if (w->workflow.train && w->workflow.checkpoint &&
+	    !feature_has("workflow.checkpoint", "true"))
+		workload_warn(w, "workflow.checkpoint is on, but checkpoints are not in this version: "
+				 "none will be written");
+	if (w->workflow.profiling && !feature_has("workflow.profiling", "true"))
+		workload_warn(w, "workflow.profiling is on, but profilers are not in this version: "
+				 "none will run");
+}
+
+int workload_validate(struct workload *w, int64_t ranks, struct err *e)
+{
+	int rc = check_strings(w, e);
+
+	if (rc == 0)
+		rc = check_dims(w, e);
+	if (rc == 0)
+		rc = check_hdf5(w, e);
+	if (rc == 0)
+		rc = check_size(w, e);
+	if (rc == 0)
+		rc = check_storage(w, e);
+	if (rc == 0 && w->workflow.train)
+		rc = check_loader(w, e);
+	if (rc == 0 && w->workflow.train)
+		rc = check_train_steps(w, ranks, e);
+	if (rc == 0 && w->workflow.checkpoint)
+		rc = check_checkpoint(w, e);
+	if (rc < 0)
+		return rc;
+	check_evaluation(w, ranks);
+	warn_subfolders(w, "train", w->dataset.num_subfolders_train, w->dataset.num_files_train);
+	warn_subfolders(w, "eval", w->dataset.num_subfolders_eval, w->dataset.num_files_eval);
+	warn_later(w);
+	return 0;
+}
+
+static int check_feature(const struct workload *w, const char *key, struct err *e)
+{
+	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
+	char *value = opt_get_text(row, w);
+	char has[256];
+	int rc = 0;
+
+	if (!feature_has(key, value))
+		rc = workload_key_error(w, ERR_ABSENT, e, key,
+					"%s %s is not in this version, which has %s", key, value,
+					feature_list(key, has, sizeof(has)));
+	free(value);
+	return rc;
+}
+
+int workload_check_features(const struct workload *w, struct err *e)
+{
+	bool data = w->workflow.train || w->workflow.generate_data;
+	int rc = 0;
+
+	if (w->workflow.checkpoint && !w->workflow.train &&
+	    !feature_has("workflow.checkpoint", "true"))
+		return workload_key_error(w, ERR_ABSENT, e, "workflow.checkpoint",
+					  "workflow.checkpoint without workflow.train asks for a "
+					  "checkpoint benchmark, which is not in this version");
+	if (w->workflow.train && (w->reader.data_loader_classname || w->reader.reader_classname))
+		return workload_key_error(w, ERR_ABSENT, e,
+					  w->reader.reader_classname ? "reader.reader_classname" :
+								       "reader.data_loader_classname",
+					  "reader.%s names a Python class; this program runs no Python",
+					  w->reader.reader_classname ? "reader_classname" :
+								       "data_loader_classname");
+	if (data)
+		rc = check_feature(w, "storage.storage_type", e);
+	if (rc == 0 && data)
+		rc = check_feature(w, "dataset.format", e);
+	if (rc == 0 && data)
+		rc = check_feature(w, "dataset.compression", e);
+	if (rc == 0 && w->workflow.train)
+		rc = check_feature(w, "reader.data_loader", e);
+	if (rc == 0 && w->workflow.train)
+		rc = check_feature(w, "reader.data_loader_sampler", e);
+	if (rc == 0 && w->workflow.train)
+		rc = check_feature(w, "reader.odirect", e);
+	return rc;
+}
