@@ -217,7 +217,7 @@ static int check_spec(const struct dataset *d, enum dataset_kind kind, uint64_t 
 static int add_files(struct dataset *d, enum dataset_kind kind, uint64_t index, uint64_t n,
 		     struct err *e)
 {
-	uint64_t bytes, all, sample;
+	uint64_t bytes = 0, all, sample;
 	int rc = check_spec(d, kind, index, &bytes, e);
 
 	if (rc < 0)
@@ -244,14 +244,14 @@ static int add_files(struct dataset *d, enum dataset_kind kind, uint64_t index, 
  * writes into them: one file stands for all with as many digits. */
 static int measure_fixed(struct dataset *d, enum dataset_kind kind, struct err *e)
 {
-	uint64_t begin = dataset_file_index(d, kind, 0), at = 0, ten = 10;
+	uint64_t begin = dataset_file_index(d, kind, 0), at = 0, ten = 1;
 	int rc = 0;
 
 	while (rc == 0 && at < d->files[kind]) {
 		uint64_t end = d->files[kind];
 
-		while (ten <= begin + at && !__builtin_mul_overflow(ten, (uint64_t)10, &ten))
-			continue;
+		while (ten <= begin + at && ten <= UINT64_MAX / 10)
+			ten *= 10;
 		if (ten > begin + at && ten - begin < end)
 			end = ten - begin;
 		rc = add_files(d, kind, at, end - at, e);
@@ -294,7 +294,7 @@ static int init(struct dataset *d, const struct workload *w, struct err *e)
 	int rc = find_format(d, w, e);
 
 	d->elem = w->elem;
-	d->folder = path_join(root, folder[0] ? folder : ".");
+	d->folder = folder[0] ? path_join(root, folder) : xstrdup(root[0] ? root : ".");
 	d->prefix = xstrdup(w->dataset.file_prefix ? w->dataset.file_prefix : "img");
 	d->compression = compression_name(w);
 	if (rc == 0)
