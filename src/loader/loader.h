@@ -60,6 +60,9 @@ struct loader {
 struct loader_ops {
 	const char *name; /* as in reader.data_loader */
 	const char *help;
+	/* What a workload means for this loader: reader threads of a rank (0: the rank reads), and the
+	 * batches that may exist beyond the one handed out. Pure. */
+	void (*window)(const struct workload *w, uint32_t *workers, uint64_t *batches);
 	/* Bytes one rank's loader will allocate, buffers included; part of the stated bound. */
 	int (*memory_bytes)(const struct loader_config *c, uint64_t *out, struct err *e);
 	/* Allocates everything: workers' buffers, batches, queues. Threads start at the first start(). */

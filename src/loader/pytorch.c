@@ -67,6 +67,12 @@ static uint64_t prefetch_factor(const struct workload *w)
 	return size ? size / workers + (size % workers != 0) : FACTOR_DEFAULT;
 }
 
+static void pytorch_window(const struct workload *w, uint32_t *workers, uint64_t *batches)
+{
+	*workers = (uint32_t)w->reader.read_threads;
+	*batches = *workers ? prefetch_factor(w) * *workers : 0;
+}
+
 static int check_config(const struct loader_config *c, struct err *e)
 {
 	int64_t workers = c->workload->reader.read_threads;
@@ -663,6 +669,7 @@ static unsigned pytorch_destroy(struct loader *base)
 const struct loader_ops loader_pytorch = {
 	.name = "pytorch",
 	.help = "PyTorch's DataLoader: worker queues, prefetch_factor, in-order delivery.",
+	.window = pytorch_window,
 	.memory_bytes = pytorch_memory_bytes,
 	.create = pytorch_create,
 	.start = pytorch_start,
