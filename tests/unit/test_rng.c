@@ -462,7 +462,7 @@ static void test_torch_large(void **state)
 	static const uint64_t last32[6] = {105399001, 199900638, 3068019,
 					   143601337, 137413004, 127521970};
 	static const uint64_t first64[6] = {85514504, 93417259, 199404010,
-					    60269803, 82481865, 115296688};
+					    60269803, 87481865, 115296688};
 	uint64_t n = 214748363;
 	uint64_t *x;
 	struct rng_np r;
@@ -477,10 +477,7 @@ static void test_torch_large(void **state)
 	assert_true(x[n - 1] == 104620125);
 	rng_np_seed(&r, 42);
 	rng_torch_randperm(&r, x, n + 1);
-	for (size_t i = 0; i < 6; i++)
-		printf("%" PRIu64 " ", x[i]);
-	printf("\n");
-	assert_memory_equal(x, first64, 4 * sizeof(*x));
+	assert_memory_equal(x, first64, sizeof(first64));
 	assert_true(x[n] == 144026194);
 	free(x);
 }
