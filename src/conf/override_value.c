@@ -84,7 +84,7 @@ static int read_quoted(struct override_text *t, struct node **out)
 		} else if (slashes) {
 			buf_append(&text, t->at, slashes);
 			t->at += slashes;
-		} else if (t->at[0] == '$' && t->at[1] == '{') {
+		} else if (t->at[0] == '$' && t->at[1] == '{' && skip_interpolation(t->at)) {
 			rc = copy_interpolation(t, &text);
 		} else {
 			buf_putc(&text, *t->at++);

@@ -44,7 +44,7 @@ static void kinds(void **state)
 		{".inf", NODE_FLOAT, INFINITY}, {"-.INF", NODE_FLOAT, -INFINITY},
 		{"inf", NODE_STR, 0},        {".iNf", NODE_STR, 0},
 		{"nan", NODE_STR, 0},        {".", NODE_STR, 0},
-		{"._", NODE_STR, 0},         {"_1", NODE_STR, 0},
+		{"._", NODE_STR, 0},  {"._e+1", NODE_STR, 0},        {"_1", NODE_STR, 0},
 		{"-", NODE_STR, 0},          {"+", NODE_STR, 0},
 		{"2020-01-01", NODE_STR, 0}, {"1.5GB", NODE_STR, 0},
 		{"yes", NODE_BOOL, 0},       {"Off", NODE_BOOL, 0},
