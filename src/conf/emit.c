@@ -1,4 +1,5 @@
-/* Trees as text: YAML files as OmegaConf writes them, and one-line values as overrides are typed. */
+/* Trees as text: YAML files as OmegaConf writes them, and one-line values as overrides are typed.
+ */
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -117,8 +118,8 @@ static int write_node(yaml_emitter_t *em, const struct node *n)
 		return write_text(em, text, n->kind == NODE_STR && plain_is_ambiguous(text));
 	}
 	ok = list ? yaml_sequence_start_event_initialize(&event, NULL, NULL, 1,
-							 YAML_BLOCK_SEQUENCE_STYLE) :
-		    yaml_mapping_start_event_initialize(&event, NULL, NULL, 1,
+							 YAML_BLOCK_SEQUENCE_STYLE)
+		  : yaml_mapping_start_event_initialize(&event, NULL, NULL, 1,
 							YAML_BLOCK_MAPPING_STYLE);
 	if (!ok || !yaml_emitter_emit(em, &event))
 		return 0;
@@ -128,8 +129,8 @@ static int write_node(yaml_emitter_t *em, const struct node *n)
 		if (!write_node(em, n->child[i]))
 			return 0;
 	}
-	ok = list ? yaml_sequence_end_event_initialize(&event) :
-		    yaml_mapping_end_event_initialize(&event);
+	ok = list ? yaml_sequence_end_event_initialize(&event)
+		  : yaml_mapping_end_event_initialize(&event);
 	return ok && yaml_emitter_emit(em, &event);
 }
 

@@ -1,5 +1,5 @@
-/* The type of a plain YAML 1.1 scalar as OmegaConf's loader sees it: PyYAML's rules, without dates and
- * with exponents that need no point. */
+/* The type of a plain YAML 1.1 scalar as OmegaConf's loader sees it: PyYAML's rules, without dates
+ * and with exponents that need no point. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -81,7 +81,8 @@ static bool is_int(const char *s)
 	if (p[0] == '0' && p[1] == 'b')
 		return (q = some_of(p + 2, "01_")) && *q == '\0' && strpbrk(p + 2, "01");
 	if (p[0] == '0' && p[1] == 'x')
-		return (q = some_of(p + 2, HEX_DIGITS "_")) && *q == '\0' && strpbrk(p + 2, HEX_DIGITS);
+		return (q = some_of(p + 2, HEX_DIGITS "_")) && *q == '\0' &&
+		       strpbrk(p + 2, HEX_DIGITS);
 	if (p[0] == '0')
 		return p[1 + strspn(p + 1, "01234567_")] == '\0';
 	if (!isdigit((unsigned char)*p))
@@ -118,7 +119,8 @@ static bool is_float(const char *s)
 	if (is_special(s))
 		return true;
 	if (*s == '.')
-		return (q = some_of(s + 1, "0123456789_")) && (q = skip_exponent(q, true)) && *q == '\0';
+		return (q = some_of(s + 1, "0123456789_")) && (q = skip_exponent(q, true)) &&
+		       *q == '\0';
 	if (!isdigit((unsigned char)*p))
 		return false;
 	p += strspn(p, "0123456789_");

@@ -1,4 +1,5 @@
-/* Any text as an override, applied to a small tree: no crash, and a value that is printed reads back. */
+/* Any text as an override, applied to a small tree: no crash, and a value that is printed reads
+ * back. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,8 @@ static void check_round_trip(const struct node *v)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char base[] = "workload: {reader: {batch_size: 4, dims: [1, {k: 2}]}, name: x}\n";
+	static const char base[] =
+		"workload: {reader: {batch_size: 4, dims: [1, {k: 2}]}, name: x}\n";
 	struct buf text = {0}, out = {0};
 	struct override o;
 	struct err e = {0};

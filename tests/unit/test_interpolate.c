@@ -64,7 +64,8 @@ static void references(void **state)
 	assert_resolves("a: {b: [1, {c: z}]}\nd: ${a.b.1.c}\ne: ${a.b[0]}\nf: ${a}\n",
 			"{a: {b: [1, {c: z}]}, d: z, e: 1, f: {b: [1, {c: z}]}}");
 	assert_resolves("c: ${b}\nb: ${a}\na: 1\n", "{c: 1, b: 1, a: 1}");
-	assert_resolves("a: {b: '${.c}', c: 3, d: {e: '${..c}'}}\n", "{a: {b: 3, c: 3, d: {e: 3}}}");
+	assert_resolves("a: {b: '${.c}', c: 3, d: {e: '${..c}'}}\n",
+			"{a: {b: 3, c: 3, d: {e: 3}}}");
 	assert_resolves("k: b\na: {b: 5}\nc: ${a.${k}}\n", "{k: b, a: {b: 5}, c: 5}");
 	assert_resolves("m: {x: 1}\na: ${m}\nb: ${a.x}\n", "{m: {x: 1}, a: {x: 1}, b: 1}");
 	assert_resolves("b: ${a.x}\na: ${m}\nm: {x: 1}\n", "{b: 1, a: {x: 1}, m: {x: 1}}");
@@ -89,7 +90,8 @@ static void environment(void **state)
 	setenv("STOKER_TEST_N", "8", 1);
 	setenv("STOKER_TEST_S", "${a}", 1);
 	unsetenv("STOKER_TEST_NONE");
-	assert_resolves("a: ${oc.env:STOKER_TEST_N}\nb: x${oc.env:STOKER_TEST_N}\n", "{a: 8, b: x8}");
+	assert_resolves("a: ${oc.env:STOKER_TEST_N}\nb: x${oc.env:STOKER_TEST_N}\n",
+			"{a: 8, b: x8}");
 	assert_resolves("a: ${oc.env:STOKER_TEST_S}\n", "{a: '${a}'}");
 	assert_resolves("a: ${oc.env:STOKER_TEST_NONE,5}\nb: '${oc.env:STOKER_TEST_NONE, x y }'\n",
 			"{a: 5, b: x y}");
@@ -98,8 +100,9 @@ static void environment(void **state)
 	assert_resolves("a: ${oc.env:STOKER_TEST_NONE,${b}}\nb: 3\n", "{a: 3, b: 3}");
 	assert_resolves("a: ${oc.select:nope,4}\nb: ${oc.select:a}\nc: ${oc.select:nope}\n",
 			"{a: 4, b: 4, c: null}");
-	assert_refused("a: {b: '${oc.env:STOKER_TEST_NONE}'}\n",
-		       "t.yaml: line 1: a.b: the environment variable 'STOKER_TEST_NONE' is not set");
+	assert_refused(
+		"a: {b: '${oc.env:STOKER_TEST_NONE}'}\n",
+		"t.yaml: line 1: a.b: the environment variable 'STOKER_TEST_NONE' is not set");
 }
 
 static void start_time(void **state)
@@ -116,8 +119,9 @@ static void start_time(void **state)
 static void refusals(void **state)
 {
 	(void)state;
-	assert_refused("x: 1\na: {b: '${nope.x}'}\n",
-		       "t.yaml: line 2: a.b: '${nope.x}' names a key that is not in the configuration");
+	assert_refused(
+		"x: 1\na: {b: '${nope.x}'}\n",
+		"t.yaml: line 2: a.b: '${nope.x}' names a key that is not in the configuration");
 	assert_refused("a: ${a}\n", "leads back to itself");
 	assert_refused("a: ${b}\nb: x${c}\nc: ${a}\n", "leads back to itself");
 	assert_refused("a: {b: '${a}'}\n", "leads back to itself");
@@ -125,8 +129,9 @@ static void refusals(void **state)
 	assert_refused("a: '${}'\n", "names no key");
 	assert_refused("a: ${.....x}\n", "is not in the configuration");
 	assert_refused("a: ${x:y}\n", "the resolver 'x' is unknown");
-	assert_refused("a: [1]\nb: x${a}\n", "t.yaml: line 2: b: an interpolation inside other text gives a "
-					     "list");
+	assert_refused("a: [1]\nb: x${a}\n",
+		       "t.yaml: line 2: b: an interpolation inside other text gives a "
+		       "list");
 	assert_refused("a: '?\?\?'\nb: ${a}\n", "whose value is missing");
 	assert_refused("a: ${b.x}\nb: 5\n", "is not in the configuration");
 }
@@ -143,7 +148,9 @@ static void limits(void **state)
 	buf_reset(&b);
 	buf_puts(&b, "k0: [x, x, x, x, x, x, x, x, x, x]\n");
 	for (int i = 1; i < 9; i++)
-		buf_printf(&b, "k%d: ['${k%d}', '${k%d}', '${k%d}', '${k%d}', '${k%d}', '${k%d}', '${k%d}']\n",
+		buf_printf(&b,
+			   "k%d: ['${k%d}', '${k%d}', '${k%d}', '${k%d}', '${k%d}', '${k%d}', "
+			   "'${k%d}']\n",
 			   i, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
 	assert_refused(b.data, "larger than 100000 values");
 	buf_reset(&b);
@@ -180,8 +187,9 @@ static void one_text_against_a_tree(void **state)
 	node_free(text);
 	text = node_new_str("${workload.model.nam}", (struct node_mark){NODE_COMMAND_LINE, 0, 1});
 	assert_null(node_interpolate_text(root, text, NOW_NS, &e));
-	assert_string_equal(e.text, "command line: interpolation: '${workload.model.nam}' names a key that "
-				    "is not in the configuration");
+	assert_string_equal(e.text,
+			    "command line: interpolation: '${workload.model.nam}' names a key that "
+			    "is not in the configuration");
 	node_free(text);
 	node_free(root);
 }

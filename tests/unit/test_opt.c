@@ -35,32 +35,70 @@ static const char *const packings[] = {"none", "gzip", NULL};
 static const struct opt rows[] = {
 	{.key = "w.flag", .type = OPT_BOOL, .offset = F(flag, bool), .def = "true"},
 	{.key = "w.maybe", .type = OPT_BOOL, .offset = F(maybe, bool)},
-	{.key = "reader.batch_size", .type = OPT_I64, .offset = F(count, int64_t), .def = "1", .min = 1,
-	 .max = 1048576, .unit = "samples", .alias = "data_reader.batch_size"},
+	{.key = "reader.batch_size",
+	 .type = OPT_I64,
+	 .offset = F(count, int64_t),
+	 .def = "1",
+	 .min = 1,
+	 .max = 1048576,
+	 .unit = "samples",
+	 .alias = "data_reader.batch_size"},
 	{.key = "w.any", .type = OPT_I64, .offset = F(any, int64_t), .def = "-1"},
-	{.key = "dataset.chunk_size", .type = OPT_I64, .offset = F(big, int64_t), .def = "1e3",
-	 .min = 1, .max = 9e18, .unit = "bytes"},
-	{.key = "metric.au", .type = OPT_F64, .offset = F(ratio, double), .def = "0.9", .min = 0, .max = 1},
-	{.key = "w.free", .type = OPT_F64, .offset = F(free_number, double), .def = "0.1",
-	 .min = -INFINITY, .max = INFINITY},
+	{.key = "dataset.chunk_size",
+	 .type = OPT_I64,
+	 .offset = F(big, int64_t),
+	 .def = "1e3",
+	 .min = 1,
+	 .max = 9e18,
+	 .unit = "bytes"},
+	{.key = "metric.au",
+	 .type = OPT_F64,
+	 .offset = F(ratio, double),
+	 .def = "0.9",
+	 .min = 0,
+	 .max = 1},
+	{.key = "w.free",
+	 .type = OPT_F64,
+	 .offset = F(free_number, double),
+	 .def = "0.1",
+	 .min = -INFINITY,
+	 .max = INFINITY},
 	{.key = "model.name", .type = OPT_STR, .offset = F(name, char *), .def = "default"},
 	{.key = "w.text", .type = OPT_STR, .offset = F(text, char *)},
-	{.key = "reader.data_loader", .type = OPT_ENUM, .offset = F(loader, int), .choices = loaders,
+	{.key = "reader.data_loader",
+	 .type = OPT_ENUM,
+	 .offset = F(loader, int),
+	 .choices = loaders,
 	 .def = "pytorch"},
-	{.key = "reader.sample_shuffle", .type = OPT_ENUM, .offset = F(shuffle, int), .choices = shuffles,
+	{.key = "reader.sample_shuffle",
+	 .type = OPT_ENUM,
+	 .offset = F(shuffle, int),
+	 .choices = shuffles,
 	 .def = "seed"},
-	{.key = "dataset.compression", .type = OPT_ENUM, .offset = F(packing, int), .choices = packings,
+	{.key = "dataset.compression",
+	 .type = OPT_ENUM,
+	 .offset = F(packing, int),
+	 .choices = packings,
 	 .def = "gzip"},
-	{.key = "dataset.record_dims", .type = OPT_I64_LIST, .offset = F(dims, struct i64_list),
-	 .def = "[2, 3]", .min = 1, .max = 100},
-	{.key = "w.devices", .type = OPT_STR_LIST, .offset = F(devices, struct str_list),
+	{.key = "dataset.record_dims",
+	 .type = OPT_I64_LIST,
+	 .offset = F(dims, struct i64_list),
+	 .def = "[2, 3]",
+	 .min = 1,
+	 .max = 100},
+	{.key = "w.devices",
+	 .type = OPT_STR_LIST,
+	 .offset = F(devices, struct str_list),
 	 .def = "[sda, sdb]"},
-	{.key = "train.computation_time", .type = OPT_TIME, .offset = F(wait, struct time_dist),
+	{.key = "train.computation_time",
+	 .type = OPT_TIME,
+	 .offset = F(wait, struct time_dist),
 	 .def = "{mean: 0.5, stdev: 0.1}"},
 	{.key = "w.extra", .type = OPT_MAP, .offset = F(extra, struct node *), .def = "{a: 1}"},
 	{.key = "model.model_size_bytes", .type = OPT_I64, .offset = F(any, int64_t), .def = "-1"},
 	{.key = "model.model_datatype", .type = OPT_I64, .offset = F(any, int64_t), .def = "-1"},
 	{.key = "train.seed", .type = OPT_I64, .offset = F(any, int64_t), .def = "-1"},
+	{.key = "w.seed", .type = OPT_I64, .offset = F(any, int64_t), .def = "-1"},
 	{.key = "dataset.hdf5.chunk_dims", .type = OPT_I64, .offset = F(any, int64_t), .def = "-1"},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -172,7 +210,8 @@ static void booleans(void **state)
 	accept(&s, "w.maybe", "null");
 	assert_false(s.maybe);
 	opt_release(rows, ROWS, &s);
-	assert_sentence("w.flag", "2", "x.yaml: line 3: w.flag: 2 is not a boolean: write true or false");
+	assert_sentence("w.flag", "2",
+			"x.yaml: line 3: w.flag: 2 is not a boolean: write true or false");
 	assert_sentence("w.flag", "'yes'", "x.yaml: line 3: w.flag: 'yes' is not a boolean");
 	assert_sentence("w.flag", "null", "x.yaml: line 3: w.flag: null is not a boolean");
 }
@@ -200,22 +239,31 @@ static void whole_numbers(void **state)
 	assert_sentence("reader.batch_size", "true",
 			"x.yaml: line 3: reader.batch_size: true is not a whole number");
 	assert_sentence("reader.batch_size", "0",
-			"x.yaml: line 3: reader.batch_size: 0 is below the minimum 1 (allowed: 1 to 1048576 "
+			"x.yaml: line 3: reader.batch_size: 0 is below the minimum 1 (allowed: 1 "
+			"to 1048576 "
 			"samples)");
 	assert_sentence("reader.batch_size", "1048577",
-			"x.yaml: line 3: reader.batch_size: 1048577 is above the maximum 1048576 (allowed: 1 "
+			"x.yaml: line 3: reader.batch_size: 1048577 is above the maximum 1048576 "
+			"(allowed: 1 "
 			"to 1048576 samples)");
-	assert_sentence("dataset.chunk_size", "0",
-			"x.yaml: line 3: dataset.chunk_size: 0 is below the minimum 1 (allowed: 1 bytes or "
-			"more)");
+	assert_sentence(
+		"dataset.chunk_size", "0",
+		"x.yaml: line 3: dataset.chunk_size: 0 is below the minimum 1 (allowed: 1 bytes or "
+		"more)");
 	assert_sentence("reader.batch_size", "'4'",
-			"x.yaml: line 3: reader.batch_size: '4' is text, a whole number is needed: remove the "
+			"x.yaml: line 3: reader.batch_size: '4' is text, a whole number is needed: "
+			"remove the "
 			"quotes");
-	assert_sentence("reader.batch_size", "4k", "x.yaml: line 3: reader.batch_size: '4k' is not a whole");
-	assert_sentence("reader.batch_size", "[1]", "x.yaml: line 3: reader.batch_size: a list is not a");
-	assert_sentence("reader.batch_size", ".inf", "x.yaml: line 3: reader.batch_size: .inf is not a");
-	assert_sentence("reader.batch_size", ".nan", "x.yaml: line 3: reader.batch_size: .nan is not a");
-	assert_sentence("w.any", "9223372036854775808", "x.yaml: line 3: w.any: 9223372036854775808 does not");
+	assert_sentence("reader.batch_size", "4k",
+			"x.yaml: line 3: reader.batch_size: '4k' is not a whole");
+	assert_sentence("reader.batch_size", "[1]",
+			"x.yaml: line 3: reader.batch_size: a list is not a");
+	assert_sentence("reader.batch_size", ".inf",
+			"x.yaml: line 3: reader.batch_size: .inf is not a");
+	assert_sentence("reader.batch_size", ".nan",
+			"x.yaml: line 3: reader.batch_size: .nan is not a");
+	assert_sentence("w.any", "9223372036854775808",
+			"x.yaml: line 3: w.any: 9223372036854775808 does not");
 	assert_sentence("w.any", "null", "x.yaml: line 3: w.any: null is not a whole number");
 }
 
@@ -230,12 +278,15 @@ static void real_numbers(void **state)
 	accept(&s, "w.free", "-.inf");
 	assert_true(s.free_number == -INFINITY);
 	opt_release(rows, ROWS, &s);
-	assert_sentence("metric.au", "1.5", "x.yaml: line 3: metric.au: 1.5 is above the maximum 1 (allowed: 0 "
-					    "to 1)");
-	assert_sentence("metric.au", ".inf", "x.yaml: line 3: metric.au: .inf is not a finite number");
+	assert_sentence("metric.au", "1.5",
+			"x.yaml: line 3: metric.au: 1.5 is above the maximum 1 (allowed: 0 "
+			"to 1)");
+	assert_sentence("metric.au", ".inf",
+			"x.yaml: line 3: metric.au: .inf is not a finite number");
 	assert_sentence("w.free", ".nan", "x.yaml: line 3: w.free: .nan is not a finite number");
 	assert_sentence("metric.au", "high", "x.yaml: line 3: metric.au: 'high' is not a number");
-	assert_sentence("metric.au", "'0.5'", "x.yaml: line 3: metric.au: '0.5' is text, a number is needed");
+	assert_sentence("metric.au", "'0.5'",
+			"x.yaml: line 3: metric.au: '0.5' is text, a number is needed");
 	assert_sentence("metric.au", "yes", "x.yaml: line 3: metric.au: yes is not a number");
 }
 
@@ -256,7 +307,8 @@ static void texts(void **state)
 	accept(&s, "model.name", "''");
 	assert_string_equal(s.name, "");
 	opt_release(rows, ROWS, &s);
-	assert_sentence("model.name", "[a]", "x.yaml: line 3: model.name: text is needed here, not a list");
+	assert_sentence("model.name", "[a]",
+			"x.yaml: line 3: model.name: text is needed here, not a list");
 }
 
 static void choices(void **state)
@@ -270,18 +322,26 @@ static void choices(void **state)
 	accept(&s, "reader.sample_shuffle", "off");
 	assert_int_equal(s.shuffle, 0);
 	accept(&s, "reader.sample_shuffle", "random");
+	accept(&s, "reader.sample_shuffle", "No");
+	assert_int_equal(s.shuffle, 0);
+	accept(&s, "reader.sample_shuffle", "random");
 	accept(&s, "reader.sample_shuffle", "'off'");
 	assert_int_equal(s.shuffle, 0);
 	accept(&s, "dataset.compression", "null");
 	assert_int_equal(s.packing, 0);
 	opt_release(rows, ROWS, &s);
 	assert_sentence("reader.data_loader", "pytroch",
-			"x.yaml: line 3: reader.data_loader: 'pytroch' is not one of tensorflow, pytorch, dali: "
+			"x.yaml: line 3: reader.data_loader: 'pytroch' is not one of tensorflow, "
+			"pytorch, dali: "
 			"did you mean pytorch");
-	assert_sentence("reader.data_loader", "off", "x.yaml: line 3: reader.data_loader: off is not one of");
-	assert_sentence("reader.sample_shuffle", "on", "x.yaml: line 3: reader.sample_shuffle: on is not one");
-	assert_sentence("reader.data_loader", "null", "x.yaml: line 3: reader.data_loader: null is not one");
-	assert_sentence("reader.data_loader", "[dali]", "x.yaml: line 3: reader.data_loader: a list is not");
+	assert_sentence("reader.data_loader", "off",
+			"x.yaml: line 3: reader.data_loader: off is not one of");
+	assert_sentence("reader.sample_shuffle", "on",
+			"x.yaml: line 3: reader.sample_shuffle: on is not one");
+	assert_sentence("reader.data_loader", "null",
+			"x.yaml: line 3: reader.data_loader: null is not one");
+	assert_sentence("reader.data_loader", "[dali]",
+			"x.yaml: line 3: reader.data_loader: a list is not");
 }
 
 static void lists_and_maps(void **state)
@@ -305,10 +365,14 @@ static void lists_and_maps(void **state)
 	accept(&s, "w.extra", "null");
 	assert_null(s.extra);
 	opt_release(rows, ROWS, &s);
-	assert_sentence("dataset.record_dims", "4", "x.yaml: line 3: dataset.record_dims: a list such as [4, 4]");
-	assert_sentence("dataset.record_dims", "[1, x]", "x.yaml: line 3: dataset.record_dims: 'x' is not a");
-	assert_sentence("dataset.record_dims", "[1, 0]", "x.yaml: line 3: dataset.record_dims: 0 is below");
-	assert_sentence("w.devices", "{a: 1}", "x.yaml: line 3: w.devices: a list of texts is needed");
+	assert_sentence("dataset.record_dims", "4",
+			"x.yaml: line 3: dataset.record_dims: a list such as [4, 4]");
+	assert_sentence("dataset.record_dims", "[1, x]",
+			"x.yaml: line 3: dataset.record_dims: 'x' is not a");
+	assert_sentence("dataset.record_dims", "[1, 0]",
+			"x.yaml: line 3: dataset.record_dims: 0 is below");
+	assert_sentence("w.devices", "{a: 1}",
+			"x.yaml: line 3: w.devices: a list of texts is needed");
 	assert_sentence("w.devices", "[[a]]", "x.yaml: line 3: w.devices: an item is a list");
 	assert_sentence("w.devices", "[null]", "x.yaml: line 3: w.devices: an item is null");
 	assert_sentence("w.extra", "true", "x.yaml: line 3: w.extra: a map is needed, not true");
@@ -352,17 +416,24 @@ static void distributions(void **state)
 		assert_string_equal(python, cases[i].python);
 	}
 	opt_release(rows, ROWS, &s);
-	assert_sentence(key, "fast", "x.yaml: line 3: train.computation_time: 'fast' is not a finite number");
-	assert_sentence(key, ".nan", "x.yaml: line 3: train.computation_time: .nan is not a finite number");
-	assert_sentence(key, "{mena: 1}", "x.yaml: line 3: train.computation_time: 'mena' is not a field");
-	assert_sentence(key, "{stdev: 1}", "x.yaml: line 3: train.computation_time: the distribution lacks 'mean'");
+	assert_sentence(key, "fast",
+			"x.yaml: line 3: train.computation_time: 'fast' is not a finite number");
+	assert_sentence(key, ".nan",
+			"x.yaml: line 3: train.computation_time: .nan is not a finite number");
+	assert_sentence(key, "{mena: 1}",
+			"x.yaml: line 3: train.computation_time: 'mena' is not a field");
+	assert_sentence(key, "{stdev: 1}",
+			"x.yaml: line 3: train.computation_time: the distribution lacks 'mean'");
 	assert_sentence(key, "{type: normal, mean: 1}",
 			"x.yaml: line 3: train.computation_time: the distribution lacks 'stdev'");
 	assert_sentence(key, "{mean: 1, stdev: -1}",
 			"x.yaml: line 3: train.computation_time: stdev: -1 is below the minimum 0");
-	assert_sentence(key, "{type: zipf}", "x.yaml: line 3: train.computation_time: 'zipf' is not a distr");
-	assert_sentence(key, "{mean: x}", "x.yaml: line 3: train.computation_time: mean: 'x' is not a finite");
-	assert_sentence(key, "[1]", "x.yaml: line 3: train.computation_time: a list is not a finite number");
+	assert_sentence(key, "{type: zipf}",
+			"x.yaml: line 3: train.computation_time: 'zipf' is not a distr");
+	assert_sentence(key, "{mean: x}",
+			"x.yaml: line 3: train.computation_time: mean: 'x' is not a finite");
+	assert_sentence(key, "[1]",
+			"x.yaml: line 3: train.computation_time: a list is not a finite number");
 }
 
 static void stdev_keys(void **state)
@@ -462,7 +533,8 @@ static void override_sentences_have_no_line(void **state)
 
 	(void)state;
 	start(&s);
-	assert_int_equal(opt_set_node(opt_find(rows, ROWS, "reader.batch_size"), v, &s, &e), ERR_USAGE);
+	assert_int_equal(opt_set_node(opt_find(rows, ROWS, "reader.batch_size"), v, &s, &e),
+			 ERR_USAGE);
 	assert_string_equal(e.text, "command line: reader.batch_size: 'x' is not a whole number");
 	node_free(v);
 	opt_release(rows, ROWS, &s);
@@ -480,6 +552,7 @@ static void suggestions(void **state)
 		{"reader.data_loadr", "reader.data_loader"},
 		{"dataset.chunk_dims", "dataset.hdf5.chunk_dims"},
 		{"trian.seed", "train.seed"},
+		{"w.sed", "w.seed"},
 		{"READER.BATCH_SIZE", "reader.batch_size"},
 		{"dataset.zzz", NULL},
 		{"x", NULL},
@@ -490,7 +563,8 @@ static void suggestions(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *near = opt_nearest_key(rows, ROWS, cases[i].key);
 
-		if ((near == NULL) != (cases[i].want == NULL) || (near && strcmp(near, cases[i].want) != 0))
+		if ((near == NULL) != (cases[i].want == NULL) ||
+		    (near && strcmp(near, cases[i].want) != 0))
 			fail_msg("'%s' suggests %s", cases[i].key, near ? near : "nothing");
 	}
 	assert_null(opt_find(rows, ROWS, "nope"));
