@@ -10,8 +10,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "conf/node.h"
-
-#define STR_TAG ((const yaml_char_t *)"tag:yaml.org,2002:str")
+#include "conf/utf8.h"
 
 /* PyYAML's dates: a string that looks like one is quoted although OmegaConf never reads dates. */
 static bool looks_like_date(const char *s)
@@ -78,13 +77,29 @@ static char *scalar_text(const struct node *n)
 	return xstrdup(text);
 }
 
+/* YAML cannot hold other bytes, and libyaml would end the document at the first one. */
+static char *as_utf8(const char *s)
+{
+	struct buf out = {0};
+
+	for (size_t n; *s; s += n ? n : 1) {
+		n = utf8_length(s);
+		if (n)
+			buf_append(&out, s, n);
+		else
+			buf_puts(&out, "\xef\xbf\xbd");
+	}
+	return buf_take(&out);
+}
+
 static int write_text(yaml_emitter_t *em, const char *text, bool quote)
 {
 	yaml_scalar_style_t style = quote ? YAML_SINGLE_QUOTED_SCALAR_STYLE : YAML_ANY_SCALAR_STYLE;
+	AUTO_FREE char *valid = as_utf8(text);
 	yaml_event_t event;
 
-	if (!yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text,
-					  (int)strlen(text), !quote, 1, style))
+	if (!yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)valid,
+					  (int)strlen(valid), !quote, 1, style))
 		return 0;
 	return yaml_emitter_emit(em, &event);
 }

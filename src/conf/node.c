@@ -306,3 +306,25 @@ bool node_equal(const struct node *a, const struct node *b)
 	}
 	return true;
 }
+
+size_t node_count(const struct node *n)
+{
+	size_t total = 1;
+
+	for (size_t i = 0; i < n->n; i++)
+		total += node_count(n->child[i]);
+	return total;
+}
+
+int node_depth(const struct node *n)
+{
+	int deepest = 0;
+
+	for (size_t i = 0; i < n->n; i++) {
+		int d = node_depth(n->child[i]);
+
+		if (d > deepest)
+			deepest = d;
+	}
+	return deepest + 1;
+}

@@ -54,6 +54,9 @@ struct node *node_clone(const struct node *n);
 const char *node_kind_name(enum node_kind kind);
 /* Python's ==: 1 equals 1.0, maps in any order. */
 bool node_equal(const struct node *a, const struct node *b);
+/* Nodes in the tree, and levels: 1 for a scalar. */
+size_t node_count(const struct node *n);
+int node_depth(const struct node *n);
 /* Replaces what `n` holds by what `from` holds, and frees the shell of `from`. */
 void node_become(struct node *n, struct node *from);
 

@@ -6,7 +6,6 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/str.h"
 #include "conf/node.h"
 
 #define TEXT_MAX ((size_t)4 << 20)
@@ -81,31 +80,9 @@ static int count_nodes(struct loader *l, size_t n, struct node_mark at)
 		    NODE_COUNT_MAX);
 }
 
-static size_t tree_size(const struct node *n)
-{
-	size_t total = 1;
-
-	for (size_t i = 0; i < n->n; i++)
-		total += tree_size(n->child[i]);
-	return total;
-}
-
-static int tree_depth(const struct node *n)
-{
-	int deepest = 0;
-
-	for (size_t i = 0; i < n->n; i++) {
-		int d = tree_depth(n->child[i]);
-
-		if (d > deepest)
-			deepest = d;
-	}
-	return deepest + 1;
-}
-
 static int remember(struct loader *l, const char *name, const struct node *v)
 {
-	int rc = count_nodes(l, tree_size(v), v->mark);
+	int rc = count_nodes(l, node_count(v), v->mark);
 
 	if (rc != 0)
 		return rc;
@@ -134,9 +111,9 @@ static int expand_alias(struct loader *l, const yaml_event_t *event, int depth, 
 
 		if (strcmp(l->anchor[i].name, name) != 0)
 			continue;
-		if (depth + tree_depth(v) - 1 > NODE_DEPTH_MAX)
+		if (depth + node_depth(v) - 1 > NODE_DEPTH_MAX)
 			return fail(l, at, "nesting is deeper than %d levels", NODE_DEPTH_MAX);
-		rc = count_nodes(l, tree_size(v), at);
+		rc = count_nodes(l, node_count(v), at);
 		if (rc == 0)
 			*out = node_clone(v);
 		return rc;
@@ -294,7 +271,7 @@ static void lay_over(struct node *into, const struct node *map)
 
 static int merge_source(struct loader *l, struct node *into, const struct node *from)
 {
-	int rc = from->kind == NODE_MAP ? count_nodes(l, tree_size(from), from->mark) : 0;
+	int rc = from->kind == NODE_MAP ? count_nodes(l, node_count(from), from->mark) : 0;
 
 	if (rc != 0)
 		return rc;
@@ -310,7 +287,7 @@ static int merge_source(struct loader *l, struct node *into, const struct node *
 		if (from->child[i]->kind != NODE_MAP)
 			return fail(l, from->child[i]->mark, "'<<' merges maps, this is %s",
 				    node_kind_name(from->child[i]->kind));
-		rc = count_nodes(l, tree_size(from->child[i]), from->mark);
+		rc = count_nodes(l, node_count(from->child[i]), from->mark);
 		if (rc != 0)
 			return rc;
 		lay_over(into, from->child[i]);

@@ -23,7 +23,7 @@ struct file_spec {
 	uint64_t file_index;            /* global: train files, then evaluation files */
 	const char *compression;        /* "none", "zip", "gzip", ... */
 };
-/* Elements in one sample: the product of dims. Checked for overflow when specs are built. */
+/* Elements in one sample: the product of dims. Checked for overflow when specs are built (by check). */
 uint64_t file_spec_elements(const struct file_spec *f);
 uint64_t file_spec_sample_bytes(const struct file_spec *f);
 
@@ -47,18 +47,22 @@ enum read_decode {
 struct reader_config {
 	enum read_access access;
 	enum read_decode decode;
-	bool keep_open;             /* DLIO's read_type memory: open a file once and keep it */
-	uint32_t buffer_bytes;      /* CPython's buffer: 0 takes the blob's block_bytes */
+	bool keep_open;             /* DLIO's read_type memory: load a file once and keep it */
+	uint32_t buffer_bytes;      /* CPython's buffer, exactly; 0: by the law, from the blob's block */
+	uint32_t block_bytes;       /* what a stat of the dataset's folder said, so that the reader has
+	                             * room for the law's buffer; 0: room for FORMAT_BLOCK_MAX */
 	uint32_t python;            /* CPython generation, 311 or 314: the buffering law */
 	uint64_t max_sample_bytes;  /* over all files of the dataset */
 	uint64_t max_file_bytes;
 	uint64_t samples_per_file;
+	uint64_t files;             /* of the dataset: every file_index is below it */
 	const struct content_source *content; /* for DECODE_VERIFY */
 };
 
 /* What a read delivered. */
 struct sample {
-	const void *data;      /* payload, or the last piece of it when streamed; valid until next read */
+	const void *data;      /* payload, or the last piece of it when streamed (with keep_open, of the
+	                        * file read last); NULL when no byte was read; valid until next read */
 	uint64_t payload_bytes;/* of this sample */
 };
 
@@ -78,12 +82,16 @@ struct format_ops {
 	int (*write)(const struct io *io, struct blob *b, const char *path, const struct file_spec *f,
 		     const struct content_source *content, void *scratch, size_t scratch_bytes,
 		     struct err *e);
-	/* Memory one reader needs, all of it, counted into the stated bound of the run. */
+	/* Memory one reader needs, all of it, counted into the stated bound of the run. 0: the sizes in
+	 * `c` are beyond what one machine can address. */
 	size_t (*reader_bytes)(const struct reader_config *c, const struct store *s);
 	/* Builds a reader in `memory` (reader_bytes long, 4096-aligned, zeroed, touched). */
 	int (*reader_init)(void *memory, const struct reader_config *c, const struct io *io,
 			   struct reader **out, struct err *e);
-	/* Reads sample `index` of the file at `path`. Opens and closes as read_type says. */
+	/* Reads sample `index` of the file at `path`. Opens and closes as read_type says. Under keep_open
+	 * only the requests are modelled, not the memory: the framework's cache of whole files has no
+	 * bound, so the reader remembers which files it has loaded (a bit each, by file_index) and their
+	 * other samples cost nothing. After an error the reader can be used again. */
 	int (*read)(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
 		    struct sample *out, struct err *e);
 	/* Closes what is open; the memory is the caller's. */
@@ -100,6 +108,9 @@ enum {
 };
 
 #define FORMAT_WRITE_SCRATCH (4u << 20)
+/* The largest preferred request size for which a reader with buffer_bytes = block_bytes = 0 has room. */
+#define FORMAT_BLOCK_MAX (8u << 20)
 
 extern const struct format_ops *const format_table[]; /* NULL-terminated, written by the build */
+/* The row of a name, or NULL. */
 const struct format_ops *format_find(const char *name);

@@ -17,32 +17,34 @@
 #define MAX_FILE_BYTES ((size_t)4 << 20)
 #define BUILTIN_PREFIX "built-in/"
 
+struct source {
+	char *label; /* the path, or "built-in/NAME.yaml" */
+	char *id;    /* the same for all paths of one file */
+	char *dir;   /* folder of a file; NULL: built in */
+	struct buf text;
+};
+
 struct composer {
 	struct node *root;
 	const char *config_dir;
-	/* Labels of the files being merged. A file whose defaults list has its own name means the next
+	/* Identities of the files being merged. A file whose defaults list has its own name means the next
 	 * one found under that name, so that a user's unet3d_h100.yaml can build on the built-in one. */
-	const char *stack[MAX_DEPTH];
+	const struct source *stack[MAX_DEPTH];
 	int depth;
-};
-
-struct source {
-	char *label; /* the path, or "built-in/NAME.yaml" */
-	char *dir;   /* folder of a file; NULL: built in */
-	struct buf text;
 };
 
 static void source_release(struct source *s)
 {
 	free(s->label);
+	free(s->id);
 	free(s->dir);
 	buf_release(&s->text);
 }
 
-static bool in_use(const struct composer *c, const char *label)
+static bool in_use(const struct composer *c, const char *id)
 {
 	for (int i = 0; i < c->depth; i++)
-		if (strcmp(c->stack[i], label) == 0)
+		if (strcmp(c->stack[i]->id, id) == 0)
 			return true;
 	return false;
 }
@@ -50,12 +52,19 @@ static bool in_use(const struct composer *c, const char *label)
 /* 1: taken, 0: no such file or being merged already, negative: unreadable. */
 static int try_file(const struct composer *c, const char *path, struct source *s, struct err *e)
 {
-	if (!file_exists(path) || file_is_dir(path) || in_use(c, path))
+	if (!file_exists(path) || file_is_dir(path))
+		return 0;
+	AUTO_FREE char *real = realpath(path, NULL);
+	const char *id = real ? real : path;
+
+	if (in_use(c, id))
 		return 0;
 	int rc = file_read(path, MAX_FILE_BYTES, &s->text, e);
+
 	if (rc < 0)
 		return rc;
 	s->label = xstrdup(path);
+	s->id = xstrdup(id);
 	s->dir = path_dirname(path);
 	return 1;
 }
@@ -79,6 +88,7 @@ static int try_builtin(const struct composer *c, const char *name, struct source
 		return 0;
 	buf_puts(&s->text, text);
 	s->label = xstrdup(label);
+	s->id = xstrdup(label);
 	return 1;
 }
 
@@ -163,8 +173,8 @@ static int find_path(const struct composer *c, const char *name, const char *nea
 		rc = try_file(c, longer, s, e);
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
-	if (in_use(c, path) || in_use(c, longer))
-		return err_set(e, ERR_USAGE, "%s: its defaults list leads back to itself", path);
+	if (file_exists(path) || file_exists(longer))
+		return err_set(e, ERR_USAGE, "%s is a folder, or its defaults list leads back to itself", path);
 	return err_set(e, ERR_USAGE, "there is no workload file '%s'", path);
 }
 
@@ -337,7 +347,7 @@ static int merge_source(struct composer *c, const struct source *s, struct err *
 		package = "";
 	else if (strcmp(package, "_group_") == 0)
 		package = "workload";
-	c->stack[c->depth++] = s->label;
+	c->stack[c->depth++] = s;
 	int rc = merge_document(c, doc, package, s->dir, e);
 	c->depth--;
 	node_free(doc);
@@ -350,13 +360,13 @@ static int merge_name(struct composer *c, const char *name, const char *near_dir
 
 	if (c->depth == MAX_DEPTH)
 		return err_set(e, ERR_USAGE, "%s: defaults lists are nested deeper than %d",
-			       c->stack[c->depth - 1], MAX_DEPTH);
+			       c->stack[c->depth - 1]->label, MAX_DEPTH);
 	int rc = find_source(c, name, near_dir, &s, e);
 
 	if (rc == 0)
 		rc = merge_source(c, &s, e);
 	else if (c->depth > 0)
-		err_wrap(e, "%s", c->stack[c->depth - 1]);
+		err_wrap(e, "%s", c->stack[c->depth - 1]->label);
 	source_release(&s);
 	return rc;
 }

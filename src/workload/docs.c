@@ -88,7 +88,7 @@ static void put_marks(const struct opt *row, struct buf *out)
 		buf_puts(out, " *Has no effect.*");
 	feature_list(row->key, has, sizeof(has));
 	if (has[0])
-		buf_printf(out, " *This version has %s.*", has);
+		buf_printf(out, " *This version has only %s.*", has);
 	else if (row->flags & OPT_LATER)
 		buf_puts(out, " *Its feature is not in this version.*");
 }

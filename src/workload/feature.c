@@ -13,6 +13,8 @@ static const struct {
 	{"dataset.format", "synthetic"},
 	{"dataset.compression", "none"},
 	{"reader.data_loader", "pytorch"},
+	{"reader.data_loader_sampler", "derive"},
+	{"reader.data_loader_sampler", "index"},
 	{"reader.odirect", "false"},
 	{"storage.storage_type", "local_fs"},
 	{"storage.storage_type", "parallel_fs"},

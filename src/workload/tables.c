@@ -92,7 +92,9 @@ const struct opt workload_rows[] = {
 	ENUM(dataset.compression, "none", compressions, "Compression of the files.", LATER)
 	I64(dataset.compression_level, "4", "Level of gzip compression.", RANGE(0, 9), LATER)
 	STR(dataset.file_prefix, "img", "First part of every file name.")
-	STR(dataset.format, "tfrecord", "File format and file name extension.")
+	STR(dataset.format, "tfrecord",
+	      "File format and file name extension: tfrecord, hdf5, csv, npz, npy, jpeg, png, "
+	      "indexed_binary, mmap_indexed_binary, parquet or synthetic.")
 	BOOL(dataset.keep_files, "true", "Whether the dataset stays after the run.")
 	STR(dataset.record_element_type, "uint8", "NumPy name of the element type of a sample.")
 	I64(dataset.record_element_bytes, "4",
@@ -116,7 +118,8 @@ const struct opt workload_rows[] = {
 	      "Seed of the content of generated samples.", RANGE(0, WORKLOAD_INT_MAX), OURS)
 
 	STR(reader.data_loader, NULL,
-	      "Data loader to emulate; absent or none: that of the framework.")
+	      "Data loader to emulate: tensorflow, pytorch, dali, native_dali, custom or synthetic; "
+	      "absent or none: that of the framework.")
 	STR(reader.data_loader_classname, NULL,
 	      "Python class of a custom data loader. This program runs no Python: naming one is "
 	      "an error.", LATER)

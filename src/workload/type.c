@@ -244,13 +244,10 @@ static int type_map(struct typing *t, const struct node *map, const char *prefix
 				      place(mark, where, sizeof(where)));
 			continue;
 		}
-		if (!prefix && strcmp(key, "data_reader") == 0) {
-			if (map->child[i]->kind != NODE_MAP)
-				continue;
+		if (!prefix && replaces_reader(map) && strcmp(key, "data_reader") == 0)
 			rc = type_map(t, map->child[i], "reader");
-		} else {
+		else
 			rc = type_key(t, key, map->child[i], mark->file ? mark : &map->child[i]->mark);
-		}
 		if (rc < 0)
 			return rc;
 	}

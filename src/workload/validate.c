@@ -359,6 +359,8 @@ int workload_check_features(const struct workload *w, struct err *e)
 	if (rc == 0 && w->workflow.train)
 		rc = check_feature(w, "reader.data_loader", e);
 	if (rc == 0 && w->workflow.train)
+		rc = check_feature(w, "reader.data_loader_sampler", e);
+	if (rc == 0 && w->workflow.train)
 		rc = check_feature(w, "reader.odirect", e);
 	return rc;
 }

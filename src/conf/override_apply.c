@@ -1,0 +1,197 @@
+/* Overrides onto a document tree, with Hydra's rules about what has to exist. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "conf/override.h"
+
+static int refuse(const struct override *o, struct err *e, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int refuse(const struct override *o, struct err *e, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!e)
+		return ERR_USAGE;
+	va_start(ap, fmt);
+	err_vset(e, ERR_USAGE, fmt, ap);
+	va_end(ap);
+	return err_wrap(e, "command line: '%.120s%s'", o->text, strlen(o->text) > 120 ? "..." : "");
+}
+
+static bool is_container(const struct node *n)
+{
+	return n && (n->kind == NODE_MAP || n->kind == NODE_LIST);
+}
+
+/* What follows the operator, as typed. */
+static const char *body(const struct override *o)
+{
+	return o->text + strspn(o->text, "+~");
+}
+
+static const char *nearest_sibling(const struct node *map, const char *key)
+{
+	if (!map || map->kind != NODE_MAP)
+		return NULL;
+	return str_nearest(key, (const char *const *)map->key, map->n);
+}
+
+static int absent(const struct override *o, const struct node *parent, const char *part,
+		  struct err *e)
+{
+	const char *near = nearest_sibling(parent, part);
+
+	if (parent && !is_container(parent))
+		return refuse(o, e,
+			      "'%s' is not in the configuration, and what should hold '%s' is %s: to "
+			      "replace that by a map write ++%.200s",
+			      o->key, part, node_kind_name(parent->kind), body(o));
+	return refuse(o, e, "'%s' is not in the configuration: to add it write ++%.200s%s%s%s", o->key,
+		      body(o), near ? " (the nearest key there is '" : "", near ? near : "",
+		      near ? "')" : "");
+}
+
+static void put(struct node *parent, const char *part, const struct node *value)
+{
+	struct node *old = node_step(parent, part);
+
+	if (old && old->kind == NODE_MAP && value->kind == NODE_MAP)
+		node_merge(old, value);
+	else if (parent->kind == NODE_MAP)
+		node_set(parent, part, node_clone(value));
+	else if (old)
+		node_become(old, node_clone(value));
+}
+
+/* A map merges into a map, and without ++ it may only change what is there. */
+static const char *unknown_key(const struct node *into, const struct node *from)
+{
+	if (into->kind != NODE_MAP || from->kind != NODE_MAP)
+		return NULL;
+	for (size_t i = 0; i < from->n; i++) {
+		const struct node *old = node_get(into, from->key[i]);
+		const char *bad = old ? unknown_key(old, from->child[i]) : from->key[i];
+
+		if (bad)
+			return bad;
+	}
+	return NULL;
+}
+
+static int set_existing(struct node *parent, const char *part, const struct override *o,
+			struct err *e)
+{
+	struct node *old = node_step(parent, part);
+	const char *bad;
+
+	if (!old)
+		return absent(o, parent, part, e);
+	bad = unknown_key(old, o->value);
+	if (bad)
+		return refuse(o, e, "'%s' has no key '%s': to add it write ++%.200s", o->key, bad,
+			      body(o));
+	put(parent, part, o->value);
+	return 0;
+}
+
+static int add_new(struct node *parent, const char *part, const struct override *o, struct err *e)
+{
+	const struct node *old = node_step(parent, part);
+
+	if (old && old->kind != NODE_NULL && !is_container(o->value))
+		return refuse(o, e,
+			      "'%s' is there already: to change it write ++%.200s, or %.200s without "
+			      "the plus",
+			      o->key, body(o), body(o));
+	if (!old && parent->kind == NODE_LIST)
+		return refuse(o, e, "'%s' is not a position in the list, which has %zu items", part,
+			      parent->n);
+	put(parent, part, o->value);
+	return 0;
+}
+
+static int remove_key(struct node *parent, const char *part, const struct override *o, struct err *e)
+{
+	const struct node *old = node_step(parent, part);
+	char is[NODE_QUOTE_MAX], want[NODE_QUOTE_MAX];
+	const char *near;
+
+	if (!old) {
+		near = nearest_sibling(parent, part);
+		return refuse(o, e, "'%s' cannot be deleted: it is not in the configuration%s%s%s",
+			      o->key, near ? " (the nearest key there is '" : "", near ? near : "",
+			      near ? "')" : "");
+	}
+	if (o->value && !node_equal(old, o->value))
+		return refuse(o, e, "'%s' is not deleted: its value is %s and not %s", o->key,
+			      node_quote(old, is, sizeof(is)), node_quote(o->value, want, sizeof(want)));
+	if (parent->kind == NODE_LIST)
+		return refuse(o, e, "items of a list cannot be deleted: set the whole list");
+	node_unset(parent, part);
+	return 0;
+}
+
+/* The container under `parent`; with `create`, made where it is missing or a scalar stands. */
+static int descend(struct node **parent, const char *part, const struct override *o, bool create,
+		   struct err *e)
+{
+	struct node *next = node_step(*parent, part);
+
+	if (!is_container(next) && create) {
+		struct node *map = node_new(NODE_MAP, o->value->mark);
+
+		if (!next && (*parent)->kind == NODE_LIST) {
+			node_free(map);
+			return refuse(o, e, "'%s' is not a position in the list, which has %zu items",
+				      part, (*parent)->n);
+		}
+		if (next)
+			node_become(next, map);
+		else
+			node_set(*parent, part, map);
+		next = node_step(*parent, part);
+	}
+	if (!next)
+		return o->op == OVERRIDE_DELETE ? remove_key(*parent, part, o, e) :
+						  absent(o, *parent, part, e);
+	*parent = next;
+	return 0;
+}
+
+int override_apply(struct node *root, const struct override *o, struct err *e)
+{
+	AUTO_FREE char *copy = xstrdup(o->key);
+	char *rest = copy, *part = strsep(&rest, ".");
+	bool create = o->op == OVERRIDE_FORCE || o->op == OVERRIDE_ADD;
+
+	if (strpbrk(o->key, "/@"))
+		return refuse(o, e, "'%s' names a configuration group: only workload=NAME selects one",
+			      o->key);
+	if (!o->value && o->op != OVERRIDE_DELETE)
+		return refuse(o, e, "a value is missing");
+	for (; rest; part = strsep(&rest, ".")) {
+		int rc = descend(&root, part, o, create, e);
+
+		if (rc != 0)
+			return rc;
+	}
+	switch (o->op) {
+	case OVERRIDE_SET:
+		return set_existing(root, part, o, e);
+	case OVERRIDE_DELETE:
+		return remove_key(root, part, o, e);
+	case OVERRIDE_ADD:
+		return add_new(root, part, o, e);
+	case OVERRIDE_FORCE:
+		if (root->kind == NODE_LIST && !node_step(root, part))
+			return refuse(o, e, "'%s' is not a position in the list, which has %zu items",
+				      part, root->n);
+		put(root, part, o->value);
+		return 0;
+	}
+	return 0;
+}

@@ -1,0 +1,232 @@
+/* Writing a file as a stream, or comparing one with that stream. */
+#include "format/blob_stream.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "codec/crc32.h"
+#include "format/parts.h"
+
+static size_t whole_pages(size_t n)
+{
+	return n >= 4096 ? n & ~(size_t)4095 : n;
+}
+
+void blob_stream_write(struct blob_stream *s, const struct io *io, struct blob *b, void *scratch,
+		       size_t scratch_bytes)
+{
+	*s = (struct blob_stream){.io = io,
+				  .blob = b,
+				  .piece = scratch,
+				  .piece_bytes = whole_pages(scratch_bytes),
+				  .differs_at = BLOB_STREAM_SAME};
+}
+
+int blob_stream_compare(struct blob_stream *s, const struct io *io, const char *path, uint64_t bytes,
+			void *scratch, size_t scratch_bytes, struct err *e)
+{
+	size_t blob_bytes = (store_blob_bytes(io->store) + 63) & ~(size_t)63;
+	struct store_stat st;
+	int rc;
+
+	if (scratch_bytes < blob_bytes + BLOB_STREAM_SCRATCH_MIN)
+		return err_set(e, ERR_USAGE, "comparing '%s' needs more than %zu bytes of memory", path,
+			       scratch_bytes);
+	*s = (struct blob_stream){.io = io, .blob = scratch, .compare = true};
+	s->differs_at = BLOB_STREAM_SAME;
+	s->piece_bytes = whole_pages((scratch_bytes - blob_bytes) / 2);
+	s->piece = (unsigned char *)scratch + blob_bytes;
+	s->actual = s->piece + s->piece_bytes;
+	rc = io_open(io, path, STORE_READ, s->blob, e);
+	if (rc < 0)
+		return rc;
+	rc = io_stat_blob(io, s->blob, &st, e);
+	if (rc == 0 && st.bytes != bytes)
+		rc = err_set(e, ERR_DATA,
+			     "the file has %" PRIu64 " bytes and should have %" PRIu64 "%s", st.bytes,
+			     bytes, st.bytes < bytes ? " (it was cut short or is of another dataset)" :
+						       " (it is of another dataset)");
+	if (rc < 0) {
+		io_close(io, s->blob, NULL);
+		return err_in_path(rc, path, e);
+	}
+	return 0;
+}
+
+/* The first of n bytes that differ, not looking at the hole; n when none does. */
+static size_t difference(const struct blob_stream *s, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n) {
+		i += first_difference(s->piece + i, s->actual + i, n - i);
+		if (i == n || !s->hole_bytes || s->offset + i < s->hole ||
+		    s->offset + i >= s->hole + s->hole_bytes)
+			break;
+		i++;
+	}
+	return i;
+}
+
+static int flush(struct blob_stream *s, struct err *e)
+{
+	ssize_t got;
+	size_t i;
+
+	if (s->used == 0)
+		return 0;
+	if (!s->compare) {
+		got = io_pwrite(s->io, s->blob, s->piece, s->used, s->offset, e);
+		if (got < 0)
+			return (int)got;
+	} else if (s->differs_at == BLOB_STREAM_SAME) {
+		got = io_pread(s->io, IO_DATA, s->blob, s->actual, s->used, s->offset, e);
+		if (got < 0)
+			return (int)got;
+		i = difference(s, (size_t)got);
+		/* past the end of a file that shrank after its size was checked */
+		if (i < s->used)
+			s->differs_at = s->offset + i;
+	}
+	s->offset += s->used;
+	s->used = 0;
+	return 0;
+}
+
+/* Room for up to n more bytes in the piece; *room gets how many. */
+static int make_room(struct blob_stream *s, uint64_t n, size_t *room, struct err *e)
+{
+	int rc = s->used == s->piece_bytes ? flush(s, e) : 0;
+	size_t left = s->piece_bytes - s->used;
+
+	*room = n < left ? (size_t)n : left;
+	return rc;
+}
+
+static void placed(struct blob_stream *s, size_t n)
+{
+	if (s->crc_on)
+		s->crc = crc32_update(s->crc, s->piece + s->used, n);
+	s->used += n;
+}
+
+int blob_stream_put(struct blob_stream *s, const void *bytes, size_t n, struct err *e)
+{
+	const unsigned char *from = bytes;
+	size_t room;
+
+	while (n > 0) {
+		int rc = make_room(s, n, &room, e);
+
+		if (rc < 0)
+			return rc;
+		memcpy(s->piece + s->used, from, room);
+		placed(s, room);
+		from += room;
+		n -= room;
+	}
+	return 0;
+}
+
+int blob_stream_zeros(struct blob_stream *s, uint64_t n, struct err *e)
+{
+	size_t room;
+
+	while (n > 0) {
+		int rc = make_room(s, n, &room, e);
+
+		if (rc < 0)
+			return rc;
+		memset(s->piece + s->used, 0, room);
+		placed(s, room);
+		n -= room;
+	}
+	return 0;
+}
+
+int blob_stream_payload(struct blob_stream *s, const struct content_source *content,
+			uint64_t file_index, uint64_t n, struct err *e)
+{
+	uint64_t done = 0;
+	size_t room;
+
+	while (done < n) {
+		int rc = make_room(s, n - done, &room, e);
+
+		if (rc < 0)
+			return rc;
+		content->fill(content, file_index, done, s->piece + s->used, room);
+		placed(s, room);
+		done += room;
+	}
+	return 0;
+}
+
+int blob_stream_leave_hole(struct blob_stream *s, size_t n, struct err *e)
+{
+	assert(n <= BLOB_STREAM_HOLE_MAX && s->hole_bytes == 0);
+	s->hole = s->offset + s->used;
+	s->hole_bytes = n;
+	return blob_stream_zeros(s, n, e);
+}
+
+int blob_stream_fill_hole(struct blob_stream *s, const void *bytes, struct err *e)
+{
+	uint64_t at = s->hole;
+	size_t n = (size_t)s->hole_bytes, in_file = 0;
+	unsigned char actual[BLOB_STREAM_HOLE_MAX];
+	ssize_t got;
+
+	/* the part that has left memory */
+	if (at < s->offset)
+		in_file = s->offset - at < n ? (size_t)(s->offset - at) : n;
+	if (in_file < n)
+		memcpy(s->piece + (at + in_file - s->offset), (const char *)bytes + in_file,
+		       n - in_file);
+	s->hole_bytes = 0;
+	if (in_file == 0)
+		return 0;
+	if (!s->compare) {
+		got = io_pwrite(s->io, s->blob, bytes, in_file, at, e);
+		return got < 0 ? (int)got : 0;
+	}
+	if (at > s->differs_at)
+		return 0;
+	got = io_pread(s->io, IO_META, s->blob, actual, in_file, at, e);
+	if (got < 0)
+		return (int)got;
+	n = first_difference(bytes, actual, (size_t)got);
+	if (n < in_file)
+		s->differs_at = at + n;
+	return 0;
+}
+
+void blob_stream_crc_begin(struct blob_stream *s)
+{
+	s->crc = 0;
+	s->crc_on = true;
+}
+
+uint32_t blob_stream_crc_end(struct blob_stream *s)
+{
+	s->crc_on = false;
+	return s->crc;
+}
+
+int blob_stream_end(struct blob_stream *s, const char *path, int rc, struct err *e)
+{
+	int closed;
+
+	if (rc == 0)
+		rc = flush(s, e);
+	if (rc == 0 && s->differs_at != BLOB_STREAM_SAME)
+		rc = err_set(e, ERR_DATA,
+			     "the byte at offset %" PRIu64 " is not what was generated", s->differs_at);
+	if (s->compare) {
+		closed = io_close(s->io, s->blob, rc == 0 ? e : NULL);
+		if (rc == 0)
+			rc = closed;
+	}
+	return rc < 0 ? err_in_path(rc, path, e) : 0;
+}

@@ -1,0 +1,27 @@
+/* Finds formats by name; sizes of samples. */
+#include "format/format.h"
+
+#include <string.h>
+
+const struct format_ops *format_find(const char *name)
+{
+	for (size_t i = 0; format_table[i]; i++) {
+		if (strcmp(format_table[i]->name, name) == 0)
+			return format_table[i];
+	}
+	return NULL;
+}
+
+uint64_t file_spec_elements(const struct file_spec *f)
+{
+	uint64_t n = 1;
+
+	for (uint32_t i = 0; i < f->ndims; i++)
+		n *= f->dims[i];
+	return n;
+}
+
+uint64_t file_spec_sample_bytes(const struct file_spec *f)
+{
+	return file_spec_elements(f) * f->elem->bytes;
+}

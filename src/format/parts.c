@@ -1,0 +1,135 @@
+/* Small parts that the readers of several formats are made of. */
+#include "format/parts.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "format/pybuffer.h"
+
+int err_in_path(int rc, const char *path, struct err *e)
+{
+	if (e)
+		err_wrap(e, "'%s'", path);
+	return rc;
+}
+
+size_t first_difference(const void *a, const void *b, size_t n)
+{
+	const unsigned char *p = a, *q = b;
+	size_t i = 0;
+
+	/* memcmp is the fast way to learn that nothing differs; only then look where */
+	while (n - i > 4096 && memcmp(p + i, q + i, 4096) == 0)
+		i += 4096;
+	while (i < n && p[i] == q[i])
+		i++;
+	return i;
+}
+
+void *carve(struct carver *c, uint64_t n)
+{
+	size_t align = n >= 4096 ? 4096 : 64;
+	size_t at = (c->used + align - 1) & ~(align - 1);
+
+	if (at < c->used || __builtin_add_overflow(at, n, &c->used) || c->used > SIZE_MAX / 2) {
+		c->overflow = true;
+		c->used = 0;
+		return NULL;
+	}
+	return c->base && n ? c->base + at : NULL;
+}
+
+size_t carved(const struct carver *c)
+{
+	return c->overflow ? 0 : (c->used + 63) & ~(size_t)63;
+}
+
+bool file_marks_get(const struct file_marks *m, uint64_t file)
+{
+	return m->bits && file < m->files && (m->bits[file / 8] >> (file % 8) & 1);
+}
+
+void file_marks_set(struct file_marks *m, uint64_t file)
+{
+	if (m->bits && file < m->files)
+		m->bits[file / 8] |= (unsigned char)(1u << (file % 8));
+}
+
+int expectation_check(const struct expectation *x, uint64_t file_index, uint64_t offset,
+		      uint64_t data_offset, const void *piece, size_t n, struct err *e)
+{
+	const unsigned char *p = piece;
+
+	if (!x->content)
+		return 0;
+	for (size_t done = 0; done < n;) {
+		size_t part = n - done < EXPECT_BYTES ? n - done : EXPECT_BYTES;
+		size_t i;
+
+		x->content->fill(x->content, file_index, offset + done, x->expect, part);
+		i = first_difference(p + done, x->expect, part);
+		if (i < part && data_offset != UINT64_MAX)
+			return err_set(e, ERR_DATA,
+				       "the byte at offset %" PRIu64 " (byte %" PRIu64
+				       " of the array) is 0x%02x, not the 0x%02x that was generated",
+				       data_offset + offset + done + i, offset + done + i, p[done + i],
+				       x->expect[i]);
+		if (i < part)
+			return err_set(e, ERR_DATA,
+				       "byte %" PRIu64 " of the array (compressed in the file) is 0x%02x, "
+				       "not the 0x%02x that was generated",
+				       offset + done + i, p[done + i], x->expect[i]);
+		done += part;
+	}
+	return 0;
+}
+
+int reader_config_check(const struct reader_config *c, struct err *e)
+{
+	if (c->python != 311 && c->python != 314)
+		return err_set(e, ERR_USAGE,
+			       "the file buffering of Python %u is not known; 311 and 314 are", c->python);
+	if (c->decode == DECODE_VERIFY && !c->content)
+		return err_set(e, ERR_USAGE, "verifying samples needs the content they were made of");
+	return 0;
+}
+
+size_t reader_buffer_bytes(const struct reader_config *c)
+{
+	if (c->buffer_bytes)
+		return c->buffer_bytes;
+	return pybuffer_size(c->python, c->block_bytes ? c->block_bytes : FORMAT_BLOCK_MAX);
+}
+
+int reader_buffer_of(const struct reader_config *c, uint32_t block_bytes, size_t room, size_t *out,
+		     struct err *e)
+{
+	*out = c->buffer_bytes ? c->buffer_bytes : pybuffer_size(c->python, block_bytes);
+	if (*out > room)
+		return err_set(e, ERR_USAGE,
+			       "the file system prefers requests of %zu bytes and the reader has room for "
+			       "%zu; set reader.buffer_size to %zu to emulate it",
+			       *out, room, *out);
+	return 0;
+}
+
+int reader_sample_begin(const struct file_spec *f, uint64_t index, const char *path,
+			struct sample *out, struct err *e)
+{
+	*out = (struct sample){0};
+	if (index >= f->samples)
+		return err_set(e, ERR_USAGE,
+			       "'%s' has %" PRIu64 " samples: there is no sample %" PRIu64, path,
+			       f->samples, index);
+	out->payload_bytes = file_spec_sample_bytes(f);
+	return 0;
+}
+
+int reader_blob_close(const struct io *io, struct blob *b, const char *path, int rc, struct err *e)
+{
+	int closed = io_close(io, b, rc == 0 ? e : NULL);
+
+	if (rc == 0)
+		rc = closed;
+	return rc < 0 ? err_in_path(rc, path, e) : 0;
+}

@@ -1,0 +1,67 @@
+#pragma once
+/* Small parts that the readers of several formats are made of. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "format/format.h"
+
+/* Puts "'path': " before the sentence and returns rc. */
+int err_in_path(int rc, const char *path, struct err *e);
+
+/* Index of the first byte that differs, n when none does. */
+size_t first_difference(const void *a, const void *b, size_t n);
+
+/* Lays a reader's parts out in one block. With base NULL it only measures, so that a reader's stated
+ * size and its layout are one piece of code. */
+struct carver {
+	unsigned char *base;
+	size_t used;
+	bool overflow; /* the sum does not fit a size_t */
+};
+
+/* The next n bytes, aligned to a page when n is at least one, else to 64. NULL while measuring. */
+void *carve(struct carver *c, uint64_t n);
+/* The sum, a whole number of 64-byte lines, or 0 after an overflow. */
+size_t carved(const struct carver *c);
+
+/* Which files of the dataset a reader has loaded: a bit each. */
+struct file_marks {
+	unsigned char *bits;
+	uint64_t files;
+};
+
+static inline uint64_t file_marks_bytes(const struct reader_config *c)
+{
+	return c->keep_open ? c->files / 8 + 1 : 0;
+}
+
+bool file_marks_get(const struct file_marks *m, uint64_t file);
+void file_marks_set(struct file_marks *m, uint64_t file);
+
+/* Compares payload with its content source, piece by piece through a small buffer. */
+#define EXPECT_BYTES 65536u
+
+struct expectation {
+	const struct content_source *content; /* NULL: nothing is compared */
+	unsigned char *expect;                /* EXPECT_BYTES */
+};
+
+/* `offset` is the piece's place in the payload stream; `data_offset` the payload's place in the blob,
+ * or UINT64_MAX when it is compressed there. */
+int expectation_check(const struct expectation *x, uint64_t file_index, uint64_t offset,
+		      uint64_t data_offset, const void *piece, size_t n, struct err *e);
+
+/* ERR_USAGE for a configuration no reader can work with: an unknown Python, nothing to compare with. */
+int reader_config_check(const struct reader_config *c, struct err *e);
+/* Room for CPython's buffer that the configuration asks for. */
+size_t reader_buffer_bytes(const struct reader_config *c);
+/* The buffer's size for a blob of this preferred request size; ERR_USAGE when it exceeds `room`. */
+int reader_buffer_of(const struct reader_config *c, uint32_t block_bytes, size_t room, size_t *out,
+		     struct err *e);
+/* Checks the index and gives *out its size. */
+int reader_sample_begin(const struct file_spec *f, uint64_t index, const char *path,
+			struct sample *out, struct err *e);
+/* Closes the blob of a read that ended with rc; the sentence of the first failure gets the path. */
+int reader_blob_close(const struct io *io, struct blob *b, const char *path, int rc, struct err *e);
