@@ -71,25 +71,28 @@ void dlio_log_plan(const struct result *r)
 	char ts[STAMP_MAX];
 
 	if (dlio_fits_memory(r))
-		log_warning("The amount of dataset is smaller than the host memory; data might be "
-			    "cached after the first epoch. Increase the size of dataset to eliminate "
-			    "the caching effect!!!");
+		log_warning(
+			"The amount of dataset is smaller than the host memory; data might be "
+			"cached after the first epoch. Increase the size of dataset to eliminate "
+			"the caching effect!!!");
 	log_output("%s Max steps per epoch: %llu = %lld * %lld / %lld / %u (samples per file * num "
 		   "files / batch size / comm size)",
 		   stamp(0, ts), (unsigned long long)r->steps_per_epoch,
-		   (long long)w->dataset.num_samples_per_file, (long long)w->dataset.num_files_train,
-		   (long long)w->reader.batch_size, r->ranks);
+		   (long long)w->dataset.num_samples_per_file,
+		   (long long)w->dataset.num_files_train, (long long)w->reader.batch_size,
+		   r->ranks);
 	if (w->train.total_training_steps > 0)
-		log_output("%s Total training steps is set to be %lld. Will only run up to %lld", ts,
-			   (long long)w->train.total_training_steps,
+		log_output("%s Total training steps is set to be %lld. Will only run up to %lld",
+			   ts, (long long)w->train.total_training_steps,
 			   (long long)w->train.total_training_steps);
 	if (w->workflow.evaluation)
-		log_output("%s Steps per eval: %llu = %lld * %lld / %lld / %u (samples per file * num "
-			   "files / batch size eval / comm size)",
-			   ts, (unsigned long long)r->eval_steps,
-			   (long long)w->dataset.num_samples_per_file,
-			   (long long)w->dataset.num_files_eval, (long long)w->reader.batch_size_eval,
-			   r->ranks);
+		log_output(
+			"%s Steps per eval: %llu = %lld * %lld / %lld / %u (samples per file * num "
+			"files / batch size eval / comm size)",
+			ts, (unsigned long long)r->eval_steps,
+			(long long)w->dataset.num_samples_per_file,
+			(long long)w->dataset.num_files_eval, (long long)w->reader.batch_size_eval,
+			r->ranks);
 }
 
 void dlio_log_epoch_start(uint32_t epoch, uint64_t steps)
@@ -157,7 +160,8 @@ void dlio_log_eval_start(uint64_t steps)
 {
 	char ts[STAMP_MAX];
 
-	log_output("%s Starting eval - %llu steps expected", stamp(0, ts), (unsigned long long)steps);
+	log_output("%s Starting eval - %llu steps expected", stamp(0, ts),
+		   (unsigned long long)steps);
 }
 
 void dlio_log_eval_end(const struct phase *p)
@@ -172,8 +176,8 @@ void dlio_log_eval_metrics(uint32_t epoch, double au, double throughput)
 {
 	char ts[STAMP_MAX];
 
-	log_output("%s Epoch %u [Eval] Accelerator Utilization [AU] (%%): %.4f", stamp(0, ts), epoch,
-		   au);
+	log_output("%s Epoch %u [Eval] Accelerator Utilization [AU] (%%): %.4f", stamp(0, ts),
+		   epoch, au);
 	log_output("%s Epoch %u [Eval] Throughput (samples/second): %.4f", ts, epoch, throughput);
 }
 
@@ -186,12 +190,13 @@ void report_dlio_metric_lines(const struct result *r, const struct run_metrics *
 	buf_printf(out, "[METRIC] Number of Simulated Accelerators: %u \n", r->ranks);
 	if (r->trained) {
 		if (m->train_au.count)
-			buf_printf(out,
-				   "[METRIC] Training Accelerator Utilization [AU] (%%): %.4f (%.4f)\n"
-				   "[METRIC] Training Throughput (samples/second): %.4f (%.4f)\n"
-				   "[METRIC] Training I/O Throughput (MB/second): %.4f (%.4f)\n",
-				   m->train_au.mean, m->train_au.stdev, m->train_throughput.mean,
-				   m->train_throughput.stdev, m->train_io.mean, m->train_io.stdev);
+			buf_printf(
+				out,
+				"[METRIC] Training Accelerator Utilization [AU] (%%): %.4f (%.4f)\n"
+				"[METRIC] Training Throughput (samples/second): %.4f (%.4f)\n"
+				"[METRIC] Training I/O Throughput (MB/second): %.4f (%.4f)\n",
+				m->train_au.mean, m->train_au.stdev, m->train_throughput.mean,
+				m->train_throughput.stdev, m->train_io.mean, m->train_io.stdev);
 		buf_printf(out, "[METRIC] train_au_meet_expectation: %s\n",
 			   dlio_expectation(r, &m->train_au));
 	}

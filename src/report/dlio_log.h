@@ -1,6 +1,7 @@
 #pragma once
-/* The lines of DLIO's log, as the wrappers that watch it expect them. Rank 0 alone calls these, outside
- * the timed steps. Each stands at level OUTPUT with its local time unless said otherwise. */
+/* The lines of DLIO's log, as the wrappers that watch it expect them. Rank 0 alone calls these,
+ * outside the timed steps. Each stands at level OUTPUT with its local time unless said otherwise.
+ */
 #include <stdint.h>
 
 #include "report/result.h"
@@ -23,6 +24,6 @@ void dlio_log_eval_start(uint64_t steps);
 void dlio_log_eval_end(const struct phase *p);
 void dlio_log_eval_metrics(uint32_t epoch, double au, double throughput);
 
-/* Where the outputs are, and the closing [METRIC] block as one record. A measure that does not exist
- * is said so in a warning. */
+/* Where the outputs are, and the closing [METRIC] block as one record. A measure that does not
+ * exist is said so in a warning. */
 void dlio_log_saved(const struct result *r, const struct run_metrics *m);

@@ -12,7 +12,7 @@ static json_t *step_list(const struct phase *p, enum step_value what)
 
 	for (uint64_t i = 0; i < p->steps; i++) {
 		const struct step_times *t = &p->step[i];
-		int64_t ns = what == STEP_LOAD ? t->got_ns - t->ask_ns
+		int64_t ns = what == STEP_LOAD   ? t->got_ns - t->ask_ns
 			     : what == STEP_PROC ? t->compute_end_ns - t->ask_ns
 						 : t->compute_end_ns - t->compute_begin_ns;
 

@@ -52,7 +52,8 @@ static void put_train(json_t *metric, const struct result *r, const struct run_m
 	json_put(metric, "train_throughput_samples_per_second", rate);
 	put_stat(metric, "train_throughput_mean_samples_per_second",
 		 "train_throughput_stdev_samples_per_second", &m->train_throughput);
-	put_stat(metric, "train_io_mean_MB_per_second", "train_io_stdev_MB_per_second", &m->train_io);
+	put_stat(metric, "train_io_mean_MB_per_second", "train_io_stdev_MB_per_second",
+		 &m->train_io);
 }
 
 static void put_eval(json_t *metric, const struct result *r, const struct run_metrics *m)

@@ -41,8 +41,9 @@ static json_t *typed_value(const struct opt *row, const struct workload *w)
 
 static void put_origin(json_t *entry, const struct opt_origin *o)
 {
-	static const char *const names[] = {
-		[ORIGIN_DEFAULT] = "default", [ORIGIN_FILE] = "file", [ORIGIN_OVERRIDE] = "override"};
+	static const char *const names[] = {[ORIGIN_DEFAULT] = "default",
+					    [ORIGIN_FILE] = "file",
+					    [ORIGIN_OVERRIDE] = "override"};
 
 	json_put_text(entry, "origin", names[o->source]);
 	if (o->source != ORIGIN_FILE)

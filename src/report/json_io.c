@@ -1,5 +1,5 @@
-/* Counters of requests with their latencies: quantiles to read, and buckets that other results' can be
- * added to. */
+/* Counters of requests with their latencies: quantiles to read, and buckets that other results' can
+ * be added to. */
 #include "report/json_out.h"
 #include "report/json_parts.h"
 
@@ -25,8 +25,7 @@ static json_t *latency(const struct hist *h)
 	static const struct {
 		const char *name;
 		double fraction;
-	} quantiles[] = {
-		{"p50_ns", 0.5}, {"p90_ns", 0.9}, {"p99_ns", 0.99}, {"p99_9_ns", 0.999}};
+	} quantiles[] = {{"p50_ns", 0.5}, {"p90_ns", 0.9}, {"p99_ns", 0.99}, {"p99_9_ns", 0.999}};
 	json_t *o = json_object();
 
 	json_put_int(o, "count", h->total);

@@ -35,7 +35,15 @@ static json_t *proc_io_of(const struct proc_io *p)
 }
 
 /* How one measure spreads over the ranks of an epoch. */
-enum rank_measure { RANK_AU, RANK_WHOLE, RANK_RATE, RANK_WAIT, RANK_BARRIER, RANK_WALL, RANK_MEASURES };
+enum rank_measure {
+	RANK_AU,
+	RANK_WHOLE,
+	RANK_RATE,
+	RANK_WAIT,
+	RANK_BARRIER,
+	RANK_WALL,
+	RANK_MEASURES
+};
 
 static const struct {
 	const char *name, *unit;
@@ -163,7 +171,8 @@ json_t *json_training(const struct result *r, const struct run_metrics *m)
 	put_series(o, "whole_throughput", "samples_per_s", &m->whole_throughput);
 	put_series(o, "payload_rate", "bytes_per_s", &m->payload_rate);
 	json_put_int(o, "payload_bytes", m->payload_bytes);
-	json_put(o, "device_read_bytes", m->device_known ? json_count(m->device_bytes) : json_null());
+	json_put(o, "device_read_bytes",
+		 m->device_known ? json_count(m->device_bytes) : json_null());
 	if (m->overshoot_known) {
 		json_put_real(o, "compute_overshoot_mean_s", m->compute_overshoot_mean_s);
 		json_put_real(o, "compute_overshoot_max_s", m->compute_overshoot_max_s);

@@ -33,7 +33,8 @@ json_t *json_text(const char *s)
 
 	if (v)
 		return v;
-	/* file names and hosts may hold any bytes; the rest of the result is worth more than they */
+	/* file names and hosts may hold any bytes; the rest of the result is worth more than they
+	 */
 	plain = xstrdup(s);
 	for (char *p = plain; *p; p++)
 		if ((unsigned char)*p >= 0x80)

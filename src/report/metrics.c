@@ -40,7 +40,8 @@ static uint64_t dlio_steps(const struct result *r, enum phase_kind kind)
 	return (uint64_t)floor(samples / (double)batch / (double)r->ranks);
 }
 
-/* The measured steps [*lo, *hi) of a phase, by index in its own list. `total`: steps of the epoch. */
+/* The measured steps [*lo, *hi) of a phase, by index in its own list. `total`: steps of the epoch.
+ */
 static void window(const struct result *r, const struct phase *p, uint64_t total, uint64_t *lo,
 		   uint64_t *hi)
 {
@@ -74,8 +75,9 @@ static bool check_window(const struct result *r, const struct phase *p, uint64_t
 	if (p->steps == 0)
 		return refuse(why, why_size, "no step was made");
 	if (w->compat.dlio && p->steps < 2 && p->kind == PHASE_BLOCK)
-		return refuse(why, why_size,
-			      "DLIO's throughput, (steps - 2) / time, is negative for a single step");
+		return refuse(
+			why, why_size,
+			"DLIO's throughput, (steps - 2) / time, is negative for a single step");
 	if (measured == 0 && !w->compat.dlio) {
 		snprintf(why, why_size,
 			 "%llu step%s made, and output.metric.exclude_start_steps=%lld and "
@@ -313,8 +315,7 @@ static void divide(struct epoch_metrics *m, const struct result *r, double longe
 		m->train_au = m->train_throughput = m->train_au_min = m->train_au_max = 0;
 	if (!m->eval_valid)
 		m->eval_au = m->eval_throughput = 0;
-	m->train_io_mib =
-		m->train_throughput * sample_bytes(r, m->payload_bytes, m->samples) / MIB;
+	m->train_io_mib = m->train_throughput * sample_bytes(r, m->payload_bytes, m->samples) / MIB;
 	m->eval_io_mib =
 		m->eval_throughput * sample_bytes(r, m->eval_payload_bytes, m->eval_samples) / MIB;
 }
@@ -422,8 +423,9 @@ static void overshoot(struct run_metrics *m, const struct result *r)
 
 				for (uint64_t s = 0; s < p->steps; s++) {
 					const struct step_times *t = &p->step[s];
-					double late = seconds(t->compute_end_ns -
-							      t->compute_begin_ns) - d->a;
+					double late =
+						seconds(t->compute_end_ns - t->compute_begin_ns) -
+						d->a;
 
 					sum += late;
 					m->compute_overshoot_max_s =
@@ -459,7 +461,8 @@ int metrics_compute(struct run_metrics *m, const struct result *r, struct err *e
 	m->epoch = try_calloc(r->epochs_done, sizeof(*m->epoch), "the metrics of epochs", e);
 	scratch = try_calloc(r->epochs_done, sizeof(*scratch), "the metrics of epochs", e);
 	m->eval_au_list = try_calloc(lists * r->epochs_done, sizeof(double), "evaluations", e);
-	m->eval_throughput_list = try_calloc(lists * r->epochs_done, sizeof(double), "evaluations", e);
+	m->eval_throughput_list =
+		try_calloc(lists * r->epochs_done, sizeof(double), "evaluations", e);
 	if (!m->epoch || !scratch || !m->eval_au_list || !m->eval_throughput_list) {
 		free(scratch);
 		metrics_release(m);
@@ -496,7 +499,8 @@ double metrics_data_bytes(const struct result *r)
 {
 	const struct workload *w = r->workload;
 	const struct dataset *d = r->dataset;
-	double samples = (double)w->dataset.num_samples_per_file * (double)w->dataset.num_files_train;
+	double samples =
+		(double)w->dataset.num_samples_per_file * (double)w->dataset.num_files_train;
 	double files = 0;
 
 	if (w->compat.dlio || !d)

@@ -1,5 +1,5 @@
-/* What Hydra leaves beside DLIO's results: .hydra/config.yaml, overrides.yaml and hydra.yaml. Submission
- * checkers read the first two. */
+/* What Hydra leaves beside DLIO's results: .hydra/config.yaml, overrides.yaml and hydra.yaml.
+ * Submission checkers read the first two. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +16,8 @@ static struct node *map(void)
 
 static struct node *text(const char *s)
 {
-	return s ? node_new_str(s, (struct node_mark){0}) : node_new(NODE_NULL, (struct node_mark){0});
+	return s ? node_new_str(s, (struct node_mark){0})
+		 : node_new(NODE_NULL, (struct node_mark){0});
 }
 
 static struct node *integer(int64_t v)
@@ -115,7 +116,8 @@ static void add_job(struct node *hydra, const struct workload *w)
 	free(sorted);
 }
 
-static void add_source(struct node *list, const char *path, const char *schema, const char *provider)
+static void add_source(struct node *list, const char *path, const char *schema,
+		       const char *provider)
 {
 	struct node *n = map();
 
@@ -128,14 +130,10 @@ static void add_source(struct node *list, const char *path, const char *schema, 
 static void add_runtime(struct node *hydra, const struct workload *w)
 {
 	static const char *const choices[][2] = {
-		{"hydra/env", "default"},
-		{"hydra/callbacks", NULL},
-		{"hydra/job_logging", "disabled"},
-		{"hydra/hydra_logging", "disabled"},
-		{"hydra/hydra_help", "default"},
-		{"hydra/help", "dlio_benchmark_help.yaml"},
-		{"hydra/sweeper", "basic"},
-		{"hydra/launcher", "basic"},
+		{"hydra/env", "default"},          {"hydra/callbacks", NULL},
+		{"hydra/job_logging", "disabled"}, {"hydra/hydra_logging", "disabled"},
+		{"hydra/hydra_help", "default"},   {"hydra/help", "dlio_benchmark_help.yaml"},
+		{"hydra/sweeper", "basic"},        {"hydra/launcher", "basic"},
 		{"hydra/output", "default"},
 	};
 	struct node *n = sub(hydra, "runtime"), *sources = list_of(NULL), *chosen;
@@ -196,8 +194,9 @@ static int write_yaml(const struct node *tree, const char *folder, const char *n
 	return rc;
 }
 
-/* Hydra's folder is apart from output.folder only for who asks for it: with output.folder alone, DLIO
- * leaves these files in a dated folder of the current directory, where nobody looks for them. */
+/* Hydra's folder is apart from output.folder only for who asks for it: with output.folder alone,
+ * DLIO leaves these files in a dated folder of the current directory, where nobody looks for them.
+ */
 static const char *parent_folder(const struct result *r)
 {
 	const struct workload *w = r->workload;

@@ -9,9 +9,10 @@
 
 static const char *const status_names[] = {
 	[RUN_COMPLETE] = "complete", [RUN_INTERRUPTED] = "interrupted", [RUN_FAILED] = "failed"};
-static const char *const level_names[] = {
-	[VERDICT_PASS] = "pass", [VERDICT_WARN] = "warn", [VERDICT_FAIL] = "fail",
-	[VERDICT_UNKNOWN] = "unknown"};
+static const char *const level_names[] = {[VERDICT_PASS] = "pass",
+					  [VERDICT_WARN] = "warn",
+					  [VERDICT_FAIL] = "fail",
+					  [VERDICT_UNKNOWN] = "unknown"};
 
 static json_t *verdict_list(const struct result *r)
 {

@@ -27,7 +27,8 @@ static const char *colored(const struct paint *p, const char *code)
 #define GREEN "\033[32m"
 #define PLAIN "\033[0m"
 
-/* Words of `s` in lines of at most COLUMNS, all but the first indented. `at`: the column reached. */
+/* Words of `s` in lines of at most COLUMNS, all but the first indented. `at`: the column reached.
+ */
 static void wrap(struct buf *out, const char *s, size_t at)
 {
 	while (*s) {
@@ -100,8 +101,8 @@ static void series(struct buf *out, const char *name, const struct series_stat *
 	if (s->count == 0)
 		buf_printf(out, "  %-46s %10s\n", name, "none");
 	else
-		buf_printf(out, "  %-46s %10.2f %10.2f %10.2f %10.2f\n", name, s->mean, s->stdev, s->min,
-			   s->max);
+		buf_printf(out, "  %-46s %10.2f %10.2f %10.2f %10.2f\n", name, s->mean, s->stdev,
+			   s->min, s->max);
 }
 
 static struct series_stat scaled(struct series_stat s, double factor)
@@ -123,7 +124,8 @@ static void epoch_line(struct buf *out, const struct epoch_metrics *e, uint32_t 
 	}
 	buf_printf(out, "  %6u %8llu %8s %8.2f %12s %12.2f %10.3f %10.3f %10.3f\n", number,
 		   (unsigned long long)e->steps, au, e->whole_au, rate,
-		   e->whole_payload_rate / 1048576.0, e->exposed_wait_s, e->barrier_wait_s, e->wall_s);
+		   e->whole_payload_rate / 1048576.0, e->exposed_wait_s, e->barrier_wait_s,
+		   e->wall_s);
 }
 
 static void epochs(struct buf *out, const struct run_metrics *m)
@@ -149,8 +151,8 @@ static void training(struct buf *out, const struct result *r, const struct run_m
 	struct series_stat mib = scaled(m->payload_rate, 1 / 1048576.0);
 	bool dlio = r->workload->compat.dlio;
 
-	buf_printf(out, "%sTraining%s%*s %10s %10s %10s %10s\n", colored(p, BOLD), colored(p, PLAIN), 40,
-		   "over epochs:", "mean", "stdev", "min", "max");
+	buf_printf(out, "%sTraining%s%*s %10s %10s %10s %10s\n", colored(p, BOLD),
+		   colored(p, PLAIN), 40, "over epochs:", "mean", "stdev", "min", "max");
 	series(out, dlio ? "AU, exactly as DLIO computes it (%)" : "AU, by DLIO's definition (%)",
 	       &m->train_au);
 	series(out, "AU, whole run: compute / wall time (%)", &m->whole_au);
@@ -165,8 +167,8 @@ static void evaluation(struct buf *out, const struct run_metrics *m)
 {
 	if (m->eval_au.count == 0)
 		return;
-	row(out, "evaluation", "AU %.2f %% (stdev %.2f), %.2f samples/s, %.2f MiB/s", m->eval_au.mean,
-	    m->eval_au.stdev, m->eval_throughput.mean, m->eval_io.mean);
+	row(out, "evaluation", "AU %.2f %% (stdev %.2f), %.2f samples/s, %.2f MiB/s",
+	    m->eval_au.mean, m->eval_au.stdev, m->eval_throughput.mean, m->eval_io.mean);
 }
 
 static void target(struct buf *out, const struct result *r, const struct run_metrics *m)
@@ -195,14 +197,16 @@ static void generation(struct buf *out, const struct result *r)
 
 void report_text(const struct result *r, const struct run_metrics *m, bool color, struct buf *out)
 {
-	static const char *const status[] = {
-		[RUN_COMPLETE] = "complete", [RUN_INTERRUPTED] = "interrupted", [RUN_FAILED] = "failed"};
+	static const char *const status[] = {[RUN_COMPLETE] = "complete",
+					     [RUN_INTERRUPTED] = "interrupted",
+					     [RUN_FAILED] = "failed"};
 	const struct paint p = {color};
 	char peak[32], bound[32];
 
 	buf_printf(out, "\n%s%s%s: %u accelerator%s, %u of %u epochs, %s\n\n", colored(&p, BOLD),
-		   r->workload->choice ? r->workload->choice : "workload", colored(&p, PLAIN), r->ranks,
-		   r->ranks == 1 ? "" : "s", r->epochs_done, r->epochs_planned, status[r->status]);
+		   r->workload->choice ? r->workload->choice : "workload", colored(&p, PLAIN),
+		   r->ranks, r->ranks == 1 ? "" : "s", r->epochs_done, r->epochs_planned,
+		   status[r->status]);
 	verdicts(out, r, &p);
 	if (r->trained)
 		training(out, r, m, &p);
@@ -211,7 +215,8 @@ void report_text(const struct result *r, const struct run_metrics *m, bool color
 		target(out, r, m);
 	generation(out, r);
 	if (r->memory_bound_bytes)
-		row(out, "memory", "%s used at most; %s stated before the run for samples and steps",
+		row(out, "memory",
+		    "%s used at most; %s stated before the run for samples and steps",
 		    str_bytes((double)r->peak_rss_bytes, peak, sizeof(peak)),
 		    str_bytes((double)r->memory_bound_bytes, bound, sizeof(bound)));
 	buf_printf(out, "  %-*s%s\n", INDENT - 2, "results", r->folder);

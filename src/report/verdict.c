@@ -1,5 +1,5 @@
-/* Can the numbers be trusted? Each check says so in words, with the figures it judged by. The thresholds
- * and why they are what they are: docs/metrics.md. */
+/* Can the numbers be trusted? Each check says so in words, with the figures it judged by. The
+ * thresholds and why they are what they are: docs/metrics.md. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@ static const double STEADY_GAP_POINTS = 2;   /* AU above whole-run AU that is st
 static const double STEADY_START_POINTS = 5; /* above it although the window is long enough */
 static const double RANK_SPREAD_POINTS = 5;
 static const double EPOCH_SPREAD_SHARE = 0.10;
-static const double CACHE_SHARE = 0.10;      /* device bytes below this share: cache measured */
-static const double DEVICE_SHARE = 0.90;     /* above it: the device was measured */
+static const double CACHE_SHARE = 0.10;  /* device bytes below this share: cache measured */
+static const double DEVICE_SHARE = 0.90; /* above it: the device was measured */
 static const double READ_AHEAD_SHARE = 1.10;
 static const double DROPPED_SHARE = 0.01;
 static const double CPU_BUSY_SHARE = 0.90;
@@ -105,16 +105,18 @@ static void check_steady(struct result *r, const struct run_metrics *m)
 	}
 	if (!e->train_valid) {
 		v->level = VERDICT_FAIL;
-		say(v, "Not steady: AU does not exist, because %s. By wall time AU is %.1f %%.", e->why,
-		    m->whole_au.mean);
+		say(v, "Not steady: AU does not exist, because %s. By wall time AU is %.1f %%.",
+		    e->why, m->whole_au.mean);
 		return;
 	}
 	from_queue = fmin(1.0, (double)ahead / (double)(e->measured_steps ? e->measured_steps : 1));
 	if (gap > STEADY_GAP_POINTS && from_queue >= 0.5) {
 		v->level = VERDICT_FAIL;
-		say(v, "Not steady: %llu steps an epoch, %llu of them measured, %llu batches prefetched. "
-		       "AU %.1f %% describes the prefetch queue; by wall time it is %.1f %%. "
-		       "At least %llu steps an epoch are needed.",
+		say(v,
+		    "Not steady: %llu steps an epoch, %llu of them measured, %llu batches "
+		    "prefetched. "
+		    "AU %.1f %% describes the prefetch queue; by wall time it is %.1f %%. "
+		    "At least %llu steps an epoch are needed.",
 		    (unsigned long long)e->steps, (unsigned long long)e->measured_steps,
 		    (unsigned long long)ahead, m->train_au.mean, m->whole_au.mean,
 		    (unsigned long long)(10 * ahead + (e->steps - e->measured_steps)));
@@ -122,29 +124,36 @@ static void check_steady(struct result *r, const struct run_metrics *m)
 	}
 	if (gap > STEADY_GAP_POINTS && from_queue > 0.1) {
 		v->level = VERDICT_WARN;
-		say(v, "Barely steady: %.0f %% of the measured steps (%llu an epoch) can come from the "
-		       "%llu batches prefetched. AU is %.1f %%, by wall time %.1f %%.",
-		    100 * from_queue, (unsigned long long)e->measured_steps, (unsigned long long)ahead,
-		    m->train_au.mean, m->whole_au.mean);
+		say(v,
+		    "Barely steady: %.0f %% of the measured steps (%llu an epoch) can come from "
+		    "the "
+		    "%llu batches prefetched. AU is %.1f %%, by wall time %.1f %%.",
+		    100 * from_queue, (unsigned long long)e->measured_steps,
+		    (unsigned long long)ahead, m->train_au.mean, m->whole_au.mean);
 		return;
 	}
 	if (gap > STEADY_START_POINTS) {
 		v->level = VERDICT_WARN;
-		say(v, "Steady after a slow start: AU %.1f %% leaves out the first steps of an epoch; by "
-		       "wall time it is %.1f %%.",
+		say(v,
+		    "Steady after a slow start: AU %.1f %% leaves out the first steps of an epoch; "
+		    "by "
+		    "wall time it is %.1f %%.",
 		    m->train_au.mean, m->whole_au.mean);
 		return;
 	}
 	if (from_queue >= 1) {
 		v->level = VERDICT_WARN;
-		say(v, "Too few steps to be sure: %llu measured an epoch, %llu batches prefetched. But AU "
-		       "%.1f %% and AU by wall time %.1f %% agree.",
-		    (unsigned long long)e->measured_steps, (unsigned long long)ahead, m->train_au.mean,
-		    m->whole_au.mean);
+		say(v,
+		    "Too few steps to be sure: %llu measured an epoch, %llu batches prefetched. "
+		    "But AU "
+		    "%.1f %% and AU by wall time %.1f %% agree.",
+		    (unsigned long long)e->measured_steps, (unsigned long long)ahead,
+		    m->train_au.mean, m->whole_au.mean);
 		return;
 	}
-	say(v, "Steady: %llu steps an epoch measured, %llu batches prefetched; AU is %.1f %%, by wall "
-	       "time %.1f %%.",
+	say(v,
+	    "Steady: %llu steps an epoch measured, %llu batches prefetched; AU is %.1f %%, by wall "
+	    "time %.1f %%.",
 	    (unsigned long long)e->measured_steps, (unsigned long long)ahead, m->train_au.mean,
 	    m->whole_au.mean);
 }
@@ -184,18 +193,20 @@ static void check_whole(struct result *r, const struct run_metrics *m)
 			longest_at = i;
 		}
 	}
-	say(v, "Compute takes %.1f %% of the wall time of training, nothing left out (ranks %.1f to "
-	       "%.1f %%, epochs %.1f to %.1f %%).",
+	say(v,
+	    "Compute takes %.1f %% of the wall time of training, nothing left out (ranks %.1f to "
+	    "%.1f %%, epochs %.1f to %.1f %%).",
 	    m->whole_au.mean, low, high, m->whole_au.min, m->whole_au.max);
 	if (gap > RANK_SPREAD_POINTS || high - low > RANK_SPREAD_POINTS)
 		worsen(v, VERDICT_WARN);
 	if (gap > RANK_SPREAD_POINTS)
-		say(v, " The mean hides ranks: in one epoch their AU lies between %.1f and %.1f %%.",
+		say(v,
+		    " The mean hides ranks: in one epoch their AU lies between %.1f and %.1f %%.",
 		    first_low, first_high);
 	if (longest > shortest * (1 + EPOCH_SPREAD_SHARE)) {
 		worsen(v, VERDICT_WARN);
-		say(v, " Epochs differ: a step took %.3g s in epoch %u and %.3g s in epoch %u.", longest,
-		    longest_at + 1, shortest, shortest_at + 1);
+		say(v, " Epochs differ: a step took %.3g s in epoch %u and %.3g s in epoch %u.",
+		    longest, longest_at + 1, shortest, shortest_at + 1);
 	}
 }
 
@@ -251,13 +262,15 @@ static void judge_device(struct verdict *v, const struct result *r, const struct
 	say(v, " Device %.0f %% (%s): ", 100 * share, bytes_text((double)m->device_bytes, a));
 	if (share < CACHE_SHARE) {
 		worsen(v, VERDICT_WARN);
-		say(v, "the page cache, not the storage, was measured (unless this file system does not "
+		say(v, "the page cache, not the storage, was measured (unless this file system "
+		       "does not "
 		       "report its reads to the kernel).");
 	} else if (share < DEVICE_SHARE) {
 		worsen(v, VERDICT_WARN);
 		say(v, "the page cache served the other %.0f %%.", 100 * (1 - share));
 	} else if (share > READ_AHEAD_SHARE) {
-		say(v, "it read more than was asked (read-ahead, or other readers in this process).");
+		say(v,
+		    "it read more than was asked (read-ahead, or other readers in this process).");
 	} else {
 		say(v, "the storage was measured.");
 	}
@@ -270,14 +283,16 @@ static void check_bytes(struct result *r, const struct run_metrics *m)
 	uint64_t requests = 0;
 	char a[32], b[32], c[32];
 
-	/* requests are counted over all epochs, also one that was not finished: so is payload here */
+	/* requests are counted over all epochs, also one that was not finished: so is payload here
+	 */
 	for (uint32_t k = 0; r->rank && k < r->ranks; k++) {
 		const struct io_stat *io = &r->rank[k].train_io;
 
 		for (uint32_t i = 0; i < r->epochs_begun; i++)
 			payload += (double)r->rank[k].epoch[i].payload_bytes;
 		requests += io->kind[IO_DATA].requests + io->kind[IO_META].requests;
-		asked += (double)io->kind[IO_DATA].asked_bytes + (double)io->kind[IO_META].asked_bytes;
+		asked += (double)io->kind[IO_DATA].asked_bytes +
+			 (double)io->kind[IO_META].asked_bytes;
 		returned += (double)io->kind[IO_DATA].returned_bytes +
 			    (double)io->kind[IO_META].returned_bytes;
 	}
@@ -322,8 +337,11 @@ static void check_config(struct result *r)
 	double share = samples ? (double)r->dropped_samples / (double)samples : 0;
 
 	if (r->dropped_samples)
-		say(v, "%llu of %llu samples (%.2g %%) fill no whole step and are left out of each epoch.",
-		    (unsigned long long)r->dropped_samples, (unsigned long long)samples, 100 * share);
+		say(v,
+		    "%llu of %llu samples (%.2g %%) fill no whole step and are left out of each "
+		    "epoch.",
+		    (unsigned long long)r->dropped_samples, (unsigned long long)samples,
+		    100 * share);
 	if (share > DROPPED_SHARE)
 		worsen(v, VERDICT_WARN);
 	if (warnings->n == 0) {
@@ -331,7 +349,8 @@ static void check_config(struct result *r)
 		return;
 	}
 	worsen(v, VERDICT_WARN);
-	say(v, "%s%zu warning%s: ", v->text[0] ? " " : "", warnings->n, warnings->n == 1 ? "" : "s");
+	say(v, "%s%zu warning%s: ", v->text[0] ? " " : "", warnings->n,
+	    warnings->n == 1 ? "" : "s");
 	for (size_t i = 0; i < warnings->n && i < 3; i++)
 		say(v, "%s%.150s", i ? "; " : "", warnings->v[i]);
 	say(v, "%s", warnings->n > 3 ? "; and more" : ".");
@@ -394,9 +413,11 @@ static void check_compute(struct result *r, const struct run_metrics *m)
 		return;
 	v = add(r, "compute");
 	share = m->compute_overshoot_mean_s / nominal;
-	say(v, "The emulated computation of %.6g s took %.3f ms longer on average (%.2f %%), at most "
-	       "%.3f ms.",
-	    nominal, 1e3 * m->compute_overshoot_mean_s, 100 * share, 1e3 * m->compute_overshoot_max_s);
+	say(v,
+	    "The emulated computation of %.6g s took %.3f ms longer on average (%.2f %%), at most "
+	    "%.3f ms.",
+	    nominal, 1e3 * m->compute_overshoot_mean_s, 100 * share,
+	    1e3 * m->compute_overshoot_max_s);
 	if (fabs(share) > OVERSHOOT_SHARE) {
 		v->level = VERDICT_WARN;
 		say(v, " AU is too high by about that share: the machine wakes threads late.");
@@ -412,7 +433,9 @@ static void check_evaluation(struct result *r, const struct run_metrics *m)
 	v = add(r, "evaluation");
 	if (r->eval_steps == 0) {
 		v->level = VERDICT_WARN;
-		say(v, "Evaluation is on, but %lld evaluation files fill no step: nothing was evaluated.",
+		say(v,
+		    "Evaluation is on, but %lld evaluation files fill no step: nothing was "
+		    "evaluated.",
 		    (long long)r->workload->dataset.num_files_eval);
 		return;
 	}
