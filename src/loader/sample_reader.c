@@ -166,8 +166,9 @@ static int read_file_sample(struct sample_reader *r, uint64_t sample, struct sam
 	return d->format->read(r->reader, r->path, &spec, index, out, e);
 }
 
-static int read_sample(struct sample_reader *r, uint64_t sample, int64_t *now, struct err *e)
+static int read_sample(struct sample_reader *r, uint64_t sample, int64_t *now, struct batch *b)
 {
+	struct err *e = &b->err;
 	struct sample got = {0};
 	int64_t begin = *now;
 	int rc;
@@ -183,6 +184,7 @@ static int read_sample(struct sample_reader *r, uint64_t sample, int64_t *now, s
 	}
 	r->stat->samples++;
 	r->stat->payload_bytes += got.payload_bytes;
+	b->payload_bytes += got.payload_bytes;
 	if (r->preprocess)
 		*now = preprocess(r, sample, *now);
 	if (r->config->progress_ns)
@@ -196,6 +198,7 @@ void sample_reader_batch(struct sample_reader *r, const struct order *o, struct 
 
 	b->begun_ns = now;
 	b->proof = (struct order_proof){0};
+	b->payload_bytes = 0;
 	b->err.code = 0;
 	for (uint32_t i = 0; i < b->samples && b->err.code == 0; i++) {
 		uint64_t sample = order_at(o, r->config->rank, b->first + i);
@@ -206,7 +209,7 @@ void sample_reader_batch(struct sample_reader *r, const struct order *o, struct 
 				(unsigned long long)b->index);
 			break;
 		}
-		rc = read_sample(r, sample, &now, &b->err);
+		rc = read_sample(r, sample, &now, b);
 		if (rc < 0)
 			b->err.code = rc;
 		else
