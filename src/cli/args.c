@@ -11,7 +11,8 @@
 
 const char cli_args_help[] =
 	"  WORKLOAD               a built-in workload (stoker show workloads) or a YAML file\n"
-	"  key=value              any key of the workload, with or without 'workload.' in front; Hydra's\n"
+	"  key=value              any key of the workload, with or without 'workload.' in front; "
+	"Hydra's\n"
 	"                         ++key=value, +key=value and ~key work too\n"
 	"  -n, --ranks N          emulated accelerators (default 1)\n"
 	"  -o, --output FOLDER    where results go (default: hydra.run.dir)\n"
@@ -26,12 +27,12 @@ static const struct {
 	char id;
 	bool value;
 } flags[] = {
-	{"-n", 'n', true},          {"--ranks", 'n', true},      {"-o", 'o', true},
-	{"--output", 'o', true},    {"--config-dir", 'd', true}, {"-cd", 'd', true},
-	{"--strict", 's', false},   {"-q", 'q', false},          {"--quiet", 'q', false},
-	{"--check", 'c', false},    {"-h", 'h', false},          {"--help", 'h', false},
-	{"--cfg", 'j', true},       {"--set", 'S', false},       {"--markdown", 'm', false},
-	{"--man", 'M', false},      {"-c", 'j', true},
+	{"-n", 'n', true},        {"--ranks", 'n', true},      {"-o", 'o', true},
+	{"--output", 'o', true},  {"--config-dir", 'd', true}, {"-cd", 'd', true},
+	{"--strict", 's', false}, {"-q", 'q', false},          {"--quiet", 'q', false},
+	{"--check", 'c', false},  {"-h", 'h', false},          {"--help", 'h', false},
+	{"--cfg", 'j', true},     {"--set", 'S', false},       {"--markdown", 'm', false},
+	{"--man", 'M', false},    {"-c", 'j', true},
 };
 
 static int apply(struct cli_args *a, char id, const char *flag, const char *value, struct err *e)
@@ -92,7 +93,8 @@ static int flag(struct cli_args *a, int argc, char **argv, int *i, struct err *e
 		if (strncmp(arg, flags[k].name, n) != 0)
 			continue;
 		if (arg[n] == '=' && flags[k].value && n > 2)
-			return apply(a, flags[k].id, flags[k].name, arg + n + 1, e) < 0 ? e->code : 1;
+			return apply(a, flags[k].id, flags[k].name, arg + n + 1, e) < 0 ? e->code
+											: 1;
 		if (arg[n] != '\0')
 			continue;
 		if (!flags[k].value)
@@ -104,8 +106,8 @@ static int flag(struct cli_args *a, int argc, char **argv, int *i, struct err *e
 	if (arg[0] != '-' || arg[1] == '\0')
 		return 0;
 	near = str_nearest(arg, names, sizeof(flags) / sizeof(flags[0]));
-	return err_set(e, ERR_USAGE, "unknown option '%s'%s%s%s (overrides are written key=value)", arg,
-		       near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+	return err_set(e, ERR_USAGE, "unknown option '%s'%s%s%s (overrides are written key=value)",
+		       arg, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 int cli_args_parse(struct cli_args *a, int argc, char **argv, struct err *e)
@@ -125,10 +127,11 @@ int cli_args_parse(struct cli_args *a, int argc, char **argv, struct err *e)
 		else if (!a->workload)
 			a->workload = argv[i];
 		else
-			return err_set(e, ERR_USAGE,
-				       "'%s': the workload is already '%s', and an override is written "
-				       "key=value",
-				       argv[i], a->workload);
+			return err_set(
+				e, ERR_USAGE,
+				"'%s': the workload is already '%s', and an override is written "
+				"key=value",
+				argv[i], a->workload);
 	}
 	if (a->output)
 		a->override[a->overrides++] = a->output;

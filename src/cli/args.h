@@ -8,14 +8,14 @@
 #include "workload/workload.h"
 
 struct cli_args {
-	const char *workload;        /* NULL: none was named */
-	const char **override;       /* borrowed from argv */
+	const char *workload;  /* NULL: none was named */
+	const char **override; /* borrowed from argv */
 	size_t overrides;
 	const char *config_dir;
-	int64_t ranks;               /* -n; 1 by default */
+	int64_t ranks; /* -n; 1 by default */
 	bool strict, quiet, check, help, only_set, markdown, man;
-	const char *cfg;             /* --cfg job: print the composed configuration and leave */
-	char *output;                /* -o: as output.folder; owned */
+	const char *cfg; /* --cfg job: print the composed configuration and leave */
+	char *output;    /* -o: as output.folder; owned */
 };
 
 /* Flags may stand anywhere, and so may Hydra's spellings of them (--config-dir, -cd, --cfg). */

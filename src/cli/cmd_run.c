@@ -111,7 +111,8 @@ static int run_main(int argc, char **argv)
 	int status, rc = cli_args_parse(&a, argc, argv, &e);
 
 	if (rc == 0 && a.help) {
-		printf("usage: stoker %s\n\n%s\n%s", command_run.usage, command_run.help, cli_args_help);
+		printf("usage: stoker %s\n\n%s\n%s", command_run.usage, command_run.help,
+		       cli_args_help);
 		status = 0;
 	} else {
 		if (rc == 0)

@@ -39,7 +39,8 @@ static int show_workloads(int argc, char **argv)
 			       w.reader.data_loader ? w.reader.data_loader : "-",
 			       w.dataset.format ? w.dataset.format : "-",
 			       (long long)w.dataset.num_files_train,
-			       (long long)w.dataset.num_samples_per_file, (long long)w.reader.batch_size,
+			       (long long)w.dataset.num_samples_per_file,
+			       (long long)w.reader.batch_size,
 			       rc == ERR_ABSENT ? " (not in this version)" : "");
 		workload_release(&w);
 	}

@@ -40,7 +40,9 @@ static int verify_dataset(const struct workload *w, struct err *e)
 		printf("%llu files, %s compared, %s/s: %s\n", (unsigned long long)v.files,
 		       str_bytes((double)v.bytes, bytes, sizeof(bytes)),
 		       str_bytes(seconds > 0 ? (double)v.bytes / seconds : 0, rate, sizeof(rate)),
-		       v.bad_files ? "DIFFERENT" : rc < 0 ? "not finished" : "every byte as generated");
+		       v.bad_files ? "DIFFERENT"
+		       : rc < 0    ? "not finished"
+				   : "every byte as generated");
 	if (v.bad_files)
 		printf("%llu files differ\n", (unsigned long long)v.bad_files);
 	dataset_release(&d);

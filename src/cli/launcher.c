@@ -20,10 +20,11 @@ int launcher_check(struct err *e)
 		int64_t n;
 
 		if (v && str_to_i64(v, &n) && n > 1)
-			return err_set(e, ERR_ABSENT,
-				       "%s started %lld processes, and ranks in several processes are not "
-				       "in this version: start one process with -n %lld instead",
-				       sizes[i].launcher, (long long)n, (long long)n);
+			return err_set(
+				e, ERR_ABSENT,
+				"%s started %lld processes, and ranks in several processes are not "
+				"in this version: start one process with -n %lld instead",
+				sizes[i].launcher, (long long)n, (long long)n);
 	}
 	return 0;
 }

@@ -12,7 +12,8 @@
 static void usage(FILE *out)
 {
 	fputs("usage: stoker COMMAND ...\n\n"
-	      "Can this storage keep its accelerators fed? Emulates the I/O of deep-learning training.\n\n"
+	      "Can this storage keep its accelerators fed? Emulates the I/O of deep-learning "
+	      "training.\n\n"
 	      "commands:\n",
 	      out);
 	for (size_t i = 0; command_table[i]; i++)
@@ -32,8 +33,8 @@ static void log_level_from_environment(void)
 	static const struct {
 		const char *name;
 		enum log_level level;
-	} levels[] = {{"debug", LOG_DEBUG},     {"info", LOG_INFO},   {"warning", LOG_WARNING},
-		      {"warn", LOG_WARNING},    {"error", LOG_ERROR}, {"critical", LOG_ERROR}};
+	} levels[] = {{"debug", LOG_DEBUG},  {"info", LOG_INFO},   {"warning", LOG_WARNING},
+		      {"warn", LOG_WARNING}, {"error", LOG_ERROR}, {"critical", LOG_ERROR}};
 	const char *v = getenv("DLIO_LOG_LEVEL");
 
 	for (size_t i = 0; v && i < sizeof(levels) / sizeof(levels[0]); i++)
@@ -79,6 +80,7 @@ int main(int argc, char **argv)
 		names[n] = command_table[n]->name;
 	near = str_nearest(argv[1], names, n);
 	fprintf(stderr, "stoker: '%s' is not a command%s%s%s\n", argv[1],
-		near ? ", did you mean '" : " (see stoker --help)", near ? near : "", near ? "'?" : "");
+		near ? ", did you mean '" : " (see stoker --help)", near ? near : "",
+		near ? "'?" : "");
 	return 2;
 }

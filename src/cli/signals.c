@@ -32,7 +32,8 @@ int signals_start(struct stop_flag *stop, struct err *e)
 	sigaddset(&set, SIGTERM);
 	/* inherited by every thread: only sigwait sees them */
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	/* a full file-size limit or a closed pipe is an error of the write, not the end of the run */
+	/* a full file-size limit or a closed pipe is an error of the write, not the end of the run
+	 */
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	rc = thread_start(&t, signals_main, stop, 0, "signals", e);

@@ -69,7 +69,8 @@ int comm_barrier(struct comm *c)
 		return 0;
 	/* acq_rel: what a rank wrote before it arrived is visible to all that leave */
 	if (atomic_fetch_add_explicit(&g->arrived, 1, memory_order_acq_rel) + 1 == g->size) {
-		/* reset before the generation moves: nobody can arrive for the next barrier earlier */
+		/* reset before the generation moves: nobody can arrive for the next barrier earlier
+		 */
 		atomic_store_explicit(&g->arrived, 0, memory_order_relaxed);
 		atomic_fetch_add_explicit(&g->generation, 1, memory_order_acq_rel);
 		thread_wake(&g->generation, -1);

@@ -17,12 +17,14 @@
 #define POLL_NS NS_PER_S             /* a stop flag set without wake is noticed this soon */
 #define JOIN_POLL_NS (NS_PER_S / 10)
 #define GRACE_DEFAULT_NS (5 * NS_PER_S)
-#define GUARD_BYTES 4096             /* below each stack */
+#define PAGE_BYTES 4096
+#define GUARD_BYTES PAGE_BYTES       /* below each stack */
 #define FACTOR_DEFAULT 2             /* prefetch_factor of PyTorch */
 
 struct pytorch {
 	struct loader base;
 	struct loader_config config;
+	struct reader_config settings;
 	uint32_t workers;            /* 0: the rank reads */
 	uint64_t factor, capacity;   /* P; P * W */
 	bool in_order, persistent;
@@ -97,11 +99,16 @@ static int check_config(const struct loader_config *c, struct err *e)
 
 static int pytorch_memory_bytes(const struct loader_config *c, uint64_t *out, struct err *e)
 {
-	uint64_t workers, factor = 0, readers, each, total = sizeof(struct pytorch), tasks;
+	uint64_t workers, factor = 0, readers, each, total = sizeof(struct pytorch), tasks, buffers;
+	struct reader_config settings;
 	int rc = check_config(c, e);
 
 	if (rc < 0)
 		return rc;
+	sample_reader_settings(&settings, c);
+	buffers = sample_reader_bytes(c, &settings, e);
+	if (buffers == 0)
+		return -ENOMEM;
 	workers = (uint64_t)c->workload->reader.read_threads;
 	factor = workers ? prefetch_factor(c->workload) : 0;
 	readers = workers ? workers : 1;
@@ -111,7 +118,7 @@ static int pytorch_memory_bytes(const struct loader_config *c, uint64_t *out, st
 		each += sizeof(struct worker) + worker_queue_bytes(factor) +
 			worker_stack_bytes(c->workload) + GUARD_BYTES;
 	total += tasks * (sizeof(struct task) + 2 * sizeof(void *)) + worker_queue_bytes(tasks + workers);
-	if (__builtin_add_overflow(each, (sample_reader_bytes(c) + 4095) / 4096 * 4096, &each) ||
+	if (__builtin_add_overflow(each, buffers + PAGE_BYTES - buffers % PAGE_BYTES, &each) ||
 	    __builtin_mul_overflow(each, readers, &each) ||
 	    __builtin_add_overflow(total, each, &total))
 		return err_set(e, -ENOMEM, "the buffers of %llu workers do not fit in memory",
@@ -175,7 +182,7 @@ static int allocate(struct pytorch *l, struct err *e)
 	for (uint64_t i = 0; i < tasks; i++)
 		l->spare[l->spares++] = &l->task[i];
 	if (l->workers == 0) {
-		sample_reader_init(&l->inline_reader, &l->config, 0, &l->halt, &l->stat[0]);
+		sample_reader_init(&l->inline_reader, &l->config, &l->settings, 0, &l->halt, &l->stat[0]);
 		return 0;
 	}
 	if (queue_init(&l->results, l->capacity + l->workers, e) < 0)
@@ -184,8 +191,8 @@ static int allocate(struct pytorch *l, struct err *e)
 	if (!l->worker)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < l->workers; i++) {
-		int rc = worker_init(&l->worker[i], &l->config, i, &l->halt, &l->stat[i], &l->results,
-				     &l->order, l->factor, e);
+		int rc = worker_init(&l->worker[i], &l->config, &l->settings, i, &l->halt, &l->stat[i],
+				     &l->results, &l->order, l->factor, e);
 
 		if (rc < 0)
 			return rc;
@@ -223,6 +230,7 @@ static int pytorch_create(struct loader **out, const struct loader_config *c, st
 		return -ENOMEM;
 	l->base.ops = &loader_pytorch;
 	l->config = *c;
+	sample_reader_settings(&l->settings, c);
 	l->workers = (uint32_t)c->workload->reader.read_threads;
 	l->factor = l->workers ? prefetch_factor(c->workload) : 0;
 	l->capacity = l->factor * l->workers;

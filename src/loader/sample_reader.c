@@ -13,9 +13,29 @@
 enum activity { IDLE, READING, PREPROCESSING };
 #define ACTIVITY_BITS 2
 
-static void reader_settings(struct reader_config *out, const struct loader_config *c)
+/* Of the kind's folder and its first file: file systems need not agree with themselves. 0: unknown. */
+static uint32_t block_bytes(const struct loader_config *c)
 {
-	const struct workload *w = c->workload;
+	const struct io io = {c->store, NULL};
+	char path[DATASET_PATH_MAX];
+	struct store_stat st;
+	uint32_t most = 0;
+
+	if (c->dataset->format->flags & FORMAT_NO_IO)
+		return 0;
+	if (dataset_folder(c->dataset, c->kind, 0, path, sizeof(path), NULL) == 0 &&
+	    io_stat_path(&io, path, &st, NULL) == 0)
+		most = st.block_bytes;
+	if (dataset_path(c->dataset, c->kind, 0, path, sizeof(path), NULL) == 0 &&
+	    io_stat_path(&io, path, &st, NULL) == 0 && st.block_bytes > most)
+		most = st.block_bytes;
+	return most;
+}
+
+void sample_reader_settings(struct reader_config *out, const struct loader_config *config)
+{
+	const struct workload *w = config->workload;
+	const struct dataset *d = config->dataset;
 	int64_t buffer = w->reader.buffer_size;
 
 	*out = (struct reader_config){
@@ -23,23 +43,32 @@ static void reader_settings(struct reader_config *out, const struct loader_confi
 		.decode = (enum read_decode)w->reader.decode,
 		.keep_open = w->reader.read_type == READ_MEMORY,
 		.buffer_bytes = buffer > UINT32_MAX ? UINT32_MAX : (uint32_t)(buffer > 0 ? buffer : 0),
+		.block_bytes = block_bytes(config),
 		.python = w->reader.python == 0 ? 311 : 314,
-		.max_sample_bytes = c->dataset->max_sample_bytes,
-		.max_file_bytes = c->dataset->max_file_bytes,
-		.samples_per_file = c->dataset->samples_per_file,
-		.content = &c->dataset->content,
+		.max_sample_bytes = d->max_sample_bytes,
+		.max_file_bytes = d->max_file_bytes,
+		.samples_per_file = d->samples_per_file,
+		.files = dataset_file_index_end(d),
+		.content = &d->content,
 	};
 }
 
-size_t sample_reader_bytes(const struct loader_config *config)
+size_t sample_reader_bytes(const struct loader_config *config, const struct reader_config *settings,
+			   struct err *e)
 {
-	struct reader_config rc;
+	size_t bytes = config->dataset->format->reader_bytes(settings, config->store);
 
-	reader_settings(&rc, config);
-	return config->dataset->format->reader_bytes(&rc, config->store);
+	if (bytes == 0)
+		err_set(e, -ENOMEM,
+			"reading samples of %llu bytes in files of up to %llu bytes takes more memory "
+			"than a machine has",
+			(unsigned long long)settings->max_sample_bytes,
+			(unsigned long long)settings->max_file_bytes);
+	return bytes;
 }
 
-void sample_reader_init(struct sample_reader *r, const struct loader_config *config, uint32_t worker,
+void sample_reader_init(struct sample_reader *r, const struct loader_config *config,
+			const struct reader_config *settings, uint32_t worker,
 			_Atomic uint32_t *halt, struct worker_stat *stat)
 {
 	const struct workload *w = config->workload;
@@ -49,6 +78,7 @@ void sample_reader_init(struct sample_reader *r, const struct loader_config *con
 
 	memset(r, 0, sizeof(*r));
 	r->config = config;
+	r->settings = settings;
 	r->halt = halt;
 	r->stat = stat;
 	r->worker = worker;
@@ -65,15 +95,15 @@ void sample_reader_init(struct sample_reader *r, const struct loader_config *con
 int sample_reader_open(struct sample_reader *r, struct err *e)
 {
 	const struct loader_config *c = r->config;
-	struct reader_config rc;
 	int code;
 
-	reader_settings(&rc, c);
-	r->memory_bytes = sample_reader_bytes(c);
+	r->memory_bytes = sample_reader_bytes(c, r->settings, e);
+	if (r->memory_bytes == 0)
+		return -ENOMEM;
 	r->memory = buffer_alloc(r->memory_bytes, "buffers of a reader worker", e);
 	if (!r->memory)
 		return -ENOMEM;
-	code = c->dataset->format->reader_init(r->memory, &rc, &r->io, &r->reader, e);
+	code = c->dataset->format->reader_init(r->memory, r->settings, &r->io, &r->reader, e);
 	if (code < 0) {
 		buffer_free(r->memory, r->memory_bytes);
 		r->memory = NULL;
@@ -136,8 +166,9 @@ static int read_file_sample(struct sample_reader *r, uint64_t sample, struct sam
 	return d->format->read(r->reader, r->path, &spec, index, out, e);
 }
 
-static int read_sample(struct sample_reader *r, uint64_t sample, int64_t *now, struct err *e)
+static int read_sample(struct sample_reader *r, uint64_t sample, int64_t *now, struct batch *b)
 {
+	struct err *e = &b->err;
 	struct sample got = {0};
 	int64_t begin = *now;
 	int rc;
@@ -153,6 +184,7 @@ static int read_sample(struct sample_reader *r, uint64_t sample, int64_t *now, s
 	}
 	r->stat->samples++;
 	r->stat->payload_bytes += got.payload_bytes;
+	b->payload_bytes += got.payload_bytes;
 	if (r->preprocess)
 		*now = preprocess(r, sample, *now);
 	if (r->config->progress_ns)
@@ -166,6 +198,7 @@ void sample_reader_batch(struct sample_reader *r, const struct order *o, struct 
 
 	b->begun_ns = now;
 	b->proof = (struct order_proof){0};
+	b->payload_bytes = 0;
 	b->err.code = 0;
 	for (uint32_t i = 0; i < b->samples && b->err.code == 0; i++) {
 		uint64_t sample = order_at(o, r->config->rank, b->first + i);
@@ -176,7 +209,7 @@ void sample_reader_batch(struct sample_reader *r, const struct order *o, struct 
 				(unsigned long long)b->index);
 			break;
 		}
-		rc = read_sample(r, sample, &now, &b->err);
+		rc = read_sample(r, sample, &now, b);
 		if (rc < 0)
 			b->err.code = rc;
 		else

@@ -16,6 +16,7 @@ enum {
 
 struct sample_reader {
 	const struct loader_config *config;
+	const struct reader_config *settings;
 	_Atomic uint32_t *halt;  /* futex word: not 0 ends a batch after its current sample */
 	struct worker_stat *stat;
 	struct io io;
@@ -32,15 +33,20 @@ struct sample_reader {
 	char path[DATASET_PATH_MAX];
 };
 
-/* `config`, `halt` and `stat` are borrowed. */
-void sample_reader_init(struct sample_reader *r, const struct loader_config *config, uint32_t worker,
+/* What the format's readers of this loader are told. Asks the store for its preferred request size. */
+void sample_reader_settings(struct reader_config *out, const struct loader_config *config);
+/* Bytes of memory sample_reader_open takes, or 0 and `e` when no machine has them. */
+size_t sample_reader_bytes(const struct loader_config *config, const struct reader_config *settings,
+			   struct err *e);
+
+/* The pointers are borrowed. */
+void sample_reader_init(struct sample_reader *r, const struct loader_config *config,
+			const struct reader_config *settings, uint32_t worker,
 			_Atomic uint32_t *halt, struct worker_stat *stat);
 /* Takes the memory and builds the format's reader; on failure the reader stays closed. */
 int sample_reader_open(struct sample_reader *r, struct err *e);
 /* Closes what is open and frees the memory, also when closing fails. Fine when closed. */
 int sample_reader_close(struct sample_reader *r, struct err *e);
-/* Bytes of memory sample_reader_open takes. */
-size_t sample_reader_bytes(const struct loader_config *config);
 
 /* Reads the samples at positions b->first ... of the rank's epoch, one after another. Fills begun_ns,
  * done_ns, proof and err: the first failure ends the batch, ERR_CANCELED when it was called off. */

@@ -35,12 +35,13 @@ size_t worker_queue_bytes(size_t depth)
 	return queue_places(depth) * sizeof(void *);
 }
 
-int worker_init(struct worker *w, const struct loader_config *config, uint32_t id,
-		_Atomic uint32_t *halt, struct worker_stat *stat, struct queue *out,
-		const struct order *order, size_t depth, struct err *e)
+int worker_init(struct worker *w, const struct loader_config *config,
+		const struct reader_config *settings, uint32_t id, _Atomic uint32_t *halt,
+		struct worker_stat *stat, struct queue *out, const struct order *order, size_t depth,
+		struct err *e)
 {
 	*w = (struct worker){.out = out, .order = order};
-	sample_reader_init(&w->reader, config, id, halt, stat);
+	sample_reader_init(&w->reader, config, settings, id, halt, stat);
 	return queue_init(&w->in, queue_places(depth), e);
 }
 

@@ -31,9 +31,10 @@ struct worker {
 
 /* `order` is read while tasks are being done. `depth`: TASK_READs queued at most. Needs
  * worker_release in any case. */
-int worker_init(struct worker *w, const struct loader_config *config, uint32_t id,
-		_Atomic uint32_t *halt, struct worker_stat *stat, struct queue *out,
-		const struct order *order, size_t depth, struct err *e);
+int worker_init(struct worker *w, const struct loader_config *config,
+		const struct reader_config *settings, uint32_t id, _Atomic uint32_t *halt,
+		struct worker_stat *stat, struct queue *out, const struct order *order, size_t depth,
+		struct err *e);
 /* Starts the thread. The reader must be open. */
 int worker_start(struct worker *w, struct err *e);
 /* Queues a task; nothing is queued once the queue is closed. */

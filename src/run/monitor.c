@@ -1,5 +1,5 @@
-/* The run's own eye: tells progress, passes a stop request on to everyone who waits, and ends a run in
- * which nothing moves any more. */
+/* The run's own eye: tells progress, passes a stop request on to everyone who waits, and ends a run
+ * in which nothing moves any more. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,8 +16,8 @@ static void describe_rank(struct run_state *s, struct rank *k, char *out, size_t
 {
 	char inner[512] = "";
 	int what = atomic_load_explicit(&k->activity, memory_order_relaxed);
-	struct loader *l = atomic_load_explicit(&k->evaluating, memory_order_relaxed) ? k->eval
-										      : k->train;
+	struct loader *l =
+		atomic_load_explicit(&k->evaluating, memory_order_relaxed) ? k->eval : k->train;
 
 	if (what == RANK_WAITING && l)
 		s->loader_ops->describe(l, inner, sizeof(inner));
@@ -25,7 +25,8 @@ static void describe_rank(struct run_state *s, struct rank *k, char *out, size_t
 		 inner);
 }
 
-/* The rank that everyone waits for: one that is not in the barrier, the longest without progress. */
+/* The rank that everyone waits for: one that is not in the barrier, the longest without progress.
+ */
 static struct rank *slowest(struct run_state *s)
 {
 	struct rank *worst = &s->rank[0];
@@ -77,7 +78,8 @@ static void tell(struct run_state *s, int64_t now)
 	p.elapsed_ns = now - s->phase_begin_ns;
 	p.au_so_far = -1;
 	if (p.phase == PROGRESS_GENERATE) {
-		p.done = atomic_load(&s->generate.files_done) + atomic_load(&s->generate.files_skipped);
+		p.done = atomic_load(&s->generate.files_done) +
+			 atomic_load(&s->generate.files_skipped);
 		p.total = s->generate.files_total;
 		p.bytes_done = atomic_load(&s->generate.bytes_done);
 	} else if (s->rank) {
@@ -87,8 +89,8 @@ static void tell(struct run_state *s, int64_t now)
 			p.total += run_epoch_steps(s, e);
 		p.done = atomic_load_explicit(&s->rank[0].steps_done, memory_order_relaxed);
 		for (uint32_t r = 0; r < s->ranks; r++)
-			p.bytes_done +=
-				atomic_load_explicit(&s->rank[r].payload_bytes, memory_order_relaxed);
+			p.bytes_done += atomic_load_explicit(&s->rank[r].payload_bytes,
+							     memory_order_relaxed);
 		compute = atomic_load_explicit(&s->rank[0].compute_ns, memory_order_relaxed);
 		if (p.elapsed_ns > 0 && p.done > 0)
 			p.au_so_far = 100.0 * (double)compute / (double)p.elapsed_ns;

@@ -1,4 +1,5 @@
-/* A rank's life: ask for a batch, compute (wait), meet the other ranks, and note six times a step. */
+/* A rank's life: ask for a batch, compute (wait), meet the other ranks, and note six times a step.
+ */
 #include "run/rank.h"
 
 #include <errno.h>
@@ -19,7 +20,8 @@ static void publish(struct rank *k, enum rank_activity what, int64_t progress_ns
 }
 
 /* DLIO re-seeds its global generator at every shuffle, so that compute times are a function of seed
- * and epoch and the same on every rank: the draws of one shuffle of `n` elements, without the array. */
+ * and epoch and the same on every rank: the draws of one shuffle of `n` elements, without the
+ * array. */
 static void draw_shuffle(struct rng_np *rng, uint64_t n)
 {
 	for (uint64_t i = n; i-- > 1;)
@@ -49,7 +51,9 @@ static void seed_epoch(struct rank *k, uint32_t epoch)
 		if (total == 0)
 			continue;
 		rng_np_seed(&k->rng, (uint32_t)seed);
-		draw_shuffle(&k->rng, first >= total ? 0 : first + share > total ? total - first : share);
+		draw_shuffle(&k->rng, first >= total          ? 0
+				      : first + share > total ? total - first
+							      : share);
 	}
 }
 
@@ -85,8 +89,8 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p, uint64_t
 		     struct order_proof *delivered, uint64_t *payload, struct err *e)
 {
 	struct run_state *s = k->run;
-	const struct time_dist *dist = p->kind == PHASE_EVAL ? &s->w->evaluation.eval_time
-							      : &s->w->train.computation_time;
+	const struct time_dist *dist =
+		p->kind == PHASE_EVAL ? &s->w->evaluation.eval_time : &s->w->train.computation_time;
 	int64_t ask = p->begin_ns;
 
 	for (uint64_t i = 0; i < steps; i++) {
@@ -103,7 +107,8 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p, uint64_t
 		order_proof_merge(delivered, &b->proof);
 		*payload += b->payload_bytes;
 		p->samples += b->samples;
-		atomic_fetch_add_explicit(&k->payload_bytes, b->payload_bytes, memory_order_relaxed);
+		atomic_fetch_add_explicit(&k->payload_bytes, b->payload_bytes,
+					  memory_order_relaxed);
 		s->loader_ops->give_back(l, b);
 		compute(k, dist, t);
 		t->barrier_in_ns = t->compute_end_ns;
@@ -175,7 +180,8 @@ static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, st
 	if (k->comm.rank == 0 && rc == 0) {
 		dlio_log_block_end(1, p);
 		if (metrics_phase(s->r, p, &au, &rate, &measured, why, sizeof(why)))
-			dlio_log_block_metrics(epoch, p, au, rate * s->ranks, &s->w->train.computation_time);
+			dlio_log_block_metrics(epoch, p, au, rate * s->ranks,
+					       &s->w->train.computation_time);
 		dlio_log_epoch_end(epoch, p);
 	}
 	return rc;
@@ -205,8 +211,8 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 	p->begin_ns = clock_now_ns();
 	rc = s->loader_ops->start(k->eval, &order, s->steps[DATASET_EVAL], e);
 	if (rc == 0)
-		rc = run_steps(k, k->eval, p, s->steps[DATASET_EVAL], &unused, &ep->eval_payload_bytes,
-			       e);
+		rc = run_steps(k, k->eval, p, s->steps[DATASET_EVAL], &unused,
+			       &ep->eval_payload_bytes, e);
 	p->end_ns = clock_now_ns();
 	p->end_wall_ns = clock_wall_ns();
 	end = s->loader_ops->finish(k->eval, rc ? NULL : e);

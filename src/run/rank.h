@@ -26,11 +26,11 @@ struct rank {
 	bool started, joined;
 	/* atomic: the monitor wakes and describes them while the rank runs */
 	_Atomic(struct loader *) train, eval;
-	struct rng_np rng;              /* of the emulated compute times */
+	struct rng_np rng; /* of the emulated compute times */
 	struct rank_result *out;
 	/* published for progress and watchdog; relaxed */
-	_Atomic int64_t progress_ns;    /* last progress; in the future while a wait is planned */
-	_Atomic int activity;           /* enum rank_activity */
+	_Atomic int64_t progress_ns; /* last progress; in the future while a wait is planned */
+	_Atomic int activity;        /* enum rank_activity */
 	_Atomic int evaluating;
 	_Atomic uint64_t steps_done;    /* training steps of all epochs */
 	_Atomic uint64_t payload_bytes; /* delivered so far */

@@ -81,7 +81,8 @@ static void draw_seed(struct run_state *s)
 	struct rng_np rng;
 
 	s->seed = (uint64_t)w->train.seed;
-	if (w->reader.sample_shuffle == SHUFFLE_RANDOM || w->reader.file_shuffle == SHUFFLE_RANDOM) {
+	if (w->reader.sample_shuffle == SHUFFLE_RANDOM ||
+	    w->reader.file_shuffle == SHUFFLE_RANDOM) {
 		rng_np_seed_entropy(&rng);
 		s->seed = rng_np_u32(&rng);
 	}
@@ -94,40 +95,45 @@ static int plan_steps(struct run_state *s, struct err *e)
 	struct order o;
 
 	for (int kind = 0; kind < DATASET_KINDS; kind++) {
-		int64_t batch = kind == DATASET_TRAIN ? w->reader.batch_size : w->reader.batch_size_eval;
+		int64_t batch =
+			kind == DATASET_TRAIN ? w->reader.batch_size : w->reader.batch_size_eval;
 
-		order_init(&o, w, dataset_samples(s->d, kind), s->ranks, (uint64_t)batch, s->seed, 1);
+		order_init(&o, w, dataset_samples(s->d, kind), s->ranks, (uint64_t)batch, s->seed,
+			   1);
 		s->steps[kind] = order_steps(&o);
 		if (kind == DATASET_TRAIN)
-			s->r->dropped_samples =
-				dataset_samples(s->d, kind) -
-				s->steps[kind] * (uint64_t)batch * s->ranks;
+			s->r->dropped_samples = dataset_samples(s->d, kind) -
+						s->steps[kind] * (uint64_t)batch * s->ranks;
 	}
 	s->r->steps_per_epoch = s->steps[DATASET_TRAIN];
 	s->r->eval_steps = s->steps[DATASET_EVAL];
 	if (s->steps[DATASET_TRAIN] == 0)
-		return err_set(e, ERR_USAGE,
-			       "no training step is possible: %llu samples do not fill one batch of %lld "
-			       "on each of %u ranks (raise dataset.num_files_train, or lower "
-			       "reader.batch_size or the number of ranks)",
-			       (unsigned long long)dataset_samples(s->d, DATASET_TRAIN),
-			       (long long)w->reader.batch_size, s->ranks);
+		return err_set(
+			e, ERR_USAGE,
+			"no training step is possible: %llu samples do not fill one batch of %lld "
+			"on each of %u ranks (raise dataset.num_files_train, or lower "
+			"reader.batch_size or the number of ranks)",
+			(unsigned long long)dataset_samples(s->d, DATASET_TRAIN),
+			(long long)w->reader.batch_size, s->ranks);
 	if (w->train.total_training_steps > 0 &&
 	    (uint64_t)w->train.total_training_steps >
 		    s->steps[DATASET_TRAIN] * (uint64_t)w->train.epochs)
-		return err_set(e, ERR_USAGE,
-			       "train.total_training_steps: %lld steps are wanted but the dataset has only "
-			       "%llu for %lld epochs",
-			       (long long)w->train.total_training_steps,
-			       (unsigned long long)(s->steps[DATASET_TRAIN] *
-						    (uint64_t)w->train.epochs),
-			       (long long)w->train.epochs);
+		return err_set(
+			e, ERR_USAGE,
+			"train.total_training_steps: %lld steps are wanted but the dataset has "
+			"only "
+			"%llu for %lld epochs",
+			(long long)w->train.total_training_steps,
+			(unsigned long long)(s->steps[DATASET_TRAIN] * (uint64_t)w->train.epochs),
+			(long long)w->train.epochs);
 	return 0;
 }
 
 static int bound_memory(struct run_state *s, struct err *e)
 {
-	struct loader_config c = {.workload = s->w, .dataset = s->d, .store = s->store,
+	struct loader_config c = {.workload = s->w,
+				  .dataset = s->d,
+				  .store = s->store,
 				  .batch_size = (uint64_t)s->w->reader.batch_size};
 	uint64_t loader = 0, eval = 0, total, avail;
 	uint64_t steps = s->steps[DATASET_TRAIN] * (uint64_t)s->w->train.epochs;
@@ -145,7 +151,8 @@ static int bound_memory(struct run_state *s, struct err *e)
 			return rc;
 	}
 	total = (loader + eval + steps * sizeof(struct step_times) + sizeof(struct rank) +
-		 2 * sizeof(struct io_stat)) * s->ranks;
+		 2 * sizeof(struct io_stat)) *
+		s->ranks;
 	s->r->memory_bound_bytes = total;
 	avail = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 	/* what the page cache holds can be given back */
@@ -154,8 +161,10 @@ static int bound_memory(struct run_state *s, struct err *e)
 			avail = strtoull(s->r->host.meminfo[i].value, NULL, 10) * 1024;
 	if (total > avail)
 		return err_set(e, -ENOMEM,
-			       "the run needs up to %s of memory and %s are available: lower the number of "
-			       "ranks, reader.read_threads or the record size, or use reader.access=native",
+			       "the run needs up to %s of memory and %s are available: lower the "
+			       "number of "
+			       "ranks, reader.read_threads or the record size, or use "
+			       "reader.access=native",
 			       str_bytes((double)total, need, sizeof(need)),
 			       str_bytes((double)avail, have, sizeof(have)));
 	return 0;
@@ -256,7 +265,8 @@ static int train(struct run_state *s, struct err *e)
 		comm_local_destroy(s->group);
 		s->group = NULL;
 	} else {
-		log_warning("a thread is stuck in a request to the storage that cannot be cancelled; the "
+		log_warning("a thread is stuck in a request to the storage that cannot be "
+			    "cancelled; the "
 			    "results are written without it");
 	}
 	if (s->reason.code) {
@@ -280,9 +290,9 @@ static void prove_order(struct run_state *s)
 			order_proof_merge(&delivered, &r->rank[k].epoch[i].delivered);
 			order_proof_merge(&missing, &r->rank[k].epoch[i].undelivered);
 		}
-		r->usage[i].order_proved = order_proof_check(&o, &delivered, &missing,
-							     r->usage[i].order_note,
-							     sizeof(r->usage[i].order_note));
+		r->usage[i].order_proved =
+			order_proof_check(&o, &delivered, &missing, r->usage[i].order_note,
+					  sizeof(r->usage[i].order_note));
 	}
 }
 

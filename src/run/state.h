@@ -17,17 +17,17 @@ struct run_state {
 	struct comm_group *group;
 	struct rank *rank;
 	uint32_t ranks;
-	uint64_t seed;                  /* of the shuffles: train.seed, or drawn for "random" */
-	uint64_t steps[2];              /* per epoch: training, evaluation */
+	uint64_t seed;     /* of the shuffles: train.seed, or drawn for "random" */
+	uint64_t steps[2]; /* per epoch: training, evaluation */
 	int64_t train_begin_ns;
-	_Atomic uint32_t epoch;         /* rank 0's, from 1 */
-	_Atomic int phase;              /* enum progress_phase */
+	_Atomic uint32_t epoch; /* rank 0's, from 1 */
+	_Atomic int phase;      /* enum progress_phase */
 	struct generate_progress generate;
 	int64_t phase_begin_ns;
 
-	struct stop_flag stop;          /* seen by every thread of the run */
-	pthread_mutex_t lock;           /* of reason */
-	struct err reason;              /* first cause of the stop; code 0 while there is none */
+	struct stop_flag stop; /* seen by every thread of the run */
+	pthread_mutex_t lock;  /* of reason */
+	struct err reason;     /* first cause of the stop; code 0 while there is none */
 
 	pthread_t monitor;
 	_Atomic uint32_t monitor_quit;
