@@ -24,8 +24,8 @@ static void expect(const struct synth *s, const char *check, enum verdict_level 
 	if (!v->check[0])
 		fail_msg("no verdict '%s'", check);
 	if (v->level != level || (words && !strstr(v->text, words)))
-		fail_msg("%s: level %d (not %d), '%s' (wanted '%s')", check, v->level, level, v->text,
-			 words ? words : "");
+		fail_msg("%s: level %d (not %d), '%s' (wanted '%s')", check, v->level, level,
+			 v->text, words ? words : "");
 }
 
 /* Requests as if every payload byte had been asked for once. */
@@ -103,7 +103,8 @@ static void the_trap(void **state)
 	assert_near(s.m.whole_au.mean, 22.4, 1e-6);
 	expect(&s, "steady", VERDICT_FAIL, "Not steady: 4 steps an epoch");
 	expect(&s, "steady", VERDICT_FAIL, "8 batches prefetched");
-	expect(&s, "steady", VERDICT_FAIL, "86.5 % describes the prefetch queue; by wall time it is 22.4 %");
+	expect(&s, "steady", VERDICT_FAIL,
+	       "86.5 % describes the prefetch queue; by wall time it is 22.4 %");
 	expect(&s, "whole-run", VERDICT_PASS, "22.4 %");
 	synth_end(&s);
 }
@@ -116,15 +117,15 @@ static void the_study(void **state)
 		uint64_t steps, ahead;
 		enum verdict_level level;
 	} rows[] = {
-		{77.9, 22.0, 3, 8, VERDICT_FAIL},  /* 8 processes */
-		{97.5, 73.0, 6, 8, VERDICT_FAIL},  /* hdf5 */
-		{21.1, 9.7, 6, 8, VERDICT_FAIL},   /* png */
-		{27.5, 26.5, 6, 2, VERDICT_PASS},  /* 1 thread: the two agree */
-		{80.9, 22.2, 6, 16, VERDICT_FAIL}, /* 8 threads */
-		{98.4, 94.7, 42, 8, VERDICT_WARN}, /* batch 1 */
-		{62.4, 43.8, 10, 8, VERDICT_FAIL}, /* batch 4 */
-		{98.4, 97.0, 6, 8, VERDICT_WARN},  /* too few steps, but both agree */
-		{90.0, 80.0, 200, 8, VERDICT_WARN},/* a slow first step of a long epoch */
+		{77.9, 22.0, 3, 8, VERDICT_FAIL},   /* 8 processes */
+		{97.5, 73.0, 6, 8, VERDICT_FAIL},   /* hdf5 */
+		{21.1, 9.7, 6, 8, VERDICT_FAIL},    /* png */
+		{27.5, 26.5, 6, 2, VERDICT_PASS},   /* 1 thread: the two agree */
+		{80.9, 22.2, 6, 16, VERDICT_FAIL},  /* 8 threads */
+		{98.4, 94.7, 42, 8, VERDICT_WARN},  /* batch 1 */
+		{62.4, 43.8, 10, 8, VERDICT_FAIL},  /* batch 4 */
+		{98.4, 97.0, 6, 8, VERDICT_WARN},   /* too few steps, but both agree */
+		{90.0, 80.0, 200, 8, VERDICT_WARN}, /* a slow first step of a long epoch */
 		{90.0, 89.0, 200, 0, VERDICT_PASS},
 	};
 
@@ -202,7 +203,8 @@ static void bytes(void **state)
 		enum verdict_level level;
 		const char *words;
 	} rows[] = {
-		{0, VERDICT_WARN, "Device 0 % (0 B): the page cache, not the storage, was measured"},
+		{0, VERDICT_WARN,
+		 "Device 0 % (0 B): the page cache, not the storage, was measured"},
 		{0.5, VERDICT_WARN, "the page cache served the other 50 %"},
 		{0.95, VERDICT_PASS, "the storage was measured"},
 		{1.5, VERDICT_PASS, "read-ahead"},
@@ -217,7 +219,7 @@ static void bytes(void **state)
 		fill_io(&s, rows[i].share);
 		judge(&s);
 		expect(&s, "bytes", rows[i].level, rows[i].words);
-		expect(&s, "bytes", rows[i].level, "5.00 MiB of samples delivered");
+		expect(&s, "bytes", rows[i].level, "5 MiB of samples delivered");
 		synth_end(&s);
 	}
 	synth_begin(&s, 1, 1, memory);
@@ -251,8 +253,9 @@ static void wrong_files(void **state)
 	s.r.rank[0].epoch[0].payload_bytes *= 2;
 	fill_io(&s, 1);
 	judge(&s);
-	expect(&s, "bytes", VERDICT_FAIL, "delivered 128.0 KiB on average, but the workload's samples have "
-					  "64.0 KiB");
+	expect(&s, "bytes", VERDICT_FAIL,
+	       "delivered 128 KiB on average, but the workload's samples have "
+	       "64 KiB");
 	synth_end(&s);
 }
 
@@ -372,12 +375,12 @@ static void evaluation(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(good_run),       cmocka_unit_test(the_trap),
-		cmocka_unit_test(the_study),      cmocka_unit_test(no_window),
-		cmocka_unit_test(ranks_differ),   cmocka_unit_test(bytes),
-		cmocka_unit_test(wrong_files),    cmocka_unit_test(dataset_and_order),
-		cmocka_unit_test(config),         cmocka_unit_test(client),
-		cmocka_unit_test(compute),        cmocka_unit_test(evaluation),
+		cmocka_unit_test(good_run),     cmocka_unit_test(the_trap),
+		cmocka_unit_test(the_study),    cmocka_unit_test(no_window),
+		cmocka_unit_test(ranks_differ), cmocka_unit_test(bytes),
+		cmocka_unit_test(wrong_files),  cmocka_unit_test(dataset_and_order),
+		cmocka_unit_test(config),       cmocka_unit_test(client),
+		cmocka_unit_test(compute),      cmocka_unit_test(evaluation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
