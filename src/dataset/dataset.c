@@ -16,6 +16,8 @@
 
 /* DLIO draws the dimensions of all files from this seed, whatever the workload's. */
 #define DLIO_DIMS_SEED 10
+/* Every one is made and listed, whether it holds files or not. */
+#define SUBFOLDERS_MAX 1000000
 
 const char *const dataset_kind_folder[DATASET_KINDS] = {"train", "valid"};
 
@@ -48,6 +50,13 @@ static int check_count(const char *key, int64_t n, int64_t min, struct err *e)
 	return err_set(e, ERR_USAGE, "%s is %" PRId64 "; at least %" PRId64 " is needed", key, n, min);
 }
 
+static int check_subfolders(const char *key, int64_t n, struct err *e)
+{
+	if (n <= SUBFOLDERS_MAX)
+		return check_count(key, n, 0, e);
+	return err_set(e, ERR_USAGE, "%s is %" PRId64 "; at most %d are allowed", key, n, SUBFOLDERS_MAX);
+}
+
 static int set_counts(struct dataset *d, const struct workload *w, struct err *e)
 {
 	int rc = check_count("dataset.num_files_train", w->dataset.num_files_train, 0, e);
@@ -57,9 +66,10 @@ static int set_counts(struct dataset *d, const struct workload *w, struct err *e
 	if (rc == 0)
 		rc = check_count("dataset.num_samples_per_file", w->dataset.num_samples_per_file, 1, e);
 	if (rc == 0)
-		rc = check_count("dataset.num_subfolders_train", w->dataset.num_subfolders_train, 0, e);
+		rc = check_subfolders("dataset.num_subfolders_train", w->dataset.num_subfolders_train,
+				      e);
 	if (rc == 0)
-		rc = check_count("dataset.num_subfolders_eval", w->dataset.num_subfolders_eval, 0, e);
+		rc = check_subfolders("dataset.num_subfolders_eval", w->dataset.num_subfolders_eval, e);
 	if (rc < 0)
 		return rc;
 	d->files[DATASET_TRAIN] = (uint64_t)w->dataset.num_files_train;
