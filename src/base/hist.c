@@ -1,3 +1,4 @@
+/* Counting values in buckets whose width grows with the value. */
 #include "base/hist.h"
 
 #include <string.h>
@@ -18,7 +19,8 @@ size_t hist_bucket_of(uint64_t v)
 		return (size_t)v;
 	/* the highest bit chooses the power of two, the HIST_SUB_BITS below it the sub-bucket */
 	top = 63u - (unsigned)__builtin_clzll(v);
-	b = ((size_t)(top - HIST_SUB_BITS + 1) << HIST_SUB_BITS) + ((v >> (top - HIST_SUB_BITS)) & (SUB - 1));
+	b = (size_t)(top - HIST_SUB_BITS + 1) << HIST_SUB_BITS;
+	b += (v >> (top - HIST_SUB_BITS)) & (SUB - 1);
 	return b < HIST_BUCKETS ? b : HIST_BUCKETS - 1;
 }
 
@@ -66,7 +68,8 @@ void hist_merge(struct hist *into, const struct hist *from)
 uint64_t hist_quantile(const struct hist *h, double fraction)
 {
 	uint64_t seen = 0;
-	double want = fraction * (double)h->total;
+	/* a little less, so that a product rounded up (0.07 * 100) does not ask for one value more */
+	double want = fraction * (double)h->total * (1.0 - 0x1p-50);
 
 	if (h->total == 0)
 		return 0;

@@ -1,6 +1,6 @@
 #pragma once
 /* Log-linear histogram of 64-bit values (HDR layout): 32 sub-buckets per power of two, so a value is
- * kept within 1/32 of itself, from 0 to 2^43. Larger values count in the last bucket. Fixed size, no
+ * kept within 1/32 of itself, below 2^44. Larger values count in the last bucket. Fixed size, no
  * allocation, one writer per struct; histograms merge by adding. */
 #include <stddef.h>
 #include <stdint.h>

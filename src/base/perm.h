@@ -1,12 +1,16 @@
 #pragma once
-/* A keyed permutation of 0..n-1 in constant memory: a balanced Feistel network over the smallest even
- * number of bits that covers n, cycle-walked back into range. Pure and thread-safe after perm_init. */
+/* A keyed permutation of 0..n-1 in constant memory: a Feistel network over the smallest number of bits
+ * that covers n, at least 6, cycle-walked back into range (less than one more turn on average for n
+ * over 32). Pure and thread-safe after perm_init. */
 #include <stdint.h>
+
+#define PERM_ROUNDS 6
 
 struct perm {
 	uint64_t n;
-	unsigned half_bits;
-	uint64_t round_key[6];
+	unsigned low_bits; /* the low half; the high half has as many or one more */
+	uint64_t high_mask;
+	uint64_t round_key[PERM_ROUNDS];
 };
 
 /* n may be 0 (then perm_at must not be called). */

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/clock.h"
+
 #define MT_N 624
 #define MT_M 397
 #define GOLDEN 0x9e3779b97f4a7c15ull
@@ -26,12 +28,15 @@ void rng_np_seed_entropy(struct rng_np *r)
 {
 	size_t done = 0;
 
+	/* where a sandbox forbids getrandom(2), different runs at least still differ */
+	for (uint32_t i = 0; i < MT_N; i++)
+		r->key[i] = (uint32_t)rng_word((uint64_t)clock_wall_ns(), i);
 	while (done < sizeof(r->key)) {
 		ssize_t n = getrandom((char *)r->key + done, sizeof(r->key) - done, 0);
 
 		if (n > 0)
 			done += (size_t)n;
-		else if (errno != EINTR)
+		else if (n == 0 || errno != EINTR)
 			break;
 	}
 	r->key[0] |= 0x80000000u; /* not all zero, whatever came */

@@ -6,7 +6,7 @@
 
 /* NumPy's global legacy RandomState: MT19937 seeded as `np.random.seed(int)` does (init_genrand), the
  * polar gaussian with its cache, masked-rejection integers. Source: numpy/random/src/{mt19937,
- * legacy}; vectors in tests/data/rng-vectors.json. Not thread-safe: one per thread. */
+ * legacy}; vectors in tests/data/vectors/rng-vectors.json. Not thread-safe: one per thread. */
 struct rng_np {
 	uint32_t key[624];
 	int pos;
@@ -32,7 +32,7 @@ double rng_np_normal(struct rng_np *r, double mean, double stdev);
 double rng_np_uniform(struct rng_np *r, double low, double high);
 double rng_np_exponential(struct rng_np *r, double scale);
 double rng_np_gamma(struct rng_np *r, double shape, double scale);
-/* A count, as a double-free int64. lam must be >= 0 and small enough for the result to fit. */
+/* A count. 0 <= lam <= 9e18, so that the result fits. */
 int64_t rng_np_poisson(struct rng_np *r, double lam);
 /* np.random.randint(range_max + 1, size=n, dtype=uint8): values 0..range_max; the byte buffer lives
  * for one call only. */

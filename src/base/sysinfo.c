@@ -23,7 +23,7 @@ static char *trimmed(char *s)
 	return s;
 }
 
-static void pairs_free(struct sysinfo_pair *pairs, size_t count)
+void host_pairs_free(struct sysinfo_pair *pairs, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		free(pairs[i].key);
@@ -46,7 +46,7 @@ static void put(struct sysinfo_pair **pairs, size_t *count, const char *key, con
 	(*count)++;
 }
 
-static void load_pairs(const char *path, struct sysinfo_pair **pairs, size_t *count)
+void host_pairs_load(const char *path, struct sysinfo_pair **pairs, size_t *count)
 {
 	FILE *f = fopen(path, "re");
 	char *line = NULL;
@@ -74,30 +74,33 @@ static void load_pairs(const char *path, struct sysinfo_pair **pairs, size_t *co
 
 void host_meminfo_load(struct sysinfo_pair **pairs, size_t *count)
 {
-	load_pairs("/proc/meminfo", pairs, count);
+	host_pairs_load("/proc/meminfo", pairs, count);
 }
 
 void host_facts_load(struct host_facts *h)
 {
 	struct utsname u;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
 
 	*h = (struct host_facts){0};
 	if (uname(&u) == 0) {
 		snprintf(h->hostname, sizeof(h->hostname), "%s", u.nodename);
 		snprintf(h->kernel, sizeof(h->kernel), "%s %s %s", u.sysname, u.release, u.machine);
 	}
+	if (pages > 0 && page_bytes > 0)
+		h->memory_gib = (double)pages * (double)page_bytes / 0x1p30;
 	h->cpu_count = cpus > 0 ? (int)cpus : 1;
-	load_pairs("/proc/cpuinfo", &h->cpuinfo, &h->cpuinfo_count);
+	host_pairs_load("/proc/cpuinfo", &h->cpuinfo, &h->cpuinfo_count);
 	host_meminfo_load(&h->meminfo, &h->meminfo_count);
 	for (size_t i = 0; i < h->meminfo_count; i++)
 		if (strcmp(h->meminfo[i].key, "MemTotal") == 0)
-			h->memory_gib = strtod(h->meminfo[i].value, NULL) / (1024.0 * 1024.0);
+			h->memory_gib = strtod(h->meminfo[i].value, NULL) / 0x1p20;
 }
 
 void host_facts_release(struct host_facts *h)
 {
-	pairs_free(h->cpuinfo, h->cpuinfo_count);
-	pairs_free(h->meminfo, h->meminfo_count);
+	host_pairs_free(h->cpuinfo, h->cpuinfo_count);
+	host_pairs_free(h->meminfo, h->meminfo_count);
 	*h = (struct host_facts){0};
 }

@@ -18,8 +18,12 @@ struct host_facts {
 };
 
 /* cpuinfo and meminfo: each line of /proc/cpuinfo, /proc/meminfo with exactly one colon, key and value
- * trimmed, later lines replace earlier ones in place, key "processor" dropped. */
+ * trimmed, later lines replace earlier ones in place, key "processor" dropped. What cannot be had (no
+ * /proc, say) stays empty or 0. */
 void host_facts_load(struct host_facts *h);
-/* Reads /proc/meminfo again into `pairs`. */
-void host_meminfo_load(struct sysinfo_pair **pairs, size_t *count);
 void host_facts_release(struct host_facts *h);
+/* Reads /proc/meminfo again into `pairs`, released with host_pairs_free. */
+void host_meminfo_load(struct sysinfo_pair **pairs, size_t *count);
+/* The pairs of any file of that form; none when it cannot be read. */
+void host_pairs_load(const char *path, struct sysinfo_pair **pairs, size_t *count);
+void host_pairs_free(struct sysinfo_pair *pairs, size_t count);

@@ -31,6 +31,7 @@ struct reader {
 	unsigned char *header;
 	unsigned char *data; /* framework: the array; native: one piece */
 	size_t data_bytes;
+	const void *last;    /* piece of data that was read */
 };
 
 static int npy_check(const struct file_spec *f, struct err *e)
@@ -373,9 +374,11 @@ static int npy_read(struct reader *r, const char *path, const struct file_spec *
 {
 	int rc = reader_sample_begin(f, index, path, out, e);
 
-	if (rc < 0 || file_marks_get(&r->loaded, f->file_index)) {
-		out->data = r->data;
+	if (rc < 0)
 		return rc;
+	if (file_marks_get(&r->loaded, f->file_index)) {
+		out->data = r->last;
+		return 0;
 	}
 	rc = io_open(r->io, path, STORE_READ, r->blob, e);
 	if (rc < 0)
@@ -383,6 +386,7 @@ static int npy_read(struct reader *r, const char *path, const struct file_spec *
 	rc = r->config.access == ACCESS_FRAMEWORK ? read_framework(r, f, out, e) :
 						    read_native(r, f, out, e);
 	rc = reader_blob_close(r->io, r->blob, path, rc, e);
+	r->last = out->data;
 	if (rc == 0)
 		file_marks_set(&r->loaded, f->file_index);
 	return rc;

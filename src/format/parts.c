@@ -6,6 +6,9 @@
 
 #include "format/pybuffer.h"
 
+/* What one process can address on the machines this runs on. */
+#define ADDRESSABLE ((size_t)1 << 47)
+
 int err_in_path(int rc, const char *path, struct err *e)
 {
 	if (e)
@@ -31,7 +34,7 @@ void *carve(struct carver *c, uint64_t n)
 	size_t align = n >= 4096 ? 4096 : 64;
 	size_t at = (c->used + align - 1) & ~(align - 1);
 
-	if (at < c->used || __builtin_add_overflow(at, n, &c->used) || c->used > SIZE_MAX / 2) {
+	if (at < c->used || __builtin_add_overflow(at, n, &c->used) || c->used > ADDRESSABLE) {
 		c->overflow = true;
 		c->used = 0;
 		return NULL;

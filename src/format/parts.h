@@ -18,7 +18,7 @@ size_t first_difference(const void *a, const void *b, size_t n);
 struct carver {
 	unsigned char *base;
 	size_t used;
-	bool overflow; /* the sum does not fit a size_t */
+	bool overflow; /* the sum is more than a process can address */
 };
 
 /* The next n bytes, aligned to a page when n is at least one, else to 64. NULL while measuring. */
