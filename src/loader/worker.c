@@ -37,8 +37,8 @@ size_t worker_queue_bytes(size_t depth)
 
 int worker_init(struct worker *w, const struct loader_config *config,
 		const struct reader_config *settings, uint32_t id, _Atomic uint32_t *halt,
-		struct worker_stat *stat, struct queue *out, const struct order *order, size_t depth,
-		struct err *e)
+		struct worker_stat *stat, struct queue *out, const struct order *order,
+		size_t depth, struct err *e)
 {
 	*w = (struct worker){.out = out, .order = order};
 	sample_reader_init(&w->reader, config, settings, id, halt, stat);

@@ -294,7 +294,8 @@ static void test_head_of_line(void **state)
 	fake_pass(1);
 	await_words(&r, "1 of 2 workers idle");
 	await_words(&r, "rank 3 waits for batch 1 of 3 of epoch 1 for ");
-	snprintf(path, sizeof(path), "; worker 0 has been reading sample %llu ('/nowhere/data/train/",
+	snprintf(path, sizeof(path),
+		 "; worker 0 has been reading sample %llu ('/nowhere/data/train/",
 		 (unsigned long long)order_at(&o, 3, 0));
 	await_words(&r, path);
 	assert_int_equal(fake.done, 1);
@@ -344,7 +345,8 @@ static void failure_in_turn(uint32_t workers, bool in_order)
 		assert_true(!in_order || k == BAD);
 		assert_int_equal(rc, ERR_DATA);
 		assert_int_equal(e.code, ERR_DATA);
-		snprintf(words, sizeof(words), "rank 0, worker %u, sample %llu: '/nowhere/data/train/",
+		snprintf(words, sizeof(words),
+			 "rank 0, worker %u, sample %llu: '/nowhere/data/train/",
 			 in_order && workers ? BAD % workers : 0,
 			 (unsigned long long)fake.fail_sample);
 		if (in_order)
@@ -418,7 +420,8 @@ static void test_early_end(void **state)
 	s = r.loader->ops->stats(r.loader, &n);
 	assert_int_equal(n, 2);
 	assert_int_equal(s[0].samples + s[1].samples, fake.done);
-	assert_int_equal(s[0].io.kind[IO_DATA].requests + s[1].io.kind[IO_DATA].requests, fake.done);
+	assert_int_equal(s[0].io.kind[IO_DATA].requests + s[1].io.kind[IO_DATA].requests,
+			 fake.done);
 	destroy(&r);
 }
 
@@ -743,7 +746,8 @@ static void test_hung_read(void **state)
 	fake_pass(0);
 	stop_and_wake(&hung);
 	assert_int_equal(hung.loader->ops->finish(hung.loader, &e), -ETIMEDOUT);
-	assert_true(str_starts(e.text, "rank 7 gave up on 1 hung worker; worker 1 has been reading "));
+	assert_true(
+		str_starts(e.text, "rank 7 gave up on 1 hung worker; worker 1 has been reading "));
 	assert_int_equal(hung.loader->ops->destroy(hung.loader), 1);
 	describe(&hung, text, sizeof(text));
 	assert_non_null(strstr(text, "worker 1 has been reading sample "));
