@@ -30,7 +30,7 @@ struct worker {
 	struct task control;    /* the one RESUME or QUIT under way */
 };
 
-/* `order` is read while tasks are being done. `depth`: TASK_READs queued at most. Needs
+/* `order` is read while tasks are being done. `depth`: tasks queued at most, at least 1. Needs
  * worker_release in any case. */
 int worker_init(struct worker *w, const struct loader_config *config,
 		const struct reader_config *settings, uint32_t id, _Atomic uint32_t *halt,
@@ -40,7 +40,7 @@ int worker_init(struct worker *w, const struct loader_config *config,
 int worker_start(struct worker *w, struct err *e);
 /* Queues a task; nothing is queued once the queue is closed. */
 void worker_send(struct worker *w, struct task *t);
-/* Sends the worker's own RESUME or QUIT; the one before must have come back. */
+/* Sends the worker's own RESUME or QUIT; its queue must be empty, so all before has come back. */
 void worker_control(struct worker *w, enum task_kind kind);
 /* Waits up to timeout_ns for the thread to end; true when it has, and is joined. */
 bool worker_join(struct worker *w, int64_t timeout_ns);
