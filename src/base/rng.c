@@ -228,8 +228,8 @@ static int64_t poisson_multiply(struct rng_np *r, double lam)
 	}
 }
 
-/* ln gamma by Stirling's series, with a shift for small arguments: the terms NumPy uses, because the
- * acceptance test must round alike. */
+/* ln gamma by Stirling's series, with a shift for small arguments: the terms NumPy uses, because
+ * the acceptance test must round alike. */
 static double log_gamma(double x)
 {
 	static const double a[10] = {
