@@ -1,4 +1,5 @@
-/* Trees as text: YAML files as OmegaConf writes them, and one-line values as overrides are typed. */
+/* Trees as text: YAML files as OmegaConf writes them, and one-line values as overrides are typed.
+ */
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -32,8 +33,9 @@ static bool python_number(const char *s)
 
 	if (!*s || strpbrk(s, "xXpP("))
 		return false;
-	for (; *s; s++) {
-		if (*s != '_' || !isdigit((unsigned char)s[1]))
+	for (const char *start = s; *s; s++) {
+		if (*s != '_' || s == start || !isdigit((unsigned char)s[-1]) ||
+		    !isdigit((unsigned char)s[1]))
 			*o++ = *s;
 	}
 	*o = '\0';
@@ -66,7 +68,7 @@ static char *scalar_text(const struct node *n)
 	if (isnan(n->f) || isinf(n->f))
 		return xstrdup(isnan(n->f) ? ".nan" : n->f < 0 ? "-.inf" : ".inf");
 	/* an integer beyond 64 bits */
-	if (n->s && n->s[strspn(n->s, "-0123456789")] == '\0')
+	if (n->s && fabs(n->f) >= 0x1p63 && n->s[strspn(n->s, "-0123456789")] == '\0')
 		return xstrdup(n->s);
 	node_float_text(n->f, text, sizeof(text));
 	if (strchr(text, 'e') && !strchr(text, '.')) {
@@ -116,8 +118,8 @@ static int write_node(yaml_emitter_t *em, const struct node *n)
 		return write_text(em, text, n->kind == NODE_STR && plain_is_ambiguous(text));
 	}
 	ok = list ? yaml_sequence_start_event_initialize(&event, NULL, NULL, 1,
-							 YAML_BLOCK_SEQUENCE_STYLE) :
-		    yaml_mapping_start_event_initialize(&event, NULL, NULL, 1,
+							 YAML_BLOCK_SEQUENCE_STYLE)
+		  : yaml_mapping_start_event_initialize(&event, NULL, NULL, 1,
 							YAML_BLOCK_MAPPING_STYLE);
 	if (!ok || !yaml_emitter_emit(em, &event))
 		return 0;
@@ -127,8 +129,8 @@ static int write_node(yaml_emitter_t *em, const struct node *n)
 		if (!write_node(em, n->child[i]))
 			return 0;
 	}
-	ok = list ? yaml_sequence_end_event_initialize(&event) :
-		    yaml_mapping_end_event_initialize(&event);
+	ok = list ? yaml_sequence_end_event_initialize(&event)
+		  : yaml_mapping_end_event_initialize(&event);
 	return ok && yaml_emitter_emit(em, &event);
 }
 
@@ -208,6 +210,20 @@ static void emit_flow_str(const char *s, struct buf *out)
 		emit_quoted(s, out);
 }
 
+/* Keys cannot be quoted in overrides: what would end one is escaped. */
+static void emit_flow_key(const char *s, struct buf *out)
+{
+	size_t n = strlen(s);
+
+	for (size_t i = 0; i < n; i++) {
+		bool edge = i == 0 || i + 1 == n;
+
+		if (strchr("\\()[]{}:=,", s[i]) || (edge && (s[i] == ' ' || s[i] == '\t')))
+			buf_putc(out, '\\');
+		buf_putc(out, s[i]);
+	}
+}
+
 void node_emit_flow(const struct node *n, struct buf *out)
 {
 	bool list = n->kind == NODE_LIST;
@@ -225,8 +241,10 @@ void node_emit_flow(const struct node *n, struct buf *out)
 		buf_putc(out, list ? '[' : '{');
 		for (size_t i = 0; i < n->n; i++) {
 			buf_puts(out, i ? ", " : "");
-			if (!list)
-				buf_printf(out, "%s: ", n->key[i]);
+			if (!list) {
+				emit_flow_key(n->key[i], out);
+				buf_puts(out, ": ");
+			}
 			node_emit_flow(n->child[i], out);
 		}
 		buf_putc(out, list ? ']' : '}');

@@ -105,7 +105,8 @@ static int step_down(struct resolver *r, struct place *target, const char *part)
 	return 1;
 }
 
-/* Walks "a.b[0].c", or ".b" from the container of `at`, "..b" from the one above. 1: found, 0: not. */
+/* Walks "a.b[0].c", or ".b" from the container of `at`, "..b" from the one above. 1: found, 0: not.
+ */
 static int find_target(struct resolver *r, const struct place *at, const char *path,
 		       struct place *target)
 {
@@ -146,14 +147,17 @@ static int reference(struct resolver *r, const struct place *at, const char *pat
 	if (rc < 0)
 		return rc;
 	if (rc == 0)
-		return fail(r, at, "'${%.200s}' names a key that is not in the configuration", path);
+		return fail(r, at, "'${%.200s}' names a key that is not in the configuration",
+			    path);
 	rc = resolve_tree(r, &target);
 	if (rc != 0)
 		return rc;
 	v = node_at(&target);
 	if (v->kind == NODE_STR && strcmp(v->s, MISSING) == 0)
-		return fail(r, at, "'${%.200s}' names a key whose value is missing (three "
-				   "question marks)", path);
+		return fail(r, at,
+			    "'${%.200s}' names a key whose value is missing (three "
+			    "question marks)",
+			    path);
 	return copy_of(r, at, v, out);
 }
 
@@ -267,8 +271,8 @@ static int dispatch(struct resolver *r, const struct place *at, const char *inne
 	static const struct {
 		const char *name;
 		int (*fn)(struct resolver *, const struct place *, const char *, struct node **);
-	} known[] = {{"oc.env", environment}, {"oc.select", select_key}, {"now", now},
-		     {"hydra", hydra}};
+	} known[] = {
+		{"oc.env", environment}, {"oc.select", select_key}, {"now", now}, {"hydra", hydra}};
 	AUTO_FREE char *path = trimmed(inner, strlen(inner));
 	const char *colon = resolver_colon(path);
 
@@ -280,7 +284,8 @@ static int dispatch(struct resolver *r, const struct place *at, const char *inne
 		if (n == (size_t)(colon - path) && strncmp(path, known[i].name, n) == 0)
 			return known[i].fn(r, at, colon + 1, out);
 	}
-	return fail(r, at, "'${%.100s}': the resolver '%.*s' is unknown (oc.env, oc.select, hydra, now)",
+	return fail(r, at,
+		    "'${%.100s}': the resolver '%.*s' is unknown (oc.env, oc.select, hydra, now)",
 		    path, (int)(colon - path < 60 ? colon - path : 60), path);
 }
 
@@ -304,7 +309,8 @@ static int append_value(struct resolver *r, const struct place *at, const struct
 		buf_puts(out, node_float_text(v->f, number, sizeof(number)));
 	r->bytes += out->len;
 	if (r->bytes > BYTES_MAX)
-		return fail(r, at, "interpolation gives more than %zu MiB of text", BYTES_MAX >> 20);
+		return fail(r, at, "interpolation gives more than %zu MiB of text",
+			    BYTES_MAX >> 20);
 	return 0;
 }
 
@@ -435,7 +441,8 @@ static int resolve_tree(struct resolver *r, struct place *at)
 	int rc = 0;
 
 	if (++r->steps > STEPS_MAX)
-		return fail(r, at, "resolving the interpolations takes more than %d steps", STEPS_MAX);
+		return fail(r, at, "resolving the interpolations takes more than %d steps",
+			    STEPS_MAX);
 	if (n->kind == NODE_STR)
 		return resolve_string(r, at);
 	if (n->n && at->n == PLACE_MAX)

@@ -180,8 +180,9 @@ struct node *node_clone(const struct node *n)
 const char *node_kind_name(enum node_kind kind)
 {
 	static const char *const name[] = {
-		[NODE_NULL] = "null",           [NODE_BOOL] = "a boolean", [NODE_INT] = "a whole number",
-		[NODE_FLOAT] = "a real number", [NODE_STR] = "text",       [NODE_LIST] = "a list",
+		[NODE_NULL] = "null",          [NODE_BOOL] = "a boolean",
+		[NODE_INT] = "a whole number", [NODE_FLOAT] = "a real number",
+		[NODE_STR] = "text",           [NODE_LIST] = "a list",
 		[NODE_MAP] = "a map",
 	};
 
@@ -299,7 +300,8 @@ bool node_equal(const struct node *a, const struct node *b)
 	if (a->kind == NODE_STR)
 		return strcmp(a->s, b->s) == 0;
 	for (size_t i = 0; i < a->n; i++) {
-		const struct node *other = a->kind == NODE_MAP ? node_get(b, a->key[i]) : b->child[i];
+		const struct node *other =
+			a->kind == NODE_MAP ? node_get(b, a->key[i]) : b->child[i];
 
 		if (!other || !node_equal(a->child[i], other))
 			return false;

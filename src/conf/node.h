@@ -1,6 +1,6 @@
 #pragma once
-/* A document tree: what a YAML file, an override or a merge of several means, each node with the place
- * it came from. Scalars are typed by the YAML 1.1 rules that OmegaConf (and so DLIO) uses. */
+/* A document tree: what a YAML file, an override or a merge of several means, each node with the
+ * place it came from. Scalars are typed by the YAML 1.1 rules that OmegaConf (and so DLIO) uses. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,13 +24,13 @@ struct node {
 	struct node_mark mark;
 	bool b;
 	int64_t i;
-	double f;            /* NODE_FLOAT, and the value of a NODE_INT */
-	char *s;             /* NODE_STR: the text. Numbers and bools: the text as written, or NULL. */
-	bool quoted;         /* NODE_STR written with quotes */
-	bool literal;        /* NODE_STR whose "${" is plain text: already interpolated */
-	size_t n, cap;       /* NODE_LIST, NODE_MAP: children */
+	double f;      /* NODE_FLOAT, and the value of a NODE_INT */
+	char *s;       /* NODE_STR: the text. Numbers and bools: the text as written, or NULL. */
+	bool quoted;   /* NODE_STR written with quotes */
+	bool literal;  /* NODE_STR whose "${" is plain text: already interpolated */
+	size_t n, cap; /* NODE_LIST, NODE_MAP: children */
 	struct node **child;
-	char **key;          /* NODE_MAP: keys, in file order */
+	char **key; /* NODE_MAP: keys, in file order */
 	struct node_mark *key_mark;
 };
 
@@ -60,7 +60,8 @@ int node_depth(const struct node *n);
 /* Replaces what `n` holds by what `from` holds, and frees the shell of `from`. */
 void node_become(struct node *n, struct node *from);
 
-/* Map access. node_get: child of `key` or NULL. node_set: replaces or appends, takes ownership of v. */
+/* Map access. node_get: child of `key` or NULL. node_set: replaces or appends, takes ownership of
+ * v. */
 struct node *node_get(const struct node *map, const char *key);
 void node_set(struct node *map, const char *key, struct node *v);
 bool node_unset(struct node *map, const char *key);
@@ -72,13 +73,14 @@ struct node *node_step(const struct node *n, const char *component);
 /* The node at a dotted path ("reader.batch_size", list items by number), or NULL. */
 struct node *node_path(const struct node *root, const char *dotted);
 
-/* Deep merge as OmegaConf does: maps merge key by key, everything else replaces. Copies from `from`. */
+/* Deep merge as OmegaConf does: maps merge key by key, everything else replaces. Copies from
+ * `from`. */
 void node_merge(struct node *into, const struct node *from);
 
-/* Parses one YAML document (libyaml). Errors are ERR_USAGE: "file: line L, column C: what". Duplicate
- * keys, unknown tags, several documents, nesting deeper than NODE_DEPTH_MAX, more than NODE_COUNT_MAX
- * nodes (aliases expanded) and documents over 4 MiB are errors. An empty document is an empty map; the
- * root may be any kind. Merge keys ("<<") are merged. */
+/* Parses one YAML document (libyaml). Errors are ERR_USAGE: "file: line L, column C: what".
+ * Duplicate keys, unknown tags, several documents, nesting deeper than NODE_DEPTH_MAX, more than
+ * NODE_COUNT_MAX nodes (aliases expanded) and documents over 4 MiB are errors. An empty document is
+ * an empty map; the root may be any kind. Merge keys ("<<") are merged. */
 #define NODE_DEPTH_MAX 64
 #define NODE_COUNT_MAX 100000
 struct node *yaml_parse(const char *text, size_t n, const char *file, struct err *e);
@@ -90,8 +92,8 @@ enum node_kind yaml_plain_kind(const char *text);
 /* Python's repr of a double ("0.1", "1e-05", "1000.0", "inf"). Returns `out`. */
 #define NODE_FLOAT_TEXT_MAX 32
 char *node_float_text(double v, char *out, size_t out_size);
-/* Block style as OmegaConf.to_yaml writes it: 2-space indentation, "- " at the indentation of the key,
- * quotes only where the plain form would read back as another type. */
+/* Block style as OmegaConf.to_yaml writes it: 2-space indentation, "- " at the indentation of the
+ * key, quotes only where the plain form would read back as another type. */
 void yaml_emit(const struct node *n, struct buf *out);
 /* One line in the override value grammar, which override_parse_value reads back:
  * {mean: 0.3, dims: [4, 4]}. */

@@ -45,11 +45,12 @@ static unsigned key_distance(const char *key, const char *known)
 	size_t n = strlen(a), m = strlen(b), shorter = n < m ? n : m;
 	unsigned section = same_section(key, known) ? 0 : 2;
 	unsigned d = str_distance(a, b), whole = str_distance(key, known);
-	unsigned allowed = 1 + (unsigned)shorter / 3;
+	unsigned allowed = 1 + (unsigned)shorter / 3,
+		 elsewhere = shorter < 6 ? (unsigned)shorter / 3 : 2;
 
 	if (shorter >= 4 && strncasecmp(a, b, shorter) == 0 && d > 2)
 		d = 2;
-	if (d <= (section ? 2 : allowed))
+	if (d <= (section ? elsewhere : allowed) && (d == 0 || d < n))
 		return d + section;
 	return whole <= 1 + strlen(key) / 6 ? whole + 2 : FAR;
 }

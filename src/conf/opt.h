@@ -1,7 +1,7 @@
 #pragma once
-/* Declarative option tables. One row says everything about a key: its place in the YAML, its C field,
- * type, default, range, choices, alias, unit and help. Parsing, range checks, `show config`, the
- * generated documentation and completion all walk the rows. */
+/* Declarative option tables. One row says everything about a key: its place in the YAML, its C
+ * field, type, default, range, choices, alias, unit and help. Parsing, range checks, `show config`,
+ * the generated documentation and completion all walk the rows. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -57,29 +57,32 @@ int time_dist_set_node(struct time_dist *d, const struct node *v, const char *ke
 void time_dist_set_stdev(struct time_dist *d, double stdev);
 
 struct opt {
-	const char *key;       /* "reader.batch_size" */
+	const char *key; /* "reader.batch_size" */
 	enum opt_type type;
 	size_t offset;
-	const char *def;       /* default as text; lists, maps and distributions in the override
-				* grammar; NULL: null/zero/empty, and null is then accepted */
-	double min, max;       /* numbers and items of OPT_I64_LIST: inclusive range; both 0:
-				* unchecked; a max of 9e18 or more reads "or more" */
+	const char *def; /* default as text; lists, maps and distributions in the override
+			  * grammar; NULL: null/zero/empty, and null is then accepted */
+	double min, max; /* numbers and items of OPT_I64_LIST: inclusive range; both 0:
+			  * unchecked; a max of 9e18 or more reads "or more" */
 	const char *const *choices; /* OPT_ENUM: NULL-terminated */
-	const char *alias;     /* another accepted spelling of the key, or NULL */
-	const char *unit;      /* "bytes", "s", "steps", ... or NULL */
-	const char *help;      /* one sentence for the documentation */
+	const char *alias;          /* another accepted spelling of the key, or NULL */
+	const char *unit;           /* "bytes", "s", "steps", ... or NULL */
+	const char *help;           /* one sentence for the documentation */
 	unsigned flags;
 };
 
 enum {
 	OPT_STOKER = 1u << 0, /* a key of ours that DLIO does not know */
-	OPT_UNUSED = 1u << 1, /* accepted because DLIO accepts it; has no effect, and the help says why */
-	OPT_LATER = 1u << 2,  /* validated now; the feature is not in this version */
+	OPT_UNUSED =
+		1u
+		<< 1, /* accepted because DLIO accepts it; has no effect, and the help says why */
+	OPT_LATER = 1u << 2, /* validated now; the feature is not in this version */
 };
 
 /* Compile-time check that the row's type fits the field's C type. */
 #define OPT_FIELD(strct, field, ctype)                                                             \
-	(offsetof(strct, field) + 0 * sizeof(char[_Generic(((strct *)0)->field, ctype: 1, default: -1)]))
+	(offsetof(strct, field) + 0 * sizeof(char[_Generic(((strct *)0)->field, ctype : 1, default \
+							   : -1)]))
 
 struct opt_origin {
 	enum { ORIGIN_DEFAULT, ORIGIN_FILE, ORIGIN_OVERRIDE } source;

@@ -28,11 +28,12 @@ static int out_of_range(const struct opt *row, const struct node *v, bool below,
 	limit_text(row->max, max, sizeof(max));
 	node_quote(v, q, sizeof(q));
 	if (row->max >= NO_LIMIT && below)
-		return node_refuse(v, row->key, e, "%s is below the minimum %s (allowed: %s%s%s or more)",
-				   q, min, min, space, unit);
+		return node_refuse(v, row->key, e,
+				   "%s is below the minimum %s (allowed: %s%s%s or more)", q, min,
+				   min, space, unit);
 	return node_refuse(v, row->key, e, "%s is %s %s (allowed: %s to %s%s%s)", q,
-			   below ? "below the minimum" : "above the maximum", below ? min : max, min,
-			   max, space, unit);
+			   below ? "below the minimum" : "above the maximum", below ? min : max,
+			   min, max, space, unit);
 }
 
 static int check_range(const struct opt *row, const struct node *v, double value, struct err *e)
@@ -58,7 +59,8 @@ static int to_bool(const struct opt *row, const struct node *v, bool *out, struc
 		*out = v->i == 1;
 		return 0;
 	}
-	if (v->kind == NODE_STR && (strcasecmp(v->s, "true") == 0 || strcasecmp(v->s, "false") == 0)) {
+	if (v->kind == NODE_STR &&
+	    (strcasecmp(v->s, "true") == 0 || strcasecmp(v->s, "false") == 0)) {
 		*out = strcasecmp(v->s, "true") == 0;
 		return 0;
 	}
@@ -96,8 +98,8 @@ static int to_f64(const struct opt *row, const struct node *v, double *out, stru
 	node_quote(v, q, sizeof(q));
 	if (v->kind == NODE_STR && v->quoted &&
 	    (yaml_plain_kind(v->s) == NODE_INT || yaml_plain_kind(v->s) == NODE_FLOAT))
-		return node_refuse(v, row->key, e, "%s is text, a number is needed: remove the quotes",
-				   q);
+		return node_refuse(v, row->key, e,
+				   "%s is text, a number is needed: remove the quotes", q);
 	if (v->kind != NODE_INT && v->kind != NODE_FLOAT)
 		return node_refuse(v, row->key, e, "%s is not a number", q);
 	if (isnan(v->f) || (isinf(v->f) && !inf_ok))

@@ -21,8 +21,8 @@ int override_fail(const struct override_text *t, const char *fmt, ...)
 	va_start(ap, fmt);
 	err_vset(t->e, ERR_USAGE, fmt, ap);
 	va_end(ap);
-	return err_wrap(t->e, "command line: '%.120s%s': column %zu", t->whole, n > 120 ? "..." : "",
-			(size_t)(t->at - t->whole) + 1);
+	return err_wrap(t->e, "command line: '%.120s%s': column %zu", t->whole,
+			n > 120 ? "..." : "", (size_t)(t->at - t->whole) + 1);
 }
 
 static int check_utf8(struct override_text *t)
@@ -62,7 +62,8 @@ static int read_key(struct override_text *t, char **out)
 		size_t n = component_length(t->at);
 
 		if (n == 0 && t->at == start)
-			return override_fail(t, "a key such as workload.reader.batch_size is expected");
+			return override_fail(
+				t, "a key such as workload.reader.batch_size is expected");
 		if (n == 0)
 			return override_fail(t, "a part of the key is missing or starts with a "
 						"character that no key has");

@@ -7,22 +7,25 @@ enum override_op { OVERRIDE_SET, OVERRIDE_ADD, OVERRIDE_FORCE, OVERRIDE_DELETE }
 
 struct override {
 	enum override_op op;
-	char *key;           /* dotted path, or group[/sub][@package] */
-	struct node *value;  /* NULL for "~key" */
-	char *text;          /* as typed */
+	char *key;          /* dotted path, or group[/sub][@package] */
+	struct node *value; /* NULL for "~key" */
+	char *text;         /* as typed */
 };
 
-/* Parses one override. Errors are ERR_USAGE sentences that quote the text and point at the column. */
+/* Parses one override. Errors are ERR_USAGE sentences that quote the text and point at the column.
+ */
 int override_parse(const char *text, struct override *out, struct err *e);
 void override_release(struct override *o);
 /* Parses a value alone by the same grammar. NULL: error. */
 struct node *override_parse_value(const char *text, struct err *e);
-/* Applies it to a tree (the root holds "workload:"). ERR_USAGE with Hydra's reason and a way out. */
+/* Applies it to a tree (the root holds "workload:"). ERR_USAGE with Hydra's reason and a way out.
+ */
 int override_apply(struct node *root, const struct override *o, struct err *e);
-/* Resolves ${a.b.c}, ${oc.env:VAR[,default]}, ${oc.select:KEY[,default]}, ${hydra:KEY} and ${now:FMT} in
- * every string of the tree. A string that is one interpolation becomes a copy of what it names; the
- * environment's text is typed as plain YAML. ERR_USAGE names file, line and key. */
+/* Resolves ${a.b.c}, ${oc.env:VAR[,default]}, ${oc.select:KEY[,default]}, ${hydra:KEY} and
+ * ${now:FMT} in every string of the tree. A string that is one interpolation becomes a copy of what
+ * it names; the environment's text is typed as plain YAML. ERR_USAGE names file, line and key. */
 int node_interpolate(struct node *root, int64_t start_wall_ns, struct err *e);
-/* Resolves one text against `root`, which stays as it is. Heap string, NULL on error. For hydra.run.dir. */
+/* Resolves one text against `root`, which stays as it is. Heap string, NULL on error. For
+ * hydra.run.dir. */
 char *node_interpolate_text(const struct node *root, const struct node *text, int64_t start_wall_ns,
 			    struct err *e);

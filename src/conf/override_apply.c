@@ -46,12 +46,13 @@ static int absent(const struct override *o, const struct node *parent, const cha
 	const char *near = nearest_sibling(parent, part);
 
 	if (parent && !is_container(parent))
-		return refuse(o, e,
-			      "'%s' is not in the configuration, and what should hold '%s' is %s: to "
-			      "replace that by a map write ++%.200s",
-			      o->key, part, node_kind_name(parent->kind), body(o));
-	return refuse(o, e, "'%s' is not in the configuration: to add it write ++%.200s%s%s%s", o->key,
-		      body(o), near ? " (the nearest key there is '" : "", near ? near : "",
+		return refuse(
+			o, e,
+			"'%s' is not in the configuration, and what should hold '%s' is %s: to "
+			"replace that by a map write ++%.200s",
+			o->key, part, node_kind_name(parent->kind), body(o));
+	return refuse(o, e, "'%s' is not in the configuration: to add it write ++%.200s%s%s%s",
+		      o->key, body(o), near ? " (the nearest key there is '" : "", near ? near : "",
 		      near ? "')" : "");
 }
 
@@ -103,10 +104,11 @@ static int add_new(struct node *parent, const char *part, const struct override 
 	const struct node *old = node_step(parent, part);
 
 	if (old && old->kind != NODE_NULL && !is_container(o->value))
-		return refuse(o, e,
-			      "'%s' is there already: to change it write ++%.200s, or %.200s without "
-			      "the plus",
-			      o->key, body(o), body(o));
+		return refuse(
+			o, e,
+			"'%s' is there already: to change it write ++%.200s, or %.200s without "
+			"the plus",
+			o->key, body(o), body(o));
 	if (!old && parent->kind == NODE_LIST)
 		return refuse(o, e, "'%s' is not a position in the list, which has %zu items", part,
 			      parent->n);
@@ -114,7 +116,8 @@ static int add_new(struct node *parent, const char *part, const struct override 
 	return 0;
 }
 
-static int remove_key(struct node *parent, const char *part, const struct override *o, struct err *e)
+static int remove_key(struct node *parent, const char *part, const struct override *o,
+		      struct err *e)
 {
 	const struct node *old = node_step(parent, part);
 	char is[NODE_QUOTE_MAX], want[NODE_QUOTE_MAX];
@@ -128,7 +131,8 @@ static int remove_key(struct node *parent, const char *part, const struct overri
 	}
 	if (o->value && !node_equal(old, o->value))
 		return refuse(o, e, "'%s' is not deleted: its value is %s and not %s", o->key,
-			      node_quote(old, is, sizeof(is)), node_quote(o->value, want, sizeof(want)));
+			      node_quote(old, is, sizeof(is)),
+			      node_quote(o->value, want, sizeof(want)));
 	if (parent->kind == NODE_LIST)
 		return refuse(o, e, "items of a list cannot be deleted: set the whole list");
 	node_unset(parent, part);
@@ -146,7 +150,8 @@ static int descend(struct node **parent, const char *part, const struct override
 
 		if (!next && (*parent)->kind == NODE_LIST) {
 			node_free(map);
-			return refuse(o, e, "'%s' is not a position in the list, which has %zu items",
+			return refuse(o, e,
+				      "'%s' is not a position in the list, which has %zu items",
 				      part, (*parent)->n);
 		}
 		if (next)
@@ -156,8 +161,8 @@ static int descend(struct node **parent, const char *part, const struct override
 		next = node_step(*parent, part);
 	}
 	if (!next)
-		return o->op == OVERRIDE_DELETE ? remove_key(*parent, part, o, e) :
-						  absent(o, *parent, part, e);
+		return o->op == OVERRIDE_DELETE ? remove_key(*parent, part, o, e)
+						: absent(o, *parent, part, e);
 	*parent = next;
 	return 0;
 }
@@ -169,7 +174,8 @@ int override_apply(struct node *root, const struct override *o, struct err *e)
 	bool create = o->op == OVERRIDE_FORCE || o->op == OVERRIDE_ADD;
 
 	if (strpbrk(o->key, "/@"))
-		return refuse(o, e, "'%s' names a configuration group: only workload=NAME selects one",
+		return refuse(o, e,
+			      "'%s' names a configuration group: only workload=NAME selects one",
 			      o->key);
 	if (!o->value && o->op != OVERRIDE_DELETE)
 		return refuse(o, e, "a value is missing");
@@ -188,7 +194,8 @@ int override_apply(struct node *root, const struct override *o, struct err *e)
 		return add_new(root, part, o, e);
 	case OVERRIDE_FORCE:
 		if (root->kind == NODE_LIST && !node_step(root, part))
-			return refuse(o, e, "'%s' is not a position in the list, which has %zu items",
+			return refuse(o, e,
+				      "'%s' is not a position in the list, which has %zu items",
 				      part, root->n);
 		put(root, part, o->value);
 		return 0;

@@ -62,7 +62,8 @@ static int copy_interpolation(struct override_text *t, struct buf *text)
 	return 0;
 }
 
-/* Backslashes count only before the quote, in pairs; an odd one makes the quote part of the text. */
+/* Backslashes count only before the quote, in pairs; an odd one makes the quote part of the text.
+ */
 static int read_quoted(struct override_text *t, struct node **out)
 {
 	struct override_text open = *t;
@@ -84,7 +85,7 @@ static int read_quoted(struct override_text *t, struct node **out)
 		} else if (slashes) {
 			buf_append(&text, t->at, slashes);
 			t->at += slashes;
-		} else if (t->at[0] == '$' && t->at[1] == '{') {
+		} else if (t->at[0] == '$' && t->at[1] == '{' && skip_interpolation(t->at)) {
 			rc = copy_interpolation(t, &text);
 		} else {
 			buf_putc(&text, *t->at++);
@@ -101,7 +102,8 @@ static int read_quoted(struct override_text *t, struct node **out)
 
 static bool is_word_char(char c)
 {
-	return isalnum((unsigned char)c) || (unsigned char)c >= 0x80 || (c && strchr(WORD_CHARS, c));
+	return isalnum((unsigned char)c) || (unsigned char)c >= 0x80 ||
+	       (c && strchr(WORD_CHARS, c));
 }
 
 struct word {
@@ -110,7 +112,8 @@ struct word {
 	bool escaped;
 };
 
-/* Collects an unquoted run of characters. It stops before the first one that cannot be part of it. */
+/* Collects an unquoted run of characters. It stops before the first one that cannot be part of it.
+ */
 static int read_word(struct override_text *t, bool colon_ok, struct word *w)
 {
 	for (;;) {
@@ -164,8 +167,8 @@ static int read_primitive(struct override_text *t, struct node **out)
 		rc = unexpected(t);
 	if (rc == 0) {
 		w.text.data[w.keep] = '\0';
-		*out = w.escaped ? node_new_str(w.text.data, mark) :
-				   override_scalar(w.text.data, mark);
+		*out = w.escaped ? node_new_str(w.text.data, mark)
+				 : override_scalar(w.text.data, mark);
 	}
 	buf_release(&w.text);
 	return rc;
@@ -280,7 +283,7 @@ static size_t function_name(const char *s, char *name, size_t size)
 
 static int read_function(struct override_text *t, int depth, const char *name, struct node **out)
 {
-	static const char *const sweeps[] = {"choice", "range", "interval", "glob",
+	static const char *const sweeps[] = {"choice", "range",   "interval", "glob",
 					     "sort",   "shuffle", "tag"};
 	struct override_text start = *t;
 	bool done;
@@ -288,12 +291,18 @@ static int read_function(struct override_text *t, int depth, const char *name, s
 
 	for (size_t i = 0; i < sizeof(sweeps) / sizeof(sweeps[0]); i++) {
 		if (strcmp(name, sweeps[i]) == 0)
-			return override_fail(t, "%s() describes several runs (a sweep): a run takes one "
-						"value, a list is written [a,b]", name);
+			return override_fail(
+				t,
+				"%s() describes several runs (a sweep): a run takes one "
+				"value, a list is written [a,b]",
+				name);
 	}
 	if (!override_is_cast(name))
-		return override_fail(t, "the function '%s' is unknown (int, float, str, bool): text with "
-					"parentheses needs quotes", name);
+		return override_fail(
+			t,
+			"the function '%s' is unknown (int, float, str, bool): text with "
+			"parentheses needs quotes",
+			name);
 	t->at = strchr(t->at, '(') + 1;
 	skip_space(t);
 	rc = read_element(t, depth + 1, out);
@@ -333,8 +342,9 @@ static int check_end(struct override_text *t, const char *value)
 	if (*t->at == '\0')
 		return 0;
 	if (*t->at == ',')
-		return override_fail(t, "the comma makes the value ambiguous: a list is written "
-					"%.*s[%.60s], text with a comma %.*s'%.60s'",
+		return override_fail(t,
+				     "the comma makes the value ambiguous: a list is written "
+				     "%.*s[%.60s], text with a comma %.*s'%.60s'",
 				     prefix > 60 ? 0 : prefix, t->whole, value,
 				     prefix > 60 ? 0 : prefix, t->whole, value);
 	return unexpected(t);

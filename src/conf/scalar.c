@@ -1,5 +1,5 @@
-/* The type of a plain YAML 1.1 scalar as OmegaConf's loader sees it: PyYAML's rules, without dates and
- * with exponents that need no point. */
+/* The type of a plain YAML 1.1 scalar as OmegaConf's loader sees it: PyYAML's rules, without dates
+ * and with exponents that need no point. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -9,6 +9,8 @@
 
 #include "base/alloc.h"
 #include "conf/node.h"
+
+#define HEX_DIGITS "0123456789abcdefABCDEF"
 
 static bool one_of(const char *s, const char *const *words)
 {
@@ -77,9 +79,10 @@ static bool is_int(const char *s)
 	const char *p = skip_sign(s), *q;
 
 	if (p[0] == '0' && p[1] == 'b')
-		return (q = some_of(p + 2, "01_")) && *q == '\0';
+		return (q = some_of(p + 2, "01_")) && *q == '\0' && strpbrk(p + 2, "01");
 	if (p[0] == '0' && p[1] == 'x')
-		return (q = some_of(p + 2, "0123456789abcdefABCDEF_")) && *q == '\0';
+		return (q = some_of(p + 2, HEX_DIGITS "_")) && *q == '\0' &&
+		       strpbrk(p + 2, HEX_DIGITS);
 	if (p[0] == '0')
 		return p[1 + strspn(p + 1, "01234567_")] == '\0';
 	if (!isdigit((unsigned char)*p))
@@ -116,7 +119,8 @@ static bool is_float(const char *s)
 	if (is_special(s))
 		return true;
 	if (*s == '.')
-		return (q = some_of(s + 1, "0123456789_")) && (q = skip_exponent(q, true)) && *q == '\0';
+		return (q = some_of(s + 1, "0123456789_")) && (q = skip_exponent(q, true)) &&
+		       *q == '\0';
 	if (!isdigit((unsigned char)*p))
 		return false;
 	p += strspn(p, "0123456789_");
@@ -133,10 +137,10 @@ static bool is_float(const char *s)
 	return q && *q == '\0';
 }
 
-/* "._" matches the rule of a float but holds no digit: Python's float() refuses it. */
+/* "._" and "._e+1" match the rule of a float but have no digit: Python's float() refuses them. */
 static bool has_digit(const char *s)
 {
-	return is_special(s) || strpbrk(s, "0123456789");
+	return is_special(s) || isdigit((unsigned char)s[strcspn(s, "0123456789eE")]);
 }
 
 enum node_kind yaml_plain_kind(const char *text)
@@ -146,7 +150,7 @@ enum node_kind yaml_plain_kind(const char *text)
 	if (is_true(text) || is_false(text))
 		return NODE_BOOL;
 	if (is_int(text))
-		return strpbrk(text, "0123456789") ? NODE_INT : NODE_STR;
+		return NODE_INT;
 	if (is_float(text) && has_digit(text))
 		return NODE_FLOAT;
 	return NODE_STR;

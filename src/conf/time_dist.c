@@ -22,7 +22,8 @@ static const struct shape shapes[] = {
 	{"poisson", TIME_POISSON, "lam", NULL, false, false},
 };
 
-static const char *const field_names[] = {"type", "mean", "stdev", "min", "max", "shape", "scale", "lam"};
+static const char *const field_names[] = {"type", "mean",  "stdev", "min",
+					  "max",  "shape", "scale", "lam"};
 #define FIELD_COUNT (sizeof(field_names) / sizeof(field_names[0]))
 #define SHAPE_COUNT (sizeof(shapes) / sizeof(shapes[0]))
 
@@ -34,10 +35,11 @@ static int check_fields(const struct node *map, const char *key, struct err *e)
 		while (f < FIELD_COUNT && strcmp(map->key[i], field_names[f]) != 0)
 			f++;
 		if (f == FIELD_COUNT)
-			return node_refuse(map->child[i], key, e,
-					   "'%s' is not a field of a time distribution (type, mean, "
-					   "stdev, min, max, shape, scale, lam)",
-					   map->key[i]);
+			return node_refuse(
+				map->child[i], key, e,
+				"'%s' is not a field of a time distribution (type, mean, "
+				"stdev, min, max, shape, scale, lam)",
+				map->key[i]);
 	}
 	return 0;
 }
@@ -93,9 +95,10 @@ static int set_typed(struct time_dist *d, const struct node *map, const struct n
 		if (type->kind == NODE_STR && strcasecmp(type->s, shapes[i].name) == 0)
 			return set_shape(d, map, &shapes[i], key, e);
 	}
-	return node_refuse(type, key, e,
-			   "%s is not a distribution (normal, uniform, gamma, exponential, poisson)",
-			   node_quote(type, q, sizeof(q)));
+	return node_refuse(
+		type, key, e,
+		"%s is not a distribution (normal, uniform, gamma, exponential, poisson)",
+		node_quote(type, q, sizeof(q)));
 }
 
 static int set_map(struct time_dist *d, const struct node *map, const char *key, struct err *e)

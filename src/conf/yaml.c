@@ -57,8 +57,8 @@ static int fail_scan(struct loader *l)
 	if (p->error == YAML_MEMORY_ERROR)
 		return err_set(l->e, ERR_USAGE, "%s: out of memory", l->file);
 	if (p->error == YAML_READER_ERROR)
-		return err_set(l->e, ERR_USAGE, "%s: byte %zu: %s: a workload is UTF-8 text", l->file,
-			       p->problem_offset, problem);
+		return err_set(l->e, ERR_USAGE, "%s: byte %zu: %s: a workload is UTF-8 text",
+			       l->file, p->problem_offset, problem);
 	if (at < l->text_len && l->text[at] == '\t')
 		return fail(l, mark_of(l, p->problem_mark),
 			    "a tab cannot indent or separate YAML: use spaces");
@@ -127,16 +127,17 @@ static int apply_tag(struct loader *l, const char *tag, struct node *n)
 	static const struct {
 		const char *tag;
 		enum node_kind kind;
-	} known[] = {{STD_TAG "str", NODE_STR},   {STD_TAG "int", NODE_INT},
+	} known[] = {{STD_TAG "str", NODE_STR},     {STD_TAG "int", NODE_INT},
 		     {STD_TAG "float", NODE_FLOAT}, {STD_TAG "bool", NODE_BOOL},
-		     {STD_TAG "null", NODE_NULL}, {STD_TAG "seq", NODE_LIST},
+		     {STD_TAG "null", NODE_NULL},   {STD_TAG "seq", NODE_LIST},
 		     {STD_TAG "map", NODE_MAP}};
 	size_t i = 0;
 
 	while (i < sizeof(known) / sizeof(known[0]) && strcmp(tag, known[i].tag) != 0)
 		i++;
 	if (i == sizeof(known) / sizeof(known[0]))
-		return fail(l, n->mark, "the tag '%s' is not supported: write the value without it", tag);
+		return fail(l, n->mark, "the tag '%s' is not supported: write the value without it",
+			    tag);
 	if (n->kind == known[i].kind)
 		return 0;
 	if (known[i].kind == NODE_FLOAT && n->kind == NODE_INT) {
@@ -344,8 +345,8 @@ static int read_map(struct loader *l, int depth, struct node *map)
 static int read_container(struct loader *l, const yaml_event_t *event, int depth, struct node **out)
 {
 	bool list = event->type == YAML_SEQUENCE_START_EVENT;
-	const char *tag = (const char *)(list ? event->data.sequence_start.tag :
-						event->data.mapping_start.tag);
+	const char *tag = (const char *)(list ? event->data.sequence_start.tag
+					      : event->data.mapping_start.tag);
 	struct node_mark at = mark_of(l, event->start_mark);
 	int rc = count_nodes(l, 1, at);
 
@@ -422,7 +423,8 @@ struct node *yaml_parse(const char *text, size_t n, const char *file, struct err
 	int rc;
 
 	if (n > TEXT_MAX) {
-		err_set(e, ERR_USAGE, "%s: %zu bytes are more than the %zu allowed", file, n, TEXT_MAX);
+		err_set(e, ERR_USAGE, "%s: %zu bytes are more than the %zu allowed", file, n,
+			TEXT_MAX);
 		return NULL;
 	}
 	if (!yaml_parser_initialize(&l.parser)) {

@@ -1,4 +1,5 @@
-/* Finds workload files and merges them: user folders first, then the built-in ones; defaults lists and
+/* Finds workload files and merges them: user folders first, then the built-in ones; defaults lists
+ * and
  * "@package" headers as Hydra reads them. */
 #include "workload/compose.h"
 
@@ -27,8 +28,9 @@ struct source {
 struct composer {
 	struct node *root;
 	const char *config_dir;
-	/* Identities of the files being merged. A file whose defaults list has its own name means the next
-	 * one found under that name, so that a user's unet3d_h100.yaml can build on the built-in one. */
+	/* Identities of the files being merged. A file whose defaults list has its own name means
+	 * the next one found under that name, so that a user's unet3d_h100.yaml can build on the
+	 * built-in one. */
 	const struct source *stack[MAX_DEPTH];
 	int depth;
 };
@@ -174,7 +176,8 @@ static int find_path(const struct composer *c, const char *name, const char *nea
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
 	if (file_exists(path) || file_exists(longer))
-		return err_set(e, ERR_USAGE, "%s is a folder, or its defaults list leads back to itself", path);
+		return err_set(e, ERR_USAGE,
+			       "%s is a folder, or its defaults list leads back to itself", path);
 	return err_set(e, ERR_USAGE, "there is no workload file '%s'", path);
 }
 
@@ -260,9 +263,10 @@ static int merge_name(struct composer *c, const char *name, const char *near_dir
 
 static int bad_default(const struct node *item, struct err *e)
 {
-	return err_set(e, ERR_USAGE,
-		       "%s: line %d: an entry of a defaults list is '_self_' or the name of a workload",
-		       item->mark.file, item->mark.line);
+	return err_set(
+		e, ERR_USAGE,
+		"%s: line %d: an entry of a defaults list is '_self_' or the name of a workload",
+		item->mark.file, item->mark.line);
 }
 
 static int merge_default(struct composer *c, const struct node *item, const char *near_dir,
@@ -308,9 +312,9 @@ static int merge_document(struct composer *c, struct node *doc, const char *pack
 	int rc = 0;
 
 	if (defaults && defaults->kind != NODE_LIST && defaults->kind != NODE_NULL)
-		rc = err_set(e, ERR_USAGE, "%s: line %d: 'defaults' is a list of workload names, not %s",
-			     defaults->mark.file, defaults->mark.line,
-			     node_kind_name(defaults->kind));
+		rc = err_set(
+			e, ERR_USAGE, "%s: line %d: 'defaults' is a list of workload names, not %s",
+			defaults->mark.file, defaults->mark.line, node_kind_name(defaults->kind));
 	node_unset(doc, "defaults");
 	for (size_t i = 0; rc == 0 && defaults && i < defaults->n; i++) {
 		const struct node *item = defaults->child[i];
@@ -338,8 +342,8 @@ static int merge_source(struct composer *c, const struct source *s, struct err *
 	if (!doc)
 		return e->code;
 	if (doc->kind != NODE_MAP) {
-		int rc = err_set(e, ERR_USAGE, "%s: a workload is a map of sections, not %s", s->label,
-				 node_kind_name(doc->kind));
+		int rc = err_set(e, ERR_USAGE, "%s: a workload is a map of sections, not %s",
+				 s->label, node_kind_name(doc->kind));
 		node_free(doc);
 		return rc;
 	}

@@ -47,15 +47,18 @@ static int derive_element(struct workload *w, struct err *e)
 	if (!w->elem)
 		return workload_key_error(w, ERR_USAGE, e, "dataset.record_element_type",
 					  "dataset.record_element_type '%s' is not a NumPy type "
-					  "such as uint8, int32 or float32", name);
+					  "such as uint8, int32 or float32",
+					  name);
 	if (!elem_find(w->reader.transformed_record_element_type))
 		return workload_key_error(w, ERR_USAGE, e, "reader.transformed_record_element_type",
 					  "reader.transformed_record_element_type '%s' is not a "
 					  "NumPy type such as uint8, int32 or float32",
 					  w->reader.transformed_record_element_type);
 	if (is_image(w->dataset.format) && strcmp(w->elem->name, "uint8") != 0) {
-		workload_warn(w, "dataset.record_element_type %s is replaced by uint8, the only "
-			      "element of %s files", w->elem->name, w->dataset.format);
+		workload_warn(w,
+			      "dataset.record_element_type %s is replaced by uint8, the only "
+			      "element of %s files",
+			      w->elem->name, w->dataset.format);
 		set_string(&w->dataset.record_element_type, "uint8");
 		w->elem = elem_find("uint8");
 	}

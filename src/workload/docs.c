@@ -10,9 +10,15 @@
 #include "workload/workload.h"
 
 static const char *const type_names[] = {
-	[OPT_BOOL] = "boolean",       [OPT_I64] = "whole number",  [OPT_F64] = "number",
-	[OPT_STR] = "text",           [OPT_ENUM] = "choice",       [OPT_I64_LIST] = "list of whole numbers",
-	[OPT_STR_LIST] = "list of texts", [OPT_TIME] = "time",     [OPT_MAP] = "map",
+	[OPT_BOOL] = "boolean",
+	[OPT_I64] = "whole number",
+	[OPT_F64] = "number",
+	[OPT_STR] = "text",
+	[OPT_ENUM] = "choice",
+	[OPT_I64_LIST] = "list of whole numbers",
+	[OPT_STR_LIST] = "list of texts",
+	[OPT_TIME] = "time",
+	[OPT_MAP] = "map",
 };
 
 static const struct {
@@ -128,7 +134,8 @@ static void put_row(const struct opt *row, struct buf *out)
 static const char *section_text(const char *key, size_t length)
 {
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
-		if (strlen(sections[i].name) == length && strncmp(sections[i].name, key, length) == 0)
+		if (strlen(sections[i].name) == length &&
+		    strncmp(sections[i].name, key, length) == 0)
 			return sections[i].text;
 	return "";
 }
@@ -137,11 +144,15 @@ static const char intro[] =
 	"# Keys of a workload\n"
 	"\n"
 	"A workload is one YAML file. On the command line, `key=value` sets a key; Hydra's forms\n"
-	"`++workload.KEY=VALUE`, `+KEY=VALUE` and `~KEY` work too. The keys are those of DLIO unless\n"
-	"marked. An unknown key is reported with the nearest known one, and is an error with `--strict`.\n"
+	"`++workload.KEY=VALUE`, `+KEY=VALUE` and `~KEY` work too. The keys are those of DLIO "
+	"unless\n"
+	"marked. An unknown key is reported with the nearest known one, and is an error with "
+	"`--strict`.\n"
 	"\n"
-	"A time is a number of seconds or a map: `{mean: 0.3, stdev: 0.1}`, or with `type` one of `normal`\n"
-	"(mean, stdev), `uniform` (min, max), `gamma` (shape, scale), `exponential` (scale) and `poisson`\n"
+	"A time is a number of seconds or a map: `{mean: 0.3, stdev: 0.1}`, or with `type` one of "
+	"`normal`\n"
+	"(mean, stdev), `uniform` (min, max), `gamma` (shape, scale), `exponential` (scale) and "
+	"`poisson`\n"
 	"(lam).\n"
 	"\n"
 	"This page is written by the program from its own table of keys.\n";

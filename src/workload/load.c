@@ -13,8 +13,7 @@
 #include "workload/validate.h"
 #include "workload/workload.h"
 
-#define DEFAULT_RUN_DIR                                                                            \
-	"./hydra_log/${workload.model.name}/${now:%Y-%m-%d}-${now:%H-%M-%S}"
+#define DEFAULT_RUN_DIR "./hydra_log/${workload.model.name}/${now:%Y-%m-%d}-${now:%H-%M-%S}"
 
 /* What is at work while a workload is loaded; released whatever happens. */
 struct loading {
@@ -67,7 +66,8 @@ static int take_choice(struct loading *l, struct override *o)
 	if (o->op == OVERRIDE_DELETE || !o->value ||
 	    (o->value->kind != NODE_STR && o->value->kind != NODE_LIST))
 		return err_set(l->e, ERR_USAGE,
-			       "override '%.200s': workload= takes the name of a workload", o->text);
+			       "override '%.200s': workload= takes the name of a workload",
+			       o->text);
 	node_free(l->choice);
 	l->choice = o->value;
 	o->value = NULL;
@@ -75,8 +75,8 @@ static int take_choice(struct loading *l, struct override *o)
 	return 0;
 }
 
-/* Keys are given with "workload." before them, aliases replaced by what they stand for; a key that is
- * known may be set whether or not the file has it, so that "key=value" is enough. */
+/* Keys are given with "workload." before them, aliases replaced by what they stand for; a key that
+ * is known may be set whether or not the file has it, so that "key=value" is enough. */
 static void normalize(struct loading *l, struct override *o)
 {
 	bool prefixed = str_starts(o->key, "workload.");
@@ -141,7 +141,8 @@ static int choose(struct loading *l)
 	if (asked && l->choice && (l->choice->kind != NODE_STR || strcmp(asked, l->choice->s) != 0))
 		return err_set(l->e, ERR_USAGE,
 			       "two workloads are named, '%s' and that of an override workload=; "
-			       "leave one out", asked);
+			       "leave one out",
+			       asked);
 	if (!l->choice)
 		l->choice = node_new_str(asked ? asked : "default", (struct node_mark){0});
 	if (l->choice->kind == NODE_STR) {
@@ -153,9 +154,10 @@ static int choose(struct loading *l)
 	for (size_t i = 0; i < l->choice->n; i++) {
 		if (l->choice->child[i]->kind != NODE_STR) {
 			buf_release(&names);
-			return err_set(l->e, ERR_USAGE,
-				       "workload= takes a name or a list of names, not a list with %s",
-				       node_kind_name(l->choice->child[i]->kind));
+			return err_set(
+				l->e, ERR_USAGE,
+				"workload= takes a name or a list of names, not a list with %s",
+				node_kind_name(l->choice->child[i]->kind));
 		}
 		buf_printf(&names, "%s%s", i ? "," : "", l->choice->child[i]->s);
 	}
@@ -257,7 +259,8 @@ static int compose_hydra(struct loading *l)
 		if (strcmp(o->key, "hydra.run.dir") != 0 &&
 		    strcmp(o->key, "hydra.output_subdir") != 0 &&
 		    strcmp(o->key, "hydra.run") != 0) {
-			workload_warn(l->w, "override '%s' has no effect: of Hydra's own keys, "
+			workload_warn(l->w,
+				      "override '%s' has no effect: of Hydra's own keys, "
 				      "hydra.run.dir and hydra.output_subdir mean something here",
 				      o->text);
 			continue;

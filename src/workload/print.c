@@ -39,15 +39,19 @@ static uint64_t hash_text(uint64_t h, const char *text)
 
 /* Keys of the rows whose text goes into the hash as it is. */
 static const char *const dataset_keys[] = {
-	"dataset.format",        "dataset.num_files_train", "dataset.num_files_eval",
-	"dataset.num_samples_per_file", "dataset.file_prefix", "dataset.compression",
+	"dataset.format",         "dataset.num_files_train",
+	"dataset.num_files_eval", "dataset.num_samples_per_file",
+	"dataset.file_prefix",    "dataset.compression",
 	"dataset.seed",
 };
 static const char *const square_keys[] = {
-	"dataset.record_length_bytes", "dataset.record_length_bytes_stdev",
+	"dataset.record_length_bytes",
+	"dataset.record_length_bytes_stdev",
 };
 static const char *const hdf5_keys[] = {
-	"dataset.hdf5.num_dset_per_record", "dataset.hdf5.chunk_dims", "dataset.hdf5.max_shape",
+	"dataset.hdf5.num_dset_per_record",
+	"dataset.hdf5.chunk_dims",
+	"dataset.hdf5.max_shape",
 };
 
 static void put_keys(const struct workload *w, const char *const *keys, size_t n, struct buf *out)
@@ -73,8 +77,9 @@ uint64_t workload_dataset_hash(const struct workload *w)
 	buf_printf(&text, "elem=%s\nsubfolders=%" PRId64 ",%" PRId64 "\n",
 		   w->elem ? w->elem->name : w->dataset.record_element_type,
 		   w->dataset.num_subfolders_train > 1 ? w->dataset.num_subfolders_train : 0,
-		   w->dataset.num_subfolders_eval > 1 && w->dataset.num_files_eval > 0 ?
-			   w->dataset.num_subfolders_eval : 0);
+		   w->dataset.num_subfolders_eval > 1 && w->dataset.num_files_eval > 0
+			   ? w->dataset.num_subfolders_eval
+			   : 0);
 	if (w->dataset.record_dims.n)
 		put_keys(w, dims, 1, &text);
 	else

@@ -163,8 +163,9 @@ static int set_row(struct typing *t, const struct opt *row, const struct node *v
 	if (rc < 0)
 		return rc;
 	origin->mark = v->mark;
-	origin->source = v->mark.file && strcmp(v->mark.file, NODE_COMMAND_LINE) == 0 ?
-				 ORIGIN_OVERRIDE : ORIGIN_FILE;
+	origin->source = v->mark.file && strcmp(v->mark.file, NODE_COMMAND_LINE) == 0
+				 ? ORIGIN_OVERRIDE
+				 : ORIGIN_FILE;
 	return 0;
 }
 
@@ -232,22 +233,24 @@ static bool replaces_reader(const struct node *sections)
 static int type_map(struct typing *t, const struct node *map, const char *prefix)
 {
 	for (size_t i = 0; i < map->n; i++) {
-		AUTO_FREE char *key = xasprintf("%s%s%s", prefix ? prefix : "", prefix ? "." : "",
-						map->key[i]);
+		AUTO_FREE char *key =
+			xasprintf("%s%s%s", prefix ? prefix : "", prefix ? "." : "", map->key[i]);
 		const struct node_mark *mark = &map->key_mark[i];
 		char where[256];
 		int rc;
 
 		if (!prefix && strcmp(key, "reader") == 0 && replaces_reader(map)) {
-			workload_warn(t->w, "%sthe section reader is ignored because there is a "
-					    "section data_reader",
+			workload_warn(t->w,
+				      "%sthe section reader is ignored because there is a "
+				      "section data_reader",
 				      place(mark, where, sizeof(where)));
 			continue;
 		}
 		if (!prefix && replaces_reader(map) && strcmp(key, "data_reader") == 0)
 			rc = type_map(t, map->child[i], "reader");
 		else
-			rc = type_key(t, key, map->child[i], mark->file ? mark : &map->child[i]->mark);
+			rc = type_key(t, key, map->child[i],
+				      mark->file ? mark : &map->child[i]->mark);
 		if (rc < 0)
 			return rc;
 	}

@@ -13,11 +13,20 @@
 
 /* Every name that DLIO or MLPerf Storage knows, so that a known one that this version lacks and a
  * misspelt one get different sentences. */
-static const char *const formats[] = {"tfrecord", "hdf5", "csv", "npz", "npy", "hdf5_opt", "jpeg",
-				      "png", "indexed_binary", "mmap_indexed_binary", "synthetic",
+static const char *const formats[] = {"tfrecord",
+				      "hdf5",
+				      "csv",
+				      "npz",
+				      "npy",
+				      "hdf5_opt",
+				      "jpeg",
+				      "png",
+				      "indexed_binary",
+				      "mmap_indexed_binary",
+				      "synthetic",
 				      "parquet"};
-static const char *const loaders[] = {"tensorflow", "pytorch", "dali", "native_dali", "custom",
-				      "synthetic"};
+static const char *const loaders[] = {"tensorflow",  "pytorch", "dali",
+				      "native_dali", "custom",  "synthetic"};
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 #define LARGEST_BYTES 9.2e18 /* just below 2^63 */
@@ -35,9 +44,9 @@ static int check_name(const struct workload *w, const char *key, const char *val
 		buf_printf(&list, "%s%s", i ? ", " : "", known[i]);
 	}
 	const char *near = str_nearest(value, known, n);
-	int rc = workload_key_error(w, ERR_USAGE, e, key, "%s '%.64s' is not known%s%s%s; known: %s",
-				    key, value, near ? "; did you mean " : "", near ? near : "",
-				    near ? "?" : "", list.data);
+	int rc = workload_key_error(
+		w, ERR_USAGE, e, key, "%s '%.64s' is not known%s%s%s; known: %s", key, value,
+		near ? "; did you mean " : "", near ? near : "", near ? "?" : "", list.data);
 
 	buf_release(&list);
 	return rc;
@@ -53,9 +62,11 @@ static int check_strings(const struct workload *w, struct err *e)
 	if (rc < 0)
 		return rc;
 	if (strchr(w->dataset.file_prefix, '/'))
-		return workload_key_error(w, ERR_USAGE, e, "dataset.file_prefix",
-					  "dataset.file_prefix '%.200s' has a slash; folders belong "
-					  "into dataset.data_folder", w->dataset.file_prefix);
+		return workload_key_error(
+			w, ERR_USAGE, e, "dataset.file_prefix",
+			"dataset.file_prefix '%.200s' has a slash; folders belong "
+			"into dataset.data_folder",
+			w->dataset.file_prefix);
 	if (strlen(w->dataset.file_prefix) > 128)
 		return workload_key_error(w, ERR_USAGE, e, "dataset.file_prefix",
 					  "dataset.file_prefix is longer than 128 characters");
@@ -74,22 +85,27 @@ static int check_dims(const struct workload *w, struct err *e)
 	if (dims->n > WORKLOAD_DIMS_MAX)
 		return workload_key_error(w, ERR_USAGE, e, "dataset.record_dims",
 					  "dataset.record_dims has %zu dimensions; at most %d are "
-					  "allowed", dims->n, WORKLOAD_DIMS_MAX);
+					  "allowed",
+					  dims->n, WORKLOAD_DIMS_MAX);
 	for (size_t i = 0; i < dims->n; i++)
 		bytes *= (double)dims->v[i];
 	if (dims->n && bytes > LARGEST_BYTES)
 		return workload_key_error(w, ERR_USAGE, e, "dataset.record_dims",
 					  "dataset.record_dims makes a sample of %.3g bytes of %s, "
-					  "more than 2^63", bytes, w->elem->name);
+					  "more than 2^63",
+					  bytes, w->elem->name);
 	if (dims->n && w->dataset.record_length_bytes_stdev > 0)
-		return workload_key_error(w, ERR_USAGE, e, "dataset.record_dims",
-					  "dataset.record_dims and dataset.record_length_bytes_stdev "
-					  "exclude each other: a sample has either a fixed shape or a "
-					  "varying size");
+		return workload_key_error(
+			w, ERR_USAGE, e, "dataset.record_dims",
+			"dataset.record_dims and dataset.record_length_bytes_stdev "
+			"exclude each other: a sample has either a fixed shape or a "
+			"varying size");
 	if (dims->n > 2 && (strcmp(format, "jpeg") == 0 || strcmp(format, "png") == 0))
-		return workload_key_error(w, ERR_USAGE, e, "dataset.record_dims",
-					  "%s format does not support more than 2 dimensions, but got "
-					  "%zu dimensions.", format, dims->n);
+		return workload_key_error(
+			w, ERR_USAGE, e, "dataset.record_dims",
+			"%s format does not support more than 2 dimensions, but got "
+			"%zu dimensions.",
+			format, dims->n);
 	return 0;
 }
 
@@ -101,15 +117,16 @@ static int check_hdf5(const struct workload *w, struct err *e)
 	if (strcmp(w->dataset.format, "hdf5") != 0 || parts == 1)
 		return 0;
 	if (!dims->n)
-		return workload_key_error(w, ERR_USAGE, e, "dataset.hdf5.num_dset_per_record",
-					  "dataset.hdf5.num_dset_per_record %" PRId64
-					  " needs dataset.record_dims, whose first dimension it divides",
-					  parts);
+		return workload_key_error(
+			w, ERR_USAGE, e, "dataset.hdf5.num_dset_per_record",
+			"dataset.hdf5.num_dset_per_record %" PRId64
+			" needs dataset.record_dims, whose first dimension it divides",
+			parts);
 	if (dims->v[0] % parts != 0)
 		return workload_key_error(w, ERR_USAGE, e, "dataset.hdf5.num_dset_per_record",
 					  "dataset.hdf5.num_dset_per_record %" PRId64
-					  " does not divide dataset.record_dims[0], %" PRId64, parts,
-					  dims->v[0]);
+					  " does not divide dataset.record_dims[0], %" PRId64,
+					  parts, dims->v[0]);
 	return 0;
 }
 
@@ -136,18 +153,21 @@ static int check_size(const struct workload *w, struct err *e)
 					  w->dataset.num_samples_per_file, file);
 	if (file * files > LARGEST_BYTES ||
 	    files * (double)w->dataset.num_samples_per_file > LARGEST_BYTES)
-		return workload_key_error(w, ERR_USAGE, e, "dataset.num_files_train",
-					  "%.0f files of %.3g bytes make a dataset of more than 2^63 "
-					  "bytes or samples", files, file);
+		return workload_key_error(
+			w, ERR_USAGE, e, "dataset.num_files_train",
+			"%.0f files of %.3g bytes make a dataset of more than 2^63 "
+			"bytes or samples",
+			files, file);
 	return 0;
 }
 
 static void warn_subfolders(struct workload *w, const char *kind, int64_t folders, int64_t files)
 {
 	if (files > 0 && folders > files)
-		workload_warn(w, "dataset.num_subfolders_%s %" PRId64 " is more than the %" PRId64
-			      " files of dataset.num_files_%s: %" PRId64 " folders stay empty", kind,
-			      folders, files, kind, folders - files);
+		workload_warn(w,
+			      "dataset.num_subfolders_%s %" PRId64 " is more than the %" PRId64
+			      " files of dataset.num_files_%s: %" PRId64 " folders stay empty",
+			      kind, folders, files, kind, folders - files);
 }
 
 static int check_loader(const struct workload *w, struct err *e)
@@ -157,13 +177,16 @@ static int check_loader(const struct workload *w, struct err *e)
 	const char *other = w->framework == FRAMEWORK_PYTORCH ? "tensorflow" : "pytorch";
 
 	if (strcmp(loader, other) == 0)
-		return workload_key_error(w, ERR_USAGE, e, "reader.data_loader",
-					  "reader.data_loader %s does not go with framework %s; leave "
-					  "it out or set one of them", loader, framework);
+		return workload_key_error(
+			w, ERR_USAGE, e, "reader.data_loader",
+			"reader.data_loader %s does not go with framework %s; leave "
+			"it out or set one of them",
+			loader, framework);
 	if (strcmp(format, "tfrecord") == 0 && strcmp(loader, "pytorch") == 0)
-		return workload_key_error(w, ERR_USAGE, e, "dataset.format",
-					  "dataset.format tfrecord cannot be read by "
-					  "reader.data_loader pytorch; npz is a format that it reads");
+		return workload_key_error(
+			w, ERR_USAGE, e, "dataset.format",
+			"dataset.format tfrecord cannot be read by "
+			"reader.data_loader pytorch; npz is a format that it reads");
 	if (strcmp(loader, "custom") == 0 && !w->reader.data_loader_classname)
 		return workload_key_error(w, ERR_USAGE, e, "reader.data_loader",
 					  "reader.data_loader custom needs "
@@ -177,9 +200,11 @@ static int check_storage(const struct workload *w, struct err *e)
 
 	if (object && w->framework == FRAMEWORK_PYTORCH && strcmp(w->dataset.format, "npz") != 0 &&
 	    strcmp(w->dataset.format, "npy") != 0)
-		return workload_key_error(w, ERR_USAGE, e, "storage.storage_type",
-					  "storage.storage_type s3 and aistore with framework pytorch "
-					  "hold npz or npy files, not %s", w->dataset.format);
+		return workload_key_error(
+			w, ERR_USAGE, e, "storage.storage_type",
+			"storage.storage_type s3 and aistore with framework pytorch "
+			"hold npz or npy files, not %s",
+			w->dataset.format);
 	return 0;
 }
 
@@ -188,31 +213,35 @@ static int check_train_steps(struct workload *w, int64_t ranks, struct err *e)
 	int64_t samples = w->dataset.num_files_train * w->dataset.num_samples_per_file;
 	int64_t batch = w->reader.batch_size, per_step;
 	int64_t wanted = w->train.total_training_steps;
-	int64_t excluded = w->output.metric.exclude_start_steps + w->output.metric.exclude_end_steps;
+	int64_t excluded =
+		w->output.metric.exclude_start_steps + w->output.metric.exclude_end_steps;
 
 	if (w->dataset.num_files_train == 0)
-		return workload_key_error(w, ERR_USAGE, e, "dataset.num_files_train",
-					  "dataset.num_files_train is 0 while workflow.train is on: "
-					  "there is nothing to train on");
+		return workload_key_error(
+			w, ERR_USAGE, e, "dataset.num_files_train",
+			"dataset.num_files_train is 0 while workflow.train is on: "
+			"there is nothing to train on");
 	if (__builtin_mul_overflow(batch, ranks, &per_step) || samples < per_step)
-		return workload_key_error(w, ERR_USAGE, e, "reader.batch_size",
-					  "%" PRId64 " training samples (%" PRId64 " files of %" PRId64
-					  ") do not make one step of reader.batch_size %" PRId64
-					  " on %" PRId64 " %s: use more files or a smaller batch",
-					  samples, w->dataset.num_files_train,
-					  w->dataset.num_samples_per_file, batch, ranks,
-					  ranks == 1 ? "rank" : "ranks");
+		return workload_key_error(
+			w, ERR_USAGE, e, "reader.batch_size",
+			"%" PRId64 " training samples (%" PRId64 " files of %" PRId64
+			") do not make one step of reader.batch_size %" PRId64 " on %" PRId64
+			" %s: use more files or a smaller batch",
+			samples, w->dataset.num_files_train, w->dataset.num_samples_per_file, batch,
+			ranks, ranks == 1 ? "rank" : "ranks");
 	int64_t steps = samples / per_step;
 
 	if (wanted > 0 && (double)wanted > (double)steps * (double)w->train.epochs)
 		return workload_key_error(w, ERR_USAGE, e, "train.total_training_steps",
-					  "train.total_training_steps %" PRId64 " is more than the data "
-					  "give: %" PRId64 " steps in each of %" PRId64 " epochs", wanted,
-					  steps, w->train.epochs);
+					  "train.total_training_steps %" PRId64
+					  " is more than the data "
+					  "give: %" PRId64 " steps in each of %" PRId64 " epochs",
+					  wanted, steps, w->train.epochs);
 	if (wanted > 0 && wanted < steps)
 		steps = wanted;
 	if (excluded >= steps)
-		workload_warn(w, "output.metric.exclude_start_steps %" PRId64
+		workload_warn(w,
+			      "output.metric.exclude_start_steps %" PRId64
 			      " and exclude_end_steps %" PRId64 " leave none of the %" PRId64
 			      " %s of an epoch: utilization and throughput cannot be given",
 			      w->output.metric.exclude_start_steps,
@@ -229,13 +258,16 @@ static void check_evaluation(struct workload *w, int64_t ranks)
 	if (!w->workflow.evaluation)
 		return;
 	if (w->dataset.num_files_eval == 0) {
-		workload_warn(w, "workflow.evaluation is on but dataset.num_files_eval is 0: nothing "
-				 "is evaluated");
+		workload_warn(w,
+			      "workflow.evaluation is on but dataset.num_files_eval is 0: nothing "
+			      "is evaluated");
 	} else if (__builtin_mul_overflow(w->reader.batch_size_eval, ranks, &per_step) ||
 		   samples < per_step) {
-		workload_warn(w, "workflow.evaluation is on but %" PRId64 " evaluation samples do not "
+		workload_warn(w,
+			      "workflow.evaluation is on but %" PRId64 " evaluation samples do not "
 			      "make one step of reader.batch_size_eval %" PRId64 " on %" PRId64
-			      " %s: nothing is evaluated", samples, w->reader.batch_size_eval, ranks,
+			      " %s: nothing is evaluated",
+			      samples, w->reader.batch_size_eval, ranks,
 			      ranks == 1 ? "rank" : "ranks");
 	} else {
 		return;
@@ -252,27 +284,30 @@ static int check_checkpoint(const struct workload *w, struct err *e)
 		return workload_key_error(w, ERR_USAGE, e, "model.num_layers",
 					  "model.num_layers %" PRId64 " is less than "
 					  "model.parallelism.pipeline %" PRId64
-					  ": some ranks would hold no layer", w->model.num_layers,
-					  pipeline);
+					  ": some ranks would hold no layer",
+					  w->model.num_layers, pipeline);
 	if (pipeline > 1 && w->model.parallelism.zero_stage == 3)
 		return workload_key_error(w, ERR_USAGE, e, "model.parallelism.zero_stage",
 					  "model.parallelism.zero_stage 3 is not compatible with "
-					  "model.parallelism.pipeline %" PRId64, pipeline);
+					  "model.parallelism.pipeline %" PRId64,
+					  pipeline);
 	if (!subset && data > 0)
-		return workload_key_error(w, ERR_USAGE, e, "model.parallelism.data",
-					  "model.parallelism.data is derived from the number of ranks "
-					  "unless checkpoint.mode is subset");
+		return workload_key_error(
+			w, ERR_USAGE, e, "model.parallelism.data",
+			"model.parallelism.data is derived from the number of ranks "
+			"unless checkpoint.mode is subset");
 	if (subset && data <= 0)
-		return workload_key_error(w, ERR_USAGE, e, "checkpoint.mode",
-					  "checkpoint.mode subset needs model.parallelism.data, the "
-					  "copies of the model in the whole job");
+		return workload_key_error(
+			w, ERR_USAGE, e, "checkpoint.mode",
+			"checkpoint.mode subset needs model.parallelism.data, the "
+			"copies of the model in the whole job");
 	if (w->checkpoint.num_checkpoints_write > 0 &&
 	    w->checkpoint.num_checkpoints_read > w->checkpoint.num_checkpoints_write)
-		return workload_key_error(w, ERR_USAGE, e, "checkpoint.num_checkpoints_read",
-					  "checkpoint.num_checkpoints_read %" PRId64 " is more than "
-					  "num_checkpoints_write %" PRId64,
-					  w->checkpoint.num_checkpoints_read,
-					  w->checkpoint.num_checkpoints_write);
+		return workload_key_error(
+			w, ERR_USAGE, e, "checkpoint.num_checkpoints_read",
+			"checkpoint.num_checkpoints_read %" PRId64 " is more than "
+			"num_checkpoints_write %" PRId64,
+			w->checkpoint.num_checkpoints_read, w->checkpoint.num_checkpoints_write);
 	if (w->checkpoint.ksm && w->checkpoint.randomize_tensor)
 		return workload_key_error(w, ERR_USAGE, e, "checkpoint.ksm",
 					  "checkpoint.ksm merges equal pages and needs "
@@ -284,8 +319,9 @@ static void warn_later(struct workload *w)
 {
 	if (w->workflow.train && w->workflow.checkpoint &&
 	    !feature_has("workflow.checkpoint", "true"))
-		workload_warn(w, "workflow.checkpoint is on, but checkpoints are not in this version: "
-				 "none will be written");
+		workload_warn(w,
+			      "workflow.checkpoint is on, but checkpoints are not in this version: "
+			      "none will be written");
 	if (w->workflow.profiling && !feature_has("workflow.profiling", "true"))
 		workload_warn(w, "workflow.profiling is on, but profilers are not in this version: "
 				 "none will run");
@@ -344,12 +380,12 @@ int workload_check_features(const struct workload *w, struct err *e)
 					  "workflow.checkpoint without workflow.train asks for a "
 					  "checkpoint benchmark, which is not in this version");
 	if (w->workflow.train && (w->reader.data_loader_classname || w->reader.reader_classname))
-		return workload_key_error(w, ERR_ABSENT, e,
-					  w->reader.reader_classname ? "reader.reader_classname" :
-								       "reader.data_loader_classname",
-					  "reader.%s names a Python class; this program runs no Python",
-					  w->reader.reader_classname ? "reader_classname" :
-								       "data_loader_classname");
+		return workload_key_error(
+			w, ERR_ABSENT, e,
+			w->reader.reader_classname ? "reader.reader_classname"
+						   : "reader.data_loader_classname",
+			"reader.%s names a Python class; this program runs no Python",
+			w->reader.reader_classname ? "reader_classname" : "data_loader_classname");
 	if (data)
 		rc = check_feature(w, "storage.storage_type", e);
 	if (rc == 0 && data)

@@ -43,7 +43,8 @@ static void keys_keep_their_order(void **state)
 	assert_int_equal(map->n, 100);
 	assert_string_equal(map->key[0], "k99");
 	assert_string_equal(map->key[99], "k0");
-	node_set(map, "k50", node_new_str("new", (struct node_mark){0}));
+	node_set(map, "k50", node_new_str("new", (struct node_mark){"n.yaml", 7, 1}));
+	assert_int_equal(map->key_mark[49].line, 7);
 	assert_int_equal(map->n, 100);
 	assert_string_equal(node_get(map, "k50")->s, "new");
 	assert_true(node_unset(map, "k99"));
@@ -113,12 +114,13 @@ static void equality_is_pythons(void **state)
 		const char *a, *b;
 		bool equal;
 	} cases[] = {
-		{"1", "1.0", true},         {"1", "2", false},           {"1", "'1'", false},
-		{"null", "~", true},        {"yes", "true", true},       {"yes", "no", false},
-		{"[1, 2]", "[1, 2]", true}, {"[1, 2]", "[2, 1]", false}, {"[1]", "[1, 1]", false},
-		{"{a: 1, b: 2}", "{b: 2, a: 1}", true},                  {"{a: 1}", "{b: 1}", false},
-		{"[]", "{}", false},        {".nan", ".nan", false},
-		{"9223372036854775807", "9223372036854775806", false},
+		{"1", "1.0", true},          {"1", "2", false},
+		{"1", "'1'", false},         {"null", "~", true},
+		{"yes", "true", true},       {"yes", "no", false},
+		{"[1, 2]", "[1, 2]", true},  {"[1, 2]", "[2, 1]", false},
+		{"[1]", "[1, 1]", false},    {"{a: 1, b: 2}", "{b: 2, a: 1}", true},
+		{"{a: 1}", "{b: 1}", false}, {"[]", "{}", false},
+		{".nan", ".nan", false},     {"9223372036854775807", "9223372036854775806", false},
 	};
 
 	(void)state;
@@ -139,9 +141,11 @@ static void marks(void **state)
 	(void)state;
 	assert_string_equal(node_mark_text((struct node_mark){"a.yaml", 3, 1}, out, sizeof(out)),
 			    "a.yaml: line 3");
-	assert_string_equal(node_mark_text((struct node_mark){NODE_COMMAND_LINE, 0, 9}, out, sizeof(out)),
-			    "command line");
-	assert_string_equal(node_mark_text((struct node_mark){0}, out, sizeof(out)), "configuration");
+	assert_string_equal(
+		node_mark_text((struct node_mark){NODE_COMMAND_LINE, 0, 9}, out, sizeof(out)),
+		"command line");
+	assert_string_equal(node_mark_text((struct node_mark){0}, out, sizeof(out)),
+			    "configuration");
 	assert_ptr_equal(node_file_name("same"), node_file_name("same"));
 }
 

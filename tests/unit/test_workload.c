@@ -18,8 +18,11 @@ static int load_with(struct workload *w, const char *name, const char *config_di
 		     const char *const *overrides, size_t n, struct err *e)
 {
 	struct workload_request req = {
-		.workload = name, .overrides = overrides, .override_count = n,
-		.config_dir = config_dir, .inspect = true,
+		.workload = name,
+		.overrides = overrides,
+		.override_count = n,
+		.config_dir = config_dir,
+		.inspect = true,
 		.start_wall_ns = 1700000000LL * NS_PER_S,
 	};
 
@@ -120,7 +123,8 @@ static void test_seed_study(void **state)
 	(void)state;
 	LOAD(w, NULL, NULL, "workload=unet3d_h100_custom", "++workload.workflow.generate_data=True",
 	     "++workload.reader.file_shuffle=off", "++workload.reader.batch_size=14",
-	     "++workload.dataset.record_length_bytes=536870912", "++workload.workflow.checkpoint=False");
+	     "++workload.dataset.record_length_bytes=536870912",
+	     "++workload.workflow.checkpoint=False");
 	assert_int_equal(w.model.model_size_bytes, 499153191);
 	assert_true(warned(&w, "model.model_size is read as model.model_size_bytes"));
 	assert_true(warned(&w, "unet3d_h100_custom.yaml: line 5"));
@@ -208,7 +212,8 @@ static void test_old_style(void **state)
 	assert_int_equal(w.model.model_size_bytes, 499153191);
 	assert_true(warned(&w, "checkpoint.model_size is read as model.model_size_bytes"));
 	workload_release(&w);
-	/* The override of the real key wins over an alias in the file, and an alias typed wins too. */
+	/* The override of the real key wins over an alias in the file, and an alias typed wins too.
+	 */
 	LOAD(w, "old_style", CONFIG, "++workload.dataset.record_length_bytes=64");
 	assert_true(w.dataset.record_length_bytes == 64);
 	assert_true(warned(&w, "record_length is ignored"));
@@ -284,11 +289,13 @@ static void test_derived(void **state)
 	assert_string_equal(w.reader.data_loader, "pytorch");
 	assert_int_equal(w.reader.order, ORDER_SHUFFLED);
 	workload_release(&w);
-	LOAD(w, "default", NULL, "framework=tensorflow", "reader.data_loader=none", "compat.dlio=true");
+	LOAD(w, "default", NULL, "framework=tensorflow", "reader.data_loader=none",
+	     "compat.dlio=true");
 	assert_string_equal(w.reader.data_loader, "tensorflow");
 	assert_int_equal(w.reader.order, ORDER_DLIO);
 	workload_release(&w);
-	LOAD(w, "default", NULL, "compat.dlio=true", "reader.order=stoker", "reader.pin_memory=false");
+	LOAD(w, "default", NULL, "compat.dlio=true", "reader.order=stoker",
+	     "reader.pin_memory=false");
 	assert_int_equal(w.reader.order, ORDER_SHUFFLED);
 	assert_true(warned(&w, "accepted but without effect: reader.pin_memory"));
 	workload_release(&w);

@@ -45,7 +45,8 @@ static void test_rows(void **state)
 
 		assert_ptr_equal(opt_find(workload_rows, workload_row_count, row->key), row);
 		if (row->alias)
-			assert_ptr_equal(opt_find(workload_rows, workload_row_count, row->alias), row);
+			assert_ptr_equal(opt_find(workload_rows, workload_row_count, row->alias),
+					 row);
 		if (!str_ends(row->help, "."))
 			fail_msg("%s: its help is not a sentence", row->key);
 		if (strchr(row->help, '|'))
@@ -70,8 +71,10 @@ static void test_man(void **state)
 
 static int load(struct workload *w, const char *const *overrides, size_t n)
 {
-	struct workload_request req = {.workload = "default", .overrides = overrides,
-				       .override_count = n, .inspect = true};
+	struct workload_request req = {.workload = "default",
+				       .overrides = overrides,
+				       .override_count = n,
+				       .inspect = true};
 	struct err e = {0};
 	int rc = workload_load(w, &req, &e);
 
@@ -118,16 +121,27 @@ static uint64_t hash_with(const char *override)
 static void test_hash(void **state)
 {
 	static const char *const same[] = {
-		"reader.batch_size=2", "dataset.data_folder=/x", "train.seed=5",
-		"dataset.record_length_bytes_resize=100", "dataset.compression_level=9",
-		"dataset.record_element_type=u1", "workflow.generate_data=true",
+		"reader.batch_size=2",
+		"dataset.data_folder=/x",
+		"train.seed=5",
+		"dataset.record_length_bytes_resize=100",
+		"dataset.compression_level=9",
+		"dataset.record_element_type=u1",
+		"workflow.generate_data=true",
 	};
 	static const char *const differ[] = {
-		"dataset.num_files_train=65", "dataset.num_files_eval=9", "dataset.format=npy",
-		"dataset.record_length_bytes=4097", "dataset.record_length_bytes_stdev=1",
-		"dataset.num_samples_per_file=2", "dataset.num_subfolders_train=3",
-		"dataset.file_prefix=x", "dataset.record_element_type=int8", "dataset.seed=1",
-		"dataset.record_dims=[64, 64]", "dataset.num_subfolders_eval=0",
+		"dataset.num_files_train=65",
+		"dataset.num_files_eval=9",
+		"dataset.format=npy",
+		"dataset.record_length_bytes=4097",
+		"dataset.record_length_bytes_stdev=1",
+		"dataset.num_samples_per_file=2",
+		"dataset.num_subfolders_train=3",
+		"dataset.file_prefix=x",
+		"dataset.record_element_type=int8",
+		"dataset.seed=1",
+		"dataset.record_dims=[64, 64]",
+		"dataset.num_subfolders_eval=0",
 	};
 	const uint64_t base = hash_with(NULL);
 
@@ -145,8 +159,10 @@ static void test_hash(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_docs_are_current), cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_man),              cmocka_unit_test(test_print),
+		cmocka_unit_test(test_docs_are_current),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_man),
+		cmocka_unit_test(test_print),
 		cmocka_unit_test(test_hash),
 	};
 

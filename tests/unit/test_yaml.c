@@ -99,9 +99,10 @@ static void anchors_and_merge_keys(void **state)
 static void bad_documents(void **state)
 {
 	(void)state;
-	assert_refused("a: 1\nb: 2\na: 3\n",
-		       "t.yaml: line 3, column 1: the key 'a' is here a second time, the first is on "
-		       "line 1");
+	assert_refused(
+		"a: 1\nb: 2\na: 3\n",
+		"t.yaml: line 3, column 1: the key 'a' is here a second time, the first is on "
+		"line 1");
 	assert_refused("a: 1\n---\nb: 2\n", "line 2, column 1: a second document");
 	assert_refused("a:\n\tb: 1\n", "line 2, column 1: a tab cannot indent");
 	assert_refused("[a, b]: 1\n", "a key has to be plain text");
@@ -161,22 +162,28 @@ static void aliases_cannot_explode(void **state)
 	(void)state;
 	buf_puts(&t, "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
 	for (int i = 1; i < 10; i++)
-		buf_printf(&t, "a%d: &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n", i, i,
-			   i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
+		buf_printf(&t, "a%d: &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n",
+			   i, i, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
 	assert_refused(t.data, "more than 100000 values");
 	buf_reset(&t);
 	buf_puts(&t, "a0: &a0 [x]\n");
 	for (int i = 1; i < 70; i++)
 		buf_printf(&t, "a%d: &a%d [*a%d]\n", i, i, i - 1);
 	assert_refused(t.data, "nesting is deeper");
+	buf_reset(&t);
+	buf_puts(&t, "a: &a [x");
+	for (int i = 1; i < 30000; i++)
+		buf_puts(&t, ",x");
+	buf_puts(&t, "]\nb: [*a, *a]\n");
+	assert_refused(t.data, "line 2, column 9: the document has more than 100000 values");
 	buf_release(&t);
 }
 
 static void size_is_bounded(void **state)
 {
 	AUTO_FREE char *keys = NULL, *items = repeated("- 1\n", 100001, "");
-	AUTO_FREE char *large = repeated("#2345678901234567890123456789012345678901234567890123456789012\n",
-					 70000, "");
+	AUTO_FREE char *large = repeated(
+		"#2345678901234567890123456789012345678901234567890123456789012\n", 70000, "");
 	struct buf t = {0};
 
 	(void)state;
@@ -212,8 +219,9 @@ static void emission_is_omegaconfs(void **state)
 	assert_emits("a: 99999999999999999999\n", "a: 99999999999999999999\n");
 	assert_emits("a: 'off'\nb: '12:30:45'\nc: '010'\n'y': 1\nd: ''\ne: 'null'\nf: '~'\n",
 		     "a: 'off'\nb: '12:30:45'\nc: '010'\n'y': 1\nd: ''\ne: 'null'\nf: '~'\n");
-	assert_emits("a: '1e5'\nb: 'nan'\nc: '2020-01-01'\nd: '1_0'\ne: '0o17'\nf: 'infinity'\n",
-		     "a: '1e5'\nb: 'nan'\nc: '2020-01-01'\nd: '1_0'\ne: 0o17\nf: 'infinity'\n");
+	assert_emits(
+		"a: '1e5'\nb: 'nan'\nc: '2020-01-01'\nd: '1_0'\ne: '0o17'\nf: 'infinity'\ng: 'n'\n",
+		"a: '1e5'\nb: 'nan'\nc: '2020-01-01'\nd: '1_0'\ne: 0o17\nf: 'infinity'\ng: 'n'\n");
 	assert_emits("a: 'x: y'\nb: '- x'\nc: ' x'\nd: 'it''s'\ne: '#x'\nf: '${a.b}'\n",
 		     "a: 'x: y'\nb: '- x'\nc: ' x'\nd: it's\ne: '#x'\nf: ${a.b}\n");
 	assert_emits("a: \"x\\ty\"\nb: \"é\"\n", "a: \"x\\ty\"\nb: é\n");
