@@ -1,6 +1,7 @@
 #include "base/buf.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +10,15 @@
 
 static void reserve(struct buf *b, size_t extra)
 {
-	size_t want = b->len + extra + 1;
 	size_t cap = b->cap ? b->cap : 64;
+	size_t want;
 
+	if (__builtin_add_overflow(b->len + 1, extra, &want))
+		want = SIZE_MAX; /* which xrealloc refuses with a sentence */
 	if (want <= b->cap)
 		return;
 	while (cap < want)
-		cap *= 2;
+		cap = cap > SIZE_MAX / 2 ? want : cap * 2;
 	b->data = xrealloc(b->data, cap);
 	b->cap = cap;
 }

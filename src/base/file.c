@@ -10,10 +10,17 @@
 
 #include "base/alloc.h"
 
+static void truncate_to(struct buf *b, size_t len)
+{
+	b->len = len;
+	if (b->data)
+		b->data[len] = '\0';
+}
+
 int file_read(const char *path, size_t max_bytes, struct buf *out, struct err *e)
 {
 	char chunk[16384];
-	size_t total = 0;
+	size_t total = 0, had = out->len;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
@@ -27,6 +34,7 @@ int file_read(const char *path, size_t max_bytes, struct buf *out, struct err *e
 			int saved = errno;
 
 			close(fd);
+			truncate_to(out, had);
 			return err_sys(e, saved, "cannot read '%s'", path);
 		}
 		if (r == 0)
@@ -34,6 +42,7 @@ int file_read(const char *path, size_t max_bytes, struct buf *out, struct err *e
 		total += (size_t)r;
 		if (total > max_bytes) {
 			close(fd);
+			truncate_to(out, had);
 			return err_set(e, -EFBIG, "'%s' is larger than the %zu bytes allowed here",
 				       path, max_bytes);
 		}
@@ -52,8 +61,8 @@ static int write_all(int fd, const char *p, size_t n)
 
 		if (w < 0 && errno == EINTR)
 			continue;
-		if (w < 0)
-			return -errno;
+		if (w <= 0)
+			return w < 0 ? -errno : -EIO;
 		p += w;
 		n -= (size_t)w;
 	}
@@ -62,7 +71,8 @@ static int write_all(int fd, const char *p, size_t n)
 
 int file_write_atomic(const char *path, const void *bytes, size_t n, struct err *e)
 {
-	AUTO_FREE char *tmp = xasprintf("%s.tmp.%ld", path, (long)getpid());
+	static _Atomic unsigned serial; /* threads may write the same path at the same time */
+	AUTO_FREE char *tmp = xasprintf("%s.tmp.%ld.%u", path, (long)getpid(), serial++);
 	int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	int rc;
 
@@ -95,8 +105,13 @@ int file_mkdirs(const char *path, struct err *e)
 
 		if (slash)
 			*slash = '\0';
-		if (*copy && mkdir(copy, 0755) != 0 && errno != EEXIST)
-			return err_sys(e, errno, "cannot create the folder '%s'", copy);
+		if (*copy && mkdir(copy, 0755) != 0 && errno != EEXIST) {
+			int saved = errno;
+
+			/* automounters refuse to make even what exists */
+			if (!file_is_dir(copy))
+				return err_sys(e, saved, "cannot create the folder '%s'", copy);
+		}
 		if (!slash)
 			break;
 		*slash = '/';

@@ -7,7 +7,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Reads a whole file of at most max_bytes into `out` (appended). Larger or unreadable: error. */
+/* Reads a whole file of at most max_bytes into `out` (appended). Larger or unreadable: error,
+ * and `out` is as before. */
 int file_read(const char *path, size_t max_bytes, struct buf *out, struct err *e);
 /* Writes a temporary file beside `path`, flushes, syncs, closes (all checked) and renames it over
  * `path`: readers see the old or the new content, never a part. */

@@ -7,6 +7,9 @@ void perm_init(struct perm *p, uint64_t n, uint64_t key)
 {
 	unsigned bits = n > 1 ? 64u - (unsigned)__builtin_clzll(n - 1) : 1;
 
+	/* over fewer bits some orders of a few numbers come out up to a fifth too often */
+	if (bits < 6)
+		bits = 6;
 	p->n = n;
 	p->low_bits = bits / 2;
 	p->high_mask = (1ull << (bits - p->low_bits)) - 1;
@@ -21,7 +24,7 @@ uint64_t perm_at(const struct perm *p, uint64_t i)
 
 	if (p->n <= 1)
 		return 0;
-	/* the network permutes fewer than 2n numbers: the cycle that starts in range comes back to it */
+	/* the network permutes more numbers than n: the cycle that starts in range comes back to it */
 	do {
 		uint64_t high = v >> p->low_bits, low = v & low_mask;
 

@@ -1,7 +1,7 @@
 #pragma once
 /* A keyed permutation of 0..n-1 in constant memory: a Feistel network over the smallest number of bits
- * that covers n, cycle-walked back into range (less than one more turn on average). Pure and
- * thread-safe after perm_init. */
+ * that covers n, at least 6, cycle-walked back into range (less than one more turn on average for n
+ * over 32). Pure and thread-safe after perm_init. */
 #include <stdint.h>
 
 #define PERM_ROUNDS 6

@@ -76,12 +76,18 @@ int queue_get(struct queue *q, void **item)
 
 int queue_get_timeout(struct queue *q, void **item, int64_t timeout_ns)
 {
-	int64_t deadline = clock_now_ns() + timeout_ns;
-	struct timespec ts = {deadline / NS_PER_S, deadline % NS_PER_S};
+	struct timespec ts;
+	int64_t deadline;
 	int got = 0, rc = 0;
 
+	if (timeout_ns < 0)
+		timeout_ns = 0;
+	if (__builtin_add_overflow(clock_now_ns(), timeout_ns, &deadline))
+		deadline = INT64_MAX;
+	ts = (struct timespec){deadline / NS_PER_S, deadline % NS_PER_S};
+
 	pthread_mutex_lock(&q->lock);
-	while (q->count == 0 && !q->closed && rc != ETIMEDOUT)
+	while (q->count == 0 && !q->closed && rc == 0)
 		rc = pthread_cond_timedwait(&q->not_empty, &q->lock, &ts);
 	got = take(q, item);
 	if (got == 0 && !q->closed)

@@ -23,7 +23,7 @@ void queue_release(struct queue *q);
 int queue_put(struct queue *q, void *item);
 /* Takes the oldest item. 1 with *item set; 0 when closed and empty. Waits while empty and open. */
 int queue_get(struct queue *q, void **item);
-/* As queue_get but returns -ETIMEDOUT after timeout_ns without an item. */
+/* As queue_get but returns -ETIMEDOUT after timeout_ns without an item; at once when it is <= 0. */
 int queue_get_timeout(struct queue *q, void **item, int64_t timeout_ns);
 /* Wakes everyone; puts fail from now on, gets drain what is left. May be called more than once. */
 void queue_close(struct queue *q);

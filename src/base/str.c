@@ -118,26 +118,40 @@ char *str_bytes(double bytes, char *out, size_t out_size)
 	static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
 	size_t u = 0;
 
-	while (fabs(bytes) >= 1024.0 && u + 1 < sizeof(unit) / sizeof(unit[0])) {
+	char number[340]; /* any double */
+	size_t n;
+	double size;
+
+	/* what rounds to 1024 is the next unit's 1 */
+	while (fabs(bytes) >= 1023.5 && u + 1 < sizeof(unit) / sizeof(unit[0])) {
 		bytes /= 1024.0;
 		u++;
 	}
-	if (u == 0)
-		snprintf(out, out_size, "%.0f B", bytes);
-	else
-		snprintf(out, out_size, fabs(bytes) < 10 ? "%.2f %s" : "%.1f %s", bytes, unit[u]);
+	size = u == 0 ? 1000 : fabs(bytes);
+	n = (size_t)snprintf(number, sizeof(number), "%.*f", size < 9.995 ? 2 : size < 99.95, bytes);
+	while (strchr(number, '.') && (number[n - 1] == '0' || number[n - 1] == '.'))
+		number[--n] = '\0';
+	snprintf(out, out_size, "%s %s", number, unit[u]);
 	return out;
 }
 
 char *str_seconds(double s, char *out, size_t out_size)
 {
-	if (s < 1.0)
+	long long whole;
+
+	/* each form ends where it would round to the next one's first value */
+	if (!(fabs(s) < 1e15)) {
+		snprintf(out, out_size, "%g s", s);
+	} else if (fabs(s) < 0.9995) {
 		snprintf(out, out_size, "%.0f ms", s * 1e3);
-	else if (s < 60.0)
+	} else if (s < 59.95) {
 		snprintf(out, out_size, "%.1f s", s);
-	else if (s < 3600.0)
-		snprintf(out, out_size, "%d min %02d s", (int)s / 60, (int)s % 60);
-	else
-		snprintf(out, out_size, "%d h %02d min", (int)(s / 3600), (int)s % 3600 / 60);
+	} else if (s < 3599.5) {
+		whole = llround(s);
+		snprintf(out, out_size, "%lld min %02lld s", whole / 60, whole % 60);
+	} else {
+		whole = llround(s / 60);
+		snprintf(out, out_size, "%lld h %02lld min", whole / 60, whole % 60);
+	}
 	return out;
 }

@@ -17,8 +17,9 @@ struct host_facts {
 	size_t cpuinfo_count, meminfo_count;
 };
 
-/* Facts that cannot be had (no /proc, say) stay empty or 0. cpuinfo and meminfo: each line of /proc/cpuinfo, /proc/meminfo with exactly one colon, key and value
- * trimmed, later lines replace earlier ones in place, key "processor" dropped. */
+/* cpuinfo and meminfo: each line of /proc/cpuinfo, /proc/meminfo with exactly one colon, key and value
+ * trimmed, later lines replace earlier ones in place, key "processor" dropped. What cannot be had (no
+ * /proc, say) stays empty or 0. */
 void host_facts_load(struct host_facts *h);
 void host_facts_release(struct host_facts *h);
 /* Reads /proc/meminfo again into `pairs`, released with host_pairs_free. */

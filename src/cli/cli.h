@@ -4,8 +4,8 @@
 
 struct command {
 	const char *name;
-	const char *usage;  /* "run WORKLOAD [-n RANKS] [key=value ...]" */
-	const char *help;   /* one sentence */
+	const char *usage; /* "run WORKLOAD [-n RANKS] [key=value ...]" */
+	const char *help;  /* one sentence */
 	/* argv[0] is the subcommand's name. Returns the exit status. */
 	int (*main)(int argc, char **argv);
 };

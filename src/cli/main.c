@@ -1,4 +1,86 @@
-int main(void)
+/* The program: picks the subcommand, or takes DLIO's command line when called by its name. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/cli.h"
+
+static void usage(FILE *out)
 {
-	return 0;
+	fputs("usage: stoker COMMAND ...\n\n"
+	      "Can this storage keep its accelerators fed? Emulates the I/O of deep-learning "
+	      "training.\n\n"
+	      "commands:\n",
+	      out);
+	for (size_t i = 0; command_table[i]; i++)
+		fprintf(out, "  %-10s %s\n", command_table[i]->name, command_table[i]->help);
+	fputs("\nstoker COMMAND --help says more; stoker show lists what there is to use.\n", out);
+}
+
+int cli_fail(const struct err *e)
+{
+	fprintf(stderr, "stoker: %s\n", e->text);
+	return err_exit_status(e->code);
+}
+
+/* DLIO's own variable; a value it does not know leaves the default, where DLIO would crash. */
+static void log_level_from_environment(void)
+{
+	static const struct {
+		const char *name;
+		enum log_level level;
+	} levels[] = {{"debug", LOG_DEBUG},  {"info", LOG_INFO},   {"warning", LOG_WARNING},
+		      {"warn", LOG_WARNING}, {"error", LOG_ERROR}, {"critical", LOG_ERROR}};
+	const char *v = getenv("DLIO_LOG_LEVEL");
+
+	for (size_t i = 0; v && i < sizeof(levels) / sizeof(levels[0]); i++)
+		if (strcasecmp(v, levels[i].name) == 0)
+			log_set_level(levels[i].level);
+}
+
+static const struct command *find(const char *name)
+{
+	for (size_t i = 0; command_table[i]; i++)
+		if (strcmp(command_table[i]->name, name) == 0)
+			return command_table[i];
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	const char *names[32];
+	const struct command *c;
+	const char *near;
+	size_t n = 0;
+
+	log_level_from_environment();
+	if (strcmp(path_basename(argv[0]), "dlio_benchmark") == 0)
+		return find("run")->main(argc, argv);
+	if (argc < 2) {
+		usage(stderr);
+		return 2;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		puts("stoker " STOKER_VERSION);
+		return 0;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+	    strcmp(argv[1], "help") == 0) {
+		usage(stdout);
+		return 0;
+	}
+	c = find(argv[1]);
+	if (c)
+		return c->main(argc - 1, argv + 1);
+	for (; command_table[n]; n++)
+		names[n] = command_table[n]->name;
+	near = str_nearest(argv[1], names, n);
+	fprintf(stderr, "stoker: '%s' is not a command%s%s%s\n", argv[1],
+		near ? ", did you mean '" : " (see stoker --help)", near ? near : "",
+		near ? "'?" : "");
+	return 2;
 }

@@ -1,7 +1,7 @@
 #pragma once
 /* A dataset: names, shapes and content of every file as pure functions of the workload. Nothing here
  * keeps a string or a struct per file; with record_length_bytes_stdev the drawn dimensions are kept, 8
- * bytes a file. Read-only after dataset_init and shared by all ranks. */
+ * bytes a file. Read-only after dataset_init (and dataset_check) and shared by all ranks. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,31 +19,56 @@ struct dataset {
 	const struct elem_type *elem;
 	char *folder;                    /* storage_root joined with data_folder */
 	char *prefix;
-	uint64_t files[DATASET_KINDS];
-	uint64_t subfolders[DATASET_KINDS];
+	uint64_t files[DATASET_KINDS];   /* that this workload uses */
+	/* The N of "_of_N" in the names: how many files the dataset was generated with. The same as
+	 * files until dataset_check finds a larger one, of which the first `files` are used. */
+	uint64_t name_total[DATASET_KINDS];
+	uint64_t subfolders[DATASET_KINDS]; /* 0: files lie flat in the kind's folder */
 	uint64_t samples_per_file;
 	uint32_t ndims;
 	uint64_t dims[FORMAT_DIMS_MAX];  /* when all files have the same */
-	uint32_t *drawn;                 /* 2 per file (train then eval), or NULL */
+	double drawn_mean, drawn_stdev;  /* of a dimension, in elements; stdev 0: nothing is drawn */
+	uint32_t *drawn;                 /* 2 per file (train then eval, name_total of each), or NULL */
 	const char *compression;
 	struct content_source content;
-	uint64_t config_hash;
-	uint64_t total_bytes;            /* of all blobs; UINT64_MAX when it depends on content */
-	uint64_t max_sample_bytes, max_file_bytes;
+	uint64_t config_hash;            /* of all that decides bytes and names but the number of files */
+	uint64_t total_bytes;            /* of the used blobs; UINT64_MAX when it depends on content */
+	uint64_t max_sample_bytes;
+	uint64_t max_file_bytes;         /* UINT64_MAX when it depends on content */
 };
 
 /* Builds it from a loaded workload, drawing dimensions as DLIO does (seed 10, 2 normals per file over
- * train and eval files; `reference`: dlio.md 3.1). Checks that format and shapes agree and that no
- * size overflows. */
+ * train and eval files). Without record_dims a sample is a square of int(sqrt(record_length_bytes /
+ * element size)) elements; under compat.dlio the element size is left out, as DLIO does, and files of
+ * wider elements are that much larger. Checks that format and shapes agree and that no size overflows.
+ * Nothing to release after a failure. */
 int dataset_init(struct dataset *d, const struct workload *w, struct err *e);
+/* Accepts a zeroed struct. */
 void dataset_release(struct dataset *d);
+
+/* Makes the names, shapes and contents those of a dataset generated with other numbers of files (each
+ * at least files[kind], or equal to 0 where files[kind] is 0). On failure `d` is as before. */
+int dataset_set_name_total(struct dataset *d, const uint64_t total[DATASET_KINDS], struct err *e);
 
 /* The spec of file `index` of a kind. */
 void dataset_file_spec(const struct dataset *d, enum dataset_kind kind, uint64_t index,
 		       struct file_spec *out);
+/* Size of its blob; UINT64_MAX when it depends on content. */
+uint64_t dataset_file_bytes(const struct dataset *d, enum dataset_kind kind, uint64_t index);
+/* Number of the file over train then eval files: file_spec.file_index, and their bound. */
+uint64_t dataset_file_index(const struct dataset *d, enum dataset_kind kind, uint64_t index);
+uint64_t dataset_file_index_end(const struct dataset *d);
+/* "<folder>/train/0" (subfolder `sub`; none with flat files) into out. */
+int dataset_folder(const struct dataset *d, enum dataset_kind kind, uint64_t sub, char *out,
+		   size_t out_size, struct err *e);
+/* "img_003_of_168.npz". */
+int dataset_name(const struct dataset *d, enum dataset_kind kind, uint64_t index, char *out,
+		 size_t out_size, struct err *e);
 /* "<folder>/train/0/img_003_of_168.npz" into out; -ENAMETOOLONG when it does not fit. */
 int dataset_path(const struct dataset *d, enum dataset_kind kind, uint64_t index, char *out,
 		 size_t out_size, struct err *e);
 uint64_t dataset_samples(const struct dataset *d, enum dataset_kind kind);
 /* Payload bytes of one sample of a file. */
 uint64_t dataset_sample_bytes(const struct dataset *d, enum dataset_kind kind, uint64_t file);
+/* "12107 x 12107", "12107 +- 2822.205 square", "224 x 224 x 3". Returns `out`. */
+char *dataset_shape_text(const struct dataset *d, char *out, size_t out_size);

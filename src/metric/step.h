@@ -3,8 +3,8 @@
 #include <stdint.h>
 
 struct step_times {
-	int64_t ask_ns;         /* the rank asks its loader for a batch */
-	int64_t got_ns;         /* has it */
+	int64_t ask_ns; /* the rank asks its loader for a batch */
+	int64_t got_ns; /* has it */
 	int64_t compute_begin_ns;
 	int64_t compute_end_ns; /* the emulated computation is over */
 	int64_t barrier_in_ns;
@@ -16,12 +16,12 @@ enum phase_kind { PHASE_BLOCK, PHASE_EVAL };
 /* A block of training steps (between two checkpoints) or an evaluation, on one rank. */
 struct phase {
 	enum phase_kind kind;
-	uint32_t number;               /* blocks: from 1 within the epoch */
-	int64_t begin_ns, end_ns;      /* monotonic */
+	uint32_t number;          /* blocks: from 1 within the epoch */
+	int64_t begin_ns, end_ns; /* monotonic */
 	int64_t begin_wall_ns, end_wall_ns;
-	uint64_t first_step;           /* of the epoch, from 0 */
+	uint64_t first_step; /* of the epoch, from 0 */
 	uint64_t steps;
-	struct step_times *step;       /* `steps` of them */
-	uint64_t capacity;             /* allocated, before the phase begins */
-	uint64_t samples;              /* delivered */
+	struct step_times *step; /* `steps` of them */
+	uint64_t capacity;       /* allocated, before the phase begins */
+	uint64_t samples;        /* delivered */
 };

@@ -91,6 +91,18 @@ struct series_stat {
 	double mean, stdev, min, max;
 };
 
+/* One rank in one epoch. */
+struct rank_epoch_metrics {
+	bool train_valid, eval_valid;
+	char why[256], eval_why[256]; /* when not valid */
+	double train_au, train_throughput; /* as metrics_phase, over the blocks */
+	double whole_au;
+	double exposed_wait_s, barrier_wait_s, compute_s, wall_s; /* of the training part */
+	double eval_au, eval_throughput, eval_wall_s;
+	uint64_t steps, measured_steps, samples, payload_bytes;
+	uint64_t eval_steps, eval_samples, eval_payload_bytes;
+};
+
 struct epoch_metrics {
 	double train_au;            /* DLIO's definition, mean over ranks, percent */
 	double train_throughput;    /* samples/s, sum over ranks, of the measured window */
@@ -103,6 +115,13 @@ struct epoch_metrics {
 	bool train_valid, eval_valid; /* false: too few steps for the window; *_why says so */
 	char why[256], eval_why[256];
 	uint64_t measured_steps;
+	double train_au_min, train_au_max;     /* over ranks */
+	double train_io_mib, eval_io_mib;      /* MiB/s of the throughputs above */
+	bool has_eval;
+	uint64_t steps;                        /* made by each rank; 0: the epoch trained nothing */
+	uint64_t samples, payload_bytes;       /* training, all ranks */
+	uint64_t eval_samples, eval_payload_bytes;
+	double eval_wall_s;                    /* longest over ranks */
 };
 
 struct run_metrics {
@@ -110,6 +129,12 @@ struct run_metrics {
 	uint32_t epochs;
 	struct series_stat train_au, train_throughput, whole_au, whole_throughput, payload_rate;
 	struct series_stat eval_au, eval_throughput;
+	struct series_stat train_io, eval_io; /* MiB/s, by the windows of train_au and eval_au */
+	/* The evaluations as summary.json lists them: one value an evaluation; with compat.dlio one a
+	 * rank and evaluation. NaN where there is no valid value. */
+	double *eval_au_list, *eval_throughput_list;
+	uint32_t evals;
+	bool overshoot_known;                 /* the emulated time is constant */
 	double compute_overshoot_mean_s, compute_overshoot_max_s; /* of the emulated waits */
 	uint64_t payload_bytes, device_bytes;   /* training, all epochs */
 	bool device_known;
@@ -124,6 +149,14 @@ void metrics_release(struct run_metrics *m);
  * false with a reason when the window holds no step. */
 bool metrics_phase(const struct result *r, const struct phase *p, double *au, double *throughput,
 		   uint64_t *measured, char *why, size_t why_size);
+
+/* Everything about one rank in epoch `epoch` (from 0, < epochs_begun). Pure. */
+void metrics_rank_epoch(const struct result *r, uint32_t rank, uint32_t epoch,
+			struct rank_epoch_metrics *out);
+/* Statistics of the finite values of a list. */
+struct series_stat series_stat_of(const double *v, size_t n);
+/* Bytes of the training samples: of the dataset, or by the configured length with compat.dlio. */
+double metrics_data_bytes(const struct result *r);
 
 /* Fills r->verdict from the measures (report/verdict.c). */
 void verdicts_compute(struct result *r, const struct run_metrics *m);

@@ -14,20 +14,20 @@ enum progress_phase { PROGRESS_GENERATE, PROGRESS_TRAIN, PROGRESS_EVAL, PROGRESS
 /* Told to the caller a few times a second from a thread of the run's own. */
 struct run_progress {
 	enum progress_phase phase;
-	uint64_t done, total;          /* files or steps (of rank 0, over all epochs) */
-	uint64_t bytes_done;           /* generation: written; training: payload read so far, all ranks */
+	uint64_t done, total; /* files or steps (of rank 0, over all epochs) */
+	uint64_t bytes_done;  /* generation: written; training: payload read so far, all ranks */
 	uint32_t epoch, epochs;
-	double au_so_far;              /* whole-run, rank 0, percent; < 0 unknown */
-	int64_t elapsed_ns;            /* of the phase */
+	double au_so_far;   /* whole-run, rank 0, percent; < 0 unknown */
+	int64_t elapsed_ns; /* of the phase */
 };
 
 struct run_options {
 	uint32_t ranks;
 	int64_t start_wall_ns;
-	struct stop_flag *stop;        /* set by signal handling: the run ends early and keeps results */
+	struct stop_flag *stop; /* set by signal handling: the run ends early and keeps results */
 	void (*progress)(void *arg, const struct run_progress *p); /* may be NULL */
 	void *progress_arg;
-	bool dataset_only;             /* stoker generate */
+	bool dataset_only; /* stoker generate */
 };
 
 /* Carries out the workflow of `w`. Fills `r` whatever happens (status and reason tell), writes the

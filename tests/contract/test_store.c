@@ -526,14 +526,18 @@ static int remove_listed(void *arg, const char *name, bool is_dir)
 /* What a clean-up does: the callback uses the store. */
 static void list_and_remove(void **state)
 {
-	struct seen s = {0};
+	struct seen s = {0}, rest = {0};
 	int removed = 0;
 	struct err e;
 
 	(void)state;
+	put(at("first"), "", 0);
 	put(at("a"), "", 0);
 	put(at("b"), "", 0);
 	ok(t.store->ops->mkdirs(t.store, at("c"), &e), &e);
+	ok(t.store->ops->remove(t.store, at("first"), &e), &e);
+	ok(t.store->ops->list(t.store, t.root, see, &rest, &e), &e);
+	assert_int_equal(rest.calls, 3);
 	ok(t.store->ops->list(t.store, t.root, remove_listed, &removed, &e), &e);
 	assert_int_equal(removed, 3);
 	ok(t.store->ops->list(t.store, t.root, see, &s, &e), &e);

@@ -1,0 +1,167 @@
+#include "cli/args.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/str.h"
+
+#define RANKS_MAX 65536
+
+const char cli_args_help[] =
+	"  WORKLOAD               a built-in workload (stoker show workloads) or a YAML file\n"
+	"  key=value              any key of the workload, with or without 'workload.' in front; "
+	"Hydra's\n"
+	"                         ++key=value, +key=value and ~key work too\n"
+	"  -n, --ranks N          emulated accelerators (default 1)\n"
+	"  -o, --output FOLDER    where results go (default: hydra.run.dir)\n"
+	"  --config-dir DIR       look for workloads here first\n"
+	"  --strict               an unknown key is an error, not a warning\n"
+	"  --check                leave with status 3 when the AU target (metric.au) is missed\n"
+	"  -q, --quiet            no progress, no log lines on the terminal\n"
+	"  --cfg job              print the composed workload and stop\n";
+
+static const struct {
+	const char *name;
+	char id;
+	bool value;
+} flags[] = {
+	{"-n", 'n', true},        {"--ranks", 'n', true},      {"-o", 'o', true},
+	{"--output", 'o', true},  {"--config-dir", 'd', true}, {"-cd", 'd', true},
+	{"--strict", 's', false}, {"-q", 'q', false},          {"--quiet", 'q', false},
+	{"--check", 'c', false},  {"-h", 'h', false},          {"--help", 'h', false},
+	{"--cfg", 'j', true},     {"--set", 'S', false},       {"--markdown", 'm', false},
+	{"--man", 'M', false},    {"-c", 'j', true},
+};
+
+static int apply(struct cli_args *a, char id, const char *flag, const char *value, struct err *e)
+{
+	switch (id) {
+	case 'n':
+		if (!str_to_i64(value, &a->ranks) || a->ranks < 1 || a->ranks > RANKS_MAX)
+			return err_set(e, ERR_USAGE, "%s: '%s' is not a number of ranks (1 to %d)",
+				       flag, value, RANKS_MAX);
+		return 0;
+	case 'o':
+		free(a->output);
+		a->output = xasprintf("++workload.output.folder='%s'", value);
+		if (strchr(value, '\'') || strchr(value, '\\'))
+			return err_set(e, ERR_USAGE, "%s: a folder name cannot hold quotes", flag);
+		return 0;
+	case 'd':
+		a->config_dir = value;
+		return 0;
+	case 'j':
+		a->cfg = value;
+		return 0;
+	case 's':
+		a->strict = true;
+		return 0;
+	case 'q':
+		a->quiet = true;
+		return 0;
+	case 'c':
+		a->check = true;
+		return 0;
+	case 'S':
+		a->only_set = true;
+		return 0;
+	case 'm':
+		a->markdown = true;
+		return 0;
+	case 'M':
+		a->man = true;
+		return 0;
+	default:
+		a->help = true;
+		return 0;
+	}
+}
+
+/* 1 when argv[*i] is a flag (and *i moved past its value), 0 when it is not. */
+static int flag(struct cli_args *a, int argc, char **argv, int *i, struct err *e)
+{
+	const char *arg = argv[*i];
+	const char *names[sizeof(flags) / sizeof(flags[0])];
+	const char *near;
+
+	for (size_t k = 0; k < sizeof(flags) / sizeof(flags[0]); k++) {
+		size_t n = strlen(flags[k].name);
+
+		names[k] = flags[k].name;
+		if (strncmp(arg, flags[k].name, n) != 0)
+			continue;
+		if (arg[n] == '=' && flags[k].value && n > 2)
+			return apply(a, flags[k].id, flags[k].name, arg + n + 1, e) < 0 ? e->code
+											: 1;
+		if (arg[n] != '\0')
+			continue;
+		if (!flags[k].value)
+			return apply(a, flags[k].id, arg, NULL, e) < 0 ? e->code : 1;
+		if (*i + 1 >= argc)
+			return err_set(e, ERR_USAGE, "%s needs a value", arg);
+		return apply(a, flags[k].id, arg, argv[++*i], e) < 0 ? e->code : 1;
+	}
+	if (arg[0] != '-' || arg[1] == '\0')
+		return 0;
+	near = str_nearest(arg, names, sizeof(flags) / sizeof(flags[0]));
+	return err_set(e, ERR_USAGE, "unknown option '%s'%s%s%s (overrides are written key=value)",
+		       arg, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+int cli_args_parse(struct cli_args *a, int argc, char **argv, struct err *e)
+{
+	*a = (struct cli_args){.ranks = 1};
+	a->override = xcalloc((size_t)argc + 1, sizeof(*a->override));
+	for (int i = 1; i < argc; i++) {
+		int rc = flag(a, argc, argv, &i, e);
+
+		if (rc < 0)
+			return rc;
+		if (rc > 0)
+			continue;
+		/* what looks like an override is one; the first other word names the workload */
+		if (strchr(argv[i], '=') || argv[i][0] == '~' || argv[i][0] == '+')
+			a->override[a->overrides++] = argv[i];
+		else if (!a->workload)
+			a->workload = argv[i];
+		else
+			return err_set(
+				e, ERR_USAGE,
+				"'%s': the workload is already '%s', and an override is written "
+				"key=value",
+				argv[i], a->workload);
+	}
+	if (a->output)
+		a->override[a->overrides++] = a->output;
+	return 0;
+}
+
+void cli_args_release(struct cli_args *a)
+{
+	free(a->override);
+	free(a->output);
+	*a = (struct cli_args){0};
+}
+
+int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct workload *w,
+		      struct err *e)
+{
+	struct workload_request req = {
+		.workload = a->workload,
+		.overrides = a->override,
+		.override_count = a->overrides,
+		.config_dir = a->config_dir,
+		.strict = a->strict,
+		.start_wall_ns = start_wall_ns,
+		.ranks = a->ranks,
+	};
+	int rc = workload_load(w, &req, e);
+
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < w->warnings.n && !a->quiet; i++)
+		log_warning("%s", w->warnings.v[i]);
+	return 0;
+}

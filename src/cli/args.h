@@ -1,0 +1,27 @@
+#pragma once
+/* The arguments that run, generate, verify and show config share: a workload, overrides in DLIO's
+ * (Hydra's) form, and a few flags. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "workload/workload.h"
+
+struct cli_args {
+	const char *workload;  /* NULL: none was named */
+	const char **override; /* borrowed from argv */
+	size_t overrides;
+	const char *config_dir;
+	int64_t ranks; /* -n; 1 by default */
+	bool strict, quiet, check, help, only_set, markdown, man;
+	const char *cfg; /* --cfg job: print the composed configuration and leave */
+	char *output;    /* -o: as output.folder; owned */
+};
+
+/* Flags may stand anywhere, and so may Hydra's spellings of them (--config-dir, -cd, --cfg). */
+int cli_args_parse(struct cli_args *a, int argc, char **argv, struct err *e);
+void cli_args_release(struct cli_args *a);
+/* Loads the workload the arguments name, sets start time and prints its warnings unless quiet. */
+int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct workload *w,
+		      struct err *e);
+extern const char cli_args_help[];

@@ -1,0 +1,89 @@
+/* stoker generate: the dataset of a workload, and nothing else. */
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/args.h"
+#include "cli/cli.h"
+#include "cli/launcher.h"
+#include "cli/progress.h"
+#include "cli/signals.h"
+#include "run/run.h"
+
+extern const struct command command_generate;
+
+static struct stop_flag stop;
+
+static void print_outcome(const struct result *r)
+{
+	double s = (double)r->generation.wall_ns / 1e9;
+	char bytes[32], rate[32], took[32];
+
+	printf("%llu files written (%s, %s/s), %llu were already there, in %s: '%s'\n",
+	       (unsigned long long)r->generation.files,
+	       str_bytes((double)r->generation.bytes, bytes, sizeof(bytes)),
+	       str_bytes(s > 0 ? (double)r->generation.bytes / s : 0, rate, sizeof(rate)),
+	       (unsigned long long)r->generation.skipped, str_seconds(s, took, sizeof(took)),
+	       r->dataset->folder);
+}
+
+static int generate(const struct cli_args *a, struct err *e)
+{
+	int64_t begin = clock_wall_ns();
+	struct workload w = {0};
+	struct dataset d = {0};
+	struct result r = {0};
+	struct progress_view view;
+	struct run_options o = {
+		.ranks = (uint32_t)a->ranks,
+		.start_wall_ns = begin,
+		.stop = &stop,
+		.progress = progress_show,
+		.progress_arg = &view,
+		.dataset_only = true,
+	};
+	int rc;
+
+	log_set_console_output(!a->quiet);
+	rc = cli_load_workload(a, begin, &w, e);
+	if (rc == 0)
+		rc = signals_start(&stop, e);
+	if (rc == 0) {
+		progress_init(&view, a->quiet);
+		rc = run_execute(&w, &o, &d, &r, e);
+		progress_done(&view);
+	}
+	if (rc == 0)
+		print_outcome(&r);
+	result_release(&r);
+	dataset_release(&d);
+	workload_release(&w);
+	return rc < 0 ? cli_fail(e) : 0;
+}
+
+static int generate_main(int argc, char **argv)
+{
+	struct cli_args a;
+	struct err e = {0};
+	int status, rc = cli_args_parse(&a, argc, argv, &e);
+
+	if (rc == 0 && a.help) {
+		printf("usage: stoker %s\n\n%s\n%s", command_generate.usage, command_generate.help,
+		       cli_args_help);
+		status = 0;
+	} else {
+		if (rc == 0)
+			rc = launcher_check(&e);
+		status = rc < 0 ? cli_fail(&e) : generate(&a, &e);
+	}
+	cli_args_release(&a);
+	return status;
+}
+
+const struct command command_generate = {
+	.name = "generate",
+	.usage = "generate WORKLOAD [key=value ...]",
+	.help = "Write the dataset of a workload; what an interrupted call left is completed.",
+	.main = generate_main,
+};

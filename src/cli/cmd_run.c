@@ -1,0 +1,131 @@
+/* stoker run: generate, train and evaluate as the workload says, and print the result. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "cli/args.h"
+#include "cli/cli.h"
+#include "cli/launcher.h"
+#include "cli/progress.h"
+#include "cli/signals.h"
+#include "conf/node.h"
+#include "run/run.h"
+
+static struct stop_flag stop;
+
+static int print_composed(const struct workload *w)
+{
+	struct buf b = {0};
+
+	yaml_emit(w->tree, &b);
+	fputs(b.data ? b.data : "", stdout);
+	buf_release(&b);
+	return 0;
+}
+
+static void print_result(const struct result *r, const struct run_metrics *m)
+{
+	struct buf b = {0};
+
+	report_text(r, m, isatty(STDOUT_FILENO), &b);
+	fputs(b.data ? b.data : "", stdout);
+	fflush(stdout);
+	buf_release(&b);
+}
+
+/* 0, or 3 when the caller asked to check the target and it was missed. */
+static int show_outcome(const struct cli_args *a, const struct workload *w, const struct result *r,
+			struct err *e)
+{
+	struct run_metrics m = {0};
+	int status = 0;
+
+	if (!r->trained) {
+		if (r->generated)
+			printf("%llu files written, %llu already there, in '%s'\n",
+			       (unsigned long long)r->generation.files,
+			       (unsigned long long)r->generation.skipped, r->dataset->folder);
+		return 0;
+	}
+	if (metrics_compute(&m, r, e) < 0)
+		return cli_fail(e);
+	print_result(r, &m);
+	if (a->check && (m.train_au.count == 0 || m.train_au.mean < w->metric.au * 100)) {
+		err_set(e, ERR_TARGET, "AU %.2f %% is below the target %.2f %% (metric.au)",
+			m.train_au.mean, w->metric.au * 100);
+		status = cli_fail(e);
+	}
+	metrics_release(&m);
+	return status;
+}
+
+static int run(const struct cli_args *a, struct err *e)
+{
+	int64_t begin = clock_wall_ns();
+	struct workload w = {0};
+	struct dataset d = {0};
+	struct result r = {0};
+	struct progress_view view;
+	struct run_options o = {
+		.ranks = (uint32_t)a->ranks,
+		.start_wall_ns = begin,
+		.stop = &stop,
+		.progress = progress_show,
+		.progress_arg = &view,
+	};
+	int rc, status = 0;
+
+	log_set_console_output(!a->quiet);
+	rc = cli_load_workload(a, begin, &w, e);
+	if (rc == 0 && a->cfg) {
+		status = print_composed(&w);
+	} else if (rc == 0) {
+		rc = signals_start(&stop, e);
+		progress_init(&view, a->quiet);
+		if (rc == 0)
+			rc = run_execute(&w, &o, &d, &r, e);
+		progress_done(&view);
+		if (rc == 0 || r.trained) {
+			struct err shown = {0};
+
+			status = show_outcome(a, &w, &r, &shown);
+		}
+	}
+	if (rc < 0)
+		status = cli_fail(e);
+	result_release(&r);
+	dataset_release(&d);
+	workload_release(&w);
+	return status;
+}
+
+extern const struct command command_run;
+
+static int run_main(int argc, char **argv)
+{
+	struct cli_args a;
+	struct err e = {0};
+	int status, rc = cli_args_parse(&a, argc, argv, &e);
+
+	if (rc == 0 && a.help) {
+		printf("usage: stoker %s\n\n%s\n%s", command_run.usage, command_run.help,
+		       cli_args_help);
+		status = 0;
+	} else {
+		if (rc == 0)
+			rc = launcher_check(&e);
+		status = rc < 0 ? cli_fail(&e) : run(&a, &e);
+	}
+	cli_args_release(&a);
+	return status;
+}
+
+const struct command command_run = {
+	.name = "run",
+	.usage = "run WORKLOAD [-n RANKS] [key=value ...]",
+	.help = "Generate, train and evaluate as the workload says.",
+	.main = run_main,
+};

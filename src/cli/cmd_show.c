@@ -1,0 +1,178 @@
+/* stoker show: what there is to use, and what a workload means. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/sysinfo.h"
+#include "cli/args.h"
+#include "cli/cli.h"
+#include "format/format.h"
+#include "loader/loader.h"
+#include "report/result.h"
+#include "store/store.h"
+
+extern const struct command command_show;
+
+static void print_buf(struct buf *b)
+{
+	fputs(b->data ? b->data : "", stdout);
+	buf_release(b);
+}
+
+static int show_workloads(int argc, char **argv)
+{
+	struct err e = {0};
+
+	(void)argc;
+	(void)argv;
+	for (const char *const *name = workload_builtin_names(); *name; name++) {
+		struct workload_request req = {.workload = *name, .inspect = true};
+		struct workload w = {0};
+		int rc = workload_load(&w, &req, &e);
+
+		if (rc < 0 && rc != ERR_ABSENT)
+			printf("%-28s (%s)\n", *name, e.text);
+		else
+			printf("%-28s %s %s, %lld files x %lld samples, %lld a batch%s\n", *name,
+			       w.reader.data_loader ? w.reader.data_loader : "-",
+			       w.dataset.format ? w.dataset.format : "-",
+			       (long long)w.dataset.num_files_train,
+			       (long long)w.dataset.num_samples_per_file,
+			       (long long)w.reader.batch_size,
+			       rc == ERR_ABSENT ? " (not in this version)" : "");
+		workload_release(&w);
+	}
+	return 0;
+}
+
+static int show_config(int argc, char **argv)
+{
+	struct cli_args a;
+	struct workload w = {0};
+	struct err e = {0};
+	struct buf b = {0};
+	int status = 0, rc = cli_args_parse(&a, argc, argv, &e);
+
+	if (rc == 0 && a.markdown) {
+		workload_docs_markdown(&b);
+	} else if (rc == 0 && a.man) {
+		workload_man(&b);
+	} else {
+		if (rc == 0)
+			rc = cli_load_workload(&a, clock_wall_ns(), &w, &e);
+		if (rc == 0)
+			workload_print(&w, a.only_set, &b);
+		if (rc < 0)
+			status = cli_fail(&e);
+	}
+	print_buf(&b);
+	workload_release(&w);
+	cli_args_release(&a);
+	return status;
+}
+
+static void print_options(const char *prefix, const struct opt *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		printf("    %s%-28s %s%s%s%s\n", prefix, rows[i].key, rows[i].help,
+		       rows[i].unit ? " (" : "", rows[i].unit ? rows[i].unit : "",
+		       rows[i].unit ? ")" : "");
+}
+
+static int show_stores(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	puts("storage.store takes one of these, or shims joined to one with '+': throttle+posix\n");
+	for (size_t i = 0; store_table[i]; i++) {
+		const struct store_ops *s = store_table[i];
+		char prefix[64];
+
+		printf("%-12s %s%s\n", s->name, s->help, s->flags & STORE_IS_SHIM ? " [shim]" : "");
+		snprintf(prefix, sizeof(prefix), "storage.%s.", s->name);
+		print_options(prefix, s->options, s->option_count);
+	}
+	return 0;
+}
+
+static int show_formats(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	for (size_t i = 0; format_table[i]; i++)
+		printf("%-12s %s\n", format_table[i]->name, format_table[i]->help);
+	return 0;
+}
+
+static int show_loaders(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	for (size_t i = 0; loader_table[i]; i++)
+		printf("%-12s %s\n", loader_table[i]->name, loader_table[i]->help);
+	return 0;
+}
+
+static int show_system(int argc, char **argv)
+{
+	struct host_facts h = {0};
+
+	(void)argc;
+	(void)argv;
+	host_facts_load(&h);
+	printf("host        %s\nkernel      %s\nCPUs        %d\nmemory      %.1f GiB\n", h.hostname,
+	       h.kernel, h.cpu_count, h.memory_gib);
+	for (size_t i = 0; i < h.cpuinfo_count; i++)
+		if (strcmp(h.cpuinfo[i].key, "model name") == 0 ||
+		    strcmp(h.cpuinfo[i].key, "CPU part") == 0)
+			printf("%-11s %s\n", h.cpuinfo[i].key, h.cpuinfo[i].value);
+	printf("page size   %ld bytes\nopen files  %ld at most\n", sysconf(_SC_PAGESIZE),
+	       sysconf(_SC_OPEN_MAX));
+	host_facts_release(&h);
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	int (*show)(int argc, char **argv);
+	const char *help;
+} topics[] = {
+	{"workloads", show_workloads, "the workloads built into the program"},
+	{"config", show_config, "every key of a workload, its value and where it came from"},
+	{"formats", show_formats, "dataset formats"},
+	{"stores", show_stores, "stores and shims, with their options"},
+	{"loaders", show_loaders, "loaders"},
+	{"system", show_system, "what this machine is"},
+};
+
+static int show_main(int argc, char **argv)
+{
+	size_t n = sizeof(topics) / sizeof(topics[0]);
+	const char *names[sizeof(topics) / sizeof(topics[0])];
+	const char *near;
+
+	for (size_t i = 0; i < n; i++) {
+		names[i] = topics[i].name;
+		if (argc > 1 && strcmp(argv[1], topics[i].name) == 0)
+			return topics[i].show(argc - 1, argv + 1);
+	}
+	if (argc > 1 && strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "-h") != 0) {
+		near = str_nearest(argv[1], names, n);
+		fprintf(stderr, "stoker: there is nothing called '%s' to show%s%s%s\n", argv[1],
+			near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+		return 2;
+	}
+	puts("usage: stoker show TOPIC\n");
+	for (size_t i = 0; i < n; i++)
+		printf("  %-10s %s\n", topics[i].name, topics[i].help);
+	return argc > 1 ? 0 : 2;
+}
+
+const struct command command_show = {
+	.name = "show",
+	.usage = "show workloads|config|formats|stores|loaders|system",
+	.help = "List what there is to use, or what a workload means.",
+	.main = show_main,
+};

@@ -1,0 +1,83 @@
+/* stoker verify: every byte of a dataset, compared with what generation would write. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/args.h"
+#include "cli/cli.h"
+#include "cli/signals.h"
+#include "dataset/verify.h"
+#include "store/store.h"
+
+extern const struct command command_verify;
+
+static struct stop_flag stop;
+
+static int verify_dataset(const struct workload *w, struct err *e)
+{
+	unsigned threads = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+	int64_t begin = clock_now_ns();
+	struct verify_result v = {0};
+	struct presence_result presence = {0};
+	struct dataset d = {0};
+	struct store *s = NULL;
+	char bytes[32], rate[32];
+	double seconds;
+	int rc;
+
+	rc = store_create(&s, w->storage.store, node_path(w->tree, "workload.storage"), e);
+	if (rc == 0)
+		rc = dataset_init(&d, w, e);
+	if (rc == 0)
+		rc = dataset_check(&d, s, true, &presence, e);
+	if (rc == 0)
+		rc = dataset_verify(&d, s, threads, &stop, &v, e);
+	seconds = (double)(clock_now_ns() - begin) / 1e9;
+	if (v.files)
+		printf("%llu files, %s compared, %s/s: %s\n", (unsigned long long)v.files,
+		       str_bytes((double)v.bytes, bytes, sizeof(bytes)),
+		       str_bytes(seconds > 0 ? (double)v.bytes / seconds : 0, rate, sizeof(rate)),
+		       v.bad_files ? "DIFFERENT"
+		       : rc < 0    ? "not finished"
+				   : "every byte as generated");
+	if (v.bad_files)
+		printf("%llu files differ\n", (unsigned long long)v.bad_files);
+	dataset_release(&d);
+	store_destroy(s);
+	return rc;
+}
+
+static int verify_main(int argc, char **argv)
+{
+	struct cli_args a;
+	struct err e = {0};
+	struct workload w = {0};
+	int status = 0, rc = cli_args_parse(&a, argc, argv, &e);
+
+	if (rc == 0 && a.help) {
+		printf("usage: stoker %s\n\n%s\n%s", command_verify.usage, command_verify.help,
+		       cli_args_help);
+	} else {
+		if (rc == 0)
+			rc = cli_load_workload(&a, clock_wall_ns(), &w, &e);
+		if (rc == 0)
+			rc = signals_start(&stop, &e);
+		if (rc == 0)
+			rc = verify_dataset(&w, &e);
+		if (rc < 0)
+			status = cli_fail(&e);
+	}
+	workload_release(&w);
+	cli_args_release(&a);
+	return status;
+}
+
+const struct command command_verify = {
+	.name = "verify",
+	.usage = "verify WORKLOAD [key=value ...]",
+	.help = "Compare every byte of a dataset with what generation writes.",
+	.main = verify_main,
+};

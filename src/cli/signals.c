@@ -1,0 +1,43 @@
+#include "cli/signals.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+static void *signals_main(void *arg)
+{
+	struct stop_flag *stop = arg;
+	sigset_t set;
+	int sig;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	for (;;) {
+		if (sigwait(&set, &sig) != 0)
+			continue;
+		if (atomic_exchange(&stop->set, 1))
+			_exit(128 + sig);
+	}
+	return NULL;
+}
+
+int signals_start(struct stop_flag *stop, struct err *e)
+{
+	pthread_t t;
+	sigset_t set;
+	int rc;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	/* inherited by every thread: only sigwait sees them */
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	/* a full file-size limit or a closed pipe is an error of the write, not the end of the run
+	 */
+	signal(SIGXFSZ, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	rc = thread_start(&t, signals_main, stop, 0, "signals", e);
+	if (rc == 0)
+		pthread_detach(t);
+	return rc;
+}

@@ -1,0 +1,484 @@
+/* Layout of a dataset: from the keys of a workload to the name, shape and size of every file. */
+#include "dataset/dataset.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/rng.h"
+#include "base/str.h"
+#include "dataset/content.h"
+
+/* DLIO draws the dimensions of all files from this seed, whatever the workload's. */
+#define DLIO_DIMS_SEED 10
+
+const char *const dataset_kind_folder[DATASET_KINDS] = {"train", "valid"};
+
+static int find_format(struct dataset *d, const struct workload *w, struct err *e)
+{
+	const char *names[64];
+	const char *near;
+	struct buf list = {0};
+	size_t n = 0;
+
+	d->format = format_find(w->dataset.format);
+	if (d->format)
+		return 0;
+	for (; n < 64 && format_table[n]; n++) {
+		names[n] = format_table[n]->name;
+		buf_printf(&list, "%s%s", n ? ", " : "", names[n]);
+	}
+	near = str_nearest(w->dataset.format, names, n);
+	err_set(e, ERR_ABSENT, "dataset.format '%.64s' is not in this version%s%s%s; there are: %s",
+		w->dataset.format, near ? "; did you mean " : "", near ? near : "", near ? "?" : "",
+		list.data ? list.data : "none");
+	buf_release(&list);
+	return ERR_ABSENT;
+}
+
+static int check_count(const char *key, int64_t n, int64_t min, struct err *e)
+{
+	if (n >= min)
+		return 0;
+	return err_set(e, ERR_USAGE, "%s is %" PRId64 "; at least %" PRId64 " is needed", key, n, min);
+}
+
+static int set_counts(struct dataset *d, const struct workload *w, struct err *e)
+{
+	int rc = check_count("dataset.num_files_train", w->dataset.num_files_train, 0, e);
+
+	if (rc == 0)
+		rc = check_count("dataset.num_files_eval", w->dataset.num_files_eval, 0, e);
+	if (rc == 0)
+		rc = check_count("dataset.num_samples_per_file", w->dataset.num_samples_per_file, 1, e);
+	if (rc == 0)
+		rc = check_count("dataset.num_subfolders_train", w->dataset.num_subfolders_train, 0, e);
+	if (rc == 0)
+		rc = check_count("dataset.num_subfolders_eval", w->dataset.num_subfolders_eval, 0, e);
+	if (rc < 0)
+		return rc;
+	d->files[DATASET_TRAIN] = (uint64_t)w->dataset.num_files_train;
+	d->files[DATASET_EVAL] = (uint64_t)w->dataset.num_files_eval;
+	d->samples_per_file = (uint64_t)w->dataset.num_samples_per_file;
+	/* One subfolder is none: the files lie in the kind's own folder. */
+	if (w->dataset.num_subfolders_train > 1)
+		d->subfolders[DATASET_TRAIN] = (uint64_t)w->dataset.num_subfolders_train;
+	if (w->dataset.num_subfolders_eval > 1)
+		d->subfolders[DATASET_EVAL] = (uint64_t)w->dataset.num_subfolders_eval;
+	for (int k = 0; k < DATASET_KINDS; k++) {
+		uint64_t samples;
+
+		d->name_total[k] = d->files[k];
+		if (__builtin_mul_overflow(d->files[k], d->samples_per_file, &samples) ||
+		    samples > INT64_MAX)
+			return err_set(e, ERR_USAGE,
+				       "%" PRIu64 " files of %" PRIu64 " samples are more samples than a "
+				       "64-bit number can count",
+				       d->files[k], d->samples_per_file);
+	}
+	return 0;
+}
+
+static int set_fixed_dims(struct dataset *d, const struct i64_list *dims, struct err *e)
+{
+	if (dims->n > FORMAT_DIMS_MAX)
+		return err_set(e, ERR_USAGE,
+			       "dataset.record_dims has %zu dimensions; at most %d are allowed", dims->n,
+			       FORMAT_DIMS_MAX);
+	d->ndims = (uint32_t)dims->n;
+	for (size_t i = 0; i < dims->n; i++) {
+		if (dims->v[i] < 1)
+			return err_set(e, ERR_USAGE,
+				       "dataset.record_dims has the dimension %" PRId64
+				       "; each must be at least 1",
+				       dims->v[i]);
+		d->dims[i] = (uint64_t)dims->v[i];
+	}
+	return 0;
+}
+
+static int set_square_dims(struct dataset *d, const struct workload *w, struct err *e)
+{
+	double per_elem = w->compat.dlio ? 1.0 : d->elem->bytes;
+	double length = w->dataset.record_length_bytes / per_elem;
+	double stdev = w->dataset.record_length_bytes_stdev / per_elem;
+
+	if (!(length >= 1) || !(stdev >= 0) || !isfinite(length) || !isfinite(stdev))
+		return err_set(e, ERR_USAGE,
+			       "dataset.record_length_bytes is %g with a stdev of %g: a sample needs at "
+			       "least one element of %u bytes",
+			       w->dataset.record_length_bytes, w->dataset.record_length_bytes_stdev,
+			       d->elem->bytes);
+	if (sqrt(length) >= UINT32_MAX)
+		return err_set(e, ERR_USAGE,
+			       "dataset.record_length_bytes %g makes a square with a side of more than "
+			       "2^32 elements",
+			       w->dataset.record_length_bytes);
+	d->ndims = 2;
+	d->dims[0] = d->dims[1] = (uint64_t)sqrt(length);
+	d->drawn_mean = (double)d->dims[0];
+	d->drawn_stdev = stdev / 2.0 / sqrt(length);
+	return 0;
+}
+
+/* Two normals a file over all files of both kinds, as one stream: file i's shape depends only on how
+ * many files come before it. */
+static uint32_t *draw_dims(const struct dataset *d, const uint64_t total[DATASET_KINDS], struct err *e)
+{
+	uint64_t files, count;
+	struct rng_np rng;
+	uint32_t *dims;
+
+	if (__builtin_add_overflow(total[0], total[1], &files) ||
+	    __builtin_mul_overflow(files, (uint64_t)2, &count)) {
+		err_set(e, ERR_USAGE, "more files than a 64-bit number can count");
+		return NULL;
+	}
+	dims = try_calloc(count ? count : 1, sizeof(*dims), "the drawn dimensions of every file", e);
+	if (!dims)
+		return NULL;
+	rng_np_seed(&rng, DLIO_DIMS_SEED);
+	for (uint64_t i = 0; i < count; i++) {
+		double v = trunc(rng_np_normal(&rng, d->drawn_mean, d->drawn_stdev));
+
+		if (v > UINT32_MAX) {
+			free(dims);
+			err_set(e, ERR_USAGE,
+				"dataset.record_length_bytes_stdev is so large that file %" PRIu64
+				" would have a side of %.0f elements; at most 2^32 - 1 are allowed",
+				i / 2, v);
+			return NULL;
+		}
+		dims[i] = v < 1 ? 1 : (uint32_t)v;
+	}
+	return dims;
+}
+
+static const char *compression_name(const struct workload *w)
+{
+	const struct opt *row = opt_find(workload_rows, workload_row_count, "dataset.compression");
+	int i = 0;
+
+	while (row && row->choices[i] && i < w->dataset.compression)
+		i++;
+	return row && row->choices[i] ? row->choices[i] : "none";
+}
+
+/* The counts stay out, so that a part of a larger dataset is known as one of its family. */
+static uint64_t hash_of(const struct dataset *d, const struct workload *w)
+{
+	struct workload countless = *w;
+	uint64_t h;
+
+	countless.dataset.num_files_train = 0;
+	countless.dataset.num_files_eval = 0;
+	h = workload_dataset_hash(&countless);
+	if (w->compat.dlio && d->elem->bytes != 1 && w->dataset.record_dims.n == 0)
+		h = rng_mix64(h);
+	return h;
+}
+
+/* A shape's spec with a given index must be one that the format can hold. */
+static int check_spec(const struct dataset *d, enum dataset_kind kind, uint64_t index,
+		      uint64_t *file_bytes, struct err *e)
+{
+	struct file_spec f;
+	uint64_t sample = d->elem->bytes, payload;
+	int rc;
+
+	dataset_file_spec(d, kind, index, &f);
+	for (uint32_t i = 0; i < f.ndims; i++)
+		if (__builtin_mul_overflow(sample, f.dims[i], &sample))
+			sample = UINT64_MAX;
+	if (__builtin_mul_overflow(sample, f.samples, &payload) || payload > INT64_MAX)
+		return err_set(e, ERR_USAGE,
+			       "%" PRIu64 " samples a file of these dimensions are more bytes than a file "
+			       "can have (2^63 - 1): dataset.num_samples_per_file, record_dims or "
+			       "record_length_bytes is too large",
+			       f.samples);
+	rc = d->format->check(&f, e);
+	if (rc < 0)
+		return rc;
+	*file_bytes = d->format->file_bytes(&f);
+	if (*file_bytes != UINT64_MAX && *file_bytes > INT64_MAX)
+		return err_set(e, ERR_USAGE,
+			       "a %s file of these dimensions is larger than a file can be (2^63 - 1 "
+			       "bytes)",
+			       d->format->name);
+	return 0;
+}
+
+/* Takes `n` equal files of `bytes` from `index` on into the totals. */
+static int add_files(struct dataset *d, enum dataset_kind kind, uint64_t index, uint64_t n,
+		     struct err *e)
+{
+	uint64_t bytes = 0, all, sample;
+	int rc = check_spec(d, kind, index, &bytes, e);
+
+	if (rc < 0)
+		return rc;
+	sample = dataset_sample_bytes(d, kind, index);
+	if (sample > d->max_sample_bytes)
+		d->max_sample_bytes = sample;
+	if (bytes > d->max_file_bytes)
+		d->max_file_bytes = bytes;
+	if (bytes == UINT64_MAX || d->total_bytes == UINT64_MAX) {
+		d->total_bytes = UINT64_MAX;
+		return 0;
+	}
+	if (__builtin_mul_overflow(bytes, n, &all) ||
+	    __builtin_add_overflow(d->total_bytes, all, &d->total_bytes) || d->total_bytes > INT64_MAX)
+		return err_set(e, ERR_USAGE,
+			       "%" PRIu64 " + %" PRIu64 " files of up to %" PRIu64
+			       " bytes make a dataset of more than 2^63 bytes",
+			       d->files[DATASET_TRAIN], d->files[DATASET_EVAL], d->max_file_bytes);
+	return 0;
+}
+
+/* Files of one shape differ in size at most by the digits of their number, which the synthetic format
+ * writes into them: one file stands for all with as many digits. */
+static int measure_fixed(struct dataset *d, enum dataset_kind kind, struct err *e)
+{
+	uint64_t begin = dataset_file_index(d, kind, 0), at = 0, ten = 1;
+	int rc = 0;
+
+	while (rc == 0 && at < d->files[kind]) {
+		uint64_t end = d->files[kind];
+
+		while (ten <= begin + at && ten <= UINT64_MAX / 10)
+			ten *= 10;
+		if (ten > begin + at && ten - begin < end)
+			end = ten - begin;
+		rc = add_files(d, kind, at, end - at, e);
+		at = end;
+	}
+	return rc;
+}
+
+static int measure(struct dataset *d, struct err *e)
+{
+	int rc = 0;
+
+	d->total_bytes = d->max_sample_bytes = d->max_file_bytes = 0;
+	for (int k = 0; k < DATASET_KINDS && rc == 0; k++) {
+		if (!d->drawn)
+			rc = measure_fixed(d, (enum dataset_kind)k, e);
+		for (uint64_t i = 0; d->drawn && i < d->files[k] && rc == 0; i++)
+			rc = add_files(d, (enum dataset_kind)k, i, 1, e);
+	}
+	return rc;
+}
+
+static int check_names(const struct dataset *d, struct err *e)
+{
+	/* Longest: the last file, and room for ".", ".part" around its name while it is written. */
+	char path[DATASET_PATH_MAX - 8];
+	int rc = 0;
+
+	for (int k = 0; k < DATASET_KINDS && rc == 0; k++)
+		if (d->files[k])
+			rc = dataset_path(d, (enum dataset_kind)k, d->files[k] - 1, path,
+					  sizeof(path), e);
+	return rc;
+}
+
+static int init(struct dataset *d, const struct workload *w, struct err *e)
+{
+	const char *root = w->storage.storage_root ? w->storage.storage_root : "";
+	const char *folder = w->dataset.data_folder ? w->dataset.data_folder : "";
+	int rc = find_format(d, w, e);
+
+	d->elem = w->elem;
+	d->folder = folder[0] ? path_join(root, folder) : xstrdup(root[0] ? root : ".");
+	d->prefix = xstrdup(w->dataset.file_prefix ? w->dataset.file_prefix : "img");
+	d->compression = compression_name(w);
+	if (rc == 0)
+		rc = set_counts(d, w, e);
+	if (rc < 0)
+		return rc;
+	if (w->dataset.record_dims.n && w->dataset.record_length_bytes_stdev > 0)
+		return err_set(e, ERR_USAGE,
+			       "dataset.record_dims and dataset.record_length_bytes_stdev exclude each "
+			       "other: a sample has either a fixed shape or a varying size");
+	rc = w->dataset.record_dims.n ? set_fixed_dims(d, &w->dataset.record_dims, e) :
+					set_square_dims(d, w, e);
+	if (rc == 0 && d->drawn_stdev > 0) {
+		d->drawn = draw_dims(d, d->name_total, e);
+		rc = d->drawn ? 0 : ERR_USAGE;
+	}
+	if (rc == 0)
+		rc = measure(d, e);
+	if (rc == 0)
+		rc = check_names(d, e);
+	content_init(&d->content, (uint64_t)w->dataset.seed, d->elem);
+	d->config_hash = hash_of(d, w);
+	return rc;
+}
+
+int dataset_init(struct dataset *d, const struct workload *w, struct err *e)
+{
+	int rc;
+
+	memset(d, 0, sizeof(*d));
+	rc = init(d, w, e);
+	if (rc < 0)
+		dataset_release(d);
+	return rc;
+}
+
+void dataset_release(struct dataset *d)
+{
+	free(d->folder);
+	free(d->prefix);
+	free(d->drawn);
+	memset(d, 0, sizeof(*d));
+}
+
+int dataset_set_name_total(struct dataset *d, const uint64_t total[DATASET_KINDS], struct err *e)
+{
+	struct dataset next = *d;
+	int rc = 0;
+
+	memcpy(next.name_total, total, sizeof(next.name_total));
+	if (next.drawn) {
+		next.drawn = draw_dims(d, total, e);
+		if (!next.drawn)
+			return ERR_USAGE;
+	}
+	rc = measure(&next, e);
+	if (rc == 0)
+		rc = check_names(&next, e);
+	if (next.drawn)
+		free(rc == 0 ? d->drawn : next.drawn);
+	if (rc == 0)
+		*d = next;
+	return rc;
+}
+
+uint64_t dataset_file_index(const struct dataset *d, enum dataset_kind kind, uint64_t index)
+{
+	return (kind == DATASET_EVAL ? d->name_total[DATASET_TRAIN] : 0) + index;
+}
+
+uint64_t dataset_file_index_end(const struct dataset *d)
+{
+	return d->name_total[DATASET_TRAIN] + d->name_total[DATASET_EVAL];
+}
+
+void dataset_file_spec(const struct dataset *d, enum dataset_kind kind, uint64_t index,
+		       struct file_spec *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->elem = d->elem;
+	out->ndims = d->ndims;
+	out->samples = d->samples_per_file;
+	out->file_index = dataset_file_index(d, kind, index);
+	out->compression = d->compression;
+	memcpy(out->dims, d->dims, sizeof(out->dims));
+	if (d->drawn) {
+		out->dims[0] = d->drawn[2 * out->file_index];
+		out->dims[1] = d->drawn[2 * out->file_index + 1];
+	}
+}
+
+uint64_t dataset_file_bytes(const struct dataset *d, enum dataset_kind kind, uint64_t index)
+{
+	struct file_spec f;
+
+	dataset_file_spec(d, kind, index, &f);
+	return d->format->file_bytes(&f);
+}
+
+static int digits_of(uint64_t n)
+{
+	int digits = 1;
+
+	for (; n >= 10; n /= 10)
+		digits++;
+	return digits;
+}
+
+static int fitted(int n, size_t out_size, const struct dataset *d, struct err *e)
+{
+	if (n >= 0 && (size_t)n < out_size)
+		return 0;
+	return err_set(e, -ENAMETOOLONG,
+		       "paths below '%.200s' have more than %zu characters: dataset.data_folder or "
+		       "dataset.file_prefix is too long",
+		       d->folder, out_size - 1);
+}
+
+int dataset_folder(const struct dataset *d, enum dataset_kind kind, uint64_t sub, char *out,
+		   size_t out_size, struct err *e)
+{
+	uint64_t subs = d->subfolders[kind];
+	int n;
+
+	if (subs)
+		n = snprintf(out, out_size, "%s/%s/%0*" PRIu64, d->folder, dataset_kind_folder[kind],
+			     digits_of(subs), sub);
+	else
+		n = snprintf(out, out_size, "%s/%s", d->folder, dataset_kind_folder[kind]);
+	return fitted(n, out_size, d, e);
+}
+
+int dataset_name(const struct dataset *d, enum dataset_kind kind, uint64_t index, char *out,
+		 size_t out_size, struct err *e)
+{
+	uint64_t total = d->name_total[kind];
+
+	return fitted(snprintf(out, out_size, "%s_%0*" PRIu64 "_of_%" PRIu64 ".%s", d->prefix,
+			       digits_of(total), index, total, d->format->extension),
+		      out_size, d, e);
+}
+
+int dataset_path(const struct dataset *d, enum dataset_kind kind, uint64_t index, char *out,
+		 size_t out_size, struct err *e)
+{
+	uint64_t subs = d->subfolders[kind];
+	int rc = dataset_folder(d, kind, subs ? index % subs : 0, out, out_size, e);
+	size_t n;
+
+	if (rc < 0)
+		return rc;
+	n = strlen(out);
+	if (n + 1 >= out_size)
+		return fitted(-1, out_size, d, e);
+	out[n++] = '/';
+	return dataset_name(d, kind, index, out + n, out_size - n, e);
+}
+
+uint64_t dataset_samples(const struct dataset *d, enum dataset_kind kind)
+{
+	return d->files[kind] * d->samples_per_file;
+}
+
+uint64_t dataset_sample_bytes(const struct dataset *d, enum dataset_kind kind, uint64_t file)
+{
+	struct file_spec f;
+
+	dataset_file_spec(d, kind, file, &f);
+	return file_spec_sample_bytes(&f);
+}
+
+char *dataset_shape_text(const struct dataset *d, char *out, size_t out_size)
+{
+	size_t n = 0;
+
+	if (d->drawn) {
+		snprintf(out, out_size, "%.0f +- %.3f square", d->drawn_mean, d->drawn_stdev);
+		return out;
+	}
+	out[0] = '\0';
+	for (uint32_t i = 0; i < d->ndims && n < out_size; i++) {
+		int w = snprintf(out + n, out_size - n, "%s%" PRIu64, i ? " x " : "", d->dims[i]);
+
+		n += w > 0 ? (size_t)w : 0;
+	}
+	return out;
+}

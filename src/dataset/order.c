@@ -1,0 +1,182 @@
+/* The order of an epoch and the proof that it was kept. */
+#include "dataset/order.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "dataset/order_dlio.h"
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Whole steps in `samples`; none when a step is larger than any number. */
+static uint64_t whole_steps(uint64_t samples, uint64_t batch, uint64_t ranks)
+{
+	uint64_t step;
+
+	if (__builtin_mul_overflow(batch, ranks, &step) || step == 0)
+		return 0;
+	return samples / step;
+}
+
+/* Every rank has the same block but the last ones, which set the number of steps for all. */
+static void init_dlio(struct order *o)
+{
+	uint64_t files = o->samples / o->samples_per_file, first, last_count;
+	uint64_t samples;
+
+	files = order_dlio_files(files, o->samples_per_file, o->batch, o->ranks);
+	samples = files * o->samples_per_file;
+	o->how = ORDER_SEQUENTIAL;
+	if (o->ranks == 0 || o->batch == 0)
+		return;
+	o->block = samples / o->ranks + (samples % o->ranks != 0);
+	order_dlio_block(samples, o->ranks, o->ranks - 1, &first, &last_count);
+	o->used = last_count / o->batch * o->batch * o->ranks;
+}
+
+static void init_shuffled(struct order *o, const struct workload *w, uint64_t seed, uint64_t epoch)
+{
+	uint64_t key = rng_key(seed, w->train.seed_change_epoch ? epoch : 0, 0);
+
+	o->block = whole_steps(o->samples, o->batch, o->ranks) * o->batch;
+	o->used = o->block * o->ranks;
+	if (w->reader.sample_shuffle != SHUFFLE_OFF) {
+		o->how = ORDER_SAMPLES;
+		perm_init(&o->perm, o->samples, key);
+	} else if (w->reader.file_shuffle != SHUFFLE_OFF) {
+		o->how = ORDER_FILES;
+		perm_init(&o->perm, o->samples / o->samples_per_file, key);
+	} else {
+		o->how = ORDER_SEQUENTIAL;
+	}
+}
+
+void order_init(struct order *o, const struct workload *w, uint64_t samples, uint32_t ranks,
+		uint64_t batch, uint64_t seed, uint64_t epoch)
+{
+	int64_t per_file = w->dataset.num_samples_per_file;
+
+	memset(o, 0, sizeof(*o));
+	o->samples = samples;
+	o->samples_per_file = per_file > 0 ? (uint64_t)per_file : 1;
+	o->ranks = ranks;
+	o->batch = batch;
+	assert(samples % o->samples_per_file == 0);
+	if (w->reader.order == ORDER_DLIO)
+		init_dlio(o);
+	else
+		init_shuffled(o, w, seed, epoch);
+}
+
+uint64_t order_steps(const struct order *o)
+{
+	return o->used == 0 ? 0 : o->used / o->ranks / o->batch;
+}
+
+/* The sample at a position of the global sequence. */
+static uint64_t sequence_at(const struct order *o, uint64_t position)
+{
+	switch (o->how) {
+	case ORDER_SAMPLES:
+		return perm_at(&o->perm, position);
+	case ORDER_FILES:
+		return perm_at(&o->perm, position / o->samples_per_file) * o->samples_per_file +
+		       position % o->samples_per_file;
+	case ORDER_SEQUENTIAL:
+		break;
+	}
+	return position;
+}
+
+uint64_t order_at(const struct order *o, uint32_t rank, uint64_t k)
+{
+	return sequence_at(o, rank * o->block + k);
+}
+
+void order_proof_add(struct order_proof *p, uint64_t sample)
+{
+	p->count++;
+	p->sum_a += rng_mix64(sample ^ 0x8f14e45fceea167aULL);
+	p->sum_b += rng_mix64(sample + 0x2545f4914f6cdd1dULL);
+}
+
+void order_proof_merge(struct order_proof *into, const struct order_proof *from)
+{
+	into->count += from->count;
+	into->sum_a += from->sum_a;
+	into->sum_b += from->sum_b;
+}
+
+void order_proof_range(struct order_proof *p, uint64_t first, uint64_t last)
+{
+	for (uint64_t s = first; s < last; s++)
+		order_proof_add(p, s);
+}
+
+static void add_positions(struct order_proof *p, const struct order *o, uint64_t first, uint64_t last)
+{
+	for (uint64_t i = first; i < last; i++)
+		order_proof_add(p, sequence_at(o, i));
+}
+
+/* What no rank is asked to read: the end of each block beyond the whole steps, and all after the
+ * blocks. */
+static void add_left_over(struct order_proof *p, const struct order *o)
+{
+	uint64_t per_rank = order_steps(o) * o->batch, begin = 0;
+
+	for (uint32_t r = 0; r < o->ranks && o->block > 0 && begin < o->samples; r++) {
+		uint64_t end = begin + min_u64(o->block, o->samples - begin);
+
+		add_positions(p, o, begin + min_u64(per_rank, end - begin), end);
+		begin = end;
+	}
+	add_positions(p, o, begin, o->samples);
+}
+
+void order_proof_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
+			     uint64_t steps_done)
+{
+	uint64_t steps = order_steps(o), begin = rank * o->block;
+
+	add_positions(p, o, begin + min_u64(steps_done, steps) * o->batch, begin + steps * o->batch);
+	if (rank == 0)
+		add_left_over(p, o);
+}
+
+bool order_proof_check(const struct order *o, const struct order_proof *delivered,
+		       const struct order_proof *undelivered, char *why, size_t why_size)
+{
+	unsigned long long all = o->samples, got = delivered->count, rest = undelivered->count;
+	struct order_proof sum = *delivered, expected = {0};
+
+	order_proof_merge(&sum, undelivered);
+	order_proof_range(&expected, 0, o->samples);
+	if (sum.count != expected.count) {
+		snprintf(why, why_size,
+			 "%llu samples were delivered and %llu were left out, %llu together: the "
+			 "dataset has %llu",
+			 got, rest, got + rest, all);
+		return false;
+	}
+	if (sum.sum_a != expected.sum_a || sum.sum_b != expected.sum_b) {
+		snprintf(why, why_size,
+			 "%llu samples were delivered and %llu were left out, as many as the dataset "
+			 "has, but not each once: some came twice and others never",
+			 got, rest);
+		return false;
+	}
+	if (rest == 0)
+		snprintf(why, why_size, "each of the %llu samples was delivered exactly once", all);
+	else
+		snprintf(why, why_size,
+			 "%llu of %llu samples were delivered, each exactly once; the other %llu were "
+			 "not to be read or the epoch ended before them",
+			 got, all, rest);
+	return true;
+}

@@ -1,0 +1,261 @@
+/* One worker's reading of samples through the dataset's format. */
+#include "loader/sample_reader.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "workload/time_draw.h"
+
+enum activity { IDLE, READING, PREPROCESSING };
+#define ACTIVITY_BITS 2
+
+/* Of the kind's folder and its first file: file systems need not agree with themselves. 0: unknown. */
+static uint32_t block_bytes(const struct loader_config *c)
+{
+	const struct io io = {c->store, NULL};
+	char path[DATASET_PATH_MAX];
+	struct store_stat st;
+	uint32_t most = 0;
+
+	if (c->dataset->format->flags & FORMAT_NO_IO)
+		return 0;
+	if (dataset_folder(c->dataset, c->kind, 0, path, sizeof(path), NULL) == 0 &&
+	    io_stat_path(&io, path, &st, NULL) == 0)
+		most = st.block_bytes;
+	if (dataset_path(c->dataset, c->kind, 0, path, sizeof(path), NULL) == 0 &&
+	    io_stat_path(&io, path, &st, NULL) == 0 && st.block_bytes > most)
+		most = st.block_bytes;
+	return most;
+}
+
+void sample_reader_settings(struct reader_config *out, const struct loader_config *config)
+{
+	const struct workload *w = config->workload;
+	const struct dataset *d = config->dataset;
+	int64_t buffer = w->reader.buffer_size;
+
+	*out = (struct reader_config){
+		.access = (enum read_access)w->reader.access,
+		.decode = (enum read_decode)w->reader.decode,
+		.keep_open = w->reader.read_type == READ_MEMORY,
+		.buffer_bytes = buffer > UINT32_MAX ? UINT32_MAX : (uint32_t)(buffer > 0 ? buffer : 0),
+		.block_bytes = block_bytes(config),
+		.python = w->reader.python == 0 ? 311 : 314,
+		.max_sample_bytes = d->max_sample_bytes,
+		.max_file_bytes = d->max_file_bytes,
+		.samples_per_file = d->samples_per_file,
+		.files = dataset_file_index_end(d),
+		.content = &d->content,
+	};
+}
+
+size_t sample_reader_bytes(const struct loader_config *config, const struct reader_config *settings,
+			   struct err *e)
+{
+	size_t bytes = config->dataset->format->reader_bytes(settings, config->store);
+
+	if (bytes == 0)
+		err_set(e, -ENOMEM,
+			"reading samples of %llu bytes in files of up to %llu bytes takes more memory "
+			"than a machine has",
+			(unsigned long long)settings->max_sample_bytes,
+			(unsigned long long)settings->max_file_bytes);
+	return bytes;
+}
+
+void sample_reader_init(struct sample_reader *r, const struct loader_config *config,
+			const struct reader_config *settings, uint32_t worker,
+			_Atomic uint32_t *halt, struct worker_stat *stat)
+{
+	const struct workload *w = config->workload;
+	const struct time_dist *delay = &w->reader.preprocess_time;
+	/* DLIO never calls the reader of a format without I/O, so nothing waits there either. */
+	bool skipped = w->compat.dlio && (config->dataset->format->flags & FORMAT_NO_IO);
+
+	memset(r, 0, sizeof(*r));
+	r->config = config;
+	r->settings = settings;
+	r->halt = halt;
+	r->stat = stat;
+	r->worker = worker;
+	r->preprocess = time_dist_waits(delay) && !skipped;
+	r->io = (struct io){config->store, &stat->io};
+	io_stat_init(&stat->io);
+	if (r->preprocess && time_dist_varies(delay)) {
+		uint64_t key = rng_key((uint64_t)w->train.seed, config->kind, config->rank);
+
+		rng_np_seed(&r->rng, (uint32_t)rng_word(key, worker));
+	}
+}
+
+int sample_reader_open(struct sample_reader *r, struct err *e)
+{
+	const struct loader_config *c = r->config;
+	int code;
+
+	r->memory_bytes = sample_reader_bytes(c, r->settings, e);
+	if (r->memory_bytes == 0)
+		return -ENOMEM;
+	r->memory = buffer_alloc(r->memory_bytes, "buffers of a reader worker", e);
+	if (!r->memory)
+		return -ENOMEM;
+	code = c->dataset->format->reader_init(r->memory, r->settings, &r->io, &r->reader, e);
+	if (code < 0) {
+		buffer_free(r->memory, r->memory_bytes);
+		r->memory = NULL;
+	}
+	return code;
+}
+
+int sample_reader_close(struct sample_reader *r, struct err *e)
+{
+	int code;
+
+	if (!r->memory)
+		return 0;
+	code = r->config->dataset->format->reader_close(r->reader, e);
+	buffer_free(r->memory, r->memory_bytes);
+	r->memory = NULL;
+	r->reader = NULL;
+	return code;
+}
+
+static void publish(struct sample_reader *r, enum activity what, uint64_t sample, int64_t since)
+{
+	atomic_store_explicit(&r->since_ns, since, memory_order_relaxed);
+	atomic_store_explicit(&r->doing, sample << ACTIVITY_BITS | what, memory_order_release);
+}
+
+static bool called_off(const struct sample_reader *r)
+{
+	const struct stop_flag *stop = r->config->stop;
+
+	return atomic_load_explicit(r->halt, memory_order_acquire) ||
+	       (stop && atomic_load_explicit(&stop->set, memory_order_relaxed));
+}
+
+/* Waits on the halt word and not in a sleep, so that a long wait ends with the run. */
+static int64_t preprocess(struct sample_reader *r, uint64_t sample, int64_t begin)
+{
+	int64_t delay = time_draw_ns(&r->config->workload->reader.preprocess_time, &r->rng);
+	int64_t now = begin;
+
+	publish(r, PREPROCESSING, sample, begin);
+	while (now - begin < delay && !called_off(r)) {
+		thread_wait(r->halt, 0, delay - (now - begin));
+		now = clock_now_ns();
+	}
+	r->stat->preprocess_ns += now - begin;
+	return now;
+}
+
+static int read_file_sample(struct sample_reader *r, uint64_t sample, struct sample *out, struct err *e)
+{
+	const struct dataset *d = r->config->dataset;
+	uint64_t file = sample / d->samples_per_file, index = sample % d->samples_per_file;
+	struct file_spec spec;
+	int rc = dataset_path(d, r->config->kind, file, r->path, sizeof(r->path), e);
+
+	if (rc < 0)
+		return rc;
+	dataset_file_spec(d, r->config->kind, file, &spec);
+	return d->format->read(r->reader, r->path, &spec, index, out, e);
+}
+
+static int read_sample(struct sample_reader *r, uint64_t sample, int64_t *now, struct batch *b)
+{
+	struct err *e = &b->err;
+	struct sample got = {0};
+	int64_t begin = *now;
+	int rc;
+
+	publish(r, READING, sample, begin);
+	rc = read_file_sample(r, sample, &got, e);
+	*now = clock_now_ns();
+	r->stat->read_ns += *now - begin;
+	if (rc < 0) {
+		err_wrap(e, "rank %u, worker %u, sample %llu", r->config->rank, r->worker,
+			 (unsigned long long)sample);
+		return rc;
+	}
+	r->stat->samples++;
+	r->stat->payload_bytes += got.payload_bytes;
+	b->payload_bytes += got.payload_bytes;
+	if (r->preprocess)
+		*now = preprocess(r, sample, *now);
+	if (r->config->progress_ns)
+		atomic_store_explicit(r->config->progress_ns, *now, memory_order_relaxed);
+	return 0;
+}
+
+void sample_reader_batch(struct sample_reader *r, const struct order *o, struct batch *b)
+{
+	int64_t now = clock_now_ns();
+
+	b->begun_ns = now;
+	b->proof = (struct order_proof){0};
+	b->payload_bytes = 0;
+	b->err.code = 0;
+	for (uint32_t i = 0; i < b->samples && b->err.code == 0; i++) {
+		uint64_t sample = order_at(o, r->config->rank, b->first + i);
+		int rc;
+
+		if (called_off(r)) {
+			err_set(&b->err, ERR_CANCELED, "batch %llu was not read to its end",
+				(unsigned long long)b->index);
+			break;
+		}
+		rc = read_sample(r, sample, &now, b);
+		if (rc < 0)
+			b->err.code = rc;
+		else
+			order_proof_add(&b->proof, sample);
+	}
+	b->done_ns = now;
+	r->stat->batches += b->err.code == 0;
+}
+
+void sample_reader_idle(struct sample_reader *r)
+{
+	publish(r, IDLE, 0, 0);
+}
+
+int64_t sample_reader_busy_since(const struct sample_reader *r)
+{
+	uint64_t doing = atomic_load_explicit(&r->doing, memory_order_acquire);
+
+	return (doing & ((1u << ACTIVITY_BITS) - 1)) == IDLE
+		       ? 0
+		       : atomic_load_explicit(&r->since_ns, memory_order_relaxed);
+}
+
+void sample_reader_describe(const struct sample_reader *r, char *out, size_t out_size)
+{
+	const struct dataset *d = r->config->dataset;
+	uint64_t doing = atomic_load_explicit(&r->doing, memory_order_acquire);
+	int64_t since = atomic_load_explicit(&r->since_ns, memory_order_relaxed);
+	unsigned long long sample = doing >> ACTIVITY_BITS;
+	char path[DATASET_PATH_MAX] = "?", age[32];
+
+	switch ((enum activity)(doing & ((1u << ACTIVITY_BITS) - 1))) {
+	case READING:
+		dataset_path(d, r->config->kind, sample / d->samples_per_file, path, sizeof(path),
+			     NULL);
+		snprintf(out, out_size, "worker %u has been reading sample %llu ('%s') for %s", r->worker,
+			 sample, path, str_seconds((double)(clock_now_ns() - since) * 1e-9, age,
+						   sizeof(age)));
+		break;
+	case PREPROCESSING:
+		snprintf(out, out_size, "worker %u has been in the preprocess wait of sample %llu for %s",
+			 r->worker, sample, str_seconds((double)(clock_now_ns() - since) * 1e-9, age,
+							sizeof(age)));
+		break;
+	case IDLE:
+		snprintf(out, out_size, "worker %u is idle", r->worker);
+		break;
+	}
+}

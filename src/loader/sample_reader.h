@@ -1,0 +1,60 @@
+#pragma once
+/* Reading samples for one worker, whatever the policy that chose them: path, format read, preprocess
+ * wait, counters, proof and error context. All memory is taken by sample_reader_open. */
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/rng.h"
+#include "loader/loader.h"
+
+/* Bits of the word by which a loader calls its readers off. */
+enum {
+	HALT_DROP = 1u << 0, /* the epoch ends early */
+	HALT_STOP = 1u << 1, /* the run ends; never cleared */
+};
+
+struct sample_reader {
+	const struct loader_config *config;
+	const struct reader_config *settings;
+	_Atomic uint32_t *halt;  /* futex word: not 0 ends a batch after its current sample */
+	struct worker_stat *stat;
+	struct io io;
+	void *memory;            /* of the format's reader; NULL while closed */
+	size_t memory_bytes;
+	struct reader *reader;
+	struct rng_np rng;       /* of preprocess delays: a stream of (seed, kind, rank, worker) */
+	uint32_t worker;
+	bool preprocess;
+	/* For the watchdog: what this reader does now (activity in the low bits, sample above) and since
+	 * when. */
+	_Atomic uint64_t doing;
+	_Atomic int64_t since_ns;
+	char path[DATASET_PATH_MAX];
+};
+
+/* What the format's readers of this loader are told. Asks the store for its preferred request size. */
+void sample_reader_settings(struct reader_config *out, const struct loader_config *config);
+/* Bytes of memory sample_reader_open takes, or 0 and `e` when no machine has them. */
+size_t sample_reader_bytes(const struct loader_config *config, const struct reader_config *settings,
+			   struct err *e);
+
+/* The pointers are borrowed. */
+void sample_reader_init(struct sample_reader *r, const struct loader_config *config,
+			const struct reader_config *settings, uint32_t worker,
+			_Atomic uint32_t *halt, struct worker_stat *stat);
+/* Takes the memory and builds the format's reader; on failure the reader stays closed. */
+int sample_reader_open(struct sample_reader *r, struct err *e);
+/* Closes what is open and frees the memory, also when closing fails. Fine when closed. */
+int sample_reader_close(struct sample_reader *r, struct err *e);
+
+/* Reads the samples at positions b->first ... of the rank's epoch, one after another. Fills begun_ns,
+ * done_ns, proof and err: the first failure ends the batch, ERR_CANCELED when it was called off. */
+void sample_reader_batch(struct sample_reader *r, const struct order *o, struct batch *b);
+
+/* Says that nothing is being read. */
+void sample_reader_idle(struct sample_reader *r);
+/* Any thread: when the present activity began, 0 while idle. */
+int64_t sample_reader_busy_since(const struct sample_reader *r);
+/* Any thread: "worker 2 has been reading sample 118 ('...') for 34 s". */
+void sample_reader_describe(const struct sample_reader *r, char *out, size_t out_size);

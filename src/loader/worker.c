@@ -1,0 +1,120 @@
+/* The thread of a reader worker. */
+#include "loader/worker.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+
+/* Formats need a few KiB. Sanitizers grow every frame. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define STACK_DEFAULT (1024u * 1024u)
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define STACK_DEFAULT (1024u * 1024u)
+#endif
+#endif
+#ifndef STACK_DEFAULT
+#define STACK_DEFAULT (128u * 1024u)
+#endif
+
+size_t worker_stack_bytes(const struct workload *w)
+{
+	int64_t bytes = w->run.stack_bytes > 0 ? w->run.stack_bytes : 0;
+
+	return bytes ? (size_t)bytes : STACK_DEFAULT;
+}
+
+/* One place more than tasks: for a control. */
+static size_t queue_places(size_t depth)
+{
+	return depth + 1;
+}
+
+size_t worker_queue_bytes(size_t depth)
+{
+	return queue_places(depth) * sizeof(void *);
+}
+
+int worker_init(struct worker *w, const struct loader_config *config,
+		const struct reader_config *settings, uint32_t id, _Atomic uint32_t *halt,
+		struct worker_stat *stat, struct queue *out, const struct order *order, size_t depth,
+		struct err *e)
+{
+	*w = (struct worker){.out = out, .order = order};
+	sample_reader_init(&w->reader, config, settings, id, halt, stat);
+	return queue_init(&w->in, queue_places(depth), e);
+}
+
+void worker_release(struct worker *w)
+{
+	queue_release(&w->in);
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = arg;
+	int64_t idle_from = clock_now_ns();
+	void *item;
+
+	while (queue_get(&w->in, &item) == 1) {
+		struct task *t = item;
+
+		if (t->kind == TASK_QUIT)
+			break;
+		if (t->kind == TASK_READ) {
+			w->reader.stat->idle_ns += clock_now_ns() - idle_from;
+			sample_reader_batch(&w->reader, w->order, &t->batch);
+		}
+		/* Before the put: whoever receives it may already send the next task. */
+		idle_from = clock_now_ns();
+		if (queue_put(w->out, t) < 0)
+			break;
+		sample_reader_idle(&w->reader);
+	}
+	sample_reader_idle(&w->reader);
+	atomic_store_explicit(&w->ended, 1, memory_order_release);
+	thread_wake(&w->ended, 1);
+	return NULL;
+}
+
+int worker_start(struct worker *w, struct err *e)
+{
+	const struct loader_config *c = w->reader.config;
+	char name[32];
+	int rc;
+
+	snprintf(name, sizeof(name), "%c%u.%u", c->kind == DATASET_TRAIN ? 'w' : 'e', c->rank,
+		 w->reader.worker);
+	atomic_store_explicit(&w->ended, 0, memory_order_relaxed);
+	rc = thread_start(&w->thread, worker_main, w, worker_stack_bytes(c->workload), name, e);
+	w->running = rc == 0;
+	return rc;
+}
+
+void worker_send(struct worker *w, struct task *t)
+{
+	/* Fails only once the queue is closed, which is how a run ends: whoever waits finds out. */
+	(void)queue_put(&w->in, t);
+}
+
+void worker_control(struct worker *w, enum task_kind kind)
+{
+	w->control.kind = kind;
+	worker_send(w, &w->control);
+}
+
+bool worker_join(struct worker *w, int64_t timeout_ns)
+{
+	int64_t deadline = clock_now_ns() + timeout_ns;
+
+	while (!atomic_load_explicit(&w->ended, memory_order_acquire)) {
+		int64_t left = deadline - clock_now_ns();
+
+		if (left <= 0)
+			return false;
+		thread_wait(&w->ended, 0, left);
+	}
+	pthread_join(w->thread, NULL);
+	w->running = false;
+	return true;
+}

@@ -1,0 +1,114 @@
+/* summary.json, key by key in DLIO's order. */
+#include <string.h>
+
+#include "report/dlio_values.h"
+#include "report/json_out.h"
+
+static const double GIB = 1073741824.0;
+
+double dlio_data_gib(const struct result *r)
+{
+	return metrics_data_bytes(r) / GIB;
+}
+
+bool dlio_fits_memory(const struct result *r)
+{
+	return dlio_data_gib(r) <= r->host.memory_gib;
+}
+
+const char *dlio_expectation(const struct result *r, const struct series_stat *au)
+{
+	return au->count && au->mean >= r->workload->metric.au * 100 ? "success" : "fail";
+}
+
+static void put_stat(json_t *metric, const char *mean_key, const char *stdev_key,
+		     const struct series_stat *s)
+{
+	if (s->count == 0)
+		return;
+	json_put_real(metric, mean_key, s->mean);
+	json_put_real(metric, stdev_key, s->stdev);
+}
+
+static void put_train(json_t *metric, const struct result *r, const struct run_metrics *m)
+{
+	json_t *au = json_array(), *rate = json_array();
+
+	for (uint32_t i = 0; i < m->epochs; i++) {
+		const struct epoch_metrics *e = &m->epoch[i];
+
+		if (e->steps == 0)
+			continue;
+		json_array_append_new(au, e->train_valid ? json_number(e->train_au) : json_null());
+		json_array_append_new(rate, e->train_valid ? json_number(e->train_throughput)
+							   : json_null());
+	}
+	json_put(metric, "train_au_percentage", au);
+	if (m->train_au.count)
+		json_put_real(metric, "train_au_mean_percentage", m->train_au.mean);
+	json_put_text(metric, "train_au_meet_expectation", dlio_expectation(r, &m->train_au));
+	if (m->train_au.count)
+		json_put_real(metric, "train_au_stdev_percentage", m->train_au.stdev);
+	json_put(metric, "train_throughput_samples_per_second", rate);
+	put_stat(metric, "train_throughput_mean_samples_per_second",
+		 "train_throughput_stdev_samples_per_second", &m->train_throughput);
+	put_stat(metric, "train_io_mean_MB_per_second", "train_io_stdev_MB_per_second",
+		 &m->train_io);
+}
+
+static void put_eval(json_t *metric, const struct result *r, const struct run_metrics *m)
+{
+	json_t *au = json_array(), *rate = json_array();
+
+	for (uint32_t i = 0; i < m->evals; i++) {
+		json_array_append_new(au, json_number(m->eval_au_list[i]));
+		json_array_append_new(rate, json_number(m->eval_throughput_list[i]));
+	}
+	json_put(metric, "eval_au_percentage", au);
+	if (m->eval_au.count)
+		json_put_real(metric, "eval_au_mean_percentage", m->eval_au.mean);
+	json_put_text(metric, "eval_au_meet_expectation", dlio_expectation(r, &m->eval_au));
+	if (m->eval_au.count)
+		json_put_real(metric, "eval_au_stdev_percentage", m->eval_au.stdev);
+	json_put(metric, "eval_throughput_samples_per_second", rate);
+	put_stat(metric, "eval_throughput_mean_samples_per_second",
+		 "eval_throughput_stdev_samples_per_second", &m->eval_throughput);
+	put_stat(metric, "eval_io_mean_MB_per_second", "eval_io_stdev_MB_per_second", &m->eval_io);
+}
+
+/* Lists hold one value a host; this program's ranks all live on one. */
+static json_t *one(json_t *v)
+{
+	json_t *list = json_array();
+
+	json_array_append_new(list, v);
+	return list;
+}
+
+json_t *dlio_summary(const struct result *r, const struct run_metrics *m)
+{
+	const struct workload *w = r->workload;
+	json_t *s = json_object(), *metric = json_object();
+
+	json_put_time(s, "start", r->begin_wall_ns);
+	json_put_int(s, "num_accelerators", r->ranks);
+	json_put_int(s, "num_hosts", 1);
+	json_put_text(s, "hostname", r->host.hostname);
+	put_train(metric, r, m);
+	if (r->evaluated)
+		put_eval(metric, r, m);
+	json_put(s, "metric", metric);
+	json_put(s, "num_files_train", json_integer(w->dataset.num_files_train));
+	json_put(s, "num_files_eval", json_integer(w->dataset.num_files_eval));
+	json_put(s, "num_samples_per_file", json_integer(w->dataset.num_samples_per_file));
+	json_put(s, "host_cpu_count", one(json_integer(r->host.cpu_count)));
+	json_put_text(s, "host_processor_name", r->host.processor);
+	json_put(s, "potential_caching", one(json_integer(dlio_fits_memory(r))));
+	json_put_pairs(s, "host_cpuinfo", r->host.cpuinfo, r->host.cpuinfo_count);
+	json_put_pairs(s, "host_meminfo", r->host.meminfo, r->host.meminfo_count);
+	json_put(s, "host_memory_GB", one(json_number(r->host.memory_gib)));
+	json_put_real(s, "data_size_per_host_GB", dlio_data_gib(r));
+	json_put_int(s, "epochs", r->epochs_done);
+	json_put_time(s, "end", r->end_wall_ns);
+	return s;
+}

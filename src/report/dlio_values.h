@@ -1,0 +1,16 @@
+#pragma once
+/* What DLIO's two files for each rank and its summary have in common. Private to report/. */
+#include <jansson.h>
+
+#include "report/result.h"
+
+/* Whether the training data fits into this host's memory: DLIO's potential_caching. */
+bool dlio_fits_memory(const struct result *r);
+double dlio_data_gib(const struct result *r);
+/* N_output.json and N_per_epoch_stats.json of one rank. */
+json_t *dlio_rank_output(const struct result *r, uint32_t rank);
+json_t *dlio_rank_epochs(const struct result *r, uint32_t rank);
+/* summary.json. */
+json_t *dlio_summary(const struct result *r, const struct run_metrics *m);
+/* "success" or "fail". */
+const char *dlio_expectation(const struct result *r, const struct series_stat *au);

@@ -1,0 +1,16 @@
+#pragma once
+/* The parts of result.json. Private to report/. */
+#include <jansson.h>
+
+#include "report/result.h"
+
+/* Key by key: value, unit, and where the value came from. */
+json_t *json_configuration(const struct workload *w);
+/* Requests, bytes and time of one kind of operation each, with the latencies as a histogram. */
+json_t *json_io(const struct io_stat *io);
+json_t *json_environment(const struct host_facts *h);
+/* Everything measured while training, and while evaluating (NULL without evaluation). */
+json_t *json_training(const struct result *r, const struct run_metrics *m);
+json_t *json_evaluation(const struct result *r, const struct run_metrics *m);
+/* One object a rank. */
+json_t *json_ranks(const struct result *r, const struct run_metrics *m);

@@ -1,0 +1,125 @@
+/* result.json: everything a run was told, measured and judged to be, for programs. */
+#include <string.h>
+
+#include "report/json_out.h"
+#include "report/json_parts.h"
+
+/* Raised when a key changes its meaning or goes away; new keys do not raise it. */
+#define RESULT_SCHEMA 1
+
+static const char *const status_names[] = {
+	[RUN_COMPLETE] = "complete", [RUN_INTERRUPTED] = "interrupted", [RUN_FAILED] = "failed"};
+static const char *const level_names[] = {[VERDICT_PASS] = "pass",
+					  [VERDICT_WARN] = "warn",
+					  [VERDICT_FAIL] = "fail",
+					  [VERDICT_UNKNOWN] = "unknown"};
+
+static json_t *verdict_list(const struct result *r)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < r->verdicts; i++) {
+		json_t *o = json_object();
+
+		json_put_text(o, "check", r->verdict[i].check);
+		json_put_text(o, "level", level_names[r->verdict[i].level]);
+		json_put_text(o, "text", r->verdict[i].text);
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+static json_t *text_list(const struct str_list *l)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < l->n; i++)
+		json_array_append_new(list, json_text(l->v[i]));
+	return list;
+}
+
+static json_t *dataset_facts(const struct result *r)
+{
+	const struct dataset *d = r->dataset;
+	json_t *o = json_object();
+
+	json_put_text(o, "folder", d->folder);
+	json_put_text(o, "format", d->format ? d->format->name : NULL);
+	json_put_int(o, "train_files", d->files[DATASET_TRAIN]);
+	json_put_int(o, "eval_files", d->files[DATASET_EVAL]);
+	json_put_int(o, "samples_per_file", d->samples_per_file);
+	if (d->total_bytes != UINT64_MAX)
+		json_put_int(o, "total_bytes", d->total_bytes);
+	json_put_text(o, "checked_by",
+		      !r->presence.note[0]                   ? NULL
+		      : r->presence.how == PRESENCE_MANIFEST ? "manifest"
+							     : "sizes");
+	json_put_int(o, "files_found", r->presence.files_found);
+	json_put_int(o, "sizes_checked", r->presence.sizes_checked);
+	json_put_text(o, "note", r->presence.note);
+	return o;
+}
+
+static json_t *generation(const struct result *r)
+{
+	json_t *o = json_object();
+	double s = (double)r->generation.wall_ns / 1e9;
+
+	json_put_int(o, "files_written", r->generation.files);
+	json_put_int(o, "files_kept", r->generation.skipped);
+	json_put_int(o, "written_bytes", r->generation.bytes);
+	json_put_real(o, "wall_s", s);
+	if (s > 0)
+		json_put_real(o, "rate_bytes_per_s", (double)r->generation.bytes / s);
+	return o;
+}
+
+static void put_run(json_t *o, const struct result *r)
+{
+	const struct workload *w = r->workload;
+
+	json_put_int(o, "schema", RESULT_SCHEMA);
+	json_put_text(o, "program", "stoker");
+	json_put_text(o, "version", STOKER_VERSION);
+	json_put_text(o, "status", status_names[r->status]);
+	json_put_text(o, "reason", r->reason.code ? r->reason.text : NULL);
+	json_put_text(o, "workload", w->choice);
+	json_put(o, "overrides", text_list(&w->overrides));
+	json_put_int(o, "accelerators", r->ranks);
+	json_put_time(o, "start", r->begin_wall_ns);
+	json_put_time(o, "end", r->end_wall_ns);
+	json_put_real(o, "wall_s", (double)(r->end_wall_ns - r->begin_wall_ns) / 1e9);
+	json_put_text(o, "folder", r->folder);
+	json_put(o, "verdicts", verdict_list(r));
+	json_put(o, "warnings", text_list(&w->warnings));
+}
+
+static int render(const struct result *r, const struct run_metrics *m, struct err *e)
+{
+	json_t *o = json_object(), *memory = json_object();
+
+	put_run(o, r);
+	if (r->trained && r->rank && r->usage)
+		json_put(o, "training", json_training(r, m));
+	if (r->evaluated && r->rank && r->usage)
+		json_put(o, "evaluation", json_evaluation(r, m));
+	if (r->generated)
+		json_put(o, "generation", generation(r));
+	if (r->dataset)
+		json_put(o, "dataset", dataset_facts(r));
+	json_put_int(memory, "bound_bytes", r->memory_bound_bytes);
+	json_put_int(memory, "peak_rss_bytes", r->peak_rss_bytes);
+	json_put(o, "memory", memory);
+	if (r->trained && r->rank)
+		json_put(o, "ranks", json_ranks(r, m));
+	json_put(o, "environment", json_environment(&r->host));
+	json_put(o, "configuration", json_configuration(r->workload));
+	return json_write(o, r->folder, "result.json", e);
+}
+
+extern const struct sink_ops sink_json;
+const struct sink_ops sink_json = {
+	.name = "json",
+	.help = "result.json: configuration, environment, every measure with its unit, verdicts",
+	.render = render,
+};

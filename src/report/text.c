@@ -1,0 +1,223 @@
+/* The result as people read it: what to believe first, then the figures. */
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "report/result.h"
+
+#define COLUMNS 100
+#define INDENT 20
+/* Epochs shown one by one; of more, the first and the last ones. */
+#define EPOCHS_SHOWN 12
+
+struct paint {
+	bool on;
+};
+
+static const char *colored(const struct paint *p, const char *code)
+{
+	return p->on ? code : "";
+}
+
+#define BOLD "\033[1m"
+#define RED "\033[1;31m"
+#define YELLOW "\033[33m"
+#define GREEN "\033[32m"
+#define PLAIN "\033[0m"
+
+/* Words of `s` in lines of at most COLUMNS, all but the first indented. `at`: the column reached.
+ */
+static void wrap(struct buf *out, const char *s, size_t at)
+{
+	while (*s) {
+		size_t n;
+
+		while (isspace((unsigned char)*s))
+			s++;
+		n = strcspn(s, " \n\t");
+		if (n == 0)
+			break;
+		if (at > INDENT && at + 1 + n > COLUMNS) {
+			buf_printf(out, "\n%*s", INDENT, "");
+			at = INDENT;
+		} else if (at > INDENT) {
+			buf_putc(out, ' ');
+			at++;
+		}
+		buf_append(out, s, n);
+		at += n;
+		s += n;
+	}
+	buf_putc(out, '\n');
+}
+
+static void row(struct buf *out, const char *name, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void row(struct buf *out, const char *name, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	buf_printf(out, "  %-*s", INDENT - 2, name);
+	wrap(out, text, INDENT);
+}
+
+static void verdicts(struct buf *out, const struct result *r, const struct paint *p)
+{
+	static const struct {
+		enum verdict_level level;
+		const char *word, *color;
+	} order[] = {
+		{VERDICT_FAIL, "FAIL", RED},
+		{VERDICT_WARN, "WARN", YELLOW},
+		{VERDICT_UNKNOWN, "?", YELLOW},
+		{VERDICT_PASS, "ok", GREEN},
+	};
+
+	if (r->verdicts == 0)
+		return;
+	buf_printf(out, "%sCan the numbers be trusted?%s\n", colored(p, BOLD), colored(p, PLAIN));
+	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++)
+		for (uint32_t i = 0; i < r->verdicts; i++) {
+			const struct verdict *v = &r->verdict[i];
+
+			if (v->level != order[k].level)
+				continue;
+			buf_printf(out, "  %s%-5s%s %-11s ", colored(p, order[k].color),
+				   order[k].word, colored(p, PLAIN), v->check);
+			wrap(out, v->text, INDENT);
+		}
+	buf_putc(out, '\n');
+}
+
+static void series(struct buf *out, const char *name, const struct series_stat *s)
+{
+	if (s->count == 0)
+		buf_printf(out, "  %-46s %10s\n", name, "none");
+	else
+		buf_printf(out, "  %-46s %10.2f %10.2f %10.2f %10.2f\n", name, s->mean, s->stdev,
+			   s->min, s->max);
+}
+
+static struct series_stat scaled(struct series_stat s, double factor)
+{
+	s.mean *= factor;
+	s.stdev *= factor;
+	s.min *= factor;
+	s.max *= factor;
+	return s;
+}
+
+static void epoch_line(struct buf *out, const struct epoch_metrics *e, uint32_t number)
+{
+	char au[16] = "-", rate[16] = "-";
+
+	if (e->train_valid) {
+		snprintf(au, sizeof(au), "%.2f", e->train_au);
+		snprintf(rate, sizeof(rate), "%.2f", e->train_throughput);
+	}
+	buf_printf(out, "  %6u %8llu %8s %8.2f %12s %12.2f %10.3f %10.3f %10.3f\n", number,
+		   (unsigned long long)e->steps, au, e->whole_au, rate,
+		   e->whole_payload_rate / 1048576.0, e->exposed_wait_s, e->barrier_wait_s,
+		   e->wall_s);
+}
+
+static void epochs(struct buf *out, const struct run_metrics *m)
+{
+	uint32_t head = m->epochs > EPOCHS_SHOWN ? EPOCHS_SHOWN / 2 : m->epochs;
+
+	buf_printf(out, "  %6s %8s %8s %8s %12s %12s %10s %10s %10s\n", "epoch", "steps", "AU %",
+		   "whole %", "samples/s", "MiB/s read", "wait s", "barrier s", "wall s");
+	for (uint32_t i = 0; i < m->epochs; i++) {
+		if (i == head && m->epochs > EPOCHS_SHOWN) {
+			buf_printf(out, "  %6s (%u more, in result.json)\n", "...",
+				   m->epochs - EPOCHS_SHOWN);
+			i = m->epochs - EPOCHS_SHOWN / 2;
+		}
+		epoch_line(out, &m->epoch[i], i + 1);
+	}
+	buf_putc(out, '\n');
+}
+
+static void training(struct buf *out, const struct result *r, const struct run_metrics *m,
+		     const struct paint *p)
+{
+	struct series_stat mib = scaled(m->payload_rate, 1 / 1048576.0);
+	bool dlio = r->workload->compat.dlio;
+
+	buf_printf(out, "%sTraining%s%*s %10s %10s %10s %10s\n", colored(p, BOLD),
+		   colored(p, PLAIN), 40, "over epochs:", "mean", "stdev", "min", "max");
+	series(out, dlio ? "AU, exactly as DLIO computes it (%)" : "AU, by DLIO's definition (%)",
+	       &m->train_au);
+	series(out, "AU, whole run: compute / wall time (%)", &m->whole_au);
+	series(out, "throughput of the measured steps (samples/s)", &m->train_throughput);
+	series(out, "throughput, whole run (samples/s)", &m->whole_throughput);
+	series(out, "sample data really read, whole run (MiB/s)", &mib);
+	buf_putc(out, '\n');
+	epochs(out, m);
+}
+
+static void evaluation(struct buf *out, const struct run_metrics *m)
+{
+	if (m->eval_au.count == 0)
+		return;
+	row(out, "evaluation", "AU %.2f %% (stdev %.2f), %.2f samples/s, %.2f MiB/s",
+	    m->eval_au.mean, m->eval_au.stdev, m->eval_throughput.mean, m->eval_io.mean);
+}
+
+static void target(struct buf *out, const struct result *r, const struct run_metrics *m)
+{
+	double want = r->workload->metric.au * 100;
+
+	if (m->train_au.count == 0)
+		return;
+	row(out, "target", "AU %.2f %% against %.0f %% (metric.au): %s", m->train_au.mean, want,
+	    m->train_au.mean >= want ? "met" : "missed");
+}
+
+static void generation(struct buf *out, const struct result *r)
+{
+	double s = (double)r->generation.wall_ns / 1e9;
+	char bytes[32], rate[32], took[32];
+
+	if (!r->generated)
+		return;
+	row(out, "generation", "%llu files written, %llu already there; %s in %s (%s/s)",
+	    (unsigned long long)r->generation.files, (unsigned long long)r->generation.skipped,
+	    str_bytes((double)r->generation.bytes, bytes, sizeof(bytes)),
+	    str_seconds(s, took, sizeof(took)),
+	    str_bytes(s > 0 ? (double)r->generation.bytes / s : 0, rate, sizeof(rate)));
+}
+
+void report_text(const struct result *r, const struct run_metrics *m, bool color, struct buf *out)
+{
+	static const char *const status[] = {[RUN_COMPLETE] = "complete",
+					     [RUN_INTERRUPTED] = "interrupted",
+					     [RUN_FAILED] = "failed"};
+	const struct paint p = {color};
+	char peak[32], bound[32];
+
+	buf_printf(out, "\n%s%s%s: %u accelerator%s, %u of %u epochs, %s\n\n", colored(&p, BOLD),
+		   r->workload->choice ? r->workload->choice : "workload", colored(&p, PLAIN),
+		   r->ranks, r->ranks == 1 ? "" : "s", r->epochs_done, r->epochs_planned,
+		   status[r->status]);
+	verdicts(out, r, &p);
+	if (r->trained)
+		training(out, r, m, &p);
+	evaluation(out, m);
+	if (r->trained)
+		target(out, r, m);
+	generation(out, r);
+	if (r->memory_bound_bytes)
+		row(out, "memory",
+		    "%s used at most; %s stated before the run for samples and steps",
+		    str_bytes((double)r->peak_rss_bytes, peak, sizeof(peak)),
+		    str_bytes((double)r->memory_bound_bytes, bound, sizeof(bound)));
+	buf_printf(out, "  %-*s%s\n", INDENT - 2, "results", r->folder);
+}

@@ -1,0 +1,474 @@
+/* Can the numbers be trusted? Each check says so in words, with the figures it judged by. The
+ * thresholds and why they are what they are: docs/metrics.md. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "report/result.h"
+#include "store/store.h"
+
+static const double STEADY_GAP_POINTS = 2;   /* AU above whole-run AU that is still no trap */
+static const double STEADY_START_POINTS = 5; /* above it although the window is long enough */
+static const double RANK_SPREAD_POINTS = 5;
+static const double EPOCH_SPREAD_SHARE = 0.10;
+static const double CACHE_SHARE = 0.10;  /* device bytes below this share: cache measured */
+static const double DEVICE_SHARE = 0.90; /* above it: the device was measured */
+static const double READ_AHEAD_SHARE = 1.10;
+static const double DROPPED_SHARE = 0.01;
+static const double CPU_BUSY_SHARE = 0.90;
+static const double MEMORY_SHARE = 0.90;
+static const double OVERSHOOT_SHARE = 0.02;
+
+static struct verdict *add(struct result *r, const char *check)
+{
+	struct verdict *v;
+
+	if (r->verdicts == sizeof(r->verdict) / sizeof(r->verdict[0]))
+		r->verdicts--;
+	v = &r->verdict[r->verdicts++];
+	*v = (struct verdict){0};
+	snprintf(v->check, sizeof(v->check), "%s", check);
+	return v;
+}
+
+__attribute__((format(printf, 2, 3))) static void say(struct verdict *v, const char *fmt, ...)
+{
+	size_t n = strlen(v->text);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(v->text + n, sizeof(v->text) - n, fmt, ap);
+	va_end(ap);
+}
+
+static void worsen(struct verdict *v, enum verdict_level level)
+{
+	static const int badness[] = {
+		[VERDICT_PASS] = 0, [VERDICT_UNKNOWN] = 1, [VERDICT_WARN] = 2, [VERDICT_FAIL] = 3};
+
+	if (badness[level] > badness[v->level])
+		v->level = level;
+}
+
+static const char *bytes_text(double v, char out[32])
+{
+	return str_bytes(v, out, 32);
+}
+
+static void check_complete(struct result *r)
+{
+	struct verdict *v;
+
+	if (r->status == RUN_COMPLETE)
+		return;
+	v = add(r, "complete");
+	v->level = VERDICT_FAIL;
+	say(v, "The run %s after %u of %u epochs; only finished epochs count below.",
+	    r->status == RUN_INTERRUPTED ? "was interrupted" : "failed", r->epochs_done,
+	    r->epochs_planned);
+	if (r->reason.text[0])
+		say(v, " Reason: %.400s", r->reason.text);
+}
+
+/* ---- steady ---- */
+
+static const struct epoch_metrics *shortest_epoch(const struct run_metrics *m)
+{
+	const struct epoch_metrics *least = NULL;
+
+	for (uint32_t i = 0; i < m->epochs; i++) {
+		const struct epoch_metrics *e = &m->epoch[i];
+
+		if (e->steps == 0)
+			continue;
+		if (!e->train_valid)
+			return e;
+		if (!least || e->measured_steps < least->measured_steps)
+			least = e;
+	}
+	return least;
+}
+
+static void check_steady(struct result *r, const struct run_metrics *m)
+{
+	struct verdict *v = add(r, "steady");
+	const struct epoch_metrics *e = shortest_epoch(m);
+	uint64_t ahead = r->rank ? r->rank[0].prefetch_batches : 0;
+	double gap = m->train_au.mean - m->whole_au.mean, from_queue;
+
+	if (!e) {
+		v->level = VERDICT_UNKNOWN;
+		say(v, "No training epoch was finished: there is nothing to judge.");
+		return;
+	}
+	if (!e->train_valid) {
+		v->level = VERDICT_FAIL;
+		say(v, "Not steady: AU does not exist, because %s. By wall time AU is %.1f %%.",
+		    e->why, m->whole_au.mean);
+		return;
+	}
+	from_queue = fmin(1.0, (double)ahead / (double)(e->measured_steps ? e->measured_steps : 1));
+	if (gap > STEADY_GAP_POINTS && from_queue >= 0.5) {
+		v->level = VERDICT_FAIL;
+		say(v,
+		    "Not steady: %llu steps an epoch, %llu of them measured, %llu batches "
+		    "prefetched. "
+		    "AU %.1f %% describes the prefetch queue; by wall time it is %.1f %%. "
+		    "At least %llu steps an epoch are needed.",
+		    (unsigned long long)e->steps, (unsigned long long)e->measured_steps,
+		    (unsigned long long)ahead, m->train_au.mean, m->whole_au.mean,
+		    (unsigned long long)(10 * ahead + (e->steps - e->measured_steps)));
+		return;
+	}
+	if (gap > STEADY_GAP_POINTS && from_queue > 0.1) {
+		v->level = VERDICT_WARN;
+		say(v,
+		    "Barely steady: %.0f %% of the measured steps (%llu an epoch) can come from "
+		    "the "
+		    "%llu batches prefetched. AU is %.1f %%, by wall time %.1f %%.",
+		    100 * from_queue, (unsigned long long)e->measured_steps,
+		    (unsigned long long)ahead, m->train_au.mean, m->whole_au.mean);
+		return;
+	}
+	if (gap > STEADY_START_POINTS) {
+		v->level = VERDICT_WARN;
+		say(v,
+		    "Steady after a slow start: AU %.1f %% leaves out the first steps of an epoch; "
+		    "by "
+		    "wall time it is %.1f %%.",
+		    m->train_au.mean, m->whole_au.mean);
+		return;
+	}
+	if (from_queue >= 1) {
+		v->level = VERDICT_WARN;
+		say(v,
+		    "Too few steps to be sure: %llu measured an epoch, %llu batches prefetched. "
+		    "But AU "
+		    "%.1f %% and AU by wall time %.1f %% agree.",
+		    (unsigned long long)e->measured_steps, (unsigned long long)ahead,
+		    m->train_au.mean, m->whole_au.mean);
+		return;
+	}
+	say(v,
+	    "Steady: %llu steps an epoch measured, %llu batches prefetched; AU is %.1f %%, by wall "
+	    "time %.1f %%.",
+	    (unsigned long long)e->measured_steps, (unsigned long long)ahead, m->train_au.mean,
+	    m->whole_au.mean);
+}
+
+/* ---- whole-run ---- */
+
+static void check_whole(struct result *r, const struct run_metrics *m)
+{
+	struct verdict *v = add(r, "whole-run");
+	double low = 100, high = 0, gap = 0, first_low = 0, first_high = 0;
+	double shortest = INFINITY, longest = 0;
+	uint32_t shortest_at = 0, longest_at = 0;
+
+	if (m->whole_au.count == 0) {
+		v->level = VERDICT_UNKNOWN;
+		say(v, "No training epoch was finished.");
+		return;
+	}
+	for (uint32_t i = 0; i < m->epochs; i++) {
+		const struct epoch_metrics *e = &m->epoch[i];
+
+		if (e->steps == 0)
+			continue;
+		low = fmin(low, e->whole_au_min);
+		high = fmax(high, e->whole_au_max);
+		if (e->train_valid && e->train_au_max - e->train_au_min > gap) {
+			gap = e->train_au_max - e->train_au_min;
+			first_low = e->train_au_min;
+			first_high = e->train_au_max;
+		}
+		if (e->wall_s / (double)e->steps < shortest) {
+			shortest = e->wall_s / (double)e->steps;
+			shortest_at = i;
+		}
+		if (e->wall_s / (double)e->steps > longest) {
+			longest = e->wall_s / (double)e->steps;
+			longest_at = i;
+		}
+	}
+	say(v,
+	    "Compute takes %.1f %% of the wall time of training, nothing left out (ranks %.1f to "
+	    "%.1f %%, epochs %.1f to %.1f %%).",
+	    m->whole_au.mean, low, high, m->whole_au.min, m->whole_au.max);
+	if (gap > RANK_SPREAD_POINTS || high - low > RANK_SPREAD_POINTS)
+		worsen(v, VERDICT_WARN);
+	if (gap > RANK_SPREAD_POINTS)
+		say(v,
+		    " The mean hides ranks: in one epoch their AU lies between %.1f and %.1f %%.",
+		    first_low, first_high);
+	if (longest > shortest * (1 + EPOCH_SPREAD_SHARE)) {
+		worsen(v, VERDICT_WARN);
+		say(v, " Epochs differ: a step took %.3g s in epoch %u and %.3g s in epoch %u.",
+		    longest, longest_at + 1, shortest, shortest_at + 1);
+	}
+}
+
+/* ---- bytes ---- */
+
+static const struct store_ops *base_store(const struct workload *w)
+{
+	const char *name = w->storage.store ? strrchr(w->storage.store, '+') : NULL;
+
+	if (!w->storage.store)
+		return NULL;
+	return store_find(name ? name + 1 : w->storage.store);
+}
+
+/* Wrong files on disk show in what a sample delivers, where all samples have one size. */
+static void check_payload(struct verdict *v, const struct result *r, const struct run_metrics *m)
+{
+	const struct dataset *d = r->dataset;
+	uint64_t samples = 0, expected;
+	char have[32], want[32];
+
+	for (uint32_t i = 0; i < m->epochs; i++)
+		samples += m->epoch[i].samples;
+	if (!d || d->drawn || samples == 0 || d->files[DATASET_TRAIN] == 0)
+		return;
+	expected = dataset_sample_bytes(d, DATASET_TRAIN, 0);
+	if (m->payload_bytes == samples * expected)
+		return;
+	worsen(v, VERDICT_FAIL);
+	say(v, " A sample delivered %s on average, but the workload's samples have %s.",
+	    bytes_text((double)m->payload_bytes / (double)samples, have),
+	    bytes_text((double)expected, want));
+}
+
+static void judge_device(struct verdict *v, const struct result *r, const struct run_metrics *m,
+			 double returned)
+{
+	const struct store_ops *base = base_store(r->workload);
+	double share = returned > 0 ? (double)m->device_bytes / returned : 0;
+	char a[32];
+
+	if (!base || !(base->flags & STORE_HAS_FILES)) {
+		worsen(v, VERDICT_UNKNOWN);
+		say(v, " The store '%s' has no device below it to compare with.",
+		    r->workload->storage.store ? r->workload->storage.store : "");
+		return;
+	}
+	if (!m->device_known) {
+		worsen(v, VERDICT_UNKNOWN);
+		say(v, " The kernel does not say what the device delivered.");
+		return;
+	}
+	say(v, " Device %.0f %% (%s): ", 100 * share, bytes_text((double)m->device_bytes, a));
+	if (share < CACHE_SHARE) {
+		worsen(v, VERDICT_WARN);
+		say(v, "the page cache, not the storage, was measured (unless this file system "
+		       "does not "
+		       "report its reads to the kernel).");
+	} else if (share < DEVICE_SHARE) {
+		worsen(v, VERDICT_WARN);
+		say(v, "the page cache served the other %.0f %%.", 100 * (1 - share));
+	} else if (share > READ_AHEAD_SHARE) {
+		say(v,
+		    "it read more than was asked (read-ahead, or other readers in this process).");
+	} else {
+		say(v, "the storage was measured.");
+	}
+}
+
+static void check_bytes(struct result *r, const struct run_metrics *m)
+{
+	struct verdict *v = add(r, "bytes");
+	double asked = 0, returned = 0, payload = 0;
+	uint64_t requests = 0;
+	char a[32], b[32], c[32];
+
+	/* requests are counted over all epochs, also one that was not finished: so is payload here
+	 */
+	for (uint32_t k = 0; r->rank && k < r->ranks; k++) {
+		const struct io_stat *io = &r->rank[k].train_io;
+
+		for (uint32_t i = 0; i < r->epochs_begun; i++)
+			payload += (double)r->rank[k].epoch[i].payload_bytes;
+		requests += io->kind[IO_DATA].requests + io->kind[IO_META].requests;
+		asked += (double)io->kind[IO_DATA].asked_bytes +
+			 (double)io->kind[IO_META].asked_bytes;
+		returned += (double)io->kind[IO_DATA].returned_bytes +
+			    (double)io->kind[IO_META].returned_bytes;
+	}
+	if (requests == 0) {
+		v->level = VERDICT_WARN;
+		say(v, "No request was issued to the store: no storage was measured.");
+		return;
+	}
+	say(v, "%s of samples delivered; %s asked and %s returned in %llu requests.",
+	    bytes_text(payload, a), bytes_text(asked, b), bytes_text(returned, c),
+	    (unsigned long long)requests);
+	check_payload(v, r, m);
+	judge_device(v, r, m, returned);
+}
+
+/* ---- the rest ---- */
+
+static void check_dataset(struct result *r)
+{
+	struct verdict *v = add(r, "dataset");
+
+	if (!r->presence.note[0]) {
+		v->level = VERDICT_UNKNOWN;
+		say(v, "The dataset was not checked against the workload.");
+		return;
+	}
+	say(v, "%s", r->presence.note);
+	if (r->presence.how == PRESENCE_SIZES && r->presence.sizes_checked == 0)
+		v->level = VERDICT_WARN;
+}
+
+static uint64_t train_samples(const struct workload *w)
+{
+	return (uint64_t)w->dataset.num_files_train * (uint64_t)w->dataset.num_samples_per_file;
+}
+
+static void check_config(struct result *r)
+{
+	const struct str_list *warnings = &r->workload->warnings;
+	struct verdict *v = add(r, "config");
+	uint64_t samples = train_samples(r->workload);
+	double share = samples ? (double)r->dropped_samples / (double)samples : 0;
+
+	if (r->dropped_samples)
+		say(v,
+		    "%llu of %llu samples (%.2g %%) fill no whole step and are left out of each "
+		    "epoch.",
+		    (unsigned long long)r->dropped_samples, (unsigned long long)samples,
+		    100 * share);
+	if (share > DROPPED_SHARE)
+		worsen(v, VERDICT_WARN);
+	if (warnings->n == 0) {
+		say(v, "%sEvery key of the workload was understood.", v->text[0] ? " " : "");
+		return;
+	}
+	worsen(v, VERDICT_WARN);
+	say(v, "%s%zu warning%s: ", v->text[0] ? " " : "", warnings->n,
+	    warnings->n == 1 ? "" : "s");
+	for (size_t i = 0; i < warnings->n && i < 3; i++)
+		say(v, "%s%.150s", i ? "; " : "", warnings->v[i]);
+	say(v, "%s", warnings->n > 3 ? "; and more" : ".");
+}
+
+static void check_order(struct result *r)
+{
+	struct verdict *v = add(r, "order");
+
+	if (r->epochs_done == 0 || !r->usage) {
+		v->level = VERDICT_UNKNOWN;
+		say(v, "No epoch was finished, so that none was proved complete.");
+		return;
+	}
+	for (uint32_t i = 0; i < r->epochs_done; i++) {
+		if (r->usage[i].order_proved)
+			continue;
+		v->level = VERDICT_FAIL;
+		say(v, "Epoch %u is not proved complete: %s", i + 1,
+		    r->usage[i].order_note[0] ? r->usage[i].order_note : "no proof was taken");
+		return;
+	}
+	if (r->epochs_done == 1)
+		say(v, "Proved for the epoch: ");
+	else
+		say(v, "Proved for each of %u epochs; the first: ", r->epochs_done);
+	say(v, "%s", r->usage[0].order_note);
+}
+
+static void check_client(struct result *r)
+{
+	struct verdict *v = add(r, "client");
+	double busy = 0, cores = r->host.cpu_count, memory = r->host.memory_gib * 1073741824.0;
+	char a[32], b[32];
+
+	for (uint32_t i = 0; r->usage && i < r->epochs_done; i++) {
+		const struct epoch_usage *u = &r->usage[i];
+
+		if (u->wall_ns > 0 && cores > 0)
+			busy = fmax(busy, (double)u->cpu_ns / (double)u->wall_ns / cores);
+	}
+	say(v, "%.0f %% of %.0f cores busy in the busiest epoch; at most %s of %s memory used.",
+	    100 * busy, cores, bytes_text((double)r->peak_rss_bytes, a), bytes_text(memory, b));
+	if (busy > CPU_BUSY_SHARE) {
+		v->level = VERDICT_WARN;
+		say(v, " This machine's CPU, not the storage, may be the limit.");
+	}
+	if (memory > 0 && (double)r->peak_rss_bytes > MEMORY_SHARE * memory) {
+		v->level = VERDICT_WARN;
+		say(v, " Memory was nearly full: swapping may have been measured.");
+	}
+}
+
+static void check_compute(struct result *r, const struct run_metrics *m)
+{
+	double nominal = r->workload->train.computation_time.a, share;
+	struct verdict *v;
+
+	if (!m->overshoot_known)
+		return;
+	v = add(r, "compute");
+	share = m->compute_overshoot_mean_s / nominal;
+	say(v,
+	    "The emulated computation of %.6g s took %.3f ms longer on average (%.2f %%), at most "
+	    "%.3f ms.",
+	    nominal, 1e3 * m->compute_overshoot_mean_s, 100 * share,
+	    1e3 * m->compute_overshoot_max_s);
+	if (fabs(share) > OVERSHOOT_SHARE) {
+		v->level = VERDICT_WARN;
+		say(v, " AU is too high by about that share: the machine wakes threads late.");
+	}
+}
+
+static void check_evaluation(struct result *r, const struct run_metrics *m)
+{
+	struct verdict *v;
+
+	if (!r->evaluated)
+		return;
+	v = add(r, "evaluation");
+	if (r->eval_steps == 0) {
+		v->level = VERDICT_WARN;
+		say(v,
+		    "Evaluation is on, but %lld evaluation files fill no step: nothing was "
+		    "evaluated.",
+		    (long long)r->workload->dataset.num_files_eval);
+		return;
+	}
+	for (uint32_t i = 0; i < m->epochs; i++) {
+		if (!m->epoch[i].has_eval || m->epoch[i].eval_valid)
+			continue;
+		v->level = VERDICT_WARN;
+		say(v, "The evaluation of epoch %u has no AU: %s.", i + 1, m->epoch[i].eval_why);
+		return;
+	}
+	if (m->eval_au.count == 0) {
+		v->level = VERDICT_UNKNOWN;
+		say(v, "No evaluation was finished.");
+		return;
+	}
+	say(v, "%llu steps each time.", (unsigned long long)r->eval_steps);
+}
+
+void verdicts_compute(struct result *r, const struct run_metrics *m)
+{
+	r->verdicts = 0;
+	check_complete(r);
+	if (!r->trained) {
+		check_config(r);
+		return;
+	}
+	check_steady(r, m);
+	check_whole(r, m);
+	check_bytes(r, m);
+	check_dataset(r);
+	check_order(r);
+	check_config(r);
+	check_client(r);
+	check_compute(r, m);
+	check_evaluation(r, m);
+}

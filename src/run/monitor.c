@@ -1,0 +1,160 @@
+/* The run's own eye: tells progress, passes a stop request on to everyone who waits, and ends a run
+ * in which nothing moves any more. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "run/state.h"
+
+#define TICK_NS (NS_PER_S / 10)
+
+static const char *const activity_text[] = {
+	"is starting", "waits for a batch", "computes", "waits for the other ranks", "is done",
+};
+
+static void describe_rank(struct run_state *s, struct rank *k, char *out, size_t n)
+{
+	char inner[512] = "";
+	int what = atomic_load_explicit(&k->activity, memory_order_relaxed);
+	struct loader *l =
+		atomic_load_explicit(&k->evaluating, memory_order_relaxed) ? k->eval : k->train;
+
+	if (what == RANK_WAITING && l)
+		s->loader_ops->describe(l, inner, sizeof(inner));
+	snprintf(out, n, "rank %u %s%s%s", k->comm.rank, activity_text[what], inner[0] ? ": " : "",
+		 inner);
+}
+
+/* The rank that everyone waits for: one that is not in the barrier, the longest without progress.
+ */
+static struct rank *slowest(struct run_state *s)
+{
+	struct rank *worst = &s->rank[0];
+	int64_t oldest = INT64_MAX;
+
+	for (uint32_t r = 0; r < s->ranks; r++) {
+		struct rank *k = &s->rank[r];
+		int64_t t = atomic_load_explicit(&k->progress_ns, memory_order_relaxed);
+		int what = atomic_load_explicit(&k->activity, memory_order_relaxed);
+
+		if (what != RANK_BARRIER && what != RANK_DONE && t < oldest) {
+			oldest = t;
+			worst = k;
+		}
+	}
+	return worst;
+}
+
+static void check_watchdog(struct run_state *s, int64_t now)
+{
+	double limit_s = s->w->run.watchdog;
+	int64_t last = 0;
+	char text[768];
+	struct err e;
+
+	if (limit_s <= 0 || !s->rank || atomic_load(&s->stop.set))
+		return;
+	for (uint32_t r = 0; r < s->ranks; r++) {
+		int64_t t = atomic_load_explicit(&s->rank[r].progress_ns, memory_order_relaxed);
+
+		if (t > last)
+			last = t;
+	}
+	if (last == 0 || (double)(now - last) < limit_s * 1e9)
+		return;
+	describe_rank(s, slowest(s), text, sizeof(text));
+	err_set(&e, -110, "no rank made progress for %.0f s (run.watchdog): %s",
+		(double)(now - last) / 1e9, text);
+	run_stop(s, &e);
+}
+
+static void tell(struct run_state *s, int64_t now)
+{
+	struct run_progress p = {.phase = (enum progress_phase)atomic_load(&s->phase)};
+	int64_t compute;
+
+	if (!s->o->progress)
+		return;
+	p.elapsed_ns = now - s->phase_begin_ns;
+	p.au_so_far = -1;
+	if (p.phase == PROGRESS_GENERATE) {
+		p.done = atomic_load(&s->generate.files_done) +
+			 atomic_load(&s->generate.files_skipped);
+		p.total = s->generate.files_total;
+		p.bytes_done = atomic_load(&s->generate.bytes_done);
+	} else if (s->rank) {
+		p.epochs = s->r->epochs_planned;
+		p.epoch = atomic_load(&s->epoch);
+		for (uint32_t e = 1; e <= p.epochs; e++)
+			p.total += run_epoch_steps(s, e);
+		p.done = atomic_load_explicit(&s->rank[0].steps_done, memory_order_relaxed);
+		for (uint32_t r = 0; r < s->ranks; r++)
+			p.bytes_done += atomic_load_explicit(&s->rank[r].payload_bytes,
+							     memory_order_relaxed);
+		compute = atomic_load_explicit(&s->rank[0].compute_ns, memory_order_relaxed);
+		if (p.elapsed_ns > 0 && p.done > 0)
+			p.au_so_far = 100.0 * (double)compute / (double)p.elapsed_ns;
+	}
+	s->o->progress(s->o->progress_arg, &p);
+}
+
+static void wake_everyone(struct run_state *s)
+{
+	if (s->group)
+		comm_wake(s->group);
+	for (uint32_t r = 0; s->rank && r < s->ranks; r++) {
+		struct loader *train = s->rank[r].train, *eval = s->rank[r].eval;
+
+		if (train)
+			s->loader_ops->wake(train);
+		if (eval)
+			s->loader_ops->wake(eval);
+	}
+}
+
+static void *monitor_main(void *arg)
+{
+	struct run_state *s = arg;
+
+	while (!atomic_load(&s->monitor_quit)) {
+		int64_t now = clock_now_ns();
+
+		if (s->o->stop && atomic_load(&s->o->stop->set) && !atomic_load(&s->stop.set)) {
+			struct err e;
+
+			err_set(&e, ERR_CANCELED, "stopped by a signal");
+			run_stop(s, &e);
+		}
+		/* a thread may have gone to sleep between its check and the first wake-up */
+		if (atomic_load(&s->stop.set))
+			wake_everyone(s);
+		else
+			check_watchdog(s, now);
+		tell(s, now);
+		thread_wait(&s->monitor_quit, 0, TICK_NS);
+	}
+	return NULL;
+}
+
+int monitor_start(struct run_state *s, struct err *e)
+{
+	return thread_start(&s->monitor, monitor_main, s, 0, "monitor", e);
+}
+
+void monitor_stop(struct run_state *s)
+{
+	atomic_store(&s->monitor_quit, 1);
+	thread_wake(&s->monitor_quit, -1);
+	pthread_join(s->monitor, NULL);
+}
+
+void run_stop(struct run_state *s, const struct err *why)
+{
+	pthread_mutex_lock(&s->lock);
+	if (s->reason.code == 0)
+		s->reason = *why;
+	pthread_mutex_unlock(&s->lock);
+	atomic_store(&s->stop.set, 1);
+	if (s->group)
+		comm_wake(s->group);
+}

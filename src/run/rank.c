@@ -1,0 +1,357 @@
+/* A rank's life: ask for a batch, compute (wait), meet the other ranks, and note six times a step.
+ */
+#include "run/rank.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "report/dlio_log.h"
+#include "run/state.h"
+#include "workload/time_draw.h"
+
+static void publish(struct rank *k, enum rank_activity what, int64_t progress_ns)
+{
+	atomic_store_explicit(&k->activity, (int)what, memory_order_relaxed);
+	atomic_store_explicit(&k->progress_ns, progress_ns, memory_order_relaxed);
+}
+
+/* DLIO re-seeds its global generator at every shuffle, so that compute times are a function of seed
+ * and epoch and the same on every rank: the draws of one shuffle of `n` elements, without the
+ * array. */
+static void draw_shuffle(struct rng_np *rng, uint64_t n)
+{
+	for (uint64_t i = n; i-- > 1;)
+		rng_np_interval(rng, i);
+}
+
+static void seed_epoch(struct rank *k, uint32_t epoch)
+{
+	const struct run_state *s = k->run;
+	const struct workload *w = s->w;
+	uint64_t seed = s->seed + (w->train.seed_change_epoch ? epoch : 0);
+
+	if (!w->compat.dlio) {
+		rng_np_seed(&k->rng, (uint32_t)rng_key(seed, epoch, k->comm.rank));
+		return;
+	}
+	if (w->reader.sample_shuffle == SHUFFLE_OFF) {
+		if (epoch == 1)
+			rng_np_seed_entropy(&k->rng);
+		return;
+	}
+	for (int kind = 0; kind < DATASET_KINDS; kind++) {
+		uint64_t total = dataset_samples(s->d, kind);
+		uint64_t share = (total + s->ranks - 1) / s->ranks;
+		uint64_t first = share * k->comm.rank;
+
+		if (total == 0)
+			continue;
+		rng_np_seed(&k->rng, (uint32_t)seed);
+		draw_shuffle(&k->rng, first >= total          ? 0
+				      : first + share > total ? total - first
+							      : share);
+	}
+}
+
+static int phase_prepare(struct phase *p, enum phase_kind kind, uint32_t number, uint64_t first,
+			 uint64_t steps, struct err *e)
+{
+	p->kind = kind;
+	p->number = number;
+	p->first_step = first;
+	p->steps = 0;
+	p->samples = 0;
+	p->capacity = steps;
+	p->step = try_calloc(steps, sizeof(*p->step), "the times of the steps", e);
+	return p->step ? 0 : -ENOMEM;
+}
+
+/* Emulated computation: an absolute deadline, so that lateness never adds up inside a step. */
+static void compute(struct rank *k, const struct time_dist *dist, struct step_times *t)
+{
+	int64_t wait_ns = time_draw_ns(dist, &k->rng);
+
+	t->compute_begin_ns = clock_now_ns();
+	if (wait_ns > 0) {
+		publish(k, RANK_COMPUTING, t->compute_begin_ns + wait_ns);
+		t->compute_end_ns = clock_sleep_until(t->compute_begin_ns + wait_ns);
+	} else {
+		t->compute_end_ns = t->compute_begin_ns;
+	}
+}
+
+/* Runs up to `steps` steps into `p`. 0 when all were made or the loader's epoch ended. */
+static int run_steps(struct rank *k, struct loader *l, struct phase *p, uint64_t steps,
+		     struct order_proof *delivered, uint64_t *payload, struct err *e)
+{
+	struct run_state *s = k->run;
+	const struct time_dist *dist =
+		p->kind == PHASE_EVAL ? &s->w->evaluation.eval_time : &s->w->train.computation_time;
+	int64_t ask = p->begin_ns;
+
+	for (uint64_t i = 0; i < steps; i++) {
+		struct step_times *t = &p->step[i];
+		struct batch *b;
+		int rc;
+
+		t->ask_ns = ask;
+		publish(k, RANK_WAITING, clock_now_ns());
+		rc = s->loader_ops->next(l, &b, e);
+		if (rc <= 0)
+			return rc;
+		t->got_ns = clock_now_ns();
+		order_proof_merge(delivered, &b->proof);
+		*payload += b->payload_bytes;
+		p->samples += b->samples;
+		atomic_fetch_add_explicit(&k->payload_bytes, b->payload_bytes,
+					  memory_order_relaxed);
+		s->loader_ops->give_back(l, b);
+		compute(k, dist, t);
+		t->barrier_in_ns = t->compute_end_ns;
+		t->barrier_out_ns = t->compute_end_ns;
+		p->steps = i + 1;
+		if (p->kind == PHASE_BLOCK) {
+			atomic_fetch_add_explicit(&k->steps_done, 1, memory_order_relaxed);
+			atomic_fetch_add_explicit(&k->compute_ns,
+						  t->compute_end_ns - t->compute_begin_ns,
+						  memory_order_relaxed);
+			publish(k, RANK_BARRIER, t->compute_end_ns);
+			rc = comm_barrier(&k->comm);
+			if (rc)
+				return rc;
+			t->barrier_out_ns = clock_now_ns();
+		}
+		ask = t->barrier_out_ns;
+	}
+	return 0;
+}
+
+static void add_worker_stats(struct rank *k, struct loader *l, struct io_stat *io)
+{
+	uint32_t n;
+	const struct worker_stat *ws = k->run->loader_ops->stats(l, &n);
+
+	for (uint32_t i = 0; i < n; i++) {
+		io_stat_merge(io, &ws[i].io);
+		k->out->worker_busy_ns += ws[i].read_ns;
+		k->out->worker_idle_ns += ws[i].idle_ns;
+		k->out->preprocess_ns += ws[i].preprocess_ns;
+	}
+}
+
+static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struct err *e)
+{
+	struct run_state *s = k->run;
+	uint64_t steps = run_epoch_steps(s, epoch);
+	struct phase *p = &ep->block[0];
+	struct order order;
+	double au, rate;
+	uint64_t measured;
+	char why[256];
+	int rc, end;
+
+	order_init(&order, s->w, dataset_samples(s->d, DATASET_TRAIN), s->ranks,
+		   (uint64_t)s->w->reader.batch_size, s->seed, epoch);
+	rc = phase_prepare(p, PHASE_BLOCK, 1, 0, steps, e);
+	if (rc)
+		return rc;
+	ep->blocks = 1;
+	if (k->comm.rank == 0) {
+		dlio_log_epoch_start(epoch, steps);
+		dlio_log_block_start(1);
+	}
+	p->begin_wall_ns = clock_wall_ns();
+	p->begin_ns = clock_now_ns();
+	rc = s->loader_ops->start(k->train, &order, steps, e);
+	if (rc == 0)
+		rc = run_steps(k, k->train, p, steps, &ep->delivered, &ep->payload_bytes, e);
+	p->end_ns = clock_now_ns();
+	p->end_wall_ns = clock_wall_ns();
+	ep->train_end_ns = p->end_ns;
+	ep->train_end_wall_ns = p->end_wall_ns;
+	order_proof_undelivered(&ep->undelivered, &order, k->comm.rank, p->steps);
+	end = s->loader_ops->finish(k->train, rc ? NULL : e);
+	if (rc == 0)
+		rc = end;
+	if (k->comm.rank == 0 && rc == 0) {
+		dlio_log_block_end(1, p);
+		if (metrics_phase(s->r, p, &au, &rate, &measured, why, sizeof(why)))
+			dlio_log_block_metrics(epoch, p, au, rate * s->ranks,
+					       &s->w->train.computation_time);
+		dlio_log_epoch_end(epoch, p);
+	}
+	return rc;
+}
+
+static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struct err *e)
+{
+	struct run_state *s = k->run;
+	struct phase *p = &ep->eval;
+	struct order_proof unused = {0};
+	struct order order;
+	double au, rate;
+	uint64_t measured;
+	char why[256];
+	int rc, end;
+
+	order_init(&order, s->w, dataset_samples(s->d, DATASET_EVAL), s->ranks,
+		   (uint64_t)s->w->reader.batch_size_eval, s->seed, epoch);
+	rc = phase_prepare(p, PHASE_EVAL, 1, 0, s->steps[DATASET_EVAL], e);
+	if (rc)
+		return rc;
+	ep->has_eval = true;
+	atomic_store_explicit(&k->evaluating, 1, memory_order_relaxed);
+	if (k->comm.rank == 0)
+		dlio_log_eval_start(s->steps[DATASET_EVAL]);
+	p->begin_wall_ns = clock_wall_ns();
+	p->begin_ns = clock_now_ns();
+	rc = s->loader_ops->start(k->eval, &order, s->steps[DATASET_EVAL], e);
+	if (rc == 0)
+		rc = run_steps(k, k->eval, p, s->steps[DATASET_EVAL], &unused,
+			       &ep->eval_payload_bytes, e);
+	p->end_ns = clock_now_ns();
+	p->end_wall_ns = clock_wall_ns();
+	end = s->loader_ops->finish(k->eval, rc ? NULL : e);
+	atomic_store_explicit(&k->evaluating, 0, memory_order_relaxed);
+	if (rc == 0)
+		rc = end;
+	if (k->comm.rank == 0 && rc == 0) {
+		dlio_log_eval_end(p);
+		if (metrics_phase(s->r, p, &au, &rate, &measured, why, sizeof(why)))
+			dlio_log_eval_metrics(epoch, au, rate * s->ranks);
+	}
+	return rc;
+}
+
+/* Process-wide counters are rank 0's to take; the barriers around a phase make them everyone's. */
+static void usage_begin(struct run_state *s, uint32_t epoch, struct proc_io *io, int64_t *cpu)
+{
+	struct epoch_usage *u = &s->r->usage[epoch - 1];
+
+	if (epoch > 1 || !u->meminfo)
+		host_meminfo_load(&u->meminfo, &u->meminfo_count);
+	proc_io_sample(io);
+	*cpu = proc_cpu_ns();
+}
+
+static void usage_end(struct proc_io *out, const struct proc_io *begin)
+{
+	proc_io_sample(out);
+	proc_io_sub(out, begin);
+}
+
+static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
+{
+	struct run_state *s = k->run;
+	struct rank_epoch *ep = &k->out->epoch[epoch - 1];
+	struct epoch_usage *u = &s->r->usage[epoch - 1];
+	bool first = k->comm.rank == 0;
+	struct proc_io io = {0};
+	int64_t cpu = 0;
+	int rc;
+
+	seed_epoch(k, epoch);
+	if (first) {
+		atomic_store(&s->epoch, epoch);
+		usage_begin(s, epoch, &io, &cpu);
+	}
+	rc = comm_barrier(&k->comm);
+	if (rc)
+		return rc;
+	ep->begin_wall_ns = clock_wall_ns();
+	ep->begin_ns = clock_now_ns();
+	ep->end_ns = ep->begin_ns;
+	rc = train_epoch(k, ep, epoch, e);
+	if (rc == 0)
+		rc = comm_barrier(&k->comm);
+	if (first) {
+		usage_end(&u->train, &io);
+		u->cpu_ns = proc_cpu_ns() - cpu;
+		u->wall_ns = ep->train_end_ns - ep->begin_ns;
+	}
+	if (rc == 0 && run_epoch_has_eval(s->w, epoch)) {
+		if (first) {
+			atomic_store(&s->phase, PROGRESS_EVAL);
+			proc_io_sample(&io);
+		}
+		rc = evaluate(k, ep, epoch, e);
+		if (rc == 0)
+			rc = comm_barrier(&k->comm);
+		if (first) {
+			usage_end(&u->eval, &io);
+			atomic_store(&s->phase, PROGRESS_TRAIN);
+		}
+	}
+	ep->end_ns = clock_now_ns();
+	ep->end_wall_ns = clock_wall_ns();
+	return rc;
+}
+
+static int build_loaders(struct rank *k, struct err *e)
+{
+	struct run_state *s = k->run;
+	struct loader_config c = {
+		.workload = s->w,
+		.dataset = s->d,
+		.kind = DATASET_TRAIN,
+		.store = s->store,
+		.rank = k->comm.rank,
+		.batch_size = (uint64_t)s->w->reader.batch_size,
+		.stop = &s->stop,
+		.progress_ns = &k->progress_ns,
+	};
+	struct loader *l;
+	int rc = s->loader_ops->create(&l, &c, e);
+
+	if (rc < 0)
+		return rc;
+	k->train = l;
+	if (!s->w->workflow.evaluation || s->steps[DATASET_EVAL] == 0)
+		return 0;
+	c.kind = DATASET_EVAL;
+	c.batch_size = (uint64_t)s->w->reader.batch_size_eval;
+	rc = s->loader_ops->create(&l, &c, e);
+	if (rc == 0)
+		k->eval = l;
+	return rc;
+}
+
+void *rank_main(void *arg)
+{
+	struct rank *k = arg;
+	struct run_state *s = k->run;
+	struct err e = {0};
+	int rc;
+
+	publish(k, RANK_STARTING, clock_now_ns());
+	rc = build_loaders(k, &e);
+	if (rc < 0)
+		run_stop(s, &e);
+	/* every rank's memory is there before the first one is timed */
+	if (rc == 0)
+		rc = comm_barrier(&k->comm);
+	if (rc == 0 && k->comm.rank == 0)
+		s->train_begin_ns = clock_now_ns();
+	for (uint32_t epoch = 1; rc == 0 && epoch <= s->r->epochs_planned; epoch++) {
+		if (k->comm.rank == 0)
+			s->r->epochs_begun = epoch;
+		rc = one_epoch(k, epoch, &e);
+		if (rc == 0 && k->comm.rank == 0)
+			s->r->epochs_done = epoch;
+	}
+	if (rc < 0 && rc != ERR_CANCELED) {
+		if (s->ranks > 1)
+			err_wrap(&e, "rank %u", k->comm.rank);
+		run_stop(s, &e);
+	}
+	if (k->train)
+		add_worker_stats(k, k->train, &k->out->train_io);
+	if (k->eval)
+		add_worker_stats(k, k->eval, &k->out->eval_io);
+	atomic_store_explicit(&k->activity, RANK_DONE, memory_order_relaxed);
+	return NULL;
+}

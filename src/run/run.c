@@ -1,0 +1,422 @@
+/* One run: the order of its phases, and what becomes of it when one fails. */
+#include "run/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "dataset/generate.h"
+#include "dataset/verify.h"
+#include "report/dlio_log.h"
+#include "run/state.h"
+
+/* Writers of a dataset: enough to keep a device busy, few enough for a small machine. */
+#define GENERATE_THREADS_MAX 32
+/* How long rank threads may take to leave after the run was stopped. */
+#define LEAVE_S 8
+
+uint64_t run_epoch_steps(const struct run_state *s, uint32_t epoch)
+{
+	uint64_t cap = s->w->train.total_training_steps > 0
+			       ? (uint64_t)s->w->train.total_training_steps
+			       : UINT64_MAX;
+	uint64_t before = (epoch - 1) * s->steps[DATASET_TRAIN];
+
+	/* DLIO restarts its counter every epoch, so that its cap is one per epoch */
+	if (s->w->compat.dlio || cap == UINT64_MAX)
+		return s->steps[DATASET_TRAIN] < cap ? s->steps[DATASET_TRAIN] : cap;
+	if (before >= cap)
+		return 0;
+	return s->steps[DATASET_TRAIN] < cap - before ? s->steps[DATASET_TRAIN] : cap - before;
+}
+
+bool run_epoch_has_eval(const struct workload *w, uint32_t epoch)
+{
+	int64_t first = w->evaluation.eval_after_epoch, every = w->evaluation.epochs_between_evals;
+
+	if (!w->workflow.evaluation || epoch < first)
+		return false;
+	/* DLIO moves its next evaluation on by `every` each time one happens */
+	return every <= 1 || (epoch - first) % every == 0;
+}
+
+static int generate(struct run_state *s, struct err *e)
+{
+	uint32_t cores = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+	uint32_t threads = s->ranks > cores ? s->ranks : cores;
+	struct generate_options o = {.stop = &s->stop, .progress = &s->generate};
+	int64_t begin = clock_now_ns();
+	int rc;
+
+	o.threads = threads > GENERATE_THREADS_MAX ? GENERATE_THREADS_MAX : threads;
+	s->phase = PROGRESS_GENERATE;
+	s->phase_begin_ns = begin;
+	dlio_log_generation_start(s->d);
+	rc = monitor_start(s, e);
+	if (rc < 0)
+		return rc;
+	rc = dataset_generate(s->d, s->store, &o, e);
+	monitor_stop(s);
+	s->monitor_quit = 0;
+	s->r->generation.files = atomic_load(&s->generate.files_done);
+	s->r->generation.skipped = atomic_load(&s->generate.files_skipped);
+	s->r->generation.bytes = atomic_load(&s->generate.bytes_done);
+	s->r->generation.wall_ns = clock_now_ns() - begin;
+	s->r->generated = true;
+	if (rc == 0)
+		dlio_log_generation_end();
+	return rc;
+}
+
+static void draw_seed(struct run_state *s)
+{
+	const struct workload *w = s->w;
+	struct rng_np rng;
+
+	s->seed = (uint64_t)w->train.seed;
+	if (w->reader.sample_shuffle == SHUFFLE_RANDOM ||
+	    w->reader.file_shuffle == SHUFFLE_RANDOM) {
+		rng_np_seed_entropy(&rng);
+		s->seed = rng_np_u32(&rng);
+	}
+	s->r->shuffle_seed = s->seed;
+}
+
+static int plan_steps(struct run_state *s, struct err *e)
+{
+	const struct workload *w = s->w;
+	struct order o;
+
+	for (int kind = 0; kind < DATASET_KINDS; kind++) {
+		int64_t batch =
+			kind == DATASET_TRAIN ? w->reader.batch_size : w->reader.batch_size_eval;
+
+		order_init(&o, w, dataset_samples(s->d, kind), s->ranks, (uint64_t)batch, s->seed,
+			   1);
+		s->steps[kind] = order_steps(&o);
+		if (kind == DATASET_TRAIN)
+			s->r->dropped_samples = dataset_samples(s->d, kind) -
+						s->steps[kind] * (uint64_t)batch * s->ranks;
+	}
+	s->r->steps_per_epoch = s->steps[DATASET_TRAIN];
+	s->r->eval_steps = s->steps[DATASET_EVAL];
+	if (s->steps[DATASET_TRAIN] == 0)
+		return err_set(
+			e, ERR_USAGE,
+			"no training step is possible: %llu samples do not fill one batch of %lld "
+			"on each of %u ranks (raise dataset.num_files_train, or lower "
+			"reader.batch_size or the number of ranks)",
+			(unsigned long long)dataset_samples(s->d, DATASET_TRAIN),
+			(long long)w->reader.batch_size, s->ranks);
+	if (w->train.total_training_steps > 0 &&
+	    (uint64_t)w->train.total_training_steps >
+		    s->steps[DATASET_TRAIN] * (uint64_t)w->train.epochs)
+		return err_set(
+			e, ERR_USAGE,
+			"train.total_training_steps: %lld steps are wanted but the dataset has "
+			"only "
+			"%llu for %lld epochs",
+			(long long)w->train.total_training_steps,
+			(unsigned long long)(s->steps[DATASET_TRAIN] * (uint64_t)w->train.epochs),
+			(long long)w->train.epochs);
+	return 0;
+}
+
+static int bound_memory(struct run_state *s, struct err *e)
+{
+	struct loader_config c = {.workload = s->w,
+				  .dataset = s->d,
+				  .store = s->store,
+				  .batch_size = (uint64_t)s->w->reader.batch_size};
+	uint64_t loader = 0, eval = 0, total, avail;
+	uint64_t steps = s->steps[DATASET_TRAIN] * (uint64_t)s->w->train.epochs;
+	char need[32], have[32];
+	int rc = s->loader_ops->memory_bytes(&c, &loader, e);
+
+	if (rc < 0)
+		return rc;
+	if (s->w->workflow.evaluation && s->steps[DATASET_EVAL]) {
+		c.kind = DATASET_EVAL;
+		c.batch_size = (uint64_t)s->w->reader.batch_size_eval;
+		steps += s->steps[DATASET_EVAL] * (uint64_t)s->w->train.epochs;
+		rc = s->loader_ops->memory_bytes(&c, &eval, e);
+		if (rc < 0)
+			return rc;
+	}
+	total = (loader + eval + steps * sizeof(struct step_times) + sizeof(struct rank) +
+		 2 * sizeof(struct io_stat)) *
+		s->ranks;
+	s->r->memory_bound_bytes = total;
+	avail = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	/* what the page cache holds can be given back */
+	for (size_t i = 0; i < s->r->host.meminfo_count; i++)
+		if (strcmp(s->r->host.meminfo[i].key, "MemAvailable") == 0)
+			avail = strtoull(s->r->host.meminfo[i].value, NULL, 10) * 1024;
+	if (total > avail)
+		return err_set(e, -ENOMEM,
+			       "the run needs up to %s of memory and %s are available: lower the "
+			       "number of "
+			       "ranks, reader.read_threads or the record size, or use "
+			       "reader.access=native",
+			       str_bytes((double)total, need, sizeof(need)),
+			       str_bytes((double)avail, have, sizeof(have)));
+	return 0;
+}
+
+static int allocate_ranks(struct run_state *s, struct err *e)
+{
+	struct result *r = s->r;
+
+	r->rank = try_calloc(s->ranks, sizeof(*r->rank), "ranks", e);
+	r->usage = try_calloc(r->epochs_planned, sizeof(*r->usage), "epochs", e);
+	s->rank = try_calloc(s->ranks, sizeof(*s->rank), "ranks", e);
+	if (!r->rank || !r->usage || !s->rank)
+		return -ENOMEM;
+	r->ranks = s->ranks;
+	for (uint32_t k = 0; k < s->ranks; k++) {
+		struct rank_result *out = &r->rank[k];
+
+		io_stat_init(&out->train_io);
+		io_stat_init(&out->eval_io);
+		out->epoch = try_calloc(r->epochs_planned, sizeof(*out->epoch), "epochs", e);
+		if (!out->epoch)
+			return -ENOMEM;
+		for (uint32_t i = 0; i < r->epochs_planned; i++) {
+			out->epoch[i].block = try_calloc(1, sizeof(struct phase), "block", e);
+			if (!out->epoch[i].block)
+				return -ENOMEM;
+		}
+		s->rank[k].run = s;
+		s->rank[k].out = out;
+		s->loader_ops->window(s->w, &out->workers, &out->prefetch_batches);
+	}
+	return 0;
+}
+
+/* Waits for the rank threads. false when one is stuck in the system: then nothing it uses may be
+ * freed, and the process should end soon. */
+static bool join_ranks(struct run_state *s)
+{
+	bool all = true;
+
+	for (uint32_t k = 0; k < s->ranks; k++) {
+		struct rank *rk = &s->rank[k];
+
+		while (rk->started && !rk->joined) {
+			struct timespec ts;
+			int rc;
+
+			clock_gettime(CLOCK_REALTIME, &ts);
+			ts.tv_sec += LEAVE_S;
+			rc = pthread_timedjoin_np(rk->thread, NULL, &ts);
+			if (rc == 0)
+				rk->joined = true;
+			else if (atomic_load(&s->stop.set))
+				break;
+		}
+		all = all && (!rk->started || rk->joined);
+	}
+	return all;
+}
+
+static int train(struct run_state *s, struct err *e)
+{
+	struct comm *comms = xcalloc(s->ranks, sizeof(*comms));
+	size_t stack = (size_t)s->w->run.stack_bytes;
+	bool all_left;
+	int rc;
+
+	rc = comm_local_create(&s->group, comms, s->ranks, &s->stop, e);
+	for (uint32_t k = 0; rc == 0 && k < s->ranks; k++)
+		s->rank[k].comm = comms[k];
+	free(comms);
+	if (rc < 0)
+		return rc;
+	s->phase = PROGRESS_TRAIN;
+	s->phase_begin_ns = clock_now_ns();
+	s->r->trained = true;
+	rc = monitor_start(s, e);
+	for (uint32_t k = 0; rc == 0 && k < s->ranks; k++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "rank%u", k);
+		rc = thread_start(&s->rank[k].thread, rank_main, &s->rank[k], stack, name, e);
+		s->rank[k].started = rc == 0;
+		if (rc < 0)
+			run_stop(s, e);
+	}
+	all_left = join_ranks(s);
+	monitor_stop(s);
+	for (uint32_t k = 0; k < s->ranks && all_left; k++) {
+		struct loader *both[2] = {s->rank[k].train, s->rank[k].eval};
+
+		for (int i = 0; i < 2; i++)
+			if (both[i] && s->loader_ops->destroy(both[i]) > 0)
+				all_left = false;
+	}
+	if (all_left) {
+		comm_local_destroy(s->group);
+		s->group = NULL;
+	} else {
+		log_warning("a thread is stuck in a request to the storage that cannot be "
+			    "cancelled; the "
+			    "results are written without it");
+	}
+	if (s->reason.code) {
+		*e = s->reason;
+		return e->code;
+	}
+	return rc;
+}
+
+static void prove_order(struct run_state *s)
+{
+	struct result *r = s->r;
+
+	for (uint32_t i = 0; i < r->epochs_done; i++) {
+		struct order_proof delivered = {0}, missing = {0};
+		struct order o;
+
+		order_init(&o, s->w, dataset_samples(s->d, DATASET_TRAIN), s->ranks,
+			   (uint64_t)s->w->reader.batch_size, s->seed, i + 1);
+		for (uint32_t k = 0; k < s->ranks; k++) {
+			order_proof_merge(&delivered, &r->rank[k].epoch[i].delivered);
+			order_proof_merge(&missing, &r->rank[k].epoch[i].undelivered);
+		}
+		r->usage[i].order_proved =
+			order_proof_check(&o, &delivered, &missing, r->usage[i].order_note,
+					  sizeof(r->usage[i].order_note));
+	}
+}
+
+static int carry_out(struct run_state *s, struct err *e)
+{
+	const struct workload *w = s->w;
+	int rc;
+
+	rc = store_create(&s->store, w->storage.store, node_path(w->tree, "workload.storage"), e);
+	if (rc < 0)
+		return rc;
+	rc = dataset_init(s->d, w, e);
+	if (rc < 0)
+		return rc;
+	s->r->dataset = s->d;
+	draw_seed(s);
+	if (w->workflow.train && !s->o->dataset_only) {
+		rc = plan_steps(s, e);
+		if (rc == 0)
+			rc = bound_memory(s, e);
+		if (rc < 0)
+			return rc;
+	}
+	if (w->workflow.generate_data || s->o->dataset_only) {
+		rc = generate(s, e);
+		if (rc < 0)
+			return rc;
+	}
+	if (!w->workflow.train || s->o->dataset_only)
+		return 0;
+	rc = dataset_check(s->d, s->store, w->workflow.evaluation, &s->r->presence, e);
+	if (rc < 0)
+		return rc;
+	s->r->epochs_planned = (uint32_t)w->train.epochs;
+	s->r->evaluated = w->workflow.evaluation;
+	rc = allocate_ranks(s, e);
+	if (rc < 0)
+		return rc;
+	dlio_log_plan(s->r);
+	rc = train(s, e);
+	prove_order(s);
+	return rc;
+}
+
+static int write_results(struct run_state *s, struct err *e)
+{
+	struct run_metrics m = {0};
+	int rc = metrics_compute(&m, s->r, e);
+
+	if (rc < 0)
+		return rc;
+	verdicts_compute(s->r, &m);
+	for (size_t i = 0; sink_table[i]; i++) {
+		struct err one = {0};
+		int one_rc = sink_table[i]->render(s->r, &m, &one);
+
+		if (one_rc < 0 && rc == 0) {
+			rc = one_rc;
+			*e = one;
+		}
+	}
+	dlio_log_saved(s->r, &m);
+	metrics_release(&m);
+	return rc;
+}
+
+static int open_folder(struct run_state *s, struct err *e)
+{
+	const struct workload *w = s->w;
+	const char *folder = w->output.folder ? w->output.folder : w->run_dir;
+	AUTO_FREE char *log = NULL;
+	int rc;
+
+	snprintf(s->r->folder, sizeof(s->r->folder), "%s", folder);
+	rc = file_mkdirs(folder, e);
+	if (rc < 0)
+		return rc;
+	log = path_join(folder, w->output.log_file);
+	return log_open(log, e);
+}
+
+int run_execute(const struct workload *w, const struct run_options *o, struct dataset *d,
+		struct result *r, struct err *e)
+{
+	struct run_state *s = xcalloc(1, sizeof(*s));
+	struct err cause = {0};
+	int rc, write_rc = 0;
+
+	s->w = w;
+	s->o = o;
+	s->d = d;
+	s->r = r;
+	s->ranks = o->ranks;
+	pthread_mutex_init(&s->lock, NULL);
+	r->workload = w;
+	r->ranks = o->ranks;
+	r->begin_wall_ns = o->start_wall_ns;
+	host_facts_load(&r->host);
+	s->loader_ops = loader_find(w->reader.data_loader);
+	rc = open_folder(s, &cause);
+	if (rc == 0 && !s->loader_ops && w->workflow.train)
+		rc = err_set(&cause, ERR_ABSENT, "reader.data_loader: '%s' is not in this version",
+			     w->reader.data_loader);
+	if (rc == 0) {
+		dlio_log_running(w, o->ranks);
+		rc = carry_out(s, &cause);
+	}
+	r->end_wall_ns = clock_wall_ns();
+	r->peak_rss_bytes = proc_peak_rss_bytes();
+	r->status = rc == 0 ? RUN_COMPLETE : rc == ERR_CANCELED ? RUN_INTERRUPTED : RUN_FAILED;
+	r->reason = cause;
+	if (r->folder[0] && r->trained)
+		write_rc = write_results(s, rc ? NULL : &cause);
+	if (rc == 0)
+		rc = write_rc;
+	if (rc < 0)
+		*e = cause;
+	log_close(rc ? NULL : e);
+	/* a stuck rank still uses them; the process is about to end */
+	if (!s->group) {
+		store_destroy(s->store);
+		free(s->rank);
+		pthread_mutex_destroy(&s->lock);
+		free(s);
+	}
+	return rc;
+}

@@ -1,0 +1,46 @@
+#pragma once
+/* What the threads of one run share. Private to run/. */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "dataset/generate.h"
+#include "run/rank.h"
+#include "run/run.h"
+
+struct run_state {
+	const struct workload *w;
+	const struct run_options *o;
+	struct dataset *d;
+	struct store *store;
+	struct result *r;
+	const struct loader_ops *loader_ops;
+	struct comm_group *group;
+	struct rank *rank;
+	uint32_t ranks;
+	uint64_t seed;     /* of the shuffles: train.seed, or drawn for "random" */
+	uint64_t steps[2]; /* per epoch: training, evaluation */
+	int64_t train_begin_ns;
+	_Atomic uint32_t epoch; /* rank 0's, from 1 */
+	_Atomic int phase;      /* enum progress_phase */
+	struct generate_progress generate;
+	int64_t phase_begin_ns;
+
+	struct stop_flag stop; /* seen by every thread of the run */
+	pthread_mutex_t lock;  /* of reason */
+	struct err reason;     /* first cause of the stop; code 0 while there is none */
+
+	pthread_t monitor;
+	_Atomic uint32_t monitor_quit;
+};
+
+/* Ends the run: records the first cause, sets the flag and wakes whoever waits. Any thread. */
+void run_stop(struct run_state *s, const struct err *why);
+
+/* Steps of epoch `epoch` (from 1), after total_training_steps. */
+uint64_t run_epoch_steps(const struct run_state *s, uint32_t epoch);
+bool run_epoch_has_eval(const struct workload *w, uint32_t epoch);
+/* The seed of the compute times of one rank at the start of an epoch (rank.c). */
+
+/* Progress, watchdog and the passing on of signals (monitor.c). */
+int monitor_start(struct run_state *s, struct err *e);
+void monitor_stop(struct run_state *s);

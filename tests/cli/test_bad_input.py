@@ -1,0 +1,207 @@
+"""Bad input of every kind: each a clear sentence and the right exit status, nothing half-written."""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from util import STOKER, load, stoker, tiny  # noqa: E402
+
+ROOT = os.geteuid() == 0
+count = 0
+
+
+def refused(args, status, *words, **kw):
+    """The program leaves with `status` and one sentence that holds all the words."""
+    global count
+    done = stoker(*args, status=status, **kw)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("stoker: ")]
+    assert len(lines) == 1, f"{args}: not one sentence: {done.stderr!r}"
+    for word in words:
+        assert word.lower() in lines[0].lower(), f"{args}: '{word}' is not in: {lines[0]}"
+    assert "Traceback" not in done.stderr and "Sanitizer" not in done.stderr, done.stderr
+    print("  ", lines[0])
+    count += 1
+
+
+def configuration(tmp):
+    bad = tmp / "bad.yaml"
+    bad.write_text("model:\n  name: x\ndataset:\n  format: [npz\n")
+    refused(["run", bad], 2, "bad.yaml", "line")
+    bad.write_text("model:\n  name: x\nreader:\n  batch_size: many\n")
+    refused(["run", bad], 2, "bad.yaml", "line 4", "batch_size", "many")
+    bad.write_text("model:\n  name: x\nreader:\n  batchsize: 4\n")
+    refused(["run", bad, "--strict"], 2, "bad.yaml", "line 4", "batchsize", "batch_size")
+    bad.write_text("")
+    refused(["run", "no_such_workload"], 2, "no_such_workload")
+    refused(["run", tmp / "missing.yaml"], 2, "missing.yaml")
+    run = ["run", "default"]
+    refused([*run, "reader.batch_size=-3"], 2, "reader.batch_size", "-3")
+    refused([*run, "reader.batch_size=99999999999999999999"], 2, "reader.batch_size")
+    refused([*run, "dataset.num_files_train=9223372036854775807"], 2, "num_files_train")
+    refused([*run, "dataset.num_samples_per_file=9223372036854775807"], 2, "num_samples_per_file")
+    refused([*run, "dataset.record_length_bytes=1e30"], 2, "record_length_bytes")
+    refused([*run, "dataset.record_dims=[4294967296,4294967296]"], 2, "record_dims")
+    refused([*run, "reader.batch_size=4.5"], 2, "reader.batch_size", "4.5")
+    refused([*run, "train.computation_time=fast"], 2, "computation_time", "fast")
+    refused([*run, "dataset.format=npx"], 2, "format", "npx", "npz")
+    refused([*run, "reader.data_loader=pytorhc"], 2, "data_loader", "pytorhc", "pytorch")
+    refused([*run, "framework=pytroch"], 2, "framework", "pytroch", "pytorch")
+    refused([*run, "storage.store=posx"], 2, "posx", "posix")
+    refused([*run, "dataset.record_element_type=uint7"], 2, "record_element_type", "uint7")
+    refused([*run, "reader.sample_shuffle=sometimes"], 2, "sample_shuffle", "sometimes")
+    refused([*run, "workload.nope.deeper=1", "--strict"], 2, "nope")
+    refused([*run, "reader.batch_size"], 2, "reader.batch_size", "key=value")
+    refused([*run, "reader.batch_size=1,2"], 2, "batch_size")
+    refused([*run, "-n", "0"], 2, "-n", "0")
+    refused([*run, "--nonsense"], 2, "--nonsense")
+    refused([*run, "--config-dir", tmp / "nowhere"], 2, "nowhere")
+    refused(["run", "llama_7b"], 1, "not in this version")
+    refused([*run, "dataset.format=hdf5"], 1, "hdf5", "not in this version")
+    refused([*run, "reader.data_loader=tensorflow", "framework=tensorflow"], 1, "not in this version")
+    stoker("frobnicate", status=2)
+    stoker(status=2)
+
+
+def dataset(tmp):
+    data, out = tmp / "data", tmp / "out"
+    base = dict(workflow__generate_data="false")
+    refused(["run", *tiny(tmp / "nothing", out, **base)], 1, "nothing")
+    stoker("run", *tiny(data, out))
+    refused(["run", *tiny(data, out, files=9, **base)], 1, "9", "8")
+    refused(["run", *tiny(data, out, dataset__record_length_bytes=8192, **base)], 1, str(data))
+    os.rename(data / "train/img_3_of_8.npz", tmp / "kept")
+    refused(["run", *tiny(data, out, **base)], 1, "img_3_of_8.npz")
+    whole = (tmp / "kept").read_bytes()
+    # truncated: of another size than the dataset says
+    (data / "train/img_3_of_8.npz").write_bytes(whole[:-100])
+    refused(["run", *tiny(data, out, **base)], 1, "img_3_of_8.npz")
+    # wrong CRC: right size, one payload byte changed
+    flipped = bytearray(whole)
+    flipped[2000] ^= 1
+    (data / "train/img_3_of_8.npz").write_bytes(flipped)
+    refused(["run", *tiny(data, out, **base)], 1, "img_3_of_8.npz", "crc")
+    refused(["verify", *tiny(data, out)], 1, "img_3_of_8.npz", "2000")
+    (data / "train/img_3_of_8.npz").write_bytes(b"\0" * len(whole))
+    refused(["run", *tiny(data, out, **base)], 1, "img_3_of_8.npz")
+    (data / "train/img_3_of_8.npz").write_bytes(whole)
+    stoker("run", *tiny(data, out, **base))
+    manifest = data / "stoker_manifest.json"
+    text = manifest.read_text()
+    manifest.write_text(text.replace('"npz"', '"npy"'))
+    refused(["run", *tiny(data, out, **base)], 1, "npy", "npz")
+    manifest.write_text(text[: len(text) // 2])
+    refused(["run", *tiny(data, out, **base)], 1, "stoker_manifest.json")
+    manifest.write_text(text)
+    # partial results: a failing read ends a run that had begun, and says where
+    (data / "train/img_7_of_8.npz").write_bytes(bytes(flipped))
+    refused(["run", *tiny(data, out, reader__order="dlio", **base)], 1, "img_7_of_8.npz")
+    assert load(out)["status"] == "failed"
+
+
+def full_disks(tmp):
+    out = tmp / "out"
+    # no space for the dataset: known before a byte is written
+    mount = tmp / "small"
+    mount.mkdir()
+    if not ROOT or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", mount],
+                                  capture_output=True).returncode:
+        print("   (no tmpfs could be mounted: the full-disk cases are left out)")
+        return
+    try:
+        refused(["run", *tiny(mount / "data", out, dataset__record_length_bytes=1 << 20)], 1, "space",
+                str(mount))
+        assert not list(mount.rglob("*.npz")), "written in spite of the missing space"
+        # results on a full disk
+        (mount / "filler").write_bytes(b"\0" * (1 << 20))
+    except OSError:
+        pass
+    try:
+        done = stoker("run", *tiny(tmp / "data", mount / "out"), status=1)
+        assert "stoker: " in done.stderr and "space" in done.stderr, done.stderr
+    finally:
+        subprocess.run(["umount", mount], check=True)
+
+
+def read_only(tmp):
+    folder = tmp / "readonly"
+    folder.mkdir()
+    if ROOT:
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "none", folder],
+                          capture_output=True).returncode:
+            return
+    else:
+        folder.chmod(0o500)
+    try:
+        refused(["run", *tiny(folder / "data", tmp / "out")], 1, str(folder))
+        refused(["run", *tiny(tmp / "data", folder / "out")], 1, str(folder))
+    finally:
+        if ROOT:
+            subprocess.run(["umount", folder], check=True)
+        else:
+            folder.chmod(0o700)
+
+
+def kill_and_resume(tmp):
+    data = tmp / "killed"
+    args = tiny(data, tmp / "out", files=300, dataset__record_length_bytes=1 << 18)
+    args = [a for a in args if a != "-q"]
+    for delay in (0.05, 0.1, 0.2, 0.3):
+        p = subprocess.Popen([STOKER, "generate", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(delay)
+        p.send_signal(signal.SIGKILL)
+        p.communicate()
+        for path in (data / "train").glob("*.npz") if data.exists() else ():
+            zipfile.ZipFile(path).testzip()  # under its final name a file is whole
+    stoker("generate", *args)
+    assert len(list((data / "train").glob("*.npz"))) == 300
+    assert not list(data.rglob("*.part")) and not list(data.rglob(".*.part"))
+    stoker("verify", *args)
+
+
+def stop_by_signal(tmp):
+    out = tmp / "stopped"
+    args = tiny(tmp / "data2", out, files=64, train__computation_time=0.2, train__epochs=5)
+    for sig in (signal.SIGINT, signal.SIGTERM):
+        p = subprocess.Popen([STOKER, "run", *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True)
+        time.sleep(1.5)
+        begin = time.monotonic()
+        p.send_signal(sig)
+        stdout, stderr = p.communicate(timeout=20)
+        assert time.monotonic() - begin < 10
+        assert p.returncode == 1, (p.returncode, stderr)
+        assert "stopped by a signal" in stderr, stderr
+        result = load(out)
+        assert result["status"] == "interrupted", result["status"]
+        assert os.path.exists(out / "0_output.json")
+
+
+def watchdog(tmp):
+    done = stoker("run", *tiny("/stuck", tmp / "stuck", storage__store="fault+memory",
+                               storage__fault__op="read", storage__fault__nth=5, storage__fault__count=1,
+                               storage__fault__action="delay", storage__fault__delay=30,
+                               run__watchdog=2), status=1, timeout=60)
+    assert "watchdog" in done.stderr and "img_" in done.stderr, done.stderr
+    print("  ", done.stderr.strip().splitlines()[-1])
+
+
+def main():
+    with tempfile.TemporaryDirectory() as tmp:
+        tmp = pathlib.Path(tmp)
+        configuration(tmp)
+        dataset(tmp)
+        full_disks(tmp)
+        read_only(tmp)
+        kill_and_resume(tmp)
+        stop_by_signal(tmp)
+        watchdog(tmp)
+    print(f"{count} refusals, each a sentence")
+
+
+if __name__ == "__main__":
+    main()

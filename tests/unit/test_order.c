@@ -1,0 +1,452 @@
+/* The order of an epoch: complete, each sample once, and in compatibility mode DLIO's own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "dataset/order.h"
+#include "dataset/order_dlio.h"
+
+static struct workload shuffled(int sample_shuffle, int file_shuffle, int64_t per_file)
+{
+	struct workload w = {0};
+
+	w.reader.order = ORDER_SHUFFLED;
+	w.reader.sample_shuffle = sample_shuffle;
+	w.reader.file_shuffle = file_shuffle;
+	w.dataset.num_samples_per_file = per_file;
+	w.train.seed_change_epoch = true;
+	return w;
+}
+
+static void proof_of_rank(const struct order *o, uint32_t rank, uint64_t steps, struct order_proof *p)
+{
+	for (uint64_t k = 0; k < steps * o->batch; k++)
+		order_proof_add(p, order_at(o, rank, k));
+}
+
+/* Every sample at most once, all accounted for, at any point where the ranks may stop. */
+static void check_epoch(const struct workload *w, uint64_t samples, uint32_t ranks, uint64_t batch)
+{
+	struct order_proof delivered = {0}, undelivered = {0}, part;
+	unsigned char *seen = calloc(samples + 1, 1);
+	struct order o;
+	char why[256];
+
+	order_init(&o, w, samples, ranks, batch, 123, 1);
+	for (uint32_t r = 0; r < ranks; r++) {
+		uint64_t steps = order_steps(&o), stop = steps ? (r * 7 + samples) % (steps + 1) : 0;
+
+		for (uint64_t k = 0; k < steps * batch; k++) {
+			uint64_t s = order_at(&o, r, k);
+
+			assert_true(s < samples);
+			assert_int_equal(seen[s]++, 0);
+		}
+		proof_of_rank(&o, r, stop, &delivered);
+		memset(&part, 0, sizeof(part));
+		order_proof_undelivered(&part, &o, r, stop);
+		order_proof_merge(&undelivered, &part);
+	}
+	if (!order_proof_check(&o, &delivered, &undelivered, why, sizeof(why)))
+		fail_msg("%llu samples, %u ranks, batch %llu: %s", (unsigned long long)samples, ranks,
+			 (unsigned long long)batch, why);
+	assert_int_equal(delivered.count + undelivered.count, samples);
+	free(seen);
+}
+
+static void every_sample_at_most_once(void **state)
+{
+	static const uint64_t files[] = {0, 1, 2, 7, 16, 60, 101};
+	static const uint32_t ranks[] = {1, 2, 3, 8, 13};
+	static const uint64_t batches[] = {1, 2, 7, 64};
+	struct workload w;
+
+	(void)state;
+	for (unsigned how = 0; how < 4; how++)
+		for (int64_t per = 1; per <= 5; per += 2)
+			for (size_t f = 0; f < 7; f++)
+				for (size_t r = 0; r < 5; r++)
+					for (size_t b = 0; b < 4; b++) {
+						w = shuffled(how == 1, how == 2, per);
+						if (how == 3)
+							w.reader.order = ORDER_DLIO;
+						check_epoch(&w, files[f] * (uint64_t)per, ranks[r],
+							    batches[b]);
+					}
+}
+
+static void steps_and_blocks(void **state)
+{
+	struct workload w = shuffled(SHUFFLE_SEED, SHUFFLE_OFF, 1);
+	struct order o;
+
+	(void)state;
+	order_init(&o, &w, 168, 4, 7, 123, 1);
+	assert_int_equal(order_steps(&o), 6);
+	assert_int_equal(o.block, 42);
+	assert_int_equal(o.used, 168);
+	order_init(&o, &w, 100, 3, 8, 123, 1);
+	assert_int_equal(order_steps(&o), 4);
+	assert_int_equal(o.used, 96);
+	order_init(&o, &w, 5, 3, 2, 123, 1);
+	assert_int_equal(order_steps(&o), 0);
+	order_init(&o, &w, 0, 3, 2, 123, 1);
+	assert_int_equal(order_steps(&o), 0);
+	order_init(&o, &w, 100, 4, UINT64_MAX / 2, 123, 1);
+	assert_int_equal(order_steps(&o), 0);
+	/* 25 files of 4 in blocks of ceil(100 / 3): the last rank has 32 and decides. */
+	w = shuffled(SHUFFLE_SEED, SHUFFLE_OFF, 4);
+	w.reader.order = ORDER_DLIO;
+	order_init(&o, &w, 100, 3, 8, 123, 1);
+	assert_int_equal(order_steps(&o), 4);
+	assert_int_equal(order_at(&o, 1, 0), 34);
+	order_init(&o, &w, 8, 8, 1, 123, 1);
+	assert_int_equal(order_steps(&o), 1);
+	/* Blocks of 2 leave the last ranks of 8 without any. */
+	w.dataset.num_samples_per_file = 5;
+	order_init(&o, &w, 10, 8, 1, 123, 1);
+	assert_int_equal(order_steps(&o), 0);
+}
+
+static void a_broken_epoch_is_found(void **state)
+{
+	struct workload w = shuffled(SHUFFLE_SEED, SHUFFLE_OFF, 1);
+	struct order_proof good = {0}, bad, rest = {0};
+	struct order o;
+	char why[256];
+
+	(void)state;
+	order_init(&o, &w, 100, 2, 10, 123, 1);
+	proof_of_rank(&o, 0, 5, &good);
+	proof_of_rank(&o, 1, 5, &good);
+	order_proof_undelivered(&rest, &o, 0, 5);
+	order_proof_undelivered(&rest, &o, 1, 5);
+	assert_int_equal(rest.count, 0);
+	assert_true(order_proof_check(&o, &good, &rest, why, sizeof(why)));
+	assert_non_null(strstr(why, "exactly once"));
+	bad = good;
+	order_proof_add(&bad, 17);
+	assert_false(order_proof_check(&o, &bad, &rest, why, sizeof(why)));
+	assert_non_null(strstr(why, "101"));
+	/* 17 twice and 18 never. */
+	memset(&bad, 0, sizeof(bad));
+	for (uint64_t s = 0; s < 100; s++)
+		order_proof_add(&bad, s == 18 ? 17 : s);
+	assert_false(order_proof_check(&o, &bad, &rest, why, sizeof(why)));
+	assert_non_null(strstr(why, "twice"));
+	memset(&bad, 0, sizeof(bad));
+	order_proof_range(&bad, 0, 99);
+	assert_false(order_proof_check(&o, &bad, &rest, why, sizeof(why)));
+	/* 0 + 3 and 1 + 2 have equal sums of samples; the mixes must not. */
+	memset(&bad, 0, sizeof(bad));
+	order_proof_range(&bad, 4, 100);
+	for (int i = 0; i < 2; i++) {
+		order_proof_add(&bad, 0);
+		order_proof_add(&bad, 3);
+	}
+	assert_false(order_proof_check(&o, &bad, &rest, why, sizeof(why)));
+}
+
+static size_t differing(const struct order *a, const struct order *b, uint64_t n)
+{
+	size_t d = 0;
+
+	for (uint64_t k = 0; k < n; k++)
+		d += order_at(a, 0, k) != order_at(b, 0, k);
+	return d;
+}
+
+static void epochs_and_seeds(void **state)
+{
+	struct workload w = shuffled(SHUFFLE_SEED, SHUFFLE_OFF, 1);
+	struct order a, b, c;
+
+	(void)state;
+	order_init(&a, &w, 1000, 1, 10, 123, 1);
+	order_init(&b, &w, 1000, 1, 10, 123, 2);
+	order_init(&c, &w, 1000, 1, 10, 123, 1);
+	assert_true(differing(&a, &b, 1000) > 950);
+	assert_int_equal(differing(&a, &c, 1000), 0);
+	w.train.seed_change_epoch = false;
+	order_init(&a, &w, 1000, 1, 10, 123, 1);
+	order_init(&b, &w, 1000, 1, 10, 123, 2);
+	assert_int_equal(differing(&a, &b, 1000), 0);
+	/* A random shuffle is one whose seed nobody knows: it must follow the seed it is given. */
+	w.reader.sample_shuffle = SHUFFLE_RANDOM;
+	order_init(&a, &w, 1000, 1, 10, 1, 1);
+	order_init(&b, &w, 1000, 1, 10, 2, 1);
+	order_init(&c, &w, 1000, 1, 10, 2, 1);
+	assert_true(differing(&a, &b, 1000) > 950);
+	assert_int_equal(differing(&b, &c, 1000), 0);
+	w.reader.sample_shuffle = SHUFFLE_OFF;
+	order_init(&a, &w, 1000, 1, 10, 1, 1);
+	for (uint64_t k = 0; k < 1000; k++)
+		assert_int_equal(order_at(&a, 0, k), k);
+}
+
+static void rank_count_keeps_the_sequence(void **state)
+{
+	struct workload w = shuffled(SHUFFLE_SEED, SHUFFLE_OFF, 1);
+	struct order one, many;
+
+	(void)state;
+	order_init(&one, &w, 1003, 1, 1, 123, 5);
+	for (uint32_t ranks = 2; ranks <= 9; ranks++) {
+		order_init(&many, &w, 1003, ranks, 7, 123, 5);
+		for (uint32_t r = 0; r < ranks; r++)
+			for (uint64_t k = 0; k < many.block; k++)
+				assert_int_equal(order_at(&many, r, k),
+						 order_at(&one, 0, r * many.block + k));
+	}
+}
+
+static void files_stay_whole(void **state)
+{
+	struct workload w = shuffled(SHUFFLE_OFF, SHUFFLE_SEED, 10);
+	uint64_t before = 0, moved = 0;
+	struct order o;
+
+	(void)state;
+	order_init(&o, &w, 400, 4, 20, 123, 1);
+	for (uint32_t r = 0; r < 4; r++)
+		for (uint64_t k = 0; k < 100; k++) {
+			uint64_t s = order_at(&o, r, k);
+
+			assert_int_equal(s % 10, k % 10);
+			if (k % 10)
+				assert_int_equal(s, before + 1);
+			else
+				moved += s / 10 != r * 10 + k / 10;
+			before = s;
+		}
+	assert_true(moved > 30);
+}
+
+static json_t *golden(void)
+{
+	json_error_t je;
+	json_t *root = json_load_file(TEST_DATA "/vectors/dlio-order.json", 0, &je);
+
+	if (!root)
+		fail_msg("dlio-order.json: %s", je.text);
+	return root;
+}
+
+static uint64_t number(json_t *map, const char *key)
+{
+	json_t *v = json_object_get(map, key);
+
+	assert_true(json_is_integer(v));
+	return (uint64_t)json_integer_value(v);
+}
+
+/* "train/img_03_of_16.npz" or "img_03_of_16.npz" -> 3 */
+static uint64_t file_number(const char *name)
+{
+	const char *p = strstr(name, "img_");
+
+	assert_non_null(p);
+	return strtoull(p + 4, NULL, 10);
+}
+
+static json_t *rank_of(json_t *c, uint32_t rank)
+{
+	char key[32];
+
+	snprintf(key, sizeof(key), "rank%u", rank);
+	return json_object_get(json_object_get(c, "ranks"), key);
+}
+
+/* The worker of batch k is k mod W: what worker w opened must be those batches, in order. */
+static void check_opened(const struct order *o, uint32_t rank, uint64_t workers, json_t *epoch)
+{
+	for (uint64_t w = 0; w < workers; w++) {
+		uint64_t n = 0;
+		char key[32];
+		json_t *list;
+
+		snprintf(key, sizeof(key), "worker%llu", (unsigned long long)w);
+		list = json_object_get(epoch, key);
+		for (uint64_t k = w; k < order_steps(o); k += workers)
+			for (uint64_t i = 0; i < o->batch; i++) {
+				const char *name = json_string_value(json_array_get(list, n++));
+
+				assert_non_null(name);
+				assert_int_equal(order_at(o, rank, k * o->batch + i) /
+							 o->samples_per_file,
+						 file_number(name));
+			}
+		assert_int_equal(json_array_size(list), n);
+	}
+}
+
+static void check_opened_kind(json_t *c, const char *files_key, const char *epochs_key)
+{
+	json_t *config = json_object_get(c, "config"), *epoch;
+	uint64_t per = number(config, "num_samples_per_file"), files = number(config, files_key);
+	uint32_t ranks = (uint32_t)number(config, "np");
+	struct workload w = shuffled(SHUFFLE_SEED, SHUFFLE_SEED, (int64_t)per);
+	struct order o;
+	size_t i;
+
+	w.reader.order = ORDER_DLIO;
+	for (uint32_t r = 0; r < ranks; r++) {
+		json_t *epochs = json_object_get(rank_of(c, r), epochs_key);
+
+		assert_true(files == 0 || json_array_size(epochs) == number(config, "epochs"));
+		json_array_foreach(epochs, i, epoch) {
+			order_init(&o, &w, files * per, ranks, number(config, "batch_size"), 123, i + 1);
+			check_opened(&o, r, number(config, "read_threads"), epoch);
+		}
+	}
+}
+
+static void what_dlio_opened(void **state)
+{
+	json_t *root = golden(), *c;
+	size_t i, checked = 0;
+
+	(void)state;
+	json_array_foreach(json_object_get(root, "opened"), i, c) {
+		/* One case only notes that DLIO cut 4 files of 4 samples to none and made no step. */
+		if (!json_object_get(c, "config"))
+			continue;
+		check_opened_kind(c, "num_files_train", "train_epochs");
+		check_opened_kind(c, "num_files_eval", "eval_epochs");
+		checked++;
+	}
+	assert_int_equal(checked, 5);
+	json_decref(root);
+}
+
+static void check_entry(const struct order_dlio_entry *e, json_t *want)
+{
+	assert_int_equal(e->sample, json_integer_value(json_array_get(want, 0)));
+	assert_int_equal(e->file, file_number(json_string_value(json_array_get(want, 1))));
+	assert_int_equal(e->in_file, json_integer_value(json_array_get(want, 2)));
+}
+
+static struct order_dlio map_config(json_t *config)
+{
+	struct order_dlio c = {
+		.samples_per_file = number(config, "num_samples_per_file"),
+		.ranks = (uint32_t)number(config, "np"),
+		.threads = (uint32_t)number(config, "read_threads"),
+		.seed = (uint32_t)number(config, "seed"),
+		.seed_change_epoch = json_is_true(json_object_get(config, "seed_change_epoch")),
+		.file_shuffle = 1,
+		.sample_shuffle =
+			strcmp(json_string_value(json_object_get(config, "sample_shuffle")), "off") != 0,
+	};
+
+	c.files = order_dlio_files(number(config, "num_files_train"), c.samples_per_file,
+				   number(config, "batch_size"), c.ranks);
+	return c;
+}
+
+static void check_iterative(const struct order_dlio *c, uint64_t epoch, uint32_t rank,
+			    uint64_t *files, struct order_dlio_entry *got, json_t *want)
+{
+	uint64_t first, count, n[8] = {0};
+	uint32_t thread[64];
+	char key[16];
+
+	assert_int_equal(order_dlio_iterative_map(c, epoch, rank, files, got, thread, NULL), 0);
+	order_dlio_block(c->files * c->samples_per_file, c->ranks, rank, &first, &count);
+	for (uint64_t i = 0; i < count; i++) {
+		assert_true(thread[i] < c->threads);
+		snprintf(key, sizeof(key), "%u", thread[i]);
+		check_entry(&got[i], json_array_get(json_object_get(want, key), n[thread[i]]++));
+	}
+	for (uint32_t t = 0; t < c->threads; t++) {
+		snprintf(key, sizeof(key), "%u", t);
+		assert_int_equal(json_array_size(json_object_get(want, key)), n[t]);
+	}
+}
+
+static void check_map(json_t *m, uint32_t rank)
+{
+	struct order_dlio c = map_config(json_object_get(m, "config"));
+	const char *sampler =
+		json_string_value(json_object_get(json_object_get(m, "config"), "sampler"));
+	uint64_t files[64], first, count;
+	struct order_dlio_entry got[64];
+	json_t *want, *entry;
+	size_t e, i;
+
+	for (uint64_t f = 0; f < c.files; f++)
+		files[f] = f;
+	json_array_foreach(rank_of(m, rank), e, want) {
+		if (strcmp(sampler, "iterative") == 0) {
+			check_iterative(&c, e + 1, rank, files, got, want);
+			continue;
+		}
+		assert_int_equal(order_dlio_index_map(&c, e + 1, rank, got, NULL), 0);
+		order_dlio_block(c.files * c.samples_per_file, c.ranks, rank, &first, &count);
+		assert_int_equal(json_array_size(want), count);
+		json_array_foreach(want, i, entry)
+			check_entry(&got[i], entry);
+	}
+}
+
+static void the_maps_dlio_makes(void **state)
+{
+	json_t *root = golden(), *m;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(json_array_size(json_object_get(root, "maps")), 27);
+	json_array_foreach(json_object_get(root, "maps"), i, m) {
+		for (uint32_t r = 0; rank_of(m, r); r++)
+			check_map(m, r);
+		assert_non_null(rank_of(m, 0));
+	}
+	json_decref(root);
+}
+
+static void edges_of_dlio(void **state)
+{
+	struct order_dlio c = {.files = 2, .samples_per_file = 1, .ranks = 2, .threads = 3};
+	uint64_t files[2] = {0, 1}, first, count;
+	struct order_dlio_entry got[2];
+	uint32_t thread[2];
+	struct err e;
+
+	(void)state;
+	assert_int_equal(order_dlio_files(18, 1, 2, 2), 16);
+	assert_int_equal(order_dlio_files(18, 4, 2, 2), 18);
+	assert_int_equal(order_dlio_files(3, 1, 2, 2), 0);
+	assert_int_equal(order_dlio_files(18, 1, UINT64_MAX, 2), 0);
+	order_dlio_block(10, 8, 7, &first, &count);
+	assert_int_equal(first, 10);
+	assert_int_equal(count, 0);
+	order_dlio_block(UINT64_MAX, 2, 1, &first, &count);
+	assert_true(first + count == UINT64_MAX);
+	assert_int_equal(order_dlio_iterative_map(&c, 1, 0, files, got, thread, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "threads"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_sample_at_most_once),
+		cmocka_unit_test(steps_and_blocks),
+		cmocka_unit_test(a_broken_epoch_is_found),
+		cmocka_unit_test(epochs_and_seeds),
+		cmocka_unit_test(rank_count_keeps_the_sequence),
+		cmocka_unit_test(files_stay_whole),
+		cmocka_unit_test(what_dlio_opened),
+		cmocka_unit_test(the_maps_dlio_makes),
+		cmocka_unit_test(edges_of_dlio),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,41 @@
+"""What the script tests share: running the program, small workloads, skipping."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+STOKER = os.environ.get("STOKER", "build/stoker")
+SOURCE = pathlib.Path(os.environ.get("STOKER_SOURCE", pathlib.Path(__file__).resolve().parent.parent))
+SANITIZED = os.environ.get("STOKER_SANITIZE", "") != ""
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(77)
+
+
+def stoker(*args, status=0, timeout=120, **kw):
+    """Runs the program and checks its exit status; returns the CompletedProcess."""
+    done = subprocess.run([STOKER, *map(str, args)], capture_output=True, text=True, timeout=timeout, **kw)
+    assert status is None or done.returncode == status, (
+        f"{args}: status {done.returncode}, not {status}\nstdout: {done.stdout}\nstderr: {done.stderr}")
+    return done
+
+
+def tiny(data, out, fmt="npz", files=8, **keys):
+    """Arguments of a run over a tiny dataset; keyword a__b=c is the override a.b=c."""
+    base = {
+        "dataset.data_folder": data, "dataset.format": fmt, "dataset.num_files_train": files,
+        "dataset.num_files_eval": 0, "dataset.num_subfolders_train": 0, "dataset.num_subfolders_eval": 0,
+        "dataset.record_length_bytes": 4096, "reader.batch_size": 2, "reader.read_threads": 1,
+        "train.epochs": 1, "train.computation_time": 0.001, "workflow.evaluation": "false",
+        "workflow.generate_data": "true",
+    }
+    base.update({k.replace("__", "."): v for k, v in keys.items()})
+    return ["default", "-q", "-o", str(out), *[f"{k}={v}" for k, v in base.items()]]
+
+
+def load(folder, name="result.json"):
+    with open(os.path.join(folder, name)) as f:
+        return json.load(f)

@@ -1,0 +1,16 @@
+#!/bin/sh
+# Builds and tests under the address, undefined and thread sanitizers, and builds with clang; warnings
+# are errors.
+set -eu
+for preset in asan tsan; do
+    echo "== $preset"
+    cmake --preset $preset -G Ninja >/dev/null
+    cmake --build build/$preset -j "$(nproc)" >build/$preset/build.log || { cat build/$preset/build.log; exit 1; }
+    CTEST_ARGS="-LE bench|fuzz" tools/check.sh build/$preset
+done
+if command -v clang >/dev/null; then
+    echo "== clang"
+    cmake --preset clang -G Ninja >/dev/null
+    cmake --build build/clang -j "$(nproc)" >build/clang/build.log || { cat build/clang/build.log; exit 1; }
+    echo "clang builds without a warning"
+fi

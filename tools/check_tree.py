@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""The tree checks itself: layers, file sizes, headers that compile alone, banned calls.
+
+A folder under src/ may include itself and anything to its right in LAYERS; folders of one group never
+include each other.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SRC = ROOT / "src"
+LAYERS = [
+    {"cli"}, {"study"}, {"run"}, {"report"}, {"loader", "checkpoint"}, {"dataset"}, {"format"}, {"store"},
+    {"metric", "workload"}, {"conf", "comm", "codec"}, {"base"},
+]
+RANK = {name: i for i, group in enumerate(LAYERS) for name in group}
+LINES_MAX = 600
+COLUMNS_MAX = 100
+BANNED = re.compile(r"\b(strcpy|strcat|sprintf|vsprintf|strtok|gets|atoi|atol|atof|system|popen|alloca|rand|srand|"
+                    r"gmtime|localtime|asctime|ctime)\s*\(")
+EXITS = re.compile(r"\b(exit|_exit|abort)\s*\(")
+
+
+def check_file(path, problems):
+    rel = path.relative_to(ROOT)
+    text = path.read_text()
+    lines = text.splitlines()
+    layer = path.relative_to(SRC).parts[0]
+    if layer not in RANK:
+        problems.append(f"{rel}: src/{layer} is not a layer of the design")
+        return
+    if len(lines) > LINES_MAX:
+        problems.append(f"{rel}: {len(lines)} lines, at most {LINES_MAX}: split it by purpose")
+    for number, line in enumerate(lines, 1):
+        where = f"{rel}:{number}"
+        if len(line.expandtabs(8)) > COLUMNS_MAX:
+            problems.append(f"{where}: longer than {COLUMNS_MAX} columns")
+        if line != line.rstrip():
+            problems.append(f"{where}: trailing blank")
+        code = re.sub(r'"(\\.|[^"\\])*"', '""', line)
+        code = re.sub(r"/\*.*?\*/|//.*", "", code)
+        if BANNED.search(code) and not line.lstrip().startswith("*"):
+            problems.append(f"{where}: banned call: {BANNED.search(code).group(1)}")
+        if layer not in ("cli",) and EXITS.search(code) and not line.lstrip().startswith("*"):
+            if rel.as_posix() != "src/base/alloc.c":
+                problems.append(f"{where}: only cli/ ends the process")
+        found = re.match(r'#include "([a-z0-9_]+)/', line)
+        if not found:
+            continue
+        other = found.group(1)
+        if other not in RANK:
+            problems.append(f"{where}: includes an unknown layer '{other}'")
+        elif other != layer and RANK[other] <= RANK[layer]:
+            problems.append(f"{where}: {layer}/ may not include {other}/")
+    if path.suffix == ".h" and "#pragma once" not in text:
+        problems.append(f"{rel}: no #pragma once")
+
+
+def check_headers(problems):
+    headers = sorted(SRC.rglob("*.h"))
+    with tempfile.TemporaryDirectory() as tmp:
+        unit = pathlib.Path(tmp, "header.c")
+        for header in headers:
+            unit.write_text(f'#include "{header.relative_to(SRC)}"\n')
+            done = subprocess.run(["cc", "-std=gnu17", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror",
+                                   "-fsyntax-only", f"-I{SRC}", str(unit)], capture_output=True, text=True)
+            if done.returncode:
+                problems.append(f"{header.relative_to(ROOT)}: does not compile alone:\n{done.stderr}")
+
+
+def main():
+    problems = []
+    names = {}
+    for path in sorted(SRC.rglob("*.[ch]")):
+        check_file(path, problems)
+        if path.name in names and path.suffix == ".c":
+            problems.append(f"{path.relative_to(ROOT)}: the name is taken by {names[path.name]}")
+        names[path.name] = path.relative_to(ROOT)
+    check_headers(problems)
+    for problem in problems:
+        print(problem)
+    print(f"{len(names)} files checked, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

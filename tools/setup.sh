@@ -1,0 +1,63 @@
+#!/bin/sh
+# Installs what the named purposes (build, check) need and this machine lacks, with the system's package
+# manager. Debian and Ubuntu; elsewhere it says what to install.
+set -eu
+
+need=""
+want() { # want PACKAGE PROBE...: adds the package unless the probe succeeds
+    package=$1
+    shift
+    if ! "$@" >/dev/null 2>&1; then need="$need $package"; fi
+}
+have_pc() { command -v pkg-config >/dev/null && pkg-config --exists "$1"; }
+have_py() { command -v /usr/bin/python3 >/dev/null && /usr/bin/python3 -c "import $1"; }
+
+for purpose in "$@"; do
+    case $purpose in
+    build)
+        want gcc command -v cc
+        want libc6-dev test -e /usr/include/stdio.h
+        want cmake command -v cmake
+        want ninja-build command -v ninja
+        want pkg-config command -v pkg-config
+        want libyaml-dev have_pc yaml-0.1
+        want libjansson-dev have_pc jansson
+        want zlib1g-dev have_pc zlib
+        want libdeflate-dev have_pc libdeflate
+        ;;
+    check)
+        want python3 test -x /usr/bin/python3
+        want libcmocka-dev have_pc cmocka
+        want python3-numpy have_py numpy
+        want python3-yaml have_py yaml
+        want strace command -v strace
+        ;;
+    esac
+done
+[ -n "$need" ] || exit 0
+
+if ! command -v apt-get >/dev/null; then
+    echo "stoker needs these packages (Debian's names):$need" >&2
+    echo "This system has no apt-get: install their equivalents and call make again." >&2
+    exit 1
+fi
+if [ "$(id -u)" = 0 ]; then
+    root=""
+elif command -v sudo >/dev/null; then
+    root="sudo"
+else
+    echo "stoker needs these packages:$need" >&2
+    echo "Installing them needs root, and there is no sudo: run 'apt-get install$need' as root." >&2
+    exit 1
+fi
+echo "Installing with apt-get${root:+ (sudo asks for your password)}:$need"
+# shellcheck disable=SC2086 # the list is words by intention
+{
+    $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $need >/dev/null 2>&1 ||
+        { $root apt-get update -qq &&
+            $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $need >/dev/null; }
+} || {
+    echo "apt-get could not install:$need" >&2
+    echo "See its message above; with the packages there, call make again." >&2
+    exit 1
+}
