@@ -31,9 +31,10 @@ static const struct {
 	{"-n", 'n', true},        {"--ranks", 'n', true},      {"-o", 'o', true},
 	{"--output", 'o', true},  {"--config-dir", 'd', true}, {"-cd", 'd', true},
 	{"--strict", 's', false}, {"-q", 'q', false},          {"--quiet", 'q', false},
-	{"-v", 'v', false},         {"--verbose", 'v', false},   {"--check", 'c', false},  {"-h", 'h', false},          {"--help", 'h', false},
-	{"--cfg", 'j', true},     {"--set", 'S', false},       {"--markdown", 'm', false},
-	{"--man", 'M', false},    {"-c", 'j', true},
+	{"-v", 'v', false},       {"--verbose", 'v', false},   {"--check", 'c', false},
+	{"-h", 'h', false},       {"--help", 'h', false},      {"--cfg", 'j', true},
+	{"--set", 'S', false},    {"--markdown", 'm', false},  {"--man", 'M', false},
+	{"-c", 'j', true},
 };
 
 static int apply(struct cli_args *a, char id, const char *flag, const char *value, struct err *e)
