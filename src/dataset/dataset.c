@@ -16,6 +16,8 @@
 
 /* DLIO draws the dimensions of all files from this seed, whatever the workload's. */
 #define DLIO_DIMS_SEED 10
+/* Every one is made and listed, whether it holds files or not. */
+#define SUBFOLDERS_MAX 1000000
 
 const char *const dataset_kind_folder[DATASET_KINDS] = {"train", "valid"};
 
@@ -48,6 +50,13 @@ static int check_count(const char *key, int64_t n, int64_t min, struct err *e)
 	return err_set(e, ERR_USAGE, "%s is %" PRId64 "; at least %" PRId64 " is needed", key, n, min);
 }
 
+static int check_subfolders(const char *key, int64_t n, struct err *e)
+{
+	if (n <= SUBFOLDERS_MAX)
+		return check_count(key, n, 0, e);
+	return err_set(e, ERR_USAGE, "%s is %" PRId64 "; at most %d are allowed", key, n, SUBFOLDERS_MAX);
+}
+
 static int set_counts(struct dataset *d, const struct workload *w, struct err *e)
 {
 	int rc = check_count("dataset.num_files_train", w->dataset.num_files_train, 0, e);
@@ -57,9 +66,10 @@ static int set_counts(struct dataset *d, const struct workload *w, struct err *e
 	if (rc == 0)
 		rc = check_count("dataset.num_samples_per_file", w->dataset.num_samples_per_file, 1, e);
 	if (rc == 0)
-		rc = check_count("dataset.num_subfolders_train", w->dataset.num_subfolders_train, 0, e);
+		rc = check_subfolders("dataset.num_subfolders_train", w->dataset.num_subfolders_train,
+				      e);
 	if (rc == 0)
-		rc = check_count("dataset.num_subfolders_eval", w->dataset.num_subfolders_eval, 0, e);
+		rc = check_subfolders("dataset.num_subfolders_eval", w->dataset.num_subfolders_eval, e);
 	if (rc < 0)
 		return rc;
 	d->files[DATASET_TRAIN] = (uint64_t)w->dataset.num_files_train;
@@ -121,8 +131,9 @@ static int set_square_dims(struct dataset *d, const struct workload *w, struct e
 			       w->dataset.record_length_bytes);
 	d->ndims = 2;
 	d->dims[0] = d->dims[1] = (uint64_t)sqrt(length);
-	d->drawn_mean = (double)d->dims[0];
 	d->drawn_stdev = stdev / 2.0 / sqrt(length);
+	if (d->drawn_stdev > 0)
+		d->drawn_mean = (double)d->dims[0];
 	return 0;
 }
 
@@ -169,17 +180,29 @@ static const char *compression_name(const struct workload *w)
 	return row && row->choices[i] ? row->choices[i] : "none";
 }
 
-/* The counts stay out, so that a part of a larger dataset is known as one of its family. */
+static uint64_t bits_of(double v)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &v, sizeof(bits));
+	return bits;
+}
+
+/* The counts stay out, so that a part of a larger dataset is known as one of its family. The shape goes
+ * in as what it came to, since several record lengths make the same one. */
 static uint64_t hash_of(const struct dataset *d, const struct workload *w)
 {
-	struct workload countless = *w;
+	struct workload rest = *w;
 	uint64_t h;
 
-	countless.dataset.num_files_train = 0;
-	countless.dataset.num_files_eval = 0;
-	h = workload_dataset_hash(&countless);
-	if (w->compat.dlio && d->elem->bytes != 1 && w->dataset.record_dims.n == 0)
-		h = rng_mix64(h);
+	rest.dataset.num_files_train = 0;
+	rest.dataset.num_files_eval = 0;
+	rest.dataset.record_dims.n = 0;
+	rest.dataset.record_length_bytes = 0;
+	rest.dataset.record_length_bytes_stdev = 0;
+	h = rng_key(workload_dataset_hash(&rest), bits_of(d->drawn_mean), bits_of(d->drawn_stdev));
+	for (uint32_t i = 0; i < d->ndims; i++)
+		h = rng_key(h, d->ndims, d->dims[i]);
 	return h;
 }
 

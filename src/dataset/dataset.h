@@ -27,7 +27,7 @@ struct dataset {
 	uint64_t samples_per_file;
 	uint32_t ndims;
 	uint64_t dims[FORMAT_DIMS_MAX];  /* when all files have the same */
-	double drawn_mean, drawn_stdev;  /* of a dimension, in elements; stdev 0: nothing is drawn */
+	double drawn_mean, drawn_stdev;  /* of a dimension, in elements; 0: nothing is drawn */
 	uint32_t *drawn;                 /* 2 per file (train then eval, name_total of each), or NULL */
 	const char *compression;
 	struct content_source content;
