@@ -101,6 +101,23 @@ struct format_ops {
 	int (*verify)(const struct io *io, const char *path, const struct file_spec *f,
 		      const struct content_source *content, void *scratch, size_t scratch_bytes,
 		      struct err *e);
+	/* About how large a blob is whose file_bytes is UINT64_MAX, rather a little too large; for the
+	 * check of free space. NULL: as large as its payload. */
+	uint64_t (*file_bytes_estimate)(const struct file_spec *f);
+
+	/* Companion files of each blob, such as indices; 0 in most formats, and the rest is NULL then.
+	 * Their bytes are pure functions of the spec. They are in place whenever the blob is. */
+	uint32_t sidecars;
+	/* Path of the blob's companion `which` (below sidecars) into out; -ENAMETOOLONG when it does not
+	 * fit. All blobs of one folder have the `which`th in one folder. */
+	int (*sidecar_path)(const char *path, uint32_t which, char *out, size_t out_size);
+	uint64_t (*sidecar_bytes)(const struct file_spec *f, uint32_t which);
+	/* As write and verify; `path` is the companion's own. */
+	int (*sidecar_write)(const struct io *io, struct blob *b, const char *path,
+			     const struct file_spec *f, uint32_t which, void *scratch,
+			     size_t scratch_bytes, struct err *e);
+	int (*sidecar_verify)(const struct io *io, const char *path, const struct file_spec *f,
+			      uint32_t which, void *scratch, size_t scratch_bytes, struct err *e);
 };
 
 enum {
