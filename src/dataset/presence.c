@@ -60,12 +60,16 @@ static int count_missing(const struct check *c, enum dataset_kind kind, struct e
 	return missing_files(c, kind, found, first, e);
 }
 
-/* How far a size may be from ours: nothing where we wrote it. */
+/* How far a size may be from ours: nothing where we wrote it, else a header's or an index's worth. */
 static uint64_t tolerance(const struct check *c, uint64_t want)
 {
+	uint64_t small = 256 + want / 8;
+
 	if (c->out->how == PRESENCE_MANIFEST)
 		return 0;
-	return want / 64 > 4096 ? want / 64 : 4096;
+	if (want / 64 > 4096)
+		return want / 64;
+	return small < 4096 ? small : 4096;
 }
 
 static int check_file(struct check *c, enum dataset_kind kind, uint64_t index, uint64_t *odd,

@@ -29,8 +29,8 @@ struct presence_result {
 /* Before a run: is the dataset there and is it this workload's? Quick: reads the manifest (without
  * one, the names), and stats up to 1,000 files spread evenly over each kind. Missing files, a manifest
  * of another dataset, an unfinished generation and a file of another size are errors that say which
- * and what to do. Without a manifest a size may be off by 1/64 or 4 KiB, for what libraries put around
- * the payload.
+ * and what to do. Without a manifest a size may be off by 1/64 or 4 KiB (less in small files), for what
+ * libraries put around the payload.
  *
  * A dataset generated with more files and otherwise the same is fine: its first ones are used, and `d`
  * takes its names and shapes (dataset_set_name_total). Call it before `d` is shared.
