@@ -120,6 +120,11 @@ int zip_parse_end(const void *tail, size_t n, uint64_t file_bytes, struct zip_en
 
 int zip_end_without_zip64(struct zip_end *end, uint64_t record_offset, struct err *e)
 {
+	if (end->directory_offset == MARK32 || end->directory_bytes == MARK32)
+		return err_set(e, ERR_DATA,
+			       "zip: the end record at offset %" PRIu64
+			       " refers to a zip64 record, but none stands before it",
+			       record_offset);
 	end->needs_zip64 = 0;
 	return check_directory(end, record_offset, record_offset, e);
 }

@@ -38,8 +38,8 @@ struct zip_entry {
  * ERR_DATA sentences with the offset. */
 int zip_parse_end(const void *tail, size_t n, uint64_t file_bytes, struct zip_end *out,
 		  uint64_t *record_offset, struct err *e);
-/* For an end with needs_zip64 before which there is no locator: takes its fields as they are (65535
- * members are possible, a directory at 0xFFFFFFFF hardly), or ERR_DATA. Clears needs_zip64. */
+/* For an end with needs_zip64 before which there is no locator: exactly 65535 members may be meant,
+ * otherwise ERR_DATA. Clears needs_zip64. */
 int zip_end_without_zip64(struct zip_end *end, uint64_t record_offset, struct err *e);
 /* The 20-byte zip64 locator: 1 and the absolute offset of the zip64 record (maybe outside of the file),
  * or 0 when `bytes` is not a locator. */

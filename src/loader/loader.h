@@ -90,10 +90,11 @@ struct loader_ops {
 	 * next notices the flag within a second). Afterwards only finish, stats, describe and destroy
 	 * make sense. */
 	void (*wake)(struct loader *l);
-	/* Joins the threads and frees everything, returning 0; accepts NULL. After wake, a thread that
-	 * hangs in a read is left behind when grace_ns is over: the number of such threads is returned
-	 * and nothing is freed, so that describe still works. What the threads use (workload, dataset,
-	 * store, stop, progress_ns) must then be kept as long as the process lives. */
+	/* Joins the threads and frees everything, returning 0; accepts NULL. No other thread may be in
+	 * wake or describe. After wake, a thread that hangs in a read is left behind when grace_ns is
+	 * over: the number of such threads is returned and nothing is freed, so that describe still
+	 * works. What the threads use (workload, dataset, store, stop, progress_ns) must then be kept
+	 * as long as the process lives. */
 	unsigned (*destroy)(struct loader *l);
 };
 
