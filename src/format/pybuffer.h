@@ -41,6 +41,8 @@ void pybuffer_seek_end(struct pybuffer *p, uint64_t before);
 ssize_t pybuffer_read(struct pybuffer *p, void *out, size_t n, struct err *e);
 /* readinto(n). */
 ssize_t pybuffer_readinto(struct pybuffer *p, void *out, size_t n, struct err *e);
+/* What read() of an empty file asks for. */
+#define PYBUFFER_ALL_MIN 8192u
 /* read(): all that is left, found out to be all by a last read of nothing. `out` must have room for
- * one byte more than that. ERR_DATA when the file grew meanwhile. */
+ * PYBUFFER_ALL_MIN bytes and for one byte more than all. ERR_DATA when the file grew meanwhile. */
 ssize_t pybuffer_read_all(struct pybuffer *p, void *out, size_t out_bytes, struct err *e);

@@ -378,7 +378,7 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 		struct result *r, struct err *e)
 {
 	struct run_state *s = xcalloc(1, sizeof(*s));
-	struct err cause = {0};
+	struct err cause = {0}, unwritten = {0};
 	int rc, write_rc = 0;
 
 	s->w = w;
@@ -405,9 +405,14 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	r->status = rc == 0 ? RUN_COMPLETE : rc == ERR_CANCELED ? RUN_INTERRUPTED : RUN_FAILED;
 	r->reason = cause;
 	if (r->folder[0] && r->trained)
-		write_rc = write_results(s, rc ? NULL : &cause);
-	if (rc == 0)
+		write_rc = write_results(s, &unwritten);
+	/* the first cause is the one to tell; the other one is at least logged */
+	if (write_rc < 0 && rc < 0)
+		log_error("%s", unwritten.text);
+	if (write_rc < 0 && rc == 0) {
 		rc = write_rc;
+		cause = unwritten;
+	}
 	if (rc < 0)
 		*e = cause;
 	log_close(rc ? NULL : e);

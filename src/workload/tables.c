@@ -1,5 +1,5 @@
-/* The rows of every key of a workload: DLIO's, documented or not, and ours. Defaults are what DLIO's
- * code does when a key is absent. */
+/* The rows of every key of a workload: DLIO's, documented or not, and ours. Defaults are what
+ * DLIO's code does when a key is absent. */
 #include "workload/workload.h"
 
 #include "workload/tables.h"
@@ -23,8 +23,12 @@ static const char *const profilers[] = {"none", "iostat", "darshan", "tensorboar
 
 /* A row: type, key, field, default, help, then what else it has. */
 #define ROW(t, ctype, k, field, d, text, ...)                                                      \
-	{.key = k, .type = t, .offset = OPT_FIELD(struct workload, field, ctype), .def = d,        \
-	 .help = text, __VA_ARGS__},
+	{.key = k,                                                                                 \
+	 .type = t,                                                                                \
+	 .offset = OPT_FIELD(struct workload, field, ctype),                                       \
+	 .def = d,                                                                                 \
+	 .help = text,                                                                             \
+	 __VA_ARGS__},
 #define BOOL(k, d, text, ...) ROW(OPT_BOOL, bool, #k, k, d, text, __VA_ARGS__)
 #define I64(k, d, text, ...) ROW(OPT_I64, int64_t, #k, k, d, text, __VA_ARGS__)
 #define F64(k, d, text, ...) ROW(OPT_F64, double, #k, k, d, text, __VA_ARGS__)

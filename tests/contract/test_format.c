@@ -446,7 +446,7 @@ static void first_difference_of_a_large_file(void **state)
 {
 	struct file_spec f = spec("uint8", 1, 2, 3100, 3100, 0);
 	unsigned char *file;
-	size_t n, at[][2] = {{0, 1}, {14, 14}, {17, 9000000}, {500, 14}, {2097151, 5000000},
+	size_t n, at[][2] = {{0, 1}, {3, 14}, {14, 14}, {17, 9000000}, {500, 14}, {2097151, 5000000},
 			     {4194304, 4194305}, {9610100, 9610100}, {9610182, 9610183}};
 
 	(void)state;
