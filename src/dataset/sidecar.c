@@ -157,7 +157,7 @@ int sidecar_folders(const struct dataset *d, struct store *store, const char *fo
 		if (!cut(path) || strcmp(path, folder) == 0)
 			continue;
 		rc = fn(store, path, e);
-		strcpy(above, path);
+		memcpy(above, path, sizeof(path));
 		if (rc == 0 && cut(above))
 			rc = fn(store, above, e);
 		if (rc < 0)

@@ -44,10 +44,14 @@ enum read_decode {
 	DECODE_NONE    /* read, look at nothing that is not needed to find the data */
 };
 
+/* TensorFlow's reader without a buffer: each record's two parts are requests of their own. */
+#define TRANSFER_UNBUFFERED UINT32_MAX
+
 struct reader_config {
 	enum read_access access;
 	enum read_decode decode;
 	bool keep_open;             /* DLIO's read_type memory: load a file once and keep it */
+	uint32_t transfer_bytes;    /* TFRecord's read buffer; 0: TensorFlow's own 256 KiB */
 	uint32_t buffer_bytes;      /* CPython's buffer, exactly; 0: by the law, from the blob's block */
 	uint32_t block_bytes;       /* what a stat of the dataset's folder said, so that the reader has
 	                             * room for the law's buffer; 0: room for FORMAT_BLOCK_MAX */
