@@ -169,7 +169,8 @@ ssize_t pybuffer_read_all(struct pybuffer *p, void *out, size_t out_bytes, struc
 
 	drop(p);
 	for (;;) {
-		size_t n = ask - whole > out_bytes - done ? out_bytes - done : (size_t)(ask - whole);
+		size_t n =
+			ask - whole > out_bytes - done ? out_bytes - done : (size_t)(ask - whole);
 		ssize_t got;
 
 		if (n == 0)

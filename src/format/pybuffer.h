@@ -17,17 +17,17 @@
 struct pybuffer {
 	const struct io *io;
 	struct blob *blob;
-	enum io_kind kind;    /* how the next requests are counted */
-	uint32_t python;      /* 311 or 314 */
-	uint64_t file_bytes;  /* at open */
+	enum io_kind kind;   /* how the next requests are counted */
+	uint32_t python;     /* 311 or 314 */
+	uint64_t file_bytes; /* at open */
 	unsigned char *buffer;
-	size_t size;          /* B */
-	size_t pos, end;      /* the next byte and the end of what is buffered; both 0 when nothing is */
-	uint64_t raw;         /* where the file object below stands */
+	size_t size;     /* B */
+	size_t pos, end; /* the next byte and the end of what is buffered; both 0 when nothing is */
+	uint64_t raw;    /* where the file object below stands */
 };
 
-/* B for files of a preferred request size: that size (Python 3.11), or that size but at most 8 MiB and
- * at least 128 KiB (Python 3.14). */
+/* B for files of a preferred request size: that size (Python 3.11), or that size but at most 8 MiB
+ * and at least 128 KiB (Python 3.14). */
 size_t pybuffer_size(uint32_t python, uint32_t block_bytes);
 /* Begins at offset 0 of an open blob of file_bytes; `buffer` has `size` bytes. */
 void pybuffer_start(struct pybuffer *p, const struct io *io, struct blob *blob, uint32_t python,

@@ -1,7 +1,7 @@
 /* tfrecord: TensorFlow's records, each a tf.train.Example with the sample's bytes and their number.
  *
- * A record is its length (8 bytes), the masked CRC-32C of those, the message, and the masked CRC-32C of
- * that. All of a file's records have one size, so record i begins at i times it. */
+ * A record is its length (8 bytes), the masked CRC-32C of those, the message, and the masked
+ * CRC-32C of that. All of a file's records have one size, so record i begins at i times it. */
 #include "format/tfrecord.h"
 
 #include <endian.h>

@@ -1,6 +1,6 @@
 #pragma once
-/* The tf.train.Example message (protocol buffers) that a TFRecord record of DLIO's holds: a map with
- * "image" (one byte string) and "size" (one integer). */
+/* The tf.train.Example message (protocol buffers) that a TFRecord record of DLIO's holds: a map
+ * with "image" (one byte string) and "size" (one integer). */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,7 +28,7 @@ struct example {
 	int64_t size;
 };
 
-/* Finds both in any message that a parser of protocol buffers accepts: any order, unknown fields and
- * features, the last of several of one name. Points into `bytes`. ERR_DATA for a message that is not
- * one, with the place in it. */
+/* Finds both in any message that a parser of protocol buffers accepts: any order, unknown fields
+ * and features, the last of several of one name. Points into `bytes`. ERR_DATA for a message that
+ * is not one, with the place in it. */
 int example_parse(const void *bytes, size_t n, struct example *out, struct err *e);

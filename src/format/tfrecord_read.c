@@ -1,12 +1,12 @@
 /* Reading TFRecord files.
  *
- * FRAMEWORK is tf.data's TFRecordDataset: preads of exactly the buffer's size, from the file's start in
- * order, whatever the records' sizes; a short one is followed by one for the rest, which finds the end.
- * Unbuffered, each record is a pread of 12 bytes and one of its payload with the checksum.
- * There is no way to sample i but through the records before it. So a stream that stands at or before
- * the wanted record is continued, as the iterator of such a dataset would be, and only a record behind
- * it makes a file be opened and streamed anew. After the last record the end is probed and the file
- * closed.
+ * FRAMEWORK is tf.data's TFRecordDataset: preads of exactly the buffer's size, from the file's
+ * start in order, whatever the records' sizes; a short one is followed by one for the rest, which
+ * finds the end. Unbuffered, each record is a pread of 12 bytes and one of its payload with the
+ * checksum. There is no way to sample i but through the records before it. So a stream that stands
+ * at or before the wanted record is continued, as the iterator of such a dataset would be, and only
+ * a record behind it makes a file be opened and streamed anew. After the last record the end is
+ * probed and the file closed.
  *
  * NATIVE is one pread of the sample's record, whose place is known from its number. */
 #include <endian.h>
@@ -25,11 +25,11 @@
 struct stream {
 	bool open;
 	uint64_t file_index;
-	uint64_t next;        /* record it stands at */
-	uint64_t offset;      /* of that record, and within it of the next byte */
-	uint64_t raw;         /* where the buffer ends in the file */
-	size_t pos, end;      /* what is buffered and not taken */
-	bool ended;           /* the end of the file was found */
+	uint64_t next;   /* record it stands at */
+	uint64_t offset; /* of that record, and within it of the next byte */
+	uint64_t raw;    /* where the buffer ends in the file */
+	size_t pos, end; /* what is buffered and not taken */
+	bool ended;      /* the end of the file was found */
 };
 
 struct reader {
@@ -61,8 +61,8 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 	if (config->access == ACCESS_FRAMEWORK) {
 		r->path = carve(c, PATH_ROOM);
 		if (config->transfer_bytes != TRANSFER_UNBUFFERED) {
-			r->buffer_bytes = config->transfer_bytes ? config->transfer_bytes :
-								   TRANSFER_DEFAULT;
+			r->buffer_bytes =
+				config->transfer_bytes ? config->transfer_bytes : TRANSFER_DEFAULT;
 			r->buffer = carve(c, r->buffer_bytes);
 		}
 	}
@@ -101,7 +101,8 @@ int tfrecord_reader_init(void *memory, const struct reader_config *config, const
 	return 0;
 }
 
-/* TensorFlow's file: asks again for what is missing until it gets nothing. Returns what there was. */
+/* TensorFlow's file: asks again for what is missing until it gets nothing. Returns what there was.
+ */
 static ssize_t read_to_end(struct reader *r, unsigned char *out, size_t n, struct err *e)
 {
 	struct stream *s = &r->stream;
@@ -119,8 +120,8 @@ static ssize_t read_to_end(struct reader *r, unsigned char *out, size_t n, struc
 	return (ssize_t)done;
 }
 
-/* The stream's next n bytes to `out`, or (NULL) nowhere. Fewer at the end of the file. Unbuffered, they
- * always go to memory: they are read there. */
+/* The stream's next n bytes to `out`, or (NULL) nowhere. Fewer at the end of the file. Unbuffered,
+ * they always go to memory: they are read there. */
 static ssize_t take(struct reader *r, unsigned char *out, size_t n, struct err *e)
 {
 	struct stream *s = &r->stream;
@@ -213,8 +214,8 @@ static int check_payload(struct reader *r, const unsigned char *payload, const s
 	if (r->config.decode == DECODE_FULL &&
 	    crc32c_masked(crc32c_update(0, payload, (size_t)rec->length)) !=
 		    load32(payload + rec->length))
-		return err_set(e, ERR_DATA, "the checksum of its %" PRIu64
-			       " bytes does not agree", rec->length);
+		return err_set(e, ERR_DATA, "the checksum of its %" PRIu64 " bytes does not agree",
+			       rec->length);
 	if (!wanted)
 		return 0;
 	out->data = payload;
@@ -259,25 +260,24 @@ static int stream_record(struct reader *r, const struct file_spec *f, bool wante
 		return err_set(e, ERR_DATA,
 			       "the file ends after %" PRIu64 " records and should have %" PRIu64,
 			       rec.index, f->samples);
-	rc = got < TFRECORD_HEAD_BYTES ? cut_short(TFRECORD_HEAD_BYTES, got, e) :
-					 check_head(r, r->record, &rec, e);
+	rc = got < TFRECORD_HEAD_BYTES ? cut_short(TFRECORD_HEAD_BYTES, got, e)
+				       : check_head(r, r->record, &rec, e);
 	if (rc < 0)
 		return in_record(&rec, rc, e);
 	rest = rec.length + TFRECORD_TAIL_BYTES;
 	got = take(r, keep ? payload : NULL, (size_t)rest, e);
 	if (got < 0)
 		return (int)got;
-	rc = (uint64_t)got < rest ? cut_short(TFRECORD_HEAD_BYTES + rest,
-					      got + TFRECORD_HEAD_BYTES, e) :
-				    check_payload(r, keep ? payload : r->buffer, &rec, wanted, out, e);
+	rc = (uint64_t)got < rest
+		     ? cut_short(TFRECORD_HEAD_BYTES + rest, got + TFRECORD_HEAD_BYTES, e)
+		     : check_payload(r, keep ? payload : r->buffer, &rec, wanted, out, e);
 	if (rc < 0)
 		return in_record(&rec, rc, e);
 	s->next++;
 	return 0;
 }
 
-static int stream_open(struct reader *r, const char *path, const struct file_spec *f,
-		       struct err *e)
+static int stream_open(struct reader *r, const char *path, const struct file_spec *f, struct err *e)
 {
 	size_t n = strlen(path) + 1;
 	int rc = io_open(r->io, path, STORE_READ, r->blob, e);
@@ -315,8 +315,8 @@ static int stream_end(struct reader *r, const struct file_spec *f, struct err *e
 		return (int)got;
 	if (got > 0)
 		return err_set(e, ERR_DATA,
-			       "the file goes on after its %" PRIu64
-			       " records, at offset %" PRIu64 ": it is of another dataset",
+			       "the file goes on after its %" PRIu64 " records, at offset %" PRIu64
+			       ": it is of another dataset",
 			       f->samples, r->stream.offset - (uint64_t)got);
 	return 0;
 }
@@ -356,8 +356,8 @@ static int native_record(struct reader *r, const struct tfrecord_layout *l,
 
 	if (got < 0)
 		return (int)got;
-	rc = got < TFRECORD_HEAD_BYTES ? cut_short(l->record_bytes, got, e) :
-					 check_head(r, r->record, &rec, e);
+	rc = got < TFRECORD_HEAD_BYTES ? cut_short(l->record_bytes, got, e)
+				       : check_head(r, r->record, &rec, e);
 	if (rc == 0 && rec.length != l->example.bytes)
 		rc = err_set(e, ERR_DATA,
 			     "it has %" PRIu64 " bytes and not %" PRIu64
@@ -402,8 +402,8 @@ int tfrecord_read(struct reader *r, const char *path, const struct file_spec *f,
 		out->data = r->last;
 		return 0;
 	}
-	rc = r->config.access == ACCESS_FRAMEWORK ? read_framework(r, path, f, index, out, e) :
-						    read_native(r, path, f, index, out, e);
+	rc = r->config.access == ACCESS_FRAMEWORK ? read_framework(r, path, f, index, out, e)
+						  : read_native(r, path, f, index, out, e);
 	r->last = out->data;
 	if (rc == 0)
 		file_marks_set(&r->loaded, f->file_index);

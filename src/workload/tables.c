@@ -117,7 +117,7 @@ const struct opt workload_rows[] = {
 	      "HDF5 maximum shape without the sample axis.",
 	      RANGE(1, WORKLOAD_COUNT_MAX), LATER, .alias = "dataset.max_shape")
 	MAP(dataset.parquet,
-	      "Columns and row groups of Parquet files, as MLPerf Storage v3 writes them.", LATER)
+	      "Columns and row groups of Parquet files, as MLPerf Storage v3 has them.", LATER)
 	I64(dataset.seed, "0",
 	      "Seed of the content of generated samples.", RANGE(0, WORKLOAD_INT_MAX), OURS)
 
