@@ -261,6 +261,7 @@ static int train(struct run_state *s, struct err *e)
 			if (both[i] && s->loader_ops->destroy(both[i]) > 0)
 				all_left = false;
 	}
+	s->r->stuck = !all_left;
 	if (all_left) {
 		comm_local_destroy(s->group);
 		s->group = NULL;
@@ -416,8 +417,8 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	if (rc < 0)
 		*e = cause;
 	log_close(rc ? NULL : e);
-	/* a stuck rank still uses them; the process is about to end */
-	if (!s->group) {
+	/* a stuck thread still uses them; the process is about to end */
+	if (!r->stuck) {
 		store_destroy(s->store);
 		free(s->rank);
 		pthread_mutex_destroy(&s->lock);

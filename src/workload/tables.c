@@ -327,7 +327,7 @@ const struct opt workload_rows[] = {
 	F64(run.watchdog, "300",
 	      "Time without any progress after which a run is ended; 0 for never.",
 	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
-	I64(run.stack_bytes, "262144",
+	I64(run.stack_bytes, "131072",
 	      "Stack of each rank and worker thread.",
 	      RANGE(65536, 1073741824), .unit = "bytes", OURS)
 };
