@@ -24,6 +24,7 @@ for purpose in "$@"; do
         want libjansson-dev have_pc jansson
         want zlib1g-dev have_pc zlib
         want libdeflate-dev have_pc libdeflate
+        want libisal-dev have_pc libisal
         ;;
     check)
         want python3 test -x /usr/bin/python3

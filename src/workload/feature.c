@@ -11,6 +11,7 @@ static const struct {
 	{"dataset.format", "npz"},
 	{"dataset.format", "npy"},
 	{"dataset.format", "synthetic"},
+	{"dataset.format", "tfrecord"},
 	{"dataset.compression", "none"},
 	{"reader.data_loader", "pytorch"},
 	{"reader.data_loader_sampler", "derive"},

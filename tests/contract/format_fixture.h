@@ -188,6 +188,24 @@ static inline int read_once(const struct file_spec *f, const struct reader_confi
 	return rc;
 }
 
+/* A file is one array that says its type and shape, read whole by Python whichever sample is wanted. */
+static inline bool is_array(void)
+{
+	return strcmp(format->name, "npz") == 0 || strcmp(format->name, "npy") == 0;
+}
+
+/* A changed payload byte is found without knowing what it was. */
+static inline bool has_checksum(void)
+{
+	return strcmp(format->name, "npz") == 0 || strcmp(format->name, "tfrecord") == 0;
+}
+
+/* 70 bytes of payload in one piece. */
+static inline struct file_spec in_one_piece(void)
+{
+	return is_array() || format->flags & FORMAT_NO_IO ? SMALL : spec("uint8", 1, 2, 5, 14, 0);
+}
+
 static inline bool no_io(void)
 {
 	return format->flags & FORMAT_NO_IO;

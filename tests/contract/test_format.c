@@ -30,6 +30,7 @@ static void every_sample_in_every_mode(void **state)
 				spec("int16", 2, 2, 500, 400, 0), spec("uint8", 1, 2, 0, 4, 0),
 				spec("uint8", 1, 2, 3100, 3100, 0)};
 	static const uint32_t buffers[] = {0, 16, 4096, 1u << 20};
+	static const uint32_t transfers[] = {0, 16, TRANSFER_UNBUFFERED, 4096};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(f) / sizeof(f[0]); i++) {
@@ -39,8 +40,10 @@ static void every_sample_in_every_mode(void **state)
 			for (int k = 0; k < 8; k++) {
 				struct reader_config c = config(&f[i], access, decode);
 				struct open_reader o;
+				uint64_t data = 0, opens = 0;
 
 				c.buffer_bytes = buffers[k % 4];
+				c.transfer_bytes = transfers[k % 4];
 				c.python = k < 4 ? 311 : 314;
 				if (c.buffer_bytes == 16 && f[i].dims[0] > 600)
 					continue;
@@ -57,13 +60,24 @@ static void every_sample_in_every_mode(void **state)
 					}
 					assert_int_equal(got.payload_bytes,
 							 file_spec_sample_bytes(&f[i]));
+					data += t.stat.kind[IO_DATA].returned_bytes +
+						t.stat.kind[IO_META].returned_bytes;
+					opens += t.stat.kind[IO_OPEN].requests;
+					if (!is_array())
+						continue;
 					/* whole arrays are read, whichever sample is wanted */
 					assert_true(t.stat.kind[IO_DATA].returned_bytes +
 							    t.stat.kind[IO_META].returned_bytes >=
 						    got.payload_bytes * f[i].samples);
 					assert_int_equal(t.stat.kind[IO_OPEN].requests, 2);
 				}
+				memset(&t.stat, 0, sizeof(t.stat));
 				reader_end(&o);
+				opens += t.stat.kind[IO_OPEN].requests;
+				if (no_io())
+					continue;
+				assert_true(data >= file_spec_sample_bytes(&f[i]) * f[i].samples);
+				assert_true(opens >= 2 && opens % 2 == 0);
 			}
 		}
 	}
@@ -119,7 +133,11 @@ static void kept_files_cost_nothing(void **state)
 	for (int i = 0; i < 2; i++) {
 		memset(&t.stat, 0, sizeof(t.stat));
 		assert_int_equal(format->read(o.r, t.path, &f, 0, &s, &t.e), 0);
-		assert_int_equal(t.stat.kind[IO_OPEN].requests, 2);
+		assert_true(t.stat.kind[IO_DATA].returned_bytes +
+				    t.stat.kind[IO_META].returned_bytes >=
+			    35);
+		if (is_array())
+			assert_int_equal(t.stat.kind[IO_OPEN].requests, 2);
 	}
 	reader_end(&o);
 }
@@ -147,7 +165,7 @@ static void native_reads_least(void **state)
 		memset(&t.stat, 0, sizeof(t.stat));
 		c = config(&big, access, decode);
 		assert_int_equal(read_once(&big, &c, 0), 0);
-		assert_int_equal(t.stat.kind[IO_DATA].requests, 2);
+		assert_int_equal(t.stat.kind[IO_DATA].requests, is_array() ? 2 : 1);
 		assert_int_equal(t.stat.kind[IO_META].requests, 0);
 		/* every byte once */
 		assert_in_range(t.stat.kind[IO_DATA].returned_bytes, 9610000, 9610000 + 512);
@@ -156,7 +174,7 @@ static void native_reads_least(void **state)
 
 static void every_flipped_byte_is_found(void **state)
 {
-	struct file_spec f = SMALL;
+	struct file_spec f = in_one_piece();
 	unsigned char *file;
 	size_t n, payload = 0;
 
@@ -178,7 +196,7 @@ static void every_flipped_byte_is_found(void **state)
 		FOR_MODES(access, decode)
 		{
 			struct reader_config c = config(&f, access, decode);
-			int rc = read_once(&f, &c, 1);
+			int rc = read_once(&f, &c, f.samples - 1);
 
 			if (no_io()) {
 				assert_int_equal(rc, 0);
@@ -194,8 +212,7 @@ static void every_flipped_byte_is_found(void **state)
 			}
 			if (inside && decode == DECODE_NONE)
 				assert_int_equal(rc, 0);
-			/* the archive's checksum finds it too */
-			if (inside && decode == DECODE_FULL && strcmp(format->name, "npz") == 0)
+			if (inside && decode == DECODE_FULL && has_checksum())
 				assert_int_equal(rc, ERR_DATA);
 		}
 		file[i] ^= 0x40;
@@ -245,7 +262,7 @@ static void first_difference_of_a_large_file(void **state)
 
 static void every_truncation_is_found(void **state)
 {
-	struct file_spec f = SMALL;
+	struct file_spec f = in_one_piece();
 	unsigned char *file;
 	size_t n, payload = 0;
 
@@ -264,7 +281,8 @@ static void every_truncation_is_found(void **state)
 
 			c.python = len % 2 ? 311 : 314;
 			rc = read_once(&f, &c, 0);
-			if (no_io() || (access == ACCESS_NATIVE && len >= payload + 70)) {
+			if (no_io() || (access == ACCESS_NATIVE && is_array() &&
+					len >= payload + 70)) {
 				assert_int_equal(rc, 0);
 				continue;
 			}
@@ -292,6 +310,9 @@ static void another_dataset_is_named(void **state)
 		return;
 	write_file(&f);
 	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
+		/* without a header only another size shows */
+		if (!is_array() && i < 5)
+			continue;
 		assert_int_equal(verify(&other[i]), ERR_DATA);
 		FOR_MODES(access, decode)
 		{
@@ -299,6 +320,8 @@ static void another_dataset_is_named(void **state)
 			char want[32];
 
 			assert_int_equal(read_once(&other[i], &c, 0), ERR_DATA);
+			if (!is_array())
+				continue;
 			snprintf(want, sizeof(want), "%s (%d", other[i].elem->name,
 				 (int)other[i].dims[0]);
 			if (!strstr(t.e.text, "uint8 (5, 7, 2)") || !strstr(t.e.text, want))
