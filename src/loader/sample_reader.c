@@ -45,6 +45,7 @@ void sample_reader_settings(struct reader_config *out, const struct loader_confi
 		.transfer_bytes = transfer >= TRANSFER_UNBUFFERED ? TRANSFER_UNBUFFERED - 1 :
 								    (uint32_t)transfer,
 		.keep_open = w->reader.read_type == READ_MEMORY,
+		.dlio = w->compat.dlio,
 		.buffer_bytes =
 			buffer > UINT32_MAX ? UINT32_MAX : (uint32_t)(buffer > 0 ? buffer : 0),
 		.block_bytes = block_bytes(config),

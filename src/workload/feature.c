@@ -10,6 +10,8 @@ static const struct {
 } features[] = {
 	{"dataset.format", "npz"},
 	{"dataset.format", "npy"},
+	{"dataset.format", "indexed_binary"},
+	{"dataset.format", "mmap_indexed_binary"},
 	{"dataset.format", "synthetic"},
 	{"dataset.format", "tfrecord"},
 	{"dataset.compression", "none"},
