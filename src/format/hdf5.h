@@ -42,6 +42,21 @@ struct hdf5_shape {
 int hdf5_shape_of(const struct file_spec *f, struct hdf5_shape *out, struct err *e);
 /* Bytes of one sample in each records_k. */
 uint64_t hdf5_part_bytes(const struct hdf5_shape *s);
+
+/* Rows of a chunk: runs of elements that follow each other in the dataset as well. */
+struct hdf5_rows {
+	const struct hdf5_shape *s;
+	uint64_t origin[HDF5_RANK_MAX]; /* of the chunk */
+	uint32_t axis;                  /* rows run along this one and, whole, those behind it */
+	uint64_t tail;                  /* bytes of one step along it */
+	uint64_t row_bytes;
+};
+
+/* Of chunk number `chunk`, in row-major order of those that have data. */
+void hdf5_rows_of(struct hdf5_rows *r, const struct hdf5_shape *s, uint64_t chunk);
+/* How many bytes of row `n` lie inside the dataset; *from gets where they do, in bytes. */
+uint64_t hdf5_row_inside(const struct hdf5_rows *r, uint64_t n, uint64_t *from);
+
 /* "uint8 (4, 32, 32)" in `out`, which it returns. */
 char *hdf5_shape_text(const char *elem, uint32_t rank, const uint64_t *dims, char *out,
 		      size_t out_size);

@@ -216,6 +216,40 @@ uint64_t hdf5_part_bytes(const struct hdf5_shape *s)
 	return s->dims[0] ? s->bytes / s->dims[0] : 0;
 }
 
+void hdf5_rows_of(struct hdf5_rows *r, const struct hdf5_shape *s, uint64_t chunk)
+{
+	r->s = s;
+	for (uint32_t i = s->rank; i > 0; i--) {
+		uint64_t chunks = (s->dims[i - 1] + s->chunk[i - 1] - 1) / s->chunk[i - 1];
+
+		r->origin[i - 1] = chunk % chunks * s->chunk[i - 1];
+		chunk /= chunks;
+	}
+	r->axis = s->rank - 1;
+	r->tail = s->elem->bytes;
+	while (r->axis > 0 && s->chunk[r->axis] == s->dims[r->axis])
+		r->tail *= s->dims[r->axis--];
+	r->row_bytes = r->tail * s->chunk[r->axis];
+}
+
+uint64_t hdf5_row_inside(const struct hdf5_rows *r, uint64_t n, uint64_t *from)
+{
+	const struct hdf5_shape *s = r->s;
+	uint64_t each = r->tail * s->dims[r->axis], left = s->dims[r->axis] - r->origin[r->axis];
+
+	*from = r->origin[r->axis] * r->tail;
+	for (uint32_t i = r->axis; i > 0; i--) {
+		uint64_t place = r->origin[i - 1] + n % s->chunk[i - 1];
+
+		if (place >= s->dims[i - 1])
+			return 0;
+		*from += place * each;
+		each *= s->dims[i - 1];
+		n /= s->chunk[i - 1];
+	}
+	return left < s->chunk[r->axis] ? left * r->tail : r->row_bytes;
+}
+
 char *hdf5_shape_text(const char *elem, uint32_t rank, const uint64_t *dims, char *out,
 		      size_t out_size)
 {

@@ -312,52 +312,8 @@ static int put_block(struct writer *w, uint32_t n, struct err *e)
 	return rc;
 }
 
-/* Rows of a chunk: runs of elements that follow each other in the dataset as well. */
-struct rows {
-	const struct hdf5_shape *s;
-	uint64_t origin[HDF5_RANK_MAX]; /* of the chunk */
-	uint32_t axis;                  /* rows run along this one and, whole, those behind it */
-	uint64_t tail;                  /* bytes of one step along it */
-	uint64_t row_bytes;
-};
-
-static void rows_of(struct rows *r, const struct hdf5_shape *s, uint64_t chunk)
-{
-	r->s = s;
-	for (uint32_t i = s->rank; i > 0; i--) {
-		uint64_t chunks = (s->dims[i - 1] + s->chunk[i - 1] - 1) / s->chunk[i - 1];
-
-		r->origin[i - 1] = chunk % chunks * s->chunk[i - 1];
-		chunk /= chunks;
-	}
-	r->axis = s->rank - 1;
-	r->tail = s->elem->bytes;
-	while (r->axis > 0 && s->chunk[r->axis] == s->dims[r->axis])
-		r->tail *= s->dims[r->axis--];
-	r->row_bytes = r->tail * s->chunk[r->axis];
-}
-
-/* How much of row `n` lies inside the dataset, in bytes; *from gets where. */
-static uint64_t row_inside(const struct rows *r, uint64_t n, uint64_t *from)
-{
-	const struct hdf5_shape *s = r->s;
-	uint64_t each = r->tail * s->dims[r->axis], left = s->dims[r->axis] - r->origin[r->axis];
-
-	*from = r->origin[r->axis] * r->tail;
-	for (uint32_t i = r->axis; i > 0; i--) {
-		uint64_t place = r->origin[i - 1] + n % s->chunk[i - 1];
-
-		if (place >= s->dims[i - 1])
-			return 0;
-		*from += place * each;
-		each *= s->dims[i - 1];
-		n /= s->chunk[i - 1];
-	}
-	return left < s->chunk[r->axis] ? left * r->tail : r->row_bytes;
-}
-
 /* Bytes of a chunk from `offset` on; what lies outside the dataset is zero. */
-static void gather(const struct writer *w, const struct rows *r, uint64_t base, uint64_t offset,
+static void gather(const struct writer *w, const struct hdf5_rows *r, uint64_t base, uint64_t offset,
 		   unsigned char *out, size_t n)
 {
 	while (n > 0) {
@@ -365,7 +321,7 @@ static void gather(const struct writer *w, const struct rows *r, uint64_t base, 
 		size_t part = r->row_bytes - at < n ? (size_t)(r->row_bytes - at) : n;
 		size_t real = 0;
 
-		inside = row_inside(r, offset / r->row_bytes, &from);
+		inside = hdf5_row_inside(r, offset / r->row_bytes, &from);
 		if (at < inside)
 			real = inside - at < part ? (size_t)(inside - at) : part;
 		if (real > 0)
@@ -386,10 +342,10 @@ static int put_chunk(struct writer *w, uint32_t n, uint64_t chunk, struct err *e
 	bool deflate = s->filter == HDF5_DEFLATE;
 	unsigned char b[5 + GATHER], head[4] = {0x78, level_bits[s->level < 10 ? s->level : 9]};
 	uint32_t sum = 1;
-	struct rows rows;
+	struct hdf5_rows rows;
 	int rc = deflate ? put(w, head, 2, e) : 0;
 
-	rows_of(&rows, s, chunk);
+	hdf5_rows_of(&rows, s, chunk);
 	for (uint64_t done = 0; rc == 0 && done < s->chunk_bytes;) {
 		size_t part = s->chunk_bytes - done < GATHER ? (size_t)(s->chunk_bytes - done) : GATHER;
 
