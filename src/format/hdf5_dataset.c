@@ -197,17 +197,17 @@ static int take_filters(struct parse *x, const unsigned char *p, size_t n, uint6
 		size_t name = 0, values;
 		unsigned id;
 
-		if (n < i + 8)
+		if (n < i + (old ? 8 : 6))
 			return damaged("filter", at, e);
 		id = (unsigned)hdf5_get(p + i, 2);
 		i += 2;
 		if (old || id >= 256) {
+			if (n < i + 6)
+				return damaged("filter", at, e);
 			name = (size_t)hdf5_get(p + i, 2);
 			name = old ? (name + 7) & ~(size_t)7 : name;
 			i += 2;
 		}
-		if (n < i + 4)
-			return damaged("filter", at, e);
 		values = (size_t)hdf5_get(p + i + 2, 2);
 		i += 4 + name + 4 * (old ? (values + 1) & ~(size_t)1 : values);
 		if (i > n)

@@ -67,7 +67,8 @@ static void chunk_room(const struct reader_config *c, bool *chunked, uint64_t *p
 			*packed = HDF5_CHUNK_CACHE;
 		*chunk = s.filter ? *packed : 0;
 	}
-	if (*chunk)
+	/* deflated noise is larger, and checksums are added */
+	if (*packed)
 		*packed += *packed / 64 + 64;
 	if (*packed && c->access == ACCESS_NATIVE && *packed < NATIVE_PIECE_MAX)
 		*packed = c->example ? NATIVE_PIECE_MAX : *packed;
@@ -306,9 +307,10 @@ static int read_data(struct reader *r, struct hdf5_file *f, unsigned char *out, 
 static int no_room(const struct hdf5_dataset *d, uint64_t bytes, size_t room, struct err *e)
 {
 	return err_set(e, ERR_DATA,
-		       "a sample or chunk of %s has %" PRIu64 " bytes, and the reader has room for %zu: "
-		       "the file is not of this dataset",
-		       d->name, bytes, room);
+		       "a %s of %s has %" PRIu64 " bytes, and the reader has room for %zu: the file is "
+		       "not of this dataset, or dataset.hdf5.chunk_dims and dataset.compression do not "
+		       "say how it is",
+		       d->shape.chunked ? "chunk" : "sample", d->name, bytes, room);
 }
 
 /* Bytes [from, from + n) of the dataset, from the window or the file, piece by piece. */
@@ -433,34 +435,37 @@ static bool read_by_rows(const struct reader *r, const struct hdf5_dataset *d)
 {
 	if (d->filters)
 		return false;
-	return d->shape.chunk_bytes > HDF5_CHUNK_CACHE || d->shape.chunk_bytes > r->packed_bytes;
+	return d->shape.chunk_bytes >
+	       (r->config.access == ACCESS_FRAMEWORK ? HDF5_CHUNK_CACHE : r->packed_bytes);
 }
 
 /* Chunks found that lie one behind the other: one request, then each is unpacked. */
 static int read_batch(struct reader *r, struct hdf5_file *f, const struct hdf5_dataset *d,
 		      const struct found *found, uint32_t n, uint64_t index, struct err *e)
 {
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, at = found[0].chunk.at;
+	const unsigned char *packed = r->packed;
 	int rc = 0;
 
 	for (uint32_t i = 0; i < n; i++)
 		bytes += found[i].chunk.bytes;
-	if (found[0].chunk.at == HDF5_UNDEFINED || read_by_rows(r, d))
+	if (at == HDF5_UNDEFINED || read_by_rows(r, d))
 		return take_rows(r, f, d, &found[0], NULL, index, e);
 	if (bytes > r->packed_bytes)
 		return no_room(d, bytes, r->packed_bytes, e);
-	rc = read_data(r, f, r->packed, bytes, found[0].chunk.at, e);
+	if (f->window != r->data && at < f->window_bytes && bytes <= f->window_bytes - at)
+		packed = f->window + at;
+	else
+		rc = read_data(r, f, r->packed, bytes, at, e);
 	if (r->config.decode == DECODE_NONE)
 		return rc;
 	bytes = 0;
 	for (uint32_t i = 0; rc == 0 && i < n; i++) {
-		struct hdf5_unpacked chunk = {.bytes = r->packed + bytes};
+		struct hdf5_unpacked chunk = {.bytes = packed + bytes};
 
-		if (d->filters && d->shape.chunk_bytes > r->chunk_bytes)
-			return no_room(d, d->shape.chunk_bytes, r->chunk_bytes, e);
 		if (d->filters)
-			rc = hdf5_unpack(d, &found[i].chunk, r->packed + bytes, r->chunk, &r->inflater,
-					 &chunk, e);
+			rc = hdf5_unpack(d, &found[i].chunk, packed + bytes, r->chunk, r->chunk_bytes,
+					 &r->inflater, &chunk, e);
 		if (rc == 0)
 			rc = take_rows(r, f, d, &found[i], &chunk, index, e);
 		bytes += found[i].chunk.bytes;

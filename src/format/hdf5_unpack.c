@@ -84,8 +84,8 @@ static int check_sum(const struct hdf5_chunk *c, const unsigned char *p, size_t 
 }
 
 int hdf5_unpack(const struct hdf5_dataset *d, const struct hdf5_chunk *chunk,
-		const unsigned char *packed, unsigned char *room, struct inflater *inflater,
-		struct hdf5_unpacked *out, struct err *e)
+		const unsigned char *packed, unsigned char *room, size_t room_bytes,
+		struct inflater *inflater, struct hdf5_unpacked *out, struct err *e)
 {
 	const unsigned char *p = packed;
 	size_t n = (size_t)chunk->bytes, most = (size_t)d->shape.chunk_bytes + 4, made = 0;
@@ -103,6 +103,8 @@ int hdf5_unpack(const struct hdf5_dataset *d, const struct hdf5_chunk *chunk,
 			rc = check_sum(chunk, p, &n, e);
 		} else if (p == room) {
 			rc = bad_chunk(chunk, "was compressed twice, which is not in this version", e);
+		} else if (room_bytes < d->shape.chunk_bytes) {
+			rc = bad_chunk(chunk, "is compressed and larger than those of this dataset", e);
 		} else {
 			if (filter == HDF5_DEFLATE)
 				rc = inflate_chunk(chunk, p, n, room, most, &made, inflater, e);

@@ -8,10 +8,11 @@ struct hdf5_unpacked {
 	bool shuffled;              /* still to be put in order: byte b of element i is at b * n + i */
 };
 
-/* `packed` are the stored bytes; `room` has chunk_bytes + 4. */
+/* `packed` are the stored bytes; `room` has room_bytes + 4, of which a
+ * compressed chunk needs chunk_bytes + 4. */
 int hdf5_unpack(const struct hdf5_dataset *d, const struct hdf5_chunk *chunk,
-		const unsigned char *packed, unsigned char *room, struct inflater *inflater,
-		struct hdf5_unpacked *out, struct err *e);
+		const unsigned char *packed, unsigned char *room, size_t room_bytes,
+		struct inflater *inflater, struct hdf5_unpacked *out, struct err *e);
 /* n bytes of the chunk from `offset` on; whole elements. */
 void hdf5_unshuffle(const struct hdf5_dataset *d, const unsigned char *chunk, uint64_t offset,
 		    unsigned char *out, size_t n);
