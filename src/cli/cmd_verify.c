@@ -34,7 +34,7 @@ static int verify_dataset(const struct workload *w, struct err *e)
 	if (rc == 0)
 		rc = dataset_check(&d, s, true, &presence, e);
 	if (rc == 0)
-		rc = dataset_verify(&d, s, threads, &stop, &v, e);
+		rc = dataset_verify(&d, s, threads, &stop, NULL, &v, e);
 	seconds = (double)(clock_now_ns() - begin) / 1e9;
 	if (v.files)
 		printf("%llu files, %s compared, %s/s: %s\n", (unsigned long long)v.files,

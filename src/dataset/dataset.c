@@ -16,6 +16,8 @@
 
 /* DLIO draws the dimensions of all files from this seed, whatever the workload's. */
 #define DLIO_DIMS_SEED 10
+/* Every one is made and listed, whether it holds files or not. */
+#define SUBFOLDERS_MAX 1000000
 
 const char *const dataset_kind_folder[DATASET_KINDS] = {"train", "valid"};
 
@@ -45,7 +47,16 @@ static int check_count(const char *key, int64_t n, int64_t min, struct err *e)
 {
 	if (n >= min)
 		return 0;
-	return err_set(e, ERR_USAGE, "%s is %" PRId64 "; at least %" PRId64 " is needed", key, n, min);
+	return err_set(e, ERR_USAGE, "%s is %" PRId64 "; at least %" PRId64 " is needed", key, n,
+		       min);
+}
+
+static int check_subfolders(const char *key, int64_t n, struct err *e)
+{
+	if (n <= SUBFOLDERS_MAX)
+		return check_count(key, n, 0, e);
+	return err_set(e, ERR_USAGE, "%s is %" PRId64 "; at most %d are allowed", key, n,
+		       SUBFOLDERS_MAX);
 }
 
 static int set_counts(struct dataset *d, const struct workload *w, struct err *e)
@@ -55,11 +66,14 @@ static int set_counts(struct dataset *d, const struct workload *w, struct err *e
 	if (rc == 0)
 		rc = check_count("dataset.num_files_eval", w->dataset.num_files_eval, 0, e);
 	if (rc == 0)
-		rc = check_count("dataset.num_samples_per_file", w->dataset.num_samples_per_file, 1, e);
+		rc = check_count("dataset.num_samples_per_file", w->dataset.num_samples_per_file, 1,
+				 e);
 	if (rc == 0)
-		rc = check_count("dataset.num_subfolders_train", w->dataset.num_subfolders_train, 0, e);
+		rc = check_subfolders("dataset.num_subfolders_train",
+				      w->dataset.num_subfolders_train, e);
 	if (rc == 0)
-		rc = check_count("dataset.num_subfolders_eval", w->dataset.num_subfolders_eval, 0, e);
+		rc = check_subfolders("dataset.num_subfolders_eval", w->dataset.num_subfolders_eval,
+				      e);
 	if (rc < 0)
 		return rc;
 	d->files[DATASET_TRAIN] = (uint64_t)w->dataset.num_files_train;
@@ -77,7 +91,8 @@ static int set_counts(struct dataset *d, const struct workload *w, struct err *e
 		if (__builtin_mul_overflow(d->files[k], d->samples_per_file, &samples) ||
 		    samples > INT64_MAX)
 			return err_set(e, ERR_USAGE,
-				       "%" PRIu64 " files of %" PRIu64 " samples are more samples than a "
+				       "%" PRIu64 " files of %" PRIu64
+				       " samples are more samples than a "
 				       "64-bit number can count",
 				       d->files[k], d->samples_per_file);
 	}
@@ -88,8 +103,8 @@ static int set_fixed_dims(struct dataset *d, const struct i64_list *dims, struct
 {
 	if (dims->n > FORMAT_DIMS_MAX)
 		return err_set(e, ERR_USAGE,
-			       "dataset.record_dims has %zu dimensions; at most %d are allowed", dims->n,
-			       FORMAT_DIMS_MAX);
+			       "dataset.record_dims has %zu dimensions; at most %d are allowed",
+			       dims->n, FORMAT_DIMS_MAX);
 	d->ndims = (uint32_t)dims->n;
 	for (size_t i = 0; i < dims->n; i++) {
 		if (dims->v[i] < 1)
@@ -109,26 +124,30 @@ static int set_square_dims(struct dataset *d, const struct workload *w, struct e
 	double stdev = w->dataset.record_length_bytes_stdev / per_elem;
 
 	if (!(length >= 1) || !(stdev >= 0) || !isfinite(length) || !isfinite(stdev))
-		return err_set(e, ERR_USAGE,
-			       "dataset.record_length_bytes is %g with a stdev of %g: a sample needs at "
-			       "least one element of %u bytes",
-			       w->dataset.record_length_bytes, w->dataset.record_length_bytes_stdev,
-			       d->elem->bytes);
+		return err_set(
+			e, ERR_USAGE,
+			"dataset.record_length_bytes is %g with a stdev of %g: a sample needs at "
+			"least one element of %u bytes",
+			w->dataset.record_length_bytes, w->dataset.record_length_bytes_stdev,
+			d->elem->bytes);
 	if (sqrt(length) >= UINT32_MAX)
-		return err_set(e, ERR_USAGE,
-			       "dataset.record_length_bytes %g makes a square with a side of more than "
-			       "2^32 elements",
-			       w->dataset.record_length_bytes);
+		return err_set(
+			e, ERR_USAGE,
+			"dataset.record_length_bytes %g makes a square with a side of more than "
+			"2^32 elements",
+			w->dataset.record_length_bytes);
 	d->ndims = 2;
 	d->dims[0] = d->dims[1] = (uint64_t)sqrt(length);
-	d->drawn_mean = (double)d->dims[0];
 	d->drawn_stdev = stdev / 2.0 / sqrt(length);
+	if (d->drawn_stdev > 0)
+		d->drawn_mean = (double)d->dims[0];
 	return 0;
 }
 
-/* Two normals a file over all files of both kinds, as one stream: file i's shape depends only on how
- * many files come before it. */
-static uint32_t *draw_dims(const struct dataset *d, const uint64_t total[DATASET_KINDS], struct err *e)
+/* Two normals a file over all files of both kinds, as one stream: file i's shape depends only on
+ * how many files come before it. */
+static uint32_t *draw_dims(const struct dataset *d, const uint64_t total[DATASET_KINDS],
+			   struct err *e)
 {
 	uint64_t files, count;
 	struct rng_np rng;
@@ -139,7 +158,8 @@ static uint32_t *draw_dims(const struct dataset *d, const uint64_t total[DATASET
 		err_set(e, ERR_USAGE, "more files than a 64-bit number can count");
 		return NULL;
 	}
-	dims = try_calloc(count ? count : 1, sizeof(*dims), "the drawn dimensions of every file", e);
+	dims = try_calloc(count ? count : 1, sizeof(*dims), "the drawn dimensions of every file",
+			  e);
 	if (!dims)
 		return NULL;
 	rng_np_seed(&rng, DLIO_DIMS_SEED);
@@ -169,17 +189,29 @@ static const char *compression_name(const struct workload *w)
 	return row && row->choices[i] ? row->choices[i] : "none";
 }
 
-/* The counts stay out, so that a part of a larger dataset is known as one of its family. */
+static uint64_t bits_of(double v)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &v, sizeof(bits));
+	return bits;
+}
+
+/* The counts stay out, so that a part of a larger dataset is known as one of its family. The shape
+ * goes in as what it came to, since several record lengths make the same one. */
 static uint64_t hash_of(const struct dataset *d, const struct workload *w)
 {
-	struct workload countless = *w;
+	struct workload rest = *w;
 	uint64_t h;
 
-	countless.dataset.num_files_train = 0;
-	countless.dataset.num_files_eval = 0;
-	h = workload_dataset_hash(&countless);
-	if (w->compat.dlio && d->elem->bytes != 1 && w->dataset.record_dims.n == 0)
-		h = rng_mix64(h);
+	rest.dataset.num_files_train = 0;
+	rest.dataset.num_files_eval = 0;
+	rest.dataset.record_dims.n = 0;
+	rest.dataset.record_length_bytes = 0;
+	rest.dataset.record_length_bytes_stdev = 0;
+	h = rng_key(workload_dataset_hash(&rest), bits_of(d->drawn_mean), bits_of(d->drawn_stdev));
+	for (uint32_t i = 0; i < d->ndims; i++)
+		h = rng_key(h, d->ndims, d->dims[i]);
 	return h;
 }
 
@@ -197,7 +229,8 @@ static int check_spec(const struct dataset *d, enum dataset_kind kind, uint64_t 
 			sample = UINT64_MAX;
 	if (__builtin_mul_overflow(sample, f.samples, &payload) || payload > INT64_MAX)
 		return err_set(e, ERR_USAGE,
-			       "%" PRIu64 " samples a file of these dimensions are more bytes than a file "
+			       "%" PRIu64
+			       " samples a file of these dimensions are more bytes than a file "
 			       "can have (2^63 - 1): dataset.num_samples_per_file, record_dims or "
 			       "record_length_bytes is too large",
 			       f.samples);
@@ -206,10 +239,11 @@ static int check_spec(const struct dataset *d, enum dataset_kind kind, uint64_t 
 		return rc;
 	*file_bytes = d->format->file_bytes(&f);
 	if (*file_bytes != UINT64_MAX && *file_bytes > INT64_MAX)
-		return err_set(e, ERR_USAGE,
-			       "a %s file of these dimensions is larger than a file can be (2^63 - 1 "
-			       "bytes)",
-			       d->format->name);
+		return err_set(
+			e, ERR_USAGE,
+			"a %s file of these dimensions is larger than a file can be (2^63 - 1 "
+			"bytes)",
+			d->format->name);
 	return 0;
 }
 
@@ -232,7 +266,8 @@ static int add_files(struct dataset *d, enum dataset_kind kind, uint64_t index, 
 		return 0;
 	}
 	if (__builtin_mul_overflow(bytes, n, &all) ||
-	    __builtin_add_overflow(d->total_bytes, all, &d->total_bytes) || d->total_bytes > INT64_MAX)
+	    __builtin_add_overflow(d->total_bytes, all, &d->total_bytes) ||
+	    d->total_bytes > INT64_MAX)
 		return err_set(e, ERR_USAGE,
 			       "%" PRIu64 " + %" PRIu64 " files of up to %" PRIu64
 			       " bytes make a dataset of more than 2^63 bytes",
@@ -240,8 +275,8 @@ static int add_files(struct dataset *d, enum dataset_kind kind, uint64_t index, 
 	return 0;
 }
 
-/* Files of one shape differ in size at most by the digits of their number, which the synthetic format
- * writes into them: one file stands for all with as many digits. */
+/* Files of one shape differ in size at most by the digits of their number, which the synthetic
+ * format writes into them: one file stands for all with as many digits. */
 static int measure_fixed(struct dataset *d, enum dataset_kind kind, struct err *e)
 {
 	uint64_t begin = dataset_file_index(d, kind, 0), at = 0, ten = 1;
@@ -287,6 +322,42 @@ static int check_names(const struct dataset *d, struct err *e)
 	return rc;
 }
 
+static int copy_dims(const char *key, const struct i64_list *from, uint32_t room, uint64_t *to,
+		     uint32_t *n, struct err *e)
+{
+	if (from->n > room)
+		return err_set(e, ERR_USAGE, "%s has %zu dimensions; at most %u are allowed", key,
+			       from->n, room);
+	*n = (uint32_t)from->n;
+	for (size_t i = 0; i < from->n; i++) {
+		if (from->v[i] < 1)
+			return check_count(key, from->v[i], 1, e);
+		to[i] = (uint64_t)from->v[i];
+	}
+	return 0;
+}
+
+/* What the specs of all files have in common. */
+static int set_form(struct dataset *d, const struct workload *w, struct err *e)
+{
+	struct file_spec *f = &d->form;
+	int rc;
+
+	f->elem = d->elem;
+	f->ndims = d->ndims;
+	f->samples = d->samples_per_file;
+	f->compression = d->compression;
+	f->compression_level = (uint32_t)w->dataset.compression_level;
+	f->datasets = (uint32_t)w->dataset.hdf5.num_dset_per_record;
+	memcpy(f->dims, d->dims, sizeof(f->dims));
+	rc = copy_dims("dataset.hdf5.chunk_dims", &w->dataset.hdf5.chunk_dims, FORMAT_DIMS_MAX + 1,
+		       f->chunk, &f->chunk_ndims, e);
+	if (rc == 0)
+		rc = copy_dims("dataset.hdf5.max_shape", &w->dataset.hdf5.max_shape,
+			       FORMAT_DIMS_MAX, f->max_dims, &f->max_ndims, e);
+	return rc;
+}
+
 static int init(struct dataset *d, const struct workload *w, struct err *e)
 {
 	const char *root = w->storage.storage_root ? w->storage.storage_root : "";
@@ -302,11 +373,14 @@ static int init(struct dataset *d, const struct workload *w, struct err *e)
 	if (rc < 0)
 		return rc;
 	if (w->dataset.record_dims.n && w->dataset.record_length_bytes_stdev > 0)
-		return err_set(e, ERR_USAGE,
-			       "dataset.record_dims and dataset.record_length_bytes_stdev exclude each "
-			       "other: a sample has either a fixed shape or a varying size");
-	rc = w->dataset.record_dims.n ? set_fixed_dims(d, &w->dataset.record_dims, e) :
-					set_square_dims(d, w, e);
+		return err_set(
+			e, ERR_USAGE,
+			"dataset.record_dims and dataset.record_length_bytes_stdev exclude each "
+			"other: a sample has either a fixed shape or a varying size");
+	rc = w->dataset.record_dims.n ? set_fixed_dims(d, &w->dataset.record_dims, e)
+				      : set_square_dims(d, w, e);
+	if (rc == 0)
+		rc = set_form(d, w, e);
 	if (rc == 0 && d->drawn_stdev > 0) {
 		d->drawn = draw_dims(d, d->name_total, e);
 		rc = d->drawn ? 0 : ERR_USAGE;
@@ -373,13 +447,8 @@ uint64_t dataset_file_index_end(const struct dataset *d)
 void dataset_file_spec(const struct dataset *d, enum dataset_kind kind, uint64_t index,
 		       struct file_spec *out)
 {
-	memset(out, 0, sizeof(*out));
-	out->elem = d->elem;
-	out->ndims = d->ndims;
-	out->samples = d->samples_per_file;
+	*out = d->form;
 	out->file_index = dataset_file_index(d, kind, index);
-	out->compression = d->compression;
-	memcpy(out->dims, d->dims, sizeof(out->dims));
 	if (d->drawn) {
 		out->dims[0] = d->drawn[2 * out->file_index];
 		out->dims[1] = d->drawn[2 * out->file_index + 1];
@@ -420,8 +489,8 @@ int dataset_folder(const struct dataset *d, enum dataset_kind kind, uint64_t sub
 	int n;
 
 	if (subs)
-		n = snprintf(out, out_size, "%s/%s/%0*" PRIu64, d->folder, dataset_kind_folder[kind],
-			     digits_of(subs), sub);
+		n = snprintf(out, out_size, "%s/%s/%0*" PRIu64, d->folder,
+			     dataset_kind_folder[kind], digits_of(subs), sub);
 	else
 		n = snprintf(out, out_size, "%s/%s", d->folder, dataset_kind_folder[kind]);
 	return fitted(n, out_size, d, e);

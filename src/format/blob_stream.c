@@ -23,16 +23,16 @@ void blob_stream_write(struct blob_stream *s, const struct io *io, struct blob *
 				  .differs_at = BLOB_STREAM_SAME};
 }
 
-int blob_stream_compare(struct blob_stream *s, const struct io *io, const char *path, uint64_t bytes,
-			void *scratch, size_t scratch_bytes, struct err *e)
+int blob_stream_compare(struct blob_stream *s, const struct io *io, const char *path,
+			uint64_t bytes, void *scratch, size_t scratch_bytes, struct err *e)
 {
 	size_t blob_bytes = (store_blob_bytes(io->store) + 63) & ~(size_t)63;
 	struct store_stat st;
 	int rc;
 
 	if (scratch_bytes < blob_bytes + BLOB_STREAM_SCRATCH_MIN)
-		return err_set(e, ERR_USAGE, "comparing '%s' needs more than %zu bytes of memory", path,
-			       scratch_bytes);
+		return err_set(e, ERR_USAGE, "comparing '%s' needs more than %zu bytes of memory",
+			       path, scratch_bytes);
 	*s = (struct blob_stream){.io = io, .blob = scratch, .compare = true};
 	s->differs_at = BLOB_STREAM_SAME;
 	s->piece_bytes = whole_pages((scratch_bytes - blob_bytes) / 2);
@@ -44,9 +44,10 @@ int blob_stream_compare(struct blob_stream *s, const struct io *io, const char *
 	rc = io_stat_blob(io, s->blob, &st, e);
 	if (rc == 0 && st.bytes != bytes)
 		rc = err_set(e, ERR_DATA,
-			     "the file has %" PRIu64 " bytes and should have %" PRIu64 "%s", st.bytes,
-			     bytes, st.bytes < bytes ? " (it was cut short or is of another dataset)" :
-						       " (it is of another dataset)");
+			     "the file has %" PRIu64 " bytes and should have %" PRIu64 "%s",
+			     st.bytes, bytes,
+			     st.bytes < bytes ? " (it was cut short or is of another dataset)"
+					      : " (it is of another dataset)");
 	if (rc < 0) {
 		io_close(io, s->blob, NULL);
 		return err_in_path(rc, path, e);
@@ -228,7 +229,8 @@ int blob_stream_end(struct blob_stream *s, const char *path, int rc, struct err 
 		rc = flush(s, e);
 	if (rc == 0 && s->differs_at != BLOB_STREAM_SAME)
 		rc = err_set(e, ERR_DATA,
-			     "the byte at offset %" PRIu64 " is not what was generated", s->differs_at);
+			     "the byte at offset %" PRIu64 " is not what was generated",
+			     s->differs_at);
 	if (s->compare) {
 		closed = io_close(s->io, s->blob, rc == 0 ? e : NULL);
 		if (rc == 0)

@@ -1,9 +1,9 @@
 #pragma once
 /* HDF5 files without the HDF5 library: the parts that writing and reading share.
  *
- * A file has the datasets records_0 .. records_(n-1), each with the samples along its first axis and a
- * share of every sample, and labels, one int64 zero a sample. A file's payload stream is records_0 whole,
- * then records_1, and so on, in row-major order. */
+ * A file has the datasets records_0 .. records_(n-1), each with the samples along its first axis
+ * and a share of every sample, and labels, one int64 zero a sample. A file's payload stream is
+ * records_0 whole, then records_1, and so on, in row-major order. */
 #include "format/format.h"
 
 #define HDF5_RANK_MAX (FORMAT_DIMS_MAX + 1)

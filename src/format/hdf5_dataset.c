@@ -9,7 +9,7 @@ enum { SEEN_DIMS = 1, SEEN_TYPE = 2, SEEN_LAYOUT = 4 };
 
 struct parse {
 	struct hdf5_dataset *d;
-	uint64_t end;  /* of the file */
+	uint64_t end; /* of the file */
 	unsigned seen;
 	/* of the layout, whose chunks are checked once the dimensions are known */
 	uint32_t chunk_rank;
@@ -23,7 +23,8 @@ static int damaged(const char *what, uint64_t at, struct err *e)
 
 static int not_here(const struct hdf5_dataset *d, const char *what, struct err *e)
 {
-	return err_set(e, ERR_DATA, "the dataset %s %s, which is not in this version", d->name, what);
+	return err_set(e, ERR_DATA, "the dataset %s %s, which is not in this version", d->name,
+		       what);
 }
 
 static int take_dims(struct parse *x, const unsigned char *p, size_t n, uint64_t at, struct err *e)
@@ -37,8 +38,8 @@ static int take_dims(struct parse *x, const unsigned char *p, size_t n, uint64_t
 		return damaged("dataspace", at, e);
 	if (rank < 1 || rank > HDF5_RANK_MAX)
 		return err_set(e, ERR_DATA,
-			       "the dataset %s has %u dimensions; 1 to %d are in this version", x->d->name,
-			       rank, HDF5_RANK_MAX);
+			       "the dataset %s has %u dimensions; 1 to %d are in this version",
+			       x->d->name, rank, HDF5_RANK_MAX);
 	s->rank = rank;
 	for (uint32_t i = 0; i < rank; i++) {
 		s->dims[i] = hdf5_get(p + head + 8 * i, 8);
@@ -105,9 +106,11 @@ static int take_chunk_dims(struct parse *x, const unsigned char *p, uint32_t cou
 }
 
 /* Chunks behind an index of the newer kinds. */
-static int take_indexed(struct parse *x, const unsigned char *p, size_t n, uint64_t at, struct err *e)
+static int take_indexed(struct parse *x, const unsigned char *p, size_t n, uint64_t at,
+			struct err *e)
 {
-	static const char *const kinds[] = {"fixed array", "extensible array", "B-tree (version 2)"};
+	static const char *const kinds[] = {"fixed array", "extensible array",
+					    "B-tree (version 2)"};
 	struct hdf5_dataset *d = x->d;
 	unsigned flags, count, width, kind;
 	size_t i;
@@ -141,9 +144,11 @@ static int take_indexed(struct parse *x, const unsigned char *p, size_t n, uint6
 		i += 1;
 	} else {
 		return err_set(e, ERR_DATA,
-			       "the chunks of the dataset %s are indexed by %s; only %s, version 1 B-tree, "
+			       "the chunks of the dataset %s are indexed by %s; only %s, version 1 "
+			       "B-tree, "
 			       "implicit and single are in this version",
-			       d->name, kind == 4 || kind == 5 ? kinds[kind - 3] : "an unknown kind",
+			       d->name,
+			       kind == 4 || kind == 5 ? kinds[kind - 3] : "an unknown kind",
 			       kinds[0]);
 	}
 	if (n < i + 8)
@@ -152,15 +157,17 @@ static int take_indexed(struct parse *x, const unsigned char *p, size_t n, uint6
 	return 0;
 }
 
-static int take_layout(struct parse *x, const unsigned char *p, size_t n, uint64_t at, struct err *e)
+static int take_layout(struct parse *x, const unsigned char *p, size_t n, uint64_t at,
+		       struct err *e)
 {
 	struct hdf5_dataset *d = x->d;
 
 	if (n < 2)
 		return damaged("layout", at, e);
 	if (p[0] != 3 && p[0] != 4)
-		return not_here(d, p[0] < 3 ? "was written by HDF5 before 1.6.3" :
-					      "has a layout of a later HDF5",
+		return not_here(d,
+				p[0] < 3 ? "was written by HDF5 before 1.6.3"
+					 : "has a layout of a later HDF5",
 				e);
 	x->seen |= SEEN_LAYOUT;
 	if (p[1] == 1) {
@@ -182,7 +189,8 @@ static int take_layout(struct parse *x, const unsigned char *p, size_t n, uint64
 	return take_chunk_dims(x, p + 11, p[2], 4, at, e);
 }
 
-static int take_filters(struct parse *x, const unsigned char *p, size_t n, uint64_t at, struct err *e)
+static int take_filters(struct parse *x, const unsigned char *p, size_t n, uint64_t at,
+			struct err *e)
 {
 	struct hdf5_dataset *d = x->d;
 	bool old = n > 0 && p[0] == 1;
@@ -212,11 +220,13 @@ static int take_filters(struct parse *x, const unsigned char *p, size_t n, uint6
 		i += 4 + name + 4 * (old ? (values + 1) & ~(size_t)1 : values);
 		if (i > n)
 			return damaged("filter", at, e);
-		if (id != HDF5_DEFLATE && id != HDF5_SHUFFLE && id != HDF5_FLETCHER32 && id != HDF5_LZF)
-			return err_set(e, ERR_DATA,
-				       "the dataset %s went through filter %u; only deflate, shuffle, "
-				       "fletcher32 and lzf are in this version",
-				       d->name, id);
+		if (id != HDF5_DEFLATE && id != HDF5_SHUFFLE && id != HDF5_FLETCHER32 &&
+		    id != HDF5_LZF)
+			return err_set(
+				e, ERR_DATA,
+				"the dataset %s went through filter %u; only deflate, shuffle, "
+				"fletcher32 and lzf are in this version",
+				d->name, id);
 		if (id == HDF5_SHUFFLE && k != 0)
 			return not_here(d, "was shuffled after another filter", e);
 		d->filter[k] = (enum hdf5_filter)id;
@@ -224,8 +234,8 @@ static int take_filters(struct parse *x, const unsigned char *p, size_t n, uint6
 	return 0;
 }
 
-static int take(void *arg, unsigned type, unsigned flags, const unsigned char *p, size_t n, uint64_t at,
-		struct err *e)
+static int take(void *arg, unsigned type, unsigned flags, const unsigned char *p, size_t n,
+		uint64_t at, struct err *e)
 {
 	struct parse *x = arg;
 
@@ -258,21 +268,24 @@ static int finish_chunks(struct parse *x, struct err *e)
 		s->chunk[i] = x->chunk[i];
 		if (__builtin_mul_overflow(s->chunk_bytes, x->chunk[i], &s->chunk_bytes) ||
 		    s->chunk_bytes > UINT32_MAX)
-			return err_set(e, ERR_DATA,
-				       "the chunks of the dataset %s have more than 4 GiB: the file is "
-				       "damaged",
-				       d->name);
+			return err_set(
+				e, ERR_DATA,
+				"the chunks of the dataset %s have more than 4 GiB: the file is "
+				"damaged",
+				d->name);
 		/* with room to spare: numbers of chunks are computed without further checks */
-		if (d->index != HDF5_BTREE &&
-		    (__builtin_mul_overflow(s->slots, most, &s->slots) || s->slots > UINT64_MAX >> 32))
+		if (d->index != HDF5_BTREE && (__builtin_mul_overflow(s->slots, most, &s->slots) ||
+					       s->slots > UINT64_MAX >> 32))
 			return err_set(e, ERR_DATA,
-				       "the dataset %s has more chunks than a file can have", d->name);
+				       "the dataset %s has more chunks than a file can have",
+				       d->name);
 	}
 	if (x->chunk_rank != s->rank || x->chunk[s->rank] != d->elem_bytes)
-		return err_set(e, ERR_DATA,
-			       "the chunks of the dataset %s do not have its dimensions or element size: "
-			       "the file is damaged",
-			       d->name);
+		return err_set(
+			e, ERR_DATA,
+			"the chunks of the dataset %s do not have its dimensions or element size: "
+			"the file is damaged",
+			d->name);
 	return 0;
 }
 
@@ -284,16 +297,17 @@ static int finish(struct parse *x, struct err *e)
 
 	if (x->seen != (SEEN_DIMS | SEEN_TYPE | SEEN_LAYOUT))
 		return err_set(e, ERR_DATA,
-			       "the header of %s at offset %" PRIu64 " is not that of a dataset", d->name,
-			       d->header);
+			       "the header of %s at offset %" PRIu64 " is not that of a dataset",
+			       d->name, d->header);
 	s->bytes = d->elem_bytes;
 	for (uint32_t i = 0; i < s->rank; i++) {
 		empty = empty || s->dims[i] == 0;
 		if (__builtin_mul_overflow(s->bytes, s->dims[i] ? s->dims[i] : 1, &s->bytes) ||
 		    s->bytes > INT64_MAX)
-			return err_set(e, ERR_DATA,
-				       "the dataset %s has more than 2^63 bytes: the file is damaged",
-				       d->name);
+			return err_set(
+				e, ERR_DATA,
+				"the dataset %s has more than 2^63 bytes: the file is damaged",
+				d->name);
 	}
 	if (empty)
 		s->bytes = 0;
@@ -325,9 +339,10 @@ int hdf5_dataset_open(struct hdf5_file *f, uint32_t n, struct err *e)
 	if (rc < 0)
 		return rc;
 	if (d->header == HDF5_UNDEFINED && f->links_elsewhere != HDF5_UNDEFINED)
-		return err_set(e, ERR_DATA,
-			       "the root group has so many links that they lie in a heap of their own, "
-			       "which is not in this version");
+		return err_set(
+			e, ERR_DATA,
+			"the root group has so many links that they lie in a heap of their own, "
+			"which is not in this version");
 	if (d->header == HDF5_UNDEFINED)
 		return err_set(e, ERR_DATA, "the file has no dataset %s", d->name);
 	rc = hdf5_header_walk(f, d->header, &(struct hdf5_messages){take, &x}, e);

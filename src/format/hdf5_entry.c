@@ -59,14 +59,15 @@ int hdf5_entry_get(struct hdf5_file *f, uint64_t at, size_t guess, const char *w
 		return 0;
 	if (at >= f->end)
 		return err_set(e, ERR_DATA,
-			       "%s would be at offset %" PRIu64 ", where the file, which ends at %" PRIu64
-			       ", has nothing",
+			       "%s would be at offset %" PRIu64
+			       ", where the file, which ends at %" PRIu64 ", has nothing",
 			       what, at, f->end);
 	if (!f->framework && guess < NATIVE_GUESS && at + guess > f->window_bytes)
 		guess = NATIVE_GUESS;
 	if (guess > HDF5_ENTRY_BYTES)
 		return err_set(e, ERR_DATA,
-			       "%s at offset %" PRIu64 " has %zu bytes; more than %u is not in this version",
+			       "%s at offset %" PRIu64
+			       " has %zu bytes; more than %u is not in this version",
 			       what, at, guess, HDF5_ENTRY_BYTES);
 	if (guess > f->end - at)
 		guess = (size_t)(f->end - at);
@@ -99,7 +100,8 @@ int hdf5_entry_extend(struct hdf5_file *f, struct hdf5_entry *x, uint64_t bytes,
 			       "%s at offset %" PRIu64 " has %" PRIu64
 			       " bytes; more than %u is not in this version",
 			       what, x->at, bytes, HDF5_ENTRY_BYTES);
-	rc = hdf5_get_bytes(f, x->at + x->have, x->bytes + x->have, (size_t)bytes - x->have, what, e);
+	rc = hdf5_get_bytes(f, x->at + x->have, x->bytes + x->have, (size_t)bytes - x->have, what,
+			    e);
 	if (rc < 0)
 		x->serial = 0;
 	else
@@ -111,8 +113,9 @@ int hdf5_entry_check(const struct hdf5_entry *x, const char *mark, size_t bytes,
 		     struct err *e)
 {
 	if (bytes < 8 || x->have < bytes || memcmp(x->bytes, mark, 4) != 0)
-		return err_set(e, ERR_DATA, "there is no %s at offset %" PRIu64 ": the file is damaged",
-			       what, x->at);
+		return err_set(e, ERR_DATA,
+			       "there is no %s at offset %" PRIu64 ": the file is damaged", what,
+			       x->at);
 	if (hdf5_get(x->bytes + bytes - 4, 4) != hdf5_checksum(x->bytes, bytes - 4))
 		return err_set(e, ERR_DATA,
 			       "the checksum of %s at offset %" PRIu64
@@ -131,14 +134,15 @@ struct blocks {
 		uint64_t at, bytes;
 	} block[BLOCKS_MAX];
 	uint32_t n;
-	bool old;      /* version 1 */
-	bool ordered;  /* messages have their creation order */
+	bool old;     /* version 1 */
+	bool ordered; /* messages have their creation order */
 };
 
 static int add_block(struct blocks *b, const unsigned char *p, size_t n, uint64_t at, struct err *e)
 {
 	if (n < 16)
-		return err_set(e, ERR_DATA, "the header message at offset %" PRIu64 " is too short", at);
+		return err_set(e, ERR_DATA, "the header message at offset %" PRIu64 " is too short",
+			       at);
 	if (b->n == BLOCKS_MAX)
 		return err_set(e, ERR_DATA,
 			       "the object header that goes on at offset %" PRIu64
@@ -178,9 +182,10 @@ static int walk_part(struct blocks *b, const unsigned char *p, size_t n, uint64_
 	return 0;
 }
 
-/* Parses the prefix. *first and *bytes get where the messages begin and how many bytes they have. */
-static int header_prefix(const struct hdf5_entry *x, struct blocks *b, size_t *first, uint64_t *bytes,
-			 struct err *e)
+/* Parses the prefix. *first and *bytes get where the messages begin and how many bytes they have.
+ */
+static int header_prefix(const struct hdf5_entry *x, struct blocks *b, size_t *first,
+			 uint64_t *bytes, struct err *e)
 {
 	const unsigned char *p = x->bytes;
 	size_t width;
@@ -192,20 +197,22 @@ static int header_prefix(const struct hdf5_entry *x, struct blocks *b, size_t *f
 		return 0;
 	}
 	if (x->have < 16 || memcmp(p, "OHDR", 4) != 0 || p[4] != 2)
-		return err_set(e, ERR_DATA, "there is no object header at offset %" PRIu64
-			       ": the file is damaged", x->at);
+		return err_set(e, ERR_DATA,
+			       "there is no object header at offset %" PRIu64
+			       ": the file is damaged",
+			       x->at);
 	b->ordered = p[5] & 4;
 	width = (size_t)1 << (p[5] & 3);
 	*first = 6 + (p[5] & 0x20 ? 16 : 0) + (p[5] & 0x10 ? 4 : 0) + width;
 	if (x->have < *first)
-		return err_set(e, ERR_DATA, "the file ends within the object header at offset %" PRIu64,
-			       x->at);
+		return err_set(e, ERR_DATA,
+			       "the file ends within the object header at offset %" PRIu64, x->at);
 	*bytes = hdf5_get(p + *first - width, width);
 	return 0;
 }
 
-static int walk_more(struct hdf5_file *f, struct blocks *b, uint32_t i, const struct hdf5_messages *m,
-		     struct err *e)
+static int walk_more(struct hdf5_file *f, struct blocks *b, uint32_t i,
+		     const struct hdf5_messages *m, struct err *e)
 {
 	uint64_t bytes = b->block[i].bytes;
 	struct hdf5_entry *x;

@@ -18,7 +18,8 @@ static int read_super(struct hdf5_file *f, uint64_t file_bytes, unsigned char *b
 	f->end = file_bytes;
 	if (file_bytes < 8)
 		return err_set(e, ERR_DATA,
-			       "the file has %" PRIu64 " bytes, too few for an hdf5 file: it was cut short",
+			       "the file has %" PRIu64
+			       " bytes, too few for an hdf5 file: it was cut short",
 			       file_bytes);
 	rc = hdf5_get_bytes(f, 0, b, 8, super_name, e);
 	if (rc < 0)
@@ -37,14 +38,15 @@ static int read_super(struct hdf5_file *f, uint64_t file_bytes, unsigned char *b
 
 static int bad_sizes(unsigned offset, unsigned length, struct err *e)
 {
-	return err_set(e, ERR_DATA,
-		       "the file has offsets of %u and lengths of %u bytes; only 8 are in this version",
-		       offset, length);
+	return err_set(
+		e, ERR_DATA,
+		"the file has offsets of %u and lengths of %u bytes; only 8 are in this version",
+		offset, length);
 }
 
 /* *extension gets the address of the superblock's own header. */
-static int parse_super(struct hdf5_file *f, const unsigned char *b, size_t bytes, uint64_t *extension,
-		       struct err *e)
+static int parse_super(struct hdf5_file *f, const unsigned char *b, size_t bytes,
+		       uint64_t *extension, struct err *e)
 {
 	size_t at = b[8] == 1 ? 28 : 24;
 	uint64_t base;
@@ -57,10 +59,11 @@ static int parse_super(struct hdf5_file *f, const unsigned char *b, size_t bytes
 		if (b[9] != 8 || b[10] != 8)
 			return bad_sizes(b[9], b[10], e);
 		if (hdf5_get(b + bytes - 4, 4) != hdf5_checksum(b, bytes - 4))
-			return err_set(e, ERR_DATA,
-				       "the checksum of the superblock at offset 0 does not fit its %zu "
-				       "bytes: the file is damaged",
-				       bytes);
+			return err_set(
+				e, ERR_DATA,
+				"the checksum of the superblock at offset 0 does not fit its %zu "
+				"bytes: the file is damaged",
+				bytes);
 		base = hdf5_get(b + 12, 8);
 		*extension = hdf5_get(b + 20, 8);
 		f->end = hdf5_get(b + 28, 8);
@@ -78,13 +81,15 @@ static int parse_super(struct hdf5_file *f, const unsigned char *b, size_t bytes
 	}
 	if (base != 0)
 		return err_set(e, ERR_DATA,
-			       "the file has %" PRIu64 " bytes before its hdf5 data; none are allowed", base);
+			       "the file has %" PRIu64
+			       " bytes before its hdf5 data; none are allowed",
+			       base);
 	return 0;
 }
 
 /* Of the superblock's own header only the sizes of tree nodes matter. */
-static int extension_message(void *arg, unsigned type, unsigned flags, const unsigned char *p, size_t n,
-			     uint64_t at, struct err *e)
+static int extension_message(void *arg, unsigned type, unsigned flags, const unsigned char *p,
+			     size_t n, uint64_t at, struct err *e)
 {
 	struct hdf5_file *f = arg;
 
@@ -92,8 +97,8 @@ static int extension_message(void *arg, unsigned type, unsigned flags, const uns
 	if (type != 0x13)
 		return 0;
 	if (n < 7 || p[0] != 0)
-		return err_set(e, ERR_DATA, "the message of tree sizes at offset %" PRIu64 " is damaged",
-			       at);
+		return err_set(e, ERR_DATA,
+			       "the message of tree sizes at offset %" PRIu64 " is damaged", at);
 	f->chunk_k = (uint32_t)hdf5_get(p + 1, 2);
 	f->tree_k = (uint32_t)hdf5_get(p + 3, 2);
 	f->leaf_k = (uint32_t)hdf5_get(p + 5, 2);
@@ -118,7 +123,8 @@ static int link_message(struct hdf5_file *f, const unsigned char *p, size_t n, u
 	length = hdf5_get(p + i, width);
 	i += width;
 	if (length > n - i || n - i - length < 8)
-		return err_set(e, ERR_DATA, "the name of the link at offset %" PRIu64 " is too long", at);
+		return err_set(e, ERR_DATA,
+			       "the name of the link at offset %" PRIu64 " is too long", at);
 	for (uint32_t k = 0; k < f->datasets; k++) {
 		struct hdf5_dataset *d = &f->dataset[k];
 
@@ -138,7 +144,8 @@ static int root_message(void *arg, unsigned type, unsigned flags, const unsigned
 		return link_message(f, p, n, at, e);
 	if (type == 0x11) {
 		if (n < 16)
-			return err_set(e, ERR_DATA, "the symbol table at offset %" PRIu64 " is damaged", at);
+			return err_set(e, ERR_DATA,
+				       "the symbol table at offset %" PRIu64 " is damaged", at);
 		f->group_tree = hdf5_get(p, 8);
 		f->group_heap = hdf5_get(p + 8, 8);
 	}
@@ -146,7 +153,8 @@ static int root_message(void *arg, unsigned type, unsigned flags, const unsigned
 		size_t i = 2 + (n > 1 && (p[1] & 1) ? 8 : 0);
 
 		if (n < i + 8)
-			return err_set(e, ERR_DATA, "the link info at offset %" PRIu64 " is damaged", at);
+			return err_set(e, ERR_DATA,
+				       "the link info at offset %" PRIu64 " is damaged", at);
 		f->links_elsewhere = hdf5_get(p + i, 8);
 	}
 	return 0;
@@ -178,7 +186,8 @@ int hdf5_file_open(struct hdf5_file *f, uint64_t file_bytes, struct err *e)
 			       ": it was cut short",
 			       file_bytes, f->end);
 	if (extension != HDF5_UNDEFINED)
-		rc = hdf5_header_walk(f, extension, &(struct hdf5_messages){extension_message, f}, e);
+		rc = hdf5_header_walk(f, extension, &(struct hdf5_messages){extension_message, f},
+				      e);
 	if (rc == 0)
 		rc = hdf5_header_walk(f, f->root, &(struct hdf5_messages){root_message, f}, e);
 	return rc;

@@ -1,9 +1,9 @@
 #pragma once
 /* The metadata of an open HDF5 file: found, checked and asked for as the HDF5 library (1.10) does.
  *
- * The library reads metadata as entries, each once: a superblock, a header or a part of one, a node of
- * a tree, a page of an index. An entry whose length is not known is read with a guess first, then the
- * rest. Here the entries read last are kept as well. */
+ * The library reads metadata as entries, each once: a superblock, a header or a part of one, a node
+ * of a tree, a page of an index. An entry whose length is not known is read with a guess first,
+ * then the rest. Here the entries read last are kept as well. */
 #include "format/hdf5.h"
 
 #define HDF5_ENTRY_BYTES 24576u
@@ -26,16 +26,16 @@ struct hdf5_cache {
 enum hdf5_index { HDF5_CONTIGUOUS, HDF5_SINGLE, HDF5_IMPLICIT, HDF5_FIXED_ARRAY, HDF5_BTREE };
 
 struct hdf5_dataset {
-	bool known;              /* its header was read */
+	bool known; /* its header was read */
 	char name[16], type[24];
 	uint64_t header;         /* its address; HDF5_UNDEFINED: not found yet */
 	struct hdf5_shape shape; /* what the header says; elem NULL: a type no workload has */
 	uint32_t elem_bytes;
 	enum hdf5_index index;
-	uint64_t data;           /* the data, or the index */
-	uint64_t single_bytes;   /* HDF5_SINGLE, filtered */
+	uint64_t data;         /* the data, or the index */
+	uint64_t single_bytes; /* HDF5_SINGLE, filtered */
 	uint32_t single_mask;
-	uint32_t filters;        /* as applied when writing */
+	uint32_t filters; /* as applied when writing */
 	enum hdf5_filter filter[HDF5_FILTERS_MAX];
 };
 
@@ -46,9 +46,9 @@ struct hdf5_file {
 	bool framework;
 	uint64_t serial, used; /* serial 0: not open */
 	uint64_t index;        /* file_index */
-	uint64_t end;            /* as the superblock says */
-	unsigned char *window;   /* native: the beginning of the file, read at once */
-	size_t window_bytes;     /* how much of it holds */
+	uint64_t end;          /* as the superblock says */
+	unsigned char *window; /* native: the beginning of the file, read at once */
+	size_t window_bytes;   /* how much of it holds */
 	uint32_t leaf_k, tree_k, chunk_k;
 	uint64_t root, group_tree, group_heap; /* group_tree HDF5_UNDEFINED: links in the header */
 	uint64_t links_elsewhere;
@@ -79,8 +79,8 @@ int hdf5_get_bytes(struct hdf5_file *f, uint64_t at, unsigned char *out, size_t 
 int hdf5_entry_get(struct hdf5_file *f, uint64_t at, size_t guess, const char *what,
 		   struct hdf5_entry **out, struct err *e);
 /* Makes it at least `bytes` long. */
-int hdf5_entry_extend(struct hdf5_file *f, struct hdf5_entry *entry, uint64_t bytes, const char *what,
-		      struct err *e);
+int hdf5_entry_extend(struct hdf5_file *f, struct hdf5_entry *entry, uint64_t bytes,
+		      const char *what, struct err *e);
 /* ERR_DATA unless the entry begins with `mark` and ends at `bytes` with its checksum. */
 int hdf5_entry_check(const struct hdf5_entry *entry, const char *mark, size_t bytes,
 		     const char *what, struct err *e);
@@ -94,6 +94,7 @@ struct hdf5_messages {
 };
 
 /* Calls `each` for every message of the object header at `at`. */
-int hdf5_header_walk(struct hdf5_file *f, uint64_t at, const struct hdf5_messages *m, struct err *e);
+int hdf5_header_walk(struct hdf5_file *f, uint64_t at, const struct hdf5_messages *m,
+		     struct err *e);
 /* Looks the dataset's name up in a symbol table; sets its header. */
 int hdf5_symbol_find(struct hdf5_file *f, struct hdf5_dataset *d, struct err *e);

@@ -1,4 +1,5 @@
-/* Searching an HDF5 file's indexes: names in a symbol table, chunks in a B-tree or a fixed array. */
+/* Searching an HDF5 file's indexes: names in a symbol table, chunks in a B-tree or a fixed array.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -14,8 +15,9 @@ static const char heap_name[] = "a local heap", node_name[] = "a node of a B-tre
 
 static int bad_node(uint64_t at, struct err *e)
 {
-	return err_set(e, ERR_DATA, "there is no good node of a B-tree at offset %" PRIu64
-		       ": the file is damaged", at);
+	return err_set(
+		e, ERR_DATA,
+		"there is no good node of a B-tree at offset %" PRIu64 ": the file is damaged", at);
 }
 
 /* A node of a version 1 B-tree: `kind` 0 groups, 1 chunks; keys of key_bytes around n addresses. */
@@ -49,8 +51,9 @@ static int get_heap(struct hdf5_file *f, struct hdf5_entry **out, size_t *first,
 	if (rc < 0)
 		return rc;
 	if ((*out)->have < 32 || memcmp((*out)->bytes, "HEAP", 4) != 0)
-		return err_set(e, ERR_DATA, "there is no local heap at offset %" PRIu64
-			       ": the file is damaged", f->group_heap);
+		return err_set(e, ERR_DATA,
+			       "there is no local heap at offset %" PRIu64 ": the file is damaged",
+			       f->group_heap);
 	size = hdf5_get((*out)->bytes + 8, 8);
 	segment = hdf5_get((*out)->bytes + 24, 8);
 	if (size > HDF5_ENTRY_BYTES)
@@ -78,7 +81,8 @@ static int compare_name(struct hdf5_file *f, const char *name, uint64_t offset, 
 		return rc;
 	if (offset >= bytes)
 		return err_set(e, ERR_DATA,
-			       "a name would be at %" PRIu64 " of the %zu bytes of the heap at offset "
+			       "a name would be at %" PRIu64
+			       " of the %zu bytes of the heap at offset "
 			       "%" PRIu64 ": the file is damaged",
 			       offset, bytes, f->group_heap);
 	if (n > bytes - offset)
@@ -98,8 +102,10 @@ static int find_symbol(struct hdf5_file *f, struct hdf5_dataset *d, uint64_t at,
 		return rc;
 	high = (uint32_t)hdf5_get(x->bytes + 6, 2);
 	if (x->have < bytes || memcmp(x->bytes, "SNOD", 4) != 0 || high > 2 * f->leaf_k)
-		return err_set(e, ERR_DATA, "there is no good symbol table node at offset %" PRIu64
-			       ": the file is damaged", at);
+		return err_set(e, ERR_DATA,
+			       "there is no good symbol table node at offset %" PRIu64
+			       ": the file is damaged",
+			       at);
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 		const unsigned char *p;
@@ -146,9 +152,10 @@ int hdf5_symbol_find(struct hdf5_file *f, struct hdf5_dataset *d, struct err *e)
 
 			rc = get_node(f, at, 0, 8, f->tree_k, level, &x, &n, e);
 			if (rc == 0)
-				rc = compare_name(f, d->name,
-						  hdf5_get(x->bytes + TREE_HEAD + 16 * (middle + 1), 8),
-						  &order, e);
+				rc = compare_name(
+					f, d->name,
+					hdf5_get(x->bytes + TREE_HEAD + 16 * (middle + 1), 8),
+					&order, e);
 			if (rc < 0)
 				return rc;
 			if (order <= 0)
@@ -228,7 +235,8 @@ struct array {
 	size_t slot, page; /* bytes of one; slots in a page */
 };
 
-static int get_array(struct hdf5_file *f, const struct hdf5_dataset *d, struct array *a, struct err *e)
+static int get_array(struct hdf5_file *f, const struct hdf5_dataset *d, struct array *a,
+		     struct err *e)
 {
 	static const char name[] = "the header of a fixed array";
 	struct hdf5_entry *x;
@@ -243,9 +251,11 @@ static int get_array(struct hdf5_file *f, const struct hdf5_dataset *d, struct a
 	a->slots = hdf5_get(x->bytes + 8, 8);
 	a->block = hdf5_get(x->bytes + 16, 8);
 	if (x->bytes[4] != 0 || x->bytes[5] != (d->filters > 0) || a->page == 0 ||
-	    (d->filters ? a->slot < 13 || a->slot > 20 : a->slot != 8) || a->slots > UINT64_MAX >> 32)
+	    (d->filters ? a->slot < 13 || a->slot > 20 : a->slot != 8) ||
+	    a->slots > UINT64_MAX >> 32)
 		return err_set(e, ERR_DATA,
-			       "the fixed array at offset %" PRIu64 " has wrong sizes: the file is damaged",
+			       "the fixed array at offset %" PRIu64
+			       " has wrong sizes: the file is damaged",
 			       d->data);
 	return 0;
 }
@@ -254,7 +264,8 @@ static int get_array(struct hdf5_file *f, const struct hdf5_dataset *d, struct a
 static int get_paged(struct hdf5_file *f, const struct array *a, uint64_t slot,
 		     const unsigned char **out, struct err *e)
 {
-	static const char name[] = "the block of a fixed array", page_name[] = "a page of a fixed array";
+	static const char name[] = "the block of a fixed array",
+			  page_name[] = "a page of a fixed array";
 	uint64_t pages = (a->slots + a->page - 1) / a->page, page = slot / a->page;
 	uint64_t head = 14 + (pages + 7) / 8 + 4, in_page = a->slots - page * a->page;
 	struct hdf5_entry *x;
@@ -275,10 +286,12 @@ static int get_paged(struct hdf5_file *f, const struct array *a, uint64_t slot,
 	if (!(x->bytes[14 + page / 8] & (0x80 >> page % 8)))
 		return 0;
 	bytes = (size_t)(in_page < a->page ? in_page : a->page) * a->slot + 4;
-	rc = hdf5_entry_get(f, a->block + head + page * (a->page * a->slot + 4), bytes, page_name, &x, e);
+	rc = hdf5_entry_get(f, a->block + head + page * (a->page * a->slot + 4), bytes, page_name,
+			    &x, e);
 	if (rc < 0)
 		return rc;
-	if (x->have < bytes || hdf5_get(x->bytes + bytes - 4, 4) != hdf5_checksum(x->bytes, bytes - 4))
+	if (x->have < bytes ||
+	    hdf5_get(x->bytes + bytes - 4, 4) != hdf5_checksum(x->bytes, bytes - 4))
 		return err_set(e, ERR_DATA,
 			       "the checksum of the page of chunk addresses at offset %" PRIu64
 			       " does not fit: the file is damaged",

@@ -160,17 +160,19 @@ static void describe_labels(const struct file_spec *f, struct hdf5_shape *s)
 
 int hdf5_layout_of(const struct file_spec *f, struct hdf5_layout *out, struct err *e)
 {
-	struct space s = {.meta = {HDF5_SUPER_BYTES, BLOCK - HDF5_SUPER_BYTES, BLOCK}, .end = BLOCK};
+	struct space s = {.meta = {HDF5_SUPER_BYTES, BLOCK - HDF5_SUPER_BYTES, BLOCK},
+			  .end = BLOCK};
 	unsigned char messages[HDF5_HEADER_MAX];
 	int rc;
 
 	memset(out, 0, sizeof(*out));
 	out->datasets = f->datasets ? f->datasets : 1;
 	if (out->datasets > HDF5_DATASETS_MAX)
-		return err_set(e, ERR_USAGE,
-			       "dataset.hdf5.num_dset_per_record is %u; more than %d datasets need a "
-			       "kind of group that is not in this version",
-			       out->datasets, HDF5_DATASETS_MAX);
+		return err_set(
+			e, ERR_USAGE,
+			"dataset.hdf5.num_dset_per_record is %u; more than %d datasets need a "
+			"kind of group that is not in this version",
+			out->datasets, HDF5_DATASETS_MAX);
 	if (f->samples > INT64_MAX / 64)
 		return err_set(e, ERR_USAGE, "an hdf5 file cannot hold so many samples");
 	rc = hdf5_shape_of(f, &out->records, e);
@@ -197,7 +199,8 @@ int hdf5_layout_of(const struct file_spec *f, struct hdf5_layout *out, struct er
 	release(&s.raw, &s);
 	out->file_bytes = s.end;
 	if (s.end > INT64_MAX)
-		return err_set(e, ERR_USAGE, "an hdf5 file of these dimensions is larger than 2^63 bytes");
+		return err_set(e, ERR_USAGE,
+			       "an hdf5 file of these dimensions is larger than 2^63 bytes");
 	return 0;
 }
 

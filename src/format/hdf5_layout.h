@@ -28,11 +28,11 @@ struct hdf5_place {
 
 struct hdf5_layout {
 	struct hdf5_shape records, labels;
-	uint32_t datasets;                           /* of records; place[datasets] is labels */
+	uint32_t datasets; /* of records; place[datasets] is labels */
 	struct hdf5_place place[HDF5_DATASETS_MAX + 1];
-	uint32_t header_bytes[2];                    /* of a header's messages: records, labels */
+	uint32_t header_bytes[2]; /* of a header's messages: records, labels */
 	uint64_t more[HDF5_MORE_MAX];
-	uint32_t more_bytes[HDF5_MORE_MAX];          /* 0: not there */
+	uint32_t more_bytes[HDF5_MORE_MAX]; /* 0: not there */
 	uint64_t file_bytes;
 };
 

@@ -1,18 +1,20 @@
 /* Reading samples of HDF5 files.
  *
- * FRAMEWORK is h5py over the HDF5 library 1.10: h5py.File(path), records_k[i] for each k, close. Opening
- * reads the superblock in three requests and the root group's header; the first use of records_k its
- * name (older files: heap, tree, symbol node) and its header; see hdf5_file.h. Then the data: contiguous,
- * one request for the sample, which for a sample of at most 64 KiB goes on to 64 KiB or the end of the
- * dataset; chunked, the index where needed and every chunk whole, in order, but of a chunk above 1 MiB
- * without filters only the rows wanted. No dataset's buffers outlive one use of records_k. The
- * library's flock is not made: stores have none. File names that end on links are not followed twice.
+ * FRAMEWORK is h5py over the HDF5 library 1.10: h5py.File(path), records_k[i] for each k, close.
+ * Opening reads the superblock in three requests and the root group's header; the first use of
+ * records_k its name (older files: heap, tree, symbol node) and its header; see hdf5_file.h. Then
+ * the data: contiguous, one request for the sample, which for a sample of at most 64 KiB goes on to
+ * 64 KiB or the end of the dataset; chunked, the index where needed and every chunk whole, in
+ * order, but of a chunk above 1 MiB without filters only the rows wanted. No dataset's buffers
+ * outlive one use of records_k. The library's flock is not made: stores have none. File names that
+ * end on links are not followed twice.
  *
  * With read_type memory the file stays open and its metadata known, as h5py keeps it; data are read
  * each time, as h5py does. Files beyond KEPT_OPEN are opened anew.
  *
- * NATIVE is one request for all metadata of an ordinary file, together with the data when these lie at
- * the beginning; then one for the data per 8 MiB, chunks that follow each other taken together. */
+ * NATIVE is one request for all metadata of an ordinary file, together with the data when these lie
+ * at the beginning; then one for the data per 8 MiB, chunks that follow each other taken together.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -35,9 +37,10 @@ struct reader {
 	struct hdf5_file *file; /* of `files` */
 	uint32_t files;
 	uint64_t clock;
-	unsigned char *data;    /* a sample's part in one dataset; native and contiguous: a piece of it */
+	unsigned char
+		*data; /* a sample's part in one dataset; native and contiguous: a piece of it */
 	size_t data_bytes;
-	unsigned char *window;  /* native: the beginning of the file */
+	unsigned char *window; /* native: the beginning of the file */
 	size_t window_bytes;
 	unsigned char *packed, *chunk;
 	size_t packed_bytes, chunk_bytes;
@@ -45,8 +48,8 @@ struct reader {
 };
 
 /* Room for chunks of the dataset's files, or of ordinary ones. */
-static void chunk_room(const struct reader_config *c, bool *chunked, uint64_t *packed, uint64_t *chunk,
-		       uint64_t *part)
+static void chunk_room(const struct reader_config *c, bool *chunked, uint64_t *packed,
+		       uint64_t *chunk, uint64_t *part)
 {
 	struct hdf5_shape s;
 
@@ -81,9 +84,9 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 	uint64_t packed, chunk, part;
 
 	carve(c, sizeof(*r));
-	r->files = config->keep_open && config->files > 1 ?
-			   (uint32_t)(config->files < KEPT_OPEN ? config->files : KEPT_OPEN) :
-			   1;
+	r->files = config->keep_open && config->files > 1
+			   ? (uint32_t)(config->files < KEPT_OPEN ? config->files : KEPT_OPEN)
+			   : 1;
 	r->file = carve(c, r->files * sizeof(*r->file));
 	for (uint32_t i = 0; i < r->files; i++) {
 		void *blob = carve(c, store_blob_bytes(s));
@@ -102,7 +105,8 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 		part = NATIVE_PIECE_MAX;
 	/* a contiguous sample at the beginning is read together with the metadata */
 	if (native && !chunked && part < NATIVE_PIECE_MAX)
-		part = part + NATIVE_WINDOW < NATIVE_PIECE_MAX ? part + NATIVE_WINDOW : NATIVE_PIECE_MAX;
+		part = part + NATIVE_WINDOW < NATIVE_PIECE_MAX ? part + NATIVE_WINDOW
+							       : NATIVE_PIECE_MAX;
 	r->data_bytes = (size_t)part;
 	r->data = carve(c, part);
 	r->window = r->data;
@@ -141,6 +145,7 @@ int hdf5_reader_init(void *memory, const struct reader_config *config, const str
 	r->config = *config;
 	r->io = io;
 	lay_out(&c, config, io->store, r);
+	r->config.example = NULL;
 	if (r->chunk)
 		inflater_init(&r->inflater, r->inflater.memory);
 	if (config->decode == DECODE_VERIFY)
@@ -220,7 +225,8 @@ static int check_shape(const struct hdf5_dataset *d, const struct hdf5_shape *wa
 		       hdf5_shape_text(want->elem->name, want->rank, want->dims, b, sizeof(b)));
 }
 
-static int open_dataset(struct hdf5_file *f, uint32_t n, const struct hdf5_shape *want, struct err *e)
+static int open_dataset(struct hdf5_file *f, uint32_t n, const struct hdf5_shape *want,
+			struct err *e)
 {
 	bool known = f->dataset[n].known;
 	int rc = hdf5_dataset_open(f, n, e);
@@ -255,8 +261,8 @@ static int open_file(struct reader *r, struct hdf5_file *f, const char *path, ui
 	return rc;
 }
 
-static int get_file(struct reader *r, const char *path, uint64_t index, const struct hdf5_shape *want,
-		    struct hdf5_file **out, struct err *e)
+static int get_file(struct reader *r, const char *path, uint64_t index,
+		    const struct hdf5_shape *want, struct hdf5_file **out, struct err *e)
 {
 	struct hdf5_file *f = find_file(r, r->spec->file_index);
 	int rc;
@@ -282,12 +288,12 @@ static int get_file(struct reader *r, const char *path, uint64_t index, const st
 
 static int cut_short(uint64_t at, struct err *e)
 {
-	return err_set(e, ERR_DATA, "the file ends at offset %" PRIu64 " within its data: it was cut short",
-		       at);
+	return err_set(e, ERR_DATA,
+		       "the file ends at offset %" PRIu64 " within its data: it was cut short", at);
 }
 
-static int read_data(struct reader *r, struct hdf5_file *f, unsigned char *out, uint64_t n, uint64_t at,
-		     struct err *e)
+static int read_data(struct reader *r, struct hdf5_file *f, unsigned char *out, uint64_t n,
+		     uint64_t at, struct err *e)
 {
 	while (n > 0) {
 		size_t part = n < LIBRARY_READ_MAX ? (size_t)n : LIBRARY_READ_MAX;
@@ -306,11 +312,12 @@ static int read_data(struct reader *r, struct hdf5_file *f, unsigned char *out, 
 
 static int no_room(const struct hdf5_dataset *d, uint64_t bytes, size_t room, struct err *e)
 {
-	return err_set(e, ERR_DATA,
-		       "a %s of %s has %" PRIu64 " bytes, and the reader has room for %zu: the file is "
-		       "not of this dataset, or dataset.hdf5.chunk_dims and dataset.compression do not "
-		       "say how it is",
-		       d->shape.chunked ? "chunk" : "sample", d->name, bytes, room);
+	return err_set(
+		e, ERR_DATA,
+		"a %s of %s has %" PRIu64 " bytes, and the reader has room for %zu: the file is "
+		"not of this dataset, or dataset.hdf5.chunk_dims and dataset.compression do not "
+		"say how it is",
+		d->shape.chunked ? "chunk" : "sample", d->name, bytes, room);
 }
 
 /* Bytes [from, from + n) of the dataset, from the window or the file, piece by piece. */
@@ -324,7 +331,8 @@ static int read_pieces(struct reader *r, struct hdf5_file *f, const struct hdf5_
 		int rc;
 
 		if (at < f->window_bytes) {
-			part = f->window_bytes - at < n ? (size_t)(f->window_bytes - at) : (size_t)n;
+			part = f->window_bytes - at < n ? (size_t)(f->window_bytes - at)
+							: (size_t)n;
 			piece = f->window + at;
 		} else {
 			part = n < r->data_bytes ? (size_t)n : r->data_bytes;
@@ -334,8 +342,8 @@ static int read_pieces(struct reader *r, struct hdf5_file *f, const struct hdf5_
 			if (rc < 0)
 				return rc;
 		}
-		rc = expectation_check(&r->expect, r->spec->file_index, stream + from, d->data - stream,
-				       piece, part, e);
+		rc = expectation_check(&r->expect, r->spec->file_index, stream + from,
+				       d->data - stream, piece, part, e);
 		if (rc < 0)
 			return rc;
 		*last = piece;
@@ -367,8 +375,8 @@ static int read_contiguous(struct reader *r, struct hdf5_file *f, const struct h
 	*last = r->data;
 	if (rc < 0)
 		return rc;
-	return expectation_check(&r->expect, r->spec->file_index, stream + from, d->data - stream, r->data,
-				 (size_t)part, e);
+	return expectation_check(&r->expect, r->spec->file_index, stream + from, d->data - stream,
+				 r->data, (size_t)part, e);
 }
 
 /* ---- chunks ---- */
@@ -398,8 +406,8 @@ static void rows_wanted(struct rows_wanted *w, const struct hdf5_shape *s, uint6
 	w->first = w->rows.axis == 0 ? 0 : step * w->n;
 }
 
-/* Takes the sample's rows out of a chunk in memory, or straight from the file when `chunk` is NULL, or
- * as zeros when there is no chunk. */
+/* Takes the sample's rows out of a chunk in memory, or straight from the file when `chunk` is NULL,
+ * or as zeros when there is no chunk. */
 static int take_rows(struct reader *r, struct hdf5_file *f, const struct hdf5_dataset *d,
 		     const struct found *x, const struct hdf5_unpacked *chunk, uint64_t index,
 		     struct err *e)
@@ -464,8 +472,8 @@ static int read_batch(struct reader *r, struct hdf5_file *f, const struct hdf5_d
 		struct hdf5_unpacked chunk = {.bytes = packed + bytes};
 
 		if (d->filters)
-			rc = hdf5_unpack(d, &found[i].chunk, packed + bytes, r->chunk, r->chunk_bytes,
-					 &r->inflater, &chunk, e);
+			rc = hdf5_unpack(d, &found[i].chunk, packed + bytes, r->chunk,
+					 r->chunk_bytes, &r->inflater, &chunk, e);
 		if (rc == 0)
 			rc = take_rows(r, f, d, &found[i], &chunk, index, e);
 		bytes += found[i].chunk.bytes;

@@ -39,16 +39,18 @@ static int find_filter(const struct file_spec *f, struct hdf5_shape *s, struct e
 }
 
 /* (samples, dims...): the first of dims shared among the datasets, and left out when it is 1. */
-static int set_dims(const struct file_spec *f, uint32_t datasets, struct hdf5_shape *s, struct err *e)
+static int set_dims(const struct file_spec *f, uint32_t datasets, struct hdf5_shape *s,
+		    struct err *e)
 {
 	uint64_t share = f->ndims ? f->dims[0] / datasets : 1;
 	uint32_t from = f->ndims > 0 && share == 1;
 
 	if (datasets > 1 && (f->ndims == 0 || f->dims[0] % datasets != 0))
-		return err_set(e, ERR_USAGE,
-			       "dataset.hdf5.num_dset_per_record %u does not divide the first dimension "
-			       "of a sample, %" PRIu64,
-			       datasets, f->ndims ? f->dims[0] : 1);
+		return err_set(
+			e, ERR_USAGE,
+			"dataset.hdf5.num_dset_per_record %u does not divide the first dimension "
+			"of a sample, %" PRIu64,
+			datasets, f->ndims ? f->dims[0] : 1);
 	s->rank = 1 + f->ndims - from;
 	s->dims[0] = f->samples;
 	for (uint32_t i = from; i < f->ndims; i++)
@@ -59,9 +61,10 @@ static int set_dims(const struct file_spec *f, uint32_t datasets, struct hdf5_sh
 	for (uint32_t i = 0; i < s->rank; i++)
 		if (__builtin_mul_overflow(s->bytes, s->dims[i] ? s->dims[i] : 1, &s->bytes) ||
 		    s->bytes > INT64_MAX / HDF5_DATASETS_MAX)
-			return err_set(e, ERR_USAGE,
-				       "a dataset of these dimensions has more bytes than an hdf5 file "
-				       "can hold");
+			return err_set(
+				e, ERR_USAGE,
+				"a dataset of these dimensions has more bytes than an hdf5 file "
+				"can hold");
 	for (uint32_t i = 0; i < s->rank; i++)
 		if (s->dims[i] == 0)
 			s->bytes = 0;
@@ -74,8 +77,8 @@ static int set_max_dims(const struct file_spec *f, struct hdf5_shape *s, struct 
 		return 0;
 	if (f->max_ndims != s->rank - 1)
 		return err_set(e, ERR_USAGE,
-			       "dataset.hdf5.max_shape has %u dimensions; a sample has %u", f->max_ndims,
-			       s->rank - 1);
+			       "dataset.hdf5.max_shape has %u dimensions; a sample has %u",
+			       f->max_ndims, s->rank - 1);
 	for (uint32_t i = 1; i < s->rank; i++) {
 		s->max_dims[i] = f->max_dims[i - 1];
 		if (s->max_dims[i] < s->dims[i] || s->max_dims[i] > INT64_MAX)
@@ -135,7 +138,8 @@ static int set_chunk(const struct file_spec *f, struct hdf5_shape *s, struct err
 {
 	if (f->chunk_ndims && f->chunk_ndims != s->rank)
 		return err_set(e, ERR_USAGE,
-			       "dataset.hdf5.chunk_dims has %u dimensions; %u are needed: the samples of a "
+			       "dataset.hdf5.chunk_dims has %u dimensions; %u are needed: the "
+			       "samples of a "
 			       "file, then the dimensions of a sample",
 			       f->chunk_ndims, s->rank);
 	if (f->chunk_ndims)
@@ -179,10 +183,11 @@ static int count_chunks(struct hdf5_shape *s, struct err *e)
 		/* never more chunks than slots */
 		s->chunks *= (s->dims[i] + s->chunk[i] - 1) / s->chunk[i];
 		if (__builtin_mul_overflow(s->slots, more, &s->slots) || s->slots > CHUNKS_MAX)
-			return err_set(e, ERR_USAGE,
-				       "dataset.hdf5.chunk_dims and max_shape make more than %" PRIu64
-				       " chunks in a dataset; use larger chunks",
-				       CHUNKS_MAX);
+			return err_set(
+				e, ERR_USAGE,
+				"dataset.hdf5.chunk_dims and max_shape make more than %" PRIu64
+				" chunks in a dataset; use larger chunks",
+				CHUNKS_MAX);
 	}
 	s->stored_bytes = stored_bytes(s);
 	return 0;
@@ -256,7 +261,8 @@ char *hdf5_shape_text(const char *elem, uint32_t rank, const uint64_t *dims, cha
 	int at = snprintf(out, out_size, "%s (", elem);
 
 	for (uint32_t i = 0; i < rank && at > 0 && (size_t)at < out_size; i++)
-		at += snprintf(out + at, out_size - (size_t)at, "%s%" PRIu64, i ? ", " : "", dims[i]);
+		at += snprintf(out + at, out_size - (size_t)at, "%s%" PRIu64, i ? ", " : "",
+			       dims[i]);
 	if (at > 0 && (size_t)at < out_size)
 		snprintf(out + at, out_size - (size_t)at, ")");
 	return out;
@@ -265,7 +271,10 @@ char *hdf5_shape_text(const char *elem, uint32_t rank, const uint64_t *dims, cha
 /* An IEEE number: version and class, sign's place, size, precision, exponent, mantissa, bias. */
 static unsigned char *put_float(unsigned char *p, uint32_t bytes)
 {
-	uint32_t exponent = bytes == 2 ? 5 : bytes == 4 ? 8 : 11, mantissa = bytes * 8 - 1 - exponent;
+	uint32_t exponent = bytes == 2   ? 5
+			    : bytes == 4 ? 8
+					 : 11,
+		 mantissa = bytes * 8 - 1 - exponent;
 
 	*p++ = 0x11;
 	*p++ = 0x20;

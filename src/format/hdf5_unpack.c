@@ -7,13 +7,14 @@
 
 static int bad_chunk(const struct hdf5_chunk *c, const char *what, struct err *e)
 {
-	return err_set(e, ERR_DATA, "the chunk of %" PRIu64 " bytes at offset %" PRIu64 " %s", c->bytes,
-		       c->at, what);
+	return err_set(e, ERR_DATA, "the chunk of %" PRIu64 " bytes at offset %" PRIu64 " %s",
+		       c->bytes, c->at, what);
 }
 
 /* A zlib stream: two bytes, deflate, Adler's sum. *n becomes the length of what was in it. */
 static int inflate_chunk(const struct hdf5_chunk *c, const unsigned char *in, size_t in_n,
-			 unsigned char *out, size_t room, size_t *n, struct inflater *z, struct err *e)
+			 unsigned char *out, size_t room, size_t *n, struct inflater *z,
+			 struct err *e)
 {
 	size_t at = 2;
 	int rc = inflater_start(z, e);
@@ -34,8 +35,8 @@ static int inflate_chunk(const struct hdf5_chunk *c, const unsigned char *in, si
 		if (made == 0 && used == 0 && !z->ended)
 			return bad_chunk(c, "does not inflate to as many bytes as a chunk has", e);
 	}
-	if (libdeflate_adler32(1, out, *n) !=
-	    ((uint32_t)in[at] << 24 | (uint32_t)in[at + 1] << 16 | (uint32_t)in[at + 2] << 8 | in[at + 3]))
+	if (libdeflate_adler32(1, out, *n) != ((uint32_t)in[at] << 24 | (uint32_t)in[at + 1] << 16 |
+					       (uint32_t)in[at + 2] << 8 | in[at + 3]))
 		return bad_chunk(c, "does not fit its Adler-32 checksum", e);
 	return 0;
 }
@@ -102,9 +103,11 @@ int hdf5_unpack(const struct hdf5_dataset *d, const struct hdf5_chunk *chunk,
 		} else if (filter == HDF5_FLETCHER32) {
 			rc = check_sum(chunk, p, &n, e);
 		} else if (p == room) {
-			rc = bad_chunk(chunk, "was compressed twice, which is not in this version", e);
+			rc = bad_chunk(chunk, "was compressed twice, which is not in this version",
+				       e);
 		} else if (room_bytes < d->shape.chunk_bytes) {
-			rc = bad_chunk(chunk, "is compressed and larger than those of this dataset", e);
+			rc = bad_chunk(chunk, "is compressed and larger than those of this dataset",
+				       e);
 		} else {
 			if (filter == HDF5_DEFLATE)
 				rc = inflate_chunk(chunk, p, n, room, most, &made, inflater, e);

@@ -5,7 +5,7 @@
 
 struct hdf5_unpacked {
 	const unsigned char *bytes; /* chunk_bytes of the chunk */
-	bool shuffled;              /* still to be put in order: byte b of element i is at b * n + i */
+	bool shuffled; /* still to be put in order: byte b of element i is at b * n + i */
 };
 
 /* `packed` are the stored bytes; `room` has room_bytes + 4, of which a

@@ -15,7 +15,8 @@ enum kind { ROOT, MORE, HEADER, INDEX, BLOCK, DATA };
 struct part {
 	uint64_t at;
 	enum kind kind;
-	uint32_t n, run; /* of which dataset, which chunk of the root's header; which run of chunks */
+	uint32_t n,
+		run; /* of which dataset, which chunk of the root's header; which run of chunks */
 };
 
 #define PARTS_MAX (1 + HDF5_MORE_MAX + (HDF5_DATASETS_MAX + 1) * 6)
@@ -245,8 +246,8 @@ static int put_index(struct writer *w, uint32_t n, struct err *e)
 	return put_summed(w, b, HDF5_INDEX_BYTES - 4, e);
 }
 
-/* The chunk whose data a slot of the index points to, or UINT64_MAX: the slots count through max_dims,
- * the chunks through dims. */
+/* The chunk whose data a slot of the index points to, or UINT64_MAX: the slots count through
+ * max_dims, the chunks through dims. */
 static uint64_t chunk_of_slot(const struct hdf5_shape *s, uint64_t slot)
 {
 	uint64_t chunk = 0, each = 1;
@@ -313,8 +314,8 @@ static int put_block(struct writer *w, uint32_t n, struct err *e)
 }
 
 /* Bytes of a chunk from `offset` on; what lies outside the dataset is zero. */
-static void gather(const struct writer *w, const struct hdf5_rows *r, uint64_t base, uint64_t offset,
-		   unsigned char *out, size_t n)
+static void gather(const struct writer *w, const struct hdf5_rows *r, uint64_t base,
+		   uint64_t offset, unsigned char *out, size_t n)
 {
 	while (n > 0) {
 		uint64_t at = offset % r->row_bytes, from, inside;
@@ -347,7 +348,8 @@ static int put_chunk(struct writer *w, uint32_t n, uint64_t chunk, struct err *e
 
 	hdf5_rows_of(&rows, s, chunk);
 	for (uint64_t done = 0; rc == 0 && done < s->chunk_bytes;) {
-		size_t part = s->chunk_bytes - done < GATHER ? (size_t)(s->chunk_bytes - done) : GATHER;
+		size_t part =
+			s->chunk_bytes - done < GATHER ? (size_t)(s->chunk_bytes - done) : GATHER;
 
 		gather(w, &rows, n * s->bytes, done, b + 5, part);
 		done += part;
@@ -474,7 +476,8 @@ static int put_file(struct blob_stream *s, const struct hdf5_layout *l, const st
 }
 
 int hdf5_write(const struct io *io, struct blob *b, const char *path, const struct file_spec *f,
-	       const struct content_source *content, void *scratch, size_t scratch_bytes, struct err *e)
+	       const struct content_source *content, void *scratch, size_t scratch_bytes,
+	       struct err *e)
 {
 	struct hdf5_layout l;
 	struct blob_stream s;
@@ -487,7 +490,8 @@ int hdf5_write(const struct io *io, struct blob *b, const char *path, const stru
 }
 
 int hdf5_verify(const struct io *io, const char *path, const struct file_spec *f,
-		const struct content_source *content, void *scratch, size_t scratch_bytes, struct err *e)
+		const struct content_source *content, void *scratch, size_t scratch_bytes,
+		struct err *e)
 {
 	struct hdf5_layout l;
 	struct blob_stream s;

@@ -13,7 +13,8 @@
 enum activity { IDLE, READING, PREPROCESSING };
 #define ACTIVITY_BITS 2
 
-/* Of the kind's folder and its first file: file systems need not agree with themselves. 0: unknown. */
+/* Of the kind's folder and its first file: file systems need not agree with themselves. 0: unknown.
+ */
 static uint32_t block_bytes(const struct loader_config *c)
 {
 	const struct io io = {c->store, NULL};
@@ -42,7 +43,8 @@ void sample_reader_settings(struct reader_config *out, const struct loader_confi
 		.access = (enum read_access)w->reader.access,
 		.decode = (enum read_decode)w->reader.decode,
 		.keep_open = w->reader.read_type == READ_MEMORY,
-		.buffer_bytes = buffer > UINT32_MAX ? UINT32_MAX : (uint32_t)(buffer > 0 ? buffer : 0),
+		.buffer_bytes =
+			buffer > UINT32_MAX ? UINT32_MAX : (uint32_t)(buffer > 0 ? buffer : 0),
 		.block_bytes = block_bytes(config),
 		.python = w->reader.python == 0 ? 311 : 314,
 		.max_sample_bytes = d->max_sample_bytes,
@@ -50,6 +52,7 @@ void sample_reader_settings(struct reader_config *out, const struct loader_confi
 		.samples_per_file = d->samples_per_file,
 		.files = dataset_file_index_end(d),
 		.content = &d->content,
+		.example = &d->form,
 	};
 }
 
@@ -60,7 +63,8 @@ size_t sample_reader_bytes(const struct loader_config *config, const struct read
 
 	if (bytes == 0)
 		err_set(e, -ENOMEM,
-			"reading samples of %llu bytes in files of up to %llu bytes takes more memory "
+			"reading samples of %llu bytes in files of up to %llu bytes takes more "
+			"memory "
 			"than a machine has",
 			(unsigned long long)settings->max_sample_bytes,
 			(unsigned long long)settings->max_file_bytes);
@@ -138,7 +142,8 @@ static bool called_off(const struct sample_reader *r)
 	       (stop && atomic_load_explicit(&stop->set, memory_order_relaxed));
 }
 
-/* Waits on the halt word and not in a sleep, so that a long wait ends with the run. */
+/* Waits on the halt word and not in a sleep, so that a long wait ends with the run; and looks up
+ * now and then, for a stop flag that was set without wake. */
 static int64_t preprocess(struct sample_reader *r, uint64_t sample, int64_t begin)
 {
 	int64_t delay = time_draw_ns(&r->config->workload->reader.preprocess_time, &r->rng);
@@ -146,14 +151,17 @@ static int64_t preprocess(struct sample_reader *r, uint64_t sample, int64_t begi
 
 	publish(r, PREPROCESSING, sample, begin);
 	while (now - begin < delay && !called_off(r)) {
-		thread_wait(r->halt, 0, delay - (now - begin));
+		int64_t left = delay - (now - begin);
+
+		thread_wait(r->halt, 0, left < NS_PER_S ? left : NS_PER_S);
 		now = clock_now_ns();
 	}
 	r->stat->preprocess_ns += now - begin;
 	return now;
 }
 
-static int read_file_sample(struct sample_reader *r, uint64_t sample, struct sample *out, struct err *e)
+static int read_file_sample(struct sample_reader *r, uint64_t sample, struct sample *out,
+			    struct err *e)
 {
 	const struct dataset *d = r->config->dataset;
 	uint64_t file = sample / d->samples_per_file, index = sample % d->samples_per_file;
@@ -221,7 +229,8 @@ void sample_reader_batch(struct sample_reader *r, const struct order *o, struct 
 
 void sample_reader_idle(struct sample_reader *r)
 {
-	publish(r, IDLE, 0, 0);
+	/* The time stays: whoever still sees the activity must not see it without its beginning. */
+	atomic_store_explicit(&r->doing, IDLE, memory_order_release);
 }
 
 int64_t sample_reader_busy_since(const struct sample_reader *r)
@@ -245,14 +254,15 @@ void sample_reader_describe(const struct sample_reader *r, char *out, size_t out
 	case READING:
 		dataset_path(d, r->config->kind, sample / d->samples_per_file, path, sizeof(path),
 			     NULL);
-		snprintf(out, out_size, "worker %u has been reading sample %llu ('%s') for %s", r->worker,
-			 sample, path, str_seconds((double)(clock_now_ns() - since) * 1e-9, age,
-						   sizeof(age)));
+		snprintf(out, out_size, "worker %u has been reading sample %llu ('%s') for %s",
+			 r->worker, sample, path,
+			 str_seconds((double)(clock_now_ns() - since) * 1e-9, age, sizeof(age)));
 		break;
 	case PREPROCESSING:
-		snprintf(out, out_size, "worker %u has been in the preprocess wait of sample %llu for %s",
-			 r->worker, sample, str_seconds((double)(clock_now_ns() - since) * 1e-9, age,
-							sizeof(age)));
+		snprintf(out, out_size,
+			 "worker %u has been in the preprocess wait of sample %llu for %s",
+			 r->worker, sample,
+			 str_seconds((double)(clock_now_ns() - since) * 1e-9, age, sizeof(age)));
 		break;
 	case IDLE:
 		snprintf(out, out_size, "worker %u is idle", r->worker);

@@ -1,6 +1,6 @@
 #pragma once
-/* Reading samples for one worker, whatever the policy that chose them: path, format read, preprocess
- * wait, counters, proof and error context. All memory is taken by sample_reader_open. */
+/* Reading samples for one worker, whatever the policy that chose them: path, format read,
+ * preprocess wait, counters, proof and error context. All memory is taken by sample_reader_open. */
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,23 +17,24 @@ enum {
 struct sample_reader {
 	const struct loader_config *config;
 	const struct reader_config *settings;
-	_Atomic uint32_t *halt;  /* futex word: not 0 ends a batch after its current sample */
+	_Atomic uint32_t *halt; /* futex word: not 0 ends a batch after its current sample */
 	struct worker_stat *stat;
 	struct io io;
-	void *memory;            /* of the format's reader; NULL while closed */
+	void *memory; /* of the format's reader; NULL while closed */
 	size_t memory_bytes;
 	struct reader *reader;
-	struct rng_np rng;       /* of preprocess delays: a stream of (seed, kind, rank, worker) */
+	struct rng_np rng; /* of preprocess delays: a stream of (seed, kind, rank, worker) */
 	uint32_t worker;
 	bool preprocess;
-	/* For the watchdog: what this reader does now (activity in the low bits, sample above) and since
-	 * when. */
+	/* For the watchdog: what this reader does now (activity in the low bits, sample above) and
+	 * since when. */
 	_Atomic uint64_t doing;
 	_Atomic int64_t since_ns;
 	char path[DATASET_PATH_MAX];
 };
 
-/* What the format's readers of this loader are told. Asks the store for its preferred request size. */
+/* What the format's readers of this loader are told. Asks the store for its preferred request size.
+ */
 void sample_reader_settings(struct reader_config *out, const struct loader_config *config);
 /* Bytes of memory sample_reader_open takes, or 0 and `e` when no machine has them. */
 size_t sample_reader_bytes(const struct loader_config *config, const struct reader_config *settings,
@@ -48,8 +49,9 @@ int sample_reader_open(struct sample_reader *r, struct err *e);
 /* Closes what is open and frees the memory, also when closing fails. Fine when closed. */
 int sample_reader_close(struct sample_reader *r, struct err *e);
 
-/* Reads the samples at positions b->first ... of the rank's epoch, one after another. Fills begun_ns,
- * done_ns, proof and err: the first failure ends the batch, ERR_CANCELED when it was called off. */
+/* Reads the samples at positions b->first ... of the rank's epoch, one after another. Fills
+ * begun_ns, done_ns, proof and err: the first failure ends the batch, ERR_CANCELED when it was
+ * called off. */
 void sample_reader_batch(struct sample_reader *r, const struct order *o, struct batch *b);
 
 /* Says that nothing is being read. */

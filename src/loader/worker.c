@@ -24,25 +24,19 @@ size_t worker_stack_bytes(const struct workload *w)
 	return bytes ? (size_t)bytes : STACK_DEFAULT;
 }
 
-/* One place more than tasks: for a control. */
-static size_t queue_places(size_t depth)
-{
-	return depth + 1;
-}
-
 size_t worker_queue_bytes(size_t depth)
 {
-	return queue_places(depth) * sizeof(void *);
+	return depth * sizeof(void *);
 }
 
 int worker_init(struct worker *w, const struct loader_config *config,
 		const struct reader_config *settings, uint32_t id, _Atomic uint32_t *halt,
-		struct worker_stat *stat, struct queue *out, const struct order *order, size_t depth,
-		struct err *e)
+		struct worker_stat *stat, struct queue *out, const struct order *order,
+		size_t depth, struct err *e)
 {
 	*w = (struct worker){.out = out, .order = order};
 	sample_reader_init(&w->reader, config, settings, id, halt, stat);
-	return queue_init(&w->in, queue_places(depth), e);
+	return queue_init(&w->in, depth, e);
 }
 
 void worker_release(struct worker *w)

@@ -1,6 +1,7 @@
 #pragma once
 /* A reader thread: takes tasks from its own queue first in first out, one at a time, and puts each
- * into the loader's result queue when it is done. Which task goes to whom is the loader's policy. */
+ * into the loader's result queue when it is done. Which task goes to whom is the loader's policy.
+ */
 #include <pthread.h>
 
 #include "base/queue.h"
@@ -15,7 +16,7 @@ enum task_kind {
 struct task {
 	struct batch batch; /* first: what the loader hands out */
 	enum task_kind kind;
-	bool arrived;       /* the loader's mark: done, waiting for its turn */
+	bool arrived; /* the loader's mark: done, waiting for its turn */
 };
 
 struct worker {
@@ -29,17 +30,17 @@ struct worker {
 	struct task control;    /* the one RESUME or QUIT under way */
 };
 
-/* `order` is read while tasks are being done. `depth`: TASK_READs queued at most. Needs
+/* `order` is read while tasks are being done. `depth`: tasks queued at most, at least 1. Needs
  * worker_release in any case. */
 int worker_init(struct worker *w, const struct loader_config *config,
 		const struct reader_config *settings, uint32_t id, _Atomic uint32_t *halt,
-		struct worker_stat *stat, struct queue *out, const struct order *order, size_t depth,
-		struct err *e);
+		struct worker_stat *stat, struct queue *out, const struct order *order,
+		size_t depth, struct err *e);
 /* Starts the thread. The reader must be open. */
 int worker_start(struct worker *w, struct err *e);
 /* Queues a task; nothing is queued once the queue is closed. */
 void worker_send(struct worker *w, struct task *t);
-/* Sends the worker's own RESUME or QUIT; the one before must have come back. */
+/* Sends the worker's own RESUME or QUIT; its queue must be empty, so all before has come back. */
 void worker_control(struct worker *w, enum task_kind kind);
 /* Waits up to timeout_ns for the thread to end; true when it has, and is joined. */
 bool worker_join(struct worker *w, int64_t timeout_ns);

@@ -18,38 +18,39 @@
 struct rank_epoch {
 	int64_t begin_wall_ns, train_end_wall_ns, end_wall_ns;
 	int64_t begin_ns, train_end_ns, end_ns;
-	struct phase *block;             /* at least one when trained */
+	struct phase *block; /* at least one when trained */
 	uint32_t blocks;
 	bool has_eval;
 	struct phase eval;
 	struct order_proof delivered, undelivered; /* training samples */
-	uint64_t payload_bytes, eval_payload_bytes;/* delivered to this rank, counted by its workers */
+	uint64_t payload_bytes,
+		eval_payload_bytes; /* delivered to this rank, counted by its workers */
 };
 
 struct rank_result {
-	struct rank_epoch *epoch;        /* `epochs_begun` of struct result are valid */
-	struct io_stat train_io, eval_io;/* all epochs, merged over this rank's workers */
+	struct rank_epoch *epoch;         /* `epochs_begun` of struct result are valid */
+	struct io_stat train_io, eval_io; /* all epochs, merged over this rank's workers */
 	int64_t worker_busy_ns, worker_idle_ns, preprocess_ns;
-	uint32_t workers;                /* reader threads of the training loader; 0: inline */
-	uint64_t prefetch_batches;       /* batches that may exist beyond the one in use: P * W */
+	uint32_t workers;          /* reader threads of the training loader; 0: inline */
+	uint64_t prefetch_batches; /* batches that may exist beyond the one in use: P * W */
 };
 
 /* Process-wide counters around one epoch. */
 struct epoch_usage {
-	struct proc_io train, eval;      /* differences over the phases */
-	int64_t cpu_ns, wall_ns;         /* training part */
-	struct sysinfo_pair *meminfo;    /* snapshot at its start */
+	struct proc_io train, eval;   /* differences over the phases */
+	int64_t cpu_ns, wall_ns;      /* training part */
+	struct sysinfo_pair *meminfo; /* snapshot at its start */
 	size_t meminfo_count;
-	char order_note[256];            /* the exactly-once sentence */
+	char order_note[256]; /* the exactly-once sentence */
 	bool order_proved;
 };
 
 enum verdict_level { VERDICT_PASS, VERDICT_WARN, VERDICT_FAIL, VERDICT_UNKNOWN };
 
 struct verdict {
-	char check[24];                  /* "steady", "whole-run", "bytes", "dataset", "config", ... */
+	char check[24]; /* "steady", "whole-run", "bytes", "dataset", "config", ... */
 	enum verdict_level level;
-	char text[640];                  /* one or two sentences with the figures */
+	char text[640]; /* one or two sentences with the figures */
 };
 
 enum run_status { RUN_COMPLETE, RUN_INTERRUPTED, RUN_FAILED };
@@ -58,7 +59,9 @@ struct result {
 	const struct workload *workload; /* borrowed */
 	const struct dataset *dataset;   /* borrowed; NULL when neither trained nor generated */
 	enum run_status status;
-	struct err reason;               /* when not complete */
+	bool stuck; /* threads hang in the system and still use what the run was given: release
+		     * nothing, end the process */
+	struct err reason; /* when not complete */
 	int64_t begin_wall_ns, end_wall_ns;
 	bool trained, evaluated, generated;
 	struct {
@@ -67,18 +70,18 @@ struct result {
 	} generation;
 	uint32_t ranks, epochs_planned, epochs_begun; /* begun by every rank */
 	uint32_t epochs_done;
-	uint64_t steps_per_epoch, eval_steps;         /* planned, after whole-batch cutting */
-	uint64_t dropped_samples;                     /* an epoch; fill no whole step */
-	struct rank_result *rank;        /* `ranks` of them */
-	struct epoch_usage *usage;       /* epochs_planned of them */
+	uint64_t steps_per_epoch, eval_steps; /* planned, after whole-batch cutting */
+	uint64_t dropped_samples;             /* an epoch; fill no whole step */
+	struct rank_result *rank;             /* `ranks` of them */
+	struct epoch_usage *usage;            /* epochs_planned of them */
 	struct host_facts host;
-	uint64_t memory_bound_bytes;     /* stated before timing */
+	uint64_t memory_bound_bytes; /* stated before timing */
 	uint64_t peak_rss_bytes;
 	struct presence_result presence;
-	uint64_t shuffle_seed;           /* what order_init was given */
+	uint64_t shuffle_seed; /* what order_init was given */
 	struct verdict verdict[16];
 	uint32_t verdicts;
-	char folder[4096];               /* the output folder */
+	char folder[4096]; /* the output folder */
 };
 
 void result_release(struct result *r);
@@ -94,7 +97,7 @@ struct series_stat {
 /* One rank in one epoch. */
 struct rank_epoch_metrics {
 	bool train_valid, eval_valid;
-	char why[256], eval_why[256]; /* when not valid */
+	char why[256], eval_why[256];      /* when not valid */
 	double train_au, train_throughput; /* as metrics_phase, over the blocks */
 	double whole_au;
 	double exposed_wait_s, barrier_wait_s, compute_s, wall_s; /* of the training part */
@@ -104,49 +107,49 @@ struct rank_epoch_metrics {
 };
 
 struct epoch_metrics {
-	double train_au;            /* DLIO's definition, mean over ranks, percent */
-	double train_throughput;    /* samples/s, sum over ranks, of the measured window */
-	double whole_au;            /* compute / wall of the training part, nothing excluded, percent */
+	double train_au;         /* DLIO's definition, mean over ranks, percent */
+	double train_throughput; /* samples/s, sum over ranks, of the measured window */
+	double whole_au; /* compute / wall of the training part, nothing excluded, percent */
 	double whole_au_min, whole_au_max; /* over ranks */
-	double whole_throughput;    /* samples/s over the whole training part */
-	double whole_payload_rate;  /* payload bytes/s over the whole training part, really read */
+	double whole_throughput;           /* samples/s over the whole training part */
+	double whole_payload_rate; /* payload bytes/s over the whole training part, really read */
 	double exposed_wait_s, barrier_wait_s, compute_s, wall_s; /* means over ranks */
 	double eval_au, eval_throughput;
 	bool train_valid, eval_valid; /* false: too few steps for the window; *_why says so */
 	char why[256], eval_why[256];
 	uint64_t measured_steps;
-	double train_au_min, train_au_max;     /* over ranks */
-	double train_io_mib, eval_io_mib;      /* MiB/s of the throughputs above */
+	double train_au_min, train_au_max; /* over ranks */
+	double train_io_mib, eval_io_mib;  /* MiB/s of the throughputs above */
 	bool has_eval;
-	uint64_t steps;                        /* made by each rank; 0: the epoch trained nothing */
-	uint64_t samples, payload_bytes;       /* training, all ranks */
+	uint64_t steps;                  /* made by each rank; 0: the epoch trained nothing */
+	uint64_t samples, payload_bytes; /* training, all ranks */
 	uint64_t eval_samples, eval_payload_bytes;
-	double eval_wall_s;                    /* longest over ranks */
+	double eval_wall_s; /* longest over ranks */
 };
 
 struct run_metrics {
-	struct epoch_metrics *epoch;   /* epochs_done of them */
+	struct epoch_metrics *epoch; /* epochs_done of them */
 	uint32_t epochs;
 	struct series_stat train_au, train_throughput, whole_au, whole_throughput, payload_rate;
 	struct series_stat eval_au, eval_throughput;
 	struct series_stat train_io, eval_io; /* MiB/s, by the windows of train_au and eval_au */
-	/* The evaluations as summary.json lists them: one value an evaluation; with compat.dlio one a
-	 * rank and evaluation. NaN where there is no valid value. */
+	/* The evaluations as summary.json lists them: one value an evaluation; with compat.dlio one
+	 * a rank and evaluation. NaN where there is no valid value. */
 	double *eval_au_list, *eval_throughput_list;
 	uint32_t evals;
-	bool overshoot_known;                 /* the emulated time is constant */
+	bool overshoot_known; /* the emulated time is constant */
 	double compute_overshoot_mean_s, compute_overshoot_max_s; /* of the emulated waits */
-	uint64_t payload_bytes, device_bytes;   /* training, all epochs */
+	uint64_t payload_bytes, device_bytes;                     /* training, all epochs */
 	bool device_known;
 };
 
-/* By DLIO's definitions with their defects mended, or exactly as DLIO computes them when the workload
- * has compat.dlio. Formulas: docs/metrics.md. */
+/* By DLIO's definitions with their defects mended, or exactly as DLIO computes them when the
+ * workload has compat.dlio. Formulas: docs/metrics.md. */
 int metrics_compute(struct run_metrics *m, const struct result *r, struct err *e);
 void metrics_release(struct run_metrics *m);
 
-/* One block or evaluation on one rank by DLIO's definition: AU in percent and samples/s of the rank.
- * false with a reason when the window holds no step. */
+/* One block or evaluation on one rank by DLIO's definition: AU in percent and samples/s of the
+ * rank. false with a reason when the window holds no step. */
 bool metrics_phase(const struct result *r, const struct phase *p, double *au, double *throughput,
 		   uint64_t *measured, char *why, size_t why_size);
 

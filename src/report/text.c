@@ -39,6 +39,9 @@ static void wrap(struct buf *out, const char *s, size_t at)
 		n = strcspn(s, " \n\t");
 		if (n == 0)
 			break;
+		/* a percent sign stays with its number */
+		if (s[n] == ' ' && s[n + 1] == '%')
+			n += 1 + strcspn(s + n + 1, " \n\t");
 		if (at > INDENT && at + 1 + n > COLUMNS) {
 			buf_printf(out, "\n%*s", INDENT, "");
 			at = INDENT;

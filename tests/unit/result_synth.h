@@ -1,5 +1,6 @@
 #pragma once
-/* Results made by hand: step times in seconds become a struct result as run/ would have filled it. */
+/* Results made by hand: step times in seconds become a struct result as run/ would have filled it.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,11 +29,18 @@ static inline void synth_begin(struct synth *s, uint32_t ranks, uint32_t epochs,
 			       const char *const *overrides)
 {
 	static const char *const base[] = {
-		"dataset.num_files_train=24", "dataset.num_files_eval=8",
-		"dataset.num_subfolders_train=0", "dataset.num_subfolders_eval=0",
-		"dataset.record_length_bytes=65536", "reader.batch_size=2",
-		"reader.batch_size_eval=1", "reader.read_threads=1", "reader.prefetch_size=2",
-		"train.computation_time=0.02", "evaluation.eval_time=0.01",
+		"dataset.num_files_train=24",
+		"dataset.num_files_eval=8",
+		"dataset.num_subfolders_train=0",
+		"dataset.num_subfolders_eval=0",
+		"dataset.record_length_bytes=65536",
+		"reader.batch_size=2",
+		"reader.batch_size_eval=1",
+		"reader.read_threads=1",
+		"reader.prefetch_size=2",
+		"train.computation_time=0.02",
+		"evaluation.eval_time=0.01",
+		"workflow.evaluation=false",
 	};
 	const char *all[64];
 	char epochs_text[48];
@@ -46,7 +54,9 @@ static inline void synth_begin(struct synth *s, uint32_t ranks, uint32_t epochs,
 	all[n++] = epochs_text;
 	for (size_t i = 0; overrides && overrides[i]; i++)
 		all[n++] = overrides[i];
-	struct workload_request req = {.workload = "default", .overrides = all, .override_count = n,
+	struct workload_request req = {.workload = "default",
+				       .overrides = all,
+				       .override_count = n,
 				       .start_wall_ns = SYNTH_WALL_NS};
 
 	if (workload_load(&s->w, &req, &e) < 0)
@@ -97,16 +107,21 @@ static inline int64_t synth_ns(double s)
 	return (int64_t)(s * 1e9 + 0.5);
 }
 
-/* Fills a phase of n steps that begins at begin_ns: waits, computations and barriers in seconds (NULL:
- * none), then `tail` seconds until the end of the phase. */
+/* Fills a phase of n steps that begins at begin_ns: waits, computations and barriers in seconds
+ * (NULL: none), then `tail` seconds until the end of the phase. */
 static inline void synth_phase(struct phase *p, enum phase_kind kind, int64_t begin_ns,
 			       uint64_t first, uint64_t n, uint64_t batch, const double *load,
 			       const double *compute, const double *barrier, double tail)
 {
 	int64_t t = begin_ns;
 
-	*p = (struct phase){.kind = kind, .number = 1, .begin_ns = begin_ns, .first_step = first,
-			    .steps = n, .capacity = n, .samples = n * batch};
+	*p = (struct phase){.kind = kind,
+			    .number = 1,
+			    .begin_ns = begin_ns,
+			    .first_step = first,
+			    .steps = n,
+			    .capacity = n,
+			    .samples = n * batch};
 	p->step = xcalloc(n ? n : 1, sizeof(*p->step));
 	for (uint64_t i = 0; i < n; i++) {
 		struct step_times *st = &p->step[i];
@@ -159,7 +174,8 @@ static inline void synth_eval(struct synth *s, uint32_t rank, uint32_t epoch, ui
 	struct rank_epoch *ep = &s->r.rank[rank].epoch[epoch];
 	uint64_t batch = (uint64_t)s->w.reader.batch_size_eval;
 
-	synth_phase(&ep->eval, PHASE_EVAL, ep->train_end_ns, 0, n, batch, load, compute, NULL, tail);
+	synth_phase(&ep->eval, PHASE_EVAL, ep->train_end_ns, 0, n, batch, load, compute, NULL,
+		    tail);
 	ep->has_eval = true;
 	ep->end_ns = ep->eval.end_ns;
 	ep->end_wall_ns = SYNTH_WALL_NS + ep->end_ns;
@@ -168,8 +184,8 @@ static inline void synth_eval(struct synth *s, uint32_t rank, uint32_t epoch, ui
 }
 
 /* A block of n equal steps but for the wait of the first. */
-static inline void synth_even(struct synth *s, uint32_t rank, uint32_t epoch, uint64_t n, double first,
-			      double load, double compute)
+static inline void synth_even(struct synth *s, uint32_t rank, uint32_t epoch, uint64_t n,
+			      double first, double load, double compute)
 {
 	double *v = xcalloc(2 * n + 2, sizeof(*v));
 
@@ -198,10 +214,13 @@ static inline void assert_near(double have, double want, double tolerance)
 		fail_msg("%.12g is not %.12g within %g", have, want, tolerance);
 }
 
+/* An empty one when there is none of that name. */
 static inline const struct verdict *synth_verdict(const struct synth *s, const char *check)
 {
+	static const struct verdict none;
+
 	for (uint32_t i = 0; i < s->r.verdicts; i++)
 		if (strcmp(s->r.verdict[i].check, check) == 0)
 			return &s->r.verdict[i];
-	return NULL;
+	return &none;
 }

@@ -1,6 +1,6 @@
-/* The PyTorch loader against a simulation of PyTorch's rules: scripted service and compute times give
- * an exact sequence of who reads what and what is handed out when, and the loader is made to live
- * through the same times step by step at the gate of the fake format. No clock is involved. */
+/* The PyTorch loader against a simulation of PyTorch's rules: scripted service and compute times
+ * give an exact sequence of who reads what and what is handed out when, and the loader is made to
+ * live through the same times step by step at the gate of the fake format. No clock is involved. */
 #include "loader_fake.h"
 
 #include <sched.h>
@@ -13,16 +13,16 @@ struct script {
 	uint32_t workers;
 	uint64_t factor;
 	bool in_order;
-	uint64_t steps;        /* of the epoch */
-	uint64_t asked;        /* batches asked for before the epoch is ended */
+	uint64_t steps; /* of the epoch */
+	uint64_t asked; /* batches asked for before the epoch is ended */
 	uint32_t service[STEPS_MAX], compute[STEPS_MAX];
 };
 
 /* One move of the script and the state that must follow. */
 struct move {
 	enum { ASK, LET_END } what;
-	uint32_t worker;       /* LET_END: whose batch is done */
-	int64_t got;           /* batch handed out, NOBODY, or steps: end of the epoch */
+	uint32_t worker; /* LET_END: whose batch is done */
+	int64_t got;     /* batch handed out, NOBODY, or steps: end of the epoch */
 	uint32_t got_by;
 	int64_t reading[LANES];
 };
@@ -41,7 +41,7 @@ struct sim {
 	int64_t arrived[STEPS_MAX]; /* in order of arrival; NOBODY once handed out */
 	unsigned arrivals;
 	uint32_t owner[STEPS_MAX], turn;
-	uint64_t most;              /* the largest number beyond the one handed out */
+	uint64_t most; /* the largest number beyond the one handed out */
 };
 
 static int64_t sim_reading(const struct sim *m, uint32_t w)
@@ -305,6 +305,7 @@ static void check_batch(const struct rank *r, const struct move *v)
 	assert_int_equal(b->worker, v->got_by);
 	assert_int_equal(b->first, (uint64_t)v->got * size);
 	assert_int_equal(b->samples, size);
+	assert_int_equal(b->payload_bytes, size * PAYLOAD);
 	for (uint64_t i = 0; i < size; i++)
 		order_proof_add(&want, sample_at(r, v->got, i));
 	assert_memory_equal(&b->proof, &want, sizeof(want));

@@ -1,4 +1,5 @@
-/* AU and throughput: known answers from step times made by hand, DLIO's own numbers from its own files. */
+/* AU and throughput: known answers from step times made by hand, DLIO's own numbers from its own
+ * files. */
 #include "result_synth.h"
 
 #include <jansson.h>
@@ -255,6 +256,9 @@ static void capped(void **state)
 {
 	static const char *const cap[] = {"train.total_training_steps=8",
 					  "output.metric.exclude_end_steps=1", NULL};
+	double au, rate;
+	uint64_t measured;
+	char why[256];
 	struct synth s;
 
 	(void)state;
@@ -267,13 +271,20 @@ static void capped(void **state)
 	assert_int_equal(s.m.whole_au.count, 2);
 	assert_near(s.m.train_au.mean, 200 / 3.0, 1e-9);
 	assert_int_equal(s.m.epoch[1].measured_steps, 1);
+	/* the log line of that epoch, written before its result is whole, says the same */
+	assert_true(metrics_phase(&s.r, &s.r.rank[0].epoch[1].block[0], &au, &rate, &measured, why,
+				  sizeof(why)));
+	assert_int_equal(measured, 1);
+	assert_near(au, s.m.epoch[1].train_au, 1e-9);
+	assert_near(rate, s.m.epoch[1].train_throughput, 1e-9);
 	synth_end(&s);
 }
 
 static void overshoots(void **state)
 {
 	static const double late[] = {0.0201, 0.0202, 0.0206};
-	static const char *const normal[] = {"train.computation_time={mean: 0.02, stdev: 0.001}", NULL};
+	static const char *const normal[] = {"train.computation_time={mean: 0.02, stdev: 0.001}",
+					     NULL};
 	struct synth s;
 
 	(void)state;
@@ -477,18 +488,21 @@ static void as_dlio(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		const struct epoch_metrics *e = &s.m.epoch[i];
 
-		assert_near(e->train_au, real_at(json_object_get(metric, "train_au_percentage"), i), 1e-5);
-		assert_near(e->train_throughput,
-			    real_at(json_object_get(metric, "train_throughput_samples_per_second"), i),
+		assert_near(e->train_au, real_at(json_object_get(metric, "train_au_percentage"), i),
 			    1e-5);
+		assert_near(
+			e->train_throughput,
+			real_at(json_object_get(metric, "train_throughput_samples_per_second"), i),
+			1e-5);
 	}
 	assert_int_equal(s.m.evals, 4);
 	for (size_t i = 0; i < 4; i++) {
 		assert_near(s.m.eval_au_list[i],
 			    real_at(json_object_get(metric, "eval_au_percentage"), i), 1e-5);
-		assert_near(s.m.eval_throughput_list[i],
-			    real_at(json_object_get(metric, "eval_throughput_samples_per_second"), i),
-			    1e-5);
+		assert_near(
+			s.m.eval_throughput_list[i],
+			real_at(json_object_get(metric, "eval_throughput_samples_per_second"), i),
+			1e-5);
 	}
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct series_stat *have =
@@ -529,7 +543,8 @@ static void as_dlio_by_time_stamps(void **state)
 	synth_metrics(&s);
 	for (size_t i = 0; i < 2; i++) {
 		double au = real_at(json_object_get(metric, "train_au_percentage"), i);
-		double rate = real_at(json_object_get(metric, "train_throughput_samples_per_second"), i);
+		double rate =
+			real_at(json_object_get(metric, "train_throughput_samples_per_second"), i);
 
 		assert_near(s.m.epoch[i].train_au, au, au * 0.005);
 		assert_near(s.m.epoch[i].train_throughput, rate, rate * 0.005);

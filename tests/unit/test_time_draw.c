@@ -94,10 +94,8 @@ static void test_predicates(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_absolute),
-		cmocka_unit_test(test_stream_advances),
-		cmocka_unit_test(test_out_of_range),
+		cmocka_unit_test(test_kinds),           cmocka_unit_test(test_absolute),
+		cmocka_unit_test(test_stream_advances), cmocka_unit_test(test_out_of_range),
 		cmocka_unit_test(test_predicates),
 	};
 

@@ -1,0 +1,195 @@
+/* Threads that take files in turn from a shared number. */
+#include "dataset/each.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "store/shim.h"
+
+#define THREADS_MAX 1024u
+
+struct run {
+	const struct each_job *job;
+	uint64_t files;
+	_Atomic uint64_t next;
+	_Atomic int failed;
+};
+
+struct each_thread {
+	struct run *run;
+	pthread_t id;
+	struct each_worker worker;
+	int rc;
+};
+
+static bool stop_set(const struct stop_flag *stop)
+{
+	return stop && atomic_load_explicit(&stop->set, memory_order_relaxed);
+}
+
+static int canceled(struct err *e)
+{
+	return err_set(e, ERR_CANCELED, "stopped on request");
+}
+
+static int one_file(struct run *run, struct each_worker *w)
+{
+	const struct dataset *d = run->job->dataset;
+	uint64_t train = d->files[DATASET_TRAIN];
+	enum dataset_kind kind = w->number < train ? DATASET_TRAIN : DATASET_EVAL;
+	uint64_t index = w->number - (kind == DATASET_EVAL ? train : 0);
+	int rc = dataset_path(d, kind, index, w->path, sizeof(w->path), &w->err);
+
+	return rc < 0 ? rc : run->job->file(run->job->arg, kind, index, w, &w->err);
+}
+
+static void *work(void *arg)
+{
+	struct each_thread *t = arg;
+	struct run *run = t->run;
+
+	while (!atomic_load(&run->failed)) {
+		t->worker.number = atomic_fetch_add(&run->next, 1);
+		if (t->worker.number >= run->files)
+			break;
+		t->rc = stop_set(run->job->stop) ? canceled(&t->worker.err)
+						 : one_file(run, &t->worker);
+		if (t->rc < 0) {
+			atomic_store(&run->failed, 1);
+			break;
+		}
+	}
+	return NULL;
+}
+
+static int worker_init(struct each_worker *w, const struct each_job *job, struct err *e)
+{
+	w->io.store = job->store;
+	w->blob = store_blob_new(job->store, e);
+	if (!w->blob)
+		return -ENOMEM;
+	if (job->scratch_bytes == 0)
+		return 0;
+	w->scratch_bytes = job->scratch_bytes;
+	w->scratch =
+		buffer_alloc(w->scratch_bytes, "the buffer of a thread that goes over files", e);
+	return w->scratch ? 0 : -ENOMEM;
+}
+
+static void worker_release(struct each_worker *w)
+{
+	free(w->blob);
+	if (w->scratch)
+		buffer_free(w->scratch, w->scratch_bytes);
+}
+
+/* The lowest-numbered failure speaks; being stopped only where nothing else went wrong. */
+static int verdict(struct each_thread *t, unsigned n, struct err *e)
+{
+	const struct each_thread *first = NULL;
+
+	for (unsigned i = 0; i < n; i++) {
+		bool better = !first || (first->rc == ERR_CANCELED && t[i].rc != ERR_CANCELED) ||
+			      (t[i].worker.number < first->worker.number &&
+			       (t[i].rc != ERR_CANCELED || first->rc == ERR_CANCELED));
+
+		if (t[i].rc < 0 && better)
+			first = &t[i];
+	}
+	if (!first)
+		return 0;
+	if (e)
+		*e = first->worker.err;
+	return first->rc;
+}
+
+int each_file(const struct each_job *job, struct err *e)
+{
+	struct run run = {.job = job};
+	unsigned n = job->threads ? job->threads : 1, ready = 0, started = 1;
+	struct each_thread *t;
+	int rc = 0;
+
+	run.files = job->dataset->files[DATASET_TRAIN] + job->dataset->files[DATASET_EVAL];
+	n = n > THREADS_MAX ? THREADS_MAX : n;
+	if (n > run.files)
+		n = run.files ? (unsigned)run.files : 1;
+	t = try_calloc(n, sizeof(*t), "the threads that go over files", e);
+	if (!t)
+		return -ENOMEM;
+	while (rc == 0 && ready < n) {
+		t[ready].run = &run;
+		rc = worker_init(&t[ready++].worker, job, e);
+	}
+	for (; rc == 0 && started < n; started++) {
+		rc = thread_start(&t[started].id, work, &t[started], 0, "files", e);
+		if (rc < 0)
+			break;
+	}
+	if (rc == 0)
+		work(&t[0]);
+	else
+		atomic_store(&run.failed, 1);
+	for (unsigned i = 1; i < started; i++)
+		pthread_join(t[i].id, NULL);
+	if (rc == 0)
+		rc = verdict(t, n, e);
+	for (unsigned i = 0; i < ready; i++)
+		worker_release(&t[i].worker);
+	free(t);
+	return rc;
+}
+
+static struct stoppable_store *of(struct blob *b)
+{
+	return (struct stoppable_store *)b->store;
+}
+
+static ssize_t stoppable_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
+{
+	ssize_t r = stop_set(of(b)->stop) ? canceled(e) : shim_pread(b, p, n, offset, e);
+
+	if (r > 0 && of(b)->bytes)
+		atomic_fetch_add_explicit(of(b)->bytes, (uint64_t)r, memory_order_relaxed);
+	return r;
+}
+
+static ssize_t stoppable_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset,
+				struct err *e)
+{
+	ssize_t r = stop_set(of(b)->stop) ? canceled(e) : shim_pwrite(b, p, n, offset, e);
+
+	if (r > 0 && of(b)->bytes)
+		atomic_fetch_add_explicit(of(b)->bytes, (uint64_t)r, memory_order_relaxed);
+	return r;
+}
+
+static const struct store_ops stoppable_ops = {
+	.name = "stoppable",
+	.help = "ends reads and writes once a flag is set",
+	.flags = STORE_IS_SHIM,
+	.blob_bytes = sizeof(struct blob),
+	.open = shim_open,
+	.close = shim_close,
+	.pread = stoppable_pread,
+	.pwrite = stoppable_pwrite,
+	.sync = shim_sync,
+	.stat_blob = shim_stat_blob,
+	.stat = shim_stat,
+	.mkdirs = shim_mkdirs,
+	.list = shim_list,
+	.remove = shim_remove,
+	.rename = shim_rename,
+	.sync_dir = shim_sync_dir,
+	.space = shim_space,
+};
+
+void stoppable_init(struct stoppable_store *s, struct store *lower, const struct stop_flag *stop,
+		    _Atomic uint64_t *bytes)
+{
+	s->base.ops = &stoppable_ops;
+	s->base.lower = lower;
+	s->stop = stop;
+	s->bytes = bytes;
+}

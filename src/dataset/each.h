@@ -1,0 +1,42 @@
+#pragma once
+/* Every file of a dataset once, over threads: generating, verifying and surveying are this. */
+#include "base/thread.h"
+#include "dataset/dataset.h"
+
+/* What one thread has for itself. */
+struct each_worker {
+	struct io io;
+	struct blob *blob;
+	void *scratch;
+	size_t scratch_bytes;
+	uint64_t number; /* of the file, over train then evaluation files of the dataset */
+	char path[DATASET_PATH_MAX];
+	struct err err;
+};
+
+struct each_job {
+	const struct dataset *dataset;
+	struct store *store;
+	unsigned threads;             /* 0 counts as 1 */
+	size_t scratch_bytes;         /* 0: none */
+	const struct stop_flag *stop; /* may be NULL */
+	/* Does its work for file `index` of `kind`, at w->path. Negative: no further file is begun.
+	 */
+	int (*file)(void *arg, enum dataset_kind kind, uint64_t index, struct each_worker *w,
+		    struct err *e);
+	void *arg;
+};
+
+/* 0 when all files were done; else the failure of the lowest-numbered file that failed, or
+ * ERR_CANCELED when the stop flag was set. On return no thread is left. */
+int each_file(const struct each_job *job, struct err *e);
+
+/* A store over another whose reads and writes fail with ERR_CANCELED once the flag is set, so that
+ * large files do not delay a stop. Counts the bytes that pass. It needs no release. */
+struct stoppable_store {
+	struct store base;
+	const struct stop_flag *stop; /* may be NULL */
+	_Atomic uint64_t *bytes;      /* may be NULL */
+};
+void stoppable_init(struct stoppable_store *s, struct store *lower, const struct stop_flag *stop,
+		    _Atomic uint64_t *bytes);

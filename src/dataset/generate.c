@@ -1,0 +1,383 @@
+/* Generates a dataset: what is there, is there room, write what is missing, say that it is
+ * complete. */
+#include "dataset/generate.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "dataset/each.h"
+#include "dataset/listing.h"
+#include "dataset/manifest.h"
+
+/* Besides the files: the manifest, its predecessor, folders. */
+#define SPARE_BYTES (1u << 20)
+#define SPARE_FILES 4u
+
+struct generation {
+	const struct dataset *d;
+	struct stoppable_store store; /* for the files */
+	struct io io;                 /* for all else: a manifest begun is finished */
+	const struct generate_options *o;
+	struct generate_progress *progress;
+	struct generate_progress own_progress; /* when the caller gives none */
+	struct buf leftovers;                  /* paths of temporary files, each ended by a NUL */
+	bool any;                              /* entries that are no temporary files */
+	bool keep;                             /* whole files with our names are ours */
+	_Atomic uint64_t there_files, there_bytes; /* with our names, whatever their size */
+	_Atomic uint64_t whole_files, whole_bytes;
+};
+
+static int each(struct generation *g, size_t scratch,
+		int (*file)(void *, enum dataset_kind, uint64_t, struct each_worker *,
+			    struct err *),
+		struct err *e)
+{
+	struct each_job job = {
+		.dataset = g->d,
+		.store = &g->store.base,
+		.threads = g->o->threads,
+		.scratch_bytes = scratch,
+		.stop = g->o->stop,
+		.file = file,
+		.arg = g,
+	};
+
+	return each_file(&job, e);
+}
+
+static int note_entry(void *arg, const char *folder, const char *name, bool is_dir)
+{
+	struct generation *g = arg;
+
+	if (!is_dir && name[0] == '.' && str_ends(name, ".part")) {
+		buf_puts(&g->leftovers, folder);
+		buf_putc(&g->leftovers, '/');
+		buf_append(&g->leftovers, name, strlen(name) + 1);
+	} else if (!is_dir) {
+		g->any = true;
+	}
+	return 0;
+}
+
+static int look(struct generation *g, struct err *e)
+{
+	int rc = 0;
+
+	for (int k = 0; k < DATASET_KINDS && rc == 0; k++)
+		rc = listing_each(g->d, g->io.store, (enum dataset_kind)k, note_entry, g, e);
+	return rc;
+}
+
+/* Whether the file at w->path has the size it must have. A blob under its final name was whole, so
+ * where the size depends on the content, its presence is enough. */
+static int is_whole(const struct generation *g, enum dataset_kind kind, uint64_t index,
+		    struct each_worker *w, struct store_stat *st, struct err *e)
+{
+	uint64_t want = dataset_file_bytes(g->d, kind, index);
+	int rc = io_stat_path(&w->io, w->path, st, e);
+
+	if (rc == -ENOENT)
+		return -ENOENT;
+	if (rc < 0)
+		return rc;
+	if (st->is_dir)
+		return err_set(e, -EISDIR,
+			       "'%s' is a folder and is to be a file of the dataset: remove it",
+			       w->path);
+	return want == UINT64_MAX || st->bytes == want;
+}
+
+static int survey_file(void *arg, enum dataset_kind kind, uint64_t index, struct each_worker *w,
+		       struct err *e)
+{
+	struct generation *g = arg;
+	struct store_stat st;
+	int rc = is_whole(g, kind, index, w, &st, e);
+
+	if (rc == -ENOENT)
+		return 0;
+	if (rc < 0)
+		return rc;
+	atomic_fetch_add(&g->there_files, 1);
+	atomic_fetch_add(&g->there_bytes, st.bytes);
+	if (rc == 1) {
+		atomic_fetch_add(&g->whole_files, 1);
+		atomic_fetch_add(&g->whole_bytes, st.bytes);
+	}
+	return 0;
+}
+
+static int remove_file(void *arg, enum dataset_kind kind, uint64_t index, struct each_worker *w,
+		       struct err *e)
+{
+	int rc = w->io.store->ops->remove(w->io.store, w->path, e);
+
+	(void)arg;
+	(void)kind;
+	(void)index;
+	return rc == -ENOENT ? 0 : rc;
+}
+
+/* The sentence names the file that could not be written, whatever the layer below said. */
+static int name_file(int rc, const char *path, struct err *e)
+{
+	if (rc == ERR_CANCELED || !e)
+		return rc;
+	return err_wrap(e, "cannot write '%s'", path);
+}
+
+static int write_part(struct generation *g, const char *part, const struct file_spec *f,
+		      struct each_worker *w, struct err *e)
+{
+	int rc = io_open(&w->io, part, STORE_WRITE | STORE_CREATE, w->blob, e);
+
+	if (rc < 0)
+		return rc;
+	rc = g->d->format->write(&w->io, w->blob, part, f, &g->d->content, w->scratch,
+				 w->scratch_bytes, e);
+	if (rc >= 0)
+		rc = io_sync(&w->io, w->blob, e);
+	if (rc < 0) {
+		io_close(&w->io, w->blob, NULL);
+		return rc;
+	}
+	return io_close(&w->io, w->blob, e);
+}
+
+static int write_file(void *arg, enum dataset_kind kind, uint64_t index, struct each_worker *w,
+		      struct err *e)
+{
+	struct generation *g = arg;
+	char part[DATASET_PATH_MAX + 8];
+	struct store_stat st;
+	struct file_spec f;
+	int folder, rc;
+
+	if (g->keep && g->any) {
+		rc = is_whole(g, kind, index, w, &st, e);
+		if (rc == 1) {
+			atomic_fetch_add(&g->progress->files_skipped, 1);
+			return 0;
+		}
+		if (rc < 0 && rc != -ENOENT)
+			return rc;
+	}
+	folder = (int)(strrchr(w->path, '/') - w->path);
+	snprintf(part, sizeof(part), "%.*s/.%s.part", folder, w->path, w->path + folder + 1);
+	dataset_file_spec(g->d, kind, index, &f);
+	rc = write_part(g, part, &f, w, e);
+	if (rc == 0)
+		rc = w->io.store->ops->rename(w->io.store, part, w->path, e);
+	if (rc < 0) {
+		w->io.store->ops->remove(w->io.store, part, NULL);
+		return name_file(rc, w->path, e);
+	}
+	atomic_fetch_add(&g->progress->files_done, 1);
+	return 0;
+}
+
+/* What is to be written, against what can be; files that are there make room by being replaced. */
+static int check_space(struct generation *g, struct err *e)
+{
+	uint64_t files = g->d->files[DATASET_TRAIN] + g->d->files[DATASET_EVAL];
+	uint64_t free_bytes, free_files, bytes = 0;
+	char need[32], have[32];
+	int rc = g->io.store->ops->space(g->io.store, g->d->folder, &free_bytes, &free_files, e);
+
+	if (rc < 0)
+		return rc;
+	if (g->d->total_bytes != UINT64_MAX && g->d->total_bytes > g->there_bytes)
+		bytes = g->d->total_bytes - g->there_bytes;
+	files -= g->there_files < files ? g->there_files : files;
+	for (int k = 0; k < DATASET_KINDS; k++)
+		files += g->any ? 0 : g->d->subfolders[k];
+	if (free_bytes != UINT64_MAX && bytes > 0 && bytes + SPARE_BYTES > free_bytes)
+		return err_set(e, -ENOSPC,
+			       "the dataset needs %s (%" PRIu64
+			       " bytes) in '%s', and only %s (%" PRIu64
+			       " bytes) are free there: make room, or choose another "
+			       "dataset.data_folder or fewer or smaller files",
+			       str_bytes((double)bytes, need, sizeof(need)), bytes, g->d->folder,
+			       str_bytes((double)free_bytes, have, sizeof(have)), free_bytes);
+	if (free_files != UINT64_MAX && files > 0 && files + SPARE_FILES > free_files)
+		return err_set(e, -ENOSPC,
+			       "the dataset needs %" PRIu64
+			       " more files in '%s', and the file system "
+			       "there has room for only %" PRIu64
+			       ": remove files, or use fewer files with more samples in each",
+			       files, g->d->folder, free_files);
+	return 0;
+}
+
+static int over_folders(struct generation *g,
+			int (*fn)(struct store *s, const char *path, struct err *e), struct err *e)
+{
+	char path[DATASET_PATH_MAX];
+	int rc = 0;
+
+	for (int k = 0; k < DATASET_KINDS && rc == 0; k++) {
+		uint64_t subs = g->d->subfolders[k];
+
+		for (uint64_t i = 0; i < (subs ? subs : 1) && rc == 0; i++) {
+			rc = dataset_folder(g->d, (enum dataset_kind)k, i, path, sizeof(path), e);
+			if (rc == 0)
+				rc = fn(g->io.store, path, e);
+		}
+		if (rc == 0 && subs) {
+			snprintf(path, sizeof(path), "%s/%s", g->d->folder, dataset_kind_folder[k]);
+			rc = fn(g->io.store, path, e);
+		}
+	}
+	return rc < 0 ? rc : fn(g->io.store, g->d->folder, e);
+}
+
+static int make_folders(struct generation *g, struct err *e)
+{
+	return over_folders(g, g->io.store->ops->mkdirs, e);
+}
+
+static int sync_folders(struct generation *g, struct err *e)
+{
+	AUTO_FREE char *parent = path_dirname(g->d->folder);
+	int rc = over_folders(g, g->io.store->ops->sync_dir, e);
+
+	/* The folder's own name. What lies above may not even be ours to open. */
+	g->io.store->ops->sync_dir(g->io.store, parent, NULL);
+	return rc;
+}
+
+static int remove_leftovers(struct generation *g, struct err *e)
+{
+	for (size_t at = 0; at < g->leftovers.len; at += strlen(g->leftovers.data + at) + 1) {
+		int rc = g->io.store->ops->remove(g->io.store, g->leftovers.data + at, e);
+
+		if (rc < 0 && rc != -ENOENT)
+			return rc;
+	}
+	return 0;
+}
+
+/* After this, a file with one of our names is ours. The manifest says CLEARING until then, so that
+ * an interruption does not leave other files of the right size to be taken for ours. */
+static int take_names(struct generation *g, struct err *e)
+{
+	int rc = manifest_write(&g->io, g->d, g->keep ? MANIFEST_WRITING : MANIFEST_CLEARING, e);
+
+	if (rc == 0)
+		rc = remove_leftovers(g, e);
+	if (rc < 0 || g->keep)
+		return rc;
+	if (g->any && g->there_files)
+		rc = each(g, 0, remove_file, e);
+	if (rc == 0)
+		rc = sync_folders(g, e);
+	if (rc == 0)
+		rc = manifest_write(&g->io, g->d, MANIFEST_WRITING, e);
+	g->there_files = 0;
+	g->any = false;
+	g->keep = true;
+	return rc;
+}
+
+static void read_manifest(struct generation *g, struct manifest *m, int *rc, struct err *e)
+{
+	struct err why = {0};
+
+	*rc = manifest_read(&g->io, g->d->folder, m, &why);
+	if (*rc == ERR_DATA) {
+		log_warning("%s; it is replaced", why.text);
+		*rc = 0;
+	} else if (*rc < 0 && e) {
+		*e = why;
+	}
+}
+
+static void warn_replaced(const struct generation *g, const struct manifest *m,
+			  const struct buf *why)
+{
+	unsigned long long n = g->there_files;
+
+	if (m->found)
+		log_warning("'%s' holds another dataset (%s); %llu files of it that have the names "
+			    "of the new one are replaced, the others stay",
+			    g->d->folder, why->data ? why->data : "", n);
+	else if (n)
+		log_warning("'%s' holds %llu files with the names of this dataset and no manifest; "
+			    "they are replaced",
+			    g->d->folder, n);
+}
+
+/* Decides what of what is there can stay. 1: all of it, nothing is to be done. */
+static int survey(struct generation *g, struct err *e)
+{
+	uint64_t files = g->d->files[DATASET_TRAIN] + g->d->files[DATASET_EVAL];
+	struct buf why = {0};
+	struct manifest m;
+	bool same;
+	int rc;
+
+	read_manifest(g, &m, &rc, e);
+	if (rc == 0)
+		rc = look(g, e);
+	if (rc == 0 && g->any)
+		rc = each(g, 0, survey_file, e);
+	if (rc < 0)
+		return rc;
+	same = m.found && manifest_matches(&m, g->d, &why);
+	g->keep = same && m.state != MANIFEST_CLEARING;
+	if (!same)
+		warn_replaced(g, &m, &why);
+	buf_release(&why);
+	g->progress->files_total = files;
+	g->progress->bytes_total = g->d->total_bytes == UINT64_MAX
+					   ? 0
+					   : g->d->total_bytes - (g->keep ? g->whole_bytes : 0);
+	if (!g->keep || !m.complete || g->whole_files < files || g->leftovers.len)
+		return 0;
+	g->progress->files_skipped = files;
+	return 1;
+}
+
+static int generate(struct generation *g, struct err *e)
+{
+	int rc = survey(g, e);
+
+	if (rc != 0)
+		return rc < 0 ? rc : 0;
+	rc = check_space(g, e);
+	if (rc == 0)
+		rc = make_folders(g, e);
+	if (rc == 0)
+		rc = take_names(g, e);
+	if (rc == 0)
+		rc = each(g, FORMAT_WRITE_SCRATCH, write_file, e);
+	if (rc == 0)
+		rc = sync_folders(g, e);
+	if (rc == 0)
+		rc = manifest_write(&g->io, g->d, MANIFEST_COMPLETE, e);
+	return rc;
+}
+
+int dataset_generate(const struct dataset *d, struct store *store, const struct generate_options *o,
+		     struct err *e)
+{
+	struct generation g = {.d = d, .o = o};
+	struct err why = {0};
+	int rc;
+
+	g.progress = o->progress ? o->progress : &g.own_progress;
+	stoppable_init(&g.store, store, o->stop, &g.progress->bytes_done);
+	g.io.store = store;
+	rc = generate(&g, &why);
+	buf_release(&g.leftovers);
+	if (rc < 0 && e)
+		*e = why;
+	return rc;
+}

@@ -1,0 +1,31 @@
+#pragma once
+/* What lies in the folders of a dataset. */
+#include "dataset/dataset.h"
+
+/* Called for each entry; a negative return ends the listing. */
+typedef int (*listing_fn)(void *arg, const char *folder, const char *name, bool is_dir);
+
+/* Every entry of a kind's folder (flat) or subfolders. A folder that does not exist is empty. */
+int listing_each(const struct dataset *d, struct store *store, enum dataset_kind kind,
+		 listing_fn fn, void *arg, struct err *e);
+
+/* "img_03_of_64.npz" with this dataset's prefix and extension: 3 and 64. False for other names. */
+bool listing_parse(const struct dataset *d, const char *name, uint64_t *index, uint64_t *total);
+
+/* What "_of_N" names there are. */
+#define LISTING_TOTALS_MAX 16
+struct listing_totals {
+	unsigned n;
+	struct {
+		uint64_t total;  /* N */
+		uint64_t wanted; /* entries with an index below files[kind] */
+	} of[LISTING_TOTALS_MAX];
+	uint64_t folders, others; /* entries that are folders; files of other names */
+};
+int listing_totals(const struct dataset *d, struct store *store, enum dataset_kind kind,
+		   struct listing_totals *out, struct err *e);
+
+/* How many of the dataset's files are there by name, and the lowest index that is not (files[kind]
+ * when all are). */
+int listing_missing(const struct dataset *d, struct store *store, enum dataset_kind kind,
+		    uint64_t *found, uint64_t *first_missing, struct err *e);

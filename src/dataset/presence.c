@@ -1,0 +1,265 @@
+/* Whether a workload's dataset is on the store, found out without reading it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataset/listing.h"
+#include "dataset/manifest.h"
+#include "dataset/verify.h"
+
+/* Files of a kind whose size is asked for. */
+#define STATS_MAX 1000
+
+#define WAY_OUT "generate it with 'stoker generate' or workflow.generate_data=true"
+
+struct check {
+	struct dataset *d;
+	struct io io;
+	int kinds; /* that matter */
+	struct presence_result *out;
+};
+
+static const char *kind_word(enum dataset_kind kind)
+{
+	return kind == DATASET_TRAIN ? "training" : "evaluation";
+}
+
+/* Fewer files than the workload asks for: how many, and which is the first that is not there. */
+static int missing_files(const struct check *c, enum dataset_kind kind, uint64_t found,
+			 uint64_t first_missing, struct err *e)
+{
+	char path[DATASET_PATH_MAX];
+	int rc = dataset_path(c->d, kind, first_missing, path, sizeof(path), e);
+
+	if (rc < 0)
+		return rc;
+	return err_set(
+		e, -ENOENT,
+		"there are not enough %s files: %" PRIu64 " of the %" PRIu64
+		" that the workload asks for are in '%s'; the first that is missing is '%s'. "
+		"Check dataset.data_folder and dataset.num_files_%s, or " WAY_OUT,
+		kind_word(kind), found, c->d->files[kind], c->d->folder, path,
+		kind == DATASET_TRAIN ? "train" : "eval");
+}
+
+static int count_missing(const struct check *c, enum dataset_kind kind, struct err *e)
+{
+	uint64_t found, first;
+	int rc = listing_missing(c->d, c->io.store, kind, &found, &first, e);
+
+	if (rc < 0)
+		return rc;
+	/* The listing and a stat may disagree on a store that lags behind. */
+	if (first == c->d->files[kind])
+		return err_set(
+			e, -ENOENT,
+			"the listing of the %s files in '%s' has names that cannot be found: the "
+			"store is changing, or a file lies in another subfolder than its number "
+			"says (dataset.num_subfolders_%s)",
+			kind_word(kind), c->d->folder, kind == DATASET_TRAIN ? "train" : "eval");
+	return missing_files(c, kind, found, first, e);
+}
+
+/* How far a size may be from ours: nothing where we wrote it, else a header's or an index's worth.
+ */
+static uint64_t tolerance(const struct check *c, uint64_t want)
+{
+	uint64_t small = 256 + want / 8;
+
+	if (c->out->how == PRESENCE_MANIFEST)
+		return 0;
+	if (want / 64 > 4096)
+		return want / 64;
+	return small < 4096 ? small : 4096;
+}
+
+static int check_file(struct check *c, enum dataset_kind kind, uint64_t index, uint64_t *odd,
+		      struct err *e)
+{
+	uint64_t want = dataset_file_bytes(c->d, kind, index), off;
+	char path[DATASET_PATH_MAX];
+	struct store_stat st;
+	int rc = dataset_path(c->d, kind, index, path, sizeof(path), e);
+
+	if (rc == 0)
+		rc = io_stat_path(&c->io, path, &st, e);
+	if (rc == -ENOENT || rc == -ENOTDIR)
+		return count_missing(c, kind, e);
+	if (rc < 0)
+		return rc;
+	c->out->sizes_checked++;
+	if (want == UINT64_MAX && !st.is_dir)
+		return 0;
+	off = st.bytes > want ? st.bytes - want : want - st.bytes;
+	*odd += off != 0;
+	if (!st.is_dir && off <= tolerance(c, want))
+		return 0;
+	return err_set(e, ERR_DATA,
+		       "'%s' has %" PRIu64 " bytes and the workload's would have %" PRIu64
+		       ": it was generated with other settings, or cut off. Correct the workload's "
+		       "dataset section, or " WAY_OUT,
+		       path, st.bytes, want);
+}
+
+static int check_sizes(struct check *c, uint64_t *odd, struct err *e)
+{
+	int rc = 0;
+
+	for (int k = 0; k < c->kinds && rc == 0; k++) {
+		uint64_t files = c->d->files[k], n = files < STATS_MAX ? files : STATS_MAX;
+
+		/* First and last are among them; files * i would overflow for counts no store has.
+		 */
+		for (uint64_t i = 0; i < n && rc == 0; i++) {
+			uint64_t at = n < 2 ? 0
+					    : (uint64_t)((double)(files - 1) * (double)i /
+								 (double)(n - 1) +
+							 0.5);
+
+			rc = check_file(c, (enum dataset_kind)k, at < files ? at : files - 1, odd,
+					e);
+		}
+		c->out->files_found += files;
+	}
+	return rc;
+}
+
+static int wrong_manifest(const struct check *c, const char *why, struct err *e)
+{
+	return err_set(e, ERR_DATA,
+		       "'%s' holds another dataset than the workload describes: %s. Correct the "
+		       "workload's dataset section or dataset.data_folder, or " WAY_OUT,
+		       c->d->folder, why);
+}
+
+static int take_larger(struct check *c, const struct manifest *m, struct err *e)
+{
+	uint64_t total[DATASET_KINDS];
+
+	for (int k = 0; k < DATASET_KINDS; k++)
+		total[k] = m->files[k] > c->d->files[k] ? m->files[k] : c->d->files[k];
+	return dataset_set_name_total(c->d, total, e);
+}
+
+static int check_manifest(struct check *c, const struct manifest *m, struct err *e)
+{
+	struct buf why = {0};
+	enum manifest_fit fit = manifest_compare(m, c->d, c->kinds > DATASET_EVAL, &why);
+	uint64_t odd = 0;
+	int rc = 0;
+
+	c->out->how = PRESENCE_MANIFEST;
+	if (fit == MANIFEST_OTHER)
+		rc = wrong_manifest(c, why.data ? why.data : "", e);
+	buf_release(&why);
+	if (rc == 0 && !m->complete)
+		rc = err_set(
+			e, ERR_DATA,
+			"the generation of the dataset in '%s' was begun at %s and not finished: "
+			"finish it with 'stoker generate' or workflow.generate_data=true",
+			c->d->folder, m->created);
+	if (rc == 0)
+		rc = take_larger(c, m, e);
+	if (rc == 0)
+		rc = check_sizes(c, &odd, e);
+	if (rc < 0)
+		return rc;
+	if (fit == MANIFEST_LARGER)
+		snprintf(c->out->note, sizeof(c->out->note),
+			 "the manifest matches; the dataset has %" PRIu64 " + %" PRIu64
+			 " files, of which the first %" PRIu64 " + %" PRIu64 " are used",
+			 m->files[DATASET_TRAIN], m->files[DATASET_EVAL],
+			 c->d->files[DATASET_TRAIN],
+			 c->kinds > DATASET_EVAL ? c->d->files[DATASET_EVAL] : 0);
+	else
+		snprintf(c->out->note, sizeof(c->out->note),
+			 "the manifest matches, and so do the sizes of %" PRIu64 " files",
+			 c->out->sizes_checked);
+	return 0;
+}
+
+static int wrong_folders(const struct check *c, enum dataset_kind kind, struct err *e)
+{
+	return err_set(e, -ENOENT,
+		       "'%s/%s' has subfolders and no %s files of its own: is "
+		       "dataset.num_subfolders_%s right? It is 0 or 1 in the workload",
+		       c->d->folder, dataset_kind_folder[kind], kind_word(kind),
+		       kind == DATASET_TRAIN ? "train" : "eval");
+}
+
+/* The N of "_of_N" of a dataset that no manifest describes: our own if those names are complete,
+ * else the smallest larger one that has all the files asked for. */
+static int find_total(const struct check *c, enum dataset_kind kind, uint64_t *total, struct err *e)
+{
+	struct listing_totals t;
+	uint64_t own = 0;
+	bool found = false;
+	int rc = listing_totals(c->d, c->io.store, kind, &t, e);
+
+	if (rc < 0)
+		return rc;
+	*total = c->d->files[kind];
+	for (unsigned i = 0; i < t.n; i++) {
+		if (t.of[i].total == c->d->files[kind])
+			own = t.of[i].wanted;
+		if (t.of[i].wanted < c->d->files[kind])
+			continue;
+		if (!found || t.of[i].total < *total)
+			*total = t.of[i].total;
+		found = true;
+	}
+	if (found)
+		return 0;
+	if (t.n == 0 && t.folders > 0 && c->d->subfolders[kind] == 0)
+		return wrong_folders(c, kind, e);
+	if (own == 0 && t.n > 0)
+		return err_set(
+			e, -ENOENT,
+			"there are not enough %s files in '%s': the workload asks for %" PRIu64
+			" and the names there are of a dataset of %" PRIu64 ", of which %" PRIu64
+			" are there. Check dataset.num_files_%s, or " WAY_OUT,
+			kind_word(kind), c->d->folder, c->d->files[kind], t.of[0].total,
+			t.of[0].wanted, kind == DATASET_TRAIN ? "train" : "eval");
+	return count_missing(c, kind, e);
+}
+
+static int check_names(struct check *c, struct err *e)
+{
+	uint64_t total[DATASET_KINDS] = {c->d->files[DATASET_TRAIN], c->d->files[DATASET_EVAL]};
+	uint64_t odd = 0;
+	int rc = 0;
+
+	c->out->how = PRESENCE_SIZES;
+	for (int k = 0; k < c->kinds && rc == 0; k++)
+		if (c->d->files[k])
+			rc = find_total(c, (enum dataset_kind)k, &total[k], e);
+	if (rc == 0)
+		rc = dataset_set_name_total(c->d, total, e);
+	if (rc == 0)
+		rc = check_sizes(c, &odd, e);
+	if (rc < 0)
+		return rc;
+	snprintf(c->out->note, sizeof(c->out->note),
+		 "the dataset has no manifest (another program generated it): names agree, and so "
+		 "do the sizes of %" PRIu64 " files, %" PRIu64
+		 " of them only roughly; the content is not known",
+		 c->out->sizes_checked, odd);
+	return 0;
+}
+
+int dataset_check(struct dataset *d, struct store *store, bool need_eval,
+		  struct presence_result *out, struct err *e)
+{
+	struct check c = {.d = d, .io = {.store = store}, .out = out};
+	struct manifest m;
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	c.kinds = need_eval ? DATASET_KINDS : DATASET_EVAL;
+	rc = manifest_read(&c.io, d->folder, &m, e);
+	if (rc < 0)
+		return rc;
+	return m.found ? check_manifest(&c, &m, e) : check_names(&c, e);
+}

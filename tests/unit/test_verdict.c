@@ -1,0 +1,387 @@
+/* What the verdicts say about runs whose truth is known, the study's mistakes among them. */
+#include "result_synth.h"
+
+#include <math.h>
+
+static void judge(struct synth *s)
+{
+	synth_metrics(s);
+	verdicts_compute(&s->r, &s->m);
+	for (uint32_t i = 0; i < s->r.verdicts; i++) {
+		const char *t = s->r.verdict[i].text;
+
+		assert_true(t[0]);
+		assert_null(strstr(t, "nan"));
+		assert_null(strstr(t, "inf "));
+	}
+}
+
+static void expect(const struct synth *s, const char *check, enum verdict_level level,
+		   const char *words)
+{
+	const struct verdict *v = synth_verdict(s, check);
+
+	if (!v->check[0])
+		fail_msg("no verdict '%s'", check);
+	if (v->level != level || (words && !strstr(v->text, words)))
+		fail_msg("%s: level %d (not %d), '%s' (wanted '%s')", check, v->level, level,
+			 v->text, words ? words : "");
+}
+
+/* Requests as if every payload byte had been asked for once. */
+static void fill_io(struct synth *s, double device_share)
+{
+	for (uint32_t k = 0; k < s->r.ranks; k++) {
+		struct io_stat *io = &s->r.rank[k].train_io;
+
+		for (uint32_t i = 0; i < s->r.epochs_begun; i++) {
+			uint64_t bytes = s->r.rank[k].epoch[i].payload_bytes;
+
+			io->kind[IO_DATA].requests += 10;
+			io->kind[IO_DATA].asked_bytes += bytes;
+			io->kind[IO_DATA].returned_bytes += bytes;
+			s->r.usage[i].train.known = true;
+			s->r.usage[i].train.read_bytes += (uint64_t)((double)bytes * device_share);
+		}
+	}
+}
+
+static void calm(struct synth *s)
+{
+	fill_io(s, 1);
+	snprintf(s->r.presence.note, sizeof(s->r.presence.note), "The manifest matches.");
+	for (uint32_t i = 0; i < s->r.epochs_done; i++) {
+		s->r.usage[i].wall_ns = 1000000000;
+		s->r.usage[i].cpu_ns = 200000000;
+	}
+}
+
+static void good_run(void **state)
+{
+	struct synth s;
+
+	(void)state;
+	synth_begin(&s, 2, 2, NULL);
+	for (uint32_t k = 0; k < 2; k++)
+		for (uint32_t i = 0; i < 2; i++)
+			synth_even(&s, k, i, 60, 0.01, 0.001, 0.02);
+	calm(&s);
+	judge(&s);
+	for (uint32_t i = 0; i < s.r.verdicts; i++)
+		if (s.r.verdict[i].level != VERDICT_PASS &&
+		    strcmp(s.r.verdict[i].check, "config") != 0)
+			fail_msg("%s: %s", s.r.verdict[i].check, s.r.verdict[i].text);
+	expect(&s, "steady", VERDICT_PASS, "59 steps");
+	expect(&s, "bytes", VERDICT_PASS, "the storage was measured");
+	assert_string_equal(synth_verdict(&s, "complete")->check, "");
+	assert_string_equal(synth_verdict(&s, "evaluation")->check, "");
+	/* judging twice says the same once */
+	uint32_t before = s.r.verdicts;
+
+	verdicts_compute(&s.r, &s.m);
+	assert_int_equal(s.r.verdicts, before);
+	synth_end(&s);
+}
+
+/* The study's best row: 4 steps, 8 batches prefetched; AU 86.5 % reported, 22.4 % by wall time. */
+static void the_trap(void **state)
+{
+	double compute = 0.323, load = 0.0504;
+	double first = 4 * compute / 0.224 - 4 * compute - 3 * load;
+	struct synth s;
+
+	(void)state;
+	synth_begin(&s, 6, 5, NULL);
+	for (uint32_t k = 0; k < 6; k++) {
+		s.r.rank[k].prefetch_batches = 8;
+		for (uint32_t i = 0; i < 5; i++)
+			synth_even(&s, k, i, 4, first, load, compute);
+	}
+	calm(&s);
+	judge(&s);
+	assert_near(s.m.train_au.mean, 86.5, 0.1);
+	assert_near(s.m.whole_au.mean, 22.4, 1e-6);
+	expect(&s, "steady", VERDICT_FAIL, "Not steady: 4 steps an epoch");
+	expect(&s, "steady", VERDICT_FAIL, "8 batches prefetched");
+	expect(&s, "steady", VERDICT_FAIL,
+	       "86.5 % describes the prefetch queue; by wall time it is 22.4 %");
+	expect(&s, "whole-run", VERDICT_PASS, "22.4 %");
+	synth_end(&s);
+}
+
+/* Rows of the study, by their AU, whole-run AU, steps and batches prefetched. */
+static void the_study(void **state)
+{
+	static const struct {
+		double au, whole;
+		uint64_t steps, ahead;
+		enum verdict_level level;
+	} rows[] = {
+		{77.9, 22.0, 3, 8, VERDICT_FAIL},   /* 8 processes */
+		{97.5, 73.0, 6, 8, VERDICT_FAIL},   /* hdf5 */
+		{21.1, 9.7, 6, 8, VERDICT_FAIL},    /* png */
+		{27.5, 26.5, 6, 2, VERDICT_PASS},   /* 1 thread: the two agree */
+		{80.9, 22.2, 6, 16, VERDICT_FAIL},  /* 8 threads */
+		{98.4, 94.7, 42, 8, VERDICT_WARN},  /* batch 1 */
+		{62.4, 43.8, 10, 8, VERDICT_FAIL},  /* batch 4 */
+		{98.4, 97.0, 6, 8, VERDICT_WARN},   /* too few steps, but both agree */
+		{90.0, 80.0, 200, 8, VERDICT_WARN}, /* a slow first step of a long epoch */
+		{90.0, 89.0, 200, 0, VERDICT_PASS},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		double c = 0.323, load = c * 100 / rows[i].au - c, n = (double)rows[i].steps;
+		double first = n * c * 100 / rows[i].whole - n * c - (n - 1) * load;
+		struct synth s;
+
+		synth_begin(&s, 1, 1, NULL);
+		s.r.rank[0].prefetch_batches = rows[i].ahead;
+		synth_even(&s, 0, 0, rows[i].steps, first, load, c);
+		calm(&s);
+		judge(&s);
+		assert_near(s.m.train_au.mean, rows[i].au, 0.01);
+		assert_near(s.m.whole_au.mean, rows[i].whole, 0.01);
+		if (synth_verdict(&s, "steady")->level != rows[i].level)
+			fail_msg("row %zu: %s", i, synth_verdict(&s, "steady")->text);
+		synth_end(&s);
+	}
+}
+
+static void no_window(void **state)
+{
+	struct synth s;
+
+	(void)state;
+	synth_begin(&s, 1, 1, NULL);
+	synth_even(&s, 0, 0, 1, 1.0, 0.1, 0.25);
+	calm(&s);
+	judge(&s);
+	expect(&s, "steady", VERDICT_FAIL, "exclude_start_steps=1");
+	expect(&s, "steady", VERDICT_FAIL, "By wall time AU is 20.0 %");
+	synth_end(&s);
+	synth_begin(&s, 1, 1, NULL);
+	s.r.epochs_done = 0;
+	s.r.status = RUN_INTERRUPTED;
+	err_set(&s.r.reason, ERR_CANCELED, "interrupted by a signal");
+	judge(&s);
+	expect(&s, "steady", VERDICT_UNKNOWN, "No training epoch");
+	expect(&s, "complete", VERDICT_FAIL, "interrupted after 0 of 1 epochs");
+	expect(&s, "complete", VERDICT_FAIL, "by a signal");
+	expect(&s, "order", VERDICT_UNKNOWN, NULL);
+	synth_end(&s);
+}
+
+static void ranks_differ(void **state)
+{
+	struct synth s;
+
+	(void)state;
+	synth_begin(&s, 6, 1, NULL);
+	for (uint32_t k = 0; k < 6; k++)
+		synth_even(&s, k, 0, 100, 0.1, k ? 0.001 + 0.001 * k : 0.0, 0.02);
+	calm(&s);
+	judge(&s);
+	expect(&s, "whole-run", VERDICT_WARN, "The mean hides ranks");
+	expect(&s, "whole-run", VERDICT_WARN, "and 100.0 %");
+	synth_end(&s);
+	/* a cold first epoch, a warm second one */
+	synth_begin(&s, 1, 2, NULL);
+	synth_even(&s, 0, 0, 100, 0.1, 0.02, 0.02);
+	synth_even(&s, 0, 1, 100, 0.1, 0.001, 0.02);
+	calm(&s);
+	judge(&s);
+	expect(&s, "whole-run", VERDICT_WARN, "in epoch 1 and");
+	synth_end(&s);
+}
+
+static void bytes(void **state)
+{
+	static const char *const memory[] = {"storage.store=throttle+memory", NULL};
+	static const struct {
+		double share;
+		enum verdict_level level;
+		const char *words;
+	} rows[] = {
+		{0, VERDICT_WARN,
+		 "Device 0 % (0 B): the page cache, not the storage, was measured"},
+		{0.5, VERDICT_WARN, "the page cache served the other 50 %"},
+		{0.95, VERDICT_PASS, "the storage was measured"},
+		{1.5, VERDICT_PASS, "read-ahead"},
+	};
+	struct synth s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		synth_begin(&s, 1, 2, NULL);
+		synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
+		synth_even(&s, 0, 1, 20, 0.01, 0.001, 0.02);
+		fill_io(&s, rows[i].share);
+		judge(&s);
+		expect(&s, "bytes", rows[i].level, rows[i].words);
+		expect(&s, "bytes", rows[i].level, "5 MiB of samples delivered");
+		synth_end(&s);
+	}
+	synth_begin(&s, 1, 1, memory);
+	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
+	fill_io(&s, 0);
+	judge(&s);
+	expect(&s, "bytes", VERDICT_UNKNOWN, "'throttle+memory' has no device");
+	synth_end(&s);
+	synth_begin(&s, 1, 1, NULL);
+	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
+	fill_io(&s, 1);
+	s.r.usage[0].train.known = false;
+	judge(&s);
+	expect(&s, "bytes", VERDICT_UNKNOWN, "does not say");
+	synth_end(&s);
+	synth_begin(&s, 1, 1, NULL);
+	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
+	judge(&s);
+	expect(&s, "bytes", VERDICT_WARN, "No request");
+	synth_end(&s);
+}
+
+/* Files of another size than the workload's: 512 MiB read as 147 MB. */
+static void wrong_files(void **state)
+{
+	struct synth s;
+
+	(void)state;
+	synth_begin(&s, 1, 1, NULL);
+	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
+	s.r.rank[0].epoch[0].payload_bytes *= 2;
+	fill_io(&s, 1);
+	judge(&s);
+	expect(&s, "bytes", VERDICT_FAIL,
+	       "delivered 128 KiB on average, but the workload's samples have "
+	       "64 KiB");
+	synth_end(&s);
+}
+
+static void dataset_and_order(void **state)
+{
+	struct synth s;
+
+	(void)state;
+	synth_begin(&s, 1, 2, NULL);
+	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
+	synth_even(&s, 0, 1, 20, 0.01, 0.001, 0.02);
+	judge(&s);
+	expect(&s, "dataset", VERDICT_UNKNOWN, "not checked");
+	expect(&s, "order", VERDICT_PASS, "each of 2 epochs");
+	snprintf(s.r.presence.note, sizeof(s.r.presence.note), "No manifest; names agree.");
+	s.r.presence.how = PRESENCE_SIZES;
+	s.r.usage[1].order_proved = false;
+	snprintf(s.r.usage[1].order_note, sizeof(s.r.usage[1].order_note), "sample 3 came twice");
+	judge(&s);
+	expect(&s, "dataset", VERDICT_WARN, "names agree");
+	expect(&s, "order", VERDICT_FAIL, "Epoch 2 is not proved complete: sample 3 came twice");
+	s.r.presence.sizes_checked = 24;
+	judge(&s);
+	expect(&s, "dataset", VERDICT_PASS, NULL);
+	synth_end(&s);
+}
+
+static void config(void **state)
+{
+	struct synth s;
+
+	(void)state;
+	synth_begin(&s, 1, 1, NULL);
+	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
+	s.r.dropped_samples = 4;
+	judge(&s);
+	expect(&s, "config", VERDICT_WARN, "4 of 24 samples (17 %) fill no whole step");
+	for (int i = 0; i < 5; i++)
+		workload_warn(&s.w, "key %d is not known, so that it has no effect", i);
+	s.r.dropped_samples = 0;
+	judge(&s);
+	expect(&s, "config", VERDICT_WARN, "key 2 is not known");
+	expect(&s, "config", VERDICT_WARN, "; and more");
+	assert_null(strstr(synth_verdict(&s, "config")->text, "key 4"));
+	synth_end(&s);
+}
+
+static void client(void **state)
+{
+	struct synth s;
+
+	(void)state;
+	synth_begin(&s, 1, 2, NULL);
+	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
+	synth_even(&s, 0, 1, 20, 0.01, 0.001, 0.02);
+	calm(&s);
+	s.r.usage[1].cpu_ns = 1900000000;
+	judge(&s);
+	expect(&s, "client", VERDICT_WARN, "95 % of 2 cores");
+	s.r.usage[1].cpu_ns = 0;
+	s.r.peak_rss_bytes = 23ULL << 30;
+	judge(&s);
+	expect(&s, "client", VERDICT_WARN, "Memory was nearly full");
+	synth_end(&s);
+}
+
+static void compute(void **state)
+{
+	static const char *const none[] = {"train.computation_time=0", NULL};
+	struct synth s;
+
+	(void)state;
+	synth_begin(&s, 1, 1, NULL);
+	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.0205);
+	judge(&s);
+	expect(&s, "compute", VERDICT_WARN, "2.50 %");
+	synth_end(&s);
+	synth_begin(&s, 1, 1, NULL);
+	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02002);
+	judge(&s);
+	expect(&s, "compute", VERDICT_PASS, NULL);
+	synth_end(&s);
+	synth_begin(&s, 1, 1, none);
+	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0);
+	judge(&s);
+	assert_string_equal(synth_verdict(&s, "compute")->check, "");
+	synth_end(&s);
+}
+
+static void evaluation(void **state)
+{
+	static const char *const on[] = {"workflow.evaluation=true", NULL};
+	static const double load[] = {0.1, 0.1}, work[] = {0.1, 0.1};
+	struct synth s;
+
+	(void)state;
+	synth_begin(&s, 1, 1, on);
+	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
+	synth_eval(&s, 0, 0, 0, load, work, 0);
+	judge(&s);
+	expect(&s, "evaluation", VERDICT_WARN, "nothing was evaluated");
+	synth_end(&s);
+	synth_begin(&s, 1, 1, on);
+	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
+	synth_eval(&s, 0, 0, 1, load, work, 0);
+	judge(&s);
+	expect(&s, "evaluation", VERDICT_WARN, "has no AU: 1 step was made");
+	synth_end(&s);
+	synth_begin(&s, 1, 1, on);
+	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
+	synth_eval(&s, 0, 0, 2, load, work, 0);
+	judge(&s);
+	expect(&s, "evaluation", VERDICT_PASS, "2 steps");
+	synth_end(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(good_run),     cmocka_unit_test(the_trap),
+		cmocka_unit_test(the_study),    cmocka_unit_test(no_window),
+		cmocka_unit_test(ranks_differ), cmocka_unit_test(bytes),
+		cmocka_unit_test(wrong_files),  cmocka_unit_test(dataset_and_order),
+		cmocka_unit_test(config),       cmocka_unit_test(client),
+		cmocka_unit_test(compute),      cmocka_unit_test(evaluation),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
