@@ -62,7 +62,8 @@ struct hdf5_chunk {
 };
 
 /* Reads what opening a file reads. `f` has io, blob, cache, framework, window and datasets set;
- * file_bytes is what the store says. */
+ * file_bytes is what the store says, at
+ * most INT64_MAX. */
 int hdf5_file_open(struct hdf5_file *f, uint64_t file_bytes, struct err *e);
 /* Reads what opening the dataset number `n` reads, unless that was done. */
 int hdf5_dataset_open(struct hdf5_file *f, uint32_t n, struct err *e);

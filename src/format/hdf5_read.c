@@ -73,8 +73,11 @@ static void chunk_room(const struct reader_config *c, bool *chunked, uint64_t *p
 	/* deflated noise is larger, and checksums are added */
 	if (*packed)
 		*packed += *packed / 64 + 64;
-	if (*packed && c->access == ACCESS_NATIVE && *packed < NATIVE_PIECE_MAX)
-		*packed = c->example ? NATIVE_PIECE_MAX : *packed;
+	/* several chunks in one request */
+	if (*packed && c->example && c->access == ACCESS_NATIVE && *packed < NATIVE_PIECE_MAX)
+		*packed = c->max_file_bytes < NATIVE_PIECE_MAX && c->max_file_bytes > *packed
+				  ? c->max_file_bytes
+				  : NATIVE_PIECE_MAX;
 }
 
 static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
@@ -183,7 +186,8 @@ static int free_place(struct reader *r, struct hdf5_file **out, struct err *e)
 }
 
 /* One request for what is likely at the beginning: the metadata, and the first sample's data. */
-static int fill_window(struct reader *r, struct hdf5_file *f, uint64_t index, struct err *e)
+static int fill_window(struct reader *r, struct hdf5_file *f, uint64_t index, uint64_t *file_bytes,
+		       struct err *e)
 {
 	uint64_t want = NATIVE_WINDOW, data;
 	struct hdf5_shape s;
@@ -201,6 +205,8 @@ static int fill_window(struct reader *r, struct hdf5_file *f, uint64_t index, st
 	if (got < 0)
 		return (int)got;
 	f->window_bytes = (size_t)got;
+	if ((size_t)got < want)
+		*file_bytes = (uint64_t)got;
 	return 0;
 }
 
@@ -238,27 +244,40 @@ static int open_dataset(struct hdf5_file *f, uint32_t n, const struct hdf5_shape
 	return rc;
 }
 
-/* What h5py.File does; native: and everything else that is needed before the data. */
-static int open_file(struct reader *r, struct hdf5_file *f, const char *path, uint64_t index,
-		     const struct hdf5_shape *want, struct err *e)
+/* What h5py.File does. */
+static int open_framework(struct reader *r, struct hdf5_file *f, const char *path, struct err *e)
 {
 	struct store_stat st, unused;
 	int rc = io_stat_blob(r->io, f->blob, &st, e);
 
+	if (rc == 0)
+		rc = hdf5_file_open(f, st.bytes, e);
+	return rc < 0 ? rc : io_stat_path(r->io, path, &unused, e);
+}
+
+/* Everything that is needed before the data. The file's size is known only when it is small. */
+static int open_native(struct reader *r, struct hdf5_file *f, uint64_t index,
+		       const struct hdf5_shape *want, struct err *e)
+{
+	uint64_t file_bytes = INT64_MAX;
+	int rc = fill_window(r, f, index, &file_bytes, e);
+
+	if (rc == 0)
+		rc = hdf5_file_open(f, file_bytes, e);
+	for (uint32_t i = 0; rc == 0 && i < f->datasets; i++)
+		rc = open_dataset(f, i, want, e);
+	return rc;
+}
+
+static int open_file(struct reader *r, struct hdf5_file *f, const char *path, uint64_t index,
+		     const struct hdf5_shape *want, struct err *e)
+{
 	f->io = r->io;
 	f->cache = &r->cache;
 	f->framework = r->config.access == ACCESS_FRAMEWORK;
 	f->window_bytes = 0;
 	f->datasets = r->spec->datasets ? r->spec->datasets : 1;
-	if (rc == 0 && !f->framework)
-		rc = fill_window(r, f, index, e);
-	if (rc == 0)
-		rc = hdf5_file_open(f, st.bytes, e);
-	if (rc == 0 && f->framework)
-		rc = io_stat_path(r->io, path, &unused, e);
-	for (uint32_t i = 0; rc == 0 && i < f->datasets && !f->framework; i++)
-		rc = open_dataset(f, i, want, e);
-	return rc;
+	return f->framework ? open_framework(r, f, path, e) : open_native(r, f, index, want, e);
 }
 
 static int get_file(struct reader *r, const char *path, uint64_t index,
