@@ -238,7 +238,13 @@ static int take(void *arg, unsigned type, unsigned flags, const unsigned char *p
 		uint64_t at, struct err *e)
 {
 	struct parse *x = arg;
+	unsigned once = type == 1 ? SEEN_DIMS : type == 3 ? SEEN_TYPE : type == 8 ? SEEN_LAYOUT : 0;
 
+	if (x->seen & once)
+		return err_set(e, ERR_DATA,
+			       "the header of %s has a second message of type %u at offset %" PRIu64
+			       ": the file is damaged",
+			       x->d->name, type, at);
 	switch (type) {
 	case 1:
 		return take_dims(x, p, n, at, e);
@@ -260,6 +266,12 @@ static int finish_chunks(struct parse *x, struct err *e)
 	struct hdf5_dataset *d = x->d;
 	struct hdf5_shape *s = &d->shape;
 
+	if (x->chunk_rank != s->rank || x->chunk[s->rank] != d->elem_bytes)
+		return err_set(
+			e, ERR_DATA,
+			"the chunks of the dataset %s do not have its dimensions or element size: "
+			"the file is damaged",
+			d->name);
 	s->chunk_bytes = d->elem_bytes;
 	s->slots = 1;
 	for (uint32_t i = 0; i < s->rank; i++) {
@@ -274,18 +286,13 @@ static int finish_chunks(struct parse *x, struct err *e)
 				"damaged",
 				d->name);
 		/* with room to spare: numbers of chunks are computed without further checks */
-		if (d->index != HDF5_BTREE && (__builtin_mul_overflow(s->slots, most, &s->slots) ||
+		if (d->index != HDF5_BTREE && (s->max_dims[i] > INT64_MAX ||
+					       __builtin_mul_overflow(s->slots, most, &s->slots) ||
 					       s->slots > UINT64_MAX >> 32))
 			return err_set(e, ERR_DATA,
 				       "the dataset %s has more chunks than a file can have",
 				       d->name);
 	}
-	if (x->chunk_rank != s->rank || x->chunk[s->rank] != d->elem_bytes)
-		return err_set(
-			e, ERR_DATA,
-			"the chunks of the dataset %s do not have its dimensions or element size: "
-			"the file is damaged",
-			d->name);
 	return 0;
 }
 
