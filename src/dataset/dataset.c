@@ -399,6 +399,7 @@ int dataset_init(struct dataset *d, const struct workload *w, struct err *e)
 	int rc;
 
 	memset(d, 0, sizeof(*d));
+	d->workload = w;
 	rc = init(d, w, e);
 	if (rc < 0)
 		dataset_release(d);

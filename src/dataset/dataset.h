@@ -16,6 +16,7 @@ extern const char *const dataset_kind_folder[DATASET_KINDS]; /* "train", "valid"
 #define DATASET_PATH_MAX 1024
 
 struct dataset {
+	const struct workload *workload; /* borrowed; what it was built from */
 	const struct format_ops *format;
 	const struct elem_type *elem;
 	char *folder; /* storage_root joined with data_folder */
