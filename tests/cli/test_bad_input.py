@@ -61,7 +61,7 @@ def configuration(tmp):
     refused([*run, "--nonsense"], 2, "--nonsense")
     refused([*run, "--config-dir", tmp / "nowhere"], 2, "nowhere")
     refused(["run", "llama_7b"], 1, "not in this version")
-    refused([*run, "dataset.format=hdf5"], 1, "hdf5", "not in this version")
+    refused([*run, "dataset.format=parquet"], 1, "parquet", "not in this version")
     refused([*run, "reader.data_loader=tensorflow", "framework=tensorflow"], 1, "not in this version")
     stoker("frobnicate", status=2)
     stoker(status=2)

@@ -149,7 +149,8 @@ static inline struct reader_config config(const struct file_spec *f, enum read_a
 				      .max_sample_bytes = file_spec_sample_bytes(f),
 				      .max_file_bytes = format->file_bytes(f),
 				      .samples_per_file = f->samples,
-				      .files = 4};
+				      .files = 4,
+				      .example = f};
 }
 
 static inline void reader_open(struct open_reader *o, const struct file_spec *f,
@@ -191,6 +192,12 @@ static inline int read_once(const struct file_spec *f, const struct reader_confi
 static inline bool no_io(void)
 {
 	return format->flags & FORMAT_NO_IO;
+}
+
+/* Whether a read asks for its sample alone, and not for the whole file through a Python file object. */
+static inline bool by_sample(void)
+{
+	return strcmp(format->name, "hdf5") == 0;
 }
 
 /* Offset of the payload in a file that was written. */

@@ -57,10 +57,12 @@ static void every_sample_in_every_mode(void **state)
 					}
 					assert_int_equal(got.payload_bytes,
 							 file_spec_sample_bytes(&f[i]));
-					/* whole arrays are read, whichever sample is wanted */
+					/* whole arrays are read, whichever sample is wanted, or the
+					 * sample and what goes with it */
 					assert_true(t.stat.kind[IO_DATA].returned_bytes +
 							    t.stat.kind[IO_META].returned_bytes >=
-						    got.payload_bytes * f[i].samples);
+						    got.payload_bytes *
+							    (by_sample() ? 1 : f[i].samples));
 					assert_int_equal(t.stat.kind[IO_OPEN].requests, 2);
 				}
 				reader_end(&o);
@@ -93,7 +95,7 @@ static void kept_files_cost_nothing(void **state)
 	struct sample s;
 
 	(void)state;
-	if (no_io())
+	if (no_io() || by_sample())
 		return;
 	write_file(&f);
 	c.keep_open = true;
@@ -150,7 +152,8 @@ static void native_reads_least(void **state)
 		assert_int_equal(t.stat.kind[IO_DATA].requests, 2);
 		assert_int_equal(t.stat.kind[IO_META].requests, 0);
 		/* every byte once */
-		assert_in_range(t.stat.kind[IO_DATA].returned_bytes, 9610000, 9610000 + 512);
+		assert_in_range(t.stat.kind[IO_DATA].returned_bytes, 9610000,
+				9610000 + 2048);
 	}
 }
 
@@ -166,7 +169,7 @@ static void every_flipped_byte_is_found(void **state)
 	if (!no_io())
 		payload = payload_at(&f, file, n);
 	for (size_t i = 0; i < n; i++) {
-		bool inside = i >= payload && i < payload + 70;
+		bool inside = i >= payload + (by_sample() ? 35 : 0) && i < payload + 70;
 		char where[64];
 
 		file[i] ^= 0x40;
@@ -264,7 +267,8 @@ static void every_truncation_is_found(void **state)
 
 			c.python = len % 2 ? 311 : 314;
 			rc = read_once(&f, &c, 0);
-			if (no_io() || (access == ACCESS_NATIVE && len >= payload + 70)) {
+			if (no_io() || (access == ACCESS_NATIVE &&
+					len >= payload + (by_sample() ? 35 : 70))) {
 				assert_int_equal(rc, 0);
 				continue;
 			}
@@ -300,8 +304,9 @@ static void another_dataset_is_named(void **state)
 
 			assert_int_equal(read_once(&other[i], &c, 0), ERR_DATA);
 			snprintf(want, sizeof(want), "%s (%d", other[i].elem->name,
-				 (int)other[i].dims[0]);
-			if (!strstr(t.e.text, "uint8 (5, 7, 2)") || !strstr(t.e.text, want))
+				 (int)(by_sample() ? other[i].samples : other[i].dims[0]));
+			if (!strstr(t.e.text, by_sample() ? "uint8 (2, 5, 7)" : "uint8 (5, 7, 2)") ||
+			    !strstr(t.e.text, want))
 				fail_msg("%s", t.e.text);
 		}
 	}
@@ -316,9 +321,9 @@ static void impossible_specs(void **state)
 	f = spec("uint8", 1, 3, 1u << 30, 1u << 30, 1u << 30);
 	assert_true(format->check(&f, &t.e) < 0);
 	f = SMALL;
-	f.compression = "gzip";
+	f.compression = "bz2";
 	assert_true(format->check(&f, &t.e) < 0);
-	assert_non_null(strstr(t.e.text, "gzip"));
+	assert_non_null(strstr(t.e.text, "bz2"));
 	if (!no_io()) {
 		f = spec("uint8", UINT64_MAX, 1, 1, 0, 0);
 		assert_true(format->check(&f, &t.e) < 0);
