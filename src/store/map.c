@@ -49,9 +49,10 @@ int store_map_check(const struct store *s, struct err *e)
 			       who->ops->name);
 	if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != 1)
 		return err_sys(e, errno,
-			       "mapped files are read with process_vm_readv, so that a file that is "
-			       "cut short does not end the process, and this system does not allow "
-			       "it; set dataset.format to indexed_binary or reader.access to native");
+			       "mapped files are read with process_vm_readv, so that a file that "
+			       "is cut short does not end the process, and this system does not "
+			       "allow it; set dataset.format to indexed_binary or reader.access "
+			       "to native");
 	return 0;
 }
 

@@ -103,7 +103,8 @@ static inline struct file_spec spec(const char *elem, uint64_t samples, uint32_t
 /* Whether a read asks for its sample alone, and not for the whole file. */
 static inline bool by_sample(void)
 {
-	return strcmp(format->name, "indexed_binary") == 0 || format->flags & FORMAT_MAPS;
+	return strcmp(format->name, "hdf5") == 0 || strcmp(format->name, "indexed_binary") == 0 ||
+	       format->flags & FORMAT_MAPS;
 }
 
 static inline void write_companions(const struct file_spec *f)
@@ -186,7 +187,8 @@ static inline struct reader_config config(const struct file_spec *f, enum read_a
 				      .max_sample_bytes = file_spec_sample_bytes(f),
 				      .max_file_bytes = format->file_bytes(f),
 				      .samples_per_file = f->samples,
-				      .files = 4};
+				      .files = 4,
+				      .example = f};
 }
 
 static inline void reader_open(struct open_reader *o, const struct file_spec *f,
@@ -229,6 +231,12 @@ static inline int read_once(const struct file_spec *f, const struct reader_confi
 static inline bool is_array(void)
 {
 	return strcmp(format->name, "npz") == 0 || strcmp(format->name, "npy") == 0;
+}
+
+/* The file says its type and shape. */
+static inline bool says_shape(void)
+{
+	return is_array() || strcmp(format->name, "hdf5") == 0;
 }
 
 /* A changed payload byte is found without knowing what it was. */

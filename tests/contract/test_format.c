@@ -63,12 +63,14 @@ static void every_sample_in_every_mode(void **state)
 					data += t.stat.kind[IO_DATA].returned_bytes +
 						t.stat.kind[IO_META].returned_bytes;
 					opens += t.stat.kind[IO_OPEN].requests;
-					if (!is_array())
+					if (!says_shape())
 						continue;
-					/* whole arrays are read, whichever sample is wanted */
+					/* whole arrays are read, whichever sample is wanted, or the
+					 * sample and what goes with it */
 					assert_true(t.stat.kind[IO_DATA].returned_bytes +
 							    t.stat.kind[IO_META].returned_bytes >=
-						    got.payload_bytes * f[i].samples);
+						    got.payload_bytes *
+							    (by_sample() ? 1 : f[i].samples));
 					assert_int_equal(t.stat.kind[IO_OPEN].requests, 2);
 				}
 				memset(&t.stat, 0, sizeof(t.stat));
@@ -169,7 +171,8 @@ static void native_reads_least(void **state)
 				 is_array() || by_sample() ? 2 : 1);
 		assert_int_equal(t.stat.kind[IO_META].requests, 0);
 		/* every byte once */
-		assert_in_range(t.stat.kind[IO_DATA].returned_bytes, 9610000, 9610000 + 512);
+		assert_in_range(t.stat.kind[IO_DATA].returned_bytes, 9610000,
+				9610000 + 2048);
 	}
 }
 
@@ -282,7 +285,7 @@ static void every_truncation_is_found(void **state)
 
 			c.python = len % 2 ? 311 : 314;
 			rc = read_once(&f, &c, 0);
-			if (no_io() || (access == ACCESS_NATIVE && is_array() &&
+			if (no_io() || (access == ACCESS_NATIVE && says_shape() &&
 					len >= payload + 70)) {
 				assert_int_equal(rc, 0);
 				continue;
@@ -312,7 +315,7 @@ static void another_dataset_is_named(void **state)
 	write_file(&f);
 	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
 		/* without a header only another size shows */
-		if (!is_array() && i < 5)
+		if (!says_shape() && i < 5)
 			continue;
 		assert_int_equal(verify(&other[i]), ERR_DATA);
 		FOR_MODES(access, decode)
@@ -321,11 +324,12 @@ static void another_dataset_is_named(void **state)
 			char want[32];
 
 			assert_int_equal(read_once(&other[i], &c, 0), ERR_DATA);
-			if (!is_array())
+			if (!says_shape())
 				continue;
 			snprintf(want, sizeof(want), "%s (%d", other[i].elem->name,
-				 (int)other[i].dims[0]);
-			if (!strstr(t.e.text, "uint8 (5, 7, 2)") || !strstr(t.e.text, want))
+				 (int)(by_sample() ? other[i].samples : other[i].dims[0]));
+			if (!strstr(t.e.text, by_sample() ? "uint8 (2, 5, 7)" : "uint8 (5, 7, 2)") ||
+			    !strstr(t.e.text, want))
 				fail_msg("%s", t.e.text);
 		}
 	}
@@ -340,9 +344,9 @@ static void impossible_specs(void **state)
 	f = spec("uint8", 1, 3, 1u << 30, 1u << 30, 1u << 30);
 	assert_true(format->check(&f, &t.e) < 0);
 	f = SMALL;
-	f.compression = "gzip";
+	f.compression = "bz2";
 	assert_true(format->check(&f, &t.e) < 0);
-	assert_non_null(strstr(t.e.text, "gzip"));
+	assert_non_null(strstr(t.e.text, "bz2"));
 	if (!no_io()) {
 		f = spec("uint8", UINT64_MAX, 1, 1, 0, 0);
 		assert_true(format->check(&f, &t.e) < 0);
