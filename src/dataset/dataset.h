@@ -31,6 +31,7 @@ struct dataset {
 	double drawn_mean, drawn_stdev; /* of a dimension, in elements; 0: nothing is drawn */
 	uint32_t *drawn; /* 2 per file (train then eval, name_total of each), or NULL */
 	const char *compression;
+	const char *extension; /* of its files' names */
 	struct content_source content;
 	uint64_t config_hash; /* of all that decides bytes and names but the number of files */
 	/* Of the used blobs and their companion files; UINT64_MAX when it depends on content, and

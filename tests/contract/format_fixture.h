@@ -194,6 +194,12 @@ static inline bool is_array(void)
 	return strcmp(format->name, "npz") == 0 || strcmp(format->name, "npy") == 0;
 }
 
+/* The payload is written as numbers, so its bytes are not in the file. */
+static inline bool is_text(void)
+{
+	return strcmp(format->name, "csv") == 0;
+}
+
 /* A changed payload byte is found without knowing what it was. */
 static inline bool has_checksum(void)
 {

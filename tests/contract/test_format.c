@@ -15,10 +15,15 @@ static void size_is_as_said(void **state)
 	for (size_t i = 0; i < sizeof(f) / sizeof(f[0]); i++) {
 		struct store_stat st;
 
+		if (is_text() && f[i].elem->class == ELEM_COMPLEX) {
+			assert_int_equal(format->check(&f[i], &t.e), ERR_USAGE);
+			continue;
+		}
 		assert_int_equal(format->check(&f[i], &t.e), 0);
 		write_file(&f[i]);
 		assert_int_equal(io_stat_path(&t.io, t.path, &st, &t.e), 0);
-		assert_int_equal(st.bytes, format->file_bytes(&f[i]));
+		if (format->file_bytes(&f[i]) != UINT64_MAX)
+			assert_int_equal(st.bytes, format->file_bytes(&f[i]));
 		if (verify(&f[i]) < 0)
 			fail_msg("%s", t.e.text);
 	}
@@ -165,6 +170,8 @@ static void native_reads_least(void **state)
 		memset(&t.stat, 0, sizeof(t.stat));
 		c = config(&big, access, decode);
 		assert_int_equal(read_once(&big, &c, 0), 0);
+		if (is_text())
+			continue;
 		assert_int_equal(t.stat.kind[IO_DATA].requests, is_array() ? 2 : 1);
 		assert_int_equal(t.stat.kind[IO_META].requests, 0);
 		/* every byte once */
@@ -181,10 +188,10 @@ static void every_flipped_byte_is_found(void **state)
 	(void)state;
 	write_file(&f);
 	file = get_bytes(&n);
-	if (!no_io())
+	if (!no_io() && !is_text())
 		payload = payload_at(&f, file, n);
 	for (size_t i = 0; i < n; i++) {
-		bool inside = i >= payload && i < payload + 70;
+		bool inside = !is_text() && i >= payload && i < payload + 70;
 		char where[64];
 
 		file[i] ^= 0x40;
@@ -269,7 +276,7 @@ static void every_truncation_is_found(void **state)
 	(void)state;
 	write_file(&f);
 	file = get_bytes(&n);
-	if (!no_io())
+	if (!no_io() && !is_text())
 		payload = payload_at(&f, file, n);
 	for (size_t len = 0; len < n; len++) {
 		put_bytes(file, len);
@@ -281,6 +288,12 @@ static void every_truncation_is_found(void **state)
 
 			c.python = len % 2 ? 311 : 314;
 			rc = read_once(&f, &c, 0);
+			/* nothing is looked at, or the last number lacks only digits */
+			if (is_text() && (decode == DECODE_NONE ||
+					  (decode == DECODE_FULL && len + 5 > n))) {
+				assert_true(rc == 0 || rc == ERR_DATA);
+				continue;
+			}
 			if (no_io() || (access == ACCESS_NATIVE && is_array() &&
 					len >= payload + 70)) {
 				assert_int_equal(rc, 0);
@@ -319,6 +332,8 @@ static void another_dataset_is_named(void **state)
 			struct reader_config c = config(&other[i], access, decode);
 			char want[32];
 
+			if (is_text() && decode == DECODE_NONE)
+				continue;
 			assert_int_equal(read_once(&other[i], &c, 0), ERR_DATA);
 			if (!is_array())
 				continue;
@@ -339,9 +354,9 @@ static void impossible_specs(void **state)
 	f = spec("uint8", 1, 3, 1u << 30, 1u << 30, 1u << 30);
 	assert_true(format->check(&f, &t.e) < 0);
 	f = SMALL;
-	f.compression = "gzip";
+	f.compression = "bz2";
 	assert_true(format->check(&f, &t.e) < 0);
-	assert_non_null(strstr(t.e.text, "gzip"));
+	assert_non_null(strstr(t.e.text, "bz2"));
 	if (!no_io()) {
 		f = spec("uint8", UINT64_MAX, 1, 1, 0, 0);
 		assert_true(format->check(&f, &t.e) < 0);
