@@ -38,11 +38,24 @@ static struct io posix_io(void)
 	return io;
 }
 
-/* PATH FILE_INDEX ELEM SAMPLES DIM... */
+/* KEY=VALUE behind the dimensions */
+static void set_key(struct file_spec *f, char *arg)
+{
+	char *value = strchr(arg, '=') + 1;
+
+	if (strncmp(arg, "compression=", 12) == 0)
+		f->compression = value;
+	else
+		exit(2);
+}
+
+/* PATH FILE_INDEX ELEM SAMPLES DIM... KEY=VALUE... */
 static struct file_spec spec_of(int argc, char **argv)
 {
 	struct file_spec f = {.compression = "none"};
 
+	for (; argc > 4 && strchr(argv[argc - 1], '='); argc--)
+		set_key(&f, argv[argc - 1]);
 	if (argc < 4 || argc > 4 + FORMAT_DIMS_MAX)
 		exit(2);
 	f.file_index = number(argv[1]);
