@@ -2,6 +2,8 @@
 #include "base/sysinfo.h"
 
 #include <ctype.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,4 +105,81 @@ void host_facts_release(struct host_facts *h)
 	host_pairs_free(h->cpuinfo, h->cpuinfo_count);
 	host_pairs_free(h->meminfo, h->meminfo_count);
 	*h = (struct host_facts){0};
+}
+
+static bool read_number(const char *path, uint64_t *out)
+{
+	char text[64] = "";
+	FILE *f = fopen(path, "re");
+	char *end;
+
+	if (!f)
+		return false;
+	if (!fgets(text, sizeof(text), f))
+		text[0] = '\0';
+	fclose(f);
+	*out = strtoull(text, &end, 10);
+	return end != text;
+}
+
+/* The group's own files are at the root of the mount inside a container, which is where limits are
+ * met; elsewhere the path is in /proc/self/cgroup. */
+static uint64_t group_room(const char *folder, const char *limit_name, const char *used_name)
+{
+	char path[PATH_MAX];
+	uint64_t limit, used;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, limit_name);
+	if (!read_number(path, &limit))
+		return UINT64_MAX;
+	snprintf(path, sizeof(path), "%s/%s", folder, used_name);
+	if (!read_number(path, &used))
+		used = 0;
+	return limit > used ? limit - used : 0;
+}
+
+static uint64_t own_group_room(void)
+{
+	FILE *f = fopen("/proc/self/cgroup", "re");
+	char line[PATH_MAX], folder[PATH_MAX + 64];
+	uint64_t room = UINT64_MAX, one;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		char *controllers = strchr(line, ':');
+		char *path = controllers ? strchr(controllers + 1, ':') : NULL;
+
+		if (!path)
+			continue;
+		*path++ = '\0';
+		path[strcspn(path, "\n")] = '\0';
+		if (strcmp(controllers + 1, "") == 0) {
+			snprintf(folder, sizeof(folder), "/sys/fs/cgroup%s", path);
+			one = group_room(folder, "memory.max", "memory.current");
+		} else if (strstr(controllers + 1, "memory")) {
+			snprintf(folder, sizeof(folder), "/sys/fs/cgroup/memory%s", path);
+			one = group_room(folder, "memory.limit_in_bytes", "memory.usage_in_bytes");
+		} else {
+			continue;
+		}
+		if (one < room)
+			room = one;
+	}
+	if (f)
+		fclose(f);
+	return room;
+}
+
+uint64_t host_available_bytes(void)
+{
+	struct sysinfo_pair *pairs;
+	size_t count;
+	uint64_t avail = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t room = own_group_room();
+
+	host_meminfo_load(&pairs, &count);
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(pairs[i].key, "MemAvailable") == 0)
+			avail = strtoull(pairs[i].value, NULL, 10) * 1024;
+	host_pairs_free(pairs, count);
+	return room < avail ? room : avail;
 }

@@ -27,3 +27,6 @@ void host_meminfo_load(struct sysinfo_pair **pairs, size_t *count);
 /* The pairs of any file of that form; none when it cannot be read. */
 void host_pairs_load(const char *path, struct sysinfo_pair **pairs, size_t *count);
 void host_pairs_free(struct sysinfo_pair *pairs, size_t count);
+/* Memory this process can still have: MemAvailable, or less where a control group (v2 memory.max,
+ * v1 memory.limit_in_bytes) allows less. */
+uint64_t host_available_bytes(void);

@@ -12,6 +12,15 @@ void csv_text_start(struct csv_text *t, const struct file_spec *f,
 			       .elements = elements,
 			       .columns = file_spec_elements(f),
 			       .rows_left = f->samples};
+	t->bytes = strcmp(f->elem->name, "uint8") == 0;
+	for (unsigned v = 0; t->bytes && v < 256; v++) {
+		unsigned char byte = (unsigned char)v;
+		char text[CSV_NUMBER_MAX] = {0}, *end = t->put(text, &byte);
+
+		*end++ = ',';
+		memcpy(t->byte_texts[v], text, 4);
+		t->byte_chars[v] = (unsigned char)(end - text);
+	}
 }
 
 static void make_elements(struct csv_text *t)
@@ -43,17 +52,8 @@ static char *put_bytes(const struct csv_text *t, char *out, size_t n)
 	const unsigned char *p = t->elements + t->at;
 
 	for (size_t i = 0; i < n; i++) {
-		unsigned v = p[i], hundreds = v / 100, rest = v % 100, tens = rest / 10;
-		char digits[6] = {(char)('0' + hundreds),
-				  (char)('0' + tens),
-				  (char)('0' + rest % 10),
-				  ',',
-				  ',',
-				  ','};
-		unsigned skip = v < 10 ? 2 : v < 100 ? 1 : 0;
-
-		memcpy(out, digits + skip, 4);
-		out += 4 - skip;
+		memcpy(out, t->byte_texts[p[i]], 4);
+		out += t->byte_chars[p[i]];
 	}
 	return out;
 }
@@ -77,7 +77,7 @@ size_t csv_text_next(struct csv_text *t, char *out, size_t room)
 			n = (t->end - t->at) / bytes;
 		if (n > t->columns - t->column)
 			n = (size_t)(t->columns - t->column);
-		p = strcmp(t->f->elem->name, "uint8") == 0 ? put_bytes(t, p, n) : put_run(t, p, n);
+		p = t->bytes ? put_bytes(t, p, n) : put_run(t, p, n);
 		t->at += n * bytes;
 		t->column += n;
 		if (t->column == t->columns) {

@@ -12,6 +12,9 @@ struct csv_text {
 	csv_put_fn put;
 	unsigned char *elements; /* CSV_ELEMENTS, the caller's */
 	size_t at, end;          /* of those not written yet */
+	bool bytes;              /* uint8: the text of each value with its comma */
+	unsigned char byte_chars[256];
+	char byte_texts[256][4];
 	uint64_t columns, column;
 	uint64_t rows_left;
 	uint64_t offset; /* in the payload, of the elements to make next */

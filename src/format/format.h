@@ -23,6 +23,12 @@ struct file_spec {
 	uint64_t samples;        /* in this file */
 	uint64_t file_index;     /* global: train files, then evaluation files */
 	const char *compression; /* "none", "zip", "gzip", ... */
+	/* hdf5; zeros: one dataset, contiguous unless compressed */
+	uint32_t compression_level;
+	uint32_t datasets; /* that each sample is spread over; 0 is 1 */
+	uint32_t chunk_ndims, max_ndims;
+	uint64_t chunk[FORMAT_DIMS_MAX + 1]; /* with the sample axis */
+	uint64_t max_dims[FORMAT_DIMS_MAX];  /* without it */
 };
 /* Elements in one sample: the product of dims. Checked for overflow when specs are built (by
  * check). */
@@ -63,6 +69,8 @@ struct reader_config {
 	uint64_t samples_per_file;
 	uint64_t files;                       /* of the dataset: every file_index is below it */
 	const struct content_source *content; /* for DECODE_VERIFY */
+	/* Any file of the dataset, while memory is laid out; NULL: room for ordinary ones. */
+	const struct file_spec *example;
 };
 
 /* What a read delivered. */

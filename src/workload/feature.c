@@ -10,11 +10,13 @@ static const struct {
 } features[] = {
 	{"dataset.format", "npz"},
 	{"dataset.format", "npy"},
+	{"dataset.format", "hdf5"},
 	{"dataset.format", "synthetic"},
 	{"dataset.format", "tfrecord"},
 	{"dataset.format", "csv"},
 	{"dataset.compression", "none"},
 	{"dataset.compression", "gzip"},
+	{"dataset.compression", "lzf"},
 	{"reader.data_loader", "pytorch"},
 	{"reader.data_loader_sampler", "derive"},
 	{"reader.data_loader_sampler", "index"},
