@@ -15,6 +15,7 @@ static const struct {
 	{"dataset.format", "mmap_indexed_binary"},
 	{"dataset.format", "synthetic"},
 	{"dataset.format", "tfrecord"},
+	{"dataset.format", "csv"},
 	{"dataset.compression", "none"},
 	{"dataset.compression", "gzip"},
 	{"dataset.compression", "lzf"},

@@ -15,10 +15,15 @@ static void size_is_as_said(void **state)
 	for (size_t i = 0; i < sizeof(f) / sizeof(f[0]); i++) {
 		struct store_stat st;
 
+		if (is_text() && f[i].elem->class == ELEM_COMPLEX) {
+			assert_int_equal(format->check(&f[i], &t.e), ERR_USAGE);
+			continue;
+		}
 		assert_int_equal(format->check(&f[i], &t.e), 0);
 		write_file(&f[i]);
 		assert_int_equal(io_stat_path(&t.io, t.path, &st, &t.e), 0);
-		assert_int_equal(st.bytes, format->file_bytes(&f[i]));
+		if (format->file_bytes(&f[i]) != UINT64_MAX)
+			assert_int_equal(st.bytes, format->file_bytes(&f[i]));
 		if (verify(&f[i]) < 0)
 			fail_msg("%s", t.e.text);
 	}
@@ -63,7 +68,7 @@ static void every_sample_in_every_mode(void **state)
 					data += t.stat.kind[IO_DATA].returned_bytes +
 						t.stat.kind[IO_META].returned_bytes;
 					opens += t.stat.kind[IO_OPEN].requests;
-					if (!says_shape())
+					if (!is_array())
 						continue;
 					/* whole arrays are read, whichever sample is wanted, or the
 					 * sample and what goes with it */
@@ -167,6 +172,8 @@ static void native_reads_least(void **state)
 		memset(&t.stat, 0, sizeof(t.stat));
 		c = config(&big, access, decode);
 		assert_int_equal(read_once(&big, &c, 0), 0);
+		if (is_text())
+			continue;
 		assert_int_equal(t.stat.kind[IO_DATA].requests,
 				 is_array() || by_sample() ? 2 : 1);
 		assert_int_equal(t.stat.kind[IO_META].requests, 0);
@@ -185,10 +192,11 @@ static void every_flipped_byte_is_found(void **state)
 	(void)state;
 	write_file(&f);
 	file = get_bytes(&n);
-	if (!no_io())
+	if (!no_io() && !is_text())
 		payload = payload_at(&f, file, n);
 	for (size_t i = 0; i < n; i++) {
-		bool inside = i >= payload && i < payload + 70;
+		bool inside = !is_text() && i >= payload + (is_array() && by_sample() ? 35 : 0) &&
+			      i < payload + 70;
 		char where[64];
 
 		file[i] ^= 0x40;
@@ -273,7 +281,7 @@ static void every_truncation_is_found(void **state)
 	(void)state;
 	write_file(&f);
 	file = get_bytes(&n);
-	if (!no_io())
+	if (!no_io() && !is_text())
 		payload = payload_at(&f, file, n);
 	for (size_t len = 0; len < n; len++) {
 		put_bytes(file, len);
@@ -285,8 +293,14 @@ static void every_truncation_is_found(void **state)
 
 			c.python = len % 2 ? 311 : 314;
 			rc = read_once(&f, &c, 0);
-			if (no_io() || (access == ACCESS_NATIVE && says_shape() &&
-					len >= payload + 70)) {
+			/* nothing is looked at, or the last number lacks only digits */
+			if (is_text() && (decode == DECODE_NONE ||
+					  (decode == DECODE_FULL && len + 5 > n))) {
+				assert_true(rc == 0 || rc == ERR_DATA);
+				continue;
+			}
+			if (no_io() || (access == ACCESS_NATIVE && is_array() &&
+					len >= payload + (by_sample() ? 35 : 70))) {
 				assert_int_equal(rc, 0);
 				continue;
 			}
@@ -315,7 +329,7 @@ static void another_dataset_is_named(void **state)
 	write_file(&f);
 	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
 		/* without a header only another size shows */
-		if (!says_shape() && i < 5)
+		if (!is_array() && i < 5)
 			continue;
 		assert_int_equal(verify(&other[i]), ERR_DATA);
 		FOR_MODES(access, decode)
@@ -323,8 +337,10 @@ static void another_dataset_is_named(void **state)
 			struct reader_config c = config(&other[i], access, decode);
 			char want[32];
 
+			if (is_text() && decode == DECODE_NONE)
+				continue;
 			assert_int_equal(read_once(&other[i], &c, 0), ERR_DATA);
-			if (!says_shape())
+			if (!is_array())
 				continue;
 			snprintf(want, sizeof(want), "%s (%d", other[i].elem->name,
 				 (int)(by_sample() ? other[i].samples : other[i].dims[0]));
