@@ -17,6 +17,7 @@ static const struct {
 	{"dataset.format", "tfrecord"},
 	{"dataset.format", "csv"},
 	{"dataset.compression", "none"},
+	{"dataset.compression", "zip"},
 	{"dataset.compression", "gzip"},
 	{"dataset.compression", "lzf"},
 	{"reader.data_loader", "pytorch"},
