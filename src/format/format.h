@@ -122,6 +122,8 @@ struct format_ops {
 
 enum {
 	FORMAT_NO_IO = 1u << 0, /* reading issues no request (synthetic) */
+	/* One uint8 image of at most two dimensions is the whole file, and every sample of it. */
+	FORMAT_IMAGE = 1u << 1,
 };
 
 #define FORMAT_WRITE_SCRATCH (4u << 20)

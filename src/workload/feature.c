@@ -10,6 +10,7 @@ static const struct {
 } features[] = {
 	{"dataset.format", "npz"},
 	{"dataset.format", "npy"},
+	{"dataset.format", "png"},
 	{"dataset.format", "synthetic"},
 	{"dataset.compression", "none"},
 	{"reader.data_loader", "pytorch"},
