@@ -24,11 +24,13 @@ for purpose in "$@"; do
         want libjansson-dev have_pc jansson
         want zlib1g-dev have_pc zlib
         want libdeflate-dev have_pc libdeflate
+        want libjpeg-dev have_pc libjpeg
         ;;
     check)
         want python3 test -x /usr/bin/python3
         want libcmocka-dev have_pc cmocka
         want python3-numpy have_py numpy
+        want python3-pil have_py PIL
         want python3-yaml have_py yaml
         want strace command -v strace
         ;;

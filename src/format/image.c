@@ -136,8 +136,15 @@ ssize_t image_source_read(struct image_source *s, void *out, size_t n, struct er
 
 void image_source_rewind(struct image_source *s)
 {
-	pybuffer_seek(&s->py, 0);
 	s->offset = 0;
+	if (!s->native) {
+		pybuffer_seek(&s->py, 0);
+		return;
+	}
+	s->pos = 0;
+	/* unless the first piece is still there, it is read again */
+	if (s->next != s->end)
+		s->next = s->end = 0;
 }
 
 void image_source_data(struct image_source *s)

@@ -45,7 +45,7 @@ ssize_t image_source_read(struct image_source *s, void *out, size_t n, struct er
 /* As a pointer to up to n (framework: at most IMAGE_PIECE) bytes, which stay until the next call. 0
  * at the end of the file; native gives out fewer where a piece ends. */
 ssize_t image_source_run(struct image_source *s, size_t n, const unsigned char **run, struct err *e);
-/* Back to the file's first byte, as Pillow does between sniffing and parsing. Framework only. */
+/* Back to the file's first byte, as Pillow does between sniffing, parsing and decoding. */
 void image_source_rewind(struct image_source *s);
 /* The following requests are for pixels. */
 void image_source_data(struct image_source *s);

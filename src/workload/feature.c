@@ -11,6 +11,7 @@ static const struct {
 	{"dataset.format", "npz"},
 	{"dataset.format", "npy"},
 	{"dataset.format", "png"},
+	{"dataset.format", "jpeg"},
 	{"dataset.format", "synthetic"},
 	{"dataset.compression", "none"},
 	{"reader.data_loader", "pytorch"},
