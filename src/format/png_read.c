@@ -468,6 +468,9 @@ static int walk(struct decoding *d, struct image_source *s, struct err *e)
 		if (rc < 0)
 			return rc;
 	}
+	if (k.bytes != 0)
+		return err_set(e, ERR_DATA, "the PNG chunk IEND at offset %" PRIu64
+			       " says it has %u bytes, and has none", k.offset, k.bytes);
 	if (where == BEFORE)
 		return err_set(e, ERR_DATA, "the PNG file has no pixels: there is no IDAT chunk");
 	/* Pillow does not ask for the checksum of IEND, but it has to be there */
