@@ -51,11 +51,8 @@ static int put(void *arg, const unsigned char *bytes, size_t n, struct err *e)
 	return blob_stream_put(&p->s, bytes, n, e);
 }
 
-/* The encoder has the front of the scratch, the stream the rest. */
-static size_t encoder_share(void)
-{
-	return (JPEG_ENCODER_BYTES(0) + 4095) & ~(size_t)4095;
-}
+/* The encoder has the front of the scratch, the stream the rest: that much, for a row of any width. */
+#define ENCODER_SHARE ((JPEG_ENCODER_BYTES(JPEG_SIDE_MAX) + 4095) & ~(size_t)4095)
 
 static int put_file(struct putting *p, const struct file_spec *f,
 		    const struct content_source *content, void *scratch, struct err *e)
@@ -65,7 +62,7 @@ static int put_file(struct putting *p, const struct file_spec *f,
 	int rc = image_shape_of(f, "jpeg", JPEG_SIDE_MAX, &shape, e);
 
 	if (rc == 0)
-		rc = jpeg_encoder_init(&j, scratch, 0, e);
+		rc = jpeg_encoder_init(&j, scratch, JPEG_SIDE_MAX, e);
 	if (rc < 0)
 		return rc;
 	rc = jpeg_encode(&j, &shape, f->file_index, content, put, p, e);
@@ -77,10 +74,9 @@ static int jpeg_write(const struct io *io, struct blob *b, const char *path,
 		      const struct file_spec *f, const struct content_source *content, void *scratch,
 		      size_t scratch_bytes, struct err *e)
 {
-	size_t share = encoder_share();
 	struct putting p = {.bytes = 0};
 
-	blob_stream_write(&p.s, io, b, (char *)scratch + share, scratch_bytes - share);
+	blob_stream_write(&p.s, io, b, (char *)scratch + ENCODER_SHARE, scratch_bytes - ENCODER_SHARE);
 	return blob_stream_end(&p.s, path, put_file(&p, f, content, scratch, e), e);
 }
 
@@ -88,14 +84,13 @@ static int jpeg_verify(const struct io *io, const char *path, const struct file_
 		       const struct content_source *content, void *scratch, size_t scratch_bytes,
 		       struct err *e)
 {
-	size_t share = encoder_share();
 	struct putting p = {.bytes = 0};
 	struct store_stat st;
 	int rc = io_stat_path(io, path, &st, e);
 
 	if (rc == 0)
-		rc = blob_stream_compare(&p.s, io, path, st.bytes, (char *)scratch + share,
-					 scratch_bytes - share, e);
+		rc = blob_stream_compare(&p.s, io, path, st.bytes, (char *)scratch + ENCODER_SHARE,
+					 scratch_bytes - ENCODER_SHARE, e);
 	if (rc < 0)
 		return rc;
 	rc = put_file(&p, f, content, scratch, e);

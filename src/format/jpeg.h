@@ -14,9 +14,9 @@
 #define JPEG_SIDE_MAX 65500u /* libjpeg's */
 #define JPEG_ROW_ROOM 65536u /* a row of gray pixels */
 
-/* Memory that one image takes from libjpeg at most: of either direction, gray, of any size. What does
- * not fit (progressive images keep all their coefficients) libjpeg allocates. */
-#define JPEG_ARENA_BYTES(width) ((size_t)131072 + (size_t)(width) * 64)
+/* What libjpeg needs for a gray image of a width, made or decoded, and a row of its pixels. What does not
+ * fit (rows in colour, all the coefficients of a progressive image) libjpeg allocates. */
+#define JPEG_ARENA_BYTES(width) ((size_t)32768 + (size_t)(width) * 16)
 
 /* libjpeg's errors jump out to `escape`, with rc and *e set. Nothing is ever printed. */
 struct jpeg_guard {

@@ -19,8 +19,6 @@ struct reader {
 	bool made;
 	unsigned char *arena_memory;
 	size_t arena_bytes;
-	unsigned char *row; /* a decoded row of up to four channels */
-	size_t row_room;
 	uint64_t payload;
 	struct jpeg_encoder encoder; /* to verify */
 	void *encoder_memory;
@@ -31,10 +29,17 @@ struct reader {
 	uint64_t compared;
 };
 
-/* No image of the dataset is wider. */
+/* Images are not much wider than high: for one that is more than 64 times, libjpeg allocates. */
+#define WIDE 64u
+
+/* No image of the dataset is wider, but for those. */
 static uint32_t width_max(const struct reader_config *c)
 {
-	return c->max_sample_bytes < JPEG_SIDE_MAX ? (uint32_t)c->max_sample_bytes : JPEG_SIDE_MAX;
+	uint64_t width = 1;
+
+	while (width < JPEG_SIDE_MAX && (uint64_t)width * width / WIDE < c->max_sample_bytes)
+		width += width / 8 + 1;
+	return width < JPEG_SIDE_MAX ? (uint32_t)width : JPEG_SIDE_MAX;
 }
 
 static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
@@ -51,8 +56,6 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 	if (config->decode == DECODE_FULL) {
 		r->arena_bytes = JPEG_ARENA_BYTES(width);
 		r->arena_memory = carve(c, r->arena_bytes);
-		r->row_room = (size_t)width * 4;
-		r->row = carve(c, r->row_room);
 	} else if (config->decode == DECODE_VERIFY) {
 		r->encoder_width = width;
 		r->encoder_memory = carve(c, JPEG_ENCODER_BYTES(width));
@@ -319,7 +322,7 @@ static int read_header(struct image_source *s, struct header *h, struct err *e)
 
 static int decode_image(struct reader *r, const struct image_shape *shape, struct err *e)
 {
-	JSAMPROW row = r->row;
+	JSAMPARRAY row;
 
 	r->guard.e = e;
 	r->arena.used = 0;
@@ -337,12 +340,10 @@ static int decode_image(struct reader *r, const struct image_shape *shape, struc
 	if (r->guard.rc < 0)
 		jpeg_guard_fail((j_common_ptr)&r->d, r->guard.rc);
 	jpeg_start_decompress(&r->d);
-	if ((size_t)r->d.output_width * (size_t)r->d.output_components > r->row_room)
-		jpeg_guard_fail((j_common_ptr)&r->d,
-				err_set(e, ERR_DATA, "a row of the image has more than %zu bytes",
-					r->row_room));
+	row = r->d.mem->alloc_sarray((j_common_ptr)&r->d, JPOOL_IMAGE,
+				     r->d.output_width * (JDIMENSION)r->d.output_components, 1);
 	while (r->d.output_scanline < r->d.output_height)
-		jpeg_read_scanlines(&r->d, &row, 1);
+		jpeg_read_scanlines(&r->d, row, 1);
 	r->payload = (uint64_t)r->d.output_width * r->d.output_height *
 		     (uint64_t)r->d.output_components;
 	jpeg_finish_decompress(&r->d);
@@ -448,8 +449,9 @@ static int decode(struct image_reader *base, const struct file_spec *f, struct s
 	} else {
 		rc = pass_image(r, &h, e);
 	}
+	/* decoded rows are gone with libjpeg's memory; this is the last of the file */
 	if (rc == 0)
-		out->data = r->row ? r->row : base->source.piece;
+		out->data = base->source.piece;
 	return rc;
 }
 

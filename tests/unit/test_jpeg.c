@@ -250,10 +250,12 @@ static void tables_are_an_images_own(void **state)
 	free(bytes);
 }
 
-/* Gray images of any width are decoded and verified in the memory that reader_bytes says. */
+/* Gray images of ordinary shapes are decoded and verified in the memory that reader_bytes says; much
+ * wider ones are, too, in other memory. */
 static void own_memory(void **state)
 {
-	static const uint64_t dims[][2] = {{1, 1}, {24, 40}, {1000, 1000}, {40, 65500}, {20000, 3}};
+	static const uint64_t dims[][2] = {{1, 1}, {24, 40}, {1000, 1000}, {40, 2560},
+					   {20000, 3}, {8, 65500}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(dims) / sizeof(dims[0]); i++) {
@@ -281,7 +283,7 @@ static void own_memory(void **state)
 			for (int k = 0; k < 2; k++)
 				if (t.format->read(r, "f", &t.spec, 0, &s, &e) < 0)
 					fail_msg("%s", e.text);
-			assert_int_equal(jpeg_reader_beyond(r), 0);
+			assert_int_equal(jpeg_reader_beyond(r) > 0, i == 5);
 			t.format->reader_close(r, NULL);
 			buffer_free(memory, room);
 		}
