@@ -25,6 +25,7 @@ for purpose in "$@"; do
         want zlib1g-dev have_pc zlib
         want libdeflate-dev have_pc libdeflate
         want libjpeg-dev have_pc libjpeg
+        want libisal-dev have_pc libisal
         ;;
     check)
         want python3 test -x /usr/bin/python3

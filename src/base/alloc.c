@@ -60,8 +60,8 @@ void *try_calloc(size_t count, size_t size, const char *what, struct err *e)
 	void *p;
 
 	if (__builtin_mul_overflow(count, size, &total)) {
-		err_set(e, -ENOMEM, "%s: %zu elements of %zu bytes do not fit in memory", what, count,
-			size);
+		err_set(e, -ENOMEM, "%s: %zu elements of %zu bytes do not fit in memory", what,
+			count, size);
 		return NULL;
 	}
 	p = calloc(count ? count : 1, size ? size : 1);

@@ -9,7 +9,8 @@
 int64_t clock_now_ns(void);
 /* CLOCK_REALTIME, ns since the epoch. */
 int64_t clock_wall_ns(void);
-/* "2026-01-31T12:34:56.123456": local time, microseconds, no zone (DLIO's format). Needs 27 bytes. */
+/* "2026-01-31T12:34:56.123456": local time, microseconds, no zone (DLIO's format). Needs 27 bytes.
+ */
 void clock_timestamp(int64_t wall_ns, char *out, size_t out_size);
 /* Sleeps until the monotonic time `deadline_ns`; returns the time of waking. EINTR is resumed.
  * Returns at once when the deadline is past. */

@@ -33,7 +33,8 @@ int err_sys(struct err *e, int errnum, const char *fmt, ...)
 		char why[128];
 		size_t n = strlen(e->text);
 
-		/* glibc's GNU strerror_r may return a static string instead of filling the buffer */
+		/* glibc's GNU strerror_r may return a static string instead of filling the buffer
+		 */
 		snprintf(e->text + n, sizeof(e->text) - n, ": %s",
 			 strerror_r(errnum, why, sizeof(why)));
 	}

@@ -17,7 +17,8 @@ int file_write_atomic(const char *path, const void *bytes, size_t n, struct err 
 int file_mkdirs(const char *path, struct err *e);
 bool file_exists(const char *path);
 bool file_is_dir(const char *path);
-/* Directory part and joined path, heap strings owned by the caller. `name` absolute: a copy of it. */
+/* Directory part and joined path, heap strings owned by the caller. `name` absolute: a copy of it.
+ */
 char *path_join(const char *dir, const char *name);
 char *path_dirname(const char *path);
 const char *path_basename(const char *path);

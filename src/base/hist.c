@@ -68,7 +68,8 @@ void hist_merge(struct hist *into, const struct hist *from)
 uint64_t hist_quantile(const struct hist *h, double fraction)
 {
 	uint64_t seen = 0;
-	/* a little less, so that a product rounded up (0.07 * 100) does not ask for one value more */
+	/* a little less, so that a product rounded up (0.07 * 100) does not ask for one value more
+	 */
 	double want = fraction * (double)h->total * (1.0 - 0x1p-50);
 
 	if (h->total == 0)

@@ -102,7 +102,7 @@ void log_msg(enum log_level level, const char *fmt, ...)
 	if (n > sizeof(line) - 2)
 		n = sizeof(line) - 2;
 	line[n++] = '\n';
-	if (level != LOG_OUTPUT || console_output)
+	if (level >= LOG_ERROR || console_output)
 		write_line(STDERR_FILENO, line, n);
 	fd = file_fd;
 	if (fd >= 0)

@@ -14,7 +14,7 @@ enum log_level {
 
 void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
-/* Whether OUTPUT lines also go to stderr (they always go to the file). Default true. */
+/* Whether lines below ERROR also go to stderr (they always go to the file). Default true. */
 void log_set_console_output(int on);
 /* Truncates or creates the log file. */
 int log_open(const char *path, struct err *e);

@@ -24,7 +24,8 @@ uint64_t perm_at(const struct perm *p, uint64_t i)
 
 	if (p->n <= 1)
 		return 0;
-	/* the network permutes more numbers than n: the cycle that starts in range comes back to it */
+	/* the network permutes more numbers than n: the cycle that starts in range comes back to it
+	 */
 	do {
 		uint64_t high = v >> p->low_bits, low = v & low_mask;
 

@@ -1,6 +1,6 @@
 #pragma once
-/* Bounded queue of pointers: any number of producers and consumers, first in first out, no allocation
- * after init. The only lock of the timed path. */
+/* Bounded queue of pointers: any number of producers and consumers, first in first out, no
+ * allocation after init. The only lock of the timed path. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>

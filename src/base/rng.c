@@ -228,15 +228,15 @@ static int64_t poisson_multiply(struct rng_np *r, double lam)
 	}
 }
 
-/* ln gamma by Stirling's series, with a shift for small arguments: the terms NumPy uses, because the
- * acceptance test must round alike. */
+/* ln gamma by Stirling's series, with a shift for small arguments: the terms NumPy uses, because
+ * the acceptance test must round alike. */
 static double log_gamma(double x)
 {
-	static const double a[10] = {
-		8.333333333333333e-02,  -2.777777777777778e-03, 7.936507936507937e-04,
-		-5.952380952380952e-04, 8.417508417508418e-04,  -1.917526917526918e-03,
-		6.410256410256410e-03,  -2.955065359477124e-02, 1.796443723688307e-01,
-		-1.39243221690590e+00};
+	static const double a[10] = {8.333333333333333e-02, -2.777777777777778e-03,
+				     7.936507936507937e-04, -5.952380952380952e-04,
+				     8.417508417508418e-04, -1.917526917526918e-03,
+				     6.410256410256410e-03, -2.955065359477124e-02,
+				     1.796443723688307e-01, -1.39243221690590e+00};
 	double x0 = x, x2, gl, gl0;
 	int n = 0;
 

@@ -1,11 +1,11 @@
 #pragma once
-/* Random numbers, bit for bit those of NumPy's legacy generator where DLIO's results depend on them,
- * and a counter-based generator for everything of our own. */
+/* Random numbers, bit for bit those of NumPy's legacy generator where DLIO's results depend on
+ * them, and a counter-based generator for everything of our own. */
 #include <stddef.h>
 #include <stdint.h>
 
-/* NumPy's global legacy RandomState: MT19937 seeded as `np.random.seed(int)` does (init_genrand), the
- * polar gaussian with its cache, masked-rejection integers. Source: numpy/random/src/{mt19937,
+/* NumPy's global legacy RandomState: MT19937 seeded as `np.random.seed(int)` does (init_genrand),
+ * the polar gaussian with its cache, masked-rejection integers. Source: numpy/random/src/{mt19937,
  * legacy}; vectors in tests/data/vectors/rng-vectors.json. Not thread-safe: one per thread. */
 struct rng_np {
 	uint32_t key[624];
@@ -38,8 +38,8 @@ int64_t rng_np_poisson(struct rng_np *r, double lam);
  * for one call only. */
 void rng_np_randint_u8(struct rng_np *r, uint8_t range_max, uint8_t *out, size_t n);
 
-/* PyTorch's CPU generator: the same engine seeded with seed mod 2^32. randperm(n) into out. Valid for
- * n < 2^32/20; larger n follow torch >= 2.x (64-bit inside-out). */
+/* PyTorch's CPU generator: the same engine seeded with seed mod 2^32. randperm(n) into out. Valid
+ * for n < 2^32/20; larger n follow torch >= 2.x (64-bit inside-out). */
 void rng_torch_randperm(struct rng_np *r, uint64_t *out, uint64_t n);
 
 /* A strong 64-bit mix (splitmix64's finaliser): a bijection of the 64-bit words. */

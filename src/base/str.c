@@ -128,7 +128,8 @@ char *str_bytes(double bytes, char *out, size_t out_size)
 		u++;
 	}
 	size = u == 0 ? 1000 : fabs(bytes);
-	n = (size_t)snprintf(number, sizeof(number), "%.*f", size < 9.995 ? 2 : size < 99.95, bytes);
+	n = (size_t)snprintf(number, sizeof(number), "%.*f", size < 9.995 ? 2 : size < 99.95,
+			     bytes);
 	while (strchr(number, '.') && (number[n - 1] == '0' || number[n - 1] == '.'))
 		number[--n] = '\0';
 	snprintf(out, out_size, "%s %s", number, unit[u]);

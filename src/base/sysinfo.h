@@ -9,17 +9,17 @@ struct sysinfo_pair {
 
 struct host_facts {
 	char hostname[256];
-	char kernel[256];       /* "Linux 6.1.0 x86_64" */
-	char processor[64];     /* what Python's platform.processor() gives: "" on Debian */
-	int cpu_count;          /* online */
-	double memory_gib;      /* MemTotal */
+	char kernel[256];   /* "Linux 6.1.0 x86_64" */
+	char processor[64]; /* what Python's platform.processor() gives: "" on Debian */
+	int cpu_count;      /* online */
+	double memory_gib;  /* MemTotal */
 	struct sysinfo_pair *cpuinfo, *meminfo; /* DLIO's maps: see host_facts_load */
 	size_t cpuinfo_count, meminfo_count;
 };
 
-/* cpuinfo and meminfo: each line of /proc/cpuinfo, /proc/meminfo with exactly one colon, key and value
- * trimmed, later lines replace earlier ones in place, key "processor" dropped. What cannot be had (no
- * /proc, say) stays empty or 0. */
+/* cpuinfo and meminfo: each line of /proc/cpuinfo, /proc/meminfo with exactly one colon, key and
+ * value trimmed, later lines replace earlier ones in place, key "processor" dropped. What cannot be
+ * had (no /proc, say) stays empty or 0. */
 void host_facts_load(struct host_facts *h);
 void host_facts_release(struct host_facts *h);
 /* Reads /proc/meminfo again into `pairs`, released with host_pairs_free. */

@@ -52,10 +52,11 @@ int thread_start(pthread_t *out, void *(*fn)(void *), void *arg, size_t stack_by
 	pthread_attr_destroy(&attr);
 	if (rc != 0) {
 		free(s);
-		return err_sys(e, rc,
-			       "cannot start thread '%s' (see 'ulimit -u' and the pids limit of the "
-			       "control group)",
-			       name);
+		return err_sys(
+			e, rc,
+			"cannot start thread '%s' (see 'ulimit -u' and the pids limit of the "
+			"control group)",
+			name);
 	}
 	return 0;
 }
@@ -64,12 +65,10 @@ void thread_wait(_Atomic uint32_t *word, uint32_t seen, int64_t timeout_ns)
 {
 	struct timespec ts = {timeout_ns / NS_PER_S, timeout_ns % NS_PER_S};
 
-	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, timeout_ns < 0 ? NULL : &ts,
-		NULL, 0);
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, timeout_ns < 0 ? NULL : &ts, NULL, 0);
 }
 
 void thread_wake(_Atomic uint32_t *word, int count)
 {
-	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count < 0 ? INT_MAX : count, NULL,
-		NULL, 0);
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count < 0 ? INT_MAX : count, NULL, NULL, 0);
 }

@@ -8,13 +8,13 @@
 
 #include "base/err.h"
 
-/* Starts `fn(arg)` on a stack of `stack_bytes` (0: 256 KiB) under `name` (cut to 15 characters, as the
- * kernel shows it). All signals are blocked in the thread: the main thread handles them. */
+/* Starts `fn(arg)` on a stack of `stack_bytes` (0: 256 KiB) under `name` (cut to 15 characters, as
+ * the kernel shows it). All signals are blocked in the thread: the main thread handles them. */
 int thread_start(pthread_t *out, void *(*fn)(void *), void *arg, size_t stack_bytes,
 		 const char *name, struct err *e);
 
-/* A one-way flag that wakes everyone who waits on a `struct event` or in a queue bound to it. Set once
- * by whoever decides that the run must end; never cleared during a run. */
+/* A one-way flag that wakes everyone who waits on a `struct event` or in a queue bound to it. Set
+ * once by whoever decides that the run must end; never cleared during a run. */
 struct stop_flag {
 	_Atomic int set;
 };

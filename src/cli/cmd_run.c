@@ -96,6 +96,10 @@ static int run(const struct cli_args *a, struct err *e)
 	}
 	if (rc < 0)
 		status = cli_fail(e);
+	if (r.stuck) {
+		fflush(NULL);
+		_exit(status);
+	}
 	result_release(&r);
 	dataset_release(&d);
 	workload_release(&w);

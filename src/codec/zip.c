@@ -57,8 +57,9 @@ static int check_directory(const struct zip_end *d, uint64_t at, uint64_t limit,
 
 	if (__builtin_add_overflow(d->directory_offset, d->directory_bytes, &end) || end > limit)
 		return err_set(e, ERR_DATA,
-			       "zip: the end record at offset %" PRIu64 " puts the directory at %" PRIu64
-			       " (%" PRIu64 " bytes), which is outside of the file",
+			       "zip: the end record at offset %" PRIu64
+			       " puts the directory at %" PRIu64 " (%" PRIu64
+			       " bytes), which is outside of the file",
 			       at, d->directory_offset, d->directory_bytes);
 	if (d->entries > d->directory_bytes / ZIP_CENTRAL_BYTES)
 		return err_set(e, ERR_DATA,
@@ -90,9 +91,11 @@ int zip_parse_end(const void *tail, size_t n, uint64_t file_bytes, struct zip_en
 	uint16_t disk, dir_disk, here, all;
 
 	if (n > file_bytes)
-		return err_set(e, ERR_DATA, "zip: %zu bytes cannot be the end of a file of %" PRIu64,
-			       n, file_bytes);
-	/* a comment may hold the signature too: the record is where the comment ends with the file */
+		return err_set(e, ERR_DATA,
+			       "zip: %zu bytes cannot be the end of a file of %" PRIu64, n,
+			       file_bytes);
+	/* a comment may hold the signature too: the record is where the comment ends with the file
+	 */
 	do {
 		if (i == 0)
 			return err_set(e, ERR_DATA,
@@ -146,13 +149,15 @@ int zip_parse_end64(const void *bytes, size_t n, uint64_t file_bytes, struct zip
 	const uint64_t after = ZIP64_EOCD_BYTES + ZIP64_LOCATOR_BYTES + ZIP_EOCD_BYTES;
 
 	if (n < ZIP64_EOCD_BYTES || get32(p) != ZIP64_EOCD_SIGNATURE || file_bytes < after)
-		return err_set(e, ERR_DATA,
-			       "zip: no zip64 end record where its locator says: the file of %" PRIu64
-			       " bytes is damaged",
-			       file_bytes);
+		return err_set(
+			e, ERR_DATA,
+			"zip: no zip64 end record where its locator says: the file of %" PRIu64
+			" bytes is damaged",
+			file_bytes);
 	if (get64(p + 4) < ZIP64_EOCD_BYTES - 12)
-		return err_set(e, ERR_DATA, "zip: the zip64 end record has %" PRIu64
-			       " bytes; it needs %d", get64(p + 4), ZIP64_EOCD_BYTES - 12);
+		return err_set(e, ERR_DATA,
+			       "zip: the zip64 end record has %" PRIu64 " bytes; it needs %d",
+			       get64(p + 4), ZIP64_EOCD_BYTES - 12);
 	if (get32(p + 16) != 0 || get32(p + 20) != 0 || get64(p + 24) != get64(p + 32))
 		return refuse_parts(file_bytes - after, e);
 	out->entries = get64(p + 32);
@@ -189,7 +194,8 @@ static int parse_extra(const unsigned char *p, size_t n, struct zip_entry *out, 
 		if (len > n - 4)
 			return err_set(e, ERR_DATA,
 				       "zip: the member '%s' at offset %" PRIu64
-				       " of the directory has an extra field of %zu bytes where %zu are left",
+				       " of the directory has an extra field of %zu bytes where "
+				       "%zu are left",
 				       out->name, at, len, n - 4);
 		if (get16(p) == ZIP64_EXTRA && marked && !wide) {
 			const unsigned char *q = p + 4;
@@ -259,10 +265,11 @@ int zip_next_entry(const void *dir, size_t n, size_t *pos, uint64_t dir_offset,
 	extra = get16(p + 30);
 	comment = get16(p + 32);
 	if (name > ZIP_NAME_MAX)
-		return err_set(e, ERR_DATA,
-			       "zip: the member at offset %" PRIu64
-			       " of the directory has a name of %zu bytes; at most %d are supported",
-			       at, name, ZIP_NAME_MAX);
+		return err_set(
+			e, ERR_DATA,
+			"zip: the member at offset %" PRIu64
+			" of the directory has a name of %zu bytes; at most %d are supported",
+			at, name, ZIP_NAME_MAX);
 	if (name + extra + comment > left - ZIP_CENTRAL_BYTES)
 		return err_set(e, ERR_DATA,
 			       "zip: the directory entry at offset %" PRIu64 " is cut off", at);

@@ -289,7 +289,7 @@ char *node_float_text(double v, char *out, size_t out_size)
 	do {
 		snprintf(digits, sizeof(digits), "%.*e", precision, v);
 	} while (strtod(digits, NULL) != v && ++precision < 17);
-	exponent = atoi(strchr(digits, 'e') + 1);
+	exponent = (int)strtol(strchr(digits, 'e') + 1, NULL, 10);
 	if (exponent >= -4 && exponent < 16) {
 		int decimals = precision - exponent;
 

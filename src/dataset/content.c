@@ -8,7 +8,6 @@
 
 #define GAMMA 0x9e3779b97f4a7c15u
 
-
 /* rng_word's mix, here to be inlined into the loops below. */
 static inline uint64_t mix(uint64_t z)
 {
@@ -30,7 +29,8 @@ static inline uint64_t shape_bool(uint64_t w)
 /* 24 random bits over 2^24 in each half. */
 static inline uint64_t shape_f32(uint64_t w)
 {
-	float f[2] = {(float)((uint32_t)w >> 8) * 0x1p-24f, (float)((uint32_t)(w >> 32) >> 8) * 0x1p-24f};
+	float f[2] = {(float)((uint32_t)w >> 8) * 0x1p-24f,
+		      (float)((uint32_t)(w >> 32) >> 8) * 0x1p-24f};
 	uint64_t out;
 
 	memcpy(&out, f, sizeof(out));
@@ -46,8 +46,8 @@ static inline uint64_t shape_f64(uint64_t w)
 	return out;
 }
 
-/* k / 2^11 for 11 random bits k: exact in a half, and never subnormal, so that the bits of the float
- * need only a smaller exponent. */
+/* k / 2^11 for 11 random bits k: exact in a half, and never subnormal, so that the bits of the
+ * float need only a smaller exponent. */
 static inline uint64_t half_bits(uint64_t k)
 {
 	float f = (float)k * 0x1p-11f;
@@ -74,7 +74,7 @@ static size_t put_part(uint64_t word, size_t skip, void *out, size_t n)
 
 /* One function a type, so that the shape is part of the loop and not a call in it. */
 #define FILL(name)                                                                                 \
-	static void fill_##name(const struct content_source *src, uint64_t file_index,            \
+	static void fill_##name(const struct content_source *src, uint64_t file_index,             \
 				uint64_t offset, void *out, size_t n)                              \
 	{                                                                                          \
 		uint64_t key = rng_key(src->seed, file_index, 0);                                  \
@@ -94,7 +94,8 @@ static size_t put_part(uint64_t word, size_t skip, void *out, size_t n)
 			memcpy(p + 8 * i, &word, 8);                                               \
 		}                                                                                  \
 		if (n % 8)                                                                         \
-			put_part(shape_##name(mix(state + n / 8 * GAMMA)), 0, p + n / 8 * 8, n % 8); \
+			put_part(shape_##name(mix(state + n / 8 * GAMMA)), 0, p + n / 8 * 8,       \
+				 n % 8);                                                           \
 	}
 
 FILL(int)

@@ -48,14 +48,16 @@ static int check_count(const char *key, int64_t n, int64_t min, struct err *e)
 {
 	if (n >= min)
 		return 0;
-	return err_set(e, ERR_USAGE, "%s is %" PRId64 "; at least %" PRId64 " is needed", key, n, min);
+	return err_set(e, ERR_USAGE, "%s is %" PRId64 "; at least %" PRId64 " is needed", key, n,
+		       min);
 }
 
 static int check_subfolders(const char *key, int64_t n, struct err *e)
 {
 	if (n <= SUBFOLDERS_MAX)
 		return check_count(key, n, 0, e);
-	return err_set(e, ERR_USAGE, "%s is %" PRId64 "; at most %d are allowed", key, n, SUBFOLDERS_MAX);
+	return err_set(e, ERR_USAGE, "%s is %" PRId64 "; at most %d are allowed", key, n,
+		       SUBFOLDERS_MAX);
 }
 
 static int set_counts(struct dataset *d, const struct workload *w, struct err *e)
@@ -65,12 +67,14 @@ static int set_counts(struct dataset *d, const struct workload *w, struct err *e
 	if (rc == 0)
 		rc = check_count("dataset.num_files_eval", w->dataset.num_files_eval, 0, e);
 	if (rc == 0)
-		rc = check_count("dataset.num_samples_per_file", w->dataset.num_samples_per_file, 1, e);
+		rc = check_count("dataset.num_samples_per_file", w->dataset.num_samples_per_file, 1,
+				 e);
 	if (rc == 0)
-		rc = check_subfolders("dataset.num_subfolders_train", w->dataset.num_subfolders_train,
+		rc = check_subfolders("dataset.num_subfolders_train",
+				      w->dataset.num_subfolders_train, e);
+	if (rc == 0)
+		rc = check_subfolders("dataset.num_subfolders_eval", w->dataset.num_subfolders_eval,
 				      e);
-	if (rc == 0)
-		rc = check_subfolders("dataset.num_subfolders_eval", w->dataset.num_subfolders_eval, e);
 	if (rc < 0)
 		return rc;
 	d->files[DATASET_TRAIN] = (uint64_t)w->dataset.num_files_train;
@@ -88,7 +92,8 @@ static int set_counts(struct dataset *d, const struct workload *w, struct err *e
 		if (__builtin_mul_overflow(d->files[k], d->samples_per_file, &samples) ||
 		    samples > INT64_MAX)
 			return err_set(e, ERR_USAGE,
-				       "%" PRIu64 " files of %" PRIu64 " samples are more samples than a "
+				       "%" PRIu64 " files of %" PRIu64
+				       " samples are more samples than a "
 				       "64-bit number can count",
 				       d->files[k], d->samples_per_file);
 	}
@@ -99,8 +104,8 @@ static int set_fixed_dims(struct dataset *d, const struct i64_list *dims, struct
 {
 	if (dims->n > FORMAT_DIMS_MAX)
 		return err_set(e, ERR_USAGE,
-			       "dataset.record_dims has %zu dimensions; at most %d are allowed", dims->n,
-			       FORMAT_DIMS_MAX);
+			       "dataset.record_dims has %zu dimensions; at most %d are allowed",
+			       dims->n, FORMAT_DIMS_MAX);
 	d->ndims = (uint32_t)dims->n;
 	for (size_t i = 0; i < dims->n; i++) {
 		if (dims->v[i] < 1)
@@ -120,16 +125,18 @@ static int set_square_dims(struct dataset *d, const struct workload *w, struct e
 	double stdev = w->dataset.record_length_bytes_stdev / per_elem;
 
 	if (!(length >= 1) || !(stdev >= 0) || !isfinite(length) || !isfinite(stdev))
-		return err_set(e, ERR_USAGE,
-			       "dataset.record_length_bytes is %g with a stdev of %g: a sample needs at "
-			       "least one element of %u bytes",
-			       w->dataset.record_length_bytes, w->dataset.record_length_bytes_stdev,
-			       d->elem->bytes);
+		return err_set(
+			e, ERR_USAGE,
+			"dataset.record_length_bytes is %g with a stdev of %g: a sample needs at "
+			"least one element of %u bytes",
+			w->dataset.record_length_bytes, w->dataset.record_length_bytes_stdev,
+			d->elem->bytes);
 	if (sqrt(length) >= UINT32_MAX)
-		return err_set(e, ERR_USAGE,
-			       "dataset.record_length_bytes %g makes a square with a side of more than "
-			       "2^32 elements",
-			       w->dataset.record_length_bytes);
+		return err_set(
+			e, ERR_USAGE,
+			"dataset.record_length_bytes %g makes a square with a side of more than "
+			"2^32 elements",
+			w->dataset.record_length_bytes);
 	d->ndims = 2;
 	d->dims[0] = d->dims[1] = (uint64_t)sqrt(length);
 	d->drawn_stdev = stdev / 2.0 / sqrt(length);
@@ -138,9 +145,10 @@ static int set_square_dims(struct dataset *d, const struct workload *w, struct e
 	return 0;
 }
 
-/* Two normals a file over all files of both kinds, as one stream: file i's shape depends only on how
- * many files come before it. */
-static uint32_t *draw_dims(const struct dataset *d, const uint64_t total[DATASET_KINDS], struct err *e)
+/* Two normals a file over all files of both kinds, as one stream: file i's shape depends only on
+ * how many files come before it. */
+static uint32_t *draw_dims(const struct dataset *d, const uint64_t total[DATASET_KINDS],
+			   struct err *e)
 {
 	uint64_t files, count;
 	struct rng_np rng;
@@ -151,7 +159,8 @@ static uint32_t *draw_dims(const struct dataset *d, const uint64_t total[DATASET
 		err_set(e, ERR_USAGE, "more files than a 64-bit number can count");
 		return NULL;
 	}
-	dims = try_calloc(count ? count : 1, sizeof(*dims), "the drawn dimensions of every file", e);
+	dims = try_calloc(count ? count : 1, sizeof(*dims), "the drawn dimensions of every file",
+			  e);
 	if (!dims)
 		return NULL;
 	rng_np_seed(&rng, DLIO_DIMS_SEED);
@@ -189,8 +198,8 @@ static uint64_t bits_of(double v)
 	return bits;
 }
 
-/* The counts stay out, so that a part of a larger dataset is known as one of its family. The shape goes
- * in as what it came to, since several record lengths make the same one. */
+/* The counts stay out, so that a part of a larger dataset is known as one of its family. The shape
+ * goes in as what it came to, since several record lengths make the same one. */
 static uint64_t hash_of(const struct dataset *d, const struct workload *w)
 {
 	struct workload rest = *w;
@@ -221,7 +230,8 @@ static int check_spec(const struct dataset *d, enum dataset_kind kind, uint64_t 
 			sample = UINT64_MAX;
 	if (__builtin_mul_overflow(sample, f.samples, &payload) || payload > INT64_MAX)
 		return err_set(e, ERR_USAGE,
-			       "%" PRIu64 " samples a file of these dimensions are more bytes than a file "
+			       "%" PRIu64
+			       " samples a file of these dimensions are more bytes than a file "
 			       "can have (2^63 - 1): dataset.num_samples_per_file, record_dims or "
 			       "record_length_bytes is too large",
 			       f.samples);
@@ -230,21 +240,24 @@ static int check_spec(const struct dataset *d, enum dataset_kind kind, uint64_t 
 		return rc;
 	*file_bytes = d->format->file_bytes(&f);
 	if (*file_bytes != UINT64_MAX && *file_bytes > INT64_MAX)
-		return err_set(e, ERR_USAGE,
-			       "a %s file of these dimensions is larger than a file can be (2^63 - 1 "
-			       "bytes)",
-			       d->format->name);
+		return err_set(
+			e, ERR_USAGE,
+			"a %s file of these dimensions is larger than a file can be (2^63 - 1 "
+			"bytes)",
+			d->format->name);
 	return 0;
 }
 
 /* Size on the store of the file with its companions, or an estimate of it. */
-static uint64_t likely_bytes(const struct dataset *d, const struct file_spec *f, uint64_t file_bytes)
+static uint64_t likely_bytes(const struct dataset *d, const struct file_spec *f,
+			     uint64_t file_bytes)
 {
 	if (file_bytes == UINT64_MAX)
-		file_bytes = d->format->file_bytes_estimate ? d->format->file_bytes_estimate(f) :
-							      file_spec_sample_bytes(f) * f->samples;
-	return __builtin_add_overflow(file_bytes, sidecar_bytes(d, f), &file_bytes) ? UINT64_MAX :
-										      file_bytes;
+		file_bytes = d->format->file_bytes_estimate
+				     ? d->format->file_bytes_estimate(f)
+				     : file_spec_sample_bytes(f) * f->samples;
+	return __builtin_add_overflow(file_bytes, sidecar_bytes(d, f), &file_bytes) ? UINT64_MAX
+										    : file_bytes;
 }
 
 /* Takes `n` equal files of `bytes` from `index` on into the totals. */
@@ -277,8 +290,8 @@ static int add_files(struct dataset *d, enum dataset_kind kind, uint64_t index, 
 	return 0;
 }
 
-/* Files of one shape differ in size at most by the digits of their number, which the synthetic format
- * writes into them: one file stands for all with as many digits. */
+/* Files of one shape differ in size at most by the digits of their number, which the synthetic
+ * format writes into them: one file stands for all with as many digits. */
 static int measure_fixed(struct dataset *d, enum dataset_kind kind, struct err *e)
 {
 	uint64_t begin = dataset_file_index(d, kind, 0), at = 0, ten = 1;
@@ -339,11 +352,12 @@ static int init(struct dataset *d, const struct workload *w, struct err *e)
 	if (rc < 0)
 		return rc;
 	if (w->dataset.record_dims.n && w->dataset.record_length_bytes_stdev > 0)
-		return err_set(e, ERR_USAGE,
-			       "dataset.record_dims and dataset.record_length_bytes_stdev exclude each "
-			       "other: a sample has either a fixed shape or a varying size");
-	rc = w->dataset.record_dims.n ? set_fixed_dims(d, &w->dataset.record_dims, e) :
-					set_square_dims(d, w, e);
+		return err_set(
+			e, ERR_USAGE,
+			"dataset.record_dims and dataset.record_length_bytes_stdev exclude each "
+			"other: a sample has either a fixed shape or a varying size");
+	rc = w->dataset.record_dims.n ? set_fixed_dims(d, &w->dataset.record_dims, e)
+				      : set_square_dims(d, w, e);
 	if (rc == 0 && d->drawn_stdev > 0) {
 		d->drawn = draw_dims(d, d->name_total, e);
 		rc = d->drawn ? 0 : ERR_USAGE;
@@ -457,8 +471,8 @@ int dataset_folder(const struct dataset *d, enum dataset_kind kind, uint64_t sub
 	int n;
 
 	if (subs)
-		n = snprintf(out, out_size, "%s/%s/%0*" PRIu64, d->folder, dataset_kind_folder[kind],
-			     digits_of(subs), sub);
+		n = snprintf(out, out_size, "%s/%s/%0*" PRIu64, d->folder,
+			     dataset_kind_folder[kind], digits_of(subs), sub);
 	else
 		n = snprintf(out, out_size, "%s/%s", d->folder, dataset_kind_folder[kind]);
 	return fitted(n, out_size, d, e);

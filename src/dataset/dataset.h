@@ -1,7 +1,8 @@
 #pragma once
-/* A dataset: names, shapes and content of every file as pure functions of the workload. Nothing here
- * keeps a string or a struct per file; with record_length_bytes_stdev the drawn dimensions are kept, 8
- * bytes a file. Read-only after dataset_init (and dataset_check) and shared by all ranks. */
+/* A dataset: names, shapes and content of every file as pure functions of the workload. Nothing
+ * here keeps a string or a struct per file; with record_length_bytes_stdev the drawn dimensions are
+ * kept, 8 bytes a file. Read-only after dataset_init (and dataset_check) and shared by all ranks.
+ */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,39 +18,40 @@ extern const char *const dataset_kind_folder[DATASET_KINDS]; /* "train", "valid"
 struct dataset {
 	const struct format_ops *format;
 	const struct elem_type *elem;
-	char *folder;                    /* storage_root joined with data_folder */
+	char *folder; /* storage_root joined with data_folder */
 	char *prefix;
-	uint64_t files[DATASET_KINDS];   /* that this workload uses */
+	uint64_t files[DATASET_KINDS]; /* that this workload uses */
 	/* The N of "_of_N" in the names: how many files the dataset was generated with. The same as
 	 * files until dataset_check finds a larger one, of which the first `files` are used. */
 	uint64_t name_total[DATASET_KINDS];
 	uint64_t subfolders[DATASET_KINDS]; /* 0: files lie flat in the kind's folder */
 	uint64_t samples_per_file;
 	uint32_t ndims;
-	uint64_t dims[FORMAT_DIMS_MAX];  /* when all files have the same */
-	double drawn_mean, drawn_stdev;  /* of a dimension, in elements; 0: nothing is drawn */
-	uint32_t *drawn;                 /* 2 per file (train then eval, name_total of each), or NULL */
+	uint64_t dims[FORMAT_DIMS_MAX]; /* when all files have the same */
+	double drawn_mean, drawn_stdev; /* of a dimension, in elements; 0: nothing is drawn */
+	uint32_t *drawn; /* 2 per file (train then eval, name_total of each), or NULL */
 	const char *compression;
 	struct content_source content;
-	uint64_t config_hash;            /* of all that decides bytes and names but the number of files */
-	/* Of the used blobs and their companion files; UINT64_MAX when it depends on content, and then
-	 * likely_bytes is an estimate (else the same). */
+	uint64_t config_hash; /* of all that decides bytes and names but the number of files */
+	/* Of the used blobs and their companion files; UINT64_MAX when it depends on content, and
+	 * then likely_bytes is an estimate (else the same). */
 	uint64_t total_bytes, likely_bytes;
 	uint64_t max_sample_bytes;
-	uint64_t max_file_bytes;         /* UINT64_MAX when it depends on content */
+	uint64_t max_file_bytes; /* UINT64_MAX when it depends on content */
 };
 
-/* Builds it from a loaded workload, drawing dimensions as DLIO does (seed 10, 2 normals per file over
- * train and eval files). Without record_dims a sample is a square of int(sqrt(record_length_bytes /
- * element size)) elements; under compat.dlio the element size is left out, as DLIO does, and files of
- * wider elements are that much larger. Checks that format and shapes agree and that no size overflows.
- * Nothing to release after a failure. */
+/* Builds it from a loaded workload, drawing dimensions as DLIO does (seed 10, 2 normals per file
+ * over train and eval files). Without record_dims a sample is a square of
+ * int(sqrt(record_length_bytes / element size)) elements; under compat.dlio the element size is
+ * left out, as DLIO does, and files of wider elements are that much larger. Checks that format and
+ * shapes agree and that no size overflows. Nothing to release after a failure. */
 int dataset_init(struct dataset *d, const struct workload *w, struct err *e);
 /* Accepts a zeroed struct. */
 void dataset_release(struct dataset *d);
 
-/* Makes the names, shapes and contents those of a dataset generated with other numbers of files (each
- * at least files[kind], or equal to 0 where files[kind] is 0). On failure `d` is as before. */
+/* Makes the names, shapes and contents those of a dataset generated with other numbers of files
+ * (each at least files[kind], or equal to 0 where files[kind] is 0). On failure `d` is as before.
+ */
 int dataset_set_name_total(struct dataset *d, const uint64_t total[DATASET_KINDS], struct err *e);
 
 /* The spec of file `index` of a kind. */

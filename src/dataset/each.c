@@ -53,7 +53,8 @@ static void *work(void *arg)
 		t->worker.number = atomic_fetch_add(&run->next, 1);
 		if (t->worker.number >= run->files)
 			break;
-		t->rc = stop_set(run->job->stop) ? canceled(&t->worker.err) : one_file(run, &t->worker);
+		t->rc = stop_set(run->job->stop) ? canceled(&t->worker.err)
+						 : one_file(run, &t->worker);
 		if (t->rc < 0) {
 			atomic_store(&run->failed, 1);
 			break;
@@ -71,7 +72,8 @@ static int worker_init(struct each_worker *w, const struct each_job *job, struct
 	if (job->scratch_bytes == 0)
 		return 0;
 	w->scratch_bytes = job->scratch_bytes;
-	w->scratch = buffer_alloc(w->scratch_bytes, "the buffer of a thread that goes over files", e);
+	w->scratch =
+		buffer_alloc(w->scratch_bytes, "the buffer of a thread that goes over files", e);
 	return w->scratch ? 0 : -ENOMEM;
 }
 

@@ -9,7 +9,7 @@ struct each_worker {
 	struct blob *blob;
 	void *scratch;
 	size_t scratch_bytes;
-	uint64_t number;   /* of the file, over train then evaluation files of the dataset */
+	uint64_t number; /* of the file, over train then evaluation files of the dataset */
 	char path[DATASET_PATH_MAX];
 	struct err err;
 };
@@ -17,10 +17,11 @@ struct each_worker {
 struct each_job {
 	const struct dataset *dataset;
 	struct store *store;
-	unsigned threads;           /* 0 counts as 1 */
-	size_t scratch_bytes;       /* 0: none */
+	unsigned threads;             /* 0 counts as 1 */
+	size_t scratch_bytes;         /* 0: none */
 	const struct stop_flag *stop; /* may be NULL */
-	/* Does its work for file `index` of `kind`, at w->path. Negative: no further file is begun. */
+	/* Does its work for file `index` of `kind`, at w->path. Negative: no further file is begun.
+	 */
 	int (*file)(void *arg, enum dataset_kind kind, uint64_t index, struct each_worker *w,
 		    struct err *e);
 	void *arg;
@@ -34,8 +35,8 @@ int each_file(const struct each_job *job, struct err *e);
  * large files do not delay a stop. Counts the bytes that pass. It needs no release. */
 struct stoppable_store {
 	struct store base;
-	const struct stop_flag *stop;  /* may be NULL */
-	_Atomic uint64_t *bytes;       /* may be NULL */
+	const struct stop_flag *stop; /* may be NULL */
+	_Atomic uint64_t *bytes;      /* may be NULL */
 };
 void stoppable_init(struct stoppable_store *s, struct store *lower, const struct stop_flag *stop,
 		    _Atomic uint64_t *bytes);

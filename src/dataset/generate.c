@@ -1,4 +1,5 @@
-/* Generates a dataset: what is there, is there room, write what is missing, say that it is complete. */
+/* Generates a dataset: what is there, is there room, write what is missing, say that it is
+ * complete. */
 #include "dataset/generate.h"
 
 #include <errno.h>
@@ -27,15 +28,16 @@ struct generation {
 	const struct generate_options *o;
 	struct generate_progress *progress;
 	struct generate_progress own_progress; /* when the caller gives none */
-	struct buf leftovers;    /* paths of temporary files, each ended by a NUL */
-	bool any;                /* entries that are no temporary files */
-	bool keep;               /* whole files with our names are ours */
+	struct buf leftovers;                  /* paths of temporary files, each ended by a NUL */
+	bool any;                              /* entries that are no temporary files */
+	bool keep;                             /* whole files with our names are ours */
 	_Atomic uint64_t there_files, there_bytes; /* with our names, whatever their size */
 	_Atomic uint64_t whole_files, whole_bytes;
 };
 
 static int each(struct generation *g, size_t scratch,
-		int (*file)(void *, enum dataset_kind, uint64_t, struct each_worker *, struct err *),
+		int (*file)(void *, enum dataset_kind, uint64_t, struct each_worker *,
+			    struct err *),
 		struct err *e)
 {
 	struct each_job job = {
@@ -87,7 +89,8 @@ static int is_whole(const struct generation *g, enum dataset_kind kind, uint64_t
 	if (rc < 0)
 		return rc;
 	if (st->is_dir)
-		return err_set(e, -EISDIR, "'%s' is a folder and is to be a file of the dataset: remove it",
+		return err_set(e, -EISDIR,
+			       "'%s' is a folder and is to be a file of the dataset: remove it",
 			       w->path);
 	return want == UINT64_MAX || st->bytes == want;
 }
@@ -205,14 +208,16 @@ static int check_space(struct generation *g, struct err *e)
 		files += g->any ? 0 : g->d->subfolders[k];
 	if (free_bytes != UINT64_MAX && bytes > 0 && bytes + SPARE_BYTES > free_bytes)
 		return err_set(e, -ENOSPC,
-			       "the dataset needs %s (%" PRIu64 " bytes) in '%s', and only %s (%" PRIu64
+			       "the dataset needs %s (%" PRIu64
+			       " bytes) in '%s', and only %s (%" PRIu64
 			       " bytes) are free there: make room, or choose another "
 			       "dataset.data_folder or fewer or smaller files",
 			       str_bytes((double)bytes, need, sizeof(need)), bytes, g->d->folder,
 			       str_bytes((double)free_bytes, have, sizeof(have)), free_bytes);
 	if (free_files != UINT64_MAX && files > 0 && files + SPARE_FILES > free_files)
 		return err_set(e, -ENOSPC,
-			       "the dataset needs %" PRIu64 " more files in '%s', and the file system "
+			       "the dataset needs %" PRIu64
+			       " more files in '%s', and the file system "
 			       "there has room for only %" PRIu64
 			       ": remove files, or use fewer files with more samples in each",
 			       files, g->d->folder, free_files);
@@ -269,8 +274,8 @@ static int remove_leftovers(struct generation *g, struct err *e)
 	return 0;
 }
 
-/* After this, a file with one of our names is ours. The manifest says CLEARING until then, so that an
- * interruption does not leave other files of the right size to be taken for ours. */
+/* After this, a file with one of our names is ours. The manifest says CLEARING until then, so that
+ * an interruption does not leave other files of the right size to be taken for ours. */
 static int take_names(struct generation *g, struct err *e)
 {
 	int rc = manifest_write(&g->io, g->d, g->keep ? MANIFEST_WRITING : MANIFEST_CLEARING, e);
@@ -304,17 +309,18 @@ static void read_manifest(struct generation *g, struct manifest *m, int *rc, str
 	}
 }
 
-static void warn_replaced(const struct generation *g, const struct manifest *m, const struct buf *why)
+static void warn_replaced(const struct generation *g, const struct manifest *m,
+			  const struct buf *why)
 {
 	unsigned long long n = g->there_files;
 
 	if (m->found)
-		log_warning("'%s' holds another dataset (%s); %llu files of it that have the names of the "
-			    "new one are replaced, the others stay",
+		log_warning("'%s' holds another dataset (%s); %llu files of it that have the names "
+			    "of the new one are replaced, the others stay",
 			    g->d->folder, why->data ? why->data : "", n);
 	else if (n)
-		log_warning("'%s' holds %llu files with the names of this dataset and no manifest; they "
-			    "are replaced",
+		log_warning("'%s' holds %llu files with the names of this dataset and no manifest; "
+			    "they are replaced",
 			    g->d->folder, n);
 }
 
@@ -340,9 +346,9 @@ static int survey(struct generation *g, struct err *e)
 		warn_replaced(g, &m, &why);
 	buf_release(&why);
 	g->progress->files_total = files;
-	g->progress->bytes_total = g->d->total_bytes == UINT64_MAX ?
-					   0 :
-					   g->d->total_bytes - (g->keep ? g->whole_bytes : 0);
+	g->progress->bytes_total = g->d->total_bytes == UINT64_MAX
+					   ? 0
+					   : g->d->total_bytes - (g->keep ? g->whole_bytes : 0);
 	if (!g->keep || !m.complete || g->whole_files < files || g->leftovers.len)
 		return 0;
 	g->progress->files_skipped = files;

@@ -1,6 +1,6 @@
 #pragma once
-/* Writing a dataset: in parallel, resumable after a kill at any moment, never leaving a file under its
- * final name that is not whole. */
+/* Writing a dataset: in parallel, resumable after a kill at any moment, never leaving a file under
+ * its final name that is not whole. */
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -16,20 +16,20 @@ struct generate_progress {
 };
 
 struct generate_options {
-	unsigned threads;                  /* files at a time; 0 counts as 1 */
-	const struct stop_flag *stop;      /* may be NULL */
-	struct generate_progress *progress;/* may be NULL; zeroed by the caller */
+	unsigned threads;                   /* files at a time; 0 counts as 1 */
+	const struct stop_flag *stop;       /* may be NULL */
+	struct generate_progress *progress; /* may be NULL; zeroed by the caller */
 };
 
-/* Makes folders, checks free space and files (ERR with the sizes before anything is written), writes
- * the manifest as incomplete, writes each file under a temporary name (".<name>.part"), syncs and
- * renames it, syncs folders, and marks the manifest complete. Files of an interrupted generation of
- * the same dataset that are whole are kept. A complete matching dataset whose files all have their
- * size is left alone. With another dataset's manifest, or none, files that have this dataset's names
- * are removed first, with a warning; all other files stay.
+/* Makes folders, checks free space and files (ERR with the sizes before anything is written),
+ * writes the manifest as incomplete, writes each file under a temporary name (".<name>.part"),
+ * syncs and renames it, syncs folders, and marks the manifest complete. Files of an interrupted
+ * generation of the same dataset that are whole are kept. A complete matching dataset whose files
+ * all have their size is left alone. With another dataset's manifest, or none, files that have this
+ * dataset's names are removed first, with a warning; all other files stay.
  *
- * Every file is synced before it gets its name. That costs a commit a file where files are small, but
- * then a name means a whole file even after a power loss, which is what resuming relies on.
+ * Every file is synced before it gets its name. That costs a commit a file where files are small,
+ * but then a name means a whole file even after a power loss, which is what resuming relies on.
  *
  * Once the stop flag is set, no further request is made: ERR_CANCELED, and what is there can be
  * resumed, as after any failure. */

@@ -20,8 +20,8 @@ static int one_entry(void *arg, const char *name, bool is_dir)
 	return f->fn(f->arg, f->folder, name, is_dir);
 }
 
-int listing_each(const struct dataset *d, struct store *store, enum dataset_kind kind, listing_fn fn,
-		 void *arg, struct err *e)
+int listing_each(const struct dataset *d, struct store *store, enum dataset_kind kind,
+		 listing_fn fn, void *arg, struct err *e)
 {
 	uint64_t n = d->subfolders[kind] ? d->subfolders[kind] : 1;
 	char path[DATASET_PATH_MAX];

@@ -6,8 +6,8 @@
 typedef int (*listing_fn)(void *arg, const char *folder, const char *name, bool is_dir);
 
 /* Every entry of a kind's folder (flat) or subfolders. A folder that does not exist is empty. */
-int listing_each(const struct dataset *d, struct store *store, enum dataset_kind kind, listing_fn fn,
-		 void *arg, struct err *e);
+int listing_each(const struct dataset *d, struct store *store, enum dataset_kind kind,
+		 listing_fn fn, void *arg, struct err *e);
 
 /* "img_03_of_64.npz" with this dataset's prefix and extension: 3 and 64. False for other names. */
 bool listing_parse(const struct dataset *d, const char *name, uint64_t *index, uint64_t *total);

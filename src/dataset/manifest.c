@@ -21,17 +21,18 @@ static const char *const state_names[] = {"complete", "writing", "clearing"};
 static json_t *to_json(const struct dataset *d, enum manifest_state state)
 {
 	char shape[128], created[32], hash[24];
-	json_t *total = d->total_bytes == UINT64_MAX ? json_null() :
-						       json_integer((json_int_t)d->total_bytes);
+	json_t *total = d->total_bytes == UINT64_MAX ? json_null()
+						     : json_integer((json_int_t)d->total_bytes);
 
 	dataset_shape_text(d, shape, sizeof(shape));
 	clock_timestamp(clock_wall_ns(), created, sizeof(created));
 	snprintf(hash, sizeof(hash), "%016" PRIx64, d->config_hash);
-	return json_pack("{ss si ss ss ss ss ss ss sI sI sI sI sI so sI ss ss ss}", "kind", KIND_NAME,
-			 "version", VERSION, "state", state_names[state], "format", d->format->name,
-			 "element_type", d->elem->name, "shape", shape, "compression", d->compression,
-			 "file_prefix", d->prefix, "files_train", (json_int_t)d->files[DATASET_TRAIN],
-			 "files_eval", (json_int_t)d->files[DATASET_EVAL], "subfolders_train",
+	return json_pack("{ss si ss ss ss ss ss ss sI sI sI sI sI so sI ss ss ss}", "kind",
+			 KIND_NAME, "version", VERSION, "state", state_names[state], "format",
+			 d->format->name, "element_type", d->elem->name, "shape", shape,
+			 "compression", d->compression, "file_prefix", d->prefix, "files_train",
+			 (json_int_t)d->files[DATASET_TRAIN], "files_eval",
+			 (json_int_t)d->files[DATASET_EVAL], "subfolders_train",
 			 (json_int_t)d->subfolders[DATASET_TRAIN], "subfolders_eval",
 			 (json_int_t)d->subfolders[DATASET_EVAL], "samples_per_file",
 			 (json_int_t)d->samples_per_file, "total_bytes", total, "content_seed",
@@ -73,15 +74,16 @@ int manifest_write(const struct io *io, const struct dataset *d, enum manifest_s
 	json_decref(root);
 	if (!text)
 		return err_set(e, ERR_USAGE,
-			       "dataset.file_prefix '%s' is not UTF-8, which '%s' must be", d->prefix,
-			       path);
+			       "dataset.file_prefix '%s' is not UTF-8, which '%s' must be",
+			       d->prefix, path);
 	rc = put_file(io, part, text, &why);
 	free(text);
 	if (rc == 0)
 		rc = io->store->ops->rename(io->store, part, path, &why);
 	if (rc < 0) {
 		io->store->ops->remove(io->store, part, NULL);
-		return err_set(e, rc, "cannot write the dataset's manifest '%s': %s", path, why.text);
+		return err_set(e, rc, "cannot write the dataset's manifest '%s': %s", path,
+			       why.text);
 	}
 	return io->store->ops->sync_dir(io->store, d->folder, e);
 }
@@ -124,10 +126,11 @@ struct fields {
 static void wrong(struct fields *f, const char *key, const char *want)
 {
 	if (f->rc == 0)
-		f->rc = err_set(f->e, ERR_DATA,
-				"'%s' is not a manifest of a dataset: its \"%s\" is not %s. Remove it "
-				"or generate the dataset again",
-				f->path, key, want);
+		f->rc = err_set(
+			f->e, ERR_DATA,
+			"'%s' is not a manifest of a dataset: its \"%s\" is not %s. Remove it "
+			"or generate the dataset again",
+			f->path, key, want);
 }
 
 static const char *text_field(struct fields *f, const char *key, char *out, size_t out_size)
@@ -187,10 +190,11 @@ static int from_json(const json_t *root, const char *path, struct manifest *m, s
 	if (strcmp(text_field(&f, "kind", kind, sizeof(kind)), KIND_NAME) != 0)
 		wrong(&f, "kind", "\"" KIND_NAME "\"");
 	if (f.rc == 0 && version != VERSION)
-		return err_set(e, ERR_DATA,
-			       "'%s' is of version %" PRIu64 " of the manifest, and this program knows "
-			       "%d: use the program that generated the dataset, or generate it again",
-			       path, version, VERSION);
+		return err_set(
+			e, ERR_DATA,
+			"'%s' is of version %" PRIu64 " of the manifest, and this program knows "
+			"%d: use the program that generated the dataset, or generate it again",
+			path, version, VERSION);
 	m->version = (int)version;
 	state_field(&f, m);
 	text_field(&f, "format", m->format, sizeof(m->format));
@@ -212,7 +216,8 @@ static int from_json(const json_t *root, const char *path, struct manifest *m, s
 	return f.rc;
 }
 
-int manifest_parse(const char *text, size_t n, const char *path, struct manifest *out, struct err *e)
+int manifest_parse(const char *text, size_t n, const char *path, struct manifest *out,
+		   struct err *e)
 {
 	json_error_t why;
 	json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
@@ -220,9 +225,10 @@ int manifest_parse(const char *text, size_t n, const char *path, struct manifest
 
 	memset(out, 0, sizeof(*out));
 	if (!root)
-		return err_set(e, ERR_DATA,
-			       "'%s' line %d is not JSON: %s. Remove it or generate the dataset again", path,
-			       why.line, why.text);
+		return err_set(
+			e, ERR_DATA,
+			"'%s' line %d is not JSON: %s. Remove it or generate the dataset again",
+			path, why.line, why.text);
 	rc = from_json(root, path, out, e);
 	json_decref(root);
 	if (rc < 0)
@@ -246,7 +252,8 @@ int manifest_read(const struct io *io, const char *folder, struct manifest *out,
 	return rc;
 }
 
-static void differ(struct buf *why, bool *same, const char *what, const char *there, const char *here)
+static void differ(struct buf *why, bool *same, const char *what, const char *there,
+		   const char *here)
 {
 	*same = false;
 	if (why)
@@ -262,7 +269,8 @@ static void compare_text(struct buf *why, bool *same, const char *what, const ch
 		differ(why, same, what, there, here);
 }
 
-static void compare_count(struct buf *why, bool *same, const char *what, uint64_t there, uint64_t here)
+static void compare_count(struct buf *why, bool *same, const char *what, uint64_t there,
+			  uint64_t here)
 {
 	char a[24], b[24];
 
@@ -278,7 +286,7 @@ static void compare_files(const struct manifest *m, const struct dataset *d, enu
 			  struct buf *why, bool *same, bool *larger)
 {
 	static const char *const files[] = {"num_files_train", "num_files_eval"},
-				*const folders[] = {"num_subfolders_train", "num_subfolders_eval"};
+				 *const folders[] = {"num_subfolders_train", "num_subfolders_eval"};
 
 	if (m->files[kind] < d->files[kind])
 		compare_count(why, same, files[kind], m->files[kind], d->files[kind]);
@@ -288,8 +296,8 @@ static void compare_files(const struct manifest *m, const struct dataset *d, enu
 		compare_count(why, same, folders[kind], m->subfolders[kind], d->subfolders[kind]);
 }
 
-enum manifest_fit manifest_compare(const struct manifest *m, const struct dataset *d, bool need_eval,
-				   struct buf *why)
+enum manifest_fit manifest_compare(const struct manifest *m, const struct dataset *d,
+				   bool need_eval, struct buf *why)
 {
 	bool same = true, larger = false;
 	char shape[128];
@@ -319,8 +327,8 @@ bool manifest_matches(const struct manifest *m, const struct dataset *d, struct 
 
 	if (fit == MANIFEST_LARGER && why)
 		buf_printf(why,
-			   "%sit describes %" PRIu64 " + %" PRIu64 " files and the workload %" PRIu64
-			   " + %" PRIu64,
+			   "%sit describes %" PRIu64 " + %" PRIu64
+			   " files and the workload %" PRIu64 " + %" PRIu64,
 			   why->len ? "; " : "", m->files[DATASET_TRAIN], m->files[DATASET_EVAL],
 			   d->files[DATASET_TRAIN], d->files[DATASET_EVAL]);
 	return fit == MANIFEST_SAME;

@@ -118,7 +118,8 @@ void order_proof_range(struct order_proof *p, uint64_t first, uint64_t last)
 		order_proof_add(p, s);
 }
 
-static void add_positions(struct order_proof *p, const struct order *o, uint64_t first, uint64_t last)
+static void add_positions(struct order_proof *p, const struct order *o, uint64_t first,
+			  uint64_t last)
 {
 	for (uint64_t i = first; i < last; i++)
 		order_proof_add(p, sequence_at(o, i));
@@ -144,7 +145,8 @@ void order_proof_undelivered(struct order_proof *p, const struct order *o, uint3
 {
 	uint64_t steps = order_steps(o), begin = rank * o->block;
 
-	add_positions(p, o, begin + min_u64(steps_done, steps) * o->batch, begin + steps * o->batch);
+	add_positions(p, o, begin + min_u64(steps_done, steps) * o->batch,
+		      begin + steps * o->batch);
 	if (rank == 0)
 		add_left_over(p, o);
 }
@@ -166,8 +168,8 @@ bool order_proof_check(const struct order *o, const struct order_proof *delivere
 	}
 	if (sum.sum_a != expected.sum_a || sum.sum_b != expected.sum_b) {
 		snprintf(why, why_size,
-			 "%llu samples were delivered and %llu were left out, as many as the dataset "
-			 "has, but not each once: some came twice and others never",
+			 "%llu samples were delivered and %llu were left out, as many as the "
+			 "dataset has, but not each once: some came twice and others never",
 			 got, rest);
 		return false;
 	}
@@ -175,8 +177,8 @@ bool order_proof_check(const struct order *o, const struct order_proof *delivere
 		snprintf(why, why_size, "each of the %llu samples was delivered exactly once", all);
 	else
 		snprintf(why, why_size,
-			 "%llu of %llu samples were delivered, each exactly once; the other %llu were "
-			 "not to be read or the epoch ended before them",
+			 "%llu of %llu samples were delivered, each exactly once; the other %llu "
+			 "were not to be read or the epoch ended before them",
 			 got, all, rest);
 	return true;
 }

@@ -10,20 +10,23 @@
 
 struct order {
 	enum { ORDER_SEQUENTIAL, ORDER_SAMPLES, ORDER_FILES } how;
-	uint64_t samples;         /* in the dataset */
+	uint64_t samples; /* in the dataset */
 	uint64_t samples_per_file;
-	uint64_t used;            /* samples of this epoch over all ranks: a whole number of steps */
+	uint64_t used; /* samples of this epoch over all ranks: a whole number of steps */
 	uint32_t ranks;
-	uint64_t block;           /* consecutive positions of one rank */
-	uint64_t batch;           /* samples of a batch */
+	uint64_t block; /* consecutive positions of one rank */
+	uint64_t batch; /* samples of a batch */
 	struct perm perm;
 };
 
-/* The order of one epoch. Default (ORDER_SHUFFLED): rank r has positions [r*block, (r+1)*block) of one
- * global sequence, block = floor(samples / (batch * ranks)) * batch; the sequence is a keyed
- * permutation of all samples (sample_shuffle), of all files (file_shuffle alone), or ascending (both
- * off). Key: seed, plus the epoch if seed_change_epoch. ORDER_DLIO: rank r has samples [r*P, (r+1)*P),
- * P = ceil(samples / ranks), ascending, every epoch the same, cut to whole batches. `epoch` from 1. */
+/* The order of one epoch. Default (ORDER_SHUFFLED): rank r has positions [r*block, (r+1)*block) of
+ * one global sequence, block = floor(samples / (batch * ranks)) * batch; the sequence is a keyed
+ * permutation of all samples (sample_shuffle), of all files (file_shuffle alone), or ascending
+ * (both off). Key: seed, plus the epoch if seed_change_epoch; for a random shuffle the caller hands
+ * in a seed that all ranks share. ORDER_DLIO: rank r has samples [r*P, (r+1)*P), P = ceil(samples /
+ * ranks), ascending, every epoch the same, cut to the whole batches of the rank that has fewest;
+ * `samples` are those of the files that order_dlio_files leaves. `epoch` from 1. `samples` must be
+ * a whole number of files. */
 void order_init(struct order *o, const struct workload *w, uint64_t samples, uint32_t ranks,
 		uint64_t batch, uint64_t seed, uint64_t epoch);
 /* Steps every rank makes in the epoch: the same number for all. */

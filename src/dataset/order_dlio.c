@@ -88,8 +88,8 @@ int order_dlio_iterative_map(const struct order_dlio *c, uint64_t epoch, uint32_
 		return -ENOMEM;
 	/* Only the first entry of a rank looks at the rank; all others begin at the first file. */
 	for (uint64_t i = 0; i < count; i++) {
-		uint64_t file = i == 0 ? rank * (c->files / c->ranks % c->files) :
-					 i / c->samples_per_file % c->files;
+		uint64_t file = i == 0 ? rank * (c->files / c->ranks % c->files)
+				       : i / c->samples_per_file % c->files;
 
 		out[i].sample = ids[i];
 		out[i].file = file_list[file];

@@ -35,12 +35,13 @@ static int missing_files(const struct check *c, enum dataset_kind kind, uint64_t
 
 	if (rc < 0)
 		return rc;
-	return err_set(e, -ENOENT,
-		       "there are not enough %s files: %" PRIu64 " of the %" PRIu64
-		       " that the workload asks for are in '%s'; the first that is missing is '%s'. "
-		       "Check dataset.data_folder and dataset.num_files_%s, or " WAY_OUT,
-		       kind_word(kind), found, c->d->files[kind], c->d->folder, path,
-		       kind == DATASET_TRAIN ? "train" : "eval");
+	return err_set(
+		e, -ENOENT,
+		"there are not enough %s files: %" PRIu64 " of the %" PRIu64
+		" that the workload asks for are in '%s'; the first that is missing is '%s'. "
+		"Check dataset.data_folder and dataset.num_files_%s, or " WAY_OUT,
+		kind_word(kind), found, c->d->files[kind], c->d->folder, path,
+		kind == DATASET_TRAIN ? "train" : "eval");
 }
 
 static int count_missing(const struct check *c, enum dataset_kind kind, struct err *e)
@@ -52,15 +53,17 @@ static int count_missing(const struct check *c, enum dataset_kind kind, struct e
 		return rc;
 	/* The listing and a stat may disagree on a store that lags behind. */
 	if (first == c->d->files[kind])
-		return err_set(e, -ENOENT,
-			       "the listing of the %s files in '%s' has names that cannot be found: the "
-			       "store is changing, or a file lies in another subfolder than its number "
-			       "says (dataset.num_subfolders_%s)",
-			       kind_word(kind), c->d->folder, kind == DATASET_TRAIN ? "train" : "eval");
+		return err_set(
+			e, -ENOENT,
+			"the listing of the %s files in '%s' has names that cannot be found: the "
+			"store is changing, or a file lies in another subfolder than its number "
+			"says (dataset.num_subfolders_%s)",
+			kind_word(kind), c->d->folder, kind == DATASET_TRAIN ? "train" : "eval");
 	return missing_files(c, kind, found, first, e);
 }
 
-/* How far a size may be from ours: nothing where we wrote it, else a header's or an index's worth. */
+/* How far a size may be from ours: nothing where we wrote it, else a header's or an index's worth.
+ */
 static uint64_t tolerance(const struct check *c, uint64_t want)
 {
 	uint64_t small = 256 + want / 8;
@@ -107,12 +110,16 @@ static int check_sizes(struct check *c, uint64_t *odd, struct err *e)
 	for (int k = 0; k < c->kinds && rc == 0; k++) {
 		uint64_t files = c->d->files[k], n = files < STATS_MAX ? files : STATS_MAX;
 
-		/* First and last are among them; files * i would overflow for counts no store has. */
+		/* First and last are among them; files * i would overflow for counts no store has.
+		 */
 		for (uint64_t i = 0; i < n && rc == 0; i++) {
-			uint64_t at = n < 2 ? 0 : (uint64_t)((double)(files - 1) * (double)i /
-							    (double)(n - 1) + 0.5);
+			uint64_t at = n < 2 ? 0
+					    : (uint64_t)((double)(files - 1) * (double)i /
+								 (double)(n - 1) +
+							 0.5);
 
-			rc = check_file(c, (enum dataset_kind)k, at < files ? at : files - 1, odd, e);
+			rc = check_file(c, (enum dataset_kind)k, at < files ? at : files - 1, odd,
+					e);
 		}
 		c->out->files_found += files;
 	}
@@ -148,10 +155,11 @@ static int check_manifest(struct check *c, const struct manifest *m, struct err 
 		rc = wrong_manifest(c, why.data ? why.data : "", e);
 	buf_release(&why);
 	if (rc == 0 && !m->complete)
-		rc = err_set(e, ERR_DATA,
-			     "the generation of the dataset in '%s' was begun at %s and not finished: "
-			     "finish it with 'stoker generate' or workflow.generate_data=true",
-			     c->d->folder, m->created);
+		rc = err_set(
+			e, ERR_DATA,
+			"the generation of the dataset in '%s' was begun at %s and not finished: "
+			"finish it with 'stoker generate' or workflow.generate_data=true",
+			c->d->folder, m->created);
 	if (rc == 0)
 		rc = take_larger(c, m, e);
 	if (rc == 0)
@@ -162,7 +170,8 @@ static int check_manifest(struct check *c, const struct manifest *m, struct err 
 		snprintf(c->out->note, sizeof(c->out->note),
 			 "the manifest matches; the dataset has %" PRIu64 " + %" PRIu64
 			 " files, of which the first %" PRIu64 " + %" PRIu64 " are used",
-			 m->files[DATASET_TRAIN], m->files[DATASET_EVAL], c->d->files[DATASET_TRAIN],
+			 m->files[DATASET_TRAIN], m->files[DATASET_EVAL],
+			 c->d->files[DATASET_TRAIN],
 			 c->kinds > DATASET_EVAL ? c->d->files[DATASET_EVAL] : 0);
 	else
 		snprintf(c->out->note, sizeof(c->out->note),
@@ -180,8 +189,8 @@ static int wrong_folders(const struct check *c, enum dataset_kind kind, struct e
 		       kind == DATASET_TRAIN ? "train" : "eval");
 }
 
-/* The N of "_of_N" of a dataset that no manifest describes: our own if those names are complete, else
- * the smallest larger one that has all the files asked for. */
+/* The N of "_of_N" of a dataset that no manifest describes: our own if those names are complete,
+ * else the smallest larger one that has all the files asked for. */
 static int find_total(const struct check *c, enum dataset_kind kind, uint64_t *total, struct err *e)
 {
 	struct listing_totals t;
@@ -206,12 +215,13 @@ static int find_total(const struct check *c, enum dataset_kind kind, uint64_t *t
 	if (t.n == 0 && t.folders > 0 && c->d->subfolders[kind] == 0)
 		return wrong_folders(c, kind, e);
 	if (own == 0 && t.n > 0)
-		return err_set(e, -ENOENT,
-			       "there are not enough %s files in '%s': the workload asks for %" PRIu64
-			       " and the names there are of a dataset of %" PRIu64 ", of which %" PRIu64
-			       " are there. Check dataset.num_files_%s, or " WAY_OUT,
-			       kind_word(kind), c->d->folder, c->d->files[kind], t.of[0].total,
-			       t.of[0].wanted, kind == DATASET_TRAIN ? "train" : "eval");
+		return err_set(
+			e, -ENOENT,
+			"there are not enough %s files in '%s': the workload asks for %" PRIu64
+			" and the names there are of a dataset of %" PRIu64 ", of which %" PRIu64
+			" are there. Check dataset.num_files_%s, or " WAY_OUT,
+			kind_word(kind), c->d->folder, c->d->files[kind], t.of[0].total,
+			t.of[0].wanted, kind == DATASET_TRAIN ? "train" : "eval");
 	return count_missing(c, kind, e);
 }
 
@@ -232,8 +242,9 @@ static int check_names(struct check *c, struct err *e)
 	if (rc < 0)
 		return rc;
 	snprintf(c->out->note, sizeof(c->out->note),
-		 "the dataset has no manifest (another program generated it): names agree, and so do the "
-		 "sizes of %" PRIu64 " files, %" PRIu64 " of them only roughly; the content is not known",
+		 "the dataset has no manifest (another program generated it): names agree, and so "
+		 "do the sizes of %" PRIu64 " files, %" PRIu64
+		 " of them only roughly; the content is not known",
 		 c->out->sizes_checked, odd);
 	return 0;
 }

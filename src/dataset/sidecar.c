@@ -23,8 +23,9 @@ static int path_of(const struct dataset *d, const char *blob_path, uint32_t whic
 {
 	int rc = d->format->sidecar_path(blob_path, which, out, SIDECAR_PATH_MAX);
 
-	return rc < 0 ? err_set(e, rc, "the path of a companion file of '%s' is too long", blob_path) :
-			0;
+	return rc < 0 ? err_set(e, rc, "the path of a companion file of '%s' is too long",
+				blob_path)
+		      : 0;
 }
 
 /* 1: there with its size. */
@@ -37,7 +38,8 @@ static int is_whole(const struct dataset *d, const struct io *io, const char *pa
 	if (rc < 0)
 		return rc == -ENOENT || rc == -ENOTDIR ? 0 : rc;
 	if (st.is_dir)
-		return err_set(e, -EISDIR, "'%s' is a folder and is to be a file of the dataset: remove it",
+		return err_set(e, -EISDIR,
+			       "'%s' is a folder and is to be a file of the dataset: remove it",
 			       path);
 	*bytes += st.bytes;
 	return st.bytes == d->format->sidecar_bytes(f, which);
@@ -68,7 +70,8 @@ static int write_part(const struct dataset *d, struct each_worker *w, const char
 
 	if (rc < 0)
 		return rc;
-	rc = d->format->sidecar_write(&w->io, w->blob, part, f, which, w->scratch, w->scratch_bytes, e);
+	rc = d->format->sidecar_write(&w->io, w->blob, part, f, which, w->scratch, w->scratch_bytes,
+				      e);
 	if (rc >= 0)
 		rc = io_sync(&w->io, w->blob, e);
 	if (rc < 0) {
@@ -154,7 +157,7 @@ int sidecar_folders(const struct dataset *d, struct store *store, const char *fo
 		if (!cut(path) || strcmp(path, folder) == 0)
 			continue;
 		rc = fn(store, path, e);
-		strcpy(above, path);
+		memcpy(above, path, sizeof(path));
 		if (rc == 0 && cut(above))
 			rc = fn(store, above, e);
 		if (rc < 0)

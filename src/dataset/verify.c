@@ -10,7 +10,7 @@
 
 struct verification {
 	const struct dataset *d;
-	pthread_mutex_t lock;  /* over `out` and `first_number` */
+	pthread_mutex_t lock; /* over `out` and `first_number` */
 	uint64_t first_number;
 	struct verify_result *out;
 };

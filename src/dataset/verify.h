@@ -4,13 +4,13 @@
 #include "dataset/dataset.h"
 
 struct verify_result {
-	uint64_t files, bytes;   /* compared */
+	uint64_t files, bytes; /* compared */
 	uint64_t bad_files;
-	struct err first;        /* of the lowest-numbered bad file; code 0 when there is none */
+	struct err first; /* of the lowest-numbered bad file; code 0 when there is none */
 };
 
-/* Compares every byte of every file, `threads` files at a time, to the end also when some are bad. 0
- * when all agree; ERR_DATA when some do not or are missing (`e` is the first difference: file and
+/* Compares every byte of every file, `threads` files at a time, to the end also when some are bad.
+ * 0 when all agree; ERR_DATA when some do not or are missing (`e` is the first difference: file and
  * offset, and how many more). `progress` (may be NULL) counts bytes while they are read. */
 int dataset_verify(const struct dataset *d, struct store *store, unsigned threads,
 		   const struct stop_flag *stop, _Atomic uint64_t *progress,
@@ -18,7 +18,7 @@ int dataset_verify(const struct dataset *d, struct store *store, unsigned thread
 
 enum presence {
 	PRESENCE_MANIFEST, /* a complete manifest matches */
-	PRESENCE_SIZES,    /* no manifest (a dataset of DLIO's); names and sizes agree where checked */
+	PRESENCE_SIZES, /* no manifest (a dataset of DLIO's); names and sizes agree where checked */
 };
 struct presence_result {
 	enum presence how;
@@ -27,13 +27,13 @@ struct presence_result {
 };
 
 /* Before a run: is the dataset there and is it this workload's? Quick: reads the manifest (without
- * one, the names), and stats up to 1,000 files spread evenly over each kind. Missing files, a manifest
- * of another dataset, an unfinished generation and a file of another size are errors that say which
- * and what to do. Without a manifest a size may be off by 1/64 or 4 KiB (less in small files), for what
- * libraries put around the payload.
+ * one, the names), and stats up to 1,000 files spread evenly over each kind. Missing files, a
+ * manifest of another dataset, an unfinished generation and a file of another size are errors that
+ * say which and what to do. Without a manifest a size may be off by 1/64 or 4 KiB (less in small
+ * files), for what libraries put around the payload.
  *
- * A dataset generated with more files and otherwise the same is fine: its first ones are used, and `d`
- * takes its names and shapes (dataset_set_name_total). Call it before `d` is shared.
+ * A dataset generated with more files and otherwise the same is fine: its first ones are used, and
+ * `d` takes its names and shapes (dataset_set_name_total). Call it before `d` is shared.
  * `need_eval`: whether evaluation files matter. */
 int dataset_check(struct dataset *d, struct store *store, bool need_eval,
 		  struct presence_result *out, struct err *e);

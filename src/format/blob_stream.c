@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "codec/crc32.h"
+#include "codec/crc32c.h"
 #include "format/parts.h"
 
 static size_t whole_pages(size_t n)
@@ -23,16 +24,16 @@ void blob_stream_write(struct blob_stream *s, const struct io *io, struct blob *
 				  .differs_at = BLOB_STREAM_SAME};
 }
 
-int blob_stream_compare(struct blob_stream *s, const struct io *io, const char *path, uint64_t bytes,
-			void *scratch, size_t scratch_bytes, struct err *e)
+int blob_stream_compare(struct blob_stream *s, const struct io *io, const char *path,
+			uint64_t bytes, void *scratch, size_t scratch_bytes, struct err *e)
 {
 	size_t blob_bytes = (store_blob_bytes(io->store) + 63) & ~(size_t)63;
 	struct store_stat st;
 	int rc;
 
 	if (scratch_bytes < blob_bytes + BLOB_STREAM_SCRATCH_MIN)
-		return err_set(e, ERR_USAGE, "comparing '%s' needs more than %zu bytes of memory", path,
-			       scratch_bytes);
+		return err_set(e, ERR_USAGE, "comparing '%s' needs more than %zu bytes of memory",
+			       path, scratch_bytes);
 	*s = (struct blob_stream){.io = io, .blob = scratch, .compare = true};
 	s->differs_at = BLOB_STREAM_SAME;
 	s->piece_bytes = whole_pages((scratch_bytes - blob_bytes) / 2);
@@ -44,9 +45,10 @@ int blob_stream_compare(struct blob_stream *s, const struct io *io, const char *
 	rc = io_stat_blob(io, s->blob, &st, e);
 	if (rc == 0 && st.bytes != bytes)
 		rc = err_set(e, ERR_DATA,
-			     "the file has %" PRIu64 " bytes and should have %" PRIu64 "%s", st.bytes,
-			     bytes, st.bytes < bytes ? " (it was cut short or is of another dataset)" :
-						       " (it is of another dataset)");
+			     "the file has %" PRIu64 " bytes and should have %" PRIu64 "%s",
+			     st.bytes, bytes,
+			     st.bytes < bytes ? " (it was cut short or is of another dataset)"
+					      : " (it is of another dataset)");
 	if (rc < 0) {
 		io_close(io, s->blob, NULL);
 		return err_in_path(rc, path, e);
@@ -106,8 +108,8 @@ static int make_room(struct blob_stream *s, uint64_t n, size_t *room, struct err
 
 static void placed(struct blob_stream *s, size_t n)
 {
-	if (s->crc_on)
-		s->crc = crc32_update(s->crc, s->piece + s->used, n);
+	if (s->crc_update)
+		s->crc = s->crc_update(s->crc, s->piece + s->used, n);
 	s->used += n;
 }
 
@@ -148,6 +150,12 @@ int blob_stream_zeros(struct blob_stream *s, uint64_t n, struct err *e)
 int blob_stream_payload(struct blob_stream *s, const struct content_source *content,
 			uint64_t file_index, uint64_t n, struct err *e)
 {
+	return blob_stream_payload_from(s, content, file_index, 0, n, e);
+}
+
+int blob_stream_payload_from(struct blob_stream *s, const struct content_source *content,
+			     uint64_t file_index, uint64_t from, uint64_t n, struct err *e)
+{
 	uint64_t done = 0;
 	size_t room;
 
@@ -156,7 +164,7 @@ int blob_stream_payload(struct blob_stream *s, const struct content_source *cont
 
 		if (rc < 0)
 			return rc;
-		content->fill(content, file_index, done, s->piece + s->used, room);
+		content->fill(content, file_index, from + done, s->piece + s->used, room);
 		placed(s, room);
 		done += room;
 	}
@@ -205,12 +213,18 @@ int blob_stream_fill_hole(struct blob_stream *s, const void *bytes, struct err *
 void blob_stream_crc_begin(struct blob_stream *s)
 {
 	s->crc = 0;
-	s->crc_on = true;
+	s->crc_update = crc32_update;
+}
+
+void blob_stream_crc32c_begin(struct blob_stream *s)
+{
+	s->crc = 0;
+	s->crc_update = crc32c_update;
 }
 
 uint32_t blob_stream_crc_end(struct blob_stream *s)
 {
-	s->crc_on = false;
+	s->crc_update = NULL;
 	return s->crc;
 }
 
@@ -222,7 +236,8 @@ int blob_stream_end(struct blob_stream *s, const char *path, int rc, struct err 
 		rc = flush(s, e);
 	if (rc == 0 && s->differs_at != BLOB_STREAM_SAME)
 		rc = err_set(e, ERR_DATA,
-			     "the byte at offset %" PRIu64 " is not what was generated", s->differs_at);
+			     "the byte at offset %" PRIu64 " is not what was generated",
+			     s->differs_at);
 	if (s->compare) {
 		closed = io_close(s->io, s->blob, rc == 0 ? e : NULL);
 		if (rc == 0)

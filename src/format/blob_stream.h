@@ -20,30 +20,36 @@ struct blob_stream {
 	bool compare;
 	unsigned char *piece, *actual; /* what the file is to hold, and (compare) what it holds */
 	size_t piece_bytes, used;
-	uint64_t offset;               /* of piece[0] */
-	uint64_t hole, hole_bytes;     /* bytes known only later; hole_bytes 0: none */
-	uint64_t differs_at;           /* first difference so far, or BLOB_STREAM_SAME */
-	bool crc_on;
-	uint32_t crc;                  /* of what was put since blob_stream_crc_begin */
+	uint64_t offset;           /* of piece[0] */
+	uint64_t hole, hole_bytes; /* bytes known only later; hole_bytes 0: none */
+	uint64_t differs_at;       /* first difference so far, or BLOB_STREAM_SAME */
+	uint32_t (*crc_update)(uint32_t crc, const void *bytes, size_t n); /* NULL: off */
+	uint32_t crc; /* of what was put since blob_stream_crc_begin */
 };
 
 /* `b` is open, for writing (and empty) or for reading. */
 void blob_stream_write(struct blob_stream *s, const struct io *io, struct blob *b, void *scratch,
 		       size_t scratch_bytes);
-/* Opens `path` in a blob laid into the scratch, and checks its size against `bytes`: another size is
- * ERR_DATA. blob_stream_end closes it. On failure nothing is open. */
-int blob_stream_compare(struct blob_stream *s, const struct io *io, const char *path, uint64_t bytes,
-			void *scratch, size_t scratch_bytes, struct err *e);
+/* Opens `path` in a blob laid into the scratch, and checks its size against `bytes`: another size
+ * is ERR_DATA. blob_stream_end closes it. On failure nothing is open. */
+int blob_stream_compare(struct blob_stream *s, const struct io *io, const char *path,
+			uint64_t bytes, void *scratch, size_t scratch_bytes, struct err *e);
 
 int blob_stream_put(struct blob_stream *s, const void *bytes, size_t n, struct err *e);
 int blob_stream_zeros(struct blob_stream *s, uint64_t n, struct err *e);
 /* n bytes of the payload stream from its byte 0. */
 int blob_stream_payload(struct blob_stream *s, const struct content_source *content,
 			uint64_t file_index, uint64_t n, struct err *e);
-/* Leaves room for n (at most BLOB_STREAM_HOLE_MAX) bytes that blob_stream_fill_hole gives later, before the next hole. */
+/* The same from byte `from` on. */
+int blob_stream_payload_from(struct blob_stream *s, const struct content_source *content,
+			     uint64_t file_index, uint64_t from, uint64_t n, struct err *e);
+/* Leaves room for n (at most BLOB_STREAM_HOLE_MAX) bytes that blob_stream_fill_hole gives later,
+ * before the next hole. */
 int blob_stream_leave_hole(struct blob_stream *s, size_t n, struct err *e);
 int blob_stream_fill_hole(struct blob_stream *s, const void *bytes, struct err *e);
+/* CRC-32, or CRC-32C. */
 void blob_stream_crc_begin(struct blob_stream *s);
+void blob_stream_crc32c_begin(struct blob_stream *s);
 uint32_t blob_stream_crc_end(struct blob_stream *s);
 /* Ends the stream with the result `rc` of what was put: flushes (write), or closes and reports the
  * first difference as ERR_DATA (compare). Error sentences get the path in front. */

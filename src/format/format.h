@@ -1,9 +1,10 @@
 #pragma once
-/* File formats of datasets: how samples lie in a blob, how the real library asks for them, and how to
- * write such a blob as a stream. A format is one row of a table; it reaches bytes only through io_*.
+/* File formats of datasets: how samples lie in a blob, how the real library asks for them, and how
+ * to write such a blob as a stream. A format is one row of a table; it reaches bytes only through
+ * io_*.
  *
- * Reading has two patterns. FRAMEWORK issues the requests the real Python library issues, in size and
- * order (reference: the comments in each format's file); NATIVE the fewest and largest. */
+ * Reading has two patterns. FRAMEWORK issues the requests the real Python library issues, in size
+ * and order (reference: the comments in each format's file); NATIVE the fewest and largest. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,22 +18,23 @@
 /* Everything a blob's bytes depend on besides its content stream. */
 struct file_spec {
 	const struct elem_type *elem;
-	uint32_t ndims;                 /* dims of one sample */
+	uint32_t ndims; /* dims of one sample */
 	uint64_t dims[FORMAT_DIMS_MAX];
-	uint64_t samples;               /* in this file */
-	uint64_t file_index;            /* global: train files, then evaluation files */
-	const char *compression;        /* "none", "zip", "gzip", ... */
+	uint64_t samples;        /* in this file */
+	uint64_t file_index;     /* global: train files, then evaluation files */
+	const char *compression; /* "none", "zip", "gzip", ... */
 };
-/* Elements in one sample: the product of dims. Checked for overflow when specs are built (by check). */
+/* Elements in one sample: the product of dims. Checked for overflow when specs are built (by
+ * check). */
 uint64_t file_spec_elements(const struct file_spec *f);
 uint64_t file_spec_sample_bytes(const struct file_spec *f);
 
 /* The payload stream of a file: element bytes at any offset, a pure function. */
 struct content_source {
-	/* Fills n bytes of the file's payload stream from `offset` (bytes; both multiples of nothing in
-	 * particular). Pure and thread-safe. */
-	void (*fill)(const struct content_source *src, uint64_t file_index, uint64_t offset, void *out,
-		     size_t n);
+	/* Fills n bytes of the file's payload stream from `offset` (bytes; both multiples of
+	 * nothing in particular). Pure and thread-safe. */
+	void (*fill)(const struct content_source *src, uint64_t file_index, uint64_t offset,
+		     void *out, size_t n);
 	uint64_t seed;
 	const struct elem_type *elem;
 };
@@ -44,60 +46,66 @@ enum read_decode {
 	DECODE_NONE    /* read, look at nothing that is not needed to find the data */
 };
 
+/* TensorFlow's reader without a buffer: each record's two parts are requests of their own. */
+#define TRANSFER_UNBUFFERED UINT32_MAX
+
 struct reader_config {
 	enum read_access access;
 	enum read_decode decode;
-	bool keep_open;             /* DLIO's read_type memory: load a file once and keep it */
-	uint32_t buffer_bytes;      /* CPython's buffer, exactly; 0: by the law, from the blob's block */
-	uint32_t block_bytes;       /* what a stat of the dataset's folder said, so that the reader has
-	                             * room for the law's buffer; 0: room for FORMAT_BLOCK_MAX */
-	uint32_t python;            /* CPython generation, 311 or 314: the buffering law */
-	uint64_t max_sample_bytes;  /* over all files of the dataset */
+	bool keep_open;        /* DLIO's read_type memory: load a file once and keep it */
+	uint32_t transfer_bytes; /* TFRecord's read buffer; 0: TensorFlow's own 256 KiB */
+	uint32_t buffer_bytes; /* CPython's buffer, exactly; 0: by the law, from the blob's block */
+	uint32_t block_bytes;  /* what a stat of the dataset's folder said, so that the reader has
+				* room for the law's buffer; 0: room for FORMAT_BLOCK_MAX */
+	uint32_t python;       /* CPython generation, 311 or 314: the buffering law */
+	uint64_t max_sample_bytes; /* over all files of the dataset */
 	uint64_t max_file_bytes;
 	uint64_t samples_per_file;
-	uint64_t files;             /* of the dataset: every file_index is below it */
+	uint64_t files;                       /* of the dataset: every file_index is below it */
 	const struct content_source *content; /* for DECODE_VERIFY */
 };
 
 /* What a read delivered. */
 struct sample {
-	const void *data;      /* payload, or the last piece of it when streamed (with keep_open, of the
-	                        * file read last); NULL when no byte was read; valid until next read */
-	uint64_t payload_bytes;/* of this sample */
+	const void *data; /* payload, or the last piece of it when streamed (with keep_open, of the
+			   * file read last); NULL when no byte was read; valid until next read */
+	uint64_t payload_bytes; /* of this sample */
 };
 
 struct reader; /* one per worker; not shared */
 
 struct format_ops {
-	const char *name;      /* as in dataset.format */
+	const char *name; /* as in dataset.format */
 	const char *help;
 	const char *extension; /* file name extension without the dot */
 	unsigned flags;
 	/* Can such files exist? (dimensions, compression, element type). */
 	int (*check)(const struct file_spec *f, struct err *e);
-	/* Size of the blob in bytes: a pure function of the spec. UINT64_MAX when it depends on content. */
+	/* Size of the blob in bytes: a pure function of the spec. UINT64_MAX when it depends on
+	 * content. */
 	uint64_t (*file_bytes)(const struct file_spec *f);
 	/* Writes the whole blob (already open for writing, empty) as a stream; `scratch` of
 	 * scratch_bytes (at least FORMAT_WRITE_SCRATCH) is the only memory used. */
-	int (*write)(const struct io *io, struct blob *b, const char *path, const struct file_spec *f,
-		     const struct content_source *content, void *scratch, size_t scratch_bytes,
-		     struct err *e);
-	/* Memory one reader needs, all of it, counted into the stated bound of the run. 0: the sizes in
-	 * `c` are beyond what one machine can address. */
+	int (*write)(const struct io *io, struct blob *b, const char *path,
+		     const struct file_spec *f, const struct content_source *content, void *scratch,
+		     size_t scratch_bytes, struct err *e);
+	/* Memory one reader needs, all of it, counted into the stated bound of the run. 0: the
+	 * sizes in `c` are beyond what one machine can address. */
 	size_t (*reader_bytes)(const struct reader_config *c, const struct store *s);
 	/* Builds a reader in `memory` (reader_bytes long, 4096-aligned, zeroed, touched). */
 	int (*reader_init)(void *memory, const struct reader_config *c, const struct io *io,
 			   struct reader **out, struct err *e);
-	/* Reads sample `index` of the file at `path`. Opens and closes as read_type says. Under keep_open
-	 * only the requests are modelled, not the memory: the framework's cache of whole files has no
-	 * bound, so the reader remembers which files it has loaded (a bit each, by file_index) and their
-	 * other samples cost nothing. After an error the reader can be used again. */
+	/* Reads sample `index` of the file at `path`. Opens and closes as read_type says. Under
+	 * keep_open only the requests are modelled, not the memory: the framework's cache of whole
+	 * files has no bound, so the reader remembers which files it has loaded (a bit each, by
+	 * file_index) and their other samples cost nothing. After an error the reader can be used
+	 * again. */
 	int (*read)(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
 		    struct sample *out, struct err *e);
 	/* Closes what is open; the memory is the caller's. */
 	int (*reader_close)(struct reader *r, struct err *e);
-	/* Compares the whole blob with what write would have made. ERR_DATA names the path and the offset
-	 * of the first byte that differs. `scratch` as for write. */
+	/* Compares the whole blob with what write would have made. ERR_DATA names the path and the
+	 * offset of the first byte that differs. `scratch` as for write. */
 	int (*verify)(const struct io *io, const char *path, const struct file_spec *f,
 		      const struct content_source *content, void *scratch, size_t scratch_bytes,
 		      struct err *e);
@@ -127,7 +135,8 @@ enum {
 };
 
 #define FORMAT_WRITE_SCRATCH (4u << 20)
-/* The largest preferred request size for which a reader with buffer_bytes = block_bytes = 0 has room. */
+/* The largest preferred request size for which a reader with buffer_bytes = block_bytes = 0 has
+ * room. */
 #define FORMAT_BLOCK_MAX (8u << 20)
 
 extern const struct format_ops *const format_table[]; /* NULL-terminated, written by the build */

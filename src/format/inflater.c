@@ -60,7 +60,8 @@ ssize_t inflater_run(struct inflater *f, const unsigned char *in, size_t *in_n, 
 	out_n -= f->z.avail_out;
 	f->ended = rc == Z_STREAM_END;
 	if (rc == Z_MEM_ERROR)
-		return err_set(e, -12, "zlib needs more memory to inflate than the reader lends it");
+		return err_set(e, -12,
+			       "zlib needs more memory to inflate than the reader lends it");
 	if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
 		return err_set(e, ERR_DATA, "the compressed data are damaged: %s",
 			       f->z.msg ? f->z.msg : "no deflate stream");

@@ -1,5 +1,6 @@
 #pragma once
-/* Raw deflate as a stream (zlib), in memory lent by the caller: nothing is allocated while reading. */
+/* Raw deflate as a stream (zlib), in memory lent by the caller: nothing is allocated while reading.
+ */
 #include <stdbool.h>
 #include <stddef.h>
 #include <zlib.h>

@@ -1,12 +1,13 @@
 /* npy: one NumPy array per file, samples along the last axis.
  *
- * FRAMEWORK is np.load(path) of NumPy 1.24: the Python file object reads its buffer once at offset 0
- * (magic and header are served from it); then the descriptor is handed to C stdio, whose two seeks to
- * the data read from the start of the data's block up to the data, and that block again; then fread:
- * what stdio has buffered, one read of all whole blocks, one of the rest. Four to five reads, and the
- * whole array in memory, whichever sample is wanted.
+ * FRAMEWORK is np.load(path) of NumPy 1.24: the Python file object reads its buffer once at offset
+ * 0 (magic and header are served from it); then the descriptor is handed to C stdio, whose two
+ * seeks to the data read from the start of the data's block up to the data, and that block again;
+ * then fread: what stdio has buffered, one read of all whole blocks, one of the rest. Four to five
+ * reads, and the whole array in memory, whichever sample is wanted.
  *
- * NATIVE is one read of header and data together when the file has at most 8 MiB, else one per 8 MiB. */
+ * NATIVE is one read of header and data together when the file has at most 8 MiB, else one per 8
+ * MiB. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -31,7 +32,7 @@ struct reader {
 	unsigned char *header;
 	unsigned char *data; /* framework: the array; native: one piece */
 	size_t data_bytes;
-	const void *last;    /* piece of data that was read */
+	const void *last; /* piece of data that was read */
 };
 
 static int npy_check(const struct file_spec *f, struct err *e)
@@ -62,7 +63,8 @@ static int put_file(struct blob_stream *s, const struct file_spec *f,
 	int rc = npy_array_of(f, &a, e);
 
 	if (rc == 0)
-		rc = blob_stream_put(s, header, npy_header_write(header, a.elem, a.ndims, a.dims), e);
+		rc = blob_stream_put(s, header, npy_header_write(header, a.elem, a.ndims, a.dims),
+				     e);
 	if (rc == 0)
 		rc = blob_stream_payload(s, content, f->file_index, a.data_bytes, e);
 	return rc;
@@ -182,13 +184,14 @@ static int framework_header(struct reader *r, struct pybuffer *py, struct npy_ar
 
 /* C stdio's view of the file after np.fromfile's seeks. */
 struct stdio {
-	size_t size;      /* of its buffer */
-	size_t pos, end;  /* what it holds */
+	size_t size;     /* of its buffer */
+	size_t pos, end; /* what it holds */
 	uint64_t raw;
 };
 
-/* fseeko(data, SEEK_SET), then fseeko(0, SEEK_CUR): glibc goes to the start of the block and reads up
- * to the wanted place; the second seek finds that nothing is buffered after it and reads the block. */
+/* fseeko(data, SEEK_SET), then fseeko(0, SEEK_CUR): glibc goes to the start of the block and reads
+ * up to the wanted place; the second seek finds that nothing is buffered after it and reads the
+ * block. */
 static int stdio_seek(struct reader *r, struct stdio *f, uint64_t data, struct err *e)
 {
 	uint64_t block = data & ~(uint64_t)(f->size - 1);
@@ -231,7 +234,8 @@ static int stdio_read(struct reader *r, struct stdio *f, unsigned char *out, uin
 		if (want == 0)
 			break;
 		if (want < f->size) {
-			got = io_pread(r->io, IO_DATA, r->blob, r->stdio_buffer, f->size, f->raw, e);
+			got = io_pread(r->io, IO_DATA, r->blob, r->stdio_buffer, f->size, f->raw,
+				       e);
 			f->pos = 0;
 			f->end = got > 0 ? (size_t)got : 0;
 		} else {
@@ -270,7 +274,8 @@ static int read_framework(struct reader *r, const struct file_spec *f, struct sa
 	int rc = io_stat_blob(r->io, r->blob, &st, e);
 
 	if (rc == 0)
-		rc = reader_buffer_of(&r->config, st.block_bytes, r->python_buffer_bytes, &buffer, e);
+		rc = reader_buffer_of(&r->config, st.block_bytes, r->python_buffer_bytes, &buffer,
+				      e);
 	if (rc < 0)
 		return rc;
 	pybuffer_start(&py, r->io, r->blob, r->config.python, st.bytes, r->python_buffer, buffer);
@@ -293,7 +298,8 @@ static int read_framework(struct reader *r, const struct file_spec *f, struct sa
 				 (size_t)a.data_bytes, e);
 }
 
-/* Parses the header in the first `have` bytes. Returns 1 when it is longer; *total gets its length. */
+/* Parses the header in the first `have` bytes. Returns 1 when it is longer; *total gets its length.
+ */
 static int native_header(struct reader *r, size_t have, struct npy_array *a, size_t *total,
 			 struct err *e)
 {
@@ -308,9 +314,10 @@ static int native_header(struct reader *r, size_t have, struct npy_array *a, siz
 	return npy_header_parse(r->data, *total, 0, a, e);
 }
 
-/* Reads the first piece; *got gets its size. One request unless another program wrote a longer header. */
-static int native_begin(struct reader *r, const struct file_spec *f, struct npy_array *a, size_t *got,
-			struct err *e)
+/* Reads the first piece; *got gets its size. One request unless another program wrote a longer
+ * header. */
+static int native_begin(struct reader *r, const struct file_spec *f, struct npy_array *a,
+			size_t *got, struct err *e)
 {
 	uint64_t want = npy_file_bytes(f);
 	size_t total;
@@ -349,8 +356,8 @@ static int read_native(struct reader *r, const struct file_spec *f, struct sampl
 		size_t n = left < have - skip ? (size_t)left : have - skip;
 		ssize_t got;
 
-		rc = expectation_check(&r->expect, f->file_index, done, a.header_bytes, r->data + skip,
-				       n, e);
+		rc = expectation_check(&r->expect, f->file_index, done, a.header_bytes,
+				       r->data + skip, n, e);
 		if (rc < 0)
 			return rc;
 		out->data = r->data + skip;
@@ -383,8 +390,8 @@ static int npy_read(struct reader *r, const char *path, const struct file_spec *
 	rc = io_open(r->io, path, STORE_READ, r->blob, e);
 	if (rc < 0)
 		return rc;
-	rc = r->config.access == ACCESS_FRAMEWORK ? read_framework(r, f, out, e) :
-						    read_native(r, f, out, e);
+	rc = r->config.access == ACCESS_FRAMEWORK ? read_framework(r, f, out, e)
+						  : read_native(r, f, out, e);
 	rc = reader_blob_close(r->io, r->blob, path, rc, e);
 	r->last = out->data;
 	if (rc == 0)

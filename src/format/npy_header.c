@@ -60,8 +60,8 @@ static int bad(const struct scan *s, const char *what, struct err *e)
 
 static void skip_space(struct scan *s)
 {
-	while (s->p < s->end && (*s->p == ' ' || *s->p == '\t' || *s->p == '\n' || *s->p == '\r' ||
-				 *s->p == '\f'))
+	while (s->p < s->end &&
+	       (*s->p == ' ' || *s->p == '\t' || *s->p == '\n' || *s->p == '\r' || *s->p == '\f'))
 		s->p++;
 }
 
@@ -96,7 +96,8 @@ static int take_string(struct scan *s, char *out, size_t out_size, struct err *e
 
 	skip_space(s);
 	if (s->p == s->end || (*s->p != '\'' && *s->p != '"'))
-		return bad(s, "a quoted string is wanted (arrays of structures are not samples)", e);
+		return bad(s, "a quoted string is wanted (arrays of structures are not samples)",
+			   e);
 	quote = *s->p++;
 	while (s->p < s->end && *s->p != quote && *s->p != '\n' && *s->p != '\\') {
 		if (n + 1 < out_size)
@@ -217,7 +218,8 @@ int npy_header_parse(const unsigned char *bytes, size_t n, uint64_t offset, stru
 	if (before < 0)
 		return before;
 	if (n < (size_t)before)
-		return err_set(e, ERR_DATA, "the npy header at offset %" PRIu64 " is cut short", offset);
+		return err_set(e, ERR_DATA, "the npy header at offset %" PRIu64 " is cut short",
+			       offset);
 	*out = (struct npy_array){.header_bytes = n};
 	s.start = (const char *)bytes;
 	s.p = s.start + before;
@@ -237,7 +239,8 @@ int npy_header_parse(const unsigned char *bytes, size_t n, uint64_t offset, stru
 	if (s.p != s.end)
 		return bad(&s, "there is text after the '}'", e);
 	if (have != (HAVE_DESCR | HAVE_ORDER | HAVE_SHAPE))
-		return bad(&s, "one of the keys 'descr', 'fortran_order' and 'shape' is missing", e);
+		return bad(&s, "one of the keys 'descr', 'fortran_order' and 'shape' is missing",
+			   e);
 	/* elem_find also knows names and aliases, which no header holds */
 	if (out->descr[0] == '<' || out->descr[0] == '|' || out->descr[0] == '=')
 		out->elem = elem_find(out->descr);
@@ -260,7 +263,8 @@ int npy_array_of(const struct file_spec *f, struct npy_array *out, struct err *e
 	snprintf(out->descr, sizeof(out->descr), "%s", f->elem->descr);
 	if (!size_of(out, &out->data_bytes))
 		return err_set(e, ERR_USAGE,
-			       "a file of %" PRIu64 " such samples has more bytes than a file can hold",
+			       "a file of %" PRIu64
+			       " such samples has more bytes than a file can hold",
 			       f->samples);
 	out->header_bytes = npy_header_write(header, out->elem, out->ndims, out->dims);
 	return 0;
@@ -272,7 +276,8 @@ static void describe(const struct npy_array *a, char *out, size_t out_size)
 	size_t n = (size_t)snprintf(out, out_size, "%s (", a->elem ? a->elem->name : a->descr);
 
 	for (uint32_t i = 0; i < a->ndims && n < out_size; i++)
-		n += (size_t)snprintf(out + n, out_size - n, "%s%" PRIu64, i ? ", " : "", a->dims[i]);
+		n += (size_t)snprintf(out + n, out_size - n, "%s%" PRIu64, i ? ", " : "",
+				      a->dims[i]);
 	if (n < out_size)
 		snprintf(out + n, out_size - n, "%s)", a->ndims == 1 ? "," : "");
 }
@@ -290,10 +295,11 @@ int npy_array_check(const struct npy_array *found, const struct file_spec *f, st
 		return 0;
 	describe(found, have_text, sizeof(have_text));
 	describe(&want, want_text, sizeof(want_text));
-	return err_set(e, ERR_DATA,
-		       "the file holds an array %s and the workload asks for %s: the dataset was made "
-		       "with another configuration; generate it again or correct the workload",
-		       have_text, want_text);
+	return err_set(
+		e, ERR_DATA,
+		"the file holds an array %s and the workload asks for %s: the dataset was made "
+		"with another configuration; generate it again or correct the workload",
+		have_text, want_text);
 }
 
 size_t npy_header_write(void *out, const struct elem_type *elem, uint32_t ndims,
@@ -303,17 +309,18 @@ size_t npy_header_write(void *out, const struct elem_type *elem, uint32_t ndims,
 	char text[NPY_HEADER_WRITTEN_MAX], first[24] = "";
 	size_t n, pad;
 
-	n = (size_t)snprintf(text, sizeof(text), "{'descr': '%s', 'fortran_order': False, 'shape': (",
-			     elem->descr);
+	n = (size_t)snprintf(text, sizeof(text),
+			     "{'descr': '%s', 'fortran_order': False, 'shape': (", elem->descr);
 	for (uint32_t i = 0; i < ndims; i++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%" PRIu64, i ? ", " : "", dims[i]);
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%" PRIu64, i ? ", " : "",
+				      dims[i]);
 	n += (size_t)snprintf(text + n, sizeof(text) - n, "%s), }", ndims == 1 ? "," : "");
 	if (ndims > 0)
-		pad = GROWTH_DIGITS -
-		      (size_t)snprintf(first, sizeof(first), "%" PRIu64, dims[0]);
+		pad = GROWTH_DIGITS - (size_t)snprintf(first, sizeof(first), "%" PRIu64, dims[0]);
 	else
 		pad = 0;
-	/* to a multiple of ALIGN with the newline; where it is one already, NumPy adds a whole one */
+	/* to a multiple of ALIGN with the newline; where it is one already, NumPy adds a whole one
+	 */
 	pad += ALIGN - (10 + n + pad + 1) % ALIGN;
 	memcpy(p, npy_magic, NPY_MAGIC_BYTES);
 	p[6] = 1;

@@ -1,7 +1,7 @@
 #pragma once
 /* The header of an npy array (NEP 1): magic, version, length, and a Python dict as text. Parsing
- * accepts every version, order of keys and spacing that NumPy does; writing is NumPy 1.24's, byte for
- * byte. Sentences do not name the file: the caller knows it. */
+ * accepts every version, order of keys and spacing that NumPy does; writing is NumPy 1.24's, byte
+ * for byte. Sentences do not name the file: the caller knows it. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,8 +23,8 @@ struct npy_array {
 	bool fortran_order;
 	uint32_t ndims;
 	uint64_t dims[NPY_DIMS_MAX];
-	uint64_t header_bytes;        /* data begin there */
-	uint64_t data_bytes;          /* 0 when elem is NULL */
+	uint64_t header_bytes; /* data begin there */
+	uint64_t data_bytes;   /* 0 when elem is NULL */
 };
 
 /* The bytes that magic, version and length take: 10 or 12. ERR_DATA when the first 8 bytes do not
@@ -39,8 +39,8 @@ int npy_header_parse(const unsigned char *bytes, size_t n, uint64_t offset, stru
 /* The array that a file of this spec holds: (*dims, samples), C order. Its header's size included.
  * ERR_USAGE when the sizes overflow. */
 int npy_array_of(const struct file_spec *f, struct npy_array *out, struct err *e);
-/* ERR_DATA, naming both, when `found` is not the array that the spec asks for. Either memory order is
- * right: it is read alike. */
+/* ERR_DATA, naming both, when `found` is not the array that the spec asks for. Either memory order
+ * is right: it is read alike. */
 int npy_array_check(const struct npy_array *found, const struct file_spec *f, struct err *e);
 /* NumPy's header for an array. Returns its length, at most NPY_HEADER_WRITTEN_MAX. */
 size_t npy_header_write(void *out, const struct elem_type *elem, uint32_t ndims,

@@ -22,7 +22,8 @@ static const struct elem_type *label_elem(void)
 static int add(uint64_t *sum, uint64_t n, struct err *e)
 {
 	if (__builtin_add_overflow(*sum, n, sum) || *sum > INT64_MAX)
-		return err_set(e, ERR_USAGE, "a file of these samples is larger than a file can be");
+		return err_set(e, ERR_USAGE,
+			       "a file of these samples is larger than a file can be");
 	return 0;
 }
 
@@ -53,8 +54,10 @@ int npz_layout_of(const struct file_spec *f, struct npz_layout *out, struct err 
 	for (int i = 0; rc == 0 && i < NPZ_MEMBERS; i++)
 		directory_bytes += zip_write_central(bytes, &out->entry[i]);
 	if (rc == 0)
-		rc = add(&at, directory_bytes + zip_write_end(bytes, NPZ_MEMBERS, directory,
-							      directory_bytes), e);
+		rc = add(&at,
+			 directory_bytes +
+				 zip_write_end(bytes, NPZ_MEMBERS, directory, directory_bytes),
+			 e);
 	out->file_bytes = at;
 	return rc;
 }
@@ -64,10 +67,11 @@ int npz_check(const struct file_spec *f, struct err *e)
 	struct npz_layout l;
 
 	if (strcmp(f->compression, "none") != 0)
-		return err_set(e, ERR_ABSENT,
-			       "dataset.compression '%s' is not available for npz in this version; set "
-			       "it to 'none', which is also how DLIO stores npz whatever the setting",
-			       f->compression);
+		return err_set(
+			e, ERR_ABSENT,
+			"dataset.compression '%s' is not available for npz in this version; set "
+			"it to 'none', which is also how DLIO stores npz whatever the setting",
+			f->compression);
 	return npz_layout_of(f, &l, e);
 }
 
@@ -79,7 +83,8 @@ uint64_t npz_file_bytes(const struct file_spec *f)
 	return l.file_bytes;
 }
 
-/* One member; its checksum stands before its data and is known after them. `content` NULL: zeros. */
+/* One member; its checksum stands before its data and is known after them. `content` NULL: zeros.
+ */
 static int put_member(struct blob_stream *s, struct zip_entry *entry, const struct npy_array *a,
 		      const struct content_source *content, uint64_t file_index, struct err *e)
 {
@@ -90,13 +95,15 @@ static int put_member(struct blob_stream *s, struct zip_entry *entry, const stru
 	if (rc == 0)
 		rc = blob_stream_leave_hole(s, sizeof(crc), e);
 	if (rc == 0)
-		rc = blob_stream_put(s, local + LOCAL_CRC + sizeof(crc), n - LOCAL_CRC - sizeof(crc), e);
+		rc = blob_stream_put(s, local + LOCAL_CRC + sizeof(crc),
+				     n - LOCAL_CRC - sizeof(crc), e);
 	blob_stream_crc_begin(s);
 	if (rc == 0)
-		rc = blob_stream_put(s, header, npy_header_write(header, a->elem, a->ndims, a->dims), e);
+		rc = blob_stream_put(s, header,
+				     npy_header_write(header, a->elem, a->ndims, a->dims), e);
 	if (rc == 0)
-		rc = content ? blob_stream_payload(s, content, file_index, a->data_bytes, e) :
-			       blob_stream_zeros(s, a->data_bytes, e);
+		rc = content ? blob_stream_payload(s, content, file_index, a->data_bytes, e)
+			     : blob_stream_zeros(s, a->data_bytes, e);
 	entry->crc = blob_stream_crc_end(s);
 	for (size_t i = 0; i < sizeof(crc); i++)
 		crc[i] = (unsigned char)(entry->crc >> (8 * i));
@@ -112,7 +119,8 @@ static int put_file(struct blob_stream *s, const struct file_spec *f,
 	int rc = npz_layout_of(f, &l, e);
 
 	for (int i = 0; rc == 0 && i < NPZ_MEMBERS; i++)
-		rc = put_member(s, &l.entry[i], &l.array[i], i == 0 ? content : NULL, f->file_index, e);
+		rc = put_member(s, &l.entry[i], &l.array[i], i == 0 ? content : NULL, f->file_index,
+				e);
 	directory = s->offset + s->used;
 	for (int i = 0; rc == 0 && i < NPZ_MEMBERS; i++) {
 		size_t n = zip_write_central(bytes, &l.entry[i]);
@@ -121,13 +129,14 @@ static int put_file(struct blob_stream *s, const struct file_spec *f,
 		rc = blob_stream_put(s, bytes, n, e);
 	}
 	if (rc == 0)
-		rc = blob_stream_put(s, bytes,
-				     zip_write_end(bytes, NPZ_MEMBERS, directory, directory_bytes), e);
+		rc = blob_stream_put(
+			s, bytes, zip_write_end(bytes, NPZ_MEMBERS, directory, directory_bytes), e);
 	return rc;
 }
 
 int npz_write(const struct io *io, struct blob *b, const char *path, const struct file_spec *f,
-	      const struct content_source *content, void *scratch, size_t scratch_bytes, struct err *e)
+	      const struct content_source *content, void *scratch, size_t scratch_bytes,
+	      struct err *e)
 {
 	struct blob_stream s;
 
@@ -147,7 +156,8 @@ int npz_verify(const struct io *io, const char *path, const struct file_spec *f,
 
 const struct format_ops format_npz = {
 	.name = "npz",
-	.help = "Zip archives of NumPy arrays (np.savez): x, samples along the last axis, and y, labels.",
+	.help = "Zip archives of NumPy arrays (np.savez): x, samples along the last axis, and y, "
+		"labels.",
 	.extension = "npz",
 	.check = npz_check,
 	.file_bytes = npz_file_bytes,

@@ -6,7 +6,8 @@
 
 #define NPZ_MEMBERS 2
 
-/* x.npy (the samples) and y.npy (their labels, zeros), as np.savez(path, x=x, y=y) lays them out. */
+/* x.npy (the samples) and y.npy (their labels, zeros), as np.savez(path, x=x, y=y) lays them out.
+ */
 struct npz_layout {
 	struct npy_array array[NPZ_MEMBERS];
 	struct zip_entry entry[NPZ_MEMBERS]; /* without the checksums */
@@ -22,7 +23,8 @@ int npz_layout_of(const struct file_spec *f, struct npz_layout *out, struct err 
 int npz_check(const struct file_spec *f, struct err *e);
 uint64_t npz_file_bytes(const struct file_spec *f);
 int npz_write(const struct io *io, struct blob *b, const char *path, const struct file_spec *f,
-	      const struct content_source *content, void *scratch, size_t scratch_bytes, struct err *e);
+	      const struct content_source *content, void *scratch, size_t scratch_bytes,
+	      struct err *e);
 int npz_verify(const struct io *io, const char *path, const struct file_spec *f,
 	       const struct content_source *content, void *scratch, size_t scratch_bytes,
 	       struct err *e);

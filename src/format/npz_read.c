@@ -3,11 +3,11 @@
  * FRAMEWORK is np.load(path)['x'] of NumPy 1.24 over Python's zipfile: the buffer once at offset 0
  * for the magic; the end record, the place of a zip64 locator, the directory; the member's local
  * header and first bytes twice (once for its magic, once for the array); then the data in pieces of
- * 256 KiB, each of which the file object splits by its own buffer. y is not read. The CRC-32 runs over
- * every byte. The framework holds the array; this reader needs one piece at a time.
+ * 256 KiB, each of which the file object splits by its own buffer. y is not read. The CRC-32 runs
+ * over every byte. The framework holds the array; this reader needs one piece at a time.
  *
- * NATIVE is one read of local header, npy header and data together when these have at most 8 MiB, else
- * one per 8 MiB. Only when the archive does not begin with an x.npy whose local header has its
+ * NATIVE is one read of local header, npy header and data together when these have at most 8 MiB,
+ * else one per 8 MiB. Only when the archive does not begin with an x.npy whose local header has its
  * sizes is the directory read: a stat and four small requests more. */
 #include <inttypes.h>
 #include <string.h>
@@ -33,7 +33,7 @@ struct reader {
 	unsigned char *header;
 	unsigned char *python_buffer;
 	size_t python_buffer_bytes;
-	unsigned char *in;  /* framework: compressed bytes; native: one piece of the file */
+	unsigned char *in; /* framework: compressed bytes; native: one piece of the file */
 	size_t in_bytes;
 	unsigned char *out; /* uncompressed bytes */
 	const void *last;   /* piece of data that was read */
@@ -66,8 +66,8 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 		r->python_buffer = carve(c, r->python_buffer_bytes);
 		whole = PYZIP_IN;
 	} else {
-		whole = config->max_file_bytes < NATIVE_PIECE_MAX ? config->max_file_bytes :
-								    NATIVE_PIECE_MAX;
+		whole = config->max_file_bytes < NATIVE_PIECE_MAX ? config->max_file_bytes
+								  : NATIVE_PIECE_MAX;
 		whole = (whole + 4095) & ~(uint64_t)4095;
 		if (whole < NATIVE_PIECE_MIN)
 			whole = NATIVE_PIECE_MIN;
@@ -189,21 +189,23 @@ static ssize_t native_next(struct reader *r, size_t want, const unsigned char **
 		return (ssize_t)n;
 	r->crc = crc32_update(r->crc, *run, n);
 	if (r->given == r->entry.bytes && r->crc != r->entry.crc)
-		return err_set(e, ERR_DATA,
-			       "the member '%s' has the CRC-32 %08x and its header says %08x: its data "
-			       "are damaged",
-			       r->entry.name, r->crc, r->entry.crc);
+		return err_set(
+			e, ERR_DATA,
+			"the member '%s' has the CRC-32 %08x and its header says %08x: its data "
+			"are damaged",
+			r->entry.name, r->crc, r->entry.crc);
 	return (ssize_t)n;
 }
 
 static int member_ends(const struct zip_entry *m, struct err *e)
 {
-	return err_set(e, ERR_DATA, "the member '%s' ends within its array: it is damaged", m->name);
+	return err_set(e, ERR_DATA, "the member '%s' ends within its array: it is damaged",
+		       m->name);
 }
 
 /* Copies n bytes of the member. */
-static int next_bytes(struct reader *r, next_fn *next, const struct zip_entry *m, unsigned char *out,
-		      size_t n, struct err *e)
+static int next_bytes(struct reader *r, next_fn *next, const struct zip_entry *m,
+		      unsigned char *out, size_t n, struct err *e)
 {
 	while (n > 0) {
 		const unsigned char *run = NULL;
@@ -246,7 +248,8 @@ static int member_header(struct reader *r, next_fn *next, const struct zip_entry
 		rc = npy_array_check(a, f, e);
 	if (rc == 0 && (m->bytes < total || m->bytes - total != a->data_bytes))
 		rc = err_set(e, ERR_DATA,
-			     "the member '%s' has %" PRIu64 " bytes; its array and header need %" PRIu64,
+			     "the member '%s' has %" PRIu64
+			     " bytes; its array and header need %" PRIu64,
 			     m->name, m->bytes, total + a->data_bytes);
 	return rc;
 }
@@ -296,15 +299,18 @@ static int framework_open(struct reader *r, struct zip_entry *m, struct err *e)
 	int rc = io_stat_blob(r->io, r->blob, &st, e);
 
 	if (rc == 0)
-		rc = reader_buffer_of(&r->config, st.block_bytes, r->python_buffer_bytes, &buffer, e);
+		rc = reader_buffer_of(&r->config, st.block_bytes, r->python_buffer_bytes, &buffer,
+				      e);
 	if (rc < 0)
 		return rc;
-	pybuffer_start(&r->py, r->io, r->blob, r->config.python, st.bytes, r->python_buffer, buffer);
+	pybuffer_start(&r->py, r->io, r->blob, r->config.python, st.bytes, r->python_buffer,
+		       buffer);
 	got = pybuffer_read(&r->py, r->header, NPY_MAGIC_BYTES, e);
 	if (got < 0)
 		return (int)got;
 	if (got < 4 || (memcmp(r->header, "PK\3\4", 4) != 0 && memcmp(r->header, "PK\5\6", 4) != 0))
-		return err_set(e, ERR_DATA, "it is no npz file: it does not begin as a zip archive");
+		return err_set(e, ERR_DATA,
+			       "it is no npz file: it does not begin as a zip archive");
 	pybuffer_seek(&r->py, 0);
 	r->zip = (struct pyzip){.py = &r->py,
 				.inflater = &r->inflater,
@@ -371,8 +377,8 @@ static bool local_sizes(const unsigned char *extra, size_t n, struct zip_entry *
 	return false;
 }
 
-/* Whether in[0..n) begins with a local header of x.npy that says all there is to know; then *m gets it
- * and *data the offset of its data. */
+/* Whether in[0..n) begins with a local header of x.npy that says all there is to know; then *m gets
+ * it and *data the offset of its data. */
 static bool local_is_x(const unsigned char *in, size_t n, struct zip_entry *m, uint64_t *data)
 {
 	size_t name_bytes, extra_bytes;
@@ -381,7 +387,8 @@ static bool local_is_x(const unsigned char *in, size_t n, struct zip_entry *m, u
 		return false;
 	name_bytes = (size_t)le(in + 26, 2);
 	extra_bytes = (size_t)le(in + 28, 2);
-	if (name_bytes + extra_bytes > n - ZIP_LOCAL_BYTES || name_bytes != strlen(npz_member_name[0]) ||
+	if (name_bytes + extra_bytes > n - ZIP_LOCAL_BYTES ||
+	    name_bytes != strlen(npz_member_name[0]) ||
 	    memcmp(in + ZIP_LOCAL_BYTES, npz_member_name[0], name_bytes) != 0)
 		return false;
 	*m = (struct zip_entry){.flags = (uint16_t)le(in + 6, 2),
@@ -416,7 +423,8 @@ static int native_directory(struct reader *r, uint64_t *data, size_t *have, stru
 	return 0;
 }
 
-/* Reads the first piece of the file and finds the member; leaves what it has of the data in `in`. */
+/* Reads the first piece of the file and finds the member; leaves what it has of the data in `in`.
+ */
 static int native_open(struct reader *r, const struct file_spec *f, uint64_t *data, struct err *e)
 {
 	struct npz_layout want;
@@ -426,13 +434,15 @@ static int native_open(struct reader *r, const struct file_spec *f, uint64_t *da
 
 	if (rc < 0)
 		return rc;
-	n = want.entry[1].local_offset < r->in_bytes ? (size_t)want.entry[1].local_offset : r->in_bytes;
+	n = want.entry[1].local_offset < r->in_bytes ? (size_t)want.entry[1].local_offset
+						     : r->in_bytes;
 	got = io_pread(r->io, IO_DATA, r->blob, r->in, n, 0, e);
 	if (got < 0)
 		return (int)got;
 	have = (size_t)got;
 	if (have < 4 || memcmp(r->in, "PK", 2) != 0)
-		return err_set(e, ERR_DATA, "it is no npz file: it does not begin as a zip archive");
+		return err_set(e, ERR_DATA,
+			       "it is no npz file: it does not begin as a zip archive");
 	if (!local_is_x(r->in, have, &r->entry, data))
 		rc = native_directory(r, data, &have, e);
 	if (rc == 0 && r->entry.method == ZIP_DEFLATED)
@@ -477,8 +487,8 @@ static int read_native(struct reader *r, const struct file_spec *f, struct sampl
 		return rc;
 	if (r->config.decode == DECODE_NONE)
 		return native_skip(r, out, e);
-	return member_data(r, native_next, &r->entry, f, &a, data_place(&r->entry, data, &a), SIZE_MAX,
-			   out, e);
+	return member_data(r, native_next, &r->entry, f, &a, data_place(&r->entry, data, &a),
+			   SIZE_MAX, out, e);
 }
 
 int npz_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
@@ -495,8 +505,8 @@ int npz_read(struct reader *r, const char *path, const struct file_spec *f, uint
 	rc = io_open(r->io, path, STORE_READ, r->blob, e);
 	if (rc < 0)
 		return rc;
-	rc = r->config.access == ACCESS_FRAMEWORK ? read_framework(r, f, out, e) :
-						    read_native(r, f, out, e);
+	rc = r->config.access == ACCESS_FRAMEWORK ? read_framework(r, f, out, e)
+						  : read_native(r, f, out, e);
 	rc = reader_blob_close(r->io, r->blob, path, rc, e);
 	r->last = out->data;
 	if (rc == 0)

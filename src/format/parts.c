@@ -72,14 +72,16 @@ int expectation_check(const struct expectation *x, uint64_t file_index, uint64_t
 		x->content->fill(x->content, file_index, offset + done, x->expect, part);
 		i = first_difference(p + done, x->expect, part);
 		if (i < part && data_offset != UINT64_MAX)
-			return err_set(e, ERR_DATA,
-				       "the byte at offset %" PRIu64 " (byte %" PRIu64
-				       " of the array) is 0x%02x, not the 0x%02x that was generated",
-				       data_offset + offset + done + i, offset + done + i, p[done + i],
-				       x->expect[i]);
+			return err_set(
+				e, ERR_DATA,
+				"the byte at offset %" PRIu64 " (byte %" PRIu64
+				" of the array) is 0x%02x, not the 0x%02x that was generated",
+				data_offset + offset + done + i, offset + done + i, p[done + i],
+				x->expect[i]);
 		if (i < part)
 			return err_set(e, ERR_DATA,
-				       "byte %" PRIu64 " of the array (compressed in the file) is 0x%02x, "
+				       "byte %" PRIu64
+				       " of the array (compressed in the file) is 0x%02x, "
 				       "not the 0x%02x that was generated",
 				       offset + done + i, p[done + i], x->expect[i]);
 		done += part;
@@ -91,9 +93,11 @@ int reader_config_check(const struct reader_config *c, struct err *e)
 {
 	if (c->python != 311 && c->python != 314)
 		return err_set(e, ERR_USAGE,
-			       "the file buffering of Python %u is not known; 311 and 314 are", c->python);
+			       "the file buffering of Python %u is not known; 311 and 314 are",
+			       c->python);
 	if (c->decode == DECODE_VERIFY && !c->content)
-		return err_set(e, ERR_USAGE, "verifying samples needs the content they were made of");
+		return err_set(e, ERR_USAGE,
+			       "verifying samples needs the content they were made of");
 	return 0;
 }
 
@@ -109,10 +113,11 @@ int reader_buffer_of(const struct reader_config *c, uint32_t block_bytes, size_t
 {
 	*out = c->buffer_bytes ? c->buffer_bytes : pybuffer_size(c->python, block_bytes);
 	if (*out > room)
-		return err_set(e, ERR_USAGE,
-			       "the file system prefers requests of %zu bytes and the reader has room for "
-			       "%zu; set reader.buffer_size to %zu to emulate it",
-			       *out, room, *out);
+		return err_set(
+			e, ERR_USAGE,
+			"the file system prefers requests of %zu bytes and the reader has room for "
+			"%zu; set reader.buffer_size to %zu to emulate it",
+			*out, room, *out);
 	return 0;
 }
 

@@ -13,8 +13,8 @@ int err_in_path(int rc, const char *path, struct err *e);
 /* Index of the first byte that differs, n when none does. */
 size_t first_difference(const void *a, const void *b, size_t n);
 
-/* Lays a reader's parts out in one block. With base NULL it only measures, so that a reader's stated
- * size and its layout are one piece of code. */
+/* Lays a reader's parts out in one block. With base NULL it only measures, so that a reader's
+ * stated size and its layout are one piece of code. */
 struct carver {
 	unsigned char *base;
 	size_t used;
@@ -48,12 +48,13 @@ struct expectation {
 	unsigned char *expect;                /* EXPECT_BYTES */
 };
 
-/* `offset` is the piece's place in the payload stream; `data_offset` the payload's place in the blob,
- * or UINT64_MAX when it is compressed there. */
+/* `offset` is the piece's place in the payload stream; `data_offset` the payload's place in the
+ * blob, or UINT64_MAX when it is compressed there. */
 int expectation_check(const struct expectation *x, uint64_t file_index, uint64_t offset,
 		      uint64_t data_offset, const void *piece, size_t n, struct err *e);
 
-/* ERR_USAGE for a configuration no reader can work with: an unknown Python, nothing to compare with. */
+/* ERR_USAGE for a configuration no reader can work with: an unknown Python, nothing to compare
+ * with. */
 int reader_config_check(const struct reader_config *c, struct err *e);
 /* Room for CPython's buffer that the configuration asks for. */
 size_t reader_buffer_bytes(const struct reader_config *c);

@@ -148,18 +148,29 @@ ssize_t pybuffer_readinto(struct pybuffer *p, void *out, size_t n, struct err *e
 	return (ssize_t)done;
 }
 
+/* What FileIO.readall asks for first: all that is left and one byte, to see the end. */
+static uint64_t first_ask(const struct pybuffer *p)
+{
+	uint64_t size = p->file_bytes;
+
+	if (size == 0)
+		return PYBUFFER_ALL_MIN;
+	if (p->python >= 314)
+		return size < PY314_SMALL_FILE || p->raw > size ? size + 1 : size - p->raw + 1;
+	return p->raw > size ? PYBUFFER_ALL_MIN : size - p->raw + 1;
+}
+
 ssize_t pybuffer_read_all(struct pybuffer *p, void *out, size_t out_bytes, struct err *e)
 {
 	unsigned char *to = out;
 	size_t done = take(p, to, out_bytes);
-	uint64_t ask = p->raw < p->file_bytes ? p->file_bytes - p->raw + 1 : 1;
+	uint64_t ask = first_ask(p);
 	size_t whole = 0;
 
 	drop(p);
-	if (p->python >= 314 && p->file_bytes < PY314_SMALL_FILE)
-		ask = p->file_bytes + 1;
 	for (;;) {
-		size_t n = ask - whole > out_bytes - done ? out_bytes - done : (size_t)(ask - whole);
+		size_t n =
+			ask - whole > out_bytes - done ? out_bytes - done : (size_t)(ask - whole);
 		ssize_t got;
 
 		if (n == 0)

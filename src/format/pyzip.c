@@ -13,7 +13,8 @@
 static int cut_short(uint64_t offset, const char *what, struct err *e)
 {
 	return err_set(e, ERR_DATA,
-		       "the file ends within %s at offset %" PRIu64 ": it was cut short or is damaged",
+		       "the file ends within %s at offset %" PRIu64
+		       ": it was cut short or is damaged",
 		       what, offset);
 }
 
@@ -26,7 +27,8 @@ static int find_end(struct pyzip *z, struct zip_end *end, uint64_t *at, struct e
 
 	if (size < ZIP_EOCD_BYTES)
 		return err_set(e, ERR_DATA,
-			       "the file has %" PRIu64 " bytes, too few for a zip archive: it was cut "
+			       "the file has %" PRIu64
+			       " bytes, too few for a zip archive: it was cut "
 			       "short or is no npz file",
 			       size);
 	pybuffer_seek_end(py, ZIP_EOCD_BYTES);
@@ -148,8 +150,8 @@ int pyzip_open(struct pyzip *z, const struct zip_entry *entry, struct err *e)
 	name_bytes = (size_t)(z->in[26] | z->in[27] << 8);
 	extra_bytes = skip - name_bytes;
 	got = pybuffer_read(py, z->in, name_bytes, e);
-	if (got >= 0 && ((size_t)got != strlen(entry->name) ||
-			 memcmp(z->in, entry->name, (size_t)got) != 0))
+	if (got >= 0 &&
+	    ((size_t)got != strlen(entry->name) || memcmp(z->in, entry->name, (size_t)got) != 0))
 		return err_set(e, ERR_DATA,
 			       "the local header at offset %" PRIu64
 			       " has another name than its directory entry '%s'",
@@ -159,10 +161,11 @@ int pyzip_open(struct pyzip *z, const struct zip_entry *entry, struct err *e)
 	if (got < 0)
 		return (int)got;
 	if (entry->method != ZIP_STORED && entry->method != ZIP_DEFLATED)
-		return err_set(e, ERR_DATA,
-			       "the member '%s' is compressed by method %d; stored (0) and deflated (8) "
-			       "are known",
-			       entry->name, entry->method);
+		return err_set(
+			e, ERR_DATA,
+			"the member '%s' is compressed by method %d; stored (0) and deflated (8) "
+			"are known",
+			entry->name, entry->method);
 	z->pos = at + ZIP_LOCAL_BYTES + skip;
 	if (z->pos > z->directory || entry->compressed_bytes > z->directory - z->pos)
 		return err_set(e, ERR_DATA,
@@ -201,8 +204,8 @@ static ssize_t read_compressed(struct pyzip *z, unsigned char *to, size_t n, str
 	return got;
 }
 
-/* ZipExtFile._read1 of a deflated member: inflates into n (at least MIN_READ) bytes of z->out, and at
- * the end of the input also what zlib still holds. */
+/* ZipExtFile._read1 of a deflated member: inflates into n (at least MIN_READ) bytes of z->out, and
+ * at the end of the input also what zlib still holds. */
 static ssize_t read_deflated(struct pyzip *z, size_t n, struct err *e)
 {
 	size_t have = z->tail, room = n < MIN_READ ? MIN_READ : n, used;
@@ -255,10 +258,11 @@ static int read_run(struct pyzip *z, size_t n, struct err *e)
 		return 0;
 	z->crc = crc32_update(z->crc, z->run, z->run_bytes);
 	if (z->eof && z->crc != z->entry.crc)
-		return err_set(e, ERR_DATA,
-			       "the member '%s' has the CRC-32 %08x and its directory entry says %08x: "
-			       "its data are damaged",
-			       z->entry.name, z->crc, z->entry.crc);
+		return err_set(
+			e, ERR_DATA,
+			"the member '%s' has the CRC-32 %08x and its directory entry says %08x: "
+			"its data are damaged",
+			z->entry.name, z->crc, z->entry.crc);
 	return 0;
 }
 

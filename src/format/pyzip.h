@@ -1,7 +1,7 @@
 #pragma once
-/* The requests of Python's zipfile module reading one member of an archive: ZipFile's search for the
- * directory, ZipFile.open's local header, ZipExtFile's reads. Call by call the same reads as the
- * interpreter's, through a pybuffer. */
+/* The requests of Python's zipfile module reading one member of an archive: ZipFile's search for
+ * the directory, ZipFile.open's local header, ZipExtFile's reads. Call by call the same reads as
+ * the interpreter's, through a pybuffer. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -20,18 +20,18 @@
 struct pyzip {
 	struct pybuffer *py;
 	struct inflater *inflater;
-	unsigned char *in;           /* PYZIP_IN */
-	unsigned char *out;          /* PYZIP_OUT */
+	unsigned char *in;  /* PYZIP_IN */
+	unsigned char *out; /* PYZIP_OUT */
 	bool check_crc;
 
-	uint64_t directory;          /* where it begins: members lie before it */
-	struct zip_entry entry;      /* the open member */
-	uint64_t pos;                /* of the member's next compressed byte in the file */
+	uint64_t directory;     /* where it begins: members lie before it */
+	struct zip_entry entry; /* the open member */
+	uint64_t pos;           /* of the member's next compressed byte in the file */
 	uint64_t compressed_left, left;
 	bool eof;
 	uint32_t crc;
-	size_t tail;                 /* compressed bytes at in[0] that zlib has not taken */
-	const unsigned char *run;    /* bytes read and not yet given out */
+	size_t tail;              /* compressed bytes at in[0] that zlib has not taken */
+	const unsigned char *run; /* bytes read and not yet given out */
 	size_t run_bytes;
 };
 
@@ -39,7 +39,7 @@ struct pyzip {
 int pyzip_find(struct pyzip *z, const char *name, struct zip_entry *out, struct err *e);
 /* ZipFile.open(name). */
 int pyzip_open(struct pyzip *z, const struct zip_entry *entry, struct err *e);
-/* ZipExtFile.read(want), a run at a time: *run gets up to `want` (1..PYZIP_PIECE) bytes, valid until
- * the next call. 0 only at the end of the member. A read of n is repeated calls with what is left of
- * n. */
+/* ZipExtFile.read(want), a run at a time: *run gets up to `want` (1..PYZIP_PIECE) bytes, valid
+ * until the next call. 0 only at the end of the member. A read of n is repeated calls with what is
+ * left of n. */
 ssize_t pyzip_next(struct pyzip *z, size_t want, const unsigned char **run, struct err *e);

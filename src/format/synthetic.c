@@ -23,14 +23,16 @@ static int synthetic_check(const struct file_spec *f, struct err *e)
 
 	for (uint32_t i = 0; i < f->ndims; i++) {
 		if (__builtin_mul_overflow(bytes, f->dims[i], &bytes) || bytes > INT64_MAX)
-			return err_set(e, ERR_USAGE, "a sample of these dimensions has more bytes than "
-						     "a 64-bit number can count");
+			return err_set(e, ERR_USAGE,
+				       "a sample of these dimensions has more bytes than "
+				       "a 64-bit number can count");
 	}
 	if (strcmp(f->compression, "none") != 0)
-		return err_set(e, ERR_USAGE,
-			       "the synthetic format has nothing to compress: dataset.compression is "
-			       "'%s', only 'none' is allowed",
-			       f->compression);
+		return err_set(
+			e, ERR_USAGE,
+			"the synthetic format has nothing to compress: dataset.compression is "
+			"'%s', only 'none' is allowed",
+			f->compression);
 	return 0;
 }
 
@@ -64,7 +66,8 @@ static int synthetic_verify(const struct io *io, const char *path, const struct 
 			    size_t scratch_bytes, struct err *e)
 {
 	struct blob_stream s;
-	int rc = blob_stream_compare(&s, io, path, synthetic_file_bytes(f), scratch, scratch_bytes, e);
+	int rc = blob_stream_compare(&s, io, path, synthetic_file_bytes(f), scratch, scratch_bytes,
+				     e);
 
 	(void)content;
 	if (rc < 0)

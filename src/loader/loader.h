@@ -25,15 +25,15 @@ struct worker_stat {
 };
 
 struct batch {
-	uint64_t index;     /* within the epoch, from 0 */
-	uint64_t first;     /* position of its first sample in the rank's epoch */
+	uint64_t index; /* within the epoch, from 0 */
+	uint64_t first; /* position of its first sample in the rank's epoch */
 	uint32_t samples;
-	uint32_t worker;    /* who read it; 0 when inline */
-	int64_t sent_ns;    /* indexes queued */
+	uint32_t worker;           /* who read it; 0 when inline */
+	int64_t sent_ns;           /* indexes queued */
 	int64_t begun_ns, done_ns; /* read by the worker */
-	uint64_t payload_bytes; /* delivered by the format's reads */
+	uint64_t payload_bytes;    /* delivered by the format's reads */
 	struct order_proof proof;  /* of the samples really read, by the ids the worker was given */
-	struct err err;     /* code != 0: reading failed; delivered in its turn */
+	struct err err;            /* code != 0: reading failed; delivered in its turn */
 };
 
 struct loader_config {
@@ -43,10 +43,10 @@ struct loader_config {
 	struct store *store;
 	uint32_t rank;
 	uint64_t batch_size;
-	const struct stop_flag *stop;  /* run-wide; set: next() returns ERR_CANCELED soon */
+	const struct stop_flag *stop; /* run-wide; set: next() returns ERR_CANCELED soon */
 	/* For the watchdog: what the loader is doing, one word each, never read by it. */
-	_Atomic int64_t *progress_ns;  /* time of last progress; may be NULL */
-	int64_t grace_ns;              /* how long a hung read is waited for after wake; 0: 5 s */
+	_Atomic int64_t *progress_ns; /* time of last progress; may be NULL */
+	int64_t grace_ns;             /* how long a hung read is waited for after wake; 0: 5 s */
 };
 
 /* Batches a rank may hold at once without giving one back. */
@@ -60,41 +60,44 @@ struct loader {
 struct loader_ops {
 	const char *name; /* as in reader.data_loader */
 	const char *help;
-	/* What a workload means for this loader: reader threads of a rank (0: the rank reads), and the
-	 * batches that may exist beyond the one handed out. Pure. */
+	/* What a workload means for this loader: reader threads of a rank (0: the rank reads), and
+	 * the batches that may exist beyond the one handed out. Pure. */
 	void (*window)(const struct workload *w, uint32_t *workers, uint64_t *batches);
 	/* Bytes one rank's loader will allocate, buffers included; part of the stated bound. */
 	int (*memory_bytes)(const struct loader_config *c, uint64_t *out, struct err *e);
-	/* Allocates everything: workers' buffers, batches, queues. Threads start at the first start(). */
+	/* Allocates everything: workers' buffers, batches, queues. Threads start at the first
+	 * start(). */
 	int (*create)(struct loader **out, const struct loader_config *c, struct err *e);
-	/* Begins an epoch: from now on batches are read ahead as the framework would. `order` is copied.
-	 * `steps` batches will be asked for at most: nothing beyond them is read. ERR_CANCELED once
-	 * woken. */
+	/* Begins an epoch: from now on batches are read ahead as the framework would. `order` is
+	 * copied. `steps` batches will be asked for at most: nothing beyond them is read.
+	 * ERR_CANCELED once woken. */
 	int (*start)(struct loader *l, const struct order *order, uint64_t steps, struct err *e);
-	/* The next batch, waiting for it: 1 and *out (valid until give_back), 0 at the end of the epoch,
-	 * negative on failure (of a read that this batch needed, in its turn: there is nothing to give
-	 * back and the following batches can still be asked for) or ERR_CANCELED. */
+	/* The next batch, waiting for it: 1 and *out (valid until give_back), 0 at the end of the
+	 * epoch, negative on failure (of a read that this batch needed, in its turn: there is
+	 * nothing to give back and the following batches can still be asked for) or ERR_CANCELED.
+	 */
 	int (*next)(struct loader *l, struct batch **out, struct err *e);
 	void (*give_back)(struct loader *l, struct batch *b);
-	/* Ends the epoch (also one not read to its end): afterwards no request is in flight and no index
-	 * is queued. Workers may live on, as the framework's do. Queued batches are dropped, batches in
-	 * reading end after their current sample. -ETIMEDOUT, saying who hangs where, when a read did not
-	 * return within grace_ns of wake. Does nothing when no epoch is open. */
+	/* Ends the epoch (also one not read to its end): afterwards no request is in flight and no
+	 * index is queued. Workers may live on, as the framework's do. Queued batches are dropped,
+	 * batches in reading end after their current sample. -ETIMEDOUT, saying who hangs where,
+	 * when a read did not return within grace_ns of wake. Does nothing when no epoch is open.
+	 */
 	int (*finish)(struct loader *l, struct err *e);
 	/* What the workers did so far, one struct a worker, valid until the next start. */
 	const struct worker_stat *(*stats)(const struct loader *l, uint32_t *workers);
 	/* One sentence on what the loader waits for, for the watchdog. Any thread. */
 	void (*describe)(const struct loader *l, char *out, size_t out_size);
-	/* Makes waits of this loader end: next and start return ERR_CANCELED, workers end after their
-	 * current sample. To be called from any thread once config.stop is set (without it a waiting
-	 * next notices the flag within a second). Afterwards only finish, stats, describe and destroy
-	 * make sense. */
+	/* Makes waits of this loader end: next and start return ERR_CANCELED, workers end after
+	 * their current sample. To be called from any thread once config.stop is set (without it a
+	 * waiting next notices the flag within a second). Afterwards only finish, stats, describe
+	 * and destroy make sense. */
 	void (*wake)(struct loader *l);
-	/* Joins the threads and frees everything, returning 0; accepts NULL. No other thread may be in
-	 * wake or describe. After wake, a thread that hangs in a read is left behind when grace_ns is
-	 * over: the number of such threads is returned and nothing is freed, so that describe still
-	 * works. What the threads use (workload, dataset, store, stop, progress_ns) must then be kept
-	 * as long as the process lives. */
+	/* Joins the threads and frees everything, returning 0; accepts NULL. No other thread may be
+	 * in wake or describe. After wake, a thread that hangs in a read is left behind when
+	 * grace_ns is over: the number of such threads is returned and nothing is freed, so that
+	 * describe still works. What the threads use (workload, dataset, store, stop, progress_ns)
+	 * must then be kept as long as the process lives. */
 	unsigned (*destroy)(struct loader *l);
 };
 

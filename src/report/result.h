@@ -59,6 +59,8 @@ struct result {
 	const struct workload *workload; /* borrowed */
 	const struct dataset *dataset;   /* borrowed; NULL when neither trained nor generated */
 	enum run_status status;
+	bool stuck; /* threads hang in the system and still use what the run was given: release
+		     * nothing, end the process */
 	struct err reason; /* when not complete */
 	int64_t begin_wall_ns, end_wall_ns;
 	bool trained, evaluated, generated;

@@ -127,7 +127,7 @@ static void add_source(struct node *list, const char *path, const char *schema,
 	node_append(list, n);
 }
 
-static void add_runtime(struct node *hydra, const struct workload *w)
+static void add_runtime(struct node *hydra, const struct workload *w, const char *parent)
 {
 	static const char *const choices[][2] = {
 		{"hydra/env", "default"},          {"hydra/callbacks", NULL},
@@ -139,7 +139,7 @@ static void add_runtime(struct node *hydra, const struct workload *w)
 	struct node *n = sub(hydra, "runtime"), *sources = list_of(NULL), *chosen;
 	AUTO_FREE char *cwd = getcwd(NULL, 0);
 	AUTO_FREE char *config_dir = w->config_dir ? path_absolute(w->config_dir) : NULL;
-	AUTO_FREE char *out = path_absolute(w->run_dir);
+	AUTO_FREE char *out = path_absolute(parent);
 
 	put(n, "version", "1.3.2");
 	put(n, "version_base", "1.3");
@@ -157,7 +157,7 @@ static void add_runtime(struct node *hydra, const struct workload *w)
 		put(chosen, choices[i][0], choices[i][1]);
 }
 
-static struct node *hydra_tree(const struct workload *w)
+static struct node *hydra_tree(const struct workload *w, const char *parent)
 {
 	struct node *root = map(), *hydra = sub(root, "hydra"), *n, *mode;
 
@@ -177,7 +177,7 @@ static struct node *hydra_tree(const struct workload *w)
 	node_set(n, "hydra", mode);
 	node_set(n, "task", list_of(&w->overrides));
 	add_job(hydra, w);
-	add_runtime(hydra, w);
+	add_runtime(hydra, w, parent);
 	node_set(hydra, "verbose", boolean(false));
 	return root;
 }
@@ -228,7 +228,7 @@ static int render(const struct result *r, const struct run_metrics *m, struct er
 		node_free(tree);
 	}
 	if (rc == 0) {
-		tree = hydra_tree(w);
+		tree = hydra_tree(w, parent_folder(r));
 		rc = write_yaml(tree, folder, "hydra.yaml", e);
 		node_free(tree);
 	}

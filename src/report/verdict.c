@@ -420,7 +420,8 @@ static void check_compute(struct result *r, const struct run_metrics *m)
 	    1e3 * m->compute_overshoot_max_s);
 	if (fabs(share) > OVERSHOOT_SHARE) {
 		v->level = VERDICT_WARN;
-		say(v, " AU is too high by about that share: the machine wakes threads late.");
+		say(v, " AU is too high by up to that share of itself: this machine wakes threads "
+		       "late.");
 	}
 }
 

@@ -143,6 +143,15 @@ static void add_worker_stats(struct rank *k, struct loader *l, struct io_stat *i
 	}
 }
 
+static int finish(struct rank *k, struct loader *l, struct err *e)
+{
+	int rc = k->run->loader_ops->finish(l, e);
+
+	if (rc == -ETIMEDOUT)
+		k->hung = true;
+	return rc;
+}
+
 static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struct err *e)
 {
 	struct run_state *s = k->run;
@@ -174,7 +183,7 @@ static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, st
 	ep->train_end_ns = p->end_ns;
 	ep->train_end_wall_ns = p->end_wall_ns;
 	order_proof_undelivered(&ep->undelivered, &order, k->comm.rank, p->steps);
-	end = s->loader_ops->finish(k->train, rc ? NULL : e);
+	end = finish(k, k->train, rc ? NULL : e);
 	if (rc == 0)
 		rc = end;
 	if (k->comm.rank == 0 && rc == 0) {
@@ -215,7 +224,7 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 			       &ep->eval_payload_bytes, e);
 	p->end_ns = clock_now_ns();
 	p->end_wall_ns = clock_wall_ns();
-	end = s->loader_ops->finish(k->eval, rc ? NULL : e);
+	end = finish(k, k->eval, rc ? NULL : e);
 	atomic_store_explicit(&k->evaluating, 0, memory_order_relaxed);
 	if (rc == 0)
 		rc = end;
@@ -348,9 +357,9 @@ void *rank_main(void *arg)
 			err_wrap(&e, "rank %u", k->comm.rank);
 		run_stop(s, &e);
 	}
-	if (k->train)
+	if (k->train && !k->hung)
 		add_worker_stats(k, k->train, &k->out->train_io);
-	if (k->eval)
+	if (k->eval && !k->hung)
 		add_worker_stats(k, k->eval, &k->out->eval_io);
 	atomic_store_explicit(&k->activity, RANK_DONE, memory_order_relaxed);
 	return NULL;

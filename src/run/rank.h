@@ -27,6 +27,7 @@ struct rank {
 	/* atomic: the monitor wakes and describes them while the rank runs */
 	_Atomic(struct loader *) train, eval;
 	struct rng_np rng; /* of the emulated compute times */
+	bool hung;         /* a worker never came back: its counters are still its own */
 	struct rank_result *out;
 	/* published for progress and watchdog; relaxed */
 	_Atomic int64_t progress_ns; /* last progress; in the future while a wait is planned */

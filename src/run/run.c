@@ -261,6 +261,7 @@ static int train(struct run_state *s, struct err *e)
 			if (both[i] && s->loader_ops->destroy(both[i]) > 0)
 				all_left = false;
 	}
+	s->r->stuck = !all_left;
 	if (all_left) {
 		comm_local_destroy(s->group);
 		s->group = NULL;
@@ -378,7 +379,7 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 		struct result *r, struct err *e)
 {
 	struct run_state *s = xcalloc(1, sizeof(*s));
-	struct err cause = {0};
+	struct err cause = {0}, unwritten = {0};
 	int rc, write_rc = 0;
 
 	s->w = w;
@@ -405,14 +406,19 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	r->status = rc == 0 ? RUN_COMPLETE : rc == ERR_CANCELED ? RUN_INTERRUPTED : RUN_FAILED;
 	r->reason = cause;
 	if (r->folder[0] && r->trained)
-		write_rc = write_results(s, rc ? NULL : &cause);
-	if (rc == 0)
+		write_rc = write_results(s, &unwritten);
+	/* the first cause is the one to tell; the other one is at least logged */
+	if (write_rc < 0 && rc < 0)
+		log_error("%s", unwritten.text);
+	if (write_rc < 0 && rc == 0) {
 		rc = write_rc;
+		cause = unwritten;
+	}
 	if (rc < 0)
 		*e = cause;
 	log_close(rc ? NULL : e);
-	/* a stuck rank still uses them; the process is about to end */
-	if (!s->group) {
+	/* a stuck thread still uses them; the process is about to end */
+	if (!r->stuck) {
 		store_destroy(s->store);
 		free(s->rank);
 		pthread_mutex_destroy(&s->lock);

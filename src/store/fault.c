@@ -22,20 +22,20 @@ enum fault_op {
 	FAULT_LIST,
 };
 
-static const char *const op_names[] = {"any",  "open",	 "read",   "write", "sync", "close",
+static const char *const op_names[] = {"any",  "open",   "read",   "write", "sync", "close",
 				       "stat", "rename", "remove", "mkdir", "list", NULL};
 
 enum fault_action { ACT_FAIL, ACT_SHORT, ACT_DELAY };
 
 static const char *const action_names[] = {"fail", "short", "delay", NULL};
 
-static const char *const errno_names[] = {"EIO",    "ENOSPC",	"EINTR",     "EACCES",	 "EAGAIN", "EBADF",
-					  "EBUSY",  "EDQUOT",	"EFBIG",     "EINVAL",	 "EISDIR", "EMFILE",
-					  "ENFILE", "ENOENT",	"ENOMEM",    "ENOTDIR",	 "EPERM",  "EROFS",
-					  "ESTALE", "ETIMEDOUT", "ENOTCONN", "EREMOTEIO", NULL};
-static const int errno_values[] = {EIO,	   ENOSPC,    EINTR,	EACCES,	  EAGAIN, EBADF,
-				   EBUSY,  EDQUOT,    EFBIG,	EINVAL,	  EISDIR, EMFILE,
-				   ENFILE, ENOENT,    ENOMEM,	ENOTDIR,  EPERM,  EROFS,
+static const char *const errno_names[] = {
+	"EIO",   "ENOSPC", "EINTR",  "EACCES",    "EAGAIN",   "EBADF",     "EBUSY",  "EDQUOT",
+	"EFBIG", "EINVAL", "EISDIR", "EMFILE",    "ENFILE",   "ENOENT",    "ENOMEM", "ENOTDIR",
+	"EPERM", "EROFS",  "ESTALE", "ETIMEDOUT", "ENOTCONN", "EREMOTEIO", NULL};
+static const int errno_values[] = {EIO,    ENOSPC,    EINTR,    EACCES,   EAGAIN, EBADF,
+				   EBUSY,  EDQUOT,    EFBIG,    EINVAL,   EISDIR, EMFILE,
+				   ENFILE, ENOENT,    ENOMEM,   ENOTDIR,  EPERM,  EROFS,
 				   ESTALE, ETIMEDOUT, ENOTCONN, EREMOTEIO};
 
 _Static_assert(sizeof(errno_names) / sizeof(errno_names[0]) ==
@@ -59,7 +59,8 @@ static const struct opt fault_options[] = {
 	 .offset = FIELD(op, int),
 	 .def = "any",
 	 .choices = op_names,
-	 .help = "Which calls are counted: open, read, write, sync (files and folders), close, stat, "
+	 .help = "Which calls are counted: open, read, write, sync (files and folders), close, "
+		 "stat, "
 		 "rename, remove, mkdir, list, or any.",
 	 .flags = OPT_STOKER},
 	{.key = "nth",
@@ -67,7 +68,8 @@ static const struct opt fault_options[] = {
 	 .offset = FIELD(nth, int64_t),
 	 .def = "0",
 	 .max = 9e18,
-	 .help = "The first call that is disturbed, counted from 1 over all threads; 0 disturbs none.",
+	 .help = "The first call that is disturbed, counted from 1 over all threads; 0 disturbs "
+		 "none.",
 	 .flags = OPT_STOKER},
 	{.key = "count",
 	 .type = OPT_I64,
@@ -82,8 +84,10 @@ static const struct opt fault_options[] = {
 	 .offset = FIELD(action, int),
 	 .def = "fail",
 	 .choices = action_names,
-	 .help = "fail: the call has no effect and returns the error. short: a read gives half of what "
-		 "was asked; a write stores half and returns the error; other calls are left alone. "
+	 .help = "fail: the call has no effect and returns the error. short: a read gives half of "
+		 "what "
+		 "was asked; a write stores half and returns the error; other calls are left "
+		 "alone. "
 		 "delay: the call takes 'delay' seconds longer.",
 	 .flags = OPT_STOKER},
 	{.key = "errno",
@@ -135,11 +139,13 @@ static int fault_create(struct store **out, const void *config, struct store *lo
 	struct fault_store *f;
 
 	(void)lower;
-	if (c->action == ACT_SHORT && c->op != FAULT_ANY && c->op != FAULT_READ && c->op != FAULT_WRITE)
-		return err_set(e, ERR_USAGE,
-			       "storage.fault: action 'short' disturbs reads and writes, so op '%s' would "
-			       "do nothing; set op to read, write or any",
-			       op_names[c->op]);
+	if (c->action == ACT_SHORT && c->op != FAULT_ANY && c->op != FAULT_READ &&
+	    c->op != FAULT_WRITE)
+		return err_set(
+			e, ERR_USAGE,
+			"storage.fault: action 'short' disturbs reads and writes, so op '%s' would "
+			"do nothing; set op to read, write or any",
+			op_names[c->op]);
 	f = xcalloc(1, sizeof(*f));
 	f->op = (enum fault_op)c->op;
 	f->action = (enum fault_action)c->action;
@@ -318,7 +324,8 @@ static int fault_sync_dir(struct store *s, const char *path, struct err *e)
 
 const struct store_ops store_fault = {
 	.name = "fault",
-	.help = "makes chosen calls to the store below ('fault+posix') fail, fall short or take longer, "
+	.help = "makes chosen calls to the store below ('fault+posix') fail, fall short or take "
+		"longer, "
 		"to see what a failing disk does to a run",
 	.flags = STORE_IS_SHIM,
 	.options = fault_options,

@@ -44,8 +44,10 @@ int io_open(const struct io *io, const char *path, unsigned how, struct blob *b,
 	int64_t start = begin(io);
 	int rc;
 
-	if (!(how & (STORE_READ | STORE_WRITE)) || (how & (STORE_CREATE | STORE_WRITE)) == STORE_CREATE)
-		return err_set(e, -EINVAL, "cannot open '%s': neither for reading nor for writing", path);
+	if (!(how & (STORE_READ | STORE_WRITE)) ||
+	    (how & (STORE_CREATE | STORE_WRITE)) == STORE_CREATE)
+		return err_set(e, -EINVAL, "cannot open '%s': neither for reading nor for writing",
+			       path);
 	b->store = io->store;
 	rc = io->store->ops->open(io->store, path, how, b, e);
 	count(io, IO_OPEN, start, 0, 0);
@@ -85,15 +87,17 @@ static int report_short(struct blob *b, const char *path, size_t got, size_t n, 
 
 	if (b->store->ops->stat_blob(b, &st, NULL) == 0 && st.bytes >= offset + n)
 		return err_set(e, ERR_DATA,
-			       "%s%s%s holds %llu bytes, but the store gave only %zu of the %zu bytes wanted "
+			       "%s%s%s holds %llu bytes, but the store gave only %zu of the %zu "
+			       "bytes wanted "
 			       "at %llu",
 			       quote, name, quote, (unsigned long long)st.bytes, got, n,
 			       (unsigned long long)offset);
 	if (got == 0 && b->store->ops->stat_blob(b, &st, NULL) == 0)
-		return err_set(e, ERR_DATA, "%s%s%s ends at %llu, %zu bytes wanted at %llu", quote, name,
-			       quote, (unsigned long long)st.bytes, n, (unsigned long long)offset);
-	return err_set(e, ERR_DATA, "%s%s%s ends at %llu, %zu bytes wanted at %llu", quote, name, quote,
-		       (unsigned long long)(offset + got), n, (unsigned long long)offset);
+		return err_set(e, ERR_DATA, "%s%s%s ends at %llu, %zu bytes wanted at %llu", quote,
+			       name, quote, (unsigned long long)st.bytes, n,
+			       (unsigned long long)offset);
+	return err_set(e, ERR_DATA, "%s%s%s ends at %llu, %zu bytes wanted at %llu", quote, name,
+		       quote, (unsigned long long)(offset + got), n, (unsigned long long)offset);
 }
 
 int io_pread_full(const struct io *io, enum io_kind kind, struct blob *b, const char *path, void *p,

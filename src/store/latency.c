@@ -72,10 +72,11 @@ int latency_check(const struct time_dist *d, const char *key, struct err *e)
 	if (!isfinite(d->a) || !isfinite(d->b))
 		return err_set(e, ERR_USAGE, "%s: the numbers must be finite", key);
 	if (d->kind == TIME_GAMMA && d->a < 0)
-		return err_set(e, ERR_USAGE, "%s: the shape is %g; it must be 0 or more", key, d->a);
+		return err_set(e, ERR_USAGE, "%s: the shape is %g; it must be 0 or more", key,
+			       d->a);
 	if (d->kind == TIME_POISSON && !(d->a >= 0 && d->a <= POISSON_MAX))
-		return err_set(e, ERR_USAGE, "%s: lam is %g; it must be from 0 to %g seconds", key, d->a,
-			       POISSON_MAX);
+		return err_set(e, ERR_USAGE, "%s: lam is %g; it must be from 0 to %g seconds", key,
+			       d->a, POISSON_MAX);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-/* Draws from a duration distribution without state, so that threads need no lock and the n-th request
- * of a run waits the same time whenever it is repeated. */
+/* Draws from a duration distribution without state, so that threads need no lock and the n-th
+ * request of a run waits the same time whenever it is repeated. */
 #include <stdint.h>
 
 #include "base/err.h"

@@ -106,7 +106,8 @@ static int space_take(struct mem_space *s, uint64_t bytes, struct err *e)
 	do {
 		if (s->limit && (bytes > s->limit || used > s->limit - bytes))
 			return err_set(e, -ENOSPC,
-				       "the memory store is full: %llu more bytes do not fit beside %llu under "
+				       "the memory store is full: %llu more bytes do not fit "
+				       "beside %llu under "
 				       "storage.memory.size = %llu",
 				       (unsigned long long)bytes, (unsigned long long)used,
 				       (unsigned long long)s->limit);
@@ -144,9 +145,9 @@ static int chunks_for(struct mem_body *b, uint64_t offset, uint64_t end, struct 
 	if (!t)
 		return -ENOMEM;
 	for (size_t i = span_at(offset).index; i <= span_at(end - 1).index; i++) {
-		size_t bytes = i == 0		  ? 1u << SMALL_SHIFT :
-			       i < SMALL_CHUNKS ? (size_t)1 << (SMALL_SHIFT + i - 1) :
-						    1u << LARGE_SHIFT;
+		size_t bytes = i == 0             ? 1u << SMALL_SHIFT
+			       : i < SMALL_CHUNKS ? (size_t)1 << (SMALL_SHIFT + i - 1)
+						  : 1u << LARGE_SHIFT;
 		char *chunk;
 
 		if (atomic_load_explicit(&t->chunk[i], memory_order_relaxed))
@@ -190,8 +191,9 @@ int mem_body_write(struct mem_body *b, const void *p, size_t n, uint64_t offset,
 	if (n == 0)
 		return 0;
 	if (__builtin_add_overflow(offset, (uint64_t)n, &end) || end > MEM_BODY_MAX)
-		return err_set(e, -EFBIG, "writing %zu bytes at offset %llu: a blob in memory ends at %llu",
-			       n, (unsigned long long)offset, MEM_BODY_MAX);
+		return err_set(e, -EFBIG,
+			       "writing %zu bytes at offset %llu: a blob in memory ends at %llu", n,
+			       (unsigned long long)offset, MEM_BODY_MAX);
 	rc = make_room(b, offset, end, e);
 	if (rc < 0)
 		return rc;
@@ -207,9 +209,9 @@ int mem_body_write(struct mem_body *b, const void *p, size_t n, uint64_t offset,
 		offset += part;
 	}
 	size = atomic_load_explicit(&b->size, memory_order_relaxed);
-	while (size < end && !atomic_compare_exchange_weak_explicit(&b->size, &size, end,
-								    memory_order_acq_rel,
-								    memory_order_relaxed))
+	while (size < end &&
+	       !atomic_compare_exchange_weak_explicit(&b->size, &size, end, memory_order_acq_rel,
+						      memory_order_relaxed))
 		;
 	atomic_store_explicit(&b->mtime_ns, clock_wall_ns(), memory_order_relaxed);
 	return 0;

@@ -1,6 +1,6 @@
 #pragma once
-/* The bytes of one blob in memory: chunks that never move, so that growing copies nothing and reading
- * takes no lock. Small blobs use small chunks (4 KiB, doubling up to 1 MiB). */
+/* The bytes of one blob in memory: chunks that never move, so that growing copies nothing and
+ * reading takes no lock. Small blobs use small chunks (4 KiB, doubling up to 1 MiB). */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>

@@ -56,8 +56,8 @@ void mem_tree_release(struct mem_tree *t)
 	free(t->bucket);
 }
 
-static struct mem_node *child(const struct mem_tree *t, const struct mem_node *dir, const char *name,
-			      size_t len)
+static struct mem_node *child(const struct mem_tree *t, const struct mem_node *dir,
+			      const char *name, size_t len)
 {
 	uint64_t h = hash_of(dir, name, len);
 	struct mem_node *n = t->bucket[h & (t->buckets - 1)];

@@ -1,6 +1,6 @@
 #pragma once
-/* Names and folders of the memory store. Paths are cut at '/'; "/a", "a" and "./a" are the same name.
- * None of these functions lock: the store does. Codes are negative errno values. */
+/* Names and folders of the memory store. Paths are cut at '/'; "/a", "a" and "./a" are the same
+ * name. None of these functions lock: the store does. Codes are negative errno values. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 #define MEM_NAME_MAX 255
 
 struct mem_node {
-	struct mem_node *dir;         /* NULL for the root and for removed nodes */
+	struct mem_node *dir; /* NULL for the root and for removed nodes */
 	struct mem_node *hash_next;
 	struct mem_node *prev, *next; /* ring of the folder's entries, oldest first */
 	struct mem_node *first;       /* folder: its oldest entry */

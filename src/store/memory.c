@@ -1,4 +1,5 @@
-/* Whole blobs in this process's memory: for tests, and for measuring what the client itself costs. */
+/* Whole blobs in this process's memory: for tests, and for measuring what the client itself costs.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -23,7 +24,8 @@ static const struct opt memory_options[] = {
 	 .min = 0,
 	 .max = 1e18,
 	 .unit = "bytes",
-	 .help = "What all blobs may hold together; a write beyond it fails as on a full disk; 0 sets no "
+	 .help = "What all blobs may hold together; a write beyond it fails as on a full disk; 0 "
+		 "sets no "
 		 "limit.",
 	 .flags = OPT_STOKER},
 	{.key = "block_bytes",
@@ -33,7 +35,8 @@ static const struct opt memory_options[] = {
 	 .min = 1,
 	 .max = 1 << 30,
 	 .unit = "bytes",
-	 .help = "The preferred request size the store claims (st_blksize), which decides how libraries "
+	 .help = "The preferred request size the store claims (st_blksize), which decides how "
+		 "libraries "
 		 "cut their reads.",
 	 .flags = OPT_STOKER},
 };
@@ -148,7 +151,8 @@ static ssize_t memory_pread(struct blob *b, void *p, size_t n, uint64_t offset, 
 	return (ssize_t)mem_body_read(mb->body, p, n, offset);
 }
 
-static ssize_t memory_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset, struct err *e)
+static ssize_t memory_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset,
+			     struct err *e)
 {
 	struct memory_blob *mb = (struct memory_blob *)b;
 	int rc;
@@ -172,8 +176,8 @@ static void fill_stat(const struct memory_store *m, struct mem_body *body, int64
 	memset(out, 0, sizeof(*out));
 	out->is_dir = !body;
 	out->block_bytes = m->block_bytes;
-	out->mtime_ns = body ? atomic_load_explicit(&body->mtime_ns, memory_order_relaxed) :
-			       folder_mtime_ns;
+	out->mtime_ns = body ? atomic_load_explicit(&body->mtime_ns, memory_order_relaxed)
+			     : folder_mtime_ns;
 	out->bytes = body ? atomic_load_explicit(&body->size, memory_order_acquire) : 0;
 }
 
@@ -206,7 +210,8 @@ static int memory_mkdirs(struct store *s, const char *path, struct err *e)
 	rc = mem_tree_mkdirs(&of(s)->tree, path);
 	pthread_rwlock_unlock(&of(s)->lock);
 	if (rc == -ENOTDIR)
-		return err_set(e, rc, "cannot create the folder '%s': a part of it is a file", path);
+		return err_set(e, rc, "cannot create the folder '%s': a part of it is a file",
+			       path);
 	return rc < 0 ? err_sys(e, -rc, "cannot create the folder '%s'", path) : 0;
 }
 
@@ -292,7 +297,8 @@ static int memory_space(struct store *s, const char *path, uint64_t *bytes, uint
 
 const struct store_ops store_memory = {
 	.name = "memory",
-	.help = "blobs in this process's memory, gone when it ends: for trials without a disk and for "
+	.help = "blobs in this process's memory, gone when it ends: for trials without a disk and "
+		"for "
 		"what the client itself costs; the data folder must be written in the same run",
 	.flags = STORE_IS_VOLATILE,
 	.options = memory_options,

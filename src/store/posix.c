@@ -65,7 +65,8 @@ static int posix_open(struct store *s, const char *path, unsigned how, struct bl
 		pb->fd = open(path, flags, 0644);
 	} while (pb->fd < 0 && errno == EINTR);
 	if (pb->fd < 0)
-		return err_sys(e, errno, how & STORE_CREATE ? "cannot create '%s'" : "cannot open '%s'",
+		return err_sys(e, errno,
+			       how & STORE_CREATE ? "cannot create '%s'" : "cannot open '%s'",
 			       path);
 	if (!(how & STORE_WRITE) && is_folder(pb->fd)) {
 		close(pb->fd);
@@ -86,9 +87,9 @@ static int posix_close(struct blob *b, struct err *e)
 	return 0;
 }
 
-/* Whether a short read of `r` bytes ended where the file ends. Elsewhere something interrupted it and
- * the rest must be asked for; at the end, asking again would be a request that the emulated library
- * does not make. */
+/* Whether a short read of `r` bytes ended where the file ends. Elsewhere something interrupted it
+ * and the rest must be asked for; at the end, asking again would be a request that the emulated
+ * library does not make. */
 static bool at_end(int fd, ssize_t r, uint64_t end)
 {
 	struct stat st;
@@ -132,7 +133,8 @@ static ssize_t posix_pwrite(struct blob *b, const void *p, size_t n, uint64_t of
 			return err_sys(e, errno, "writing %zu bytes at offset %llu failed", ask,
 				       (unsigned long long)(offset + done));
 		if (w == 0)
-			return err_set(e, -EIO, "the file system wrote 0 of %zu bytes at offset %llu", ask,
+			return err_set(e, -EIO,
+				       "the file system wrote 0 of %zu bytes at offset %llu", ask,
 				       (unsigned long long)(offset + done));
 		done += (size_t)w;
 	}
@@ -195,8 +197,7 @@ static int posix_mkdirs(struct store *s, const char *path, struct err *e)
 	return file_mkdirs(path, e);
 }
 
-static int posix_list(struct store *s, const char *path, store_list_fn fn, void *arg,
-		      struct err *e)
+static int posix_list(struct store *s, const char *path, store_list_fn fn, void *arg, struct err *e)
 {
 	DIR *d = opendir(path);
 	int rc = 0;
@@ -218,7 +219,8 @@ static int posix_list(struct store *s, const char *path, store_list_fn fn, void 
 		if (entry->d_type == DT_UNKNOWN || entry->d_type == DT_LNK) {
 			struct stat st;
 
-			is_dir = fstatat(dirfd(d), entry->d_name, &st, 0) == 0 && S_ISDIR(st.st_mode);
+			is_dir = fstatat(dirfd(d), entry->d_name, &st, 0) == 0 &&
+				 S_ISDIR(st.st_mode);
 		}
 		rc = fn(arg, entry->d_name, is_dir);
 		if (rc < 0)

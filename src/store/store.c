@@ -56,12 +56,12 @@ static int unknown_key(const struct store_ops *ops, const char *key, const struc
 		snprintf(where, sizeof(where), "%.250s:%d: ", mark->file, mark->line);
 	if (ops->option_count == 0)
 		return err_set(e, ERR_USAGE,
-			       "%sunknown key 'storage.%s.%s': the store '%s' has no options", where,
-			       ops->name, key, ops->name);
+			       "%sunknown key 'storage.%s.%s': the store '%s' has no options",
+			       where, ops->name, key, ops->name);
 	if (near)
 		return err_set(e, ERR_USAGE,
-			       "%sunknown key 'storage.%s.%s'; did you mean 'storage.%s.%s'?", where,
-			       ops->name, key, ops->name, near);
+			       "%sunknown key 'storage.%s.%s'; did you mean 'storage.%s.%s'?",
+			       where, ops->name, key, ops->name, near);
 	return err_set(e, ERR_USAGE,
 		       "%sunknown key 'storage.%s.%s'; 'stoker show stores' lists the known ones",
 		       where, ops->name, key);
@@ -70,17 +70,18 @@ static int unknown_key(const struct store_ops *ops, const char *key, const struc
 static int read_options(const struct store_ops *ops, const struct node *storage, void *config,
 			struct err *e)
 {
-	const struct node *own = storage && storage->kind == NODE_MAP ? node_get(storage, ops->name) :
-									NULL;
+	const struct node *own =
+		storage && storage->kind == NODE_MAP ? node_get(storage, ops->name) : NULL;
 	int rc = opt_set_defaults(ops->options, ops->option_count, config, e);
 
 	if (rc < 0 || !own || own->kind == NODE_NULL)
 		return rc;
 	if (own->kind != NODE_MAP)
-		return err_set(e, ERR_USAGE,
-			       "%s:%d: 'storage.%s' is a %s; a map of the store's options is wanted",
-			       own->mark.file ? own->mark.file : "?", own->mark.line, ops->name,
-			       node_kind_name(own->kind));
+		return err_set(
+			e, ERR_USAGE,
+			"%s:%d: 'storage.%s' is a %s; a map of the store's options is wanted",
+			own->mark.file ? own->mark.file : "?", own->mark.line, ops->name,
+			node_kind_name(own->kind));
 	for (size_t i = 0; i < own->n; i++) {
 		const struct opt *row = opt_find(ops->options, ops->option_count, own->key[i]);
 		struct err why;
@@ -155,14 +156,16 @@ static int find_parts(const char *expression, char *const *part, size_t n,
 			return unknown_store(part[i], expression, e);
 		shim = ops[i]->flags & STORE_IS_SHIM;
 		if (shim && i + 1 == n)
-			return err_set(e, ERR_USAGE,
-				       "'%s' stands over another store and holds no bytes itself: write "
-				       "'%s+posix' instead of '%s'",
-				       part[i], expression, expression);
+			return err_set(
+				e, ERR_USAGE,
+				"'%s' stands over another store and holds no bytes itself: write "
+				"'%s+posix' instead of '%s'",
+				part[i], expression, expression);
 		if (!shim && i + 1 < n)
-			return err_set(e, ERR_USAGE,
-				       "in the store '%s', '%s' must come last: nothing can lie below it",
-				       expression, part[i]);
+			return err_set(
+				e, ERR_USAGE,
+				"in the store '%s', '%s' must come last: nothing can lie below it",
+				expression, part[i]);
 	}
 	return 0;
 }

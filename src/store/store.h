@@ -1,11 +1,12 @@
 #pragma once
-/* Where bytes live. A store is one row of a table of function pointers; formats read and write through
- * it and know nothing else. Shims (throttle, fault) are stores that hold a lower store, so that
- * "throttle+posix" is a store like any other.
+/* Where bytes live. A store is one row of a table of function pointers; formats read and write
+ * through it and know nothing else. Shims (throttle, fault) are stores that hold a lower store, so
+ * that "throttle+posix" is a store like any other.
  *
- * A blob is one open file or object. Its memory is lent by the caller (store_blob_bytes bytes, aligned
- * to 16) so that opening in the timed path allocates nothing; one block can be used for any number of
- * opens one after another. A blob belongs to one thread at a time; a store may be used by all. */
+ * A blob is one open file or object. Its memory is lent by the caller (store_blob_bytes bytes,
+ * aligned to 16) so that opening in the timed path allocates nothing; one block can be used for any
+ * number of opens one after another. A blob belongs to one thread at a time; a store may be used by
+ * all. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,7 +35,7 @@ struct store_stat {
 	bool is_dir;
 	uint32_t block_bytes; /* preferred request size (st_blksize); never 0 */
 	int64_t mtime_ns;
-	uint64_t device;      /* identity of the file system, 0 when unknown */
+	uint64_t device; /* identity of the file system, 0 when unknown */
 };
 
 /* First member of every store's blob struct. */
@@ -54,18 +55,18 @@ struct store_ops {
 	size_t config_bytes; /* size of the struct the rows fill */
 	size_t blob_bytes;   /* own part; a shim adds its lower store's */
 
-	/* `config` was filled from the rows; `lower` is NULL unless a shim, and then owned by the new
-	 * store. */
+	/* `config` was filled from the rows; `lower` is NULL unless a shim, and then owned by the
+	 * new store. */
 	int (*create)(struct store **out, const void *config, struct store *lower, struct err *e);
 	void (*destroy)(struct store *s);
 
-	/* The caller has set b->store = s. A folder cannot be opened. After a failure there is nothing to
-	 * close. */
+	/* The caller has set b->store = s. A folder cannot be opened. After a failure there is
+	 * nothing to close. */
 	int (*open)(struct store *s, const char *path, unsigned how, struct blob *b, struct err *e);
 	/* Ends the blob in any case; reports an error of the last writes. */
 	int (*close)(struct blob *b, struct err *e);
-	/* Bytes read (fewer than n only at the end of the blob), or negative. One request of the lower
-	 * system wherever it allows it; short returns and EINTR are resumed inside. */
+	/* Bytes read (fewer than n only at the end of the blob), or negative. One request of the
+	 * lower system wherever it allows it; short returns and EINTR are resumed inside. */
 	ssize_t (*pread)(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e);
 	/* All n bytes or an error. */
 	ssize_t (*pwrite)(struct blob *b, const void *p, size_t n, uint64_t offset, struct err *e);
@@ -76,12 +77,13 @@ struct store_ops {
 	int (*list)(struct store *s, const char *path, store_list_fn fn, void *arg, struct err *e);
 	/* A blob or an empty folder. A blob that is open stays usable until it is closed. */
 	int (*remove)(struct store *s, const char *path, struct err *e);
-	/* An existing blob at `to` is replaced at one moment: others see the old one or the new one. */
+	/* An existing blob at `to` is replaced at one moment: others see the old one or the new
+	 * one. */
 	int (*rename)(struct store *s, const char *from, const char *to, struct err *e);
 	/* Makes the names in a folder durable. */
 	int (*sync_dir)(struct store *s, const char *path, struct err *e);
-	/* Bytes and files that can still be written under `path`, which need not exist yet; UINT64_MAX
-	 * when unlimited. */
+	/* Bytes and files that can still be written under `path`, which need not exist yet;
+	 * UINT64_MAX when unlimited. */
 	int (*space)(struct store *s, const char *path, uint64_t *bytes, uint64_t *files,
 		     struct err *e);
 };
@@ -95,8 +97,9 @@ struct store {
 extern const struct store_ops *const store_table[]; /* NULL-terminated, written by the build */
 const struct store_ops *store_find(const char *name);
 
-/* Builds a store from an expression "shim+...+base" ("throttle+fault+posix"). Each part's options are read from the map at
- * "storage.<name>" of `storage` (a NODE_MAP or NULL). Unknown names list the known ones. */
+/* Builds a store from an expression "shim+...+base" ("throttle+fault+posix"). Each part's options
+ * are read from the map at "storage.<name>" of `storage` (a NODE_MAP or NULL). Unknown names list
+ * the known ones. */
 int store_create(struct store **out, const char *expression, const struct node *storage,
 		 struct err *e);
 void store_destroy(struct store *s);
@@ -107,9 +110,10 @@ unsigned store_base_flags(const struct store *s);
 /* A blob block for `s`, released with free(). */
 struct blob *store_blob_new(const struct store *s, struct err *e);
 
-/* Counted and timed access: what formats, datasets and checkpoints call. `io` may be NULL where a blob
- * is given that is open, and `stat` may be NULL (nothing is counted then). Failed requests count too.
- * These carry no state, so a blob opened by one thread can be closed by another after hand-over. */
+/* Counted and timed access: what formats, datasets and checkpoints call. `io` may be NULL where a
+ * blob is given that is open, and `stat` may be NULL (nothing is counted then). Failed requests
+ * count too. These carry no state, so a blob opened by one thread can be closed by another after
+ * hand-over. */
 struct io {
 	struct store *store;
 	struct io_stat *stat;

@@ -29,7 +29,8 @@ static const struct opt throttle_options[] = {
 	 .def = "0",
 	 .max = 1e18,
 	 .unit = "bytes/s",
-	 .help = "What all requests together can get, shared equally by those under way; 0 sets no limit.",
+	 .help = "What all requests together can get, shared equally by those under way; 0 sets no "
+		 "limit.",
 	 .flags = OPT_STOKER},
 	{.key = "stream_bandwidth",
 	 .type = OPT_F64,
@@ -43,7 +44,8 @@ static const struct opt throttle_options[] = {
 	 .type = OPT_TIME,
 	 .offset = FIELD(latency, struct time_dist),
 	 .unit = "s",
-	 .help = "What passes before the first byte of each request, a number or a distribution as for "
+	 .help = "What passes before the first byte of each request, a number or a distribution as "
+		 "for "
 		 "train.computation_time.",
 	 .flags = OPT_STOKER},
 	{.key = "open_latency",
@@ -59,7 +61,8 @@ static const struct opt throttle_options[] = {
 	 .def = "0",
 	 .max = 1e9,
 	 .unit = "requests",
-	 .help = "How many requests are served at once, latency and transfer; the others wait, first "
+	 .help = "How many requests are served at once, latency and transfer; the others wait, "
+		 "first "
 		 "come, first served; 0 sets no limit.",
 	 .flags = OPT_STOKER},
 	{.key = "write",
@@ -74,7 +77,8 @@ static const struct opt throttle_options[] = {
 	 .offset = FIELD(seed, int64_t),
 	 .def = "42",
 	 .max = 9e18,
-	 .help = "Names the sequence of latencies that are drawn: the n-th request of a store waits the "
+	 .help = "Names the sequence of latencies that are drawn: the n-th request of a store "
+		 "waits the "
 		 "same in every run.",
 	 .flags = OPT_STOKER},
 };
@@ -206,7 +210,8 @@ static int throttle_stat(struct store *s, const char *path, struct store_stat *o
 
 const struct store_ops store_throttle = {
 	.name = "throttle",
-	.help = "makes the store below ('throttle+memory') seem to have a given bandwidth, latency and "
+	.help = "makes the store below ('throttle+memory') seem to have a given bandwidth, latency "
+		"and "
 		"concurrency, so that a run's result can be predicted and checked",
 	.flags = STORE_IS_SHIM,
 	.options = throttle_options,

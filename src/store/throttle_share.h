@@ -3,8 +3,8 @@
  * sharing of a bandwidth. Time is a parameter, so that it can be checked exactly.
  *
  * A request waits for one of `slots` slots, then its latency passes, then its bytes move: each of n
- * active transfers progresses at min(stream_bandwidth, bandwidth / n). Every event takes place at its
- * ideal time, however late `share_advance` is called: lateness of the caller never accumulates.
+ * active transfers progresses at min(stream_bandwidth, bandwidth / n). Every event takes place at
+ * its ideal time, however late `share_advance` is called: lateness of the caller never accumulates.
  *
  * Requests are lent by the caller from share_submit until share_take_done returns them; nothing is
  * allocated. Not thread-safe. */
@@ -18,9 +18,9 @@ struct share_request {
 	enum share_phase phase;
 	double latency_ns;
 	double bytes;
-	double done_ns;              /* SHARE_DONE: the ideal time, since the origin */
-	double key;                  /* order in its heap */
-	uint64_t seq;                /* order of submission: ties */
+	double done_ns; /* SHARE_DONE: the ideal time, since the origin */
+	double key;     /* order in its heap */
+	uint64_t seq;   /* order of submission: ties */
 	struct share_request *child, *next, *prev; /* heap; `next` also links queue and done list */
 };
 
@@ -33,10 +33,10 @@ struct share {
 	uint64_t slots;                     /* 0: no limit */
 	int64_t origin_ns;                  /* all doubles below count from here */
 	double now_ns;
-	double v;                           /* bytes every transfer active since v = 0 has received */
+	double v; /* bytes every transfer active since v = 0 has received */
 	uint64_t in_service, transfers, submitted;
-	struct share_heap latency;          /* by the end of the latency */
-	struct share_heap transfer;         /* by the v at which the last byte arrives */
+	struct share_heap latency;  /* by the end of the latency */
+	struct share_heap transfer; /* by the v at which the last byte arrives */
 	struct share_request *queue, *queue_last;
 	struct share_request *done, *done_last;
 };

@@ -12,8 +12,8 @@
 
 enum { WORD_WAIT, WORD_NUDGED, WORD_DONE };
 
-/* Words to wake once the lock is free. Only their addresses are used then: a sleeper that is done may
- * have returned already, and a wake of a word nobody watches is harmless. */
+/* Words to wake once the lock is free. Only their addresses are used then: a sleeper that is done
+ * may have returned already, and a wake of a word nobody watches is harmless. */
 struct wakes {
 	_Atomic uint32_t *word[32];
 	int n;
@@ -147,8 +147,8 @@ static void sleep_until(_Atomic uint32_t *word, int64_t deadline_ns)
 		deadline_ns == INT64_MAX ? NULL : &ts, NULL, FUTEX_BITSET_MATCH_ANY);
 }
 
-/* One round under the lock. False when the request is done; otherwise *deadline_ns says when to wake,
- * INT64_MAX: when told. */
+/* One round under the lock. False when the request is done; otherwise *deadline_ns says when to
+ * wake, INT64_MAX: when told. */
 static bool settle(struct throttle_line *l, struct throttle_waiter *w, int64_t *deadline_ns,
 		   struct wakes *wakes)
 {

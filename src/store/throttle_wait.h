@@ -1,6 +1,6 @@
 #pragma once
-/* Makes threads wait as the arithmetic of throttle_share.h says. Any number of threads; those who wait
- * sleep, and at any moment one sleeper at least holds a timer for the next event. */
+/* Makes threads wait as the arithmetic of throttle_share.h says. Any number of threads; those who
+ * wait sleep, and at any moment one sleeper at least holds a timer for the next event. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -23,7 +23,8 @@ struct throttle_line {
 	int64_t timer_ns;                 /* when it wakes; INT64_MAX without one */
 };
 
-/* Asks for the finest timers once per thread: threads of others than thread_start do not have them. */
+/* Asks for the finest timers once per thread: threads of others than thread_start do not have them.
+ */
 void throttle_precise(void);
 void throttle_line_init(struct throttle_line *l, double bandwidth, double stream_bandwidth,
 			uint64_t slots);
@@ -31,5 +32,6 @@ void throttle_line_release(struct throttle_line *l);
 /* The request arrives now. `w` must live until throttle_line_wait has returned. */
 void throttle_line_arrive(struct throttle_line *l, struct throttle_waiter *w, int64_t latency_ns,
 			  uint64_t bytes);
-/* Sleeps until the request, which turned out to be of `bytes` (not more than announced), is done. */
+/* Sleeps until the request, which turned out to be of `bytes` (not more than announced), is done.
+ */
 void throttle_line_wait(struct throttle_line *l, struct throttle_waiter *w, uint64_t bytes);

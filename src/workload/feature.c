@@ -13,6 +13,7 @@ static const struct {
 	{"dataset.format", "png"},
 	{"dataset.format", "jpeg"},
 	{"dataset.format", "synthetic"},
+	{"dataset.format", "tfrecord"},
 	{"dataset.compression", "none"},
 	{"reader.data_loader", "pytorch"},
 	{"reader.data_loader_sampler", "derive"},

@@ -1,5 +1,5 @@
-/* The rows of every key of a workload: DLIO's, documented or not, and ours. Defaults are what DLIO's
- * code does when a key is absent. */
+/* The rows of every key of a workload: DLIO's, documented or not, and ours. Defaults are what
+ * DLIO's code does when a key is absent. */
 #include "workload/workload.h"
 
 #include "workload/tables.h"
@@ -23,8 +23,12 @@ static const char *const profilers[] = {"none", "iostat", "darshan", "tensorboar
 
 /* A row: type, key, field, default, help, then what else it has. */
 #define ROW(t, ctype, k, field, d, text, ...)                                                      \
-	{.key = k, .type = t, .offset = OPT_FIELD(struct workload, field, ctype), .def = d,        \
-	 .help = text, __VA_ARGS__},
+	{.key = k,                                                                                 \
+	 .type = t,                                                                                \
+	 .offset = OPT_FIELD(struct workload, field, ctype),                                       \
+	 .def = d,                                                                                 \
+	 .help = text,                                                                             \
+	 __VA_ARGS__},
 #define BOOL(k, d, text, ...) ROW(OPT_BOOL, bool, #k, k, d, text, __VA_ARGS__)
 #define I64(k, d, text, ...) ROW(OPT_I64, int64_t, #k, k, d, text, __VA_ARGS__)
 #define F64(k, d, text, ...) ROW(OPT_F64, double, #k, k, d, text, __VA_ARGS__)
@@ -113,7 +117,7 @@ const struct opt workload_rows[] = {
 	      "HDF5 maximum shape without the sample axis.",
 	      RANGE(1, WORKLOAD_COUNT_MAX), LATER, .alias = "dataset.max_shape")
 	MAP(dataset.parquet,
-	      "Columns and row groups of Parquet files, as MLPerf Storage v3 writes them.", LATER)
+	      "Columns and row groups of Parquet files, as MLPerf Storage v3 has them.", LATER)
 	I64(dataset.seed, "0",
 	      "Seed of the content of generated samples.", RANGE(0, WORKLOAD_INT_MAX), OURS)
 
@@ -323,7 +327,7 @@ const struct opt workload_rows[] = {
 	F64(run.watchdog, "300",
 	      "Time without any progress after which a run is ended; 0 for never.",
 	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
-	I64(run.stack_bytes, "262144",
+	I64(run.stack_bytes, "131072",
 	      "Stack of each rank and worker thread.",
 	      RANGE(65536, 1073741824), .unit = "bytes", OURS)
 };

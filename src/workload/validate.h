@@ -19,7 +19,8 @@ int workload_derive(struct workload *w, struct err *e);
 /* validate.c: the rules across keys. `ranks` >= 1. */
 int workload_validate(struct workload *w, int64_t ranks, struct err *e);
 
-/* Where `key` was set, "FILE: line N: " or "", for the start of a sentence. Into `out`; returns it. */
+/* Where `key` was set, "FILE: line N: " or "", for the start of a sentence. Into `out`; returns it.
+ */
 char *workload_where(const struct workload *w, const char *key, char *out, size_t out_size);
 /* err_set with workload_where before it. */
 int workload_key_error(const struct workload *w, int code, struct err *e, const char *key,

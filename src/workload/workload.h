@@ -1,6 +1,6 @@
 #pragma once
-/* The typed configuration of one run: DLIO's keys and ours, where each value came from, and the rules
- * across keys. Built once before any work and read-only afterwards. */
+/* The typed configuration of one run: DLIO's keys and ours, where each value came from, and the
+ * rules across keys. Built once before any work and read-only afterwards. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,10 +19,10 @@ struct workload {
 	/* framework: enum framework */
 	int framework;
 	struct {
-		int storage_type;      /* local_fs, parallel_fs, s3, aistore */
+		int storage_type; /* local_fs, parallel_fs, s3, aistore */
 		char *storage_root;
 		struct node *storage_options;
-		char *store;           /* store expression: "posix", "throttle+memory" */
+		char *store; /* store expression: "posix", "throttle+memory" */
 	} storage;
 	struct {
 		double record_length_bytes, record_length_bytes_stdev, record_length_bytes_resize;
@@ -45,14 +45,15 @@ struct workload {
 			struct i64_list chunk_dims, max_shape;
 		} hdf5;
 		struct node *parquet; /* of MLPerf Storage v3; not read in this version */
-		int64_t seed; /* of the content; ours */
+		int64_t seed;         /* of the content; ours */
 	} dataset;
 	struct {
 		char *data_loader; /* after workload_finish never NULL */
 		char *data_loader_classname, *reader_classname;
 		int data_loader_sampler; /* derive, iterative, index, none */
 		int multiprocessing_context;
-		int64_t read_threads, computation_threads, batch_size, batch_size_eval, prefetch_size;
+		int64_t read_threads, computation_threads, batch_size, batch_size_eval,
+			prefetch_size;
 		int file_shuffle, sample_shuffle; /* enum shuffle */
 		int64_t shuffle_size;
 		int read_type; /* enum read_type */
@@ -65,9 +66,9 @@ struct workload {
 		struct i64_list transformed_record_dims;
 		char *transformed_record_element_type;
 		/* ours */
-		int access;  /* framework, native: the values of enum read_access */
-		int decode;  /* full, verify, none: the values of enum read_decode */
-		int order;   /* enum sample_order */
+		int access; /* framework, native: the values of enum read_access */
+		int decode; /* full, verify, none: the values of enum read_decode */
+		int order;  /* enum sample_order */
 		bool in_order;
 		bool persistent_workers;
 		int64_t buffer_size; /* bytes; 0: the file system's preferred size */
@@ -87,7 +88,8 @@ struct workload {
 	} evaluation;
 	struct {
 		char *checkpoint_folder;
-		int64_t checkpoint_after_epoch, epochs_between_checkpoints, steps_between_checkpoints;
+		int64_t checkpoint_after_epoch, epochs_between_checkpoints,
+			steps_between_checkpoints;
 		int type, mode;
 		char *checkpoint_mechanism_classname;
 		bool fsync;
@@ -132,23 +134,25 @@ struct workload {
 		bool dlio;
 	} compat;
 	struct {
-		double watchdog;     /* seconds without any progress before the run is ended; 0: never */
+		double watchdog; /* seconds without any progress before the run is ended; 0: never
+				  */
 		int64_t stack_bytes; /* of rank and worker threads */
 	} run;
 
 	/* ---- not keys ---- */
-	struct node *tree;           /* the composed document, ${} resolved; root key "workload" */
-	struct node *composed;       /* the same with ${} as written: what .hydra/config.yaml holds,
-				      * so that a secret from the environment stays out of files */
-	struct opt_origin *origin;   /* one per row of workload_rows */
-	struct str_list overrides;   /* task overrides exactly as typed */
+	struct node *tree;         /* the composed document, ${} resolved; root key "workload" */
+	struct node *composed;     /* the same with ${} as written: what .hydra/config.yaml holds,
+				    * so that a secret from the environment stays out of files */
+	struct opt_origin *origin; /* one per row of workload_rows */
+	struct str_list overrides; /* task overrides exactly as typed */
 	struct str_list hydra_overrides; /* "hydra.*" overrides exactly as typed */
-	struct str_list warnings;    /* sentences: unknown keys, unused keys, aliases, later features */
-	char *choice;                /* the name after "workload=" */
-	char *config_dir;            /* --config-dir, or NULL */
-	char *run_dir;               /* hydra.run.dir after interpolation: the output folder's default */
-	char *hydra_subdir;          /* hydra.output_subdir: ".hydra", or NULL to write none */
-	const struct elem_type *elem;/* of record_element_type */
+	struct str_list
+		warnings;   /* sentences: unknown keys, unused keys, aliases, later features */
+	char *choice;       /* the name after "workload=" */
+	char *config_dir;   /* --config-dir, or NULL */
+	char *run_dir;      /* hydra.run.dir after interpolation: the output folder's default */
+	char *hydra_subdir; /* hydra.output_subdir: ".hydra", or NULL to write none */
+	const struct elem_type *elem; /* of record_element_type */
 };
 
 extern const struct opt workload_rows[];
@@ -156,25 +160,26 @@ extern const size_t workload_row_count;
 
 /* What the command line asked. Lists are borrowed. */
 struct workload_request {
-	const char *workload;         /* name or path of a YAML file; NULL: from an override, else "default" */
+	const char
+		*workload; /* name or path of a YAML file; NULL: from an override, else "default" */
 	const char *const *overrides; /* in command-line order; keys with or without "workload." */
 	size_t override_count;
 	const char *config_dir;
-	bool strict;                  /* unknown keys are errors */
-	bool inspect;                 /* only to look at: features this version lacks are no errors */
-	int64_t ranks;                /* for the checks of steps; 0 counts as 1 */
-	int64_t start_wall_ns;        /* for ${now:...} */
+	bool strict;           /* unknown keys are errors */
+	bool inspect;          /* only to look at: features this version lacks are no errors */
+	int64_t ranks;         /* for the checks of steps; 0 counts as 1 */
+	int64_t start_wall_ns; /* for ${now:...} */
 };
 
-/* Finds, parses, merges, overrides, types and validates. Search order of a name: config_dir/workload,
- * config_dir, the workloads built into the program; a name with a slash or a ".yaml" file that exists
- * is a path. Every problem is found before any work: errors are ERR_USAGE (or ERR_ABSENT for a
- * feature that this version lacks) with file, line and key. Release with workload_release on success
- * and failure. */
+/* Finds, parses, merges, overrides, types and validates. Search order of a name:
+ * config_dir/workload, config_dir, the workloads built into the program; a name with a slash or a
+ * ".yaml" file that exists is a path. Every problem is found before any work: errors are ERR_USAGE
+ * (or ERR_ABSENT for a feature that this version lacks) with file, line and key. Release with
+ * workload_release on success and failure. */
 int workload_load(struct workload *w, const struct workload_request *req, struct err *e);
 void workload_release(struct workload *w);
-/* ERR_ABSENT with one sentence when what the workflow asks for needs a feature that this version does
- * not have. workload_load ends with it unless `inspect`. */
+/* ERR_ABSENT with one sentence when what the workflow asks for needs a feature that this version
+ * does not have. workload_load ends with it unless `inspect`. */
 int workload_check_features(const struct workload *w, struct err *e);
 
 /* The names of the workloads built in, sorted, NULL-terminated, and their text. */

@@ -113,16 +113,17 @@ def full_disks(tmp):
         print("   (no tmpfs could be mounted: the full-disk cases are left out)")
         return
     try:
-        refused(["run", *tiny(mount / "data", out, dataset__record_length_bytes=1 << 20)], 1, "space",
+        refused(["run", *tiny(mount / "data", out, dataset__record_length_bytes=1 << 20)], 1, "are free",
                 str(mount))
         assert not list(mount.rglob("*.npz")), "written in spite of the missing space"
         # results on a full disk
-        (mount / "filler").write_bytes(b"\0" * (1 << 20))
-    except OSError:
-        pass
-    try:
+        try:
+            (mount / "filler").write_bytes(b"\0" * (1 << 20))
+        except OSError:
+            pass
         done = stoker("run", *tiny(tmp / "data", mount / "out"), status=1)
         assert "stoker: " in done.stderr and "space" in done.stderr, done.stderr
+        assert not list(mount.rglob("*.tmp.*")), "a half-written file was left"
     finally:
         subprocess.run(["umount", mount], check=True)
 

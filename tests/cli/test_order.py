@@ -27,15 +27,15 @@ def opened(trace):
         m = re.match(r'prctl\(PR_SET_NAME, "([^"]*)"', call)
         if m:
             names[pid] = m.group(1)
-        m = re.match(r'openat\(AT_FDCWD, "([^"]*/train/[^"]*\.(?:npz|npy))", O_RDONLY', call)
+        m = re.match(r'openat\(AT_FDCWD, "[^"]*/((?:train|valid)/[^"]*\.(?:npz|npy))", O_RDONLY', call)
         if m:
-            files.setdefault(pid, []).append("train/" + m.group(1).split("/train/")[1])
+            files.setdefault(pid, []).append(m.group(1))
     return [files[p] for p in sorted(files, key=int)]
 
 
 def one(case, tmp):
-    c = case["config"]
-    if c["format"] not in ("npz", "npy"):
+    c = case.get("config")
+    if not c or c["format"] not in ("npz", "npy"):
         return False
     data, out, trace = tmp / "data", tmp / "out", tmp / "trace"
     shutil.rmtree(data, ignore_errors=True)
@@ -43,7 +43,9 @@ def one(case, tmp):
                 dataset__num_samples_per_file=c["num_samples_per_file"], reader__batch_size=c["batch_size"],
                 reader__read_threads=c["read_threads"], train__epochs=c["epochs"],
                 reader__file_shuffle=c["file_shuffle"], reader__sample_shuffle=c["sample_shuffle"],
-                train__seed=c["seed"], compat__dlio="true", train__computation_time=0)
+                train__seed=c["seed"], compat__dlio="true", train__computation_time=0,
+                dataset__num_files_eval=c["num_files_eval"], workflow__evaluation=bool(c["num_files_eval"]),
+                evaluation__eval_time=0, reader__batch_size_eval=c["batch_size"])
     stoker("run", *tiny(data, out, workflow__train="false", **keys))
     subprocess.run(["strace", "-f", "-e", "trace=openat,prctl", "-o", trace, STOKER, "run", "-n",
                     str(c["np"]), *map(str, tiny(data, out, workflow__generate_data="false", **keys))],
@@ -51,11 +53,12 @@ def one(case, tmp):
     # a worker's whole run, all epochs one after another; DLIO's are kept by rank, epoch and worker
     expected = []
     for rank in case["ranks"].values():
-        workers = {}
-        for epoch in rank["train_epochs"]:
-            for worker, files in epoch.items():
-                workers.setdefault(worker, []).extend(files)
-        expected.extend(workers.values())
+        for part in ("train_epochs", "eval_epochs"):  # evaluation has workers of its own
+            workers = {}
+            for epoch in rank.get(part, []):
+                for worker, files in epoch.items():
+                    workers.setdefault(worker, []).extend(files)
+            expected.extend(workers.values())
     got = opened(trace)
     assert sorted(got) == sorted(expected), f"{case['name']}:\n ours {sorted(got)}\n DLIO {sorted(expected)}"
     print(f"   {case['name']}: {len(got)} workers, {sum(map(len, got))} opens as DLIO's")

@@ -82,5 +82,6 @@ static inline void fuzz_read(const char *name, const uint8_t *data, size_t size)
 		fuzz_ended(fuzz.format->read(fuzz.reader[i], "f", &fuzz.spec, 1, &s, &e), &e);
 	}
 	fuzz_ended(fuzz.format->verify(&fuzz.io, "f", &fuzz.spec, &fuzz.content, fuzz.scratch,
-				       FORMAT_WRITE_SCRATCH, &e), &e);
+				       FORMAT_WRITE_SCRATCH, &e),
+		   &e);
 }

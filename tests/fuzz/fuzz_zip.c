@@ -1,5 +1,5 @@
-/* A zip file as the npz reader walks it: end record, zip64, directory, local headers. What the parser
- * lets through must lie within the file. */
+/* A zip file as the npz reader walks it: end record, zip64, directory, local headers. What the
+ * parser lets through must lie within the file. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

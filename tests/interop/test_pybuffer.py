@@ -31,16 +31,18 @@ for op in sys.argv[3:]:
 
 
 def operations(rng, size, buffer):
-    ops = []
+    """Calls that often end exactly at the end of the buffer and often seek a little back or on."""
+    ops, at = [], 0
     for _ in range(rng.randint(5, 60)):
-        near = rng.choice([0, 1, buffer - 1, buffer, buffer + 1, 2 * buffer, 3 * buffer + 5,
-                           rng.randint(0, size), rng.randint(0, buffer)])
+        n = rng.choice([0, 1, buffer - 1, buffer, buffer + 1, 2 * buffer, 3 * buffer + 5, buffer // 2,
+                        buffer - buffer // 2, rng.randint(0, size), rng.randint(0, buffer)])
         kind = rng.choice("rrrrriisse" + ("a" if rng.random() < 0.1 else "r"))
-        if kind == "s":
-            near = min(near, size)
-        if kind == "e":
-            near = min(near, size)
-        ops.append(kind if kind == "a" else kind + str(near))
+        if kind == "s" and rng.random() < 0.7:
+            n = max(0, at + rng.randint(-buffer, buffer))
+        if kind in "se":
+            n = min(n, size)
+        at = {"s": n, "e": size - n, "a": size}.get(kind, min(size, at + n))
+        ops.append(kind if kind == "a" else kind + str(n))
     return ops
 
 
@@ -49,7 +51,7 @@ def main():
     bad = compared = 0
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "data")
-        for turn in range(24):
+        for turn in range(40):
             size = rng.choice([0, 1, 100, 4095, 4096, 4097, 9000, 20000, 70000])
             buffer = rng.choice([0, 0, 16, 100, 512, 1000, 4096])
             with open(path, "wb") as f:

@@ -1,4 +1,5 @@
-/* Lets test scripts write, read and verify single files, and drive the emulated Python file object. */
+/* Lets test scripts write, read and verify single files, and drive the emulated Python file object.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +65,8 @@ static int do_write(const struct format_ops *format, int argc, char **argv, bool
 	int rc = format->check(&f, &err);
 
 	if (rc == 0 && verify) {
-		rc = format->verify(&io, argv[0], &f, &content, scratch, FORMAT_WRITE_SCRATCH, &err);
+		rc = format->verify(&io, argv[0], &f, &content, scratch, FORMAT_WRITE_SCRATCH,
+				    &err);
 	} else if (rc == 0) {
 		rc = io_open(&io, argv[0], STORE_WRITE | STORE_CREATE, b, &err);
 		if (rc == 0)
@@ -97,9 +99,9 @@ static int do_read(const struct format_ops *format, int argc, char **argv)
 	f = spec_of(argc - 5, argv + 5);
 	content = test_content(f.elem);
 	c.access = strcmp(argv[0], "native") == 0 ? ACCESS_NATIVE : ACCESS_FRAMEWORK;
-	c.decode = strcmp(argv[1], "full") == 0	  ? DECODE_FULL :
-		   strcmp(argv[1], "verify") == 0 ? DECODE_VERIFY :
-						    DECODE_NONE;
+	c.decode = strcmp(argv[1], "full") == 0     ? DECODE_FULL
+		   : strcmp(argv[1], "verify") == 0 ? DECODE_VERIFY
+						    : DECODE_NONE;
 	c.python = (uint32_t)number(argv[2]);
 	c.buffer_bytes = (uint32_t)number(argv[3]);
 	c.max_sample_bytes = file_spec_sample_bytes(&f);
@@ -124,8 +126,8 @@ static int do_read(const struct format_ops *format, int argc, char **argv)
 	return rc < 0 ? fail() : 0;
 }
 
-/* PATH PYTHON BUFFER then rN read, iN readinto, sN seek, eN seek from the end, a read all. Prints what
- * each returns: bytes and their sum, or the position. */
+/* PATH PYTHON BUFFER then rN read, iN readinto, sN seek, eN seek from the end, a read all. Prints
+ * what each returns: bytes and their sum, or the position. */
 static int do_python(int argc, char **argv)
 {
 	struct io io = posix_io();
@@ -138,8 +140,8 @@ static int do_python(int argc, char **argv)
 	if (argc < 3 || io_open(&io, argv[0], STORE_READ, b, &err) < 0 ||
 	    io_stat_blob(&io, b, &st, &err) < 0)
 		return fail();
-	size = number(argv[2]) ? number(argv[2]) :
-				 pybuffer_size((uint32_t)number(argv[1]), st.block_bytes);
+	size = number(argv[2]) ? number(argv[2])
+			       : pybuffer_size((uint32_t)number(argv[1]), st.block_bytes);
 	room = (size_t)st.bytes * 2 + (1u << 20);
 	buffer = xmalloc(size);
 	out = xmalloc(room);

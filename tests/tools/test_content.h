@@ -11,7 +11,8 @@ static inline void test_fill(const struct content_source *src, uint64_t file_ind
 	for (size_t i = 0; i < n; i++) {
 		uint64_t o = offset + i;
 
-		p[i] = (unsigned char)(o * 131 + (o >> 8) * 7 + (o >> 16) * 13 + file_index * 17 + 5);
+		p[i] = (unsigned char)(o * 131 + (o >> 8) * 7 + (o >> 16) * 13 + file_index * 17 +
+				       5);
 	}
 }
 

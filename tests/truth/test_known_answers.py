@@ -17,7 +17,7 @@ from loader_sim import check_vectors, simulate  # noqa: E402
 STOKER = os.environ["STOKER"]
 SLOW = os.environ.get("STOKER_SANITIZE", "") != ""
 POINTS = 1.0
-COMPUTE_BOUND = 99.5
+COMPUTE_BOUND = 99.5  # nothing below it passes
 
 
 def run(case, folder, more=()):
@@ -71,7 +71,17 @@ def cases():
         # hand-over and start-up costs are not emulated: take them out of both sides
         for key in ("collate", "d", "startup"):
             p.pop(key, None)
-        yield "vector: " + v["name"], p, simulate(**p)["dlio_AU"]
+        if p.get("Q"):
+            # who of several ranks is served first in the very first step is left to the scheduler; a
+            # longer epoch makes that step's barrier, which stays in DLIO's window, small
+            p["nb"] *= 4
+        expected = simulate(**p)["dlio_AU"]
+        if "share" in v["name"]:
+            # The vector's four workers read in lockstep. That is unstable: any jitter moves them apart,
+            # and then one decodes while others read, up to the bandwidth bound T = R*b*size/B. What is
+            # right lies between the two.
+            expected = (expected, 100 * p["c"] * p["B"] / (p["R"] * p["b"] * p["size"]))
+        yield "vector: " + v["name"], p, expected
     for ranks in (1, 4, 64):
         size = 16384
         yield (f"compute-bound, {ranks} ranks",
@@ -116,11 +126,15 @@ def main():
         for i, (name, case, expected, *more) in enumerate([*cases(), *stall_cases()]):
             for attempt in range(2):
                 au, whole = run(case, os.path.join(tmp, f"{i}-{attempt}"), *more)
-                ok = au >= COMPUTE_BOUND if expected is None else abs(au - expected) <= POINTS
+                low, high = expected if isinstance(expected, tuple) else (expected, expected)
+                if expected is None:
+                    low, high = COMPUTE_BOUND + POINTS, 100.0 + POINTS
+                off = au - low if au < low else max(0.0, au - high)
+                ok = abs(off) <= POINTS
                 if ok:
                     break
-            print(f"{name:38} {'>= 99.5' if expected is None else f'{expected:9.2f}':>9} {au:9.2f} "
-                  f"{0 if expected is None else au - expected:6.2f}   {whole:6.2f}  {'' if ok else 'MISSED'}",
+            wanted = ">= 99.5" if expected is None else f"{low:.2f}" if low == high else f"{low:.1f}-{high:.1f}"
+            print(f"{name:38} {wanted:>9} {au:9.2f} {off:6.2f}   {whole:6.2f}  {'' if ok else 'MISSED'}",
                   flush=True)
             misses += not ok
     if SLOW:

@@ -1,6 +1,7 @@
 #pragma once
 /* Reads every file that DLIO itself generated in a folder of tests/data/dlio-data. Their content is
- * random, so each must be as long as ours, readable in every mode but verify, and unlike ours there. */
+ * random, so each must be as long as ours, readable in every mode but verify, and unlike ours
+ * there. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,16 +58,15 @@ static inline void dlio_read_file(const struct format_ops *format, const char *p
 static inline void dlio_read(const char *name, const char *folder, const uint64_t *dims,
 			     uint32_t ndims, const char *elem, uint64_t samples, uint64_t files)
 {
-	struct file_spec f = {.elem = elem_find(elem),
-			      .ndims = ndims,
-			      .samples = samples,
-			      .compression = "none"};
+	struct file_spec f = {
+		.elem = elem_find(elem), .ndims = ndims, .samples = samples, .compression = "none"};
 	char path[1024];
 
 	memcpy(f.dims, dims, ndims * sizeof(dims[0]));
 	for (f.file_index = 0; f.file_index < files; f.file_index++) {
-		snprintf(path, sizeof(path), "%s/dlio-data/%s/train/img_%" PRIu64 "_of_%" PRIu64 ".%s",
-			 TEST_DATA, folder, f.file_index, files, name);
+		snprintf(path, sizeof(path),
+			 "%s/dlio-data/%s/train/img_%" PRIu64 "_of_%" PRIu64 ".%s", TEST_DATA,
+			 folder, f.file_index, files, name);
 		dlio_read_file(format_find(name), path, &f);
 	}
 }

@@ -137,7 +137,11 @@ static void floats_are_uniform(void **state)
 	static const struct {
 		const char *name;
 		size_t width;
-	} types[] = {{"float16", 2}, {"float32", 4}, {"float64", 8}, {"complex64", 4}, {"complex128", 8}};
+	} types[] = {{"float16", 2},
+		     {"float32", 4},
+		     {"float64", 8},
+		     {"complex64", 4},
+		     {"complex128", 8}};
 	unsigned char got[BYTES];
 	struct content_source src;
 

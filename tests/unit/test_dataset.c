@@ -46,8 +46,8 @@ static void names(void **state)
 	dataset_release(&d);
 	w.dataset.num_subfolders_train = 10;
 	w.dataset.num_subfolders_eval = 2;
-	w.storage.storage_root = (char *)(uintptr_t)"/mnt/x/";
-	w.dataset.file_prefix = (char *)(uintptr_t)"part";
+	w.storage.storage_root = (char *)(uintptr_t) "/mnt/x/";
+	w.dataset.file_prefix = (char *)(uintptr_t) "part";
 	build(&d, &w);
 	assert_path(&d, DATASET_TRAIN, 13, "/mnt/x/data/set/train/03/part_013_of_168.npy");
 	assert_path(&d, DATASET_EVAL, 7, "/mnt/x/data/set/valid/1/part_7_of_8.npy");
@@ -95,8 +95,8 @@ static void check_drawn(double length, double stdev, const json_t *want, uint64_
 		dataset_file_spec(&d, DATASET_TRAIN, i, &f);
 		assert_int_equal(f.ndims, 2);
 		for (size_t k = 0; k < 2; k++)
-			assert_int_equal(f.dims[k],
-					 (uint64_t)json_number_value(json_array_get(want, 2 * i + k)));
+			assert_int_equal(f.dims[k], (uint64_t)json_number_value(
+							    json_array_get(want, 2 * i + k)));
 	}
 	dataset_release(&d);
 }
@@ -110,10 +110,10 @@ static void drawn_dims(void **state)
 
 	(void)state;
 	assert_int_equal(json_array_size(json_object_get(root, "size_jitter_dims")), 3);
-	json_array_foreach(json_object_get(root, "size_jitter_dims"), i, c)
-		check_drawn(json_number_value(json_object_get(c, "record_length")),
-			    json_number_value(json_object_get(c, "stdev")), json_object_get(c, "dims"),
-			    (uint64_t)json_integer_value(json_object_get(c, "num_files")));
+	json_array_foreach(json_object_get(root, "size_jitter_dims"), i, c) check_drawn(
+		json_number_value(json_object_get(c, "record_length")),
+		json_number_value(json_object_get(c, "stdev")), json_object_get(c, "dims"),
+		(uint64_t)json_integer_value(json_object_get(c, "num_files")));
 	c = json_object_get(unet, "dlio unet3d file dims: seed(10); normal(12107,ds,2*168)");
 	assert_int_equal(json_array_size(json_object_get(c, "values")), 336);
 	check_drawn(146600628, 68341808, json_object_get(c, "values"), 168);
@@ -289,7 +289,7 @@ static void what_is_too_large(void **state)
 	w.dataset.num_files_eval = -1;
 	assert_int_equal(dataset_init(&d, &w, &e), ERR_USAGE);
 	w.dataset.num_files_eval = 0;
-	w.dataset.format = (char *)(uintptr_t)"npyy";
+	w.dataset.format = (char *)(uintptr_t) "npyy";
 	assert_int_equal(dataset_init(&d, &w, &e), ERR_ABSENT);
 	assert_non_null(strstr(e.text, "did you mean npy"));
 }

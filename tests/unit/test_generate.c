@@ -171,7 +171,8 @@ static void a_complete_one_is_left_alone(void **state)
 	store_destroy(s);
 }
 
-/* Files of the same names and sizes but another content must not be taken for ours, at no moment. */
+/* Files of the same names and sizes but another content must not be taken for ours, at no moment.
+ */
 static void another_dataset_is_replaced(void **state)
 {
 	struct workload w = fixture_workload("npy", "/data", 6, 2);
@@ -204,8 +205,8 @@ static void another_dataset_is_replaced(void **state)
 	store_destroy(s);
 }
 
-/* One failing call at a time, over an empty folder or over another dataset: a sentence, no file under
- * its final name that is not right, and the next attempt completes. */
+/* One failing call at a time, over an empty folder or over another dataset: a sentence, no file
+ * under its final name that is not right, and the next attempt completes. */
 static int fail_at(int nth, const char *op, const char *errnum, bool replace)
 {
 	struct workload w = fixture_workload("npy", "/data", 3, 1);
@@ -217,8 +218,8 @@ static int fail_at(int nth, const char *op, const char *errnum, bool replace)
 	int rc;
 
 	/* The first dataset is written without failures: its paths are not counted. */
-	snprintf(options, sizeof(options), "fault: {op: %s, nth: %d, errno: %s, path: /data/}", op, nth,
-		 errnum);
+	snprintf(options, sizeof(options), "fault: {op: %s, nth: %d, errno: %s, path: /data/}", op,
+		 nth, errnum);
 	s = fixture_store("fault+memory", options);
 	w.dataset.num_subfolders_train = 2;
 	fixture_dataset(&old, &w);
@@ -252,15 +253,16 @@ static int fail_at(int nth, const char *op, const char *errnum, bool replace)
 
 static void each_call_fails(void **state)
 {
-	static const char *const ops[] = {"any", "write", "rename", "sync", "close", "open", "stat"};
+	static const char *const ops[] = {"any",   "write", "rename", "sync",
+					  "close", "open",  "stat"};
 
 	(void)state;
 	for (int replace = 0; replace < 2; replace++)
 		for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
 			int nth = 1, failed = 0, good = 0;
 
-			/* Some calls may fail without harm; several in a row without failure mean that
-			 * there are no more. */
+			/* Some calls may fail without harm; several in a row without failure mean
+			 * that there are no more. */
 			for (; good < 5 && nth < 400; nth++) {
 				int rc = fail_at(nth, ops[i], i == 1 ? "ENOSPC" : "EIO", replace);
 
@@ -316,8 +318,8 @@ static struct stop_flag stop;
 static _Atomic int fills_left;
 static void (*real_fill)(const struct content_source *, uint64_t, uint64_t, void *, size_t);
 
-static void stopping_fill(const struct content_source *src, uint64_t file, uint64_t offset, void *out,
-			  size_t n)
+static void stopping_fill(const struct content_source *src, uint64_t file, uint64_t offset,
+			  void *out, size_t n)
 {
 	if (atomic_fetch_sub(&fills_left, 1) == 1)
 		atomic_store(&stop.set, 1);
@@ -353,6 +355,57 @@ static void stopping(void **state)
 	must_verify(&d, s);
 	dataset_release(&d);
 	store_destroy(s);
+}
+
+/* A large file is given up in the middle; being stopped is said even where nothing is to be
+ * written. */
+static void stopping_in_a_large_file(void **state)
+{
+	struct workload w = fixture_workload("npy", "/data", 1, 0);
+	struct generate_options o = {.threads = 2, .stop = &stop};
+	struct store *s = fixture_store("memory", NULL);
+	struct dataset d;
+	struct err e;
+
+	(void)state;
+	w.dataset.record_length_bytes = 20 << 20;
+	fixture_dataset(&d, &w);
+	real_fill = d.content.fill;
+	d.content.fill = stopping_fill;
+	atomic_store(&fills_left, 2);
+	atomic_store(&stop.set, 0);
+	assert_int_equal(dataset_generate(&d, s, &o, &e), ERR_CANCELED);
+	assert_true(fills_left > -3);
+	assert_int_equal(whole_files(&d, s), 0);
+	assert_no_parts(&d, s);
+	d.content.fill = real_fill;
+	must_generate(&d, s);
+	assert_int_equal(dataset_generate(&d, s, &o, &e), ERR_CANCELED);
+	assert_true(manifest_of(&d, s).complete);
+	dataset_release(&d);
+	store_destroy(s);
+}
+
+/* A name means that the bytes are on the device: a file whose sync fails does not get it. */
+static void files_are_synced_before_they_are_named(void **state)
+{
+	struct workload w = fixture_workload("npy", "/data", 5, 0);
+	struct store *s = fixture_store("fault+memory", "fault: {op: sync, nth: 1, path: img_2}");
+	struct dataset d;
+	struct err e;
+
+	(void)state;
+	fixture_dataset(&d, &w);
+	assert_int_equal(generate(&d, s, 1, NULL, &e), -EIO);
+	assert_non_null(strstr(e.text, "img_2_of_5"));
+	assert_int_equal(whole_files(&d, s), 2);
+	store_destroy(s);
+	s = fixture_store("fault+memory", "fault: {op: sync, nth: 1, path: stoker_manifest}");
+	assert_int_equal(generate(&d, s, 1, NULL, &e), -EIO);
+	assert_int_equal(whole_files(&d, s), 0);
+	assert_false(manifest_of(&d, s).found);
+	store_destroy(s);
+	dataset_release(&d);
 }
 
 static char *temporary_folder(void)
@@ -497,7 +550,7 @@ static void any_number_of_threads(void **state)
 
 	(void)state;
 	fixture_dataset(&one, &w);
-	w.dataset.data_folder = (char *)(uintptr_t)"/b";
+	w.dataset.data_folder = (char *)(uintptr_t) "/b";
 	fixture_dataset(&many, &w);
 	assert_int_equal(generate(&one, s, 0, NULL, &e), 0);
 	assert_int_equal(generate(&many, s, 100, NULL, &e), 0);
@@ -518,6 +571,8 @@ int main(void)
 		cmocka_unit_test(the_sentence_names_the_file),
 		cmocka_unit_test(no_room),
 		cmocka_unit_test(stopping),
+		cmocka_unit_test(stopping_in_a_large_file),
+		cmocka_unit_test(files_are_synced_before_they_are_named),
 		cmocka_unit_test(leftovers),
 		cmocka_unit_test(killed_and_resumed),
 		cmocka_unit_test(any_number_of_threads),

@@ -232,6 +232,26 @@ static void test_settings(void **state)
 	destroy(&r);
 }
 
+static void expect_window(int64_t threads, int64_t prefetch, uint32_t workers, uint64_t batches)
+{
+	struct workload w = {.reader = {.read_threads = threads, .prefetch_size = prefetch}};
+	uint32_t got_workers;
+	uint64_t got_batches;
+
+	loader_find("pytorch")->window(&w, &got_workers, &got_batches);
+	assert_int_equal(got_workers, workers);
+	assert_int_equal(got_batches, batches);
+}
+
+static void test_window(void **state)
+{
+	(void)state;
+	expect_window(0, 8, 0, 0);
+	expect_window(4, 0, 4, 8);
+	expect_window(4, 1, 4, 4);
+	expect_window(4, 9, 4, 12);
+}
+
 static void epochs_are_complete(uint32_t workers, bool in_order, bool persistent)
 {
 	enum { RANKS = 3, FILES = 26, PER_FILE = 4, BATCH = 5 };
@@ -912,6 +932,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_find),
 		cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_window),
 		cmocka_unit_test(test_each_sample_once),
 		cmocka_unit_test(test_head_of_line),
 		cmocka_unit_test(test_failure_in_turn),

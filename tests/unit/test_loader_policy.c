@@ -305,6 +305,7 @@ static void check_batch(const struct rank *r, const struct move *v)
 	assert_int_equal(b->worker, v->got_by);
 	assert_int_equal(b->first, (uint64_t)v->got * size);
 	assert_int_equal(b->samples, size);
+	assert_int_equal(b->payload_bytes, size * PAYLOAD);
 	for (uint64_t i = 0; i < size; i++)
 		order_proof_add(&want, sample_at(r, v->got, i));
 	assert_memory_equal(&b->proof, &want, sizeof(want));

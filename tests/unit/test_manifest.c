@@ -16,7 +16,7 @@ static void roundtrip(void **state)
 	struct dataset d;
 
 	(void)state;
-	w.dataset.file_prefix = (char *)(uintptr_t)"a\"b\\\xc3\xa4";
+	w.dataset.file_prefix = (char *)(uintptr_t) "a\"b\\\xc3\xa4";
 	w.dataset.num_subfolders_train = 4;
 	w.dataset.seed = -5;
 	fixture_dataset(&d, &w);
@@ -57,7 +57,7 @@ static void a_name_that_is_no_text(void **state)
 	struct err e;
 
 	(void)state;
-	w.dataset.file_prefix = (char *)(uintptr_t)"\xff\xfe";
+	w.dataset.file_prefix = (char *)(uintptr_t) "\xff\xfe";
 	fixture_dataset(&d, &w);
 	assert_int_equal(io.store->ops->mkdirs(io.store, "/d", NULL), 0);
 	assert_int_equal(manifest_write(&io, &d, MANIFEST_COMPLETE, &e), ERR_USAGE);
@@ -97,7 +97,13 @@ static void refused(const char *text, size_t n)
 static void truncated_and_hostile(void **state)
 {
 	static const char *const texts[] = {
-		"", "{}", "[]", "null", "{\"kind\": \"stoker dataset\"}", "\xff\xff", "{\"kind\": 1}",
+		"",
+		"{}",
+		"[]",
+		"null",
+		"{\"kind\": \"stoker dataset\"}",
+		"\xff\xff",
+		"{\"kind\": 1}",
 		"{\"kind\": \"stoker dataset\", \"version\": 99}",
 	};
 	size_t n, depth = 100000;
@@ -135,10 +141,10 @@ static void with_value(const char *text, const char *key, const char *value)
 
 static void wrong_values(void **state)
 {
-	static const char *const texts[] = {"format",      "element_type", "shape",	  "compression",
-					    "file_prefix", "config_hash",  "state",	  "kind"};
-	static const char *const numbers[] = {"files_train",	  "files_eval",	 "subfolders_train",
-					      "subfolders_eval", "version",	 "samples_per_file",
+	static const char *const texts[] = {"format",      "element_type", "shape", "compression",
+					    "file_prefix", "config_hash",  "state", "kind"};
+	static const char *const numbers[] = {"files_train",     "files_eval", "subfolders_train",
+					      "subfolders_eval", "version",    "samples_per_file",
 					      "total_bytes"};
 	char longest[400] = "\"";
 	size_t n;
@@ -222,13 +228,13 @@ static void differences(void **state)
 	differs_in(&m, &other, "shape");
 	other = w;
 	other.elem = elem_find("int8");
-	other.dataset.record_element_type = (char *)(uintptr_t)"int8";
+	other.dataset.record_element_type = (char *)(uintptr_t) "int8";
 	differs_in(&m, &other, "record_element_type");
 	other = w;
-	other.dataset.format = (char *)(uintptr_t)"synthetic";
+	other.dataset.format = (char *)(uintptr_t) "synthetic";
 	differs_in(&m, &other, "format");
 	other = w;
-	other.dataset.file_prefix = (char *)(uintptr_t)"x";
+	other.dataset.file_prefix = (char *)(uintptr_t) "x";
 	differs_in(&m, &other, "file_prefix is img in the manifest and x");
 	other = w;
 	other.dataset.num_files_train = 8;

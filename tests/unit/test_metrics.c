@@ -256,6 +256,9 @@ static void capped(void **state)
 {
 	static const char *const cap[] = {"train.total_training_steps=8",
 					  "output.metric.exclude_end_steps=1", NULL};
+	double au, rate;
+	uint64_t measured;
+	char why[256];
 	struct synth s;
 
 	(void)state;
@@ -268,6 +271,12 @@ static void capped(void **state)
 	assert_int_equal(s.m.whole_au.count, 2);
 	assert_near(s.m.train_au.mean, 200 / 3.0, 1e-9);
 	assert_int_equal(s.m.epoch[1].measured_steps, 1);
+	/* the log line of that epoch, written before its result is whole, says the same */
+	assert_true(metrics_phase(&s.r, &s.r.rank[0].epoch[1].block[0], &au, &rate, &measured, why,
+				  sizeof(why)));
+	assert_int_equal(measured, 1);
+	assert_near(au, s.m.epoch[1].train_au, 1e-9);
+	assert_near(rate, s.m.epoch[1].train_throughput, 1e-9);
 	synth_end(&s);
 }
 

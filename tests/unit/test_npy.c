@@ -1,4 +1,5 @@
-/* npy headers: parsing what NumPy accepts, refusing the rest, writing NumPy's text; DLIO's files. */
+/* npy headers: parsing what NumPy accepts, refusing the rest, writing NumPy's text; DLIO's files.
+ */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,24 +52,30 @@ static void what_numpy_accepts(void **state)
 	struct npy_array a;
 
 	(void)state;
-	assert_int_equal(parse("{'descr': '|u1', 'fortran_order': False, 'shape': (32, 32, 1), }   \n",
-			       &a), 0);
+	assert_int_equal(
+		parse("{'descr': '|u1', 'fortran_order': False, 'shape': (32, 32, 1), }   \n", &a),
+		0);
 	assert_string_equal(a.elem->name, "uint8");
 	assert_false(a.fortran_order);
 	assert_int_equal(a.ndims, 3);
 	assert_int_equal(a.dims[0] * 10000 + a.dims[1] * 100 + a.dims[2], 323201);
 	assert_int_equal(a.data_bytes, 1024);
-	assert_int_equal(parse("{ \"shape\" :(3L,),\t\"fortran_order\":True,\"descr\":'<f4' }", &a), 0);
+	assert_int_equal(parse("{ \"shape\" :(3L,),\t\"fortran_order\":True,\"descr\":'<f4' }", &a),
+			 0);
 	assert_true(a.fortran_order);
 	assert_int_equal(a.data_bytes, 12);
 	assert_int_equal(parse("{'descr': '<c16', 'fortran_order': False, 'shape': ()}", &a), 0);
 	assert_int_equal(a.ndims, 0);
 	assert_int_equal(a.data_bytes, 16);
 	assert_int_equal(parse("{'descr': '<i8', 'fortran_order': False, 'shape': (0, "
-			       "9223372036854775807, 9223372036854775807)}", &a), 0);
+			       "9223372036854775807, 9223372036854775807)}",
+			       &a),
+			 0);
 	assert_int_equal(a.data_bytes, 0);
 	assert_int_equal(parse("{'descr': '<i8', 'fortran_order': False, 'shape': "
-			       "(1,2,3,4,5,6,7,8,9)}", &a), 0);
+			       "(1,2,3,4,5,6,7,8,9)}",
+			       &a),
+			 0);
 	assert_int_equal(a.data_bytes, 362880 * 8);
 	/* a type that is not a sample's is told apart later */
 	assert_int_equal(parse("{'descr': '>f4', 'fortran_order': False, 'shape': (2,)}", &a), 0);
@@ -127,10 +134,14 @@ static void what_numpy_refuses(void **state)
 		assert_true(strlen(e.text) > 20);
 	}
 	/* a NUL is no space */
-	assert_int_equal(parse_version(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (1,)}\0", 57,
-				       &a), ERR_DATA);
-	assert_int_equal(parse_version(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (1,)}\0", 55,
-				       &a), 0);
+	assert_int_equal(parse_version(1,
+				       "{'descr': '|u1', 'fortran_order': False, 'shape': (1,)}\0",
+				       57, &a),
+			 ERR_DATA);
+	assert_int_equal(parse_version(1,
+				       "{'descr': '|u1', 'fortran_order': False, 'shape': (1,)}\0",
+				       55, &a),
+			 0);
 }
 
 static void prefixes(void **state)
@@ -225,9 +236,12 @@ static void dlio_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_numpy_accepts), cmocka_unit_test(what_numpy_refuses),
-		cmocka_unit_test(prefixes),	      cmocka_unit_test(round_trip),
-		cmocka_unit_test(padding),	      cmocka_unit_test(dlio_files),
+		cmocka_unit_test(what_numpy_accepts),
+		cmocka_unit_test(what_numpy_refuses),
+		cmocka_unit_test(prefixes),
+		cmocka_unit_test(round_trip),
+		cmocka_unit_test(padding),
+		cmocka_unit_test(dlio_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,8 +45,10 @@ static void sizes(void **state)
 	assert_int_equal(size_of("uint8", 12107, 12107, 1), 12107 * 12107 + 498);
 	assert_int_equal(size_of("uint8", 15865, 14125, 1), 15865 * 14125 + 498);
 	assert_int_equal(size_of("uint8", 32, 32, 1), 1522);
-	/* from 2 GiB on the directory's entries for x and y have zip64 fields, and the end its record */
-	assert_int_equal(size_of("uint8", 1, 2147483647 - 128, 1), 2147483647u - 128 + 498 + 12 + 76);
+	/* from 2 GiB on the directory's entries for x and y have zip64 fields, and the end its
+	 * record */
+	assert_int_equal(size_of("uint8", 1, 2147483647 - 128, 1),
+			 2147483647u - 128 + 498 + 12 + 76);
 	assert_int_equal(size_of("uint8", 1, 2147483647, 1), 2147483647u + 498 + 20 + 12 + 76);
 	assert_int_equal(size_of("uint8", 1, 1u << 20, 1), (1u << 20) + 498);
 }
@@ -124,8 +126,8 @@ static unsigned char *make(const struct file_spec *f, size_t *n)
 	*n = (size_t)npz_file_bytes(f);
 	p = xcalloc(1, *n + 70000);
 	assert_int_equal(io_open(&t.io, "f", STORE_WRITE | STORE_CREATE, t.blob, &e), 0);
-	assert_int_equal(npz_write(&t.io, t.blob, "f", f, &content, scratch, FORMAT_WRITE_SCRATCH, &e),
-			 0);
+	assert_int_equal(
+		npz_write(&t.io, t.blob, "f", f, &content, scratch, FORMAT_WRITE_SCRATCH, &e), 0);
 	assert_int_equal(io_close(&t.io, t.blob, &e), 0);
 	assert_int_equal(io_open(&t.io, "f", STORE_READ, t.blob, &e), 0);
 	assert_int_equal(io_pread(&t.io, IO_DATA, t.blob, p, *n, 0, &e), *n);
@@ -134,7 +136,8 @@ static unsigned char *make(const struct file_spec *f, size_t *n)
 	return p;
 }
 
-/* Sizes in the local header are not trusted blindly, and needed for reading without the directory. */
+/* Sizes in the local header are not trusted blindly, and needed for reading without the directory.
+ */
 static void local_headers(void **state)
 {
 	struct file_spec f = SPEC;

@@ -26,7 +26,8 @@ static struct workload shuffled(int sample_shuffle, int file_shuffle, int64_t pe
 	return w;
 }
 
-static void proof_of_rank(const struct order *o, uint32_t rank, uint64_t steps, struct order_proof *p)
+static void proof_of_rank(const struct order *o, uint32_t rank, uint64_t steps,
+			  struct order_proof *p)
 {
 	for (uint64_t k = 0; k < steps * o->batch; k++)
 		order_proof_add(p, order_at(o, rank, k));
@@ -42,7 +43,8 @@ static void check_epoch(const struct workload *w, uint64_t samples, uint32_t ran
 
 	order_init(&o, w, samples, ranks, batch, 123, 1);
 	for (uint32_t r = 0; r < ranks; r++) {
-		uint64_t steps = order_steps(&o), stop = steps ? (r * 7 + samples) % (steps + 1) : 0;
+		uint64_t steps = order_steps(&o),
+			 stop = steps ? (r * 7 + samples) % (steps + 1) : 0;
 
 		for (uint64_t k = 0; k < steps * batch; k++) {
 			uint64_t s = order_at(&o, r, k);
@@ -56,8 +58,8 @@ static void check_epoch(const struct workload *w, uint64_t samples, uint32_t ran
 		order_proof_merge(&undelivered, &part);
 	}
 	if (!order_proof_check(&o, &delivered, &undelivered, why, sizeof(why)))
-		fail_msg("%llu samples, %u ranks, batch %llu: %s", (unsigned long long)samples, ranks,
-			 (unsigned long long)batch, why);
+		fail_msg("%llu samples, %u ranks, batch %llu: %s", (unsigned long long)samples,
+			 ranks, (unsigned long long)batch, why);
 	assert_int_equal(delivered.count + undelivered.count, samples);
 	free(seen);
 }
@@ -302,8 +304,10 @@ static void check_opened_kind(json_t *c, const char *files_key, const char *epoc
 		json_t *epochs = json_object_get(rank_of(c, r), epochs_key);
 
 		assert_true(files == 0 || json_array_size(epochs) == number(config, "epochs"));
-		json_array_foreach(epochs, i, epoch) {
-			order_init(&o, &w, files * per, ranks, number(config, "batch_size"), 123, i + 1);
+		json_array_foreach(epochs, i, epoch)
+		{
+			order_init(&o, &w, files * per, ranks, number(config, "batch_size"), 123,
+				   i + 1);
 			check_opened(&o, r, number(config, "read_threads"), epoch);
 		}
 	}
@@ -315,8 +319,10 @@ static void what_dlio_opened(void **state)
 	size_t i, checked = 0;
 
 	(void)state;
-	json_array_foreach(json_object_get(root, "opened"), i, c) {
-		/* One case only notes that DLIO cut 4 files of 4 samples to none and made no step. */
+	json_array_foreach(json_object_get(root, "opened"), i, c)
+	{
+		/* One case only notes that DLIO cut 4 files of 4 samples to none and made no step.
+		 */
 		if (!json_object_get(c, "config"))
 			continue;
 		check_opened_kind(c, "num_files_train", "train_epochs");
@@ -344,7 +350,8 @@ static struct order_dlio map_config(json_t *config)
 		.seed_change_epoch = json_is_true(json_object_get(config, "seed_change_epoch")),
 		.file_shuffle = 1,
 		.sample_shuffle =
-			strcmp(json_string_value(json_object_get(config, "sample_shuffle")), "off") != 0,
+			strcmp(json_string_value(json_object_get(config, "sample_shuffle")),
+			       "off") != 0,
 	};
 
 	c.files = order_dlio_files(number(config, "num_files_train"), c.samples_per_file,
@@ -384,7 +391,8 @@ static void check_map(json_t *m, uint32_t rank)
 
 	for (uint64_t f = 0; f < c.files; f++)
 		files[f] = f;
-	json_array_foreach(rank_of(m, rank), e, want) {
+	json_array_foreach(rank_of(m, rank), e, want)
+	{
 		if (strcmp(sampler, "iterative") == 0) {
 			check_iterative(&c, e + 1, rank, files, got, want);
 			continue;
@@ -392,8 +400,7 @@ static void check_map(json_t *m, uint32_t rank)
 		assert_int_equal(order_dlio_index_map(&c, e + 1, rank, got, NULL), 0);
 		order_dlio_block(c.files * c.samples_per_file, c.ranks, rank, &first, &count);
 		assert_int_equal(json_array_size(want), count);
-		json_array_foreach(want, i, entry)
-			check_entry(&got[i], entry);
+		json_array_foreach(want, i, entry) check_entry(&got[i], entry);
 	}
 }
 
@@ -404,7 +411,8 @@ static void the_maps_dlio_makes(void **state)
 
 	(void)state;
 	assert_int_equal(json_array_size(json_object_get(root, "maps")), 27);
-	json_array_foreach(json_object_get(root, "maps"), i, m) {
+	json_array_foreach(json_object_get(root, "maps"), i, m)
+	{
 		for (uint32_t r = 0; rank_of(m, r); r++)
 			check_map(m, r);
 		assert_non_null(rank_of(m, 0));

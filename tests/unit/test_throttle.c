@@ -407,7 +407,9 @@ static void expect_total(double B, double b1, uint64_t slots, const struct reade
 		if (on_time(got, want_ms))
 			return;
 	}
-	fail_msg("late in every try");
+	/* a sanitizer slows every hand-over down: then the paths are run and only the time is not judged */
+	if (!getenv("STOKER_SANITIZE") || !*getenv("STOKER_SANITIZE"))
+		fail_msg("late in every try");
 }
 
 static void real_one_stream(void **state)

@@ -101,11 +101,34 @@ static void the_first_of_several(void **state)
 	store_destroy(s);
 }
 
+/* The lower number speaks, also when it is found later. */
+static void a_slow_first_one(void **state)
+{
+	struct workload w = fixture_workload("npy", "/data", 6, 0);
+	struct store *s = fixture_store("fault+memory",
+					"fault: {op: open, nth: 2, path: img_0, action: delay, "
+					"delay: 0.1}");
+	struct verify_result r;
+	struct dataset d;
+	struct err e;
+
+	(void)state;
+	fixture_dataset(&d, &w);
+	must_generate(&d, s);
+	flip(s->lower, "/data/train/img_0_of_6.npy", 5);
+	flip(s->lower, "/data/train/img_5_of_6.npy", 5);
+	assert_int_equal(dataset_verify(&d, s, 2, NULL, NULL, &r, &e), ERR_DATA);
+	assert_int_equal(r.bad_files, 2);
+	assert_non_null(strstr(e.text, "img_0_of_6"));
+	dataset_release(&d);
+	store_destroy(s);
+}
+
 static void a_failing_store(void **state)
 {
 	struct workload w = fixture_workload("npy", "/data", 4, 0);
-	struct store *s = fixture_store("fault+memory",
-					"fault: {op: read, nth: 1, path: img_2, errno: EIO}");
+	struct store *s =
+		fixture_store("fault+memory", "fault: {op: read, nth: 1, path: img_2, errno: EIO}");
 	struct verify_result r;
 	struct dataset d;
 	struct err e;
@@ -152,6 +175,7 @@ static void with_a_manifest(void **state)
 	struct workload w = fixture_workload("npy", "/data", 6, 2), other = w;
 	struct store *s = fixture_store("memory", NULL);
 	struct io io = {.store = s};
+	char padded[4225] = {0};
 	struct dataset d;
 
 	(void)state;
@@ -173,7 +197,10 @@ static void with_a_manifest(void **state)
 	assert_int_equal(manifest_write(&io, &d, MANIFEST_WRITING, NULL), 0);
 	says(&w, s, true, ERR_DATA, "not finished");
 	assert_int_equal(manifest_write(&io, &d, MANIFEST_COMPLETE, NULL), 0);
-	/* One byte too many, one file too few. */
+	/* One byte too many, one file too few; bytes themselves are not looked at. */
+	fixture_put(s, "/data/train/img_0_of_6.npy", padded, sizeof(padded));
+	says(&w, s, true, ERR_DATA, "img_0_of_6.npy' has 4225 bytes");
+	fixture_put(s, "/data/train/img_0_of_6.npy", padded, sizeof(padded) - 1);
 	flip(s, "/data/train/img_5_of_6.npy", 7);
 	says(&w, s, true, 0, "manifest matches");
 	fixture_put(s, "/data/train/img_5_of_6.npy", "short", 5);
@@ -268,7 +295,7 @@ static void without_a_manifest(void **state)
 	says(&w, s, true, -ENOENT, "/data/train/img_3_of_6.npy");
 	dataset_release(&d);
 	w.dataset.num_subfolders_train = 3;
-	w.dataset.data_folder = (char *)(uintptr_t)"/other";
+	w.dataset.data_folder = (char *)(uintptr_t) "/other";
 	fixture_dataset(&d, &w);
 	must_generate(&d, s);
 	assert_int_equal(s->ops->remove(s, "/other/" MANIFEST_NAME, NULL), 0);
@@ -314,10 +341,12 @@ static void dlios_own_files(void **state)
 		w.dataset.record_length_bytes = 1024;
 		w.dataset.record_length_bytes_stdev = cases[i].stdev;
 		w.dataset.record_dims = cases[i].dims;
-		snprintf(want, sizeof(want), "%d files, 0 of them only roughly", 4 + (int)cases[i].eval);
+		snprintf(want, sizeof(want), "%d files, 0 of them only roughly",
+			 4 + (int)cases[i].eval);
 		says(&w, s, true, 0, want);
 		w.dataset.num_files_train = 3;
-		snprintf(want, sizeof(want), "%d files, 0 of them only roughly", 3 + (int)cases[i].eval);
+		snprintf(want, sizeof(want), "%d files, 0 of them only roughly",
+			 3 + (int)cases[i].eval);
 		says(&w, s, true, 0, want);
 		w.dataset.num_files_train = 5;
 		says(&w, s, true, -ENOENT, "dataset of 4, of which 4");
@@ -348,10 +377,21 @@ static void at_most_1000_are_asked_for(void **state)
 static void names(void **state)
 {
 	static const char *const bad[] = {
-		"img_3_of_64.npy",  "img_64_of_64.npy",	 "img_03_of_64.npyx", "img_03_of_64",
-		"img_03_of_064.npy", ".img_03_of_64.npy", "img_03_of_64.npy.part", "img__of_.npy",
-		"img_-3_of_64.npy", "imgs_03_of_64.npy", "img_03_of_64.NPY",
-		"img_00000000000000000003_of_99999999999999999999.npy", "img_0_of_0.npy", "", "img_",
+		"img_3_of_64.npy",
+		"img_64_of_64.npy",
+		"img_03_of_64.npyx",
+		"img_03_of_64",
+		"img_03_of_064.npy",
+		".img_03_of_64.npy",
+		"img_03_of_64.npy.part",
+		"img__of_.npy",
+		"img_-3_of_64.npy",
+		"imgs_03_of_64.npy",
+		"img_03_of_64.NPY",
+		"img_00000000000000000003_of_99999999999999999999.npy",
+		"img_0_of_0.npy",
+		"",
+		"img_",
 	};
 	struct workload w = fixture_workload("npy", "/data", 6, 0);
 	uint64_t index, total;
@@ -373,6 +413,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_byte),
 		cmocka_unit_test(the_first_of_several),
+		cmocka_unit_test(a_slow_first_one),
 		cmocka_unit_test(a_failing_store),
 		cmocka_unit_test(with_a_manifest),
 		cmocka_unit_test(a_part_of_a_larger_one),

@@ -146,7 +146,7 @@ static const struct bad bad[] = {
 	{GOOD, {"workflow.train=false", "workflow.checkpoint=true"}, ERR_ABSENT,
 	 {"checkpoint benchmark"}},
 	{"model: {name: m}\ndataset: {num_files_train: 4}\n", {0}, ERR_ABSENT,
-	 {"dataset.format tfrecord is not in this version"}},
+	 {"reader.data_loader tensorflow is not in this version"}},
 };
 
 static void test_bad_input(void **state)

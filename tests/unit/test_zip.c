@@ -328,6 +328,13 @@ static void test_damaged_end(void **state)
 	zip_write_end(end, 2, 0, 100);
 	put16(end + 6, 2);
 	refuse_end(b, 122, "split");
+	/* marks in the disk numbers alone */
+	for (size_t field = 4; field <= 6; field += 2) {
+		zip_write_end(end, 2, 0, 100);
+		put16(end + field, 0xffff);
+		assert_int_equal(zip_parse_end(b, 122, 122, &out, &record, &e), 0);
+		assert_true(out.needs_zip64);
+	}
 }
 
 static void test_damaged_end64(void **state)
@@ -492,6 +499,16 @@ static void test_damaged_extra(void **state)
 	pos = 0;
 	assert_int_equal(zip_next_entry(b, n, &pos, DIR_OFFSET, &m, NULL), 1);
 	assert_true(m.local_offset == 77 && m.bytes == 100);
+	/* behind a foreign field too */
+	put16(extra, 0x5455);
+	put16(extra + 12, 1);
+	put16(extra + 14, 8);
+	put64(extra + 16, 78);
+	n = entry_with_extra(b, extra, 24);
+	put32(b + 42, UINT32_MAX);
+	pos = 0;
+	assert_int_equal(zip_next_entry(b, n, &pos, DIR_OFFSET, &m, NULL), 1);
+	assert_true(m.local_offset == 78);
 }
 
 static void test_damaged_local(void **state)

@@ -19,7 +19,8 @@ def peak(ranks, tmp, threads):
     stoker("run", "-n", ranks, *tiny(pathlib.Path(tmp, "data"), out, files=8192, fmt="npy",
                                      dataset__record_length_bytes=1024, reader__batch_size=2,
                                      reader__read_threads=threads, train__computation_time=0.05,
-                                     reader__access="native"), timeout=300)
+                                     reader__access="native",
+                                     train__total_training_steps=4), timeout=300)
     r = load(out)
     assert r["status"] == "complete"
     steps = r["training"]["steps_per_epoch"]

@@ -1,0 +1,227 @@
+/* Whole files, folders and paths. */
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+
+static char dir[] = "/tmp/stoker-file-XXXXXX";
+
+static int make_dir(void **state)
+{
+	(void)state;
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+	AUTO_FREE char *command = xasprintf("rm -rf '%s'", dir);
+
+	(void)state;
+	return system(command);
+}
+
+static size_t files_in(const char *path)
+{
+	DIR *d = opendir(path);
+	struct dirent *entry;
+	size_t n = 0;
+
+	assert_non_null(d);
+	while ((entry = readdir(d)))
+		n += entry->d_name[0] != '.';
+	closedir(d);
+	return n;
+}
+
+static void test_round_trip(void **state)
+{
+	static const size_t sizes[] = {0, 1, 16383, 16384, 16385, 100000};
+	AUTO_FREE char *path = path_join(dir, "round");
+	AUTO_FREE char *bytes = xcalloc(1, 100000);
+
+	(void)state;
+	for (size_t i = 0; i < 100000; i++)
+		bytes[i] = (char)(i * 7);
+	for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
+		struct buf b = {0};
+		struct err e;
+
+		assert_int_equal(file_write_atomic(path, bytes, sizes[k], &e), 0);
+		assert_int_equal(file_read(path, sizes[k], &b, &e), 0);
+		assert_int_equal(b.len, sizes[k]);
+		assert_memory_equal(b.data, bytes, sizes[k]);
+		assert_int_equal(b.data[b.len], '\0');
+		if (sizes[k]) {
+			assert_int_equal(file_read(path, sizes[k] - 1, &b, &e), -EFBIG);
+			assert_non_null(strstr(e.text, "round"));
+			/* what was there stays, nothing is added */
+			assert_int_equal(b.len, sizes[k]);
+			assert_int_equal(b.data[b.len], '\0');
+		}
+		buf_release(&b);
+	}
+}
+
+static void test_read_appends(void **state)
+{
+	AUTO_FREE char *path = path_join(dir, "append");
+	struct buf b = {0};
+
+	(void)state;
+	assert_int_equal(file_write_atomic(path, "tail", 4, NULL), 0);
+	buf_puts(&b, "head ");
+	assert_int_equal(file_read(path, 4, &b, NULL), 0);
+	assert_string_equal(b.data, "head tail");
+	buf_release(&b);
+}
+
+static void test_unreadable(void **state)
+{
+	AUTO_FREE char *path = path_join(dir, "absent");
+	struct buf b = {0};
+	struct err e;
+
+	(void)state;
+	assert_int_equal(file_read(path, 10, &b, &e), -ENOENT);
+	assert_non_null(strstr(e.text, path));
+	assert_int_equal(file_read(dir, 10, &b, &e), -EISDIR);
+	assert_int_equal(b.len, 0);
+	buf_release(&b);
+}
+
+static void test_failed_write_leaves_nothing(void **state)
+{
+	AUTO_FREE char *absent = path_join(dir, "absent/file");
+	AUTO_FREE char *sub = path_join(dir, "sub");
+	struct err e;
+	size_t before;
+
+	(void)state;
+	assert_int_equal(file_mkdirs(sub, &e), 0);
+	before = files_in(dir);
+	assert_int_equal(file_write_atomic(absent, "x", 1, &e), -ENOENT);
+	assert_int_equal(file_write_atomic(sub, "x", 1, &e), -EISDIR);
+	assert_non_null(strstr(e.text, sub));
+	assert_int_equal(files_in(dir), before);
+}
+
+static void *write_often(void *arg)
+{
+	const char *path = arg;
+	char text[4096];
+
+	memset(text, 'a' + (int)((uintptr_t)pthread_self() / 4096 % 26), sizeof(text));
+	for (int i = 0; i < 50; i++)
+		if (file_write_atomic(path, text, sizeof(text), NULL) != 0)
+			return arg;
+	return NULL;
+}
+
+/* Readers see one writer's content, whole; no temporary file stays. */
+static void test_writers_at_once(void **state)
+{
+	AUTO_FREE char *sub = path_join(dir, "writers");
+	AUTO_FREE char *path = path_join(sub, "file");
+	pthread_t thread[4];
+	void *failed;
+
+	(void)state;
+	assert_int_equal(file_mkdirs(sub, NULL), 0);
+	assert_null(write_often(path));
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, write_often, path), 0);
+	for (int i = 0; i < 100; i++) {
+		struct buf b = {0};
+
+		assert_int_equal(file_read(path, 4096, &b, NULL), 0);
+		assert_int_equal(b.len, 4096);
+		assert_int_equal(memcmp(b.data, b.data + 1, 4095), 0);
+		buf_release(&b);
+	}
+	for (int i = 0; i < 4; i++) {
+		pthread_join(thread[i], &failed);
+		assert_null(failed);
+	}
+	assert_int_equal(files_in(sub), 1);
+}
+
+static void test_mkdirs(void **state)
+{
+	AUTO_FREE char *deep = path_join(dir, "a//b/c/");
+	AUTO_FREE char *plain = path_join(dir, "plain");
+	AUTO_FREE char *below = path_join(plain, "x/y");
+	struct err e;
+
+	(void)state;
+	assert_int_equal(file_mkdirs(deep, &e), 0);
+	assert_true(file_is_dir(deep));
+	assert_int_equal(file_mkdirs(deep, &e), 0);
+	assert_int_equal(file_mkdirs("/", &e), 0);
+	assert_true(file_mkdirs("", &e) < 0);
+	assert_int_equal(file_write_atomic(plain, "", 0, &e), 0);
+	assert_int_equal(file_mkdirs(plain, &e), -ENOTDIR);
+	assert_non_null(strstr(e.text, "is not a folder"));
+	assert_int_equal(file_mkdirs(below, &e), -ENOTDIR);
+	assert_non_null(strstr(e.text, plain));
+	assert_true(file_exists(plain));
+	assert_false(file_is_dir(plain));
+	assert_false(file_exists(below));
+}
+
+static void check_path(char *got, const char *want)
+{
+	assert_string_equal(got, want);
+	free(got);
+}
+
+static void test_paths(void **state)
+{
+	AUTO_FREE char *cwd = getcwd(NULL, 0);
+	AUTO_FREE char *here = xasprintf("%s/%s", cwd, "a/b");
+
+	(void)state;
+	check_path(path_join("a", "b"), "a/b");
+	check_path(path_join("a/", "b"), "a/b");
+	check_path(path_join("/", "b"), "/b");
+	check_path(path_join("", "b"), "b");
+	check_path(path_join("a", "/b"), "/b");
+	check_path(path_join("a", ""), "a/");
+	check_path(path_dirname("a/b"), "a");
+	check_path(path_dirname("/a"), "/");
+	check_path(path_dirname("a"), ".");
+	check_path(path_dirname("/a/b/c"), "/a/b");
+	assert_string_equal(path_basename("/a/b"), "b");
+	assert_string_equal(path_basename("b"), "b");
+	assert_string_equal(path_basename("a/"), "");
+	check_path(path_absolute("/x/../y"), "/x/../y");
+	check_path(path_absolute("a/b"), here);
+	check_path(path_absolute("./a/b"), here);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_read_appends),
+		cmocka_unit_test(test_unreadable),
+		cmocka_unit_test(test_failed_write_leaves_nothing),
+		cmocka_unit_test(test_writers_at_once),
+		cmocka_unit_test(test_mkdirs),
+		cmocka_unit_test(test_paths),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
