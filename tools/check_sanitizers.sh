@@ -1,16 +1,18 @@
 #!/bin/sh
 # Builds and tests under the address, undefined and thread sanitizers, and builds with clang; warnings
-# are errors.
+# are errors. The known answers, with their hundreds of threads, run under the thread sanitizer.
 set -eu
 for preset in asan tsan; do
     echo "== $preset"
     cmake --preset $preset -G Ninja >/dev/null
-    cmake --build build/$preset -j "$(nproc)" >build/$preset/build.log || { cat build/$preset/build.log; exit 1; }
-    CTEST_ARGS="-LE bench|fuzz" tools/check.sh build/$preset
+    cmake --build build/$preset -j "$(nproc)" >build/$preset/build.log 2>&1 || { cat build/$preset/build.log; exit 1; }
+    skip="interop|tidy"
+    [ $preset = tsan ] || skip="$skip|truth"
+    CTEST_ARGS="-LE $skip" tools/check.sh build/$preset
 done
 if command -v clang >/dev/null; then
     echo "== clang"
     cmake --preset clang -G Ninja >/dev/null
-    cmake --build build/clang -j "$(nproc)" >build/clang/build.log || { cat build/clang/build.log; exit 1; }
+    cmake --build build/clang -j "$(nproc)" >build/clang/build.log 2>&1 || { cat build/clang/build.log; exit 1; }
     echo "clang builds without a warning"
 fi

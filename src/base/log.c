@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +12,7 @@
 #include "base/buf.h"
 
 static _Atomic int threshold = LOG_WARNING;
-static _Atomic int console_output = 1;
+static _Atomic int console = LOG_CONSOLE_ALL;
 static _Atomic int file_fd = -1;
 
 void log_set_level(enum log_level level)
@@ -24,9 +25,19 @@ enum log_level log_get_level(void)
 	return (enum log_level)threshold;
 }
 
-void log_set_console_output(int on)
+void log_set_console(enum log_console what)
 {
-	console_output = on;
+	console = (int)what;
+}
+
+/* OUTPUT lines tell how far the run is, although their level is above that of warnings. */
+static bool on_console(enum log_level level)
+{
+	if (level >= LOG_ERROR)
+		return true;
+	if (level == LOG_WARNING)
+		return console >= LOG_CONSOLE_WARNINGS;
+	return console == LOG_CONSOLE_ALL;
 }
 
 int log_open(const char *path, struct err *e)
@@ -102,7 +113,7 @@ void log_msg(enum log_level level, const char *fmt, ...)
 	if (n > sizeof(line) - 2)
 		n = sizeof(line) - 2;
 	line[n++] = '\n';
-	if (level >= LOG_ERROR || console_output)
+	if (on_console(level))
 		write_line(STDERR_FILENO, line, n);
 	fd = file_fd;
 	if (fd >= 0)

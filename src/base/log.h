@@ -14,8 +14,9 @@ enum log_level {
 
 void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
-/* Whether lines below ERROR also go to stderr (they always go to the file). Default true. */
-void log_set_console_output(int on);
+/* What of it also goes to stderr; the file gets everything at or above the level. Default: all. */
+enum log_console { LOG_CONSOLE_ERRORS, LOG_CONSOLE_WARNINGS, LOG_CONSOLE_ALL };
+void log_set_console(enum log_console what);
 /* Truncates or creates the log file. */
 int log_open(const char *path, struct err *e);
 /* Flushes and closes it; reports a failed close. Safe when none is open. */

@@ -19,7 +19,8 @@ const char cli_args_help[] =
 	"  --config-dir DIR       look for workloads here first\n"
 	"  --strict               an unknown key is an error, not a warning\n"
 	"  --check                leave with status 3 when the AU target (metric.au) is missed\n"
-	"  -q, --quiet            no progress, no log lines on the terminal\n"
+	"  -v, --verbose          DLIO's log lines on the terminal too (they are in dlio.log)\n"
+	"  -q, --quiet            no progress and no warnings on the terminal\n"
 	"  --cfg job              print the composed workload and stop\n";
 
 static const struct {
@@ -30,9 +31,10 @@ static const struct {
 	{"-n", 'n', true},        {"--ranks", 'n', true},      {"-o", 'o', true},
 	{"--output", 'o', true},  {"--config-dir", 'd', true}, {"-cd", 'd', true},
 	{"--strict", 's', false}, {"-q", 'q', false},          {"--quiet", 'q', false},
-	{"--check", 'c', false},  {"-h", 'h', false},          {"--help", 'h', false},
-	{"--cfg", 'j', true},     {"--set", 'S', false},       {"--markdown", 'm', false},
-	{"--man", 'M', false},    {"-c", 'j', true},
+	{"-v", 'v', false},       {"--verbose", 'v', false},   {"--check", 'c', false},
+	{"-h", 'h', false},       {"--help", 'h', false},      {"--cfg", 'j', true},
+	{"--set", 'S', false},    {"--markdown", 'm', false},  {"--man", 'M', false},
+	{"-c", 'j', true},
 };
 
 static int apply(struct cli_args *a, char id, const char *flag, const char *value, struct err *e)
@@ -60,6 +62,9 @@ static int apply(struct cli_args *a, char id, const char *flag, const char *valu
 		return 0;
 	case 'q':
 		a->quiet = true;
+		return 0;
+	case 'v':
+		a->verbose = true;
 		return 0;
 	case 'c':
 		a->check = true;
@@ -164,4 +169,11 @@ int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct wo
 	for (size_t i = 0; i < w->warnings.n && !a->quiet; i++)
 		log_warning("%s", w->warnings.v[i]);
 	return 0;
+}
+
+void cli_set_console(const struct cli_args *a)
+{
+	log_set_console(a->quiet     ? LOG_CONSOLE_ERRORS
+			: a->verbose ? LOG_CONSOLE_ALL
+				     : LOG_CONSOLE_WARNINGS);
 }

@@ -45,7 +45,7 @@ static int generate(const struct cli_args *a, struct err *e)
 	};
 	int rc;
 
-	log_set_console_output(!a->quiet);
+	cli_set_console(a);
 	rc = cli_load_workload(a, begin, &w, e);
 	if (rc == 0)
 		rc = signals_start(&stop, e);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "cli/args.h"
 #include "cli/cli.h"
@@ -78,7 +79,7 @@ static int run(const struct cli_args *a, struct err *e)
 	};
 	int rc, status = 0;
 
-	log_set_console_output(!a->quiet);
+	cli_set_console(a);
 	rc = cli_load_workload(a, begin, &w, e);
 	if (rc == 0 && a->cfg) {
 		status = print_composed(&w);
@@ -114,6 +115,8 @@ static int run_main(int argc, char **argv)
 	struct err e = {0};
 	int status, rc = cli_args_parse(&a, argc, argv, &e);
 
+	/* under DLIO's name, what DLIO prints */
+	a.verbose = a.verbose || strcmp(path_basename(argv[0]), "dlio_benchmark") == 0;
 	if (rc == 0 && a.help) {
 		printf("usage: stoker %s\n\n%s\n%s", command_run.usage, command_run.help,
 		       cli_args_help);

@@ -47,6 +47,53 @@ static int show_workloads(int argc, char **argv)
 	return 0;
 }
 
+/* The keys of the workload, and those that the stores bring. */
+static void config_markdown(struct buf *b)
+{
+	workload_docs_markdown(b);
+	buf_puts(b, "\n## Options of stores\n\n`storage.store` names a store, or shims over one "
+		    "joined by "
+		    "`+` (`throttle+posix`).\n");
+	for (size_t i = 0; store_table[i]; i++) {
+		const struct store_ops *s = store_table[i];
+
+		buf_printf(b, "\n**%s**: %s%s.\n", s->name, s->help,
+			   s->flags & STORE_IS_SHIM ? " (shim)" : "");
+		if (s->option_count)
+			buf_puts(b, "\n| key | default | meaning |\n|---|---|---|\n");
+		for (size_t k = 0; k < s->option_count; k++)
+			buf_printf(b, "| `storage.%s.%s` | %s%s%s | %s%s%s%s |\n", s->name,
+				   s->options[k].key, s->options[k].def ? "`" : "",
+				   s->options[k].def ? s->options[k].def : "",
+				   s->options[k].def ? "`" : "", s->options[k].help,
+				   s->options[k].unit ? " (" : "",
+				   s->options[k].unit ? s->options[k].unit : "",
+				   s->options[k].unit ? ")" : "");
+	}
+}
+
+static void config_man(struct buf *b)
+{
+	buf_puts(b,
+		 ".TH STOKER 1\n.SH NAME\nstoker \\- can this storage keep its accelerators fed?\n"
+		 ".SH SYNOPSIS\n");
+	for (size_t i = 0; command_table[i]; i++)
+		buf_printf(b, "%s.B stoker\n%s\n", i ? ".br\n" : "", command_table[i]->usage);
+	buf_puts(b,
+		 ".SH DESCRIPTION\nEmulates the input and output of deep\\-learning training: "
+		 "generates "
+		 "a dataset, reads it with the requests, order and concurrency of the framework, "
+		 "waits "
+		 "where accelerators would compute, and reports their utilization with verdicts on "
+		 "whether the numbers can be trusted.\n.SH COMMANDS\n");
+	for (size_t i = 0; command_table[i]; i++)
+		buf_printf(b, ".TP\n.B %s\n%s\n", command_table[i]->name, command_table[i]->help);
+	buf_printf(b, ".SH OPTIONS\n.nf\n%s.fi\n", cli_args_help);
+	buf_puts(b, ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 target missed (with "
+		    "\\-\\-check).\n");
+	workload_man(b);
+}
+
 static int show_config(int argc, char **argv)
 {
 	struct cli_args a;
@@ -56,9 +103,9 @@ static int show_config(int argc, char **argv)
 	int status = 0, rc = cli_args_parse(&a, argc, argv, &e);
 
 	if (rc == 0 && a.markdown) {
-		workload_docs_markdown(&b);
+		config_markdown(&b);
 	} else if (rc == 0 && a.man) {
-		workload_man(&b);
+		config_man(&b);
 	} else {
 		if (rc == 0)
 			rc = cli_load_workload(&a, clock_wall_ns(), &w, &e);

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "dataset/generate.h"
+#include "dataset/remove.h"
 #include "dataset/verify.h"
 #include "report/dlio_log.h"
 #include "run/state.h"
@@ -335,6 +336,10 @@ static int carry_out(struct run_state *s, struct err *e)
 	dlio_log_plan(s->r);
 	rc = train(s, e);
 	prove_order(s);
+	if (rc == 0 && !w->dataset.keep_files) {
+		log_info("dataset.keep_files is false: removing the dataset in '%s'", s->d->folder);
+		rc = dataset_remove(s->d, s->store, e);
+	}
 	return rc;
 }
 

@@ -122,7 +122,7 @@ const struct opt workload_rows[] = {
 	      "Seed of the content of generated samples.", RANGE(0, WORKLOAD_INT_MAX), OURS)
 
 	STR(reader.data_loader, NULL,
-	      "Data loader to emulate: tensorflow, pytorch, dali, native_dali, custom or synthetic; "
+	      "Data loader to emulate: tensorflow, pytorch, dali, native_dali, custom, synthetic; "
 	      "absent or none: that of the framework.")
 	STR(reader.data_loader_classname, NULL,
 	      "Python class of a custom data loader. This program runs no Python: naming one is "

@@ -5,20 +5,25 @@ tests/data/vectors/loader-sim-vectors.json (python3 loader_sim.py).
 Parameters: R ranks, W workers a rank, P prefetch factor, b samples a batch, nb batches a rank, c compute
 seconds a step, size bytes a sample (or a list: of sample k of rank r at r*nb*b + k), meta_ops and meta_lat (seconds each), lat (seconds a read), dec
 seconds a sample, collate seconds a batch, d seconds a delivery, startup seconds of a worker, B bytes/s
-shared by all, b1 bytes/s one stream can get, Q reads in service at once (0: no limit).
+shared by all, b1 bytes/s one stream can get, Q reads in service at once (0: no limit), jitter the most by
+which a wait ends late.
 """
 import collections
 import heapq
 import itertools
 import json
 import pathlib
+import random
 
 
 class Sim:
     def __init__(self, R, W, P, b, nb, c, size, B=0, b1=0, lat=0.0, meta_ops=0, meta_lat=0.0, dec=0.0,
-                 collate=0.0, d=0.0, startup=0.0, Q=0):
+                 collate=0.0, d=0.0, startup=0.0, Q=0, jitter=0.0, seed=0):
         self.p = dict(R=R, W=W, P=P, b=b, nb=nb, c=c, size=size, B=B or 1e18, b1=b1 or 1e18, lat=lat,
                       meta=meta_ops * meta_lat, dec=dec, collate=collate, d=d, startup=startup, Q=Q or 10**9)
+        # every timed wait ends late by up to `jitter`, as on a real machine
+        self.late = random.Random(seed)
+        self.jitter = jitter
         self.now = 0.0
         self.heap = []
         self.count = itertools.count()
@@ -50,7 +55,7 @@ class Sim:
         tag, _, done = heapq.heappop(self.active)
         self.v = max(self.v, tag)
         self.rearm()
-        self.leave(done)
+        self.at(self.now + self.lateness(), self.leave, done)
 
     def transfer(self, size, done):
         self.advance()
@@ -63,9 +68,12 @@ class Sim:
             self.enter(*self.waiting.popleft())
         done()
 
+    def lateness(self):
+        return self.late.uniform(0, self.jitter) if self.jitter else 0.0
+
     def enter(self, size, done):
         self.in_service += 1
-        self.at(self.now + self.p["lat"], self.transfer, size, done)
+        self.at(self.now + self.p["lat"] + self.lateness(), self.transfer, size, done)
 
     def read(self, size, done):
         if self.in_service < self.p["Q"]:

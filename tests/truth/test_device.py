@@ -99,7 +99,7 @@ def main():
                 # demand per second = ranks * size / c; the device gives RATE
                 c = share * ranks * size / RATE
                 expected = 100.0 * min(1.0, share)
-                for attempt in range(2):
+                for attempt in range(4):
                     out = f"{tmp}/{name.replace(' ', '-')}-{attempt}"
                     cold(mount)
                     argv = [STOKER, "run", *map(str, tiny(data, out, workflow__generate_data="false",

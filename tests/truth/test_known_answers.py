@@ -2,8 +2,8 @@
 speed is set (throttle+memory). AU must agree within 1 point; compute-bound runs must reach 99.5 %.
 
 The times of the reference vectors are stretched so that the lateness of this machine's timers is small
-beside them; AU does not change when all times are scaled. A case that misses is run once more: the
-machine may have been busy; a wrong program misses twice.
+beside them; AU does not change when all times are scaled. A case that misses is run again: the machine
+may have been busy; a wrong program misses every time.
 """
 import json
 import os
@@ -17,6 +17,7 @@ from loader_sim import check_vectors, simulate  # noqa: E402
 STOKER = os.environ["STOKER"]
 SLOW = os.environ.get("STOKER_SANITIZE", "") != ""
 POINTS = 1.0
+ATTEMPTS = 4
 COMPUTE_BOUND = 99.5  # nothing below it passes
 
 
@@ -76,11 +77,12 @@ def cases():
             # longer epoch makes that step's barrier, which stays in DLIO's window, small
             p["nb"] *= 4
         expected = simulate(**p)["dlio_AU"]
-        if "share" in v["name"]:
-            # The vector's four workers read in lockstep. That is unstable: any jitter moves them apart,
-            # and then one decodes while others read, up to the bandwidth bound T = R*b*size/B. What is
-            # right lies between the two.
-            expected = (expected, 100 * p["c"] * p["B"] / (p["R"] * p["b"] * p["size"]))
+        if "share" in v["name"] or "barrier" in v["name"]:
+            # The vector's workers share the bandwidth in lockstep, which is unstable: any lateness of a
+            # timer moves them apart, and then one decodes while another reads. The right answers are
+            # those of the simulation from no lateness to that of a busy machine.
+            late = [simulate(**p, jitter=j, seed=n)["dlio_AU"] for j in (5e-5, 2e-4, 1e-3) for n in range(10)]
+            expected = (min(expected, *late), max(expected, *late))
         yield "vector: " + v["name"], p, expected
     for ranks in (1, 4, 64):
         size = 16384
@@ -124,7 +126,7 @@ def main():
     print(f"{'case':38} {'expected':>9} {'measured':>9} {'off':>6}   whole-run")
     with tempfile.TemporaryDirectory() as tmp:
         for i, (name, case, expected, *more) in enumerate([*cases(), *stall_cases()]):
-            for attempt in range(2):
+            for attempt in range(ATTEMPTS):
                 au, whole = run(case, os.path.join(tmp, f"{i}-{attempt}"), *more)
                 low, high = expected if isinstance(expected, tuple) else (expected, expected)
                 if expected is None:

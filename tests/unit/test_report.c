@@ -458,7 +458,7 @@ static void log_lines(void **state)
 
 	(void)state;
 	fixture_shape(&s, keys);
-	log_set_console_output(0);
+	log_set_console(LOG_CONSOLE_ERRORS);
 	assert_int_equal(log_open(path, &e), 0);
 	dlio_log_running(&s.w, 2);
 	dlio_log_plan(&s.r);
@@ -498,7 +498,7 @@ static void log_without_values(void **state)
 	synth_begin(&s, 1, 1, NULL);
 	synth_even(&s, 0, 0, 1, 0.3, 0.1, 0.02);
 	synth_metrics(&s);
-	log_set_console_output(0);
+	log_set_console(LOG_CONSOLE_ERRORS);
 	assert_int_equal(log_open(path, &e), 0);
 	dlio_log_saved(&s.r, &s.m);
 	assert_int_equal(log_close(&e), 0);

@@ -1,5 +1,4 @@
-/* What is written from the rows: docs/config.md, the man page section, show config, the hash. Run
- * with STOKER_WRITE_DOCS=1 to renew docs/config.md. */
+/* What is written from the rows: the man page section, show config, the hash. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,27 +13,6 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "workload/workload.h"
-
-static void test_docs_are_current(void **state)
-{
-	const char *source = getenv("STOKER_SOURCE");
-	struct buf now = {0}, stored = {0};
-	struct err e = {0};
-
-	(void)state;
-	if (!source)
-		skip();
-	AUTO_FREE char *path = path_join(source, "docs/config.md");
-
-	workload_docs_markdown(&now);
-	if (getenv("STOKER_WRITE_DOCS"))
-		assert_int_equal(file_write_atomic(path, now.data, now.len, &e), 0);
-	assert_int_equal(file_read(path, 1 << 20, &stored, &e), 0);
-	if (strcmp(now.data, stored.data) != 0)
-		fail_msg("docs/config.md is stale: run this test with STOKER_WRITE_DOCS=1");
-	buf_release(&now);
-	buf_release(&stored);
-}
 
 /* Keys and aliases are unique, and every row has a sentence. */
 static void test_rows(void **state)
@@ -159,7 +137,6 @@ static void test_hash(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_docs_are_current),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_man),
 		cmocka_unit_test(test_print),

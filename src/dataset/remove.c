@@ -1,0 +1,60 @@
+/* Removing a dataset by its exact names: a folder may hold more than what was generated. */
+#include "dataset/remove.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "dataset/each.h"
+#include "dataset/manifest.h"
+
+static int remove_blob(void *arg, enum dataset_kind kind, uint64_t index, struct each_worker *w,
+		       struct err *e)
+{
+	struct store *s = w->io.store;
+	int rc = s->ops->remove(s, w->path, e);
+
+	(void)arg;
+	(void)kind;
+	(void)index;
+	return rc == -ENOENT ? 0 : rc;
+}
+
+/* Subfolders, then train and valid, then the dataset's own folder; those with other files stay. */
+static void remove_folders(const struct dataset *d, struct store *s)
+{
+	char path[DATASET_PATH_MAX];
+
+	for (int kind = 0; kind < DATASET_KINDS; kind++) {
+		for (uint64_t i = 0; d->subfolders[kind] > 1 && i < d->subfolders[kind]; i++)
+			if (dataset_folder(d, (enum dataset_kind)kind, i, path, sizeof(path),
+					   NULL) == 0)
+				s->ops->remove(s, path, NULL);
+		snprintf(path, sizeof(path), "%s/%s", d->folder, dataset_kind_folder[kind]);
+		s->ops->remove(s, path, NULL);
+	}
+	s->ops->remove(s, d->folder, NULL);
+}
+
+int dataset_remove(const struct dataset *d, struct store *store, struct err *e)
+{
+	struct each_job job = {
+		.dataset = d,
+		.store = store,
+		.threads = (unsigned)sysconf(_SC_NPROCESSORS_ONLN),
+		.file = remove_blob,
+	};
+	AUTO_FREE char *manifest = path_join(d->folder, MANIFEST_NAME);
+	int rc;
+
+	/* the manifest first: what is left after a failure must not look like a dataset */
+	rc = store->ops->remove(store, manifest, e);
+	if (rc < 0 && rc != -ENOENT)
+		return rc;
+	rc = each_file(&job, e);
+	if (rc == 0)
+		remove_folders(d, store);
+	return rc;
+}

@@ -1,0 +1,20 @@
+"""The generated documentation is what the program writes today (make docs renews it), and the documents
+name no path of a machine."""
+import os
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from util import SOURCE, stoker  # noqa: E402
+
+for option, name in (("--markdown", "config.md"), ("--man", "stoker.1")):
+    now = stoker("show", "config", option).stdout
+    assert now == (SOURCE / "docs" / name).read_text(), f"docs/{name} is stale: make docs"
+
+for path in [*SOURCE.glob("*.md"), *SOURCE.glob("docs/*"), *SOURCE.glob("src/**/*.[ch]")]:
+    found = re.search(r"(?<![\w.])/(?:root|home|work)/\S*", path.read_text())
+    assert not found, f"{path}: {found.group(0)}"
+
+rows = (SOURCE / "docs/compatibility.md").read_text()
+assert [int(n) for n in re.findall(r"^\| Q(\d+) \|", rows, re.M)] == list(range(1, 88)), "a defect has no row"
