@@ -10,26 +10,29 @@ int image_shape_of(const struct file_spec *f, const char *format, uint32_t side_
 	uint64_t height = f->ndims > 0 ? f->dims[0] : 1, width = f->ndims > 1 ? f->dims[1] : 1;
 
 	if (strcmp(f->compression, "none") != 0)
-		return err_set(e, ERR_USAGE,
-			       "%s files are compressed as their format says: dataset.compression is "
-			       "'%s', only 'none' is allowed",
-			       format, f->compression);
+		return err_set(
+			e, ERR_USAGE,
+			"%s files are compressed as their format says: dataset.compression is "
+			"'%s', only 'none' is allowed",
+			format, f->compression);
 	if (f->ndims > 2)
 		return err_set(e, ERR_USAGE,
 			       "%s format does not support more than 2 dimensions, but got %u "
 			       "dimensions: an image is rows and columns of gray bytes",
 			       format, f->ndims);
 	if (strcmp(f->elem->name, "uint8") != 0)
-		return err_set(e, ERR_USAGE,
-			       "%s files hold gray bytes: dataset.record_element_type is %s, only uint8 "
-			       "is allowed",
-			       format, f->elem->name);
+		return err_set(
+			e, ERR_USAGE,
+			"%s files hold gray bytes: dataset.record_element_type is %s, only uint8 "
+			"is allowed",
+			format, f->elem->name);
 	if (height < 1 || width < 1 || height > side_max || width > side_max)
-		return err_set(e, ERR_USAGE,
-			       "a %s image cannot have %" PRIu64 " rows of %" PRIu64
-			       " columns: each is 1 to %u; choose other dataset.record_dims, a smaller "
-			       "dataset.record_length_bytes, or another format",
-			       format, height, width, side_max);
+		return err_set(
+			e, ERR_USAGE,
+			"a %s image cannot have %" PRIu64 " rows of %" PRIu64
+			" columns: each is 1 to %u; choose other dataset.record_dims, a smaller "
+			"dataset.record_length_bytes, or another format",
+			format, height, width, side_max);
 	*out = (struct image_shape){.width = (uint32_t)width, .height = (uint32_t)height};
 	return 0;
 }
@@ -40,7 +43,8 @@ int image_shape_check(uint64_t width, uint64_t height, const struct image_shape 
 	if (width == want->width && height == want->height)
 		return 0;
 	return err_set(e, ERR_DATA,
-		       "the image has %" PRIu64 " rows of %" PRIu64 " columns, and the workload says "
+		       "the image has %" PRIu64 " rows of %" PRIu64
+		       " columns, and the workload says "
 		       "%u rows of %u: the file is of another dataset",
 		       height, width, want->height, want->width);
 }
@@ -166,8 +170,8 @@ void image_reader_lay_out(struct carver *c, const struct reader_config *config,
 		r->python_buffer_bytes = reader_buffer_bytes(config);
 		r->python_buffer = carve(c, r->python_buffer_bytes);
 	} else if (file_bytes > IMAGE_PIECE) {
-		piece = file_bytes < IMAGE_NATIVE_PIECE ? (file_bytes + 4095) & ~(uint64_t)4095 :
-							  IMAGE_NATIVE_PIECE;
+		piece = file_bytes < IMAGE_NATIVE_PIECE ? (file_bytes + 4095) & ~(uint64_t)4095
+							: IMAGE_NATIVE_PIECE;
 	}
 	r->source.piece_bytes = (size_t)piece;
 	r->source.piece = carve(c, piece);

@@ -1,7 +1,7 @@
 #pragma once
 /* What the image formats share: one image per file, dims[0] rows of dims[1] gray bytes, whatever
- * the number of samples per file (each sample is that image again); reading a file as Pillow asks for
- * it, or in the largest pieces; and the frame of a reader. */
+ * the number of samples per file (each sample is that image again); reading a file as Pillow asks
+ * for it, or in the largest pieces; and the frame of a reader. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,8 +26,8 @@ int image_shape_of(const struct file_spec *f, const char *format, uint32_t side_
 int image_shape_check(uint64_t width, uint64_t height, const struct image_shape *want,
 		      struct err *e);
 
-/* A file's bytes in ascending order. Framework: the calls are those on a Python file object. Native:
- * served from requests of a whole piece each. */
+/* A file's bytes in ascending order. Framework: the calls are those on a Python file object.
+ * Native: served from requests of a whole piece each. */
 struct image_source {
 	const struct io *io;
 	struct blob *blob;
@@ -37,14 +37,15 @@ struct image_source {
 	struct pybuffer py;
 	unsigned char *piece; /* framework: IMAGE_PIECE bytes for runs */
 	size_t piece_bytes, pos, end;
-	uint64_t next;        /* native: of the next request */
+	uint64_t next; /* native: of the next request */
 };
 
 /* Fewer than n bytes only at the end of the file. */
 ssize_t image_source_read(struct image_source *s, void *out, size_t n, struct err *e);
 /* As a pointer to up to n (framework: at most IMAGE_PIECE) bytes, which stay until the next call. 0
  * at the end of the file; native gives out fewer where a piece ends. */
-ssize_t image_source_run(struct image_source *s, size_t n, const unsigned char **run, struct err *e);
+ssize_t image_source_run(struct image_source *s, size_t n, const unsigned char **run,
+			 struct err *e);
 /* Back to the file's first byte, as Pillow does between sniffing, parsing and decoding. */
 void image_source_rewind(struct image_source *s);
 /* The following requests are for pixels. */
@@ -69,8 +70,8 @@ void image_reader_lay_out(struct carver *c, const struct reader_config *config,
 			  const struct store *s, uint64_t file_bytes, struct image_reader *r);
 int image_reader_init(struct image_reader *r, const struct reader_config *config,
 		      const struct io *io, struct err *e);
-/* struct format_ops' read, with what is between open and close in `decode`, which sets *out and gets
- * the reader that `r` is the first member of. */
+/* struct format_ops' read, with what is between open and close in `decode`, which sets *out and
+ * gets the reader that `r` is the first member of. */
 int image_reader_read(struct image_reader *r, const char *path, const struct file_spec *f,
 		      uint64_t index, struct sample *out,
 		      int (*decode)(struct image_reader *r, const struct file_spec *f,

@@ -1,15 +1,16 @@
 /* jpeg: one 8-bit gray image per file, whatever the number of samples.
  *
- * FRAMEWORK is np.asarray(Image.open(path)) of Pillow 9.4: 16 bytes to sniff, back to the start, the
- * markers up to the first scan, back to the start, then pieces of 64 KiB until libjpeg has all of the
- * image. All through a Python file object: with its buffer of 4 KiB that is 4096, 61440, then 65536
- * each, and a read of nothing where the last piece is short. The whole image is decoded, whichever
- * sample is wanted.
+ * FRAMEWORK is np.asarray(Image.open(path)) of Pillow 9.4: 16 bytes to sniff, back to the start,
+ * the markers up to the first scan, back to the start, then pieces of 64 KiB until libjpeg has all
+ * of the image. All through a Python file object: with its buffer of 4 KiB that is 4096, 61440,
+ * then 65536 each, and a read of nothing where the last piece is short. The whole image is decoded,
+ * whichever sample is wanted.
  *
  * NATIVE is one read of the whole file, one per 8 MiB of larger ones.
  *
  * Our files are what Pillow saves by default. Their size depends on their pixels and, as all their
- * bytes, on the libjpeg that made them: verifying makes the image again with the library at hand. */
+ * bytes, on the libjpeg that made them: verifying makes the image again with the library at hand.
+ */
 #include <inttypes.h>
 
 #include "format/blob_stream.h"
@@ -51,7 +52,8 @@ static int put(void *arg, const unsigned char *bytes, size_t n, struct err *e)
 	return blob_stream_put(&p->s, bytes, n, e);
 }
 
-/* The encoder has the front of the scratch, the stream the rest: that much, for a row of any width. */
+/* The encoder has the front of the scratch, the stream the rest: that much, for a row of any width.
+ */
 #define ENCODER_SHARE ((JPEG_ENCODER_BYTES(JPEG_SIDE_MAX) + 4095) & ~(size_t)4095)
 
 static int put_file(struct putting *p, const struct file_spec *f,
@@ -71,12 +73,13 @@ static int put_file(struct putting *p, const struct file_spec *f,
 }
 
 static int jpeg_write(const struct io *io, struct blob *b, const char *path,
-		      const struct file_spec *f, const struct content_source *content, void *scratch,
-		      size_t scratch_bytes, struct err *e)
+		      const struct file_spec *f, const struct content_source *content,
+		      void *scratch, size_t scratch_bytes, struct err *e)
 {
 	struct putting p = {.bytes = 0};
 
-	blob_stream_write(&p.s, io, b, (char *)scratch + ENCODER_SHARE, scratch_bytes - ENCODER_SHARE);
+	blob_stream_write(&p.s, io, b, (char *)scratch + ENCODER_SHARE,
+			  scratch_bytes - ENCODER_SHARE);
 	return blob_stream_end(&p.s, path, put_file(&p, f, content, scratch, e), e);
 }
 
@@ -104,7 +107,8 @@ static int jpeg_verify(const struct io *io, const char *path, const struct file_
 
 const struct format_ops format_jpeg = {
 	.name = "jpeg",
-	.help = "JPEG images, 8-bit gray, quality 75, one per file; libjpeg-turbo encodes and decodes.",
+	.help = "JPEG images, 8-bit gray, quality 75, one per file; libjpeg-turbo encodes and "
+		"decodes.",
 	.extension = "jpeg",
 	.flags = FORMAT_IMAGE,
 	.check = jpeg_check,

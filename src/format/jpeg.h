@@ -14,9 +14,9 @@
 #define JPEG_SIDE_MAX 65500u /* libjpeg's */
 #define JPEG_ROW_ROOM 65536u /* a row of gray pixels */
 
-/* What libjpeg needs for a gray image of a width, made or decoded, and a row of its pixels. What does not
- * fit (rows in colour, all the coefficients of a progressive image) libjpeg allocates. */
-#define JPEG_ARENA_BYTES(width) ((size_t)32768 + (size_t)(width) * 16)
+/* What libjpeg needs for a gray image of a width, made or decoded, and a row of its pixels. What
+ * does not fit (rows in colour, all the coefficients of a progressive image) libjpeg allocates. */
+#define JPEG_ARENA_BYTES(width) ((size_t)32768 + (size_t)(width)*16)
 
 /* libjpeg's errors jump out to `escape`, with rc and *e set. Nothing is ever printed. */
 struct jpeg_guard {
@@ -49,8 +49,8 @@ struct jpeg_encoder {
 	struct jpeg_compress_struct c;
 	struct jpeg_destination_mgr dest;
 	struct jpeg_arena arena;
-	unsigned char *row;  /* JPEG_ROW_ROOM */
-	unsigned char *out;  /* IMAGE_PIECE */
+	unsigned char *row; /* JPEG_ROW_ROOM */
+	unsigned char *out; /* IMAGE_PIECE */
 	int (*sink)(void *arg, const unsigned char *bytes, size_t n, struct err *e);
 	void *arg;
 	bool made;

@@ -83,9 +83,8 @@ int jpeg_encode(struct jpeg_encoder *j, const struct image_shape *shape, uint64_
 	}
 	jpeg_start_compress(&j->c, TRUE);
 	while (j->c.next_scanline < j->c.image_height) {
-		content->fill(content, file_index,
-			      (uint64_t)j->c.next_scanline * j->c.image_width, j->row,
-			      j->c.image_width);
+		content->fill(content, file_index, (uint64_t)j->c.next_scanline * j->c.image_width,
+			      j->row, j->c.image_width);
 		jpeg_write_scanlines(&j->c, &row, 1);
 	}
 	jpeg_finish_compress(&j->c);

@@ -19,8 +19,8 @@ static void leave(j_common_ptr c)
 		g->rc = err_set(g->e, -ENOMEM, "no memory is left for a JPEG image");
 	else
 		g->rc = err_set(g->e, ERR_DATA, "%s: libjpeg says '%s'",
-				c->is_decompressor ? "the JPEG image cannot be decoded" :
-						     "the JPEG image cannot be made",
+				c->is_decompressor ? "the JPEG image cannot be decoded"
+						   : "the JPEG image cannot be made",
 				text);
 	longjmp(g->escape, 1);
 }
@@ -85,7 +85,8 @@ static void *alloc_large(j_common_ptr c, int pool, size_t n)
 static JSAMPARRAY alloc_sarray(j_common_ptr c, int pool, JDIMENSION samples, JDIMENSION rows)
 {
 	struct jpeg_arena *a = c->client_data;
-	size_t row = (samples * sizeof(JSAMPLE) + ALIGN - 1) & ~(size_t)(ALIGN - 1), all, before = a->used;
+	size_t row = (samples * sizeof(JSAMPLE) + ALIGN - 1) & ~(size_t)(ALIGN - 1), all,
+	       before = a->used;
 	JSAMPARRAY table = take(a, rows * sizeof(JSAMPROW));
 	JSAMPROW p;
 

@@ -79,7 +79,8 @@ static struct reader *reader_of(struct image_reader *base)
 static int cut_short(const struct image_source *s, struct err *e)
 {
 	return err_set(e, ERR_DATA,
-		       "the file ends at offset %" PRIu64 ", before the end of its image: it was cut "
+		       "the file ends at offset %" PRIu64
+		       ", before the end of its image: it was cut "
 		       "short",
 		       s->offset);
 }
@@ -94,9 +95,9 @@ static void source_begin(j_decompress_ptr d)
 static boolean source_fill(j_decompress_ptr d)
 {
 	struct reader *r = (struct reader *)d->err;
-	ssize_t got = image_source_run(&r->base.source,
-				       r->base.source.native ? SIZE_MAX : IMAGE_PIECE, &r->run,
-				       r->guard.e);
+	ssize_t got =
+		image_source_run(&r->base.source, r->base.source.native ? SIZE_MAX : IMAGE_PIECE,
+				 &r->run, r->guard.e);
 
 	if (got < 0)
 		jpeg_guard_fail((j_common_ptr)d, (int)got);
@@ -208,7 +209,8 @@ static int read_exactly(struct image_source *s, void *out, size_t n, struct err 
 
 static bool is_frame(unsigned marker)
 {
-	return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
+	return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 &&
+	       marker != 0xcc;
 }
 
 /* Markers that Pillow takes without contents. */
@@ -309,7 +311,8 @@ static int read_header(struct image_source *s, struct header *h, struct err *e)
 			return rc;
 		if (s->offset > HEADER_MAX)
 			return err_set(e, ERR_DATA,
-				       "there is no JPEG scan within the first %u bytes", HEADER_MAX);
+				       "there is no JPEG scan within the first %u bytes",
+				       HEADER_MAX);
 	}
 	if (!h->frame)
 		return err_set(e, ERR_DATA, "the JPEG file has a scan and no frame before it");
@@ -344,8 +347,8 @@ static int decode_image(struct reader *r, const struct image_shape *shape, struc
 				     r->d.output_width * (JDIMENSION)r->d.output_components, 1);
 	while (r->d.output_scanline < r->d.output_height)
 		jpeg_read_scanlines(&r->d, row, 1);
-	r->payload = (uint64_t)r->d.output_width * r->d.output_height *
-		     (uint64_t)r->d.output_components;
+	r->payload =
+		(uint64_t)r->d.output_width * r->d.output_height * (uint64_t)r->d.output_components;
 	jpeg_finish_decompress(&r->d);
 	return 0;
 }
@@ -370,11 +373,12 @@ static int compare(void *arg, const unsigned char *bytes, size_t n, struct err *
 		part = n < r->run_bytes ? n : r->run_bytes;
 		same = first_difference(bytes, r->run, part);
 		if (same < part)
-			return err_set(e, ERR_DATA,
-				       "the byte at offset %" PRIu64 " is 0x%02x, not the 0x%02x that "
-				       "was generated (by libjpeg; another build of it may make other "
-				       "bytes)",
-				       r->compared + same, r->run[same], bytes[same]);
+			return err_set(
+				e, ERR_DATA,
+				"the byte at offset %" PRIu64 " is 0x%02x, not the 0x%02x that "
+				"was generated (by libjpeg; another build of it may make other "
+				"bytes)",
+				r->compared + same, r->run[same], bytes[same]);
 		r->run += part;
 		r->run_bytes -= part;
 		r->compared += part;
@@ -384,8 +388,8 @@ static int compare(void *arg, const unsigned char *bytes, size_t n, struct err *
 	return 0;
 }
 
-static int verify_image(struct reader *r, const struct image_shape *shape, const struct file_spec *f,
-			struct err *e)
+static int verify_image(struct reader *r, const struct image_shape *shape,
+			const struct file_spec *f, struct err *e)
 {
 	int rc;
 
@@ -393,8 +397,7 @@ static int verify_image(struct reader *r, const struct image_shape *shape, const
 	r->compared = 0;
 	rc = jpeg_encode(&r->encoder, shape, f->file_index, r->base.config.content, compare, r, e);
 	if (rc == 0 && r->compared < r->base.source.file_bytes)
-		rc = err_set(e, ERR_DATA,
-			     "the file has %" PRIu64 " bytes and should have %" PRIu64,
+		rc = err_set(e, ERR_DATA, "the file has %" PRIu64 " bytes and should have %" PRIu64,
 			     r->base.source.file_bytes, r->compared);
 	return rc;
 }

@@ -1,16 +1,16 @@
 /* png: one 8-bit gray image per file, whatever the number of samples.
  *
- * FRAMEWORK is np.asarray(Image.open(path)) of Pillow 9.4: 16 bytes to sniff, back to the start, then
- * chunk by chunk: 8 bytes of length and type, the contents, 4 bytes of checksum; pixels are asked for
- * in pieces of at most 64 KiB within a chunk. All through a Python file object, so that with its
- * buffer of 4 KiB the requests alternate between 61440 and 4096 bytes. Contents of a chunk before the
- * pixels over 64 KiB are asked for in such pieces too (Pillow: in pieces of 1 MiB). The whole image is
- * decoded, whichever sample is wanted.
+ * FRAMEWORK is np.asarray(Image.open(path)) of Pillow 9.4: 16 bytes to sniff, back to the start,
+ * then chunk by chunk: 8 bytes of length and type, the contents, 4 bytes of checksum; pixels are
+ * asked for in pieces of at most 64 KiB within a chunk. All through a Python file object, so that
+ * with its buffer of 4 KiB the requests alternate between 61440 and 4096 bytes. Contents of a chunk
+ * before the pixels over 64 KiB are asked for in such pieces too (Pillow: in pieces of 1 MiB). The
+ * whole image is decoded, whichever sample is wanted.
  *
  * NATIVE is one read of the whole file, one per 8 MiB of larger ones.
  *
- * Our files: stored deflate blocks, no row filtered (noise does not compress), IDAT chunks as long as
- * Pillow makes them, so that the framework's requests are those for Pillow's files. */
+ * Our files: stored deflate blocks, no row filtered (noise does not compress), IDAT chunks as long
+ * as Pillow makes them, so that the framework's requests are those for Pillow's files. */
 #include <string.h>
 
 #include "codec/adler32.h"
@@ -28,9 +28,9 @@
 
 struct png_layout {
 	struct image_shape shape;
-	uint64_t raw_bytes;   /* rows with their filter bytes */
+	uint64_t raw_bytes; /* rows with their filter bytes */
 	uint64_t zlib_bytes;
-	uint32_t idat_bytes;  /* of every IDAT chunk but the last */
+	uint32_t idat_bytes; /* of every IDAT chunk but the last */
 	uint64_t file_bytes;
 };
 
@@ -45,9 +45,9 @@ static int png_layout_of(const struct file_spec *f, struct png_layout *p, struct
 	p->zlib_bytes = ZLIB_HEAD + p->raw_bytes + ZLIB_TAIL +
 			(p->raw_bytes + BLOCK_MAX - 1) / BLOCK_MAX * BLOCK_HEAD;
 	/* Pillow's encoder has a buffer of four bytes a column */
-	p->idat_bytes = p->shape.width > IDAT_MAX / 4 ? IDAT_MAX :
-			p->shape.width > IDAT_MIN / 4 ? p->shape.width * 4 :
-							IDAT_MIN;
+	p->idat_bytes = p->shape.width > IDAT_MAX / 4   ? IDAT_MAX
+			: p->shape.width > IDAT_MIN / 4 ? p->shape.width * 4
+							: IDAT_MIN;
 	idats = (p->zlib_bytes + p->idat_bytes - 1) / p->idat_bytes;
 	p->file_bytes = PNG_SIGNATURE_BYTES + PNG_IHDR_BYTES + p->zlib_bytes +
 			(idats + 2) * PNG_CHUNK_FRAME;
@@ -113,7 +113,8 @@ static int idat_put(struct idat *d, const unsigned char *bytes, size_t n, struct
 		size_t part;
 
 		if (d->chunk_left == 0) {
-			d->chunk_left = d->left < d->chunk_bytes ? (uint32_t)d->left : d->chunk_bytes;
+			d->chunk_left =
+				d->left < d->chunk_bytes ? (uint32_t)d->left : d->chunk_bytes;
 			rc = chunk_begin(d->s, "IDAT", d->chunk_left, e);
 			if (rc < 0)
 				return rc;
@@ -220,8 +221,9 @@ static int png_verify(const struct io *io, const char *path, const struct file_s
 		      struct err *e)
 {
 	struct blob_stream s;
-	int rc = blob_stream_compare(&s, io, path, png_file_bytes(f), (char *)scratch + ROWS_SCRATCH,
-				     scratch_bytes - ROWS_SCRATCH, e);
+	int rc =
+		blob_stream_compare(&s, io, path, png_file_bytes(f), (char *)scratch + ROWS_SCRATCH,
+				    scratch_bytes - ROWS_SCRATCH, e);
 
 	return rc < 0 ? rc : blob_stream_end(&s, path, put_file(&s, f, content, scratch, e), e);
 }

@@ -12,10 +12,10 @@ extern const unsigned char png_signature[PNG_SIGNATURE_BYTES];
 
 struct png_image {
 	uint32_t width, height;
-	unsigned depth, colour;  /* bits of a channel; PNG's colour type */
-	uint32_t pixel_bytes;    /* distance of the left neighbour in filters: at least 1 */
-	uint64_t row_bytes;      /* without the filter byte */
-	uint64_t raw_bytes;      /* of all rows with their filter bytes */
+	unsigned depth, colour; /* bits of a channel; PNG's colour type */
+	uint32_t pixel_bytes;   /* distance of the left neighbour in filters: at least 1 */
+	uint64_t row_bytes;     /* without the filter byte */
+	uint64_t raw_bytes;     /* of all rows with their filter bytes */
 };
 
 /* Parses IHDR's contents, at `offset` of the file. ERR_DATA when they are not of an image that this

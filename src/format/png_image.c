@@ -5,23 +5,31 @@
 
 #include "format/png.h"
 
-/* A piece of a row is copied away before its pixels overwrite it; small enough for the first cache. */
+/* A piece of a row is copied away before its pixels overwrite it; small enough for the first cache.
+ */
 #define PART 4096u
 
-const unsigned char png_signature[PNG_SIGNATURE_BYTES] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+const unsigned char png_signature[PNG_SIGNATURE_BYTES] = {0x89, 'P',  'N',  'G',
+							  '\r', '\n', 0x1a, '\n'};
 
 static uint32_t be32(const unsigned char *p)
 {
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Channels of a colour type, 0 when it does not exist; *depths gets the sum of the allowed depths. */
+/* Channels of a colour type, 0 when it does not exist; *depths gets the sum of the allowed depths.
+ */
 static unsigned channels_of(unsigned colour, unsigned *depths)
 {
 	static const struct {
 		unsigned char channels, depths;
-	} types[] = {{1, 1 | 2 | 4 | 8 | 16}, {0, 0}, {3, 8 | 16}, {1, 1 | 2 | 4 | 8},
-		     {2, 8 | 16},	      {0, 0}, {4, 8 | 16}};
+	} types[] = {{1, 1 | 2 | 4 | 8 | 16},
+		     {0, 0},
+		     {3, 8 | 16},
+		     {1, 1 | 2 | 4 | 8},
+		     {2, 8 | 16},
+		     {0, 0},
+		     {4, 8 | 16}};
 
 	if (colour >= sizeof(types) / sizeof(types[0]))
 		return 0;
@@ -34,37 +42,41 @@ int png_image_parse(const unsigned char ihdr[PNG_IHDR_BYTES], uint64_t offset,
 {
 	unsigned depths = 0, channels = channels_of(ihdr[9], &depths), bits;
 
-	*out = (struct png_image){.width = be32(ihdr),
-				  .height = be32(ihdr + 4),
-				  .depth = ihdr[8],
-				  .colour = ihdr[9]};
+	*out = (struct png_image){
+		.width = be32(ihdr), .height = be32(ihdr + 4), .depth = ihdr[8], .colour = ihdr[9]};
 	if (out->width < 1 || out->height < 1 || out->width > PNG_SIDE_MAX ||
 	    out->height > PNG_SIDE_MAX)
 		return err_set(e, ERR_DATA,
-			       "the PNG header at offset %" PRIu64 " says %u columns and %u rows; each is "
+			       "the PNG header at offset %" PRIu64
+			       " says %u columns and %u rows; each is "
 			       "1 to %u",
 			       offset, out->width, out->height, PNG_SIDE_MAX);
 	/* a depth is a power of two, so it is one bit of the sum */
 	if (!channels || !out->depth || (out->depth & (out->depth - 1)) || !(out->depth & depths))
 		return err_set(e, ERR_DATA,
-			       "the PNG header at offset %" PRIu64 " says colour type %u with %u bits, "
+			       "the PNG header at offset %" PRIu64
+			       " says colour type %u with %u bits, "
 			       "which do not exist",
 			       offset, out->colour, out->depth);
 	if (ihdr[10] != 0 || ihdr[11] != 0 || ihdr[12] > 1)
 		return err_set(e, ERR_DATA,
-			       "the PNG header at offset %" PRIu64 " says compression %u, filter %u, "
+			       "the PNG header at offset %" PRIu64
+			       " says compression %u, filter %u, "
 			       "interlacing %u, which do not exist",
 			       offset, ihdr[10], ihdr[11], ihdr[12]);
 	if (ihdr[12] == 1)
-		return err_set(e, ERR_DATA,
-			       "the PNG image is interlaced, which this program does not read: save it "
-			       "without interlacing");
+		return err_set(
+			e, ERR_DATA,
+			"the PNG image is interlaced, which this program does not read: save it "
+			"without interlacing");
 	bits = channels * out->depth;
 	out->pixel_bytes = bits < 8 ? 1 : bits / 8;
 	out->row_bytes = ((uint64_t)out->width * bits + 7) / 8;
 	if (__builtin_mul_overflow(out->row_bytes + 1, out->height, &out->raw_bytes))
-		return err_set(e, ERR_DATA, "the PNG header at offset %" PRIu64
-			       " says an image of more than 2^64 bytes", offset);
+		return err_set(e, ERR_DATA,
+			       "the PNG header at offset %" PRIu64
+			       " says an image of more than 2^64 bytes",
+			       offset);
 	return 0;
 }
 
@@ -116,8 +128,9 @@ int png_unfilter(const struct png_image *image, unsigned filter, const unsigned 
 
 	if (filter > 4)
 		return err_set(e, ERR_DATA,
-			       "row %" PRIu64 " of the image has the filter %u, which does not exist", y,
-			       filter);
+			       "row %" PRIu64
+			       " of the image has the filter %u, which does not exist",
+			       y, filter);
 	if (filter == 0 || (filter == 2 && !above)) {
 		memmove(out, row, image->row_bytes);
 		return 0;

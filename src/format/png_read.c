@@ -25,16 +25,16 @@ struct decoding {
 	struct reader *r;
 	const struct file_spec *f;
 	struct png_image image;
-	bool look;          /* checksums are checked and pixels made */
-	size_t packed;      /* compressed bytes gathered */
+	bool look;     /* checksums are checked and pixels made */
+	size_t packed; /* compressed bytes gathered */
 	/* when the whole does not fit: rows are inflated as they come, two are kept */
 	bool by_rows, ended;
-	size_t head, tail;  /* bytes of the zlib stream's head and tail seen */
+	size_t head, tail; /* bytes of the zlib stream's head and tail seen */
 	unsigned char frame[ZLIB_HEAD + ZLIB_TAIL];
 	uint32_t adler;
-	uint64_t y;         /* of the row that is filled */
+	uint64_t y; /* of the row that is filled */
 	size_t filled;
-	int odd;            /* which of the two it is */
+	int odd; /* which of the two it is */
 };
 
 static uint32_t be32(const unsigned char *p)
@@ -45,8 +45,8 @@ static uint32_t be32(const unsigned char *p)
 static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
 		    struct reader *r)
 {
-	/* a file of ours is larger than its rows, so that there is room for those too; other writers
-	 * cut the stream into smaller blocks or chunks */
+	/* a file of ours is larger than its rows, so that there is room for those too; other
+	 * writers cut the stream into smaller blocks or chunks */
 	uint64_t file = config->max_file_bytes, room = file;
 
 	carve(c, sizeof(*r));
@@ -103,7 +103,8 @@ int png_reader_close(struct reader *r, struct err *e)
 static int cut_short(const struct image_source *s, struct err *e)
 {
 	return err_set(e, ERR_DATA,
-		       "the file ends at offset %" PRIu64 ", before the end of its image: it was cut "
+		       "the file ends at offset %" PRIu64
+		       ", before the end of its image: it was cut "
 		       "short",
 		       s->offset);
 }
@@ -129,8 +130,9 @@ static int compare(const struct decoding *d, uint64_t offset, const unsigned cha
 
 static int wrong_amount(const struct decoding *d, const char *what, struct err *e)
 {
-	return err_set(e, ERR_DATA, "the compressed pixels hold %s than the %" PRIu64
-		       " bytes of %u rows", what, d->image.raw_bytes, d->image.height);
+	return err_set(e, ERR_DATA,
+		       "the compressed pixels hold %s than the %" PRIu64 " bytes of %u rows", what,
+		       d->image.raw_bytes, d->image.height);
 }
 
 static int finish_whole(struct decoding *d, struct err *e)
@@ -145,9 +147,10 @@ static int finish_whole(struct decoding *d, struct err *e)
 	if (result == LIBDEFLATE_SHORT_OUTPUT || result == LIBDEFLATE_INSUFFICIENT_SPACE)
 		return wrong_amount(d, result == LIBDEFLATE_SHORT_OUTPUT ? "less" : "more", e);
 	if (result != LIBDEFLATE_SUCCESS)
-		return err_set(e, ERR_DATA,
-			       "the compressed pixels are damaged: they do not inflate, or not to what "
-			       "their checksum says");
+		return err_set(
+			e, ERR_DATA,
+			"the compressed pixels are damaged: they do not inflate, or not to what "
+			"their checksum says");
 	for (uint64_t y = 0; y < m->height; y++) {
 		const unsigned char *row = r->pixels + y * (m->row_bytes + 1);
 		int rc = png_unfilter(m, row[0], row + 1, above, to, y, e);
@@ -199,7 +202,8 @@ static int check_zlib_head(const struct decoding *d, struct err *e)
 
 	if ((d->frame[0] & 15) != 8 || head % 31 != 0 || (d->frame[1] & 32))
 		return err_set(e, ERR_DATA,
-			       "the compressed pixels begin with 0x%04x, which is no zlib stream", head);
+			       "the compressed pixels begin with 0x%04x, which is no zlib stream",
+			       head);
 	return 0;
 }
 
@@ -210,9 +214,9 @@ static int inflate_rows(struct decoding *d, const unsigned char *in, size_t n, s
 
 	while (n > 0 && !d->ended && d->y < d->image.height) {
 		size_t used = n;
-		ssize_t made = inflater_run(&d->r->inflater, in, &used,
-					    row_at(d, d->odd) + d->filled,
-					    (size_t)(row_bytes - d->filled), e);
+		ssize_t made =
+			inflater_run(&d->r->inflater, in, &used, row_at(d, d->odd) + d->filled,
+				     (size_t)(row_bytes - d->filled), e);
 		int rc = 0;
 
 		if (made < 0)
@@ -273,7 +277,8 @@ static int finish_rows(struct decoding *d, struct err *e)
 	if (!d->ended || d->tail < ZLIB_TAIL)
 		return err_set(e, ERR_DATA, "the compressed pixels have no end");
 	if (be32(d->frame + ZLIB_HEAD) != d->adler)
-		return err_set(e, ERR_DATA, "the pixels do not have the checksum that the file says");
+		return err_set(e, ERR_DATA,
+			       "the pixels do not have the checksum that the file says");
 	return 0;
 }
 
@@ -306,7 +311,8 @@ static int chunk_open(struct image_source *s, struct chunk *k, struct err *e)
 				       k->offset);
 	}
 	if (k->bytes > PNG_SIDE_MAX)
-		return err_set(e, ERR_DATA, "the PNG chunk %s at offset %" PRIu64
+		return err_set(e, ERR_DATA,
+			       "the PNG chunk %s at offset %" PRIu64
 			       " says it has %u bytes; at most %u are possible",
 			       k->type, k->offset, k->bytes, PNG_SIDE_MAX);
 	k->crc = crc32_update(0, head + 4, 4);
@@ -322,7 +328,8 @@ static int chunk_close(const struct decoding *d, struct image_source *s, const s
 	if (rc < 0 || !d->look || be32(crc) == k->crc)
 		return rc;
 	return err_set(e, ERR_DATA,
-		       "the PNG chunk %s at offset %" PRIu64 " is damaged: its checksum is %08x, and its "
+		       "the PNG chunk %s at offset %" PRIu64
+		       " is damaged: its checksum is %08x, and its "
 		       "bytes have %08x",
 		       k->type, k->offset, be32(crc), k->crc);
 }
@@ -378,7 +385,8 @@ static int read_header(struct decoding *d, struct image_source *s, struct chunk 
 
 	if (strcmp(k->type, "IHDR") != 0 || k->bytes != PNG_IHDR_BYTES)
 		return err_set(e, ERR_DATA,
-			       "the first PNG chunk, at offset %" PRIu64 ", is %s of %u bytes, not IHDR "
+			       "the first PNG chunk, at offset %" PRIu64
+			       ", is %s of %u bytes, not IHDR "
 			       "of %d",
 			       k->offset, k->type, k->bytes, PNG_IHDR_BYTES);
 	rc = read_exactly(s, ihdr, sizeof(ihdr), e);
@@ -401,15 +409,17 @@ static int plan(struct decoding *d, struct err *e)
 	const struct png_image *m = &d->image;
 
 	if (d->r->base.expect.content && (m->colour != 0 || m->depth != 8))
-		return err_set(e, ERR_DATA,
-			       "the image has colour type %u with %u bits; generated ones are 8-bit gray",
-			       m->colour, m->depth);
+		return err_set(
+			e, ERR_DATA,
+			"the image has colour type %u with %u bits; generated ones are 8-bit gray",
+			m->colour, m->depth);
 	if (!d->look)
 		return 0;
 	d->by_rows = m->raw_bytes > d->r->pixels_room;
 	if (d->by_rows && m->row_bytes + 1 > d->r->pixels_room / 2)
 		return err_set(e, ERR_DATA,
-			       "a row of the image has %" PRIu64 " bytes, more than a gray one can have",
+			       "a row of the image has %" PRIu64
+			       " bytes, more than a gray one can have",
 			       m->row_bytes);
 	return 0;
 }
@@ -428,7 +438,8 @@ static int begin(struct decoding *d, struct image_source *s, struct chunk *k, st
 	}
 	rc = read_exactly(s, signature, sizeof(png_signature), e);
 	if (rc == 0 && memcmp(signature, png_signature, sizeof(png_signature)) != 0)
-		rc = err_set(e, ERR_DATA, "it is no PNG file: it does not begin with PNG's signature");
+		rc = err_set(e, ERR_DATA,
+			     "it is no PNG file: it does not begin with PNG's signature");
 	if (rc == 0)
 		rc = chunk_open(s, k, e);
 	if (rc == 0)
@@ -469,8 +480,10 @@ static int walk(struct decoding *d, struct image_source *s, struct err *e)
 			return rc;
 	}
 	if (k.bytes != 0)
-		return err_set(e, ERR_DATA, "the PNG chunk IEND at offset %" PRIu64
-			       " says it has %u bytes, and has none", k.offset, k.bytes);
+		return err_set(e, ERR_DATA,
+			       "the PNG chunk IEND at offset %" PRIu64
+			       " says it has %u bytes, and has none",
+			       k.offset, k.bytes);
 	if (where == BEFORE)
 		return err_set(e, ERR_DATA, "the PNG file has no pixels: there is no IDAT chunk");
 	/* Pillow does not ask for the checksum of IEND, but it has to be there */
@@ -481,10 +494,8 @@ static int decode(struct image_reader *base, const struct file_spec *f, struct s
 		  struct err *e)
 {
 	struct reader *r = (struct reader *)base;
-	struct decoding d = {.r = r,
-			     .f = f,
-			     .look = base->config.decode != DECODE_NONE,
-			     .adler = ADLER32_BEGIN};
+	struct decoding d = {
+		.r = r, .f = f, .look = base->config.decode != DECODE_NONE, .adler = ADLER32_BEGIN};
 	struct chunk k;
 	int rc = begin(&d, &base->source, &k, e);
 

@@ -203,12 +203,38 @@ static inline bool has_checksum(void)
 /* 70 bytes of payload in one piece. */
 static inline struct file_spec in_one_piece(void)
 {
-	return is_array() || format->flags & FORMAT_NO_IO ? SMALL : spec("uint8", 1, 2, 5, 14, 0);
+	return is_array() || format->flags & (FORMAT_NO_IO | FORMAT_IMAGE) ?
+		       SMALL :
+		       spec("uint8", 1, 2, 5, 14, 0);
 }
 
 static inline bool no_io(void)
 {
 	return format->flags & FORMAT_NO_IO;
+}
+
+/* One image, coded, is the whole file and each of its samples. */
+static inline bool image(void)
+{
+	return format->flags & FORMAT_IMAGE;
+}
+
+/* Images have shapes of their own kind; what they cannot have is refused. */
+static inline bool not_for_images(const struct file_spec *f)
+{
+	if (!image() || format->check(f, &t.e) == 0)
+		return false;
+	assert_true(f->ndims > 2 || f->elem != elem_find("uint8") || file_spec_elements(f) == 0);
+	return true;
+}
+
+static inline uint64_t size_now(void)
+{
+	struct store_stat st;
+	const struct io io = {t.store, NULL};
+
+	assert_int_equal(io_stat_path(&io, t.path, &st, &t.e), 0);
+	return st.bytes;
 }
 
 /* Offset of the payload in a file that was written. */

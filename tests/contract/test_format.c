@@ -13,12 +13,12 @@ static void size_is_as_said(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(f) / sizeof(f[0]); i++) {
-		struct store_stat st;
-
+		if (not_for_images(&f[i]))
+			continue;
 		assert_int_equal(format->check(&f[i], &t.e), 0);
 		write_file(&f[i]);
-		assert_int_equal(io_stat_path(&t.io, t.path, &st, &t.e), 0);
-		assert_int_equal(st.bytes, format->file_bytes(&f[i]));
+		if (format->file_bytes(&f[i]) != UINT64_MAX)
+			assert_int_equal(size_now(), format->file_bytes(&f[i]));
 		if (verify(&f[i]) < 0)
 			fail_msg("%s", t.e.text);
 	}
@@ -34,6 +34,8 @@ static void every_sample_in_every_mode(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(f) / sizeof(f[0]); i++) {
+		if (not_for_images(&f[i]))
+			continue;
 		write_file(&f[i]);
 		FOR_MODES(access, decode)
 		{
@@ -63,6 +65,12 @@ static void every_sample_in_every_mode(void **state)
 					data += t.stat.kind[IO_DATA].returned_bytes +
 						t.stat.kind[IO_META].returned_bytes;
 					opens += t.stat.kind[IO_OPEN].requests;
+					/* but for the checksum of PNG's end */
+					if (image())
+						assert_true(t.stat.kind[IO_DATA].returned_bytes +
+								    t.stat.kind[IO_META].returned_bytes +
+								    4 >=
+							    size_now());
 					if (!is_array())
 						continue;
 					/* whole arrays are read, whichever sample is wanted */
@@ -76,7 +84,9 @@ static void every_sample_in_every_mode(void **state)
 				opens += t.stat.kind[IO_OPEN].requests;
 				if (no_io())
 					continue;
-				assert_true(data >= file_spec_sample_bytes(&f[i]) * f[i].samples);
+				if (!image())
+					assert_true(data >=
+						    file_spec_sample_bytes(&f[i]) * f[i].samples);
 				assert_true(opens >= 2 && opens % 2 == 0);
 			}
 		}
@@ -160,11 +170,18 @@ static void native_reads_least(void **state)
 		c = config(&f, access, decode);
 		assert_int_equal(read_once(&f, &c, 0), 0);
 		assert_int_equal(t.stat.kind[IO_DATA].requests, 1);
-		assert_int_equal(t.stat.kind[IO_META].requests, 0);
+		/* an image's file can have any size, which has to be asked for */
+		assert_int_equal(t.stat.kind[IO_META].requests, image() ? 1 : 0);
 		write_file(&big);
 		memset(&t.stat, 0, sizeof(t.stat));
 		c = config(&big, access, decode);
 		assert_int_equal(read_once(&big, &c, 0), 0);
+		if (image()) {
+			assert_int_equal(t.stat.kind[IO_DATA].requests,
+					 size_now() > 8u << 20 ? 2 : 1);
+			assert_int_equal(t.stat.kind[IO_DATA].returned_bytes, size_now());
+			continue;
+		}
 		assert_int_equal(t.stat.kind[IO_DATA].requests, is_array() ? 2 : 1);
 		assert_int_equal(t.stat.kind[IO_META].requests, 0);
 		/* every byte once */
@@ -181,10 +198,10 @@ static void every_flipped_byte_is_found(void **state)
 	(void)state;
 	write_file(&f);
 	file = get_bytes(&n);
-	if (!no_io())
+	if (!no_io() && !image())
 		payload = payload_at(&f, file, n);
 	for (size_t i = 0; i < n; i++) {
-		bool inside = i >= payload && i < payload + 70;
+		bool inside = !image() && i >= payload && i < payload + 70;
 		char where[64];
 
 		file[i] ^= 0x40;
@@ -269,7 +286,7 @@ static void every_truncation_is_found(void **state)
 	(void)state;
 	write_file(&f);
 	file = get_bytes(&n);
-	if (!no_io())
+	if (!no_io() && !image())
 		payload = payload_at(&f, file, n);
 	for (size_t len = 0; len < n; len++) {
 		put_bytes(file, len);
@@ -310,8 +327,8 @@ static void another_dataset_is_named(void **state)
 		return;
 	write_file(&f);
 	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
-		/* without a header only another size shows */
-		if (!is_array() && i < 5)
+		/* without a header only another size shows; samples do not, of an image */
+		if (image() ? not_for_images(&other[i]) || i == 1 : !is_array() && i < 5)
 			continue;
 		assert_int_equal(verify(&other[i]), ERR_DATA);
 		FOR_MODES(access, decode)
@@ -320,6 +337,8 @@ static void another_dataset_is_named(void **state)
 			char want[32];
 
 			assert_int_equal(read_once(&other[i], &c, 0), ERR_DATA);
+			if (image())
+				assert_non_null(strstr(t.e.text, "5 rows of 7 columns"));
 			if (!is_array())
 				continue;
 			snprintf(want, sizeof(want), "%s (%d", other[i].elem->name,
@@ -342,7 +361,7 @@ static void impossible_specs(void **state)
 	f.compression = "gzip";
 	assert_true(format->check(&f, &t.e) < 0);
 	assert_non_null(strstr(t.e.text, "gzip"));
-	if (!no_io()) {
+	if (!no_io() && !image()) {
 		f = spec("uint8", UINT64_MAX, 1, 1, 0, 0);
 		assert_true(format->check(&f, &t.e) < 0);
 	}

@@ -81,8 +81,9 @@ static inline int image_case_read(struct image_case *t, enum read_access access,
 				  .python = 311,
 				  .block_bytes = 65536,
 				  .max_sample_bytes = file_spec_sample_bytes(&t->spec),
-				  .max_file_bytes = t->max_file_bytes ? t->max_file_bytes :
-							t->format->file_bytes(&t->spec),
+				  .max_file_bytes = t->max_file_bytes
+							    ? t->max_file_bytes
+							    : t->format->file_bytes(&t->spec),
 				  .samples_per_file = 1,
 				  .files = 1,
 				  .content = &t->content};

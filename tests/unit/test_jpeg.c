@@ -1,5 +1,5 @@
-/* jpeg: the files are JFIF as Pillow saves it, damaged and hostile ones end in a sentence, and decoding
- * stays in the reader's own memory. */
+/* jpeg: the files are JFIF as Pillow saves it, damaged and hostile ones end in a sentence, and
+ * decoding stays in the reader's own memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -88,7 +88,8 @@ static void shapes(void **state)
 /* For any shape the file is between half of the estimate and the estimate. */
 static void estimate(void **state)
 {
-	static const uint64_t dims[][2] = {{1, 1}, {8, 8}, {9, 9}, {100, 100}, {333, 777}, {1, 3000}};
+	static const uint64_t dims[][2] = {{1, 1},     {8, 8},     {9, 9},
+					   {100, 100}, {333, 777}, {1, 3000}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(dims) / sizeof(dims[0]); i++) {
@@ -121,8 +122,9 @@ static void damage(void **state)
 
 				assert_true(rc == 0 || rc == ERR_DATA);
 				refused += rc != 0;
-				assert_int_equal(read_bytes(bad, n, (enum read_access)access,
-							    DECODE_VERIFY), ERR_DATA);
+				assert_int_equal(
+					read_bytes(bad, n, (enum read_access)access, DECODE_VERIFY),
+					ERR_DATA);
 			}
 		}
 	}
@@ -141,7 +143,8 @@ static void cut_and_longer(void **state)
 	for (size_t k = 0; k < n; k++)
 		for (int mode = 0; mode < 6; mode++)
 			assert_int_equal(read_bytes(bytes, k, (enum read_access)(mode % 2),
-						    (enum read_decode)(mode / 2)), ERR_DATA);
+						    (enum read_decode)(mode / 2)),
+					 ERR_DATA);
 	/* what follows the image is looked at only where it is compared */
 	memset(bytes + n, 'x', 20);
 	for (int mode = 0; mode < 6; mode++)
@@ -154,7 +157,8 @@ static void cut_and_longer(void **state)
 static void refused(const unsigned char *bytes, size_t n, const char *with)
 {
 	for (int mode = 0; mode < 2; mode++) {
-		assert_int_equal(read_bytes(bytes, n, (enum read_access)mode, DECODE_FULL), ERR_DATA);
+		assert_int_equal(read_bytes(bytes, n, (enum read_access)mode, DECODE_FULL),
+				 ERR_DATA);
 		if (!strstr(t.e.text, with) || !strstr(t.e.text, "'f'"))
 			fail_msg("%s, not %s", t.e.text, with);
 	}
@@ -250,12 +254,12 @@ static void tables_are_an_images_own(void **state)
 	free(bytes);
 }
 
-/* Gray images of ordinary shapes are decoded and verified in the memory that reader_bytes says; much
- * wider ones are, too, in other memory. */
+/* Gray images of ordinary shapes are decoded and verified in the memory that reader_bytes says;
+ * much wider ones are, too, in other memory. */
 static void own_memory(void **state)
 {
-	static const uint64_t dims[][2] = {{1, 1}, {24, 40}, {1000, 1000}, {40, 2560},
-					   {20000, 3}, {8, 65500}};
+	static const uint64_t dims[][2] = {{1, 1},     {24, 40},   {1000, 1000},
+					   {40, 2560}, {20000, 3}, {8, 65500}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(dims) / sizeof(dims[0]); i++) {
@@ -295,8 +299,8 @@ static void own_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(header_as_dlio), T(dlio_samples), T(shapes),	 T(estimate),
-		T(damage),	   T(cut_and_longer), T(headers), T(tables_are_an_images_own),
+		T(header_as_dlio), T(dlio_samples),   T(shapes),  T(estimate),
+		T(damage),         T(cut_and_longer), T(headers), T(tables_are_an_images_own),
 		T(own_memory),
 	};
 

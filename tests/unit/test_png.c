@@ -1,4 +1,5 @@
-/* png: headers, filters, files of every shape that other programs write, damaged and hostile ones. */
+/* png: headers, filters, files of every shape that other programs write, damaged and hostile ones.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -34,8 +35,9 @@ static void add(const void *bytes, size_t n)
 
 static void add32(uint32_t v)
 {
-	add((unsigned char[]){(unsigned char)(v >> 24), (unsigned char)(v >> 16), (unsigned char)(v >> 8),
-			      (unsigned char)v}, 4);
+	add((unsigned char[]){(unsigned char)(v >> 24), (unsigned char)(v >> 16),
+			      (unsigned char)(v >> 8), (unsigned char)v},
+	    4);
 }
 
 static void chunk(const char *type, const void *bytes, size_t n)
@@ -50,9 +52,18 @@ static void chunk(const char *type, const void *bytes, size_t n)
 
 static void header(uint32_t width, uint32_t height, int depth, int colour, int interlaced)
 {
-	unsigned char h[13] = {0, 0, (unsigned char)(width >> 8), (unsigned char)width, 0, 0,
-			       (unsigned char)(height >> 8), (unsigned char)height,
-			       (unsigned char)depth, (unsigned char)colour, 0, 0,
+	unsigned char h[13] = {0,
+			       0,
+			       (unsigned char)(width >> 8),
+			       (unsigned char)width,
+			       0,
+			       0,
+			       (unsigned char)(height >> 8),
+			       (unsigned char)height,
+			       (unsigned char)depth,
+			       (unsigned char)colour,
+			       0,
+			       0,
 			       (unsigned char)interlaced};
 
 	file.n = 0;
@@ -60,7 +71,8 @@ static void header(uint32_t width, uint32_t height, int depth, int colour, int i
 	chunk("IHDR", h, 13);
 }
 
-/* The rows, deflated at a level, in chunks of at most `part` bytes, `extra` bytes of them left out. */
+/* The rows, deflated at a level, in chunks of at most `part` bytes, `extra` bytes of them left out.
+ */
 static void pixels(const void *rows, size_t n, int level, size_t part, size_t less)
 {
 	uLongf bound = compressBound(n), at = 0;
@@ -118,11 +130,11 @@ static void headers(void **state)
 	static const struct {
 		unsigned char depth, colour;
 		uint32_t pixel, row; /* 0: does not exist */
-	} kinds[] = {{1, 0, 1, 1},   {2, 0, 1, 2},  {4, 0, 1, 4},  {8, 0, 1, 7},   {16, 0, 2, 14},
-		     {8, 2, 3, 21},  {16, 2, 6, 42}, {1, 3, 1, 1},  {8, 3, 1, 7},   {16, 3, 0, 0},
-		     {8, 4, 2, 14},  {16, 4, 4, 28}, {8, 6, 4, 28}, {16, 6, 8, 56}, {4, 2, 0, 0},
-		     {8, 1, 0, 0},   {8, 5, 0, 0},   {8, 7, 0, 0},  {0, 0, 0, 0},   {3, 0, 0, 0},
-		     {32, 0, 0, 0},  {24, 0, 0, 0},  {1, 6, 0, 0},  {8, 255, 0, 0}};
+	} kinds[] = {{1, 0, 1, 1},  {2, 0, 1, 2},   {4, 0, 1, 4},  {8, 0, 1, 7},   {16, 0, 2, 14},
+		     {8, 2, 3, 21}, {16, 2, 6, 42}, {1, 3, 1, 1},  {8, 3, 1, 7},   {16, 3, 0, 0},
+		     {8, 4, 2, 14}, {16, 4, 4, 28}, {8, 6, 4, 28}, {16, 6, 8, 56}, {4, 2, 0, 0},
+		     {8, 1, 0, 0},  {8, 5, 0, 0},   {8, 7, 0, 0},  {0, 0, 0, 0},   {3, 0, 0, 0},
+		     {32, 0, 0, 0}, {24, 0, 0, 0},  {1, 6, 0, 0},  {8, 255, 0, 0}};
 	struct png_image m;
 
 	(void)state;
@@ -228,7 +240,8 @@ static void filters(void **state)
 				for (int small = 0; small < 2; small++) {
 					t.max_file_bytes = small ? 2 * (row + 1) : 5 * (row + 1);
 					for (int access = 0; access < 2; access++)
-						if (read_file((enum read_access)access, DECODE_FULL) < 0)
+						if (read_file((enum read_access)access,
+							      DECODE_FULL) < 0)
 							fail_msg("%s", t.e.text);
 					assert_int_equal(t.payload_bytes, 5 * row);
 					if (!small && 5 * row <= sizeof(t.pixels))
@@ -289,7 +302,8 @@ static void other_writers(void **state)
 static void packed_beyond_the_room(void **state)
 {
 	static unsigned char rows[300 * 401], z[300 * 401 * 2 + 100];
-	z_stream s = {.next_in = rows, .next_out = z, .avail_in = sizeof(rows), .avail_out = sizeof(z)};
+	z_stream s = {
+		.next_in = rows, .next_out = z, .avail_in = sizeof(rows), .avail_out = sizeof(z)};
 
 	(void)state;
 	image_case_end(&t);
@@ -441,14 +455,15 @@ static void every_flip_is_found(void **state)
 	free(bytes);
 }
 
-/* Shapes around the limits of blocks and chunks: the size is as said, and zlib finds the content. */
+/* Shapes around the limits of blocks and chunks: the size is as said, and zlib finds the content.
+ */
 static void layout(void **state)
 {
 	static const struct {
 		uint64_t rows, columns, idat;
-	} shapes[] = {{1, 1, 65536},	   {1, 65534, 4 * 65534}, {1, 65535, 4 * 65535},
-		      {4, 16384, 65536},   {4, 16385, 65540},	  {255, 256, 65536},
-		      {65535, 1, 65536},   {65519, 1, 65536},	  {32768, 3, 65536},
+	} shapes[] = {{1, 1, 65536},       {1, 65534, 4 * 65534}, {1, 65535, 4 * 65535},
+		      {4, 16384, 65536},   {4, 16385, 65540},     {255, 256, 65536},
+		      {65535, 1, 65536},   {65519, 1, 65536},     {32768, 3, 65536},
 		      {1, 200000, 800000}, {200000, 1, 65536}};
 
 	(void)state;
@@ -507,7 +522,8 @@ static void sizes_without_files(void **state)
 	assert_int_equal(t.format->check(&f, &e), ERR_USAGE);
 	/* unet3d's records */
 	f.dims[0] = f.dims[1] = 12107;
-	assert_int_equal(t.format->file_bytes(&f), 8 + 25 + 12 + 146591556 + 2 + 2237 * 5 + 4 + 2237 * 12);
+	assert_int_equal(t.format->file_bytes(&f),
+			 8 + 25 + 12 + 146591556 + 2 + 2237 * 5 + 4 + 2237 * 12);
 	/* one dimension is a column */
 	f.ndims = 1;
 	f.dims[0] = 100;
@@ -525,9 +541,16 @@ static void dlio_samples(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(headers),	T(filters),		T(other_writers), T(packed_beyond_the_room),
-		T(damaged),	T(misplaced),		T(every_flip_is_found),
-		T(layout),	T(sizes_without_files), T(dlio_samples),
+		T(headers),
+		T(filters),
+		T(other_writers),
+		T(packed_beyond_the_room),
+		T(damaged),
+		T(misplaced),
+		T(every_flip_is_found),
+		T(layout),
+		T(sizes_without_files),
+		T(dlio_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
