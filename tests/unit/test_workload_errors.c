@@ -135,7 +135,7 @@ static const struct bad bad[] = {
 	 {"randomize_tensor false"}},
 	/* features of later versions */
 	{GOOD, {"dataset.format=hdf5"}, ERR_ABSENT,
-	 {"command line: dataset.format hdf5 is not in this version", "npz, npy, synthetic"}},
+	 {"command line: dataset.format hdf5 is not in this version", "npz, npy, "}},
 	{GOOD, {"dataset.compression=zip"}, ERR_ABSENT, {"dataset.compression zip"}},
 	{GOOD, {"reader.data_loader=dali"}, ERR_ABSENT, {"reader.data_loader dali"}},
 	{GOOD, {"reader.data_loader_sampler=iterative"}, ERR_ABSENT,
