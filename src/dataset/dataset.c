@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "dataset/content.h"
+#include "dataset/sidecar.h"
 
 /* DLIO draws the dimensions of all files from this seed, whatever the workload's. */
 #define DLIO_DIMS_SEED 10
@@ -247,31 +248,45 @@ static int check_spec(const struct dataset *d, enum dataset_kind kind, uint64_t 
 	return 0;
 }
 
+/* Size on the store of the file with its companions, or an estimate of it. */
+static uint64_t likely_bytes(const struct dataset *d, const struct file_spec *f,
+			     uint64_t file_bytes)
+{
+	if (file_bytes == UINT64_MAX)
+		file_bytes = d->format->file_bytes_estimate
+				     ? d->format->file_bytes_estimate(f)
+				     : file_spec_sample_bytes(f) * f->samples;
+	return __builtin_add_overflow(file_bytes, sidecar_bytes(d, f), &file_bytes) ? UINT64_MAX
+										    : file_bytes;
+}
+
 /* Takes `n` equal files of `bytes` from `index` on into the totals. */
 static int add_files(struct dataset *d, enum dataset_kind kind, uint64_t index, uint64_t n,
 		     struct err *e)
 {
 	uint64_t bytes = 0, all, sample;
+	struct file_spec f;
 	int rc = check_spec(d, kind, index, &bytes, e);
 
 	if (rc < 0)
 		return rc;
+	dataset_file_spec(d, kind, index, &f);
 	sample = dataset_sample_bytes(d, kind, index);
 	if (sample > d->max_sample_bytes)
 		d->max_sample_bytes = sample;
 	if (bytes > d->max_file_bytes)
 		d->max_file_bytes = bytes;
-	if (bytes == UINT64_MAX || d->total_bytes == UINT64_MAX) {
-		d->total_bytes = UINT64_MAX;
-		return 0;
-	}
-	if (__builtin_mul_overflow(bytes, n, &all) ||
-	    __builtin_add_overflow(d->total_bytes, all, &d->total_bytes) ||
-	    d->total_bytes > INT64_MAX)
+	if (__builtin_mul_overflow(likely_bytes(d, &f, bytes), n, &all) ||
+	    __builtin_add_overflow(d->likely_bytes, all, &d->likely_bytes) ||
+	    d->likely_bytes > INT64_MAX)
 		return err_set(e, ERR_USAGE,
 			       "%" PRIu64 " + %" PRIu64 " files of up to %" PRIu64
 			       " bytes make a dataset of more than 2^63 bytes",
 			       d->files[DATASET_TRAIN], d->files[DATASET_EVAL], d->max_file_bytes);
+	if (bytes == UINT64_MAX || d->total_bytes == UINT64_MAX)
+		d->total_bytes = UINT64_MAX;
+	else
+		d->total_bytes = d->likely_bytes;
 	return 0;
 }
 
@@ -299,7 +314,7 @@ static int measure(struct dataset *d, struct err *e)
 {
 	int rc = 0;
 
-	d->total_bytes = d->max_sample_bytes = d->max_file_bytes = 0;
+	d->total_bytes = d->likely_bytes = d->max_sample_bytes = d->max_file_bytes = 0;
 	for (int k = 0; k < DATASET_KINDS && rc == 0; k++) {
 		if (!d->drawn)
 			rc = measure_fixed(d, (enum dataset_kind)k, e);

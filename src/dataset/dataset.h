@@ -35,7 +35,9 @@ struct dataset {
 	struct file_spec form; /* of every file, without its number and drawn dimensions */
 	struct content_source content;
 	uint64_t config_hash; /* of all that decides bytes and names but the number of files */
-	uint64_t total_bytes; /* of the used blobs; UINT64_MAX when it depends on content */
+	/* Of the used blobs and their companion files; UINT64_MAX when it depends on content, and
+	 * then likely_bytes is an estimate (else the same). */
+	uint64_t total_bytes, likely_bytes;
 	uint64_t max_sample_bytes;
 	uint64_t max_file_bytes; /* UINT64_MAX when it depends on content */
 };

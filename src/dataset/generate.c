@@ -15,6 +15,7 @@
 #include "dataset/each.h"
 #include "dataset/listing.h"
 #include "dataset/manifest.h"
+#include "dataset/sidecar.h"
 
 /* Besides the files: the manifest, its predecessor, folders. */
 #define SPARE_BYTES (1u << 20)
@@ -99,15 +100,18 @@ static int survey_file(void *arg, enum dataset_kind kind, uint64_t index, struct
 {
 	struct generation *g = arg;
 	struct store_stat st;
-	int rc = is_whole(g, kind, index, w, &st, e);
+	struct file_spec f;
+	int sidecars, rc = is_whole(g, kind, index, w, &st, e);
 
 	if (rc == -ENOENT)
 		return 0;
-	if (rc < 0)
-		return rc;
+	dataset_file_spec(g->d, kind, index, &f);
+	sidecars = rc < 0 ? rc : sidecars_whole(g->d, &w->io, w->path, &f, &st.bytes, e);
+	if (sidecars < 0)
+		return sidecars;
 	atomic_fetch_add(&g->there_files, 1);
 	atomic_fetch_add(&g->there_bytes, st.bytes);
-	if (rc == 1) {
+	if (rc == 1 && sidecars == 1) {
 		atomic_fetch_add(&g->whole_files, 1);
 		atomic_fetch_add(&g->whole_bytes, st.bytes);
 	}
@@ -128,7 +132,7 @@ static int remove_file(void *arg, enum dataset_kind kind, uint64_t index, struct
 /* The sentence names the file that could not be written, whatever the layer below said. */
 static int name_file(int rc, const char *path, struct err *e)
 {
-	if (rc == ERR_CANCELED || !e)
+	if (rc == 0 || rc == ERR_CANCELED || !e)
 		return rc;
 	return err_wrap(e, "cannot write '%s'", path);
 }
@@ -160,19 +164,21 @@ static int write_file(void *arg, enum dataset_kind kind, uint64_t index, struct 
 	struct file_spec f;
 	int folder, rc;
 
+	dataset_file_spec(g->d, kind, index, &f);
 	if (g->keep && g->any) {
 		rc = is_whole(g, kind, index, w, &st, e);
 		if (rc == 1) {
 			atomic_fetch_add(&g->progress->files_skipped, 1);
-			return 0;
+			return name_file(sidecars_write(g->d, w, &f, true, e), w->path, e);
 		}
 		if (rc < 0 && rc != -ENOENT)
 			return rc;
 	}
 	folder = (int)(strrchr(w->path, '/') - w->path);
 	snprintf(part, sizeof(part), "%.*s/.%s.part", folder, w->path, w->path + folder + 1);
-	dataset_file_spec(g->d, kind, index, &f);
 	rc = write_part(g, part, &f, w, e);
+	if (rc == 0)
+		rc = sidecars_write(g->d, w, &f, false, e);
 	if (rc == 0)
 		rc = w->io.store->ops->rename(w->io.store, part, w->path, e);
 	if (rc < 0) {
@@ -193,9 +199,11 @@ static int check_space(struct generation *g, struct err *e)
 
 	if (rc < 0)
 		return rc;
-	if (g->d->total_bytes != UINT64_MAX && g->d->total_bytes > g->there_bytes)
-		bytes = g->d->total_bytes - g->there_bytes;
+	if (g->d->likely_bytes > g->there_bytes)
+		bytes = g->d->likely_bytes - g->there_bytes;
 	files -= g->there_files < files ? g->there_files : files;
+	if (__builtin_mul_overflow(files, 1 + (uint64_t)g->d->format->sidecars, &files))
+		files = UINT64_MAX / 2;
 	for (int k = 0; k < DATASET_KINDS; k++)
 		files += g->any ? 0 : g->d->subfolders[k];
 	if (free_bytes != UINT64_MAX && bytes > 0 && bytes + SPARE_BYTES > free_bytes)
@@ -229,6 +237,8 @@ static int over_folders(struct generation *g,
 			rc = dataset_folder(g->d, (enum dataset_kind)k, i, path, sizeof(path), e);
 			if (rc == 0)
 				rc = fn(g->io.store, path, e);
+			if (rc == 0)
+				rc = sidecar_folders(g->d, g->io.store, path, fn, e);
 		}
 		if (rc == 0 && subs) {
 			snprintf(path, sizeof(path), "%s/%s", g->d->folder, dataset_kind_folder[k]);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "dataset/each.h"
+#include "dataset/sidecar.h"
 
 struct verification {
 	const struct dataset *d;
@@ -38,12 +39,14 @@ static int verify_file(void *arg, enum dataset_kind kind, uint64_t index, struct
 	dataset_file_spec(v->d, kind, index, &f);
 	rc = v->d->format->verify(&w->io, w->path, &f, &v->d->content, w->scratch, w->scratch_bytes,
 				  &why);
+	if (rc < 0 && rc != ERR_CANCELED && !strstr(why.text, w->path))
+		err_wrap(&why, "'%s'", w->path);
+	if (rc >= 0)
+		rc = sidecars_verify(v->d, w, &f, &why);
 	if (rc == ERR_CANCELED)
 		return err_set(e, rc, "%s", why.text);
 	if (rc >= 0)
-		bytes = compared_bytes(v, kind, index, w);
-	else if (!strstr(why.text, w->path))
-		err_wrap(&why, "'%s'", w->path);
+		bytes = compared_bytes(v, kind, index, w) + sidecar_bytes(v->d, &f);
 	pthread_mutex_lock(&v->lock);
 	out->files++;
 	out->bytes += bytes;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "codec/crc32.h"
+#include "codec/crc32c.h"
 #include "format/parts.h"
 
 static size_t whole_pages(size_t n)
@@ -107,8 +108,8 @@ static int make_room(struct blob_stream *s, uint64_t n, size_t *room, struct err
 
 static void placed(struct blob_stream *s, size_t n)
 {
-	if (s->crc_on)
-		s->crc = crc32_update(s->crc, s->piece + s->used, n);
+	if (s->crc_update)
+		s->crc = s->crc_update(s->crc, s->piece + s->used, n);
 	s->used += n;
 }
 
@@ -212,12 +213,18 @@ int blob_stream_fill_hole(struct blob_stream *s, const void *bytes, struct err *
 void blob_stream_crc_begin(struct blob_stream *s)
 {
 	s->crc = 0;
-	s->crc_on = true;
+	s->crc_update = crc32_update;
+}
+
+void blob_stream_crc32c_begin(struct blob_stream *s)
+{
+	s->crc = 0;
+	s->crc_update = crc32c_update;
 }
 
 uint32_t blob_stream_crc_end(struct blob_stream *s)
 {
-	s->crc_on = false;
+	s->crc_update = NULL;
 	return s->crc;
 }
 

@@ -23,7 +23,7 @@ struct blob_stream {
 	uint64_t offset;           /* of piece[0] */
 	uint64_t hole, hole_bytes; /* bytes known only later; hole_bytes 0: none */
 	uint64_t differs_at;       /* first difference so far, or BLOB_STREAM_SAME */
-	bool crc_on;
+	uint32_t (*crc_update)(uint32_t crc, const void *bytes, size_t n); /* NULL: off */
 	uint32_t crc; /* of what was put since blob_stream_crc_begin */
 };
 
@@ -47,7 +47,9 @@ int blob_stream_payload_from(struct blob_stream *s, const struct content_source 
  * before the next hole. */
 int blob_stream_leave_hole(struct blob_stream *s, size_t n, struct err *e);
 int blob_stream_fill_hole(struct blob_stream *s, const void *bytes, struct err *e);
+/* CRC-32, or CRC-32C. */
 void blob_stream_crc_begin(struct blob_stream *s);
+void blob_stream_crc32c_begin(struct blob_stream *s);
 uint32_t blob_stream_crc_end(struct blob_stream *s);
 /* Ends the stream with the result `rc` of what was put: flushes (write), or closes and reports the
  * first difference as ERR_DATA (compare). Error sentences get the path in front. */

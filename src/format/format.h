@@ -52,10 +52,14 @@ enum read_decode {
 	DECODE_NONE    /* read, look at nothing that is not needed to find the data */
 };
 
+/* TensorFlow's reader without a buffer: each record's two parts are requests of their own. */
+#define TRANSFER_UNBUFFERED UINT32_MAX
+
 struct reader_config {
 	enum read_access access;
 	enum read_decode decode;
-	bool keep_open;        /* DLIO's read_type memory: load a file once and keep it */
+	bool keep_open;          /* DLIO's read_type memory: load a file once and keep it */
+	uint32_t transfer_bytes; /* TFRecord's read buffer; 0: TensorFlow's own 256 KiB */
 	uint32_t buffer_bytes; /* CPython's buffer, exactly; 0: by the law, from the blob's block */
 	uint32_t block_bytes;  /* what a stat of the dataset's folder said, so that the reader has
 				* room for the law's buffer; 0: room for FORMAT_BLOCK_MAX */
@@ -113,10 +117,30 @@ struct format_ops {
 	int (*verify)(const struct io *io, const char *path, const struct file_spec *f,
 		      const struct content_source *content, void *scratch, size_t scratch_bytes,
 		      struct err *e);
+	/* About how large a blob is whose file_bytes is UINT64_MAX, rather a little too large; for
+	 * the check of free space. NULL: as large as its payload. */
+	uint64_t (*file_bytes_estimate)(const struct file_spec *f);
+
+	/* Companion files of each blob, such as indices; 0 in most formats, and the rest is NULL
+	 * then. Their bytes are pure functions of the spec. They are in place whenever the blob is.
+	 */
+	uint32_t sidecars;
+	/* Path of the blob's companion `which` (below sidecars) into out; -ENAMETOOLONG when it
+	 * does not fit. All blobs of one folder have the `which`th in one folder. */
+	int (*sidecar_path)(const char *path, uint32_t which, char *out, size_t out_size);
+	uint64_t (*sidecar_bytes)(const struct file_spec *f, uint32_t which);
+	/* As write and verify; `path` is the companion's own. */
+	int (*sidecar_write)(const struct io *io, struct blob *b, const char *path,
+			     const struct file_spec *f, uint32_t which, void *scratch,
+			     size_t scratch_bytes, struct err *e);
+	int (*sidecar_verify)(const struct io *io, const char *path, const struct file_spec *f,
+			      uint32_t which, void *scratch, size_t scratch_bytes, struct err *e);
 };
 
 enum {
 	FORMAT_NO_IO = 1u << 0, /* reading issues no request (synthetic) */
+	/* One uint8 image of at most two dimensions is the whole file, and every sample of it. */
+	FORMAT_IMAGE = 1u << 1,
 };
 
 #define FORMAT_WRITE_SCRATCH (4u << 20)

@@ -37,11 +37,13 @@ void sample_reader_settings(struct reader_config *out, const struct loader_confi
 {
 	const struct workload *w = config->workload;
 	const struct dataset *d = config->dataset;
-	int64_t buffer = w->reader.buffer_size;
+	int64_t buffer = w->reader.buffer_size, transfer = w->reader.transfer_size;
 
 	*out = (struct reader_config){
 		.access = (enum read_access)w->reader.access,
 		.decode = (enum read_decode)w->reader.decode,
+		.transfer_bytes = transfer >= TRANSFER_UNBUFFERED ? TRANSFER_UNBUFFERED - 1 :
+								    (uint32_t)transfer,
 		.keep_open = w->reader.read_type == READ_MEMORY,
 		.buffer_bytes =
 			buffer > UINT32_MAX ? UINT32_MAX : (uint32_t)(buffer > 0 ? buffer : 0),

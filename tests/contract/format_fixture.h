@@ -189,6 +189,27 @@ static inline int read_once(const struct file_spec *f, const struct reader_confi
 	return rc;
 }
 
+/* A file holds arrays and says their type and shape. */
+static inline bool is_array(void)
+{
+	return strcmp(format->name, "npz") == 0 || strcmp(format->name, "npy") == 0 ||
+	       strcmp(format->name, "hdf5") == 0;
+}
+
+/* A changed payload byte is found without knowing what it was. */
+static inline bool has_checksum(void)
+{
+	return strcmp(format->name, "npz") == 0 || strcmp(format->name, "tfrecord") == 0;
+}
+
+/* 70 bytes of payload in one piece. */
+static inline struct file_spec in_one_piece(void)
+{
+	return is_array() || format->flags & (FORMAT_NO_IO | FORMAT_IMAGE) ?
+		       SMALL :
+		       spec("uint8", 1, 2, 5, 14, 0);
+}
+
 static inline bool no_io(void)
 {
 	return format->flags & FORMAT_NO_IO;
@@ -198,6 +219,30 @@ static inline bool no_io(void)
 static inline bool by_sample(void)
 {
 	return strcmp(format->name, "hdf5") == 0;
+}
+
+/* One image, coded, is the whole file and each of its samples. */
+static inline bool image(void)
+{
+	return format->flags & FORMAT_IMAGE;
+}
+
+/* Images have shapes of their own kind; what they cannot have is refused. */
+static inline bool not_for_images(const struct file_spec *f)
+{
+	if (!image() || format->check(f, &t.e) == 0)
+		return false;
+	assert_true(f->ndims > 2 || f->elem != elem_find("uint8") || file_spec_elements(f) == 0);
+	return true;
+}
+
+static inline uint64_t size_now(void)
+{
+	struct store_stat st;
+	const struct io io = {t.store, NULL};
+
+	assert_int_equal(io_stat_path(&io, t.path, &st, &t.e), 0);
+	return st.bytes;
 }
 
 /* Offset of the payload in a file that was written. */

@@ -22,7 +22,8 @@ static inline void dlio_read_file(const struct format_ops *format, const char *p
 	assert_int_equal(store_create(&io.store, "posix", NULL, &e), 0);
 	if (io_stat_path(&io, path, &st, &e) < 0)
 		fail_msg("%s", e.text);
-	assert_int_equal(st.bytes, format->file_bytes(f));
+	if (format->file_bytes(f) != UINT64_MAX)
+		assert_int_equal(st.bytes, format->file_bytes(f));
 	for (int mode = 0; mode < 12; mode++) {
 		struct reader_config c = {.access = (enum read_access)(mode % 2),
 					  .decode = (enum read_decode)(mode / 2 % 3),

@@ -135,7 +135,7 @@ static const struct bad bad[] = {
 	 {"randomize_tensor false"}},
 	/* features of later versions */
 	{GOOD, {"dataset.format=parquet"}, ERR_ABSENT,
-	 {"command line: dataset.format parquet is not in this version", "npz, npy, hdf5"}},
+	 {"command line: dataset.format parquet is not in this version", "npz, npy, "}},
 	{GOOD, {"dataset.compression=zip"}, ERR_ABSENT, {"dataset.compression zip"}},
 	{GOOD, {"reader.data_loader=dali"}, ERR_ABSENT, {"reader.data_loader dali"}},
 	{GOOD, {"reader.data_loader_sampler=iterative"}, ERR_ABSENT,
@@ -146,7 +146,7 @@ static const struct bad bad[] = {
 	{GOOD, {"workflow.train=false", "workflow.checkpoint=true"}, ERR_ABSENT,
 	 {"checkpoint benchmark"}},
 	{"model: {name: m}\ndataset: {num_files_train: 4}\n", {0}, ERR_ABSENT,
-	 {"dataset.format tfrecord is not in this version"}},
+	 {"reader.data_loader tensorflow is not in this version"}},
 };
 
 static void test_bad_input(void **state)

@@ -1,0 +1,12 @@
+#pragma once
+/* CRC-32C (Castagnoli, as iSCSI and TFRecord use it), by the fastest library in the build. */
+#include <stddef.h>
+#include <stdint.h>
+
+/* The CRC of `n` bytes continuing `crc` (0 to begin). Pure. */
+uint32_t crc32c_update(uint32_t crc, const void *bytes, size_t n);
+/* TFRecord's form of a CRC, so that checksums of data that hold checksums stay apart. Pure. */
+static inline uint32_t crc32c_masked(uint32_t crc)
+{
+	return (crc >> 15 | crc << 17) + 0xa282ead8u;
+}
