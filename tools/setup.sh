@@ -33,6 +33,7 @@ for purpose in "$@"; do
         want python3-numpy have_py numpy
         want python3-h5py have_py h5py
         want python3-pil have_py PIL
+        want python3-pandas have_py pandas
         want python3-yaml have_py yaml
         want strace command -v strace
         ;;

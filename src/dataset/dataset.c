@@ -190,6 +190,16 @@ static const char *compression_name(const struct workload *w)
 	return row && row->choices[i] ? row->choices[i] : "none";
 }
 
+/* DLIO names compressed text like plain text, and cannot read it then. */
+static const char *extension_of(const struct dataset *d, const struct workload *w)
+{
+	if (!d->format)
+		return "";
+	if (!d->format->compressed_extension || w->compat.dlio)
+		return d->format->extension;
+	return d->format->compressed_extension(d->compression);
+}
+
 static uint64_t bits_of(double v)
 {
 	uint64_t bits;
@@ -383,6 +393,7 @@ static int init(struct dataset *d, const struct workload *w, struct err *e)
 	d->folder = folder[0] ? path_join(root, folder) : xstrdup(root[0] ? root : ".");
 	d->prefix = xstrdup(w->dataset.file_prefix ? w->dataset.file_prefix : "img");
 	d->compression = compression_name(w);
+	d->extension = extension_of(d, w);
 	if (rc == 0)
 		rc = set_counts(d, w, e);
 	if (rc < 0)
@@ -518,7 +529,7 @@ int dataset_name(const struct dataset *d, enum dataset_kind kind, uint64_t index
 	uint64_t total = d->name_total[kind];
 
 	return fitted(snprintf(out, out_size, "%s_%0*" PRIu64 "_of_%" PRIu64 ".%s", d->prefix,
-			       digits_of(total), index, total, d->format->extension),
+			       digits_of(total), index, total, d->extension),
 		      out_size, d, e);
 }
 

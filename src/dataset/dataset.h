@@ -32,6 +32,7 @@ struct dataset {
 	double drawn_mean, drawn_stdev; /* of a dimension, in elements; 0: nothing is drawn */
 	uint32_t *drawn; /* 2 per file (train then eval, name_total of each), or NULL */
 	const char *compression;
+	const char *extension; /* of its files' names */
 	struct file_spec form; /* of every file, without its number and drawn dimensions */
 	struct content_source content;
 	uint64_t config_hash; /* of all that decides bytes and names but the number of files */

@@ -120,6 +120,8 @@ struct format_ops {
 	/* About how large a blob is whose file_bytes is UINT64_MAX, rather a little too large; for
 	 * the check of free space. NULL: as large as its payload. */
 	uint64_t (*file_bytes_estimate)(const struct file_spec *f);
+	/* The extension of files of this compression. NULL: the same for all. */
+	const char *(*compressed_extension)(const char *compression);
 
 	/* Companion files of each blob, such as indices; 0 in most formats, and the rest is NULL
 	 * then. Their bytes are pure functions of the spec. They are in place whenever the blob is.

@@ -15,6 +15,7 @@ static const struct {
 	{"dataset.format", "jpeg"},
 	{"dataset.format", "synthetic"},
 	{"dataset.format", "tfrecord"},
+	{"dataset.format", "csv"},
 	{"dataset.compression", "none"},
 	{"dataset.compression", "gzip"},
 	{"dataset.compression", "lzf"},

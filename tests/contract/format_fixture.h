@@ -189,11 +189,18 @@ static inline int read_once(const struct file_spec *f, const struct reader_confi
 	return rc;
 }
 
-/* A file holds arrays and says their type and shape. */
+/* A file is one array that says its type and shape; read whole through a Python file object, unless
+ * by_sample. */
 static inline bool is_array(void)
 {
 	return strcmp(format->name, "npz") == 0 || strcmp(format->name, "npy") == 0 ||
 	       strcmp(format->name, "hdf5") == 0;
+}
+
+/* The payload is written as numbers, so its bytes are not in the file. */
+static inline bool is_text(void)
+{
+	return strcmp(format->name, "csv") == 0;
 }
 
 /* A changed payload byte is found without knowing what it was. */
