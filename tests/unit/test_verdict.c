@@ -259,6 +259,27 @@ static void wrong_files(void **state)
 	synth_end(&s);
 }
 
+/* Samples out of files that are kept in memory add no payload; part of a sample is still wrong. */
+static void kept_files(void **state)
+{
+	struct synth s;
+
+	(void)state;
+	for (unsigned part = 0; part < 2; part++) {
+		synth_begin(&s, 1, 1, NULL);
+		synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
+		s.w.reader.read_type = READ_MEMORY;
+		s.r.rank[0].epoch[0].payload_bytes = 3 * 65536 + part;
+		fill_io(&s, 1);
+		judge(&s);
+		if (part)
+			expect(&s, "bytes", VERDICT_FAIL, "the workload's samples have 64 KiB");
+		else
+			expect(&s, "bytes", VERDICT_PASS, "Device 100 %");
+		synth_end(&s);
+	}
+}
+
 static void dataset_and_order(void **state)
 {
 	struct synth s;
@@ -379,8 +400,9 @@ int main(void)
 		cmocka_unit_test(the_study),    cmocka_unit_test(no_window),
 		cmocka_unit_test(ranks_differ), cmocka_unit_test(bytes),
 		cmocka_unit_test(wrong_files),  cmocka_unit_test(dataset_and_order),
-		cmocka_unit_test(config),       cmocka_unit_test(client),
-		cmocka_unit_test(compute),      cmocka_unit_test(evaluation),
+		cmocka_unit_test(kept_files),   cmocka_unit_test(config),
+		cmocka_unit_test(client),       cmocka_unit_test(compute),
+		cmocka_unit_test(evaluation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
