@@ -77,7 +77,9 @@ struct reader_config {
 struct sample {
 	const void *data; /* payload, or the last piece of it when streamed (with keep_open, of the
 			   * file read last); NULL when no byte was read; valid until next read */
-	uint64_t payload_bytes; /* of this sample */
+	/* Payload of this sample that was read from the store by this call; 0 after a failure, and
+	 * when it came from what the reader had loaded before. */
+	uint64_t payload_bytes;
 };
 
 struct reader; /* one per worker; not shared */
@@ -100,7 +102,9 @@ struct format_ops {
 	/* Memory one reader needs, all of it, counted into the stated bound of the run. 0: the
 	 * sizes in `c` are beyond what one machine can address. */
 	size_t (*reader_bytes)(const struct reader_config *c, const struct store *s);
-	/* Builds a reader in `memory` (reader_bytes long, 4096-aligned, zeroed, touched). */
+	/* Builds a reader in `memory` (reader_bytes long, 4096-aligned, touched), which may hold
+	 * anything, such as what a closed reader has left: what must begin as zeros is zeroed here,
+	 * and that is little, because workers are restarted in timed parts. */
 	int (*reader_init)(void *memory, const struct reader_config *c, const struct io *io,
 			   struct reader **out, struct err *e);
 	/* Reads sample `index` of the file at `path`. Opens and closes as read_type says. Under

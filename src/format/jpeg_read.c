@@ -162,11 +162,14 @@ int jpeg_reader_init(void *memory, const struct reader_config *config, const str
 {
 	struct carver c = {.base = memory};
 	struct reader *r = memory;
-	int rc = image_reader_init(&r->base, config, io, e);
+	int rc;
 
+	memset(r, 0, sizeof(*r));
+	rc = image_reader_init(&r->base, config, io, e);
 	if (rc < 0)
 		return rc;
 	lay_out(&c, config, io->store, r);
+	file_marks_clear(&r->base.loaded);
 	if (config->decode == DECODE_FULL)
 		rc = decoder_init(r, e);
 	else if (config->decode == DECODE_VERIFY)

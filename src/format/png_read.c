@@ -76,11 +76,14 @@ int png_reader_init(void *memory, const struct reader_config *config, const stru
 {
 	struct carver c = {.base = memory};
 	struct reader *r = memory;
-	int rc = image_reader_init(&r->base, config, io, e);
+	int rc;
 
+	memset(r, 0, sizeof(*r));
+	rc = image_reader_init(&r->base, config, io, e);
 	if (rc < 0)
 		return rc;
 	lay_out(&c, config, io->store, r);
+	file_marks_clear(&r->base.loaded);
 	if (config->decode != DECODE_NONE) {
 		inflater_init(&r->inflater, r->inflater_memory);
 		r->inflate = libdeflate_alloc_decompressor();

@@ -163,7 +163,7 @@ static inline void reader_open(struct open_reader *o, const struct file_spec *f,
 	assert_true(o->bytes > 0);
 	o->memory = buffer_alloc(o->bytes, "a reader", &t.e);
 	assert_non_null(o->memory);
-	memset(o->memory, 0, o->bytes);
+	memset(o->memory, 0xa5, o->bytes); /* a reader relies on nothing it did not write */
 	if (format->reader_init(o->memory, &o->c, &t.io, &o->r, &t.e) < 0)
 		fail_msg("%s", t.e.text);
 }
@@ -246,7 +246,7 @@ static inline bool not_for_images(const struct file_spec *f)
 static inline uint64_t size_now(void)
 {
 	struct store_stat st;
-	const struct io io = {t.store, NULL};
+	const struct io io = {.store = t.store};
 
 	assert_int_equal(io_stat_path(&io, t.path, &st, &t.e), 0);
 	return st.bytes;

@@ -71,7 +71,7 @@ static int set_up(void **state)
 	(void)state;
 	t.fds = open_fds();
 	t.store = make(expression, NULL);
-	t.io = (struct io){t.store, NULL};
+	t.io = (struct io){.store = t.store};
 	t.blob = store_blob_new(t.store, NULL);
 	assert_non_null(t.blob);
 	strcpy(t.root, "/tmp/stoker-store-XXXXXX");
@@ -789,7 +789,7 @@ static void parts_of_one_blob(void **state)
 static void memory_fills_up(void **state)
 {
 	struct store *s = make("memory", "memory: {size: 10000, block_bytes: 65536}");
-	struct io io = {s, NULL};
+	struct io io = {.store = s};
 	struct blob *a = store_blob_new(s, NULL), *b = store_blob_new(s, NULL);
 	static char p[20000];
 	uint64_t bytes, files;
@@ -829,7 +829,7 @@ static void disk_fills_up(void **state)
 {
 	char dir[] = "/tmp/stoker-full-XXXXXX", path[64];
 	struct store *s = make("posix", NULL);
-	struct io io = {s, NULL};
+	struct io io = {.store = s};
 	struct blob *b = store_blob_new(s, NULL);
 	AUTO_FREE char *p = pattern_new(2u << 20);
 	uint64_t bytes = 0, files = 0;
