@@ -31,7 +31,9 @@ for purpose in "$@"; do
         want python3 test -x /usr/bin/python3
         want libcmocka-dev have_pc cmocka
         want python3-numpy have_py numpy
+        want python3-h5py have_py h5py
         want python3-pil have_py PIL
+        want python3-pandas have_py pandas
         want python3-yaml have_py yaml
         want strace command -v strace
         ;;

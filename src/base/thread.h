@@ -13,8 +13,8 @@
 int thread_start(pthread_t *out, void *(*fn)(void *), void *arg, size_t stack_bytes,
 		 const char *name, struct err *e);
 
-/* A one-way flag that wakes everyone who waits on a `struct event` or in a queue bound to it. Set
- * once by whoever decides that the run must end; never cleared during a run. */
+/* A one-way flag: the run is to end. Whoever sets it also wakes those who wait. Never cleared
+ * during a run. */
 struct stop_flag {
 	_Atomic int set;
 };

@@ -1,14 +1,18 @@
 /* stoker verify: every byte of a dataset, compared with what generation would write. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/signals.h"
+#include "dataset/manifest.h"
 #include "dataset/verify.h"
 #include "store/store.h"
 
@@ -50,17 +54,54 @@ static int verify_dataset(const struct workload *w, struct err *e)
 	return rc;
 }
 
+/* A folder with a manifest says itself what it should hold: its keys come before those typed. */
+static int take_folder(struct cli_args *a, struct str_list *keys, struct err *e)
+{
+	struct store *s = NULL;
+	struct io io = {0};
+	const char **all;
+	int rc;
+
+	if (!a->workload || !file_is_dir(a->workload))
+		return 0;
+	rc = store_create(&s, "posix", NULL, e);
+	io.store = s;
+	if (rc == 0)
+		rc = manifest_keys(&io, a->workload, keys, e);
+	store_destroy(s);
+	if (rc < 0)
+		return rc;
+	AUTO_FREE char *absolute = path_absolute(a->workload);
+
+	keys->v = xrealloc(keys->v, (keys->n + 1) * sizeof(*keys->v));
+	keys->v[keys->n++] = xasprintf("++workload.dataset.data_folder='%s'", absolute);
+	all = xcalloc(keys->n + a->overrides + 1, sizeof(*all));
+	for (size_t i = 0; i < keys->n; i++)
+		all[i] = keys->v[i];
+	for (size_t i = 0; i < a->overrides; i++)
+		all[keys->n + i] = a->override[i];
+	free(a->override);
+	a->override = all;
+	a->overrides += keys->n;
+	a->workload = "default";
+	a->quiet = true;
+	return 0;
+}
+
 static int verify_main(int argc, char **argv)
 {
 	struct cli_args a;
 	struct err e = {0};
 	struct workload w = {0};
+	struct str_list keys = {0};
 	int status = 0, rc = cli_args_parse(&a, argc, argv, &e);
 
 	if (rc == 0 && a.help) {
 		printf("usage: stoker %s\n\n%s\n%s", command_verify.usage, command_verify.help,
 		       cli_args_help);
 	} else {
+		if (rc == 0)
+			rc = take_folder(&a, &keys, &e);
 		if (rc == 0)
 			rc = cli_load_workload(&a, clock_wall_ns(), &w, &e);
 		if (rc == 0)
@@ -72,12 +113,15 @@ static int verify_main(int argc, char **argv)
 	}
 	workload_release(&w);
 	cli_args_release(&a);
+	for (size_t i = 0; i < keys.n; i++)
+		free(keys.v[i]);
+	free(keys.v);
 	return status;
 }
 
 const struct command command_verify = {
 	.name = "verify",
-	.usage = "verify WORKLOAD [key=value ...]",
+	.usage = "verify FOLDER|WORKLOAD [key=value ...]",
 	.help = "Compare every byte of a dataset with what generation writes.",
 	.main = verify_main,
 };

@@ -10,7 +10,7 @@
 #define LINE_EVERY_NS (10 * NS_PER_S)
 #define BAR 30
 
-static const char *const phase_name[] = {"Generating", "Training", "Evaluating", "Done"};
+static const char *const phase_name[] = {"Generating", "Training", "Evaluating"};
 
 void progress_init(struct progress_view *v, bool quiet)
 {
@@ -46,7 +46,7 @@ void progress_show(void *arg, const struct run_progress *p)
 	char text[200], bar[BAR + 1];
 	unsigned filled;
 
-	if (v->quiet || p->phase == PROGRESS_DONE || p->total == 0)
+	if (v->quiet || p->total == 0)
 		return;
 	if (!v->begun || v->phase != p->phase) {
 		v->begun = true;

@@ -190,6 +190,16 @@ static const char *compression_name(const struct workload *w)
 	return row && row->choices[i] ? row->choices[i] : "none";
 }
 
+/* DLIO names compressed text like plain text, and cannot read it then. */
+static const char *extension_of(const struct dataset *d, const struct workload *w)
+{
+	if (!d->format)
+		return "";
+	if (!d->format->compressed_extension || w->compat.dlio)
+		return d->format->extension;
+	return d->format->compressed_extension(d->compression);
+}
+
 static uint64_t bits_of(double v)
 {
 	uint64_t bits;
@@ -337,6 +347,42 @@ static int check_names(const struct dataset *d, struct err *e)
 	return rc;
 }
 
+static int copy_dims(const char *key, const struct i64_list *from, uint32_t room, uint64_t *to,
+		     uint32_t *n, struct err *e)
+{
+	if (from->n > room)
+		return err_set(e, ERR_USAGE, "%s has %zu dimensions; at most %u are allowed", key,
+			       from->n, room);
+	*n = (uint32_t)from->n;
+	for (size_t i = 0; i < from->n; i++) {
+		if (from->v[i] < 1)
+			return check_count(key, from->v[i], 1, e);
+		to[i] = (uint64_t)from->v[i];
+	}
+	return 0;
+}
+
+/* What the specs of all files have in common. */
+static int set_form(struct dataset *d, const struct workload *w, struct err *e)
+{
+	struct file_spec *f = &d->form;
+	int rc;
+
+	f->elem = d->elem;
+	f->ndims = d->ndims;
+	f->samples = d->samples_per_file;
+	f->compression = d->compression;
+	f->compression_level = (uint32_t)w->dataset.compression_level;
+	f->datasets = (uint32_t)w->dataset.hdf5.num_dset_per_record;
+	memcpy(f->dims, d->dims, sizeof(f->dims));
+	rc = copy_dims("dataset.hdf5.chunk_dims", &w->dataset.hdf5.chunk_dims, FORMAT_DIMS_MAX + 1,
+		       f->chunk, &f->chunk_ndims, e);
+	if (rc == 0)
+		rc = copy_dims("dataset.hdf5.max_shape", &w->dataset.hdf5.max_shape,
+			       FORMAT_DIMS_MAX, f->max_dims, &f->max_ndims, e);
+	return rc;
+}
+
 static int init(struct dataset *d, const struct workload *w, struct err *e)
 {
 	const char *root = w->storage.storage_root ? w->storage.storage_root : "";
@@ -347,6 +393,7 @@ static int init(struct dataset *d, const struct workload *w, struct err *e)
 	d->folder = folder[0] ? path_join(root, folder) : xstrdup(root[0] ? root : ".");
 	d->prefix = xstrdup(w->dataset.file_prefix ? w->dataset.file_prefix : "img");
 	d->compression = compression_name(w);
+	d->extension = extension_of(d, w);
 	if (rc == 0)
 		rc = set_counts(d, w, e);
 	if (rc < 0)
@@ -358,6 +405,8 @@ static int init(struct dataset *d, const struct workload *w, struct err *e)
 			"other: a sample has either a fixed shape or a varying size");
 	rc = w->dataset.record_dims.n ? set_fixed_dims(d, &w->dataset.record_dims, e)
 				      : set_square_dims(d, w, e);
+	if (rc == 0)
+		rc = set_form(d, w, e);
 	if (rc == 0 && d->drawn_stdev > 0) {
 		d->drawn = draw_dims(d, d->name_total, e);
 		rc = d->drawn ? 0 : ERR_USAGE;
@@ -376,6 +425,7 @@ int dataset_init(struct dataset *d, const struct workload *w, struct err *e)
 	int rc;
 
 	memset(d, 0, sizeof(*d));
+	d->workload = w;
 	rc = init(d, w, e);
 	if (rc < 0)
 		dataset_release(d);
@@ -424,13 +474,8 @@ uint64_t dataset_file_index_end(const struct dataset *d)
 void dataset_file_spec(const struct dataset *d, enum dataset_kind kind, uint64_t index,
 		       struct file_spec *out)
 {
-	memset(out, 0, sizeof(*out));
-	out->elem = d->elem;
-	out->ndims = d->ndims;
-	out->samples = d->samples_per_file;
+	*out = d->form;
 	out->file_index = dataset_file_index(d, kind, index);
-	out->compression = d->compression;
-	memcpy(out->dims, d->dims, sizeof(out->dims));
 	if (d->drawn) {
 		out->dims[0] = d->drawn[2 * out->file_index];
 		out->dims[1] = d->drawn[2 * out->file_index + 1];
@@ -484,7 +529,7 @@ int dataset_name(const struct dataset *d, enum dataset_kind kind, uint64_t index
 	uint64_t total = d->name_total[kind];
 
 	return fitted(snprintf(out, out_size, "%s_%0*" PRIu64 "_of_%" PRIu64 ".%s", d->prefix,
-			       digits_of(total), index, total, d->format->extension),
+			       digits_of(total), index, total, d->extension),
 		      out_size, d, e);
 }
 

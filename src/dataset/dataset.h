@@ -16,6 +16,7 @@ extern const char *const dataset_kind_folder[DATASET_KINDS]; /* "train", "valid"
 #define DATASET_PATH_MAX 1024
 
 struct dataset {
+	const struct workload *workload; /* borrowed; what it was built from */
 	const struct format_ops *format;
 	const struct elem_type *elem;
 	char *folder; /* storage_root joined with data_folder */
@@ -31,6 +32,8 @@ struct dataset {
 	double drawn_mean, drawn_stdev; /* of a dimension, in elements; 0: nothing is drawn */
 	uint32_t *drawn; /* 2 per file (train then eval, name_total of each), or NULL */
 	const char *compression;
+	const char *extension; /* of its files' names */
+	struct file_spec form; /* of every file, without its number and drawn dimensions */
 	struct content_source content;
 	uint64_t config_hash; /* of all that decides bytes and names but the number of files */
 	/* Of the used blobs and their companion files; UINT64_MAX when it depends on content, and

@@ -69,7 +69,7 @@ bool listing_parse(const struct dataset *d, const char *name, uint64_t *index, u
 		return false;
 	count = *name == '0' ? 0 : digits(&name, total);
 	return count > 0 && width == count && *index < *total && skip(&name, ".") &&
-	       strcmp(name, d->format->extension) == 0;
+	       strcmp(name, d->extension) == 0;
 }
 
 struct totals_scan {

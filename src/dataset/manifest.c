@@ -11,12 +11,33 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/str.h"
 
 #define VERSION 1
 #define BYTES_MAX (1u << 20)
 #define KIND_NAME "stoker dataset"
 
 static const char *const state_names[] = {"complete", "writing", "clearing"};
+
+/* The keys that decide what a dataset is, as overrides would give them: whoever finds the folder
+ * can build the workload again. */
+static json_t *keys_json(const struct workload *w)
+{
+	json_t *keys = json_object();
+
+	for (size_t i = 0; i < workload_row_count; i++) {
+		const struct opt *row = &workload_rows[i];
+
+		if ((!str_starts(row->key, "dataset.") && strcmp(row->key, "compat.dlio") != 0) ||
+		    strcmp(row->key, "dataset.data_folder") == 0 ||
+		    strcmp(row->key, "dataset.keep_files") == 0 || row->type == OPT_MAP)
+			continue;
+		AUTO_FREE char *text = opt_get_text(row, w);
+
+		json_object_set_new(keys, row->key, json_string(text));
+	}
+	return keys;
+}
 
 static json_t *to_json(const struct dataset *d, enum manifest_state state)
 {
@@ -27,7 +48,7 @@ static json_t *to_json(const struct dataset *d, enum manifest_state state)
 	dataset_shape_text(d, shape, sizeof(shape));
 	clock_timestamp(clock_wall_ns(), created, sizeof(created));
 	snprintf(hash, sizeof(hash), "%016" PRIx64, d->config_hash);
-	return json_pack("{ss si ss ss ss ss ss ss sI sI sI sI sI so sI ss ss ss}", "kind",
+	return json_pack("{ss si ss ss ss ss ss ss sI sI sI sI sI so sI ss ss ss so}", "kind",
 			 KIND_NAME, "version", VERSION, "state", state_names[state], "format",
 			 d->format->name, "element_type", d->elem->name, "shape", shape,
 			 "compression", d->compression, "file_prefix", d->prefix, "files_train",
@@ -37,7 +58,7 @@ static json_t *to_json(const struct dataset *d, enum manifest_state state)
 			 (json_int_t)d->subfolders[DATASET_EVAL], "samples_per_file",
 			 (json_int_t)d->samples_per_file, "total_bytes", total, "content_seed",
 			 (json_int_t)d->content.seed, "config_hash", hash, "created", created,
-			 "program", "stoker " STOKER_VERSION);
+			 "program", "stoker " STOKER_VERSION, "keys", keys_json(d->workload));
 }
 
 static int put_file(const struct io *io, const char *path, const char *text, struct err *e)
@@ -248,6 +269,35 @@ int manifest_read(const struct io *io, const char *folder, struct manifest *out,
 		rc = manifest_parse(text.data ? text.data : "", text.len, path, out, e);
 	else if (rc == -ENOENT || rc == -ENOTDIR)
 		rc = 0;
+	buf_release(&text);
+	return rc;
+}
+
+int manifest_keys(const struct io *io, const char *folder, struct str_list *out, struct err *e)
+{
+	AUTO_FREE char *path = path_join(folder, MANIFEST_NAME);
+	struct buf text = {0};
+	json_t *root = NULL, *keys, *value;
+	const char *key;
+	int rc = read_text(io, path, &text, e);
+
+	if (rc < 0)
+		return rc;
+	root = json_loadb(text.data ? text.data : "", text.len, JSON_REJECT_DUPLICATES, NULL);
+	keys = json_object_get(root, "keys");
+	if (!json_is_object(keys)) {
+		rc = err_set(e, ERR_DATA,
+			     "'%s' does not hold the keys of its workload: name the workload",
+			     path);
+	}
+	json_object_foreach(keys, key, value)
+	{
+		out->v = xrealloc(out->v, (out->n + 1) * sizeof(*out->v));
+		out->v[out->n++] =
+			xasprintf("++workload.%s=%s", key,
+				  json_string_value(value) ? json_string_value(value) : "null");
+	}
+	json_decref(root);
 	buf_release(&text);
 	return rc;
 }

@@ -43,7 +43,7 @@ int blob_stream_compare(struct blob_stream *s, const struct io *io, const char *
 	if (rc < 0)
 		return rc;
 	rc = io_stat_blob(io, s->blob, &st, e);
-	if (rc == 0 && st.bytes != bytes)
+	if (rc == 0 && bytes != BLOB_STREAM_ANY_SIZE && st.bytes != bytes)
 		rc = err_set(e, ERR_DATA,
 			     "the file has %" PRIu64 " bytes and should have %" PRIu64 "%s",
 			     st.bytes, bytes,
@@ -53,6 +53,7 @@ int blob_stream_compare(struct blob_stream *s, const struct io *io, const char *
 		io_close(io, s->blob, NULL);
 		return err_in_path(rc, path, e);
 	}
+	s->file_bytes = st.bytes;
 	return 0;
 }
 
@@ -238,6 +239,10 @@ int blob_stream_end(struct blob_stream *s, const char *path, int rc, struct err 
 		rc = err_set(e, ERR_DATA,
 			     "the byte at offset %" PRIu64 " is not what was generated",
 			     s->differs_at);
+	if (rc == 0 && s->compare && s->offset < s->file_bytes)
+		rc = err_set(e, ERR_DATA,
+			     "the byte at offset %" PRIu64 " lies behind all that was generated",
+			     s->offset);
 	if (s->compare) {
 		closed = io_close(s->io, s->blob, rc == 0 ? e : NULL);
 		if (rc == 0)

@@ -13,6 +13,7 @@
 #define BLOB_STREAM_SCRATCH_MIN 8192
 #define BLOB_STREAM_HOLE_MAX 64
 #define BLOB_STREAM_SAME UINT64_MAX
+#define BLOB_STREAM_ANY_SIZE UINT64_MAX
 
 struct blob_stream {
 	const struct io *io;
@@ -22,6 +23,7 @@ struct blob_stream {
 	size_t piece_bytes, used;
 	uint64_t offset;           /* of piece[0] */
 	uint64_t hole, hole_bytes; /* bytes known only later; hole_bytes 0: none */
+	uint64_t file_bytes;       /* compare */
 	uint64_t differs_at;       /* first difference so far, or BLOB_STREAM_SAME */
 	uint32_t (*crc_update)(uint32_t crc, const void *bytes, size_t n); /* NULL: off */
 	uint32_t crc; /* of what was put since blob_stream_crc_begin */
@@ -30,8 +32,9 @@ struct blob_stream {
 /* `b` is open, for writing (and empty) or for reading. */
 void blob_stream_write(struct blob_stream *s, const struct io *io, struct blob *b, void *scratch,
 		       size_t scratch_bytes);
-/* Opens `path` in a blob laid into the scratch, and checks its size against `bytes`: another size
- * is ERR_DATA. blob_stream_end closes it. On failure nothing is open. */
+/* Opens `path` in a blob laid into the scratch, and checks its size against `bytes`: another size is
+ * ERR_DATA; BLOB_STREAM_ANY_SIZE: the stream says it. blob_stream_end closes it. On failure nothing is
+ * open. */
 int blob_stream_compare(struct blob_stream *s, const struct io *io, const char *path,
 			uint64_t bytes, void *scratch, size_t scratch_bytes, struct err *e);
 

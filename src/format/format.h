@@ -23,6 +23,12 @@ struct file_spec {
 	uint64_t samples;        /* in this file */
 	uint64_t file_index;     /* global: train files, then evaluation files */
 	const char *compression; /* "none", "zip", "gzip", ... */
+	/* hdf5; zeros: one dataset, contiguous unless compressed */
+	uint32_t compression_level;
+	uint32_t datasets; /* that each sample is spread over; 0 is 1 */
+	uint32_t chunk_ndims, max_ndims;
+	uint64_t chunk[FORMAT_DIMS_MAX + 1]; /* with the sample axis */
+	uint64_t max_dims[FORMAT_DIMS_MAX];  /* without it */
 };
 /* Elements in one sample: the product of dims. Checked for overflow when specs are built (by
  * check). */
@@ -52,7 +58,7 @@ enum read_decode {
 struct reader_config {
 	enum read_access access;
 	enum read_decode decode;
-	bool keep_open;        /* DLIO's read_type memory: load a file once and keep it */
+	bool keep_open;          /* DLIO's read_type memory: load a file once and keep it */
 	uint32_t transfer_bytes; /* TFRecord's read buffer; 0: TensorFlow's own 256 KiB */
 	uint32_t buffer_bytes; /* CPython's buffer, exactly; 0: by the law, from the blob's block */
 	uint32_t block_bytes;  /* what a stat of the dataset's folder said, so that the reader has
@@ -63,6 +69,8 @@ struct reader_config {
 	uint64_t samples_per_file;
 	uint64_t files;                       /* of the dataset: every file_index is below it */
 	const struct content_source *content; /* for DECODE_VERIFY */
+	/* Any file of the dataset, while memory is laid out; NULL: room for ordinary ones. */
+	const struct file_spec *example;
 };
 
 /* What a read delivered. */
@@ -109,15 +117,18 @@ struct format_ops {
 	int (*verify)(const struct io *io, const char *path, const struct file_spec *f,
 		      const struct content_source *content, void *scratch, size_t scratch_bytes,
 		      struct err *e);
-	/* About how large a blob is whose file_bytes is UINT64_MAX, rather a little too large; for the
-	 * check of free space. NULL: as large as its payload. */
+	/* About how large a blob is whose file_bytes is UINT64_MAX, rather a little too large; for
+	 * the check of free space. NULL: as large as its payload. */
 	uint64_t (*file_bytes_estimate)(const struct file_spec *f);
+	/* The extension of files of this compression. NULL: the same for all. */
+	const char *(*compressed_extension)(const char *compression);
 
-	/* Companion files of each blob, such as indices; 0 in most formats, and the rest is NULL then.
-	 * Their bytes are pure functions of the spec. They are in place whenever the blob is. */
+	/* Companion files of each blob, such as indices; 0 in most formats, and the rest is NULL
+	 * then. Their bytes are pure functions of the spec. They are in place whenever the blob is.
+	 */
 	uint32_t sidecars;
-	/* Path of the blob's companion `which` (below sidecars) into out; -ENAMETOOLONG when it does not
-	 * fit. All blobs of one folder have the `which`th in one folder. */
+	/* Path of the blob's companion `which` (below sidecars) into out; -ENAMETOOLONG when it
+	 * does not fit. All blobs of one folder have the `which`th in one folder. */
 	int (*sidecar_path)(const char *path, uint32_t which, char *out, size_t out_size);
 	uint64_t (*sidecar_bytes)(const struct file_spec *f, uint32_t which);
 	/* As write and verify; `path` is the companion's own. */

@@ -54,6 +54,7 @@ void sample_reader_settings(struct reader_config *out, const struct loader_confi
 		.samples_per_file = d->samples_per_file,
 		.files = dataset_file_index_end(d),
 		.content = &d->content,
+		.example = &d->form,
 	};
 }
 

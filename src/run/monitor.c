@@ -1,5 +1,6 @@
 /* The run's own eye: tells progress, passes a stop request on to everyone who waits, and ends a run
  * in which nothing moves any more. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -63,7 +64,7 @@ static void check_watchdog(struct run_state *s, int64_t now)
 	if (last == 0 || (double)(now - last) < limit_s * 1e9)
 		return;
 	describe_rank(s, slowest(s), text, sizeof(text));
-	err_set(&e, -110, "no rank made progress for %.0f s (run.watchdog): %s",
+	err_set(&e, -ETIMEDOUT, "no rank made progress for %.0f s (run.watchdog): %s",
 		(double)(now - last) / 1e9, text);
 	run_stop(s, &e);
 }
@@ -154,7 +155,11 @@ void run_stop(struct run_state *s, const struct err *why)
 	if (s->reason.code == 0)
 		s->reason = *why;
 	pthread_mutex_unlock(&s->lock);
+	if (atomic_load(&s->stop_ns) == 0)
+		atomic_store(&s->stop_ns, clock_now_ns());
 	atomic_store(&s->stop.set, 1);
+	atomic_store(&s->halt, 1);
+	thread_wake(&s->halt, -1);
 	if (s->group)
 		comm_wake(s->group);
 }

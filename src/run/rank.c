@@ -70,18 +70,31 @@ static int phase_prepare(struct phase *p, enum phase_kind kind, uint32_t number,
 	return p->step ? 0 : -ENOMEM;
 }
 
-/* Emulated computation: an absolute deadline, so that lateness never adds up inside a step. */
-static void compute(struct rank *k, const struct time_dist *dist, struct step_times *t)
+/* Waits until the deadline or the end of the run; returns the time of waking. */
+static int64_t wait_until(struct run_state *s, int64_t deadline_ns)
+{
+	int64_t now = clock_now_ns();
+
+	while (now < deadline_ns && atomic_load_explicit(&s->halt, memory_order_relaxed) == 0) {
+		thread_wait(&s->halt, 0, deadline_ns - now);
+		now = clock_now_ns();
+	}
+	return now;
+}
+
+/* Emulated computation: an absolute deadline, so that lateness never adds up inside a step. False
+ * when the run was told to stop meanwhile: then the step does not count. */
+static bool compute(struct rank *k, const struct time_dist *dist, struct step_times *t)
 {
 	int64_t wait_ns = time_draw_ns(dist, &k->rng);
 
 	t->compute_begin_ns = clock_now_ns();
-	if (wait_ns > 0) {
-		publish(k, RANK_COMPUTING, t->compute_begin_ns + wait_ns);
-		t->compute_end_ns = clock_sleep_until(t->compute_begin_ns + wait_ns);
-	} else {
-		t->compute_end_ns = t->compute_begin_ns;
-	}
+	t->compute_end_ns = t->compute_begin_ns;
+	if (wait_ns <= 0)
+		return true;
+	publish(k, RANK_COMPUTING, t->compute_begin_ns + wait_ns);
+	t->compute_end_ns = wait_until(k->run, t->compute_begin_ns + wait_ns);
+	return t->compute_end_ns - t->compute_begin_ns >= wait_ns;
 }
 
 /* Runs up to `steps` steps into `p`. 0 when all were made or the loader's epoch ended. */
@@ -110,7 +123,8 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p, uint64_t
 		atomic_fetch_add_explicit(&k->payload_bytes, b->payload_bytes,
 					  memory_order_relaxed);
 		s->loader_ops->give_back(l, b);
-		compute(k, dist, t);
+		if (!compute(k, dist, t))
+			return ERR_CANCELED;
 		t->barrier_in_ns = t->compute_end_ns;
 		t->barrier_out_ns = t->compute_end_ns;
 		p->steps = i + 1;
@@ -236,21 +250,27 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 	return rc;
 }
 
-/* Process-wide counters are rank 0's to take; the barriers around a phase make them everyone's. */
+/* Process-wide counters are rank 0's to take. Training ends everywhere with its last step's
+ * barrier, and no rank leaves an epoch before rank 0 enters the next one: what is taken there
+ * belongs to one phase. */
 static void usage_begin(struct run_state *s, uint32_t epoch, struct proc_io *io, int64_t *cpu)
 {
 	struct epoch_usage *u = &s->r->usage[epoch - 1];
 
-	if (epoch > 1 || !u->meminfo)
-		host_meminfo_load(&u->meminfo, &u->meminfo_count);
+	host_meminfo_load(&u->meminfo, &u->meminfo_count);
 	proc_io_sample(io);
 	*cpu = proc_cpu_ns();
 }
 
-static void usage_end(struct proc_io *out, const struct proc_io *begin)
+/* The difference since *since, which becomes now. */
+static void usage_next(struct proc_io *out, struct proc_io *since)
 {
-	proc_io_sample(out);
-	proc_io_sub(out, begin);
+	struct proc_io now;
+
+	proc_io_sample(&now);
+	*out = now;
+	proc_io_sub(out, since);
+	*since = now;
 }
 
 static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
@@ -275,23 +295,21 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	ep->begin_ns = clock_now_ns();
 	ep->end_ns = ep->begin_ns;
 	rc = train_epoch(k, ep, epoch, e);
-	if (rc == 0)
-		rc = comm_barrier(&k->comm);
 	if (first) {
-		usage_end(&u->train, &io);
+		usage_next(&u->train, &io);
 		u->cpu_ns = proc_cpu_ns() - cpu;
 		u->wall_ns = ep->train_end_ns - ep->begin_ns;
 	}
+	if (rc == 0)
+		rc = comm_barrier(&k->comm);
 	if (rc == 0 && run_epoch_has_eval(s->w, epoch)) {
-		if (first) {
+		if (first)
 			atomic_store(&s->phase, PROGRESS_EVAL);
-			proc_io_sample(&io);
-		}
 		rc = evaluate(k, ep, epoch, e);
 		if (rc == 0)
 			rc = comm_barrier(&k->comm);
 		if (first) {
-			usage_end(&u->eval, &io);
+			usage_next(&u->eval, &io);
 			atomic_store(&s->phase, PROGRESS_TRAIN);
 		}
 	}
@@ -357,8 +375,10 @@ void *rank_main(void *arg)
 			err_wrap(&e, "rank %u", k->comm.rank);
 		run_stop(s, &e);
 	}
-	if (k->train && !k->hung)
+	if (k->train && !k->hung) {
 		add_worker_stats(k, k->train, &k->out->train_io);
+		k->out->train_busy_ns = k->out->worker_busy_ns;
+	}
 	if (k->eval && !k->hung)
 		add_worker_stats(k, k->eval, &k->out->eval_io);
 	atomic_store_explicit(&k->activity, RANK_DONE, memory_order_relaxed);

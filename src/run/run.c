@@ -130,6 +130,19 @@ static int plan_steps(struct run_state *s, struct err *e)
 	return 0;
 }
 
+/* What the run itself adds to its loaders: times of steps, rank threads and their counters, and a
+ * dataset that lives in memory. */
+static uint64_t own_bytes(const struct run_state *s, uint64_t steps)
+{
+	uint64_t rank = steps * sizeof(struct step_times) + sizeof(struct rank) +
+			2 * sizeof(struct io_stat) + (uint64_t)s->w->run.stack_bytes;
+	uint64_t total = rank * s->ranks;
+
+	if (store_base_flags(s->store) & STORE_IS_VOLATILE && s->d->total_bytes != UINT64_MAX)
+		total += s->d->total_bytes;
+	return total + proc_peak_rss_bytes();
+}
+
 static int bound_memory(struct run_state *s, struct err *e)
 {
 	struct loader_config c = {.workload = s->w,
@@ -151,15 +164,9 @@ static int bound_memory(struct run_state *s, struct err *e)
 		if (rc < 0)
 			return rc;
 	}
-	total = (loader + eval + steps * sizeof(struct step_times) + sizeof(struct rank) +
-		 2 * sizeof(struct io_stat)) *
-		s->ranks;
+	total = (loader + eval) * s->ranks + own_bytes(s, steps);
 	s->r->memory_bound_bytes = total;
-	avail = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-	/* what the page cache holds can be given back */
-	for (size_t i = 0; i < s->r->host.meminfo_count; i++)
-		if (strcmp(s->r->host.meminfo[i].key, "MemAvailable") == 0)
-			avail = strtoull(s->r->host.meminfo[i].value, NULL, 10) * 1024;
+	avail = host_available_bytes();
 	if (total > avail)
 		return err_set(e, -ENOMEM,
 			       "the run needs up to %s of memory and %s are available: lower the "
@@ -201,8 +208,9 @@ static int allocate_ranks(struct run_state *s, struct err *e)
 	return 0;
 }
 
-/* Waits for the rank threads. false when one is stuck in the system: then nothing it uses may be
- * freed, and the process should end soon. */
+/* Waits for the rank threads; once the run was stopped, LEAVE_S for all of them together. false
+ * when one is stuck in the system: then nothing it uses may be freed, and the process should end
+ * soon. */
 static bool join_ranks(struct run_state *s)
 {
 	bool all = true;
@@ -211,15 +219,16 @@ static bool join_ranks(struct run_state *s)
 		struct rank *rk = &s->rank[k];
 
 		while (rk->started && !rk->joined) {
+			int64_t stopped = atomic_load(&s->stop_ns);
 			struct timespec ts;
-			int rc;
 
 			clock_gettime(CLOCK_REALTIME, &ts);
-			ts.tv_sec += LEAVE_S;
-			rc = pthread_timedjoin_np(rk->thread, NULL, &ts);
-			if (rc == 0)
+			ts.tv_nsec += NS_PER_S / 10;
+			ts.tv_sec += ts.tv_nsec / NS_PER_S;
+			ts.tv_nsec %= NS_PER_S;
+			if (pthread_timedjoin_np(rk->thread, NULL, &ts) == 0)
 				rk->joined = true;
-			else if (atomic_load(&s->stop.set))
+			else if (stopped && clock_now_ns() - stopped > LEAVE_S * NS_PER_S)
 				break;
 		}
 		all = all && (!rk->started || rk->joined);
@@ -234,16 +243,19 @@ static int train(struct run_state *s, struct err *e)
 	bool all_left;
 	int rc;
 
-	rc = comm_local_create(&s->group, comms, s->ranks, &s->stop, e);
-	for (uint32_t k = 0; rc == 0 && k < s->ranks; k++)
+	s->group = comm_local_create(comms, s->ranks, &s->stop);
+	for (uint32_t k = 0; k < s->ranks; k++)
 		s->rank[k].comm = comms[k];
 	free(comms);
-	if (rc < 0)
-		return rc;
 	s->phase = PROGRESS_TRAIN;
 	s->phase_begin_ns = clock_now_ns();
 	s->r->trained = true;
 	rc = monitor_start(s, e);
+	if (rc < 0) {
+		comm_local_destroy(s->group);
+		s->group = NULL;
+		return rc;
+	}
 	for (uint32_t k = 0; rc == 0 && k < s->ranks; k++) {
 		char name[16];
 

@@ -25,9 +25,11 @@ struct run_state {
 	struct generate_progress generate;
 	int64_t phase_begin_ns;
 
-	struct stop_flag stop; /* seen by every thread of the run */
-	pthread_mutex_t lock;  /* of reason */
-	struct err reason;     /* first cause of the stop; code 0 while there is none */
+	struct stop_flag stop;   /* seen by every thread of the run */
+	_Atomic uint32_t halt;   /* futex word beside it: emulated waits end when it is 1 */
+	_Atomic int64_t stop_ns; /* when it was set, 0 before */
+	pthread_mutex_t lock;    /* of reason */
+	struct err reason;       /* first cause of the stop; code 0 while there is none */
 
 	pthread_t monitor;
 	_Atomic uint32_t monitor_quit;
@@ -39,7 +41,6 @@ void run_stop(struct run_state *s, const struct err *why);
 /* Steps of epoch `epoch` (from 1), after total_training_steps. */
 uint64_t run_epoch_steps(const struct run_state *s, uint32_t epoch);
 bool run_epoch_has_eval(const struct workload *w, uint32_t epoch);
-/* The seed of the compute times of one rank at the start of an epoch (rank.c). */
 
 /* Progress, watchdog and the passing on of signals (monitor.c). */
 int monitor_start(struct run_state *s, struct err *e);

@@ -93,8 +93,8 @@ const struct opt workload_rows[] = {
 	I64(dataset.chunk_size, "0",
 	      "Documented by DLIO, which reads it nowhere; hdf5 chunks are set by "
 	      "dataset.hdf5.chunk_dims.", BYTES(0), UNUSED)
-	ENUM(dataset.compression, "none", compressions, "Compression of the files.", LATER)
-	I64(dataset.compression_level, "4", "Level of gzip compression.", RANGE(0, 9), LATER)
+	ENUM(dataset.compression, "none", compressions, "Compression of the files.")
+	I64(dataset.compression_level, "4", "Level of gzip compression.", RANGE(0, 9))
 	STR(dataset.file_prefix, "img", "First part of every file name.")
 	STR(dataset.format, "tfrecord",
 	      "File format and file name extension: tfrecord, hdf5, csv, npz, npy, jpeg, png, "
@@ -109,13 +109,13 @@ const struct opt workload_rows[] = {
 	      RANGE(1, WORKLOAD_COUNT_MAX), .unit = "elements")
 	I64(dataset.hdf5.num_dset_per_record, "1",
 	      "HDF5 datasets that a sample is spread over; must divide record_dims[0].",
-	      RANGE(1, 65536), LATER, .alias = "dataset.num_dset_per_record")
+	      RANGE(1, 65536), .alias = "dataset.num_dset_per_record")
 	INTS(dataset.hdf5.chunk_dims,
 	      "HDF5 chunk shape, with the sample axis first.",
-	      RANGE(1, WORKLOAD_COUNT_MAX), LATER, .alias = "dataset.chunk_dims")
+	      RANGE(1, WORKLOAD_COUNT_MAX), .alias = "dataset.chunk_dims")
 	INTS(dataset.hdf5.max_shape,
 	      "HDF5 maximum shape without the sample axis.",
-	      RANGE(1, WORKLOAD_COUNT_MAX), LATER, .alias = "dataset.max_shape")
+	      RANGE(1, WORKLOAD_COUNT_MAX), .alias = "dataset.max_shape")
 	MAP(dataset.parquet,
 	      "Columns and row groups of Parquet files, as MLPerf Storage v3 has them.", LATER)
 	I64(dataset.seed, "0",

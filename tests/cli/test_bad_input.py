@@ -61,7 +61,7 @@ def configuration(tmp):
     refused([*run, "--nonsense"], 2, "--nonsense")
     refused([*run, "--config-dir", tmp / "nowhere"], 2, "nowhere")
     refused(["run", "llama_7b"], 1, "not in this version")
-    refused([*run, "dataset.format=hdf5"], 1, "hdf5", "not in this version")
+    refused([*run, "dataset.format=parquet"], 1, "parquet", "not in this version")
     refused([*run, "reader.data_loader=tensorflow", "framework=tensorflow"], 1, "not in this version")
     stoker("frobnicate", status=2)
     stoker(status=2)
@@ -157,7 +157,8 @@ def kill_and_resume(tmp):
         p.send_signal(signal.SIGKILL)
         p.communicate()
         for path in (data / "train").glob("*.npz") if data.exists() else ():
-            zipfile.ZipFile(path).testzip()  # under its final name a file is whole
+            # under its final name a file is whole
+            assert zipfile.ZipFile(path).testzip() is None, path
     stoker("generate", *args)
     assert len(list((data / "train").glob("*.npz"))) == 300
     assert not list(data.rglob("*.part")) and not list(data.rglob(".*.part"))
@@ -182,6 +183,21 @@ def stop_by_signal(tmp):
         assert os.path.exists(out / "0_output.json")
 
 
+def stop_while_computing(tmp):
+    """A long emulated computation does not keep a stopped run."""
+    out = tmp / "long"
+    args = tiny(tmp / "data2", out, files=64, train__computation_time=60)
+    p = subprocess.Popen([STOKER, "run", "-n", "4", *map(str, args)], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True)
+    time.sleep(2)
+    begin = time.monotonic()
+    p.send_signal(signal.SIGINT)
+    stdout, stderr = p.communicate(timeout=30)
+    assert time.monotonic() - begin < 5, "the ranks slept on"
+    assert p.returncode == 1 and "stuck" not in stderr, stderr
+    assert "stopped by a signal" in stderr, stderr
+
+
 def watchdog(tmp):
     done = stoker("run", *tiny("/stuck", tmp / "stuck", storage__store="fault+memory",
                                storage__fault__op="read", storage__fault__nth=5, storage__fault__count=1,
@@ -200,6 +216,7 @@ def main():
         read_only(tmp)
         kill_and_resume(tmp)
         stop_by_signal(tmp)
+        stop_while_computing(tmp)
         watchdog(tmp)
     print(f"{count} refusals, each a sentence")
 

@@ -25,6 +25,7 @@ def matrix(fmt, tmp):
                     train__computation_time=0, evaluation__eval_time=0)
         stoker("generate", *tiny(data, tmp / "out", **keys))
         stoker("verify", *tiny(data, tmp / "out", **keys))
+        stoker("verify", data)
         for ranks in (1, 4):
             for workers in (0, 4):
                 for access in ("framework", "native"):

@@ -149,7 +149,8 @@ static inline struct reader_config config(const struct file_spec *f, enum read_a
 				      .max_sample_bytes = file_spec_sample_bytes(f),
 				      .max_file_bytes = format->file_bytes(f),
 				      .samples_per_file = f->samples,
-				      .files = 4};
+				      .files = 4,
+				      .example = f};
 }
 
 static inline void reader_open(struct open_reader *o, const struct file_spec *f,
@@ -188,10 +189,18 @@ static inline int read_once(const struct file_spec *f, const struct reader_confi
 	return rc;
 }
 
-/* A file is one array that says its type and shape, read whole by Python whichever sample is wanted. */
+/* A file is one array that says its type and shape; read whole through a Python file object, unless
+ * by_sample. */
 static inline bool is_array(void)
 {
-	return strcmp(format->name, "npz") == 0 || strcmp(format->name, "npy") == 0;
+	return strcmp(format->name, "npz") == 0 || strcmp(format->name, "npy") == 0 ||
+	       strcmp(format->name, "hdf5") == 0;
+}
+
+/* The payload is written as numbers, so its bytes are not in the file. */
+static inline bool is_text(void)
+{
+	return strcmp(format->name, "csv") == 0;
 }
 
 /* A changed payload byte is found without knowing what it was. */
@@ -211,6 +220,12 @@ static inline struct file_spec in_one_piece(void)
 static inline bool no_io(void)
 {
 	return format->flags & FORMAT_NO_IO;
+}
+
+/* Whether a read asks for its sample alone, and not for the whole file through a Python file object. */
+static inline bool by_sample(void)
+{
+	return strcmp(format->name, "hdf5") == 0;
 }
 
 /* One image, coded, is the whole file and each of its samples. */

@@ -15,6 +15,10 @@ static void size_is_as_said(void **state)
 	for (size_t i = 0; i < sizeof(f) / sizeof(f[0]); i++) {
 		if (not_for_images(&f[i]))
 			continue;
+		if (is_text() && f[i].elem->class == ELEM_COMPLEX) {
+			assert_int_equal(format->check(&f[i], &t.e), ERR_USAGE);
+			continue;
+		}
 		assert_int_equal(format->check(&f[i], &t.e), 0);
 		write_file(&f[i]);
 		if (format->file_bytes(&f[i]) != UINT64_MAX)
@@ -73,10 +77,12 @@ static void every_sample_in_every_mode(void **state)
 							    size_now());
 					if (!is_array())
 						continue;
-					/* whole arrays are read, whichever sample is wanted */
+					/* whole arrays are read, whichever sample is wanted, or the
+					 * sample and what goes with it */
 					assert_true(t.stat.kind[IO_DATA].returned_bytes +
 							    t.stat.kind[IO_META].returned_bytes >=
-						    got.payload_bytes * f[i].samples);
+						    got.payload_bytes *
+							    (by_sample() ? 1 : f[i].samples));
 					assert_int_equal(t.stat.kind[IO_OPEN].requests, 2);
 				}
 				memset(&t.stat, 0, sizeof(t.stat));
@@ -117,7 +123,7 @@ static void kept_files_cost_nothing(void **state)
 	struct sample s;
 
 	(void)state;
-	if (no_io())
+	if (no_io() || by_sample())
 		return;
 	write_file(&f);
 	c.keep_open = true;
@@ -182,10 +188,13 @@ static void native_reads_least(void **state)
 			assert_int_equal(t.stat.kind[IO_DATA].returned_bytes, size_now());
 			continue;
 		}
+		if (is_text())
+			continue;
 		assert_int_equal(t.stat.kind[IO_DATA].requests, is_array() ? 2 : 1);
 		assert_int_equal(t.stat.kind[IO_META].requests, 0);
 		/* every byte once */
-		assert_in_range(t.stat.kind[IO_DATA].returned_bytes, 9610000, 9610000 + 512);
+		assert_in_range(t.stat.kind[IO_DATA].returned_bytes, 9610000,
+				9610000 + 2048);
 	}
 }
 
@@ -198,10 +207,10 @@ static void every_flipped_byte_is_found(void **state)
 	(void)state;
 	write_file(&f);
 	file = get_bytes(&n);
-	if (!no_io() && !image())
+	if (!no_io() && !image() && !is_text())
 		payload = payload_at(&f, file, n);
 	for (size_t i = 0; i < n; i++) {
-		bool inside = !image() && i >= payload && i < payload + 70;
+		bool inside = !image() && !is_text() && i >= payload + (by_sample() ? 35 : 0) && i < payload + 70;
 		char where[64];
 
 		file[i] ^= 0x40;
@@ -286,7 +295,7 @@ static void every_truncation_is_found(void **state)
 	(void)state;
 	write_file(&f);
 	file = get_bytes(&n);
-	if (!no_io() && !image())
+	if (!no_io() && !image() && !is_text())
 		payload = payload_at(&f, file, n);
 	for (size_t len = 0; len < n; len++) {
 		put_bytes(file, len);
@@ -298,8 +307,14 @@ static void every_truncation_is_found(void **state)
 
 			c.python = len % 2 ? 311 : 314;
 			rc = read_once(&f, &c, 0);
+			/* nothing is looked at, or the last number lacks only digits */
+			if (is_text() && (decode == DECODE_NONE ||
+					  (decode == DECODE_FULL && len + 5 > n))) {
+				assert_true(rc == 0 || rc == ERR_DATA);
+				continue;
+			}
 			if (no_io() || (access == ACCESS_NATIVE && is_array() &&
-					len >= payload + 70)) {
+					len >= payload + (by_sample() ? 35 : 70))) {
 				assert_int_equal(rc, 0);
 				continue;
 			}
@@ -336,14 +351,17 @@ static void another_dataset_is_named(void **state)
 			struct reader_config c = config(&other[i], access, decode);
 			char want[32];
 
+			if (is_text() && decode == DECODE_NONE)
+				continue;
 			assert_int_equal(read_once(&other[i], &c, 0), ERR_DATA);
 			if (image())
 				assert_non_null(strstr(t.e.text, "5 rows of 7 columns"));
 			if (!is_array())
 				continue;
 			snprintf(want, sizeof(want), "%s (%d", other[i].elem->name,
-				 (int)other[i].dims[0]);
-			if (!strstr(t.e.text, "uint8 (5, 7, 2)") || !strstr(t.e.text, want))
+				 (int)(by_sample() ? other[i].samples : other[i].dims[0]));
+			if (!strstr(t.e.text, by_sample() ? "uint8 (2, 5, 7)" : "uint8 (5, 7, 2)") ||
+			    !strstr(t.e.text, want))
 				fail_msg("%s", t.e.text);
 		}
 	}
@@ -358,9 +376,9 @@ static void impossible_specs(void **state)
 	f = spec("uint8", 1, 3, 1u << 30, 1u << 30, 1u << 30);
 	assert_true(format->check(&f, &t.e) < 0);
 	f = SMALL;
-	f.compression = "gzip";
+	f.compression = "bz2";
 	assert_true(format->check(&f, &t.e) < 0);
-	assert_non_null(strstr(t.e.text, "gzip"));
+	assert_non_null(strstr(t.e.text, "bz2"));
 	if (!no_io() && !image()) {
 		f = spec("uint8", UINT64_MAX, 1, 1, 0, 0);
 		assert_true(format->check(&f, &t.e) < 0);

@@ -46,6 +46,8 @@ static void impossible_readers(void **state)
 	c.decode = DECODE_FULL;
 	c.python = 27;
 	assert_int_equal(format->reader_init(memory, &c, &t.io, &r, &t.e), ERR_USAGE);
+	if (by_sample())
+		return;
 	c.python = 311;
 	c.files = UINT64_MAX;
 	c.max_file_bytes = UINT64_MAX;
@@ -68,7 +70,7 @@ static void too_large_blocks(void **state)
 	struct reader_config c = config(&f, ACCESS_FRAMEWORK, DECODE_FULL);
 
 	(void)state;
-	if ((!is_array() && !image()) || strcmp(base, "memory") != 0)
+	if (by_sample() || (!is_array() && !image()) || strcmp(base, "memory") != 0)
 		return;
 	use_store("memory", "memory: {block_bytes: 131072}");
 	write_file(&f);
@@ -103,7 +105,8 @@ static void every_failure_ends_in_a_sentence(void **state)
 				use_store(expression, yaml);
 				write_file(&f);
 				c.buffer_bytes = 4096;
-				c.keep_open = true;
+				/* a file kept open is closed by reader_close */
+				c.keep_open = !(by_sample() && op == 3);
 				reader_open(&o, &f, &c);
 				memset(&t.e, 0, sizeof(t.e));
 				rc = format->read(o.r, t.path, &f, 0, &s, &t.e);
@@ -115,7 +118,8 @@ static void every_failure_ends_in_a_sentence(void **state)
 					memset(&t.stat, 0, sizeof(t.stat));
 					if (format->read(o.r, t.path, &f, 1, &s, &t.e) < 0)
 						fail_msg("%s", t.e.text);
-					assert_int_equal(t.stat.kind[IO_OPEN].requests, 2);
+					assert_int_equal(t.stat.kind[IO_OPEN].requests,
+							 c.keep_open && by_sample() ? 1 : 2);
 				}
 				reader_end(&o);
 				if (rc == 0)

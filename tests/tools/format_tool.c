@@ -38,11 +38,42 @@ static struct io posix_io(void)
 	return io;
 }
 
-/* PATH FILE_INDEX ELEM SAMPLES DIM... */
+/* "4x32x32" */
+static uint32_t numbers(char *s, uint64_t *out, uint32_t room)
+{
+	uint32_t n = 0;
+
+	for (char *part = strtok(s, "x"); part && n < room; part = strtok(NULL, "x"))
+		out[n++] = number(part);
+	return n;
+}
+
+/* KEY=VALUE behind the dimensions */
+static void set_key(struct file_spec *f, char *arg)
+{
+	char *value = strchr(arg, '=') + 1;
+
+	if (strncmp(arg, "compression=", 12) == 0)
+		f->compression = value;
+	else if (strncmp(arg, "level=", 6) == 0)
+		f->compression_level = (uint32_t)number(value);
+	else if (strncmp(arg, "datasets=", 9) == 0)
+		f->datasets = (uint32_t)number(value);
+	else if (strncmp(arg, "chunk=", 6) == 0)
+		f->chunk_ndims = numbers(value, f->chunk, FORMAT_DIMS_MAX + 1);
+	else if (strncmp(arg, "max=", 4) == 0)
+		f->max_ndims = numbers(value, f->max_dims, FORMAT_DIMS_MAX);
+	else
+		exit(2);
+}
+
+/* PATH FILE_INDEX ELEM SAMPLES DIM... KEY=VALUE... */
 static struct file_spec spec_of(int argc, char **argv)
 {
-	struct file_spec f = {.compression = "none"};
+	struct file_spec f = {.compression = "none", .compression_level = 4};
 
+	for (; argc > 4 && strchr(argv[argc - 1], '='); argc--)
+		set_key(&f, argv[argc - 1]);
 	if (argc < 4 || argc > 4 + FORMAT_DIMS_MAX)
 		exit(2);
 	f.file_index = number(argv[1]);
@@ -109,6 +140,7 @@ static int do_read(const struct format_ops *format, int argc, char **argv)
 	c.samples_per_file = f.samples;
 	c.files = f.file_index + 1;
 	c.content = &content;
+	c.example = &f;
 	bytes = format->reader_bytes(&c, io.store);
 	memory = buffer_alloc(bytes, "reader", &err);
 	if (!memory)

@@ -35,12 +35,14 @@ def set_up(mount):
     try:
         sh("truncate", "-s", f"{SIZE_MB}M", IMAGE)
         loop = sh("losetup", "-f", "--show", "--direct-io=on", IMAGE)
+        sh("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", loop)
+        sh("mount", loop, mount)
     except (subprocess.CalledProcessError, FileNotFoundError) as e:
+        for left in sh("losetup", "-j", IMAGE, "-O", "NAME", "-n", check=False).split():
+            sh("losetup", "-d", left, check=False)
         if os.path.exists(IMAGE):
             os.unlink(IMAGE)
         skip(f"no loop device could be made: {e}")
-    sh("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", loop)
-    sh("mount", loop, mount)
     os.makedirs(CGROUP, exist_ok=True)
     with open(f"/sys/block/{os.path.basename(loop)}/dev") as f:
         number = f.read().strip()

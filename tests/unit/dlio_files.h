@@ -55,11 +55,12 @@ static inline void dlio_read_file(const struct format_ops *format, const char *p
 	store_destroy(io.store);
 }
 
-static inline void dlio_read(const char *name, const char *folder, const uint64_t *dims,
-			     uint32_t ndims, const char *elem, uint64_t samples, uint64_t files)
+static inline void dlio_read_compressed(const char *name, const char *folder, const uint64_t *dims,
+					uint32_t ndims, const char *elem, uint64_t samples,
+					uint64_t files, const char *compression)
 {
 	struct file_spec f = {
-		.elem = elem_find(elem), .ndims = ndims, .samples = samples, .compression = "none"};
+		.elem = elem_find(elem), .ndims = ndims, .samples = samples, .compression = compression};
 	char path[1024];
 
 	memcpy(f.dims, dims, ndims * sizeof(dims[0]));
@@ -69,4 +70,10 @@ static inline void dlio_read(const char *name, const char *folder, const uint64_
 			 folder, f.file_index, files, name);
 		dlio_read_file(format_find(name), path, &f);
 	}
+}
+
+static inline void dlio_read(const char *name, const char *folder, const uint64_t *dims,
+			     uint32_t ndims, const char *elem, uint64_t samples, uint64_t files)
+{
+	dlio_read_compressed(name, folder, dims, ndims, elem, samples, files, "none");
 }

@@ -134,8 +134,8 @@ static const struct bad bad[] = {
 	{GOOD, {"workflow.checkpoint=true", "checkpoint.ksm={await_time: 3}"}, ERR_USAGE,
 	 {"randomize_tensor false"}},
 	/* features of later versions */
-	{GOOD, {"dataset.format=hdf5"}, ERR_ABSENT,
-	 {"command line: dataset.format hdf5 is not in this version", "npz, npy, "}},
+	{GOOD, {"dataset.format=parquet"}, ERR_ABSENT,
+	 {"command line: dataset.format parquet is not in this version", "npz, npy, "}},
 	{GOOD, {"dataset.compression=zip"}, ERR_ABSENT, {"dataset.compression zip"}},
 	{GOOD, {"reader.data_loader=dali"}, ERR_ABSENT, {"reader.data_loader dali"}},
 	{GOOD, {"reader.data_loader_sampler=iterative"}, ERR_ABSENT,

@@ -1,0 +1,107 @@
+#pragma once
+/* HDF5 files without the HDF5 library: the parts that writing and reading share.
+ *
+ * A file has the datasets records_0 .. records_(n-1), each with the samples along its first axis
+ * and a share of every sample, and labels, one int64 zero a sample. A file's payload stream is
+ * records_0 whole, then records_1, and so on, in row-major order. */
+#include "format/format.h"
+
+#define HDF5_RANK_MAX (FORMAT_DIMS_MAX + 1)
+/* As many records_k as a group holds beside labels without a heap of its own. */
+#define HDF5_DATASETS_MAX 7
+#define HDF5_UNDEFINED UINT64_MAX
+#define HDF5_TYPE_MAX 64
+/* The HDF5 library's buffers: one for chunks a dataset, one for small reads of contiguous data. */
+#define HDF5_CHUNK_CACHE (1u << 20)
+#define HDF5_SIEVE 65536u
+
+enum hdf5_filter {
+	HDF5_DEFLATE = 1,
+	HDF5_SHUFFLE = 2,
+	HDF5_FLETCHER32 = 3,
+	HDF5_LZF = 32000, /* h5py's own */
+};
+
+/* One dataset as a workload describes it. */
+struct hdf5_shape {
+	const struct elem_type *elem;
+	uint32_t rank;
+	uint64_t dims[HDF5_RANK_MAX], max_dims[HDF5_RANK_MAX];
+	uint64_t bytes;
+	bool chunked;
+	uint64_t chunk[HDF5_RANK_MAX]; /* chunked: elements */
+	uint64_t chunk_bytes;          /* of its elements */
+	uint64_t stored_bytes;         /* of a chunk in the file */
+	uint64_t chunks, slots;        /* with data; room for as many in the index */
+	bool single;                   /* one chunk for ever: it needs no index */
+	enum hdf5_filter filter;       /* 0: none */
+	uint32_t level;
+};
+
+/* The shape of each records_k. ERR_USAGE when there cannot be such a dataset. */
+int hdf5_shape_of(const struct file_spec *f, struct hdf5_shape *out, struct err *e);
+/* Bytes of one sample in each records_k. */
+uint64_t hdf5_part_bytes(const struct hdf5_shape *s);
+
+/* Rows of a chunk: runs of elements that follow each other in the dataset as well. */
+struct hdf5_rows {
+	const struct hdf5_shape *s;
+	uint64_t origin[HDF5_RANK_MAX]; /* of the chunk */
+	uint32_t axis;                  /* rows run along this one and, whole, those behind it */
+	uint64_t tail;                  /* bytes of one step along it */
+	uint64_t row_bytes;
+};
+
+/* Of chunk number `chunk`, in row-major order of those that have data. */
+void hdf5_rows_of(struct hdf5_rows *r, const struct hdf5_shape *s, uint64_t chunk);
+/* How many bytes of row `n` lie inside the dataset; *from gets where they do, in bytes. */
+uint64_t hdf5_row_inside(const struct hdf5_rows *r, uint64_t n, uint64_t *from);
+
+/* "uint8 (4, 32, 32)" in `out`, which it returns. */
+char *hdf5_shape_text(const char *elem, uint32_t rank, const uint64_t *dims, char *out,
+		      size_t out_size);
+
+/* A datatype message as h5py writes it, at most HDF5_TYPE_MAX bytes. Returns its length. */
+size_t hdf5_type(const struct elem_type *elem, unsigned char *out);
+
+/* Checksum of metadata (Jenkins' lookup3) and of raw data (Fletcher). */
+uint32_t hdf5_checksum(const void *bytes, size_t n);
+uint32_t hdf5_fletcher32(const void *bytes, size_t n);
+
+static inline uint64_t hdf5_get(const unsigned char *p, size_t n)
+{
+	uint64_t v = 0;
+
+	for (size_t i = n; i > 0; i--)
+		v = v << 8 | p[i - 1];
+	return v;
+}
+
+static inline unsigned char *hdf5_put(unsigned char *p, uint64_t v, size_t n)
+{
+	for (size_t i = 0; i < n; i++, v >>= 8)
+		p[i] = (unsigned char)v;
+	return p + n;
+}
+
+/* Bytes that hold v; at least 1. */
+static inline uint32_t hdf5_bytes_for(uint64_t v)
+{
+	return v ? (uint32_t)(63 - __builtin_clzll(v) + 8) / 8 : 1;
+}
+
+/* struct format_ops' functions, by their names there. */
+int hdf5_check(const struct file_spec *f, struct err *e);
+uint64_t hdf5_file_bytes(const struct file_spec *f);
+int hdf5_write(const struct io *io, struct blob *b, const char *path, const struct file_spec *f,
+	       const struct content_source *content, void *scratch, size_t scratch_bytes,
+	       struct err *e);
+int hdf5_verify(const struct io *io, const char *path, const struct file_spec *f,
+		const struct content_source *content, void *scratch, size_t scratch_bytes,
+		struct err *e);
+size_t hdf5_reader_bytes(const struct reader_config *c, const struct store *s);
+int hdf5_reader_init(void *memory, const struct reader_config *c, const struct io *io,
+		     struct reader **out, struct err *e);
+int hdf5_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
+	      struct sample *out, struct err *e);
+int hdf5_reader_close(struct reader *r, struct err *e);

@@ -1,0 +1,95 @@
+/* The ranks' barrier: nobody leaves before all arrived, and a stop leaves nobody behind. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "comm/comm.h"
+
+#define RANKS 24
+#define ROUNDS 300
+
+struct rank_arg {
+	struct comm comm;
+	_Atomic uint32_t *arrived; /* of all, ever */
+	uint32_t early;            /* times this rank left before all had come */
+	uint32_t rounds, canceled;
+};
+
+static void *walk(void *p)
+{
+	struct rank_arg *a = p;
+
+	for (a->rounds = 0; a->rounds < ROUNDS; a->rounds++) {
+		atomic_fetch_add(a->arrived, 1);
+		if (comm_barrier(&a->comm) != 0) {
+			a->canceled = 1;
+			break;
+		}
+		if (atomic_load(a->arrived) < (a->rounds + 1) * a->comm.size)
+			a->early++;
+	}
+	return NULL;
+}
+
+static void everyone_waits_for_everyone(void **state)
+{
+	struct stop_flag stop = {0};
+	struct comm comms[RANKS];
+	struct comm_group *g = comm_local_create(comms, RANKS, &stop);
+	_Atomic uint32_t arrived = 0;
+	struct rank_arg arg[RANKS];
+	pthread_t t[RANKS];
+
+	(void)state;
+	for (uint32_t r = 0; r < RANKS; r++) {
+		arg[r] = (struct rank_arg){.comm = comms[r], .arrived = &arrived};
+		assert_int_equal(thread_start(&t[r], walk, &arg[r], 0, "rank", NULL), 0);
+	}
+	for (uint32_t r = 0; r < RANKS; r++) {
+		pthread_join(t[r], NULL);
+		assert_int_equal(arg[r].rounds, ROUNDS);
+		assert_int_equal(arg[r].early, 0);
+	}
+	comm_local_destroy(g);
+}
+
+static void a_stop_releases_all(void **state)
+{
+	struct stop_flag stop = {0};
+	struct comm comms[RANKS];
+	struct comm_group *g = comm_local_create(comms, RANKS, &stop);
+	_Atomic uint32_t arrived = 0;
+	struct rank_arg arg[RANKS];
+	pthread_t t[RANKS];
+
+	(void)state;
+	/* the last rank never comes */
+	for (uint32_t r = 0; r + 1 < RANKS; r++) {
+		arg[r] = (struct rank_arg){.comm = comms[r], .arrived = &arrived};
+		assert_int_equal(thread_start(&t[r], walk, &arg[r], 0, "rank", NULL), 0);
+	}
+	clock_sleep_until(clock_now_ns() + NS_PER_S / 20);
+	atomic_store(&stop.set, 1);
+	comm_wake(g);
+	for (uint32_t r = 0; r + 1 < RANKS; r++) {
+		pthread_join(t[r], NULL);
+		assert_int_equal(arg[r].canceled, 1);
+		assert_int_equal(arg[r].rounds, 0);
+	}
+	assert_int_equal(comm_barrier(&comms[RANKS - 1]), ERR_CANCELED);
+	comm_local_destroy(g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(everyone_waits_for_everyone),
+		cmocka_unit_test(a_stop_releases_all),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
