@@ -508,7 +508,7 @@ static int decode(struct image_reader *base, const struct file_spec *f, struct s
 		rc = d.by_rows ? finish_rows(&d, e) : finish_whole(&d, e);
 	if (rc < 0)
 		return rc;
-	out->data = d.look ? r->pixels : base->source.piece;
+	out->data = !d.look ? base->source.piece : d.by_rows ? row_at(&d, !d.odd) + 1 : r->pixels;
 	out->payload_bytes = d.image.row_bytes * d.image.height;
 	return 0;
 }

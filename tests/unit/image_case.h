@@ -15,8 +15,9 @@ struct image_case {
 	struct file_spec spec;
 	struct err e;
 	void *scratch;
-	uint64_t max_file_bytes;       /* 0: as the format says */
-	unsigned char pixels[1 << 16]; /* of the last read, as far as they fit */
+	uint64_t max_file_bytes; /* 0: as the format says */
+	unsigned char
+		pixels[1 << 16]; /* of the last read, where a png reader has the whole image */
 	uint64_t payload_bytes;
 };
 
@@ -104,7 +105,8 @@ static inline int image_case_read(struct image_case *t, enum read_access access,
 	if (rc == 0) {
 		t->payload_bytes = s.payload_bytes;
 		if (decode != DECODE_NONE && strcmp(t->format->name, "png") == 0 &&
-		    s.payload_bytes <= sizeof(t->pixels))
+		    s.payload_bytes <= sizeof(t->pixels) &&
+		    s.payload_bytes + t->spec.dims[0] <= c.max_file_bytes)
 			memcpy(t->pixels, s.data, s.payload_bytes);
 	}
 	t->format->reader_close(r, NULL);

@@ -204,12 +204,38 @@ static void headers(void **state)
 	free(p);
 	memcpy(big, "\xff\xe5\xff\xff", 4);
 	p = insert(bytes, n, big, 65537);
-	for (int mode = 0; mode < 2; mode++)
-		if (read_bytes(p, n + 65537, (enum read_access)mode, DECODE_FULL) < 0)
-			fail_msg("%s", t.e.text);
+	/* once, and twice, which is more than a native piece */
+	for (size_t more = 65537; more <= 2 * 65537; more += 65537) {
+		unsigned char *next = insert(p, n + more, big, 65537);
+
+		for (int mode = 0; mode < 6; mode++) {
+			int rc = read_bytes(p, n + more, (enum read_access)(mode % 2),
+					    (enum read_decode)(mode / 2));
+
+			assert_int_equal(rc, mode / 2 == DECODE_VERIFY ? ERR_DATA : 0);
+		}
+		free(p);
+		p = next;
+	}
 	free(p);
 	free(big);
 	free(bytes);
+}
+
+/* 600 empty scans of a progressive image. */
+static void many_scans(void **state)
+{
+	unsigned char bytes[65536];
+	FILE *f = fopen(TEST_DATA "/../fuzz/corpus/jpeg/many_scans", "rb");
+	size_t n;
+
+	(void)state;
+	assert_non_null(f);
+	n = fread(bytes, 1, sizeof(bytes), f);
+	fclose(f);
+	image_case_end(&t);
+	image_case_begin(&t, "jpeg", 4, 5);
+	refused(bytes, n, "more than 500 scans");
 }
 
 /* An image without tables of its own does not get the tables of the one before. */
@@ -301,7 +327,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(header_as_dlio), T(dlio_samples),   T(shapes),  T(estimate),
 		T(damage),         T(cut_and_longer), T(headers), T(tables_are_an_images_own),
-		T(own_memory),
+		T(own_memory),     T(many_scans),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
