@@ -213,8 +213,10 @@ int image_reader_read(struct image_reader *r, const char *path, const struct fil
 		rc = decode(r, f, out, e);
 	rc = reader_blob_close(r->io, r->blob, path, rc, e);
 	r->last = out->data;
-	if (rc < 0)
+	if (rc < 0) {
+		out->payload_bytes = 0;
 		return rc;
+	}
 	/* an image of another depth says itself how many bytes it had */
 	if (out->payload_bytes == 0)
 		reader_sample_done(f, out);

@@ -98,7 +98,8 @@ static void a_stop_ends_a_read_of_many_requests(void **state)
 	struct sample s;
 
 	(void)state;
-	if (no_io())
+	/* the others compare only after their last request */
+	if (no_io() || !is_array() || by_sample())
 		return;
 	write_file(&f);
 	reader_open(&o, &f, &c);
