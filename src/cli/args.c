@@ -164,6 +164,7 @@ int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct wo
 		.strict = a->strict,
 		.start_wall_ns = start_wall_ns,
 		.ranks = a->ranks,
+		.inspect = a->inspect || a->cfg,
 	};
 	int rc = workload_load(w, &req, e);
 

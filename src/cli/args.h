@@ -13,7 +13,7 @@ struct cli_args {
 	size_t overrides;
 	const char *config_dir;
 	int64_t ranks; /* -n; 1 by default */
-	bool strict, quiet, verbose, check, help, only_set, markdown, man;
+	bool strict, quiet, verbose, check, inspect, help, only_set, markdown, man;
 	const char *cfg; /* --cfg job: print the composed configuration and leave */
 	char *output;    /* -o: as output.folder; owned */
 };

@@ -9,17 +9,25 @@
 #include "base/file.h"
 #include "dataset/each.h"
 #include "dataset/manifest.h"
+#include "dataset/sidecar.h"
 
 static int remove_blob(void *arg, enum dataset_kind kind, uint64_t index, struct each_worker *w,
 		       struct err *e)
 {
+	const struct dataset *d = arg;
 	struct store *s = w->io.store;
 	int rc = s->ops->remove(s, w->path, e);
 
-	(void)arg;
 	(void)kind;
 	(void)index;
-	return rc == -ENOENT ? 0 : rc;
+	return rc == -ENOENT || rc == 0 ? sidecars_remove(d, s, w->path, e) : rc;
+}
+
+static int remove_if_empty(struct store *s, const char *path, struct err *e)
+{
+	(void)e;
+	s->ops->remove(s, path, NULL);
+	return 0;
 }
 
 /* Subfolders, then train and valid, then the dataset's own folder; those with other files stay. */
@@ -30,9 +38,12 @@ static void remove_folders(const struct dataset *d, struct store *s)
 	for (int kind = 0; kind < DATASET_KINDS; kind++) {
 		for (uint64_t i = 0; d->subfolders[kind] > 1 && i < d->subfolders[kind]; i++)
 			if (dataset_folder(d, (enum dataset_kind)kind, i, path, sizeof(path),
-					   NULL) == 0)
+					   NULL) == 0) {
+				sidecar_folders(d, s, path, remove_if_empty, NULL);
 				s->ops->remove(s, path, NULL);
+			}
 		snprintf(path, sizeof(path), "%s/%s", d->folder, dataset_kind_folder[kind]);
+		sidecar_folders(d, s, path, remove_if_empty, NULL);
 		s->ops->remove(s, path, NULL);
 	}
 	s->ops->remove(s, d->folder, NULL);
@@ -45,6 +56,7 @@ int dataset_remove(const struct dataset *d, struct store *store, struct err *e)
 		.store = store,
 		.threads = (unsigned)sysconf(_SC_NPROCESSORS_ONLN),
 		.file = remove_blob,
+		.arg = (void *)(uintptr_t)d,
 	};
 	AUTO_FREE char *manifest = path_join(d->folder, MANIFEST_NAME);
 	int rc;

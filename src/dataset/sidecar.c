@@ -132,6 +132,21 @@ int sidecars_verify(const struct dataset *d, struct each_worker *w, const struct
 	return rc;
 }
 
+int sidecars_remove(const struct dataset *d, struct store *store, const char *path, struct err *e)
+{
+	char name[SIDECAR_PATH_MAX];
+	int rc = 0;
+
+	for (uint32_t i = 0; i < d->format->sidecars && rc == 0; i++) {
+		rc = path_of(d, path, i, name, e);
+		if (rc == 0)
+			rc = store->ops->remove(store, name, e);
+		if (rc == -ENOENT || rc == -ENOTDIR)
+			rc = 0;
+	}
+	return rc;
+}
+
 /* Cuts the last component off. False when none is left. */
 static bool cut(char *path)
 {

@@ -16,6 +16,8 @@ int sidecars_write(const struct dataset *d, struct each_worker *w, const struct 
 /* Compares every companion of the blob at w->path. */
 int sidecars_verify(const struct dataset *d, struct each_worker *w, const struct file_spec *f,
 		    struct err *e);
+/* Removes every companion of the blob at `path`; those that are not there are no error. */
+int sidecars_remove(const struct dataset *d, struct store *store, const char *path, struct err *e);
 /* Calls fn for the folders that the companions of blobs in `folder` lie in, and for the folder
  * above each, where those are not `folder` itself. */
 int sidecar_folders(const struct dataset *d, struct store *store, const char *folder,

@@ -59,6 +59,7 @@ struct reader_config {
 	enum read_access access;
 	enum read_decode decode;
 	bool keep_open;          /* DLIO's read_type memory: load a file once and keep it */
+	bool dlio;               /* where DLIO's own reader has a defect, the same (compat.dlio) */
 	uint32_t transfer_bytes; /* TFRecord's read buffer; 0: TensorFlow's own 256 KiB */
 	uint32_t buffer_bytes; /* CPython's buffer, exactly; 0: by the law, from the blob's block */
 	uint32_t block_bytes;  /* what a stat of the dataset's folder said, so that the reader has
@@ -147,6 +148,8 @@ enum {
 	FORMAT_NO_IO = 1u << 0, /* reading issues no request (synthetic) */
 	/* One uint8 image of at most two dimensions is the whole file, and every sample of it. */
 	FORMAT_IMAGE = 1u << 1,
+	/* ACCESS_FRAMEWORK needs a store whose blobs can be mapped (store/map.h) */
+	FORMAT_MAPS = 1u << 2,
 };
 
 #define FORMAT_WRITE_SCRATCH (4u << 20)

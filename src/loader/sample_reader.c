@@ -42,9 +42,10 @@ void sample_reader_settings(struct reader_config *out, const struct loader_confi
 	*out = (struct reader_config){
 		.access = (enum read_access)w->reader.access,
 		.decode = (enum read_decode)w->reader.decode,
-		.transfer_bytes = transfer >= TRANSFER_UNBUFFERED ? TRANSFER_UNBUFFERED - 1 :
-								    (uint32_t)transfer,
+		.transfer_bytes = transfer >= TRANSFER_UNBUFFERED ? TRANSFER_UNBUFFERED - 1
+								  : (uint32_t)transfer,
 		.keep_open = w->reader.read_type == READ_MEMORY,
+		.dlio = w->compat.dlio,
 		.buffer_bytes =
 			buffer > UINT32_MAX ? UINT32_MAX : (uint32_t)(buffer > 0 ? buffer : 0),
 		.block_bytes = block_bytes(config),

@@ -24,7 +24,7 @@ struct sample_reader {
 	void *memory; /* of the format's reader; kept while closed */
 	size_t memory_bytes;
 	struct reader *reader; /* NULL while closed */
-	struct rng_np rng; /* of preprocess delays: a stream of (seed, kind, rank, worker) */
+	struct rng_np rng;     /* of preprocess delays: a stream of (seed, kind, rank, worker) */
 	uint32_t worker;
 	bool preprocess;
 	/* For the watchdog: what this reader does now (activity in the low bits, sample above) and

@@ -18,6 +18,7 @@
 #include "dataset/verify.h"
 #include "report/dlio_log.h"
 #include "run/state.h"
+#include "store/map.h"
 
 /* Writers of a dataset: enough to keep a device busy, few enough for a small machine. */
 #define GENERATE_THREADS_MAX 32
@@ -335,7 +336,10 @@ static int carry_out(struct run_state *s, struct err *e)
 	s->r->dataset = s->d;
 	draw_seed(s);
 	if (w->workflow.train && !s->o->dataset_only) {
-		rc = plan_steps(s, e);
+		if (s->d->format->flags & FORMAT_MAPS && w->reader.access == ACCESS_FRAMEWORK)
+			rc = store_map_check(s->store, e);
+		if (rc == 0)
+			rc = plan_steps(s, e);
 		if (rc == 0)
 			rc = bound_memory(s, e);
 		if (rc < 0)

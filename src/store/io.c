@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "store/map.h"
 #include "store/store.h"
 
 static void count(const struct io *io, enum io_kind kind, int64_t start_ns, size_t asked,
@@ -151,5 +152,35 @@ int io_stat_path(const struct io *io, const char *path, struct store_stat *out, 
 	int rc = io->store->ops->stat(io->store, path, out, e);
 
 	count(io, IO_META, start, 0, 0);
+	return rc;
+}
+
+int io_map(const struct io *io, struct blob *b, uint64_t bytes, struct store_map *out,
+	   struct err *e)
+{
+	int64_t start = begin(io);
+	int rc = store_map(b, bytes, out, e);
+
+	count(io, IO_META, start, 0, 0);
+	return rc;
+}
+
+int io_map_touch(const struct io *io, enum io_kind kind, const struct store_map *m, uint64_t offset,
+		 uint64_t n, struct err *e)
+{
+	int64_t start = begin(io);
+	int rc = store_map_touch(m, offset, n, e);
+
+	count(io, kind, start, n, rc == 0 ? (ssize_t)n : 0);
+	return rc;
+}
+
+int io_map_copy(const struct io *io, enum io_kind kind, const struct store_map *m, uint64_t offset,
+		void *out, size_t n, struct err *e)
+{
+	int64_t start = begin(io);
+	int rc = store_map_copy(m, offset, out, n, e);
+
+	count(io, kind, start, n, rc == 0 ? (ssize_t)n : 0);
 	return rc;
 }

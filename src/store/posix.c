@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -289,6 +290,20 @@ static int posix_space(struct store *s, const char *path, uint64_t *bytes, uint6
 	return 0;
 }
 
+static int posix_map(struct blob *b, uint64_t bytes, const void **at, struct err *e)
+{
+	const struct posix_blob *pb = (const struct posix_blob *)b;
+	void *p = mmap(NULL, (size_t)bytes, PROT_READ, MAP_SHARED, pb->fd, 0);
+
+	if (p == MAP_FAILED)
+		return err_sys(e, errno,
+			       "cannot map %llu bytes into memory (limits are the address space, "
+			       "ulimit -v, and vm.max_map_count)",
+			       (unsigned long long)bytes);
+	*at = p;
+	return 0;
+}
+
 const struct store_ops store_posix = {
 	.name = "posix",
 	.help = "files of a mounted file system through the page cache (open, pread, pwrite)",
@@ -309,4 +324,5 @@ const struct store_ops store_posix = {
 	.rename = posix_rename,
 	.sync_dir = posix_sync_dir,
 	.space = posix_space,
+	.map = posix_map,
 };

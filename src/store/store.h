@@ -87,6 +87,10 @@ struct store_ops {
 	 * UINT64_MAX when unlimited. */
 	int (*space)(struct store *s, const char *path, uint64_t *bytes, uint64_t *files,
 		     struct err *e);
+	/* Maps the first `bytes` (at least 1) of a blob open for reading, as mmap with PROT_READ
+	 * and MAP_SHARED does; the mapping outlives the blob. NULL: there is nothing to map, or the
+	 * shim would not see the page faults (store/map.h). */
+	int (*map)(struct blob *b, uint64_t bytes, const void **at, struct err *e);
 };
 
 /* First member of every store's struct. */

@@ -62,9 +62,21 @@ static inline int set_up(void **state)
 	return 0;
 }
 
+/* Path of a companion of the file. */
+static inline const char *companion(uint32_t which)
+{
+	static char path[160];
+
+	assert_int_equal(format->sidecar_path(t.path, which, path, sizeof(path)), 0);
+	return path;
+}
+
 static inline int tear_down(void **state)
 {
 	(void)state;
+	for (uint32_t i = 0; i < format->sidecars; i++)
+		if (t.dir[0])
+			unlink(companion(i));
 	if (t.dir[0]) {
 		unlink(t.path);
 		rmdir(t.dir);
@@ -88,6 +100,30 @@ static inline struct file_spec spec(const char *elem, uint64_t samples, uint32_t
 
 #define SMALL spec("uint8", 2, 2, 5, 7, 0)
 
+/* Whether a read asks for its sample alone, and not for the whole file. */
+static inline bool by_sample(void)
+{
+	return strcmp(format->name, "hdf5") == 0 || strcmp(format->name, "indexed_binary") == 0 ||
+	       format->flags & FORMAT_MAPS;
+}
+
+static inline void write_companions(const struct file_spec *f)
+{
+	/* faults are meant for the file itself */
+	struct store *base_store = t.store;
+
+	while (base_store->lower)
+		base_store = base_store->lower;
+	struct io io = {.store = base_store};
+
+	for (uint32_t i = 0; i < format->sidecars; i++)
+		if (io_open(&io, companion(i), STORE_WRITE | STORE_CREATE, t.blob, &t.e) < 0 ||
+		    format->sidecar_write(&io, t.blob, companion(i), f, i, t.scratch,
+					  FORMAT_WRITE_SCRATCH, &t.e) < 0 ||
+		    io_close(&io, t.blob, &t.e) < 0)
+			fail_msg("%s", t.e.text);
+}
+
 static inline void write_file(const struct file_spec *f)
 {
 	struct content_source c = test_content(f->elem);
@@ -97,6 +133,8 @@ static inline void write_file(const struct file_spec *f)
 		    0 ||
 	    io_close(&t.io, t.blob, &t.e) < 0)
 		fail_msg("%s", t.e.text);
+	if (by_sample())
+		write_companions(f);
 }
 
 static inline void put_bytes(const void *bytes, size_t n)
@@ -212,20 +250,14 @@ static inline bool has_checksum(void)
 /* 70 bytes of payload in one piece. */
 static inline struct file_spec in_one_piece(void)
 {
-	return is_array() || format->flags & (FORMAT_NO_IO | FORMAT_IMAGE) ?
-		       SMALL :
-		       spec("uint8", 1, 2, 5, 14, 0);
+	return is_array() || format->flags & (FORMAT_NO_IO | FORMAT_IMAGE)
+		       ? SMALL
+		       : spec("uint8", 1, 2, 5, 14, 0);
 }
 
 static inline bool no_io(void)
 {
 	return format->flags & FORMAT_NO_IO;
-}
-
-/* Whether a read asks for its sample alone, and not for the whole file through a Python file object. */
-static inline bool by_sample(void)
-{
-	return strcmp(format->name, "hdf5") == 0;
 }
 
 /* One image, coded, is the whole file and each of its samples. */
@@ -268,13 +300,20 @@ static inline size_t payload_at(const struct file_spec *f, const unsigned char *
 static const enum read_decode decodes[] = {DECODE_FULL, DECODE_VERIFY, DECODE_NONE};
 static const enum read_access accesses[] = {ACCESS_FRAMEWORK, ACCESS_NATIVE};
 
+/* Mapping needs a store that can. */
+static inline bool cannot(enum read_access access)
+{
+	return access == ACCESS_FRAMEWORK && format->flags & FORMAT_MAPS && !t.store->ops->map;
+}
+
 #define FOR_MODES(access, decode)                                                                  \
 	for (int ai_ = 0; ai_ < 2; ai_++)                                                          \
 		for (int di_ = 0; di_ < 3; di_++)                                                  \
 			for (enum read_access access = accesses[ai_], once_ = 0; once_ == 0;       \
 			     once_++)                                                              \
-				for (enum read_decode decode = decodes[di_], one_ = 0; one_ == 0;  \
-				     one_++)
+				for (enum read_decode decode = decodes[di_],                       \
+						      one_ = cannot(access);                       \
+				     one_ == 0; one_++)
 
 /* Steps through every format over memory and over files; `group` gets a name for the pair. False
  * after the last. */

@@ -126,6 +126,7 @@ static void every_failure_ends_in_a_sentence(void **state)
 
 	(void)state;
 	snprintf(expression, sizeof(expression), "fault+%s", base);
+	use_store(expression, NULL);
 	for (int op = 0; op < 4; op++) {
 		FOR_MODES(access, decode)
 		{
@@ -156,8 +157,11 @@ static void every_failure_ends_in_a_sentence(void **state)
 					memset(&t.stat, 0, sizeof(t.stat));
 					if (format->read(o.r, t.path, &f, 1, &s, &t.e) < 0)
 						fail_msg("%s", t.e.text);
-					assert_int_equal(t.stat.kind[IO_OPEN].requests,
-							 c.keep_open && by_sample() ? 1 : 2);
+					/* an index is read, too, unless it has been */
+					if (!by_sample() || is_array())
+						assert_int_equal(t.stat.kind[IO_OPEN].requests,
+								 c.keep_open && by_sample() ? 1
+											    : 2);
 				}
 				reader_end(&o);
 				if (rc == 0)
@@ -207,6 +211,7 @@ static void short_reads(void **state)
 
 	(void)state;
 	snprintf(expression, sizeof(expression), "fault+%s", base);
+	use_store(expression, NULL);
 	for (int n = 1; n < 20; n++) {
 		FOR_MODES(access, decode)
 		{

@@ -49,6 +49,8 @@ CASES += [("npz", "float64", (100, 100, 7), (None,)), ("npy", "complex128", (100
 CASES += [("yx", "uint8", (150000, 1, 2), (None, 65536)),
           ("deflated", "uint8", (1000000, 1, 1), (None, 65536)),
           ("deflated-flat", "uint8", (3000000, 1, 1), (None, 65536)),
+          ("ours-zip", "uint8", (1000000, 1, 1), (None, 65536)),
+          ("ours-zip", "float32", (100, 70, 9), (None,)),
           ("zip64", "uint8", (150000, 1, 1), (None, 65536)),
           ("comment", "uint8", (150000, 1, 1), (None,))]
 
@@ -64,7 +66,11 @@ def main():
         for kind, elem, shape, blocks in CASES:
             fmt = "npy" if kind == "npy" else "npz"
             path = os.path.join(folder, "f." + fmt)
-            subprocess.run([PYTHON, "-c", MAKE, kind, path, elem, repr(shape)], check=True)
+            make = [PYTHON, "-c", MAKE, kind, path, elem, repr(shape)]
+            if kind == "ours-zip":
+                make = [TOOL, "write", "npz", path, "0", elem, str(shape[-1])]
+                make += [str(d) for d in shape[:-1]] + ["compression=zip"]
+            subprocess.run(make, check=True)
             for block in blocks:
                 name = "%s %s %s, request size %s" % (kind, elem, shape, block)
                 real, _ = requests([PYTHON, "-c", LOAD, path], path, block)

@@ -86,6 +86,31 @@ static struct file_spec spec_of(int argc, char **argv)
 	return f;
 }
 
+/* Writes or verifies the companions of the file at `path`. */
+static int do_companions(const struct format_ops *format, const struct io *io, struct blob *b,
+			 const char *path, const struct file_spec *f, void *scratch, bool verify)
+{
+	char name[1200];
+	int rc = 0;
+
+	for (uint32_t i = 0; i < format->sidecars && rc == 0; i++) {
+		if (format->sidecar_path(path, i, name, sizeof(name)) < 0)
+			exit(2);
+		if (verify) {
+			rc = format->sidecar_verify(io, name, f, i, scratch, FORMAT_WRITE_SCRATCH,
+						    &err);
+			continue;
+		}
+		rc = io_open(io, name, STORE_WRITE | STORE_CREATE, b, &err);
+		if (rc == 0)
+			rc = format->sidecar_write(io, b, name, f, i, scratch, FORMAT_WRITE_SCRATCH,
+						   &err);
+		if (rc == 0)
+			rc = io_close(io, b, &err);
+	}
+	return rc;
+}
+
 static int do_write(const struct format_ops *format, int argc, char **argv, bool verify)
 {
 	struct file_spec f = spec_of(argc, argv);
@@ -106,6 +131,8 @@ static int do_write(const struct format_ops *format, int argc, char **argv, bool
 		if (rc == 0)
 			rc = io_close(&io, b, &err);
 	}
+	if (rc == 0)
+		rc = do_companions(format, &io, b, argv[0], &f, scratch, verify);
 	buffer_free(scratch, FORMAT_WRITE_SCRATCH);
 	free(b);
 	store_destroy(io.store);

@@ -244,11 +244,75 @@ static void damaged_directories(void **state)
 	free(p);
 }
 
+/* Stored blocks of 16,383 bytes, 5 more each. */
+static void compressed(void **state)
+{
+	static const struct {
+		const char *elem;
+		uint64_t dims, samples, more;
+	} c[] = {{"uint8", 1, 1, 5}, {"uint8", 16383 - 128, 1, 5}, {"uint8", 16384 - 128, 1, 10},
+		 {"float32", 50000, 3, 185}, {"uint8", 0, 4, 5}};
+	struct content_source content = test_content(elem_find("uint8"));
+	void *scratch = buffer_alloc(FORMAT_WRITE_SCRATCH, "scratch", &e);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+		struct file_spec f = {.elem = elem_find(c[i].elem),
+				      .ndims = 1,
+				      .dims = {c[i].dims},
+				      .samples = c[i].samples,
+				      .compression = "none"};
+		uint64_t plain = npz_file_bytes(&f);
+		struct store_stat st;
+
+		f.compression = "zip";
+		assert_int_equal(npz_check(&f, &e), 0);
+		/* y, too, is a block */
+		assert_int_equal(npz_file_bytes(&f), plain + c[i].more + 5);
+		assert_int_equal(io_open(&t.io, "f", STORE_WRITE | STORE_CREATE, t.blob, &e), 0);
+		assert_int_equal(npz_write(&t.io, t.blob, "f", &f, &content, scratch,
+					   FORMAT_WRITE_SCRATCH, &e),
+				 0);
+		assert_int_equal(io_close(&t.io, t.blob, &e), 0);
+		assert_int_equal(io_stat_path(&t.io, "f", &st, &e), 0);
+		assert_int_equal(st.bytes, npz_file_bytes(&f));
+		for (int mode = 0; mode < 12; mode++)
+			if (read_f(&f, (enum read_access)(mode % 2),
+				   (enum read_decode)(mode / 2 % 3), mode < 6 ? 311 : 314) < 0)
+				fail_msg("%s", e.text);
+		/* verify sees every byte: the last of them changed, and one in the middle */
+		for (uint64_t at = st.bytes - 1; at > 40 && i < 2; at = at / 2) {
+			unsigned char byte;
+
+			assert_int_equal(npz_verify(&t.io, "f", &f, &content, scratch,
+						    FORMAT_WRITE_SCRATCH, &e),
+					 0);
+			io_open(&t.io, "f", STORE_READ | STORE_WRITE, t.blob, &e);
+			io_pread(&t.io, IO_DATA, t.blob, &byte, 1, at, &e);
+			byte ^= 1;
+			io_pwrite(&t.io, t.blob, &byte, 1, at, &e);
+			assert_int_equal(npz_verify(&t.io, "f", &f, &content, scratch,
+						    FORMAT_WRITE_SCRATCH, &e),
+					 ERR_DATA);
+			byte ^= 1;
+			io_pwrite(&t.io, t.blob, &byte, 1, at, &e);
+			io_close(&t.io, t.blob, &e);
+		}
+	}
+	struct file_spec f = SPEC;
+
+	f.compression = "gzip";
+	assert_int_equal(npz_check(&f, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "'none' and 'zip'"));
+	buffer_free(scratch, FORMAT_WRITE_SCRATCH);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(dlio_files),
 		cmocka_unit_test(sizes),
+		cmocka_unit_test_setup_teardown(compressed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(local_headers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(comments, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(damaged_directories, set_up, tear_down),

@@ -136,7 +136,7 @@ static const struct bad bad[] = {
 	/* features of later versions */
 	{GOOD, {"dataset.format=parquet"}, ERR_ABSENT,
 	 {"command line: dataset.format parquet is not in this version", "npz, npy, "}},
-	{GOOD, {"dataset.compression=zip"}, ERR_ABSENT, {"dataset.compression zip"}},
+	{GOOD, {"dataset.compression=xz"}, ERR_ABSENT, {"dataset.compression xz"}},
 	{GOOD, {"reader.data_loader=dali"}, ERR_ABSENT, {"reader.data_loader dali"}},
 	{GOOD, {"reader.data_loader_sampler=iterative"}, ERR_ABSENT,
 	 {"reader.data_loader_sampler iterative", "derive, index"}},

@@ -1,0 +1,68 @@
+#pragma once
+/* The parts of the two indexed binary formats: how the files look, how the index is read, and the
+ * reader that reads. */
+#include "format/format.h"
+#include "format/parts.h"
+
+enum { INDEXED_OFFSETS, INDEXED_SIZES, INDEXED_COMPANIONS };
+
+#define INDEXED_PATH_MAX 1152
+/* Bytes of one entry of a companion. */
+#define INDEXED_ENTRY 8u
+
+/* struct format_ops' functions, by their names there. */
+int indexed_check(const struct file_spec *f, struct err *e);
+uint64_t indexed_file_bytes(const struct file_spec *f);
+int indexed_write(const struct io *io, struct blob *b, const char *path, const struct file_spec *f,
+		  const struct content_source *content, void *scratch, size_t scratch_bytes,
+		  struct err *e);
+int indexed_verify(const struct io *io, const char *path, const struct file_spec *f,
+		   const struct content_source *content, void *scratch, size_t scratch_bytes,
+		   struct err *e);
+int indexed_sidecar_path(const char *path, uint32_t which, char *out, size_t out_size);
+uint64_t indexed_sidecar_bytes(const struct file_spec *f, uint32_t which);
+int indexed_sidecar_write(const struct io *io, struct blob *b, const char *path,
+			  const struct file_spec *f, uint32_t which, void *scratch,
+			  size_t scratch_bytes, struct err *e);
+int indexed_sidecar_verify(const struct io *io, const char *path, const struct file_spec *f,
+			   uint32_t which, void *scratch, size_t scratch_bytes, struct err *e);
+
+/* indexed_read.c; the reader of indexed_binary, and of both formats with ACCESS_NATIVE. */
+size_t indexed_reader_bytes(const struct reader_config *c, const struct store *s);
+int indexed_reader_init(void *memory, const struct reader_config *c, const struct io *io,
+			struct reader **out, struct err *e);
+int indexed_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
+		 struct sample *out, struct err *e);
+int indexed_reader_close(struct reader *r, struct err *e);
+
+/* Path of a companion; ERR_USAGE when it is too long. */
+int indexed_path(const char *path, uint32_t which, char out[INDEXED_PATH_MAX], struct err *e);
+/* Whether `offset` is where DLIO may say that sample `index` lies: where it does, or at the same
+ * place counted from the beginning of a chunk of generation. */
+bool indexed_offset_fits(uint64_t offset, uint64_t index, uint64_t sample_bytes);
+/* ERR_DATA with a sentence for an entry that is not this file's. */
+int indexed_bad_entry(uint32_t which, uint64_t index, uint64_t has, uint64_t wanted, struct err *e);
+/* ERR_DATA: the blob ends within the sample. */
+int indexed_cut_short(uint64_t index, uint64_t offset, uint64_t sample_bytes, uint64_t file_bytes,
+		      struct err *e);
+
+/* Reads the companions of files as the library does, and checks them without keeping them. */
+struct indexed_index {
+	const struct io *io;
+	struct blob *blob;
+	const struct reader_config *config;
+	unsigned char *buffer; /* Python's */
+	size_t buffer_bytes;
+	unsigned char *piece;
+	size_t piece_bytes; /* a multiple of INDEXED_ENTRY */
+	/* DLIO's chunk of generation in samples, once an index has shown one; 0: none has. */
+	uint64_t chunk;
+	/* of the companion being read */
+	uint64_t next, place; /* entry, and its number in its chunk */
+};
+
+/* Bytes that `piece` should have. */
+uint64_t indexed_piece_bytes(const struct reader_config *c);
+/* Reads both companions of the blob at `path`. */
+int indexed_index_read(struct indexed_index *x, const char *path, const struct file_spec *f,
+		       struct err *e);
