@@ -24,6 +24,7 @@ for purpose in "$@"; do
         want libjansson-dev have_pc jansson
         want zlib1g-dev have_pc zlib
         want libdeflate-dev have_pc libdeflate
+        want libjpeg-dev have_pc libjpeg
         want libisal-dev have_pc libisal
         ;;
     check)
@@ -31,6 +32,7 @@ for purpose in "$@"; do
         want libcmocka-dev have_pc cmocka
         want python3-numpy have_py numpy
         want python3-h5py have_py h5py
+        want python3-pil have_py PIL
         want python3-pandas have_py pandas
         want python3-yaml have_py yaml
         want strace command -v strace

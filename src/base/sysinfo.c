@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,6 +80,120 @@ void host_meminfo_load(struct sysinfo_pair **pairs, size_t *count)
 	host_pairs_load("/proc/meminfo", pairs, count);
 }
 
+/* One line of numbers, "max" or "-1" for none. */
+static double quota_file(const char *folder, const char *name, double *second)
+{
+	char path[4352], line[64] = "";
+	double quota = 0;
+	char *end;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	if (fgets(line, sizeof(line), f)) {
+		quota = strtod(line, &end);
+		if (second)
+			*second = strtod(end, NULL);
+	}
+	fclose(f);
+	return quota;
+}
+
+static double folder_quota(const char *folder)
+{
+	double period = 0, quota = quota_file(folder, "cpu.max", &period);
+
+	if (!(period > 0)) {
+		quota = quota_file(folder, "cpu.cfs_quota_us", NULL);
+		period = quota_file(folder, "cpu.cfs_period_us", NULL);
+	}
+	return quota > 0 && period > 0 ? quota / period : 0;
+}
+
+/* A group is also bound by those above it. In a container the folders of the host's names may be
+ * missing and the mount itself be the group: the way up ends there. */
+static double least_quota(const char *root, const char *mount, const char *group)
+{
+	double least = 0, quota;
+	char folder[4096];
+	size_t stop;
+	int n = snprintf(folder, sizeof(folder), "%s/%s", root, mount);
+
+	if (n < 0 || (size_t)n >= sizeof(folder))
+		return 0;
+	stop = (size_t)n;
+	n = snprintf(folder + stop, sizeof(folder) - stop, "%s", group);
+	if (n < 0 || (size_t)n >= sizeof(folder) - stop)
+		folder[stop] = '\0';
+	for (;;) {
+		quota = folder_quota(folder);
+		if (quota > 0 && (least <= 0 || quota < least))
+			least = quota;
+		if (strlen(folder) <= stop)
+			return least;
+		*strrchr(folder, '/') = '\0';
+		if (strlen(folder) < stop)
+			return least;
+	}
+}
+
+static bool lists_cpu(char *controllers)
+{
+	char *rest;
+
+	for (char *c = strtok_r(controllers, ",", &rest); c; c = strtok_r(NULL, ",", &rest))
+		if (strcmp(c, "cpu") == 0)
+			return true;
+	return false;
+}
+
+double host_cpu_quota(const char *list, const char *root)
+{
+	static const char *const mounts[] = {"", "unified", "cpu", "cpu,cpuacct", "cpuacct,cpu"};
+	FILE *f = fopen(list, "re");
+	double least = 0, quota;
+	char *line = NULL;
+	size_t cap = 0;
+
+	if (!f)
+		return 0;
+	while (getline(&line, &cap, f) >= 0) {
+		char *controllers = strchr(line, ':');
+		char *group = controllers ? strchr(controllers + 1, ':') : NULL;
+		bool second;
+
+		if (!group)
+			continue;
+		*group++ = '\0';
+		group[strcspn(group, "\n")] = '\0';
+		second = controllers[1] == '\0';
+		if (group[0] != '/' || (!second && !lists_cpu(controllers + 1)))
+			continue;
+		for (size_t i = second ? 0 : 2; i < (second ? 2 : 5); i++) {
+			quota = least_quota(root, mounts[i], group);
+			if (quota > 0 && (least <= 0 || quota < least))
+				least = quota;
+		}
+	}
+	free(line);
+	fclose(f);
+	return least;
+}
+
+double host_usable_cpus(void)
+{
+	cpu_set_t set[64]; /* room for 65536 processors: a smaller one is refused where more are */
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	double cpus = online > 0 ? (double)online : 1;
+	double quota = host_cpu_quota("/proc/self/cgroup", "/sys/fs/cgroup");
+
+	if (sched_getaffinity(0, sizeof(set), set) == 0 && CPU_COUNT_S(sizeof(set), set) > 0)
+		cpus = CPU_COUNT_S(sizeof(set), set);
+	return quota > 0 && quota < cpus ? quota : cpus;
+}
+
 void host_facts_load(struct host_facts *h)
 {
 	struct utsname u;
@@ -93,6 +208,7 @@ void host_facts_load(struct host_facts *h)
 	if (pages > 0 && page_bytes > 0)
 		h->memory_gib = (double)pages * (double)page_bytes / 0x1p30;
 	h->cpu_count = cpus > 0 ? (int)cpus : 1;
+	h->usable_cpus = host_usable_cpus();
 	host_pairs_load("/proc/cpuinfo", &h->cpuinfo, &h->cpuinfo_count);
 	host_meminfo_load(&h->meminfo, &h->meminfo_count);
 	for (size_t i = 0; i < h->meminfo_count; i++)

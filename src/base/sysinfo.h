@@ -12,6 +12,7 @@ struct host_facts {
 	char kernel[256];   /* "Linux 6.1.0 x86_64" */
 	char processor[64]; /* what Python's platform.processor() gives: "" on Debian */
 	int cpu_count;      /* online */
+	double usable_cpus; /* host_usable_cpus() */
 	double memory_gib;  /* MemTotal */
 	struct sysinfo_pair *cpuinfo, *meminfo; /* DLIO's maps: see host_facts_load */
 	size_t cpuinfo_count, meminfo_count;
@@ -22,6 +23,12 @@ struct host_facts {
  * had (no /proc, say) stays empty or 0. */
 void host_facts_load(struct host_facts *h);
 void host_facts_release(struct host_facts *h);
+/* CPUs that the calling thread may use: its affinity mask, and not more than the cgroups' CPU time
+ * quota, so that it may be a fraction. At least some positive number. */
+double host_usable_cpus(void);
+/* The least quota, in CPUs, of the cgroups that `list` (as /proc/self/cgroup) names and of those
+ * above them, below the mount folder `root`; versions 1 and 2. 0: there is none to be read. */
+double host_cpu_quota(const char *list, const char *root);
 /* Reads /proc/meminfo again into `pairs`, released with host_pairs_free. */
 void host_meminfo_load(struct sysinfo_pair **pairs, size_t *count);
 /* The pairs of any file of that form; none when it cannot be read. */

@@ -1,9 +1,12 @@
 #include "cli/args.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
 
@@ -161,6 +164,7 @@ int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct wo
 		.strict = a->strict,
 		.start_wall_ns = start_wall_ns,
 		.ranks = a->ranks,
+		.inspect = a->inspect || a->cfg,
 	};
 	int rc = workload_load(w, &req, e);
 
@@ -176,4 +180,30 @@ void cli_set_console(const struct cli_args *a)
 	log_set_console(a->quiet     ? LOG_CONSOLE_ERRORS
 			: a->verbose ? LOG_CONSOLE_ALL
 				     : LOG_CONSOLE_WARNINGS);
+}
+
+void cli_settle_folder(struct workload *w)
+{
+	bool named = w->output.folder != NULL;
+
+	for (size_t i = 0; i < w->hydra_overrides.n; i++)
+		named = named || strstr(w->hydra_overrides.v[i], "hydra.run.dir=");
+	if (named)
+		return;
+	AUTO_FREE char *parent = path_dirname(w->run_dir);
+
+	if (file_mkdirs(parent, NULL) < 0)
+		return; /* the run will say so */
+	for (int n = 2; n < 1000; n++) {
+		AUTO_FREE char *first = n == 2 ? xstrdup(w->run_dir) : NULL;
+		char *next;
+
+		if (mkdir(w->run_dir, 0755) == 0 || errno != EEXIST)
+			return;
+		next = n == 2 ? xasprintf("%s-%d", first, n)
+			      : xasprintf("%.*s-%d", (int)(strrchr(w->run_dir, '-') - w->run_dir),
+					  w->run_dir, n);
+		free(w->run_dir);
+		w->run_dir = next;
+	}
 }

@@ -13,7 +13,7 @@ struct cli_args {
 	size_t overrides;
 	const char *config_dir;
 	int64_t ranks; /* -n; 1 by default */
-	bool strict, quiet, verbose, check, help, only_set, markdown, man;
+	bool strict, quiet, verbose, check, inspect, help, only_set, markdown, man;
 	const char *cfg; /* --cfg job: print the composed configuration and leave */
 	char *output;    /* -o: as output.folder; owned */
 };
@@ -24,6 +24,10 @@ void cli_args_release(struct cli_args *a);
 /* Loads the workload the arguments name, sets start time and prints its warnings unless quiet. */
 int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct workload *w,
 		      struct err *e);
+/* The default output folder is named by the second: gives it a number when it is taken, so that
+ * runs which begin together keep apart. A folder that was named on the command line is left as it
+ * is. */
+void cli_settle_folder(struct workload *w);
 /* What goes to the terminal: warnings, or with -v DLIO's log lines too, or with -q errors alone. */
 void cli_set_console(const struct cli_args *a);
 extern const char cli_args_help[];

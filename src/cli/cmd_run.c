@@ -54,7 +54,13 @@ static int show_outcome(const struct cli_args *a, const struct workload *w, cons
 	if (metrics_compute(&m, r, e) < 0)
 		return cli_fail(e);
 	print_result(r, &m);
-	if (a->check && (m.train_au.count == 0 || m.train_au.mean < w->metric.au * 100)) {
+	if (a->check && m.train_au.count == 0) {
+		err_set(e, ERR_TARGET,
+			"the target AU %.2f %% (metric.au) cannot be judged: no AU was "
+			"measured",
+			w->metric.au * 100);
+		status = cli_fail(e);
+	} else if (a->check && m.train_au.mean < w->metric.au * 100) {
 		err_set(e, ERR_TARGET, "AU %.2f %% is below the target %.2f %% (metric.au)",
 			m.train_au.mean, w->metric.au * 100);
 		status = cli_fail(e);
@@ -84,6 +90,7 @@ static int run(const struct cli_args *a, struct err *e)
 	if (rc == 0 && a->cfg) {
 		status = print_composed(&w);
 	} else if (rc == 0) {
+		cli_settle_folder(&w);
 		rc = signals_start(&stop, e);
 		progress_init(&view, a->quiet);
 		if (rc == 0)

@@ -102,6 +102,8 @@ static int show_config(int argc, char **argv)
 	struct buf b = {0};
 	int status = 0, rc = cli_args_parse(&a, argc, argv, &e);
 
+	/* to look at, not to run */
+	a.inspect = true;
 	if (rc == 0 && a.markdown) {
 		config_markdown(&b);
 	} else if (rc == 0 && a.man) {

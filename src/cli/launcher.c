@@ -11,6 +11,7 @@ static const struct {
 	{"PMI_SIZE", "mpiexec (MPICH)"},
 	{"PALS_SIZE", "PALS mpiexec"},
 	{"MV2_COMM_WORLD_SIZE", "mpirun (MVAPICH)"},
+	{"SLURM_STEP_NUM_TASKS", "srun"},
 };
 
 int launcher_check(struct err *e)

@@ -50,6 +50,16 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
+/* What was printed must have arrived: a full disk or a closed pipe is a failure. */
+static int finish(int status)
+{
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		fprintf(stderr, "stoker: the output could not be written in full\n");
+		return status ? status : 1;
+	}
+	return status;
+}
+
 int main(int argc, char **argv)
 {
 	const char *names[32];
@@ -59,7 +69,7 @@ int main(int argc, char **argv)
 
 	log_level_from_environment();
 	if (strcmp(path_basename(argv[0]), "dlio_benchmark") == 0)
-		return find("run")->main(argc, argv);
+		return finish(find("run")->main(argc, argv));
 	if (argc < 2) {
 		usage(stderr);
 		return 2;
@@ -75,7 +85,7 @@ int main(int argc, char **argv)
 	}
 	c = find(argv[1]);
 	if (c)
-		return c->main(argc - 1, argv + 1);
+		return finish(c->main(argc - 1, argv + 1));
 	for (; command_table[n]; n++)
 		names[n] = command_table[n]->name;
 	near = str_nearest(argv[1], names, n);

@@ -12,6 +12,7 @@ static void *signals_main(void *arg)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
 	for (;;) {
 		if (sigwait(&set, &sig) != 0)
 			continue;
@@ -30,6 +31,7 @@ int signals_start(struct stop_flag *stop, struct err *e)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
 	/* inherited by every thread: only sigwait sees them */
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	/* a full file-size limit or a closed pipe is an error of the write, not the end of the run

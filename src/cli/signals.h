@@ -1,5 +1,6 @@
 #pragma once
-/* SIGINT and SIGTERM: the first asks the run to end and keep what it has, the second ends at once.
+/* SIGINT, SIGTERM and SIGHUP: the first asks the run to end and keep what it has, the second ends
+ * at once.
  */
 #include "base/err.h"
 #include "base/thread.h"

@@ -32,9 +32,9 @@ struct blob_stream {
 /* `b` is open, for writing (and empty) or for reading. */
 void blob_stream_write(struct blob_stream *s, const struct io *io, struct blob *b, void *scratch,
 		       size_t scratch_bytes);
-/* Opens `path` in a blob laid into the scratch, and checks its size against `bytes`: another size is
- * ERR_DATA; BLOB_STREAM_ANY_SIZE: the stream says it. blob_stream_end closes it. On failure nothing is
- * open. */
+/* Opens `path` in a blob laid into the scratch, and checks its size against `bytes`: another size
+ * is ERR_DATA; BLOB_STREAM_ANY_SIZE: the stream says it. blob_stream_end closes it. On failure
+ * nothing is open. */
 int blob_stream_compare(struct blob_stream *s, const struct io *io, const char *path,
 			uint64_t bytes, void *scratch, size_t scratch_bytes, struct err *e);
 

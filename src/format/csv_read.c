@@ -88,9 +88,11 @@ int csv_reader_init(void *memory, const struct reader_config *config, const stru
 
 	if (rc < 0)
 		return rc;
+	memset(r, 0, sizeof(*r));
 	r->config = *config;
 	r->io = io;
 	lay_out(&c, config, io->store, r);
+	file_marks_clear(&r->loaded);
 	inflater_init(&r->inflater, r->inflater_memory);
 	*out = r;
 	return 0;
@@ -231,9 +233,11 @@ int csv_read(struct reader *r, const char *path, const struct file_spec *f, uint
 		return rc;
 	rc = r->config.access == ACCESS_FRAMEWORK ? read_framework(r, f, e) : read_native(r, f, e);
 	rc = reader_blob_close(r->io, r->blob, path, rc, e);
-	if (rc == 0)
-		file_marks_set(&r->loaded, f->file_index);
-	return rc;
+	if (rc < 0)
+		return rc;
+	reader_sample_done(f, out);
+	file_marks_set(&r->loaded, f->file_index);
+	return 0;
 }
 
 int csv_reader_close(struct reader *r, struct err *e)

@@ -58,8 +58,8 @@ enum read_decode {
 struct reader_config {
 	enum read_access access;
 	enum read_decode decode;
-	bool keep_open;        /* DLIO's read_type memory: load a file once and keep it */
-	bool dlio; /* where DLIO's own reader has a defect, the same (compat.dlio) */
+	bool keep_open;          /* DLIO's read_type memory: load a file once and keep it */
+	bool dlio;               /* where DLIO's own reader has a defect, the same (compat.dlio) */
 	uint32_t transfer_bytes; /* TFRecord's read buffer; 0: TensorFlow's own 256 KiB */
 	uint32_t buffer_bytes; /* CPython's buffer, exactly; 0: by the law, from the blob's block */
 	uint32_t block_bytes;  /* what a stat of the dataset's folder said, so that the reader has
@@ -78,7 +78,9 @@ struct reader_config {
 struct sample {
 	const void *data; /* payload, or the last piece of it when streamed (with keep_open, of the
 			   * file read last); NULL when no byte was read; valid until next read */
-	uint64_t payload_bytes; /* of this sample */
+	/* Payload of this sample that was read from the store by this call; 0 after a failure, and
+	 * when it came from what the reader had loaded before. */
+	uint64_t payload_bytes;
 };
 
 struct reader; /* one per worker; not shared */
@@ -101,7 +103,9 @@ struct format_ops {
 	/* Memory one reader needs, all of it, counted into the stated bound of the run. 0: the
 	 * sizes in `c` are beyond what one machine can address. */
 	size_t (*reader_bytes)(const struct reader_config *c, const struct store *s);
-	/* Builds a reader in `memory` (reader_bytes long, 4096-aligned, zeroed, touched). */
+	/* Builds a reader in `memory` (reader_bytes long, 4096-aligned, touched), which may hold
+	 * anything, such as what a closed reader has left: what must begin as zeros is zeroed here,
+	 * and that is little, because workers are restarted in timed parts. */
 	int (*reader_init)(void *memory, const struct reader_config *c, const struct io *io,
 			   struct reader **out, struct err *e);
 	/* Reads sample `index` of the file at `path`. Opens and closes as read_type says. Under
@@ -118,17 +122,18 @@ struct format_ops {
 	int (*verify)(const struct io *io, const char *path, const struct file_spec *f,
 		      const struct content_source *content, void *scratch, size_t scratch_bytes,
 		      struct err *e);
-	/* About how large a blob is whose file_bytes is UINT64_MAX, rather a little too large; for the
-	 * check of free space. NULL: as large as its payload. */
+	/* About how large a blob is whose file_bytes is UINT64_MAX, rather a little too large; for
+	 * the check of free space. NULL: as large as its payload. */
 	uint64_t (*file_bytes_estimate)(const struct file_spec *f);
 	/* The extension of files of this compression. NULL: the same for all. */
 	const char *(*compressed_extension)(const char *compression);
 
-	/* Companion files of each blob, such as indices; 0 in most formats, and the rest is NULL then.
-	 * Their bytes are pure functions of the spec. They are in place whenever the blob is. */
+	/* Companion files of each blob, such as indices; 0 in most formats, and the rest is NULL
+	 * then. Their bytes are pure functions of the spec. They are in place whenever the blob is.
+	 */
 	uint32_t sidecars;
-	/* Path of the blob's companion `which` (below sidecars) into out; -ENAMETOOLONG when it does not
-	 * fit. All blobs of one folder have the `which`th in one folder. */
+	/* Path of the blob's companion `which` (below sidecars) into out; -ENAMETOOLONG when it
+	 * does not fit. All blobs of one folder have the `which`th in one folder. */
 	int (*sidecar_path)(const char *path, uint32_t which, char *out, size_t out_size);
 	uint64_t (*sidecar_bytes)(const struct file_spec *f, uint32_t which);
 	/* As write and verify; `path` is the companion's own. */
@@ -141,6 +146,8 @@ struct format_ops {
 
 enum {
 	FORMAT_NO_IO = 1u << 0, /* reading issues no request (synthetic) */
+	/* One uint8 image of at most two dimensions is the whole file, and every sample of it. */
+	FORMAT_IMAGE = 1u << 1,
 	/* ACCESS_FRAMEWORK needs a store whose blobs can be mapped (store/map.h) */
 	FORMAT_MAPS = 1u << 2,
 };

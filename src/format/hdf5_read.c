@@ -73,8 +73,10 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 	for (uint32_t i = 0; i < r->files; i++) {
 		void *blob = carve(c, store_blob_bytes(s));
 
-		if (r->file)
+		if (r->file) {
+			memset(&r->file[i], 0, sizeof(r->file[i]));
 			r->file[i].blob = blob;
+		}
 	}
 	for (int i = 0; i < HDF5_ENTRIES; i++)
 		r->cache.entry[i].bytes = carve(c, HDF5_ENTRY_BYTES);
@@ -124,6 +126,7 @@ int hdf5_reader_init(void *memory, const struct reader_config *config, const str
 
 	if (rc < 0)
 		return rc;
+	memset(r, 0, sizeof(*r));
 	r->config = *config;
 	r->io = io;
 	lay_out(&c, config, io->store, r);
@@ -422,7 +425,10 @@ int hdf5_read(struct reader *r, const char *path, const struct file_spec *f, uin
 	/* the window may have been the data's memory */
 	if (file)
 		file->window_bytes = 0;
-	return rc < 0 ? err_in_path(rc, path, e) : 0;
+	if (rc < 0)
+		return err_in_path(rc, path, e);
+	reader_sample_done(f, out);
+	return 0;
 }
 
 int hdf5_reader_close(struct reader *r, struct err *e)

@@ -50,8 +50,8 @@ int indexed_write(const struct io *io, struct blob *b, const char *path, const s
 
 	blob_stream_write(&s, io, b, scratch, scratch_bytes);
 	return blob_stream_end(
-		&s, path,
-		blob_stream_payload(&s, content, f->file_index, indexed_file_bytes(f), e), e);
+		&s, path, blob_stream_payload(&s, content, f->file_index, indexed_file_bytes(f), e),
+		e);
 }
 
 int indexed_verify(const struct io *io, const char *path, const struct file_spec *f,
@@ -64,8 +64,8 @@ int indexed_verify(const struct io *io, const char *path, const struct file_spec
 
 	if (rc < 0)
 		return rc;
-	return blob_stream_end(&s, path,
-			       blob_stream_payload(&s, content, f->file_index, bytes, e), e);
+	return blob_stream_end(&s, path, blob_stream_payload(&s, content, f->file_index, bytes, e),
+			       e);
 }
 
 int indexed_sidecar_path(const char *path, uint32_t which, char *out, size_t out_size)

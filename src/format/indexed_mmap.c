@@ -87,9 +87,12 @@ static int mmap_reader_init(void *memory, const struct reader_config *config, co
 		rc = store_map_check(io->store, e);
 	if (rc < 0)
 		return rc;
+	memset(r, 0, sizeof(*r));
 	r->config = *config;
 	r->io = io;
 	lay_out(&c, config, io->store, r);
+	if (r->file)
+		memset(r->file, 0, r->files * sizeof(*r->file));
 	if (config->decode == DECODE_VERIFY)
 		r->expect.content = config->content;
 	*out = r;
@@ -221,13 +224,11 @@ static int touch(struct reader *r, const struct mapped_file *m, const struct fil
 		 uint64_t index, struct sample *out, struct err *e)
 {
 	const struct store_map *map = &m->map[DATA];
-	uint64_t n = out->payload_bytes, offset = index * n;
+	uint64_t n = file_spec_sample_bytes(f), offset = index * n;
 	int rc;
 
-	if (r->config.dlio) {
-		out->payload_bytes = 0; /* none is read */
+	if (r->config.dlio)
 		return 0;
-	}
 	if (offset > map->bytes || n > map->bytes - offset)
 		return indexed_cut_short(index, offset, n, map->bytes, e);
 	if (n == 0)
@@ -263,11 +264,16 @@ static int mmap_read(struct reader *r, const char *path, const struct file_spec 
 	if (rc == 0)
 		rc = get_file(r, path, f->file_index, &m, e);
 	if (rc == 0)
-		rc = look_up(r, path, m, index, out->payload_bytes, e);
+		rc = look_up(r, path, m, index, file_spec_sample_bytes(f), e);
 	if (rc < 0)
 		return rc;
 	rc = touch(r, m, f, index, out, e);
-	return rc < 0 ? err_in_path(rc, path, e) : 0;
+	if (rc < 0)
+		return err_in_path(rc, path, e);
+	/* DLIO's reader forms a view and touches no data */
+	if (!r->config.dlio)
+		reader_sample_done(f, out);
+	return 0;
 }
 
 static int mmap_reader_close(struct reader *r, struct err *e)

@@ -67,6 +67,7 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 		unsigned char *buffer = carve(c, r->buffer_bytes);
 
 		if (r->file) {
+			memset(&r->file[i], 0, sizeof(r->file[i]));
 			r->file[i].blob = blob;
 			r->file[i].buffer = buffer;
 		}
@@ -106,9 +107,11 @@ int indexed_reader_init(void *memory, const struct reader_config *config, const 
 
 	if (rc < 0)
 		return rc;
+	memset(r, 0, sizeof(*r));
 	r->config = *config;
 	r->io = io;
 	lay_out(&c, config, io->store, r);
+	file_marks_clear(&r->indexed);
 	r->index.io = io;
 	r->index.config = &r->config;
 	if (config->decode == DECODE_VERIFY)
@@ -183,7 +186,7 @@ static int get_file(struct reader *r, const char *path, const struct file_spec *
 static int read_framework(struct reader *r, struct data_file *d, const struct file_spec *f,
 			  uint64_t index, uint64_t offset, struct sample *out, struct err *e)
 {
-	size_t n = (size_t)out->payload_bytes;
+	size_t n = (size_t)file_spec_sample_bytes(f);
 	ssize_t got;
 
 	if (n > r->data_bytes)
@@ -205,15 +208,15 @@ static int read_native(struct reader *r, struct data_file *d, const struct file_
 	uint64_t done = 0;
 	int rc = 0;
 
-	while (rc == 0 && done < out->payload_bytes) {
-		uint64_t left = out->payload_bytes - done;
+	while (rc == 0 && done < file_spec_sample_bytes(f)) {
+		uint64_t left = file_spec_sample_bytes(f) - done;
 		size_t n = left < r->data_bytes ? (size_t)left : r->data_bytes;
 		ssize_t got = io_pread(r->io, IO_DATA, d->blob, r->data, n, offset + done, e);
 
 		if (got < 0)
 			return (int)got;
 		if ((size_t)got < n)
-			return indexed_cut_short(index, offset, out->payload_bytes,
+			return indexed_cut_short(index, offset, file_spec_sample_bytes(f),
 						 offset + done + (uint64_t)got, e);
 		rc = expectation_check(&r->expect, f->file_index, offset + done, 0, r->data, n, e);
 		out->data = r->data;
@@ -248,14 +251,17 @@ int indexed_read(struct reader *r, const char *path, const struct file_spec *f, 
 		rc = get_file(r, path, f, &d, e);
 	if (rc < 0)
 		return rc;
-	offset = place_of(r, index, out->payload_bytes);
+	offset = place_of(r, index, file_spec_sample_bytes(f));
 	rc = framework ? read_framework(r, d, f, index, offset, out, e)
 		       : read_native(r, d, f, index, offset, out, e);
 	if (rc < 0 || !r->config.keep_open) {
 		closed = close_file(r, d, rc == 0 ? e : NULL);
 		rc = rc == 0 ? closed : rc;
 	}
-	return rc < 0 ? err_in_path(rc, path, e) : 0;
+	if (rc < 0)
+		return err_in_path(rc, path, e);
+	reader_sample_done(f, out);
+	return 0;
 }
 
 int indexed_reader_close(struct reader *r, struct err *e)

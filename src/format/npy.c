@@ -139,9 +139,9 @@ static int npy_reader_init(void *memory, const struct reader_config *config, con
 
 	if (rc < 0)
 		return rc;
-	r->config = *config;
-	r->io = io;
+	*r = (struct reader){.config = *config, .io = io};
 	lay_out(&c, config, io->store, r);
+	file_marks_clear(&r->loaded);
 	if (config->decode == DECODE_VERIFY)
 		r->expect.content = config->content;
 	*out = r;
@@ -394,9 +394,11 @@ static int npy_read(struct reader *r, const char *path, const struct file_spec *
 						  : read_native(r, f, out, e);
 	rc = reader_blob_close(r->io, r->blob, path, rc, e);
 	r->last = out->data;
-	if (rc == 0)
-		file_marks_set(&r->loaded, f->file_index);
-	return rc;
+	if (rc < 0)
+		return rc;
+	reader_sample_done(f, out);
+	file_marks_set(&r->loaded, f->file_index);
+	return 0;
 }
 
 static int npy_reader_close(struct reader *r, struct err *e)

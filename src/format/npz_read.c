@@ -95,9 +95,9 @@ int npz_reader_init(void *memory, const struct reader_config *config, const stru
 
 	if (rc < 0)
 		return rc;
-	r->config = *config;
-	r->io = io;
+	*r = (struct reader){.config = *config, .io = io};
 	lay_out(&c, config, io->store, r);
+	file_marks_clear(&r->loaded);
 	inflater_init(&r->inflater, r->inflater.memory);
 	if (config->decode == DECODE_VERIFY)
 		r->expect.content = config->content;
@@ -466,6 +466,8 @@ static int native_skip(struct reader *r, struct sample *out, struct err *e)
 {
 	int rc = 0;
 
+	if (r->entry.method == ZIP_STORED && r->entry.compressed_bytes != r->entry.bytes)
+		return member_ends(&r->entry, e);
 	out->data = r->in + r->in_pos;
 	while (rc == 0 && r->compressed_left > 0) {
 		rc = native_refill(r, e);
@@ -509,9 +511,11 @@ int npz_read(struct reader *r, const char *path, const struct file_spec *f, uint
 						  : read_native(r, f, out, e);
 	rc = reader_blob_close(r->io, r->blob, path, rc, e);
 	r->last = out->data;
-	if (rc == 0)
-		file_marks_set(&r->loaded, f->file_index);
-	return rc;
+	if (rc < 0)
+		return rc;
+	reader_sample_done(f, out);
+	file_marks_set(&r->loaded, f->file_index);
+	return 0;
 }
 
 int npz_reader_close(struct reader *r, struct err *e)

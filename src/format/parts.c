@@ -58,6 +58,12 @@ void file_marks_set(struct file_marks *m, uint64_t file)
 		m->bits[file / 8] |= (unsigned char)(1u << (file % 8));
 }
 
+void file_marks_clear(struct file_marks *m)
+{
+	if (m->bits)
+		memset(m->bits, 0, m->files / 8 + 1);
+}
+
 int expectation_check(const struct expectation *x, uint64_t file_index, uint64_t offset,
 		      uint64_t data_offset, const void *piece, size_t n, struct err *e)
 {
@@ -129,8 +135,12 @@ int reader_sample_begin(const struct file_spec *f, uint64_t index, const char *p
 		return err_set(e, ERR_USAGE,
 			       "'%s' has %" PRIu64 " samples: there is no sample %" PRIu64, path,
 			       f->samples, index);
-	out->payload_bytes = file_spec_sample_bytes(f);
 	return 0;
+}
+
+void reader_sample_done(const struct file_spec *f, struct sample *out)
+{
+	out->payload_bytes = file_spec_sample_bytes(f);
 }
 
 int reader_blob_close(const struct io *io, struct blob *b, const char *path, int rc, struct err *e)

@@ -39,6 +39,8 @@ static inline uint64_t file_marks_bytes(const struct reader_config *c)
 
 bool file_marks_get(const struct file_marks *m, uint64_t file);
 void file_marks_set(struct file_marks *m, uint64_t file);
+/* None is loaded. */
+void file_marks_clear(struct file_marks *m);
 
 /* Compares payload with its content source, piece by piece through a small buffer. */
 #define EXPECT_BYTES 65536u
@@ -61,8 +63,10 @@ size_t reader_buffer_bytes(const struct reader_config *c);
 /* The buffer's size for a blob of this preferred request size; ERR_USAGE when it exceeds `room`. */
 int reader_buffer_of(const struct reader_config *c, uint32_t block_bytes, size_t room, size_t *out,
 		     struct err *e);
-/* Checks the index and gives *out its size. */
+/* Checks the index and empties *out. */
 int reader_sample_begin(const struct file_spec *f, uint64_t index, const char *path,
 			struct sample *out, struct err *e);
+/* Gives *out its payload, once all of it was read. */
+void reader_sample_done(const struct file_spec *f, struct sample *out);
 /* Closes the blob of a read that ended with rc; the sentence of the first failure gets the path. */
 int reader_blob_close(const struct io *io, struct blob *b, const char *path, int rc, struct err *e);

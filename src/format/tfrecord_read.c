@@ -92,9 +92,11 @@ int tfrecord_reader_init(void *memory, const struct reader_config *config, const
 
 	if (rc < 0)
 		return rc;
+	memset(r, 0, sizeof(*r));
 	r->config = *config;
 	r->io = io;
 	lay_out(&c, config, io->store, r);
+	file_marks_clear(&r->loaded);
 	if (config->decode == DECODE_VERIFY)
 		r->expect.content = config->content;
 	*out = r;
@@ -405,9 +407,11 @@ int tfrecord_read(struct reader *r, const char *path, const struct file_spec *f,
 	rc = r->config.access == ACCESS_FRAMEWORK ? read_framework(r, path, f, index, out, e)
 						  : read_native(r, path, f, index, out, e);
 	r->last = out->data;
-	if (rc == 0)
-		file_marks_set(&r->loaded, f->file_index);
-	return rc;
+	if (rc < 0)
+		return rc;
+	reader_sample_done(f, out);
+	file_marks_set(&r->loaded, f->file_index);
+	return 0;
 }
 
 int tfrecord_reader_close(struct reader *r, struct err *e)

@@ -121,6 +121,8 @@ static int resume_workers(struct pytorch *l, struct err *e)
 	return 0;
 }
 
+/* A worker that is started again begins with a new reader, as a new process would; its buffers were
+ * taken and touched in create, because this is timed. */
 static int start_workers(struct pytorch *l, struct err *e)
 {
 	for (uint32_t i = 0; i < l->workers; i++) {
@@ -128,11 +130,9 @@ static int start_workers(struct pytorch *l, struct err *e)
 
 		if (l->worker[i].running)
 			continue;
-		if (!l->worker[i].reader.memory) {
-			rc = sample_reader_open(&l->worker[i].reader, e);
-			if (rc < 0)
-				return rc;
-		}
+		rc = sample_reader_open(&l->worker[i].reader, e);
+		if (rc < 0)
+			return rc;
 		rc = worker_start(&l->worker[i], e);
 		if (rc < 0)
 			return rc;

@@ -151,8 +151,11 @@ static int allocate(struct pytorch *l, struct err *e)
 
 void pytorch_release(struct pytorch *l)
 {
-	if (l->worker || (l->workers == 0 && l->assigned))
+	if (l->worker || (l->workers == 0 && l->assigned)) {
 		pytorch_close_readers(l, NULL);
+		for (uint32_t i = 0; i < pytorch_readers(l); i++)
+			sample_reader_release(reader_of(l, i));
+	}
 	for (uint32_t i = 0; l->worker && i < l->workers; i++)
 		worker_release(&l->worker[i]);
 	queue_release(&l->results);

@@ -17,7 +17,7 @@ enum activity { IDLE, READING, PREPROCESSING };
  */
 static uint32_t block_bytes(const struct loader_config *c)
 {
-	const struct io io = {c->store, NULL};
+	const struct io io = {.store = c->store};
 	char path[DATASET_PATH_MAX];
 	struct store_stat st;
 	uint32_t most = 0;
@@ -42,8 +42,8 @@ void sample_reader_settings(struct reader_config *out, const struct loader_confi
 	*out = (struct reader_config){
 		.access = (enum read_access)w->reader.access,
 		.decode = (enum read_decode)w->reader.decode,
-		.transfer_bytes = transfer >= TRANSFER_UNBUFFERED ? TRANSFER_UNBUFFERED - 1 :
-								    (uint32_t)transfer,
+		.transfer_bytes = transfer >= TRANSFER_UNBUFFERED ? TRANSFER_UNBUFFERED - 1
+								  : (uint32_t)transfer,
 		.keep_open = w->reader.read_type == READ_MEMORY,
 		.dlio = w->compat.dlio,
 		.buffer_bytes =
@@ -90,7 +90,7 @@ void sample_reader_init(struct sample_reader *r, const struct loader_config *con
 	r->stat = stat;
 	r->worker = worker;
 	r->preprocess = time_dist_waits(delay) && !skipped;
-	r->io = (struct io){config->store, &stat->io};
+	r->io = (struct io){.store = config->store, .stat = &stat->io, .stop = config->stop};
 	io_stat_init(&stat->io);
 	if (r->preprocess && time_dist_varies(delay)) {
 		uint64_t key = rng_key((uint64_t)w->train.seed, config->kind, config->rank);
@@ -104,31 +104,34 @@ int sample_reader_open(struct sample_reader *r, struct err *e)
 	const struct loader_config *c = r->config;
 	int code;
 
-	r->memory_bytes = sample_reader_bytes(c, r->settings, e);
-	if (r->memory_bytes == 0)
-		return -ENOMEM;
-	r->memory = buffer_alloc(r->memory_bytes, "buffers of a reader worker", e);
-	if (!r->memory)
-		return -ENOMEM;
-	code = c->dataset->format->reader_init(r->memory, r->settings, &r->io, &r->reader, e);
-	if (code < 0) {
-		buffer_free(r->memory, r->memory_bytes);
-		r->memory = NULL;
+	if (r->reader)
+		return 0;
+	if (!r->memory) {
+		r->memory_bytes = sample_reader_bytes(c, r->settings, e);
+		if (r->memory_bytes == 0)
+			return -ENOMEM;
+		r->memory = buffer_alloc(r->memory_bytes, "buffers of a reader worker", e);
+		if (!r->memory)
+			return -ENOMEM;
 	}
+	code = c->dataset->format->reader_init(r->memory, r->settings, &r->io, &r->reader, e);
+	if (code < 0)
+		r->reader = NULL;
 	return code;
 }
 
 int sample_reader_close(struct sample_reader *r, struct err *e)
 {
-	int code;
+	struct reader *reader = r->reader;
 
-	if (!r->memory)
-		return 0;
-	code = r->config->dataset->format->reader_close(r->reader, e);
+	r->reader = NULL;
+	return reader ? r->config->dataset->format->reader_close(reader, e) : 0;
+}
+
+void sample_reader_release(struct sample_reader *r)
+{
 	buffer_free(r->memory, r->memory_bytes);
 	r->memory = NULL;
-	r->reader = NULL;
-	return code;
 }
 
 static void publish(struct sample_reader *r, enum activity what, uint64_t sample, int64_t since)

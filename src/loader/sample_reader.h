@@ -1,6 +1,7 @@
 #pragma once
 /* Reading samples for one worker, whatever the policy that chose them: path, format read,
- * preprocess wait, counters, proof and error context. All memory is taken by sample_reader_open. */
+ * preprocess wait, counters, proof and error context. All memory is taken by the first
+ * sample_reader_open and kept until sample_reader_release. */
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,10 +21,10 @@ struct sample_reader {
 	_Atomic uint32_t *halt; /* futex word: not 0 ends a batch after its current sample */
 	struct worker_stat *stat;
 	struct io io;
-	void *memory; /* of the format's reader; NULL while closed */
+	void *memory; /* of the format's reader; kept while closed */
 	size_t memory_bytes;
-	struct reader *reader;
-	struct rng_np rng; /* of preprocess delays: a stream of (seed, kind, rank, worker) */
+	struct reader *reader; /* NULL while closed */
+	struct rng_np rng;     /* of preprocess delays: a stream of (seed, kind, rank, worker) */
 	uint32_t worker;
 	bool preprocess;
 	/* For the watchdog: what this reader does now (activity in the low bits, sample above) and
@@ -44,10 +45,13 @@ size_t sample_reader_bytes(const struct loader_config *config, const struct read
 void sample_reader_init(struct sample_reader *r, const struct loader_config *config,
 			const struct reader_config *settings, uint32_t worker,
 			_Atomic uint32_t *halt, struct worker_stat *stat);
-/* Takes the memory and builds the format's reader; on failure the reader stays closed. */
+/* Builds the format's reader, in the memory that the first call takes and touches; on failure the
+ * reader stays closed. Does nothing when open. */
 int sample_reader_open(struct sample_reader *r, struct err *e);
-/* Closes what is open and frees the memory, also when closing fails. Fine when closed. */
+/* Closes what is open, in any case; the memory stays. Fine when closed. */
 int sample_reader_close(struct sample_reader *r, struct err *e);
+/* Frees the memory of a closed reader. */
+void sample_reader_release(struct sample_reader *r);
 
 /* Reads the samples at positions b->first ... of the rank's epoch, one after another. Fills
  * begun_ns, done_ns, proof and err: the first failure ends the batch, ERR_CANCELED when it was

@@ -80,6 +80,7 @@ json_t *json_environment(const struct host_facts *h)
 	json_put_text(env, "kernel", h->kernel);
 	json_put_text(env, "processor", h->processor);
 	json_put(env, "cpu_count", json_integer(h->cpu_count));
+	json_put_real(env, "usable_cpus", h->usable_cpus);
 	json_put_real(env, "memory_bytes", h->memory_gib * 1073741824.0);
 	json_put_text(versions, "stoker", STOKER_VERSION);
 	json_put_text(versions, "compiler", __VERSION__);

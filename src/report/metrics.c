@@ -288,7 +288,8 @@ static void add_rank(struct epoch_metrics *m, const struct result *r, uint32_t r
 	m->measured_steps = min_u64(m->measured_steps, k->measured_steps);
 }
 
-/* Mean bytes of a delivered sample, counted; DLIO multiplies the configured length. */
+/* Mean bytes that a delivered sample took from the store, counted; DLIO multiplies the configured
+ * length. */
 static double sample_bytes(const struct result *r, uint64_t payload, uint64_t samples)
 {
 	if (r->workload->compat.dlio)
@@ -437,16 +438,21 @@ static void overshoot(struct run_metrics *m, const struct result *r)
 	m->compute_overshoot_mean_s = n ? sum / (double)n : 0;
 }
 
-static void total_bytes(struct run_metrics *m, const struct result *r)
+/* Over all epochs that were begun, finished or not: the requests, to which these bytes are
+ * compared, are counted so too. */
+static void device_total(struct run_metrics *m, const struct result *r)
 {
-	m->device_known = m->epochs > 0;
-	for (uint32_t i = 0; i < m->epochs; i++) {
-		m->payload_bytes += m->epoch[i].payload_bytes;
-		m->device_known = m->device_known && r->usage && r->usage[i].train.known;
-		if (m->device_known)
-			m->device_bytes += r->usage[i].train.read_bytes;
+	bool known = r->usage && r->epochs_begun > 0;
+
+	for (uint32_t i = 0; known && i < r->epochs_begun; i++) {
+		/* begun in name only: the run ended at the barrier before its first read */
+		if (i >= r->epochs_done && r->rank[0].epoch[i].begin_ns == 0)
+			continue;
+		known = r->usage[i].train.known;
+		m->device_bytes += r->usage[i].train.read_bytes;
 	}
-	if (!m->device_known)
+	m->device_known = known;
+	if (!known)
 		m->device_bytes = 0;
 }
 
@@ -456,7 +462,10 @@ int metrics_compute(struct run_metrics *m, const struct result *r, struct err *e
 	double *scratch;
 
 	*m = (struct run_metrics){0};
-	if (!r->rank || r->ranks == 0 || r->epochs_done == 0)
+	if (!r->rank || r->ranks == 0)
+		return 0;
+	device_total(m, r);
+	if (r->epochs_done == 0)
 		return 0;
 	m->epoch = try_calloc(r->epochs_done, sizeof(*m->epoch), "the metrics of epochs", e);
 	scratch = try_calloc(r->epochs_done, sizeof(*scratch), "the metrics of epochs", e);
@@ -469,8 +478,10 @@ int metrics_compute(struct run_metrics *m, const struct result *r, struct err *e
 		return -ENOMEM;
 	}
 	m->epochs = r->epochs_done;
-	for (uint32_t i = 0; i < m->epochs; i++)
+	for (uint32_t i = 0; i < m->epochs; i++) {
 		epoch_metrics_of(&m->epoch[i], r, i);
+		m->payload_bytes += m->epoch[i].payload_bytes;
+	}
 #define SERIES(member, valid) over_epochs(m, offsetof(struct epoch_metrics, member), valid, scratch)
 	m->train_au = SERIES(train_au, true);
 	m->train_throughput = SERIES(train_throughput, true);
@@ -482,7 +493,6 @@ int metrics_compute(struct run_metrics *m, const struct result *r, struct err *e
 	list_evals(m, r);
 	eval_series(m, r, scratch);
 	overshoot(m, r);
-	total_bytes(m, r);
 	free(scratch);
 	return 0;
 }

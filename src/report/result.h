@@ -24,13 +24,15 @@ struct rank_epoch {
 	struct phase eval;
 	struct order_proof delivered, undelivered; /* training samples */
 	uint64_t payload_bytes,
-		eval_payload_bytes; /* delivered to this rank, counted by its workers */
+		eval_payload_bytes; /* of samples read from the store for this rank, counted by
+				     * its workers; a reader's own copy of a file adds none */
 };
 
 struct rank_result {
 	struct rank_epoch *epoch;         /* `epochs_begun` of struct result are valid */
 	struct io_stat train_io, eval_io; /* all epochs, merged over this rank's workers */
 	int64_t worker_busy_ns, worker_idle_ns, preprocess_ns;
+	int64_t train_busy_ns;     /* the part of worker_busy_ns that the training loader has */
 	uint32_t workers;          /* reader threads of the training loader; 0: inline */
 	uint64_t prefetch_batches; /* batches that may exist beyond the one in use: P * W */
 };
@@ -139,7 +141,8 @@ struct run_metrics {
 	uint32_t evals;
 	bool overshoot_known; /* the emulated time is constant */
 	double compute_overshoot_mean_s, compute_overshoot_max_s; /* of the emulated waits */
-	uint64_t payload_bytes, device_bytes;                     /* training, all epochs */
+	uint64_t payload_bytes; /* training, all finished epochs */
+	uint64_t device_bytes;  /* training, all begun epochs: as the requests are counted */
 	bool device_known;
 };
 

@@ -161,7 +161,7 @@ static void training(struct buf *out, const struct result *r, const struct run_m
 	series(out, "AU, whole run: compute / wall time (%)", &m->whole_au);
 	series(out, "throughput of the measured steps (samples/s)", &m->train_throughput);
 	series(out, "throughput, whole run (samples/s)", &m->whole_throughput);
-	series(out, "sample data really read, whole run (MiB/s)", &mib);
+	series(out, "sample data from the store, whole run (MiB/s)", &mib);
 	buf_putc(out, '\n');
 	epochs(out, m);
 }

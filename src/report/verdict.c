@@ -9,8 +9,10 @@
 #include "report/result.h"
 #include "store/store.h"
 
-static const double STEADY_GAP_POINTS = 2;   /* AU above whole-run AU that is still no trap */
-static const double STEADY_START_POINTS = 5; /* above it although the window is long enough */
+static const double STEADY_GAP_POINTS = 2;    /* AU above whole-run AU that is still no trap */
+static const double STEADY_START_POINTS = 5;  /* above it although the window is long enough */
+static const double STEADY_RATE_SHARE = 0.05; /* the same two for samples/s */
+static const double STEADY_START_SHARE = 0.10;
 static const double RANK_SPREAD_POINTS = 5;
 static const double EPOCH_SPREAD_SHARE = 0.10;
 static const double CACHE_SHARE = 0.10;  /* device bytes below this share: cache measured */
@@ -18,6 +20,8 @@ static const double DEVICE_SHARE = 0.90; /* above it: the device was measured */
 static const double READ_AHEAD_SHARE = 1.10;
 static const double DROPPED_SHARE = 0.01;
 static const double CPU_BUSY_SHARE = 0.90;
+static const double WORKER_BUSY_SHARE = 0.90;
+static const double WORKER_CPU_SHARE = 0.80;
 static const double MEMORY_SHARE = 0.90;
 static const double OVERSHOOT_SHARE = 0.02;
 
@@ -91,12 +95,94 @@ static const struct epoch_metrics *shortest_epoch(const struct run_metrics *m)
 	return least;
 }
 
+/* What the measured window says beside what the whole run says. */
+struct gap {
+	double au;   /* points */
+	double rate; /* share by which samples/s are above those of the whole run */
+};
+
+static struct gap gap_of(const struct run_metrics *m)
+{
+	struct gap g = {.au = m->train_au.mean - m->whole_au.mean};
+
+	if (m->whole_throughput.mean > 0)
+		g.rate = m->train_throughput.mean / m->whole_throughput.mean - 1;
+	return g;
+}
+
+static void say_rates(struct verdict *v, const struct run_metrics *m)
+{
+	say(v, " Throughput is %.1f samples/s in the measured steps, %.1f over the whole run.",
+	    m->train_throughput.mean, m->whole_throughput.mean);
+}
+
+static void say_trap(struct verdict *v, const struct run_metrics *m, const struct gap *g,
+		     const struct epoch_metrics *e, uint64_t ahead)
+{
+	v->level = VERDICT_FAIL;
+	say(v, "Not steady: %llu steps an epoch, %llu of them measured, %llu batches prefetched. ",
+	    (unsigned long long)e->steps, (unsigned long long)e->measured_steps,
+	    (unsigned long long)ahead);
+	if (g->au > STEADY_GAP_POINTS) {
+		say(v, "AU %.1f %% describes the prefetch queue; by wall time it is %.1f %%.",
+		    m->train_au.mean, m->whole_au.mean);
+		say_rates(v, m);
+	} else {
+		say(v,
+		    "The throughput of %.1f samples/s describes the prefetch queue; over the whole "
+		    "run it is %.1f (AU %.1f %%, by wall time %.1f %%).",
+		    m->train_throughput.mean, m->whole_throughput.mean, m->train_au.mean,
+		    m->whole_au.mean);
+	}
+	say(v, " At least %llu steps an epoch are needed.",
+	    (unsigned long long)(10 * ahead + (e->steps - e->measured_steps)));
+}
+
+static void judge_steady(struct verdict *v, const struct run_metrics *m,
+			 const struct epoch_metrics *e, uint64_t ahead)
+{
+	double steps = e->measured_steps ? (double)e->measured_steps : 1;
+	double from_queue = fmin(1.0, (double)ahead / steps);
+	struct gap g = gap_of(m);
+	bool apart = g.au > STEADY_GAP_POINTS || g.rate > STEADY_RATE_SHARE;
+
+	if (apart && from_queue >= 0.5) {
+		say_trap(v, m, &g, e, ahead);
+		return;
+	}
+	v->level = VERDICT_WARN;
+	if (apart && from_queue > 0.1)
+		say(v,
+		    "Barely steady: %.0f %% of the measured steps (%llu an epoch) can come from "
+		    "the %llu batches prefetched. AU is %.1f %%, by wall time %.1f %%.",
+		    100 * from_queue, (unsigned long long)e->measured_steps,
+		    (unsigned long long)ahead, m->train_au.mean, m->whole_au.mean);
+	else if (g.au > STEADY_START_POINTS || g.rate > STEADY_START_SHARE)
+		say(v,
+		    "Steady after a slow start: AU %.1f %% leaves out the first steps of an epoch; "
+		    "by wall time it is %.1f %%.",
+		    m->train_au.mean, m->whole_au.mean);
+	else if (from_queue >= 1)
+		say(v,
+		    "Too few steps to be sure: %llu measured an epoch, %llu batches prefetched. "
+		    "But AU %.1f %% and AU by wall time %.1f %% agree.",
+		    (unsigned long long)e->measured_steps, (unsigned long long)ahead,
+		    m->train_au.mean, m->whole_au.mean);
+	else
+		v->level = VERDICT_PASS;
+	if (v->level == VERDICT_PASS)
+		say(v,
+		    "Steady: %llu steps an epoch measured, %llu batches prefetched; AU is %.1f %%, "
+		    "by wall time %.1f %%.",
+		    (unsigned long long)e->measured_steps, (unsigned long long)ahead,
+		    m->train_au.mean, m->whole_au.mean);
+	say_rates(v, m);
+}
+
 static void check_steady(struct result *r, const struct run_metrics *m)
 {
 	struct verdict *v = add(r, "steady");
 	const struct epoch_metrics *e = shortest_epoch(m);
-	uint64_t ahead = r->rank ? r->rank[0].prefetch_batches : 0;
-	double gap = m->train_au.mean - m->whole_au.mean, from_queue;
 
 	if (!e) {
 		v->level = VERDICT_UNKNOWN;
@@ -109,53 +195,7 @@ static void check_steady(struct result *r, const struct run_metrics *m)
 		    e->why, m->whole_au.mean);
 		return;
 	}
-	from_queue = fmin(1.0, (double)ahead / (double)(e->measured_steps ? e->measured_steps : 1));
-	if (gap > STEADY_GAP_POINTS && from_queue >= 0.5) {
-		v->level = VERDICT_FAIL;
-		say(v,
-		    "Not steady: %llu steps an epoch, %llu of them measured, %llu batches "
-		    "prefetched. "
-		    "AU %.1f %% describes the prefetch queue; by wall time it is %.1f %%. "
-		    "At least %llu steps an epoch are needed.",
-		    (unsigned long long)e->steps, (unsigned long long)e->measured_steps,
-		    (unsigned long long)ahead, m->train_au.mean, m->whole_au.mean,
-		    (unsigned long long)(10 * ahead + (e->steps - e->measured_steps)));
-		return;
-	}
-	if (gap > STEADY_GAP_POINTS && from_queue > 0.1) {
-		v->level = VERDICT_WARN;
-		say(v,
-		    "Barely steady: %.0f %% of the measured steps (%llu an epoch) can come from "
-		    "the "
-		    "%llu batches prefetched. AU is %.1f %%, by wall time %.1f %%.",
-		    100 * from_queue, (unsigned long long)e->measured_steps,
-		    (unsigned long long)ahead, m->train_au.mean, m->whole_au.mean);
-		return;
-	}
-	if (gap > STEADY_START_POINTS) {
-		v->level = VERDICT_WARN;
-		say(v,
-		    "Steady after a slow start: AU %.1f %% leaves out the first steps of an epoch; "
-		    "by "
-		    "wall time it is %.1f %%.",
-		    m->train_au.mean, m->whole_au.mean);
-		return;
-	}
-	if (from_queue >= 1) {
-		v->level = VERDICT_WARN;
-		say(v,
-		    "Too few steps to be sure: %llu measured an epoch, %llu batches prefetched. "
-		    "But AU "
-		    "%.1f %% and AU by wall time %.1f %% agree.",
-		    (unsigned long long)e->measured_steps, (unsigned long long)ahead,
-		    m->train_au.mean, m->whole_au.mean);
-		return;
-	}
-	say(v,
-	    "Steady: %llu steps an epoch measured, %llu batches prefetched; AU is %.1f %%, by wall "
-	    "time %.1f %%.",
-	    (unsigned long long)e->measured_steps, (unsigned long long)ahead, m->train_au.mean,
-	    m->whole_au.mean);
+	judge_steady(v, m, e, r->rank ? r->rank[0].prefetch_batches : 0);
 }
 
 /* ---- whole-run ---- */
@@ -221,20 +261,49 @@ static const struct store_ops *base_store(const struct workload *w)
 	return store_find(name ? name + 1 : w->storage.store);
 }
 
+/* Samples that took nothing from the store, under reader.read_type=memory. False when the bytes do
+ * not say: each sample takes all its bytes or none. */
+static bool own_copies(const struct result *r, uint64_t payload, uint64_t samples,
+		       uint64_t sample_bytes, uint64_t *out)
+{
+	if (r->workload->reader.read_type != READ_MEMORY || sample_bytes == 0 ||
+	    payload % sample_bytes != 0 || payload / sample_bytes > samples)
+		return false;
+	*out = samples - payload / sample_bytes;
+	return true;
+}
+
 /* Wrong files on disk show in what a sample delivers, where all samples have one size. */
 static void check_payload(struct verdict *v, const struct result *r, const struct run_metrics *m)
 {
 	const struct dataset *d = r->dataset;
-	uint64_t samples = 0, expected;
+	uint64_t samples = 0, expected, copies;
 	char have[32], want[32];
 
 	for (uint32_t i = 0; i < m->epochs; i++)
 		samples += m->epoch[i].samples;
-	if (!d || d->drawn || samples == 0 || d->files[DATASET_TRAIN] == 0)
+	if (!d || samples == 0 || d->files[DATASET_TRAIN] == 0)
 		return;
+	if (d->drawn) {
+		if (r->workload->reader.read_type == READ_MEMORY)
+			say(v, " Samples served from the reader's own copies (reader.read_type "
+			       "memory) took none of it.");
+		return;
+	}
 	expected = dataset_sample_bytes(d, DATASET_TRAIN, 0);
 	if (m->payload_bytes == samples * expected)
 		return;
+	if (own_copies(r, m->payload_bytes, samples, expected, &copies)) {
+		double share = (double)copies / (double)samples;
+
+		if (share > 1 - DEVICE_SHARE)
+			worsen(v, VERDICT_WARN);
+		say(v,
+		    " %.3g %% of the samples were served from the reader's own copies "
+		    "(reader.read_type memory), not from the store.",
+		    100 * share);
+		return;
+	}
 	worsen(v, VERDICT_FAIL);
 	say(v, " A sample delivered %s on average, but the workload's samples have %s.",
 	    bytes_text((double)m->payload_bytes / (double)samples, have),
@@ -301,7 +370,7 @@ static void check_bytes(struct result *r, const struct run_metrics *m)
 		say(v, "No request was issued to the store: no storage was measured.");
 		return;
 	}
-	say(v, "%s of samples delivered; %s asked and %s returned in %llu requests.",
+	say(v, "%s of sample data read from the store; %s asked and %s returned in %llu requests.",
 	    bytes_text(payload, a), bytes_text(asked, b), bytes_text(returned, c),
 	    (unsigned long long)requests);
 	check_payload(v, r, m);
@@ -380,26 +449,66 @@ static void check_order(struct result *r)
 	say(v, "%s", r->usage[0].order_note);
 }
 
+/* The reader threads have no time left, and spend it on the CPU. A fast store cannot help them. */
+static void check_workers(struct verdict *v, const struct result *r)
+{
+	double wall = 0, cpu = 0, busy = 0, workers = 0, share;
+
+	for (uint32_t i = 0; r->usage && i < r->epochs_begun; i++) {
+		wall += (double)r->usage[i].wall_ns;
+		cpu += (double)r->usage[i].cpu_ns;
+	}
+	for (uint32_t k = 0; r->rank && k < r->ranks; k++) {
+		workers += r->rank[k].workers ? r->rank[k].workers : 1;
+		busy += (double)r->rank[k].train_busy_ns;
+	}
+	if (!(wall > 0) || !(busy > 0))
+		return;
+	share = busy / (wall * workers);
+	if (share <= WORKER_BUSY_SHARE || cpu / busy <= WORKER_CPU_SHARE)
+		return;
+	worsen(v, VERDICT_WARN);
+	say(v,
+	    " The workers (%.0f) were reading %.0f %% of the time, with CPU time for %.0f %% of "
+	    "it: "
+	    "they spend their time computing (CRC, decoding, copying), not waiting for the store.",
+	    workers, fmin(100, 100 * share), fmin(100, 100 * cpu / busy));
+}
+
 static void check_client(struct result *r)
 {
 	struct verdict *v = add(r, "client");
-	double busy = 0, cores = r->host.cpu_count, memory = r->host.memory_gib * 1073741824.0;
+	const struct host_facts *h = &r->host;
+	double cpus = h->usable_cpus > 0 ? h->usable_cpus : h->cpu_count;
+	double busy = 0, memory = h->memory_gib * 1073741824.0;
+	bool known = false;
 	char a[32], b[32];
 
 	for (uint32_t i = 0; r->usage && i < r->epochs_done; i++) {
 		const struct epoch_usage *u = &r->usage[i];
 
-		if (u->wall_ns > 0 && cores > 0)
-			busy = fmax(busy, (double)u->cpu_ns / (double)u->wall_ns / cores);
+		if (u->wall_ns <= 0 || !(cpus > 0))
+			continue;
+		known = true;
+		busy = fmax(busy, (double)u->cpu_ns / (double)u->wall_ns / cpus);
 	}
-	say(v, "%.0f %% of %.0f cores busy in the busiest epoch; at most %s of %s memory used.",
-	    100 * busy, cores, bytes_text((double)r->peak_rss_bytes, a), bytes_text(memory, b));
+	if (known) {
+		say(v, "%.0f %% of %.3g cores busy in the busiest epoch", 100 * busy, cpus);
+		if (cpus < h->cpu_count)
+			say(v, " (this process may not use all %d)", h->cpu_count);
+	} else {
+		v->level = VERDICT_UNKNOWN;
+		say(v, "No epoch was finished, so that CPU use is not known");
+	}
+	say(v, "; at most %s of %s memory used.", bytes_text((double)r->peak_rss_bytes, a),
+	    bytes_text(memory, b));
 	if (busy > CPU_BUSY_SHARE) {
-		v->level = VERDICT_WARN;
+		worsen(v, VERDICT_WARN);
 		say(v, " This machine's CPU, not the storage, may be the limit.");
 	}
+	check_workers(v, r);
 	if (memory > 0 && (double)r->peak_rss_bytes > MEMORY_SHARE * memory) {
-		v->level = VERDICT_WARN;
+		worsen(v, VERDICT_WARN);
 		say(v, " Memory was nearly full: swapping may have been measured.");
 	}
 }

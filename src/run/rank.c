@@ -375,8 +375,10 @@ void *rank_main(void *arg)
 			err_wrap(&e, "rank %u", k->comm.rank);
 		run_stop(s, &e);
 	}
-	if (k->train && !k->hung)
+	if (k->train && !k->hung) {
 		add_worker_stats(k, k->train, &k->out->train_io);
+		k->out->train_busy_ns = k->out->worker_busy_ns;
+	}
 	if (k->eval && !k->hung)
 		add_worker_stats(k, k->eval, &k->out->eval_io);
 	atomic_store_explicit(&k->activity, RANK_DONE, memory_order_relaxed);

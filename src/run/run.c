@@ -1,6 +1,7 @@
 /* One run: the order of its phases, and what becomes of it when one fails. */
 #include "run/run.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,16 @@ bool run_epoch_has_eval(const struct workload *w, uint32_t epoch)
 		return false;
 	/* DLIO moves its next evaluation on by `every` each time one happens */
 	return every <= 1 || (epoch - first) % every == 0;
+}
+
+/* The epochs that will have a step: a cap on the steps of the run ends it where it is reached. */
+static uint32_t planned_epochs(const struct run_state *s)
+{
+	uint32_t n = 0;
+
+	while (n < (uint32_t)s->w->train.epochs && run_epoch_steps(s, n + 1) > 0)
+		n++;
+	return n;
 }
 
 static int generate(struct run_state *s, struct err *e)
@@ -344,7 +355,7 @@ static int carry_out(struct run_state *s, struct err *e)
 	rc = dataset_check(s->d, s->store, w->workflow.evaluation, &s->r->presence, e);
 	if (rc < 0)
 		return rc;
-	s->r->epochs_planned = (uint32_t)w->train.epochs;
+	s->r->epochs_planned = planned_epochs(s);
 	s->r->evaluated = w->workflow.evaluation;
 	rc = allocate_ranks(s, e);
 	if (rc < 0)
@@ -381,6 +392,27 @@ static int write_results(struct run_state *s, struct err *e)
 	return rc;
 }
 
+/* Files of an earlier run would be read as this one's: a run of fewer ranks, or one that fails,
+ * would leave them. Only names that a run writes are removed. */
+static void remove_old_results(const char *folder)
+{
+	DIR *d = opendir(folder);
+	struct dirent *entry;
+
+	while (d && (entry = readdir(d))) {
+		const char *name = entry->d_name;
+		const char *rest = name + strspn(name, "0123456789");
+		bool ours = strcmp(name, "summary.json") == 0 || strcmp(name, "result.json") == 0 ||
+			    (rest != name && (strcmp(rest, "_output.json") == 0 ||
+					      strcmp(rest, "_per_epoch_stats.json") == 0));
+
+		if (ours)
+			unlinkat(dirfd(d), name, 0);
+	}
+	if (d)
+		closedir(d);
+}
+
 static int open_folder(struct run_state *s, struct err *e)
 {
 	const struct workload *w = s->w;
@@ -392,6 +424,7 @@ static int open_folder(struct run_state *s, struct err *e)
 	rc = file_mkdirs(folder, e);
 	if (rc < 0)
 		return rc;
+	remove_old_results(folder);
 	log = path_join(folder, w->output.log_file);
 	return log_open(log, e);
 }
@@ -414,7 +447,8 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	r->begin_wall_ns = o->start_wall_ns;
 	host_facts_load(&r->host);
 	s->loader_ops = loader_find(w->reader.data_loader);
-	rc = open_folder(s, &cause);
+	/* a dataset needs no folder of results */
+	rc = o->dataset_only ? 0 : open_folder(s, &cause);
 	if (rc == 0 && !s->loader_ops && w->workflow.train)
 		rc = err_set(&cause, ERR_ABSENT, "reader.data_loader: '%s' is not in this version",
 			     w->reader.data_loader);

@@ -72,6 +72,8 @@ ssize_t io_pread(const struct io *io, enum io_kind kind, struct blob *b, void *p
 
 	if (r < 0)
 		return r;
+	if (io && io->stop && atomic_load_explicit(&io->stop->set, memory_order_relaxed))
+		return err_set(e, ERR_CANCELED, "the run was told to stop");
 	r = b->store->ops->pread(b, p, n, offset, e);
 	count(io, kind, start, n, r);
 	return r;

@@ -140,9 +140,9 @@ int store_map_touch(const struct store_map *m, uint64_t offset, uint64_t n, stru
 		if (got <= 0)
 			return unreadable(at, got < 0 ? errno : EFAULT, e);
 		/* fewer: the one after these cannot be read, which the next call says */
-		at = (size_t)got == pages ? next
-					  : (uint64_t)((uintptr_t)from[got].iov_base -
-						       (uintptr_t)m->at);
+		at = (size_t)got == pages
+			     ? next
+			     : (uint64_t)((uintptr_t)from[got].iov_base - (uintptr_t)m->at);
 	}
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/thread.h"
 #include "conf/opt.h"
 #include "metric/io_stat.h"
 
@@ -121,6 +122,9 @@ struct blob *store_blob_new(const struct store *s, struct err *e);
 struct io {
 	struct store *store;
 	struct io_stat *stat;
+	/* May be NULL. Once it is set, io_pread returns ERR_CANCELED and asks nothing: a read of
+	 * many requests ends after the present one. */
+	const struct stop_flag *stop;
 };
 
 int io_open(const struct io *io, const char *path, unsigned how, struct blob *b, struct err *e);

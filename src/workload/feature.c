@@ -11,6 +11,8 @@ static const struct {
 	{"dataset.format", "npz"},
 	{"dataset.format", "npy"},
 	{"dataset.format", "hdf5"},
+	{"dataset.format", "png"},
+	{"dataset.format", "jpeg"},
 	{"dataset.format", "indexed_binary"},
 	{"dataset.format", "mmap_indexed_binary"},
 	{"dataset.format", "synthetic"},

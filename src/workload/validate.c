@@ -182,7 +182,8 @@ static int check_loader(const struct workload *w, struct err *e)
 			"reader.data_loader %s does not go with framework %s; leave "
 			"it out or set one of them",
 			loader, framework);
-	if (strcmp(format, "tfrecord") == 0 && strcmp(loader, "pytorch") == 0)
+	/* DLIO has no such reader; ours streams the file */
+	if (w->compat.dlio && strcmp(format, "tfrecord") == 0 && strcmp(loader, "pytorch") == 0)
 		return workload_key_error(
 			w, ERR_USAGE, e, "dataset.format",
 			"dataset.format tfrecord cannot be read by "
@@ -327,6 +328,26 @@ static void warn_later(struct workload *w)
 				 "none will run");
 }
 
+/* Options of a store that is not in use would be believed to have worked. */
+static void warn_unused_stores(struct workload *w)
+{
+	static const char *const stores[] = {"throttle", "fault", "memory", "posix", NULL};
+	const struct node *storage = node_path(w->tree, "workload.storage");
+
+	for (const char *const *s = stores; storage && storage->kind == NODE_MAP && *s; s++) {
+		const struct node *options = node_get(storage, *s);
+		const char *at = options ? strstr(w->storage.store, *s) : NULL;
+
+		if (options && !at)
+			workload_warn(w,
+				      "storage.%s has no effect: storage.store is '%s' (write "
+				      "storage.store=%s%s%s to use it)",
+				      *s, w->storage.store, *s,
+				      strcmp(*s, "memory") == 0 ? "" : "+",
+				      strcmp(*s, "memory") == 0 ? "" : w->storage.store);
+	}
+}
+
 int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 {
 	int rc = check_strings(w, e);
@@ -350,6 +371,7 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 	check_evaluation(w, ranks);
 	warn_subfolders(w, "train", w->dataset.num_subfolders_train, w->dataset.num_files_train);
 	warn_subfolders(w, "eval", w->dataset.num_subfolders_eval, w->dataset.num_files_eval);
+	warn_unused_stores(w);
 	warn_later(w);
 	return 0;
 }

@@ -201,7 +201,7 @@ static inline void reader_open(struct open_reader *o, const struct file_spec *f,
 	assert_true(o->bytes > 0);
 	o->memory = buffer_alloc(o->bytes, "a reader", &t.e);
 	assert_non_null(o->memory);
-	memset(o->memory, 0, o->bytes);
+	memset(o->memory, 0xa5, o->bytes); /* a reader relies on nothing it did not write */
 	if (format->reader_init(o->memory, &o->c, &t.io, &o->r, &t.e) < 0)
 		fail_msg("%s", t.e.text);
 }
@@ -250,12 +250,38 @@ static inline bool has_checksum(void)
 /* 70 bytes of payload in one piece. */
 static inline struct file_spec in_one_piece(void)
 {
-	return is_array() || format->flags & FORMAT_NO_IO ? SMALL : spec("uint8", 1, 2, 5, 14, 0);
+	return is_array() || format->flags & (FORMAT_NO_IO | FORMAT_IMAGE)
+		       ? SMALL
+		       : spec("uint8", 1, 2, 5, 14, 0);
 }
 
 static inline bool no_io(void)
 {
 	return format->flags & FORMAT_NO_IO;
+}
+
+/* One image, coded, is the whole file and each of its samples. */
+static inline bool image(void)
+{
+	return format->flags & FORMAT_IMAGE;
+}
+
+/* Images have shapes of their own kind; what they cannot have is refused. */
+static inline bool not_for_images(const struct file_spec *f)
+{
+	if (!image() || format->check(f, &t.e) == 0)
+		return false;
+	assert_true(f->ndims > 2 || f->elem != elem_find("uint8") || file_spec_elements(f) == 0);
+	return true;
+}
+
+static inline uint64_t size_now(void)
+{
+	struct store_stat st;
+	const struct io io = {.store = t.store};
+
+	assert_int_equal(io_stat_path(&io, t.path, &st, &t.e), 0);
+	return st.bytes;
 }
 
 /* Offset of the payload in a file that was written. */
@@ -285,7 +311,8 @@ static inline bool cannot(enum read_access access)
 		for (int di_ = 0; di_ < 3; di_++)                                                  \
 			for (enum read_access access = accesses[ai_], once_ = 0; once_ == 0;       \
 			     once_++)                                                              \
-				for (enum read_decode decode = decodes[di_], one_ = cannot(access); \
+				for (enum read_decode decode = decodes[di_],                       \
+						      one_ = cannot(access);                       \
 				     one_ == 0; one_++)
 
 /* Steps through every format over memory and over files; `group` gets a name for the pair. False

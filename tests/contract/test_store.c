@@ -71,7 +71,7 @@ static int set_up(void **state)
 	(void)state;
 	t.fds = open_fds();
 	t.store = make(expression, NULL);
-	t.io = (struct io){t.store, NULL};
+	t.io = (struct io){.store = t.store};
 	t.blob = store_blob_new(t.store, NULL);
 	assert_non_null(t.blob);
 	strcpy(t.root, "/tmp/stoker-store-XXXXXX");
@@ -90,7 +90,8 @@ static int tear_down(void **state)
 	free(t.blob);
 	store_destroy(t.store);
 	if (open_fds() != t.fds) {
-		print_error("%s: %d file descriptors before, %d after\n", expression, t.fds, open_fds());
+		print_error("%s: %d file descriptors before, %d after\n", expression, t.fds,
+			    open_fds());
 		return -1;
 	}
 	return 0;
@@ -155,7 +156,8 @@ static void expect_content(const char *path, const void *p, size_t n)
 static void expect_error(int rc, int code, const struct err *e, const char *part)
 {
 	if (rc != code)
-		fail_msg("%s: code %d, %d wanted (%s)", expression, rc, code, rc < 0 ? e->text : "");
+		fail_msg("%s: code %d, %d wanted (%s)", expression, rc, code,
+			 rc < 0 ? e->text : "");
 	assert_int_equal(e->code, code);
 	if (part && !strstr(e->text, part))
 		fail_msg("%s: '%s' does not mention '%s'", expression, e->text, part);
@@ -212,8 +214,8 @@ static void write_ranges(void **state)
 {
 	size_t n = 2 * 1024 * 1024 + 100;
 	AUTO_FREE char *want = pattern_new(n);
-	static const size_t cut[] = {0,	     1,	     511,     512,     4095,    4096,    4097,
-				     8192,   65535,  524288,  1048575, 1048576, 1048577, 2097152};
+	static const size_t cut[] = {0,    1,     511,    512,     4095,    4096,    4097,
+				     8192, 65535, 524288, 1048575, 1048576, 1048577, 2097152};
 	const size_t cuts = sizeof(cut) / sizeof(cut[0]);
 	struct err e;
 
@@ -333,7 +335,8 @@ static void impossible_offsets(void **state)
 	open_blob(at("a"), STORE_READ | STORE_WRITE | STORE_CREATE);
 	expect_error((int)io_pread(&t.io, IO_DATA, t.blob, p, 16, UINT64_MAX - 7, &e), -EINVAL, &e,
 		     "no file reaches");
-	expect_error((int)io_pread(&t.io, IO_DATA, t.blob, p, 16, INT64_MAX - 7, &e), -EINVAL, &e, NULL);
+	expect_error((int)io_pread(&t.io, IO_DATA, t.blob, p, 16, INT64_MAX - 7, &e), -EINVAL, &e,
+		     NULL);
 	expect_error((int)io_pwrite(&t.io, t.blob, p, 16, 1ull << 63, &e), -EINVAL, &e, NULL);
 	assert_true(io_pwrite(&t.io, t.blob, p, 1, INT64_MAX - 1, &e) < 0);
 	assert_int_equal(e.code, -EFBIG);
@@ -354,7 +357,8 @@ static void wrong_direction(void **state)
 	assert_true(io_pwrite(&t.io, t.blob, p, 4, 0, &e) < 0);
 	close_blob();
 	expect_error(io_open(&t.io, at("a"), 0, t.blob, &e), -EINVAL, &e, "/a'");
-	expect_error(io_open(&t.io, at("b"), STORE_READ | STORE_CREATE, t.blob, &e), -EINVAL, &e, "/b'");
+	expect_error(io_open(&t.io, at("b"), STORE_READ | STORE_CREATE, t.blob, &e), -EINVAL, &e,
+		     "/b'");
 }
 
 static void syncs(void **state)
@@ -394,10 +398,12 @@ static void missing(void **state)
 	struct err e;
 
 	(void)state;
-	expect_error(io_open(&t.io, at("absent"), STORE_READ, t.blob, &e), -ENOENT, &e, at("absent"));
-	expect_error(io_open(&t.io, at("absent"), STORE_WRITE, t.blob, &e), -ENOENT, &e, at("absent"));
-	expect_error(io_open(&t.io, at("no/folder"), STORE_WRITE | STORE_CREATE, t.blob, &e), -ENOENT,
-		     &e, at("no/folder"));
+	expect_error(io_open(&t.io, at("absent"), STORE_READ, t.blob, &e), -ENOENT, &e,
+		     at("absent"));
+	expect_error(io_open(&t.io, at("absent"), STORE_WRITE, t.blob, &e), -ENOENT, &e,
+		     at("absent"));
+	expect_error(io_open(&t.io, at("no/folder"), STORE_WRITE | STORE_CREATE, t.blob, &e),
+		     -ENOENT, &e, at("no/folder"));
 	expect_error(io_stat_path(&t.io, at("absent"), &st, &e), -ENOENT, &e, at("absent"));
 	expect_error(io_open(&t.io, "", STORE_READ, t.blob, &e), -ENOENT, &e, "''");
 	/* the sentence is optional */
@@ -411,7 +417,8 @@ static void folders_do_not_open(void **state)
 	(void)state;
 	expect_error(io_open(&t.io, t.root, STORE_READ, t.blob, &e), -EISDIR, &e, t.root);
 	expect_error(io_open(&t.io, t.root, STORE_WRITE, t.blob, &e), -EISDIR, &e, t.root);
-	expect_error(io_open(&t.io, t.root, STORE_WRITE | STORE_CREATE, t.blob, &e), -EISDIR, &e, t.root);
+	expect_error(io_open(&t.io, t.root, STORE_WRITE | STORE_CREATE, t.blob, &e), -EISDIR, &e,
+		     t.root);
 }
 
 static void stats(void **state)
@@ -512,7 +519,8 @@ static void lists(void **state)
 	assert_memory_equal(&s, &want, sizeof(s));
 	assert_int_equal(t.store->ops->list(t.store, t.root, see, &some, &e), ERR_CANCELED);
 	assert_int_equal(some.calls, 5);
-	expect_error(t.store->ops->list(t.store, at("absent"), see, &s, &e), -ENOENT, &e, "/absent'");
+	expect_error(t.store->ops->list(t.store, at("absent"), see, &s, &e), -ENOENT, &e,
+		     "/absent'");
 	expect_error(t.store->ops->list(t.store, at("1"), see, &s, &e), -ENOTDIR, &e, "/1'");
 }
 
@@ -630,8 +638,8 @@ static void long_names(void **state)
 	expect_content(at(name), "1", 1);
 	memset(name, 'n', 256);
 	name[256] = '\0';
-	expect_error(io_open(&t.io, at(name), STORE_WRITE | STORE_CREATE, t.blob, &e), -ENAMETOOLONG, &e,
-		     NULL);
+	expect_error(io_open(&t.io, at(name), STORE_WRITE | STORE_CREATE, t.blob, &e),
+		     -ENAMETOOLONG, &e, NULL);
 	put(at("a b\n\xff'%s"), "1", 1);
 	expect_content(at("a b\n\xff'%s"), "1", 1);
 }
@@ -719,7 +727,8 @@ static void *write_own(void *arg)
 			w->failures += io_pwrite(&t.io, b, p, sizeof(p), k * sizeof(p), NULL) < 0;
 		w->failures += io_close(&t.io, b, NULL) < 0;
 		w->failures += t.store->ops->rename(t.store, path, other, NULL) < 0;
-		w->failures += io_stat_path(&t.io, other, &st, NULL) < 0 || st.bytes != 20 * sizeof(p);
+		w->failures +=
+			io_stat_path(&t.io, other, &st, NULL) < 0 || st.bytes != 20 * sizeof(p);
 		w->failures += t.store->ops->remove(t.store, other, NULL) < 0;
 	}
 	free(b);
@@ -737,7 +746,8 @@ static void concurrent_threads(void **state)
 	for (uint64_t i = 0; i < 8; i++) {
 		w[i] = (struct worker){i, 0};
 		assert_int_equal(thread_start(&thread[i], i % 2 ? read_shared : write_own, &w[i], 0,
-					      "worker", NULL), 0);
+					      "worker", NULL),
+				 0);
 	}
 	for (int i = 0; i < 8; i++) {
 		pthread_join(thread[i], NULL);
@@ -789,7 +799,7 @@ static void parts_of_one_blob(void **state)
 static void memory_fills_up(void **state)
 {
 	struct store *s = make("memory", "memory: {size: 10000, block_bytes: 65536}");
-	struct io io = {s, NULL};
+	struct io io = {.store = s};
 	struct blob *a = store_blob_new(s, NULL), *b = store_blob_new(s, NULL);
 	static char p[20000];
 	uint64_t bytes, files;
@@ -800,7 +810,8 @@ static void memory_fills_up(void **state)
 	assert_int_equal(io_open(&io, "a", STORE_READ | STORE_WRITE | STORE_CREATE, a, NULL), 0);
 	assert_int_equal(io_open(&io, "b", STORE_READ | STORE_WRITE | STORE_CREATE, b, NULL), 0);
 	assert_int_equal(io_pwrite(&io, a, p, 6000, 0, &e), 6000);
-	expect_error((int)io_pwrite(&io, b, p, 4001, 0, &e), -ENOSPC, &e, "storage.memory.size = 10000");
+	expect_error((int)io_pwrite(&io, b, p, 4001, 0, &e), -ENOSPC, &e,
+		     "storage.memory.size = 10000");
 	ok(io_stat_blob(&io, b, &st, &e), &e);
 	assert_int_equal(st.bytes, 0);
 	assert_int_equal(st.block_bytes, 65536);
@@ -829,7 +840,7 @@ static void disk_fills_up(void **state)
 {
 	char dir[] = "/tmp/stoker-full-XXXXXX", path[64];
 	struct store *s = make("posix", NULL);
-	struct io io = {s, NULL};
+	struct io io = {.store = s};
 	struct blob *b = store_blob_new(s, NULL);
 	AUTO_FREE char *p = pattern_new(2u << 20);
 	uint64_t bytes = 0, files = 0;
@@ -875,8 +886,10 @@ static void table_is_sane(void **state)
 		assert_true(o->help && strlen(o->help) > 20);
 		assert_ptr_equal(store_find(o->name), o);
 		assert_true(o->blob_bytes >= sizeof(struct blob));
-		assert_true(o->create && o->destroy && o->open && o->close && o->pread && o->pwrite);
-		assert_true(o->sync && o->stat_blob && o->stat && o->mkdirs && o->list && o->remove);
+		assert_true(o->create && o->destroy && o->open && o->close && o->pread &&
+			    o->pwrite);
+		assert_true(o->sync && o->stat_blob && o->stat && o->mkdirs && o->list &&
+			    o->remove);
 		assert_true(o->rename && o->sync_dir && o->space);
 		for (size_t k = 0; k < o->option_count; k++) {
 			const struct opt *row = &o->options[k];
@@ -959,7 +972,8 @@ static void bad_options(void **state)
 
 		assert_int_equal(store_create(&s, bad[i].expr, n, &e), ERR_USAGE);
 		if (!strstr(e.text, bad[i].part))
-			fail_msg("'%s': '%s' does not mention '%s'", bad[i].yaml, e.text, bad[i].part);
+			fail_msg("'%s': '%s' does not mention '%s'", bad[i].yaml, e.text,
+				 bad[i].part);
 		node_free(n);
 	}
 	/* options of stores that do not take part are somebody else's matter; null is no options */
@@ -1003,10 +1017,8 @@ static const struct CMUnitTest contract[] = {
 };
 
 static const struct CMUnitTest once[] = {
-	cmocka_unit_test(memory_fills_up),
-	cmocka_unit_test(disk_fills_up),
-	cmocka_unit_test(table_is_sane),
-	cmocka_unit_test(expressions),
+	cmocka_unit_test(memory_fills_up), cmocka_unit_test(disk_fills_up),
+	cmocka_unit_test(table_is_sane),   cmocka_unit_test(expressions),
 	cmocka_unit_test(bad_options),
 };
 

@@ -40,6 +40,8 @@ struct fake {
 	uint64_t samples_per_file;
 	size_t reader_bytes;
 	struct reader_config told; /* to the last reader */
+	const struct io *io;       /* given to the last reader */
+	void *memory[LANES];       /* given to each lane's reader, the last time */
 	_Atomic uint64_t begun, done;
 };
 
@@ -127,7 +129,8 @@ static int fake_reader_init(void *memory, const struct reader_config *c, const s
 	pthread_mutex_lock(&fake.lock);
 	fake.told = *c;
 	r->lane = fake.readers++ % fake.lanes;
-	r->io = io;
+	r->io = fake.io = io;
+	fake.memory[r->lane] = memory;
 	fails = fake.readers == fake.fail_reader;
 	fake.readers_open += !fails;
 	pthread_mutex_unlock(&fake.lock);

@@ -30,7 +30,7 @@ static void make(const char *yaml)
 	if (store_create(&store, "fault+memory", n, &e) != 0)
 		fail_msg("%s", e.text);
 	node_free(n);
-	io = (struct io){store, NULL};
+	io = (struct io){.store = store};
 	blob = store_blob_new(store, NULL);
 }
 
@@ -43,7 +43,7 @@ static void done(void)
 /* Writes past the fault, straight below. */
 static void put_below(const char *path, const char *text)
 {
-	struct io below = {store->lower, NULL};
+	struct io below = {.store = store->lower};
 	struct blob *b = store_blob_new(store->lower, NULL);
 
 	assert_int_equal(io_open(&below, path, STORE_WRITE | STORE_CREATE, b, NULL), 0);

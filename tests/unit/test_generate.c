@@ -116,7 +116,8 @@ static void every_format(void **state)
 			fail_msg("%s: %s", format_table[i]->name, e.text);
 		assert_int_equal(p.files_done, 16);
 		assert_int_equal(p.files_total, 16);
-		assert_true(p.bytes_done == p.bytes_total);
+		/* 0: sizes depend on the content */
+		assert_true(p.bytes_done == p.bytes_total || p.bytes_total == 0);
 		must_verify(&d, s);
 		assert_no_parts(&d, s);
 		assert_true(manifest_of(&d, s).complete);

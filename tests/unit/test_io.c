@@ -38,7 +38,7 @@ static void counts(void **state)
 	struct store *s = make("memory", "");
 	struct blob *b = store_blob_new(s, NULL);
 	static struct io_stat stat;
-	struct io io = {s, &stat};
+	struct io io = {.store = s, .stat = &stat};
 	struct store_stat st;
 	char p[100] = "";
 
@@ -70,7 +70,7 @@ static void times(void **state)
 	struct store *s = make("throttle+memory", "throttle: {latency: 0.02, open_latency: 0.01}");
 	struct blob *b = store_blob_new(s, NULL);
 	static struct io_stat stat;
-	struct io io = {s, &stat};
+	struct io io = {.store = s, .stat = &stat};
 	char p[8];
 
 	(void)state;
@@ -94,7 +94,7 @@ static void without_counting(void **state)
 {
 	struct store *s = make("memory", "");
 	struct blob *b = store_blob_new(s, NULL);
-	struct io io = {s, NULL};
+	struct io io = {.store = s};
 	struct store_stat st;
 	char p[8] = "1234567";
 
@@ -110,11 +110,37 @@ static void without_counting(void **state)
 	store_destroy(s);
 }
 
+static void stop_comes_before_the_next_request(void **state)
+{
+	struct store *s = make("memory", "");
+	struct blob *b = store_blob_new(s, NULL);
+	static struct io_stat stat;
+	struct stop_flag stop = {0};
+	struct io io = {.store = s, .stat = &stat, .stop = &stop};
+	struct err e;
+	char p[8];
+
+	(void)state;
+	io_stat_init(&stat);
+	assert_int_equal(io_open(&io, "f", STORE_READ | STORE_WRITE | STORE_CREATE, b, NULL), 0);
+	assert_int_equal(io_pwrite(&io, b, "12345678", 8, 0, NULL), 8);
+	assert_int_equal(io_pread(&io, IO_DATA, b, p, 8, 0, NULL), 8);
+	atomic_store(&stop.set, 1);
+	assert_int_equal(io_pread(&io, IO_DATA, b, p, 8, 0, &e), ERR_CANCELED);
+	assert_string_equal(e.text, "the run was told to stop");
+	assert_int_equal(io_pread_full(&io, IO_DATA, b, "f", p, 8, 0, NULL), ERR_CANCELED);
+	expect(&stat, IO_DATA, 1, 8, 8);
+	/* what is open can still be closed */
+	assert_int_equal(io_close(&io, b, NULL), 0);
+	free(b);
+	store_destroy(s);
+}
+
 static void context(void **state)
 {
 	struct store *s = make("fault+memory", "fault: {op: read, nth: 1, count: 2}");
 	struct blob *b = store_blob_new(s, NULL);
-	struct io io = {s, NULL};
+	struct io io = {.store = s};
 	char p[8];
 	struct err e;
 
@@ -140,6 +166,7 @@ int main(void)
 		cmocka_unit_test(counts),
 		cmocka_unit_test(times),
 		cmocka_unit_test(without_counting),
+		cmocka_unit_test(stop_comes_before_the_next_request),
 		cmocka_unit_test(context),
 	};
 

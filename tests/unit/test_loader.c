@@ -21,6 +21,7 @@
 /* ---- counting allocations of the whole process ---- */
 
 static _Atomic uint64_t allocations, allocated_bytes;
+static _Atomic uint64_t mappings;    /* calls of mmap and munmap by this program */
 static _Atomic int64_t mapped_bytes; /* by this program's own mmap less munmap; sanitized: 0 */
 
 #ifdef SANITIZED
@@ -83,6 +84,7 @@ VISIBLE void *aligned_alloc(size_t align, size_t n)
 
 VISIBLE int munmap(void *at, size_t n)
 {
+	mappings++;
 	mapped_bytes -= (int64_t)n;
 	return (int)syscall(SYS_munmap, at, n);
 }
@@ -90,6 +92,7 @@ VISIBLE int munmap(void *at, size_t n)
 VISIBLE void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset)
 {
 	count(n);
+	mappings++;
 	mapped_bytes += (int64_t)n;
 	return (void *)syscall(SYS_mmap, at, n, prot, flags, fd, offset);
 }
@@ -218,6 +221,7 @@ static void test_settings(void **state)
 	assert_int_equal(told->samples_per_file, 4);
 	assert_int_equal(told->files, 5);
 	assert_ptr_equal(told->content, &r.dataset.content);
+	assert_ptr_equal(fake.io->stop, &r.stop);
 	destroy(&r);
 	r.workload.reader.access = ACCESS_NATIVE;
 	r.workload.reader.decode = DECODE_VERIFY;
@@ -834,6 +838,56 @@ static void test_memory(void **state)
 	destroy(&r);
 }
 
+static void expect_resident(void *memory, size_t bytes)
+{
+	unsigned char pages[64];
+
+	assert_int_equal(mincore(memory, bytes, pages), 0);
+	for (size_t i = 0; i < bytes / 4096; i++)
+		assert_true(pages[i] & 1);
+}
+
+/* Buffers are taken and touched in create, and no epoch takes or touches them anew, whether its
+ * workers live on or not. */
+static void test_buffers_stay(void **state)
+{
+	enum { WORKERS = 3, BYTES = 64 * 4096 };
+	struct rig r;
+	struct order o;
+	struct batch b;
+	struct err e;
+	void *memory[WORKERS];
+	uint64_t count;
+
+	(void)state;
+	for (int persistent = 0; persistent < 2; persistent++) {
+		int64_t mapped = mapped_bytes;
+
+		fake_reset(WORKERS, true);
+		rig_init(&r, WORKERS, 0, 12, 1, 1);
+		r.workload.reader.persistent_workers = persistent;
+		fake.reader_bytes = BYTES;
+		rig_create(&r);
+		memcpy(memory, fake.memory, sizeof(memory));
+		for (int i = 0; i < WORKERS; i++)
+			expect_resident(memory[i], BYTES);
+		count = mappings;
+		for (uint64_t epoch = 1; epoch <= 3; epoch++) {
+			start(&r, &o, epoch, 12);
+			while (next_batch(&r, &b, &e) == 1)
+				;
+			finish(&r);
+			assert_int_equal(fake.readers_open, persistent ? WORKERS : 0);
+		}
+		/* a restarted worker has a new reader all the same */
+		assert_int_equal(fake.readers, persistent ? WORKERS : 3 * WORKERS);
+		assert_int_equal(mappings, count);
+		assert_memory_equal(memory, fake.memory, sizeof(memory));
+		destroy(&r);
+		assert_int_equal(mapped_bytes, mapped);
+	}
+}
+
 struct storm {
 	struct rig rig;
 	_Atomic int over;
@@ -950,6 +1004,7 @@ int main(void)
 		cmocka_unit_test(test_preprocess_without_io),
 		cmocka_unit_test(test_hung_read),
 		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_buffers_stay),
 		cmocka_unit_test(test_storm),
 		cmocka_unit_test(test_many_ranks),
 	};

@@ -1,4 +1,5 @@
 /* Host facts: the parsing rules on files of other machines, and this host's own. */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -122,6 +124,88 @@ static void test_this_host(void **state)
 	host_facts_release(&h);
 }
 
+static void put_file(const char *root, const char *name, const char *text)
+{
+	char path[512];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	for (char *p = path + strlen(root) + 1; (p = strchr(p, '/')); p++) {
+		*p = '\0';
+		mkdir(path, 0777);
+		*p = '/';
+	}
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static double quota_of(const char *root, const char *list)
+{
+	char path[512];
+
+	put_file(root, "list", list);
+	snprintf(path, sizeof(path), "%s/list", root);
+	return host_cpu_quota(path, root);
+}
+
+static void near(double have, double want)
+{
+	if (have < want - 1e-9 || have > want + 1e-9)
+		fail_msg("%g is not %g", have, want);
+}
+
+static void test_quota(void **state)
+{
+	char root[] = "/tmp/stoker-cgroup-XXXXXX", rm[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	near(host_cpu_quota("/nonexistent", root), 0);
+	put_file(root, "a/cpu.max", "250000 100000\n");
+	put_file(root, "a/b/cpu.max", "max 100000\n");
+	put_file(root, "a/b/c/cpu.max", "400000 100000\n");
+	near(quota_of(root, "0::/a/b/c\n"), 2.5); /* bound by the group above */
+	near(quota_of(root, "0::/a/b\n"), 2.5);
+	near(quota_of(root, "0::/\n"), 0);
+	near(quota_of(root, "no colon\n0:\n0::\n0::relative\n\n"), 0);
+	put_file(root, "cpu/cpu.cfs_quota_us", "-1\n");
+	put_file(root, "cpu/cpu.cfs_period_us", "100000\n");
+	put_file(root, "cpu/box/cpu.cfs_quota_us", "50000\n");
+	put_file(root, "cpu/box/cpu.cfs_period_us", "100000\n");
+	near(quota_of(root, "3:cpuset:/box\n1:cpuacct,cpu:/box\n0::/\n"), 0.5);
+	near(quota_of(root, "3:cpuset:/box\n1:cpuacct:/box\n"), 0); /* not these controllers */
+	near(quota_of(root, "1:cpu:/\n"), 0);
+	/* in a container the host's folder is missing and the mount is the group */
+	put_file(root, "cpu/cpu.cfs_quota_us", "150000\n");
+	near(quota_of(root, "1:cpu:/docker/0123\n"), 1.5);
+	put_file(root, "cpu.max", "");
+	near(quota_of(root, "0::/\n"), 0);
+	put_file(root, "cpu.max", "100000 0\n");
+	near(quota_of(root, "0::/\n"), 0);
+	snprintf(rm, sizeof(rm), "rm -r %s", root);
+	assert_int_equal(system(rm), 0);
+}
+
+static void test_usable(void **state)
+{
+	cpu_set_t all, one;
+	double before = host_usable_cpus();
+	int first = 0;
+
+	(void)state;
+	assert_true(before > 0 && before <= (double)sysconf(_SC_NPROCESSORS_CONF));
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	while (!CPU_ISSET(first, &all))
+		first++;
+	CPU_ZERO(&one);
+	CPU_SET(first, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	assert_true(host_usable_cpus() <= 1);
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -129,6 +213,8 @@ int main(void)
 		cmocka_unit_test(test_odd_lines),
 		cmocka_unit_test(test_nothing_to_read),
 		cmocka_unit_test(test_this_host),
+		cmocka_unit_test(test_quota),
+		cmocka_unit_test(test_usable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

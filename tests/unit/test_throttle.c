@@ -593,7 +593,7 @@ static void store_is_slow_as_told(void **state)
 {
 	struct store *s = make("throttle+memory", "throttle: {bandwidth: 10e6, latency: 0.02, "
 						  "open_latency: 0.03}");
-	struct io io = {s, NULL};
+	struct io io = {.store = s};
 	struct blob *b = store_blob_new(s, NULL);
 	static char p[200000];
 	int64_t start;
@@ -624,7 +624,7 @@ static void store_is_slow_as_told(void **state)
 static void store_writes_freely(void **state)
 {
 	struct store *s = make("throttle+memory", "throttle: {latency: 10, open_latency: 10}");
-	struct io io = {s, NULL};
+	struct io io = {.store = s};
 	struct blob *b = store_blob_new(s, NULL);
 	int64_t start = clock_now_ns();
 
@@ -641,7 +641,7 @@ static void store_writes_slow_when_asked(void **state)
 {
 	struct store *s = make("throttle+memory",
 			       "throttle: {stream_bandwidth: 10e6, write: true, open_latency: 0.01}");
-	struct io io = {s, NULL};
+	struct io io = {.store = s};
 	struct blob *b = store_blob_new(s, NULL);
 	static char p[200000];
 	int64_t start = clock_now_ns();
@@ -661,7 +661,7 @@ static void real_time_is_subsumed(void **state)
 	struct store *s = make("throttle+fault+memory",
 			       "{throttle: {latency: 0.1}, fault: {op: read, nth: 1, count: 0, action: "
 			       "delay, delay: 0.06}}");
-	struct io io = {s, NULL};
+	struct io io = {.store = s};
 	struct blob *b = store_blob_new(s, NULL);
 	bool good = false;
 

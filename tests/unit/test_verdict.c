@@ -148,6 +148,45 @@ static void the_study(void **state)
 	}
 }
 
+/* Storage-bound: the first step pays for the queue, which then serves the measured ones. AU has no
+ * points to lose; the throughput shows it. */
+static void rate_trap(void **state)
+{
+	static const char *const none[] = {"train.computation_time=0", NULL};
+	static const struct {
+		double compute, measured, whole; /* s, samples/s */
+		uint64_t steps, ahead;
+		enum verdict_level level;
+		const char *words;
+	} rows[] = {
+		{0, 94.9, 66.4, 20, 16, VERDICT_FAIL,
+		 "throughput of 94.9 samples/s describes the prefetch queue; over the whole run it "
+		 "is 66.4"},
+		{0.0001, 94.9, 66.4, 20, 16, VERDICT_FAIL, "At least 161 steps"},
+		{0, 100, 92, 20, 8, VERDICT_WARN, "Barely steady: 42 %"},
+		{0, 100, 88, 200, 8, VERDICT_WARN, "Steady after a slow start"},
+		{0, 100, 96, 20, 16, VERDICT_PASS, "100.0 samples/s in the measured steps, 96.0"},
+		{0, 100, 94, 200, 8, VERDICT_PASS, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		double n = (double)rows[i].steps, step = 2 / rows[i].measured;
+		double first = 2 * n / rows[i].whole - (n - 1) * step - rows[i].compute;
+		struct synth s;
+
+		synth_begin(&s, 1, 1, none);
+		s.r.rank[0].prefetch_batches = rows[i].ahead;
+		synth_even(&s, 0, 0, rows[i].steps, first, step - rows[i].compute, rows[i].compute);
+		calm(&s);
+		judge(&s);
+		assert_near(s.m.train_throughput.mean, rows[i].measured, 0.01);
+		assert_near(s.m.whole_throughput.mean, rows[i].whole, 0.01);
+		expect(&s, "steady", rows[i].level, rows[i].words);
+		synth_end(&s);
+	}
+}
+
 static void no_window(void **state)
 {
 	struct synth s;
@@ -219,7 +258,7 @@ static void bytes(void **state)
 		fill_io(&s, rows[i].share);
 		judge(&s);
 		expect(&s, "bytes", rows[i].level, rows[i].words);
-		expect(&s, "bytes", rows[i].level, "5 MiB of samples delivered");
+		expect(&s, "bytes", rows[i].level, "5 MiB of sample data read from the store");
 		synth_end(&s);
 	}
 	synth_begin(&s, 1, 1, memory);
@@ -239,6 +278,74 @@ static void bytes(void **state)
 	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
 	judge(&s);
 	expect(&s, "bytes", VERDICT_WARN, "No request");
+	synth_end(&s);
+}
+
+/* The unfinished epoch's requests are among those returned: its device bytes count as well. */
+static void interrupted_bytes(void **state)
+{
+	struct synth s;
+
+	(void)state;
+	synth_begin(&s, 1, 3, NULL);
+	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
+	synth_even(&s, 0, 1, 20, 0.01, 0.001, 0.02);
+	s.r.status = RUN_INTERRUPTED;
+	s.r.epochs_begun = 2;
+	s.r.epochs_done = 1;
+	fill_io(&s, 1);
+	judge(&s);
+	expect(&s, "bytes", VERDICT_PASS, "Device 100 % (5 MiB): the storage was measured");
+	s.r.epochs_done = 0;
+	judge(&s);
+	expect(&s, "bytes", VERDICT_PASS, "Device 100 % (5 MiB): the storage was measured");
+	/* ended before the first read of epoch 3: nothing of it to know */
+	s.r.epochs_begun = 3;
+	s.r.epochs_done = 2;
+	judge(&s);
+	expect(&s, "bytes", VERDICT_PASS, "Device 100 % (5 MiB): the storage was measured");
+	/* a rank that hangs never takes the counters at the end */
+	s.r.rank[0].epoch[2].begin_ns = 1;
+	judge(&s);
+	expect(&s, "bytes", VERDICT_UNKNOWN, "does not say");
+	synth_end(&s);
+}
+
+static void own_copies(void **state)
+{
+	static const char *const memory[] = {"reader.read_type=memory", NULL};
+	static const struct {
+		uint64_t second; /* payload of the second of two epochs of 40 samples */
+		enum verdict_level level;
+		const char *words;
+	} rows[] = {
+		{0, VERDICT_WARN, "50 % of the samples were served from the reader's own copies"},
+		{36 * 65536, VERDICT_PASS, "5 % of the samples were served"},
+		{40 * 65536, VERDICT_PASS, "the storage was measured"},
+		{65536 + 1, VERDICT_FAIL, "but the workload's samples have 64 KiB"},
+		{41 * 65536, VERDICT_FAIL, "but the workload's samples have 64 KiB"},
+	};
+	struct synth s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		synth_begin(&s, 1, 2, memory);
+		synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
+		synth_even(&s, 0, 1, 20, 0.01, 0.001, 0.02);
+		s.r.rank[0].epoch[1].payload_bytes = rows[i].second;
+		fill_io(&s, 1);
+		judge(&s);
+		expect(&s, "bytes", rows[i].level, rows[i].words);
+		synth_end(&s);
+	}
+	/* without it, missing bytes are wrong files */
+	synth_begin(&s, 1, 2, NULL);
+	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
+	synth_even(&s, 0, 1, 20, 0.01, 0.001, 0.02);
+	s.r.rank[0].epoch[1].payload_bytes = 0;
+	fill_io(&s, 1);
+	judge(&s);
+	expect(&s, "bytes", VERDICT_FAIL, "32 KiB on average");
 	synth_end(&s);
 }
 
@@ -319,7 +426,62 @@ static void client(void **state)
 	s.r.peak_rss_bytes = 23ULL << 30;
 	judge(&s);
 	expect(&s, "client", VERDICT_WARN, "Memory was nearly full");
+	s.r.epochs_done = 0;
+	judge(&s);
+	expect(&s, "client", VERDICT_WARN, "CPU use is not known");
+	s.r.peak_rss_bytes = 0;
+	judge(&s);
+	expect(&s, "client", VERDICT_UNKNOWN, "No epoch was finished");
 	synth_end(&s);
+}
+
+/* A container may use fewer processors than are online. */
+static void client_limited(void **state)
+{
+	struct synth s;
+
+	(void)state;
+	synth_begin(&s, 1, 1, NULL);
+	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
+	calm(&s);
+	s.r.host.cpu_count = 64;
+	s.r.host.usable_cpus = 1.5;
+	s.r.usage[0].cpu_ns = 1450000000;
+	judge(&s);
+	expect(&s, "client", VERDICT_WARN, "97 % of 1.5 cores busy");
+	expect(&s, "client", VERDICT_WARN, "may not use all 64");
+	synth_end(&s);
+}
+
+static void client_workers(void **state)
+{
+	static const struct {
+		int64_t busy_ms, cpu_ms;
+		uint32_t workers;
+		enum verdict_level level;
+	} rows[] = {
+		{3900, 3800, 4, VERDICT_WARN}, {3900, 3000, 4, VERDICT_PASS}, /* they wait */
+		{3500, 3400, 4, VERDICT_PASS}, {950, 900, 1, VERDICT_WARN},
+		{950, 900, 0, VERDICT_WARN},   {0, 900, 1, VERDICT_PASS},
+		{950, 900, 2, VERDICT_PASS},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct synth s;
+
+		synth_begin(&s, 1, 1, NULL);
+		synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
+		calm(&s);
+		s.r.host.cpu_count = 64;
+		s.r.rank[0].workers = rows[i].workers;
+		s.r.rank[0].train_busy_ns = rows[i].busy_ms * 1000000;
+		s.r.usage[0].cpu_ns = rows[i].cpu_ms * 1000000;
+		judge(&s);
+		expect(&s, "client", rows[i].level,
+		       rows[i].level == VERDICT_WARN ? "spend their time computing" : NULL);
+		synth_end(&s);
+	}
 }
 
 static void compute(void **state)
@@ -375,12 +537,15 @@ static void evaluation(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(good_run),     cmocka_unit_test(the_trap),
-		cmocka_unit_test(the_study),    cmocka_unit_test(no_window),
-		cmocka_unit_test(ranks_differ), cmocka_unit_test(bytes),
-		cmocka_unit_test(wrong_files),  cmocka_unit_test(dataset_and_order),
-		cmocka_unit_test(config),       cmocka_unit_test(client),
-		cmocka_unit_test(compute),      cmocka_unit_test(evaluation),
+		cmocka_unit_test(good_run),       cmocka_unit_test(the_trap),
+		cmocka_unit_test(the_study),      cmocka_unit_test(no_window),
+		cmocka_unit_test(ranks_differ),   cmocka_unit_test(bytes),
+		cmocka_unit_test(wrong_files),    cmocka_unit_test(dataset_and_order),
+		cmocka_unit_test(config),         cmocka_unit_test(client),
+		cmocka_unit_test(compute),        cmocka_unit_test(evaluation),
+		cmocka_unit_test(rate_trap),      cmocka_unit_test(interrupted_bytes),
+		cmocka_unit_test(own_copies),     cmocka_unit_test(client_limited),
+		cmocka_unit_test(client_workers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

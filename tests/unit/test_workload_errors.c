@@ -118,7 +118,7 @@ static const struct bad bad[] = {
 	{GOOD, {"framework=tensorflow", "reader.data_loader=pytorch"}, ERR_USAGE,
 	 {"does not go with framework tensorflow"}},
 	{GOOD, {"reader.data_loader=tensorflow"}, ERR_USAGE, {"does not go with framework pytorch"}},
-	{GOOD, {"dataset.format=tfrecord"}, ERR_USAGE, {"tfrecord cannot be read by"}},
+	{GOOD, {"dataset.format=tfrecord", "compat.dlio=true"}, ERR_USAGE, {"tfrecord cannot be read by"}},
 	{GOOD, {"reader.data_loader=custom"}, ERR_USAGE, {"needs reader.data_loader_classname"}},
 	{GOOD, {"storage.storage_type=s3", "dataset.format=png"}, ERR_USAGE, {"npz or npy files"}},
 	{GOOD, {"workflow.checkpoint=true", "model.num_layers=2", "model.parallelism.pipeline=4"},
@@ -135,7 +135,7 @@ static const struct bad bad[] = {
 	 {"randomize_tensor false"}},
 	/* features of later versions */
 	{GOOD, {"dataset.format=parquet"}, ERR_ABSENT,
-	 {"command line: dataset.format parquet is not in this version", "npz, npy, hdf5"}},
+	 {"command line: dataset.format parquet is not in this version", "npz, npy, "}},
 	{GOOD, {"dataset.compression=xz"}, ERR_ABSENT, {"dataset.compression xz"}},
 	{GOOD, {"reader.data_loader=dali"}, ERR_ABSENT, {"reader.data_loader dali"}},
 	{GOOD, {"reader.data_loader_sampler=iterative"}, ERR_ABSENT,

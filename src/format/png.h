@@ -1,0 +1,37 @@
+#pragma once
+/* The parts of the png format: how our files look, the header of any, and undoing its filters. */
+#include "format/format.h"
+#include "format/image.h"
+
+#define PNG_SIGNATURE_BYTES 8
+#define PNG_IHDR_BYTES 13
+#define PNG_CHUNK_FRAME 12 /* length, type, CRC */
+#define PNG_SIDE_MAX 0x7fffffffu
+
+extern const unsigned char png_signature[PNG_SIGNATURE_BYTES];
+
+struct png_image {
+	uint32_t width, height;
+	unsigned depth, colour; /* bits of a channel; PNG's colour type */
+	uint32_t pixel_bytes;   /* distance of the left neighbour in filters: at least 1 */
+	uint64_t row_bytes;     /* without the filter byte */
+	uint64_t raw_bytes;     /* of all rows with their filter bytes */
+};
+
+/* Parses IHDR's contents, at `offset` of the file. ERR_DATA when they are not of an image that this
+ * program reads (interlaced ones are not). */
+int png_image_parse(const unsigned char ihdr[PNG_IHDR_BYTES], uint64_t offset,
+		    struct png_image *out, struct err *e);
+/* Undoes a row's filter. `row` has the filtered bytes; `out` gets the pixels and may overlap `row`
+ * from below (out < row); `above` is the row before, NULL in the first. ERR_DATA on an unknown
+ * filter; `y` is for the sentence. */
+int png_unfilter(const struct png_image *image, unsigned filter, const unsigned char *row,
+		 const unsigned char *above, unsigned char *out, uint64_t y, struct err *e);
+
+/* struct format_ops' functions of the reader, by their names there. */
+size_t png_reader_bytes(const struct reader_config *c, const struct store *s);
+int png_reader_init(void *memory, const struct reader_config *c, const struct io *io,
+		    struct reader **out, struct err *e);
+int png_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
+	     struct sample *out, struct err *e);
+int png_reader_close(struct reader *r, struct err *e);

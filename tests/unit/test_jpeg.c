@@ -1,0 +1,334 @@
+/* jpeg: the files are JFIF as Pillow saves it, damaged and hostile ones end in a sentence, and
+ * decoding stays in the reader's own memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "dlio_files.h"
+#include "format/jpeg.h"
+#include "image_case.h"
+
+static struct image_case t;
+static struct err e;
+
+static int set_up(void **state)
+{
+	(void)state;
+	image_case_begin(&t, "jpeg", 24, 40);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	image_case_end(&t);
+	return 0;
+}
+
+static int read_bytes(const unsigned char *bytes, size_t n, enum read_access access,
+		      enum read_decode decode)
+{
+	image_case_put(&t, bytes, n);
+	return image_case_read(&t, access, decode);
+}
+
+/* The header that DLIO's files have: markers and tables, up to the dimensions. */
+static void header_as_dlio(void **state)
+{
+	unsigned char *bytes, theirs[400];
+	char path[1024];
+	FILE *f;
+	size_t n;
+
+	(void)state;
+	image_case_end(&t);
+	image_case_begin(&t, "jpeg", 32, 32);
+	bytes = image_case_write(&t, &n);
+	snprintf(path, sizeof(path), "%s/dlio-data/jpeg/train/img_0_of_4.jpeg", TEST_DATA);
+	f = fopen(path, "rb");
+	assert_non_null(f);
+	assert_int_equal(fread(theirs, 1, sizeof(theirs), f), sizeof(theirs));
+	fclose(f);
+	/* to the end of the scan's header */
+	assert_memory_equal(bytes, theirs, 0x148);
+	free(bytes);
+}
+
+static void dlio_samples(void **state)
+{
+	(void)state;
+	dlio_read("jpeg", "jpeg", (uint64_t[]){32, 32}, 2, "uint8", 1, 4);
+}
+
+static void shapes(void **state)
+{
+	struct file_spec f = t.spec;
+
+	(void)state;
+	f.dims[0] = f.dims[1] = 65500;
+	assert_int_equal(t.format->check(&f, &e), 0);
+	assert_int_equal(t.format->file_bytes(&f), UINT64_MAX);
+	f.dims[1]++;
+	assert_int_equal(t.format->check(&f, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "65500"));
+	f.dims[1] = 0;
+	assert_int_equal(t.format->check(&f, &e), ERR_USAGE);
+	f.elem = elem_find("int8");
+	f.dims[1] = 5;
+	assert_int_equal(t.format->check(&f, &e), ERR_USAGE);
+}
+
+/* For any shape the file is between half of the estimate and the estimate. */
+static void estimate(void **state)
+{
+	static const uint64_t dims[][2] = {{1, 1},     {8, 8},     {9, 9},
+					   {100, 100}, {333, 777}, {1, 3000}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(dims) / sizeof(dims[0]); i++) {
+		size_t n;
+		uint64_t said;
+
+		image_case_end(&t);
+		image_case_begin(&t, "jpeg", dims[i][0], dims[i][1]);
+		free(image_case_write(&t, &n));
+		said = t.format->file_bytes_estimate(&t.spec);
+		assert_in_range(n, 300, said);
+	}
+}
+
+/* A reader that has seen every kind of damage still reads a good file, from its own memory. */
+static void damage(void **state)
+{
+	unsigned char *bytes, *bad;
+	size_t n, refused = 0;
+
+	(void)state;
+	bytes = image_case_write(&t, &n);
+	bad = xmalloc(n);
+	for (size_t i = 0; i < n; i++) {
+		for (int bit = 0; bit < 8; bit += 3) {
+			memcpy(bad, bytes, n);
+			bad[i] ^= (unsigned char)(1 << bit);
+			for (int access = 0; access < 2; access++) {
+				int rc = read_bytes(bad, n, (enum read_access)access, DECODE_FULL);
+
+				assert_true(rc == 0 || rc == ERR_DATA);
+				refused += rc != 0;
+				assert_int_equal(
+					read_bytes(bad, n, (enum read_access)access, DECODE_VERIFY),
+					ERR_DATA);
+			}
+		}
+	}
+	assert_in_range(refused, 20, 6 * n);
+	free(bad);
+	free(bytes);
+}
+
+static void cut_and_longer(void **state)
+{
+	unsigned char *bytes;
+	size_t n;
+
+	(void)state;
+	bytes = image_case_write(&t, &n);
+	for (size_t k = 0; k < n; k++)
+		for (int mode = 0; mode < 6; mode++)
+			assert_int_equal(read_bytes(bytes, k, (enum read_access)(mode % 2),
+						    (enum read_decode)(mode / 2)),
+					 ERR_DATA);
+	/* what follows the image is looked at only where it is compared */
+	memset(bytes + n, 'x', 20);
+	for (int mode = 0; mode < 6; mode++)
+		assert_int_equal(read_bytes(bytes, n + 20, (enum read_access)(mode % 2),
+					    (enum read_decode)(mode / 2)),
+				 mode / 2 == DECODE_VERIFY ? ERR_DATA : 0);
+	free(bytes);
+}
+
+static void refused(const unsigned char *bytes, size_t n, const char *with)
+{
+	for (int mode = 0; mode < 2; mode++) {
+		assert_int_equal(read_bytes(bytes, n, (enum read_access)mode, DECODE_FULL),
+				 ERR_DATA);
+		if (!strstr(t.e.text, with) || !strstr(t.e.text, "'f'"))
+			fail_msg("%s, not %s", t.e.text, with);
+	}
+}
+
+/* Inserts `add` behind the first two bytes. */
+static unsigned char *insert(const unsigned char *bytes, size_t n, const void *add, size_t k)
+{
+	unsigned char *p = xmalloc(n + k);
+
+	memcpy(p, bytes, 2);
+	memcpy(p + 2, add, k);
+	memcpy(p + 2 + k, bytes + 2, n - 2);
+	return p;
+}
+
+static void headers(void **state)
+{
+	unsigned char *bytes, *p, *big = xcalloc(1, 70000);
+	size_t n, sof;
+
+	(void)state;
+	bytes = image_case_write(&t, &n);
+	for (sof = 2; bytes[sof + 1] != 0xc0; sof++)
+		;
+	assert_int_equal(bytes[sof + 6], 24);
+	assert_int_equal(bytes[sof + 8], 40);
+	bytes[sof + 5] = 0xff;
+	refused(bytes, n, "65304 rows of 40 columns");
+	bytes[sof + 5] = 0;
+	bytes[sof + 4] = 12;
+	refused(bytes, n, "libjpeg says");
+	bytes[sof + 4] = 8;
+	bytes[sof + 1] = 0xfe;
+	refused(bytes, n, "no frame");
+	bytes[sof + 1] = 0xc0;
+	refused((const unsigned char *)"\xff\xd8\x00", 3, "no JPEG file");
+	refused((const unsigned char *)"\xff\xd8\xff\x01", 4, "no JPEG marker");
+	refused((const unsigned char *)"", 0, "cut short");
+	/* fill bytes, junk, bare markers, a comment of nothing, one of two pieces */
+	p = insert(bytes, n, "\xff\xff\xff\xfe\0\2\xff\xfe\0\0\xff\xfe\0\3x", 15);
+	assert_int_equal(read_bytes(p, n + 15, ACCESS_FRAMEWORK, DECODE_NONE), 0);
+	free(p);
+	memcpy(big, "\xff\xe5\xff\xff", 4);
+	p = insert(bytes, n, big, 65537);
+	/* once, and twice, which is more than a native piece */
+	for (size_t more = 65537; more <= 2 * 65537; more += 65537) {
+		unsigned char *next = insert(p, n + more, big, 65537);
+
+		for (int mode = 0; mode < 6; mode++) {
+			int rc = read_bytes(p, n + more, (enum read_access)(mode % 2),
+					    (enum read_decode)(mode / 2));
+
+			assert_int_equal(rc, mode / 2 == DECODE_VERIFY ? ERR_DATA : 0);
+		}
+		free(p);
+		p = next;
+	}
+	free(p);
+	free(big);
+	free(bytes);
+}
+
+/* 600 empty scans of a progressive image. */
+static void many_scans(void **state)
+{
+	unsigned char bytes[65536];
+	FILE *f = fopen(TEST_DATA "/../fuzz/corpus/jpeg/many_scans", "rb");
+	size_t n;
+
+	(void)state;
+	assert_non_null(f);
+	n = fread(bytes, 1, sizeof(bytes), f);
+	fclose(f);
+	image_case_end(&t);
+	image_case_begin(&t, "jpeg", 4, 5);
+	refused(bytes, n, "more than 500 scans");
+}
+
+/* An image without tables of its own does not get the tables of the one before. */
+static void tables_are_an_images_own(void **state)
+{
+	struct reader_config c = {.decode = DECODE_FULL,
+				  .python = 311,
+				  .block_bytes = 4096,
+				  .max_sample_bytes = 960,
+				  .max_file_bytes = UINT64_MAX,
+				  .samples_per_file = 1,
+				  .files = 1};
+	unsigned char *bytes, *bare;
+	size_t n, room, dqt;
+	struct reader *r;
+	struct sample s;
+	void *memory;
+
+	(void)state;
+	bytes = image_case_write(&t, &n);
+	for (dqt = 2; bytes[dqt + 1] != 0xdb; dqt++)
+		;
+	bare = xmalloc(n);
+	memcpy(bare, bytes, dqt);
+	memcpy(bare + dqt, bytes + dqt + 69, n - dqt - 69);
+	room = t.format->reader_bytes(&c, t.io.store);
+	memory = buffer_alloc(room, "a reader", &e);
+	memset(memory, 0, room);
+	assert_int_equal(t.format->reader_init(memory, &c, &t.io, &r, &e), 0);
+	for (int i = 0; i < 3; i++) {
+		image_case_put(&t, bytes, n);
+		if (t.format->read(r, "f", &t.spec, 0, &s, &e) < 0)
+			fail_msg("%s", e.text);
+		assert_int_equal(s.payload_bytes, 960);
+		image_case_put(&t, bare, n - 69);
+		assert_int_equal(t.format->read(r, "f", &t.spec, 0, &s, &e), ERR_DATA);
+		assert_non_null(strstr(e.text, "Quantization table"));
+	}
+	t.format->reader_close(r, NULL);
+	buffer_free(memory, room);
+	free(bare);
+	free(bytes);
+}
+
+/* Gray images of ordinary shapes are decoded and verified in the memory that reader_bytes says;
+ * much wider ones are, too, in other memory. */
+static void own_memory(void **state)
+{
+	static const uint64_t dims[][2] = {{1, 1},     {24, 40},   {1000, 1000},
+					   {40, 2560}, {20000, 3}, {8, 65500}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(dims) / sizeof(dims[0]); i++) {
+		size_t n;
+
+		image_case_end(&t);
+		image_case_begin(&t, "jpeg", dims[i][0], dims[i][1]);
+		free(image_case_write(&t, &n));
+		for (int decode = 0; decode < 2; decode++) {
+			struct reader_config c = {.decode = (enum read_decode)decode,
+						  .python = 311,
+						  .block_bytes = 4096,
+						  .max_sample_bytes = dims[i][0] * dims[i][1],
+						  .max_file_bytes = UINT64_MAX,
+						  .samples_per_file = 1,
+						  .files = 1,
+						  .content = &t.content};
+			size_t room = t.format->reader_bytes(&c, t.io.store);
+			void *memory = buffer_alloc(room, "a reader", &e);
+			struct reader *r;
+			struct sample s;
+
+			memset(memory, 0, room);
+			assert_int_equal(t.format->reader_init(memory, &c, &t.io, &r, &e), 0);
+			for (int k = 0; k < 2; k++)
+				if (t.format->read(r, "f", &t.spec, 0, &s, &e) < 0)
+					fail_msg("%s", e.text);
+			assert_int_equal(jpeg_reader_beyond(r) > 0, i == 5);
+			t.format->reader_close(r, NULL);
+			buffer_free(memory, room);
+		}
+	}
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(header_as_dlio), T(dlio_samples),   T(shapes),  T(estimate),
+		T(damage),         T(cut_and_longer), T(headers), T(tables_are_an_images_own),
+		T(own_memory),     T(many_scans),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
