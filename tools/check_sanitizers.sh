@@ -6,9 +6,11 @@ for preset in asan tsan; do
     echo "== $preset"
     cmake --preset $preset -G Ninja >/dev/null
     cmake --build build/$preset -j "$(nproc)" >build/$preset/build.log 2>&1 || { cat build/$preset/build.log; exit 1; }
-    skip="interop|tidy"
-    [ $preset = tsan ] || skip="$skip|truth"
-    CTEST_ARGS="-LE $skip" tools/check.sh build/$preset
+    # truth measures; the suites of formats have no threads
+    case $preset in
+    asan) CTEST_ARGS="-LE interop|tidy|truth" tools/check.sh build/$preset ;;
+    tsan) CTEST_ARGS="-LE interop|tidy|fuzz -E contract.format" tools/check.sh build/$preset ;;
+    esac
 done
 if command -v clang >/dev/null; then
     echo "== clang"
