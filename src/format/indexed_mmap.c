@@ -18,8 +18,8 @@
 
 /* Files kept mapped by a reader; further ones are mapped anew, the longest unused giving way. */
 #define KEPT_MAPPED 64u
-/* Touched pages until mappings are renewed. Each may have needed a page table, and may have mapped a
- * huge page of cache, which counts as this process's memory though nobody needs it. */
+/* Touched pages until mappings are renewed. Each may have needed a page table, and may have mapped
+ * a huge page of cache, which counts as this process's memory though nobody needs it. */
 #define RENEW_PAGES 1024u
 
 #define DATA INDEXED_COMPANIONS
