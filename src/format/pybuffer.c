@@ -88,7 +88,8 @@ static size_t take(struct pybuffer *p, void *out, size_t n)
 
 	if (n > have)
 		n = have;
-	memcpy(out, p->buffer + p->pos, n);
+	if (n)
+		memcpy(out, p->buffer + p->pos, n);
 	p->pos += n;
 	return n;
 }

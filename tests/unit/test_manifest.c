@@ -292,7 +292,7 @@ static void a_failed_write_keeps_the_old(void **state)
 	for (int nth = 1; rc < 0; nth++) {
 		struct manifest m;
 		struct err e = {0};
-		struct io io;
+		struct io io = {0};
 		char options[64];
 
 		snprintf(options, sizeof(options), "fault: {nth: %d, path: .part}", nth);
