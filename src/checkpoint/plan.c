@@ -30,11 +30,12 @@ static int check_ranks(const struct checkpoint_plan *p, bool subset, struct err 
 	int64_t model = p->tensor * p->pipeline;
 
 	if (subset && p->ranks > p->data * model)
-		return err_set(e, ERR_USAGE,
-			       "%" PRId64 " ranks are more than the %" PRId64
-			       " of the job of which they are a subset (model.parallelism: data %" PRId64
-			       " x tensor %" PRId64 " x pipeline %" PRId64 ")",
-			       p->ranks, p->data * model, p->data, p->tensor, p->pipeline);
+		return err_set(
+			e, ERR_USAGE,
+			"%" PRId64 " ranks are more than the %" PRId64
+			" of the job of which they are a subset (model.parallelism: data %" PRId64
+			" x tensor %" PRId64 " x pipeline %" PRId64 ")",
+			p->ranks, p->data * model, p->data, p->tensor, p->pipeline);
 	if (!subset && p->ranks % model != 0)
 		return err_set(e, ERR_USAGE,
 			       "%" PRId64 " ranks are no multiple of %" PRId64
@@ -90,12 +91,13 @@ static void derive_layers(struct checkpoint_plan *p, const struct workload *w)
 		held[i] = (vector ? whole[i] : whole[i] / tp) / shards;
 	}
 	if (p->layers > 0)
-		p->parameters = plus(plus(times(2, times(v, h)), h), times((uint64_t)p->layers, one));
+		p->parameters =
+			plus(plus(times(2, times(v, h)), h), times((uint64_t)p->layers, one));
 	if (!p->predefined) {
 		p->embedding = times(h, v) / tp / shards;
 		p->norm = h / shards;
-		p->layer_tensors = keep(held, CHECKPOINT_LAYER_TENSORS, &p->layer_key,
-					&p->layer_elements);
+		p->layer_tensors =
+			keep(held, CHECKPOINT_LAYER_TENSORS, &p->layer_key, &p->layer_elements);
 	} else {
 		size_t n = w->model.layer_parameters.n;
 
@@ -117,7 +119,8 @@ static void derive_optimizer(struct checkpoint_plan *p, const struct workload *w
 	uint64_t *n;
 
 	if (p->zero > 0)
-		share = p->parameters / times((uint64_t)(p->tensor * p->pipeline), (uint64_t)p->data);
+		share = p->parameters /
+			times((uint64_t)(p->tensor * p->pipeline), (uint64_t)p->data);
 	if (given->n > 0) {
 		n = xcalloc(given->n, sizeof(*n));
 		for (size_t i = 0; i < given->n; i++)
@@ -166,12 +169,12 @@ int checkpoint_plan_init(struct checkpoint_plan *p, const struct workload *w, in
 	derive_optimizer(p, w);
 	/* the largest rank bounds all others; 64 bits must hold the sum */
 	most = (struct checkpoint_rank_bytes){
-		.total = plus(times(plus(times(2, p->embedding),
-					 plus(p->norm, times((uint64_t)(p->layers > 0 ? p->layers
-										      : 0),
-							     p->layer_sum))),
-				    8),
-			      times(p->group_sum, 24)),
+		.total = plus(
+			times(plus(times(2, p->embedding),
+				   plus(p->norm, times((uint64_t)(p->layers > 0 ? p->layers : 0),
+						       p->layer_sum))),
+			      8),
+			times(p->group_sum, 24)),
 	};
 	if (plus(times(most.total, (uint64_t)ranks), p->model_size_bytes) >= BYTES_LIMIT) {
 		checkpoint_plan_release(p);
@@ -299,8 +302,9 @@ static void layers_file(const struct checkpoint_plan *p, const struct checkpoint
 	if (file_each_layer(p)) {
 		out->first_layer += (int64_t)index;
 		out->last_layer = out->first_layer;
-		snprintf(out->name, sizeof(out->name), "layer_%" PRId64 "-model_%" PRId64 "_model_states",
-			 out->first_layer, at->mp);
+		snprintf(out->name, sizeof(out->name),
+			 "layer_%" PRId64 "-model_%" PRId64 "_model_states", out->first_layer,
+			 at->mp);
 	} else {
 		out->by_layer = true;
 		out->shared = p->share_equal;
@@ -309,8 +313,8 @@ static void layers_file(const struct checkpoint_plan *p, const struct checkpoint
 				 at->mp);
 		else
 			snprintf(out->name, sizeof(out->name),
-				 "zero_pp_rank_%" PRId64 "_mp_rank_%" PRId64 "_model_states", at->dp,
-				 at->mp);
+				 "zero_pp_rank_%" PRId64 "_mp_rank_%" PRId64 "_model_states",
+				 at->dp, at->mp);
 	}
 	sum_layers(p, out->first_layer, out->shared ? out->first_layer : out->last_layer,
 		   &out->tensors, &elements);
@@ -342,8 +346,8 @@ void checkpoint_file_at(const struct checkpoint_plan *p, int64_t rank, uint64_t 
 	out->by_layer = p->grouped;
 	out->tensors = p->grouped ? 2 * p->groups + 1 : p->groups;
 	out->bytes = optimizer_bytes(p);
-	snprintf(out->name, sizeof(out->name), "zero_pp_rank_%" PRId64 "_mp_rank_%" PRId64 "_optim_states",
-		 at.dp, at.mp);
+	snprintf(out->name, sizeof(out->name),
+		 "zero_pp_rank_%" PRId64 "_mp_rank_%" PRId64 "_optim_states", at.dp, at.mp);
 }
 
 static void set_tensor(struct checkpoint_tensor *t, int64_t outer, int64_t key, uint64_t elements,
@@ -375,7 +379,8 @@ static void layer_tensor(const struct checkpoint_plan *p, const struct checkpoin
 		uint64_t k = index % p->layer_tensors;
 
 		layer = low + (int64_t)(index / p->layer_tensors);
-		set_tensor(t, f->by_layer ? layer : -1, p->layer_key[k], p->layer_elements[k], type);
+		set_tensor(t, f->by_layer ? layer : -1, p->layer_key[k], p->layer_elements[k],
+			   type);
 		return;
 	}
 	index -= count;
@@ -431,8 +436,7 @@ void checkpoint_rank_size(const struct checkpoint_plan *p, int64_t rank,
 		if (p->share_equal && !file_each_layer(p))
 			last = first;
 		sum_layers(p, first, last, &tensors, &elements);
-		out->part[CHECKPOINT_LAYERS] =
-			elements * checkpoint_datatype_bytes[layers_type(p)];
+		out->part[CHECKPOINT_LAYERS] = elements * checkpoint_datatype_bytes[layers_type(p)];
 	}
 	if (holds_optimizer(p, &at))
 		out->part[CHECKPOINT_OPTIMIZER] = optimizer_bytes(p);

@@ -12,13 +12,13 @@
 #include "workload/workload.h"
 
 enum checkpoint_datatype { /* the order of model.model_datatype's choices */
-	CHECKPOINT_FP16,
-	CHECKPOINT_BF16,
-	CHECKPOINT_FP32,
-	CHECKPOINT_FP64,
-	CHECKPOINT_INT8,
-	CHECKPOINT_UINT8,
-	CHECKPOINT_DATATYPES
+			   CHECKPOINT_FP16,
+			   CHECKPOINT_BF16,
+			   CHECKPOINT_FP32,
+			   CHECKPOINT_FP64,
+			   CHECKPOINT_INT8,
+			   CHECKPOINT_UINT8,
+			   CHECKPOINT_DATATYPES
 };
 
 extern const uint32_t checkpoint_datatype_bytes[CHECKPOINT_DATATYPES];
@@ -41,7 +41,7 @@ struct checkpoint_plan {
 	bool share_equal; /* compat.dlio: layers given by layer_parameters are one object */
 	bool transformer; /* model.type is transformer */
 	uint64_t model_size_bytes;
-	int64_t layers; /* transformer layers, or at most 0 */
+	int64_t layers;  /* transformer layers, or at most 0 */
 	bool predefined; /* layers hold the tensors of layer_parameters */
 	enum checkpoint_datatype model_type, optimizer_type;
 

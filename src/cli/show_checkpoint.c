@@ -74,8 +74,7 @@ static void print_kind(const struct rank_kind *k)
 			at += (size_t)snprintf(ranges + at, sizeof(ranges) - at, "-%" PRId64,
 					       k->range[i].last);
 	}
-	printf("%8" PRId64 "  %16" PRIu64 " %16" PRIu64 " %16" PRIu64 "  %10s %7" PRIu64
-	       "  %s%s\n",
+	printf("%8" PRId64 "  %16" PRIu64 " %16" PRIu64 " %16" PRIu64 "  %10s %7" PRIu64 "  %s%s\n",
 	       k->count, k->bytes.part[CHECKPOINT_WHOLE] + k->bytes.part[CHECKPOINT_LAYERS],
 	       k->bytes.part[CHECKPOINT_OPTIMIZER], k->bytes.total,
 	       str_bytes((double)k->bytes.total, size, sizeof(size)), k->bytes.files, ranges,

@@ -78,7 +78,11 @@ static const struct expected table[] = {
 	 64,
 	 728,
 	 911.212128,
-	 {{7, 17603053056}, {8, 17340384768}, {31, 17603069440}, {32, 13103482368}, {63, 13103482368}}},
+	 {{7, 17603053056},
+	  {8, 17340384768},
+	  {31, 17603069440},
+	  {32, 13103482368},
+	  {63, 13103482368}}},
 	{"llama_70b_zero3", "", 8, 16, 911.186493, {{0, 122297380864}}},
 	{"llama_70b_zero3", "", 64, 128, 911.212128, {{0, 15287602688}, {63, 15287602688}}},
 	{"llama_405b",
@@ -86,13 +90,21 @@ static const struct expected table[] = {
 	 256,
 	 1288,
 	 5292.014343,
-	 {{0, 22738630400}, {8, 22213293824}, {239, 22213293824}, {240, 21416310528}, {248, 21941679872}}},
+	 {{0, 22738630400},
+	  {8, 22213293824},
+	  {239, 22213293824},
+	  {240, 21416310528},
+	  {248, 21941679872}}},
 	{"llama_405b",
 	 "",
 	 512,
 	 1544,
 	 5292.248718,
-	 {{0, 13226441600}, {8, 12701105024}, {240, 11904121728}, {255, 12429491072}, {256, 9513171840}}},
+	 {{0, 13226441600},
+	  {8, 12701105024},
+	  {240, 11904121728},
+	  {255, 12429491072},
+	  {256, 9513171840}}},
 	{"llama_1t",
 	 "",
 	 512,
@@ -205,7 +217,9 @@ static void test_walk(void **state)
 		{"model.parallelism.zero_stage=3 model.parallelism.tensor=2", 6},
 		{"model.parallelism.zero_stage=1 model.parallelism.pipeline=3", 9},
 		{"model.parallelism.zero_stage=2 model.parallelism.pipeline=5", 10},
-		{"model.parallelism.zero_stage=0 model.parallelism.pipeline=2 checkpoint.type=all_ranks", 4},
+		{"model.parallelism.zero_stage=0 model.parallelism.pipeline=2 "
+		 "checkpoint.type=all_ranks",
+		 4},
 		{"model.layer_parameters=[5,0,7] model.optimization_groups=[9,0,4]", 2},
 		{"model.layer_parameters=[5,0,7] compat.dlio=true", 2},
 		{"model.layer_parameters=[5,0,7] model.parallelism.pipeline=2 model.type=x", 4},
@@ -312,7 +326,8 @@ static void test_names(void **state)
 	expect_names("model.type=cnn model.num_layers=-1", 2, 0, "model_states-0");
 	expect_names("model.type=cnn model.num_layers=-1 model.parallelism.zero_stage=1", 2, 1,
 		     "model_states-1");
-	expect_names("model.type=x model.layer_parameters=[10,20] model.optimization_groups=[5]", 1, 0,
+	expect_names("model.type=x model.layer_parameters=[10,20] model.optimization_groups=[5]", 1,
+		     0,
 		     "model_states-0 zero_pp_rank_0_mp_rank_0_model_states "
 		     "zero_pp_rank_0_mp_rank_0_optim_states");
 }
@@ -343,14 +358,18 @@ static void test_dlio_totals(void **state)
 	checkpoint_plan_release(&p);
 
 	/* equal layers: one on disk for DLIO, each by itself here */
-	plan_of(&p, "default", "model.num_layers=3 model.layer_parameters=[10,20] model.type=x "
-			       "model.model_size_bytes=0 model.optimization_groups=[1]", 1);
+	plan_of(&p, "default",
+		"model.num_layers=3 model.layer_parameters=[10,20] model.type=x "
+		"model.model_size_bytes=0 model.optimization_groups=[1]",
+		1);
 	checkpoint_plan_totals(&p, &t);
 	assert_int_equal(t.model_bytes, 90);
 	checkpoint_plan_release(&p);
-	plan_of(&p, "default", "model.num_layers=3 model.layer_parameters=[10,20] model.type=x "
-			       "model.model_size_bytes=0 model.optimization_groups=[1] "
-			       "compat.dlio=true", 1);
+	plan_of(&p, "default",
+		"model.num_layers=3 model.layer_parameters=[10,20] model.type=x "
+		"model.model_size_bytes=0 model.optimization_groups=[1] "
+		"compat.dlio=true",
+		1);
 	checkpoint_plan_totals(&p, &t);
 	assert_int_equal(t.model_bytes, 30);
 	checkpoint_plan_release(&p);
@@ -375,8 +394,8 @@ static void test_errors(void **state)
 {
 	(void)state;
 	expect_error("model.parallelism.tensor=3", 4, "4 ranks are no multiple of 3");
-	expect_error("checkpoint.mode=subset model.parallelism.data=2 model.parallelism.tensor=2", 5,
-		     "more than the 4 of the job");
+	expect_error("checkpoint.mode=subset model.parallelism.data=2 model.parallelism.tensor=2",
+		     5, "more than the 4 of the job");
 	expect_error("model.num_layers=1000000 model.transformer.hidden_size=1000000000000", 1,
 		     "beyond 2^62 bytes");
 	expect_error("model.optimization_groups=[1000000000000000,1000000000000000]", 1000000,
