@@ -151,15 +151,20 @@ static size_t buffer_bytes(const struct checkpoint *c, const struct store *s)
 	return pybuffer_size(c->common.python, st.block_bytes ? st.block_bytes : 4096);
 }
 
+void file_writer_measure(struct file_writer *w, const struct checkpoint_file *f)
+{
+	static const struct io no_io;
+
+	w->file = f;
+	w->key = 0;
+	stream_start(w->stream, STREAM_BLOCKS, 4096, NULL, &no_io, NULL, NULL);
+}
+
 /* Bytes of a file's part; what it keeps in memory stays in the writer's buffers. */
 uint64_t checkpoint_measure(struct checkpoint_rank *r, const struct checkpoint_file *f,
 			    unsigned part)
 {
-	static const struct io no_io;
-
-	r->writer.file = f;
-	r->writer.key = 0;
-	stream_start(r->stream, checkpoint_law(r->c), 4096, NULL, &no_io, NULL, NULL);
+	file_writer_measure(&r->writer, f);
 	r->c->format->write(&r->writer, part);
 	return r->stream->offset;
 }

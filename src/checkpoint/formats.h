@@ -51,8 +51,9 @@ struct file_reader {
 	unsigned char *buffer; /* of the library's file object */
 	size_t buffer_bytes;
 	struct buf meta;
-	struct store_map map; /* READ_MAPPED */
-	uint64_t payload;     /* bytes of tensors read so far */
+	struct store_map map;        /* READ_MAPPED */
+	struct file_writer *measure; /* a writer whose stream only counts */
+	uint64_t payload;            /* bytes of tensors read so far */
 };
 
 struct checkpoint_format_ops {
@@ -60,16 +61,18 @@ struct checkpoint_format_ops {
 	const char *part_suffix[3]; /* after the file's name; as many files, in this order; then
 				     * NULL */
 	enum stream_law law;
+	bool maps;    /* the library reads through a mapping */
 	size_t limit; /* 0: the file system's block, as CPython's buffers have */
 	/* Puts part `part` of the file into the stream. A pure function of what w says. */
 	void (*write)(struct file_writer *w, unsigned part);
 	/* Reads part `part`, which is open. ERR_DATA where it is not what the plan says. */
 	int (*read)(struct file_reader *r, unsigned part, struct err *e);
 	/* May be NULL. The files of a checkpoint that no rank writes, of which the last makes it
-	 * whole: name of file `index`, or NULL behind the last; its content is appended to `out`.
-	 * Called once all ranks' files are in place. */
-	const char *(*commit)(struct file_writer *w, int64_t epoch, int64_t step, unsigned index,
-			      struct buf *out);
+	 * whole: *name gets that of file `index`, or NULL behind the last, and `out` (NULL: only
+	 * the name is asked) its content. Called once all ranks' files are in place; reading asks
+	 * that they are there. */
+	int (*commit)(struct file_writer *w, unsigned index, const char **name, struct buf *out,
+		      struct err *e);
 	/* May be NULL. The file's own name in place of the plan's. */
 	void (*name_of)(const struct checkpoint_plan *p, const struct checkpoint_file *f,
 			uint64_t index, char *out, size_t out_size);
@@ -77,6 +80,9 @@ struct checkpoint_format_ops {
 
 extern const struct checkpoint_format_ops *const checkpoint_table[]; /* written by the build */
 const struct checkpoint_format_ops *checkpoint_format_find(const char *name);
+
+/* Begins the writer's stream so that it only counts. */
+void file_writer_measure(struct file_writer *w, const struct checkpoint_file *f);
 
 static inline const struct content_pool *pool_of(const struct checkpoint_common *c,
 						 enum checkpoint_datatype type)

@@ -177,6 +177,8 @@ static int read_open(struct file_reader *r, unsigned part, const struct checkpoi
 	if (rc < 0)
 		return rc;
 	r->file_bytes = st.bytes;
+	if (f->maps && r->way == READ_FRAMEWORK)
+		r->way = READ_MAPPED;
 	if (r->way == READ_MAPPED)
 		rc = io_map(r->io, r->blob, r->file_bytes, &r->map, e);
 	if (rc == 0)
@@ -205,6 +207,7 @@ static int read_file(struct checkpoint_rank *rank, const struct checkpoint_file 
 		.buffer = rank->buffer,
 		.buffer_bytes = rank->buffer_bytes,
 		.meta = rank->read_meta,
+		.measure = &rank->writer,
 	};
 	int rc = 0;
 
@@ -227,6 +230,32 @@ static int read_file(struct checkpoint_rank *rank, const struct checkpoint_file 
 	return rc;
 }
 
+/* A small file, whole; with `want` it must hold that. */
+static int read_whole(struct checkpoint_rank *r, const char *path, const struct buf *want,
+		      const struct io *io, struct err *e)
+{
+	struct file_reader reader = {.path = path};
+	uint64_t done = 0;
+	struct store_stat st;
+	int closed, rc = io_open(io, path, STORE_READ, r->blob, e);
+
+	if (rc < 0)
+		return e ? err_wrap(e, "the checkpoint was never made whole") : rc;
+	rc = io_stat_blob(io, r->blob, &st, e);
+	if (rc == 0 && want && st.bytes != want->len)
+		rc = read_wrong(&reader, e, "is not that of this checkpoint");
+	while (rc == 0 && done < st.bytes) {
+		size_t n = st.bytes - done < READ_PIECE ? (size_t)(st.bytes - done) : READ_PIECE;
+
+		rc = io_pread_full(io, IO_META, r->blob, path, r->work, n, done, e);
+		if (rc == 0 && want && memcmp(r->work, want->data + done, n) != 0)
+			rc = read_wrong(&reader, e, "is not that of this checkpoint");
+		done += n;
+	}
+	closed = io_close(io, r->blob, rc == 0 ? e : NULL);
+	return rc < 0 ? rc : closed;
+}
+
 /* The files of rank `of`; of a copy's first rank only those that the copies share. */
 static int read_rank(struct checkpoint_rank *r, int64_t of, bool shared_only, int64_t epoch,
 		     int64_t step, const struct io *io, struct checkpoint_stat *s, struct err *e)
@@ -247,6 +276,29 @@ static int read_rank(struct checkpoint_rank *r, int64_t of, bool shared_only, in
 	return rc;
 }
 
+/* Reads the files that make a checkpoint whole, as every rank does before its own. */
+static int read_committed(struct checkpoint_rank *r, int64_t epoch, int64_t step,
+			  const struct io *io, struct err *e)
+{
+	bool more = r->c->format->commit != NULL, verify = r->c->w->checkpoint.verify;
+	int rc = 0;
+
+	for (unsigned i = 0; rc == 0 && more; i++) {
+		const char *name = NULL;
+		struct buf b = {0};
+
+		rc = r->c->format->commit(&r->writer, i, &name, verify ? &b : NULL, e);
+		more = name != NULL;
+		if (rc == 0 && name) {
+			AUTO_FREE char *path = checkpoint_path(r->c, epoch, step, name, "");
+
+			rc = read_whole(r, path, verify ? &b : NULL, io, e);
+		}
+		buf_release(&b);
+	}
+	return rc;
+}
+
 int checkpoint_read(struct checkpoint_rank *r, int64_t from, int64_t epoch, int64_t step,
 		    const struct io *io, struct checkpoint_stat *out, struct err *e)
 {
@@ -258,8 +310,10 @@ int checkpoint_read(struct checkpoint_rank *r, int64_t from, int64_t epoch, int6
 	int64_t start = clock_now_ns();
 	int rc = 0;
 
-	if (r->c->w->checkpoint.mmap)
+	if (r->c->w->checkpoint.mmap || (r->c->format->maps && r->c->w->checkpoint.access == 0))
 		rc = store_map_check(io->store, e);
+	if (rc == 0)
+		rc = read_committed(r, epoch, step, io, e);
 	if (rc == 0 && also)
 		rc = read_rank(r, at.mp, true, epoch, step, io, &s, e);
 	if (rc == 0)

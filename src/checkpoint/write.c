@@ -133,27 +133,40 @@ static int write_small(struct checkpoint_rank *r, const char *path, const struct
 	return rc < 0 ? explain(rc, path, e) : 0;
 }
 
+/* File `index` that no rank writes: *path gets its place, or NULL behind the last. */
+static int commit_file(struct checkpoint_rank *r, int64_t epoch, int64_t step, unsigned index,
+		       char **path, struct buf *b, struct err *e)
+{
+	const char *name = NULL;
+	int rc = 0;
+
+	*path = NULL;
+	if (r->c->format->commit)
+		rc = r->c->format->commit(&r->writer, index, &name, b, e);
+	if (rc == 0 && name)
+		*path = checkpoint_path(r->c, epoch, step, name, "");
+	return rc;
+}
+
 int checkpoint_commit(struct checkpoint_rank *r, int64_t epoch, int64_t step, const struct io *io,
 		      struct err *e)
 {
 	AUTO_FREE char *folder = checkpoint_folder_path(r->c->w, epoch, step);
+	bool more = true;
 	int rc = 0;
 	unsigned i;
 
-	if (!r->c->format->commit)
-		return 0;
-	for (i = 0; rc == 0; i++) {
+	for (i = 0; rc == 0 && more; i++) {
+		AUTO_FREE char *path = NULL;
 		struct buf b = {0};
-		const char *name = r->c->format->commit(&r->writer, epoch, step, i, &b);
-		AUTO_FREE char *path = name ? checkpoint_path(r->c, epoch, step, name, "") : NULL;
 
-		if (name)
+		rc = commit_file(r, epoch, step, i, &path, &b, e);
+		more = path != NULL;
+		if (rc == 0 && path)
 			rc = write_small(r, path, &b, io, e);
 		buf_release(&b);
-		if (!name)
-			break;
 	}
-	return rc < 0 || i == 0 ? rc : sync_folder(r, folder, io, e);
+	return rc < 0 || i == 1 ? rc : sync_folder(r, folder, io, e);
 }
 
 /* Removes what may be there. */
@@ -191,17 +204,16 @@ int checkpoint_remove_end(struct checkpoint_rank *r, int64_t epoch, int64_t step
 			  const struct io *io, struct err *e)
 {
 	AUTO_FREE char *folder = checkpoint_folder_path(r->c->w, epoch, step);
+	bool more = true;
 	int rc = 0;
 
-	for (unsigned i = 0; r->c->format->commit && rc == 0; i++) {
-		struct buf b = {0};
-		const char *name = r->c->format->commit(&r->writer, epoch, step, i, &b);
-		AUTO_FREE char *path = name ? checkpoint_path(r->c, epoch, step, name, "") : NULL;
+	for (unsigned i = 0; rc == 0 && more; i++) {
+		AUTO_FREE char *path = NULL;
 
-		buf_release(&b);
-		if (!name)
-			break;
-		rc = remove_quietly(io, path, e);
+		rc = commit_file(r, epoch, step, i, &path, NULL, e);
+		more = path != NULL;
+		if (rc == 0 && path)
+			rc = remove_quietly(io, path, e);
 	}
 	if (rc == 0)
 		rc = io->store->ops->remove(io->store, folder, e);

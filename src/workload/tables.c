@@ -258,8 +258,8 @@ const struct opt workload_rows[] = {
 	      "high_ram_trigger, low_ram_exit, await_time.", LATER)
 	STR(checkpoint.format, "auto",
 	      "Format of the files: torch (torch.save), safetensors, distcp "
-	      "(torch.distributed.checkpoint) or tensorflow; auto is torch, or tensorflow where the "
-	      "framework is.", OURS)
+	      "(torch.distributed.checkpoint) or tensorflow; auto is torch, or tensorflow where "
+	      "the framework is.", OURS)
 	ENUM(checkpoint.access, "framework", accesses,
 	      "framework writes and reads with the requests of the format's own library, native "
 	      "in blocks of checkpoint.block_bytes.", OURS)
@@ -273,11 +273,11 @@ const struct opt workload_rows[] = {
 	      "Whether every byte read back is compared with what was written; requests are then "
 	      "no larger than 2 MiB.", OURS)
 	ENUM(checkpoint.restore, "broadcast", restores,
-	      "Who reads what only the first copy of the model wrote: broadcast, that copy's ranks; "
-	      "all, the ranks of every copy.", OURS)
+	      "Who reads what only the first copy of the model wrote: broadcast, that copy's "
+	      "ranks; all, the ranks of every copy.", OURS)
 	ENUM(checkpoint.torch, "torch1", torches,
-	      "Release of PyTorch whose files are written: torch1 is 1.13, torch2 is 2.x, which adds "
-	      "a few small records.", OURS)
+	      "Release of PyTorch whose files are written: torch1 is 1.13, torch2 is 2.x, which "
+	      "adds a few small records.", OURS)
 	I64(checkpoint.seed, "0", "Seed of the content of checkpoints.",
 	      RANGE(0, WORKLOAD_INT_MAX), OURS)
 	I64(checkpoint.pool_bytes, "4194304",
