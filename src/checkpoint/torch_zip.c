@@ -25,8 +25,9 @@ void torch_zip_begin(struct torch_zip *z, struct stream *s, struct buf *director
 	buf_reset(directory);
 }
 
-/* The zip64 field of a record: sizes and offset, those that 32 bits cannot hold. */
-static size_t wide_extra(const struct torch_zip *z, unsigned char *out)
+/* The zip64 field of a record: sizes and offset, those that 32 bits cannot hold. Before the data
+ * the library does not know their stored size yet and says 0. */
+static size_t wide_extra(const struct torch_zip *z, uint64_t stored, unsigned char *out)
 {
 	bool sizes = z->bytes >= MARK32, offset = z->local >= MARK32;
 	unsigned char *p = out;
@@ -37,7 +38,7 @@ static size_t wide_extra(const struct torch_zip *z, unsigned char *out)
 	p = le(p, (sizes ? 16u : 0u) + (offset ? 8u : 0u), 2);
 	if (sizes) {
 		p = le(p, z->bytes, 8);
-		p = le(p, z->bytes, 8);
+		p = le(p, stored, 8);
 	}
 	if (offset)
 		p = le(p, z->local, 8);
@@ -53,7 +54,7 @@ void torch_zip_record(struct torch_zip *z, const char *name, uint64_t bytes)
 	name_bytes = strlen(z->name);
 	z->local = z->stream->offset - z->begin;
 	z->bytes = bytes;
-	wide = wide_extra(z, extra);
+	wide = wide_extra(z, 0, extra);
 	z->wide = wide > 0;
 	padding = (size_t)(z->local + sizeof(header) + name_bytes + wide + 4) % ALIGN;
 	padding = (ALIGN - padding) % ALIGN;
@@ -76,7 +77,7 @@ void torch_zip_record(struct torch_zip *z, const char *name, uint64_t bytes)
 void torch_zip_record_end(struct torch_zip *z, uint32_t crc)
 {
 	unsigned char d[24], extra[32], header[46], *p = d;
-	size_t wide = wide_extra(z, extra), name_bytes = strlen(z->name);
+	size_t wide = wide_extra(z, z->bytes, extra), name_bytes = strlen(z->name);
 
 	p = le(p, 0x08074b50, 4);
 	p = le(p, crc, 4);
