@@ -254,6 +254,7 @@ void checkpoint_rank_close(struct checkpoint_rank *r)
 		buffer_free(r->buffer, r->buffer_bytes);
 	buf_release(&r->writer.meta);
 	buf_release(&r->writer.directory);
+	buf_release(&r->writer.index);
 	buf_release(&r->read_meta);
 	free(r->stream);
 	free(r->blob);

@@ -29,7 +29,7 @@ struct file_writer {
 	uint64_t key; /* content_file_key of the file */
 	struct stream *stream;
 	/* kept from file to file, so that their memory is taken once */
-	struct buf meta, directory;
+	struct buf meta, directory, index;
 };
 
 #define READ_PIECE (2u << 20) /* 1024 of them are more than Linux reads at once */

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "codec/crc32.h"
+#include "codec/crc32c.h"
 
 #define POOL_STREAM 0x636b7074u
 
@@ -94,15 +95,19 @@ int content_pool_init(struct content_pool *p, enum checkpoint_datatype type, boo
 	if (!p->bytes)
 		return e ? e->code : -1;
 	p->crc = xcalloc(steps, sizeof(*p->crc));
+	p->crc32c = xcalloc(steps, sizeof(*p->crc32c));
 	for (size_t i = 0; i < size / 8; i++) {
 		uint64_t v = ones ? ones_of(type) : elements_of(type, rng_word(key, i));
 
 		/* files are little-endian, and so are the machines this runs on */
 		memcpy(p->bytes + 8 * i, &v, 8);
 	}
-	for (size_t i = 1; i < steps; i++)
-		p->crc[i] = crc32_update(p->crc[i - 1], p->bytes + (i - 1) * POOL_CRC_STEP,
-					 POOL_CRC_STEP);
+	for (size_t i = 1; i < steps; i++) {
+		const unsigned char *at = p->bytes + (i - 1) * POOL_CRC_STEP;
+
+		p->crc[i] = crc32_update(p->crc[i - 1], at, POOL_CRC_STEP);
+		p->crc32c[i] = crc32c_update(p->crc32c[i - 1], at, POOL_CRC_STEP);
+	}
 	return 0;
 }
 
@@ -111,6 +116,7 @@ void content_pool_release(struct content_pool *p)
 	if (p->bytes)
 		buffer_free(p->bytes, p->size);
 	free(p->crc);
+	free(p->crc32c);
 	*p = (struct content_pool){0};
 }
 
@@ -187,39 +193,62 @@ size_t content_differs(const struct content_pool *p, uint64_t phase, uint64_t at
 	return n;
 }
 
+/* One kind of CRC over the pool. */
+struct crc_law {
+	uint32_t (*update)(uint32_t crc, const void *bytes, size_t n);
+	uint32_t (*join)(uint32_t a, uint32_t b, uint64_t len_b);
+	const uint32_t *prefix;
+};
+
 /* Of the pool's first n bytes. */
-static uint32_t prefix_crc(const struct content_pool *p, size_t n)
+static uint32_t prefix_crc(const struct content_pool *p, const struct crc_law *law, size_t n)
 {
 	size_t step = n / POOL_CRC_STEP;
 
-	return crc32_update(p->crc[step], p->bytes + step * POOL_CRC_STEP, n % POOL_CRC_STEP);
+	return law->update(law->prefix[step], p->bytes + step * POOL_CRC_STEP, n % POOL_CRC_STEP);
 }
 
-/* Of the pool's bytes from to to: the prefix's share is taken out again. */
-static uint32_t range_crc(const struct content_pool *p, size_t from, size_t to)
+/* Of the pool's bytes from..to: the prefix's share is taken out again. */
+static uint32_t range_crc(const struct content_pool *p, const struct crc_law *law, size_t from,
+			  size_t to)
 {
-	return prefix_crc(p, to) ^ crc32_join(prefix_crc(p, from), 0, to - from);
+	return prefix_crc(p, law, to) ^ law->join(prefix_crc(p, law, from), 0, to - from);
 }
 
-uint32_t content_crc(const struct content_pool *p, uint64_t phase, uint64_t n)
+static uint32_t slice_crc(const struct content_pool *p, const struct crc_law *law, uint64_t phase,
+			  uint64_t n)
 {
 	size_t from = (size_t)(phase % p->size);
 	uint64_t first = p->size - from, rounds, bytes;
 	uint32_t crc, round;
 
 	if (n <= first)
-		return range_crc(p, from, from + (size_t)n);
-	crc = range_crc(p, from, p->size);
+		return range_crc(p, law, from, from + (size_t)n);
+	crc = range_crc(p, law, from, p->size);
 	n -= first;
-	round = prefix_crc(p, p->size);
+	round = prefix_crc(p, law, p->size);
 	bytes = p->size;
 	/* round is the CRC of 2^i pools, of which the bits of `rounds` say how many are wanted; all
 	 * are the same bytes, so their order does not matter */
 	for (rounds = n / p->size; rounds; rounds >>= 1) {
 		if (rounds & 1)
-			crc = crc32_join(crc, round, bytes);
-		round = crc32_join(round, round, bytes);
+			crc = law->join(crc, round, bytes);
+		round = law->join(round, round, bytes);
 		bytes *= 2;
 	}
-	return crc32_join(crc, prefix_crc(p, (size_t)(n % p->size)), n % p->size);
+	return law->join(crc, prefix_crc(p, law, (size_t)(n % p->size)), n % p->size);
+}
+
+uint32_t content_crc(const struct content_pool *p, uint64_t phase, uint64_t n)
+{
+	const struct crc_law law = {crc32_update, crc32_join, p->crc};
+
+	return slice_crc(p, &law, phase, n);
+}
+
+uint32_t content_crc32c(const struct content_pool *p, uint64_t phase, uint64_t n)
+{
+	const struct crc_law law = {crc32c_update, crc32c_join, p->crc32c};
+
+	return slice_crc(p, &law, phase, n);
 }

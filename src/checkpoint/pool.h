@@ -13,9 +13,9 @@
 #include "checkpoint/plan.h"
 
 struct content_pool {
-	unsigned char *bytes; /* page aligned */
-	size_t size;          /* whole pages */
-	uint32_t *crc;        /* of the first i * POOL_CRC_STEP bytes */
+	unsigned char *bytes;   /* page aligned */
+	size_t size;            /* whole pages */
+	uint32_t *crc, *crc32c; /* of the first i * POOL_CRC_STEP bytes */
 };
 
 #define POOL_PAGE 4096u
@@ -43,3 +43,5 @@ int content_pieces(const struct content_pool *p, uint64_t phase, uint64_t at, ui
 		   struct iovec *out, int max, uint64_t *n);
 /* CRC-32 of the first n bytes of the slice; time grows with the logarithm of n. */
 uint32_t content_crc(const struct content_pool *p, uint64_t phase, uint64_t n);
+/* The same as CRC-32C. */
+uint32_t content_crc32c(const struct content_pool *p, uint64_t phase, uint64_t n);

@@ -383,6 +383,152 @@ def test_distcp(tmp):
     assert os.listdir(folder) == []
 
 
+def crc32c(data, crc=0):
+    if not hasattr(crc32c, "table"):
+        crc32c.table = []
+        for n in range(256):
+            for _ in range(8):
+                n = n >> 1 ^ (0x82f63b78 if n & 1 else 0)
+            crc32c.table.append(n)
+    crc ^= 0xffffffff
+    for b in data:
+        crc = crc >> 8 ^ crc32c.table[(crc ^ b) & 255]
+    return crc ^ 0xffffffff
+
+
+def masked(crc):
+    return ((crc >> 15 | crc << 17) + 0xa282ead8) & 0xffffffff
+
+
+def varint(b, at):
+    v = shift = 0
+    while True:
+        v |= (b[at] & 127) << shift
+        shift += 7
+        at += 1
+        if b[at - 1] < 128:
+            return v, at
+
+
+def proto(b):
+    """The fields of a protocol buffer: {number: [values]}."""
+    out, at = {}, 0
+    while at < len(b):
+        tag, at = varint(b, at)
+        if tag & 7 == 0:
+            v, at = varint(b, at)
+        elif tag & 7 == 5:
+            v, at = struct.unpack_from("<I", b, at)[0], at + 4
+        else:
+            assert tag & 7 == 2
+            n, at = varint(b, at)
+            v, at = b[at:at + n], at + n
+        out.setdefault(tag >> 3, []).append(v)
+    return out
+
+
+def read_table(b):
+    """A table of LevelDB's format, by its description alone: [(key, value)]."""
+    assert b[-8:] == struct.pack("<Q", 0xdb4775248b80fb57)
+
+    def block(at, n):
+        body, (kind, crc) = b[at:at + n], struct.unpack_from("<BI", b, at + n)
+        assert kind == 0 and crc == masked(crc32c(b[at:at + n + 1]))
+        restarts = struct.unpack_from("<I", body, n - 4)[0]
+        starts = struct.unpack_from(f"<{restarts}I", body, n - 4 - 4 * restarts)
+        at, end, key, seen = 0, n - 4 - 4 * restarts, b"", []
+        while at < end:
+            begin = at
+            shared, at = varint(body, at)
+            rest, at = varint(body, at)
+            size, at = varint(body, at)
+            assert shared == 0 or begin not in starts
+            seen.append(begin)
+            key = key[:shared] + body[at:at + rest]
+            yield key, body[at + rest:at + rest + size]
+            at += rest + size
+        assert at == end and (not seen or set(starts) <= set(seen))
+
+    footer, at, handles = b[-48:], 0, []
+    for _ in range(4):
+        v, at = varint(footer, at)
+        handles.append(v)
+    assert list(block(*handles[:2])) == []
+    out = []
+    for last, handle in block(*handles[2:]):
+        where, at = varint(handle, 0)
+        out += block(where, varint(handle, at)[0])
+        assert out[-1][0] <= last
+    assert [k for k, _ in out] == sorted(k for k, _ in out)
+    return out
+
+
+def read_bundle(prefix):
+    """{path in the object graph: (type, shape, place, bytes)} of a TensorFlow checkpoint."""
+    index = read_table(pathlib.Path(prefix + ".index").read_bytes())
+    data = pathlib.Path(prefix + ".data-00000-of-00001").read_bytes()
+    assert index[0][0] == b"" and proto(index[0][1])[1] == [1]
+    entries, end = {}, 0
+    for key, value in index[1:]:
+        x = proto(value)
+        place, n = x.get(4, [0])[0], x[5][0]
+        assert place == end
+        end = place + n
+        shape = [proto(d).get(1, [0])[0] for d in proto(x[2][0]).get(2, [])]
+        entries[key.decode()] = x[1][0], shape, place, data[place:end]
+        if n < 3000 and x[1][0] != 7:
+            assert x[6][0] == masked(crc32c(data[place:end])), key
+    assert end == len(data)
+    kind, shape, _, text = entries.pop("_CHECKPOINTABLE_OBJECT_GRAPH")
+    n, at = varint(text, 0)
+    assert (kind, shape, len(text)) == (7, [], at + 4 + n)
+    assert struct.unpack_from("<I", text, at)[0] == masked(crc32c(struct.pack("<I", n)))
+    nodes = [proto(node) for node in proto(text[at + 4:])[1]]
+    found = {}
+
+    def walk(number, path):
+        for attribute in nodes[number].get(2, []):
+            a = proto(attribute)
+            assert a[1] == [b"VARIABLE_VALUE"]
+            found[path] = entries.pop(a[3][0].decode())
+        for ref in nodes[number].get(1, []):
+            r = proto(ref)
+            walk(r.get(1, [0])[0], path + "." * bool(path) + r[2][0].decode())
+    walk(0, "")
+    assert not entries, "tensors that are not in the object graph"
+    assert found.pop("save_counter")[3] == struct.pack("<q", 1)
+    return found
+
+
+def test_tensorflow(tmp):
+    keys = ["framework=tensorflow", "reader.data_loader=tensorflow", "model.parallelism.tensor=2", "model.parallelism.zero_stage=1",
+            "model.optimizer_datatype=bf16", "model.model_size_bytes=70000"]
+    folder = f"{tmp}/tf"
+    stat = tool("write", folder, 4, *keys)
+    assert len(names(folder)) == 2 * 6 + 1 and "checkpoint" in names(folder)
+    for stem, kind, name in (("model_1_model_states", 19, "fp16"), ("zero_pp_rank_1_mp_rank_0_optim_states", 14, "bf16")):
+        got = read_bundle(f"{folder}/global_epoch1_step2/{stem}.pb-1")
+        if name == "fp16":
+            assert {k: v[1] for k, v in got.items()} == {k: [n] for k, n in expected_layers(0, 1, 2, 1).items()}
+        for index, (key, (dtype, _, place, data)) in enumerate(got.items()):
+            assert dtype == kind and data == expected_bytes(stem, index, name, place, len(data)), (stem, key)
+    for way in ("framework", "native"):
+        r = tool("read", folder, 4, *keys, f"checkpoint.access={way}", "checkpoint.verify=true")
+        assert r["payload_bytes"] == stat["payload_bytes"]
+    path = f"{folder}/global_epoch1_step2/model_1_model_states.pb-1.index"
+    blob = bytearray(pathlib.Path(path).read_bytes())
+    blob[100] ^= 1
+    pathlib.Path(path).write_bytes(blob)
+    assert "is not the index" in tool("read", folder, 4, *keys, status=1)
+    tool("remove", folder, 4, *keys)
+    assert os.listdir(folder) == []
+    flat = ["framework=tensorflow", "reader.data_loader=tensorflow", "model.type=x", "model.model_size_bytes=30000000"]
+    tool("write", folder, 1, model=flat)
+    (dtype, shape, place, data), = read_bundle(f"{folder}/global_epoch1_step2/model_states-0.pb-1").values()
+    assert (dtype, shape) == (6, [30000000]) and data == expected_bytes("model_states-0", 0, "int8", place, len(data))
+    tool("read", folder, 1, "checkpoint.verify=true", model=flat)
+
+
 # ---- failures ----
 
 def test_killed(tmp):
