@@ -219,7 +219,7 @@ static int read_file(struct checkpoint_rank *rank, const struct checkpoint_file 
 		r.path = path;
 		rc = io_open(io, path, STORE_READ, rank->blob, e);
 		if (rc < 0)
-			return rc;
+			break;
 		rc = read_open(&r, part, c->format, e);
 		closed = io_close(io, rank->blob, rc == 0 ? e : NULL);
 		rc = rc < 0 ? rc : closed;
