@@ -177,8 +177,7 @@ static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, st
 	char why[256];
 	int rc, end;
 
-	order_init(&order, s->w, dataset_samples(s->d, DATASET_TRAIN), s->ranks,
-		   (uint64_t)s->w->reader.batch_size, s->seed, epoch);
+	run_order(s, DATASET_TRAIN, epoch, &order);
 	rc = phase_prepare(p, PHASE_BLOCK, 1, 0, steps, e);
 	if (rc)
 		return rc;
@@ -221,8 +220,7 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 	char why[256];
 	int rc, end;
 
-	order_init(&order, s->w, dataset_samples(s->d, DATASET_EVAL), s->ranks,
-		   (uint64_t)s->w->reader.batch_size_eval, s->seed, epoch);
+	run_order(s, DATASET_EVAL, epoch, &order);
 	rc = phase_prepare(p, PHASE_EVAL, 1, 0, s->steps[DATASET_EVAL], e);
 	if (rc)
 		return rc;
@@ -286,6 +284,7 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	seed_epoch(k, epoch);
 	if (first) {
 		atomic_store(&s->epoch, epoch);
+		run_fill_lists(s, epoch);
 		usage_begin(s, epoch, &io, &cpu);
 	}
 	rc = comm_barrier(&k->comm);
