@@ -13,6 +13,7 @@
 enum framework { FRAMEWORK_TENSORFLOW, FRAMEWORK_PYTORCH };
 enum shuffle { SHUFFLE_OFF, SHUFFLE_SEED, SHUFFLE_RANDOM };
 enum read_type { READ_ON_DEMAND, READ_MEMORY };
+enum transport { TRANSPORT_NONE, TRANSPORT_SHARED_MEMORY };
 enum sample_order {
 	ORDER_SHUFFLED,
 	ORDER_DLIO,
@@ -78,7 +79,7 @@ struct workload {
 		bool drop_last; /* of the distributed order */
 		bool stick_to_shard, pad_last_batch; /* of the sharded one */
 		bool read_ahead;                     /* native_dali */
-		int transport;                       /* none, shared_memory */
+		int transport;                       /* enum transport */
 		bool pin_thread;
 		double worker_start_time, worker_init_time, worker_resume_time;
 		bool in_order;
