@@ -154,6 +154,9 @@ static void add_worker_stats(struct rank *k, struct loader *l, struct io_stat *i
 		k->out->worker_busy_ns += ws[i].read_ns;
 		k->out->worker_idle_ns += ws[i].idle_ns;
 		k->out->preprocess_ns += ws[i].preprocess_ns;
+		k->out->transport_ns += ws[i].transport_ns;
+		k->out->unpack_ns += ws[i].unpack_ns;
+		k->out->pin_ns += ws[i].pin_ns;
 	}
 }
 
