@@ -63,15 +63,24 @@ uint64_t order_stream_fill(const struct workload *w, uint64_t samples)
 void order_stream_init(struct order_stream *s, const struct order *o, uint32_t rank,
 		       struct order_held *held)
 {
-	*s = (struct order_stream){.fill = o->fill, .held = held};
-	order_shard(o, rank, &s->first, &s->count, &s->total);
+	uint64_t first;
+
+	*s = (struct order_stream){.order = o, .rank = rank, .fill = o->fill, .held = held};
+	if (o->how == ORDER_SHARDS) {
+		order_shard(o, rank, &first, &s->count, &s->total);
+	} else {
+		s->count = s->total = order_steps(o) * o->batch;
+		s->fill = 1;
+	}
 	s->engine = order_stream_seed(o->seed);
 }
 
 bool order_stream_more(const struct order_stream *s, uint64_t *sample)
 {
-	*sample = s->first + s->read;
-	return s->read < s->count;
+	if (s->read == s->count)
+		return false;
+	*sample = order_at(s->order, s->rank, s->read);
+	return true;
 }
 
 bool order_stream_wants(const struct order_stream *s, uint64_t *sample)

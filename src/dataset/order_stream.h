@@ -13,8 +13,10 @@
 #include "dataset/order.h"
 
 struct order_stream {
-	uint64_t first, count; /* the shard */
-	uint64_t total;        /* handed out in all: count, or one more that repeats the last */
+	const struct order *order;
+	uint32_t rank;
+	uint64_t count; /* of the shard; of another order, all that it asks for */
+	uint64_t total; /* handed out in all: count, or one more that repeats the last */
 	uint64_t read, out;
 	uint64_t fill, have, front;
 	struct order_held {
@@ -27,7 +29,8 @@ struct order_stream {
 
 /* Places of the buffer of an order over `samples` samples. */
 uint64_t order_stream_fill(const struct workload *w, uint64_t samples);
-/* `held` has room for o->fill entries and is the caller's. */
+/* `held` has room for o->fill entries, at least 1, and is the caller's. An order without shards is
+ * handed out as it is. */
 void order_stream_init(struct order_stream *s, const struct order *o, uint32_t rank,
 		       struct order_held *held);
 /* Whether a sample has to be read before the next one is handed out; *sample says which. The caller

@@ -227,16 +227,13 @@ void crew_drop(struct crew *c)
 	thread_wake(&c->halt, -1);
 }
 
-/* How long to wait for a thread before looking again; 0 once the grace after wake is over. The
- * grace counts from wake, so that giving up on many loaders one after another takes no longer than
- * on one. */
-static int64_t patience_ns(struct crew *c)
+int64_t crew_patience_ns(int64_t woken_ns, int64_t grace_ns)
 {
-	int64_t grace = c->config.grace_ns > 0 ? c->config.grace_ns : GRACE_DEFAULT_NS, left;
+	int64_t grace = grace_ns > 0 ? grace_ns : GRACE_DEFAULT_NS, left;
 
-	if (!crew_stopped(c))
+	if (woken_ns == 0)
 		return JOIN_POLL_NS;
-	left = atomic_load(&c->woken_ns) + grace - clock_now_ns();
+	left = woken_ns + grace - clock_now_ns();
 	return left < 0 ? 0 : left < JOIN_POLL_NS ? left : JOIN_POLL_NS;
 }
 
@@ -251,7 +248,8 @@ static uint32_t join_workers(struct crew *c)
 		int64_t patience = 1;
 
 		while (w->running && patience > 0) {
-			patience = patience_ns(c);
+			patience = crew_patience_ns(crew_stopped(c) ? atomic_load(&c->woken_ns) : 0,
+						    c->config.grace_ns);
 			worker_join(w, patience);
 		}
 		stuck += w->running;

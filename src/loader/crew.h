@@ -61,6 +61,11 @@ int crew_end(struct crew *c, bool woken, const struct loader *l, struct err *e);
 /* Joins all threads; the number of those that hang and were left behind. */
 unsigned crew_dismiss(struct crew *c);
 
+/* How long to wait for a thread before looking again; 0 once the grace after the loader was woken
+ * is over. The grace counts from wake, so that giving up on many loaders one after another takes no
+ * longer than on one. woken_ns 0: not woken. */
+int64_t crew_patience_ns(int64_t woken_ns, int64_t grace_ns);
+
 /* What the rank waits for, for describe: batch + 1, or 0. */
 void crew_waits(struct crew *c, uint64_t batch);
 /* Says that the rank got somewhere. */
