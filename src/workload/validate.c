@@ -170,7 +170,7 @@ static void warn_subfolders(struct workload *w, const char *kind, int64_t folder
 			      kind, folders, files, kind, folders - files);
 }
 
-static int check_loader(const struct workload *w, int64_t ranks, struct err *e)
+static int check_loader(const struct workload *w, struct err *e)
 {
 	const char *loader = w->reader.data_loader, *format = w->dataset.format;
 	const char *framework = w->framework == FRAMEWORK_PYTORCH ? "pytorch" : "tensorflow";
@@ -188,17 +188,6 @@ static int check_loader(const struct workload *w, int64_t ranks, struct err *e)
 			w, ERR_USAGE, e, "dataset.format",
 			"dataset.format tfrecord cannot be read by "
 			"reader.data_loader pytorch; npz is a format that it reads");
-	if ((strcmp(loader, "native_dali") == 0) != (w->reader.order == ORDER_SHARDED))
-		return workload_key_error(
-			w, ERR_USAGE, e, "reader.order",
-			"reader.order sharded is that of reader.data_loader native_dali, and the "
-			"only one it has: leave reader.order out");
-	if (w->reader.order == ORDER_RANDOM && ranks > 1)
-		return workload_key_error(
-			w, ERR_USAGE, e, "reader.order",
-			"reader.order random is PyTorch's RandomSampler, which knows nothing of "
-			"other ranks: with %" PRId64 " ranks use distributed",
-			ranks);
 	if (strcmp(loader, "custom") == 0 && !w->reader.data_loader_classname)
 		return workload_key_error(w, ERR_USAGE, e, "reader.data_loader",
 					  "reader.data_loader custom needs "
@@ -220,18 +209,6 @@ static int check_storage(const struct workload *w, struct err *e)
 	return 0;
 }
 
-/* Some orders repeat samples to give every rank as many. */
-static int64_t steps_of(const struct workload *w, int64_t samples, int64_t batch, int64_t ranks)
-{
-	int order = w->reader.order;
-	bool repeats =
-		order == ORDER_DISTRIBUTED
-			? !w->reader.drop_last
-			: order == ORDER_SHARDED && w->reader.pad_last_batch && samples >= ranks;
-
-	return (samples / ranks + (repeats && samples % ranks != 0)) / batch;
-}
-
 static int check_train_steps(struct workload *w, int64_t ranks, struct err *e)
 {
 	int64_t samples = w->dataset.num_files_train * w->dataset.num_samples_per_file;
@@ -246,7 +223,7 @@ static int check_train_steps(struct workload *w, int64_t ranks, struct err *e)
 			"dataset.num_files_train is 0 while workflow.train is on: "
 			"there is nothing to train on");
 	if (__builtin_mul_overflow(batch, ranks, &per_step) ||
-	    steps_of(w, samples, batch, ranks) == 0)
+	    workload_steps(w, samples, batch, ranks) == 0)
 		return workload_key_error(
 			w, ERR_USAGE, e, "reader.batch_size",
 			"%" PRId64 " training samples (%" PRId64 " files of %" PRId64
@@ -254,7 +231,7 @@ static int check_train_steps(struct workload *w, int64_t ranks, struct err *e)
 			" %s: use more files or a smaller batch",
 			samples, w->dataset.num_files_train, w->dataset.num_samples_per_file, batch,
 			ranks, ranks == 1 ? "rank" : "ranks");
-	int64_t steps = steps_of(w, samples, batch, ranks);
+	int64_t steps = workload_steps(w, samples, batch, ranks);
 
 	if (wanted > 0 && (double)wanted > (double)steps * (double)w->train.epochs)
 		return workload_key_error(w, ERR_USAGE, e, "train.total_training_steps",
@@ -385,7 +362,9 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 	if (rc == 0)
 		rc = check_storage(w, e);
 	if (rc == 0 && w->workflow.train)
-		rc = check_loader(w, ranks, e);
+		rc = check_loader(w, e);
+	if (rc == 0 && w->workflow.train)
+		rc = workload_check_reader(w, ranks, e);
 	if (rc == 0 && w->workflow.train)
 		rc = check_train_steps(w, ranks, e);
 	if (rc == 0 && w->workflow.checkpoint)
@@ -396,6 +375,8 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 	warn_subfolders(w, "train", w->dataset.num_subfolders_train, w->dataset.num_files_train);
 	warn_subfolders(w, "eval", w->dataset.num_subfolders_eval, w->dataset.num_files_eval);
 	warn_unused_stores(w);
+	if (w->workflow.train)
+		workload_warn_reader(w);
 	warn_later(w);
 	return 0;
 }
