@@ -5,6 +5,8 @@
 
 #include <semaphore.h>
 
+#include "count_allocations.h"
+
 #define STEPS_MAX 16
 #define QUEUE_MAX 512
 
@@ -373,6 +375,46 @@ static void test_memory_is_stated(void **state)
 	assert_int_equal(ops()->create(&r.loader, &r.config, &e), ERR_USAGE);
 }
 
+/* All memory is taken by create, and is no more than was stated. */
+static void test_no_allocation(void **state)
+{
+	uint64_t stated, before, count;
+	struct order o;
+	struct batch *b;
+	struct err e;
+	struct rig r;
+
+	(void)state;
+	fake_reset(3, true);
+	rig_init(&r, 3, 4, 400, 1, 5);
+	assert_int_equal(ops()->memory_bytes(&r.config, &stated, &e), 0);
+	before = allocated_bytes;
+	create(&r);
+	rig_order(&r, &o, 1, 1);
+	assert_int_equal(ops()->start(r.loader, &o, 80, &e), 0);
+	assert_true(allocated_bytes - before <= stated + 4096);
+	count = allocations;
+	for (int epoch = 0; epoch < 2; epoch++) {
+		while (ops()->next(r.loader, &b, &e) == 1)
+			ops()->give_back(r.loader, b);
+		assert_int_equal(ops()->finish(r.loader, &e), 0);
+		assert_int_equal(ops()->start(r.loader, &o, 80, &e), 0);
+	}
+	assert_int_equal(allocations - count, 0);
+	assert_int_equal(ops()->destroy(r.loader), 0);
+}
+
+static void test_bad_batch(void **state)
+{
+	struct rig r;
+	struct err e;
+
+	(void)state;
+	rig_init(&r, 4, 2, 64, 1, 4);
+	r.config.batch_size = 0;
+	assert_int_equal(ops()->create(&r.loader, &r.config, &e), ERR_USAGE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -382,7 +424,10 @@ int main(void)
 		cmocka_unit_test(test_early_end),
 		cmocka_unit_test(test_wake),
 		cmocka_unit_test(test_memory_is_stated),
+		cmocka_unit_test(test_no_allocation),
+		cmocka_unit_test(test_bad_batch),
 	};
 
+	count_allocations();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
