@@ -20,11 +20,12 @@ uint64_t handover_bytes(const struct loader_config *c, struct err *e)
 {
 	const struct workload *w = c->workload;
 	const struct i64_list *dims = &w->reader.transformed_record_dims;
-	const struct elem_type *elem = elem_find(w->reader.transformed_record_element_type);
 	uint64_t sample = c->dataset->max_sample_bytes, bytes;
 	bool fits = true;
 
 	if (dims->n) {
+		const struct elem_type *elem = elem_find(w->reader.transformed_record_element_type);
+
 		sample = elem ? elem->bytes : 1;
 		for (size_t i = 0; i < dims->n; i++)
 			fits = !__builtin_mul_overflow(sample, (uint64_t)dims->v[i], &sample) &&
