@@ -169,7 +169,7 @@ const struct opt workload_rows[] = {
 	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s")
 	BOOL(reader.pin_memory, "true",
 	      "Pinning of batches needs a real accelerator; it has no effect in DLIO without one, "
-	      "nor here.", UNUSED)
+	      "nor here. reader.pin_thread emulates it.", UNUSED)
 	INTS(reader.transformed_record_dims,
 	      "Shape of a sample in memory after its transformation.",
 	      RANGE(1, WORKLOAD_COUNT_MAX), .unit = "elements")

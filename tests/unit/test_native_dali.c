@@ -408,6 +408,45 @@ static void test_damaged_file(void **state)
 	}
 }
 
+/* A wrong byte of a sample is found, whichever way the sample came. */
+static void test_verify(void **state)
+{
+	static const char *const formats[] = {"npy", "tfrecord", "png"};
+
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		const char *format = formats[i / 2];
+		char path[64];
+		unsigned char *bytes;
+		struct order o;
+		struct batch *b;
+		struct err e;
+		struct rig r;
+		size_t n;
+
+		rig_init(&r, format, 3, 1, 1);
+		snprintf(path, sizeof(path), "/data/train/img_1_of_3.%s", format);
+		bytes = (unsigned char *)fixture_get(r.below, path, &n);
+		bytes[n / 2] ^= 1;
+		fixture_put(r.below, path, bytes, n);
+		free(bytes);
+		r.w.reader.access = i % 2 ? ACCESS_NATIVE : ACCESS_FRAMEWORK;
+		rig_create(&r);
+		rig_start(&r, &o, 1, 1);
+		for (int k = 0; k < 3; k++) {
+			int rc = r.ops->next(r.loader, &b, &e);
+
+			assert_int_equal(rc, k == 1 ? ERR_DATA : 1);
+			if (rc == 1)
+				r.ops->give_back(r.loader, b);
+			else
+				assert_non_null(strstr(e.text, path));
+		}
+		rig_finish(&r);
+		rig_release(&r);
+	}
+}
+
 /* Epochs that are not read to their end, whatever is under way. */
 static void test_early_end(void **state)
 {
@@ -564,15 +603,11 @@ static void test_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_policy),
-		cmocka_unit_test(test_tfrecord),
-		cmocka_unit_test(test_index_must_agree),
-		cmocka_unit_test(test_failure_in_its_turn),
-		cmocka_unit_test(test_damaged_file),
-		cmocka_unit_test(test_early_end),
-		cmocka_unit_test(test_wake_of_a_hung_read),
-		cmocka_unit_test(test_no_allocation),
-		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_policy),           cmocka_unit_test(test_tfrecord),
+		cmocka_unit_test(test_index_must_agree), cmocka_unit_test(test_failure_in_its_turn),
+		cmocka_unit_test(test_damaged_file),     cmocka_unit_test(test_verify),
+		cmocka_unit_test(test_early_end),        cmocka_unit_test(test_wake_of_a_hung_read),
+		cmocka_unit_test(test_no_allocation),    cmocka_unit_test(test_refusals),
 	};
 
 	count_allocations();
