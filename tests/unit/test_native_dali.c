@@ -422,7 +422,7 @@ static void test_verify(void **state)
 		struct batch *b;
 		struct err e;
 		struct rig r;
-		size_t n;
+		size_t n = 0;
 
 		rig_init(&r, format, 3, 1, 1);
 		snprintf(path, sizeof(path), "/data/train/img_1_of_3.%s", format);
