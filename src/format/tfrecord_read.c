@@ -8,7 +8,8 @@
  * a record behind it makes a file be opened and streamed anew. After the last record the end is
  * probed and the file closed.
  *
- * NATIVE is one pread of the sample's record, whose place is known from its number. */
+ * NATIVE is one pread of the sample's record, whose place is known from its number; without
+ * decoding one per 8 MiB of it. */
 #include <endian.h>
 #include <inttypes.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "format/tfrecord.h"
 
 #define TRANSFER_DEFAULT 262144u
+#define NATIVE_PIECE_MAX (8u << 20)
 #define PATH_ROOM 4096u
 /* Room in a record for other features and longer numbers than ours. */
 #define RECORD_SLACK 4096u
@@ -386,21 +388,43 @@ static int read_framework(struct reader *r, const char *path, const struct file_
 	return rc < 0 ? err_in_path(stream_close(r, rc, e), path, e) : 0;
 }
 
+/* The record in one piece, or, when nothing but its head matters, in pieces at the same place.
+ * Returns how much there was, and leaves the first piece's beginning in `head`. */
+static ssize_t read_record(struct reader *r, uint64_t offset, size_t n, unsigned char *head,
+			   struct err *e)
+{
+	size_t piece = r->config.decode == DECODE_NONE ? NATIVE_PIECE_MAX : n, done = 0;
+
+	while (done < n) {
+		size_t part = n - done < piece ? n - done : piece;
+		ssize_t got = io_pread(r->io, IO_DATA, r->blob, r->record, part, offset + done, e);
+
+		if (got < 0)
+			return got;
+		if (done == 0)
+			memcpy(head, r->record, TFRECORD_HEAD_BYTES);
+		done += (size_t)got;
+		if ((size_t)got < part)
+			break;
+	}
+	return (ssize_t)done;
+}
+
 static int native_record(struct reader *r, const struct tfrecord_layout *l,
 			 const struct file_spec *f, uint64_t index, struct sample *out,
 			 struct err *e)
 {
+	unsigned char head[TFRECORD_HEAD_BYTES];
 	struct record rec = {.f = f, .index = index, .offset = index * l->record_bytes};
 	const unsigned char *payload = r->record + TFRECORD_HEAD_BYTES;
 	uint32_t crc = 0;
-	ssize_t got = io_pread(r->io, IO_DATA, r->blob, r->record, (size_t)l->record_bytes,
-			       rec.offset, e);
+	ssize_t got = read_record(r, rec.offset, (size_t)l->record_bytes, head, e);
 	int rc;
 
 	if (got < 0)
 		return (int)got;
 	rc = got < TFRECORD_HEAD_BYTES ? cut_short(l->record_bytes, got, e)
-				       : check_head(r, r->record, &rec, e);
+				       : check_head(r, head, &rec, e);
 	if (rc == 0 && rec.length != l->example.bytes)
 		rc = err_set(e, ERR_DATA,
 			     "it has %" PRIu64 " bytes and not %" PRIu64
