@@ -13,7 +13,7 @@
  * each time, as h5py does. Files beyond KEPT_OPEN are opened anew.
  *
  * NATIVE is one request for all metadata of an ordinary file, together with the data when these lie
- * at the beginning; then one for the data per 8 MiB, chunks that follow each other taken together.
+ * at the beginning; then one for the data per 2 MiB, chunks that follow each other taken together.
  */
 #include <inttypes.h>
 #include <libdeflate.h>
@@ -22,7 +22,6 @@
 #include "format/hdf5_reader.h"
 
 #define KEPT_OPEN 16u
-#define NATIVE_PIECE_MAX (8u << 20)
 #define NATIVE_WINDOW 65536u
 /* What one read system call moves at most for the library. */
 #define LIBRARY_READ_MAX 0x7fffffffu

@@ -9,7 +9,7 @@
  * probed and the file closed.
  *
  * NATIVE is one pread of the sample's record, whose place is known from its number; without
- * decoding one per 8 MiB of it. */
+ * decoding one per 2 MiB of it. */
 #include <endian.h>
 #include <inttypes.h>
 #include <string.h>
@@ -19,7 +19,6 @@
 #include "format/tfrecord.h"
 
 #define TRANSFER_DEFAULT 262144u
-#define NATIVE_PIECE_MAX (8u << 20)
 #define PATH_ROOM 4096u
 /* Room in a record for other features and longer numbers than ours. */
 #define RECORD_SLACK 4096u
