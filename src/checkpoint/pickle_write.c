@@ -68,7 +68,7 @@ void pickle_int(struct pickle_writer *w, int64_t v)
 
 		/* LONG1: the fewest bytes of two's complement */
 		while (bytes > 1 && v == (int64_t)((uint64_t)v << (64 - 8 * (bytes - 1))) >>
-					       (64 - 8 * (bytes - 1)))
+						    (64 - 8 * (bytes - 1)))
 			bytes--;
 		pickle_op(w, 0x8a);
 		put_le(w, (uint64_t)bytes, 1);
