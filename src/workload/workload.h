@@ -110,6 +110,16 @@ struct workload {
 		int64_t num_checkpoints_write, num_checkpoints_read;
 		bool recovery_rank_shift, rank_sync, randomize_tensor;
 		struct node *ksm;
+		/* ours */
+		char *format; /* "auto": by framework */
+		int access;   /* framework, native */
+		int64_t block_bytes;
+		bool mmap, verify;
+		int restore; /* broadcast, all */
+		int torch;   /* "torch1", "torch2" */
+		int64_t seed, pool_bytes, keep_last;
+		bool async;
+		double stage_rate; /* bytes/s; 0: no time */
 	} checkpoint;
 	struct {
 		char *name, *type;
