@@ -7,6 +7,10 @@
 
 #include "base/rng.h"
 #include "dataset/order_dlio.h"
+#include "format/format.h"
+
+/* TensorFlow's first seed of an operation that was given only its own. */
+#define TF_GRAPH_SEED 87654321u
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {
@@ -56,6 +60,51 @@ static void init_shuffled(struct order *o, const struct workload *w, uint64_t se
 	}
 }
 
+bool order_streams(const struct workload *w)
+{
+	const struct format_ops *f = w->dataset.format ? format_find(w->dataset.format) : NULL;
+
+	return f && f->flags & FORMAT_STREAM && w->reader.data_loader &&
+	       strcmp(w->reader.data_loader, "tensorflow") == 0;
+}
+
+static void stream_seeds(struct stream_rules *s, const struct workload *w, uint64_t seed,
+			 uint64_t epoch)
+{
+	s->seed_low = TF_GRAPH_SEED;
+	s->seed_high = seed;
+	/* each iterator takes two words of the generator that has the seeds */
+	if (w->train.seed_change_epoch || w->reader.order == ORDER_DLIO) {
+		s->seed_low = philox_at(TF_GRAPH_SEED, seed, 2 * (epoch - 1));
+		s->seed_high = philox_at(TF_GRAPH_SEED, seed, 2 * (epoch - 1) + 1);
+	}
+}
+
+static void init_stream(struct order *o, const struct workload *w, uint64_t seed, uint64_t epoch)
+{
+	struct stream_rules *s = &o->stream;
+
+	o->how = ORDER_STREAM;
+	s->files = o->samples / o->samples_per_file;
+	s->samples_per_file = o->samples_per_file;
+	s->ranks = o->ranks;
+	s->cycle = (uint32_t)w->reader.read_threads;
+	s->ahead = 2 * s->cycle;
+	if (o->ranks == 0 || o->batch == 0)
+		return;
+	if (w->reader.order == ORDER_DLIO) {
+		s->files = order_dlio_files(s->files, s->samples_per_file, o->batch, o->ranks);
+	} else if (w->reader.file_shuffle != SHUFFLE_OFF) {
+		s->shuffle_files = true;
+		perm_init(&s->perm, s->files,
+			  rng_key(seed, w->train.seed_change_epoch ? epoch : 0, 0));
+	}
+	if (w->reader.sample_shuffle != SHUFFLE_OFF)
+		s->shuffle = (uint64_t)w->reader.shuffle_size;
+	stream_seeds(s, w, seed, epoch);
+	o->used = stream_records_least(s) / o->batch * o->batch * o->ranks;
+}
+
 void order_init(struct order *o, const struct workload *w, uint64_t samples, uint32_t ranks,
 		uint64_t batch, uint64_t seed, uint64_t epoch)
 {
@@ -67,7 +116,9 @@ void order_init(struct order *o, const struct workload *w, uint64_t samples, uin
 	o->ranks = ranks;
 	o->batch = batch;
 	assert(samples % o->samples_per_file == 0);
-	if (w->reader.order == ORDER_DLIO)
+	if (order_streams(w))
+		init_stream(o, w, seed, epoch);
+	else if (w->reader.order == ORDER_DLIO)
 		init_dlio(o);
 	else
 		init_shuffled(o, w, seed, epoch);
@@ -88,6 +139,7 @@ static uint64_t sequence_at(const struct order *o, uint64_t position)
 		return perm_at(&o->perm, position / o->samples_per_file) * o->samples_per_file +
 		       position % o->samples_per_file;
 	case ORDER_SEQUENTIAL:
+	case ORDER_STREAM:
 		break;
 	}
 	return position;
@@ -149,6 +201,23 @@ void order_proof_undelivered(struct order_proof *p, const struct order *o, uint3
 		      begin + steps * o->batch);
 	if (rank == 0)
 		add_left_over(p, o);
+}
+
+void order_stream_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
+			      uint64_t steps_done, void *memory)
+{
+	const struct stream_rules *r = &o->stream;
+	uint64_t done = min_u64(steps_done, order_steps(o)) * o->batch, sample;
+	struct stream s;
+
+	if (rank == 0)
+		order_proof_range(p, r->files * r->samples_per_file, o->samples);
+	if (done == stream_records(r, rank))
+		return;
+	stream_begin(&s, r, rank, memory);
+	for (uint64_t i = 0; stream_next(&s, &sample); i++)
+		if (i >= done)
+			order_proof_add(p, sample);
 }
 
 bool order_proof_check(const struct order *o, const struct order_proof *delivered,

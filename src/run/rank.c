@@ -176,6 +176,7 @@ static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, st
 	uint64_t measured;
 	char why[256];
 	int rc, end;
+	bool begun;
 
 	order_init(&order, s->w, dataset_samples(s->d, DATASET_TRAIN), s->ranks,
 		   (uint64_t)s->w->reader.batch_size, s->seed, epoch);
@@ -190,13 +191,17 @@ static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, st
 	p->begin_wall_ns = clock_wall_ns();
 	p->begin_ns = clock_now_ns();
 	rc = s->loader_ops->start(k->train, &order, steps, e);
-	if (rc == 0)
+	begun = rc == 0;
+	if (begun)
 		rc = run_steps(k, k->train, p, steps, &ep->delivered, &ep->payload_bytes, e);
 	p->end_ns = clock_now_ns();
 	p->end_wall_ns = clock_wall_ns();
 	ep->train_end_ns = p->end_ns;
 	ep->train_end_wall_ns = p->end_wall_ns;
-	order_proof_undelivered(&ep->undelivered, &order, k->comm.rank, p->steps);
+	if (begun && s->loader_ops->undelivered)
+		s->loader_ops->undelivered(k->train, p->steps, &ep->undelivered);
+	else
+		order_proof_undelivered(&ep->undelivered, &order, k->comm.rank, p->steps);
 	end = finish(k, k->train, rc ? NULL : e);
 	if (rc == 0)
 		rc = end;

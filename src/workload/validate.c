@@ -170,6 +170,14 @@ static void warn_subfolders(struct workload *w, const char *kind, int64_t folder
 			      kind, folders, files, kind, folders - files);
 }
 
+/* Each loader has its own way: TensorFlow's is iterative, that of all others an index. */
+static bool sampler_fits(const struct workload *w, const char *loader)
+{
+	bool tensorflow = strcmp(loader, "tensorflow") == 0;
+
+	return w->reader.data_loader_sampler != (tensorflow ? SAMPLER_INDEX : SAMPLER_ITERATIVE);
+}
+
 static int check_loader(const struct workload *w, struct err *e)
 {
 	const char *loader = w->reader.data_loader, *format = w->dataset.format;
@@ -182,6 +190,14 @@ static int check_loader(const struct workload *w, struct err *e)
 			"reader.data_loader %s does not go with framework %s; leave "
 			"it out or set one of them",
 			loader, framework);
+	if (!sampler_fits(w, loader))
+		return workload_key_error(
+			w, ERR_USAGE, e, "reader.data_loader_sampler",
+			"reader.data_loader_sampler %s does not go with reader.data_loader %s, "
+			"which "
+			"takes derive, %s",
+			w->reader.data_loader_sampler == SAMPLER_INDEX ? "index" : "iterative",
+			loader, strcmp(loader, "tensorflow") == 0 ? "iterative" : "index");
 	/* DLIO has no such reader; ours streams the file */
 	if (w->compat.dlio && strcmp(format, "tfrecord") == 0 && strcmp(loader, "pytorch") == 0)
 		return workload_key_error(

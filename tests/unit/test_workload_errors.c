@@ -138,15 +138,15 @@ static const struct bad bad[] = {
 	 {"command line: dataset.format parquet is not in this version", "npz, npy, "}},
 	{GOOD, {"dataset.compression=xz"}, ERR_ABSENT, {"dataset.compression xz"}},
 	{GOOD, {"reader.data_loader=dali"}, ERR_ABSENT, {"reader.data_loader dali"}},
-	{GOOD, {"reader.data_loader_sampler=iterative"}, ERR_ABSENT,
+	{GOOD, {"reader.data_loader_sampler=iterative"}, ERR_USAGE,
 	 {"reader.data_loader_sampler iterative", "derive, index"}},
 	{GOOD, {"reader.odirect=true"}, ERR_ABSENT, {"reader.odirect true"}},
 	{GOOD, {"storage.storage_type=s3"}, ERR_ABSENT, {"storage.storage_type s3"}},
 	{GOOD, {"reader.reader_classname=a.B"}, ERR_ABSENT, {"Python class"}},
 	{GOOD, {"workflow.train=false", "workflow.checkpoint=true"}, ERR_ABSENT,
 	 {"checkpoint benchmark"}},
-	{"model: {name: m}\ndataset: {num_files_train: 4}\n", {0}, ERR_ABSENT,
-	 {"reader.data_loader tensorflow is not in this version"}},
+	{"model: {name: m}\ndataset: {num_files_train: 4}\n", {"reader.data_loader_sampler=index"},
+	 ERR_USAGE, {"reader.data_loader_sampler index", "tensorflow", "derive, iterative"}},
 };
 
 static void test_bad_input(void **state)
