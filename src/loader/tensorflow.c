@@ -5,7 +5,9 @@
  * (drop_remainder), map(num_parallel_calls = computation_threads), prefetch. num_parallel_reads = k
  * is the legacy interleave: 3k threads, of which k take turns and 2k have opened and read ahead the
  * files that come next, each with two records beside the one it is at. An epoch is a new iterator:
- * new threads, an empty shuffle buffer, nothing read ahead across its beginning.
+ * new threads, an empty shuffle buffer, nothing read ahead across its beginning. With compat.dlio
+ * the records are repeated after batch, as DLIO has it, although it takes a new iterator each
+ * epoch: the stages read on past the end, and one batch more is fetched.
  *
  * Other formats: one Python generator for each of read_threads, which yields whole batches of
  * consecutive samples; interleave takes a batch of each in turn and keeps three of each read;
@@ -112,7 +114,7 @@ static void map_work(void *arg)
 	struct tensorflow *l = arg;
 	void *room, *item;
 
-	for (uint64_t k = 0; k < l->steps; k++) {
+	for (uint64_t k = 0; k < l->read_steps; k++) {
 		struct tf_batch *t;
 
 		if (tensorflow_get(l, &l->map_room, &room) < 0 ||
@@ -169,7 +171,7 @@ static void prefetch_work(void *arg)
 	struct tensorflow *l = arg;
 	void *room;
 
-	for (uint64_t k = 0; k < l->steps; k++) {
+	for (uint64_t k = 0; k < l->read_steps; k++) {
 		struct tf_batch *t;
 
 		if (tensorflow_get(l, &l->ring_room, &room) < 0 || pull(l, &t) < 0)
@@ -315,7 +317,9 @@ static int tensorflow_start(struct loader *base, const struct order *order, uint
 	l->order = *order;
 	l->all_steps = order_steps(order);
 	l->steps = steps < l->all_steps ? steps : l->all_steps;
+	l->read_steps = l->endless ? UINT64_MAX : l->steps;
 	l->handed = 0;
+	l->asked_on = false;
 	atomic_fetch_and(&l->halt, ~HALT_DROP);
 	atomic_store(&l->last_step, l->steps);
 	atomic_fetch_add(&l->epoch, 1);
@@ -344,7 +348,7 @@ static int tensorflow_next(struct loader *base, struct batch **out, struct err *
 			       l->open ? "before one was given back" : "outside of an epoch");
 	if (tensorflow_stopped(l))
 		return canceled(l, e);
-	if (l->handed == l->steps)
+	if (l->handed == l->steps && (!l->endless || l->asked_on))
 		return 0;
 	atomic_store_explicit(&l->waiting_since, clock_now_ns(), memory_order_relaxed);
 	atomic_store_explicit(&l->waiting, l->handed + 1, memory_order_release);
@@ -352,6 +356,12 @@ static int tensorflow_next(struct loader *base, struct batch **out, struct err *
 	atomic_store_explicit(&l->waiting, 0, memory_order_release);
 	if (rc < 0)
 		return canceled(l, e);
+	if (l->handed == l->steps) {
+		/* DLIO's loop looks at its count when it has the batch */
+		l->asked_on = true;
+		(void)queue_put(&l->spare, t);
+		return 0;
+	}
 	l->handed++;
 	if (l->config.progress_ns)
 		atomic_store_explicit(l->config.progress_ns, clock_now_ns(), memory_order_relaxed);

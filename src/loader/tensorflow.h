@@ -67,6 +67,7 @@ struct tensorflow {
 	uint32_t mappers;    /* threads that wait for map: as many as calls, or none */
 	uint32_t prefetch;   /* batches at most; 0: no thread */
 	bool autotune, wait; /* of prefetch; a workload's preprocess_time in map */
+	bool endless;        /* DLIO repeats the records and drops the iterator in the middle */
 
 	_Atomic uint32_t halt;    /* futex word, HALT_* */
 	_Atomic int64_t woken_ns; /* 0: not woken */
@@ -98,7 +99,8 @@ struct tensorflow {
 	uint32_t errors_used;
 
 	uint64_t steps, all_steps, handed, held; /* all_steps: of the whole epoch */
-	bool open;
+	uint64_t read_steps;                     /* batches that are read: steps, unless endless */
+	bool open, asked_on;                     /* asked_on: for the batch after the last */
 
 	/* For describe. */
 	_Atomic uint64_t epoch, last_step, waiting; /* waiting: batch + 1, 0 when not */

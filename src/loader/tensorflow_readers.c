@@ -2,8 +2,6 @@
  * the shuffle buffer, the batch; and DLIO's generators, which yield batches. */
 #include "loader/tensorflow.h"
 
-#include <assert.h>
-
 #include "base/clock.h"
 
 /* ---- records ---- */
@@ -61,16 +59,6 @@ static void assign(void *arg, uint32_t worker, uint64_t file)
 	/* it has given all records of its last file, so it waits; closed queues end the epoch */
 	if (l->threads)
 		(void)queue_put(&l->reader[worker].in, (void *)(uintptr_t)(file + 1));
-}
-
-void tensorflow_readers_begin(struct tensorflow *l)
-{
-	l->made = l->pulled = l->left = 0;
-	l->errors_used = 0;
-	if (!l->records)
-		return;
-	stream_shuffle_begin(&l->shuffle, &l->order.stream, l->config.rank);
-	stream_cycle_begin(&l->turns, &l->order.stream, l->config.rank, l->cycle_memory, assign, l);
 }
 
 /* A failed record waits in the shuffle buffer with the others; its sentence is kept apart. */
@@ -179,7 +167,23 @@ static void batch_begin(const struct tensorflow *l, struct batch *b, uint64_t in
 	b->err.code = 0;
 }
 
-int tensorflow_fill(struct tensorflow *l, struct tf_batch *t)
+static void pipeline_begin(struct tensorflow *l)
+{
+	l->left = 0;
+	stream_shuffle_begin(&l->shuffle, &l->order.stream, l->config.rank);
+	stream_cycle_begin(&l->turns, &l->order.stream, l->config.rank, l->cycle_memory, assign, l);
+}
+
+void tensorflow_readers_begin(struct tensorflow *l)
+{
+	l->made = l->pulled = 0;
+	l->errors_used = 0;
+	if (l->records)
+		pipeline_begin(l);
+}
+
+/* 1 when filled; 0 when the records end before, which drops those that were taken. */
+static int fill_once(struct tensorflow *l, struct tf_batch *t)
 {
 	struct batch *b = &t->batch;
 
@@ -188,18 +192,31 @@ int tensorflow_fill(struct tensorflow *l, struct tf_batch *t)
 		struct record r;
 		int rc = kept_record(l, &r);
 
-		if (rc < 0)
+		if (rc <= 0)
 			return rc;
-		/* the order has whole steps only */
-		assert(rc == 1);
 		if (i == 0) {
 			b->worker = r.worker;
 			t->sample = r.sample;
 		}
 		add_record(l, b, &r);
 	}
+	return 1;
+}
+
+int tensorflow_fill(struct tensorflow *l, struct tf_batch *t)
+{
+	int rc = fill_once(l, t);
+
+	/* only what is repeated comes to the end: an order has whole steps */
+	if (rc == 0 && l->endless) {
+		pipeline_begin(l);
+		rc = fill_once(l, t);
+	}
+	if (rc == 0)
+		err_set(&t->batch.err, ERR_DATA, "rank %u: the files ended before the epoch did",
+			l->config.rank);
 	l->made++;
-	return 0;
+	return rc < 0 ? rc : 0;
 }
 
 /* ---- generators ---- */

@@ -25,9 +25,9 @@ static void plan(struct tensorflow *l, const struct workload *w)
 {
 	uint32_t threads = (uint32_t)w->reader.read_threads;
 	int64_t calls = w->reader.computation_threads, prefetch = w->reader.prefetch_size;
-	bool skipped = w->compat.dlio;
 
 	l->records = order_streams(w);
+	l->endless = l->records && w->compat.dlio;
 	l->cycle = threads;
 	l->threads = l->records ? 3 * threads : threads ? threads : 1;
 	l->autotune = prefetch < 0;
@@ -37,7 +37,8 @@ static void plan(struct tensorflow *l, const struct workload *w)
 		l->batches += BATCHES_AHEAD * l->threads;
 	} else {
 		l->calls = calls < 0 ? autotune_calls() : (uint32_t)calls;
-		l->wait = time_dist_waits(&w->reader.preprocess_time) && !skipped;
+		/* in DLIO nothing waits for a record */
+		l->wait = time_dist_waits(&w->reader.preprocess_time) && !w->compat.dlio;
 		l->mappers = l->wait ? l->calls : 0;
 		l->batches += l->calls;
 	}
@@ -47,13 +48,33 @@ static void plan(struct tensorflow *l, const struct workload *w)
 	l->crew_size = l->threads + (l->calls > 0) + l->mappers + (l->prefetch > 0);
 }
 
+/* Records that can be there before their batch is: the rank that has taken the first batch has
+ * waited for all of them, and at the end of an epoch they are delivered without a read. */
+static uint64_t records_ahead(const struct tensorflow *l, const struct workload *w)
+{
+	uint64_t all =
+		(uint64_t)w->dataset.num_files_train * (uint64_t)w->dataset.num_samples_per_file;
+	uint64_t most = (RECORDS_AHEAD + 1) * (uint64_t)l->threads;
+
+	if (w->reader.sample_shuffle != SHUFFLE_OFF)
+		most += (uint64_t)w->reader.shuffle_size;
+	return most < all ? most : all;
+}
+
 void tensorflow_window(const struct workload *w, uint32_t *workers, uint64_t *batches)
 {
+	uint64_t batch = w->reader.batch_size > 0 ? (uint64_t)w->reader.batch_size : 1, records;
 	struct tensorflow l = {0};
 
 	plan(&l, w);
 	*workers = l.threads;
-	*batches = l.prefetch + l.calls + (l.records ? 0 : BATCHES_AHEAD * (uint64_t)l.threads);
+	*batches = l.prefetch + l.calls;
+	if (l.records) {
+		records = records_ahead(&l, w);
+		*batches += records / batch + (records % batch != 0);
+	} else {
+		*batches += BATCHES_AHEAD * (uint64_t)l.threads;
+	}
 }
 
 static int check_config(const struct loader_config *c, struct err *e)

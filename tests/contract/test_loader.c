@@ -10,7 +10,7 @@
 
 /* ---- counting allocations ---- */
 
-static _Atomic uint64_t allocations;
+static _Atomic uint64_t allocations, allocated_bytes;
 
 void *__wrap_malloc(size_t n);
 void *__wrap_calloc(size_t n, size_t size);
@@ -22,12 +22,14 @@ void *__real_realloc(void *p, size_t n);
 void *__wrap_malloc(size_t n)
 {
 	allocations++;
+	allocated_bytes += n;
 	return __real_malloc(n);
 }
 
 void *__wrap_calloc(size_t n, size_t size)
 {
 	allocations++;
+	allocated_bytes += n * size;
 	return __real_calloc(n, size);
 }
 
@@ -340,7 +342,9 @@ static void memory(unsigned kind)
 	setup(&r, kind, 0);
 	assert_int_equal(ops->memory_bytes(&r.config, &said, &e), 0);
 	assert_true(said > 0);
+	before = allocated_bytes;
 	rig_create_loader(&r, ops->name);
+	assert_true(allocated_bytes - before + fake.readers_open * fake.reader_bytes <= said);
 	for (uint64_t epoch = 1; epoch <= 2; epoch++) {
 		begin(&r, &o, 1, epoch, UINT64_MAX);
 		steps = order_steps(&o);

@@ -376,6 +376,80 @@ static void test_autotune(void **state)
 								  : (uint64_t)cpus);
 }
 
+static void expect_window(struct rig *r, uint32_t workers, uint64_t batches)
+{
+	uint32_t got_workers;
+	uint64_t got;
+
+	loader_find("tensorflow")->window(&r->workload, &got_workers, &got);
+	assert_int_equal(got_workers, workers);
+	assert_int_equal(got, batches);
+}
+
+/* What a rank can get without a read: also what waits in the interleave and the shuffle buffer. */
+static void test_window(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_tf(&r, npz, 4, 5, 7, 100, 1, 10);
+	expect_window(&r, 4, 5 + 3 * 4);
+	rig_tf(&r, npz, 0, 0, 0, 100, 1, 10);
+	expect_window(&r, 1, 3);
+	rig_tf(&r, tfrecord, 0, 0, 0, 100, 1, 10);
+	expect_window(&r, 0, 0);
+	rig_tf(&r, tfrecord, 4, 5, 7, 1000, 1, 10);
+	r.workload.dataset.num_files_train = 1000;
+	expect_window(&r, 12, 5 + 7 + 4);
+	r.workload.reader.sample_shuffle = SHUFFLE_RANDOM;
+	r.workload.reader.shuffle_size = 200;
+	expect_window(&r, 12, 5 + 7 + 24);
+	r.workload.reader.shuffle_size = 100000;
+	expect_window(&r, 12, 5 + 7 + 100);
+}
+
+/* compat.dlio: the records are repeated, and one batch more is fetched and thrown away. */
+static void test_one_batch_more(void **state)
+{
+	struct order o;
+	struct rig r;
+	struct batch b;
+	struct err e;
+
+	(void)state;
+	rig_tf(&r, tfrecord, 0, 0, 0, 20, 4, 3);
+	r.workload.compat.dlio = true;
+	reset_fake(1, true);
+	rig_create_loader(&r, "tensorflow");
+	for (unsigned epoch = 1; epoch <= 2; epoch++) {
+		fake.begun = 0;
+		begin(&r, &o, 1, epoch, UINT64_MAX);
+		for (int k = 0; k < 6; k++)
+			assert_int_equal(next(&r, &b, &e), 1);
+		assert_int_equal(fake.begun, 18);
+		assert_int_equal(next(&r, &b, &e), 0);
+		assert_int_equal(fake.begun, 20 + 3);
+		assert_int_equal(next(&r, &b, &e), 0);
+		assert_int_equal(fake.begun, 20 + 3);
+		finish(&r);
+	}
+	end(&r);
+	/* map and prefetch go on as well: two batches beyond that one, and three records a thread
+	 */
+	rig_tf(&r, tfrecord, 1, 1, 1, 12, 4, 3);
+	r.workload.compat.dlio = true;
+	reset_fake(3, true);
+	rig_create_loader(&r, "tensorflow");
+	begin(&r, &o, 1, 1, UINT64_MAX);
+	for (int k = 0; k < 4; k++)
+		assert_int_equal(next(&r, &b, &e), 1);
+	assert_int_equal(next(&r, &b, &e), 0);
+	await_reads(12 + 12);
+	usleep(2000);
+	await_reads(12 + 12);
+	end(&r);
+}
+
 /* Failed records wait in the shuffle buffer like others, and fail the batch they come to. */
 static void test_failure_in_turn(void **state)
 {
@@ -445,10 +519,16 @@ static void test_hung_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order_and_workers), cmocka_unit_test(test_read_ahead),
-		cmocka_unit_test(test_generators),        cmocka_unit_test(test_generators_ahead),
-		cmocka_unit_test(test_map_waits),         cmocka_unit_test(test_autotune),
-		cmocka_unit_test(test_failure_in_turn),   cmocka_unit_test(test_hung_read),
+		cmocka_unit_test(test_order_and_workers),
+		cmocka_unit_test(test_read_ahead),
+		cmocka_unit_test(test_generators),
+		cmocka_unit_test(test_generators_ahead),
+		cmocka_unit_test(test_map_waits),
+		cmocka_unit_test(test_autotune),
+		cmocka_unit_test(test_window),
+		cmocka_unit_test(test_one_batch_more),
+		cmocka_unit_test(test_failure_in_turn),
+		cmocka_unit_test(test_hung_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
