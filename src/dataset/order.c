@@ -27,8 +27,13 @@ static uint64_t whole_steps(uint64_t samples, uint64_t batch, uint64_t ranks)
 	return samples / step;
 }
 
+static bool is_tensorflow(const struct workload *w)
+{
+	return w->reader.data_loader && strcmp(w->reader.data_loader, "tensorflow") == 0;
+}
+
 /* Every rank has the same block but the last ones, which set the number of steps for all. */
-static void init_dlio(struct order *o)
+static void init_dlio(struct order *o, const struct workload *w, uint64_t seed, uint64_t epoch)
 {
 	uint64_t files = o->samples / o->samples_per_file, first, last_count;
 	uint64_t samples;
@@ -38,6 +43,13 @@ static void init_dlio(struct order *o)
 	o->how = ORDER_SEQUENTIAL;
 	if (o->ranks == 0 || o->batch == 0)
 		return;
+	if (is_tensorflow(w)) {
+		o->how = ORDER_ITERATIVE;
+		o->files = files;
+		o->shuffle_files = w->reader.file_shuffle != SHUFFLE_OFF;
+		perm_init(&o->perm, files,
+			  rng_key(seed, w->train.seed_change_epoch ? epoch : 0, 0));
+	}
 	o->block = samples / o->ranks + (samples % o->ranks != 0);
 	order_dlio_block(samples, o->ranks, o->ranks - 1, &first, &last_count);
 	o->used = last_count / o->batch * o->batch * o->ranks;
@@ -64,8 +76,7 @@ bool order_streams(const struct workload *w)
 {
 	const struct format_ops *f = w->dataset.format ? format_find(w->dataset.format) : NULL;
 
-	return f && f->flags & FORMAT_STREAM && w->reader.data_loader &&
-	       strcmp(w->reader.data_loader, "tensorflow") == 0;
+	return f && f->flags & FORMAT_STREAM && is_tensorflow(w);
 }
 
 static void stream_seeds(struct stream_rules *s, const struct workload *w, uint64_t seed,
@@ -119,7 +130,7 @@ void order_init(struct order *o, const struct workload *w, uint64_t samples, uin
 	if (order_streams(w))
 		init_stream(o, w, seed, epoch);
 	else if (w->reader.order == ORDER_DLIO)
-		init_dlio(o);
+		init_dlio(o, w, seed, epoch);
 	else
 		init_shuffled(o, w, seed, epoch);
 }
@@ -140,13 +151,40 @@ static uint64_t sequence_at(const struct order *o, uint64_t position)
 		       position % o->samples_per_file;
 	case ORDER_SEQUENTIAL:
 	case ORDER_STREAM:
+	case ORDER_ITERATIVE:
 		break;
 	}
 	return position;
 }
 
+/* Entry k of a rank's list. Only the first looks at the rank. */
+static uint64_t iterative_at(const struct order *o, uint32_t rank, uint64_t k)
+{
+	uint64_t file = k == 0 ? rank * (o->files / o->ranks % o->files)
+			       : k / o->samples_per_file % o->files;
+
+	if (o->shuffle_files)
+		file = perm_at(&o->perm, file);
+	return file * o->samples_per_file + k % o->samples_per_file;
+}
+
+/* Each rank accounts for the end of its own list; rank 0 for the files that were cut. */
+static void iterative_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
+				  uint64_t steps_done)
+{
+	uint64_t first, count;
+
+	order_dlio_block(o->files * o->samples_per_file, o->ranks, rank, &first, &count);
+	for (uint64_t k = min_u64(steps_done, order_steps(o)) * o->batch; k < count; k++)
+		order_proof_add(p, iterative_at(o, rank, k));
+	if (rank == 0)
+		order_proof_range(p, o->files * o->samples_per_file, o->samples);
+}
+
 uint64_t order_at(const struct order *o, uint32_t rank, uint64_t k)
 {
+	if (o->how == ORDER_ITERATIVE)
+		return iterative_at(o, rank, k);
 	return sequence_at(o, rank * o->block + k);
 }
 
@@ -197,6 +235,10 @@ void order_proof_undelivered(struct order_proof *p, const struct order *o, uint3
 {
 	uint64_t steps = order_steps(o), begin = rank * o->block;
 
+	if (o->how == ORDER_ITERATIVE) {
+		iterative_undelivered(p, o, rank, steps_done);
+		return;
+	}
 	add_positions(p, o, begin + min_u64(steps_done, steps) * o->batch,
 		      begin + steps * o->batch);
 	if (rank == 0)

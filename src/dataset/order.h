@@ -10,7 +10,7 @@
 #include "workload/workload.h"
 
 struct order {
-	enum { ORDER_SEQUENTIAL, ORDER_SAMPLES, ORDER_FILES, ORDER_STREAM } how;
+	enum { ORDER_SEQUENTIAL, ORDER_SAMPLES, ORDER_FILES, ORDER_STREAM, ORDER_ITERATIVE } how;
 	uint64_t samples; /* in the dataset */
 	uint64_t samples_per_file;
 	uint64_t used; /* samples of this epoch over all ranks: a whole number of steps */
@@ -18,6 +18,8 @@ struct order {
 	uint64_t block; /* consecutive positions of one rank */
 	uint64_t batch; /* samples of a batch */
 	struct perm perm;
+	uint64_t files;             /* ORDER_ITERATIVE: that are left */
+	bool shuffle_files;         /* ORDER_ITERATIVE */
 	struct stream_rules stream; /* ORDER_STREAM */
 };
 
@@ -32,6 +34,10 @@ bool order_streams(const struct workload *w);
  * ranks), ascending, every epoch the same, cut to the whole batches of the rank that has fewest;
  * `samples` are those of the files that order_dlio_files leaves. `epoch` from 1. `samples` must be
  * a whole number of files.
+ *
+ * ORDER_ITERATIVE, ORDER_DLIO with the tensorflow loader but not order_streams: DLIO's iterative
+ * lists, by which every rank reads from the first file on, but for its first sample (file_shuffle:
+ * of a keyed permutation of the files). With more than one rank the proof fails, as it should.
  *
  * ORDER_STREAM, whenever order_streams: file_shuffle is a keyed permutation of the files
  * (list_files' shuffle), sample_shuffle the shuffle buffer of shuffle_size records with
