@@ -117,9 +117,6 @@ def requests(tmp):
     t = traced(tmp, data, reader__read_threads=0, reader__file_shuffle="seed")
     order = [e[1] for e in t.all if e[0] == "open"]
     assert sorted(order) == [name(i) for i in range(FILES)] and order != sorted(order), order
-    # ranks have their own files: every third one
-    t = traced(tmp, data, reader__read_threads=0, reader__shuffle_size=5, reader__sample_shuffle="seed")
-    assert len(t.all) > 0
     print("   requests of an epoch: as tf.data's")
 
 
@@ -147,7 +144,7 @@ def shapes(tmp):
 
 
 def compat(tmp):
-    """DLIO's own pipeline: file_shuffle is lost, files are cut to whole steps."""
+    """DLIO's own pipeline: file_shuffle is lost, files are cut to whole steps, one batch too many is read."""
     keys = dict(TF, dataset__num_samples_per_file=1, compat__dlio="true", reader__file_shuffle="seed",
                 reader__read_threads=0)
     data = tmp / "compat"
@@ -156,7 +153,10 @@ def compat(tmp):
         return
     t = traced(tmp, data, **{k: v for k, v in keys.items() if k not in TF or TF[k] != v})
     order = [e[1] for e in t.all if e[0] == "open"]
-    assert order == [name(i) for i in range(FILES - FILES % 2)], order
+    used = [name(i) for i in range(FILES - FILES % 2)]
+    # and, because the records are repeated, the stages read on
+    assert order[:len(used)] == used and 2 <= len(order) - len(used), order
+    assert order[len(used):] == (used * 2)[:len(order) - len(used)], order
 
 
 def main():
