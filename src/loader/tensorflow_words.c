@@ -40,6 +40,11 @@ void tensorflow_describe(const struct loader *base, char *out, size_t out_size)
 	if (stuck)
 		snprintf(state, sizeof(state), "gave up on %u hung thread%s", stuck,
 			 stuck == 1 ? "" : "s");
+	else if (batch > atomic_load(&l->last_step))
+		snprintf(state, sizeof(state), "waits for the end of %s %llu for %s",
+			 l->config.kind == DATASET_TRAIN ? "epoch" : "evaluation",
+			 (unsigned long long)atomic_load(&l->epoch),
+			 str_seconds((double)(clock_now_ns() - waiting) * 1e-9, age, sizeof(age)));
 	else if (batch)
 		snprintf(state, sizeof(state), "waits for batch %llu of %llu of %s %llu for %s",
 			 (unsigned long long)batch, (unsigned long long)atomic_load(&l->last_step),

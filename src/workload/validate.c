@@ -178,7 +178,23 @@ static bool sampler_fits(const struct workload *w, const char *loader)
 	return w->reader.data_loader_sampler != (tensorflow ? SAMPLER_INDEX : SAMPLER_ITERATIVE);
 }
 
-static int check_loader(const struct workload *w, struct err *e)
+/* What only PyTorch's loader has, or nobody. */
+static void warn_of_no_effect(struct workload *w)
+{
+	static const char *const keys[] = {"reader.in_order", "reader.persistent_workers"};
+
+	if (strcmp(w->reader.data_loader, "tensorflow") != 0)
+		return;
+	for (size_t i = 0; i < LENGTH(keys); i++)
+		if (workload_is_set(w, keys[i]))
+			workload_warn(
+				w,
+				"%s has no effect with reader.data_loader tensorflow: batches "
+				"come in order, and an epoch has threads of its own",
+				keys[i]);
+}
+
+static int check_loader(struct workload *w, struct err *e)
 {
 	const char *loader = w->reader.data_loader, *format = w->dataset.format;
 	const char *framework = w->framework == FRAMEWORK_PYTORCH ? "pytorch" : "tensorflow";
@@ -208,6 +224,7 @@ static int check_loader(const struct workload *w, struct err *e)
 		return workload_key_error(w, ERR_USAGE, e, "reader.data_loader",
 					  "reader.data_loader custom needs "
 					  "reader.data_loader_classname");
+	warn_of_no_effect(w);
 	return 0;
 }
 

@@ -343,29 +343,34 @@ static void test_autotune(void **state)
 	uint64_t batches;
 	pthread_t thread;
 	double cpus = host_usable_cpus();
+	uint64_t taken = 0;
 
 	(void)state;
 	rig_tf(&r, npz, 1, -1, 1, 300, 1, 1);
 	reset_fake(1, true);
 	rig_create_loader(&r, "tensorflow");
 	begin(&r, &o, 1, 1, UINT64_MAX);
-	await_reads(1 + 3);
-	fake_gate(false);
-	/* full each time, until nothing is left behind the one that is read */
-	for (uint64_t left = 4; left > 0; left--) {
-		await_ring(&r, 1);
-		assert_int_equal(next(&r, &b, &e), 1);
+	for (uint32_t ring = 1; ring <= 2; ring *= 2) {
+		await_reads(taken + ring + 3);
+		await_ring(&r, ring);
+		fake_gate(false);
+		/* full at first, and in the end nothing is left behind the one that is read */
+		for (uint32_t left = ring + 3; left > 0; left--, taken++) {
+			await_ring(&r, left < ring ? left : ring);
+			assert_int_equal(next(&r, &b, &e), 1);
+		}
+		await_ring(&r, 0);
+		await_reads(taken + 1);
+		pthread_create(&thread, NULL, next_main, &r);
+		while (atomic_load(&tensorflow_of(r.loader)->waiting) == 0)
+			usleep(200);
+		usleep(20000); /* it looks at the ring before it waits */
+		fake_gate(true);
+		pthread_join(thread, NULL);
+		taken++;
+		await_ring(&r, 2 * ring);
+		await_reads(taken + 2 * ring + 3);
 	}
-	await_ring(&r, 0);
-	await_reads(5);
-	pthread_create(&thread, NULL, next_main, &r);
-	while (atomic_load(&tensorflow_of(r.loader)->waiting) == 0)
-		usleep(200);
-	usleep(20000); /* it looks at the ring before it waits */
-	fake_gate(true);
-	pthread_join(thread, NULL);
-	await_ring(&r, 2);
-	await_reads(5 + 2 + 3);
 	end(&r);
 	r.workload.reader.computation_threads = -1;
 	r.workload.dataset.format = tfrecord;
