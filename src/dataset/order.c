@@ -7,10 +7,7 @@
 
 #include "base/rng.h"
 #include "dataset/order_dlio.h"
-#include "format/format.h"
-
-/* TensorFlow's first seed of an operation that was given only its own. */
-#define TF_GRAPH_SEED 87654321u
+#include "dataset/order_tf.h"
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {
@@ -27,11 +24,6 @@ static uint64_t whole_steps(uint64_t samples, uint64_t batch, uint64_t ranks)
 	return samples / step;
 }
 
-static bool is_tensorflow(const struct workload *w)
-{
-	return w->reader.data_loader && strcmp(w->reader.data_loader, "tensorflow") == 0;
-}
-
 /* Every rank has the same block but the last ones, which set the number of steps for all. */
 static void init_dlio(struct order *o, const struct workload *w, uint64_t seed, uint64_t epoch)
 {
@@ -43,13 +35,7 @@ static void init_dlio(struct order *o, const struct workload *w, uint64_t seed, 
 	o->how = ORDER_SEQUENTIAL;
 	if (o->ranks == 0 || o->batch == 0)
 		return;
-	if (is_tensorflow(w)) {
-		o->how = ORDER_ITERATIVE;
-		o->files = files;
-		o->shuffle_files = w->reader.file_shuffle != SHUFFLE_OFF;
-		perm_init(&o->perm, files,
-			  rng_key(seed, w->train.seed_change_epoch ? epoch : 0, 0));
-	}
+	order_tf_lists(o, w, files, seed, epoch);
 	o->block = samples / o->ranks + (samples % o->ranks != 0);
 	order_dlio_block(samples, o->ranks, o->ranks - 1, &first, &last_count);
 	o->used = last_count / o->batch * o->batch * o->ranks;
@@ -72,50 +58,6 @@ static void init_shuffled(struct order *o, const struct workload *w, uint64_t se
 	}
 }
 
-bool order_streams(const struct workload *w)
-{
-	const struct format_ops *f = w->dataset.format ? format_find(w->dataset.format) : NULL;
-
-	return f && f->flags & FORMAT_STREAM && is_tensorflow(w);
-}
-
-static void stream_seeds(struct stream_rules *s, const struct workload *w, uint64_t seed,
-			 uint64_t epoch)
-{
-	s->seed_low = TF_GRAPH_SEED;
-	s->seed_high = seed;
-	/* each iterator takes two words of the generator that has the seeds */
-	if (w->train.seed_change_epoch || w->reader.order == ORDER_DLIO) {
-		s->seed_low = philox_at(TF_GRAPH_SEED, seed, 2 * (epoch - 1));
-		s->seed_high = philox_at(TF_GRAPH_SEED, seed, 2 * (epoch - 1) + 1);
-	}
-}
-
-static void init_stream(struct order *o, const struct workload *w, uint64_t seed, uint64_t epoch)
-{
-	struct stream_rules *s = &o->stream;
-
-	o->how = ORDER_STREAM;
-	s->files = o->samples / o->samples_per_file;
-	s->samples_per_file = o->samples_per_file;
-	s->ranks = o->ranks;
-	s->cycle = (uint32_t)w->reader.read_threads;
-	s->ahead = 2 * s->cycle;
-	if (o->ranks == 0 || o->batch == 0)
-		return;
-	if (w->reader.order == ORDER_DLIO) {
-		s->files = order_dlio_files(s->files, s->samples_per_file, o->batch, o->ranks);
-	} else if (w->reader.file_shuffle != SHUFFLE_OFF) {
-		s->shuffle_files = true;
-		perm_init(&s->perm, s->files,
-			  rng_key(seed, w->train.seed_change_epoch ? epoch : 0, 0));
-	}
-	if (w->reader.sample_shuffle != SHUFFLE_OFF)
-		s->shuffle = (uint64_t)w->reader.shuffle_size;
-	stream_seeds(s, w, seed, epoch);
-	o->used = stream_records_least(s) / o->batch * o->batch * o->ranks;
-}
-
 void order_init(struct order *o, const struct workload *w, uint64_t samples, uint32_t ranks,
 		uint64_t batch, uint64_t seed, uint64_t epoch)
 {
@@ -127,8 +69,8 @@ void order_init(struct order *o, const struct workload *w, uint64_t samples, uin
 	o->ranks = ranks;
 	o->batch = batch;
 	assert(samples % o->samples_per_file == 0);
-	if (order_streams(w))
-		init_stream(o, w, seed, epoch);
+	if (order_tf_records(w))
+		order_tf_init(o, w, seed, epoch);
 	else if (w->reader.order == ORDER_DLIO)
 		init_dlio(o, w, seed, epoch);
 	else
@@ -150,41 +92,17 @@ static uint64_t sequence_at(const struct order *o, uint64_t position)
 		return perm_at(&o->perm, position / o->samples_per_file) * o->samples_per_file +
 		       position % o->samples_per_file;
 	case ORDER_SEQUENTIAL:
-	case ORDER_STREAM:
-	case ORDER_ITERATIVE:
+	case ORDER_TF_RECORDS:
+	case ORDER_TF_LISTS:
 		break;
 	}
 	return position;
 }
 
-/* Entry k of a rank's list. Only the first looks at the rank. */
-static uint64_t iterative_at(const struct order *o, uint32_t rank, uint64_t k)
-{
-	uint64_t file = k == 0 ? rank * (o->files / o->ranks % o->files)
-			       : k / o->samples_per_file % o->files;
-
-	if (o->shuffle_files)
-		file = perm_at(&o->perm, file);
-	return file * o->samples_per_file + k % o->samples_per_file;
-}
-
-/* Each rank accounts for the end of its own list; rank 0 for the files that were cut. */
-static void iterative_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
-				  uint64_t steps_done)
-{
-	uint64_t first, count;
-
-	order_dlio_block(o->files * o->samples_per_file, o->ranks, rank, &first, &count);
-	for (uint64_t k = min_u64(steps_done, order_steps(o)) * o->batch; k < count; k++)
-		order_proof_add(p, iterative_at(o, rank, k));
-	if (rank == 0)
-		order_proof_range(p, o->files * o->samples_per_file, o->samples);
-}
-
 uint64_t order_at(const struct order *o, uint32_t rank, uint64_t k)
 {
-	if (o->how == ORDER_ITERATIVE)
-		return iterative_at(o, rank, k);
+	if (o->how == ORDER_TF_LISTS)
+		return order_tf_list_at(o, rank, k);
 	return sequence_at(o, rank * o->block + k);
 }
 
@@ -235,31 +153,14 @@ void order_proof_undelivered(struct order_proof *p, const struct order *o, uint3
 {
 	uint64_t steps = order_steps(o), begin = rank * o->block;
 
-	if (o->how == ORDER_ITERATIVE) {
-		iterative_undelivered(p, o, rank, steps_done);
+	if (o->how == ORDER_TF_LISTS) {
+		order_tf_lists_undelivered(p, o, rank, steps_done);
 		return;
 	}
 	add_positions(p, o, begin + min_u64(steps_done, steps) * o->batch,
 		      begin + steps * o->batch);
 	if (rank == 0)
 		add_left_over(p, o);
-}
-
-void order_stream_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
-			      uint64_t steps_done, void *memory)
-{
-	const struct stream_rules *r = &o->stream;
-	uint64_t done = min_u64(steps_done, order_steps(o)) * o->batch, sample;
-	struct stream s;
-
-	if (rank == 0)
-		order_proof_range(p, r->files * r->samples_per_file, o->samples);
-	if (done == stream_records(r, rank))
-		return;
-	stream_begin(&s, r, rank, memory);
-	for (uint64_t i = 0; stream_next(&s, &sample); i++)
-		if (i >= done)
-			order_proof_add(p, sample);
 }
 
 bool order_proof_check(const struct order *o, const struct order_proof *delivered,

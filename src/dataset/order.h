@@ -6,11 +6,11 @@
 
 #include "base/err.h"
 #include "base/perm.h"
-#include "dataset/stream.h"
+#include "dataset/tf_stream.h"
 #include "workload/workload.h"
 
 struct order {
-	enum { ORDER_SEQUENTIAL, ORDER_SAMPLES, ORDER_FILES, ORDER_STREAM, ORDER_ITERATIVE } how;
+	enum { ORDER_SEQUENTIAL, ORDER_SAMPLES, ORDER_FILES, ORDER_TF_RECORDS, ORDER_TF_LISTS } how;
 	uint64_t samples; /* in the dataset */
 	uint64_t samples_per_file;
 	uint64_t used; /* samples of this epoch over all ranks: a whole number of steps */
@@ -18,13 +18,13 @@ struct order {
 	uint64_t block; /* consecutive positions of one rank */
 	uint64_t batch; /* samples of a batch */
 	struct perm perm;
-	uint64_t files;             /* ORDER_ITERATIVE: that are left */
-	bool shuffle_files;         /* ORDER_ITERATIVE */
-	struct stream_rules stream; /* ORDER_STREAM */
+	uint64_t files;             /* ORDER_TF_LISTS: that are left */
+	bool shuffle_files;         /* ORDER_TF_LISTS */
+	struct stream_rules stream; /* ORDER_TF_RECORDS */
 };
 
 /* Whether the workload's loader has an order of its own, that of tf.data's TFRecordDataset. */
-bool order_streams(const struct workload *w);
+bool order_tf_records(const struct workload *w);
 
 /* The order of one epoch. Default (ORDER_SHUFFLED): rank r has positions [r*block, (r+1)*block) of
  * one global sequence, block = floor(samples / (batch * ranks)) * batch; the sequence is a keyed
@@ -35,11 +35,11 @@ bool order_streams(const struct workload *w);
  * `samples` are those of the files that order_dlio_files leaves. `epoch` from 1. `samples` must be
  * a whole number of files.
  *
- * ORDER_ITERATIVE, ORDER_DLIO with the tensorflow loader but not order_streams: DLIO's iterative
+ * ORDER_TF_LISTS, ORDER_DLIO with the tensorflow loader but not order_tf_records: DLIO's iterative
  * lists, by which every rank reads from the first file on, but for its first sample (file_shuffle:
  * of a keyed permutation of the files). With more than one rank the proof fails, as it should.
  *
- * ORDER_STREAM, whenever order_streams: file_shuffle is a keyed permutation of the files
+ * ORDER_TF_RECORDS, whenever order_tf_records: file_shuffle is a keyed permutation of the files
  * (list_files' shuffle), sample_shuffle the shuffle buffer of shuffle_size records with
  * TensorFlow's seeds (87654321, seed), drawn anew each epoch if seed_change_epoch
  * (reshuffle_each_iteration). ORDER_DLIO there: files ascending and cut as above, the buffer drawn
@@ -49,7 +49,7 @@ void order_init(struct order *o, const struct workload *w, uint64_t samples, uin
 /* Steps every rank makes in the epoch: the same number for all. */
 uint64_t order_steps(const struct order *o);
 /* The global sample (file = s / samples_per_file) at position `k` (< steps * batch) of `rank`. Not
- * for ORDER_STREAM. */
+ * for ORDER_TF_RECORDS. */
 uint64_t order_at(const struct order *o, uint32_t rank, uint64_t k);
 
 /* A multiset of samples in three words: count and two independent sums of 64-bit mixes. Two equal
@@ -62,13 +62,13 @@ void order_proof_merge(struct order_proof *into, const struct order_proof *from)
 /* The multiset 0..n-1, restricted to [first, last). */
 void order_proof_range(struct order_proof *p, uint64_t first, uint64_t last);
 /* What `rank` was to deliver but did not, after `steps_done` of its steps, plus (rank 0 only) the
- * samples that fill no whole step. Not for ORDER_STREAM. */
+ * samples that fill no whole step. Not for ORDER_TF_RECORDS. */
 void order_proof_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
 			     uint64_t steps_done);
-/* The same for ORDER_STREAM, where each rank also accounts for the records it keeps beyond its
+/* The same for ORDER_TF_RECORDS, where each rank also accounts for the records it keeps beyond its
  * steps. `memory` of stream_bytes is lent. */
-void order_stream_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
-			      uint64_t steps_done, void *memory);
+void order_tf_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
+			  uint64_t steps_done, void *memory);
 /* delivered + undelivered == all samples, each once? `why` gets the sentence either way. */
 bool order_proof_check(const struct order *o, const struct order_proof *delivered,
 		       const struct order_proof *undelivered, char *why, size_t why_size);

@@ -95,7 +95,7 @@ void sample_reader_init(struct sample_reader *r, const struct loader_config *con
 	/* DLIO never calls its own reader for a format without I/O or TensorFlow's records, so
 	 * nothing waits there either. */
 	bool skipped = w->compat.dlio &&
-		       (config->dataset->format->flags & FORMAT_NO_IO || order_streams(w));
+		       (config->dataset->format->flags & FORMAT_NO_IO || order_tf_records(w));
 
 	memset(r, 0, sizeof(*r));
 	r->config = config;

@@ -251,7 +251,8 @@ static int start_member(struct tensorflow *l, uint32_t at, void (*work)(void *),
 	char name[32];
 
 	snprintf(name, sizeof(name), "%c%u.%u", letter, l->config.rank, number);
-	return crew_start(&l->crew[at], work, arg, worker_stack_bytes(l->config.workload), name, e);
+	return stage_start(&l->thread[at], work, arg, worker_stack_bytes(l->config.workload), name,
+			   e);
 }
 
 static int start_threads(struct tensorflow *l, struct err *e)
@@ -281,7 +282,7 @@ static uint32_t end_threads(struct tensorflow *l)
 
 	atomic_fetch_or(&l->halt, HALT_DROP);
 	close_queues(l);
-	stuck = crew_join(l->crew, l->crew_size, &l->woken_ns, grace, tensorflow_stopped, l);
+	stuck = stage_join(l->thread, l->thread_count, &l->woken_ns, grace, tensorflow_stopped, l);
 	atomic_store(&l->stuck, stuck);
 	return stuck;
 }
@@ -297,7 +298,7 @@ static int check_start(struct tensorflow *l, const struct order *order, struct e
 			       "rank %u: the order has batches of %llu, the loader of %llu",
 			       l->config.rank, (unsigned long long)order->batch,
 			       (unsigned long long)l->config.batch_size);
-	if ((order->how == ORDER_STREAM) != l->records ||
+	if ((order->how == ORDER_TF_RECORDS) != l->records ||
 	    (l->records &&
 	     (order->stream.cycle != l->cycle ||
 	      stream_shuffle_places(&order->stream, l->config.rank) > l->buffer_room)))
@@ -412,7 +413,7 @@ static void tensorflow_undelivered(struct loader *base, uint64_t steps_done, str
 	const struct order *o = &l->order;
 
 	if (l->records) {
-		order_stream_undelivered(p, o, l->config.rank, steps_done, l->plan_memory);
+		order_tf_undelivered(p, o, l->config.rank, steps_done, l->plan_memory);
 		return;
 	}
 	order_proof_undelivered(p, o, l->config.rank, order_steps(o));
@@ -428,7 +429,7 @@ static unsigned tensorflow_destroy(struct loader *base)
 	if (!l)
 		return 0;
 	if (end_threads(l) > 0) {
-		crew_detach(l->crew, l->crew_size);
+		stage_detach(l->thread, l->thread_count);
 		return atomic_load(&l->stuck);
 	}
 	tensorflow_release(l);

@@ -9,7 +9,7 @@
  * whoever pulls: map's thread, else that of prefetch, else the rank. */
 #include "base/queue.h"
 #include "dataset/order.h"
-#include "loader/crew.h"
+#include "loader/stage.h"
 #include "loader/sample_reader.h"
 #include "loader/worker.h"
 
@@ -69,12 +69,12 @@ struct tensorflow {
 	bool autotune, wait; /* of prefetch; a workload's preprocess_time in map */
 	bool endless;        /* DLIO repeats the records and drops the iterator in the middle */
 
-	_Atomic uint32_t halt;    /* futex word, HALT_* */
-	_Atomic int64_t woken_ns; /* 0: not woken */
-	struct tf_reader *reader; /* `threads` of them, at least one */
-	struct tf_mapper *mapper; /* at least one when `wait` */
-	struct crew_member *crew; /* readers, map's own, mappers, prefetch's */
-	uint32_t crew_size;
+	_Atomic uint32_t halt;       /* futex word, HALT_* */
+	_Atomic int64_t woken_ns;    /* 0: not woken */
+	struct tf_reader *reader;    /* `threads` of them, at least one */
+	struct tf_mapper *mapper;    /* at least one when `wait` */
+	struct stage_thread *thread; /* readers, map's own, mappers, prefetch's */
+	uint32_t thread_count;
 	struct worker_stat *stat; /* of readers, then mappers */
 	uint32_t stats;
 	struct tf_batch *batch;

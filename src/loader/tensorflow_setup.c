@@ -26,7 +26,7 @@ static void plan(struct tensorflow *l, const struct workload *w)
 	uint32_t threads = (uint32_t)w->reader.read_threads;
 	int64_t calls = w->reader.computation_threads, prefetch = w->reader.prefetch_size;
 
-	l->records = order_streams(w);
+	l->records = order_tf_records(w);
 	l->endless = l->records && w->compat.dlio;
 	l->cycle = threads;
 	l->threads = l->records ? 3 * threads : threads ? threads : 1;
@@ -45,7 +45,7 @@ static void plan(struct tensorflow *l, const struct workload *w)
 	l->stats = l->threads ? l->threads : 1;
 	if (l->wait)
 		l->stats += l->mappers ? l->mappers : 1;
-	l->crew_size = l->threads + (l->calls > 0) + l->mappers + (l->prefetch > 0);
+	l->thread_count = l->threads + (l->calls > 0) + l->mappers + (l->prefetch > 0);
 }
 
 /* Records that can be there before their batch is: the rank that has taken the first batch has
@@ -105,7 +105,7 @@ static void settings(struct reader_config *out, const struct loader_config *c)
 {
 	sample_reader_settings(out, c);
 	/* the iterator of a file reads it through, whatever read_type says */
-	if (order_streams(c->workload))
+	if (order_tf_records(c->workload))
 		out->keep_open = false;
 }
 
@@ -115,7 +115,7 @@ static uint64_t buffer_records(const struct loader_config *c)
 	uint64_t all = dataset_samples(c->dataset, c->kind);
 	uint64_t size = (uint64_t)w->reader.shuffle_size;
 
-	if (!order_streams(w) || w->reader.sample_shuffle == SHUFFLE_OFF)
+	if (!order_tf_records(w) || w->reader.sample_shuffle == SHUFFLE_OFF)
 		return 0;
 	return size < all ? size : all;
 }
@@ -150,8 +150,8 @@ int tensorflow_memory_bytes(const struct loader_config *c, uint64_t *out, struct
 	total = sizeof(l) + queue_bytes(&l) + l.batches * sizeof(*l.batch) +
 		2 * stream_cycle_bytes(&rules) + ERRORS_KEPT * sizeof(struct err) +
 		l.stats * (sizeof(struct worker_stat) + sizeof(struct tf_mapper)) +
-		l.crew_size * (sizeof(struct crew_member) + worker_stack_bytes(c->workload) +
-			       GUARD_BYTES);
+		l.thread_count * (sizeof(struct stage_thread) + worker_stack_bytes(c->workload) +
+				  GUARD_BYTES);
 	if (__builtin_add_overflow(each, PAGE_BYTES + sizeof(struct tf_reader), &each) ||
 	    __builtin_mul_overflow(each, readers, &each) ||
 	    __builtin_add_overflow(total, each, &total) ||
@@ -248,10 +248,10 @@ static int allocate(struct tensorflow *l, struct err *e)
 	l->reader = l->stat ? try_calloc(readers, sizeof(*l->reader), "readers", e) : NULL;
 	l->mapper = l->reader ? try_calloc(l->stats, sizeof(*l->mapper), "map's calls", e) : NULL;
 	l->batch = l->mapper ? try_calloc(l->batches, sizeof(*l->batch), "batches", e) : NULL;
-	l->crew = l->batch ? try_calloc(l->crew_size ? l->crew_size : 1, sizeof(*l->crew),
-					"threads", e)
-			   : NULL;
-	l->error = l->crew ? try_calloc(ERRORS_KEPT, sizeof(*l->error), "errors", e) : NULL;
+	l->thread = l->batch ? try_calloc(l->thread_count ? l->thread_count : 1, sizeof(*l->thread),
+					  "threads", e)
+			     : NULL;
+	l->error = l->thread ? try_calloc(ERRORS_KEPT, sizeof(*l->error), "errors", e) : NULL;
 	if (!l->error)
 		return -ENOMEM;
 	init_readers(l);
@@ -292,7 +292,7 @@ void tensorflow_release(struct tensorflow *l)
 	free(l->plan_memory);
 	free(l->cycle_memory);
 	free(l->error);
-	free(l->crew);
+	free(l->thread);
 	free(l->batch);
 	free(l->mapper);
 	free(l->reader);

@@ -65,11 +65,11 @@ static void rules_of(const json_t *c, struct order *o)
 	w.reader.read_threads = (int64_t)tf_number(c, "threads");
 	w.reader.shuffle_size = (int64_t)tf_number(c, "shuffle");
 	w.train.seed_change_epoch = tf_number(c, "reshuffle");
-	assert_true(order_streams(&w));
+	assert_true(order_tf_records(&w));
 	order_init(o, &w, tf_number(c, "files") * tf_number(c, "per_file"),
 		   (uint32_t)tf_number(c, "ranks"), tf_number(c, "batch"), tf_number(c, "seed"),
 		   tf_number(c, "epoch"));
-	assert_int_equal(o->how, ORDER_STREAM);
+	assert_int_equal(o->how, ORDER_TF_RECORDS);
 }
 
 static void test_vectors(void **state)
@@ -165,7 +165,7 @@ static void test_proof(void **state)
 					assert_true(stream_next(&s, &sample));
 					order_proof_add(&got, sample);
 				}
-				order_stream_undelivered(&rest, &o, rank, done, memory);
+				order_tf_undelivered(&rest, &o, rank, done, memory);
 				free(memory);
 			}
 			if (!order_proof_check(&o, &got, &rest, why, sizeof(why)))

@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 
-struct crew_member {
+struct stage_thread {
 	void (*work)(void *arg);
 	void *arg;
 	pthread_t thread;
@@ -19,12 +19,12 @@ struct crew_member {
 };
 
 /* `name` as for thread_start. */
-int crew_start(struct crew_member *m, void (*work)(void *arg), void *arg, size_t stack_bytes,
-	       const char *name, struct err *e);
+int stage_start(struct stage_thread *m, void (*work)(void *arg), void *arg, size_t stack_bytes,
+		const char *name, struct err *e);
 /* Joins every one that ends; with a stop asked for at woken_ns (0: none yet; read again and again)
  * until grace_ns after it, else for ever. `stopped` is asked several times a second, so that a stop
  * that nobody told is noticed. Returns the number of those that hang. */
-uint32_t crew_join(struct crew_member *m, uint32_t count, const _Atomic int64_t *woken_ns,
-		   int64_t grace_ns, bool (*stopped)(void *arg), void *arg);
+uint32_t stage_join(struct stage_thread *m, uint32_t count, const _Atomic int64_t *woken_ns,
+		    int64_t grace_ns, bool (*stopped)(void *arg), void *arg);
 /* Leaves those that hang to themselves. */
-void crew_detach(struct crew_member *m, uint32_t count);
+void stage_detach(struct stage_thread *m, uint32_t count);

@@ -1,5 +1,5 @@
 /* Threads of one epoch. */
-#include "loader/crew.h"
+#include "loader/stage.h"
 
 #include "base/clock.h"
 #include "base/thread.h"
@@ -8,7 +8,7 @@
 
 static void *member_main(void *arg)
 {
-	struct crew_member *m = arg;
+	struct stage_thread *m = arg;
 
 	m->work(m->arg);
 	atomic_store_explicit(&m->ended, 1, memory_order_release);
@@ -16,8 +16,8 @@ static void *member_main(void *arg)
 	return NULL;
 }
 
-int crew_start(struct crew_member *m, void (*work)(void *arg), void *arg, size_t stack_bytes,
-	       const char *name, struct err *e)
+int stage_start(struct stage_thread *m, void (*work)(void *arg), void *arg, size_t stack_bytes,
+		const char *name, struct err *e)
 {
 	int rc;
 
@@ -29,7 +29,7 @@ int crew_start(struct crew_member *m, void (*work)(void *arg), void *arg, size_t
 	return rc;
 }
 
-static bool join_within(struct crew_member *m, int64_t timeout_ns)
+static bool join_within(struct stage_thread *m, int64_t timeout_ns)
 {
 	int64_t deadline = clock_now_ns() + timeout_ns;
 
@@ -45,8 +45,8 @@ static bool join_within(struct crew_member *m, int64_t timeout_ns)
 	return true;
 }
 
-uint32_t crew_join(struct crew_member *m, uint32_t count, const _Atomic int64_t *woken_ns,
-		   int64_t grace_ns, bool (*stopped)(void *arg), void *arg)
+uint32_t stage_join(struct stage_thread *m, uint32_t count, const _Atomic int64_t *woken_ns,
+		    int64_t grace_ns, bool (*stopped)(void *arg), void *arg)
 {
 	uint32_t stuck = 0;
 
@@ -67,7 +67,7 @@ uint32_t crew_join(struct crew_member *m, uint32_t count, const _Atomic int64_t 
 	return stuck;
 }
 
-void crew_detach(struct crew_member *m, uint32_t count)
+void stage_detach(struct stage_thread *m, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
 		if (m[i].running)

@@ -1,5 +1,5 @@
 /* The order of tf.data's pipelines as arithmetic. */
-#include "dataset/stream.h"
+#include "dataset/tf_stream.h"
 
 #include <string.h>
 
