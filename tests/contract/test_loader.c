@@ -425,6 +425,7 @@ static void real_files(const char *format, int64_t per_file, int64_t threads)
 	w.reader.prefetch_size = 2;
 	w.reader.computation_threads = 1;
 	w.reader.shuffle_size = 5;
+	w.reader.in_order = true; /* else the first batch taken need not be the first */
 	w.reader.sample_shuffle = SHUFFLE_SEED;
 	w.reader.decode = DECODE_VERIFY;
 	w.train.seed = 7;
