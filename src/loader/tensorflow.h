@@ -83,7 +83,7 @@ struct tensorflow {
 	struct queue spare;                      /* batches not in use */
 	struct queue map_room, mapping, calling; /* tokens; in order; for the mappers */
 	struct queue ring_room, ready;
-	uint32_t ring; /* tokens that exist */
+	_Atomic uint32_t ring; /* tokens that exist */
 	bool was_full;
 	_Atomic uint32_t in_ring;
 
