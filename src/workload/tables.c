@@ -135,21 +135,28 @@ const struct opt workload_rows[] = {
 	      "error.", LATER)
 	ENUM(reader.data_loader_sampler, "derive", samplers,
 	      "How a loader divides samples; derive takes iterative for tensorflow and index for "
-	      "all others.", LATER)
+	      "all others.")
 	ENUM(reader.multiprocessing_context, "fork", contexts,
 	      "How PyTorch starts worker processes. Workers are threads here, so nothing is "
 	      "started this way.", UNUSED)
 	I64(reader.read_threads, "1",
-	      "Workers that read for one rank; 0 reads in the rank itself.",
+	      "Workers that read for one rank; 0 reads in the rank itself. TensorFlow: files read "
+	      "in turn, by three times as many threads, as num_parallel_reads; 0: one file after "
+	      "another.",
 	      RANGE(0, 65536), .unit = "threads")
 	I64(reader.computation_threads, "1",
-	      "Threads that transform TFRecord samples.", RANGE(0, 65536), .unit = "threads", LATER)
+	      "TensorFlow: batches of TFRecord samples transformed at once, as map's "
+	      "num_parallel_calls; 0: in the thread that asks; -1: AUTOTUNE, the processors there "
+	      "are, at most 16.",
+	      RANGE(-1, 65536), .unit = "threads")
 	I64(reader.batch_size, "1",
 	      "Samples of a training step of one rank.", COUNT(1), .unit = "samples")
 	I64(reader.batch_size_eval, "1",
 	      "Samples of an evaluation step of one rank.", COUNT(1), .unit = "samples")
 	I64(reader.prefetch_size, "2",
-	      "Batches read ahead; PyTorch: by each worker.", RANGE(0, 65536), .unit = "batches")
+	      "Batches read ahead; PyTorch: by all workers together. TensorFlow: -1 is AUTOTUNE, "
+	      "which begins with 1 and doubles when the rank finds none.",
+	      RANGE(-1, 65536), .unit = "batches")
 	ENUM(reader.file_shuffle, "off", shuffles,
 	      "Whether and how the order of files changes. A YAML boolean false means off.")
 	ENUM(reader.sample_shuffle, "off", shuffles,
@@ -161,7 +168,8 @@ const struct opt workload_rows[] = {
 	      "on_demand opens a file for each of its samples; memory keeps it open.")
 	ENUM(reader.file_access, "multi", file_accesses, "Read and used nowhere by DLIO.", UNUSED)
 	I64(reader.transfer_size, NULL,
-	      "Read buffer of TFRecord files; 0 is the library's own size.", BYTES(0), LATER)
+	      "Read buffer of TFRecord files; absent: the library's own, 256 KiB; 0: none, each "
+	      "record is read by requests of its own.", BYTES(0))
 	BOOL(reader.dont_use_mmap, "false", "Whether DALI's own readers avoid mmap.")
 	BOOL(reader.odirect, "false", "Whether files are read past the page cache.", LATER)
 	TIME(reader.preprocess_time,

@@ -13,6 +13,8 @@
 enum framework { FRAMEWORK_TENSORFLOW, FRAMEWORK_PYTORCH };
 enum shuffle { SHUFFLE_OFF, SHUFFLE_SEED, SHUFFLE_RANDOM };
 enum read_type { READ_ON_DEMAND, READ_MEMORY };
+/* reader.data_loader_sampler */
+enum sampler { SAMPLER_DERIVE, SAMPLER_ITERATIVE, SAMPLER_INDEX, SAMPLER_NONE };
 enum transport { TRANSPORT_NONE, TRANSPORT_SHARED_MEMORY };
 enum sample_order {
 	ORDER_SHUFFLED,
