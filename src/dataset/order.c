@@ -118,8 +118,8 @@ void order_proof_range(struct order_proof *p, uint64_t first, uint64_t last)
 		order_proof_add(p, s);
 }
 
-static void add_positions(struct order_proof *p, const struct order *o, uint64_t first,
-			  uint64_t last)
+void order_proof_positions(struct order_proof *p, const struct order *o, uint64_t first,
+			   uint64_t last)
 {
 	for (uint64_t i = first; i < last; i++)
 		order_proof_add(p, sequence_at(o, i));
@@ -134,10 +134,10 @@ static void add_left_over(struct order_proof *p, const struct order *o)
 	for (uint32_t r = 0; r < o->ranks && o->block > 0 && begin < o->samples; r++) {
 		uint64_t end = begin + min_u64(o->block, o->samples - begin);
 
-		add_positions(p, o, begin + min_u64(per_rank, end - begin), end);
+		order_proof_positions(p, o, begin + min_u64(per_rank, end - begin), end);
 		begin = end;
 	}
-	add_positions(p, o, begin, o->samples);
+	order_proof_positions(p, o, begin, o->samples);
 }
 
 void order_proof_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
@@ -145,40 +145,57 @@ void order_proof_undelivered(struct order_proof *p, const struct order *o, uint3
 {
 	uint64_t steps = order_steps(o), begin = rank * o->block;
 
-	add_positions(p, o, begin + min_u64(steps_done, steps) * o->batch,
-		      begin + steps * o->batch);
+	order_proof_positions(p, o, begin + min_u64(steps_done, steps) * o->batch,
+			      begin + steps * o->batch);
 	if (rank == 0)
 		add_left_over(p, o);
 }
 
-bool order_proof_check(const struct order *o, const struct order_proof *delivered,
-		       const struct order_proof *undelivered, char *why, size_t why_size)
+void order_proof_tell(const struct order *o, uint64_t delivered, uint64_t rest, char *why,
+		      size_t why_size)
 {
-	unsigned long long all = o->samples, got = delivered->count, rest = undelivered->count;
-	struct order_proof sum = *delivered, expected = {0};
+	unsigned long long all = o->samples, got = delivered;
 
-	order_proof_merge(&sum, undelivered);
-	order_proof_range(&expected, 0, o->samples);
-	if (sum.count != expected.count) {
-		snprintf(why, why_size,
-			 "%llu samples were delivered and %llu were left out, %llu together: the "
-			 "dataset has %llu",
-			 got, rest, got + rest, all);
-		return false;
-	}
-	if (sum.sum_a != expected.sum_a || sum.sum_b != expected.sum_b) {
-		snprintf(why, why_size,
-			 "%llu samples were delivered and %llu were left out, as many as the "
-			 "dataset has, but not each once: some came twice and others never",
-			 got, rest);
-		return false;
-	}
 	if (rest == 0)
 		snprintf(why, why_size, "each of the %llu samples was delivered exactly once", all);
 	else
 		snprintf(why, why_size,
 			 "%llu of %llu samples were delivered, each exactly once; the other %llu "
 			 "were not to be read or the epoch ended before them",
-			 got, all, rest);
+			 got, all, (unsigned long long)rest);
+}
+
+bool order_proof_compare(const struct order *o, const struct order_proof *delivered,
+			 const struct order_proof *undelivered, const struct order_proof *all,
+			 char *why, size_t why_size)
+{
+	unsigned long long got = delivered->count, rest = undelivered->count;
+	struct order_proof sum = *delivered;
+
+	order_proof_merge(&sum, undelivered);
+	if (sum.count != all->count) {
+		snprintf(why, why_size,
+			 "%llu samples were delivered and %llu were left out, %llu together: the "
+			 "dataset has %llu",
+			 got, rest, got + rest, (unsigned long long)o->samples);
+		return false;
+	}
+	if (sum.sum_a != all->sum_a || sum.sum_b != all->sum_b) {
+		snprintf(why, why_size,
+			 "%llu samples were delivered and %llu were left out, as many as the "
+			 "dataset has, but not each once: some came twice and others never",
+			 got, rest);
+		return false;
+	}
+	order_proof_tell(o, got, rest, why, why_size);
 	return true;
+}
+
+bool order_proof_check(const struct order *o, const struct order_proof *delivered,
+		       const struct order_proof *undelivered, char *why, size_t why_size)
+{
+	struct order_proof all = {0};
+
+	order_proof_range(&all, 0, o->samples);
+	return order_proof_compare(o, delivered, undelivered, &all, why, why_size);
 }

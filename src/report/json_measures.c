@@ -215,6 +215,10 @@ json_t *json_evaluation(const struct result *r, const struct run_metrics *m)
 		json_put_int(one, "payload_bytes", e->eval_payload_bytes);
 		json_put_real(one, "wall_s", e->eval_wall_s);
 		json_put(one, "process_io", proc_io_of(&r->usage[i].eval));
+		if (r->usage[i].eval_order_note[0]) {
+			json_put_bool(one, "order_proved", r->usage[i].eval_order_proved);
+			json_put_text(one, "order_note", r->usage[i].eval_order_note);
+		}
 		json_array_append_new(epochs, one);
 	}
 	io = merged_io(r, true, o);

@@ -196,7 +196,6 @@ static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, st
 	p->end_wall_ns = clock_wall_ns();
 	ep->train_end_ns = p->end_ns;
 	ep->train_end_wall_ns = p->end_wall_ns;
-	order_proof_undelivered(&ep->undelivered, &order, k->comm.rank, p->steps);
 	end = finish(k, k->train, rc ? NULL : e);
 	if (rc == 0)
 		rc = end;
@@ -214,7 +213,6 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 {
 	struct run_state *s = k->run;
 	struct phase *p = &ep->eval;
-	struct order_proof unused = {0};
 	struct order order;
 	double au, rate;
 	uint64_t measured;
@@ -234,7 +232,7 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 	p->begin_ns = clock_now_ns();
 	rc = s->loader_ops->start(k->eval, &order, s->steps[DATASET_EVAL], e);
 	if (rc == 0)
-		rc = run_steps(k, k->eval, p, s->steps[DATASET_EVAL], &unused,
+		rc = run_steps(k, k->eval, p, s->steps[DATASET_EVAL], &ep->eval_delivered,
 			       &ep->eval_payload_bytes, e);
 	p->end_ns = clock_now_ns();
 	p->end_wall_ns = clock_wall_ns();

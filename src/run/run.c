@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/sysinfo.h"
 #include "dataset/generate.h"
 #include "dataset/remove.h"
 #include "dataset/verify.h"
@@ -24,6 +25,8 @@
 #define GENERATE_THREADS_MAX 32
 /* How long rank threads may take to leave after the run was stopped. */
 #define LEAVE_S 8
+/* Samples whose order is proved in less than a second. */
+#define PROVED_AFTER_STOP (1u << 24)
 
 uint64_t run_epoch_steps(const struct run_state *s, uint32_t epoch)
 {
@@ -62,13 +65,13 @@ static uint32_t planned_epochs(const struct run_state *s)
 
 static int generate(struct run_state *s, struct err *e)
 {
-	uint32_t cores = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
-	uint32_t threads = s->ranks > cores ? s->ranks : cores;
 	struct generate_options o = {.stop = &s->stop, .progress = &s->generate};
 	int64_t begin = clock_now_ns();
 	int rc;
 
-	o.threads = threads > GENERATE_THREADS_MAX ? GENERATE_THREADS_MAX : threads;
+	o.threads = s->ranks > host_threads() ? s->ranks : host_threads();
+	if (o.threads > GENERATE_THREADS_MAX)
+		o.threads = GENERATE_THREADS_MAX;
 	s->phase = PROGRESS_GENERATE;
 	s->phase_begin_ns = begin;
 	dlio_log_generation_start(s->d);
@@ -302,30 +305,49 @@ static int train(struct run_state *s, struct err *e)
 	return rc;
 }
 
-static void prove_order(struct run_state *s)
+static int prove_epoch(struct run_state *s, uint32_t epoch, enum dataset_kind kind, uint64_t steps,
+		       struct err *e)
 {
-	struct result *r = s->r;
+	bool eval = kind == DATASET_EVAL;
+	struct epoch_usage *u = &s->r->usage[epoch - 1];
+	const struct stop_flag *stop = s->o->stop;
+	struct order_proof delivered = {0};
+	struct order o;
 
-	for (uint32_t i = 0; i < r->epochs_done; i++) {
-		struct order_proof delivered = {0}, missing = {0};
-		struct order o;
+	order_init(&o, s->w, dataset_samples(s->d, kind), s->ranks,
+		   (uint64_t)(eval ? s->w->reader.batch_size_eval : s->w->reader.batch_size),
+		   s->seed, epoch);
+	for (uint32_t k = 0; k < s->ranks; k++) {
+		const struct rank_epoch *ep = &s->r->rank[k].epoch[epoch - 1];
 
-		order_init(&o, s->w, dataset_samples(s->d, DATASET_TRAIN), s->ranks,
-			   (uint64_t)s->w->reader.batch_size, s->seed, i + 1);
-		for (uint32_t k = 0; k < s->ranks; k++) {
-			order_proof_merge(&delivered, &r->rank[k].epoch[i].delivered);
-			order_proof_merge(&missing, &r->rank[k].epoch[i].undelivered);
-		}
-		r->usage[i].order_proved =
-			order_proof_check(&o, &delivered, &missing, r->usage[i].order_note,
-					  sizeof(r->usage[i].order_note));
+		order_proof_merge(&delivered, eval ? &ep->eval_delivered : &ep->delivered);
 	}
+	/* after a stop, what takes no time is still proved */
+	if (stop && atomic_load(&stop->set) && o.samples <= PROVED_AFTER_STOP)
+		stop = NULL;
+	return order_prove(&o, steps, &delivered, host_threads(), stop,
+			   eval ? &u->eval_order_proved : &u->order_proved,
+			   eval ? u->eval_order_note : u->order_note, sizeof(u->order_note), e);
+}
+
+/* Of the epochs that every rank ended. */
+static int prove_order(struct run_state *s, struct err *e)
+{
+	int rc = 0;
+
+	for (uint32_t epoch = 1; epoch <= s->r->epochs_done && rc == 0; epoch++) {
+		rc = prove_epoch(s, epoch, DATASET_TRAIN, run_epoch_steps(s, epoch), e);
+		if (rc == 0 && run_epoch_has_eval(s->w, epoch))
+			rc = prove_epoch(s, epoch, DATASET_EVAL, s->steps[DATASET_EVAL], e);
+	}
+	return rc;
 }
 
 static int carry_out(struct run_state *s, struct err *e)
 {
 	const struct workload *w = s->w;
-	int rc;
+	struct err proof = {0};
+	int rc, proof_rc;
 
 	rc = store_create(&s->store, w->storage.store, node_path(w->tree, "workload.storage"), e);
 	if (rc < 0)
@@ -362,7 +384,11 @@ static int carry_out(struct run_state *s, struct err *e)
 		return rc;
 	dlio_log_plan(s->r);
 	rc = train(s, e);
-	prove_order(s);
+	proof_rc = prove_order(s, &proof);
+	if (rc == 0 && proof_rc < 0) {
+		rc = proof_rc;
+		*e = proof;
+	}
 	if (rc == 0 && !w->dataset.keep_files) {
 		log_info("dataset.keep_files is false: removing the dataset in '%s'", s->d->folder);
 		rc = dataset_remove(s->d, s->store, e);
