@@ -24,6 +24,7 @@ static int verify_dataset(const struct workload *w, struct err *e)
 {
 	int64_t begin = clock_now_ns();
 	struct verify_result v = {0};
+	struct presence_options look = {.threads = host_threads(), .stop = &stop};
 	struct presence_result presence = {0};
 	struct dataset d = {0};
 	struct store *s = NULL;
@@ -35,7 +36,7 @@ static int verify_dataset(const struct workload *w, struct err *e)
 	if (rc == 0)
 		rc = dataset_init(&d, w, e);
 	if (rc == 0)
-		rc = dataset_check(&d, s, true, &presence, e);
+		rc = dataset_check(&d, s, true, &look, &presence, e);
 	if (rc == 0)
 		rc = dataset_verify(&d, s, host_threads(), &stop, NULL, &v, e);
 	seconds = (double)(clock_now_ns() - begin) / 1e9;

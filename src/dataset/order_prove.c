@@ -11,8 +11,8 @@
 
 struct proving {
 	const struct order *o;
-	uint64_t per_rank;	     /* delivered positions, from the beginning of each block */
-	bool of_delivered;	     /* which positions are walked */
+	uint64_t per_rank;            /* delivered positions, from the beginning of each block */
+	bool of_delivered;            /* which positions are walked */
 	const struct stop_flag *stop; /* may be NULL */
 	_Atomic uint64_t next;
 	_Atomic uint32_t canceled;
@@ -112,12 +112,15 @@ static void tell_expected(const struct order *o, const struct order_proof *deliv
 	if (same(delivered, want))
 		order_proof_tell(o, got, o->samples - got, why, why_size);
 	else if (got != of)
-		snprintf(why, why_size, "%llu samples were delivered; the steps of the epoch have "
-			 "%llu", got, of);
+		snprintf(why, why_size,
+			 "%llu samples were delivered; the steps of the epoch have "
+			 "%llu",
+			 got, of);
 	else
 		snprintf(why, why_size,
 			 "%llu samples were delivered, as many as the steps of the epoch have, but "
-			 "not theirs, each once: some came twice, or others instead", got);
+			 "not theirs, each once: some came twice, or others instead",
+			 got);
 }
 
 int order_prove(const struct order *o, uint64_t steps, const struct order_proof *delivered,

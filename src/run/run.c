@@ -20,11 +20,15 @@
 #include "report/dlio_log.h"
 #include "run/state.h"
 #include "store/map.h"
+#include "store/mem_body.h"
 
 /* Writers of a dataset: enough to keep a device busy, few enough for a small machine. */
 #define GENERATE_THREADS_MAX 32
 /* How long rank threads may take to leave after the run was stopped. */
 #define LEAVE_S 8
+/* Sizes asked for at once by the check of the dataset: their latencies count, not the CPU. */
+#define CHECK_THREADS 16
+#define CHECK_STACK (1u << 20)
 /* Samples whose order is proved in less than a second. */
 #define PROVED_AFTER_STOP (1u << 24)
 
@@ -63,15 +67,90 @@ static uint32_t planned_epochs(const struct run_state *s)
 	return n;
 }
 
+/* Waits for a thread; once the run was stopped, not longer than LEAVE_S after that. */
+static bool join_patiently(struct run_state *s, pthread_t thread)
+{
+	for (;;) {
+		int64_t stopped = atomic_load(&s->stop_ns);
+		struct timespec ts;
+
+		clock_gettime(CLOCK_REALTIME, &ts);
+		ts.tv_nsec += NS_PER_S / 10;
+		ts.tv_sec += ts.tv_nsec / NS_PER_S;
+		ts.tv_nsec %= NS_PER_S;
+		if (pthread_timedjoin_np(thread, NULL, &ts) == 0)
+			return true;
+		if (stopped && clock_now_ns() - stopped > LEAVE_S * NS_PER_S)
+			return false;
+	}
+}
+
+struct checking {
+	struct run_state *s;
+	struct presence_result found;
+	struct err err;
+	int rc;
+};
+
+static void *check_main(void *arg)
+{
+	struct checking *c = arg;
+	struct run_state *s = c->s;
+	struct presence_options o = {
+		.threads = CHECK_THREADS, .stop = &s->stop, .done = &s->checked};
+
+	c->rc = dataset_check(s->d, s->store, s->w->workflow.evaluation, &o, &c->found, &c->err);
+	return NULL;
+}
+
+/* In a thread of its own, so that storage that does not answer cannot hold the run. */
+static int check(struct run_state *s, struct err *e)
+{
+	struct checking *c = xcalloc(1, sizeof(*c));
+	pthread_t thread;
+	int rc;
+
+	c->s = s;
+	s->phase = PROGRESS_CHECK;
+	s->phase_begin_ns = clock_now_ns();
+	rc = monitor_start(s, e);
+	if (rc < 0) {
+		free(c);
+		return rc;
+	}
+	rc = thread_start(&thread, check_main, c, CHECK_STACK, "check", e);
+	if (rc == 0)
+		s->r->stuck = !join_patiently(s, thread);
+	monitor_stop(s);
+	s->monitor_quit = 0;
+	if (rc == 0 && s->r->stuck) {
+		/* the thread keeps `c` */
+		*e = s->reason;
+		return e->code;
+	}
+	s->r->presence = c->found;
+	if (rc == 0 && c->rc < 0) {
+		*e = s->reason.code ? s->reason : c->err;
+		rc = e->code;
+	}
+	free(c);
+	return rc;
+}
+
+static unsigned generate_threads(const struct run_state *s)
+{
+	unsigned threads = s->ranks > host_threads() ? s->ranks : host_threads();
+
+	return threads > GENERATE_THREADS_MAX ? GENERATE_THREADS_MAX : threads;
+}
+
 static int generate(struct run_state *s, struct err *e)
 {
 	struct generate_options o = {.stop = &s->stop, .progress = &s->generate};
 	int64_t begin = clock_now_ns();
 	int rc;
 
-	o.threads = s->ranks > host_threads() ? s->ranks : host_threads();
-	if (o.threads > GENERATE_THREADS_MAX)
-		o.threads = GENERATE_THREADS_MAX;
+	o.threads = generate_threads(s);
 	s->phase = PROGRESS_GENERATE;
 	s->phase_begin_ns = begin;
 	dlio_log_generation_start(s->d);
@@ -146,15 +225,20 @@ static int plan_steps(struct run_state *s, struct err *e)
 }
 
 /* What the run itself adds to its loaders: times of steps, rank threads and their counters, and a
- * dataset that lives in memory. */
+ * dataset that lives in memory. Orders take none: they are computed. */
 static uint64_t own_bytes(const struct run_state *s, uint64_t steps)
 {
 	uint64_t rank = steps * sizeof(struct step_times) + sizeof(struct rank) +
 			2 * sizeof(struct io_stat) + (uint64_t)s->w->run.stack_bytes;
 	uint64_t total = rank * s->ranks;
+	uint64_t writing = generate_threads(s) * (uint64_t)FORMAT_WRITE_SCRATCH;
 
-	if (store_base_flags(s->store) & STORE_IS_VOLATILE && s->d->total_bytes != UINT64_MAX)
-		total += s->d->total_bytes;
+	/* generation is over before the ranks begin */
+	if (s->w->workflow.generate_data && writing > total)
+		total = writing;
+	if (store_base_flags(s->store) & STORE_IS_VOLATILE)
+		total += mem_body_bound(s->d->files[DATASET_TRAIN] + s->d->files[DATASET_EVAL],
+					s->d->likely_bytes);
 	return total + proc_peak_rss_bytes();
 }
 
@@ -165,12 +249,16 @@ static int bound_memory(struct run_state *s, struct err *e)
 				  .store = s->store,
 				  .batch_size = (uint64_t)s->w->reader.batch_size};
 	uint64_t loader = 0, eval = 0, total, avail;
-	uint64_t steps = s->steps[DATASET_TRAIN] * (uint64_t)s->w->train.epochs;
+	uint64_t steps;
+	int64_t cap = s->w->train.total_training_steps;
 	char need[32], have[32];
 	int rc = s->loader_ops->memory_bytes(&c, &loader, e);
 
 	if (rc < 0)
 		return rc;
+	steps = run_epoch_steps(s, 1) * (uint64_t)s->w->train.epochs;
+	if (!s->w->compat.dlio && cap > 0 && steps > (uint64_t)cap)
+		steps = (uint64_t)cap;
 	if (s->w->workflow.evaluation && s->steps[DATASET_EVAL]) {
 		c.kind = DATASET_EVAL;
 		c.batch_size = (uint64_t)s->w->reader.batch_size_eval;
@@ -233,19 +321,8 @@ static bool join_ranks(struct run_state *s)
 	for (uint32_t k = 0; k < s->ranks; k++) {
 		struct rank *rk = &s->rank[k];
 
-		while (rk->started && !rk->joined) {
-			int64_t stopped = atomic_load(&s->stop_ns);
-			struct timespec ts;
-
-			clock_gettime(CLOCK_REALTIME, &ts);
-			ts.tv_nsec += NS_PER_S / 10;
-			ts.tv_sec += ts.tv_nsec / NS_PER_S;
-			ts.tv_nsec %= NS_PER_S;
-			if (pthread_timedjoin_np(rk->thread, NULL, &ts) == 0)
-				rk->joined = true;
-			else if (stopped && clock_now_ns() - stopped > LEAVE_S * NS_PER_S)
-				break;
-		}
+		if (rk->started && !rk->joined)
+			rk->joined = join_patiently(s, rk->thread);
 		all = all && (!rk->started || rk->joined);
 	}
 	return all;
@@ -374,7 +451,7 @@ static int carry_out(struct run_state *s, struct err *e)
 	}
 	if (!w->workflow.train || s->o->dataset_only)
 		return 0;
-	rc = dataset_check(s->d, s->store, w->workflow.evaluation, &s->r->presence, e);
+	rc = check(s, e);
 	if (rc < 0)
 		return rc;
 	s->r->epochs_planned = planned_epochs(s);

@@ -23,6 +23,7 @@ struct run_state {
 	_Atomic uint32_t epoch; /* rank 0's, from 1 */
 	_Atomic int phase;      /* enum progress_phase */
 	struct generate_progress generate;
+	_Atomic uint64_t checked; /* files and names looked at by the check of the dataset */
 	int64_t phase_begin_ns;
 
 	struct stop_flag stop;   /* seen by every thread of the run */
@@ -31,6 +32,9 @@ struct run_state {
 	pthread_mutex_t lock;    /* of reason */
 	struct err reason;       /* first cause of the stop; code 0 while there is none */
 
+	/* the monitor's own: when `checked` was last seen to move */
+	uint64_t seen_checked;
+	int64_t seen_ns;
 	pthread_t monitor;
 	_Atomic uint32_t monitor_quit;
 };
