@@ -24,15 +24,8 @@
 
 /* Writers of a dataset: enough to keep a device busy, few enough for a small machine. */
 #define GENERATE_THREADS_MAX 32
-/* How long rank threads may take to leave after the run was stopped. */
-#define LEAVE_S 8
-/* Sizes asked for at once by the check of the dataset: their latencies count, not the CPU. */
-#define CHECK_THREADS 16
-#define CHECK_STACK (1u << 20)
 /* Code, libraries and small things that the program has not touched when it states its memory. */
 #define UNTOUCHED_BYTES (1u << 20)
-/* Samples whose order is proved in less than a second. */
-#define PROVED_AFTER_STOP (1u << 24)
 
 uint64_t run_epoch_steps(const struct run_state *s, uint32_t epoch)
 {
@@ -67,76 +60,6 @@ static uint32_t planned_epochs(const struct run_state *s)
 	while (n < (uint32_t)s->w->train.epochs && run_epoch_steps(s, n + 1) > 0)
 		n++;
 	return n;
-}
-
-/* Waits for a thread; once the run was stopped, not longer than LEAVE_S after that. */
-static bool join_patiently(struct run_state *s, pthread_t thread)
-{
-	for (;;) {
-		int64_t stopped = atomic_load(&s->stop_ns);
-		struct timespec ts;
-
-		clock_gettime(CLOCK_REALTIME, &ts);
-		ts.tv_nsec += NS_PER_S / 10;
-		ts.tv_sec += ts.tv_nsec / NS_PER_S;
-		ts.tv_nsec %= NS_PER_S;
-		if (pthread_timedjoin_np(thread, NULL, &ts) == 0)
-			return true;
-		if (stopped && clock_now_ns() - stopped > LEAVE_S * NS_PER_S)
-			return false;
-	}
-}
-
-struct checking {
-	struct run_state *s;
-	struct presence_result found;
-	struct err err;
-	int rc;
-};
-
-static void *check_main(void *arg)
-{
-	struct checking *c = arg;
-	struct run_state *s = c->s;
-	struct presence_options o = {
-		.threads = CHECK_THREADS, .stop = &s->stop, .done = &s->checked};
-
-	c->rc = dataset_check(s->d, s->store, s->w->workflow.evaluation, &o, &c->found, &c->err);
-	return NULL;
-}
-
-/* In a thread of its own, so that storage that does not answer cannot hold the run. */
-static int check(struct run_state *s, struct err *e)
-{
-	struct checking *c = xcalloc(1, sizeof(*c));
-	pthread_t thread;
-	int rc;
-
-	c->s = s;
-	s->phase = PROGRESS_CHECK;
-	s->phase_begin_ns = clock_now_ns();
-	rc = monitor_start(s, e);
-	if (rc < 0) {
-		free(c);
-		return rc;
-	}
-	rc = thread_start(&thread, check_main, c, CHECK_STACK, "check", e);
-	if (rc == 0)
-		s->r->stuck = !join_patiently(s, thread);
-	monitor_stop(s);
-	s->monitor_quit = 0;
-	if (rc == 0 && s->r->stuck) {
-		/* the thread keeps `c` */
-		*e = s->reason;
-		return e->code;
-	}
-	s->r->presence = c->found;
-	if (rc == 0 && c->rc < 0) {
-		*e = s->reason.code ? s->reason : c->err;
-		rc = e->code;
-	}
-	free(c);
-	return rc;
 }
 
 static unsigned generate_threads(const struct run_state *s)
@@ -324,7 +247,7 @@ static bool join_ranks(struct run_state *s)
 		struct rank *rk = &s->rank[k];
 
 		if (rk->started && !rk->joined)
-			rk->joined = join_patiently(s, rk->thread);
+			rk->joined = run_join(s, rk->thread);
 		all = all && (!rk->started || rk->joined);
 	}
 	return all;
@@ -384,44 +307,6 @@ static int train(struct run_state *s, struct err *e)
 	return rc;
 }
 
-static int prove_epoch(struct run_state *s, uint32_t epoch, enum dataset_kind kind, uint64_t steps,
-		       struct err *e)
-{
-	bool eval = kind == DATASET_EVAL;
-	struct epoch_usage *u = &s->r->usage[epoch - 1];
-	const struct stop_flag *stop = s->o->stop;
-	struct order_proof delivered = {0};
-	struct order o;
-
-	order_init(&o, s->w, dataset_samples(s->d, kind), s->ranks,
-		   (uint64_t)(eval ? s->w->reader.batch_size_eval : s->w->reader.batch_size),
-		   s->seed, epoch);
-	for (uint32_t k = 0; k < s->ranks; k++) {
-		const struct rank_epoch *ep = &s->r->rank[k].epoch[epoch - 1];
-
-		order_proof_merge(&delivered, eval ? &ep->eval_delivered : &ep->delivered);
-	}
-	/* after a stop, what takes no time is still proved */
-	if (stop && atomic_load(&stop->set) && o.samples <= PROVED_AFTER_STOP)
-		stop = NULL;
-	return order_prove(&o, steps, &delivered, host_threads(), stop,
-			   eval ? &u->eval_order_proved : &u->order_proved,
-			   eval ? u->eval_order_note : u->order_note, sizeof(u->order_note), e);
-}
-
-/* Of the epochs that every rank ended. */
-static int prove_order(struct run_state *s, struct err *e)
-{
-	int rc = 0;
-
-	for (uint32_t epoch = 1; epoch <= s->r->epochs_done && rc == 0; epoch++) {
-		rc = prove_epoch(s, epoch, DATASET_TRAIN, run_epoch_steps(s, epoch), e);
-		if (rc == 0 && run_epoch_has_eval(s->w, epoch))
-			rc = prove_epoch(s, epoch, DATASET_EVAL, s->steps[DATASET_EVAL], e);
-	}
-	return rc;
-}
-
 static int carry_out(struct run_state *s, struct err *e)
 {
 	const struct workload *w = s->w;
@@ -453,7 +338,7 @@ static int carry_out(struct run_state *s, struct err *e)
 	}
 	if (!w->workflow.train || s->o->dataset_only)
 		return 0;
-	rc = check(s, e);
+	rc = run_check_dataset(s, e);
 	if (rc < 0)
 		return rc;
 	s->r->epochs_planned = planned_epochs(s);
@@ -463,7 +348,7 @@ static int carry_out(struct run_state *s, struct err *e)
 		return rc;
 	dlio_log_plan(s->r);
 	rc = train(s, e);
-	proof_rc = prove_order(s, &proof);
+	proof_rc = run_prove_order(s, &proof);
 	if (rc == 0 && proof_rc < 0) {
 		rc = proof_rc;
 		*e = proof;

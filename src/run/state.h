@@ -46,6 +46,16 @@ void run_stop(struct run_state *s, const struct err *why);
 uint64_t run_epoch_steps(const struct run_state *s, uint32_t epoch);
 bool run_epoch_has_eval(const struct workload *w, uint32_t epoch);
 
+/* Waits for a thread; once the run was stopped, not longer than it may take to leave. False when it
+ * is stuck in the system: then nothing it uses may be freed. */
+bool run_join(struct run_state *s, pthread_t thread);
+/* dataset_check with progress, stop and watchdog, in a thread of its own, so that storage that does
+ * not answer cannot hold the run: then the result says stuck. */
+int run_check_dataset(struct run_state *s, struct err *e);
+/* Proves the order of the epochs that every rank ended, from the ranks of the result. Looks at the
+ * stop flag of the options. */
+int run_prove_order(struct run_state *s, struct err *e);
+
 /* Progress, watchdog and the passing on of signals (monitor.c). */
 int monitor_start(struct run_state *s, struct err *e);
 void monitor_stop(struct run_state *s);

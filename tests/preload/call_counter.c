@@ -1,6 +1,7 @@
-/* Loaded before the C library (LD_PRELOAD): counts what the ranks' and workers' threads allocate, map
- * and lock. Writes one line a kind of thread to the file named by CALL_COUNTS when the program ends:
- * "worker allocations N maps N locks N". Threads are told apart by the names that they have. */
+/* Loaded before the C library (LD_PRELOAD): counts what the ranks' and workers' threads allocate,
+ * map and lock. Writes one line a kind of thread to the file named by CALL_COUNTS when the program
+ * ends: "worker allocations N maps N locks N". Threads are told apart by the names that they have.
+ */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
