@@ -89,7 +89,8 @@ static void config_man(struct buf *b)
 	for (size_t i = 0; command_table[i]; i++)
 		buf_printf(b, ".TP\n.B %s\n%s\n", command_table[i]->name, command_table[i]->help);
 	buf_printf(b, ".SH OPTIONS\n.nf\n%s.fi\n", cli_args_help);
-	buf_puts(b, ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 target missed (with "
+	buf_puts(b, ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 target missed or a "
+		    "verdict is FAIL (with "
 		    "\\-\\-check).\n");
 	workload_man(b);
 }

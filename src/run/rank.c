@@ -369,7 +369,8 @@ void *rank_main(void *arg)
 			s->r->epochs_done = epoch;
 	}
 	if (rc < 0 && rc != ERR_CANCELED) {
-		if (s->ranks > 1)
+		/* the loader's own sentences say it already */
+		if (s->ranks > 1 && strncmp(e.text, "rank ", 5) != 0)
 			err_wrap(&e, "rank %u", k->comm.rank);
 		run_stop(s, &e);
 	}
