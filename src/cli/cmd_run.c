@@ -65,7 +65,8 @@ static int show_outcome(const struct cli_args *a, const struct workload *w, cons
 			m.train_au.mean, w->metric.au * 100);
 		status = cli_fail(e);
 	}
-	for (uint32_t i = 0; a->check && status == 0 && i < r->verdicts; i++)
+	for (uint32_t i = 0;
+	     a->check && status == 0 && r->status == RUN_COMPLETE && i < r->verdicts; i++)
 		if (r->verdict[i].level == VERDICT_FAIL) {
 			err_set(e, ERR_TARGET, "the verdict '%s' is FAIL: %.400s",
 				r->verdict[i].check, r->verdict[i].text);

@@ -363,11 +363,12 @@ static int carry_out(struct run_state *s, struct err *e)
 static int write_results(struct run_state *s, struct err *e)
 {
 	struct run_metrics m = {0};
-	int rc = metrics_compute(&m, s->r, e);
+	int rc = s->r->trained ? metrics_compute(&m, s->r, e) : 0;
 
 	if (rc < 0)
 		return rc;
-	verdicts_compute(s->r, &m);
+	if (s->r->trained)
+		verdicts_compute(s->r, &m);
 	for (size_t i = 0; sink_table[i]; i++) {
 		struct err one = {0};
 		int one_rc = sink_table[i]->render(s->r, &m, &one);
@@ -377,7 +378,8 @@ static int write_results(struct run_state *s, struct err *e)
 			*e = one;
 		}
 	}
-	dlio_log_saved(s->r, &m);
+	if (s->r->trained)
+		dlio_log_saved(s->r, &m);
 	metrics_release(&m);
 	return rc;
 }
@@ -450,7 +452,7 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	r->peak_rss_bytes = proc_peak_rss_bytes();
 	r->status = rc == 0 ? RUN_COMPLETE : rc == ERR_CANCELED ? RUN_INTERRUPTED : RUN_FAILED;
 	r->reason = cause;
-	if (r->folder[0] && r->trained)
+	if (r->folder[0] && (r->trained || r->generated))
 		write_rc = write_results(s, &unwritten);
 	/* the first cause is the one to tell; the other one is at least logged */
 	if (write_rc < 0 && rc < 0)
