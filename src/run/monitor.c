@@ -85,13 +85,16 @@ static void check_stall(struct run_state *s, int64_t now)
 	err_set(&e, -ETIMEDOUT,
 		"checking the dataset in '%s' has not moved for %.0f s (run.watchdog): its "
 		"storage does not answer; %llu files or names were looked at",
-		s->d->folder, (double)(now - s->seen_ns) / 1e9, (unsigned long long)done);
+		s->w->dataset.data_folder, (double)(now - s->seen_ns) / 1e9,
+		(unsigned long long)done);
 	run_stop(s, &e);
 }
 
 static uint64_t files_to_check(const struct run_state *s, uint64_t done)
 {
-	uint64_t train = s->d->files[DATASET_TRAIN], eval = s->d->files[DATASET_EVAL];
+	/* not from the dataset, which the check may change */
+	uint64_t train = (uint64_t)s->w->dataset.num_files_train;
+	uint64_t eval = (uint64_t)s->w->dataset.num_files_eval;
 	uint64_t stats = (train < PRESENCE_STATS_MAX ? train : PRESENCE_STATS_MAX) +
 			 (eval < PRESENCE_STATS_MAX ? eval : PRESENCE_STATS_MAX);
 

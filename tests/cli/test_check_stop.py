@@ -18,9 +18,12 @@ with tempfile.TemporaryDirectory() as tmp:
                 storage__fault__nth=1, storage__fault__count=0, storage__fault__action="delay")
 
     # 70 looks of 1 s by two threads: not to their end
-    run = subprocess.Popen([STOKER, "run", *map(str, tiny(data, out, **slow, storage__fault__delay=1))],
+    new = pathlib.Path(tmp, "new")
+    run = subprocess.Popen([STOKER, "run", *map(str, tiny(data, new, **slow, storage__fault__delay=1))],
                            stderr=subprocess.PIPE, text=True)
-    time.sleep(0.5)
+    while not (new / "dlio.log").exists():
+        time.sleep(0.01)
+    time.sleep(0.3)
     run.send_signal(signal.SIGINT)
     _, said = run.communicate(timeout=20)
     assert run.returncode == 1 and "stopped" in said, (run.returncode, said)

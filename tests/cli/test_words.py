@@ -23,7 +23,7 @@ with tempfile.TemporaryDirectory() as tmp:
     # a good AU of the measured steps does not hide a verdict
     trap = tiny("/trap", out, files=16, fmt="npy", storage__store="throttle+memory", storage__throttle__latency=0.1,
                 reader__batch_size=4, reader__read_threads=4, reader__prefetch_size=8, train__computation_time=0.05,
-                reader__access="native")
+                reader__access="native", metric__au=0.001)
     stoker("run", *trap)
     failed = [v["check"] for v in load(out)["verdicts"] if v["level"] == "fail"]
     assert failed, load(out)["verdicts"]

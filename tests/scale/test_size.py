@@ -37,7 +37,7 @@ def growth(tmp, what, **keys):
     return many - few
 
 
-with tempfile.TemporaryDirectory() as tmp:
+with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as tmp:
     assert growth(tmp, "shuffled samples") < MIB
     assert growth(tmp, "shuffled files", reader__sample_shuffle="off", reader__file_shuffle="seed") < MIB
     assert growth(tmp, "DLIO's order", compat__dlio="true") < MIB
@@ -47,6 +47,12 @@ with tempfile.TemporaryDirectory() as tmp:
     # writing: each file once, in the memory of the writers
     r = run(tmp, 1_000_000, workflow__generate_data="true", dataset__num_subfolders_train=1000)
     assert r["generation"]["files_written"] == 1_000_000, r["generation"]
+
+    # files in memory take a page each and what names them
+    r = run(tmp, 20_000, workflow__generate_data="true", storage__store="memory")
+    print(f"   20,000 files in memory: {r['memory']['peak_rss_bytes'] / MIB:.1f} MiB of "
+          f"{r['memory']['bound_bytes'] / MIB:.1f} MiB stated")
+    assert r["memory"]["bound_bytes"] < 1.5 * r["memory"]["peak_rss_bytes"], r["memory"]
 
     # files that exist: as many sizes are asked for, however many there are
     data = pathlib.Path(tmp, "data")
