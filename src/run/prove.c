@@ -92,9 +92,9 @@ static int prove_epoch(struct run_state *s, uint32_t epoch, enum dataset_kind ki
 	struct order_proof delivered = {0};
 	struct order o;
 
-	order_init(&o, s->w, dataset_samples(s->d, kind), s->ranks,
-		   (uint64_t)(eval ? s->w->reader.batch_size_eval : s->w->reader.batch_size),
-		   s->seed, epoch);
+	if (s->list[kind].n)
+		order_list_fill(&s->list[kind], s->w, s->seed, epoch);
+	run_order(s, kind, epoch, &o);
 	for (uint32_t k = 0; k < s->ranks; k++) {
 		const struct rank_epoch *ep = &s->r->rank[k].epoch[epoch - 1];
 
