@@ -215,8 +215,8 @@ void order_proof_range(struct order_proof *p, uint64_t first, uint64_t last)
 		order_proof_add(p, s);
 }
 
-static void add_positions(struct order_proof *p, const struct order *o, uint64_t first,
-			  uint64_t last)
+void order_proof_positions(struct order_proof *p, const struct order *o, uint64_t first,
+			   uint64_t last)
 {
 	for (uint64_t i = first; i < last; i++)
 		order_proof_add(p, sequence_at(o, i));
@@ -231,10 +231,10 @@ static void add_left_over(struct order_proof *p, const struct order *o)
 	for (uint32_t r = 0; r < o->ranks && o->block > 0 && begin < o->samples; r++) {
 		uint64_t end = begin + min_u64(o->block, o->samples - begin);
 
-		add_positions(p, o, begin + min_u64(per_rank, end - begin), end);
+		order_proof_positions(p, o, begin + min_u64(per_rank, end - begin), end);
 		begin = end;
 	}
-	add_positions(p, o, begin, o->samples);
+	order_proof_positions(p, o, begin, o->samples);
 }
 
 /* What the shuffle buffer would hand out after `steps_done`. */
@@ -268,7 +268,7 @@ static void add_expected(struct order_proof *p, const struct order *o)
 	if (o->how != ORDER_SHARDS) {
 		order_proof_range(p, 0, o->samples);
 		if (o->how == ORDER_STRIDED)
-			add_positions(p, o, o->samples, o->total);
+			order_proof_positions(p, o, o->samples, o->total);
 		return;
 	}
 	for (uint32_t r = 0; r < o->ranks; r++)
@@ -292,24 +292,25 @@ void order_proof_undelivered(struct order_proof *p, const struct order *o, uint3
 		for (uint64_t k = min_u64(steps_done, steps) * o->batch; k < rank_steps(o); k++)
 			order_proof_add(p, order_at(o, rank, k));
 		if (rank == 0)
-			add_positions(p, o, o->used, o->total > o->samples ? o->total : o->samples);
+			order_proof_positions(p, o, o->used,
+					      o->total > o->samples ? o->total : o->samples);
 		return;
 	}
 
-	add_positions(p, o, begin + min_u64(steps_done, steps) * o->batch,
-		      begin + steps * o->batch);
+	order_proof_positions(p, o, begin + min_u64(steps_done, steps) * o->batch,
+			      begin + steps * o->batch);
 	if (rank == 0)
 		add_left_over(p, o);
 }
 
 static bool check_sums(const struct order *o, const struct order_proof *delivered,
-		       const struct order_proof *undelivered, char *why, size_t why_size)
+		       const struct order_proof *undelivered, const struct order_proof *all,
+		       char *why, size_t why_size)
 {
 	unsigned long long got = delivered->count, rest = undelivered->count;
-	struct order_proof sum = *delivered, expected = {0};
+	struct order_proof sum = *delivered, expected = *all;
 
 	order_proof_merge(&sum, undelivered);
-	add_expected(&expected, o);
 	if (sum.count != expected.count) {
 		snprintf(why, why_size,
 			 "%llu samples were delivered and %llu were left out, %llu together: the "
@@ -328,13 +329,40 @@ static bool check_sums(const struct order *o, const struct order_proof *delivere
 	return true;
 }
 
+void order_proof_tell(const struct order *o, uint64_t delivered, uint64_t rest, char *why,
+		      size_t why_size)
+{
+	unsigned long long all = o->samples, got = delivered;
+
+	if (rest == 0)
+		snprintf(why, why_size, "each of the %llu samples was delivered exactly once", all);
+	else
+		snprintf(why, why_size,
+			 "%llu of %llu samples were delivered, each exactly once; the other %llu "
+			 "were not to be read or the epoch ended before them",
+			 got, all, (unsigned long long)rest);
+}
+
+bool order_proof_compare(const struct order *o, const struct order_proof *delivered,
+			 const struct order_proof *undelivered, const struct order_proof *all,
+			 char *why, size_t why_size)
+{
+	if (!check_sums(o, delivered, undelivered, all, why, why_size))
+		return false;
+	order_proof_tell(o, delivered->count, undelivered->count, why, why_size);
+	return true;
+}
+
 bool order_proof_check(const struct order *o, const struct order_proof *delivered,
 		       const struct order_proof *undelivered, char *why, size_t why_size)
 {
 	unsigned long long all = o->samples, got = delivered->count, rest = undelivered->count;
 	unsigned long long repeats = order_repeats(o), shard;
 
-	if (!check_sums(o, delivered, undelivered, why, why_size))
+	struct order_proof expected = {0};
+
+	add_expected(&expected, o);
+	if (!check_sums(o, delivered, undelivered, &expected, why, why_size))
 		return false;
 	if (o->how == ORDER_SHARDS && o->one_shard && o->ranks > 1) {
 		shard = shard_begin(o, 1);
@@ -350,13 +378,8 @@ bool order_proof_check(const struct order *o, const struct order_proof *delivere
 			 o->how == ORDER_STRIDED ? "DistributedSampler repeats, unless "
 						   "reader.drop_last is set"
 						 : "reader.pad_last_batch");
-	} else if (rest == 0) {
-		snprintf(why, why_size, "each of the %llu samples was delivered exactly once", all);
 	} else {
-		snprintf(why, why_size,
-			 "%llu of %llu samples were delivered, each exactly once; the other %llu "
-			 "were not to be read or the epoch ended before them",
-			 got, all, rest);
+		order_proof_tell(o, got, rest, why, why_size);
 	}
 	return true;
 }

@@ -199,19 +199,23 @@ static int drain(struct pytorch *l)
 }
 
 /* Out of order the batches handed out need not be the first ones. */
-static void pytorch_undelivered(struct loader *base, uint64_t steps_done, struct order_proof *p)
+static bool pytorch_undelivered(struct loader *base, uint64_t steps_done, struct order_proof *p)
 {
 	const struct pytorch *l = pytorch_of(base);
 	const struct order *o = &l->crew.order;
 	uint32_t rank = l->crew.config.rank;
 
-	order_proof_undelivered(p, o, rank, l->in_order ? steps_done : l->sent);
-	for (uint64_t i = 0; i < l->tasks && !l->in_order; i++) {
+	(void)steps_done;
+	if (l->in_order)
+		return false;
+	order_proof_undelivered(p, o, rank, l->sent);
+	for (uint64_t i = 0; i < l->tasks; i++) {
 		const struct task *t = &l->task[i];
 
 		for (uint32_t k = 0; t->pending && k < t->batch.samples; k++)
 			order_proof_add(p, order_at(o, rank, t->batch.first + k));
 	}
+	return true;
 }
 
 static int pytorch_finish(struct loader *base, struct err *e)

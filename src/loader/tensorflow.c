@@ -407,19 +407,20 @@ static const struct worker_stat *tensorflow_stats(const struct loader *base, uin
 	return tensorflow_of_const(base)->stat;
 }
 
-static void tensorflow_undelivered(struct loader *base, uint64_t steps_done, struct order_proof *p)
+static bool tensorflow_undelivered(struct loader *base, uint64_t steps_done, struct order_proof *p)
 {
 	struct tensorflow *l = tensorflow_of(base);
 	const struct order *o = &l->order;
 
 	if (l->records) {
 		order_tf_undelivered(p, o, l->config.rank, steps_done, l->plan_memory);
-		return;
+		return true;
 	}
 	order_proof_undelivered(p, o, l->config.rank, order_steps(o));
 	for (uint64_t k = steps_done; k < l->all_steps; k++)
 		for (uint64_t i = 0, first = tensorflow_position(l, k); i < o->batch; i++)
 			order_proof_add(p, order_at(o, l->config.rank, first + i));
+	return true;
 }
 
 static unsigned tensorflow_destroy(struct loader *base)

@@ -213,10 +213,8 @@ static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, st
 	p->end_wall_ns = clock_wall_ns();
 	ep->train_end_ns = p->end_ns;
 	ep->train_end_wall_ns = p->end_wall_ns;
-	if (begun && s->loader_ops->undelivered)
-		s->loader_ops->undelivered(k->train, p->steps, &ep->undelivered);
-	else
-		order_proof_undelivered(&ep->undelivered, &order, k->comm.rank, p->steps);
+	ep->accounted = begun && s->loader_ops->undelivered &&
+			s->loader_ops->undelivered(k->train, p->steps, &ep->rest);
 	end = finish(k, k->train, rc ? NULL : e);
 	if (rc == 0)
 		rc = end;
@@ -234,12 +232,12 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 {
 	struct run_state *s = k->run;
 	struct phase *p = &ep->eval;
-	struct order_proof unused = {0};
 	struct order order;
 	double au, rate;
 	uint64_t measured;
 	char why[256];
 	int rc, end;
+	bool begun;
 
 	run_order(s, DATASET_EVAL, epoch, &order);
 	rc = phase_prepare(p, PHASE_EVAL, 1, 0, s->steps[DATASET_EVAL], e);
@@ -252,11 +250,14 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 	p->begin_wall_ns = clock_wall_ns();
 	p->begin_ns = clock_now_ns();
 	rc = s->loader_ops->start(k->eval, &order, s->steps[DATASET_EVAL], e);
-	if (rc == 0)
-		rc = run_steps(k, k->eval, p, s->steps[DATASET_EVAL], &unused,
+	begun = rc == 0;
+	if (begun)
+		rc = run_steps(k, k->eval, p, s->steps[DATASET_EVAL], &ep->eval_delivered,
 			       &ep->eval_payload_bytes, e);
 	p->end_ns = clock_now_ns();
 	p->end_wall_ns = clock_wall_ns();
+	ep->eval_accounted = begun && s->loader_ops->undelivered &&
+			     s->loader_ops->undelivered(k->eval, p->steps, &ep->eval_rest);
 	end = finish(k, k->eval, rc ? NULL : e);
 	atomic_store_explicit(&k->evaluating, 0, memory_order_relaxed);
 	if (rc == 0)
@@ -391,7 +392,8 @@ void *rank_main(void *arg)
 			s->r->epochs_done = epoch;
 	}
 	if (rc < 0 && rc != ERR_CANCELED) {
-		if (s->ranks > 1)
+		/* the loader's own sentences say it already */
+		if (s->ranks > 1 && strncmp(e.text, "rank ", 5) != 0)
 			err_wrap(&e, "rank %u", k->comm.rank);
 		run_stop(s, &e);
 	}

@@ -27,9 +27,10 @@ enum {
 };
 
 enum {
-	STORE_IS_SHIM = 1u << 0,     /* needs a lower store */
-	STORE_IS_VOLATILE = 1u << 1, /* contents end with the process */
-	STORE_HAS_FILES = 1u << 2,   /* names are paths that other programs can open */
+	STORE_IS_SHIM = 1u << 0,       /* needs a lower store */
+	STORE_IS_VOLATILE = 1u << 1,   /* contents end with the process */
+	STORE_HAS_FILES = 1u << 2,     /* names are paths that other programs can open */
+	STORE_KEEPS_NOTHING = 1u << 3, /* writes vanish; no name is ever there */
 };
 
 struct store_stat {

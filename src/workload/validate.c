@@ -235,6 +235,21 @@ static int check_loader(struct workload *w, struct err *e)
 	return 0;
 }
 
+/* The root of all files would be filled, and by keep_files=false searched for what to remove. */
+static int check_folder(const struct workload *w, struct err *e)
+{
+	const char *root = w->storage.storage_root, *folder = w->dataset.data_folder;
+	const char *first = folder && folder[0] == '/' ? folder : root && root[0] ? root : folder;
+
+	if (!first || first[0] != '/' || first[strspn(first, "/.")] != '\0' ||
+	    (first != folder && folder && folder[strspn(folder, "/.")] != '\0'))
+		return 0;
+	return workload_key_error(
+		w, ERR_USAGE, e, "dataset.data_folder",
+		"dataset.data_folder is '/', the root of all files: name a folder "
+		"of the dataset's own");
+}
+
 static int check_storage(const struct workload *w, struct err *e)
 {
 	bool object = w->storage.storage_type >= 2; /* s3, aistore */
@@ -401,6 +416,8 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 		rc = check_size(w, e);
 	if (rc == 0)
 		rc = check_storage(w, e);
+	if (rc == 0)
+		rc = check_folder(w, e);
 	if (rc == 0 && w->workflow.train)
 		rc = check_loader(w, e);
 	if (rc == 0 && w->workflow.train)

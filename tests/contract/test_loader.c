@@ -160,9 +160,7 @@ static void each_kind(void (*test)(unsigned kind))
 
 static void undelivered(struct rig *r, const struct order *o, uint64_t done, struct order_proof *p)
 {
-	if (ops->undelivered)
-		ops->undelivered(r->loader, done, p);
-	else
+	if (!ops->undelivered || !ops->undelivered(r->loader, done, p))
 		order_proof_undelivered(p, o, r->config.rank, done);
 }
 

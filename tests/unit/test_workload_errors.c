@@ -210,7 +210,11 @@ static const struct bad bad[] = {
 	 ERR_USAGE,
 	 {"reader.order", "leave reader.order out"}},
 	{GOOD, {"reader.order=sharded"}, ERR_USAGE, {"native_dali"}},
-	{GOOD, {"reader.order=random"}, ERR_USAGE, {"RandomSampler", "use distributed"}, .ranks = 2},
+	{GOOD,
+	 {"reader.order=random"},
+	 ERR_USAGE,
+	 {"RandomSampler", "use distributed"},
+	 .ranks = 2},
 	/* features of later versions */
 	{GOOD,
 	 {"dataset.format=parquet"},
