@@ -9,6 +9,7 @@
 #include "base/sysinfo.h"
 #include "dataset/dataset.h"
 #include "dataset/order.h"
+#include "dataset/residency.h"
 #include "dataset/verify.h"
 #include "metric/io_stat.h"
 #include "metric/proc_io.h"
@@ -43,6 +44,11 @@ struct epoch_usage {
 	int64_t cpu_ns, wall_ns;      /* training part */
 	struct sysinfo_pair *meminfo; /* snapshot at its start */
 	size_t meminfo_count;
+	/* The dataset in this machine's page cache: before it was evicted, if it was, when the
+	 * epoch began, and after its evaluation. */
+	bool evicted;
+	int64_t evict_ns; /* how long that took, outside every measured time */
+	struct residency cache_found, cache_start, cache_end;
 	char order_note[256]; /* the exactly-once sentence */
 	bool order_proved;
 };

@@ -423,9 +423,10 @@ static int direct_close(struct blob *b, struct err *e)
 	uint64_t from = db->cached_from, n = db->cached_to - from;
 	int rc = 0, closed;
 
-	if (n && sync_file_range(db->posix.fd, (off_t)from, (off_t)n,
-				 SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
-					 SYNC_FILE_RANGE_WAIT_AFTER) != 0 &&
+	if (n &&
+	    sync_file_range(db->posix.fd, (off_t)from, (off_t)n,
+			    SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+				    SYNC_FILE_RANGE_WAIT_AFTER) != 0 &&
 	    errno != ENOSYS && errno != EINVAL && errno != ESPIPE)
 		rc = err_sys(e, errno, "writing the unaligned end of a file failed");
 	if (n)
