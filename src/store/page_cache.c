@@ -36,7 +36,8 @@ static bool may_ask_mincore(int fd, const struct stat *st)
 {
 	uid_t user = geteuid();
 
-	return user == 0 || st->st_uid == user || faccessat(fd, "", W_OK, AT_EMPTY_PATH) == 0;
+	return user == 0 || st->st_uid == user ||
+	       faccessat(fd, "", W_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
 }
 
 static int look_mincore(int fd, const struct stat *st, struct page_cached *out)
