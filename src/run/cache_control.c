@@ -2,6 +2,7 @@
 #include "run/cache_control.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "store/file_system.h"
 
 static const char *const words[] = {[PAGE_CACHE_KEEP] = "keep",
@@ -70,6 +71,8 @@ int run_page_cache_begin(struct run_state *s, uint32_t epoch, _Atomic int64_t *p
 	if (evicts(s->w, epoch)) {
 		rc = residency_look(&job, &u->cache_found, e);
 		begin = clock_now_ns();
+		if (rc == 0 && epoch == 1)
+			log_info("evicting the dataset in '%s' from the page cache", s->d->folder);
 		if (rc == 0)
 			rc = residency_evict(&job, e);
 		u->evict_ns = clock_now_ns() - begin;

@@ -240,7 +240,7 @@ static void refused(const char *type, const char *words)
 	if (stat(old, &st) == 0)
 		size = st.st_size;
 	read = io_open(&t.io, old, STORE_READ, t.blob, &stats);
-	umount(dir);
+	umount2(dir, MNT_DETACH);
 	rmdir(dir);
 	assert_int_equal(made, -EINVAL);
 	assert_int_equal(kept, -EINVAL);
