@@ -647,17 +647,19 @@ static void long_names(void **state)
 
 static void many_files(void **state)
 {
+	/* shims add nothing to names, and some stores wait for the disk at each close */
+	int n = strcmp(expression, "posix") == 0 || strcmp(expression, "memory") == 0 ? 1000 : 100;
 	struct store_stat st;
 	struct err e;
 
 	(void)state;
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < n; i++) {
 		char name[32];
 
 		snprintf(name, sizeof(name), "img_%04d_of_1000.npz", i);
 		put(at(name), name, (size_t)(i % 30));
 	}
-	for (int i = 0; i < 1000; i += 7) {
+	for (int i = 0; i < n; i += 7) {
 		char name[32];
 
 		snprintf(name, sizeof(name), "img_%04d_of_1000.npz", i);
