@@ -226,11 +226,64 @@ static void take_name(struct run_record *r)
 	const char *model = NULL;
 	const struct node *name = node_path(r->config, "workload.model.name");
 
-	if (strspn(base, "0123456789-_:T.") == strlen(base))
+	if (strspn(base, "0123456789-_:T.") == strlen(base) || str_starts(base, "run-"))
 		base = path_basename(parent);
 	if (name && name->kind == NODE_STR)
 		model = name->s;
 	snprintf(r->name, sizeof(r->name), "%s%s%s", model ? model : "", model ? ", " : "", base);
+}
+
+/* Keys that say where files lie, or which part of a run is done, and not what is measured. */
+static bool is_factor(const char *key)
+{
+	static const char *const not [] = {"workload",
+					   "workflow.generate_data",
+					   "workflow.train",
+					   "workflow.evaluation",
+					   "dataset.data_folder",
+					   "checkpoint.checkpoint_folder",
+					   "output.folder",
+					   "storage.storage_root",
+					   NULL};
+
+	for (size_t i = 0; not [i]; i++)
+		if (strcmp(key, not [i]) == 0)
+			return false;
+	return !str_starts(key, "hydra.");
+}
+
+static void add_factor(struct run_record *r, const char *text)
+{
+	AUTO_FREE char *key = NULL;
+
+	text += strspn(text, "+");
+	if (str_starts(text, "workload."))
+		text += 9;
+	key = xstrndup(text, strcspn(text, "="));
+	if (!is_factor(key))
+		return;
+	r->factors.v = xrealloc(r->factors.v, (r->factors.n + 1) * sizeof(*r->factors.v));
+	r->factors.v[r->factors.n++] = xstrdup(text);
+}
+
+/* A study says which overrides are its factors; without one, all of them may be. */
+static void take_factors(struct run_record *r)
+{
+	struct err ignored = {0};
+	json_t *mark = record_json(r->folder, "study_run.json", &ignored);
+	const json_t *list = json_object_get(mark, "overrides");
+	const struct node *name = node_path(r->config, "workload.model.name");
+
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (json_is_string(json_array_get(list, i)))
+			add_factor(r, json_string_value(json_array_get(list, i)));
+	for (size_t i = 0; !list && i < r->overrides.n; i++)
+		add_factor(r, r->overrides.v[i]);
+	if (mark)
+		record_text(mark, "model", r->model, sizeof(r->model));
+	else if (name && name->kind == NODE_STR)
+		snprintf(r->model, sizeof(r->model), "%s", name->s);
+	json_decref(mark);
 }
 
 int record_load(struct run_record *r, const char *folder, struct err *e)
@@ -250,6 +303,7 @@ int record_load(struct run_record *r, const char *folder, struct err *e)
 	r->ours = r->result != NULL;
 	take_config(r);
 	take_name(r);
+	take_factors(r);
 	return record_ranks(r, e);
 }
 
@@ -296,6 +350,7 @@ void record_release(struct run_record *r)
 	if (r->has_workload)
 		workload_release(&r->workload);
 	release_list(&r->overrides);
+	release_list(&r->factors);
 	release_list(&r->notes);
 	free(r->folder);
 	memset(r, 0, sizeof(*r));
@@ -423,6 +478,38 @@ double record_whole_au_mean(const struct run_record *r)
 		}
 	}
 	return n ? sum / (double)n : NAN;
+}
+
+/* Shares of the ranks' training time; NaN without times. */
+static double share_of(const struct run_record *r, bool waiting)
+{
+	double part = 0, wall = 0;
+
+	for (uint32_t k = 0; k < r->ranks; k++)
+		for (size_t i = 0; i < r->rank[k].epochs; i++) {
+			const struct record_epoch *ep = &r->rank[k].epoch[i];
+			double load = 0, compute = 0;
+
+			if (!(ep->train_wall_s > 0))
+				continue;
+			for (size_t b = 0; b < ep->blocks; b++) {
+				load += phase_sum(ep->block[b].load, ep->block[b].loads);
+				compute += phase_sum(ep->block[b].compute, ep->block[b].computes);
+			}
+			part += waiting ? load : ep->train_wall_s - load - compute;
+			wall += ep->train_wall_s;
+		}
+	return wall > 0 ? 100 * part / wall : NAN;
+}
+
+double record_wait_share(const struct run_record *r)
+{
+	return share_of(r, true);
+}
+
+double record_other_share(const struct run_record *r)
+{
+	return share_of(r, false);
 }
 
 uint64_t record_steps(const struct run_record *r)

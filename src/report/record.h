@@ -15,6 +15,7 @@ struct record_phase {
 	double *load, *compute; /* per step */
 	size_t loads, computes;
 	double au, throughput; /* NaN when the file has none */
+	double begin_s;        /* since the run's start; NaN */
 	double wall_s;         /* from the two timestamps; NaN when one is missing */
 };
 
@@ -60,6 +61,10 @@ struct run_record {
 	struct workload workload; /* typed, defaults filled in; valid when has_workload */
 	bool has_workload;
 	struct str_list overrides; /* .hydra/overrides.yaml */
+	char model[128];           /* name of the workload */
+	struct str_list
+		factors; /* what sets it apart: "reader.batch_size=14"; from the design of
+			  * the study, else the overrides without what says where files lie */
 	uint32_t ranks, hosts;
 	char hostname[128];
 	double begin_s, end_s; /* Unix time, local zone of the reader; NaN */
@@ -95,6 +100,10 @@ double record_whole_au_mean(const struct run_record *r);
 uint64_t record_steps(const struct run_record *r);
 /* Batches that a rank reads ahead, by the loader's rules; 0 when the workload is not known. */
 uint64_t record_window(const struct run_record *r);
+/* Mean over the ranks' training times: waiting for data, and meeting the other ranks and the rest,
+ * as shares of wall time, percent; NaN when a file is missing. */
+double record_wait_share(const struct run_record *r);
+double record_other_share(const struct run_record *r);
 /* Bytes of one sample as configured; NaN. */
 double record_sample_bytes(const struct run_record *r);
 /* Samples really taken a second over the wall time of training: steps x batch x ranks / wall. */

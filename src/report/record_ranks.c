@@ -50,7 +50,7 @@ static double *take_list(const json_t *v, size_t *n)
 }
 
 static void take_phase(struct record_phase *p, const json_t *epoch, const json_t *spans,
-		       const char *name)
+		       const char *name, double origin_s)
 {
 	const json_t *span = json_object_get(spans, name);
 
@@ -59,6 +59,7 @@ static void take_phase(struct record_phase *p, const json_t *epoch, const json_t
 		take_list(json_object_get(json_object_get(epoch, "compute"), name), &p->computes);
 	p->au = record_number(json_object_get(epoch, "au"), name);
 	p->throughput = record_number(json_object_get(epoch, "throughput"), name);
+	p->begin_s = time_of(span, "start") - origin_s;
 	p->wall_s = time_of(span, "end") - time_of(span, "start");
 }
 
@@ -106,10 +107,10 @@ static void take_epoch(struct record_epoch *ep, uint32_t number, const json_t *e
 		if (strcmp(name, "eval") == 0) {
 			ep->has_eval = true;
 			ep->eval_begin_s = time_of(span, "start") - origin_s;
-			take_phase(&ep->eval, epoch, spans, name);
+			take_phase(&ep->eval, epoch, spans, name, origin_s);
 		} else if (strncmp(name, "block", 5) == 0 && ep->blocks < PARTS_MAX) {
 			ep->block = xrealloc(ep->block, (ep->blocks + 1) * sizeof(*ep->block));
-			take_phase(&ep->block[ep->blocks++], epoch, spans, name);
+			take_phase(&ep->block[ep->blocks++], epoch, spans, name, origin_s);
 			if (!(first <= time_of(span, "start")))
 				first = time_of(span, "start");
 			if (!(last >= time_of(span, "end")))
