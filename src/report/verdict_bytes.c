@@ -283,7 +283,7 @@ void verdict_page_cache(struct result *r)
 	if (!base || !(base->flags & STORE_HAS_FILES) || !r->usage || r->epochs_begun == 0 ||
 	    !r->dataset || r->dataset->format->flags & FORMAT_NO_IO)
 		return;
-	v = add(r, "page cache");
+	v = add(r, "cache");
 	worst = fullest(r, false);
 	if (worst == r->epochs_begun) {
 		v->level = VERDICT_UNKNOWN;

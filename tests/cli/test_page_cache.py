@@ -94,7 +94,7 @@ def keep(rig):
         assert c["files"] == c["files_looked_at"] == 24 and c["bytes_looked_at"] == rig.bytes, c
         assert c["cached_at_start_bytes"] > 0.9 * rig.bytes and "eviction_s" not in c, c
     rig.check_now(cache[-1]["cached_at_end_bytes"])
-    level, text = rig.verdict("page cache")
+    level, text = rig.verdict("cache")
     assert level == "warn" and "this measured memory, not storage" in text, text
     assert "of the dataset before epoch 1" in rig.text
     print("   keep: warm is said to be warm")
@@ -108,7 +108,7 @@ def cold(rig):
     assert cache[1]["cached_at_start_bytes"] > 0.9 * rig.bytes, cache
     rig.check_now(cache[-1]["cached_at_end_bytes"])
     assert rig.io[0] is None or rig.io[0]["device_read_bytes"] >= 0.9 * rig.bytes, rig.io
-    level, text = rig.verdict("page cache")
+    level, text = rig.verdict("cache")
     assert level == "warn" and "before epoch 2" in text, text
 
     cache = rig.run(storage__page_cache="cold_epochs")
@@ -117,7 +117,7 @@ def cold(rig):
         assert c["cached_at_end_bytes"] > 0.9 * rig.bytes, cache
         assert io is None or io["device_read_bytes"] >= 0.9 * rig.bytes, io
     rig.check_now(cache[-1]["cached_at_end_bytes"])
-    level, text = rig.verdict("page cache")
+    level, text = rig.verdict("cache")
     assert level == "pass", text
     print("   cold, cold_epochs: each epoch that should began without a page")
 
@@ -144,7 +144,7 @@ def held(rig):
     cache = rig.run(storage__page_cache="cold", train__epochs=1)
     rig.check_now(cache[0]["cached_at_start_bytes"])
     assert cache[0]["cached_at_start_bytes"] > 0.9 * rig.bytes, cache
-    level, text = rig.verdict("page cache")
+    level, text = rig.verdict("cache")
     assert level == "fail" and "before epoch 1" in text, text
     print("   files that another process maps: FAIL")
 
@@ -157,7 +157,7 @@ def drop_behind(rig):
             assert c["cached_at_start_bytes"] == 0 and c["cached_at_end_bytes"] == 0, cache
             assert io is None or io["device_read_bytes"] >= 0.9 * rig.bytes, io
         assert rig.resident() == 0
-        level, text = rig.verdict("page cache")
+        level, text = rig.verdict("cache")
         assert level == "pass" and "Reading left 0 B" in text, text
     assert rig.result["configuration"]["storage.store"]["value"] == "drop_behind+throttle+posix"
     print("   drop_behind: no epoch left a page, over posix, mmap and a shim")
@@ -174,13 +174,13 @@ def direct(rig):
             assert c["cached_at_start_bytes"] == 0 and c["cached_at_end_bytes"] == 0, cache
             assert io is None or io["device_read_bytes"] >= rig.bytes * 0.9, io
         assert rig.resident() == 0
-        level, text = rig.verdict("page cache")
+        level, text = rig.verdict("cache")
         assert level == "pass" and "did not grow" in text, text
     # what lies in the cache is not used
     rig.warm()
     rig.run(storage__store="direct")
     assert rig.io[0] is None or rig.io[0]["device_read_bytes"] >= rig.bytes * 0.9, rig.io
-    assert rig.verdict("page cache")[0] == "pass"
+    assert rig.verdict("cache")[0] == "pass"
     # what is generated so leaves nothing either
     shutil.rmtree(rig.data)
     stoker("generate", *tiny(rig.data, rig.out, **rig.keys, storage__store="direct"))
@@ -193,12 +193,12 @@ def sampled(rig):
     cache = rig.run(storage__page_cache_files=5, storage__page_cache="cold", train__epochs=1)[0]
     assert cache["files"] == 24 and cache["files_looked_at"] == 5, cache
     assert cache["bytes_looked_at"] == sum(rig.files[i].stat().st_size for i in (0, 1, 2, 3, 4)), cache
-    assert "5 of 24 files" in rig.verdict("page cache")[1]
+    assert "5 of 24 files" in rig.verdict("cache")[1]
     # all are evicted all the same
     assert cache["cached_at_start_bytes"] == 0
     cache = rig.run(storage__page_cache_files=0, train__epochs=1)[0]
     assert cache == {"missing_because": "no file was looked at"}, cache
-    assert rig.verdict("page cache")[0] == "unknown"
+    assert rig.verdict("cache")[0] == "unknown"
     print("   a part of the files: said so")
 
 
@@ -227,7 +227,7 @@ def memory(tmp):
             assert done.returncode != 0 and words in done.stderr and done.stderr.count("\n") == 1, done
             assert not [f for f in shm.rglob("*") if f.is_file()], "something was left behind"
         stoker("run", *tiny(shm / "d", tmp / "out"))
-        verdict = [v for v in load(tmp / "out")["verdicts"] if v["check"] == "page cache"][0]
+        verdict = [v for v in load(tmp / "out")["verdicts"] if v["check"] == "cache"][0]
         assert verdict["level"] == "warn" and "lies on tmpfs, which is memory" in verdict["text"], verdict
     done = stoker("run", *tiny(tmp / "m", tmp / "out", storage__store="memory", storage__page_cache="cold"), status=None)
     assert done.returncode != 0 and "storage.page_cache" in done.stderr, done

@@ -38,7 +38,7 @@ def train(fmt, data, out, store, access, samples, keys):
     if store.endswith("direct") and cache is not None:
         # the manifest's and the sizes' check read nothing of the files
         assert cache["cached_at_end_bytes"] <= cache["cached_at_start_bytes"], (fmt, store, cache)
-        level = [v["level"] for v in result["verdicts"] if v["check"] == "page cache"]
+        level = [v["level"] for v in result["verdicts"] if v["check"] == "cache"]
         assert level == ["pass"], (fmt, store, result["verdicts"])
 
 

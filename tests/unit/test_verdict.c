@@ -563,7 +563,7 @@ static void cache_case(const char *const *overrides, double start1, double end1,
 	fill_cache(&s, 0, start1, end1);
 	fill_cache(&s, 1, start2, end2);
 	judge(&s);
-	expect(&s, "page cache", level, words);
+	expect(&s, "cache", level, words);
 	synth_end(&s);
 }
 
@@ -601,22 +601,22 @@ static void page_cache(void **state)
 	s.r.usage[0].cache_start.known = false;
 	snprintf(s.r.usage[0].cache_start.why, sizeof(s.r.usage[0].cache_start.why), "no kernel");
 	judge(&s);
-	expect(&s, "page cache", VERDICT_UNKNOWN, "is not known: no kernel.");
+	expect(&s, "cache", VERDICT_UNKNOWN, "is not known: no kernel.");
 	s.r.usage[0].cache_start.known = true;
 	s.r.usage[0].cache_start.looked = 1000;
 	judge(&s);
-	expect(&s, "page cache", VERDICT_PASS, "1000 of 16384 files");
+	expect(&s, "cache", VERDICT_PASS, "1000 of 16384 files");
 	s.r.usage[0].cache_start.memory = true;
 	s.r.usage[0].cache_start.cached_bytes = 16ull << 30;
 	snprintf(s.r.usage[0].cache_start.file_system, 24, "tmpfs");
 	judge(&s);
-	expect(&s, "page cache", VERDICT_WARN, "lies on tmpfs, which is memory");
+	expect(&s, "cache", VERDICT_WARN, "lies on tmpfs, which is memory");
 	synth_end(&s);
 	synth_begin(&s, 1, 1, memory);
 	synth_even(&s, 0, 0, 60, 0.01, 0.001, 0.02);
 	calm(&s);
 	judge(&s);
-	assert_string_equal(synth_verdict(&s, "page cache")->check, "");
+	assert_string_equal(synth_verdict(&s, "cache")->check, "");
 	synth_end(&s);
 }
 
