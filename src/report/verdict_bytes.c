@@ -302,11 +302,14 @@ void verdict_page_cache(struct result *r)
 	if (r->workload->storage.page_cache == PAGE_CACHE_DROP && end < r->epochs_begun) {
 		const struct residency *c = &r->usage[end].cache_end;
 
-		if (too_much(c->cached_bytes, c->bytes))
-			worsen(v, VERDICT_WARN);
 		say(v, " Reading left %s of %s there after epoch %u.",
 		    bytes_text((double)c->cached_bytes, a), bytes_text((double)c->bytes, b),
 		    end + 1);
+		if (too_much(c->cached_bytes, c->bytes)) {
+			worsen(v, VERDICT_WARN);
+			say(v, " What is still being read ahead when a file is closed stays, and "
+			       "may serve other samples of the file.");
+		}
 	}
 	say_sample(v, &r->usage[worst].cache_start);
 }

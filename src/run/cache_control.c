@@ -52,10 +52,12 @@ static struct residency_job job_of(struct run_state *s, _Atomic int64_t *progres
 	};
 }
 
+/* Dropping leaves what was being read ahead when a file was closed, so it needs this as well. */
 static bool evicts(const struct workload *w, uint32_t epoch)
 {
 	return w->storage.page_cache == PAGE_CACHE_COLD_EPOCHS ||
-	       (w->storage.page_cache != PAGE_CACHE_KEEP && epoch == 1);
+	       w->storage.page_cache == PAGE_CACHE_DROP ||
+	       (w->storage.page_cache == PAGE_CACHE_COLD && epoch == 1);
 }
 
 int run_page_cache_begin(struct run_state *s, uint32_t epoch, _Atomic int64_t *progress_ns,

@@ -326,8 +326,10 @@ static ssize_t direct_pread(struct blob *b, void *out, size_t n, uint64_t offset
 		got = p.low + (uint64_t)r < to ? p.low + (uint64_t)r : to;
 		if (got > at)
 			settle(&p, db, place, got);
+		/* only the end of a file ends within a block */
 		if (p.low + (uint64_t)r < p.high &&
-		    (got <= at || posix_at_end(db->posix.fd, r, p.low + (uint64_t)r)))
+		    (got <= at || (uint64_t)r % db->offset_align != 0 ||
+		     posix_at_end(db->posix.fd, r, p.low + (uint64_t)r)))
 			return (ssize_t)((got > at ? got : at) - offset);
 		at = got;
 	}

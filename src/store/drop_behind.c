@@ -1,7 +1,7 @@
 /* A store over another that leaves nothing in the page cache for long: what was read is given up
  * when its blob is closed, or, in a blob that stays open, whenever a window's worth of bytes was
  * read. The pages read ahead go with the rest at the close, also those that another reader of the
- * same file may still have wanted. */
+ * same file may still have wanted; but not those on their way from the device just then. */
 #include <stdlib.h>
 
 #include "base/alloc.h"

@@ -67,7 +67,7 @@ const struct opt workload_rows[] = {
 	ENUM(storage.page_cache, "keep", page_caches,
 	      "What is done about this machine's page cache, for which no privileges are needed: "
 	      "keep leaves it; cold evicts the dataset before the first epoch, cold_epochs before "
-	      "every epoch; drop_behind evicts it before the first and puts the store drop_behind "
+	      "every epoch; drop_behind does so before every epoch and puts the store drop_behind "
 	      "over storage.store, so that each file leaves the cache as soon as it was read. "
 	      "What the cache held is measured in any case.", OURS)
 	I64(storage.page_cache_files, "1000",
