@@ -14,7 +14,14 @@ enum framework { FRAMEWORK_TENSORFLOW, FRAMEWORK_PYTORCH };
 enum shuffle { SHUFFLE_OFF, SHUFFLE_SEED, SHUFFLE_RANDOM };
 enum read_type { READ_ON_DEMAND, READ_MEMORY };
 enum page_cache { PAGE_CACHE_KEEP, PAGE_CACHE_COLD, PAGE_CACHE_COLD_EPOCHS, PAGE_CACHE_DROP };
-enum sample_order { ORDER_SHUFFLED, ORDER_DLIO }; /* reader.order: "stoker", "dlio" */
+enum transport { TRANSPORT_NONE, TRANSPORT_SHARED_MEMORY };
+enum sample_order {
+	ORDER_SHUFFLED,
+	ORDER_DLIO,
+	ORDER_DISTRIBUTED,
+	ORDER_RANDOM,
+	ORDER_SHARDED
+}; /* reader.order: "stoker", "dlio", "distributed", "random", "sharded" */
 
 struct workload {
 	/* framework: enum framework */
@@ -70,9 +77,15 @@ struct workload {
 		struct i64_list transformed_record_dims;
 		char *transformed_record_element_type;
 		/* ours */
-		int access; /* framework, native: the values of enum read_access */
-		int decode; /* full, verify, none: the values of enum read_decode */
-		int order;  /* enum sample_order */
+		int access;     /* framework, native: the values of enum read_access */
+		int decode;     /* full, verify, none: the values of enum read_decode */
+		int order;      /* enum sample_order */
+		bool drop_last; /* of the distributed order */
+		bool stick_to_shard, pad_last_batch; /* of the sharded one */
+		bool read_ahead;                     /* native_dali */
+		int transport;                       /* enum transport */
+		bool pin_thread;
+		double worker_start_time, worker_init_time, worker_resume_time;
 		bool in_order;
 		bool persistent_workers;
 		int64_t buffer_size; /* bytes; 0: the file system's preferred size */
