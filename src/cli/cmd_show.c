@@ -9,6 +9,7 @@
 #include "base/system.h"
 #include "cli/args.h"
 #include "cli/cli.h"
+#include "cli/show_checkpoint.h"
 #include "format/format.h"
 #include "loader/loader.h"
 #include "report/result.h"
@@ -188,6 +189,7 @@ static const struct {
 } topics[] = {
 	{"workloads", show_workloads, "the workloads built into the program"},
 	{"config", show_config, "every key of a workload, its value and where it came from"},
+	{"checkpoint", show_checkpoint, "what each rank of a workload's checkpoints holds"},
 	{"formats", show_formats, "dataset formats"},
 	{"stores", show_stores, "stores and shims, with their options"},
 	{"loaders", show_loaders, "loaders"},
@@ -219,7 +221,7 @@ static int show_main(int argc, char **argv)
 
 const struct command command_show = {
 	.name = "show",
-	.usage = "show workloads|config|formats|stores|loaders|system",
+	.usage = "show workloads|config|checkpoint|formats|stores|loaders|system",
 	.help = "List what there is to use, or what a workload means.",
 	.main = show_main,
 };

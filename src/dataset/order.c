@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "dataset/order_dlio.h"
 #include "dataset/order_stream.h"
+#include "dataset/order_tf.h"
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {
@@ -27,7 +28,7 @@ static uint64_t whole_steps(uint64_t samples, uint64_t batch, uint64_t ranks)
 }
 
 /* Every rank has the same block but the last ones, which set the number of steps for all. */
-static void init_dlio(struct order *o)
+static void init_dlio(struct order *o, const struct workload *w, uint64_t seed, uint64_t epoch)
 {
 	uint64_t files = o->samples / o->samples_per_file, first, last_count;
 	uint64_t samples;
@@ -37,6 +38,7 @@ static void init_dlio(struct order *o)
 	o->how = ORDER_SEQUENTIAL;
 	if (o->ranks == 0 || o->batch == 0)
 		return;
+	order_tf_lists(o, w, files, seed, epoch);
 	o->block = samples / o->ranks + (samples % o->ranks != 0);
 	order_dlio_block(samples, o->ranks, o->ranks - 1, &first, &last_count);
 	o->used = last_count / o->batch * o->batch * o->ranks;
@@ -105,8 +107,10 @@ void order_init(struct order *o, const struct workload *w, uint64_t samples, uin
 	o->ranks = ranks;
 	o->batch = batch;
 	assert(samples % o->samples_per_file == 0);
-	if (w->reader.order == ORDER_DLIO)
-		init_dlio(o);
+	if (order_tf_records(w))
+		order_tf_init(o, w, seed, epoch);
+	else if (w->reader.order == ORDER_DLIO)
+		init_dlio(o, w, seed, epoch);
 	else if (w->reader.order == ORDER_DISTRIBUTED || w->reader.order == ORDER_RANDOM)
 		init_strided(o, w);
 	else if (w->reader.order == ORDER_SHARDED)
@@ -134,6 +138,8 @@ static uint64_t sequence_at(const struct order *o, uint64_t position)
 		return o->list ? order_list_at(o->list, position) : position;
 	case ORDER_SHARDS:
 	case ORDER_SEQUENTIAL:
+	case ORDER_TF_RECORDS:
+	case ORDER_TF_LISTS:
 		break;
 	}
 	return position;
@@ -159,6 +165,8 @@ uint64_t order_at(const struct order *o, uint32_t rank, uint64_t k)
 {
 	uint64_t first, count, total;
 
+	if (o->how == ORDER_TF_LISTS)
+		return order_tf_list_at(o, rank, k);
 	if (o->how == ORDER_STRIDED)
 		return sequence_at(o, rank + k * o->ranks);
 	if (o->how != ORDER_SHARDS)
@@ -272,6 +280,10 @@ void order_proof_undelivered(struct order_proof *p, const struct order *o, uint3
 {
 	uint64_t steps = order_steps(o), begin = rank * o->block;
 
+	if (o->how == ORDER_TF_LISTS) {
+		order_tf_lists_undelivered(p, o, rank, steps_done);
+		return;
+	}
 	if (o->how == ORDER_SHARDS) {
 		add_stream(p, o, rank, min_u64(steps_done, steps));
 		return;

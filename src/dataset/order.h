@@ -7,13 +7,22 @@
 #include "base/err.h"
 #include "base/perm.h"
 #include "dataset/order_list.h"
+#include "dataset/tf_stream.h"
 #include "workload/workload.h"
 
 /* Places of DALI's shuffle buffer at most. */
 #define ORDER_FILL_MAX (1u << 30)
 
 struct order {
-	enum { ORDER_SEQUENTIAL, ORDER_SAMPLES, ORDER_FILES, ORDER_STRIDED, ORDER_SHARDS } how;
+	enum {
+		ORDER_SEQUENTIAL,
+		ORDER_SAMPLES,
+		ORDER_FILES,
+		ORDER_STRIDED,
+		ORDER_SHARDS,
+		ORDER_TF_RECORDS,
+		ORDER_TF_LISTS
+	} how;
 	uint64_t samples; /* in the dataset */
 	uint64_t samples_per_file;
 	uint64_t used; /* samples of this epoch over all ranks: a whole number of steps */
@@ -25,11 +34,17 @@ struct order {
 	const struct order_list *list; /* the caller's, set after order_init; NULL: ascending */
 	uint64_t total; /* with repeats, or without what was left out; SHARDS: of one rank */
 	/* ORDER_SHARDS */
-	uint32_t shift; /* rank r has shard (r + shift) mod ranks */
-	bool one_shard; /* every rank has shard 0, as DLIO's readers have */
-	uint64_t fill;  /* places of the shuffle buffer (order_stream.h) */
-	uint32_t seed;  /* of its picks */
+	uint32_t shift;             /* rank r has shard (r + shift) mod ranks */
+	bool one_shard;             /* every rank has shard 0, as DLIO's readers have */
+	uint64_t fill;              /* places of the shuffle buffer (order_stream.h) */
+	uint32_t seed;              /* of its picks */
+	uint64_t files;             /* ORDER_TF_LISTS: that are left */
+	bool shuffle_files;         /* ORDER_TF_LISTS */
+	struct stream_rules stream; /* ORDER_TF_RECORDS */
 };
+
+/* Whether the workload's loader has an order of its own, that of tf.data's TFRecordDataset. */
+bool order_tf_records(const struct workload *w);
 
 /* The order of one epoch. Default (ORDER_SHUFFLED): rank r has positions [r*block, (r+1)*block) of
  * one global sequence, block = floor(samples / (batch * ranks)) * batch; the sequence is a keyed
@@ -49,12 +64,23 @@ struct order {
  * ORDER_SHARDED: DALI's readers. Rank r reads shard s = r, in later epochs r + epoch - 1 unless
  * reader.stick_to_shard, modulo ranks: samples [floor(n s / ranks), floor(n (s+1) / ranks)); with
  * reader.pad_last_batch the shorter shards repeat a sample. What is handed out when is
- * order_stream's to say: order_at is the order of reading. */
+ * order_stream's to say: order_at is the order of reading.
+ *
+ * ORDER_TF_LISTS, ORDER_DLIO with the tensorflow loader but not order_tf_records: DLIO's iterative
+ * lists, by which every rank reads from the first file on, but for its first sample (file_shuffle:
+ * of a keyed permutation of the files). With more than one rank the proof fails, as it should.
+ *
+ * ORDER_TF_RECORDS, whenever order_tf_records: file_shuffle is a keyed permutation of the files
+ * (list_files' shuffle), sample_shuffle the shuffle buffer of shuffle_size records with
+ * TensorFlow's seeds (87654321, seed), drawn anew each epoch if seed_change_epoch
+ * (reshuffle_each_iteration). ORDER_DLIO there: files ascending and cut as above, the buffer drawn
+ * anew whatever seed_change_epoch says. All ranks make the steps of the one with fewest records. */
 void order_init(struct order *o, const struct workload *w, uint64_t samples, uint32_t ranks,
 		uint64_t batch, uint64_t seed, uint64_t epoch);
 /* Steps every rank makes in the epoch: the same number for all. */
 uint64_t order_steps(const struct order *o);
-/* The global sample (file = s / samples_per_file) at position `k` (< steps * batch) of `rank`. */
+/* The global sample (file = s / samples_per_file) at position `k` (< steps * batch) of `rank`. Not
+ * for ORDER_TF_RECORDS. */
 uint64_t order_at(const struct order *o, uint32_t rank, uint64_t k);
 
 /* ORDER_SHARDS: the samples a rank reads, and how many it hands out, one repeated by padding. */
@@ -73,9 +99,13 @@ void order_proof_merge(struct order_proof *into, const struct order_proof *from)
 /* The multiset 0..n-1, restricted to [first, last). */
 void order_proof_range(struct order_proof *p, uint64_t first, uint64_t last);
 /* What `rank` was to deliver but did not, after `steps_done` of its steps, plus (rank 0 only) the
- * samples that fill no whole step. */
+ * samples that fill no whole step. Not for ORDER_TF_RECORDS. */
 void order_proof_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
 			     uint64_t steps_done);
+/* The same for ORDER_TF_RECORDS, where each rank also accounts for the records it keeps beyond its
+ * steps. `memory` of stream_bytes is lent. */
+void order_tf_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
+			  uint64_t steps_done, void *memory);
 /* delivered + undelivered == all samples, each once, and those that the order repeats? `why` gets
  * the sentence either way. */
 bool order_proof_check(const struct order *o, const struct order_proof *delivered,

@@ -33,15 +33,20 @@ void posix_destroy(struct store *s)
 	free(s);
 }
 
-/* Whether an open descriptor is a folder, without asking a server again. */
-static bool is_folder(int fd)
+/* Whether an open descriptor is a folder, and the size of a regular file, without asking a server
+ * again. */
+static bool is_folder(struct posix_blob *pb)
 {
 	struct statx sx;
 	struct stat st;
 
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &sx) == 0)
-		return S_ISDIR(sx.stx_mode);
-	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+	pb->bytes = UINT64_MAX;
+	if (statx(pb->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE, &sx) !=
+	    0)
+		return fstat(pb->fd, &st) == 0 && S_ISDIR(st.st_mode);
+	if (S_ISREG(sx.stx_mode) && (sx.stx_mask & STATX_SIZE))
+		pb->bytes = sx.stx_size;
+	return S_ISDIR(sx.stx_mode);
 }
 
 int posix_open_flags(unsigned how)
@@ -77,7 +82,8 @@ int posix_open(struct store *s, const char *path, unsigned how, struct blob *b, 
 		return err_sys(e, errno,
 			       how & STORE_CREATE ? "cannot create '%s'" : "cannot open '%s'",
 			       path);
-	if (!(how & STORE_WRITE) && is_folder(pb->fd)) {
+	pb->bytes = UINT64_MAX;
+	if (!(how & STORE_WRITE) && is_folder(pb)) {
 		close(pb->fd);
 		return err_sys(e, EISDIR, "cannot open '%s'", path);
 	}
@@ -96,11 +102,12 @@ int posix_close(struct blob *b, struct err *e)
 	return 0;
 }
 
-bool posix_at_end(int fd, ssize_t r, uint64_t end)
+bool posix_at_end(const struct posix_blob *pb, ssize_t r, uint64_t end)
 {
 	struct stat st;
 
-	return r == 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || end >= (uint64_t)st.st_size;
+	return r == 0 || end == pb->bytes || fstat(pb->fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+	       end >= (uint64_t)st.st_size;
 }
 
 ssize_t posix_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
@@ -118,7 +125,7 @@ ssize_t posix_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct e
 			return err_sys(e, errno, "reading %zu bytes at offset %llu failed", ask,
 				       (unsigned long long)(offset + done));
 		done += (size_t)r;
-		if ((size_t)r < ask && posix_at_end(pb->fd, r, offset + done))
+		if ((size_t)r < ask && posix_at_end(pb, r, offset + done))
 			break;
 	}
 	return (ssize_t)done;
@@ -145,6 +152,81 @@ ssize_t posix_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset, s
 		done += (size_t)w;
 	}
 	return (ssize_t)done;
+}
+
+#define PIECES_MAX 1024 /* IOV_MAX of Linux */
+
+/* The pieces of `v` that lie behind the first `done` bytes, as many as one call takes; *n gets
+ * their bytes. Returns how many. */
+static int pieces_after(const struct iovec *v, int count, size_t done, struct iovec *out, size_t *n)
+{
+	int made = 0;
+
+	*n = 0;
+	for (int i = 0; i < count && made < PIECES_MAX; i++) {
+		if (done >= v[i].iov_len) {
+			done -= v[i].iov_len;
+			continue;
+		}
+		out[made] = v[i];
+		out[made].iov_base = (char *)v[i].iov_base + done;
+		out[made].iov_len -= done;
+		*n += out[made++].iov_len;
+		done = 0;
+	}
+	return made;
+}
+
+static ssize_t posix_preadv(struct blob *b, const struct iovec *v, int count, uint64_t offset,
+			    struct err *e)
+{
+	const struct posix_blob *pb = (const struct posix_blob *)b;
+	struct iovec left[PIECES_MAX];
+	size_t done = 0, n;
+
+	for (;;) {
+		int pieces = pieces_after(v, count, done, left, &n);
+		ssize_t r;
+
+		if (pieces == 0)
+			return (ssize_t)done;
+		r = preadv(pb->fd, left, pieces, (off_t)(offset + done));
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return err_sys(e, errno, "reading %zu bytes at offset %llu failed", n,
+				       (unsigned long long)(offset + done));
+		done += (size_t)r;
+		if ((size_t)r < (n < CALL_MAX ? n : CALL_MAX) && posix_at_end(pb, r, offset + done))
+			return (ssize_t)done;
+	}
+}
+
+static ssize_t posix_pwritev(struct blob *b, const struct iovec *v, int count, uint64_t offset,
+			     struct err *e)
+{
+	const struct posix_blob *pb = (const struct posix_blob *)b;
+	struct iovec left[PIECES_MAX];
+	size_t done = 0, n;
+
+	for (;;) {
+		int pieces = pieces_after(v, count, done, left, &n);
+		ssize_t w;
+
+		if (pieces == 0)
+			return (ssize_t)done;
+		w = pwritev(pb->fd, left, pieces, (off_t)(offset + done));
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0)
+			return err_sys(e, errno, "writing %zu bytes at offset %llu failed", n,
+				       (unsigned long long)(offset + done));
+		if (w == 0)
+			return err_set(e, -EIO,
+				       "the file system wrote 0 of %zu bytes at offset %llu", n,
+				       (unsigned long long)(offset + done));
+		done += (size_t)w;
+	}
 }
 
 static int sync_fd(int fd)
@@ -340,5 +422,7 @@ const struct store_ops store_posix = {
 	.sync_dir = posix_sync_dir,
 	.space = posix_space,
 	.map = posix_map,
+	.preadv = posix_preadv,
+	.pwritev = posix_pwritev,
 	.drop = posix_drop,
 };

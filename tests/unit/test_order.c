@@ -442,9 +442,53 @@ static void edges_of_dlio(void **state)
 	assert_non_null(strstr(e.text, "threads"));
 }
 
+/* DLIO's lists as an order at any position: the same files and samples as the map, with the proof
+ * that says what is wrong with them. */
+static void test_iterative_order(void **state)
+{
+	enum { FILES = 9, PER_FILE = 4, RANKS = 3, COUNT = FILES * PER_FILE / RANKS };
+	struct order_dlio c = {
+		.files = FILES, .samples_per_file = PER_FILE, .ranks = RANKS, .threads = 1};
+	struct order_dlio_entry want[COUNT];
+	struct order_proof got = {0}, rest = {0};
+	char loader[] = "tensorflow", why[256];
+	uint64_t files[FILES];
+	uint32_t thread[COUNT];
+	struct workload w = {.reader = {.order = ORDER_DLIO, .data_loader = loader},
+			     .dataset = {.num_samples_per_file = PER_FILE}};
+	struct order o;
+
+	(void)state;
+	for (uint64_t i = 0; i < FILES; i++)
+		files[i] = i;
+	order_init(&o, &w, FILES * PER_FILE, RANKS, 5, 1, 1);
+	assert_int_equal(order_steps(&o), 2);
+	for (uint32_t rank = 0; rank < RANKS; rank++) {
+		assert_int_equal(order_dlio_iterative_map(&c, 1, rank, files, want, thread, NULL),
+				 0);
+		for (uint64_t k = 0; k < 10; k++) {
+			assert_int_equal(order_at(&o, rank, k),
+					 want[k].file * PER_FILE + want[k].in_file);
+			order_proof_add(&got, order_at(&o, rank, k));
+		}
+		order_proof_undelivered(&rest, &o, rank, 2);
+	}
+	assert_false(order_proof_check(&o, &got, &rest, why, sizeof(why)));
+	assert_non_null(strstr(why, "some came twice and others never"));
+	/* one rank alone reads everything */
+	got = rest = (struct order_proof){0};
+	w.reader.file_shuffle = SHUFFLE_SEED;
+	order_init(&o, &w, FILES * PER_FILE, 1, 5, 1, 1);
+	for (uint64_t k = 0; k < 20; k++)
+		order_proof_add(&got, order_at(&o, 0, k));
+	order_proof_undelivered(&rest, &o, 0, 4);
+	assert_true(order_proof_check(&o, &got, &rest, why, sizeof(why)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_iterative_order),
 		cmocka_unit_test(every_sample_at_most_once),
 		cmocka_unit_test(steps_and_blocks),
 		cmocka_unit_test(a_broken_epoch_is_found),
