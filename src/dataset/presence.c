@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dataset/each.h"
 #include "dataset/listing.h"
 #include "dataset/manifest.h"
 #include "dataset/verify.h"

@@ -10,6 +10,7 @@
 #include "base/system.h"
 #include "dataset/dataset.h"
 #include "dataset/order.h"
+#include "dataset/residency.h"
 #include "dataset/verify.h"
 #include "metric/io_stat.h"
 #include "metric/proc_io.h"
@@ -48,6 +49,11 @@ struct epoch_usage {
 	int64_t cpu_ns, wall_ns;      /* training part */
 	struct sysinfo_pair *meminfo; /* snapshot at its start */
 	size_t meminfo_count;
+	/* The dataset in this machine's page cache: before it was evicted, if it was, when the
+	 * epoch began, and after its evaluation. */
+	bool evicted;
+	int64_t evict_ns; /* how long that took, outside every measured time */
+	struct residency cache_found, cache_start, cache_end;
 	char order_note[256]; /* the exactly-once sentence */
 	bool order_proved;
 	char eval_order_note[256]; /* the same of the evaluation; empty when there was none */

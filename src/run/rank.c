@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "report/dlio_log.h"
+#include "run/cache_control.h"
 #include "run/state.h"
 #include "workload/time_draw.h"
 
@@ -306,6 +307,9 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	seed_epoch(k, epoch);
 	if (first) {
 		atomic_store(&s->epoch, epoch);
+		rc = run_page_cache_begin(s, epoch, &k->progress_ns, e);
+		if (rc < 0)
+			return rc;
 		run_fill_lists(s, epoch);
 		usage_begin(s, epoch, &io, &cpu);
 	}
@@ -336,6 +340,8 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	}
 	ep->end_ns = clock_now_ns();
 	ep->end_wall_ns = clock_wall_ns();
+	if (first && rc == 0)
+		rc = run_page_cache_end(s, epoch, &k->progress_ns, e);
 	return rc;
 }
 

@@ -18,6 +18,7 @@
 #include "dataset/remove.h"
 #include "dataset/verify.h"
 #include "report/dlio_log.h"
+#include "run/cache_control.h"
 #include "run/state.h"
 #include "store/map.h"
 #include "store/mem_body.h"
@@ -352,7 +353,9 @@ static int carry_out(struct run_state *s, struct err *e)
 	s->r->dataset = s->d;
 	draw_seed(s);
 	if (w->workflow.train && !s->o->dataset_only) {
-		if (s->d->format->flags & FORMAT_MAPS && w->reader.access == ACCESS_FRAMEWORK)
+		rc = run_page_cache_check(s, e);
+		if (rc == 0 && s->d->format->flags & FORMAT_MAPS &&
+		    w->reader.access == ACCESS_FRAMEWORK)
 			rc = store_map_check(s->store, e);
 		if (rc == 0)
 			rc = plan_steps(s, e);

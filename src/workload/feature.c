@@ -30,7 +30,6 @@ static const struct {
 	{"reader.data_loader_sampler", "derive"},
 	{"reader.data_loader_sampler", "index"},
 	{"reader.data_loader_sampler", "iterative"},
-	{"reader.odirect", "false"},
 	{"storage.storage_type", "local_fs"},
 	{"storage.storage_type", "parallel_fs"},
 	{"workflow.checkpoint", "false"},

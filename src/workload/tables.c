@@ -12,6 +12,7 @@ static const char *const contexts[] = {"fork", "spawn", "forkserver", NULL};
 static const char *const shuffles[] = {"off", "seed", "random", NULL};
 static const char *const read_types[] = {"on_demand", "memory", NULL};
 static const char *const file_accesses[] = {"multi", "shared", "collective", "mpio", "posix", NULL};
+static const char *const page_caches[] = {"keep", "cold", "cold_epochs", "drop_behind", NULL};
 static const char *const accesses[] = {"framework", "native", NULL};
 static const char *const decodes[] = {"full", "verify", "none", NULL};
 static const char *const orders[] = {"stoker", "dlio", "distributed", "random", "sharded", NULL};
@@ -66,6 +67,16 @@ const struct opt workload_rows[] = {
 	STR(storage.store, "posix",
 	      "Where bytes live: a store, or shims over one joined by +, such as throttle+posix. "
 	      "Options of a store are in the map storage.NAME.", OURS)
+	ENUM(storage.page_cache, "keep", page_caches,
+	      "What is done about this machine's page cache, for which no privileges are needed: "
+	      "keep leaves it; cold evicts the dataset before the first epoch, cold_epochs before "
+	      "every epoch; drop_behind does so before every epoch and puts the store drop_behind "
+	      "over storage.store, so that each file leaves the cache as soon as it was read. "
+	      "What the cache held is measured in any case.", OURS)
+	I64(storage.page_cache_files, "1000",
+	      "Files of each kind, evenly spread, that are looked at before and after each epoch "
+	      "to measure what the page cache holds of the dataset; 0 looks at none.",
+	      COUNT(0), .unit = "files", OURS)
 
 	F64(dataset.record_length_bytes, "65536",
 	      "Size of a sample. A sample is a square of floor(sqrt(size)) elements a side unless "
@@ -171,7 +182,10 @@ const struct opt workload_rows[] = {
 	      "Read buffer of TFRecord files; absent: the library's own, 256 KiB; 0: none, each "
 	      "record is read by requests of its own.", BYTES(0))
 	BOOL(reader.dont_use_mmap, "false", "Whether DALI's own readers avoid mmap.")
-	BOOL(reader.odirect, "false", "Whether files are read past the page cache.", LATER)
+	BOOL(reader.odirect, "false",
+	      "Whether files are read past the page cache, with O_DIRECT: the store posix in "
+	      "storage.store is replaced by direct, and unless reader.access is given it is "
+	      "native, because readers of this kind ask for whole samples. Every format can.")
 	TIME(reader.preprocess_time,
 	      "Time a worker waits after reading a sample, for its transformation.")
 	F64(reader.preprocess_time_stdev, "0",

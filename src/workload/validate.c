@@ -387,20 +387,21 @@ static void warn_later(struct workload *w)
 /* Options of a store that is not in use would be believed to have worked. */
 static void warn_unused_stores(struct workload *w)
 {
-	static const char *const stores[] = {"throttle", "fault", "memory", "posix", NULL};
+	static const char *const stores[] = {"throttle", "fault", "drop_behind", "memory",
+					     "posix",    "mmap",  "direct",      NULL};
 	const struct node *storage = node_path(w->tree, "workload.storage");
 
 	for (const char *const *s = stores; storage && storage->kind == NODE_MAP && *s; s++) {
 		const struct node *options = node_get(storage, *s);
 		const char *at = options ? strstr(w->storage.store, *s) : NULL;
+		bool is_shim = s < stores + 3;
 
 		if (options && !at)
 			workload_warn(w,
 				      "storage.%s has no effect: storage.store is '%s' (write "
 				      "storage.store=%s%s%s to use it)",
-				      *s, w->storage.store, *s,
-				      strcmp(*s, "memory") == 0 ? "" : "+",
-				      strcmp(*s, "memory") == 0 ? "" : w->storage.store);
+				      *s, w->storage.store, *s, is_shim ? "+" : "",
+				      is_shim ? w->storage.store : "");
 	}
 }
 
@@ -480,7 +481,5 @@ int workload_check_features(const struct workload *w, struct err *e)
 		rc = check_feature(w, "reader.data_loader", e);
 	if (rc == 0 && w->workflow.train)
 		rc = check_feature(w, "reader.data_loader_sampler", e);
-	if (rc == 0 && w->workflow.train)
-		rc = check_feature(w, "reader.odirect", e);
 	return rc;
 }
