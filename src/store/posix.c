@@ -12,19 +12,12 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "store/store.h"
+#include "store/posix.h"
 
 /* Linux moves at most this much in one call (read(2)). */
 #define CALL_MAX 0x7ffff000u
 
-struct posix_blob {
-	struct blob base;
-	int fd;
-	uint64_t
-		bytes; /* of a regular file opened for reading, as last seen; UINT64_MAX: unknown */
-};
-
-static int posix_create(struct store **out, const void *config, struct store *lower, struct err *e)
+int posix_create(struct store **out, const void *config, struct store *lower, struct err *e)
 {
 	struct store *s = xcalloc(1, sizeof(*s));
 
@@ -35,7 +28,7 @@ static int posix_create(struct store **out, const void *config, struct store *lo
 	return 0;
 }
 
-static void posix_destroy(struct store *s)
+void posix_destroy(struct store *s)
 {
 	free(s);
 }
@@ -56,22 +49,35 @@ static bool is_folder(struct posix_blob *pb)
 	return S_ISDIR(sx.stx_mode);
 }
 
-static int posix_open(struct store *s, const char *path, unsigned how, struct blob *b,
-		      struct err *e)
+int posix_open_flags(unsigned how)
 {
-	struct posix_blob *pb = (struct posix_blob *)b;
 	int flags = O_CLOEXEC;
 
-	(void)s;
 	if (how & STORE_WRITE)
 		flags |= how & STORE_READ ? O_RDWR : O_WRONLY;
 	else
 		flags |= O_RDONLY;
 	if (how & STORE_CREATE)
 		flags |= O_CREAT | O_TRUNC;
+	return flags;
+}
+
+int posix_open_fd(const char *path, int flags)
+{
+	int fd;
+
 	do {
-		pb->fd = open(path, flags, 0644);
-	} while (pb->fd < 0 && errno == EINTR);
+		fd = open(path, flags, 0644);
+	} while (fd < 0 && errno == EINTR);
+	return fd;
+}
+
+int posix_open(struct store *s, const char *path, unsigned how, struct blob *b, struct err *e)
+{
+	struct posix_blob *pb = (struct posix_blob *)b;
+
+	(void)s;
+	pb->fd = posix_open_fd(path, posix_open_flags(how));
 	if (pb->fd < 0)
 		return err_sys(e, errno,
 			       how & STORE_CREATE ? "cannot create '%s'" : "cannot open '%s'",
@@ -84,7 +90,7 @@ static int posix_open(struct store *s, const char *path, unsigned how, struct bl
 	return 0;
 }
 
-static int posix_close(struct blob *b, struct err *e)
+int posix_close(struct blob *b, struct err *e)
 {
 	struct posix_blob *pb = (struct posix_blob *)b;
 	int fd = pb->fd;
@@ -96,10 +102,7 @@ static int posix_close(struct blob *b, struct err *e)
 	return 0;
 }
 
-/* Whether a short read of `r` bytes ended where the file ends. Elsewhere something interrupted it
- * and the rest must be asked for; at the end, asking again would be a request that the emulated
- * library does not make. The size seen at opening is enough where the read reached it. */
-static bool at_end(const struct posix_blob *pb, ssize_t r, uint64_t end)
+bool posix_at_end(const struct posix_blob *pb, ssize_t r, uint64_t end)
 {
 	struct stat st;
 
@@ -107,7 +110,7 @@ static bool at_end(const struct posix_blob *pb, ssize_t r, uint64_t end)
 	       end >= (uint64_t)st.st_size;
 }
 
-static ssize_t posix_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
+ssize_t posix_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
 {
 	const struct posix_blob *pb = (const struct posix_blob *)b;
 	size_t done = 0;
@@ -122,13 +125,13 @@ static ssize_t posix_pread(struct blob *b, void *p, size_t n, uint64_t offset, s
 			return err_sys(e, errno, "reading %zu bytes at offset %llu failed", ask,
 				       (unsigned long long)(offset + done));
 		done += (size_t)r;
-		if ((size_t)r < ask && at_end(pb, r, offset + done))
+		if ((size_t)r < ask && posix_at_end(pb, r, offset + done))
 			break;
 	}
 	return (ssize_t)done;
 }
 
-static ssize_t posix_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset, struct err *e)
+ssize_t posix_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset, struct err *e)
 {
 	const struct posix_blob *pb = (const struct posix_blob *)b;
 	size_t done = 0;
@@ -194,7 +197,7 @@ static ssize_t posix_preadv(struct blob *b, const struct iovec *v, int count, ui
 			return err_sys(e, errno, "reading %zu bytes at offset %llu failed", n,
 				       (unsigned long long)(offset + done));
 		done += (size_t)r;
-		if ((size_t)r < (n < CALL_MAX ? n : CALL_MAX) && at_end(pb, r, offset + done))
+		if ((size_t)r < (n < CALL_MAX ? n : CALL_MAX) && posix_at_end(pb, r, offset + done))
 			return (ssize_t)done;
 	}
 }
@@ -236,7 +239,7 @@ static int sync_fd(int fd)
 	return rc;
 }
 
-static int posix_sync(struct blob *b, struct err *e)
+int posix_sync(struct blob *b, struct err *e)
 {
 	const struct posix_blob *pb = (const struct posix_blob *)b;
 
@@ -254,7 +257,7 @@ static void fill_stat(const struct stat *st, struct store_stat *out)
 	out->device = st->st_dev;
 }
 
-static int posix_stat_blob(struct blob *b, struct store_stat *out, struct err *e)
+int posix_stat_blob(struct blob *b, struct store_stat *out, struct err *e)
 {
 	const struct posix_blob *pb = (const struct posix_blob *)b;
 	struct stat st;
@@ -265,7 +268,7 @@ static int posix_stat_blob(struct blob *b, struct store_stat *out, struct err *e
 	return 0;
 }
 
-static int posix_stat(struct store *s, const char *path, struct store_stat *out, struct err *e)
+int posix_stat(struct store *s, const char *path, struct store_stat *out, struct err *e)
 {
 	struct stat st;
 
@@ -276,13 +279,13 @@ static int posix_stat(struct store *s, const char *path, struct store_stat *out,
 	return 0;
 }
 
-static int posix_mkdirs(struct store *s, const char *path, struct err *e)
+int posix_mkdirs(struct store *s, const char *path, struct err *e)
 {
 	(void)s;
 	return file_mkdirs(path, e);
 }
 
-static int posix_list(struct store *s, const char *path, store_list_fn fn, void *arg, struct err *e)
+int posix_list(struct store *s, const char *path, store_list_fn fn, void *arg, struct err *e)
 {
 	DIR *d = opendir(path);
 	int rc = 0;
@@ -317,7 +320,7 @@ static int posix_list(struct store *s, const char *path, store_list_fn fn, void 
 	return rc < 0 ? rc : 0;
 }
 
-static int posix_remove(struct store *s, const char *path, struct err *e)
+int posix_remove(struct store *s, const char *path, struct err *e)
 {
 	(void)s;
 	if (unlink(path) == 0)
@@ -327,7 +330,7 @@ static int posix_remove(struct store *s, const char *path, struct err *e)
 	return err_sys(e, errno, "cannot remove '%s'", path);
 }
 
-static int posix_rename(struct store *s, const char *from, const char *to, struct err *e)
+int posix_rename(struct store *s, const char *from, const char *to, struct err *e)
 {
 	(void)s;
 	if (rename(from, to) != 0)
@@ -335,7 +338,7 @@ static int posix_rename(struct store *s, const char *from, const char *to, struc
 	return 0;
 }
 
-static int posix_sync_dir(struct store *s, const char *path, struct err *e)
+int posix_sync_dir(struct store *s, const char *path, struct err *e)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int rc;
@@ -351,8 +354,7 @@ static int posix_sync_dir(struct store *s, const char *path, struct err *e)
 	return 0;
 }
 
-static int posix_space(struct store *s, const char *path, uint64_t *bytes, uint64_t *files,
-		       struct err *e)
+int posix_space(struct store *s, const char *path, uint64_t *bytes, uint64_t *files, struct err *e)
 {
 	AUTO_FREE char *at = xstrdup(*path ? path : ".");
 	struct statvfs v;
@@ -374,7 +376,7 @@ static int posix_space(struct store *s, const char *path, uint64_t *bytes, uint6
 	return 0;
 }
 
-static int posix_map(struct blob *b, uint64_t bytes, const void **at, struct err *e)
+int posix_map(struct blob *b, uint64_t bytes, const void **at, struct err *e)
 {
 	const struct posix_blob *pb = (const struct posix_blob *)b;
 	void *p = mmap(NULL, (size_t)bytes, PROT_READ, MAP_SHARED, pb->fd, 0);
@@ -386,6 +388,17 @@ static int posix_map(struct blob *b, uint64_t bytes, const void **at, struct err
 			       (unsigned long long)bytes);
 	*at = p;
 	return 0;
+}
+
+int posix_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e)
+{
+	const struct posix_blob *pb = (const struct posix_blob *)b;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = offset / page * page;
+	/* only whole pages are dropped, so those at the ends are taken whole */
+	uint64_t n = bytes ? (offset + bytes + page - 1) / page * page - from : 0;
+	int rc = posix_fadvise(pb->fd, (off_t)from, (off_t)n, POSIX_FADV_DONTNEED);
+
+	return rc ? err_sys(e, rc, "cannot drop a part of the page cache") : 0;
 }
 
 const struct store_ops store_posix = {
@@ -411,4 +424,5 @@ const struct store_ops store_posix = {
 	.map = posix_map,
 	.preadv = posix_preadv,
 	.pwritev = posix_pwritev,
+	.drop = posix_drop,
 };

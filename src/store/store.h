@@ -27,9 +27,11 @@ enum {
 };
 
 enum {
-	STORE_IS_SHIM = 1u << 0,     /* needs a lower store */
-	STORE_IS_VOLATILE = 1u << 1, /* contents end with the process */
-	STORE_HAS_FILES = 1u << 2,   /* names are paths that other programs can open */
+	STORE_IS_SHIM = 1u << 0,       /* needs a lower store */
+	STORE_IS_VOLATILE = 1u << 1,   /* contents end with the process */
+	STORE_HAS_FILES = 1u << 2,     /* names are paths that other programs can open */
+	STORE_KEEPS_NOTHING = 1u << 3, /* writes vanish; no name is ever there */
+	STORE_IS_UNCACHED = 1u << 4,   /* reads leave nothing in the page cache */
 };
 
 struct store_stat {
@@ -99,6 +101,9 @@ struct store_ops {
 			  struct err *e);
 	ssize_t (*pwritev)(struct blob *b, const struct iovec *v, int count, uint64_t offset,
 			   struct err *e);
+	/* Lets the page cache forget a range (bytes 0: up to the end) as far as it is clean and not
+	 * in use. NULL: a shim that passes it on, or no page cache lies below. */
+	int (*drop)(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e);
 };
 
 /* First member of every store's struct. */
@@ -120,6 +125,8 @@ void store_destroy(struct store *s);
 size_t store_blob_bytes(const struct store *s);
 /* The union of the flags of the base store (not the shims). */
 unsigned store_base_flags(const struct store *s);
+/* The `drop` of the nearest store at or below the blob's that has one; 0 where none has. */
+int store_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e);
 /* A blob block for `s`, released with free(). */
 struct blob *store_blob_new(const struct store *s, struct err *e);
 

@@ -12,6 +12,7 @@ static const char *const contexts[] = {"fork", "spawn", "forkserver", NULL};
 static const char *const shuffles[] = {"off", "seed", "random", NULL};
 static const char *const read_types[] = {"on_demand", "memory", NULL};
 static const char *const file_accesses[] = {"multi", "shared", "collective", "mpio", "posix", NULL};
+static const char *const page_caches[] = {"keep", "cold", "cold_epochs", "drop_behind", NULL};
 static const char *const accesses[] = {"framework", "native", NULL};
 static const char *const decodes[] = {"full", "verify", "none", NULL};
 static const char *const orders[] = {"stoker", "dlio", "distributed", "random", "sharded", NULL};
@@ -66,6 +67,16 @@ const struct opt workload_rows[] = {
 	STR(storage.store, "posix",
 	      "Where bytes live: a store, or shims over one joined by +, such as throttle+posix. "
 	      "Options of a store are in the map storage.NAME.", OURS)
+	ENUM(storage.page_cache, "keep", page_caches,
+	      "What is done about this machine's page cache, for which no privileges are needed: "
+	      "keep leaves it; cold evicts the dataset before the first epoch, cold_epochs before "
+	      "every epoch; drop_behind does so before every epoch and puts the store drop_behind "
+	      "over storage.store, so that each file leaves the cache as soon as it was read. "
+	      "What the cache held is measured in any case.", OURS)
+	I64(storage.page_cache_files, "1000",
+	      "Files of each kind, evenly spread, that are looked at before and after each epoch "
+	      "to measure what the page cache holds of the dataset; 0 looks at none.",
+	      COUNT(0), .unit = "files", OURS)
 
 	F64(dataset.record_length_bytes, "65536",
 	      "Size of a sample. A sample is a square of floor(sqrt(size)) elements a side unless "
@@ -135,21 +146,28 @@ const struct opt workload_rows[] = {
 	      "error.", LATER)
 	ENUM(reader.data_loader_sampler, "derive", samplers,
 	      "How a loader divides samples; derive takes iterative for tensorflow and index for "
-	      "all others.", LATER)
+	      "all others.")
 	ENUM(reader.multiprocessing_context, "fork", contexts,
 	      "How PyTorch starts worker processes. Workers are threads here, so nothing is "
 	      "started this way.", UNUSED)
 	I64(reader.read_threads, "1",
-	      "Workers that read for one rank; 0 reads in the rank itself.",
+	      "Workers that read for one rank; 0 reads in the rank itself. TensorFlow: files read "
+	      "in turn, by three times as many threads, as num_parallel_reads; 0: one file after "
+	      "another.",
 	      RANGE(0, 65536), .unit = "threads")
 	I64(reader.computation_threads, "1",
-	      "Threads that transform TFRecord samples.", RANGE(0, 65536), .unit = "threads", LATER)
+	      "TensorFlow: batches of TFRecord samples transformed at once, as map's "
+	      "num_parallel_calls; 0: in the thread that asks; -1: AUTOTUNE, the processors there "
+	      "are, at most 16.",
+	      RANGE(-1, 65536), .unit = "threads")
 	I64(reader.batch_size, "1",
 	      "Samples of a training step of one rank.", COUNT(1), .unit = "samples")
 	I64(reader.batch_size_eval, "1",
 	      "Samples of an evaluation step of one rank.", COUNT(1), .unit = "samples")
 	I64(reader.prefetch_size, "2",
-	      "Batches read ahead; PyTorch: by each worker.", RANGE(0, 65536), .unit = "batches")
+	      "Batches read ahead; PyTorch: by all workers together. TensorFlow: -1 is AUTOTUNE, "
+	      "which begins with 1 and doubles when the rank finds none.",
+	      RANGE(-1, 65536), .unit = "batches")
 	ENUM(reader.file_shuffle, "off", shuffles,
 	      "Whether and how the order of files changes. A YAML boolean false means off.")
 	ENUM(reader.sample_shuffle, "off", shuffles,
@@ -161,9 +179,13 @@ const struct opt workload_rows[] = {
 	      "on_demand opens a file for each of its samples; memory keeps it open.")
 	ENUM(reader.file_access, "multi", file_accesses, "Read and used nowhere by DLIO.", UNUSED)
 	I64(reader.transfer_size, NULL,
-	      "Read buffer of TFRecord files; 0 is the library's own size.", BYTES(0), LATER)
+	      "Read buffer of TFRecord files; absent: the library's own, 256 KiB; 0: none, each "
+	      "record is read by requests of its own.", BYTES(0))
 	BOOL(reader.dont_use_mmap, "false", "Whether DALI's own readers avoid mmap.")
-	BOOL(reader.odirect, "false", "Whether files are read past the page cache.", LATER)
+	BOOL(reader.odirect, "false",
+	      "Whether files are read past the page cache, with O_DIRECT: the store posix in "
+	      "storage.store is replaced by direct, and unless reader.access is given it is "
+	      "native, because readers of this kind ask for whole samples. Every format can.")
 	TIME(reader.preprocess_time,
 	      "Time a worker waits after reading a sample, for its transformation.")
 	F64(reader.preprocess_time_stdev, "0",
