@@ -10,18 +10,8 @@
 static void count(const struct io *io, enum io_kind kind, int64_t start_ns, size_t asked,
 		  ssize_t returned)
 {
-	struct io_stat *s = io ? io->stat : NULL;
-	int64_t took;
-
-	if (!s)
-		return;
-	took = clock_now_ns() - start_ns;
-	s->kind[kind].requests++;
-	s->kind[kind].asked_bytes += asked;
-	if (returned > 0)
-		s->kind[kind].returned_bytes += (uint64_t)returned;
-	s->kind[kind].busy_ns += took;
-	hist_add(&s->kind[kind].latency_ns, (uint64_t)took);
+	if (io && io->stat)
+		io_stat_add(io->stat, kind, clock_now_ns() - start_ns, asked, returned);
 }
 
 static int64_t begin(const struct io *io)

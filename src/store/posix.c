@@ -12,17 +12,12 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "store/store.h"
+#include "store/posix.h"
 
 /* Linux moves at most this much in one call (read(2)). */
 #define CALL_MAX 0x7ffff000u
 
-struct posix_blob {
-	struct blob base;
-	int fd;
-};
-
-static int posix_create(struct store **out, const void *config, struct store *lower, struct err *e)
+int posix_create(struct store **out, const void *config, struct store *lower, struct err *e)
 {
 	struct store *s = xcalloc(1, sizeof(*s));
 
@@ -33,7 +28,7 @@ static int posix_create(struct store **out, const void *config, struct store *lo
 	return 0;
 }
 
-static void posix_destroy(struct store *s)
+void posix_destroy(struct store *s)
 {
 	free(s);
 }
@@ -49,22 +44,35 @@ static bool is_folder(int fd)
 	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static int posix_open(struct store *s, const char *path, unsigned how, struct blob *b,
-		      struct err *e)
+int posix_open_flags(unsigned how)
 {
-	struct posix_blob *pb = (struct posix_blob *)b;
 	int flags = O_CLOEXEC;
 
-	(void)s;
 	if (how & STORE_WRITE)
 		flags |= how & STORE_READ ? O_RDWR : O_WRONLY;
 	else
 		flags |= O_RDONLY;
 	if (how & STORE_CREATE)
 		flags |= O_CREAT | O_TRUNC;
+	return flags;
+}
+
+int posix_open_fd(const char *path, int flags)
+{
+	int fd;
+
 	do {
-		pb->fd = open(path, flags, 0644);
-	} while (pb->fd < 0 && errno == EINTR);
+		fd = open(path, flags, 0644);
+	} while (fd < 0 && errno == EINTR);
+	return fd;
+}
+
+int posix_open(struct store *s, const char *path, unsigned how, struct blob *b, struct err *e)
+{
+	struct posix_blob *pb = (struct posix_blob *)b;
+
+	(void)s;
+	pb->fd = posix_open_fd(path, posix_open_flags(how));
 	if (pb->fd < 0)
 		return err_sys(e, errno,
 			       how & STORE_CREATE ? "cannot create '%s'" : "cannot open '%s'",
@@ -76,7 +84,7 @@ static int posix_open(struct store *s, const char *path, unsigned how, struct bl
 	return 0;
 }
 
-static int posix_close(struct blob *b, struct err *e)
+int posix_close(struct blob *b, struct err *e)
 {
 	struct posix_blob *pb = (struct posix_blob *)b;
 	int fd = pb->fd;
@@ -88,17 +96,14 @@ static int posix_close(struct blob *b, struct err *e)
 	return 0;
 }
 
-/* Whether a short read of `r` bytes ended where the file ends. Elsewhere something interrupted it
- * and the rest must be asked for; at the end, asking again would be a request that the emulated
- * library does not make. */
-static bool at_end(int fd, ssize_t r, uint64_t end)
+bool posix_at_end(int fd, ssize_t r, uint64_t end)
 {
 	struct stat st;
 
 	return r == 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || end >= (uint64_t)st.st_size;
 }
 
-static ssize_t posix_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
+ssize_t posix_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
 {
 	const struct posix_blob *pb = (const struct posix_blob *)b;
 	size_t done = 0;
@@ -113,13 +118,13 @@ static ssize_t posix_pread(struct blob *b, void *p, size_t n, uint64_t offset, s
 			return err_sys(e, errno, "reading %zu bytes at offset %llu failed", ask,
 				       (unsigned long long)(offset + done));
 		done += (size_t)r;
-		if ((size_t)r < ask && at_end(pb->fd, r, offset + done))
+		if ((size_t)r < ask && posix_at_end(pb->fd, r, offset + done))
 			break;
 	}
 	return (ssize_t)done;
 }
 
-static ssize_t posix_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset, struct err *e)
+ssize_t posix_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset, struct err *e)
 {
 	const struct posix_blob *pb = (const struct posix_blob *)b;
 	size_t done = 0;
@@ -152,7 +157,7 @@ static int sync_fd(int fd)
 	return rc;
 }
 
-static int posix_sync(struct blob *b, struct err *e)
+int posix_sync(struct blob *b, struct err *e)
 {
 	const struct posix_blob *pb = (const struct posix_blob *)b;
 
@@ -170,7 +175,7 @@ static void fill_stat(const struct stat *st, struct store_stat *out)
 	out->device = st->st_dev;
 }
 
-static int posix_stat_blob(struct blob *b, struct store_stat *out, struct err *e)
+int posix_stat_blob(struct blob *b, struct store_stat *out, struct err *e)
 {
 	const struct posix_blob *pb = (const struct posix_blob *)b;
 	struct stat st;
@@ -181,7 +186,7 @@ static int posix_stat_blob(struct blob *b, struct store_stat *out, struct err *e
 	return 0;
 }
 
-static int posix_stat(struct store *s, const char *path, struct store_stat *out, struct err *e)
+int posix_stat(struct store *s, const char *path, struct store_stat *out, struct err *e)
 {
 	struct stat st;
 
@@ -192,13 +197,13 @@ static int posix_stat(struct store *s, const char *path, struct store_stat *out,
 	return 0;
 }
 
-static int posix_mkdirs(struct store *s, const char *path, struct err *e)
+int posix_mkdirs(struct store *s, const char *path, struct err *e)
 {
 	(void)s;
 	return file_mkdirs(path, e);
 }
 
-static int posix_list(struct store *s, const char *path, store_list_fn fn, void *arg, struct err *e)
+int posix_list(struct store *s, const char *path, store_list_fn fn, void *arg, struct err *e)
 {
 	DIR *d = opendir(path);
 	int rc = 0;
@@ -233,7 +238,7 @@ static int posix_list(struct store *s, const char *path, store_list_fn fn, void 
 	return rc < 0 ? rc : 0;
 }
 
-static int posix_remove(struct store *s, const char *path, struct err *e)
+int posix_remove(struct store *s, const char *path, struct err *e)
 {
 	(void)s;
 	if (unlink(path) == 0)
@@ -243,7 +248,7 @@ static int posix_remove(struct store *s, const char *path, struct err *e)
 	return err_sys(e, errno, "cannot remove '%s'", path);
 }
 
-static int posix_rename(struct store *s, const char *from, const char *to, struct err *e)
+int posix_rename(struct store *s, const char *from, const char *to, struct err *e)
 {
 	(void)s;
 	if (rename(from, to) != 0)
@@ -251,7 +256,7 @@ static int posix_rename(struct store *s, const char *from, const char *to, struc
 	return 0;
 }
 
-static int posix_sync_dir(struct store *s, const char *path, struct err *e)
+int posix_sync_dir(struct store *s, const char *path, struct err *e)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int rc;
@@ -267,8 +272,7 @@ static int posix_sync_dir(struct store *s, const char *path, struct err *e)
 	return 0;
 }
 
-static int posix_space(struct store *s, const char *path, uint64_t *bytes, uint64_t *files,
-		       struct err *e)
+int posix_space(struct store *s, const char *path, uint64_t *bytes, uint64_t *files, struct err *e)
 {
 	AUTO_FREE char *at = xstrdup(*path ? path : ".");
 	struct statvfs v;
@@ -290,7 +294,7 @@ static int posix_space(struct store *s, const char *path, uint64_t *bytes, uint6
 	return 0;
 }
 
-static int posix_map(struct blob *b, uint64_t bytes, const void **at, struct err *e)
+int posix_map(struct blob *b, uint64_t bytes, const void **at, struct err *e)
 {
 	const struct posix_blob *pb = (const struct posix_blob *)b;
 	void *p = mmap(NULL, (size_t)bytes, PROT_READ, MAP_SHARED, pb->fd, 0);

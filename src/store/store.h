@@ -5,8 +5,8 @@
  *
  * A blob is one open file or object. Its memory is lent by the caller (store_blob_bytes bytes,
  * aligned to 16) so that opening in the timed path allocates nothing; one block can be used for any
- * number of opens one after another. A blob belongs to one thread at a time; a store may be used by
- * all. */
+ * number of opens one after another. A blob belongs to one thread at a time, but for pread and
+ * pwrite: any number of them may be under way on one blob. A store may be used by all. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,6 +18,7 @@
 #include "metric/io_stat.h"
 
 struct store;
+struct store_queue_ops;
 
 enum {
 	STORE_READ = 1u << 0,
@@ -91,6 +92,9 @@ struct store_ops {
 	 * and MAP_SHARED does; the mapping outlives the blob. NULL: there is nothing to map, or the
 	 * shim would not see the page faults (store/map.h). */
 	int (*map)(struct blob *b, uint64_t bytes, const void **at, struct err *e);
+	/* Its own way to keep several requests in flight (store/async.h). NULL: helper threads over
+	 * pread and pwrite. */
+	const struct store_queue_ops *queue;
 };
 
 /* First member of every store's struct. */
