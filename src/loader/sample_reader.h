@@ -24,6 +24,7 @@ struct sample_reader {
 	void *memory; /* of the format's reader; kept while closed */
 	size_t memory_bytes;
 	struct reader *reader; /* NULL while closed */
+	struct flight *flight; /* NULL: one request at a time */
 	struct rng_np rng;     /* of preprocess delays: a stream of (seed, kind, rank, worker) */
 	uint32_t worker;
 	bool preprocess;
@@ -37,7 +38,7 @@ struct sample_reader {
 /* What the format's readers of this loader are told. Asks the store for its preferred request size.
  */
 void sample_reader_settings(struct reader_config *out, const struct loader_config *config);
-/* Bytes of memory sample_reader_open takes, or 0 and `e` when no machine has them. */
+/* Bytes of memory the first sample_reader_open takes, or 0 and `e` when no machine has them. */
 size_t sample_reader_bytes(const struct loader_config *config, const struct reader_config *settings,
 			   struct err *e);
 
@@ -53,7 +54,14 @@ int sample_reader_close(struct sample_reader *r, struct err *e);
 /* Frees the memory of a closed reader. */
 void sample_reader_release(struct sample_reader *r);
 
-/* Reads the samples at positions b->first ... of the rank's epoch, one after another. Fills
+/* Reads one sample. *now is the time before it and then after it, *payload grows. On failure `e`
+ * says which sample, by whom. */
+int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, uint64_t *payload,
+		       struct err *e);
+/* The workload's wait after a sample, if it has one; a closed reader will do. */
+void sample_reader_preprocess(struct sample_reader *r, uint64_t sample, int64_t *now);
+/* Reads the samples at positions b->first ... of the rank's epoch, one after another or, with
+ * reader.queue_depth, with that many requests in flight. Fills
  * begun_ns, done_ns, proof and err: the first failure ends the batch, ERR_CANCELED when it was
  * called off. */
 void sample_reader_batch(struct sample_reader *r, const struct order *o, struct batch *b);

@@ -64,8 +64,7 @@ struct store_queue_ops {
 	int (*flush)(struct store_queue *q, struct err *e);
 	/* Between 1 and max requests that are done, waiting for the first; at least one is in
 	 * flight. */
-	int (*reap)(struct store_queue *q, struct store_request **out, unsigned max,
-		    struct err *e);
+	int (*reap)(struct store_queue *q, struct store_request **out, unsigned max, struct err *e);
 };
 
 struct store_queue {

@@ -69,10 +69,8 @@ ssize_t io_pread(const struct io *io, enum io_kind kind, struct blob *b, void *p
 	return r;
 }
 
-/* Why fewer bytes came than were asked: asks the store for the size, so that a file that is too
- * short and a store that gave too little are told apart. */
-static int report_short(struct blob *b, const char *path, size_t got, size_t n, uint64_t offset,
-			struct err *e)
+int io_report_short(struct blob *b, const char *path, size_t got, size_t n, uint64_t offset,
+		    struct err *e)
 {
 	struct store_stat st;
 	const char *name = path ? path : "the file";
@@ -101,7 +99,7 @@ int io_pread_full(const struct io *io, enum io_kind kind, struct blob *b, const 
 	if (r < 0)
 		return e && path ? err_wrap(e, "reading '%s'", path) : (int)r;
 	if ((size_t)r < n)
-		return report_short(b, path, (size_t)r, n, offset, e);
+		return io_report_short(b, path, (size_t)r, n, offset, e);
 	return 0;
 }
 

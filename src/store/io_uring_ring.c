@@ -155,15 +155,14 @@ static bool complete(struct uring *u, struct store_request *r, int res)
 		return false;
 	}
 	if (res < 0 || (res == 0 && r->write && left > 0)) {
-		r->result = err_sys(&r->err, res < 0 ? -res : EIO,
-				    "%s %zu bytes at offset %llu failed",
-				    r->write ? "writing" : "reading", left,
-				    (unsigned long long)(r->offset + r->moved));
+		r->result =
+			err_sys(&r->err, res < 0 ? -res : EIO, "%s %zu bytes at offset %llu failed",
+				r->write ? "writing" : "reading", left,
+				(unsigned long long)(r->offset + r->moved));
 		return true;
 	}
 	r->moved += (size_t)res;
-	if (r->moved < r->n &&
-	    (r->write || !posix_at_end(pb->fd, res, r->offset + r->moved))) {
+	if (r->moved < r->n && (r->write || !posix_at_end(pb->fd, res, r->offset + r->moved))) {
 		uring_put(u, r);
 		return false;
 	}

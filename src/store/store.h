@@ -138,6 +138,11 @@ ssize_t io_pread(const struct io *io, enum io_kind kind, struct blob *b, void *p
 /* As io_pread, but fewer than n bytes is ERR_DATA ("'path' ends at N, K bytes wanted at M"). */
 int io_pread_full(const struct io *io, enum io_kind kind, struct blob *b, const char *path, void *p,
 		  size_t n, uint64_t offset, struct err *e);
+/* ERR_DATA: why `got` bytes came and not the n that were asked for at `offset`. Asks the store for
+ * the size, so that a file that is too short and a store that gave too little are told apart.
+ * `path` may be NULL. */
+int io_report_short(struct blob *b, const char *path, size_t got, size_t n, uint64_t offset,
+		    struct err *e);
 ssize_t io_pwrite(const struct io *io, struct blob *b, const void *p, size_t n, uint64_t offset,
 		  struct err *e);
 int io_sync(const struct io *io, struct blob *b, struct err *e);

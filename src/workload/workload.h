@@ -66,9 +66,10 @@ struct workload {
 		struct i64_list transformed_record_dims;
 		char *transformed_record_element_type;
 		/* ours */
-		int access; /* framework, native: the values of enum read_access */
-		int decode; /* full, verify, none: the values of enum read_decode */
-		int order;  /* enum sample_order */
+		int access;          /* framework, native: the values of enum read_access */
+		int decode;          /* full, verify, none: the values of enum read_decode */
+		int64_t queue_depth; /* requests of a worker in flight */
+		int order;           /* enum sample_order */
 		bool in_order;
 		bool persistent_workers;
 		int64_t buffer_size; /* bytes; 0: the file system's preferred size */

@@ -35,7 +35,7 @@ static struct {
 	struct blob *blob;
 	struct store_queue *queue;
 	struct store_request *request; /* DEPTH + 1 */
-	unsigned char *memory;	       /* a block each */
+	unsigned char *memory;         /* a block each */
 	char root[64];
 	bool files;
 } t;
@@ -474,7 +474,8 @@ static void queues_of_many_threads(void **state)
 	(void)state;
 	for (uint64_t i = 0; i < 4; i++) {
 		side[i] = (struct side){0, i};
-		assert_int_equal(thread_start(&thread[i], use_own_queue, &side[i], 0, "q", NULL), 0);
+		assert_int_equal(thread_start(&thread[i], use_own_queue, &side[i], 0, "q", NULL),
+				 0);
 	}
 	for (int i = 0; i < 4; i++) {
 		pthread_join(thread[i], NULL);
