@@ -103,6 +103,7 @@ void sample_reader_init(struct sample_reader *r, const struct loader_config *con
 	r->halt = halt;
 	r->stat = stat;
 	r->worker = worker;
+	r->path_file = UINT64_MAX;
 	r->preprocess = time_dist_waits(delay) && !skipped;
 	r->io = (struct io){.store = config->store, .stat = &stat->io, .stop = config->stop};
 	io_stat_init(&stat->io);
@@ -208,8 +209,11 @@ static int read_file_sample(struct sample_reader *r, uint64_t sample, struct sam
 	const struct dataset *d = r->config->dataset;
 	uint64_t file = sample / d->samples_per_file, index = sample % d->samples_per_file;
 	struct file_spec spec;
-	int rc = dataset_path(d, r->config->kind, file, r->path, sizeof(r->path), e);
+	int rc = 0;
 
+	if (file != r->path_file)
+		rc = dataset_path(d, r->config->kind, file, r->path, sizeof(r->path), e);
+	r->path_file = rc < 0 ? UINT64_MAX : file;
 	if (rc < 0)
 		return rc;
 	dataset_file_spec(d, r->config->kind, file, &spec);
