@@ -177,6 +177,8 @@ static int finish_ready(struct flight *f, struct reader *reader, struct flight_r
 			rc = rc == 0 ? closed : rc;
 			if (rc == 0)
 				run->done(run, p->sample, payload, now);
+			if (run->lingers)
+				f->oldest = NULL; /* the watchdog was told of the wait */
 		} else {
 			give_up(f, p, NULL);
 		}
@@ -208,19 +210,25 @@ static int fill(struct flight *f, struct flight_run *run, bool *more, struct err
 	return rc;
 }
 
-/* Tells the watchdog of the oldest sample in flight. */
+/* Tells the watchdog of the oldest sample in flight, when that is another than before. */
 static void tell(struct flight *f, struct flight_run *run)
 {
-	const struct place *oldest = NULL;
+	const struct place *oldest = f->oldest;
 
+	if (oldest && oldest->out > 0 && oldest->begun_ns == f->oldest_ns)
+		return;
+	oldest = NULL;
 	for (unsigned i = 0; i < f->places; i++) {
 		const struct place *p = &f->place[i];
 
 		if (p->out > 0 && (!oldest || p->begun_ns < oldest->begun_ns))
 			oldest = p;
 	}
-	if (oldest)
-		run->doing(run, oldest->sample, oldest->begun_ns);
+	if (!oldest)
+		return;
+	f->oldest = oldest;
+	f->oldest_ns = oldest->begun_ns;
+	run->doing(run, oldest->sample, oldest->begun_ns);
 }
 
 /* Waits for results. The first failure of a request is the run's. */
@@ -246,15 +254,13 @@ static int collect(struct flight *f, struct flight_run *run, int rc, int64_t *no
 	return rc;
 }
 
-/* How often the watchdog is told. */
-#define TELL_NS (NS_PER_S / 1000)
-
 int flight_read(struct flight *f, struct reader *reader, struct flight_run *run, struct err *e)
 {
 	bool more = true, slow = run->lingers || f->settings->decode != DECODE_NONE;
-	int64_t now = clock_now_ns(), told = 0;
+	int64_t now = clock_now_ns();
 	int rc = 0;
 
+	f->oldest = NULL;
 	if (f->broken)
 		return err_set(e, -EIO, "requests cannot be kept in flight any more");
 	while (!f->broken) {
@@ -264,10 +270,7 @@ int flight_read(struct flight *f, struct reader *reader, struct flight_run *run,
 			rc = store_queue_flush(f->queue, e);
 		rc = finish_ready(f, reader, run, rc, &now, e);
 		if (f->queue->in_flight > 0) {
-			if (now - told > TELL_NS) {
-				tell(f, run);
-				told = now;
-			}
+			tell(f, run);
 			rc = collect(f, run, rc, &now, e);
 		} else if (rc < 0 || (!more && f->ready_count == 0)) {
 			break;

@@ -11,8 +11,7 @@
 
 bool flight_wanted(const struct loader_config *c)
 {
-	return c->workload->reader.queue_depth > 1 &&
-	       !(c->dataset->format->flags & FORMAT_NO_IO);
+	return c->workload->reader.queue_depth > 1 && !(c->dataset->format->flags & FORMAT_NO_IO);
 }
 
 /* ---- memory ---- */

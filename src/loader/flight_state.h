@@ -9,12 +9,12 @@
 struct place {
 	uint64_t sample, index;
 	struct flight_file *file;
-	uint64_t from, end;  /* what is requested: the extent, widened to what the store wants */
-	uint64_t next;       /* of the next request */
-	uint64_t want;       /* where the extent ends */
-	uint64_t have;       /* where what was read ends */
-	unsigned out;        /* requests in flight */
-	bool loaded;         /* by an earlier sample of its file */
+	uint64_t from, end; /* what is requested: the extent, widened to what the store wants */
+	uint64_t next;      /* of the next request */
+	uint64_t want;      /* where the extent ends */
+	uint64_t have;      /* where what was read ends */
+	unsigned out;       /* requests in flight */
+	bool loaded;        /* by an earlier sample of its file */
 	int64_t begun_ns;
 	unsigned char *buffer; /* holds from .. from + room; NULL with DECODE_NONE */
 };
@@ -37,6 +37,9 @@ struct flight {
 	struct place *place, **free_place, **ready;
 	unsigned places, free_places, ready_count;
 	struct place *splitting; /* has parts that were not requested yet */
+
+	const struct place *oldest; /* that the watchdog was told of, and since when */
+	int64_t oldest_ns;
 
 	unsigned char *buffers; /* of requests, or of places */
 	uint64_t buffer_bytes;  /* of one */

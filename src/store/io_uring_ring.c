@@ -1,5 +1,6 @@
 /* One ring of the io_uring store. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,10 @@
 #define REQUEST_MAX 0x7ffff000u
 /* Completions looked at together. */
 #define REAP_BATCH 64u
+
+/* A ring may be mapped where another thread's has just been unmapped. The kernel orders the two,
+ * but out of sight of the thread sanitizer; this lock shows it. */
+static pthread_mutex_t mapping = PTHREAD_MUTEX_INITIALIZER;
 
 static int cannot_open(int code, struct err *e)
 {
@@ -61,8 +66,11 @@ int uring_open(struct uring *u, const struct uring_options *o, unsigned entries,
 	       const void *memory, size_t memory_bytes, struct err *e)
 {
 	struct iovec all = {.iov_base = (void *)(uintptr_t)memory, .iov_len = memory_bytes};
-	int rc = init(u, o, entries, poll);
+	int rc;
 
+	pthread_mutex_lock(&mapping);
+	rc = init(u, o, entries, poll);
+	pthread_mutex_unlock(&mapping);
 	u->registered = NULL;
 	u->registered_bytes = 0;
 	u->unsubmitted = false;
@@ -72,7 +80,7 @@ int uring_open(struct uring *u, const struct uring_options *o, unsigned entries,
 		return 0;
 	rc = io_uring_register_buffers(&u->ring, &all, 1);
 	if (rc < 0) {
-		io_uring_queue_exit(&u->ring);
+		uring_close(u);
 		return err_sys(e, -rc,
 			       "cannot register %zu bytes of buffers with io_uring (each at most 1 "
 			       "GiB, and together at most the locked memory that ulimit -l "
@@ -86,7 +94,9 @@ int uring_open(struct uring *u, const struct uring_options *o, unsigned entries,
 
 void uring_close(struct uring *u)
 {
+	pthread_mutex_lock(&mapping);
 	io_uring_queue_exit(&u->ring);
+	pthread_mutex_unlock(&mapping);
 }
 
 static bool is_registered(const struct uring *u, const char *p, size_t n)

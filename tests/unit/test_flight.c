@@ -449,10 +449,14 @@ static void nothing_is_allocated(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_sample_once), cmocka_unit_test(kept_files),
-		cmocka_unit_test(loaded_files),     cmocka_unit_test(failures),
-		cmocka_unit_test(short_files),      cmocka_unit_test(short_reads),
-		cmocka_unit_test(ends),             cmocka_unit_test(impossible),
+		cmocka_unit_test(each_sample_once),
+		cmocka_unit_test(kept_files),
+		cmocka_unit_test(loaded_files),
+		cmocka_unit_test(failures),
+		cmocka_unit_test(short_files),
+		cmocka_unit_test(short_reads),
+		cmocka_unit_test(ends),
+		cmocka_unit_test(impossible),
 		cmocka_unit_test(nothing_is_allocated),
 	};
 
