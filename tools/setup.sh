@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what the named purposes (build, check) need and this machine lacks, with the system's package
+# Installs what the named purposes (build, check, heavy) need and this machine lacks, with the system's package
 # manager. Debian and Ubuntu; elsewhere it says what to install.
 set -eu
 
@@ -37,6 +37,10 @@ for purpose in "$@"; do
         want python3-pandas have_py pandas
         want python3-yaml have_py yaml
         want strace command -v strace
+        ;;
+    heavy) # large ones: a machine without them skips their tests with a reason
+        want chromium command -v chromium
+        want gnuplot-nox command -v gnuplot
         ;;
     esac
 done

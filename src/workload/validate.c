@@ -70,6 +70,13 @@ static int check_strings(const struct workload *w, struct err *e)
 	if (strlen(w->dataset.file_prefix) > 128)
 		return workload_key_error(w, ERR_USAGE, e, "dataset.file_prefix",
 					  "dataset.file_prefix is longer than 128 characters");
+	if (!w->output.log_file || !w->output.log_file[0] || strchr(w->output.log_file, '/') ||
+	    str_ends(w->output.log_file, ".json"))
+		return workload_key_error(
+			w, ERR_USAGE, e, "output.log_file",
+			"output.log_file '%.200s' has to be the name of a file, without a slash "
+			"and not ending in .json: it lies in the folder of the results",
+			w->output.log_file ? w->output.log_file : "");
 	if (!w->storage.store[0])
 		return workload_key_error(w, ERR_USAGE, e, "storage.store",
 					  "storage.store is empty; posix is the usual one");

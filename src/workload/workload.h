@@ -196,3 +196,7 @@ void workload_docs_markdown(struct buf *out);
 void workload_man(struct buf *out);
 /* A hash of the keys that decide the bytes of the dataset. Pure. */
 uint64_t workload_dataset_hash(const struct workload *w);
+/* Types a configuration that an earlier run, ours or DLIO's, left behind (.hydra/config.yaml; root
+ * key "workload"): what it does not name has its default, unknown keys become warnings, and no rule
+ * across keys is checked. Release with workload_release on success and failure. */
+int workload_read_back(struct workload *w, const struct node *config, struct err *e);
