@@ -261,6 +261,11 @@ static void kept_files(void **state)
 	assert_int_equal(t.stat.kind[IO_DATA].requests, 3 * SAMPLES);
 	unmake();
 	assert_int_equal(t.stat.kind[IO_OPEN].requests, 2 * FILES);
+	/* on_demand: each is closed after its sample, unless the next one is of it, too */
+	make(2, DECODE_NONE, READ_ON_DEMAND);
+	assert_int_equal(read_all(&r, SAMPLES, 11, NULL), 0);
+	assert_true(t.stat.kind[IO_OPEN].requests > SAMPLES);
+	unmake();
 	end();
 	begin("indexed_binary", "memory", NULL, 60);
 	make(2, DECODE_VERIFY, READ_MEMORY);
