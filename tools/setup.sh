@@ -41,6 +41,7 @@ for purpose in "$@"; do
     heavy) # large ones: a machine without them skips their tests with a reason
         want chromium command -v chromium
         want gnuplot-nox command -v gnuplot
+        want python3-matplotlib have_py matplotlib
         ;;
     esac
 done

@@ -47,6 +47,26 @@ static const char *plural(size_t n)
 
 /* ---- how much of it can be trusted ---- */
 
+/* Warnings that a reader must not miss: what was read came from memory. */
+static void say_cached(struct key_finding *f, const struct run_groups *g)
+{
+	size_t cached = 0;
+
+	for (size_t i = 0; i < g->records; i++)
+		for (size_t a = 0; a < g->audit->findings; a++) {
+			const struct finding *x = &g->audit->finding[a];
+
+			if (x->record != i || x->level != AUDIT_WARN ||
+			    (strcmp(x->check, "bytes") != 0 && strcmp(x->check, "cache") != 0))
+				continue;
+			cached++;
+			break;
+		}
+	if (cached)
+		say(f, " In %zu the page cache served part of what was read, or all of it.",
+		    cached);
+}
+
 static void trust(struct key_findings *k, const struct run_groups *g)
 {
 	size_t runs = 0, bad = 0, fails[8] = {0};
@@ -84,6 +104,7 @@ static void trust(struct key_findings *k, const struct run_groups *g)
 		if (fails[c])
 			say(f, "%s %s (%zu)", said++ ? "," : "", checks[c], fails[c]);
 	say(f, ". Their AU and MB/s are not evidence about the storage.");
+	say_cached(f, g);
 }
 
 /* ---- the best ---- */

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/sysinfo.h"
+#include "base/system.h"
 #include "dataset/dataset.h"
 #include "dataset/order.h"
 #include "dataset/verify.h"
@@ -77,6 +78,7 @@ struct result {
 	struct rank_result *rank;             /* `ranks` of them */
 	struct epoch_usage *usage;            /* epochs_planned of them */
 	struct host_facts host;
+	struct system_facts system;  /* with the file system of the dataset */
 	uint64_t memory_bound_bytes; /* stated before timing */
 	uint64_t peak_rss_bytes;
 	struct presence_result presence;

@@ -4,6 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/file.h"
+
 static void put_text(struct buf *out, const char *s)
 {
 	if (!strpbrk(s, ",\"\r\n")) {
@@ -86,7 +89,9 @@ void table_csv(const struct run_groups *g, struct buf *out)
 		put_number(out, r->end_s - r->begin_s);
 		buf_printf(out, ",%s,%s,", failed(g->audit, i) ? "failed" : "ok",
 			   r->ours ? "stoker" : "dlio");
-		put_text(out, r->folder);
+		AUTO_FREE char *folder = path_absolute(r->folder);
+
+		put_text(out, folder);
 		buf_putc(out, '\n');
 	}
 }

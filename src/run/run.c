@@ -378,6 +378,7 @@ static int write_results(struct run_state *s, struct err *e)
 	if (rc < 0)
 		return rc;
 	verdicts_compute(s->r, &m);
+	system_facts_load(&s->r->system, "", s->d->folder);
 	for (size_t i = 0; sink_table[i]; i++) {
 		struct err one = {0};
 		int one_rc = sink_table[i]->render(s->r, &m, &one);
