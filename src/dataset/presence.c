@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dataset/each.h"
 #include "dataset/listing.h"
 #include "dataset/manifest.h"
 #include "dataset/verify.h"
@@ -110,17 +111,8 @@ static int check_sizes(struct check *c, uint64_t *odd, struct err *e)
 	for (int k = 0; k < c->kinds && rc == 0; k++) {
 		uint64_t files = c->d->files[k], n = files < STATS_MAX ? files : STATS_MAX;
 
-		/* First and last are among them; files * i would overflow for counts no store has.
-		 */
-		for (uint64_t i = 0; i < n && rc == 0; i++) {
-			uint64_t at = n < 2 ? 0
-					    : (uint64_t)((double)(files - 1) * (double)i /
-								 (double)(n - 1) +
-							 0.5);
-
-			rc = check_file(c, (enum dataset_kind)k, at < files ? at : files - 1, odd,
-					e);
-		}
+		for (uint64_t i = 0; i < n && rc == 0; i++)
+			rc = check_file(c, (enum dataset_kind)k, each_even(files, n, i), odd, e);
 		c->out->files_found += files;
 	}
 	return rc;

@@ -10,6 +10,7 @@
 #include "base/system.h"
 #include "dataset/dataset.h"
 #include "dataset/order.h"
+#include "dataset/residency.h"
 #include "dataset/verify.h"
 #include "metric/io_stat.h"
 #include "metric/proc_io.h"
@@ -33,6 +34,7 @@ struct rank_result {
 	struct rank_epoch *epoch;         /* `epochs_begun` of struct result are valid */
 	struct io_stat train_io, eval_io; /* all epochs, merged over this rank's workers */
 	int64_t worker_busy_ns, worker_idle_ns, preprocess_ns;
+	int64_t transport_ns, unpack_ns, pin_ns; /* as in struct worker_stat */
 	int64_t train_busy_ns;     /* the part of worker_busy_ns that the training loader has */
 	uint32_t workers;          /* reader threads of the training loader; 0: inline */
 	uint64_t prefetch_batches; /* batches that may exist beyond the one in use: P * W */
@@ -44,6 +46,11 @@ struct epoch_usage {
 	int64_t cpu_ns, wall_ns;      /* training part */
 	struct sysinfo_pair *meminfo; /* snapshot at its start */
 	size_t meminfo_count;
+	/* The dataset in this machine's page cache: before it was evicted, if it was, when the
+	 * epoch began, and after its evaluation. */
+	bool evicted;
+	int64_t evict_ns; /* how long that took, outside every measured time */
+	struct residency cache_found, cache_start, cache_end;
 	char order_note[256]; /* the exactly-once sentence */
 	bool order_proved;
 };

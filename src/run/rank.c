@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "report/dlio_log.h"
+#include "run/cache_control.h"
 #include "run/state.h"
 #include "workload/time_draw.h"
 
@@ -154,6 +155,9 @@ static void add_worker_stats(struct rank *k, struct loader *l, struct io_stat *i
 		k->out->worker_busy_ns += ws[i].read_ns;
 		k->out->worker_idle_ns += ws[i].idle_ns;
 		k->out->preprocess_ns += ws[i].preprocess_ns;
+		k->out->transport_ns += ws[i].transport_ns;
+		k->out->unpack_ns += ws[i].unpack_ns;
+		k->out->pin_ns += ws[i].pin_ns;
 	}
 }
 
@@ -177,8 +181,7 @@ static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, st
 	char why[256];
 	int rc, end;
 
-	order_init(&order, s->w, dataset_samples(s->d, DATASET_TRAIN), s->ranks,
-		   (uint64_t)s->w->reader.batch_size, s->seed, epoch);
+	run_order(s, DATASET_TRAIN, epoch, &order);
 	rc = phase_prepare(p, PHASE_BLOCK, 1, 0, steps, e);
 	if (rc)
 		return rc;
@@ -221,8 +224,7 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 	char why[256];
 	int rc, end;
 
-	order_init(&order, s->w, dataset_samples(s->d, DATASET_EVAL), s->ranks,
-		   (uint64_t)s->w->reader.batch_size_eval, s->seed, epoch);
+	run_order(s, DATASET_EVAL, epoch, &order);
 	rc = phase_prepare(p, PHASE_EVAL, 1, 0, s->steps[DATASET_EVAL], e);
 	if (rc)
 		return rc;
@@ -286,6 +288,10 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	seed_epoch(k, epoch);
 	if (first) {
 		atomic_store(&s->epoch, epoch);
+		rc = run_page_cache_begin(s, epoch, &k->progress_ns, e);
+		if (rc < 0)
+			return rc;
+		run_fill_lists(s, epoch);
 		usage_begin(s, epoch, &io, &cpu);
 	}
 	rc = comm_barrier(&k->comm);
@@ -315,6 +321,8 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	}
 	ep->end_ns = clock_now_ns();
 	ep->end_wall_ns = clock_wall_ns();
+	if (first && rc == 0)
+		rc = run_page_cache_end(s, epoch, &k->progress_ns, e);
 	return rc;
 }
 

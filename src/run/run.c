@@ -17,6 +17,7 @@
 #include "dataset/remove.h"
 #include "dataset/verify.h"
 #include "report/dlio_log.h"
+#include "run/cache_control.h"
 #include "run/state.h"
 #include "store/map.h"
 
@@ -48,6 +49,36 @@ bool run_epoch_has_eval(const struct workload *w, uint32_t epoch)
 		return false;
 	/* DLIO moves its next evaluation on by `every` each time one happens */
 	return every <= 1 || (epoch - first) % every == 0;
+}
+
+static uint64_t batch_of(const struct workload *w, int kind)
+{
+	return (uint64_t)(kind == DATASET_TRAIN ? w->reader.batch_size : w->reader.batch_size_eval);
+}
+
+void run_order(const struct run_state *s, int kind, uint32_t epoch, struct order *out)
+{
+	order_init(out, s->w, dataset_samples(s->d, kind), s->ranks, batch_of(s->w, kind), s->seed,
+		   epoch);
+	if (order_list_wanted(s->w))
+		out->list = &s->list[kind];
+}
+
+void run_fill_lists(struct run_state *s, uint32_t epoch)
+{
+	for (int kind = 0; kind < DATASET_KINDS; kind++)
+		if (s->list[kind].n && (kind == DATASET_TRAIN || run_epoch_has_eval(s->w, epoch)))
+			order_list_fill(&s->list[kind], s->w, s->seed, epoch);
+}
+
+static int make_lists(struct run_state *s, struct err *e)
+{
+	int rc = 0;
+
+	for (int kind = 0; kind < DATASET_KINDS && rc == 0 && order_list_wanted(s->w); kind++)
+		if (s->steps[kind])
+			rc = order_list_init(&s->list[kind], dataset_samples(s->d, kind), e);
+	return rc;
 }
 
 /* The epochs that will have a step: a cap on the steps of the run ends it where it is reached. */
@@ -108,15 +139,13 @@ static int plan_steps(struct run_state *s, struct err *e)
 	struct order o;
 
 	for (int kind = 0; kind < DATASET_KINDS; kind++) {
-		int64_t batch =
-			kind == DATASET_TRAIN ? w->reader.batch_size : w->reader.batch_size_eval;
+		uint64_t samples = dataset_samples(s->d, kind), given;
 
-		order_init(&o, w, dataset_samples(s->d, kind), s->ranks, (uint64_t)batch, s->seed,
-			   1);
+		run_order(s, kind, 1, &o);
 		s->steps[kind] = order_steps(&o);
+		given = o.used - order_repeats(&o);
 		if (kind == DATASET_TRAIN)
-			s->r->dropped_samples = dataset_samples(s->d, kind) -
-						s->steps[kind] * (uint64_t)batch * s->ranks;
+			s->r->dropped_samples = samples > given ? samples - given : 0;
 	}
 	s->r->steps_per_epoch = s->steps[DATASET_TRAIN];
 	s->r->eval_steps = s->steps[DATASET_EVAL];
@@ -152,6 +181,8 @@ static uint64_t own_bytes(const struct run_state *s, uint64_t steps)
 
 	if (store_base_flags(s->store) & STORE_IS_VOLATILE && s->d->total_bytes != UINT64_MAX)
 		total += s->d->total_bytes;
+	for (int kind = 0; kind < DATASET_KINDS && order_list_wanted(s->w); kind++)
+		total += order_list_bytes(dataset_samples(s->d, kind));
 	return total + proc_peak_rss_bytes();
 }
 
@@ -310,8 +341,9 @@ static void prove_order(struct run_state *s)
 		struct order_proof delivered = {0}, missing = {0};
 		struct order o;
 
-		order_init(&o, s->w, dataset_samples(s->d, DATASET_TRAIN), s->ranks,
-			   (uint64_t)s->w->reader.batch_size, s->seed, i + 1);
+		if (s->list[DATASET_TRAIN].n)
+			order_list_fill(&s->list[DATASET_TRAIN], s->w, s->seed, i + 1);
+		run_order(s, DATASET_TRAIN, i + 1, &o);
 		for (uint32_t k = 0; k < s->ranks; k++) {
 			order_proof_merge(&delivered, &r->rank[k].epoch[i].delivered);
 			order_proof_merge(&missing, &r->rank[k].epoch[i].undelivered);
@@ -336,7 +368,9 @@ static int carry_out(struct run_state *s, struct err *e)
 	s->r->dataset = s->d;
 	draw_seed(s);
 	if (w->workflow.train && !s->o->dataset_only) {
-		if (s->d->format->flags & FORMAT_MAPS && w->reader.access == ACCESS_FRAMEWORK)
+		rc = run_page_cache_check(s, e);
+		if (rc == 0 && s->d->format->flags & FORMAT_MAPS &&
+		    w->reader.access == ACCESS_FRAMEWORK)
 			rc = store_map_check(s->store, e);
 		if (rc == 0)
 			rc = plan_steps(s, e);
@@ -358,6 +392,8 @@ static int carry_out(struct run_state *s, struct err *e)
 	s->r->epochs_planned = planned_epochs(s);
 	s->r->evaluated = w->workflow.evaluation;
 	rc = allocate_ranks(s, e);
+	if (rc == 0)
+		rc = make_lists(s, e);
 	if (rc < 0)
 		return rc;
 	dlio_log_plan(s->r);
@@ -477,6 +513,8 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	if (!r->stuck) {
 		store_destroy(s->store);
 		free(s->rank);
+		for (int kind = 0; kind < DATASET_KINDS; kind++)
+			order_list_release(&s->list[kind]);
 		pthread_mutex_destroy(&s->lock);
 		free(s);
 	}

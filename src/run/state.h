@@ -19,6 +19,7 @@ struct run_state {
 	uint32_t ranks;
 	uint64_t seed;     /* of the shuffles: train.seed, or drawn for "random" */
 	uint64_t steps[2]; /* per epoch: training, evaluation */
+	struct order_list list[DATASET_KINDS]; /* of the present epoch, when the order takes one */
 	int64_t train_begin_ns;
 	_Atomic uint32_t epoch; /* rank 0's, from 1 */
 	_Atomic int phase;      /* enum progress_phase */
@@ -38,6 +39,10 @@ struct run_state {
 /* Ends the run: records the first cause, sets the flag and wakes whoever waits. Any thread. */
 void run_stop(struct run_state *s, const struct err *why);
 
+/* Makes the lists that the orders of an epoch take. One thread, while no rank is in an epoch. */
+void run_fill_lists(struct run_state *s, uint32_t epoch);
+/* The order of an epoch, its list included. */
+void run_order(const struct run_state *s, int kind, uint32_t epoch, struct order *out);
 /* Steps of epoch `epoch` (from 1), after total_training_steps. */
 uint64_t run_epoch_steps(const struct run_state *s, uint32_t epoch);
 bool run_epoch_has_eval(const struct workload *w, uint32_t epoch);

@@ -100,8 +100,12 @@ static uint64_t threads_bytes(const struct store *s, unsigned depth)
 
 static uint32_t threads_align(const struct store *s)
 {
-	(void)s;
-	return 1;
+	/* a shim asks for what the store below it asks for */
+	while (!s->ops->align && s->lower)
+		s = s->lower;
+	if (s->ops->queue)
+		return s->ops->queue->align(s);
+	return s->ops->align ? s->ops->align : 1;
 }
 
 static void threads_destroy(struct store_queue *q)

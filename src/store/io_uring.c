@@ -339,5 +339,6 @@ const struct store_ops store_io_uring = {
 	.sync_dir = posix_sync_dir,
 	.space = posix_space,
 	.map = posix_map,
+	.drop = posix_drop,
 	.queue = &store_queue_uring,
 };

@@ -308,6 +308,17 @@ int posix_map(struct blob *b, uint64_t bytes, const void **at, struct err *e)
 	return 0;
 }
 
+int posix_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e)
+{
+	const struct posix_blob *pb = (const struct posix_blob *)b;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = offset / page * page;
+	/* only whole pages are dropped, so those at the ends are taken whole */
+	uint64_t n = bytes ? (offset + bytes + page - 1) / page * page - from : 0;
+	int rc = posix_fadvise(pb->fd, (off_t)from, (off_t)n, POSIX_FADV_DONTNEED);
+
+	return rc ? err_sys(e, rc, "cannot drop a part of the page cache") : 0;
+}
+
 const struct store_ops store_posix = {
 	.name = "posix",
 	.help = "files of a mounted file system through the page cache (open, pread, pwrite)",
@@ -329,4 +340,5 @@ const struct store_ops store_posix = {
 	.sync_dir = posix_sync_dir,
 	.space = posix_space,
 	.map = posix_map,
+	.drop = posix_drop,
 };

@@ -34,3 +34,4 @@ int posix_rename(struct store *s, const char *from, const char *to, struct err *
 int posix_sync_dir(struct store *s, const char *path, struct err *e);
 int posix_space(struct store *s, const char *path, uint64_t *bytes, uint64_t *files, struct err *e);
 int posix_map(struct blob *b, uint64_t bytes, const void **at, struct err *e);
+int posix_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e);

@@ -30,6 +30,7 @@ enum {
 	STORE_IS_SHIM = 1u << 0,     /* needs a lower store */
 	STORE_IS_VOLATILE = 1u << 1, /* contents end with the process */
 	STORE_HAS_FILES = 1u << 2,   /* names are paths that other programs can open */
+	STORE_IS_UNCACHED = 1u << 3, /* reads leave nothing in the page cache */
 };
 
 struct store_stat {
@@ -95,6 +96,12 @@ struct store_ops {
 	/* Its own way to keep several requests in flight (store/async.h). NULL: helper threads over
 	 * pread and pwrite. */
 	const struct store_queue_ops *queue;
+	/* What offset, length and memory of requests in flight are to be multiples of, so that they
+	 * need no copies and do not wait for each other; 0: of nothing. */
+	uint32_t align;
+	/* Lets the page cache forget a range (bytes 0: up to the end) as far as it is clean and not
+	 * in use. NULL: a shim that passes it on, or no page cache lies below. */
+	int (*drop)(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e);
 };
 
 /* First member of every store's struct. */
@@ -116,6 +123,8 @@ void store_destroy(struct store *s);
 size_t store_blob_bytes(const struct store *s);
 /* The union of the flags of the base store (not the shims). */
 unsigned store_base_flags(const struct store *s);
+/* The `drop` of the nearest store at or below the blob's that has one; 0 where none has. */
+int store_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e);
 /* A blob block for `s`, released with free(). */
 struct blob *store_blob_new(const struct store *s, struct err *e);
 

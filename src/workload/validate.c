@@ -241,7 +241,8 @@ static int check_train_steps(struct workload *w, int64_t ranks, struct err *e)
 			w, ERR_USAGE, e, "dataset.num_files_train",
 			"dataset.num_files_train is 0 while workflow.train is on: "
 			"there is nothing to train on");
-	if (__builtin_mul_overflow(batch, ranks, &per_step) || samples < per_step)
+	if (__builtin_mul_overflow(batch, ranks, &per_step) ||
+	    workload_steps(w, samples, batch, ranks) == 0)
 		return workload_key_error(
 			w, ERR_USAGE, e, "reader.batch_size",
 			"%" PRId64 " training samples (%" PRId64 " files of %" PRId64
@@ -249,7 +250,7 @@ static int check_train_steps(struct workload *w, int64_t ranks, struct err *e)
 			" %s: use more files or a smaller batch",
 			samples, w->dataset.num_files_train, w->dataset.num_samples_per_file, batch,
 			ranks, ranks == 1 ? "rank" : "ranks");
-	int64_t steps = samples / per_step;
+	int64_t steps = workload_steps(w, samples, batch, ranks);
 
 	if (wanted > 0 && (double)wanted > (double)steps * (double)w->train.epochs)
 		return workload_key_error(w, ERR_USAGE, e, "train.total_training_steps",
@@ -350,20 +351,21 @@ static void warn_later(struct workload *w)
 /* Options of a store that is not in use would be believed to have worked. */
 static void warn_unused_stores(struct workload *w)
 {
-	static const char *const stores[] = {"throttle", "fault", "memory", "posix", NULL};
+	static const char *const stores[] = {"throttle", "fault", "drop_behind", "memory",
+					     "posix",    "mmap",  "direct",      NULL};
 	const struct node *storage = node_path(w->tree, "workload.storage");
 
 	for (const char *const *s = stores; storage && storage->kind == NODE_MAP && *s; s++) {
 		const struct node *options = node_get(storage, *s);
 		const char *at = options ? strstr(w->storage.store, *s) : NULL;
+		bool is_shim = s < stores + 3;
 
 		if (options && !at)
 			workload_warn(w,
 				      "storage.%s has no effect: storage.store is '%s' (write "
 				      "storage.store=%s%s%s to use it)",
-				      *s, w->storage.store, *s,
-				      strcmp(*s, "memory") == 0 ? "" : "+",
-				      strcmp(*s, "memory") == 0 ? "" : w->storage.store);
+				      *s, w->storage.store, *s, is_shim ? "+" : "",
+				      is_shim ? w->storage.store : "");
 	}
 }
 
@@ -384,6 +386,8 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 	if (rc == 0 && w->workflow.train)
 		rc = check_loader(w, e);
 	if (rc == 0 && w->workflow.train)
+		rc = workload_check_reader(w, ranks, e);
+	if (rc == 0 && w->workflow.train)
 		rc = check_train_steps(w, ranks, e);
 	if (rc == 0 && w->workflow.checkpoint)
 		rc = check_checkpoint(w, e);
@@ -393,6 +397,8 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 	warn_subfolders(w, "train", w->dataset.num_subfolders_train, w->dataset.num_files_train);
 	warn_subfolders(w, "eval", w->dataset.num_subfolders_eval, w->dataset.num_files_eval);
 	warn_unused_stores(w);
+	if (w->workflow.train)
+		workload_warn_reader(w);
 	warn_later(w);
 	return 0;
 }
@@ -439,7 +445,5 @@ int workload_check_features(const struct workload *w, struct err *e)
 		rc = check_feature(w, "reader.data_loader", e);
 	if (rc == 0 && w->workflow.train)
 		rc = check_feature(w, "reader.data_loader_sampler", e);
-	if (rc == 0 && w->workflow.train)
-		rc = check_feature(w, "reader.odirect", e);
 	return rc;
 }

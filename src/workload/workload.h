@@ -13,7 +13,15 @@
 enum framework { FRAMEWORK_TENSORFLOW, FRAMEWORK_PYTORCH };
 enum shuffle { SHUFFLE_OFF, SHUFFLE_SEED, SHUFFLE_RANDOM };
 enum read_type { READ_ON_DEMAND, READ_MEMORY };
-enum sample_order { ORDER_SHUFFLED, ORDER_DLIO }; /* reader.order: "stoker", "dlio" */
+enum page_cache { PAGE_CACHE_KEEP, PAGE_CACHE_COLD, PAGE_CACHE_COLD_EPOCHS, PAGE_CACHE_DROP };
+enum transport { TRANSPORT_NONE, TRANSPORT_SHARED_MEMORY };
+enum sample_order {
+	ORDER_SHUFFLED,
+	ORDER_DLIO,
+	ORDER_DISTRIBUTED,
+	ORDER_RANDOM,
+	ORDER_SHARDED
+}; /* reader.order: "stoker", "dlio", "distributed", "random", "sharded" */
 
 struct workload {
 	/* framework: enum framework */
@@ -22,7 +30,10 @@ struct workload {
 		int storage_type; /* local_fs, parallel_fs, s3, aistore */
 		char *storage_root;
 		struct node *storage_options;
-		char *store; /* store expression: "posix", "throttle+memory" */
+		char *store;    /* store expression: "posix", "throttle+memory"; with what
+				 * reader.odirect and storage.page_cache make of it */
+		int page_cache; /* enum page_cache */
+		int64_t page_cache_files;
 	} storage;
 	struct {
 		double record_length_bytes, record_length_bytes_stdev, record_length_bytes_resize;
@@ -70,6 +81,12 @@ struct workload {
 		int decode;          /* full, verify, none: the values of enum read_decode */
 		int64_t queue_depth; /* requests of a worker in flight */
 		int order;           /* enum sample_order */
+		bool drop_last;      /* of the distributed order */
+		bool stick_to_shard, pad_last_batch; /* of the sharded one */
+		bool read_ahead;                     /* native_dali */
+		int transport;                       /* enum transport */
+		bool pin_thread;
+		double worker_start_time, worker_init_time, worker_resume_time;
 		bool in_order;
 		bool persistent_workers;
 		int64_t buffer_size; /* bytes; 0: the file system's preferred size */

@@ -483,6 +483,42 @@ static void queues_of_many_threads(void **state)
 	}
 }
 
+/* Reads of any range of one open blob by several threads at once. */
+static void *read_shared_blob(void *arg)
+{
+	struct side *s = arg;
+	struct io io = {.store = t.store};
+	unsigned char *p = xmalloc(9000);
+
+	for (uint64_t i = 0; i < 300; i++) {
+		uint64_t from = rng_word(s->key, i) % (FILE_BYTES - 9000);
+		size_t n = 1 + rng_word(s->key + 99, i) % 9000;
+
+		s->failures += io_pread(&io, IO_DATA, t.blob, p, n, from, NULL) != (ssize_t)n;
+		for (size_t k = 0; k < n; k++)
+			s->failures += p[k] != pattern(from + k);
+	}
+	free(p);
+	return NULL;
+}
+
+static void one_blob_of_many_threads(void **state)
+{
+	struct side side[4];
+	pthread_t thread[4];
+
+	(void)state;
+	for (uint64_t i = 0; i < 4; i++) {
+		side[i] = (struct side){0, i};
+		assert_int_equal(thread_start(&thread[i], read_shared_blob, &side[i], 0, "b", NULL),
+				 0);
+	}
+	for (int i = 0; i < 4; i++) {
+		pthread_join(thread[i], NULL);
+		assert_int_equal(side[i].failures, 0);
+	}
+}
+
 /* ---- of single stores ---- */
 
 /* A store whose reads return only when as many as the depth are inside: with fewer helpers the test
@@ -589,6 +625,7 @@ static const struct CMUnitTest contract[] = {
 	CHECK(destroyed_in_flight),
 	CHECK(writes),
 	CHECK(queues_of_many_threads),
+	CHECK(one_blob_of_many_threads),
 };
 
 static const struct CMUnitTest once[] = {
@@ -639,6 +676,10 @@ int main(void)
 		failed += run("io_uring", "io_uring: {direct: true}");
 		failed += run("io_uring", "io_uring: {direct: true, registered_buffers: true}");
 		failed += run("fault+io_uring", NULL);
+	}
+	if (store_find("drop_behind")) {
+		failed += run("drop_behind+posix", "drop_behind: {window: 8192}");
+		failed += run("drop_behind+mmap", "drop_behind: {window: 8192}");
 	}
 	return failed ? 1 : 0;
 }
