@@ -218,6 +218,7 @@ static int direct_open(struct store *s, const char *path, unsigned how, struct b
 	int rc;
 
 	db->cached_from = db->cached_to = 0;
+	db->posix.bytes = UINT64_MAX;
 	db->posix.fd = open_direct(path, how, &created);
 	if (db->posix.fd < 0)
 		rc = not_opened(path, how, errno, e);
@@ -340,7 +341,7 @@ static ssize_t read_range(struct blob *b, void *out, size_t n, uint64_t offset, 
 		/* only the end of a file ends within a block */
 		if (p.low + (uint64_t)r < p.high &&
 		    (got <= at || (uint64_t)r % db->offset_align != 0 ||
-		     posix_at_end(db->posix.fd, r, p.low + (uint64_t)r)))
+		     posix_at_end(&db->posix, r, p.low + (uint64_t)r)))
 			return (ssize_t)((got > at ? got : at) - offset);
 		at = got;
 	}

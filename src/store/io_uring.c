@@ -185,18 +185,20 @@ static int no_direct(const char *path, struct err *e)
 }
 
 /* What is wrong with reading this file past the page cache. */
-static int check_direct(int fd, const char *path, struct err *e)
+static int check_direct(struct posix_blob *pb, const char *path, struct err *e)
 {
 	struct statx sx = {0};
-	unsigned mask = STATX_TYPE;
+	unsigned mask = STATX_TYPE | STATX_SIZE;
 
 #ifdef STATX_DIOALIGN
 	mask |= STATX_DIOALIGN;
 #endif
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, mask, &sx) != 0)
+	if (statx(pb->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, mask, &sx) != 0)
 		return err_sys(e, errno, "cannot open '%s'", path);
 	if (S_ISDIR(sx.stx_mode))
 		return err_sys(e, EISDIR, "cannot open '%s'", path);
+	if (S_ISREG(sx.stx_mode) && (sx.stx_mask & STATX_SIZE))
+		pb->bytes = sx.stx_size;
 #ifdef STATX_DIOALIGN
 	if (!(sx.stx_mask & STATX_DIOALIGN))
 		return 0;
@@ -217,6 +219,7 @@ static int open_direct(struct store *s, const char *path, unsigned how, struct b
 	struct posix_blob *pb = (struct posix_blob *)b;
 	int rc;
 
+	pb->bytes = UINT64_MAX;
 	pb->fd = posix_open_fd(path, posix_open_flags(how) | O_DIRECT);
 	if (pb->fd < 0 && errno == EINVAL) {
 		/* a folder gets another sentence than a file that cannot be read in this way */
@@ -227,7 +230,7 @@ static int open_direct(struct store *s, const char *path, unsigned how, struct b
 	}
 	if (pb->fd < 0)
 		return err_sys(e, errno, "cannot open '%s'", path);
-	rc = check_direct(pb->fd, path, e);
+	rc = check_direct(pb, path, e);
 	if (rc < 0)
 		close(pb->fd);
 	return rc;

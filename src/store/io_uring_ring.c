@@ -172,7 +172,7 @@ static bool complete(struct uring *u, struct store_request *r, int res)
 		return true;
 	}
 	r->moved += (size_t)res;
-	if (r->moved < r->n && (r->write || !posix_at_end(pb->fd, res, r->offset + r->moved))) {
+	if (r->moved < r->n && (r->write || !posix_at_end(pb, res, r->offset + r->moved))) {
 		uring_put(u, r);
 		return false;
 	}

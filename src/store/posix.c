@@ -33,15 +33,20 @@ void posix_destroy(struct store *s)
 	free(s);
 }
 
-/* Whether an open descriptor is a folder, without asking a server again. */
-static bool is_folder(int fd)
+/* Whether an open descriptor is a folder, and the size of a regular file, without asking a server
+ * again. */
+static bool is_folder(struct posix_blob *pb)
 {
 	struct statx sx;
 	struct stat st;
 
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &sx) == 0)
-		return S_ISDIR(sx.stx_mode);
-	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+	pb->bytes = UINT64_MAX;
+	if (statx(pb->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE, &sx) !=
+	    0)
+		return fstat(pb->fd, &st) == 0 && S_ISDIR(st.st_mode);
+	if (S_ISREG(sx.stx_mode) && (sx.stx_mask & STATX_SIZE))
+		pb->bytes = sx.stx_size;
+	return S_ISDIR(sx.stx_mode);
 }
 
 int posix_open_flags(unsigned how)
@@ -77,7 +82,8 @@ int posix_open(struct store *s, const char *path, unsigned how, struct blob *b, 
 		return err_sys(e, errno,
 			       how & STORE_CREATE ? "cannot create '%s'" : "cannot open '%s'",
 			       path);
-	if (!(how & STORE_WRITE) && is_folder(pb->fd)) {
+	pb->bytes = UINT64_MAX;
+	if (!(how & STORE_WRITE) && is_folder(pb)) {
 		close(pb->fd);
 		return err_sys(e, EISDIR, "cannot open '%s'", path);
 	}
@@ -96,11 +102,12 @@ int posix_close(struct blob *b, struct err *e)
 	return 0;
 }
 
-bool posix_at_end(int fd, ssize_t r, uint64_t end)
+bool posix_at_end(const struct posix_blob *pb, ssize_t r, uint64_t end)
 {
 	struct stat st;
 
-	return r == 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || end >= (uint64_t)st.st_size;
+	return r == 0 || end == pb->bytes || fstat(pb->fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+	       end >= (uint64_t)st.st_size;
 }
 
 ssize_t posix_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
@@ -118,7 +125,7 @@ ssize_t posix_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct e
 			return err_sys(e, errno, "reading %zu bytes at offset %llu failed", ask,
 				       (unsigned long long)(offset + done));
 		done += (size_t)r;
-		if ((size_t)r < ask && posix_at_end(pb->fd, r, offset + done))
+		if ((size_t)r < ask && posix_at_end(pb, r, offset + done))
 			break;
 	}
 	return (ssize_t)done;

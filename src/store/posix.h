@@ -8,6 +8,8 @@
 struct posix_blob {
 	struct blob base;
 	int fd;
+	/* Of a regular file opened for reading, as last seen; UINT64_MAX: unknown. */
+	uint64_t bytes;
 };
 
 int posix_create(struct store **out, const void *config, struct store *lower, struct err *e);
@@ -20,8 +22,8 @@ int posix_open(struct store *s, const char *path, unsigned how, struct blob *b, 
 int posix_close(struct blob *b, struct err *e);
 /* Whether a short read of `r` bytes ended where the file ends. Elsewhere something interrupted it
  * and the rest must be asked for; at the end, asking again would be a request that the emulated
- * library does not make. */
-bool posix_at_end(int fd, ssize_t r, uint64_t end);
+ * library does not make. The size seen at opening is enough where the read reached it. */
+bool posix_at_end(const struct posix_blob *pb, ssize_t r, uint64_t end);
 ssize_t posix_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e);
 ssize_t posix_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset, struct err *e);
 int posix_sync(struct blob *b, struct err *e);
