@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "loader/flight.h"
 #include "workload/time_draw.h"
+#include "workload/validate.h"
 
 enum activity { IDLE, READING, PREPROCESSING };
 #define ACTIVITY_BITS 2
@@ -56,17 +57,28 @@ static uint32_t block_bytes(const struct loader_config *c)
 	return most;
 }
 
+/* TensorFlow's buffer_size: None and 0 are not the same. */
+static uint32_t transfer_bytes(const struct workload *w)
+{
+	int64_t bytes = w->reader.transfer_size;
+
+	if (bytes >= TRANSFER_UNBUFFERED)
+		return TRANSFER_UNBUFFERED - 1;
+	if (bytes == 0 && w->origin && workload_is_set(w, "reader.transfer_size"))
+		return TRANSFER_UNBUFFERED;
+	return (uint32_t)bytes;
+}
+
 void sample_reader_settings(struct reader_config *out, const struct loader_config *config)
 {
 	const struct workload *w = config->workload;
 	const struct dataset *d = config->dataset;
-	int64_t buffer = w->reader.buffer_size, transfer = w->reader.transfer_size;
+	int64_t buffer = w->reader.buffer_size;
 
 	*out = (struct reader_config){
 		.access = (enum read_access)w->reader.access,
 		.decode = (enum read_decode)w->reader.decode,
-		.transfer_bytes = transfer >= TRANSFER_UNBUFFERED ? TRANSFER_UNBUFFERED - 1
-								  : (uint32_t)transfer,
+		.transfer_bytes = transfer_bytes(w),
 		.keep_open = w->reader.read_type == READ_MEMORY,
 		.dlio = w->compat.dlio,
 		.buffer_bytes =
@@ -116,8 +128,10 @@ void sample_reader_init(struct sample_reader *r, const struct loader_config *con
 {
 	const struct workload *w = config->workload;
 	const struct time_dist *delay = &w->reader.preprocess_time;
-	/* DLIO never calls the reader of a format without I/O, so nothing waits there either. */
-	bool skipped = w->compat.dlio && (config->dataset->format->flags & FORMAT_NO_IO);
+	/* DLIO never calls its own reader for a format without I/O or TensorFlow's records, so
+	 * nothing waits there either. */
+	bool skipped = w->compat.dlio &&
+		       (config->dataset->format->flags & FORMAT_NO_IO || order_tf_records(w));
 
 	memset(r, 0, sizeof(*r));
 	r->config = config;

@@ -239,17 +239,22 @@ json_t *json_evaluation(const struct result *r, const struct run_metrics *m)
 			continue;
 		one = json_object();
 		json_put_int(one, "epoch", i + 1);
-		if (e->eval_valid) {
+		if (e->eval_valid)
 			json_put_real(one, "au_percent", e->eval_au);
+		else
+			json_put_text(one, "au_missing_because", e->eval_why);
+		if (e->eval_throughput > 0) {
 			json_put_real(one, "throughput_samples_per_s", e->eval_throughput);
 			json_put_real(one, "io_mib_per_s", e->eval_io_mib);
-		} else {
-			json_put_text(one, "au_missing_because", e->eval_why);
 		}
 		json_put_int(one, "samples", e->eval_samples);
 		json_put_int(one, "payload_bytes", e->eval_payload_bytes);
 		json_put_real(one, "wall_s", e->eval_wall_s);
 		json_put(one, "process_io", proc_io_of(&r->usage[i].eval));
+		if (r->usage[i].eval_order_note[0]) {
+			json_put_bool(one, "order_proved", r->usage[i].eval_order_proved);
+			json_put_text(one, "order_note", r->usage[i].eval_order_note);
+		}
 		json_array_append_new(epochs, one);
 	}
 	io = merged_io(r, true, o);

@@ -24,7 +24,10 @@ struct rank_epoch {
 	uint32_t blocks;
 	bool has_eval;
 	struct phase eval;
-	struct order_proof delivered, undelivered; /* training samples */
+	struct order_proof delivered, eval_delivered; /* samples */
+	/* What the loader says was not, where it has an order of its own (loader_ops). */
+	struct order_proof rest, eval_rest;
+	bool accounted, eval_accounted;
 	uint64_t payload_bytes,
 		eval_payload_bytes; /* of samples read from the store for this rank, counted by
 				     * its workers; a reader's own copy of a file adds none */
@@ -53,6 +56,8 @@ struct epoch_usage {
 	struct residency cache_found, cache_start, cache_end;
 	char order_note[256]; /* the exactly-once sentence */
 	bool order_proved;
+	char eval_order_note[256]; /* the same of the evaluation; empty when there was none */
+	bool eval_order_proved;
 };
 
 enum verdict_level { VERDICT_PASS, VERDICT_WARN, VERDICT_FAIL, VERDICT_UNKNOWN };

@@ -191,6 +191,9 @@ static void page_cache(struct buf *out, const struct result *r)
 
 static void evaluation(struct buf *out, const struct run_metrics *m)
 {
+	if (m->eval_au.count == 0 && m->eval_throughput.count > 0)
+		row(out, "evaluation", "no AU, %.2f samples/s, %.2f MiB/s", m->eval_throughput.mean,
+		    m->eval_io.mean);
 	if (m->eval_au.count == 0)
 		return;
 	row(out, "evaluation", "AU %.2f %% (stdev %.2f), %.2f samples/s, %.2f MiB/s",

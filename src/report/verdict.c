@@ -273,6 +273,14 @@ static void check_order(struct result *r)
 		    r->usage[i].order_note[0] ? r->usage[i].order_note : "no proof was taken");
 		return;
 	}
+	for (uint32_t i = 0; i < r->epochs_done; i++) {
+		if (r->usage[i].eval_order_proved || !r->usage[i].eval_order_note[0])
+			continue;
+		v->level = VERDICT_FAIL;
+		say(v, "The evaluation of epoch %u is not proved complete: %s", i + 1,
+		    r->usage[i].eval_order_note);
+		return;
+	}
 	if (r->epochs_done == 1)
 		say(v, "Proved for the epoch: ");
 	else

@@ -154,6 +154,81 @@ ssize_t posix_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset, s
 	return (ssize_t)done;
 }
 
+#define PIECES_MAX 1024 /* IOV_MAX of Linux */
+
+/* The pieces of `v` that lie behind the first `done` bytes, as many as one call takes; *n gets
+ * their bytes. Returns how many. */
+static int pieces_after(const struct iovec *v, int count, size_t done, struct iovec *out, size_t *n)
+{
+	int made = 0;
+
+	*n = 0;
+	for (int i = 0; i < count && made < PIECES_MAX; i++) {
+		if (done >= v[i].iov_len) {
+			done -= v[i].iov_len;
+			continue;
+		}
+		out[made] = v[i];
+		out[made].iov_base = (char *)v[i].iov_base + done;
+		out[made].iov_len -= done;
+		*n += out[made++].iov_len;
+		done = 0;
+	}
+	return made;
+}
+
+static ssize_t posix_preadv(struct blob *b, const struct iovec *v, int count, uint64_t offset,
+			    struct err *e)
+{
+	const struct posix_blob *pb = (const struct posix_blob *)b;
+	struct iovec left[PIECES_MAX];
+	size_t done = 0, n;
+
+	for (;;) {
+		int pieces = pieces_after(v, count, done, left, &n);
+		ssize_t r;
+
+		if (pieces == 0)
+			return (ssize_t)done;
+		r = preadv(pb->fd, left, pieces, (off_t)(offset + done));
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return err_sys(e, errno, "reading %zu bytes at offset %llu failed", n,
+				       (unsigned long long)(offset + done));
+		done += (size_t)r;
+		if ((size_t)r < (n < CALL_MAX ? n : CALL_MAX) && posix_at_end(pb, r, offset + done))
+			return (ssize_t)done;
+	}
+}
+
+static ssize_t posix_pwritev(struct blob *b, const struct iovec *v, int count, uint64_t offset,
+			     struct err *e)
+{
+	const struct posix_blob *pb = (const struct posix_blob *)b;
+	struct iovec left[PIECES_MAX];
+	size_t done = 0, n;
+
+	for (;;) {
+		int pieces = pieces_after(v, count, done, left, &n);
+		ssize_t w;
+
+		if (pieces == 0)
+			return (ssize_t)done;
+		w = pwritev(pb->fd, left, pieces, (off_t)(offset + done));
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0)
+			return err_sys(e, errno, "writing %zu bytes at offset %llu failed", n,
+				       (unsigned long long)(offset + done));
+		if (w == 0)
+			return err_set(e, -EIO,
+				       "the file system wrote 0 of %zu bytes at offset %llu", n,
+				       (unsigned long long)(offset + done));
+		done += (size_t)w;
+	}
+}
+
 static int sync_fd(int fd)
 {
 	int rc;
@@ -348,4 +423,6 @@ const struct store_ops store_posix = {
 	.space = posix_space,
 	.map = posix_map,
 	.drop = posix_drop,
+	.preadv = posix_preadv,
+	.pwritev = posix_pwritev,
 };

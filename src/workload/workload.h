@@ -14,6 +14,8 @@ enum framework { FRAMEWORK_TENSORFLOW, FRAMEWORK_PYTORCH };
 enum shuffle { SHUFFLE_OFF, SHUFFLE_SEED, SHUFFLE_RANDOM };
 enum read_type { READ_ON_DEMAND, READ_MEMORY };
 enum page_cache { PAGE_CACHE_KEEP, PAGE_CACHE_COLD, PAGE_CACHE_COLD_EPOCHS, PAGE_CACHE_DROP };
+/* reader.data_loader_sampler */
+enum sampler { SAMPLER_DERIVE, SAMPLER_ITERATIVE, SAMPLER_INDEX, SAMPLER_NONE };
 enum transport { TRANSPORT_NONE, TRANSPORT_SHARED_MEMORY };
 enum sample_order {
 	ORDER_SHUFFLED,
@@ -115,6 +117,16 @@ struct workload {
 		int64_t num_checkpoints_write, num_checkpoints_read;
 		bool recovery_rank_shift, rank_sync, randomize_tensor;
 		struct node *ksm;
+		/* ours */
+		char *format; /* "auto": by framework */
+		int access;   /* framework, native */
+		int64_t block_bytes;
+		bool mmap, verify;
+		int restore; /* broadcast, all */
+		int torch;   /* "torch1", "torch2" */
+		int64_t seed, pool_bytes, keep_last;
+		bool async;
+		double stage_rate; /* bytes/s; 0: no time */
 	} checkpoint;
 	struct {
 		char *name, *type;

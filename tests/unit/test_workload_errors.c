@@ -223,7 +223,7 @@ static const struct bad bad[] = {
 	{GOOD, {"dataset.compression=xz"}, ERR_ABSENT, {"dataset.compression xz"}},
 	{GOOD,
 	 {"reader.data_loader_sampler=iterative"},
-	 ERR_ABSENT,
+	 ERR_USAGE,
 	 {"reader.data_loader_sampler iterative", "derive, index"}},
 	{GOOD,
 	 {"reader.odirect=true", "storage.store=throttle+mmap"},
@@ -236,9 +236,9 @@ static const struct bad bad[] = {
 	 ERR_ABSENT,
 	 {"checkpoint benchmark"}},
 	{"model: {name: m}\ndataset: {num_files_train: 4}\n",
-	 {0},
-	 ERR_ABSENT,
-	 {"reader.data_loader tensorflow is not in this version"}},
+	 {"reader.data_loader_sampler=index"},
+	 ERR_USAGE,
+	 {"reader.data_loader_sampler index", "tensorflow", "derive, iterative"}},
 };
 
 static void test_bad_input(void **state)
