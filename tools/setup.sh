@@ -26,6 +26,7 @@ for purpose in "$@"; do
         want libdeflate-dev have_pc libdeflate
         want libjpeg-dev have_pc libjpeg
         want libisal-dev have_pc libisal
+        want liburing-dev have_pc liburing
         ;;
     check)
         want python3 test -x /usr/bin/python3
