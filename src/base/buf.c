@@ -59,6 +59,22 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 	b->len += (size_t)n;
 }
 
+bool buf_room(struct buf *b, size_t n)
+{
+	char *p;
+
+	if (n >= SIZE_MAX - b->len)
+		return false;
+	if (b->len + n + 1 <= b->cap)
+		return true;
+	p = realloc(b->data, b->len + n + 1);
+	if (!p)
+		return false;
+	b->data = p;
+	b->cap = b->len + n + 1;
+	return true;
+}
+
 char *buf_take(struct buf *b)
 {
 	char *s;

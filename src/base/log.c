@@ -20,11 +20,6 @@ void log_set_level(enum log_level level)
 	threshold = (int)level;
 }
 
-enum log_level log_get_level(void)
-{
-	return (enum log_level)threshold;
-}
-
 void log_set_console(enum log_console what)
 {
 	console = (int)what;

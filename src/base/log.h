@@ -13,7 +13,6 @@ enum log_level {
 };
 
 void log_set_level(enum log_level level);
-enum log_level log_get_level(void);
 /* What of it also goes to stderr; the file gets everything at or above the level. Default: all. */
 enum log_console { LOG_CONSOLE_ERRORS, LOG_CONSOLE_WARNINGS, LOG_CONSOLE_ALL };
 void log_set_console(enum log_console what);

@@ -194,6 +194,14 @@ double host_usable_cpus(void)
 	return quota > 0 && quota < cpus ? quota : cpus;
 }
 
+unsigned host_threads(void)
+{
+	double cpus = host_usable_cpus();
+	unsigned whole = (unsigned)cpus;
+
+	return whole + ((double)whole < cpus);
+}
+
 void host_facts_load(struct host_facts *h)
 {
 	struct utsname u;

@@ -26,6 +26,8 @@ void host_facts_release(struct host_facts *h);
 /* CPUs that the calling thread may use: its affinity mask, and not more than the cgroups' CPU time
  * quota, so that it may be a fraction. At least some positive number. */
 double host_usable_cpus(void);
+/* Threads that keep those CPUs busy: host_usable_cpus rounded up. */
+unsigned host_threads(void);
 /* The least quota, in CPUs, of the cgroups that `list` (as /proc/self/cgroup) names and of those
  * above them, below the mount folder `root`; versions 1 and 2. 0: there is none to be read. */
 double host_cpu_quota(const char *list, const char *root);

@@ -21,7 +21,9 @@ const char cli_args_help[] =
 	"  -o, --output FOLDER    where results go (default: hydra.run.dir)\n"
 	"  --config-dir DIR       look for workloads here first\n"
 	"  --strict               an unknown key is an error, not a warning\n"
-	"  --check                leave with status 3 when the AU target (metric.au) is missed\n"
+	"  --check                leave with status 3 when the AU target (metric.au) is missed or "
+	"a\n"
+	"                         verdict is FAIL\n"
 	"  -v, --verbose          DLIO's log lines on the terminal too (they are in dlio.log)\n"
 	"  -q, --quiet            no progress and no warnings on the terminal\n"
 	"  --cfg job              print the composed workload and stop\n";
@@ -103,6 +105,9 @@ static int flag(struct cli_args *a, int argc, char **argv, int *i, struct err *e
 		if (arg[n] == '=' && flags[k].value && n > 2)
 			return apply(a, flags[k].id, flags[k].name, arg + n + 1, e) < 0 ? e->code
 											: 1;
+		/* -n4 */
+		if (flags[k].id == 'n' && n == 2 && arg[n] >= '0' && arg[n] <= '9')
+			return apply(a, 'n', flags[k].name, arg + n, e) < 0 ? e->code : 1;
 		if (arg[n] != '\0')
 			continue;
 		if (!flags[k].value)

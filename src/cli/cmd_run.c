@@ -37,7 +37,7 @@ static void print_result(const struct result *r, const struct run_metrics *m)
 	buf_release(&b);
 }
 
-/* 0, or 3 when the caller asked to check the target and it was missed. */
+/* 0, or 3 when the caller asked to check the run: the target was missed or a verdict is FAIL. */
 static int show_outcome(const struct cli_args *a, const struct workload *w, const struct result *r,
 			struct err *e)
 {
@@ -65,6 +65,13 @@ static int show_outcome(const struct cli_args *a, const struct workload *w, cons
 			m.train_au.mean, w->metric.au * 100);
 		status = cli_fail(e);
 	}
+	for (uint32_t i = 0;
+	     a->check && status == 0 && r->status == RUN_COMPLETE && i < r->verdicts; i++)
+		if (r->verdict[i].level == VERDICT_FAIL) {
+			err_set(e, ERR_TARGET, "the verdict '%s' is FAIL: %.400s",
+				r->verdict[i].check, r->verdict[i].text);
+			status = cli_fail(e);
+		}
 	metrics_release(&m);
 	return status;
 }

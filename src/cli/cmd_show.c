@@ -9,6 +9,7 @@
 #include "base/system.h"
 #include "cli/args.h"
 #include "cli/cli.h"
+#include "cli/show_checkpoint.h"
 #include "format/format.h"
 #include "loader/loader.h"
 #include "report/result.h"
@@ -29,20 +30,22 @@ static int show_workloads(int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	for (const char *const *name = workload_builtin_names(); *name; name++) {
-		struct workload_request req = {.workload = *name, .inspect = true};
+		struct workload_request req = {.workload = *name, .ranks = 1, .inspect = true};
 		struct workload w = {0};
 		int rc = workload_load(&w, &req, &e);
 
-		if (rc < 0 && rc != ERR_ABSENT)
+		if (rc < 0)
 			printf("%-28s (%s)\n", *name, e.text);
 		else
-			printf("%-28s %s %s, %lld files x %lld samples, %lld a batch%s\n", *name,
-			       w.reader.data_loader ? w.reader.data_loader : "-",
-			       w.dataset.format ? w.dataset.format : "-",
+			printf("%-28s %s %s, %lld files x %lld samples, %lld a batch\n", *name,
+			       w.reader.data_loader, w.dataset.format,
 			       (long long)w.dataset.num_files_train,
 			       (long long)w.dataset.num_samples_per_file,
-			       (long long)w.reader.batch_size,
-			       rc == ERR_ABSENT ? " (not in this version)" : "");
+			       (long long)w.reader.batch_size);
+		workload_release(&w);
+		req.inspect = false;
+		if (rc == 0 && workload_load(&w, &req, &e) < 0)
+			printf("    CANNOT RUN as it is: %s\n", e.text);
 		workload_release(&w);
 	}
 	return 0;
@@ -90,7 +93,8 @@ static void config_man(struct buf *b)
 	for (size_t i = 0; command_table[i]; i++)
 		buf_printf(b, ".TP\n.B %s\n%s\n", command_table[i]->name, command_table[i]->help);
 	buf_printf(b, ".SH OPTIONS\n.nf\n%s.fi\n", cli_args_help);
-	buf_puts(b, ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 target missed (with "
+	buf_puts(b, ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 target missed or a "
+		    "verdict is FAIL (with "
 		    "\\-\\-check).\n");
 	workload_man(b);
 }
@@ -188,6 +192,7 @@ static const struct {
 } topics[] = {
 	{"workloads", show_workloads, "the workloads built into the program"},
 	{"config", show_config, "every key of a workload, its value and where it came from"},
+	{"checkpoint", show_checkpoint, "what each rank of a workload's checkpoints holds"},
 	{"formats", show_formats, "dataset formats"},
 	{"stores", show_stores, "stores and shims, with their options"},
 	{"loaders", show_loaders, "loaders"},
@@ -219,7 +224,7 @@ static int show_main(int argc, char **argv)
 
 const struct command command_show = {
 	.name = "show",
-	.usage = "show workloads|config|formats|stores|loaders|system",
+	.usage = "show workloads|config|checkpoint|formats|stores|loaders|system",
 	.help = "List what there is to use, or what a workload means.",
 	.main = show_main,
 };

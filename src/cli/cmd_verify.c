@@ -2,13 +2,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/sysinfo.h"
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/signals.h"
@@ -22,9 +22,9 @@ static struct stop_flag stop;
 
 static int verify_dataset(const struct workload *w, struct err *e)
 {
-	unsigned threads = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
 	int64_t begin = clock_now_ns();
 	struct verify_result v = {0};
+	struct presence_options look = {.threads = host_threads(), .stop = &stop};
 	struct presence_result presence = {0};
 	struct dataset d = {0};
 	struct store *s = NULL;
@@ -36,9 +36,9 @@ static int verify_dataset(const struct workload *w, struct err *e)
 	if (rc == 0)
 		rc = dataset_init(&d, w, e);
 	if (rc == 0)
-		rc = dataset_check(&d, s, true, &presence, e);
+		rc = dataset_check(&d, s, true, &look, &presence, e);
 	if (rc == 0)
-		rc = dataset_verify(&d, s, threads, &stop, NULL, &v, e);
+		rc = dataset_verify(&d, s, host_threads(), &stop, NULL, &v, e);
 	seconds = (double)(clock_now_ns() - begin) / 1e9;
 	if (v.files)
 		printf("%llu files, %s compared, %s/s: %s\n", (unsigned long long)v.files,

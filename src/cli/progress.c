@@ -10,7 +10,7 @@
 #define LINE_EVERY_NS (10 * NS_PER_S)
 #define BAR 30
 
-static const char *const phase_name[] = {"Generating", "Training", "Evaluating"};
+static const char *const phase_name[] = {"Generating", "Checking", "Training", "Evaluating"};
 
 void progress_init(struct progress_view *v, bool quiet)
 {
@@ -27,6 +27,11 @@ static void describe(const struct run_progress *p, char *out, size_t n)
 		char t[24];
 
 		snprintf(left, sizeof(left), ", %s left", str_seconds(s / part - s, t, sizeof(t)));
+	}
+	if (p->phase == PROGRESS_CHECK) {
+		snprintf(out, n, "%s %llu/%llu files%s", phase_name[p->phase],
+			 (unsigned long long)p->done, (unsigned long long)p->total, left);
+		return;
 	}
 	if (p->phase != PROGRESS_GENERATE) {
 		snprintf(epoch, sizeof(epoch), " epoch %u/%u,", p->epoch, p->epochs);

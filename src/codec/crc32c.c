@@ -21,3 +21,30 @@ uint32_t crc32c_update(uint32_t crc, const void *bytes, size_t n)
 	}
 	return ~state;
 }
+
+#define POLYNOMIAL 0x82f63b78u /* Castagnoli, reflected: the highest bit is x^0 */
+
+/* a * b modulo the polynomial; `a` is not 0. */
+static uint32_t times(uint32_t a, uint32_t b)
+{
+	uint32_t product = 0;
+
+	for (uint32_t bit = 1u << 31; bit; bit >>= 1) {
+		if (a & bit)
+			product ^= b;
+		b = b & 1 ? b >> 1 ^ POLYNOMIAL : b >> 1;
+	}
+	return product;
+}
+
+uint32_t crc32c_join(uint32_t crc_a, uint32_t crc_b, uint64_t len_b)
+{
+	uint32_t power = 1u << 31, base = 1u << 23; /* x^0 and x^8 */
+
+	for (; len_b; len_b >>= 1) {
+		if (len_b & 1)
+			power = times(power, base);
+		base = times(base, base);
+	}
+	return times(power, crc_a) ^ crc_b;
+}

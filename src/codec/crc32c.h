@@ -5,6 +5,8 @@
 
 /* The CRC of `n` bytes continuing `crc` (0 to begin). Pure. */
 uint32_t crc32c_update(uint32_t crc, const void *bytes, size_t n);
+/* The CRC of the concatenation of A (crc_a) and B (crc_b, len_b bytes). Pure. */
+uint32_t crc32c_join(uint32_t crc_a, uint32_t crc_b, uint64_t len_b);
 /* TFRecord's form of a CRC, so that checksums of data that hold checksums stay apart. Pure. */
 static inline uint32_t crc32c_masked(uint32_t crc)
 {

@@ -462,23 +462,3 @@ int node_interpolate(struct node *root, int64_t start_wall_ns, struct err *e)
 
 	return resolve_tree(&r, &at);
 }
-
-char *node_interpolate_text(const struct node *root, const struct node *text, int64_t start_wall_ns,
-			    struct err *e)
-{
-	struct node *copy = node_clone(root), *own = node_clone(text);
-	struct resolver r = {.root = copy, .now_ns = start_wall_ns, .e = e};
-	struct place at = {.chain = {copy, own}, .n = 2};
-	struct buf out = {0};
-	int rc = resolve_tree(&r, &at);
-
-	if (rc == 0)
-		rc = append_value(&r, &at, own, &out);
-	node_free(own);
-	node_free(copy);
-	if (rc != 0) {
-		buf_release(&out);
-		return NULL;
-	}
-	return buf_take(&out);
-}

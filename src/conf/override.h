@@ -25,7 +25,3 @@ int override_apply(struct node *root, const struct override *o, struct err *e);
  * ${now:FMT} in every string of the tree. A string that is one interpolation becomes a copy of what
  * it names; the environment's text is typed as plain YAML. ERR_USAGE names file, line and key. */
 int node_interpolate(struct node *root, int64_t start_wall_ns, struct err *e);
-/* Resolves one text against `root`, which stays as it is. Heap string, NULL on error. For
- * hydra.run.dir. */
-char *node_interpolate_text(const struct node *root, const struct node *text, int64_t start_wall_ns,
-			    struct err *e);

@@ -33,12 +33,34 @@ static int canceled(struct err *e)
 	return err_set(e, ERR_CANCELED, "stopped on request");
 }
 
+uint64_t each_even(uint64_t files, uint64_t n, uint64_t i)
+{
+	double at;
+
+	if (n >= files)
+		return i;
+	if (n < 2)
+		return 0;
+	/* files * i would overflow for counts that no store has */
+	at = (double)(files - 1) * (double)i / (double)(n - 1) + 0.5;
+	return (uint64_t)at < files ? (uint64_t)at : files - 1;
+}
+
+/* How many files of a kind the job goes over. */
+static uint64_t files_of(const struct each_job *job, enum dataset_kind kind)
+{
+	uint64_t all = job->dataset->files[kind];
+
+	return job->picks && job->picks[kind] < all ? job->picks[kind] : all;
+}
+
 static int one_file(struct run *run, struct each_worker *w)
 {
 	const struct dataset *d = run->job->dataset;
-	uint64_t train = d->files[DATASET_TRAIN];
+	uint64_t train = files_of(run->job, DATASET_TRAIN);
 	enum dataset_kind kind = w->number < train ? DATASET_TRAIN : DATASET_EVAL;
-	uint64_t index = w->number - (kind == DATASET_EVAL ? train : 0);
+	uint64_t number = w->number - (kind == DATASET_EVAL ? train : 0);
+	uint64_t index = each_even(d->files[kind], files_of(run->job, kind), number);
 	int rc = dataset_path(d, kind, index, w->path, sizeof(w->path), &w->err);
 
 	return rc < 0 ? rc : run->job->file(run->job->arg, kind, index, w, &w->err);
@@ -111,7 +133,7 @@ int each_file(const struct each_job *job, struct err *e)
 	struct each_thread *t;
 	int rc = 0;
 
-	run.files = job->dataset->files[DATASET_TRAIN] + job->dataset->files[DATASET_EVAL];
+	run.files = files_of(job, DATASET_TRAIN) + files_of(job, DATASET_EVAL);
 	n = n > THREADS_MAX ? THREADS_MAX : n;
 	if (n > run.files)
 		n = run.files ? (unsigned)run.files : 1;

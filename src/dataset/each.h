@@ -20,6 +20,9 @@ struct each_job {
 	unsigned threads;             /* 0 counts as 1 */
 	size_t scratch_bytes;         /* 0: none */
 	const struct stop_flag *stop; /* may be NULL */
+	/* NULL: every file; else that many of each kind, evenly spread, or all if there are fewer.
+	 */
+	const uint64_t *picks;
 	/* Does its work for file `index` of `kind`, at w->path. Negative: no further file is begun.
 	 */
 	int (*file)(void *arg, enum dataset_kind kind, uint64_t index, struct each_worker *w,
@@ -27,6 +30,9 @@ struct each_job {
 	void *arg;
 };
 
+/* Number of the `i`th of n files picked evenly out of `files` (n at most files, i below n): the
+ * first and the last are among them. */
+uint64_t each_even(uint64_t files, uint64_t n, uint64_t i);
 /* 0 when all files were done; else the failure of the lowest-numbered file that failed, or
  * ERR_CANCELED when the stop flag was set. On return no thread is left. */
 int each_file(const struct each_job *job, struct err *e);

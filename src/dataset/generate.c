@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "dataset/each.h"
 #include "dataset/listing.h"
+#include "dataset/lock.h"
 #include "dataset/manifest.h"
 #include "dataset/sidecar.h"
 
@@ -28,9 +29,10 @@ struct generation {
 	const struct generate_options *o;
 	struct generate_progress *progress;
 	struct generate_progress own_progress; /* when the caller gives none */
-	struct buf leftovers;                  /* paths of temporary files, each ended by a NUL */
-	bool any;                              /* entries that are no temporary files */
-	bool keep;                             /* whole files with our names are ours */
+	struct folder_lock lock;
+	struct buf leftovers; /* paths of temporary files, each ended by a NUL */
+	bool any;             /* entries that are no temporary files */
+	bool keep;            /* whole files with our names are ours */
 	_Atomic uint64_t there_files, there_bytes; /* with our names, whatever their size */
 	_Atomic uint64_t whole_files, whole_bytes;
 };
@@ -333,6 +335,9 @@ static int survey(struct generation *g, struct err *e)
 	bool same;
 	int rc;
 
+	rc = folder_lock(&g->lock, g->io.store, g->d->folder, e);
+	if (rc < 0)
+		return rc;
 	read_manifest(g, &m, &rc, e);
 	if (rc == 0)
 		rc = look(g, e);
@@ -378,7 +383,7 @@ static int generate(struct generation *g, struct err *e)
 int dataset_generate(const struct dataset *d, struct store *store, const struct generate_options *o,
 		     struct err *e)
 {
-	struct generation g = {.d = d, .o = o};
+	struct generation g = {.d = d, .o = o, .lock = {.fd = -1}};
 	struct err why = {0};
 	int rc;
 
@@ -386,6 +391,7 @@ int dataset_generate(const struct dataset *d, struct store *store, const struct 
 	stoppable_init(&g.store, store, o->stop, &g.progress->bytes_done);
 	g.io.store = store;
 	rc = generate(&g, &why);
+	folder_unlock(&g.lock);
 	buf_release(&g.leftovers);
 	if (rc < 0 && e)
 		*e = why;

@@ -72,8 +72,23 @@ bool listing_parse(const struct dataset *d, const char *name, uint64_t *index, u
 	       strcmp(name, d->extension) == 0;
 }
 
+static int watched(const struct listing_watch *watch)
+{
+	if (watch->done)
+		atomic_fetch_add_explicit(watch->done, 1, memory_order_relaxed);
+	if (watch->stop && atomic_load_explicit(&watch->stop->set, memory_order_relaxed))
+		return ERR_CANCELED;
+	return 0;
+}
+
+static int tell_canceled(int rc, struct err *e)
+{
+	return rc == ERR_CANCELED ? err_set(e, rc, "stopped on request") : rc;
+}
+
 struct totals_scan {
 	const struct dataset *d;
+	const struct listing_watch *watch;
 	enum dataset_kind kind;
 	struct listing_totals *out;
 };
@@ -86,6 +101,8 @@ static int add_total(void *arg, const char *folder, const char *name, bool is_di
 	unsigned i;
 
 	(void)folder;
+	if (watched(s->watch) < 0)
+		return ERR_CANCELED;
 	t->folders += is_dir;
 	if (is_dir || name[0] == '.')
 		return 0;
@@ -106,16 +123,17 @@ static int add_total(void *arg, const char *folder, const char *name, bool is_di
 }
 
 int listing_totals(const struct dataset *d, struct store *store, enum dataset_kind kind,
-		   struct listing_totals *out, struct err *e)
+		   const struct listing_watch *watch, struct listing_totals *out, struct err *e)
 {
-	struct totals_scan s = {.d = d, .kind = kind, .out = out};
+	struct totals_scan s = {.d = d, .watch = watch, .kind = kind, .out = out};
 
 	memset(out, 0, sizeof(*out));
-	return listing_each(d, store, kind, add_total, &s, e);
+	return tell_canceled(listing_each(d, store, kind, add_total, &s, e), e);
 }
 
 struct missing_scan {
 	const struct dataset *d;
+	const struct listing_watch *watch;
 	enum dataset_kind kind;
 	unsigned char *seen; /* a bit a file */
 };
@@ -126,6 +144,8 @@ static int mark(void *arg, const char *folder, const char *name, bool is_dir)
 	uint64_t index, total;
 
 	(void)folder;
+	if (watched(s->watch) < 0)
+		return ERR_CANCELED;
 	if (!is_dir && listing_parse(s->d, name, &index, &total) &&
 	    total == s->d->name_total[s->kind] && index < s->d->files[s->kind])
 		s->seen[index / 8] |= (unsigned char)(1u << index % 8);
@@ -133,16 +153,17 @@ static int mark(void *arg, const char *folder, const char *name, bool is_dir)
 }
 
 int listing_missing(const struct dataset *d, struct store *store, enum dataset_kind kind,
-		    uint64_t *found, uint64_t *first_missing, struct err *e)
+		    const struct listing_watch *watch, uint64_t *found, uint64_t *first_missing,
+		    struct err *e)
 {
-	struct missing_scan s = {.d = d, .kind = kind};
+	struct missing_scan s = {.d = d, .watch = watch, .kind = kind};
 	uint64_t files = d->files[kind];
 	int rc;
 
 	s.seen = try_calloc(files / 8 + 1, 1, "a bit for every file", e);
 	if (!s.seen)
 		return -ENOMEM;
-	rc = listing_each(d, store, kind, mark, &s, e);
+	rc = tell_canceled(listing_each(d, store, kind, mark, &s, e), e);
 	*found = 0;
 	*first_missing = files;
 	for (uint64_t i = files; rc == 0 && i-- > 0;) {

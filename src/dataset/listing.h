@@ -1,5 +1,6 @@
 #pragma once
 /* What lies in the folders of a dataset. */
+#include "base/thread.h"
 #include "dataset/dataset.h"
 
 /* Called for each entry; a negative return ends the listing. */
@@ -12,6 +13,12 @@ int listing_each(const struct dataset *d, struct store *store, enum dataset_kind
 /* "img_03_of_64.npz" with this dataset's prefix and extension: 3 and 64. False for other names. */
 bool listing_parse(const struct dataset *d, const char *name, uint64_t *index, uint64_t *total);
 
+/* Of a long listing; both may be NULL. */
+struct listing_watch {
+	const struct stop_flag *stop; /* ERR_CANCELED soon after it is set */
+	_Atomic uint64_t *done;       /* counts entries */
+};
+
 /* What "_of_N" names there are. */
 #define LISTING_TOTALS_MAX 16
 struct listing_totals {
@@ -23,9 +30,10 @@ struct listing_totals {
 	uint64_t folders, others; /* entries that are folders; files of other names */
 };
 int listing_totals(const struct dataset *d, struct store *store, enum dataset_kind kind,
-		   struct listing_totals *out, struct err *e);
+		   const struct listing_watch *watch, struct listing_totals *out, struct err *e);
 
 /* How many of the dataset's files are there by name, and the lowest index that is not (files[kind]
  * when all are). */
 int listing_missing(const struct dataset *d, struct store *store, enum dataset_kind kind,
-		    uint64_t *found, uint64_t *first_missing, struct err *e);
+		    const struct listing_watch *watch, uint64_t *found, uint64_t *first_missing,
+		    struct err *e);

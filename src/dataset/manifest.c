@@ -109,6 +109,14 @@ int manifest_write(const struct io *io, const struct dataset *d, enum manifest_s
 	return io->store->ops->sync_dir(io->store, d->folder, e);
 }
 
+/* A store may not say which file it could not read. */
+static int name_path(int rc, const char *path, struct err *e)
+{
+	if (rc < 0 && rc != ERR_CANCELED && e && !strstr(e->text, path))
+		err_wrap(e, "cannot read the dataset's manifest '%s'", path);
+	return rc;
+}
+
 static int read_text(const struct io *io, const char *path, struct buf *out, struct err *e)
 {
 	AUTO_FREE struct blob *b = store_blob_new(io->store, e);
@@ -120,14 +128,14 @@ static int read_text(const struct io *io, const char *path, struct buf *out, str
 		return -ENOMEM;
 	rc = io_open(io, path, STORE_READ, b, e);
 	if (rc < 0)
-		return rc;
+		return name_path(rc, path, e);
 	text = xmalloc(BYTES_MAX + 1);
 	got = io_pread(io, IO_META, b, text, BYTES_MAX + 1, 0, e);
 	if (got < 0) {
 		io_close(io, b, NULL);
-		return (int)got;
+		return name_path((int)got, path, e);
 	}
-	rc = io_close(io, b, e);
+	rc = name_path(io_close(io, b, e), path, e);
 	if (rc == 0 && got > (ssize_t)BYTES_MAX)
 		rc = err_set(e, ERR_DATA, "'%s' is larger than a manifest can be (%u bytes)", path,
 			     BYTES_MAX);

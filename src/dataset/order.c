@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "dataset/order_dlio.h"
 #include "dataset/order_stream.h"
+#include "dataset/order_tf.h"
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {
@@ -27,7 +28,7 @@ static uint64_t whole_steps(uint64_t samples, uint64_t batch, uint64_t ranks)
 }
 
 /* Every rank has the same block but the last ones, which set the number of steps for all. */
-static void init_dlio(struct order *o)
+static void init_dlio(struct order *o, const struct workload *w, uint64_t seed, uint64_t epoch)
 {
 	uint64_t files = o->samples / o->samples_per_file, first, last_count;
 	uint64_t samples;
@@ -37,6 +38,7 @@ static void init_dlio(struct order *o)
 	o->how = ORDER_SEQUENTIAL;
 	if (o->ranks == 0 || o->batch == 0)
 		return;
+	order_tf_lists(o, w, files, seed, epoch);
 	o->block = samples / o->ranks + (samples % o->ranks != 0);
 	order_dlio_block(samples, o->ranks, o->ranks - 1, &first, &last_count);
 	o->used = last_count / o->batch * o->batch * o->ranks;
@@ -105,8 +107,10 @@ void order_init(struct order *o, const struct workload *w, uint64_t samples, uin
 	o->ranks = ranks;
 	o->batch = batch;
 	assert(samples % o->samples_per_file == 0);
-	if (w->reader.order == ORDER_DLIO)
-		init_dlio(o);
+	if (order_tf_records(w))
+		order_tf_init(o, w, seed, epoch);
+	else if (w->reader.order == ORDER_DLIO)
+		init_dlio(o, w, seed, epoch);
 	else if (w->reader.order == ORDER_DISTRIBUTED || w->reader.order == ORDER_RANDOM)
 		init_strided(o, w);
 	else if (w->reader.order == ORDER_SHARDED)
@@ -134,6 +138,8 @@ static uint64_t sequence_at(const struct order *o, uint64_t position)
 		return o->list ? order_list_at(o->list, position) : position;
 	case ORDER_SHARDS:
 	case ORDER_SEQUENTIAL:
+	case ORDER_TF_RECORDS:
+	case ORDER_TF_LISTS:
 		break;
 	}
 	return position;
@@ -159,6 +165,8 @@ uint64_t order_at(const struct order *o, uint32_t rank, uint64_t k)
 {
 	uint64_t first, count, total;
 
+	if (o->how == ORDER_TF_LISTS)
+		return order_tf_list_at(o, rank, k);
 	if (o->how == ORDER_STRIDED)
 		return sequence_at(o, rank + k * o->ranks);
 	if (o->how != ORDER_SHARDS)
@@ -207,8 +215,8 @@ void order_proof_range(struct order_proof *p, uint64_t first, uint64_t last)
 		order_proof_add(p, s);
 }
 
-static void add_positions(struct order_proof *p, const struct order *o, uint64_t first,
-			  uint64_t last)
+void order_proof_positions(struct order_proof *p, const struct order *o, uint64_t first,
+			   uint64_t last)
 {
 	for (uint64_t i = first; i < last; i++)
 		order_proof_add(p, sequence_at(o, i));
@@ -223,10 +231,10 @@ static void add_left_over(struct order_proof *p, const struct order *o)
 	for (uint32_t r = 0; r < o->ranks && o->block > 0 && begin < o->samples; r++) {
 		uint64_t end = begin + min_u64(o->block, o->samples - begin);
 
-		add_positions(p, o, begin + min_u64(per_rank, end - begin), end);
+		order_proof_positions(p, o, begin + min_u64(per_rank, end - begin), end);
 		begin = end;
 	}
-	add_positions(p, o, begin, o->samples);
+	order_proof_positions(p, o, begin, o->samples);
 }
 
 /* What the shuffle buffer would hand out after `steps_done`. */
@@ -260,7 +268,7 @@ static void add_expected(struct order_proof *p, const struct order *o)
 	if (o->how != ORDER_SHARDS) {
 		order_proof_range(p, 0, o->samples);
 		if (o->how == ORDER_STRIDED)
-			add_positions(p, o, o->samples, o->total);
+			order_proof_positions(p, o, o->samples, o->total);
 		return;
 	}
 	for (uint32_t r = 0; r < o->ranks; r++)
@@ -272,6 +280,10 @@ void order_proof_undelivered(struct order_proof *p, const struct order *o, uint3
 {
 	uint64_t steps = order_steps(o), begin = rank * o->block;
 
+	if (o->how == ORDER_TF_LISTS) {
+		order_tf_lists_undelivered(p, o, rank, steps_done);
+		return;
+	}
 	if (o->how == ORDER_SHARDS) {
 		add_stream(p, o, rank, min_u64(steps_done, steps));
 		return;
@@ -280,24 +292,25 @@ void order_proof_undelivered(struct order_proof *p, const struct order *o, uint3
 		for (uint64_t k = min_u64(steps_done, steps) * o->batch; k < rank_steps(o); k++)
 			order_proof_add(p, order_at(o, rank, k));
 		if (rank == 0)
-			add_positions(p, o, o->used, o->total > o->samples ? o->total : o->samples);
+			order_proof_positions(p, o, o->used,
+					      o->total > o->samples ? o->total : o->samples);
 		return;
 	}
 
-	add_positions(p, o, begin + min_u64(steps_done, steps) * o->batch,
-		      begin + steps * o->batch);
+	order_proof_positions(p, o, begin + min_u64(steps_done, steps) * o->batch,
+			      begin + steps * o->batch);
 	if (rank == 0)
 		add_left_over(p, o);
 }
 
 static bool check_sums(const struct order *o, const struct order_proof *delivered,
-		       const struct order_proof *undelivered, char *why, size_t why_size)
+		       const struct order_proof *undelivered, const struct order_proof *all,
+		       char *why, size_t why_size)
 {
 	unsigned long long got = delivered->count, rest = undelivered->count;
-	struct order_proof sum = *delivered, expected = {0};
+	struct order_proof sum = *delivered, expected = *all;
 
 	order_proof_merge(&sum, undelivered);
-	add_expected(&expected, o);
 	if (sum.count != expected.count) {
 		snprintf(why, why_size,
 			 "%llu samples were delivered and %llu were left out, %llu together: the "
@@ -316,13 +329,40 @@ static bool check_sums(const struct order *o, const struct order_proof *delivere
 	return true;
 }
 
+void order_proof_tell(const struct order *o, uint64_t delivered, uint64_t rest, char *why,
+		      size_t why_size)
+{
+	unsigned long long all = o->samples, got = delivered;
+
+	if (rest == 0)
+		snprintf(why, why_size, "each of the %llu samples was delivered exactly once", all);
+	else
+		snprintf(why, why_size,
+			 "%llu of %llu samples were delivered, each exactly once; the other %llu "
+			 "were not to be read or the epoch ended before them",
+			 got, all, (unsigned long long)rest);
+}
+
+bool order_proof_compare(const struct order *o, const struct order_proof *delivered,
+			 const struct order_proof *undelivered, const struct order_proof *all,
+			 char *why, size_t why_size)
+{
+	if (!check_sums(o, delivered, undelivered, all, why, why_size))
+		return false;
+	order_proof_tell(o, delivered->count, undelivered->count, why, why_size);
+	return true;
+}
+
 bool order_proof_check(const struct order *o, const struct order_proof *delivered,
 		       const struct order_proof *undelivered, char *why, size_t why_size)
 {
 	unsigned long long all = o->samples, got = delivered->count, rest = undelivered->count;
 	unsigned long long repeats = order_repeats(o), shard;
 
-	if (!check_sums(o, delivered, undelivered, why, why_size))
+	struct order_proof expected = {0};
+
+	add_expected(&expected, o);
+	if (!check_sums(o, delivered, undelivered, &expected, why, why_size))
 		return false;
 	if (o->how == ORDER_SHARDS && o->one_shard && o->ranks > 1) {
 		shard = shard_begin(o, 1);
@@ -338,13 +378,8 @@ bool order_proof_check(const struct order *o, const struct order_proof *delivere
 			 o->how == ORDER_STRIDED ? "DistributedSampler repeats, unless "
 						   "reader.drop_last is set"
 						 : "reader.pad_last_batch");
-	} else if (rest == 0) {
-		snprintf(why, why_size, "each of the %llu samples was delivered exactly once", all);
 	} else {
-		snprintf(why, why_size,
-			 "%llu of %llu samples were delivered, each exactly once; the other %llu "
-			 "were not to be read or the epoch ended before them",
-			 got, all, rest);
+		order_proof_tell(o, got, rest, why, why_size);
 	}
 	return true;
 }

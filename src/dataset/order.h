@@ -6,14 +6,24 @@
 
 #include "base/err.h"
 #include "base/perm.h"
+#include "base/thread.h"
 #include "dataset/order_list.h"
+#include "dataset/tf_stream.h"
 #include "workload/workload.h"
 
 /* Places of DALI's shuffle buffer at most. */
 #define ORDER_FILL_MAX (1u << 30)
 
 struct order {
-	enum { ORDER_SEQUENTIAL, ORDER_SAMPLES, ORDER_FILES, ORDER_STRIDED, ORDER_SHARDS } how;
+	enum {
+		ORDER_SEQUENTIAL,
+		ORDER_SAMPLES,
+		ORDER_FILES,
+		ORDER_STRIDED,
+		ORDER_SHARDS,
+		ORDER_TF_RECORDS,
+		ORDER_TF_LISTS
+	} how;
 	uint64_t samples; /* in the dataset */
 	uint64_t samples_per_file;
 	uint64_t used; /* samples of this epoch over all ranks: a whole number of steps */
@@ -25,11 +35,17 @@ struct order {
 	const struct order_list *list; /* the caller's, set after order_init; NULL: ascending */
 	uint64_t total; /* with repeats, or without what was left out; SHARDS: of one rank */
 	/* ORDER_SHARDS */
-	uint32_t shift; /* rank r has shard (r + shift) mod ranks */
-	bool one_shard; /* every rank has shard 0, as DLIO's readers have */
-	uint64_t fill;  /* places of the shuffle buffer (order_stream.h) */
-	uint32_t seed;  /* of its picks */
+	uint32_t shift;             /* rank r has shard (r + shift) mod ranks */
+	bool one_shard;             /* every rank has shard 0, as DLIO's readers have */
+	uint64_t fill;              /* places of the shuffle buffer (order_stream.h) */
+	uint32_t seed;              /* of its picks */
+	uint64_t files;             /* ORDER_TF_LISTS: that are left */
+	bool shuffle_files;         /* ORDER_TF_LISTS */
+	struct stream_rules stream; /* ORDER_TF_RECORDS */
 };
+
+/* Whether the workload's loader has an order of its own, that of tf.data's TFRecordDataset. */
+bool order_tf_records(const struct workload *w);
 
 /* The order of one epoch. Default (ORDER_SHUFFLED): rank r has positions [r*block, (r+1)*block) of
  * one global sequence, block = floor(samples / (batch * ranks)) * batch; the sequence is a keyed
@@ -49,12 +65,23 @@ struct order {
  * ORDER_SHARDED: DALI's readers. Rank r reads shard s = r, in later epochs r + epoch - 1 unless
  * reader.stick_to_shard, modulo ranks: samples [floor(n s / ranks), floor(n (s+1) / ranks)); with
  * reader.pad_last_batch the shorter shards repeat a sample. What is handed out when is
- * order_stream's to say: order_at is the order of reading. */
+ * order_stream's to say: order_at is the order of reading.
+ *
+ * ORDER_TF_LISTS, ORDER_DLIO with the tensorflow loader but not order_tf_records: DLIO's iterative
+ * lists, by which every rank reads from the first file on, but for its first sample (file_shuffle:
+ * of a keyed permutation of the files). With more than one rank the proof fails, as it should.
+ *
+ * ORDER_TF_RECORDS, whenever order_tf_records: file_shuffle is a keyed permutation of the files
+ * (list_files' shuffle), sample_shuffle the shuffle buffer of shuffle_size records with
+ * TensorFlow's seeds (87654321, seed), drawn anew each epoch if seed_change_epoch
+ * (reshuffle_each_iteration). ORDER_DLIO there: files ascending and cut as above, the buffer drawn
+ * anew whatever seed_change_epoch says. All ranks make the steps of the one with fewest records. */
 void order_init(struct order *o, const struct workload *w, uint64_t samples, uint32_t ranks,
 		uint64_t batch, uint64_t seed, uint64_t epoch);
 /* Steps every rank makes in the epoch: the same number for all. */
 uint64_t order_steps(const struct order *o);
-/* The global sample (file = s / samples_per_file) at position `k` (< steps * batch) of `rank`. */
+/* The global sample (file = s / samples_per_file) at position `k` (< steps * batch) of `rank`. Not
+ * for ORDER_TF_RECORDS. */
 uint64_t order_at(const struct order *o, uint32_t rank, uint64_t k);
 
 /* ORDER_SHARDS: the samples a rank reads, and how many it hands out, one repeated by padding. */
@@ -72,11 +99,34 @@ void order_proof_add(struct order_proof *p, uint64_t sample);
 void order_proof_merge(struct order_proof *into, const struct order_proof *from);
 /* The multiset 0..n-1, restricted to [first, last). */
 void order_proof_range(struct order_proof *p, uint64_t first, uint64_t last);
+/* The samples at positions [first, last) of the epoch's global sequence. */
+void order_proof_positions(struct order_proof *p, const struct order *o, uint64_t first,
+			   uint64_t last);
 /* What `rank` was to deliver but did not, after `steps_done` of its steps, plus (rank 0 only) the
- * samples that fill no whole step. */
+ * samples that fill no whole step. Not for ORDER_TF_RECORDS. */
 void order_proof_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
 			     uint64_t steps_done);
+/* The same for ORDER_TF_RECORDS, where each rank also accounts for the records it keeps beyond its
+ * steps. `memory` of stream_bytes is lent. */
+void order_tf_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
+			  uint64_t steps_done, void *memory);
 /* delivered + undelivered == all samples, each once, and those that the order repeats? `why` gets
  * the sentence either way. */
 bool order_proof_check(const struct order *o, const struct order_proof *delivered,
 		       const struct order_proof *undelivered, char *why, size_t why_size);
+/* The same against a given multiset of all samples; for orders that repeat nothing. */
+bool order_proof_compare(const struct order *o, const struct order_proof *delivered,
+			 const struct order_proof *undelivered, const struct order_proof *all,
+			 char *why, size_t why_size);
+/* The sentence of a proof that holds. */
+void order_proof_tell(const struct order *o, uint64_t delivered, uint64_t rest, char *why,
+		      size_t why_size);
+/* Proves an epoch of which every rank made `steps` steps: `delivered` (of all ranks together) must
+ * be the samples at just those positions. Where more than half of the samples were delivered, what
+ * was not is walked instead, and both together must be every sample once. Time is linear in the
+ * smaller of the two and, in the second case, a few ns a sample; memory is constant. Uses up to
+ * `threads` threads; orders that repeat samples or run through a buffer are proved by one.
+ * ERR_CANCELED soon after `stop` (may be NULL) is set; `why` gets a sentence in any case. */
+int order_prove(const struct order *o, uint64_t steps, const struct order_proof *delivered,
+		unsigned threads, const struct stop_flag *stop, bool *proved, char *why,
+		size_t why_size, struct err *e);

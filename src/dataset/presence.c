@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dataset/each.h"
 #include "dataset/listing.h"
 #include "dataset/manifest.h"
 #include "dataset/verify.h"
 
-/* Files of a kind whose size is asked for. */
-#define STATS_MAX 1000
+/* Files of a kind whose size is asked for, and the fewest for which a thread is worth its start. */
+#define STATS_MAX PRESENCE_STATS_MAX
+#define STATS_OF_THREAD 32
+#define THREADS_MAX 16
 
 #define WAY_OUT "generate it with 'stoker generate' or workflow.generate_data=true"
 
@@ -19,6 +22,8 @@ struct check {
 	struct io io;
 	int kinds; /* that matter */
 	struct presence_result *out;
+	struct presence_options options;
+	struct listing_watch watch;
 };
 
 static const char *kind_word(enum dataset_kind kind)
@@ -47,7 +52,7 @@ static int missing_files(const struct check *c, enum dataset_kind kind, uint64_t
 static int count_missing(const struct check *c, enum dataset_kind kind, struct err *e)
 {
 	uint64_t found, first;
-	int rc = listing_missing(c->d, c->io.store, kind, &found, &first, e);
+	int rc = listing_missing(c->d, c->io.store, kind, &c->watch, &found, &first, e);
 
 	if (rc < 0)
 		return rc;
@@ -75,8 +80,9 @@ static uint64_t tolerance(const struct check *c, uint64_t want)
 	return small < 4096 ? small : 4096;
 }
 
-static int check_file(struct check *c, enum dataset_kind kind, uint64_t index, uint64_t *odd,
-		      struct err *e)
+/* One of the files whose size is asked for. -ENOENT when it is not there. */
+static int check_file(const struct check *c, const struct io *io, enum dataset_kind kind,
+		      uint64_t index, uint64_t *odd, struct err *e)
 {
 	uint64_t want = dataset_file_bytes(c->d, kind, index), off;
 	char path[DATASET_PATH_MAX];
@@ -84,12 +90,9 @@ static int check_file(struct check *c, enum dataset_kind kind, uint64_t index, u
 	int rc = dataset_path(c->d, kind, index, path, sizeof(path), e);
 
 	if (rc == 0)
-		rc = io_stat_path(&c->io, path, &st, e);
-	if (rc == -ENOENT || rc == -ENOTDIR)
-		return count_missing(c, kind, e);
+		rc = io_stat_path(io, path, &st, e);
 	if (rc < 0)
-		return rc;
-	c->out->sizes_checked++;
+		return rc == -ENOTDIR ? -ENOENT : rc;
 	if (want == UINT64_MAX && !st.is_dir)
 		return 0;
 	off = st.bytes > want ? st.bytes - want : want - st.bytes;
@@ -103,25 +106,100 @@ static int check_file(struct check *c, enum dataset_kind kind, uint64_t index, u
 		       path, st.bytes, want);
 }
 
+/* The threads that ask for sizes take places in turn; the lowest that failed speaks. */
+struct sizes {
+	const struct check *c;
+	enum dataset_kind kind;
+	uint64_t n;
+	_Atomic uint64_t next;
+	_Atomic int failed;
+};
+
+struct sizer {
+	struct sizes *job;
+	pthread_t id;
+	uint64_t at, checked, odd;
+	int rc;
+	struct err err;
+};
+
+/* First and last are among them; files * i would overflow for counts no store has. */
+static uint64_t place(uint64_t files, uint64_t n, uint64_t i)
+{
+	uint64_t at =
+		n < 2 ? 0 : (uint64_t)((double)(files - 1) * (double)i / (double)(n - 1) + 0.5);
+
+	return at < files ? at : files - 1;
+}
+
+static void *ask_sizes(void *arg)
+{
+	struct sizer *t = arg;
+	struct sizes *j = t->job;
+	const struct presence_options *o = &j->c->options;
+
+	while (t->rc == 0 && !atomic_load(&j->failed)) {
+		t->at = atomic_fetch_add(&j->next, 1);
+		if (t->at >= j->n)
+			break;
+		if (o->stop && atomic_load(&o->stop->set))
+			t->rc = err_set(&t->err, ERR_CANCELED, "stopped on request");
+		else
+			t->rc = check_file(j->c, &j->c->io, j->kind,
+					   place(j->c->d->files[j->kind], j->n, t->at), &t->odd,
+					   &t->err);
+		t->checked += t->rc == 0;
+		if (o->done)
+			atomic_fetch_add(o->done, 1);
+	}
+	if (t->rc < 0)
+		atomic_store(&j->failed, 1);
+	return NULL;
+}
+
+static int check_kind(struct check *c, enum dataset_kind kind, uint64_t *odd, struct err *e)
+{
+	struct sizes job = {.c = c, .kind = kind};
+	struct sizer t[THREADS_MAX] = {0};
+	const struct sizer *first = NULL;
+	unsigned n = c->options.threads, started = 1;
+
+	job.n = c->d->files[kind] < STATS_MAX ? c->d->files[kind] : STATS_MAX;
+	n = n > THREADS_MAX ? THREADS_MAX : n;
+	if (n > job.n / STATS_OF_THREAD)
+		n = (unsigned)(job.n / STATS_OF_THREAD);
+	t[0].job = &job;
+	for (; started < n; started++) {
+		t[started].job = &job;
+		/* fewer threads than wanted find the same */
+		if (thread_start(&t[started].id, ask_sizes, &t[started], 0, "check", NULL) < 0)
+			break;
+	}
+	ask_sizes(&t[0]);
+	for (unsigned i = 0; i < started; i++) {
+		if (i > 0)
+			pthread_join(t[i].id, NULL);
+		c->out->sizes_checked += t[i].checked;
+		*odd += t[i].odd;
+		if (t[i].rc < 0 && (!first || t[i].at < first->at))
+			first = &t[i];
+	}
+	if (!first)
+		return 0;
+	if (first->rc == -ENOENT)
+		return count_missing(c, kind, e);
+	if (e)
+		*e = first->err;
+	return first->rc;
+}
+
 static int check_sizes(struct check *c, uint64_t *odd, struct err *e)
 {
 	int rc = 0;
 
 	for (int k = 0; k < c->kinds && rc == 0; k++) {
-		uint64_t files = c->d->files[k], n = files < STATS_MAX ? files : STATS_MAX;
-
-		/* First and last are among them; files * i would overflow for counts no store has.
-		 */
-		for (uint64_t i = 0; i < n && rc == 0; i++) {
-			uint64_t at = n < 2 ? 0
-					    : (uint64_t)((double)(files - 1) * (double)i /
-								 (double)(n - 1) +
-							 0.5);
-
-			rc = check_file(c, (enum dataset_kind)k, at < files ? at : files - 1, odd,
-					e);
-		}
-		c->out->files_found += files;
+		rc = check_kind(c, (enum dataset_kind)k, odd, e);
+		c->out->files_found += c->d->files[k];
 	}
 	return rc;
 }
@@ -196,7 +274,7 @@ static int find_total(const struct check *c, enum dataset_kind kind, uint64_t *t
 	struct listing_totals t;
 	uint64_t own = 0;
 	bool found = false;
-	int rc = listing_totals(c->d, c->io.store, kind, &t, e);
+	int rc = listing_totals(c->d, c->io.store, kind, &c->watch, &t, e);
 
 	if (rc < 0)
 		return rc;
@@ -249,15 +327,37 @@ static int check_names(struct check *c, struct err *e)
 	return 0;
 }
 
+static int check_nothing(const struct check *c, struct err *e)
+{
+	if (!(c->d->format->flags & FORMAT_NO_IO))
+		return err_set(e, ERR_USAGE,
+			       "storage.store: the synthetic store keeps nothing, and samples of "
+			       "the format %s are read from files: use another store, or "
+			       "dataset.format=synthetic, which reads nothing",
+			       c->d->format->name);
+	c->out->how = PRESENCE_ASSUMED;
+	snprintf(c->out->note, sizeof(c->out->note),
+		 "the synthetic store keeps nothing and the format %s reads nothing: no file was "
+		 "looked for",
+		 c->d->format->name);
+	return 0;
+}
+
 int dataset_check(struct dataset *d, struct store *store, bool need_eval,
-		  struct presence_result *out, struct err *e)
+		  const struct presence_options *o, struct presence_result *out, struct err *e)
 {
 	struct check c = {.d = d, .io = {.store = store}, .out = out};
 	struct manifest m;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
+	if (o) {
+		c.options = *o;
+		c.watch = (struct listing_watch){.stop = o->stop, .done = o->done};
+	}
 	c.kinds = need_eval ? DATASET_KINDS : DATASET_EVAL;
+	if (store_base_flags(store) & STORE_KEEPS_NOTHING)
+		return check_nothing(&c, e);
 	rc = manifest_read(&c.io, d->folder, &m, e);
 	if (rc < 0)
 		return rc;

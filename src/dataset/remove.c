@@ -3,10 +3,10 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/sysinfo.h"
 #include "dataset/each.h"
 #include "dataset/manifest.h"
 #include "dataset/sidecar.h"
@@ -54,7 +54,7 @@ int dataset_remove(const struct dataset *d, struct store *store, struct err *e)
 	struct each_job job = {
 		.dataset = d,
 		.store = store,
-		.threads = (unsigned)sysconf(_SC_NPROCESSORS_ONLN),
+		.threads = host_threads(),
 		.file = remove_blob,
 		.arg = (void *)(uintptr_t)d,
 	};

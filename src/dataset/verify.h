@@ -19,12 +19,16 @@ int dataset_verify(const struct dataset *d, struct store *store, unsigned thread
 enum presence {
 	PRESENCE_MANIFEST, /* a complete manifest matches */
 	PRESENCE_SIZES, /* no manifest (a dataset of DLIO's); names and sizes agree where checked */
+	PRESENCE_ASSUMED, /* the store keeps nothing and the format reads nothing */
 };
 struct presence_result {
 	enum presence how;
 	uint64_t files_found, sizes_checked;
 	char note[512]; /* a sentence for the verdict */
 };
+
+/* Files of a kind whose size dataset_check asks for. */
+#define PRESENCE_STATS_MAX 1000
 
 /* Before a run: is the dataset there and is it this workload's? Quick: reads the manifest (without
  * one, the names), and stats up to 1,000 files spread evenly over each kind. Missing files, a
@@ -34,6 +38,12 @@ struct presence_result {
  *
  * A dataset generated with more files and otherwise the same is fine: its first ones are used, and
  * `d` takes its names and shapes (dataset_set_name_total). Call it before `d` is shared.
- * `need_eval`: whether evaluation files matter. */
+ * `need_eval`: whether evaluation files matter. `o` may be NULL. A store that keeps nothing has
+ * every dataset whose format issues no request, and no other. */
+struct presence_options {
+	unsigned threads;             /* of the stats; 0 counts as 1 */
+	const struct stop_flag *stop; /* may be NULL; ERR_CANCELED soon after it is set */
+	_Atomic uint64_t *done;       /* may be NULL: counts what was looked at, while it goes on */
+};
 int dataset_check(struct dataset *d, struct store *store, bool need_eval,
-		  struct presence_result *out, struct err *e);
+		  const struct presence_options *o, struct presence_result *out, struct err *e);

@@ -150,6 +150,8 @@ enum {
 	FORMAT_IMAGE = 1u << 1,
 	/* ACCESS_FRAMEWORK needs a store whose blobs can be mapped (store/map.h) */
 	FORMAT_MAPS = 1u << 2,
+	/* A framework reads the records of a file only one after another. */
+	FORMAT_STREAM = 1u << 3,
 };
 
 #define FORMAT_WRITE_SCRATCH (4u << 20)

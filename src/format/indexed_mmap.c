@@ -18,9 +18,10 @@
 
 /* Files kept mapped by a reader; further ones are mapped anew, the longest unused giving way. */
 #define KEPT_MAPPED 64u
-/* Touched pages until mappings are renewed. Each may have needed a page table, and may have mapped
- * a huge page of cache, which counts as this process's memory though nobody needs it. */
-#define RENEW_PAGES 1024u
+/* Touched pages until the mappings of a file are renewed. Each may have needed a page table, and
+ * may have mapped a huge page of cache, which counts as this process's memory though nobody needs
+ * it. */
+#define RENEW_PAGES 128u
 
 #define DATA INDEXED_COMPANIONS
 #define MAPS (INDEXED_COMPANIONS + 1)
@@ -29,6 +30,7 @@ struct mapped_file {
 	struct store_map map[MAPS];
 	uint64_t index;  /* number of the file */
 	uint64_t serial; /* of its last use; 0: not mapped */
+	uint64_t touched;
 };
 
 struct reader {
@@ -40,7 +42,7 @@ struct reader {
 	struct blob *blob;
 	struct mapped_file *file;
 	uint32_t files;
-	uint64_t serial, touched;
+	uint64_t serial;
 };
 
 static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
@@ -159,6 +161,7 @@ static int get_file(struct reader *r, const char *path, uint64_t file_index,
 		unmap_file(m);
 		rc = map_file(r, path, m, e);
 		m->index = file_index;
+		m->touched = 0;
 	}
 	if (rc == 0)
 		m->serial = ++r->serial;
@@ -167,12 +170,12 @@ static int get_file(struct reader *r, const char *path, uint64_t file_index,
 }
 
 /* Entry `index` of a companion. */
-static int entry(struct reader *r, const struct mapped_file *m, uint32_t which, uint64_t index,
+static int entry(struct reader *r, struct mapped_file *m, uint32_t which, uint64_t index,
 		 uint64_t *out, struct err *e)
 {
 	const struct store_map *map = &m->map[which];
 
-	r->touched++;
+	m->touched++;
 	if (map->bytes / INDEXED_ENTRY <= index)
 		return err_set(e, ERR_DATA,
 			       "the index ends at %" PRIu64 " and entry %" PRIu64
@@ -181,7 +184,7 @@ static int entry(struct reader *r, const struct mapped_file *m, uint32_t which, 
 	return io_map_copy(r->io, IO_META, map, index * INDEXED_ENTRY, out, INDEXED_ENTRY, e);
 }
 
-static int look_up(struct reader *r, const char *path, const struct mapped_file *m, uint64_t index,
+static int look_up(struct reader *r, const char *path, struct mapped_file *m, uint64_t index,
 		   uint64_t sample_bytes, struct err *e)
 {
 	char companion[INDEXED_PATH_MAX];
@@ -220,8 +223,8 @@ static int compare(struct reader *r, const struct store_map *map, const struct f
 	return rc;
 }
 
-static int touch(struct reader *r, const struct mapped_file *m, const struct file_spec *f,
-		 uint64_t index, struct sample *out, struct err *e)
+static int touch(struct reader *r, struct mapped_file *m, const struct file_spec *f, uint64_t index,
+		 struct sample *out, struct err *e)
 {
 	const struct store_map *map = &m->map[DATA];
 	uint64_t n = file_spec_sample_bytes(f), offset = index * n;
@@ -233,7 +236,7 @@ static int touch(struct reader *r, const struct mapped_file *m, const struct fil
 		return indexed_cut_short(index, offset, n, map->bytes, e);
 	if (n == 0)
 		return 0;
-	r->touched += store_map_pages(offset, n);
+	m->touched += store_map_pages(offset, n);
 	rc = io_map_touch(r->io, IO_DATA, map, offset, n, e);
 	if (rc == 0 && r->expect.content)
 		rc = compare(r, map, f, offset, n, e);
@@ -241,14 +244,13 @@ static int touch(struct reader *r, const struct mapped_file *m, const struct fil
 	return rc;
 }
 
-static void renew(struct reader *r)
+static void renew(struct mapped_file *m)
 {
-	if (r->touched < RENEW_PAGES)
+	if (m->touched < RENEW_PAGES)
 		return;
-	for (uint32_t i = 0; i < r->files; i++)
-		for (int k = 0; k < MAPS; k++)
-			store_map_renew(&r->file[i].map[k]);
-	r->touched = 0;
+	for (int k = 0; k < MAPS; k++)
+		store_map_renew(&m->map[k]);
+	m->touched = 0;
 }
 
 static int mmap_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
@@ -260,11 +262,12 @@ static int mmap_read(struct reader *r, const char *path, const struct file_spec 
 	if (r->plain)
 		return indexed_read(r->plain, path, f, index, out, e);
 	rc = reader_sample_begin(f, index, path, out, e);
-	renew(r);
 	if (rc == 0)
 		rc = get_file(r, path, f->file_index, &m, e);
-	if (rc == 0)
+	if (rc == 0) {
+		renew(m);
 		rc = look_up(r, path, m, index, file_spec_sample_bytes(f), e);
+	}
 	if (rc < 0)
 		return rc;
 	rc = touch(r, m, f, index, out, e);

@@ -120,6 +120,7 @@ const struct format_ops format_tfrecord = {
 	.name = "tfrecord",
 	.help = "TensorFlow's records, an Example message each, with DALI's index beside the file.",
 	.extension = "tfrecord",
+	.flags = FORMAT_STREAM,
 	.check = tfrecord_check,
 	.file_bytes = tfrecord_file_bytes,
 	.write = tfrecord_write,

@@ -89,6 +89,11 @@ struct loader_ops {
 	int (*finish)(struct loader *l, struct err *e);
 	/* What the workers did so far, one struct a worker, valid until the next start. */
 	const struct worker_stat *(*stats)(const struct loader *l, uint32_t *workers);
+	/* Adds what order_proof_undelivered would after `steps_done` batches of this epoch, where
+	 * the loader gives a rank its samples in an order of its own. false, and nothing added,
+	 * where it does not; NULL: it never does. From the order alone, not from what was read; the
+	 * rank's thread. */
+	bool (*undelivered)(struct loader *l, uint64_t steps_done, struct order_proof *p);
 	/* One sentence on what the loader waits for, for the watchdog. Any thread. */
 	void (*describe)(const struct loader *l, char *out, size_t out_size);
 	/* Makes waits of this loader end: next and start return ERR_CANCELED, workers end after

@@ -34,6 +34,7 @@ static struct task *new_task(struct pytorch *l, uint64_t index, uint32_t worker)
 
 	t->kind = TASK_READ;
 	t->arrived = false;
+	t->pending = true;
 	b->index = index;
 	b->first = index * l->crew.config.batch_size;
 	b->samples = (uint32_t)l->crew.config.batch_size;
@@ -80,6 +81,8 @@ static int pytorch_start(struct loader *base, const struct order *order, uint64_
 	l->steps = steps < most ? steps : most;
 	l->sent = l->handed = l->received = 0;
 	l->cursor = 0;
+	for (uint64_t i = 0; i < l->tasks; i++)
+		l->task[i].pending = false;
 	memset(l->assigned, 0, crew_readers(&l->crew) * sizeof(*l->assigned));
 	rc = pytorch_pin_start(l, e);
 	if (rc == 0)
@@ -147,6 +150,7 @@ static int pytorch_next(struct loader *base, struct batch **out, struct err *e)
 	if (rc < 0)
 		return crew_canceled(&l->crew, e);
 	l->handed++;
+	t->pending = false;
 	if (l->crew.workers) {
 		l->assigned[t->batch.worker]--;
 		put_index(l);
@@ -192,6 +196,26 @@ static int drain(struct pytorch *l)
 	for (uint64_t k = l->handed; l->in_order && k < l->sent; k++)
 		give_task_back(l, l->window[k % l->capacity]);
 	return 0;
+}
+
+/* Out of order the batches handed out need not be the first ones. */
+static bool pytorch_undelivered(struct loader *base, uint64_t steps_done, struct order_proof *p)
+{
+	const struct pytorch *l = pytorch_of(base);
+	const struct order *o = &l->crew.order;
+	uint32_t rank = l->crew.config.rank;
+
+	(void)steps_done;
+	if (l->in_order)
+		return false;
+	order_proof_undelivered(p, o, rank, l->sent);
+	for (uint64_t i = 0; i < l->tasks; i++) {
+		const struct task *t = &l->task[i];
+
+		for (uint32_t k = 0; t->pending && k < t->batch.samples; k++)
+			order_proof_add(p, order_at(o, rank, t->batch.first + k));
+	}
+	return true;
 }
 
 static int pytorch_finish(struct loader *base, struct err *e)
@@ -249,6 +273,7 @@ const struct loader_ops loader_pytorch = {
 	.give_back = pytorch_give_back,
 	.finish = pytorch_finish,
 	.stats = pytorch_stats,
+	.undelivered = pytorch_undelivered,
 	.describe = pytorch_describe,
 	.wake = pytorch_wake,
 	.destroy = pytorch_destroy,

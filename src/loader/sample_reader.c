@@ -3,15 +3,36 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "workload/time_draw.h"
+#include "workload/validate.h"
 
 enum activity { IDLE, READING, PREPROCESSING };
 #define ACTIVITY_BITS 2
+
+/* The same for every blob of a store in memory, so that any existing folder above tells it. */
+static uint32_t volatile_block_bytes(const struct io *io, const char *folder)
+{
+	AUTO_FREE char *at = xstrdup(folder);
+	struct store_stat st;
+
+	while (io_stat_path(io, at, &st, NULL) < 0) {
+		char *up = path_dirname(at);
+		bool top = strcmp(up, at) == 0;
+
+		free(at);
+		at = up;
+		if (top)
+			return 0;
+	}
+	return st.block_bytes;
+}
 
 /* Of the kind's folder and its first file: file systems need not agree with themselves. 0: unknown.
  */
@@ -30,20 +51,33 @@ static uint32_t block_bytes(const struct loader_config *c)
 	if (dataset_path(c->dataset, c->kind, 0, path, sizeof(path), NULL) == 0 &&
 	    io_stat_path(&io, path, &st, NULL) == 0 && st.block_bytes > most)
 		most = st.block_bytes;
+	if (most == 0 && store_base_flags(c->store) & STORE_IS_VOLATILE)
+		most = volatile_block_bytes(&io, path);
 	return most;
+}
+
+/* TensorFlow's buffer_size: None and 0 are not the same. */
+static uint32_t transfer_bytes(const struct workload *w)
+{
+	int64_t bytes = w->reader.transfer_size;
+
+	if (bytes >= TRANSFER_UNBUFFERED)
+		return TRANSFER_UNBUFFERED - 1;
+	if (bytes == 0 && w->origin && workload_is_set(w, "reader.transfer_size"))
+		return TRANSFER_UNBUFFERED;
+	return (uint32_t)bytes;
 }
 
 void sample_reader_settings(struct reader_config *out, const struct loader_config *config)
 {
 	const struct workload *w = config->workload;
 	const struct dataset *d = config->dataset;
-	int64_t buffer = w->reader.buffer_size, transfer = w->reader.transfer_size;
+	int64_t buffer = w->reader.buffer_size;
 
 	*out = (struct reader_config){
 		.access = (enum read_access)w->reader.access,
 		.decode = (enum read_decode)w->reader.decode,
-		.transfer_bytes = transfer >= TRANSFER_UNBUFFERED ? TRANSFER_UNBUFFERED - 1
-								  : (uint32_t)transfer,
+		.transfer_bytes = transfer_bytes(w),
 		.keep_open = w->reader.read_type == READ_MEMORY,
 		.dlio = w->compat.dlio,
 		.buffer_bytes =
@@ -80,8 +114,10 @@ void sample_reader_init(struct sample_reader *r, const struct loader_config *con
 {
 	const struct workload *w = config->workload;
 	const struct time_dist *delay = &w->reader.preprocess_time;
-	/* DLIO never calls the reader of a format without I/O, so nothing waits there either. */
-	bool skipped = w->compat.dlio && (config->dataset->format->flags & FORMAT_NO_IO);
+	/* DLIO never calls its own reader for a format without I/O or TensorFlow's records, so
+	 * nothing waits there either. */
+	bool skipped = w->compat.dlio &&
+		       (config->dataset->format->flags & FORMAT_NO_IO || order_tf_records(w));
 
 	memset(r, 0, sizeof(*r));
 	r->config = config;
@@ -148,22 +184,30 @@ static bool called_off(const struct sample_reader *r)
 	       (stop && atomic_load_explicit(&stop->set, memory_order_relaxed));
 }
 
+static void progress(const struct sample_reader *r, int64_t now)
+{
+	if (r->config->progress_ns)
+		atomic_store_explicit(r->config->progress_ns, now, memory_order_relaxed);
+}
+
 /* Waits on the halt word and not in a sleep, so that a long wait ends with the run; and looks up
  * now and then, for a stop flag that was set without wake. */
-static int64_t preprocess(struct sample_reader *r, uint64_t sample, int64_t begin)
+void sample_reader_preprocess(struct sample_reader *r, uint64_t sample, int64_t *now)
 {
-	int64_t delay = time_draw_ns(&r->config->workload->reader.preprocess_time, &r->rng);
-	int64_t now = begin;
+	int64_t begin = *now, delay;
 
+	if (!r->preprocess)
+		return;
+	delay = time_draw_ns(&r->config->workload->reader.preprocess_time, &r->rng);
 	publish(r, PREPROCESSING, sample, begin);
-	while (now - begin < delay && !called_off(r)) {
-		int64_t left = delay - (now - begin);
+	while (*now - begin < delay && !called_off(r)) {
+		int64_t left = delay - (*now - begin);
 
 		thread_wait(r->halt, 0, left < NS_PER_S ? left : NS_PER_S);
-		now = clock_now_ns();
+		*now = clock_now_ns();
 	}
-	r->stat->preprocess_ns += now - begin;
-	return now;
+	r->stat->preprocess_ns += *now - begin;
+	progress(r, *now);
 }
 
 static int read_file_sample(struct sample_reader *r, uint64_t sample, struct sample *out,
@@ -180,9 +224,9 @@ static int read_file_sample(struct sample_reader *r, uint64_t sample, struct sam
 	return d->format->read(r->reader, r->path, &spec, index, out, e);
 }
 
-static int read_sample(struct sample_reader *r, uint64_t sample, int64_t *now, struct batch *b)
+int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, uint64_t *payload,
+		       struct err *e)
 {
-	struct err *e = &b->err;
 	struct sample got = {0};
 	int64_t begin = *now;
 	int rc;
@@ -198,11 +242,8 @@ static int read_sample(struct sample_reader *r, uint64_t sample, int64_t *now, s
 	}
 	r->stat->samples++;
 	r->stat->payload_bytes += got.payload_bytes;
-	b->payload_bytes += got.payload_bytes;
-	if (r->preprocess)
-		*now = preprocess(r, sample, *now);
-	if (r->config->progress_ns)
-		atomic_store_explicit(r->config->progress_ns, *now, memory_order_relaxed);
+	*payload += got.payload_bytes;
+	progress(r, *now);
 	return 0;
 }
 
@@ -223,11 +264,13 @@ void sample_reader_batch(struct sample_reader *r, const struct order *o, struct 
 				(unsigned long long)b->index);
 			break;
 		}
-		rc = read_sample(r, sample, &now, b);
-		if (rc < 0)
+		rc = sample_reader_read(r, sample, &now, &b->payload_bytes, &b->err);
+		if (rc < 0) {
 			b->err.code = rc;
-		else
+		} else {
+			sample_reader_preprocess(r, sample, &now);
 			order_proof_add(&b->proof, sample);
+		}
 	}
 	b->done_ns = now;
 	r->stat->batches += b->err.code == 0;

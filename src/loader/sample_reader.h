@@ -53,6 +53,12 @@ int sample_reader_close(struct sample_reader *r, struct err *e);
 /* Frees the memory of a closed reader. */
 void sample_reader_release(struct sample_reader *r);
 
+/* Reads one sample. *now is the time before it and then after it, *payload grows. On failure `e`
+ * says which sample, by whom. */
+int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, uint64_t *payload,
+		       struct err *e);
+/* The workload's wait after a sample, if it has one; a closed reader will do. */
+void sample_reader_preprocess(struct sample_reader *r, uint64_t sample, int64_t *now);
 /* Reads the samples at positions b->first ... of the rank's epoch, one after another. Fills
  * begun_ns, done_ns, proof and err: the first failure ends the batch, ERR_CANCELED when it was
  * called off. */

@@ -18,6 +18,7 @@ struct task {
 	struct batch batch; /* first: what the loader hands out */
 	enum task_kind kind;
 	bool arrived; /* the loader's mark: done, waiting for its turn */
+	bool pending; /* the loader's mark: of this epoch and not handed out */
 	struct parcel parcel;
 };
 

@@ -2,10 +2,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "base/clock.h"
+#include "base/sysinfo.h"
 
 void proc_io_sample(struct proc_io *out)
 {
@@ -54,8 +56,21 @@ int64_t proc_cpu_ns(void)
 
 uint64_t proc_peak_rss_bytes(void)
 {
+	struct sysinfo_pair *pair = NULL;
+	size_t n = 0;
+	uint64_t kib = 0;
 	struct rusage ru;
 
-	getrusage(RUSAGE_SELF, &ru);
-	return (uint64_t)ru.ru_maxrss * 1024u;
+	/* getrusage keeps what the process had before it became this program: a shell's, a
+	 * script's */
+	host_pairs_load("/proc/self/status", &pair, &n);
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(pair[i].key, "VmHWM") == 0)
+			kib = strtoull(pair[i].value, NULL, 10);
+	host_pairs_free(pair, n);
+	if (kib == 0) {
+		getrusage(RUSAGE_SELF, &ru);
+		kib = (uint64_t)ru.ru_maxrss;
+	}
+	return kib * 1024u;
 }

@@ -17,5 +17,5 @@ void proc_io_sub(struct proc_io *a, const struct proc_io *b);
 
 /* CPU seconds of the process so far, user and system together, in ns. */
 int64_t proc_cpu_ns(void);
-/* Peak resident set of the process, bytes. */
+/* Peak resident set of this program (not of what the process was before it), bytes. */
 uint64_t proc_peak_rss_bytes(void);

@@ -222,8 +222,8 @@ static void warn_missing(const struct run_metrics *m)
 		if (e->steps && !e->train_valid)
 			log_warning("Epoch %u has no AU or throughput: %s", i + 1, e->why);
 		if (e->has_eval && !e->eval_valid)
-			log_warning("The evaluation of epoch %u has no AU or throughput: %s", i + 1,
-				    e->eval_why);
+			log_warning("The evaluation of epoch %u has no AU%s: %s", i + 1,
+				    e->eval_throughput > 0 ? "" : " or throughput", e->eval_why);
 	}
 }
 

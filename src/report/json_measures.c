@@ -34,6 +34,40 @@ static json_t *proc_io_of(const struct proc_io *p)
 	return o;
 }
 
+static void put_residency(json_t *o, const char *key, const struct residency *c)
+{
+	if (c->known)
+		json_put_int(o, key, c->cached_bytes);
+	else
+		json_put(o, key, json_null());
+}
+
+/* What the page cache held of the dataset around an epoch; null where nobody looked. */
+static json_t *page_cache_of(const struct epoch_usage *u)
+{
+	const struct residency *c = u->cache_start.known ? &u->cache_start : &u->cache_end;
+	json_t *o = json_object();
+
+	if (!c->known) {
+		if (!u->cache_start.why[0])
+			return json_decref(o), json_null();
+		json_put_text(o, "missing_because", u->cache_start.why);
+		return o;
+	}
+	json_put_text(o, "file_system", c->file_system);
+	json_put_text(o, "method", c->mincore ? "mincore" : "cachestat");
+	json_put_int(o, "files", c->files);
+	json_put_int(o, "files_looked_at", c->looked);
+	json_put_int(o, "bytes_looked_at", c->bytes);
+	if (u->evicted) {
+		put_residency(o, "cached_before_eviction_bytes", &u->cache_found);
+		json_put_real(o, "eviction_s", (double)u->evict_ns / 1e9);
+	}
+	put_residency(o, "cached_at_start_bytes", &u->cache_start);
+	put_residency(o, "cached_at_end_bytes", &u->cache_end);
+	return o;
+}
+
 /* How one measure spreads over the ranks of an epoch. */
 enum rank_measure {
 	RANK_AU,
@@ -124,6 +158,7 @@ static json_t *train_epoch(const struct result *r, const struct run_metrics *m, 
 	json_put_real(o, "barrier_wait_s", e->barrier_wait_s);
 	json_put_real(o, "cpu_s", (double)u->cpu_ns / 1e9);
 	json_put(o, "process_io", proc_io_of(&u->train));
+	json_put(o, "page_cache", page_cache_of(u));
 	json_put_bool(o, "order_proved", u->order_proved);
 	json_put_text(o, "order_note", u->order_note);
 	json_put(o, "over_ranks", rank_spread(r, epoch));
@@ -204,17 +239,22 @@ json_t *json_evaluation(const struct result *r, const struct run_metrics *m)
 			continue;
 		one = json_object();
 		json_put_int(one, "epoch", i + 1);
-		if (e->eval_valid) {
+		if (e->eval_valid)
 			json_put_real(one, "au_percent", e->eval_au);
+		else
+			json_put_text(one, "au_missing_because", e->eval_why);
+		if (e->eval_throughput > 0) {
 			json_put_real(one, "throughput_samples_per_s", e->eval_throughput);
 			json_put_real(one, "io_mib_per_s", e->eval_io_mib);
-		} else {
-			json_put_text(one, "au_missing_because", e->eval_why);
 		}
 		json_put_int(one, "samples", e->eval_samples);
 		json_put_int(one, "payload_bytes", e->eval_payload_bytes);
 		json_put_real(one, "wall_s", e->eval_wall_s);
 		json_put(one, "process_io", proc_io_of(&r->usage[i].eval));
+		if (r->usage[i].eval_order_note[0]) {
+			json_put_bool(one, "order_proved", r->usage[i].eval_order_proved);
+			json_put_text(one, "order_note", r->usage[i].eval_order_note);
+		}
 		json_array_append_new(epochs, one);
 	}
 	io = merged_io(r, true, o);

@@ -118,17 +118,17 @@ static bool measure(const struct result *r, const struct phase *p, uint64_t tota
 		else
 			time_ns -= t->compute_end_ns - t->ask_ns;
 	}
-	*au = *throughput = 0;
+	*au = 0;
+	/* over all steps: no window can leave it without any */
+	*throughput = p->kind == PHASE_EVAL ? eval_samples_per_s(r, p) : 0;
 	*measured = hi - lo;
 	if (!check_window(r, p, hi - lo, time_ns, why, why_size))
 		return false;
 	if (compute_ns < 0 || compute_ns > time_ns)
 		return refuse(why, why_size, "the times of the steps do not fit into the window");
 	*au = 100.0 * (double)compute_ns / (double)time_ns;
-	if (p->kind == PHASE_EVAL) {
-		*throughput = eval_samples_per_s(r, p);
+	if (p->kind == PHASE_EVAL)
 		return true;
-	}
 	/* the 2 is DLIO's, whatever is excluded */
 	steps = r->workload->compat.dlio ? (double)p->steps - 2 : (double)(hi - lo);
 	batch = r->workload->compat.dlio ? (double)r->workload->reader.batch_size
@@ -315,7 +315,7 @@ static void divide(struct epoch_metrics *m, const struct result *r, double longe
 	if (!m->train_valid)
 		m->train_au = m->train_throughput = m->train_au_min = m->train_au_max = 0;
 	if (!m->eval_valid)
-		m->eval_au = m->eval_throughput = 0;
+		m->eval_au = 0;
 	m->train_io_mib = m->train_throughput * sample_bytes(r, m->payload_bytes, m->samples) / MIB;
 	m->eval_io_mib =
 		m->eval_throughput * sample_bytes(r, m->eval_payload_bytes, m->eval_samples) / MIB;
@@ -359,6 +359,11 @@ static struct series_stat over_epochs(const struct run_metrics *m, size_t member
 	return series_stat_of(scratch, n);
 }
 
+static double rate_or_none(double rate)
+{
+	return rate > 0 ? rate : NAN;
+}
+
 static void list_evals(struct run_metrics *m, const struct result *r)
 {
 	struct rank_epoch_metrics k;
@@ -371,7 +376,7 @@ static void list_evals(struct run_metrics *m, const struct result *r)
 			if (!e->has_eval)
 				continue;
 			m->eval_au_list[n] = e->eval_valid ? e->eval_au : NAN;
-			m->eval_throughput_list[n++] = e->eval_valid ? e->eval_throughput : NAN;
+			m->eval_throughput_list[n++] = rate_or_none(e->eval_throughput);
 		}
 	}
 	/* DLIO's reduction over ranks appends their lists, and then divides by the ranks */
@@ -381,7 +386,7 @@ static void list_evals(struct run_metrics *m, const struct result *r)
 				continue;
 			metrics_rank_epoch(r, rank, i, &k);
 			m->eval_au_list[n] = k.eval_valid ? k.eval_au / r->ranks : NAN;
-			m->eval_throughput_list[n++] = k.eval_valid ? k.eval_throughput : NAN;
+			m->eval_throughput_list[n++] = rate_or_none(k.eval_throughput);
 		}
 	}
 	m->evals = n;

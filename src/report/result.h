@@ -10,6 +10,7 @@
 #include "base/system.h"
 #include "dataset/dataset.h"
 #include "dataset/order.h"
+#include "dataset/residency.h"
 #include "dataset/verify.h"
 #include "metric/io_stat.h"
 #include "metric/proc_io.h"
@@ -23,7 +24,10 @@ struct rank_epoch {
 	uint32_t blocks;
 	bool has_eval;
 	struct phase eval;
-	struct order_proof delivered, undelivered; /* training samples */
+	struct order_proof delivered, eval_delivered; /* samples */
+	/* What the loader says was not, where it has an order of its own (loader_ops). */
+	struct order_proof rest, eval_rest;
+	bool accounted, eval_accounted;
 	uint64_t payload_bytes,
 		eval_payload_bytes; /* of samples read from the store for this rank, counted by
 				     * its workers; a reader's own copy of a file adds none */
@@ -45,8 +49,15 @@ struct epoch_usage {
 	int64_t cpu_ns, wall_ns;      /* training part */
 	struct sysinfo_pair *meminfo; /* snapshot at its start */
 	size_t meminfo_count;
+	/* The dataset in this machine's page cache: before it was evicted, if it was, when the
+	 * epoch began, and after its evaluation. */
+	bool evicted;
+	int64_t evict_ns; /* how long that took, outside every measured time */
+	struct residency cache_found, cache_start, cache_end;
 	char order_note[256]; /* the exactly-once sentence */
 	bool order_proved;
+	char eval_order_note[256]; /* the same of the evaluation; empty when there was none */
+	bool eval_order_proved;
 };
 
 enum verdict_level { VERDICT_PASS, VERDICT_WARN, VERDICT_FAIL, VERDICT_UNKNOWN };

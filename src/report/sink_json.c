@@ -53,6 +53,7 @@ static json_t *dataset_facts(const struct result *r)
 	json_put_text(o, "checked_by",
 		      !r->presence.note[0]                   ? NULL
 		      : r->presence.how == PRESENCE_MANIFEST ? "manifest"
+		      : r->presence.how == PRESENCE_ASSUMED  ? "nothing"
 							     : "sizes");
 	json_put_int(o, "files_found", r->presence.files_found);
 	json_put_int(o, "sizes_checked", r->presence.sizes_checked);

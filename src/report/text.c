@@ -166,8 +166,34 @@ static void training(struct buf *out, const struct result *r, const struct run_m
 	epochs(out, m);
 }
 
+/* The first and the last epoch whose page cache was looked at. */
+static void page_cache(struct buf *out, const struct result *r)
+{
+	uint32_t last = r->epochs_begun;
+	char a[32], b[32], c[32], d[32];
+
+	while (last > 0 && !r->usage[last - 1].cache_end.known)
+		last--;
+	if (last == 0 || !r->usage[0].cache_start.known)
+		return;
+	const struct epoch_usage *u = &r->usage[0];
+	const struct residency *end = &r->usage[last - 1].cache_end;
+
+	str_bytes((double)end->bytes, a, sizeof(a));
+	str_bytes((double)u->cache_start.cached_bytes, b, sizeof(b));
+	str_bytes((double)end->cached_bytes, c, sizeof(c));
+	str_bytes((double)u->cache_found.cached_bytes, d, sizeof(d));
+	row(out, "page cache", "%s of %s of the dataset before epoch 1%s%s%s, %s after epoch %u%s",
+	    b, a, u->evicted ? " (" : "", u->evicted ? d : "",
+	    u->evicted ? " until it was evicted)" : "", c, last,
+	    end->looked < end->files ? "; a part of the files was looked at" : "");
+}
+
 static void evaluation(struct buf *out, const struct run_metrics *m)
 {
+	if (m->eval_au.count == 0 && m->eval_throughput.count > 0)
+		row(out, "evaluation", "no AU, %.2f samples/s, %.2f MiB/s", m->eval_throughput.mean,
+		    m->eval_io.mean);
 	if (m->eval_au.count == 0)
 		return;
 	row(out, "evaluation", "AU %.2f %% (stdev %.2f), %.2f samples/s, %.2f MiB/s",
@@ -214,6 +240,8 @@ void report_text(const struct result *r, const struct run_metrics *m, bool color
 	if (r->trained)
 		training(out, r, m, &p);
 	evaluation(out, m);
+	if (r->trained && r->usage)
+		page_cache(out, r);
 	if (r->trained)
 		target(out, r, m);
 	generation(out, r);

@@ -1,13 +1,10 @@
 /* Can the numbers be trusted? Each check says so in words, with the figures it judged by. The
  * thresholds and why they are what they are: docs/metrics.md. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/str.h"
-#include "report/result.h"
-#include "store/store.h"
+#include "report/verdict_parts.h"
 
 static const double STEADY_GAP_POINTS = 2;    /* AU above whole-run AU that is still no trap */
 static const double STEADY_START_POINTS = 5;  /* above it although the window is long enough */
@@ -15,51 +12,12 @@ static const double STEADY_RATE_SHARE = 0.05; /* the same two for samples/s */
 static const double STEADY_START_SHARE = 0.10;
 static const double RANK_SPREAD_POINTS = 5;
 static const double EPOCH_SPREAD_SHARE = 0.10;
-static const double CACHE_SHARE = 0.10;  /* device bytes below this share: cache measured */
-static const double DEVICE_SHARE = 0.90; /* above it: the device was measured */
-static const double READ_AHEAD_SHARE = 1.10;
 static const double DROPPED_SHARE = 0.01;
 static const double CPU_BUSY_SHARE = 0.90;
 static const double WORKER_BUSY_SHARE = 0.90;
 static const double WORKER_CPU_SHARE = 0.80;
 static const double MEMORY_SHARE = 0.90;
 static const double OVERSHOOT_SHARE = 0.02;
-
-static struct verdict *add(struct result *r, const char *check)
-{
-	struct verdict *v;
-
-	if (r->verdicts == sizeof(r->verdict) / sizeof(r->verdict[0]))
-		r->verdicts--;
-	v = &r->verdict[r->verdicts++];
-	*v = (struct verdict){0};
-	snprintf(v->check, sizeof(v->check), "%s", check);
-	return v;
-}
-
-__attribute__((format(printf, 2, 3))) static void say(struct verdict *v, const char *fmt, ...)
-{
-	size_t n = strlen(v->text);
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(v->text + n, sizeof(v->text) - n, fmt, ap);
-	va_end(ap);
-}
-
-static void worsen(struct verdict *v, enum verdict_level level)
-{
-	static const int badness[] = {
-		[VERDICT_PASS] = 0, [VERDICT_UNKNOWN] = 1, [VERDICT_WARN] = 2, [VERDICT_FAIL] = 3};
-
-	if (badness[level] > badness[v->level])
-		v->level = level;
-}
-
-static const char *bytes_text(double v, char out[32])
-{
-	return str_bytes(v, out, 32);
-}
 
 static void check_complete(struct result *r)
 {
@@ -250,133 +208,6 @@ static void check_whole(struct result *r, const struct run_metrics *m)
 	}
 }
 
-/* ---- bytes ---- */
-
-static const struct store_ops *base_store(const struct workload *w)
-{
-	const char *name = w->storage.store ? strrchr(w->storage.store, '+') : NULL;
-
-	if (!w->storage.store)
-		return NULL;
-	return store_find(name ? name + 1 : w->storage.store);
-}
-
-/* Samples that took nothing from the store, under reader.read_type=memory. False when the bytes do
- * not say: each sample takes all its bytes or none. */
-static bool own_copies(const struct result *r, uint64_t payload, uint64_t samples,
-		       uint64_t sample_bytes, uint64_t *out)
-{
-	if (r->workload->reader.read_type != READ_MEMORY || sample_bytes == 0 ||
-	    payload % sample_bytes != 0 || payload / sample_bytes > samples)
-		return false;
-	*out = samples - payload / sample_bytes;
-	return true;
-}
-
-/* Wrong files on disk show in what a sample delivers, where all samples have one size. */
-static void check_payload(struct verdict *v, const struct result *r, const struct run_metrics *m)
-{
-	const struct dataset *d = r->dataset;
-	uint64_t samples = 0, expected, copies;
-	char have[32], want[32];
-
-	for (uint32_t i = 0; i < m->epochs; i++)
-		samples += m->epoch[i].samples;
-	if (!d || samples == 0 || d->files[DATASET_TRAIN] == 0)
-		return;
-	if (d->drawn) {
-		if (r->workload->reader.read_type == READ_MEMORY)
-			say(v, " Samples served from the reader's own copies (reader.read_type "
-			       "memory) took none of it.");
-		return;
-	}
-	expected = dataset_sample_bytes(d, DATASET_TRAIN, 0);
-	if (m->payload_bytes == samples * expected)
-		return;
-	if (own_copies(r, m->payload_bytes, samples, expected, &copies)) {
-		double share = (double)copies / (double)samples;
-
-		if (share > 1 - DEVICE_SHARE)
-			worsen(v, VERDICT_WARN);
-		say(v,
-		    " %.3g %% of the samples were served from the reader's own copies "
-		    "(reader.read_type memory), not from the store.",
-		    100 * share);
-		return;
-	}
-	worsen(v, VERDICT_FAIL);
-	say(v, " A sample delivered %s on average, but the workload's samples have %s.",
-	    bytes_text((double)m->payload_bytes / (double)samples, have),
-	    bytes_text((double)expected, want));
-}
-
-static void judge_device(struct verdict *v, const struct result *r, const struct run_metrics *m,
-			 double returned)
-{
-	const struct store_ops *base = base_store(r->workload);
-	double share = returned > 0 ? (double)m->device_bytes / returned : 0;
-	char a[32];
-
-	if (!base || !(base->flags & STORE_HAS_FILES)) {
-		worsen(v, VERDICT_UNKNOWN);
-		say(v, " The store '%s' has no device below it to compare with.",
-		    r->workload->storage.store ? r->workload->storage.store : "");
-		return;
-	}
-	if (!m->device_known) {
-		worsen(v, VERDICT_UNKNOWN);
-		say(v, " The kernel does not say what the device delivered.");
-		return;
-	}
-	say(v, " Device %.0f %% (%s): ", 100 * share, bytes_text((double)m->device_bytes, a));
-	if (share < CACHE_SHARE) {
-		worsen(v, VERDICT_WARN);
-		say(v, "the page cache, not the storage, was measured (unless this file system "
-		       "does not "
-		       "report its reads to the kernel).");
-	} else if (share < DEVICE_SHARE) {
-		worsen(v, VERDICT_WARN);
-		say(v, "the page cache served the other %.0f %%.", 100 * (1 - share));
-	} else if (share > READ_AHEAD_SHARE) {
-		say(v,
-		    "it read more than was asked (read-ahead, or other readers in this process).");
-	} else {
-		say(v, "the storage was measured.");
-	}
-}
-
-static void check_bytes(struct result *r, const struct run_metrics *m)
-{
-	struct verdict *v = add(r, "bytes");
-	double asked = 0, returned = 0, payload = 0;
-	uint64_t requests = 0;
-	char a[32], b[32], c[32];
-
-	/* requests are counted over all epochs, also one that was not finished: so is payload here
-	 */
-	for (uint32_t k = 0; r->rank && k < r->ranks; k++) {
-		const struct io_stat *io = &r->rank[k].train_io;
-
-		for (uint32_t i = 0; i < r->epochs_begun; i++)
-			payload += (double)r->rank[k].epoch[i].payload_bytes;
-		requests += io->kind[IO_DATA].requests + io->kind[IO_META].requests;
-		asked += (double)io->kind[IO_DATA].asked_bytes +
-			 (double)io->kind[IO_META].asked_bytes;
-		returned += (double)io->kind[IO_DATA].returned_bytes +
-			    (double)io->kind[IO_META].returned_bytes;
-	}
-	if (requests == 0) {
-		v->level = VERDICT_WARN;
-		say(v, "No request was issued to the store: no storage was measured.");
-		return;
-	}
-	say(v, "%s of sample data read from the store; %s asked and %s returned in %llu requests.",
-	    bytes_text(payload, a), bytes_text(asked, b), bytes_text(returned, c),
-	    (unsigned long long)requests);
-	check_payload(v, r, m);
-	judge_device(v, r, m, returned);
-}
-
 /* ---- the rest ---- */
 
 static void check_dataset(struct result *r)
@@ -440,6 +271,14 @@ static void check_order(struct result *r)
 		v->level = VERDICT_FAIL;
 		say(v, "Epoch %u is not proved complete: %s", i + 1,
 		    r->usage[i].order_note[0] ? r->usage[i].order_note : "no proof was taken");
+		return;
+	}
+	for (uint32_t i = 0; i < r->epochs_done; i++) {
+		if (r->usage[i].eval_order_proved || !r->usage[i].eval_order_note[0])
+			continue;
+		v->level = VERDICT_FAIL;
+		say(v, "The evaluation of epoch %u is not proved complete: %s", i + 1,
+		    r->usage[i].eval_order_note);
 		return;
 	}
 	if (r->epochs_done == 1)
@@ -574,7 +413,8 @@ void verdicts_compute(struct result *r, const struct run_metrics *m)
 	}
 	check_steady(r, m);
 	check_whole(r, m);
-	check_bytes(r, m);
+	verdict_bytes(r, m);
+	verdict_page_cache(r);
 	check_dataset(r);
 	check_order(r);
 	check_config(r);

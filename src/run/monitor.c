@@ -69,6 +69,39 @@ static void check_watchdog(struct run_state *s, int64_t now)
 	run_stop(s, &e);
 }
 
+/* The check of a dataset moves with every file it looks at. */
+static void check_stall(struct run_state *s, int64_t now)
+{
+	double limit_s = s->w->run.watchdog;
+	uint64_t done = atomic_load_explicit(&s->checked, memory_order_relaxed);
+	struct err e;
+
+	if (done != s->seen_checked || s->seen_ns == 0) {
+		s->seen_checked = done;
+		s->seen_ns = now;
+	}
+	if (limit_s <= 0 || atomic_load(&s->stop.set) || (double)(now - s->seen_ns) < limit_s * 1e9)
+		return;
+	err_set(&e, -ETIMEDOUT,
+		"checking the dataset in '%s' has not moved for %.0f s (run.watchdog): its "
+		"storage does not answer; %llu files or names were looked at",
+		s->w->dataset.data_folder, (double)(now - s->seen_ns) / 1e9,
+		(unsigned long long)done);
+	run_stop(s, &e);
+}
+
+static uint64_t files_to_check(const struct run_state *s, uint64_t done)
+{
+	/* not from the dataset, which the check may change */
+	uint64_t train = (uint64_t)s->w->dataset.num_files_train;
+	uint64_t eval = (uint64_t)s->w->dataset.num_files_eval;
+	uint64_t stats = (train < PRESENCE_STATS_MAX ? train : PRESENCE_STATS_MAX) +
+			 (eval < PRESENCE_STATS_MAX ? eval : PRESENCE_STATS_MAX);
+
+	/* more than those: there is no manifest and the names are listed */
+	return done <= stats ? stats : done > train + eval ? done : train + eval;
+}
+
 static void tell(struct run_state *s, int64_t now)
 {
 	struct run_progress p = {.phase = (enum progress_phase)atomic_load(&s->phase)};
@@ -83,6 +116,9 @@ static void tell(struct run_state *s, int64_t now)
 			 atomic_load(&s->generate.files_skipped);
 		p.total = s->generate.files_total;
 		p.bytes_done = atomic_load(&s->generate.bytes_done);
+	} else if (p.phase == PROGRESS_CHECK) {
+		p.done = atomic_load_explicit(&s->checked, memory_order_relaxed);
+		p.total = files_to_check(s, p.done);
 	} else if (s->rank) {
 		p.epochs = s->r->epochs_planned;
 		p.epoch = atomic_load(&s->epoch);
@@ -129,6 +165,8 @@ static void *monitor_main(void *arg)
 		/* a thread may have gone to sleep between its check and the first wake-up */
 		if (atomic_load(&s->stop.set))
 			wake_everyone(s);
+		else if (atomic_load(&s->phase) == PROGRESS_CHECK)
+			check_stall(s, now);
 		else
 			check_watchdog(s, now);
 		tell(s, now);

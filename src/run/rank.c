@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "report/dlio_log.h"
+#include "run/cache_control.h"
 #include "run/state.h"
 #include "workload/time_draw.h"
 
@@ -97,6 +98,19 @@ static bool compute(struct rank *k, const struct time_dist *dist, struct step_ti
 	return t->compute_end_ns - t->compute_begin_ns >= wait_ns;
 }
 
+/* A loop over a loader ends when it asks once more, which is part of the phase. */
+static int ask_on(struct rank *k, struct loader *l, struct err *e)
+{
+	struct batch *b;
+	int rc;
+
+	publish(k, RANK_WAITING, clock_now_ns());
+	rc = k->run->loader_ops->next(l, &b, e);
+	if (rc > 0)
+		k->run->loader_ops->give_back(l, b);
+	return rc < 0 ? rc : 0;
+}
+
 /* Runs up to `steps` steps into `p`. 0 when all were made or the loader's epoch ended. */
 static int run_steps(struct rank *k, struct loader *l, struct phase *p, uint64_t steps,
 		     struct order_proof *delivered, uint64_t *payload, struct err *e)
@@ -141,7 +155,7 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p, uint64_t
 		}
 		ask = t->barrier_out_ns;
 	}
-	return 0;
+	return ask_on(k, l, e);
 }
 
 static void add_worker_stats(struct rank *k, struct loader *l, struct io_stat *io)
@@ -179,6 +193,7 @@ static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, st
 	uint64_t measured;
 	char why[256];
 	int rc, end;
+	bool begun;
 
 	run_order(s, DATASET_TRAIN, epoch, &order);
 	rc = phase_prepare(p, PHASE_BLOCK, 1, 0, steps, e);
@@ -192,13 +207,15 @@ static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, st
 	p->begin_wall_ns = clock_wall_ns();
 	p->begin_ns = clock_now_ns();
 	rc = s->loader_ops->start(k->train, &order, steps, e);
-	if (rc == 0)
+	begun = rc == 0;
+	if (begun)
 		rc = run_steps(k, k->train, p, steps, &ep->delivered, &ep->payload_bytes, e);
 	p->end_ns = clock_now_ns();
 	p->end_wall_ns = clock_wall_ns();
 	ep->train_end_ns = p->end_ns;
 	ep->train_end_wall_ns = p->end_wall_ns;
-	order_proof_undelivered(&ep->undelivered, &order, k->comm.rank, p->steps);
+	ep->accounted = begun && s->loader_ops->undelivered &&
+			s->loader_ops->undelivered(k->train, p->steps, &ep->rest);
 	end = finish(k, k->train, rc ? NULL : e);
 	if (rc == 0)
 		rc = end;
@@ -216,12 +233,12 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 {
 	struct run_state *s = k->run;
 	struct phase *p = &ep->eval;
-	struct order_proof unused = {0};
 	struct order order;
 	double au, rate;
 	uint64_t measured;
 	char why[256];
 	int rc, end;
+	bool begun;
 
 	run_order(s, DATASET_EVAL, epoch, &order);
 	rc = phase_prepare(p, PHASE_EVAL, 1, 0, s->steps[DATASET_EVAL], e);
@@ -234,11 +251,14 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 	p->begin_wall_ns = clock_wall_ns();
 	p->begin_ns = clock_now_ns();
 	rc = s->loader_ops->start(k->eval, &order, s->steps[DATASET_EVAL], e);
-	if (rc == 0)
-		rc = run_steps(k, k->eval, p, s->steps[DATASET_EVAL], &unused,
+	begun = rc == 0;
+	if (begun)
+		rc = run_steps(k, k->eval, p, s->steps[DATASET_EVAL], &ep->eval_delivered,
 			       &ep->eval_payload_bytes, e);
 	p->end_ns = clock_now_ns();
 	p->end_wall_ns = clock_wall_ns();
+	ep->eval_accounted = begun && s->loader_ops->undelivered &&
+			     s->loader_ops->undelivered(k->eval, p->steps, &ep->eval_rest);
 	end = finish(k, k->eval, rc ? NULL : e);
 	atomic_store_explicit(&k->evaluating, 0, memory_order_relaxed);
 	if (rc == 0)
@@ -287,6 +307,9 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	seed_epoch(k, epoch);
 	if (first) {
 		atomic_store(&s->epoch, epoch);
+		rc = run_page_cache_begin(s, epoch, &k->progress_ns, e);
+		if (rc < 0)
+			return rc;
 		run_fill_lists(s, epoch);
 		usage_begin(s, epoch, &io, &cpu);
 	}
@@ -317,6 +340,8 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	}
 	ep->end_ns = clock_now_ns();
 	ep->end_wall_ns = clock_wall_ns();
+	if (first && rc == 0)
+		rc = run_page_cache_end(s, epoch, &k->progress_ns, e);
 	return rc;
 }
 
@@ -373,7 +398,8 @@ void *rank_main(void *arg)
 			s->r->epochs_done = epoch;
 	}
 	if (rc < 0 && rc != ERR_CANCELED) {
-		if (s->ranks > 1)
+		/* the loader's own sentences say it already */
+		if (s->ranks > 1 && strncmp(e.text, "rank ", 5) != 0)
 			err_wrap(&e, "rank %u", k->comm.rank);
 		run_stop(s, &e);
 	}

@@ -13,17 +13,20 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/sysinfo.h"
 #include "dataset/generate.h"
 #include "dataset/remove.h"
 #include "dataset/verify.h"
 #include "report/dlio_log.h"
+#include "run/cache_control.h"
 #include "run/state.h"
 #include "store/map.h"
+#include "store/mem_body.h"
 
 /* Writers of a dataset: enough to keep a device busy, few enough for a small machine. */
 #define GENERATE_THREADS_MAX 32
-/* How long rank threads may take to leave after the run was stopped. */
-#define LEAVE_S 8
+/* Code, libraries and small things that the program has not touched when it states its memory. */
+#define UNTOUCHED_BYTES (1u << 20)
 
 uint64_t run_epoch_steps(const struct run_state *s, uint32_t epoch)
 {
@@ -90,15 +93,20 @@ static uint32_t planned_epochs(const struct run_state *s)
 	return n;
 }
 
+static unsigned generate_threads(const struct run_state *s)
+{
+	unsigned threads = s->ranks > host_threads() ? s->ranks : host_threads();
+
+	return threads > GENERATE_THREADS_MAX ? GENERATE_THREADS_MAX : threads;
+}
+
 static int generate(struct run_state *s, struct err *e)
 {
-	uint32_t cores = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
-	uint32_t threads = s->ranks > cores ? s->ranks : cores;
 	struct generate_options o = {.stop = &s->stop, .progress = &s->generate};
 	int64_t begin = clock_now_ns();
 	int rc;
 
-	o.threads = threads > GENERATE_THREADS_MAX ? GENERATE_THREADS_MAX : threads;
+	o.threads = generate_threads(s);
 	s->phase = PROGRESS_GENERATE;
 	s->phase_begin_ns = begin;
 	dlio_log_generation_start(s->d);
@@ -171,18 +179,23 @@ static int plan_steps(struct run_state *s, struct err *e)
 }
 
 /* What the run itself adds to its loaders: times of steps, rank threads and their counters, and a
- * dataset that lives in memory. */
+ * dataset that lives in memory. Orders take none: they are computed. */
 static uint64_t own_bytes(const struct run_state *s, uint64_t steps)
 {
 	uint64_t rank = steps * sizeof(struct step_times) + sizeof(struct rank) +
 			2 * sizeof(struct io_stat) + (uint64_t)s->w->run.stack_bytes;
 	uint64_t total = rank * s->ranks;
+	uint64_t writing = generate_threads(s) * (uint64_t)FORMAT_WRITE_SCRATCH;
 
-	if (store_base_flags(s->store) & STORE_IS_VOLATILE && s->d->total_bytes != UINT64_MAX)
-		total += s->d->total_bytes;
+	/* generation is over before the ranks begin */
+	if (s->w->workflow.generate_data && writing > total)
+		total = writing;
+	if (store_base_flags(s->store) & STORE_IS_VOLATILE)
+		total += mem_body_bound(s->d->files[DATASET_TRAIN] + s->d->files[DATASET_EVAL],
+					s->d->likely_bytes);
 	for (int kind = 0; kind < DATASET_KINDS && order_list_wanted(s->w); kind++)
 		total += order_list_bytes(dataset_samples(s->d, kind));
-	return total + proc_peak_rss_bytes();
+	return total + proc_peak_rss_bytes() + UNTOUCHED_BYTES;
 }
 
 static int bound_memory(struct run_state *s, struct err *e)
@@ -192,12 +205,16 @@ static int bound_memory(struct run_state *s, struct err *e)
 				  .store = s->store,
 				  .batch_size = (uint64_t)s->w->reader.batch_size};
 	uint64_t loader = 0, eval = 0, total, avail;
-	uint64_t steps = s->steps[DATASET_TRAIN] * (uint64_t)s->w->train.epochs;
+	uint64_t steps;
+	int64_t cap = s->w->train.total_training_steps;
 	char need[32], have[32];
 	int rc = s->loader_ops->memory_bytes(&c, &loader, e);
 
 	if (rc < 0)
 		return rc;
+	steps = run_epoch_steps(s, 1) * (uint64_t)s->w->train.epochs;
+	if (!s->w->compat.dlio && cap > 0 && steps > (uint64_t)cap)
+		steps = (uint64_t)cap;
 	if (s->w->workflow.evaluation && s->steps[DATASET_EVAL]) {
 		c.kind = DATASET_EVAL;
 		c.batch_size = (uint64_t)s->w->reader.batch_size_eval;
@@ -260,19 +277,8 @@ static bool join_ranks(struct run_state *s)
 	for (uint32_t k = 0; k < s->ranks; k++) {
 		struct rank *rk = &s->rank[k];
 
-		while (rk->started && !rk->joined) {
-			int64_t stopped = atomic_load(&s->stop_ns);
-			struct timespec ts;
-
-			clock_gettime(CLOCK_REALTIME, &ts);
-			ts.tv_nsec += NS_PER_S / 10;
-			ts.tv_sec += ts.tv_nsec / NS_PER_S;
-			ts.tv_nsec %= NS_PER_S;
-			if (pthread_timedjoin_np(rk->thread, NULL, &ts) == 0)
-				rk->joined = true;
-			else if (stopped && clock_now_ns() - stopped > LEAVE_S * NS_PER_S)
-				break;
-		}
+		if (rk->started && !rk->joined)
+			rk->joined = run_join(s, rk->thread);
 		all = all && (!rk->started || rk->joined);
 	}
 	return all;
@@ -332,31 +338,11 @@ static int train(struct run_state *s, struct err *e)
 	return rc;
 }
 
-static void prove_order(struct run_state *s)
-{
-	struct result *r = s->r;
-
-	for (uint32_t i = 0; i < r->epochs_done; i++) {
-		struct order_proof delivered = {0}, missing = {0};
-		struct order o;
-
-		if (s->list[DATASET_TRAIN].n)
-			order_list_fill(&s->list[DATASET_TRAIN], s->w, s->seed, i + 1);
-		run_order(s, DATASET_TRAIN, i + 1, &o);
-		for (uint32_t k = 0; k < s->ranks; k++) {
-			order_proof_merge(&delivered, &r->rank[k].epoch[i].delivered);
-			order_proof_merge(&missing, &r->rank[k].epoch[i].undelivered);
-		}
-		r->usage[i].order_proved =
-			order_proof_check(&o, &delivered, &missing, r->usage[i].order_note,
-					  sizeof(r->usage[i].order_note));
-	}
-}
-
 static int carry_out(struct run_state *s, struct err *e)
 {
 	const struct workload *w = s->w;
-	int rc;
+	struct err proof = {0};
+	int rc, proof_rc;
 
 	rc = store_create(&s->store, w->storage.store, node_path(w->tree, "workload.storage"), e);
 	if (rc < 0)
@@ -367,7 +353,9 @@ static int carry_out(struct run_state *s, struct err *e)
 	s->r->dataset = s->d;
 	draw_seed(s);
 	if (w->workflow.train && !s->o->dataset_only) {
-		if (s->d->format->flags & FORMAT_MAPS && w->reader.access == ACCESS_FRAMEWORK)
+		rc = run_page_cache_check(s, e);
+		if (rc == 0 && s->d->format->flags & FORMAT_MAPS &&
+		    w->reader.access == ACCESS_FRAMEWORK)
 			rc = store_map_check(s->store, e);
 		if (rc == 0)
 			rc = plan_steps(s, e);
@@ -383,7 +371,7 @@ static int carry_out(struct run_state *s, struct err *e)
 	}
 	if (!w->workflow.train || s->o->dataset_only)
 		return 0;
-	rc = dataset_check(s->d, s->store, w->workflow.evaluation, &s->r->presence, e);
+	rc = run_check_dataset(s, e);
 	if (rc < 0)
 		return rc;
 	s->r->epochs_planned = planned_epochs(s);
@@ -395,7 +383,11 @@ static int carry_out(struct run_state *s, struct err *e)
 		return rc;
 	dlio_log_plan(s->r);
 	rc = train(s, e);
-	prove_order(s);
+	proof_rc = run_prove_order(s, &proof);
+	if (rc == 0 && proof_rc < 0) {
+		rc = proof_rc;
+		*e = proof;
+	}
 	if (rc == 0 && !w->dataset.keep_files) {
 		log_info("dataset.keep_files is false: removing the dataset in '%s'", s->d->folder);
 		rc = dataset_remove(s->d, s->store, e);
@@ -406,11 +398,12 @@ static int carry_out(struct run_state *s, struct err *e)
 static int write_results(struct run_state *s, struct err *e)
 {
 	struct run_metrics m = {0};
-	int rc = metrics_compute(&m, s->r, e);
+	int rc = s->r->trained ? metrics_compute(&m, s->r, e) : 0;
 
 	if (rc < 0)
 		return rc;
-	verdicts_compute(s->r, &m);
+	if (s->r->trained)
+		verdicts_compute(s->r, &m);
 	system_facts_load(&s->r->system, "", s->d->folder);
 	for (size_t i = 0; sink_table[i]; i++) {
 		struct err one = {0};
@@ -421,7 +414,8 @@ static int write_results(struct run_state *s, struct err *e)
 			*e = one;
 		}
 	}
-	dlio_log_saved(s->r, &m);
+	if (s->r->trained)
+		dlio_log_saved(s->r, &m);
 	metrics_release(&m);
 	return rc;
 }
@@ -494,7 +488,7 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	r->peak_rss_bytes = proc_peak_rss_bytes();
 	r->status = rc == 0 ? RUN_COMPLETE : rc == ERR_CANCELED ? RUN_INTERRUPTED : RUN_FAILED;
 	r->reason = cause;
-	if (r->folder[0] && r->trained)
+	if (r->folder[0] && (r->trained || r->generated))
 		write_rc = write_results(s, &unwritten);
 	/* the first cause is the one to tell; the other one is at least logged */
 	if (write_rc < 0 && rc < 0)

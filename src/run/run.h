@@ -9,7 +9,7 @@
 #include "report/result.h"
 #include "workload/workload.h"
 
-enum progress_phase { PROGRESS_GENERATE, PROGRESS_TRAIN, PROGRESS_EVAL };
+enum progress_phase { PROGRESS_GENERATE, PROGRESS_CHECK, PROGRESS_TRAIN, PROGRESS_EVAL };
 
 /* Told to the caller a few times a second from a thread of the run's own. */
 struct run_progress {

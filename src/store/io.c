@@ -128,6 +128,86 @@ ssize_t io_pwrite(const struct io *io, struct blob *b, const void *p, size_t n, 
 	return r;
 }
 
+static size_t pieces_bytes(const struct iovec *v, int count)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < count; i++)
+		if (__builtin_add_overflow(n, v[i].iov_len, &n))
+			return SIZE_MAX;
+	return n;
+}
+
+ssize_t io_preadv(const struct io *io, enum io_kind kind, struct blob *b, const struct iovec *v,
+		  int count_v, uint64_t offset, struct err *e)
+{
+	size_t n = pieces_bytes(v, count_v), done = 0;
+	int64_t start;
+	ssize_t r = check_range("cannot read", n, offset, e);
+
+	if (r < 0)
+		return r;
+	if (!b->store->ops->preadv) {
+		for (int i = 0; i < count_v; i++) {
+			r = io_pread(io, kind, b, v[i].iov_base, v[i].iov_len, offset + done, e);
+			if (r < 0)
+				return r;
+			done += (size_t)r;
+			if ((size_t)r < v[i].iov_len)
+				break;
+		}
+		return (ssize_t)done;
+	}
+	if (io && io->stop && atomic_load_explicit(&io->stop->set, memory_order_relaxed))
+		return err_set(e, ERR_CANCELED, "the run was told to stop");
+	start = begin(io);
+	r = b->store->ops->preadv(b, v, count_v, offset, e);
+	count(io, kind, start, n, r);
+	return r;
+}
+
+ssize_t io_pwritev(const struct io *io, struct blob *b, const struct iovec *v, int count_v,
+		   uint64_t offset, struct err *e)
+{
+	size_t n = pieces_bytes(v, count_v), done = 0;
+	int64_t start;
+	ssize_t r = check_range("cannot write", n, offset, e);
+
+	if (r < 0)
+		return r;
+	if (!b->store->ops->pwritev) {
+		for (int i = 0; i < count_v; i++) {
+			r = io_pwrite(io, b, v[i].iov_base, v[i].iov_len, offset + done, e);
+			if (r < 0)
+				return r;
+			done += (size_t)r;
+		}
+		return (ssize_t)done;
+	}
+	start = begin(io);
+	r = b->store->ops->pwritev(b, v, count_v, offset, e);
+	count(io, IO_WRITE, start, n, r);
+	return r;
+}
+
+int io_rename(const struct io *io, const char *from, const char *to, struct err *e)
+{
+	int64_t start = begin(io);
+	int rc = io->store->ops->rename(io->store, from, to, e);
+
+	count(io, IO_WRITE, start, 0, 0);
+	return rc;
+}
+
+int io_sync_dir(const struct io *io, const char *path, struct err *e)
+{
+	int64_t start = begin(io);
+	int rc = io->store->ops->sync_dir(io->store, path, e);
+
+	count(io, IO_SYNC, start, 0, 0);
+	return rc;
+}
+
 int io_sync(const struct io *io, struct blob *b, struct err *e)
 {
 	int64_t start = begin(io);

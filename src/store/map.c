@@ -28,11 +28,23 @@ static const struct store *cannot_map(const struct store *s)
 	return s;
 }
 
+int store_map_works(struct err *e)
+{
+	char here = 1, there = 0;
+	struct iovec from = {&here, 1}, to = {&there, 1};
+
+	if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != 1)
+		return err_sys(e, errno,
+			       "mapped files are read with process_vm_readv, so that a file that "
+			       "is cut short does not end the process, and this system does not "
+			       "allow it; set storage.store to posix, and dataset.format to "
+			       "indexed_binary or reader.access to native");
+	return 0;
+}
+
 int store_map_check(const struct store *s, struct err *e)
 {
 	const struct store *who = cannot_map(s);
-	char here = 1, there = 0;
-	struct iovec from = {&here, 1}, to = {&there, 1};
 
 	if (who && who->ops->flags & STORE_IS_SHIM)
 		return err_set(e, ERR_USAGE,
@@ -41,19 +53,19 @@ int store_map_check(const struct store *s, struct err *e)
 			       "reader.access to native, which read, or leave '%s' out of "
 			       "storage.store",
 			       who->ops->name, who->ops->name);
+	if (who && who->ops->flags & STORE_IS_UNCACHED)
+		return err_set(e, ERR_USAGE,
+			       "the store '%s' reads past the page cache, in which mapped files "
+			       "live: set dataset.format to indexed_binary or reader.access to "
+			       "native, which read, or storage.store to posix",
+			       who->ops->name);
 	if (who)
 		return err_set(e, ERR_USAGE,
 			       "the store '%s' has no files that can be mapped into memory: set "
 			       "dataset.format to indexed_binary or reader.access to native, which "
 			       "read, or storage.store to posix",
 			       who->ops->name);
-	if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != 1)
-		return err_sys(e, errno,
-			       "mapped files are read with process_vm_readv, so that a file that "
-			       "is cut short does not end the process, and this system does not "
-			       "allow it; set dataset.format to indexed_binary or reader.access "
-			       "to native");
-	return 0;
+	return store_map_works(e);
 }
 
 int store_map(struct blob *b, uint64_t bytes, struct store_map *out, struct err *e)

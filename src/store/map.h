@@ -15,6 +15,8 @@ struct store_map {
 
 /* 0 when blobs of this store can be mapped; else a sentence that says why not and what to do. */
 int store_map_check(const struct store *s, struct err *e);
+/* 0 when mappings can be read on this system, whatever the store. */
+int store_map_works(struct err *e);
 /* Maps the first `bytes` of a blob that is open for reading; 0 bytes give an empty mapping, which
  * needs no unmapping. It outlives the blob. */
 int store_map(struct blob *b, uint64_t bytes, struct store_map *out, struct err *e);

@@ -31,6 +31,24 @@ static struct span span_at(uint64_t offset)
 			     offset >> LARGE_SHIFT << LARGE_SHIFT, 1ull << LARGE_SHIFT};
 }
 
+/* A body, a name of up to MEM_NAME_MAX bytes, a node and its share of the hash table. */
+#define BESIDE_BYTES 768
+
+uint64_t mem_body_bound(uint64_t files, uint64_t bytes)
+{
+	uint64_t each = (1u << SMALL_SHIFT) + BESIDE_BYTES, spare, total;
+
+	/* small chunks double, large ones are whole: the last one of each blob may be nearly empty
+	 */
+	if (__builtin_mul_overflow(files, (uint64_t)1 << LARGE_SHIFT, &spare) || spare > bytes)
+		spare = bytes;
+	if (__builtin_mul_overflow(files, each, &total) ||
+	    __builtin_add_overflow(total, spare, &total) ||
+	    __builtin_add_overflow(total, bytes, &total))
+		return UINT64_MAX / 2;
+	return total;
+}
+
 struct mem_body *mem_body_new(struct mem_space *space)
 {
 	struct mem_body *b = xcalloc(1, sizeof(*b));

@@ -34,6 +34,9 @@ struct mem_body {
 	uint64_t reserved;    /* how far writers have been let in: what counts against the space */
 };
 
+/* Most memory that `files` blobs with `bytes` in all take, with what a store has beside each. */
+uint64_t mem_body_bound(uint64_t files, uint64_t bytes);
+
 /* An empty body with one reference. */
 struct mem_body *mem_body_new(struct mem_space *space);
 void mem_body_ref(struct mem_body *b);

@@ -12,17 +12,12 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "store/store.h"
+#include "store/posix.h"
 
 /* Linux moves at most this much in one call (read(2)). */
 #define CALL_MAX 0x7ffff000u
 
-struct posix_blob {
-	struct blob base;
-	int fd;
-};
-
-static int posix_create(struct store **out, const void *config, struct store *lower, struct err *e)
+int posix_create(struct store **out, const void *config, struct store *lower, struct err *e)
 {
 	struct store *s = xcalloc(1, sizeof(*s));
 
@@ -33,50 +28,69 @@ static int posix_create(struct store **out, const void *config, struct store *lo
 	return 0;
 }
 
-static void posix_destroy(struct store *s)
+void posix_destroy(struct store *s)
 {
 	free(s);
 }
 
-/* Whether an open descriptor is a folder, without asking a server again. */
-static bool is_folder(int fd)
+/* Whether an open descriptor is a folder, and the size of a regular file, without asking a server
+ * again. */
+static bool is_folder(struct posix_blob *pb)
 {
 	struct statx sx;
 	struct stat st;
 
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &sx) == 0)
-		return S_ISDIR(sx.stx_mode);
-	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+	pb->bytes = UINT64_MAX;
+	if (statx(pb->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE, &sx) !=
+	    0)
+		return fstat(pb->fd, &st) == 0 && S_ISDIR(st.st_mode);
+	if (S_ISREG(sx.stx_mode) && (sx.stx_mask & STATX_SIZE))
+		pb->bytes = sx.stx_size;
+	return S_ISDIR(sx.stx_mode);
 }
 
-static int posix_open(struct store *s, const char *path, unsigned how, struct blob *b,
-		      struct err *e)
+int posix_open_flags(unsigned how)
 {
-	struct posix_blob *pb = (struct posix_blob *)b;
 	int flags = O_CLOEXEC;
 
-	(void)s;
 	if (how & STORE_WRITE)
 		flags |= how & STORE_READ ? O_RDWR : O_WRONLY;
 	else
 		flags |= O_RDONLY;
 	if (how & STORE_CREATE)
 		flags |= O_CREAT | O_TRUNC;
+	return flags;
+}
+
+int posix_open_fd(const char *path, int flags)
+{
+	int fd;
+
 	do {
-		pb->fd = open(path, flags, 0644);
-	} while (pb->fd < 0 && errno == EINTR);
+		fd = open(path, flags, 0644);
+	} while (fd < 0 && errno == EINTR);
+	return fd;
+}
+
+int posix_open(struct store *s, const char *path, unsigned how, struct blob *b, struct err *e)
+{
+	struct posix_blob *pb = (struct posix_blob *)b;
+
+	(void)s;
+	pb->fd = posix_open_fd(path, posix_open_flags(how));
 	if (pb->fd < 0)
 		return err_sys(e, errno,
 			       how & STORE_CREATE ? "cannot create '%s'" : "cannot open '%s'",
 			       path);
-	if (!(how & STORE_WRITE) && is_folder(pb->fd)) {
+	pb->bytes = UINT64_MAX;
+	if (!(how & STORE_WRITE) && is_folder(pb)) {
 		close(pb->fd);
 		return err_sys(e, EISDIR, "cannot open '%s'", path);
 	}
 	return 0;
 }
 
-static int posix_close(struct blob *b, struct err *e)
+int posix_close(struct blob *b, struct err *e)
 {
 	struct posix_blob *pb = (struct posix_blob *)b;
 	int fd = pb->fd;
@@ -88,17 +102,15 @@ static int posix_close(struct blob *b, struct err *e)
 	return 0;
 }
 
-/* Whether a short read of `r` bytes ended where the file ends. Elsewhere something interrupted it
- * and the rest must be asked for; at the end, asking again would be a request that the emulated
- * library does not make. */
-static bool at_end(int fd, ssize_t r, uint64_t end)
+bool posix_at_end(const struct posix_blob *pb, ssize_t r, uint64_t end)
 {
 	struct stat st;
 
-	return r == 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || end >= (uint64_t)st.st_size;
+	return r == 0 || end == pb->bytes || fstat(pb->fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+	       end >= (uint64_t)st.st_size;
 }
 
-static ssize_t posix_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
+ssize_t posix_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
 {
 	const struct posix_blob *pb = (const struct posix_blob *)b;
 	size_t done = 0;
@@ -113,13 +125,13 @@ static ssize_t posix_pread(struct blob *b, void *p, size_t n, uint64_t offset, s
 			return err_sys(e, errno, "reading %zu bytes at offset %llu failed", ask,
 				       (unsigned long long)(offset + done));
 		done += (size_t)r;
-		if ((size_t)r < ask && at_end(pb->fd, r, offset + done))
+		if ((size_t)r < ask && posix_at_end(pb, r, offset + done))
 			break;
 	}
 	return (ssize_t)done;
 }
 
-static ssize_t posix_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset, struct err *e)
+ssize_t posix_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset, struct err *e)
 {
 	const struct posix_blob *pb = (const struct posix_blob *)b;
 	size_t done = 0;
@@ -142,6 +154,81 @@ static ssize_t posix_pwrite(struct blob *b, const void *p, size_t n, uint64_t of
 	return (ssize_t)done;
 }
 
+#define PIECES_MAX 1024 /* IOV_MAX of Linux */
+
+/* The pieces of `v` that lie behind the first `done` bytes, as many as one call takes; *n gets
+ * their bytes. Returns how many. */
+static int pieces_after(const struct iovec *v, int count, size_t done, struct iovec *out, size_t *n)
+{
+	int made = 0;
+
+	*n = 0;
+	for (int i = 0; i < count && made < PIECES_MAX; i++) {
+		if (done >= v[i].iov_len) {
+			done -= v[i].iov_len;
+			continue;
+		}
+		out[made] = v[i];
+		out[made].iov_base = (char *)v[i].iov_base + done;
+		out[made].iov_len -= done;
+		*n += out[made++].iov_len;
+		done = 0;
+	}
+	return made;
+}
+
+static ssize_t posix_preadv(struct blob *b, const struct iovec *v, int count, uint64_t offset,
+			    struct err *e)
+{
+	const struct posix_blob *pb = (const struct posix_blob *)b;
+	struct iovec left[PIECES_MAX];
+	size_t done = 0, n;
+
+	for (;;) {
+		int pieces = pieces_after(v, count, done, left, &n);
+		ssize_t r;
+
+		if (pieces == 0)
+			return (ssize_t)done;
+		r = preadv(pb->fd, left, pieces, (off_t)(offset + done));
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return err_sys(e, errno, "reading %zu bytes at offset %llu failed", n,
+				       (unsigned long long)(offset + done));
+		done += (size_t)r;
+		if ((size_t)r < (n < CALL_MAX ? n : CALL_MAX) && posix_at_end(pb, r, offset + done))
+			return (ssize_t)done;
+	}
+}
+
+static ssize_t posix_pwritev(struct blob *b, const struct iovec *v, int count, uint64_t offset,
+			     struct err *e)
+{
+	const struct posix_blob *pb = (const struct posix_blob *)b;
+	struct iovec left[PIECES_MAX];
+	size_t done = 0, n;
+
+	for (;;) {
+		int pieces = pieces_after(v, count, done, left, &n);
+		ssize_t w;
+
+		if (pieces == 0)
+			return (ssize_t)done;
+		w = pwritev(pb->fd, left, pieces, (off_t)(offset + done));
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0)
+			return err_sys(e, errno, "writing %zu bytes at offset %llu failed", n,
+				       (unsigned long long)(offset + done));
+		if (w == 0)
+			return err_set(e, -EIO,
+				       "the file system wrote 0 of %zu bytes at offset %llu", n,
+				       (unsigned long long)(offset + done));
+		done += (size_t)w;
+	}
+}
+
 static int sync_fd(int fd)
 {
 	int rc;
@@ -152,7 +239,7 @@ static int sync_fd(int fd)
 	return rc;
 }
 
-static int posix_sync(struct blob *b, struct err *e)
+int posix_sync(struct blob *b, struct err *e)
 {
 	const struct posix_blob *pb = (const struct posix_blob *)b;
 
@@ -170,7 +257,7 @@ static void fill_stat(const struct stat *st, struct store_stat *out)
 	out->device = st->st_dev;
 }
 
-static int posix_stat_blob(struct blob *b, struct store_stat *out, struct err *e)
+int posix_stat_blob(struct blob *b, struct store_stat *out, struct err *e)
 {
 	const struct posix_blob *pb = (const struct posix_blob *)b;
 	struct stat st;
@@ -181,7 +268,7 @@ static int posix_stat_blob(struct blob *b, struct store_stat *out, struct err *e
 	return 0;
 }
 
-static int posix_stat(struct store *s, const char *path, struct store_stat *out, struct err *e)
+int posix_stat(struct store *s, const char *path, struct store_stat *out, struct err *e)
 {
 	struct stat st;
 
@@ -192,13 +279,13 @@ static int posix_stat(struct store *s, const char *path, struct store_stat *out,
 	return 0;
 }
 
-static int posix_mkdirs(struct store *s, const char *path, struct err *e)
+int posix_mkdirs(struct store *s, const char *path, struct err *e)
 {
 	(void)s;
 	return file_mkdirs(path, e);
 }
 
-static int posix_list(struct store *s, const char *path, store_list_fn fn, void *arg, struct err *e)
+int posix_list(struct store *s, const char *path, store_list_fn fn, void *arg, struct err *e)
 {
 	DIR *d = opendir(path);
 	int rc = 0;
@@ -233,7 +320,7 @@ static int posix_list(struct store *s, const char *path, store_list_fn fn, void 
 	return rc < 0 ? rc : 0;
 }
 
-static int posix_remove(struct store *s, const char *path, struct err *e)
+int posix_remove(struct store *s, const char *path, struct err *e)
 {
 	(void)s;
 	if (unlink(path) == 0)
@@ -243,7 +330,7 @@ static int posix_remove(struct store *s, const char *path, struct err *e)
 	return err_sys(e, errno, "cannot remove '%s'", path);
 }
 
-static int posix_rename(struct store *s, const char *from, const char *to, struct err *e)
+int posix_rename(struct store *s, const char *from, const char *to, struct err *e)
 {
 	(void)s;
 	if (rename(from, to) != 0)
@@ -251,7 +338,7 @@ static int posix_rename(struct store *s, const char *from, const char *to, struc
 	return 0;
 }
 
-static int posix_sync_dir(struct store *s, const char *path, struct err *e)
+int posix_sync_dir(struct store *s, const char *path, struct err *e)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int rc;
@@ -267,8 +354,7 @@ static int posix_sync_dir(struct store *s, const char *path, struct err *e)
 	return 0;
 }
 
-static int posix_space(struct store *s, const char *path, uint64_t *bytes, uint64_t *files,
-		       struct err *e)
+int posix_space(struct store *s, const char *path, uint64_t *bytes, uint64_t *files, struct err *e)
 {
 	AUTO_FREE char *at = xstrdup(*path ? path : ".");
 	struct statvfs v;
@@ -290,7 +376,7 @@ static int posix_space(struct store *s, const char *path, uint64_t *bytes, uint6
 	return 0;
 }
 
-static int posix_map(struct blob *b, uint64_t bytes, const void **at, struct err *e)
+int posix_map(struct blob *b, uint64_t bytes, const void **at, struct err *e)
 {
 	const struct posix_blob *pb = (const struct posix_blob *)b;
 	void *p = mmap(NULL, (size_t)bytes, PROT_READ, MAP_SHARED, pb->fd, 0);
@@ -302,6 +388,17 @@ static int posix_map(struct blob *b, uint64_t bytes, const void **at, struct err
 			       (unsigned long long)bytes);
 	*at = p;
 	return 0;
+}
+
+int posix_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e)
+{
+	const struct posix_blob *pb = (const struct posix_blob *)b;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = offset / page * page;
+	/* only whole pages are dropped, so those at the ends are taken whole */
+	uint64_t n = bytes ? (offset + bytes + page - 1) / page * page - from : 0;
+	int rc = posix_fadvise(pb->fd, (off_t)from, (off_t)n, POSIX_FADV_DONTNEED);
+
+	return rc ? err_sys(e, rc, "cannot drop a part of the page cache") : 0;
 }
 
 const struct store_ops store_posix = {
@@ -325,4 +422,7 @@ const struct store_ops store_posix = {
 	.sync_dir = posix_sync_dir,
 	.space = posix_space,
 	.map = posix_map,
+	.preadv = posix_preadv,
+	.pwritev = posix_pwritev,
+	.drop = posix_drop,
 };

@@ -26,6 +26,19 @@ ssize_t shim_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset, st
 	return b->store->lower->ops->pwrite(shim_below(b), p, n, offset, e);
 }
 
+ssize_t shim_preadv(struct blob *b, const struct iovec *v, int count, uint64_t offset,
+		    struct err *e)
+{
+	/* not counted: the request was, above the shim */
+	return io_preadv(NULL, IO_DATA, shim_below(b), v, count, offset, e);
+}
+
+ssize_t shim_pwritev(struct blob *b, const struct iovec *v, int count, uint64_t offset,
+		     struct err *e)
+{
+	return io_pwritev(NULL, shim_below(b), v, count, offset, e);
+}
+
 int shim_sync(struct blob *b, struct err *e)
 {
 	return b->store->lower->ops->sync(shim_below(b), e);

@@ -19,6 +19,11 @@ int shim_open(struct store *s, const char *path, unsigned how, struct blob *b, s
 int shim_close(struct blob *b, struct err *e);
 ssize_t shim_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e);
 ssize_t shim_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset, struct err *e);
+/* Piece by piece where the store below has no requests of many pieces. */
+ssize_t shim_preadv(struct blob *b, const struct iovec *v, int count, uint64_t offset,
+		    struct err *e);
+ssize_t shim_pwritev(struct blob *b, const struct iovec *v, int count, uint64_t offset,
+		     struct err *e);
 int shim_sync(struct blob *b, struct err *e);
 int shim_stat_blob(struct blob *b, struct store_stat *out, struct err *e);
 int shim_stat(struct store *s, const char *path, struct store_stat *out, struct err *e);

@@ -220,6 +220,13 @@ unsigned store_base_flags(const struct store *s)
 	return s->ops->flags;
 }
 
+int store_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e)
+{
+	while (!b->store->ops->drop && b->store->lower)
+		b = shim_below(b);
+	return b->store->ops->drop ? b->store->ops->drop(b, offset, bytes, e) : 0;
+}
+
 struct blob *store_blob_new(const struct store *s, struct err *e)
 {
 	return try_calloc(1, store_blob_bytes(s), "an open file of a store", e);

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "base/err.h"
 #include "base/thread.h"
@@ -26,9 +27,11 @@ enum {
 };
 
 enum {
-	STORE_IS_SHIM = 1u << 0,     /* needs a lower store */
-	STORE_IS_VOLATILE = 1u << 1, /* contents end with the process */
-	STORE_HAS_FILES = 1u << 2,   /* names are paths that other programs can open */
+	STORE_IS_SHIM = 1u << 0,       /* needs a lower store */
+	STORE_IS_VOLATILE = 1u << 1,   /* contents end with the process */
+	STORE_HAS_FILES = 1u << 2,     /* names are paths that other programs can open */
+	STORE_KEEPS_NOTHING = 1u << 3, /* writes vanish; no name is ever there */
+	STORE_IS_UNCACHED = 1u << 4,   /* reads leave nothing in the page cache */
 };
 
 struct store_stat {
@@ -91,6 +94,16 @@ struct store_ops {
 	 * and MAP_SHARED does; the mapping outlives the blob. NULL: there is nothing to map, or the
 	 * shim would not see the page faults (store/map.h). */
 	int (*map)(struct blob *b, uint64_t bytes, const void **at, struct err *e);
+	/* As pread and pwrite with memory in `count` pieces, which are used in turn and may be the
+	 * same more than once: one request of the lower system, or as few as it allows. NULL: piece
+	 * by piece. */
+	ssize_t (*preadv)(struct blob *b, const struct iovec *v, int count, uint64_t offset,
+			  struct err *e);
+	ssize_t (*pwritev)(struct blob *b, const struct iovec *v, int count, uint64_t offset,
+			   struct err *e);
+	/* Lets the page cache forget a range (bytes 0: up to the end) as far as it is clean and not
+	 * in use. NULL: a shim that passes it on, or no page cache lies below. */
+	int (*drop)(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e);
 };
 
 /* First member of every store's struct. */
@@ -112,6 +125,8 @@ void store_destroy(struct store *s);
 size_t store_blob_bytes(const struct store *s);
 /* The union of the flags of the base store (not the shims). */
 unsigned store_base_flags(const struct store *s);
+/* The `drop` of the nearest store at or below the blob's that has one; 0 where none has. */
+int store_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e);
 /* A blob block for `s`, released with free(). */
 struct blob *store_blob_new(const struct store *s, struct err *e);
 
@@ -136,6 +151,15 @@ int io_pread_full(const struct io *io, enum io_kind kind, struct blob *b, const 
 		  size_t n, uint64_t offset, struct err *e);
 ssize_t io_pwrite(const struct io *io, struct blob *b, const void *p, size_t n, uint64_t offset,
 		  struct err *e);
+/* One request into or from several pieces of memory; where the store cannot, one a piece, each
+ * counted. */
+ssize_t io_preadv(const struct io *io, enum io_kind kind, struct blob *b, const struct iovec *v,
+		  int count, uint64_t offset, struct err *e);
+ssize_t io_pwritev(const struct io *io, struct blob *b, const struct iovec *v, int count,
+		   uint64_t offset, struct err *e);
 int io_sync(const struct io *io, struct blob *b, struct err *e);
 int io_stat_blob(const struct io *io, struct blob *b, struct store_stat *out, struct err *e);
 int io_stat_path(const struct io *io, const char *path, struct store_stat *out, struct err *e);
+/* Counted as writing and as syncing. */
+int io_rename(const struct io *io, const char *from, const char *to, struct err *e);
+int io_sync_dir(const struct io *io, const char *path, struct err *e);

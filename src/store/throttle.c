@@ -171,6 +171,45 @@ static ssize_t throttle_pwrite(struct blob *b, const void *p, size_t n, uint64_t
 	return r;
 }
 
+static size_t pieces_bytes(const struct iovec *v, int count)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < count; i++)
+		n += v[i].iov_len;
+	return n;
+}
+
+static ssize_t throttle_preadv(struct blob *b, const struct iovec *v, int count, uint64_t offset,
+			       struct err *e)
+{
+	struct throttle_store *t = of(b->store);
+	struct throttle_waiter w;
+	ssize_t r;
+
+	if (!t->data_limited)
+		return shim_preadv(b, v, count, offset, e);
+	arrive(t, &w, pieces_bytes(v, count));
+	r = shim_preadv(b, v, count, offset, e);
+	throttle_line_wait(&t->line, &w, r > 0 ? (uint64_t)r : 0);
+	return r;
+}
+
+static ssize_t throttle_pwritev(struct blob *b, const struct iovec *v, int count, uint64_t offset,
+				struct err *e)
+{
+	struct throttle_store *t = of(b->store);
+	struct throttle_waiter w;
+	ssize_t r;
+
+	if (!t->data_limited || !t->write)
+		return shim_pwritev(b, v, count, offset, e);
+	arrive(t, &w, pieces_bytes(v, count));
+	r = shim_pwritev(b, v, count, offset, e);
+	throttle_line_wait(&t->line, &w, r > 0 ? (uint64_t)r : 0);
+	return r;
+}
+
 static void open_wait(struct throttle_store *t, int64_t start_ns)
 {
 	uint64_t number = atomic_fetch_add_explicit(&t->open_requests, 1, memory_order_relaxed);
@@ -233,4 +272,6 @@ const struct store_ops store_throttle = {
 	.rename = shim_rename,
 	.sync_dir = shim_sync_dir,
 	.space = shim_space,
+	.preadv = throttle_preadv,
+	.pwritev = throttle_pwritev,
 };

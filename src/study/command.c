@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
-#include "study/plan.h"
+#include "study/study_plan.h"
 
 struct vector {
 	char **v;

@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/child.h"
 #include "base/file.h"
-#include "study/plan.h"
+#include "study/study_plan.h"
 
 /* A label as one quoted field of a data file, without what gnuplot would read as more. */
 static void put_label(struct buf *out, const char *s)

@@ -1,6 +1,6 @@
 #pragma once
 /* The batch script of a study under Slurm. */
-#include "study/plan.h"
+#include "study/study_plan.h"
 
 struct sbatch_options {
 	const char *partition; /* NULL: the site's default */

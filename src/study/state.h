@@ -3,7 +3,7 @@
  * run, and study_run.json in each finished run's folder. */
 #include <jansson.h>
 
-#include "study/plan.h"
+#include "study/study_plan.h"
 
 #define STUDY_RUN_NAME "study_run.json"
 

@@ -1,6 +1,6 @@
 #pragma once
 /* Running a study: data, runs, states. */
-#include "study/plan.h"
+#include "study/study_plan.h"
 #include "study/state.h"
 
 enum study_event_kind {

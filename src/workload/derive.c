@@ -66,8 +66,44 @@ static int derive_element(struct workload *w, struct err *e)
 	return 0;
 }
 
+/* The last part of a store expression, without blanks: the store below all shims. */
+static const char *base_of(const char *expression)
+{
+	const char *plus = strrchr(expression, '+');
+
+	return (plus ? plus + 1 : expression) + strspn(plus ? plus + 1 : expression, " \t");
+}
+
+static int derive_store(struct workload *w, struct err *e)
+{
+	const char *base = base_of(w->storage.store);
+	char *made;
+
+	if (w->reader.odirect && !workload_is_set(w, "reader.access"))
+		w->reader.access = 1; /* native */
+	if (w->reader.odirect && str_starts(base, "posix")) {
+		made = xasprintf("%.*sdirect", (int)(base - w->storage.store), w->storage.store);
+		free(w->storage.store);
+		w->storage.store = made;
+	} else if (w->reader.odirect && !str_starts(base, "direct")) {
+		return workload_key_error(w, ERR_USAGE, e, "reader.odirect",
+					  "reader.odirect reads past the page cache with the store "
+					  "direct, but storage.store is '%s': leave one of the two "
+					  "out",
+					  w->storage.store);
+	}
+	if (w->storage.page_cache == PAGE_CACHE_DROP && !strstr(w->storage.store, "drop_behind")) {
+		made = xasprintf("drop_behind+%s", w->storage.store);
+		free(w->storage.store);
+		w->storage.store = made;
+	}
+	return 0;
+}
+
 int workload_derive(struct workload *w, struct err *e)
 {
+	int rc;
+
 	if (workload_is_set(w, "reader.preprocess_time_stdev"))
 		time_dist_set_stdev(&w->reader.preprocess_time, w->reader.preprocess_time_stdev);
 	if (workload_is_set(w, "train.computation_time_stdev"))
@@ -83,5 +119,6 @@ int workload_derive(struct workload *w, struct err *e)
 	if (strcmp(w->reader.data_loader, "native_dali") == 0 &&
 	    (w->compat.dlio || !workload_is_set(w, "reader.order")))
 		w->reader.order = ORDER_SHARDED;
-	return derive_element(w, e);
+	rc = derive_store(w, e);
+	return rc < 0 ? rc : derive_element(w, e);
 }

@@ -12,6 +12,7 @@ static const char *const contexts[] = {"fork", "spawn", "forkserver", NULL};
 static const char *const shuffles[] = {"off", "seed", "random", NULL};
 static const char *const read_types[] = {"on_demand", "memory", NULL};
 static const char *const file_accesses[] = {"multi", "shared", "collective", "mpio", "posix", NULL};
+static const char *const page_caches[] = {"keep", "cold", "cold_epochs", "drop_behind", NULL};
 static const char *const accesses[] = {"framework", "native", NULL};
 static const char *const decodes[] = {"full", "verify", "none", NULL};
 static const char *const orders[] = {"stoker", "dlio", "distributed", "random", "sharded", NULL};
@@ -19,6 +20,8 @@ static const char *const transports[] = {"none", "shared_memory", NULL};
 static const char *const pythons[] = {"py311", "py314", NULL};
 static const char *const checkpoint_types[] = {"rank_zero", "all_ranks", NULL};
 static const char *const checkpoint_modes[] = {"default", "subset", NULL};
+static const char *const restores[] = {"broadcast", "all", NULL};
+static const char *const torches[] = {"torch1", "torch2", NULL};
 static const char *const datatypes[] = {"fp16", "bf16", "fp32", "fp64", "int8", "uint8", NULL};
 static const char *const profilers[] = {"none", "iostat", "darshan", "tensorboard", NULL};
 
@@ -64,6 +67,16 @@ const struct opt workload_rows[] = {
 	STR(storage.store, "posix",
 	      "Where bytes live: a store, or shims over one joined by +, such as throttle+posix. "
 	      "Options of a store are in the map storage.NAME.", OURS)
+	ENUM(storage.page_cache, "keep", page_caches,
+	      "What is done about this machine's page cache, for which no privileges are needed: "
+	      "keep leaves it; cold evicts the dataset before the first epoch, cold_epochs before "
+	      "every epoch; drop_behind does so before every epoch and puts the store drop_behind "
+	      "over storage.store, so that each file leaves the cache as soon as it was read. "
+	      "What the cache held is measured in any case.", OURS)
+	I64(storage.page_cache_files, "1000",
+	      "Files of each kind, evenly spread, that are looked at before and after each epoch "
+	      "to measure what the page cache holds of the dataset; 0 looks at none.",
+	      COUNT(0), .unit = "files", OURS)
 
 	F64(dataset.record_length_bytes, "65536",
 	      "Size of a sample. A sample is a square of floor(sqrt(size)) elements a side unless "
@@ -133,21 +146,28 @@ const struct opt workload_rows[] = {
 	      "error.", LATER)
 	ENUM(reader.data_loader_sampler, "derive", samplers,
 	      "How a loader divides samples; derive takes iterative for tensorflow and index for "
-	      "all others.", LATER)
+	      "all others.")
 	ENUM(reader.multiprocessing_context, "fork", contexts,
 	      "How PyTorch starts worker processes. Workers are threads here, so nothing is "
 	      "started this way.", UNUSED)
 	I64(reader.read_threads, "1",
-	      "Workers that read for one rank; 0 reads in the rank itself.",
+	      "Workers that read for one rank; 0 reads in the rank itself. TensorFlow: files read "
+	      "in turn, by three times as many threads, as num_parallel_reads; 0: one file after "
+	      "another.",
 	      RANGE(0, 65536), .unit = "threads")
 	I64(reader.computation_threads, "1",
-	      "Threads that transform TFRecord samples.", RANGE(0, 65536), .unit = "threads", LATER)
+	      "TensorFlow: batches of TFRecord samples transformed at once, as map's "
+	      "num_parallel_calls; 0: in the thread that asks; -1: AUTOTUNE, the processors there "
+	      "are, at most 16.",
+	      RANGE(-1, 65536), .unit = "threads")
 	I64(reader.batch_size, "1",
 	      "Samples of a training step of one rank.", COUNT(1), .unit = "samples")
 	I64(reader.batch_size_eval, "1",
 	      "Samples of an evaluation step of one rank.", COUNT(1), .unit = "samples")
 	I64(reader.prefetch_size, "2",
-	      "Batches read ahead; PyTorch: by each worker.", RANGE(0, 65536), .unit = "batches")
+	      "Batches read ahead; PyTorch: by all workers together. TensorFlow: -1 is AUTOTUNE, "
+	      "which begins with 1 and doubles when the rank finds none.",
+	      RANGE(-1, 65536), .unit = "batches")
 	ENUM(reader.file_shuffle, "off", shuffles,
 	      "Whether and how the order of files changes. A YAML boolean false means off.")
 	ENUM(reader.sample_shuffle, "off", shuffles,
@@ -159,9 +179,13 @@ const struct opt workload_rows[] = {
 	      "on_demand opens a file for each of its samples; memory keeps it open.")
 	ENUM(reader.file_access, "multi", file_accesses, "Read and used nowhere by DLIO.", UNUSED)
 	I64(reader.transfer_size, NULL,
-	      "Read buffer of TFRecord files; 0 is the library's own size.", BYTES(0), LATER)
+	      "Read buffer of TFRecord files; absent: the library's own, 256 KiB; 0: none, each "
+	      "record is read by requests of its own.", BYTES(0))
 	BOOL(reader.dont_use_mmap, "false", "Whether DALI's own readers avoid mmap.")
-	BOOL(reader.odirect, "false", "Whether files are read past the page cache.", LATER)
+	BOOL(reader.odirect, "false",
+	      "Whether files are read past the page cache, with O_DIRECT: the store posix in "
+	      "storage.store is replaced by direct, and unless reader.access is given it is "
+	      "native, because readers of this kind ask for whole samples. Every format can.")
 	TIME(reader.preprocess_time,
 	      "Time a worker waits after reading a sample, for its transformation.")
 	F64(reader.preprocess_time_stdev, "0",
@@ -255,8 +279,8 @@ const struct opt workload_rows[] = {
 	      "Steps from one checkpoint to the next within an epoch; -1 writes after epochs "
 	      "instead, 0 never.", RANGE(-1, WORKLOAD_COUNT_MAX), .unit = "steps", LATER)
 	ENUM(checkpoint.type, "rank_zero", checkpoint_types,
-	      "Read and used nowhere by DLIO; the parallelism of the model decides who writes.",
-	      UNUSED)
+	      "Who writes under ZeRO stage 0: rank_zero the first copy of the model, all_ranks "
+	      "every copy. Other stages decide by themselves; DLIO reads the key nowhere.")
 	ENUM(checkpoint.mode, "default", checkpoint_modes,
 	      "default writes the checkpoint of all ranks; subset the part of a larger job that "
 	      "these ranks hold.", LATER)
@@ -282,6 +306,44 @@ const struct opt workload_rows[] = {
 	MAP(checkpoint.ksm,
 	      "Merging of equal memory pages while checkpointing: madv_mergeable_id, "
 	      "high_ram_trigger, low_ram_exit, await_time.", LATER)
+	STR(checkpoint.format, "auto",
+	      "Format of the files: torch (torch.save), safetensors, distcp "
+	      "(torch.distributed.checkpoint) or tensorflow; auto is torch, or tensorflow where "
+	      "the framework is.", OURS)
+	ENUM(checkpoint.access, "framework", accesses,
+	      "framework writes and reads with the requests of the format's own library, native "
+	      "in blocks of checkpoint.block_bytes.", OURS)
+	I64(checkpoint.block_bytes, "8388608",
+	      "Size of a request when checkpoint.access is native.",
+	      RANGE(4096, 1073741824), .unit = "bytes", OURS)
+	BOOL(checkpoint.mmap, "false",
+	      "Whether checkpoints are read through a mapping, as torch.load does with mmap=True.",
+	      OURS)
+	BOOL(checkpoint.verify, "false",
+	      "Whether every byte read back is compared with what was written; requests are then "
+	      "no larger than 2 MiB.", OURS)
+	ENUM(checkpoint.restore, "broadcast", restores,
+	      "Who reads what only the first copy of the model wrote: broadcast, that copy's "
+	      "ranks; all, the ranks of every copy.", OURS)
+	ENUM(checkpoint.torch, "torch1", torches,
+	      "Release of PyTorch whose files are written: torch1 is 1.13, torch2 is 2.x, which "
+	      "adds a few small records.", OURS)
+	I64(checkpoint.seed, "0", "Seed of the content of checkpoints.",
+	      RANGE(0, WORKLOAD_INT_MAX), OURS)
+	I64(checkpoint.pool_bytes, "4194304",
+	      "Bytes of content made of each element type; tensors repeat them. A store that "
+	      "deduplicates needs more.",
+	      RANGE(2097152, 1073741824), .unit = "bytes", OURS)
+	I64(checkpoint.keep_last, "0",
+	      "Checkpoints that are kept, older ones are removed; 0 keeps all.",
+	      RANGE(0, 1000000), .unit = "checkpoints", .flags = OPT_STOKER | OPT_LATER)
+	BOOL(checkpoint.async, "false",
+	      "Whether training goes on while a checkpoint is written.",
+	      .flags = OPT_STOKER | OPT_LATER)
+	F64(checkpoint.stage_rate, "0",
+	      "Rate at which a rank copies its part to memory before an asynchronous checkpoint "
+	      "is written; 0 takes no time.",
+	      RANGE(0, WORKLOAD_BYTES_MAX), .unit = "bytes/s", .flags = OPT_STOKER | OPT_LATER)
 
 	STR(model.name, "default", "Name of the model; part of the default output folder.")
 	STR(model.type, NULL,

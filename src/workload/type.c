@@ -17,8 +17,8 @@ struct typing {
 };
 
 /* Options of these are read by the store of that name from storage.NAME. */
-static const char *const store_sections[] = {"throttle", "fault", "memory", "posix", "direct",
-					     "uring",    "mmap",  "s3",     NULL};
+static const char *const store_sections[] = {"throttle", "fault", "drop_behind", "memory", "posix",
+					     "direct",   "uring", "mmap",        "s3",     NULL};
 
 static const struct opt *row_of(const char *key)
 {

@@ -177,7 +177,31 @@ static void warn_subfolders(struct workload *w, const char *kind, int64_t folder
 			      kind, folders, files, kind, folders - files);
 }
 
-static int check_loader(const struct workload *w, struct err *e)
+/* Each loader has its own way: TensorFlow's is iterative, that of all others an index. */
+static bool sampler_fits(const struct workload *w, const char *loader)
+{
+	bool tensorflow = strcmp(loader, "tensorflow") == 0;
+
+	return w->reader.data_loader_sampler != (tensorflow ? SAMPLER_INDEX : SAMPLER_ITERATIVE);
+}
+
+/* What only PyTorch's loader has, or nobody. */
+static void warn_of_no_effect(struct workload *w)
+{
+	static const char *const keys[] = {"reader.in_order", "reader.persistent_workers"};
+
+	if (strcmp(w->reader.data_loader, "tensorflow") != 0)
+		return;
+	for (size_t i = 0; i < LENGTH(keys); i++)
+		if (workload_is_set(w, keys[i]))
+			workload_warn(
+				w,
+				"%s has no effect with reader.data_loader tensorflow: batches "
+				"come in order, and an epoch has threads of its own",
+				keys[i]);
+}
+
+static int check_loader(struct workload *w, struct err *e)
 {
 	const char *loader = w->reader.data_loader, *format = w->dataset.format;
 	const char *framework = w->framework == FRAMEWORK_PYTORCH ? "pytorch" : "tensorflow";
@@ -189,6 +213,14 @@ static int check_loader(const struct workload *w, struct err *e)
 			"reader.data_loader %s does not go with framework %s; leave "
 			"it out or set one of them",
 			loader, framework);
+	if (!sampler_fits(w, loader))
+		return workload_key_error(
+			w, ERR_USAGE, e, "reader.data_loader_sampler",
+			"reader.data_loader_sampler %s does not go with reader.data_loader %s, "
+			"which "
+			"takes derive, %s",
+			w->reader.data_loader_sampler == SAMPLER_INDEX ? "index" : "iterative",
+			loader, strcmp(loader, "tensorflow") == 0 ? "iterative" : "index");
 	/* DLIO has no such reader; ours streams the file */
 	if (w->compat.dlio && strcmp(format, "tfrecord") == 0 && strcmp(loader, "pytorch") == 0)
 		return workload_key_error(
@@ -199,7 +231,23 @@ static int check_loader(const struct workload *w, struct err *e)
 		return workload_key_error(w, ERR_USAGE, e, "reader.data_loader",
 					  "reader.data_loader custom needs "
 					  "reader.data_loader_classname");
+	warn_of_no_effect(w);
 	return 0;
+}
+
+/* The root of all files would be filled, and by keep_files=false searched for what to remove. */
+static int check_folder(const struct workload *w, struct err *e)
+{
+	const char *root = w->storage.storage_root, *folder = w->dataset.data_folder;
+	const char *first = folder && folder[0] == '/' ? folder : root && root[0] ? root : folder;
+
+	if (!first || first[0] != '/' || first[strspn(first, "/.")] != '\0' ||
+	    (first != folder && folder && folder[strspn(folder, "/.")] != '\0'))
+		return 0;
+	return workload_key_error(
+		w, ERR_USAGE, e, "dataset.data_folder",
+		"dataset.data_folder is '/', the root of all files: name a folder "
+		"of the dataset's own");
 }
 
 static int check_storage(const struct workload *w, struct err *e)
@@ -339,20 +387,21 @@ static void warn_later(struct workload *w)
 /* Options of a store that is not in use would be believed to have worked. */
 static void warn_unused_stores(struct workload *w)
 {
-	static const char *const stores[] = {"throttle", "fault", "memory", "posix", NULL};
+	static const char *const stores[] = {"throttle", "fault", "drop_behind", "memory",
+					     "posix",    "mmap",  "direct",      NULL};
 	const struct node *storage = node_path(w->tree, "workload.storage");
 
 	for (const char *const *s = stores; storage && storage->kind == NODE_MAP && *s; s++) {
 		const struct node *options = node_get(storage, *s);
 		const char *at = options ? strstr(w->storage.store, *s) : NULL;
+		bool is_shim = s < stores + 3;
 
 		if (options && !at)
 			workload_warn(w,
 				      "storage.%s has no effect: storage.store is '%s' (write "
 				      "storage.store=%s%s%s to use it)",
-				      *s, w->storage.store, *s,
-				      strcmp(*s, "memory") == 0 ? "" : "+",
-				      strcmp(*s, "memory") == 0 ? "" : w->storage.store);
+				      *s, w->storage.store, *s, is_shim ? "+" : "",
+				      is_shim ? w->storage.store : "");
 	}
 }
 
@@ -368,6 +417,8 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 		rc = check_size(w, e);
 	if (rc == 0)
 		rc = check_storage(w, e);
+	if (rc == 0)
+		rc = check_folder(w, e);
 	if (rc == 0 && w->workflow.train)
 		rc = check_loader(w, e);
 	if (rc == 0 && w->workflow.train)
@@ -430,7 +481,5 @@ int workload_check_features(const struct workload *w, struct err *e)
 		rc = check_feature(w, "reader.data_loader", e);
 	if (rc == 0 && w->workflow.train)
 		rc = check_feature(w, "reader.data_loader_sampler", e);
-	if (rc == 0 && w->workflow.train)
-		rc = check_feature(w, "reader.odirect", e);
 	return rc;
 }

@@ -13,6 +13,9 @@
 enum framework { FRAMEWORK_TENSORFLOW, FRAMEWORK_PYTORCH };
 enum shuffle { SHUFFLE_OFF, SHUFFLE_SEED, SHUFFLE_RANDOM };
 enum read_type { READ_ON_DEMAND, READ_MEMORY };
+/* reader.data_loader_sampler */
+enum sampler { SAMPLER_DERIVE, SAMPLER_ITERATIVE, SAMPLER_INDEX, SAMPLER_NONE };
+enum page_cache { PAGE_CACHE_KEEP, PAGE_CACHE_COLD, PAGE_CACHE_COLD_EPOCHS, PAGE_CACHE_DROP };
 enum transport { TRANSPORT_NONE, TRANSPORT_SHARED_MEMORY };
 enum sample_order {
 	ORDER_SHUFFLED,
@@ -29,7 +32,10 @@ struct workload {
 		int storage_type; /* local_fs, parallel_fs, s3, aistore */
 		char *storage_root;
 		struct node *storage_options;
-		char *store; /* store expression: "posix", "throttle+memory" */
+		char *store;    /* store expression: "posix", "throttle+memory"; with what
+				 * reader.odirect and storage.page_cache make of it */
+		int page_cache; /* enum page_cache */
+		int64_t page_cache_files;
 	} storage;
 	struct {
 		double record_length_bytes, record_length_bytes_stdev, record_length_bytes_resize;
@@ -110,6 +116,16 @@ struct workload {
 		int64_t num_checkpoints_write, num_checkpoints_read;
 		bool recovery_rank_shift, rank_sync, randomize_tensor;
 		struct node *ksm;
+		/* ours */
+		char *format; /* "auto": by framework */
+		int access;   /* framework, native */
+		int64_t block_bytes;
+		bool mmap, verify;
+		int restore; /* broadcast, all */
+		int torch;   /* "torch1", "torch2" */
+		int64_t seed, pool_bytes, keep_last;
+		bool async;
+		double stage_rate; /* bytes/s; 0: no time */
 	} checkpoint;
 	struct {
 		char *name, *type;

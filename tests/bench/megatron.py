@@ -1,7 +1,10 @@
 """Figures, not a test: the workload of Megatron at its full size, 277,203,535 samples in one file of
 561 GB, and the memory that the program needs for it.
 
-    python3 tests/bench/megatron.py build/stoker [FOLDER] [RANKS]
+    python3 tests/bench/megatron.py build/stoker [FOLDER] [RANKS[,RANKS...]]
+
+Each number of ranks ("1,8") makes 1,000 steps together; the bound is 16 bytes a sample shared by all
+ranks, and none of each rank's own: compare the program's own memory for 1 and 8 ranks.
 
 The data file is a hole of that size; the two index files are real (2.2 GB each) and are removed at the
 end. Needs 5 GB in FOLDER (or TMPDIR) on a file system that has sparse files.
@@ -17,7 +20,7 @@ import tempfile
 import time
 
 STOKER = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/stoker")
-RANKS = sys.argv[3] if len(sys.argv) > 3 else "1"
+RANKS = [int(n) for n in (sys.argv[3] if len(sys.argv) > 3 else "1").split(",")]
 SAMPLES, BYTES, STEPS = 277203535, 45 * 45, 1000
 AT_ONCE = 1 << 20
 FORMATS = ("mmap_indexed_binary", "indexed_binary")
@@ -62,11 +65,11 @@ def watch(pid):
         time.sleep(0.02)
 
 
-def run(fmt, folder, access):
+def run(fmt, folder, access, ranks):
     out = folder / "out"
-    argv = [STOKER, "run", "megatron_deepspeed_LLNL", "-n", RANKS, "-q", "-o", str(out),
+    argv = [STOKER, "run", "megatron_deepspeed_LLNL", "-n", str(ranks), "-q", "-o", str(out),
             f"dataset.data_folder={folder / 'data'}", f"dataset.format={fmt}", "workflow.checkpoint=false",
-            "train.computation_time=0", f"train.total_training_steps={STEPS}", f"reader.access={access}"]
+            "train.computation_time=0", f"train.total_training_steps={max(1, STEPS // ranks)}", f"reader.access={access}"]
     begin = time.perf_counter()
     child = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
     most, status, usage = watch(child.pid)
@@ -75,8 +78,9 @@ def run(fmt, folder, access):
         raise SystemExit(f"{fmt} {access}: exit status {status}")
     result = json.loads((out / "result.json").read_text())
     epoch = result["training"]["epochs"][0]
-    print(f"{fmt}, {access}: {epoch['steps']} steps of {epoch['samples']} samples in "
-          f"{time.perf_counter() - begin:.1f} s, CPU {usage.ru_utime + usage.ru_stime:.1f} s; peak memory: "
+    wall = time.perf_counter() - begin
+    print(f"{fmt}, {access}, {ranks} ranks: {epoch['steps']} steps of {epoch['samples']} samples in "
+          f"{epoch['wall_s']:.1f} s, start and end {wall - epoch['wall_s']:.2f} s, CPU {usage.ru_utime + usage.ru_stime:.1f} s; peak memory: "
           f"own {most['RssAnon'] / 2**20:.0f} MiB, mapped page cache {most['RssFile'] / 2**20:.0f} MiB, "
           f"page tables {most['VmPTE'] / 2**20:.0f} MiB")
 
@@ -89,7 +93,8 @@ def main():
         make(folder / "data/train")
         for fmt in FORMATS:
             for access in ("framework", "native"):
-                run(fmt, folder, access)
+                for ranks in RANKS:
+                    run(fmt, folder, access, ranks)
     finally:
         shutil.rmtree(folder)
 

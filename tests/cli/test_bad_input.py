@@ -62,7 +62,8 @@ def configuration(tmp):
     refused([*run, "--config-dir", tmp / "nowhere"], 2, "nowhere")
     refused(["run", "llama_7b"], 1, "not in this version")
     refused([*run, "dataset.format=parquet"], 1, "parquet", "not in this version")
-    refused([*run, "reader.data_loader=tensorflow", "framework=tensorflow"], 1, "not in this version")
+    refused([*run, "reader.data_loader=tensorflow", "framework=tensorflow", "reader.data_loader_sampler=index"], 2,
+            "does not go with")
     stoker("frobnicate", status=2)
     stoker(status=2)
 

@@ -43,17 +43,19 @@ def matrix(fmt, tmp):
 
 
 def workloads(known, tmp):
-    done = []
+    done, loaders = [], ("pytorch", "tensorflow")
     for line in stoker("show", "workloads").stdout.splitlines():
         name = line.split()[0]
         config = stoker("show", "config", name, "-q", status=None)
         fmt = re.search(r"^dataset\.format\s+(\S+)", config.stdout, re.M)
         train = re.search(r"^workflow\.train\s+(\S+)", config.stdout, re.M)
+        framework = re.search(r"^framework\s+(\S+)", config.stdout, re.M)
+        own = framework.group(1) if framework and framework.group(1) in loaders else "pytorch"
         if not fmt or fmt.group(1) not in known or (train and train.group(1).lower() == "false"):
             continue
         samples = int(re.search(r"^dataset\.num_samples_per_file\s+(\d+)", config.stdout, re.M).group(1))
         files = 8 if samples < 8 else 1
-        toy = ["framework=pytorch", "reader.data_loader=pytorch", f"dataset.data_folder={tmp / 'w' / name}",
+        toy = [f"framework={own}", f"reader.data_loader={own}", f"dataset.data_folder={tmp / 'w' / name}",
                f"dataset.num_files_train={files}", "dataset.num_files_eval=0", "workflow.evaluation=false",
                "dataset.num_subfolders_train=0", "dataset.num_subfolders_eval=0",
                f"dataset.num_samples_per_file={min(samples, 64)}", "dataset.record_length_bytes=4096",
@@ -64,9 +66,11 @@ def workloads(known, tmp):
                "dataset.compression=none", "dataset.keep_files=false"]
         stoker("run", name, "-q", "-o", tmp / "out", *toy)
         assert load(tmp / "out")["training"]["epochs"][0]["order_proved"]
-        done.append(name)
-    print(f"   {len(done)} workloads at toy size: {', '.join(done)}")
-    assert done
+        done.append((name, own))
+    for loader in loaders:
+        names = [name for name, own in done if own == loader]
+        print(f"   {len(names)} workloads at toy size with {loader}: {', '.join(names)}")
+        assert names, loader
 
 
 def main():

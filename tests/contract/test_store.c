@@ -22,7 +22,8 @@
 #include "base/thread.h"
 #include "store/store.h"
 
-static const char *expression; /* of the group that runs */
+static const char *expression;      /* of the group that runs */
+static const char *folder = "/tmp"; /* where its files lie */
 
 static struct {
 	struct store *store;
@@ -74,7 +75,7 @@ static int set_up(void **state)
 	t.io = (struct io){.store = t.store};
 	t.blob = store_blob_new(t.store, NULL);
 	assert_non_null(t.blob);
-	strcpy(t.root, "/tmp/stoker-store-XXXXXX");
+	snprintf(t.root, sizeof(t.root), "%s/stoker-store-XXXXXX", folder);
 	if (store_base_flags(t.store) & STORE_HAS_FILES)
 		assert_non_null(mkdtemp(t.root));
 	else
@@ -646,17 +647,19 @@ static void long_names(void **state)
 
 static void many_files(void **state)
 {
+	/* shims add nothing to names, and some stores wait for the disk at each close */
+	int n = strcmp(expression, "posix") == 0 || strcmp(expression, "memory") == 0 ? 1000 : 100;
 	struct store_stat st;
 	struct err e;
 
 	(void)state;
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < n; i++) {
 		char name[32];
 
 		snprintf(name, sizeof(name), "img_%04d_of_1000.npz", i);
 		put(at(name), name, (size_t)(i % 30));
 	}
-	for (int i = 0; i < 1000; i += 7) {
+	for (int i = 0; i < n; i += 7) {
 		char name[32];
 
 		snprintf(name, sizeof(name), "img_%04d_of_1000.npz", i);
@@ -944,7 +947,7 @@ static void expressions(void **state)
 	bad_expression("throttle", "throttle+posix");
 	bad_expression("posix+memory", "last");
 	bad_expression("posx", "did you mean 'posix'");
-	bad_expression("zzzzzzzzz", "posix, memory");
+	bad_expression("zzzzzzzzz", "the stores are: posix, ");
 	bad_expression("throttle+zzzzzzzzz", "throttle+zzzzzzzzz");
 	bad_expression("fault+fault+fault+fault+fault+fault+fault+fault+posix", "more than 8");
 }
@@ -1022,9 +1025,38 @@ static const struct CMUnitTest once[] = {
 	cmocka_unit_test(bad_options),
 };
 
+/* A store past the page cache needs a disk below its folder. */
+static bool find_folder(const char *expr)
+{
+	static const char *const folders[] = {"/tmp", "/var/tmp", "."};
+	struct store *s = make(expr, NULL);
+	struct io io = {.store = s};
+	struct blob *b = store_blob_new(s, NULL);
+	bool found = false;
+
+	for (size_t i = 0; i < 3 && !found; i++) {
+		char path[64];
+
+		folder = folders[i];
+		snprintf(path, sizeof(path), "%s/stoker-store-probe.%d", folder, (int)getpid());
+		found = io_open(&io, path, STORE_WRITE | STORE_CREATE, b, NULL) == 0;
+		if (found)
+			io_close(&io, b, NULL);
+		unlink(path);
+	}
+	free(b);
+	store_destroy(s);
+	return found;
+}
+
 static int run(const char *expr)
 {
 	expression = expr;
+	folder = "/tmp";
+	if (strcmp(expr, "direct") == 0 && !find_folder(expr)) {
+		print_message("direct: no folder here takes O_DIRECT, so it is left out\n");
+		return 0;
+	}
 	return _cmocka_run_group_tests(expr, contract, sizeof(contract) / sizeof(contract[0]), NULL,
 				       NULL);
 }
@@ -1035,6 +1067,8 @@ int main(void)
 	int failed = cmocka_run_group_tests(once, NULL, NULL);
 
 	for (size_t i = 0; store_table[i]; i++) {
+		if (store_table[i]->flags & STORE_KEEPS_NOTHING)
+			continue;
 		if (!(store_table[i]->flags & STORE_IS_SHIM)) {
 			failed += run(store_table[i]->name);
 			continue;

@@ -43,6 +43,8 @@ struct fake {
 	const struct io *io;       /* given to the last reader */
 	void *memory[LANES];       /* given to each lane's reader, the last time */
 	_Atomic uint64_t begun, done;
+	/* Told of each read when it begins, under the lock; may be NULL. */
+	void (*on_read)(uint32_t lane, uint64_t sample);
 };
 
 static struct fake fake = {
@@ -78,6 +80,7 @@ static inline void fake_reset(uint32_t workers, bool open)
 	fake.fail_reader = 0;
 	fake.begun = fake.done = 0;
 	fake.reader_bytes = 4096;
+	fake.on_read = NULL;
 	for (int i = 0; i < LANES; i++) {
 		fake.inside[i] = NO_SAMPLE;
 		fake.pass[i] = false;
@@ -155,6 +158,8 @@ static int fake_read(struct reader *r, const char *path, const struct file_spec 
 
 	fake.begun++;
 	pthread_mutex_lock(&fake.lock);
+	if (fake.on_read)
+		fake.on_read(r->lane, sample);
 	if (!fake.open) {
 		fake.inside[r->lane] = sample;
 		pthread_cond_broadcast(&fake.changed);
@@ -245,12 +250,17 @@ static inline void rig_init(struct rig *r, uint32_t workers, uint64_t prefetch, 
 	};
 }
 
-static inline void rig_create(struct rig *r)
+static inline void rig_create_loader(struct rig *r, const char *name)
 {
 	struct err e;
 
-	if (loader_find("pytorch")->create(&r->loader, &r->config, &e) != 0)
+	if (loader_find(name)->create(&r->loader, &r->config, &e) != 0)
 		fail_msg("%s", e.text);
+}
+
+static inline void rig_create(struct rig *r)
+{
+	rig_create_loader(r, "pytorch");
 }
 
 static inline void rig_order(const struct rig *r, struct order *o, uint32_t ranks, uint64_t epoch)

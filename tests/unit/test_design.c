@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "study/design.h"
-#include "study/plan.h"
+#include "study/study_plan.h"
 
 static char path[64];
 

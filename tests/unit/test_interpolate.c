@@ -167,43 +167,12 @@ static void limits(void **state)
 	buf_release(&b);
 }
 
-static void one_text_against_a_tree(void **state)
-{
-	struct node *root = parse("workload: {model: {name: '${workload.x}'}, x: unet3d}\n");
-	struct node *text = node_new_str("./hydra_log/${workload.model.name}/${now:%Y}",
-					 (struct node_mark){NODE_COMMAND_LINE, 0, 1});
-	AUTO_FREE char *out = NULL;
-	struct err e = {0};
-
-	(void)state;
-	setenv("TZ", "UTC", 1);
-	tzset();
-	out = node_interpolate_text(root, text, NOW_NS, &e);
-	assert_string_equal(out, "./hydra_log/unet3d/2025");
-	assert_string_equal(node_path(root, "workload.model.name")->s, "${workload.x}");
-	node_unset(node_get(root, "workload"), "x");
-	assert_null(node_interpolate_text(root, text, NOW_NS, &e));
-	assert_int_equal(e.code, ERR_USAGE);
-	node_free(text);
-	text = node_new_str("${workload.model.nam}", (struct node_mark){NODE_COMMAND_LINE, 0, 1});
-	assert_null(node_interpolate_text(root, text, NOW_NS, &e));
-	assert_string_equal(e.text,
-			    "command line: interpolation: '${workload.model.nam}' names a key that "
-			    "is not in the configuration");
-	node_free(text);
-	node_free(root);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(references),
-		cmocka_unit_test(escapes),
-		cmocka_unit_test(environment),
-		cmocka_unit_test(start_time),
-		cmocka_unit_test(refusals),
-		cmocka_unit_test(limits),
-		cmocka_unit_test(one_text_against_a_tree),
+		cmocka_unit_test(references),  cmocka_unit_test(escapes),
+		cmocka_unit_test(environment), cmocka_unit_test(start_time),
+		cmocka_unit_test(refusals),    cmocka_unit_test(limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -711,6 +711,39 @@ static void test_hung_read(void **state)
 	await_words(&hung, "2 of 2 workers idle");
 }
 
+/* Out of order a rank that leaves early has not had the first batches, but some. */
+static void test_left_early_out_of_order(void **state)
+{
+	struct order_proof delivered = {0}, undelivered = {0};
+	char why[256];
+	struct order o;
+	struct batch b;
+	struct err e;
+	struct rig r;
+
+	(void)state;
+	fake_reset(2, false);
+	rig_init(&r, 2, 4, 20, 1, 1);
+	r.workload.reader.in_order = false;
+	rig_create(&r);
+	rig_order(&r, &o, 1, 1);
+	assert_int_equal(r.loader->ops->start(r.loader, &o, 20, &e), 0);
+	fake_await_inside(0, order_at(&o, 0, 0));
+	fake_pass(1);
+	fake_pass(1);
+	for (int k = 0; k < 2; k++) {
+		assert_int_equal(next_batch(&r, &b, &e), 1);
+		assert_int_equal(b.index, 1 + 2 * k);
+		order_proof_merge(&delivered, &b.proof);
+	}
+	r.loader->ops->undelivered(r.loader, 2, &undelivered);
+	fake_gate(true);
+	finish(&r);
+	if (!order_proof_check(&o, &delivered, &undelivered, why, sizeof(why)))
+		fail_msg("%s", why);
+	destroy(&r);
+}
+
 static void test_memory(void **state)
 {
 	struct rig r;
@@ -912,6 +945,7 @@ int main(void)
 		cmocka_unit_test(test_early_end_in_preprocess),
 		cmocka_unit_test(test_preprocess_without_io),
 		cmocka_unit_test(test_hung_read),
+		cmocka_unit_test(test_left_early_out_of_order),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_buffers_stay),
 		cmocka_unit_test(test_storm),

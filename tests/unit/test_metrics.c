@@ -251,6 +251,26 @@ static void evaluation_too_short(void **state)
 	synth_end(&s);
 }
 
+/* Where all steps are excluded there is no AU; the throughput is over all steps and stays. */
+static void evaluation_excluded(void **state)
+{
+	static const char *const on[] = {"workflow.evaluation=true",
+					 "output.metric.exclude_start_steps=4", NULL};
+	struct synth s;
+
+	(void)state;
+	synth_begin(&s, 1, 1, on);
+	synth_even(&s, 0, 0, 6, 1.0, 0.1, 0.2);
+	synth_eval(&s, 0, 0, 4, waits, eval_work, 0);
+	synth_metrics(&s);
+	assert_false(s.m.epoch[0].eval_valid);
+	assert_int_equal(s.m.eval_au.count, 0);
+	assert_int_equal(s.m.eval_throughput.count, 1);
+	assert_true(s.m.epoch[0].eval_throughput > 0);
+	assert_near(s.m.eval_throughput.mean, s.m.epoch[0].eval_throughput, 1e-9);
+	synth_end(&s);
+}
+
 /* With a cap on all steps, later epochs make none; they must not pull means down. */
 static void capped(void **state)
 {
@@ -565,6 +585,7 @@ int main(void)
 		cmocka_unit_test(ranks),
 		cmocka_unit_test(evaluation),
 		cmocka_unit_test(evaluation_too_short),
+		cmocka_unit_test(evaluation_excluded),
 		cmocka_unit_test(capped),
 		cmocka_unit_test(overshoots),
 		cmocka_unit_test(nothing_trained),

@@ -157,6 +157,68 @@ static void a_broken_epoch_is_found(void **state)
 	assert_false(order_proof_check(&o, &bad, &rest, why, sizeof(why)));
 }
 
+/* Whatever the number of threads and steps, the proof is that of the positions themselves; a sample
+ * twice instead of another, and one that a later step was to read, are found. */
+static void threads_prove_the_same(void **state)
+{
+	static const uint64_t batches[] = {1, 64, 1000};
+	struct workload w[3] = {shuffled(SHUFFLE_SEED, SHUFFLE_OFF, 1),
+				shuffled(SHUFFLE_OFF, SHUFFLE_SEED, 4), shuffled(0, 0, 4)};
+
+	(void)state;
+	w[2].reader.order = ORDER_DLIO;
+	for (unsigned i = 0; i < 27; i++) {
+		uint64_t batch = batches[i / 9], steps, all;
+		uint32_t ranks = i % 2 ? 3 : 1;
+		struct order_proof good = {0}, bad = {0};
+		struct order o;
+		char why[256];
+		bool proved;
+
+		order_init(&o, &w[i % 3], 300000, ranks, batch, 5, 2);
+		all = order_steps(&o);
+		steps = i / 3 % 3 == 0 ? all : i / 3 % 3 == 1 ? all / 4 : all - all / 4;
+		for (uint32_t r = 0; r < ranks; r++)
+			proof_of_rank(&o, r, steps, &good);
+		for (unsigned threads = 1; threads <= 4; threads += 3) {
+			assert_int_equal(order_prove(&o, steps, &good, threads, NULL, &proved, why,
+						     sizeof(why), NULL),
+					 0);
+			if (!proved)
+				fail_msg("%u: %s", i, why);
+			assert_non_null(strstr(why, "exactly once"));
+		}
+		proof_of_rank(&o, 0, steps - 1, &bad);
+		for (uint32_t r = 1; r < ranks; r++)
+			proof_of_rank(&o, r, steps, &bad);
+		order_prove(&o, steps, &bad, 2, NULL, &proved, why, sizeof(why), NULL);
+		assert_false(proved);
+		order_proof_positions(&bad, &o, 0, batch);
+		order_prove(&o, steps, &bad, 2, NULL, &proved, why, sizeof(why), NULL);
+		assert_false(proved);
+		assert_non_null(strstr(why, "twice"));
+	}
+}
+
+static void a_proof_can_be_stopped(void **state)
+{
+	struct workload w = shuffled(SHUFFLE_SEED, SHUFFLE_OFF, 1);
+	struct stop_flag stop = {1};
+	struct order_proof none = {0};
+	struct err e = {0};
+	struct order o;
+	char why[256] = "";
+	bool proved = true;
+
+	(void)state;
+	order_init(&o, &w, 1ull << 50, 1, 1, 1, 1);
+	assert_int_equal(
+		order_prove(&o, 1ull << 49, &none, 2, &stop, &proved, why, sizeof(why), &e),
+		ERR_CANCELED);
+	assert_false(proved);
+	assert_non_null(strstr(why, "stopped"));
+}
+
 static size_t differing(const struct order *a, const struct order *b, uint64_t n)
 {
 	size_t d = 0;
@@ -442,12 +504,58 @@ static void edges_of_dlio(void **state)
 	assert_non_null(strstr(e.text, "threads"));
 }
 
+/* DLIO's lists as an order at any position: the same files and samples as the map, with the proof
+ * that says what is wrong with them. */
+static void test_iterative_order(void **state)
+{
+	enum { FILES = 9, PER_FILE = 4, RANKS = 3, COUNT = FILES * PER_FILE / RANKS };
+	struct order_dlio c = {
+		.files = FILES, .samples_per_file = PER_FILE, .ranks = RANKS, .threads = 1};
+	struct order_dlio_entry want[COUNT];
+	struct order_proof got = {0}, rest = {0};
+	char loader[] = "tensorflow", why[256];
+	uint64_t files[FILES];
+	uint32_t thread[COUNT];
+	struct workload w = {.reader = {.order = ORDER_DLIO, .data_loader = loader},
+			     .dataset = {.num_samples_per_file = PER_FILE}};
+	struct order o;
+
+	(void)state;
+	for (uint64_t i = 0; i < FILES; i++)
+		files[i] = i;
+	order_init(&o, &w, FILES * PER_FILE, RANKS, 5, 1, 1);
+	assert_int_equal(order_steps(&o), 2);
+	for (uint32_t rank = 0; rank < RANKS; rank++) {
+		assert_int_equal(order_dlio_iterative_map(&c, 1, rank, files, want, thread, NULL),
+				 0);
+		for (uint64_t k = 0; k < 10; k++) {
+			assert_int_equal(order_at(&o, rank, k),
+					 want[k].file * PER_FILE + want[k].in_file);
+			order_proof_add(&got, order_at(&o, rank, k));
+		}
+		order_proof_undelivered(&rest, &o, rank, 2);
+	}
+	assert_false(order_proof_check(&o, &got, &rest, why, sizeof(why)));
+	assert_non_null(strstr(why, "some came twice and others never"));
+	/* one rank alone reads everything */
+	got = rest = (struct order_proof){0};
+	w.reader.file_shuffle = SHUFFLE_SEED;
+	order_init(&o, &w, FILES * PER_FILE, 1, 5, 1, 1);
+	for (uint64_t k = 0; k < 20; k++)
+		order_proof_add(&got, order_at(&o, 0, k));
+	order_proof_undelivered(&rest, &o, 0, 4);
+	assert_true(order_proof_check(&o, &got, &rest, why, sizeof(why)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_iterative_order),
 		cmocka_unit_test(every_sample_at_most_once),
 		cmocka_unit_test(steps_and_blocks),
 		cmocka_unit_test(a_broken_epoch_is_found),
+		cmocka_unit_test(threads_prove_the_same),
+		cmocka_unit_test(a_proof_can_be_stopped),
 		cmocka_unit_test(epochs_and_seeds),
 		cmocka_unit_test(rank_count_keeps_the_sequence),
 		cmocka_unit_test(files_stay_whole),

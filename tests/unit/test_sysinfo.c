@@ -203,6 +203,7 @@ static void test_usable(void **state)
 	CPU_SET(first, &one);
 	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
 	assert_true(host_usable_cpus() <= 1);
+	assert_int_equal(host_threads(), 1);
 	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
 }
 

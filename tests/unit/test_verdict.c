@@ -46,6 +46,21 @@ static void fill_io(struct synth *s, double device_share)
 	}
 }
 
+/* A dataset of 16 GiB in 16384 files, all looked at, `start` and `end` GiB of it cached. */
+static void fill_cache(struct synth *s, uint32_t epoch, double start, double end)
+{
+	const struct residency c = {.known = true,
+				    .files = 16384,
+				    .looked = 16384,
+				    .bytes = 16ull << 30,
+				    .file_system = "ext4"};
+	struct epoch_usage *u = &s->r.usage[epoch];
+
+	u->cache_start = u->cache_end = c;
+	u->cache_start.cached_bytes = (uint64_t)(start * 1073741824);
+	u->cache_end.cached_bytes = (uint64_t)(end * 1073741824);
+}
+
 static void calm(struct synth *s)
 {
 	fill_io(s, 1);
@@ -53,6 +68,7 @@ static void calm(struct synth *s)
 	for (uint32_t i = 0; i < s->r.epochs_done; i++) {
 		s->r.usage[i].wall_ns = 1000000000;
 		s->r.usage[i].cpu_ns = 200000000;
+		fill_cache(s, i, 0, 0);
 	}
 }
 
@@ -534,6 +550,76 @@ static void evaluation(void **state)
 	synth_end(&s);
 }
 
+/* Two epochs whose dataset was cached that much before and after each. */
+static void cache_case(const char *const *overrides, double start1, double end1, double start2,
+		       double end2, enum verdict_level level, const char *words)
+{
+	struct synth s;
+
+	synth_begin(&s, 1, 2, overrides);
+	for (uint32_t i = 0; i < 2; i++)
+		synth_even(&s, 0, i, 60, 0.01, 0.001, 0.02);
+	calm(&s);
+	fill_cache(&s, 0, start1, end1);
+	fill_cache(&s, 1, start2, end2);
+	judge(&s);
+	expect(&s, "cache", level, words);
+	synth_end(&s);
+}
+
+static void page_cache(void **state)
+{
+	static const char *const cold[] = {"storage.page_cache=cold", NULL};
+	static const char *const epochs[] = {"storage.page_cache=cold_epochs", NULL};
+	static const char *const drop[] = {"storage.page_cache=drop_behind", NULL};
+	static const char *const direct[] = {"storage.store=throttle+direct", NULL};
+	static const char *const memory[] = {"storage.store=memory", NULL};
+	struct synth s;
+
+	(void)state;
+	cache_case(NULL, 0, 12, 12, 12, VERDICT_WARN,
+		   "12 GiB of 16 GiB of the dataset were in the page cache before epoch 2: this "
+		   "measured memory, not storage (1 of 2 epochs");
+	cache_case(NULL, 4, 4, 3, 4, VERDICT_WARN, "before epoch 1: this measured memory in part");
+	cache_case(NULL, 1, 16, 1.5, 16, VERDICT_PASS, "1.5 GiB of 16 GiB");
+	cache_case(cold, 0, 16, 16, 16, VERDICT_WARN, "before epoch 2: this measured memory");
+	cache_case(cold, 0, 1, 1, 2, VERDICT_PASS, "1 GiB of 16 GiB");
+	cache_case(cold, 4, 16, 16, 16, VERDICT_FAIL, "4 GiB of 16 GiB were in it before epoch 1");
+	cache_case(epochs, 0, 16, 0, 16, VERDICT_PASS, "0 B of 16 GiB");
+	cache_case(epochs, 0, 16, 4, 16, VERDICT_FAIL, "before epoch 2");
+	cache_case(epochs, 0, 16, 1, 16, VERDICT_WARN, "1 GiB of 16 GiB were in it before epoch 2");
+	cache_case(drop, 0, 0.01, 0.01, 0, VERDICT_PASS, "Reading left 10.2 MiB of 16 GiB there");
+	cache_case(drop, 0, 1, 0, 0, VERDICT_WARN,
+		   "Reading left 1 GiB of 16 GiB there after epoch 1");
+	cache_case(direct, 0, 0, 0, 0, VERDICT_PASS, "the page cache did not grow");
+	/* what was there before is not read */
+	cache_case(direct, 8, 8, 8, 7, VERDICT_PASS, "it held 8 GiB of the dataset's 16 GiB");
+	cache_case(direct, 0, 0, 0, 1, VERDICT_FAIL, "grew by 1 GiB of the dataset in epoch 2");
+	synth_begin(&s, 1, 1, NULL);
+	synth_even(&s, 0, 0, 60, 0.01, 0.001, 0.02);
+	calm(&s);
+	s.r.usage[0].cache_start.known = false;
+	snprintf(s.r.usage[0].cache_start.why, sizeof(s.r.usage[0].cache_start.why), "no kernel");
+	judge(&s);
+	expect(&s, "cache", VERDICT_UNKNOWN, "is not known: no kernel.");
+	s.r.usage[0].cache_start.known = true;
+	s.r.usage[0].cache_start.looked = 1000;
+	judge(&s);
+	expect(&s, "cache", VERDICT_PASS, "1000 of 16384 files");
+	s.r.usage[0].cache_start.memory = true;
+	s.r.usage[0].cache_start.cached_bytes = 16ull << 30;
+	snprintf(s.r.usage[0].cache_start.file_system, 24, "tmpfs");
+	judge(&s);
+	expect(&s, "cache", VERDICT_WARN, "lies on tmpfs, which is memory");
+	synth_end(&s);
+	synth_begin(&s, 1, 1, memory);
+	synth_even(&s, 0, 0, 60, 0.01, 0.001, 0.02);
+	calm(&s);
+	judge(&s);
+	assert_string_equal(synth_verdict(&s, "cache")->check, "");
+	synth_end(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -545,7 +631,7 @@ int main(void)
 		cmocka_unit_test(compute),        cmocka_unit_test(evaluation),
 		cmocka_unit_test(rate_trap),      cmocka_unit_test(interrupted_bytes),
 		cmocka_unit_test(own_copies),     cmocka_unit_test(client_limited),
-		cmocka_unit_test(client_workers),
+		cmocka_unit_test(client_workers), cmocka_unit_test(page_cache),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

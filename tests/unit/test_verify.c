@@ -152,7 +152,7 @@ static int check(const struct workload *w, struct store *s, bool need_eval, stru
 	int rc;
 
 	fixture_dataset(d, w);
-	rc = dataset_check(d, s, need_eval, &r, &e);
+	rc = dataset_check(d, s, need_eval, NULL, &r, &e);
 	strcpy(text, rc < 0 ? e.text : r.note);
 	assert_true(strlen(text) > 20);
 	return rc;
@@ -365,11 +365,11 @@ static void at_most_1000_are_asked_for(void **state)
 	(void)state;
 	fixture_dataset(&d, &w);
 	must_generate(&d, s);
-	assert_int_equal(dataset_check(&d, s, true, &r, &e), 0);
+	assert_int_equal(dataset_check(&d, s, true, NULL, &r, &e), 0);
 	assert_int_equal(r.sizes_checked, 1000);
 	assert_int_equal(r.files_found, 2500);
 	assert_int_equal(s->ops->remove(s, "/data/train/img_2499_of_2500.synthetic", NULL), 0);
-	assert_int_equal(dataset_check(&d, s, true, &r, &e), -ENOENT);
+	assert_int_equal(dataset_check(&d, s, true, NULL, &r, &e), -ENOENT);
 	dataset_release(&d);
 	store_destroy(s);
 }

@@ -303,6 +303,19 @@ static void test_derived(void **state)
 	assert_string_equal(w.elem->name, "uint8");
 	assert_true(warned(&w, "replaced by uint8"));
 	workload_release(&w);
+	LOAD(w, "default", NULL, "reader.odirect=true", "storage.store=throttle+ posix");
+	assert_string_equal(w.storage.store, "throttle+ direct");
+	assert_int_equal(w.reader.access, 1); /* native */
+	workload_release(&w);
+	LOAD(w, "default", NULL, "reader.odirect=true", "reader.access=framework",
+	     "storage.page_cache=drop_behind");
+	assert_string_equal(w.storage.store, "drop_behind+direct");
+	assert_int_equal(w.reader.access, 0);
+	workload_release(&w);
+	LOAD(w, "default", NULL, "storage.page_cache=drop_behind",
+	     "storage.store=throttle+drop_behind+posix");
+	assert_string_equal(w.storage.store, "throttle+drop_behind+posix");
+	workload_release(&w);
 	/* null keeps a default that cannot be null; ??? counts as absent */
 	LOAD(w, "default", NULL, "++workload.reader.batch_size=null", "dataset.file_prefix=null",
 	     "reader.read_type=memory", "++workload.train.epochs=???");

@@ -1,5 +1,5 @@
 /* From a design to runs: names, datasets and order. */
-#include "study/plan.h"
+#include "study/study_plan.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,0 +1,127 @@
+/* Page cache of whole datasets: every file for eviction, evenly spread ones for a look. */
+#include "dataset/residency.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "dataset/each.h"
+#include "store/file_system.h"
+#include "store/page_cache.h"
+
+/* Opening and syncing are waits, so more threads than cores help. */
+#define THREADS 16
+
+struct sums {
+	const struct residency_job *job;
+	_Atomic uint64_t looked, bytes, cached_bytes;
+	_Atomic int mincore;
+};
+
+static void tell(const struct residency_job *job)
+{
+	if (job->progress_ns)
+		atomic_store_explicit(job->progress_ns, clock_now_ns(), memory_order_relaxed);
+}
+
+static int look_file(void *arg, enum dataset_kind kind, uint64_t index, struct each_worker *w,
+		     struct err *e)
+{
+	struct sums *s = arg;
+	struct page_cached c;
+	int rc = page_cache_look(w->path, &c, e);
+
+	(void)kind;
+	(void)index;
+	if (rc < 0)
+		return rc;
+	atomic_fetch_add(&s->looked, 1);
+	atomic_fetch_add(&s->bytes, c.file_bytes);
+	atomic_fetch_add(&s->cached_bytes, c.cached_bytes);
+	if (c.mincore)
+		atomic_store(&s->mincore, 1);
+	tell(s->job);
+	return 0;
+}
+
+static int evict_file(void *arg, enum dataset_kind kind, uint64_t index, struct each_worker *w,
+		      struct err *e)
+{
+	struct sums *s = arg;
+	const struct format_ops *f = s->job->dataset->format;
+	int rc = page_cache_evict(w->path, NULL, e);
+	char path[DATASET_PATH_MAX];
+
+	(void)kind;
+	(void)index;
+	for (uint32_t i = 0; i < f->sidecars && rc == 0; i++) {
+		if (f->sidecar_path(w->path, i, path, sizeof(path)) == 0)
+			rc = page_cache_evict(path, NULL, e);
+		/* not every reader needs them */
+		rc = rc == -ENOENT ? 0 : rc;
+	}
+	tell(s->job);
+	return rc;
+}
+
+static int go_over(const struct residency_job *job, struct sums *s, uint64_t files,
+		   int (*fn)(void *, enum dataset_kind, uint64_t, struct each_worker *,
+			     struct err *),
+		   struct err *e)
+{
+	const uint64_t picks[DATASET_KINDS] = {
+		[DATASET_TRAIN] = files, [DATASET_EVAL] = job->eval ? files : 0};
+	struct each_job each = {.dataset = job->dataset,
+				.store = job->store,
+				.threads = THREADS,
+				.stop = job->stop,
+				.picks = picks,
+				.file = fn,
+				.arg = s};
+
+	return each_file(&each, e);
+}
+
+int residency_look(const struct residency_job *job, struct residency *out, struct err *e)
+{
+	const struct dataset *d = job->dataset;
+	struct sums s = {.job = job};
+	struct file_system fs;
+	struct err why = {0};
+	int rc;
+
+	*out = (struct residency){.files = d->files[DATASET_TRAIN] +
+					   (job->eval ? d->files[DATASET_EVAL] : 0)};
+	if (file_system_of_path(d->folder, &fs)) {
+		out->memory = fs.memory;
+		snprintf(out->file_system, sizeof(out->file_system), "%s", fs.name);
+	}
+	if (job->files == 0) {
+		snprintf(out->why, sizeof(out->why), "no file was looked at");
+		return 0;
+	}
+	rc = go_over(job, &s, job->files, look_file, &why);
+	if (rc == ERR_CANCELED) {
+		if (e)
+			*e = why;
+		return rc;
+	}
+	if (rc < 0) {
+		snprintf(out->why, sizeof(out->why), "%.*s", (int)sizeof(out->why) - 1, why.text);
+		return 0;
+	}
+	out->known = true;
+	out->mincore = atomic_load(&s.mincore);
+	out->looked = atomic_load(&s.looked);
+	out->bytes = atomic_load(&s.bytes);
+	out->cached_bytes = atomic_load(&s.cached_bytes);
+	return 0;
+}
+
+int residency_evict(const struct residency_job *job, struct err *e)
+{
+	struct sums s = {.job = job};
+
+	return go_over(job, &s, UINT64_MAX, evict_file, e);
+}

@@ -1,0 +1,32 @@
+#pragma once
+/* How much of a dataset is in this machine's page cache, and its eviction. The store's names must
+ * be paths (STORE_HAS_FILES). Companion files are evicted too, but not counted. */
+#include <stdatomic.h>
+
+#include "base/thread.h"
+#include "dataset/dataset.h"
+
+struct residency {
+	bool known;
+	char why[256];                /* when it is not */
+	bool memory;                  /* its file system is memory itself: eviction is impossible */
+	char file_system[24];         /* "ext4"; empty when the system does not say */
+	bool mincore;                 /* asked with mincore(2), not with cachestat(2) */
+	uint64_t files, looked;       /* of the dataset; of them looked at */
+	uint64_t bytes, cached_bytes; /* of those looked at */
+};
+
+struct residency_job {
+	const struct dataset *dataset;
+	struct store *store;
+	bool eval;                    /* the evaluation files are a part of it */
+	uint64_t files;               /* of each kind, evenly spread, to look at; 0: none */
+	const struct stop_flag *stop; /* may be NULL */
+	_Atomic int64_t *progress_ns; /* set to the time after each file; may be NULL */
+};
+
+/* Looks. What cannot be found out is said in out->why and is no failure: only a stop is
+ * (ERR_CANCELED). */
+int residency_look(const struct residency_job *job, struct residency *out, struct err *e);
+/* Evicts every file, over threads. ERR_CANCELED when it was stopped. */
+int residency_evict(const struct residency_job *job, struct err *e);

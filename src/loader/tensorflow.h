@@ -1,0 +1,149 @@
+#pragma once
+/* State of the tf.data loader, shared by its files: setup (memory), readers (who reads), batches
+ * (the pipeline behind them), words for the watchdog.
+ *
+ *   readers -> shuffle buffer -> batch -> map -> prefetch -> the rank
+ *
+ * Every stage is pulled by the one after it. Readers are threads with buffers of their own; map and
+ * prefetch have a thread each, where the workload asks for them. What lies before map is done by
+ * whoever pulls: map's thread, else that of prefetch, else the rank. */
+#include "base/queue.h"
+#include "dataset/order.h"
+#include "loader/stage.h"
+#include "loader/sample_reader.h"
+#include "loader/worker.h"
+
+#define RECORDS_AHEAD 2      /* buffer_output_elements of the legacy interleave */
+#define RECORD_SLOTS 4       /* those, one being read, one being taken */
+#define BATCHES_AHEAD 3      /* a generator's: 2 * block_length + 1 */
+#define AUTOTUNE_PREFETCH 64 /* batches that AUTOTUNE goes to at most */
+#define ERRORS_KEPT 16       /* sentences of failed records in the shuffle buffer */
+
+/* A record on its way to its batch. */
+struct record {
+	uint64_t sample, payload_bytes;
+	int64_t begun_ns, done_ns;
+	uint32_t worker;
+	uint32_t failed; /* 0: read; else its sentence is error[failed - 1] */
+};
+
+struct record_slot {
+	struct record record;
+	struct err err;
+};
+
+struct tf_batch {
+	struct batch batch;      /* first: what the loader hands out */
+	uint64_t sample;         /* the first one, for words */
+	_Atomic uint32_t mapped; /* futex word */
+};
+
+struct tensorflow;
+
+/* One that reads: of records a file at a time, or (generators) of whole batches. */
+struct tf_reader {
+	struct sample_reader reader;
+	struct tensorflow *loader;
+	uint32_t number;
+	struct queue in;  /* files, as number + 1; generators: places in `out` */
+	struct queue out; /* record slots, or batches */
+	struct record_slot slot[RECORD_SLOTS];
+};
+
+/* One of map's calls. */
+struct tf_mapper {
+	struct sample_reader reader; /* never opened: it waits */
+	struct tensorflow *loader;
+};
+
+struct tensorflow {
+	struct loader base;
+	struct loader_config config;
+	struct reader_config settings;
+	bool records;        /* TFRecordDataset; else generators */
+	uint32_t cycle;      /* read_threads */
+	uint32_t threads;    /* that read; 0: whoever pulls */
+	uint32_t calls;      /* of map; 0: whoever pulls */
+	uint32_t mappers;    /* threads that wait for map: as many as calls, or none */
+	uint32_t prefetch;   /* batches at most; 0: no thread */
+	bool autotune, wait; /* of prefetch; a workload's preprocess_time in map */
+	bool endless;        /* DLIO repeats the records and drops the iterator in the middle */
+
+	_Atomic uint32_t halt;       /* futex word, HALT_* */
+	_Atomic int64_t woken_ns;    /* 0: not woken */
+	struct tf_reader *reader;    /* `threads` of them, at least one */
+	struct tf_mapper *mapper;    /* at least one when `wait` */
+	struct stage_thread *thread; /* readers, map's own, mappers, prefetch's */
+	uint32_t thread_count;
+	struct worker_stat *stat; /* of readers, then mappers */
+	uint32_t stats;
+	struct tf_batch *batch;
+	uint32_t batches;
+
+	struct queue spare;                      /* batches not in use */
+	struct queue map_room, mapping, calling; /* tokens; in order; for the mappers */
+	struct queue ring_room, ready;
+	_Atomic uint32_t ring; /* tokens that exist */
+	bool was_full;
+	_Atomic uint32_t in_ring;
+
+	/* the pulling side */
+	struct order order;
+	void *cycle_memory, *plan_memory;
+	size_t cycle_bytes, plan_bytes;
+	struct stream_cycle turns;
+	struct stream_shuffle shuffle;
+	struct record *buffer;
+	uint64_t buffer_room, left, made, pulled;
+	struct err *error; /* ERRORS_KEPT */
+	uint32_t errors_used;
+
+	uint64_t steps, all_steps, handed, held; /* all_steps: of the whole epoch */
+	uint64_t read_steps;                     /* batches that are read: steps, unless endless */
+	bool open, asked_on;                     /* asked_on: for the batch after the last */
+
+	/* For describe. */
+	_Atomic uint64_t epoch, last_step, waiting; /* waiting: batch + 1, 0 when not */
+	_Atomic int64_t waiting_since;
+	_Atomic uint32_t stuck;
+};
+
+static inline struct tensorflow *tensorflow_of(struct loader *l)
+{
+	return (struct tensorflow *)l;
+}
+
+static inline const struct tensorflow *tensorflow_of_const(const struct loader *l)
+{
+	return (const struct tensorflow *)l;
+}
+
+/* setup */
+void tensorflow_window(const struct workload *w, uint32_t *workers, uint64_t *batches);
+int tensorflow_memory_bytes(const struct loader_config *c, uint64_t *out, struct err *e);
+int tensorflow_create(struct loader **out, const struct loader_config *c, struct err *e);
+int tensorflow_open_readers(struct tensorflow *l, struct err *e);
+int tensorflow_close_readers(struct tensorflow *l, struct err *e);
+/* Frees everything; no thread runs. */
+void tensorflow_release(struct tensorflow *l);
+
+/* The loader's threads wait with these: 0, or ERR_CANCELED when the epoch or the run ends. */
+bool tensorflow_stopped(void *l);
+int tensorflow_get(struct tensorflow *l, struct queue *q, void **item);
+
+/* readers */
+void tensorflow_record_work(void *reader);
+void tensorflow_generator_work(void *reader);
+void tensorflow_readers_begin(struct tensorflow *l);
+/* Fills a batch with what comes next, reading it here where no thread does. ERR_CANCELED, or 0; a
+ * failed read is in b->batch.err. */
+int tensorflow_fill(struct tensorflow *l, struct tf_batch *b);
+/* The next batch of a generator. */
+int tensorflow_generated(struct tensorflow *l, struct tf_batch **out);
+/* Position in the rank's epoch of batch k, which is the turn of generator k mod T: each has
+ * consecutive batches. */
+uint64_t tensorflow_position(const struct tensorflow *l, uint64_t k);
+
+void tensorflow_describe(const struct loader *base, char *out, size_t out_size);
+
+extern const struct loader_ops loader_tensorflow;

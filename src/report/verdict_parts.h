@@ -1,0 +1,52 @@
+#pragma once
+/* What the files of verdicts share. Private to report/. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "report/result.h"
+
+/* A new verdict of that name, passed. */
+static inline struct verdict *add(struct result *r, const char *check)
+{
+	struct verdict *v;
+
+	if (r->verdicts == sizeof(r->verdict) / sizeof(r->verdict[0]))
+		r->verdicts--;
+	v = &r->verdict[r->verdicts++];
+	*v = (struct verdict){0};
+	snprintf(v->check, sizeof(v->check), "%s", check);
+	return v;
+}
+
+/* Appends to its sentence. */
+__attribute__((format(printf, 2, 3))) static inline void say(struct verdict *v, const char *fmt,
+							     ...)
+{
+	size_t n = strlen(v->text);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(v->text + n, sizeof(v->text) - n, fmt, ap);
+	va_end(ap);
+}
+
+static inline void worsen(struct verdict *v, enum verdict_level level)
+{
+	static const int badness[] = {
+		[VERDICT_PASS] = 0, [VERDICT_UNKNOWN] = 1, [VERDICT_WARN] = 2, [VERDICT_FAIL] = 3};
+
+	if (badness[level] > badness[v->level])
+		v->level = level;
+}
+
+static inline const char *bytes_text(double v, char out[32])
+{
+	return str_bytes(v, out, 32);
+}
+
+/* Whether the bytes asked for are those wanted, and where they came from. */
+void verdict_bytes(struct result *r, const struct run_metrics *m);
+/* What the page cache held of the dataset, by looks before and after each epoch. */
+void verdict_page_cache(struct result *r);

@@ -1,0 +1,462 @@
+/* Files past the page cache: O_DIRECT (open(2)).
+ *
+ * The system takes only aligned requests. One read is one request all the same: the aligned cover
+ * of the range is asked for, its middle straight into the caller's memory, the blocks at its ends
+ * into a bounce buffer that is a part of the blob. Where the caller's memory is not aligned as the
+ * system wants it, the middle is read to the first address in it that is, and moved into place.
+ *
+ * What a write has beyond whole pages, at either end, goes through the page cache, because two
+ * writers may share the block, the file must have its exact size at any moment, and only the
+ * kernel can see to both. It is written out and dropped when the blob is closed. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "store/file_system.h"
+#include "store/posix.h"
+
+/* Room for a head block and three tail blocks of the largest alignment, and the size up to which
+ * an unaligned read is copied. */
+#define BOUNCE_BYTES 65536u
+#define OFFSET_ALIGN_MAX 16384u
+#define MEMORY_ALIGN_MAX 4096u
+/* Less than Linux moves in one call, and aligned. */
+#define CALL_MAX (1u << 30)
+#define DEVICES_SEEN 16
+
+struct direct_store {
+	struct store base;
+	_Atomic uint64_t seen[DEVICES_SEEN]; /* file systems known not to be memory; 0: free */
+};
+
+struct direct_blob {
+	struct posix_blob posix;
+	uint32_t offset_align, memory_align;
+	uint64_t cached_from, cached_to; /* what writes left in the page cache; equal: nothing */
+	unsigned char room[BOUNCE_BYTES + MEMORY_ALIGN_MAX];
+};
+
+static uint64_t down(uint64_t v, uint64_t align)
+{
+	return v - v % align;
+}
+
+static uint64_t up(uint64_t v, uint64_t align)
+{
+	return v > UINT64_MAX - align ? down(UINT64_MAX, align) : down(v + align - 1, align);
+}
+
+static unsigned char *aligned(const void *p, size_t align)
+{
+	return (unsigned char *)(((uintptr_t)p + align - 1) / align * align);
+}
+
+static unsigned char *bounce_of(struct direct_blob *db)
+{
+	return aligned(db->room, MEMORY_ALIGN_MAX);
+}
+
+static int direct_create(struct store **out, const void *config, struct store *lower, struct err *e)
+{
+	struct direct_store *d = xcalloc(1, sizeof(*d));
+
+	(void)config;
+	(void)lower;
+	(void)e;
+	*out = &d->base;
+	return 0;
+}
+
+/* ---- open ---- */
+
+static int refuse(const char *path, const struct file_system *fs, struct err *e)
+{
+	return err_set(e, -EINVAL,
+		       "'%s' lies on a file system (%s) that does not take O_DIRECT, which "
+		       "storage.store=direct and reader.odirect ask for; nothing is read through "
+		       "the page cache instead: use another file system, or storage.store=posix",
+		       path, fs->name[0] ? fs->name : "of unknown type");
+}
+
+static int refuse_memory(const char *path, const struct file_system *fs, struct err *e)
+{
+	return err_set(e, -EINVAL,
+		       "'%s' lies on %s, which is memory: it may accept O_DIRECT, but there is no "
+		       "storage behind its page cache. Put the dataset on a disk, or set "
+		       "storage.store=posix to measure memory",
+		       path, fs->name);
+}
+
+/* Asks once for each file system; the answer cannot change while it is mounted. */
+static int check_device(struct direct_store *d, int fd, uint64_t device, const char *path,
+			struct err *e)
+{
+	struct file_system fs = {0};
+	size_t i;
+
+	for (i = 0; i < DEVICES_SEEN; i++) {
+		uint64_t seen = atomic_load_explicit(&d->seen[i], memory_order_relaxed);
+
+		if (seen == device)
+			return 0;
+		if (seen == 0)
+			break;
+	}
+	if (!file_system_of_fd(fd, &fs))
+		return err_sys(e, errno, "cannot find out the file system of '%s'", path);
+	if (fs.memory)
+		return refuse_memory(path, &fs, e);
+	/* two threads may write one place: then one of the two asks again */
+	if (i < DEVICES_SEEN)
+		atomic_store_explicit(&d->seen[i], device, memory_order_relaxed);
+	return 0;
+}
+
+/* The alignment the kernel states, or, before Linux 6.1 and on file systems that do not say, that
+ * of a page, which the blocks of all devices divide. */
+static int check_alignment(struct direct_blob *db, const struct statx *sx, const char *path,
+			   struct err *e)
+{
+	uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
+	struct file_system fs = {0};
+
+	db->offset_align = page;
+	db->memory_align = page < MEMORY_ALIGN_MAX ? page : MEMORY_ALIGN_MAX;
+#ifdef STATX_DIOALIGN
+	if (sx->stx_mask & STATX_DIOALIGN) {
+		db->offset_align = sx->stx_dio_offset_align;
+		db->memory_align = sx->stx_dio_mem_align;
+	}
+#else
+	(void)sx;
+#endif
+	if (db->offset_align == 0 || db->memory_align == 0) {
+		file_system_of_fd(db->posix.fd, &fs);
+		return refuse(path, &fs, e);
+	}
+	if (db->offset_align > OFFSET_ALIGN_MAX || db->memory_align > MEMORY_ALIGN_MAX)
+		return err_set(e, -EINVAL,
+			       "'%s' wants O_DIRECT requests at multiples of %u bytes in memory "
+			       "aligned to %u; at most %u and %u are supported",
+			       path, db->offset_align, db->memory_align, OFFSET_ALIGN_MAX,
+			       MEMORY_ALIGN_MAX);
+	return 0;
+}
+
+static int check_file(struct direct_store *d, struct direct_blob *db, const char *path,
+		      struct err *e)
+{
+	unsigned wanted = STATX_TYPE;
+	struct statx sx;
+	int rc;
+
+#ifdef STATX_DIOALIGN
+	wanted |= STATX_DIOALIGN;
+#endif
+	if (statx(db->posix.fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, wanted, &sx) != 0)
+		return err_sys(e, errno, "cannot ask how '%s' takes O_DIRECT", path);
+	if (S_ISDIR(sx.stx_mode))
+		return err_sys(e, EISDIR, "cannot open '%s'", path);
+	rc = check_device(d, db->posix.fd,
+			  ((uint64_t)sx.stx_dev_major << 32 | sx.stx_dev_minor) + 1, path, e);
+	return rc < 0 ? rc : check_alignment(db, &sx, path, e);
+}
+
+/* *created: the name is new, and to be removed again should the file be refused. */
+static int open_direct(const char *path, unsigned how, bool *created)
+{
+	int flags = (posix_open_flags(how) & ~(O_CREAT | O_TRUNC)) | O_DIRECT;
+	int fd = -1;
+
+	*created = false;
+	for (int tries = 0; tries < 3; tries++) {
+		if (how & STORE_CREATE) {
+			fd = posix_open_fd(path, flags | O_CREAT | O_EXCL);
+			/* a file system that refuses has made the file before it does */
+			*created = fd >= 0 || errno == EINVAL;
+			if (errno != EEXIST || fd >= 0)
+				return fd;
+		}
+		fd = posix_open_fd(path, flags);
+		if (fd >= 0 || errno != ENOENT || !(how & STORE_CREATE))
+			return fd;
+	}
+	return fd;
+}
+
+static int not_opened(const char *path, unsigned how, int code, struct err *e)
+{
+	struct file_system fs = {0};
+	struct stat st;
+
+	if (code != EINVAL)
+		return err_sys(e, code,
+			       how & STORE_CREATE ? "cannot create '%s'" : "cannot open '%s'",
+			       path);
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return err_sys(e, EISDIR, "cannot open '%s'", path);
+	file_system_of_path(path, &fs);
+	return fs.memory ? refuse_memory(path, &fs, e) : refuse(path, &fs, e);
+}
+
+static int direct_open(struct store *s, const char *path, unsigned how, struct blob *b,
+		       struct err *e)
+{
+	struct direct_blob *db = (struct direct_blob *)b;
+	bool created;
+	int rc;
+
+	db->cached_from = db->cached_to = 0;
+	db->posix.bytes = UINT64_MAX;
+	db->posix.fd = open_direct(path, how, &created);
+	if (db->posix.fd < 0)
+		rc = not_opened(path, how, errno, e);
+	else
+		rc = check_file((struct direct_store *)s, db, path, e);
+	if (rc == 0 && how & STORE_CREATE && !created && ftruncate(db->posix.fd, 0) != 0)
+		rc = err_sys(e, errno, "cannot create '%s'", path);
+	if (rc == 0)
+		return 0;
+	if (db->posix.fd >= 0)
+		close(db->posix.fd);
+	if (created)
+		unlink(path);
+	return rc;
+}
+
+/* ---- reading ---- */
+
+static int read_failed(const struct direct_blob *db, int code, size_t n, uint64_t offset,
+		       struct err *e)
+{
+	if (code != EINVAL)
+		return err_sys(e, code, "reading %zu bytes at offset %" PRIu64 " failed", n,
+			       offset);
+	return err_set(e, -EINVAL,
+		       "the file system does not take an O_DIRECT read of %zu bytes at offset "
+		       "%" PRIu64 ", a multiple of %u: it cannot be used past the page cache",
+		       n, offset, db->offset_align);
+}
+
+/* A range [from, to) and how its aligned cover [low, high) is laid out in memory. */
+struct plan {
+	uint64_t from, to, low, high;
+	struct iovec part[3]; /* head block, middle, tail blocks; those of no bytes are left out */
+	int parts;
+	uint64_t middle_at; /* file offset of the middle */
+	size_t head_bytes, middle_bytes;
+	unsigned char *middle, *tail;
+};
+
+static void plan_add(struct plan *p, void *at, size_t n)
+{
+	if (n)
+		p->part[p->parts++] = (struct iovec){at, n};
+}
+
+static void plan_read(struct plan *p, struct direct_blob *db, unsigned char *out, uint64_t from,
+		      uint64_t to)
+{
+	uint64_t align = db->offset_align;
+	unsigned char *bounce = bounce_of(db), *end = out + (to - from), *place;
+
+	*p = (struct plan){.from = from, .to = to, .low = down(from, align)};
+	p->high = up(to, align) > INT64_MAX ? down(INT64_MAX, align) : up(to, align);
+	p->head_bytes = from == p->low ? 0 : (size_t)align;
+	p->middle_at = p->low + p->head_bytes;
+	place = out + (p->middle_at - from);
+	if (p->high - p->low > BOUNCE_BYTES || (from == p->low && to == p->high)) {
+		p->middle = aligned(place, db->memory_align) == place
+				    ? place
+				    : aligned(out, db->memory_align);
+		if (p->middle < end)
+			p->middle_bytes = (size_t)down((uint64_t)(end - p->middle), align);
+		if (p->middle_bytes > p->high - p->middle_at)
+			p->middle_bytes = (size_t)(p->high - p->middle_at);
+	}
+	p->tail = aligned(bounce + p->head_bytes, db->memory_align);
+	plan_add(p, bounce, p->head_bytes);
+	plan_add(p, p->middle, p->middle_bytes);
+	plan_add(p, p->tail, (size_t)(p->high - p->middle_at) - p->middle_bytes);
+}
+
+/* Brings what was read, up to file offset `end`, to where the caller wants it. The middle first:
+ * the others go where it may lie now. */
+static void settle(const struct plan *p, struct direct_blob *db, unsigned char *out, uint64_t end)
+{
+	uint64_t middle_end = p->middle_at + p->middle_bytes;
+	uint64_t upto = end < middle_end ? end : middle_end;
+
+	if (upto > p->middle_at && p->middle != out + (p->middle_at - p->from))
+		memmove(out + (p->middle_at - p->from), p->middle, (size_t)(upto - p->middle_at));
+	if (p->head_bytes) {
+		upto = end < p->middle_at ? end : p->middle_at;
+		memcpy(out, bounce_of(db) + (p->from - p->low), (size_t)(upto - p->from));
+	}
+	if (end > middle_end)
+		memcpy(out + (middle_end - p->from), p->tail, (size_t)(end - middle_end));
+}
+
+static ssize_t direct_pread(struct blob *b, void *out, size_t n, uint64_t offset, struct err *e)
+{
+	struct direct_blob *db = (struct direct_blob *)b;
+	uint64_t at = offset, end = offset + n;
+
+	while (at < end) {
+		uint64_t to = end - at > CALL_MAX ? down(at + CALL_MAX, db->offset_align) : end;
+		unsigned char *place = (unsigned char *)out + (at - offset);
+		struct plan p;
+		uint64_t got;
+		ssize_t r;
+
+		plan_read(&p, db, place, at, to);
+		r = preadv(db->posix.fd, p.part, p.parts, (off_t)p.low);
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return read_failed(db, errno, (size_t)(p.high - p.low), p.low, e);
+		got = p.low + (uint64_t)r < to ? p.low + (uint64_t)r : to;
+		if (got > at)
+			settle(&p, db, place, got);
+		/* only the end of a file ends within a block */
+		if (p.low + (uint64_t)r < p.high &&
+		    (got <= at || (uint64_t)r % db->offset_align != 0 ||
+		     posix_at_end(&db->posix, r, p.low + (uint64_t)r)))
+			return (ssize_t)((got > at ? got : at) - offset);
+		at = got;
+	}
+	return (ssize_t)n;
+}
+
+/* ---- writing ---- */
+
+/* Through the page cache, by the same descriptor. */
+static int write_cached(struct direct_blob *db, const unsigned char *p, size_t n, uint64_t offset,
+			struct err *e)
+{
+	int flags = fcntl(db->posix.fd, F_GETFL);
+	ssize_t w;
+
+	if (n == 0)
+		return 0;
+	if (flags < 0 || fcntl(db->posix.fd, F_SETFL, flags & ~O_DIRECT) != 0)
+		return err_sys(e, errno, "cannot write the unaligned end of a file");
+	w = posix_pwrite(&db->posix.base, p, n, offset, e);
+	if (fcntl(db->posix.fd, F_SETFL, flags) != 0 && w >= 0)
+		w = err_sys(e, errno, "cannot return to O_DIRECT");
+	if (db->cached_from == db->cached_to) {
+		db->cached_from = offset;
+		db->cached_to = offset + n;
+	}
+	if (offset < db->cached_from)
+		db->cached_from = offset;
+	if (offset + n > db->cached_to)
+		db->cached_to = offset + n;
+	return w < 0 ? (int)w : 0;
+}
+
+/* Whole pages at multiples of a page. */
+static int write_aligned(struct direct_blob *db, const unsigned char *p, uint64_t n,
+			 uint64_t offset, struct err *e)
+{
+	bool bounced = aligned(p, db->memory_align) != p;
+
+	for (uint64_t done = 0; done < n;) {
+		uint64_t ask = bounced ? BOUNCE_BYTES : CALL_MAX;
+		const void *from = p + done;
+		ssize_t w;
+
+		if (ask > n - done)
+			ask = n - done;
+		if (bounced)
+			from = memcpy(bounce_of(db), p + done, (size_t)ask);
+		w = pwrite(db->posix.fd, from, (size_t)ask, (off_t)(offset + done));
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0)
+			return err_sys(e, errno,
+				       "writing %" PRIu64 " bytes at offset %" PRIu64 " failed",
+				       ask, offset + done);
+		/* a part of a block is written again with the rest of it */
+		w = (ssize_t)down((uint64_t)w, db->offset_align);
+		if (w == 0)
+			return err_set(e, -EIO,
+				       "the file system wrote no block of %" PRIu64
+				       " bytes at offset %" PRIu64,
+				       ask, offset + done);
+		done += (uint64_t)w;
+	}
+	return 0;
+}
+
+static ssize_t direct_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset,
+			     struct err *e)
+{
+	struct direct_blob *db = (struct direct_blob *)b;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = offset + n;
+	uint64_t align = db->offset_align > page ? db->offset_align : page;
+	uint64_t low = up(offset, align), high = down(end, align);
+	const unsigned char *from = p;
+	int rc;
+
+	if (high <= low) {
+		rc = write_cached(db, from, n, offset, e);
+		return rc < 0 ? rc : (ssize_t)n;
+	}
+	rc = write_cached(db, from, (size_t)(low - offset), offset, e);
+	if (rc == 0)
+		rc = write_aligned(db, from + (low - offset), high - low, low, e);
+	if (rc == 0)
+		rc = write_cached(db, from + (high - offset), (size_t)(end - high), high, e);
+	return rc < 0 ? rc : (ssize_t)n;
+}
+
+static int direct_close(struct blob *b, struct err *e)
+{
+	struct direct_blob *db = (struct direct_blob *)b;
+	uint64_t from = db->cached_from, n = db->cached_to - from;
+	int rc = 0, closed;
+
+	if (n &&
+	    sync_file_range(db->posix.fd, (off_t)from, (off_t)n,
+			    SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+				    SYNC_FILE_RANGE_WAIT_AFTER) != 0 &&
+	    errno != ENOSYS && errno != EINVAL && errno != ESPIPE)
+		rc = err_sys(e, errno, "writing the unaligned end of a file failed");
+	if (n)
+		posix_drop(b, from, n, NULL);
+	closed = posix_close(b, rc ? NULL : e);
+	return rc ? rc : closed;
+}
+
+const struct store_ops store_direct = {
+	.name = "direct",
+	.help = "files past the page cache (O_DIRECT, any offset and length); a file system that "
+		"refuses, and one that is memory (tmpfs), is an error",
+	.flags = STORE_HAS_FILES | STORE_IS_UNCACHED,
+	.blob_bytes = sizeof(struct direct_blob),
+	.create = direct_create,
+	.destroy = posix_destroy,
+	.open = direct_open,
+	.close = direct_close,
+	.pread = direct_pread,
+	.pwrite = direct_pwrite,
+	.sync = posix_sync,
+	.stat_blob = posix_stat_blob,
+	.stat = posix_stat,
+	.mkdirs = posix_mkdirs,
+	.list = posix_list,
+	.remove = posix_remove,
+	.rename = posix_rename,
+	.sync_dir = posix_sync_dir,
+	.space = posix_space,
+};

@@ -1,0 +1,128 @@
+/* A store over another that leaves nothing in the page cache for long: what was read is given up
+ * when its blob is closed, or, in a blob that stays open, whenever a window's worth of bytes was
+ * read. The pages read ahead go with the rest at the close, also those that another reader of the
+ * same file may still have wanted; but not those on their way from the device just then. */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "store/shim.h"
+
+struct drop_config {
+	int64_t window;
+};
+
+static const struct opt drop_options[] = {
+	{.key = "window",
+	 .type = OPT_I64,
+	 .offset = OPT_FIELD(struct drop_config, window, int64_t),
+	 .def = "8388608",
+	 .min = 4096,
+	 .max = 1e12,
+	 .unit = "bytes",
+	 .help = "How much is read from a file that stays open before that is dropped; when a "
+		 "file is closed, all of it is.",
+	 .flags = OPT_STOKER},
+};
+
+struct drop_store {
+	struct store base;
+	uint64_t window;
+};
+
+struct drop_blob {
+	struct blob base;
+	bool read;          /* anything, since it was opened */
+	uint64_t low, high; /* what was read since the last drop lies in between */
+	uint64_t bytes;     /* and is that much */
+};
+
+static int drop_create(struct store **out, const void *config, struct store *lower, struct err *e)
+{
+	struct drop_store *d = xcalloc(1, sizeof(*d));
+
+	(void)lower;
+	(void)e;
+	d->window = (uint64_t)((const struct drop_config *)config)->window;
+	*out = &d->base;
+	return 0;
+}
+
+static void drop_destroy(struct store *s)
+{
+	free(s);
+}
+
+static void forget(struct drop_blob *db)
+{
+	db->low = UINT64_MAX;
+	db->high = 0;
+	db->bytes = 0;
+}
+
+static int drop_open(struct store *s, const char *path, unsigned how, struct blob *b, struct err *e)
+{
+	struct drop_blob *db = (struct drop_blob *)b;
+
+	db->read = false;
+	forget(db);
+	return shim_open(s, path, how, b, e);
+}
+
+static ssize_t drop_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
+{
+	const struct drop_store *d = (const struct drop_store *)b->store;
+	struct drop_blob *db = (struct drop_blob *)b;
+	ssize_t r = shim_pread(b, p, n, offset, e);
+
+	if (r <= 0)
+		return r;
+	db->read = true;
+	db->bytes += (uint64_t)r;
+	if (offset < db->low)
+		db->low = offset;
+	if (offset + (uint64_t)r > db->high)
+		db->high = offset + (uint64_t)r;
+	if (db->bytes >= d->window) {
+		int rc = store_drop(shim_below(b), db->low, db->high - db->low, e);
+
+		forget(db);
+		if (rc < 0)
+			return rc;
+	}
+	return r;
+}
+
+static int drop_close(struct blob *b, struct err *e)
+{
+	struct drop_blob *db = (struct drop_blob *)b;
+	int rc = db->read ? store_drop(shim_below(b), 0, 0, e) : 0;
+	int closed = shim_close(b, rc ? NULL : e);
+
+	return rc ? rc : closed;
+}
+
+const struct store_ops store_drop_behind = {
+	.name = "drop_behind",
+	.help = "what was read leaves the page cache again, so that no byte is served from it "
+		"twice",
+	.flags = STORE_IS_SHIM,
+	.options = drop_options,
+	.option_count = sizeof(drop_options) / sizeof(drop_options[0]),
+	.config_bytes = sizeof(struct drop_config),
+	.blob_bytes = sizeof(struct drop_blob),
+	.create = drop_create,
+	.destroy = drop_destroy,
+	.open = drop_open,
+	.close = drop_close,
+	.pread = drop_pread,
+	.pwrite = shim_pwrite,
+	.sync = shim_sync,
+	.stat_blob = shim_stat_blob,
+	.stat = shim_stat,
+	.mkdirs = shim_mkdirs,
+	.list = shim_list,
+	.remove = shim_remove,
+	.rename = shim_rename,
+	.sync_dir = shim_sync_dir,
+	.space = shim_space,
+};

@@ -1,0 +1,147 @@
+/* Files read by mapping them and copying out of the mapping: the kernel sees page faults and no
+ * read calls. Copies go through store/map.h, so that a file cut short under the mapping is an error
+ * and no signal. A mapping reaches as far as the file did when it was first read from; a read
+ * beyond that looks again. Blobs open for writing read and write as posix does. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "store/map.h"
+#include "store/posix.h"
+
+enum advice { ADVICE_NORMAL, ADVICE_SEQUENTIAL, ADVICE_RANDOM };
+
+static const char *const advices[] = {"normal", "sequential", "random", NULL};
+
+struct mmap_config {
+	int advice;
+};
+
+static const struct opt mmap_options[] = {
+	{.key = "advice",
+	 .type = OPT_ENUM,
+	 .offset = OPT_FIELD(struct mmap_config, advice, int),
+	 .def = "normal",
+	 .choices = advices,
+	 .help = "What the kernel is told of each mapping (madvise): normal reads around a fault, "
+		 "sequential reads far ahead, random reads single pages.",
+	 .flags = OPT_STOKER},
+};
+
+struct mmap_store {
+	struct store base;
+	int advice; /* of madvise(2) */
+};
+
+struct mmap_blob {
+	struct posix_blob posix;
+	bool writing;
+	struct store_map map;
+};
+
+static int mmap_create(struct store **out, const void *config, struct store *lower, struct err *e)
+{
+	static const int advice[] = {[ADVICE_NORMAL] = MADV_NORMAL,
+				     [ADVICE_SEQUENTIAL] = MADV_SEQUENTIAL,
+				     [ADVICE_RANDOM] = MADV_RANDOM};
+	const struct mmap_config *c = config;
+	struct mmap_store *m;
+	int rc = store_map_works(e);
+
+	(void)lower;
+	if (rc < 0)
+		return rc;
+	m = xcalloc(1, sizeof(*m));
+	m->advice = advice[c->advice];
+	*out = &m->base;
+	return 0;
+}
+
+static int mmap_open(struct store *s, const char *path, unsigned how, struct blob *b, struct err *e)
+{
+	struct mmap_blob *mb = (struct mmap_blob *)b;
+
+	mb->map = (struct store_map){0};
+	mb->writing = how & STORE_WRITE;
+	return posix_open(s, path, how, b, e);
+}
+
+static int mmap_close(struct blob *b, struct err *e)
+{
+	store_unmap(&((struct mmap_blob *)b)->map);
+	return posix_close(b, e);
+}
+
+/* Maps the file anew where it is longer than what is mapped. */
+static int reach(struct mmap_blob *mb, uint64_t end, struct err *e)
+{
+	const struct mmap_store *m = (const struct mmap_store *)mb->posix.base.store;
+	struct store_stat st;
+	int rc;
+
+	if (end <= mb->map.bytes)
+		return 0;
+	rc = posix_stat_blob(&mb->posix.base, &st, e);
+	if (rc < 0 || st.bytes <= mb->map.bytes)
+		return rc;
+	store_unmap(&mb->map);
+	rc = store_map(&mb->posix.base, st.bytes, &mb->map, e);
+	if (rc == 0 && m->advice != MADV_NORMAL)
+		madvise((void *)(uintptr_t)mb->map.at, (size_t)mb->map.bytes, m->advice);
+	return rc;
+}
+
+static ssize_t mmap_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
+{
+	struct mmap_blob *mb = (struct mmap_blob *)b;
+	int rc;
+
+	if (mb->writing)
+		return posix_pread(b, p, n, offset, e);
+	rc = reach(mb, offset + n, e);
+	if (rc < 0)
+		return rc;
+	if (n == 0 || offset >= mb->map.bytes)
+		return 0;
+	if (n > mb->map.bytes - offset)
+		n = (size_t)(mb->map.bytes - offset);
+	rc = store_map_copy(&mb->map, offset, p, n, e);
+	return rc < 0 ? rc : (ssize_t)n;
+}
+
+/* What is mapped cannot be dropped from the cache, so the mapping goes first; the next read makes
+ * another. */
+static int mmap_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e)
+{
+	store_unmap(&((struct mmap_blob *)b)->map);
+	return posix_drop(b, offset, bytes, e);
+}
+
+const struct store_ops store_mmap = {
+	.name = "mmap",
+	.help = "files read by mapping them and copying (page faults); written with pwrite",
+	.flags = STORE_HAS_FILES,
+	.options = mmap_options,
+	.option_count = sizeof(mmap_options) / sizeof(mmap_options[0]),
+	.config_bytes = sizeof(struct mmap_config),
+	.blob_bytes = sizeof(struct mmap_blob),
+	.create = mmap_create,
+	.destroy = posix_destroy,
+	.open = mmap_open,
+	.close = mmap_close,
+	.pread = mmap_pread,
+	.pwrite = posix_pwrite,
+	.sync = posix_sync,
+	.stat_blob = posix_stat_blob,
+	.stat = posix_stat,
+	.mkdirs = posix_mkdirs,
+	.list = posix_list,
+	.remove = posix_remove,
+	.rename = posix_rename,
+	.sync_dir = posix_sync_dir,
+	.space = posix_space,
+	.map = posix_map,
+	.drop = mmap_drop,
+};

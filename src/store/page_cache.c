@@ -1,0 +1,160 @@
+/* Asking about, and emptying, the page cache of single files. */
+#include "store/page_cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The same number on every architecture since 5.1 but alpha; C libraries do not know it yet. */
+#ifndef SYS_cachestat
+#define SYS_cachestat 451
+#endif
+/* Pages that one mincore call tells of. */
+#define MINCORE_PAGES 16384
+#define EVICT_TRIES 3
+
+/* As in linux/mman.h since 6.5. */
+struct range {
+	uint64_t off, len;
+};
+struct counts {
+	uint64_t cached, dirty, writeback, evicted, recently_evicted;
+};
+
+static uint64_t page_bytes(void)
+{
+	return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* mincore takes every page for present where it will not tell (mm/mincore.c, since 5.2). */
+static bool may_ask_mincore(int fd, const struct stat *st)
+{
+	uid_t user = geteuid();
+
+	return user == 0 || st->st_uid == user ||
+	       faccessat(fd, "", W_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
+}
+
+static int look_mincore(int fd, const struct stat *st, struct page_cached *out)
+{
+	uint64_t page = page_bytes(), window = MINCORE_PAGES * page;
+	unsigned char in[MINCORE_PAGES];
+	uint64_t pages = 0;
+
+	out->mincore = true;
+	if (!may_ask_mincore(fd, st))
+		return EPERM;
+	for (uint64_t at = 0; at < out->file_bytes; at += window) {
+		uint64_t n = out->file_bytes - at < window ? out->file_bytes - at : window;
+		void *p = mmap(NULL, (size_t)n, PROT_READ, MAP_SHARED, fd, (off_t)at);
+		int code = 0;
+
+		if (p == MAP_FAILED)
+			return errno;
+		if (mincore(p, (size_t)n, in) != 0)
+			code = errno;
+		munmap(p, (size_t)n);
+		if (code)
+			return code;
+		for (uint64_t i = 0; i < (n + page - 1) / page; i++)
+			pages += in[i] & 1;
+	}
+	out->cached_bytes = pages * page;
+	return 0;
+}
+
+/* 0 or an errno. */
+static int look(int fd, struct page_cached *out)
+{
+	struct range all = {0, 0};
+	struct counts c;
+	struct stat st;
+	int code = 0;
+
+	*out = (struct page_cached){0};
+	if (fstat(fd, &st) != 0)
+		return errno;
+	out->file_bytes = (uint64_t)st.st_size;
+	if (syscall(SYS_cachestat, fd, &all, &c, 0) == 0) {
+		out->cached_bytes = c.cached * page_bytes();
+		out->dirty_bytes = (c.dirty + c.writeback) * page_bytes();
+	} else {
+		code = look_mincore(fd, &st, out);
+	}
+	/* the last page is rarely full */
+	if (out->cached_bytes > out->file_bytes)
+		out->cached_bytes = out->file_bytes;
+	return code;
+}
+
+static int open_it(const char *path, struct err *e)
+{
+	int fd;
+
+	do {
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	} while (fd < 0 && errno == EINTR);
+	return fd < 0 ? err_sys(e, errno, "cannot open '%s' to ask for its page cache", path) : fd;
+}
+
+int page_cache_look(const char *path, struct page_cached *out, struct err *e)
+{
+	int fd = open_it(path, e), code;
+
+	*out = (struct page_cached){0};
+	if (fd < 0)
+		return fd;
+	code = look(fd, out);
+	close(fd);
+	if (code == EPERM)
+		return err_set(
+			e, -EPERM,
+			"the kernel tells what the page cache holds of '%s' only to who owns "
+			"the file or may write it",
+			path);
+	return code ? err_sys(e, code, "cannot ask what the page cache holds of '%s'", path) : 0;
+}
+
+static int write_out(int fd, const char *path, struct err *e)
+{
+	int rc;
+
+	do {
+		rc = fdatasync(fd);
+	} while (rc != 0 && errno == EINTR);
+	/* read-only file systems and special files have nothing to write */
+	if (rc != 0 && errno != EROFS && errno != EINVAL)
+		return err_sys(e, errno, "cannot write '%s' out before it is evicted", path);
+	return 0;
+}
+
+int page_cache_evict(const char *path, struct page_cached *out, struct err *e)
+{
+	struct page_cached now = {0};
+	int fd = open_it(path, e), rc = 0;
+
+	if (fd < 0)
+		return fd;
+	for (int i = 0; i < EVICT_TRIES && rc == 0; i++) {
+		bool blind = look(fd, &now) != 0 || now.mincore;
+
+		if (now.cached_bytes == 0 && !blind)
+			break;
+		/* dirty pages stay where they are; who cannot see them writes them all */
+		if (blind || now.dirty_bytes || i > 0)
+			rc = write_out(fd, path, e);
+		if (rc == 0 && (rc = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED)) != 0)
+			rc = err_sys(e, rc, "cannot evict '%s' from the page cache", path);
+		if (rc < 0 || look(fd, &now) != 0 || now.cached_bytes == 0)
+			break;
+	}
+	close(fd);
+	if (out)
+		*out = now;
+	return rc;
+}

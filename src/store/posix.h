@@ -1,0 +1,39 @@
+#pragma once
+/* What the stores over a mounted file system share: their blobs begin with a struct posix_blob, and
+ * all that is not reading or writing bytes is the same for them. Contracts as in store/store.h. */
+#include <stdbool.h>
+
+#include "store/store.h"
+
+struct posix_blob {
+	struct blob base;
+	int fd;
+	uint64_t
+		bytes; /* of a regular file opened for reading, as last seen; UINT64_MAX: unknown */
+};
+
+int posix_create(struct store **out, const void *config, struct store *lower, struct err *e);
+void posix_destroy(struct store *s);
+/* The flags of open(2) for STORE_*. */
+int posix_open_flags(unsigned how);
+/* open(2), again after EINTR; errno says why it is negative. */
+int posix_open_fd(const char *path, int flags);
+int posix_open(struct store *s, const char *path, unsigned how, struct blob *b, struct err *e);
+int posix_close(struct blob *b, struct err *e);
+/* Whether a short read of `r` bytes ended where the file ends. Elsewhere something interrupted it
+ * and the rest must be asked for; at the end, asking again would be a request that the emulated
+ * library does not make. The size seen at opening is enough where the read reached it. */
+bool posix_at_end(const struct posix_blob *pb, ssize_t r, uint64_t end);
+ssize_t posix_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e);
+ssize_t posix_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset, struct err *e);
+int posix_sync(struct blob *b, struct err *e);
+int posix_stat_blob(struct blob *b, struct store_stat *out, struct err *e);
+int posix_stat(struct store *s, const char *path, struct store_stat *out, struct err *e);
+int posix_mkdirs(struct store *s, const char *path, struct err *e);
+int posix_list(struct store *s, const char *path, store_list_fn fn, void *arg, struct err *e);
+int posix_remove(struct store *s, const char *path, struct err *e);
+int posix_rename(struct store *s, const char *from, const char *to, struct err *e);
+int posix_sync_dir(struct store *s, const char *path, struct err *e);
+int posix_space(struct store *s, const char *path, uint64_t *bytes, uint64_t *files, struct err *e);
+int posix_map(struct blob *b, uint64_t bytes, const void **at, struct err *e);
+int posix_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e);

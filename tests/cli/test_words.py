@@ -1,0 +1,49 @@
+"""Options as people type them, and what sentences name."""
+import os
+import pathlib
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from util import load, stoker, tiny  # noqa: E402
+
+with tempfile.TemporaryDirectory() as tmp:
+    data, out = pathlib.Path(tmp, "data"), pathlib.Path(tmp, "out")
+    stoker("run", "-n4", *tiny(data, out, files=16))
+    r = load(out)
+    assert r["accelerators"] == 4
+    stoker("run", "-n4x", *tiny(data, out, files=16), status=2)
+
+    # the evaluation's order is proved as the training's
+    stoker("run", "-n2", *tiny(data, out, files=16, dataset__num_files_eval=8, workflow__evaluation="true",
+                               reader__batch_size_eval=3, evaluation__eval_time=0))
+    epoch = load(out)["evaluation"]["epochs"][0]
+    assert epoch["order_proved"] and "6 of 8 samples" in epoch["order_note"], epoch
+
+    # a good AU of the measured steps does not hide a verdict
+    trap = tiny("/trap", out, files=16, fmt="npy", storage__store="throttle+memory", storage__throttle__latency=0.1,
+                reader__batch_size=4, reader__read_threads=4, reader__prefetch_size=8, train__computation_time=0.05,
+                reader__access="native", metric__au=0.001)
+    stoker("run", *trap)
+    failed = [v["check"] for v in load(out)["verdicts"] if v["level"] == "fail"]
+    assert failed, load(out)["verdicts"]
+    done = stoker("run", *trap, "--check", status=3)
+    assert f"the verdict '{failed[0]}' is FAIL" in done.stderr, done.stderr
+
+    # one rank's failure names the rank once
+    broken = tiny(data, out, files=16, workflow__generate_data="false", storage__store="fault+posix",
+                  storage__fault__op="read", storage__fault__nth=5, storage__fault__path="img_")
+    done = stoker("run", "-n2", *broken, status=1)
+    assert done.stderr.count("rank ") == 1 and "worker" in done.stderr, done.stderr
+
+    done = stoker("run", *tiny(data, out, workflow__generate_data="false", storage__store="fault+posix",
+                               storage__fault__op="read", storage__fault__nth=1), status=1)
+    assert str(data / "stoker_manifest.json") in done.stderr, done.stderr
+
+    # built-in workloads that this version cannot run say so, and why; the others run
+    words = stoker("show", "workloads").stdout.splitlines()
+    for i, line in enumerate(words):
+        if line.startswith("dlrm_b200"):
+            assert "CANNOT RUN" in words[i + 1] and "parquet" in words[i + 1], words[i + 1]
+        if line.startswith("default "):
+            assert "CANNOT" not in words[i + 1]

@@ -1,0 +1,216 @@
+/* Looks at, and eviction of, whole datasets: which files, what becomes of a failure, and stopping.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "dataset_fixture.h"
+#include "disk_folder.h"
+
+#include "base/buf.h"
+#include "dataset/each.h"
+#include "dataset/generate.h"
+#include "dataset/remove.h"
+#include "dataset/residency.h"
+
+#define TRAIN 40
+#define EVAL 10
+
+static struct {
+	char root[64];
+	bool there;
+	struct workload w;
+	struct dataset d;
+	struct store *store;
+	struct residency_job job;
+} t;
+
+static int set_up(void **state)
+{
+	struct generate_options o = {.threads = 2};
+	struct err e;
+
+	(void)state;
+	memset(&t, 0, sizeof(t));
+	t.there = disk_folder(t.root, sizeof(t.root), "residency");
+	if (!t.there)
+		return 0;
+	t.w = fixture_workload("npy", t.root, TRAIN, EVAL);
+	fixture_dataset(&t.d, &t.w);
+	t.store = fixture_store("posix", NULL);
+	if (dataset_generate(&t.d, t.store, &o, &e) < 0)
+		fail_msg("%s", e.text);
+	t.job = (struct residency_job){
+		.dataset = &t.d, .store = t.store, .eval = true, .files = 1000};
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	char folder[DATASET_PATH_MAX];
+
+	(void)state;
+	if (!t.there)
+		return 0;
+	dataset_remove(&t.d, t.store, NULL);
+	for (int k = 0; k < DATASET_KINDS; k++) {
+		dataset_folder(&t.d, (enum dataset_kind)k, 0, folder, sizeof(folder), NULL);
+		rmdir(folder);
+	}
+	rmdir(t.root);
+	store_destroy(t.store);
+	dataset_release(&t.d);
+	return 0;
+}
+
+static struct residency look(void)
+{
+	struct residency r;
+	struct err e;
+
+	if (residency_look(&t.job, &r, &e) < 0)
+		fail_msg("%s", e.text);
+	return r;
+}
+
+/* Reads one file into the cache. */
+static void touch(enum dataset_kind kind, uint64_t index)
+{
+	char path[DATASET_PATH_MAX], byte[4096];
+	int fd;
+
+	assert_int_equal(dataset_path(&t.d, kind, index, path, sizeof(path), NULL), 0);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	while (read(fd, byte, sizeof(byte)) > 0)
+		continue;
+	close(fd);
+}
+
+static void even(void **state)
+{
+	static const uint64_t files[] = {1, 2, 3, 7, 1000, 1001, 12345, 1ull << 40, UINT64_MAX / 2};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		uint64_t n = files[i] < 1000 ? files[i] : 1000, before = 0;
+
+		assert_int_equal(each_even(files[i], n, 0), 0);
+		for (uint64_t k = 1; k < n; k++) {
+			uint64_t at = each_even(files[i], n, k);
+
+			assert_true(at > before && at < files[i]);
+			before = at;
+		}
+		if (files[i] < 1ull << 50)
+			assert_int_equal(before, files[i] - 1);
+	}
+	assert_int_equal(each_even(9, 1, 0), 0);
+	assert_int_equal(each_even(9, 3, 1), 4);
+}
+
+static void all_files(void **state)
+{
+	uint64_t one = dataset_file_bytes(&t.d, DATASET_TRAIN, 0);
+	struct residency r;
+
+	(void)state;
+	if (!t.there)
+		skip();
+	assert_int_equal(residency_evict(&t.job, NULL), 0);
+	r = look();
+	assert_true(r.known && !r.memory);
+	assert_string_not_equal(r.file_system, "");
+	assert_int_equal(r.files, TRAIN + EVAL);
+	assert_int_equal(r.looked, TRAIN + EVAL);
+	assert_int_equal(r.bytes, (TRAIN + EVAL) * one);
+	assert_int_equal(r.cached_bytes, 0);
+	touch(DATASET_TRAIN, 3);
+	touch(DATASET_EVAL, EVAL - 1);
+	assert_int_equal(look().cached_bytes, 2 * one);
+	/* evaluation files belong to it only when they are read */
+	t.job.eval = false;
+	r = look();
+	assert_int_equal(r.files, TRAIN);
+	assert_int_equal(r.looked, TRAIN);
+	assert_int_equal(r.cached_bytes, one);
+	assert_int_equal(residency_evict(&t.job, NULL), 0);
+	t.job.eval = true;
+	assert_int_equal(look().cached_bytes, one);
+}
+
+static void some_files(void **state)
+{
+	uint64_t one = dataset_file_bytes(&t.d, DATASET_TRAIN, 0);
+	struct residency r;
+
+	(void)state;
+	if (!t.there)
+		skip();
+	assert_int_equal(residency_evict(&t.job, NULL), 0);
+	/* 0, 13, 26, 39 of one kind; 0, 3, 6, 9 of the other */
+	t.job.files = 4;
+	touch(DATASET_TRAIN, 39);
+	touch(DATASET_TRAIN, 12);
+	touch(DATASET_EVAL, 3);
+	r = look();
+	assert_int_equal(r.files, TRAIN + EVAL);
+	assert_int_equal(r.looked, 8);
+	assert_int_equal(r.bytes, 8 * one);
+	assert_int_equal(r.cached_bytes, 2 * one);
+	/* eviction is of all */
+	assert_int_equal(residency_evict(&t.job, NULL), 0);
+	t.job.files = 1000;
+	assert_int_equal(look().cached_bytes, 0);
+	t.job.files = 0;
+	r = look();
+	assert_false(r.known);
+	assert_string_equal(r.why, "no file was looked at");
+}
+
+static void failures(void **state)
+{
+	char path[DATASET_PATH_MAX];
+	struct stop_flag stop = {0};
+	_Atomic int64_t progress = 0;
+	struct residency r;
+	struct err e = {0};
+
+	(void)state;
+	if (!t.there)
+		skip();
+	t.job.stop = &stop;
+	t.job.progress_ns = &progress;
+	look();
+	assert_true(progress > 0);
+	assert_int_equal(dataset_path(&t.d, DATASET_TRAIN, 7, path, sizeof(path), NULL), 0);
+	assert_int_equal(unlink(path), 0);
+	r = look();
+	assert_false(r.known);
+	assert_non_null(strstr(r.why, path));
+	assert_int_equal(residency_evict(&t.job, &e), -ENOENT);
+	assert_non_null(strstr(e.text, path));
+	atomic_store(&stop.set, 1);
+	assert_int_equal(residency_look(&t.job, &r, &e), ERR_CANCELED);
+	assert_false(r.known);
+	assert_int_equal(residency_evict(&t.job, &e), ERR_CANCELED);
+}
+
+int main(void)
+{
+#define CHECK(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(even),
+		CHECK(all_files),
+		CHECK(some_files),
+		CHECK(failures),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
