@@ -66,9 +66,9 @@ void block_device_sample(const struct block_device *d, struct block_counters *ou
 	f = fopen(d->stat, "re");
 	if (!f)
 		return;
-	out->known = fscanf(f, "%llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0],
-			    &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7], &v[8], &v[9],
-			    &v[10]) == 11;
+	out->known =
+		fscanf(f, "%llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1],
+		       &v[2], &v[3], &v[4], &v[5], &v[6], &v[7], &v[8], &v[9], &v[10]) == 11;
 	fclose(f);
 	out->reads = v[0];
 	out->read_bytes = v[2] * SECTOR_BYTES;

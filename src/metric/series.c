@@ -26,6 +26,11 @@ struct series {
 	bool running;
 };
 
+size_t series_memory_bytes(void)
+{
+	return sizeof(struct series) + SERIES_POINTS_MAX * sizeof(struct series_point);
+}
+
 static void sample_cpu(struct series_point *p)
 {
 	unsigned long long v[8] = {0};
@@ -84,7 +89,7 @@ static void sample(struct series *s)
 	sample_cpu(p);
 	sample_memory(p);
 	if (s->extra)
-		s->extra(s->arg, p->user);
+		p->user = s->extra(s->arg);
 	s->points++;
 }
 

@@ -16,15 +16,17 @@ struct series_point {
 	int64_t process_cpu_ns;
 	uint64_t cpu_busy_ticks, cpu_all_ticks; /* of the machine, over all processors */
 	uint64_t cached_bytes, dirty_bytes, available_bytes;
-	uint64_t user[2]; /* what `extra` adds: payload bytes, computing ns of all ranks */
+	uint64_t user; /* what `extra` gives: payload bytes of all ranks */
 };
 
 /* Called by the sampler's thread for the caller's own counters. */
-typedef void (*series_extra_fn)(void *arg, uint64_t user[2]);
+typedef uint64_t (*series_extra_fn)(void *arg);
 
 struct series; /* opaque while sampling */
 
-#define SERIES_POINTS_MAX 4096
+#define SERIES_POINTS_MAX 2048
+/* What one takes, to be stated. */
+size_t series_memory_bytes(void);
 /* Starts sampling the machine and the disk below `folder` every interval_ns (at least 10 ms). */
 int series_start(struct series **out, const char *folder, int64_t interval_ns,
 		 series_extra_fn extra, void *arg, struct err *e);

@@ -28,10 +28,10 @@ static double device_write(const struct result *r, const struct series_point *a,
 			   const struct series_point *b)
 {
 	(void)r;
-	return a->disk.known && b->disk.known ? (double)(b->disk.written_bytes -
-							  a->disk.written_bytes) /
-							 0x1p20 / seconds(a, b)
-					       : NAN;
+	return a->disk.known && b->disk.known
+		       ? (double)(b->disk.written_bytes - a->disk.written_bytes) / 0x1p20 /
+				 seconds(a, b)
+		       : NAN;
 }
 
 static double device_busy(const struct result *r, const struct series_point *a,
@@ -70,13 +70,7 @@ static double payload(const struct result *r, const struct series_point *a,
 		      const struct series_point *b)
 {
 	(void)r;
-	return (double)(b->user[0] - a->user[0]) / 0x1p20 / seconds(a, b);
-}
-
-static double computing(const struct result *r, const struct series_point *a,
-			const struct series_point *b)
-{
-	return 100 * (double)(b->user[1] - a->user[1]) / 1e9 / seconds(a, b) / r->ranks;
+	return (double)(b->user - a->user) / 0x1p20 / seconds(a, b);
 }
 
 static double machine_cpu(const struct result *r, const struct series_point *a,
@@ -116,7 +110,6 @@ static const struct {
 	curve_fn of;
 	bool disk;
 } curves[] = {
-	{"computing", "Accelerators computing, mean over ranks", "%", computing, false},
 	{"payload", "Sample data delivered", "MiB/s", payload, false},
 	{"returned", "Bytes returned by read calls of this process", "MiB/s", process_returned,
 	 false},
@@ -159,10 +152,8 @@ json_t *json_series(const struct result *r)
 	stride = (n + CURVE_POINTS - 1) / CURVE_POINTS;
 	stride = stride ? stride : 1;
 	if (n > stride)
-		json_put_real(o, "interval_s",
-			      (double)(p[stride].t_ns - p[0].t_ns) / 1e9);
-	json_put_real(o, "begin_s",
-		      n ? (double)(p[0].t_ns - r->begin_ns) / 1e9 : 0);
+		json_put_real(o, "interval_s", (double)(p[stride].t_ns - p[0].t_ns) / 1e9);
+	json_put_real(o, "begin_s", n ? (double)(p[0].t_ns - r->begin_ns) / 1e9 : 0);
 	json_put_text(o, "device", device->name[0] ? device->name : NULL);
 	for (size_t i = 0; i < sizeof(curves) / sizeof(curves[0]); i++) {
 		json_t *one;
