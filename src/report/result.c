@@ -36,5 +36,6 @@ void result_release(struct result *r)
 	free(r->usage);
 	host_facts_release(&r->host);
 	system_facts_release(&r->system);
+	series_release(r->series);
 	*r = (struct result){0};
 }

@@ -14,6 +14,7 @@
 #include "dataset/verify.h"
 #include "metric/io_stat.h"
 #include "metric/proc_io.h"
+#include "metric/series.h"
 #include "metric/step.h"
 #include "workload/workload.h"
 
@@ -78,6 +79,8 @@ struct result {
 		     * nothing, end the process */
 	struct err reason; /* when not complete */
 	int64_t begin_wall_ns, end_wall_ns;
+	int64_t begin_ns;      /* the same moment as begin_wall_ns on the monotonic clock */
+	struct series *series; /* of the machine while training; NULL: not sampled */
 	bool trained, evaluated, generated;
 	struct {
 		uint64_t files, skipped, bytes;

@@ -115,6 +115,8 @@ static int render(const struct result *r, const struct run_metrics *m, struct er
 		json_put(o, "ranks", json_ranks(r, m));
 	json_put(o, "environment", json_environment(&r->host));
 	json_put_pairs(o, "system", r->system.pair, r->system.pairs);
+	if (r->series)
+		json_put(o, "series", json_series(r));
 	json_put(o, "configuration", json_configuration(r->workload));
 	return json_write(o, r->folder, "result.json", e);
 }

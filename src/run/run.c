@@ -184,7 +184,7 @@ static uint64_t own_bytes(const struct run_state *s, uint64_t steps)
 {
 	uint64_t rank = steps * sizeof(struct step_times) + sizeof(struct rank) +
 			2 * sizeof(struct io_stat) + (uint64_t)s->w->run.stack_bytes;
-	uint64_t total = rank * s->ranks;
+	uint64_t total = rank * s->ranks + series_memory_bytes();
 	uint64_t writing = generate_threads(s) * (uint64_t)FORMAT_WRITE_SCRATCH;
 
 	/* generation is over before the ranks begin */
@@ -299,6 +299,8 @@ static int train(struct run_state *s, struct err *e)
 	s->phase_begin_ns = clock_now_ns();
 	s->r->trained = true;
 	rc = monitor_start(s, e);
+	if (rc == 0)
+		rc = run_series_begin(s, e);
 	if (rc < 0) {
 		comm_local_destroy(s->group);
 		s->group = NULL;
@@ -314,6 +316,7 @@ static int train(struct run_state *s, struct err *e)
 			run_stop(s, e);
 	}
 	all_left = join_ranks(s);
+	series_stop(s->r->series);
 	monitor_stop(s);
 	for (uint32_t k = 0; k < s->ranks && all_left; k++) {
 		struct loader *both[2] = {s->rank[k].train, s->rank[k].eval};
@@ -473,6 +476,7 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	r->workload = w;
 	r->ranks = o->ranks;
 	r->begin_wall_ns = o->start_wall_ns;
+	r->begin_ns = clock_now_ns() - (clock_wall_ns() - o->start_wall_ns);
 	host_facts_load(&r->host);
 	s->loader_ops = loader_find(w->reader.data_loader);
 	/* a dataset needs no folder of results */

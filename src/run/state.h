@@ -61,6 +61,9 @@ int run_check_dataset(struct run_state *s, struct err *e);
  * stop flag of the options. */
 int run_prove_order(struct run_state *s, struct err *e);
 
+/* Starts the sampling of the machine, if it is wanted; s->r->series is stopped by the caller. */
+int run_series_begin(struct run_state *s, struct err *e);
+
 /* Progress, watchdog and the passing on of signals (monitor.c). */
 int monitor_start(struct run_state *s, struct err *e);
 void monitor_stop(struct run_state *s);

@@ -421,6 +421,10 @@ const struct opt workload_rows[] = {
 	F64(run.watchdog, "300",
 	      "Time without any progress after which a run is ended; 0 for never.",
 	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
+	F64(run.sample_interval, "0.5",
+	      "Time between samples of the machine while training (device, processors, page "
+	      "cache), the curves of the report; 0 takes none.",
+	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
 	I64(run.stack_bytes, "131072",
 	      "Stack of each rank and worker thread.",
 	      RANGE(65536, 1073741824), .unit = "bytes", OURS)

@@ -166,7 +166,8 @@ struct workload {
 	struct {
 		double watchdog; /* seconds without any progress before the run is ended; 0: never
 				  */
-		int64_t stack_bytes; /* of rank and worker threads */
+		double sample_interval; /* seconds between samples of the machine; 0: none */
+		int64_t stack_bytes;    /* of rank and worker threads */
 	} run;
 
 	/* ---- not keys ---- */
