@@ -1,5 +1,5 @@
-/* Any bytes as a TFRecord file, with right checksums where the input leaves room for them, and as an
- * Example message in a block of its exact size. */
+/* Any bytes as a TFRecord file, with right checksums where the input leaves room for them, and as
+ * an Example message in a block of its exact size. */
 #include <endian.h>
 
 #include "codec/crc32c.h"

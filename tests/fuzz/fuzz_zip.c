@@ -63,7 +63,8 @@ static void check_member(const uint8_t *data, size_t size, const struct zip_entr
 
 	need(strlen(m->name) <= ZIP_NAME_MAX && m->local_offset <= size &&
 	     m->compressed_bytes <= size - m->local_offset - ZIP_LOCAL_BYTES);
-	rc = zip_parse_local(data + m->local_offset, size - m->local_offset, m->local_offset, &skip, &e);
+	rc = zip_parse_local(data + m->local_offset, size - m->local_offset, m->local_offset, &skip,
+			     &e);
 	if (rc < 0)
 		refused(rc, &e);
 	/* what was read, written and read again, is the same */
@@ -71,8 +72,9 @@ static void check_member(const uint8_t *data, size_t size, const struct zip_entr
 	need(n <= sizeof(header));
 	need(zip_next_entry(header, n, &pos, INT64_MAX, &again, &e) == 1 && pos == n);
 	need(strcmp(m->name, again.name) == 0 && m->crc == again.crc && m->bytes == again.bytes &&
-	     m->compressed_bytes == again.compressed_bytes && m->local_offset == again.local_offset &&
-	     m->flags == again.flags && m->method == again.method);
+	     m->compressed_bytes == again.compressed_bytes &&
+	     m->local_offset == again.local_offset && m->flags == again.flags &&
+	     m->method == again.method);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -91,7 +93,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	dir = malloc(end.directory_bytes ? end.directory_bytes : 1);
 	memcpy(dir, data + end.directory_offset, end.directory_bytes);
-	while ((rc = zip_next_entry(dir, end.directory_bytes, &pos, end.directory_offset, &m, &e)) > 0) {
+	while ((rc = zip_next_entry(dir, end.directory_bytes, &pos, end.directory_offset, &m, &e)) >
+	       0) {
 		entries++;
 		check_member(data, size, &m);
 	}

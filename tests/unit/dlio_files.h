@@ -59,8 +59,10 @@ static inline void dlio_read_compressed(const char *name, const char *folder, co
 					uint32_t ndims, const char *elem, uint64_t samples,
 					uint64_t files, const char *compression)
 {
-	struct file_spec f = {
-		.elem = elem_find(elem), .ndims = ndims, .samples = samples, .compression = compression};
+	struct file_spec f = {.elem = elem_find(elem),
+			      .ndims = ndims,
+			      .samples = samples,
+			      .compression = compression};
 	char path[1024];
 
 	memcpy(f.dims, dims, ndims * sizeof(dims[0]));

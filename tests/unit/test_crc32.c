@@ -79,9 +79,17 @@ static void test_pieces(void **state)
 
 static void test_long_joins(void **state)
 {
-	static const uint64_t edge[] = {0,          1,           UINT32_MAX - 1ull, UINT32_MAX,
-					1ull << 32, 1ull << 40,  2ull * UINT32_MAX, INT64_MAX,
-					1ull << 63, UINT64_MAX - 1, UINT64_MAX};
+	static const uint64_t edge[] = {0,
+					1,
+					UINT32_MAX - 1ull,
+					UINT32_MAX,
+					1ull << 32,
+					1ull << 40,
+					2ull * UINT32_MAX,
+					INT64_MAX,
+					1ull << 63,
+					UINT64_MAX - 1,
+					UINT64_MAX};
 
 	(void)state;
 	for (uint64_t i = 0; i < 400; i++) {

@@ -210,7 +210,8 @@ static void fields(void **state)
 		    {"false", 0},
 		    {"inf", INFINITY},
 		    {"-inf", -(double)INFINITY}};
-	static const char *const bad[] = {"-", "+", ".", "1.2.3", "1e", "1e+", "x", "1x", "1 2", "0x10",
+	static const char *const bad[] = {"-",   "+",  ".",    "1.2.3", "1e",
+					  "1e+", "x",  "1x",   "1 2",   "0x10",
 					  "--1", "e5", "nanx", "\"1\"", "1e5.0"};
 	double v;
 
@@ -242,7 +243,8 @@ static struct file_spec spec(const char *elem, uint64_t samples, uint64_t column
 }
 
 /* The text cut into pieces of `cut` bytes. */
-static int scan(const char *text, size_t n, size_t cut, uint64_t rows, uint64_t columns, double *sum)
+static int scan(const char *text, size_t n, size_t cut, uint64_t rows, uint64_t columns,
+		double *sum)
 {
 	struct file_spec f = spec("uint8", rows, columns);
 	struct csv_scan s;
@@ -283,13 +285,14 @@ static void cut_anywhere(void **state)
 		{"", 1, 3, 0, "has 0 rows and should have 1"},
 		{"1,2,3\n", 2, 3, 0, "has 1 rows and should have 2"},
 		{"1,2,3\n1,2,3\n", 1, 3, 0, "has 2 rows and should have 1"},
-		{"1,2\n", 1, 3, 0, "row 0 (from 0) has 2 numbers, and a sample of the workload has 3"},
+		{"1,2\n", 1, 3, 0,
+		 "row 0 (from 0) has 2 numbers, and a sample of the workload has 3"},
 		{"1,2,3\n1,2,3,4\n", 2, 3, 0, "row 1 (from 0) has 4 numbers"},
 		{"1,2,3,", 1, 3, 0, "row 0 (from 0) has 4"},
 		{"1,2,3x\n", 1, 3, 0, "the byte at offset 4 does not begin a number"},
 		{"1,\x80,3\n", 1, 3, 0, "the byte at offset 2 does not begin a number"},
-		{"1,                                                                   2\n", 1, 2, 0,
-		 NULL},
+		{"1,                                                                   2\n", 1, 2,
+		 0, NULL},
 	};
 
 	(void)state;
@@ -301,8 +304,7 @@ static void cut_anywhere(void **state)
 			int rc = scan(cases[i].text, n, cut, cases[i].rows, cases[i].columns, &sum);
 
 			if (!cases[i].says && (rc != 0 || sum != cases[i].sum))
-				fail_msg("%zu in pieces of %zu: %d %f %s", i, cut, rc, sum,
-					 e.text);
+				fail_msg("%zu in pieces of %zu: %d %f %s", i, cut, rc, sum, e.text);
 			if (cases[i].says && (rc != ERR_DATA || !strstr(e.text, cases[i].says)))
 				fail_msg("%s in pieces of %zu: %s", cases[i].text, cut, e.text);
 		}
@@ -473,12 +475,9 @@ static void requests_of_pandas(void **state)
 {
 	/* size, requests, bytes asked */
 	static const uint64_t cases[][3] = {
-		{38, 3, 262144 + 262106 + 262144},
-		{262142, 3, 262144 + 8192 + 262144},
-		{262144, 2, 2 * 262144},
-		{262146, 4, 2 * 262144 + 262142 + 262144},
-		{524288, 3, 3 * 262144},
-		{524280, 4, 2 * 262144 + 8192 + 262144},
+		{38, 3, 262144 + 262106 + 262144}, {262142, 3, 262144 + 8192 + 262144},
+		{262144, 2, 2 * 262144},           {262146, 4, 2 * 262144 + 262142 + 262144},
+		{524288, 3, 3 * 262144},           {524280, 4, 2 * 262144 + 8192 + 262144},
 	};
 
 	(void)state;

@@ -298,7 +298,8 @@ static void counts_over_threads(void **state)
 	make("fault: {op: read, nth: 700, count: 250}");
 	put_below("f", "12345678");
 	for (int i = 0; i < 4; i++)
-		assert_int_equal(thread_start(&t[i], count_failures, &failed[i], 0, "reader", NULL), 0);
+		assert_int_equal(thread_start(&t[i], count_failures, &failed[i], 0, "reader", NULL),
+				 0);
 	for (int i = 0; i < 4; i++)
 		pthread_join(t[i], NULL);
 	assert_int_equal(failed[0] + failed[1] + failed[2] + failed[3], 250);

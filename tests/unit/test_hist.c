@@ -116,7 +116,8 @@ static void test_quantiles_against_sorted(void **state)
 		unsigned spread = (unsigned)(rng_word(6, round) % 43);
 
 		for (size_t i = 0; i < n; i++)
-			value[i] = rng_word(round, i) >> (20 + (round % 2 ? rng_word(7, i) % 44 : spread));
+			value[i] = rng_word(round, i) >>
+				   (20 + (round % 2 ? rng_word(7, i) % 44 : spread));
 		check_quantiles(value, n);
 	}
 }

@@ -1,5 +1,5 @@
-/* Indexed binary: DLIO's files, requests, indices that lie, files cut short under a map, and sizes at
- * which nothing may be kept per sample. */
+/* Indexed binary: DLIO's files, requests, indices that lie, files cut short under a map, and sizes
+ * at which nothing may be kept per sample. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -99,14 +99,13 @@ static void write_all(const struct file_spec *f)
 	struct content_source c = test_content(f->elem);
 
 	assert_int_equal(io_open(&t.io, t.path, STORE_WRITE | STORE_CREATE, t.blob, &t.e), 0);
-	assert_int_equal(indexed_write(&t.io, t.blob, t.path, f, &c, t.scratch,
-				       FORMAT_WRITE_SCRATCH, &t.e),
-			 0);
+	assert_int_equal(
+		indexed_write(&t.io, t.blob, t.path, f, &c, t.scratch, FORMAT_WRITE_SCRATCH, &t.e),
+		0);
 	assert_int_equal(io_close(&t.io, t.blob, &t.e), 0);
 	for (uint32_t i = 0; i < INDEXED_COMPANIONS; i++) {
-		assert_int_equal(io_open(&t.io, companion(i), STORE_WRITE | STORE_CREATE, t.blob,
-					 &t.e),
-				 0);
+		assert_int_equal(
+			io_open(&t.io, companion(i), STORE_WRITE | STORE_CREATE, t.blob, &t.e), 0);
 		assert_int_equal(indexed_sidecar_write(&t.io, t.blob, companion(i), f, i, t.scratch,
 						       FORMAT_WRITE_SCRATCH, &t.e),
 				 0);
@@ -127,8 +126,7 @@ static struct reader_config config(const struct file_spec *f, enum read_access a
 				      .files = 4};
 }
 
-static void begin_reader(const char *name, const struct file_spec *f,
-			 const struct reader_config *c)
+static void begin_reader(const char *name, const struct file_spec *f, const struct reader_config *c)
 {
 	end_reader();
 	t.format = format_find(name);
@@ -209,7 +207,8 @@ static void framework_requests(void **state)
 	write_all(&f);
 	begin_reader("indexed_binary", &f, &c);
 	must_read(&f, 7);
-	/* three files opened and closed; each with one stat; 4,800 bytes of index in one read each */
+	/* three files opened and closed; each with one stat; 4,800 bytes of index in one read each
+	 */
 	assert_int_equal(REQUESTS(IO_OPEN), 6);
 	assert_int_equal(REQUESTS(IO_META), 5);
 	assert_int_equal(ASKED(IO_META), 2 * 4800);
@@ -344,7 +343,8 @@ static void maps_are_renewed(void **state)
 	assert_in_range(moved, 12, 16);
 }
 
-/* A map whose file loses its pages gives a sentence and not a signal, and works when they are back. */
+/* A map whose file loses its pages gives a sentence and not a signal, and works when they are back.
+ */
 static void cut_while_mapped(void **state)
 {
 	struct file_spec f = spec(1000, 5000);
@@ -522,9 +522,9 @@ static void impossible(void **state)
 
 		assert_int_equal(store_create(&s, i ? "memory" : "fault+posix", NULL, &t.e), 0);
 		io.store = s;
-		assert_int_equal(format_find("mmap_indexed_binary")
-					 ->reader_init(memory, &c, &io, &r, &t.e),
-				 ERR_USAGE);
+		assert_int_equal(
+			format_find("mmap_indexed_binary")->reader_init(memory, &c, &io, &r, &t.e),
+			ERR_USAGE);
 		assert_non_null(strstr(t.e.text, i ? "'memory'" : "'fault'"));
 		assert_non_null(strstr(t.e.text, "indexed_binary"));
 		store_destroy(s);
@@ -555,18 +555,12 @@ static void impossible(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(dlio_files),
-		T(framework_requests),
-		T(kept_open),
-		T(native_needs_no_index),
-		T(mapped_requests),
-		T(maps_are_renewed),
-		T(cut_while_mapped),
-		T(indices_that_lie),
-		T(restarting_offsets),
-		T(long_index),
-		T(megatron_is_bounded),
-		T(impossible),
+		T(dlio_files),          T(framework_requests),
+		T(kept_open),           T(native_needs_no_index),
+		T(mapped_requests),     T(maps_are_renewed),
+		T(cut_while_mapped),    T(indices_that_lie),
+		T(restarting_offsets),  T(long_index),
+		T(megatron_is_bounded), T(impossible),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -144,8 +144,8 @@ static void missing_pages(void **state)
 		memset(&t.stat, 0, sizeof(t.stat));
 		assert_int_equal(io_map_touch(&t.io, IO_DATA, &t.map, 5, PAGES * t.page - 5, &t.e),
 				 -EIO);
-		snprintf(want, sizeof(want), "at offset %llu:",
-			 (unsigned long long)(keep * t.page));
+		snprintf(want, sizeof(want),
+			 "at offset %llu:", (unsigned long long)(keep * t.page));
 		if (!strstr(t.e.text, want))
 			fail_msg("%s, wanted %s", t.e.text, want);
 		assert_int_equal(t.stat.kind[IO_DATA].requests, 1);
@@ -194,8 +194,8 @@ static void what_cannot_be_mapped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(copies),          T(touches_every_page),    T(pages_of_a_range),
-		T(missing_pages),   T(what_cannot_be_mapped),
+		T(copies),        T(touches_every_page),    T(pages_of_a_range),
+		T(missing_pages), T(what_cannot_be_mapped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -250,8 +250,11 @@ static void compressed(void **state)
 	static const struct {
 		const char *elem;
 		uint64_t dims, samples, more;
-	} c[] = {{"uint8", 1, 1, 5}, {"uint8", 16383 - 128, 1, 5}, {"uint8", 16384 - 128, 1, 10},
-		 {"float32", 50000, 3, 185}, {"uint8", 0, 4, 5}};
+	} c[] = {{"uint8", 1, 1, 5},
+		 {"uint8", 16383 - 128, 1, 5},
+		 {"uint8", 16384 - 128, 1, 10},
+		 {"float32", 50000, 3, 185},
+		 {"uint8", 0, 4, 5}};
 	struct content_source content = test_content(elem_find("uint8"));
 	void *scratch = buffer_alloc(FORMAT_WRITE_SCRATCH, "scratch", &e);
 

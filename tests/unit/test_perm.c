@@ -114,7 +114,8 @@ static void test_displacement(void **state)
 
 static void test_huge(void **state)
 {
-	static const uint64_t sizes[] = {(1ull << 32) + 1, 1ull << 63, (1ull << 63) + 1, UINT64_MAX};
+	static const uint64_t sizes[] = {(1ull << 32) + 1, 1ull << 63, (1ull << 63) + 1,
+					 UINT64_MAX};
 
 	(void)state;
 	for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
@@ -135,12 +136,9 @@ static void test_huge(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_number_once),
-		cmocka_unit_test(test_same_key_same_order),
-		cmocka_unit_test(test_keys_differ),
-		cmocka_unit_test(test_small_are_fair),
-		cmocka_unit_test(test_displacement),
-		cmocka_unit_test(test_huge),
+		cmocka_unit_test(test_each_number_once), cmocka_unit_test(test_same_key_same_order),
+		cmocka_unit_test(test_keys_differ),      cmocka_unit_test(test_small_are_fair),
+		cmocka_unit_test(test_displacement),     cmocka_unit_test(test_huge),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

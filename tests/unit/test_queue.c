@@ -148,7 +148,8 @@ static void test_close_wakes_everyone(void **state)
 	for (int i = 0; i < 9; i++) {
 		w[i] = (struct waiter){i < 3 ? &full : &empty, i < 6 ? 0 : INT64_MAX, 77};
 		assert_int_equal(thread_start(&thread[i], i < 3 ? wait_put : wait_get, &w[i], 0,
-					      "waiter", NULL), 0);
+					      "waiter", NULL),
+				 0);
 	}
 	usleep(20000);
 	queue_close(&full);
@@ -192,7 +193,8 @@ static void *consume(void *arg)
 
 	/* waiting now and then for no time at all, as a loader that looks whether it may stop */
 	for (int turn = 0;; turn++) {
-		rc = turn % 3 ? queue_get(&c->q, &item) : queue_get_timeout(&c->q, &item, turn % 50);
+		rc = turn % 3 ? queue_get(&c->q, &item)
+			      : queue_get_timeout(&c->q, &item, turn % 50);
 		if (rc == 0)
 			return NULL;
 		if (rc == 1) {

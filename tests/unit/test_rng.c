@@ -161,7 +161,8 @@ static void test_numpy_scalars(void **state)
 	const char *key;
 
 	(void)state;
-	json_object_foreach(doc, key, row) {
+	json_object_foreach(doc, key, row)
+	{
 		json_t *values = json_object_get(row, "values"), *hex = json_object_get(row, "hex");
 		uint32_t seed;
 		const char *tail = numpy_key(key, &seed);
@@ -197,7 +198,8 @@ static void test_numpy_long_streams(void **state)
 	unsigned seen = 0;
 
 	(void)state;
-	json_object_foreach(doc, key, row) {
+	json_object_foreach(doc, key, row)
+	{
 		uint32_t seed, crc = 0;
 		const char *tail = numpy_key(key, &seed);
 		struct rng_np r;
@@ -234,7 +236,8 @@ static void test_numpy_orders(void **state)
 	const char *key;
 
 	(void)state;
-	json_object_foreach(doc, key, row) {
+	json_object_foreach(doc, key, row)
+	{
 		json_t *values = json_object_get(row, "values");
 		uint32_t seed;
 		const char *tail = numpy_key(key, &seed);
@@ -261,7 +264,8 @@ static void test_numpy_orders(void **state)
 				char want[16];
 
 				snprintf(want, sizeof(want), "f%u", x[i]);
-				assert_string_equal(json_string_value(json_array_get(values, i)), want);
+				assert_string_equal(json_string_value(json_array_get(values, i)),
+						    want);
 			}
 			lists++;
 		}
@@ -279,7 +283,8 @@ static void test_numpy_bytes(void **state)
 	const char *key;
 
 	(void)state;
-	json_object_foreach(doc, key, row) {
+	json_object_foreach(doc, key, row)
+	{
 		json_t *values = json_object_get(row, "values");
 		uint32_t seed;
 		const char *tail = numpy_key(key, &seed);
@@ -307,7 +312,8 @@ static void test_numpy_interplay(void **state)
 	const char *key;
 
 	(void)state;
-	json_object_foreach(doc, key, row) {
+	json_object_foreach(doc, key, row)
+	{
 		json_t *hex = json_object_get(row, "hex");
 		uint32_t seed;
 		const char *tail = numpy_key(key, &seed);
@@ -315,7 +321,8 @@ static void test_numpy_interplay(void **state)
 		struct rng_np r;
 		double got[13];
 
-		if (!tail || strcmp(tail, ": normal(1,1), shuffle(arange(10)), normal, normal") != 0)
+		if (!tail ||
+		    strcmp(tail, ": normal(1,1), shuffle(arange(10)), normal, normal") != 0)
 			continue;
 		rng_np_seed(&r, seed);
 		got[0] = rng_np_normal(&r, 1, 1);
@@ -325,7 +332,8 @@ static void test_numpy_interplay(void **state)
 		got[11] = rng_np_normal(&r, 1, 1);
 		got[12] = rng_np_normal(&r, 1, 1);
 		for (size_t i = 0; i < 13; i++)
-			same_bits(key, i, got[i], strtod(json_string_value(json_array_get(hex, i)), NULL));
+			same_bits(key, i, got[i],
+				  strtod(json_string_value(json_array_get(hex, i)), NULL));
 		seen++;
 	}
 	assert_int_equal(seen, 7);
@@ -339,7 +347,8 @@ static void test_dlio_file_lists(void **state)
 	const char *key;
 
 	(void)state;
-	json_object_foreach(doc, key, row) {
+	json_object_foreach(doc, key, row)
+	{
 		json_t *values = json_object_get(row, "values");
 		AUTO_FREE uint64_t *x = iota(16);
 		char change[8];
@@ -365,7 +374,8 @@ static void test_dlio_file_lists(void **state)
 static void test_unet3d_dimensions(void **state)
 {
 	json_t *doc = load("rng-vectors.json");
-	json_t *row = json_object_get(doc, "dlio unet3d file dims: seed(10); normal(12107,ds,2*168)");
+	json_t *row =
+		json_object_get(doc, "dlio unet3d file dims: seed(10); normal(12107,ds,2*168)");
 	json_t *values = json_object_get(row, "values");
 	double stdev = json_number_value(json_object_get(row, "dimension_stdev"));
 	uint64_t total = 0;
@@ -392,8 +402,8 @@ static void test_unet3d_dimensions(void **state)
 static void test_dlio_streams(void **state)
 {
 	static const uint64_t train[8] = {3, 7, 0, 5, 2, 1, 4, 6}, eval[4] = {1, 2, 3, 0};
-	static const uint8_t image[16] = {9, 69, 117, 197, 125, 156, 123, 76,
-					  228, 79, 5, 15, 114, 157, 126, 64};
+	static const uint8_t image[16] = {9,   69, 117, 197, 125, 156, 123, 76,
+					  228, 79, 5,   15,  114, 157, 126, 64};
 	AUTO_FREE uint64_t *a = iota(8), *b = iota(4);
 	uint8_t got[16];
 	struct rng_np r;
@@ -416,7 +426,8 @@ static void test_torch_randperm(void **state)
 	const char *key;
 
 	(void)state;
-	json_object_foreach(doc, key, row) {
+	json_object_foreach(doc, key, row)
+	{
 		json_t *values = json_object_get(row, "values");
 		unsigned long long seed, n;
 		struct rng_np r;
@@ -432,7 +443,8 @@ static void test_torch_randperm(void **state)
 				  &seed, &n) == 2) {
 			rng_np_seed(&r, (uint32_t)seed);
 			for (size_t i = 0; i < n; i++)
-				assert_true((double)(rng_np_u64(&r) & INT64_MAX) == number(values, i));
+				assert_true((double)(rng_np_u64(&r) & INT64_MAX) ==
+					    number(values, i));
 			words++;
 		}
 	}
@@ -485,16 +497,11 @@ static void test_torch_large(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numpy_scalars),
-		cmocka_unit_test(test_numpy_long_streams),
-		cmocka_unit_test(test_numpy_orders),
-		cmocka_unit_test(test_numpy_bytes),
-		cmocka_unit_test(test_numpy_interplay),
-		cmocka_unit_test(test_dlio_file_lists),
-		cmocka_unit_test(test_unet3d_dimensions),
-		cmocka_unit_test(test_dlio_streams),
-		cmocka_unit_test(test_torch_randperm),
-		cmocka_unit_test(test_torch_edges),
+		cmocka_unit_test(test_numpy_scalars),     cmocka_unit_test(test_numpy_long_streams),
+		cmocka_unit_test(test_numpy_orders),      cmocka_unit_test(test_numpy_bytes),
+		cmocka_unit_test(test_numpy_interplay),   cmocka_unit_test(test_dlio_file_lists),
+		cmocka_unit_test(test_unet3d_dimensions), cmocka_unit_test(test_dlio_streams),
+		cmocka_unit_test(test_torch_randperm),    cmocka_unit_test(test_torch_edges),
 		cmocka_unit_test(test_torch_large),
 	};
 

@@ -1,4 +1,5 @@
-/* The generators where no vectors reach: bounds, what draws nothing, seeding, the words of our own. */
+/* The generators where no vectors reach: bounds, what draws nothing, seeding, the words of our own.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -25,9 +25,18 @@ static void test_affixes(void **state)
 
 static void test_i64(void **state)
 {
-	static const char *const bad[] = {"",      " 1", "1 ",  "1.0", "0x10", "-",
-					  "--1",   "1e3", "ten", "9223372036854775808",
-					  "-9223372036854775809", "99999999999999999999999"};
+	static const char *const bad[] = {"",
+					  " 1",
+					  "1 ",
+					  "1.0",
+					  "0x10",
+					  "-",
+					  "--1",
+					  "1e3",
+					  "ten",
+					  "9223372036854775808",
+					  "-9223372036854775809",
+					  "99999999999999999999999"};
 	int64_t v = 5;
 
 	(void)state;
@@ -91,7 +100,8 @@ static void test_distance(void **state)
 
 static void test_nearest(void **state)
 {
-	static const char *const names[] = {"batch_size", "read_threads", "model_size_bytes", "seed"};
+	static const char *const names[] = {"batch_size", "read_threads", "model_size_bytes",
+					    "seed"};
 
 	(void)state;
 	assert_string_equal(str_nearest("bacth_size", names, 4), "batch_size");
@@ -166,14 +176,10 @@ static void test_seconds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_affixes),
-		cmocka_unit_test(test_i64),
-		cmocka_unit_test(test_u64),
-		cmocka_unit_test(test_f64),
-		cmocka_unit_test(test_distance),
-		cmocka_unit_test(test_nearest),
-		cmocka_unit_test(test_bytes),
-		cmocka_unit_test(test_seconds),
+		cmocka_unit_test(test_affixes),  cmocka_unit_test(test_i64),
+		cmocka_unit_test(test_u64),      cmocka_unit_test(test_f64),
+		cmocka_unit_test(test_distance), cmocka_unit_test(test_nearest),
+		cmocka_unit_test(test_bytes),    cmocka_unit_test(test_seconds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,7 @@ static void message_bytes(void **state)
 
 static void sizes_of_messages(void **state)
 {
-	static const uint64_t sizes[] = {0,	1,	100,	 127,	  128,	   16383,
+	static const uint64_t sizes[] = {0,     1,      100,     127,     128,     16383,
 					 16384, 114660, 2097151, 2828486, 2097152, 268435456};
 	struct example_layout l;
 	struct example x;
@@ -117,8 +117,8 @@ static void other_writers(void **state)
 	assert_int_equal(x.image_bytes, 3);
 	assert_memory_equal(x.image, "xyz", 3);
 	/* the last one counts */
-	assert_int_equal(PARSE("\x0a\x14\x0a\x12\x0a\x05image\x12\x09\x0a\x07\x0a\x01x\x0a\x02yz", &x),
-			 0);
+	assert_int_equal(
+		PARSE("\x0a\x14\x0a\x12\x0a\x05image\x12\x09\x0a\x07\x0a\x01x\x0a\x02yz", &x), 0);
 	assert_memory_equal(x.image, "yz", 2);
 	/* a number of ten bytes */
 	assert_int_equal(PARSE("\x0a\x17\x0a\x15\x0a\x04size\x12\x0d\x1a\x0b\x08"
@@ -317,8 +317,8 @@ static void begin_reader(struct reader_config c)
 }
 
 /* Reads and says how: opens and closes, reads, bytes asked and got. */
-static void expect_read(const char *path, const struct file_spec *f, uint64_t index,
-			uint64_t opens, uint64_t reads, uint64_t got)
+static void expect_read(const char *path, const struct file_spec *f, uint64_t index, uint64_t opens,
+			uint64_t reads, uint64_t got)
 {
 	struct sample s;
 
@@ -408,8 +408,8 @@ static void files_in_turn(void **state)
 	g.file_index = 1;
 	put("f", &f);
 	put("g", &g);
-	begin_reader((struct reader_config){.decode = DECODE_VERIFY, .transfer_bytes = RECORD,
-					    .max_sample_bytes = 1000});
+	begin_reader((struct reader_config){
+		.decode = DECODE_VERIFY, .transfer_bytes = RECORD, .max_sample_bytes = 1000});
 	expect_read("f", &f, 0, 1, 1, RECORD);
 	expect_read("g", &g, 1, 2, 2, 2 * RECORD);
 	expect_read("f", &f, 1, 2, 2, 2 * RECORD);

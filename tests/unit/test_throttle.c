@@ -155,10 +155,10 @@ static void shrinking(void **state)
 	share_submit(&s, &b, 0, 0, 1 * MB);
 	share_submit(&s, &c, 0, 5 * MS, 1 * MB);
 	share_submit(&s, &d, 0, 0, 1 * MB);
-	share_shrink(&s, &c, 0, 0);              /* while its latency passes */
-	share_shrink(&s, &d, 0, 500000);         /* while it waits for a slot */
-	share_shrink(&s, &b, 1 * MS, 100000);    /* has had 0.5 MB: ends now */
-	share_shrink(&s, &a, 1 * MS, 2 * MB);    /* more than announced: nothing */
+	share_shrink(&s, &c, 0, 0);           /* while its latency passes */
+	share_shrink(&s, &d, 0, 500000);      /* while it waits for a slot */
+	share_shrink(&s, &b, 1 * MS, 100000); /* has had 0.5 MB: ends now */
+	share_shrink(&s, &a, 1 * MS, 2 * MB); /* more than announced: nothing */
 	share_advance(&s, 100 * MS);
 	expect_done(&s, &b, 1e6);
 	/* a has 0.5 MB left, d starts with 0.5 MB: both at half the bandwidth */
@@ -248,7 +248,8 @@ static void random_against_simulation(void **state)
 	static const struct {
 		double B, b1;
 		uint64_t slots;
-	} system[] = {{1e9, 0, 0}, {1e9, 2e8, 0}, {1e9, 3e8, 4}, {0, 1e8, 2}, {1e9, 0, 1}, {0, 0, 3}};
+	} system[] = {{1e9, 0, 0}, {1e9, 2e8, 0}, {1e9, 3e8, 4},
+		      {0, 1e8, 2}, {1e9, 0, 1},   {0, 0, 3}};
 
 	(void)state;
 	for (size_t k = 0; k < sizeof(system) / sizeof(system[0]); k++) {
@@ -264,7 +265,8 @@ static void random_against_simulation(void **state)
 
 			t += (int64_t)(rng_word(k, 3 * i + 2) % 120000);
 			share_submit(&s, &r[i], t, latency, bytes);
-			q[i] = (struct sim){.arrive = (double)t, .latency = (double)latency,
+			q[i] = (struct sim){.arrive = (double)t,
+					    .latency = (double)latency,
 					    .bytes = (double)bytes};
 		}
 		share_advance(&s, 1000 * NS_PER_S);
@@ -272,8 +274,8 @@ static void random_against_simulation(void **state)
 		for (int i = 0; i < 200; i++) {
 			assert_int_equal(r[i].phase, SHARE_DONE);
 			if (fabs(r[i].done_ns - q[i].done) > 0.1)
-				fail_msg("system %zu, request %d: %.3f, simulated %.3f", k, i, r[i].done_ns,
-					 q[i].done);
+				fail_msg("system %zu, request %d: %.3f, simulated %.3f", k, i,
+					 r[i].done_ns, q[i].done);
 		}
 	}
 }
@@ -293,8 +295,10 @@ static void check_moments(struct time_dist d, double mean, double stdev)
 	}
 	sum /= n;
 	square = sqrt(fmax(0, square / n - sum * sum));
-	if (fabs(sum - mean) > 5 * stdev / sqrt(n) + 1e-8 || fabs(square - stdev) > 0.05 * stdev + 1e-8)
-		fail_msg("kind %d: mean %g, deviation %g; wanted %g, %g", d.kind, sum, square, mean, stdev);
+	if (fabs(sum - mean) > 5 * stdev / sqrt(n) + 1e-8 ||
+	    fabs(square - stdev) > 0.05 * stdev + 1e-8)
+		fail_msg("kind %d: mean %g, deviation %g; wanted %g, %g", d.kind, sum, square, mean,
+			 stdev);
 }
 
 static void distributions(void **state)
@@ -407,7 +411,8 @@ static void expect_total(double B, double b1, uint64_t slots, const struct reade
 		if (on_time(got, want_ms))
 			return;
 	}
-	/* a sanitizer slows every hand-over down: then the paths are run and only the time is not judged */
+	/* a sanitizer slows every hand-over down: then the paths are run and only the time is not
+	 * judged */
 	if (!getenv("STOKER_SANITIZE") || !*getenv("STOKER_SANITIZE"))
 		fail_msg("late in every try");
 }
@@ -515,7 +520,8 @@ static void real_mixture_ends(void **state)
 		throttle_line_init(&line, 300e6, 50e6, slots[k]);
 		for (uint64_t i = 0; i < 48; i++) {
 			m[i] = (struct mixed){&line, i + 100 * k};
-			assert_int_equal(thread_start(&t[i], mixed_main, &m[i], 0, "mixed", NULL), 0);
+			assert_int_equal(thread_start(&t[i], mixed_main, &m[i], 0, "mixed", NULL),
+					 0);
 		}
 		for (int i = 0; i < 48; i++)
 			pthread_join(t[i], NULL);
@@ -639,8 +645,9 @@ static void store_writes_freely(void **state)
 
 static void store_writes_slow_when_asked(void **state)
 {
-	struct store *s = make("throttle+memory",
-			       "throttle: {stream_bandwidth: 10e6, write: true, open_latency: 0.01}");
+	struct store *s =
+		make("throttle+memory",
+		     "throttle: {stream_bandwidth: 10e6, write: true, open_latency: 0.01}");
 	struct io io = {.store = s};
 	struct blob *b = store_blob_new(s, NULL);
 	static char p[200000];
@@ -658,9 +665,10 @@ static void store_writes_slow_when_asked(void **state)
 /* The time of a slow store below is part of the emulated time, not added to it. */
 static void real_time_is_subsumed(void **state)
 {
-	struct store *s = make("throttle+fault+memory",
-			       "{throttle: {latency: 0.1}, fault: {op: read, nth: 1, count: 0, action: "
-			       "delay, delay: 0.06}}");
+	struct store *s =
+		make("throttle+fault+memory",
+		     "{throttle: {latency: 0.1}, fault: {op: read, nth: 1, count: 0, action: "
+		     "delay, delay: 0.06}}");
 	struct io io = {.store = s};
 	struct blob *b = store_blob_new(s, NULL);
 	bool good = false;
@@ -678,8 +686,12 @@ static void real_time_is_subsumed(void **state)
 static void bad_options(void **state)
 {
 	static const char *const bad[] = {
-		"throttle: {bandwith: 1}",  "throttle: {bandwidth: -1}",       "throttle: {concurrency: 1.5}",
-		"throttle: {latency: foo}", "throttle: {latency: {type: odd}}", "throttle: 3",
+		"throttle: {bandwith: 1}",
+		"throttle: {bandwidth: -1}",
+		"throttle: {concurrency: 1.5}",
+		"throttle: {latency: foo}",
+		"throttle: {latency: {type: odd}}",
+		"throttle: 3",
 		"throttle: {latency: {type: poisson, lam: 1000000}}",
 	};
 	struct store *s = NULL;
@@ -694,7 +706,8 @@ static void bad_options(void **state)
 			fail_msg("accepted: %s", bad[i]);
 		assert_non_null(strstr(e.text, "throttle"));
 		if (i == 0)
-			assert_non_null(strstr(e.text, "did you mean 'storage.throttle.bandwidth'"));
+			assert_non_null(
+				strstr(e.text, "did you mean 'storage.throttle.bandwidth'"));
 		node_free(n);
 	}
 	assert_null(s);

@@ -52,7 +52,9 @@ static size_t from_hex(const char *hex, unsigned char *out)
 
 static struct zip_entry member(const char *name, uint64_t bytes, uint64_t offset)
 {
-	struct zip_entry m = {.crc = 0x12345678, .bytes = bytes, .compressed_bytes = bytes,
+	struct zip_entry m = {.crc = 0x12345678,
+			      .bytes = bytes,
+			      .compressed_bytes = bytes,
 			      .local_offset = offset};
 
 	snprintf(m.name, sizeof(m.name), "%s", name);
@@ -85,7 +87,8 @@ static void rewrite(const char *path)
 		uint32_t skip;
 
 		assert_int_equal(zip_parse_local(at, f.len - m[i].local_offset, m[i].local_offset,
-						 &skip, &e), 0);
+						 &skip, &e),
+				 0);
 		at += ZIP_LOCAL_BYTES + skip;
 		assert_int_equal(m[i].method, ZIP_STORED);
 		assert_int_equal(crc32_update(0, at, m[i].bytes), m[i].crc);
@@ -125,30 +128,41 @@ static void test_numpy_files_byte_for_byte(void **state)
 	assert_in_range(files, 20, 1000);
 }
 
-/* What Python's zipfile writes for members and directories around 2^31 and 2^32. `local` is NULL where
- * it is as for a small member. */
+/* What Python's zipfile writes for members and directories around 2^31 and 2^32. `local` is NULL
+ * where it is as for a small member. */
 static const struct {
 	uint64_t bytes, offset, directory;
 	const char *local, *rest;
 } python[] = {
 	{5 * GIB, 0, 5 * GIB + 100,
-	 "504b03042d00000000000000210078563412ffffffffffffffff05001400782e6e707901001000000000400100"
+	 "504b03042d00000000000000210078563412ffffffffffffffff05001400782e6e70790100100000000040010"
+	 "0"
 	 "00000000004001000000",
-	 "504b01022d032d00000000000000210078563412ffffffffffffffff050014000000000000000000800100000000"
-	 "782e6e70790100100000000040010000000000004001000000504b06062c000000000000002d002d000000000000"
-	 "0000000100000000000000010000000000000047000000000000006400004001000000504b060700000000ab0000"
+	 "504b01022d032d00000000000000210078563412ffffffffffffffff050014000000000000000000800100000"
+	 "000"
+	 "782e6e70790100100000000040010000000000004001000000504b06062c000000000000002d002d000000000"
+	 "000"
+	 "0000000100000000000000010000000000000047000000000000006400004001000000504b060700000000ab0"
+	 "000"
 	 "400100000001000000504b0506000000000100010047000000ffffffff0000"},
 	{(1u << 31) - 1, 1u << 31, (1ull << 32) + 5, NULL,
-	 "504b01022d032d00000000000000210078563412ffffff7fffffff7f05000c0000000000000000008001ffffffff"
-	 "782e6e7079010008000000008000000000504b06062c000000000000002d002d0000000000000000000100000000"
-	 "00000001000000000000003f000000000000000500000001000000504b0607000000004400000001000000010000"
+	 "504b01022d032d00000000000000210078563412ffffff7fffffff7f05000c0000000000000000008001fffff"
+	 "fff"
+	 "782e6e7079010008000000008000000000504b06062c000000000000002d002d0000000000000000000100000"
+	 "000"
+	 "00000001000000000000003f000000000000000500000001000000504b0607000000004400000001000000010"
+	 "000"
 	 "00504b050600000000010001003f000000ffffffff0000"},
 	{1u << 31, (1u << 31) - 1, (1ull << 32) + (1u << 31),
-	 "504b03042d00000000000000210078563412ffffffffffffffff05001400782e6e7079010010000000008000000000"
+	 "504b03042d00000000000000210078563412ffffffffffffffff05001400782e6e70790100100000000080000"
+	 "00000"
 	 "0000008000000000",
-	 "504b01022d032d00000000000000210078563412ffffffffffffffff0500140000000000000000008001ffffff7f"
-	 "782e6e70790100100000000080000000000000008000000000504b06062c000000000000002d002d000000000000"
-	 "0000000100000000000000010000000000000047000000000000000000008001000000504b060700000000470000"
+	 "504b01022d032d00000000000000210078563412ffffffffffffffff0500140000000000000000008001fffff"
+	 "f7f"
+	 "782e6e70790100100000000080000000000000008000000000504b06062c000000000000002d002d000000000"
+	 "000"
+	 "0000000100000000000000010000000000000047000000000000000000008001000000504b060700000000470"
+	 "000"
 	 "800100000001000000504b0506000000000100010047000000ffffffff0000"},
 };
 
@@ -238,7 +252,8 @@ static void test_comment(void **state)
 	assert_int_equal(zip_parse_end(file, sizeof(file), sizeof(file), &end, &record, &e), 0);
 	assert_true(record == 0 && end.entries == 0);
 	put16(file + 20, 65534);
-	assert_int_equal(zip_parse_end(file, sizeof(file), sizeof(file), &end, &record, &e), ERR_DATA);
+	assert_int_equal(zip_parse_end(file, sizeof(file), sizeof(file), &end, &record, &e),
+			 ERR_DATA);
 }
 
 /* Since Python 3.11.4 the local header has marks and version 45; deflated members too. */
@@ -267,7 +282,8 @@ static void test_newer_python(void **state)
 
 static void test_longest_name(void **state)
 {
-	struct zip_entry m = {.bytes = 6 * GIB, .compressed_bytes = 6 * GIB, .local_offset = 3 * GIB};
+	struct zip_entry m = {
+		.bytes = 6 * GIB, .compressed_bytes = 6 * GIB, .local_offset = 3 * GIB};
 	unsigned char b[46 + 255 + 28 + 1];
 	struct zip_entry got;
 	struct err e = {0};
@@ -344,10 +360,9 @@ static void test_damaged_end64(void **state)
 		size_t field;
 		uint64_t value;
 	} bad[] = {
-		{4, 43},	{24, 3},	   {32, 3},
-		{40, 101},	{40, UINT64_MAX},  {48, dir + 1},
-		{48, UINT64_MAX}, {48, UINT64_MAX - 99}, {16, 1},
-		{16, 1ull << 32},
+		{4, 43},          {24, 3},          {32, 3},          {40, 101},
+		{40, UINT64_MAX}, {48, dir + 1},    {48, UINT64_MAX}, {48, UINT64_MAX - 99},
+		{16, 1},          {16, 1ull << 32},
 	};
 	unsigned char good[98], b[98];
 	uint64_t at;
@@ -423,7 +438,9 @@ static void test_damaged_entry(void **state)
 	zip_write_central(b, &m);
 	b[47] = '\0';
 	refuse_entry(b, n, "NUL");
-	for (unsigned flag = 1; flag <= 0x2000; flag = flag == 1 ? 0x40 : flag == 0x40 ? 0x2000 : 0x4000) {
+	for (unsigned flag = 1; flag <= 0x2000; flag = flag == 1      ? 0x40
+						       : flag == 0x40 ? 0x2000
+								      : 0x4000) {
 		zip_write_central(b, &m);
 		put16(b + 8, flag);
 		refuse_entry(b, n, "encrypted");
