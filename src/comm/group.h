@@ -24,7 +24,7 @@ struct comm_group {
  * another rank of its process: it must mean the same in all of them. */
 typedef void comm_answer(void *arg, const struct comm_part *part, uint32_t ranks, struct buf *out);
 
-/* Each rank gives n bytes; *out is the answer, valid until this rank's next call. Not for_all: other
- * processes than 0 get an empty one. */
+/* Each rank gives n bytes; *out is the answer, valid until this rank's next call. Not for_all:
+ * other processes than 0 get an empty one. */
 int comm_exchange(struct comm *c, const void *mine, size_t n, comm_answer *fn, void *arg,
 		  bool for_all, const struct buf **out);

@@ -152,8 +152,7 @@ static bool take_cause(struct net *n, const struct net_stop_body *b, bool always
 
 void net_stop(struct net *n, enum net_cause_kind kind, const struct err *why)
 {
-	struct net_stop_body b = {
-		.kind = (int)kind, .code = why->code, .wall_ns = clock_wall_ns()};
+	struct net_stop_body b = {.kind = (int)kind, .code = why->code, .wall_ns = clock_wall_ns()};
 
 	snprintf(b.text, sizeof(b.text), "%s", why->text);
 	if (take_cause(n, &b, false))
@@ -295,13 +294,21 @@ int net_exchange(struct net *n, unsigned channel, const void *mine, size_t bytes
 	if (count_arrival(n, channel, 0, &own))
 		all_gave(n, channel);
 	rc = wait_for(n, &c->gathered, seen, stop);
-	if (rc == 0)
-		rc = answer(arg, c->given, out);
-	if (rc == 0)
-		send_all(n, NET_TAKE, channel, out->data, for_all ? out->len : 0);
-	for (uint32_t p = 0; rc == 0 && p < n->processes; p++)
+	if (rc < 0)
+		return rc;
+	rc = answer(arg, c->given, out);
+	/* before the answer goes out: it may be followed at once by the parts of the next one */
+	for (uint32_t p = 0; p < n->processes; p++)
 		buf_release(&c->given[p]);
-	return rc;
+	if (rc < 0) {
+		struct err e;
+
+		err_set(&e, rc, "the processes of the run do not make the same exchanges");
+		net_stop(n, NET_CAUSE_ERROR, &e);
+		return ERR_CANCELED;
+	}
+	send_all(n, NET_TAKE, channel, out->data, for_all ? out->len : 0);
+	return 0;
 }
 
 /* ---- the end ---- */

@@ -68,8 +68,7 @@ static void add_address(struct net_invitation *inv, const struct sockaddr *a)
 				    : (const void *)&((const struct sockaddr_in6 *)a)->sin6_addr;
 
 	if (inv->addresses < sizeof(inv->address) / sizeof(inv->address[0]) &&
-	    inet_ntop(a->sa_family, bytes, inv->address[inv->addresses],
-		      sizeof(inv->address[0])))
+	    inet_ntop(a->sa_family, bytes, inv->address[inv->addresses], sizeof(inv->address[0])))
 		inv->addresses++;
 }
 
@@ -86,8 +85,7 @@ static void list_addresses(struct net_invitation *inv)
 			    !(i->ifa_flags & IFF_UP) || i->ifa_flags & IFF_LOOPBACK)
 				continue;
 			if (family == AF_INET6 &&
-			    IN6_IS_ADDR_LINKLOCAL(
-				    &((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr))
+			    IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr))
 				continue;
 			add_address(inv, i->ifa_addr);
 		}
@@ -284,8 +282,9 @@ static int receive_guest(struct net *n, const struct net_invitation *inv, int fd
 	hello.self.boot[sizeof(hello.self.boot) - 1] = '\0';
 	hello.version[sizeof(hello.version) - 1] = '\0';
 	if (h.process == 0 || h.process >= n->processes || n->peer[h.process].fd >= 0)
-		return err_set(e, -EPROTO, "two processes of the run (one on host '%s') say that "
-					   "they are number %u",
+		return err_set(e, -EPROTO,
+			       "two processes of the run (one on host '%s') say that "
+			       "they are number %u",
 			       hello.self.host, h.process);
 	if (strcmp(hello.version, inv->version) != 0)
 		return err_set(e, ERR_USAGE,
@@ -293,11 +292,12 @@ static int receive_guest(struct net *n, const struct net_invitation *inv, int fd
 			       "%s: install the same one on all",
 			       hello.self.host, hello.version, inv->host, inv->version);
 	if (hello.ranks_each != n->ranks_each || hello.processes != n->processes)
-		return err_set(e, ERR_USAGE,
-			       "process %u on host '%s' has %u ranks and sees %u processes, process "
-			       "0 on host '%s' %u and %u: start all with the same arguments",
-			       h.process, hello.self.host, hello.ranks_each, hello.processes,
-			       inv->host, n->ranks_each, n->processes);
+		return err_set(
+			e, ERR_USAGE,
+			"process %u on host '%s' has %u ranks and sees %u processes, process "
+			"0 on host '%s' %u and %u: start all with the same arguments",
+			h.process, hello.self.host, hello.ranks_each, hello.processes, inv->host,
+			n->ranks_each, n->processes);
 	memcpy(mine.secret, inv->secret, sizeof(mine.secret));
 	if (net_send_fd(fd, 0, NET_HELLO, &mine, sizeof(mine)) < 0)
 		return 1;
@@ -344,10 +344,11 @@ static int receive_all(struct net *n, const struct net_invitation *inv, struct n
 		int64_t left = deadline - clock_now_ns();
 
 		if (left <= 0)
-			return err_set(e, -ETIMEDOUT,
-				       "only %u of %u processes of the run connected to process 0 "
-				       "on host '%s' within %d s: is TCP between the hosts blocked?",
-				       come, n->processes, inv->host, GATHER_S);
+			return err_set(
+				e, -ETIMEDOUT,
+				"only %u of %u processes of the run connected to process 0 "
+				"on host '%s' within %d s: is TCP between the hosts blocked?",
+				come, n->processes, inv->host, GATHER_S);
 		if (poll(p, 2, (int)(left / 1000000) + 1) <= 0)
 			continue;
 		for (int i = 0; i < 2; i++) {
@@ -420,8 +421,8 @@ static bool greet(struct net *n, const struct net_invitation *inv, int fd)
 	snprintf(mine.version, sizeof(mine.version), "%s", STOKER_VERSION);
 	describe_self(&mine.self);
 	return net_send_fd(fd, n->process, NET_HELLO, &mine, sizeof(mine)) == 0 &&
-	       net_recv_fd(fd, &h, &theirs, sizeof(theirs),
-			   clock_now_ns() + 2 * GREETING_NS) == 0 &&
+	       net_recv_fd(fd, &h, &theirs, sizeof(theirs), clock_now_ns() + 2 * GREETING_NS) ==
+		       0 &&
 	       h.type == NET_HELLO && memcmp(theirs.secret, inv->secret, 16) == 0;
 }
 

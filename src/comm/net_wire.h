@@ -109,8 +109,8 @@ bool net_same_host(const struct net_process *a, const struct net_process *b);
 /* This process arrived at the barrier of a channel; met() is called when all have. */
 int net_arrive(struct net *n, unsigned channel);
 /* One thread a process and channel: gives `mine`; process 0 makes the answer of everybody's parts
- * (part[p], in the order of processes), and all get it (or, not for_all, process 0 alone). ERR_CANCELED once the run was stopped or
- * `stop` is set. */
+ * (part[p], in the order of processes), and all get it (or, not for_all, process 0 alone).
+ * ERR_CANCELED once the run was stopped or `stop` is set. */
 int net_exchange(struct net *n, unsigned channel, const void *mine, size_t bytes,
 		 int (*answer)(void *arg, const struct buf *part, struct buf *out), void *arg,
 		 bool for_all, struct buf *out, const struct stop_flag *stop);

@@ -35,7 +35,17 @@ struct generation {
 	_Atomic uint64_t whole_files, whole_bytes;
 };
 
-static int each(struct generation *g, size_t scratch,
+static bool leads(const struct generation *g)
+{
+	return !g->o->together || g->o->together->rank == 0;
+}
+
+static int agree(const struct generation *g, int rc, struct err *e)
+{
+	return g->o->together ? comm_agree(g->o->together, rc, e) : rc;
+}
+
+static int each(struct generation *g, bool mine, size_t scratch,
 		int (*file)(void *, enum dataset_kind, uint64_t, struct each_worker *,
 			    struct err *),
 		struct err *e)
@@ -50,6 +60,10 @@ static int each(struct generation *g, size_t scratch,
 		.arg = g,
 	};
 
+	if (mine && g->o->together) {
+		job.part = g->o->together->rank;
+		job.parts = g->o->together->size;
+	}
 	return each_file(&job, e);
 }
 
@@ -285,7 +299,7 @@ static int take_names(struct generation *g, struct err *e)
 	if (rc < 0 || g->keep)
 		return rc;
 	if (g->any && g->there_files)
-		rc = each(g, 0, remove_file, e);
+		rc = each(g, false, 0, remove_file, e);
 	if (rc == 0)
 		rc = sync_folders(g, e);
 	if (rc == 0)
@@ -337,7 +351,7 @@ static int survey(struct generation *g, struct err *e)
 	if (rc == 0)
 		rc = look(g, e);
 	if (rc == 0 && g->any)
-		rc = each(g, 0, survey_file, e);
+		rc = each(g, false, 0, survey_file, e);
 	if (rc < 0)
 		return rc;
 	same = m.found && manifest_matches(&m, g->d, &why);
@@ -355,23 +369,48 @@ static int survey(struct generation *g, struct err *e)
 	return 1;
 }
 
-static int generate(struct generation *g, struct err *e)
+/* 1: nothing is to be written. */
+static int prepare(struct generation *g, struct err *e)
 {
 	int rc = survey(g, e);
 
 	if (rc != 0)
-		return rc < 0 ? rc : 0;
+		return rc;
 	rc = check_space(g, e);
 	if (rc == 0)
 		rc = make_folders(g, e);
 	if (rc == 0)
 		rc = take_names(g, e);
+	return rc;
+}
+
+static int complete(struct generation *g, struct err *e)
+{
+	int rc = sync_folders(g, e);
+
+	return rc < 0 ? rc : manifest_write(&g->io, g->d, MANIFEST_COMPLETE, e);
+}
+
+static int generate(struct generation *g, struct err *e)
+{
+	struct {
+		bool done, keep, any;
+	} decided = {0};
+	int rc = leads(g) ? prepare(g, e) : 0;
+
+	decided.done = rc == 1;
+	decided.keep = g->keep;
+	decided.any = g->any;
+	rc = agree(g, rc < 0 ? rc : 0, e);
+	if (rc == 0 && g->o->together)
+		rc = comm_broadcast(g->o->together, 0, &decided, sizeof(decided));
+	if (rc < 0 || decided.done)
+		return rc;
+	g->keep = decided.keep;
+	g->any = decided.any;
+	rc = agree(g, each(g, true, FORMAT_WRITE_SCRATCH, write_file, e), e);
 	if (rc == 0)
-		rc = each(g, FORMAT_WRITE_SCRATCH, write_file, e);
-	if (rc == 0)
-		rc = sync_folders(g, e);
-	if (rc == 0)
-		rc = manifest_write(&g->io, g->d, MANIFEST_COMPLETE, e);
+		rc = agree(g, leads(g) ? complete(g, e) : 0, e);
 	return rc;
 }
 

@@ -28,10 +28,18 @@ static void release_usage(struct epoch_usage *u)
 
 void result_release(struct result *r)
 {
-	for (uint32_t k = 0; r->rank && k < r->ranks; k++)
+	for (uint32_t k = 0; r->rank && k < r->ranks_here; k++)
 		release_rank(&r->rank[k], r->epochs_planned);
 	for (uint32_t i = 0; r->usage && i < r->epochs_planned; i++)
 		release_usage(&r->usage[i]);
+	for (uint32_t p = 0; r->process && p < r->processes; p++) {
+		for (uint32_t i = 0; r->process[p].meminfo && i < r->epochs_planned; i++)
+			host_pairs_free(r->process[p].meminfo[i].pairs,
+					r->process[p].meminfo[i].count);
+		free(r->process[p].meminfo);
+		host_facts_release(&r->process[p].host);
+	}
+	free(r->process);
 	free(r->rank);
 	free(r->usage);
 	host_facts_release(&r->host);

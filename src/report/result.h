@@ -35,6 +35,24 @@ struct rank_result {
 	int64_t train_busy_ns;     /* the part of worker_busy_ns that the training loader has */
 	uint32_t workers;          /* reader threads of the training loader; 0: inline */
 	uint64_t prefetch_batches; /* batches that may exist beyond the one in use: P * W */
+	bool lost; /* its process ended before it told what it had measured: all else is 0 */
+};
+
+/* One of several processes of a run. */
+struct result_process {
+	char hostname[128];
+	uint32_t node; /* of `nodes`; hosts numbered by their first process */
+	uint32_t first_rank, ranks;
+	bool lost;
+	int64_t wall_offset_ns, offset_error_ns; /* its clock minus process 0's, and half the round
+						  * trip of that measurement; wall times in the
+						  * result are by process 0's clock */
+	uint64_t peak_rss_bytes;
+	struct host_facts host; /* of the first process of each node that is not lost */
+	struct host_memory {
+		struct sysinfo_pair *pairs;
+		size_t count;
+	} * meminfo; /* as host; at the start of each epoch, epochs_planned of them */
 };
 
 /* Process-wide counters around one epoch. */
@@ -74,8 +92,12 @@ struct result {
 	uint32_t epochs_done;
 	uint64_t steps_per_epoch, eval_steps; /* planned, after whole-batch cutting */
 	uint64_t dropped_samples;             /* an epoch; fill no whole step */
-	struct rank_result *rank;             /* `ranks` of them */
-	struct epoch_usage *usage;            /* epochs_planned of them */
+	struct rank_result *rank;             /* `ranks_here` of them, from first_rank on */
+	uint32_t ranks_here, first_rank;      /* all, from 0, where results are written */
+	struct epoch_usage *usage; /* epochs_planned of them; sums over processes, but wall_ns */
+	struct result_process *process; /* `processes` of them; NULL: this process was alone */
+	uint32_t processes, nodes;
+	bool speaks; /* this process writes the results and tells people */
 	struct host_facts host;
 	uint64_t memory_bound_bytes; /* stated before timing */
 	uint64_t peak_rss_bytes;

@@ -15,10 +15,12 @@ struct run_state {
 	struct result *r;
 	const struct loader_ops *loader_ops;
 	struct comm_group *group;
-	struct rank *rank;
-	uint32_t ranks;
-	uint64_t seed;     /* of the shuffles: train.seed, or drawn for "random" */
-	uint64_t steps[2]; /* per epoch: training, evaluation */
+	struct rank *rank;      /* `locals` of them */
+	uint32_t ranks;         /* of all processes */
+	uint32_t locals, first; /* of this one: how many, and the first one's number */
+	struct net *net;        /* NULL: this process is alone */
+	uint64_t seed;          /* of the shuffles: train.seed, or drawn for "random" */
+	uint64_t steps[2];      /* per epoch: training, evaluation */
 	int64_t train_begin_ns;
 	_Atomic uint32_t epoch; /* rank 0's, from 1 */
 	_Atomic int phase;      /* enum progress_phase */
@@ -37,6 +39,30 @@ struct run_state {
 
 /* Ends the run: records the first cause, sets the flag and wakes whoever waits. Any thread. */
 void run_stop(struct run_state *s, const struct err *why);
+
+/* ---- several processes (together.c); each of these is at rest when this one is alone ---- */
+
+bool run_leads(const struct run_state *s); /* process 0 */
+/* Whether all processes got this far; see comm_agree. */
+int run_agree(struct run_state *s, int rc, struct err *e);
+/* Process 0's bytes to all. */
+int run_share(struct run_state *s, void *p, size_t n, struct err *e);
+/* As run_agree, for what process 0 alone did: its outcome and its bytes become everybody's. */
+int run_follow(struct run_state *s, int rc, void *p, size_t n, struct err *e);
+/* Do all hosts see the dataset that process 0 sees? Compares the manifest and a sample of files. */
+int run_check_shared(struct run_state *s, struct err *e);
+/* Processes of this one's host. */
+uint32_t run_processes_here(const struct run_state *s);
+/* The end of a run: brings this process's part of the result to process 0, which merges all.
+ * `*rc` and `e` become those of the run. Then s->r->speaks tells who goes on to write. */
+void run_gather(struct run_state *s, int *rc, struct err *e);
+/* Tells the others that the results are written; returns the run's code everywhere. */
+int run_conclude(struct run_state *s, int rc);
+
+/* ---- of gather.c: a process's part of the result as bytes ---- */
+void part_pack(const struct run_state *s, struct buf *out);
+/* Adds process p's part to process 0's result. ERR_DATA: it is not whole. */
+int part_unpack(struct run_state *s, uint32_t p, const struct buf *in, struct err *e);
 
 /* Steps of epoch `epoch` (from 1), after total_training_steps. */
 uint64_t run_epoch_steps(const struct run_state *s, uint32_t epoch);
