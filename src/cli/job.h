@@ -10,7 +10,7 @@ struct job {
 	struct net *net;  /* NULL: this process is alone */
 	struct comm comm; /* of the processes; unused when alone */
 	struct comm_group *group;
-	bool speaks; /* this process tells people what happens */
+	bool speaks;           /* this process tells people what happens */
 	int64_t begin_wall_ns; /* the same in all */
 };
 

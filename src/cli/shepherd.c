@@ -145,11 +145,11 @@ static int child_part(int fd, struct launch *out, struct err *e)
 	out->processes = place.processes;
 	if (place.process != 0)
 		return read_all(fd, &out->invitation, sizeof(out->invitation)) < 0 ? ERR_CANCELED
-										    : 0;
+										   : 0;
 	rc = net_listen(&out->listener, &out->invitation, e);
 	if (rc == 0)
 		rc = write_all(fd, &out->invitation, sizeof(out->invitation)) < 0 ? ERR_CANCELED
-										   : 0;
+										  : 0;
 	return rc;
 }
 

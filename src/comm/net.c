@@ -21,7 +21,6 @@
 /* A loop this late was not running itself (the whole job was suspended): what it did not hear in
  * the meantime says nothing about the others. */
 #define OWN_PAUSE_NS (3 * NS_PER_S)
-#define RECHECK_NS (NS_PER_S / 10)
 
 uint32_t net_process_number(const struct net *n)
 {
@@ -125,8 +124,8 @@ int net_send(struct net *n, struct net_peer *p, enum net_message type, unsigned 
 	return rc;
 }
 
-static void send_all(struct net *n, enum net_message type, unsigned channel, const void *body,
-		     size_t bytes)
+void net_send_all(struct net *n, enum net_message type, unsigned channel, const void *body,
+		  size_t bytes)
 {
 	for (uint32_t i = 0; i < n->peers; i++)
 		if (n->peer[i].fd >= 0 && atomic_load(&n->peer[i].lives))
@@ -156,7 +155,7 @@ void net_stop(struct net *n, enum net_cause_kind kind, const struct err *why)
 
 	snprintf(b.text, sizeof(b.text), "%s", why->text);
 	if (take_cause(n, &b, false))
-		send_all(n, NET_STOP, 0, &b, sizeof(b));
+		net_send_all(n, NET_STOP, 0, &b, sizeof(b));
 }
 
 int net_cause(struct net *n, enum net_cause_kind *kind, struct err *e)
@@ -188,7 +187,7 @@ static void heard_stop(struct net *n, uint32_t from, const struct net_stop_body 
 	}
 	c.wall_ns -= n->table[from].wall_offset_ns;
 	if (take_cause(n, &c, false))
-		send_all(n, NET_STOP, 0, &c, sizeof(c));
+		net_send_all(n, NET_STOP, 0, &c, sizeof(c));
 }
 
 static void lost(struct net *n, struct net_peer *p, const char *how)
@@ -212,12 +211,12 @@ static void lost(struct net *n, struct net_peer *p, const char *how)
 
 /* ---- rounds ---- */
 
-static void all_met(struct net *n, unsigned channel)
+void net_all_met(struct net *n, unsigned channel)
 {
 	struct net_channel *c = &n->channel[channel];
 
 	if (n->process == 0)
-		send_all(n, NET_MEET, channel, NULL, 0);
+		net_send_all(n, NET_MEET, channel, NULL, 0);
 	/* the group may just be ending */
 	pthread_mutex_lock(&n->lock);
 	if (c->met)
@@ -226,7 +225,7 @@ static void all_met(struct net *n, unsigned channel)
 }
 
 /* Process 0: one more process is in the round. True when it was the last one. */
-static bool count_arrival(struct net *n, unsigned channel, uint32_t from, struct buf *given)
+bool net_count_arrival(struct net *n, unsigned channel, uint32_t from, struct buf *given)
 {
 	struct net_channel *c = &n->channel[channel];
 	bool last;
@@ -243,152 +242,10 @@ static bool count_arrival(struct net *n, unsigned channel, uint32_t from, struct
 	return last;
 }
 
-static void all_gave(struct net *n, unsigned channel)
+void net_all_gave(struct net *n, unsigned channel)
 {
 	atomic_fetch_add(&n->channel[channel].gathered, 1);
 	thread_wake(&n->channel[channel].gathered, -1);
-}
-
-int net_arrive(struct net *n, unsigned channel)
-{
-	if (n->process != 0)
-		return net_send(n, &n->peer[0], NET_MEET, channel, NULL, 0);
-	if (count_arrival(n, channel, 0, NULL))
-		all_met(n, channel);
-	return 0;
-}
-
-static int wait_for(struct net *n, _Atomic uint32_t *word, uint32_t seen,
-		    const struct stop_flag *stop)
-{
-	while (atomic_load_explicit(word, memory_order_acquire) == seen) {
-		if (net_cause(n, NULL, NULL) || (stop && atomic_load(&stop->set)))
-			return ERR_CANCELED;
-		thread_wait(word, seen, RECHECK_NS);
-	}
-	return 0;
-}
-
-int net_exchange(struct net *n, unsigned channel, const void *mine, size_t bytes,
-		 int (*answer)(void *arg, const struct buf *part, struct buf *out), void *arg,
-		 bool for_all, struct buf *out, const struct stop_flag *stop)
-{
-	struct net_channel *c = &n->channel[channel];
-	struct buf own = {0};
-	uint32_t seen;
-	int rc;
-
-	if (n->process != 0) {
-		seen = atomic_load(&c->taken);
-		rc = net_send(n, &n->peer[0], NET_GIVE, channel, mine, bytes);
-		if (rc == 0)
-			rc = wait_for(n, &c->taken, seen, stop);
-		if (rc < 0)
-			return ERR_CANCELED;
-		*out = c->answer;
-		c->answer = (struct buf){0};
-		return 0;
-	}
-	seen = atomic_load(&c->gathered);
-	buf_append(&own, mine, bytes);
-	if (count_arrival(n, channel, 0, &own))
-		all_gave(n, channel);
-	rc = wait_for(n, &c->gathered, seen, stop);
-	if (rc < 0)
-		return rc;
-	rc = answer(arg, c->given, out);
-	/* before the answer goes out: it may be followed at once by the parts of the next one */
-	for (uint32_t p = 0; p < n->processes; p++)
-		buf_release(&c->given[p]);
-	if (rc < 0) {
-		struct err e;
-
-		err_set(&e, rc, "the processes of the run do not make the same exchanges");
-		net_stop(n, NET_CAUSE_ERROR, &e);
-		return ERR_CANCELED;
-	}
-	send_all(n, NET_TAKE, channel, out->data, for_all ? out->len : 0);
-	return 0;
-}
-
-/* ---- the end ---- */
-
-static void wait_event(struct net *n, uint32_t seen)
-{
-	thread_wait(&n->events, seen, RECHECK_NS);
-}
-
-/* Whether the patience that a stop leaves is over. */
-static bool tired(struct net *n, int64_t *since, int patience_s)
-{
-	int64_t now = clock_now_ns();
-
-	if (!net_cause(n, NULL, NULL))
-		return false;
-	if (*since == 0)
-		*since = now;
-	return now - *since > patience_s * NS_PER_S;
-}
-
-int net_collect(struct net *n, const void *mine, size_t bytes, int patience_s, struct buf *block,
-		struct err *e)
-{
-	int64_t since = 0;
-
-	if (n->process != 0) {
-		if (net_send(n, &n->peer[0], NET_RESULT, 0, mine, bytes) < 0)
-			return err_set(e, -EPIPE,
-				       "the results could not be sent to process 0 on host '%s': "
-				       "it is gone",
-				       n->table[0].host);
-		return 0;
-	}
-	for (;;) {
-		uint32_t seen = atomic_load(&n->events), missing = 0;
-
-		pthread_mutex_lock(&n->lock);
-		for (uint32_t p = 1; p < n->processes; p++)
-			missing += !n->has_result[p] && atomic_load(&n->peer[p].lives);
-		pthread_mutex_unlock(&n->lock);
-		if (missing == 0 || tired(n, &since, patience_s))
-			break;
-		wait_event(n, seen);
-	}
-	pthread_mutex_lock(&n->lock);
-	for (uint32_t p = 1; p < n->processes; p++) {
-		block[p] = n->result[p];
-		n->result[p] = (struct buf){0};
-	}
-	pthread_mutex_unlock(&n->lock);
-	return 0;
-}
-
-int net_conclude(struct net *n, int code, int patience_s)
-{
-	int32_t wire = code;
-	int64_t since = 0;
-
-	if (n->process == 0) {
-		pthread_mutex_lock(&n->lock);
-		atomic_store(&n->has_end, 1); /* from here on they may leave */
-		pthread_mutex_unlock(&n->lock);
-		send_all(n, NET_END, 0, &wire, sizeof(wire));
-		return code;
-	}
-	for (;;) {
-		uint32_t seen = atomic_load(&n->events);
-		bool over, gone = !atomic_load(&n->peer[0].lives);
-
-		pthread_mutex_lock(&n->lock);
-		over = atomic_load(&n->has_end);
-		wire = n->end_code;
-		pthread_mutex_unlock(&n->lock);
-		if (over)
-			return wire;
-		if (gone || tired(n, &since, patience_s))
-			return -EPIPE;
-		wait_event(n, seen);
-	}
 }
 
 /* ---- the thread ---- */
@@ -402,13 +259,13 @@ static void take_body(struct net *n, struct net_peer *p, struct buf *body)
 
 	switch (p->head.type) {
 	case NET_MEET:
-		if (n->process != 0 || count_arrival(n, channel, from, NULL))
-			all_met(n, channel);
+		if (n->process != 0 || net_count_arrival(n, channel, from, NULL))
+			net_all_met(n, channel);
 		break;
 	case NET_GIVE:
 		if (n->process == 0) {
-			if (count_arrival(n, channel, from, body))
-				all_gave(n, channel);
+			if (net_count_arrival(n, channel, from, body))
+				net_all_gave(n, channel);
 			*body = (struct buf){0};
 		}
 		break;
@@ -526,7 +383,7 @@ static void watch(struct net *n, int64_t now)
 	if (now - n->beat_ns < BEAT_NS)
 		return;
 	n->beat_ns = now;
-	send_all(n, NET_BEAT, 0, NULL, 0);
+	net_send_all(n, NET_BEAT, 0, NULL, 0);
 }
 
 /* The launcher's process is gone, and with it the launcher's knowledge of this one. */
@@ -582,7 +439,7 @@ void net_close(struct net *n)
 	if (!n)
 		return;
 	if (n->started) {
-		send_all(n, NET_BYE, 0, NULL, 0);
+		net_send_all(n, NET_BYE, 0, NULL, 0);
 		atomic_store(&n->quit, 1);
 		while (write(n->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
 			;

@@ -43,7 +43,7 @@ struct result_process {
 	char hostname[128];
 	uint32_t node; /* of `nodes`; hosts numbered by their first process */
 	uint32_t first_rank, ranks;
-	bool lost;
+	bool lost, own;                          /* own: the one that holds this result */
 	int64_t wall_offset_ns, offset_error_ns; /* its clock minus process 0's, and half the round
 						  * trip of that measurement; wall times in the
 						  * result are by process 0's clock */
@@ -109,6 +109,20 @@ struct result {
 };
 
 void result_release(struct result *r);
+
+/* The lowest rank that is not lost; 0 when all are. */
+uint32_t result_present_rank(const struct result *r);
+/* The host of a rank and what is known of it: of r->host, or of the first process there that told.
+ */
+const struct host_facts *result_rank_host(const struct result *r, uint32_t rank);
+/* What /proc/meminfo of a rank's host said at the start of epoch `epoch` (from 0). */
+void result_rank_memory(const struct result *r, uint32_t rank, uint32_t epoch,
+			const struct sysinfo_pair **pairs, size_t *count);
+/* The facts of node 0..nodes-1 (one node when the process was alone); NULL: it told nothing. */
+const struct host_facts *result_node_host(const struct result *r, uint32_t node);
+/* Over all nodes: CPUs that the processes may use, and memory in GiB. */
+double result_cpus(const struct result *r);
+double result_memory_gib(const struct result *r);
 
 /* ---- derived (report/metrics.c) ---- */
 

@@ -214,7 +214,8 @@ static int describe_processes(struct run_state *s, struct err *e)
 		o->node = n->node;
 		o->first_rank = p * s->locals;
 		o->ranks = s->locals;
-		o->lost = p != net_process_number(s->net);
+		o->own = p == net_process_number(s->net);
+		o->lost = !o->own;
 		o->wall_offset_ns = n->wall_offset_ns;
 		o->offset_error_ns = n->rtt_ns / 2;
 	}
@@ -346,8 +347,9 @@ void run_gather(struct run_state *s, int *rc, struct err *e)
 		return;
 	}
 	if (*rc == 0)
-		*rc = err_set(e, -EPIPE, "process 0 on host '%s' ended before it had written the "
-					 "results",
+		*rc = err_set(e, -EPIPE,
+			      "process 0 on host '%s' ended before it had written the "
+			      "results",
 			      net_process(s->net, 0)->host);
 	if (take_over(s) && describe_processes(s, &own) == 0 && widen(s, &own) == 0)
 		s->r->speaks = true;
