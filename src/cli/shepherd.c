@@ -16,6 +16,11 @@
 /* Launchers send several signals in a row; the child takes a second one as impatience. */
 #define SIGNAL_PAUSE_NS (15 * NS_PER_S)
 
+/* A child whose beats stay out so long is stuck; they come every second. A process that was itself
+ * not running (a suspended job) has not heard them. */
+#define CHILD_SILENCE_NS ((NET_SILENCE_S + 2) * NS_PER_S)
+#define OWN_PAUSE_NS (3 * NS_PER_S)
+
 struct place {
 	uint32_t process, processes;
 };
@@ -108,19 +113,28 @@ static int status_of(int wait_status)
 	return 128 + sig;
 }
 
-/* Passes signals on until the child has ended. */
-static int hold(pid_t child, const sigset_t *set)
+/* Passes signals on until the child has ended; ends a child that is stuck, which the other
+ * processes have given up by then, so that the launcher does not wait for it. */
+static int hold(pid_t child, int control, const sigset_t *set)
 {
-	int64_t passed_ns = 0;
+	int64_t passed_ns = 0, heard_ns = 0, round_ns = clock_now_ns();
+	const struct timespec tick = {.tv_sec = 1};
 
 	for (;;) {
 		int wait_status, sig;
 		int64_t now;
+		char beats[16];
 
 		if (waitpid(child, &wait_status, WNOHANG) == child)
 			return status_of(wait_status);
-		sig = sigwaitinfo(set, NULL);
+		sig = sigtimedwait(set, NULL, &tick);
 		now = clock_now_ns();
+		if (recv(control, beats, sizeof(beats), MSG_DONTWAIT) > 0 ||
+		    now - round_ns > OWN_PAUSE_NS)
+			heard_ns = now;
+		round_ns = now;
+		if (heard_ns && now - heard_ns > CHILD_SILENCE_NS)
+			kill(child, SIGKILL);
 		if (sig > 0 && sig != SIGCHLD &&
 		    (passed_ns == 0 || now - passed_ns > SIGNAL_PAUSE_NS)) {
 			passed_ns = now;
@@ -194,6 +208,6 @@ int launch(const struct launcher *l, struct launch *out, int *status, struct err
 		*status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 1;
 		return rc == ERR_CANCELED ? 1 : rc;
 	}
-	*status = hold(child, &set);
+	*status = hold(child, fd[0], &set);
 	return 1;
 }

@@ -383,6 +383,8 @@ static void watch(struct net *n, int64_t now)
 	if (now - n->beat_ns < BEAT_NS)
 		return;
 	n->beat_ns = now;
+	if (n->control >= 0)
+		send(n->control, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	net_send_all(n, NET_BEAT, 0, NULL, 0);
 }
 

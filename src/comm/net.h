@@ -57,8 +57,9 @@ void net_listener_close(struct net_listener *l);
 
 /* Joins the processes 0..processes-1 of one invitation: collective. Process 0 hands in its
  * listener, which is consumed whatever happens. `ranks_each`: ranks of every process, for
- * sentences. `control`: a descriptor whose end means that the launcher ended this process, or -1;
- * it stays the caller's. Fails after a minute without the others. Starts the thread. */
+ * sentences. `control`: a socket whose end means that the launcher ended this process, or -1; a
+ * byte a second goes into it while the thread lives. It stays the caller's. Fails after a minute
+ * without the others. Starts the thread. */
 int net_open(struct net **out, const struct net_invitation *inv, struct net_listener *l,
 	     uint32_t process, uint32_t processes, uint32_t ranks_each, int control, struct err *e);
 /* Says goodbye, so that the end of this process is no death to the others, and frees. */

@@ -148,4 +148,3 @@ int net_conclude(struct net *n, int code, int patience_s)
 		wait_event(n, seen);
 	}
 }
-
