@@ -120,10 +120,10 @@ static bool worse(const struct opinion *a, const struct opinion *b)
 static void judge(void *arg, const struct comm_part *part, uint32_t ranks, struct buf *out)
 {
 	struct opinion verdict = {0}, one;
+	bool several_hosts = *(const bool *)arg;
 	uint32_t failed = 0;
 	struct err e;
 
-	(void)arg;
 	for (uint32_t k = 0; k < ranks; k++) {
 		if (part[k].bytes != sizeof(one))
 			continue;
@@ -132,7 +132,8 @@ static void judge(void *arg, const struct comm_part *part, uint32_t ranks, struc
 		if (worse(&one, &verdict))
 			verdict = one;
 	}
-	if (failed && failed < ranks && verdict.host[0] && verdict.rc != ERR_CANCELED) {
+	if (several_hosts && failed && failed < ranks && verdict.host[0] &&
+	    verdict.rc != ERR_CANCELED) {
 		e.code = verdict.rc;
 		memcpy(e.text, verdict.text, sizeof(e.text));
 		err_wrap(&e, "host '%s'", verdict.host);
@@ -145,6 +146,7 @@ int comm_agree(struct comm *c, int rc, struct err *e)
 {
 	struct net *net = c->group->net;
 	struct opinion mine = {.rc = rc < 0 ? rc : 0};
+	bool several_hosts = net && net_nodes(net) > 1;
 	const struct buf *out;
 	int got;
 
@@ -155,7 +157,7 @@ int comm_agree(struct comm *c, int rc, struct err *e)
 		       sizeof(mine.host));
 	if (rc < 0)
 		memcpy(mine.text, e->text, sizeof(mine.text));
-	got = comm_exchange(c, &mine, sizeof(mine), judge, NULL, true, &out);
+	got = comm_exchange(c, &mine, sizeof(mine), judge, &several_hosts, true, &out);
 	if (got < 0) {
 		/* what stopped it, unless this rank has a failure of its own to tell */
 		if (rc < 0 && rc != ERR_CANCELED)

@@ -51,6 +51,7 @@ int comm_reduce(struct comm *c, enum comm_op op, int64_t *v, size_t n);
 int comm_gather(struct comm *c, const void *mine, size_t n, struct buf *part);
 
 /* All ranks say whether they failed, and take the same branch: 0 when none did; else the code and
- * sentence of the lowest failing rank, with its host in front when others did not fail. A rank that
+ * sentence of the lowest failing rank, with its host, if there are several, in front when others
+ * did not fail. A rank that
  * was only told to stop counts when no other failed. */
 int comm_agree(struct comm *c, int rc, struct err *e);

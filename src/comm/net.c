@@ -407,9 +407,11 @@ void *net_main(void *arg)
 	struct net *n = arg;
 	struct pollfd *fds = xcalloc(n->peers + 2, sizeof(*fds));
 
-	n->round_ns = n->beat_ns = clock_now_ns();
+	n->round_ns = clock_now_ns();
+	n->beat_ns = n->round_ns - BEAT_NS;
 	for (uint32_t i = 0; i < n->peers; i++)
 		n->peer[i].heard_ns = n->round_ns;
+	watch(n, n->round_ns); /* the first beat at once */
 	while (!atomic_load(&n->quit)) {
 		fds[0] = (struct pollfd){.fd = n->wake_fd, .events = POLLIN};
 		fds[1] = (struct pollfd){.fd = n->control, .events = POLLIN};

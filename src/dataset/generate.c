@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -20,6 +21,8 @@
 /* Besides the files: the manifest, its predecessor, folders. */
 #define SPARE_BYTES (1u << 20)
 #define SPARE_FILES 4u
+/* Looks for what another process wrote, a tenth of a second apart. */
+#define FIND_TRIES 30
 
 struct generation {
 	const struct dataset *d;
@@ -391,6 +394,27 @@ static int complete(struct generation *g, struct err *e)
 	return rc < 0 ? rc : manifest_write(&g->io, g->d, MANIFEST_COMPLETE, e);
 }
 
+/* The folder must be the one in which rank 0 has just begun: its manifest is there. A client of a
+ * network file system may need a moment to see it. */
+static int find_begun(struct generation *g, struct err *e)
+{
+	for (int i = 0; i < FIND_TRIES; i++) {
+		struct manifest m;
+
+		if (manifest_read(&g->io, g->d->folder, &m, NULL) == 0 && m.found && !m.complete &&
+		    manifest_matches(&m, g->d, NULL))
+			return 0;
+		if (g->o->stop && atomic_load(&g->o->stop->set))
+			break;
+		clock_sleep_until(clock_now_ns() + NS_PER_S / 10);
+	}
+	return err_set(e, ERR_DATA,
+		       "'%s' is not the folder in which process 0 began to generate the dataset: "
+		       "use a folder that all hosts share, or generate on each host by itself with "
+		       "'stoker generate'",
+		       g->d->folder);
+}
+
 static int generate(struct generation *g, struct err *e)
 {
 	struct {
@@ -408,6 +432,9 @@ static int generate(struct generation *g, struct err *e)
 		return rc;
 	g->keep = decided.keep;
 	g->any = decided.any;
+	rc = agree(g, leads(g) ? 0 : find_begun(g, e), e);
+	if (rc < 0)
+		return rc;
 	rc = agree(g, each(g, true, FORMAT_WRITE_SCRATCH, write_file, e), e);
 	if (rc == 0)
 		rc = agree(g, leads(g) ? complete(g, e) : 0, e);

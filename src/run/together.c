@@ -40,8 +40,17 @@ int run_share(struct run_state *s, void *p, size_t n, struct err *e)
 
 int run_follow(struct run_state *s, int rc, void *p, size_t n, struct err *e)
 {
-	rc = run_agree(s, run_leads(s) ? rc : 0, e);
-	return rc < 0 ? rc : run_share(s, p, n, e);
+	struct err outcome = {0};
+
+	if (run_leads(s) && rc < 0)
+		outcome = *e;
+	if (run_share(s, &outcome, sizeof(outcome), e) < 0)
+		return e->code;
+	if (outcome.code < 0) {
+		*e = outcome;
+		return outcome.code;
+	}
+	return run_share(s, p, n, e);
 }
 
 uint32_t run_processes_here(const struct run_state *s)
