@@ -129,7 +129,7 @@ def on_hosts(library, n, each):
     """Options that spread processes over the hosts of the rig."""
     if library == "openmpi":
         return ["--mca", "plm_rsh_agent", RIGS / "ssh.sh", "--mca", "btl_tcp_if_include", "10.78.0.0/24",
-                "--mca", "oob_tcp_if_include", "10.78.0.0/24", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self,vader",
+                "--mca", "oob_tcp_if_include", "10.78.0.0/24", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self",
                 "--host", ",".join(f"node{i + 1}:{each}" for i in range(n))]
     return ["-launcher", "ssh", "-launcher-exec", RIGS / "ssh.sh", "-iface", "stkbr0",
             "-hosts", ",".join(f"node{i + 1}:{each}" for i in range(n))]

@@ -18,7 +18,11 @@ up)
     done
     ;;
 down)
-    for i in $(names "$2"); do ip netns del stknode"$i" 2>/dev/null || true; done
+    for i in $(names "$2"); do
+        # a namespace lives as long as a process in it: its link would stay
+        ip link del stkv"$i" 2>/dev/null || true
+        ip netns del stknode"$i" 2>/dev/null || true
+    done
     ip link del stkbr0 2>/dev/null || true
     ;;
 esac

@@ -64,6 +64,11 @@ CONF
     exit 1
     ;;
 down)
+    if [ -S "$dir/munge.socket" ]; then
+        # a job that is left would keep its host
+        for j in $(timeout 5 squeue -h -o %A 2>/dev/null); do timeout 5 scancel "$j" || true; done
+        for _ in $(seq 20); do [ -z "$(timeout 5 squeue -h 2>/dev/null)" ] && break || sleep 0.1; done
+    fi
     [ -f "$dir/pids" ] && for p in $(tac "$dir/pids"); do kill "$p" 2>/dev/null || true; done
     for _ in $(seq 50); do
         alive=0
