@@ -9,3 +9,13 @@ function(embed_workloads dir)
     DEPENDS ${files} ${CMAKE_SOURCE_DIR}/cmake/EmbedFiles.cmake VERBATIM)
   set(EMBEDDED_WORKLOADS ${out} PARENT_SCOPE)
 endfunction()
+
+# embed_page(dir): compiles the parts of the report's page into the program.
+function(embed_page dir)
+  file(GLOB files CONFIGURE_DEPENDS ${dir}/page.*)
+  set(out ${CMAKE_BINARY_DIR}/gen/embedded_page.c)
+  add_custom_command(OUTPUT ${out}
+    COMMAND ${CMAKE_COMMAND} -DOUT=${out} "-DFILES=${files}" -P ${CMAKE_SOURCE_DIR}/cmake/EmbedPage.cmake
+    DEPENDS ${files} ${CMAKE_SOURCE_DIR}/cmake/EmbedPage.cmake VERBATIM)
+  set(EMBEDDED_PAGE ${out} PARENT_SCOPE)
+endfunction()

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what the named purposes (build, check) need and this machine lacks, with the system's package
+# Installs what the named purposes (build, check, heavy) need and this machine lacks, with the system's package
 # manager. Debian and Ubuntu; elsewhere it says what to install.
 set -eu
 
@@ -44,6 +44,11 @@ for purpose in "$@"; do
         want slurm-wlm command -v slurmctld
         want munge command -v munged
         want iproute2 command -v ip
+        ;;
+    heavy) # large ones: a machine without them skips their tests with a reason
+        want chromium command -v chromium
+        want gnuplot-nox command -v gnuplot
+        want python3-matplotlib have_py matplotlib
         ;;
     esac
 done

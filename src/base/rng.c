@@ -333,6 +333,29 @@ void rng_torch_randperm(struct rng_np *r, uint64_t *out, uint64_t n)
 	}
 }
 
+void rng_torch_randperm_u32(struct rng_np *r, uint32_t *out, uint64_t n)
+{
+	if (n >= TORCH_LARGE) {
+		for (uint64_t i = 0; i < n; i++) {
+			uint64_t j = rng_np_u64(r) % (i + 1);
+
+			out[i] = (uint32_t)i;
+			out[i] = out[j];
+			out[j] = (uint32_t)i;
+		}
+		return;
+	}
+	for (uint64_t i = 0; i < n; i++)
+		out[i] = (uint32_t)i;
+	for (uint64_t i = 0; i + 1 < n; i++) {
+		uint64_t j = i + rng_np_u32(r) % (n - i);
+		uint32_t t = out[i];
+
+		out[i] = out[j];
+		out[j] = t;
+	}
+}
+
 uint64_t rng_mix64(uint64_t x)
 {
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;

@@ -41,6 +41,8 @@ void rng_np_randint_u8(struct rng_np *r, uint8_t range_max, uint8_t *out, size_t
 /* PyTorch's CPU generator: the same engine seeded with seed mod 2^32. randperm(n) into out. Valid
  * for n < 2^32/20; larger n follow torch >= 2.x (64-bit inside-out). */
 void rng_torch_randperm(struct rng_np *r, uint64_t *out, uint64_t n);
+/* The same permutation in half the memory; n < 2^32. */
+void rng_torch_randperm_u32(struct rng_np *r, uint32_t *out, uint64_t n);
 
 /* A strong 64-bit mix (splitmix64's finaliser): a bijection of the 64-bit words. */
 uint64_t rng_mix64(uint64_t x);

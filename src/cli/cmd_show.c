@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/sysinfo.h"
+#include "base/system.h"
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "format/format.h"
@@ -166,19 +167,16 @@ static int show_loaders(int argc, char **argv)
 
 static int show_system(int argc, char **argv)
 {
+	struct system_facts s;
 	struct host_facts h = {0};
 
-	(void)argc;
-	(void)argv;
 	host_facts_load(&h);
-	printf("host        %s\nkernel      %s\nCPUs        %d\nmemory      %.1f GiB\n", h.hostname,
-	       h.kernel, h.cpu_count, h.memory_gib);
-	for (size_t i = 0; i < h.cpuinfo_count; i++)
-		if (strcmp(h.cpuinfo[i].key, "model name") == 0 ||
-		    strcmp(h.cpuinfo[i].key, "CPU part") == 0)
-			printf("%-11s %s\n", h.cpuinfo[i].key, h.cpuinfo[i].value);
-	printf("page size   %ld bytes\nopen files  %ld at most\n", sysconf(_SC_PAGESIZE),
-	       sysconf(_SC_OPEN_MAX));
+	system_facts_load(&s, "", argc > 1 ? argv[1] : ".");
+	printf("%-32s %s\n", "host", h.hostname);
+	for (size_t i = 0; i < s.pairs; i++)
+		printf("%-32s %s\n", s.pair[i].key, s.pair[i].value);
+	printf("%-32s %.1f\n", "processors this may use", h.usable_cpus);
+	system_facts_release(&s);
 	host_facts_release(&h);
 	return 0;
 }
@@ -193,7 +191,7 @@ static const struct {
 	{"formats", show_formats, "dataset formats"},
 	{"stores", show_stores, "stores and shims, with their options"},
 	{"loaders", show_loaders, "loaders"},
-	{"system", show_system, "what this machine is"},
+	{"system", show_system, "what this machine is, and the file system of a FOLDER"},
 };
 
 static int show_main(int argc, char **argv)

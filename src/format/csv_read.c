@@ -6,7 +6,7 @@
  * lacked (but for 8 KiB at least), until there is nothing; then the parser asks once more. A gzip
  * file lies between: see pygzip.
  *
- * NATIVE reads pieces of 8 MiB up to the end of the wanted row: rows have no index. */
+ * NATIVE reads pieces of 2 MiB up to the end of the wanted row: rows have no index. */
 #include "format/csv.h"
 
 #include <inttypes.h>
@@ -19,7 +19,6 @@
 
 #define PARSER_PIECE 262144u
 #define TEXT_PIECE_MIN 8192u
-#define NATIVE_PIECE_MAX (8u << 20)
 /* Characters for each byte of a sample, with the separator, in the worst case (bool). */
 #define CHARS_PER_BYTE 6u
 

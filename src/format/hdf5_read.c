@@ -13,15 +13,15 @@
  * each time, as h5py does. Files beyond KEPT_OPEN are opened anew.
  *
  * NATIVE is one request for all metadata of an ordinary file, together with the data when these lie
- * at the beginning; then one for the data per 8 MiB, chunks that follow each other taken together.
+ * at the beginning; then one for the data per 2 MiB, chunks that follow each other taken together.
  */
 #include <inttypes.h>
+#include <libdeflate.h>
 #include <string.h>
 
 #include "format/hdf5_reader.h"
 
 #define KEPT_OPEN 16u
-#define NATIVE_PIECE_MAX (8u << 20)
 #define NATIVE_WINDOW 65536u
 /* What one read system call moves at most for the library. */
 #define LIBRARY_READ_MAX 0x7fffffffu
@@ -31,6 +31,7 @@ static void chunk_room(const struct reader_config *c, bool *chunked, uint64_t *p
 		       uint64_t *chunk, uint64_t *part)
 {
 	struct hdf5_shape s;
+	uint64_t many;
 
 	*part = c->max_sample_bytes;
 	*packed = *chunk = 0;
@@ -53,10 +54,9 @@ static void chunk_room(const struct reader_config *c, bool *chunked, uint64_t *p
 	if (*packed)
 		*packed += *packed / 64 + 64;
 	/* several chunks in one request */
-	if (*packed && c->example && c->access == ACCESS_NATIVE && *packed < NATIVE_PIECE_MAX)
-		*packed = c->max_file_bytes < NATIVE_PIECE_MAX && c->max_file_bytes > *packed
-				  ? c->max_file_bytes
-				  : NATIVE_PIECE_MAX;
+	many = c->max_file_bytes < NATIVE_PIECE_MAX ? c->max_file_bytes : NATIVE_PIECE_MAX;
+	if (*packed && c->example && c->access == ACCESS_NATIVE && *packed < many)
+		*packed = many;
 }
 
 static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
@@ -102,10 +102,8 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 	r->packed_bytes = (size_t)packed;
 	r->packed = carve(c, packed);
 	r->chunk_bytes = (size_t)chunk;
-	if (chunk) {
+	if (chunk)
 		r->chunk = carve(c, chunk + 4);
-		r->inflater.memory = carve(c, INFLATER_MEMORY);
-	}
 }
 
 size_t hdf5_reader_bytes(const struct reader_config *config, const struct store *s)
@@ -131,8 +129,11 @@ int hdf5_reader_init(void *memory, const struct reader_config *config, const str
 	r->io = io;
 	lay_out(&c, config, io->store, r);
 	r->config.example = NULL;
-	if (r->chunk)
-		inflater_init(&r->inflater, r->inflater.memory);
+	if (r->chunk && config->decode != DECODE_NONE) {
+		r->inflater = libdeflate_alloc_decompressor();
+		if (!r->inflater)
+			return err_set(e, -12, "no memory is left to inflate chunks");
+	}
 	if (config->decode == DECODE_VERIFY)
 		r->expect.content = config->content;
 	*out = r;
@@ -440,5 +441,8 @@ int hdf5_reader_close(struct reader *r, struct err *e)
 
 		rc = rc == 0 ? closed : rc;
 	}
+	if (r->inflater)
+		libdeflate_free_decompressor(r->inflater);
+	r->inflater = NULL;
 	return rc;
 }

@@ -7,7 +7,7 @@ struct reader {
 	struct reader_config config;
 	const struct io *io;
 	struct expectation expect;
-	struct inflater inflater;
+	struct libdeflate_decompressor *inflater; /* NULL: nothing will be inflated */
 	struct hdf5_cache cache;
 	struct hdf5_file *file; /* of `files` */
 	uint32_t files;

@@ -13,30 +13,25 @@ static int bad_chunk(const struct hdf5_chunk *c, const char *what, struct err *e
 
 /* A zlib stream: two bytes, deflate, Adler's sum. *n becomes the length of what was in it. */
 static int inflate_chunk(const struct hdf5_chunk *c, const unsigned char *in, size_t in_n,
-			 unsigned char *out, size_t room, size_t *n, struct inflater *z,
-			 struct err *e)
+			 unsigned char *out, size_t room, size_t *n,
+			 struct libdeflate_decompressor *z, struct err *e)
 {
-	size_t at = 2;
-	int rc = inflater_start(z, e);
+	enum libdeflate_result result;
+	size_t used = 0;
 
 	*n = 0;
-	if (rc < 0)
-		return rc;
+	if (!z)
+		return bad_chunk(c, "is compressed, unlike those of this dataset", e);
 	if (in_n < 6 || (in[0] & 15) != 8 || (in[0] << 8 | in[1]) % 31 != 0 || (in[1] & 0x20))
 		return bad_chunk(c, "does not begin like compressed data", e);
-	while (!z->ended) {
-		size_t used = in_n - 4 - at;
-		ssize_t made = inflater_run(z, in + at, &used, out + *n, room - *n, e);
-
-		if (made < 0)
-			return bad_chunk(c, "holds damaged compressed data", e);
-		at += used;
-		*n += (size_t)made;
-		if (made == 0 && used == 0 && !z->ended)
-			return bad_chunk(c, "does not inflate to as many bytes as a chunk has", e);
-	}
-	if (libdeflate_adler32(1, out, *n) != ((uint32_t)in[at] << 24 | (uint32_t)in[at + 1] << 16 |
-					       (uint32_t)in[at + 2] << 8 | in[at + 3]))
+	result = libdeflate_deflate_decompress_ex(z, in + 2, in_n - 6, out, room, &used, n);
+	if (result == LIBDEFLATE_INSUFFICIENT_SPACE)
+		return bad_chunk(c, "does not inflate to as many bytes as a chunk has", e);
+	if (result != LIBDEFLATE_SUCCESS)
+		return bad_chunk(c, "holds damaged compressed data", e);
+	in += 2 + used;
+	if (libdeflate_adler32(1, out, *n) !=
+	    ((uint32_t)in[0] << 24 | (uint32_t)in[1] << 16 | (uint32_t)in[2] << 8 | in[3]))
 		return bad_chunk(c, "does not fit its Adler-32 checksum", e);
 	return 0;
 }
@@ -86,7 +81,7 @@ static int check_sum(const struct hdf5_chunk *c, const unsigned char *p, size_t 
 
 int hdf5_unpack(const struct hdf5_dataset *d, const struct hdf5_chunk *chunk,
 		const unsigned char *packed, unsigned char *room, size_t room_bytes,
-		struct inflater *inflater, struct hdf5_unpacked *out, struct err *e)
+		struct libdeflate_decompressor *inflater, struct hdf5_unpacked *out, struct err *e)
 {
 	const unsigned char *p = packed;
 	size_t n = (size_t)chunk->bytes, most = (size_t)d->shape.chunk_bytes + 4, made = 0;

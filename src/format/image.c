@@ -170,8 +170,8 @@ void image_reader_lay_out(struct carver *c, const struct reader_config *config,
 		r->python_buffer_bytes = reader_buffer_bytes(config);
 		r->python_buffer = carve(c, r->python_buffer_bytes);
 	} else if (file_bytes > IMAGE_PIECE) {
-		piece = file_bytes < IMAGE_NATIVE_PIECE ? (file_bytes + 4095) & ~(uint64_t)4095
-							: IMAGE_NATIVE_PIECE;
+		piece = file_bytes < NATIVE_PIECE_MAX ? (file_bytes + 4095) & ~(uint64_t)4095
+						      : NATIVE_PIECE_MAX;
 	}
 	r->source.piece_bytes = (size_t)piece;
 	r->source.piece = carve(c, piece);

@@ -12,7 +12,6 @@
 
 /* Pillow hands its decoders this much at a time. */
 #define IMAGE_PIECE 65536u
-#define IMAGE_NATIVE_PIECE (8u << 20)
 
 struct image_shape {
 	uint32_t width, height;

@@ -6,7 +6,7 @@
  * sample: one read of it, or of Python's buffer where that is larger. With read_type memory the
  * file stays open, and its buffer with it, so that small neighbours may cost no read.
  *
- * NATIVE computes where a sample lies and needs no index: one read of the sample, at most 8 MiB at
+ * NATIVE computes where a sample lies and needs no index: one read of the sample, at most 2 MiB at
  * a time. */
 #include "format/indexed.h"
 
@@ -15,7 +15,6 @@
 
 #include "format/pybuffer.h"
 
-#define NATIVE_PIECE_MAX (8u << 20)
 /* Files kept open by a reader; further ones are opened anew, the longest unused giving way. */
 #define KEPT_OPEN 16u
 /* What the buffers of kept files may take together. */

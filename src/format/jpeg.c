@@ -6,7 +6,7 @@
  * then 65536 each, and a read of nothing where the last piece is short. The whole image is decoded,
  * whichever sample is wanted.
  *
- * NATIVE is one read of the whole file, one per 8 MiB of larger ones.
+ * NATIVE is one read of the whole file, one per 2 MiB of larger ones.
  *
  * Our files are what Pillow saves by default. Their size depends on their pixels and, as all their
  * bytes, on the libjpeg that made them: verifying makes the image again with the library at hand.

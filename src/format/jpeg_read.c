@@ -405,6 +405,12 @@ static int verify_image(struct reader *r, const struct image_shape *shape,
 	return rc;
 }
 
+/* Whether the marker of the end is among n bytes: most likely the last two. */
+static bool has_end(const unsigned char *p, size_t n)
+{
+	return n >= 2 && (memcmp(p + n - 2, "\xff\xd9", 2) == 0 || memmem(p, n, "\xff\xd9", 2));
+}
+
 /* Reads the file to its end. Its last piece must have the marker of the end, which no scan's data
  * can have. */
 static int pass_image(struct reader *r, const struct header *h, struct err *e)
@@ -426,7 +432,7 @@ static int pass_image(struct reader *r, const struct header *h, struct err *e)
 		skip = at >= h->scan ? 0 : h->scan - at < n ? (size_t)(h->scan - at) : n;
 		if (s->offset >= s->file_bytes)
 			ended = (skip == 0 && before == 0xff && run[0] == 0xd9) ||
-				memmem(run + skip, n - skip, "\xff\xd9", 2);
+				has_end(run + skip, n - skip);
 		before = run[n - 1];
 	}
 	return ended ? 0 : cut_short(s, e);

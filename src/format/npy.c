@@ -6,7 +6,7 @@
  * then fread: what stdio has buffered, one read of all whole blocks, one of the rest. Four to five
  * reads, and the whole array in memory, whichever sample is wanted.
  *
- * NATIVE is one read of header and data together when the file has at most 8 MiB, else one per 8
+ * NATIVE is one read of header and data together when the file has at most 2 MiB, else one per 8
  * MiB. */
 #include <inttypes.h>
 #include <string.h>
@@ -18,7 +18,6 @@
 
 /* glibc gives a FILE a buffer of the file's preferred size, but at most BUFSIZ. */
 #define STDIO_BUFFER_MAX 8192u
-#define NATIVE_PIECE_MAX (8u << 20)
 
 struct reader {
 	struct reader_config config;

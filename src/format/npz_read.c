@@ -6,8 +6,8 @@
  * 256 KiB, each of which the file object splits by its own buffer. y is not read. The CRC-32 runs
  * over every byte. The framework holds the array; this reader needs one piece at a time.
  *
- * NATIVE is one read of local header, npy header and data together when these have at most 8 MiB,
- * else one per 8 MiB. Only when the archive does not begin with an x.npy whose local header has its
+ * NATIVE is one read of local header, npy header and data together when these have at most 2 MiB,
+ * else one per 2 MiB. Only when the archive does not begin with an x.npy whose local header has its
  * sizes is the directory read: a stat and four small requests more. */
 #include <inttypes.h>
 #include <string.h>
@@ -17,7 +17,6 @@
 #include "format/parts.h"
 #include "format/pyzip.h"
 
-#define NATIVE_PIECE_MAX (8u << 20)
 /* Room for the directory, and for the end record with the longest comment. */
 #define NATIVE_PIECE_MIN 131072u
 #define NUMPY_PIECE 262144u

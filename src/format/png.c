@@ -7,7 +7,7 @@
  * before the pixels over 64 KiB are asked for in such pieces too (Pillow: in pieces of 1 MiB). The
  * whole image is decoded, whichever sample is wanted.
  *
- * NATIVE is one read of the whole file, one per 8 MiB of larger ones.
+ * NATIVE is one read of the whole file, one per 2 MiB of larger ones.
  *
  * Our files: stored deflate blocks, no row filtered (noise does not compress), IDAT chunks as long
  * as Pillow makes them, so that the framework's requests are those for Pillow's files. */

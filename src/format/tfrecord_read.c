@@ -8,7 +8,8 @@
  * a record behind it makes a file be opened and streamed anew. After the last record the end is
  * probed and the file closed.
  *
- * NATIVE is one pread of the sample's record, whose place is known from its number. */
+ * NATIVE is one pread of the sample's record, whose place is known from its number; without
+ * decoding one per 2 MiB of it. */
 #include <endian.h>
 #include <inttypes.h>
 #include <string.h>
@@ -123,37 +124,41 @@ static ssize_t read_to_end(struct reader *r, unsigned char *out, size_t n, struc
 }
 
 /* The stream's next n bytes to `out`, or (NULL) nowhere. Fewer at the end of the file. Unbuffered,
- * they always go to memory: they are read there. */
-static ssize_t take(struct reader *r, unsigned char *out, size_t n, struct err *e)
+ * they always go to memory: they are read there. Buffers of which every byte is wanted are read in
+ * place. `crc`, if any, goes over the bytes while the processor still has them. */
+static ssize_t take(struct reader *r, unsigned char *out, size_t n, uint32_t *crc, struct err *e)
 {
 	struct stream *s = &r->stream;
 	size_t done = 0;
-	ssize_t got;
 
-	while (r->buffer && done < n) {
+	while (done < n) {
 		size_t part = s->end - s->pos;
+		const unsigned char *from = out;
+		ssize_t got = 0;
 
 		if (part > n - done)
 			part = n - done;
-		if (out && part)
-			memcpy(out + done, r->buffer + s->pos, part);
-		s->pos += part;
+		if (part > 0) {
+			from = r->buffer + s->pos;
+			if (out)
+				memcpy(out + done, from, part);
+			s->pos += part;
+		} else if (!r->buffer || (out && n - done >= r->buffer_bytes)) {
+			from = out + done;
+			got = read_to_end(r, out + done, r->buffer ? r->buffer_bytes : n - done, e);
+			part = (size_t)got;
+		} else {
+			got = read_to_end(r, r->buffer, r->buffer_bytes, e);
+			s->pos = 0;
+			s->end = got > 0 ? (size_t)got : 0;
+		}
+		if (got < 0)
+			return got;
+		if (part == 0 && got == 0)
+			break;
+		if (crc)
+			*crc = crc32c_update(*crc, from, part);
 		done += part;
-		if (done == n)
-			break;
-		got = read_to_end(r, r->buffer, r->buffer_bytes, e);
-		if (got < 0)
-			return got;
-		s->pos = 0;
-		s->end = (size_t)got;
-		if (got == 0)
-			break;
-	}
-	if (!r->buffer) {
-		got = read_to_end(r, out, n, e);
-		if (got < 0)
-			return got;
-		done = (size_t)got;
 	}
 	s->offset += done;
 	return (ssize_t)done;
@@ -205,17 +210,15 @@ static int check_head(const struct reader *r, const unsigned char *head, struct 
 	return 0;
 }
 
-/* A record's payload with its checksum. `wanted`: its sample is delivered. */
+/* A record's payload with its checksum, whose own is `crc`. `wanted`: its sample is delivered. */
 static int check_payload(struct reader *r, const unsigned char *payload, const struct record *rec,
-			 bool wanted, struct sample *out, struct err *e)
+			 uint32_t crc, bool wanted, struct sample *out, struct err *e)
 {
 	uint64_t sample = file_spec_sample_bytes(rec->f), at;
 	struct example x;
 	int rc;
 
-	if (r->config.decode == DECODE_FULL &&
-	    crc32c_masked(crc32c_update(0, payload, (size_t)rec->length)) !=
-		    load32(payload + rec->length))
+	if (r->config.decode == DECODE_FULL && crc32c_masked(crc) != load32(payload + rec->length))
 		return err_set(e, ERR_DATA, "the checksum of its %" PRIu64 " bytes does not agree",
 			       rec->length);
 	if (!wanted)
@@ -243,19 +246,56 @@ static int cut_short(uint64_t wanted, ssize_t got, struct err *e)
 		       got, wanted);
 }
 
+/* The payload and the checksum behind it, `rest` bytes. They stay in the buffer when they are there
+ * whole. */
+static ssize_t take_payload(struct reader *r, size_t rest, const unsigned char **payload,
+			    uint32_t *crc, struct err *e)
+{
+	struct stream *s = &r->stream;
+	bool full = r->config.decode == DECODE_FULL;
+	unsigned char *room = r->record + TFRECORD_HEAD_BYTES;
+	size_t length = rest - TFRECORD_TAIL_BYTES;
+	ssize_t got, tail;
+
+	*payload = room;
+	*crc = 0;
+	if (r->buffer && r->config.decode == DECODE_NONE) {
+		*payload = r->buffer;
+		return take(r, NULL, rest, NULL, e);
+	}
+	if (rest <= s->end - s->pos) {
+		*payload = r->buffer + s->pos;
+		if (full)
+			*crc = crc32c_update(0, *payload, length);
+		s->pos += rest;
+		s->offset += rest;
+		return (ssize_t)rest;
+	}
+	/* unbuffered, both are one request */
+	got = take(r, room, r->buffer ? length : rest, full && r->buffer ? crc : NULL, e);
+	if (got < 0 || (size_t)got < length)
+		return got;
+	if (full && !r->buffer)
+		*crc = crc32c_update(0, room, length);
+	if (!r->buffer)
+		return got;
+	tail = take(r, room + length, TFRECORD_TAIL_BYTES, NULL, e);
+	return tail < 0 ? tail : got + tail;
+}
+
 /* The stream's next record. */
 static int stream_record(struct reader *r, const struct file_spec *f, bool wanted,
 			 struct sample *out, struct err *e)
 {
 	struct stream *s = &r->stream;
 	struct record rec = {.f = f, .index = s->next, .offset = s->offset};
-	unsigned char *payload = r->record + TFRECORD_HEAD_BYTES;
-	bool keep = r->config.decode != DECODE_NONE || !r->buffer;
+	const unsigned char *payload;
+	uint32_t crc;
 	uint64_t rest;
 	ssize_t got;
 	int rc;
 
-	got = take(r, r->record, TFRECORD_HEAD_BYTES, e);
+	got = take(r, r->record, TFRECORD_HEAD_BYTES, NULL, e);
 	if (got < 0)
 		return (int)got;
 	if (got == 0)
@@ -267,12 +307,12 @@ static int stream_record(struct reader *r, const struct file_spec *f, bool wante
 	if (rc < 0)
 		return in_record(&rec, rc, e);
 	rest = rec.length + TFRECORD_TAIL_BYTES;
-	got = take(r, keep ? payload : NULL, (size_t)rest, e);
+	got = take_payload(r, (size_t)rest, &payload, &crc, e);
 	if (got < 0)
 		return (int)got;
 	rc = (uint64_t)got < rest
 		     ? cut_short(TFRECORD_HEAD_BYTES + rest, got + TFRECORD_HEAD_BYTES, e)
-		     : check_payload(r, keep ? payload : r->buffer, &rec, wanted, out, e);
+		     : check_payload(r, payload, &rec, crc, wanted, out, e);
 	if (rc < 0)
 		return in_record(&rec, rc, e);
 	s->next++;
@@ -311,7 +351,7 @@ static int stream_close(struct reader *r, int rc, struct err *e)
 static int stream_end(struct reader *r, const struct file_spec *f, struct err *e)
 {
 	unsigned char scrap[TFRECORD_HEAD_BYTES];
-	ssize_t got = take(r, scrap, sizeof(scrap), e);
+	ssize_t got = take(r, scrap, sizeof(scrap), NULL, e);
 
 	if (got < 0)
 		return (int)got;
@@ -347,19 +387,43 @@ static int read_framework(struct reader *r, const char *path, const struct file_
 	return rc < 0 ? err_in_path(stream_close(r, rc, e), path, e) : 0;
 }
 
+/* The record in one piece, or, when nothing but its head matters, in pieces at the same place.
+ * Returns how much there was, and leaves the first piece's beginning in `head`. */
+static ssize_t read_record(struct reader *r, uint64_t offset, size_t n, unsigned char *head,
+			   struct err *e)
+{
+	size_t piece = r->config.decode == DECODE_NONE ? NATIVE_PIECE_MAX : n, done = 0;
+
+	while (done < n) {
+		size_t part = n - done < piece ? n - done : piece;
+		ssize_t got = io_pread(r->io, IO_DATA, r->blob, r->record, part, offset + done, e);
+
+		if (got < 0)
+			return got;
+		if (done == 0)
+			memcpy(head, r->record, TFRECORD_HEAD_BYTES);
+		done += (size_t)got;
+		if ((size_t)got < part)
+			break;
+	}
+	return (ssize_t)done;
+}
+
 static int native_record(struct reader *r, const struct tfrecord_layout *l,
 			 const struct file_spec *f, uint64_t index, struct sample *out,
 			 struct err *e)
 {
+	unsigned char head[TFRECORD_HEAD_BYTES];
 	struct record rec = {.f = f, .index = index, .offset = index * l->record_bytes};
-	ssize_t got = io_pread(r->io, IO_DATA, r->blob, r->record, (size_t)l->record_bytes,
-			       rec.offset, e);
+	const unsigned char *payload = r->record + TFRECORD_HEAD_BYTES;
+	uint32_t crc = 0;
+	ssize_t got = read_record(r, rec.offset, (size_t)l->record_bytes, head, e);
 	int rc;
 
 	if (got < 0)
 		return (int)got;
 	rc = got < TFRECORD_HEAD_BYTES ? cut_short(l->record_bytes, got, e)
-				       : check_head(r, r->record, &rec, e);
+				       : check_head(r, head, &rec, e);
 	if (rc == 0 && rec.length != l->example.bytes)
 		rc = err_set(e, ERR_DATA,
 			     "it has %" PRIu64 " bytes and not %" PRIu64
@@ -368,8 +432,10 @@ static int native_record(struct reader *r, const struct tfrecord_layout *l,
 			     rec.length, l->example.bytes);
 	if (rc == 0 && (uint64_t)got < l->record_bytes)
 		rc = cut_short(l->record_bytes, got, e);
+	if (rc == 0 && r->config.decode == DECODE_FULL)
+		crc = crc32c_update(0, payload, (size_t)rec.length);
 	if (rc == 0)
-		rc = check_payload(r, r->record + TFRECORD_HEAD_BYTES, &rec, true, out, e);
+		rc = check_payload(r, payload, &rec, crc, true, out, e);
 	return rc < 0 ? in_record(&rec, rc, e) : 0;
 }
 

@@ -22,6 +22,9 @@ struct worker_stat {
 	uint64_t samples, payload_bytes, batches;
 	int64_t read_ns, preprocess_ns; /* inside format read; in preprocess waits */
 	int64_t idle_ns;                /* waiting for an index batch within an epoch */
+	/* reader.transport: packing by the worker, unpacking by the receiver, who writes that one;
+	 * reader.pin_thread: copying, by its thread, in the first worker's */
+	int64_t transport_ns, unpack_ns, pin_ns;
 };
 
 struct batch {

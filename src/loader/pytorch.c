@@ -4,59 +4,15 @@
  * At most P * W batches exist beyond the one handed out, whatever their state, and in order batch k
  * is read by worker k mod W: out-of-order arrivals wait for their turn and free no place. Every
  * epoch starts with an empty pipeline at worker 0. */
-#include "loader/pytorch.h"
-
 #include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
-
-#define POLL_NS NS_PER_S /* a stop flag set without wake is noticed this soon */
-#define JOIN_POLL_NS (NS_PER_S / 10)
-#define GRACE_DEFAULT_NS (5 * NS_PER_S)
+#include "loader/pytorch.h"
 
 static void pytorch_wake(struct loader *base)
 {
-	struct pytorch *l = pytorch_of(base);
-	int64_t never = 0;
-
-	atomic_compare_exchange_strong(&l->woken_ns, &never, clock_now_ns());
-	atomic_fetch_or(&l->halt, HALT_STOP);
-	thread_wake(&l->halt, -1);
-	if (l->workers == 0)
-		return;
-	queue_close(&l->results);
-	for (uint32_t i = 0; i < l->workers; i++)
-		queue_close(&l->worker[i].in);
-}
-
-static bool stopped(struct pytorch *l)
-{
-	if (atomic_load_explicit(&l->halt, memory_order_acquire) & HALT_STOP)
-		return true;
-	if (!l->config.stop || !atomic_load_explicit(&l->config.stop->set, memory_order_relaxed))
-		return false;
-	pytorch_wake(&l->base);
-	return true;
-}
-
-static int canceled(const struct pytorch *l, struct err *e)
-{
-	return err_set(e, ERR_CANCELED, "rank %u: the run was told to stop", l->config.rank);
-}
-
-/* The next task that comes back from a worker. */
-static int receive(struct pytorch *l, struct task **out)
-{
-	void *item;
-
-	while (!stopped(l)) {
-		if (queue_get_timeout(&l->results, &item, POLL_NS) == 1) {
-			*out = item;
-			return 0;
-		}
-	}
-	return ERR_CANCELED;
+	crew_wake(&pytorch_of(base)->crew);
 }
 
 /* In order plain round robin; else the next in the cycle who has less than its share. Every worker
@@ -66,8 +22,8 @@ static uint32_t pick_worker(struct pytorch *l)
 	uint32_t w = l->cursor;
 
 	while (!l->in_order && l->assigned[w] >= l->factor)
-		w = (w + 1) % l->workers;
-	l->cursor = (w + 1) % l->workers;
+		w = (w + 1) % l->crew.workers;
+	l->cursor = (w + 1) % l->crew.workers;
 	return w;
 }
 
@@ -79,8 +35,8 @@ static struct task *new_task(struct pytorch *l, uint64_t index, uint32_t worker)
 	t->kind = TASK_READ;
 	t->arrived = false;
 	b->index = index;
-	b->first = index * l->config.batch_size;
-	b->samples = (uint32_t)l->config.batch_size;
+	b->first = index * l->crew.config.batch_size;
+	b->samples = (uint32_t)l->crew.config.batch_size;
 	b->worker = worker;
 	b->sent_ns = clock_now_ns();
 	b->err.code = 0;
@@ -89,6 +45,8 @@ static struct task *new_task(struct pytorch *l, uint64_t index, uint32_t worker)
 
 static void give_task_back(struct pytorch *l, struct task *t)
 {
+	if (l->transport)
+		handover_drop(&l->handover, &t->parcel);
 	l->spare[l->spares++] = t;
 }
 
@@ -105,40 +63,7 @@ static void put_index(struct pytorch *l)
 		l->window[l->sent % l->capacity] = t;
 	l->assigned[w]++;
 	l->sent++;
-	worker_send(&l->worker[w], t);
-}
-
-/* Persistent workers acknowledge that they are ready for the epoch, as PyTorch's do. */
-static int resume_workers(struct pytorch *l, struct err *e)
-{
-	struct task *t;
-
-	for (uint32_t i = 0; i < l->workers; i++)
-		worker_control(&l->worker[i], TASK_RESUME);
-	for (uint32_t i = 0; i < l->workers; i++)
-		if (receive(l, &t) < 0)
-			return canceled(l, e);
-	return 0;
-}
-
-/* A worker that is started again begins with a new reader, as a new process would; its buffers were
- * taken and touched in create, because this is timed. */
-static int start_workers(struct pytorch *l, struct err *e)
-{
-	for (uint32_t i = 0; i < l->workers; i++) {
-		int rc;
-
-		if (l->worker[i].running)
-			continue;
-		rc = sample_reader_open(&l->worker[i].reader, e);
-		if (rc < 0)
-			return rc;
-		rc = worker_start(&l->worker[i], e);
-		if (rc < 0)
-			return rc;
-	}
-	l->threads = true;
-	return 0;
+	worker_send(&l->crew.worker[w], t);
 }
 
 static int pytorch_start(struct loader *base, const struct order *order, uint64_t steps,
@@ -146,30 +71,19 @@ static int pytorch_start(struct loader *base, const struct order *order, uint64_
 {
 	struct pytorch *l = pytorch_of(base);
 	uint64_t most = order_steps(order);
-	int rc = 0;
+	int rc;
 
 	if (l->open || l->held)
 		return err_set(e, -EINVAL,
 			       "rank %u: an epoch was begun before the last one was ended",
-			       l->config.rank);
-	if (order->batch != l->config.batch_size)
-		return err_set(e, -EINVAL,
-			       "rank %u: the order has batches of %llu, the loader of %llu",
-			       l->config.rank, (unsigned long long)order->batch,
-			       (unsigned long long)l->config.batch_size);
-	if (stopped(l))
-		return canceled(l, e);
-	/* The workers are idle: none looks at the order. */
-	l->order = *order;
+			       l->crew.config.rank);
 	l->steps = steps < most ? steps : most;
 	l->sent = l->handed = l->received = 0;
 	l->cursor = 0;
-	memset(l->assigned, 0, pytorch_readers(l) * sizeof(*l->assigned));
-	atomic_fetch_and(&l->halt, ~HALT_DROP);
-	atomic_store(&l->last_step, l->steps);
-	atomic_fetch_add(&l->epoch, 1);
-	if (l->workers)
-		rc = l->threads ? resume_workers(l, e) : start_workers(l, e);
+	memset(l->assigned, 0, crew_readers(&l->crew) * sizeof(*l->assigned));
+	rc = pytorch_pin_start(l, e);
+	if (rc == 0)
+		rc = crew_begin(&l->crew, order, l->steps, e);
 	if (rc < 0)
 		return rc;
 	l->open = true;
@@ -182,8 +96,8 @@ static struct task *read_inline(struct pytorch *l)
 {
 	struct task *t = new_task(l, l->sent++, 0);
 
-	sample_reader_batch(&l->inline_reader, &l->order, &t->batch);
-	sample_reader_idle(&l->inline_reader);
+	sample_reader_batch(&l->crew.inline_reader, &l->crew.order, &t->batch);
+	sample_reader_idle(&l->crew.inline_reader);
 	l->received++;
 	return t;
 }
@@ -196,7 +110,7 @@ static int take(struct pytorch *l, struct task **out)
 	while (!turn || !(*turn)->arrived) {
 		struct task *t;
 
-		if (receive(l, &t) < 0)
+		if (crew_receive(&l->crew, &t) < 0)
 			return ERR_CANCELED;
 		l->received++;
 		t->arrived = true;
@@ -210,12 +124,6 @@ static int take(struct pytorch *l, struct task **out)
 	return 0;
 }
 
-static void progress(struct pytorch *l)
-{
-	if (l->config.progress_ns)
-		atomic_store_explicit(l->config.progress_ns, clock_now_ns(), memory_order_relaxed);
-}
-
 static int pytorch_next(struct loader *base, struct batch **out, struct err *e)
 {
 	struct pytorch *l = pytorch_of(base);
@@ -224,27 +132,28 @@ static int pytorch_next(struct loader *base, struct batch **out, struct err *e)
 
 	*out = NULL;
 	if (!l->open || l->held == LOADER_HELD_MAX)
-		return err_set(e, -EINVAL, "rank %u: a batch was asked for %s", l->config.rank,
+		return err_set(e, -EINVAL, "rank %u: a batch was asked for %s", l->crew.config.rank,
 			       l->open ? "before one was given back" : "outside of an epoch");
-	if (stopped(l))
-		return canceled(l, e);
+	if (crew_stopped(&l->crew))
+		return crew_canceled(&l->crew, e);
 	if (l->handed == l->steps)
 		return 0;
-	atomic_store_explicit(&l->waiting_since, clock_now_ns(), memory_order_relaxed);
-	atomic_store_explicit(&l->waiting, l->handed + 1, memory_order_release);
-	if (l->workers)
+	crew_waits(&l->crew, l->handed + 1);
+	if (l->crew.workers)
 		rc = take(l, &t);
 	else
 		t = read_inline(l);
-	atomic_store_explicit(&l->waiting, 0, memory_order_release);
+	crew_waits(&l->crew, 0);
 	if (rc < 0)
-		return canceled(l, e);
+		return crew_canceled(&l->crew, e);
 	l->handed++;
-	if (l->workers) {
+	if (l->crew.workers) {
 		l->assigned[t->batch.worker]--;
 		put_index(l);
 	}
-	progress(l);
+	if (!l->pin)
+		pytorch_unpack(l, t);
+	crew_progress(&l->crew);
 	if (t->batch.err.code < 0) {
 		if (e)
 			*e = t->batch.err;
@@ -265,62 +174,15 @@ static void pytorch_give_back(struct loader *base, struct batch *b)
 	give_task_back(l, (struct task *)b);
 }
 
-/* How long to wait for a thread before looking again; 0 once the grace after wake is over. The
- * grace counts from wake, so that giving up on many loaders one after another takes no longer than
- * on one. */
-static int64_t patience_ns(struct pytorch *l)
-{
-	int64_t grace = l->config.grace_ns > 0 ? l->config.grace_ns : GRACE_DEFAULT_NS, left;
-
-	if (!stopped(l))
-		return JOIN_POLL_NS;
-	left = atomic_load(&l->woken_ns) + grace - clock_now_ns();
-	return left < 0 ? 0 : left < JOIN_POLL_NS ? left : JOIN_POLL_NS;
-}
-
-/* Joins every worker that ends; without wake waits for ever, after it until the grace is over. The
- * number of those that hang. */
-static uint32_t join_workers(struct pytorch *l)
-{
-	uint32_t stuck = 0;
-
-	for (uint32_t i = 0; i < l->workers; i++) {
-		struct worker *w = &l->worker[i];
-		int64_t patience = 1;
-
-		while (w->running && patience > 0) {
-			patience = patience_ns(l);
-			worker_join(w, patience);
-		}
-		stuck += w->running;
-	}
-	atomic_store(&l->stuck, stuck);
-	return stuck;
-}
-
-static int join_or_tell(struct pytorch *l, struct err *e)
-{
-	char what[ERR_TEXT_MAX / 2];
-
-	if (join_workers(l) == 0) {
-		l->threads = false;
-		return 0;
-	}
-	pytorch_describe(&l->base, what, sizeof(what));
-	return err_set(e, -ETIMEDOUT, "%s", what);
-}
-
 /* Calls batches in reading off and takes everything back that was sent. */
 static int drain(struct pytorch *l)
 {
 	struct task *t;
 
-	if (l->received < l->sent) {
-		atomic_fetch_or(&l->halt, HALT_DROP);
-		thread_wake(&l->halt, -1);
-	}
+	if (l->received < l->sent)
+		crew_drop(&l->crew);
 	while (l->received < l->sent) {
-		if (receive(l, &t) < 0)
+		if (crew_receive(&l->crew, &t) < 0)
 			return ERR_CANCELED;
 		l->received++;
 		t->arrived = true;
@@ -335,49 +197,45 @@ static int drain(struct pytorch *l)
 static int pytorch_finish(struct loader *base, struct err *e)
 {
 	struct pytorch *l = pytorch_of(base);
-	int rc;
+	bool woken;
 
 	if (!l->open)
 		return 0;
 	l->open = false;
-	if (l->workers == 0)
-		return 0;
-	if (stopped(l) || drain(l) < 0)
-		return join_or_tell(l, e);
-	if (l->persistent)
-		return 0;
-	for (uint32_t i = 0; i < l->workers; i++)
-		worker_control(&l->worker[i], TASK_QUIT);
-	rc = join_or_tell(l, e);
-	return rc < 0 ? rc : pytorch_close_readers(l, e);
+	woken = crew_stopped(&l->crew) || (l->crew.workers && drain(l) < 0);
+	return crew_end(&l->crew, woken, base, e);
 }
 
 static const struct worker_stat *pytorch_stats(const struct loader *base, uint32_t *workers)
 {
-	*workers = pytorch_readers(pytorch_of_const(base));
-	return pytorch_of_const(base)->stat;
+	*workers = crew_readers(&pytorch_of_const(base)->crew);
+	return pytorch_of_const(base)->crew.stat;
+}
+
+/* In order the worker whose batch is due is the one to blame. */
+static void pytorch_describe(const struct loader *base, char *out, size_t out_size)
+{
+	const struct pytorch *l = pytorch_of_const(base);
+	uint64_t batch = atomic_load_explicit(&l->crew.waiting, memory_order_acquire);
+	uint32_t due = UINT32_MAX;
+
+	if (l->in_order && batch && l->crew.workers)
+		due = (uint32_t)((batch - 1) % l->crew.workers);
+	crew_describe(&l->crew, due, out, out_size);
 }
 
 static unsigned pytorch_destroy(struct loader *base)
 {
 	struct pytorch *l = pytorch_of(base);
+	unsigned stuck;
 
 	if (!l)
 		return 0;
-	if (l->workers) {
-		atomic_fetch_or(&l->halt, HALT_DROP);
-		thread_wake(&l->halt, -1);
-		for (uint32_t i = 0; i < l->workers; i++)
-			queue_close(&l->worker[i].in);
-		if (join_workers(l) > 0) {
-			for (uint32_t i = 0; i < l->workers; i++)
-				if (l->worker[i].running)
-					pthread_detach(l->worker[i].thread);
-			return atomic_load(&l->stuck);
-		}
-	}
-	pytorch_release(l);
-	return 0;
+	stuck = crew_dismiss(&l->crew);
+	pytorch_pin_stop(l);
+	if (stuck == 0)
+		pytorch_release(l);
+	return stuck;
 }
 
 const struct loader_ops loader_pytorch = {

@@ -1,14 +1,11 @@
 /* What the PyTorch loader takes before the first epoch: checks, memory, readers. */
-#include "loader/pytorch.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "loader/pytorch.h"
 
-#define PAGE_BYTES 4096
-#define GUARD_BYTES PAGE_BYTES /* below each stack */
-#define FACTOR_DEFAULT 2       /* prefetch_factor of PyTorch */
+#define FACTOR_DEFAULT 2 /* prefetch_factor of PyTorch */
 
 static uint64_t prefetch_factor(const struct workload *w)
 {
@@ -47,130 +44,113 @@ static int check_config(const struct loader_config *c, struct err *e)
 	return 0;
 }
 
+static bool transports(const struct workload *w)
+{
+	return w->reader.transport != TRANSPORT_NONE && w->reader.read_threads > 0;
+}
+
+static bool pins(const struct workload *w)
+{
+	return w->reader.pin_thread && w->reader.read_threads > 0;
+}
+
+/* The content, a shared object for each batch on its way, a pinned copy of each. */
+static int handover_memory(const struct loader_config *c, uint64_t tasks, uint64_t *out,
+			   struct err *e)
+{
+	uint64_t copies = 1, bytes;
+
+	*out = 0;
+	if (!transports(c->workload) && !pins(c->workload))
+		return 0;
+	bytes = handover_bytes(c, e);
+	if (bytes == 0)
+		return -ENOMEM;
+	copies += transports(c->workload) ? tasks : 0;
+	copies += pins(c->workload) ? tasks : 0;
+	if (__builtin_mul_overflow(bytes, copies, out))
+		return err_set(e, -ENOMEM, "the batches of a loader do not fit in memory");
+	return 0;
+}
+
 int pytorch_memory_bytes(const struct loader_config *c, uint64_t *out, struct err *e)
 {
-	uint64_t workers, factor, readers, tasks, buffers, each, total = sizeof(struct pytorch);
-	struct reader_config settings;
+	uint64_t workers, factor, tasks, crew = 0, handover = 0;
 	int rc = check_config(c, e);
 
 	if (rc < 0)
 		return rc;
-	sample_reader_settings(&settings, c);
-	buffers = sample_reader_bytes(c, &settings, e);
-	if (buffers == 0)
-		return -ENOMEM;
 	workers = (uint64_t)c->workload->reader.read_threads;
 	factor = workers ? prefetch_factor(c->workload) : 0;
-	readers = workers ? workers : 1;
 	tasks = factor * workers + LOADER_HELD_MAX;
-	each = sizeof(struct worker_stat) + sizeof(uint64_t);
-	if (workers)
-		each += sizeof(struct worker) + worker_queue_bytes(factor) +
-			worker_stack_bytes(c->workload) + GUARD_BYTES;
-	total += tasks * (sizeof(struct task) + 2 * sizeof(void *)) +
-		 worker_queue_bytes(tasks + workers);
-	if (__builtin_add_overflow(buffers, PAGE_BYTES, &buffers) ||
-	    __builtin_add_overflow(each, buffers, &each) ||
-	    __builtin_mul_overflow(each, readers, &each) ||
-	    __builtin_add_overflow(total, each, &total))
-		return err_set(e, -ENOMEM, "the buffers of %llu workers do not fit in memory",
-			       (unsigned long long)readers);
-	*out = total;
+	rc = crew_memory_bytes(c, (uint32_t)workers, factor, tasks, &crew, e);
+	if (rc == 0)
+		rc = handover_memory(c, tasks, &handover, e);
+	if (rc < 0)
+		return rc;
+	crew += sizeof(struct pytorch) + (workers ? workers : 1) * sizeof(uint64_t) +
+		tasks * (sizeof(struct task) + 3 * sizeof(void *)) + workers * sizeof(void *);
+	if (pins(c->workload))
+		crew += worker_stack_bytes(c->workload);
+	if (__builtin_add_overflow(crew, handover, out))
+		return err_set(e, -ENOMEM, "the batches of a loader do not fit in memory");
 	return 0;
 }
 
-static struct sample_reader *reader_of(struct pytorch *l, uint32_t i)
+static int init_handover(struct pytorch *l, struct err *e)
 {
-	return l->workers ? &l->worker[i].reader : &l->inline_reader;
-}
+	const struct workload *w = l->crew.config.workload;
+	int rc;
 
-static int open_readers(struct pytorch *l, struct err *e)
-{
-	for (uint32_t i = 0; i < pytorch_readers(l); i++) {
-		int rc = sample_reader_open(reader_of(l, i), e);
-
-		if (rc < 0) {
-			if (e)
-				err_wrap(e, "rank %u, worker %u", l->config.rank, i);
-			return rc;
-		}
-	}
+	l->transport = transports(w);
+	l->pin = pins(w);
+	if (!l->transport && !l->pin)
+		return 0;
+	rc = handover_init(&l->handover, &l->crew.config, l->tasks, l->transport, e);
+	if (rc == 0 && l->pin)
+		rc = pytorch_pin_init(l, e);
+	if (rc < 0)
+		return rc;
+	for (uint32_t i = 0; l->transport && i < l->crew.workers; i++)
+		l->crew.worker[i].handover = &l->handover;
+	if (l->pin)
+		l->crew.inbox = &l->pinning.out;
 	return 0;
-}
-
-/* The first error is the one reported; all are closed. */
-int pytorch_close_readers(struct pytorch *l, struct err *e)
-{
-	int first = 0;
-
-	for (uint32_t i = 0; i < pytorch_readers(l); i++) {
-		int rc = sample_reader_close(reader_of(l, i), first ? NULL : e);
-
-		if (rc < 0 && first == 0) {
-			first = rc;
-			if (e)
-				err_wrap(e, "rank %u, worker %u", l->config.rank, i);
-		}
-	}
-	return first;
 }
 
 static int allocate(struct pytorch *l, struct err *e)
 {
-	uint64_t tasks = l->capacity + LOADER_HELD_MAX;
-
-	l->stat = try_calloc(pytorch_readers(l), sizeof(*l->stat), "statistics of workers", e);
-	l->task = l->stat ? try_calloc(tasks, sizeof(*l->task), "batches", e) : NULL;
-	l->spare = l->task ? try_calloc(tasks, sizeof(*l->spare), "batches", e) : NULL;
+	l->task = try_calloc(l->tasks, sizeof(*l->task), "batches", e);
+	l->spare = l->task ? try_calloc(l->tasks, sizeof(*l->spare), "batches", e) : NULL;
 	l->window = l->spare ? try_calloc(l->capacity, sizeof(*l->window), "batches", e) : NULL;
-	l->assigned = l->window ? try_calloc(pytorch_readers(l), sizeof(*l->assigned), "workers", e)
-				: NULL;
+	l->assigned =
+		l->window ? try_calloc(crew_readers(&l->crew), sizeof(*l->assigned), "workers", e)
+			  : NULL;
 	if (!l->assigned)
 		return -ENOMEM;
-	for (uint64_t i = 0; i < tasks; i++)
+	for (uint64_t i = 0; i < l->tasks; i++)
 		l->spare[l->spares++] = &l->task[i];
-	if (l->workers == 0) {
-		sample_reader_init(&l->inline_reader, &l->config, &l->settings, 0, &l->halt,
-				   &l->stat[0]);
-		return 0;
-	}
-	if (queue_init(&l->results, l->capacity + l->workers, e) < 0)
-		return -ENOMEM;
-	l->worker = try_calloc(l->workers, sizeof(*l->worker), "workers", e);
-	if (!l->worker)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < l->workers; i++) {
-		int rc = worker_init(&l->worker[i], &l->config, &l->settings, i, &l->halt,
-				     &l->stat[i], &l->results, &l->order, l->factor, e);
-
-		if (rc < 0)
-			return rc;
-	}
 	return 0;
 }
 
 void pytorch_release(struct pytorch *l)
 {
-	if (l->worker || (l->workers == 0 && l->assigned)) {
-		pytorch_close_readers(l, NULL);
-		for (uint32_t i = 0; i < pytorch_readers(l); i++)
-			sample_reader_release(reader_of(l, i));
-	}
-	for (uint32_t i = 0; l->worker && i < l->workers; i++)
-		worker_release(&l->worker[i]);
-	queue_release(&l->results);
-	free(l->worker);
+	for (uint64_t i = 0; l->task && i < l->tasks; i++)
+		handover_drop(&l->handover, &l->task[i].parcel);
+	pytorch_pin_release(l);
+	handover_release(&l->handover);
+	crew_release(&l->crew);
 	free(l->assigned);
 	free(l->window);
 	free(l->spare);
 	free(l->task);
-	free(l->stat);
 	free(l);
 }
 
 int pytorch_create(struct loader **out, const struct loader_config *c, struct err *e)
 {
 	struct pytorch *l;
+	uint32_t workers;
 	int rc = check_config(c, e);
 
 	if (rc < 0)
@@ -179,16 +159,16 @@ int pytorch_create(struct loader **out, const struct loader_config *c, struct er
 	if (!l)
 		return -ENOMEM;
 	l->base.ops = &loader_pytorch;
-	l->config = *c;
-	sample_reader_settings(&l->settings, c);
-	l->workers = (uint32_t)c->workload->reader.read_threads;
-	l->factor = l->workers ? prefetch_factor(c->workload) : 0;
-	l->capacity = l->factor * l->workers;
+	workers = (uint32_t)c->workload->reader.read_threads;
+	l->factor = workers ? prefetch_factor(c->workload) : 0;
+	l->capacity = l->factor * workers;
+	l->tasks = l->capacity + LOADER_HELD_MAX;
 	l->in_order = c->workload->reader.in_order;
-	l->persistent = c->workload->reader.persistent_workers;
-	rc = allocate(l, e);
+	rc = crew_init(&l->crew, c, workers, l->factor, l->tasks, e);
 	if (rc == 0)
-		rc = open_readers(l, e);
+		rc = allocate(l, e);
+	if (rc == 0)
+		rc = init_handover(l, e);
 	if (rc < 0) {
 		pytorch_release(l);
 		return rc;

@@ -3,15 +3,35 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "workload/time_draw.h"
 
 enum activity { IDLE, READING, PREPROCESSING };
 #define ACTIVITY_BITS 2
+
+/* The same for every blob of a store in memory, so that any existing folder above tells it. */
+static uint32_t volatile_block_bytes(const struct io *io, const char *folder)
+{
+	AUTO_FREE char *at = xstrdup(folder);
+	struct store_stat st;
+
+	while (io_stat_path(io, at, &st, NULL) < 0) {
+		char *up = path_dirname(at);
+		bool top = strcmp(up, at) == 0;
+
+		free(at);
+		at = up;
+		if (top)
+			return 0;
+	}
+	return st.block_bytes;
+}
 
 /* Of the kind's folder and its first file: file systems need not agree with themselves. 0: unknown.
  */
@@ -30,6 +50,8 @@ static uint32_t block_bytes(const struct loader_config *c)
 	if (dataset_path(c->dataset, c->kind, 0, path, sizeof(path), NULL) == 0 &&
 	    io_stat_path(&io, path, &st, NULL) == 0 && st.block_bytes > most)
 		most = st.block_bytes;
+	if (most == 0 && store_base_flags(c->store) & STORE_IS_VOLATILE)
+		most = volatile_block_bytes(&io, path);
 	return most;
 }
 

@@ -44,11 +44,40 @@ void worker_release(struct worker *w)
 	queue_release(&w->in);
 }
 
+void worker_pause(_Atomic uint32_t *halt, const struct stop_flag *stop, double seconds)
+{
+	int64_t deadline = clock_now_ns() + (int64_t)(seconds * (double)NS_PER_S), left;
+
+	while (seconds > 0 && (left = deadline - clock_now_ns()) > 0) {
+		uint32_t seen = atomic_load(halt);
+
+		if (seen & HALT_STOP || (stop && atomic_load(&stop->set)))
+			break;
+		thread_wait(halt, seen, left < NS_PER_S ? left : NS_PER_S);
+	}
+}
+
+static void pack(struct worker *w, struct task *t)
+{
+	int64_t begin = clock_now_ns();
+	int rc;
+
+	if (!w->handover || t->batch.err.code < 0)
+		return;
+	rc = handover_pack(w->handover, &t->parcel, &t->batch.err);
+	t->batch.err.code = rc;
+	w->reader.stat->transport_ns += clock_now_ns() - begin;
+}
+
 static void *worker_main(void *arg)
 {
 	struct worker *w = arg;
-	int64_t idle_from = clock_now_ns();
+	const struct loader_config *c = w->reader.config;
+	int64_t idle_from;
 	void *item;
+
+	worker_pause(w->reader.halt, c->stop, c->workload->reader.worker_init_time);
+	idle_from = clock_now_ns();
 
 	while (queue_get(&w->in, &item) == 1) {
 		struct task *t = item;
@@ -58,6 +87,10 @@ static void *worker_main(void *arg)
 		if (t->kind == TASK_READ) {
 			w->reader.stat->idle_ns += clock_now_ns() - idle_from;
 			sample_reader_batch(&w->reader, w->order, &t->batch);
+			pack(w, t);
+		} else {
+			worker_pause(w->reader.halt, c->stop,
+				     c->workload->reader.worker_resume_time);
 		}
 		/* Before the put: whoever receives it may already send the next task. */
 		idle_from = clock_now_ns();

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "base/queue.h"
+#include "loader/handover.h"
 #include "loader/sample_reader.h"
 
 enum task_kind {
@@ -17,6 +18,7 @@ struct task {
 	struct batch batch; /* first: what the loader hands out */
 	enum task_kind kind;
 	bool arrived; /* the loader's mark: done, waiting for its turn */
+	struct parcel parcel;
 };
 
 struct worker {
@@ -25,9 +27,10 @@ struct worker {
 	struct queue *out;
 	const struct order *order;
 	pthread_t thread;
-	bool running;           /* the loader's: started and not yet joined */
-	_Atomic uint32_t ended; /* futex word: the thread's last act */
-	struct task control;    /* the one RESUME or QUIT under way */
+	bool running;                    /* the loader's: started and not yet joined */
+	_Atomic uint32_t ended;          /* futex word: the thread's last act */
+	struct task control;             /* the one RESUME or QUIT under way */
+	const struct handover *handover; /* the loader's: batches are packed; NULL: they are not */
 };
 
 /* `order` is read while tasks are being done. `depth`: tasks queued at most, at least 1. Needs
@@ -46,6 +49,8 @@ void worker_control(struct worker *w, enum task_kind kind);
 bool worker_join(struct worker *w, int64_t timeout_ns);
 /* Frees all but the struct; the thread must not run. */
 void worker_release(struct worker *w);
+/* A pause of so many seconds that ends early with the run: of a start-up that is emulated. */
+void worker_pause(_Atomic uint32_t *halt, const struct stop_flag *stop, double seconds);
 /* The stack a worker's thread gets. */
 size_t worker_stack_bytes(const struct workload *w);
 /* Memory of one worker beside the struct, its sample buffers and its stack. */

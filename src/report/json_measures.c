@@ -266,6 +266,12 @@ json_t *json_ranks(const struct result *r, const struct run_metrics *m)
 		json_put_real(o, "worker_busy_s", (double)rank->worker_busy_ns / 1e9);
 		json_put_real(o, "worker_idle_s", (double)rank->worker_idle_ns / 1e9);
 		json_put_real(o, "preprocess_s", (double)rank->preprocess_ns / 1e9);
+		if (rank->transport_ns > 0) {
+			json_put_real(o, "transport_s", (double)rank->transport_ns / 1e9);
+			json_put_real(o, "transport_unpack_s", (double)rank->unpack_ns / 1e9);
+		}
+		if (rank->pin_ns > 0)
+			json_put_real(o, "pin_s", (double)rank->pin_ns / 1e9);
 		json_array_append_new(list, o);
 	}
 	return list;

@@ -43,6 +43,7 @@ void result_release(struct result *r)
 	free(r->rank);
 	free(r->usage);
 	host_facts_release(&r->host);
+	system_facts_release(&r->system);
 	*r = (struct result){0};
 }
 

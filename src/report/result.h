@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/sysinfo.h"
+#include "base/system.h"
 #include "dataset/dataset.h"
 #include "dataset/order.h"
 #include "dataset/verify.h"
@@ -32,6 +33,7 @@ struct rank_result {
 	struct rank_epoch *epoch;         /* `epochs_begun` of struct result are valid */
 	struct io_stat train_io, eval_io; /* all epochs, merged over this rank's workers */
 	int64_t worker_busy_ns, worker_idle_ns, preprocess_ns;
+	int64_t transport_ns, unpack_ns, pin_ns; /* as in struct worker_stat */
 	int64_t train_busy_ns;     /* the part of worker_busy_ns that the training loader has */
 	uint32_t workers;          /* reader threads of the training loader; 0: inline */
 	uint64_t prefetch_batches; /* batches that may exist beyond the one in use: P * W */
@@ -99,6 +101,7 @@ struct result {
 	uint32_t processes, nodes;
 	bool speaks; /* this process writes the results and tells people */
 	struct host_facts host;
+	struct system_facts system;  /* with the file system of the dataset */
 	uint64_t memory_bound_bytes; /* stated before timing */
 	uint64_t peak_rss_bytes;
 	struct presence_result presence;

@@ -115,6 +115,7 @@ static int render(const struct result *r, const struct run_metrics *m, struct er
 	if (r->process)
 		json_put(o, "hosts", json_hosts(r));
 	json_put(o, "environment", json_environment(&r->host));
+	json_put_pairs(o, "system", r->system.pair, r->system.pairs);
 	json_put(o, "configuration", json_configuration(r->workload));
 	return json_write(o, r->folder, "result.json", e);
 }

@@ -155,6 +155,9 @@ static void add_worker_stats(struct rank *k, struct loader *l, struct io_stat *i
 		k->out->worker_busy_ns += ws[i].read_ns;
 		k->out->worker_idle_ns += ws[i].idle_ns;
 		k->out->preprocess_ns += ws[i].preprocess_ns;
+		k->out->transport_ns += ws[i].transport_ns;
+		k->out->unpack_ns += ws[i].unpack_ns;
+		k->out->pin_ns += ws[i].pin_ns;
 	}
 }
 
@@ -178,8 +181,7 @@ static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, st
 	char why[256];
 	int rc, end;
 
-	order_init(&order, s->w, dataset_samples(s->d, DATASET_TRAIN), s->ranks,
-		   (uint64_t)s->w->reader.batch_size, s->seed, epoch);
+	run_order(s, DATASET_TRAIN, epoch, &order);
 	rc = phase_prepare(p, PHASE_BLOCK, 1, 0, steps, e);
 	if (rc)
 		return rc;
@@ -222,8 +224,7 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 	char why[256];
 	int rc, end;
 
-	order_init(&order, s->w, dataset_samples(s->d, DATASET_EVAL), s->ranks,
-		   (uint64_t)s->w->reader.batch_size_eval, s->seed, epoch);
+	run_order(s, DATASET_EVAL, epoch, &order);
 	rc = phase_prepare(p, PHASE_EVAL, 1, 0, s->steps[DATASET_EVAL], e);
 	if (rc)
 		return rc;
@@ -287,6 +288,7 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	seed_epoch(k, epoch);
 	if (first) {
 		atomic_store(&s->epoch, epoch);
+		run_fill_lists(s, epoch);
 		usage_begin(s, epoch, &io, &cpu);
 	}
 	rc = comm_barrier(&k->comm);

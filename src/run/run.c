@@ -1,7 +1,6 @@
 /* One run: the order of its phases, and what becomes of it when one fails. */
 #include "run/run.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +50,36 @@ bool run_epoch_has_eval(const struct workload *w, uint32_t epoch)
 		return false;
 	/* DLIO moves its next evaluation on by `every` each time one happens */
 	return every <= 1 || (epoch - first) % every == 0;
+}
+
+static uint64_t batch_of(const struct workload *w, int kind)
+{
+	return (uint64_t)(kind == DATASET_TRAIN ? w->reader.batch_size : w->reader.batch_size_eval);
+}
+
+void run_order(const struct run_state *s, int kind, uint32_t epoch, struct order *out)
+{
+	order_init(out, s->w, dataset_samples(s->d, kind), s->ranks, batch_of(s->w, kind), s->seed,
+		   epoch);
+	if (order_list_wanted(s->w))
+		out->list = &s->list[kind];
+}
+
+void run_fill_lists(struct run_state *s, uint32_t epoch)
+{
+	for (int kind = 0; kind < DATASET_KINDS; kind++)
+		if (s->list[kind].n && (kind == DATASET_TRAIN || run_epoch_has_eval(s->w, epoch)))
+			order_list_fill(&s->list[kind], s->w, s->seed, epoch);
+}
+
+static int make_lists(struct run_state *s, struct err *e)
+{
+	int rc = 0;
+
+	for (int kind = 0; kind < DATASET_KINDS && rc == 0 && order_list_wanted(s->w); kind++)
+		if (s->steps[kind])
+			rc = order_list_init(&s->list[kind], dataset_samples(s->d, kind), e);
+	return rc;
 }
 
 /* The epochs that will have a step: a cap on the steps of the run ends it where it is reached. */
@@ -119,15 +148,13 @@ static int plan_steps(struct run_state *s, struct err *e)
 	struct order o;
 
 	for (int kind = 0; kind < DATASET_KINDS; kind++) {
-		int64_t batch =
-			kind == DATASET_TRAIN ? w->reader.batch_size : w->reader.batch_size_eval;
+		uint64_t samples = dataset_samples(s->d, kind), given;
 
-		order_init(&o, w, dataset_samples(s->d, kind), s->ranks, (uint64_t)batch, s->seed,
-			   1);
+		run_order(s, kind, 1, &o);
 		s->steps[kind] = order_steps(&o);
+		given = o.used - order_repeats(&o);
 		if (kind == DATASET_TRAIN)
-			s->r->dropped_samples = dataset_samples(s->d, kind) -
-						s->steps[kind] * (uint64_t)batch * s->ranks;
+			s->r->dropped_samples = samples > given ? samples - given : 0;
 	}
 	s->r->steps_per_epoch = s->steps[DATASET_TRAIN];
 	s->r->eval_steps = s->steps[DATASET_EVAL];
@@ -163,6 +190,8 @@ static uint64_t own_bytes(const struct run_state *s, uint64_t steps)
 
 	if (store_base_flags(s->store) & STORE_IS_VOLATILE && s->d->total_bytes != UINT64_MAX)
 		total += s->d->total_bytes;
+	for (int kind = 0; kind < DATASET_KINDS && order_list_wanted(s->w); kind++)
+		total += order_list_bytes(dataset_samples(s->d, kind));
 	return total + proc_peak_rss_bytes();
 }
 
@@ -326,8 +355,9 @@ static void prove_order(struct run_state *s)
 		uint32_t lost = 0;
 		struct order o;
 
-		order_init(&o, s->w, dataset_samples(s->d, DATASET_TRAIN), s->ranks,
-			   (uint64_t)s->w->reader.batch_size, s->seed, i + 1);
+		if (s->list[DATASET_TRAIN].n)
+			order_list_fill(&s->list[DATASET_TRAIN], s->w, s->seed, i + 1);
+		run_order(s, DATASET_TRAIN, i + 1, &o);
 		for (uint32_t k = 0; k < s->ranks; k++) {
 			order_proof_merge(&delivered, &r->rank[k].epoch[i].delivered);
 			order_proof_merge(&missing, &r->rank[k].epoch[i].undelivered);
@@ -416,7 +446,10 @@ static int carry_out(struct run_state *s, struct err *e)
 		return rc;
 	s->r->epochs_planned = planned_epochs(s);
 	s->r->evaluated = w->workflow.evaluation;
-	rc = run_agree(s, allocate_ranks(s, e), e);
+	rc = allocate_ranks(s, e);
+	if (rc == 0)
+		rc = make_lists(s, e);
+	rc = run_agree(s, rc, e);
 	if (rc < 0)
 		return rc;
 	if (run_leads(s))
@@ -427,63 +460,6 @@ static int carry_out(struct run_state *s, struct err *e)
 		rc = dataset_remove(s->d, s->store, e);
 	}
 	return rc;
-}
-
-static int write_results(struct run_state *s, struct err *e)
-{
-	struct run_metrics m = {0};
-	int rc = metrics_compute(&m, s->r, e);
-
-	if (rc < 0)
-		return rc;
-	verdicts_compute(s->r, &m);
-	for (size_t i = 0; sink_table[i]; i++) {
-		struct err one = {0};
-		int one_rc = sink_table[i]->render(s->r, &m, &one);
-
-		if (one_rc < 0 && rc == 0) {
-			rc = one_rc;
-			*e = one;
-		}
-	}
-	dlio_log_saved(s->r, &m);
-	metrics_release(&m);
-	return rc;
-}
-
-/* Files of an earlier run would be read as this one's: a run of fewer ranks, or one that fails,
- * would leave them. Only names that a run writes are removed. */
-static void remove_old_results(const char *folder)
-{
-	DIR *d = opendir(folder);
-	struct dirent *entry;
-
-	while (d && (entry = readdir(d))) {
-		const char *name = entry->d_name;
-		const char *rest = name + strspn(name, "0123456789");
-		bool ours = strcmp(name, "summary.json") == 0 || strcmp(name, "result.json") == 0 ||
-			    (rest != name && (strcmp(rest, "_output.json") == 0 ||
-					      strcmp(rest, "_per_epoch_stats.json") == 0));
-
-		if (ours)
-			unlinkat(dirfd(d), name, 0);
-	}
-	if (d)
-		closedir(d);
-}
-
-static int open_folder(struct run_state *s, struct err *e)
-{
-	const struct workload *w = s->w;
-	AUTO_FREE char *log = NULL;
-	int rc;
-
-	rc = file_mkdirs(s->r->folder, e);
-	if (rc < 0)
-		return rc;
-	remove_old_results(s->r->folder);
-	log = path_join(s->r->folder, w->output.log_file);
-	return log_open(log, e);
 }
 
 static void settle_places(struct run_state *s)
@@ -521,7 +497,7 @@ static int finish(struct run_state *s, int rc, struct err *cause)
 	if (rc < 0)
 		r->reason = *cause;
 	if (r->folder[0] && r->trained)
-		write_rc = write_results(s, &unwritten);
+		write_rc = run_write_results(s, &unwritten);
 	/* the first cause is the one to tell; the other one is at least logged */
 	if (write_rc < 0 && rc < 0)
 		log_error("%s", unwritten.text);
@@ -550,7 +526,7 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	host_facts_load(&r->host);
 	settle_places(s);
 	s->loader_ops = loader_find(w->reader.data_loader);
-	rc = r->folder[0] && run_leads(s) ? open_folder(s, &cause) : 0;
+	rc = r->folder[0] && run_leads(s) ? run_open_folder(s, &cause) : 0;
 	if (rc == 0 && !s->loader_ops && w->workflow.train)
 		rc = err_set(&cause, ERR_ABSENT, "reader.data_loader: '%s' is not in this version",
 			     w->reader.data_loader);
@@ -568,6 +544,8 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	if (!r->stuck) {
 		store_destroy(s->store);
 		free(s->rank);
+		for (int kind = 0; kind < DATASET_KINDS; kind++)
+			order_list_release(&s->list[kind]);
 		pthread_mutex_destroy(&s->lock);
 		free(s);
 	}

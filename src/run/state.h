@@ -21,6 +21,7 @@ struct run_state {
 	struct net *net;        /* NULL: this process is alone */
 	uint64_t seed;          /* of the shuffles: train.seed, or drawn for "random" */
 	uint64_t steps[2];      /* per epoch: training, evaluation */
+	struct order_list list[DATASET_KINDS]; /* of the present epoch, when the order takes one */
 	int64_t train_begin_ns;
 	_Atomic uint32_t epoch; /* rank 0's, from 1 */
 	_Atomic int phase;      /* enum progress_phase */
@@ -39,6 +40,11 @@ struct run_state {
 
 /* Ends the run: records the first cause, sets the flag and wakes whoever waits. Any thread. */
 void run_stop(struct run_state *s, const struct err *why);
+
+/* Makes the lists that the orders of an epoch take. One thread, while no rank is in an epoch. */
+void run_fill_lists(struct run_state *s, uint32_t epoch);
+/* The order of an epoch, its list included. */
+void run_order(const struct run_state *s, int kind, uint32_t epoch, struct order *out);
 
 /* ---- several processes (together.c); each of these is at rest when this one is alone ---- */
 
@@ -63,6 +69,11 @@ int run_conclude(struct run_state *s, int rc);
 void part_pack(const struct run_state *s, struct buf *out);
 /* Adds process p's part to process 0's result. ERR_DATA: it is not whole. */
 int part_unpack(struct run_state *s, uint32_t p, const struct buf *in, struct err *e);
+
+/* Makes the folder of results, removes an earlier run's files from it, and opens the log. */
+int run_open_folder(struct run_state *s, struct err *e);
+/* Judges the measures and renders every sink. */
+int run_write_results(struct run_state *s, struct err *e);
 
 /* Steps of epoch `epoch` (from 1), after total_training_steps. */
 uint64_t run_epoch_steps(const struct run_state *s, uint32_t epoch);

@@ -20,6 +20,8 @@
 struct posix_blob {
 	struct blob base;
 	int fd;
+	uint64_t
+		bytes; /* of a regular file opened for reading, as last seen; UINT64_MAX: unknown */
 };
 
 static int posix_create(struct store **out, const void *config, struct store *lower, struct err *e)
@@ -38,15 +40,20 @@ static void posix_destroy(struct store *s)
 	free(s);
 }
 
-/* Whether an open descriptor is a folder, without asking a server again. */
-static bool is_folder(int fd)
+/* Whether an open descriptor is a folder, and the size of a regular file, without asking a server
+ * again. */
+static bool is_folder(struct posix_blob *pb)
 {
 	struct statx sx;
 	struct stat st;
 
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &sx) == 0)
-		return S_ISDIR(sx.stx_mode);
-	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+	pb->bytes = UINT64_MAX;
+	if (statx(pb->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE, &sx) !=
+	    0)
+		return fstat(pb->fd, &st) == 0 && S_ISDIR(st.st_mode);
+	if (S_ISREG(sx.stx_mode) && (sx.stx_mask & STATX_SIZE))
+		pb->bytes = sx.stx_size;
+	return S_ISDIR(sx.stx_mode);
 }
 
 static int posix_open(struct store *s, const char *path, unsigned how, struct blob *b,
@@ -69,7 +76,8 @@ static int posix_open(struct store *s, const char *path, unsigned how, struct bl
 		return err_sys(e, errno,
 			       how & STORE_CREATE ? "cannot create '%s'" : "cannot open '%s'",
 			       path);
-	if (!(how & STORE_WRITE) && is_folder(pb->fd)) {
+	pb->bytes = UINT64_MAX;
+	if (!(how & STORE_WRITE) && is_folder(pb)) {
 		close(pb->fd);
 		return err_sys(e, EISDIR, "cannot open '%s'", path);
 	}
@@ -90,12 +98,13 @@ static int posix_close(struct blob *b, struct err *e)
 
 /* Whether a short read of `r` bytes ended where the file ends. Elsewhere something interrupted it
  * and the rest must be asked for; at the end, asking again would be a request that the emulated
- * library does not make. */
-static bool at_end(int fd, ssize_t r, uint64_t end)
+ * library does not make. The size seen at opening is enough where the read reached it. */
+static bool at_end(const struct posix_blob *pb, ssize_t r, uint64_t end)
 {
 	struct stat st;
 
-	return r == 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || end >= (uint64_t)st.st_size;
+	return r == 0 || end == pb->bytes || fstat(pb->fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+	       end >= (uint64_t)st.st_size;
 }
 
 static ssize_t posix_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
@@ -113,7 +122,7 @@ static ssize_t posix_pread(struct blob *b, void *p, size_t n, uint64_t offset, s
 			return err_sys(e, errno, "reading %zu bytes at offset %llu failed", ask,
 				       (unsigned long long)(offset + done));
 		done += (size_t)r;
-		if ((size_t)r < ask && at_end(pb->fd, r, offset + done))
+		if ((size_t)r < ask && at_end(pb, r, offset + done))
 			break;
 	}
 	return (ssize_t)done;

@@ -79,5 +79,9 @@ int workload_derive(struct workload *w, struct err *e)
 	if (w->compat.dlio && !workload_is_set(w, "reader.order"))
 		w->reader.order = ORDER_DLIO;
 	derive_loader(w);
+	/* its readers have shards of their own, whatever was asked of the order */
+	if (strcmp(w->reader.data_loader, "native_dali") == 0 &&
+	    (w->compat.dlio || !workload_is_set(w, "reader.order")))
+		w->reader.order = ORDER_SHARDED;
 	return derive_element(w, e);
 }

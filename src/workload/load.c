@@ -389,6 +389,29 @@ int workload_load(struct workload *w, const struct workload_request *req, struct
 	return rc;
 }
 
+int workload_read_back(struct workload *w, const struct node *config, struct err *e)
+{
+	const struct node *sections = node_get(config, "workload");
+	struct err own = {0};
+	int rc;
+
+	memset(w, 0, sizeof(*w));
+	if (!e)
+		e = &own;
+	w->origin = xcalloc(workload_row_count, sizeof(*w->origin));
+	rc = opt_set_defaults(workload_rows, workload_row_count, w, e);
+	if (rc == 0 && (!sections || sections->kind != NODE_MAP))
+		rc = err_set(e, ERR_USAGE, "the configuration has no map 'workload'");
+	if (rc < 0)
+		return rc;
+	w->composed = node_clone(config);
+	w->tree = node_clone(config);
+	rc = node_interpolate(w->tree, 0, e);
+	if (rc == 0)
+		rc = workload_type(w, false, e);
+	return rc == 0 ? workload_derive(w, e) : rc;
+}
+
 void workload_release(struct workload *w)
 {
 	opt_release(workload_rows, workload_row_count, w);

@@ -14,7 +14,8 @@ static const char *const read_types[] = {"on_demand", "memory", NULL};
 static const char *const file_accesses[] = {"multi", "shared", "collective", "mpio", "posix", NULL};
 static const char *const accesses[] = {"framework", "native", NULL};
 static const char *const decodes[] = {"full", "verify", "none", NULL};
-static const char *const orders[] = {"stoker", "dlio", NULL};
+static const char *const orders[] = {"stoker", "dlio", "distributed", "random", "sharded", NULL};
+static const char *const transports[] = {"none", "shared_memory", NULL};
 static const char *const pythons[] = {"py311", "py314", NULL};
 static const char *const checkpoint_types[] = {"rank_zero", "all_ranks", NULL};
 static const char *const checkpoint_modes[] = {"default", "subset", NULL};
@@ -153,13 +154,13 @@ const struct opt workload_rows[] = {
 	      "Whether and how the order of samples changes. A YAML boolean false means off.")
 	I64(reader.shuffle_size, "1024",
 	      "Records in the shuffle buffer of TensorFlow and DALI.",
-	      COUNT(0), .unit = "samples", LATER)
+	      COUNT(0), .unit = "samples")
 	ENUM(reader.read_type, "on_demand", read_types,
 	      "on_demand opens a file for each of its samples; memory keeps it open.")
 	ENUM(reader.file_access, "multi", file_accesses, "Read and used nowhere by DLIO.", UNUSED)
 	I64(reader.transfer_size, NULL,
 	      "Read buffer of TFRecord files; 0 is the library's own size.", BYTES(0), LATER)
-	BOOL(reader.dont_use_mmap, "false", "Whether DALI's own readers avoid mmap.", LATER)
+	BOOL(reader.dont_use_mmap, "false", "Whether DALI's own readers avoid mmap.")
 	BOOL(reader.odirect, "false", "Whether files are read past the page cache.", LATER)
 	TIME(reader.preprocess_time,
 	      "Time a worker waits after reading a sample, for its transformation.")
@@ -168,7 +169,7 @@ const struct opt workload_rows[] = {
 	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s")
 	BOOL(reader.pin_memory, "true",
 	      "Pinning of batches needs a real accelerator; it has no effect in DLIO without one, "
-	      "nor here.", UNUSED)
+	      "nor here. reader.pin_thread emulates it.", UNUSED)
 	INTS(reader.transformed_record_dims,
 	      "Shape of a sample in memory after its transformation.",
 	      RANGE(1, WORKLOAD_COUNT_MAX), .unit = "elements")
@@ -182,8 +183,35 @@ const struct opt workload_rows[] = {
 	      "verify compares each byte with what was generated, none looks at nothing.", OURS)
 	ENUM(reader.order, "stoker", orders,
 	      "Order of samples: stoker shuffles over all ranks, each sample once an epoch; dlio "
-	      "gives each rank the same ascending samples each epoch. compat.dlio makes dlio the "
-	      "default.", OURS)
+	      "gives each rank the same ascending samples each epoch; distributed is PyTorch's "
+	      "DistributedSampler; random its RandomSampler, for one rank; sharded is that of "
+	      "DALI's readers. compat.dlio makes dlio the default, native_dali has sharded.", OURS)
+	BOOL(reader.drop_last, "false",
+	      "Whether the distributed order leaves out samples to give all ranks the same number, "
+	      "instead of repeating some. Short batches are dropped in any case.", OURS)
+	BOOL(reader.stick_to_shard, "false",
+	      "Whether a rank reads the same shard in every epoch, instead of the next one.", OURS)
+	BOOL(reader.pad_last_batch, "false",
+	      "Whether a shard with one sample less than others repeats one.", OURS)
+	BOOL(reader.read_ahead, "false",
+	      "Whether native_dali's reader thread touches a mapped sample before it is needed.",
+	      OURS)
+	ENUM(reader.transport, "none", transports,
+	      "How PyTorch's workers hand batches over: shared_memory makes and fills a POSIX "
+	      "shared memory object of the batch's size in the worker and maps it in the rank; "
+	      "none hands over nothing.", OURS)
+	BOOL(reader.pin_thread, "false",
+	      "Whether one thread copies every batch into memory that it keeps locked, as "
+	      "PyTorch's pin_memory does with an accelerator.", OURS)
+	F64(reader.worker_start_time, "0",
+	      "Time that starting a PyTorch worker takes the rank, one worker after another.",
+	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
+	F64(reader.worker_init_time, "0",
+	      "Time that a new PyTorch worker takes before its first batch.",
+	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
+	F64(reader.worker_resume_time, "0",
+	      "Time that a persistent PyTorch worker takes at the begin of a later epoch.",
+	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
 	BOOL(reader.in_order, "true",
 	      "Whether batches are delivered in the order they were asked for, or as they become "
 	      "ready.", OURS)

@@ -70,6 +70,13 @@ static int check_strings(const struct workload *w, struct err *e)
 	if (strlen(w->dataset.file_prefix) > 128)
 		return workload_key_error(w, ERR_USAGE, e, "dataset.file_prefix",
 					  "dataset.file_prefix is longer than 128 characters");
+	if (!w->output.log_file || !w->output.log_file[0] || strchr(w->output.log_file, '/') ||
+	    str_ends(w->output.log_file, ".json"))
+		return workload_key_error(
+			w, ERR_USAGE, e, "output.log_file",
+			"output.log_file '%.200s' has to be the name of a file, without a slash "
+			"and not ending in .json: it lies in the folder of the results",
+			w->output.log_file ? w->output.log_file : "");
 	if (!w->storage.store[0])
 		return workload_key_error(w, ERR_USAGE, e, "storage.store",
 					  "storage.store is empty; posix is the usual one");
@@ -222,7 +229,8 @@ static int check_train_steps(struct workload *w, int64_t ranks, struct err *e)
 			w, ERR_USAGE, e, "dataset.num_files_train",
 			"dataset.num_files_train is 0 while workflow.train is on: "
 			"there is nothing to train on");
-	if (__builtin_mul_overflow(batch, ranks, &per_step) || samples < per_step)
+	if (__builtin_mul_overflow(batch, ranks, &per_step) ||
+	    workload_steps(w, samples, batch, ranks) == 0)
 		return workload_key_error(
 			w, ERR_USAGE, e, "reader.batch_size",
 			"%" PRId64 " training samples (%" PRId64 " files of %" PRId64
@@ -230,7 +238,7 @@ static int check_train_steps(struct workload *w, int64_t ranks, struct err *e)
 			" %s: use more files or a smaller batch",
 			samples, w->dataset.num_files_train, w->dataset.num_samples_per_file, batch,
 			ranks, ranks == 1 ? "rank" : "ranks");
-	int64_t steps = samples / per_step;
+	int64_t steps = workload_steps(w, samples, batch, ranks);
 
 	if (wanted > 0 && (double)wanted > (double)steps * (double)w->train.epochs)
 		return workload_key_error(w, ERR_USAGE, e, "train.total_training_steps",
@@ -363,6 +371,8 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 	if (rc == 0 && w->workflow.train)
 		rc = check_loader(w, e);
 	if (rc == 0 && w->workflow.train)
+		rc = workload_check_reader(w, ranks, e);
+	if (rc == 0 && w->workflow.train)
 		rc = check_train_steps(w, ranks, e);
 	if (rc == 0 && w->workflow.checkpoint)
 		rc = check_checkpoint(w, e);
@@ -372,6 +382,8 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 	warn_subfolders(w, "train", w->dataset.num_subfolders_train, w->dataset.num_files_train);
 	warn_subfolders(w, "eval", w->dataset.num_subfolders_eval, w->dataset.num_files_eval);
 	warn_unused_stores(w);
+	if (w->workflow.train)
+		workload_warn_reader(w);
 	warn_later(w);
 	return 0;
 }

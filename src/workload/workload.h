@@ -13,7 +13,14 @@
 enum framework { FRAMEWORK_TENSORFLOW, FRAMEWORK_PYTORCH };
 enum shuffle { SHUFFLE_OFF, SHUFFLE_SEED, SHUFFLE_RANDOM };
 enum read_type { READ_ON_DEMAND, READ_MEMORY };
-enum sample_order { ORDER_SHUFFLED, ORDER_DLIO }; /* reader.order: "stoker", "dlio" */
+enum transport { TRANSPORT_NONE, TRANSPORT_SHARED_MEMORY };
+enum sample_order {
+	ORDER_SHUFFLED,
+	ORDER_DLIO,
+	ORDER_DISTRIBUTED,
+	ORDER_RANDOM,
+	ORDER_SHARDED
+}; /* reader.order: "stoker", "dlio", "distributed", "random", "sharded" */
 
 struct workload {
 	/* framework: enum framework */
@@ -66,9 +73,15 @@ struct workload {
 		struct i64_list transformed_record_dims;
 		char *transformed_record_element_type;
 		/* ours */
-		int access; /* framework, native: the values of enum read_access */
-		int decode; /* full, verify, none: the values of enum read_decode */
-		int order;  /* enum sample_order */
+		int access;     /* framework, native: the values of enum read_access */
+		int decode;     /* full, verify, none: the values of enum read_decode */
+		int order;      /* enum sample_order */
+		bool drop_last; /* of the distributed order */
+		bool stick_to_shard, pad_last_batch; /* of the sharded one */
+		bool read_ahead;                     /* native_dali */
+		int transport;                       /* enum transport */
+		bool pin_thread;
+		double worker_start_time, worker_init_time, worker_resume_time;
 		bool in_order;
 		bool persistent_workers;
 		int64_t buffer_size; /* bytes; 0: the file system's preferred size */
@@ -195,3 +208,7 @@ void workload_docs_markdown(struct buf *out);
 void workload_man(struct buf *out);
 /* A hash of the keys that decide the bytes of the dataset. Pure. */
 uint64_t workload_dataset_hash(const struct workload *w);
+/* Types a configuration that an earlier run, ours or DLIO's, left behind (.hydra/config.yaml; root
+ * key "workload"): what it does not name has its default, unknown keys become warnings, and no rule
+ * across keys is checked. Release with workload_release on success and failure. */
+int workload_read_back(struct workload *w, const struct node *config, struct err *e);

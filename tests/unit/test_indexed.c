@@ -275,7 +275,7 @@ static void native_needs_no_index(void **state)
 		must_read(&f, 2);
 		assert_int_equal(REQUESTS(IO_OPEN), 2);
 		assert_int_equal(REQUESTS(IO_META), 0);
-		assert_int_equal(REQUESTS(IO_DATA), 2);
+		assert_int_equal(REQUESTS(IO_DATA), 5);
 		assert_int_equal(ASKED(IO_DATA), 9u << 20);
 	}
 }

@@ -1,0 +1,10 @@
+# Run by embed_page: every file of FILES as a NUL-terminated byte array <name with _ for .>.
+set(text "/* Written by cmake/EmbedPage.cmake. */\n#include \"report/page.h\"\n")
+foreach(file ${FILES})
+  get_filename_component(name ${file} NAME)
+  string(REPLACE "." "_" name ${name})
+  file(READ ${file} hex HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  string(APPEND text "const char ${name}[] = {${bytes}0};\n")
+endforeach()
+file(WRITE ${OUT} "${text}")

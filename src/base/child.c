@@ -1,0 +1,156 @@
+/* Child processes. */
+#include "base/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define POLL_NS (NS_PER_S / 50)
+
+/* In the child, between fork and exec: only what is safe there. Never returns. */
+static void become(const char *const *argv, int log_fd, int report_fd, pid_t parent)
+{
+	sigset_t none;
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC), errnum;
+
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(125);
+	if (null >= 0)
+		dup2(null, STDIN_FILENO);
+	if (log_fd >= 0) {
+		dup2(log_fd, STDOUT_FILENO);
+		dup2(log_fd, STDERR_FILENO);
+	}
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	execvp(argv[0], (char *const *)(uintptr_t)argv);
+	errnum = errno;
+	while (write(report_fd, &errnum, sizeof(errnum)) < 0 && errno == EINTR)
+		;
+	_exit(127);
+}
+
+static ssize_t read_all(int fd, void *p, size_t n)
+{
+	size_t done = 0;
+
+	while (done < n) {
+		ssize_t got = read(fd, (char *)p + done, n - done);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		done += (size_t)got;
+	}
+	return (ssize_t)done;
+}
+
+int child_start(struct child *c, const char *const *argv, const char *log, struct err *e)
+{
+	pid_t parent = getpid();
+	int report[2], log_fd = -1, errnum = 0, rc = 0;
+
+	*c = (struct child){0};
+	if (pipe2(report, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "starting '%s'", argv[0]);
+	if (log) {
+		log_fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+		if (log_fd < 0)
+			rc = err_sys(e, errno, "opening the log '%s'", log);
+	}
+	if (rc == 0) {
+		c->pid = fork();
+		if (c->pid == 0)
+			become(argv, log_fd, report[1], parent);
+		if (c->pid < 0) {
+			c->pid = 0;
+			rc = err_sys(e, errno, "starting '%s'", argv[0]);
+		}
+	}
+	close(report[1]);
+	if (c->pid) {
+		setpgid(c->pid, c->pid); /* whoever is first; the loser's error means nothing */
+		if (read_all(report[0], &errnum, sizeof(errnum)) == (ssize_t)sizeof(errnum)) {
+			child_wait(c, -1);
+			rc = err_sys(e, errnum, "starting '%s'", argv[0]);
+		}
+	}
+	close(report[0]);
+	if (log_fd >= 0)
+		close(log_fd);
+	return rc;
+}
+
+static bool reap(struct child *c, int options)
+{
+	pid_t got;
+
+	do
+		got = waitpid(c->pid, &c->status, options);
+	while (got < 0 && errno == EINTR);
+	if (got == 0)
+		return false;
+	c->pid = 0;
+	return true;
+}
+
+bool child_wait(struct child *c, int64_t timeout_ns)
+{
+	int64_t deadline = clock_now_ns() + timeout_ns;
+
+	if (c->pid == 0)
+		return true;
+	if (timeout_ns < 0)
+		return reap(c, 0);
+	for (;;) {
+		int64_t left = deadline - clock_now_ns();
+
+		if (reap(c, WNOHANG))
+			return true;
+		if (left <= 0)
+			return false;
+		clock_sleep_until(clock_now_ns() + (left < POLL_NS ? left : POLL_NS));
+	}
+}
+
+void child_signal(const struct child *c, int sig)
+{
+	if (c->pid > 0)
+		kill(-c->pid, sig);
+}
+
+void child_end(struct child *c, int64_t grace_ns)
+{
+	child_signal(c, SIGTERM);
+	if (child_wait(c, grace_ns))
+		return;
+	child_signal(c, SIGKILL);
+	child_wait(c, -1);
+}
+
+int child_outcome(const struct child *c, char *out, size_t out_size)
+{
+	if (WIFEXITED(c->status) && WEXITSTATUS(c->status) == 0) {
+		snprintf(out, out_size, "ended well");
+		return 0;
+	}
+	if (WIFEXITED(c->status)) {
+		snprintf(out, out_size, "ended with status %d", WEXITSTATUS(c->status));
+		return WEXITSTATUS(c->status);
+	}
+	snprintf(out, out_size, "was killed by signal %d (%s)", WTERMSIG(c->status),
+		 strsignal(WTERMSIG(c->status)));
+	return 128 + WTERMSIG(c->status);
+}

@@ -1,0 +1,27 @@
+#pragma once
+/* Child processes by argument vector, never through a shell. Each is the leader of a process group
+ * of its own, so that it and what it started can be ended together; it gets SIGTERM when the thread
+ * that started it dies. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct child {
+	pid_t pid;  /* 0: none runs */
+	int status; /* of waitpid, once it ended */
+};
+
+/* Starts argv[0] (looked up in PATH) with stdin from /dev/null and stdout and stderr appended to
+ * the file `log`, or inherited when it is NULL. Signals are unblocked in it. Fails with a sentence
+ * when the program cannot be executed. Call from the main thread. */
+int child_start(struct child *c, const char *const *argv, const char *log, struct err *e);
+/* true when it has ended within timeout_ns (0: looks only); then c->pid is 0 and status is set. */
+bool child_wait(struct child *c, int64_t timeout_ns);
+/* Sends `sig` to its whole process group. Fine when it has ended. */
+void child_signal(const struct child *c, int sig);
+/* SIGTERM, up to grace_ns, then SIGKILL; has ended afterwards. */
+void child_end(struct child *c, int64_t grace_ns);
+/* 0 for exit status 0; else "ended with status 3" or "was killed by signal 9 (Killed)". */
+int child_outcome(const struct child *c, char *out, size_t out_size);

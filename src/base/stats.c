@@ -1,0 +1,111 @@
+/* Small-sample statistics. */
+#include "base/stats.h"
+
+#include <math.h>
+
+struct sample_stat sample_stat_of(const double *v, size_t n)
+{
+	struct sample_stat s = {.n = n};
+	double squares = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double d = v[i] - s.mean;
+
+		s.mean += d / (double)(i + 1);
+		squares += d * (v[i] - s.mean);
+		s.min = i == 0 || v[i] < s.min ? v[i] : s.min;
+		s.max = i == 0 || v[i] > s.max ? v[i] : s.max;
+	}
+	s.stdev = n > 1 ? sqrt(squares / (double)(n - 1)) : 0;
+	return s;
+}
+
+/* The continued fraction of the incomplete beta function, by Lentz's method. */
+static double beta_fraction(double a, double b, double x)
+{
+	const double tiny = 1e-300;
+	double c = 1, d = 1 - (a + b) * x / (a + 1), h;
+
+	d = 1 / (fabs(d) < tiny ? tiny : d);
+	h = d;
+	for (int m = 1; m < 500; m++) {
+		double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+		double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+		double step;
+
+		d = 1 + even * d;
+		c = 1 + even / c;
+		d = 1 / (fabs(d) < tiny ? tiny : d);
+		h *= d * (fabs(c) < tiny ? tiny : c);
+		d = 1 + odd * d;
+		c = 1 + odd / c;
+		d = 1 / (fabs(d) < tiny ? tiny : d);
+		step = d * (fabs(c) < tiny ? tiny : c);
+		h *= step;
+		if (fabs(step - 1) < 1e-15)
+			break;
+	}
+	return h;
+}
+
+static double beta_regular(double a, double b, double x)
+{
+	double front;
+
+	if (x <= 0)
+		return 0;
+	if (x >= 1)
+		return 1;
+	front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x));
+	/* the fraction converges fast on one side of the mean only */
+	if (x < (a + 1) / (a + b + 2))
+		return front * beta_fraction(a, b, x) / a;
+	return 1 - front * beta_fraction(b, a, 1 - x) / b;
+}
+
+double student_p(double t, double df)
+{
+	if (!isfinite(t))
+		return 0;
+	return beta_regular(df / 2, 0.5, df / (df + t * t));
+}
+
+double student_t(double p, double df)
+{
+	double low = 0, high = 1;
+
+	while (student_p(high, df) > p && high < 1e12)
+		high *= 2;
+	for (int i = 0; i < 200 && high - low > 1e-12 * high; i++) {
+		double mid = (low + high) / 2;
+
+		if (student_p(mid, df) > p)
+			low = mid;
+		else
+			high = mid;
+	}
+	return (low + high) / 2;
+}
+
+struct welch welch_test(const double *a, size_t na, const double *b, size_t nb)
+{
+	struct sample_stat sa = sample_stat_of(a, na), sb = sample_stat_of(b, nb);
+	double va = sa.stdev * sa.stdev / (double)na, vb = sb.stdev * sb.stdev / (double)nb;
+	struct welch w = {.change = sb.mean - sa.mean};
+	double error = sqrt(va + vb), reach;
+
+	if (error <= 0) {
+		w.low = w.high = w.change;
+		w.df = (double)(na + nb - 2);
+		w.t = w.change == 0 ? 0 : INFINITY;
+		w.p = w.change == 0 ? 1 : 0;
+		return w;
+	}
+	w.df = (va + vb) * (va + vb) / (va * va / (double)(na - 1) + vb * vb / (double)(nb - 1));
+	w.t = w.change / error;
+	w.p = student_p(w.t, w.df);
+	reach = student_t(0.05, w.df) * error;
+	w.low = w.change - reach;
+	w.high = w.change + reach;
+	return w;
+}

@@ -1,0 +1,388 @@
+/* DALI's parallel external source, DLIO's data loader "dali": Python workers read the samples of
+ * each batch together, and the pipeline hands batches out in order.
+ *
+ * A batch is cut into as many runs of consecutive samples as there are workers (fewer when it has
+ * fewer samples), the first ones a sample longer; the runs are dealt to the workers in turn, from
+ * batch to batch. Each worker reads its runs first in first out. `depth` batches (prefetch_size, or
+ * 2) are scheduled beyond the one handed out, and the next one when one is handed out.
+ *
+ * Without workers the callback runs in the rank: the pipeline fills its queue before it hands out
+ * the first batch, and afterwards reads one batch whenever one is asked for. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "loader/crew.h"
+
+#define DEPTH_DEFAULT 2 /* prefetch_queue_depth of DALI */
+
+/* A batch and the runs it was cut into. */
+struct whole {
+	struct batch batch; /* first: what is handed out */
+	uint32_t missing;   /* runs that are not back */
+};
+
+struct dali {
+	struct loader base;
+	struct crew crew;
+	uint64_t depth, capacity; /* capacity: batches in the window */
+	uint32_t runs;            /* of a batch */
+
+	struct whole *whole, **spare, **window; /* batch k at k mod capacity of the window */
+	struct task *run;                       /* `runs` of each batch */
+	uint64_t wholes, spares, held;
+	uint64_t steps, sent, handed, out; /* out: runs that are not back */
+	bool open;
+};
+
+extern const struct loader_ops loader_dali;
+
+static struct dali *dali_of(struct loader *l)
+{
+	return (struct dali *)l;
+}
+
+static const struct dali *dali_of_const(const struct loader *l)
+{
+	return (const struct dali *)l;
+}
+
+static uint64_t depth_of(const struct workload *w)
+{
+	return w->reader.prefetch_size > 0 ? (uint64_t)w->reader.prefetch_size : DEPTH_DEFAULT;
+}
+
+static uint32_t runs_of(uint64_t batch, uint32_t workers)
+{
+	return workers == 0 ? 1 : batch < workers ? (uint32_t)batch : workers;
+}
+
+static void dali_window(const struct workload *w, uint32_t *workers, uint64_t *batches)
+{
+	*workers = (uint32_t)w->reader.read_threads;
+	*batches = *workers ? depth_of(w) : depth_of(w) - 1;
+}
+
+static int check_config(const struct loader_config *c, struct err *e)
+{
+	int64_t workers = c->workload->reader.read_threads;
+
+	if (c->batch_size == 0 || c->batch_size > UINT32_MAX)
+		return err_set(e, ERR_USAGE,
+			       "reader.batch_size is %llu; a batch has 1 to %u samples",
+			       (unsigned long long)c->batch_size, UINT32_MAX);
+	if (workers < 0 || workers > UINT16_MAX + 1)
+		return err_set(e, ERR_USAGE, "reader.read_threads is %lld; 0 to 65536 are possible",
+			       (long long)workers);
+	return 0;
+}
+
+/* Runs of one worker that may be queued: its share of all that exist. */
+static uint64_t queued(uint64_t wholes, uint32_t runs, uint32_t workers)
+{
+	return workers ? wholes * runs / workers + 1 : 0;
+}
+
+static int dali_memory_bytes(const struct loader_config *c, uint64_t *out, struct err *e)
+{
+	uint64_t wholes = depth_of(c->workload) + LOADER_HELD_MAX, crew = 0;
+	uint32_t workers, runs;
+	int rc = check_config(c, e);
+
+	if (rc < 0)
+		return rc;
+	workers = (uint32_t)c->workload->reader.read_threads;
+	runs = runs_of(c->batch_size, workers);
+	rc = crew_memory_bytes(c, workers, queued(wholes, runs, workers), wholes * runs, &crew, e);
+	if (rc < 0)
+		return rc;
+	*out = crew + sizeof(struct dali) +
+	       wholes * (sizeof(struct whole) + 2 * sizeof(void *) + runs * sizeof(struct task));
+	return 0;
+}
+
+static int allocate(struct dali *l, struct err *e)
+{
+	l->whole = try_calloc(l->wholes, sizeof(*l->whole), "batches", e);
+	l->spare = l->whole ? try_calloc(l->wholes, sizeof(void *), "batches", e) : NULL;
+	l->window = l->spare ? try_calloc(l->capacity, sizeof(void *), "batches", e) : NULL;
+	l->run = l->window ? try_calloc(l->wholes * l->runs, sizeof(*l->run), "parts of batches", e)
+			   : NULL;
+	if (!l->run)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < l->wholes; i++)
+		l->spare[l->spares++] = &l->whole[i];
+	return 0;
+}
+
+static void release(struct dali *l)
+{
+	crew_release(&l->crew);
+	free(l->run);
+	free(l->window);
+	free(l->spare);
+	free(l->whole);
+	free(l);
+}
+
+static int dali_create(struct loader **out, const struct loader_config *c, struct err *e)
+{
+	uint32_t workers;
+	struct dali *l;
+	int rc = check_config(c, e);
+
+	if (rc < 0)
+		return rc;
+	l = try_calloc(1, sizeof(*l), "loader", e);
+	if (!l)
+		return -ENOMEM;
+	l->base.ops = &loader_dali;
+	workers = (uint32_t)c->workload->reader.read_threads;
+	l->depth = l->capacity = depth_of(c->workload);
+	l->runs = runs_of(c->batch_size, workers);
+	l->wholes = l->capacity + LOADER_HELD_MAX;
+	rc = crew_init(&l->crew, c, workers, queued(l->wholes, l->runs, workers),
+		       l->wholes * l->runs, e);
+	if (rc == 0)
+		rc = allocate(l, e);
+	if (rc < 0) {
+		release(l);
+		return rc;
+	}
+	*out = &l->base;
+	return 0;
+}
+
+/* Cuts batch `sent` and sends its runs out. */
+static void schedule(struct dali *l)
+{
+	uint64_t k = l->sent, first = k * l->crew.config.batch_size;
+	uint32_t samples = (uint32_t)l->crew.config.batch_size;
+	struct whole *b;
+
+	if (k == l->steps)
+		return;
+	l->sent++;
+	b = l->spare[--l->spares];
+	l->window[k % l->capacity] = b;
+	b->missing = l->runs;
+	b->batch.sent_ns = clock_now_ns();
+	for (uint32_t i = 0; i < l->runs; i++) {
+		struct task *t = &l->run[(uint64_t)(b - l->whole) * l->runs + i];
+		uint32_t n = samples / l->runs + (i < samples % l->runs);
+
+		t->kind = TASK_READ;
+		t->batch.index = k;
+		t->batch.first = first;
+		t->batch.samples = n;
+		t->batch.sent_ns = b->batch.sent_ns;
+		t->batch.err.code = 0;
+		t->batch.worker =
+			l->crew.workers ? (uint32_t)((k * l->runs + i) % l->crew.workers) : 0;
+		first += n;
+		l->out++;
+		if (l->crew.workers)
+			worker_send(&l->crew.worker[t->batch.worker], t);
+	}
+}
+
+static struct whole *whole_of(struct dali *l, const struct task *t)
+{
+	return &l->whole[(uint64_t)(t - l->run) / l->runs];
+}
+
+static int dali_start(struct loader *base, const struct order *order, uint64_t steps, struct err *e)
+{
+	struct dali *l = dali_of(base);
+	uint64_t most = order_steps(order);
+	int rc;
+
+	if (l->open || l->held)
+		return err_set(e, -EINVAL,
+			       "rank %u: an epoch was begun before the last one was ended",
+			       l->crew.config.rank);
+	l->steps = steps < most ? steps : most;
+	l->sent = l->handed = l->out = 0;
+	rc = crew_begin(&l->crew, order, l->steps, e);
+	if (rc < 0)
+		return rc;
+	l->open = true;
+	for (uint64_t i = 0; i < l->depth && l->crew.workers; i++)
+		schedule(l);
+	return 0;
+}
+
+/* What the runs did, as one batch; the first run that failed speaks for all. */
+static void join_runs(struct dali *l, struct whole *b)
+{
+	const struct task *run = &l->run[(uint64_t)(b - l->whole) * l->runs];
+	struct batch *out = &b->batch;
+	int64_t sent = out->sent_ns;
+
+	*out = run[0].batch;
+	out->sent_ns = sent;
+	for (uint32_t i = 1; i < l->runs; i++) {
+		const struct batch *part = &run[i].batch;
+
+		out->samples += part->samples;
+		if (part->begun_ns < out->begun_ns)
+			out->begun_ns = part->begun_ns;
+		if (part->done_ns > out->done_ns)
+			out->done_ns = part->done_ns;
+		out->payload_bytes += part->payload_bytes;
+		order_proof_merge(&out->proof, &part->proof);
+		if (out->err.code == 0 && part->err.code < 0)
+			out->err = part->err;
+	}
+}
+
+/* One run comes back. */
+static int receive(struct dali *l)
+{
+	struct task *t;
+
+	if (crew_receive(&l->crew, &t) < 0)
+		return ERR_CANCELED;
+	l->out--;
+	whole_of(l, t)->missing--;
+	return 0;
+}
+
+static void read_inline(struct dali *l)
+{
+	struct whole *b;
+
+	schedule(l);
+	b = l->window[(l->sent - 1) % l->capacity];
+	sample_reader_batch(&l->crew.inline_reader, &l->crew.order,
+			    &l->run[(uint64_t)(b - l->whole)].batch);
+	sample_reader_idle(&l->crew.inline_reader);
+	b->missing = 0;
+	l->out--;
+}
+
+/* The batch whose turn it is. */
+static int take(struct dali *l, struct whole **out)
+{
+	struct whole **turn = &l->window[l->handed % l->capacity];
+
+	while (l->crew.workers == 0 && l->sent < l->steps && l->sent < l->handed + l->depth &&
+	       !crew_stopped(&l->crew))
+		read_inline(l);
+	if (l->crew.workers == 0 && l->sent == l->handed)
+		return ERR_CANCELED;
+	while ((*turn)->missing > 0)
+		if (receive(l) < 0)
+			return ERR_CANCELED;
+	*out = *turn;
+	*turn = NULL;
+	return 0;
+}
+
+static int dali_next(struct loader *base, struct batch **out, struct err *e)
+{
+	struct dali *l = dali_of(base);
+	struct whole *b = NULL;
+	int rc;
+
+	*out = NULL;
+	if (!l->open || l->held == LOADER_HELD_MAX)
+		return err_set(e, -EINVAL, "rank %u: a batch was asked for %s", l->crew.config.rank,
+			       l->open ? "before one was given back" : "outside of an epoch");
+	if (crew_stopped(&l->crew))
+		return crew_canceled(&l->crew, e);
+	if (l->handed == l->steps)
+		return 0;
+	crew_waits(&l->crew, l->handed + 1);
+	rc = take(l, &b);
+	crew_waits(&l->crew, 0);
+	if (rc < 0)
+		return crew_canceled(&l->crew, e);
+	l->handed++;
+	if (l->crew.workers)
+		schedule(l);
+	join_runs(l, b);
+	crew_progress(&l->crew);
+	if (b->batch.err.code < 0) {
+		if (e)
+			*e = b->batch.err;
+		l->spare[l->spares++] = b;
+		return b->batch.err.code;
+	}
+	l->held++;
+	*out = &b->batch;
+	return 1;
+}
+
+static void dali_give_back(struct loader *base, struct batch *b)
+{
+	struct dali *l = dali_of(base);
+
+	l->held--;
+	l->spare[l->spares++] = (struct whole *)b;
+}
+
+static int dali_finish(struct loader *base, struct err *e)
+{
+	struct dali *l = dali_of(base);
+	bool woken;
+
+	if (!l->open)
+		return 0;
+	l->open = false;
+	if (l->out > 0)
+		crew_drop(&l->crew);
+	while (l->out > 0 && receive(l) == 0)
+		;
+	woken = l->out > 0 || crew_stopped(&l->crew);
+	for (uint64_t k = l->handed; k < l->sent && !woken; k++)
+		l->spare[l->spares++] = l->window[k % l->capacity];
+	return crew_end(&l->crew, woken, base, e);
+}
+
+static const struct worker_stat *dali_stats(const struct loader *base, uint32_t *workers)
+{
+	*workers = crew_readers(&dali_of_const(base)->crew);
+	return dali_of_const(base)->crew.stat;
+}
+
+static void dali_describe(const struct loader *base, char *out, size_t out_size)
+{
+	crew_describe(&dali_of_const(base)->crew, UINT32_MAX, out, out_size);
+}
+
+static void dali_wake(struct loader *base)
+{
+	crew_wake(&dali_of(base)->crew);
+}
+
+static unsigned dali_destroy(struct loader *base)
+{
+	struct dali *l = dali_of(base);
+	unsigned stuck;
+
+	if (!l)
+		return 0;
+	stuck = crew_dismiss(&l->crew);
+	if (stuck == 0)
+		release(l);
+	return stuck;
+}
+
+const struct loader_ops loader_dali = {
+	.name = "dali",
+	.help = "DALI's parallel external source: the samples of a batch over Python workers.",
+	.window = dali_window,
+	.memory_bytes = dali_memory_bytes,
+	.create = dali_create,
+	.start = dali_start,
+	.next = dali_next,
+	.give_back = dali_give_back,
+	.finish = dali_finish,
+	.stats = dali_stats,
+	.describe = dali_describe,
+	.wake = dali_wake,
+	.destroy = dali_destroy,
+};

@@ -1,0 +1,392 @@
+/* DALI's reader thread: how it gets at one sample after another. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "format/npy_header.h"
+#include "format/tfrecord.h"
+#include "format/tfrecord_index.h"
+#include "loader/dali_source.h"
+
+#define HEADER_BLOCK 4096u /* of the C library's files, on local file systems */
+#define INDEX_PIECE 65536u /* of an index file */
+#define INDEX_LINE_MAX 64u /* two numbers of 20 digits */
+
+/* The least and the most that the thread's own buffer is used for. */
+static uint64_t buffer_bytes(const struct dali_source *s)
+{
+	uint64_t least = INDEX_PIECE > NPY_HEADER_MAX ? INDEX_PIECE : NPY_HEADER_MAX;
+
+	return !s->maps && !s->keeps && s->room > least ? s->room : least;
+}
+
+uint64_t dali_reader_bytes(const struct dali_source *s, uint64_t items)
+{
+	uint64_t files = s->kind == DALI_TFRECORD && s->maps ? items + 1 : 0;
+
+	return sizeof(struct dali_reader) + buffer_bytes(s) + store_blob_bytes(s->config->store) +
+	       files * sizeof(struct dali_file);
+}
+
+int dali_reader_init(struct dali_reader *r, const struct dali_source *s, struct worker_stat *stat,
+		     uint64_t items, struct err *e)
+{
+	r->source = s;
+	r->stat = stat;
+	io_stat_init(&stat->io);
+	r->io = (struct io){.store = s->config->store, .stat = &stat->io, .stop = s->config->stop};
+	r->blob = store_blob_new(s->config->store, e);
+	r->buffer_bytes = buffer_bytes(s);
+	r->buffer = r->blob ? buffer_alloc(r->buffer_bytes, "the buffer of a reader", e) : NULL;
+	if (!r->buffer)
+		return -ENOMEM;
+	if (s->kind != DALI_TFRECORD || !s->maps)
+		return 0;
+	r->files = items + 1;
+	r->file = try_calloc(r->files, sizeof(*r->file), "mapped files", e);
+	return r->file ? 0 : -ENOMEM;
+}
+
+void dali_reader_release(struct dali_reader *r)
+{
+	free(r->file);
+	if (r->buffer)
+		buffer_free(r->buffer, r->buffer_bytes);
+	free(r->blob);
+}
+
+static int open_stat(struct dali_reader *r, struct store_stat *st, struct err *e)
+{
+	int rc = io_open(&r->io, r->path, STORE_READ, r->blob, e);
+
+	if (rc < 0)
+		return rc;
+	rc = io_stat_blob(&r->io, r->blob, st, e);
+	if (rc < 0)
+		io_close(&r->io, r->blob, NULL);
+	return rc;
+}
+
+static int too_large(uint64_t bytes, const struct dali_source *s, struct err *e)
+{
+	return err_set(e, ERR_DATA,
+		       "it has %" PRIu64 " bytes and the samples of this workload at most %" PRIu64
+		       ": it is of another dataset",
+		       bytes, s->room);
+}
+
+/* ---- index files ---- */
+
+/* One line "<offset> <bytes>" must be where the dataset has record i. */
+static int check_line(const char *line, uint64_t i, uint64_t record_bytes, struct err *e)
+{
+	uint64_t offset, bytes;
+
+	if (sscanf(line, "%" SCNu64 " %" SCNu64, &offset, &bytes) != 2)
+		return err_set(e, ERR_DATA, "line %" PRIu64 " is not an offset and a size", i + 1);
+	if (offset == i * record_bytes && bytes == record_bytes)
+		return 0;
+	return err_set(e, ERR_DATA,
+		       "line %" PRIu64 " has a record of %" PRIu64 " bytes at %" PRIu64
+		       ", and this dataset has one of %" PRIu64 " at %" PRIu64
+		       ": generate the index anew",
+		       i + 1, bytes, offset, record_bytes, i * record_bytes);
+}
+
+/* All lines of an open index. */
+static int check_index(struct dali_reader *r, const struct file_spec *f, uint64_t record_bytes,
+		       uint64_t size, struct err *e)
+{
+	char *text = (char *)r->buffer, *line = text, *end;
+	uint64_t at = 0, i = 0;
+	size_t have = 0;
+	int rc = 0;
+
+	while (rc == 0 && at < size) {
+		uint64_t n =
+			size - at < INDEX_PIECE - 1 - have ? size - at : INDEX_PIECE - 1 - have;
+
+		rc = io_pread_full(&r->io, IO_META, r->blob, NULL, text + have, (size_t)n, at, e);
+		if (rc < 0)
+			return rc;
+		at += n;
+		have += (size_t)n;
+		text[have] = '\0';
+		for (line = text; rc == 0 && (end = strchr(line, '\n')); line = end + 1) {
+			*end = '\0';
+			rc = i < f->samples ? check_line(line, i, record_bytes, e) : 0;
+			i++;
+		}
+		have -= (size_t)(line - text);
+		memmove(text, line, have);
+		if (have > INDEX_LINE_MAX)
+			return err_set(e, ERR_DATA, "line %" PRIu64 " is too long", i + 1);
+	}
+	if (rc == 0 && i != f->samples)
+		return err_set(e, ERR_DATA,
+			       "it has %" PRIu64 " lines and the file %" PRIu64 " records", i,
+			       f->samples);
+	return rc;
+}
+
+static int read_index(struct dali_reader *r, uint64_t file, struct err *e)
+{
+	const struct dataset *d = r->source->config->dataset;
+	char path[DATASET_PATH_MAX];
+	struct tfrecord_layout l;
+	struct store_stat st;
+	struct file_spec f;
+	int rc = dataset_path(d, r->source->config->kind, file, path, sizeof(path), e), closed;
+
+	if (rc < 0)
+		return rc;
+	dataset_file_spec(d, r->source->config->kind, file, &f);
+	rc = tfrecord_index_path(path, 0, r->path, sizeof(r->path));
+	if (rc < 0)
+		return err_set(e, rc, "the path of the index of '%s' is too long", path);
+	rc = tfrecord_layout_of(&f, &l, e);
+	if (rc == 0)
+		rc = open_stat(r, &st, e);
+	if (rc < 0)
+		return err_wrap(e, "DALI reads tfrecord files by their index"), rc;
+	rc = check_index(r, &f, l.record_bytes, st.bytes, e);
+	closed = io_close(&r->io, r->blob, rc == 0 ? e : NULL);
+	if (rc == 0)
+		rc = closed;
+	if (rc < 0)
+		err_wrap(e, "the index '%s'", r->path);
+	return rc;
+}
+
+int dali_reader_index(struct dali_reader *r, struct err *e)
+{
+	const struct loader_config *c = r->source->config;
+	int rc = 0;
+
+	if (r->source->kind != DALI_TFRECORD || r->indexed)
+		return 0;
+	for (uint64_t i = 0; rc == 0 && i < c->dataset->files[c->kind]; i++)
+		rc = read_index(r, i, e);
+	r->indexed = rc == 0;
+	return rc;
+}
+
+/* ---- tfrecord ---- */
+
+static void leave_file(struct dali_reader *r)
+{
+	dali_file_drop(r->current);
+	r->current = NULL;
+	if (r->open)
+		io_close(&r->io, r->blob, NULL);
+	r->open = false;
+}
+
+void dali_reader_end(struct dali_reader *r)
+{
+	leave_file(r);
+	atomic_store_explicit(&r->doing, 0, memory_order_release);
+}
+
+/* There is a free one: each sample on its way holds one at most. */
+static struct dali_file *free_file(struct dali_reader *r)
+{
+	uint64_t i = 0;
+
+	while (atomic_load_explicit(&r->file[i].users, memory_order_acquire) != 0)
+		i++;
+	return &r->file[i];
+}
+
+static int map_file(struct dali_reader *r, uint64_t number, struct err *e)
+{
+	struct dali_file *f = free_file(r);
+	struct store_stat st;
+	int rc = open_stat(r, &st, e), closed;
+
+	if (rc < 0)
+		return rc;
+	rc = io_map(&r->io, r->blob, st.bytes, &f->map, e);
+	closed = io_close(&r->io, r->blob, rc == 0 ? e : NULL);
+	if (rc < 0 || closed < 0) {
+		store_unmap(&f->map);
+		return rc < 0 ? rc : closed;
+	}
+	f->number = number;
+	atomic_store_explicit(&f->users, DALI_FILE_LAST, memory_order_release);
+	r->current = f;
+	return 0;
+}
+
+static int enter_file(struct dali_reader *r, uint64_t number, struct err *e)
+{
+	struct store_stat st;
+	int rc;
+
+	if (r->source->maps) {
+		if (r->current && r->current->number == number)
+			return 0;
+		leave_file(r);
+		return map_file(r, number, e);
+	}
+	if (r->open && r->open_file == number)
+		return 0;
+	leave_file(r);
+	rc = open_stat(r, &st, e);
+	r->open = rc == 0;
+	r->open_file = number;
+	return rc;
+}
+
+static int get_record(struct dali_reader *r, const struct file_spec *f, struct dali_item *item,
+		      struct err *e)
+{
+	struct tfrecord_layout l;
+	int rc = tfrecord_layout_of(f, &l, e);
+
+	if (rc == 0)
+		rc = enter_file(r, item->file, e);
+	if (rc < 0)
+		return rc;
+	item->begin = item->sample % f->samples * l.record_bytes;
+	item->bytes = l.record_bytes;
+	item->file_bytes = l.file_bytes;
+	if (item->bytes > r->source->room)
+		return too_large(item->bytes, r->source, e);
+	if (!r->source->maps)
+		return io_pread_full(&r->io, IO_DATA, r->blob, NULL,
+				     item->kept ? item->kept : r->buffer, (size_t)item->bytes,
+				     item->begin, e);
+	if (item->begin + item->bytes > r->current->map.bytes)
+		return err_set(e, ERR_DATA,
+			       "it has %" PRIu64 " bytes, and its index puts a record of %" PRIu64
+			       " at %" PRIu64,
+			       r->current->map.bytes, item->bytes, item->begin);
+	item->shared = r->current;
+	atomic_fetch_add_explicit(&item->shared->users, 1, memory_order_relaxed);
+	return r->source->touches ? io_map_touch(&r->io, IO_DATA, &item->shared->map, item->begin,
+						 item->bytes, e)
+				  : 0;
+}
+
+/* ---- a file a sample ---- */
+
+/* The header in r->buffer, of which `have` bytes are there, and what of the file is the sample. */
+static int parse_npy(struct dali_reader *r, const struct file_spec *f, size_t have,
+		     struct dali_item *item, struct err *e)
+{
+	struct npy_array a;
+	size_t total = 0;
+	int rc = have < 8 ? 0 : npy_prefix_bytes(r->buffer, have, 0, e);
+
+	if (rc > 0 && (size_t)rc <= have)
+		rc = npy_header_length(r->buffer, 0, &total, e);
+	if (rc < 0)
+		return rc;
+	if (total == 0 || have < total)
+		return err_set(e, ERR_DATA, "the file ends within its npy header");
+	rc = npy_header_parse(r->buffer, total, 0, &a, e);
+	if (rc == 0)
+		rc = npy_array_check(&a, f, e);
+	if (rc < 0)
+		return rc;
+	if (a.header_bytes + a.data_bytes > item->file_bytes)
+		return err_set(e, ERR_DATA,
+			       "the file has %" PRIu64 " bytes and its array %" PRIu64
+			       ": it was cut short",
+			       item->file_bytes, a.header_bytes + a.data_bytes);
+	/* what is compared is the file */
+	if (r->source->settings.decode != DECODE_VERIFY) {
+		item->begin = a.header_bytes;
+		item->bytes = a.data_bytes;
+	}
+	return 0;
+}
+
+static int get_mapped(struct dali_reader *r, const struct file_spec *f, struct dali_item *item,
+		      struct err *e)
+{
+	uint64_t head = item->file_bytes < NPY_HEADER_MAX ? item->file_bytes : NPY_HEADER_MAX;
+	int rc = io_map(&r->io, r->blob, item->file_bytes, &item->map, e);
+
+	/* a page of the header, and more only when it is longer */
+	if (head > HEADER_BLOCK)
+		head = HEADER_BLOCK;
+	if (rc == 0 && r->source->kind == DALI_NPY) {
+		rc = io_map_copy(&r->io, IO_META, &item->map, 0, r->buffer, (size_t)head, e);
+		if (rc == 0)
+			rc = parse_npy(r, f, (size_t)head, item, e);
+	}
+	if (rc == 0 && r->source->touches)
+		rc = io_map_touch(&r->io, IO_DATA, &item->map, 0, item->file_bytes, e);
+	return rc;
+}
+
+static int get_read(struct dali_reader *r, const struct file_spec *f, struct dali_item *item,
+		    struct err *e)
+{
+	unsigned char *out = item->kept ? item->kept : r->buffer;
+	uint64_t head = item->file_bytes < HEADER_BLOCK ? item->file_bytes : HEADER_BLOCK;
+	int rc = 0;
+
+	if (r->source->kind == DALI_NPY && !r->source->whole) {
+		rc = io_pread_full(&r->io, IO_META, r->blob, NULL, r->buffer, (size_t)head, 0, e);
+		if (rc == 0)
+			rc = parse_npy(r, f, (size_t)head, item, e);
+	}
+	if (rc == 0)
+		rc = io_pread_full(&r->io, IO_DATA, r->blob, NULL, out, (size_t)item->bytes,
+				   item->begin, e);
+	if (rc == 0 && r->source->kind == DALI_NPY && r->source->whole && !item->kept)
+		rc = parse_npy(r, f, (size_t)item->bytes, item, e);
+	return rc;
+}
+
+static int get_file(struct dali_reader *r, const struct file_spec *f, struct dali_item *item,
+		    struct err *e)
+{
+	struct store_stat st;
+	int rc = open_stat(r, &st, e), closed;
+
+	if (rc < 0)
+		return rc;
+	item->begin = 0;
+	item->bytes = item->file_bytes = st.bytes;
+	if (st.bytes == 0)
+		rc = err_set(e, ERR_DATA, "the file is empty");
+	else if (st.bytes > r->source->room)
+		rc = too_large(st.bytes, r->source, e);
+	else
+		rc = r->source->maps ? get_mapped(r, f, item, e) : get_read(r, f, item, e);
+	closed = io_close(&r->io, r->blob, rc == 0 ? e : NULL);
+	return rc < 0 ? rc : closed;
+}
+
+void dali_reader_get(struct dali_reader *r, uint64_t sample, struct dali_item *item)
+{
+	const struct loader_config *c = r->source->config;
+	int64_t begin = clock_now_ns();
+	struct file_spec f;
+	int rc;
+
+	atomic_store_explicit(&r->since_ns, begin, memory_order_relaxed);
+	atomic_store_explicit(&r->doing, sample + 1, memory_order_release);
+	item->sample = sample;
+	item->file = sample / c->dataset->samples_per_file;
+	dataset_file_spec(c->dataset, c->kind, item->file, &f);
+	rc = dataset_path(c->dataset, c->kind, item->file, r->path, sizeof(r->path), &item->err);
+	if (rc == 0) {
+		rc = r->source->kind == DALI_TFRECORD ? get_record(r, &f, item, &item->err)
+						      : get_file(r, &f, item, &item->err);
+		if (rc < 0)
+			err_wrap(&item->err, "rank %u, sample %" PRIu64 ", '%s'", c->rank, sample,
+				 r->path);
+	}
+	item->err.code = rc < 0 ? rc : 0;
+	r->stat->read_ns += clock_now_ns() - begin;
+	atomic_store_explicit(&r->doing, 0, memory_order_release);
+}

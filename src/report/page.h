@@ -1,0 +1,25 @@
+#pragma once
+/* The report of one or many results as one self-contained page: no network, light and dark,
+ * printable. Its parts lie in report/page/ and are compiled into the program. */
+#include "report/groups.h"
+
+extern const char page_html[], page_css[], page_js[];
+
+/* Appends the whole page. `title` is text, not HTML. */
+void page_render(const struct run_groups *g, const struct key_findings *k, const char *title,
+		 struct buf *out);
+/* The data that the page draws, as JSON. */
+json_t *page_data(const struct run_groups *g, const struct key_findings *k, const char *title);
+
+/* How busy a run's accelerators were over time, from its steps: `bins` shares from 0 to 1, mean
+ * over the ranks, and samples a second. The time between the blocks of epochs counts as idle. false
+ * when the files of no rank are there. The time of barriers is not in the files: within a block it
+ * is spread evenly over the steps. */
+struct timeline {
+	double dt_s;
+	size_t bins;
+	double *busy, *rate;
+};
+#define TIMELINE_BINS 240
+bool timeline_build(struct timeline *t, const struct run_record *r);
+void timeline_release(struct timeline *t);

@@ -1,0 +1,110 @@
+#pragma once
+/* A result folder read back, ours or DLIO's: what audit, compare, study and the page of a report
+ * know about a run that is over. Both leave the same files (docs/compatibility.md); ours leaves
+ * result.json beside them. */
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "workload/workload.h"
+
+/* One block of training or one evaluation of one rank, as N_output.json lists it. Seconds. */
+struct record_phase {
+	double *load, *compute; /* per step */
+	size_t loads, computes;
+	double au, throughput; /* NaN when the file has none */
+	double begin_s;        /* since the run's start; NaN */
+	double wall_s;         /* from the two timestamps; NaN when one is missing */
+};
+
+struct record_checkpoint {
+	char name[32]; /* "save_ckpt1" */
+	bool load;
+	double begin_s, seconds, gib_per_s; /* begin_s: since the run's start */
+};
+
+struct record_epoch {
+	uint32_t number;
+	struct record_phase *block;
+	size_t blocks;
+	struct record_phase eval;
+	bool has_eval;
+	double eval_begin_s;
+	struct record_checkpoint *checkpoint;
+	size_t checkpoints;
+	double begin_s, end_s; /* since the run's start; NaN when not known */
+	double train_wall_s;   /* begin of the first block to end of the last */
+	double cached_bytes;   /* of the host's page cache at its start; NaN */
+};
+
+struct record_rank {
+	struct record_epoch *epoch;
+	size_t epochs;
+	char hostname[128];
+};
+
+/* A list of summary.json with its statistics. count 0: the key was absent. */
+struct record_series {
+	double *v;
+	size_t n;
+	double mean, stdev; /* as written in the file; NaN when absent */
+};
+
+struct run_record {
+	char *folder;   /* that holds summary.json */
+	char name[256]; /* for tables: the workload's name and the last parts of the path */
+	bool ours;      /* has our result.json */
+	json_t *summary, *result; /* result: NULL for DLIO's */
+	struct node *config;      /* .hydra/config.yaml as written, root key "workload"; NULL */
+	struct workload workload; /* typed, defaults filled in; valid when has_workload */
+	bool has_workload;
+	struct str_list overrides; /* .hydra/overrides.yaml */
+	char model[128];           /* name of the workload */
+	struct str_list
+		factors; /* what sets it apart: "reader.batch_size=14"; from the design of
+			  * the study, else the overrides without what says where files lie */
+	uint32_t ranks, hosts;
+	char hostname[128];
+	double begin_s, end_s; /* Unix time, local zone of the reader; NaN */
+	double host_memory_bytes;
+	bool trained;
+	struct record_series au, throughput, io; /* of training; io: MiB/s, mean and stdev only */
+	struct record_series eval_au, eval_throughput;
+	double checkpoint_gib;
+	struct record_rank *rank; /* `ranks` of them; one without files has 0 epochs */
+	uint32_t ranks_found;
+	struct str_list notes; /* sentences: files that are missing or cannot be read */
+};
+
+/* Reads the result in `folder`. A missing or broken file other than summary.json becomes a note.
+ * Sizes are bounded; DLIO's NaN and Infinity are understood. Release with record_release in any
+ * case. */
+int record_load(struct run_record *out, const char *folder, struct err *e);
+void record_release(struct run_record *r);
+
+/* The result folders at or below each of `path` (up to RECORD_DEPTH_MAX levels), sorted, without
+ * duplicates. ERR_USAGE when a path holds none. Free each and the list. */
+#define RECORD_DEPTH_MAX 8
+int record_find(const char *const *path, size_t n, struct str_list *out, struct err *e);
+
+/* ---- measures of a record: seconds of wall clock are the epoch's, not the window's ---- */
+
+/* Emulated compute over wall time of the epoch's training part, mean over ranks, percent; NaN when
+ * a file is missing. */
+double record_whole_au(const struct run_record *r, size_t epoch);
+/* The same over all epochs. */
+double record_whole_au_mean(const struct run_record *r);
+/* Steps of the first epoch of rank 0; 0 when not known. */
+uint64_t record_steps(const struct run_record *r);
+/* Batches that a rank reads ahead, by the loader's rules; 0 when the workload is not known. */
+uint64_t record_window(const struct run_record *r);
+/* Mean over the ranks' training times: waiting for data, and meeting the other ranks and the rest,
+ * as shares of wall time, percent; NaN when a file is missing. */
+double record_wait_share(const struct run_record *r);
+double record_other_share(const struct run_record *r);
+/* Bytes of one sample as configured; NaN. */
+double record_sample_bytes(const struct run_record *r);
+/* Samples really taken a second over the wall time of training: steps x batch x ranks / wall. */
+double record_whole_throughput(const struct run_record *r);

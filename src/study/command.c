@@ -1,0 +1,211 @@
+/* The commands of a study as vectors: nothing of the design is ever read by a shell. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "study/plan.h"
+
+struct vector {
+	char **v;
+	size_t n;
+};
+
+static void put(struct vector *a, char *text)
+{
+	a->v = xrealloc(a->v, (a->n + 2) * sizeof(*a->v));
+	a->v[a->n++] = text;
+	a->v[a->n] = NULL;
+}
+
+static void put_copy(struct vector *a, const char *text)
+{
+	put(a, xstrdup(text));
+}
+
+/* "module" is a function of the shell, so a shell loads the modules and becomes the command. Its
+ * text is this constant; names and command are its arguments. */
+static const char load_modules[] = "command -v module >/dev/null 2>&1 || . /etc/profile\n"
+				   "n=$1; shift\n"
+				   "while [ \"$n\" -gt 0 ]; do\n"
+				   "  module load \"$1\" || exit 126\n"
+				   "  shift; n=$((n - 1))\n"
+				   "done\n"
+				   "exec \"$@\"\n";
+
+static void put_modules(struct vector *a, const struct study_options *o)
+{
+	if (o->modules.n == 0)
+		return;
+	put_copy(a, "bash");
+	put_copy(a, "-c");
+	put_copy(a, load_modules);
+	put_copy(a, "stoker-modules");
+	put(a, xasprintf("%zu", o->modules.n));
+	for (size_t i = 0; i < o->modules.n; i++)
+		put_copy(a, o->modules.v[i]);
+}
+
+static void put_launcher(struct vector *a, const struct study_options *o, int64_t processes)
+{
+	if (o->launcher == LAUNCH_LOCAL)
+		return;
+	put_copy(a, study_launcher_names[o->launcher]);
+	put_copy(a, o->launcher == LAUNCH_MPIRUN ? "-np" : "-n");
+	put(a, xasprintf("%lld", (long long)processes));
+	for (size_t i = 0; i < o->launcher_args.n; i++)
+		put_copy(a, o->launcher_args.v[i]);
+}
+
+static void put_workload(struct vector *a, const struct study_plan *p, const struct experiment *x,
+			 int64_t processes)
+{
+	const struct study_options *o = p->options;
+
+	put_copy(a, x->model);
+	if (o->launcher == LAUNCH_LOCAL) {
+		put_copy(a, "-n");
+		put(a, xasprintf("%lld", (long long)processes));
+	}
+	if (o->config_dir) {
+		put_copy(a, "--config-dir");
+		put_copy(a, o->config_dir);
+	}
+	for (size_t i = 0; i < x->overrides.n; i++)
+		put_copy(a, x->overrides.v[i]);
+	if (x->dataset != SIZE_MAX)
+		put(a, xasprintf("++workload.dataset.data_folder='%s'",
+				 p->dataset[x->dataset].folder));
+}
+
+char **study_generate_argv(const struct study_plan *p, const struct study_dataset *d)
+{
+	const struct experiment *x = &p->experiment[d->experiment];
+	struct vector a = {0};
+
+	put_modules(&a, p->options);
+	put_launcher(&a, p->options, d->processes);
+	put_copy(&a, p->options->program);
+	put_copy(&a, "generate");
+	put_workload(&a, p, x, d->processes);
+	return a.v;
+}
+
+char **study_run_argv(const struct study_plan *p, const struct experiment *x, const char *folder)
+{
+	struct vector a = {0};
+
+	put_modules(&a, p->options);
+	put_launcher(&a, p->options, x->processes);
+	put_copy(&a, p->options->program);
+	put_copy(&a, "run");
+	put_workload(&a, p, x, x->processes);
+	put_copy(&a, "++workload.workflow.generate_data=False");
+	if (x->checkpoints)
+		put(&a, xasprintf("++workload.checkpoint.checkpoint_folder='%s/checkpoints'",
+				  p->options->scratch));
+	put_copy(&a, "-o");
+	put_copy(&a, folder);
+	return a.v;
+}
+
+void study_argv_free(char **argv)
+{
+	for (char **p = argv; p && *p; p++)
+		free(*p);
+	free(argv);
+}
+
+static bool plain(const char *s)
+{
+	return s[0] && strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				 "_-+=./:,@%") == strlen(s);
+}
+
+void study_argv_text(char *const *argv, struct buf *out)
+{
+	for (char *const *p = argv; *p; p++) {
+		if (p != argv)
+			buf_putc(out, ' ');
+		if (plain(*p)) {
+			buf_puts(out, *p);
+			continue;
+		}
+		buf_putc(out, '\'');
+		for (const char *s = *p; *s; s++)
+			if (*s == '\'')
+				buf_puts(out, "'\\''");
+			else
+				buf_putc(out, *s);
+		buf_putc(out, '\'');
+	}
+}
+
+static bool pending(const struct study_plan *p, const struct experiment *x)
+{
+	enum design_state state = p->design.row[x->row].state;
+
+	return state == DESIGN_PENDING || (state == DESIGN_FAILED && p->options->retry);
+}
+
+static void dataset_text(const struct study_plan *p, const struct study_dataset *d, struct buf *out)
+{
+	char **argv = study_generate_argv(p, d);
+	char bytes[32];
+
+	buf_printf(out, "\n%s: %llu files, %s, in %s\n  ", d->model, (unsigned long long)d->files,
+		   d->bytes == UINT64_MAX ? "of unknown size"
+					  : str_bytes((double)d->bytes, bytes, sizeof(bytes)),
+		   d->folder);
+	study_argv_text(argv, out);
+	buf_putc(out, '\n');
+	study_argv_free(argv);
+}
+
+void study_plan_text(const struct study_plan *p, struct buf *out)
+{
+	size_t last = SIZE_MAX, runs = 0, bad = 0;
+	double seconds = 0, most = 0;
+	char bytes[32], took[32];
+
+	for (size_t i = 0; i < p->experiments; i++) {
+		const struct experiment *x = &p->experiment[i];
+		char **argv;
+
+		if (!pending(p, x))
+			continue;
+		if (x->why.code) {
+			bad += x->repeat == 1;
+			if (x->repeat == 1)
+				buf_printf(out, "\nline %zu cannot run: %s\n",
+					   p->design.row[x->row].line, x->why.text);
+			continue;
+		}
+		if (x->dataset != last && x->dataset != SIZE_MAX) {
+			const struct study_dataset *d = &p->dataset[x->dataset];
+
+			dataset_text(p, d, out);
+			if (d->bytes != UINT64_MAX && (double)d->bytes > most)
+				most = (double)d->bytes;
+		}
+		last = x->dataset;
+		argv = study_run_argv(p, x, x->folder);
+		buf_printf(out, "  # %s/%s, run %u, at least %s\n  ", x->model_folder, x->name,
+			   x->repeat, str_seconds(x->compute_s, took, sizeof(took)));
+		study_argv_text(argv, out);
+		buf_putc(out, '\n');
+		study_argv_free(argv);
+		runs++;
+		seconds += x->compute_s;
+	}
+	buf_printf(
+		out,
+		"\n%zu runs, at least %s of emulated computation (reading and generating come on "
+		"top); %s of disk at a time",
+		runs, str_seconds(seconds, took, sizeof(took)),
+		str_bytes(most, bytes, sizeof(bytes)));
+	if (bad)
+		buf_printf(out, "; %zu rows cannot run", bad);
+	buf_putc(out, '\n');
+}

@@ -1,0 +1,407 @@
+/* The design's CSV: read by column names, saved with nothing changed but the states. */
+#include "study/design.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "conf/override.h"
+
+#define DESIGN_BYTES_MAX (16u << 20)
+#define ROWS_MAX 100000
+#define COLUMNS_MAX 256
+#define REPEAT_MAX 10000
+
+enum column { MODEL, EPOCHS, PROCESSES, OVERRIDES, REPEAT, RUN, COLUMNS };
+
+static const char *const names[COLUMNS] = {"model",     "epochs", "processes",
+					   "overrides", "repeat", "run"};
+
+static const char *const states[] = {"N", "Y", "F"};
+
+static void list_add(struct str_list *list, char *text)
+{
+	list->v = xrealloc(list->v, (list->n + 1) * sizeof(*list->v));
+	list->v[list->n++] = text;
+}
+
+static void list_release(struct str_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free(list->v[i]);
+	free(list->v);
+	*list = (struct str_list){0};
+}
+
+/* ---- fields of a line ---- */
+
+struct field {
+	size_t begin, end; /* its place in the line, quotes included */
+	char *text;        /* unquoted, trimmed */
+};
+
+struct fields {
+	struct field v[COLUMNS_MAX];
+	size_t n;
+};
+
+static void fields_release(struct fields *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		free(f->v[i].text);
+	f->n = 0;
+}
+
+static size_t line_length(const char *line)
+{
+	return strcspn(line, "\r\n");
+}
+
+static char *trimmed(const char *s, size_t n)
+{
+	while (n && isspace((unsigned char)*s)) {
+		s++;
+		n--;
+	}
+	while (n && isspace((unsigned char)s[n - 1]))
+		n--;
+	return xstrndup(s, n);
+}
+
+/* One field from line[at]; the place after it (a comma or the end). No text: a quote is not closed.
+ */
+static size_t take_field(const char *line, size_t at, size_t end, struct field *f)
+{
+	size_t p = at;
+
+	f->begin = at;
+	f->text = NULL;
+	while (p < end && (line[p] == ' ' || line[p] == '\t'))
+		p++;
+	if (p < end && line[p] == '"') {
+		struct buf text = {0};
+
+		for (p++; p < end; p++) {
+			if (line[p] != '"')
+				buf_putc(&text, line[p]);
+			else if (p + 1 < end && line[p + 1] == '"')
+				buf_putc(&text, line[p++]);
+			else
+				break;
+		}
+		if (p == end) {
+			buf_release(&text);
+			return 0;
+		}
+		for (p++; p < end && line[p] != ','; p++)
+			;
+		f->text = buf_take(&text);
+	} else {
+		while (p < end && line[p] != ',')
+			p++;
+		f->text = trimmed(line + at, p - at);
+	}
+	f->end = p;
+	return p;
+}
+
+static int split(const struct design *d, size_t index, struct fields *out, struct err *e)
+{
+	const char *line = d->lines.v[index];
+	size_t end = line_length(line), at = 0;
+
+	out->n = 0;
+	for (;;) {
+		struct field *f = &out->v[out->n];
+		size_t next;
+
+		if (out->n == COLUMNS_MAX)
+			return err_set(e, ERR_USAGE, "%s: line %zu: more than %d columns", d->path,
+				       index + 1, COLUMNS_MAX);
+		next = take_field(line, at, end, f);
+		if (!f->text)
+			return err_set(e, ERR_USAGE,
+				       "%s: line %zu, column %zu: the quote is not closed", d->path,
+				       index + 1, at + 1);
+		out->n++;
+		if (next >= end)
+			return 0;
+		at = next + 1;
+	}
+}
+
+/* ---- overrides ---- */
+
+static bool closes(char open, char c)
+{
+	return (open == '[' && c == ']') || (open == '{' && c == '}') || (open == '(' && c == ')');
+}
+
+int design_split_overrides(const char *text, struct str_list *out, struct err *e)
+{
+	const char *p = text;
+
+	while (*p) {
+		const char *begin;
+		char stack[64], quote = 0;
+		int depth = 0;
+		struct override o;
+		char *word;
+		int rc;
+
+		p += strspn(p, " \t");
+		begin = p;
+		for (; *p && (quote || depth || (*p != ' ' && *p != '\t')); p++) {
+			if (*p == '\\' && p[1])
+				p++;
+			else if (quote)
+				quote = *p == quote ? 0 : quote;
+			else if (*p == '\'' || *p == '"')
+				quote = *p;
+			else if (strchr("[{(", *p) && depth < (int)sizeof(stack))
+				stack[depth++] = *p;
+			else if (depth && closes(stack[depth - 1], *p))
+				depth--;
+		}
+		if (p == begin)
+			break;
+		word = xstrndup(begin, (size_t)(p - begin));
+		if (!strchr("+~", word[0]) && !strchr(word, '='))
+			rc = err_set(e, ERR_USAGE, "'%s' is no override (key=value)", word);
+		else
+			rc = override_parse(word, &o, e);
+		if (rc < 0) {
+			free(word);
+			return rc;
+		}
+		override_release(&o);
+		list_add(out, word);
+	}
+	return 0;
+}
+
+/* ---- rows ---- */
+
+static int number(const struct design *d, size_t line, const char *name, const char *text,
+		  int64_t most, int64_t *out, struct err *e)
+{
+	if (!text[0])
+		return 0;
+	if (str_to_i64(text, out) && *out >= 1 && *out <= most)
+		return 0;
+	return err_set(e, ERR_USAGE, "%s: line %zu: %s: '%s' is not a whole number from 1 to %lld",
+		       d->path, line, name, text, (long long)most);
+}
+
+static int take_state(const struct design *d, struct design_row *r, const char *text, struct err *e)
+{
+	if (!text[0])
+		return 0;
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		if (strcasecmp(text, states[i]) != 0)
+			continue;
+		r->state = (enum design_state)i;
+		return 0;
+	}
+	return err_set(e, ERR_USAGE,
+		       "%s: line %zu: run: '%s' is none of N (pending), Y (done), F (failed)",
+		       d->path, r->line, text);
+}
+
+static int take_row(struct design *d, size_t index, const int column[COLUMNS], struct err *e)
+{
+	struct fields f;
+	struct design_row *r;
+	const char *text[COLUMNS];
+	int rc = split(d, index, &f, e);
+
+	if (rc < 0) {
+		fields_release(&f);
+		return rc;
+	}
+	for (int i = 0; i < COLUMNS; i++)
+		text[i] = column[i] >= 0 && (size_t)column[i] < f.n ? f.v[column[i]].text : "";
+	d->row = xrealloc(d->row, (d->rows + 1) * sizeof(*d->row));
+	r = &d->row[d->rows++];
+	*r = (struct design_row){.line = index + 1, .model = xstrdup(text[MODEL])};
+	if (!r->model[0])
+		rc = err_set(e, ERR_USAGE, "%s: line %zu: the row names no model", d->path,
+			     r->line);
+	if (rc == 0 && !text[PROCESSES][0])
+		rc = err_set(e, ERR_USAGE, "%s: line %zu: the row says no number of processes",
+			     d->path, r->line);
+	if (rc == 0)
+		rc = number(d, r->line, "processes", text[PROCESSES], DESIGN_PROCESSES_MAX,
+			    &r->processes, e);
+	if (rc == 0)
+		rc = number(d, r->line, "epochs", text[EPOCHS], 1000000, &r->epochs, e);
+	if (rc == 0)
+		rc = number(d, r->line, "repeat", text[REPEAT], REPEAT_MAX, &r->repeat, e);
+	if (rc == 0)
+		rc = take_state(d, r, text[RUN], e);
+	/* what one row says wrong is that row's failure, like a workload that does not exist */
+	if (rc == 0 && design_split_overrides(text[OVERRIDES], &r->overrides, &r->why) < 0)
+		err_wrap(&r->why, "%s: line %zu: overrides", d->path, r->line);
+	fields_release(&f);
+	return rc;
+}
+
+static int take_header(struct design *d, size_t index, int column[COLUMNS], struct err *e)
+{
+	struct fields f;
+	int rc = split(d, index, &f, e);
+
+	for (int i = 0; i < COLUMNS; i++) {
+		column[i] = -1;
+		for (size_t k = 0; rc == 0 && k < f.n; k++)
+			if (strcasecmp(f.v[k].text, names[i]) == 0)
+				column[i] = (int)k;
+	}
+	d->header = index;
+	d->column_run = column[RUN];
+	for (int i = MODEL; rc == 0 && i <= PROCESSES; i += PROCESSES - MODEL)
+		if (column[i] < 0)
+			rc = err_set(e, ERR_USAGE,
+				     "%s: line %zu: the first line names the columns, and '%s' is "
+				     "not among them",
+				     d->path, index + 1, names[i]);
+	fields_release(&f);
+	return rc;
+}
+
+static bool is_blank(const char *line)
+{
+	line += strspn(line, " \t");
+	return *line == '#' || *line == '\r' || *line == '\n' || *line == '\0';
+}
+
+static int take_lines(struct design *d, const char *text, size_t n, struct err *e)
+{
+	int column[COLUMNS];
+	bool named = false;
+	size_t at = 0;
+
+	if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+		at = 3; /* the mark that spreadsheets write first; it is not kept */
+	if (memchr(text, '\0', n))
+		return err_set(e, ERR_USAGE, "%s: not a text file", d->path);
+	while (at < n) {
+		const char *end = memchr(text + at, '\n', n - at);
+		size_t len = end ? (size_t)(end - text) - at + 1 : n - at;
+
+		list_add(&d->lines, xstrndup(text + at, len));
+		at += len;
+	}
+	for (size_t i = 0; i < d->lines.n; i++) {
+		int rc;
+
+		if (is_blank(d->lines.v[i]))
+			continue;
+		if (d->rows == ROWS_MAX)
+			return err_set(e, ERR_USAGE, "%s: more than %d rows", d->path, ROWS_MAX);
+		rc = named ? take_row(d, i, column, e) : take_header(d, i, column, e);
+		if (rc < 0)
+			return rc;
+		named = true;
+	}
+	if (d->rows == 0)
+		return err_set(e, ERR_USAGE, "%s: the design has no row", d->path);
+	return 0;
+}
+
+int design_load(struct design *d, const char *path, struct err *e)
+{
+	struct buf text = {0};
+	int rc;
+
+	*d = (struct design){.path = xstrdup(path), .column_run = -1};
+	rc = file_read(path, DESIGN_BYTES_MAX, &text, e);
+	if (rc == 0)
+		rc = take_lines(d, text.data ? text.data : "", text.len, e);
+	buf_release(&text);
+	return rc;
+}
+
+void design_release(struct design *d)
+{
+	for (size_t i = 0; i < d->rows; i++) {
+		free(d->row[i].model);
+		list_release(&d->row[i].overrides);
+	}
+	free(d->row);
+	free(d->path);
+	list_release(&d->lines);
+	*d = (struct design){0};
+}
+
+void design_set_state(struct design *d, size_t row, enum design_state state)
+{
+	d->row[row].state = state;
+}
+
+/* ---- saving ---- */
+
+static void put_line(const char *line, struct buf *out, const char *cell)
+{
+	size_t n = line_length(line);
+
+	buf_append(out, line, n);
+	buf_printf(out, ",%s%s", cell, line + n);
+}
+
+/* The row's line with another text in the place of its state. */
+static int put_row(const struct design *d, const struct design_row *r, struct buf *out,
+		   struct err *e)
+{
+	const char *line = d->lines.v[r->line - 1];
+	const char *state = states[r->state];
+	struct fields f;
+	int rc;
+
+	if (d->column_run < 0) {
+		put_line(line, out, state);
+		return 0;
+	}
+	rc = split(d, r->line - 1, &f, e);
+	if (rc == 0 && (size_t)d->column_run < f.n) {
+		const struct field *cell = &f.v[d->column_run];
+
+		buf_append(out, line, cell->begin);
+		buf_puts(out, state);
+		buf_puts(out, line + cell->end);
+	} else if (rc == 0) {
+		size_t n = line_length(line);
+
+		buf_append(out, line, n);
+		for (size_t i = f.n; i <= (size_t)d->column_run; i++)
+			buf_putc(out, ',');
+		buf_printf(out, "%s%s", state, line + n);
+	}
+	fields_release(&f);
+	return rc;
+}
+
+int design_save(const struct design *d, struct err *e)
+{
+	struct buf out = {0};
+	size_t row = 0;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < d->lines.n; i++) {
+		if (row < d->rows && d->row[row].line == i + 1)
+			rc = put_row(d, &d->row[row++], &out, e);
+		else if (i == d->header && d->column_run < 0)
+			put_line(d->lines.v[i], &out, "run");
+		else
+			buf_puts(&out, d->lines.v[i]);
+	}
+	if (rc == 0)
+		rc = file_write_atomic(d->path, out.data, out.len, e);
+	buf_release(&out);
+	return rc;
+}

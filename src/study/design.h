@@ -1,0 +1,52 @@
+#pragma once
+/* The design of a study: a CSV of models, process counts and overrides.
+ *
+ *     model,epochs,processes,overrides,run
+ *     # comments and empty lines stay where they are
+ *     unet3d_h100,5,4,++workload.reader.batch_size=4,N
+ *
+ * Columns are found by the names of the first line. model and processes are needed; epochs,
+ * overrides, repeat and run may be missing or empty; others are kept and mean nothing. Fields may
+ * be quoted as in RFC 4180, within one line. `run` is N (pending), Y (done) or F (failed). */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "conf/opt.h"
+
+enum design_state { DESIGN_PENDING, DESIGN_DONE, DESIGN_FAILED };
+
+struct design_row {
+	size_t line; /* of the file, from 1 */
+	char *model;
+	int64_t epochs;            /* 0: as the workload says */
+	int64_t processes, repeat; /* repeat 0: not given */
+	struct str_list overrides;
+	struct err why; /* code != 0: the overrides cannot be read, so the row cannot run */
+	enum design_state state;
+};
+
+struct design {
+	char *path;
+	struct design_row *row;
+	size_t rows;
+	struct str_list lines; /* of the file as they are, with their line ends */
+	size_t header;         /* index of the line that names the columns */
+	int column_run;        /* its place, -1: the file has none and gets it when saved */
+};
+
+#define DESIGN_PROCESSES_MAX 65536
+/* Reads at most 16 MiB and 100,000 rows. Errors are ERR_USAGE with file, line and column. Release
+ * with design_release in any case. */
+int design_load(struct design *d, const char *path, struct err *e);
+void design_release(struct design *d);
+/* Sets a row's state in memory. */
+void design_set_state(struct design *d, size_t row, enum design_state state);
+/* Replaces the file by one with the present states; all else of it stays byte for byte. At any
+ * moment the file is the old or the new one. */
+int design_save(const struct design *d, struct err *e);
+
+/* Splits the text of overrides at blanks outside quotes and brackets. Each must be an override by
+ * its form (key=value, ~key): nothing else, such as an option, gets through. */
+int design_split_overrides(const char *text, struct str_list *out, struct err *e);

@@ -1,0 +1,242 @@
+/* The matrix of a design's states. */
+#include "study/matrix.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+#define COLUMNS_SHOWN 64
+
+struct cell {
+	unsigned done, failed, pending;
+};
+
+struct line {
+	const char *model;
+	char *factors; /* "batch_size=4", or "-" */
+	struct cell *cell;
+};
+
+struct matrix {
+	int64_t processes[COLUMNS_SHOWN];
+	size_t columns, lines;
+	struct line *line;
+	unsigned done, failed, pending;
+};
+
+static int by_number(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static char *factors_of(const struct design_row *r)
+{
+	struct buf text = {0};
+
+	for (size_t i = 0; i < r->overrides.n; i++) {
+		const char *s = r->overrides.v[i], *equal = strchr(s, '=');
+		size_t begin = equal ? (size_t)(equal - s) : strlen(s);
+
+		while (begin > 0 && !strchr(".+~", s[begin - 1]))
+			begin--;
+		buf_printf(&text, "%s%s", i ? " " : "", s + begin);
+	}
+	if (r->overrides.n == 0)
+		buf_puts(&text, "-");
+	return buf_take(&text);
+}
+
+static size_t column_of(struct matrix *m, int64_t processes)
+{
+	for (size_t i = 0; i < m->columns; i++)
+		if (m->processes[i] == processes)
+			return i;
+	if (m->columns == COLUMNS_SHOWN)
+		return SIZE_MAX;
+	m->processes[m->columns++] = processes;
+	return m->columns - 1;
+}
+
+static struct line *line_of(struct matrix *m, const struct design_row *r)
+{
+	AUTO_FREE char *factors = factors_of(r);
+	struct line *l;
+
+	for (size_t i = 0; i < m->lines; i++)
+		if (strcmp(m->line[i].model, r->model) == 0 &&
+		    strcmp(m->line[i].factors, factors) == 0)
+			return &m->line[i];
+	m->line = xrealloc(m->line, (m->lines + 1) * sizeof(*m->line));
+	l = &m->line[m->lines++];
+	*l = (struct line){.model = r->model,
+			   .factors = xstrdup(factors),
+			   .cell = xcalloc(COLUMNS_SHOWN, sizeof(struct cell))};
+	return l;
+}
+
+static void build(struct matrix *m, const struct study_plan *p, const struct run_status *status)
+{
+	*m = (struct matrix){0};
+	for (size_t i = 0; i < p->design.rows; i++)
+		column_of(m, p->design.row[i].processes);
+	qsort(m->processes, m->columns, sizeof(*m->processes), by_number);
+	for (size_t i = 0; i < p->design.rows; i++)
+		line_of(m, &p->design.row[i]);
+	for (size_t i = 0; i < p->experiments; i++) {
+		const struct design_row *r = &p->design.row[p->experiment[i].row];
+		struct line *l = line_of(m, r);
+		size_t c = column_of(m, r->processes);
+		struct cell unseen = {0};
+		struct cell *cell = c == SIZE_MAX ? &unseen : &l->cell[c];
+
+		cell->done += status[i].state == RUN_DONE;
+		cell->failed += status[i].state == RUN_BAD;
+		cell->pending += status[i].state == RUN_PENDING;
+		m->done += status[i].state == RUN_DONE;
+		m->failed += status[i].state == RUN_BAD;
+		m->pending += status[i].state == RUN_PENDING;
+	}
+}
+
+static void release(struct matrix *m)
+{
+	for (size_t i = 0; i < m->lines; i++) {
+		free(m->line[i].factors);
+		free(m->line[i].cell);
+	}
+	free(m->line);
+}
+
+/* "done", "2/5", "F" ... in at most 8 characters. */
+static void cell_text(const struct cell *c, char out[16])
+{
+	unsigned all = c->done + c->failed + c->pending;
+
+	if (all == 0)
+		snprintf(out, 16, "%s", "");
+	else if (c->failed)
+		snprintf(out, 16, all > 1 ? "F %u/%u" : "F", c->done, all);
+	else if (c->pending == all)
+		snprintf(out, 16, "N");
+	else if (c->done == all)
+		snprintf(out, 16, all > 1 ? "Y %u" : "Y", all);
+	else
+		snprintf(out, 16, "%u/%u", c->done, all);
+}
+
+static const char *cell_color(const struct cell *c)
+{
+	return c->failed ? "\033[31;1m" : c->pending ? "\033[33m" : "\033[32m";
+}
+
+void study_matrix_text(const struct study_plan *p, const struct run_status *status, bool color,
+		       struct buf *out)
+{
+	struct matrix m;
+	size_t model = 5, factors = 9;
+
+	build(&m, p, status);
+	for (size_t i = 0; i < m.lines; i++) {
+		size_t n = strlen(m.line[i].model), f = strlen(m.line[i].factors);
+
+		model = n > model ? n : model;
+		factors = f > factors ? f : factors;
+	}
+	factors = factors > 60 ? 60 : factors;
+	buf_printf(out, "%-*s  %-*s", (int)model, "model", (int)factors, "overrides");
+	for (size_t c = 0; c < m.columns; c++)
+		buf_printf(out, " %6lld", (long long)m.processes[c]);
+	buf_puts(out, "  (processes)\n");
+	for (size_t i = 0; i < m.lines; i++) {
+		buf_printf(out, "%-*s  %-*.*s", (int)model, m.line[i].model, (int)factors,
+			   (int)factors, m.line[i].factors);
+		for (size_t c = 0; c < m.columns; c++) {
+			const struct cell *cell = &m.line[i].cell[c];
+			char text[16];
+
+			cell_text(cell, text);
+			buf_printf(out, " %s%6s%s", color && text[0] ? cell_color(cell) : "", text,
+				   color && text[0] ? "\033[0m" : "");
+		}
+		buf_putc(out, '\n');
+	}
+	buf_printf(out, "\n%u runs: %u done (Y), %u failed (F), %u pending (N)\n",
+		   m.done + m.failed + m.pending, m.done, m.failed, m.pending);
+	for (size_t i = 0; i < p->experiments; i++)
+		if (p->experiment[i].why.code && p->experiment[i].repeat == 1 &&
+		    status[i].state != RUN_DONE)
+			buf_printf(out, "line %zu cannot run: %s\n",
+				   p->design.row[p->experiment[i].row].line,
+				   p->experiment[i].why.text);
+	release(&m);
+}
+
+static void put_xml(struct buf *out, const char *s)
+{
+	for (; *s; s++) {
+		if (*s == '<')
+			buf_puts(out, "&lt;");
+		else if (*s == '&')
+			buf_puts(out, "&amp;");
+		else if ((unsigned char)*s >= 32)
+			buf_putc(out, *s);
+	}
+}
+
+void study_matrix_svg(const struct study_plan *p, const struct run_status *status, struct buf *out)
+{
+	const int left = 520, cell_w = 64, cell_h = 26, top = 70;
+	struct matrix m;
+	int width, height;
+
+	build(&m, p, status);
+	width = left + cell_w * (int)m.columns + 20;
+	height = top + cell_h * (int)m.lines + 50;
+	buf_printf(out,
+		   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+		   "viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"13\">\n"
+		   "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n"
+		   "<text x=\"12\" y=\"26\" font-size=\"16\">%u runs: %u done, %u failed, %u "
+		   "pending</text>\n",
+		   width, height, width, height, m.done + m.failed + m.pending, m.done, m.failed,
+		   m.pending);
+	for (size_t c = 0; c < m.columns; c++)
+		buf_printf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%lld</text>\n",
+			   left + cell_w * (int)c + cell_w / 2, top - 10,
+			   (long long)m.processes[c]);
+	for (size_t i = 0; i < m.lines; i++) {
+		int y = top + cell_h * (int)i;
+
+		buf_printf(out, "<text x=\"12\" y=\"%d\">", y + 18);
+		put_xml(out, m.line[i].model);
+		buf_puts(out, "  ");
+		put_xml(out, m.line[i].factors);
+		buf_puts(out, "</text>\n");
+		for (size_t c = 0; c < m.columns; c++) {
+			const struct cell *cell = &m.line[i].cell[c];
+			const char *fill = cell->failed    ? "#f4b6b0"
+					   : cell->pending ? "#f6e2a8"
+							   : "#b5ddb5";
+			char text[16];
+
+			cell_text(cell, text);
+			if (!text[0])
+				continue;
+			buf_printf(out,
+				   "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\" "
+				   "fill=\"%s\"/><text x=\"%d\" y=\"%d\" "
+				   "text-anchor=\"middle\">%s</text>\n",
+				   left + cell_w * (int)c + 2, y + 2, cell_w - 4, cell_h - 4, fill,
+				   left + cell_w * (int)c + cell_w / 2, y + 18, text);
+		}
+	}
+	buf_printf(out,
+		   "<text x=\"12\" y=\"%d\" fill=\"#555\">columns: processes; Y done, N pending, F "
+		   "failed</text>\n</svg>\n",
+		   height - 16);
+	release(&m);
+}

@@ -1,0 +1,435 @@
+/* From a design to runs: names, datasets and order. */
+#include "study/plan.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/rng.h"
+#include "base/str.h"
+#include "dataset/dataset.h"
+#include "workload/workload.h"
+
+const char *const study_launcher_names[] = {"local", "mpirun", "srun", NULL};
+
+static void list_add(struct str_list *list, char *text)
+{
+	list->v = xrealloc(list->v, (list->n + 1) * sizeof(*list->v));
+	list->v[list->n++] = text;
+}
+
+static void list_release(struct str_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free(list->v[i]);
+	free(list->v);
+	*list = (struct str_list){0};
+}
+
+/* FNV-1a (Fowler, Noll, Vo), 64 bit. */
+static uint64_t hash_text(uint64_t h, const char *text)
+{
+	for (const char *p = text;; p++) {
+		h = (h ^ (unsigned char)*p) * 0x100000001b3ull;
+		if (!*p)
+			return h;
+	}
+}
+
+#define HASH_START 0xcbf29ce484222325ull
+
+void study_folder_name(const char *text, char *out, size_t out_size)
+{
+	size_t n = 0, room = out_size - 18;
+	bool changed = false;
+
+	for (const char *p = text; *p; p++) {
+		bool plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+			     (*p >= '0' && *p <= '9') || strchr("._+-=", *p);
+
+		if (n == room) {
+			changed = true;
+			break;
+		}
+		/* no name begins with a dot: neither "..", nor hidden */
+		if (*p == '.' && n == 0)
+			plain = false;
+		out[n++] = plain ? *p : '_';
+		changed = changed || !plain;
+	}
+	out[n] = '\0';
+	if (changed || n == 0)
+		snprintf(out + n, 18, "-%08" PRIx64, hash_text(HASH_START, text) & 0xffffffff);
+}
+
+/* "batch_size_14" from "++workload.reader.batch_size=14". */
+static void append_override(const char *override, struct buf *out)
+{
+	const char *equal = strchr(override, '=');
+	size_t n = equal ? (size_t)(equal - override) : strlen(override);
+	size_t begin = n;
+
+	while (begin > 0 && !strchr(".+~", override[begin - 1]))
+		begin--;
+	buf_putc(out, '_');
+	buf_append(out, override + begin, n - begin);
+	if (equal)
+		buf_printf(out, "_%s", equal + 1);
+}
+
+static void name_experiment(struct experiment *x, const struct design_row *row)
+{
+	struct buf text = {0};
+
+	buf_printf(&text, "%lld", (long long)row->processes);
+	for (size_t i = 0; i < row->overrides.n; i++)
+		append_override(row->overrides.v[i], &text);
+	study_folder_name(text.data, x->name, sizeof(x->name));
+	study_folder_name(path_basename(row->model), x->model_folder, sizeof(x->model_folder));
+	buf_release(&text);
+}
+
+/* Rows that would share a folder - the same factors, say, with other epochs - are told apart by
+ * their line. */
+static void part_names(struct study_plan *p)
+{
+	for (size_t i = 0; i < p->experiments; i++) {
+		struct experiment *x = &p->experiment[i];
+
+		for (size_t k = 0; k < i; k++) {
+			const struct experiment *o = &p->experiment[k];
+
+			if (o->row == x->row || strcmp(o->name, x->name) != 0 ||
+			    strcmp(o->model_folder, x->model_folder) != 0)
+				continue;
+			size_t n = strlen(x->name);
+
+			snprintf(x->name + n, sizeof(x->name) - n, "_line_%zu",
+				 p->design.row[x->row].line);
+			break;
+		}
+	}
+}
+
+/* ---- workloads ---- */
+
+static double mean_of(const struct time_dist *d)
+{
+	switch (d->kind) {
+	case TIME_NONE:
+		return 0;
+	case TIME_UNIFORM:
+		return (d->a + d->b) / 2;
+	case TIME_GAMMA:
+		return d->a * d->b;
+	default:
+		return d->a;
+	}
+}
+
+static int load_workload(const struct study_plan *p, const struct experiment *x, struct workload *w,
+			 bool inspect, struct err *e)
+{
+	struct workload_request req = {
+		.workload = x->model,
+		.overrides = (const char *const *)x->overrides.v,
+		.override_count = x->overrides.n,
+		.config_dir = p->options->config_dir,
+		.ranks = x->processes,
+		.inspect = inspect,
+	};
+
+	return workload_load(w, &req, e);
+}
+
+/* "key=factor" as an override with the number that the key has so far, times the factor. */
+static int scale(struct study_plan *p, struct experiment *x, const char *text, struct err *e)
+{
+	const char *equal = strchr(text, '=');
+	AUTO_FREE char *key = equal ? xstrndup(text, (size_t)(equal - text)) : NULL;
+	AUTO_FREE char *value = NULL;
+	const char *bare = key && str_starts(key, "workload.") ? key + 9 : key;
+	const struct opt *row = bare ? opt_find(workload_rows, workload_row_count, bare) : NULL;
+	struct workload w = {0};
+	double factor = 0, v;
+	int rc;
+
+	if (!row || !str_to_f64(equal + 1, &factor) || !(factor > 0) || !isfinite(factor))
+		return err_set(e, ERR_USAGE,
+			       "--scale: '%s' is not the key of a number and a factor above 0 "
+			       "(dataset.num_files_train=0.1)",
+			       text);
+	rc = load_workload(p, x, &w, true, e);
+	if (rc == 0)
+		value = opt_get_text(row, &w);
+	workload_release(&w);
+	if (rc < 0)
+		return rc;
+	if ((row->type != OPT_I64 && row->type != OPT_F64) || !str_to_f64(value, &v))
+		return err_set(e, ERR_USAGE, "--scale: %s is '%s', which is not a number", bare,
+			       value);
+	v *= factor;
+	/* a count of 1 or more stays one; lengths are in whole bytes too */
+	v = v >= 1 || row->type == OPT_I64 ? floor(v) : v;
+	if (v < 1 && factor < 1 && row->type == OPT_I64)
+		v = 1;
+	list_add(&x->overrides, xasprintf("++workload.%s=%.15g", bare, v));
+	return 0;
+}
+
+static uint64_t key_of(const struct study_plan *p, const struct experiment *x)
+{
+	uint64_t h = hash_text(HASH_START, x->model);
+	char text[64];
+
+	snprintf(text, sizeof(text), "%lld %u %s", (long long)x->processes, x->repeat,
+		 study_launcher_names[p->options->launcher]);
+	h = hash_text(h, text);
+	for (size_t i = 0; i < x->overrides.n; i++)
+		h = hash_text(h, x->overrides.v[i]);
+	return h;
+}
+
+static size_t share_dataset(struct study_plan *p, size_t index, const struct dataset *d)
+{
+	struct experiment *x = &p->experiment[index];
+	struct study_dataset *s;
+	char text[128];
+	uint64_t key;
+
+	snprintf(text, sizeof(text), "%016" PRIx64 " %" PRIu64 " %" PRIu64, d->config_hash,
+		 d->files[DATASET_TRAIN], d->files[DATASET_EVAL]);
+	key = hash_text(HASH_START, text);
+	for (size_t i = 0; i < p->datasets; i++) {
+		if (p->dataset[i].key != key || strcmp(p->dataset[i].model, x->model) != 0)
+			continue;
+		if (p->dataset[i].processes < x->processes)
+			p->dataset[i].processes = x->processes;
+		return i;
+	}
+	p->dataset = xrealloc(p->dataset, (p->datasets + 1) * sizeof(*p->dataset));
+	s = &p->dataset[p->datasets++];
+	*s = (struct study_dataset){
+		.model = xstrdup(x->model),
+		.key = key,
+		.bytes = d->likely_bytes,
+		.files = d->files[DATASET_TRAIN] + d->files[DATASET_EVAL],
+		.processes = x->processes,
+		.experiment = index,
+	};
+	snprintf(s->name, sizeof(s->name), "%.60s-%016" PRIx64, x->model_folder, key);
+	return p->datasets - 1;
+}
+
+static double least_seconds(const struct workload *w, const struct dataset *d, int64_t processes)
+{
+	double train = (double)dataset_samples(d, DATASET_TRAIN) /
+		       ((double)w->reader.batch_size * (double)processes);
+	double eval = (double)dataset_samples(d, DATASET_EVAL) /
+		      ((double)w->reader.batch_size_eval * (double)processes);
+	double s = floor(train) * mean_of(&w->train.computation_time) * (double)w->train.epochs;
+
+	if (w->workflow.evaluation)
+		s += floor(eval) * mean_of(&w->evaluation.eval_time) * (double)w->train.epochs;
+	return s;
+}
+
+/* What the workload says of the run; x->why when it cannot be. */
+static void inspect(struct study_plan *p, size_t index)
+{
+	struct experiment *x = &p->experiment[index];
+	const struct design_row *row = &p->design.row[x->row];
+	struct workload w = {0};
+	struct dataset d = {0};
+	int rc = row->why.code;
+
+	x->why = row->why;
+	for (size_t i = 0; i < p->options->overrides.n; i++)
+		list_add(&x->overrides, xstrdup(p->options->overrides.v[i]));
+	if (row->epochs)
+		list_add(&x->overrides,
+			 xasprintf("++workload.train.epochs=%lld", (long long)row->epochs));
+	for (size_t i = 0; i < row->overrides.n; i++) {
+		const char *text = row->overrides.v[i];
+
+		if (str_starts(text + strspn(text, "+~"), "hydra."))
+			rc = err_set(&x->why, ERR_USAGE,
+				     "'%s': where results go is the study's to say (--results)",
+				     text);
+		list_add(&x->overrides, xstrdup(text));
+	}
+	for (size_t i = 0; rc == 0 && i < p->options->scales.n; i++)
+		rc = scale(p, x, p->options->scales.v[i], &x->why);
+	x->key = key_of(p, x);
+	if (rc == 0)
+		rc = load_workload(p, x, &w, false, &x->why);
+	if (rc == 0 && w.workflow.train) {
+		rc = dataset_init(&d, &w, &x->why);
+		if (rc == 0) {
+			x->compute_s = least_seconds(&w, &d, x->processes);
+			x->dataset = share_dataset(p, index, &d);
+		}
+		dataset_release(&d);
+	}
+	x->checkpoints = rc == 0 && w.workflow.checkpoint;
+	workload_release(&w);
+}
+
+/* Repetitions of a row load nothing again. */
+static void inspect_repeat(struct study_plan *p, size_t index)
+{
+	struct experiment *x = &p->experiment[index];
+	const struct experiment *first = &p->experiment[index - 1];
+
+	for (size_t i = 0; i < first->overrides.n; i++)
+		list_add(&x->overrides, xstrdup(first->overrides.v[i]));
+	x->key = key_of(p, x);
+	x->why = first->why;
+	x->compute_s = first->compute_s;
+	x->checkpoints = first->checkpoints;
+	x->dataset = first->dataset;
+}
+
+/* ---- order ---- */
+
+/* Models stay together in the order in which they appear, and so do the datasets of a model, so
+ * that no more than one dataset is on the disk at a time. */
+static int by_dataset(const void *a, const void *b)
+{
+	const struct experiment *x = a, *y = b;
+
+	if (x->dataset != y->dataset)
+		return x->dataset < y->dataset ? -1 : 1;
+	if (x->row != y->row)
+		return x->row < y->row ? -1 : 1;
+	return x->repeat < y->repeat ? -1 : x->repeat > y->repeat;
+}
+
+static void group_models(struct study_plan *p)
+{
+	size_t *place = xcalloc(p->datasets + 1, sizeof(*place));
+	size_t n = 0;
+	struct study_dataset *sorted = xcalloc(p->datasets + 1, sizeof(*sorted));
+
+	for (size_t i = 0; i < p->datasets; i++)
+		place[i] = SIZE_MAX;
+	for (size_t i = 0; i < p->datasets; i++) {
+		bool first = place[i] == SIZE_MAX;
+
+		for (size_t k = i; first && k < p->datasets; k++)
+			if (strcmp(p->dataset[k].model, p->dataset[i].model) == 0) {
+				place[k] = n;
+				sorted[n++] = p->dataset[k];
+			}
+	}
+	for (size_t i = 0; i < p->experiments; i++)
+		if (p->experiment[i].dataset != SIZE_MAX)
+			p->experiment[i].dataset = place[p->experiment[i].dataset];
+	free(p->dataset);
+	p->dataset = sorted;
+	free(place);
+}
+
+/* Any order of the runs of one dataset: what drifts with time is then no factor's. */
+static void shuffle(struct study_plan *p)
+{
+	struct rng_np rng;
+
+	rng_np_seed(&rng, (uint32_t)p->options->shuffle_seed);
+	for (size_t from = 0; from < p->experiments;) {
+		size_t to = from;
+
+		while (to < p->experiments &&
+		       p->experiment[to].dataset == p->experiment[from].dataset)
+			to++;
+		for (size_t i = to - from; i-- > 1;) {
+			size_t k = from + (size_t)rng_np_interval(&rng, i);
+			struct experiment keep = p->experiment[from + i];
+
+			p->experiment[from + i] = p->experiment[k];
+			p->experiment[k] = keep;
+		}
+		from = to;
+	}
+}
+
+static void place_folders(struct study_plan *p)
+{
+	AUTO_FREE char *scratch = path_absolute(p->options->scratch);
+	AUTO_FREE char *results = path_absolute(p->options->results);
+
+	for (size_t i = 0; i < p->experiments; i++) {
+		struct experiment *x = &p->experiment[i];
+
+		x->folder =
+			xasprintf("%s/%s/%s/run-%u", results, x->model_folder, x->name, x->repeat);
+	}
+	for (size_t i = 0; i < p->datasets; i++) {
+		p->dataset[i].folder = xasprintf("%s/%s", scratch, p->dataset[i].name);
+		p->dataset[i].experiment = SIZE_MAX;
+		for (size_t k = 0; k < p->experiments; k++)
+			if (p->experiment[k].dataset == i) {
+				p->dataset[i].experiment = k;
+				break;
+			}
+	}
+}
+
+int study_plan_init(struct study_plan *p, const struct study_options *o, struct err *e)
+{
+	int rc;
+
+	*p = (struct study_plan){.options = o};
+	rc = design_load(&p->design, o->design, e);
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < p->design.rows; i++) {
+		const struct design_row *row = &p->design.row[i];
+		int64_t repeat = row->repeat ? row->repeat : o->repeat > 0 ? o->repeat : 1;
+
+		for (int64_t k = 1; k <= repeat; k++) {
+			struct experiment *x;
+
+			p->experiment = xrealloc(p->experiment,
+						 (p->experiments + 1) * sizeof(*p->experiment));
+			x = &p->experiment[p->experiments++];
+			*x = (struct experiment){.row = i,
+						 .repeat = (uint32_t)k,
+						 .model = row->model,
+						 .processes = row->processes,
+						 .dataset = SIZE_MAX};
+			name_experiment(x, row);
+			if (k == 1)
+				inspect(p, p->experiments - 1);
+			else
+				inspect_repeat(p, p->experiments - 1);
+		}
+	}
+	part_names(p);
+	group_models(p);
+	qsort(p->experiment, p->experiments, sizeof(*p->experiment), by_dataset);
+	if (o->shuffle)
+		shuffle(p);
+	place_folders(p);
+	return 0;
+}
+
+void study_plan_release(struct study_plan *p)
+{
+	for (size_t i = 0; i < p->experiments; i++) {
+		list_release(&p->experiment[i].overrides);
+		free(p->experiment[i].folder);
+	}
+	for (size_t i = 0; i < p->datasets; i++) {
+		free(p->dataset[i].model);
+		free(p->dataset[i].folder);
+	}
+	free(p->experiment);
+	free(p->dataset);
+	design_release(&p->design);
+	*p = (struct study_plan){0};
+}

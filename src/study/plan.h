@@ -1,0 +1,82 @@
+#pragma once
+/* What a study will do: every run of the design with its name, folder, dataset and command, known
+ * and checked before anything is written. */
+#include "base/buf.h"
+#include "base/thread.h"
+#include "study/design.h"
+
+enum study_launcher { LAUNCH_LOCAL, LAUNCH_MPIRUN, LAUNCH_SRUN };
+extern const char *const study_launcher_names[]; /* NULL-terminated, by enum */
+
+struct study_options {
+	const char *design;     /* path of the CSV */
+	const char *results;    /* folder; default "results" */
+	const char *scratch;    /* folder for datasets; default "scratch" */
+	const char *config_dir; /* of workloads; NULL */
+	const char *program;    /* path of the stoker to run */
+	enum study_launcher launcher;
+	struct str_list launcher_args, modules;
+	struct str_list overrides; /* of every run; a row's own come later and win */
+	struct str_list scales;    /* "key=factor": multiplies a number, whoever set it */
+	int64_t repeat;            /* of rows that do not say: at least 1 */
+	bool shuffle;              /* the runs in random order, by shuffle_seed */
+	uint64_t shuffle_seed;
+	bool keep_data; /* leave the datasets in the scratch folder */
+	bool retry;     /* failed rows too */
+	const struct stop_flag *stop;
+};
+
+/* One dataset that several runs share. */
+struct study_dataset {
+	char *model;
+	char name[96]; /* folder below the scratch folder */
+	char *folder;
+	uint64_t key;
+	uint64_t bytes, files; /* UINT64_MAX bytes: depends on content */
+	int64_t processes;     /* most of any run that uses it */
+	size_t experiment;     /* whose overrides generate it */
+};
+
+struct experiment {
+	size_t row;      /* of the design */
+	uint32_t repeat; /* from 1 */
+	const char *model;
+	char model_folder[80]; /* the model as a folder's name */
+	char name[200];        /* "4_batch_size_14" */
+	char *folder;          /* results/MODEL/NAME/run-1 */
+	int64_t processes;
+	struct str_list overrides; /* as the child gets them, without folders */
+	uint64_t key;              /* of all that the run depends on: the same key, the same run */
+	size_t dataset;            /* index, SIZE_MAX: needs none */
+	double compute_s;          /* least time it can take */
+	bool checkpoints;
+	struct err why; /* code != 0: it cannot run */
+};
+
+struct study_plan {
+	const struct study_options *options; /* borrowed */
+	struct design design;
+	struct experiment *experiment; /* in the order they will run, done ones too */
+	size_t experiments;
+	struct study_dataset *dataset;
+	size_t datasets;
+};
+
+/* Loads the design and every workload of it. A row that cannot run is an experiment with its
+ * reason; only a design that cannot be read is an error. Release with study_plan_release. */
+int study_plan_init(struct study_plan *p, const struct study_options *o, struct err *e);
+void study_plan_release(struct study_plan *p);
+
+/* Commands as NULL-terminated vectors; free with study_argv_free. `folder`: where results go. */
+char **study_generate_argv(const struct study_plan *p, const struct study_dataset *d);
+char **study_run_argv(const struct study_plan *p, const struct experiment *x, const char *folder);
+void study_argv_free(char **argv);
+/* The vector as a shell would need it typed, for people. */
+void study_argv_text(char *const *argv, struct buf *out);
+
+/* A text as the name of one folder: letters, digits and "._+-=", others become '_'; what was
+ * changed or cut gets a hash, so that different texts keep different names. */
+void study_folder_name(const char *text, char *out, size_t out_size);
+
+/* Every command, dataset, disk need and least time of what is pending. */
+void study_plan_text(const struct study_plan *p, struct buf *out);

@@ -1,0 +1,7 @@
+#pragma once
+/* The charts for papers, drawn by gnuplot: each as NAME.png (150 dpi), NAME.svg and NAME.pdf. */
+#include "report/groups.h"
+
+/* Writes au, throughput and one chart for each varied parameter into `folder`, with NAME.gp and
+ * NAME.dat they are made of. ERR_ABSENT when there is no gnuplot. */
+int plots_write(const struct run_groups *g, const char *folder, struct err *e);

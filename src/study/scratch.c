@@ -1,0 +1,55 @@
+/* Removing folders. */
+#include "study/scratch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DEPTH_MAX 64
+
+static int remove_at(int dir, const char *name, const char *path, int depth, struct err *e);
+
+static int remove_entries(int fd, const char *path, int depth, struct err *e)
+{
+	DIR *d = fdopendir(fd);
+	struct dirent *entry;
+	int rc = 0;
+
+	if (!d) {
+		close(fd);
+		return err_sys(e, errno, "reading the folder '%s'", path);
+	}
+	while (rc == 0 && (entry = readdir(d)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			rc = remove_at(dirfd(d), entry->d_name, path, depth + 1, e);
+	closedir(d);
+	return rc;
+}
+
+static int remove_at(int dir, const char *name, const char *path, int depth, struct err *e)
+{
+	int fd, rc;
+
+	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != EISDIR && errno != EPERM)
+		return err_sys(e, errno, "removing '%s' in '%s'", name, path);
+	if (depth > DEPTH_MAX)
+		return err_set(e, -ELOOP, "'%s' holds more than %d levels of folders", path,
+			       DEPTH_MAX);
+	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(e, errno, "opening the folder '%s' in '%s'", name, path);
+	rc = remove_entries(fd, path, depth, e);
+	if (rc == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+		rc = err_sys(e, errno, "removing the folder '%s' in '%s'", name, path);
+	return rc;
+}
+
+int remove_tree(const char *path, struct err *e)
+{
+	return remove_at(AT_FDCWD, path, path, 0, e);
+}

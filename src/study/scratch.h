@@ -1,0 +1,6 @@
+#pragma once
+/* Folders that a study makes and removes. Links are removed, never followed. */
+#include "base/err.h"
+
+/* Removes a file, or a folder with all in it. Fine when there is none. */
+int remove_tree(const char *path, struct err *e);

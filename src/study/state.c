@@ -1,0 +1,179 @@
+/* The state of a study on disk. */
+#include "study/state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/file.h"
+
+#define STATE_BYTES_MAX (64u << 20)
+
+static json_t *text_list(const struct str_list *list)
+{
+	json_t *out = json_array();
+
+	for (size_t i = 0; i < list->n; i++) {
+		json_t *one = json_string(list->v[i]);
+
+		json_array_append_new(out, one ? one : json_string("?"));
+	}
+	return out;
+}
+
+static json_t *text(const char *s)
+{
+	json_t *out = json_string(s);
+
+	return out ? out : json_string("?");
+}
+
+static int write_json(json_t *root, const char *path, struct err *e)
+{
+	char *dump = json_dumps(root, JSON_INDENT(2));
+	int rc;
+
+	json_decref(root);
+	if (!dump)
+		return err_set(e, ERR_DATA, "'%s' cannot be written as JSON", path);
+	rc = file_write_atomic(path, dump, strlen(dump), e);
+	free(dump);
+	return rc;
+}
+
+static json_t *read_json(const char *path)
+{
+	struct buf raw = {0};
+	json_t *root = NULL;
+
+	if (file_read(path, STATE_BYTES_MAX, &raw, NULL) == 0 && raw.data)
+		root = json_loadb(raw.data, raw.len, 0, NULL);
+	buf_release(&raw);
+	return root;
+}
+
+char *state_path(const struct study_plan *p)
+{
+	return xasprintf("%s/%s.study.json", p->options->results,
+			 path_basename(p->options->design));
+}
+
+/* What a row says, as text; the same rows are told apart by their count so far. */
+static json_t *row_identity(const struct study_plan *p, size_t row)
+{
+	const struct design_row *r = &p->design.row[row];
+	size_t same = 0;
+
+	for (size_t i = 0; i < row; i++) {
+		const struct design_row *o = &p->design.row[i];
+
+		same += strcmp(o->model, r->model) == 0 && o->processes == r->processes &&
+			o->epochs == r->epochs && o->overrides.n == r->overrides.n;
+	}
+	return json_pack("[o,I,I,I,o,I]", text(r->model), (json_int_t)r->epochs,
+			 (json_int_t)r->processes, (json_int_t)r->repeat, text_list(&r->overrides),
+			 (json_int_t)same);
+}
+
+json_t *state_load(const struct study_plan *p)
+{
+	AUTO_FREE char *path = state_path(p);
+
+	return read_json(path);
+}
+
+bool state_was_done(const struct study_plan *p, const json_t *saved, size_t row)
+{
+	const json_t *rows = json_object_get(saved, "rows");
+	json_t *want = row_identity(p, row);
+	bool done = false;
+
+	for (size_t i = 0; i < json_array_size(rows) && !done; i++) {
+		const json_t *one = json_array_get(rows, i);
+		const char *state = json_string_value(json_object_get(one, "state"));
+
+		done = state && strcmp(state, "done") == 0 &&
+		       json_equal(json_object_get(one, "identity"), want);
+	}
+	json_decref(want);
+	return done;
+}
+
+static json_t *run_of(const struct study_plan *p, size_t i, const struct run_status *s)
+{
+	static const char *const names[] = {"pending", "done", "failed"};
+	const struct experiment *x = &p->experiment[i];
+	json_t *o = json_object();
+
+	json_object_set_new(o, "line", json_integer((json_int_t)p->design.row[x->row].line));
+	json_object_set_new(o, "model", text(x->model));
+	json_object_set_new(o, "experiment", text(x->name));
+	json_object_set_new(o, "repeat", json_integer(x->repeat));
+	json_object_set_new(o, "processes", json_integer(x->processes));
+	json_object_set_new(o, "overrides", text_list(&p->design.row[x->row].overrides));
+	json_object_set_new(o, "state", json_string(names[s->state]));
+	json_object_set_new(o, "folder", text(x->folder));
+	if (s->seconds > 0)
+		json_object_set_new(o, "seconds", json_real(s->seconds));
+	if (s->reason[0])
+		json_object_set_new(o, "reason", text(s->reason));
+	return o;
+}
+
+int state_save(const struct study_plan *p, const struct run_status *status, struct err *e)
+{
+	static const char *const names[] = {"pending", "done", "failed"};
+	json_t *root = json_object(), *runs = json_array(), *rows = json_array();
+	AUTO_FREE char *path = state_path(p);
+
+	for (size_t i = 0; i < p->design.rows; i++)
+		json_array_append_new(rows, json_pack("{s:o,s:s}", "identity", row_identity(p, i),
+						      "state", names[p->design.row[i].state]));
+	for (size_t i = 0; i < p->experiments; i++)
+		json_array_append_new(runs, run_of(p, i, &status[i]));
+	json_object_set_new(root, "schema", json_integer(1));
+	json_object_set_new(root, "design", text(p->options->design));
+	json_object_set_new(root, "rows", rows);
+	json_object_set_new(root, "runs", runs);
+	return write_json(root, path, e);
+}
+
+int run_mark_write(const struct study_plan *p, const struct experiment *x, const char *folder,
+		   char *const *argv, int64_t begin_wall_ns, double seconds, struct err *e)
+{
+	AUTO_FREE char *path = path_join(folder, STUDY_RUN_NAME);
+	json_t *root = json_object(), *command = json_array();
+	char key[32], when[64];
+
+	for (char *const *a = argv; *a; a++)
+		json_array_append_new(command, text(*a));
+	snprintf(key, sizeof(key), "%016" PRIx64, x->key);
+	clock_timestamp(begin_wall_ns, when, sizeof(when));
+	json_object_set_new(root, "schema", json_integer(1));
+	json_object_set_new(root, "key", json_string(key));
+	json_object_set_new(root, "design", text(p->options->design));
+	json_object_set_new(root, "model", text(x->model));
+	json_object_set_new(root, "experiment", text(x->name));
+	json_object_set_new(root, "repeat", json_integer(x->repeat));
+	json_object_set_new(root, "processes", json_integer(x->processes));
+	json_object_set_new(root, "epochs", json_integer(p->design.row[x->row].epochs));
+	json_object_set_new(root, "overrides", text_list(&p->design.row[x->row].overrides));
+	json_object_set_new(root, "command", command);
+	json_object_set_new(root, "begin", json_string(when));
+	json_object_set_new(root, "seconds", json_real(seconds));
+	return write_json(root, path, e);
+}
+
+uint64_t run_mark_key(const char *folder)
+{
+	AUTO_FREE char *path = path_join(folder, STUDY_RUN_NAME);
+	json_t *root = read_json(path);
+	const char *key = json_string_value(json_object_get(root, "key"));
+	uint64_t v = key ? strtoull(key, NULL, 16) : 0;
+
+	json_decref(root);
+	return v;
+}

@@ -1,0 +1,426 @@
+/* The runner of a study. */
+#include "study/study.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/child.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "study/scratch.h"
+
+#define TICK_NS (NS_PER_S / 10)
+#define GRACE_NS (15 * NS_PER_S)
+#define LOG_BYTES_MAX (16u << 20)
+
+struct running {
+	struct study_plan *p;
+	const struct study_options *o;
+	struct run_status *status;
+	bool *generated; /* per dataset */
+	json_t *saved;
+	study_event_fn fn;
+	void *arg;
+	int lock;
+	double wall_s, compute_s; /* of the runs made in this call */
+	size_t made;
+};
+
+static bool stopped(const struct running *r)
+{
+	return r->o->stop && atomic_load(&r->o->stop->set);
+}
+
+/* ---- events ---- */
+
+static double seconds_left(const struct running *r)
+{
+	double compute = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->p->experiments; i++) {
+		if (r->status[i].state != RUN_PENDING || r->p->experiment[i].why.code)
+			continue;
+		compute += r->p->experiment[i].compute_s;
+		n++;
+	}
+	if (r->made == 0)
+		return NAN;
+	/* what a second of computation took, and what a run takes beside */
+	if (r->compute_s > 0.5 * r->wall_s)
+		return compute * r->wall_s / r->compute_s;
+	return (double)n * r->wall_s / (double)r->made;
+}
+
+static void tell(struct running *r, enum study_event_kind kind, size_t i, double seconds,
+		 const char *log)
+{
+	struct study_event ev = {.kind = kind,
+				 .experiment = &r->p->experiment[i],
+				 .reason = r->status[i].reason,
+				 .seconds = seconds,
+				 .left_s = seconds_left(r),
+				 .log = log};
+
+	if (ev.experiment->dataset != SIZE_MAX)
+		ev.dataset = &r->p->dataset[ev.experiment->dataset];
+	for (size_t k = 0; k < r->p->experiments; k++) {
+		ev.done += r->status[k].state == RUN_DONE;
+		ev.failed += r->status[k].state == RUN_BAD;
+		ev.pending += r->status[k].state == RUN_PENDING;
+	}
+	if (r->fn)
+		r->fn(r->arg, &ev);
+}
+
+/* ---- children ---- */
+
+/* The sentence with which a child ended: its last line "stoker: ...", else how it ended. */
+static void last_words(const char *log, const char *outcome, char *out, size_t out_size)
+{
+	struct buf text = {0};
+	const char *best = NULL;
+
+	if (file_read(log, LOG_BYTES_MAX, &text, NULL) == 0 && text.data) {
+		for (char *line = text.data, *next; line; line = next) {
+			next = line + strcspn(line, "\r\n");
+			if (*next)
+				*next++ = '\0';
+			else
+				next = NULL;
+			if (str_starts(line, "stoker: ") && !str_starts(line, "stoker: warning"))
+				best = line + 8;
+		}
+	}
+	if (best)
+		snprintf(out, out_size, "%.900s", best);
+	else
+		snprintf(out, out_size, "it %s; see %s", outcome, log);
+	buf_release(&text);
+}
+
+/* Runs a command to its end. 0 when it ended well; ERR_CANCELED; else its reason is in `reason`. */
+static int run_child(struct running *r, size_t i, char *const *argv, const char *log,
+		     double *seconds, char *reason, size_t reason_size)
+{
+	int64_t begin = clock_now_ns();
+	struct child c;
+	struct err why = {0};
+	char outcome[128];
+
+	*seconds = 0;
+	if (child_start(&c, (const char *const *)argv, log, &why) < 0) {
+		snprintf(reason, reason_size, "%s", why.text);
+		return -1;
+	}
+	while (!child_wait(&c, TICK_NS)) {
+		if (stopped(r)) {
+			child_end(&c, GRACE_NS);
+			return ERR_CANCELED;
+		}
+		*seconds = (double)(clock_now_ns() - begin) / 1e9;
+		tell(r, STUDY_TICK, i, *seconds, log);
+	}
+	*seconds = (double)(clock_now_ns() - begin) / 1e9;
+	if (child_outcome(&c, outcome, sizeof(outcome)) == 0)
+		return 0;
+	if (stopped(r))
+		return ERR_CANCELED;
+	last_words(log, outcome, reason, reason_size);
+	return -1;
+}
+
+/* ---- data ---- */
+
+static int generate(struct running *r, size_t i)
+{
+	const struct experiment *x = &r->p->experiment[i];
+	struct study_dataset *d = &r->p->dataset[x->dataset];
+	AUTO_FREE char *log = xasprintf("%s/%s.generate.log", r->o->results, d->name);
+	char **argv;
+	double seconds;
+	int rc;
+
+	if (r->generated[x->dataset])
+		return 0;
+	tell(r, STUDY_GENERATE, i, 0, log);
+	argv = study_generate_argv(r->p, d);
+	unlink(log);
+	rc = run_child(r, i, argv, log, &seconds, r->status[i].reason, sizeof(r->status[i].reason));
+	study_argv_free(argv);
+	r->generated[x->dataset] = rc == 0;
+	return rc;
+}
+
+static bool still_needed(const struct running *r, size_t dataset)
+{
+	for (size_t i = 0; i < r->p->experiments; i++)
+		if (r->p->experiment[i].dataset == dataset && r->status[i].state == RUN_PENDING &&
+		    !r->p->experiment[i].why.code)
+			return true;
+	return false;
+}
+
+static int drop_dataset(struct running *r, size_t dataset, struct err *e)
+{
+	r->generated[dataset] = false;
+	return r->o->keep_data ? 0 : remove_tree(r->p->dataset[dataset].folder, e);
+}
+
+static int drop_checkpoints(const struct running *r, struct err *e)
+{
+	AUTO_FREE char *folder = path_join(r->o->scratch, "checkpoints");
+
+	return remove_tree(folder, e);
+}
+
+/* Everything this study may have left there, also when it was killed. */
+static int clean_scratch(struct running *r, struct err *e)
+{
+	int rc = drop_checkpoints(r, e);
+
+	for (size_t i = 0; rc == 0 && i < r->p->datasets; i++)
+		rc = drop_dataset(r, i, e);
+	/* not empty: somebody else's files, or kept data */
+	rmdir(r->o->scratch);
+	return rc;
+}
+
+/* ---- runs ---- */
+
+/* Another run with this name, of another design or with other overrides, keeps its folder. */
+static void settle_folder(struct study_plan *p, struct experiment *x)
+{
+	uint64_t key = run_mark_key(x->folder);
+
+	if (key == 0 || key == x->key)
+		return;
+	AUTO_FREE char *results = path_absolute(p->options->results);
+	char *other = xasprintf("%s/%s/%s-%08x/run-%u", results, x->model_folder, x->name,
+				(unsigned)(x->key & 0xffffffff), x->repeat);
+
+	free(x->folder);
+	x->folder = other;
+}
+
+static int save(struct running *r, struct err *e)
+{
+	int rc = design_save(&r->p->design, e);
+
+	return rc < 0 ? rc : state_save(r->p, r->status, e);
+}
+
+/* A row is done when all its repetitions are, and failed when all were tried and one failed. */
+static void settle_row(struct running *r, size_t row)
+{
+	bool bad = false;
+
+	for (size_t i = 0; i < r->p->experiments; i++) {
+		if (r->p->experiment[i].row != row)
+			continue;
+		if (r->status[i].state == RUN_PENDING)
+			return;
+		bad = bad || r->status[i].state == RUN_BAD;
+	}
+	design_set_state(&r->p->design, row, bad ? DESIGN_FAILED : DESIGN_DONE);
+}
+
+static int ended(struct running *r, size_t i, enum run_state state, struct err *e)
+{
+	const struct experiment *x = &r->p->experiment[i];
+	int rc = 0;
+
+	r->status[i].state = state;
+	settle_row(r, x->row);
+	if (x->dataset != SIZE_MAX && !still_needed(r, x->dataset))
+		rc = drop_dataset(r, x->dataset, e);
+	return rc < 0 ? rc : save(r, e);
+}
+
+static int train(struct running *r, size_t i, const char *partial, char **argv)
+{
+	const struct experiment *x = &r->p->experiment[i];
+	struct run_status *s = &r->status[i];
+	AUTO_FREE char *log = path_join(partial, "run.log");
+	int64_t begin = clock_wall_ns();
+	struct err e = {0};
+	int rc = remove_tree(partial, &e);
+
+	if (rc == 0)
+		rc = file_mkdirs(partial, &e);
+	if (rc == 0) {
+		tell(r, STUDY_RUN, i, 0, log);
+		rc = run_child(r, i, argv, log, &s->seconds, s->reason, sizeof(s->reason));
+		if (rc < 0)
+			return rc;
+	}
+	if (rc == 0)
+		rc = run_mark_write(r->p, x, partial, argv, begin, s->seconds, &e);
+	/* a row that was set back replaces its old result */
+	if (rc == 0)
+		rc = remove_tree(x->folder, &e);
+	if (rc == 0 && rename(partial, x->folder) < 0)
+		rc = err_sys(&e, errno, "renaming '%s' to '%s'", partial, x->folder);
+	if (rc < 0)
+		snprintf(s->reason, sizeof(s->reason), "%s", e.text);
+	return rc;
+}
+
+static int one_run(struct running *r, size_t i, struct err *e)
+{
+	struct experiment *x = &r->p->experiment[i];
+	struct run_status *s = &r->status[i];
+	AUTO_FREE char *partial = NULL, *failed = NULL;
+	char **argv;
+	int rc;
+
+	settle_folder(r->p, x);
+	partial = xasprintf("%s.partial", x->folder);
+	failed = xasprintf("%s.failed", x->folder);
+	s->ran = true;
+	if (x->why.code) {
+		snprintf(s->reason, sizeof(s->reason), "%s", x->why.text);
+		rc = -1;
+	} else {
+		rc = x->dataset == SIZE_MAX ? 0 : generate(r, i);
+	}
+	if (rc == 0) {
+		argv = study_run_argv(r->p, x, partial);
+		rc = train(r, i, partial, argv);
+		study_argv_free(argv);
+		if (x->checkpoints && drop_checkpoints(r, e) < 0)
+			return e->code;
+	}
+	if (rc == ERR_CANCELED) {
+		remove_tree(partial, NULL);
+		return err_set(e, ERR_CANCELED,
+			       "the study was told to stop; the same command "
+			       "continues it");
+	}
+	remove_tree(failed, NULL);
+	if (rc < 0 && file_is_dir(partial) && rename(partial, failed) < 0)
+		remove_tree(partial, NULL);
+	r->wall_s += s->seconds;
+	r->compute_s += x->compute_s;
+	r->made++;
+	rc = ended(r, i, rc == 0 ? RUN_DONE : RUN_BAD, e);
+	tell(r, s->state == RUN_DONE ? STUDY_DONE : STUDY_FAILED, i, s->seconds, NULL);
+	return rc;
+}
+
+/* Runs that were finished before a kill, but not yet noted in the design. */
+static int take_finished(struct running *r, struct err *e)
+{
+	bool any = false;
+
+	study_status(r->p, r->status);
+	for (size_t i = 0; i < r->p->experiments; i++) {
+		const struct design_row *row = &r->p->design.row[r->p->experiment[i].row];
+
+		if (r->status[i].state != RUN_DONE || row->state == DESIGN_DONE)
+			continue;
+		tell(r, STUDY_FOUND, i, 0, NULL);
+		any = true;
+	}
+	for (size_t i = 0; any && i < r->p->design.rows; i++)
+		if (r->p->design.row[i].state == DESIGN_PENDING)
+			settle_row(r, i);
+	return any ? save(r, e) : 0;
+}
+
+static int lock_results(struct running *r, struct err *e)
+{
+	AUTO_FREE char *path = path_join(r->o->results, ".study.lock");
+	int rc = file_mkdirs(r->o->results, e);
+
+	if (rc < 0)
+		return rc;
+	r->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	if (r->lock < 0)
+		return err_sys(e, errno, "opening '%s'", path);
+	if (flock(r->lock, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	if (errno != EWOULDBLOCK)
+		return err_sys(e, errno, "locking '%s'", path);
+	return err_set(e, ERR_USAGE,
+		       "another study is writing to '%s': wait for it, or choose another folder "
+		       "with --results",
+		       r->o->results);
+}
+
+static int run_all(struct running *r, struct err *e)
+{
+	int rc = file_mkdirs(r->o->scratch, e);
+
+	if (rc == 0)
+		rc = take_finished(r, e);
+	for (size_t i = 0; rc == 0 && i < r->p->experiments; i++) {
+		const struct experiment *x = &r->p->experiment[i];
+		enum design_state state = r->p->design.row[x->row].state;
+
+		if (r->status[i].state == RUN_BAD && r->o->retry)
+			r->status[i].state = RUN_PENDING;
+		if (r->status[i].state != RUN_PENDING || state == DESIGN_DONE)
+			continue;
+		if (stopped(r))
+			return err_set(e, ERR_CANCELED,
+				       "the study was told to stop; the same "
+				       "command continues it");
+		rc = one_run(r, i, e);
+	}
+	return rc;
+}
+
+int study_run(struct study_plan *p, study_event_fn fn, void *arg, size_t *failed, struct err *e)
+{
+	struct running r = {.p = p, .o = p->options, .fn = fn, .arg = arg, .lock = -1};
+	struct err unclean = {0};
+	int rc, clean;
+
+	*failed = 0;
+	rc = lock_results(&r, e);
+	if (rc < 0)
+		return rc;
+	r.status = xcalloc(p->experiments + 1, sizeof(*r.status));
+	r.generated = xcalloc(p->datasets + 1, sizeof(*r.generated));
+	rc = run_all(&r, e);
+	clean = clean_scratch(&r, &unclean);
+	if (rc == 0 && clean < 0) {
+		*e = unclean;
+		rc = clean;
+	}
+	for (size_t i = 0; i < p->design.rows; i++)
+		*failed += p->design.row[i].state == DESIGN_FAILED;
+	free(r.status);
+	free(r.generated);
+	close(r.lock);
+	return rc;
+}
+
+void study_status(const struct study_plan *p, struct run_status *status)
+{
+	json_t *saved = state_load(p);
+
+	for (size_t i = 0; i < p->experiments; i++) {
+		const struct experiment *x = &p->experiment[i];
+		enum design_state state = p->design.row[x->row].state;
+
+		status[i] = (struct run_status){.state = RUN_PENDING};
+		if (state == DESIGN_DONE)
+			status[i].state = RUN_DONE;
+		else if (state == DESIGN_FAILED)
+			status[i].state = RUN_BAD;
+		else if (run_mark_key(x->folder) == x->key && !state_was_done(p, saved, x->row))
+			status[i].state = RUN_DONE;
+	}
+	json_decref(saved);
+}

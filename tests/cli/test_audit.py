@@ -1,0 +1,111 @@
+"""The audit and the comparison of results, on the raw folders of a published study made with DLIO (its
+mistakes are known) and on runs of our own, sound, unsound and damaged."""
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from util import SOURCE, stoker, tiny  # noqa: E402
+
+STUDY = SOURCE / "tests/data/seed-study/results"
+
+
+def audit(*folders, **kw):
+    return json.loads(stoker("audit", "--json", *folders, **kw).stdout)["results"]
+
+
+def of(results, part):
+    return [r for r in results if part in r["folder"] and r["trained"]][0]["findings"]
+
+
+def expect(findings, check, level, words):
+    hits = [f for f in findings if f["check"] == check and f["level"] == level and words in f["text"]]
+    assert hits, f"no {level} '{check}' with '{words}' in {json.dumps(findings, indent=1)}"
+    assert all(f["advice"] for f in hits)
+
+
+def study():
+    results = audit(STUDY)
+    assert len(results) == 7 and sum(r["trained"] for r in results) == 5
+    for part in ("results/6/", "4_prefetch_size_2", "4_read_threads_1", "4_record_length"):
+        expect(of(results, part), "cache", "fail", "did not grow over the epochs")
+        expect(of(results, part), "config", "warning", "model.model_size (499153191) had no effect")
+        expect(of(results, part), "checkpoint", "fail", "Checkpoints held 10 KiB")
+    expect(of(results, "results/6/"), "steady", "fail", "The measured window is the prefetch queue")
+    expect(of(results, "results/6/"), "steady", "fail", "compute was 22.4 %")
+    expect(of(results, "results/6/"), "ranks", "warning", "rank 0 has 99.4 %")
+    expect(of(results, "4_prefetch_size_2"), "dataset", "fail", "512 MiB")
+    expect(of(results, "4_prefetch_size_2"), "dataset", "fail", "3.66 times in size")
+    expect(of(results, "4/2025"), "possible", "fail", "negative: -1069.5 samples/s")
+    for part in ("results/6/", "4_read_threads_1", "4_record_length", "4/2025"):
+        assert not [f for f in of(results, part) if f["check"] == "dataset"], part
+    stoker("audit", "--check", STUDY / "6", status=3)
+
+
+def ours(tmp):
+    sound = tmp / "sound"
+    # generated into memory and read at a set speed: nothing here depends on this machine's disk
+    keys = dict(storage__store="throttle+memory", files=512, dataset__record_length_bytes=65536,
+                reader__batch_size=1, train__epochs=2, train__computation_time=0.004)
+    argv = tiny(tmp / "data", sound, **keys) + ["+storage.throttle.bandwidth=200000000"]
+    stoker("run", *argv)
+    found = audit(sound)[0]["findings"]
+    # a machine may wake threads late or be busy with something else, and the run says so itself
+    assert not [f for f in found if f["check"] not in ("compute", "client", "steady")], found
+    assert not [f for f in found if f["level"] == "fail"], found
+
+    trap = tmp / "trap"
+    keys.update(files=8, reader__prefetch_size=8, reader__read_threads=8)
+    stoker("run", *tiny(tmp / "data2", trap, **keys), "+storage.throttle.bandwidth=3000000")
+    found = audit(trap)[0]["findings"]
+    assert [f for f in found if f["check"] == "steady" and f["level"] == "fail"], found
+    return sound, trap
+
+
+def damaged(tmp, sound):
+    for name, damage in (("0_output.json", b"{\"1\": {\"load\": "), ("0_per_epoch_stats.json", b"[1, 2]"),
+                         ("result.json", b""), ("0_output.json", b"{\"1\": {\"load\": {\"block1\": [\"x\", -1]}}}")):
+        copy = tmp / "damaged"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(sound, copy)
+        (copy / name).write_bytes(damage)
+        audit(copy)
+    (copy / "summary.json").write_text('{"num_accelerators": 1e300, "metric": {"train_au_percentage": [NaN]}}')
+    e = stoker("audit", copy, status=1).stderr
+    assert "num_accelerators is not a number from 1" in e, e
+    (copy / "summary.json").write_text('{"num_accelerators": 3, "metric": {"train_au_percentage": [NaN, -Infinity, 4]}}')
+    assert "missing or cannot be read" in json.dumps(audit(copy))
+    (copy / "summary.json").unlink()
+    assert "no result (summary.json)" in stoker("audit", copy, status=2).stderr
+    assert "is not a folder" in stoker("audit", tmp / "none", status=2).stderr
+
+
+def compare(sound, trap):
+    c = json.loads(stoker("compare", "--json", STUDY / "6", STUDY / "4_read_threads_1").stdout)
+    m = {x["measure"]: x for x in c["measures"]}
+    assert m["AU, by DLIO's definition"]["verdict"] == "worse"
+    assert m["AU, whole run"]["verdict"] == "better"  # the study's best row is its worst by wall time
+    assert "reader.read_threads: 4 | 1" in c["differences"] and "ranks: 6 | 4" in c["differences"]
+    assert any("does not mean what it says" in w for w in c["warnings"])
+    same = json.loads(stoker("compare", "--json", "--check", sound, sound).stdout)
+    assert all(x["verdict"] in ("no difference shown", "unknown") for x in same["measures"]), same
+    stoker("compare", "--check", STUDY / "6", STUDY / "4_read_threads_1", status=3)
+    text = stoker("compare", sound, trap).stdout
+    assert "Welch" in text and "reader.prefetch_size: 2 | 8" in text, text
+    assert "needs two folders" in stoker("compare", sound, status=2).stderr
+
+
+def main():
+    study()
+    with tempfile.TemporaryDirectory() as tmp:
+        tmp = pathlib.Path(tmp)
+        sound, trap = ours(tmp)
+        damaged(tmp, sound)
+        compare(sound, trap)
+
+
+if __name__ == "__main__":
+    main()

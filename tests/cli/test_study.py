@@ -1,0 +1,210 @@
+"""A study from its CSV: run to the end, killed and continued, with rows that fail and rows that are hostile."""
+import csv
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from util import SANITIZED, SOURCE, STOKER, stoker  # noqa: E402
+
+WORKLOAD = """model: {name: small}
+framework: pytorch
+workflow: {generate_data: False, train: True}
+dataset: {data_folder: data/x, format: npz, num_files_train: 32, record_length_bytes: 4096}
+reader: {data_loader: pytorch, batch_size: 2, read_threads: 1}
+train: {epochs: 2, computation_time: 0.005}
+"""
+
+DESIGN = """# a comment
+model,epochs,processes,overrides,run
+small,1,1,,N
+small,1,2,,N
+# factors
+
+small,1,2,++workload.reader.batch_size=4,N
+small,1,2,++workload.dataset.format=npy ++workload.reader.read_threads=2,N
+small,1,4,++workload.reader.batch_size=4,Y
+"""
+
+
+def prepare(tmp, design=DESIGN):
+    (tmp / "config/workload").mkdir(parents=True, exist_ok=True)
+    (tmp / "config/workload/small.yaml").write_text(WORKLOAD)
+    (tmp / "d.csv").write_text(design)
+
+
+def study(tmp, verb, *args, **kw):
+    return stoker("study", verb, "d.csv", "--config-dir", "config", *args, cwd=tmp, **kw)
+
+
+def rows(tmp):
+    lines = [x for x in (tmp / "d.csv").read_text().splitlines() if x.strip() and not x.startswith("#")]
+    return list(csv.DictReader(lines))
+
+
+def whole(tmp):
+    prepare(tmp)
+    before = sorted(tmp.rglob("*"))
+    text = study(tmp, "run", "--dry-run").stdout
+    assert sorted(tmp.rglob("*")) == before, "a dry run wrote something"
+    assert "4 runs" in text and "generate small" in text and "-o" in text, text
+    study(tmp, "run")
+    assert (tmp / "d.csv").read_text() == DESIGN.replace(",N\n", ",Y\n")
+    assert not (tmp / "scratch").exists()
+    folders = sorted(str(p.parent.relative_to(tmp)) for p in tmp.rglob("summary.json"))
+    assert folders == ["results/small/1/run-1", "results/small/2/run-1", "results/small/2_batch_size_4/run-1",
+                       "results/small/2_format_npy_read_threads_2/run-1"], folders
+    mark = json.loads((tmp / folders[3] / "study_run.json").read_text())
+    assert mark["overrides"] == ["++workload.dataset.format=npy", "++workload.reader.read_threads=2"]
+    assert json.loads((tmp / folders[2] / "summary.json").read_text())["num_accelerators"] == 2
+    assert (tmp / folders[0] / "run.log").exists()
+    logs = list((tmp / "results").glob("*.generate.log"))
+    assert len(logs) == 2, logs  # npz once for three rows, npy once
+    text = study(tmp, "status", "--svg", "s.svg").stdout
+    assert "5 runs: 5 done" in text and "batch_size=4" in text, text
+    assert "<svg" in (tmp / "s.svg").read_text()
+
+    # a row set back to N is run again, the others are not
+    times = {f: (tmp / f / "summary.json").stat().st_mtime_ns for f in folders}
+    (tmp / "d.csv").write_text((tmp / "d.csv").read_text().replace("small,1,1,,Y", "small,1,1,,N"))
+    study(tmp, "run")
+    again = [f for f in folders if (tmp / f / "summary.json").stat().st_mtime_ns != times[f]]
+    assert again == folders[:1], again
+    shutil.rmtree(tmp / "results")
+
+
+def repeats(tmp):
+    prepare(tmp, "model,processes,repeat,overrides\nsmall,1,2,train.epochs=1\nsmall,1,,train.epochs=2\n")
+    study(tmp, "run", "--repeat", "3", "--shuffle-order=7", "--scale", "dataset.num_files_train=0.25")
+    runs = sorted(str(p.parent.relative_to(tmp / "results")) for p in tmp.rglob("summary.json"))
+    assert runs == [f"small/1_epochs_{e}/run-{k}" for e in (1, 2) for k in (range(1, 3) if e == 1 else range(1, 4))], runs
+    assert json.loads((tmp / "results" / runs[0] / "summary.json").read_text())["num_files_train"] == 8
+    assert [r["run"] for r in rows(tmp)] == ["Y", "Y"]
+    shutil.rmtree(tmp / "results")
+
+
+def failing(tmp):
+    prepare(tmp, "model,processes,overrides,run\n"
+                 "small,1,++workload.reader.batch_size=64,N\n"       # no step is possible
+                 "nothing,1,,N\n"
+                 "../../x,1,,N\n"
+                 "small,1,++workload.dataset.format='../../x',N\n"
+                 "small,1,++workload.model.name='; touch pwned; $(touch pwned)',N\n"
+                 "small,1,++workload.output.log_file='../../../pwned',N\n"
+                 "small,1,hydra.run.dir=../../pwned,N\n"
+                 "small,1,,N\n")
+    before = {p.name for p in tmp.parent.iterdir()}
+    done = study(tmp, "run", status=1)
+    states = [r["run"] for r in rows(tmp)]
+    assert states == ["F"] * 4 + ["Y", "F", "F", "Y"], states
+    assert "do not make one step of reader.batch_size 64" in done.stderr, done.stderr
+    assert {p.name for p in tmp.parent.iterdir()} == before and not list(tmp.rglob("pwned"))
+    state = json.loads((tmp / "results/d.csv.study.json").read_text())
+    reasons = [r.get("reason", "") for r in state["runs"] if r["state"] == "failed"]
+    assert all(reasons) and any("there is no workload 'nothing'" in r for r in reasons), reasons
+    assert not (tmp / "scratch").exists()
+    # failed rows stay failed unless they are wanted again
+    study(tmp, "run", status=1)
+    (tmp / "config/workload/nothing.yaml").write_text(WORKLOAD)
+    study(tmp, "run", "--retry", status=1)
+    assert [r["run"] for r in rows(tmp)][1] == "Y"
+    (tmp / "d.csv").write_text("model,processes,overrides,run\nsmall,1,; rm -rf x,N\nsmall,1,a=1; rm -rf x,N\n")
+    assert "';' is no override" in study(tmp, "run", status=1).stderr
+    assert [r["run"] for r in rows(tmp)] == ["F", "F"]
+    shutil.rmtree(tmp / "results")
+
+
+def alive(tmp):
+    """Whether a process works on the study's folder."""
+    for p in pathlib.Path("/proc").iterdir():
+        try:
+            if p.name.isdigit() and str(tmp).encode() in (p / "cmdline").read_bytes():
+                return True
+        except OSError:
+            pass
+    return False
+
+
+def killed(tmp):
+    prepare(tmp, "model,epochs,processes,overrides,run\n" +
+            "".join(f"small,2,{n},++workload.reader.batch_size={b},N\n" for n in (1, 2) for b in (1, 2, 4)))
+    rng = random.Random(5)
+    argv = [STOKER, "study", "run", "d.csv", "--config-dir", "config", "-q"]
+    for i in range(10):
+        p = subprocess.Popen(argv, cwd=tmp, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0.02, 0.8))
+        p.send_signal(signal.SIGKILL if i % 5 else signal.SIGTERM)
+        p.wait()
+        states = [r["run"] for r in rows(tmp)]
+        assert len(states) == 6 and set(states) <= {"N", "Y"}, states
+        deadline = time.monotonic() + 20  # the child of a killed study ends by itself
+        while alive(tmp) and time.monotonic() < deadline:
+            time.sleep(0.05)
+    stoker("study", "run", "d.csv", "--config-dir", "config", cwd=tmp)
+    assert [r["run"] for r in rows(tmp)] == ["Y"] * 6
+    assert len(list(tmp.rglob("summary.json"))) == 6
+    assert not list(tmp.rglob("*.partial")) and not (tmp / "scratch").exists()
+    state = json.loads((tmp / "results/d.csv.study.json").read_text())
+    assert [r["state"] for r in state["runs"]] == ["done"] * 6
+    shutil.rmtree(tmp / "results")
+
+
+def modules(tmp):
+    prepare(tmp, "model,processes\nsmall,1\n")
+    fake = tmp / "bin"
+    fake.mkdir()
+    (fake / "module").write_text(f"#!/bin/sh\necho \"$@\" >> {tmp}/loaded\ntest \"$2\" != broken\n")
+    (fake / "module").chmod(0o755)
+    (fake / "mpirun").write_text(f"#!/bin/sh\necho \"$@\" >> {tmp}/launched\nwhile [ \"$1\" != {STOKER} ]; do shift; done\nexec \"$@\"\n")
+    (fake / "mpirun").chmod(0o755)
+    env = dict(os.environ, PATH=f"{fake}:{os.environ['PATH']}")
+    study(tmp, "run", "--module", "gcc/12; touch pwned", "--module", "openmpi", "--launcher", "mpirun",
+          "--launcher-arg=--oversubscribe", env=env)
+    assert (tmp / "loaded").read_text() == "load gcc/12; touch pwned\nload openmpi\n" * 2
+    assert (tmp / "launched").read_text().startswith("-np 1 --oversubscribe ")
+    assert not list(tmp.rglob("pwned"))
+    (tmp / "d.csv").write_text("model,processes\nsmall,1\n")
+    shutil.rmtree(tmp / "results")
+    study(tmp, "run", "--module", "broken", env=env, status=1)
+    assert rows(tmp)[0]["run"] == "F"
+    script = study(tmp, "sbatch", "--partition", "gpu", "--time", "04:00:00", "--nodes", "2", "--module", "gcc/12",
+                   "++reader.batch_size=4").stdout
+    for line in ("#SBATCH --partition=gpu", "#SBATCH --nodes=2", "#SBATCH --ntasks=1", "#SBATCH --time=04:00:00",
+                 "--launcher srun", "--module gcc/12", "++reader.batch_size=4"):
+        assert line in script, script
+    subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+    study(tmp, "sbatch", "--partition", "a\nb", status=2)
+    shutil.rmtree(tmp / "results")
+
+
+def seed(tmp):
+    for name in ("experimental_design.csv", "experimental_design_4models.csv"):
+        text = (SOURCE / "tests/data/seed-study" / name).read_text()
+        (tmp / "d.csv").write_text(text)
+        done = stoker("study", "run", "d.csv", "--config-dir", SOURCE / "tests/data/seed-study/config", "--dry-run",
+                      cwd=tmp)
+        assert f"{text.count(',N')} runs" in done.stdout, done.stdout[-400:]
+
+
+def main():
+    with tempfile.TemporaryDirectory() as tmp:
+        tmp = pathlib.Path(tmp, "here")
+        tmp.mkdir()
+        whole(tmp)
+        repeats(tmp)
+        failing(tmp)
+        modules(tmp)
+        seed(tmp)
+        if not SANITIZED:
+            killed(tmp)
+
+
+if __name__ == "__main__":
+    main()
