@@ -115,7 +115,7 @@ static int status_of(int wait_status)
 
 /* Passes signals on until the child has ended; ends a child that is stuck, which the other
  * processes have given up by then, so that the launcher does not wait for it. */
-static int hold(pid_t child, int control, const sigset_t *set)
+static int hold(pid_t child, pid_t launcher, int control, const sigset_t *set)
 {
 	int64_t passed_ns = 0, heard_ns = 0, round_ns = clock_now_ns();
 	const struct timespec tick = {.tv_sec = 1};
@@ -135,6 +135,10 @@ static int hold(pid_t child, int control, const sigset_t *set)
 		round_ns = now;
 		if (heard_ns && now - heard_ns > CHILD_SILENCE_NS)
 			kill(child, SIGKILL);
+		if (getppid() != launcher) { /* it is gone, and did not say so */
+			launcher = getppid();
+			sig = SIGTERM;
+		}
 		if (sig > 0 && sig != SIGCHLD &&
 		    (passed_ns == 0 || now - passed_ns > SIGNAL_PAUSE_NS)) {
 			passed_ns = now;
@@ -171,7 +175,7 @@ int launch(const struct launcher *l, struct launch *out, int *status, struct err
 {
 	const struct mpi_module *m = NULL;
 	sigset_t set;
-	pid_t child;
+	pid_t child, launcher = getppid();
 	int fd[2], rc;
 
 	if (!l->library)
@@ -208,6 +212,6 @@ int launch(const struct launcher *l, struct launch *out, int *status, struct err
 		*status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 1;
 		return rc == ERR_CANCELED ? 1 : rc;
 	}
-	*status = hold(child, fd[0], &set);
+	*status = hold(child, launcher, fd[0], &set);
 	return 1;
 }
