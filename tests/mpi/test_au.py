@@ -36,4 +36,4 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
             break
     else:
         raise AssertionError(f"AU differs by more than a point: {seen}")
-    assert 55 < seen["one process"] < 62, seen
+    assert 40 < seen["one process"] < 70, f"neither the store nor the computation alone is to decide: {seen}"
