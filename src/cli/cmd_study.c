@@ -39,6 +39,9 @@ static const char help[] =
 	"  --repeat N             repetitions of each row that does not say itself\n"
 	"  --shuffle-order[=SEED] runs of a dataset in random order\n"
 	"  --scale KEY=FACTOR     multiply a number of every run, whoever set it\n"
+	"  --warm                 leave what generation left in the page cache (else each run\n"
+	"                         begins with its files evicted, unless storage.page_cache is "
+	"set)\n"
 	"  --keep-data            leave the datasets in the scratch folder\n"
 	"  --retry                failed rows too\n"
 	"  --dry-run              print every command and what it needs; write nothing\n"
@@ -65,6 +68,7 @@ static const struct option options[] = {{"results", required_argument, NULL, 'r'
 					{"repeat", required_argument, NULL, 'R'},
 					{"shuffle-order", optional_argument, NULL, 'S'},
 					{"scale", required_argument, NULL, 'x'},
+					{"warm", no_argument, NULL, 'w'},
 					{"keep-data", no_argument, NULL, 'k'},
 					{"retry", no_argument, NULL, 'y'},
 					{"dry-run", no_argument, NULL, 'n'},
@@ -148,6 +152,9 @@ static int take(struct study_args *a, int c, struct err *e)
 		return whole("tasks", optarg, &a->sbatch.tasks, e);
 	case 'S':
 		return seed(a, optarg, e);
+	case 'w':
+		a->o.warm = true;
+		return 0;
 	case 'k':
 		a->o.keep_data = true;
 		return 0;
