@@ -354,7 +354,8 @@ static int sbatch(const struct study_plan *p, const struct study_args *a, struct
 /* The report of the study's results, by the command of that name. */
 static int report(const struct study_args *a)
 {
-	char *argv[] = {"report", (char *)(uintptr_t)a->o.results, "-o",
+	char *argv[] = {(char *)(uintptr_t) "report", (char *)(uintptr_t)a->o.results,
+			(char *)(uintptr_t) "-o",
 			(char *)(uintptr_t)(a->output ? a->output : "report.html"), NULL};
 
 	return command_report.main(4, argv);
