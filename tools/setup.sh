@@ -41,6 +41,8 @@ for purpose in "$@"; do
         want chromium command -v chromium
         want gnuplot-nox command -v gnuplot
         want python3-matplotlib have_py matplotlib
+        want python3-torch have_py torch
+        want fio command -v fio
         ;;
     esac
 done

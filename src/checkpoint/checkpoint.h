@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "checkpoint/plan.h"
+#include "checkpoint/checkpoint_plan.h"
 #include "store/store.h"
 #include "workload/workload.h"
 
