@@ -208,7 +208,7 @@ static int bound_memory(struct run_state *s, struct err *e)
 	uint64_t steps;
 	int64_t cap = s->w->train.total_training_steps;
 	char need[32], have[32];
-	int rc = s->loader_ops->memory_bytes(&c, &loader, e);
+	int rc = s->w->workflow.train ? s->loader_ops->memory_bytes(&c, &loader, e) : 0;
 
 	if (rc < 0)
 		return rc;
@@ -223,7 +223,7 @@ static int bound_memory(struct run_state *s, struct err *e)
 		if (rc < 0)
 			return rc;
 	}
-	total = (loader + eval) * s->ranks + own_bytes(s, steps);
+	total = (loader + eval) * s->ranks + own_bytes(s, steps) + run_checkpoints_bytes(s);
 	s->r->memory_bound_bytes = total;
 	avail = host_available_bytes();
 	if (total > avail)
@@ -252,17 +252,23 @@ static int allocate_ranks(struct run_state *s, struct err *e)
 
 		io_stat_init(&out->train_io);
 		io_stat_init(&out->eval_io);
+		io_stat_init(&out->save_io);
+		io_stat_init(&out->load_io);
 		out->epoch = try_calloc(r->epochs_planned, sizeof(*out->epoch), "epochs", e);
 		if (!out->epoch)
 			return -ENOMEM;
 		for (uint32_t i = 0; i < r->epochs_planned; i++) {
-			out->epoch[i].block = try_calloc(1, sizeof(struct phase), "block", e);
+			uint32_t n = run_epoch_blocks(s->w, run_epoch_steps(s, i + 1));
+
+			out->epoch[i].block = try_calloc(n, sizeof(struct phase), "blocks", e);
 			if (!out->epoch[i].block)
 				return -ENOMEM;
+			out->epoch[i].block_capacity = n;
 		}
 		s->rank[k].run = s;
 		s->rank[k].out = out;
-		s->loader_ops->window(s->w, &out->workers, &out->prefetch_batches);
+		if (s->w->workflow.train)
+			s->loader_ops->window(s->w, &out->workers, &out->prefetch_batches);
 	}
 	return 0;
 }
@@ -297,7 +303,8 @@ static int train(struct run_state *s, struct err *e)
 	free(comms);
 	s->phase = PROGRESS_TRAIN;
 	s->phase_begin_ns = clock_now_ns();
-	s->r->trained = true;
+	s->r->trained = s->w->workflow.train;
+	s->r->checkpointed = s->checkpoint != NULL;
 	rc = monitor_start(s, e);
 	if (rc < 0) {
 		comm_local_destroy(s->group);
@@ -338,6 +345,16 @@ static int train(struct run_state *s, struct err *e)
 	return rc;
 }
 
+/* A checkpoint benchmark is one epoch in which nothing is trained. */
+static int only_checkpoints(struct run_state *s, struct err *e)
+{
+	int rc;
+
+	s->r->epochs_planned = 1;
+	rc = allocate_ranks(s, e);
+	return rc < 0 ? rc : train(s, e);
+}
+
 static int carry_out(struct run_state *s, struct err *e)
 {
 	const struct workload *w = s->w;
@@ -359,18 +376,24 @@ static int carry_out(struct run_state *s, struct err *e)
 			rc = store_map_check(s->store, e);
 		if (rc == 0)
 			rc = plan_steps(s, e);
-		if (rc == 0)
-			rc = bound_memory(s, e);
 		if (rc < 0)
 			return rc;
 	}
+	if (w->workflow.checkpoint && !s->o->dataset_only)
+		rc = run_checkpoints_open(s, e);
+	if (rc == 0 && (w->workflow.train || s->checkpoint) && !s->o->dataset_only)
+		rc = bound_memory(s, e);
+	if (rc < 0)
+		return rc;
 	if (w->workflow.generate_data || s->o->dataset_only) {
 		rc = generate(s, e);
 		if (rc < 0)
 			return rc;
 	}
-	if (!w->workflow.train || s->o->dataset_only)
+	if ((!w->workflow.train && !s->checkpoint) || s->o->dataset_only)
 		return 0;
+	if (!w->workflow.train)
+		return only_checkpoints(s, e);
 	rc = run_check_dataset(s, e);
 	if (rc < 0)
 		return rc;
@@ -398,11 +421,12 @@ static int carry_out(struct run_state *s, struct err *e)
 static int write_results(struct run_state *s, struct err *e)
 {
 	struct run_metrics m = {0};
-	int rc = s->r->trained ? metrics_compute(&m, s->r, e) : 0;
+	bool ran = s->r->trained || s->r->checkpointed;
+	int rc = ran ? metrics_compute(&m, s->r, e) : 0;
 
 	if (rc < 0)
 		return rc;
-	if (s->r->trained)
+	if (ran)
 		verdicts_compute(s->r, &m);
 	system_facts_load(&s->r->system, "", s->d->folder);
 	for (size_t i = 0; sink_table[i]; i++) {
@@ -414,7 +438,7 @@ static int write_results(struct run_state *s, struct err *e)
 			*e = one;
 		}
 	}
-	if (s->r->trained)
+	if (ran)
 		dlio_log_saved(s->r, &m);
 	metrics_release(&m);
 	return rc;
@@ -488,7 +512,7 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	r->peak_rss_bytes = proc_peak_rss_bytes();
 	r->status = rc == 0 ? RUN_COMPLETE : rc == ERR_CANCELED ? RUN_INTERRUPTED : RUN_FAILED;
 	r->reason = cause;
-	if (r->folder[0] && (r->trained || r->generated))
+	if (r->folder[0] && (r->trained || r->generated || r->checkpointed))
 		write_rc = write_results(s, &unwritten);
 	/* the first cause is the one to tell; the other one is at least logged */
 	if (write_rc < 0 && rc < 0)
@@ -502,6 +526,7 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	log_close(rc ? NULL : e);
 	/* a stuck thread still uses them; the process is about to end */
 	if (!r->stuck) {
+		checkpoint_close(s->checkpoint);
 		store_destroy(s->store);
 		free(s->rank);
 		for (int kind = 0; kind < DATASET_KINDS; kind++)

@@ -16,6 +16,8 @@ static void count(const struct io *io, enum io_kind kind, int64_t start_ns, size
 	if (!s)
 		return;
 	took = clock_now_ns() - start_ns;
+	if (io->progress_ns)
+		atomic_store_explicit(io->progress_ns, start_ns + took, memory_order_relaxed);
 	s->kind[kind].requests++;
 	s->kind[kind].asked_bytes += asked;
 	if (returned > 0)
