@@ -26,6 +26,7 @@ for purpose in "$@"; do
         want libdeflate-dev have_pc libdeflate
         want libjpeg-dev have_pc libjpeg
         want libisal-dev have_pc libisal
+        want liburing-dev have_pc liburing
         ;;
     check)
         want python3 test -x /usr/bin/python3
@@ -36,6 +37,14 @@ for purpose in "$@"; do
         want python3-pandas have_py pandas
         want python3-yaml have_py yaml
         want strace command -v strace
+        # what tests/mpi runs under
+        want openmpi-bin command -v mpirun.openmpi
+        want libopenmpi-dev command -v mpicc.openmpi
+        want mpich command -v mpirun.mpich
+        want libmpich-dev command -v mpicc.mpich
+        want slurm-wlm command -v slurmctld
+        want munge command -v munged
+        want iproute2 command -v ip
         ;;
     heavy) # large ones: a machine without them skips their tests with a reason
         want chromium command -v chromium

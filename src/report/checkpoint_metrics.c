@@ -30,10 +30,12 @@ static const struct checkpoint_times *times_of(const struct result *r, uint32_t 
 	return load ? &ep->load[index] : &ep->save[index];
 }
 
-/* What counters of the process and the disk moved while any rank was at it. */
+/* What counters moved while any rank was at it: of each process, and of the disk of the host. */
 struct moved {
 	uint64_t process_from, process_to, disk_from, disk_to;
 };
+
+static const struct moved none_moved = {.process_from = UINT64_MAX, .disk_from = UINT64_MAX};
 
 static void add_moved(struct moved *m, struct checkpoint_measure *out,
 		      const struct checkpoint_times *t, bool load)
@@ -47,6 +49,14 @@ static void add_moved(struct moved *m, struct checkpoint_measure *out,
 	m->process_to = to > m->process_to ? to : m->process_to;
 	m->disk_from = t->disk_before_bytes < m->disk_from ? t->disk_before_bytes : m->disk_from;
 	m->disk_to = t->disk_after_bytes > m->disk_to ? t->disk_after_bytes : m->disk_to;
+}
+
+static void end_process(struct moved *m, struct checkpoint_measure *out)
+{
+	if (m->process_to >= m->process_from)
+		out->process_bytes += m->process_to - m->process_from;
+	m->process_from = UINT64_MAX;
+	m->process_to = 0;
 }
 
 static void add_rank(struct checkpoint_measure *out, const struct checkpoint_times *t,
@@ -71,7 +81,8 @@ static void add_rank(struct checkpoint_measure *out, const struct checkpoint_tim
 bool checkpoint_measure_of(const struct result *r, uint32_t epoch, uint32_t index, bool load,
 			   struct checkpoint_measure *out)
 {
-	struct moved m = {.process_from = UINT64_MAX, .disk_from = UINT64_MAX};
+	uint32_t each = r->processes ? r->ranks / r->processes : r->ranks;
+	struct moved m = none_moved;
 	int64_t begin = INT64_MAX, end = 0;
 	bool begun = false;
 
@@ -81,7 +92,8 @@ bool checkpoint_measure_of(const struct result *r, uint32_t epoch, uint32_t inde
 		.done = true,
 		.shortest_s = INFINITY,
 		.process_known = true,
-		.disk_known = true,
+		/* disks of several hosts count apart */
+		.disk_known = r->nodes <= 1,
 	};
 	for (uint32_t k = 0; k < r->ranks; k++) {
 		const struct checkpoint_times *t = times_of(r, k, epoch, index, load);
@@ -97,6 +109,8 @@ bool checkpoint_measure_of(const struct result *r, uint32_t epoch, uint32_t inde
 		end = t->end_ns > end ? t->end_ns : end;
 		if (k == 0)
 			out->first_rank_s = seconds(t->end_ns - t->begin_ns);
+		if ((k + 1) % each == 0)
+			end_process(&m, out);
 	}
 	if (!out->done) {
 		out->process_known = out->disk_known = false;
@@ -105,7 +119,6 @@ bool checkpoint_measure_of(const struct result *r, uint32_t epoch, uint32_t inde
 	}
 	out->span_s = seconds(end - begin);
 	out->rate = out->duration_s > 0 ? checkpoint_size_bytes(r) / out->duration_s : 0;
-	out->process_bytes = m.process_to - m.process_from;
 	out->disk_bytes = m.disk_to - m.disk_from;
 	return true;
 }
@@ -115,11 +128,12 @@ void checkpoint_series(const struct result *r, bool load, struct series_stat *du
 {
 	double *v = NULL, *w, size = checkpoint_size_bytes(r) / GIB;
 	struct checkpoint_measure one;
+	uint32_t present = result_present_rank(r);
 	size_t n = 0, all = 0;
 
 	*duration = *rate = (struct series_stat){0};
 	for (uint32_t i = 0; r->rank && r->ranks && i < r->epochs_begun; i++)
-		all += load ? r->rank[0].epoch[i].loads : r->rank[0].epoch[i].saves;
+		all += load ? r->rank[present].epoch[i].loads : r->rank[present].epoch[i].saves;
 	v = all ? calloc(2 * all, sizeof(*v)) : NULL;
 	if (!v)
 		return;

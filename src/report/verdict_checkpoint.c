@@ -45,8 +45,7 @@ static void say_writes(struct verdict *v, const struct result *r, const struct s
 {
 	char a[32], b[32];
 
-	say(v, "%llu written, %s.", (unsigned long long)s->count,
-	    bytes_text((double)s->bytes, a));
+	say(v, "%llu written, %s.", (unsigned long long)s->count, bytes_text((double)s->bytes, a));
 	if (!has_files(r)) {
 		worsen(v, VERDICT_WARN);
 		say(v, " The store '%s' keeps them in memory or nowhere.",

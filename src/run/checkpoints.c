@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "comm/net.h"
 #include "metric/disk_io.h"
 #include "report/dlio_log.h"
 #include "run/background.h"
@@ -54,6 +55,18 @@ static uint32_t count_or_none(int64_t n)
 }
 
 /* ---- once a process ---- */
+
+static uint32_t nodes_of(const struct run_state *s)
+{
+	return s->net ? net_nodes(s->net) : 1;
+}
+
+/* The rank at the same place on the next node, whose files this host has never seen. */
+static int64_t source_of(const struct run_state *s, uint32_t rank)
+{
+	return s->w->checkpoint.recovery_rank_shift ? (rank + s->ranks / nodes_of(s)) % s->ranks
+						    : rank;
+}
 
 static uint64_t saves_of_run(const struct run_state *s)
 {
@@ -102,12 +115,13 @@ int run_checkpoints_open(struct run_state *s, struct err *e)
 
 	if (rc < 0)
 		return rc;
-	if (s->w->checkpoint.recovery_rank_shift)
+	if (s->w->checkpoint.recovery_rank_shift && nodes_of(s) == 1)
 		log_warning("checkpoint.recovery_rank_shift has no effect: all ranks are on one "
 			    "node, each reads back its own files");
 	checkpoint_plan_totals(checkpoint_plan_of(s->checkpoint), &s->r->checkpoint_totals);
 	s->r->checkpoint_parameters = checkpoint_plan_of(s->checkpoint)->parameters;
-	dlio_log_checkpoint_size(s->r);
+	if (run_leads(s))
+		dlio_log_checkpoint_size(s->r);
 	return check_space(s, e);
 }
 
@@ -118,14 +132,14 @@ uint64_t run_checkpoints_bytes(const struct run_state *s)
 	if (!s->checkpoint)
 		return 0;
 	n = checkpoint_memory_bytes(s->checkpoint);
-	for (uint32_t k = 0; k < s->ranks; k++)
+	for (uint32_t k = s->first; k < s->first + s->locals; k++)
 		n += checkpoint_rank_memory_bytes(s->checkpoint, s->store, k) +
 		     2 * sizeof(struct io_stat) +
 		     (s->w->checkpoint.async ? (uint64_t)s->w->run.stack_bytes : 0);
 	saves = saves_of_run(s);
 	if (!s->w->workflow.train)
 		saves += count_or_none(s->w->checkpoint.num_checkpoints_read);
-	return n + saves * s->ranks *
+	return n + saves * s->locals *
 			   (sizeof(struct checkpoint_times) + sizeof(struct checkpoint_name) +
 			    (run_checkpoint_steps(s->w) ? sizeof(struct phase) : 0));
 }
@@ -407,8 +421,8 @@ static int load_one(struct rank *k, int64_t step, struct err *e)
 	rank_publish(k, RANK_LOADING, t->begin_ns);
 	if (k->comm.rank == 0)
 		dlio_log_checkpoint_start(t, true, 1);
-	rc = checkpoint_read(c->rank, run_checkpoint_source(k->run, k->comm.rank), 1, step,
-			     &c->load_io, &t->stat, e);
+	rc = checkpoint_read(c->rank, source_of(k->run, k->comm.rank), 1, step, &c->load_io,
+			     &t->stat, e);
 	if (rc == 0 && k->run->w->checkpoint.rank_sync)
 		rc = meet(k);
 	ended(k, t, true, rc == 0);
@@ -416,12 +430,6 @@ static int load_one(struct rank *k, int64_t step, struct err *e)
 	if (rc == 0 && k->comm.rank == 0)
 		dlio_log_checkpoint_end(k->run->r, t, true, 1, false);
 	return rc;
-}
-
-int64_t run_checkpoint_source(const struct run_state *s, uint32_t rank)
-{
-	/* the rank at the same place on the next node; there is one */
-	return s->w->checkpoint.recovery_rank_shift ? (rank + s->ranks) % s->ranks : rank;
 }
 
 int rank_checkpoints_only(struct rank *k, struct err *e)

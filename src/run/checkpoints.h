@@ -29,7 +29,7 @@ struct rank_checkpoints {
 	/* those that are whole on all ranks and not removed, oldest first */
 	struct checkpoint_name {
 		int64_t epoch, step;
-	} *kept;
+	} * kept;
 	uint32_t kept_count;
 	struct checkpoint_times *open; /* written in the background, not settled yet */
 	pthread_t thread;
@@ -43,8 +43,6 @@ struct rank_checkpoints {
 int run_checkpoints_open(struct run_state *s, struct err *e);
 /* All ranks of this process and the plan. */
 uint64_t run_checkpoints_bytes(const struct run_state *s);
-/* Whose files a rank reads back. */
-int64_t run_checkpoint_source(const struct run_state *s, uint32_t rank);
 /* Whether an epoch (from 1) is followed by one; steps from one to the next, 0: none within. */
 bool run_epoch_has_checkpoint(const struct workload *w, uint32_t epoch);
 uint64_t run_checkpoint_steps(const struct workload *w);

@@ -205,6 +205,10 @@ const struct opt workload_rows[] = {
 	ENUM(reader.decode, "full", decodes,
 	      "What is done with bytes read: full does the framework's checks and decompression, "
 	      "verify compares each byte with what was generated, none looks at nothing.", OURS)
+	I64(reader.queue_depth, "1",
+	      "Requests of one worker in flight, for several samples of a batch and for 1 MiB "
+	      "pieces of large ones; more than 1 needs reader.access native.",
+	      RANGE(1, 1024), .unit = "requests", OURS)
 	ENUM(reader.order, "stoker", orders,
 	      "Order of samples: stoker shuffles over all ranks, each sample once an epoch; dlio "
 	      "gives each rank the same ascending samples each epoch; distributed is PyTorch's "
@@ -415,6 +419,10 @@ const struct opt workload_rows[] = {
 
 	F64(run.watchdog, "300",
 	      "Time without any progress after which a run is ended; 0 for never.",
+	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
+	F64(run.sample_interval, "0.5",
+	      "Time between samples of the machine while training (device, processors, page "
+	      "cache), the curves of the report; 0 takes none.",
 	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
 	I64(run.stack_bytes, "131072",
 	      "Stack of each rank and worker thread.",

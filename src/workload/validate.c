@@ -235,6 +235,18 @@ static int check_loader(struct workload *w, struct err *e)
 	return 0;
 }
 
+/* The emulated libraries wait for each of their requests. */
+static int check_depth(const struct workload *w, struct err *e)
+{
+	if (w->reader.queue_depth == 1 || w->reader.access != 0)
+		return 0;
+	return workload_key_error(w, ERR_USAGE, e, "reader.queue_depth",
+				  "reader.queue_depth %" PRId64
+				  " needs reader.access native: the frameworks' libraries wait for "
+				  "each request before they make the next",
+				  w->reader.queue_depth);
+}
+
 /* The root of all files would be filled, and by keep_files=false searched for what to remove. */
 static int check_folder(const struct workload *w, struct err *e)
 {
@@ -417,6 +429,8 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 		rc = check_size(w, e);
 	if (rc == 0)
 		rc = check_storage(w, e);
+	if (rc == 0)
+		rc = check_depth(w, e);
 	if (rc == 0)
 		rc = check_folder(w, e);
 	if (rc == 0 && w->workflow.train)
