@@ -172,5 +172,6 @@ void checkpoint_cost(const struct result *r, double *stall_s, double *au, double
 	}
 	*stall_s = stall;
 	*au = wall > 0 ? 100 * compute / wall : NAN;
-	*au_without = wall > stall ? 100 * compute / (wall - stall) : NAN;
+	/* a rank that writes nothing computes while another stands still */
+	*au_without = compute > 0 ? 100 * compute / fmax(wall - stall, compute) : *au;
 }

@@ -466,7 +466,7 @@ static int build(struct rank *k, struct err *e)
 
 static int only_checkpoints(struct rank *k, struct err *e)
 {
-	if (k->comm.rank == 0)
+	if (k->comm.local == 0)
 		k->run->r->epochs_begun = 1;
 	return rank_checkpoints_only(k, e);
 }
