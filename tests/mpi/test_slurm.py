@@ -63,6 +63,32 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
             assert done.returncode == 0, done.stderr + pathlib.Path(tmp, f"{library}.log").read_text()
             check(f"{out}-batch", ["node1", "node2"], 4)
 
+        # a study as a batch job, twice: the second finds nothing left to do
+        pathlib.Path(tmp, "small.yaml").write_text(
+            "model: {name: small}\nframework: pytorch\nworkflow: {train: True}\n"
+            "dataset: {data_folder: x, format: npz, num_files_train: 16, record_length_bytes: 4096}\n"
+            "reader: {data_loader: pytorch, batch_size: 2, read_threads: 1}\n"
+            "train: {epochs: 2, computation_time: 0.005}\n")
+        design = pathlib.Path(tmp, "design.csv")
+        design.write_text(f"model,processes,run\n{tmp}/small.yaml,1,N\n{tmp}/small.yaml,2,N\n")
+        modules = pathlib.Path(tmp, "bin")
+        modules.mkdir()
+        (modules / "module").write_text(f"#!/bin/sh\necho \"$@\" >> {tmp}/loaded\n")
+        (modules / "module").chmod(0o755)
+        ENV["PATH"] = f"{modules}:{ENV.get('PATH', os.environ['PATH'])}"
+        run([PROGRAM, "study", "sbatch", design, "--results", f"{tmp}/results", "--scratch", f"{tmp}/scratch", "--nodes",
+             "1", "--tasks", "2", "--module", "gcc/12", f"--launcher-arg=--mpi={MPI[LIBRARIES[0]]}", "-o",
+             f"{tmp}/study.sh"])
+        for _ in range(2):
+            done = run(["timeout", "-k", "5", "90", "sbatch", "-W", "-o", f"{tmp}/study.log", f"{tmp}/study.sh"], status=None)
+            assert done.returncode == 0, done.stderr + pathlib.Path(tmp, "study.log").read_text()
+            assert design.read_text().count(",Y") == 2, design.read_text()
+        for n in (1, 2):
+            r = load(f"{tmp}/results/small.yaml/{n}/run-1")
+            assert r["accelerators"] == n and r["status"] == "complete", r["reason"]
+        assert pathlib.Path(tmp, "loaded").read_text() == "load gcc/12\n" * 3
+        assert not os.path.exists(f"{tmp}/scratch")
+
         library = LIBRARIES[-1]
         out = f"{tmp}/killed"
         with started([*srun(MPI[library], 3, 3), *tiny(f"{tmp}/data", out, files=12, train__epochs=2000,
