@@ -127,6 +127,9 @@ static void put_checkpoint(json_t *object, const struct result *r, const struct 
 	if (t->done) {
 		json_put_time(span, "end", t->end_wall_ns);
 		json_put_real(span, "duration", took);
+		/* microseconds can be too coarse for a rank that writes nothing */
+		if (took <= 0)
+			took = (double)(t->end_ns - t->begin_ns) / 1e9;
 		if (took > 0)
 			json_put_real(span, "throughput", dlio_checkpoint_gib(r) / took);
 	}
