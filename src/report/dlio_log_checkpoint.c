@@ -53,15 +53,17 @@ void dlio_log_checkpoint_start(const struct checkpoint_times *t, bool load, uint
 void dlio_log_checkpoint_end(const struct result *r, const struct checkpoint_times *t, bool load,
 			     uint32_t epoch, bool background)
 {
-	double took = (double)(t->end_ns - t->begin_ns) / 1e9;
 	const char *done = load ? "Loaded" : "Saved";
 	char ts[STAMP_MAX];
+	double took;
 
+	/* the end is then another thread's to write */
 	if (background) {
 		log_info("%s Checkpoint %u of epoch %u goes on in the background after %.4f s",
 			 stamp(0, ts), t->number, epoch, (double)t->stall_ns / 1e9);
 		return;
 	}
+	took = (double)(t->end_ns - t->begin_ns) / 1e9;
 	stamp(t->end_wall_ns, ts);
 	if (t->stat.part_ns[CHECKPOINT_LAYERS] > 0)
 		log_output("%s %s model checkpoint in %.4f seconds", ts, done,
