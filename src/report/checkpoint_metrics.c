@@ -152,6 +152,17 @@ void checkpoint_series(const struct result *r, bool load, struct series_stat *du
 	free(v);
 }
 
+/* Then no step follows in which ranks without a stall wait for the others. */
+static bool ends_epoch(const struct result *r, uint32_t epoch, uint32_t index)
+{
+	const struct rank_epoch *ep = &r->rank[result_present_rank(r)].epoch[epoch];
+	uint64_t steps = 0;
+
+	for (uint32_t b = 0; b < ep->blocks; b++)
+		steps += ep->block[b].steps;
+	return index < ep->saves && ep->save[index].total_steps == steps;
+}
+
 void checkpoint_cost(const struct result *r, double *stall_s, double *au, double *au_without)
 {
 	double compute = 0, wall = 0, stall = 0;
@@ -168,7 +179,7 @@ void checkpoint_cost(const struct result *r, double *stall_s, double *au, double
 		struct checkpoint_measure one;
 
 		for (uint32_t c = 0; checkpoint_measure_of(r, i, c, false, &one); c++)
-			stall += one.stall_max_s;
+			stall += ends_epoch(r, i, c) ? one.stall_mean_s : one.stall_max_s;
 	}
 	*stall_s = stall;
 	*au = wall > 0 ? 100 * compute / wall : NAN;

@@ -273,8 +273,8 @@ bool checkpoint_measure_of(const struct result *r, uint32_t epoch, uint32_t inde
 void checkpoint_series(const struct result *r, bool load, struct series_stat *duration,
 		       struct series_stat *rate);
 /* Training time of the finished epochs in which ranks stood still for checkpoints: the longest of a
- * rank for each, since all meet in the next step; and whole-run AU with it and with it taken out
- * (percent; NaN when nothing was trained). */
+ * rank for each, since all meet in the next step (the mean where none follows); and whole-run AU
+ * with it and with it taken out (percent; NaN when nothing was trained). */
 void checkpoint_cost(const struct result *r, double *stall_s, double *au, double *au_without);
 
 /* Fills r->verdict from the measures (report/verdict.c). */

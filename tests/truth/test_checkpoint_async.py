@@ -37,7 +37,7 @@ def off(measured, model):
 
 def staged(tmp):
     """Computation decides, and the store is fast: training loses the copies and nothing else."""
-    steps, compute, model, rate, count = 40, 0.02, 4 * MIB, 80e6, 4
+    steps, compute, model, rate, count = 45, 0.02, 4 * MIB, 80e6, 4
     r = run(tmp, 2, steps, 4096, compute, model, "workflow.checkpoint=true",
             "checkpoint.steps_between_checkpoints=10", f"checkpoint.stage_rate={rate}")
     c = r["checkpoint"]
