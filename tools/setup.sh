@@ -37,6 +37,13 @@ for purpose in "$@"; do
         want python3-pandas have_py pandas
         want python3-yaml have_py yaml
         want strace command -v strace
+        ;;
+    heavy) # large ones: a machine without them skips their tests with a reason
+        want chromium command -v chromium
+        want gnuplot-nox command -v gnuplot
+        want python3-matplotlib have_py matplotlib
+        want python3-torch have_py torch
+        want fio command -v fio
         # what tests/mpi runs under
         want openmpi-bin command -v mpirun.openmpi
         want libopenmpi-dev command -v mpicc.openmpi
@@ -45,13 +52,6 @@ for purpose in "$@"; do
         want slurm-wlm command -v slurmctld
         want munge command -v munged
         want iproute2 command -v ip
-        ;;
-    heavy) # large ones: a machine without them skips their tests with a reason
-        want chromium command -v chromium
-        want gnuplot-nox command -v gnuplot
-        want python3-matplotlib have_py matplotlib
-        want python3-torch have_py torch
-        want fio command -v fio
         ;;
     esac
 done

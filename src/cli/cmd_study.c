@@ -28,8 +28,10 @@ static const char help[] =
 	"  stoker study sbatch DESIGN.csv [options]                  the batch script for Slurm\n"
 	"\n"
 	"DESIGN.csv has the columns model, epochs, processes, overrides, run (N pending, Y done,\n"
-	"F failed) and, if wanted, repeat. key=value goes into every run; a row's own overrides\n"
-	"win. The same command again continues where the last one ended.\n"
+	"F failed) and, if wanted, repeat. key=value goes into every run, MODEL:key=value into "
+	"those\n"
+	"of a model; a row's own overrides win. The same command again continues where the last "
+	"one ended.\n"
 	"\n"
 	"  --results DIR          results/MODEL/EXPERIMENT/run-1/... (default: results)\n"
 	"  --scratch DIR          datasets and checkpoints, removed at the end (default: scratch)\n"
@@ -39,7 +41,7 @@ static const char help[] =
 	"  --module NAME          load this environment module before each command\n"
 	"  --repeat N             repetitions of each row that does not say itself\n"
 	"  --shuffle-order[=SEED] runs of a dataset in random order\n"
-	"  --scale KEY=FACTOR     multiply a number of every run, whoever set it\n"
+	"  --scale KEY=FACTOR     multiply a number of every run (MODEL:KEY=FACTOR: of a model's)\n"
 	"  --warm                 leave what generation left in the page cache (else each run\n"
 	"                         begins with its files evicted, unless storage.page_cache is "
 	"set)\n"
@@ -177,6 +179,21 @@ static int take(struct study_args *a, int c, struct err *e)
 	}
 }
 
+/* "key=value", or "MODEL:key=value". */
+static int take_override(struct str_list *list, const char *word, struct err *e)
+{
+	size_t n = strcspn(word, ":=");
+	struct str_list one = {0};
+	int rc = design_split_overrides(word[n] == ':' ? word + n + 1 : word, &one, e);
+
+	if (rc == 0 && one.n == 1)
+		list_add(list, word);
+	else if (rc == 0)
+		rc = err_set(e, ERR_USAGE, "'%s' is not one override (key=value)", word);
+	list_release(&one);
+	return rc;
+}
+
 static int parse(struct study_args *a, int argc, char **argv, struct err *e)
 {
 	int c, rc = 0;
@@ -198,7 +215,7 @@ static int parse(struct study_args *a, int argc, char **argv, struct err *e)
 		const char *word = argv[optind];
 
 		if (strchr(word, '=') || word[0] == '~' || word[0] == '+')
-			rc = design_split_overrides(word, &a->o.overrides, e);
+			rc = take_override(&a->o.overrides, word, e);
 		else if (!a->o.design)
 			a->o.design = word;
 		else

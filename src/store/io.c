@@ -10,8 +10,14 @@
 static void count(const struct io *io, enum io_kind kind, int64_t start_ns, size_t asked,
 		  ssize_t returned)
 {
-	if (io && io->stat)
-		io_stat_add(io->stat, kind, clock_now_ns() - start_ns, asked, returned);
+	int64_t took;
+
+	if (!io || !io->stat)
+		return;
+	took = clock_now_ns() - start_ns;
+	if (io->progress_ns)
+		atomic_store_explicit(io->progress_ns, start_ns + took, memory_order_relaxed);
+	io_stat_add(io->stat, kind, took, asked, returned);
 }
 
 static int64_t begin(const struct io *io)

@@ -67,6 +67,15 @@ void study_folder_name(const char *text, char *out, size_t out_size)
 		snprintf(out + n, 18, "-%08" PRIx64, hash_text(HASH_START, text) & 0xffffffff);
 }
 
+const char *study_for_model(const char *text, const char *model)
+{
+	size_t n = strcspn(text, ":=");
+
+	if (text[n] != ':')
+		return text;
+	return strlen(model) == n && strncmp(text, model, n) == 0 ? text + n + 1 : NULL;
+}
+
 /* "batch_size_14" from "++workload.reader.batch_size=14". */
 static void append_override(const char *override, struct buf *out)
 {
@@ -263,8 +272,12 @@ static void inspect(struct study_plan *p, size_t index)
 	int rc = row->why.code;
 
 	x->why = row->why;
-	for (size_t i = 0; i < p->options->overrides.n; i++)
-		list_add(&x->overrides, xstrdup(p->options->overrides.v[i]));
+	for (size_t i = 0; i < p->options->overrides.n; i++) {
+		const char *text = study_for_model(p->options->overrides.v[i], x->model);
+
+		if (text)
+			list_add(&x->overrides, xstrdup(text));
+	}
 	if (row->epochs)
 		list_add(&x->overrides,
 			 xasprintf("++workload.train.epochs=%lld", (long long)row->epochs));
@@ -277,8 +290,12 @@ static void inspect(struct study_plan *p, size_t index)
 				     text);
 		list_add(&x->overrides, xstrdup(text));
 	}
-	for (size_t i = 0; rc == 0 && i < p->options->scales.n; i++)
-		rc = scale(p, x, p->options->scales.v[i], &x->why);
+	for (size_t i = 0; rc == 0 && i < p->options->scales.n; i++) {
+		const char *text = study_for_model(p->options->scales.v[i], x->model);
+
+		if (text)
+			rc = scale(p, x, text, &x->why);
+	}
 	if (rc == 0)
 		rc = load_workload(p, x, &w, false, &x->why);
 	if (rc == 0 && w.workflow.train) {

@@ -16,10 +16,12 @@ struct study_options {
 	const char *program;    /* path of the stoker to run */
 	enum study_launcher launcher;
 	struct str_list launcher_args, modules;
-	struct str_list overrides; /* of every run; a row's own come later and win */
-	struct str_list scales;    /* "key=factor": multiplies a number, whoever set it */
-	int64_t repeat;            /* of rows that do not say: at least 1 */
-	bool shuffle;              /* the runs in random order, by shuffle_seed */
+	/* Of every run, or "MODEL:key=value" of that model's; a row's own come later and win. */
+	struct str_list overrides;
+	/* "key=factor" or "MODEL:key=factor": multiplies a number, whoever set it. */
+	struct str_list scales;
+	int64_t repeat; /* of rows that do not say: at least 1 */
+	bool shuffle;   /* the runs in random order, by shuffle_seed */
 	uint64_t shuffle_seed;
 	bool warm;      /* leave what generation left in the page cache */
 	bool keep_data; /* leave the datasets in the scratch folder */
@@ -74,6 +76,10 @@ char **study_run_argv(const struct study_plan *p, const struct experiment *x, co
 void study_argv_free(char **argv);
 /* The vector as a shell would need it typed, for people. */
 void study_argv_text(char *const *argv, struct buf *out);
+
+/* What "MODEL:text" says to a model: the text, or NULL when it is another model's. Without "MODEL:"
+ * in front it is for all. */
+const char *study_for_model(const char *text, const char *model);
 
 /* A text as the name of one folder: letters, digits and "._+-=", others become '_'; what was
  * changed or cut gets a hash, so that different texts keep different names. */

@@ -82,7 +82,8 @@ def whole(tmp):
 
 def repeats(tmp):
     prepare(tmp, "model,processes,repeat,overrides\nsmall,1,2,train.epochs=1\nsmall,1,,train.epochs=2\n")
-    study(tmp, "run", "--repeat", "3", "--shuffle-order=7", "--scale", "dataset.num_files_train=0.25")
+    study(tmp, "run", "--repeat", "3", "--shuffle-order=7", "--scale", "small:dataset.num_files_train=0.25",
+          "--scale", "other:dataset.num_files_train=100", "other:reader.batch_size=999", "small:reader.read_threads=2")
     runs = sorted(str(p.parent.relative_to(tmp / "results")) for p in tmp.rglob("summary.json"))
     assert runs == [f"small/1_epochs_{e}/run-{k}" for e in (1, 2) for k in (range(1, 3) if e == 1 else range(1, 4))], runs
     assert json.loads((tmp / "results" / runs[0] / "summary.json").read_text())["num_files_train"] == 8
