@@ -1,4 +1,5 @@
 #include "cli/args.h"
+#include "conf/override.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -62,12 +63,13 @@ static int apply(struct cli_args *a, char id, const char *flag, const char *valu
 			return err_set(e, ERR_USAGE, "%s: '%s' is not a number of ranks (1 to %d)",
 				       flag, value, RANKS_MAX);
 		return 0;
-	case 'o':
+	case 'o': {
+		AUTO_FREE char *quoted = override_quote(value);
+
 		free(a->output);
-		a->output = xasprintf("++workload.output.folder='%s'", value);
-		if (strchr(value, '\'') || strchr(value, '\\'))
-			return err_set(e, ERR_USAGE, "%s: a folder name cannot hold quotes", flag);
+		a->output = xasprintf("++workload.output.folder=%s", quoted);
 		return 0;
+	}
 	case 'd':
 		a->config_dir = value;
 		return 0;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "base/sysinfo.h"
 #include "base/system.h"
@@ -174,6 +175,13 @@ static int show_system(int argc, char **argv)
 	struct system_facts s;
 	struct host_facts h = {0};
 
+	if (argc > 1 && !file_is_dir(argv[1])) {
+		fprintf(stderr,
+			"stoker: '%s' is not a folder: give one that exists, of the file system "
+			"to be described\n",
+			argv[1]);
+		return 2;
+	}
 	host_facts_load(&h);
 	system_facts_load(&s, "", argc > 1 ? argv[1] : ".");
 	printf("%-32s %s\n", "host", h.hostname);
@@ -212,8 +220,12 @@ static int show_main(int argc, char **argv)
 	}
 	if (argc > 1 && strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "-h") != 0) {
 		near = str_nearest(argv[1], names, n);
-		fprintf(stderr, "stoker: there is nothing called '%s' to show%s%s%s\n", argv[1],
+		fprintf(stderr,
+			"stoker: there is nothing called '%s' to show%s%s%s; there are:", argv[1],
 			near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+		for (size_t i = 0; i < n; i++)
+			fprintf(stderr, "%s %s", i ? "," : "", names[i]);
+		fputc('\n', stderr);
 		return 2;
 	}
 	puts("usage: stoker show TOPIC\n");

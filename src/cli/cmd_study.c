@@ -227,8 +227,9 @@ static int parse(struct study_args *a, int argc, char **argv, struct err *e)
 	if (rc == 0 && !a->help && !a->o.design)
 		rc = err_set(e, ERR_USAGE, "study needs the CSV of a design");
 	for (int i = 0; rc == 0 && i < 2; i++)
-		if (strpbrk(i ? a->o.results : a->o.scratch, "'\"\\\n"))
-			rc = err_set(e, ERR_USAGE, "%s: the name of the folder cannot hold quotes",
+		if (strpbrk(i ? a->o.results : a->o.scratch, "\n"))
+			rc = err_set(e, ERR_USAGE,
+				     "%s: the name of the folder cannot hold a line break",
 				     i ? "--results" : "--scratch");
 	return rc;
 }

@@ -12,6 +12,7 @@
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/signals.h"
+#include "conf/override.h"
 #include "dataset/manifest.h"
 #include "dataset/verify.h"
 #include "store/store.h"
@@ -62,6 +63,11 @@ static int take_folder(struct cli_args *a, struct str_list *keys, struct err *e)
 	const char **all;
 	int rc;
 
+	if (a->workload && strchr(a->workload, '/') && !file_exists(a->workload) &&
+	    !file_is_dir(a->workload))
+		return err_set(e, ERR_USAGE,
+			       "'%s' does not exist: give the dataset's folder, or a workload",
+			       a->workload);
 	if (!a->workload || !file_is_dir(a->workload))
 		return 0;
 	rc = store_create(&s, "posix", NULL, e);
@@ -72,9 +78,10 @@ static int take_folder(struct cli_args *a, struct str_list *keys, struct err *e)
 	if (rc < 0)
 		return rc;
 	AUTO_FREE char *absolute = path_absolute(a->workload);
+	AUTO_FREE char *quoted = override_quote(absolute);
 
 	keys->v = xrealloc(keys->v, (keys->n + 1) * sizeof(*keys->v));
-	keys->v[keys->n++] = xasprintf("++workload.dataset.data_folder='%s'", absolute);
+	keys->v[keys->n++] = xasprintf("++workload.dataset.data_folder=%s", quoted);
 	all = xcalloc(keys->n + a->overrides + 1, sizeof(*all));
 	for (size_t i = 0; i < keys->n; i++)
 		all[i] = keys->v[i];

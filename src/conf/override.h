@@ -25,3 +25,7 @@ int override_apply(struct node *root, const struct override *o, struct err *e);
  * ${now:FMT} in every string of the tree. A string that is one interpolation becomes a copy of what
  * it names; the environment's text is typed as plain YAML. ERR_USAGE names file, line and key. */
 int node_interpolate(struct node *root, int64_t start_wall_ns, struct err *e);
+
+/* `text` in quotes, escaped so that as the value of an override it reads back as that text: quotes,
+ * the backslashes before them, and "${". Heap string owned by the caller. */
+char *override_quote(const char *text);

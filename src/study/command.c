@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "conf/override.h"
 #include "study/study_plan.h"
 
 struct vector {
@@ -74,9 +75,11 @@ static void put_workload(struct vector *a, const struct study_plan *p, const str
 	}
 	for (size_t i = 0; i < x->overrides.n; i++)
 		put_copy(a, x->overrides.v[i]);
-	if (x->dataset != SIZE_MAX)
-		put(a, xasprintf("++workload.dataset.data_folder='%s'",
-				 p->dataset[x->dataset].folder));
+	if (x->dataset != SIZE_MAX) {
+		AUTO_FREE char *quoted = override_quote(p->dataset[x->dataset].folder);
+
+		put(a, xasprintf("++workload.dataset.data_folder=%s", quoted));
+	}
 }
 
 char **study_generate_argv(const struct study_plan *p, const struct study_dataset *d)

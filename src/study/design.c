@@ -259,7 +259,12 @@ static int take_header(struct design *d, size_t index, int column[COLUMNS], stru
 	for (int i = 0; i < COLUMNS; i++) {
 		column[i] = -1;
 		for (size_t k = 0; rc == 0 && k < f.n; k++)
-			if (strcasecmp(f.v[k].text, names[i]) == 0)
+			if (strcasecmp(f.v[k].text, names[i]) == 0 && column[i] >= 0)
+				rc = err_set(e, ERR_USAGE,
+					     "%s: line %zu: two columns are called '%s': rename or "
+					     "remove one",
+					     d->path, index + 1, names[i]);
+			else if (strcasecmp(f.v[k].text, names[i]) == 0)
 				column[i] = (int)k;
 	}
 	d->header = index;
@@ -268,7 +273,7 @@ static int take_header(struct design *d, size_t index, int column[COLUMNS], stru
 		if (column[i] < 0)
 			rc = err_set(e, ERR_USAGE,
 				     "%s: line %zu: the first line names the columns, and '%s' is "
-				     "not among them",
+				     "not among them (columns are separated by commas)",
 				     d->path, index + 1, names[i]);
 	fields_release(&f);
 	return rc;

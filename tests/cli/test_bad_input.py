@@ -58,6 +58,14 @@ def configuration(tmp):
     refused([*run, "reader.batch_size"], 2, "reader.batch_size", "key=value")
     refused([*run, "reader.batch_size=1,2"], 2, "batch_size")
     refused([*run, "-n", "0"], 2, "-n", "0")
+    refused(["show", "nonsense"], 2, "nonsense", "workloads", "system")
+    refused(["show", "system", tmp / "missing"], 2, "missing", "not a folder")
+    refused(["verify", tmp / "missing"], 2, "missing", "dataset's folder")
+    design = tmp / "design.csv"
+    design.write_text("model,processes,Model\nunet3d_h100,1,resnet50_h100\n")
+    refused(["study", "run", design, "--dry-run"], 2, "design.csv", "line 1", "two columns", "model")
+    design.write_text("model;processes\nunet3d_h100;1\n")
+    refused(["study", "run", design, "--dry-run"], 2, "design.csv", "line 1", "commas")
     refused([*run, "--nonsense"], 2, "--nonsense")
     refused([*run, "--config-dir", tmp / "nowhere"], 2, "nowhere")
     refused([*run, "workflow.checkpoint=true", "checkpoint.checkpoint_mechanism_classname=a.B"], 1, "runs no Python")
@@ -208,6 +216,20 @@ def watchdog(tmp):
     print("  ", done.stderr.strip().splitlines()[-1])
 
 
+def odd_folders(tmp):
+    """What a folder is called is never read as syntax of an override."""
+    keys = ["dataset.num_files_train=4", "dataset.num_files_eval=0", "workflow.evaluation=false",
+            "train.computation_time=0", "reader.batch_size=1"]
+    for name in ("it's", "a \\'b\\", "x${y}", 'q",{z} '):
+        at = tmp / "odd" / name
+        at.mkdir(parents=True)
+        stoker("generate", "default", "dataset.data_folder=d", *keys, cwd=at)
+        assert "every byte" in stoker("verify", at / "d").stdout
+        (at / "d.csv").write_text("model,epochs,processes\ndefault,1,1\n")
+        stoker("study", "run", "d.csv", *keys, cwd=at)
+        assert (at / "results/default/1/run-1/summary.json").exists()
+
+
 def main():
     with tempfile.TemporaryDirectory() as tmp:
         tmp = pathlib.Path(tmp)
@@ -219,6 +241,7 @@ def main():
         stop_by_signal(tmp)
         stop_while_computing(tmp)
         watchdog(tmp)
+        odd_folders(tmp)
     print(f"{count} refusals, each a sentence")
 
 
