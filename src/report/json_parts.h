@@ -12,5 +12,7 @@ json_t *json_environment(const struct host_facts *h);
 /* Everything measured while training, and while evaluating (NULL without evaluation). */
 json_t *json_training(const struct result *r, const struct run_metrics *m);
 json_t *json_evaluation(const struct result *r, const struct run_metrics *m);
+/* Where the time of training went in the epochs [from, to). */
+json_t *json_decomposition(const struct result *r, uint32_t from, uint32_t to);
 /* One object a rank. */
 json_t *json_ranks(const struct result *r, const struct run_metrics *m);

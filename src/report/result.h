@@ -14,6 +14,7 @@
 #include "dataset/verify.h"
 #include "metric/io_stat.h"
 #include "metric/proc_io.h"
+#include "metric/split.h"
 #include "metric/step.h"
 #include "workload/workload.h"
 
@@ -28,6 +29,8 @@ struct rank_epoch {
 	/* What the loader says was not, where it has an order of its own (loader_ops). */
 	struct order_proof rest, eval_rest;
 	bool accounted, eval_accounted;
+	struct epoch_split split; /* of the waits of training */
+	int64_t checkpoint_ns;    /* training stood still for checkpoints, between its steps */
 	uint64_t payload_bytes,
 		eval_payload_bytes; /* of samples read from the store for this rank, counted by
 				     * its workers; a reader's own copy of a file adds none */
@@ -38,15 +41,20 @@ struct rank_result {
 	struct io_stat train_io, eval_io; /* all epochs, merged over this rank's workers */
 	int64_t worker_busy_ns, worker_idle_ns, preprocess_ns;
 	int64_t transport_ns, unpack_ns, pin_ns; /* as in struct worker_stat */
-	int64_t train_busy_ns;     /* the part of worker_busy_ns that the training loader has */
-	uint32_t workers;          /* reader threads of the training loader; 0: inline */
-	uint64_t prefetch_batches; /* batches that may exist beyond the one in use: P * W */
+	int64_t train_busy_ns;         /* the part of worker_busy_ns that the training loader has */
+	uint32_t workers;              /* reader threads of the training loader; 0: inline */
+	uint64_t prefetch_batches;     /* batches that may exist beyond the one in use: P * W */
+	struct service_times service;  /* done - begun of training batches, in their order */
+	uint64_t slowest_sample;       /* the training sample that took longest to read */
+	int64_t slowest_ns, sample_ns; /* how long, and the mean; 0: not known */
+	double load[LOAD_SUMS];        /* reading times against readers at work (metric/split.h) */
 };
 
 /* Process-wide counters around one epoch. */
 struct epoch_usage {
 	struct proc_io train, eval;   /* differences over the phases */
 	int64_t cpu_ns, wall_ns;      /* training part */
+	int64_t host_cpu_ns;          /* of all processes meanwhile; 0: not known */
 	struct sysinfo_pair *meminfo; /* snapshot at its start */
 	size_t meminfo_count;
 	/* The dataset in this machine's page cache: before it was evicted, if it was, when the

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "report/decompose.h"
 #include "report/result.h"
 
 #define COLUMNS 100
@@ -239,6 +240,12 @@ void report_text(const struct result *r, const struct run_metrics *m, bool color
 	verdicts(out, r, &p);
 	if (r->trained)
 		training(out, r, m, &p);
+	if (r->trained && r->rank && m->epochs) {
+		struct decomposition d;
+
+		decompose(r, 0, m->epochs, &d);
+		decompose_text(&d, colored(&p, BOLD), colored(&p, PLAIN), out);
+	}
 	evaluation(out, m);
 	if (r->trained && r->usage)
 		page_cache(out, r);

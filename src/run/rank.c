@@ -111,17 +111,21 @@ static int ask_on(struct rank *k, struct loader *l, struct err *e)
 	return rc < 0 ? rc : 0;
 }
 
-/* Runs up to `steps` steps into `p`. 0 when all were made or the loader's epoch ended. */
+/* Runs up to `steps` steps into `p`; adds to `split` unless NULL. 0 when all were made or the
+ * loader's epoch ended. */
 static int run_steps(struct rank *k, struct loader *l, struct phase *p, uint64_t steps,
-		     struct order_proof *delivered, uint64_t *payload, struct err *e)
+		     struct order_proof *delivered, uint64_t *payload, struct epoch_split *split,
+		     struct err *e)
 {
 	struct run_state *s = k->run;
 	const struct time_dist *dist =
 		p->kind == PHASE_EVAL ? &s->w->evaluation.eval_time : &s->w->train.computation_time;
-	int64_t ask = p->begin_ns;
+	int64_t ask = p->begin_ns, wait[WAIT_PARTS];
 
 	for (uint64_t i = 0; i < steps; i++) {
 		struct step_times *t = &p->step[i];
+		struct batch_work work;
+		struct batch_span span;
 		struct batch *b;
 		int rc;
 
@@ -131,6 +135,9 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p, uint64_t
 		if (rc <= 0)
 			return rc;
 		t->got_ns = clock_now_ns();
+		work = b->work;
+		span = (struct batch_span){b->sent_ns, b->begun_ns, b->done_ns, &work};
+		wait_split(wait, t, &span, i == 0);
 		order_proof_merge(delivered, &b->proof);
 		*payload += b->payload_bytes;
 		p->samples += b->samples;
@@ -142,6 +149,10 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p, uint64_t
 		t->barrier_in_ns = t->compute_end_ns;
 		t->barrier_out_ns = t->compute_end_ns;
 		p->steps = i + 1;
+		if (split) {
+			epoch_split_add(split, wait, p->step, i, &span);
+			service_times_add(&k->out->service, span.done_ns - span.begun_ns);
+		}
 		if (p->kind == PHASE_BLOCK) {
 			atomic_fetch_add_explicit(&k->steps_done, 1, memory_order_relaxed);
 			atomic_fetch_add_explicit(&k->compute_ns,
@@ -172,6 +183,26 @@ static void add_worker_stats(struct rank *k, struct loader *l, struct io_stat *i
 		k->out->unpack_ns += ws[i].unpack_ns;
 		k->out->pin_ns += ws[i].pin_ns;
 	}
+}
+
+/* Of the training loader: which sample took longest, and how reading depends on its company. */
+static void add_reading_times(struct rank *k, struct loader *l)
+{
+	uint32_t n;
+	const struct worker_stat *ws = k->run->loader_ops->stats(l, &n);
+	uint64_t samples = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		samples += ws[i].samples;
+		for (int j = 0; j < LOAD_SUMS; j++)
+			k->out->load[j] += ws[i].load[j];
+		if (ws[i].slowest_ns > k->out->slowest_ns) {
+			k->out->slowest_ns = ws[i].slowest_ns;
+			k->out->slowest_sample = ws[i].slowest_sample;
+		}
+	}
+	if (samples)
+		k->out->sample_ns = k->out->worker_busy_ns / (int64_t)samples;
 }
 
 static int finish(struct rank *k, struct loader *l, struct err *e)
@@ -209,7 +240,8 @@ static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, st
 	rc = s->loader_ops->start(k->train, &order, steps, e);
 	begun = rc == 0;
 	if (begun)
-		rc = run_steps(k, k->train, p, steps, &ep->delivered, &ep->payload_bytes, e);
+		rc = run_steps(k, k->train, p, steps, &ep->delivered, &ep->payload_bytes,
+			       &ep->split, e);
 	p->end_ns = clock_now_ns();
 	p->end_wall_ns = clock_wall_ns();
 	ep->train_end_ns = p->end_ns;
@@ -254,7 +286,7 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 	begun = rc == 0;
 	if (begun)
 		rc = run_steps(k, k->eval, p, s->steps[DATASET_EVAL], &ep->eval_delivered,
-			       &ep->eval_payload_bytes, e);
+			       &ep->eval_payload_bytes, NULL, e);
 	p->end_ns = clock_now_ns();
 	p->end_wall_ns = clock_wall_ns();
 	ep->eval_accounted = begun && s->loader_ops->undelivered &&
@@ -281,6 +313,7 @@ static void usage_begin(struct run_state *s, uint32_t epoch, struct proc_io *io,
 	host_meminfo_load(&u->meminfo, &u->meminfo_count);
 	proc_io_sample(io);
 	*cpu = proc_cpu_ns();
+	u->host_cpu_ns = host_cpu_ns();
 }
 
 /* The difference since *since, which becomes now. */
@@ -323,6 +356,7 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	if (first) {
 		usage_next(&u->train, &io);
 		u->cpu_ns = proc_cpu_ns() - cpu;
+		u->host_cpu_ns = host_cpu_ns() - u->host_cpu_ns;
 		u->wall_ns = ep->train_end_ns - ep->begin_ns;
 	}
 	if (rc == 0)
@@ -405,6 +439,7 @@ void *rank_main(void *arg)
 	}
 	if (k->train && !k->hung) {
 		add_worker_stats(k, k->train, &k->out->train_io);
+		add_reading_times(k, k->train);
 		k->out->train_busy_ns = k->out->worker_busy_ns;
 	}
 	if (k->eval && !k->hung)

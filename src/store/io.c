@@ -21,6 +21,8 @@ static void count(const struct io *io, enum io_kind kind, int64_t start_ns, size
 	if (returned > 0)
 		s->kind[kind].returned_bytes += (uint64_t)returned;
 	s->kind[kind].busy_ns += took;
+	if (returned > 0 && kind <= IO_DATA)
+		load_add(s->by_size, (double)returned, (double)took);
 	hist_add(&s->kind[kind].latency_ns, (uint64_t)took);
 }
 
