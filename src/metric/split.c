@@ -5,17 +5,18 @@
 #include <string.h>
 
 const char *const wait_part_names[WAIT_PARTS] = {
-	[WAIT_START] = "start_up",      [WAIT_STARVED] = "starved",
-	[WAIT_QUEUE] = "queueing",      [WAIT_OPEN] = "open_metadata",
-	[WAIT_DATA] = "data",           [WAIT_DECODE] = "decode",
-	[WAIT_PREPROCESS] = "preprocess", [WAIT_TRANSPORT] = "transport",
-	[WAIT_OTHER] = "unknown",
+	[WAIT_START] = "start_up",        [WAIT_STARVED] = "starved",     [WAIT_QUEUE] = "queueing",
+	[WAIT_OPEN] = "open_metadata",    [WAIT_DATA] = "data",           [WAIT_DECODE] = "decode",
+	[WAIT_PREPROCESS] = "preprocess", [WAIT_TRANSPORT] = "transport", [WAIT_OTHER] = "unknown",
 };
 
 static const enum wait_part part_of[WORK_KINDS] = {
-	[WORK_OPEN] = WAIT_OPEN,     [WORK_META] = WAIT_OPEN,
-	[WORK_DATA] = WAIT_DATA,     [WORK_DECODE] = WAIT_DECODE,
-	[WORK_PREPROCESS] = WAIT_PREPROCESS, [WORK_TRANSPORT] = WAIT_TRANSPORT,
+	[WORK_OPEN] = WAIT_OPEN,
+	[WORK_META] = WAIT_OPEN,
+	[WORK_DATA] = WAIT_DATA,
+	[WORK_DECODE] = WAIT_DECODE,
+	[WORK_PREPROCESS] = WAIT_PREPROCESS,
+	[WORK_TRANSPORT] = WAIT_TRANSPORT,
 };
 
 /* Up to `until`, if that lies ahead. */

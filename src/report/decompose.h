@@ -19,21 +19,21 @@ enum time_part {
 extern const char *const time_part_names[TIME_PARTS];
 
 struct decomposition {
-	double wall_s;                         /* of training, mean over ranks */
-	double mean_s[TIME_PARTS];             /* mean over ranks; sums to wall_s */
-	double critical_wall_s;                /* of the rank that took longest */
-	double critical_s[TIME_PARTS];         /* in each step of the last; sums to it */
-	double work_s[WORK_KINDS];             /* workers' time in delivered batches, all ranks */
-	double hidden_io_s;                    /* of that, requests that no rank waited for */
-	double ready_mean;                     /* batches that lay ready when a rank asked */
-	uint64_t steps;                        /* of all ranks */
-	uint64_t batches, common_steps;        /* delivered; made by every rank */
-	double service_mean_s, service_dev_s;  /* a batch from begun to done */
-	double delivery_mean_s;                /* from done to got, where it was waited for */
-	uint32_t last_rank;                    /* came last to the barrier most often */
-	double last_share;                     /* in this share of the steps */
-	double last_behind_s;                  /* how far behind the one before it, on average */
-	enum time_part last_part;              /* in which it spends more than the mean */
+	double wall_s;                        /* of training, mean over ranks */
+	double mean_s[TIME_PARTS];            /* mean over ranks; sums to wall_s */
+	double critical_wall_s;               /* of the rank that took longest */
+	double critical_s[TIME_PARTS];        /* in each step of the last; sums to it */
+	double work_s[WORK_KINDS];            /* workers' time in delivered batches, all ranks */
+	double hidden_io_s;                   /* of that, requests that no rank waited for */
+	double ready_mean;                    /* batches that lay ready when a rank asked */
+	uint64_t steps;                       /* of all ranks */
+	uint64_t batches, common_steps;       /* delivered; made by every rank */
+	double service_mean_s, service_dev_s; /* a batch from begun to done */
+	double delivery_mean_s;               /* from done to got, where it was waited for */
+	uint32_t last_rank;                   /* came last to the barrier most often */
+	double last_share;                    /* in this share of the steps */
+	double last_behind_s;                 /* how far behind the one before it, on average */
+	enum time_part last_part;             /* in which it spends more than the mean */
 };
 
 /* Over the epochs [from, to) of the begun ones. Pure. */

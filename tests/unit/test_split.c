@@ -24,7 +24,8 @@ static void known(void **state)
 					    [WORK_META] = 100,
 					    [WORK_DATA] = 600,
 					    [WORK_DECODE] = 200}};
-	const struct batch_span b = {.sent_ns = 1100, .begun_ns = 1200, .done_ns = 2200, .work = &w};
+	const struct batch_span b = {
+		.sent_ns = 1100, .begun_ns = 1200, .done_ns = 2200, .work = &w};
 	struct step_times t = {.ask_ns = 1000, .got_ns = 2300};
 	int64_t out[WAIT_PARTS], again[WAIT_PARTS];
 
@@ -89,7 +90,8 @@ static void sums(void **state)
 static void totals(void **state)
 {
 	const struct batch_work w = {.ns = {[WORK_DATA] = 50}};
-	struct step_times t[3] = {{.ask_ns = 0, .got_ns = 60}, {.ask_ns = 100, .got_ns = 101},
+	struct step_times t[3] = {{.ask_ns = 0, .got_ns = 60},
+				  {.ask_ns = 100, .got_ns = 101},
 				  {.ask_ns = 200, .got_ns = 201}};
 	const struct batch_span b[3] = {{0, 0, 50, &w}, {0, 50, 90, &w}, {0, 60, 95, &w}};
 	struct epoch_split s = {0};
