@@ -25,7 +25,6 @@ struct worker_stat {
 	int64_t idle_ns;                /* waiting for an index batch within an epoch */
 	uint64_t slowest_sample;        /* took longest to read */
 	int64_t slowest_ns;             /* that long */
-	double load[LOAD_SUMS]; /* ns to read a sample, against readers at work in this process */
 	/* reader.transport: packing by the worker, unpacking by the receiver, who writes that one;
 	 * reader.pin_thread: copying, by its thread, in the first worker's */
 	int64_t transport_ns, unpack_ns, pin_ns;

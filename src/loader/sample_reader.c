@@ -16,9 +16,6 @@
 enum activity { IDLE, READING, PREPROCESSING };
 #define ACTIVITY_BITS 2
 
-/* Readers that are in a read now, of all loaders: storage and CPU are what they share. */
-static _Atomic uint32_t reading;
-
 /* The same for every blob of a store in memory, so that any existing folder above tells it. */
 static uint32_t volatile_block_bytes(const struct io *io, const char *folder)
 {
@@ -232,16 +229,12 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 {
 	struct sample got = {0};
 	int64_t begin = *now;
-	uint32_t beside;
 	int rc;
 
 	publish(r, READING, sample, begin);
-	beside = atomic_fetch_add_explicit(&reading, 1, memory_order_relaxed) + 1;
 	rc = read_file_sample(r, sample, &got, e);
-	beside += atomic_fetch_sub_explicit(&reading, 1, memory_order_relaxed);
 	*now = clock_now_ns();
 	r->stat->read_ns += *now - begin;
-	load_add(r->stat->load, beside / 2.0, (double)(*now - begin));
 	if (*now - begin > r->stat->slowest_ns) {
 		r->stat->slowest_ns = *now - begin;
 		r->stat->slowest_sample = sample;

@@ -11,8 +11,7 @@ void io_stat_init(struct io_stat *s)
 		s->kind[k].busy_ns = 0;
 		hist_init(&s->kind[k].latency_ns);
 	}
-	for (int i = 0; i < LOAD_SUMS; i++)
-		s->by_size[i] = 0;
+	s->reads = (struct read_fit){0};
 }
 
 void io_stat_merge(struct io_stat *into, const struct io_stat *from)
@@ -24,6 +23,5 @@ void io_stat_merge(struct io_stat *into, const struct io_stat *from)
 		into->kind[k].busy_ns += from->kind[k].busy_ns;
 		hist_merge(&into->kind[k].latency_ns, &from->kind[k].latency_ns);
 	}
-	for (int i = 0; i < LOAD_SUMS; i++)
-		into->by_size[i] += from->by_size[i];
+	read_fit_merge(&into->reads, &from->reads);
 }

@@ -1,7 +1,6 @@
 /* The division of waits. */
 #include "metric/split.h"
 
-#include <math.h>
 #include <string.h>
 
 const char *const wait_part_names[WAIT_PARTS] = {
@@ -138,19 +137,4 @@ void service_times_add(struct service_times *s, int64_t ns)
 			return;
 	}
 	s->ns[s->n++] = ns;
-}
-
-bool load_line(const double s[LOAD_SUMS], double *at_zero, double *slope)
-{
-	double n = s[LOAD_N], x, var;
-
-	if (n < 3)
-		return false;
-	x = s[LOAD_X] / n;
-	var = s[LOAD_XX] / n - x * x;
-	if (!(x > 0) || var < 0.0025 * x * x)
-		return false;
-	*slope = (s[LOAD_XY] / n - x * s[LOAD_Y] / n) / var;
-	*at_zero = s[LOAD_Y] / n - *slope * x;
-	return isfinite(*slope) && isfinite(*at_zero);
 }

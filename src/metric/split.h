@@ -50,23 +50,6 @@ struct service_times {
 	int64_t ns[SERVICE_KEPT];
 };
 
-/* Sums of a line through points (x, y): of 1, x, y, xx, xy, yy. */
-enum { LOAD_N, LOAD_X, LOAD_Y, LOAD_XX, LOAD_XY, LOAD_YY, LOAD_SUMS };
-
-static inline void load_add(double s[LOAD_SUMS], double x, double y)
-{
-	s[LOAD_N] += 1;
-	s[LOAD_X] += x;
-	s[LOAD_Y] += y;
-	s[LOAD_XX] += x * x;
-	s[LOAD_XY] += x * y;
-	s[LOAD_YY] += y * y;
-}
-
-/* Least squares: y = *at_zero + *slope * x. False where x hardly varies (less than 5 % of its
- * mean). */
-bool load_line(const double s[LOAD_SUMS], double *at_zero, double *slope);
-
 /* Divides the wait of a step, [ask, got], by what its batch's worker did in it: before the indexes
  * were sent the workers starved, then the batch was queued (start-up, both, when it is the epoch's
  * first), from begun to done in proportion to the batch's own work, then it was on its way. Sums to

@@ -13,6 +13,7 @@ struct reader {
 	double at;     /* FIXED: when it ends */
 	double left;   /* SHARED: seconds alone */
 	double factor; /* of this batch */
+	double begun;
 };
 
 struct side {
@@ -30,6 +31,8 @@ struct sim {
 	uint32_t width;
 	uint64_t window, steps, made;
 	uint32_t sharing;
+	double service; /* s, of the batches read: `served` */
+	uint64_t served;
 	double now;
 };
 
@@ -37,8 +40,8 @@ static double factor_of(const struct model *m, uint32_t rank, uint64_t batch)
 {
 	if (m->spreads == 0)
 		return 1;
-	/* ranks begin apart from each other */
-	return m->spread[(batch + (uint64_t)rank * 37) % m->spreads];
+	return m->spread[(uint64_t)(rank % m->lists) * m->spreads +
+			 (batch + (uint64_t)(rank / m->lists) * 37) % m->spreads];
 }
 
 static void begin_shared(struct sim *s, struct reader *r)
@@ -81,6 +84,7 @@ static void feed(struct sim *s, uint32_t k)
 			continue;
 		r->batch = b;
 		r->part = 0;
+		r->begun = s->now;
 		r->factor = factor_of(s->m, k, b);
 		s->side[k].sent++;
 		begin_part(s, r);
@@ -103,7 +107,8 @@ static void take(struct sim *s, uint32_t k)
 	if (at == s->window || !done[at])
 		return;
 	done[at] = 0;
-	c = s->m->compute[side->handed % s->m->computes];
+	c = s->m->compute[(uint64_t)(k % s->m->lists) * s->m->computes +
+			  side->handed % s->m->computes];
 	side->handed++;
 	side->computing = true;
 	side->computed += c;
@@ -117,6 +122,8 @@ static void finished(struct sim *s, uint32_t k, struct reader *r)
 	uint64_t at = r->batch % s->window;
 
 	r->state = REST;
+	s->service += s->now - r->begun;
+	s->served++;
 	if (!s->m->in_order)
 		for (at = 0; done[at];)
 			at++;
@@ -201,7 +208,7 @@ static bool next_event(struct sim *s)
 static uint64_t affordable(const struct model *m, uint32_t width)
 {
 	double each = (double)m->ranks * (2.0 * m->parts + 1) * ((double)m->ranks * (width + 1.0));
-	double most = 2e7 / each;
+	double most = 3e6 / each;
 	uint64_t least = 4 * (m->window + 4);
 
 	if ((double)m->steps <= most)
@@ -230,11 +237,18 @@ static double run(struct sim *s)
 
 double model_au(const struct model *m)
 {
+	double service;
+
+	return model_run(m, &service);
+}
+
+double model_run(const struct model *m, double *service_s)
+{
 	struct sim s = {.m = m, .width = m->workers ? m->workers : 1};
 	uint64_t readers = (uint64_t)m->ranks * s.width;
 	double au = NAN;
 
-	if (m->ranks == 0 || m->steps == 0 || m->computes == 0 || m->parts == 0)
+	if (m->ranks == 0 || m->steps == 0 || m->computes == 0 || m->parts == 0 || m->lists == 0)
 		return NAN;
 	s.window = m->workers == 0 ? 1 : m->window > s.width ? m->window : s.width;
 	s.steps = affordable(m, s.width);
@@ -247,6 +261,7 @@ double model_au(const struct model *m)
 		s.reader[i].batch = UINT64_MAX;
 	if (s.reader && s.side && s.done)
 		au = run(&s);
+	*service_s = s.served ? s.service / (double)s.served : 0;
 	free(s.reader);
 	free(s.side);
 	free(s.done);

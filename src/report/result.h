@@ -47,7 +47,6 @@ struct rank_result {
 	struct service_times service;  /* done - begun of training batches, in their order */
 	uint64_t slowest_sample;       /* the training sample that took longest to read */
 	int64_t slowest_ns, sample_ns; /* how long, and the mean; 0: not known */
-	double load[LOAD_SUMS];        /* reading times against readers at work (metric/split.h) */
 };
 
 /* Process-wide counters around one epoch. */
@@ -74,6 +73,34 @@ struct verdict {
 	char check[24]; /* "steady", "whole-run", "bytes", "dataset", "config", ... */
 	enum verdict_level level;
 	char text[640]; /* one or two sentences with the figures */
+};
+
+/* What the model (report/model.h) says of the same run with something changed. */
+#define WHAT_IF_MAX 12
+struct outlook {
+	bool known;
+	char why[160];            /* when not known */
+	double measured_au;       /* whole-run, percent */
+	double modeled_au;        /* the same by the model */
+	double fixed_s, shared_s; /* of reading a batch: whatever else is read; alone */
+	bool sharing_known;       /* whether more readers share one capacity could be seen */
+	double latency_share, stream_share, shared_share; /* of the time of reads, by read_fit.h */
+	uint32_t workers_needed;                          /* of a rank for 90 %; 0: not reached */
+	double needed_au;
+	double unordered_au; /* were batches handed out as they come; NAN: they are, or W < 2 */
+	double window_au;    /* with four times the window; NAN without workers */
+	uint32_t changes;
+	struct what_if {
+		char change[96];  /* "key=value key=value" */
+		double au, error; /* percent; points that it may be off */
+	} change[WHAT_IF_MAX];
+};
+
+/* What held the run back most. */
+struct limit {
+	char cause[32];    /* a word: docs/metrics.md */
+	char text[400];    /* one sentence */
+	double loss_share; /* of the wall time of training, in percent */
 };
 
 enum run_status { RUN_COMPLETE, RUN_INTERRUPTED, RUN_FAILED };
@@ -105,6 +132,8 @@ struct result {
 	uint64_t shuffle_seed; /* what order_init was given */
 	struct verdict verdict[16];
 	uint32_t verdicts;
+	struct outlook outlook; /* with the verdicts */
+	struct limit limit;
 	char folder[4096]; /* the output folder */
 };
 

@@ -237,6 +237,12 @@ void report_text(const struct result *r, const struct run_metrics *m, bool color
 		   r->workload->choice ? r->workload->choice : "workload", colored(&p, PLAIN),
 		   r->ranks, r->ranks == 1 ? "" : "s", r->epochs_done, r->epochs_planned,
 		   status[r->status]);
+	if (r->limit.text[0]) {
+		buf_printf(out, "  %s%-*s%s", colored(&p, BOLD), INDENT - 2, "what limits it",
+			   colored(&p, PLAIN));
+		wrap(out, r->limit.text, INDENT);
+		buf_putc(out, '\n');
+	}
 	verdicts(out, r, &p);
 	if (r->trained)
 		training(out, r, m, &p);

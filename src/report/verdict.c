@@ -406,6 +406,8 @@ static void check_evaluation(struct result *r, const struct run_metrics *m)
 void verdicts_compute(struct result *r, const struct run_metrics *m)
 {
 	r->verdicts = 0;
+	r->limit = (struct limit){0};
+	r->outlook = (struct outlook){0};
 	check_complete(r);
 	if (!r->trained) {
 		check_config(r);
@@ -421,4 +423,5 @@ void verdicts_compute(struct result *r, const struct run_metrics *m)
 	check_client(r);
 	check_compute(r, m);
 	check_evaluation(r, m);
+	verdict_limit(r, m);
 }

@@ -48,5 +48,7 @@ static inline const char *bytes_text(double v, char out[32])
 
 /* Whether the bytes asked for are those wanted, and where they came from. */
 void verdict_bytes(struct result *r, const struct run_metrics *m);
+/* What held the run back: r->limit and r->outlook. */
+void verdict_limit(struct result *r, const struct run_metrics *m);
 /* What the page cache held of the dataset, by looks before and after each epoch. */
 void verdict_page_cache(struct result *r);

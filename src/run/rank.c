@@ -185,7 +185,7 @@ static void add_worker_stats(struct rank *k, struct loader *l, struct io_stat *i
 	}
 }
 
-/* Of the training loader: which sample took longest, and how reading depends on its company. */
+/* Of the training loader: which sample took longest. */
 static void add_reading_times(struct rank *k, struct loader *l)
 {
 	uint32_t n;
@@ -194,8 +194,6 @@ static void add_reading_times(struct rank *k, struct loader *l)
 
 	for (uint32_t i = 0; i < n; i++) {
 		samples += ws[i].samples;
-		for (int j = 0; j < LOAD_SUMS; j++)
-			k->out->load[j] += ws[i].load[j];
 		if (ws[i].slowest_ns > k->out->slowest_ns) {
 			k->out->slowest_ns = ws[i].slowest_ns;
 			k->out->slowest_sample = ws[i].slowest_sample;

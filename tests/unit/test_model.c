@@ -21,6 +21,7 @@ static struct model base(void)
 			      .steps = 2000,
 			      .parts = 1,
 			      .compute = one,
+			      .lists = 1,
 			      .computes = 1};
 }
 

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "metric/read_fit.h"
 #include "metric/split.h"
 
 static int64_t sum(const int64_t v[WAIT_PARTS])
@@ -111,17 +112,35 @@ static void totals(void **state)
 
 static void lines(void **state)
 {
-	double s[LOAD_SUMS] = {0}, at_zero, slope;
+	struct read_fit f = {0};
+	struct read_law law;
 
 	(void)state;
 	for (int i = 0; i < 10; i++)
-		load_add(s, 4, 100);
-	assert_false(load_line(s, &at_zero, &slope));
-	for (int i = 1; i <= 10; i++)
-		load_add(s, i, 80 + 5 * i);
-	assert_true(load_line(s, &at_zero, &slope));
-	assert_float_equal(slope, 5, 1e-6);
-	assert_float_equal(at_zero, 80, 1e-6);
+		read_fit_add(&f, 1000, 4, 5000);
+	law = read_fit_law(&f);
+	assert_false(law.sizes_differ || law.beside_differ);
+	assert_float_equal(law.latency_share, 1, 1e-9);
+	f = (struct read_fit){0};
+	for (int i = 0; i < 50; i++) {
+		double bytes = 1000 + 7000 * (i % 7), beside = 1 + i % 4;
+
+		read_fit_add(&f, bytes, beside, 30000 + 2 * bytes + 0.675 * bytes * beside);
+	}
+	for (int i = 0; i < 10; i++)
+		read_fit_add(&f, 100, 1, 30000 + 200 + 67.5);
+	law = read_fit_law(&f);
+	assert_true(law.sizes_differ && law.beside_differ);
+	assert_float_equal(law.latency_ns, 30000, 1);
+	assert_float_equal(law.stream_ns_per_byte, 2, 0.01);
+	assert_float_equal(law.shared_ns_per_byte, 0.675, 0.01);
+	assert_true(law.latency_share + law.stream_share + law.shared_share < 1 + 1e-6);
+	/* faster the larger: no negative part */
+	f = (struct read_fit){0};
+	for (int i = 1; i < 50; i++)
+		read_fit_add(&f, 100.0 * i, 1, 10000 - i);
+	law = read_fit_law(&f);
+	assert_true(law.stream_share == 0 && law.latency_share > 0.99);
 }
 
 static void kept_times(void **state)
