@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-static const double ENOUGH = 1.5; /* times the least unexplained square */
+static const double ENOUGH = 1.5;     /* times the least unexplained square */
 static const double TOLERATED = 5e-4; /* of the mean square, beside it */
 
 void read_fit_add(struct read_fit *f, double bytes, double beside, double ns)
@@ -132,6 +132,25 @@ static void explain(double a[3][4], double tt, const bool allowed[3], double bes
 	}
 }
 
+/* Whether one of two explanations, that readers share and that they do not, is clearly worse. */
+static bool told_apart(double a[3][4], double tt, const bool allowed[3])
+{
+	double need = INFINITY, without = INFINITY, alone = INFINITY, x[3];
+
+	for (unsigned set = 1; set < 8; set++) {
+		if (!attempt(a, set, allowed, x))
+			continue;
+		if (!(set & 4)) {
+			without = fmin(without, residual(a, tt, x));
+			continue;
+		}
+		need = fmin(need, residual(a, tt, x));
+		if (!(set & 2))
+			alone = fmin(alone, residual(a, tt, x));
+	}
+	return without > need * ENOUGH || alone > without * ENOUGH;
+}
+
 struct read_law read_fit_law(const struct read_fit *f)
 {
 	struct read_law law = {0};
@@ -157,6 +176,7 @@ struct read_law read_fit_law(const struct read_fit *f)
 	law.beside_differ = var_q > 0.0025;
 	const bool allowed[3] = {true, law.sizes_differ, law.beside_differ};
 
+	law.beside_differ = law.beside_differ && told_apart(a, f->tt / n / t / t, allowed);
 	explain(a, f->tt / n / t / t, allowed, x);
 	law.latency_share = x[0];
 	law.stream_share = x[1];

@@ -18,7 +18,7 @@
 /* What a batch takes, and what is known of it. */
 struct costs {
 	struct model m;
-	double *compute, *spread; /* owned */
+	double *compute, *spread;               /* owned */
 	double open, reads, meta, decode, rest; /* s a batch: reads = metadata and data */
 	double requests;                        /* reads a batch */
 	double batch;                           /* samples */
@@ -154,8 +154,8 @@ static double corrected(const struct outlook *out, double au)
 	return au > 100 ? 100 : au < 0 ? 0 : au;
 }
 
-__attribute__((format(printf, 4, 5))) static void
-add(struct outlook *out, const struct costs *c, const struct model *m, const char *fmt, ...)
+__attribute__((format(printf, 4, 5))) static void add(struct outlook *out, const struct costs *c,
+						      const struct model *m, const char *fmt, ...)
 {
 	struct model other = *m;
 	double au = model_au(m), apart = 0;
@@ -164,7 +164,7 @@ add(struct outlook *out, const struct costs *c, const struct model *m, const cha
 
 	if (out->changes == WHAT_IF_MAX || isnan(au))
 		return;
-	if (!out->sharing_known && m->workers > c->m.workers) {
+	if (!out->sharing_known && m->workers != c->m.workers) {
 		/* the readers may share all of it, or nothing */
 		double part = c->service > 0 ? c->reads / c->service : 0;
 		double k = (m->fixed_s + m->shared_s) / c->service;

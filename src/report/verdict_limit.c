@@ -4,14 +4,14 @@
 #include "report/outlook.h"
 #include "report/verdict_parts.h"
 
-static const double SMALL_LOSS = 0.05;   /* of the wall time: nothing to find */
-static const double CACHED_SHARE = 0.5;  /* of the dataset in the page cache: it served */
-static const double RANK_SHARE = 0.4;    /* of the loss, by one rank's being behind */
-static const double BUSY_SHARE = 0.85;   /* of the workers' time: they are what is short */
-static const double RECOVERED = 0.4;     /* of the loss, by a wider window */
+static const double SMALL_LOSS = 0.05;    /* of the wall time: nothing to find */
+static const double CACHED_SHARE = 0.5;   /* of the dataset in the page cache: it served */
+static const double RANK_SHARE = 0.4;     /* of the loss, by one rank's being behind */
+static const double BUSY_SHARE = 0.85;    /* of the workers' time: they are what is short */
+static const double RECOVERED = 0.4;      /* of the loss, by a wider window */
 static const double OWN_CPU_SHARE = 0.75; /* of computing time; below, the CPU was taken away */
-static const double OTHERS_SHARE = 0.25; /* of the processors, used by other programs */
-static const uint32_t FEW_WORKERS = 4;   /* a common number of them would be enough */
+static const double OTHERS_SHARE = 0.25;  /* of the processors, used by other programs */
+static const uint32_t FEW_WORKERS = 4;    /* a common number of them would be enough */
 
 struct view {
 	struct result *r;
@@ -201,7 +201,7 @@ static bool cpu_taken(const struct view *v, double *others)
 		wall += (double)v->r->usage[i].wall_ns / 1e9;
 	}
 	*others = wall > 0 && cpus > 0 ? (all - own) / (wall * cpus) : 0;
-	return decode > 0 && own < OWN_CPU_SHARE * decode && *others > OTHERS_SHARE;
+	return decode > 0 && own<OWN_CPU_SHARE * decode && * others> OTHERS_SHARE;
 }
 
 static void say_store(struct view *v)
@@ -223,8 +223,7 @@ static void say_store(struct view *v)
 		     "limited by opening files: the workers are inside requests %.0f %% of the "
 		     "time, %.0f %% of that opening",
 		     100 * v->inside, 100 * d->work_s[WORK_OPEN] / io);
-	else if (law->shared_share >= law->stream_share &&
-		 law->shared_share >= law->latency_share)
+	else if (law->shared_share >= law->stream_share && law->shared_share >= law->latency_share)
 		name(v, "bandwidth",
 		     "limited by the storage's bandwidth: the workers are inside requests %.0f %% "
 		     "of the time, and %.0f readers get %s/s together, each the less the more "

@@ -41,12 +41,15 @@ static void count_read(const struct io *io, enum io_kind kind, int64_t start_ns,
 		       ssize_t returned, uint32_t beside)
 {
 	int64_t took = count(io, kind, start_ns, asked, returned);
+	uint32_t at_end;
 
 	if (beside == 0)
 		return;
-	beside += atomic_fetch_sub_explicit(&reads_under_way, 1, memory_order_relaxed);
+	at_end = atomic_fetch_sub_explicit(&reads_under_way, 1, memory_order_relaxed);
+	/* of readers in step, the first to begin is the first to end: the more of both counts */
+	beside = at_end > beside ? at_end : beside;
 	if (returned > 0 && kind <= IO_DATA)
-		read_fit_add(&io->stat->reads, (double)returned, beside / 2.0, (double)took);
+		read_fit_add(&io->stat->reads, (double)returned, beside, (double)took);
 }
 
 static int64_t begin(const struct io *io)
