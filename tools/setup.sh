@@ -26,6 +26,7 @@ for purpose in "$@"; do
         want libdeflate-dev have_pc libdeflate
         want libjpeg-dev have_pc libjpeg
         want libisal-dev have_pc libisal
+        want liburing-dev have_pc liburing
         ;;
     check)
         want python3 test -x /usr/bin/python3
@@ -41,6 +42,16 @@ for purpose in "$@"; do
         want chromium command -v chromium
         want gnuplot-nox command -v gnuplot
         want python3-matplotlib have_py matplotlib
+        want python3-torch have_py torch
+        want fio command -v fio
+        # what tests/mpi runs under
+        want openmpi-bin command -v mpirun.openmpi
+        want libopenmpi-dev command -v mpicc.openmpi
+        want mpich command -v mpirun.mpich
+        want libmpich-dev command -v mpicc.mpich
+        want slurm-wlm command -v slurmctld
+        want munge command -v munged
+        want iproute2 command -v ip
         ;;
     esac
 done

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "checkpoint/plan.h"
+#include "checkpoint/checkpoint_plan.h"
 #include "checkpoint/pool.h"
 #include "checkpoint/stream.h"
 #include "format/pybuffer.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "checkpoint/plan.h"
+#include "checkpoint/checkpoint_plan.h"
 
 #define BATCH 1000
 

@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 
 #include "base/err.h"
-#include "checkpoint/plan.h"
+#include "checkpoint/checkpoint_plan.h"
 
 struct content_pool {
 	unsigned char *bytes;   /* page aligned */

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "checkpoint/plan.h"
+#include "checkpoint/checkpoint_plan.h"
 #include "cli/args.h"
 #include "cli/cli.h"
 

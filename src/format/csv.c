@@ -151,6 +151,17 @@ static int csv_verify(const struct io *io, const char *path, const struct file_s
 	return rc < 0 ? rc : blob_stream_end(&w.stream, path, put_file(&w, f, content, e), e);
 }
 
+static int csv_extent(const struct reader_config *c, const struct file_spec *f, uint64_t index,
+		      struct extent *out, struct err *e)
+{
+	(void)c;
+	(void)f;
+	(void)index;
+	(void)e;
+	*out = (struct extent){.bytes = EXTENT_TO_END, .whole = true};
+	return 0;
+}
+
 const struct format_ops format_csv = {
 	.name = "csv",
 	.help = "Text: a line of comma-separated numbers per sample; plain or gzip.",
@@ -163,6 +174,7 @@ const struct format_ops format_csv = {
 	.read = csv_read,
 	.reader_close = csv_reader_close,
 	.verify = csv_verify,
+	.extent = csv_extent,
 	.file_bytes_estimate = csv_file_bytes_estimate,
 	.compressed_extension = csv_compressed_extension,
 };

@@ -83,6 +83,13 @@ struct sample {
 	uint64_t payload_bytes;
 };
 
+/* A range of a blob. */
+struct extent {
+	uint64_t offset, bytes; /* bytes: EXTENT_TO_END up to the end of the blob */
+	bool whole;             /* with it, all samples of the file are read */
+};
+#define EXTENT_TO_END UINT64_MAX
+
 struct reader; /* one per worker; not shared */
 
 struct format_ops {
@@ -142,6 +149,14 @@ struct format_ops {
 			     size_t scratch_bytes, struct err *e);
 	int (*sidecar_verify)(const struct io *io, const char *path, const struct file_spec *f,
 			      uint32_t which, void *scratch, size_t scratch_bytes, struct err *e);
+
+	/* Where the bytes of sample `index` lie, so that a loader can keep requests for several
+	 * samples in flight: the range that a read with ACCESS_NATIVE needs, computed from the spec
+	 * alone. Such a read may ask for more besides (an HDF5 file's metadata); with DECODE_NONE
+	 * the range is all there is to read. ERR_USAGE with a sentence when the place cannot be
+	 * computed. NULL: in no file of this format. */
+	int (*extent)(const struct reader_config *c, const struct file_spec *f, uint64_t index,
+		      struct extent *out, struct err *e);
 };
 
 enum {

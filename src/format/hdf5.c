@@ -14,4 +14,5 @@ const struct format_ops format_hdf5 = {
 	.read = hdf5_read,
 	.reader_close = hdf5_reader_close,
 	.verify = hdf5_verify,
+	.extent = hdf5_extent,
 };

@@ -105,3 +105,5 @@ int hdf5_reader_init(void *memory, const struct reader_config *c, const struct i
 int hdf5_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
 	      struct sample *out, struct err *e);
 int hdf5_reader_close(struct reader *r, struct err *e);
+int hdf5_extent(const struct reader_config *c, const struct file_spec *f, uint64_t index,
+		struct extent *out, struct err *e);

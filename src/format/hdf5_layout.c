@@ -212,3 +212,29 @@ uint64_t hdf5_chunk_at(const struct hdf5_layout *l, const struct hdf5_place *p, 
 		i--;
 	return p->run[i].at + (chunk - p->run[i].first) * l->records.stored_bytes;
 }
+
+int hdf5_extent(const struct reader_config *c, const struct file_spec *f, uint64_t index,
+		struct extent *out, struct err *e)
+{
+	struct hdf5_layout l;
+	uint64_t bytes;
+	int rc = hdf5_layout_of(f, &l, e);
+
+	(void)c;
+	if (rc < 0)
+		return rc;
+	if (l.datasets > 1)
+		return err_set(e, ERR_USAGE,
+			       "a sample is spread over %u datasets of the file, so its bytes are "
+			       "not in one place",
+			       l.datasets);
+	if (l.records.chunked)
+		return err_set(e, ERR_USAGE,
+			       "the hdf5 files are chunked or compressed, so that only their index "
+			       "says where a sample lies");
+	bytes = hdf5_part_bytes(&l.records);
+	*out = (struct extent){.bytes = bytes};
+	if (l.place[0].data != HDF5_UNDEFINED)
+		out->offset = l.place[0].data + index * bytes;
+	return 0;
+}

@@ -50,6 +50,10 @@ void image_source_rewind(struct image_source *s);
 /* The following requests are for pixels. */
 void image_source_data(struct image_source *s);
 
+/* struct format_ops' extent: the whole file. */
+int image_extent(const struct reader_config *c, const struct file_spec *f, uint64_t index,
+		 struct extent *out, struct err *e);
+
 /* First member of an image format's struct reader. */
 struct image_reader {
 	struct reader_config config;

@@ -124,6 +124,17 @@ int indexed_sidecar_verify(const struct io *io, const char *path, const struct f
 	return rc < 0 ? rc : blob_stream_end(&s, path, put_index(&s, f, which, e), e);
 }
 
+int indexed_extent(const struct reader_config *c, const struct file_spec *f, uint64_t index,
+		   struct extent *out, struct err *e)
+{
+	uint64_t bytes = file_spec_sample_bytes(f);
+
+	(void)c;
+	(void)e;
+	*out = (struct extent){.offset = index * bytes, .bytes = bytes};
+	return 0;
+}
+
 const struct format_ops format_indexed_binary = {
 	.name = "indexed_binary",
 	.help = "Samples back to back, with two index files of offsets and sizes (Megatron's "
@@ -137,6 +148,7 @@ const struct format_ops format_indexed_binary = {
 	.read = indexed_read,
 	.reader_close = indexed_reader_close,
 	.verify = indexed_verify,
+	.extent = indexed_extent,
 	.sidecars = INDEXED_COMPANIONS,
 	.sidecar_path = indexed_sidecar_path,
 	.sidecar_bytes = indexed_sidecar_bytes,

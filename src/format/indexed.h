@@ -26,6 +26,8 @@ int indexed_sidecar_write(const struct io *io, struct blob *b, const char *path,
 			  size_t scratch_bytes, struct err *e);
 int indexed_sidecar_verify(const struct io *io, const char *path, const struct file_spec *f,
 			   uint32_t which, void *scratch, size_t scratch_bytes, struct err *e);
+int indexed_extent(const struct reader_config *c, const struct file_spec *f, uint64_t index,
+		   struct extent *out, struct err *e);
 
 /* indexed_read.c; the reader of indexed_binary, and of both formats with ACCESS_NATIVE. */
 size_t indexed_reader_bytes(const struct reader_config *c, const struct store *s);

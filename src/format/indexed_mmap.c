@@ -301,6 +301,7 @@ const struct format_ops format_mmap_indexed_binary = {
 	.read = mmap_read,
 	.reader_close = mmap_reader_close,
 	.verify = indexed_verify,
+	.extent = indexed_extent,
 	.sidecars = INDEXED_COMPANIONS,
 	.sidecar_path = indexed_sidecar_path,
 	.sidecar_bytes = indexed_sidecar_bytes,

@@ -119,5 +119,6 @@ const struct format_ops format_jpeg = {
 	.read = jpeg_read,
 	.reader_close = jpeg_reader_close,
 	.verify = jpeg_verify,
+	.extent = image_extent,
 	.file_bytes_estimate = jpeg_file_bytes_estimate,
 };

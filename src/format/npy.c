@@ -408,6 +408,17 @@ static int npy_reader_close(struct reader *r, struct err *e)
 	return 0;
 }
 
+/* Every sample is spread over the whole array. */
+static int npy_extent(const struct reader_config *c, const struct file_spec *f, uint64_t index,
+		      struct extent *out, struct err *e)
+{
+	(void)c;
+	(void)index;
+	(void)e;
+	*out = (struct extent){.bytes = npy_file_bytes(f), .whole = true};
+	return 0;
+}
+
 const struct format_ops format_npy = {
 	.name = "npy",
 	.help = "NumPy arrays (np.save), samples along the last axis.",
@@ -420,4 +431,5 @@ const struct format_ops format_npy = {
 	.read = npy_read,
 	.reader_close = npy_reader_close,
 	.verify = npy_verify,
+	.extent = npy_extent,
 };

@@ -235,6 +235,23 @@ int npz_verify(const struct io *io, const char *path, const struct file_spec *f,
 	return rc < 0 ? rc : blob_stream_end(&s, path, put_file(&s, f, content, e), e);
 }
 
+/* The first member, x, over whose array every sample is spread. */
+static int npz_extent(const struct reader_config *c, const struct file_spec *f, uint64_t index,
+		      struct extent *out, struct err *e)
+{
+	struct npz_layout l;
+	int rc = npz_layout_of(f, &l, e);
+
+	(void)c;
+	(void)index;
+	if (rc < 0)
+		return rc;
+	*out = (struct extent){.bytes = EXTENT_TO_END, .whole = true};
+	if (npz_file_bytes(f) != UINT64_MAX)
+		out->bytes = l.entry[1].local_offset;
+	return 0;
+}
+
 const struct format_ops format_npz = {
 	.name = "npz",
 	.help = "Zip archives of NumPy arrays (np.savez): x, samples along the last axis, and y, "
@@ -248,4 +265,5 @@ const struct format_ops format_npz = {
 	.read = npz_read,
 	.reader_close = npz_reader_close,
 	.verify = npz_verify,
+	.extent = npz_extent,
 };

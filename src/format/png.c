@@ -241,4 +241,5 @@ const struct format_ops format_png = {
 	.read = png_read,
 	.reader_close = png_reader_close,
 	.verify = png_verify,
+	.extent = image_extent,
 };

@@ -116,6 +116,21 @@ static int tfrecord_verify(const struct io *io, const char *path, const struct f
 	return rc < 0 ? rc : blob_stream_end(&s, path, put_file(&s, f, content, e), e);
 }
 
+/* read_type memory loads all records at once. */
+static int tfrecord_extent(const struct reader_config *c, const struct file_spec *f, uint64_t index,
+			   struct extent *out, struct err *e)
+{
+	struct tfrecord_layout l;
+	int rc = tfrecord_layout_of(f, &l, e);
+
+	if (rc < 0)
+		return rc;
+	*out = (struct extent){.offset = index * l.record_bytes, .bytes = l.record_bytes};
+	if (c->keep_open)
+		*out = (struct extent){.bytes = l.file_bytes, .whole = true};
+	return 0;
+}
+
 const struct format_ops format_tfrecord = {
 	.name = "tfrecord",
 	.help = "TensorFlow's records, an Example message each, with DALI's index beside the file.",
@@ -129,6 +144,7 @@ const struct format_ops format_tfrecord = {
 	.read = tfrecord_read,
 	.reader_close = tfrecord_reader_close,
 	.verify = tfrecord_verify,
+	.extent = tfrecord_extent,
 	.sidecars = 1,
 	.sidecar_path = tfrecord_index_path,
 	.sidecar_bytes = tfrecord_index_bytes,

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "loader/flight.h"
 #include "workload/time_draw.h"
 #include "workload/validate.h"
 
@@ -93,7 +94,8 @@ void sample_reader_settings(struct reader_config *out, const struct loader_confi
 	};
 }
 
-size_t sample_reader_bytes(const struct loader_config *config, const struct reader_config *settings,
+/* Of the format's reader. */
+static size_t format_bytes(const struct loader_config *config, const struct reader_config *settings,
 			   struct err *e)
 {
 	size_t bytes = config->dataset->format->reader_bytes(settings, config->store);
@@ -106,6 +108,18 @@ size_t sample_reader_bytes(const struct loader_config *config, const struct read
 			(unsigned long long)settings->max_sample_bytes,
 			(unsigned long long)settings->max_file_bytes);
 	return bytes;
+}
+
+size_t sample_reader_bytes(const struct loader_config *config, const struct reader_config *settings,
+			   struct err *e)
+{
+	size_t bytes = format_bytes(config, settings, e);
+	uint64_t flight;
+
+	if (bytes == 0 || !flight_wanted(config))
+		return bytes;
+	flight = flight_bytes(config, settings, e);
+	return flight ? bytes + flight : 0;
 }
 
 void sample_reader_init(struct sample_reader *r, const struct loader_config *config,
@@ -125,6 +139,7 @@ void sample_reader_init(struct sample_reader *r, const struct loader_config *con
 	r->halt = halt;
 	r->stat = stat;
 	r->worker = worker;
+	r->path_file = UINT64_MAX;
 	r->preprocess = time_dist_waits(delay) && !skipped;
 	r->io = (struct io){.store = config->store, .stat = &stat->io, .stop = config->stop};
 	io_stat_init(&stat->io);
@@ -143,14 +158,20 @@ int sample_reader_open(struct sample_reader *r, struct err *e)
 	if (r->reader)
 		return 0;
 	if (!r->memory) {
-		r->memory_bytes = sample_reader_bytes(c, r->settings, e);
+		r->memory_bytes = format_bytes(c, r->settings, e);
 		if (r->memory_bytes == 0)
 			return -ENOMEM;
 		r->memory = buffer_alloc(r->memory_bytes, "buffers of a reader worker", e);
 		if (!r->memory)
 			return -ENOMEM;
 	}
-	code = c->dataset->format->reader_init(r->memory, r->settings, &r->io, &r->reader, e);
+	if (flight_wanted(c) && !r->flight) {
+		code = flight_create(&r->flight, c, r->settings, &r->io, e);
+		if (code < 0)
+			return code;
+	}
+	code = c->dataset->format->reader_init(
+		r->memory, r->settings, r->flight ? flight_io(r->flight) : &r->io, &r->reader, e);
 	if (code < 0)
 		r->reader = NULL;
 	return code;
@@ -159,15 +180,23 @@ int sample_reader_open(struct sample_reader *r, struct err *e)
 int sample_reader_close(struct sample_reader *r, struct err *e)
 {
 	struct reader *reader = r->reader;
+	int rc, closed = 0;
 
 	r->reader = NULL;
-	return reader ? r->config->dataset->format->reader_close(reader, e) : 0;
+	if (!reader)
+		return 0;
+	rc = r->config->dataset->format->reader_close(reader, e);
+	if (r->flight)
+		closed = flight_close(r->flight, rc == 0 ? e : NULL);
+	return rc < 0 ? rc : closed;
 }
 
 void sample_reader_release(struct sample_reader *r)
 {
 	buffer_free(r->memory, r->memory_bytes);
 	r->memory = NULL;
+	flight_destroy(r->flight);
+	r->flight = NULL;
 }
 
 static void publish(struct sample_reader *r, enum activity what, uint64_t sample, int64_t since)
@@ -216,12 +245,81 @@ static int read_file_sample(struct sample_reader *r, uint64_t sample, struct sam
 	const struct dataset *d = r->config->dataset;
 	uint64_t file = sample / d->samples_per_file, index = sample % d->samples_per_file;
 	struct file_spec spec;
-	int rc = dataset_path(d, r->config->kind, file, r->path, sizeof(r->path), e);
+	int rc = 0;
 
+	if (file != r->path_file)
+		rc = dataset_path(d, r->config->kind, file, r->path, sizeof(r->path), e);
+	r->path_file = rc < 0 ? UINT64_MAX : file;
 	if (rc < 0)
 		return rc;
 	dataset_file_spec(d, r->config->kind, file, &spec);
 	return d->format->read(r->reader, r->path, &spec, index, out, e);
+}
+
+/* What a flight is asked to read: positions of an epoch, or one sample. */
+struct reading {
+	struct flight_run run; /* first: found from it */
+	struct sample_reader *reader;
+	const struct order *order; /* NULL: one sample */
+	uint64_t position, end;    /* of the next sample; the sample itself when it is one */
+	struct order_proof *proof; /* NULL: nobody wants it, nor the preprocess wait */
+	uint64_t *payload;
+	bool off; /* reading was called off */
+};
+
+static bool next_sample(struct flight_run *run, uint64_t *sample)
+{
+	struct reading *g = (struct reading *)run;
+
+	if (g->position == g->end)
+		return false;
+	if (called_off(g->reader)) {
+		g->off = true;
+		return false;
+	}
+	*sample = g->order ? order_at(g->order, g->reader->config->rank, g->position) : g->position;
+	g->position++;
+	return true;
+}
+
+static void sample_under_way(struct flight_run *run, uint64_t sample, int64_t since_ns)
+{
+	publish(((struct reading *)run)->reader, READING, sample, since_ns);
+}
+
+static void sample_is_read(struct flight_run *run, uint64_t sample, uint64_t payload, int64_t *now)
+{
+	struct reading *g = (struct reading *)run;
+	struct sample_reader *r = g->reader;
+
+	r->stat->samples++;
+	r->stat->payload_bytes += payload;
+	*g->payload += payload;
+	progress(r, *now);
+	if (!g->proof)
+		return;
+	sample_reader_preprocess(r, sample, now);
+	order_proof_add(g->proof, sample);
+}
+
+/* Runs the flight; what it takes counts as reading, but for the waits within. */
+static int read_in_flight(struct reading *g, int64_t *now, struct err *e)
+{
+	struct sample_reader *r = g->reader;
+	int64_t begin = *now, waited = r->stat->preprocess_ns;
+	int rc;
+
+	g->run.next = next_sample;
+	g->run.doing = sample_under_way;
+	g->run.done = sample_is_read;
+	g->run.lingers = g->proof && r->preprocess;
+	rc = flight_read(r->flight, r->reader, &g->run, e);
+	*now = clock_now_ns();
+	r->stat->read_ns += *now - begin - (r->stat->preprocess_ns - waited);
+	if (rc < 0 && e)
+		err_wrap(e, "rank %u, worker %u, sample %llu", r->config->rank, r->worker,
+			 (unsigned long long)g->run.failed);
+	return rc;
 }
 
 int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, uint64_t *payload,
@@ -232,6 +330,16 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 	int rc;
 
 	publish(r, READING, sample, begin);
+	if (r->flight) {
+		struct reading g = {
+			.reader = r, .position = sample, .end = sample + 1, .payload = payload};
+
+		rc = read_in_flight(&g, now, e);
+		if (rc == 0 && g.off)
+			rc = err_set(e, ERR_CANCELED, "sample %llu was not read",
+				     (unsigned long long)sample);
+		return rc;
+	}
 	rc = read_file_sample(r, sample, &got, e);
 	*now = clock_now_ns();
 	r->stat->read_ns += *now - begin;
@@ -251,6 +359,44 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 	return 0;
 }
 
+static int not_to_its_end(const struct batch *b, struct err *e)
+{
+	return err_set(e, ERR_CANCELED, "batch %llu was not read to its end",
+		       (unsigned long long)b->index);
+}
+
+static int batch_in_flight(struct sample_reader *r, const struct order *o, struct batch *b,
+			   int64_t *now)
+{
+	struct reading g = {.reader = r,
+			    .order = o,
+			    .position = b->first,
+			    .end = b->first + b->samples,
+			    .proof = &b->proof,
+			    .payload = &b->payload_bytes};
+	int rc = read_in_flight(&g, now, &b->err);
+
+	return rc == 0 && g.off ? not_to_its_end(b, &b->err) : rc;
+}
+
+static int batch_one_by_one(struct sample_reader *r, const struct order *o, struct batch *b,
+			    int64_t *now)
+{
+	for (uint32_t i = 0; i < b->samples; i++) {
+		uint64_t sample = order_at(o, r->config->rank, b->first + i);
+		int rc;
+
+		if (called_off(r))
+			return not_to_its_end(b, &b->err);
+		rc = sample_reader_read(r, sample, now, &b->payload_bytes, &b->err);
+		if (rc < 0)
+			return rc;
+		sample_reader_preprocess(r, sample, now);
+		order_proof_add(&b->proof, sample);
+	}
+	return 0;
+}
+
 void sample_reader_batch(struct sample_reader *r, const struct order *o, struct batch *b)
 {
 	int64_t now = clock_now_ns();
@@ -261,23 +407,7 @@ void sample_reader_batch(struct sample_reader *r, const struct order *o, struct 
 	b->err.code = 0;
 	b->work = (struct batch_work){0};
 	worker_work_begin(r->stat, &b->work);
-	for (uint32_t i = 0; i < b->samples && b->err.code == 0; i++) {
-		uint64_t sample = order_at(o, r->config->rank, b->first + i);
-		int rc;
-
-		if (called_off(r)) {
-			err_set(&b->err, ERR_CANCELED, "batch %llu was not read to its end",
-				(unsigned long long)b->index);
-			break;
-		}
-		rc = sample_reader_read(r, sample, &now, &b->payload_bytes, &b->err);
-		if (rc < 0) {
-			b->err.code = rc;
-		} else {
-			sample_reader_preprocess(r, sample, &now);
-			order_proof_add(&b->proof, sample);
-		}
-	}
+	b->err.code = r->flight ? batch_in_flight(r, o, b, &now) : batch_one_by_one(r, o, b, &now);
 	b->done_ns = now;
 	worker_work_end(r->stat, &b->work);
 	r->stat->batches += b->err.code == 0;

@@ -24,6 +24,7 @@ struct sample_reader {
 	void *memory; /* of the format's reader; kept while closed */
 	size_t memory_bytes;
 	struct reader *reader; /* NULL while closed */
+	struct flight *flight; /* NULL: one request at a time */
 	struct rng_np rng;     /* of preprocess delays: a stream of (seed, kind, rank, worker) */
 	uint32_t worker;
 	bool preprocess;
@@ -31,13 +32,14 @@ struct sample_reader {
 	 * since when. */
 	_Atomic uint64_t doing;
 	_Atomic int64_t since_ns;
+	uint64_t path_file; /* whose path this is; UINT64_MAX: nobody's */
 	char path[DATASET_PATH_MAX];
 };
 
 /* What the format's readers of this loader are told. Asks the store for its preferred request size.
  */
 void sample_reader_settings(struct reader_config *out, const struct loader_config *config);
-/* Bytes of memory sample_reader_open takes, or 0 and `e` when no machine has them. */
+/* Bytes of memory the first sample_reader_open takes, or 0 and `e` when no machine has them. */
 size_t sample_reader_bytes(const struct loader_config *config, const struct reader_config *settings,
 			   struct err *e);
 
@@ -59,7 +61,8 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 		       struct err *e);
 /* The workload's wait after a sample, if it has one; a closed reader will do. */
 void sample_reader_preprocess(struct sample_reader *r, uint64_t sample, int64_t *now);
-/* Reads the samples at positions b->first ... of the rank's epoch, one after another. Fills
+/* Reads the samples at positions b->first ... of the rank's epoch, one after another or, with
+ * reader.queue_depth, with that many requests in flight. Fills
  * begun_ns, done_ns, proof and err: the first failure ends the batch, ERR_CANCELED when it was
  * called off. */
 void sample_reader_batch(struct sample_reader *r, const struct order *o, struct batch *b);

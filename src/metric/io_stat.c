@@ -14,6 +14,17 @@ void io_stat_init(struct io_stat *s)
 	s->reads = (struct read_fit){0};
 }
 
+void io_stat_add(struct io_stat *s, enum io_kind kind, int64_t took_ns, uint64_t asked,
+		 int64_t returned)
+{
+	s->kind[kind].requests++;
+	s->kind[kind].asked_bytes += asked;
+	if (returned > 0)
+		s->kind[kind].returned_bytes += (uint64_t)returned;
+	s->kind[kind].busy_ns += took_ns;
+	hist_add(&s->kind[kind].latency_ns, (uint64_t)took_ns);
+}
+
 void io_stat_merge(struct io_stat *into, const struct io_stat *from)
 {
 	for (int k = 0; k < IO_KINDS; k++) {

@@ -29,4 +29,7 @@ struct io_stat {
 };
 
 void io_stat_init(struct io_stat *s);
+/* Counts one request that took `took_ns`; `returned` is negative when it failed. */
+void io_stat_add(struct io_stat *s, enum io_kind kind, int64_t took_ns, uint64_t asked,
+		 int64_t returned);
 void io_stat_merge(struct io_stat *into, const struct io_stat *from);

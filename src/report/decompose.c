@@ -130,6 +130,16 @@ static double rank_part(const struct result *r, uint32_t k, uint32_t from, uint3
 	return sum;
 }
 
+/* Training stood still for checkpoints. */
+static double stalls(const struct rank_epoch *ep)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < ep->saves; i++)
+		sum += seconds(ep->save[i].stall_ns);
+	return sum;
+}
+
 /* The rank that is last most often, and what it has more of than the mean. */
 static void find_last(const struct result *r, uint32_t from, uint32_t to, struct decomposition *d,
 		      const struct lateness *late)
@@ -204,9 +214,9 @@ void decompose(const struct result *r, uint32_t from, uint32_t to, struct decomp
 			add_split(d, &ep->split);
 			epoch_split_merge(&all, &ep->split);
 			d->mean_s[TIME_COMPUTE] += rank_part(r, k, e, e + 1, TIME_COMPUTE);
-			d->mean_s[TIME_CHECKPOINT] += seconds(ep->checkpoint_ns);
+			d->mean_s[TIME_CHECKPOINT] += stalls(ep);
 			if (k == 0)
-				d->critical_s[TIME_CHECKPOINT] += seconds(ep->checkpoint_ns);
+				d->critical_s[TIME_CHECKPOINT] += stalls(ep);
 			for (uint32_t b = 0; b < ep->blocks; b++)
 				d->steps += ep->block[b].steps;
 		}

@@ -14,5 +14,11 @@ json_t *json_training(const struct result *r, const struct run_metrics *m);
 json_t *json_evaluation(const struct result *r, const struct run_metrics *m);
 /* Where the time of training went in the epochs [from, to). */
 json_t *json_decomposition(const struct result *r, uint32_t from, uint32_t to);
+/* Sizes, and each checkpoint written and read back over all ranks. */
+json_t *json_checkpoint(const struct result *r);
+/* Curves over time of the machine; only with r->series. */
+json_t *json_series(const struct result *r);
 /* One object a rank. */
 json_t *json_ranks(const struct result *r, const struct run_metrics *m);
+/* One object a host, with the processes and ranks it had; of a run of several processes. */
+json_t *json_hosts(const struct result *r);

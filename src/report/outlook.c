@@ -50,6 +50,8 @@ static bool lists(struct costs *c, const struct result *r)
 	for (uint32_t k = 0; k < n; k++) {
 		const struct phase *p = &r->rank[k].epoch[0].block[0];
 
+		if (r->rank[k].lost || r->rank[k].epoch[0].blocks == 0)
+			return false;
 		steps = p->steps < steps ? (uint32_t)p->steps : steps;
 		times = r->rank[k].service.n < times ? r->rank[k].service.n : times;
 	}

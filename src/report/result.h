@@ -8,21 +8,45 @@
 #include "base/err.h"
 #include "base/sysinfo.h"
 #include "base/system.h"
+#include "checkpoint/checkpoint.h"
 #include "dataset/dataset.h"
 #include "dataset/order.h"
 #include "dataset/residency.h"
 #include "dataset/verify.h"
 #include "metric/io_stat.h"
 #include "metric/proc_io.h"
+#include "metric/series.h"
 #include "metric/split.h"
 #include "metric/step.h"
 #include "workload/workload.h"
+
+/* One checkpoint on one rank, written or read back. Times monotonic, ns. */
+struct checkpoint_times {
+	uint32_t number;      /* within the epoch, from 1 */
+	int64_t epoch, step;  /* in the name of its folder */
+	uint64_t total_steps; /* of the epoch, made before it */
+	bool done;            /* whole; else only what was known when the run ended is here */
+	/* From its turn to the moment at which the rank's files are whole; with
+	 * checkpoint.rank_sync those of all ranks. */
+	int64_t begin_ns, end_ns, begin_wall_ns, end_wall_ns;
+	int64_t stall_ns;  /* the rank stood still: the whole of it, or what async leaves */
+	int64_t wait_ns;   /* of that: for the checkpoint before it */
+	int64_t stage_ns;  /* of that: for the copy to memory */
+	int64_t waited_ns; /* async: the next one, or the end of the run, waited for it */
+	struct checkpoint_stat stat;
+	/* Counters of the process before and after, and of the disk below the folder. */
+	struct proc_io io_before, io_after;
+	bool disk_known;
+	uint64_t disk_before_bytes, disk_after_bytes; /* written; of a read back: read */
+};
 
 struct rank_epoch {
 	int64_t begin_wall_ns, train_end_wall_ns, end_wall_ns;
 	int64_t begin_ns, train_end_ns, end_ns;
 	struct phase *block; /* at least one when trained */
-	uint32_t blocks;
+	uint32_t blocks, block_capacity;
+	struct checkpoint_times *save, *load; /* in the order of their turns */
+	uint32_t saves, loads;                /* that began */
 	bool has_eval;
 	struct phase eval;
 	struct order_proof delivered, eval_delivered; /* samples */
@@ -30,7 +54,6 @@ struct rank_epoch {
 	struct order_proof rest, eval_rest;
 	bool accounted, eval_accounted;
 	struct epoch_split split; /* of the waits of training */
-	int64_t checkpoint_ns;    /* training stood still for checkpoints, between its steps */
 	uint64_t payload_bytes,
 		eval_payload_bytes; /* of samples read from the store for this rank, counted by
 				     * its workers; a reader's own copy of a file adds none */
@@ -39,7 +62,9 @@ struct rank_epoch {
 struct rank_result {
 	struct rank_epoch *epoch;         /* `epochs_begun` of struct result are valid */
 	struct io_stat train_io, eval_io; /* all epochs, merged over this rank's workers */
+	struct io_stat save_io, load_io;  /* of checkpoints */
 	int64_t worker_busy_ns, worker_idle_ns, preprocess_ns;
+	int64_t drain_ns; /* after the last epoch: for the checkpoint under way */
 	int64_t transport_ns, unpack_ns, pin_ns; /* as in struct worker_stat */
 	int64_t train_busy_ns;         /* the part of worker_busy_ns that the training loader has */
 	uint32_t workers;              /* reader threads of the training loader; 0: inline */
@@ -47,6 +72,24 @@ struct rank_result {
 	struct service_times service;  /* done - begun of training batches, in their order */
 	uint64_t slowest_sample;       /* the training sample that took longest to read */
 	int64_t slowest_ns, sample_ns; /* how long, and the mean; 0: not known */
+	bool lost; /* its process ended before it told what it had measured: all else is 0 */
+};
+
+/* One of several processes of a run. */
+struct result_process {
+	char hostname[128];
+	uint32_t node; /* of `nodes`; hosts numbered by their first process */
+	uint32_t first_rank, ranks;
+	bool lost, own;                          /* own: the one that holds this result */
+	int64_t wall_offset_ns, offset_error_ns; /* its clock minus process 0's, and half the round
+						  * trip of that measurement; wall times in the
+						  * result are by process 0's clock */
+	uint64_t peak_rss_bytes;
+	struct host_facts host; /* of the first process of each node that is not lost */
+	struct host_memory {
+		struct sysinfo_pair *pairs;
+		size_t count;
+	} * meminfo; /* as host; at the start of each epoch, epochs_planned of them */
 };
 
 /* Process-wide counters around one epoch. */
@@ -113,7 +156,12 @@ struct result {
 		     * nothing, end the process */
 	struct err reason; /* when not complete */
 	int64_t begin_wall_ns, end_wall_ns;
+	int64_t begin_ns;      /* the same moment as begin_wall_ns on the monotonic clock */
+	struct series *series; /* of the machine while training; NULL: not sampled */
 	bool trained, evaluated, generated;
+	bool checkpointed; /* checkpoints were asked for and the ranks began */
+	struct checkpoint_totals checkpoint_totals;
+	uint64_t checkpoint_parameters;
 	struct {
 		uint64_t files, skipped, bytes;
 		int64_t wall_ns;
@@ -122,15 +170,19 @@ struct result {
 	uint32_t epochs_done;
 	uint64_t steps_per_epoch, eval_steps; /* planned, after whole-batch cutting */
 	uint64_t dropped_samples;             /* an epoch; fill no whole step */
-	struct rank_result *rank;             /* `ranks` of them */
-	struct epoch_usage *usage;            /* epochs_planned of them */
+	struct rank_result *rank;             /* `ranks_here` of them, from first_rank on */
+	uint32_t ranks_here, first_rank;      /* all, from 0, where results are written */
+	struct epoch_usage *usage; /* epochs_planned of them; sums over processes, but wall_ns */
+	struct result_process *process; /* `processes` of them; NULL: this process was alone */
+	uint32_t processes, nodes;
+	bool speaks; /* this process writes the results and tells people */
 	struct host_facts host;
 	struct system_facts system;  /* with the file system of the dataset */
 	uint64_t memory_bound_bytes; /* stated before timing */
 	uint64_t peak_rss_bytes;
 	struct presence_result presence;
 	uint64_t shuffle_seed; /* what order_init was given */
-	struct verdict verdict[16];
+	struct verdict verdict[20];
 	uint32_t verdicts;
 	struct outlook outlook; /* with the verdicts */
 	struct limit limit;
@@ -138,6 +190,20 @@ struct result {
 };
 
 void result_release(struct result *r);
+
+/* The lowest rank that is not lost; 0 when all are. */
+uint32_t result_present_rank(const struct result *r);
+/* The host of a rank and what is known of it: of r->host, or of the first process there that told.
+ */
+const struct host_facts *result_rank_host(const struct result *r, uint32_t rank);
+/* What /proc/meminfo of a rank's host said at the start of epoch `epoch` (from 0). */
+void result_rank_memory(const struct result *r, uint32_t rank, uint32_t epoch,
+			const struct sysinfo_pair **pairs, size_t *count);
+/* The facts of node 0..nodes-1 (one node when the process was alone); NULL: it told nothing. */
+const struct host_facts *result_node_host(const struct result *r, uint32_t node);
+/* Over all nodes: CPUs that the processes may use, and memory in GiB. */
+double result_cpus(const struct result *r);
+double result_memory_gib(const struct result *r);
 
 /* ---- derived (report/metrics.c) ---- */
 
@@ -214,6 +280,38 @@ void metrics_rank_epoch(const struct result *r, uint32_t rank, uint32_t epoch,
 struct series_stat series_stat_of(const double *v, size_t n);
 /* Bytes of the training samples: of the dataset, or by the configured length with compat.dlio. */
 double metrics_data_bytes(const struct result *r);
+
+/* One checkpoint over all ranks; seconds. */
+struct checkpoint_measure {
+	uint32_t epoch, number; /* from 1 */
+	bool done;              /* on every rank */
+	double duration_s;      /* the longest of a rank: MLPerf's */
+	double shortest_s, first_rank_s;
+	double span_s; /* from the first rank's turn to the last one's end */
+	double rate;   /* bytes/s: the size of all ranks over duration_s, the least of a rank */
+	double stall_mean_s, stall_max_s, wait_max_s, stage_max_s;
+	double write_max_s;   /* async: in the background */
+	double hidden_mean_s; /* of that, while the rank did not wait for it */
+	uint64_t files, payload_bytes, file_bytes;
+	/* While it lasted, whatever caused them: bytes that this process gave to the page cache or
+	 * the disk (of a read: had fetched), and that the disk below the folder took (gave). */
+	bool process_known, disk_known;
+	uint64_t process_bytes, disk_bytes;
+};
+
+/* Bytes of the tensors of all ranks, or what DLIO takes them for with compat.dlio. */
+double checkpoint_size_bytes(const struct result *r);
+/* Number `index` (from 0) of epoch `epoch` (from 0); false when no rank began it. Pure. */
+bool checkpoint_measure_of(const struct result *r, uint32_t epoch, uint32_t index, bool load,
+			   struct checkpoint_measure *out);
+/* Over those that are done: seconds, and GiB/s by the size above. The longest rank's time, or rank
+ * 0's with compat.dlio. */
+void checkpoint_series(const struct result *r, bool load, struct series_stat *duration,
+		       struct series_stat *rate);
+/* Training time of the finished epochs in which ranks stood still for checkpoints: the longest of a
+ * rank for each, since all meet in the next step (the mean where none follows); and whole-run AU
+ * with it and with it taken out (percent; NaN when nothing was trained). */
+void checkpoint_cost(const struct result *r, double *stall_s, double *au, double *au_without);
 
 /* Fills r->verdict from the measures (report/verdict.c). */
 void verdicts_compute(struct result *r, const struct run_metrics *m);

@@ -145,6 +145,8 @@ static int render(const struct result *r, const struct run_metrics *m, struct er
 		json_put(o, "training", json_training(r, m));
 	if (r->evaluated && r->rank && r->usage)
 		json_put(o, "evaluation", json_evaluation(r, m));
+	if (r->checkpointed && r->rank)
+		json_put(o, "checkpoint", json_checkpoint(r));
 	if (r->generated)
 		json_put(o, "generation", generation(r));
 	if (r->dataset)
@@ -154,8 +156,12 @@ static int render(const struct result *r, const struct run_metrics *m, struct er
 	json_put(o, "memory", memory);
 	if (r->trained && r->rank)
 		json_put(o, "ranks", json_ranks(r, m));
+	if (r->process)
+		json_put(o, "hosts", json_hosts(r));
 	json_put(o, "environment", json_environment(&r->host));
 	json_put_pairs(o, "system", r->system.pair, r->system.pairs);
+	if (r->series)
+		json_put(o, "series", json_series(r));
 	json_put(o, "configuration", json_configuration(r->workload));
 	return json_write(o, r->folder, "result.json", e);
 }

@@ -27,9 +27,12 @@ static void check_complete(struct result *r)
 		return;
 	v = add(r, "complete");
 	v->level = VERDICT_FAIL;
-	say(v, "The run %s after %u of %u epochs; only finished epochs count below.",
-	    r->status == RUN_INTERRUPTED ? "was interrupted" : "failed", r->epochs_done,
-	    r->epochs_planned);
+	say(v, "The run %s", r->status == RUN_INTERRUPTED ? "was interrupted" : "failed");
+	if (r->checkpointed && !r->trained)
+		say(v, "; only whole checkpoints count below.");
+	else
+		say(v, " after %u of %u epochs; only finished epochs count below.", r->epochs_done,
+		    r->epochs_planned);
 	if (r->reason.text[0])
 		say(v, " Reason: %.400s", r->reason.text);
 }
@@ -318,8 +321,8 @@ static void check_client(struct result *r)
 {
 	struct verdict *v = add(r, "client");
 	const struct host_facts *h = &r->host;
-	double cpus = h->usable_cpus > 0 ? h->usable_cpus : h->cpu_count;
-	double busy = 0, memory = h->memory_gib * 1073741824.0;
+	double cpus = result_cpus(r);
+	double busy = 0, memory = result_memory_gib(r) * 1073741824.0;
 	bool known = false;
 	char a[32], b[32];
 
@@ -333,7 +336,9 @@ static void check_client(struct result *r)
 	}
 	if (known) {
 		say(v, "%.0f %% of %.3g cores busy in the busiest epoch", 100 * busy, cpus);
-		if (cpus < h->cpu_count)
+		if (r->nodes > 1)
+			say(v, " of %u hosts", r->nodes);
+		else if (cpus < h->cpu_count)
 			say(v, " (this process may not use all %d)", h->cpu_count);
 	} else {
 		v->level = VERDICT_UNKNOWN;
@@ -409,6 +414,8 @@ void verdicts_compute(struct result *r, const struct run_metrics *m)
 	r->limit = (struct limit){0};
 	r->outlook = (struct outlook){0};
 	check_complete(r);
+	if (r->checkpointed)
+		verdict_checkpoint(r);
 	if (!r->trained) {
 		check_config(r);
 		return;

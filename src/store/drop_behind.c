@@ -2,6 +2,7 @@
  * when its blob is closed, or, in a blob that stays open, whenever a window's worth of bytes was
  * read. The pages read ahead go with the rest at the close, also those that another reader of the
  * same file may still have wanted; but not those on their way from the device just then. */
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -31,9 +32,10 @@ struct drop_store {
 
 struct drop_blob {
 	struct blob base;
-	bool read;          /* anything, since it was opened */
-	uint64_t low, high; /* what was read since the last drop lies in between */
-	uint64_t bytes;     /* and is that much */
+	pthread_mutex_t lock; /* of what follows: several reads may be under way */
+	bool read;            /* anything, since it was opened */
+	uint64_t low, high;   /* what was read since the last drop lies in between */
+	uint64_t bytes;       /* and is that much */
 };
 
 static int drop_create(struct store **out, const void *config, struct store *lower, struct err *e)
@@ -62,10 +64,14 @@ static void forget(struct drop_blob *db)
 static int drop_open(struct store *s, const char *path, unsigned how, struct blob *b, struct err *e)
 {
 	struct drop_blob *db = (struct drop_blob *)b;
+	int rc = shim_open(s, path, how, b, e);
 
+	if (rc < 0)
+		return rc;
+	pthread_mutex_init(&db->lock, NULL);
 	db->read = false;
 	forget(db);
-	return shim_open(s, path, how, b, e);
+	return 0;
 }
 
 static ssize_t drop_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
@@ -73,9 +79,11 @@ static ssize_t drop_pread(struct blob *b, void *p, size_t n, uint64_t offset, st
 	const struct drop_store *d = (const struct drop_store *)b->store;
 	struct drop_blob *db = (struct drop_blob *)b;
 	ssize_t r = shim_pread(b, p, n, offset, e);
+	uint64_t low = 0, high = 0;
 
 	if (r <= 0)
 		return r;
+	pthread_mutex_lock(&db->lock);
 	db->read = true;
 	db->bytes += (uint64_t)r;
 	if (offset < db->low)
@@ -83,9 +91,14 @@ static ssize_t drop_pread(struct blob *b, void *p, size_t n, uint64_t offset, st
 	if (offset + (uint64_t)r > db->high)
 		db->high = offset + (uint64_t)r;
 	if (db->bytes >= d->window) {
-		int rc = store_drop(shim_below(b), db->low, db->high - db->low, e);
-
+		low = db->low;
+		high = db->high;
 		forget(db);
+	}
+	pthread_mutex_unlock(&db->lock);
+	if (low < high) {
+		int rc = store_drop(shim_below(b), low, high - low, e);
+
 		if (rc < 0)
 			return rc;
 	}
@@ -98,6 +111,7 @@ static int drop_close(struct blob *b, struct err *e)
 	int rc = db->read ? store_drop(shim_below(b), 0, 0, e) : 0;
 	int closed = shim_close(b, rc ? NULL : e);
 
+	pthread_mutex_destroy(&db->lock);
 	return rc ? rc : closed;
 }
 

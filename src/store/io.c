@@ -14,18 +14,14 @@ static _Atomic uint32_t reads_under_way;
 static int64_t count(const struct io *io, enum io_kind kind, int64_t start_ns, size_t asked,
 		     ssize_t returned)
 {
-	struct io_stat *s = io ? io->stat : NULL;
 	int64_t took;
 
-	if (!s)
+	if (!io || !io->stat)
 		return 0;
 	took = clock_now_ns() - start_ns;
-	s->kind[kind].requests++;
-	s->kind[kind].asked_bytes += asked;
-	if (returned > 0)
-		s->kind[kind].returned_bytes += (uint64_t)returned;
-	s->kind[kind].busy_ns += took;
-	hist_add(&s->kind[kind].latency_ns, (uint64_t)took);
+	if (io->progress_ns)
+		atomic_store_explicit(io->progress_ns, start_ns + took, memory_order_relaxed);
+	io_stat_add(io->stat, kind, took, asked, returned);
 	return took;
 }
 
@@ -109,10 +105,8 @@ ssize_t io_pread(const struct io *io, enum io_kind kind, struct blob *b, void *p
 	return r;
 }
 
-/* Why fewer bytes came than were asked: asks the store for the size, so that a file that is too
- * short and a store that gave too little are told apart. */
-static int report_short(struct blob *b, const char *path, size_t got, size_t n, uint64_t offset,
-			struct err *e)
+int io_report_short(struct blob *b, const char *path, size_t got, size_t n, uint64_t offset,
+		    struct err *e)
 {
 	struct store_stat st;
 	const char *name = path ? path : "the file";
@@ -141,7 +135,7 @@ int io_pread_full(const struct io *io, enum io_kind kind, struct blob *b, const 
 	if (r < 0)
 		return e && path ? err_wrap(e, "reading '%s'", path) : (int)r;
 	if ((size_t)r < n)
-		return report_short(b, path, (size_t)r, n, offset, e);
+		return io_report_short(b, path, (size_t)r, n, offset, e);
 	return 0;
 }
 

@@ -2,6 +2,7 @@
  * read calls. Copies go through store/map.h, so that a file cut short under the mapping is an error
  * and no signal. A mapping reaches as far as the file did when it was first read from; a read
  * beyond that looks again. Blobs open for writing read and write as posix does. */
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -38,6 +39,7 @@ struct mmap_store {
 struct mmap_blob {
 	struct posix_blob posix;
 	bool writing;
+	pthread_rwlock_t lock; /* of map: read by those who copy, several at once */
 	struct store_map map;
 };
 
@@ -62,15 +64,22 @@ static int mmap_create(struct store **out, const void *config, struct store *low
 static int mmap_open(struct store *s, const char *path, unsigned how, struct blob *b, struct err *e)
 {
 	struct mmap_blob *mb = (struct mmap_blob *)b;
+	int rc = posix_open(s, path, how, b, e);
 
+	if (rc < 0)
+		return rc;
 	mb->map = (struct store_map){0};
 	mb->writing = how & STORE_WRITE;
-	return posix_open(s, path, how, b, e);
+	pthread_rwlock_init(&mb->lock, NULL);
+	return 0;
 }
 
 static int mmap_close(struct blob *b, struct err *e)
 {
-	store_unmap(&((struct mmap_blob *)b)->map);
+	struct mmap_blob *mb = (struct mmap_blob *)b;
+
+	store_unmap(&mb->map);
+	pthread_rwlock_destroy(&mb->lock);
 	return posix_close(b, e);
 }
 
@@ -93,6 +102,33 @@ static int reach(struct mmap_blob *mb, uint64_t end, struct err *e)
 	return rc;
 }
 
+/* The range is mapped, as far as the file goes, and stays so: the lock is held for reading. On
+ * failure it is not held. */
+static int hold(struct mmap_blob *mb, uint64_t end, struct err *e)
+{
+	uint64_t mapped = 0;
+
+	for (;;) {
+		int rc;
+
+		pthread_rwlock_rdlock(&mb->lock);
+		if (end <= mb->map.bytes || (mapped && mb->map.bytes >= mapped))
+			return 0;
+		pthread_rwlock_unlock(&mb->lock);
+		pthread_rwlock_wrlock(&mb->lock);
+		rc = reach(mb, end, e);
+		mapped = mb->map.bytes;
+		/* an empty file has nothing to map */
+		if (rc < 0 || mapped == 0) {
+			pthread_rwlock_unlock(&mb->lock);
+			if (rc == 0)
+				pthread_rwlock_rdlock(&mb->lock);
+			return rc;
+		}
+		pthread_rwlock_unlock(&mb->lock);
+	}
+}
+
 static ssize_t mmap_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
 {
 	struct mmap_blob *mb = (struct mmap_blob *)b;
@@ -100,14 +136,16 @@ static ssize_t mmap_pread(struct blob *b, void *p, size_t n, uint64_t offset, st
 
 	if (mb->writing)
 		return posix_pread(b, p, n, offset, e);
-	rc = reach(mb, offset + n, e);
+	rc = hold(mb, offset + n, e);
 	if (rc < 0)
 		return rc;
-	if (n == 0 || offset >= mb->map.bytes)
-		return 0;
-	if (n > mb->map.bytes - offset)
+	if (offset >= mb->map.bytes)
+		n = 0;
+	else if (n > mb->map.bytes - offset)
 		n = (size_t)(mb->map.bytes - offset);
-	rc = store_map_copy(&mb->map, offset, p, n, e);
+	if (n > 0)
+		rc = store_map_copy(&mb->map, offset, p, n, e);
+	pthread_rwlock_unlock(&mb->lock);
 	return rc < 0 ? rc : (ssize_t)n;
 }
 
@@ -115,7 +153,11 @@ static ssize_t mmap_pread(struct blob *b, void *p, size_t n, uint64_t offset, st
  * another. */
 static int mmap_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e)
 {
-	store_unmap(&((struct mmap_blob *)b)->map);
+	struct mmap_blob *mb = (struct mmap_blob *)b;
+
+	pthread_rwlock_wrlock(&mb->lock);
+	store_unmap(&mb->map);
+	pthread_rwlock_unlock(&mb->lock);
 	return posix_drop(b, offset, bytes, e);
 }
 

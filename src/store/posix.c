@@ -422,7 +422,7 @@ const struct store_ops store_posix = {
 	.sync_dir = posix_sync_dir,
 	.space = posix_space,
 	.map = posix_map,
+	.drop = posix_drop,
 	.preadv = posix_preadv,
 	.pwritev = posix_pwritev,
-	.drop = posix_drop,
 };

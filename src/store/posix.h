@@ -8,8 +8,8 @@
 struct posix_blob {
 	struct blob base;
 	int fd;
-	uint64_t
-		bytes; /* of a regular file opened for reading, as last seen; UINT64_MAX: unknown */
+	/* Of a regular file opened for reading, as last seen; UINT64_MAX: unknown. */
+	uint64_t bytes;
 };
 
 int posix_create(struct store **out, const void *config, struct store *lower, struct err *e);

@@ -5,8 +5,8 @@
  *
  * A blob is one open file or object. Its memory is lent by the caller (store_blob_bytes bytes,
  * aligned to 16) so that opening in the timed path allocates nothing; one block can be used for any
- * number of opens one after another. A blob belongs to one thread at a time; a store may be used by
- * all. */
+ * number of opens one after another. A blob belongs to one thread at a time, but for pread and
+ * pwrite: any number of them may be under way on one blob. A store may be used by all. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +19,7 @@
 #include "metric/io_stat.h"
 
 struct store;
+struct store_queue_ops;
 
 enum {
 	STORE_READ = 1u << 0,
@@ -94,6 +95,15 @@ struct store_ops {
 	 * and MAP_SHARED does; the mapping outlives the blob. NULL: there is nothing to map, or the
 	 * shim would not see the page faults (store/map.h). */
 	int (*map)(struct blob *b, uint64_t bytes, const void **at, struct err *e);
+	/* Its own way to keep several requests in flight (store/async.h). NULL: helper threads over
+	 * pread and pwrite. */
+	const struct store_queue_ops *queue;
+	/* What offset, length and memory of requests in flight are to be multiples of, so that they
+	 * need no copies and do not wait for each other; 0: of nothing. */
+	uint32_t align;
+	/* Lets the page cache forget a range (bytes 0: up to the end) as far as it is clean and not
+	 * in use. NULL: a shim that passes it on, or no page cache lies below. */
+	int (*drop)(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e);
 	/* As pread and pwrite with memory in `count` pieces, which are used in turn and may be the
 	 * same more than once: one request of the lower system, or as few as it allows. NULL: piece
 	 * by piece. */
@@ -101,9 +111,6 @@ struct store_ops {
 			  struct err *e);
 	ssize_t (*pwritev)(struct blob *b, const struct iovec *v, int count, uint64_t offset,
 			   struct err *e);
-	/* Lets the page cache forget a range (bytes 0: up to the end) as far as it is clean and not
-	 * in use. NULL: a shim that passes it on, or no page cache lies below. */
-	int (*drop)(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e);
 };
 
 /* First member of every store's struct. */
@@ -140,6 +147,8 @@ struct io {
 	/* May be NULL. Once it is set, io_pread returns ERR_CANCELED and asks nothing: a read of
 	 * many requests ends after the present one. */
 	const struct stop_flag *stop;
+	/* May be NULL. Gets the time (monotonic) of every request that is counted. */
+	_Atomic int64_t *progress_ns;
 };
 
 int io_open(const struct io *io, const char *path, unsigned how, struct blob *b, struct err *e);
@@ -149,6 +158,11 @@ ssize_t io_pread(const struct io *io, enum io_kind kind, struct blob *b, void *p
 /* As io_pread, but fewer than n bytes is ERR_DATA ("'path' ends at N, K bytes wanted at M"). */
 int io_pread_full(const struct io *io, enum io_kind kind, struct blob *b, const char *path, void *p,
 		  size_t n, uint64_t offset, struct err *e);
+/* ERR_DATA: why `got` bytes came and not the n that were asked for at `offset`. Asks the store for
+ * the size, so that a file that is too short and a store that gave too little are told apart.
+ * `path` may be NULL. */
+int io_report_short(struct blob *b, const char *path, size_t got, size_t n, uint64_t offset,
+		    struct err *e);
 ssize_t io_pwrite(const struct io *io, struct blob *b, const void *p, size_t n, uint64_t offset,
 		  struct err *e);
 /* One request into or from several pieces of memory; where the store cannot, one a piece, each

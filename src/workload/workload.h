@@ -13,9 +13,9 @@
 enum framework { FRAMEWORK_TENSORFLOW, FRAMEWORK_PYTORCH };
 enum shuffle { SHUFFLE_OFF, SHUFFLE_SEED, SHUFFLE_RANDOM };
 enum read_type { READ_ON_DEMAND, READ_MEMORY };
+enum page_cache { PAGE_CACHE_KEEP, PAGE_CACHE_COLD, PAGE_CACHE_COLD_EPOCHS, PAGE_CACHE_DROP };
 /* reader.data_loader_sampler */
 enum sampler { SAMPLER_DERIVE, SAMPLER_ITERATIVE, SAMPLER_INDEX, SAMPLER_NONE };
-enum page_cache { PAGE_CACHE_KEEP, PAGE_CACHE_COLD, PAGE_CACHE_COLD_EPOCHS, PAGE_CACHE_DROP };
 enum transport { TRANSPORT_NONE, TRANSPORT_SHARED_MEMORY };
 enum sample_order {
 	ORDER_SHUFFLED,
@@ -79,10 +79,11 @@ struct workload {
 		struct i64_list transformed_record_dims;
 		char *transformed_record_element_type;
 		/* ours */
-		int access;     /* framework, native: the values of enum read_access */
-		int decode;     /* full, verify, none: the values of enum read_decode */
-		int order;      /* enum sample_order */
-		bool drop_last; /* of the distributed order */
+		int access;          /* framework, native: the values of enum read_access */
+		int decode;          /* full, verify, none: the values of enum read_decode */
+		int64_t queue_depth; /* requests of a worker in flight */
+		int order;           /* enum sample_order */
+		bool drop_last;      /* of the distributed order */
 		bool stick_to_shard, pad_last_batch; /* of the sharded one */
 		bool read_ahead;                     /* native_dali */
 		int transport;                       /* enum transport */
@@ -165,7 +166,8 @@ struct workload {
 	struct {
 		double watchdog; /* seconds without any progress before the run is ended; 0: never
 				  */
-		int64_t stack_bytes; /* of rank and worker threads */
+		double sample_interval; /* seconds between samples of the machine; 0: none */
+		int64_t stack_bytes;    /* of rank and worker threads */
 	} run;
 
 	/* ---- not keys ---- */

@@ -44,13 +44,14 @@ static void begin(struct job *j, const char *store, const char *fault, const cha
 		"model.parallelism.tensor=2",
 		"model.parallelism.zero_stage=1",
 		"checkpoint.fsync=true",
+		"checkpoint.pool_bytes=2097152",
 		"checkpoint.checkpoint_folder=/ck/pt",
 		"checkpoint.access=native",
 		name,
 		more ? more : "checkpoint.verify=true",
 	};
 	struct workload_request req = {
-		.workload = "default", .overrides = keys, .override_count = 16, .inspect = true};
+		.workload = "default", .overrides = keys, .override_count = 17, .inspect = true};
 	struct node *n = fault ? yaml_parse(fault, strlen(fault), "test", NULL) : NULL;
 	struct err e;
 	int rc;
@@ -253,7 +254,7 @@ static void test_damage(void **state)
 		copy = xmalloc((size_t)st.bytes);
 		assert_int_equal(
 			io_pread_full(&j.io, IO_META, b, path, copy, (size_t)st.bytes, 0, &e), 0);
-		for (uint64_t at = 0; at < st.bytes; at += 1 + st.bytes / 97) {
+		for (uint64_t at = 0; at < st.bytes; at += 1 + st.bytes / 31) {
 			unsigned char damaged = copy[at] ^ 0x40;
 
 			assert_int_equal(io_pwrite(&j.io, b, &damaged, 1, at, &e), 1);
@@ -266,8 +267,8 @@ static void test_damage(void **state)
 			assert_int_equal(io_pwrite(&j.io, b, copy + at, 1, at, &e), 1);
 		}
 		io_close(&j.io, b, NULL);
-		for (int part = 0; part < 20; part++) {
-			size_t keep = (size_t)st.bytes * (size_t)part / 20;
+		for (int part = 0; part < 8; part++) {
+			size_t keep = (size_t)st.bytes * (size_t)part / 8;
 
 			assert_int_equal(io_open(&j.io, path,
 						 STORE_READ | STORE_WRITE | STORE_CREATE, b, &e),
@@ -334,8 +335,8 @@ static void test_memory(void **state)
 
 	(void)state;
 	begin(&j, "memory", NULL, "checkpoint.access=framework");
-	assert_true(checkpoint_memory_bytes(j.c) > 3 * 4194304u - 1);
-	assert_true(checkpoint_memory_bytes(j.c) < 4 * 4194304u);
+	assert_true(checkpoint_memory_bytes(j.c) > 3 * 2097152u - 1);
+	assert_true(checkpoint_memory_bytes(j.c) < 4 * 2097152u);
 	assert_true(checkpoint_rank_memory_bytes(j.c, j.store, 0) < 10u << 20);
 	end(&j);
 }

@@ -8,9 +8,11 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from util import SOURCE, stoker  # noqa: E402
 
+# a build without liburing lacks a store, and so do its words
+complete = re.search(r"^io_uring ", stoker("show", "stores").stdout, re.M)
 for option, name in (("--markdown", "config.md"), ("--man", "stoker.1")):
     now = stoker("show", "config", option).stdout
-    assert now == (SOURCE / "docs" / name).read_text(), f"docs/{name} is stale: make docs"
+    assert not complete or now == (SOURCE / "docs" / name).read_text(), f"docs/{name} is stale: make docs"
 
 for path in [*SOURCE.glob("*.md"), *SOURCE.glob("docs/*"), *SOURCE.glob("src/**/*.[ch]")]:
     found = re.search(r"(?<![\w.])/(?:root|home|work)/\S*", path.read_text())

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "checkpoint/plan.h"
+#include "checkpoint/checkpoint_plan.h"
 
 #define OVERRIDES_MAX 24
 

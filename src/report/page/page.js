@@ -216,8 +216,9 @@
 
   /* ---- over time ---- */
 
-  function curve(title, unit, values, dt, max, marks, color) {
-    var f = frame(title, unit, 1080, 220, max, 60), inner = f.w - f.m.l - f.m.r, total = dt * values.length;
+  function curve(title, unit, values, dt, max, marks, color, begin, end) {
+    var f = frame(title, unit, 1080, 220, max, 60), inner = f.w - f.m.l - f.m.r, total = end || dt * values.length;
+    begin = begin || 0;
     function x(t) { return f.m.l + inner * Math.min(1, t / total); }
     var fills = { epoch: "var(--shade)", evaluation: "var(--c2)", checkpoint: "var(--c4)" };
     marks.forEach(function (k, i) {
@@ -227,7 +228,7 @@
       if (k.kind === "epoch") svgEl(f.svg, "line", { x1: x(k.from), x2: x(k.from), y1: f.m.t, y2: f.y(0), "class": "grid" });
     });
     svgEl(f.svg, "polyline", { fill: "none", stroke: color, "stroke-width": 1.5, points: values.map(function (v, i) {
-      return x((i + 0.5) * dt).toFixed(1) + "," + f.y(Math.min(v, f.top)).toFixed(1); }).join(" ") });
+      return x(begin + (i + 0.5) * dt).toFixed(1) + "," + f.y(Math.min(v, f.top)).toFixed(1); }).join(" ") });
     ticks(total, 8).forEach(function (t) {
       svgEl(f.svg, "text", { x: x(t), y: f.h - 18, "text-anchor": "middle", "class": "soft" }, seconds(t));
     });
@@ -242,7 +243,8 @@
     box.appendChild(curve("Samples used", "samples/s", t.rate, t.dt, Math.max.apply(null, t.rate.concat([1])), t.marks, "var(--c3)"));
     Object.keys(t.series && t.series.curves || {}).forEach(function (name) {
       var c = t.series.curves[name], v = c.values.map(function (x) { return has(x) ? x : 0; });
-      box.appendChild(curve(c.title || name, c.unit || "", v, t.series.interval_s, Math.max.apply(null, v.concat([1])), t.marks, "var(--c4)"));
+      box.appendChild(curve(c.title || name, c.unit || "", v, t.series.interval_s, Math.max.apply(null, v.concat([1])), t.marks, "var(--c4)",
+        t.series.begin_s, t.dt * t.busy.length));
     });
   }
 

@@ -1,5 +1,5 @@
 /* Topology, sizes and names of checkpoints. */
-#include "checkpoint/plan.h"
+#include "checkpoint/checkpoint_plan.h"
 
 #include <inttypes.h>
 #include <stdio.h>

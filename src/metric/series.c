@@ -1,0 +1,177 @@
+/* The sampler. */
+#include "metric/series.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/thread.h"
+
+#define INTERVAL_LEAST_NS (NS_PER_S / 100)
+
+struct series {
+	struct series_point *point;
+	size_t points;
+	int64_t interval_ns;
+	struct block_device device;
+	series_extra_fn extra;
+	void *arg;
+	pthread_t thread;
+	_Atomic uint32_t quit;
+	bool running;
+};
+
+size_t series_memory_bytes(void)
+{
+	return sizeof(struct series) + SERIES_POINTS_MAX * sizeof(struct series_point);
+}
+
+static void sample_cpu(struct series_point *p)
+{
+	unsigned long long v[8] = {0};
+	FILE *f = fopen("/proc/stat", "re");
+
+	if (!f)
+		return;
+	/* user nice system idle iowait irq softirq steal */
+	if (fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2], &v[3],
+		   &v[4], &v[5], &v[6], &v[7]) == 8) {
+		for (int i = 0; i < 8; i++)
+			p->cpu_all_ticks += v[i];
+		p->cpu_busy_ticks = p->cpu_all_ticks - v[3] - v[4];
+	}
+	fclose(f);
+}
+
+static void sample_memory(struct series_point *p)
+{
+	FILE *f = fopen("/proc/meminfo", "re");
+	char line[128];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		unsigned long long kib;
+
+		if (sscanf(line, "Cached: %llu", &kib) == 1)
+			p->cached_bytes = kib * 1024;
+		else if (sscanf(line, "Dirty: %llu", &kib) == 1)
+			p->dirty_bytes = kib * 1024;
+		else if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
+			p->available_bytes = kib * 1024;
+	}
+	if (f)
+		fclose(f);
+}
+
+static void halve(struct series *s)
+{
+	for (size_t i = 1; 2 * i < s->points; i++)
+		s->point[i] = s->point[2 * i];
+	s->points = (s->points + 1) / 2;
+	s->interval_ns *= 2;
+}
+
+static void sample(struct series *s)
+{
+	struct series_point *p;
+
+	if (s->points == SERIES_POINTS_MAX)
+		halve(s);
+	p = &s->point[s->points];
+	*p = (struct series_point){.t_ns = clock_now_ns()};
+	block_device_sample(&s->device, &p->disk);
+	proc_io_sample(&p->process);
+	p->process_cpu_ns = proc_cpu_ns();
+	sample_cpu(p);
+	sample_memory(p);
+	if (s->extra)
+		p->user = s->extra(s->arg);
+	s->points++;
+}
+
+static void *series_main(void *arg)
+{
+	struct series *s = arg;
+	int64_t next = clock_now_ns() + s->interval_ns;
+
+	while (atomic_load(&s->quit) == 0) {
+		int64_t left = next - clock_now_ns();
+
+		if (left > 0) {
+			thread_wait(&s->quit, 0, left);
+			continue;
+		}
+		sample(s);
+		next += s->interval_ns;
+		/* a machine that was suspended or overloaded takes no burst of points */
+		if (next < clock_now_ns())
+			next = clock_now_ns() + s->interval_ns;
+	}
+	return NULL;
+}
+
+int series_start(struct series **out, const char *folder, int64_t interval_ns,
+		 series_extra_fn extra, void *arg, struct err *e)
+{
+	struct series *s = xcalloc(1, sizeof(*s));
+	int rc;
+
+	*out = NULL;
+	s->interval_ns = interval_ns < INTERVAL_LEAST_NS ? INTERVAL_LEAST_NS : interval_ns;
+	s->extra = extra;
+	s->arg = arg;
+	s->point = try_calloc(SERIES_POINTS_MAX, sizeof(*s->point), "samples of the machine", e);
+	if (!s->point) {
+		free(s);
+		return -ENOMEM;
+	}
+	block_device_of(&s->device, folder);
+	sample(s);
+	rc = thread_start(&s->thread, series_main, s, 0, "series", e);
+	if (rc < 0) {
+		series_release(s);
+		return rc;
+	}
+	s->running = true;
+	*out = s;
+	return 0;
+}
+
+void series_stop(struct series *s)
+{
+	if (!s || !s->running)
+		return;
+	atomic_store(&s->quit, 1);
+	thread_wake(&s->quit, 1);
+	pthread_join(s->thread, NULL);
+	s->running = false;
+	sample(s);
+}
+
+const struct series_point *series_points(const struct series *s, size_t *n)
+{
+	*n = s ? s->points : 0;
+	return s ? s->point : NULL;
+}
+
+const struct block_device *series_device(const struct series *s)
+{
+	return &s->device;
+}
+
+int64_t series_interval_ns(const struct series *s)
+{
+	return s->interval_ns;
+}
+
+void series_release(struct series *s)
+{
+	if (!s)
+		return;
+	free(s->point);
+	free(s);
+}

@@ -1,0 +1,39 @@
+#pragma once
+/* What the machine did over time: cumulative counters, sampled by a thread of its own at a fixed
+ * interval. Memory is bounded: when the room is full every second point goes and the interval
+ * doubles, which loses no byte because the counters are cumulative. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "metric/block_device.h"
+#include "metric/proc_io.h"
+
+struct series_point {
+	int64_t t_ns; /* CLOCK_MONOTONIC */
+	struct block_counters disk;
+	struct proc_io process;
+	int64_t process_cpu_ns;
+	uint64_t cpu_busy_ticks, cpu_all_ticks; /* of the machine, over all processors */
+	uint64_t cached_bytes, dirty_bytes, available_bytes;
+	uint64_t user; /* what `extra` gives: payload bytes of all ranks */
+};
+
+/* Called by the sampler's thread for the caller's own counters. */
+typedef uint64_t (*series_extra_fn)(void *arg);
+
+struct series; /* opaque while sampling */
+
+#define SERIES_POINTS_MAX 2048
+/* What one takes, to be stated. */
+size_t series_memory_bytes(void);
+/* Starts sampling the machine and the disk below `folder` every interval_ns (at least 10 ms). */
+int series_start(struct series **out, const char *folder, int64_t interval_ns,
+		 series_extra_fn extra, void *arg, struct err *e);
+/* Takes a last point and ends the thread. Accepts NULL. */
+void series_stop(struct series *s);
+/* After series_stop. */
+const struct series_point *series_points(const struct series *s, size_t *n);
+const struct block_device *series_device(const struct series *s);
+int64_t series_interval_ns(const struct series *s);
+void series_release(struct series *s);

@@ -1,0 +1,174 @@
+/* The curves over time of result.json. */
+#include <math.h>
+
+#include "report/json_out.h"
+#include "report/json_parts.h"
+
+#define CURVE_POINTS 600
+
+/* What a curve is made of: a rate between two points, or a level at the second. */
+typedef double (*curve_fn)(const struct result *r, const struct series_point *a,
+			   const struct series_point *b);
+
+static double seconds(const struct series_point *a, const struct series_point *b)
+{
+	return (double)(b->t_ns - a->t_ns) / 1e9;
+}
+
+static double device_read(const struct result *r, const struct series_point *a,
+			  const struct series_point *b)
+{
+	(void)r;
+	return a->disk.known && b->disk.known
+		       ? (double)(b->disk.read_bytes - a->disk.read_bytes) / 0x1p20 / seconds(a, b)
+		       : NAN;
+}
+
+static double device_write(const struct result *r, const struct series_point *a,
+			   const struct series_point *b)
+{
+	(void)r;
+	return a->disk.known && b->disk.known
+		       ? (double)(b->disk.written_bytes - a->disk.written_bytes) / 0x1p20 /
+				 seconds(a, b)
+		       : NAN;
+}
+
+static double device_busy(const struct result *r, const struct series_point *a,
+			  const struct series_point *b)
+{
+	double share;
+
+	(void)r;
+	if (!a->disk.known || !b->disk.known)
+		return NAN;
+	share = (double)(b->disk.busy_ms - a->disk.busy_ms) / 10 / seconds(a, b);
+	/* the kernel adds the time of a long request when it ends */
+	return share > 100 ? 100 : share;
+}
+
+static double device_queue(const struct result *r, const struct series_point *a,
+			   const struct series_point *b)
+{
+	(void)r;
+	return a->disk.known && b->disk.known
+		       ? (double)(b->disk.queued_ms - a->disk.queued_ms) / 1000 / seconds(a, b)
+		       : NAN;
+}
+
+static double process_returned(const struct result *r, const struct series_point *a,
+			       const struct series_point *b)
+{
+	(void)r;
+	return a->process.known && b->process.known
+		       ? (double)(b->process.rchar_bytes - a->process.rchar_bytes) / 0x1p20 /
+				 seconds(a, b)
+		       : NAN;
+}
+
+static double payload(const struct result *r, const struct series_point *a,
+		      const struct series_point *b)
+{
+	(void)r;
+	return (double)(b->user - a->user) / 0x1p20 / seconds(a, b);
+}
+
+static double machine_cpu(const struct result *r, const struct series_point *a,
+			  const struct series_point *b)
+{
+	uint64_t all = b->cpu_all_ticks - a->cpu_all_ticks;
+
+	(void)r;
+	return all ? 100 * (double)(b->cpu_busy_ticks - a->cpu_busy_ticks) / (double)all : NAN;
+}
+
+static double process_cpu(const struct result *r, const struct series_point *a,
+			  const struct series_point *b)
+{
+	(void)r;
+	return 100 * (double)(b->process_cpu_ns - a->process_cpu_ns) / 1e9 / seconds(a, b);
+}
+
+static double cached(const struct result *r, const struct series_point *a,
+		     const struct series_point *b)
+{
+	(void)r;
+	(void)a;
+	return (double)b->cached_bytes / 0x1p20;
+}
+
+static double dirty(const struct result *r, const struct series_point *a,
+		    const struct series_point *b)
+{
+	(void)r;
+	(void)a;
+	return (double)b->dirty_bytes / 0x1p20;
+}
+
+static const struct {
+	const char *key, *title, *unit;
+	curve_fn of;
+	bool disk;
+} curves[] = {
+	{"payload", "Sample data delivered", "MiB/s", payload, false},
+	{"returned", "Bytes returned by read calls of this process", "MiB/s", process_returned,
+	 false},
+	{"device_read", "Read from the device", "MiB/s", device_read, true},
+	{"device_write", "Written to the device", "MiB/s", device_write, true},
+	{"device_busy", "Device busy", "%", device_busy, true},
+	{"device_queue", "Requests queued at the device", "requests", device_queue, true},
+	{"machine_cpu", "Processors busy, whole machine", "%", machine_cpu, false},
+	{"process_cpu", "Processor time of this process", "% of one", process_cpu, false},
+	{"page_cache", "Page cache of the machine", "MiB", cached, false},
+	{"dirty", "Dirty pages of the machine", "MiB", dirty, false},
+};
+
+static json_t *curve_of(const struct result *r, const struct series_point *p, size_t n,
+			size_t stride, curve_fn of)
+{
+	json_t *values = json_array();
+
+	for (size_t i = stride; i < n; i += stride) {
+		double v = of(r, &p[i - stride], &p[i]);
+
+		/* four digits draw any curve */
+		if (isfinite(v) && v != 0) {
+			double scale = pow(10, 3 - floor(log10(fabs(v))));
+
+			v = round(v * scale) / scale;
+		}
+		json_array_append_new(values, json_number(v));
+	}
+	return values;
+}
+
+json_t *json_series(const struct result *r)
+{
+	json_t *o = json_object(), *list = json_object();
+	const struct block_device *device = series_device(r->series);
+	size_t n, stride;
+	const struct series_point *p = series_points(r->series, &n);
+
+	/* the point of the end comes when it comes; a rate over next to no time is none */
+	if (n > 2 && seconds(&p[n - 2], &p[n - 1]) < 0.5 * seconds(&p[0], &p[1]))
+		n--;
+	stride = (n + CURVE_POINTS - 1) / CURVE_POINTS;
+	stride = stride ? stride : 1;
+	if (n > stride)
+		json_put_real(o, "interval_s", (double)(p[stride].t_ns - p[0].t_ns) / 1e9);
+	json_put_real(o, "begin_s", n ? (double)(p[0].t_ns - r->begin_ns) / 1e9 : 0);
+	json_put_text(o, "device", device->name[0] ? device->name : NULL);
+	for (size_t i = 0; i < sizeof(curves) / sizeof(curves[0]); i++) {
+		json_t *one;
+
+		if (curves[i].disk && !device->name[0])
+			continue;
+		one = json_object();
+		json_put_text(one, "title", curves[i].title);
+		json_put_text(one, "unit", curves[i].unit);
+		json_put(one, "values", curve_of(r, p, n, stride, curves[i].of));
+		json_put(list, curves[i].key, one);
+	}
+	json_put(o, "curves", list);
+	return o;
+}
