@@ -70,6 +70,8 @@ def cases(data):
     yield "few steps of many", 2, dict(slow, files=64, train__total_training_steps=5,
                                        reader__read_threads=2)
     yield "evaluation", 1, dict(slow, files=12, dataset__num_files_eval=4, workflow__evaluation="true")
+    yield "checkpoints", 2, dict(slow, files=48, workflow__checkpoint="true",
+                                 checkpoint__steps_between_checkpoints=4, checkpoint__checkpoint_folder="/c")
     yield "no compute", 1, dict(slow, files=12, train__computation_time=0)
     yield "posix, npz", 2, dict(dataset__data_folder=data, files=12, reader__decode="full")
 

@@ -57,6 +57,10 @@ def cases(folder):
         reader__read_threads=1)
     yield "barrier, normal compute", "barrier", 3, dict(
         t, files=360, train__computation_time=0.02, train__computation_time_stdev=0.01)
+    yield "checkpoints", "checkpoint", 1, dict(
+        t, files=80, workflow__checkpoint="true", checkpoint__steps_between_checkpoints=10,
+        checkpoint__checkpoint_folder="/causes-checkpoints", model__model_size_bytes=8388608,
+        storage__throttle__bandwidth=3e7, storage__throttle__write="true", reader__read_threads=2)
     yield "cached", "page_cache", 1, dict(
         files=120, fmt="npy", dataset__data_folder=folder, train__computation_time=0.01,
         dataset__record_length_bytes=65536)
