@@ -343,6 +343,10 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 	rc = read_file_sample(r, sample, &got, e);
 	*now = clock_now_ns();
 	r->stat->read_ns += *now - begin;
+	if (*now - begin > r->stat->slowest_ns) {
+		r->stat->slowest_ns = *now - begin;
+		r->stat->slowest_sample = sample;
+	}
 	if (rc < 0) {
 		err_wrap(e, "rank %u, worker %u, sample %llu", r->config->rank, r->worker,
 			 (unsigned long long)sample);
@@ -401,8 +405,11 @@ void sample_reader_batch(struct sample_reader *r, const struct order *o, struct 
 	b->proof = (struct order_proof){0};
 	b->payload_bytes = 0;
 	b->err.code = 0;
+	b->work = (struct batch_work){0};
+	worker_work_begin(r->stat, &b->work);
 	b->err.code = r->flight ? batch_in_flight(r, o, b, &now) : batch_one_by_one(r, o, b, &now);
 	b->done_ns = now;
+	worker_work_end(r->stat, &b->work);
 	r->stat->batches += b->err.code == 0;
 }
 

@@ -11,6 +11,7 @@ void io_stat_init(struct io_stat *s)
 		s->kind[k].busy_ns = 0;
 		hist_init(&s->kind[k].latency_ns);
 	}
+	s->reads = (struct read_fit){0};
 }
 
 void io_stat_add(struct io_stat *s, enum io_kind kind, int64_t took_ns, uint64_t asked,
@@ -33,4 +34,5 @@ void io_stat_merge(struct io_stat *into, const struct io_stat *from)
 		into->kind[k].busy_ns += from->kind[k].busy_ns;
 		hist_merge(&into->kind[k].latency_ns, &from->kind[k].latency_ns);
 	}
+	read_fit_merge(&into->reads, &from->reads);
 }

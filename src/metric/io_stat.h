@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/hist.h"
+#include "metric/read_fit.h"
 
 enum io_kind {
 	IO_OPEN,  /* open and close */
@@ -24,6 +25,7 @@ struct io_stat {
 		int64_t busy_ns;
 		struct hist latency_ns;
 	} kind[IO_KINDS];
+	struct read_fit reads; /* metadata and data that returned bytes */
 };
 
 void io_stat_init(struct io_stat *s);

@@ -1,23 +1,51 @@
 /* The counted and timed way to a store: what formats, datasets and checkpoints call. */
 #include <errno.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/clock.h"
 #include "store/map.h"
 #include "store/store.h"
 
-static void count(const struct io *io, enum io_kind kind, int64_t start_ns, size_t asked,
-		  ssize_t returned)
+/* Reads under way in this process: what they share is storage. */
+static _Atomic uint32_t reads_under_way;
+
+static int64_t count(const struct io *io, enum io_kind kind, int64_t start_ns, size_t asked,
+		     ssize_t returned)
 {
 	int64_t took;
 
 	if (!io || !io->stat)
-		return;
+		return 0;
 	took = clock_now_ns() - start_ns;
 	if (io->progress_ns)
 		atomic_store_explicit(io->progress_ns, start_ns + took, memory_order_relaxed);
 	io_stat_add(io->stat, kind, took, asked, returned);
+	return took;
+}
+
+static uint32_t read_begins(const struct io *io)
+{
+	return io && io->stat
+		       ? atomic_fetch_add_explicit(&reads_under_way, 1, memory_order_relaxed) + 1
+		       : 0;
+}
+
+/* `beside`: what read_begins said. */
+static void count_read(const struct io *io, enum io_kind kind, int64_t start_ns, size_t asked,
+		       ssize_t returned, uint32_t beside)
+{
+	int64_t took = count(io, kind, start_ns, asked, returned);
+	uint32_t at_end;
+
+	if (beside == 0)
+		return;
+	at_end = atomic_fetch_sub_explicit(&reads_under_way, 1, memory_order_relaxed);
+	/* of readers in step, the first to begin is the first to end: the more of both counts */
+	beside = at_end > beside ? at_end : beside;
+	if (returned > 0 && kind <= IO_DATA)
+		read_fit_add(&io->stat->reads, (double)returned, beside, (double)took);
 }
 
 static int64_t begin(const struct io *io)
@@ -64,14 +92,16 @@ ssize_t io_pread(const struct io *io, enum io_kind kind, struct blob *b, void *p
 		 uint64_t offset, struct err *e)
 {
 	int64_t start = begin(io);
+	uint32_t beside;
 	ssize_t r = check_range("cannot read", n, offset, e);
 
 	if (r < 0)
 		return r;
 	if (io && io->stop && atomic_load_explicit(&io->stop->set, memory_order_relaxed))
 		return err_set(e, ERR_CANCELED, "the run was told to stop");
+	beside = read_begins(io);
 	r = b->store->ops->pread(b, p, n, offset, e);
-	count(io, kind, start, n, r);
+	count_read(io, kind, start, n, r, beside);
 	return r;
 }
 
@@ -137,6 +167,7 @@ ssize_t io_preadv(const struct io *io, enum io_kind kind, struct blob *b, const 
 {
 	size_t n = pieces_bytes(v, count_v), done = 0;
 	int64_t start;
+	uint32_t beside;
 	ssize_t r = check_range("cannot read", n, offset, e);
 
 	if (r < 0)
@@ -155,8 +186,9 @@ ssize_t io_preadv(const struct io *io, enum io_kind kind, struct blob *b, const 
 	if (io && io->stop && atomic_load_explicit(&io->stop->set, memory_order_relaxed))
 		return err_set(e, ERR_CANCELED, "the run was told to stop");
 	start = begin(io);
+	beside = read_begins(io);
 	r = b->store->ops->preadv(b, v, count_v, offset, e);
-	count(io, kind, start, n, r);
+	count_read(io, kind, start, n, r, beside);
 	return r;
 }
 
