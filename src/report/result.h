@@ -15,6 +15,7 @@
 #include "metric/io_stat.h"
 #include "metric/proc_io.h"
 #include "metric/series.h"
+#include "metric/span.h"
 #include "metric/step.h"
 #include "workload/workload.h"
 
@@ -100,7 +101,8 @@ struct result {
 	uint64_t shuffle_seed; /* what order_init was given */
 	struct verdict verdict[16];
 	uint32_t verdicts;
-	char folder[4096]; /* the output folder */
+	struct trace *trace; /* owned; NULL: none is kept */
+	char folder[4096];   /* the output folder */
 };
 
 void result_release(struct result *r);

@@ -380,6 +380,8 @@ static int carry_out(struct run_state *s, struct err *e)
 	s->r->epochs_planned = planned_epochs(s);
 	s->r->evaluated = w->workflow.evaluation;
 	rc = allocate_ranks(s, e);
+	if (rc == 0 && w->run.trace != TRACE_OFF)
+		rc = trace_create(&s->r->trace, 0, s->ranks, (uint32_t)w->run.trace_events, e);
 	if (rc == 0)
 		rc = make_lists(s, e);
 	if (rc < 0)
@@ -396,6 +398,18 @@ static int carry_out(struct run_state *s, struct err *e)
 		rc = dataset_remove(s->d, s->store, e);
 	}
 	return rc;
+}
+
+static void warn_of_dropped_spans(const struct result *r)
+{
+	uint64_t kept, dropped;
+
+	trace_count(r->trace, &kept, &dropped);
+	if (dropped > 0)
+		log_warning("the trace holds %llu spans of readers; %llu later ones did not fit "
+			    "into run.trace_events=%lld a reader",
+			    (unsigned long long)kept, (unsigned long long)dropped,
+			    (long long)r->workload->run.trace_events);
 }
 
 static int write_results(struct run_state *s, struct err *e)
@@ -417,10 +431,25 @@ static int write_results(struct run_state *s, struct err *e)
 			*e = one;
 		}
 	}
+	warn_of_dropped_spans(s->r);
 	if (s->r->trained)
 		dlio_log_saved(s->r, &m);
 	metrics_release(&m);
 	return rc;
+}
+
+/* "trace-R-of-N.pfw" */
+static bool is_pfw(const char *name)
+{
+	const char *end = name + strcspn(name, "0123456789");
+
+	if (!str_starts(name, "trace-") || end != name + strlen("trace-"))
+		return false;
+	end += strspn(end, "0123456789");
+	if (!str_starts(end, "-of-"))
+		return false;
+	end += strlen("-of-");
+	return strcmp(end + strspn(end, "0123456789"), ".pfw") == 0;
 }
 
 /* Files of an earlier run would be read as this one's: a run of fewer ranks, or one that fails,
@@ -434,6 +463,7 @@ static void remove_old_results(const char *folder)
 		const char *name = entry->d_name;
 		const char *rest = name + strspn(name, "0123456789");
 		bool ours = strcmp(name, "summary.json") == 0 || strcmp(name, "result.json") == 0 ||
+			    strcmp(name, "trace.json") == 0 || is_pfw(name) ||
 			    (rest != name && (strcmp(rest, "_output.json") == 0 ||
 					      strcmp(rest, "_per_epoch_stats.json") == 0));
 
