@@ -422,7 +422,7 @@ void sample_reader_batch(struct sample_reader *r, const struct order *o, struct 
 
 	b->begun_ns = now;
 	if (r->ring)
-		r->ring->step = b->index;
+		r->ring->step = (uint32_t)b->index;
 	b->proof = (struct order_proof){0};
 	b->payload_bytes = 0;
 	b->err.code = 0;

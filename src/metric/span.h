@@ -23,7 +23,7 @@ enum span_kind {
 	SPAN_RENAME,
 	SPAN_MAP,
 	SPAN_TOUCH, /* bytes of a mapping were used */
-	/* of a worker */
+	/* of a worker; what holds others comes after them */
 	SPAN_SAMPLE,     /* the format's read of a sample, requests and decoding */
 	SPAN_DECODE,     /* where a thread does nothing else */
 	SPAN_PREPROCESS, /* the wait after a sample */
@@ -48,17 +48,18 @@ enum {
 	SPAN_IN_FLIGHT = 1u << 3, /* beside others of the same thread: they may overlap */
 };
 
-#define SPAN_NONE UINT64_MAX /* no file, sample or step is meant */
+#define SPAN_NONE UINT64_MAX    /* no file or sample is meant */
+#define SPAN_NO_STEP UINT32_MAX /* nor a step */
 
 struct span {
 	int64_t begin_ns, end_ns; /* monotonic */
 	uint64_t sample, file;    /* of the dataset; a companion counts as the file it belongs to */
-	uint64_t step;            /* of the epoch, from 0 */
 	uint64_t offset;
 	uint64_t asked, moved; /* bytes */
+	uint32_t step;         /* of the epoch, from 0; SPAN_NO_STEP */
 	uint8_t kind, flags;   /* enum span_kind, SPAN_* */
-	uint32_t number;       /* within its ring, by the time of its end */
 };
+_Static_assert(sizeof(struct span) == 64, "one line of a processor's cache");
 
 struct span_ring {
 	struct span *span;
@@ -66,7 +67,8 @@ struct span_ring {
 	_Atomic uint32_t count;   /* of valid spans; stored after the span */
 	_Atomic uint64_t dropped; /* came when it was full */
 	/* What the thread is at: copied into each span. */
-	uint64_t sample, file, step;
+	uint64_t sample, file;
+	uint32_t step;
 	/* Whose. */
 	uint32_t rank, worker, slot; /* slot: numbers the rings of a rank, from 0 */
 	uint8_t dataset;             /* enum dataset_kind */
@@ -100,7 +102,7 @@ int trace_check(struct trace *t, struct err *e);
 /* Spans kept and dropped in all rings. Accepts NULL. */
 void trace_count(struct trace *t, uint64_t *kept, uint64_t *dropped);
 
-/* Adds *s, its number aside. One writer a ring. */
+/* Adds *s. One writer a ring. */
 void span_put(struct span_ring *r, const struct span *s);
 /* The same of what the thread is at; nothing when r is NULL. */
 static inline void span_add(struct span_ring *r, enum span_kind kind, unsigned flags,

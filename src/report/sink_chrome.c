@@ -50,8 +50,8 @@ static void put_args(struct chrome *c, const struct trace_event *ev)
 	out_file_print(&c->f, ",\"args\":{");
 	if (ev->epoch)
 		put_arg(c, "epoch", ev->epoch, &comma);
-	if (s->step != SPAN_NONE)
-		put_arg(c, "step", s->step + 1, &comma);
+	if (s->step != SPAN_NO_STEP)
+		put_arg(c, "step", (uint64_t)s->step + 1, &comma);
 	if (s->sample != SPAN_NONE)
 		put_arg(c, "sample", s->sample, &comma);
 	if (s->kind == SPAN_READ || s->kind == SPAN_WRITE || s->kind == SPAN_TOUCH) {

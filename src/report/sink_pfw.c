@@ -142,9 +142,9 @@ static void put_words(struct pfw *p, const struct trace_event *ev)
 	if (s->kind == SPAN_EPOCH)
 		out_file_print(&p->f, ",\"count\":\"%u\"", ev->epoch);
 	if (s->kind == SPAN_WAIT || s->kind == SPAN_STEP)
-		out_file_print(&p->f, ",\"count\":\"%" PRIu64 "\"", s->step + 1);
-	if (s->step != SPAN_NONE)
-		out_file_print(&p->f, ",\"step\":\"%" PRIu64 "\"", s->step + 1);
+		out_file_print(&p->f, ",\"count\":\"%" PRIu64 "\"", (uint64_t)s->step + 1);
+	if (s->step != SPAN_NO_STEP)
+		out_file_print(&p->f, ",\"step\":\"%" PRIu64 "\"", (uint64_t)s->step + 1);
 	if (s->sample != SPAN_NONE)
 		out_file_print(&p->f, ",\"image_idx\":\"%" PRIu64 "\"", s->sample);
 	if (s->kind == SPAN_SAMPLE || s->kind == SPAN_ITEM || s->kind == SPAN_DECODE)

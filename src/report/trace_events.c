@@ -15,7 +15,7 @@ struct walk {
 	struct trace_event ev;
 };
 
-static void tell(struct walk *w, enum span_kind kind, int64_t begin, int64_t end, uint64_t step,
+static void tell(struct walk *w, enum span_kind kind, int64_t begin, int64_t end, uint32_t step,
 		 uint64_t bytes)
 {
 	struct span s = {.begin_ns = begin,
@@ -36,7 +36,7 @@ static void phase_events(struct walk *w, const struct phase *p)
 {
 	for (uint64_t i = 0; i < p->steps; i++) {
 		const struct step_times *t = &p->step[i];
-		uint64_t step = p->first_step + i;
+		uint32_t step = (uint32_t)(p->first_step + i);
 
 		tell(w, SPAN_WAIT, t->ask_ns, t->got_ns, step, 0);
 		tell(w, SPAN_STEP, t->got_ns, t->barrier_out_ns, step, 0);
@@ -62,21 +62,21 @@ static void rank_events(struct walk *w)
 	const struct result *r = w->r;
 
 	w->ev.epoch = 0;
-	tell(w, SPAN_RUN, r->begin_ns, r->begin_ns + (r->end_wall_ns - r->begin_wall_ns), SPAN_NONE,
-	     0);
+	tell(w, SPAN_RUN, r->begin_ns, r->begin_ns + (r->end_wall_ns - r->begin_wall_ns),
+	     SPAN_NO_STEP, 0);
 	for (uint32_t i = 0; i < r->epochs_begun; i++) {
 		const struct rank_epoch *ep = &w->rank->epoch[i];
 
 		w->ev.epoch = i + 1;
-		tell(w, SPAN_EPOCH, ep->begin_ns, epoch_end(ep), SPAN_NONE, 0);
+		tell(w, SPAN_EPOCH, ep->begin_ns, epoch_end(ep), SPAN_NO_STEP, 0);
 		if (ep->blocks)
-			tell(w, SPAN_TRAIN, ep->block[0].begin_ns, ep->train_end_ns, SPAN_NONE,
+			tell(w, SPAN_TRAIN, ep->block[0].begin_ns, ep->train_end_ns, SPAN_NO_STEP,
 			     ep->payload_bytes);
 		for (uint32_t b = 0; b < ep->blocks; b++)
 			phase_events(w, &ep->block[b]);
 		if (!ep->has_eval)
 			continue;
-		tell(w, SPAN_EVALUATE, ep->eval.begin_ns, ep->eval.end_ns, SPAN_NONE,
+		tell(w, SPAN_EVALUATE, ep->eval.begin_ns, ep->eval.end_ns, SPAN_NO_STEP,
 		     ep->eval_payload_bytes);
 		phase_events(w, &ep->eval);
 	}

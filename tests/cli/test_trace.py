@@ -87,10 +87,13 @@ def straced(command, where):
     fds, calls, cut = {}, {}, {}
     for line in where.read_text().splitlines():
         thread, call = line.split(None, 1)
-        if "<unfinished" in call:
+        # a descriptor may be given out again before its close is seen to return
+        if "<unfinished" in call and call.startswith("openat"):
             cut[thread] = call.split(" <unfinished")[0]
             continue
         m = re.match(r"<\.\.\. \w+ resumed>(.*)", call)
+        if m and thread not in cut:
+            continue
         if m:
             call = cut.pop(thread) + m.group(1)
         m = re.match(r'openat\(AT_FDCWD, "([^"]*/(?:train|valid)/[^"]*)", O_RDONLY[^)]*\)\s*= (\d+)', call)

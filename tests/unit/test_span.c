@@ -64,20 +64,23 @@ static void test_holders_come_first(void **state)
 {
 	static const struct {
 		int64_t begin, end;
-	} put[] = {{5, 5}, {5, 7}, {7, 9}, {5, 9}, {5, 9}, {9, 9}, {2, 20}},
-	  want[] = {{2, 20}, {5, 9}, {5, 9}, {5, 7}, {5, 5}, {7, 9}, {9, 9}};
+		enum span_kind kind;
+	} put[] = {{5, 5, SPAN_OPEN}, {5, 7, SPAN_READ}, {7, 9, SPAN_READ},  {5, 9, SPAN_SAMPLE},
+		   {5, 9, SPAN_ITEM}, {9, 9, SPAN_OPEN}, {2, 20, SPAN_BATCH}},
+	  want[] = {{2, 20, SPAN_BATCH}, {5, 9, SPAN_ITEM}, {5, 9, SPAN_SAMPLE}, {5, 7, SPAN_READ},
+		    {5, 5, SPAN_OPEN},   {7, 9, SPAN_READ}, {9, 9, SPAN_OPEN}};
 	struct trace *t = trace_of(1, 16);
 	struct span_ring *r = trace_ring(t, 0, 0, 0, false);
 
 	(void)state;
 	for (size_t i = 0; i < 7; i++)
-		span_add(r, SPAN_READ, 0, put[i].begin, put[i].end, 0);
+		span_add(r, put[i].kind, 0, put[i].begin, put[i].end, 0);
 	assert_int_equal(span_ring_sort(r), 7);
 	for (size_t i = 0; i < 7; i++) {
 		assert_true(r->span[i].begin_ns == want[i].begin);
 		assert_true(r->span[i].end_ns == want[i].end);
+		assert_int_equal(r->span[i].kind, want[i].kind);
 	}
-	assert_int_equal(r->span[1].number, 4); /* the one put last of two alike */
 	trace_destroy(t);
 }
 
@@ -99,7 +102,7 @@ static void test_rings_of_ranks_are_numbered(void **state)
 
 static void test_refused_memory_is_told(void **state)
 {
-	struct trace *t = trace_of(1, UINT32_MAX); /* of 72 bytes */
+	struct trace *t = trace_of(1, UINT32_MAX);
 	struct err e = {0};
 
 	(void)state;
