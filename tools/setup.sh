@@ -44,6 +44,14 @@ for purpose in "$@"; do
         want python3-matplotlib have_py matplotlib
         want python3-torch have_py torch
         want fio command -v fio
+        # what tests/mpi runs under
+        want openmpi-bin command -v mpirun.openmpi
+        want libopenmpi-dev command -v mpicc.openmpi
+        want mpich command -v mpirun.mpich
+        want libmpich-dev command -v mpicc.mpich
+        want slurm-wlm command -v slurmctld
+        want munge command -v munged
+        want iproute2 command -v ip
         ;;
     esac
 done

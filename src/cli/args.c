@@ -17,7 +17,9 @@ const char cli_args_help[] =
 	"  key=value              any key of the workload, with or without 'workload.' in front; "
 	"Hydra's\n"
 	"                         ++key=value, +key=value and ~key work too\n"
-	"  -n, --ranks N          emulated accelerators (default 1)\n"
+	"  -n, --ranks N          emulated accelerators, of all processes together (default 1 "
+	"each)\n"
+	"  --accelerators-per-process N   of each process that mpirun, mpiexec or srun starts\n"
 	"  -o, --output FOLDER    where results go (default: hydra.run.dir)\n"
 	"  --config-dir DIR       look for workloads here first\n"
 	"  --strict               an unknown key is an error, not a warning\n"
@@ -33,13 +35,16 @@ static const struct {
 	char id;
 	bool value;
 } flags[] = {
-	{"-n", 'n', true},        {"--ranks", 'n', true},      {"-o", 'o', true},
-	{"--output", 'o', true},  {"--config-dir", 'd', true}, {"-cd", 'd', true},
-	{"--strict", 's', false}, {"-q", 'q', false},          {"--quiet", 'q', false},
-	{"-v", 'v', false},       {"--verbose", 'v', false},   {"--check", 'c', false},
-	{"-h", 'h', false},       {"--help", 'h', false},      {"--cfg", 'j', true},
-	{"--set", 'S', false},    {"--markdown", 'm', false},  {"--man", 'M', false},
-	{"-c", 'j', true},
+	{"-n", 'n', true},           {"--ranks", 'n', true},
+	{"-o", 'o', true},           {"--output", 'o', true},
+	{"--config-dir", 'd', true}, {"-cd", 'd', true},
+	{"--strict", 's', false},    {"-q", 'q', false},
+	{"--quiet", 'q', false},     {"-v", 'v', false},
+	{"--verbose", 'v', false},   {"--check", 'c', false},
+	{"-h", 'h', false},          {"--help", 'h', false},
+	{"--cfg", 'j', true},        {"--set", 'S', false},
+	{"--markdown", 'm', false},  {"--man", 'M', false},
+	{"-c", 'j', true},           {"--accelerators-per-process", 'p', true},
 };
 
 static int apply(struct cli_args *a, char id, const char *flag, const char *value, struct err *e)
@@ -47,6 +52,13 @@ static int apply(struct cli_args *a, char id, const char *flag, const char *valu
 	switch (id) {
 	case 'n':
 		if (!str_to_i64(value, &a->ranks) || a->ranks < 1 || a->ranks > RANKS_MAX)
+			return err_set(e, ERR_USAGE, "%s: '%s' is not a number of ranks (1 to %d)",
+				       flag, value, RANKS_MAX);
+		a->ranks_given = true;
+		return 0;
+	case 'p':
+		if (!str_to_i64(value, &a->per_process) || a->per_process < 1 ||
+		    a->per_process > RANKS_MAX)
 			return err_set(e, ERR_USAGE, "%s: '%s' is not a number of ranks (1 to %d)",
 				       flag, value, RANKS_MAX);
 		return 0;

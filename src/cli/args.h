@@ -12,7 +12,9 @@ struct cli_args {
 	const char **override; /* borrowed from argv */
 	size_t overrides;
 	const char *config_dir;
-	int64_t ranks; /* -n; 1 by default */
+	int64_t ranks;       /* -n; 1 by default. After job_begin: of all processes */
+	int64_t per_process; /* --accelerators-per-process; 0: not given */
+	bool ranks_given;
 	bool strict, quiet, verbose, check, inspect, help, only_set, markdown, man;
 	const char *cfg; /* --cfg job: print the composed configuration and leave */
 	char *output;    /* -o: as output.folder; owned */

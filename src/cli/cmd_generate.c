@@ -1,12 +1,11 @@
 /* stoker generate: the dataset of a workload, and nothing else. */
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/args.h"
 #include "cli/cli.h"
-#include "cli/launcher.h"
+#include "cli/job.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
 #include "run/run.h"
@@ -28,16 +27,17 @@ static void print_outcome(const struct result *r)
 	       r->dataset->folder);
 }
 
-static int generate(const struct cli_args *a, struct err *e)
+static int generate(const struct cli_args *a, struct job *j, struct err *e)
 {
-	int64_t begin = clock_wall_ns();
 	struct workload w = {0};
 	struct dataset d = {0};
 	struct result r = {0};
 	struct progress_view view;
 	struct run_options o = {
 		.ranks = (uint32_t)a->ranks,
-		.start_wall_ns = begin,
+		.net = j->net,
+		.processes = &j->comm,
+		.start_wall_ns = j->begin_wall_ns,
 		.stop = &stop,
 		.progress = progress_show,
 		.progress_arg = &view,
@@ -46,27 +46,33 @@ static int generate(const struct cli_args *a, struct err *e)
 	int rc;
 
 	cli_set_console(a);
-	rc = cli_load_workload(a, begin, &w, e);
+	if (!j->speaks)
+		log_set_console(LOG_CONSOLE_ERRORS);
+	rc = job_agree(j, cli_load_workload(a, j->begin_wall_ns, &w, e), e);
+	if (rc == 0)
+		rc = job_settle(j, &w, false, e);
 	if (rc == 0)
 		rc = signals_start(&stop, e);
 	if (rc == 0) {
-		progress_init(&view, a->quiet);
+		progress_init(&view, a->quiet || !j->speaks);
 		rc = run_execute(&w, &o, &d, &r, e);
 		progress_done(&view);
+		j->speaks = r.speaks;
 	}
-	if (rc == 0)
+	if (rc == 0 && j->speaks)
 		print_outcome(&r);
 	result_release(&r);
 	dataset_release(&d);
 	workload_release(&w);
-	return rc < 0 ? cli_fail(e) : 0;
+	return rc < 0 ? job_fail(j, e) : 0;
 }
 
 static int generate_main(int argc, char **argv)
 {
 	struct cli_args a;
 	struct err e = {0};
-	int status, rc = cli_args_parse(&a, argc, argv, &e);
+	struct job j = {.speaks = true};
+	int status = 0, rc = cli_args_parse(&a, argc, argv, &e);
 
 	if (rc == 0 && a.help) {
 		printf("usage: stoker %s\n\n%s\n%s", command_generate.usage, command_generate.help,
@@ -74,8 +80,12 @@ static int generate_main(int argc, char **argv)
 		status = 0;
 	} else {
 		if (rc == 0)
-			rc = launcher_check(&e);
-		status = rc < 0 ? cli_fail(&e) : generate(&a, &e);
+			rc = job_begin(&j, &a, &stop, &status, &e);
+		if (rc < 0)
+			status = job_fail(&j, &e);
+		else if (rc == 0)
+			status = generate(&a, &j, &e);
+		job_end(&j);
 	}
 	cli_args_release(&a);
 	return status;

@@ -4,12 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/args.h"
 #include "cli/cli.h"
-#include "cli/launcher.h"
+#include "cli/job.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
 #include "conf/node.h"
@@ -76,16 +75,17 @@ static int show_outcome(const struct cli_args *a, const struct workload *w, cons
 	return status;
 }
 
-static int run(const struct cli_args *a, struct err *e)
+static int run(const struct cli_args *a, struct job *j, struct err *e)
 {
-	int64_t begin = clock_wall_ns();
 	struct workload w = {0};
 	struct dataset d = {0};
 	struct result r = {0};
 	struct progress_view view;
 	struct run_options o = {
 		.ranks = (uint32_t)a->ranks,
-		.start_wall_ns = begin,
+		.net = j->net,
+		.processes = &j->comm,
+		.start_wall_ns = j->begin_wall_ns,
 		.stop = &stop,
 		.progress = progress_show,
 		.progress_arg = &view,
@@ -93,24 +93,29 @@ static int run(const struct cli_args *a, struct err *e)
 	int rc, status = 0;
 
 	cli_set_console(a);
-	rc = cli_load_workload(a, begin, &w, e);
+	if (!j->speaks)
+		log_set_console(LOG_CONSOLE_ERRORS);
+	rc = job_agree(j, cli_load_workload(a, j->begin_wall_ns, &w, e), e);
 	if (rc == 0 && a->cfg) {
-		status = print_composed(&w);
+		status = j->speaks ? print_composed(&w) : 0;
 	} else if (rc == 0) {
-		cli_settle_folder(&w);
-		rc = signals_start(&stop, e);
-		progress_init(&view, a->quiet);
+		rc = job_settle(j, &w, true, e);
 		if (rc == 0)
+			rc = signals_start(&stop, e);
+		progress_init(&view, a->quiet || !j->speaks);
+		if (rc == 0) {
 			rc = run_execute(&w, &o, &d, &r, e);
+			j->speaks = r.speaks;
+		}
 		progress_done(&view);
-		if (rc == 0 || r.trained) {
+		if ((rc == 0 || r.trained) && j->speaks) {
 			struct err shown = {0};
 
 			status = show_outcome(a, &w, &r, &shown);
 		}
 	}
 	if (rc < 0)
-		status = cli_fail(e);
+		status = job_fail(j, e);
 	if (r.stuck) {
 		fflush(NULL);
 		_exit(status);
@@ -127,7 +132,8 @@ static int run_main(int argc, char **argv)
 {
 	struct cli_args a;
 	struct err e = {0};
-	int status, rc = cli_args_parse(&a, argc, argv, &e);
+	struct job j = {.speaks = true};
+	int status = 0, rc = cli_args_parse(&a, argc, argv, &e);
 
 	/* under DLIO's name, what DLIO prints */
 	a.verbose = a.verbose || strcmp(path_basename(argv[0]), "dlio_benchmark") == 0;
@@ -137,8 +143,12 @@ static int run_main(int argc, char **argv)
 		status = 0;
 	} else {
 		if (rc == 0)
-			rc = launcher_check(&e);
-		status = rc < 0 ? cli_fail(&e) : run(&a, &e);
+			rc = job_begin(&j, &a, &stop, &status, &e);
+		if (rc < 0)
+			status = job_fail(&j, &e);
+		else if (rc == 0)
+			status = run(&a, &j, &e);
+		job_end(&j);
 	}
 	cli_args_release(&a);
 	return status;

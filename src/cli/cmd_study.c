@@ -17,13 +17,14 @@
 #include "study/sbatch.h"
 #include "study/study.h"
 
-extern const struct command command_study;
+extern const struct command command_study, command_report;
 
 static struct stop_flag stop;
 
 static const char help[] =
 	"  stoker study run DESIGN.csv [options] [key=value ...]     carry out what is pending\n"
 	"  stoker study status DESIGN.csv [options]                  the design with its states\n"
+	"  stoker study report DESIGN.csv [options]                  stoker report of its results\n"
 	"  stoker study sbatch DESIGN.csv [options]                  the batch script for Slurm\n"
 	"\n"
 	"DESIGN.csv has the columns model, epochs, processes, overrides, run (N pending, Y done,\n"
@@ -39,11 +40,14 @@ static const char help[] =
 	"  --repeat N             repetitions of each row that does not say itself\n"
 	"  --shuffle-order[=SEED] runs of a dataset in random order\n"
 	"  --scale KEY=FACTOR     multiply a number of every run, whoever set it\n"
+	"  --warm                 leave what generation left in the page cache (else each run\n"
+	"                         begins with its files evicted, unless storage.page_cache is "
+	"set)\n"
 	"  --keep-data            leave the datasets in the scratch folder\n"
 	"  --retry                failed rows too\n"
 	"  --dry-run              print every command and what it needs; write nothing\n"
 	"  --svg FILE             status: the matrix as a picture\n"
-	"  -o FILE                sbatch: where to write the script (default: the terminal)\n"
+	"  -o FILE                report: the page; sbatch: the script (default: the terminal)\n"
 	"  --partition, --account, --nodes, --tasks, --time     sbatch: as Slurm's options\n"
 	"  -q, --quiet\n";
 
@@ -65,6 +69,7 @@ static const struct option options[] = {{"results", required_argument, NULL, 'r'
 					{"repeat", required_argument, NULL, 'R'},
 					{"shuffle-order", optional_argument, NULL, 'S'},
 					{"scale", required_argument, NULL, 'x'},
+					{"warm", no_argument, NULL, 'w'},
 					{"keep-data", no_argument, NULL, 'k'},
 					{"retry", no_argument, NULL, 'y'},
 					{"dry-run", no_argument, NULL, 'n'},
@@ -148,6 +153,9 @@ static int take(struct study_args *a, int c, struct err *e)
 		return whole("tasks", optarg, &a->sbatch.tasks, e);
 	case 'S':
 		return seed(a, optarg, e);
+	case 'w':
+		a->o.warm = true;
+		return 0;
 	case 'k':
 		a->o.keep_data = true;
 		return 0;
@@ -283,7 +291,7 @@ static void print(const struct buf *text)
 	fputs(text->data ? text->data : "", stdout);
 }
 
-/* ---- the three verbs ---- */
+/* ---- the verbs ---- */
 
 static int run(struct study_plan *p, const struct study_args *a, struct err *e)
 {
@@ -343,6 +351,16 @@ static int sbatch(const struct study_plan *p, const struct study_args *a, struct
 	return rc;
 }
 
+/* The report of the study's results, by the command of that name. */
+static int report(const struct study_args *a)
+{
+	char *argv[] = {(char *)(uintptr_t) "report", (char *)(uintptr_t)a->o.results,
+			(char *)(uintptr_t) "-o",
+			(char *)(uintptr_t)(a->output ? a->output : "report.html"), NULL};
+
+	return command_report.main(4, argv);
+}
+
 static int verb(const char *name, struct study_args *a, struct err *e)
 {
 	struct study_plan p;
@@ -360,22 +378,25 @@ static int verb(const char *name, struct study_args *a, struct err *e)
 
 static int study_main(int argc, char **argv)
 {
-	static const char *const verbs[] = {"run", "status", "sbatch", NULL};
+	static const char *const verbs[] = {"run", "status", "report", "sbatch", NULL};
 	const char *name = argc > 1 ? argv[1] : "";
 	char program[4096];
 	struct study_args a = {0};
 	struct err e = {0};
+	bool known = false;
 	ssize_t n;
-	int rc = 0;
+	int exit_status = 0, rc = 0;
 
 	if (argc < 2 || strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0) {
 		printf("usage: stoker %s\n\n%s\n\n%s", command_study.usage, command_study.help,
 		       help);
 		return argc < 2 ? 2 : 0;
 	}
-	if (!verbs[0] ||
-	    (strcmp(name, verbs[0]) && strcmp(name, verbs[1]) && strcmp(name, verbs[2])))
-		rc = err_set(&e, ERR_USAGE, "study: '%s' is none of run, status, sbatch", name);
+	for (int i = 0; !known && verbs[i]; i++)
+		known = strcmp(name, verbs[i]) == 0;
+	if (!known)
+		rc = err_set(&e, ERR_USAGE, "study: '%s' is none of run, status, report, sbatch",
+			     name);
 	n = readlink("/proc/self/exe", program, sizeof(program) - 1);
 	if (rc == 0 && n <= 0)
 		rc = err_sys(&e, errno, "finding the path of this program (/proc/self/exe)");
@@ -386,15 +407,17 @@ static int study_main(int argc, char **argv)
 	if (rc == 0 && a.help)
 		printf("usage: stoker %s\n\n%s\n\n%s", command_study.usage, command_study.help,
 		       help);
+	else if (rc == 0 && strcmp(name, "report") == 0)
+		exit_status = report(&a);
 	else if (rc == 0)
 		rc = verb(name, &a, &e);
 	release(&a);
-	return rc < 0 ? cli_fail(&e) : 0;
+	return rc < 0 ? cli_fail(&e) : exit_status;
 }
 
 const struct command command_study = {
 	.name = "study",
-	.usage = "study run|status|sbatch DESIGN.csv [options] [key=value ...]",
+	.usage = "study run|status|report|sbatch DESIGN.csv [options] [key=value ...]",
 	.help = "Run a whole study from a design (CSV), resumable.",
 	.main = study_main,
 };

@@ -1,7 +1,34 @@
 #pragma once
-/* Whether something started this process as one of several. */
-#include "base/err.h"
+/* What started this process, and if it is one of several, how it comes to know the others. */
+#include <stdint.h>
 
-/* An error sentence when a launcher (mpirun, mpiexec, srun, PALS) started more than one process:
- * each would be a run of its own, writing over the others. */
-int launcher_check(struct err *e);
+#include "base/err.h"
+#include "comm/net.h"
+
+struct launcher {
+	const char *name;    /* "mpirun (Open MPI)"; NULL: none */
+	const char *library; /* "openmpi", "mpich"; NULL: started without any process management */
+	int64_t processes;   /* 0: not said */
+	int64_t process;     /* its number; -1: not said */
+};
+
+/* Reads the environment that launchers set. STOKER_MPI names another library, or the path of a
+ * module, than the one that belongs to the launcher. */
+void launcher_find(struct launcher *out);
+
+/* How a process of several goes on: as a child of the one that was started, which stays behind to
+ * hold its place with the launcher, passes signals on and ends as the child does. A launcher that
+ * kills what it started when one of several dies therefore does not kill the child before that has
+ * written down what was measured; nor are the MPI library's memory and threads in the process that
+ * is measured. */
+struct launch {
+	int control; /* its end means that the process that was started is gone */
+	uint32_t process, processes;
+	struct net_invitation invitation;
+	struct net_listener *listener; /* in process 0 */
+};
+
+/* Call before any thread is started. 0: this is the child, and `out` is filled. 1: this is the
+ * process that was started, and all is over: leave with *status. Negative: `e` says why not; also
+ * for a launcher and a library that do not match. */
+int launch(const struct launcher *l, struct launch *out, int *status, struct err *e);

@@ -12,6 +12,7 @@
 struct run {
 	const struct each_job *job;
 	uint64_t files;
+	uint64_t first, stride;
 	_Atomic uint64_t next;
 	_Atomic int failed;
 };
@@ -72,7 +73,7 @@ static void *work(void *arg)
 	struct run *run = t->run;
 
 	while (!atomic_load(&run->failed)) {
-		t->worker.number = atomic_fetch_add(&run->next, 1);
+		t->worker.number = run->first + run->stride * atomic_fetch_add(&run->next, 1);
 		if (t->worker.number >= run->files)
 			break;
 		t->rc = stop_set(run->job->stop) ? canceled(&t->worker.err)
@@ -128,7 +129,7 @@ static int verdict(struct each_thread *t, unsigned n, struct err *e)
 
 int each_file(const struct each_job *job, struct err *e)
 {
-	struct run run = {.job = job};
+	struct run run = {.job = job, .first = job->part, .stride = job->parts ? job->parts : 1};
 	unsigned n = job->threads ? job->threads : 1, ready = 0, started = 1;
 	struct each_thread *t;
 	int rc = 0;

@@ -18,6 +18,7 @@ struct each_job {
 	const struct dataset *dataset;
 	struct store *store;
 	unsigned threads;             /* 0 counts as 1 */
+	uint32_t part, parts;         /* only files part, part + parts, ...; parts 0 counts as 1 */
 	size_t scratch_bytes;         /* 0: none */
 	const struct stop_flag *stop; /* may be NULL */
 	/* NULL: every file; else that many of each kind, evenly spread, or all if there are fewer.

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -21,6 +22,8 @@
 /* Besides the files: the manifest, its predecessor, folders. */
 #define SPARE_BYTES (1u << 20)
 #define SPARE_FILES 4u
+/* Looks for what another process wrote, a tenth of a second apart. */
+#define FIND_TRIES 30
 
 struct generation {
 	const struct dataset *d;
@@ -37,7 +40,17 @@ struct generation {
 	_Atomic uint64_t whole_files, whole_bytes;
 };
 
-static int each(struct generation *g, size_t scratch,
+static bool leads(const struct generation *g)
+{
+	return !g->o->together || g->o->together->rank == 0;
+}
+
+static int agree(const struct generation *g, int rc, struct err *e)
+{
+	return g->o->together ? comm_agree(g->o->together, rc, e) : rc;
+}
+
+static int each(struct generation *g, bool mine, size_t scratch,
 		int (*file)(void *, enum dataset_kind, uint64_t, struct each_worker *,
 			    struct err *),
 		struct err *e)
@@ -52,6 +65,10 @@ static int each(struct generation *g, size_t scratch,
 		.arg = g,
 	};
 
+	if (mine && g->o->together) {
+		job.part = g->o->together->rank;
+		job.parts = g->o->together->size;
+	}
 	return each_file(&job, e);
 }
 
@@ -287,7 +304,7 @@ static int take_names(struct generation *g, struct err *e)
 	if (rc < 0 || g->keep)
 		return rc;
 	if (g->any && g->there_files)
-		rc = each(g, 0, remove_file, e);
+		rc = each(g, false, 0, remove_file, e);
 	if (rc == 0)
 		rc = sync_folders(g, e);
 	if (rc == 0)
@@ -342,7 +359,7 @@ static int survey(struct generation *g, struct err *e)
 	if (rc == 0)
 		rc = look(g, e);
 	if (rc == 0 && g->any)
-		rc = each(g, 0, survey_file, e);
+		rc = each(g, false, 0, survey_file, e);
 	if (rc < 0)
 		return rc;
 	same = m.found && manifest_matches(&m, g->d, &why);
@@ -360,23 +377,72 @@ static int survey(struct generation *g, struct err *e)
 	return 1;
 }
 
-static int generate(struct generation *g, struct err *e)
+/* 1: nothing is to be written. */
+static int prepare(struct generation *g, struct err *e)
 {
 	int rc = survey(g, e);
 
 	if (rc != 0)
-		return rc < 0 ? rc : 0;
+		return rc;
 	rc = check_space(g, e);
 	if (rc == 0)
 		rc = make_folders(g, e);
 	if (rc == 0)
 		rc = take_names(g, e);
+	return rc;
+}
+
+static int complete(struct generation *g, struct err *e)
+{
+	int rc = sync_folders(g, e);
+
+	return rc < 0 ? rc : manifest_write(&g->io, g->d, MANIFEST_COMPLETE, e);
+}
+
+/* The folder must be the one in which rank 0 has just begun: its manifest is there. A client of a
+ * network file system may need a moment to see it. */
+static int find_begun(struct generation *g, struct err *e)
+{
+	for (int i = 0; i < FIND_TRIES; i++) {
+		struct manifest m;
+
+		if (manifest_read(&g->io, g->d->folder, &m, NULL) == 0 && m.found && !m.complete &&
+		    manifest_matches(&m, g->d, NULL))
+			return 0;
+		if (g->o->stop && atomic_load(&g->o->stop->set))
+			break;
+		clock_sleep_until(clock_now_ns() + NS_PER_S / 10);
+	}
+	return err_set(e, ERR_DATA,
+		       "'%s' is not the folder in which process 0 began to generate the dataset: "
+		       "use a folder that all hosts share, or generate on each host by itself with "
+		       "'stoker generate'",
+		       g->d->folder);
+}
+
+static int generate(struct generation *g, struct err *e)
+{
+	struct {
+		bool done, keep, any;
+	} decided = {0};
+	int rc = leads(g) ? prepare(g, e) : 0;
+
+	decided.done = rc == 1;
+	decided.keep = g->keep;
+	decided.any = g->any;
+	rc = agree(g, rc < 0 ? rc : 0, e);
+	if (rc == 0 && g->o->together)
+		rc = comm_broadcast(g->o->together, 0, &decided, sizeof(decided));
+	if (rc < 0 || decided.done)
+		return rc;
+	g->keep = decided.keep;
+	g->any = decided.any;
+	rc = agree(g, leads(g) ? 0 : find_begun(g, e), e);
+	if (rc < 0)
+		return rc;
+	rc = agree(g, each(g, true, FORMAT_WRITE_SCRATCH, write_file, e), e);
 	if (rc == 0)
-		rc = each(g, FORMAT_WRITE_SCRATCH, write_file, e);
-	if (rc == 0)
-		rc = sync_folders(g, e);
-	if (rc == 0)
-		rc = manifest_write(&g->io, g->d, MANIFEST_COMPLETE, e);
+		rc = agree(g, leads(g) ? complete(g, e) : 0, e);
 	return rc;
 }
 

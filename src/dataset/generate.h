@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/thread.h"
+#include "comm/comm.h"
 #include "dataset/dataset.h"
 
 /* Written by the generating threads, read by whoever shows progress. */
@@ -19,6 +20,9 @@ struct generate_options {
 	unsigned threads;                   /* files at a time; 0 counts as 1 */
 	const struct stop_flag *stop;       /* may be NULL */
 	struct generate_progress *progress; /* may be NULL; zeroed by the caller */
+	/* Of processes that generate one dataset together: each rank writes its part of the files,
+	 * and rank 0 does all else. NULL: this process alone. All return the same. */
+	struct comm *together;
 };
 
 /* Makes folders, checks free space and files (ERR with the sizes before anything is written),

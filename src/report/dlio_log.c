@@ -70,7 +70,7 @@ void dlio_log_plan(const struct result *r)
 	const struct workload *w = r->workload;
 	char ts[STAMP_MAX];
 
-	if (dlio_fits_memory(r))
+	if (dlio_fits_memory(r, &r->host))
 		log_warning(
 			"The amount of dataset is smaller than the host memory; data might be "
 			"cached after the first epoch. Increase the size of dataset to eliminate "

@@ -45,10 +45,11 @@ static void add_phase(struct epoch_maps *m, const struct result *r, const struct
 static json_t *epoch_output(const struct result *r, uint32_t rank, uint32_t epoch)
 {
 	const struct rank_epoch *ep = &r->rank[rank].epoch[epoch];
-	const struct epoch_usage *u = &r->usage[epoch];
 	struct epoch_maps m = {json_object(), json_object(), json_object(), json_object(),
 			       json_object()};
+	const struct sysinfo_pair *memory;
 	json_t *out = json_object();
+	size_t memory_count;
 	char name[32];
 
 	for (uint32_t b = 0; b < ep->blocks; b++) {
@@ -62,7 +63,8 @@ static json_t *epoch_output(const struct result *r, uint32_t rank, uint32_t epoc
 	json_put(out, "throughput", m.throughput);
 	json_put(out, "au", m.au);
 	json_put(out, "compute", m.compute);
-	json_put_pairs(out, "host_meminfo", u->meminfo, u->meminfo_count);
+	result_rank_memory(r, rank, epoch, &memory, &memory_count);
+	json_put_pairs(out, "host_meminfo", memory, memory_count);
 	if (ep->end_wall_ns)
 		json_put_time(out, "end", ep->end_wall_ns);
 	return out;
@@ -70,20 +72,21 @@ static json_t *epoch_output(const struct result *r, uint32_t rank, uint32_t epoc
 
 json_t *dlio_rank_output(const struct result *r, uint32_t rank)
 {
+	const struct host_facts *h = result_rank_host(r, rank);
 	json_t *out = json_object();
 	char name[32];
 
-	json_put_real(out, "host_memory_GB", r->host.memory_gib);
-	json_put(out, "host_cpu_count", json_integer(r->host.cpu_count));
-	json_put_text(out, "host_processor_name", r->host.processor);
-	json_put(out, "potential_caching", json_integer(dlio_fits_memory(r)));
-	json_put_pairs(out, "host_cpuinfo", r->host.cpuinfo, r->host.cpuinfo_count);
-	json_put_pairs(out, "host_meminfo", r->host.meminfo, r->host.meminfo_count);
+	json_put_real(out, "host_memory_GB", h->memory_gib);
+	json_put(out, "host_cpu_count", json_integer(h->cpu_count));
+	json_put_text(out, "host_processor_name", h->processor);
+	json_put(out, "potential_caching", json_integer(dlio_fits_memory(r, h)));
+	json_put_pairs(out, "host_cpuinfo", h->cpuinfo, h->cpuinfo_count);
+	json_put_pairs(out, "host_meminfo", h->meminfo, h->meminfo_count);
 	for (uint32_t i = 0; i < r->epochs_begun; i++) {
 		snprintf(name, sizeof(name), "%u", i + 1);
 		json_put(out, name, epoch_output(r, rank, i));
 	}
-	json_put_text(out, "hostname", r->host.hostname);
+	json_put_text(out, "hostname", h->hostname);
 	return out;
 }
 

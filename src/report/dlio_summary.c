@@ -8,12 +8,17 @@ static const double GIB = 1073741824.0;
 
 double dlio_data_gib(const struct result *r)
 {
-	return metrics_data_bytes(r) / GIB;
+	double share = 1;
+
+	/* of the first host, by its ranks */
+	for (uint32_t p = 0; p < r->processes; p++)
+		share -= r->process[p].node != 0 ? (double)r->process[p].ranks / r->ranks : 0;
+	return share * metrics_data_bytes(r) / GIB;
 }
 
-bool dlio_fits_memory(const struct result *r)
+bool dlio_fits_memory(const struct result *r, const struct host_facts *h)
 {
-	return dlio_data_gib(r) <= r->host.memory_gib;
+	return dlio_data_gib(r) <= h->memory_gib;
 }
 
 const char *dlio_expectation(const struct result *r, const struct series_stat *au)
@@ -76,12 +81,22 @@ static void put_eval(json_t *metric, const struct result *r, const struct run_me
 	put_stat(metric, "eval_io_mean_MB_per_second", "eval_io_stdev_MB_per_second", &m->eval_io);
 }
 
-/* Lists hold one value a host; this program's ranks all live on one. */
-static json_t *one(json_t *v)
+enum host_value { HOST_CPUS, HOST_MEMORY, HOST_CACHING };
+
+/* One value a host. */
+static json_t *by_host(const struct result *r, enum host_value what)
 {
 	json_t *list = json_array();
 
-	json_array_append_new(list, v);
+	for (uint32_t n = 0; n < (r->nodes ? r->nodes : 1); n++) {
+		const struct host_facts *h = result_node_host(r, n);
+
+		json_array_append_new(list, !h                  ? json_null()
+					    : what == HOST_CPUS ? json_integer(h->cpu_count)
+					    : what == HOST_MEMORY
+						    ? json_number(h->memory_gib)
+						    : json_integer(dlio_fits_memory(r, h)));
+	}
 	return list;
 }
 
@@ -92,7 +107,7 @@ json_t *dlio_summary(const struct result *r, const struct run_metrics *m)
 
 	json_put_time(s, "start", r->begin_wall_ns);
 	json_put_int(s, "num_accelerators", r->ranks);
-	json_put_int(s, "num_hosts", 1);
+	json_put_int(s, "num_hosts", r->nodes ? r->nodes : 1);
 	json_put_text(s, "hostname", r->host.hostname);
 	put_train(metric, r, m);
 	if (r->evaluated)
@@ -101,12 +116,12 @@ json_t *dlio_summary(const struct result *r, const struct run_metrics *m)
 	json_put(s, "num_files_train", json_integer(w->dataset.num_files_train));
 	json_put(s, "num_files_eval", json_integer(w->dataset.num_files_eval));
 	json_put(s, "num_samples_per_file", json_integer(w->dataset.num_samples_per_file));
-	json_put(s, "host_cpu_count", one(json_integer(r->host.cpu_count)));
+	json_put(s, "host_cpu_count", by_host(r, HOST_CPUS));
 	json_put_text(s, "host_processor_name", r->host.processor);
-	json_put(s, "potential_caching", one(json_integer(dlio_fits_memory(r))));
+	json_put(s, "potential_caching", by_host(r, HOST_CACHING));
 	json_put_pairs(s, "host_cpuinfo", r->host.cpuinfo, r->host.cpuinfo_count);
 	json_put_pairs(s, "host_meminfo", r->host.meminfo, r->host.meminfo_count);
-	json_put(s, "host_memory_GB", one(json_number(r->host.memory_gib)));
+	json_put(s, "host_memory_GB", by_host(r, HOST_MEMORY));
 	json_put_real(s, "data_size_per_host_GB", dlio_data_gib(r));
 	json_put_int(s, "epochs", r->epochs_done);
 	json_put_time(s, "end", r->end_wall_ns);

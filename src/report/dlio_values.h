@@ -4,8 +4,9 @@
 
 #include "report/result.h"
 
-/* Whether the training data fits into this host's memory: DLIO's potential_caching. */
-bool dlio_fits_memory(const struct result *r);
+/* Whether the training data of a host fits into its memory: DLIO's potential_caching. */
+bool dlio_fits_memory(const struct result *r, const struct host_facts *h);
+/* Training data of one host, by its ranks. */
 double dlio_data_gib(const struct result *r);
 /* N_output.json and N_per_epoch_stats.json of one rank. */
 json_t *dlio_rank_output(const struct result *r, uint32_t rank);

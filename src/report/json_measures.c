@@ -120,7 +120,8 @@ static json_t *rank_spread(const struct result *r, uint32_t epoch)
 
 		metrics_rank_epoch(r, k, epoch, &one);
 		for (int i = 0; i < RANK_MEASURES; i++)
-			v[(size_t)i * r->ranks + k] = rank_measure(&one, (enum rank_measure)i);
+			v[(size_t)i * r->ranks + k] =
+				r->rank[k].lost ? NAN : rank_measure(&one, (enum rank_measure)i);
 	}
 	for (int i = 0; i < RANK_MEASURES; i++) {
 		struct series_stat s = series_stat_of(v + (size_t)i * r->ranks, r->ranks);
@@ -273,6 +274,12 @@ json_t *json_ranks(const struct result *r, const struct run_metrics *m)
 		double compute = 0, wall = 0, wait = 0, barrier = 0;
 		json_t *o = json_object();
 
+		json_put_int(o, "rank", k);
+		if (rank->lost) {
+			json_put_bool(o, "lost", true);
+			json_array_append_new(list, o);
+			continue;
+		}
 		for (uint32_t i = 0; i < m->epochs; i++) {
 			struct rank_epoch_metrics one;
 
@@ -286,7 +293,6 @@ json_t *json_ranks(const struct result *r, const struct run_metrics *m)
 		}
 		for (int i = 0; i < IO_KINDS; i++)
 			requests += rank->train_io.kind[i].requests;
-		json_put_int(o, "rank", k);
 		json_put_int(o, "workers", rank->workers);
 		json_put_int(o, "prefetch_batches", rank->prefetch_batches);
 		json_put_int(o, "samples", samples);
@@ -306,6 +312,44 @@ json_t *json_ranks(const struct result *r, const struct run_metrics *m)
 		}
 		if (rank->pin_ns > 0)
 			json_put_real(o, "pin_s", (double)rank->pin_ns / 1e9);
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+json_t *json_hosts(const struct result *r)
+{
+	json_t *list = json_array();
+
+	for (uint32_t n = 0; n < r->nodes; n++) {
+		const struct host_facts *h = result_node_host(r, n);
+		json_t *o = json_object(), *processes = json_array();
+
+		for (uint32_t p = 0; p < r->processes; p++) {
+			const struct result_process *k = &r->process[p];
+			json_t *one;
+
+			if (k->node != n)
+				continue;
+			if (!json_object_get(o, "hostname"))
+				json_put_text(o, "hostname", k->hostname);
+			one = json_object();
+			json_put_int(one, "process", p);
+			json_put_int(one, "first_rank", k->first_rank);
+			json_put_int(one, "ranks", k->ranks);
+			if (k->lost)
+				json_put_bool(one, "lost", true);
+			json_put_real(one, "clock_offset_s", (double)k->wall_offset_ns / 1e9);
+			json_put_real(one, "clock_offset_error_s",
+				      (double)k->offset_error_ns / 1e9);
+			json_array_append_new(processes, one);
+		}
+		if (h) {
+			json_put_text(o, "kernel", h->kernel);
+			json_put(o, "cpu_count", json_integer(h->cpu_count));
+			json_put_real(o, "memory_gib", h->memory_gib);
+		}
+		json_put(o, "processes", processes);
 		json_array_append_new(list, o);
 	}
 	return list;

@@ -16,3 +16,5 @@ json_t *json_evaluation(const struct result *r, const struct run_metrics *m);
 json_t *json_series(const struct result *r);
 /* One object a rank. */
 json_t *json_ranks(const struct result *r, const struct run_metrics *m);
+/* One object a host, with the processes and ranks it had; of a run of several processes. */
+json_t *json_hosts(const struct result *r);

@@ -149,6 +149,9 @@ json_t *json_series(const struct result *r)
 	size_t n, stride;
 	const struct series_point *p = series_points(r->series, &n);
 
+	/* the point of the end comes when it comes; a rate over next to no time is none */
+	if (n > 2 && seconds(&p[n - 2], &p[n - 1]) < 0.5 * seconds(&p[0], &p[1]))
+		n--;
 	stride = (n + CURVE_POINTS - 1) / CURVE_POINTS;
 	stride = stride ? stride : 1;
 	if (n > stride)

@@ -297,9 +297,10 @@ static double sample_bytes(const struct result *r, uint64_t payload, uint64_t sa
 	return samples ? (double)payload / (double)samples : 0;
 }
 
-static void divide(struct epoch_metrics *m, const struct result *r, double longest_s)
+static void divide(struct epoch_metrics *m, const struct result *r, uint32_t present,
+		   double longest_s)
 {
-	double n = r->ranks;
+	double n = present;
 
 	m->train_au /= n;
 	m->whole_au /= n;
@@ -323,12 +324,13 @@ static void divide(struct epoch_metrics *m, const struct result *r, double longe
 
 static void epoch_metrics_of(struct epoch_metrics *m, const struct result *r, uint32_t epoch)
 {
+	uint32_t some = result_present_rank(r), present = 0;
 	struct rank_epoch_metrics k;
 	double longest_s = 0;
 
 	*m = (struct epoch_metrics){
 		.train_valid = true,
-		.has_eval = r->rank[0].epoch[epoch].has_eval,
+		.has_eval = r->rank[some].epoch[epoch].has_eval,
 		.steps = UINT64_MAX,
 		.measured_steps = UINT64_MAX,
 		.train_au_min = 100,
@@ -336,11 +338,14 @@ static void epoch_metrics_of(struct epoch_metrics *m, const struct result *r, ui
 	};
 	m->eval_valid = m->has_eval;
 	for (uint32_t i = 0; i < r->ranks; i++) {
+		if (r->rank[i].lost)
+			continue;
 		metrics_rank_epoch(r, i, epoch, &k);
 		add_rank(m, r, i, &k);
 		longest_s = fmax(longest_s, k.wall_s);
+		present++;
 	}
-	divide(m, r, longest_s);
+	divide(m, r, present ? present : 1, longest_s);
 }
 
 /* The statistics over the epochs that made a step, of one member of struct epoch_metrics. */
@@ -382,7 +387,7 @@ static void list_evals(struct run_metrics *m, const struct result *r)
 	/* DLIO's reduction over ranks appends their lists, and then divides by the ranks */
 	for (uint32_t rank = 0; r->workload->compat.dlio && rank < r->ranks; rank++) {
 		for (uint32_t i = 0; i < m->epochs; i++) {
-			if (!m->epoch[i].has_eval)
+			if (!m->epoch[i].has_eval || r->rank[rank].lost)
 				continue;
 			metrics_rank_epoch(r, rank, i, &k);
 			m->eval_au_list[n] = k.eval_valid ? k.eval_au / r->ranks : NAN;
@@ -451,7 +456,7 @@ static void device_total(struct run_metrics *m, const struct result *r)
 
 	for (uint32_t i = 0; known && i < r->epochs_begun; i++) {
 		/* begun in name only: the run ended at the barrier before its first read */
-		if (i >= r->epochs_done && r->rank[0].epoch[i].begin_ns == 0)
+		if (i >= r->epochs_done && r->rank[result_present_rank(r)].epoch[i].begin_ns == 0)
 			continue;
 		known = r->usage[i].train.known;
 		m->device_bytes += r->usage[i].train.read_bytes;

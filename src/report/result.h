@@ -43,6 +43,24 @@ struct rank_result {
 	int64_t train_busy_ns;     /* the part of worker_busy_ns that the training loader has */
 	uint32_t workers;          /* reader threads of the training loader; 0: inline */
 	uint64_t prefetch_batches; /* batches that may exist beyond the one in use: P * W */
+	bool lost; /* its process ended before it told what it had measured: all else is 0 */
+};
+
+/* One of several processes of a run. */
+struct result_process {
+	char hostname[128];
+	uint32_t node; /* of `nodes`; hosts numbered by their first process */
+	uint32_t first_rank, ranks;
+	bool lost, own;                          /* own: the one that holds this result */
+	int64_t wall_offset_ns, offset_error_ns; /* its clock minus process 0's, and half the round
+						  * trip of that measurement; wall times in the
+						  * result are by process 0's clock */
+	uint64_t peak_rss_bytes;
+	struct host_facts host; /* of the first process of each node that is not lost */
+	struct host_memory {
+		struct sysinfo_pair *pairs;
+		size_t count;
+	} * meminfo; /* as host; at the start of each epoch, epochs_planned of them */
 };
 
 /* Process-wide counters around one epoch. */
@@ -91,8 +109,12 @@ struct result {
 	uint32_t epochs_done;
 	uint64_t steps_per_epoch, eval_steps; /* planned, after whole-batch cutting */
 	uint64_t dropped_samples;             /* an epoch; fill no whole step */
-	struct rank_result *rank;             /* `ranks` of them */
-	struct epoch_usage *usage;            /* epochs_planned of them */
+	struct rank_result *rank;             /* `ranks_here` of them, from first_rank on */
+	uint32_t ranks_here, first_rank;      /* all, from 0, where results are written */
+	struct epoch_usage *usage; /* epochs_planned of them; sums over processes, but wall_ns */
+	struct result_process *process; /* `processes` of them; NULL: this process was alone */
+	uint32_t processes, nodes;
+	bool speaks; /* this process writes the results and tells people */
 	struct host_facts host;
 	struct system_facts system;  /* with the file system of the dataset */
 	uint64_t memory_bound_bytes; /* stated before timing */
@@ -106,6 +128,20 @@ struct result {
 };
 
 void result_release(struct result *r);
+
+/* The lowest rank that is not lost; 0 when all are. */
+uint32_t result_present_rank(const struct result *r);
+/* The host of a rank and what is known of it: of r->host, or of the first process there that told.
+ */
+const struct host_facts *result_rank_host(const struct result *r, uint32_t rank);
+/* What /proc/meminfo of a rank's host said at the start of epoch `epoch` (from 0). */
+void result_rank_memory(const struct result *r, uint32_t rank, uint32_t epoch,
+			const struct sysinfo_pair **pairs, size_t *count);
+/* The facts of node 0..nodes-1 (one node when the process was alone); NULL: it told nothing. */
+const struct host_facts *result_node_host(const struct result *r, uint32_t node);
+/* Over all nodes: CPUs that the processes may use, and memory in GiB. */
+double result_cpus(const struct result *r);
+double result_memory_gib(const struct result *r);
 
 /* ---- derived (report/metrics.c) ---- */
 

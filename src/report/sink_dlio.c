@@ -12,6 +12,8 @@ static int render(const struct result *r, const struct run_metrics *m, struct er
 	if (!r->trained || !r->rank)
 		return 0;
 	for (uint32_t k = 0; rc == 0 && k < r->ranks; k++) {
+		if (r->rank[k].lost)
+			continue;
 		snprintf(name, sizeof(name), "%u_per_epoch_stats.json", k);
 		rc = json_write(dlio_rank_epochs(r, k), r->folder, name, e);
 		if (rc < 0)

@@ -127,6 +127,8 @@ static int render(const struct result *r, const struct run_metrics *m, struct er
 		json_put(o, "trace", trace(r));
 	if (r->trained && r->rank)
 		json_put(o, "ranks", json_ranks(r, m));
+	if (r->process)
+		json_put(o, "hosts", json_hosts(r));
 	json_put(o, "environment", json_environment(&r->host));
 	json_put_pairs(o, "system", r->system.pair, r->system.pairs);
 	if (r->series)

@@ -105,7 +105,7 @@ static uint32_t thread_of(const struct result *r, const struct span_ring *ring)
 
 void trace_rank_events(const struct result *r, uint32_t rank, trace_event_fn fn, void *arg)
 {
-	struct walk w = {.r = r, .rank = &r->rank[rank], .fn = fn, .arg = arg};
+	struct walk w = {.r = r, .rank = &r->rank[rank - r->first_rank], .fn = fn, .arg = arg};
 
 	w.ev.pid = rank + 1;
 	w.ev.tid = rank + 1;

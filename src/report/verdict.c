@@ -318,8 +318,8 @@ static void check_client(struct result *r)
 {
 	struct verdict *v = add(r, "client");
 	const struct host_facts *h = &r->host;
-	double cpus = h->usable_cpus > 0 ? h->usable_cpus : h->cpu_count;
-	double busy = 0, memory = h->memory_gib * 1073741824.0;
+	double cpus = result_cpus(r);
+	double busy = 0, memory = result_memory_gib(r) * 1073741824.0;
 	bool known = false;
 	char a[32], b[32];
 
@@ -333,7 +333,9 @@ static void check_client(struct result *r)
 	}
 	if (known) {
 		say(v, "%.0f %% of %.3g cores busy in the busiest epoch", 100 * busy, cpus);
-		if (cpus < h->cpu_count)
+		if (r->nodes > 1)
+			say(v, " of %u hosts", r->nodes);
+		else if (cpus < h->cpu_count)
 			say(v, " (this process may not use all %d)", h->cpu_count);
 	} else {
 		v->level = VERDICT_UNKNOWN;

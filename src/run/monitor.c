@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "comm/net.h"
 #include "run/state.h"
 
 #define TICK_NS (NS_PER_S / 10)
@@ -33,7 +34,7 @@ static struct rank *slowest(struct run_state *s)
 	struct rank *worst = &s->rank[0];
 	int64_t oldest = INT64_MAX;
 
-	for (uint32_t r = 0; r < s->ranks; r++) {
+	for (uint32_t r = 0; r < s->locals; r++) {
 		struct rank *k = &s->rank[r];
 		int64_t t = atomic_load_explicit(&k->progress_ns, memory_order_relaxed);
 		int what = atomic_load_explicit(&k->activity, memory_order_relaxed);
@@ -49,21 +50,26 @@ static struct rank *slowest(struct run_state *s)
 static void check_watchdog(struct run_state *s, int64_t now)
 {
 	double limit_s = s->w->run.watchdog;
+	struct rank *late;
 	int64_t last = 0;
 	char text[768];
 	struct err e;
 
 	if (limit_s <= 0 || !s->rank || atomic_load(&s->stop.set))
 		return;
-	for (uint32_t r = 0; r < s->ranks; r++) {
+	for (uint32_t r = 0; r < s->locals; r++) {
 		int64_t t = atomic_load_explicit(&s->rank[r].progress_ns, memory_order_relaxed);
 
 		if (t > last)
 			last = t;
 	}
+	late = slowest(s);
+	/* who waits for another process leaves it to that one to say what hangs there */
+	if (s->net && atomic_load_explicit(&late->activity, memory_order_relaxed) == RANK_BARRIER)
+		limit_s = 1.5 * limit_s + 2;
 	if (last == 0 || (double)(now - last) < limit_s * 1e9)
 		return;
-	describe_rank(s, slowest(s), text, sizeof(text));
+	describe_rank(s, late, text, sizeof(text));
 	err_set(&e, -ETIMEDOUT, "no rank made progress for %.0f s (run.watchdog): %s",
 		(double)(now - last) / 1e9, text);
 	run_stop(s, &e);
@@ -125,7 +131,7 @@ static void tell(struct run_state *s, int64_t now)
 		for (uint32_t e = 1; e <= p.epochs; e++)
 			p.total += run_epoch_steps(s, e);
 		p.done = atomic_load_explicit(&s->rank[0].steps_done, memory_order_relaxed);
-		for (uint32_t r = 0; r < s->ranks; r++)
+		for (uint32_t r = 0; r < s->locals; r++)
 			p.bytes_done += atomic_load_explicit(&s->rank[r].payload_bytes,
 							     memory_order_relaxed);
 		compute = atomic_load_explicit(&s->rank[0].compute_ns, memory_order_relaxed);
@@ -139,7 +145,7 @@ static void wake_everyone(struct run_state *s)
 {
 	if (s->group)
 		comm_wake(s->group);
-	for (uint32_t r = 0; s->rank && r < s->ranks; r++) {
+	for (uint32_t r = 0; s->rank && r < s->locals; r++) {
 		struct loader *train = s->rank[r].train, *eval = s->rank[r].eval;
 
 		if (train)
@@ -161,6 +167,12 @@ static void *monitor_main(void *arg)
 
 			err_set(&e, ERR_CANCELED, "stopped by a signal");
 			run_stop(s, &e);
+		}
+		if (s->net && !atomic_load(&s->stop.set)) {
+			struct err e = {0};
+
+			if (net_cause(s->net, NULL, &e))
+				run_stop(s, &e);
 		}
 		/* a thread may have gone to sleep between its check and the first wake-up */
 		if (atomic_load(&s->stop.set))
@@ -200,4 +212,6 @@ void run_stop(struct run_state *s, const struct err *why)
 	thread_wake(&s->halt, -1);
 	if (s->group)
 		comm_wake(s->group);
+	if (s->net)
+		net_stop(s->net, why->code == ERR_CANCELED ? NET_CAUSE_STOP : NET_CAUSE_ERROR, why);
 }

@@ -1,4 +1,5 @@
 /* Before and after the training: is the dataset there, and was every sample delivered once? */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -9,6 +10,8 @@
 
 /* How long threads may take to leave after the run was stopped. */
 #define LEAVE_S 8
+/* and while other processes wait for what this one measured */
+#define LEAVE_TOGETHER_S 4
 /* Samples whose order is proved in less than a second. */
 #define PROVED_AFTER_STOP (1u << 24)
 /* Sizes asked for at once by the check of the dataset: their latencies count, not the CPU. */
@@ -17,6 +20,8 @@
 
 bool run_join(struct run_state *s, pthread_t thread)
 {
+	int64_t leave_s = s->net ? LEAVE_TOGETHER_S : LEAVE_S;
+
 	for (;;) {
 		int64_t stopped = atomic_load(&s->stop_ns);
 		struct timespec ts;
@@ -27,7 +32,7 @@ bool run_join(struct run_state *s, pthread_t thread)
 		ts.tv_nsec %= NS_PER_S;
 		if (pthread_timedjoin_np(thread, NULL, &ts) == 0)
 			return true;
-		if (stopped && clock_now_ns() - stopped > LEAVE_S * NS_PER_S)
+		if (stopped && clock_now_ns() - stopped > leave_s * NS_PER_S)
 			return false;
 	}
 }
@@ -90,7 +95,9 @@ static int prove_epoch(struct run_state *s, uint32_t epoch, enum dataset_kind ki
 	struct epoch_usage *u = &s->r->usage[epoch - 1];
 	const struct stop_flag *stop = s->o->stop;
 	struct order_proof delivered = {0}, rest = {0};
+	char *note = eval ? u->eval_order_note : u->order_note;
 	bool accounted = true;
+	uint32_t lost = 0;
 	struct order o;
 
 	if (s->list[kind].n)
@@ -102,11 +109,15 @@ static int prove_epoch(struct run_state *s, uint32_t epoch, enum dataset_kind ki
 		order_proof_merge(&delivered, eval ? &ep->eval_delivered : &ep->delivered);
 		order_proof_merge(&rest, eval ? &ep->eval_rest : &ep->rest);
 		accounted = accounted && (eval ? ep->eval_accounted : ep->accounted);
+		lost += s->r->rank[k].lost;
+	}
+	if (lost) {
+		snprintf(note, sizeof(u->order_note), "what %u of %u ranks read is not known", lost,
+			 s->ranks);
+		return 0;
 	}
 	if (accounted) {
-		bool proved = order_proof_check(&o, &delivered, &rest,
-						eval ? u->eval_order_note : u->order_note,
-						sizeof(u->order_note));
+		bool proved = order_proof_check(&o, &delivered, &rest, note, sizeof(u->order_note));
 
 		*(eval ? &u->eval_order_proved : &u->order_proved) = proved;
 		return 0;
@@ -115,8 +126,8 @@ static int prove_epoch(struct run_state *s, uint32_t epoch, enum dataset_kind ki
 	if (stop && atomic_load(&stop->set) && o.samples <= PROVED_AFTER_STOP)
 		stop = NULL;
 	return order_prove(&o, steps, &delivered, host_threads(), stop,
-			   eval ? &u->eval_order_proved : &u->order_proved,
-			   eval ? u->eval_order_note : u->order_note, sizeof(u->order_note), e);
+			   eval ? &u->eval_order_proved : &u->order_proved, note,
+			   sizeof(u->order_note), e);
 }
 
 int run_prove_order(struct run_state *s, struct err *e)

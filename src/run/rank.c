@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "comm/net.h"
 #include "report/dlio_log.h"
 #include "run/cache_control.h"
 #include "run/state.h"
@@ -271,8 +272,8 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 	return rc;
 }
 
-/* Process-wide counters are rank 0's to take. Training ends everywhere with its last step's
- * barrier, and no rank leaves an epoch before rank 0 enters the next one: what is taken there
+/* Process-wide counters are its first rank's to take. Training ends everywhere with its last step's
+ * barrier, and no rank leaves an epoch before all enter the next one: what is taken there
  * belongs to one phase. */
 static void usage_begin(struct run_state *s, uint32_t epoch, struct proc_io *io, int64_t *cpu)
 {
@@ -299,7 +300,7 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	struct run_state *s = k->run;
 	struct rank_epoch *ep = &k->out->epoch[epoch - 1];
 	struct epoch_usage *u = &s->r->usage[epoch - 1];
-	bool first = k->comm.rank == 0;
+	bool first = k->comm.local == 0;
 	struct proc_io io = {0};
 	int64_t cpu = 0;
 	int rc;
@@ -389,18 +390,21 @@ void *rank_main(void *arg)
 	/* every rank's memory is there before the first one is timed */
 	if (rc == 0)
 		rc = comm_barrier(&k->comm);
-	if (rc == 0 && k->comm.rank == 0)
+	if (rc == 0 && k->comm.local == 0)
 		s->train_begin_ns = clock_now_ns();
 	for (uint32_t epoch = 1; rc == 0 && epoch <= s->r->epochs_planned; epoch++) {
-		if (k->comm.rank == 0)
+		if (k->comm.local == 0)
 			s->r->epochs_begun = epoch;
 		rc = one_epoch(k, epoch, &e);
-		if (rc == 0 && k->comm.rank == 0)
+		if (rc == 0 && k->comm.local == 0)
 			s->r->epochs_done = epoch;
 	}
 	if (rc < 0 && rc != ERR_CANCELED) {
+		if (s->net && net_nodes(s->net) > 1)
+			err_wrap(&e, "rank %u on host '%s'", k->comm.rank,
+				 net_process(s->net, net_process_number(s->net))->host);
 		/* the loader's own sentences say it already */
-		if (s->ranks > 1 && strncmp(e.text, "rank ", 5) != 0)
+		else if (s->ranks > 1 && strncmp(e.text, "rank ", 5) != 0)
 			err_wrap(&e, "rank %u", k->comm.rank);
 		run_stop(s, &e);
 	}

@@ -1,7 +1,6 @@
 /* One run: the order of its phases, and what becomes of it when one fails. */
 #include "run/run.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/sysinfo.h"
+#include "comm/net.h"
 #include "dataset/generate.h"
 #include "dataset/remove.h"
 #include "dataset/verify.h"
@@ -95,7 +95,8 @@ static uint32_t planned_epochs(const struct run_state *s)
 
 static unsigned generate_threads(const struct run_state *s)
 {
-	unsigned threads = s->ranks > host_threads() ? s->ranks : host_threads();
+	unsigned cores = host_threads() / run_processes_here(s);
+	unsigned threads = s->locals > cores ? s->locals : cores;
 
 	return threads > GENERATE_THREADS_MAX ? GENERATE_THREADS_MAX : threads;
 }
@@ -103,10 +104,13 @@ static unsigned generate_threads(const struct run_state *s)
 static int generate(struct run_state *s, struct err *e)
 {
 	struct generate_options o = {.stop = &s->stop, .progress = &s->generate};
+	/* what lives in a process's memory is nobody else's */
+	bool apart = s->net && store_base_flags(s->store) & STORE_IS_VOLATILE;
 	int64_t begin = clock_now_ns();
 	int rc;
 
 	o.threads = generate_threads(s);
+	o.together = s->net && !apart ? s->o->processes : NULL;
 	s->phase = PROGRESS_GENERATE;
 	s->phase_begin_ns = begin;
 	dlio_log_generation_start(s->d);
@@ -114,6 +118,8 @@ static int generate(struct run_state *s, struct err *e)
 	if (rc < 0)
 		return rc;
 	rc = dataset_generate(s->d, s->store, &o, e);
+	if (apart)
+		rc = run_agree(s, rc, e);
 	monitor_stop(s);
 	s->monitor_quit = 0;
 	s->r->generation.files = atomic_load(&s->generate.files_done);
@@ -126,7 +132,7 @@ static int generate(struct run_state *s, struct err *e)
 	return rc;
 }
 
-static void draw_seed(struct run_state *s)
+static int draw_seed(struct run_state *s, struct err *e)
 {
 	const struct workload *w = s->w;
 	struct rng_np rng;
@@ -137,7 +143,10 @@ static void draw_seed(struct run_state *s)
 		rng_np_seed_entropy(&rng);
 		s->seed = rng_np_u32(&rng);
 	}
+	if (run_share(s, &s->seed, sizeof(s->seed), e) < 0)
+		return e->code;
 	s->r->shuffle_seed = s->seed;
+	return 0;
 }
 
 static int plan_steps(struct run_state *s, struct err *e)
@@ -184,7 +193,7 @@ static uint64_t own_bytes(const struct run_state *s, uint64_t steps)
 {
 	uint64_t rank = steps * sizeof(struct step_times) + sizeof(struct rank) +
 			2 * sizeof(struct io_stat) + (uint64_t)s->w->run.stack_bytes;
-	uint64_t total = rank * s->ranks + series_memory_bytes();
+	uint64_t total = rank * s->locals + series_memory_bytes();
 	uint64_t writing = generate_threads(s) * (uint64_t)FORMAT_WRITE_SCRATCH;
 
 	/* generation is over before the ranks begin */
@@ -223,8 +232,9 @@ static int bound_memory(struct run_state *s, struct err *e)
 		if (rc < 0)
 			return rc;
 	}
-	total = (loader + eval) * s->ranks + own_bytes(s, steps);
+	total = (loader + eval) * s->locals + own_bytes(s, steps);
 	s->r->memory_bound_bytes = total;
+	total *= run_processes_here(s);
 	avail = host_available_bytes();
 	if (total > avail)
 		return err_set(e, -ENOMEM,
@@ -241,13 +251,14 @@ static int allocate_ranks(struct run_state *s, struct err *e)
 {
 	struct result *r = s->r;
 
-	r->rank = try_calloc(s->ranks, sizeof(*r->rank), "ranks", e);
+	r->rank = try_calloc(s->locals, sizeof(*r->rank), "ranks", e);
 	r->usage = try_calloc(r->epochs_planned, sizeof(*r->usage), "epochs", e);
-	s->rank = try_calloc(s->ranks, sizeof(*s->rank), "ranks", e);
+	s->rank = try_calloc(s->locals, sizeof(*s->rank), "ranks", e);
 	if (!r->rank || !r->usage || !s->rank)
 		return -ENOMEM;
-	r->ranks = s->ranks;
-	for (uint32_t k = 0; k < s->ranks; k++) {
+	r->ranks_here = s->locals;
+	r->first_rank = s->first;
+	for (uint32_t k = 0; k < s->locals; k++) {
 		struct rank_result *out = &r->rank[k];
 
 		io_stat_init(&out->train_io);
@@ -274,7 +285,7 @@ static bool join_ranks(struct run_state *s)
 {
 	bool all = true;
 
-	for (uint32_t k = 0; k < s->ranks; k++) {
+	for (uint32_t k = 0; k < s->locals; k++) {
 		struct rank *rk = &s->rank[k];
 
 		if (rk->started && !rk->joined)
@@ -286,13 +297,13 @@ static bool join_ranks(struct run_state *s)
 
 static int train(struct run_state *s, struct err *e)
 {
-	struct comm *comms = xcalloc(s->ranks, sizeof(*comms));
+	struct comm *comms = xcalloc(s->locals, sizeof(*comms));
 	size_t stack = (size_t)s->w->run.stack_bytes;
 	bool all_left;
 	int rc;
 
-	s->group = comm_local_create(comms, s->ranks, &s->stop);
-	for (uint32_t k = 0; k < s->ranks; k++)
+	s->group = comm_create(comms, s->locals, s->net, COMM_RANKS, &s->stop);
+	for (uint32_t k = 0; k < s->locals; k++)
 		s->rank[k].comm = comms[k];
 	free(comms);
 	s->phase = PROGRESS_TRAIN;
@@ -306,10 +317,10 @@ static int train(struct run_state *s, struct err *e)
 		s->group = NULL;
 		return rc;
 	}
-	for (uint32_t k = 0; rc == 0 && k < s->ranks; k++) {
+	for (uint32_t k = 0; rc == 0 && k < s->locals; k++) {
 		char name[16];
 
-		snprintf(name, sizeof(name), "rank%u", k);
+		snprintf(name, sizeof(name), "rank%u", s->first + k);
 		rc = thread_start(&s->rank[k].thread, rank_main, &s->rank[k], stack, name, e);
 		s->rank[k].started = rc == 0;
 		if (rc < 0)
@@ -318,7 +329,7 @@ static int train(struct run_state *s, struct err *e)
 	all_left = join_ranks(s);
 	series_stop(s->r->series);
 	monitor_stop(s);
-	for (uint32_t k = 0; k < s->ranks && all_left; k++) {
+	for (uint32_t k = 0; k < s->locals && all_left; k++) {
 		struct loader *both[2] = {s->rank[k].train, s->rank[k].eval};
 
 		for (int i = 0; i < 2; i++)
@@ -341,32 +352,69 @@ static int train(struct run_state *s, struct err *e)
 	return rc;
 }
 
-static int carry_out(struct run_state *s, struct err *e)
+/* All that can be found out before anything is written or read. */
+static int prepare(struct run_state *s, struct err *e)
 {
 	const struct workload *w = s->w;
-	struct err proof = {0};
-	int rc, proof_rc;
+	int rc = store_create(&s->store, w->storage.store, node_path(w->tree, "workload.storage"),
+			      e);
 
-	rc = store_create(&s->store, w->storage.store, node_path(w->tree, "workload.storage"), e);
 	if (rc < 0)
 		return rc;
 	rc = dataset_init(s->d, w, e);
 	if (rc < 0)
 		return rc;
 	s->r->dataset = s->d;
-	draw_seed(s);
-	if (w->workflow.train && !s->o->dataset_only) {
-		rc = run_page_cache_check(s, e);
-		if (rc == 0 && s->d->format->flags & FORMAT_MAPS &&
-		    w->reader.access == ACCESS_FRAMEWORK)
-			rc = store_map_check(s->store, e);
-		if (rc == 0)
-			rc = plan_steps(s, e);
-		if (rc == 0)
-			rc = bound_memory(s, e);
-		if (rc < 0)
-			return rc;
-	}
+	if (!w->workflow.train || s->o->dataset_only)
+		return 0;
+	rc = run_page_cache_check(s, e);
+	if (rc == 0 && s->d->format->flags & FORMAT_MAPS && w->reader.access == ACCESS_FRAMEWORK)
+		rc = store_map_check(s->store, e);
+	if (rc == 0)
+		rc = plan_steps(s, e);
+	if (rc == 0)
+		rc = bound_memory(s, e);
+	return rc;
+}
+
+/* Process 0 looks for all. */
+static int check_dataset(struct run_state *s, struct err *e)
+{
+	struct {
+		struct presence_result presence;
+		uint64_t name_total[DATASET_KINDS];
+	} found;
+	bool apart = s->net && store_base_flags(s->store) & STORE_IS_VOLATILE;
+	int rc = 0;
+
+	memset(&found, 0, sizeof(found));
+	if (run_leads(s) || apart)
+		rc = run_check_dataset(s, e);
+	if (!s->net)
+		return rc;
+	if (apart)
+		return run_agree(s, rc, e);
+	found.presence = s->r->presence;
+	memcpy(found.name_total, s->d->name_total, sizeof(found.name_total));
+	rc = run_follow(s, rc, &found, sizeof(found), e);
+	if (rc < 0)
+		return rc;
+	s->r->presence = found.presence;
+	if (memcmp(found.name_total, s->d->name_total, sizeof(found.name_total)) != 0)
+		rc = dataset_set_name_total(s->d, found.name_total, e);
+	rc = run_agree(s, rc, e);
+	return rc < 0 ? rc : run_check_shared(s, e);
+}
+
+static int carry_out(struct run_state *s, struct err *e)
+{
+	const struct workload *w = s->w;
+	int rc = run_agree(s, prepare(s, e), e);
+
+	if (rc == 0)
+		rc = draw_seed(s, e);
+	if (rc < 0)
+		return rc;
 	if (w->workflow.generate_data || s->o->dataset_only) {
 		rc = generate(s, e);
 		if (rc < 0)
@@ -374,163 +422,121 @@ static int carry_out(struct run_state *s, struct err *e)
 	}
 	if (!w->workflow.train || s->o->dataset_only)
 		return 0;
-	rc = run_check_dataset(s, e);
+	rc = check_dataset(s, e);
 	if (rc < 0)
 		return rc;
 	s->r->epochs_planned = planned_epochs(s);
 	s->r->evaluated = w->workflow.evaluation;
 	rc = allocate_ranks(s, e);
 	if (rc == 0 && w->run.trace != TRACE_OFF)
-		rc = trace_create(&s->r->trace, 0, s->ranks, (uint32_t)w->run.trace_events, e);
+		rc = trace_create(&s->r->trace, s->first, s->locals, (uint32_t)w->run.trace_events,
+				  e);
 	if (rc == 0)
 		rc = make_lists(s, e);
+	rc = run_agree(s, rc, e);
 	if (rc < 0)
 		return rc;
-	dlio_log_plan(s->r);
-	rc = train(s, e);
-	proof_rc = run_prove_order(s, &proof);
-	if (rc == 0 && proof_rc < 0) {
-		rc = proof_rc;
-		*e = proof;
-	}
-	if (rc == 0 && !w->dataset.keep_files) {
+	if (run_leads(s))
+		dlio_log_plan(s->r);
+	rc = run_agree(s, train(s, e), e);
+	if (rc == 0 && !w->dataset.keep_files && run_leads(s)) {
 		log_info("dataset.keep_files is false: removing the dataset in '%s'", s->d->folder);
 		rc = dataset_remove(s->d, s->store, e);
 	}
 	return rc;
 }
 
-static void warn_of_dropped_spans(const struct result *r)
-{
-	uint64_t kept, dropped;
-
-	trace_count(r->trace, &kept, &dropped);
-	if (dropped > 0)
-		log_warning("the trace holds %llu spans of readers; %llu later ones did not fit "
-			    "into run.trace_events=%lld a reader",
-			    (unsigned long long)kept, (unsigned long long)dropped,
-			    (long long)r->workload->run.trace_events);
-}
-
-static int write_results(struct run_state *s, struct err *e)
-{
-	struct run_metrics m = {0};
-	int rc = s->r->trained ? metrics_compute(&m, s->r, e) : 0;
-
-	if (rc < 0)
-		return rc;
-	if (s->r->trained)
-		verdicts_compute(s->r, &m);
-	system_facts_load(&s->r->system, "", s->d->folder);
-	for (size_t i = 0; sink_table[i]; i++) {
-		struct err one = {0};
-		int one_rc = sink_table[i]->render(s->r, &m, &one);
-
-		if (one_rc < 0 && rc == 0) {
-			rc = one_rc;
-			*e = one;
-		}
-	}
-	warn_of_dropped_spans(s->r);
-	if (s->r->trained)
-		dlio_log_saved(s->r, &m);
-	metrics_release(&m);
-	return rc;
-}
-
-/* "trace-R-of-N.pfw" */
-static bool is_pfw(const char *name)
-{
-	const char *end = name + strcspn(name, "0123456789");
-
-	if (!str_starts(name, "trace-") || end != name + strlen("trace-"))
-		return false;
-	end += strspn(end, "0123456789");
-	if (!str_starts(end, "-of-"))
-		return false;
-	end += strlen("-of-");
-	return strcmp(end + strspn(end, "0123456789"), ".pfw") == 0;
-}
-
-/* Files of an earlier run would be read as this one's: a run of fewer ranks, or one that fails,
- * would leave them. Only names that a run writes are removed. */
-static void remove_old_results(const char *folder)
-{
-	DIR *d = opendir(folder);
-	struct dirent *entry;
-
-	while (d && (entry = readdir(d))) {
-		const char *name = entry->d_name;
-		const char *rest = name + strspn(name, "0123456789");
-		bool ours = strcmp(name, "summary.json") == 0 || strcmp(name, "result.json") == 0 ||
-			    strcmp(name, "trace.json") == 0 || is_pfw(name) ||
-			    (rest != name && (strcmp(rest, "_output.json") == 0 ||
-					      strcmp(rest, "_per_epoch_stats.json") == 0));
-
-		if (ours)
-			unlinkat(dirfd(d), name, 0);
-	}
-	if (d)
-		closedir(d);
-}
-
-static int open_folder(struct run_state *s, struct err *e)
+static void settle_places(struct run_state *s)
 {
 	const struct workload *w = s->w;
-	const char *folder = w->output.folder ? w->output.folder : w->run_dir;
-	AUTO_FREE char *log = NULL;
-	int rc;
 
-	snprintf(s->r->folder, sizeof(s->r->folder), "%s", folder);
-	rc = file_mkdirs(folder, e);
-	if (rc < 0)
+	s->net = s->o->net;
+	s->ranks = s->o->ranks;
+	s->locals = s->net ? s->ranks / net_processes(s->net) : s->ranks;
+	s->first = s->net ? net_process_number(s->net) * s->locals : 0;
+	s->r->speaks = run_leads(s);
+	/* a dataset needs no folder of results */
+	if (!s->o->dataset_only)
+		snprintf(s->r->folder, sizeof(s->r->folder), "%s",
+			 w->output.folder ? w->output.folder : w->run_dir);
+}
+
+/* Gathers, judges and writes; the code and sentence of the run. */
+static int finish(struct run_state *s, int rc, struct err *cause)
+{
+	struct result *r = s->r;
+	struct err unwritten = {0}, untraced = {0};
+	int write_rc = 0, trace_rc;
+
+	/* of this process and by its clock: before all is one result */
+	trace_rc = run_write_trace(s, &untraced);
+	run_gather(s, &rc, cause);
+	if (trace_rc < 0) {
+		log_error("%s", untraced.text);
+		if (rc == 0) {
+			rc = trace_rc;
+			*cause = untraced;
+		}
+	}
+	if (!r->speaks)
 		return rc;
-	remove_old_results(folder);
-	log = path_join(folder, w->output.log_file);
-	return log_open(log, e);
+	if (r->trained && r->rank) {
+		struct err proof = {0};
+
+		if (run_prove_order(s, &proof) < 0 && rc == 0) {
+			*cause = proof;
+			rc = proof.code;
+		}
+	}
+	r->end_wall_ns = clock_wall_ns();
+	r->peak_rss_bytes = proc_peak_rss_bytes();
+	for (uint32_t p = 0; p < r->processes; p++)
+		r->peak_rss_bytes += r->process[p].peak_rss_bytes;
+	r->status = rc == 0 ? RUN_COMPLETE : rc == ERR_CANCELED ? RUN_INTERRUPTED : RUN_FAILED;
+	if (rc < 0)
+		r->reason = *cause;
+	if (r->folder[0] && (r->trained || r->generated))
+		write_rc = run_write_results(s, &unwritten);
+	/* the first cause is the one to tell; the other one is at least logged */
+	if (write_rc < 0 && rc < 0)
+		log_error("%s", unwritten.text);
+	if (write_rc < 0 && rc == 0) {
+		rc = write_rc;
+		*cause = unwritten;
+	}
+	return run_conclude(s, rc);
 }
 
 int run_execute(const struct workload *w, const struct run_options *o, struct dataset *d,
 		struct result *r, struct err *e)
 {
 	struct run_state *s = xcalloc(1, sizeof(*s));
-	struct err cause = {0}, unwritten = {0};
-	int rc, write_rc = 0;
+	struct err cause = {0};
+	int rc;
 
 	s->w = w;
 	s->o = o;
 	s->d = d;
 	s->r = r;
-	s->ranks = o->ranks;
 	pthread_mutex_init(&s->lock, NULL);
 	r->workload = w;
 	r->ranks = o->ranks;
 	r->begin_wall_ns = o->start_wall_ns;
 	r->begin_ns = clock_now_ns() - (clock_wall_ns() - o->start_wall_ns);
 	host_facts_load(&r->host);
+	settle_places(s);
 	s->loader_ops = loader_find(w->reader.data_loader);
-	/* a dataset needs no folder of results */
-	rc = o->dataset_only ? 0 : open_folder(s, &cause);
+	rc = r->folder[0] && run_leads(s) ? run_open_folder(s, &cause) : 0;
 	if (rc == 0 && !s->loader_ops && w->workflow.train)
 		rc = err_set(&cause, ERR_ABSENT, "reader.data_loader: '%s' is not in this version",
 			     w->reader.data_loader);
+	rc = run_agree(s, rc, &cause);
 	if (rc == 0) {
-		dlio_log_running(w, o->ranks);
+		if (run_leads(s))
+			dlio_log_running(w, o->ranks);
 		rc = carry_out(s, &cause);
 	}
-	r->end_wall_ns = clock_wall_ns();
-	r->peak_rss_bytes = proc_peak_rss_bytes();
-	r->status = rc == 0 ? RUN_COMPLETE : rc == ERR_CANCELED ? RUN_INTERRUPTED : RUN_FAILED;
-	r->reason = cause;
-	if (r->folder[0] && (r->trained || r->generated))
-		write_rc = write_results(s, &unwritten);
-	/* the first cause is the one to tell; the other one is at least logged */
-	if (write_rc < 0 && rc < 0)
-		log_error("%s", unwritten.text);
-	if (write_rc < 0 && rc == 0) {
-		rc = write_rc;
-		cause = unwritten;
-	}
+	rc = finish(s, rc, &cause);
 	if (rc < 0)
 		*e = cause;
 	log_close(rc ? NULL : e);

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/thread.h"
+#include "comm/comm.h"
 #include "report/result.h"
 #include "workload/workload.h"
 
@@ -22,7 +23,9 @@ struct run_progress {
 };
 
 struct run_options {
-	uint32_t ranks;
+	uint32_t ranks;         /* of all processes */
+	struct net *net;        /* NULL: this process is alone */
+	struct comm *processes; /* with a net: this process among them */
 	int64_t start_wall_ns;
 	struct stop_flag *stop; /* set by signal handling: the run ends early and keeps results */
 	void (*progress)(void *arg, const struct run_progress *p); /* may be NULL */
@@ -30,7 +33,11 @@ struct run_options {
 	bool dataset_only; /* stoker generate */
 };
 
-/* Carries out the workflow of `w`. Fills `r` whatever happens (status and reason tell), writes the
+/* With a net all processes call this. Process 0 gathers what all measured and writes the results;
+ * when it is lost, another one does so with what it has itself. r->speaks tells which one it was;
+ * elsewhere `r` holds no more than this process's part.
+ *
+ * Carries out the workflow of `w`. Fills `r` whatever happens (status and reason tell), writes the
  * output folder unless dataset_only, and returns 0, or the reason's code. A missed metric.au is not
  * an error here. `d` must outlive `r`. */
 int run_execute(const struct workload *w, const struct run_options *o, struct dataset *d,

@@ -9,7 +9,7 @@ static uint64_t payload_so_far(void *arg)
 	const struct run_state *s = arg;
 	uint64_t sum = 0;
 
-	for (uint32_t k = 0; k < s->ranks; k++)
+	for (uint32_t k = 0; k < s->locals; k++)
 		sum += atomic_load_explicit(&s->rank[k].payload_bytes, memory_order_relaxed);
 	return sum;
 }

@@ -15,10 +15,12 @@ struct run_state {
 	struct result *r;
 	const struct loader_ops *loader_ops;
 	struct comm_group *group;
-	struct rank *rank;
-	uint32_t ranks;
-	uint64_t seed;     /* of the shuffles: train.seed, or drawn for "random" */
-	uint64_t steps[2]; /* per epoch: training, evaluation */
+	struct rank *rank;      /* `locals` of them */
+	uint32_t ranks;         /* of all processes */
+	uint32_t locals, first; /* of this one: how many, and the first one's number */
+	struct net *net;        /* NULL: this process is alone */
+	uint64_t seed;          /* of the shuffles: train.seed, or drawn for "random" */
+	uint64_t steps[2];      /* per epoch: training, evaluation */
 	struct order_list list[DATASET_KINDS]; /* of the present epoch, when the order takes one */
 	int64_t train_begin_ns;
 	_Atomic uint32_t epoch; /* rank 0's, from 1 */
@@ -47,6 +49,38 @@ void run_stop(struct run_state *s, const struct err *why);
 void run_fill_lists(struct run_state *s, uint32_t epoch);
 /* The order of an epoch, its list included. */
 void run_order(const struct run_state *s, int kind, uint32_t epoch, struct order *out);
+
+/* ---- several processes (together.c); each of these is at rest when this one is alone ---- */
+
+bool run_leads(const struct run_state *s); /* process 0 */
+/* Whether all processes got this far; see comm_agree. */
+int run_agree(struct run_state *s, int rc, struct err *e);
+/* Process 0's bytes to all. */
+int run_share(struct run_state *s, void *p, size_t n, struct err *e);
+/* As run_agree, for what process 0 alone did: its outcome and its bytes become everybody's. */
+int run_follow(struct run_state *s, int rc, void *p, size_t n, struct err *e);
+/* Do all hosts see the dataset that process 0 sees? Compares the manifest and a sample of files. */
+int run_check_shared(struct run_state *s, struct err *e);
+/* Processes of this one's host. */
+uint32_t run_processes_here(const struct run_state *s);
+/* The end of a run: brings this process's part of the result to process 0, which merges all.
+ * `*rc` and `e` become those of the run. Then s->r->speaks tells who goes on to write. */
+void run_gather(struct run_state *s, int *rc, struct err *e);
+/* Tells the others that the results are written; returns the run's code everywhere. */
+int run_conclude(struct run_state *s, int rc);
+
+/* ---- of gather.c: a process's part of the result as bytes ---- */
+void part_pack(const struct run_state *s, struct buf *out);
+/* Adds process p's part to process 0's result. ERR_DATA: it is not whole. */
+int part_unpack(struct run_state *s, uint32_t p, const struct buf *in, struct err *e);
+
+/* Makes the folder of results, removes an earlier run's files from it, and opens the log. */
+int run_open_folder(struct run_state *s, struct err *e);
+/* Judges the measures and renders every sink. */
+int run_write_results(struct run_state *s, struct err *e);
+/* The trace of this process's ranks, where one is kept: before results are gathered. */
+int run_write_trace(struct run_state *s, struct err *e);
+
 /* Steps of epoch `epoch` (from 1), after total_training_steps. */
 uint64_t run_epoch_steps(const struct run_state *s, uint32_t epoch);
 bool run_epoch_has_eval(const struct workload *w, uint32_t epoch);

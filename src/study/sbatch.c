@@ -61,6 +61,8 @@ static void put_command(const struct study_plan *p, struct buf *out)
 		buf_printf(out, " --repeat %lld", (long long)o->repeat);
 	if (o->shuffle)
 		buf_printf(out, " --shuffle-order=%llu", (unsigned long long)o->shuffle_seed);
+	if (o->warm)
+		buf_puts(out, " --warm");
 	if (o->keep_data)
 		buf_puts(out, " --keep-data");
 	if (o->retry)

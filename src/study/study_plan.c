@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "dataset/dataset.h"
+#include "store/file_system.h"
 #include "workload/workload.h"
 
 const char *const study_launcher_names[] = {"local", "mpirun", "srun", NULL};
@@ -238,6 +239,20 @@ static double least_seconds(const struct workload *w, const struct dataset *d, i
 	return s;
 }
 
+/* Data that was just generated is in the page cache: a run that says nothing about it begins cold,
+ * where that means something. */
+static void begin_cold(struct study_plan *p, struct experiment *x, const struct workload *w)
+{
+	const struct opt *row = opt_find(workload_rows, workload_row_count, "storage.page_cache");
+	struct file_system fs;
+
+	if (p->options->warm || w->origin[row - workload_rows].source != ORIGIN_DEFAULT ||
+	    !strstr(w->storage.store, "posix") || strcmp(w->dataset.format, "synthetic") == 0 ||
+	    (file_system_of_path(p->options->scratch, &fs) && fs.memory))
+		return;
+	list_add(&x->overrides, xstrdup("++workload.storage.page_cache=cold"));
+}
+
 /* What the workload says of the run; x->why when it cannot be. */
 static void inspect(struct study_plan *p, size_t index)
 {
@@ -264,18 +279,19 @@ static void inspect(struct study_plan *p, size_t index)
 	}
 	for (size_t i = 0; rc == 0 && i < p->options->scales.n; i++)
 		rc = scale(p, x, p->options->scales.v[i], &x->why);
-	x->key = key_of(p, x);
 	if (rc == 0)
 		rc = load_workload(p, x, &w, false, &x->why);
 	if (rc == 0 && w.workflow.train) {
 		rc = dataset_init(&d, &w, &x->why);
 		if (rc == 0) {
+			begin_cold(p, x, &w);
 			x->compute_s = least_seconds(&w, &d, x->processes);
 			x->dataset = share_dataset(p, index, &d);
 		}
 		dataset_release(&d);
 	}
 	x->checkpoints = rc == 0 && w.workflow.checkpoint;
+	x->key = key_of(p, x);
 	workload_release(&w);
 }
 

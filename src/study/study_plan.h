@@ -21,6 +21,7 @@ struct study_options {
 	int64_t repeat;            /* of rows that do not say: at least 1 */
 	bool shuffle;              /* the runs in random order, by shuffle_seed */
 	uint64_t shuffle_seed;
+	bool warm;      /* leave what generation left in the page cache */
 	bool keep_data; /* leave the datasets in the scratch folder */
 	bool retry;     /* failed rows too */
 	const struct stop_flag *stop;

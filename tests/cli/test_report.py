@@ -80,6 +80,8 @@ def own_study(tmp):
                                "small.yaml,2,++workload.reader.batch_size=4\n"
                                "small.yaml,2,++workload.model.name='</script><b>&\"x'\n")
     stoker("study", "run", "d.csv", "-q", cwd=tmp)
+    stoker("study", "report", "d.csv", "-o", "s.html", cwd=tmp)
+    assert "Key findings" in (tmp / "s.html").read_text()
     done = stoker("report", "results", "-o", "r.html", "--csv", "benchmark_results.csv", cwd=tmp)
     assert f"report: {tmp}/r.html" in done.stdout
     rows = list(csv.DictReader((tmp / "benchmark_results.csv").open()))

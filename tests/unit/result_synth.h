@@ -67,7 +67,7 @@ static inline void synth_begin(struct synth *s, uint32_t ranks, uint32_t epochs,
 	s->r.dataset = &s->d;
 	s->r.trained = true;
 	s->r.evaluated = s->w.workflow.evaluation;
-	s->r.ranks = ranks;
+	s->r.ranks = s->r.ranks_here = ranks;
 	s->r.epochs_planned = s->r.epochs_begun = s->r.epochs_done = epochs;
 	s->r.begin_wall_ns = SYNTH_WALL_NS;
 	s->r.end_wall_ns = SYNTH_WALL_NS + 60000000000LL;

@@ -592,8 +592,6 @@ static void nothing_is_left(void **state)
 	/* a folder that cannot be written is a sentence */
 	fixture_shape(&s, NULL);
 	snprintf(s.r.folder, sizeof(s.r.folder), "%s/missing", folder);
-	s.w.run.trace = TRACE_BOTH;
-	assert_int_equal(trace_create(&s.r.trace, 0, s.r.ranks, 16, &e), 0);
 	for (size_t i = 0; sink_table[i]; i++) {
 		if (strcmp(sink_table[i]->name, "hydra") == 0)
 			continue;

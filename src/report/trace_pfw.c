@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "codec/md5.h"
 #include "report/trace_events.h"
+#include "report/trace_files.h"
 
 /* Which files' names were written lately: a few may be written twice, as several processes of
  * DFTracer do. */
@@ -238,14 +239,11 @@ static int write_rank(struct pfw *p, uint32_t rank, struct err *e)
 	return out_file_close(&p->f, e);
 }
 
-static int render(const struct result *r, const struct run_metrics *m, struct err *e)
+int trace_write_pfw(const struct result *r, struct err *e)
 {
 	struct pfw p = {.r = r, .reader = "FormatReader"};
 	int rc = 0;
 
-	(void)m;
-	if (!r->trace || !(r->workload->run.trace & TRACE_PFW) || !r->rank)
-		return 0;
 	p.named = try_calloc(NAMED_SLOTS, sizeof(*p.named), "names of a trace", e);
 	if (!p.named)
 		return -ENOMEM;
@@ -254,15 +252,8 @@ static int render(const struct result *r, const struct run_metrics *m, struct er
 	for (size_t i = 0; readers[i][0]; i++)
 		if (strcmp(readers[i][0], r->workload->dataset.format) == 0)
 			p.reader = readers[i][1];
-	for (uint32_t k = 0; rc == 0 && k < r->ranks; k++)
-		rc = write_rank(&p, k, e);
+	for (uint32_t k = 0; rc == 0 && k < r->ranks_here; k++)
+		rc = write_rank(&p, r->first_rank + k, e);
 	free(p.named);
 	return rc;
 }
-
-extern const struct sink_ops sink_pfw;
-const struct sink_ops sink_pfw = {
-	.name = "pfw",
-	.help = "trace-R-of-N.pfw: the trace of each rank as DFTracer writes it",
-	.render = render,
-};

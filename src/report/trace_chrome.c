@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "report/trace_events.h"
+#include "report/trace_files.h"
 
 static const struct {
 	const char *cat, *name;
@@ -122,17 +123,15 @@ static void put_thread(void *arg, uint32_t pid, uint32_t tid, const char *name)
 	put_name(arg, "thread_name", pid, tid, name);
 }
 
-static int render(const struct result *r, const struct run_metrics *m, struct err *e)
+int trace_write_chrome(const struct result *r, bool several, struct err *e)
 {
 	struct chrome c = {.r = r};
-	AUTO_FREE char *path = path_join(r->folder, "trace.json");
+	AUTO_FREE char *name =
+		several ? xasprintf("trace-%u.json", r->first_rank) : xstrdup("trace.json");
+	AUTO_FREE char *path = path_join(r->folder, name);
 	uint64_t kept, dropped;
-	int rc;
+	int rc = out_file_open(&c.f, path, e);
 
-	(void)m;
-	if (!r->trace || !(r->workload->run.trace & TRACE_CHROME) || !r->rank)
-		return 0;
-	rc = out_file_open(&c.f, path, e);
 	if (rc < 0)
 		return rc;
 	trace_count(r->trace, &kept, &dropped);
@@ -142,17 +141,10 @@ static int render(const struct result *r, const struct run_metrics *m, struct er
 		"\",\"begin_unix_ns\":\"%" PRId64 "\",\"spans_dropped\":%" PRIu64
 		"},\n\"traceEvents\":[\n",
 		r->begin_wall_ns, dropped);
-	for (uint32_t k = 0; k < r->ranks; k++) {
-		trace_rank_threads(r, k, put_thread, &c);
-		trace_rank_events(r, k, put_event, &c);
+	for (uint32_t k = 0; k < r->ranks_here; k++) {
+		trace_rank_threads(r, r->first_rank + k, put_thread, &c);
+		trace_rank_events(r, r->first_rank + k, put_event, &c);
 	}
 	out_file_print(&c.f, "\n]}\n");
 	return out_file_close(&c.f, e);
 }
-
-extern const struct sink_ops sink_chrome;
-const struct sink_ops sink_chrome = {
-	.name = "chrome",
-	.help = "trace.json: what every rank and worker did, for Perfetto and chrome://tracing",
-	.render = render,
-};

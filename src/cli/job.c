@@ -1,0 +1,150 @@
+#include "cli/job.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/launcher.h"
+#include "codec/crc32c.h"
+#include "conf/node.h"
+
+/* The ranks of one process; a->ranks becomes those of all. */
+static int settle_ranks(struct cli_args *a, uint32_t processes, uint32_t *each, struct err *e)
+{
+	int64_t per = a->per_process;
+
+	if (per == 0 && a->ranks_given) {
+		if (a->ranks % processes)
+			return err_set(e, ERR_USAGE,
+				       "-n %lld: %u processes were started, and each is to have "
+				       "the same number of ranks (or give "
+				       "--accelerators-per-process)",
+				       (long long)a->ranks, processes);
+		per = a->ranks / processes;
+	}
+	per = per ? per : 1;
+	if (a->ranks_given && a->ranks != per * processes)
+		return err_set(e, ERR_USAGE,
+			       "-n %lld and --accelerators-per-process %lld contradict each other "
+			       "with %u process%s",
+			       (long long)a->ranks, (long long)per, processes,
+			       processes == 1 ? "" : "es");
+	if (per * processes > UINT32_MAX / 2)
+		return err_set(e, ERR_USAGE, "%lld ranks are too many",
+			       (long long)(per * processes));
+	a->ranks = per * processes;
+	*each = (uint32_t)per;
+	return 0;
+}
+
+int job_begin(struct job *j, struct cli_args *a, const struct stop_flag *stop, int *status,
+	      struct err *e)
+{
+	struct launcher l;
+	struct launch place;
+	uint32_t each;
+	int rc;
+
+	*j = (struct job){.speaks = true, .begin_wall_ns = clock_wall_ns()};
+	launcher_find(&l);
+	if (!l.name || l.processes == 1)
+		return settle_ranks(a, 1, &each, e);
+	j->speaks = l.process <= 0;
+	rc = launch(&l, &place, status, e);
+	if (rc == 1)
+		return 1;
+	if (rc == ERR_CANCELED) { /* said by the process beside this one */
+		j->speaks = false;
+		return rc;
+	}
+	if (rc < 0)
+		return rc;
+	j->speaks = place.process == 0;
+	rc = settle_ranks(a, place.processes, &each, e);
+	if (rc < 0) {
+		net_listener_close(place.listener);
+		return rc;
+	}
+	if (place.processes == 1) {
+		net_listener_close(place.listener);
+		return 0;
+	}
+	j->begin_wall_ns = place.invitation.start_wall_ns;
+	rc = net_open(&j->net, &place.invitation, place.listener, place.process, place.processes,
+		      each, place.control, e);
+	if (rc == -ECONNREFUSED)
+		j->speaks = true; /* the others do not know */
+	if (rc < 0)
+		return rc;
+	j->group = comm_create(&j->comm, 1, j->net, COMM_PROCESSES, stop);
+	return 0;
+}
+
+int job_agree(struct job *j, int rc, struct err *e)
+{
+	return j->net ? comm_agree(&j->comm, rc, e) : rc;
+}
+
+static uint32_t digest(const struct workload *w)
+{
+	const struct node *n = node_path(w->tree, "workload");
+	struct buf b = {0};
+	uint32_t sum;
+
+	yaml_emit(n ? n : w->tree, &b);
+	sum = crc32c_update(0, b.data, b.len);
+	buf_release(&b);
+	return sum;
+}
+
+int job_settle(struct job *j, struct workload *w, bool folder, struct err *e)
+{
+	char dir[PATH_MAX] = "";
+	uint32_t mine = digest(w), first = mine;
+	int rc = 0;
+
+	if (folder && (!j->net || net_process_number(j->net) == 0))
+		cli_settle_folder(w);
+	if (!j->net)
+		return 0;
+	if (w->run_dir && strlen(w->run_dir) >= sizeof(dir))
+		rc = err_set(e, -ENAMETOOLONG, "'%.64s...' is too long a path", w->run_dir);
+	else if (w->run_dir)
+		memcpy(dir, w->run_dir, strlen(w->run_dir) + 1);
+	rc = comm_agree(&j->comm, rc, e);
+	if (rc == 0)
+		rc = comm_broadcast(&j->comm, 0, dir, sizeof(dir));
+	if (rc == 0)
+		rc = comm_broadcast(&j->comm, 0, &first, sizeof(first));
+	if (rc == 0 && first != mine)
+		rc = err_set(e, ERR_USAGE,
+			     "the workload is not the same as on host '%s': the same file and "
+			     "environment are needed everywhere",
+			     net_process(j->net, 0)->host);
+	rc = comm_agree(&j->comm, rc, e);
+	if (rc == 0 && w->run_dir) {
+		free(w->run_dir);
+		w->run_dir = xstrdup(dir);
+	}
+	return rc;
+}
+
+int job_fail(const struct job *j, const struct err *e)
+{
+	return j->speaks ? cli_fail(e) : err_exit_status(e->code);
+}
+
+void job_end(struct job *j)
+{
+	if (!j->net)
+		return;
+	comm_local_destroy(j->group);
+	net_close(j->net);
+	*j = (struct job){.speaks = j->speaks};
+}

@@ -1,0 +1,28 @@
+#pragma once
+/* The processes that carry out one command together: one, or as many as a launcher started. */
+#include <stdbool.h>
+
+#include "cli/args.h"
+#include "comm/comm.h"
+#include "comm/net.h"
+
+struct job {
+	struct net *net;  /* NULL: this process is alone */
+	struct comm comm; /* of the processes; unused when alone */
+	struct comm_group *group;
+	bool speaks;           /* this process tells people what happens */
+	int64_t begin_wall_ns; /* the same in all */
+};
+
+/* Finds the other processes and settles the number of ranks (a->ranks becomes that of all). May go
+ * on in a child of this process: call before any thread is started. 1: another process did all the
+ * work; leave with *status. */
+int job_begin(struct job *j, struct cli_args *a, const struct stop_flag *stop, int *status,
+	      struct err *e);
+/* Whether all processes got this far (comm_agree); alone: rc itself. */
+int job_agree(struct job *j, int rc, struct err *e);
+/* All must have loaded the same workload; process 0 settles the output folder for all. */
+int job_settle(struct job *j, struct workload *w, bool folder, struct err *e);
+/* Says the sentence unless another process does, and returns the exit status. */
+int job_fail(const struct job *j, const struct err *e);
+void job_end(struct job *j);

@@ -1,0 +1,217 @@
+/* The process a launcher started: it meets the others through MPI, and holds the place of the child
+ * that does the work. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/launcher.h"
+#include "comm/mpi_module.h"
+
+/* Launchers send several signals in a row; the child takes a second one as impatience. */
+#define SIGNAL_PAUSE_NS (15 * NS_PER_S)
+
+/* A child whose beats stay out so long is stuck; they come every second. A process that was itself
+ * not running (a suspended job) has not heard them. */
+#define CHILD_SILENCE_NS ((NET_SILENCE_S + 2) * NS_PER_S)
+#define OWN_PAUSE_NS (3 * NS_PER_S)
+
+struct place {
+	uint32_t process, processes;
+};
+
+static int read_all(int fd, void *p, size_t n)
+{
+	for (size_t have = 0; have < n;) {
+		ssize_t r = read(fd, (char *)p + have, n - have);
+
+		if (r == 0)
+			return -EPIPE;
+		if (r < 0 && errno != EINTR)
+			return -errno;
+		have += r > 0 ? (size_t)r : 0;
+	}
+	return 0;
+}
+
+static int write_all(int fd, const void *p, size_t n)
+{
+	for (size_t have = 0; have < n;) {
+		ssize_t r = send(fd, (const char *)p + have, n - have, MSG_NOSIGNAL);
+
+		if (r < 0 && errno != EINTR)
+			return -errno;
+		have += r > 0 ? (size_t)r : 0;
+	}
+	return 0;
+}
+
+/* Each process would be a run of its own when the library does not see the others. */
+static int check_match(const struct launcher *l, const char *library, int processes, struct err *e)
+{
+	if (l->processes == processes || (l->processes == 0 && processes > 1))
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "%s started %lld processes, but the MPI library (%s) sees %d: launcher and "
+		       "library do not match (use the library's own launcher, or name the "
+		       "launcher's library with STOKER_MPI=openmpi or mpich)",
+		       l->name, (long long)l->processes, library, processes);
+}
+
+/* Brings the invitation of process 0's child to all children. */
+static int introduce(const struct mpi_module *m, const struct launcher *l, int fd, struct err *e)
+{
+	struct net_invitation inv = {0};
+	struct place place;
+	int process = 0, processes = 0, rc;
+	char library[128] = "";
+
+	rc = m->begin(&process, &processes, library, sizeof(library));
+	if (rc != 0)
+		return err_set(e, -EPROTO, "MPI could not start under %s (code %d)", l->name, rc);
+	rc = check_match(l, library, processes, e);
+	if (rc < 0) {
+		m->end();
+		return rc;
+	}
+	place = (struct place){(uint32_t)process, (uint32_t)processes};
+	rc = write_all(fd, &place, sizeof(place));
+	if (rc == 0 && process == 0)
+		rc = read_all(fd, &inv, sizeof(inv));
+	if (rc < 0) { /* the child said why */
+		m->give_up(1);
+		return ERR_CANCELED;
+	}
+	rc = m->broadcast(&inv, sizeof(inv));
+	if (rc == 0 && process != 0)
+		write_all(fd, &inv, sizeof(inv));
+	m->end();
+	return rc == 0 ? 0
+		       : err_set(e, -EPROTO, "MPI's broadcast failed under %s (code %d)", l->name,
+				 rc);
+}
+
+static int status_of(int wait_status)
+{
+	sigset_t set;
+	int sig;
+
+	if (WIFEXITED(wait_status))
+		return WEXITSTATUS(wait_status);
+	/* the launcher is to see what ended the child */
+	sig = WTERMSIG(wait_status);
+	signal(sig, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	raise(sig);
+	return 128 + sig;
+}
+
+/* Passes signals on until the child has ended; ends a child that is stuck, which the other
+ * processes have given up by then, so that the launcher does not wait for it. */
+static int hold(pid_t child, pid_t launcher, int control, const sigset_t *set)
+{
+	int64_t passed_ns = 0, heard_ns = 0, round_ns = clock_now_ns();
+	const struct timespec tick = {.tv_sec = 1};
+
+	for (;;) {
+		int wait_status, sig;
+		int64_t now;
+		char beats[16];
+
+		if (waitpid(child, &wait_status, WNOHANG) == child)
+			return status_of(wait_status);
+		sig = sigtimedwait(set, NULL, &tick);
+		now = clock_now_ns();
+		if (recv(control, beats, sizeof(beats), MSG_DONTWAIT) > 0 ||
+		    now - round_ns > OWN_PAUSE_NS)
+			heard_ns = now;
+		round_ns = now;
+		if (heard_ns && now - heard_ns > CHILD_SILENCE_NS)
+			kill(child, SIGKILL);
+		if (getppid() != launcher) { /* it is gone, and did not say so */
+			launcher = getppid();
+			sig = SIGTERM;
+		}
+		if (sig > 0 && sig != SIGCHLD &&
+		    (passed_ns == 0 || now - passed_ns > SIGNAL_PAUSE_NS)) {
+			passed_ns = now;
+			kill(child, sig);
+		}
+	}
+}
+
+static int child_part(int fd, struct launch *out, struct err *e)
+{
+	struct place place;
+	int rc;
+
+	/* a group of its own: what the launcher sends to its group is for its own process */
+	setsid();
+	memset(out, 0, sizeof(*out));
+	out->control = fd;
+	rc = read_all(fd, &place, sizeof(place));
+	if (rc < 0)
+		return ERR_CANCELED; /* the other process said why */
+	out->process = place.process;
+	out->processes = place.processes;
+	if (place.process != 0)
+		return read_all(fd, &out->invitation, sizeof(out->invitation)) < 0 ? ERR_CANCELED
+										   : 0;
+	rc = net_listen(&out->listener, &out->invitation, e);
+	if (rc == 0)
+		rc = write_all(fd, &out->invitation, sizeof(out->invitation)) < 0 ? ERR_CANCELED
+										  : 0;
+	return rc;
+}
+
+int launch(const struct launcher *l, struct launch *out, int *status, struct err *e)
+{
+	const struct mpi_module *m = NULL;
+	sigset_t set;
+	pid_t child, launcher = getppid();
+	int fd[2], rc;
+
+	if (!l->library)
+		return err_set(e, ERR_USAGE,
+			       "%s started %lld processes without a way for them to find each "
+			       "other: use srun --mpi=pmix (Open MPI) or --mpi=pmi2 (MPICH)",
+			       l->name, (long long)l->processes);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0)
+		return err_sys(e, errno, "cannot make a pair of sockets");
+	fflush(NULL);
+	child = fork();
+	if (child < 0)
+		return err_sys(e, errno, "cannot make a process");
+	if (child == 0) {
+		close(fd[0]);
+		return child_part(fd[1], out, e);
+	}
+	close(fd[1]);
+	/* in the library's threads too: only hold() is to see them */
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	rc = mpi_load(l->library, l->name, &m, e);
+	if (rc == 0)
+		rc = introduce(m, l, fd[0], e);
+	if (rc < 0) {
+		int wait_status;
+
+		close(fd[0]); /* the child ends */
+		waitpid(child, &wait_status, 0);
+		*status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 1;
+		return rc == ERR_CANCELED ? 1 : rc;
+	}
+	*status = hold(child, launcher, fd[0], &set);
+	return 1;
+}

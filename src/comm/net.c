@@ -1,0 +1,474 @@
+/* The connections in use: one thread reads them all, and keeps watch over the other processes. */
+#include "comm/net.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "comm/net_wire.h"
+
+#define POLL_MS 500
+#define BEAT_NS NS_PER_S
+#define SILENCE_NS (NET_SILENCE_S * NS_PER_S)
+/* A loop this late was not running itself (the whole job was suspended): what it did not hear in
+ * the meantime says nothing about the others. */
+#define OWN_PAUSE_NS (3 * NS_PER_S)
+
+uint32_t net_process_number(const struct net *n)
+{
+	return n->process;
+}
+
+uint32_t net_processes(const struct net *n)
+{
+	return n->processes;
+}
+
+const struct net_process *net_process(const struct net *n, uint32_t process)
+{
+	return &n->table[process];
+}
+
+uint32_t net_nodes(const struct net *n)
+{
+	return n->nodes;
+}
+
+/* The connection to a process, as seen from here; NULL for this process itself, or when process 0
+ * is between. */
+static struct net_peer *peer_of(const struct net *n, uint32_t process)
+{
+	if (process == n->process)
+		return NULL;
+	if (n->process == 0)
+		return &n->peer[process];
+	return process == 0 ? &n->peer[0] : NULL;
+}
+
+static uint32_t process_of(const struct net *n, const struct net_peer *p)
+{
+	return n->process == 0 ? (uint32_t)(p - n->peer) : 0;
+}
+
+bool net_lives(const struct net *n, uint32_t process)
+{
+	const struct net_peer *p = peer_of(n, process);
+
+	return !p || atomic_load(&p->lives);
+}
+
+static void describe(const struct net *n, uint32_t process, char *out, size_t size)
+{
+	uint32_t first = process * n->ranks_each;
+
+	if (n->ranks_each == 1)
+		snprintf(out, size, "rank %u on host '%s'", first, n->table[process].host);
+	else
+		snprintf(out, size, "the process of ranks %u to %u on host '%s'", first,
+			 first + n->ranks_each - 1, n->table[process].host);
+}
+
+static void event(struct net *n)
+{
+	atomic_fetch_add(&n->events, 1);
+	thread_wake(&n->events, -1);
+	for (int c = 0; c < NET_CHANNELS; c++) {
+		thread_wake(&n->channel[c].gathered, -1);
+		thread_wake(&n->channel[c].taken, -1);
+	}
+}
+
+int net_send(struct net *n, struct net_peer *p, enum net_message type, unsigned channel,
+	     const void *body, size_t bytes)
+{
+	struct net_head h = {.magic = NET_MAGIC,
+			     .type = (uint8_t)type,
+			     .channel = (uint8_t)channel,
+			     .process = n->process,
+			     .bytes = bytes};
+	struct iovec part[2] = {{&h, sizeof(h)}, {(void *)(uintptr_t)body, bytes}};
+	struct msghdr m = {.msg_iov = part, .msg_iovlen = bytes ? 2 : 1};
+	int rc = 0;
+
+	if (type == NET_BEAT ? pthread_mutex_trylock(&p->send_lock) != 0 : false)
+		return 0; /* something is being sent: that is as good */
+	if (type != NET_BEAT)
+		pthread_mutex_lock(&p->send_lock);
+	while (rc == 0 && m.msg_iovlen > 0) {
+		ssize_t r = atomic_load(&p->lives) ? sendmsg(p->fd, &m, MSG_NOSIGNAL)
+						   : (errno = EPIPE, -1);
+
+		if (r < 0 && errno != EINTR)
+			rc = -EPIPE;
+		while (r > 0 && m.msg_iovlen > 0) {
+			size_t k = (size_t)r < m.msg_iov->iov_len ? (size_t)r : m.msg_iov->iov_len;
+
+			m.msg_iov->iov_base = (char *)m.msg_iov->iov_base + k;
+			m.msg_iov->iov_len -= k;
+			r -= (ssize_t)k;
+			if (m.msg_iov->iov_len == 0) {
+				m.msg_iov++;
+				m.msg_iovlen--;
+			}
+		}
+	}
+	pthread_mutex_unlock(&p->send_lock);
+	return rc;
+}
+
+void net_send_all(struct net *n, enum net_message type, unsigned channel, const void *body,
+		  size_t bytes)
+{
+	for (uint32_t i = 0; i < n->peers; i++)
+		if (n->peer[i].fd >= 0 && atomic_load(&n->peer[i].lives))
+			net_send(n, &n->peer[i], type, channel, body, bytes);
+}
+
+/* ---- causes ---- */
+
+static bool take_cause(struct net *n, const struct net_stop_body *b, bool always)
+{
+	bool better;
+
+	pthread_mutex_lock(&n->lock);
+	better = !n->stopped || always || b->kind > n->cause.kind ||
+		 (b->kind == n->cause.kind && b->wall_ns < n->cause.wall_ns);
+	if (better)
+		n->cause = *b;
+	n->stopped = true;
+	pthread_mutex_unlock(&n->lock);
+	event(n);
+	return better;
+}
+
+void net_stop(struct net *n, enum net_cause_kind kind, const struct err *why)
+{
+	struct net_stop_body b = {.kind = (int)kind, .code = why->code, .wall_ns = clock_wall_ns()};
+
+	snprintf(b.text, sizeof(b.text), "%s", why->text);
+	if (take_cause(n, &b, false))
+		net_send_all(n, NET_STOP, 0, &b, sizeof(b));
+}
+
+int net_cause(struct net *n, enum net_cause_kind *kind, struct err *e)
+{
+	int code = 0;
+
+	pthread_mutex_lock(&n->lock);
+	if (n->stopped) {
+		code = n->cause.code;
+		if (kind)
+			*kind = (enum net_cause_kind)n->cause.kind;
+		if (e) {
+			e->code = code;
+			memcpy(e->text, n->cause.text, sizeof(e->text));
+		}
+	}
+	pthread_mutex_unlock(&n->lock);
+	return code;
+}
+
+static void heard_stop(struct net *n, uint32_t from, const struct net_stop_body *b)
+{
+	struct net_stop_body c = *b;
+
+	c.text[sizeof(c.text) - 1] = '\0';
+	if (n->process != 0) {
+		take_cause(n, &c, true);
+		return;
+	}
+	c.wall_ns -= n->table[from].wall_offset_ns;
+	if (take_cause(n, &c, false))
+		net_send_all(n, NET_STOP, 0, &c, sizeof(c));
+}
+
+static void lost(struct net *n, struct net_peer *p, const char *how)
+{
+	char who[NET_HOST_MAX + 64];
+	bool expected = atomic_load(&p->said_bye) || atomic_load(&n->has_end);
+	struct err e;
+
+	if (!atomic_exchange(&p->lives, 0))
+		return;
+	/* whoever is sending to it gives up; the number stays taken until the end */
+	shutdown(p->fd, SHUT_RDWR);
+	if (expected) {
+		event(n);
+		return;
+	}
+	describe(n, process_of(n, p), who, sizeof(who));
+	err_set(&e, -ECONNRESET, "%s %s", who, how);
+	net_stop(n, NET_CAUSE_DEATH, &e);
+}
+
+/* ---- rounds ---- */
+
+void net_all_met(struct net *n, unsigned channel)
+{
+	struct net_channel *c = &n->channel[channel];
+
+	if (n->process == 0)
+		net_send_all(n, NET_MEET, channel, NULL, 0);
+	/* the group may just be ending */
+	pthread_mutex_lock(&n->lock);
+	if (c->met)
+		c->met(c->met_arg);
+	pthread_mutex_unlock(&n->lock);
+}
+
+/* Process 0: one more process is in the round. True when it was the last one. */
+bool net_count_arrival(struct net *n, unsigned channel, uint32_t from, struct buf *given)
+{
+	struct net_channel *c = &n->channel[channel];
+	bool last;
+
+	pthread_mutex_lock(&n->lock);
+	if (given) {
+		buf_release(&c->given[from]);
+		c->given[from] = *given;
+	}
+	last = ++c->arrived == n->processes;
+	if (last)
+		c->arrived = 0;
+	pthread_mutex_unlock(&n->lock);
+	return last;
+}
+
+void net_all_gave(struct net *n, unsigned channel)
+{
+	atomic_fetch_add(&n->channel[channel].gathered, 1);
+	thread_wake(&n->channel[channel].gathered, -1);
+}
+
+/* ---- the thread ---- */
+
+static void take_body(struct net *n, struct net_peer *p, struct buf *body)
+{
+	uint32_t from = process_of(n, p);
+	unsigned channel = p->head.channel % NET_CHANNELS;
+	struct net_channel *c = &n->channel[channel];
+	struct net_stop_body stop;
+
+	switch (p->head.type) {
+	case NET_MEET:
+		if (n->process != 0 || net_count_arrival(n, channel, from, NULL))
+			net_all_met(n, channel);
+		break;
+	case NET_GIVE:
+		if (n->process == 0) {
+			if (net_count_arrival(n, channel, from, body))
+				net_all_gave(n, channel);
+			*body = (struct buf){0};
+		}
+		break;
+	case NET_TAKE:
+		buf_release(&c->answer);
+		c->answer = *body;
+		*body = (struct buf){0};
+		atomic_fetch_add(&c->taken, 1);
+		thread_wake(&c->taken, -1);
+		break;
+	case NET_STOP:
+		if (body->len == sizeof(stop)) {
+			memcpy(&stop, body->data, sizeof(stop));
+			heard_stop(n, from, &stop);
+		}
+		break;
+	case NET_RESULT:
+		pthread_mutex_lock(&n->lock);
+		if (n->process == 0 && !n->has_result[from]) {
+			n->result[from] = *body;
+			n->has_result[from] = true;
+			*body = (struct buf){0};
+		}
+		pthread_mutex_unlock(&n->lock);
+		event(n);
+		break;
+	case NET_END:
+		pthread_mutex_lock(&n->lock);
+		if (body->len == sizeof(int32_t)) {
+			int32_t code;
+
+			memcpy(&code, body->data, sizeof(code));
+			n->end_code = code;
+			atomic_store(&n->has_end, 1);
+		}
+		pthread_mutex_unlock(&n->lock);
+		event(n);
+		break;
+	case NET_BYE:
+		atomic_store(&p->said_bye, 1);
+		break;
+	default: /* a beat: that it came is all it says */
+		break;
+	}
+}
+
+/* Starts the body of a message whose head is whole. false: what came is not ours. */
+static bool begin_body(struct net_peer *p)
+{
+	if (p->head.magic != NET_MAGIC || p->head.type >= NET_MESSAGES ||
+	    p->head.bytes > SIZE_MAX / 2)
+		return false;
+	p->have = 0;
+	p->in_body = true;
+	p->body = malloc(p->head.bytes + 1);
+	return p->body != NULL;
+}
+
+/* Reads what is there. false: the connection is over. */
+static bool drain(struct net *n, struct net_peer *p, const char **how)
+{
+	for (;;) {
+		char *to = p->in_body ? p->body : (char *)&p->head;
+		size_t whole = p->in_body ? p->head.bytes : sizeof(p->head);
+		ssize_t r = 0;
+
+		if (p->have < whole) {
+			r = recv(p->fd, to + p->have, whole - p->have, MSG_DONTWAIT);
+			if (r < 0 && errno == EINTR)
+				continue;
+			if (r < 0 && errno == EAGAIN)
+				return true;
+			if (r <= 0)
+				return false;
+			p->have += (size_t)r;
+			p->heard_ns = clock_now_ns();
+		}
+		if (p->have < whole)
+			continue;
+		if (!p->in_body) {
+			if (!begin_body(p)) {
+				*how = "sent what this program cannot take";
+				return false;
+			}
+		} else {
+			struct buf body = {p->body, p->head.bytes, p->head.bytes + 1};
+
+			p->body[p->head.bytes] = '\0';
+			p->body = NULL;
+			p->in_body = false;
+			p->have = 0;
+			take_body(n, p, &body);
+			buf_release(&body);
+		}
+	}
+}
+
+static void watch(struct net *n, int64_t now)
+{
+	bool paused = now - n->round_ns > OWN_PAUSE_NS;
+	char how[96];
+
+	n->round_ns = now;
+	snprintf(how, sizeof(how), "has not been heard from for %d s", NET_SILENCE_S);
+	for (uint32_t i = 0; i < n->peers; i++) {
+		struct net_peer *p = &n->peer[i];
+
+		if (p->fd < 0 || !atomic_load(&p->lives))
+			continue;
+		if (paused)
+			p->heard_ns = now;
+		else if (now - p->heard_ns > SILENCE_NS)
+			lost(n, p, how);
+	}
+	if (now - n->beat_ns < BEAT_NS)
+		return;
+	n->beat_ns = now;
+	if (n->control >= 0)
+		send(n->control, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	net_send_all(n, NET_BEAT, 0, NULL, 0);
+}
+
+/* The launcher's process is gone, and with it the launcher's knowledge of this one. */
+static void launcher_gone(struct net *n)
+{
+	char who[NET_HOST_MAX + 64];
+	struct err e;
+
+	n->control = -1;
+	if (atomic_load(&n->has_end))
+		return;
+	describe(n, n->process, who, sizeof(who));
+	err_set(&e, ERR_CANCELED, "%s was ended by its launcher", who);
+	net_stop(n, NET_CAUSE_STOP, &e);
+}
+
+void *net_main(void *arg)
+{
+	struct net *n = arg;
+	struct pollfd *fds = xcalloc(n->peers + 2, sizeof(*fds));
+
+	n->round_ns = clock_now_ns();
+	n->beat_ns = n->round_ns - BEAT_NS;
+	for (uint32_t i = 0; i < n->peers; i++)
+		n->peer[i].heard_ns = n->round_ns;
+	watch(n, n->round_ns); /* the first beat at once */
+	while (!atomic_load(&n->quit)) {
+		fds[0] = (struct pollfd){.fd = n->wake_fd, .events = POLLIN};
+		fds[1] = (struct pollfd){.fd = n->control, .events = POLLIN};
+		for (uint32_t i = 0; i < n->peers; i++) {
+			struct net_peer *p = &n->peer[i];
+
+			fds[i + 2] = (struct pollfd){.fd = atomic_load(&p->lives) ? p->fd : -1,
+						     .events = POLLIN};
+		}
+		poll(fds, n->peers + 2, POLL_MS);
+		for (uint32_t i = 0; i < n->peers; i++) {
+			const char *how = "ended unexpectedly";
+
+			if (fds[i + 2].revents && !drain(n, &n->peer[i], &how))
+				lost(n, &n->peer[i], how);
+		}
+		if (fds[1].revents)
+			launcher_gone(n);
+		watch(n, clock_now_ns());
+	}
+	free(fds);
+	return NULL;
+}
+
+void net_close(struct net *n)
+{
+	uint64_t one = 1;
+
+	if (!n)
+		return;
+	if (n->started) {
+		net_send_all(n, NET_BYE, 0, NULL, 0);
+		atomic_store(&n->quit, 1);
+		while (write(n->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+			;
+		pthread_join(n->thread, NULL);
+	}
+	for (uint32_t i = 0; i < n->peers; i++) {
+		if (n->peer[i].fd >= 0)
+			close(n->peer[i].fd);
+		free(n->peer[i].body);
+		pthread_mutex_destroy(&n->peer[i].send_lock);
+	}
+	for (int c = 0; c < NET_CHANNELS; c++) {
+		for (uint32_t p = 0; n->channel[c].given && p < n->processes; p++)
+			buf_release(&n->channel[c].given[p]);
+		free(n->channel[c].given);
+		buf_release(&n->channel[c].answer);
+	}
+	for (uint32_t p = 0; n->result && p < n->processes; p++)
+		buf_release(&n->result[p]);
+	if (n->wake_fd >= 0)
+		close(n->wake_fd);
+	pthread_mutex_destroy(&n->lock);
+	free(n->result);
+	free(n->has_result);
+	free(n->peer);
+	free(n->table);
+	free(n);
+}

@@ -1,0 +1,87 @@
+#pragma once
+/* The processes of one run: who they are, and the connections between process 0 and each other one.
+ * The connections are stream sockets of our own, which wait in the kernel; how the processes found
+ * each other (an MPI library, for example) is over when they exist.
+ *
+ * One thread a process reads the sockets. It answers heartbeats, and a process that ended or fell
+ * silent, or a stop that any process asked for, becomes the cause (net_cause) in every process
+ * within NET_SILENCE_S. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/thread.h"
+
+#define NET_SILENCE_S 6
+#define NET_HOST_MAX 128
+
+/* What process 0 tells the others before there is a connection: where it listens, and a secret. */
+struct net_invitation {
+	unsigned char secret[16];
+	char version[32];
+	char host[NET_HOST_MAX];
+	int64_t start_wall_ns; /* of the run, by process 0's clock */
+	uint16_t port;
+	uint16_t addresses;
+	char address[16][46]; /* numeric, IPv4 or IPv6 */
+};
+
+/* A process of the run, as every process knows it. */
+struct net_process {
+	char host[NET_HOST_MAX];
+	char boot[40];    /* the kernel's boot id: two hosts may have one name */
+	int32_t pid;      /* on its host */
+	uint32_t node;    /* hosts numbered in the order of their first process */
+	uint32_t on_node; /* its number among the processes of its host */
+	/* Its clocks minus process 0's, from the fastest of several round trips, which took rtt_ns:
+	 * known within half of that. 0 when the difference is within it: one host, one clock. Only
+	 * process 0 knows them. */
+	int64_t wall_offset_ns, mono_offset_ns, rtt_ns;
+};
+
+/* Why a run of several processes is to end. */
+enum net_cause_kind {
+	NET_CAUSE_STOP = 1, /* a signal, or the launcher ended a process it had started */
+	NET_CAUSE_ERROR,    /* something failed in a process that lives */
+	NET_CAUSE_DEATH,    /* a process ended or fell silent */
+};
+
+struct net;
+
+/* Process 0, before the others are told: listens on every interface. */
+struct net_listener;
+int net_listen(struct net_listener **out, struct net_invitation *inv, struct err *e);
+void net_listener_close(struct net_listener *l);
+
+/* Joins the processes 0..processes-1 of one invitation: collective. Process 0 hands in its
+ * listener, which is consumed whatever happens. `ranks_each`: ranks of every process, for
+ * sentences. `control`: a socket whose end means that the launcher ended this process, or -1; a
+ * byte a second goes into it while the thread lives. It stays the caller's. Fails after a minute
+ * without the others. Starts the thread. */
+int net_open(struct net **out, const struct net_invitation *inv, struct net_listener *l,
+	     uint32_t process, uint32_t processes, uint32_t ranks_each, int control, struct err *e);
+/* Says goodbye, so that the end of this process is no death to the others, and frees. */
+void net_close(struct net *n);
+
+uint32_t net_process_number(const struct net *n);
+uint32_t net_processes(const struct net *n);
+const struct net_process *net_process(const struct net *n, uint32_t process);
+uint32_t net_nodes(const struct net *n);
+bool net_lives(const struct net *n, uint32_t process);
+
+/* Asks every process to end, with this sentence as the reason. The first cause of the highest kind
+ * is the one that counts. Any thread. */
+void net_stop(struct net *n, enum net_cause_kind kind, const struct err *why);
+/* The cause so far; 0 and `e` untouched while there is none. Any thread. */
+int net_cause(struct net *n, enum net_cause_kind *kind, struct err *e);
+
+/* The end of a run, after a stop too: each process hands process 0 a block of bytes. At process 0
+ * block[p] holds that of process p (empty: it died, or gave nothing within `patience_s` after a
+ * stop); elsewhere nothing is filled. Blocks are released by the caller. */
+int net_collect(struct net *n, const void *mine, size_t bytes, int patience_s, struct buf *block,
+		struct err *e);
+/* Afterwards: process 0 says how the run ended (`code`); the others wait for it, at most patience_s
+ * after a stop, and return it. -EPIPE: process 0 is gone. */
+int net_conclude(struct net *n, int code, int patience_s);

@@ -1,0 +1,525 @@
+/* How the processes of a run get their connections: process 0 listens, the others come, show that
+ * they were invited, and have their clocks compared. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "comm/net_wire.h"
+
+#define GATHER_S 60
+#define GREETING_NS (5 * NS_PER_S)
+#define CONNECT_NS (3 * NS_PER_S)
+#define ROUND_TRIPS 8
+
+struct net_listener {
+	int tcp, local;
+};
+
+static void describe_self(struct net_process *out)
+{
+	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
+
+	memset(out, 0, sizeof(*out));
+	if (gethostname(out->host, sizeof(out->host) - 1) != 0 || !out->host[0])
+		snprintf(out->host, sizeof(out->host), "?");
+	if (f && fgets(out->boot, sizeof(out->boot), f))
+		out->boot[strcspn(out->boot, "\n")] = '\0';
+	if (f)
+		fclose(f);
+	out->pid = (int32_t)getpid();
+}
+
+bool net_same_host(const struct net_process *a, const struct net_process *b)
+{
+	return strcmp(a->host, b->host) == 0 && strcmp(a->boot, b->boot) == 0;
+}
+
+/* A name that only processes of the same network namespace can see. */
+static socklen_t local_name(struct sockaddr_un *a, const unsigned char secret[16])
+{
+	char text[40] = "stoker-";
+
+	for (int i = 0; i < 8; i++)
+		snprintf(text + 7 + 2 * i, 3, "%02x", secret[i]);
+	*a = (struct sockaddr_un){.sun_family = AF_UNIX};
+	memcpy(a->sun_path + 1, text, 23);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + 23);
+}
+
+static void add_address(struct net_invitation *inv, const struct sockaddr *a)
+{
+	const void *bytes = a->sa_family == AF_INET
+				    ? (const void *)&((const struct sockaddr_in *)a)->sin_addr
+				    : (const void *)&((const struct sockaddr_in6 *)a)->sin6_addr;
+
+	if (inv->addresses < sizeof(inv->address) / sizeof(inv->address[0]) &&
+	    inet_ntop(a->sa_family, bytes, inv->address[inv->addresses], sizeof(inv->address[0])))
+		inv->addresses++;
+}
+
+static void list_addresses(struct net_invitation *inv)
+{
+	struct ifaddrs *all = NULL;
+
+	if (getifaddrs(&all) != 0)
+		return;
+	for (int family = AF_INET; family == AF_INET || family == AF_INET6;
+	     family = family == AF_INET ? AF_INET6 : -1) {
+		for (struct ifaddrs *i = all; i; i = i->ifa_next) {
+			if (!i->ifa_addr || i->ifa_addr->sa_family != family ||
+			    !(i->ifa_flags & IFF_UP) || i->ifa_flags & IFF_LOOPBACK)
+				continue;
+			if (family == AF_INET6 &&
+			    IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr))
+				continue;
+			add_address(inv, i->ifa_addr);
+		}
+	}
+	freeifaddrs(all);
+}
+
+static int listen_tcp(struct net_invitation *inv, struct err *e)
+{
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6};
+	struct sockaddr_in four = {.sin_family = AF_INET};
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), off = 0;
+	socklen_t n = sizeof(six);
+
+	if (fd >= 0) {
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+		if (bind(fd, (struct sockaddr *)&six, sizeof(six)) != 0) {
+			close(fd);
+			fd = -1;
+		}
+	}
+	if (fd < 0) { /* a host without IPv6 */
+		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (fd >= 0 && bind(fd, (struct sockaddr *)&four, sizeof(four)) != 0) {
+			close(fd);
+			fd = -1;
+		}
+	}
+	if (fd < 0 || listen(fd, 1024) != 0) {
+		int errnum = errno;
+
+		if (fd >= 0)
+			close(fd);
+		return err_sys(e, errnum, "cannot listen for the other processes of the run");
+	}
+	getsockname(fd, (struct sockaddr *)&six, &n);
+	/* the port lies at the same place for both families */
+	inv->port = ntohs(six.sin6_port);
+	return fd;
+}
+
+int net_listen(struct net_listener **out, struct net_invitation *inv, struct err *e)
+{
+	struct sockaddr_un name;
+	struct net_listener *l;
+	struct net_process self;
+	int fd;
+
+	memset(inv, 0, sizeof(*inv));
+	inv->start_wall_ns = clock_wall_ns();
+	snprintf(inv->version, sizeof(inv->version), "%s", STOKER_VERSION);
+	describe_self(&self);
+	memcpy(inv->host, self.host, sizeof(inv->host));
+	if (getrandom(inv->secret, sizeof(inv->secret), 0) != (ssize_t)sizeof(inv->secret))
+		return err_sys(e, errno, "no random numbers for a secret");
+	list_addresses(inv);
+	fd = listen_tcp(inv, e);
+	if (fd < 0)
+		return fd;
+	l = xcalloc(1, sizeof(*l));
+	l->tcp = fd;
+	l->local = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (l->local >= 0) {
+		socklen_t n = local_name(&name, inv->secret);
+
+		if (bind(l->local, (struct sockaddr *)&name, n) != 0 ||
+		    listen(l->local, 1024) != 0) {
+			close(l->local);
+			l->local = -1;
+		}
+	}
+	*out = l;
+	return 0;
+}
+
+void net_listener_close(struct net_listener *l)
+{
+	if (!l)
+		return;
+	close(l->tcp);
+	if (l->local >= 0)
+		close(l->local);
+	free(l);
+}
+
+/* ---- blocking messages with a deadline ---- */
+
+static bool ready(int fd, short events, int64_t deadline_ns)
+{
+	for (;;) {
+		int64_t left = deadline_ns - clock_now_ns();
+		struct pollfd p = {.fd = fd, .events = events};
+		int rc;
+
+		if (left <= 0)
+			return false;
+		rc = poll(&p, 1, (int)(left / 1000000) + 1);
+		if (rc > 0)
+			return true;
+		if (rc < 0 && errno != EINTR)
+			return false;
+	}
+}
+
+static int read_whole(int fd, void *to, size_t n, int64_t deadline_ns)
+{
+	for (size_t have = 0; have < n;) {
+		ssize_t r;
+
+		if (!ready(fd, POLLIN, deadline_ns))
+			return -ETIMEDOUT;
+		r = recv(fd, (char *)to + have, n - have, MSG_DONTWAIT);
+		if (r == 0)
+			return -EPIPE;
+		if (r < 0 && errno != EINTR && errno != EAGAIN)
+			return -errno;
+		have += r > 0 ? (size_t)r : 0;
+	}
+	return 0;
+}
+
+int net_recv_fd(int fd, struct net_head *h, void *body, size_t capacity, int64_t deadline_ns)
+{
+	int rc = read_whole(fd, h, sizeof(*h), deadline_ns);
+
+	if (rc < 0)
+		return rc;
+	if (h->magic != NET_MAGIC || h->bytes > capacity)
+		return -EPROTO;
+	return read_whole(fd, body, h->bytes, deadline_ns);
+}
+
+int net_send_fd(int fd, uint32_t process, enum net_message type, const void *body, size_t bytes)
+{
+	struct net_head h = {
+		.magic = NET_MAGIC, .type = (uint8_t)type, .process = process, .bytes = bytes};
+	const char *part[2] = {(const char *)&h, body};
+	size_t size[2] = {sizeof(h), bytes};
+
+	for (int i = 0; i < 2; i++)
+		for (size_t at = 0; at < size[i];) {
+			ssize_t r = send(fd, part[i] + at, size[i] - at, MSG_NOSIGNAL);
+
+			if (r < 0 && errno != EINTR)
+				return -errno;
+			at += r > 0 ? (size_t)r : 0;
+		}
+	return 0;
+}
+
+/* ---- process 0 ---- */
+
+static void compare_clocks(int fd, struct net_process *them)
+{
+	struct net_head h;
+	struct net_pong pong;
+
+	them->rtt_ns = INT64_MAX;
+	for (int i = 0; i < ROUND_TRIPS; i++) {
+		int64_t wall = clock_wall_ns(), mono = clock_now_ns(), rtt;
+
+		if (net_send_fd(fd, 0, NET_PING, NULL, 0) < 0 ||
+		    net_recv_fd(fd, &h, &pong, sizeof(pong), mono + GREETING_NS) < 0 ||
+		    h.type != NET_PONG)
+			break;
+		rtt = clock_now_ns() - mono;
+		if (rtt >= them->rtt_ns)
+			continue;
+		them->rtt_ns = rtt;
+		them->wall_offset_ns = pong.wall_ns - (wall + rtt / 2);
+		them->mono_offset_ns = pong.mono_ns - (mono + rtt / 2);
+	}
+	if (them->rtt_ns == INT64_MAX)
+		them->rtt_ns = 0;
+	if (llabs(them->wall_offset_ns) <= them->rtt_ns)
+		them->wall_offset_ns = 0;
+	if (llabs(them->mono_offset_ns) <= them->rtt_ns)
+		them->mono_offset_ns = 0;
+}
+
+/* One who came: 0 when it is now a peer, 1 when it is none of ours, negative when it must not be.
+ */
+static int receive_guest(struct net *n, const struct net_invitation *inv, int fd, struct err *e)
+{
+	struct net_hello hello, mine = {0};
+	struct net_head h;
+	int64_t deadline = clock_now_ns() + GREETING_NS;
+
+	if (net_recv_fd(fd, &h, &hello, sizeof(hello), deadline) < 0 || h.type != NET_HELLO ||
+	    h.bytes != sizeof(hello) ||
+	    memcmp(hello.secret, inv->secret, sizeof(hello.secret)) != 0)
+		return 1;
+	hello.self.host[sizeof(hello.self.host) - 1] = '\0';
+	hello.self.boot[sizeof(hello.self.boot) - 1] = '\0';
+	hello.version[sizeof(hello.version) - 1] = '\0';
+	if (h.process == 0 || h.process >= n->processes || n->peer[h.process].fd >= 0)
+		return err_set(e, -EPROTO,
+			       "two processes of the run (one on host '%s') say that "
+			       "they are number %u",
+			       hello.self.host, h.process);
+	if (strcmp(hello.version, inv->version) != 0)
+		return err_set(e, ERR_USAGE,
+			       "host '%s' runs version %s of this program and host '%s' version "
+			       "%s: install the same one on all",
+			       hello.self.host, hello.version, inv->host, inv->version);
+	if (hello.ranks_each != n->ranks_each || hello.processes != n->processes)
+		return err_set(
+			e, ERR_USAGE,
+			"process %u on host '%s' has %u ranks and sees %u processes, process "
+			"0 on host '%s' %u and %u: start all with the same arguments",
+			h.process, hello.self.host, hello.ranks_each, hello.processes, inv->host,
+			n->ranks_each, n->processes);
+	memcpy(mine.secret, inv->secret, sizeof(mine.secret));
+	if (net_send_fd(fd, 0, NET_HELLO, &mine, sizeof(mine)) < 0)
+		return 1;
+	n->table[h.process] = hello.self;
+	compare_clocks(fd, &n->table[h.process]);
+	n->peer[h.process].fd = fd;
+	atomic_store(&n->peer[h.process].lives, 1);
+	return 0;
+}
+
+static void number_nodes(struct net *n)
+{
+	for (uint32_t p = 0; p < n->processes; p++) {
+		struct net_process *me = &n->table[p];
+		uint32_t q = 0;
+
+		while (q < p && !net_same_host(&n->table[q], me))
+			q++;
+		me->node = q < p ? n->table[q].node : n->nodes++;
+		me->on_node = 0;
+		for (q = 0; q < p; q++)
+			me->on_node += n->table[q].node == me->node;
+	}
+}
+
+static void settle(int fd)
+{
+	int one = 1;
+
+	/* messages are small and waited for; on a local socket this fails and is not needed */
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
+static int receive_all(struct net *n, const struct net_invitation *inv, struct net_listener *l,
+		       struct err *e)
+{
+	int64_t deadline = clock_now_ns() + GATHER_S * NS_PER_S;
+	uint32_t come = 1;
+
+	describe_self(&n->table[0]);
+	while (come < n->processes) {
+		struct pollfd p[2] = {{.fd = l->tcp, .events = POLLIN},
+				      {.fd = l->local, .events = POLLIN}};
+		int64_t left = deadline - clock_now_ns();
+
+		if (left <= 0)
+			return err_set(
+				e, -ETIMEDOUT,
+				"only %u of %u processes of the run connected to process 0 "
+				"on host '%s' within %d s: is TCP between the hosts blocked?",
+				come, n->processes, inv->host, GATHER_S);
+		if (poll(p, 2, (int)(left / 1000000) + 1) <= 0)
+			continue;
+		for (int i = 0; i < 2; i++) {
+			int rc, fd = p[i].revents ? accept4(p[i].fd, NULL, NULL, SOCK_CLOEXEC) : -1;
+
+			if (fd < 0)
+				continue;
+			settle(fd);
+			rc = receive_guest(n, inv, fd, e);
+			if (rc != 0)
+				close(fd);
+			if (rc < 0)
+				return rc;
+			come += rc == 0;
+		}
+	}
+	number_nodes(n);
+	for (uint32_t p = 1; p < n->processes; p++)
+		if (net_send_fd(n->peer[p].fd, 0, NET_WELCOME, n->table,
+				n->processes * sizeof(*n->table)) < 0)
+			return err_set(e, -EPIPE, "process %u on host '%s' went away at the start",
+				       p, n->table[p].host);
+	return 0;
+}
+
+/* ---- the others ---- */
+
+static int connect_to(const struct sockaddr *a, socklen_t n)
+{
+	int fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int errnum = 0;
+	socklen_t size = sizeof(errnum);
+
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, a, n) != 0) {
+		if (errno == EINPROGRESS && ready(fd, POLLOUT, clock_now_ns() + CONNECT_NS))
+			getsockopt(fd, SOL_SOCKET, SO_ERROR, &errnum, &size);
+		else
+			errnum = errno == EINPROGRESS ? ETIMEDOUT : errno;
+	}
+	if (errnum) {
+		close(fd);
+		return -errnum;
+	}
+	fcntl(fd, F_SETFL, 0);
+	settle(fd);
+	return fd;
+}
+
+static int connect_text(const char *text, uint16_t port)
+{
+	struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(port)};
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+
+	if (inet_pton(AF_INET, text, &four.sin_addr) == 1)
+		return connect_to((struct sockaddr *)&four, sizeof(four));
+	if (inet_pton(AF_INET6, text, &six.sin6_addr) == 1)
+		return connect_to((struct sockaddr *)&six, sizeof(six));
+	return -EINVAL;
+}
+
+/* Introduces this process; false when who answers is not process 0 of this run. */
+static bool greet(struct net *n, const struct net_invitation *inv, int fd)
+{
+	struct net_hello mine = {.processes = n->processes, .ranks_each = n->ranks_each}, theirs;
+	struct net_head h;
+
+	memcpy(mine.secret, inv->secret, sizeof(mine.secret));
+	snprintf(mine.version, sizeof(mine.version), "%s", STOKER_VERSION);
+	describe_self(&mine.self);
+	return net_send_fd(fd, n->process, NET_HELLO, &mine, sizeof(mine)) == 0 &&
+	       net_recv_fd(fd, &h, &theirs, sizeof(theirs), clock_now_ns() + 2 * GREETING_NS) ==
+		       0 &&
+	       h.type == NET_HELLO && memcmp(theirs.secret, inv->secret, 16) == 0;
+}
+
+static int find_process_0(struct net *n, const struct net_invitation *inv, struct err *e)
+{
+	struct sockaddr_un name;
+	struct buf tried = {0};
+	int fd = connect_to((struct sockaddr *)&name, local_name(&name, inv->secret));
+
+	if (fd >= 0 && greet(n, inv, fd))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	for (int i = 0; i <= inv->addresses; i++) {
+		/* alone on a host without a network, or in another namespace of it */
+		const char *text = i < inv->addresses ? inv->address[i] : "127.0.0.1";
+
+		fd = connect_text(text, inv->port);
+		if (fd >= 0 && greet(n, inv, fd)) {
+			buf_release(&tried);
+			return fd;
+		}
+		buf_printf(&tried, "%s%s (%s)", i ? ", " : "", text,
+			   fd < 0 ? strerror(-fd) : "not process 0");
+		if (fd >= 0)
+			close(fd);
+	}
+	err_set(e, -ECONNREFUSED,
+		"process %u cannot reach process 0 on host '%s', TCP port %u; tried %s", n->process,
+		inv->host, inv->port, tried.data);
+	buf_release(&tried);
+	return e->code;
+}
+
+static int join(struct net *n, const struct net_invitation *inv, struct err *e)
+{
+	int64_t deadline = clock_now_ns() + 2 * GATHER_S * NS_PER_S;
+	int rc = 0, fd = find_process_0(n, inv, e);
+
+	if (fd < 0)
+		return fd;
+	n->peer[0].fd = fd;
+	atomic_store(&n->peer[0].lives, 1);
+	while (rc == 0) {
+		size_t capacity = n->processes * sizeof(*n->table);
+		struct net_head h;
+
+		rc = net_recv_fd(fd, &h, n->table, capacity, deadline);
+		if (rc == 0 && h.type == NET_PING) {
+			struct net_pong pong = {clock_wall_ns(), clock_now_ns()};
+
+			rc = net_send_fd(fd, n->process, NET_PONG, &pong, sizeof(pong));
+		} else if (rc == 0 && h.type == NET_WELCOME && h.bytes == capacity) {
+			for (uint32_t p = 0; p < n->processes; p++)
+				if (n->table[p].node >= n->nodes)
+					n->nodes = n->table[p].node + 1;
+			return 0;
+		}
+	}
+	return err_set(e, rc, "process 0 on host '%s' gave up the run before it began", inv->host);
+}
+
+int net_open(struct net **out, const struct net_invitation *inv, struct net_listener *l,
+	     uint32_t process, uint32_t processes, uint32_t ranks_each, int control, struct err *e)
+{
+	struct net *n = xcalloc(1, sizeof(*n));
+	int rc = 0;
+
+	n->process = process;
+	n->processes = processes;
+	n->ranks_each = ranks_each;
+	n->control = control;
+	n->peers = process == 0 ? processes : 1;
+	n->wake_fd = eventfd(0, EFD_CLOEXEC);
+	pthread_mutex_init(&n->lock, NULL);
+	n->table = xcalloc(processes, sizeof(*n->table));
+	n->peer = xcalloc(n->peers, sizeof(*n->peer));
+	n->result = xcalloc(processes, sizeof(*n->result));
+	n->has_result = xcalloc(processes, sizeof(*n->has_result));
+	for (int c = 0; c < NET_CHANNELS; c++)
+		n->channel[c].given = xcalloc(processes, sizeof(struct buf));
+	for (uint32_t i = 0; i < n->peers; i++) {
+		n->peer[i].fd = -1;
+		pthread_mutex_init(&n->peer[i].send_lock, NULL);
+	}
+	if (n->wake_fd < 0)
+		rc = err_sys(e, errno, "cannot make an event counter");
+	else
+		rc = process == 0 ? receive_all(n, inv, l, e) : join(n, inv, e);
+	net_listener_close(l);
+	if (rc == 0)
+		rc = thread_start(&n->thread, net_main, n, 0, "net", e);
+	n->started = rc == 0;
+	if (rc < 0) {
+		net_close(n);
+		return rc;
+	}
+	*out = n;
+	return 0;
+}

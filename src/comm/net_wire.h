@@ -1,0 +1,124 @@
+#pragma once
+/* Messages between processes, and what a process keeps of its connections. Private to comm/. */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "comm/net.h"
+
+enum net_message {
+	NET_HELLO = 1, /* a process introduces itself; process 0 answers in kind */
+	NET_PING,      /* process 0 asks for the clocks */
+	NET_PONG,
+	NET_WELCOME, /* the table of processes: the connection is in use from here on */
+	NET_MEET,    /* a process has arrived at a barrier; process 0: all have */
+	NET_GIVE,    /* a process's part of an exchange */
+	NET_TAKE,    /* process 0's answer to an exchange */
+	NET_STOP,
+	NET_BEAT,
+	NET_RESULT, /* net_collect */
+	NET_END,    /* net_conclude */
+	NET_BYE,
+	NET_MESSAGES
+};
+
+struct net_head {
+	uint32_t magic;
+	uint8_t type, channel;
+	uint16_t zero;
+	uint32_t process; /* sender */
+	uint32_t zero2;
+	uint64_t bytes; /* that follow */
+};
+#define NET_MAGIC 0x736b7231u
+
+struct net_hello {
+	unsigned char secret[16];
+	char version[32];
+	struct net_process self;
+	uint32_t processes, ranks_each;
+};
+
+struct net_pong {
+	int64_t wall_ns, mono_ns;
+};
+
+struct net_stop_body {
+	int32_t kind, code;
+	int64_t wall_ns; /* by process 0's clock as well as known; the earlier one of a kind counts
+			  */
+	char text[ERR_TEXT_MAX];
+};
+
+struct net_peer {
+	int fd; /* -1: none */
+	pthread_mutex_t send_lock;
+	_Atomic int lives, said_bye;
+	int64_t heard_ns;
+	/* the message being received */
+	struct net_head head;
+	size_t have; /* of the head, then of the body */
+	bool in_body;
+	char *body;
+};
+
+/* One group's rounds: barriers and exchanges, one at a time. */
+#define NET_CHANNELS 4
+struct net_channel {
+	_Atomic uint32_t gathered; /* process 0: exchanges to which all gave */
+	_Atomic uint32_t taken;    /* others: answers that came */
+	uint32_t arrived;          /* process 0, in the round under way */
+	struct buf *given;         /* process 0: one a process */
+	struct buf answer;         /* others */
+	void (*met)(void *arg);    /* all processes arrived at the barrier; the thread calls it */
+	void *met_arg;
+};
+
+struct net {
+	uint32_t process, processes, ranks_each, nodes;
+	struct net_process *table;
+	struct net_peer *peer; /* process 0: one a process; others: peer[0] alone */
+	uint32_t peers;
+	int control, wake_fd;
+	pthread_t thread;
+	bool started;
+	_Atomic uint32_t quit;
+	pthread_mutex_t lock; /* of channels, cause and results */
+	struct net_channel channel[NET_CHANNELS];
+	bool stopped;
+	struct net_stop_body cause;
+	_Atomic uint32_t events; /* moves when a cause, a death, a result or the end arrives */
+	struct buf *result;      /* process 0 */
+	bool *has_result;
+	int end_code;
+	_Atomic int has_end;
+	int64_t beat_ns, round_ns;
+};
+
+/* Sends one message whole. Any thread; -EPIPE when the peer is gone. */
+int net_send(struct net *n, struct net_peer *p, enum net_message type, unsigned channel,
+	     const void *body, size_t bytes);
+void net_send_all(struct net *n, enum net_message type, unsigned channel, const void *body,
+		  size_t bytes);
+/* Everybody arrived at the barrier: tells all. */
+void net_all_met(struct net *n, unsigned channel);
+/* Process 0: process `from` is in the round, and gave `given` (or NULL: came to a barrier). True
+ * when it was the last one. */
+bool net_count_arrival(struct net *n, unsigned channel, uint32_t from, struct buf *given);
+void net_all_gave(struct net *n, unsigned channel);
+/* Blocking, before the thread is there, with a deadline (monotonic). */
+int net_send_fd(int fd, uint32_t process, enum net_message type, const void *body, size_t bytes);
+int net_recv_fd(int fd, struct net_head *h, void *body, size_t capacity, int64_t deadline_ns);
+/* The loop of the thread (net.c); connections are made in net_connect.c. */
+void *net_main(void *arg);
+bool net_same_host(const struct net_process *a, const struct net_process *b);
+
+/* ---- for group.c ---- */
+
+/* This process arrived at the barrier of a channel; met() is called when all have. */
+int net_arrive(struct net *n, unsigned channel);
+/* One thread a process and channel: gives `mine`; process 0 makes the answer of everybody's parts
+ * (part[p], in the order of processes), and all get it (or, not for_all, process 0 alone).
+ * ERR_CANCELED once the run was stopped or `stop` is set. */
+int net_exchange(struct net *n, unsigned channel, const void *mine, size_t bytes,
+		 int (*answer)(void *arg, const struct buf *part, struct buf *out), void *arg,
+		 bool for_all, struct buf *out, const struct stop_flag *stop);

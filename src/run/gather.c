@@ -1,0 +1,348 @@
+/* A process's part of the result as bytes, and back. Both ends are the same program on the same
+ * kind of machine, so structs without pointers travel as they are; what is mostly zero (histograms)
+ * travels without the zeros. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "comm/net.h"
+#include "run/state.h"
+
+struct part {
+	uint32_t layout; /* of the structs */
+	uint32_t epochs_begun, epochs_done, epochs_planned;
+	bool trained, stuck, has_ranks, has_host;
+	uint64_t generated_files, generated_bytes;
+	uint64_t memory_bound_bytes, peak_rss_bytes;
+};
+#define LAYOUT                                                                                     \
+	(uint32_t)(sizeof(struct part) + 3 * sizeof(struct rank_result) +                          \
+		   5 * sizeof(struct rank_epoch) + 7 * sizeof(struct phase) +                      \
+		   11 * sizeof(struct host_facts))
+
+/* Words of 8 bytes: how many zeros, how many others, the others; and so on. */
+static void put_sparse(struct buf *b, const void *p, size_t bytes)
+{
+	const uint64_t *w = p;
+	size_t n = bytes / 8;
+
+	for (size_t i = 0; i < n;) {
+		uint32_t run[2] = {0, 0};
+		size_t from;
+
+		for (; i < n && w[i] == 0; i++)
+			run[0]++;
+		for (from = i; i < n && w[i] != 0; i++)
+			run[1]++;
+		buf_append(b, run, sizeof(run));
+		buf_append(b, w + from, (size_t)run[1] * 8);
+	}
+}
+
+static void put_text(struct buf *b, const char *s)
+{
+	uint32_t n = (uint32_t)strlen(s);
+
+	buf_append(b, &n, sizeof(n));
+	buf_append(b, s, n);
+}
+
+static void put_pairs(struct buf *b, const struct sysinfo_pair *p, size_t count)
+{
+	uint64_t n = count;
+
+	buf_append(b, &n, sizeof(n));
+	for (size_t i = 0; i < count; i++) {
+		put_text(b, p[i].key);
+		put_text(b, p[i].value);
+	}
+}
+
+static void put_phase(struct buf *b, const struct phase *p)
+{
+	buf_append(b, p, sizeof(*p));
+	buf_append(b, p->step, p->step ? p->steps * sizeof(*p->step) : 0);
+}
+
+static void put_rank(struct buf *b, const struct rank_result *k, uint32_t epochs)
+{
+	put_sparse(b, &k->train_io, sizeof(k->train_io));
+	put_sparse(b, &k->eval_io, sizeof(k->eval_io));
+	buf_append(b, &k->worker_busy_ns,
+		   sizeof(*k) - offsetof(struct rank_result, worker_busy_ns));
+	for (uint32_t i = 0; i < epochs; i++) {
+		const struct rank_epoch *ep = &k->epoch[i];
+
+		buf_append(b, ep, sizeof(*ep));
+		for (uint32_t j = 0; j < ep->blocks; j++)
+			put_phase(b, &ep->block[j]);
+		if (ep->has_eval)
+			put_phase(b, &ep->eval);
+	}
+}
+
+void part_pack(const struct run_state *s, struct buf *out)
+{
+	const struct result *r = s->r;
+	struct part p = {
+		.layout = LAYOUT,
+		.epochs_begun = r->epochs_begun,
+		.epochs_done = r->epochs_done,
+		.epochs_planned = r->epochs_planned,
+		.trained = r->trained,
+		.stuck = r->stuck,
+		/* a stuck thread still writes into them */
+		.has_ranks = r->rank && r->usage && !r->stuck,
+		.has_host = net_process(s->net, net_process_number(s->net))->on_node == 0,
+		.generated_files = r->generation.files,
+		.generated_bytes = r->generation.bytes,
+		.memory_bound_bytes = r->memory_bound_bytes,
+		.peak_rss_bytes = proc_peak_rss_bytes(),
+	};
+
+	buf_append(out, &p, sizeof(p));
+	if (p.has_host) {
+		buf_append(out, &r->host, sizeof(r->host));
+		put_pairs(out, r->host.cpuinfo, r->host.cpuinfo_count);
+		put_pairs(out, r->host.meminfo, r->host.meminfo_count);
+	}
+	if (!p.has_ranks)
+		return;
+	for (uint32_t i = 0; i < r->epochs_begun; i++) {
+		buf_append(out, &r->usage[i], sizeof(r->usage[i]));
+		if (p.has_host)
+			put_pairs(out, r->usage[i].meminfo, r->usage[i].meminfo_count);
+	}
+	for (uint32_t k = 0; k < s->locals; k++)
+		put_rank(out, &r->rank[k], r->epochs_begun);
+}
+
+/* ---- back ---- */
+
+struct reader {
+	const char *p;
+	size_t left;
+	bool bad;
+};
+
+static void get(struct reader *in, void *out, size_t n)
+{
+	if (in->bad || in->left < n) {
+		in->bad = true;
+		memset(out, 0, n);
+		return;
+	}
+	memcpy(out, in->p, n);
+	in->p += n;
+	in->left -= n;
+}
+
+static void get_sparse(struct reader *in, void *out, size_t bytes)
+{
+	size_t n = bytes / 8;
+	char *to = out;
+
+	memset(out, 0, bytes);
+	for (size_t i = 0; i < n && !in->bad;) {
+		uint32_t run[2];
+
+		get(in, run, sizeof(run));
+		if ((size_t)run[0] + run[1] > n - i || run[0] + run[1] == 0) {
+			in->bad = true;
+			return;
+		}
+		i += run[0];
+		get(in, to + i * 8, (size_t)run[1] * 8);
+		i += run[1];
+	}
+}
+
+static char *get_text(struct reader *in)
+{
+	uint32_t n;
+	char *s;
+
+	get(in, &n, sizeof(n));
+	if (in->bad || n > in->left) {
+		in->bad = true;
+		return xstrdup("");
+	}
+	s = xstrndup(in->p, n);
+	in->p += n;
+	in->left -= n;
+	return s;
+}
+
+static void get_pairs(struct reader *in, struct sysinfo_pair **out, size_t *count)
+{
+	uint64_t n;
+
+	get(in, &n, sizeof(n));
+	*out = NULL;
+	*count = 0;
+	if (in->bad || n > in->left / 8 || n == 0)
+		return;
+	*out = xcalloc(n, sizeof(**out));
+	for (*count = 0; *count < n; ++*count) {
+		(*out)[*count].key = get_text(in);
+		(*out)[*count].value = get_text(in);
+	}
+}
+
+/* Monotonic and wall times become those of process 0's clocks. */
+struct shift {
+	int64_t mono_ns, wall_ns;
+};
+
+static void move(int64_t *t, int64_t by)
+{
+	if (*t)
+		*t -= by;
+}
+
+static void get_phase(struct reader *in, struct phase *p, const struct shift *by)
+{
+	get(in, p, sizeof(*p));
+	p->step = NULL;
+	p->capacity = p->steps;
+	move(&p->begin_ns, by->mono_ns);
+	move(&p->end_ns, by->mono_ns);
+	move(&p->begin_wall_ns, by->wall_ns);
+	move(&p->end_wall_ns, by->wall_ns);
+	if (in->bad || p->steps == 0)
+		return;
+	if (p->steps > in->left / sizeof(*p->step)) {
+		in->bad = true;
+		p->steps = 0;
+		return;
+	}
+	p->step = calloc(p->steps, sizeof(*p->step));
+	if (!p->step) {
+		in->bad = true;
+		p->steps = 0;
+		return;
+	}
+	get(in, p->step, p->steps * sizeof(*p->step));
+	for (uint64_t i = 0; by->mono_ns && i < p->steps; i++) {
+		struct step_times *t = &p->step[i];
+
+		t->ask_ns -= by->mono_ns;
+		t->got_ns -= by->mono_ns;
+		t->compute_begin_ns -= by->mono_ns;
+		t->compute_end_ns -= by->mono_ns;
+		t->barrier_in_ns -= by->mono_ns;
+		t->barrier_out_ns -= by->mono_ns;
+	}
+}
+
+static void get_epoch(struct reader *in, struct rank_epoch *ep, const struct shift *by)
+{
+	uint32_t blocks;
+
+	get(in, ep, sizeof(*ep));
+	blocks = ep->blocks;
+	ep->blocks = 0;
+	ep->block = NULL;
+	ep->eval.step = NULL;
+	ep->eval.steps = ep->has_eval ? ep->eval.steps : 0;
+	move(&ep->begin_ns, by->mono_ns);
+	move(&ep->train_end_ns, by->mono_ns);
+	move(&ep->end_ns, by->mono_ns);
+	move(&ep->begin_wall_ns, by->wall_ns);
+	move(&ep->train_end_wall_ns, by->wall_ns);
+	move(&ep->end_wall_ns, by->wall_ns);
+	if (in->bad || blocks > in->left / sizeof(*ep->block))
+		blocks = 0;
+	if (blocks)
+		ep->block = calloc(blocks, sizeof(*ep->block));
+	for (; ep->block && ep->blocks < blocks; ep->blocks++)
+		get_phase(in, &ep->block[ep->blocks], by);
+	if (ep->has_eval)
+		get_phase(in, &ep->eval, by);
+}
+
+static void get_rank(struct reader *in, struct rank_result *k, uint32_t epochs,
+		     const struct shift *by)
+{
+	struct rank_epoch *epoch = k->epoch;
+
+	get_sparse(in, &k->train_io, sizeof(k->train_io));
+	get_sparse(in, &k->eval_io, sizeof(k->eval_io));
+	get(in, &k->worker_busy_ns, sizeof(*k) - offsetof(struct rank_result, worker_busy_ns));
+	k->epoch = epoch;
+	for (uint32_t i = 0; i < epochs && !in->bad; i++)
+		get_epoch(in, &k->epoch[i], by);
+	k->lost = in->bad;
+}
+
+static void add_io(struct proc_io *to, const struct proc_io *from)
+{
+	to->known = to->known && from->known;
+	to->rchar_bytes += from->rchar_bytes;
+	to->read_bytes += from->read_bytes;
+	to->write_bytes += from->write_bytes;
+	to->syscr += from->syscr;
+}
+
+static void get_usage(struct reader *in, struct epoch_usage *sum, struct host_memory *memory)
+{
+	struct epoch_usage one;
+
+	get(in, &one, sizeof(one));
+	if (memory)
+		get_pairs(in, &memory->pairs, &memory->count);
+	if (in->bad)
+		return;
+	add_io(&sum->train, &one.train);
+	add_io(&sum->eval, &one.eval);
+	sum->cpu_ns += one.cpu_ns;
+}
+
+static void get_host(struct reader *in, struct host_facts *h)
+{
+	get(in, h, sizeof(*h));
+	h->cpuinfo = h->meminfo = NULL;
+	h->cpuinfo_count = h->meminfo_count = 0;
+	get_pairs(in, &h->cpuinfo, &h->cpuinfo_count);
+	get_pairs(in, &h->meminfo, &h->meminfo_count);
+}
+
+int part_unpack(struct run_state *s, uint32_t p, const struct buf *in, struct err *e)
+{
+	struct result *r = s->r;
+	struct result_process *o = &r->process[p];
+	const struct net_process *n = net_process(s->net, p);
+	struct shift by = {n->mono_offset_ns, n->wall_offset_ns};
+	struct reader from = {in->data, in->len, false};
+	struct part head;
+
+	get(&from, &head, sizeof(head));
+	if (from.bad || head.layout != LAYOUT)
+		return err_set(e, ERR_DATA,
+			       "what process %u on host '%s' sent is not what this program sends",
+			       p, n->host);
+	o->peak_rss_bytes = head.peak_rss_bytes;
+	r->generation.files += head.generated_files;
+	r->generation.bytes += head.generated_bytes;
+	r->memory_bound_bytes += head.memory_bound_bytes;
+	if (head.has_host)
+		get_host(&from, &o->host);
+	if (!head.has_ranks || !r->rank || head.epochs_planned != r->epochs_planned ||
+	    head.epochs_begun > r->epochs_planned)
+		return 0;
+	if (head.has_host)
+		o->meminfo = try_calloc(r->epochs_planned, sizeof(*o->meminfo), "epochs", e);
+	for (uint32_t i = 0; i < head.epochs_begun; i++)
+		get_usage(&from, &r->usage[i], o->meminfo ? &o->meminfo[i] : NULL);
+	for (uint32_t k = 0; k < s->locals && !from.bad; k++)
+		get_rank(&from, &r->rank[p * s->locals + k], head.epochs_begun, &by);
+	if (from.bad)
+		return err_set(e, ERR_DATA, "the results of process %u on host '%s' are not whole",
+			       p, n->host);
+	o->lost = false;
+	/* an epoch is begun or done when it is everywhere */
+	r->epochs_begun = head.epochs_begun < r->epochs_begun ? head.epochs_begun : r->epochs_begun;
+	r->epochs_done = head.epochs_done < r->epochs_done ? head.epochs_done : r->epochs_done;
+	return 0;
+}

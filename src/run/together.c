@@ -1,0 +1,374 @@
+/* What the processes of one run do together, outside the timed phases. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "comm/net.h"
+#include "dataset/manifest.h"
+#include "run/state.h"
+
+/* How long process 0 waits for the others' results once the run was stopped, and they for it. */
+#define PATIENCE_S 6
+/* Files whose size every host is asked for. */
+#define PROBE_FILES 64u
+
+bool run_leads(const struct run_state *s)
+{
+	return !s->net || net_process_number(s->net) == 0;
+}
+
+int run_agree(struct run_state *s, int rc, struct err *e)
+{
+	return s->net ? comm_agree(s->o->processes, rc, e) : rc;
+}
+
+int run_share(struct run_state *s, void *p, size_t n, struct err *e)
+{
+	int rc = s->net ? comm_broadcast(s->o->processes, 0, p, n) : 0;
+
+	/* what stopped it is found by the agreement */
+	return rc < 0 ? run_agree(s, err_set(e, rc, "the run was stopped"), e) : 0;
+}
+
+int run_follow(struct run_state *s, int rc, void *p, size_t n, struct err *e)
+{
+	struct err outcome = {0};
+
+	if (run_leads(s) && rc < 0)
+		outcome = *e;
+	if (run_share(s, &outcome, sizeof(outcome), e) < 0)
+		return e->code;
+	if (outcome.code < 0) {
+		*e = outcome;
+		return outcome.code;
+	}
+	return run_share(s, p, n, e);
+}
+
+uint32_t run_processes_here(const struct run_state *s)
+{
+	uint32_t n = 0;
+
+	if (!s->net)
+		return 1;
+	for (uint32_t p = 0; p < net_processes(s->net); p++)
+		n += net_process(s->net, p)->node ==
+		     net_process(s->net, net_process_number(s->net))->node;
+	return n;
+}
+
+/* ---- one dataset for all hosts ---- */
+
+struct probe {
+	bool manifest;
+	char created[32];
+	uint64_t config_hash;
+	uint32_t files;
+	struct {
+		uint64_t bytes; /* UINT64_MAX: not there */
+		int64_t mtime_ns;
+	} file[2 * PROBE_FILES];
+};
+
+struct probe_answer {
+	bool same, one_file_system;
+	char host[NET_HOST_MAX];
+	char why[512];
+};
+
+static void probe_kind(const struct run_state *s, enum dataset_kind kind, struct probe *out)
+{
+	struct io io = {.store = s->store};
+	uint64_t files = s->d->files[kind], n = files < PROBE_FILES ? files : PROBE_FILES;
+	char path[DATASET_PATH_MAX];
+
+	for (uint64_t i = 0; i < n; i++) {
+		struct store_stat st;
+		uint64_t index = n > 1 ? i * (files - 1) / (n - 1) : 0;
+		bool there = dataset_path(s->d, kind, index, path, sizeof(path), NULL) == 0 &&
+			     io_stat_path(&io, path, &st, NULL) == 0;
+
+		out->file[out->files].bytes = there ? st.bytes : UINT64_MAX;
+		out->file[out->files++].mtime_ns = there ? st.mtime_ns : 0;
+	}
+}
+
+static void probe(const struct run_state *s, struct probe *out)
+{
+	struct io io = {.store = s->store};
+	struct manifest m;
+
+	memset(out, 0, sizeof(*out));
+	if (manifest_read(&io, s->d->folder, &m, NULL) == 0 && m.found) {
+		out->manifest = true;
+		memcpy(out->created, m.created, sizeof(out->created));
+		out->config_hash = m.config_hash;
+	}
+	probe_kind(s, DATASET_TRAIN, out);
+	if (s->w->workflow.evaluation)
+		probe_kind(s, DATASET_EVAL, out);
+}
+
+static void compare(const struct probe *a, const struct probe *b, struct probe_answer *out)
+{
+	uint32_t absent = 0, other = 0;
+
+	out->one_file_system = true;
+	for (uint32_t i = 0; i < a->files; i++) {
+		absent += b->file[i].bytes == UINT64_MAX;
+		other += b->file[i].bytes != UINT64_MAX && b->file[i].bytes != a->file[i].bytes;
+		if (a->file[i].mtime_ns != b->file[i].mtime_ns)
+			out->one_file_system = false;
+	}
+	out->same = absent == 0 && other == 0 && a->manifest == b->manifest &&
+		    a->config_hash == b->config_hash && strcmp(a->created, b->created) == 0;
+	if (absent || other)
+		snprintf(out->why, sizeof(out->why),
+			 "of %u files looked at, %u are not there and %u have another size",
+			 a->files, absent, other);
+	else if (!out->same)
+		snprintf(out->why, sizeof(out->why), "the manifest is another one");
+}
+
+static int judge_probes(struct run_state *s, const struct buf *part, struct err *e)
+{
+	struct buf hosts = {0};
+	const char *why = "";
+	uint32_t bad = 0;
+	bool one = true;
+
+	for (uint32_t p = 0; p < net_processes(s->net); p++) {
+		const struct probe_answer *a = (const void *)part[p].data;
+
+		if (part[p].len != sizeof(*a) || net_process(s->net, p)->on_node != 0)
+			continue;
+		one = one && a->one_file_system;
+		if (a->same)
+			continue;
+		buf_printf(&hosts, "%s'%s'", bad ? ", " : "", a->host);
+		why = bad++ ? why : a->why;
+	}
+	if (bad) {
+		err_set(e, ERR_DATA,
+			"not all hosts see one dataset in '%s': on %.500s it is not the one that "
+			"host '%s' sees (%s): use a folder that all hosts share, or the same copy "
+			"on each",
+			s->d->folder, hosts.data, net_process(s->net, 0)->host, why);
+		buf_release(&hosts);
+		return ERR_DATA;
+	}
+	snprintf(s->r->presence.note + strlen(s->r->presence.note),
+		 sizeof(s->r->presence.note) - strlen(s->r->presence.note), " %s %u hosts %s.",
+		 one ? "All" : "Each of", net_nodes(s->net),
+		 one ? "see the same files" : "has a copy of its own");
+	return 0;
+}
+
+int run_check_shared(struct run_state *s, struct err *e)
+{
+	const struct net_process *me;
+	struct probe *first, *mine;
+	struct probe_answer a = {.same = true, .one_file_system = true};
+	struct buf *part;
+	int rc;
+
+	if (!s->net || net_nodes(s->net) == 1)
+		return 0;
+	me = net_process(s->net, net_process_number(s->net));
+	first = xcalloc(2, sizeof(*first));
+	mine = first + 1;
+	part = xcalloc(net_processes(s->net), sizeof(*part));
+	if (me->on_node == 0)
+		probe(s, mine);
+	*first = *mine;
+	rc = run_share(s, first, sizeof(*first), e);
+	if (rc == 0 && me->on_node == 0)
+		compare(first, mine, &a);
+	memcpy(a.host, me->host, sizeof(a.host));
+	if (rc == 0 && comm_gather(s->o->processes, &a, sizeof(a), part) < 0)
+		rc = err_set(e, ERR_CANCELED, "the run was stopped");
+	if (rc == 0 && run_leads(s))
+		rc = judge_probes(s, part, e);
+	for (uint32_t p = 0; p < net_processes(s->net); p++)
+		buf_release(&part[p]);
+	free(part);
+	free(first);
+	return run_agree(s, rc, e);
+}
+
+/* ---- the end ---- */
+
+static int describe_processes(struct run_state *s, struct err *e)
+{
+	struct result *r = s->r;
+
+	r->processes = net_processes(s->net);
+	r->nodes = net_nodes(s->net);
+	r->process = try_calloc(r->processes, sizeof(*r->process), "processes", e);
+	if (!r->process)
+		return -ENOMEM;
+	for (uint32_t p = 0; p < r->processes; p++) {
+		const struct net_process *n = net_process(s->net, p);
+		struct result_process *o = &r->process[p];
+
+		memcpy(o->hostname, n->host, sizeof(o->hostname));
+		o->node = n->node;
+		o->first_rank = p * s->locals;
+		o->ranks = s->locals;
+		o->own = p == net_process_number(s->net);
+		o->lost = !o->own;
+		o->wall_offset_ns = n->wall_offset_ns;
+		o->offset_error_ns = n->rtt_ns / 2;
+	}
+	return 0;
+}
+
+/* Makes room for the ranks of all processes; those that are not here yet are lost. */
+static int widen(struct run_state *s, struct err *e)
+{
+	struct result *r = s->r;
+	struct rank_result *all;
+
+	if (!r->rank)
+		return 0;
+	all = try_calloc(s->ranks, sizeof(*all), "ranks", e);
+	if (!all)
+		return -ENOMEM;
+	for (uint32_t k = 0; k < s->ranks; k++) {
+		struct rank_result *one = &all[k];
+
+		if (k >= s->first && k < s->first + s->locals) {
+			*one = r->rank[k - s->first];
+			continue;
+		}
+		one->lost = true;
+		io_stat_init(&one->train_io);
+		io_stat_init(&one->eval_io);
+		one->epoch = try_calloc(r->epochs_planned, sizeof(*one->epoch), "epochs", e);
+		if (!one->epoch) {
+			while (k-- > 0)
+				if (all[k].lost)
+					free(all[k].epoch);
+			free(all);
+			return -ENOMEM;
+		}
+	}
+	free(r->rank);
+	r->rank = all;
+	r->ranks_here = s->ranks;
+	r->first_rank = 0;
+	return 0;
+}
+
+static int merge(struct run_state *s, struct err *e)
+{
+	uint32_t n = net_processes(s->net);
+	struct buf *block = xcalloc(n, sizeof(*block));
+	int rc = describe_processes(s, e);
+
+	if (rc == 0)
+		rc = net_collect(s->net, NULL, 0, PATIENCE_S, block, e);
+	if (rc == 0)
+		rc = widen(s, e);
+	for (uint32_t p = 1; p < n; p++) {
+		if (rc == 0 && block[p].len)
+			rc = part_unpack(s, p, &block[p], e);
+		buf_release(&block[p]);
+	}
+	free(block);
+	return rc;
+}
+
+/* Process 0 is gone. The first of the others to say so in the output folder writes what it has;
+ * lower ones are sooner. */
+static bool take_over(struct run_state *s)
+{
+	AUTO_FREE char *mark = path_join(s->r->folder, ".stoker-taken-over");
+	AUTO_FREE char *done = path_join(s->r->folder, "result.json");
+	uint32_t p = net_process_number(s->net);
+	int fd;
+
+	if (!s->r->folder[0])
+		return false;
+	clock_sleep_until(clock_now_ns() + (int64_t)(p < 20 ? p - 1 : 20) * NS_PER_S / 20);
+	if (access(done, F_OK) == 0)
+		return false;
+	fd = open(mark, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+static void forget_take_over(struct run_state *s)
+{
+	AUTO_FREE char *mark = path_join(s->r->folder, ".stoker-taken-over");
+
+	unlink(mark);
+}
+
+static void tell_cause(struct run_state *s, int *rc, struct err *e)
+{
+	struct err cause = {0};
+
+	if (net_cause(s->net, NULL, &cause)) {
+		*rc = cause.code;
+		*e = cause;
+	}
+}
+
+void run_gather(struct run_state *s, int *rc, struct err *e)
+{
+	struct buf mine = {0};
+	struct err own;
+	int code;
+
+	s->r->speaks = run_leads(s);
+	if (!s->net)
+		return;
+	if (*rc < 0)
+		net_stop(s->net, *rc == ERR_CANCELED ? NET_CAUSE_STOP : NET_CAUSE_ERROR, e);
+	if (s->r->speaks) {
+		code = merge(s, &own);
+		tell_cause(s, rc, e);
+		if (code < 0 && *rc == 0) {
+			*rc = code;
+			*e = own;
+		}
+		return;
+	}
+	part_pack(s, &mine);
+	net_collect(s->net, mine.data, mine.len, PATIENCE_S, NULL, &own);
+	buf_release(&mine);
+	code = net_conclude(s->net, *rc, PATIENCE_S);
+	tell_cause(s, rc, e);
+	if (code != -EPIPE) {
+		if (code < 0 && *rc == 0)
+			*rc = err_set(e, code, "the run failed in process 0");
+		return;
+	}
+	if (*rc == 0)
+		*rc = err_set(e, -EPIPE,
+			      "process 0 on host '%s' ended before it had written the "
+			      "results",
+			      net_process(s->net, 0)->host);
+	if (take_over(s) && describe_processes(s, &own) == 0 && widen(s, &own) == 0)
+		s->r->speaks = true;
+}
+
+int run_conclude(struct run_state *s, int rc)
+{
+	if (s->net && run_leads(s))
+		net_conclude(s->net, rc, PATIENCE_S);
+	else if (s->net && s->r->speaks)
+		forget_take_over(s);
+	return rc;
+}

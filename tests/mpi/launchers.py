@@ -1,0 +1,135 @@
+"""What the tests of several processes share: launching, looking at processes, and the rigs."""
+import contextlib
+import hashlib
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from util import SANITIZED, SOURCE, STOKER, load, skip, stoker, tiny  # noqa: E402,F401
+
+RIGS = pathlib.Path(SOURCE, "tests", "rigs")
+BUILD = os.path.dirname(os.path.abspath(STOKER))
+ENV = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+LIBRARIES = [name for name in ("openmpi", "mpich")
+             if shutil.which(f"mpirun.{name}") and os.path.exists(os.path.join(BUILD, f"stoker_mpi_{name}.so"))]
+
+
+def need(reasons):
+    """Skips with the first reason whose condition does not hold."""
+    for condition, why in reasons:
+        if not condition:
+            skip(why)
+
+
+def need_mpi():
+    need([(not SANITIZED, "an MPI library is not built with the sanitizer"),
+          (LIBRARIES, "neither Open MPI nor MPICH is installed with a module built for it")])
+
+
+def mpirun(library, processes, *options):
+    """The start of a command line; a run that hangs is ended from outside."""
+    slots = ["--oversubscribe"] if library == "openmpi" else []
+    return ["timeout", "-k", "5", "60", f"mpirun.{library}", *slots, "-np", str(processes), *options,
+            os.path.abspath(STOKER), "run"]
+
+
+def run(command, status=0, timeout=90, env=None, **kw):
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=timeout, env=env or ENV, **kw)
+    assert status is None or done.returncode == status, (
+        f"{command}: status {done.returncode}\nstdout: {done.stdout[-2000:]}\nstderr: {done.stderr[-2000:]}")
+    return done
+
+
+def sentences(text):
+    """What the program itself said in a failed run; launchers add their own."""
+    return [line for line in text.splitlines() if line.startswith("stoker: ")]
+
+
+def contents(folder):
+    """A digest of every file of a dataset but its manifest, which has the time in it."""
+    out = {}
+    for path in sorted(pathlib.Path(folder).rglob("*")):
+        if path.is_file() and path.name != "stoker_manifest.json":
+            out[str(path.relative_to(folder))] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return out
+
+
+def worker_pid(rank, mark):
+    """The process that does the work of a rank: the child of the one that the launcher started."""
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            environment = (entry / "environ").read_bytes().split(b"\0")
+            if mark.encode() not in (entry / "cmdline").read_bytes() or (entry / "comm").read_text() != "stoker\n":
+                continue
+            parent = (entry / "stat").read_text().rsplit(")", 1)[1].split()[1]
+            named = pathlib.Path("/proc", parent, "comm").read_text() == "stoker\n"
+        except (OSError, IndexError, ValueError):
+            continue
+        if named and any(v in environment for v in (f"OMPI_COMM_WORLD_RANK={rank}".encode(),
+                                                    f"PMI_RANK={rank}".encode())):
+            return int(entry.name), int(parent)
+    raise AssertionError(f"no process of rank {rank} of '{mark}'")
+
+
+def wait_for(what, seconds, why):
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, why
+        time.sleep(0.05)
+
+
+def wait_epoch(out, epoch, seconds=30):
+    log = pathlib.Path(out, "dlio.log")
+    wait_for(lambda: log.exists() and f"Starting epoch {epoch}:" in log.read_text(), seconds,
+             f"epoch {epoch} did not begin in {seconds} s")
+
+
+@contextlib.contextmanager
+def started(command):
+    process = subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               env=ENV, start_new_session=True)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.stdout.close()
+        process.wait()
+
+
+def need_hosts():
+    need([(os.geteuid() == 0, "making hosts of network namespaces needs root"),
+          (shutil.which("ip") and shutil.which("nsenter") and shutil.which("unshare"),
+           "ip, nsenter and unshare are not all installed")])
+    probe = subprocess.run(["unshare", "--net", "--uts", "--mount", "true"], capture_output=True)
+    need([(probe.returncode == 0, "this machine does not allow network namespaces")])
+
+
+@contextlib.contextmanager
+def hosts(n):
+    """Hosts node1..nodeN, each a network namespace; see tests/rigs/hosts.sh."""
+    need_hosts()
+    script = str(RIGS / "hosts.sh")
+    subprocess.run([script, "down", str(n)], check=True, capture_output=True)
+    up = subprocess.run([script, "up", str(n)], capture_output=True, text=True)
+    try:
+        if up.returncode:
+            skip(f"hosts cannot be made here: {up.stderr.strip().splitlines()[-1:]}")
+        yield
+    finally:
+        subprocess.run([script, "down", str(n)], check=True, capture_output=True)
+
+
+def on_hosts(library, n, each):
+    """Options that spread processes over the hosts of the rig."""
+    if library == "openmpi":
+        return ["--mca", "plm_rsh_agent", RIGS / "ssh.sh", "--mca", "btl_tcp_if_include", "10.78.0.0/24",
+                "--mca", "oob_tcp_if_include", "10.78.0.0/24", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self",
+                "--host", ",".join(f"node{i + 1}:{each}" for i in range(n))]
+    return ["-launcher", "ssh", "-launcher-exec", RIGS / "ssh.sh", "-iface", "stkbr0",
+            "-hosts", ",".join(f"node{i + 1}:{each}" for i in range(n))]

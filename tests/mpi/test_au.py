@@ -1,0 +1,43 @@
+"""The same store, the same AU: four ranks as one process, as two of two and as four of one, reading from a
+store of known speed. The store's bandwidth is shared within a process, so each of n processes gets an n-th
+of it, as the ranks of one process do."""
+import os
+import tempfile
+
+from launchers import LIBRARIES, STOKER, load, mpirun, need_mpi, run, stoker, tiny
+
+need_mpi()
+RANKS, BYTES, COMPUTE, STEPS = 4, 131072, 0.15, 10
+RATE = RANKS * BYTES / 0.25  # a quarter of a second a sample for each rank: AU 60 %
+
+
+def arguments(data, out, processes):
+    return [*tiny(data, out, files=RANKS * STEPS, reader__batch_size=1, dataset__record_length_bytes=BYTES,
+                  train__computation_time=COMPUTE, storage__store="throttle+posix", reader__read_threads=1,
+                  storage__throttle__bandwidth=RATE / processes, output__metric__exclude_start_steps=2)]
+
+
+def au(out):
+    return load(out)["training"]["au_mean_percent"]
+
+
+with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
+    data = f"{tmp}/data"
+    stoker("generate", *arguments(data, f"{tmp}/unused", 1))
+    seen = {}
+    for attempt in range(3):
+        configurations = {"one process": ([os.path.abspath(STOKER), "run"], 1)}
+        for library in LIBRARIES:
+            for processes in (2, 4):
+                configurations[f"{library} {processes}x{RANKS // processes}"] = (mpirun(library, processes), processes)
+        for name, (command, processes) in configurations.items():
+            out = f"{tmp}/{name.replace(' ', '-')}-{attempt}"
+            run([*command, *arguments(data, out, processes), "-n", RANKS])
+            # what else this machine does can only lower it: the best turn counts
+            seen[name] = max(seen.get(name, 0), au(out))
+        print(", ".join(f"{k}: {v:.2f} %" for k, v in seen.items()))
+        if max(seen.values()) - min(seen.values()) <= 1:
+            break
+    else:
+        raise AssertionError(f"AU differs by more than a point: {seen}")
+    assert 40 < seen["one process"] < 70, f"neither the store nor the computation alone is to decide: {seen}"

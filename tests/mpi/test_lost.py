@@ -1,0 +1,82 @@
+"""A process that ends, is ended or falls silent ends the run everywhere, with one sentence that names it,
+and what the others measured is written down. Launchers kill what is left: that must not matter."""
+import os
+import signal
+import tempfile
+import time
+
+from launchers import LIBRARIES, load, mpirun, need_mpi, sentences, started, tiny, wait_epoch, wait_for, worker_pid
+
+need_mpi()
+LIMIT_S = 10
+spoken = []  # sentences that came through the launcher, by case
+
+
+def lose(library, tmp, name, victim, sig, processes=3):
+    """Sends `sig` to the launcher, to the child of a rank (its number) or to its parent; returns what was said."""
+    out = f"{tmp}/{library}-{name}"
+    arguments = tiny(f"{tmp}/data", out, files=12, train__epochs=2000, train__computation_time=0.03, reader__batch_size=1)
+    with started([*mpirun(library, processes), *arguments]) as launcher:
+        wait_epoch(out, 4)
+        if victim == "launcher":
+            pid = int(open(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read().split()[0])
+            os.kill(pid, sig)
+        else:
+            child, parent = worker_pid(abs(victim) - 1, out)
+            pid = child if victim > 0 else parent
+            os.kill(pid, sig)
+        begin = time.monotonic()
+        text = launcher.communicate(timeout=60)[0]
+        wait_for(lambda: os.path.exists(f"{out}/result.json"), LIMIT_S, f"{name}: no result\n{text}")
+        took = time.monotonic() - begin
+        if sig == signal.SIGSTOP and os.path.exists(f"/proc/{pid}"):
+            os.kill(pid, signal.SIGKILL)
+    assert took < LIMIT_S, f"{library} {name}: {took:.1f} s"
+    said = sentences(text)
+    result = load(out)
+    spoken.append(len(said))
+    if not said:  # who would have passed it on may be gone by then
+        said = [f"stoker: {result['reason']}"]
+    assert len(said) == 1, f"{library} {name}: not one sentence:\n{text}"
+    assert said[0] == f"stoker: {result['reason']}", (said, result["reason"])
+    assert launcher.returncode != 0
+    assert not os.path.exists(f"{out}/.stoker-taken-over")
+    lost = [k["rank"] for k in result["ranks"] if k.get("lost")]
+    print(f"{library} {name}: {took:.1f} s, {said[0][8:]}")
+    return said[0], result, lost, set(os.listdir(out))
+
+
+def finished(result):
+    assert result["training"]["epochs_done"] >= 2
+    assert len(result["training"]["epochs"]) == result["training"]["epochs_done"]
+    assert result["training"]["au_mean_percent"] > 10
+
+
+with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
+    for library in LIBRARIES:
+        text, result, lost, names = lose(library, tmp, "rank 2 killed", 3, signal.SIGKILL)
+        assert "rank 2 on host '" in text and "ended unexpectedly" in text
+        assert result["status"] == "failed" and lost == [2]
+        assert "1_output.json" in names and "2_output.json" not in names and "summary.json" in names
+        finished(result)
+
+        text, result, lost, names = lose(library, tmp, "rank 0 killed", 1, signal.SIGKILL)
+        assert "rank 0 on host '" in text and 0 in lost and len(lost) == 2
+        finished(result)
+
+        # the launcher loses sight of a process; the process itself still tells what it measured
+        text, result, lost, names = lose(library, tmp, "place of rank 1 killed", -2, signal.SIGKILL)
+        assert "rank 1 on host '" in text and lost == [] and "1_output.json" in names
+        finished(result)
+
+        text, result, lost, names = lose(library, tmp, "interrupted", "launcher", signal.SIGINT)
+        assert result["status"] == "interrupted" and lost == [] and "2_output.json" in names
+        finished(result)
+
+        text, result, lost, names = lose(library, tmp, "launcher killed", "launcher", signal.SIGKILL)
+        assert result["status"] == "interrupted" and lost == [] and "2_output.json" in names
+        finished(result)
+    text, result, lost, names = lose(LIBRARIES[-1], tmp, "rank 2 stopped", 3, signal.SIGSTOP)
+    assert "rank 2 on host '" in text and "not been heard from" in text and lost == [2]
+    finished(result)
+assert sum(spoken) * 2 > len(spoken), f"hardly ever was it said: {spoken}"

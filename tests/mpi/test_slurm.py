@@ -1,0 +1,115 @@
+"""A Slurm cluster of four hosts on this machine: srun with PMIx and with PMI-2, sbatch with mpirun inside, a
+killed rank, and srun without a process management interface."""
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+from launchers import (ENV, LIBRARIES, RIGS, STOKER, load, need, need_hosts, need_mpi, run, sentences, started, tiny,
+                       wait_epoch, wait_for, worker_pid)
+
+need_mpi()
+need_hosts()
+need([(shutil.which(name), f"{name} is not installed") for name in ("srun", "sbatch", "slurmctld", "slurmd", "munged")])
+
+MPI = {"openmpi": "pmix", "mpich": "pmi2"}
+PROGRAM = os.path.abspath(STOKER)
+
+
+def srun(mpi, nodes, tasks):
+    # srun waits for ever for nodes that do not come
+    return ["timeout", "-k", "5", "60", "srun", f"--mpi={mpi}", f"-N{nodes}", f"-n{tasks}", PROGRAM, "run"]
+
+
+def check(out, names, ranks):
+    r = load(out)
+    assert r["status"] == "complete", r["reason"]
+    assert [h["hostname"] for h in r["hosts"]] == names, r["hosts"]
+    assert r["accelerators"] == ranks and all(e["order_proved"] for e in r["training"]["epochs"])
+    return r
+
+
+with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
+    os.chmod(tmp, 0o755)
+    cluster = f"{tmp}/slurm"
+    subprocess.run([RIGS / "slurm.sh", "down", cluster], capture_output=True)
+    try:
+        up = subprocess.run([RIGS / "slurm.sh", "up", cluster], capture_output=True, text=True, timeout=60)
+        if up.returncode:
+            logs = "".join(p.read_text()[-300:] for p in pathlib.Path(cluster, "log").glob("*.out"))
+            need([(False, f"Slurm does not start here: {(up.stderr + logs).strip()[-400:]!r}")])
+        # the hosts share one kernel: Open MPI's shared memory between them would be taken for one host's
+        ENV.update(SLURM_CONF=f"{cluster}/slurm.conf", OMPI_MCA_pml="ob1", OMPI_MCA_btl="tcp,self",
+                   OMPI_MCA_btl_tcp_if_include="10.78.0.0/24")
+        for library in LIBRARIES:
+            out = f"{tmp}/{library}"
+            done = run([*srun(MPI[library], 4, 4), *tiny(f"{tmp}/data", out, files=16, train__epochs=2),
+                        "--accelerators-per-process", "2"])
+            assert done.stdout.count("accelerator") == 1
+            check(out, ["node1", "node2", "node3", "node4"], 8)
+
+            script = pathlib.Path(tmp, f"{library}.sh")
+            # MPICH's own launcher would need the hosts' names to be known to a name service
+            launcher = "mpirun.openmpi -np 4"
+            if library == "mpich":
+                launcher = "srun --mpi=pmi2 -n 4"
+            line = " ".join([PROGRAM, "run", *tiny(f"{tmp}/data", f"{out}-batch", files=16)])
+            script.write_text(f"#!/bin/bash\n{launcher} {line}\n")
+            done = run(["timeout", "-k", "5", "60", "sbatch", "-W", "-N2", "--ntasks-per-node=2", "-o",
+                        f"{tmp}/{library}.log", script], status=None)
+            assert done.returncode == 0, done.stderr + pathlib.Path(tmp, f"{library}.log").read_text()
+            check(f"{out}-batch", ["node1", "node2"], 4)
+
+        # a study as a batch job, twice: the second finds nothing left to do
+        pathlib.Path(tmp, "small.yaml").write_text(
+            "model: {name: small}\nframework: pytorch\nworkflow: {train: True}\n"
+            "dataset: {data_folder: x, format: npz, num_files_train: 16, record_length_bytes: 4096}\n"
+            "reader: {data_loader: pytorch, batch_size: 2, read_threads: 1}\n"
+            "train: {epochs: 2, computation_time: 0.005}\n")
+        design = pathlib.Path(tmp, "design.csv")
+        design.write_text(f"model,processes,run\n{tmp}/small.yaml,1,N\n{tmp}/small.yaml,2,N\n")
+        modules = pathlib.Path(tmp, "bin")
+        modules.mkdir()
+        (modules / "module").write_text(f"#!/bin/sh\necho \"$@\" >> {tmp}/loaded\n")
+        (modules / "module").chmod(0o755)
+        ENV["PATH"] = f"{modules}:{ENV.get('PATH', os.environ['PATH'])}"
+        run([PROGRAM, "study", "sbatch", design, "--results", f"{tmp}/results", "--scratch", f"{tmp}/scratch", "--nodes",
+             "1", "--tasks", "2", "--module", "gcc/12", f"--launcher-arg=--mpi={MPI[LIBRARIES[0]]}", "-o",
+             f"{tmp}/study.sh"])
+        for _ in range(2):
+            done = run(["timeout", "-k", "5", "90", "sbatch", "-W", "-o", f"{tmp}/study.log", f"{tmp}/study.sh"], status=None)
+            assert done.returncode == 0, done.stderr + pathlib.Path(tmp, "study.log").read_text()
+            assert design.read_text().count(",Y") == 2, design.read_text()
+        for n in (1, 2):
+            r = load(f"{tmp}/results/small.yaml/{n}/run-1")
+            assert r["accelerators"] == n and r["status"] == "complete", r["reason"]
+        assert pathlib.Path(tmp, "loaded").read_text() == "load gcc/12\n" * 3
+        assert not os.path.exists(f"{tmp}/scratch")
+
+        library = LIBRARIES[-1]
+        out = f"{tmp}/killed"
+        with started([*srun(MPI[library], 3, 3), *tiny(f"{tmp}/data", out, files=12, train__epochs=2000,
+                                                      train__computation_time=0.03, reader__batch_size=1)]) as job:
+            wait_epoch(out, 3)
+            begin = time.monotonic()
+            os.kill(worker_pid(1, out)[0], signal.SIGKILL)
+            text = job.communicate(timeout=60)[0]
+            took = time.monotonic() - begin
+        wait_for(lambda: os.path.exists(f"{out}/result.json"), 10, f"no result\n{text}")
+        said, r = sentences(text), load(out)
+        assert took < 10, took
+        # Slurm may have closed the output by the time it is said; the result has it in any case
+        assert "rank 1 on host 'node2' ended unexpectedly" in r["reason"], r["reason"]
+        assert said in ([], [f"stoker: {r['reason']}"]), text
+        assert r["status"] == "failed" and [k["rank"] for k in r["ranks"] if k.get("lost")] == [1]
+        print(f"killed under srun: {took:.1f} s, {r['reason']}")
+
+        done = run([*srun("none", 2, 2), *tiny(f"{tmp}/data", f"{tmp}/none")], status=None)
+        said = sentences(done.stderr)
+        assert done.returncode == 2 and len(said) == 1 and "--mpi=pmix" in said[0], done.stderr
+    finally:
+        subprocess.run([RIGS / "slurm.sh", "down", cluster], capture_output=True, timeout=60)
+print("srun and sbatch with", ", ".join(f"{k} ({MPI[k]})" for k in LIBRARIES))

@@ -1,0 +1,297 @@
+/* Processes of one run over real sockets; here they are threads, each with its own end. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "comm/comm.h"
+#include "comm/net.h"
+#include "comm/net_wire.h"
+
+#define PROCESSES 3u
+#define LOCALS 2u
+#define RANKS (PROCESSES * LOCALS)
+#define ROUNDS 200u
+
+static struct net_invitation invitation;
+static _Atomic uint32_t arrived;
+
+struct process {
+	struct net_listener *l;
+	uint32_t number, ranks_each;
+	struct net *net;
+	struct err e;
+	int rc;
+};
+
+static void *open_one(void *arg)
+{
+	struct process *p = arg;
+
+	p->rc = net_open(&p->net, &invitation, p->l, p->number, PROCESSES, p->ranks_each, -1,
+			 &p->e);
+	return NULL;
+}
+
+static void open_all(struct process *p)
+{
+	pthread_t t[PROCESSES];
+
+	memset(p, 0, PROCESSES * sizeof(*p));
+	assert_int_equal(net_listen(&p[0].l, &invitation, NULL), 0);
+	for (uint32_t i = 0; i < PROCESSES; i++) {
+		p[i].number = i;
+		p[i].ranks_each = LOCALS;
+		assert_int_equal(thread_start(&t[i], open_one, &p[i], 0, "open", NULL), 0);
+	}
+	for (uint32_t i = 0; i < PROCESSES; i++) {
+		pthread_join(t[i], NULL);
+		if (p[i].rc)
+			print_error("%s\n", p[i].e.text);
+		assert_int_equal(p[i].rc, 0);
+	}
+}
+
+static void *close_one(void *arg)
+{
+	struct process *p = arg;
+
+	net_close(p->net);
+	return NULL;
+}
+
+static void close_all(struct process *p)
+{
+	pthread_t t[PROCESSES];
+
+	for (uint32_t i = 0; i < PROCESSES; i++)
+		thread_start(&t[i], close_one, &p[i], 0, "close", NULL);
+	for (uint32_t i = 0; i < PROCESSES; i++)
+		pthread_join(t[i], NULL);
+}
+
+struct rank_arg {
+	struct comm comm;
+	uint32_t early, errors, rounds;
+	int rc;
+	struct err e;
+};
+
+static void run_ranks(struct process *p, struct stop_flag *stop, void *(*fn)(void *),
+		      struct rank_arg *arg)
+{
+	struct comm_group *g[PROCESSES];
+	struct comm comms[LOCALS];
+	pthread_t t[RANKS];
+
+	for (uint32_t i = 0; i < PROCESSES; i++) {
+		g[i] = comm_create(comms, LOCALS, p[i].net, COMM_RANKS, stop);
+		for (uint32_t k = 0; k < LOCALS; k++)
+			arg[i * LOCALS + k] = (struct rank_arg){.comm = comms[k]};
+	}
+	for (uint32_t r = 0; r < RANKS; r++)
+		assert_int_equal(thread_start(&t[r], fn, &arg[r], 0, "rank", NULL), 0);
+	for (uint32_t r = 0; r < RANKS; r++)
+		pthread_join(t[r], NULL);
+	for (uint32_t i = 0; i < PROCESSES; i++)
+		comm_local_destroy(g[i]);
+}
+
+static void *meet(void *p)
+{
+	struct rank_arg *a = p;
+
+	for (uint32_t i = 1; i <= ROUNDS; i++) {
+		atomic_fetch_add(&arrived, 1);
+		if (comm_barrier(&a->comm) != 0)
+			break;
+		a->early += atomic_load(&arrived) < i * RANKS;
+		a->rounds++;
+	}
+	return NULL;
+}
+
+static void *talk(void *p)
+{
+	struct rank_arg *a = p;
+	struct comm *c = &a->comm;
+	struct buf part[RANKS];
+	char word[16];
+
+	for (uint32_t i = 0; i < 20; i++) {
+		uint32_t root = i % RANKS;
+		int64_t v[2] = {c->rank + 1, -(int64_t)c->rank};
+
+		snprintf(word, sizeof(word), "%s", c->rank == root ? "said once" : "");
+		a->errors += comm_broadcast(c, root, word, sizeof(word)) != 0;
+		a->errors += strcmp(word, "said once") != 0;
+		a->errors += comm_reduce(c, COMM_SUM, v, 2) != 0;
+		a->errors += v[0] != RANKS * (RANKS + 1) / 2 || v[1] != -15;
+		v[0] = c->rank + 7;
+		a->errors += comm_reduce(c, COMM_MAX, v, 1) != 0 || v[0] != RANKS + 6;
+		a->errors += comm_gather(c, word, c->rank, part) != 0;
+		for (uint32_t r = 0; c->rank == 0 && r < RANKS; r++) {
+			a->errors += part[r].len != r || memcmp(part[r].data, "said once", r) != 0;
+			buf_release(&part[r]);
+		}
+		a->rc = comm_agree(c, 0, &a->e);
+		a->errors += a->rc != 0;
+		a->rc = c->rank == 3 ? err_set(&a->e, ERR_DATA, "one file is short") : 0;
+		a->rc = comm_agree(c, a->rc, &a->e);
+		a->errors += a->rc != ERR_DATA || strcmp(a->e.text, "one file is short") != 0;
+		a->rc = comm_agree(c, err_set(&a->e, ERR_USAGE, "all wrong"), &a->e);
+		a->errors += a->rc != ERR_USAGE || strcmp(a->e.text, "all wrong") != 0;
+	}
+	return NULL;
+}
+
+static void barriers_hold_everyone(void **state)
+{
+	struct process p[PROCESSES];
+	struct stop_flag stop = {0};
+	struct rank_arg arg[RANKS];
+
+	(void)state;
+	open_all(p);
+	assert_int_equal(net_nodes(p[1].net), 1);
+	assert_int_equal(net_process(p[2].net, 2)->on_node, 2);
+	atomic_store(&arrived, 0);
+	run_ranks(p, &stop, meet, arg);
+	for (uint32_t r = 0; r < RANKS; r++) {
+		assert_int_equal(arg[r].comm.rank, r);
+		assert_int_equal(arg[r].comm.size, RANKS);
+		assert_int_equal(arg[r].rounds, ROUNDS);
+		assert_int_equal(arg[r].early, 0);
+	}
+	close_all(p);
+}
+
+static void all_hear_the_same(void **state)
+{
+	struct process p[PROCESSES];
+	struct stop_flag stop = {0};
+	struct rank_arg arg[RANKS];
+
+	(void)state;
+	open_all(p);
+	run_ranks(p, &stop, talk, arg);
+	for (uint32_t r = 0; r < RANKS; r++)
+		assert_int_equal(arg[r].errors, 0);
+	close_all(p);
+}
+
+/* Process 2 goes without a word while the others wait for it. */
+static void a_death_reaches_all(void **state)
+{
+	struct process p[PROCESSES];
+	struct stop_flag stop = {0};
+	struct comm comms[LOCALS];
+	struct comm_group *g;
+	enum net_cause_kind kind;
+	struct buf block[PROCESSES] = {{0}};
+	struct err e = {0}, late;
+
+	(void)state;
+	open_all(p);
+	g = comm_create(comms, 1, p[1].net, COMM_PROCESSES, &stop);
+	shutdown(p[2].net->peer[0].fd, SHUT_RDWR);
+	assert_int_equal(comm_barrier(&comms[0]), ERR_CANCELED);
+	assert_int_not_equal(net_cause(p[1].net, &kind, &e), 0);
+	assert_int_equal(kind, NET_CAUSE_DEATH);
+	assert_non_null(strstr(e.text, "ranks 4 to 5 on host '"));
+	/* what else fails because of it does not hide it */
+	err_set(&late, ERR_CANCELED, "ended by a signal");
+	net_stop(p[0].net, NET_CAUSE_STOP, &late);
+	net_cause(p[0].net, &kind, &e);
+	assert_int_equal(kind, NET_CAUSE_DEATH);
+	/* and the living can still hand in what they have */
+	assert_int_equal(net_collect(p[1].net, "abc", 3, 5, NULL, &e), 0);
+	assert_int_equal(net_collect(p[0].net, NULL, 0, 5, block, &e), 0);
+	assert_int_equal(block[1].len, 3);
+	assert_int_equal(block[2].len, 0);
+	assert_false(net_lives(p[0].net, 2));
+	buf_release(&block[1]);
+	assert_int_equal(net_conclude(p[0].net, -7, 5), -7);
+	assert_int_equal(net_conclude(p[1].net, 0, 5), -7);
+	comm_local_destroy(g);
+	close_all(p);
+}
+
+static void the_first_failure_counts(void **state)
+{
+	struct process p[PROCESSES];
+	struct err e;
+
+	(void)state;
+	open_all(p);
+	err_set(&e, ERR_CANCELED, "stopped by a signal");
+	net_stop(p[1].net, NET_CAUSE_STOP, &e);
+	err_set(&e, -EIO, "a file is gone");
+	net_stop(p[2].net, NET_CAUSE_ERROR, &e);
+	err_set(&e, -EIO, "another one too");
+	net_stop(p[1].net, NET_CAUSE_ERROR, &e);
+	for (int i = 0; i < 200; i++) {
+		int64_t now = clock_now_ns();
+		int same = 0;
+
+		for (uint32_t k = 0; k < PROCESSES; k++)
+			same += net_cause(p[k].net, NULL, &e) == -EIO &&
+				strcmp(e.text, "a file is gone") == 0;
+		if (same == PROCESSES)
+			break;
+		assert_int_not_equal(i, 199);
+		clock_sleep_until(now + NS_PER_S / 20);
+	}
+	close_all(p);
+}
+
+static void strangers_and_strange_processes_are_refused(void **state)
+{
+	struct process p[PROCESSES];
+	pthread_t t[PROCESSES];
+	int noise;
+	struct sockaddr_storage a;
+	socklen_t n = sizeof(a);
+
+	(void)state;
+	memset(p, 0, sizeof(p));
+	assert_int_equal(net_listen(&p[0].l, &invitation, NULL), 0);
+	/* a stranger knocks first and says nothing of sense */
+	noise = socket(AF_INET6, SOCK_STREAM, 0);
+	getsockname(*(int *)p[0].l, (struct sockaddr *)&a, &n);
+	if (connect(noise, (struct sockaddr *)&a, n) == 0)
+		assert_int_equal(send(noise, "GET / HTTP/1.1\r\nHost: example\r\n\r\n", 34, 0), 34);
+	for (uint32_t i = 0; i < PROCESSES; i++) {
+		p[i].number = i;
+		p[i].ranks_each = i == 2 ? 5 : 1;
+		thread_start(&t[i], open_one, &p[i], 0, "open", NULL);
+	}
+	for (uint32_t i = 0; i < PROCESSES; i++)
+		pthread_join(t[i], NULL);
+	assert_int_equal(p[0].rc, ERR_USAGE);
+	assert_non_null(strstr(p[0].e.text, "has 5 ranks"));
+	assert_true(p[1].rc < 0 && p[2].rc < 0);
+	close(noise);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(barriers_hold_everyone),
+		cmocka_unit_test(all_hear_the_same),
+		cmocka_unit_test(a_death_reaches_all),
+		cmocka_unit_test(the_first_failure_counts),
+		cmocka_unit_test(strangers_and_strange_processes_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
