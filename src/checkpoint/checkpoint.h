@@ -61,6 +61,7 @@ int checkpoint_write(struct checkpoint_rank *r, int64_t epoch, int64_t step, con
 		     struct checkpoint_stat *out, struct err *e);
 /* What makes a checkpoint of all ranks whole in formats that have such a thing (distcp's .metadata,
  * tensorflow's "checkpoint"); nothing in others. One rank, after all ranks have written. */
+bool checkpoint_has_commit(const struct checkpoint *c); /* whether it does anything */
 int checkpoint_commit(struct checkpoint_rank *r, int64_t epoch, int64_t step, const struct io *io,
 		      struct err *e);
 /* Reads and checks what `from` wrote: the rank itself, or another under rank shift. With

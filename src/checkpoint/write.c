@@ -148,6 +148,11 @@ static int commit_file(struct checkpoint_rank *r, int64_t epoch, int64_t step, u
 	return rc;
 }
 
+bool checkpoint_has_commit(const struct checkpoint *c)
+{
+	return c->format->commit != NULL;
+}
+
 int checkpoint_commit(struct checkpoint_rank *r, int64_t epoch, int64_t step, const struct io *io,
 		      struct err *e)
 {

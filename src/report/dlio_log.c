@@ -103,12 +103,12 @@ void dlio_log_epoch_start(uint32_t epoch, uint64_t steps)
 		   (unsigned long long)steps);
 }
 
-void dlio_log_epoch_end(uint32_t epoch, const struct phase *p)
+void dlio_log_epoch_end(uint32_t epoch, uint64_t steps, int64_t end_wall_ns, int64_t took_ns)
 {
 	char ts[STAMP_MAX];
 
-	log_output("%s Ending epoch %u - %llu steps completed in %.2f s", stamp(p->end_wall_ns, ts),
-		   epoch, (unsigned long long)p->steps, phase_s(p));
+	log_output("%s Ending epoch %u - %llu steps completed in %.2f s", stamp(end_wall_ns, ts),
+		   epoch, (unsigned long long)steps, (double)took_ns / 1e9);
 }
 
 void dlio_log_block_start(uint32_t block)
@@ -181,6 +181,25 @@ void dlio_log_eval_metrics(uint32_t epoch, double au, double throughput)
 	log_output("%s Epoch %u [Eval] Throughput (samples/second): %.4f", ts, epoch, throughput);
 }
 
+static void checkpoint_lines(const struct result *r, struct buf *out)
+{
+	const int64_t wanted[] = {r->workload->checkpoint.num_checkpoints_write,
+				  r->workload->checkpoint.num_checkpoints_read};
+	static const char *const word[] = {"save", "load"};
+	struct series_stat duration, rate;
+
+	for (int load = 0; load < 2; load++) {
+		checkpoint_series(r, load, &duration, &rate);
+		if (wanted[load] > 0 && duration.count)
+			buf_printf(out,
+				   "[METRIC] Checkpoint %s duration (seconds): %.4f (%.4f)\n"
+				   "[METRIC] Checkpoint %s I/O Throughput (GB/second): %.4f "
+				   "(%.4f)\n",
+				   word[load], duration.mean, duration.stdev, word[load], rate.mean,
+				   rate.stdev);
+	}
+}
+
 void report_dlio_metric_lines(const struct result *r, const struct run_metrics *m, struct buf *out)
 {
 	static const char rule[] =
@@ -200,6 +219,8 @@ void report_dlio_metric_lines(const struct result *r, const struct run_metrics *
 		buf_printf(out, "[METRIC] train_au_meet_expectation: %s\n",
 			   dlio_expectation(r, &m->train_au));
 	}
+	if (r->checkpointed)
+		checkpoint_lines(r, out);
 	if (r->evaluated) {
 		if (m->eval_au.count)
 			buf_printf(out,

@@ -14,7 +14,7 @@ void dlio_log_generation_end(void);
 void dlio_log_plan(const struct result *r);
 
 void dlio_log_epoch_start(uint32_t epoch, uint64_t steps);
-void dlio_log_epoch_end(uint32_t epoch, const struct phase *p);
+void dlio_log_epoch_end(uint32_t epoch, uint64_t steps, int64_t end_wall_ns, int64_t took_ns);
 void dlio_log_block_start(uint32_t block);
 void dlio_log_block_end(uint32_t block, const struct phase *p);
 /* AU, throughput of all ranks, and the emulated time per step beside the configured one. */
@@ -23,6 +23,17 @@ void dlio_log_block_metrics(uint32_t epoch, const struct phase *p, double au, do
 void dlio_log_eval_start(uint64_t steps);
 void dlio_log_eval_end(const struct phase *p);
 void dlio_log_eval_metrics(uint32_t epoch, double au, double throughput);
+
+/* ---- checkpoints (report/dlio_log_checkpoint.c) ---- */
+
+/* Parameters of the model, if it has layers, and the sizes. */
+void dlio_log_checkpoint_size(const struct result *r);
+/* "Checkpointing write started" */
+void dlio_log_checkpoint_phase(const char *what);
+void dlio_log_checkpoint_start(const struct checkpoint_times *t, bool load, uint32_t epoch);
+/* With rank 0's own time, which is all that is known then; in the background it has only begun. */
+void dlio_log_checkpoint_end(const struct result *r, const struct checkpoint_times *t, bool load,
+			     uint32_t epoch, bool background);
 
 /* Where the outputs are, and the closing [METRIC] block as one record. A measure that does not
  * exist is said so in a warning. */

@@ -58,13 +58,16 @@ static json_t *epoch_output(const struct result *r, uint32_t rank, uint32_t epoc
 	}
 	if (ep->has_eval)
 		add_phase(&m, r, &ep->eval, "eval");
+	if (!r->trained)
+		json_put_time(out, "start", ep->begin_wall_ns);
 	json_put(out, "load", m.load);
 	json_put(out, "proc", m.proc);
 	json_put(out, "throughput", m.throughput);
 	json_put(out, "au", m.au);
 	json_put(out, "compute", m.compute);
 	result_rank_memory(r, rank, epoch, &memory, &memory_count);
-	json_put_pairs(out, "host_meminfo", memory, memory_count);
+	if (r->trained)
+		json_put_pairs(out, "host_meminfo", memory, memory_count);
 	if (ep->end_wall_ns)
 		json_put_time(out, "end", ep->end_wall_ns);
 	return out;
@@ -112,7 +115,28 @@ static void put_span(json_t *object, const char *name, int64_t begin_wall_ns, in
 	json_put(object, name, span);
 }
 
-static json_t *epoch_spans(const struct rank_epoch *ep)
+static void put_checkpoint(json_t *object, const struct result *r, const struct checkpoint_times *t,
+			   const char *what)
+{
+	double took = (double)(t->end_wall_ns / 1000 - t->begin_wall_ns / 1000) / 1e6;
+	json_t *span = json_object();
+	char name[32];
+
+	snprintf(name, sizeof(name), "%s_ckpt%u", what, t->number);
+	json_put_time(span, "start", t->begin_wall_ns);
+	if (t->done) {
+		json_put_time(span, "end", t->end_wall_ns);
+		json_put_real(span, "duration", took);
+		/* microseconds can be too coarse for a rank that writes nothing */
+		if (took <= 0)
+			took = (double)(t->end_ns - t->begin_ns) / 1e9;
+		if (took > 0)
+			json_put_real(span, "throughput", dlio_checkpoint_gib(r) / took);
+	}
+	json_put(object, name, span);
+}
+
+static json_t *epoch_spans(const struct result *r, const struct rank_epoch *ep)
 {
 	json_t *out = json_object();
 	char name[32];
@@ -123,7 +147,13 @@ static json_t *epoch_spans(const struct rank_epoch *ep)
 
 		snprintf(name, sizeof(name), "block%u", p->number);
 		put_span(out, name, p->begin_wall_ns, p->end_wall_ns);
+		if (b < ep->saves)
+			put_checkpoint(out, r, &ep->save[b], "save");
 	}
+	for (uint32_t i = ep->blocks; i < ep->saves; i++)
+		put_checkpoint(out, r, &ep->save[i], "save");
+	for (uint32_t i = 0; i < ep->loads; i++)
+		put_checkpoint(out, r, &ep->load[i], "load");
 	if (ep->end_wall_ns)
 		json_put_time(out, "end", ep->end_wall_ns);
 	if (ep->train_end_wall_ns)
@@ -143,7 +173,7 @@ json_t *dlio_rank_epochs(const struct result *r, uint32_t rank)
 		if (r->rank[rank].epoch[i].begin_wall_ns == 0)
 			continue;
 		snprintf(name, sizeof(name), "%u", i + 1);
-		json_put(out, name, epoch_spans(&r->rank[rank].epoch[i]));
+		json_put(out, name, epoch_spans(r, &r->rank[rank].epoch[i]));
 	}
 	return out;
 }

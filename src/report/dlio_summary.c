@@ -16,6 +16,11 @@ double dlio_data_gib(const struct result *r)
 	return share * metrics_data_bytes(r) / GIB;
 }
 
+double dlio_checkpoint_gib(const struct result *r)
+{
+	return checkpoint_size_bytes(r) / GIB;
+}
+
 bool dlio_fits_memory(const struct result *r, const struct host_facts *h)
 {
 	return dlio_data_gib(r) <= h->memory_gib;
@@ -59,6 +64,23 @@ static void put_train(json_t *metric, const struct result *r, const struct run_m
 		 "train_throughput_stdev_samples_per_second", &m->train_throughput);
 	put_stat(metric, "train_io_mean_MB_per_second", "train_io_stdev_MB_per_second",
 		 &m->train_io);
+}
+
+static void put_checkpoints(json_t *metric, const struct result *r)
+{
+	struct series_stat duration, rate;
+
+	checkpoint_series(r, false, &duration, &rate);
+	put_stat(metric, "save_checkpoint_io_mean_GB_per_second",
+		 "save_checkpoint_io_stdev_GB_per_second", &rate);
+	put_stat(metric, "save_checkpoint_duration_mean_seconds",
+		 "save_checkpoint_duration_stdev_seconds", &duration);
+	checkpoint_series(r, true, &duration, &rate);
+	put_stat(metric, "load_checkpoint_io_mean_GB_per_second",
+		 "load_checkpoint_io_stdev_GB_per_second", &rate);
+	put_stat(metric, "load_checkpoint_duration_mean_seconds",
+		 "load_checkpoint_duration_stdev_seconds", &duration);
+	json_put_real(metric, "checkpoint_size_GB", dlio_checkpoint_gib(r));
 }
 
 static void put_eval(json_t *metric, const struct result *r, const struct run_metrics *m)
@@ -109,7 +131,10 @@ json_t *dlio_summary(const struct result *r, const struct run_metrics *m)
 	json_put_int(s, "num_accelerators", r->ranks);
 	json_put_int(s, "num_hosts", r->nodes ? r->nodes : 1);
 	json_put_text(s, "hostname", r->host.hostname);
-	put_train(metric, r, m);
+	if (r->checkpointed)
+		put_checkpoints(metric, r);
+	if (r->trained)
+		put_train(metric, r, m);
 	if (r->evaluated)
 		put_eval(metric, r, m);
 	json_put(s, "metric", metric);

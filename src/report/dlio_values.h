@@ -8,6 +8,8 @@
 bool dlio_fits_memory(const struct result *r, const struct host_facts *h);
 /* Training data of one host, by its ranks. */
 double dlio_data_gib(const struct result *r);
+/* Size of a checkpoint of all ranks, GiB: what is written, or DLIO's number with compat.dlio. */
+double dlio_checkpoint_gib(const struct result *r);
 /* N_output.json and N_per_epoch_stats.json of one rank. */
 json_t *dlio_rank_output(const struct result *r, uint32_t rank);
 json_t *dlio_rank_epochs(const struct result *r, uint32_t rank);

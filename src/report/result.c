@@ -3,14 +3,21 @@
 
 #include <stdlib.h>
 
+/* A block may be there whose phase never began. */
+static uint32_t steps_held(const struct rank_epoch *ep)
+{
+	return ep->blocks > ep->block_capacity ? ep->blocks : ep->block_capacity;
+}
+
 static void release_rank(struct rank_result *k, uint32_t epochs)
 {
 	for (uint32_t i = 0; k->epoch && i < epochs; i++) {
 		struct rank_epoch *ep = &k->epoch[i];
 
-		/* a block may be there whose phase never began */
-		for (uint32_t b = 0; ep->block && b < (ep->blocks ? ep->blocks : 1); b++)
+		for (uint32_t b = 0; ep->block && b < steps_held(ep); b++)
 			free(ep->block[b].step);
+		free(ep->save);
+		free(ep->load);
 		free(ep->block);
 		free(ep->eval.step);
 	}

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/sysinfo.h"
 #include "base/system.h"
+#include "checkpoint/checkpoint.h"
 #include "dataset/dataset.h"
 #include "dataset/order.h"
 #include "dataset/residency.h"
@@ -19,11 +20,33 @@
 #include "metric/step.h"
 #include "workload/workload.h"
 
+/* One checkpoint on one rank, written or read back. Times monotonic, ns. */
+struct checkpoint_times {
+	uint32_t number;      /* within the epoch, from 1 */
+	int64_t epoch, step;  /* in the name of its folder */
+	uint64_t total_steps; /* of the epoch, made before it */
+	bool done;            /* whole; else only what was known when the run ended is here */
+	/* From its turn to the moment at which the rank's files are whole; with
+	 * checkpoint.rank_sync those of all ranks. */
+	int64_t begin_ns, end_ns, begin_wall_ns, end_wall_ns;
+	int64_t stall_ns;  /* the rank stood still: the whole of it, or what async leaves */
+	int64_t wait_ns;   /* of that: for the checkpoint before it */
+	int64_t stage_ns;  /* of that: for the copy to memory */
+	int64_t waited_ns; /* async: the next one, or the end of the run, waited for it */
+	struct checkpoint_stat stat;
+	/* Counters of the process before and after, and of the disk below the folder. */
+	struct proc_io io_before, io_after;
+	bool disk_known;
+	uint64_t disk_before_bytes, disk_after_bytes; /* written; of a read back: read */
+};
+
 struct rank_epoch {
 	int64_t begin_wall_ns, train_end_wall_ns, end_wall_ns;
 	int64_t begin_ns, train_end_ns, end_ns;
 	struct phase *block; /* at least one when trained */
-	uint32_t blocks;
+	uint32_t blocks, block_capacity;
+	struct checkpoint_times *save, *load; /* in the order of their turns */
+	uint32_t saves, loads;                /* that began */
 	bool has_eval;
 	struct phase eval;
 	struct order_proof delivered, eval_delivered; /* samples */
@@ -38,7 +61,9 @@ struct rank_epoch {
 struct rank_result {
 	struct rank_epoch *epoch;         /* `epochs_begun` of struct result are valid */
 	struct io_stat train_io, eval_io; /* all epochs, merged over this rank's workers */
+	struct io_stat save_io, load_io;  /* of checkpoints */
 	int64_t worker_busy_ns, worker_idle_ns, preprocess_ns;
+	int64_t drain_ns; /* after the last epoch: for the checkpoint under way */
 	int64_t transport_ns, unpack_ns, pin_ns; /* as in struct worker_stat */
 	int64_t train_busy_ns;     /* the part of worker_busy_ns that the training loader has */
 	uint32_t workers;          /* reader threads of the training loader; 0: inline */
@@ -101,6 +126,9 @@ struct result {
 	int64_t begin_ns;      /* the same moment as begin_wall_ns on the monotonic clock */
 	struct series *series; /* of the machine while training; NULL: not sampled */
 	bool trained, evaluated, generated;
+	bool checkpointed; /* checkpoints were asked for and the ranks began */
+	struct checkpoint_totals checkpoint_totals;
+	uint64_t checkpoint_parameters;
 	struct {
 		uint64_t files, skipped, bytes;
 		int64_t wall_ns;
@@ -121,7 +149,7 @@ struct result {
 	uint64_t peak_rss_bytes;
 	struct presence_result presence;
 	uint64_t shuffle_seed; /* what order_init was given */
-	struct verdict verdict[16];
+	struct verdict verdict[20];
 	uint32_t verdicts;
 	struct trace *trace; /* owned; NULL: none is kept */
 	char folder[4096];   /* the output folder */
@@ -218,6 +246,38 @@ void metrics_rank_epoch(const struct result *r, uint32_t rank, uint32_t epoch,
 struct series_stat series_stat_of(const double *v, size_t n);
 /* Bytes of the training samples: of the dataset, or by the configured length with compat.dlio. */
 double metrics_data_bytes(const struct result *r);
+
+/* One checkpoint over all ranks; seconds. */
+struct checkpoint_measure {
+	uint32_t epoch, number; /* from 1 */
+	bool done;              /* on every rank */
+	double duration_s;      /* the longest of a rank: MLPerf's */
+	double shortest_s, first_rank_s;
+	double span_s; /* from the first rank's turn to the last one's end */
+	double rate;   /* bytes/s: the size of all ranks over duration_s, the least of a rank */
+	double stall_mean_s, stall_max_s, wait_max_s, stage_max_s;
+	double write_max_s;   /* async: in the background */
+	double hidden_mean_s; /* of that, while the rank did not wait for it */
+	uint64_t files, payload_bytes, file_bytes;
+	/* While it lasted, whatever caused them: bytes that this process gave to the page cache or
+	 * the disk (of a read: had fetched), and that the disk below the folder took (gave). */
+	bool process_known, disk_known;
+	uint64_t process_bytes, disk_bytes;
+};
+
+/* Bytes of the tensors of all ranks, or what DLIO takes them for with compat.dlio. */
+double checkpoint_size_bytes(const struct result *r);
+/* Number `index` (from 0) of epoch `epoch` (from 0); false when no rank began it. Pure. */
+bool checkpoint_measure_of(const struct result *r, uint32_t epoch, uint32_t index, bool load,
+			   struct checkpoint_measure *out);
+/* Over those that are done: seconds, and GiB/s by the size above. The longest rank's time, or rank
+ * 0's with compat.dlio. */
+void checkpoint_series(const struct result *r, bool load, struct series_stat *duration,
+		       struct series_stat *rate);
+/* Training time of the finished epochs in which ranks stood still for checkpoints: the longest of a
+ * rank for each, since all meet in the next step (the mean where none follows); and whole-run AU
+ * with it and with it taken out (percent; NaN when nothing was trained). */
+void checkpoint_cost(const struct result *r, double *stall_s, double *au, double *au_without);
 
 /* Fills r->verdict from the measures (report/verdict.c). */
 void verdicts_compute(struct result *r, const struct run_metrics *m);

@@ -9,7 +9,7 @@ static int render(const struct result *r, const struct run_metrics *m, struct er
 	char name[64];
 	int rc = 0;
 
-	if (!r->trained || !r->rank)
+	if ((!r->trained && !r->checkpointed) || !r->rank)
 		return 0;
 	for (uint32_t k = 0; rc == 0 && k < r->ranks; k++) {
 		if (r->rank[k].lost)

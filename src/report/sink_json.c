@@ -116,6 +116,8 @@ static int render(const struct result *r, const struct run_metrics *m, struct er
 		json_put(o, "training", json_training(r, m));
 	if (r->evaluated && r->rank && r->usage)
 		json_put(o, "evaluation", json_evaluation(r, m));
+	if (r->checkpointed && r->rank)
+		json_put(o, "checkpoint", json_checkpoint(r));
 	if (r->generated)
 		json_put(o, "generation", generation(r));
 	if (r->dataset)

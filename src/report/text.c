@@ -1,5 +1,6 @@
 /* The result as people read it: what to believe first, then the figures. */
 #include <ctype.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -210,6 +211,35 @@ static void target(struct buf *out, const struct result *r, const struct run_met
 	    m->train_au.mean >= want ? "met" : "missed");
 }
 
+static void checkpoints(struct buf *out, const struct result *r)
+{
+	const struct checkpoint_totals *t = &r->checkpoint_totals;
+	double stall, au, without;
+	char size[32], text[32], took[3][32];
+
+	row(out, "checkpoint", "%s of tensors in %llu file%s by %llu rank%s",
+	    str_bytes((double)t->total_bytes, size, sizeof(size)), (unsigned long long)t->files,
+	    t->files == 1 ? "" : "s", (unsigned long long)t->writers, t->writers == 1 ? "" : "s");
+	for (int load = 0; load < 2; load++) {
+		struct series_stat s, rate;
+
+		checkpoint_series(r, load, &s, &rate);
+		if (s.count == 0)
+			continue;
+		row(out, load ? "  read back" : "  written", "%llu, %s on average (%s to %s), %s/s",
+		    (unsigned long long)s.count, str_seconds(s.mean, took[0], 32),
+		    str_seconds(s.min, took[1], 32), str_seconds(s.max, took[2], 32),
+		    str_bytes(rate.mean * 1073741824.0, text, sizeof(text)));
+	}
+	if (!r->trained)
+		return;
+	checkpoint_cost(r, &stall, &au, &without);
+	if (isfinite(au) && isfinite(without))
+		row(out, "  stall",
+		    "%s of the training part: AU over the whole run %.2f %%, without it %.2f %%",
+		    str_seconds(stall, text, sizeof(text)), au, without);
+}
+
 static void generation(struct buf *out, const struct result *r)
 {
 	double s = (double)r->generation.wall_ns / 1e9;
@@ -232,10 +262,12 @@ void report_text(const struct result *r, const struct run_metrics *m, bool color
 	const struct paint p = {color};
 	char peak[32], bound[32];
 
-	buf_printf(out, "\n%s%s%s: %u accelerator%s, %u of %u epochs, %s\n\n", colored(&p, BOLD),
+	buf_printf(out, "\n%s%s%s: %u accelerator%s, ", colored(&p, BOLD),
 		   r->workload->choice ? r->workload->choice : "workload", colored(&p, PLAIN),
-		   r->ranks, r->ranks == 1 ? "" : "s", r->epochs_done, r->epochs_planned,
-		   status[r->status]);
+		   r->ranks, r->ranks == 1 ? "" : "s");
+	if (r->trained || !r->checkpointed)
+		buf_printf(out, "%u of %u epochs, ", r->epochs_done, r->epochs_planned);
+	buf_printf(out, "%s\n\n", status[r->status]);
 	verdicts(out, r, &p);
 	if (r->trained)
 		training(out, r, m, &p);
@@ -244,6 +276,8 @@ void report_text(const struct result *r, const struct run_metrics *m, bool color
 		page_cache(out, r);
 	if (r->trained)
 		target(out, r, m);
+	if (r->checkpointed && r->rank)
+		checkpoints(out, r);
 	generation(out, r);
 	if (r->memory_bound_bytes)
 		row(out, "memory",

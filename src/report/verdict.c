@@ -27,9 +27,12 @@ static void check_complete(struct result *r)
 		return;
 	v = add(r, "complete");
 	v->level = VERDICT_FAIL;
-	say(v, "The run %s after %u of %u epochs; only finished epochs count below.",
-	    r->status == RUN_INTERRUPTED ? "was interrupted" : "failed", r->epochs_done,
-	    r->epochs_planned);
+	say(v, "The run %s", r->status == RUN_INTERRUPTED ? "was interrupted" : "failed");
+	if (r->checkpointed && !r->trained)
+		say(v, "; only whole checkpoints count below.");
+	else
+		say(v, " after %u of %u epochs; only finished epochs count below.", r->epochs_done,
+		    r->epochs_planned);
 	if (r->reason.text[0])
 		say(v, " Reason: %.400s", r->reason.text);
 }
@@ -409,6 +412,8 @@ void verdicts_compute(struct result *r, const struct run_metrics *m)
 {
 	r->verdicts = 0;
 	check_complete(r);
+	if (r->checkpointed)
+		verdict_checkpoint(r);
 	if (!r->trained) {
 		check_config(r);
 		return;

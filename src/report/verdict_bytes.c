@@ -11,7 +11,7 @@ static const double READ_AHEAD_SHARE = 1.10;
 static const double LEFT_SHARE = 0.01; /* of the dataset, still cached where it should not be */
 static const uint64_t LEFT_BYTES = 65536;
 
-static const struct store_ops *base_store(const struct workload *w)
+const struct store_ops *verdict_base_store(const struct workload *w)
 {
 	const char *name = w->storage.store ? strrchr(w->storage.store, '+') : NULL;
 
@@ -73,7 +73,7 @@ static void check_payload(struct verdict *v, const struct result *r, const struc
 static void judge_device(struct verdict *v, const struct result *r, const struct run_metrics *m,
 			 double returned)
 {
-	const struct store_ops *base = base_store(r->workload);
+	const struct store_ops *base = verdict_base_store(r->workload);
 	double share = returned > 0 ? (double)m->device_bytes / returned : 0;
 	char a[32];
 
@@ -281,7 +281,7 @@ static void judge_start(struct verdict *v, const struct result *r, uint32_t wors
 
 void verdict_page_cache(struct result *r)
 {
-	const struct store_ops *base = base_store(r->workload);
+	const struct store_ops *base = verdict_base_store(r->workload);
 	uint32_t worst, end;
 	struct verdict *v;
 	char a[32], b[32];

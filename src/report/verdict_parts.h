@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "report/result.h"
+#include "store/store.h"
 
 /* A new verdict of that name, passed. */
 static inline struct verdict *add(struct result *r, const char *check)
@@ -48,5 +49,9 @@ static inline const char *bytes_text(double v, char out[32])
 
 /* Whether the bytes asked for are those wanted, and where they came from. */
 void verdict_bytes(struct result *r, const struct run_metrics *m);
+/* The row of the store below all shims; NULL when there is none of that name. */
+const struct store_ops *verdict_base_store(const struct workload *w);
+/* Whether checkpoints were written, and how much of them reached a disk. */
+void verdict_checkpoint(struct result *r);
 /* What the page cache held of the dataset, by looks before and after each epoch. */
 void verdict_page_cache(struct result *r);

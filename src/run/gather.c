@@ -18,8 +18,8 @@ struct part {
 };
 #define LAYOUT                                                                                     \
 	(uint32_t)(sizeof(struct part) + 3 * sizeof(struct rank_result) +                          \
-		   5 * sizeof(struct rank_epoch) + 7 * sizeof(struct phase) +                      \
-		   11 * sizeof(struct host_facts))
+		   5 * sizeof(struct rank_epoch) + 13 * sizeof(struct checkpoint_times) +          \
+		   7 * sizeof(struct phase) + 11 * sizeof(struct host_facts))
 
 /* Words of 8 bytes: how many zeros, how many others, the others; and so on. */
 static void put_sparse(struct buf *b, const void *p, size_t bytes)
@@ -69,6 +69,8 @@ static void put_rank(struct buf *b, const struct rank_result *k, uint32_t epochs
 {
 	put_sparse(b, &k->train_io, sizeof(k->train_io));
 	put_sparse(b, &k->eval_io, sizeof(k->eval_io));
+	put_sparse(b, &k->save_io, sizeof(k->save_io));
+	put_sparse(b, &k->load_io, sizeof(k->load_io));
 	buf_append(b, &k->worker_busy_ns,
 		   sizeof(*k) - offsetof(struct rank_result, worker_busy_ns));
 	for (uint32_t i = 0; i < epochs; i++) {
@@ -79,6 +81,8 @@ static void put_rank(struct buf *b, const struct rank_result *k, uint32_t epochs
 			put_phase(b, &ep->block[j]);
 		if (ep->has_eval)
 			put_phase(b, &ep->eval);
+		buf_append(b, ep->save, ep->saves * sizeof(*ep->save));
+		buf_append(b, ep->load, ep->loads * sizeof(*ep->load));
 	}
 }
 
@@ -236,6 +240,31 @@ static void get_phase(struct reader *in, struct phase *p, const struct shift *by
 	}
 }
 
+static struct checkpoint_times *get_checkpoints(struct reader *in, uint32_t *count,
+						const struct shift *by)
+{
+	struct checkpoint_times *t = NULL;
+	uint32_t n = *count;
+
+	*count = 0;
+	if (n == 0 || in->bad)
+		return NULL;
+	if (n <= in->left / sizeof(*t))
+		t = calloc(n, sizeof(*t));
+	in->bad = !t;
+	if (!t)
+		return NULL;
+	get(in, t, n * sizeof(*t));
+	*count = n;
+	for (uint32_t i = 0; i < n; i++) {
+		move(&t[i].begin_ns, by->mono_ns);
+		move(&t[i].end_ns, by->mono_ns);
+		move(&t[i].begin_wall_ns, by->wall_ns);
+		move(&t[i].end_wall_ns, by->wall_ns);
+	}
+	return t;
+}
+
 static void get_epoch(struct reader *in, struct rank_epoch *ep, const struct shift *by)
 {
 	uint32_t blocks;
@@ -258,8 +287,11 @@ static void get_epoch(struct reader *in, struct rank_epoch *ep, const struct shi
 		ep->block = calloc(blocks, sizeof(*ep->block));
 	for (; ep->block && ep->blocks < blocks; ep->blocks++)
 		get_phase(in, &ep->block[ep->blocks], by);
+	ep->block_capacity = ep->blocks;
 	if (ep->has_eval)
 		get_phase(in, &ep->eval, by);
+	ep->save = get_checkpoints(in, &ep->saves, by);
+	ep->load = get_checkpoints(in, &ep->loads, by);
 }
 
 static void get_rank(struct reader *in, struct rank_result *k, uint32_t epochs,
@@ -269,6 +301,8 @@ static void get_rank(struct reader *in, struct rank_result *k, uint32_t epochs,
 
 	get_sparse(in, &k->train_io, sizeof(k->train_io));
 	get_sparse(in, &k->eval_io, sizeof(k->eval_io));
+	get_sparse(in, &k->save_io, sizeof(k->save_io));
+	get_sparse(in, &k->load_io, sizeof(k->load_io));
 	get(in, &k->worker_busy_ns, sizeof(*k) - offsetof(struct rank_result, worker_busy_ns));
 	k->epoch = epoch;
 	for (uint32_t i = 0; i < epochs && !in->bad; i++)

@@ -11,7 +11,14 @@
 #define TICK_NS (NS_PER_S / 10)
 
 static const char *const activity_text[] = {
-	"is starting", "waits for a batch", "computes", "waits for the other ranks", "is done",
+	"is starting",
+	"waits for a batch",
+	"computes",
+	"waits for the other ranks",
+	"writes a checkpoint",
+	"reads a checkpoint",
+	"pauses between checkpoints",
+	"is done",
 };
 
 static void describe_rank(struct run_state *s, struct rank *k, char *out, size_t n)

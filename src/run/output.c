@@ -17,11 +17,12 @@
 int run_write_results(struct run_state *s, struct err *e)
 {
 	struct run_metrics m = {0};
-	int rc = s->r->trained ? metrics_compute(&m, s->r, e) : 0;
+	bool ran = s->r->trained || s->r->checkpointed;
+	int rc = ran ? metrics_compute(&m, s->r, e) : 0;
 
 	if (rc < 0)
 		return rc;
-	if (s->r->trained)
+	if (ran)
 		verdicts_compute(s->r, &m);
 	system_facts_load(&s->r->system, "", s->d->folder);
 	for (size_t i = 0; sink_table[i]; i++) {
@@ -33,7 +34,7 @@ int run_write_results(struct run_state *s, struct err *e)
 			*e = one;
 		}
 	}
-	if (s->r->trained)
+	if (ran)
 		dlio_log_saved(s->r, &m);
 	metrics_release(&m);
 	return rc;

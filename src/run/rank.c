@@ -15,7 +15,7 @@
 #include "run/state.h"
 #include "workload/time_draw.h"
 
-static void publish(struct rank *k, enum rank_activity what, int64_t progress_ns)
+void rank_publish(struct rank *k, enum rank_activity what, int64_t progress_ns)
 {
 	atomic_store_explicit(&k->activity, (int)what, memory_order_relaxed);
 	atomic_store_explicit(&k->progress_ns, progress_ns, memory_order_relaxed);
@@ -72,8 +72,7 @@ static int phase_prepare(struct phase *p, enum phase_kind kind, uint32_t number,
 	return p->step ? 0 : -ENOMEM;
 }
 
-/* Waits until the deadline or the end of the run; returns the time of waking. */
-static int64_t wait_until(struct run_state *s, int64_t deadline_ns)
+int64_t rank_wait_until(struct run_state *s, int64_t deadline_ns)
 {
 	int64_t now = clock_now_ns();
 
@@ -94,8 +93,8 @@ static bool compute(struct rank *k, const struct time_dist *dist, struct step_ti
 	t->compute_end_ns = t->compute_begin_ns;
 	if (wait_ns <= 0)
 		return true;
-	publish(k, RANK_COMPUTING, t->compute_begin_ns + wait_ns);
-	t->compute_end_ns = wait_until(k->run, t->compute_begin_ns + wait_ns);
+	rank_publish(k, RANK_COMPUTING, t->compute_begin_ns + wait_ns);
+	t->compute_end_ns = rank_wait_until(k->run, t->compute_begin_ns + wait_ns);
 	return t->compute_end_ns - t->compute_begin_ns >= wait_ns;
 }
 
@@ -105,15 +104,15 @@ static int ask_on(struct rank *k, struct loader *l, struct err *e)
 	struct batch *b;
 	int rc;
 
-	publish(k, RANK_WAITING, clock_now_ns());
+	rank_publish(k, RANK_WAITING, clock_now_ns());
 	rc = k->run->loader_ops->next(l, &b, e);
 	if (rc > 0)
 		k->run->loader_ops->give_back(l, b);
 	return rc < 0 ? rc : 0;
 }
 
-/* Runs up to `steps` steps into `p`. 0 when all were made or the loader's epoch ended. */
-static int run_steps(struct rank *k, struct loader *l, struct phase *p, uint64_t steps,
+/* Runs up to p->capacity steps into `p`. 0 when all were made or the loader's epoch ended. */
+static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 		     struct order_proof *delivered, uint64_t *payload, struct err *e)
 {
 	struct run_state *s = k->run;
@@ -121,13 +120,13 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p, uint64_t
 		p->kind == PHASE_EVAL ? &s->w->evaluation.eval_time : &s->w->train.computation_time;
 	int64_t ask = p->begin_ns;
 
-	for (uint64_t i = 0; i < steps; i++) {
+	for (uint64_t i = 0; i < p->capacity; i++) {
 		struct step_times *t = &p->step[i];
 		struct batch *b;
 		int rc;
 
 		t->ask_ns = ask;
-		publish(k, RANK_WAITING, clock_now_ns());
+		rank_publish(k, RANK_WAITING, clock_now_ns());
 		rc = s->loader_ops->next(l, &b, e);
 		if (rc <= 0)
 			return rc;
@@ -148,7 +147,7 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p, uint64_t
 			atomic_fetch_add_explicit(&k->compute_ns,
 						  t->compute_end_ns - t->compute_begin_ns,
 						  memory_order_relaxed);
-			publish(k, RANK_BARRIER, t->compute_end_ns);
+			rank_publish(k, RANK_BARRIER, t->compute_end_ns);
 			rc = comm_barrier(&k->comm);
 			if (rc)
 				return rc;
@@ -156,7 +155,7 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p, uint64_t
 		}
 		ask = t->barrier_out_ns;
 	}
-	return ask_on(k, l, e);
+	return 0;
 }
 
 static void add_worker_stats(struct rank *k, struct loader *l, struct io_stat *io)
@@ -184,49 +183,136 @@ static int finish(struct rank *k, struct loader *l, struct err *e)
 	return rc;
 }
 
+/* All blocks of an epoch: between two checkpoints, or the whole. */
+static int blocks_prepare(struct rank_epoch *ep, const struct run_state *s, uint64_t steps,
+			  struct err *e)
+{
+	uint64_t every = run_checkpoint_steps(s->w), first = 0;
+	int rc = 0;
+
+	for (uint32_t b = 0; rc == 0 && b < ep->block_capacity; b++) {
+		uint64_t n = every && every < steps - first ? every : steps - first;
+
+		rc = phase_prepare(&ep->block[b], PHASE_BLOCK, b + 1, first, n, e);
+		first += n;
+	}
+	return rc;
+}
+
+static void block_begin(struct rank *k, struct rank_epoch *ep)
+{
+	struct phase *p = &ep->block[ep->blocks++];
+
+	if (k->comm.rank == 0)
+		dlio_log_block_start(p->number);
+	p->begin_wall_ns = clock_wall_ns();
+	p->begin_ns = clock_now_ns();
+}
+
+static void block_end(struct rank_epoch *ep)
+{
+	struct phase *p = &ep->block[ep->blocks - 1];
+
+	p->end_ns = clock_now_ns();
+	p->end_wall_ns = clock_wall_ns();
+}
+
+static void block_tell(struct rank *k, const struct phase *p, uint32_t epoch)
+{
+	const struct run_state *s = k->run;
+	double au, rate;
+	uint64_t measured;
+	char why[256];
+
+	if (k->comm.rank != 0)
+		return;
+	dlio_log_block_end(p->number, p);
+	if (metrics_phase(s->r, p, &au, &rate, &measured, why, sizeof(why)))
+		dlio_log_block_metrics(epoch, p, au, rate * s->ranks,
+				       &s->w->train.computation_time);
+}
+
+static uint64_t steps_made(const struct rank_epoch *ep)
+{
+	uint64_t n = 0;
+
+	for (uint32_t b = 0; b < ep->blocks; b++)
+		n += ep->block[b].steps;
+	return n;
+}
+
+/* The steps of an epoch with the checkpoints that lie between them. The first block has begun. */
+static int run_blocks(struct rank *k, struct rank_epoch *ep, uint32_t epoch, uint64_t steps,
+		      struct err *e)
+{
+	uint64_t every = run_checkpoint_steps(k->run->w);
+	uint64_t made;
+	bool ended;
+	int rc;
+
+	for (;;) {
+		struct phase *p = &ep->block[ep->blocks - 1];
+
+		rc = run_steps(k, k->train, p, &ep->delivered, &ep->payload_bytes, e);
+		made = p->first_step + p->steps;
+		ended = p->steps < p->capacity;
+		/* after a checkpoint that ends the epoch this is in no block */
+		if (rc == 0 && !ended && made == steps && !(every && made % every == 0))
+			rc = ask_on(k, k->train, e);
+		block_end(ep);
+		if (rc)
+			return rc;
+		block_tell(k, p, epoch);
+		if (ended || !every || made % every != 0)
+			return 0;
+		rc = rank_save(k, epoch, (int64_t)made, made, e);
+		if (rc)
+			return rc;
+		if (made == steps)
+			return ask_on(k, k->train, e);
+		block_begin(k, ep);
+	}
+}
+
 static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struct err *e)
 {
 	struct run_state *s = k->run;
 	uint64_t steps = run_epoch_steps(s, epoch);
-	struct phase *p = &ep->block[0];
 	struct order order;
-	double au, rate;
-	uint64_t measured;
-	char why[256];
 	int rc, end;
 	bool begun;
 
 	run_order(s, DATASET_TRAIN, epoch, &order);
-	rc = phase_prepare(p, PHASE_BLOCK, 1, 0, steps, e);
+	rc = blocks_prepare(ep, s, steps, e);
 	if (rc)
 		return rc;
-	ep->blocks = 1;
-	if (k->comm.rank == 0) {
+	if (k->comm.rank == 0)
 		dlio_log_epoch_start(epoch, steps);
-		dlio_log_block_start(1);
-	}
-	p->begin_wall_ns = clock_wall_ns();
-	p->begin_ns = clock_now_ns();
+	block_begin(k, ep);
 	rc = s->loader_ops->start(k->train, &order, steps, e);
 	begun = rc == 0;
 	if (begun)
-		rc = run_steps(k, k->train, p, steps, &ep->delivered, &ep->payload_bytes, e);
-	p->end_ns = clock_now_ns();
-	p->end_wall_ns = clock_wall_ns();
-	ep->train_end_ns = p->end_ns;
-	ep->train_end_wall_ns = p->end_wall_ns;
+		rc = run_blocks(k, ep, epoch, steps, e);
+	if (rc && ep->block[ep->blocks - 1].end_ns == 0)
+		block_end(ep);
+	if (rc == 0 && run_epoch_has_checkpoint(s->w, epoch)) {
+		uint64_t made = steps_made(ep);
+
+		/* DLIO names it by the step that would have been next */
+		rc = comm_barrier(&k->comm);
+		if (rc == 0)
+			rc = rank_save(k, epoch, (int64_t)made + s->w->compat.dlio, made, e);
+	}
+	ep->train_end_ns = ep->saves ? clock_now_ns() : ep->block[ep->blocks - 1].end_ns;
+	ep->train_end_wall_ns = ep->saves ? clock_wall_ns() : ep->block[ep->blocks - 1].end_wall_ns;
 	ep->accounted = begun && s->loader_ops->undelivered &&
-			s->loader_ops->undelivered(k->train, p->steps, &ep->rest);
+			s->loader_ops->undelivered(k->train, steps_made(ep), &ep->rest);
 	end = finish(k, k->train, rc ? NULL : e);
 	if (rc == 0)
 		rc = end;
-	if (k->comm.rank == 0 && rc == 0) {
-		dlio_log_block_end(1, p);
-		if (metrics_phase(s->r, p, &au, &rate, &measured, why, sizeof(why)))
-			dlio_log_block_metrics(epoch, p, au, rate * s->ranks,
-					       &s->w->train.computation_time);
-		dlio_log_epoch_end(epoch, p);
-	}
+	if (k->comm.rank == 0 && rc == 0)
+		dlio_log_epoch_end(epoch, steps_made(ep), ep->train_end_wall_ns,
+				   ep->train_end_ns - ep->begin_ns);
 	return rc;
 }
 
@@ -254,8 +340,9 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 	rc = s->loader_ops->start(k->eval, &order, s->steps[DATASET_EVAL], e);
 	begun = rc == 0;
 	if (begun)
-		rc = run_steps(k, k->eval, p, s->steps[DATASET_EVAL], &ep->eval_delivered,
-			       &ep->eval_payload_bytes, e);
+		rc = run_steps(k, k->eval, p, &ep->eval_delivered, &ep->eval_payload_bytes, e);
+	if (rc == 0 && begun && p->steps == p->capacity)
+		rc = ask_on(k, k->eval, e);
 	p->end_ns = clock_now_ns();
 	p->end_wall_ns = clock_wall_ns();
 	ep->eval_accounted = begun && s->loader_ops->undelivered &&
@@ -346,7 +433,7 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	return rc;
 }
 
-static int build_loaders(struct rank *k, struct err *e)
+static int build(struct rank *k, struct err *e)
 {
 	struct run_state *s = k->run;
 	struct loader_config c = {
@@ -361,9 +448,11 @@ static int build_loaders(struct rank *k, struct err *e)
 		.progress_ns = &k->progress_ns,
 	};
 	struct loader *l;
-	int rc = s->loader_ops->create(&l, &c, e);
+	int rc = rank_checkpoints_open(k, e);
 
-	if (rc < 0)
+	if (rc == 0 && s->w->workflow.train)
+		rc = s->loader_ops->create(&l, &c, e);
+	if (rc < 0 || !s->w->workflow.train)
 		return rc;
 	k->train = l;
 	if (!s->w->workflow.evaluation || s->steps[DATASET_EVAL] == 0)
@@ -376,6 +465,13 @@ static int build_loaders(struct rank *k, struct err *e)
 	return rc == 0 ? trace_check(s->r->trace, e) : rc;
 }
 
+static int only_checkpoints(struct rank *k, struct err *e)
+{
+	if (k->comm.local == 0)
+		k->run->r->epochs_begun = 1;
+	return rank_checkpoints_only(k, e);
+}
+
 void *rank_main(void *arg)
 {
 	struct rank *k = arg;
@@ -383,8 +479,8 @@ void *rank_main(void *arg)
 	struct err e = {0};
 	int rc;
 
-	publish(k, RANK_STARTING, clock_now_ns());
-	rc = build_loaders(k, &e);
+	rank_publish(k, RANK_STARTING, clock_now_ns());
+	rc = build(k, &e);
 	if (rc < 0)
 		run_stop(s, &e);
 	/* every rank's memory is there before the first one is timed */
@@ -392,13 +488,18 @@ void *rank_main(void *arg)
 		rc = comm_barrier(&k->comm);
 	if (rc == 0 && k->comm.local == 0)
 		s->train_begin_ns = clock_now_ns();
-	for (uint32_t epoch = 1; rc == 0 && epoch <= s->r->epochs_planned; epoch++) {
+	if (rc == 0 && !s->w->workflow.train)
+		rc = only_checkpoints(k, &e);
+	for (uint32_t epoch = 1; rc == 0 && s->w->workflow.train && epoch <= s->r->epochs_planned;
+	     epoch++) {
 		if (k->comm.local == 0)
 			s->r->epochs_begun = epoch;
 		rc = one_epoch(k, epoch, &e);
 		if (rc == 0 && k->comm.local == 0)
 			s->r->epochs_done = epoch;
 	}
+	if (rc == 0)
+		rc = rank_checkpoints_drain(k, &e);
 	if (rc < 0 && rc != ERR_CANCELED) {
 		if (s->net && net_nodes(s->net) > 1)
 			err_wrap(&e, "rank %u on host '%s'", k->comm.rank,
@@ -414,6 +515,7 @@ void *rank_main(void *arg)
 	}
 	if (k->eval && !k->hung)
 		add_worker_stats(k, k->eval, &k->out->eval_io);
+	rank_checkpoints_close(k);
 	atomic_store_explicit(&k->activity, RANK_DONE, memory_order_relaxed);
 	return NULL;
 }

@@ -217,7 +217,7 @@ static int bound_memory(struct run_state *s, struct err *e)
 	uint64_t steps;
 	int64_t cap = s->w->train.total_training_steps;
 	char need[32], have[32];
-	int rc = s->loader_ops->memory_bytes(&c, &loader, e);
+	int rc = s->w->workflow.train ? s->loader_ops->memory_bytes(&c, &loader, e) : 0;
 
 	if (rc < 0)
 		return rc;
@@ -232,7 +232,7 @@ static int bound_memory(struct run_state *s, struct err *e)
 		if (rc < 0)
 			return rc;
 	}
-	total = (loader + eval) * s->locals + own_bytes(s, steps);
+	total = (loader + eval) * s->locals + own_bytes(s, steps) + run_checkpoints_bytes(s);
 	s->r->memory_bound_bytes = total;
 	total *= run_processes_here(s);
 	avail = host_available_bytes();
@@ -263,17 +263,23 @@ static int allocate_ranks(struct run_state *s, struct err *e)
 
 		io_stat_init(&out->train_io);
 		io_stat_init(&out->eval_io);
+		io_stat_init(&out->save_io);
+		io_stat_init(&out->load_io);
 		out->epoch = try_calloc(r->epochs_planned, sizeof(*out->epoch), "epochs", e);
 		if (!out->epoch)
 			return -ENOMEM;
 		for (uint32_t i = 0; i < r->epochs_planned; i++) {
-			out->epoch[i].block = try_calloc(1, sizeof(struct phase), "block", e);
+			uint32_t n = run_epoch_blocks(s->w, run_epoch_steps(s, i + 1));
+
+			out->epoch[i].block = try_calloc(n, sizeof(struct phase), "blocks", e);
 			if (!out->epoch[i].block)
 				return -ENOMEM;
+			out->epoch[i].block_capacity = n;
 		}
 		s->rank[k].run = s;
 		s->rank[k].out = out;
-		s->loader_ops->window(s->w, &out->workers, &out->prefetch_batches);
+		if (s->w->workflow.train)
+			s->loader_ops->window(s->w, &out->workers, &out->prefetch_batches);
 	}
 	return 0;
 }
@@ -308,7 +314,8 @@ static int train(struct run_state *s, struct err *e)
 	free(comms);
 	s->phase = PROGRESS_TRAIN;
 	s->phase_begin_ns = clock_now_ns();
-	s->r->trained = true;
+	s->r->trained = s->w->workflow.train;
+	s->r->checkpointed = s->checkpoint != NULL;
 	rc = monitor_start(s, e);
 	if (rc == 0)
 		rc = run_series_begin(s, e);
@@ -352,6 +359,25 @@ static int train(struct run_state *s, struct err *e)
 	return rc;
 }
 
+/* A checkpoint benchmark is one epoch in which nothing is trained. */
+static int only_checkpoints(struct run_state *s, struct err *e)
+{
+	int rc;
+
+	s->r->epochs_planned = 1;
+	rc = run_agree(s, allocate_ranks(s, e), e);
+	return rc < 0 ? rc : run_agree(s, train(s, e), e);
+}
+
+static int check_reading(struct run_state *s, struct err *e)
+{
+	int rc = run_page_cache_check(s, e);
+
+	if (rc == 0 && s->d->format->flags & FORMAT_MAPS && s->w->reader.access == ACCESS_FRAMEWORK)
+		rc = store_map_check(s->store, e);
+	return rc == 0 ? plan_steps(s, e) : rc;
+}
+
 /* All that can be found out before anything is written or read. */
 static int prepare(struct run_state *s, struct err *e)
 {
@@ -365,13 +391,12 @@ static int prepare(struct run_state *s, struct err *e)
 	if (rc < 0)
 		return rc;
 	s->r->dataset = s->d;
-	if (!w->workflow.train || s->o->dataset_only)
+	if ((!w->workflow.train && !w->workflow.checkpoint) || s->o->dataset_only)
 		return 0;
-	rc = run_page_cache_check(s, e);
-	if (rc == 0 && s->d->format->flags & FORMAT_MAPS && w->reader.access == ACCESS_FRAMEWORK)
-		rc = store_map_check(s->store, e);
-	if (rc == 0)
-		rc = plan_steps(s, e);
+	if (w->workflow.train)
+		rc = check_reading(s, e);
+	if (rc == 0 && w->workflow.checkpoint)
+		rc = run_checkpoints_open(s, e);
 	if (rc == 0)
 		rc = bound_memory(s, e);
 	return rc;
@@ -420,8 +445,10 @@ static int carry_out(struct run_state *s, struct err *e)
 		if (rc < 0)
 			return rc;
 	}
-	if (!w->workflow.train || s->o->dataset_only)
+	if ((!w->workflow.train && !s->checkpoint) || s->o->dataset_only)
 		return 0;
+	if (!w->workflow.train)
+		return only_checkpoints(s, e);
 	rc = check_dataset(s, e);
 	if (rc < 0)
 		return rc;
@@ -495,7 +522,7 @@ static int finish(struct run_state *s, int rc, struct err *cause)
 	r->status = rc == 0 ? RUN_COMPLETE : rc == ERR_CANCELED ? RUN_INTERRUPTED : RUN_FAILED;
 	if (rc < 0)
 		r->reason = *cause;
-	if (r->folder[0] && (r->trained || r->generated))
+	if (r->folder[0] && (r->trained || r->generated || r->checkpointed))
 		write_rc = run_write_results(s, &unwritten);
 	/* the first cause is the one to tell; the other one is at least logged */
 	if (write_rc < 0 && rc < 0)
@@ -542,6 +569,7 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	log_close(rc ? NULL : e);
 	/* a stuck thread still uses them; the process is about to end */
 	if (!r->stuck) {
+		checkpoint_close(s->checkpoint);
 		store_destroy(s->store);
 		free(s->rank);
 		for (int kind = 0; kind < DATASET_KINDS; kind++)

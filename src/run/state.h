@@ -13,7 +13,8 @@ struct run_state {
 	struct dataset *d;
 	struct store *store;
 	struct result *r;
-	const struct loader_ops *loader_ops;
+	const struct loader_ops *loader_ops; /* NULL when nothing is trained */
+	struct checkpoint *checkpoint;       /* NULL when none is asked for */
 	struct comm_group *group;
 	struct rank *rank;      /* `locals` of them */
 	uint32_t ranks;         /* of all processes */

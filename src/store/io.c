@@ -40,6 +40,8 @@ static inline void count(const struct io *io, const struct request *q, int64_t r
 	if (!io || (!io->stat && !io->trace))
 		return;
 	now = clock_now_ns();
+	if (io->progress_ns)
+		atomic_store_explicit(io->progress_ns, now, memory_order_relaxed);
 	if (io->stat)
 		io_stat_add(io->stat, q->kind, now - q->start_ns, q->asked, returned);
 	if (io->trace)

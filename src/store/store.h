@@ -150,6 +150,8 @@ struct io {
 	/* May be NULL. Once it is set, io_pread returns ERR_CANCELED and asks nothing: a read of
 	 * many requests ends after the present one. */
 	const struct stop_flag *stop;
+	/* May be NULL. Gets the time (monotonic) of every request that is counted. */
+	_Atomic int64_t *progress_ns;
 };
 
 int io_open(const struct io *io, const char *path, unsigned how, struct blob *b, struct err *e);

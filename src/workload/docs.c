@@ -30,7 +30,7 @@ static const struct {
 	{"reader", "How it is read. A section `data_reader` replaces `reader` as a whole."},
 	{"train", "The training."},
 	{"evaluation", "Evaluations between epochs of the training."},
-	{"checkpoint", "Checkpoints. They are checked but not written in this version."},
+	{"checkpoint", "Checkpoints: when, what, where, and how they are written and read back."},
 	{"model", "The model, of which checkpoints are made."},
 	{"output", "Results."},
 	{"workflow", "What a run does."},

@@ -33,6 +33,7 @@ static const struct {
 	{"storage.storage_type", "local_fs"},
 	{"storage.storage_type", "parallel_fs"},
 	{"workflow.checkpoint", "false"},
+	{"workflow.checkpoint", "true"},
 	{"workflow.profiling", "false"},
 };
 

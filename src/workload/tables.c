@@ -275,40 +275,40 @@ const struct opt workload_rows[] = {
 	I64(evaluation.epochs_between_evals, "1",
 	      "Epochs from one evaluation to the next.", RANGE(1, 1000000), .unit = "epochs")
 
-	STR(checkpoint.checkpoint_folder, "./checkpoints/", "Folder of the checkpoints.", LATER)
+	STR(checkpoint.checkpoint_folder, "./checkpoints/", "Folder of the checkpoints.")
 	I64(checkpoint.checkpoint_after_epoch, "1",
 	      "First epoch that is followed by a checkpoint.",
-	      RANGE(1, 1000000), .unit = "epochs", LATER)
+	      RANGE(1, 1000000), .unit = "epochs")
 	I64(checkpoint.epochs_between_checkpoints, "1",
-	      "Epochs from one checkpoint to the next.", RANGE(1, 1000000), .unit = "epochs", LATER)
+	      "Epochs from one checkpoint to the next.", RANGE(1, 1000000), .unit = "epochs")
 	I64(checkpoint.steps_between_checkpoints, "-1",
 	      "Steps from one checkpoint to the next within an epoch; -1 writes after epochs "
-	      "instead, 0 never.", RANGE(-1, WORKLOAD_COUNT_MAX), .unit = "steps", LATER)
+	      "instead, 0 never.", RANGE(-1, WORKLOAD_COUNT_MAX), .unit = "steps")
 	ENUM(checkpoint.type, "rank_zero", checkpoint_types,
 	      "Who writes under ZeRO stage 0: rank_zero the first copy of the model, all_ranks "
 	      "every copy. Other stages decide by themselves; DLIO reads the key nowhere.")
 	ENUM(checkpoint.mode, "default", checkpoint_modes,
 	      "default writes the checkpoint of all ranks; subset the part of a larger job that "
-	      "these ranks hold.", LATER)
+	      "these ranks hold.")
 	STR(checkpoint.checkpoint_mechanism_classname, NULL,
 	      "Python class of a custom checkpoint writer. This program runs no Python.", LATER)
 	BOOL(checkpoint.fsync, "false",
-	      "Whether each checkpoint file is made durable within the time measured.", LATER)
+	      "Whether each checkpoint file is made durable within the time measured.")
 	F64(checkpoint.time_between_checkpoints, "-1",
 	      "Pause before each write and read when only checkpoints are run.",
-	      RANGE(-1, WORKLOAD_SECONDS_MAX), .unit = "s", LATER)
+	      RANGE(-1, WORKLOAD_SECONDS_MAX), .unit = "s")
 	I64(checkpoint.num_checkpoints_write, "-1",
 	      "Checkpoints to write when only checkpoints are run.",
-	      RANGE(-1, 1000000), .unit = "checkpoints", LATER)
+	      RANGE(-1, 1000000), .unit = "checkpoints")
 	I64(checkpoint.num_checkpoints_read, "-1",
 	      "Checkpoints to read back when only checkpoints are run.",
-	      RANGE(-1, 1000000), .unit = "checkpoints", LATER)
+	      RANGE(-1, 1000000), .unit = "checkpoints")
 	BOOL(checkpoint.recovery_rank_shift, "false",
-	      "Whether a rank reads back what another one wrote.", LATER)
+	      "Whether a rank reads back what another one wrote.")
 	BOOL(checkpoint.rank_sync, "false",
-	      "Whether the ranks wait for each other within the time measured.", LATER)
+	      "Whether the ranks wait for each other within the time measured.")
 	BOOL(checkpoint.randomize_tensor, "true",
-	      "Whether checkpoints hold random bytes or ones.", LATER)
+	      "Whether checkpoints hold random bytes or ones.")
 	MAP(checkpoint.ksm,
 	      "Merging of equal memory pages while checkpointing: madv_mergeable_id, "
 	      "high_ram_trigger, low_ram_exit, await_time.", LATER)
@@ -342,54 +342,53 @@ const struct opt workload_rows[] = {
 	      RANGE(2097152, 1073741824), .unit = "bytes", OURS)
 	I64(checkpoint.keep_last, "0",
 	      "Checkpoints that are kept, older ones are removed; 0 keeps all.",
-	      RANGE(0, 1000000), .unit = "checkpoints", .flags = OPT_STOKER | OPT_LATER)
+	      RANGE(0, 1000000), .unit = "checkpoints", OURS)
 	BOOL(checkpoint.async, "false",
-	      "Whether training goes on while a checkpoint is written.",
-	      .flags = OPT_STOKER | OPT_LATER)
+	      "Whether training goes on while a checkpoint is written.", OURS)
 	F64(checkpoint.stage_rate, "0",
 	      "Rate at which a rank copies its part to memory before an asynchronous checkpoint "
-	      "is written; 0 takes no time.",
-	      RANGE(0, WORKLOAD_BYTES_MAX), .unit = "bytes/s", .flags = OPT_STOKER | OPT_LATER)
+	      "is written, during which it stands still; 0 takes no time. The copy is not held.",
+	      RANGE(0, WORKLOAD_BYTES_MAX), .unit = "bytes/s", OURS)
 
 	STR(model.name, "default", "Name of the model; part of the default output folder.")
 	STR(model.type, NULL,
 	      "Kind of model. transformer derives the checkpoint from the model.transformer keys.")
 	I64(model.model_size_bytes, "10240",
 	      "Size of the model's part of a checkpoint.",
-	      BYTES(0), .alias = "model.model_size", LATER)
+	      BYTES(0), .alias = "model.model_size")
 	INTS(model.optimization_groups,
 	      "Elements of each group of the optimizer's state.",
-	      RANGE(0, WORKLOAD_COUNT_MAX), .unit = "elements", LATER)
+	      RANGE(0, WORKLOAD_COUNT_MAX), .unit = "elements")
 	I64(model.num_layers, "-1",
-	      "Layers of the model; -1 when layers are not modelled.", RANGE(-1, 1000000), LATER)
+	      "Layers of the model; -1 when layers are not modelled.", RANGE(-1, 1000000))
 	INTS(model.layer_parameters,
 	      "Elements of each tensor of a layer.",
-	      RANGE(0, WORKLOAD_COUNT_MAX), .unit = "elements", LATER)
+	      RANGE(0, WORKLOAD_COUNT_MAX), .unit = "elements")
 	ENUM(model.model_datatype, "fp16", datatypes,
-	      "Element type of the model in a checkpoint.", LATER)
+	      "Element type of the model in a checkpoint.")
 	ENUM(model.optimizer_datatype, "fp32", datatypes,
-	      "Element type of the optimizer's state in a checkpoint.", LATER)
+	      "Element type of the optimizer's state in a checkpoint.")
 	I64(model.parallelism.tensor, "1",
-	      "Ranks that share each layer.", RANGE(1, 1000000), .unit = "ranks", LATER)
+	      "Ranks that share each layer.", RANGE(1, 1000000), .unit = "ranks")
 	I64(model.parallelism.pipeline, "1",
 	      "Groups of ranks that each hold a part of the layers.",
-	      RANGE(1, 1000000), .unit = "ranks", LATER)
+	      RANGE(1, 1000000), .unit = "ranks")
 	I64(model.parallelism.data, "-1",
 	      "Copies of the model of the job that a subset stands for; -1 derives it.",
-	      RANGE(-1, 1000000), .unit = "ranks", LATER)
+	      RANGE(-1, 1000000), .unit = "ranks")
 	I64(model.parallelism.zero_stage, "0",
 	      "Stage of ZeRO: what of the training state is divided among the copies.",
-	      RANGE(0, 3), LATER)
+	      RANGE(0, 3))
 	I64(model.transformer.vocab_size, "32000",
-	      "Entries of the vocabulary.", RANGE(1, WORKLOAD_COUNT_MAX), LATER)
+	      "Entries of the vocabulary.", RANGE(1, WORKLOAD_COUNT_MAX))
 	I64(model.transformer.hidden_size, "2048",
-	      "Width of the model.", RANGE(1, WORKLOAD_COUNT_MAX), LATER)
+	      "Width of the model.", RANGE(1, WORKLOAD_COUNT_MAX))
 	I64(model.transformer.ffn_hidden_size, "8192",
-	      "Width of the feed-forward layers.", RANGE(1, WORKLOAD_COUNT_MAX), LATER)
+	      "Width of the feed-forward layers.", RANGE(1, WORKLOAD_COUNT_MAX))
 	I64(model.transformer.num_attention_heads, "32",
-	      "Attention heads.", RANGE(1, 1000000), LATER)
+	      "Attention heads.", RANGE(1, 1000000))
 	I64(model.transformer.num_kv_heads, "8",
-	      "Heads of keys and values.", RANGE(1, 1000000), LATER)
+	      "Heads of keys and values.", RANGE(1, 1000000))
 
 	STR(output.folder, NULL, "Folder of the results; absent: hydra.run.dir.")
 	STR(output.log_file, "dlio.log", "Name of the log in the folder of the results.")
@@ -403,7 +402,7 @@ const struct opt workload_rows[] = {
 	BOOL(workflow.generate_data, "false", "Whether the dataset is generated first.")
 	BOOL(workflow.train, "true", "Whether to train.")
 	BOOL(workflow.evaluation, "false", "Whether training is interrupted by evaluations.")
-	BOOL(workflow.checkpoint, "false", "Whether checkpoints are written.", LATER)
+	BOOL(workflow.checkpoint, "false", "Whether checkpoints are written.")
 	BOOL(workflow.profiling, "false", "Whether the profiler of profiling.profiler runs.", LATER)
 	BOOL(workflow.debug, "false", "In DLIO's file for BERT; DLIO reads it nowhere.", UNUSED)
 	STR(workflow.query, NULL,

@@ -384,13 +384,13 @@ static int check_checkpoint(const struct workload *w, struct err *e)
 	return 0;
 }
 
-static void warn_later(struct workload *w)
+static void warn_without_effect(struct workload *w)
 {
-	if (w->workflow.train && w->workflow.checkpoint &&
-	    !feature_has("workflow.checkpoint", "true"))
-		workload_warn(w,
-			      "workflow.checkpoint is on, but checkpoints are not in this version: "
-			      "none will be written");
+	if (w->workflow.checkpoint && w->checkpoint.async && !w->workflow.train)
+		workload_warn(w, "checkpoint.async has no effect: nothing is trained while "
+				 "checkpoints are written");
+	if (w->workflow.checkpoint && w->checkpoint.ksm)
+		workload_warn(w, "checkpoint.ksm has no effect: no checkpoint is held in memory");
 	if (w->workflow.profiling && !feature_has("workflow.profiling", "true"))
 		workload_warn(w, "workflow.profiling is on, but profilers are not in this version: "
 				 "none will run");
@@ -449,7 +449,7 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 	warn_unused_stores(w);
 	if (w->workflow.train)
 		workload_warn_reader(w);
-	warn_later(w);
+	warn_without_effect(w);
 	return 0;
 }
 
@@ -473,11 +473,11 @@ int workload_check_features(const struct workload *w, struct err *e)
 	bool data = w->workflow.train || w->workflow.generate_data;
 	int rc = 0;
 
-	if (w->workflow.checkpoint && !w->workflow.train &&
-	    !feature_has("workflow.checkpoint", "true"))
-		return workload_key_error(w, ERR_ABSENT, e, "workflow.checkpoint",
-					  "workflow.checkpoint without workflow.train asks for a "
-					  "checkpoint benchmark, which is not in this version");
+	if (w->workflow.checkpoint && w->checkpoint.checkpoint_mechanism_classname)
+		return workload_key_error(w, ERR_ABSENT, e,
+					  "checkpoint.checkpoint_mechanism_classname",
+					  "checkpoint.checkpoint_mechanism_classname names a "
+					  "Python class; this program runs no Python");
 	if (w->workflow.train && (w->reader.data_loader_classname || w->reader.reader_classname))
 		return workload_key_error(
 			w, ERR_ABSENT, e,

@@ -1,8 +1,9 @@
-"""The files of a train + evaluate run hold the keys that DLIO's real output holds: same names, same
-nesting, same order, same types (tests/data/dlio-output; checkpoint keys apart)."""
+"""The files of a train + evaluate + checkpoint run hold the keys that DLIO's real output holds: same names, same
+nesting, same order, same types (tests/data/dlio-output)."""
 import json
 import os
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -18,8 +19,6 @@ def tree(value, path=""):
     out = [(path, kind)]
     if isinstance(value, dict) and path.split("/")[-1] not in HOST_MAPS:
         for key, v in value.items():
-            if "checkpoint" in key or key.startswith("save_ckpt"):
-                continue
             out += tree(v, f"{path}/{key}")
     elif isinstance(value, list) and value:
         out += tree(value[0], path + "[]")
@@ -33,7 +32,9 @@ def main():
         stoker("run", "-n", "2", *tiny(pathlib.Path(tmp, "data"), out, files=24, dataset__num_files_eval=8,
                                        dataset__record_length_bytes=65536, workflow__evaluation="true",
                                        reader__batch_size_eval=1, train__epochs=2,
-                                       train__computation_time=0.02, evaluation__eval_time=0.01))
+                                       train__computation_time=0.02, evaluation__eval_time=0.01,
+                                       workflow__checkpoint="true", model__model_size_bytes=1048576,
+                                       checkpoint__checkpoint_folder=pathlib.Path(tmp, "saved")))
         for name in ("summary.json", "0_output.json", "1_output.json", "0_per_epoch_stats.json",
                      "1_per_epoch_stats.json"):
             ours, theirs = (tree(json.loads((d / name).read_text())) for d in (out, golden))
@@ -44,6 +45,11 @@ def main():
         for name in ("config.yaml", "overrides.yaml", "hydra.yaml"):
             assert (out / ".hydra" / name).exists(), name
         assert (out / "dlio.log").read_text().count("Starting epoch") == 2
+        theirs = golden / "dlio.log"
+        ours, theirs = ([re.sub(r"[0-9][0-9T:.-]*", "#", line) for line in f.read_text().splitlines()
+                         if "aving checkpoint" in line or " size: " in line] for f in (out / "dlio.log", theirs))
+        assert ours == theirs, (ours, theirs)
+        assert os.listdir(pathlib.Path(tmp, "saved", "global_epoch1_step6")) == ["model_states-0.pt"]
         summary = json.loads((out / "summary.json").read_text())["metric"]
         assert len(summary["eval_au_percentage"]) == 2, "one value an evaluation"
         assert 20 < summary["eval_au_mean_percentage"] <= 100

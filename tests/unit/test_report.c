@@ -441,7 +441,8 @@ static void log_one_epoch(struct synth *s, uint32_t epoch)
 	dlio_log_block_end(1, &ep->block[0]);
 	dlio_log_block_metrics(epoch, &ep->block[0], 78.4595, 119.7806,
 			       &s->w.train.computation_time);
-	dlio_log_epoch_end(epoch, &ep->block[0]);
+	dlio_log_epoch_end(epoch, ep->block[0].steps, ep->block[0].end_wall_ns,
+			   ep->block[0].end_ns - ep->block[0].begin_ns);
 	dlio_log_eval_start(4);
 	dlio_log_eval_end(&ep->eval);
 	dlio_log_eval_metrics(epoch, 70.5729, 17.3007);

@@ -104,7 +104,6 @@ static void test_values(void **state)
 	assert_string_equal(w.dataset.data_folder, "data/unet3d");
 	assert_int_equal(w.train.seed, 123);
 	assert_int_equal(w.reader.prefetch_size, 2);
-	assert_true(warned(&w, "none will be written"));
 	assert_int_equal(origin_of(&w, "reader.batch_size"), ORIGIN_FILE);
 	assert_int_equal(origin_of(&w, "reader.prefetch_size"), ORIGIN_DEFAULT);
 	workload_release(&w);

@@ -1,0 +1,472 @@
+/* When checkpoints are due, and a rank's part in each. */
+#include "run/checkpoints.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "comm/net.h"
+#include "metric/disk_io.h"
+#include "report/dlio_log.h"
+#include "run/background.h"
+#include "run/state.h"
+
+/* ---- when ---- */
+
+uint64_t run_checkpoint_steps(const struct workload *w)
+{
+	int64_t n = w->checkpoint.steps_between_checkpoints;
+
+	return w->workflow.checkpoint && n > 0 ? (uint64_t)n : 0;
+}
+
+bool run_epoch_has_checkpoint(const struct workload *w, uint32_t epoch)
+{
+	int64_t first = w->checkpoint.checkpoint_after_epoch;
+	int64_t every = w->checkpoint.epochs_between_checkpoints;
+
+	return w->workflow.checkpoint && w->checkpoint.steps_between_checkpoints < 0 &&
+	       epoch >= first && (epoch - first) % every == 0;
+}
+
+uint32_t run_epoch_blocks(const struct workload *w, uint64_t steps)
+{
+	uint64_t every = run_checkpoint_steps(w);
+
+	return every && steps ? (uint32_t)((steps + every - 1) / every) : 1;
+}
+
+uint32_t run_epoch_saves(const struct workload *w, uint32_t epoch, uint64_t steps)
+{
+	uint64_t every = run_checkpoint_steps(w);
+
+	return every ? (uint32_t)(steps / every) : run_epoch_has_checkpoint(w, epoch);
+}
+
+static uint32_t count_or_none(int64_t n)
+{
+	return n > 0 ? (uint32_t)n : 0;
+}
+
+/* ---- once a process ---- */
+
+static uint32_t nodes_of(const struct run_state *s)
+{
+	return s->net ? net_nodes(s->net) : 1;
+}
+
+/* The rank at the same place on the next node, whose files this host has never seen. */
+static int64_t source_of(const struct run_state *s, uint32_t rank)
+{
+	return s->w->checkpoint.recovery_rank_shift ? (rank + s->ranks / nodes_of(s)) % s->ranks
+						    : rank;
+}
+
+static uint64_t saves_of_run(const struct run_state *s)
+{
+	uint64_t n = 0;
+
+	if (!s->w->workflow.train)
+		return count_or_none(s->w->checkpoint.num_checkpoints_write);
+	for (uint32_t i = 1; i <= (uint32_t)s->w->train.epochs; i++)
+		n += run_epoch_saves(s->w, i, run_epoch_steps(s, i));
+	return n;
+}
+
+/* Is there space? What an earlier run left is written over, so that only a folder of its own tells
+ * that even the first will not fit. */
+static int check_space(struct run_state *s, struct err *e)
+{
+	AUTO_FREE char *folder = path_absolute(s->w->checkpoint.checkpoint_folder);
+	uint64_t one = s->r->checkpoint_totals.total_bytes, bytes, files, all = saves_of_run(s);
+	uint64_t keep = (uint64_t)s->w->checkpoint.keep_last;
+	char need[32], have[32];
+	struct store_stat st;
+
+	if (all == 0 || s->store->ops->space(s->store, folder, &bytes, &files, NULL) != 0)
+		return 0;
+	if (keep > 0 && all > keep + 1)
+		all = keep + 1;
+	if ((double)one * (double)all <= (double)bytes)
+		return 0;
+	str_bytes((double)one * (double)all, need, sizeof(need));
+	str_bytes((double)bytes, have, sizeof(have));
+	if (one > bytes && s->store->ops->stat(s->store, folder, &st, NULL) != 0)
+		return err_set(e, -ENOSPC,
+			       "checkpoint.checkpoint_folder: %llu checkpoint%s of this model need "
+			       "%s and %s are free for '%s': free space, use another folder, or "
+			       "take a smaller model (stoker show checkpoint prints sizes)",
+			       (unsigned long long)all, all == 1 ? "" : "s", need, have, folder);
+	log_warning("%llu checkpoint%s of this model need %s and %s are free for '%s'; what an "
+		    "earlier run left there may be written over",
+		    (unsigned long long)all, all == 1 ? "" : "s", need, have, folder);
+	return 0;
+}
+
+int run_checkpoints_open(struct run_state *s, struct err *e)
+{
+	int rc = checkpoint_open(&s->checkpoint, s->w, s->ranks, e);
+
+	if (rc < 0)
+		return rc;
+	if (s->w->checkpoint.recovery_rank_shift && nodes_of(s) == 1)
+		log_warning("checkpoint.recovery_rank_shift has no effect: all ranks are on one "
+			    "node, each reads back its own files");
+	checkpoint_plan_totals(checkpoint_plan_of(s->checkpoint), &s->r->checkpoint_totals);
+	s->r->checkpoint_parameters = checkpoint_plan_of(s->checkpoint)->parameters;
+	if (run_leads(s))
+		dlio_log_checkpoint_size(s->r);
+	return check_space(s, e);
+}
+
+uint64_t run_checkpoints_bytes(const struct run_state *s)
+{
+	uint64_t n, saves;
+
+	if (!s->checkpoint)
+		return 0;
+	n = checkpoint_memory_bytes(s->checkpoint);
+	for (uint32_t k = s->first; k < s->first + s->locals; k++)
+		n += checkpoint_rank_memory_bytes(s->checkpoint, s->store, k) +
+		     2 * sizeof(struct io_stat) +
+		     (s->w->checkpoint.async ? (uint64_t)s->w->run.stack_bytes : 0);
+	saves = saves_of_run(s);
+	if (!s->w->workflow.train)
+		saves += count_or_none(s->w->checkpoint.num_checkpoints_read);
+	return n + saves * s->locals *
+			   (sizeof(struct checkpoint_times) + sizeof(struct checkpoint_name) +
+			    (run_checkpoint_steps(s->w) ? sizeof(struct phase) : 0));
+}
+
+/* ---- once a rank ---- */
+
+static uint64_t device_of(const struct run_state *s)
+{
+	AUTO_FREE char *at = path_absolute(s->w->checkpoint.checkpoint_folder);
+	struct store_stat st = {0};
+
+	while (s->store->ops->stat(s->store, at, &st, NULL) != 0 && strcmp(at, "/") != 0) {
+		char *up = path_dirname(at);
+
+		free(at);
+		at = up;
+	}
+	return st.device;
+}
+
+static int make_lists(struct rank *k, struct err *e)
+{
+	struct run_state *s = k->run;
+	const struct workload *w = s->w;
+	size_t all = 0;
+
+	for (uint32_t i = 0; i < s->r->epochs_planned; i++) {
+		uint32_t loads = 0, saves;
+
+		if (w->workflow.train) {
+			saves = run_epoch_saves(w, i + 1, run_epoch_steps(s, i + 1));
+		} else {
+			saves = count_or_none(w->checkpoint.num_checkpoints_write);
+			loads = count_or_none(w->checkpoint.num_checkpoints_read);
+		}
+		k->out->epoch[i].save =
+			try_calloc(saves + 1, sizeof(struct checkpoint_times), "checkpoints", e);
+		k->out->epoch[i].load =
+			try_calloc(loads + 1, sizeof(struct checkpoint_times), "checkpoints", e);
+		if (!k->out->epoch[i].save || !k->out->epoch[i].load)
+			return -ENOMEM;
+		all += saves;
+	}
+	k->checkpoints.kept =
+		try_calloc(all + 1, sizeof(*k->checkpoints.kept), "the names of checkpoints", e);
+	return k->checkpoints.kept ? 0 : -ENOMEM;
+}
+
+int rank_checkpoints_open(struct rank *k, struct err *e)
+{
+	struct run_state *s = k->run;
+	struct rank_checkpoints *c = &k->checkpoints;
+	int rc;
+
+	if (!s->checkpoint)
+		return 0;
+	c->device = device_of(s);
+	c->io = (struct io){.store = s->store,
+			    .stat = &k->out->save_io,
+			    .stop = &s->stop,
+			    .progress_ns = &k->progress_ns};
+	c->load_io = c->io;
+	c->load_io.stat = &k->out->load_io;
+	rc = make_lists(k, e);
+	if (rc == 0)
+		rc = checkpoint_rank_open(&c->rank, s->checkpoint, s->store, k->comm.rank, e);
+	if (rc == 0 && s->w->checkpoint.async && s->w->workflow.train)
+		rc = background_start(k, e);
+	return rc;
+}
+
+void rank_checkpoints_close(struct rank *k)
+{
+	background_stop(k);
+	checkpoint_rank_close(k->checkpoints.rank);
+	free(k->checkpoints.kept);
+	k->checkpoints.rank = NULL;
+	k->checkpoints.kept = NULL;
+}
+
+/* ---- one checkpoint ---- */
+
+static void began(struct rank *k, struct checkpoint_times *t, bool load)
+{
+	uint64_t read = 0, written = 0;
+
+	proc_io_sample(&t->io_before);
+	t->disk_known = disk_io_sample(k->checkpoints.device, &read, &written);
+	t->disk_before_bytes = load ? read : written;
+	t->begin_wall_ns = clock_wall_ns();
+	t->begin_ns = clock_now_ns();
+}
+
+static void ended(struct rank *k, struct checkpoint_times *t, bool load, bool whole)
+{
+	uint64_t read = 0, written = 0;
+
+	t->end_ns = clock_now_ns();
+	t->end_wall_ns = clock_wall_ns();
+	t->done = whole;
+	proc_io_sample(&t->io_after);
+	t->disk_known = t->disk_known && disk_io_sample(k->checkpoints.device, &read, &written);
+	t->disk_after_bytes = load ? read : written;
+}
+
+void rank_checkpoint_ended(struct rank *k, struct checkpoint_times *t, bool whole)
+{
+	ended(k, t, false, whole);
+}
+
+static int meet(struct rank *k)
+{
+	rank_publish(k, RANK_BARRIER, clock_now_ns());
+	return comm_barrier(&k->comm);
+}
+
+/* Removes the oldest one: it is gone before its folder is. */
+static int forget_oldest(struct rank *k, struct err *e)
+{
+	struct rank_checkpoints *c = &k->checkpoints;
+	struct checkpoint_name old = c->kept[0];
+	int rc;
+
+	c->kept_count--;
+	memmove(c->kept, c->kept + 1, c->kept_count * sizeof(*c->kept));
+	rc = checkpoint_remove(c->rank, old.epoch, old.step, &c->io, e);
+	if (rc == 0)
+		rc = meet(k);
+	if (rc == 0 && k->comm.rank == 0)
+		rc = checkpoint_remove_end(c->rank, old.epoch, old.step, &c->io, e);
+	return rc;
+}
+
+/* What is left to do for all ranks together once each has written. */
+static int settle(struct rank *k, const struct checkpoint_times *t, struct err *e)
+{
+	struct run_state *s = k->run;
+	struct rank_checkpoints *c = &k->checkpoints;
+	int64_t keep = s->w->checkpoint.keep_last;
+	int rc = 0;
+
+	if (!checkpoint_has_commit(s->checkpoint) && keep == 0)
+		return 0;
+	rc = meet(k);
+	if (rc == 0 && k->comm.rank == 0)
+		rc = checkpoint_commit(c->rank, t->epoch, t->step, &c->io, e);
+	if (rc == 0 && keep > 0) {
+		c->kept[c->kept_count++] = (struct checkpoint_name){t->epoch, t->step};
+		/* nothing older goes before the new one is committed */
+		rc = meet(k);
+		while (rc == 0 && c->kept_count > keep)
+			rc = forget_oldest(k, e);
+	}
+	return rc;
+}
+
+static int save_now(struct rank *k, struct checkpoint_times *t, struct err *e)
+{
+	struct rank_checkpoints *c = &k->checkpoints;
+	int rc = checkpoint_write(c->rank, t->epoch, t->step, &c->io, &t->stat, e);
+
+	if (rc == 0 && k->run->w->checkpoint.rank_sync)
+		rc = meet(k);
+	ended(k, t, false, rc == 0);
+	return rc ? rc : settle(k, t, e);
+}
+
+/* Until the one under way has ended on this rank, and then on all. */
+static int finish_open(struct rank *k, int64_t *waited_ns, struct err *e)
+{
+	struct rank_checkpoints *c = &k->checkpoints;
+	struct checkpoint_times *t = c->open;
+	int64_t start = clock_now_ns();
+	int rc;
+
+	*waited_ns = 0;
+	if (!t)
+		return 0;
+	rc = background_wait(k, e);
+	*waited_ns = clock_now_ns() - start;
+	if (rc)
+		return rc;
+	t->waited_ns = *waited_ns;
+	c->open = NULL;
+	if (k->comm.rank == 0)
+		dlio_log_checkpoint_end(k->run->r, t, false, (uint32_t)t->epoch, false);
+	return settle(k, t, e);
+}
+
+static int save_later(struct rank *k, struct checkpoint_times *t, struct err *e)
+{
+	double rate = k->run->w->checkpoint.stage_rate;
+	struct checkpoint_rank_bytes held;
+	int64_t start, stage_ns = 0;
+	int rc = finish_open(k, &t->wait_ns, e);
+
+	if (rc)
+		return rc;
+	checkpoint_rank_size(checkpoint_plan_of(k->run->checkpoint), k->comm.rank, &held);
+	if (rate > 0)
+		stage_ns = (int64_t)fmin((double)held.total / rate * 1e9, 9e18);
+	start = clock_now_ns();
+	if (stage_ns > 0) {
+		rank_publish(k, RANK_SAVING, start + stage_ns);
+		t->stage_ns = rank_wait_until(k->run, start + stage_ns) - start;
+		if (t->stage_ns < stage_ns)
+			return ERR_CANCELED;
+	}
+	background_write(k, t);
+	return 0;
+}
+
+int rank_save(struct rank *k, uint32_t epoch, int64_t step, uint64_t steps, struct err *e)
+{
+	struct rank_epoch *ep = &k->out->epoch[epoch - 1];
+	struct checkpoint_times *t = &ep->save[ep->saves];
+	bool async = k->checkpoints.started;
+	int rc;
+
+	t->number = ++ep->saves;
+	t->epoch = epoch;
+	t->step = step;
+	t->total_steps = steps;
+	began(k, t, false);
+	rank_publish(k, RANK_SAVING, t->begin_ns);
+	if (k->comm.rank == 0)
+		dlio_log_checkpoint_start(t, false, epoch);
+	rc = async ? save_later(k, t, e) : save_now(k, t, e);
+	t->stall_ns = clock_now_ns() - t->begin_ns;
+	if (rc == 0 && k->comm.rank == 0)
+		dlio_log_checkpoint_end(k->run->r, t, false, epoch, async);
+	return rc;
+}
+
+int rank_checkpoints_drain(struct rank *k, struct err *e)
+{
+	int64_t start = clock_now_ns(), waited_ns;
+	int rc;
+
+	if (!k->checkpoints.open)
+		return 0;
+	rank_publish(k, RANK_SAVING, start);
+	rc = finish_open(k, &waited_ns, e);
+	k->out->drain_ns = clock_now_ns() - start;
+	return rc;
+}
+
+/* ---- a checkpoint benchmark ---- */
+
+static int pause_before(struct rank *k)
+{
+	const struct workload *w = k->run->w;
+	double wait_s = w->checkpoint.time_between_checkpoints;
+	int64_t now = clock_now_ns(), deadline;
+
+	/* DLIO waits the absolute value */
+	if (w->compat.dlio)
+		wait_s = fabs(wait_s);
+	if (wait_s > 0) {
+		deadline = now + (int64_t)(wait_s * 1e9);
+		rank_publish(k, RANK_PAUSING, deadline);
+		if (rank_wait_until(k->run, deadline) < deadline)
+			return ERR_CANCELED;
+	}
+	return meet(k);
+}
+
+static int load_one(struct rank *k, int64_t step, struct err *e)
+{
+	struct rank_checkpoints *c = &k->checkpoints;
+	struct rank_epoch *ep = &k->out->epoch[0];
+	struct checkpoint_times *t = &ep->load[ep->loads];
+	int rc;
+
+	t->number = ++ep->loads;
+	t->epoch = 1;
+	t->step = step;
+	began(k, t, true);
+	rank_publish(k, RANK_LOADING, t->begin_ns);
+	if (k->comm.rank == 0)
+		dlio_log_checkpoint_start(t, true, 1);
+	rc = checkpoint_read(c->rank, source_of(k->run, k->comm.rank), 1, step, &c->load_io,
+			     &t->stat, e);
+	if (rc == 0 && k->run->w->checkpoint.rank_sync)
+		rc = meet(k);
+	ended(k, t, true, rc == 0);
+	t->stall_ns = t->end_ns - t->begin_ns;
+	if (rc == 0 && k->comm.rank == 0)
+		dlio_log_checkpoint_end(k->run->r, t, true, 1, false);
+	return rc;
+}
+
+int rank_checkpoints_only(struct rank *k, struct err *e)
+{
+	const struct workload *w = k->run->w;
+	struct rank_epoch *ep = &k->out->epoch[0];
+	bool first = k->comm.rank == 0;
+	int64_t writes = w->checkpoint.num_checkpoints_write;
+	int64_t reads = w->checkpoint.num_checkpoints_read;
+	/* only the last ones are there when old ones were removed */
+	int64_t before = w->checkpoint.keep_last > 0 && writes > reads ? writes - reads : 0;
+	int rc = comm_barrier(&k->comm);
+
+	ep->begin_wall_ns = clock_wall_ns();
+	ep->begin_ns = clock_now_ns();
+	if (first && writes > 0)
+		dlio_log_checkpoint_phase("write started");
+	for (int64_t i = 1; rc == 0 && i <= writes; i++) {
+		rc = pause_before(k);
+		if (rc == 0)
+			rc = rank_save(k, 1, i, 0, e);
+	}
+	/* what a rank reads may be another's */
+	if (rc == 0)
+		rc = meet(k);
+	if (first && rc == 0 && writes > 0)
+		dlio_log_checkpoint_phase("write finished");
+	if (first && rc == 0 && reads > 0)
+		dlio_log_checkpoint_phase("read started");
+	for (int64_t i = 1; rc == 0 && i <= reads; i++) {
+		rc = pause_before(k);
+		if (rc == 0)
+			rc = load_one(k, before + i, e);
+	}
+	if (first && rc == 0 && reads > 0)
+		dlio_log_checkpoint_phase("read finished");
+	ep->end_ns = clock_now_ns();
+	ep->end_wall_ns = clock_wall_ns();
+	return rc;
+}
