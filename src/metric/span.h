@@ -38,6 +38,8 @@ enum span_kind {
 	SPAN_STEP, /* from having the batch to the end of the barrier */
 	SPAN_COMPUTE,
 	SPAN_BARRIER,
+	SPAN_CAPTURE, /* a checkpoint written */
+	SPAN_RESTART, /* and read back */
 	SPAN_KINDS
 };
 

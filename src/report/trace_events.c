@@ -46,6 +46,27 @@ static void phase_events(struct walk *w, const struct phase *p)
 	}
 }
 
+/* What goes on in the background lies beside the steps. */
+static void checkpoint_events(struct walk *w, const struct checkpoint_times *list, uint32_t n,
+			      enum span_kind kind)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct checkpoint_times *t = &list[i];
+		struct span s = {.begin_ns = t->begin_ns,
+				 .end_ns = t->end_ns,
+				 .sample = SPAN_NONE,
+				 .file = SPAN_NONE,
+				 .step = SPAN_NO_STEP,
+				 .kind = (uint8_t)kind,
+				 .flags = SPAN_IN_FLIGHT};
+
+		if (!t->done || t->end_ns < t->begin_ns)
+			continue;
+		w->ev.span = &s;
+		w->fn(w->arg, &w->ev);
+	}
+}
+
 static int64_t epoch_end(const struct rank_epoch *ep)
 {
 	int64_t end = ep->end_ns;
@@ -74,6 +95,8 @@ static void rank_events(struct walk *w)
 			     ep->payload_bytes);
 		for (uint32_t b = 0; b < ep->blocks; b++)
 			phase_events(w, &ep->block[b]);
+		checkpoint_events(w, ep->save, ep->saves, SPAN_CAPTURE);
+		checkpoint_events(w, ep->load, ep->loads, SPAN_RESTART);
 		if (!ep->has_eval)
 			continue;
 		tell(w, SPAN_EVALUATE, ep->eval.begin_ns, ep->eval.end_ns, SPAN_NO_STEP,

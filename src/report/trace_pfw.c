@@ -45,6 +45,8 @@ static const struct {
 	[SPAN_STEP] = {"dataloader", "fetch.block"},
 	[SPAN_COMPUTE] = {"compute", "compute"},
 	[SPAN_BARRIER] = {"comm", "barrier"},
+	[SPAN_CAPTURE] = {"checkpoint", "capture"},
+	[SPAN_RESTART] = {"checkpoint", "restart"},
 };
 
 /* DLIO's classes. */
