@@ -15,6 +15,7 @@
 #include "dataset/order.h"
 #include "metric/io_stat.h"
 #include "metric/split.h"
+#include "metric/span.h"
 
 /* Totals of one worker since the loader was created, over all epochs and restarts of its thread.
  * Written by the worker; read between finish and the next start. */
@@ -53,8 +54,17 @@ struct loader_config {
 	const struct stop_flag *stop; /* run-wide; set: next() returns ERR_CANCELED soon */
 	/* For the watchdog: what the loader is doing, one word each, never read by it. */
 	_Atomic int64_t *progress_ns; /* time of last progress; may be NULL */
+	struct trace *trace;          /* where its readers keep their spans; NULL: nowhere */
 	int64_t grace_ns;             /* how long a hung read is waited for after wake; 0: 5 s */
 };
+
+/* Memory of one reader's spans, for the stated bound. */
+static inline uint64_t loader_trace_bytes(const struct loader_config *c)
+{
+	return c->workload->run.trace == TRACE_OFF
+		       ? 0
+		       : trace_ring_bytes((uint64_t)c->workload->run.trace_events);
+}
 
 /* Batches a rank may hold at once without giving one back. */
 #define LOADER_HELD_MAX 2

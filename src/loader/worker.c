@@ -35,7 +35,7 @@ int worker_init(struct worker *w, const struct loader_config *config,
 		size_t depth, struct err *e)
 {
 	*w = (struct worker){.out = out, .order = order};
-	sample_reader_init(&w->reader, config, settings, id, halt, stat);
+	sample_reader_init(&w->reader, config, settings, id, false, halt, stat);
 	return queue_init(&w->in, depth, e);
 }
 

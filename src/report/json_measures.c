@@ -168,7 +168,7 @@ static json_t *train_epoch(const struct result *r, const struct run_metrics *m, 
 	return o;
 }
 
-/* Over all ranks; 52 KiB, so not on a stack. */
+/* Over all ranks; too large for a stack. */
 static json_t *merged_io(const struct result *r, bool eval, json_t *totals)
 {
 	struct io_stat *sum = malloc(sizeof(*sum));

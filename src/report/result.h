@@ -17,6 +17,7 @@
 #include "metric/proc_io.h"
 #include "metric/series.h"
 #include "metric/split.h"
+#include "metric/span.h"
 #include "metric/step.h"
 #include "workload/workload.h"
 
@@ -186,7 +187,8 @@ struct result {
 	uint32_t verdicts;
 	struct outlook outlook; /* with the verdicts */
 	struct limit limit;
-	char folder[4096]; /* the output folder */
+	struct trace *trace; /* owned; NULL: none is kept */
+	char folder[4096];   /* the output folder */
 };
 
 void result_release(struct result *r);

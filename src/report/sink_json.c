@@ -112,6 +112,18 @@ static json_t *generation(const struct result *r)
 	return o;
 }
 
+static json_t *trace(const struct result *r)
+{
+	json_t *o = json_object();
+	uint64_t kept, dropped;
+
+	trace_count(r->trace, &kept, &dropped);
+	json_put_int(o, "spans", kept);
+	json_put_int(o, "spans_dropped", dropped);
+	json_put_int(o, "spans_a_reader", r->trace->capacity);
+	return o;
+}
+
 static void put_run(json_t *o, const struct result *r)
 {
 	const struct workload *w = r->workload;
@@ -154,6 +166,8 @@ static int render(const struct result *r, const struct run_metrics *m, struct er
 	json_put_int(memory, "bound_bytes", r->memory_bound_bytes);
 	json_put_int(memory, "peak_rss_bytes", r->peak_rss_bytes);
 	json_put(o, "memory", memory);
+	if (r->trace)
+		json_put(o, "trace", trace(r));
 	if (r->trained && r->rank)
 		json_put(o, "ranks", json_ranks(r, m));
 	if (r->process)

@@ -476,6 +476,7 @@ static int build(struct rank *k, struct err *e)
 		.rank = k->comm.rank,
 		.batch_size = (uint64_t)s->w->reader.batch_size,
 		.stop = &s->stop,
+		.trace = s->r->trace,
 		.progress_ns = &k->progress_ns,
 	};
 	struct loader *l;
@@ -487,13 +488,13 @@ static int build(struct rank *k, struct err *e)
 		return rc;
 	k->train = l;
 	if (!s->w->workflow.evaluation || s->steps[DATASET_EVAL] == 0)
-		return 0;
+		return trace_check(s->r->trace, e);
 	c.kind = DATASET_EVAL;
 	c.batch_size = (uint64_t)s->w->reader.batch_size_eval;
 	rc = s->loader_ops->create(&l, &c, e);
 	if (rc == 0)
 		k->eval = l;
-	return rc;
+	return rc == 0 ? trace_check(s->r->trace, e) : rc;
 }
 
 static int only_checkpoints(struct rank *k, struct err *e)
