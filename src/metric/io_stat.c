@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
+
 #define KIB 1024u
 #define MIB (1024u * 1024u)
 
@@ -11,15 +13,9 @@ const char *const io_class_names[IO_CLASSES] = {"to_4_kib", "to_64_kib", "to_1_m
 
 void io_stat_init(struct io_stat *s)
 {
-	memset(s->sized, 0, sizeof(s->sized));
-	for (int k = 0; k < IO_KINDS; k++) {
-		s->kind[k].requests = 0;
-		s->kind[k].asked_bytes = 0;
-		s->kind[k].returned_bytes = 0;
-		s->kind[k].busy_ns = 0;
-		hist_init(&s->kind[k].latency_ns);
-	}
-	s->reads = (struct read_fit){0};
+	/* of thousands of ranks and workers, most kinds of requests are never made */
+	if (!bytes_are_zero(s, sizeof(*s)))
+		memset(s, 0, sizeof(*s));
 }
 
 static enum io_class class_of(uint64_t asked)
@@ -54,6 +50,8 @@ static void latency_merge(struct io_latency *into, const struct io_latency *from
 	for (size_t i = 0; i < IO_CLASS_BUCKETS; i++) {
 		uint32_t room = UINT32_MAX - into->count[i];
 
+		if (from->count[i] == 0)
+			continue;
 		into->count[i] += from->count[i] < room ? from->count[i] : room;
 	}
 	into->total += from->total;

@@ -9,6 +9,7 @@
 
 #include "report/model.h"
 
+#define RANKS_SIMULATED 32
 #define LISTS_MAX 64
 #define COMPUTES_MAX 1024
 #define ALIKE 0.03 /* a shared part below this share of a batch's time is none */
@@ -114,6 +115,9 @@ static bool gather(struct costs *c, const struct result *r, uint32_t epochs,
 
 	if (strcmp(w->reader.data_loader, "pytorch") != 0)
 		return refuse(out, "the model knows PyTorch's loader alone");
+	/* the simulation of many readers would take longer than many a run */
+	if (r->ranks > RANKS_SIMULATED)
+		return refuse(out, "more ranks than the model simulates");
 	if (r->ranks == 0 || epochs == 0 || steps / epochs < 4 || batches < 4)
 		return refuse(out, "too few steps");
 	if (!(d->mean_s[TIME_COMPUTE] > 0))
