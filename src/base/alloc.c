@@ -92,3 +92,10 @@ void auto_free(void *pp)
 {
 	free(*(void **)pp);
 }
+
+bool bytes_are_zero(const void *p, size_t n)
+{
+	const unsigned char *b = p;
+
+	return n == 0 || (b[0] == 0 && memcmp(b, b + 1, n - 1) == 0);
+}

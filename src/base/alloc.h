@@ -5,6 +5,7 @@
  * exits with status 1, because nothing this small can be worked around. They are for quantities
  * bounded by code, not by input; anything sized by a workload or a file goes through
  * `try_alloc`/`buffer_alloc`, which report. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,9 @@ void *try_calloc(size_t count, size_t size, const char *what, struct err *e);
  * NULL and `e` when refused. Released with buffer_free(p, size). */
 void *buffer_alloc(size_t size, const char *what, struct err *e);
 void buffer_free(void *p, size_t size);
+
+/* Whether n bytes are all zero. Reading fresh memory takes no page of it, writing zeros would. */
+bool bytes_are_zero(const void *p, size_t n);
 
 /* Cleanup attributes: the variable is released when it leaves scope. */
 void auto_free(void *pp);

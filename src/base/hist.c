@@ -3,11 +3,15 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
+
 #define SUB (1u << HIST_SUB_BITS)
 
 void hist_init(struct hist *h)
 {
-	memset(h, 0, sizeof(*h));
+	/* what nobody counts in takes no memory */
+	if (!bytes_are_zero(h, sizeof(*h)))
+		memset(h, 0, sizeof(*h));
 }
 
 size_t hist_bucket_of(uint64_t v)
@@ -55,6 +59,8 @@ void hist_merge(struct hist *into, const struct hist *from)
 	for (size_t i = 0; i < HIST_BUCKETS; i++) {
 		uint32_t room = UINT32_MAX - into->count[i];
 
+		if (from->count[i] == 0)
+			continue;
 		into->count[i] += from->count[i] < room ? from->count[i] : room;
 	}
 	if (into->total == 0 || from->min < into->min)

@@ -29,7 +29,7 @@ int crew_memory_bytes(const struct loader_config *c, uint32_t workers, uint64_t 
 		each += sizeof(struct worker) + worker_queue_bytes(depth) +
 			worker_stack_bytes(c->workload) + GUARD_BYTES;
 	total = worker_queue_bytes(results + workers);
-	if (__builtin_add_overflow(buffers, PAGE_BYTES, &buffers) ||
+	if (__builtin_add_overflow(buffers, PAGE_BYTES + loader_trace_bytes(c), &buffers) ||
 	    __builtin_add_overflow(each, buffers, &each) ||
 	    __builtin_mul_overflow(each, readers, &each) ||
 	    __builtin_add_overflow(total, each, &total))
@@ -87,7 +87,7 @@ int crew_init(struct crew *c, const struct loader_config *config, uint32_t worke
 	if (!c->stat)
 		return -ENOMEM;
 	if (workers == 0) {
-		sample_reader_init(&c->inline_reader, &c->config, &c->settings, 0, &c->halt,
+		sample_reader_init(&c->inline_reader, &c->config, &c->settings, 0, true, &c->halt,
 				   &c->stat[0]);
 		return open_readers(c, e);
 	}

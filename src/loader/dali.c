@@ -232,6 +232,7 @@ static void join_runs(struct dali *l, struct whole *b)
 		if (part->done_ns > out->done_ns)
 			out->done_ns = part->done_ns;
 		out->payload_bytes += part->payload_bytes;
+		batch_work_merge(&out->work, &part->work);
 		order_proof_merge(&out->proof, &part->proof);
 		if (out->err.code == 0 && part->err.code < 0)
 			out->err = part->err;

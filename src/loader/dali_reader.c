@@ -38,7 +38,12 @@ int dali_reader_init(struct dali_reader *r, const struct dali_source *s, struct 
 	r->source = s;
 	r->stat = stat;
 	io_stat_init(&stat->io);
-	r->io = (struct io){.store = s->config->store, .stat = &stat->io, .stop = s->config->stop};
+	r->ring = trace_ring(s->config->trace, s->config->rank, s->config->kind, 0, false);
+	r->io = (struct io){.store = s->config->store,
+			    .stat = s->config->workload->run.measure == MEASURE_ALL ? &stat->io
+										    : NULL,
+			    .trace = r->ring,
+			    .stop = s->config->stop};
 	r->blob = store_blob_new(s->config->store, e);
 	r->buffer_bytes = buffer_bytes(s);
 	r->buffer = r->blob ? buffer_alloc(r->buffer_bytes, "the buffer of a reader", e) : NULL;
@@ -369,7 +374,7 @@ static int get_file(struct dali_reader *r, const struct file_spec *f, struct dal
 void dali_reader_get(struct dali_reader *r, uint64_t sample, struct dali_item *item)
 {
 	const struct loader_config *c = r->source->config;
-	int64_t begin = clock_now_ns();
+	int64_t begin = clock_now_ns(), end;
 	struct file_spec f;
 	int rc;
 
@@ -377,6 +382,10 @@ void dali_reader_get(struct dali_reader *r, uint64_t sample, struct dali_item *i
 	atomic_store_explicit(&r->doing, sample + 1, memory_order_release);
 	item->sample = sample;
 	item->file = sample / c->dataset->samples_per_file;
+	if (r->ring) {
+		r->ring->sample = sample;
+		r->ring->file = item->file;
+	}
 	dataset_file_spec(c->dataset, c->kind, item->file, &f);
 	rc = dataset_path(c->dataset, c->kind, item->file, r->path, sizeof(r->path), &item->err);
 	if (rc == 0) {
@@ -387,6 +396,8 @@ void dali_reader_get(struct dali_reader *r, uint64_t sample, struct dali_item *i
 				 r->path);
 	}
 	item->err.code = rc < 0 ? rc : 0;
-	r->stat->read_ns += clock_now_ns() - begin;
+	end = clock_now_ns();
+	r->stat->read_ns += end - begin;
+	span_add(r->ring, SPAN_SAMPLE, rc < 0 ? SPAN_FAILED : 0, begin, end, 0);
 	atomic_store_explicit(&r->doing, 0, memory_order_release);
 }

@@ -103,15 +103,20 @@ uint64_t dali_copier_bytes(const struct dali_source *s, struct err *e)
 	return s->room + decoder + sizeof(struct dali_copier) + sizeof(struct held_store);
 }
 
-int dali_copier_init(struct dali_copier *c, const struct dali_source *s, struct worker_stat *stat,
-		     struct err *e)
+int dali_copier_init(struct dali_copier *c, const struct dali_source *s, uint32_t number,
+		     struct worker_stat *stat, struct err *e)
 {
 	const struct format_ops *format = s->config->dataset->format;
 
 	c->source = s;
 	c->stat = stat;
 	io_stat_init(&stat->io);
-	c->io = (struct io){.store = s->config->store, .stat = &stat->io, .stop = s->config->stop};
+	c->ring = trace_ring(s->config->trace, s->config->rank, s->config->kind, number, false);
+	c->io = (struct io){.store = s->config->store,
+			    .stat = s->config->workload->run.measure == MEASURE_ALL ? &stat->io
+										    : NULL,
+			    .trace = c->ring,
+			    .stop = s->config->stop};
 	c->buffer = buffer_alloc(s->room, "the output of a sample", e);
 	if (!c->buffer)
 		return -ENOMEM;
@@ -178,7 +183,7 @@ static int copy(struct dali_copier *c, const struct dali_item *item, const struc
 void dali_copier_take(struct dali_copier *c, struct dali_item *item, uint64_t *payload)
 {
 	const struct loader_config *config = c->source->config;
-	int64_t begin = clock_now_ns();
+	int64_t begin = clock_now_ns(), end;
 	struct file_spec f;
 
 	*payload = 0;
@@ -186,6 +191,10 @@ void dali_copier_take(struct dali_copier *c, struct dali_item *item, uint64_t *p
 		return;
 	atomic_store_explicit(&c->since_ns, begin, memory_order_relaxed);
 	atomic_store_explicit(&c->doing, item->sample + 1, memory_order_release);
+	if (c->ring) {
+		c->ring->sample = item->sample;
+		c->ring->file = item->file;
+	}
 	dataset_file_spec(config->dataset, config->kind, item->file, &f);
 	item->err.code = copy(c, item, &f, &item->err);
 	if (item->err.code < 0)
@@ -195,7 +204,9 @@ void dali_copier_take(struct dali_copier *c, struct dali_item *item, uint64_t *p
 		*payload = file_spec_sample_bytes(&f);
 	c->stat->samples += item->err.code == 0;
 	c->stat->payload_bytes += *payload;
-	c->stat->read_ns += clock_now_ns() - begin;
+	end = clock_now_ns();
+	c->stat->read_ns += end - begin;
+	span_add(c->ring, SPAN_DECODE, item->err.code < 0 ? SPAN_FAILED : 0, begin, end, *payload);
 	atomic_store_explicit(&c->doing, 0, memory_order_release);
 }
 

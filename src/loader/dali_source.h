@@ -56,6 +56,7 @@ struct dali_reader {
 	const struct dali_source *source;
 	struct worker_stat *stat;
 	struct io io;
+	struct span_ring *ring;
 	struct blob *blob;
 	unsigned char *buffer; /* header; and what is read and not kept */
 	uint64_t buffer_bytes;
@@ -75,6 +76,7 @@ struct dali_copier {
 	const struct dali_source *source;
 	struct worker_stat *stat;
 	struct io io;
+	struct span_ring *ring;
 	unsigned char *buffer; /* the output */
 	void *memory;          /* of the format's reader, which decodes from memory */
 	size_t memory_bytes;
@@ -103,8 +105,8 @@ void dali_reader_get(struct dali_reader *r, uint64_t sample, struct dali_item *i
 /* Closes what is open. */
 void dali_reader_end(struct dali_reader *r);
 
-int dali_copier_init(struct dali_copier *c, const struct dali_source *s, struct worker_stat *stat,
-		     struct err *e);
+int dali_copier_init(struct dali_copier *c, const struct dali_source *s, uint32_t number,
+		     struct worker_stat *stat, struct err *e);
 void dali_copier_release(struct dali_copier *c);
 /* Copies and decodes; *payload gets the sample's bytes. Adds to item->err when that fails. */
 void dali_copier_take(struct dali_copier *c, struct dali_item *item, uint64_t *payload);

@@ -175,6 +175,7 @@ static int finish_ready(struct flight *f, struct reader *reader, struct flight_r
 			rc = decode(f, reader, p, &payload, now, e);
 			closed = give_up(f, p, rc == 0 ? e : NULL);
 			rc = rc == 0 ? closed : rc;
+			run->begun_ns = p->begun_ns ? p->begun_ns : *now;
 			if (rc == 0)
 				run->done(run, p->sample, payload, now);
 			if (run->lingers)

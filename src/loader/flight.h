@@ -27,8 +27,9 @@ struct flight_run {
 	void (*doing)(struct flight_run *run, uint64_t sample, int64_t since_ns);
 	/* A sample was read, in any order; *now is the time, and is moved on by what is done. */
 	void (*done)(struct flight_run *run, uint64_t sample, uint64_t payload, int64_t *now);
-	bool lingers;    /* done takes its time: requests are sent before */
-	uint64_t failed; /* out: the sample whose reading failed */
+	bool lingers;     /* done takes its time: requests are sent before */
+	int64_t begun_ns; /* out, for done: when the sample's first request was sent */
+	uint64_t failed;  /* out: the sample whose reading failed */
 };
 
 /* Whether this workload keeps requests in flight: reader.queue_depth above 1, and there is I/O. */

@@ -62,6 +62,8 @@ static int open_file(struct flight_files *f, uint64_t number, unsigned *out, str
 		rc = close_place(f, i, e);
 	if (rc == 0)
 		rc = dataset_path(c->dataset, c->kind, number, f->path, sizeof(f->path), e);
+	if (f->io->trace)
+		f->io->trace->file = number;
 	if (rc == 0)
 		rc = io_open(f->io, f->path, STORE_READ, file->blob, e);
 	if (rc < 0)

@@ -14,6 +14,8 @@
 #include "dataset/dataset.h"
 #include "dataset/order.h"
 #include "metric/io_stat.h"
+#include "metric/split.h"
+#include "metric/span.h"
 
 /* Totals of one worker since the loader was created, over all epochs and restarts of its thread.
  * Written by the worker; read between finish and the next start. */
@@ -22,6 +24,8 @@ struct worker_stat {
 	uint64_t samples, payload_bytes, batches;
 	int64_t read_ns, preprocess_ns; /* inside format read; in preprocess waits */
 	int64_t idle_ns;                /* waiting for an index batch within an epoch */
+	uint64_t slowest_sample;        /* took longest to read */
+	int64_t slowest_ns;             /* that long */
 	/* reader.transport: packing by the worker, unpacking by the receiver, who writes that one;
 	 * reader.pin_thread: copying, by its thread, in the first worker's */
 	int64_t transport_ns, unpack_ns, pin_ns;
@@ -34,6 +38,7 @@ struct batch {
 	uint32_t worker;           /* who read it; 0 when inline */
 	int64_t sent_ns;           /* indexes queued */
 	int64_t begun_ns, done_ns; /* read by the worker */
+	struct batch_work work;    /* how the time of its readers divides */
 	uint64_t payload_bytes;    /* delivered by the format's reads */
 	struct order_proof proof;  /* of the samples really read, by the ids the worker was given */
 	struct err err;            /* code != 0: reading failed; delivered in its turn */
@@ -49,8 +54,17 @@ struct loader_config {
 	const struct stop_flag *stop; /* run-wide; set: next() returns ERR_CANCELED soon */
 	/* For the watchdog: what the loader is doing, one word each, never read by it. */
 	_Atomic int64_t *progress_ns; /* time of last progress; may be NULL */
+	struct trace *trace;          /* where its readers keep their spans; NULL: nowhere */
 	int64_t grace_ns;             /* how long a hung read is waited for after wake; 0: 5 s */
 };
+
+/* Memory of one reader's spans, for the stated bound. */
+static inline uint64_t loader_trace_bytes(const struct loader_config *c)
+{
+	return c->workload->run.trace == TRACE_OFF
+		       ? 0
+		       : trace_ring_bytes((uint64_t)c->workload->run.trace_events);
+}
 
 /* Batches a rank may hold at once without giving one back. */
 #define LOADER_HELD_MAX 2
@@ -108,6 +122,11 @@ struct loader_ops {
 	 * must then be kept as long as the process lives. */
 	unsigned (*destroy)(struct loader *l);
 };
+
+/* Takes a worker's totals off, or adds them: the work between two looks. */
+void worker_work_begin(const struct worker_stat *s, struct batch_work *w);
+void worker_work_end(const struct worker_stat *s, struct batch_work *w);
+void batch_work_merge(struct batch_work *into, const struct batch_work *from);
 
 extern const struct loader_ops *const loader_table[]; /* NULL-terminated, written by the build */
 const struct loader_ops *loader_find(const char *name);

@@ -63,11 +63,12 @@ int native_dali_memory_bytes(const struct loader_config *c, uint64_t *out, struc
 		return -ENOMEM;
 	}
 	copier += sizeof(struct worker_stat) + sizeof(struct dali_thread) +
-		  worker_stack_bytes(c->workload);
+		  worker_stack_bytes(c->workload) + loader_trace_bytes(c);
 	work = l->groups * l->batch_size * (sizeof(struct dali_work) + 2 * sizeof(void *));
 	total = sizeof(*l) + work + l->groups * (sizeof(struct dali_group) + 4 * sizeof(void *)) +
 		l->items * (sizeof(struct dali_item) + sizeof(void *) + sizeof(struct order_held)) +
-		dali_reader_bytes(&l->source, l->items) + 2 * worker_stack_bytes(c->workload);
+		dali_reader_bytes(&l->source, l->items) + 2 * worker_stack_bytes(c->workload) +
+		loader_trace_bytes(c);
 	if (__builtin_mul_overflow(copier, (uint64_t)l->copiers, &copier) ||
 	    __builtin_mul_overflow(dali_item_bytes(&l->source), l->items, &kept) ||
 	    __builtin_add_overflow(total, copier, &total) ||
@@ -132,7 +133,7 @@ static int init_threads(struct native_dali *l, struct err *e)
 	int rc = dali_reader_init(&l->reader, &l->source, &l->stat[0], l->items, e);
 
 	for (uint32_t i = 0; i < l->copiers && rc == 0; i++)
-		rc = dali_copier_init(&l->copier[i], &l->source, &l->stat[1 + i], e);
+		rc = dali_copier_init(&l->copier[i], &l->source, i + 1, &l->stat[1 + i], e);
 	for (uint32_t i = 0; i < l->threads; i++)
 		l->thread[i] = (struct dali_thread){
 			.loader = l,

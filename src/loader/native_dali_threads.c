@@ -73,10 +73,12 @@ void native_dali_read(struct native_dali *l, uint32_t unused)
 					  .samples = (uint32_t)l->batch_size,
 					  .sent_ns = idle_from,
 					  .begun_ns = clock_now_ns()};
+		worker_work_begin(stat, &g->batch.work);
 		if (failed.code < 0)
 			g->batch.err = failed;
 		else if (!fill_group(l, &s, g))
 			break;
+		worker_work_end(stat, &g->batch.work);
 		stat->batches++;
 		if (queue_put(&l->raw, g) < 0)
 			break;
@@ -119,6 +121,14 @@ static void preprocess(struct native_dali *l)
 	l->stat[1].preprocess_ns += clock_now_ns() - begin;
 }
 
+/* Of the copiers; they rest while the executor looks. */
+static void copiers_work(const struct native_dali *l, struct batch_work *w,
+			 void (*look)(const struct worker_stat *s, struct batch_work *w))
+{
+	for (uint32_t i = 0; i < l->copiers; i++)
+		look(&l->stat[1 + i], w);
+}
+
 bool native_dali_process(struct native_dali *l, struct dali_group *g)
 {
 	struct batch *b = &g->batch;
@@ -129,6 +139,7 @@ bool native_dali_process(struct native_dali *l, struct dali_group *g)
 		queue_put(&l->slots, l);
 		return true;
 	}
+	copiers_work(l, &b->work, worker_work_begin);
 	for (uint64_t i = 0; i < l->batch_size; i++)
 		if (g->work[i].item && queue_put(&l->todo, &g->work[i]) == 0)
 			sent++;
@@ -153,6 +164,7 @@ bool native_dali_process(struct native_dali *l, struct dali_group *g)
 	queue_put(&l->slots, l);
 	if (l->preprocess)
 		preprocess(l);
+	copiers_work(l, &b->work, worker_work_end);
 	b->done_ns = clock_now_ns();
 	return true;
 }

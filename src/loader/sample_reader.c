@@ -123,7 +123,7 @@ size_t sample_reader_bytes(const struct loader_config *config, const struct read
 }
 
 void sample_reader_init(struct sample_reader *r, const struct loader_config *config,
-			const struct reader_config *settings, uint32_t worker,
+			const struct reader_config *settings, uint32_t worker, bool of_rank,
 			_Atomic uint32_t *halt, struct worker_stat *stat)
 {
 	const struct workload *w = config->workload;
@@ -141,7 +141,11 @@ void sample_reader_init(struct sample_reader *r, const struct loader_config *con
 	r->worker = worker;
 	r->path_file = UINT64_MAX;
 	r->preprocess = time_dist_waits(delay) && !skipped;
-	r->io = (struct io){.store = config->store, .stat = &stat->io, .stop = config->stop};
+	r->ring = trace_ring(config->trace, config->rank, config->kind, worker, of_rank);
+	r->io = (struct io){.store = config->store,
+			    .stat = w->run.measure == MEASURE_ALL ? &stat->io : NULL,
+			    .trace = r->ring,
+			    .stop = config->stop};
 	io_stat_init(&stat->io);
 	if (r->preprocess && time_dist_varies(delay)) {
 		uint64_t key = rng_key((uint64_t)w->train.seed, config->kind, config->rank);
@@ -219,6 +223,15 @@ static void progress(const struct sample_reader *r, int64_t now)
 		atomic_store_explicit(r->config->progress_ns, now, memory_order_relaxed);
 }
 
+/* What the spans that follow belong to. */
+static inline void span_at(struct sample_reader *r, uint64_t sample)
+{
+	if (r->ring) {
+		r->ring->sample = sample;
+		r->ring->file = sample / r->config->dataset->samples_per_file;
+	}
+}
+
 /* Waits on the halt word and not in a sleep, so that a long wait ends with the run; and looks up
  * now and then, for a stop flag that was set without wake. */
 void sample_reader_preprocess(struct sample_reader *r, uint64_t sample, int64_t *now)
@@ -236,6 +249,8 @@ void sample_reader_preprocess(struct sample_reader *r, uint64_t sample, int64_t 
 		*now = clock_now_ns();
 	}
 	r->stat->preprocess_ns += *now - begin;
+	span_at(r, sample);
+	span_add(r->ring, SPAN_PREPROCESS, 0, begin, *now, 0);
 	progress(r, *now);
 }
 
@@ -296,10 +311,13 @@ static void sample_is_read(struct flight_run *run, uint64_t sample, uint64_t pay
 	r->stat->payload_bytes += payload;
 	*g->payload += payload;
 	progress(r, *now);
+	span_at(r, sample);
+	span_add(r->ring, SPAN_SAMPLE, SPAN_IN_FLIGHT, run->begun_ns, *now, payload);
 	if (!g->proof)
 		return;
 	sample_reader_preprocess(r, sample, now);
 	order_proof_add(g->proof, sample);
+	span_add(r->ring, SPAN_ITEM, SPAN_IN_FLIGHT, run->begun_ns, *now, payload);
 }
 
 /* Runs the flight; what it takes counts as reading, but for the waits within. */
@@ -340,9 +358,15 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 				     (unsigned long long)sample);
 		return rc;
 	}
+	span_at(r, sample);
 	rc = read_file_sample(r, sample, &got, e);
 	*now = clock_now_ns();
 	r->stat->read_ns += *now - begin;
+	if (*now - begin > r->stat->slowest_ns) {
+		r->stat->slowest_ns = *now - begin;
+		r->stat->slowest_sample = sample;
+	}
+	span_add(r->ring, SPAN_SAMPLE, rc < 0 ? SPAN_FAILED : 0, begin, *now, got.payload_bytes);
 	if (rc < 0) {
 		err_wrap(e, "rank %u, worker %u, sample %llu", r->config->rank, r->worker,
 			 (unsigned long long)sample);
@@ -380,6 +404,8 @@ static int batch_one_by_one(struct sample_reader *r, const struct order *o, stru
 {
 	for (uint32_t i = 0; i < b->samples; i++) {
 		uint64_t sample = order_at(o, r->config->rank, b->first + i);
+		uint64_t payload = b->payload_bytes;
+		int64_t begin = *now;
 		int rc;
 
 		if (called_off(r))
@@ -389,6 +415,7 @@ static int batch_one_by_one(struct sample_reader *r, const struct order *o, stru
 			return rc;
 		sample_reader_preprocess(r, sample, now);
 		order_proof_add(&b->proof, sample);
+		span_add(r->ring, SPAN_ITEM, 0, begin, *now, b->payload_bytes - payload);
 	}
 	return 0;
 }
@@ -398,11 +425,22 @@ void sample_reader_batch(struct sample_reader *r, const struct order *o, struct 
 	int64_t now = clock_now_ns();
 
 	b->begun_ns = now;
+	if (r->ring)
+		r->ring->step = (uint32_t)b->index;
 	b->proof = (struct order_proof){0};
 	b->payload_bytes = 0;
 	b->err.code = 0;
+	b->work = (struct batch_work){0};
+	worker_work_begin(r->stat, &b->work);
 	b->err.code = r->flight ? batch_in_flight(r, o, b, &now) : batch_one_by_one(r, o, b, &now);
 	b->done_ns = now;
+	worker_work_end(r->stat, &b->work);
+	if (r->ring) {
+		r->ring->sample = SPAN_NONE;
+		r->ring->file = SPAN_NONE;
+		span_add(r->ring, SPAN_BATCH, b->err.code < 0 ? SPAN_FAILED : 0, b->begun_ns, now,
+			 b->payload_bytes);
+	}
 	r->stat->batches += b->err.code == 0;
 }
 

@@ -21,7 +21,8 @@ struct sample_reader {
 	_Atomic uint32_t *halt; /* futex word: not 0 ends a batch after its current sample */
 	struct worker_stat *stat;
 	struct io io;
-	void *memory; /* of the format's reader; kept while closed */
+	struct span_ring *ring; /* NULL: no trace is kept */
+	void *memory;           /* of the format's reader; kept while closed */
 	size_t memory_bytes;
 	struct reader *reader; /* NULL while closed */
 	struct flight *flight; /* NULL: one request at a time */
@@ -43,9 +44,9 @@ void sample_reader_settings(struct reader_config *out, const struct loader_confi
 size_t sample_reader_bytes(const struct loader_config *config, const struct reader_config *settings,
 			   struct err *e);
 
-/* The pointers are borrowed. */
+/* The pointers are borrowed. of_rank: no thread of its own, the rank's reads. */
 void sample_reader_init(struct sample_reader *r, const struct loader_config *config,
-			const struct reader_config *settings, uint32_t worker,
+			const struct reader_config *settings, uint32_t worker, bool of_rank,
 			_Atomic uint32_t *halt, struct worker_stat *stat);
 /* Builds the format's reader, in the memory that the first call takes and touches; on failure the
  * reader stays closed. Does nothing when open. */

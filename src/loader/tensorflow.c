@@ -82,13 +82,14 @@ static int canceled(const struct tensorflow *l, struct err *e)
 
 static void transform(struct tensorflow *l, struct tf_mapper *m, struct tf_batch *t)
 {
-	int64_t now = clock_now_ns();
+	int64_t now = clock_now_ns(), begin = now;
 
 	if (l->wait && t->batch.err.code == 0) {
 		for (uint32_t i = 0; i < t->batch.samples; i++)
 			sample_reader_preprocess(&m->reader, t->sample, &now);
 		sample_reader_idle(&m->reader);
 		t->batch.done_ns = now;
+		t->batch.work.ns[WORK_PREPROCESS] += now - begin;
 	}
 }
 

@@ -23,6 +23,7 @@
 struct record {
 	uint64_t sample, payload_bytes;
 	int64_t begun_ns, done_ns;
+	struct batch_work work;
 	uint32_t worker;
 	uint32_t failed; /* 0: read; else its sentence is error[failed - 1] */
 };

@@ -19,10 +19,12 @@ static void read_record(struct tf_reader *r, uint64_t sample, struct record_slot
 
 	*rec = (struct record){.sample = sample, .begun_ns = now, .worker = r->number};
 	slot->err.code = 0;
+	worker_work_begin(r->reader.stat, &rec->work);
 	rc = sample_reader_read(&r->reader, sample, &now, &rec->payload_bytes, &slot->err);
 	if (rc < 0)
 		slot->err.code = rc;
 	rec->done_ns = now;
+	worker_work_end(r->reader.stat, &rec->work);
 	sample_reader_idle(&r->reader);
 }
 
@@ -151,6 +153,7 @@ static void add_record(struct tensorflow *l, struct batch *b, const struct recor
 	if (r->failed)
 		return;
 	b->payload_bytes += r->payload_bytes;
+	batch_work_merge(&b->work, &r->work);
 	order_proof_add(&b->proof, r->sample);
 }
 
@@ -163,6 +166,7 @@ static void batch_begin(const struct tensorflow *l, struct batch *b, uint64_t in
 	b->begun_ns = INT64_MAX;
 	b->done_ns = 0;
 	b->payload_bytes = 0;
+	b->work = (struct batch_work){0};
 	b->proof = (struct order_proof){0};
 	b->err.code = 0;
 }

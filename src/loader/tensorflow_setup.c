@@ -149,7 +149,8 @@ int tensorflow_memory_bytes(const struct loader_config *c, uint64_t *out, struct
 	rules.ahead = 2 * l.cycle;
 	total = sizeof(l) + queue_bytes(&l) + l.batches * sizeof(*l.batch) +
 		2 * stream_cycle_bytes(&rules) + ERRORS_KEPT * sizeof(struct err) +
-		l.stats * (sizeof(struct worker_stat) + sizeof(struct tf_mapper)) +
+		l.stats * (sizeof(struct worker_stat) + sizeof(struct tf_mapper) +
+			   loader_trace_bytes(c)) +
 		l.thread_count * (sizeof(struct stage_thread) + worker_stack_bytes(c->workload) +
 				  GUARD_BYTES);
 	if (__builtin_add_overflow(each, PAGE_BYTES + sizeof(struct tf_reader), &each) ||
@@ -229,13 +230,15 @@ static void init_readers(struct tensorflow *l)
 
 		r->loader = l;
 		r->number = i;
-		sample_reader_init(&r->reader, &l->config, &l->settings, i, &l->halt, &l->stat[i]);
+		sample_reader_init(&r->reader, &l->config, &l->settings, i, l->threads == 0,
+				   &l->halt, &l->stat[i]);
 	}
 	for (uint32_t i = readers; i < l->stats; i++) {
 		struct tf_mapper *m = &l->mapper[i - readers];
 
 		m->loader = l;
-		sample_reader_init(&m->reader, &l->config, &l->settings, i, &l->halt, &l->stat[i]);
+		sample_reader_init(&m->reader, &l->config, &l->settings, i, false, &l->halt,
+				   &l->stat[i]);
 	}
 }
 

@@ -35,7 +35,7 @@ int worker_init(struct worker *w, const struct loader_config *config,
 		size_t depth, struct err *e)
 {
 	*w = (struct worker){.out = out, .order = order};
-	sample_reader_init(&w->reader, config, settings, id, halt, stat);
+	sample_reader_init(&w->reader, config, settings, id, false, halt, stat);
 	return queue_init(&w->in, depth, e);
 }
 
@@ -59,14 +59,16 @@ void worker_pause(_Atomic uint32_t *halt, const struct stop_flag *stop, double s
 
 static void pack(struct worker *w, struct task *t)
 {
-	int64_t begin = clock_now_ns();
+	int64_t begin = clock_now_ns(), took;
 	int rc;
 
 	if (!w->handover || t->batch.err.code < 0)
 		return;
 	rc = handover_pack(w->handover, &t->parcel, &t->batch.err);
 	t->batch.err.code = rc;
-	w->reader.stat->transport_ns += clock_now_ns() - begin;
+	took = clock_now_ns() - begin;
+	w->reader.stat->transport_ns += took;
+	t->batch.work.ns[WORK_TRANSPORT] += took;
 }
 
 static void *worker_main(void *arg)

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/hist.h"
+#include "metric/read_fit.h"
 
 enum io_kind {
 	IO_OPEN,  /* open and close */
@@ -16,6 +17,19 @@ enum io_kind {
 
 extern const char *const io_kind_names[IO_KINDS];
 
+/* By the bytes a request asked for. */
+enum io_class { IO_TO_4_KIB, IO_TO_64_KIB, IO_TO_1_MIB, IO_ABOVE_1_MIB, IO_CLASSES };
+extern const char *const io_class_names[IO_CLASSES];
+
+#define IO_SIZED_KINDS 3                    /* IO_META, IO_DATA, IO_WRITE */
+#define IO_CLASS_BUCKETS (HIST_BUCKETS / 2) /* each is two of struct hist: within 1/16 */
+
+/* Latencies of the requests of one kind and size: half as fine as struct hist, for its memory. */
+struct io_latency {
+	uint64_t total, max_ns;
+	uint32_t count[IO_CLASS_BUCKETS]; /* saturate at 2^32-1 */
+};
+
 struct io_stat {
 	struct {
 		uint64_t requests;
@@ -24,10 +38,19 @@ struct io_stat {
 		int64_t busy_ns;
 		struct hist latency_ns;
 	} kind[IO_KINDS];
+	struct read_fit reads; /* metadata and data that returned bytes */
+	struct io_latency sized[IO_SIZED_KINDS][IO_CLASSES]; /* requests that asked for bytes */
 };
 
 void io_stat_init(struct io_stat *s);
 /* Counts one request that took `took_ns`; `returned` is negative when it failed. */
 void io_stat_add(struct io_stat *s, enum io_kind kind, int64_t took_ns, uint64_t asked,
 		 int64_t returned);
+/* The latencies of a kind and size; NULL for a kind whose requests have none (open, sync). */
+const struct io_latency *io_stat_sized(const struct io_stat *s, enum io_kind kind,
+				       enum io_class size);
+/* As hist_quantile. */
+uint64_t io_latency_quantile(const struct io_latency *l, double fraction);
+/* Lower bound of a bucket, inclusive. */
+uint64_t io_latency_bucket_low(size_t bucket);
 void io_stat_merge(struct io_stat *into, const struct io_stat *from);

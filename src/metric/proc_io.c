@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/sysinfo.h"
@@ -52,6 +53,27 @@ int64_t proc_cpu_ns(void)
 
 	getrusage(RUSAGE_SELF, &ru);
 	return tv_ns(ru.ru_utime) + tv_ns(ru.ru_stime);
+}
+
+/* user, nice, system, idle, iowait, irq, softirq, steal: proc_stat(5) */
+int64_t host_cpu_ns(void)
+{
+	FILE *f = fopen("/proc/stat", "re");
+	long tick = sysconf(_SC_CLK_TCK);
+	uint64_t v[8] = {0};
+	int n = 0;
+
+	if (!f)
+		return 0;
+	if (tick > 0)
+		n = fscanf(f,
+			   "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+			   " %" SCNu64 " %" SCNu64 " %" SCNu64,
+			   &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]);
+	fclose(f);
+	if (n < 4)
+		return 0;
+	return (int64_t)((double)(v[0] + v[1] + v[2] + v[5] + v[6] + v[7]) * 1e9 / (double)tick);
 }
 
 uint64_t proc_peak_rss_bytes(void)

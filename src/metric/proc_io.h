@@ -17,5 +17,7 @@ void proc_io_sub(struct proc_io *a, const struct proc_io *b);
 
 /* CPU seconds of the process so far, user and system together, in ns. */
 int64_t proc_cpu_ns(void);
+/* CPU time of all processes of this machine since its start, in ns; 0 where it does not say. */
+int64_t host_cpu_ns(void);
 /* Peak resident set of this program (not of what the process was before it), bytes. */
 uint64_t proc_peak_rss_bytes(void);

@@ -2,13 +2,28 @@
 /* The six times of a step, monotonic ns. Everything reported about a rank is derived from them. */
 #include <stdint.h>
 
+/* What the worker of a batch did while the rank waited for it (metric/split.h). */
+enum wait_part {
+	WAIT_START,      /* nothing yet: the epoch's first batch was not begun */
+	WAIT_STARVED,    /* its indexes were not sent */
+	WAIT_QUEUE,      /* sent, and not begun: the workers were busy with others */
+	WAIT_OPEN,       /* opening, metadata */
+	WAIT_DATA,       /* payload requests */
+	WAIT_DECODE,     /* decoding, checking, copying */
+	WAIT_PREPROCESS, /* the emulated transform */
+	WAIT_TRANSPORT,  /* read, and on its way to the rank */
+	WAIT_OTHER,      /* not known */
+	WAIT_PARTS
+};
+
 struct step_times {
 	int64_t ask_ns; /* the rank asks its loader for a batch */
 	int64_t got_ns; /* has it */
 	int64_t compute_begin_ns;
 	int64_t compute_end_ns; /* the emulated computation is over */
 	int64_t barrier_in_ns;
-	int64_t barrier_out_ns; /* equal to barrier_in where the phase has no barrier */
+	int64_t barrier_out_ns;    /* equal to barrier_in where the phase has no barrier */
+	uint8_t share[WAIT_OTHER]; /* of got - ask, in 1/255; WAIT_OTHER is what is left */
 };
 
 enum phase_kind { PHASE_BLOCK, PHASE_EVAL };

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "report/decompose.h"
 #include "report/json_out.h"
 #include "report/json_parts.h"
 
@@ -163,10 +164,11 @@ static json_t *train_epoch(const struct result *r, const struct run_metrics *m, 
 	json_put_bool(o, "order_proved", u->order_proved);
 	json_put_text(o, "order_note", u->order_note);
 	json_put(o, "over_ranks", rank_spread(r, epoch));
+	json_put(o, "decomposition", json_decomposition(r, epoch, epoch + 1));
 	return o;
 }
 
-/* Over all ranks; 52 KiB, so not on a stack. */
+/* Over all ranks; too large for a stack. */
 static json_t *merged_io(const struct result *r, bool eval, json_t *totals)
 {
 	struct io_stat *sum = malloc(sizeof(*sum));
@@ -220,6 +222,8 @@ json_t *json_training(const struct result *r, const struct run_metrics *m)
 	for (uint32_t i = 0; i < m->epochs; i++)
 		json_array_append_new(epochs, train_epoch(r, m, i));
 	json_put(o, "epochs", epochs);
+	if (m->epochs)
+		json_put(o, "decomposition", json_decomposition(r, 0, m->epochs));
 	json_put(o, "io", io);
 	return o;
 }

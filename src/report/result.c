@@ -52,6 +52,7 @@ void result_release(struct result *r)
 	host_facts_release(&r->host);
 	system_facts_release(&r->system);
 	series_release(r->series);
+	trace_destroy(r->trace);
 	*r = (struct result){0};
 }
 

@@ -16,6 +16,8 @@
 #include "metric/io_stat.h"
 #include "metric/proc_io.h"
 #include "metric/series.h"
+#include "metric/split.h"
+#include "metric/span.h"
 #include "metric/step.h"
 #include "workload/workload.h"
 
@@ -52,6 +54,7 @@ struct rank_epoch {
 	/* What the loader says was not, where it has an order of its own (loader_ops). */
 	struct order_proof rest, eval_rest;
 	bool accounted, eval_accounted;
+	struct epoch_split split; /* of the waits of training */
 	uint64_t payload_bytes,
 		eval_payload_bytes; /* of samples read from the store for this rank, counted by
 				     * its workers; a reader's own copy of a file adds none */
@@ -64,9 +67,12 @@ struct rank_result {
 	int64_t worker_busy_ns, worker_idle_ns, preprocess_ns;
 	int64_t drain_ns; /* after the last epoch: for the checkpoint under way */
 	int64_t transport_ns, unpack_ns, pin_ns; /* as in struct worker_stat */
-	int64_t train_busy_ns;     /* the part of worker_busy_ns that the training loader has */
-	uint32_t workers;          /* reader threads of the training loader; 0: inline */
-	uint64_t prefetch_batches; /* batches that may exist beyond the one in use: P * W */
+	int64_t train_busy_ns;         /* the part of worker_busy_ns that the training loader has */
+	uint32_t workers;              /* reader threads of the training loader; 0: inline */
+	uint64_t prefetch_batches;     /* batches that may exist beyond the one in use: P * W */
+	struct service_times service;  /* done - begun of training batches, in their order */
+	uint64_t slowest_sample;       /* the training sample that took longest to read */
+	int64_t slowest_ns, sample_ns; /* how long, and the mean; 0: not known */
 	bool lost; /* its process ended before it told what it had measured: all else is 0 */
 };
 
@@ -91,6 +97,7 @@ struct result_process {
 struct epoch_usage {
 	struct proc_io train, eval;   /* differences over the phases */
 	int64_t cpu_ns, wall_ns;      /* training part */
+	int64_t host_cpu_ns;          /* of all processes meanwhile; 0: not known */
 	struct sysinfo_pair *meminfo; /* snapshot at its start */
 	size_t meminfo_count;
 	/* The dataset in this machine's page cache: before it was evicted, if it was, when the
@@ -110,6 +117,34 @@ struct verdict {
 	char check[24]; /* "steady", "whole-run", "bytes", "dataset", "config", ... */
 	enum verdict_level level;
 	char text[640]; /* one or two sentences with the figures */
+};
+
+/* What the model (report/model.h) says of the same run with something changed. */
+#define WHAT_IF_MAX 12
+struct outlook {
+	bool known;
+	char why[160];            /* when not known */
+	double measured_au;       /* whole-run, percent */
+	double modeled_au;        /* the same by the model */
+	double fixed_s, shared_s; /* of reading a batch: whatever else is read; alone */
+	bool sharing_known;       /* whether more readers share one capacity could be seen */
+	double latency_share, stream_share, shared_share; /* of the time of reads, by read_fit.h */
+	uint32_t workers_needed;                          /* of a rank for 90 %; 0: not reached */
+	double needed_au;
+	double unordered_au; /* were batches handed out as they come; NAN: they are, or W < 2 */
+	double window_au;    /* with four times the window; NAN without workers */
+	uint32_t changes;
+	struct what_if {
+		char change[96];  /* "key=value key=value" */
+		double au, error; /* percent; points that it may be off */
+	} change[WHAT_IF_MAX];
+};
+
+/* What held the run back most. */
+struct limit {
+	char cause[32];    /* a word: docs/metrics.md */
+	char text[400];    /* one sentence */
+	double loss_share; /* of the wall time of training, in percent */
 };
 
 enum run_status { RUN_COMPLETE, RUN_INTERRUPTED, RUN_FAILED };
@@ -150,7 +185,10 @@ struct result {
 	uint64_t shuffle_seed; /* what order_init was given */
 	struct verdict verdict[20];
 	uint32_t verdicts;
-	char folder[4096]; /* the output folder */
+	struct outlook outlook; /* with the verdicts */
+	struct limit limit;
+	struct trace *trace; /* owned; NULL: none is kept */
+	char folder[4096];   /* the output folder */
 };
 
 void result_release(struct result *r);

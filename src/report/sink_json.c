@@ -14,6 +14,43 @@ static const char *const level_names[] = {[VERDICT_PASS] = "pass",
 					  [VERDICT_FAIL] = "fail",
 					  [VERDICT_UNKNOWN] = "unknown"};
 
+static json_t *limit(const struct result *r)
+{
+	json_t *o = json_object();
+
+	json_put_text(o, "cause", r->limit.cause);
+	json_put_text(o, "text", r->limit.text);
+	json_put_real(o, "lost_percent", r->limit.loss_share);
+	return o;
+}
+
+static json_t *what_if(const struct result *r)
+{
+	const struct outlook *w = &r->outlook;
+	json_t *o = json_object(), *list = json_array();
+
+	json_put_real(o, "measured_whole_au_percent", w->measured_au);
+	json_put_real(o, "modeled_whole_au_percent", w->modeled_au);
+	json_put_real(o, "batch_fixed_s", w->fixed_s);
+	json_put_real(o, "batch_shared_s", w->shared_s);
+	json_put_bool(o, "sharing_known", w->sharing_known);
+	json_put_real(o, "reads_latency_share", w->latency_share);
+	json_put_real(o, "reads_stream_share", w->stream_share);
+	json_put_real(o, "reads_shared_share", w->shared_share);
+	json_put(o, "workers_for_90_percent",
+		 w->workers_needed ? json_count(w->workers_needed) : json_null());
+	for (uint32_t i = 0; i < w->changes; i++) {
+		json_t *one = json_object();
+
+		json_put_text(one, "change", w->change[i].change);
+		json_put_real(one, "whole_au_percent", w->change[i].au);
+		json_put_real(one, "error_points", w->change[i].error);
+		json_array_append_new(list, one);
+	}
+	json_put(o, "changes", list);
+	return o;
+}
+
 static json_t *verdict_list(const struct result *r)
 {
 	json_t *list = json_array();
@@ -75,6 +112,18 @@ static json_t *generation(const struct result *r)
 	return o;
 }
 
+static json_t *trace(const struct result *r)
+{
+	json_t *o = json_object();
+	uint64_t kept, dropped;
+
+	trace_count(r->trace, &kept, &dropped);
+	json_put_int(o, "spans", kept);
+	json_put_int(o, "spans_dropped", dropped);
+	json_put_int(o, "spans_a_reader", r->trace->capacity);
+	return o;
+}
+
 static void put_run(json_t *o, const struct result *r)
 {
 	const struct workload *w = r->workload;
@@ -93,6 +142,10 @@ static void put_run(json_t *o, const struct result *r)
 	json_put_text(o, "folder", r->folder);
 	json_put(o, "verdicts", verdict_list(r));
 	json_put(o, "warnings", text_list(&w->warnings));
+	if (r->limit.text[0])
+		json_put(o, "limit", limit(r));
+	if (r->outlook.known)
+		json_put(o, "what_if", what_if(r));
 }
 
 static int render(const struct result *r, const struct run_metrics *m, struct err *e)
@@ -113,6 +166,8 @@ static int render(const struct result *r, const struct run_metrics *m, struct er
 	json_put_int(memory, "bound_bytes", r->memory_bound_bytes);
 	json_put_int(memory, "peak_rss_bytes", r->peak_rss_bytes);
 	json_put(o, "memory", memory);
+	if (r->trace)
+		json_put(o, "trace", trace(r));
 	if (r->trained && r->rank)
 		json_put(o, "ranks", json_ranks(r, m));
 	if (r->process)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "report/decompose.h"
 #include "report/result.h"
 
 #define COLUMNS 100
@@ -268,9 +269,21 @@ void report_text(const struct result *r, const struct run_metrics *m, bool color
 	if (r->trained || !r->checkpointed)
 		buf_printf(out, "%u of %u epochs, ", r->epochs_done, r->epochs_planned);
 	buf_printf(out, "%s\n\n", status[r->status]);
+	if (r->limit.text[0]) {
+		buf_printf(out, "  %s%-*s%s", colored(&p, BOLD), INDENT - 2, "what limits it",
+			   colored(&p, PLAIN));
+		wrap(out, r->limit.text, INDENT);
+		buf_putc(out, '\n');
+	}
 	verdicts(out, r, &p);
 	if (r->trained)
 		training(out, r, m, &p);
+	if (r->trained && r->rank && m->epochs) {
+		struct decomposition d;
+
+		decompose(r, 0, m->epochs, &d);
+		decompose_text(&d, colored(&p, BOLD), colored(&p, PLAIN), out);
+	}
 	evaluation(out, m);
 	if (r->trained && r->usage)
 		page_cache(out, r);

@@ -411,6 +411,8 @@ static void check_evaluation(struct result *r, const struct run_metrics *m)
 void verdicts_compute(struct result *r, const struct run_metrics *m)
 {
 	r->verdicts = 0;
+	r->limit = (struct limit){0};
+	r->outlook = (struct outlook){0};
 	check_complete(r);
 	if (r->checkpointed)
 		verdict_checkpoint(r);
@@ -428,4 +430,5 @@ void verdicts_compute(struct result *r, const struct run_metrics *m)
 	check_client(r);
 	check_compute(r, m);
 	check_evaluation(r, m);
+	verdict_limit(r, m);
 }

@@ -125,6 +125,12 @@ void verdict_bytes(struct result *r, const struct run_metrics *m)
 		returned += (double)io->kind[IO_DATA].returned_bytes +
 			    (double)io->kind[IO_META].returned_bytes;
 	}
+	if (r->workload->run.measure == MEASURE_NONE) {
+		v->level = VERDICT_UNKNOWN;
+		say(v, "Requests were neither counted nor timed (run.measure=none): what the store "
+		       "did is not known.");
+		return;
+	}
 	if (requests == 0) {
 		v->level = VERDICT_WARN;
 		say(v, "No request was issued to the store: no storage was measured.");

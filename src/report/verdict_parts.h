@@ -49,6 +49,8 @@ static inline const char *bytes_text(double v, char out[32])
 
 /* Whether the bytes asked for are those wanted, and where they came from. */
 void verdict_bytes(struct result *r, const struct run_metrics *m);
+/* What held the run back: r->limit and r->outlook. */
+void verdict_limit(struct result *r, const struct run_metrics *m);
 /* The row of the store below all shims; NULL when there is none of that name. */
 const struct store_ops *verdict_base_store(const struct workload *w);
 /* Whether checkpoints were written, and how much of them reached a disk. */

@@ -1,13 +1,17 @@
 /* The folder of results: emptied before a run, written after it. */
+#include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "report/dlio_log.h"
+#include "report/trace_files.h"
 #include "run/state.h"
 
 int run_write_results(struct run_state *s, struct err *e)
@@ -36,6 +40,46 @@ int run_write_results(struct run_state *s, struct err *e)
 	return rc;
 }
 
+int run_write_trace(struct run_state *s, struct err *e)
+{
+	struct result *r = s->r;
+	uint64_t kept, dropped;
+	int rc;
+
+	if (!r->trace || !r->rank || !r->folder[0])
+		return 0;
+	r->end_wall_ns = clock_wall_ns();
+	trace_count(r->trace, &kept, &dropped);
+	if (dropped > 0)
+		log_warning("the trace holds %llu spans of readers; %llu later ones did not fit "
+			    "into run.trace_events=%lld a reader",
+			    (unsigned long long)kept, (unsigned long long)dropped,
+			    (long long)s->w->run.trace_events);
+	/* that of another host may have no such folder yet */
+	rc = file_mkdirs(r->folder, e);
+	if (rc == 0 && s->w->run.trace & TRACE_PFW)
+		rc = trace_write_pfw(r, e);
+	if (rc == 0 && s->w->run.trace & TRACE_CHROME)
+		rc = trace_write_chrome(r, s->net != NULL, e);
+	return rc;
+}
+
+/* "trace.json", "trace-R.json" and "trace-R-of-N.pfw" */
+static bool is_trace(const char *name)
+{
+	if (strcmp(name, "trace.json") == 0)
+		return true;
+	if (!str_starts(name, "trace-") || !isdigit((unsigned char)name[6]))
+		return false;
+	name += 6 + strspn(name + 6, "0123456789");
+	if (strcmp(name, ".json") == 0)
+		return true;
+	if (!str_starts(name, "-of-"))
+		return false;
+	name += 4;
+	return strcmp(name + strspn(name, "0123456789"), ".pfw") == 0;
+}
+
 /* Files of an earlier run would be read as this one's: a run of fewer ranks, or one that fails,
  * would leave them. Only names that a run writes are removed. */
 static void remove_old_results(const char *folder)
@@ -47,6 +91,7 @@ static void remove_old_results(const char *folder)
 		const char *name = entry->d_name;
 		const char *rest = name + strspn(name, "0123456789");
 		bool ours = strcmp(name, "summary.json") == 0 || strcmp(name, "result.json") == 0 ||
+			    is_trace(name) ||
 			    (rest != name && (strcmp(rest, "_output.json") == 0 ||
 					      strcmp(rest, "_per_epoch_stats.json") == 0));
 

@@ -111,17 +111,21 @@ static int ask_on(struct rank *k, struct loader *l, struct err *e)
 	return rc < 0 ? rc : 0;
 }
 
-/* Runs up to p->capacity steps into `p`. 0 when all were made or the loader's epoch ended. */
+/* Runs up to p->capacity steps into `p`; adds to `split` unless NULL. 0 when all were made or the
+ * loader's epoch ended. */
 static int run_steps(struct rank *k, struct loader *l, struct phase *p,
-		     struct order_proof *delivered, uint64_t *payload, struct err *e)
+		     struct order_proof *delivered, uint64_t *payload, struct epoch_split *split,
+		     struct err *e)
 {
 	struct run_state *s = k->run;
 	const struct time_dist *dist =
 		p->kind == PHASE_EVAL ? &s->w->evaluation.eval_time : &s->w->train.computation_time;
-	int64_t ask = p->begin_ns;
+	int64_t ask = p->begin_ns, wait[WAIT_PARTS];
 
 	for (uint64_t i = 0; i < p->capacity; i++) {
 		struct step_times *t = &p->step[i];
+		struct batch_work work;
+		struct batch_span span;
 		struct batch *b;
 		int rc;
 
@@ -131,6 +135,9 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 		if (rc <= 0)
 			return rc;
 		t->got_ns = clock_now_ns();
+		work = b->work;
+		span = (struct batch_span){b->sent_ns, b->begun_ns, b->done_ns, &work};
+		wait_split(wait, t, &span, p->first_step + i == 0);
 		order_proof_merge(delivered, &b->proof);
 		*payload += b->payload_bytes;
 		p->samples += b->samples;
@@ -142,6 +149,10 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 		t->barrier_in_ns = t->compute_end_ns;
 		t->barrier_out_ns = t->compute_end_ns;
 		p->steps = i + 1;
+		if (split) {
+			epoch_split_add(split, wait, p->step, i, &span);
+			service_times_add(&k->out->service, span.done_ns - span.begun_ns);
+		}
 		if (p->kind == PHASE_BLOCK) {
 			atomic_fetch_add_explicit(&k->steps_done, 1, memory_order_relaxed);
 			atomic_fetch_add_explicit(&k->compute_ns,
@@ -172,6 +183,24 @@ static void add_worker_stats(struct rank *k, struct loader *l, struct io_stat *i
 		k->out->unpack_ns += ws[i].unpack_ns;
 		k->out->pin_ns += ws[i].pin_ns;
 	}
+}
+
+/* Of the training loader: which sample took longest. */
+static void add_reading_times(struct rank *k, struct loader *l)
+{
+	uint32_t n;
+	const struct worker_stat *ws = k->run->loader_ops->stats(l, &n);
+	uint64_t samples = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		samples += ws[i].samples;
+		if (ws[i].slowest_ns > k->out->slowest_ns) {
+			k->out->slowest_ns = ws[i].slowest_ns;
+			k->out->slowest_sample = ws[i].slowest_sample;
+		}
+	}
+	if (samples)
+		k->out->sample_ns = k->out->worker_busy_ns / (int64_t)samples;
 }
 
 static int finish(struct rank *k, struct loader *l, struct err *e)
@@ -253,7 +282,7 @@ static int run_blocks(struct rank *k, struct rank_epoch *ep, uint32_t epoch, uin
 	for (;;) {
 		struct phase *p = &ep->block[ep->blocks - 1];
 
-		rc = run_steps(k, k->train, p, &ep->delivered, &ep->payload_bytes, e);
+		rc = run_steps(k, k->train, p, &ep->delivered, &ep->payload_bytes, &ep->split, e);
 		made = p->first_step + p->steps;
 		ended = p->steps < p->capacity;
 		/* after a checkpoint that ends the epoch this is in no block */
@@ -340,7 +369,8 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 	rc = s->loader_ops->start(k->eval, &order, s->steps[DATASET_EVAL], e);
 	begun = rc == 0;
 	if (begun)
-		rc = run_steps(k, k->eval, p, &ep->eval_delivered, &ep->eval_payload_bytes, e);
+		rc = run_steps(k, k->eval, p, &ep->eval_delivered, &ep->eval_payload_bytes, NULL,
+			       e);
 	if (rc == 0 && begun && p->steps == p->capacity)
 		rc = ask_on(k, k->eval, e);
 	p->end_ns = clock_now_ns();
@@ -369,6 +399,7 @@ static void usage_begin(struct run_state *s, uint32_t epoch, struct proc_io *io,
 	host_meminfo_load(&u->meminfo, &u->meminfo_count);
 	proc_io_sample(io);
 	*cpu = proc_cpu_ns();
+	u->host_cpu_ns = host_cpu_ns();
 }
 
 /* The difference since *since, which becomes now. */
@@ -411,6 +442,7 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	if (first) {
 		usage_next(&u->train, &io);
 		u->cpu_ns = proc_cpu_ns() - cpu;
+		u->host_cpu_ns = host_cpu_ns() - u->host_cpu_ns;
 		u->wall_ns = ep->train_end_ns - ep->begin_ns;
 	}
 	if (rc == 0)
@@ -444,6 +476,7 @@ static int build(struct rank *k, struct err *e)
 		.rank = k->comm.rank,
 		.batch_size = (uint64_t)s->w->reader.batch_size,
 		.stop = &s->stop,
+		.trace = s->r->trace,
 		.progress_ns = &k->progress_ns,
 	};
 	struct loader *l;
@@ -455,13 +488,13 @@ static int build(struct rank *k, struct err *e)
 		return rc;
 	k->train = l;
 	if (!s->w->workflow.evaluation || s->steps[DATASET_EVAL] == 0)
-		return 0;
+		return trace_check(s->r->trace, e);
 	c.kind = DATASET_EVAL;
 	c.batch_size = (uint64_t)s->w->reader.batch_size_eval;
 	rc = s->loader_ops->create(&l, &c, e);
 	if (rc == 0)
 		k->eval = l;
-	return rc;
+	return rc == 0 ? trace_check(s->r->trace, e) : rc;
 }
 
 static int only_checkpoints(struct rank *k, struct err *e)
@@ -510,6 +543,7 @@ void *rank_main(void *arg)
 	}
 	if (k->train && !k->hung) {
 		add_worker_stats(k, k->train, &k->out->train_io);
+		add_reading_times(k, k->train);
 		k->out->train_busy_ns = k->out->worker_busy_ns;
 	}
 	if (k->eval && !k->hung)

@@ -455,6 +455,9 @@ static int carry_out(struct run_state *s, struct err *e)
 	s->r->epochs_planned = planned_epochs(s);
 	s->r->evaluated = w->workflow.evaluation;
 	rc = allocate_ranks(s, e);
+	if (rc == 0 && w->run.trace != TRACE_OFF)
+		rc = trace_create(&s->r->trace, s->first, s->locals, (uint32_t)w->run.trace_events,
+				  e);
 	if (rc == 0)
 		rc = make_lists(s, e);
 	rc = run_agree(s, rc, e);
@@ -489,10 +492,19 @@ static void settle_places(struct run_state *s)
 static int finish(struct run_state *s, int rc, struct err *cause)
 {
 	struct result *r = s->r;
-	struct err unwritten = {0};
-	int write_rc = 0;
+	struct err unwritten = {0}, untraced = {0};
+	int write_rc = 0, trace_rc;
 
+	/* of this process and by its clock: before all is one result */
+	trace_rc = run_write_trace(s, &untraced);
 	run_gather(s, &rc, cause);
+	if (trace_rc < 0) {
+		log_error("%s", untraced.text);
+		if (rc == 0) {
+			rc = trace_rc;
+			*cause = untraced;
+		}
+	}
 	if (!r->speaks)
 		return rc;
 	if (r->trained && r->rank) {

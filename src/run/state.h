@@ -79,6 +79,8 @@ int part_unpack(struct run_state *s, uint32_t p, const struct buf *in, struct er
 int run_open_folder(struct run_state *s, struct err *e);
 /* Judges the measures and renders every sink. */
 int run_write_results(struct run_state *s, struct err *e);
+/* The trace of this process's ranks, where one is kept: before results are gathered. */
+int run_write_trace(struct run_state *s, struct err *e);
 
 /* Steps of epoch `epoch` (from 1), after total_training_steps. */
 uint64_t run_epoch_steps(const struct run_state *s, uint32_t epoch);

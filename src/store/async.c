@@ -78,7 +78,7 @@ int store_queue_submit(struct store_queue *q, struct store_request *r, struct er
 	r->result = 0;
 	r->moved = 0;
 	r->done_ns = 0;
-	r->submitted_ns = io->stat ? clock_now_ns() : 0;
+	r->submitted_ns = io->stat || io->trace ? clock_now_ns() : 0;
 	rc = q->ops->submit(q, r, e);
 	if (rc == 0)
 		q->in_flight++;
@@ -88,6 +88,21 @@ int store_queue_submit(struct store_queue *q, struct store_request *r, struct er
 int store_queue_flush(struct store_queue *q, struct err *e)
 {
 	return q->in_flight ? q->ops->flush(q, e) : 0;
+}
+
+static void keep(struct span_ring *r, const struct store_request *q)
+{
+	span_put(r, &(struct span){.begin_ns = q->submitted_ns,
+				   .end_ns = q->done_ns,
+				   .sample = SPAN_NONE,
+				   .file = q->blob->file,
+				   .step = r->step,
+				   .offset = q->offset,
+				   .asked = q->n,
+				   .moved = q->result > 0 ? (uint64_t)q->result : 0,
+				   .kind = q->write ? SPAN_WRITE : SPAN_READ,
+				   .flags = (uint8_t)(SPAN_IN_FLIGHT |
+						      (q->result < 0 ? SPAN_FAILED : 0))});
 }
 
 int store_queue_reap(struct store_queue *q, struct store_request **out, unsigned max, struct err *e)
@@ -103,5 +118,7 @@ int store_queue_reap(struct store_queue *q, struct store_request **out, unsigned
 	for (int i = 0; q->io->stat && i < n; i++)
 		io_stat_add(q->io->stat, out[i]->write ? IO_WRITE : IO_DATA,
 			    out[i]->done_ns - out[i]->submitted_ns, out[i]->n, out[i]->result);
+	for (int i = 0; q->io->trace && i < n; i++)
+		keep(q->io->trace, out[i]);
 	return n;
 }

@@ -1,28 +1,84 @@
 /* The counted and timed way to a store: what formats, datasets and checkpoints call. */
 #include <errno.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/clock.h"
 #include "store/map.h"
 #include "store/store.h"
 
-static void count(const struct io *io, enum io_kind kind, int64_t start_ns, size_t asked,
-		  ssize_t returned)
-{
-	int64_t took;
+struct request {
+	enum io_kind kind;
+	enum span_kind what;
+	unsigned flags;
+	int64_t start_ns;
+	const struct blob *blob; /* NULL: a name */
+	uint64_t offset, asked;
+};
 
-	if (!io || !io->stat)
-		return;
-	took = clock_now_ns() - start_ns;
+static void keep(const struct io *io, const struct request *q, int64_t end_ns, int64_t returned)
+{
+	struct span_ring *r = io->trace;
+
+	span_put(r, &(struct span){.begin_ns = q->start_ns,
+				   .end_ns = end_ns,
+				   .sample = r->sample,
+				   .file = q->blob ? q->blob->file : r->file,
+				   .step = r->step,
+				   .offset = q->offset,
+				   .asked = q->asked,
+				   .moved = returned > 0 ? (uint64_t)returned : 0,
+				   .kind = (uint8_t)q->what,
+				   .flags = (uint8_t)(q->flags | (returned < 0 ? SPAN_FAILED : 0) |
+						      (q->kind == IO_META ? SPAN_META : 0))});
+}
+
+static inline int64_t count(const struct io *io, const struct request *q, int64_t returned)
+{
+	int64_t now;
+
+	if (!io || (!io->stat && !io->trace))
+		return 0;
+	now = clock_now_ns();
 	if (io->progress_ns)
-		atomic_store_explicit(io->progress_ns, start_ns + took, memory_order_relaxed);
-	io_stat_add(io->stat, kind, took, asked, returned);
+		atomic_store_explicit(io->progress_ns, now, memory_order_relaxed);
+	if (io->stat)
+		io_stat_add(io->stat, q->kind, now - q->start_ns, q->asked, returned);
+	if (io->trace)
+		keep(io, q, now, returned);
+	return now - q->start_ns;
+}
+
+/* Reads under way in this process: what they share is storage. */
+static _Atomic uint32_t reads_under_way;
+
+static uint32_t read_begins(const struct io *io)
+{
+	return io && io->stat
+		       ? atomic_fetch_add_explicit(&reads_under_way, 1, memory_order_relaxed) + 1
+		       : 0;
+}
+
+/* `beside`: what read_begins said. */
+static void count_read(const struct io *io, const struct request *q, ssize_t returned,
+		       uint32_t beside)
+{
+	int64_t took = count(io, q, returned);
+	uint32_t at_end;
+
+	if (beside == 0)
+		return;
+	at_end = atomic_fetch_sub_explicit(&reads_under_way, 1, memory_order_relaxed);
+	/* of readers in step, the first to begin is the first to end: the more of both counts */
+	beside = at_end > beside ? at_end : beside;
+	if (returned > 0 && q->kind <= IO_DATA)
+		read_fit_add(&io->stat->reads, (double)returned, beside, (double)took);
 }
 
 static int64_t begin(const struct io *io)
 {
-	return io && io->stat ? clock_now_ns() : 0;
+	return io && (io->stat || io->trace) ? clock_now_ns() : 0;
 }
 
 /* Offsets are signed 64 bits everywhere below. */
@@ -46,8 +102,9 @@ int io_open(const struct io *io, const char *path, unsigned how, struct blob *b,
 		return err_set(e, -EINVAL, "cannot open '%s': neither for reading nor for writing",
 			       path);
 	b->store = io->store;
+	b->file = io->trace ? io->trace->file : SPAN_NONE;
 	rc = io->store->ops->open(io->store, path, how, b, e);
-	count(io, IO_OPEN, start, 0, 0);
+	count(io, &(struct request){IO_OPEN, SPAN_OPEN, 0, start, NULL, 0, 0}, rc);
 	return rc;
 }
 
@@ -56,7 +113,7 @@ int io_close(const struct io *io, struct blob *b, struct err *e)
 	int64_t start = begin(io);
 	int rc = b->store->ops->close(b, e);
 
-	count(io, IO_OPEN, start, 0, 0);
+	count(io, &(struct request){IO_OPEN, SPAN_CLOSE, 0, start, b, 0, 0}, rc);
 	return rc;
 }
 
@@ -64,14 +121,16 @@ ssize_t io_pread(const struct io *io, enum io_kind kind, struct blob *b, void *p
 		 uint64_t offset, struct err *e)
 {
 	int64_t start = begin(io);
+	uint32_t beside;
 	ssize_t r = check_range("cannot read", n, offset, e);
 
 	if (r < 0)
 		return r;
 	if (io && io->stop && atomic_load_explicit(&io->stop->set, memory_order_relaxed))
 		return err_set(e, ERR_CANCELED, "the run was told to stop");
+	beside = read_begins(io);
 	r = b->store->ops->pread(b, p, n, offset, e);
-	count(io, kind, start, n, r);
+	count_read(io, &(struct request){kind, SPAN_READ, 0, start, b, offset, n}, r, beside);
 	return r;
 }
 
@@ -118,7 +177,7 @@ ssize_t io_pwrite(const struct io *io, struct blob *b, const void *p, size_t n, 
 	if (r < 0)
 		return r;
 	r = b->store->ops->pwrite(b, p, n, offset, e);
-	count(io, IO_WRITE, start, n, r);
+	count(io, &(struct request){IO_WRITE, SPAN_WRITE, 0, start, b, offset, n}, r);
 	return r;
 }
 
@@ -137,6 +196,7 @@ ssize_t io_preadv(const struct io *io, enum io_kind kind, struct blob *b, const 
 {
 	size_t n = pieces_bytes(v, count_v), done = 0;
 	int64_t start;
+	uint32_t beside;
 	ssize_t r = check_range("cannot read", n, offset, e);
 
 	if (r < 0)
@@ -155,8 +215,10 @@ ssize_t io_preadv(const struct io *io, enum io_kind kind, struct blob *b, const 
 	if (io && io->stop && atomic_load_explicit(&io->stop->set, memory_order_relaxed))
 		return err_set(e, ERR_CANCELED, "the run was told to stop");
 	start = begin(io);
+	beside = read_begins(io);
 	r = b->store->ops->preadv(b, v, count_v, offset, e);
-	count(io, kind, start, n, r);
+	count_read(io, &(struct request){kind, SPAN_READ, SPAN_VECTOR, start, b, offset, n}, r,
+		   beside);
 	return r;
 }
 
@@ -180,7 +242,7 @@ ssize_t io_pwritev(const struct io *io, struct blob *b, const struct iovec *v, i
 	}
 	start = begin(io);
 	r = b->store->ops->pwritev(b, v, count_v, offset, e);
-	count(io, IO_WRITE, start, n, r);
+	count(io, &(struct request){IO_WRITE, SPAN_WRITE, SPAN_VECTOR, start, b, offset, n}, r);
 	return r;
 }
 
@@ -189,7 +251,7 @@ int io_rename(const struct io *io, const char *from, const char *to, struct err 
 	int64_t start = begin(io);
 	int rc = io->store->ops->rename(io->store, from, to, e);
 
-	count(io, IO_WRITE, start, 0, 0);
+	count(io, &(struct request){IO_WRITE, SPAN_RENAME, 0, start, NULL, 0, 0}, rc);
 	return rc;
 }
 
@@ -198,7 +260,7 @@ int io_sync_dir(const struct io *io, const char *path, struct err *e)
 	int64_t start = begin(io);
 	int rc = io->store->ops->sync_dir(io->store, path, e);
 
-	count(io, IO_SYNC, start, 0, 0);
+	count(io, &(struct request){IO_SYNC, SPAN_SYNC, 0, start, NULL, 0, 0}, rc);
 	return rc;
 }
 
@@ -207,7 +269,7 @@ int io_sync(const struct io *io, struct blob *b, struct err *e)
 	int64_t start = begin(io);
 	int rc = b->store->ops->sync(b, e);
 
-	count(io, IO_SYNC, start, 0, 0);
+	count(io, &(struct request){IO_SYNC, SPAN_SYNC, 0, start, b, 0, 0}, rc);
 	return rc;
 }
 
@@ -216,7 +278,7 @@ int io_stat_blob(const struct io *io, struct blob *b, struct store_stat *out, st
 	int64_t start = begin(io);
 	int rc = b->store->ops->stat_blob(b, out, e);
 
-	count(io, IO_META, start, 0, 0);
+	count(io, &(struct request){IO_META, SPAN_STAT, 0, start, b, 0, 0}, rc);
 	return rc;
 }
 
@@ -225,7 +287,7 @@ int io_stat_path(const struct io *io, const char *path, struct store_stat *out, 
 	int64_t start = begin(io);
 	int rc = io->store->ops->stat(io->store, path, out, e);
 
-	count(io, IO_META, start, 0, 0);
+	count(io, &(struct request){IO_META, SPAN_STAT, 0, start, NULL, 0, 0}, rc);
 	return rc;
 }
 
@@ -235,7 +297,7 @@ int io_map(const struct io *io, struct blob *b, uint64_t bytes, struct store_map
 	int64_t start = begin(io);
 	int rc = store_map(b, bytes, out, e);
 
-	count(io, IO_META, start, 0, 0);
+	count(io, &(struct request){IO_META, SPAN_MAP, 0, start, b, 0, 0}, rc);
 	return rc;
 }
 
@@ -245,7 +307,8 @@ int io_map_touch(const struct io *io, enum io_kind kind, const struct store_map 
 	int64_t start = begin(io);
 	int rc = store_map_touch(m, offset, n, e);
 
-	count(io, kind, start, n, rc == 0 ? (ssize_t)n : 0);
+	count(io, &(struct request){kind, SPAN_TOUCH, 0, start, NULL, offset, n},
+	      rc == 0 ? (int64_t)n : rc);
 	return rc;
 }
 
@@ -255,6 +318,7 @@ int io_map_copy(const struct io *io, enum io_kind kind, const struct store_map *
 	int64_t start = begin(io);
 	int rc = store_map_copy(m, offset, out, n, e);
 
-	count(io, kind, start, n, rc == 0 ? (ssize_t)n : 0);
+	count(io, &(struct request){kind, SPAN_TOUCH, 0, start, NULL, offset, n},
+	      rc == 0 ? (int64_t)n : rc);
 	return rc;
 }

@@ -17,6 +17,7 @@
 #include "base/thread.h"
 #include "conf/opt.h"
 #include "metric/io_stat.h"
+#include "metric/span.h"
 
 struct store;
 struct store_queue_ops;
@@ -46,6 +47,7 @@ struct store_stat {
 /* First member of every store's blob struct. */
 struct blob {
 	struct store *store;
+	uint64_t file; /* what io_open's trace was at, for the spans of later requests */
 };
 
 /* Called for each entry of a folder; not "." and "..". A negative return ends the listing. */
@@ -144,6 +146,7 @@ struct blob *store_blob_new(const struct store *s, struct err *e);
 struct io {
 	struct store *store;
 	struct io_stat *stat;
+	struct span_ring *trace; /* NULL: no spans are kept */
 	/* May be NULL. Once it is set, io_pread returns ERR_CANCELED and asks nothing: a read of
 	 * many requests ends after the present one. */
 	const struct stop_flag *stop;

@@ -100,6 +100,15 @@ static int derive_store(struct workload *w, struct err *e)
 	return 0;
 }
 
+/* What switches DLIO's tracer on switches on the same files here. */
+static void derive_trace(struct workload *w)
+{
+	const char *dftracer = getenv("DFTRACER_ENABLE");
+
+	if (dftracer && strcmp(dftracer, "1") == 0 && !workload_is_set(w, "run.trace"))
+		w->run.trace = TRACE_PFW;
+}
+
 int workload_derive(struct workload *w, struct err *e)
 {
 	int rc;
@@ -115,6 +124,7 @@ int workload_derive(struct workload *w, struct err *e)
 	if (w->compat.dlio && !workload_is_set(w, "reader.order"))
 		w->reader.order = ORDER_DLIO;
 	derive_loader(w);
+	derive_trace(w);
 	/* its readers have shards of their own, whatever was asked of the order */
 	if (strcmp(w->reader.data_loader, "native_dali") == 0 &&
 	    (w->compat.dlio || !workload_is_set(w, "reader.order")))

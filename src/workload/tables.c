@@ -13,6 +13,8 @@ static const char *const shuffles[] = {"off", "seed", "random", NULL};
 static const char *const read_types[] = {"on_demand", "memory", NULL};
 static const char *const file_accesses[] = {"multi", "shared", "collective", "mpio", "posix", NULL};
 static const char *const page_caches[] = {"keep", "cold", "cold_epochs", "drop_behind", NULL};
+static const char *const measures[] = {"all", "none", NULL};
+static const char *const traces[] = {"none", "pfw", "chrome", "both", NULL};
 static const char *const accesses[] = {"framework", "native", NULL};
 static const char *const decodes[] = {"full", "verify", "none", NULL};
 static const char *const orders[] = {"stoker", "dlio", "distributed", "random", "sharded", NULL};
@@ -424,6 +426,16 @@ const struct opt workload_rows[] = {
 	      "Time between samples of the machine while training (device, processors, page "
 	      "cache), the curves of the report; 0 takes none.",
 	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
+	ENUM(run.trace, "none", traces,
+	      "Trace of what every worker and rank did: pfw writes DFTracer's files as DLIO does, "
+	      "chrome one file for Perfetto and chrome://tracing. Absent, DFTRACER_ENABLE=1 in the "
+	      "environment means pfw.", OURS)
+	I64(run.trace_events, "65536",
+	      "Spans kept of each reader thread, of 64 bytes; later ones are dropped and counted.",
+	      RANGE(16, 134217728), OURS)
+	ENUM(run.measure, "all", measures,
+	      "With none, requests are neither counted nor timed, and what is said of them is "
+	      "missing: to see what measuring costs.", OURS)
 	I64(run.stack_bytes, "131072",
 	      "Stack of each rank and worker thread.",
 	      RANGE(65536, 1073741824), .unit = "bytes", OURS)

@@ -542,7 +542,7 @@ static ssize_t meet(struct blob *b, void *p, size_t n, uint64_t offset, struct e
 static void all_are_with_the_store_at_once(void **state)
 {
 	struct store_queue_config c = {.depth = DEPTH};
-	struct blob b = {&meeting.base};
+	struct blob b = {.store = &meeting.base};
 	struct io io = {.store = &meeting.base};
 	struct store_request *r = xcalloc(DEPTH, sizeof(*r)), *out[DEPTH];
 	struct store_queue *q = NULL;

@@ -1,0 +1,26 @@
+#pragma once
+/* A file written piece by piece, in constant memory, that is there whole or not at all: a temporary
+ * file beside it, renamed at the end. */
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+#define OUT_FILE_BUFFER 65536u
+#define OUT_FILE_LINE 16384u /* one out_file_print at most; more is cut */
+
+struct out_file {
+	char *path, *tmp;
+	char *buffer;
+	size_t used;
+	int fd;
+	int failed; /* the first failure, -errno; later pieces go nowhere */
+};
+
+int out_file_open(struct out_file *f, const char *path, struct err *e);
+void out_file_put(struct out_file *f, const char *bytes, size_t n);
+void out_file_print(struct out_file *f, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Flushes, syncs, closes and renames; after a failure, also of an earlier piece, the temporary file
+ * is removed, and `path` is as it was. */
+int out_file_close(struct out_file *f, struct err *e);

@@ -1,0 +1,140 @@
+/* The division of waits. */
+#include "metric/split.h"
+
+#include <string.h>
+
+const char *const wait_part_names[WAIT_PARTS] = {
+	[WAIT_START] = "start_up",        [WAIT_STARVED] = "starved",     [WAIT_QUEUE] = "queueing",
+	[WAIT_OPEN] = "open_metadata",    [WAIT_DATA] = "data",           [WAIT_DECODE] = "decode",
+	[WAIT_PREPROCESS] = "preprocess", [WAIT_TRANSPORT] = "transport", [WAIT_OTHER] = "unknown",
+};
+
+static const enum wait_part part_of[WORK_KINDS] = {
+	[WORK_OPEN] = WAIT_OPEN,
+	[WORK_META] = WAIT_OPEN,
+	[WORK_DATA] = WAIT_DATA,
+	[WORK_DECODE] = WAIT_DECODE,
+	[WORK_PREPROCESS] = WAIT_PREPROCESS,
+	[WORK_TRANSPORT] = WAIT_TRANSPORT,
+};
+
+/* Up to `until`, if that lies ahead. */
+static int64_t advance(int64_t *at, int64_t until, int64_t end)
+{
+	int64_t took;
+
+	if (until > end)
+		until = end;
+	took = until > *at ? until - *at : 0;
+	*at += took;
+	return took;
+}
+
+static void divide(int64_t out[WAIT_PARTS], int64_t ns, const struct batch_work *w)
+{
+	double sum = 0;
+	int64_t left = ns;
+
+	for (int k = 0; k < WORK_KINDS; k++)
+		sum += w->ns[k] > 0 ? (double)w->ns[k] : 0;
+	for (int k = 0; k < WORK_KINDS && sum > 0; k++) {
+		int64_t part = w->ns[k] > 0 ? (int64_t)((double)ns * (double)w->ns[k] / sum) : 0;
+
+		part = part > left ? left : part;
+		out[part_of[k]] += part;
+		left -= part;
+	}
+	out[WAIT_OTHER] += left;
+}
+
+static void keep_shares(struct step_times *t, const int64_t out[WAIT_PARTS])
+{
+	int64_t wait = t->got_ns - t->ask_ns;
+
+	for (int i = 0; i < WAIT_OTHER; i++)
+		t->share[i] = wait > 0 ? (uint8_t)(255.0 * (double)out[i] / (double)wait) : 0;
+}
+
+void wait_split(int64_t out[WAIT_PARTS], struct step_times *t, const struct batch_span *b,
+		bool first)
+{
+	int64_t at = t->ask_ns, end = t->got_ns;
+
+	memset(out, 0, WAIT_PARTS * sizeof(*out));
+	out[first ? WAIT_START : WAIT_STARVED] += advance(&at, b->sent_ns, end);
+	out[first ? WAIT_START : WAIT_QUEUE] += advance(&at, b->begun_ns, end);
+	divide(out, advance(&at, b->done_ns, end), b->work);
+	out[WAIT_TRANSPORT] += advance(&at, end, end);
+	keep_shares(t, out);
+}
+
+void wait_split_again(int64_t out[WAIT_PARTS], const struct step_times *t)
+{
+	int64_t wait = t->got_ns - t->ask_ns, left = wait;
+	int most = 0;
+
+	for (int i = 0; i < WAIT_OTHER; i++) {
+		out[i] = (int64_t)((double)wait * t->share[i] / 255.0);
+		left -= out[i];
+	}
+	/* what the shares lost in rounding belongs to the largest of them */
+	for (int i = 1; i < WAIT_OTHER; i++)
+		most = t->share[i] > t->share[most] ? i : most;
+	if (t->share[most] && (double)left * 255 < (double)wait * WAIT_PARTS) {
+		out[most] += left;
+		left = 0;
+	}
+	out[WAIT_OTHER] = left;
+}
+
+void epoch_split_add(struct epoch_split *s, const int64_t wait[WAIT_PARTS],
+		     const struct step_times *all, uint64_t i, const struct batch_span *b)
+{
+	double service = b->done_ns > b->begun_ns ? (double)(b->done_ns - b->begun_ns) : 0;
+
+	for (int k = 0; k < WAIT_PARTS; k++)
+		s->wait_ns[k] += wait[k];
+	for (int k = 0; k < WORK_KINDS; k++)
+		s->work_ns[k] += b->work->ns[k] > 0 ? b->work->ns[k] : 0;
+	s->batches++;
+	s->service_ns += service;
+	s->service_sq += service * service;
+	if (b->done_ns > all[i].ask_ns) {
+		s->waited++;
+		s->delivery_ns += (double)(all[i].got_ns - b->done_ns);
+	}
+	/* this batch lay ready at each ask since it was done: at most as many as are prefetched */
+	for (uint64_t k = i + 1; k-- > 0 && all[k].ask_ns >= b->done_ns;)
+		s->ready++;
+}
+
+void epoch_split_merge(struct epoch_split *into, const struct epoch_split *from)
+{
+	for (int k = 0; k < WAIT_PARTS; k++)
+		into->wait_ns[k] += from->wait_ns[k];
+	for (int k = 0; k < WORK_KINDS; k++)
+		into->work_ns[k] += from->work_ns[k];
+	into->batches += from->batches;
+	into->ready += from->ready;
+	into->service_ns += from->service_ns;
+	into->service_sq += from->service_sq;
+	into->delivery_ns += from->delivery_ns;
+	into->waited += from->waited;
+}
+
+void service_times_add(struct service_times *s, int64_t ns)
+{
+	if (s->stride == 0)
+		s->stride = 1;
+	if (s->seen++ % s->stride)
+		return;
+	if (s->n == SERVICE_KEPT) {
+		for (uint32_t i = 0; i < SERVICE_KEPT / 2; i++)
+			s->ns[i] = s->ns[2 * i];
+		s->n = SERVICE_KEPT / 2;
+		s->stride *= 2;
+		if ((s->seen - 1) % s->stride)
+			return;
+	}
+	s->ns[s->n++] = ns;
+}

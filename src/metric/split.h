@@ -1,0 +1,65 @@
+#pragma once
+/* Where a rank's time went: how a worker's time in a batch divides, and how the rank's wait for
+ * that batch divides with it. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "metric/step.h"
+
+/* What a worker does with a batch. */
+enum work_kind {
+	WORK_OPEN,       /* opening and closing */
+	WORK_META,       /* stat, headers, indexes */
+	WORK_DATA,       /* payload requests */
+	WORK_DECODE,     /* in the format's read, in no request */
+	WORK_PREPROCESS, /* reader.preprocess_time */
+	WORK_TRANSPORT,  /* packing for the rank */
+	WORK_KINDS
+};
+
+/* ns; of all threads that worked at the batch. */
+struct batch_work {
+	int64_t ns[WORK_KINDS];
+};
+
+extern const char *const wait_part_names[WAIT_PARTS]; /* as in result.json */
+
+/* One batch as the worker saw it. */
+struct batch_span {
+	int64_t sent_ns, begun_ns, done_ns;
+	const struct batch_work *work;
+};
+
+/* Totals of one rank in the training of one epoch; of finished steps alone. */
+struct epoch_split {
+	int64_t wait_ns[WAIT_PARTS]; /* sums to the exposed wait */
+	int64_t work_ns[WORK_KINDS]; /* workers' time in the batches delivered */
+	uint64_t batches;
+	uint64_t ready;     /* batches that lay ready, summed over the asks */
+	double service_ns;  /* sum of done - begun */
+	double service_sq;  /* and of its squares */
+	double delivery_ns; /* between done and got, of the batches that were waited for */
+	uint64_t waited;    /* how many those are */
+};
+
+/* Evenly spread values of a series of unknown length: every stride-th. All zeros: empty. */
+#define SERVICE_KEPT 256
+struct service_times {
+	uint32_t n;
+	uint64_t stride, seen;
+	int64_t ns[SERVICE_KEPT];
+};
+
+/* Divides the wait of a step, [ask, got], by what its batch's worker did in it: before the indexes
+ * were sent the workers starved, then the batch was queued (start-up, both, when it is the epoch's
+ * first), from begun to done in proportion to the batch's own work, then it was on its way. Sums to
+ * got - ask exactly. Fills t->share. */
+void wait_split(int64_t out[WAIT_PARTS], struct step_times *t, const struct batch_span *b,
+		bool first);
+/* The same from t->share, in ns, to within the rounding of the shares; sums to got - ask. */
+void wait_split_again(int64_t out[WAIT_PARTS], const struct step_times *t);
+/* Adds finished step `i` of the steps `all` with its batch. */
+void epoch_split_add(struct epoch_split *s, const int64_t wait[WAIT_PARTS],
+		     const struct step_times *all, uint64_t i, const struct batch_span *b);
+void epoch_split_merge(struct epoch_split *into, const struct epoch_split *from);
+void service_times_add(struct service_times *s, int64_t ns);

@@ -1,0 +1,166 @@
+/* The division of a wait: known answers, and sums over random spans. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "metric/read_fit.h"
+#include "metric/split.h"
+
+static int64_t sum(const int64_t v[WAIT_PARTS])
+{
+	int64_t s = 0;
+
+	for (int i = 0; i < WAIT_PARTS; i++)
+		s += v[i];
+	return s;
+}
+
+static void known(void **state)
+{
+	const struct batch_work w = {.ns = {[WORK_OPEN] = 100,
+					    [WORK_META] = 100,
+					    [WORK_DATA] = 600,
+					    [WORK_DECODE] = 200}};
+	const struct batch_span b = {
+		.sent_ns = 1100, .begun_ns = 1200, .done_ns = 2200, .work = &w};
+	struct step_times t = {.ask_ns = 1000, .got_ns = 2300};
+	int64_t out[WAIT_PARTS], again[WAIT_PARTS];
+
+	(void)state;
+	wait_split(out, &t, &b, false);
+	assert_int_equal(out[WAIT_START], 0);
+	assert_int_equal(out[WAIT_STARVED], 100);
+	assert_int_equal(out[WAIT_QUEUE], 100);
+	assert_int_equal(out[WAIT_OPEN], 200);
+	assert_int_equal(out[WAIT_DATA], 600);
+	assert_int_equal(out[WAIT_DECODE], 200);
+	assert_int_equal(out[WAIT_TRANSPORT], 100);
+	wait_split(out, &t, &b, true);
+	assert_int_equal(out[WAIT_START], 200);
+	assert_int_equal(out[WAIT_STARVED] + out[WAIT_QUEUE], 0);
+	/* asked in the middle of the reading */
+	t.ask_ns = 1700;
+	wait_split(out, &t, &b, false);
+	assert_int_equal(out[WAIT_DATA], 300);
+	assert_int_equal(out[WAIT_OPEN], 100);
+	assert_int_equal(out[WAIT_TRANSPORT], 100);
+	wait_split_again(again, &t);
+	assert_int_equal(sum(again), 600);
+	assert_in_range(again[WAIT_DATA], 295, 320);
+	/* ready before it was asked for */
+	t = (struct step_times){.ask_ns = 5000, .got_ns = 5003};
+	wait_split(out, &t, &b, false);
+	assert_int_equal(out[WAIT_TRANSPORT], 3);
+	assert_int_equal(sum(out), 3);
+}
+
+static void sums(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 20000; i++) {
+		uint64_t key = rng_key(7, i, 0);
+		struct batch_work w;
+		struct step_times t = {.ask_ns = 100000};
+		int64_t out[WAIT_PARTS], again[WAIT_PARTS];
+
+		for (int k = 0; k < WORK_KINDS; k++)
+			w.ns[k] = (int64_t)(rng_word(key, k) % 5000) - 500;
+		const struct batch_span b = {
+			.sent_ns = (int64_t)(rng_word(key, 10) % 200000),
+			.begun_ns = (int64_t)(rng_word(key, 11) % 200000),
+			.done_ns = (int64_t)(rng_word(key, 12) % 200000),
+			.work = &w,
+		};
+
+		t.got_ns = t.ask_ns + (int64_t)(rng_word(key, 13) % 100000);
+		wait_split(out, &t, &b, i % 2);
+		wait_split_again(again, &t);
+		assert_int_equal(sum(out), t.got_ns - t.ask_ns);
+		assert_int_equal(sum(again), t.got_ns - t.ask_ns);
+		for (int k = 0; k < WAIT_PARTS; k++) {
+			assert_true(out[k] >= 0);
+			assert_true(again[k] >= 0);
+		}
+	}
+}
+
+static void totals(void **state)
+{
+	const struct batch_work w = {.ns = {[WORK_DATA] = 50}};
+	struct step_times t[3] = {{.ask_ns = 0, .got_ns = 60},
+				  {.ask_ns = 100, .got_ns = 101},
+				  {.ask_ns = 200, .got_ns = 201}};
+	const struct batch_span b[3] = {{0, 0, 50, &w}, {0, 50, 90, &w}, {0, 60, 95, &w}};
+	struct epoch_split s = {0};
+	int64_t wait[WAIT_PARTS];
+
+	(void)state;
+	for (uint64_t i = 0; i < 3; i++) {
+		wait_split(wait, &t[i], &b[i], i == 0);
+		epoch_split_add(&s, wait, t, i, &b[i]);
+	}
+	assert_int_equal(sum(s.wait_ns), 62);
+	assert_int_equal(s.work_ns[WORK_DATA], 150);
+	/* at ask 1 both later batches lay ready, at ask 2 the last one */
+	assert_int_equal(s.ready, 3);
+	assert_int_equal(s.waited, 1);
+}
+
+static void lines(void **state)
+{
+	struct read_fit f = {0};
+	struct read_law law;
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		read_fit_add(&f, 1000, 4, 5000);
+	law = read_fit_law(&f);
+	assert_false(law.sizes_differ || law.beside_differ);
+	assert_float_equal(law.latency_share, 1, 1e-9);
+	f = (struct read_fit){0};
+	for (int i = 0; i < 50; i++) {
+		double bytes = 1000 + 7000 * (i % 7), beside = 1 + i % 4;
+
+		read_fit_add(&f, bytes, beside, 30000 + 2 * bytes + 0.675 * bytes * beside);
+	}
+	for (int i = 0; i < 10; i++)
+		read_fit_add(&f, 100, 1, 30000 + 200 + 67.5);
+	law = read_fit_law(&f);
+	assert_true(law.sizes_differ && law.beside_differ);
+	assert_float_equal(law.latency_ns, 30000, 1);
+	assert_float_equal(law.stream_ns_per_byte, 2, 0.01);
+	assert_float_equal(law.shared_ns_per_byte, 0.675, 0.01);
+	assert_true(law.latency_share + law.stream_share + law.shared_share < 1 + 1e-6);
+	/* faster the larger: no negative part */
+	f = (struct read_fit){0};
+	for (int i = 1; i < 50; i++)
+		read_fit_add(&f, 100.0 * i, 1, 10000 - i);
+	law = read_fit_law(&f);
+	assert_true(law.stream_share == 0 && law.latency_share > 0.99);
+}
+
+static void kept_times(void **state)
+{
+	struct service_times s = {0};
+
+	(void)state;
+	for (int64_t i = 0; i < 100000; i++)
+		service_times_add(&s, i);
+	assert_in_range(s.n, SERVICE_KEPT / 2, SERVICE_KEPT);
+	for (uint32_t i = 0; i < s.n; i++)
+		assert_int_equal(s.ns[i], (int64_t)(i * s.stride));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(known), cmocka_unit_test(sums),       cmocka_unit_test(totals),
+		cmocka_unit_test(lines), cmocka_unit_test(kept_times),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
