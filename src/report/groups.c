@@ -18,7 +18,8 @@ static char *factors_of(const struct run_record *r)
 	char **v = xcalloc(r->factors.n + 1, sizeof(*v));
 	struct buf text = {0};
 
-	memcpy(v, r->factors.v, r->factors.n * sizeof(*v));
+	for (size_t i = 0; i < r->factors.n; i++)
+		v[i] = r->factors.v[i];
 	qsort(v, r->factors.n, sizeof(*v), by_text);
 	for (size_t i = 0; i < r->factors.n; i++)
 		buf_printf(&text, "%s%s", i ? ", " : "", v[i]);
