@@ -2,8 +2,6 @@
 # Builds and tests under the address, undefined and thread sanitizers, and builds with clang; warnings
 # are errors. The known answers, with their hundreds of threads, run under the thread sanitizer.
 set -eu
-# or every run of the program ends with a second of sleep
-export TSAN_OPTIONS="atexit_sleep_ms=0 ${TSAN_OPTIONS:-}"
 for preset in asan tsan; do
     echo "== $preset"
     cmake --preset $preset -G Ninja >/dev/null
