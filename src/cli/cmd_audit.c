@@ -65,9 +65,7 @@ static int audit(const char *const *path, size_t n, bool json, bool check, struc
 	for (size_t i = 0; i < loaded; i++)
 		record_release(&record[i]);
 	free(record);
-	for (size_t i = 0; i < folders.n; i++)
-		free(folders.v[i]);
-	free(folders.v);
+	str_list_release(&folders);
 	return rc;
 }
 

@@ -44,9 +44,7 @@ static int load_side(struct side *s, const char *path, struct err *e)
 	}
 	if (rc == 0 && s->n == 0)
 		rc = err_set(e, ERR_USAGE, "'%s' holds no result of a training", path);
-	for (size_t i = 0; i < folders.n; i++)
-		free(folders.v[i]);
-	free(folders.v);
+	str_list_release(&folders);
 	return rc;
 }
 

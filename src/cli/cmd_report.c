@@ -95,9 +95,7 @@ static int report(const char *const *path, size_t n, const struct report_args *a
 	for (size_t i = 0; i < loaded; i++)
 		record_release(&record[i]);
 	free(record);
-	for (size_t i = 0; i < folders.n; i++)
-		free(folders.v[i]);
-	free(folders.v);
+	str_list_release(&folders);
 	return rc;
 }
 

@@ -86,19 +86,6 @@ static const struct option options[] = {{"results", required_argument, NULL, 'r'
 					{"help", no_argument, NULL, 'h'},
 					{0}};
 
-static void list_add(struct str_list *list, const char *text)
-{
-	list->v = xrealloc(list->v, (list->n + 1) * sizeof(*list->v));
-	list->v[list->n++] = xstrdup(text);
-}
-
-static void list_release(struct str_list *list)
-{
-	for (size_t i = 0; i < list->n; i++)
-		free(list->v[i]);
-	free(list->v);
-}
-
 static int whole(const char *name, const char *text, int64_t *out, struct err *e)
 {
 	if (str_to_i64(text, out) && *out >= 1 && *out <= 1000000)
@@ -139,13 +126,13 @@ static int take(struct study_args *a, int c, struct err *e)
 	case 'l':
 		return launcher(a, optarg, e);
 	case 'a':
-		list_add(&a->o.launcher_args, optarg);
+		str_list_add(&a->o.launcher_args, xstrdup(optarg));
 		return 0;
 	case 'm':
-		list_add(&a->o.modules, optarg);
+		str_list_add(&a->o.modules, xstrdup(optarg));
 		return 0;
 	case 'x':
-		list_add(&a->o.scales, optarg);
+		str_list_add(&a->o.scales, xstrdup(optarg));
 		return 0;
 	case 'R':
 		return whole("repeat", optarg, &a->o.repeat, e);
@@ -187,10 +174,10 @@ static int take_override(struct str_list *list, const char *word, struct err *e)
 	int rc = design_split_overrides(word[n] == ':' ? word + n + 1 : word, &one, e);
 
 	if (rc == 0 && one.n == 1)
-		list_add(list, word);
+		str_list_add(list, xstrdup(word));
 	else if (rc == 0)
 		rc = err_set(e, ERR_USAGE, "'%s' is not one override (key=value)", word);
-	list_release(&one);
+	str_list_release(&one);
 	return rc;
 }
 
@@ -236,10 +223,10 @@ static int parse(struct study_args *a, int argc, char **argv, struct err *e)
 
 static void release(struct study_args *a)
 {
-	list_release(&a->o.launcher_args);
-	list_release(&a->o.modules);
-	list_release(&a->o.overrides);
-	list_release(&a->o.scales);
+	str_list_release(&a->o.launcher_args);
+	str_list_release(&a->o.modules);
+	str_list_release(&a->o.overrides);
+	str_list_release(&a->o.scales);
 }
 
 /* ---- what is seen ---- */

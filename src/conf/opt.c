@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -185,4 +186,18 @@ char *opt_get_text(const struct opt *row, const void *base)
 		node_emit_flow(n, &text);
 	node_free(n);
 	return buf_take(&text);
+}
+
+void str_list_add(struct str_list *list, char *text)
+{
+	list->v = xrealloc(list->v, (list->n + 1) * sizeof(*list->v));
+	list->v[list->n++] = text;
+}
+
+void str_list_release(struct str_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free(list->v[i]);
+	free(list->v);
+	*list = (struct str_list){0};
 }

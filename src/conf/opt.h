@@ -32,6 +32,11 @@ struct str_list {
 	size_t n;
 };
 
+/* Appends a heap string, which is the list's from then on. */
+void str_list_add(struct str_list *list, char *text);
+/* Frees the strings; the list is empty afterwards. */
+void str_list_release(struct str_list *list);
+
 /* A duration distribution in seconds; the absolute value of a draw is waited. */
 enum time_kind {
 	TIME_NONE,        /* zero */

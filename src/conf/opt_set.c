@@ -201,14 +201,6 @@ static int to_i64_list(const struct opt *row, const struct node *v, struct i64_l
 	return 0;
 }
 
-static void str_list_release(struct str_list *list)
-{
-	for (size_t i = 0; i < list->n; i++)
-		free(list->v[i]);
-	free(list->v);
-	*list = (struct str_list){0};
-}
-
 static int to_str_list(const struct opt *row, const struct node *v, struct str_list *out,
 		       struct err *e)
 {

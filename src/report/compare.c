@@ -57,15 +57,6 @@ static const struct {
 	{"evaluation AU", "%", 1, eval_au_of},
 };
 
-static size_t epochs_of(const struct run_record *r)
-{
-	size_t n = r->au.n;
-
-	for (uint32_t k = 0; k < r->ranks; k++)
-		n = r->rank[k].epochs > n ? r->rank[k].epochs : n;
-	return n;
-}
-
 /* The values of one side; *n of them, on the heap. */
 static double *values(const struct run_record *r, size_t runs, epoch_measure of, bool by_run,
 		      size_t *n)
@@ -75,13 +66,13 @@ static double *values(const struct run_record *r, size_t runs, epoch_measure of,
 
 	*n = 0;
 	for (size_t i = 0; i < runs; i++)
-		most += epochs_of(&r[i]) + 1;
+		most += record_epochs(&r[i]) + 1;
 	v = xcalloc(most, sizeof(*v));
 	for (size_t i = 0; i < runs; i++) {
 		double sum = 0;
 		size_t count = 0;
 
-		for (size_t e = 0; e < epochs_of(&r[i]); e++) {
+		for (size_t e = 0; e < record_epochs(&r[i]); e++) {
 			double one = of(&r[i], e);
 
 			if (!isfinite(one))
@@ -122,8 +113,7 @@ static void add(struct str_list *list, const char *fmt, ...)
 	if (vasprintf(&text, fmt, ap) < 0)
 		text = xstrdup(fmt);
 	va_end(ap);
-	list->v = xrealloc(list->v, (list->n + 1) * sizeof(*list->v));
-	list->v[list->n++] = text;
+	str_list_add(list, text);
 }
 
 static void config_differences(struct comparison *c, const struct run_record *a,
@@ -206,17 +196,10 @@ void compare_records(struct comparison *c, const struct run_record *a, size_t na
 	warn(c, a, na, b, nb, by_run);
 }
 
-static void release_list(struct str_list *list)
-{
-	for (size_t i = 0; i < list->n; i++)
-		free(list->v[i]);
-	free(list->v);
-}
-
 void comparison_release(struct comparison *c)
 {
-	release_list(&c->differences);
-	release_list(&c->warnings);
+	str_list_release(&c->differences);
+	str_list_release(&c->warnings);
 	*c = (struct comparison){0};
 }
 

@@ -77,15 +77,6 @@ static double listed_throughput(const struct run_record *r, size_t epoch)
 	return epoch < r->throughput.n ? r->throughput.v[epoch] : NAN;
 }
 
-static size_t epochs_of(const struct run_record *r)
-{
-	size_t n = r->au.n;
-
-	for (uint32_t k = 0; k < r->ranks; k++)
-		n = r->rank[k].epochs > n ? r->rank[k].epochs : n;
-	return n;
-}
-
 /* Means of runs, or the epochs of a single one; *n of them on the heap. */
 static double *values(const struct run_groups *g, const struct run_group *x,
 		      double (*of)(const struct run_record *, size_t), size_t *n)
@@ -95,14 +86,14 @@ static double *values(const struct run_groups *g, const struct run_group *x,
 
 	*n = 0;
 	if (x->records == 1)
-		most = epochs_of(&g->record[x->record[0]]);
+		most = record_epochs(&g->record[x->record[0]]);
 	v = xcalloc(most + 1, sizeof(*v));
 	for (size_t i = 0; i < x->records; i++) {
 		const struct run_record *r = &g->record[x->record[i]];
 		double sum = 0;
 		size_t count = 0;
 
-		for (size_t e = 0; e < epochs_of(r); e++) {
+		for (size_t e = 0; e < record_epochs(r); e++) {
 			double one = of(r, e);
 
 			if (!isfinite(one))

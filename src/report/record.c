@@ -29,8 +29,7 @@ void record_note(struct run_record *r, const char *fmt, ...)
 	if (vasprintf(&text, fmt, ap) < 0)
 		text = xstrdup(fmt);
 	va_end(ap);
-	list->v = xrealloc(list->v, (list->n + 1) * sizeof(*list->v));
-	list->v[list->n++] = text;
+	str_list_add(list, text);
 }
 
 /* Python writes NaN and Infinity where JSON has no word: outside of strings they become null. */
@@ -166,9 +165,7 @@ static void take_overrides(struct run_record *r, const struct node *list)
 
 		if (one->kind != NODE_STR)
 			continue;
-		r->overrides.v =
-			xrealloc(r->overrides.v, (r->overrides.n + 1) * sizeof(*r->overrides.v));
-		r->overrides.v[r->overrides.n++] = xstrdup(one->s);
+		str_list_add(&r->overrides, xstrdup(one->s));
 	}
 }
 
@@ -262,8 +259,7 @@ static void add_factor(struct run_record *r, const char *text)
 	key = xstrndup(text, strcspn(text, "="));
 	if (!is_factor(key))
 		return;
-	r->factors.v = xrealloc(r->factors.v, (r->factors.n + 1) * sizeof(*r->factors.v));
-	r->factors.v[r->factors.n++] = xstrdup(text);
+	str_list_add(&r->factors, xstrdup(text));
 }
 
 /* A study says which overrides are its factors; without one, all of them may be. */
@@ -327,13 +323,6 @@ static void release_rank(struct record_rank *k)
 	free(k->epoch);
 }
 
-static void release_list(struct str_list *list)
-{
-	for (size_t i = 0; i < list->n; i++)
-		free(list->v[i]);
-	free(list->v);
-}
-
 void record_release(struct run_record *r)
 {
 	for (uint32_t k = 0; r->rank && k < r->ranks; k++)
@@ -349,9 +338,9 @@ void record_release(struct run_record *r)
 	node_free(r->config);
 	if (r->has_workload)
 		workload_release(&r->workload);
-	release_list(&r->overrides);
-	release_list(&r->factors);
-	release_list(&r->notes);
+	str_list_release(&r->overrides);
+	str_list_release(&r->factors);
+	str_list_release(&r->notes);
 	free(r->folder);
 	memset(r, 0, sizeof(*r));
 }
@@ -363,8 +352,7 @@ static void add_folder(struct str_list *out, const char *folder)
 	for (size_t i = 0; i < out->n; i++)
 		if (strcmp(out->v[i], folder) == 0)
 			return;
-	out->v = xrealloc(out->v, (out->n + 1) * sizeof(*out->v));
-	out->v[out->n++] = xstrdup(folder);
+	str_list_add(out, xstrdup(folder));
 }
 
 static void search(const char *folder, int depth, struct str_list *out)
@@ -454,9 +442,9 @@ double record_whole_au(const struct run_record *r, size_t epoch)
 	return n ? sum / n : NAN;
 }
 
-static size_t epochs_of(const struct run_record *r)
+size_t record_epochs(const struct run_record *r)
 {
-	size_t most = 0;
+	size_t most = r->au.n;
 
 	for (uint32_t k = 0; k < r->ranks; k++)
 		if (r->rank[k].epochs > most)
@@ -469,7 +457,7 @@ double record_whole_au_mean(const struct run_record *r)
 	double sum = 0;
 	size_t n = 0;
 
-	for (size_t i = 0; i < epochs_of(r); i++) {
+	for (size_t i = 0; i < record_epochs(r); i++) {
 		double one = record_whole_au(r, i);
 
 		if (isfinite(one)) {
@@ -548,7 +536,7 @@ double record_whole_throughput(const struct run_record *r)
 
 	if (!r->has_workload)
 		return NAN;
-	for (size_t i = 0; i < epochs_of(r); i++) {
+	for (size_t i = 0; i < record_epochs(r); i++) {
 		double longest = 0;
 
 		for (uint32_t k = 0; k < r->ranks; k++) {

@@ -24,20 +24,6 @@ static const char *const names[COLUMNS] = {"model",     "epochs", "processes",
 
 static const char *const states[] = {"N", "Y", "F"};
 
-static void list_add(struct str_list *list, char *text)
-{
-	list->v = xrealloc(list->v, (list->n + 1) * sizeof(*list->v));
-	list->v[list->n++] = text;
-}
-
-static void list_release(struct str_list *list)
-{
-	for (size_t i = 0; i < list->n; i++)
-		free(list->v[i]);
-	free(list->v);
-	*list = (struct str_list){0};
-}
-
 /* ---- fields of a line ---- */
 
 struct field {
@@ -180,7 +166,7 @@ int design_split_overrides(const char *text, struct str_list *out, struct err *e
 			return rc;
 		}
 		override_release(&o);
-		list_add(out, word);
+		str_list_add(out, word);
 	}
 	return 0;
 }
@@ -299,7 +285,7 @@ static int take_lines(struct design *d, const char *text, size_t n, struct err *
 		const char *end = memchr(text + at, '\n', n - at);
 		size_t len = end ? (size_t)(end - text) - at + 1 : n - at;
 
-		list_add(&d->lines, xstrndup(text + at, len));
+		str_list_add(&d->lines, xstrndup(text + at, len));
 		at += len;
 	}
 	for (size_t i = 0; i < d->lines.n; i++) {
@@ -336,11 +322,11 @@ void design_release(struct design *d)
 {
 	for (size_t i = 0; i < d->rows; i++) {
 		free(d->row[i].model);
-		list_release(&d->row[i].overrides);
+		str_list_release(&d->row[i].overrides);
 	}
 	free(d->row);
 	free(d->path);
-	list_release(&d->lines);
+	str_list_release(&d->lines);
 	*d = (struct design){0};
 }
 

@@ -17,20 +17,6 @@
 
 const char *const study_launcher_names[] = {"local", "mpirun", "srun", NULL};
 
-static void list_add(struct str_list *list, char *text)
-{
-	list->v = xrealloc(list->v, (list->n + 1) * sizeof(*list->v));
-	list->v[list->n++] = text;
-}
-
-static void list_release(struct str_list *list)
-{
-	for (size_t i = 0; i < list->n; i++)
-		free(list->v[i]);
-	free(list->v);
-	*list = (struct str_list){0};
-}
-
 /* FNV-1a (Fowler, Noll, Vo), 64 bit. */
 static uint64_t hash_text(uint64_t h, const char *text)
 {
@@ -187,7 +173,7 @@ static int scale(struct study_plan *p, struct experiment *x, const char *text, s
 	v = v >= 1 || row->type == OPT_I64 ? floor(v) : v;
 	if (v < 1 && factor < 1 && row->type == OPT_I64)
 		v = 1;
-	list_add(&x->overrides, xasprintf("++workload.%s=%.15g", bare, v));
+	str_list_add(&x->overrides, xasprintf("++workload.%s=%.15g", bare, v));
 	return 0;
 }
 
@@ -259,7 +245,7 @@ static void begin_cold(struct study_plan *p, struct experiment *x, const struct 
 	    !strstr(w->storage.store, "posix") || strcmp(w->dataset.format, "synthetic") == 0 ||
 	    (file_system_of_path(p->options->scratch, &fs) && fs.memory))
 		return;
-	list_add(&x->overrides, xstrdup("++workload.storage.page_cache=cold"));
+	str_list_add(&x->overrides, xstrdup("++workload.storage.page_cache=cold"));
 }
 
 /* What the workload says of the run; x->why when it cannot be. */
@@ -276,11 +262,11 @@ static void inspect(struct study_plan *p, size_t index)
 		const char *text = study_for_model(p->options->overrides.v[i], x->model);
 
 		if (text)
-			list_add(&x->overrides, xstrdup(text));
+			str_list_add(&x->overrides, xstrdup(text));
 	}
 	if (row->epochs)
-		list_add(&x->overrides,
-			 xasprintf("++workload.train.epochs=%lld", (long long)row->epochs));
+		str_list_add(&x->overrides,
+			     xasprintf("++workload.train.epochs=%lld", (long long)row->epochs));
 	for (size_t i = 0; i < row->overrides.n; i++) {
 		const char *text = row->overrides.v[i];
 
@@ -288,7 +274,7 @@ static void inspect(struct study_plan *p, size_t index)
 			rc = err_set(&x->why, ERR_USAGE,
 				     "'%s': where results go is the study's to say (--results)",
 				     text);
-		list_add(&x->overrides, xstrdup(text));
+		str_list_add(&x->overrides, xstrdup(text));
 	}
 	for (size_t i = 0; rc == 0 && i < p->options->scales.n; i++) {
 		const char *text = study_for_model(p->options->scales.v[i], x->model);
@@ -319,7 +305,7 @@ static void inspect_repeat(struct study_plan *p, size_t index)
 	const struct experiment *first = &p->experiment[index - 1];
 
 	for (size_t i = 0; i < first->overrides.n; i++)
-		list_add(&x->overrides, xstrdup(first->overrides.v[i]));
+		str_list_add(&x->overrides, xstrdup(first->overrides.v[i]));
 	x->key = key_of(p, x);
 	x->why = first->why;
 	x->compute_s = first->compute_s;
@@ -454,7 +440,7 @@ int study_plan_init(struct study_plan *p, const struct study_options *o, struct 
 void study_plan_release(struct study_plan *p)
 {
 	for (size_t i = 0; i < p->experiments; i++) {
-		list_release(&p->experiment[i].overrides);
+		str_list_release(&p->experiment[i].overrides);
 		free(p->experiment[i].folder);
 	}
 	for (size_t i = 0; i < p->datasets; i++) {

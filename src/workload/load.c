@@ -40,20 +40,6 @@ void workload_warn(struct workload *w, const char *fmt, ...)
 	list->v[list->n++] = text;
 }
 
-static void list_add(struct str_list *list, const char *text)
-{
-	list->v = xrealloc(list->v, (list->n + 1) * sizeof(*list->v));
-	list->v[list->n++] = xstrdup(text);
-}
-
-static void list_release(struct str_list *list)
-{
-	for (size_t i = 0; i < list->n; i++)
-		free(list->v[i]);
-	free(list->v);
-	*list = (struct str_list){0};
-}
-
 /* ---- overrides ---- */
 
 static bool is_hydra_key(const char *key)
@@ -113,11 +99,11 @@ static int read_overrides(struct loading *l)
 		if (rc < 0)
 			return rc;
 		if (is_hydra_key(o.key)) {
-			list_add(&l->w->hydra_overrides, req->overrides[i]);
+			str_list_add(&l->w->hydra_overrides, xstrdup(req->overrides[i]));
 			l->hydra[l->hydras++] = o;
 			continue;
 		}
-		list_add(&l->w->overrides, req->overrides[i]);
+		str_list_add(&l->w->overrides, xstrdup(req->overrides[i]));
 		if (strcmp(o.key, "workload") == 0 && (!o.value || o.value->kind != NODE_MAP)) {
 			rc = take_choice(l, &o);
 			if (rc < 0) {
@@ -418,9 +404,9 @@ void workload_release(struct workload *w)
 	node_free(w->tree);
 	node_free(w->composed);
 	free(w->origin);
-	list_release(&w->overrides);
-	list_release(&w->hydra_overrides);
-	list_release(&w->warnings);
+	str_list_release(&w->overrides);
+	str_list_release(&w->hydra_overrides);
+	str_list_release(&w->warnings);
 	free(w->choice);
 	free(w->config_dir);
 	free(w->run_dir);
