@@ -45,20 +45,51 @@ struct lateness {
 	double behind_s;
 };
 
-static void add_critical(struct decomposition *d, const struct step_times *t)
+/* What of [begin, end] lies after `from`. */
+static double after(int64_t from, int64_t begin, int64_t end)
 {
+	begin = begin > from ? begin : from;
+	return end > begin ? seconds(end - begin) : 0;
+}
+
+/* The way through an epoch that took longest, as far as it is counted. */
+struct path {
+	int64_t at_ns;
+	uint32_t saves; /* of the first rank, counted */
+};
+
+/* Adds the first rank's checkpoints that began before `until_ns`. */
+static void add_stalls(struct decomposition *d, const struct rank_epoch *ep, int64_t until_ns,
+		       struct path *p)
+{
+	for (; p->saves < ep->saves && ep->save[p->saves].begin_ns < until_ns; p->saves++) {
+		int64_t begin = ep->save[p->saves].begin_ns;
+		int64_t end = begin + ep->save[p->saves].stall_ns;
+
+		d->critical_s[TIME_CHECKPOINT] += after(p->at_ns, begin, end);
+		p->at_ns = p->at_ns > end ? p->at_ns : end;
+	}
+}
+
+/* Adds the step of the rank that came last. The path goes from rank to rank at barriers, which
+ * ranks leave one after the other: what lies before where it stands is in it already. */
+static void add_critical(struct decomposition *d, const struct step_times *t, struct path *p)
+{
+	double waited = seconds(t->got_ns - t->ask_ns),
+	       kept = after(p->at_ns, t->ask_ns, t->got_ns);
 	int64_t wait[WAIT_PARTS];
 
 	wait_split_again(wait, t);
-	for (int p = 0; p < WAIT_PARTS; p++)
-		d->critical_s[TIME_WAIT + p] += seconds(wait[p]);
-	d->critical_s[TIME_COMPUTE] += seconds(t->compute_end_ns - t->compute_begin_ns);
-	d->critical_s[TIME_COLLECTIVE] += seconds(t->barrier_out_ns - t->barrier_in_ns);
+	for (int w = 0; w < WAIT_PARTS && waited > 0; w++)
+		d->critical_s[TIME_WAIT + w] += seconds(wait[w]) * kept / waited;
+	d->critical_s[TIME_COMPUTE] += after(p->at_ns, t->compute_begin_ns, t->compute_end_ns);
+	d->critical_s[TIME_COLLECTIVE] += after(p->at_ns, t->barrier_in_ns, t->barrier_out_ns);
+	p->at_ns = p->at_ns > t->barrier_out_ns ? p->at_ns : t->barrier_out_ns;
 }
 
 /* One step of all ranks; false when none made it. `late` has a place for each rank, or is NULL. */
 static bool one_step(const struct result *r, uint32_t epoch, uint32_t block, uint64_t i,
-		     struct decomposition *d, struct lateness *late)
+		     struct decomposition *d, struct lateness *late, struct path *path)
 {
 	const struct step_times *last = NULL, *t;
 	int64_t second = INT64_MIN;
@@ -78,7 +109,8 @@ static bool one_step(const struct result *r, uint32_t epoch, uint32_t block, uin
 	}
 	if (!last)
 		return false;
-	add_critical(d, last);
+	add_stalls(d, &r->rank[0].epoch[epoch], last->barrier_in_ns, path);
+	add_critical(d, last, path);
 	for (uint32_t k = 0; k < r->ranks; k++) {
 		int64_t meet = last->barrier_in_ns;
 
@@ -102,13 +134,15 @@ static void each_step(const struct result *r, uint32_t from, uint32_t to, struct
 {
 	for (uint32_t e = from; e < to; e++) {
 		uint32_t blocks = 0;
+		struct path path = {.at_ns = INT64_MIN};
 
 		for (uint32_t k = 0; k < r->ranks; k++)
 			if (r->rank[k].epoch[e].blocks > blocks)
 				blocks = r->rank[k].epoch[e].blocks;
 		for (uint32_t b = 0; b < blocks; b++)
-			for (uint64_t i = 0; one_step(r, e, b, i, d, late); i++)
+			for (uint64_t i = 0; one_step(r, e, b, i, d, late, &path); i++)
 				d->common_steps++;
+		add_stalls(d, &r->rank[0].epoch[e], INT64_MAX, &path);
 	}
 }
 
@@ -203,24 +237,22 @@ void decompose(const struct result *r, uint32_t from, uint32_t to, struct decomp
 
 	memset(d, 0, sizeof(*d));
 	for (uint32_t e = from; e < to; e++) {
-		double longest = 0;
+		int64_t first = INT64_MAX, last = INT64_MIN;
 
 		for (uint32_t k = 0; k < r->ranks; k++) {
 			const struct rank_epoch *ep = &r->rank[k].epoch[e];
-			double wall = seconds(ep->train_end_ns - ep->begin_ns);
 
-			d->wall_s += wall / ranks;
-			longest = wall > longest ? wall : longest;
+			d->wall_s += seconds(ep->train_end_ns - ep->begin_ns) / ranks;
+			first = ep->begin_ns < first ? ep->begin_ns : first;
+			last = ep->train_end_ns > last ? ep->train_end_ns : last;
 			add_split(d, &ep->split);
 			epoch_split_merge(&all, &ep->split);
 			d->mean_s[TIME_COMPUTE] += rank_part(r, k, e, e + 1, TIME_COMPUTE);
 			d->mean_s[TIME_CHECKPOINT] += stalls(ep);
-			if (k == 0)
-				d->critical_s[TIME_CHECKPOINT] += stalls(ep);
 			for (uint32_t b = 0; b < ep->blocks; b++)
 				d->steps += ep->block[b].steps;
 		}
-		d->critical_wall_s += longest;
+		d->critical_wall_s += last > first ? seconds(last - first) : 0;
 	}
 	each_step(r, from, to, d, late);
 	spread(d, &all);

@@ -19,9 +19,9 @@ enum time_part {
 extern const char *const time_part_names[TIME_PARTS];
 
 struct decomposition {
-	double wall_s;                        /* of training, mean over ranks */
-	double mean_s[TIME_PARTS];            /* mean over ranks; sums to wall_s */
-	double critical_wall_s;               /* of the rank that took longest */
+	double wall_s;             /* of training, mean over ranks */
+	double mean_s[TIME_PARTS]; /* mean over ranks; sums to wall_s */
+	double critical_wall_s;    /* from the first rank's begin to the last one's end, summed */
 	double critical_s[TIME_PARTS];        /* in each step of the last; sums to it */
 	double work_s[WORK_KINDS];            /* workers' time in delivered batches, all ranks */
 	double hidden_io_s;                   /* of that, requests that no rank waited for */
