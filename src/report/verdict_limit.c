@@ -26,12 +26,11 @@ struct view {
 
 static void look(struct view *v, struct result *r, const struct run_metrics *m)
 {
-	struct read_fit fit;
 	double room;
 
 	*v = (struct view){.r = r, .m = m};
 	decompose(r, 0, m->epochs, &v->d);
-	v->law = outlook_law(r, &fit);
+	v->law = outlook_law(r);
 	v->compute = v->d.mean_s[TIME_COMPUTE];
 	v->wait = decompose_wait(v->d.mean_s);
 	v->skew = v->d.mean_s[TIME_SKEW];
