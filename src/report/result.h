@@ -99,6 +99,7 @@ struct epoch_usage {
 	struct proc_io train, eval;   /* differences over the phases */
 	int64_t cpu_ns, wall_ns;      /* training part */
 	int64_t host_cpu_ns;          /* of all processes meanwhile; 0: not known */
+	int64_t memory_stall_ns;      /* some program waited for memory; -1: not known */
 	struct sysinfo_pair *meminfo; /* snapshot at its start */
 	size_t meminfo_count;
 	/* The dataset in this machine's page cache: before it was evicted, if it was, when the

@@ -397,6 +397,7 @@ static void usage_begin(struct run_state *s, uint32_t epoch, struct proc_io *io,
 	proc_io_sample(io);
 	*cpu = proc_cpu_ns();
 	u->host_cpu_ns = host_cpu_ns();
+	u->memory_stall_ns = host_memory_stall_ns();
 }
 
 /* The difference since *since, which becomes now. */
@@ -440,6 +441,8 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 		usage_next(&u->train, &io);
 		u->cpu_ns = proc_cpu_ns() - cpu;
 		u->host_cpu_ns = host_cpu_ns() - u->host_cpu_ns;
+		if (u->memory_stall_ns >= 0)
+			u->memory_stall_ns = host_memory_stall_ns() - u->memory_stall_ns;
 		u->wall_ns = ep->train_end_ns - ep->begin_ns;
 	}
 	if (rc == 0)
