@@ -286,6 +286,7 @@ static int one_run(struct running *r, size_t i, struct err *e)
 	partial = xasprintf("%s.partial", x->folder);
 	failed = xasprintf("%s.failed", x->folder);
 	s->ran = true;
+	s->reason[0] = '\0';
 	if (x->why.code) {
 		snprintf(s->reason, sizeof(s->reason), "%s", x->why.text);
 		rc = -1;
@@ -410,9 +411,11 @@ void study_status(const struct study_plan *p, struct run_status *status)
 		status[i] = (struct run_status){.state = RUN_PENDING};
 		if (state == DESIGN_DONE)
 			status[i].state = RUN_DONE;
-		else if (state == DESIGN_FAILED)
+		else if (state == DESIGN_FAILED) {
 			status[i].state = RUN_BAD;
-		else if (run_mark_key(x->folder) == x->key && !state_was_done(p, saved, x->row))
+			snprintf(status[i].reason, sizeof(status[i].reason), "%s",
+				 state_reason(p, saved, i));
+		} else if (run_mark_key(x->folder) == x->key && !state_was_done(p, saved, x->row))
 			status[i].state = RUN_DONE;
 	}
 	json_decref(saved);
