@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "base/ticks.h"
 #include "store/map.h"
 #include "store/store.h"
 
@@ -12,7 +13,7 @@ struct request {
 	enum io_kind kind;
 	enum span_kind what;
 	unsigned flags;
-	int64_t start_ns;
+	int64_t start;           /* what begin said */
 	const struct blob *blob; /* NULL: a name */
 	uint64_t offset, asked;
 };
@@ -21,7 +22,7 @@ static void keep(const struct io *io, const struct request *q, int64_t end_ns, i
 {
 	struct span_ring *r = io->trace;
 
-	span_put(r, &(struct span){.begin_ns = q->start_ns,
+	span_put(r, &(struct span){.begin_ns = q->start,
 				   .end_ns = end_ns,
 				   .sample = r->sample,
 				   .file = q->blob ? q->blob->file : r->file,
@@ -34,20 +35,40 @@ static void keep(const struct io *io, const struct request *q, int64_t end_ns, i
 						      (q->kind == IO_META ? SPAN_META : 0))});
 }
 
+/* Whether a request's moment is wanted, too, and not only how long it takes. */
+static inline bool dated(const struct io *io)
+{
+	return io->trace || io->progress_ns;
+}
+
+/* When a request begins; 0 where nobody asks. */
+static inline int64_t begin(const struct io *io)
+{
+	if (!io || (!io->stat && !io->trace))
+		return 0;
+	return dated(io) ? clock_now_ns() : ticks_now();
+}
+
 static inline int64_t count(const struct io *io, const struct request *q, int64_t returned)
 {
-	int64_t now;
+	int64_t now, took;
 
 	if (!io || (!io->stat && !io->trace))
 		return 0;
-	now = clock_now_ns();
+	if (dated(io)) {
+		now = clock_now_ns();
+		took = now - q->start;
+	} else {
+		now = 0;
+		took = ticks_between(q->start, ticks_now());
+	}
 	if (io->progress_ns)
 		atomic_store_explicit(io->progress_ns, now, memory_order_relaxed);
 	if (io->stat)
-		io_stat_add(io->stat, q->kind, now - q->start_ns, q->asked, returned);
+		io_stat_add(io->stat, q->kind, took, q->asked, returned);
 	if (io->trace)
 		keep(io, q, now, returned);
-	return now - q->start_ns;
+	return took;
 }
 
 /* Reads under way in this process: what they share is storage. */
@@ -74,11 +95,6 @@ static void count_read(const struct io *io, const struct request *q, ssize_t ret
 	beside = at_end > beside ? at_end : beside;
 	if (returned > 0 && q->kind <= IO_DATA)
 		read_fit_add(&io->stat->reads, (double)returned, beside, (double)took);
-}
-
-static int64_t begin(const struct io *io)
-{
-	return io && (io->stat || io->trace) ? clock_now_ns() : 0;
 }
 
 /* Offsets are signed 64 bits everywhere below. */
