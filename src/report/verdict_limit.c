@@ -26,12 +26,11 @@ struct view {
 
 static void look(struct view *v, struct result *r, const struct run_metrics *m)
 {
-	struct read_fit fit;
 	double room;
 
 	*v = (struct view){.r = r, .m = m};
 	decompose(r, 0, m->epochs, &v->d);
-	v->law = outlook_law(r, &fit);
+	v->law = outlook_law(r);
 	v->compute = v->d.mean_s[TIME_COMPUTE];
 	v->wait = decompose_wait(v->d.mean_s);
 	v->skew = v->d.mean_s[TIME_SKEW];
@@ -111,6 +110,26 @@ static void no_loss(struct view *v)
 		     100 * v->busy, v->d.ready_mean);
 }
 
+/* Of several hosts one whose ranks are behind nearly always, and not one of them alone. */
+static bool at_host(struct view *v)
+{
+	const struct decomposition *d = &v->d;
+	double of_ranks = (double)d->last_node_ranks / v->r->ranks;
+	const struct host_facts *h;
+
+	if (v->r->nodes < 2 || d->last_node_ranks < 2 || d->last_node_share < 0.75 ||
+	    d->last_node_share < fmin(0.95, 1.5 * of_ranks) || v->skew < RANK_SHARE * v->loss ||
+	    d->last_share >= 0.75 * d->last_node_share)
+		return false;
+	h = result_node_host(v->r, d->last_node);
+	name(v, "slow_host",
+	     "limited by host %s, whose %u ranks come last in %.0f %% of the steps, because of %s; "
+	     "all others wait for them.",
+	     h ? h->hostname : "?", d->last_node_ranks, 100 * d->last_node_share,
+	     time_part_names[d->last_part]);
+	return true;
+}
+
 /* A rank that is behind nearly always; or ranks that take turns. */
 static bool at_barrier(struct view *v)
 {
@@ -120,12 +139,15 @@ static bool at_barrier(struct view *v)
 
 	if (v->r->ranks < 2)
 		return false;
+	if (at_host(v))
+		return true;
 	if (d->last_share >= often && behind >= RANK_SHARE * v->loss) {
 		name(v, "slow_rank",
-		     "limited by rank %u, which comes last in %.0f %% of the steps, %.3g ms after "
-		     "the others, because of %s; all others wait for it.",
-		     d->last_rank, 100 * d->last_share, 1e3 * d->last_behind_s,
-		     time_part_names[d->last_part]);
+		     "limited by rank %u%s%s, which comes last in %.0f %% of the steps, %.3g ms "
+		     "after the others, because of %s; all others wait for it.",
+		     d->last_rank, v->r->nodes > 1 ? " on host " : "",
+		     v->r->nodes > 1 ? result_rank_host(v->r, d->last_rank)->hostname : "",
+		     100 * d->last_share, 1e3 * d->last_behind_s, time_part_names[d->last_part]);
 		return true;
 	}
 	if (v->skew <= v->wait || v->skew < 0.4 * v->loss)

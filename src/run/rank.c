@@ -185,7 +185,7 @@ static void add_worker_stats(struct rank *k, struct loader *l, struct io_stat *i
 	}
 }
 
-/* Of the training loader: which sample took longest. */
+/* Of the training loader: which samples took longest. */
 static void add_reading_times(struct rank *k, struct loader *l)
 {
 	uint32_t n;
@@ -194,10 +194,7 @@ static void add_reading_times(struct rank *k, struct loader *l)
 
 	for (uint32_t i = 0; i < n; i++) {
 		samples += ws[i].samples;
-		if (ws[i].slowest_ns > k->out->slowest_ns) {
-			k->out->slowest_ns = ws[i].slowest_ns;
-			k->out->slowest_sample = ws[i].slowest_sample;
-		}
+		slow_samples_merge(&k->out->slow, &ws[i].slow);
 	}
 	if (samples)
 		k->out->sample_ns = k->out->worker_busy_ns / (int64_t)samples;

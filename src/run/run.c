@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/sysinfo.h"
-#include "base/ticks.h"
 #include "comm/net.h"
 #include "dataset/generate.h"
 #include "dataset/remove.h"
@@ -547,7 +546,7 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	s->d = d;
 	s->r = r;
 	pthread_mutex_init(&s->lock, NULL);
-	ticks_init();
+	clock_init();
 	r->workload = w;
 	r->ranks = o->ranks;
 	r->begin_wall_ns = o->start_wall_ns;

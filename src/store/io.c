@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 #include "base/clock.h"
-#include "base/ticks.h"
 #include "store/map.h"
 #include "store/store.h"
 
@@ -13,7 +12,7 @@ struct request {
 	enum io_kind kind;
 	enum span_kind what;
 	unsigned flags;
-	int64_t start;           /* what begin said */
+	int64_t start_ns;
 	const struct blob *blob; /* NULL: a name */
 	uint64_t offset, asked;
 };
@@ -22,7 +21,7 @@ static void keep(const struct io *io, const struct request *q, int64_t end_ns, i
 {
 	struct span_ring *r = io->trace;
 
-	span_put(r, &(struct span){.begin_ns = q->start,
+	span_put(r, &(struct span){.begin_ns = q->start_ns,
 				   .end_ns = end_ns,
 				   .sample = r->sample,
 				   .file = q->blob ? q->blob->file : r->file,
@@ -35,66 +34,27 @@ static void keep(const struct io *io, const struct request *q, int64_t end_ns, i
 						      (q->kind == IO_META ? SPAN_META : 0))});
 }
 
-/* Whether a request's moment is wanted, too, and not only how long it takes. */
-static inline bool dated(const struct io *io)
+static inline void count(const struct io *io, const struct request *q, int64_t returned)
 {
-	return io->trace || io->progress_ns;
-}
-
-/* When a request begins; 0 where nobody asks. */
-static inline int64_t begin(const struct io *io)
-{
-	if (!io || (!io->stat && !io->trace))
-		return 0;
-	return dated(io) ? clock_now_ns() : ticks_now();
-}
-
-static inline int64_t count(const struct io *io, const struct request *q, int64_t returned)
-{
-	int64_t now, took;
+	int64_t now;
 
 	if (!io || (!io->stat && !io->trace))
-		return 0;
-	if (dated(io)) {
-		now = clock_now_ns();
-		took = now - q->start;
-	} else {
-		now = 0;
-		took = ticks_between(q->start, ticks_now());
-	}
+		return;
+	now = clock_now_ns();
 	if (io->progress_ns)
 		atomic_store_explicit(io->progress_ns, now, memory_order_relaxed);
-	if (io->stat)
-		io_stat_add(io->stat, q->kind, took, q->asked, returned);
+	if (io->stat) {
+		io_stat_add(io->stat, q->kind, now - q->start_ns, q->asked, returned);
+		if (q->kind <= IO_DATA && q->asked && returned > 0)
+			read_log_add(&io->stat->reads, q->start_ns, now, (uint64_t)returned);
+	}
 	if (io->trace)
 		keep(io, q, now, returned);
-	return took;
 }
 
-/* Reads under way in this process: what they share is storage. */
-static _Atomic uint32_t reads_under_way;
-
-static uint32_t read_begins(const struct io *io)
+static int64_t begin(const struct io *io)
 {
-	return io && io->stat
-		       ? atomic_fetch_add_explicit(&reads_under_way, 1, memory_order_relaxed) + 1
-		       : 0;
-}
-
-/* `beside`: what read_begins said. */
-static void count_read(const struct io *io, const struct request *q, ssize_t returned,
-		       uint32_t beside)
-{
-	int64_t took = count(io, q, returned);
-	uint32_t at_end;
-
-	if (beside == 0)
-		return;
-	at_end = atomic_fetch_sub_explicit(&reads_under_way, 1, memory_order_relaxed);
-	/* of readers in step, the first to begin is the first to end: the more of both counts */
-	beside = at_end > beside ? at_end : beside;
-	if (returned > 0 && q->kind <= IO_DATA)
-		read_fit_add(&io->stat->reads, (double)returned, beside, (double)took);
+	return io && (io->stat || io->trace) ? clock_now_ns() : 0;
 }
 
 /* Offsets are signed 64 bits everywhere below. */
@@ -137,16 +97,14 @@ ssize_t io_pread(const struct io *io, enum io_kind kind, struct blob *b, void *p
 		 uint64_t offset, struct err *e)
 {
 	int64_t start = begin(io);
-	uint32_t beside;
 	ssize_t r = check_range("cannot read", n, offset, e);
 
 	if (r < 0)
 		return r;
 	if (io && io->stop && atomic_load_explicit(&io->stop->set, memory_order_relaxed))
 		return err_set(e, ERR_CANCELED, "the run was told to stop");
-	beside = read_begins(io);
 	r = b->store->ops->pread(b, p, n, offset, e);
-	count_read(io, &(struct request){kind, SPAN_READ, 0, start, b, offset, n}, r, beside);
+	count(io, &(struct request){kind, SPAN_READ, 0, start, b, offset, n}, r);
 	return r;
 }
 
@@ -212,7 +170,6 @@ ssize_t io_preadv(const struct io *io, enum io_kind kind, struct blob *b, const 
 {
 	size_t n = pieces_bytes(v, count_v), done = 0;
 	int64_t start;
-	uint32_t beside;
 	ssize_t r = check_range("cannot read", n, offset, e);
 
 	if (r < 0)
@@ -231,10 +188,8 @@ ssize_t io_preadv(const struct io *io, enum io_kind kind, struct blob *b, const 
 	if (io && io->stop && atomic_load_explicit(&io->stop->set, memory_order_relaxed))
 		return err_set(e, ERR_CANCELED, "the run was told to stop");
 	start = begin(io);
-	beside = read_begins(io);
 	r = b->store->ops->preadv(b, v, count_v, offset, e);
-	count_read(io, &(struct request){kind, SPAN_READ, SPAN_VECTOR, start, b, offset, n}, r,
-		   beside);
+	count(io, &(struct request){kind, SPAN_READ, SPAN_VECTOR, start, b, offset, n}, r);
 	return r;
 }
 

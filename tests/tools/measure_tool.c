@@ -17,7 +17,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
-#include "base/ticks.h"
+#include "base/clock.h"
 #include "store/store.h"
 
 enum mode { NONE, ALL, TRACED, MODES };
@@ -116,7 +116,7 @@ int main(int argc, char **argv)
 	}
 	threads = atol(argv[4]);
 	rounds = atol(argv[5]);
-	ticks_init();
+	clock_init();
 	if (store_create(&store, "posix", NULL, &e) < 0 || trace_create(&trace, 0, 1, RING, &e) < 0)
 		fail(&e);
 	pthread_barrier_init(&together, NULL, (unsigned)threads);
