@@ -394,18 +394,22 @@ static void usage_begin(struct run_state *s, uint32_t epoch, struct proc_io *io,
 	struct epoch_usage *u = &s->r->usage[epoch - 1];
 
 	host_meminfo_load(&u->meminfo, &u->meminfo_count);
-	proc_io_sample(io);
 	*cpu = proc_cpu_ns();
-	u->host_cpu_ns = host_cpu_ns();
-	u->memory_stall_ns = host_memory_stall_ns();
+	u->memory_stall_ns = -1;
+	if (s->w->run.measure == MEASURE_ALL) {
+		proc_io_sample(io);
+		u->host_cpu_ns = host_cpu_ns();
+		u->memory_stall_ns = host_memory_stall_ns();
+	}
 }
 
-/* The difference since *since, which becomes now. */
+/* The difference since *since, which becomes now; not known where there was none. */
 static void usage_next(struct proc_io *out, struct proc_io *since)
 {
-	struct proc_io now;
+	struct proc_io now = {0};
 
-	proc_io_sample(&now);
+	if (since->known)
+		proc_io_sample(&now);
 	*out = now;
 	proc_io_sub(out, since);
 	*since = now;
@@ -440,7 +444,8 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	if (first) {
 		usage_next(&u->train, &io);
 		u->cpu_ns = proc_cpu_ns() - cpu;
-		u->host_cpu_ns = host_cpu_ns() - u->host_cpu_ns;
+		if (s->w->run.measure == MEASURE_ALL)
+			u->host_cpu_ns = host_cpu_ns() - u->host_cpu_ns;
 		if (u->memory_stall_ns >= 0)
 			u->memory_stall_ns = host_memory_stall_ns() - u->memory_stall_ns;
 		u->wall_ns = ep->train_end_ns - ep->begin_ns;

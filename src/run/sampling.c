@@ -18,7 +18,7 @@ int run_series_begin(struct run_state *s, struct err *e)
 {
 	double interval = s->w->run.sample_interval;
 
-	if (interval <= 0)
+	if (interval <= 0 || s->w->run.measure == MEASURE_NONE)
 		return 0;
 	return series_start(&s->r->series, s->d->folder, (int64_t)(interval * 1e9),
 			    s->w->run.sample_gpus, payload_so_far, s, e);
