@@ -18,7 +18,7 @@ struct series {
 	struct series_point *point;
 	size_t points;
 	int64_t interval_ns;
-	struct block_device device;
+	struct block_tree tree;
 	series_extra_fn extra;
 	void *arg;
 	pthread_t thread;
@@ -83,7 +83,7 @@ static void sample(struct series *s)
 		halve(s);
 	p = &s->point[s->points];
 	*p = (struct series_point){.t_ns = clock_now_ns()};
-	block_device_sample(&s->device, &p->disk);
+	block_list_sample(&s->tree.whole, &p->disk);
 	proc_io_sample(&p->process);
 	p->process_cpu_ns = proc_cpu_ns();
 	sample_cpu(p);
@@ -129,7 +129,7 @@ int series_start(struct series **out, const char *folder, int64_t interval_ns,
 		free(s);
 		return -ENOMEM;
 	}
-	block_device_of(&s->device, folder);
+	block_tree_of(&s->tree, "", folder);
 	sample(s);
 	rc = thread_start(&s->thread, series_main, s, 0, "series", e);
 	if (rc < 0) {
@@ -158,9 +158,9 @@ const struct series_point *series_points(const struct series *s, size_t *n)
 	return s ? s->point : NULL;
 }
 
-const struct block_device *series_device(const struct series *s)
+const struct block_list *series_devices(const struct series *s)
 {
-	return &s->device;
+	return &s->tree.whole;
 }
 
 int64_t series_interval_ns(const struct series *s)

@@ -27,13 +27,13 @@ struct series; /* opaque while sampling */
 #define SERIES_POINTS_MAX 2048
 /* What one takes, to be stated. */
 size_t series_memory_bytes(void);
-/* Starts sampling the machine and the disk below `folder` every interval_ns (at least 10 ms). */
+/* Starts sampling the machine and the disks below `folder` every interval_ns (at least 10 ms). */
 int series_start(struct series **out, const char *folder, int64_t interval_ns,
 		 series_extra_fn extra, void *arg, struct err *e);
 /* Takes a last point and ends the thread. Accepts NULL. */
 void series_stop(struct series *s);
 /* After series_stop. */
 const struct series_point *series_points(const struct series *s, size_t *n);
-const struct block_device *series_device(const struct series *s);
+const struct block_list *series_devices(const struct series *s);
 int64_t series_interval_ns(const struct series *s);
 void series_release(struct series *s);

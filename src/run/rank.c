@@ -389,28 +389,47 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 	return rc;
 }
 
+/* Counters of the process, and of its host where it is the one that looks at it. */
+struct usage_mark {
+	struct proc_io process;
+	struct host_io host;
+	int64_t cpu_ns;
+};
+
+static void usage_take(struct run_state *s, struct usage_mark *m)
+{
+	proc_io_sample(&m->process);
+	m->host = (struct host_io){0};
+	if (run_tells_host(s) && s->r->host_source)
+		host_io_sample(s->r->host_source, "", &m->host);
+}
+
 /* Process-wide counters are its first rank's to take. Training ends everywhere with its last step's
  * barrier, and no rank leaves an epoch before all enter the next one: what is taken there
  * belongs to one phase. */
-static void usage_begin(struct run_state *s, uint32_t epoch, struct proc_io *io, int64_t *cpu)
+static void usage_begin(struct run_state *s, uint32_t epoch, struct usage_mark *m)
 {
 	struct epoch_usage *u = &s->r->usage[epoch - 1];
 
 	host_meminfo_load(&u->meminfo, &u->meminfo_count);
-	proc_io_sample(io);
-	*cpu = proc_cpu_ns();
+	usage_take(s, m);
+	m->cpu_ns = proc_cpu_ns();
 	u->host_cpu_ns = host_cpu_ns();
 }
 
 /* The difference since *since, which becomes now. */
-static void usage_next(struct proc_io *out, struct proc_io *since)
+static void usage_next(struct run_state *s, struct proc_io *process, struct host_io *host,
+		       struct usage_mark *since)
 {
-	struct proc_io now;
+	struct usage_mark now;
 
-	proc_io_sample(&now);
-	*out = now;
-	proc_io_sub(out, since);
-	*since = now;
+	usage_take(s, &now);
+	*process = now.process;
+	proc_io_sub(process, &since->process);
+	*host = now.host;
+	host_io_sub(host, &since->host);
+	since->process = now.process;
+	since->host = now.host;
 }
 
 static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
@@ -419,8 +438,7 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	struct rank_epoch *ep = &k->out->epoch[epoch - 1];
 	struct epoch_usage *u = &s->r->usage[epoch - 1];
 	bool first = k->comm.local == 0;
-	struct proc_io io = {0};
-	int64_t cpu = 0;
+	struct usage_mark mark = {0};
 	int rc;
 
 	seed_epoch(k, epoch);
@@ -430,7 +448,7 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 		if (rc < 0)
 			return rc;
 		run_fill_lists(s, epoch);
-		usage_begin(s, epoch, &io, &cpu);
+		usage_begin(s, epoch, &mark);
 	}
 	rc = comm_barrier(&k->comm);
 	if (rc)
@@ -440,8 +458,8 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	ep->end_ns = ep->begin_ns;
 	rc = train_epoch(k, ep, epoch, e);
 	if (first) {
-		usage_next(&u->train, &io);
-		u->cpu_ns = proc_cpu_ns() - cpu;
+		usage_next(s, &u->train, &u->host_train, &mark);
+		u->cpu_ns = proc_cpu_ns() - mark.cpu_ns;
 		u->host_cpu_ns = host_cpu_ns() - u->host_cpu_ns;
 		u->wall_ns = ep->train_end_ns - ep->begin_ns;
 	}
@@ -454,7 +472,7 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 		if (rc == 0)
 			rc = comm_barrier(&k->comm);
 		if (first) {
-			usage_next(&u->eval, &io);
+			usage_next(s, &u->eval, &u->host_eval, &mark);
 			atomic_store(&s->phase, PROGRESS_TRAIN);
 		}
 	}
