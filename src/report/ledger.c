@@ -43,6 +43,7 @@ struct facts {
 	double meta_returned, opens, requests;
 	double files;      /* bytes of the dataset's files, once an epoch */
 	double cached;     /* of them in the page cache when the epochs began */
+	double grown;      /* how much more at their ends */
 	bool cached_known; /* every look before an epoch could tell */
 	bool memory, part; /* the file system is memory; the looks saw only a part of the files */
 	bool mapped, direct, uring, copies, encoded;
@@ -124,6 +125,8 @@ static void sum_looks(struct facts *f)
 		f->part = f->part || c->looked < c->files;
 		f->files += scale * (double)c->bytes;
 		f->cached += scale * (double)c->cached_bytes;
+		f->grown += scale * fmax(0, (double)r->usage[i].cache_end.cached_bytes -
+						    (double)c->cached_bytes);
 	}
 }
 
@@ -193,8 +196,8 @@ static void why_asked(struct ledger_line *l, const struct facts *f, double wante
 
 	if (l->bytes > wanted)
 		explain(l, LEDGER_EXPLAINED,
-			"%s of it headers and indexes, %s past the ends of files; the rest lies "
-			"around the samples",
+			"%s of it headers and indexes, %s past the ends of files; the rest is the "
+			"format's own, or lies around the samples",
 			bytes_text(f->meta_returned, a),
 			bytes_text(fmax(0, l->bytes - returned), b));
 	else if (f->encoded)
@@ -249,10 +252,23 @@ static void why_calls(struct ledger_line *l, const struct facts *f, double retur
 			a);
 }
 
+/* Whether what was fetched and what was there can have served all: nobody else brought anything in,
+ * and no file was read more often than it has samples, which is when a format reads all of it for
+ * each. */
+static bool read_again(const struct facts *f, double charged, double asked)
+{
+	const struct dataset *d = f->r->dataset;
+	double times = d && d->samples_per_file > 1 ? (double)d->samples_per_file : 1;
+	double slack = fmax(LEAST_BYTES, SHARE * asked);
+
+	return f->grown <= charged + slack && (charged + f->cached) * times + slack >= asked;
+}
+
 static void why_less_charged(struct ledger_line *l, const struct facts *f, double missing,
 			     double asked)
 {
-	double again = f->cached_known ? fmax(0, asked - f->files) : 0;
+	double slack = fmax(LEAST_BYTES, SHARE * asked);
+	double again = fmax(0, missing - f->cached);
 	char a[32], b[32], c[32];
 
 	bytes_text(missing, a);
@@ -265,19 +281,18 @@ static void why_less_charged(struct ledger_line *l, const struct facts *f, doubl
 	else if (!f->cached_known)
 		explain(l, LEDGER_FLAGGED,
 			"%s came from somewhere else; what the page cache held is not known", a);
-	else if (missing > f->cached + again + fmax(LEAST_BYTES, SHARE * asked))
+	else if (again <= slack)
+		explain(l, LEDGER_EXPLAINED, "the page cache: it held %s%s before the epochs",
+			f->part ? "about " : "", b);
+	else if (again <= asked - f->files + slack || read_again(f, l->bytes, asked))
+		explain(l, LEDGER_EXPLAINED,
+			"the page cache: it held %s before the epochs, and %s were read again", b,
+			bytes_text(again, c));
+	else
 		explain(l, LEDGER_FLAGGED,
 			"%s less, and the page cache held only %s before: another program brought "
 			"it in, or the file system does not report its reads",
 			a, b);
-	else if (again > fmax(LEAST_BYTES, SHARE * asked))
-		explain(l, LEDGER_EXPLAINED,
-			"the page cache: it held %s before the epochs, and %s were read a second "
-			"time",
-			b, bytes_text(again, c));
-	else
-		explain(l, LEDGER_EXPLAINED, "the page cache: it held %s%s before the epochs",
-			f->part ? "about " : "", b);
 }
 
 static void why_more_charged(struct ledger_line *l, const struct facts *f, double more,

@@ -417,6 +417,23 @@ static void usage_begin(struct run_state *s, uint32_t epoch, struct usage_mark *
 	u->host_cpu_ns = host_cpu_ns();
 }
 
+/* The process is charged when it asks, the device counts when it has delivered: read-ahead that is
+ * still under way when a phase ends is waited for a little, outside of all that is timed. */
+#define SETTLE_TRIES 10
+#define SETTLE_NS (5 * NS_PER_S / 1000)
+
+static void usage_settle(struct run_state *s, const struct usage_mark *since,
+			 struct usage_mark *now)
+{
+	for (int i = 0; i < SETTLE_TRIES && now->host.whole.under_way > 0 &&
+			now->host.whole.read_bytes - since->host.whole.read_bytes <
+				now->process.read_bytes - since->process.read_bytes;
+	     i++) {
+		clock_sleep_until(clock_now_ns() + SETTLE_NS);
+		host_io_sample(s->r->host_source, "", &now->host);
+	}
+}
+
 /* The difference since *since, which becomes now. */
 static void usage_next(struct run_state *s, struct proc_io *process, struct host_io *host,
 		       struct usage_mark *since)
@@ -424,6 +441,7 @@ static void usage_next(struct run_state *s, struct proc_io *process, struct host
 	struct usage_mark now;
 
 	usage_take(s, &now);
+	usage_settle(s, since, &now);
 	*process = now.process;
 	proc_io_sub(process, &since->process);
 	*host = now.host;
@@ -458,9 +476,9 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	ep->end_ns = ep->begin_ns;
 	rc = train_epoch(k, ep, epoch, e);
 	if (first) {
-		usage_next(s, &u->train, &u->host_train, &mark);
 		u->cpu_ns = proc_cpu_ns() - mark.cpu_ns;
 		u->host_cpu_ns = host_cpu_ns() - u->host_cpu_ns;
+		usage_next(s, &u->train, &u->host_train, &mark);
 		u->wall_ns = ep->train_end_ns - ep->begin_ns;
 	}
 	if (rc == 0)
