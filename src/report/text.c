@@ -9,6 +9,7 @@
 #include "report/decompose.h"
 #include "report/ledger.h"
 #include "report/result.h"
+#include "report/stragglers.h"
 
 #define COLUMNS 100
 #define INDENT 20
@@ -242,6 +243,16 @@ static void checkpoints(struct buf *out, const struct result *r)
 		    str_seconds(stall, text, sizeof(text)), au, without);
 }
 
+static void stragglers(struct buf *out, const struct result *r)
+{
+	struct buf line = {0};
+
+	stragglers_text(r, &line);
+	if (line.len)
+		row(out, "slowest sample", "%s", line.data);
+	buf_release(&line);
+}
+
 static void generation(struct buf *out, const struct result *r)
 {
 	double s = (double)r->generation.wall_ns / 1e9;
@@ -288,6 +299,8 @@ void report_text(const struct result *r, const struct run_metrics *m, bool color
 	if (r->trained && r->usage)
 		ledger_text(r, colored(&p, BOLD), colored(&p, PLAIN), out);
 	evaluation(out, m);
+	if (r->trained && r->rank)
+		stragglers(out, r);
 	if (r->trained && r->usage)
 		page_cache(out, r);
 	if (r->trained)

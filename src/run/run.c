@@ -545,6 +545,7 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	int rc;
 
 	s->w = w;
+	s->output.fd = -1;
 	s->o = o;
 	s->d = d;
 	s->r = r;
@@ -570,6 +571,7 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	if (rc < 0)
 		*e = cause;
 	log_close(rc ? NULL : e);
+	file_unlock(&s->output);
 	/* a stuck thread still uses them; the process is about to end */
 	if (!r->stuck) {
 		checkpoint_close(s->checkpoint);

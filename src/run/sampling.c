@@ -41,7 +41,7 @@ int run_sampling_begin(struct run_state *s, struct err *e)
 	}
 	if (rc == 0 && interval > 0)
 		rc = series_start(&s->r->series, s->d->folder, (int64_t)(interval * 1e9),
-				  payload_so_far, s, e);
+				  s->w->run.sample_gpus, payload_so_far, s, e);
 	if (rc < 0)
 		run_sampling_end(s);
 	return rc;

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/folder_lock.h"
 #include "dataset/generate.h"
 #include "metric/iostat.h"
 #include "run/rank.h"
@@ -31,6 +32,8 @@ struct run_state {
 	struct generate_progress generate;
 	_Atomic uint64_t checked; /* files and names looked at by the check of the dataset */
 	int64_t phase_begin_ns;
+
+	struct file_lock output; /* of the folder of results, held by the leading process */
 
 	struct stop_flag stop;   /* seen by every thread of the run */
 	_Atomic uint32_t halt;   /* futex word beside it: emulated waits end when it is 1 */
@@ -79,7 +82,8 @@ void part_pack(const struct run_state *s, struct buf *out);
 /* Adds process p's part to process 0's result. ERR_DATA: it is not whole. */
 int part_unpack(struct run_state *s, uint32_t p, const struct buf *in, struct err *e);
 
-/* Makes the folder of results, removes an earlier run's files from it, and opens the log. */
+/* Makes and locks the folder of results (-EBUSY: another run writes there), removes an earlier
+ * run's files from it, and opens the log. */
 int run_open_folder(struct run_state *s, struct err *e);
 /* Judges the measures and renders every sink. */
 int run_write_results(struct run_state *s, struct err *e);
