@@ -20,7 +20,7 @@ struct series {
 	struct gpus *gpus;
 	size_t points;
 	int64_t interval_ns;
-	struct block_device device;
+	struct block_tree tree;
 	series_extra_fn extra;
 	void *arg;
 	pthread_t thread;
@@ -91,7 +91,7 @@ static void sample(struct series *s)
 		halve(s);
 	p = &s->point[s->points];
 	*p = (struct series_point){.t_ns = clock_now_ns()};
-	block_device_sample(&s->device, &p->disk);
+	block_list_sample(&s->tree.whole, &p->disk);
 	proc_io_sample(&p->process);
 	p->process_cpu_ns = proc_cpu_ns();
 	sample_cpu(p);
@@ -152,7 +152,7 @@ int series_start(struct series **out, const char *folder, int64_t interval_ns, b
 		free(s);
 		return -ENOMEM;
 	}
-	block_device_of(&s->device, folder);
+	block_tree_of(&s->tree, "", folder);
 	if (gpus)
 		look_for_gpus(s);
 	sample(s);
@@ -183,9 +183,9 @@ const struct series_point *series_points(const struct series *s, size_t *n)
 	return s ? s->point : NULL;
 }
 
-const struct block_device *series_device(const struct series *s)
+const struct block_list *series_devices(const struct series *s)
 {
-	return &s->device;
+	return &s->tree.whole;
 }
 
 const struct gpus *series_gpus(const struct series *s)

@@ -317,8 +317,11 @@ static int train(struct run_state *s, struct err *e)
 	s->r->trained = s->w->workflow.train;
 	s->r->checkpointed = s->checkpoint != NULL;
 	rc = monitor_start(s, e);
-	if (rc == 0)
-		rc = run_series_begin(s, e);
+	if (rc == 0) {
+		rc = run_sampling_begin(s, e);
+		if (rc < 0)
+			monitor_stop(s);
+	}
 	if (rc < 0) {
 		comm_local_destroy(s->group);
 		s->group = NULL;
@@ -334,7 +337,7 @@ static int train(struct run_state *s, struct err *e)
 			run_stop(s, e);
 	}
 	all_left = join_ranks(s);
-	series_stop(s->r->series);
+	run_sampling_end(s);
 	monitor_stop(s);
 	for (uint32_t k = 0; k < s->locals && all_left; k++) {
 		struct loader *both[2] = {s->rank[k].train, s->rank[k].eval};

@@ -5,6 +5,7 @@
 
 #include "base/folder_lock.h"
 #include "dataset/generate.h"
+#include "metric/iostat.h"
 #include "run/rank.h"
 #include "run/run.h"
 
@@ -21,6 +22,7 @@ struct run_state {
 	uint32_t ranks;         /* of all processes */
 	uint32_t locals, first; /* of this one: how many, and the first one's number */
 	struct net *net;        /* NULL: this process is alone */
+	struct iostat *iostat;  /* NULL: not asked for */
 	uint64_t seed;          /* of the shuffles: train.seed, or drawn for "random" */
 	uint64_t steps[2];      /* per epoch: training, evaluation */
 	struct order_list list[DATASET_KINDS]; /* of the present epoch, when the order takes one */
@@ -57,6 +59,8 @@ void run_order(const struct run_state *s, int kind, uint32_t epoch, struct order
 /* ---- several processes (together.c); each of these is at rest when this one is alone ---- */
 
 bool run_leads(const struct run_state *s); /* process 0 */
+/* Whether this process is the one that looks at its host's counters for all of it. */
+bool run_tells_host(const struct run_state *s);
 /* Whether all processes got this far; see comm_agree. */
 int run_agree(struct run_state *s, int rc, struct err *e);
 /* Process 0's bytes to all. */
@@ -100,8 +104,10 @@ int run_check_dataset(struct run_state *s, struct err *e);
  * stop flag of the options. */
 int run_prove_order(struct run_state *s, struct err *e);
 
-/* Starts the sampling of the machine, if it is wanted; s->r->series is stopped by the caller. */
-int run_series_begin(struct run_state *s, struct err *e);
+/* Sampling of the machine while ranks train, what of it is wanted. After the end s->r->series can
+ * be read; both must be called from one thread. */
+int run_sampling_begin(struct run_state *s, struct err *e);
+void run_sampling_end(struct run_state *s);
 
 /* Progress, watchdog and the passing on of signals (monitor.c). */
 int monitor_start(struct run_state *s, struct err *e);
