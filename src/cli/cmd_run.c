@@ -15,6 +15,7 @@
 #include "run/run.h"
 
 static struct stop_flag stop;
+static struct progress_view view;
 
 static int print_composed(const struct workload *w)
 {
@@ -80,7 +81,6 @@ static int run(const struct cli_args *a, struct job *j, struct err *e)
 	struct workload w = {0};
 	struct dataset d = {0};
 	struct result r = {0};
-	struct progress_view view;
 	struct run_options o = {
 		.ranks = (uint32_t)a->ranks,
 		.net = j->net,
@@ -102,12 +102,17 @@ static int run(const struct cli_args *a, struct job *j, struct err *e)
 		rc = job_settle(j, &w, true, e);
 		if (rc == 0)
 			rc = signals_start(&stop, e);
-		progress_init(&view, a->quiet || !j->speaks);
+		if (rc == 0)
+			rc = job_agree(j,
+				       progress_begin(&view, a, j->speaks, cli_workload_name(a),
+						      100 * w.metric.au, e),
+				       e);
 		if (rc == 0) {
+			o.progress_ns = progress_interval_ns(&view);
 			rc = run_execute(&w, &o, &d, &r, e);
 			j->speaks = r.speaks;
+			progress_done(&view, rc);
 		}
-		progress_done(&view);
 		if ((rc == 0 || r.trained || r.checkpointed) && j->speaks) {
 			struct err shown = {0};
 

@@ -21,6 +21,8 @@ struct series {
 	struct block_device device;
 	series_extra_fn extra;
 	void *arg;
+	pthread_mutex_t lock; /* of latest */
+	struct series_point latest;
 	pthread_t thread;
 	_Atomic uint32_t quit;
 	bool running;
@@ -91,6 +93,16 @@ static void sample(struct series *s)
 	if (s->extra)
 		p->user = s->extra(s->arg);
 	s->points++;
+	pthread_mutex_lock(&s->lock);
+	s->latest = *p;
+	pthread_mutex_unlock(&s->lock);
+}
+
+void series_latest(struct series *s, struct series_point *out)
+{
+	pthread_mutex_lock(&s->lock);
+	*out = s->latest;
+	pthread_mutex_unlock(&s->lock);
 }
 
 static void *series_main(void *arg)
@@ -124,9 +136,10 @@ int series_start(struct series **out, const char *folder, int64_t interval_ns,
 	s->interval_ns = interval_ns < INTERVAL_LEAST_NS ? INTERVAL_LEAST_NS : interval_ns;
 	s->extra = extra;
 	s->arg = arg;
+	pthread_mutex_init(&s->lock, NULL);
 	s->point = try_calloc(SERIES_POINTS_MAX, sizeof(*s->point), "samples of the machine", e);
 	if (!s->point) {
-		free(s);
+		series_release(s);
 		return -ENOMEM;
 	}
 	block_device_of(&s->device, folder);
@@ -172,6 +185,7 @@ void series_release(struct series *s)
 {
 	if (!s)
 		return;
+	pthread_mutex_destroy(&s->lock);
 	free(s->point);
 	free(s);
 }
