@@ -11,6 +11,7 @@
 #include "cli/job.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
+#include "cli/terminal.h"
 #include "conf/node.h"
 #include "run/run.h"
 
@@ -31,7 +32,7 @@ static void print_result(const struct result *r, const struct run_metrics *m)
 {
 	struct buf b = {0};
 
-	report_text(r, m, isatty(STDOUT_FILENO), &b);
+	report_text(r, m, terminal_has_colour(STDOUT_FILENO), &b);
 	fputs(b.data ? b.data : "", stdout);
 	fflush(stdout);
 	buf_release(&b);

@@ -13,8 +13,8 @@
 #define STANDING_LEAST_S 2.0
 
 const char *const live_phase_words[] = {
-	[PROGRESS_GENERATE] = "generation", [PROGRESS_CHECK] = "check",
-	[PROGRESS_TRAIN] = "training",	    [PROGRESS_EVAL] = "evaluation",
+	[PROGRESS_GENERATE] = "generation",   [PROGRESS_CHECK] = "check",
+	[PROGRESS_TRAIN] = "training",        [PROGRESS_EVAL] = "evaluation",
 	[PROGRESS_CHECKPOINT] = "checkpoint", [PROGRESS_VERIFY] = "verification",
 	[PROGRESS_FINISH] = "finishing",
 };
@@ -48,8 +48,7 @@ void live_add(struct live *l, const struct run_progress *p, int64_t now_ns)
 		l->moved_ns = now_ns;
 	}
 	if (p->device != DEVICE_UNKNOWN &&
-	    (l->devices == 0 ||
-	     l->device[(l->devices - 1) % LIVE_POINTS].t_ns != p->device_ns))
+	    (l->devices == 0 || l->device[(l->devices - 1) % LIVE_POINTS].t_ns != p->device_ns))
 		l->device[l->devices++ % LIVE_POINTS] = (struct live_device){
 			p->device_ns, p->device_read_bytes, p->device_written_bytes};
 	/* the newest is always this one; those before it lie apart */
@@ -111,8 +110,8 @@ static void device(const struct live *l, const struct run_progress *p, struct li
 	} while (back + 1 < n && now->t_ns - then->t_ns < LIVE_RECENT_NS);
 	f->device_read = per_second(now->read_bytes, then->read_bytes, now->t_ns - then->t_ns);
 	if (p->device == DEVICE_DISK)
-		f->device_write = per_second(now->written_bytes, then->written_bytes,
-					     now->t_ns - then->t_ns);
+		f->device_write =
+			per_second(now->written_bytes, then->written_bytes, now->t_ns - then->t_ns);
 }
 
 /* The rank that took the longest for its own part of the steps, so that others waited. */
@@ -143,9 +142,8 @@ static void slowest(const struct run_progress *p, struct live_figures *f)
 		return;
 	f->has_slowest = true;
 	f->slow_rank = p->first_rank + (uint32_t)(worst - p->rank);
-	f->slow_behind_s = ((double)(worst->compute_ns + worst->wait_ns) -
-			    (double)sum / p->ranks_here) /
-			   1e9;
+	f->slow_behind_s =
+		((double)(worst->compute_ns + worst->wait_ns) - (double)sum / p->ranks_here) / 1e9;
 	f->slow_wait = share(worst->wait_ns, worst->train_ns);
 	f->slow_doing = worst->doing;
 }
@@ -205,12 +203,11 @@ static void left(const struct live *l, const struct run_progress *p, int64_t now
 	else if (p->phase == PROGRESS_GENERATE && p->bytes_total)
 		left_by_part(p, f, (double)p->bytes / (double)p->bytes_total, "bytes");
 	else if (p->phase == PROGRESS_GENERATE && p->total > p->skipped)
-		left_by_part(p, f,
-			     (double)(p->done - p->skipped) / (double)(p->total - p->skipped),
+		left_by_part(p, f, (double)(p->done - p->skipped) / (double)(p->total - p->skipped),
 			     "files");
 	else if (p->total)
 		left_by_part(p, f, (double)p->done / (double)p->total,
-			     p->phase == PROGRESS_CHECK	   ? "files"
+			     p->phase == PROGRESS_CHECK    ? "files"
 			     : p->phase == PROGRESS_VERIFY ? "bytes"
 							   : "checkpoints");
 }
@@ -279,9 +276,9 @@ void live_spark(const struct live *l, int64_t now_ns, double span_s, unsigned ce
 
 		while (back + 1 < n && begin->t_ns > from)
 			begin = point(l, ++back);
-		bytes[c] = begin && end ? per_second(end->bytes, begin->bytes,
-						     end->t_ns - begin->t_ns)
-					: NAN;
+		bytes[c] = begin && end
+				   ? per_second(end->bytes, begin->bytes, end->t_ns - begin->t_ns)
+				   : NAN;
 		au[c] = begin && end ? share(end->compute_ns - begin->compute_ns,
 					     end->train_ns - begin->train_ns)
 				     : NAN;

@@ -181,8 +181,7 @@ static void phase_words(const struct run_progress *p, char *text, size_t n, char
 	} else if (p->phase == PROGRESS_VERIFY) {
 		char a[32], b[32];
 
-		snprintf(text, n, "%s, %s of %s", word,
-			 str_bytes((double)p->done, a, sizeof(a)),
+		snprintf(text, n, "%s, %s of %s", word, str_bytes((double)p->done, a, sizeof(a)),
 			 str_bytes((double)p->total, b, sizeof(b)));
 		snprintf(brief, brief_n, "verify");
 	} else {

@@ -28,8 +28,7 @@ static void put_samples(struct buf *out, const char *before, double v)
 		buf_printf(out, v < 99.5 ? "%s%.1f samples/s" : "%s%.0f samples/s", before, v);
 }
 
-static void of_training(const struct run_progress *p, const struct live_figures *f,
-			struct buf *out)
+static void of_training(const struct run_progress *p, const struct live_figures *f, struct buf *out)
 {
 	char s[32];
 
@@ -117,13 +116,14 @@ void live_summary(const struct run_progress *p, const struct live_figures *f, st
 	} else if (p->phase == PROGRESS_VERIFY) {
 		buf_printf(out, "Compared %s in %s", str_bytes((double)p->done, b, sizeof(b)), s);
 	} else {
+		unsigned long long now = p->done - p->skipped;
+
 		buf_printf(out, "%s %llu of %llu files",
-			   p->phase == PROGRESS_GENERATE ? "Generated" : "Checked",
-			   (unsigned long long)(p->done - p->skipped),
+			   p->phase == PROGRESS_GENERATE ? "Generated" : "Checked", now,
 			   (unsigned long long)p->total);
 		if (p->skipped)
-			buf_printf(out, " (%llu were there)", (unsigned long long)p->skipped);
-		buf_printf(out, " in %s", s);
+			buf_printf(out, ", %llu were there", (unsigned long long)p->skipped);
+		buf_printf(out, ", in %s", s);
 		if (p->phase == PROGRESS_GENERATE && p->bytes)
 			buf_printf(out, ", %s", str_bytes((double)p->bytes, b, sizeof(b)));
 		if (p->phase == PROGRESS_GENERATE && p->bytes)
@@ -200,9 +200,9 @@ void live_json(const struct run_progress *p, const struct live_figures *f, const
 	       uint64_t dropped, struct buf *out)
 {
 	static const char *const unit[] = {
-		[PROGRESS_GENERATE] = "files",	    [PROGRESS_CHECK] = "files",
-		[PROGRESS_TRAIN] = "steps",	    [PROGRESS_EVAL] = "steps",
-		[PROGRESS_CHECKPOINT] = "steps",    [PROGRESS_VERIFY] = "bytes",
+		[PROGRESS_GENERATE] = "files",   [PROGRESS_CHECK] = "files",
+		[PROGRESS_TRAIN] = "steps",      [PROGRESS_EVAL] = "steps",
+		[PROGRESS_CHECKPOINT] = "steps", [PROGRESS_VERIFY] = "bytes",
 		[PROGRESS_FINISH] = "steps"};
 	json_t *o = json_object();
 	char *dump;

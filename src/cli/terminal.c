@@ -26,6 +26,11 @@ bool terminal_can_draw(int fd)
 	return isatty(fd) && *term && strcmp(term, "dumb") != 0;
 }
 
+bool terminal_has_colour(int fd)
+{
+	return terminal_can_draw(fd) && *environment("NO_COLOR") == '\0';
+}
+
 static bool locale_is_utf8(void)
 {
 	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -46,7 +51,7 @@ void terminal_init(struct terminal *t, int fd)
 
 	*t = (struct terminal){.fd = fd,
 			       .utf8 = locale_is_utf8(),
-			       .colour = *environment("NO_COLOR") == '\0',
+			       .colour = terminal_has_colour(fd),
 			       .continued = signals_continued()};
 	/* these two cut lines off */
 	t->reflows = strcmp(term, "linux") != 0 && (inside || !*environment("XTERM_VERSION"));
@@ -127,32 +132,49 @@ static unsigned rows_of(const struct terminal *t, unsigned length, unsigned colu
 	return t->reflows && length > columns ? (length + columns - 1) / columns : 1;
 }
 
+/* Ghosts and block as the lines that the terminal knows: how many, and the length of one. */
+static unsigned known_lines(const struct terminal *t)
+{
+	return t->ghosts + t->lines - (t->joined && t->lines);
+}
+
+static unsigned known_length(const struct terminal *t, unsigned i)
+{
+	bool joined = t->joined && t->lines;
+
+	if (i + joined < t->ghosts)
+		return t->ghost[i];
+	if (i < t->ghosts)
+		return t->ghost[i] + t->length[0];
+	return t->length[i - t->ghosts + joined];
+}
+
 static unsigned rows_of_all(const struct terminal *t, unsigned columns)
 {
 	unsigned rows = 0;
 
-	for (unsigned i = 0; i < t->ghosts; i++)
-		rows += rows_of(t, t->ghost[i], columns);
-	for (unsigned i = 0; i < t->lines; i++)
-		rows += rows_of(t, t->length[i], columns);
+	for (unsigned i = 0; i < known_lines(t); i++)
+		rows += rows_of(t, known_length(t, i), columns);
 	return rows;
 }
 
-/* Of the ghosts and the block, what lies in the first `out` rows stays behind as ghosts. */
+/* What lies in the first `out` rows stays behind as ghosts. */
 static void leave_ghosts(struct terminal *t, unsigned out, unsigned columns)
 {
 	unsigned ghost[sizeof(t->ghost) / sizeof(t->ghost[0])], n = 0;
-	unsigned all = t->ghosts + t->lines;
+	bool cut = false;
 
-	for (unsigned i = 0; i < all && out > 0 && n < sizeof(ghost) / sizeof(ghost[0]); i++) {
-		unsigned length = i < t->ghosts ? t->ghost[i] : t->length[i - t->ghosts];
-		unsigned rows = rows_of(t, length, columns);
+	for (unsigned i = 0; i < known_lines(t) && out > 0 && n < sizeof(ghost) / sizeof(ghost[0]);
+	     i++) {
+		unsigned length = known_length(t, i), rows = rows_of(t, length, columns);
 
-		ghost[n++] = rows > out ? out * columns : length;
-		out -= rows > out ? out : rows;
+		cut = rows > out;
+		ghost[n++] = cut ? out * columns : length;
+		out -= cut ? out : rows;
 	}
 	memcpy(t->ghost, ghost, n * sizeof(ghost[0]));
 	t->ghosts = n;
+	t->joined = cut;
 }
 
 static void add_block(struct terminal *t, struct buf *out, const struct buf *block)
@@ -184,16 +206,24 @@ void terminal_draw(struct terminal *t, const struct buf *above, const struct buf
 		return;
 	/* the shell has the lines below it now */
 	if (continued != t->continued)
-		t->lines = t->ghosts = 0;
+		t->lines = t->ghosts = t->joined = 0;
 	t->continued = continued;
 	terminal_size(t, &columns, &rows);
-	up = rows_of_all(t, columns);
-	leave_ghosts(t, up > rows - 1 ? up - (rows - 1) : 0, columns);
+	up = t->lines;
+	if (columns != t->columns || rows != t->rows) {
+		/* the cursor is on the last row then, or all of it is in sight */
+		up = rows_of_all(t, columns);
+		leave_ghosts(t, up > rows - 1 ? up - (rows - 1) : 0, columns);
+	}
+	t->columns = columns;
+	t->rows = rows;
 	buf_puts(&out, "\033[?25l\r");
 	if (up)
 		buf_printf(&out, "\033[%uA", up);
 	if (above && above->len) {
-		t->ghosts = 0; /* no longer right above it */
+		/* no longer right above it */
+		t->ghosts = 0;
+		t->joined = false;
 		buf_puts(&out, "\033[J");
 		buf_append(&out, above->data, above->len);
 	}

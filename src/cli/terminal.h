@@ -18,14 +18,19 @@ struct terminal {
 	unsigned *length; /* columns of each of its lines */
 	unsigned lines, capacity;
 	/* Lines of earlier blocks that a lower screen pushed out at its top: they come back when it
-	 * grows, right above the block. */
+	 * grows, right above the block. `joined`: the last one was cut in two, and the terminal
+	 * takes the block's first line for the rest of it. */
 	unsigned ghost[64], ghosts;
-	unsigned continued; /* signals_continued() when it was drawn */
-	bool broken;	    /* it is gone: nothing more is written */
+	bool joined;
+	unsigned columns, rows; /* of the terminal when it was drawn */
+	unsigned continued;     /* signals_continued() when it was drawn */
+	bool broken;            /* it is gone: nothing more is written */
 };
 
 /* Whether a block can be drawn: a terminal, and neither TERM=dumb nor none. */
 bool terminal_can_draw(int fd);
+/* Whether what is written there may have colours: NO_COLOR is not set, either. */
+bool terminal_has_colour(int fd);
 /* Reads the environment (locale, NO_COLOR, TERM). */
 void terminal_init(struct terminal *t, int fd);
 void terminal_release(struct terminal *t);
