@@ -32,6 +32,8 @@ size_t series_memory_bytes(void);
  * with `gpus` the GPUs. */
 int series_start(struct series **out, const char *folder, int64_t interval_ns, bool gpus,
 		 series_extra_fn extra, void *arg, struct err *e);
+/* The newest point. Any thread, while it samples and after; reaches `out` whole. */
+void series_latest(struct series *s, struct series_point *out);
 /* Takes a last point and ends the thread. Accepts NULL. */
 void series_stop(struct series *s);
 /* After series_stop. */

@@ -21,6 +21,27 @@ void rank_publish(struct rank *k, enum rank_activity what, int64_t progress_ns)
 	atomic_store_explicit(&k->progress_ns, progress_ns, memory_order_relaxed);
 }
 
+/* A step is over. Steps come last and are read first, computation second, so that no reader sees
+ * either without the time it took. */
+static void publish_step(struct rank *k, const struct phase *p, const struct step_times *t,
+			 uint64_t bytes, uint64_t samples)
+{
+	if (p->kind == PHASE_EVAL) {
+		atomic_store_explicit(&k->eval_ns, t->compute_end_ns - k->eval_zero_ns,
+				      memory_order_relaxed);
+		atomic_fetch_add_explicit(&k->eval_done, 1, memory_order_release);
+		return;
+	}
+	atomic_store_explicit(&k->train_ns, t->barrier_out_ns - k->train_zero_ns,
+			      memory_order_relaxed);
+	atomic_fetch_add_explicit(&k->train_bytes, bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&k->train_samples, samples, memory_order_relaxed);
+	atomic_fetch_add_explicit(&k->wait_ns, t->got_ns - t->ask_ns, memory_order_release);
+	atomic_fetch_add_explicit(&k->compute_ns, t->compute_end_ns - t->compute_begin_ns,
+				  memory_order_release);
+	atomic_fetch_add_explicit(&k->steps_done, 1, memory_order_release);
+}
+
 /* DLIO re-seeds its global generator at every shuffle, so that compute times are a function of seed
  * and epoch and the same on every rank: the draws of one shuffle of `n` elements, without the
  * array. */
@@ -126,6 +147,7 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 		struct step_times *t = &p->step[i];
 		struct batch_work work;
 		struct batch_span span;
+		uint64_t bytes, samples;
 		struct batch *b;
 		int rc;
 
@@ -139,10 +161,12 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 		span = (struct batch_span){b->sent_ns, b->begun_ns, b->done_ns, &work};
 		wait_split(wait, t, &span, p->first_step + i == 0);
 		order_proof_merge(delivered, &b->proof);
-		*payload += b->payload_bytes;
-		p->samples += b->samples;
-		atomic_fetch_add_explicit(&k->payload_bytes, b->payload_bytes,
-					  memory_order_relaxed);
+		bytes = b->payload_bytes;
+		samples = b->samples;
+		*payload += bytes;
+		p->samples += samples;
+		atomic_fetch_add_explicit(&k->payload_bytes, bytes, memory_order_relaxed);
+		atomic_fetch_add_explicit(&k->samples, samples, memory_order_relaxed);
 		s->loader_ops->give_back(l, b);
 		if (!compute(k, dist, t))
 			return ERR_CANCELED;
@@ -154,16 +178,13 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 			service_times_add(&k->out->service, span.done_ns - span.begun_ns);
 		}
 		if (p->kind == PHASE_BLOCK) {
-			atomic_fetch_add_explicit(&k->steps_done, 1, memory_order_relaxed);
-			atomic_fetch_add_explicit(&k->compute_ns,
-						  t->compute_end_ns - t->compute_begin_ns,
-						  memory_order_relaxed);
 			rank_publish(k, RANK_BARRIER, t->compute_end_ns);
 			rc = comm_barrier(&k->comm);
 			if (rc)
 				return rc;
 			t->barrier_out_ns = clock_now_ns();
 		}
+		publish_step(k, p, t, bytes, samples);
 		ask = t->barrier_out_ns;
 	}
 	return 0;
@@ -358,11 +379,15 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 	if (rc)
 		return rc;
 	ep->has_eval = true;
+	atomic_store_explicit(&k->eval_before,
+			      atomic_load_explicit(&k->eval_done, memory_order_relaxed),
+			      memory_order_relaxed);
 	atomic_store_explicit(&k->evaluating, 1, memory_order_relaxed);
 	if (k->comm.rank == 0)
 		dlio_log_eval_start(s->steps[DATASET_EVAL]);
 	p->begin_wall_ns = clock_wall_ns();
 	p->begin_ns = clock_now_ns();
+	k->eval_zero_ns = p->begin_ns - atomic_load_explicit(&k->eval_ns, memory_order_relaxed);
 	rc = s->loader_ops->start(k->eval, &order, s->steps[DATASET_EVAL], e);
 	begun = rc == 0;
 	if (begun)
@@ -477,7 +502,11 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	ep->begin_wall_ns = clock_wall_ns();
 	ep->begin_ns = clock_now_ns();
 	ep->end_ns = ep->begin_ns;
+	k->train_zero_ns = ep->begin_ns - atomic_load_explicit(&k->train_ns, memory_order_relaxed);
 	rc = train_epoch(k, ep, epoch, e);
+	if (rc == 0)
+		atomic_store_explicit(&k->train_ns, ep->train_end_ns - k->train_zero_ns,
+				      memory_order_relaxed);
 	if (first) {
 		u->cpu_ns = proc_cpu_ns() - mark.cpu_ns;
 		if (s->w->run.measure == MEASURE_ALL)
