@@ -127,9 +127,9 @@ static int64_t file_place(const struct trace_view *v, uint64_t key)
 
 static json_t *spans_json(const struct lanes *l, const struct view_window *w)
 {
-	static const char *const columns[] = {"lane",  "kind",   "name", "begin",  "dur",
-					      "epoch", "step",   "sample", "file", "offset",
-					      "asked", "moved",  "failed"};
+	static const char *const columns[] = {"lane",  "kind",  "name",   "begin", "dur",
+					      "epoch", "step",  "sample", "file",  "offset",
+					      "asked", "moved", "failed"};
 	json_t *o = json_object(), *c[sizeof(columns) / sizeof(*columns)];
 
 	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {

@@ -9,14 +9,14 @@
 #include "report/trace_view.h"
 
 const char *const view_kind_names[VIEW_KINDS] = {
-	[VIEW_COMPUTE] = "compute",       [VIEW_WAIT] = "wait",
-	[VIEW_BARRIER] = "barrier",       [VIEW_CHECKPOINT] = "checkpoint",
-	[VIEW_STEP] = "step",             [VIEW_BATCH] = "batch",
-	[VIEW_ITEM] = "item",             [VIEW_SAMPLE] = "sample",
-	[VIEW_DECODE] = "decode",         [VIEW_PREPROCESS] = "preprocess",
-	[VIEW_TRANSPORT] = "transport",   [VIEW_OPEN] = "open, close",
-	[VIEW_METADATA] = "metadata",     [VIEW_READ] = "read",
-	[VIEW_WRITE] = "write",           [VIEW_OTHER] = "other",
+	[VIEW_COMPUTE] = "compute",     [VIEW_WAIT] = "wait",
+	[VIEW_BARRIER] = "barrier",     [VIEW_CHECKPOINT] = "checkpoint",
+	[VIEW_STEP] = "step",           [VIEW_BATCH] = "batch",
+	[VIEW_ITEM] = "item",           [VIEW_SAMPLE] = "sample",
+	[VIEW_DECODE] = "decode",       [VIEW_PREPROCESS] = "preprocess",
+	[VIEW_TRANSPORT] = "transport", [VIEW_OPEN] = "open, close",
+	[VIEW_METADATA] = "metadata",   [VIEW_READ] = "read",
+	[VIEW_WRITE] = "write",         [VIEW_OTHER] = "other",
 };
 
 static const struct {

@@ -157,7 +157,8 @@ static int read_args(struct trace_reader *r, struct event *ev, struct err *e)
 		int c = trace_scan_peek(&r->in);
 
 		snprintf(key, sizeof(key), "%.31s", r->in.word.s);
-		rc = c == '{' || c == '[' ? trace_scan_skip(&r->in, e) : trace_scan_scalar(&r->in, &r->in.word, e);
+		rc = c == '{' || c == '[' ? trace_scan_skip(&r->in, e)
+					  : trace_scan_scalar(&r->in, &r->in.word, e);
 		if (rc < 0)
 			return rc;
 		if (c != '{' && c != '[')
@@ -188,7 +189,8 @@ static int take_field(struct trace_reader *r, struct event *ev, const char *key,
 			return trace_scan_bad(&r->in, e, "'ts' is no time in microseconds");
 	} else if (strcmp(key, "dur") == 0) {
 		if (!to_ns(v->s, &ev->dur) || ev->dur < 0)
-			return trace_scan_bad(&r->in, e, "'dur' is no length of time in microseconds");
+			return trace_scan_bad(&r->in, e,
+					      "'dur' is no length of time in microseconds");
 	}
 	return 0;
 }
@@ -243,7 +245,8 @@ static int read_other(struct trace_reader *r, struct err *e)
 		int c = trace_scan_peek(&r->in);
 
 		snprintf(key, sizeof(key), "%.31s", r->in.word.s);
-		rc = c == '{' || c == '[' ? trace_scan_skip(&r->in, e) : trace_scan_scalar(&r->in, &r->in.word, e);
+		rc = c == '{' || c == '[' ? trace_scan_skip(&r->in, e)
+					  : trace_scan_scalar(&r->in, &r->in.word, e);
 		if (rc < 0)
 			return rc;
 		if (strcmp(key, "program") == 0)
@@ -253,7 +256,8 @@ static int read_other(struct trace_reader *r, struct err *e)
 		else if (strcmp(key, "begin_unix_ns") == 0 &&
 			 (!str_to_i64(r->in.word.s, &r->zero_ns) || r->zero_ns < 0 ||
 			  r->zero_ns > NS_MAX))
-			return trace_scan_bad(&r->in, e, "'begin_unix_ns' is no time of this century");
+			return trace_scan_bad(&r->in, e,
+					      "'begin_unix_ns' is no time of this century");
 	}
 	return rc;
 }
@@ -272,7 +276,8 @@ static int find_events(struct trace_reader *r, bool first, struct err *e)
 			r->seen_events = true;
 			return 0;
 		}
-		rc = strcmp(r->in.word.s, "otherData") == 0 ? read_other(r, e) : trace_scan_skip(&r->in, e);
+		rc = strcmp(r->in.word.s, "otherData") == 0 ? read_other(r, e)
+							    : trace_scan_skip(&r->in, e);
 		if (rc < 0)
 			return rc;
 	}
@@ -292,7 +297,9 @@ static int begin(struct trace_reader *r, struct err *e)
 		return 0;
 	}
 	if (c != '{')
-		return trace_scan_bad(&r->in, e, c == TRACE_END ? "it is empty or cannot be read" : "a trace begins with '[' or '{'");
+		return trace_scan_bad(&r->in, e,
+				      c == TRACE_END ? "it is empty or cannot be read"
+						     : "a trace begins with '[' or '{'");
 	trace_scan_take(&r->in);
 	r->in_object = true;
 	return find_events(r, true, e);

@@ -122,7 +122,8 @@ static int read_escape(struct trace_scan *s, struct trace_text *t, struct err *e
 	if (c != 'u') {
 		at = c ? strchr(from, c) : NULL;
 		if (!at)
-			return trace_scan_bad(s, e, "a text holds an escape that JSON does not have");
+			return trace_scan_bad(s, e,
+					      "a text holds an escape that JSON does not have");
 		keep(t, to[at - from]);
 		return 0;
 	}
@@ -200,7 +201,8 @@ int trace_scan_skip(struct trace_scan *s, struct err *e)
 			return trace_scan_early(s);
 		if (c == '{' || c == '[') {
 			if (depth == DEPTH_MAX)
-				return trace_scan_bad(s, e, "values lie more than 64 deep in each other");
+				return trace_scan_bad(s, e,
+						      "values lie more than 64 deep in each other");
 			open[depth++] = c == '{' ? '}' : ']';
 			trace_scan_take(s);
 		} else if (c == '}' || c == ']') {
@@ -232,7 +234,8 @@ int trace_scan_key(struct trace_scan *s, bool first, struct err *e)
 	}
 	if (!first) {
 		if (c != ',')
-			return trace_scan_bad(s, e, "a comma or a closing bracket is missing in an object");
+			return trace_scan_bad(
+				s, e, "a comma or a closing bracket is missing in an object");
 		trace_scan_take(s);
 		c = trace_scan_blanks(s, false);
 	}

@@ -9,7 +9,7 @@
 #include "base/err.h"
 
 #define TRACE_TEXT_MAX 4096u /* longer texts are cut */
-#define TRACE_END (-1)	     /* no code of an error */
+#define TRACE_END (-1)       /* no code of an error */
 
 struct trace_text {
 	char s[TRACE_TEXT_MAX];

@@ -255,10 +255,9 @@ static int choose_ranks(struct work *w, struct err *e)
 	for (size_t i = 0; i < w->procs; i++) {
 		struct proc *p = &w->proc[i];
 
-		p->left_out = w->choice->has_ranks
-				      ? left_out(w, p)
-				      : p->rank >= limit && limit != UINT32_MAX &&
-						!(w->has_slow && p->rank == w->slow_rank);
+		p->left_out = w->choice->has_ranks ? left_out(w, p)
+						   : p->rank > limit && !(w->has_slow &&
+									  p->rank == w->slow_rank);
 		kept += !p->left_out;
 		p->last_epoch = p->last_step = p->wait_step = p->wait_epoch = 0;
 		p->eval_begin = p->eval_end = 0;
@@ -461,8 +460,8 @@ static int build(struct work *w, struct err *e)
 			       "the trace has no step %" PRIu64 " to %" PRIu64 " of epoch %" PRIu64
 			       "; it has epochs %" PRIu64 " to %" PRIu64 " of up to %" PRIu64
 			       " steps",
-			       v->window[0].first_step, v->window[0].last_step,
-			       v->window[0].epoch, w->first_epoch, w->last_epoch, w->last_step);
+			       v->window[0].first_step, v->window[0].last_step, v->window[0].epoch,
+			       w->first_epoch, w->last_epoch, w->last_step);
 	for (size_t i = 0; w->has_steps && i < v->windows; i++)
 		v->window[i].last_step = w->last_found[i];
 	for (size_t i = 0; i < v->windows; i++)

@@ -9,8 +9,10 @@
 #include "conf/opt.h"
 
 #define TRACE_VIEW_WINDOWS 2
-#define TRACE_VIEW_SPANS 6000 /* of a window; the longest are kept, those of ranks before others */
-#define TRACE_VIEW_RANKS 16   /* unless ranks are chosen */
+#define TRACE_VIEW_SPANS                                                                           \
+	6000                /* of a window; the longest are kept, those of ranks before others     \
+			     */
+#define TRACE_VIEW_RANKS 16 /* the first, and that of the slowest step, unless chosen */
 
 /* As a legend has them. */
 enum view_kind {
@@ -44,7 +46,7 @@ struct trace_choice {
 };
 
 struct view_span {
-	int64_t begin_ns, dur_ns; /* begin: since the window's */
+	int64_t begin_ns, dur_ns;                    /* begin: since the window's */
 	uint64_t sample, file, offset, asked, moved; /* TRACE_NONE; file: key of a path */
 	uint64_t epoch, step;
 	uint32_t lane;
@@ -61,7 +63,7 @@ struct view_window {
 	int64_t slow_ns;
 	struct view_span *span;
 	size_t spans;
-	uint64_t seen;                                  /* spans in it, drawn or not */
+	uint64_t seen;                                   /* spans in it, drawn or not */
 	uint64_t count[VIEW_KINDS], time_ns[VIEW_KINDS]; /* of all those, by kind */
 };
 
