@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "report/trace_scan.h"
 
+#define KEY_MAX 32u
 #define PENDING 256u /* events whose end has not come */
 #define NS_MAX (INT64_MAX / 4)
 
@@ -145,9 +146,18 @@ static void take_arg(struct event *ev, const char *key, const struct trace_text 
 	}
 }
 
+/* A key, cut to a length that no known one has. */
+static void take_key(char key[KEY_MAX], const struct trace_text *word)
+{
+	size_t n = word->n < KEY_MAX - 1 ? word->n : KEY_MAX - 1;
+
+	memcpy(key, word->s, n);
+	key[n] = '\0';
+}
+
 static int read_args(struct trace_reader *r, struct event *ev, struct err *e)
 {
-	char key[32];
+	char key[KEY_MAX];
 	int rc;
 
 	if (trace_scan_peek(&r->in) != '{')
@@ -156,7 +166,7 @@ static int read_args(struct trace_reader *r, struct event *ev, struct err *e)
 	for (bool first = true; (rc = trace_scan_key(&r->in, first, e)) == 1; first = false) {
 		int c = trace_scan_peek(&r->in);
 
-		snprintf(key, sizeof(key), "%.31s", r->in.word.s);
+		take_key(key, &r->in.word);
 		rc = c == '{' || c == '[' ? trace_scan_skip(&r->in, e)
 					  : trace_scan_scalar(&r->in, &r->in.word, e);
 		if (rc < 0)
@@ -210,7 +220,7 @@ static void clear(struct event *ev)
 /* 0, TRACE_END when the file ends within it, or an error. The opening bracket is next. */
 static int read_event(struct trace_reader *r, struct event *ev, struct err *e)
 {
-	char key[16];
+	char key[KEY_MAX];
 	int rc;
 
 	clear(ev);
@@ -218,7 +228,7 @@ static int read_event(struct trace_reader *r, struct event *ev, struct err *e)
 	for (bool first = true; (rc = trace_scan_key(&r->in, first, e)) == 1; first = false) {
 		int c = trace_scan_peek(&r->in);
 
-		snprintf(key, sizeof(key), "%.15s", r->in.word.s);
+		take_key(key, &r->in.word);
 		if (strcmp(key, "args") == 0)
 			rc = read_args(r, ev, e);
 		else if (c == '{' || c == '[')
@@ -235,7 +245,7 @@ static int read_event(struct trace_reader *r, struct event *ev, struct err *e)
 
 static int read_other(struct trace_reader *r, struct err *e)
 {
-	char key[32];
+	char key[KEY_MAX];
 	int rc;
 
 	if (trace_scan_peek(&r->in) != '{')
@@ -244,7 +254,7 @@ static int read_other(struct trace_reader *r, struct err *e)
 	for (bool first = true; (rc = trace_scan_key(&r->in, first, e)) == 1; first = false) {
 		int c = trace_scan_peek(&r->in);
 
-		snprintf(key, sizeof(key), "%.31s", r->in.word.s);
+		take_key(key, &r->in.word);
 		rc = c == '{' || c == '[' ? trace_scan_skip(&r->in, e)
 					  : trace_scan_scalar(&r->in, &r->in.word, e);
 		if (rc < 0)

@@ -140,6 +140,11 @@ static int read_escape(struct trace_scan *s, struct trace_text *t, struct err *e
 	return 0;
 }
 
+static bool is_plain(unsigned char c)
+{
+	return c >= 0x20 && c != '"' && c != '\\';
+}
+
 /* 0, TRACE_END when the file ends, or an error. The opening quote is next. */
 static int read_string(struct trace_scan *s, struct trace_text *t, struct err *e)
 {
@@ -148,7 +153,12 @@ static int read_string(struct trace_scan *s, struct trace_text *t, struct err *e
 	t->n = 0;
 	trace_scan_take(s);
 	while (rc == 0) {
-		int c = trace_scan_take(s);
+		int c;
+
+		/* what means nothing but itself, without going through every test */
+		while (s->used < s->have && is_plain(s->chunk[s->used]))
+			keep(t, s->chunk[s->used++]);
+		c = trace_scan_take(s);
 
 		if (c == TRACE_END)
 			return trace_scan_early(s);
@@ -179,7 +189,8 @@ int trace_scan_scalar(struct trace_scan *s, struct trace_text *t, struct err *e)
 		return read_string(s, t, e);
 	t->n = 0;
 	while (of_word(c)) {
-		keep(t, trace_scan_take(s));
+		keep(t, c);
+		s->used++;
 		c = trace_scan_peek(s);
 	}
 	t->s[t->n] = '\0';
