@@ -15,22 +15,23 @@
 #define RANKS_MAX 65536
 
 const char cli_args_help[] =
-	"  WORKLOAD               a built-in workload (stoker show workloads) or a YAML file\n"
-	"  key=value              any key of the workload, with or without 'workload.' in front; "
-	"Hydra's\n"
-	"                         ++key=value, +key=value and ~key work too\n"
-	"  -n, --ranks N          emulated accelerators, of all processes together (default 1 "
-	"each)\n"
-	"  --accelerators-per-process N   of each process that mpirun, mpiexec or srun starts\n"
-	"  -o, --output FOLDER    where results go (default: hydra.run.dir)\n"
-	"  --config-dir DIR       look for workloads here first\n"
-	"  --strict               an unknown key is an error, not a warning\n"
-	"  --check                leave with status 3 when the AU target (metric.au) is missed or "
-	"a\n"
-	"                         verdict is FAIL\n"
-	"  -v, --verbose          DLIO's log lines on the terminal too (they are in dlio.log)\n"
-	"  -q, --quiet            no progress and no warnings on the terminal\n"
-	"  --cfg job              print the composed workload and stop\n";
+	"  WORKLOAD        a built-in workload (stoker show workloads) or a YAML file\n"
+	"  key=value       any key of the workload, with or without 'workload.' before;\n"
+	"                  Hydra's ++key=value, +key=value and ~key work too\n"
+	"  -n, --ranks N   emulated accelerators, of all processes together (default: 1\n"
+	"                  each)\n"
+	"  --accelerators-per-process N\n"
+	"                  of each process that mpirun, mpiexec or srun starts\n"
+	"  -o, --output FOLDER\n"
+	"                  where results go (default: hydra.run.dir)\n"
+	"  --config-dir DIR\n"
+	"                  look for workloads here first\n"
+	"  --strict        an unknown key is an error, not a warning\n"
+	"  --check         leave with status 3 when the AU target (metric.au) is missed\n"
+	"                  or a verdict is FAIL\n"
+	"  -v, --verbose   DLIO's log lines on the terminal too (they are in dlio.log)\n"
+	"  -q, --quiet     no progress and no warnings on the terminal\n"
+	"  --cfg job       print the composed workload and stop\n";
 
 static const struct {
 	const char *name;

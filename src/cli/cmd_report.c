@@ -14,14 +14,14 @@
 extern const struct command command_report;
 
 static const char help[] =
-	"Each RESULT is the folder of a run (with summary.json), ours or DLIO's, or one that "
-	"holds\n"
-	"such folders.\n"
+	"Each RESULT is the folder of a run (with summary.json), ours or DLIO's, or one\n"
+	"that holds such folders.\n"
 	"\n"
 	"  -o FILE        the page (default: report.html)\n"
 	"  --title TEXT   its title\n"
 	"  --csv FILE     a table of all runs too (benchmark_results.csv of a study)\n"
-	"  --plots DIR    the charts for papers too: PNG (150 dpi), SVG, PDF; needs gnuplot\n"
+	"  --plots DIR    the charts for papers too: PNG (150 dpi), SVG, PDF; needs\n"
+	"                 gnuplot\n"
 	"  -h, --help\n";
 
 struct report_args {
@@ -139,6 +139,6 @@ static int report_main(int argc, char **argv)
 const struct command command_report = {
 	.name = "report",
 	.usage = "report RESULT... [-o report.html] [--csv FILE] [--plots DIR]",
-	.help = "Results, ours or DLIO's, as one self-contained page; tables and plots.",
+	.help = "Results, ours or DLIO's, as one page; tables and plots.",
 	.main = report_main,
 };

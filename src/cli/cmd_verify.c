@@ -19,6 +19,18 @@
 
 extern const struct command command_verify;
 
+static const char help[] =
+	"  FOLDER          of a dataset with its manifest (stoker_manifest.json), which\n"
+	"                  says what should be there\n"
+	"  WORKLOAD        or a built-in workload (stoker show workloads) or a YAML file,\n"
+	"                  whose dataset is compared where dataset.data_folder says\n"
+	"  key=value       any key of the workload; with a folder it changes what the\n"
+	"                  manifest says\n"
+	"  --config-dir DIR\n"
+	"                  look for workloads here first\n"
+	"  --strict        an unknown key is an error, not a warning\n"
+	"  -q, --quiet     no warnings on the terminal\n";
+
 static struct stop_flag stop;
 
 static int verify_dataset(const struct workload *w, struct err *e)
@@ -105,7 +117,7 @@ static int verify_main(int argc, char **argv)
 
 	if (rc == 0 && a.help) {
 		printf("usage: stoker %s\n\n%s\n%s", command_verify.usage, command_verify.help,
-		       cli_args_help);
+		       help);
 	} else {
 		if (rc == 0)
 			rc = take_folder(&a, &keys, &e);

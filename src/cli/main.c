@@ -14,7 +14,7 @@
 static void usage(FILE *out)
 {
 	fputs("usage: stoker COMMAND ...\n\n"
-	      "Can this storage keep its accelerators fed? Emulates the I/O of deep-learning "
+	      "Can this storage keep its accelerators fed? Emulates the I/O of deep-learning\n"
 	      "training.\n\n"
 	      "commands:\n",
 	      out);
