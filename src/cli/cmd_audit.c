@@ -108,5 +108,6 @@ const struct command command_audit = {
 	.name = "audit",
 	.usage = "audit RESULT... [--json] [--check]",
 	.help = "Check whether results are valid, ours or DLIO's, with evidence.",
+	.alone = true,
 	.main = audit_main,
 };

@@ -138,5 +138,6 @@ const struct command command_compare = {
 	.name = "compare",
 	.usage = "compare A B [--json] [--check]",
 	.help = "Compare two results or sets of repetitions, with a stated test.",
+	.alone = true,
 	.main = compare_main,
 };

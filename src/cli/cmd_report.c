@@ -140,5 +140,6 @@ const struct command command_report = {
 	.name = "report",
 	.usage = "report RESULT... [-o report.html] [--csv FILE] [--plots DIR]",
 	.help = "Results, ours or DLIO's, as one page; tables and plots.",
+	.alone = true,
 	.main = report_main,
 };

@@ -258,5 +258,6 @@ const struct command command_show = {
 	.name = "show",
 	.usage = "show workloads|config|checkpoint|formats|stores|loaders|system",
 	.help = "List what there is to use, or what a workload means.",
+	.alone = true,
 	.main = show_main,
 };

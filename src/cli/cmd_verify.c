@@ -11,6 +11,7 @@
 #include "base/sysinfo.h"
 #include "cli/args.h"
 #include "cli/cli.h"
+#include "cli/job.h"
 #include "cli/signals.h"
 #include "conf/override.h"
 #include "dataset/manifest.h"
@@ -107,12 +108,26 @@ static int take_folder(struct cli_args *a, struct str_list *keys, struct err *e)
 	return 0;
 }
 
+static int verify(struct cli_args *a, struct err *e)
+{
+	struct str_list keys = {0};
+	struct workload w = {0};
+	int rc = take_folder(a, &keys, e);
+
+	if (rc == 0)
+		rc = cli_load_workload(a, clock_wall_ns(), &w, e);
+	if (rc == 0)
+		rc = verify_dataset(&w, e);
+	workload_release(&w);
+	str_list_release(&keys);
+	return rc;
+}
+
 static int verify_main(int argc, char **argv)
 {
 	struct cli_args a;
 	struct err e = {0};
-	struct workload w = {0};
-	struct str_list keys = {0};
+	struct job j = {.speaks = true};
 	int status = 0, rc = cli_args_parse(&a, argc, argv, &e);
 
 	if (rc == 0 && a.help) {
@@ -120,21 +135,19 @@ static int verify_main(int argc, char **argv)
 		       help);
 	} else {
 		if (rc == 0)
-			rc = take_folder(&a, &keys, &e);
-		if (rc == 0)
-			rc = cli_load_workload(&a, clock_wall_ns(), &w, &e);
+			rc = job_begin(&j, &a, &stop, &status, &e);
 		if (rc == 0)
 			rc = signals_start(&stop, &e);
-		if (rc == 0)
-			rc = verify_dataset(&w, &e);
+		/* of several processes one compares, and the others wait for its outcome */
+		if (rc == 0 && job_leads(&j))
+			rc = verify(&a, &e);
+		if (rc <= 0)
+			rc = job_agree(&j, rc, &e);
 		if (rc < 0)
-			status = cli_fail(&e);
+			status = job_fail(&j, &e);
+		job_end(&j);
 	}
-	workload_release(&w);
 	cli_args_release(&a);
-	for (size_t i = 0; i < keys.n; i++)
-		free(keys.v[i]);
-	free(keys.v);
 	return status;
 }
 
