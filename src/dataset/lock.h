@@ -1,6 +1,6 @@
 #pragma once
 /* One generator a folder at a time. */
-#include "base/file_lock.h"
+#include "base/folder_lock.h"
 #include "store/store.h"
 
 struct folder_lock {

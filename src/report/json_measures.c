@@ -6,6 +6,7 @@
 #include "report/decompose.h"
 #include "report/json_out.h"
 #include "report/json_parts.h"
+#include "report/stragglers.h"
 
 /* "<name>_mean_<unit>" and so on; nothing when there is no value. */
 static void put_series(json_t *o, const char *name, const char *unit, const struct series_stat *s)
@@ -189,6 +190,14 @@ static json_t *merged_io(const struct result *r, bool eval, json_t *totals)
 	return io;
 }
 
+static json_t *stragglers_of(const struct result *r, uint32_t epochs)
+{
+	struct decomposition d;
+
+	decompose(r, 0, epochs, &d);
+	return json_stragglers(r, &d);
+}
+
 json_t *json_training(const struct result *r, const struct run_metrics *m)
 {
 	const struct workload *w = r->workload;
@@ -224,6 +233,8 @@ json_t *json_training(const struct result *r, const struct run_metrics *m)
 	json_put(o, "epochs", epochs);
 	if (m->epochs)
 		json_put(o, "decomposition", json_decomposition(r, 0, m->epochs));
+	if (m->epochs && r->rank)
+		json_put(o, "stragglers", stragglers_of(r, m->epochs));
 	json_put(o, "io", io);
 	return o;
 }

@@ -18,6 +18,11 @@ json_t *json_decomposition(const struct result *r, uint32_t from, uint32_t to);
 json_t *json_checkpoint(const struct result *r);
 /* Curves over time of the machine; only with r->series. */
 json_t *json_series(const struct result *r);
+/* Share of computing of the emulated accelerators between the first and the last of n points; NULL
+ * when there is nothing to divide. */
+json_t *json_accelerator_use(const struct result *r, const struct series_point *p, size_t n);
+/* The real ones, from every stride-th of n points: [] without any. */
+json_t *json_gpus(const struct series *s, const struct series_point *p, size_t n, size_t stride);
 /* One object a rank. */
 json_t *json_ranks(const struct result *r, const struct run_metrics *m);
 /* One object a host, with the processes and ranks it had; of a run of several processes. */

@@ -144,7 +144,7 @@ static json_t *curve_of(const struct result *r, const struct series_point *p, si
 
 json_t *json_series(const struct result *r)
 {
-	json_t *o = json_object(), *list = json_object();
+	json_t *o = json_object(), *list = json_object(), *use;
 	const struct block_device *device = series_device(r->series);
 	size_t n, stride;
 	const struct series_point *p = series_points(r->series, &n);
@@ -170,5 +170,10 @@ json_t *json_series(const struct result *r)
 		json_put(list, curves[i].key, one);
 	}
 	json_put(o, "curves", list);
+	use = n > 1 ? json_accelerator_use(r, p, n) : NULL;
+	if (use)
+		json_put(o, "accelerator_use", use);
+	if (series_gpus(r->series))
+		json_put(o, "gpus", json_gpus(r->series, p, n, stride));
 	return o;
 }

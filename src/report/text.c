@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "report/decompose.h"
 #include "report/result.h"
+#include "report/stragglers.h"
 
 #define COLUMNS 100
 #define INDENT 20
@@ -216,6 +217,16 @@ static void checkpoints(struct buf *out, const struct result *r)
 		    str_seconds(stall, text, sizeof(text)), au, without);
 }
 
+static void stragglers(struct buf *out, const struct result *r)
+{
+	struct buf line = {0};
+
+	stragglers_text(r, &line);
+	if (line.len)
+		row(out, "slowest sample", "%s", line.data);
+	buf_release(&line);
+}
+
 static void generation(struct buf *out, const struct result *r)
 {
 	double s = (double)r->generation.wall_ns / 1e9;
@@ -260,6 +271,8 @@ void report_text(const struct result *r, const struct run_metrics *m, bool color
 		decompose_text(&d, colored(&p, BOLD), colored(&p, PLAIN), out);
 	}
 	evaluation(out, m);
+	if (r->trained && r->rank)
+		stragglers(out, r);
 	if (r->trained && r->usage)
 		page_cache(out, r);
 	if (r->trained)

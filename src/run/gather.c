@@ -305,6 +305,10 @@ static void get_rank(struct reader *in, struct rank_result *k, uint32_t epochs,
 	get_sparse(in, &k->load_io, sizeof(k->load_io));
 	get(in, &k->worker_busy_ns, sizeof(*k) - offsetof(struct rank_result, worker_busy_ns));
 	k->epoch = epoch;
+	if (k->slow.n > SLOW_SAMPLES_KEPT)
+		in->bad = true;
+	for (uint32_t i = 0; !in->bad && i < k->slow.n; i++)
+		move(&k->slow.kept[i].begin_ns, by->mono_ns);
 	for (uint32_t i = 0; i < epochs && !in->bad; i++)
 		get_epoch(in, &k->epoch[i], by);
 	k->lost = in->bad;

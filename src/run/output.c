@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/file_lock.h"
+#include "base/folder_lock.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "report/dlio_log.h"

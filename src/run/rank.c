@@ -185,7 +185,7 @@ static void add_worker_stats(struct rank *k, struct loader *l, struct io_stat *i
 	}
 }
 
-/* Of the training loader: which sample took longest. */
+/* Of the training loader: which samples took longest. */
 static void add_reading_times(struct rank *k, struct loader *l)
 {
 	uint32_t n;
@@ -194,10 +194,7 @@ static void add_reading_times(struct rank *k, struct loader *l)
 
 	for (uint32_t i = 0; i < n; i++) {
 		samples += ws[i].samples;
-		if (ws[i].slowest_ns > k->out->slowest_ns) {
-			k->out->slowest_ns = ws[i].slowest_ns;
-			k->out->slowest_sample = ws[i].slowest_sample;
-		}
+		slow_samples_merge(&k->out->slow, &ws[i].slow);
 	}
 	if (samples)
 		k->out->sample_ns = k->out->worker_busy_ns / (int64_t)samples;
@@ -400,6 +397,7 @@ static void usage_begin(struct run_state *s, uint32_t epoch, struct proc_io *io,
 	proc_io_sample(io);
 	*cpu = proc_cpu_ns();
 	u->host_cpu_ns = host_cpu_ns();
+	u->memory_stall_ns = host_memory_stall_ns();
 }
 
 /* The difference since *since, which becomes now. */
@@ -443,6 +441,8 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 		usage_next(&u->train, &io);
 		u->cpu_ns = proc_cpu_ns() - cpu;
 		u->host_cpu_ns = host_cpu_ns() - u->host_cpu_ns;
+		if (u->memory_stall_ns >= 0)
+			u->memory_stall_ns = host_memory_stall_ns() - u->memory_stall_ns;
 		u->wall_ns = ep->train_end_ns - ep->begin_ns;
 	}
 	if (rc == 0)

@@ -20,6 +20,6 @@ int run_series_begin(struct run_state *s, struct err *e)
 
 	if (interval <= 0)
 		return 0;
-	return series_start(&s->r->series, s->d->folder, (int64_t)(interval * 1e9), payload_so_far,
-			    s, e);
+	return series_start(&s->r->series, s->d->folder, (int64_t)(interval * 1e9),
+			    s->w->run.sample_gpus, payload_so_far, s, e);
 }

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/file_lock.h"
+#include "base/folder_lock.h"
 #include "dataset/generate.h"
 #include "run/rank.h"
 #include "run/run.h"

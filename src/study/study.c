@@ -13,7 +13,7 @@
 #include "base/child.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/file_lock.h"
+#include "base/folder_lock.h"
 #include "base/str.h"
 #include "study/scratch.h"
 

@@ -426,6 +426,9 @@ const struct opt workload_rows[] = {
 	      "Time between samples of the machine while training (device, processors, page "
 	      "cache), the curves of the report; 0 takes none.",
 	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
+	BOOL(run.sample_gpus, "true",
+	     "Whether the samples hold the counters of this machine's NVIDIA GPUs, where the "
+	     "library of their driver (libnvidia-ml.so.1) is there.", OURS)
 	ENUM(run.trace, "none", traces,
 	      "Trace of what every worker and rank did: pfw writes DFTracer's files as DLIO does, "
 	      "chrome one file for Perfetto and chrome://tracing. Absent, DFTRACER_ENABLE=1 in the "

@@ -169,10 +169,11 @@ struct workload {
 		double watchdog; /* seconds without any progress before the run is ended; 0: never
 				  */
 		double sample_interval; /* seconds between samples of the machine; 0: none */
-		int measure;            /* enum measuring */
-		int trace;              /* enum trace_files */
-		int64_t trace_events;   /* spans kept of each reader */
-		int64_t stack_bytes;    /* of rank and worker threads */
+		bool sample_gpus;
+		int measure;          /* enum measuring */
+		int trace;            /* enum trace_files */
+		int64_t trace_events; /* spans kept of each reader */
+		int64_t stack_bytes;  /* of rank and worker threads */
 	} run;
 
 	/* ---- not keys ---- */
