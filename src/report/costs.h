@@ -1,0 +1,40 @@
+#pragma once
+/* What a run's batches cost, as the model takes it: made to agree with the run itself, once for
+ * each explanation of its reads that is as good as the others. */
+#include "report/decompose.h"
+#include "report/model.h"
+#include "report/outlook.h"
+
+/* s and bytes of a batch. */
+struct costs {
+	double service, service_dev; /* from begun to done */
+	double open, reads, decode;  /* reads: metadata and data */
+	double requests, bytes;      /* that asked for bytes; what they returned */
+	double samples;
+	double payload; /* bytes that one request for each sample would return */
+	double cpu;     /* of the process */
+	struct read_law law;
+};
+
+/* One explanation. */
+struct variant {
+	struct read_rates rates;
+	struct model m; /* as it was */
+	double latency; /* s of a batch: part of m.delay_s */
+	double decode;  /* s of a batch: part of m.delay_s, where it is not m.cpu_s */
+	struct modeled told;
+};
+
+#define VARIANTS_MAX 4
+struct variants {
+	struct costs costs;
+	struct variant one[VARIANTS_MAX]; /* the best first */
+	uint32_t count;
+	double *compute, *spread; /* the models' */
+};
+
+/* From the first `epochs` epochs, whose decomposition is `d`; false with out->why when there is no
+ * model. Needs variants_release in any case. */
+bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
+		   const struct decomposition *d, struct outlook *out);
+void variants_release(struct variants *v);
