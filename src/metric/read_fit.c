@@ -11,7 +11,8 @@
 
 static const double CLEAR = 3;        /* standard errors between two explanations */
 static const double NEARLY = 1.1;     /* times the least error is as good, */
-static const double TOLERATED = 2e-3; /* and so much of a mean read beside it */
+static const double FAR = 1.5;        /* and so many times it is not, */
+static const double TOLERATED = 2e-3; /* with so much of a mean read beside it */
 static const double UNSEEN = 1.05;    /* times what streams take: shared parts hide below */
 static const double DIFFERENT = 0.01; /* variance of sizes, of the square of the mean */
 
@@ -32,7 +33,7 @@ struct fit {
 		int64_t at, took;
 	} * end;                                 /* of all, sorted */
 	int64_t latency;                         /* that the moments are of; -1: none */
-	double *error;                           /* of the targets, ns: GRID + 1 lists */
+	double *error;                           /* of the targets, ns: GRID + 2 lists */
 	double mean_ns, mean_bytes, mean_shared; /* bytes * company */
 	double longest_ns;
 };
@@ -204,9 +205,14 @@ static double worse_by(const struct fit *f, const double *a, const double *b)
 	return mean > 0 ? mean / sqrt((var > 0 ? var : 0) / n + 1e-9) : 0;
 }
 
-static bool nearly(const struct fit *f, const struct tried *a, const struct tried *b)
+/* Few reads may tell the two apart, so that their errors in sum do what a mean does not. */
+static bool clearly_worse(const struct fit *f, const struct tried *a, const struct tried *b)
 {
-	return a->rates.error_ns <= b->rates.error_ns * NEARLY + TOLERATED * f->mean_ns;
+	double beside = TOLERATED * f->mean_ns, least = b->rates.error_ns;
+
+	if (a->rates.error_ns <= least * NEARLY + beside)
+		return false;
+	return a->rates.error_ns > least * FAR + beside || worse_by(f, a->error, b->error) > CLEAR;
 }
 
 /* The best for a share of the time that is shared; a stream's rate only where it clearly helps. */
@@ -220,7 +226,7 @@ static void best_for(struct fit *f, double share, bool streams, struct tried *t,
 	if (!streams)
 		return;
 	search(f, &with, &with.rates.latency_ns, 0, f->longest_ns, search_stream);
-	if (!nearly(f, t, &with) && worse_by(f, t->error, with.error) > CLEAR) {
+	if (clearly_worse(f, t, &with)) {
 		t->rates = with.rates;
 		memcpy(t->error, with.error, f->targets * sizeof(*spare));
 	}
@@ -313,8 +319,8 @@ static void drop_unseen(const struct fit *f, struct read_rates *r)
 
 static void explain(struct fit *f, struct read_law *law)
 {
-	struct tried t[GRID];
-	double *spare = f->error + GRID * f->targets;
+	struct tried t[GRID + 1];
+	double *spare = f->error + (GRID + 1) * f->targets;
 	int best = 0;
 
 	for (int i = 0; i < GRID; i++) {
@@ -323,12 +329,18 @@ static void explain(struct fit *f, struct read_law *law)
 		if (t[i].rates.error_ns < t[best].rates.error_ns)
 			best = i;
 	}
+	/* a grid is coarse where what is shared is exact */
+	t[GRID] = (struct tried){.error = f->error + GRID * f->targets};
+	search(f, &t[GRID], &t[GRID].rates.shared_ns_per_byte, 0, f->mean_ns / f->mean_bytes,
+	       search_latency);
 	refine(f, &t[best], best, spare);
-	for (int i = 0; i < GRID; i++)
+	if (t[GRID].rates.error_ns < t[best].rates.error_ns)
+		best = GRID;
+	for (int i = 0; i <= GRID; i++)
 		drop_unseen(f, &t[i].rates);
 	law->best = law->least = law->most = t[best].rates;
-	for (int i = GRID - 1; i >= 0; i--) {
-		if (!nearly(f, &t[i], &t[best]) && worse_by(f, t[i].error, t[best].error) > CLEAR)
+	for (int i = GRID; i >= 0; i--) {
+		if (clearly_worse(f, &t[i], &t[best]))
 			continue;
 		if (t[i].rates.shared_ns_per_byte < law->least.shared_ns_per_byte)
 			law->least = t[i].rates;
@@ -362,7 +374,7 @@ static bool reserve(struct fit *f, size_t n)
 	f->moment = calloc(2 * n, sizeof(*f->moment));
 	f->end = calloc(n, sizeof(*f->end));
 	f->target = calloc(n, sizeof(*f->target));
-	f->error = calloc((GRID + 1) * (size_t)TARGETS_MAX, sizeof(*f->error));
+	f->error = calloc((GRID + 2) * (size_t)TARGETS_MAX, sizeof(*f->error));
 	return f->moment && f->end && f->target && f->error;
 }
 

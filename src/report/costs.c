@@ -6,10 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rng.h"
+
 #define RANKS_SIMULATED 32
 #define LISTS_MAX 64
 #define COMPUTES_MAX 1024
 #define PARTS_MAX 16
+#define SIZES 512
 
 static const double CALIBRATED_MIN = 0.25, CALIBRATED_MAX = 4; /* of what the parts sum to */
 
@@ -79,6 +82,29 @@ static bool lists(struct variants *v, struct model *m, const struct result *r)
 	m->spread = v->spread;
 	m->spreads = sum > 0 ? times : 0;
 	m->spread_by = 1;
+	return true;
+}
+
+static bool sizes(struct variants *v, struct model *m, const struct dataset *d)
+{
+	double sum = 0;
+
+	m->samples = v->costs.samples;
+	if (!d || d->max_sample_bytes == 0 || d->files[DATASET_TRAIN] == 0)
+		return true;
+	v->size = calloc(SIZES, sizeof(double));
+	if (!v->size)
+		return false;
+	for (uint64_t i = 0; i < SIZES; i++) {
+		uint64_t file = rng_word(rng_key(SIZES, 0, 0), i) % d->files[DATASET_TRAIN];
+
+		v->size[i] = (double)dataset_sample_bytes(d, DATASET_TRAIN, file);
+		sum += v->size[i] / SIZES;
+	}
+	for (int i = 0; i < SIZES && sum > 0; i++)
+		v->size[i] /= sum;
+	m->size = v->size;
+	m->sizes = sum > 0 ? SIZES : 0;
 	return true;
 }
 
@@ -224,6 +250,8 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 	if (!lists(v, &m, r))
 		return refuse(out, "too few steps");
 	cost(c, r, epochs, d);
+	if (!sizes(v, &m, r->dataset))
+		return refuse(out, "no memory for the model");
 	if (!(c->service > 0))
 		return refuse(out, "no batch was read");
 	m.ranks = r->ranks;
@@ -251,4 +279,5 @@ void variants_release(struct variants *v)
 {
 	free(v->compute);
 	free(v->spread);
+	free(v->size);
 }

@@ -30,7 +30,7 @@ struct variants {
 	struct costs costs;
 	struct variant one[VARIANTS_MAX]; /* the best first */
 	uint32_t count;
-	double *compute, *spread; /* the models' */
+	double *compute, *spread, *size; /* the models' */
 };
 
 /* From the first `epochs` epochs, whose decomposition is `d`; false with out->why when there is no

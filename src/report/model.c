@@ -6,8 +6,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/rng.h"
+
 #define EVENTS_MAX 150000
 #define PARTS_LEAST 2
+#define TURNS_MAX 8
 
 enum state { REST, DELAY, TRANSFER, COMPUTING };
 
@@ -16,6 +19,7 @@ struct reader {
 	uint64_t batch;
 	uint32_t part;
 	double factor; /* of this batch */
+	double size;   /* factor of this part */
 	double begun;
 };
 
@@ -49,6 +53,7 @@ struct sim {
 	double *done; /* ranks * window: when batch k at k % window was; 0: it was not */
 	uint32_t width, parts;
 	uint64_t window, steps, made, seq;
+	uint64_t turn;           /* which of the runs */
 	struct heap delay, rank; /* by their times */
 	struct station store, cpu;
 	double service, square;
@@ -110,15 +115,29 @@ static void station_enter(struct sim *s, struct station *t, double amount, uint3
 	push(s, &t->heap, t->v + amount, who);
 }
 
-static double factor_of(const struct model *m, uint32_t rank, uint64_t batch)
+static double factor_of(const struct sim *s, uint32_t rank, uint64_t batch)
 {
+	const struct model *m = s->m;
 	double f;
 
 	if (m->spreads == 0)
 		return 1;
 	f = m->spread[(uint64_t)(rank % m->lists) * m->spreads +
-		      (batch + (uint64_t)(rank / m->lists) * 37) % m->spreads];
+		      (batch + (rank / m->lists + s->turn) * 37) % m->spreads];
 	f = 1 + (f - 1) * m->spread_by;
+	return f > 0 ? f : 0;
+}
+
+/* A part holds several samples, whose sizes differ less in sum; the same in each simulation. */
+static double size_of(const struct sim *s, uint32_t rank, uint64_t batch, uint32_t part)
+{
+	const struct model *m = s->m;
+	uint64_t key = rng_key(batch, rank, part + (s->turn << 32));
+	double f;
+
+	if (m->sizes == 0)
+		return 1;
+	f = 1 + (m->size[rng_word(key, 0) % m->sizes] - 1) / sqrt(fmax(1, m->samples / s->parts));
 	return f > 0 ? f : 0;
 }
 
@@ -127,6 +146,7 @@ static void begin_part(struct sim *s, uint32_t i)
 	struct reader *r = &s->reader[i];
 
 	r->state = DELAY;
+	r->size = size_of(s, i / s->width, r->batch, r->part);
 	push(s, &s->delay, s->now + s->m->delay_s / s->parts * r->factor, i);
 }
 
@@ -159,7 +179,7 @@ static void feed(struct sim *s, uint32_t k)
 		r->batch = b;
 		r->part = 0;
 		r->begun = s->now;
-		r->factor = factor_of(s->m, k, b);
+		r->factor = factor_of(s, k, b);
 		s->side[k].sent++;
 		begin_part(s, i);
 	}
@@ -260,7 +280,7 @@ static void compute_part(struct sim *s, uint32_t i)
 		return;
 	}
 	r->state = COMPUTING;
-	station_enter(s, &s->cpu, s->m->cpu_s / s->parts * r->factor, i);
+	station_enter(s, &s->cpu, s->m->cpu_s / s->parts * r->size, i);
 }
 
 static void transfer(struct sim *s, uint32_t i)
@@ -272,7 +292,7 @@ static void transfer(struct sim *s, uint32_t i)
 		return;
 	}
 	r->state = TRANSFER;
-	station_enter(s, &s->store, s->m->bytes / s->parts * r->factor, i);
+	station_enter(s, &s->store, s->m->bytes / s->parts * r->size, i);
 }
 
 static void pass(struct station *t, double time)
@@ -313,6 +333,13 @@ static bool next_event(struct sim *s)
 	return true;
 }
 
+static uint64_t window_of(const struct model *m)
+{
+	if (m->workers == 0)
+		return 1;
+	return m->window > m->workers ? m->window : m->workers;
+}
+
 /* Fewer parts first. */
 static void afford(struct sim *s)
 {
@@ -348,37 +375,34 @@ static void run(struct sim *s, struct modeled *out)
 	out->service_dev_s = sqrt(fmax(0, s->square / (double)s->served - mean * mean));
 }
 
-static bool heaps(struct sim *s, uint64_t readers)
+static bool reserve(struct sim *s, uint64_t readers)
 {
 	s->delay.entry = calloc(readers, sizeof(struct entry));
 	s->store.heap.entry = calloc(readers, sizeof(struct entry));
 	s->cpu.heap.entry = calloc(readers, sizeof(struct entry));
 	s->rank.entry = calloc(s->m->ranks, sizeof(struct entry));
-	return s->delay.entry && s->store.heap.entry && s->cpu.heap.entry && s->rank.entry;
+	s->reader = calloc(readers, sizeof(*s->reader));
+	s->side = calloc(s->m->ranks, sizeof(*s->side));
+	s->done = calloc(s->m->ranks, s->window * sizeof(*s->done));
+	for (uint64_t i = 0; s->reader && i < readers; i++)
+		s->reader[i].batch = UINT64_MAX;
+	return s->delay.entry && s->store.heap.entry && s->cpu.heap.entry && s->rank.entry &&
+	       s->reader && s->side && s->done;
 }
 
-struct modeled model_run(const struct model *m)
+static struct modeled one_turn(const struct model *m, uint64_t turn)
 {
-	struct sim s = {.m = m, .width = m->workers ? m->workers : 1};
+	struct sim s = {.m = m, .width = m->workers ? m->workers : 1, .turn = turn};
 	uint64_t readers = (uint64_t)m->ranks * s.width;
 	struct modeled out = {.au = NAN};
 
-	if (m->ranks == 0 || m->steps == 0 || m->computes == 0 || m->parts == 0 || m->lists == 0)
-		return out;
-	s.window = m->workers == 0 ? 1 : m->window > s.width ? m->window : s.width;
-	if (s.window > 100000 || readers > 1000000)
-		return out;
+	s.window = window_of(m);
 	afford(&s);
 	s.store.each = m->stream > 0 ? m->stream : INFINITY;
 	s.store.all = m->shared > 0 ? m->shared : INFINITY;
 	s.cpu.each = 1;
 	s.cpu.all = m->cpus > 0 ? m->cpus : INFINITY;
-	s.reader = calloc(readers, sizeof(*s.reader));
-	s.side = calloc(m->ranks, sizeof(*s.side));
-	s.done = calloc(m->ranks, s.window * sizeof(*s.done));
-	for (uint64_t i = 0; s.reader && i < readers; i++)
-		s.reader[i].batch = UINT64_MAX;
-	if (heaps(&s, readers) && s.reader && s.side && s.done)
+	if (reserve(&s, readers))
 		run(&s, &out);
 	free(s.delay.entry);
 	free(s.store.heap.entry);
@@ -388,4 +412,27 @@ struct modeled model_run(const struct model *m)
 	free(s.side);
 	free(s.done);
 	return out;
+}
+
+struct modeled model_run(const struct model *m)
+{
+	struct modeled sum = {.au = NAN};
+	uint64_t turns;
+
+	if (m->ranks == 0 || m->steps == 0 || m->computes == 0 || m->parts == 0 || m->lists == 0 ||
+	    window_of(m) > 100000 || (uint64_t)m->ranks * m->workers > 1000000)
+		return sum;
+	turns = (uint64_t)(EVENTS_MAX / ((double)m->steps * m->ranks * (3.0 * m->parts + 2)));
+	turns = turns < 1 ? 1 : turns > TURNS_MAX ? TURNS_MAX : turns;
+	if (m->sizes == 0 && m->spreads == 0)
+		turns = 1;
+	sum.au = 0;
+	for (uint64_t i = 0; i < turns; i++) {
+		struct modeled one = one_turn(m, i);
+
+		sum.au += one.au / (double)turns;
+		sum.service_s += one.service_s / (double)turns;
+		sum.service_dev_s += one.service_dev_s / (double)turns;
+	}
+	return sum;
 }

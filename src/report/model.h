@@ -29,7 +29,10 @@ struct model {
 	uint32_t computes;
 	const double *spread; /* factors of the times of batches, near 1; `spreads` in each list */
 	uint32_t spreads;     /* 0: none */
-	double spread_by;     /* how much of their distance from 1 counts */
+	double spread_by;     /* how much of their distance from 1 counts, for delays */
+	const double *size;   /* factors of the bytes and the computing of samples, near 1; */
+	uint32_t sizes;       /* drawn at random; 0: none */
+	double samples;       /* of a batch */
 };
 
 struct modeled {
@@ -37,6 +40,6 @@ struct modeled {
 	double service_s, service_dev_s; /* a batch from begun to done: mean, standard deviation */
 };
 
-/* At most some 1e5 events: fewer parts, then fewer steps, are simulated where that would take more.
- */
+/* At most some 1e5 events: fewer parts, then fewer steps, are simulated where that would take more;
+ * where it takes less, the mean of up to eight runs that draw other sizes. */
 struct modeled model_run(const struct model *m);

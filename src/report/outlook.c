@@ -130,6 +130,7 @@ static bool batch(const struct variants *all, const struct variant *v, double by
 	m->cpu_s *= by;
 	m->steps = (uint64_t)((double)m->steps / by);
 	m->spread_by /= sqrt(by);
+	m->samples *= by;
 	m->parts = (uint32_t)fmax(1, fmin(v->m.parts * by, all->costs.samples * by));
 	return m->steps >= 4;
 }

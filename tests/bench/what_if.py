@@ -26,7 +26,7 @@ def bases():
                                      reader__access="native", files=400,
                                      storage__throttle__latency="{type: exponential, scale: 0.012}")
     yield "shared bandwidth", 2, dict(t, bandwidth=9e6)
-    yield "shared, 4 ranks", 4, dict(t, bandwidth=24e6, reader__read_threads=1, reader__prefetch_size=2)
+    yield "shared, 4 ranks", 4, dict(t, bandwidth=27e6, reader__read_threads=1, reader__prefetch_size=2)
     yield "stream bandwidth", 1, dict(t, stream_bandwidth=2e6)
     yield "latency and shared", 2, dict(t, latency=0.003, bandwidth=12e6)
     yield "latency and stream", 1, dict(t, latency=0.002, stream_bandwidth=5e6)
@@ -37,9 +37,9 @@ def bases():
     yield "no workers", 1, dict(t, reader__read_threads=0, latency=0.002, bandwidth=20e6)
     yield "preprocessing", 2, dict(t, files=400, reader__preprocess_time="{type: exponential, scale: 0.02}",
                                    latency=0.001)
-    yield "decoding", 1, dict(t, fmt="png", dataset__record_length_bytes=800000, reader__read_threads=1,
+    yield "decoding", 1, dict(t, fmt="jpeg", dataset__record_length_bytes=1600000, reader__read_threads=1,
                               dataset__record_length_bytes_stdev=0, reader__prefetch_size=2,
-                              latency=0.002, train__computation_time=0.03, files=120)
+                              latency=0.0001, train__computation_time=0.016)
     yield "one size, in step", 2, dict(t, bandwidth=9e6, dataset__record_length_bytes_stdev=0)
 
 

@@ -88,8 +88,12 @@ static void near(double value, double wanted, double within)
 
 static void shared(void **state)
 {
-	struct made m = {.bandwidth = 100e6, .latency_ns = 2000000, .bytes = 200000,
-			 .rest_ns = 1000000, .rest_more_ns = 8000000, .readers = 6};
+	struct made m = {.bandwidth = 100e6,
+			 .latency_ns = 2000000,
+			 .bytes = 200000,
+			 .rest_ns = 1000000,
+			 .rest_more_ns = 8000000,
+			 .readers = 6};
 	struct read_law law = law_of(&m);
 
 	(void)state;
@@ -103,8 +107,12 @@ static void shared(void **state)
 
 static void latency_alone(void **state)
 {
-	struct made m = {.latency_ns = 5000000, .bytes = 200000, .more = 400000,
-			 .rest_ns = 1000000, .rest_more_ns = 8000000, .readers = 6};
+	struct made m = {.latency_ns = 5000000,
+			 .bytes = 200000,
+			 .more = 400000,
+			 .rest_ns = 1000000,
+			 .rest_more_ns = 8000000,
+			 .readers = 6};
 	struct read_law law = law_of(&m);
 
 	(void)state;
@@ -115,8 +123,13 @@ static void latency_alone(void **state)
 
 static void streams(void **state)
 {
-	struct made m = {.stream = 50e6, .latency_ns = 1000000, .bytes = 100000, .more = 300000,
-			 .rest_ns = 1000000, .rest_more_ns = 8000000, .readers = 4};
+	struct made m = {.stream = 50e6,
+			 .latency_ns = 1000000,
+			 .bytes = 100000,
+			 .more = 300000,
+			 .rest_ns = 1000000,
+			 .rest_more_ns = 8000000,
+			 .readers = 4};
 	struct read_law law = law_of(&m);
 
 	(void)state;
