@@ -13,6 +13,7 @@
 #define COMPUTES_MAX 1024
 #define PARTS_MAX 16
 #define SIZES 512
+#define GENERATOR_AHEAD 3 /* batches, as tf.data's loader keeps them */
 
 static const double CALIBRATED_MIN = 0.25, CALIBRATED_MAX = 4; /* of what the parts sum to */
 
@@ -141,6 +142,11 @@ static void cost(struct costs *c, const struct result *r, uint32_t epochs,
 	c->decode = d->work_s[WORK_DECODE] / batches;
 	c->samples = (double)r->workload->reader.batch_size;
 	c->service = d->service_mean_s + d->work_s[WORK_TRANSPORT] / batches;
+	if (c->rule == RULE_EXTERNAL) {
+		c->service = 0;
+		for (int k = 0; k < WORK_KINDS; k++)
+			c->service += d->work_s[k] / batches;
+	}
 	c->service_dev = d->service_dev_s;
 	for (uint32_t i = 0; i < epochs; i++)
 		cpu += (double)r->usage[i].cpu_ns / 1e9;
@@ -220,12 +226,54 @@ static bool add(struct variants *v, const struct model *base, struct read_rates 
 			return true;
 	*one = (struct variant){.rates = rates};
 	assemble(one, &v->costs, base);
-	agree_in_mean(one, v->costs.service);
-	agree_in_spread(one, v->costs.service_dev);
-	agree_in_mean(one, v->costs.service);
+	agree_in_mean(one, v->costs.service / fmax(1, base->runs));
+	if (v->costs.rule != RULE_EXTERNAL)
+		agree_in_spread(one, v->costs.service_dev);
+	agree_in_mean(one, v->costs.service / fmax(1, base->runs));
 	one->told = model_run(&one->m);
 	v->count++;
 	return !isnan(one->told.au);
+}
+
+static bool rule_of(const struct workload *w, enum loader_rule *rule)
+{
+	if (strcmp(w->reader.data_loader, "pytorch") == 0)
+		*rule = RULE_PYTORCH;
+	else if (strcmp(w->reader.data_loader, "tensorflow") == 0 && !order_tf_records(w))
+		*rule = RULE_GENERATORS;
+	else if (strcmp(w->reader.data_loader, "dali") == 0 && w->reader.read_threads > 0)
+		*rule = RULE_EXTERNAL;
+	else
+		return false;
+	return true;
+}
+
+static void follow(const struct variants *v, double prefetch, struct model *m)
+{
+	prefetch = fmax(1, prefetch);
+	m->runs = 1;
+	switch (v->costs.rule) {
+	case RULE_PYTORCH:
+		m->window = (uint64_t)(prefetch * m->workers);
+		break;
+	case RULE_GENERATORS:
+		m->window = (uint64_t)prefetch + GENERATOR_AHEAD * (uint64_t)m->workers;
+		break;
+	case RULE_EXTERNAL:
+		m->window = (uint64_t)prefetch;
+		m->runs = (uint32_t)fmax(1, fmin(m->workers, v->costs.samples));
+	}
+}
+
+void rule_workers(const struct variants *v, uint32_t workers, struct model *m)
+{
+	m->workers = workers;
+	follow(v, workers && v->prefetch == 0 ? 2 : (double)v->prefetch, m);
+}
+
+void rule_window(const struct variants *v, double by, struct model *m)
+{
+	follow(v, (double)v->prefetch * by, m);
 }
 
 bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
@@ -238,8 +286,8 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 	struct read_rates stream;
 
 	*v = (struct variants){0};
-	if (strcmp(w->reader.data_loader, "pytorch") != 0)
-		return refuse(out, "the model knows PyTorch's loader alone");
+	if (!rule_of(w, &c->rule))
+		return refuse(out, "there is no model of this loader");
 	/* the simulation of many readers would take longer than many a run */
 	if (r->ranks > RANKS_SIMULATED)
 		return refuse(out, "more ranks than the model simulates");
@@ -255,11 +303,15 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 	if (!(c->service > 0))
 		return refuse(out, "no batch was read");
 	m.ranks = r->ranks;
-	m.workers = r->rank[0].workers;
-	m.window = r->rank[0].prefetch_batches;
-	m.in_order = w->reader.in_order;
+	m.in_order = w->reader.in_order || c->rule != RULE_PYTORCH;
 	m.steps = (uint64_t)(steps / epochs + 0.5);
-	m.parts = c->samples < PARTS_MAX ? (uint32_t)c->samples : PARTS_MAX;
+	v->prefetch = r->rank[0].prefetch_batches;
+	if (c->rule == RULE_GENERATORS)
+		v->prefetch = w->reader.prefetch_size < 0 ? 2 : (uint64_t)w->reader.prefetch_size;
+	else if (c->rule == RULE_PYTORCH)
+		v->prefetch = r->rank[0].workers ? v->prefetch / r->rank[0].workers : 0;
+	rule_workers(v, r->rank[0].workers, &m);
+	m.parts = (uint32_t)fmin(PARTS_MAX, fmax(1, c->samples / m.runs));
 	m.cpus = r->host.usable_cpus > 0 ? r->host.usable_cpus : r->host.cpu_count;
 	m.start_s = d->mean_s[TIME_WAIT + WAIT_START] / epochs;
 	m.hand_s = d->delivery_mean_s;

@@ -16,9 +16,9 @@ enum state { REST, DELAY, TRANSFER, COMPUTING };
 
 struct reader {
 	enum state state;
-	uint64_t batch;
+	uint64_t run; /* of all batches, numbered through */
 	uint32_t part;
-	double factor; /* of this batch */
+	double factor; /* of this run */
 	double size;   /* factor of this part */
 	double begun;
 };
@@ -50,8 +50,8 @@ struct sim {
 	const struct model *m;
 	struct reader *reader; /* ranks * width */
 	struct side *side;
-	double *done; /* ranks * window: when batch k at k % window was; 0: it was not */
-	uint32_t width, parts;
+	uint32_t *done; /* ranks * window: runs of batch k that are, at k % window */
+	uint32_t width, parts, runs;
 	uint64_t window, steps, made, seq;
 	uint64_t turn;           /* which of the runs */
 	struct heap delay, rank; /* by their times */
@@ -115,9 +115,10 @@ static void station_enter(struct sim *s, struct station *t, double amount, uint3
 	push(s, &t->heap, t->v + amount, who);
 }
 
-static double factor_of(const struct sim *s, uint32_t rank, uint64_t batch)
+static double factor_of(const struct sim *s, uint32_t rank, uint64_t run_number)
 {
 	const struct model *m = s->m;
+	uint64_t batch = run_number / s->runs;
 	double f;
 
 	if (m->spreads == 0)
@@ -129,15 +130,16 @@ static double factor_of(const struct sim *s, uint32_t rank, uint64_t batch)
 }
 
 /* A part holds several samples, whose sizes differ less in sum; the same in each simulation. */
-static double size_of(const struct sim *s, uint32_t rank, uint64_t batch, uint32_t part)
+static double size_of(const struct sim *s, uint32_t rank, uint64_t number, uint32_t part)
 {
 	const struct model *m = s->m;
-	uint64_t key = rng_key(batch, rank, part + (s->turn << 32));
+	uint64_t key = rng_key(number, rank, part + (s->turn << 32));
 	double f;
 
 	if (m->sizes == 0)
 		return 1;
-	f = 1 + (m->size[rng_word(key, 0) % m->sizes] - 1) / sqrt(fmax(1, m->samples / s->parts));
+	f = 1 + (m->size[rng_word(key, 0) % m->sizes] - 1) /
+			sqrt(fmax(1, m->samples / s->runs / s->parts));
 	return f > 0 ? f : 0;
 }
 
@@ -146,11 +148,11 @@ static void begin_part(struct sim *s, uint32_t i)
 	struct reader *r = &s->reader[i];
 
 	r->state = DELAY;
-	r->size = size_of(s, i / s->width, r->batch, r->part);
-	push(s, &s->delay, s->now + s->m->delay_s / s->parts * r->factor, i);
+	r->size = size_of(s, i / s->width, r->run, r->part);
+	push(s, &s->delay, s->now + s->m->delay_s / s->runs / s->parts * r->factor, i);
 }
 
-static bool may_take(const struct sim *s, uint32_t k, uint32_t w, uint64_t *batch)
+static bool may_take(const struct sim *s, uint32_t k, uint32_t w, uint64_t *run)
 {
 	const struct side *side = &s->side[k];
 	const struct reader *mine = &s->reader[(uint64_t)k * s->width];
@@ -161,10 +163,10 @@ static bool may_take(const struct sim *s, uint32_t k, uint32_t w, uint64_t *batc
 	limit = limit < s->steps ? limit : s->steps;
 	if (s->m->in_order && s->m->workers) {
 		/* its own next one: what it read last, and W further */
-		b = mine[w].batch == UINT64_MAX ? w : mine[w].batch + s->width;
+		b = mine[w].run == UINT64_MAX ? w : mine[w].run + s->width;
 	}
-	*batch = b;
-	return b < limit;
+	*run = b;
+	return b < limit * s->runs;
 }
 
 static void feed(struct sim *s, uint32_t k)
@@ -176,7 +178,7 @@ static void feed(struct sim *s, uint32_t k)
 
 		if (r->state != REST || !may_take(s, k, w, &b))
 			continue;
-		r->batch = b;
+		r->run = b;
 		r->part = 0;
 		r->begun = s->now;
 		r->factor = factor_of(s, k, b);
@@ -189,15 +191,15 @@ static void feed(struct sim *s, uint32_t k)
 static void take(struct sim *s, uint32_t k, bool waited)
 {
 	struct side *side = &s->side[k];
-	double *done = &s->done[(uint64_t)k * s->window];
+	uint32_t *done = &s->done[(uint64_t)k * s->window];
 	uint64_t at = side->handed % s->window;
 
 	if (side->computing || side->coming || side->met || side->handed == s->steps)
 		return;
 	if (!s->m->in_order)
-		for (at = 0; at < s->window && !(done[at] > 0);)
+		for (at = 0; at < s->window && done[at] < s->runs;)
 			at++;
-	if (at == s->window || !(done[at] > 0))
+	if (at == s->window || done[at] < s->runs)
 		return;
 	done[at] = 0;
 	side->coming = true;
@@ -210,8 +212,9 @@ static void finished(struct sim *s, uint32_t i)
 {
 	struct reader *r = &s->reader[i];
 	uint32_t k = i / s->width;
-	double *done = &s->done[(uint64_t)k * s->window], took = s->now - r->begun;
-	uint64_t at = r->batch % s->window;
+	uint32_t *done = &s->done[(uint64_t)k * s->window];
+	uint64_t at = r->run / s->runs % s->window;
+	double took = s->now - r->begun;
 
 	r->state = REST;
 	s->service += took;
@@ -220,7 +223,7 @@ static void finished(struct sim *s, uint32_t i)
 	if (!s->m->in_order)
 		for (at = 0; done[at] > 0;)
 			at++;
-	done[at] = s->now > 0 ? s->now : 1e-12;
+	done[at]++;
 	take(s, k, true);
 	feed(s, k);
 }
@@ -280,7 +283,7 @@ static void compute_part(struct sim *s, uint32_t i)
 		return;
 	}
 	r->state = COMPUTING;
-	station_enter(s, &s->cpu, s->m->cpu_s / s->parts * r->size, i);
+	station_enter(s, &s->cpu, s->m->cpu_s / s->runs / s->parts * r->size, i);
 }
 
 static void transfer(struct sim *s, uint32_t i)
@@ -292,7 +295,7 @@ static void transfer(struct sim *s, uint32_t i)
 		return;
 	}
 	r->state = TRANSFER;
-	station_enter(s, &s->store, s->m->bytes / s->parts * r->size, i);
+	station_enter(s, &s->store, s->m->bytes / s->runs / s->parts * r->size, i);
 }
 
 static void pass(struct station *t, double time)
@@ -349,9 +352,9 @@ static void afford(struct sim *s)
 	s->parts = m->parts;
 	s->steps = m->steps;
 	while (s->parts > PARTS_LEAST &&
-	       (double)s->steps * m->ranks * (3.0 * s->parts + 2) > EVENTS_MAX)
+	       (double)s->steps * m->ranks * s->runs * (3.0 * s->parts + 2) > EVENTS_MAX)
 		s->parts--;
-	most = (uint64_t)(EVENTS_MAX / ((3.0 * s->parts + 2) * m->ranks));
+	most = (uint64_t)(EVENTS_MAX / ((3.0 * s->parts + 2) * m->ranks * s->runs));
 	most = most > least ? most : least;
 	s->steps = s->steps < most ? s->steps : most;
 }
@@ -385,14 +388,17 @@ static bool reserve(struct sim *s, uint64_t readers)
 	s->side = calloc(s->m->ranks, sizeof(*s->side));
 	s->done = calloc(s->m->ranks, s->window * sizeof(*s->done));
 	for (uint64_t i = 0; s->reader && i < readers; i++)
-		s->reader[i].batch = UINT64_MAX;
+		s->reader[i].run = UINT64_MAX;
 	return s->delay.entry && s->store.heap.entry && s->cpu.heap.entry && s->rank.entry &&
 	       s->reader && s->side && s->done;
 }
 
 static struct modeled one_turn(const struct model *m, uint64_t turn)
 {
-	struct sim s = {.m = m, .width = m->workers ? m->workers : 1, .turn = turn};
+	struct sim s = {.m = m,
+			.width = m->workers ? m->workers : 1,
+			.runs = m->runs ? m->runs : 1,
+			.turn = turn};
 	uint64_t readers = (uint64_t)m->ranks * s.width;
 	struct modeled out = {.au = NAN};
 
@@ -422,7 +428,8 @@ struct modeled model_run(const struct model *m)
 	if (m->ranks == 0 || m->steps == 0 || m->computes == 0 || m->parts == 0 || m->lists == 0 ||
 	    window_of(m) > 100000 || (uint64_t)m->ranks * m->workers > 1000000)
 		return sum;
-	turns = (uint64_t)(EVENTS_MAX / ((double)m->steps * m->ranks * (3.0 * m->parts + 2)));
+	turns = (uint64_t)(EVENTS_MAX / ((double)m->steps * m->ranks * (m->runs ? m->runs : 1) *
+					 (3.0 * m->parts + 2)));
 	turns = turns < 1 ? 1 : turns > TURNS_MAX ? TURNS_MAX : turns;
 	if (m->sizes == 0 && m->spreads == 0)
 		turns = 1;

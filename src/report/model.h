@@ -1,17 +1,18 @@
 #pragma once
-/* A simulation of PyTorch's loader fed by measured times: what a run would do with other workers,
- * windows, batches or another store. Each rank has its own workers; reads share one bandwidth and
- * computing workers share the processors, each equally among those at it (processor sharing); a
- * barrier ends each step. */
+/* A simulation of loaders whose workers read batches, or runs of them, in turn, fed by measured
+ * times: what a run would do with other workers, windows, batches or another store. Each rank has
+ * its own workers; reads share one bandwidth and computing workers share the processors, each
+ * equally among those at it (processor sharing); a barrier ends each step. */
 #include <stdbool.h>
 #include <stdint.h>
 
 struct model {
 	uint32_t ranks, workers; /* workers 0: the rank reads */
 	uint64_t window;         /* batches that may exist beyond the one in use */
-	bool in_order;
+	bool in_order;           /* true where runs > 1 */
+	uint32_t runs;           /* that a batch is cut into, each read by the next worker; 0: 1 */
 	uint64_t steps;
-	/* A batch is read in so many parts, each of them a delay, then bytes, then computing. */
+	/* A run is read in so many parts, each of them a delay, then bytes, then computing. */
 	uint32_t parts;
 	double delay_s; /* of a batch, whatever else is read */
 	double bytes;   /* of a batch, */
@@ -37,7 +38,7 @@ struct model {
 
 struct modeled {
 	double au;                       /* compute time / wall time, percent; NAN: no memory */
-	double service_s, service_dev_s; /* a batch from begun to done: mean, standard deviation */
+	double service_s, service_dev_s; /* a run from begun to done: mean, standard deviation */
 };
 
 /* At most some 1e5 events: fewer parts, then fewer steps, are simulated where that would take more;

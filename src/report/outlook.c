@@ -83,18 +83,10 @@ __attribute__((format(printf, 5, 6))) static void add(struct outlook *out, const
 
 /* ---- the changes ---- */
 
-static uint64_t ahead(const struct model *m)
-{
-	uint64_t n = m->workers ? m->window / m->workers : 2;
-
-	return n ? n : 1;
-}
-
 static bool workers(const struct variants *all, const struct variant *v, double by, struct model *m)
 {
-	(void)all;
-	m->workers = (uint32_t)by;
-	m->window = ahead(&v->m) * m->workers;
+	(void)v;
+	rule_workers(all, (uint32_t)by, m);
 	return true;
 }
 
@@ -109,18 +101,16 @@ static bool workers_for_long(const struct variants *all, const struct variant *v
 
 static bool window(const struct variants *all, const struct variant *v, double by, struct model *m)
 {
-	(void)all;
-	m->window = (uint64_t)((double)v->m.window * by);
+	rule_window(all, by, m);
 	return v->m.workers > 0;
 }
 
 static bool unordered(const struct variants *all, const struct variant *v, double by,
 		      struct model *m)
 {
-	(void)all;
 	(void)by;
 	m->in_order = false;
-	return v->m.workers > 1 && v->m.in_order;
+	return all->costs.rule == RULE_PYTORCH && v->m.workers > 1 && v->m.in_order;
 }
 
 static bool batch(const struct variants *all, const struct variant *v, double by, struct model *m)
@@ -131,7 +121,9 @@ static bool batch(const struct variants *all, const struct variant *v, double by
 	m->steps = (uint64_t)((double)m->steps / by);
 	m->spread_by /= sqrt(by);
 	m->samples *= by;
-	m->parts = (uint32_t)fmax(1, fmin(v->m.parts * by, all->costs.samples * by));
+	m->parts = (uint32_t)fmax(1, v->m.parts * by);
+	if (all->costs.rule == RULE_EXTERNAL)
+		m->runs = (uint32_t)fmax(1, fmin(m->workers, m->samples));
 	return m->steps >= 4;
 }
 
@@ -182,6 +174,18 @@ static bool undecoded(const struct variants *all, const struct variant *v, doubl
 
 /* ---- which are tried ---- */
 
+/* prefetch_size is of all workers in DLIO: PyTorch's share of each stays. */
+static void add_workers(struct outlook *out, const struct variants *v, uint32_t n)
+{
+	uint64_t each = v->prefetch ? v->prefetch : 2;
+
+	if (v->costs.rule == RULE_PYTORCH)
+		add(out, v, workers, n, "reader.read_threads=%u reader.prefetch_size=%llu", n,
+		    (unsigned long long)(each * n));
+	else
+		add(out, v, workers, n, "reader.read_threads=%u", n);
+}
+
 static void try_workers(struct outlook *out, const struct variants *v)
 {
 	const struct model *m = &v->one[0].m;
@@ -199,11 +203,9 @@ static void try_workers(struct outlook *out, const struct variants *v)
 		break;
 	}
 	for (uint32_t n = now ? now * 2 : 1; n <= (now ? now * 4 : 4) && n <= 65536; n *= 2)
-		add(out, v, workers, n, "reader.read_threads=%u reader.prefetch_size=%llu", n,
-		    (unsigned long long)(ahead(m) * n));
+		add_workers(out, v, n);
 	if (now >= 2)
-		add(out, v, workers, now / 2, "reader.read_threads=%u reader.prefetch_size=%llu",
-		    now / 2, (unsigned long long)(ahead(m) * (now / 2)));
+		add_workers(out, v, now / 2);
 	out->sharing_known = true;
 	for (uint32_t i = 0; i < out->changes; i++)
 		out->sharing_known = out->sharing_known && out->change[i].known;
@@ -213,13 +215,15 @@ static void try_workers(struct outlook *out, const struct variants *v)
 
 static void try_window(struct outlook *out, const struct variants *v)
 {
-	const struct model *m = &v->one[0].m;
+	uint64_t now = v->prefetch;
 	struct what_if w;
 
+	if (v->costs.rule == RULE_PYTORCH)
+		now *= v->one[0].m.workers;
 	out->unordered_au = out->window_au = NAN;
 	for (uint32_t by = 2; by <= 4; by *= 2)
 		add(out, v, window, by, "reader.prefetch_size=%llu",
-		    (unsigned long long)(m->window * by));
+		    (unsigned long long)(now * by));
 	if (predict(out, v, window, 4, &w))
 		out->window_au = w.au;
 	add(out, v, unordered, 1, "reader.in_order=false");
