@@ -276,7 +276,7 @@ static int report_main(int argc, char **argv)
 
 const struct command command_report = {
 	.name = "report",
-	.usage = "report RESULT... [-o report.html] [--csv FILE] [--plots DIR] [--steps A-B]",
+	.usage = "report RESULT... [-o report.html] [--csv FILE] [--plots DIR]",
 	.help = "Results, ours or DLIO's, as one page; tables and plots.",
 	.alone = true,
 	.main = report_main,
