@@ -333,6 +333,14 @@ static void say_wait(struct view *v)
 		     v->d.mean_s[TIME_WAIT + WAIT_START]);
 	else if (w[WORK_DECODE] >= io && w[WORK_DECODE] >= w[WORK_PREPROCESS] &&
 		 w[WORK_DECODE] >= w[WORK_TRANSPORT]) {
+		if (v->r->workload->run.measure == MEASURE_NONE) {
+			name(v, "reading",
+			     "limited by reading: the workers are busy %.0f %% of the time; what "
+			     "of it is the storage's was not measured (run.measure=none)",
+			     100 * v->busy);
+			advise(v);
+			return;
+		}
 		if (cpu_taken(v, &others)) {
 			name(v, "other_programs",
 			     "limited by other programs on this machine, which use %.0f %% of its "

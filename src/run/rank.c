@@ -409,8 +409,11 @@ static void usage_begin(struct run_state *s, uint32_t epoch, struct usage_mark *
 	struct epoch_usage *u = &s->r->usage[epoch - 1];
 
 	host_meminfo_load(&u->meminfo, &u->meminfo_count);
-	usage_take(s, m);
 	m->cpu_ns = proc_cpu_ns();
+	u->memory_stall_ns = -1;
+	if (s->w->run.measure == MEASURE_NONE)
+		return;
+	usage_take(s, m);
 	u->host_cpu_ns = host_cpu_ns();
 	u->memory_stall_ns = host_memory_stall_ns();
 }
@@ -432,12 +435,14 @@ static void usage_settle(struct run_state *s, const struct usage_mark *since,
 	}
 }
 
-/* The difference since *since, which becomes now. */
+/* The difference since *since, which becomes now; not known when nothing is measured. */
 static void usage_next(struct run_state *s, struct proc_io *process, struct host_io *host,
 		       struct usage_mark *since)
 {
 	struct usage_mark now;
 
+	if (s->w->run.measure == MEASURE_NONE)
+		return;
 	usage_take(s, &now);
 	usage_settle(s, since, &now);
 	*process = now.process;
@@ -475,7 +480,8 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	rc = train_epoch(k, ep, epoch, e);
 	if (first) {
 		u->cpu_ns = proc_cpu_ns() - mark.cpu_ns;
-		u->host_cpu_ns = host_cpu_ns() - u->host_cpu_ns;
+		if (s->w->run.measure == MEASURE_ALL)
+			u->host_cpu_ns = host_cpu_ns() - u->host_cpu_ns;
 		if (u->memory_stall_ns >= 0)
 			u->memory_stall_ns = host_memory_stall_ns() - u->memory_stall_ns;
 		usage_next(s, &u->train, &u->host_train, &mark);

@@ -550,6 +550,7 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	s->d = d;
 	s->r = r;
 	pthread_mutex_init(&s->lock, NULL);
+	clock_init();
 	r->workload = w;
 	r->ranks = o->ranks;
 	r->begin_wall_ns = o->start_wall_ns;

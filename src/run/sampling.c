@@ -35,11 +35,11 @@ int run_sampling_begin(struct run_state *s, struct err *e)
 	double interval = s->w->run.sample_interval;
 	int rc = start_iostat(s, e);
 
-	if (s->w->workflow.train && run_tells_host(s)) {
+	if (s->w->workflow.train && run_tells_host(s) && s->w->run.measure == MEASURE_ALL) {
 		s->r->host_source = xcalloc(1, sizeof(*s->r->host_source));
 		host_io_source_init(s->r->host_source, "", s->d->folder);
 	}
-	if (rc == 0 && interval > 0)
+	if (rc == 0 && interval > 0 && s->w->run.measure == MEASURE_ALL)
 		rc = series_start(&s->r->series, s->d->folder, (int64_t)(interval * 1e9),
 				  s->w->run.sample_gpus, payload_so_far, s, e);
 	if (rc < 0)

@@ -439,8 +439,9 @@ const struct opt workload_rows[] = {
 	      "Spans kept of each reader thread, of 64 bytes; later ones are dropped and counted.",
 	      RANGE(16, 134217728), OURS)
 	ENUM(run.measure, "all", measures,
-	      "With none, requests are neither counted nor timed, and what is said of them is "
-	      "missing: to see what measuring costs.", OURS)
+	      "With none, the readers' requests are neither counted nor timed, the machine is not "
+	      "sampled and the page cache not looked at; only the steps are timed. What is said of "
+	      "all that is missing: to see what measuring costs.", OURS)
 	I64(run.stack_bytes, "131072",
 	      "Stack of each rank and worker thread.",
 	      RANGE(65536, 1073741824), .unit = "bytes", OURS)
