@@ -1,5 +1,6 @@
 #include "cli/args.h"
 #include "conf/override.h"
+#include "workload/validate.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -169,6 +170,19 @@ static int flag(struct cli_args *a, int argc, char **argv, int *i, struct err *e
 		       arg, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
+/* Paths may hold '=', too. In an override no '/' stands before it, and a file may have any name but
+ * that of a key. */
+static bool is_path(const char *word)
+{
+	size_t n = strcspn(word, "=");
+	AUTO_FREE char *key = xasprintf("%.*s", (int)n, word);
+	const char *bare = str_starts(key, "workload.") ? key + 9 : key;
+
+	if (word[0] == '+' || word[0] == '~' || word[n] == '\0')
+		return false;
+	return strchr(key, '/') || (!workload_key_known(bare) && file_exists(word));
+}
+
 int cli_args_parse(struct cli_args *a, int argc, char **argv, struct err *e)
 {
 	*a = (struct cli_args){.ranks = 1};
@@ -181,7 +195,8 @@ int cli_args_parse(struct cli_args *a, int argc, char **argv, struct err *e)
 		if (rc > 0)
 			continue;
 		/* what looks like an override is one; the first other word names the workload */
-		if (strchr(argv[i], '=') || argv[i][0] == '~' || argv[i][0] == '+')
+		if ((strchr(argv[i], '=') || argv[i][0] == '~' || argv[i][0] == '+') &&
+		    (a->workload || !is_path(argv[i])))
 			a->override[a->overrides++] = argv[i];
 		else if (!a->workload)
 			a->workload = argv[i];

@@ -336,9 +336,12 @@ static int run(struct study_plan *p, const struct study_args *a, struct err *e)
 	if (rc == 0)
 		printf("%zu rows of the design, %zu failed; results in '%s'\n", p->design.rows,
 		       failed, a->o.results);
-	if (rc == 0 && failed)
+	if (rc == 0 && failed) {
+		AUTO_FREE char *file = state_path(p);
+
 		rc = err_set(e, -EIO, "%zu of %zu rows failed; their reasons are in '%s'", failed,
-			     p->design.rows, a->o.results);
+			     p->design.rows, file);
+	}
 	return rc;
 }
 
@@ -349,7 +352,7 @@ static int status(const struct study_plan *p, const struct study_args *a, struct
 	int rc = 0;
 
 	study_status(p, s);
-	study_matrix_text(p, s, terminal_has_colour(STDOUT_FILENO), &text);
+	study_matrix_text(p, s, terminal_has_colour(STDOUT_FILENO), cli_terminal_width(), &text);
 	print(&text);
 	if (a->svg) {
 		study_matrix_svg(p, s, &svg);

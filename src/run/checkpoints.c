@@ -119,6 +119,22 @@ static int check_space(struct run_state *s, struct err *e)
 	return 0;
 }
 
+static void warn_partial(const struct run_state *s)
+{
+	const struct checkpoint_totals *t = &s->r->checkpoint_totals;
+	const struct checkpoint_plan *p = checkpoint_plan_of(s->checkpoint);
+
+	if (s->w->checkpoint.mode == 1 || t->ranks >= t->whole_ranks)
+		return;
+	log_warning("partial model: %llu rank%s no multiple of model.parallelism tensor %lld x "
+		    "pipeline %lld, so that checkpoints hold what the first %llu of %llu ranks "
+		    "write (%.3g %% of the bytes)",
+		    (unsigned long long)t->ranks, t->ranks == 1 ? " is" : "s are",
+		    (long long)p->tensor, (long long)p->pipeline, (unsigned long long)t->ranks,
+		    (unsigned long long)t->whole_ranks,
+		    t->whole_bytes ? 100 * (double)t->total_bytes / (double)t->whole_bytes : 0.0);
+}
+
 int run_checkpoints_open(struct run_state *s, struct err *e)
 {
 	int rc = checkpoint_open(&s->checkpoint, s->w, s->ranks, e);
@@ -129,6 +145,8 @@ int run_checkpoints_open(struct run_state *s, struct err *e)
 		log_warning("checkpoint.recovery_rank_shift has no effect: all ranks are on one "
 			    "node, each reads back its own files");
 	checkpoint_plan_totals(checkpoint_plan_of(s->checkpoint), &s->r->checkpoint_totals);
+	if (run_leads(s))
+		warn_partial(s);
 	s->r->checkpoint_parameters = checkpoint_plan_of(s->checkpoint)->parameters;
 	if (run_leads(s))
 		dlio_log_checkpoint_size(s->r);

@@ -318,11 +318,12 @@ static int train(struct run_state *s, struct err *e)
 	s->phase_begin_ns = clock_now_ns();
 	s->r->trained = s->w->workflow.train;
 	s->r->checkpointed = s->checkpoint != NULL;
-	rc = run_series_begin(s, e);
-	if (rc == 0)
-		rc = run_tell_begin(s, e);
-	if (rc == 0)
+	rc = run_sampling_begin(s, e);
+	if (rc == 0) {
 		rc = monitor_start(s, e);
+		if (rc < 0)
+			run_sampling_end(s);
+	}
 	if (rc < 0) {
 		comm_local_destroy(s->group);
 		s->group = NULL;
@@ -338,7 +339,7 @@ static int train(struct run_state *s, struct err *e)
 			run_stop(s, e);
 	}
 	all_left = join_ranks(s);
-	series_stop(s->r->series);
+	run_sampling_end(s);
 	monitor_stop(s);
 	for (uint32_t k = 0; k < s->locals && all_left; k++) {
 		struct loader *both[2] = {s->rank[k].train, s->rank[k].eval};
@@ -499,10 +500,7 @@ static int finish(struct run_state *s, int rc, struct err *cause)
 	struct err unwritten = {0}, untraced = {0};
 	int write_rc = 0, trace_rc;
 
-	if (s->rank) {
-		s->phase = PROGRESS_FINISH;
-		run_tell(s, clock_now_ns(), true);
-	}
+	run_tell_end(s);
 	/* of this process and by its clock: before all is one result */
 	trace_rc = run_write_trace(s, &untraced);
 	run_gather(s, &rc, cause);
@@ -550,10 +548,12 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	int rc;
 
 	s->w = w;
+	s->output.fd = -1;
 	s->o = o;
 	s->d = d;
 	s->r = r;
 	pthread_mutex_init(&s->lock, NULL);
+	clock_init();
 	r->workload = w;
 	r->ranks = o->ranks;
 	r->begin_wall_ns = o->start_wall_ns;
@@ -575,6 +575,7 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	if (rc < 0)
 		*e = cause;
 	log_close(rc ? NULL : e);
+	file_unlock(&s->output);
 	/* a stuck thread still uses them; the process is about to end */
 	if (!r->stuck) {
 		checkpoint_close(s->checkpoint);

@@ -211,8 +211,9 @@ static void generation_left(void **state)
 
 static void panels_fit(void **state)
 {
-	static const char *const titles[] = {"unet3d", "", "a\033[2Jb\nc\rd\te", "ein längerer Name ☃"
-									     " ohne Ende ohne Ende"};
+	static const char *const titles[] = {"unet3d", "", "a\033[2Jb\nc\rd\te",
+					     "ein längerer Name ☃"
+					     " ohne Ende ohne Ende"};
 	struct live *l = calloc(1, sizeof(*l));
 	struct live_figures f = {0};
 	struct run_progress p;
@@ -242,7 +243,8 @@ static void panels_fit(void **state)
 		for (char *at = out.data, *end; *at; at = end + 1, rows++) {
 			end = strchr(at, '\n');
 			assert_non_null(end);
-			if (terminal_columns(at, (size_t)(end - at)) > (s.columns > 1 ? s.columns - 1 : 1))
+			if (terminal_columns(at, (size_t)(end - at)) >
+			    (s.columns > 1 ? s.columns - 1 : 1))
 				fail_msg("%u columns: '%.*s'", s.columns, (int)(end - at), at);
 			for (char *c = at; c < end; c++)
 				assert_true((unsigned char)*c >= ' ' || (*c == '\033' && s.colour));
@@ -256,12 +258,9 @@ static void panels_fit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(figures_of_training),
-		cmocka_unit_test(lately_differs_from_so_far),
-		cmocka_unit_test(a_step_that_stands),
-		cmocka_unit_test(nothing_known_yet),
-		cmocka_unit_test(generation_left),
-		cmocka_unit_test(panels_fit),
+		cmocka_unit_test(figures_of_training), cmocka_unit_test(lately_differs_from_so_far),
+		cmocka_unit_test(a_step_that_stands),  cmocka_unit_test(nothing_known_yet),
+		cmocka_unit_test(generation_left),     cmocka_unit_test(panels_fit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
