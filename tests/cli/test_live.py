@@ -186,7 +186,7 @@ class Terminal:
 
 
 def workload(tmp, name, **keys):
-    base = {"reader__batch_size": 1, "train__epochs": 2, "files": 120, "dataset__num_files_eval": 8,
+    base = {"reader__batch_size": 1, "train__epochs": 2, "files": 120, "dataset__num_files_eval": 16,
             "reader__batch_size_eval": 1, "workflow__evaluation": "true", "train__computation_time": 0.02,
             "dataset__record_length_bytes": 20000, "storage__store": "throttle+posix", "workflow__train": "true",
             "+storage__throttle__bandwidth": "2e6", "run__sample_interval": 0.1,
@@ -334,7 +334,7 @@ def stream(tmp):
     found = objects(done.stderr)
     end = found[-1]
     steps = [o for o in found if o["phase"] in ("training", "evaluation")]
-    assert end["status"] == "complete" and end["done"] == end["total"] == 60 and end["eval_done"] == 4
+    assert end["status"] == "complete" and end["done"] == end["total"] == 60 and end["eval_done"] == 8
     assert [o["done"] for o in steps] == sorted(o["done"] for o in steps) and steps[0]["done"] < 30
     assert {o["phase"] for o in found} >= {"training", "evaluation", "finishing"}
     # an evaluation does not dilute what training had, and nothing is counted that is not over
@@ -343,7 +343,7 @@ def stream(tmp):
     assert all(len(values) <= 1 for values in during.values()) and (any(during.values()) or util.SANITIZED), during
     whole = [e["whole_au_percent"] for e in util.load(tmp / "out")["training"]["epochs"]]
     assert min(whole) - 0.1 <= end["au_percent"] <= max(whole) + 0.1, (whole, end)
-    assert end["samples"] == 4 * (60 + 4)
+    assert end["samples"] == 4 * (60 + 8)
     running = [o for o in steps if o["phase"] == "training" and o["done"] > 5]
     for o in running:
         assert o["left_s"] >= 0 and "step" in o["left_from"] and 0 < o["exposed_wait_percent"] < 100
