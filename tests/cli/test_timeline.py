@@ -203,6 +203,28 @@ def hostile(tmp, folder):
     stoker("report", tmp / "broken", "--steps=1", "-o", tmp / "b.html", status=2)
 
 
+def several(tmp, folder):
+    """A file a process, each from its own beginning; and more runs than are drawn."""
+    lines = (folder / "trace.json").read_text().splitlines()
+    zero = int(json.loads((folder / "trace.json").read_text())["otherData"]["begin_unix_ns"])
+    apart = tmp / "runs/0"
+    shutil.copytree(folder, apart)
+    for p in apart.glob("trace*"):
+        p.unlink()
+    later = [re.sub(r'"ts":(\d+)', lambda m: f'"ts":{int(m.group(1)) + 7000}', x) for x in lines]
+    for rank, source, begin in ((0, lines, zero), (1, later, zero - 7000000)):
+        own = [x.rstrip(",") for x in source if f'"pid":{rank + 1},' in x]
+        (apart / f"trace-{rank}.json").write_text(
+            f'{{"otherData":{{"program":"stoker x","begin_unix_ns":"{begin}"}},"traceEvents":[\n' + ",\n".join(own) + "]}")
+    assert report(tmp, apart)["windows"] == report(tmp, folder)["windows"]
+    for i in range(1, 5):
+        shutil.copytree(folder, tmp / f"runs/{i}")
+    done = stoker("report", tmp / "runs", "-o", tmp / "runs.html")
+    assert "only 4 timelines are drawn, and 1 more" in done.stderr, done.stderr
+    assert [("trace" in r) for r in data_of(tmp / "runs.html")["runs"]].count(True) == 4
+    stoker("report", tmp / "runs", "-o", tmp / "runs.html", "--trace", folder / "trace.json", status=2)
+
+
 def foreign(tmp, folder):
     """A file as DFTracer 1.0 leaves it: by the ends of events, hashes as numbers, arguments as texts, names of its
     processes last, two blanks before the first line."""
@@ -385,6 +407,7 @@ def main():
                                        storage__page_cache_files=0, run__trace="both"))
         on_page(tmp, folder)
         hostile(tmp, folder)
+        several(tmp, folder)
         foreign(tmp, folder)
         big(tmp, folder)
         if BROWSER:
