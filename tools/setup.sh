@@ -38,6 +38,7 @@ for purpose in "$@"; do
         want python3-pandas have_py pandas
         want python3-yaml have_py yaml
         want strace command -v strace
+        want sysstat command -v iostat
         ;;
     heavy) # large ones: a machine without them skips their tests with a reason
         want chromium command -v chromium

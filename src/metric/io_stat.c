@@ -92,6 +92,8 @@ uint64_t io_latency_quantile(const struct io_latency *l, double fraction)
 void io_stat_add(struct io_stat *s, enum io_kind kind, int64_t took_ns, uint64_t asked,
 		 int64_t returned)
 {
+	/* the clocks of two threads differ by a little */
+	took_ns = took_ns < 0 ? 0 : took_ns;
 	s->kind[kind].requests++;
 	s->kind[kind].asked_bytes += asked;
 	if (returned > 0)
@@ -111,7 +113,7 @@ void io_stat_merge(struct io_stat *into, const struct io_stat *from)
 		into->kind[k].busy_ns += from->kind[k].busy_ns;
 		hist_merge(&into->kind[k].latency_ns, &from->kind[k].latency_ns);
 	}
-	read_fit_merge(&into->reads, &from->reads);
+	read_log_merge(&into->reads, &from->reads);
 	for (int k = 0; k < IO_SIZED_KINDS; k++)
 		for (int c = 0; c < IO_CLASSES; c++)
 			latency_merge(&into->sized[k][c], &from->sized[k][c]);

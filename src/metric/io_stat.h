@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "base/hist.h"
-#include "metric/read_fit.h"
+#include "metric/read_log.h"
 
 enum io_kind {
 	IO_OPEN,  /* open and close */
@@ -38,7 +38,7 @@ struct io_stat {
 		int64_t busy_ns;
 		struct hist latency_ns;
 	} kind[IO_KINDS];
-	struct read_fit reads; /* metadata and data that returned bytes */
+	struct read_log reads; /* metadata and data that returned bytes */
 	struct io_latency sized[IO_SIZED_KINDS][IO_CLASSES]; /* requests that asked for bytes */
 };
 

@@ -2,6 +2,7 @@
 #include "metric/read_fit.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static const double ENOUGH = 1.5;     /* times the least unexplained square */
 static const double TOLERATED = 5e-4; /* of the mean square, beside it */
@@ -22,18 +23,76 @@ void read_fit_add(struct read_fit *f, double bytes, double beside, double ns)
 	f->tt += ns * ns;
 }
 
-void read_fit_merge(struct read_fit *into, const struct read_fit *from)
+/* A moment at which reads began or ended, and the sum of (reads under way) * time up to it. */
+struct moment {
+	int64_t at_ns;
+	int32_t more;
+	double company;
+};
+
+static int by_time(const void *x, const void *y)
 {
-	into->n += from->n;
-	into->s += from->s;
-	into->q += from->q;
-	into->t += from->t;
-	into->ss += from->ss;
-	into->sq += from->sq;
-	into->qq += from->qq;
-	into->st += from->st;
-	into->qt += from->qt;
-	into->tt += from->tt;
+	const struct moment *a = x, *b = y;
+
+	return (a->at_ns > b->at_ns) - (a->at_ns < b->at_ns);
+}
+
+static double company_at(const struct moment *m, size_t n, int64_t ns)
+{
+	size_t low = 0, high = n;
+
+	while (high - low > 1) {
+		size_t mid = (low + high) / 2;
+
+		if (m[mid].at_ns <= ns)
+			low = mid;
+		else
+			high = mid;
+	}
+	return m[low].company;
+}
+
+static void integrate(struct moment *m, size_t n)
+{
+	double sum = 0;
+	int64_t under_way = 0;
+
+	qsort(m, n, sizeof(*m), by_time);
+	for (size_t i = 0; i < n; i++) {
+		if (i)
+			sum += (double)under_way * (double)(m[i].at_ns - m[i - 1].at_ns);
+		m[i].company = sum;
+		under_way += m[i].more;
+	}
+}
+
+bool read_fit_add_seen(struct read_fit *f, const struct read_seen *seen, size_t n, uint64_t apart,
+		       uint64_t wide)
+{
+	struct moment *m = calloc(n ? n : 1, 2 * sizeof(*m));
+
+	if (!m)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		m[2 * i] = (struct moment){seen[i].begin_ns, 1, 0};
+		m[2 * i + 1] = (struct moment){seen[i].end_ns, -1, 0};
+	}
+	integrate(m, 2 * n);
+	for (size_t i = 0; i < n; i++) {
+		double took = (double)(seen[i].end_ns - seen[i].begin_ns);
+		int64_t window = read_log_window(apart, wide, seen[i].begin_ns);
+
+		if (window < 0 || window != read_log_window(apart, wide, seen[i].end_ns) ||
+		    !(took > 0))
+			continue;
+		read_fit_add(f, (double)seen[i].bytes,
+			     (company_at(m, 2 * n, seen[i].end_ns) -
+			      company_at(m, 2 * n, seen[i].begin_ns)) /
+				     took,
+			     took);
+	}
+	free(m);
+	return true;
 }
 
 /* Gauss with pivots over the columns in use; false when they depend on each other. */

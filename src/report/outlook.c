@@ -28,12 +28,25 @@ struct costs {
 	double shared; /* share of the service that is */
 };
 
-struct read_law outlook_law(const struct result *r, struct read_fit *sum)
+/* Of the ranks whose clock is that of the first one. */
+struct read_law outlook_law(const struct result *r)
 {
-	*sum = (struct read_fit){0};
-	for (uint32_t k = 0; k < r->ranks; k++)
-		read_fit_merge(sum, &r->rank[k].train_io.reads);
-	return read_fit_law(sum);
+	const struct read_log **logs = calloc(r->ranks ? r->ranks : 1, sizeof(*logs));
+	struct read_fit fit = {0};
+	struct read_seen *seen = NULL;
+	uint64_t apart, wide;
+	size_t count = 0, n = 0;
+
+	for (uint32_t k = 0; logs && k < r->ranks; k++)
+		if (result_rank_host(r, k) == result_rank_host(r, result_present_rank(r)))
+			logs[count++] = &r->rank[k].train_io.reads;
+	if (logs)
+		seen = read_log_join(logs, count, &n, &apart, &wide);
+	if (seen)
+		read_fit_add_seen(&fit, seen, n, apart, wide);
+	free(seen);
+	free(logs);
+	return read_fit_law(&fit);
 }
 
 static bool refuse(struct outlook *out, const char *why)
@@ -105,13 +118,24 @@ static void calibrate(struct costs *c, double shared)
 	}
 }
 
+/* Requests that asked for bytes. */
+static double reads_of(const struct result *r)
+{
+	double n = 0;
+
+	for (uint32_t k = 0; k < r->ranks; k++)
+		for (int size = 0; size < IO_CLASSES; size++)
+			n += (double)(r->rank[k].train_io.sized[0][size].total +
+				      r->rank[k].train_io.sized[1][size].total);
+	return n;
+}
+
 static bool gather(struct costs *c, const struct result *r, uint32_t epochs,
 		   const struct decomposition *d, struct outlook *out)
 {
 	const struct workload *w = r->workload;
 	double batches = (double)d->batches, ranks = r->ranks, cpu = 0;
 	double steps = (double)d->steps / ranks;
-	struct read_fit fit;
 
 	if (strcmp(w->reader.data_loader, "pytorch") != 0)
 		return refuse(out, "the model knows PyTorch's loader alone");
@@ -124,12 +148,12 @@ static bool gather(struct costs *c, const struct result *r, uint32_t epochs,
 		return refuse(out, "nothing is computed: AU is 0 whatever is changed");
 	if (!lists(c, r))
 		return refuse(out, "too few steps");
-	c->law = outlook_law(r, &fit);
+	c->law = outlook_law(r);
 	c->open = d->work_s[WORK_OPEN] / batches;
 	c->meta = d->work_s[WORK_META] / batches;
 	c->reads = c->meta + d->work_s[WORK_DATA] / batches;
 	c->decode = d->work_s[WORK_DECODE] / batches;
-	c->requests = fit.n / batches;
+	c->requests = reads_of(r) / batches;
 	c->batch = (double)w->reader.batch_size;
 	c->service = d->service_mean_s + d->work_s[WORK_TRANSPORT] / batches;
 	c->rest = c->service - c->open - c->reads - c->decode;

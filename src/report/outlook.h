@@ -1,5 +1,6 @@
 #pragma once
 /* Feeds the model with what a run measured, and asks it for changes. */
+#include "metric/read_fit.h"
 #include "report/decompose.h"
 #include "report/result.h"
 
@@ -7,4 +8,4 @@
 void outlook_compute(const struct result *r, uint32_t epochs, const struct decomposition *d,
 		     struct outlook *out);
 /* The law of all ranks' reads in training. */
-struct read_law outlook_law(const struct result *r, struct read_fit *sum);
+struct read_law outlook_law(const struct result *r);

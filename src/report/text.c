@@ -7,7 +7,9 @@
 
 #include "base/str.h"
 #include "report/decompose.h"
+#include "report/ledger.h"
 #include "report/result.h"
+#include "report/stragglers.h"
 
 #define COLUMNS 100
 #define INDENT 20
@@ -241,6 +243,16 @@ static void checkpoints(struct buf *out, const struct result *r)
 		    str_seconds(stall, text, sizeof(text)), au, without);
 }
 
+static void stragglers(struct buf *out, const struct result *r)
+{
+	struct buf line = {0};
+
+	stragglers_text(r, &line);
+	if (line.len)
+		row(out, "slowest sample", "%s", line.data);
+	buf_release(&line);
+}
+
 static void generation(struct buf *out, const struct result *r)
 {
 	double s = (double)r->generation.wall_ns / 1e9;
@@ -284,7 +296,11 @@ void report_text(const struct result *r, const struct run_metrics *m, bool color
 		decompose(r, 0, m->epochs, &d);
 		decompose_text(&d, colored(&p, BOLD), colored(&p, PLAIN), out);
 	}
+	if (r->trained && r->usage)
+		ledger_text(r, colored(&p, BOLD), colored(&p, PLAIN), out);
 	evaluation(out, m);
+	if (r->trained && r->rank)
+		stragglers(out, r);
 	if (r->trained && r->usage)
 		page_cache(out, r);
 	if (r->trained)

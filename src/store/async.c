@@ -105,6 +105,14 @@ static void keep(struct span_ring *r, const struct store_request *q)
 						      (q->result < 0 ? SPAN_FAILED : 0))});
 }
 
+static void count(struct io_stat *s, const struct store_request *q)
+{
+	io_stat_add(s, q->write ? IO_WRITE : IO_DATA, q->done_ns - q->submitted_ns, q->n,
+		    q->result);
+	if (!q->write && q->result > 0)
+		read_log_add(&s->reads, q->submitted_ns, q->done_ns, (uint64_t)q->result);
+}
+
 int store_queue_reap(struct store_queue *q, struct store_request **out, unsigned max, struct err *e)
 {
 	int n;
@@ -116,8 +124,7 @@ int store_queue_reap(struct store_queue *q, struct store_request **out, unsigned
 		return n;
 	q->in_flight -= (unsigned)n;
 	for (int i = 0; q->io->stat && i < n; i++)
-		io_stat_add(q->io->stat, out[i]->write ? IO_WRITE : IO_DATA,
-			    out[i]->done_ns - out[i]->submitted_ns, out[i]->n, out[i]->result);
+		count(q->io->stat, out[i]);
 	for (int i = 0; q->io->trace && i < n; i++)
 		keep(q->io->trace, out[i]);
 	return n;

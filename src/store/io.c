@@ -34,46 +34,22 @@ static void keep(const struct io *io, const struct request *q, int64_t end_ns, i
 						      (q->kind == IO_META ? SPAN_META : 0))});
 }
 
-static inline int64_t count(const struct io *io, const struct request *q, int64_t returned)
+static inline void count(const struct io *io, const struct request *q, int64_t returned)
 {
 	int64_t now;
 
 	if (!io || (!io->stat && !io->trace))
-		return 0;
+		return;
 	now = clock_now_ns();
 	if (io->progress_ns)
 		atomic_store_explicit(io->progress_ns, now, memory_order_relaxed);
-	if (io->stat)
+	if (io->stat) {
 		io_stat_add(io->stat, q->kind, now - q->start_ns, q->asked, returned);
+		if (q->kind <= IO_DATA && q->asked && returned > 0)
+			read_log_add(&io->stat->reads, q->start_ns, now, (uint64_t)returned);
+	}
 	if (io->trace)
 		keep(io, q, now, returned);
-	return now - q->start_ns;
-}
-
-/* Reads under way in this process: what they share is storage. */
-static _Atomic uint32_t reads_under_way;
-
-static uint32_t read_begins(const struct io *io)
-{
-	return io && io->stat
-		       ? atomic_fetch_add_explicit(&reads_under_way, 1, memory_order_relaxed) + 1
-		       : 0;
-}
-
-/* `beside`: what read_begins said. */
-static void count_read(const struct io *io, const struct request *q, ssize_t returned,
-		       uint32_t beside)
-{
-	int64_t took = count(io, q, returned);
-	uint32_t at_end;
-
-	if (beside == 0)
-		return;
-	at_end = atomic_fetch_sub_explicit(&reads_under_way, 1, memory_order_relaxed);
-	/* of readers in step, the first to begin is the first to end: the more of both counts */
-	beside = at_end > beside ? at_end : beside;
-	if (returned > 0 && q->kind <= IO_DATA)
-		read_fit_add(&io->stat->reads, (double)returned, beside, (double)took);
 }
 
 static int64_t begin(const struct io *io)
@@ -121,16 +97,14 @@ ssize_t io_pread(const struct io *io, enum io_kind kind, struct blob *b, void *p
 		 uint64_t offset, struct err *e)
 {
 	int64_t start = begin(io);
-	uint32_t beside;
 	ssize_t r = check_range("cannot read", n, offset, e);
 
 	if (r < 0)
 		return r;
 	if (io && io->stop && atomic_load_explicit(&io->stop->set, memory_order_relaxed))
 		return err_set(e, ERR_CANCELED, "the run was told to stop");
-	beside = read_begins(io);
 	r = b->store->ops->pread(b, p, n, offset, e);
-	count_read(io, &(struct request){kind, SPAN_READ, 0, start, b, offset, n}, r, beside);
+	count(io, &(struct request){kind, SPAN_READ, 0, start, b, offset, n}, r);
 	return r;
 }
 
@@ -196,7 +170,6 @@ ssize_t io_preadv(const struct io *io, enum io_kind kind, struct blob *b, const 
 {
 	size_t n = pieces_bytes(v, count_v), done = 0;
 	int64_t start;
-	uint32_t beside;
 	ssize_t r = check_range("cannot read", n, offset, e);
 
 	if (r < 0)
@@ -215,10 +188,8 @@ ssize_t io_preadv(const struct io *io, enum io_kind kind, struct blob *b, const 
 	if (io && io->stop && atomic_load_explicit(&io->stop->set, memory_order_relaxed))
 		return err_set(e, ERR_CANCELED, "the run was told to stop");
 	start = begin(io);
-	beside = read_begins(io);
 	r = b->store->ops->preadv(b, v, count_v, offset, e);
-	count_read(io, &(struct request){kind, SPAN_READ, SPAN_VECTOR, start, b, offset, n}, r,
-		   beside);
+	count(io, &(struct request){kind, SPAN_READ, SPAN_VECTOR, start, b, offset, n}, r);
 	return r;
 }
 

@@ -253,9 +253,35 @@ def switches(tmp):
     assert left(env="1") == ["trace-0-of-1.pfw"]
     assert left(env="1", run__trace="none") == []
     assert left(run__trace="chrome") == ["trace.json"]
-    stoker("run", *tiny(data, out, **keys, run__measure="none"))
+
+
+def unmeasured(tmp):
+    """With run.measure=none nothing is counted, and no thread and no file of the kernel is there for it."""
+    data, out, calls = tmp / "counts", tmp / "unmeasured", tmp / "calls"
+    keys = dict(KEYS, files=8, workflow__generate_data="false", train__computation_time=0.02,
+                storage__page_cache_files=8)
+
+    def kernel(measure):
+        """Threads by name, and how often files that only measuring needs were opened or asked for."""
+        command = [STOKER, "run", *map(str, tiny(data, out, **keys, run__measure=measure, run__sample_interval=0.01))]
+        done = subprocess.run(["strace", "-f", "-qq", "-o", str(calls), *command], capture_output=True, text=True,
+                              timeout=120)
+        assert done.returncode == 0, done.stderr
+        text = calls.read_text()
+        names = set(re.findall(r'PR_SET_NAME, "([^"]*)"', text))
+        asked = re.findall(r'"(/proc/self/io|/proc/stat|/sys/dev/block/[^"]*stat)"|(cachestat\(|0x1c3\(|mincore\()', text)
+        return names, len(asked)
+
+    if shutil.which("strace") and not SANITIZED:
+        names, asked = kernel("all")
+        assert "series" in names and asked > 0, (names, asked)
+        names, asked = kernel("none")
+        assert "series" not in names and asked == 0, (names, asked)
+    else:
+        stoker("run", *tiny(data, out, **keys, run__measure="none"))
     result = load(out)
     assert sum(k["requests"] for k in result["training"]["io"].values()) == 0
+    assert "series" not in result and result["training"]["epochs"][0]["process_io"] is None
     assert any(v["check"] == "bytes" and v["level"] == "unknown" for v in result["verdicts"]), result["verdicts"]
 
 
@@ -285,6 +311,7 @@ def main():
         dropped(tmp)
         loaders(tmp)
         switches(tmp)
+        unmeasured(tmp)
         sizes(tmp)
         if shutil.which("strace") and not SANITIZED:
             for fmt in ("npz", "npy", "hdf5", "jpeg", "tfrecord"):
