@@ -15,24 +15,23 @@
 extern const struct command command_report;
 
 static const char help[] =
-	"Each RESULT is the folder of a run (with summary.json), ours or DLIO's, or one that "
-	"holds\n"
-	"such folders.\n"
+	"Each RESULT is the folder of a run (with summary.json), ours or DLIO's, or one\n"
+	"that holds such folders.\n"
 	"\n"
 	"  -o FILE        the page (default: report.html)\n"
 	"  --title TEXT   its title\n"
 	"  --csv FILE     a table of all runs too (benchmark_results.csv of a study)\n"
-	"  --plots DIR    the charts for papers too: PNG (150 dpi), SVG, PDF; needs gnuplot\n"
+	"  --plots DIR    the charts for papers too: PNG (150 dpi), SVG, PDF; needs\n"
+	"                 gnuplot\n"
 	"\n"
-	"Runs with a trace (run.trace) get a timeline of some steps: the first ones of the first "
-	"epoch, and\n"
-	"the slowest with those beside it. It is of these instead:\n"
+	"Runs with a trace (run.trace) get a timeline of some steps: the first ones of\n"
+	"the first epoch, and the slowest with those beside it. It is of these instead:\n"
 	"  --steps A-B    of the epoch, from 1; or one, A\n"
 	"  --epoch E      (default: the first in the trace)\n"
 	"  --ranks A-B    from 0; or one, A (default: at most 16)\n"
-	"  --trace FILE   drawn instead of what is in the folder of the one RESULT: .pfw, also "
-	"DFTracer's\n"
-	"                 and with gzip, or Chrome's JSON; may be given several times\n"
+	"  --trace FILE   drawn instead of what is in the folder of the one RESULT: .pfw,\n"
+	"                 also DFTracer's and with gzip, or Chrome's JSON; may be given\n"
+	"                 several times\n"
 	"  -h, --help\n";
 
 /* Traces may be large, and each is read several times. */
@@ -279,6 +278,7 @@ static int report_main(int argc, char **argv)
 const struct command command_report = {
 	.name = "report",
 	.usage = "report RESULT... [-o report.html] [--csv FILE] [--plots DIR] [--steps A-B]",
-	.help = "Results, ours or DLIO's, as one self-contained page; tables and plots.",
+	.help = "Results, ours or DLIO's, as one page; tables and plots.",
+	.alone = true,
 	.main = report_main,
 };
