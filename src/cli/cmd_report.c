@@ -137,8 +137,9 @@ static int load_traces(struct page_trace *t, const struct run_record *r, size_t 
 	}
 	if (more)
 		fprintf(stderr,
-			"stoker: %zu more runs have traces; name one of them for its timeline\n",
-			more);
+			"stoker: only %d timelines are drawn, and %zu more of these runs %s a "
+			"trace; name one run for its own\n",
+			TIMELINES_MAX, more, more == 1 ? "has" : "have");
 	if (asks(a) && drawn == 0)
 		return err_set(
 			e, ERR_USAGE,
