@@ -449,7 +449,7 @@ static int generate(struct generation *g, struct err *e)
 int dataset_generate(const struct dataset *d, struct store *store, const struct generate_options *o,
 		     struct err *e)
 {
-	struct generation g = {.d = d, .o = o, .lock = {.fd = -1}};
+	struct generation g = {.d = d, .o = o, .lock = {.file.fd = -1}};
 	struct err why = {0};
 	int rc;
 

@@ -220,11 +220,17 @@ def odd_folders(tmp):
     """What a folder is called is never read as syntax of an override."""
     keys = ["dataset.num_files_train=4", "dataset.num_files_eval=0", "workflow.evaluation=false",
             "train.computation_time=0", "reader.batch_size=1"]
-    for name in ("it's", "a \\'b\\", "x${y}", 'q",{z} '):
+    for name in ("it's", "a \\'b\\", "x${y}", 'q",{z} ', "a=b"):
         at = tmp / "odd" / name
         at.mkdir(parents=True)
         stoker("generate", "default", "dataset.data_folder=d", *keys, cwd=at)
         assert "every byte" in stoker("verify", at / "d").stdout
+        if name == "a=b":
+            (at / "d").rename(at / "d=e")
+            assert "every byte" in stoker("verify", "d=e", cwd=at).stdout
+            refused(["verify", at / "none=e"], 2, "a=b/none=e' does not exist", "dataset's folder")
+            refused(["verify", "default", "none/e=3"], 2, "configuration group")
+            (at / "d=e").rename(at / "d")
         (at / "d.csv").write_text("model,epochs,processes\ndefault,1,1\n")
         stoker("study", "run", "d.csv", *keys, cwd=at)
         assert (at / "results/default/1/run-1/summary.json").exists()

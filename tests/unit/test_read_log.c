@@ -16,8 +16,8 @@
 static struct read_seen made(uint32_t thread, uint64_t i, int64_t each_ns)
 {
 	int64_t at = INT64_C(123456789) + thread * 37 + (int64_t)i * each_ns;
-	int64_t took = each_ns / 2 + (int64_t)(rng_word(rng_key(3, thread, 0), i) % 1000) *
-					     each_ns / 3000;
+	int64_t took =
+		each_ns / 2 + (int64_t)(rng_word(rng_key(3, thread, 0), i) % 1000) * each_ns / 3000;
 
 	return (struct read_seen){at, at + took, 1000 * thread + i};
 }
