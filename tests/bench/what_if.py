@@ -5,7 +5,7 @@ error in points. The middle one of three base runs is asked. A case that is far 
 base and change, three or five times, and the middle one counts.
 
 The base run tells each change itself (what_if of result.json); it is given to the program as it is written
-there, and the storage in words is made so. Usage: what_if.py [part of a base's name [part of a change]]"""
+there, and the storage in words is made so. Usage: what_if.py [parts of bases' names, between bars [part of a change]]"""
 import os
 import statistics
 import sys
@@ -116,13 +116,13 @@ class Case:
 
 
 def main():
-    only = sys.argv[1] if len(sys.argv) > 1 else ""
+    only = sys.argv[1].split("|") if len(sys.argv) > 1 else [""]
     change = sys.argv[2] if len(sys.argv) > 2 else ""
     cases = []
     print(f"{'base':24} {'change':46} {'base':>6} {'said':>6} {'low':>6} {'high':>6} {'real':>6} {'off':>6}")
     with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
         for base in bases():
-            if only not in base[0]:
+            if not any(o in base[0] for o in only):
                 continue
             au, changes = sorted((told(*base, os.path.join(tmp, "base")) for _ in range(3)), key=lambda t: t[0])[1]
             for words, said in changes.items():
