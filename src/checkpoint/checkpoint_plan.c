@@ -36,13 +36,6 @@ static int check_ranks(const struct checkpoint_plan *p, bool subset, struct err 
 			" of the job of which they are a subset (model.parallelism: data %" PRId64
 			" x tensor %" PRId64 " x pipeline %" PRId64 ")",
 			p->ranks, p->data * model, p->data, p->tensor, p->pipeline);
-	if (!subset && p->ranks % model != 0)
-		return err_set(e, ERR_USAGE,
-			       "%" PRId64 " ranks are no multiple of %" PRId64
-			       ", the ranks of one copy of the model (model.parallelism: tensor "
-			       "%" PRId64 " x pipeline %" PRId64
-			       "); use as many with -n, or checkpoint.mode subset",
-			       p->ranks, model, p->tensor, p->pipeline);
 	if (p->layers > 0 && p->layers < p->pipeline)
 		return err_set(e, ERR_USAGE,
 			       "model.num_layers %" PRId64
@@ -160,8 +153,8 @@ int checkpoint_plan_init(struct checkpoint_plan *p, const struct workload *w, in
 		.optimizer_type = (enum checkpoint_datatype)w->model.optimizer_datatype,
 	};
 	p->share_equal = w->compat.dlio && p->predefined;
-	if (p->data < 0)
-		p->data = ranks / model > 0 ? ranks / model : 1;
+	if (p->data <= 0) /* the last copy may lack ranks */
+		p->data = ranks / model + (ranks % model != 0);
 	rc = check_ranks(p, subset, e);
 	if (rc < 0)
 		return rc;
@@ -444,6 +437,28 @@ void checkpoint_rank_size(const struct checkpoint_plan *p, int64_t rank,
 		out->total += out->part[i];
 }
 
+/* What checkpoint_rank_size gives, summed over every rank of whole copies, without a look at each:
+ * there may be far more of them than run. */
+static uint64_t whole_bytes(const struct checkpoint_plan *p)
+{
+	const bool every = p->zero > 0 || p->all_ranks;
+	const uint64_t copies = every ? (uint64_t)p->data : 1;
+	const uint64_t tensor = (uint64_t)p->tensor, stages = (uint64_t)p->pipeline;
+	const uint64_t writers = times(times(tensor, stages), copies);
+	uint64_t each, elements, sum = 0;
+
+	if (!p->transformer)
+		sum = times(p->model_size_bytes, writers);
+	if (p->layers > 0 && p->layer_sum > 0) {
+		each = p->share_equal && !file_each_layer(p) ? stages : (uint64_t)p->layers;
+		elements = plus(times(each, p->layer_sum), plus(times(2, p->embedding), p->norm));
+		sum = plus(sum, times(times(times(elements, tensor),
+					    checkpoint_datatype_bytes[layers_type(p)]),
+				      p->zero == 1 || p->zero == 2 ? 1 : copies));
+	}
+	return plus(sum, p->groups ? times(optimizer_bytes(p), writers) : 0);
+}
+
 /* Bytes of layers that DLIO allocates on a rank, and so counts. */
 static uint64_t dlio_layer_bytes(const struct checkpoint_plan *p, const struct checkpoint_place *at)
 {
@@ -461,7 +476,12 @@ void checkpoint_plan_totals(const struct checkpoint_plan *p, struct checkpoint_t
 {
 	bool whole = !p->transformer && p->model_size_bytes > 0;
 
-	*out = (struct checkpoint_totals){.ranks = (uint64_t)p->ranks};
+	*out = (struct checkpoint_totals){
+		.ranks = (uint64_t)p->ranks,
+		.whole_ranks =
+			times(times((uint64_t)p->tensor, (uint64_t)p->pipeline), (uint64_t)p->data),
+		.whole_bytes = whole_bytes(p),
+	};
 	for (int64_t rank = 0; rank < p->ranks; rank++) {
 		struct checkpoint_place at = checkpoint_place_of(p, rank);
 		struct checkpoint_rank_bytes b;

@@ -2,7 +2,9 @@
 /* What each rank of a job holds and writes: DLIO's model of a checkpoint (dlio_benchmark
  * checkpointing/base_checkpointing.py at e1919d7), corrected where docs/compatibility.md says so.
  *
- * A job is a grid of tensor x pipeline x data ranks; rank = (dp * pipeline + pp) * tensor + tp. All
+ * A job is a grid of tensor x pipeline x data ranks; rank = (dp * pipeline + pp) * tensor + tp.
+ * Where the ranks are no multiple of tensor x pipeline they are the first ones of the smallest such
+ * job, and each holds what its place in it gives: a part of the model is then written. All
  * answers are computed from a few numbers, so that a plan has the same small size for any model
  * and number of ranks. A plan is read-only after checkpoint_plan_init: any thread may ask. */
 #include <stdbool.h>
@@ -93,13 +95,18 @@ struct checkpoint_rank_bytes {
 struct checkpoint_totals {
 	uint64_t ranks, writers, files;
 	uint64_t model_bytes, optimizer_bytes, total_bytes; /* written by all ranks */
+	/* Ranks of whole copies of the model, and what they would write. More than `ranks` where
+	 * only a part of the model is written: checkpoint.mode subset, or ranks that are no
+	 * multiple of tensor x pipeline. At most 2^62. */
+	uint64_t whole_ranks, whole_bytes;
 	/* what DLIO reports; not what is written where layers or groups are predefined, and under
 	 * ZeRO 2 */
 	uint64_t dlio_model_bytes, dlio_optimizer_bytes;
 };
 
-/* The plan of `w` (borrowed only during the call) for `ranks` processes. ERR_USAGE where they do
- * not fit the model's parallelism or sizes are beyond 2^62 bytes. Release after success. */
+/* The plan of `w` (borrowed only during the call) for `ranks` processes. ERR_USAGE where they are
+ * more than the job of which they are a subset, pipeline stages are more than layers, or sizes are
+ * beyond 2^62 bytes. Release after success. */
 int checkpoint_plan_init(struct checkpoint_plan *p, const struct workload *w, int64_t ranks,
 			 struct err *e);
 void checkpoint_plan_release(struct checkpoint_plan *p);

@@ -3,22 +3,32 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/cli.h"
+#include "cli/launcher.h"
 
 static void usage(FILE *out)
 {
 	fputs("usage: stoker COMMAND ...\n\n"
-	      "Can this storage keep its accelerators fed? Emulates the I/O of deep-learning "
+	      "Can this storage keep its accelerators fed? Emulates the I/O of deep-learning\n"
 	      "training.\n\n"
 	      "commands:\n",
 	      out);
 	for (size_t i = 0; command_table[i]; i++)
 		fprintf(out, "  %-10s %s\n", command_table[i]->name, command_table[i]->help);
 	fputs("\nstoker COMMAND --help says more; stoker show lists what there is to use.\n", out);
+}
+
+int cli_terminal_width(void)
+{
+	struct winsize size;
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
 }
 
 int cli_fail(const struct err *e)
@@ -84,6 +94,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	c = find(argv[1]);
+	if (c && c->alone && !launcher_leads())
+		return 0;
 	if (c)
 		return finish(c->main(argc - 1, argv + 1));
 	for (; command_table[n]; n++)

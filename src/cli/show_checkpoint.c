@@ -115,6 +115,11 @@ static void print_plan(const struct workload *w, const struct checkpoint_plan *p
 	       " ranks\n",
 	       t.model_bytes, gib(t.model_bytes), t.optimizer_bytes, gib(t.optimizer_bytes),
 	       t.total_bytes, gib(t.total_bytes), t.files, t.writers);
+	if (t.ranks < t.whole_ranks)
+		printf("partial: the first %" PRIu64 " of the %" PRIu64 " ranks of a job whose "
+		       "checkpoint has %" PRIu64 " bytes (%.3g %%)\n",
+		       t.ranks, t.whole_ranks, t.whole_bytes,
+		       t.whole_bytes ? 100 * (double)t.total_bytes / (double)t.whole_bytes : 0.0);
 	if (t.dlio_model_bytes + t.dlio_optimizer_bytes != t.total_bytes)
 		printf("DLIO says  %18" PRIu64 " bytes  %14.6f GiB (docs/compatibility.md)\n",
 		       t.dlio_model_bytes + t.dlio_optimizer_bytes,

@@ -10,6 +10,7 @@ struct override {
 	char *key;          /* dotted path, or group[/sub][@package] */
 	struct node *value; /* NULL for "~key" */
 	char *text;         /* as typed */
+	const char *meant;  /* borrowed: the key that errors name as the one meant, or NULL */
 };
 
 /* Parses one override. Errors are ERR_USAGE sentences that quote the text and point at the column.

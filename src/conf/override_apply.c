@@ -1,11 +1,14 @@
 /* Overrides onto a document tree, with Hydra's rules about what has to exist. */
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/str.h"
 #include "conf/override.h"
+
+#define HINT_MAX 200
 
 static int refuse(const struct override *o, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -33,17 +36,27 @@ static const char *body(const struct override *o)
 	return o->text + strspn(o->text, "+~");
 }
 
-static const char *nearest_sibling(const struct node *map, const char *key)
+/* One hint: the key that is known to be meant, else the nearest one beside it. */
+static const char *hint(const struct override *o, const struct node *map, const char *key,
+			char out[HINT_MAX])
 {
-	if (!map || map->kind != NODE_MAP)
-		return NULL;
-	return str_nearest(key, (const char *const *)map->key, map->n);
+	const char *near = o->meant;
+
+	if (!near && map && map->kind == NODE_MAP)
+		near = str_nearest(key, (const char *const *)map->key, map->n);
+	out[0] = '\0';
+	if (near)
+		snprintf(out, HINT_MAX,
+			 o->meant ? " (did you mean %.150s?)"
+				  : " (the nearest key there is '%.150s')",
+			 near);
+	return out;
 }
 
 static int absent(const struct override *o, const struct node *parent, const char *part,
 		  struct err *e)
 {
-	const char *near = nearest_sibling(parent, part);
+	char near[HINT_MAX];
 
 	if (parent && !is_container(parent))
 		return refuse(
@@ -51,9 +64,8 @@ static int absent(const struct override *o, const struct node *parent, const cha
 			"'%s' is not in the configuration, and what should hold '%s' is %s: to "
 			"replace that by a map write ++%.200s",
 			o->key, part, node_kind_name(parent->kind), body(o));
-	return refuse(o, e, "'%s' is not in the configuration: to add it write ++%.200s%s%s%s",
-		      o->key, body(o), near ? " (the nearest key there is '" : "", near ? near : "",
-		      near ? "')" : "");
+	return refuse(o, e, "'%s' is not in the configuration: to add it write ++%.200s%s", o->key,
+		      body(o), hint(o, parent, part, near));
 }
 
 static void put(struct node *parent, const char *part, const struct node *value)
@@ -121,14 +133,11 @@ static int remove_key(struct node *parent, const char *part, const struct overri
 {
 	const struct node *old = node_step(parent, part);
 	char is[NODE_QUOTE_MAX], want[NODE_QUOTE_MAX];
-	const char *near;
+	char near[HINT_MAX];
 
-	if (!old) {
-		near = nearest_sibling(parent, part);
-		return refuse(o, e, "'%s' cannot be deleted: it is not in the configuration%s%s%s",
-			      o->key, near ? " (the nearest key there is '" : "", near ? near : "",
-			      near ? "')" : "");
-	}
+	if (!old)
+		return refuse(o, e, "'%s' cannot be deleted: it is not in the configuration%s",
+			      o->key, hint(o, parent, part, near));
 	if (o->value && !node_equal(old, o->value))
 		return refuse(o, e, "'%s' is not deleted: its value is %s and not %s", o->key,
 			      node_quote(old, is, sizeof(is)),

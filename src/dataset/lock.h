@@ -1,11 +1,11 @@
 #pragma once
 /* One generator a folder at a time. */
+#include "base/folder_lock.h"
 #include "store/store.h"
 
 struct folder_lock {
-	int fd;    /* -1: not held */
+	struct file_lock file;
 	bool made; /* the folder is new: removed again if nothing is put there */
-	char path[1100];
 };
 
 /* Takes the lock of the folder, which is created. -EBUSY when another process holds it; the

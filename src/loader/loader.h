@@ -14,6 +14,7 @@
 #include "dataset/dataset.h"
 #include "dataset/order.h"
 #include "metric/io_stat.h"
+#include "metric/slow_samples.h"
 #include "metric/split.h"
 #include "metric/span.h"
 
@@ -24,8 +25,7 @@ struct worker_stat {
 	uint64_t samples, payload_bytes, batches;
 	int64_t read_ns, preprocess_ns; /* inside format read; in preprocess waits */
 	int64_t idle_ns;                /* waiting for an index batch within an epoch */
-	uint64_t slowest_sample;        /* took longest to read */
-	int64_t slowest_ns;             /* that long */
+	struct slow_samples slow;
 	/* reader.transport: packing by the worker, unpacking by the receiver, who writes that one;
 	 * reader.pin_thread: copying, by its thread, in the first worker's */
 	int64_t transport_ns, unpack_ns, pin_ns;

@@ -362,10 +362,8 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 	rc = read_file_sample(r, sample, &got, e);
 	*now = clock_now_ns();
 	r->stat->read_ns += *now - begin;
-	if (*now - begin > r->stat->slowest_ns) {
-		r->stat->slowest_ns = *now - begin;
-		r->stat->slowest_sample = sample;
-	}
+	if (*now - begin > r->stat->slow.least_ns)
+		slow_samples_add(&r->stat->slow, sample, begin, *now - begin);
 	span_add(r->ring, SPAN_SAMPLE, rc < 0 ? SPAN_FAILED : 0, begin, *now, got.payload_bytes);
 	if (rc < 0) {
 		err_wrap(e, "rank %u, worker %u, sample %llu", r->config->rank, r->worker,

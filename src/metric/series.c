@@ -16,11 +16,15 @@
 
 struct series {
 	struct series_point *point;
+	struct gpu_counters *gpu; /* gpus_count of each point */
+	struct gpus *gpus;
 	size_t points;
 	int64_t interval_ns;
-	struct block_device device;
+	struct block_tree tree;
 	series_extra_fn extra;
 	void *arg;
+	pthread_mutex_t lock; /* of latest */
+	struct series_point latest;
 	pthread_t thread;
 	_Atomic uint32_t quit;
 	bool running;
@@ -28,7 +32,8 @@ struct series {
 
 size_t series_memory_bytes(void)
 {
-	return sizeof(struct series) + SERIES_POINTS_MAX * sizeof(struct series_point);
+	return sizeof(struct series) + SERIES_POINTS_MAX * (sizeof(struct series_point) +
+							    GPUS_MAX * sizeof(struct gpu_counters));
 }
 
 static void sample_cpu(struct series_point *p)
@@ -69,8 +74,13 @@ static void sample_memory(struct series_point *p)
 
 static void halve(struct series *s)
 {
-	for (size_t i = 1; 2 * i < s->points; i++)
+	size_t gpus = gpus_count(s->gpus);
+
+	for (size_t i = 1; 2 * i < s->points; i++) {
 		s->point[i] = s->point[2 * i];
+		for (size_t k = 0; k < gpus; k++)
+			s->gpu[i * gpus + k] = s->gpu[2 * i * gpus + k];
+	}
 	s->points = (s->points + 1) / 2;
 	s->interval_ns *= 2;
 }
@@ -83,14 +93,26 @@ static void sample(struct series *s)
 		halve(s);
 	p = &s->point[s->points];
 	*p = (struct series_point){.t_ns = clock_now_ns()};
-	block_device_sample(&s->device, &p->disk);
+	block_list_sample(&s->tree.whole, &p->disk);
 	proc_io_sample(&p->process);
 	p->process_cpu_ns = proc_cpu_ns();
 	sample_cpu(p);
 	sample_memory(p);
+	if (s->gpus)
+		gpus_sample(s->gpus, p->t_ns, &s->gpu[s->points * gpus_count(s->gpus)]);
 	if (s->extra)
 		p->user = s->extra(s->arg);
 	s->points++;
+	pthread_mutex_lock(&s->lock);
+	s->latest = *p;
+	pthread_mutex_unlock(&s->lock);
+}
+
+void series_latest(struct series *s, struct series_point *out)
+{
+	pthread_mutex_lock(&s->lock);
+	*out = s->latest;
+	pthread_mutex_unlock(&s->lock);
 }
 
 static void *series_main(void *arg)
@@ -114,7 +136,20 @@ static void *series_main(void *arg)
 	return NULL;
 }
 
-int series_start(struct series **out, const char *folder, int64_t interval_ns,
+/* Without room for their counters the GPUs are not sampled. */
+static void look_for_gpus(struct series *s)
+{
+	s->gpus = gpus_open();
+	if (!s->gpus)
+		return;
+	s->gpu = calloc((size_t)SERIES_POINTS_MAX * gpus_count(s->gpus), sizeof(*s->gpu));
+	if (s->gpu)
+		return;
+	gpus_close(s->gpus);
+	s->gpus = NULL;
+}
+
+int series_start(struct series **out, const char *folder, int64_t interval_ns, bool gpus,
 		 series_extra_fn extra, void *arg, struct err *e)
 {
 	struct series *s = xcalloc(1, sizeof(*s));
@@ -124,12 +159,15 @@ int series_start(struct series **out, const char *folder, int64_t interval_ns,
 	s->interval_ns = interval_ns < INTERVAL_LEAST_NS ? INTERVAL_LEAST_NS : interval_ns;
 	s->extra = extra;
 	s->arg = arg;
+	pthread_mutex_init(&s->lock, NULL);
 	s->point = try_calloc(SERIES_POINTS_MAX, sizeof(*s->point), "samples of the machine", e);
 	if (!s->point) {
-		free(s);
+		series_release(s);
 		return -ENOMEM;
 	}
-	block_device_of(&s->device, folder);
+	block_tree_of(&s->tree, "", folder);
+	if (gpus)
+		look_for_gpus(s);
 	sample(s);
 	rc = thread_start(&s->thread, series_main, s, 0, "series", e);
 	if (rc < 0) {
@@ -158,9 +196,19 @@ const struct series_point *series_points(const struct series *s, size_t *n)
 	return s ? s->point : NULL;
 }
 
-const struct block_device *series_device(const struct series *s)
+const struct block_list *series_devices(const struct series *s)
 {
-	return &s->device;
+	return &s->tree.whole;
+}
+
+const struct gpus *series_gpus(const struct series *s)
+{
+	return s->gpus;
+}
+
+const struct gpu_counters *series_gpu_counters(const struct series *s, size_t point)
+{
+	return &s->gpu[point * gpus_count(s->gpus)];
 }
 
 int64_t series_interval_ns(const struct series *s)
@@ -172,6 +220,9 @@ void series_release(struct series *s)
 {
 	if (!s)
 		return;
+	gpus_close(s->gpus);
+	free(s->gpu);
+	pthread_mutex_destroy(&s->lock);
 	free(s->point);
 	free(s);
 }

@@ -174,6 +174,39 @@ static double stalls(const struct rank_epoch *ep)
 	return sum;
 }
 
+/* The node whose ranks are last most often beyond their share of the ranks. */
+static void find_last_node(const struct result *r, struct decomposition *d,
+			   const struct lateness *late)
+{
+	struct of_node {
+		uint64_t last;
+		uint32_t ranks;
+	} *node = r->nodes > 1 ? calloc(r->nodes, sizeof(*node)) : NULL;
+	double most = 0;
+
+	if (!node)
+		return;
+	for (uint32_t p = 0; p < r->processes; p++) {
+		const struct result_process *from = &r->process[p];
+
+		for (uint32_t k = 0; k < from->ranks; k++)
+			node[from->node].last += late[from->first_rank + k].last;
+		node[from->node].ranks += from->ranks;
+	}
+	for (uint32_t n = 0; n < r->nodes; n++) {
+		double share = (double)node[n].last / (double)d->common_steps;
+		double beyond = node[n].ranks ? share * r->ranks / node[n].ranks : 0;
+
+		if (beyond <= most)
+			continue;
+		most = beyond;
+		d->last_node = n;
+		d->last_node_share = share;
+		d->last_node_ranks = node[n].ranks;
+	}
+	free(node);
+}
+
 /* The rank that is last most often, and what it has more of than the mean. */
 static void find_last(const struct result *r, uint32_t from, uint32_t to, struct decomposition *d,
 		      const struct lateness *late)
@@ -191,6 +224,7 @@ static void find_last(const struct result *r, uint32_t from, uint32_t to, struct
 	d->last_rank = at;
 	d->last_share = (double)late[at].last / (double)d->common_steps;
 	d->last_behind_s = late[at].behind_s / (double)late[at].last;
+	find_last_node(r, d, late);
 	for (int p = TIME_COMPUTE; p <= TIME_WAIT_END; p++) {
 		double extra = rank_part(r, at, from, to, (enum time_part)p) - d->mean_s[p];
 
@@ -289,7 +323,7 @@ json_t *json_decomposition(const struct result *r, uint32_t from, uint32_t to)
 {
 	static const char *const work[WORK_KINDS] = {"open",   "metadata",   "data",
 						     "decode", "preprocess", "transport"};
-	json_t *o = json_object(), *w = json_object(), *last = json_object();
+	json_t *o = json_object(), *w = json_object();
 	struct decomposition d;
 
 	decompose(r, from, to, &d);
@@ -307,15 +341,6 @@ json_t *json_decomposition(const struct result *r, uint32_t from, uint32_t to)
 	json_put_real(o, "ready_batches_mean", d.ready_mean);
 	json_put_real(o, "batch_service_mean_s", d.service_mean_s);
 	json_put_real(o, "batch_service_stdev_s", d.service_dev_s);
-	if (r->ranks > 1 && d.last_share > 0) {
-		json_put_int(last, "rank", d.last_rank);
-		json_put_real(last, "last_in_percent_of_steps", 100 * d.last_share);
-		json_put_real(last, "behind_the_others_s", d.last_behind_s);
-		json_put_text(last, "spends_more_on", time_part_names[d.last_part]);
-		json_put(o, "slowest_rank", last);
-	} else {
-		json_decref(last);
-	}
 	return o;
 }
 

@@ -108,6 +108,8 @@ json_t *json_checkpoint(const struct result *r)
 	json_put_int(o, "model_bytes", t->model_bytes);
 	json_put_int(o, "optimizer_bytes", t->optimizer_bytes);
 	json_put_int(o, "total_bytes", t->total_bytes);
+	json_put_int(o, "whole_job_bytes", t->whole_bytes);
+	json_put_int(o, "whole_job_ranks", t->whole_ranks);
 	json_put_int(o, "dlio_total_bytes", t->dlio_model_bytes + t->dlio_optimizer_bytes);
 	json_put_int(o, "writing_ranks", t->writers);
 	put_cost(o, r);

@@ -6,6 +6,7 @@
 #include "report/decompose.h"
 #include "report/json_out.h"
 #include "report/json_parts.h"
+#include "report/stragglers.h"
 
 /* "<name>_mean_<unit>" and so on; nothing when there is no value. */
 static void put_series(json_t *o, const char *name, const char *unit, const struct series_stat *s)
@@ -160,6 +161,7 @@ static json_t *train_epoch(const struct result *r, const struct run_metrics *m, 
 	json_put_real(o, "barrier_wait_s", e->barrier_wait_s);
 	json_put_real(o, "cpu_s", (double)u->cpu_ns / 1e9);
 	json_put(o, "process_io", proc_io_of(&u->train));
+	json_put(o, "host_io", json_host_io(r, &u->host_train));
 	json_put(o, "page_cache", page_cache_of(u));
 	json_put_bool(o, "order_proved", u->order_proved);
 	json_put_text(o, "order_note", u->order_note);
@@ -187,6 +189,14 @@ static json_t *merged_io(const struct result *r, bool eval, json_t *totals)
 	io = json_io(sum);
 	free(sum);
 	return io;
+}
+
+static json_t *stragglers_of(const struct result *r, uint32_t epochs)
+{
+	struct decomposition d;
+
+	decompose(r, 0, epochs, &d);
+	return json_stragglers(r, &d);
 }
 
 json_t *json_training(const struct result *r, const struct run_metrics *m)
@@ -224,6 +234,8 @@ json_t *json_training(const struct result *r, const struct run_metrics *m)
 	json_put(o, "epochs", epochs);
 	if (m->epochs)
 		json_put(o, "decomposition", json_decomposition(r, 0, m->epochs));
+	if (m->epochs && r->rank)
+		json_put(o, "stragglers", stragglers_of(r, m->epochs));
 	json_put(o, "io", io);
 	return o;
 }
@@ -256,6 +268,7 @@ json_t *json_evaluation(const struct result *r, const struct run_metrics *m)
 		json_put_int(one, "payload_bytes", e->eval_payload_bytes);
 		json_put_real(one, "wall_s", e->eval_wall_s);
 		json_put(one, "process_io", proc_io_of(&r->usage[i].eval));
+		json_put(one, "host_io", json_host_io(r, &r->usage[i].host_eval));
 		if (r->usage[i].eval_order_note[0]) {
 			json_put_bool(one, "order_proved", r->usage[i].eval_order_proved);
 			json_put_text(one, "order_note", r->usage[i].eval_order_note);

@@ -13,9 +13,11 @@
 #include "dataset/order.h"
 #include "dataset/residency.h"
 #include "dataset/verify.h"
+#include "metric/host_io.h"
 #include "metric/io_stat.h"
 #include "metric/proc_io.h"
 #include "metric/series.h"
+#include "metric/slow_samples.h"
 #include "metric/split.h"
 #include "metric/span.h"
 #include "metric/step.h"
@@ -67,12 +69,12 @@ struct rank_result {
 	int64_t worker_busy_ns, worker_idle_ns, preprocess_ns;
 	int64_t drain_ns; /* after the last epoch: for the checkpoint under way */
 	int64_t transport_ns, unpack_ns, pin_ns; /* as in struct worker_stat */
-	int64_t train_busy_ns;         /* the part of worker_busy_ns that the training loader has */
-	uint32_t workers;              /* reader threads of the training loader; 0: inline */
-	uint64_t prefetch_batches;     /* batches that may exist beyond the one in use: P * W */
-	struct service_times service;  /* done - begun of training batches, in their order */
-	uint64_t slowest_sample;       /* the training sample that took longest to read */
-	int64_t slowest_ns, sample_ns; /* how long, and the mean; 0: not known */
+	int64_t train_busy_ns;        /* the part of worker_busy_ns that the training loader has */
+	uint32_t workers;             /* reader threads of the training loader; 0: inline */
+	uint64_t prefetch_batches;    /* batches that may exist beyond the one in use: P * W */
+	struct service_times service; /* done - begun of training batches, in their order */
+	struct slow_samples slow;     /* the training samples that took longest to read */
+	int64_t sample_ns;            /* the mean; 0: not known */
 	bool lost; /* its process ended before it told what it had measured: all else is 0 */
 };
 
@@ -95,10 +97,12 @@ struct result_process {
 
 /* Process-wide counters around one epoch. */
 struct epoch_usage {
-	struct proc_io train, eval;   /* differences over the phases */
-	int64_t cpu_ns, wall_ns;      /* training part */
-	int64_t host_cpu_ns;          /* of all processes meanwhile; 0: not known */
-	struct sysinfo_pair *meminfo; /* snapshot at its start */
+	struct proc_io train, eval;           /* differences over the phases */
+	struct host_io host_train, host_eval; /* the same of the hosts' counters */
+	int64_t cpu_ns, wall_ns;              /* training part */
+	int64_t host_cpu_ns;                  /* of all processes meanwhile; 0: not known */
+	int64_t memory_stall_ns;              /* some program waited for memory; -1: not known */
+	struct sysinfo_pair *meminfo;         /* snapshot at its start */
 	size_t meminfo_count;
 	/* The dataset in this machine's page cache: before it was evicted, if it was, when the
 	 * epoch began, and after its evaluation. */
@@ -179,7 +183,8 @@ struct result {
 	struct rank_result *rank;             /* `ranks_here` of them, from first_rank on */
 	uint32_t ranks_here, first_rank;      /* all, from 0, where results are written */
 	struct epoch_usage *usage; /* epochs_planned of them; sums over processes, but wall_ns */
-	struct result_process *process; /* `processes` of them; NULL: this process was alone */
+	struct host_io_source *host_source; /* owned: what is below the dataset's folder here */
+	struct result_process *process;     /* `processes` of them; NULL: this process was alone */
 	uint32_t processes, nodes;
 	bool speaks; /* this process writes the results and tells people */
 	struct host_facts host;

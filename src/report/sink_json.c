@@ -162,6 +162,10 @@ static int render(const struct result *r, const struct run_metrics *m, struct er
 	put_run(o, r);
 	if (r->trained && r->rank && r->usage)
 		json_put(o, "training", json_training(r, m));
+	if (r->trained && r->rank && r->usage)
+		json_put(o, "ledger", json_ledger(r));
+	if (r->host_source)
+		json_put(o, "storage_path", json_storage_path(r));
 	if (r->evaluated && r->rank && r->usage)
 		json_put(o, "evaluation", json_evaluation(r, m));
 	if (r->checkpointed && r->rank)

@@ -1,5 +1,4 @@
 /* The result as people read it: what to believe first, then the figures. */
-#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,7 +6,9 @@
 
 #include "base/str.h"
 #include "report/decompose.h"
+#include "report/ledger.h"
 #include "report/result.h"
+#include "report/stragglers.h"
 
 #define COLUMNS 100
 #define INDENT 20
@@ -29,33 +30,9 @@ static const char *colored(const struct paint *p, const char *code)
 #define GREEN "\033[32m"
 #define PLAIN "\033[0m"
 
-/* Words of `s` in lines of at most COLUMNS, all but the first indented. `at`: the column reached.
- */
 static void wrap(struct buf *out, const char *s, size_t at)
 {
-	while (*s) {
-		size_t n;
-
-		while (isspace((unsigned char)*s))
-			s++;
-		n = strcspn(s, " \n\t");
-		if (n == 0)
-			break;
-		/* a percent sign stays with its number */
-		if (s[n] == ' ' && s[n + 1] == '%')
-			n += 1 + strcspn(s + n + 1, " \n\t");
-		if (at > INDENT && at + 1 + n > COLUMNS) {
-			buf_printf(out, "\n%*s", INDENT, "");
-			at = INDENT;
-		} else if (at > INDENT) {
-			buf_putc(out, ' ');
-			at++;
-		}
-		buf_append(out, s, n);
-		at += n;
-		s += n;
-	}
-	buf_putc(out, '\n');
+	buf_wrap(out, s, at, INDENT, COLUMNS);
 }
 
 static void row(struct buf *out, const char *name, const char *fmt, ...)
@@ -241,6 +218,16 @@ static void checkpoints(struct buf *out, const struct result *r)
 		    str_seconds(stall, text, sizeof(text)), au, without);
 }
 
+static void stragglers(struct buf *out, const struct result *r)
+{
+	struct buf line = {0};
+
+	stragglers_text(r, &line);
+	if (line.len)
+		row(out, "slowest sample", "%s", line.data);
+	buf_release(&line);
+}
+
 static void generation(struct buf *out, const struct result *r)
 {
 	double s = (double)r->generation.wall_ns / 1e9;
@@ -284,7 +271,11 @@ void report_text(const struct result *r, const struct run_metrics *m, bool color
 		decompose(r, 0, m->epochs, &d);
 		decompose_text(&d, colored(&p, BOLD), colored(&p, PLAIN), out);
 	}
+	if (r->trained && r->usage)
+		ledger_text(r, colored(&p, BOLD), colored(&p, PLAIN), out);
 	evaluation(out, m);
+	if (r->trained && r->rank)
+		stragglers(out, r);
 	if (r->trained && r->usage)
 		page_cache(out, r);
 	if (r->trained)

@@ -93,6 +93,24 @@ static void say_reads(struct verdict *v, const struct result *r, const struct su
 	}
 }
 
+/* Fewer ranks than whole copies of the model need write, and read, less than a real job would. */
+static void say_partial(struct verdict *v, const struct result *r)
+{
+	const struct checkpoint_totals *t = &r->checkpoint_totals;
+	char a[32], b[32];
+
+	if (t->ranks >= t->whole_ranks)
+		return;
+	say(v, " %s: %llu of the %llu ranks of its job, and so %s of the %s of a checkpoint.",
+	    r->workload->checkpoint.mode == 1 ? "Subset" : "Partial model",
+	    (unsigned long long)t->ranks, (unsigned long long)t->whole_ranks,
+	    bytes_text((double)t->total_bytes, a), bytes_text((double)t->whole_bytes, b));
+	if (r->workload->checkpoint.mode == 1) /* as it was asked for */
+		return;
+	worsen(v, VERDICT_WARN);
+	say(v, " Run a multiple of tensor x pipeline ranks for a whole one.");
+}
+
 void verdict_checkpoint(struct result *r)
 {
 	struct verdict *v = add(r, "checkpoint");
@@ -112,6 +130,7 @@ void verdict_checkpoint(struct result *r)
 		say_writes(v, r, &save);
 	if (load.count)
 		say_reads(v, r, &load);
+	say_partial(v, r);
 	if (unfinished) {
 		worsen(v, VERDICT_FAIL);
 		say(v, " %llu did not become whole.", (unsigned long long)unfinished);

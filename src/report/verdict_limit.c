@@ -1,6 +1,7 @@
 /* What held the run back most, in one sentence with the evidence. The rules: docs/metrics.md. */
 #include <math.h>
 
+#include "base/memory_speed.h"
 #include "report/outlook.h"
 #include "report/verdict_parts.h"
 
@@ -11,6 +12,8 @@ static const double BUSY_SHARE = 0.85;    /* of the workers' time: they are what
 static const double RECOVERED = 0.4;      /* of the loss, by a wider window */
 static const double OWN_CPU_SHARE = 0.75; /* of computing time; below, the CPU was taken away */
 static const double OTHERS_SHARE = 0.25;  /* of the processors, used by other programs */
+static const double STALLED_SHARE = 0.2;  /* of the time, waiting for memory */
+static const double COPY_SHARE = 0.4;     /* of the speed of copying: the bytes are what costs */
 static const uint32_t FEW_WORKERS = 4;    /* a common number of them would be enough */
 
 struct view {
@@ -113,6 +116,26 @@ static void no_loss(struct view *v)
 		     100 * v->busy, v->d.ready_mean);
 }
 
+/* Of several hosts one whose ranks are behind nearly always, and not one of them alone. */
+static bool at_host(struct view *v)
+{
+	const struct decomposition *d = &v->d;
+	double of_ranks = (double)d->last_node_ranks / v->r->ranks;
+	const struct host_facts *h;
+
+	if (v->r->nodes < 2 || d->last_node_ranks < 2 || d->last_node_share < 0.75 ||
+	    d->last_node_share < fmin(0.95, 1.5 * of_ranks) || v->skew < RANK_SHARE * v->loss ||
+	    d->last_share >= 0.75 * d->last_node_share)
+		return false;
+	h = result_node_host(v->r, d->last_node);
+	name(v, "slow_host",
+	     "limited by host %s, whose %u ranks come last in %.0f %% of the steps, because of %s; "
+	     "all others wait for them.",
+	     h ? h->hostname : "?", d->last_node_ranks, 100 * d->last_node_share,
+	     time_part_names[d->last_part]);
+	return true;
+}
+
 /* A rank that is behind nearly always; or ranks that take turns. */
 static bool at_barrier(struct view *v)
 {
@@ -122,12 +145,15 @@ static bool at_barrier(struct view *v)
 
 	if (v->r->ranks < 2)
 		return false;
+	if (at_host(v))
+		return true;
 	if (d->last_share >= often && behind >= RANK_SHARE * v->loss) {
 		name(v, "slow_rank",
-		     "limited by rank %u, which comes last in %.0f %% of the steps, %.3g ms after "
-		     "the others, because of %s; all others wait for it.",
-		     d->last_rank, 100 * d->last_share, 1e3 * d->last_behind_s,
-		     time_part_names[d->last_part]);
+		     "limited by rank %u%s%s, which comes last in %.0f %% of the steps, %.3g ms "
+		     "after the others, because of %s; all others wait for it.",
+		     d->last_rank, v->r->nodes > 1 ? " on host " : "",
+		     v->r->nodes > 1 ? result_rank_host(v->r, d->last_rank)->hostname : "",
+		     100 * d->last_share, 1e3 * d->last_behind_s, time_part_names[d->last_part]);
 		return true;
 	}
 	if (v->skew <= v->wait || v->skew < 0.4 * v->loss)
@@ -206,6 +232,53 @@ static bool cpu_taken(const struct view *v, double *others)
 	return decode > 0 && own<OWN_CPU_SHARE * decode && * others> OTHERS_SHARE;
 }
 
+/* Programs of this machine wait for memory. */
+static bool at_memory(struct view *v)
+{
+	double stalled = 0, wall = 0;
+
+	for (uint32_t i = 0; i < v->r->epochs_done; i++) {
+		const struct epoch_usage *u = &v->r->usage[i];
+
+		stalled += u->memory_stall_ns > 0 ? (double)u->memory_stall_ns / 1e9 : 0;
+		wall += (double)u->wall_ns / 1e9;
+	}
+	if (wall <= 0 || stalled < STALLED_SHARE * wall)
+		return false;
+	name(v, "memory",
+	     "limited by this machine's memory: in %.0f %% of the time programs waited for pages "
+	     "being reclaimed or read back; give it more memory, or fewer workers and batches.",
+	     100 * fmin(1, stalled / wall));
+	return true;
+}
+
+/* What the samples came from is this machine's memory, not storage. */
+static bool from_memory(struct view *v, double bytes)
+{
+	const char *store = v->r->workload->storage.store;
+	double data = v->d.work_s[WORK_DATA], readers = v->workers * v->r->ranks, copy, rate;
+
+	if (v->r->nodes > 1 || strchr(store, '+') || data <= 0 ||
+	    !(cached(v) || strcmp(store, "memory") == 0))
+		return false;
+	readers = fmin(readers, v->r->host.cpu_count > 0 ? v->r->host.cpu_count : 1);
+	copy = memory_copy_speed((unsigned)readers);
+	rate = bytes / data * readers;
+	if (copy > 0 && rate >= COPY_SHARE * copy)
+		name(v, "memory_bandwidth",
+		     "limited by this machine's memory: reading delivers %.3g GB/s while it goes "
+		     "on, of %.3g GB/s that %.0f threads copy; the dataset lies in memory, and "
+		     "this says nothing of the storage",
+		     rate / 1e9, copy / 1e9, readers);
+	else
+		name(v, "page_cache",
+		     "limited by reading from this machine's memory, %.3g GB/s while it goes on, "
+		     "of %.3g GB/s that %.0f threads copy: the system's calls cost more than the "
+		     "bytes, and this says nothing of the storage",
+		     rate / 1e9, copy / 1e9, readers);
+	return true;
+}
+
 static void say_store(struct view *v)
 {
 	const struct decomposition *d = &v->d;
@@ -220,6 +293,8 @@ static void say_store(struct view *v)
 			bytes += (double)v->r->rank[k].train_io.kind[i].returned_bytes;
 			requests += (double)v->r->rank[k].train_io.kind[i].requests;
 		}
+	if (from_memory(v, bytes))
+		return;
 	bytes_text(bytes / v->d.wall_s, rate);
 	if (d->work_s[WORK_OPEN] >= 0.5 * io)
 		name(v, "metadata",
@@ -262,6 +337,14 @@ static void say_wait(struct view *v)
 		     v->d.mean_s[TIME_WAIT + WAIT_START]);
 	else if (w[WORK_DECODE] >= io && w[WORK_DECODE] >= w[WORK_PREPROCESS] &&
 		 w[WORK_DECODE] >= w[WORK_TRANSPORT]) {
+		if (v->r->workload->run.measure == MEASURE_NONE) {
+			name(v, "reading",
+			     "limited by reading: the workers are busy %.0f %% of the time; what "
+			     "of it is the storage's was not measured (run.measure=none)",
+			     100 * v->busy);
+			advise(v);
+			return;
+		}
 		if (cpu_taken(v, &others)) {
 			name(v, "other_programs",
 			     "limited by other programs on this machine, which use %.0f %% of its "
@@ -306,6 +389,8 @@ void verdict_limit(struct result *r, const struct run_metrics *m)
 		name(&v, "checkpoint",
 		     "limited by checkpoints, for which training stood %.0f %% of the time.",
 		     100 * v.d.mean_s[TIME_CHECKPOINT] / v.d.wall_s);
+	else if (v.wait > 0.3 * v.loss && at_memory(&v))
+		return;
 	else if (at_barrier(&v) || at_window(&v) || few_workers(&v))
 		return;
 	else if (v.wait > 0.3 * v.loss && v.work > 0)

@@ -1,6 +1,7 @@
 /* The folder of results: emptied before a run, written after it. */
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folder_lock.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "report/dlio_log.h"
@@ -106,11 +108,18 @@ int run_open_folder(struct run_state *s, struct err *e)
 {
 	const struct workload *w = s->w;
 	AUTO_FREE char *log = NULL;
+	AUTO_FREE char *lock = path_join(s->r->folder, ".stoker_run.lock");
+	char who[FILE_LOCK_WHO_MAX];
 	int rc;
 
 	rc = file_mkdirs(s->r->folder, e);
 	if (rc < 0)
 		return rc;
+	if (file_lock(&s->output, lock, who) < 0)
+		return err_set(e, -EBUSY,
+			       "another run is writing its results to '%s'%s%s: wait until it has "
+			       "ended, end it, or choose another folder with -o",
+			       s->r->folder, who[0] ? ": " : "", who);
 	remove_old_results(s->r->folder);
 	log = path_join(s->r->folder, w->output.log_file);
 	return log_open(log, e);

@@ -13,12 +13,34 @@
 #include "report/dlio_log.h"
 #include "run/cache_control.h"
 #include "run/state.h"
+#include "run/usage.h"
 #include "workload/time_draw.h"
 
 void rank_publish(struct rank *k, enum rank_activity what, int64_t progress_ns)
 {
 	atomic_store_explicit(&k->activity, (int)what, memory_order_relaxed);
 	atomic_store_explicit(&k->progress_ns, progress_ns, memory_order_relaxed);
+}
+
+/* A step is over. Steps come last and are read first, computation second, so that no reader sees
+ * either without the time it took. */
+static void publish_step(struct rank *k, const struct phase *p, const struct step_times *t,
+			 uint64_t bytes, uint64_t samples)
+{
+	if (p->kind == PHASE_EVAL) {
+		atomic_store_explicit(&k->eval_ns, t->compute_end_ns - k->eval_zero_ns,
+				      memory_order_relaxed);
+		atomic_fetch_add_explicit(&k->eval_done, 1, memory_order_release);
+		return;
+	}
+	atomic_store_explicit(&k->train_ns, t->barrier_out_ns - k->train_zero_ns,
+			      memory_order_relaxed);
+	atomic_fetch_add_explicit(&k->train_bytes, bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&k->train_samples, samples, memory_order_relaxed);
+	atomic_fetch_add_explicit(&k->wait_ns, t->got_ns - t->ask_ns, memory_order_release);
+	atomic_fetch_add_explicit(&k->compute_ns, t->compute_end_ns - t->compute_begin_ns,
+				  memory_order_release);
+	atomic_fetch_add_explicit(&k->steps_done, 1, memory_order_release);
 }
 
 /* DLIO re-seeds its global generator at every shuffle, so that compute times are a function of seed
@@ -126,6 +148,7 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 		struct step_times *t = &p->step[i];
 		struct batch_work work;
 		struct batch_span span;
+		uint64_t bytes, samples;
 		struct batch *b;
 		int rc;
 
@@ -139,10 +162,12 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 		span = (struct batch_span){b->sent_ns, b->begun_ns, b->done_ns, &work};
 		wait_split(wait, t, &span, p->first_step + i == 0);
 		order_proof_merge(delivered, &b->proof);
-		*payload += b->payload_bytes;
-		p->samples += b->samples;
-		atomic_fetch_add_explicit(&k->payload_bytes, b->payload_bytes,
-					  memory_order_relaxed);
+		bytes = b->payload_bytes;
+		samples = b->samples;
+		*payload += bytes;
+		p->samples += samples;
+		atomic_fetch_add_explicit(&k->payload_bytes, bytes, memory_order_relaxed);
+		atomic_fetch_add_explicit(&k->samples, samples, memory_order_relaxed);
 		s->loader_ops->give_back(l, b);
 		if (!compute(k, dist, t))
 			return ERR_CANCELED;
@@ -154,16 +179,13 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 			service_times_add(&k->out->service, span.done_ns - span.begun_ns);
 		}
 		if (p->kind == PHASE_BLOCK) {
-			atomic_fetch_add_explicit(&k->steps_done, 1, memory_order_relaxed);
-			atomic_fetch_add_explicit(&k->compute_ns,
-						  t->compute_end_ns - t->compute_begin_ns,
-						  memory_order_relaxed);
 			rank_publish(k, RANK_BARRIER, t->compute_end_ns);
 			rc = comm_barrier(&k->comm);
 			if (rc)
 				return rc;
 			t->barrier_out_ns = clock_now_ns();
 		}
+		publish_step(k, p, t, bytes, samples);
 		ask = t->barrier_out_ns;
 	}
 	return 0;
@@ -185,7 +207,7 @@ static void add_worker_stats(struct rank *k, struct loader *l, struct io_stat *i
 	}
 }
 
-/* Of the training loader: which sample took longest. */
+/* Of the training loader: which samples took longest. */
 static void add_reading_times(struct rank *k, struct loader *l)
 {
 	uint32_t n;
@@ -194,10 +216,7 @@ static void add_reading_times(struct rank *k, struct loader *l)
 
 	for (uint32_t i = 0; i < n; i++) {
 		samples += ws[i].samples;
-		if (ws[i].slowest_ns > k->out->slowest_ns) {
-			k->out->slowest_ns = ws[i].slowest_ns;
-			k->out->slowest_sample = ws[i].slowest_sample;
-		}
+		slow_samples_merge(&k->out->slow, &ws[i].slow);
 	}
 	if (samples)
 		k->out->sample_ns = k->out->worker_busy_ns / (int64_t)samples;
@@ -361,11 +380,15 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 	if (rc)
 		return rc;
 	ep->has_eval = true;
+	atomic_store_explicit(&k->eval_before,
+			      atomic_load_explicit(&k->eval_done, memory_order_relaxed),
+			      memory_order_relaxed);
 	atomic_store_explicit(&k->evaluating, 1, memory_order_relaxed);
 	if (k->comm.rank == 0)
 		dlio_log_eval_start(s->steps[DATASET_EVAL]);
 	p->begin_wall_ns = clock_wall_ns();
 	p->begin_ns = clock_now_ns();
+	k->eval_zero_ns = p->begin_ns - atomic_load_explicit(&k->eval_ns, memory_order_relaxed);
 	rc = s->loader_ops->start(k->eval, &order, s->steps[DATASET_EVAL], e);
 	begun = rc == 0;
 	if (begun)
@@ -389,38 +412,12 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 	return rc;
 }
 
-/* Process-wide counters are its first rank's to take. Training ends everywhere with its last step's
- * barrier, and no rank leaves an epoch before all enter the next one: what is taken there
- * belongs to one phase. */
-static void usage_begin(struct run_state *s, uint32_t epoch, struct proc_io *io, int64_t *cpu)
-{
-	struct epoch_usage *u = &s->r->usage[epoch - 1];
-
-	host_meminfo_load(&u->meminfo, &u->meminfo_count);
-	proc_io_sample(io);
-	*cpu = proc_cpu_ns();
-	u->host_cpu_ns = host_cpu_ns();
-}
-
-/* The difference since *since, which becomes now. */
-static void usage_next(struct proc_io *out, struct proc_io *since)
-{
-	struct proc_io now;
-
-	proc_io_sample(&now);
-	*out = now;
-	proc_io_sub(out, since);
-	*since = now;
-}
-
 static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 {
 	struct run_state *s = k->run;
 	struct rank_epoch *ep = &k->out->epoch[epoch - 1];
-	struct epoch_usage *u = &s->r->usage[epoch - 1];
 	bool first = k->comm.local == 0;
-	struct proc_io io = {0};
-	int64_t cpu = 0;
+	struct usage_mark mark = {0};
 	int rc;
 
 	seed_epoch(k, epoch);
@@ -430,7 +427,7 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 		if (rc < 0)
 			return rc;
 		run_fill_lists(s, epoch);
-		usage_begin(s, epoch, &io, &cpu);
+		usage_begin(s, epoch, &mark);
 	}
 	rc = comm_barrier(&k->comm);
 	if (rc)
@@ -438,12 +435,14 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	ep->begin_wall_ns = clock_wall_ns();
 	ep->begin_ns = clock_now_ns();
 	ep->end_ns = ep->begin_ns;
+	k->train_zero_ns = ep->begin_ns - atomic_load_explicit(&k->train_ns, memory_order_relaxed);
 	rc = train_epoch(k, ep, epoch, e);
+	if (rc == 0)
+		atomic_store_explicit(&k->train_ns, ep->train_end_ns - k->train_zero_ns,
+				      memory_order_relaxed);
 	if (first) {
-		usage_next(&u->train, &io);
-		u->cpu_ns = proc_cpu_ns() - cpu;
-		u->host_cpu_ns = host_cpu_ns() - u->host_cpu_ns;
-		u->wall_ns = ep->train_end_ns - ep->begin_ns;
+		usage_of_training(s, epoch, &mark);
+		s->r->usage[epoch - 1].wall_ns = ep->train_end_ns - ep->begin_ns;
 	}
 	if (rc == 0)
 		rc = comm_barrier(&k->comm);
@@ -454,7 +453,7 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 		if (rc == 0)
 			rc = comm_barrier(&k->comm);
 		if (first) {
-			usage_next(&u->eval, &io);
+			usage_of_evaluation(s, epoch, &mark);
 			atomic_store(&s->phase, PROGRESS_TRAIN);
 		}
 	}

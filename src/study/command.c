@@ -59,6 +59,14 @@ static void put_launcher(struct vector *a, const struct study_options *o, int64_
 		put_copy(a, o->launcher_args.v[i]);
 }
 
+static void put_folder(struct vector *a, const char *key, const char *folder, const char *below)
+{
+	AUTO_FREE char *path = xasprintf("%s%s", folder, below);
+	AUTO_FREE char *quoted = override_quote(path);
+
+	put(a, xasprintf("++workload.%s=%s", key, quoted));
+}
+
 static void put_workload(struct vector *a, const struct study_plan *p, const struct experiment *x,
 			 int64_t processes)
 {
@@ -76,9 +84,7 @@ static void put_workload(struct vector *a, const struct study_plan *p, const str
 	for (size_t i = 0; i < x->overrides.n; i++)
 		put_copy(a, x->overrides.v[i]);
 	if (x->dataset != SIZE_MAX) {
-		AUTO_FREE char *quoted = override_quote(p->dataset[x->dataset].folder);
-
-		put(a, xasprintf("++workload.dataset.data_folder=%s", quoted));
+		put_folder(a, "dataset.data_folder", p->dataset[x->dataset].folder, "");
 	}
 }
 
@@ -106,8 +112,7 @@ char **study_run_argv(const struct study_plan *p, const struct experiment *x, co
 	put_workload(&a, p, x, x->processes);
 	put_copy(&a, "++workload.workflow.generate_data=False");
 	if (x->checkpoints)
-		put(&a, xasprintf("++workload.checkpoint.checkpoint_folder='%s/checkpoints'",
-				  p->options->scratch));
+		put_folder(&a, "checkpoint.checkpoint_folder", p->options->scratch, "/checkpoints");
 	put_copy(&a, "-o");
 	put_copy(&a, folder);
 	return a.v;

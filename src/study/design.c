@@ -180,6 +180,7 @@ static int number(const struct design *d, size_t line, const char *name, const c
 		return 0;
 	if (str_to_i64(text, out) && *out >= 1 && *out <= most)
 		return 0;
+	*out = 0;
 	return err_set(e, ERR_USAGE, "%s: line %zu: %s: '%s' is not a whole number from 1 to %lld",
 		       d->path, line, name, text, (long long)most);
 }
@@ -199,6 +200,29 @@ static int take_state(const struct design *d, struct design_row *r, const char *
 		       d->path, r->line, text);
 }
 
+/* What one row says wrong is that row's failure, like a workload that does not exist. */
+static void take_values(const struct design *d, struct design_row *r, const char *const text[])
+{
+	struct err *e = &r->why;
+	int rc = 0;
+
+	if (!r->model[0])
+		rc = err_set(e, ERR_USAGE, "%s: line %zu: the row names no model", d->path,
+			     r->line);
+	if (rc == 0 && !text[PROCESSES][0])
+		rc = err_set(e, ERR_USAGE, "%s: line %zu: the row says no number of processes",
+			     d->path, r->line);
+	if (rc == 0)
+		rc = number(d, r->line, "processes", text[PROCESSES], DESIGN_PROCESSES_MAX,
+			    &r->processes, e);
+	if (rc == 0)
+		rc = number(d, r->line, "epochs", text[EPOCHS], 1000000, &r->epochs, e);
+	if (rc == 0)
+		rc = number(d, r->line, "repeat", text[REPEAT], REPEAT_MAX, &r->repeat, e);
+	if (rc == 0 && design_split_overrides(text[OVERRIDES], &r->overrides, e) < 0)
+		err_wrap(e, "%s: line %zu: overrides", d->path, r->line);
+}
+
 static int take_row(struct design *d, size_t index, const int column[COLUMNS], struct err *e)
 {
 	struct fields f;
@@ -214,25 +238,12 @@ static int take_row(struct design *d, size_t index, const int column[COLUMNS], s
 		text[i] = column[i] >= 0 && (size_t)column[i] < f.n ? f.v[column[i]].text : "";
 	d->row = xrealloc(d->row, (d->rows + 1) * sizeof(*d->row));
 	r = &d->row[d->rows++];
-	*r = (struct design_row){.line = index + 1, .model = xstrdup(text[MODEL])};
-	if (!r->model[0])
-		rc = err_set(e, ERR_USAGE, "%s: line %zu: the row names no model", d->path,
-			     r->line);
-	if (rc == 0 && !text[PROCESSES][0])
-		rc = err_set(e, ERR_USAGE, "%s: line %zu: the row says no number of processes",
-			     d->path, r->line);
+	*r = (struct design_row){.line = index + 1,
+				 .model = xstrdup(text[MODEL]),
+				 .typed = xstrdup(text[OVERRIDES])};
+	rc = take_state(d, r, text[RUN], e);
 	if (rc == 0)
-		rc = number(d, r->line, "processes", text[PROCESSES], DESIGN_PROCESSES_MAX,
-			    &r->processes, e);
-	if (rc == 0)
-		rc = number(d, r->line, "epochs", text[EPOCHS], 1000000, &r->epochs, e);
-	if (rc == 0)
-		rc = number(d, r->line, "repeat", text[REPEAT], REPEAT_MAX, &r->repeat, e);
-	if (rc == 0)
-		rc = take_state(d, r, text[RUN], e);
-	/* what one row says wrong is that row's failure, like a workload that does not exist */
-	if (rc == 0 && design_split_overrides(text[OVERRIDES], &r->overrides, &r->why) < 0)
-		err_wrap(&r->why, "%s: line %zu: overrides", d->path, r->line);
+		take_values(d, r, text);
 	fields_release(&f);
 	return rc;
 }
@@ -322,6 +333,7 @@ void design_release(struct design *d)
 {
 	for (size_t i = 0; i < d->rows; i++) {
 		free(d->row[i].model);
+		free(d->row[i].typed);
 		str_list_release(&d->row[i].overrides);
 	}
 	free(d->row);

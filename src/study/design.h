@@ -22,8 +22,10 @@ struct design_row {
 	char *model;
 	int64_t epochs;            /* 0: as the workload says */
 	int64_t processes, repeat; /* repeat 0: not given */
-	struct str_list overrides;
-	struct err why; /* code != 0: the overrides cannot be read, so the row cannot run */
+	char *typed;               /* the text of the overrides */
+	struct str_list overrides; /* those before the first that cannot be read */
+	struct err why; /* code != 0: what the row says cannot be read, so that it cannot run;
+			 * numbers that are wrong are then 0 */
 	enum design_state state;
 };
 
@@ -37,8 +39,9 @@ struct design {
 };
 
 #define DESIGN_PROCESSES_MAX 65536
-/* Reads at most 16 MiB and 100,000 rows. Errors are ERR_USAGE with file, line and column. Release
- * with design_release in any case. */
+/* Reads at most 16 MiB and 100,000 rows. Errors are ERR_USAGE with file, line and column; what is
+ * wrong with the values of one row is that row's `why` and no error. Release with design_release
+ * in any case. */
 int design_load(struct design *d, const char *path, struct err *e);
 void design_release(struct design *d);
 /* Sets a row's state in memory. */

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 
 #define COLUMNS_SHOWN 64
+#define CELL_WIDTH 7
 
 struct cell {
 	unsigned done, failed, pending;
@@ -37,7 +39,9 @@ static char *factors_of(const struct design_row *r)
 {
 	struct buf text = {0};
 
-	for (size_t i = 0; i < r->overrides.n; i++) {
+	if (r->why.code) /* what cannot be read is shown as it is */
+		buf_puts(&text, r->typed);
+	for (size_t i = 0; !r->why.code && i < r->overrides.n; i++) {
 		const char *s = r->overrides.v[i], *equal = strchr(s, '=');
 		size_t begin = equal ? (size_t)(equal - s) : strlen(s);
 
@@ -45,7 +49,7 @@ static char *factors_of(const struct design_row *r)
 			begin--;
 		buf_printf(&text, "%s%s", i ? " " : "", s + begin);
 	}
-	if (r->overrides.n == 0)
+	if (text.len == 0)
 		buf_puts(&text, "-");
 	return buf_take(&text);
 }
@@ -133,11 +137,64 @@ static const char *cell_color(const struct cell *c)
 	return c->failed ? "\033[31;1m" : c->pending ? "\033[33m" : "\033[32m";
 }
 
+static int least(size_t a, size_t b)
+{
+	return (int)(a < b ? a : b);
+}
+
+/* One line of the matrix, as many of the terminal as its texts need. */
+static void put_line(const struct line *l, int model, int factors, size_t first, size_t end,
+		     bool color, struct buf *out)
+{
+	const char *m = l->model[0] ? l->model : "(none)", *f = l->factors;
+	bool begin = true;
+
+	while (begin || *m || *f) {
+		int mn = least(strlen(m), (size_t)model), fn = least(strlen(f), (size_t)factors);
+
+		buf_printf(out, "%-*.*s  %-*.*s", model, mn, m, begin ? factors : 0, fn, f);
+		for (size_t c = first; begin && c < end; c++) {
+			const struct cell *cell = &l->cell[c];
+			char text[16];
+
+			cell_text(cell, text);
+			buf_printf(out, " %s%6s%s", color && text[0] ? cell_color(cell) : "", text,
+				   color && text[0] ? "\033[0m" : "");
+		}
+		buf_putc(out, '\n');
+		begin = false;
+		m += mn;
+		f += fn;
+	}
+}
+
+static void put_reasons(const struct study_plan *p, const struct run_status *status,
+			struct buf *out)
+{
+	AUTO_FREE char *file = state_path(p);
+
+	for (size_t i = 0; i < p->experiments; i++) {
+		const struct experiment *x = &p->experiment[i];
+		size_t line = p->design.row[x->row].line;
+
+		if (status[i].state == RUN_DONE)
+			continue;
+		if (x->why.code && x->repeat == 1)
+			buf_printf(out, "line %zu cannot run: %s\n", line, x->why.text);
+		else if (!x->why.code && status[i].reason[0])
+			buf_printf(out, "line %zu, run %u failed: %s\n", line, x->repeat,
+				   status[i].reason);
+	}
+	if (file_exists(file))
+		buf_printf(out, "all runs, their times and reasons: %s\n", file);
+}
+
 void study_matrix_text(const struct study_plan *p, const struct run_status *status, bool color,
-		       struct buf *out)
+		       int width, struct buf *out)
 {
 	struct matrix m;
-	size_t model = 5, factors = 9;
+	size_t model = 6, factors = 9, fit;
+	int mw, fw;
 
 	build(&m, p, status);
 	for (size_t i = 0; i < m.lines; i++) {
@@ -146,32 +203,27 @@ void study_matrix_text(const struct study_plan *p, const struct run_status *stat
 		model = n > model ? n : model;
 		factors = f > factors ? f : factors;
 	}
-	factors = factors > 60 ? 60 : factors;
-	buf_printf(out, "%-*s  %-*s", (int)model, "model", (int)factors, "overrides");
-	for (size_t c = 0; c < m.columns; c++)
-		buf_printf(out, " %6lld", (long long)m.processes[c]);
-	buf_puts(out, "  (processes)\n");
-	for (size_t i = 0; i < m.lines; i++) {
-		buf_printf(out, "%-*s  %-*.*s", (int)model, m.line[i].model, (int)factors,
-			   (int)factors, m.line[i].factors);
-		for (size_t c = 0; c < m.columns; c++) {
-			const struct cell *cell = &m.line[i].cell[c];
-			char text[16];
+	width = width < 60 ? 60 : width;
+	mw = least(model, (size_t)width / 3);
+	/* the columns of at least two numbers of processes fit */
+	fw = least(factors, (size_t)(width - mw - 2 - 13 - CELL_WIDTH * least(m.columns, 2)));
+	fit = (size_t)(width - mw - 2 - fw - 13) / CELL_WIDTH;
+	for (size_t first = 0; first < m.columns; first += fit) {
+		size_t end = m.columns - first > fit ? first + fit : m.columns;
 
-			cell_text(cell, text);
-			buf_printf(out, " %s%6s%s", color && text[0] ? cell_color(cell) : "", text,
-				   color && text[0] ? "\033[0m" : "");
-		}
-		buf_putc(out, '\n');
+		buf_printf(out, "%s%-*s  %-*s", first ? "\n" : "", mw, "model", fw, "overrides");
+		for (size_t c = first; c < end; c++)
+			if (m.processes[c] > 0)
+				buf_printf(out, " %6lld", (long long)m.processes[c]);
+			else
+				buf_puts(out, "      ?");
+		buf_puts(out, "  (processes)\n");
+		for (size_t i = 0; i < m.lines; i++)
+			put_line(&m.line[i], mw, fw, first, end, color, out);
 	}
 	buf_printf(out, "\n%u runs: %u done (Y), %u failed (F), %u pending (N)\n",
 		   m.done + m.failed + m.pending, m.done, m.failed, m.pending);
-	for (size_t i = 0; i < p->experiments; i++)
-		if (p->experiment[i].why.code && p->experiment[i].repeat == 1 &&
-		    status[i].state != RUN_DONE)
-			buf_printf(out, "line %zu cannot run: %s\n",
-				   p->design.row[p->experiment[i].row].line,
-				   p->experiment[i].why.text);
+	put_reasons(p, status, out);
 	release(&m);
 }
 

@@ -3,8 +3,9 @@
  * processes, a state in each cell. */
 #include "study/state.h"
 
-/* For a terminal, with colours or plain letters. */
+/* For a terminal of `width` columns, with colours or plain letters; texts and columns that do not
+ * fit go on below. */
 void study_matrix_text(const struct study_plan *p, const struct run_status *status, bool color,
-		       struct buf *out);
+		       int width, struct buf *out);
 /* As a picture (SVG). */
 void study_matrix_svg(const struct study_plan *p, const struct run_status *status, struct buf *out);

@@ -102,6 +102,31 @@ bool state_was_done(const struct study_plan *p, const json_t *saved, size_t row)
 	return done;
 }
 
+static bool is_run(const json_t *one, const struct experiment *x)
+{
+	const char *model = json_string_value(json_object_get(one, "model"));
+	const char *name = json_string_value(json_object_get(one, "experiment"));
+
+	return model && name && strcmp(model, x->model) == 0 && strcmp(name, x->name) == 0 &&
+	       json_integer_value(json_object_get(one, "repeat")) == x->repeat;
+}
+
+const char *state_reason(const struct study_plan *p, const json_t *saved, size_t experiment)
+{
+	const json_t *runs = json_object_get(saved, "runs");
+	size_t n = json_array_size(runs);
+
+	/* where the design has not changed it is the first that is looked at */
+	for (size_t i = 0; i < n; i++) {
+		const json_t *one = json_array_get(runs, (experiment + i) % n);
+		const char *reason = json_string_value(json_object_get(one, "reason"));
+
+		if (is_run(one, &p->experiment[experiment]))
+			return reason ? reason : "";
+	}
+	return "";
+}
+
 static json_t *run_of(const struct study_plan *p, size_t i, const struct run_status *s)
 {
 	static const char *const names[] = {"pending", "done", "failed"};

@@ -24,6 +24,9 @@ char *state_path(const struct study_plan *p);
 bool state_was_done(const struct study_plan *p, const json_t *saved, size_t row);
 /* NULL when there is none or it cannot be read. */
 json_t *state_load(const struct study_plan *p);
+/* Why a run failed, as the last state saved has it; "" when it does not say. `saved` may be NULL.
+ */
+const char *state_reason(const struct study_plan *p, const json_t *saved, size_t experiment);
 int state_save(const struct study_plan *p, const struct run_status *status, struct err *e);
 
 /* The mark of a finished run, in its folder. */

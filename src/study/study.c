@@ -2,19 +2,18 @@
 #include "study/study.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/child.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folder_lock.h"
 #include "base/str.h"
 #include "study/scratch.h"
 
@@ -30,7 +29,7 @@ struct running {
 	json_t *saved;
 	study_event_fn fn;
 	void *arg;
-	int lock;
+	struct file_lock lock;
 	double wall_s, compute_s; /* of the runs made in this call */
 	size_t made;
 };
@@ -287,6 +286,7 @@ static int one_run(struct running *r, size_t i, struct err *e)
 	partial = xasprintf("%s.partial", x->folder);
 	failed = xasprintf("%s.failed", x->folder);
 	s->ran = true;
+	s->reason[0] = '\0';
 	if (x->why.code) {
 		snprintf(s->reason, sizeof(s->reason), "%s", x->why.text);
 		rc = -1;
@@ -340,21 +340,15 @@ static int take_finished(struct running *r, struct err *e)
 static int lock_results(struct running *r, struct err *e)
 {
 	AUTO_FREE char *path = path_join(r->o->results, ".study.lock");
+	char who[FILE_LOCK_WHO_MAX];
 	int rc = file_mkdirs(r->o->results, e);
 
-	if (rc < 0)
+	if (rc < 0 || file_lock(&r->lock, path, who) == 0)
 		return rc;
-	r->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-	if (r->lock < 0)
-		return err_sys(e, errno, "opening '%s'", path);
-	if (flock(r->lock, LOCK_EX | LOCK_NB) == 0)
-		return 0;
-	if (errno != EWOULDBLOCK)
-		return err_sys(e, errno, "locking '%s'", path);
 	return err_set(e, ERR_USAGE,
-		       "another study is writing to '%s': wait for it, or choose another folder "
-		       "with --results",
-		       r->o->results);
+		       "another study is writing to '%s'%s%s: wait for it, or choose another "
+		       "folder with --results",
+		       r->o->results, who[0] ? ": " : "", who);
 }
 
 static int run_all(struct running *r, struct err *e)
@@ -382,7 +376,7 @@ static int run_all(struct running *r, struct err *e)
 
 int study_run(struct study_plan *p, study_event_fn fn, void *arg, size_t *failed, struct err *e)
 {
-	struct running r = {.p = p, .o = p->options, .fn = fn, .arg = arg, .lock = -1};
+	struct running r = {.p = p, .o = p->options, .fn = fn, .arg = arg, .lock.fd = -1};
 	struct err unclean = {0};
 	int rc, clean;
 
@@ -402,7 +396,7 @@ int study_run(struct study_plan *p, study_event_fn fn, void *arg, size_t *failed
 		*failed += p->design.row[i].state == DESIGN_FAILED;
 	free(r.status);
 	free(r.generated);
-	close(r.lock);
+	file_unlock(&r.lock);
 	return rc;
 }
 
@@ -417,9 +411,11 @@ void study_status(const struct study_plan *p, struct run_status *status)
 		status[i] = (struct run_status){.state = RUN_PENDING};
 		if (state == DESIGN_DONE)
 			status[i].state = RUN_DONE;
-		else if (state == DESIGN_FAILED)
+		else if (state == DESIGN_FAILED) {
 			status[i].state = RUN_BAD;
-		else if (run_mark_key(x->folder) == x->key && !state_was_done(p, saved, x->row))
+			snprintf(status[i].reason, sizeof(status[i].reason), "%s",
+				 state_reason(p, saved, i));
+		} else if (run_mark_key(x->folder) == x->key && !state_was_done(p, saved, x->row))
 			status[i].state = RUN_DONE;
 	}
 	json_decref(saved);

@@ -186,21 +186,13 @@ static void mend_model(struct workload *w)
 	node_set(sections, "model", map);
 }
 
-static int apply_override(struct loading *l, const struct override *o)
+static int apply_override(struct loading *l, struct override *o)
 {
 	const char *bare = str_starts(o->key, "workload.") ? o->key + 9 : o->key;
-	int rc = override_apply(l->w->composed, o, l->e);
 
-	if (rc == 0 || workload_key_known(bare))
-		return rc;
-	const char *near = opt_nearest_key(workload_rows, workload_row_count, bare);
-
-	if (near) {
-		AUTO_FREE char *text = xstrdup(l->e->text);
-
-		err_set(l->e, rc, "%s (did you mean %s?)", text, near);
-	}
-	return rc;
+	if (!workload_key_known(bare))
+		o->meant = opt_nearest_key(workload_rows, workload_row_count, bare);
+	return override_apply(l->w->composed, o, l->e);
 }
 
 static int apply_overrides(struct loading *l)

@@ -16,6 +16,7 @@ enum read_type { READ_ON_DEMAND, READ_MEMORY };
 enum page_cache { PAGE_CACHE_KEEP, PAGE_CACHE_COLD, PAGE_CACHE_COLD_EPOCHS, PAGE_CACHE_DROP };
 /* reader.data_loader_sampler */
 enum sampler { SAMPLER_DERIVE, SAMPLER_ITERATIVE, SAMPLER_INDEX, SAMPLER_NONE };
+enum profiler { PROFILER_NONE, PROFILER_IOSTAT, PROFILER_DARSHAN, PROFILER_TENSORBOARD };
 enum measuring { MEASURE_ALL, MEASURE_NONE };
 enum trace_files { TRACE_OFF, TRACE_PFW, TRACE_CHROME, TRACE_BOTH };
 enum transport { TRANSPORT_NONE, TRANSPORT_SHARED_MEMORY };
@@ -169,10 +170,11 @@ struct workload {
 		double watchdog; /* seconds without any progress before the run is ended; 0: never
 				  */
 		double sample_interval; /* seconds between samples of the machine; 0: none */
-		int measure;            /* enum measuring */
-		int trace;              /* enum trace_files */
-		int64_t trace_events;   /* spans kept of each reader */
-		int64_t stack_bytes;    /* of rank and worker threads */
+		bool sample_gpus;
+		int measure;          /* enum measuring */
+		int trace;            /* enum trace_files */
+		int64_t trace_events; /* spans kept of each reader */
+		int64_t stack_bytes;  /* of rank and worker threads */
 	} run;
 
 	/* ---- not keys ---- */

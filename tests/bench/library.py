@@ -100,7 +100,27 @@ def read_csv(path):
     return pandas.read_csv(path, header=None, compression=None).to_numpy()
 
 
-READ = {"npz": np and read_npz, "npy": np and (lambda path: np.load(path)), "hdf5": h5py and read_hdf5,
+def tables(path):
+    return np.fromfile(path + ".off.idx", np.uint64), np.fromfile(path + ".sz.idx", np.uint64)
+
+
+def read_indexed(path):
+    samples = []
+    with open(path, "rb") as f:
+        for offset, size in zip(*tables(path)):
+            f.seek(int(offset))
+            samples.append(np.frombuffer(f.read(int(size)), np.uint8))
+    return samples
+
+
+def read_mapped(path):
+    """With its pages touched: a copy of each sample, as a batch is made of."""
+    whole = np.memmap(path, np.uint8, "r")
+    return [np.array(whole[int(o):int(o) + int(n)]) for o, n in zip(*tables(path))]
+
+
+READ = {"indexed_binary": np and read_indexed, "mmap_indexed_binary": np and read_mapped,
+        "npz": np and read_npz, "npy": np and (lambda path: np.load(path)), "hdf5": h5py and read_hdf5,
         "png": Image and (lambda path: np.asarray(Image.open(path))),
         "jpeg": Image and (lambda path: np.asarray(Image.open(path))), "csv": pandas and read_csv}
 

@@ -61,6 +61,14 @@ def configuration(tmp):
     refused(["show", "nonsense"], 2, "nonsense", "workloads", "system")
     refused(["show", "system", tmp / "missing"], 2, "missing", "not a folder")
     refused(["verify", tmp / "missing"], 2, "missing", "dataset's folder")
+    (tmp / "bare").mkdir()
+    refused(["verify", tmp / "bare"], 2, "has no stoker_manifest.json", "give its workload instead", "data_folder=")
+    refused([*run, "framework=tensorflow"], 2, "set reader.data_loader=tensorflow too")
+    if os.path.isdir("/dev/shm"):  # memory, which the store refuses: nothing is left there
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
+            refused(["generate", *tiny(f"{memory}/d", tmp / "o", dataset__num_subfolders_train=2), "storage.store=direct"],
+                    1, "tmpfs")
+            assert not os.listdir(memory), list(pathlib.Path(memory).rglob("*"))
     design = tmp / "design.csv"
     design.write_text("model,processes,Model\nunet3d_h100,1,resnet50_h100\n")
     refused(["study", "run", design, "--dry-run"], 2, "design.csv", "line 1", "two columns", "model")
@@ -220,11 +228,17 @@ def odd_folders(tmp):
     """What a folder is called is never read as syntax of an override."""
     keys = ["dataset.num_files_train=4", "dataset.num_files_eval=0", "workflow.evaluation=false",
             "train.computation_time=0", "reader.batch_size=1"]
-    for name in ("it's", "a \\'b\\", "x${y}", 'q",{z} '):
+    for name in ("it's", "a \\'b\\", "x${y}", 'q",{z} ', "a=b"):
         at = tmp / "odd" / name
         at.mkdir(parents=True)
         stoker("generate", "default", "dataset.data_folder=d", *keys, cwd=at)
         assert "every byte" in stoker("verify", at / "d").stdout
+        if name == "a=b":
+            (at / "d").rename(at / "d=e")
+            assert "every byte" in stoker("verify", "d=e", cwd=at).stdout
+            refused(["verify", at / "none=e"], 2, "a=b/none=e' does not exist", "dataset's folder")
+            refused(["verify", "default", "none/e=3"], 2, "configuration group")
+            (at / "d=e").rename(at / "d")
         (at / "d.csv").write_text("model,epochs,processes\ndefault,1,1\n")
         stoker("study", "run", "d.csv", *keys, cwd=at)
         assert (at / "results/default/1/run-1/summary.json").exists()

@@ -75,13 +75,31 @@ def training(tmp):
     assert [k for k in epoch if k[0] in "bs"][1:] == [f"{what}{n}" for n in (1, 2, 3) for what in ("block", "save_ckpt")]
 
 
-def only(tmp, name, ranks, *more, status=0, **keys):
+def only(tmp, name, ranks, *more, status=0, quiet=("-q",), **keys):
     out, saved = tmp / f"{name}-out", tmp / f"{name}-saved"
     keys = {**MODEL, "workflow__train": "false", "workflow__checkpoint": "true", "checkpoint__num_checkpoints_write": 3,
             "checkpoint__num_checkpoints_read": 2, "checkpoint__checkpoint_folder": saved, **keys}
-    done = stoker("run", "default", "-q", "-n", ranks, "-o", out, *more,
+    done = stoker("run", "default", *quiet, "-n", ranks, "-o", out, *more,
                   *[f"{k.replace('__', '.')}={v}" for k, v in keys.items()], status=status)
     return out, saved, done
+
+
+def partial(tmp):
+    """Ranks that are no multiple of tensor x pipeline write, and read back, their part of the model."""
+    keys = {"model__num_layers": 4, "model__parallelism__tensor": 2, "model__parallelism__pipeline": 4}
+    saved = {ranks: only(tmp, f"part{ranks}", ranks, checkpoint__verify="true", quiet=(), **keys) for ranks in (2, 8)}
+    part, whole = files(saved[2][1]), files(saved[8][1])
+    assert 0 < len(part) < len(whole) and part.items() <= whole.items(), (part, whole)
+    assert "partial model: 2 ranks are no multiple" in saved[2][2].stderr, saved[2][2].stderr
+    assert "partial" not in saved[8][2].stderr
+    for ranks, (out, _, _) in saved.items():
+        result = load(out)
+        [verdict] = [v for v in result["verdicts"] if v["check"] == "checkpoint"]
+        assert ("Partial model: 2 of the 8 ranks" in verdict["text"]) == (ranks == 2), verdict
+        sizes = result["checkpoint"]
+        assert sizes["whole_job_ranks"] == 8
+        assert sizes["whole_job_bytes"] == load(saved[8][0])["checkpoint"]["total_bytes"] >= sizes["total_bytes"]
+        assert sizes["load"]["count"] == 2, sizes
 
 
 def alone(tmp):
@@ -243,7 +261,7 @@ def torch_opens(tmp):
 def main():
     with tempfile.TemporaryDirectory() as name:
         tmp = pathlib.Path(name)
-        for part in (training, alone, torch_opens, workloads, background, killed, full):
+        for part in (training, alone, partial, torch_opens, workloads, background, killed, full):
             begin = time.time()
             part(tmp)
             print(f"   {part.__name__}: {time.time() - begin:.1f} s")

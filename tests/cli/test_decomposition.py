@@ -76,6 +76,21 @@ def cases(data):
     yield "posix, npz", 2, dict(dataset__data_folder=data, files=12, reader__decode="full")
 
 
+def slow_file(tmp):
+    """One file that takes 60 ms to open is the slowest sample, by name."""
+    out = os.path.join(tmp, "slow-file")
+    stoker("run", *tiny("/d", out, "npy", 40, storage__store="fault+memory", storage__fault__op="open",
+                        storage__fault__nth=1, storage__fault__count=0, storage__fault__path="train/img_27",
+                        storage__fault__action="delay", storage__fault__delay=0.06), "-n", 2)
+    s = load(out)["training"]["stragglers"]
+    first = s["slowest_samples"][0]
+    assert first["file"].endswith("train/img_27_of_40.npy") and first["sample"] == 27, s
+    assert 0.055 < first["seconds"] < 2 and first["times_mean"] > 5, s
+    times = [x["seconds"] for x in s["slowest_samples"]]
+    assert times == sorted(times, reverse=True) and len(times) == 10, s
+    assert s["slowest_rank"]["rank"] in (0, 1) and s["slowest_rank"]["host"], s
+
+
 def interrupted(tmp):
     out = os.path.join(tmp, "interrupted")
     p = subprocess.Popen([STOKER, "run", *tiny("/d", out, "npy", 400, storage__store="throttle+memory",
@@ -95,6 +110,7 @@ def main():
             stoker("run", *tiny(keys.pop("dataset__data_folder"), out, keys.pop("fmt", "npy"),
                                 keys.pop("files"), **keys), "-n", ranks)
             check(name, load(out))
+        slow_file(tmp)
         interrupted(tmp)
 
 

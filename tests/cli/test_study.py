@@ -116,6 +116,18 @@ def failing(tmp):
     (tmp / "config/workload/nothing.yaml").write_text(WORKLOAD)
     study(tmp, "run", "--retry", status=1)
     assert [r["run"] for r in rows(tmp)][1] == "Y"
+    # what a row says wrong is its own failure, and is seen as it was typed
+    (tmp / "d.csv").write_text("model,epochs,processes,overrides,run\nsmall,two,1,,N\nsmall,1,x,,N\nsmall,1,1,,N\n"
+                               "small,1,1,reader.batch_size=3 [,N\n")
+    before = study(tmp, "status").stdout
+    assert "batch_size=3 [" in before and "line 2 cannot run" in before and "epochs: 'two'" in before, before
+    done = study(tmp, "run", status=1)
+    assert [r["run"] for r in rows(tmp)] == ["F", "F", "Y", "F"] and "d.csv.study.json" in done.stderr, done.stderr
+    # the reasons of earlier failures stay known
+    study(tmp, "run", status=1)
+    state = json.loads((tmp / "results/d.csv.study.json").read_text())
+    assert [r["line"] for r in state["runs"] if "reason" in r] == [2, 3, 5], state["runs"]
+    assert "results/d.csv.study.json" in study(tmp, "status").stdout
     (tmp / "d.csv").write_text("model,processes,overrides,run\nsmall,1,; rm -rf x,N\nsmall,1,a=1; rm -rf x,N\n")
     assert "';' is no override" in study(tmp, "run", status=1).stderr
     assert [r["run"] for r in rows(tmp)] == ["F", "F"]

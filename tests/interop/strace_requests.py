@@ -33,7 +33,7 @@ def requests(command, path, block=None):
         skip("strace is not installed")
     with tempfile.NamedTemporaryFile("r") as out:
         options = [poke(path, block)] if block else []
-        run = subprocess.run(["strace", "-f", "-s", "0", "-o", out.name, "-P", path, "-e",
+        run = subprocess.run(["strace", "-f", "--seccomp-bpf", "-s", "0", "-o", out.name, "-P", path, "-e",
                               "trace=" + CALLS] + options + ["--"] + command,
                              env=dict(os.environ, ASAN_OPTIONS="detect_leaks=0"),
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -80,6 +80,8 @@ FOREIGN = ["png", "png-filters", "png-rgb", "png-rgba", "png-la", "png-1bit", "p
 TRACED = [(32, 32), (55, 64), (61, 66), (62, 65), (240, 270), (255, 256), (256, 256), (300, 400),
           (1000, 1500), (50, 20000), (3200, 3300)]
 BLOCKS = (None, 512, 65536, 1048576)
+# one of each way to be read: pieces of pixels, a long piece before them
+BLOCKED = ("png-rgb", "png-text", "jpeg", "jpeg-icc")
 
 
 def pillow(jobs):
@@ -122,7 +124,8 @@ def check_contents(folder):
         same = how in ("png", "png-text")
         for access, decode, python, buffer in itertools.product(
                 ("framework", "native"), ("full", "verify", "none"), ("311", "314"), ("0", "1048576")):
-            if decode != "verify" or same:
+            # which Python it is matters to a framework's requests alone
+            if (decode != "verify" or same) and (access == "framework" or python == "311"):
                 tool("read", fmt, access, decode, python, buffer, "1",
                      *spec(path + "." + fmt, shape, i))
     return len(jobs), len(saves)
@@ -132,7 +135,7 @@ def check_requests(folder):
     bad = compared = 0
     generation = "314" if sys.version_info >= (3, 14) else "311"
     cases = [("%s-ours" % fmt, shape, (None, 65536)) for fmt in ("png", "jpeg") for shape in TRACED]
-    cases += [(how, (300, 400), BLOCKS) for how in FOREIGN]
+    cases += [(how, (300, 400), BLOCKS if how in BLOCKED else (None,)) for how in FOREIGN]
     cases += [(how, shape, (None,)) for how in ("png", "jpeg") for shape in TRACED]
     for how, shape, blocks in cases:
         fmt = how.split("-")[0]

@@ -36,6 +36,10 @@ def cases(folder):
         files=12, fmt="hdf5", storage__store="memory", dataset__data_folder="/causes",
         dataset__compression="gzip", dataset__record_length_bytes=8388608, reader__decode="full",
         reader__read_threads=1, train__computation_time=0.002)
+    yield "memory bandwidth", "memory_bandwidth", 1, dict(
+        files=16, storage__store="memory", dataset__data_folder="/causes", reader__batch_size=1,
+        dataset__record_length_bytes=16777216, dataset__record_length_bytes_stdev=0, reader__read_threads=2,
+        train__epochs=4, train__computation_time=0.0001)
     yield "preprocessing", "preprocess", 1, dict(t, files=100, reader__read_threads=2,
                                                  reader__preprocess_time=0.04)
     yield "no workers", "workers", 1, dict(t, files=160, reader__read_threads=0,
@@ -113,7 +117,7 @@ def main():
         # those that wait for most of their time go well together
         with concurrent.futures.ThreadPoolExecutor(3) as pool:
             done = [pool.submit(until_right, *c, os.path.join(tmp, str(i))) if "storage__store" in c[3] and
-                    c[1] not in ("decode", "compute") else None for i, c in enumerate(listed)]
+                    c[1] not in ("decode", "compute", "memory_bandwidth") else None for i, c in enumerate(listed)]
         for i, c in enumerate(listed):
             limit = done[i].result() if done[i] else until_right(*c, os.path.join(tmp, str(i)))
             misses += show(c[0], c[1], limit)

@@ -390,10 +390,58 @@ static void expect_error(const char *keys, int64_t ranks, const char *part)
 	workload_release(&w);
 }
 
+/* Ranks that are no multiple of tensor x pipeline hold what they would in the job of whole copies.
+ */
+static void test_partial(void **state)
+{
+	static const char *const keys[] = {
+		"", /* ZeRO 0 */
+		"checkpoint.type=all_ranks",
+		"model.parallelism.zero_stage=1",
+		"model.parallelism.zero_stage=2",
+		"model.parallelism.zero_stage=3 model.parallelism.pipeline=1 "
+		"model.parallelism.tensor=6",
+		"model.layer_parameters=[10,0,20] model.optimization_groups=[5,7]",
+		"model.layer_parameters=[10,20] model.parallelism.zero_stage=1",
+		"model.layer_parameters=[10,20] compat.dlio=true",
+		"model.type=cnn model.num_layers=-1 model.parallelism.zero_stage=1",
+	};
+	static const int64_t ranks[] = {1, 2, 5, 6, 7, 12, 13};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		for (size_t k = 0; k < sizeof(ranks) / sizeof(ranks[0]); k++) {
+			int64_t job = (ranks[k] + 5) / 6 * 6;
+			struct checkpoint_plan part, whole;
+			struct checkpoint_totals of_part, of_whole;
+			char all[1024];
+
+			snprintf(all, sizeof(all),
+				 "%smodel.parallelism.tensor=2 model.parallelism.pipeline=3 %s",
+				 parameters_small, keys[i]);
+			plan_of(&part, "default", all, ranks[k]);
+			plan_of(&whole, "default", all, job);
+			checkpoint_plan_totals(&part, &of_part);
+			checkpoint_plan_totals(&whole, &of_whole);
+			assert_int_equal(of_part.whole_ranks, job);
+			assert_int_equal(of_part.whole_bytes, of_whole.total_bytes);
+			assert_int_equal(of_whole.whole_bytes, of_whole.total_bytes);
+			for (int64_t r = 0; r < ranks[k]; r++) {
+				struct checkpoint_rank_bytes a, b;
+
+				checkpoint_rank_size(&part, r, &a);
+				checkpoint_rank_size(&whole, r, &b);
+				assert_memory_equal(&a, &b, sizeof(a));
+			}
+			checkpoint_plan_release(&part);
+			checkpoint_plan_release(&whole);
+		}
+	}
+}
+
 static void test_errors(void **state)
 {
 	(void)state;
-	expect_error("model.parallelism.tensor=3", 4, "4 ranks are no multiple of 3");
 	expect_error("checkpoint.mode=subset model.parallelism.data=2 model.parallelism.tensor=2",
 		     5, "more than the 4 of the job");
 	expect_error("model.num_layers=1000000 model.transformer.hidden_size=1000000000000", 1,
@@ -408,7 +456,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),       cmocka_unit_test(test_small),
 		cmocka_unit_test(test_walk),        cmocka_unit_test(test_names),
-		cmocka_unit_test(test_dlio_totals), cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_dlio_totals), cmocka_unit_test(test_partial),
+		cmocka_unit_test(test_errors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,13 +95,41 @@ static void test_refuses(void **state)
 	refuse("", "no row");
 	refuse("# only\n", "no row");
 	refuse("model,epochs\nm,1\n", "'processes' is not among them");
-	refuse("model,processes\n,1\n", "names no model");
-	refuse("model,processes\nm,\n", "no number of processes");
-	refuse("model,processes\nm,-1\n", "'-1' is not a whole number from 1");
-	refuse("model,processes\nm,99999999999999999999\n", "is not a whole number");
 	refuse("model,processes,run\nm,1,maybe\n", "'maybe' is none of");
 	refuse("model,processes,overrides\nm,1,\"a=1\nm,1,,\n", "the quote is not closed");
 	refuse("model,processes\nm,1\n\x01\x02,2,\"\n", "");
+}
+
+/* What is wrong in the values of one row leaves the others. */
+static void test_bad_values(void **state)
+{
+	static const char *const why[] = {
+		"line 2: the row names no model",
+		"line 3: the row says no number of processes",
+		"line 4: processes: '-1' is not a whole number from 1",
+		"line 5: processes: '99999999999999999999' is not a whole number",
+		"line 6: epochs: 'two' is not a whole number",
+		"line 7: repeat: '0' is not a whole number",
+	};
+	struct design d;
+	struct err e = {0};
+
+	(void)state;
+	put("model,processes,epochs,repeat,run\n,1\nm,\nm,-1\nm,99999999999999999999\nm,1,two\n"
+	    "m,1,2,0\nm,1,2,3,N\n");
+	assert_int_equal(design_load(&d, path, &e), 0);
+	assert_int_equal(d.rows, 7);
+	for (size_t i = 0; i < 6; i++) {
+		assert_non_null(strstr(d.row[i].why.text, why[i]));
+		assert_true(d.row[i].processes >= 0 && d.row[i].epochs >= 0);
+		design_set_state(&d, i, DESIGN_FAILED);
+	}
+	assert_int_equal(d.row[2].processes, 0);
+	assert_int_equal(d.row[6].why.code, 0);
+	assert_int_equal(design_save(&d, &e), 0);
+	expect_file("model,processes,epochs,repeat,run\n,1,,,F\nm,,,,F\nm,-1,,,F\n"
+		    "m,99999999999999999999,,,F\nm,1,two,,F\nm,1,2,0,F\nm,1,2,3,N\n");
+	design_release(&d);
 }
 
 /* What is wrong in the overrides of one row leaves the others. */
@@ -157,8 +185,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reads_and_saves), cmocka_unit_test(test_without_run_column),
-		cmocka_unit_test(test_refuses),         cmocka_unit_test(test_bad_overrides),
-		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_refuses),         cmocka_unit_test(test_bad_values),
+		cmocka_unit_test(test_bad_overrides),   cmocka_unit_test(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, clean);

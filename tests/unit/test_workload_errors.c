@@ -94,7 +94,10 @@ static const struct bad bad[] = {
 	{GOOD "dataset2: null\n", {0}, ERR_USAGE, {"dataset2"}, .strict = true},
 	/* overrides */
 	{GOOD, {"foo"}, ERR_USAGE, {"foo"}},
-	{GOOD, {"workload.reader.bach_size=4"}, ERR_USAGE, {"bach_size", "did you mean"}},
+	{GOOD,
+	 {"workload.reader.bach_size=4"},
+	 ERR_USAGE,
+	 {"bach_size", "reader.bach_size=4 (did you mean reader.batch_size?)"}},
 	{GOOD, {"workload=default"}, ERR_USAGE, {"two workloads are named"}},
 	{GOOD, {"~workload=default"}, ERR_USAGE, {"name of a workload"}},
 	{GOOD, {"workload=3"}, ERR_USAGE, {"name of a workload"}},

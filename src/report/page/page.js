@@ -241,11 +241,41 @@
     if (!t) { box.appendChild(el("p", { "class": "note" }, "The files of the ranks are not there.")); return; }
     box.appendChild(curve("Accelerator use", "%", t.busy.map(function (v) { return 100 * v; }), t.dt, 100, t.marks, "var(--c1)"));
     box.appendChild(curve("Samples used", "samples/s", t.rate, t.dt, Math.max.apply(null, t.rate.concat([1])), t.marks, "var(--c3)"));
+    if (t.series && t.series.accelerator_use && t.series.accelerator_use.ranks.length > 1)
+      box.appendChild(useOfRanks(t.series.accelerator_use, t.series.begin_s));
     Object.keys(t.series && t.series.curves || {}).forEach(function (name) {
       var c = t.series.curves[name], v = c.values.map(function (x) { return has(x) ? x : 0; });
       box.appendChild(curve(c.title || name, c.unit || "", v, t.series.interval_s, Math.max.apply(null, v.concat([1])), t.marks, "var(--c4)",
         t.series.begin_s, t.dt * t.busy.length));
     });
+    (t.series && t.series.gpus || []).forEach(function (g, i) {
+      [["busy", 100], ["memory_busy", 100], ["power", 1], ["memory_used", 1]].forEach(function (what) {
+        var v = g[what[0]].values.map(function (x) { return has(x) ? x : 0; });
+        box.appendChild(curve("GPU " + i + " (" + g.name + "), " + what[0].replace("_", " "), g[what[0]].unit, v,
+          t.series.interval_s, Math.max.apply(null, v.concat([what[1]])), t.marks, "var(--c2)", t.series.begin_s, t.dt * t.busy.length));
+      });
+    });
+  }
+
+  /* A row a rank, a cell an interval; the darker, the busier. */
+  function useOfRanks(use, begin) {
+    var box = el("div", { "class": "chart" }), title = "Accelerator use of each rank", left = 60, wide = 1080, high = 12;
+    var svg = svgEl(null, "svg", { viewBox: "0 0 " + wide + " " + (high * use.ranks.length + 24), role: "img", "aria-label": title });
+    var w = (wide - left - 12) / Math.max(1, use.ranks[0].length);
+    box.appendChild(el("h3", {}, title));
+    box.appendChild(svg);
+    use.ranks.forEach(function (row, k) {
+      svgEl(svg, "text", { x: left - 6, y: high * (k + 1) - 2, "text-anchor": "end", "class": "soft" }, "rank " + k);
+      row.forEach(function (v, i) {
+        tip(svgEl(svg, "rect", { x: left + w * i, y: high * k, width: w + 0.3, height: high - 1, fill: "var(--c1)",
+          opacity: 0.06 + 0.94 * v / 100 }), "rank " + k + ", " + seconds(begin + i * use.interval_s) + ": " + v + " %");
+      });
+    });
+    ticks(use.interval_s * use.ranks[0].length, 8).forEach(function (t) {
+      svgEl(svg, "text", { x: left + w * t / use.interval_s, y: high * use.ranks.length + 16, "text-anchor": "middle", "class": "soft" },
+        seconds(begin + t));
+    });
+    return box;
   }
 
   function ranks(run) {

@@ -1,0 +1,33 @@
+"""Two runs do not write into one folder of results at a time; what a killed run left does not lock it."""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from util import STOKER, load, stoker, tiny  # noqa: E402
+
+with tempfile.TemporaryDirectory() as tmp:
+    data, out = pathlib.Path(tmp, "data"), pathlib.Path(tmp, "out")
+    quick = tiny(data, out, fmt="npy", files=8)
+    slow = tiny(data, out, fmt="npy", files=8, train__computation_time=30)
+    lock = out / ".stoker_run.lock"
+    stoker("run", *quick,)
+    assert not lock.exists()
+    for end in (signal.SIGINT, signal.SIGKILL):
+        first = subprocess.Popen([STOKER, "run", "-q", *slow], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while not lock.exists() or not lock.read_text():
+            assert first.poll() is None
+            time.sleep(0.01)
+        done = stoker("run", *quick, status=1)
+        assert f"process {first.pid} on host" in done.stderr and "-o" in done.stderr, done.stderr
+        assert len(done.stderr.splitlines()) == 1, done.stderr
+        assert not (out / "result.json").exists()  # neither of the two has ended
+        first.send_signal(end)
+        first.wait(timeout=60)
+        assert lock.exists() == (end == signal.SIGKILL)
+    stoker("run", *quick)
+    assert load(out)["status"] == "complete" and not lock.exists()

@@ -1,0 +1,124 @@
+/* Who and what was slow, found in results made by hand. */
+#include "report/stragglers.h"
+
+#include "result_synth.h"
+
+#define STEPS 10
+
+/* Four ranks on two hosts; ranks 2 and 3, on the second, take turns in coming last. */
+static void two_hosts(struct synth *s)
+{
+	static const double compute[STEPS] = {.01, .01, .01, .01, .01, .01, .01, .01, .01, .01};
+
+	synth_begin(s, 4, 1, NULL);
+	s->r.process = xcalloc(2, sizeof(*s->r.process));
+	s->r.processes = s->r.nodes = 2;
+	for (uint32_t p = 0; p < 2; p++) {
+		struct result_process *o = &s->r.process[p];
+
+		o->node = p;
+		o->own = p == 0;
+		o->first_rank = 2 * p;
+		o->ranks = 2;
+		snprintf(o->hostname, sizeof(o->hostname), "host%u", p);
+		snprintf(o->host.hostname, sizeof(o->host.hostname), "host%u", p);
+	}
+	for (uint32_t k = 0; k < 4; k++) {
+		struct rank_epoch *ep = &s->r.rank[k].epoch[0];
+		double load[STEPS], barrier[STEPS];
+
+		for (int i = 0; i < STEPS; i++) {
+			bool last = (k == 2 && i % 2 == 0) || (k == 3 && i % 2 == 1);
+
+			load[i] = last ? 0.02 : 0.001;
+			barrier[i] = last ? 0.0001 : 0.0191;
+		}
+		ep->block = xcalloc(1, sizeof(*ep->block));
+		ep->blocks = ep->block_capacity = 1;
+		synth_phase(&ep->block[0], PHASE_BLOCK, 0, 0, STEPS, 2, load, compute, barrier, 0);
+		ep->train_end_ns = ep->end_ns = ep->block[0].end_ns;
+		ep->train_end_wall_ns = ep->end_wall_ns = ep->block[0].end_wall_ns;
+	}
+}
+
+static void the_slow_host_is_found(void **state)
+{
+	struct decomposition d;
+	struct synth s;
+	json_t *o;
+
+	(void)state;
+	two_hosts(&s);
+	decompose(&s.r, 0, 1, &d);
+	assert_int_equal(d.last_node, 1);
+	assert_true(d.last_node_share > 0.999);
+	assert_true(d.last_share < 0.51);
+	o = json_stragglers(&s.r, &d);
+	assert_string_equal(
+		json_string_value(json_object_get(json_object_get(o, "slowest_host"), "host")),
+		"host1");
+	assert_string_equal(
+		json_string_value(json_object_get(json_object_get(o, "slowest_rank"), "host")),
+		"host1");
+	json_decref(o);
+	synth_end(&s);
+}
+
+static void the_longest_samples_are_kept(void **state)
+{
+	struct slow_samples a = {0}, b = {0};
+	int64_t least = INT64_MAX;
+
+	(void)state;
+	for (uint64_t i = 0; i < 1000; i++) {
+		struct slow_samples *to = i % 2 ? &a : &b;
+		int64_t ns = (int64_t)(i * 7919 % 1000) + 1;
+
+		if (ns > to->least_ns)
+			slow_samples_add(to, i, (int64_t)i, ns);
+	}
+	slow_samples_merge(&a, &b);
+	assert_int_equal(a.n, SLOW_SAMPLES_KEPT);
+	for (uint32_t i = 0; i < a.n; i++) {
+		least = a.kept[i].ns < least ? a.kept[i].ns : least;
+		assert_int_equal(a.kept[i].sample * 7919 % 1000 + 1, a.kept[i].ns);
+	}
+	assert_int_equal(least, 1000 - SLOW_SAMPLES_KEPT + 1);
+	assert_int_equal(a.least_ns, least);
+}
+
+static void they_are_named_longest_first(void **state)
+{
+	struct stragglers found;
+	struct buf line = {0};
+	struct synth s;
+
+	(void)state;
+	synth_begin(&s, 2, 1, NULL);
+	for (uint32_t k = 0; k < 2; k++)
+		s.r.rank[k].sample_ns = 1000000;
+	slow_samples_add(&s.r.rank[0].slow, 3, 0, 4000000);
+	slow_samples_add(&s.r.rank[1].slow, 5, 0, 9000000);
+	slow_samples_add(&s.r.rank[1].slow, 6, 0, 2000000);
+	stragglers_find(&s.r, &found);
+	assert_int_equal(found.samples, 3);
+	assert_int_equal(found.sample[0].of.sample, 5);
+	assert_int_equal(found.sample[0].rank, 1);
+	assert_int_equal(found.sample[1].of.sample, 3);
+	stragglers_text(&s.r, &line);
+	assert_non_null(strstr(line.data, "9 ms, 9 times the mean: rank 1, "));
+	assert_non_null(strstr(line.data, "img_05_of_24"));
+	buf_release(&line);
+	synth_end(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_slow_host_is_found),
+		cmocka_unit_test(the_longest_samples_are_kept),
+		cmocka_unit_test(they_are_named_longest_first),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
