@@ -81,21 +81,12 @@ static int render(const struct run_record *r, size_t n, const struct report_args
 
 static int report(const char *const *path, size_t n, const struct report_args *a, struct err *e)
 {
-	struct str_list folders = {0};
-	struct run_record *record = NULL;
-	size_t loaded = 0;
-	int rc = record_find(path, n, &folders, e);
+	struct records all;
+	int rc = records_load(&all, path, n, e);
 
 	if (rc == 0)
-		record = xcalloc(folders.n, sizeof(*record));
-	for (; rc == 0 && loaded < folders.n; loaded++)
-		rc = record_load(&record[loaded], folders.v[loaded], e);
-	if (rc == 0)
-		rc = render(record, folders.n, a, e);
-	for (size_t i = 0; i < loaded; i++)
-		record_release(&record[i]);
-	free(record);
-	str_list_release(&folders);
+		rc = render(all.v, all.n, a, e);
+	records_release(&all);
 	return rc;
 }
 
