@@ -13,11 +13,13 @@
 extern const struct command command_audit;
 
 static const char help[] =
-	"Each RESULT is the folder of a run (with summary.json), or one that holds such folders.\n"
-	"Results given together are also compared: a run that read the dataset of another shows.\n"
+	"Each RESULT is the folder of a run (with summary.json), or one that holds such\n"
+	"folders. Results given together are also compared: a run that read the dataset\n"
+	"of another shows.\n"
 	"\n"
 	"  --json     findings as JSON\n"
-	"  --check    exit with 3 when a finding says that a number does not mean what it says\n"
+	"  --check    exit with 3 when a finding says that a number does not mean what it\n"
+	"             says\n"
 	"  -h, --help\n";
 
 static int print(const struct audit *a, bool json, struct err *e)
@@ -107,5 +109,6 @@ const struct command command_audit = {
 	.name = "audit",
 	.usage = "audit RESULT... [--json] [--check]",
 	.help = "Check whether results are valid, ours or DLIO's, with evidence.",
+	.alone = true,
 	.main = audit_main,
 };
