@@ -192,9 +192,26 @@ static void add_block(struct terminal *t, struct buf *out, const struct buf *blo
 		}
 		t->length[t->lines++] = terminal_columns(at, n);
 		buf_append(out, at, n);
-		buf_puts(out, "\033[K\r\n");
+		buf_puts(out, "\r\n");
 		at += n + 1;
 	}
+}
+
+/* Blanks the block, `up` rows of it, and the cursor's line, and goes to where it began. Row by row
+ * from column 0: that also makes tmux forget that a row was the continuation of the one above, and
+ * it keeps what "erase below" takes from the top of the screen among the rows scrolled off. */
+static void blank(struct buf *out, unsigned up, unsigned rows)
+{
+	unsigned n = up < rows ? up : rows - 1;
+
+	buf_putc(out, '\r');
+	if (up)
+		buf_printf(out, "\033[%uA", up);
+	for (unsigned i = 0; i < n; i++)
+		buf_puts(out, "\033[K\r\n");
+	buf_puts(out, "\033[K");
+	if (n)
+		buf_printf(out, "\033[%uA", n);
 }
 
 void terminal_draw(struct terminal *t, const struct buf *above, const struct buf *block)
@@ -217,18 +234,16 @@ void terminal_draw(struct terminal *t, const struct buf *above, const struct buf
 	}
 	t->columns = columns;
 	t->rows = rows;
-	buf_puts(&out, "\033[?25l\r");
-	if (up)
-		buf_printf(&out, "\033[%uA", up);
+	buf_puts(&out, "\033[?25l");
+	blank(&out, up, rows);
 	if (above && above->len) {
 		/* no longer right above it */
 		t->ghosts = 0;
 		t->joined = false;
-		buf_puts(&out, "\033[J");
 		buf_append(&out, above->data, above->len);
 	}
 	add_block(t, &out, block);
-	buf_puts(&out, "\033[J\033[?25h");
+	buf_puts(&out, "\033[?25h");
 	put(t, &out);
 	buf_release(&out);
 }

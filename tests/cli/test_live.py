@@ -68,10 +68,8 @@ class Screen:
         elif final == "A":
             self.y = max(self.top, self.y - int(args or 1))
         elif final == "K" and not args:
-            self.line[self.y] = [self.line[self.y][0][:self.x], False]
-        elif final == "J" and not args:
-            self.line[self.y] = [self.line[self.y][0][:self.x], False]
-            del self.line[self.y + 1:]
+            # a row that is not erased from its first column keeps the mark that it goes on
+            self.line[self.y] = [self.line[self.y][0][:self.x], self.x > 0 and self.line[self.y][1]]
         else:
             raise AssertionError(f"an unexpected sequence: {args!r} {final!r}")
 
