@@ -216,6 +216,47 @@ int64_t series_interval_ns(const struct series *s)
 	return s->interval_ns;
 }
 
+size_t series_flows(const struct series *s, struct series_flow out[SERIES_FLOWS_MAX])
+{
+	size_t n = s && s->points < SERIES_FLOWS_MAX ? s->points : SERIES_FLOWS_MAX;
+
+	if (!s)
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct series_point *p = &s->point[n > 1 ? i * (s->points - 1) / (n - 1) : 0];
+
+		out[i] = (struct series_flow){p->t_ns, p->user, p->process.rchar_bytes,
+					      p->process_cpu_ns};
+	}
+	return n;
+}
+
+static uint64_t between(uint64_t a, uint64_t b, double at)
+{
+	return a + (uint64_t)((double)(b - a) * at);
+}
+
+void series_add_flows(struct series *s, const struct series_flow *flow, size_t n)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; n && i < s->points; i++) {
+		struct series_point *p = &s->point[i];
+		const struct series_flow *a, *b;
+		double at;
+
+		while (k + 1 < n && flow[k + 1].t_ns <= p->t_ns)
+			k++;
+		a = &flow[k];
+		b = k + 1 < n && p->t_ns > a->t_ns ? &flow[k + 1] : a;
+		at = b->t_ns > a->t_ns ? (double)(p->t_ns - a->t_ns) / (double)(b->t_ns - a->t_ns)
+				       : 0;
+		p->user += between(a->user, b->user, at);
+		p->process.rchar_bytes += between(a->rchar_bytes, b->rchar_bytes, at);
+		p->process_cpu_ns += (int64_t)between((uint64_t)a->cpu_ns, (uint64_t)b->cpu_ns, at);
+	}
+}
+
 void series_release(struct series *s)
 {
 	if (!s)

@@ -17,7 +17,7 @@ struct series_point {
 	int64_t process_cpu_ns;
 	uint64_t cpu_busy_ticks, cpu_all_ticks; /* of the machine, over all processors */
 	uint64_t cached_bytes, dirty_bytes, available_bytes;
-	uint64_t user; /* what `extra` gives: payload bytes of all ranks */
+	uint64_t user; /* what `extra` gives: payload bytes of the ranks here */
 };
 
 /* Called by the sampler's thread for the caller's own counters. */
@@ -44,4 +44,19 @@ const struct series_point *series_points(const struct series *s, size_t *n);
 const struct gpus *series_gpus(const struct series *s);
 const struct gpu_counters *series_gpu_counters(const struct series *s, size_t point);
 int64_t series_interval_ns(const struct series *s);
+
+/* The counters of one process of several, to be sent and summed. */
+struct series_flow {
+	int64_t t_ns;
+	uint64_t user, rchar_bytes;
+	int64_t cpu_ns;
+};
+
+#define SERIES_FLOWS_MAX 128
+/* Evenly chosen points of one's own, with the first and the last; how many. After series_stop;
+ * 0 for NULL. */
+size_t series_flows(const struct series *s, struct series_flow out[SERIES_FLOWS_MAX]);
+/* Adds another process's flows, in the order of their times, to one's own points: between two of
+ * them by a straight line, before and after them as at the first and the last. */
+void series_add_flows(struct series *s, const struct series_flow *flow, size_t n);
 void series_release(struct series *s);

@@ -111,14 +111,13 @@ static const struct {
 	bool disk;
 } curves[] = {
 	{"payload", "Sample data delivered", "MiB/s", payload, false},
-	{"returned", "Bytes returned by read calls of this process", "MiB/s", process_returned,
-	 false},
+	{"returned", "Bytes returned by read calls of the run", "MiB/s", process_returned, false},
 	{"device_read", "Read from the device", "MiB/s", device_read, true},
 	{"device_write", "Written to the device", "MiB/s", device_write, true},
 	{"device_busy", "Device busy", "%", device_busy, true},
 	{"device_queue", "Requests queued at the device", "requests", device_queue, true},
 	{"machine_cpu", "Processors busy, whole machine", "%", machine_cpu, false},
-	{"process_cpu", "Processor time of this process", "% of one", process_cpu, false},
+	{"process_cpu", "Processor time of the run", "% of one", process_cpu, false},
 	{"page_cache", "Page cache of the machine", "MiB", cached, false},
 	{"dirty", "Dirty pages of the machine", "MiB", dirty, false},
 };

@@ -20,7 +20,7 @@ struct part {
 	(uint32_t)(sizeof(struct part) + 3 * sizeof(struct rank_result) +                          \
 		   5 * sizeof(struct rank_epoch) + 13 * sizeof(struct checkpoint_times) +          \
 		   7 * sizeof(struct phase) + 11 * sizeof(struct host_facts) +                     \
-		   17 * sizeof(struct epoch_usage))
+		   17 * sizeof(struct epoch_usage) + 19 * sizeof(struct series_flow))
 
 /* Words of 8 bytes: how many zeros, how many others, the others; and so on. */
 static void put_sparse(struct buf *b, const void *p, size_t bytes)
@@ -87,6 +87,15 @@ static void put_rank(struct buf *b, const struct rank_result *k, uint32_t epochs
 	}
 }
 
+static void put_flows(struct buf *b, const struct series *s)
+{
+	struct series_flow flow[SERIES_FLOWS_MAX];
+	uint32_t n = (uint32_t)series_flows(s, flow);
+
+	buf_append(b, &n, sizeof(n));
+	buf_append(b, flow, n * sizeof(flow[0]));
+}
+
 void part_pack(const struct run_state *s, struct buf *out)
 {
 	const struct result *r = s->r;
@@ -121,6 +130,7 @@ void part_pack(const struct run_state *s, struct buf *out)
 	}
 	for (uint32_t k = 0; k < s->locals; k++)
 		put_rank(out, &r->rank[k], r->epochs_begun);
+	put_flows(out, r->series);
 }
 
 /* ---- back ---- */
@@ -353,6 +363,23 @@ static void get_host(struct reader *in, struct host_facts *h)
 	get_pairs(in, &h->meminfo, &h->meminfo_count);
 }
 
+static void get_flows(struct reader *in, struct series *s, const struct shift *by)
+{
+	struct series_flow flow[SERIES_FLOWS_MAX];
+	uint32_t n;
+
+	get(in, &n, sizeof(n));
+	if (n > SERIES_FLOWS_MAX) {
+		in->bad = true;
+		return;
+	}
+	get(in, flow, n * sizeof(flow[0]));
+	for (uint32_t i = 0; i < n; i++)
+		flow[i].t_ns -= by->mono_ns;
+	if (s && !in->bad)
+		series_add_flows(s, flow, n);
+}
+
 int part_unpack(struct run_state *s, uint32_t p, const struct buf *in, struct err *e)
 {
 	struct result *r = s->r;
@@ -382,6 +409,7 @@ int part_unpack(struct run_state *s, uint32_t p, const struct buf *in, struct er
 		get_usage(&from, &r->usage[i], head.has_host, o->meminfo ? &o->meminfo[i] : NULL);
 	for (uint32_t k = 0; k < s->locals && !from.bad; k++)
 		get_rank(&from, &r->rank[p * s->locals + k], head.epochs_begun, &by);
+	get_flows(&from, r->series, &by);
 	if (from.bad)
 		return err_set(e, ERR_DATA, "the results of process %u on host '%s' are not whole",
 			       p, n->host);
