@@ -170,3 +170,21 @@ char *path_absolute(const char *path)
 	cwd = getcwd(NULL, 0);
 	return path_join(cwd ? cwd : ".", strncmp(path, "./", 2) == 0 ? path + 2 : path);
 }
+
+char *path_nearest(const char *path, struct stat *st)
+{
+	char *at = path_absolute(path);
+
+	while (stat(at, st) < 0) {
+		char *parent;
+
+		if (strcmp(at, "/") == 0) {
+			free(at);
+			return NULL;
+		}
+		parent = path_dirname(at);
+		free(at);
+		at = parent;
+	}
+	return at;
+}

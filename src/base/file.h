@@ -22,5 +22,9 @@ bool file_is_dir(const char *path);
 char *path_join(const char *dir, const char *name);
 char *path_dirname(const char *path);
 const char *path_basename(const char *path);
+/* `path`, or the nearest folder above it that exists, and what stat(2) says of it; NULL when not
+ * even the root can be asked. Heap string. */
+struct stat;
+char *path_nearest(const char *path, struct stat *st);
 /* The absolute form (current directory + path), no symlink resolution. Heap string. */
 char *path_absolute(const char *path);

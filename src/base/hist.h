@@ -9,10 +9,10 @@
 #define HIST_BUCKETS (((43 - HIST_SUB_BITS) + 2) << HIST_SUB_BITS)
 
 struct hist {
-	uint32_t count[HIST_BUCKETS];
 	uint64_t total;
 	uint64_t min, max; /* exact; meaningless while total is 0 */
 	double sum;
+	uint32_t count[HIST_BUCKETS];
 };
 
 void hist_init(struct hist *h);

@@ -59,6 +59,17 @@ void out_file_put(struct out_file *f, const char *bytes, size_t n)
 	}
 }
 
+void out_file_number(struct out_file *f, uint64_t v)
+{
+	char digits[20], *at = digits + sizeof(digits);
+
+	do {
+		*--at = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	out_file_put(f, at, (size_t)(digits + sizeof(digits) - at));
+}
+
 void out_file_print(struct out_file *f, const char *format, ...)
 {
 	va_list args;

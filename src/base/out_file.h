@@ -3,6 +3,8 @@
  * file beside it, renamed at the end. */
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "base/err.h"
 
@@ -19,6 +21,19 @@ struct out_file {
 
 int out_file_open(struct out_file *f, const char *path, struct err *e);
 void out_file_put(struct out_file *f, const char *bytes, size_t n);
+/* A text, and a number in decimal: for what is written by the million. */
+static inline void out_file_text(struct out_file *f, const char *text)
+{
+	size_t n = strlen(text);
+
+	if (n >= OUT_FILE_BUFFER - f->used) {
+		out_file_put(f, text, n);
+		return;
+	}
+	memcpy(f->buffer + f->used, text, n);
+	f->used += n;
+}
+void out_file_number(struct out_file *f, uint64_t v);
 void out_file_print(struct out_file *f, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Flushes, syncs, closes and renames; after a failure, also of an earlier piece, the temporary file

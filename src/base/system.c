@@ -10,12 +10,12 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/sysmacros.h>
 #include <sys/utsname.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/mount.h"
 #include "base/str.h"
 
 #define TEXT_MAX (1u << 20)
@@ -344,65 +344,26 @@ static void put_devices(struct system_facts *s, const char *root)
 
 /* ---- the file system of the data ---- */
 
-/* One line of mountinfo: "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw". */
-static bool mount_line(char *line, unsigned major, unsigned minor, char **place, char **options,
-		       char **type, char **source, char **super)
-{
-	char *save = NULL, *field[6];
-	unsigned a, b;
-
-	for (int i = 0; i < 6; i++) {
-		field[i] = strtok_r(i ? NULL : line, " ", &save);
-		if (!field[i])
-			return false;
-	}
-	if (sscanf(field[2], "%u:%u", &a, &b) != 2 || a != major || b != minor)
-		return false;
-	*place = field[4];
-	*options = field[5];
-	for (char *f = strtok_r(NULL, " ", &save); f; f = strtok_r(NULL, " ", &save))
-		if (strcmp(f, "-") == 0)
-			break;
-	*type = strtok_r(NULL, " ", &save);
-	*source = strtok_r(NULL, " ", &save);
-	*super = strtok_r(NULL, " ", &save);
-	return *type && *source && *super;
-}
-
 static void put_mount(struct system_facts *s, const char *root, const struct stat *st)
 {
-	AUTO_FREE char *mounts = text_of(root, "/proc/self/mountinfo");
-	char *save = NULL;
+	struct mount m;
 
-	for (char *line = mounts ? strtok_r(mounts, "\n", &save) : NULL; line;
-	     line = strtok_r(NULL, "\n", &save)) {
-		char *place, *options, *type, *source, *super;
-
-		if (!mount_line(line, major(st->st_dev), minor(st->st_dev), &place, &options, &type,
-				&source, &super))
-			continue;
-		put(s, "data file system", "%s from %s on %s", type, source, place);
-		put(s, "data mount options", "%s; %s", options, super);
+	if (!mount_find(root, st->st_dev, &m))
 		return;
-	}
+	put(s, "data file system", "%s from %s on %s", m.type, m.source, m.place);
+	put(s, "data mount options", "%s; %s", m.options, m.super);
+	mount_release(&m);
 }
 
 static void put_folder(struct system_facts *s, const char *root, const char *folder)
 {
-	AUTO_FREE char *path = path_absolute(folder);
-	struct statvfs v;
 	struct stat st;
+	AUTO_FREE char *path = path_nearest(folder, &st);
+	struct statvfs v;
 	char free_text[32], all[32];
 
-	while (stat(path, &st) < 0) {
-		char *parent;
-
-		if (strcmp(path, "/") == 0)
-			return;
-		parent = path_dirname(path);
-		free(path);
-		path = parent;
-	}
+	if (!path)
+		return;
 	put(s, "data folder", "%s", folder);
 	put_mount(s, root, &st);
 	if (statvfs(path, &v) == 0)

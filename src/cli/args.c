@@ -30,6 +30,14 @@ const char cli_args_help[] =
 	"  --check         leave with status 3 when the AU target (metric.au) is missed\n"
 	"                  or a verdict is FAIL\n"
 	"  -v, --verbose   DLIO's log lines on the terminal too (they are in dlio.log)\n"
+	"  --progress MODE on stderr: panel (drawn in place), lines, json (an object a\n"
+	"                  line) or none; auto (default): panel on a terminal, else lines\n"
+	"  --progress-file FILE\n"
+	"                  the objects of json into a file, a FIFO with a reader or\n"
+	"                  /dev/fd/N too\n"
+	"  --progress-interval S\n"
+	"                  seconds from one to the next (default: panel 0.25, lines 10,\n"
+	"                  json 1)\n"
 	"  -q, --quiet     no progress and no warnings on the terminal\n"
 	"  --cfg job       print the composed workload and stop\n";
 
@@ -38,16 +46,29 @@ static const struct {
 	char id;
 	bool value;
 } flags[] = {
-	{"-n", 'n', true},           {"--ranks", 'n', true},
-	{"-o", 'o', true},           {"--output", 'o', true},
-	{"--config-dir", 'd', true}, {"-cd", 'd', true},
-	{"--strict", 's', false},    {"-q", 'q', false},
-	{"--quiet", 'q', false},     {"-v", 'v', false},
-	{"--verbose", 'v', false},   {"--check", 'c', false},
-	{"-h", 'h', false},          {"--help", 'h', false},
-	{"--cfg", 'j', true},        {"--set", 'S', false},
-	{"--markdown", 'm', false},  {"--man", 'M', false},
-	{"-c", 'j', true},           {"--accelerators-per-process", 'p', true},
+	{"-n", 'n', true},
+	{"--ranks", 'n', true},
+	{"-o", 'o', true},
+	{"--output", 'o', true},
+	{"--config-dir", 'd', true},
+	{"-cd", 'd', true},
+	{"--strict", 's', false},
+	{"-q", 'q', false},
+	{"--quiet", 'q', false},
+	{"-v", 'v', false},
+	{"--verbose", 'v', false},
+	{"--check", 'c', false},
+	{"-h", 'h', false},
+	{"--help", 'h', false},
+	{"--cfg", 'j', true},
+	{"--set", 'S', false},
+	{"--markdown", 'm', false},
+	{"--man", 'M', false},
+	{"--progress", 'P', true},
+	{"--progress-file", 'F', true},
+	{"--progress-interval", 'I', true},
+	{"-c", 'j', true},
+	{"--accelerators-per-process", 'p', true},
 };
 
 static int apply(struct cli_args *a, char id, const char *flag, const char *value, struct err *e)
@@ -95,6 +116,15 @@ static int apply(struct cli_args *a, char id, const char *flag, const char *valu
 		return 0;
 	case 'm':
 		a->markdown = true;
+		return 0;
+	case 'P':
+		a->progress = value;
+		return 0;
+	case 'F':
+		a->progress_file = value;
+		return 0;
+	case 'I':
+		a->progress_interval = value;
 		return 0;
 	case 'M':
 		a->man = true;
@@ -208,6 +238,18 @@ int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct wo
 	for (size_t i = 0; i < w->warnings.n && !a->quiet; i++)
 		log_warning("%s", w->warnings.v[i]);
 	return 0;
+}
+
+const char *cli_workload_name(const struct cli_args *a)
+{
+	static const char hydra[] = "workload=";
+
+	if (a->workload)
+		return path_basename(a->workload);
+	for (size_t i = 0; i < a->overrides; i++)
+		if (str_starts(a->override[i], hydra))
+			return a->override[i] + strlen(hydra);
+	return "default";
 }
 
 void cli_set_console(const struct cli_args *a)

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "cli/cli.h"
 #include "cli/result_args.h"
+#include "cli/terminal.h"
 #include "report/audit.h"
 
 extern const struct command command_audit;
@@ -37,7 +38,7 @@ static int print(const struct audit *a, bool json, struct err *e)
 			rc = err_set(e, ERR_DATA, "the findings cannot be written as JSON");
 		free(dump);
 	} else {
-		audit_text(a, isatty(STDOUT_FILENO), &text);
+		audit_text(a, terminal_has_colour(STDOUT_FILENO), &text);
 	}
 	if (text.data)
 		fputs(text.data, stdout);

@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/signals.h"
+#include "cli/terminal.h"
 #include "study/matrix.h"
 #include "study/sbatch.h"
 #include "study/study.h"
@@ -242,6 +243,7 @@ struct view {
 	bool quiet, terminal;
 	size_t total;
 	bool line; /* a line is being rewritten */
+	struct terminal screen;
 };
 
 static void clear_line(struct view *v)
@@ -249,6 +251,24 @@ static void clear_line(struct view *v)
 	if (v->line)
 		fputs("\r\033[K", stderr);
 	v->line = false;
+}
+
+/* Rewrites the line; one that a narrow terminal would wrap is cut. */
+static void put_tick(struct view *v, const struct study_event *ev)
+{
+	const struct experiment *x = ev->experiment;
+	unsigned columns, rows;
+	char took[32];
+	struct buf line = {0};
+
+	if (!terminal_ready(&v->screen))
+		return;
+	terminal_size(&v->screen, &columns, &rows);
+	buf_printf(&line, "  %s/%s: %s", x->model_folder, x->name,
+		   str_seconds(ev->seconds, took, sizeof(took)));
+	fprintf(stderr, "\r\033[K%.*s", (int)columns - 1, line.data);
+	buf_release(&line);
+	v->line = true;
 }
 
 static const char *left_text(const struct study_event *ev, char *out, size_t out_size)
@@ -275,11 +295,8 @@ static void show(void *arg, const struct study_event *ev)
 	if (v->quiet && ev->kind != STUDY_FAILED)
 		return;
 	if (ev->kind == STUDY_TICK) {
-		if (!v->terminal)
-			return;
-		fprintf(stderr, "\r\033[K  %s/%s: %s", x->model_folder, x->name,
-			str_seconds(ev->seconds, took, sizeof(took)));
-		v->line = true;
+		if (v->terminal)
+			put_tick(v, ev);
 		return;
 	}
 	clear_line(v);
@@ -307,7 +324,7 @@ static void print(const struct buf *text)
 
 static int run(struct study_plan *p, const struct study_args *a, struct err *e)
 {
-	struct view view = {.quiet = a->quiet, .terminal = isatty(STDERR_FILENO)};
+	struct view view = {.quiet = a->quiet, .terminal = terminal_can_draw(STDERR_FILENO)};
 	struct buf text = {0};
 	size_t failed = 0;
 	int rc;
@@ -318,6 +335,7 @@ static int run(struct study_plan *p, const struct study_args *a, struct err *e)
 		buf_release(&text);
 		return 0;
 	}
+	terminal_init(&view.screen, STDERR_FILENO);
 	rc = signals_start(&stop, e);
 	if (rc == 0)
 		rc = study_run(p, show, &view, &failed, e);
@@ -341,7 +359,7 @@ static int status(const struct study_plan *p, const struct study_args *a, struct
 	int rc = 0;
 
 	study_status(p, s);
-	study_matrix_text(p, s, isatty(STDOUT_FILENO), cli_terminal_width(), &text);
+	study_matrix_text(p, s, terminal_has_colour(STDOUT_FILENO), cli_terminal_width(), &text);
 	print(&text);
 	if (a->svg) {
 		study_matrix_svg(p, s, &svg);

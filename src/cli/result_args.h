@@ -12,6 +12,7 @@ struct result_args {
 	size_t folders;
 };
 
-/* 1: the help was asked for, and printed. ERR_USAGE for an option that the command does not have. */
+/* 1: the help was asked for, and printed. ERR_USAGE for an option that the command does not have.
+ */
 int result_args_parse(struct result_args *a, const struct command *c, const char *help, int argc,
 		      char **argv, struct err *e);

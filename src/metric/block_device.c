@@ -1,6 +1,7 @@
-/* Whole disks in /sys. */
+/* Devices in /sys. */
 #include "metric/block_device.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,70 +11,293 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/file.h"
+#include "base/mount.h"
 
 #define SECTOR_BYTES 512 /* of the counters, whatever the device's own is */
+#define DEPTH_MAX 16     /* devices that lie on one another */
 
-static bool nearest(const char *path, struct stat *st)
+/* A list that would be cut is emptied at the end: what it told would not be the whole. */
+static void add(struct block_list *l, const char *path)
 {
-	AUTO_FREE char *at = path_absolute(path);
+	const char *slash = strrchr(path, '/');
 
-	while (stat(at, st) < 0) {
-		char *parent;
+	for (uint32_t i = 0; i < l->n && i < BLOCK_DEVICES_MAX; i++)
+		if (strcmp(l->device[i].path, path) == 0)
+			return;
+	if (l->n < BLOCK_DEVICES_MAX && slash && strlen(path) < sizeof(l->device[0].path) &&
+	    strlen(slash + 1) < sizeof(l->device[0].name)) {
+		struct block_device *d = &l->device[l->n];
 
-		if (strcmp(at, "/") == 0)
-			return false;
-		parent = path_dirname(at);
-		free(at);
-		at = parent;
+		snprintf(d->name, sizeof(d->name), "%s", slash + 1);
+		snprintf(d->path, sizeof(d->path), "%s", path);
+		l->n++;
+	} else {
+		l->n = BLOCK_DEVICES_MAX + 1;
 	}
+}
+
+static bool has(const char *folder, const char *name)
+{
+	char path[PATH_MAX + 64];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return access(path, F_OK) == 0;
+}
+
+/* The folder of the disk that a partition's lies in; true when it was one. */
+static bool leave_partition(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (!slash || !has(path, "partition"))
+		return false;
+	*slash = '\0';
 	return true;
 }
 
-void block_device_of(struct block_device *d, const char *path)
+/* The file behind a loop device; NULL for any other. A file that was removed has " (deleted)" after
+ * its name, and is not found. */
+static char *backing_file(const char *device)
 {
-	char link[64], real[PATH_MAX], probe[PATH_MAX + 16];
-	struct stat st;
-	char *slash;
+	AUTO_FREE char *path = xasprintf("%s/loop/backing_file", device);
+	struct buf b = {0};
+	char *name;
 
-	*d = (struct block_device){0};
-	if (!nearest(path, &st))
-		return;
-	snprintf(link, sizeof(link), "/sys/dev/block/%u:%u", major(st.st_dev), minor(st.st_dev));
-	if (!realpath(link, real))
-		return;
-	snprintf(probe, sizeof(probe), "%s/partition", real);
-	if (access(probe, F_OK) == 0) {
-		slash = strrchr(real, '/');
-		if (slash)
-			*slash = '\0';
+	if (file_read(path, PATH_MAX, &b, NULL) < 0) {
+		buf_release(&b);
+		return NULL;
 	}
-	slash = strrchr(real, '/');
-	if (!slash || strlen(real) + sizeof("/stat") > sizeof(d->stat))
-		return;
-	snprintf(d->name, sizeof(d->name), "%.60s", slash + 1);
-	snprintf(d->stat, sizeof(d->stat), "%.500s/stat", real);
+	name = buf_take(&b);
+	name[strcspn(name, "\n")] = '\0';
+	return name;
 }
 
-void block_device_sample(const struct block_device *d, struct block_counters *out)
+static bool device_of_number(const char *root, uint64_t number, char real[PATH_MAX])
 {
-	unsigned long long v[11] = {0};
+	AUTO_FREE char *link =
+		xasprintf("%s/sys/dev/block/%u:%u", root, major(number), minor(number));
+
+	return realpath(link, real) != NULL;
+}
+
+static void walk(struct block_tree *t, const char *root, char *device, int depth);
+
+/* Goes on below each of the devices that `device` is made of. */
+static bool walk_members(struct block_tree *t, const char *root, const char *device, int depth)
+{
+	AUTO_FREE char *folder = xasprintf("%s/slaves", device);
+	DIR *d = opendir(folder);
+	struct dirent *entry;
+	bool any = false;
+
+	while (d && (entry = readdir(d))) {
+		AUTO_FREE char *link = xasprintf("%s/%s", folder, entry->d_name);
+		char real[PATH_MAX];
+
+		if (entry->d_name[0] == '.' || !realpath(link, real))
+			continue;
+		walk(t, root, real, depth + 1);
+		any = true;
+	}
+	if (d)
+		closedir(d);
+	return any;
+}
+
+static void walk(struct block_tree *t, const char *root, char *device, int depth)
+{
+	AUTO_FREE char *file = NULL;
+	char below[PATH_MAX];
+	struct stat st;
+
+	leave_partition(device);
+	if (depth < DEPTH_MAX && walk_members(t, root, device, depth))
+		return;
+	file = backing_file(device);
+	t->loop = t->loop || file;
+	if (file && depth < DEPTH_MAX) {
+		AUTO_FREE char *path = xasprintf("%s%s", root, file);
+
+		if (stat(path, &st) == 0 && device_of_number(root, st.st_dev, below)) {
+			walk(t, root, below, depth + 1);
+			return;
+		}
+	}
+	add(&t->lower, device);
+}
+
+static void add_device(struct block_tree *t, const char *root, char *device)
+{
+	AUTO_FREE char *own = xstrdup(device);
+
+	if (leave_partition(device))
+		add(&t->part, own);
+	add(&t->whole, device);
+	walk(t, root, device, 0);
+}
+
+/* The devices of a btrfs of which `device` is one; false when there is none such. */
+static bool add_btrfs(struct block_tree *t, const char *root, const char *device)
+{
+	AUTO_FREE char *folder = xasprintf("%s/sys/fs/btrfs", root);
+	DIR *d = opendir(folder);
+	struct dirent *entry;
+	bool found = false;
+
+	while (d && !found && (entry = readdir(d))) {
+		AUTO_FREE char *members = xasprintf("%s/%s/devices", folder, entry->d_name);
+		DIR *m;
+
+		if (entry->d_name[0] == '.' || !has(members, device))
+			continue;
+		found = true;
+		m = opendir(members);
+		while (m && (entry = readdir(m))) {
+			AUTO_FREE char *link = xasprintf("%s/%s", members, entry->d_name);
+			char real[PATH_MAX];
+
+			if (entry->d_name[0] != '.' && realpath(link, real))
+				add_device(t, root, real);
+		}
+		if (m)
+			closedir(m);
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
+/* A file system with a device number of its own (btrfs) names one of its devices as its source. */
+static void add_source(struct block_tree *t, const char *root, uint64_t st_dev)
+{
+	struct mount m;
+	char real[PATH_MAX];
+
+	if (!mount_find(root, st_dev, &m))
+		return;
+	if (strncmp(m.source, "/dev/", 5) == 0) {
+		AUTO_FREE char *node = xasprintf("%s%s", root, m.source);
+		const char *name = path_basename(realpath(node, real) ? real : m.source);
+
+		if (!add_btrfs(t, root, name)) {
+			AUTO_FREE char *link = xasprintf("%s/sys/class/block/%s", root, name);
+
+			if (realpath(link, real))
+				add_device(t, root, real);
+		}
+	}
+	mount_release(&m);
+}
+
+static bool same(const struct block_list *a, const struct block_list *b)
+{
+	bool all = a->n == b->n && a->n <= BLOCK_DEVICES_MAX;
+
+	for (uint32_t i = 0; all && i < a->n; i++) {
+		bool found = false;
+
+		for (uint32_t k = 0; k < b->n && !found; k++)
+			found = strcmp(a->device[i].path, b->device[k].path) == 0;
+		all = found;
+	}
+	return all;
+}
+
+void block_tree_of(struct block_tree *t, const char *root, const char *path)
+{
+	struct stat st;
+	AUTO_FREE char *at = path_nearest(path, &st);
+	struct block_list *lists[3] = {&t->whole, &t->part, &t->lower};
+	char real[PATH_MAX];
+
+	*t = (struct block_tree){0};
+	if (!at)
+		return;
+	if (device_of_number(root, st.st_dev, real))
+		add_device(t, root, real);
+	else
+		add_source(t, root, st.st_dev);
+	if (same(&t->lower, &t->whole))
+		t->lower.n = 0;
+	for (int i = 0; i < 3; i++)
+		if (lists[i]->n > BLOCK_DEVICES_MAX)
+			lists[i]->n = 0;
+}
+
+static bool sample(const struct block_device *d, uint64_t v[11])
+{
+	char path[sizeof(d->path) + 8];
+	unsigned long long u[11] = {0};
+	bool known;
 	FILE *f;
 
-	*out = (struct block_counters){0};
-	if (!d->name[0])
-		return;
-	f = fopen(d->stat, "re");
+	snprintf(path, sizeof(path), "%s/stat", d->path);
+	f = fopen(path, "re");
 	if (!f)
-		return;
-	out->known =
-		fscanf(f, "%llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1],
-		       &v[2], &v[3], &v[4], &v[5], &v[6], &v[7], &v[8], &v[9], &v[10]) == 11;
+		return false;
+	known = fscanf(f, "%llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu", &u[0], &u[1],
+		       &u[2], &u[3], &u[4], &u[5], &u[6], &u[7], &u[8], &u[9], &u[10]) == 11;
 	fclose(f);
-	out->reads = v[0];
-	out->read_bytes = v[2] * SECTOR_BYTES;
-	out->writes = v[4];
-	out->written_bytes = v[6] * SECTOR_BYTES;
-	out->busy_ms = v[9];
-	out->queued_ms = v[10];
+	for (int i = 0; i < 11; i++)
+		v[i] = u[i];
+	return known;
+}
+
+void block_list_sample(const struct block_list *l, struct block_counters *out)
+{
+	uint64_t busy = 0;
+
+	*out = (struct block_counters){.known = l->n > 0};
+	for (uint32_t i = 0; i < l->n; i++) {
+		uint64_t v[11] = {0};
+
+		out->known = sample(&l->device[i], v) && out->known;
+		out->reads += v[0];
+		out->read_bytes += v[2] * SECTOR_BYTES;
+		out->writes += v[4];
+		out->written_bytes += v[6] * SECTOR_BYTES;
+		out->under_way += v[8];
+		busy += v[9];
+		out->queued_ms += v[10];
+	}
+	out->busy_ms = l->n ? busy / l->n : 0;
+}
+
+void block_counters_sub(struct block_counters *a, const struct block_counters *b)
+{
+	a->known = a->known && b->known;
+	a->reads -= b->reads;
+	a->read_bytes -= b->read_bytes;
+	a->writes -= b->writes;
+	a->written_bytes -= b->written_bytes;
+	a->busy_ms -= b->busy_ms;
+	a->queued_ms -= b->queued_ms;
+}
+
+void block_counters_add(struct block_counters *to, const struct block_counters *from)
+{
+	to->known = to->known && from->known;
+	to->reads += from->reads;
+	to->read_bytes += from->read_bytes;
+	to->writes += from->writes;
+	to->written_bytes += from->written_bytes;
+	to->queued_ms += from->queued_ms;
+	to->under_way += from->under_way;
+}
+
+char *block_list_names(const struct block_list *l, char *out, unsigned long out_size)
+{
+	size_t at = 0;
+
+	out[0] = '\0';
+	for (uint32_t i = 0; i < l->n && at < out_size; i++) {
+		int n = snprintf(out + at, out_size - at, "%s%s", i ? ", " : "", l->device[i].name);
+
+		if (n < 0)
+			break;
+		at += (size_t)n;
+	}
+	return out;
 }

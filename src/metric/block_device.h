@@ -1,22 +1,54 @@
 #pragma once
-/* Counters of a whole disk (Documentation/block/stat.rst of the Linux kernel). */
+/* Block devices below a file system, and their counters (Documentation/block/stat.rst of the Linux
+ * kernel). */
 #include <stdbool.h>
 #include <stdint.h>
 
+#define BLOCK_DEVICES_MAX 32
+
 struct block_device {
-	char name[64]; /* "nvme0n1"; "" when there is none */
-	char stat[512];
+	char name[64];  /* "nvme0n1" */
+	char path[400]; /* its folder in /sys/devices */
+};
+
+struct block_list {
+	uint32_t n;
+	struct block_device device[BLOCK_DEVICES_MAX];
+};
+
+/* What a file system lies on. Whole disks: of a partition the disk it belongs to, so that a disk
+ * and its partitions, or two partitions of one disk, are counted once. Lists have no device twice.
+ */
+struct block_tree {
+	/* The whole devices it was made on: a disk, or what the device mapper, md or loop offer as
+	 * one. None for file systems that lie on no block device of this machine (tmpfs, NFS), or
+	 * do not say on which (overlay, ZFS). */
+	struct block_list whole;
+	/* Of those the partitions it has; none where it has a whole device. */
+	struct block_list part;
+	/* The disks at the end of the way down, through members of the device mapper and md and the
+	 * backing files of loop devices; none where these are `whole` themselves. */
+	struct block_list lower;
+	bool loop; /* a loop device is on the way */
 };
 
 struct block_counters {
-	bool known;
+	bool known; /* every device of the list told; a list without devices is not known */
 	uint64_t reads, read_bytes, writes, written_bytes;
-	uint64_t busy_ms;   /* with at least one request under way */
+	uint64_t busy_ms;   /* with at least one request under way; of several devices the mean */
 	uint64_t queued_ms; /* requests times time */
+	uint64_t under_way; /* requests now */
 };
 
-/* The whole disk below the file system of `path` (or of its nearest parent that exists): of a
- * partition the disk it belongs to, so that nothing is counted twice. name "" for file systems that
- * lie on no block device of this machine (tmpfs, NFS) or on several. */
-void block_device_of(struct block_device *d, const char *path);
-void block_device_sample(const struct block_device *d, struct block_counters *out);
+/* The devices below the file system of `path` (or of its nearest parent that exists). `root` stands
+ * before /sys, /proc, /dev and backing files ("" for the machine's own; a folder in tests). Devices
+ * beyond BLOCK_DEVICES_MAX leave the list empty, which is then not known. */
+void block_tree_of(struct block_tree *t, const char *root, const char *path);
+/* Sums over the list. */
+void block_list_sample(const struct block_list *l, struct block_counters *out);
+/* a - b, of an earlier moment; levels (under_way) stay a's. */
+void block_counters_sub(struct block_counters *a, const struct block_counters *b);
+/* Adds what another host's devices counted; busy_ms stays. */
+void block_counters_add(struct block_counters *to, const struct block_counters *from);
+/* "sda, sdb" into `out`; "" for none. Returns `out`. */
+char *block_list_names(const struct block_list *l, char *out, unsigned long out_size);

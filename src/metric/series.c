@@ -20,9 +20,11 @@ struct series {
 	struct gpus *gpus;
 	size_t points;
 	int64_t interval_ns;
-	struct block_device device;
+	struct block_tree tree;
 	series_extra_fn extra;
 	void *arg;
+	pthread_mutex_t lock; /* of latest */
+	struct series_point latest;
 	pthread_t thread;
 	_Atomic uint32_t quit;
 	bool running;
@@ -91,7 +93,7 @@ static void sample(struct series *s)
 		halve(s);
 	p = &s->point[s->points];
 	*p = (struct series_point){.t_ns = clock_now_ns()};
-	block_device_sample(&s->device, &p->disk);
+	block_list_sample(&s->tree.whole, &p->disk);
 	proc_io_sample(&p->process);
 	p->process_cpu_ns = proc_cpu_ns();
 	sample_cpu(p);
@@ -101,6 +103,16 @@ static void sample(struct series *s)
 	if (s->extra)
 		p->user = s->extra(s->arg);
 	s->points++;
+	pthread_mutex_lock(&s->lock);
+	s->latest = *p;
+	pthread_mutex_unlock(&s->lock);
+}
+
+void series_latest(struct series *s, struct series_point *out)
+{
+	pthread_mutex_lock(&s->lock);
+	*out = s->latest;
+	pthread_mutex_unlock(&s->lock);
 }
 
 static void *series_main(void *arg)
@@ -147,12 +159,13 @@ int series_start(struct series **out, const char *folder, int64_t interval_ns, b
 	s->interval_ns = interval_ns < INTERVAL_LEAST_NS ? INTERVAL_LEAST_NS : interval_ns;
 	s->extra = extra;
 	s->arg = arg;
+	pthread_mutex_init(&s->lock, NULL);
 	s->point = try_calloc(SERIES_POINTS_MAX, sizeof(*s->point), "samples of the machine", e);
 	if (!s->point) {
-		free(s);
+		series_release(s);
 		return -ENOMEM;
 	}
-	block_device_of(&s->device, folder);
+	block_tree_of(&s->tree, "", folder);
 	if (gpus)
 		look_for_gpus(s);
 	sample(s);
@@ -183,9 +196,9 @@ const struct series_point *series_points(const struct series *s, size_t *n)
 	return s ? s->point : NULL;
 }
 
-const struct block_device *series_device(const struct series *s)
+const struct block_list *series_devices(const struct series *s)
 {
-	return &s->device;
+	return &s->tree.whole;
 }
 
 const struct gpus *series_gpus(const struct series *s)
@@ -209,6 +222,7 @@ void series_release(struct series *s)
 		return;
 	gpus_close(s->gpus);
 	free(s->gpu);
+	pthread_mutex_destroy(&s->lock);
 	free(s->point);
 	free(s);
 }

@@ -161,6 +161,7 @@ static json_t *train_epoch(const struct result *r, const struct run_metrics *m, 
 	json_put_real(o, "barrier_wait_s", e->barrier_wait_s);
 	json_put_real(o, "cpu_s", (double)u->cpu_ns / 1e9);
 	json_put(o, "process_io", proc_io_of(&u->train));
+	json_put(o, "host_io", json_host_io(r, &u->host_train));
 	json_put(o, "page_cache", page_cache_of(u));
 	json_put_bool(o, "order_proved", u->order_proved);
 	json_put_text(o, "order_note", u->order_note);
@@ -267,6 +268,7 @@ json_t *json_evaluation(const struct result *r, const struct run_metrics *m)
 		json_put_int(one, "payload_bytes", e->eval_payload_bytes);
 		json_put_real(one, "wall_s", e->eval_wall_s);
 		json_put(one, "process_io", proc_io_of(&r->usage[i].eval));
+		json_put(one, "host_io", json_host_io(r, &r->usage[i].host_eval));
 		if (r->usage[i].eval_order_note[0]) {
 			json_put_bool(one, "order_proved", r->usage[i].eval_order_proved);
 			json_put_text(one, "order_note", r->usage[i].eval_order_note);

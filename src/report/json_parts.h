@@ -27,3 +27,9 @@ json_t *json_gpus(const struct series *s, const struct series_point *p, size_t n
 json_t *json_ranks(const struct result *r, const struct run_metrics *m);
 /* One object a host, with the processes and ranks it had; of a run of several processes. */
 json_t *json_hosts(const struct result *r);
+/* The lines of the ledger of bytes, in their order. */
+json_t *json_ledger(const struct result *r);
+/* What the host's counters moved by in a phase; null where nobody looked. */
+json_t *json_host_io(const struct result *r, const struct host_io *h);
+/* What lies below the dataset's folder; only with r->host_source. */
+json_t *json_storage_path(const struct result *r);

@@ -145,7 +145,8 @@ static json_t *curve_of(const struct result *r, const struct series_point *p, si
 json_t *json_series(const struct result *r)
 {
 	json_t *o = json_object(), *list = json_object(), *use;
-	const struct block_device *device = series_device(r->series);
+	const struct block_list *devices = series_devices(r->series);
+	char names[256];
 	size_t n, stride;
 	const struct series_point *p = series_points(r->series, &n);
 
@@ -157,11 +158,12 @@ json_t *json_series(const struct result *r)
 	if (n > stride)
 		json_put_real(o, "interval_s", (double)(p[stride].t_ns - p[0].t_ns) / 1e9);
 	json_put_real(o, "begin_s", n ? (double)(p[0].t_ns - r->begin_ns) / 1e9 : 0);
-	json_put_text(o, "device", device->name[0] ? device->name : NULL);
+	json_put_text(o, "device",
+		      devices->n ? block_list_names(devices, names, sizeof(names)) : NULL);
 	for (size_t i = 0; i < sizeof(curves) / sizeof(curves[0]); i++) {
 		json_t *one;
 
-		if (curves[i].disk && !device->name[0])
+		if (curves[i].disk && devices->n == 0)
 			continue;
 		one = json_object();
 		json_put_text(one, "title", curves[i].title);

@@ -52,6 +52,8 @@ void result_release(struct result *r)
 	host_facts_release(&r->host);
 	system_facts_release(&r->system);
 	series_release(r->series);
+	free(r->host_source);
+	r->host_source = NULL;
 	trace_destroy(r->trace);
 	*r = (struct result){0};
 }

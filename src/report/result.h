@@ -13,6 +13,7 @@
 #include "dataset/order.h"
 #include "dataset/residency.h"
 #include "dataset/verify.h"
+#include "metric/host_io.h"
 #include "metric/io_stat.h"
 #include "metric/proc_io.h"
 #include "metric/series.h"
@@ -96,11 +97,12 @@ struct result_process {
 
 /* Process-wide counters around one epoch. */
 struct epoch_usage {
-	struct proc_io train, eval;   /* differences over the phases */
-	int64_t cpu_ns, wall_ns;      /* training part */
-	int64_t host_cpu_ns;          /* of all processes meanwhile; 0: not known */
-	int64_t memory_stall_ns;      /* some program waited for memory; -1: not known */
-	struct sysinfo_pair *meminfo; /* snapshot at its start */
+	struct proc_io train, eval;           /* differences over the phases */
+	struct host_io host_train, host_eval; /* the same of the hosts' counters */
+	int64_t cpu_ns, wall_ns;              /* training part */
+	int64_t host_cpu_ns;                  /* of all processes meanwhile; 0: not known */
+	int64_t memory_stall_ns;              /* some program waited for memory; -1: not known */
+	struct sysinfo_pair *meminfo;         /* snapshot at its start */
 	size_t meminfo_count;
 	/* The dataset in this machine's page cache: before it was evicted, if it was, when the
 	 * epoch began, and after its evaluation. */
@@ -122,7 +124,7 @@ struct verdict {
 };
 
 /* What the model (report/model.h) says of the same run with something changed. */
-#define WHAT_IF_MAX 12
+#define WHAT_IF_MAX 20
 struct outlook {
 	bool known;
 	char why[160];            /* when not known */
@@ -132,13 +134,18 @@ struct outlook {
 	bool sharing_known;       /* whether more readers share one capacity could be seen */
 	double latency_share, stream_share, shared_share; /* of the time of reads, by read_fit.h */
 	uint32_t workers_needed;                          /* of a rank for 90 %; 0: not reached */
+	bool needed_known;                                /* by all explanations of the reads */
 	double needed_au;
 	double unordered_au; /* were batches handed out as they come; NAN: they are, or W < 2 */
 	double window_au;    /* with four times the window; NAN without workers */
 	uint32_t changes;
 	struct what_if {
-		char change[96];  /* "key=value key=value" */
-		double au, error; /* percent; points that it may be off */
+		char change[96];       /* "key=value key=value", or a storage in words */
+		bool known;            /* the explanations of the reads agree */
+		double au;             /* percent; when known */
+		double low, high;      /* percent: by all explanations */
+		double error;          /* points that `au` may be off */
+		double rate, rate_now; /* bytes/s that it asks of the storage; that it gave */
 	} change[WHAT_IF_MAX];
 };
 
@@ -176,7 +183,8 @@ struct result {
 	struct rank_result *rank;             /* `ranks_here` of them, from first_rank on */
 	uint32_t ranks_here, first_rank;      /* all, from 0, where results are written */
 	struct epoch_usage *usage; /* epochs_planned of them; sums over processes, but wall_ns */
-	struct result_process *process; /* `processes` of them; NULL: this process was alone */
+	struct host_io_source *host_source; /* owned: what is below the dataset's folder here */
+	struct result_process *process;     /* `processes` of them; NULL: this process was alone */
 	uint32_t processes, nodes;
 	bool speaks; /* this process writes the results and tells people */
 	struct host_facts host;

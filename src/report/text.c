@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "report/decompose.h"
+#include "report/ledger.h"
 #include "report/result.h"
 #include "report/stragglers.h"
 
@@ -270,6 +271,8 @@ void report_text(const struct result *r, const struct run_metrics *m, bool color
 		decompose(r, 0, m->epochs, &d);
 		decompose_text(&d, colored(&p, BOLD), colored(&p, PLAIN), out);
 	}
+	if (r->trained && r->usage)
+		ledger_text(r, colored(&p, BOLD), colored(&p, PLAIN), out);
 	evaluation(out, m);
 	if (r->trained && r->rank)
 		stragglers(out, r);

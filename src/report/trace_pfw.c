@@ -37,6 +37,7 @@ static const struct {
 	[SPAN_PREPROCESS] = {"data", "preprocess"},
 	[SPAN_ITEM] = {"data", "item"},
 	[SPAN_BATCH] = {"stoker", "batch"},
+	[SPAN_TRANSPORT] = {"stoker", "transport"},
 	[SPAN_RUN] = {"ai_root", "ai_root"},
 	[SPAN_EPOCH] = {"pipeline", "epoch.block"},
 	[SPAN_TRAIN] = {"pipeline", "train"},
@@ -81,7 +82,8 @@ static void hash(const char *text, char out[HASH_DIGITS])
 
 	md5(text, strlen(text), sum);
 	for (int i = 0; i < 16; i++)
-		snprintf(out + i, 2, "%x", sum[i] >> 4);
+		out[i] = "0123456789abcdef"[sum[i] >> 4];
+	out[16] = '\0';
 }
 
 /* As DFTracer stores names. */
@@ -127,12 +129,36 @@ static const char *file_hash(struct pfw *p, const struct trace_event *ev)
 static void put_head(struct pfw *p, const char *cat, const char *class, const char *name,
 		     uint32_t pid, uint32_t tid, int64_t ts, int64_t dur)
 {
-	out_file_print(&p->f,
-		       "{\"id\":%" PRIu64 ",\"name\":\"%s%s%s\",\"cat\":\"%s\",\"pid\":%u,"
-		       "\"tid\":%u,\"ts\":%" PRId64 ",\"dur\":%" PRId64
-		       ",\"ph\":\"X\",\"args\":{\"hhash\":\"%s\"",
-		       p->id++, class ? class : "", class ? "." : "", name, cat, pid, tid, ts, dur,
-		       p->host);
+	struct out_file *f = &p->f;
+
+	out_file_text(f, "{\"id\":");
+	out_file_number(f, p->id++);
+	out_file_text(f, ",\"name\":\"");
+	if (class) {
+		out_file_text(f, class);
+		out_file_text(f, ".");
+	}
+	out_file_text(f, name);
+	out_file_text(f, "\",\"cat\":\"");
+	out_file_text(f, cat);
+	out_file_text(f, "\",\"pid\":");
+	out_file_number(f, pid);
+	out_file_text(f, ",\"tid\":");
+	out_file_number(f, tid);
+	out_file_text(f, ",\"ts\":");
+	out_file_number(f, (uint64_t)ts);
+	out_file_text(f, ",\"dur\":");
+	out_file_number(f, (uint64_t)dur);
+	out_file_text(f, ",\"ph\":\"X\",\"args\":{\"hhash\":\"");
+	out_file_text(f, p->host);
+	out_file_text(f, "\"");
+}
+
+static void put_word(struct pfw *p, const char *key, uint64_t v)
+{
+	out_file_text(&p->f, key);
+	out_file_number(&p->f, v);
+	out_file_text(&p->f, "\"");
 }
 
 /* What DLIO adds comes from Python as texts. */
@@ -141,17 +167,17 @@ static void put_words(struct pfw *p, const struct trace_event *ev)
 	const struct span *s = ev->span;
 
 	if (ev->epoch)
-		out_file_print(&p->f, ",\"epoch\":\"%u\"", ev->epoch);
+		put_word(p, ",\"epoch\":\"", ev->epoch);
 	if (s->kind == SPAN_EPOCH)
-		out_file_print(&p->f, ",\"count\":\"%u\"", ev->epoch);
+		put_word(p, ",\"count\":\"", ev->epoch);
 	if (s->kind == SPAN_WAIT || s->kind == SPAN_STEP)
-		out_file_print(&p->f, ",\"count\":\"%" PRIu64 "\"", (uint64_t)s->step + 1);
+		put_word(p, ",\"count\":\"", (uint64_t)s->step + 1);
 	if (s->step != SPAN_NO_STEP)
-		out_file_print(&p->f, ",\"step\":\"%" PRIu64 "\"", (uint64_t)s->step + 1);
+		put_word(p, ",\"step\":\"", (uint64_t)s->step + 1);
 	if (s->sample != SPAN_NONE)
-		out_file_print(&p->f, ",\"image_idx\":\"%" PRIu64 "\"", s->sample);
+		put_word(p, ",\"image_idx\":\"", s->sample);
 	if (s->kind == SPAN_SAMPLE || s->kind == SPAN_ITEM || s->kind == SPAN_DECODE)
-		out_file_print(&p->f, ",\"image_size\":\"%" PRIu64 "\"", s->moved);
+		put_word(p, ",\"image_size\":\"", s->moved);
 }
 
 static void put_event(void *arg, const struct trace_event *ev)
@@ -172,15 +198,19 @@ static void put_event(void *arg, const struct trace_event *ev)
 	if (s->kind > SPAN_TOUCH) {
 		put_words(p, ev);
 	} else {
-		if (file)
-			out_file_print(&p->f, ",\"fhash\":\"%s\"", file);
-		if (s->kind == SPAN_READ || s->kind == SPAN_WRITE || s->kind == SPAN_TOUCH)
-			out_file_print(&p->f, ",\"count\":%" PRIu64 ",\"offset\":%" PRIu64,
-				       s->asked, s->offset);
-		if (s->flags & SPAN_FAILED)
-			out_file_print(&p->f, ",\"ret\":-1");
-		else
-			out_file_print(&p->f, ",\"ret\":%" PRIu64, s->moved);
+		if (file) {
+			out_file_text(&p->f, ",\"fhash\":\"");
+			out_file_text(&p->f, file);
+			out_file_text(&p->f, "\"");
+		}
+		if (s->kind == SPAN_READ || s->kind == SPAN_WRITE || s->kind == SPAN_TOUCH) {
+			out_file_text(&p->f, ",\"count\":");
+			out_file_number(&p->f, s->asked);
+			out_file_text(&p->f, ",\"offset\":");
+			out_file_number(&p->f, s->offset);
+		}
+		out_file_text(&p->f, s->flags & SPAN_FAILED ? ",\"ret\":-" : ",\"ret\":");
+		out_file_number(&p->f, s->flags & SPAN_FAILED ? 1 : s->moved);
 	}
 	out_file_put(&p->f, "}}\n", 3);
 }

@@ -423,6 +423,7 @@ void verdicts_compute(struct result *r, const struct run_metrics *m)
 	check_steady(r, m);
 	check_whole(r, m);
 	verdict_bytes(r, m);
+	verdict_ledger(r);
 	verdict_page_cache(r);
 	check_dataset(r);
 	check_order(r);

@@ -1,7 +1,9 @@
 /* Where the bytes came from: what was asked, what the device delivered, and what lay in the page
  * cache. */
+#include <ctype.h>
 #include <math.h>
 
+#include "report/ledger.h"
 #include "report/verdict_parts.h"
 #include "store/store.h"
 
@@ -141,6 +143,45 @@ void verdict_bytes(struct result *r, const struct run_metrics *m)
 	    (unsigned long long)requests);
 	check_payload(v, r, m);
 	judge_device(v, r, m, returned);
+}
+
+void verdict_ledger(struct result *r)
+{
+	struct ledger l;
+	struct verdict *v;
+	uint32_t compared = 0, flagged = 0, explained = 0;
+
+	if (!r->usage || r->epochs_begun == 0)
+		return;
+	ledger_of(r, &l);
+	for (int k = 0; k < LEDGER_LINES; k++) {
+		const struct ledger_line *line = &l.line[k];
+
+		compared += line->known && line->against >= 0;
+		flagged += line->known && line->state == LEDGER_FLAGGED;
+		explained += line->known && line->state == LEDGER_EXPLAINED;
+	}
+	if (compared == 0)
+		return;
+	v = add(r, "ledger");
+	if (flagged == 0) {
+		say(v,
+		    "Every count of bytes, from the samples down to the storage, agrees with the "
+		    "one above it within 1 %%%s.",
+		    explained ? " or differs by what is known" : "");
+		return;
+	}
+	v->level = VERDICT_WARN;
+	for (int k = 0; k < LEDGER_LINES; k++) {
+		const struct ledger_line *line = &l.line[k];
+		char a[32], b[32];
+
+		if (line->known && line->state == LEDGER_FLAGGED)
+			say(v, "%s%s %s, %s %s: %s.", v->text[0] ? " " : "", ledger_titles[k],
+			    bytes_text(line->bytes, a), ledger_titles[line->against],
+			    bytes_text(l.line[line->against].bytes, b), line->why);
+	}
+	v->text[0] = (char)toupper((unsigned char)v->text[0]);
 }
 
 /* ---- page cache ---- */

@@ -49,6 +49,8 @@ static inline const char *bytes_text(double v, char out[32])
 
 /* Whether the bytes asked for are those wanted, and where they came from. */
 void verdict_bytes(struct result *r, const struct run_metrics *m);
+/* Whether the lines of the ledger of bytes agree. */
+void verdict_ledger(struct result *r);
 /* What held the run back: r->limit and r->outlook. */
 void verdict_limit(struct result *r, const struct run_metrics *m);
 /* The row of the store below all shims; NULL when there is none of that name. */

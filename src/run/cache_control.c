@@ -46,7 +46,9 @@ static struct residency_job job_of(struct run_state *s, _Atomic int64_t *progres
 		.dataset = s->d,
 		.store = s->store,
 		.eval = s->w->workflow.evaluation,
-		.files = (uint64_t)s->w->storage.page_cache_files,
+		.files = s->w->run.measure == MEASURE_NONE
+				 ? 0
+				 : (uint64_t)s->w->storage.page_cache_files,
 		.stop = &s->stop,
 		.progress_ns = progress_ns,
 	};

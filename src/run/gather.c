@@ -19,7 +19,8 @@ struct part {
 #define LAYOUT                                                                                     \
 	(uint32_t)(sizeof(struct part) + 3 * sizeof(struct rank_result) +                          \
 		   5 * sizeof(struct rank_epoch) + 13 * sizeof(struct checkpoint_times) +          \
-		   7 * sizeof(struct phase) + 11 * sizeof(struct host_facts))
+		   7 * sizeof(struct phase) + 11 * sizeof(struct host_facts) +                     \
+		   17 * sizeof(struct epoch_usage))
 
 /* Words of 8 bytes: how many zeros, how many others, the others; and so on. */
 static void put_sparse(struct buf *b, const void *p, size_t bytes)
@@ -98,7 +99,7 @@ void part_pack(const struct run_state *s, struct buf *out)
 		.stuck = r->stuck,
 		/* a stuck thread still writes into them */
 		.has_ranks = r->rank && r->usage && !r->stuck,
-		.has_host = net_process(s->net, net_process_number(s->net))->on_node == 0,
+		.has_host = run_tells_host(s),
 		.generated_files = r->generation.files,
 		.generated_bytes = r->generation.bytes,
 		.memory_bound_bytes = r->memory_bound_bytes,
@@ -323,7 +324,9 @@ static void add_io(struct proc_io *to, const struct proc_io *from)
 	to->syscr += from->syscr;
 }
 
-static void get_usage(struct reader *in, struct epoch_usage *sum, struct host_memory *memory)
+/* `memory`: of a process that tells of its host; NULL for others. */
+static void get_usage(struct reader *in, struct epoch_usage *sum, bool has_host,
+		      struct host_memory *memory)
 {
 	struct epoch_usage one;
 
@@ -332,6 +335,10 @@ static void get_usage(struct reader *in, struct epoch_usage *sum, struct host_me
 		get_pairs(in, &memory->pairs, &memory->count);
 	if (in->bad)
 		return;
+	if (has_host) {
+		host_io_add(&sum->host_train, &one.host_train);
+		host_io_add(&sum->host_eval, &one.host_eval);
+	}
 	add_io(&sum->train, &one.train);
 	add_io(&sum->eval, &one.eval);
 	sum->cpu_ns += one.cpu_ns;
@@ -372,7 +379,7 @@ int part_unpack(struct run_state *s, uint32_t p, const struct buf *in, struct er
 	if (head.has_host)
 		o->meminfo = try_calloc(r->epochs_planned, sizeof(*o->meminfo), "epochs", e);
 	for (uint32_t i = 0; i < head.epochs_begun; i++)
-		get_usage(&from, &r->usage[i], o->meminfo ? &o->meminfo[i] : NULL);
+		get_usage(&from, &r->usage[i], head.has_host, o->meminfo ? &o->meminfo[i] : NULL);
 	for (uint32_t k = 0; k < s->locals && !from.bad; k++)
 		get_rank(&from, &r->rank[p * s->locals + k], head.epochs_begun, &by);
 	if (from.bad)

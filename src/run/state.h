@@ -5,6 +5,7 @@
 
 #include "base/folder_lock.h"
 #include "dataset/generate.h"
+#include "metric/iostat.h"
 #include "run/rank.h"
 #include "run/run.h"
 
@@ -21,6 +22,7 @@ struct run_state {
 	uint32_t ranks;         /* of all processes */
 	uint32_t locals, first; /* of this one: how many, and the first one's number */
 	struct net *net;        /* NULL: this process is alone */
+	struct iostat *iostat;  /* NULL: not asked for */
 	uint64_t seed;          /* of the shuffles: train.seed, or drawn for "random" */
 	uint64_t steps[2];      /* per epoch: training, evaluation */
 	struct order_list list[DATASET_KINDS]; /* of the present epoch, when the order takes one */
@@ -39,7 +41,12 @@ struct run_state {
 	pthread_mutex_t lock;    /* of reason */
 	struct err reason;       /* first cause of the stop; code 0 while there is none */
 
-	/* the monitor's own: when `checked` was last seen to move */
+	/* the monitor's own */
+	struct rank_progress *seen_rank;                                  /* `locals` of them */
+	uint64_t total_steps, total_eval_steps, total_saves, total_loads; /* of the run */
+	int64_t next_tell_ns;
+	char device_names[128]; /* of those sampled */
+	/* when `checked` was last seen to move */
 	uint64_t seen_checked;
 	int64_t seen_ns;
 	pthread_t monitor;
@@ -57,6 +64,8 @@ void run_order(const struct run_state *s, int kind, uint32_t epoch, struct order
 /* ---- several processes (together.c); each of these is at rest when this one is alone ---- */
 
 bool run_leads(const struct run_state *s); /* process 0 */
+/* Whether this process is the one that looks at its host's counters for all of it. */
+bool run_tells_host(const struct run_state *s);
 /* Whether all processes got this far; see comm_agree. */
 int run_agree(struct run_state *s, int rc, struct err *e);
 /* Process 0's bytes to all. */
@@ -100,8 +109,17 @@ int run_check_dataset(struct run_state *s, struct err *e);
  * stop flag of the options. */
 int run_prove_order(struct run_state *s, struct err *e);
 
-/* Starts the sampling of the machine, if it is wanted; s->r->series is stopped by the caller. */
-int run_series_begin(struct run_state *s, struct err *e);
+/* Sampling of the machine while ranks train, what of it is wanted. After the end s->r->series can
+ * be read; both must be called from one thread. */
+int run_sampling_begin(struct run_state *s, struct err *e);
+void run_sampling_end(struct run_state *s);
+
+/* Tells the caller how far the run is, if it is due or `now_due` (tell.c). */
+void run_tell(struct run_state *s, int64_t now, bool now_due);
+/* Before the monitor watches ranks: what run_tell needs. */
+int run_tell_begin(struct run_state *s, struct err *e);
+/* What a rank does, in words. */
+const char *rank_activity_text(int activity); /* enum rank_activity */
 
 /* Progress, watchdog and the passing on of signals (monitor.c). */
 int monitor_start(struct run_state *s, struct err *e);

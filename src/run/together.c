@@ -25,6 +25,11 @@ bool run_leads(const struct run_state *s)
 	return !s->net || net_process_number(s->net) == 0;
 }
 
+bool run_tells_host(const struct run_state *s)
+{
+	return !s->net || net_process(s->net, net_process_number(s->net))->on_node == 0;
+}
+
 int run_agree(struct run_state *s, int rc, struct err *e)
 {
 	return s->net ? comm_agree(s->o->processes, rc, e) : rc;

@@ -34,7 +34,7 @@ static const struct {
 	{"model", "The model, of which checkpoints are made."},
 	{"output", "Results."},
 	{"workflow", "What a run does."},
-	{"profiling", "Profilers. They are checked but not run in this version."},
+	{"profiling", "Profilers."},
 	{"metric", "Targets."},
 	{"compat", "Compatibility with DLIO."},
 	{"run", "The program itself."},

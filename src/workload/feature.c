@@ -34,7 +34,8 @@ static const struct {
 	{"storage.storage_type", "parallel_fs"},
 	{"workflow.checkpoint", "false"},
 	{"workflow.checkpoint", "true"},
-	{"workflow.profiling", "false"},
+	{"profiling.profiler", "none"},
+	{"profiling.profiler", "iostat"},
 };
 
 bool feature_has(const char *key, const char *value)

@@ -403,14 +403,16 @@ const struct opt workload_rows[] = {
 	BOOL(workflow.train, "true", "Whether to train.")
 	BOOL(workflow.evaluation, "false", "Whether training is interrupted by evaluations.")
 	BOOL(workflow.checkpoint, "false", "Whether checkpoints are written.")
-	BOOL(workflow.profiling, "false", "Whether the profiler of profiling.profiler runs.", LATER)
+	BOOL(workflow.profiling, "false", "Whether the profiler of profiling.profiler runs.")
 	BOOL(workflow.debug, "false", "In DLIO's file for BERT; DLIO reads it nowhere.", UNUSED)
 	STR(workflow.query, NULL,
 	      "Key that dlio_benchmark_query prints; a run has no use for it.", UNUSED)
 
 	ENUM(profiling.profiler, "iostat", profilers,
-	      "Profiler of a run with workflow.profiling.", LATER)
-	STRS(profiling.iostat_devices, NULL, "Devices that iostat watches.", LATER)
+	      "Profiler of a run with workflow.profiling. iostat: iostat.json in the results, "
+	      "from this program's own sampling once a second.")
+	STRS(profiling.iostat_devices, NULL,
+	     "Disks and partitions in iostat.json; without any, every disk.")
 
 	F64(metric.au, "0.90",
 	      "Accelerator utilization, as a fraction, that a run has to reach.", RANGE(0, 1))
@@ -437,8 +439,9 @@ const struct opt workload_rows[] = {
 	      "Spans kept of each reader thread, of 64 bytes; later ones are dropped and counted.",
 	      RANGE(16, 134217728), OURS)
 	ENUM(run.measure, "all", measures,
-	      "With none, requests are neither counted nor timed, and what is said of them is "
-	      "missing: to see what measuring costs.", OURS)
+	      "With none, the readers' requests are neither counted nor timed, the machine is not "
+	      "sampled and the page cache not looked at; only the steps are timed. What is said of "
+	      "all that is missing: to see what measuring costs.", OURS)
 	I64(run.stack_bytes, "131072",
 	      "Stack of each rank and worker thread.",
 	      RANGE(65536, 1073741824), .unit = "bytes", OURS)

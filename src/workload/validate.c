@@ -391,9 +391,12 @@ static void warn_without_effect(struct workload *w)
 				 "checkpoints are written");
 	if (w->workflow.checkpoint && w->checkpoint.ksm)
 		workload_warn(w, "checkpoint.ksm has no effect: no checkpoint is held in memory");
-	if (w->workflow.profiling && !feature_has("workflow.profiling", "true"))
-		workload_warn(w, "workflow.profiling is on, but profilers are not in this version: "
-				 "none will run");
+	if (w->workflow.profiling && w->profiling.profiler > PROFILER_IOSTAT)
+		workload_warn(w, "workflow.profiling is on, but of profiling.profiler this version "
+				 "has only iostat: nothing is profiled");
+	else if (w->workflow.profiling && !w->workflow.train && !w->workflow.checkpoint)
+		workload_warn(w, "workflow.profiling has no effect: nothing is trained, and no "
+				 "checkpoint is written");
 }
 
 /* Options of a store that is not in use would be believed to have worked. */

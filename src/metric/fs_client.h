@@ -1,0 +1,32 @@
+#pragma once
+/* What the client of a network or parallel file system counts: NFS in /proc/self/mountstats
+ * (nfs-utils' mountstats(8)), Lustre in the `stats` of its llite and osc devices (the Lustre
+ * Operations Manual, "Monitoring Client Activity"). */
+#include <stdbool.h>
+#include <stdint.h>
+
+enum fs_client_kind { FS_CLIENT_NONE, FS_CLIENT_NFS, FS_CLIENT_LUSTRE };
+
+struct fs_client {
+	enum fs_client_kind kind;
+	char type[24];   /* as mounted: "nfs4", "lustre" */
+	char place[512]; /* NFS: where it is mounted, as mountinfo writes it */
+	char name[64];   /* Lustre: the file system's name, "scratch" of "mgs@tcp:/scratch" */
+};
+
+struct fs_client_io {
+	bool known, fetched_known;
+	uint64_t returned_bytes; /* to read calls of all programs, from its cache or from servers */
+	uint64_t fetched_bytes;  /* by its requests to servers */
+	uint64_t sent_bytes;     /* written to them */
+};
+
+/* The client that serves `path` (or its nearest parent that exists); FS_CLIENT_NONE for any other
+ * file system. `root` stands before /proc and /sys. */
+void fs_client_of(struct fs_client *c, const char *root, const char *path);
+/* Counters since it was mounted, of all its users on this machine. Lustre's are root's to read
+ * where they lie in debugfs; then known is false. */
+void fs_client_sample(const struct fs_client *c, const char *root, struct fs_client_io *out);
+/* a - b, of an earlier moment. */
+void fs_client_sub(struct fs_client_io *a, const struct fs_client_io *b);
+void fs_client_add(struct fs_client_io *to, const struct fs_client_io *from);

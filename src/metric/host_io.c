@@ -1,0 +1,52 @@
+#include "metric/host_io.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/mount.h"
+
+void host_io_source_init(struct host_io_source *s, const char *root, const char *folder)
+{
+	struct stat st;
+	AUTO_FREE char *at = path_nearest(folder, &st);
+	struct net_io net;
+	struct mount m;
+
+	*s = (struct host_io_source){0};
+	block_tree_of(&s->tree, root, folder);
+	fs_client_of(&s->client, root, folder);
+	net_io_sample(&net, root, s->interfaces, sizeof(s->interfaces));
+	if (at && mount_find(root, st.st_dev, &m)) {
+		snprintf(s->file_system, sizeof(s->file_system), "%s", m.type);
+		mount_release(&m);
+	}
+}
+
+void host_io_sample(const struct host_io_source *s, const char *root, struct host_io *out)
+{
+	block_list_sample(&s->tree.whole, &out->whole);
+	block_list_sample(&s->tree.part, &out->part);
+	block_list_sample(&s->tree.lower, &out->lower);
+	net_io_sample(&out->net, root, NULL, 0);
+	fs_client_sample(&s->client, root, &out->client);
+}
+
+void host_io_sub(struct host_io *a, const struct host_io *b)
+{
+	block_counters_sub(&a->whole, &b->whole);
+	block_counters_sub(&a->part, &b->part);
+	block_counters_sub(&a->lower, &b->lower);
+	net_io_sub(&a->net, &b->net);
+	fs_client_sub(&a->client, &b->client);
+}
+
+void host_io_add(struct host_io *to, const struct host_io *from)
+{
+	block_counters_add(&to->whole, &from->whole);
+	block_counters_add(&to->part, &from->part);
+	block_counters_add(&to->lower, &from->lower);
+	net_io_add(&to->net, &from->net);
+	fs_client_add(&to->client, &from->client);
+}

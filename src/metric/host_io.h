@@ -1,0 +1,29 @@
+#pragma once
+/* Everything between this machine's processes and the storage below one folder that the kernel
+ * counts, at one moment: block devices, network, clients of file systems. Whoever caused it. */
+#include "metric/block_device.h"
+#include "metric/fs_client.h"
+#include "metric/net_io.h"
+
+struct host_io_source {
+	struct block_tree tree;
+	struct fs_client client;
+	char file_system[24]; /* "ext4"; "" when it is not known */
+	char interfaces[256]; /* as net_io_sample */
+};
+
+struct host_io {
+	struct block_counters whole, part, lower;
+	struct net_io net;
+	struct fs_client_io client;
+};
+
+/* What lies below `folder` (or its nearest parent that exists). `root` stands before /proc, /sys
+ * and /dev. */
+void host_io_source_init(struct host_io_source *s, const char *root, const char *folder);
+/* Some tens of small files are read; nothing is kept open. */
+void host_io_sample(const struct host_io_source *s, const char *root, struct host_io *out);
+/* a - b, of an earlier moment; requests under way stay a's. */
+void host_io_sub(struct host_io *a, const struct host_io *b);
+/* Adds what another host counted. */
+void host_io_add(struct host_io *to, const struct host_io *from);

@@ -1,0 +1,154 @@
+#include "metric/net_io.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+#define RDMA_UNIT_BYTES 4 /* port_rcv_data and port_xmit_data count octets over four lanes */
+
+static bool counter(const char *folder, const char *name, uint64_t *out)
+{
+	AUTO_FREE char *path = xasprintf("%s/%s", folder, name);
+	FILE *f = fopen(path, "re");
+	bool known;
+
+	if (!f)
+		return false;
+	known = fscanf(f, "%" SCNu64, out) == 1;
+	fclose(f);
+	return known;
+}
+
+static void name_it(char *names, unsigned long size, const char *name)
+{
+	size_t n = names ? strlen(names) : 0;
+
+	if (names && n < size)
+		snprintf(names + n, size - n, "%s%s", n ? ", " : "", name);
+}
+
+/* Calls `each` for every entry of a folder. */
+static void entries(const char *folder, void (*each)(void *arg, const char *path, const char *name),
+		    void *arg)
+{
+	DIR *d = opendir(folder);
+	struct dirent *entry;
+
+	while (d && (entry = readdir(d))) {
+		AUTO_FREE char *path = xasprintf("%s/%s", folder, entry->d_name);
+
+		if (entry->d_name[0] != '.')
+			each(arg, path, entry->d_name);
+	}
+	if (d)
+		closedir(d);
+}
+
+struct looking {
+	struct net_io *out;
+	char *names;
+	unsigned long names_size;
+	bool hardware; /* only interfaces that have some */
+	bool any;
+	const char *device; /* of InfiniBand */
+};
+
+static void see_lower(void *arg, const char *path, const char *name)
+{
+	(void)path;
+	*(bool *)arg = *(bool *)arg || strncmp(name, "lower_", 6) == 0;
+}
+
+static void see_interface(void *arg, const char *path, const char *name)
+{
+	struct looking *l = arg;
+	AUTO_FREE char *hardware = xasprintf("%s/device", path);
+	bool made_of_others = false;
+	uint64_t in = 0, out = 0;
+
+	if (!counter(path, "statistics/rx_bytes", &in) ||
+	    !counter(path, "statistics/tx_bytes", &out))
+		return;
+	if (strcmp(name, "lo") == 0) {
+		l->out->loopback_bytes = in;
+		return;
+	}
+	if (l->hardware && access(hardware, F_OK) != 0)
+		return;
+	if (!l->hardware)
+		entries(path, see_lower, &made_of_others);
+	if (made_of_others)
+		return;
+	l->any = true;
+	l->out->received_bytes += in;
+	l->out->sent_bytes += out;
+	name_it(l->names, l->names_size, name);
+}
+
+static void see_port(void *arg, const char *path, const char *name)
+{
+	struct looking *l = arg;
+	AUTO_FREE char *full = xasprintf("%s/%s", l->device, name);
+	uint64_t in, out;
+
+	if (!counter(path, "counters/port_rcv_data", &in) ||
+	    !counter(path, "counters/port_xmit_data", &out))
+		return;
+	l->out->rdma_known = true;
+	l->out->rdma_received_bytes += in * RDMA_UNIT_BYTES;
+	l->out->rdma_sent_bytes += out * RDMA_UNIT_BYTES;
+	name_it(l->names, l->names_size, full);
+}
+
+static void see_rdma(void *arg, const char *path, const char *name)
+{
+	struct looking *l = arg;
+	AUTO_FREE char *ports = xasprintf("%s/ports", path);
+
+	l->device = name;
+	entries(ports, see_port, l);
+}
+
+void net_io_sample(struct net_io *out, const char *root, char *names, unsigned long names_size)
+{
+	AUTO_FREE char *interfaces = xasprintf("%s/sys/class/net", root);
+	AUTO_FREE char *rdma = xasprintf("%s/sys/class/infiniband", root);
+	struct looking l = {.out = out, .names = names, .names_size = names_size, .hardware = true};
+
+	*out = (struct net_io){0};
+	if (names && names_size)
+		names[0] = '\0';
+	entries(interfaces, see_interface, &l);
+	if (!l.any) {
+		l.hardware = false;
+		entries(interfaces, see_interface, &l);
+	}
+	out->known = l.any;
+	entries(rdma, see_rdma, &l);
+}
+
+void net_io_sub(struct net_io *a, const struct net_io *b)
+{
+	a->known = a->known && b->known;
+	a->received_bytes -= b->received_bytes;
+	a->sent_bytes -= b->sent_bytes;
+	a->loopback_bytes -= b->loopback_bytes;
+	a->rdma_known = a->rdma_known && b->rdma_known;
+	a->rdma_received_bytes -= b->rdma_received_bytes;
+	a->rdma_sent_bytes -= b->rdma_sent_bytes;
+}
+
+void net_io_add(struct net_io *to, const struct net_io *from)
+{
+	to->known = to->known && from->known;
+	to->received_bytes += from->received_bytes;
+	to->sent_bytes += from->sent_bytes;
+	to->loopback_bytes += from->loopback_bytes;
+	to->rdma_known = to->rdma_known && from->rdma_known;
+	to->rdma_received_bytes += from->rdma_received_bytes;
+	to->rdma_sent_bytes += from->rdma_sent_bytes;
+}
