@@ -137,8 +137,9 @@ static int load_traces(struct page_trace *t, const struct run_record *r, size_t 
 	}
 	if (more)
 		fprintf(stderr,
-			"stoker: %zu more runs have traces; name one of them for its timeline\n",
-			more);
+			"stoker: only %d timelines are drawn, and %zu more of these runs %s a "
+			"trace; name one run for its own\n",
+			TIMELINES_MAX, more, more == 1 ? "has" : "have");
 	if (asks(a) && drawn == 0)
 		return err_set(
 			e, ERR_USAGE,
@@ -201,8 +202,8 @@ static int render(const struct run_record *r, size_t n, const struct page_trace 
 
 static int report(const char *const *path, size_t n, const struct report_args *a, struct err *e)
 {
-	struct page_trace *trace = NULL;
 	struct records all;
+	struct page_trace *trace = NULL;
 	int rc = records_load(&all, path, n, e);
 
 	if (rc == 0) {
@@ -267,7 +268,7 @@ static int report_main(int argc, char **argv)
 
 const struct command command_report = {
 	.name = "report",
-	.usage = "report RESULT... [-o report.html] [--csv FILE] [options]",
+	.usage = "report RESULT... [-o report.html] [--csv FILE] [--plots DIR]",
 	.help = "Results, ours or DLIO's, as one page; tables and plots.",
 	.alone = true,
 	.main = report_main,

@@ -8,11 +8,10 @@
 #define TARGETS_MAX 400
 #define GRID 12
 #define GOLDEN 14
+#define TRIED (2 * GRID + 3) /* and room for one list of errors */
 
-static const double CLEAR = 3;        /* standard errors between two explanations */
-static const double NEARLY = 1.1;     /* times the least error is as good, */
-static const double FAR = 1.5;        /* and so many times it is not, */
-static const double TOLERATED = 2e-3; /* with so much of a mean read beside it */
+static const double CLEAR = 20;       /* nats between two explanations */
+static const double TOLERATED = 2e-3; /* of a mean read: nothing is more exact than that */
 static const double UNSEEN = 1.05;    /* times what streams take: shared parts hide below */
 static const double DIFFERENT = 0.01; /* variance of sizes, of the square of the mean */
 
@@ -33,9 +32,10 @@ struct fit {
 		int64_t at, took;
 	} * end;                                 /* of all, sorted */
 	int64_t latency;                         /* that the moments are of; -1: none */
-	double *error;                           /* of the targets, ns: GRID + 2 lists */
+	double *error;                           /* of the targets, ns: TRIED lists */
 	double mean_ns, mean_bytes, mean_shared; /* bytes * company */
 	double longest_ns;
+	double unit; /* ns, of errors */
 };
 
 /* Parameters and how good they are. */
@@ -189,54 +189,44 @@ static void search_latency(struct fit *f, struct tried *t)
 	search(f, t, &t->rates.latency_ns, 0, f->longest_ns, NULL);
 }
 
-/* Standard errors by which `a` is worse than `b`. */
-static double worse_by(const struct fit *f, const double *a, const double *b)
-{
-	double sum = 0, square = 0, n = (double)f->targets, mean, var;
-
-	for (size_t k = 0; k < f->targets; k++) {
-		double d = a[k] - b[k];
-
-		sum += d;
-		square += d * d;
-	}
-	mean = sum / n;
-	var = square / n - mean * mean;
-	return mean > 0 ? mean / sqrt((var > 0 ? var : 0) / n + 1e-9) : 0;
-}
-
-/* Few reads may tell the two apart, so that their errors in sum do what a mean does not. */
-static bool clearly_worse(const struct fit *f, const struct tried *a, const struct tried *b)
-{
-	double beside = TOLERATED * f->mean_ns, least = b->rates.error_ns;
-
-	if (a->rates.error_ns <= least * NEARLY + beside)
-		return false;
-	return a->rates.error_ns > least * FAR + beside || worse_by(f, a->error, b->error) > CLEAR;
-}
-
-/* The best for a share of the time that is shared; a stream's rate only where it clearly helps. */
-static void best_for(struct fit *f, double share, bool streams, struct tried *t, double *spare)
-{
-	struct tried with = {.error = spare};
-
-	t->rates = (struct read_rates){.shared_ns_per_byte = share * f->mean_ns / f->mean_shared};
-	with.rates = t->rates;
-	search_latency(f, t);
-	if (!streams)
-		return;
-	search(f, &with, &with.rates.latency_ns, 0, f->longest_ns, search_stream);
-	if (clearly_worse(f, t, &with)) {
-		t->rates = with.rates;
-		memcpy(t->error, with.error, f->targets * sizeof(*spare));
-	}
-}
-
 static int by_double(const void *x, const void *y)
 {
 	const double *a = x, *b = y;
 
 	return (*a > *b) - (*a < *b);
+}
+
+/* Errors beyond this are large: the middle one of the least errors. */
+static void set_unit(struct fit *f, const double *error, double *spare)
+{
+	double least = TOLERATED * f->mean_ns;
+
+	memcpy(spare, error, f->targets * sizeof(*spare));
+	qsort(spare, f->targets, sizeof(*spare), by_double);
+	f->unit = fmax(least, spare[f->targets / 2]);
+}
+
+/* Against an explanation, as if errors were distributed by Cauchy: most reads are exact, and those
+ * of a thread that the processor was taken from tell nothing. */
+static double nats(const struct fit *f, const double *error)
+{
+	double sum = 0;
+
+	for (size_t k = 0; k < f->targets; k++)
+		sum += log1p(error[k] / f->unit * (error[k] / f->unit));
+	return sum;
+}
+
+static bool clearly_worse(const struct fit *f, const struct tried *a, const struct tried *b)
+{
+	return nats(f, a->error) - nats(f, b->error) > CLEAR;
+}
+
+/* The best for a share of the time that is shared, with a stream's rate or without. */
+static void best_for(struct fit *f, double share, bool stream, struct tried *t)
+{
+	t->rates = (struct read_rates){.shared_ns_per_byte = share * f->mean_ns / f->mean_shared};
+	search(f, t, &t->rates.latency_ns, 0, f->longest_ns, stream ? search_stream : NULL);
 }
 
 /* Reads under way with one, itself included, averaged over its time. */
@@ -296,20 +286,6 @@ static void look(struct fit *f, struct read_law *law)
 	law->reads = f->targets;
 }
 
-/* Between the neighbours of the best share on the grid. */
-static void refine(struct fit *f, struct tried *t, int at, double *spare)
-{
-	double unit = f->mean_ns / f->mean_shared;
-	struct tried finer = {.rates = t->rates, .error = spare};
-
-	search(f, &finer, &finer.rates.shared_ns_per_byte, unit * shares[at > 0 ? at - 1 : 0],
-	       unit * shares[at + 1 < GRID ? at + 1 : at], search_latency);
-	if (finer.rates.error_ns < t->rates.error_ns) {
-		t->rates = finer.rates;
-		memcpy(t->error, spare, f->targets * sizeof(*spare));
-	}
-}
-
 /* A bandwidth above what the streams took together was not seen. */
 static void drop_unseen(const struct fit *f, struct read_rates *r)
 {
@@ -317,29 +293,53 @@ static void drop_unseen(const struct fit *f, struct read_rates *r)
 		r->shared_ns_per_byte = 0;
 }
 
-static void explain(struct fit *f, struct read_law *law)
+/* Between the neighbours of a share on the grid. */
+static void refine(struct fit *f, struct tried *t, int at)
 {
-	struct tried t[GRID + 1];
-	double *spare = f->error + (GRID + 1) * f->targets;
+	double unit = f->mean_ns / f->mean_shared;
+
+	search(f, t, &t->rates.shared_ns_per_byte, unit * shares[at > 0 ? at - 1 : 0],
+	       unit * shares[at + 1 < GRID ? at + 1 : at], search_latency);
+}
+
+static int best_of(const struct fit *f, const struct tried *t, int n)
+{
 	int best = 0;
 
-	for (int i = 0; i < GRID; i++) {
-		t[i].error = f->error + (size_t)i * f->targets;
-		best_for(f, shares[i], law->sizes_differ, &t[i], spare);
-		if (t[i].rates.error_ns < t[best].rates.error_ns)
+	for (int i = 1; i < n; i++)
+		if (nats(f, t[i].error) < nats(f, t[best].error))
 			best = i;
-	}
+	return best;
+}
+
+static void explain(struct fit *f, struct read_law *law)
+{
+	struct tried t[TRIED];
+	int n = 0, best = 0, at;
+
+	for (int i = 0; i < TRIED; i++)
+		t[i] = (struct tried){.error = f->error + (size_t)i * f->targets};
+	for (int i = 0; i < GRID; i++)
+		best_for(f, shares[i], false, &t[n++]);
+	for (int i = 0; i < GRID && law->sizes_differ; i++)
+		best_for(f, shares[i], true, &t[n++]);
 	/* a grid is coarse where what is shared is exact */
-	t[GRID] = (struct tried){.error = f->error + GRID * f->targets};
-	search(f, &t[GRID], &t[GRID].rates.shared_ns_per_byte, 0, f->mean_ns / f->mean_bytes,
+	search(f, &t[n], &t[n].rates.shared_ns_per_byte, 0, f->mean_ns / f->mean_bytes,
 	       search_latency);
-	refine(f, &t[best], best, spare);
-	if (t[GRID].rates.error_ns < t[best].rates.error_ns)
-		best = GRID;
-	for (int i = 0; i <= GRID; i++)
+	n++;
+	for (int i = 1; i < n; i++)
+		best = t[i].rates.error_ns < t[best].rates.error_ns ? i : best;
+	set_unit(f, t[best].error, t[n].error);
+	at = best_of(f, t, n);
+	if (at < 2 * GRID) {
+		t[n].rates = t[at].rates;
+		refine(f, &t[n++], at % GRID);
+	}
+	best = best_of(f, t, n);
+	for (int i = 0; i < n; i++)
 		drop_unseen(f, &t[i].rates);
 	law->best = law->least = law->most = t[best].rates;
-	for (int i = GRID; i >= 0; i--) {
+	for (int i = 0; i < n; i++) {
 		if (clearly_worse(f, &t[i], &t[best]))
 			continue;
 		if (t[i].rates.shared_ns_per_byte < law->least.shared_ns_per_byte)
@@ -374,7 +374,7 @@ static bool reserve(struct fit *f, size_t n)
 	f->moment = calloc(2 * n, sizeof(*f->moment));
 	f->end = calloc(n, sizeof(*f->end));
 	f->target = calloc(n, sizeof(*f->target));
-	f->error = calloc((GRID + 2) * (size_t)TARGETS_MAX, sizeof(*f->error));
+	f->error = calloc(TRIED * (size_t)TARGETS_MAX, sizeof(*f->error));
 	return f->moment && f->end && f->target && f->error;
 }
 

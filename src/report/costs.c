@@ -106,6 +106,7 @@ static bool sizes(struct variants *v, struct model *m, const struct dataset *d)
 		v->size[i] /= sum;
 	m->size = v->size;
 	m->sizes = sum > 0 ? SIZES : 0;
+	v->costs.plain = sum * v->costs.samples;
 	return true;
 }
 

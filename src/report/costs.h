@@ -19,7 +19,8 @@ struct costs {
 	double open, reads, decode;  /* reads: metadata and data */
 	double requests, bytes;      /* that asked for bytes; what they returned */
 	double samples;
-	double payload; /* bytes that one request for each sample would return */
+	double payload; /* bytes that one request for each sample would return, */
+	double plain;   /* and of arrays without any packing; 0: not known */
 	double cpu;     /* of the process */
 	struct read_law law;
 };

@@ -162,6 +162,18 @@ static bool native(const struct variants *all, const struct variant *v, double b
 	return c->requests > c->samples;
 }
 
+/* Arrays as they are, each in one request: the least that a format can be. */
+static bool plain(const struct variants *all, const struct variant *v, double by, struct model *m)
+{
+	const struct costs *c = &all->costs;
+
+	(void)by;
+	m->delay_s -= v->latency * (1 - c->samples / c->requests) + v->decode;
+	m->cpu_s = 0;
+	m->bytes *= c->plain / c->bytes;
+	return c->requests >= c->samples;
+}
+
 static bool undecoded(const struct variants *all, const struct variant *v, double by,
 		      struct model *m)
 {
@@ -231,8 +243,9 @@ static void try_window(struct outlook *out, const struct variants *v)
 		out->unordered_au = w.au;
 }
 
-static void try_reading(struct outlook *out, const struct variants *v, const struct workload *w)
+static void try_reading(struct outlook *out, const struct variants *v, const struct result *r)
 {
+	const struct workload *w = r->workload;
 	const struct costs *c = &v->costs;
 
 	add(out, v, batch, 2, "reader.batch_size=%.0f", 2 * c->samples);
@@ -240,6 +253,9 @@ static void try_reading(struct outlook *out, const struct variants *v, const str
 		add(out, v, batch, 0.5, "reader.batch_size=%.0f", c->samples / 2);
 	if (w->reader.access == 0 && c->bytes > 0)
 		add(out, v, native, 1, "reader.access=native");
+	if (r->dataset && strcmp(r->dataset->format->name, "npy") != 0 && c->bytes > 0 &&
+	    r->dataset->samples_per_file == 1 && c->plain > 0)
+		add(out, v, plain, 1, "dataset.format=npy reader.access=native");
 	if (w->reader.decode != 2 && c->decode > SMALL * c->service)
 		add(out, v, undecoded, 1, "reader.decode=none");
 }
@@ -276,7 +292,7 @@ void outlook_compute(const struct result *r, uint32_t epochs, const struct decom
 			out->fixed_s += m->bytes / m->stream;
 		try_workers(out, &v);
 		try_window(out, &v);
-		try_reading(out, &v, r->workload);
+		try_reading(out, &v, r);
 		try_others(out, &v);
 	}
 	variants_release(&v);

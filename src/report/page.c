@@ -160,6 +160,8 @@ static json_t *run_of(const struct run_groups *g, const struct page_trace *trace
 	json_put_int(o, "steps", record_steps(r));
 	json_put(o, "rank_au", rank_aus(r));
 	json_put(o, "timeline", timeline_of(r));
+	if (json_is_array(json_object_get(r->result, "ledger")))
+		json_put(o, "ledger", json_deep_copy(json_object_get(r->result, "ledger")));
 	json_put(o, "findings", findings_of(g->audit, i));
 	if (trace && trace[i].found)
 		json_put(o, "trace", page_trace_data(&trace[i]));

@@ -1,11 +1,11 @@
 """What a run says would change it, against a second real run with that change: AU over the whole run
 predicted and measured, on throttled stores in memory. Prints every case - a change that the program says
 it cannot tell the effect of stands there with its interval, and is counted - and the median and the worst
-error in points. A case that is far off is measured again, base and change, three or five times, and the
-middle one counts.
+error in points. The middle one of three base runs is asked. A case that is far off is measured again,
+base and change, three or five times, and the middle one counts.
 
 The base run tells each change itself (what_if of result.json); it is given to the program as it is written
-there, and the storage in words is made so. Usage: what_if.py [part of a base's name [part of a change]]"""
+there, and the storage in words is made so. Usage: what_if.py [parts of bases' names, between bars [part of a change]]"""
 import os
 import statistics
 import sys
@@ -116,15 +116,15 @@ class Case:
 
 
 def main():
-    only = sys.argv[1] if len(sys.argv) > 1 else ""
+    only = sys.argv[1].split("|") if len(sys.argv) > 1 else [""]
     change = sys.argv[2] if len(sys.argv) > 2 else ""
     cases = []
     print(f"{'base':24} {'change':46} {'base':>6} {'said':>6} {'low':>6} {'high':>6} {'real':>6} {'off':>6}")
     with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
         for base in bases():
-            if only not in base[0]:
+            if not any(o in base[0] for o in only):
                 continue
-            au, changes = told(*base, os.path.join(tmp, "base"))
+            au, changes = sorted((told(*base, os.path.join(tmp, "base")) for _ in range(3)), key=lambda t: t[0])[1]
             for words, said in changes.items():
                 if change not in words:
                     continue
@@ -137,7 +137,7 @@ def main():
                         case.again()
                 print(case.line(), flush=True)
                 cases.append(case)
-    said = [abs(c.off()) for c in cases if c.off() is not None]
+    said = [abs(c.off()) for c in cases if c.off() is not None] or [0]
     print(f"{len(said)} cases: median error {statistics.median(said):.2f} points, worst {max(said):.2f}; of "
           f"{len(cases) - len(said)} more the program says that it cannot say; {sum(c.inside() for c in cases)} "
           f"of all {len(cases)} within the interval; {sum(len(c.real) > 1 for c in cases)} measured more than once")
