@@ -24,14 +24,14 @@ static const char help[] =
 	"  --plots DIR    the charts for papers too: PNG (150 dpi), SVG, PDF; needs\n"
 	"                 gnuplot\n"
 	"\n"
-	"Runs with a trace (run.trace) get a timeline of some steps: the first ones of\n"
-	"the first epoch, and the slowest with those beside it. It is of these instead:\n"
+	"Runs with a trace (run.trace) get a timeline of some steps: the first of the\n"
+	"first epoch, and the slowest with those beside it. Of others with:\n"
 	"  --steps A-B    of the epoch, from 1; or one, A\n"
 	"  --epoch E      (default: the first in the trace)\n"
-	"  --ranks A-B    from 0; or one, A (default: at most 16)\n"
-	"  --trace FILE   drawn instead of what is in the folder of the one RESULT: .pfw,\n"
-	"                 also DFTracer's and with gzip, or Chrome's JSON; may be given\n"
-	"                 several times\n"
+	"  --ranks A-B    from 0; or one, A (default: 16 of them)\n"
+	"  --trace FILE   drawn instead of what lies in the folder of the one RESULT:\n"
+	"                 .pfw, also DFTracer's and with gzip, or Chrome's JSON;\n"
+	"                 may be given several times\n"
 	"  -h, --help\n";
 
 /* Traces may be large, and each is read several times. */
@@ -66,7 +66,7 @@ static int parse_range(const char *option, const char *text, uint64_t least, uin
 static int parse_choice(struct report_args *a, struct err *e)
 {
 	struct trace_choice *c = &a->choice;
-	uint64_t first, last;
+	uint64_t first = 0, last = 0;
 	int rc = 0;
 
 	if (a->steps)

@@ -15,17 +15,20 @@ static json_t *number(uint64_t v)
 }
 
 /* Lanes that have a span, by rank and thread; place[] is where each is then. */
+struct used_lane {
+	const struct view_lane *lane;
+};
 struct lanes {
 	const struct trace_view *v;
 	size_t *place;
-	const struct view_lane **used;
+	struct used_lane *used;
 	size_t n;
 };
 
 static int by_rank(const void *a, const void *b)
 {
-	const struct view_lane *x = *(const struct view_lane *const *)a;
-	const struct view_lane *y = *(const struct view_lane *const *)b;
+	const struct view_lane *x = ((const struct used_lane *)a)->lane;
+	const struct view_lane *y = ((const struct used_lane *)b)->lane;
 
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
@@ -44,10 +47,10 @@ static void find_lanes(struct lanes *l, const struct trace_view *v)
 			l->place[v->window[i].span[k].lane] = 1;
 	for (size_t i = 0; i < v->lanes; i++)
 		if (l->place[i])
-			l->used[l->n++] = &v->lane[i];
-	qsort(l->used, l->n, sizeof(struct view_lane *), by_rank);
+			l->used[l->n++].lane = &v->lane[i];
+	qsort(l->used, l->n, sizeof(*l->used), by_rank);
 	for (size_t i = 0; i < l->n; i++)
-		l->place[l->used[i] - v->lane] = i;
+		l->place[l->used[i].lane - v->lane] = i;
 }
 
 static json_t *lanes_json(const struct lanes *l)
@@ -57,8 +60,8 @@ static json_t *lanes_json(const struct lanes *l)
 	for (size_t i = 0; i < l->n; i++) {
 		json_t *o = json_object();
 
-		json_put_int(o, "rank", l->used[i]->rank);
-		json_put_text(o, "name", l->used[i]->name);
+		json_put_int(o, "rank", l->used[i].lane->rank);
+		json_put_text(o, "name", l->used[i].lane->name);
 		json_array_append_new(out, o);
 	}
 	return out;
