@@ -12,7 +12,7 @@ endfunction()
 
 # embed_page(dir): compiles the parts of the report's page into the program.
 function(embed_page dir)
-  file(GLOB files CONFIGURE_DEPENDS ${dir}/page.*)
+  file(GLOB files CONFIGURE_DEPENDS ${dir}/*.html ${dir}/*.css ${dir}/*.js)
   set(out ${CMAKE_BINARY_DIR}/gen/embedded_page.c)
   add_custom_command(OUTPUT ${out}
     COMMAND ${CMAKE_COMMAND} -DOUT=${out} "-DFILES=${files}" -P ${CMAKE_SOURCE_DIR}/cmake/EmbedPage.cmake

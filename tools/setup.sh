@@ -4,6 +4,7 @@
 set -eu
 
 need=""
+viewer=""
 want() { # want PACKAGE PROBE...: adds the package unless the probe succeeds
     package=$1
     shift
@@ -53,10 +54,31 @@ for purpose in "$@"; do
         want slurm-wlm command -v slurmctld
         want munge command -v munged
         want iproute2 command -v ip
+        # what reads traces beside us
+        want nodejs command -v node
+        want npm command -v npm
+        viewer=yes
         ;;
     esac
 done
-[ -n "$need" ] || exit 0
+
+# The trace engine of Chrome's performance panel (BSD-3-Clause), for tests/interop/test_trace_engine.py alone: outside the
+# tree, these versions. Without it, or without a network, that test says so.
+get_viewer() {
+    [ -n "$viewer" ] && command -v npm >/dev/null || return 0
+    folder=${XDG_CACHE_HOME:-$HOME/.cache}/stoker/trace_engine-0.0.65
+    [ ! -e "$folder/node_modules/@paulirish/trace_engine/models/trace/trace.js" ] || return 0
+    mkdir -p "$folder"
+    if ! npm install --prefix "$folder" --no-save --ignore-scripts --no-audit --no-fund --loglevel=error \
+        @paulirish/trace_engine@0.0.65 third-party-web@0.30.0 legacy-javascript@0.0.1 >/dev/null 2>&1; then
+        echo "npm could not fetch @paulirish/trace_engine: one test of traces will be skipped" >&2
+        rm -rf "$folder"
+    fi
+}
+if [ -z "$need" ]; then
+    get_viewer
+    exit 0
+fi
 
 if ! command -v apt-get >/dev/null; then
     echo "stoker needs these packages (Debian's names):$need" >&2
@@ -83,3 +105,4 @@ echo "Installing with apt-get${root:+ (sudo asks for your password)}:$need"
     echo "See its message above; with the packages there, call make again." >&2
     exit 1
 }
+get_viewer

@@ -14,6 +14,7 @@
 static _Atomic int threshold = LOG_WARNING;
 static _Atomic int console = LOG_CONSOLE_ALL;
 static _Atomic int file_fd = -1;
+static _Atomic(const struct log_sink *) console_sink;
 
 void log_set_level(enum log_level level)
 {
@@ -23,6 +24,11 @@ void log_set_level(enum log_level level)
 void log_set_console(enum log_console what)
 {
 	console = (int)what;
+}
+
+void log_set_sink(const struct log_sink *sink)
+{
+	atomic_store(&console_sink, sink);
 }
 
 /* OUTPUT lines tell how far the run is, although their level is above that of warnings. */
@@ -91,6 +97,7 @@ static void write_line(int fd, const char *s, size_t n)
 
 void log_msg(enum log_level level, const char *fmt, ...)
 {
+	const struct log_sink *sink = atomic_load(&console_sink);
 	char line[2048];
 	va_list ap;
 	int head, body, fd;
@@ -108,7 +115,9 @@ void log_msg(enum log_level level, const char *fmt, ...)
 	if (n > sizeof(line) - 2)
 		n = sizeof(line) - 2;
 	line[n++] = '\n';
-	if (on_console(level))
+	if (on_console(level) && sink)
+		sink->line(sink->arg, line, n);
+	else if (on_console(level))
 		write_line(STDERR_FILENO, line, n);
 	fd = file_fd;
 	if (fd >= 0)

@@ -16,6 +16,13 @@ void log_set_level(enum log_level level);
 /* What of it also goes to stderr; the file gets everything at or above the level. Default: all. */
 enum log_console { LOG_CONSOLE_ERRORS, LOG_CONSOLE_WARNINGS, LOG_CONSOLE_ALL };
 void log_set_console(enum log_console what);
+/* Lines for stderr go to this instead, whole, with their line break, from any thread, while it is
+ * set: for who draws on that terminal. It must live until the process ends; NULL: none. */
+struct log_sink {
+	void (*line)(void *arg, const char *text, size_t n);
+	void *arg;
+};
+void log_set_sink(const struct log_sink *sink);
 /* Truncates or creates the log file. */
 int log_open(const char *path, struct err *e);
 /* Flushes and closes it; reports a failed close. Safe when none is open. */

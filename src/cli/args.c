@@ -15,38 +15,60 @@
 #define RANKS_MAX 65536
 
 const char cli_args_help[] =
-	"  WORKLOAD               a built-in workload (stoker show workloads) or a YAML file\n"
-	"  key=value              any key of the workload, with or without 'workload.' in front; "
-	"Hydra's\n"
-	"                         ++key=value, +key=value and ~key work too\n"
-	"  -n, --ranks N          emulated accelerators, of all processes together (default 1 "
-	"each)\n"
-	"  --accelerators-per-process N   of each process that mpirun, mpiexec or srun starts\n"
-	"  -o, --output FOLDER    where results go (default: hydra.run.dir)\n"
-	"  --config-dir DIR       look for workloads here first\n"
-	"  --strict               an unknown key is an error, not a warning\n"
-	"  --check                leave with status 3 when the AU target (metric.au) is missed or "
-	"a\n"
-	"                         verdict is FAIL\n"
-	"  -v, --verbose          DLIO's log lines on the terminal too (they are in dlio.log)\n"
-	"  -q, --quiet            no progress and no warnings on the terminal\n"
-	"  --cfg job              print the composed workload and stop\n";
+	"  WORKLOAD        a built-in workload (stoker show workloads) or a YAML file\n"
+	"  key=value       any key of the workload, with or without 'workload.' before;\n"
+	"                  Hydra's ++key=value, +key=value and ~key work too\n"
+	"  -n, --ranks N   emulated accelerators, of all processes together (default: 1\n"
+	"                  each)\n"
+	"  --accelerators-per-process N\n"
+	"                  of each process that mpirun, mpiexec or srun starts\n"
+	"  -o, --output FOLDER\n"
+	"                  where results go (default: hydra.run.dir)\n"
+	"  --config-dir DIR\n"
+	"                  look for workloads here first\n"
+	"  --strict        an unknown key is an error, not a warning\n"
+	"  --check         leave with status 3 when the AU target (metric.au) is missed\n"
+	"                  or a verdict is FAIL\n"
+	"  -v, --verbose   DLIO's log lines on the terminal too (they are in dlio.log)\n"
+	"  --progress MODE on stderr: panel (drawn in place), lines, json (an object a\n"
+	"                  line) or none; auto (default): panel on a terminal, else lines\n"
+	"  --progress-file FILE\n"
+	"                  the objects of json into a file, a FIFO with a reader or\n"
+	"                  /dev/fd/N too\n"
+	"  --progress-interval S\n"
+	"                  seconds from one to the next (default: panel 0.25, lines 10,\n"
+	"                  json 1)\n"
+	"  -q, --quiet     no progress and no warnings on the terminal\n"
+	"  --cfg job       print the composed workload and stop\n";
 
 static const struct {
 	const char *name;
 	char id;
 	bool value;
 } flags[] = {
-	{"-n", 'n', true},           {"--ranks", 'n', true},
-	{"-o", 'o', true},           {"--output", 'o', true},
-	{"--config-dir", 'd', true}, {"-cd", 'd', true},
-	{"--strict", 's', false},    {"-q", 'q', false},
-	{"--quiet", 'q', false},     {"-v", 'v', false},
-	{"--verbose", 'v', false},   {"--check", 'c', false},
-	{"-h", 'h', false},          {"--help", 'h', false},
-	{"--cfg", 'j', true},        {"--set", 'S', false},
-	{"--markdown", 'm', false},  {"--man", 'M', false},
-	{"-c", 'j', true},           {"--accelerators-per-process", 'p', true},
+	{"-n", 'n', true},
+	{"--ranks", 'n', true},
+	{"-o", 'o', true},
+	{"--output", 'o', true},
+	{"--config-dir", 'd', true},
+	{"-cd", 'd', true},
+	{"--strict", 's', false},
+	{"-q", 'q', false},
+	{"--quiet", 'q', false},
+	{"-v", 'v', false},
+	{"--verbose", 'v', false},
+	{"--check", 'c', false},
+	{"-h", 'h', false},
+	{"--help", 'h', false},
+	{"--cfg", 'j', true},
+	{"--set", 'S', false},
+	{"--markdown", 'm', false},
+	{"--man", 'M', false},
+	{"--progress", 'P', true},
+	{"--progress-file", 'F', true},
+	{"--progress-interval", 'I', true},
+	{"-c", 'j', true},
+	{"--accelerators-per-process", 'p', true},
 };
 
 static int apply(struct cli_args *a, char id, const char *flag, const char *value, struct err *e)
@@ -94,6 +116,15 @@ static int apply(struct cli_args *a, char id, const char *flag, const char *valu
 		return 0;
 	case 'm':
 		a->markdown = true;
+		return 0;
+	case 'P':
+		a->progress = value;
+		return 0;
+	case 'F':
+		a->progress_file = value;
+		return 0;
+	case 'I':
+		a->progress_interval = value;
 		return 0;
 	case 'M':
 		a->man = true;
@@ -207,6 +238,18 @@ int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct wo
 	for (size_t i = 0; i < w->warnings.n && !a->quiet; i++)
 		log_warning("%s", w->warnings.v[i]);
 	return 0;
+}
+
+const char *cli_workload_name(const struct cli_args *a)
+{
+	static const char hydra[] = "workload=";
+
+	if (a->workload)
+		return path_basename(a->workload);
+	for (size_t i = 0; i < a->overrides; i++)
+		if (str_starts(a->override[i], hydra))
+			return a->override[i] + strlen(hydra);
+	return "default";
 }
 
 void cli_set_console(const struct cli_args *a)

@@ -17,7 +17,8 @@ struct cli_args {
 	bool ranks_given;
 	bool strict, quiet, verbose, check, inspect, help, only_set, markdown, man;
 	const char *cfg; /* --cfg job: print the composed configuration and leave */
-	char *output;    /* -o: as output.folder; owned */
+	const char *progress, *progress_file, *progress_interval; /* NULL: not given */
+	char *output;                                             /* -o: as output.folder; owned */
 };
 
 /* Flags may stand anywhere, and so may Hydra's spellings of them (--config-dir, -cd, --cfg). */
@@ -26,6 +27,8 @@ void cli_args_release(struct cli_args *a);
 /* Loads the workload the arguments name, sets start time and prints its warnings unless quiet. */
 int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct workload *w,
 		      struct err *e);
+/* What to call the workload: its name or its file's, borrowed. */
+const char *cli_workload_name(const struct cli_args *a);
 /* The default output folder is named by the second: gives it a number when it is taken, so that
  * runs which begin together keep apart. A folder that was named on the command line is left as it
  * is. */

@@ -7,16 +7,19 @@
 
 #include "base/alloc.h"
 #include "cli/cli.h"
+#include "cli/terminal.h"
 #include "report/audit.h"
 
 extern const struct command command_audit;
 
 static const char help[] =
-	"Each RESULT is the folder of a run (with summary.json), or one that holds such folders.\n"
-	"Results given together are also compared: a run that read the dataset of another shows.\n"
+	"Each RESULT is the folder of a run (with summary.json), or one that holds such\n"
+	"folders. Results given together are also compared: a run that read the dataset\n"
+	"of another shows.\n"
 	"\n"
 	"  --json     findings as JSON\n"
-	"  --check    exit with 3 when a finding says that a number does not mean what it says\n"
+	"  --check    exit with 3 when a finding says that a number does not mean what it\n"
+	"             says\n"
 	"  -h, --help\n";
 
 static int print(const struct audit *a, bool json, struct err *e)
@@ -35,7 +38,7 @@ static int print(const struct audit *a, bool json, struct err *e)
 			rc = err_set(e, ERR_DATA, "the findings cannot be written as JSON");
 		free(dump);
 	} else {
-		audit_text(a, isatty(STDOUT_FILENO), &text);
+		audit_text(a, terminal_has_colour(STDOUT_FILENO), &text);
 	}
 	if (text.data)
 		fputs(text.data, stdout);
@@ -106,5 +109,6 @@ const struct command command_audit = {
 	.name = "audit",
 	.usage = "audit RESULT... [--json] [--check]",
 	.help = "Check whether results are valid, ours or DLIO's, with evidence.",
+	.alone = true,
 	.main = audit_main,
 };

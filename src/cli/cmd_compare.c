@@ -11,10 +11,9 @@
 extern const struct command command_compare;
 
 static const char help[] =
-	"A and B are each the folder of a run (with summary.json), ours or DLIO's, or a folder\n"
-	"that holds several repetitions of one. Repetitions are compared by the means of the "
-	"runs,\n"
-	"single runs by their epochs, with Welch's t-test at 5 %.\n"
+	"A and B are each the folder of a run (with summary.json), ours or DLIO's, or a\n"
+	"folder that holds several repetitions of one. Repetitions are compared by the\n"
+	"means of the runs, single runs by their epochs, with Welch's t-test at 5 %.\n"
 	"\n"
 	"  --json     the comparison as JSON\n"
 	"  --check    exit with 3 when a measure became worse\n"
@@ -138,6 +137,7 @@ static int compare_main(int argc, char **argv)
 const struct command command_compare = {
 	.name = "compare",
 	.usage = "compare A B [--json] [--check]",
-	.help = "Compare two results, or two sets of repetitions, with a stated test.",
+	.help = "Compare two results or sets of repetitions, with a stated test.",
+	.alone = true,
 	.main = compare_main,
 };

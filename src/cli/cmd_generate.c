@@ -13,6 +13,7 @@
 extern const struct command command_generate;
 
 static struct stop_flag stop;
+static struct progress_view view;
 
 static void print_outcome(const struct result *r)
 {
@@ -32,7 +33,6 @@ static int generate(const struct cli_args *a, struct job *j, struct err *e)
 	struct workload w = {0};
 	struct dataset d = {0};
 	struct result r = {0};
-	struct progress_view view;
 	struct run_options o = {
 		.ranks = (uint32_t)a->ranks,
 		.net = j->net,
@@ -53,10 +53,13 @@ static int generate(const struct cli_args *a, struct job *j, struct err *e)
 		rc = job_settle(j, &w, false, e);
 	if (rc == 0)
 		rc = signals_start(&stop, e);
+	if (rc == 0)
+		rc = job_agree(j, progress_begin(&view, a, j->speaks, cli_workload_name(a), 0, e),
+			       e);
 	if (rc == 0) {
-		progress_init(&view, a->quiet || !j->speaks);
+		o.progress_ns = progress_interval_ns(&view);
 		rc = run_execute(&w, &o, &d, &r, e);
-		progress_done(&view);
+		progress_done(&view, rc);
 		j->speaks = r.speaks;
 	}
 	if (rc == 0 && j->speaks)
@@ -94,6 +97,6 @@ static int generate_main(int argc, char **argv)
 const struct command command_generate = {
 	.name = "generate",
 	.usage = "generate WORKLOAD [key=value ...]",
-	.help = "Write the dataset of a workload; what an interrupted call left is completed.",
+	.help = "Write the dataset of a workload; an interrupted one is completed.",
 	.main = generate_main,
 };

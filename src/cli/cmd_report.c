@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/str.h"
 #include "cli/cli.h"
 #include "report/page.h"
 #include "report/table.h"
@@ -14,27 +15,146 @@
 extern const struct command command_report;
 
 static const char help[] =
-	"Each RESULT is the folder of a run (with summary.json), ours or DLIO's, or one that "
-	"holds\n"
-	"such folders.\n"
+	"Each RESULT is the folder of a run (with summary.json), ours or DLIO's, or one\n"
+	"that holds such folders.\n"
 	"\n"
 	"  -o FILE        the page (default: report.html)\n"
 	"  --title TEXT   its title\n"
 	"  --csv FILE     a table of all runs too (benchmark_results.csv of a study)\n"
-	"  --plots DIR    the charts for papers too: PNG (150 dpi), SVG, PDF; needs gnuplot\n"
+	"  --plots DIR    the charts for papers too: PNG (150 dpi), SVG, PDF; needs\n"
+	"                 gnuplot\n"
+	"\n"
+	"Runs with a trace (run.trace) get a timeline of some steps: the first ones of\n"
+	"the first epoch, and the slowest with those beside it. It is of these instead:\n"
+	"  --steps A-B    of the epoch, from 1; or one, A\n"
+	"  --epoch E      (default: the first in the trace)\n"
+	"  --ranks A-B    from 0; or one, A (default: at most 16)\n"
+	"  --trace FILE   drawn instead of what is in the folder of the one RESULT: .pfw,\n"
+	"                 also DFTracer's and with gzip, or Chrome's JSON; may be given\n"
+	"                 several times\n"
 	"  -h, --help\n";
+
+/* Traces may be large, and each is read several times. */
+#define TIMELINES_MAX 4
 
 struct report_args {
 	const char *output, *title, *csv, *plots;
+	const char *steps, *epoch, *ranks;
+	struct str_list traces;
+	struct trace_choice choice;
 };
 
+/* "A" or "A-B". */
+static int parse_range(const char *option, const char *text, uint64_t least, uint64_t most,
+		       uint64_t *first, uint64_t *last, struct err *e)
+{
+	AUTO_FREE char *copy = xstrdup(text);
+	char *dash = strchr(copy, '-');
+
+	if (dash)
+		*dash = '\0';
+	if (!str_to_u64(copy, first) || !str_to_u64(dash ? dash + 1 : copy, last) ||
+	    *first < least || *last < *first || *last > most)
+		return err_set(
+			e, ERR_USAGE,
+			"report: --%s=%s is neither a number from %llu on nor two of them as "
+			"FIRST-LAST",
+			option, text, (unsigned long long)least);
+	return 0;
+}
+
+static int parse_choice(struct report_args *a, struct err *e)
+{
+	struct trace_choice *c = &a->choice;
+	uint64_t first, last;
+	int rc = 0;
+
+	if (a->steps)
+		rc = parse_range("steps", a->steps, 1, UINT32_MAX, &c->first_step, &c->last_step,
+				 e);
+	if (rc == 0 && a->epoch) {
+		rc = parse_range("epoch", a->epoch, 1, UINT32_MAX, &first, &last, e);
+		c->epoch = first;
+	}
+	if (rc == 0 && a->ranks) {
+		rc = parse_range("ranks", a->ranks, 0, UINT32_MAX - 1, &first, &last, e);
+		c->has_ranks = true;
+		c->first_rank = (uint32_t)first;
+		c->last_rank = (uint32_t)last;
+	}
+	return rc;
+}
+
+/* Whether anything about the timeline was asked for: then what is wrong with it is a failure. */
+static bool asks(const struct report_args *a)
+{
+	return a->steps || a->epoch || a->ranks || a->traces.n;
+}
+
+static int load_trace(struct page_trace *t, const struct run_record *r, const struct report_args *a,
+		      struct err *e)
+{
+	struct str_list files = {0};
+	int rc = 0;
+
+	if (!a->traces.n)
+		trace_view_files(r->folder, &files);
+	if (a->traces.n || files.n) {
+		t->found = true;
+		rc = trace_view_build(&t->view, a->traces.n ? &a->traces : &files, &a->choice, e);
+	}
+	str_list_release(&files);
+	return rc;
+}
+
+static int load_traces(struct page_trace *t, const struct run_record *r, size_t n,
+		       const struct report_args *a, struct err *e)
+{
+	size_t drawn = 0, more = 0;
+
+	if (a->traces.n && n != 1)
+		return err_set(e, ERR_USAGE,
+			       "report: --trace belongs to one RESULT, and these are %zu", n);
+	for (size_t i = 0; i < n; i++) {
+		struct err why = {0};
+		struct str_list files = {0};
+
+		if (drawn == TIMELINES_MAX) {
+			trace_view_files(r[i].folder, &files);
+			more += files.n > 0;
+			str_list_release(&files);
+			continue;
+		}
+		if (load_trace(&t[i], &r[i], a, &why) < 0) {
+			if (asks(a)) {
+				*e = why;
+				return why.code;
+			}
+			fprintf(stderr, "stoker: %s; its timeline is left out\n", why.text);
+			snprintf(t[i].note, sizeof(t[i].note), "%s", why.text);
+		}
+		drawn += t[i].found;
+	}
+	if (more)
+		fprintf(stderr,
+			"stoker: only %d timelines are drawn, and %zu more of these runs %s a "
+			"trace; name one run for its own\n",
+			TIMELINES_MAX, more, more == 1 ? "has" : "have");
+	if (asks(a) && drawn == 0)
+		return err_set(
+			e, ERR_USAGE,
+			"report: no run here has a trace; a run with run.trace=chrome leaves "
+			"one, or --trace names it");
+	return 0;
+}
+
 static int write_page(const struct run_groups *g, const struct key_findings *k,
-		      const struct report_args *a, struct err *e)
+		      const struct page_trace *t, const struct report_args *a, struct err *e)
 {
 	struct buf page = {0};
 	int rc;
 
-	page_render(g, k, a->title, &page);
+	page_render(g, k, t, a->title, &page);
 	rc = file_write_atomic(a->output, page.data, page.len, e);
 	buf_release(&page);
 	return rc;
@@ -51,7 +171,8 @@ static int write_table(const struct run_groups *g, const char *path, struct err 
 	return rc;
 }
 
-static int render(const struct run_record *r, size_t n, const struct report_args *a, struct err *e)
+static int render(const struct run_record *r, size_t n, const struct page_trace *t,
+		  const struct report_args *a, struct err *e)
 {
 	struct audit audit;
 	struct run_groups g;
@@ -61,7 +182,7 @@ static int render(const struct run_record *r, size_t n, const struct report_args
 	audit_run(&audit, r, n);
 	run_groups_build(&g, r, n, &audit);
 	key_findings_build(&k, &g);
-	rc = write_page(&g, &k, a, e);
+	rc = write_page(&g, &k, t, a, e);
 	if (rc == 0 && a->csv)
 		rc = write_table(&g, a->csv, e);
 	if (rc == 0 && a->plots)
@@ -83,6 +204,7 @@ static int report(const char *const *path, size_t n, const struct report_args *a
 {
 	struct str_list folders = {0};
 	struct run_record *record = NULL;
+	struct page_trace *trace = NULL;
 	size_t loaded = 0;
 	int rc = record_find(path, n, &folders, e);
 
@@ -90,8 +212,15 @@ static int report(const char *const *path, size_t n, const struct report_args *a
 		record = xcalloc(folders.n, sizeof(*record));
 	for (; rc == 0 && loaded < folders.n; loaded++)
 		rc = record_load(&record[loaded], folders.v[loaded], e);
+	if (rc == 0) {
+		trace = xcalloc(folders.n, sizeof(*trace));
+		rc = load_traces(trace, record, folders.n, a, e);
+	}
 	if (rc == 0)
-		rc = render(record, folders.n, a, e);
+		rc = render(record, folders.n, trace, a, e);
+	for (size_t i = 0; trace && i < folders.n; i++)
+		trace_view_release(&trace[i].view);
+	free(trace);
 	for (size_t i = 0; i < loaded; i++)
 		record_release(&record[i]);
 	free(record);
@@ -104,6 +233,8 @@ static int report_main(int argc, char **argv)
 	static const struct option options[] = {
 		{"output", required_argument, NULL, 'o'}, {"title", required_argument, NULL, 't'},
 		{"csv", required_argument, NULL, 'c'},    {"plots", required_argument, NULL, 'p'},
+		{"steps", required_argument, NULL, 's'},  {"epoch", required_argument, NULL, 'e'},
+		{"ranks", required_argument, NULL, 'r'},  {"trace", required_argument, NULL, 'T'},
 		{"help", no_argument, NULL, 'h'},         {0}};
 	struct report_args a = {.output = "report.html", .title = "Storage for accelerators"};
 	struct err e = {0};
@@ -113,7 +244,8 @@ static int report_main(int argc, char **argv)
 	optind = 1;
 	while ((c = getopt_long(argc, argv, "ho:", options, NULL)) != -1) {
 		const char **const texts[] = {
-			['o'] = &a.output, ['t'] = &a.title, ['c'] = &a.csv, ['p'] = &a.plots};
+			['o'] = &a.output, ['t'] = &a.title, ['c'] = &a.csv,  ['p'] = &a.plots,
+			['s'] = &a.steps,  ['e'] = &a.epoch, ['r'] = &a.ranks};
 
 		if (c == 'h') {
 			printf("usage: stoker %s\n\n%s\n\n%s", command_report.usage,
@@ -127,18 +259,26 @@ static int report_main(int argc, char **argv)
 				argv[optind - 1]);
 			return cli_fail(&e);
 		}
-		*texts[c] = optarg;
+		if (c == 'T')
+			str_list_add(&a.traces, xstrdup(optarg));
+		else
+			*texts[c] = optarg;
 	}
-	if (optind == argc)
+	parse_choice(&a, &e);
+	if (e.code)
+		;
+	else if (optind == argc)
 		err_set(&e, ERR_USAGE, "report needs the folder of at least one result");
 	else
 		report((const char *const *)argv + optind, (size_t)(argc - optind), &a, &e);
+	str_list_release(&a.traces);
 	return e.code ? cli_fail(&e) : 0;
 }
 
 const struct command command_report = {
 	.name = "report",
 	.usage = "report RESULT... [-o report.html] [--csv FILE] [--plots DIR]",
-	.help = "Results, ours or DLIO's, as one self-contained page; tables and plots.",
+	.help = "Results, ours or DLIO's, as one page; tables and plots.",
+	.alone = true,
 	.main = report_main,
 };

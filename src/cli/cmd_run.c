@@ -11,10 +11,12 @@
 #include "cli/job.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
+#include "cli/terminal.h"
 #include "conf/node.h"
 #include "run/run.h"
 
 static struct stop_flag stop;
+static struct progress_view view;
 
 static int print_composed(const struct workload *w)
 {
@@ -30,7 +32,7 @@ static void print_result(const struct result *r, const struct run_metrics *m)
 {
 	struct buf b = {0};
 
-	report_text(r, m, isatty(STDOUT_FILENO), &b);
+	report_text(r, m, terminal_has_colour(STDOUT_FILENO), &b);
 	fputs(b.data ? b.data : "", stdout);
 	fflush(stdout);
 	buf_release(&b);
@@ -80,7 +82,6 @@ static int run(const struct cli_args *a, struct job *j, struct err *e)
 	struct workload w = {0};
 	struct dataset d = {0};
 	struct result r = {0};
-	struct progress_view view;
 	struct run_options o = {
 		.ranks = (uint32_t)a->ranks,
 		.net = j->net,
@@ -102,12 +103,17 @@ static int run(const struct cli_args *a, struct job *j, struct err *e)
 		rc = job_settle(j, &w, true, e);
 		if (rc == 0)
 			rc = signals_start(&stop, e);
-		progress_init(&view, a->quiet || !j->speaks);
+		if (rc == 0)
+			rc = job_agree(j,
+				       progress_begin(&view, a, j->speaks, cli_workload_name(a),
+						      100 * w.metric.au, e),
+				       e);
 		if (rc == 0) {
+			o.progress_ns = progress_interval_ns(&view);
 			rc = run_execute(&w, &o, &d, &r, e);
 			j->speaks = r.speaks;
+			progress_done(&view, rc);
 		}
-		progress_done(&view);
 		if ((rc == 0 || r.trained || r.checkpointed) && j->speaks) {
 			struct err shown = {0};
 
@@ -157,6 +163,6 @@ static int run_main(int argc, char **argv)
 const struct command command_run = {
 	.name = "run",
 	.usage = "run WORKLOAD [-n RANKS] [key=value ...]",
-	.help = "Generate, train and evaluate as the workload says.",
+	.help = "Generate, train, evaluate and checkpoint as the workload says.",
 	.main = run_main,
 };

@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/signals.h"
+#include "cli/terminal.h"
 #include "study/matrix.h"
 #include "study/sbatch.h"
 #include "study/study.h"
@@ -22,35 +23,42 @@ extern const struct command command_study, command_report;
 static struct stop_flag stop;
 
 static const char help[] =
-	"  stoker study run DESIGN.csv [options] [key=value ...]     carry out what is pending\n"
-	"  stoker study status DESIGN.csv [options]                  the design with its states\n"
-	"  stoker study report DESIGN.csv [options]                  stoker report of its results\n"
-	"  stoker study sbatch DESIGN.csv [options]                  the batch script for Slurm\n"
+	"  stoker study run DESIGN.csv [options] [key=value ...]\n"
+	"                         carry out what is pending\n"
+	"  stoker study status DESIGN.csv [options]\n"
+	"                         the design with its states, and why rows failed\n"
+	"  stoker study report DESIGN.csv [options]\n"
+	"                         stoker report of its results\n"
+	"  stoker study sbatch DESIGN.csv [options]\n"
+	"                         the batch script for Slurm\n"
 	"\n"
-	"DESIGN.csv has the columns model, epochs, processes, overrides, run (N pending, Y done,\n"
-	"F failed) and, if wanted, repeat. key=value goes into every run, MODEL:key=value into "
-	"those\n"
-	"of a model; a row's own overrides win. The same command again continues where the last "
-	"one ended.\n"
+	"DESIGN.csv has the columns model, epochs, processes, overrides, run (N pending,\n"
+	"Y done, F failed) and, if wanted, repeat. key=value goes into every run,\n"
+	"MODEL:key=value into those of a model; a row's own overrides win. The same\n"
+	"command again continues where the last one ended.\n"
 	"\n"
 	"  --results DIR          results/MODEL/EXPERIMENT/run-1/... (default: results)\n"
-	"  --scratch DIR          datasets and checkpoints, removed at the end (default: scratch)\n"
+	"  --scratch DIR          datasets and checkpoints, removed at the end (default:\n"
+	"                         scratch)\n"
 	"  --config-dir DIR       look for workloads here first\n"
 	"  --launcher NAME        local (default), mpirun or srun\n"
 	"  --launcher-arg ARG     one more argument of the launcher; may be repeated\n"
 	"  --module NAME          load this environment module before each command\n"
 	"  --repeat N             repetitions of each row that does not say itself\n"
 	"  --shuffle-order[=SEED] runs of a dataset in random order\n"
-	"  --scale KEY=FACTOR     multiply a number of every run (MODEL:KEY=FACTOR: of a model's)\n"
-	"  --warm                 leave what generation left in the page cache (else each run\n"
-	"                         begins with its files evicted, unless storage.page_cache is "
-	"set)\n"
+	"  --scale KEY=FACTOR     multiply a number of every run (MODEL:KEY=FACTOR: of a\n"
+	"                         model's)\n"
+	"  --warm                 leave what generation left in the page cache (else each\n"
+	"                         run begins with its files evicted, unless\n"
+	"                         storage.page_cache is set)\n"
 	"  --keep-data            leave the datasets in the scratch folder\n"
 	"  --retry                failed rows too\n"
 	"  --dry-run              print every command and what it needs; write nothing\n"
 	"  --svg FILE             status: the matrix as a picture\n"
-	"  -o FILE                report: the page; sbatch: the script (default: the terminal)\n"
-	"  --partition, --account, --nodes, --tasks, --time     sbatch: as Slurm's options\n"
+	"  -o FILE                report: the page; sbatch: the script (default: the\n"
+	"                         terminal)\n"
+	"  --partition, --account, --nodes, --tasks, --time\n"
+	"                         sbatch: as Slurm's options\n"
 	"  -q, --quiet\n";
 
 struct study_args {
@@ -235,6 +243,7 @@ struct view {
 	bool quiet, terminal;
 	size_t total;
 	bool line; /* a line is being rewritten */
+	struct terminal screen;
 };
 
 static void clear_line(struct view *v)
@@ -242,6 +251,24 @@ static void clear_line(struct view *v)
 	if (v->line)
 		fputs("\r\033[K", stderr);
 	v->line = false;
+}
+
+/* Rewrites the line; one that a narrow terminal would wrap is cut. */
+static void put_tick(struct view *v, const struct study_event *ev)
+{
+	const struct experiment *x = ev->experiment;
+	unsigned columns, rows;
+	char took[32];
+	struct buf line = {0};
+
+	if (!terminal_ready(&v->screen))
+		return;
+	terminal_size(&v->screen, &columns, &rows);
+	buf_printf(&line, "  %s/%s: %s", x->model_folder, x->name,
+		   str_seconds(ev->seconds, took, sizeof(took)));
+	fprintf(stderr, "\r\033[K%.*s", (int)columns - 1, line.data);
+	buf_release(&line);
+	v->line = true;
 }
 
 static const char *left_text(const struct study_event *ev, char *out, size_t out_size)
@@ -268,11 +295,8 @@ static void show(void *arg, const struct study_event *ev)
 	if (v->quiet && ev->kind != STUDY_FAILED)
 		return;
 	if (ev->kind == STUDY_TICK) {
-		if (!v->terminal)
-			return;
-		fprintf(stderr, "\r\033[K  %s/%s: %s", x->model_folder, x->name,
-			str_seconds(ev->seconds, took, sizeof(took)));
-		v->line = true;
+		if (v->terminal)
+			put_tick(v, ev);
 		return;
 	}
 	clear_line(v);
@@ -300,7 +324,7 @@ static void print(const struct buf *text)
 
 static int run(struct study_plan *p, const struct study_args *a, struct err *e)
 {
-	struct view view = {.quiet = a->quiet, .terminal = isatty(STDERR_FILENO)};
+	struct view view = {.quiet = a->quiet, .terminal = terminal_can_draw(STDERR_FILENO)};
 	struct buf text = {0};
 	size_t failed = 0;
 	int rc;
@@ -311,6 +335,7 @@ static int run(struct study_plan *p, const struct study_args *a, struct err *e)
 		buf_release(&text);
 		return 0;
 	}
+	terminal_init(&view.screen, STDERR_FILENO);
 	rc = signals_start(&stop, e);
 	if (rc == 0)
 		rc = study_run(p, show, &view, &failed, e);
@@ -334,7 +359,7 @@ static int status(const struct study_plan *p, const struct study_args *a, struct
 	int rc = 0;
 
 	study_status(p, s);
-	study_matrix_text(p, s, isatty(STDOUT_FILENO), cli_terminal_width(), &text);
+	study_matrix_text(p, s, terminal_has_colour(STDOUT_FILENO), cli_terminal_width(), &text);
 	print(&text);
 	if (a->svg) {
 		study_matrix_svg(p, s, &svg);
@@ -425,7 +450,7 @@ static int study_main(int argc, char **argv)
 
 const struct command command_study = {
 	.name = "study",
-	.usage = "study run|status|report|sbatch DESIGN.csv [options] [key=value ...]",
+	.usage = "study run|status|report|sbatch DESIGN.csv [options] [key=value...]",
 	.help = "Run a whole study from a design (CSV), resumable.",
 	.main = study_main,
 };

@@ -9,8 +9,11 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/sysinfo.h"
+#include "base/thread.h"
 #include "cli/args.h"
 #include "cli/cli.h"
+#include "cli/job.h"
+#include "cli/progress.h"
 #include "cli/signals.h"
 #include "conf/override.h"
 #include "dataset/manifest.h"
@@ -19,28 +22,110 @@
 
 extern const struct command command_verify;
 
+static const char help[] =
+	"  FOLDER          of a dataset with its manifest (stoker_manifest.json), which\n"
+	"                  says what should be there\n"
+	"  WORKLOAD        or a built-in workload (stoker show workloads) or a YAML file,\n"
+	"                  whose dataset is compared where dataset.data_folder says\n"
+	"  key=value       any key of the workload; with a folder it changes what the\n"
+	"                  manifest says\n"
+	"  --config-dir DIR\n"
+	"                  look for workloads here first\n"
+	"  --strict        an unknown key is an error, not a warning\n"
+	"  -q, --quiet     no warnings on the terminal\n";
+
 static struct stop_flag stop;
 
-static int verify_dataset(const struct workload *w, struct err *e)
+static struct progress_view view;
+
+/* The threads that read count; one of its own tells. */
+struct watch {
+	pthread_t thread;
+	_Atomic uint32_t quit;
+	_Atomic int phase; /* enum progress_phase */
+	_Atomic uint64_t looked, read;
+	_Atomic uint64_t files, bytes; /* in all */
+	int64_t begin_ns;
+};
+
+static void tell(struct watch *h)
 {
-	int64_t begin = clock_now_ns();
-	struct verify_result v = {0};
-	struct presence_options look = {.threads = host_threads(), .stop = &stop};
+	struct run_progress p = {.phase = (enum progress_phase)atomic_load(&h->phase),
+				 .elapsed_ns = clock_now_ns() - h->begin_ns};
+
+	p.done = atomic_load(p.phase == PROGRESS_CHECK ? &h->looked : &h->read);
+	p.total = atomic_load(p.phase == PROGRESS_CHECK ? &h->files : &h->bytes);
+	p.bytes = p.phase == PROGRESS_CHECK ? 0 : p.done;
+	p.total = p.done > p.total ? p.done : p.total;
+	progress_show(&view, &p);
+}
+
+static void *watch_main(void *arg)
+{
+	struct watch *h = arg;
+
+	while (!atomic_load(&h->quit)) {
+		tell(h);
+		thread_wait(&h->quit, 0, NS_PER_S / 10);
+	}
+	tell(h);
+	return NULL;
+}
+
+static uint64_t files_looked_at(const struct dataset *d)
+{
+	uint64_t n = 0;
+
+	for (int kind = 0; kind < DATASET_KINDS; kind++)
+		n += d->files[kind] < PRESENCE_STATS_MAX ? d->files[kind] : PRESENCE_STATS_MAX;
+	return n;
+}
+
+static int watched(const struct workload *w, struct watch *h, struct verify_result *v,
+		   struct err *e)
+{
+	struct presence_options look = {
+		.threads = host_threads(), .stop = &stop, .done = &h->looked};
 	struct presence_result presence = {0};
 	struct dataset d = {0};
 	struct store *s = NULL;
-	char bytes[32], rate[32];
-	double seconds;
-	int rc;
+	int rc = store_create(&s, w->storage.store, node_path(w->tree, "workload.storage"), e);
 
-	rc = store_create(&s, w->storage.store, node_path(w->tree, "workload.storage"), e);
 	if (rc == 0)
 		rc = dataset_init(&d, w, e);
-	if (rc == 0)
+	if (rc == 0) {
+		atomic_store(&h->files, files_looked_at(&d));
 		rc = dataset_check(&d, s, true, &look, &presence, e);
-	if (rc == 0)
-		rc = dataset_verify(&d, s, host_threads(), &stop, NULL, &v, e);
-	seconds = (double)(clock_now_ns() - begin) / 1e9;
+	}
+	if (rc == 0) {
+		atomic_store(&h->bytes, d.likely_bytes);
+		atomic_store(&h->phase, PROGRESS_VERIFY);
+		rc = dataset_verify(&d, s, host_threads(), &stop, &h->read, v, e);
+	}
+	dataset_release(&d);
+	store_destroy(s);
+	return rc;
+}
+
+static int verify_dataset(const struct cli_args *a, const struct workload *w, struct err *e)
+{
+	struct verify_result v = {0};
+	struct watch h = {.phase = PROGRESS_CHECK, .begin_ns = clock_now_ns()};
+	char bytes[32], rate[32];
+	double seconds;
+	int rc = progress_begin(&view, a, true, cli_workload_name(a), 0, e);
+
+	if (rc < 0)
+		return rc;
+	rc = thread_start(&h.thread, watch_main, &h, 0, "watch", e);
+	if (rc == 0) {
+		rc = watched(w, &h, &v, e);
+		atomic_store(&h.quit, 1);
+		thread_wake(&h.quit, 1);
+		pthread_join(h.thread, NULL);
+	}
+	progress_done(&view, rc);
+	seconds = (double)(clock_now_ns() - h.begin_ns) / 1e9;
 	if (v.files)
 		printf("%llu files, %s compared, %s/s: %s\n", (unsigned long long)v.files,
 		       str_bytes((double)v.bytes, bytes, sizeof(bytes)),
@@ -50,8 +135,6 @@ static int verify_dataset(const struct workload *w, struct err *e)
 				   : "every byte as generated");
 	if (v.bad_files)
 		printf("%llu files differ\n", (unsigned long long)v.bad_files);
-	dataset_release(&d);
-	store_destroy(s);
 	return rc;
 }
 
@@ -95,34 +178,48 @@ static int take_folder(struct cli_args *a, struct str_list *keys, struct err *e)
 	return 0;
 }
 
+static int verify(struct cli_args *a, struct err *e)
+{
+	struct str_list keys = {0};
+	struct workload w = {0};
+	bool quiet = a->quiet;
+	int rc = take_folder(a, &keys, e);
+
+	if (rc == 0)
+		rc = cli_load_workload(a, clock_wall_ns(), &w, e);
+	a->quiet = quiet; /* what a folder says of itself is nothing to warn of */
+	if (rc == 0)
+		rc = verify_dataset(a, &w, e);
+	workload_release(&w);
+	str_list_release(&keys);
+	return rc;
+}
+
 static int verify_main(int argc, char **argv)
 {
 	struct cli_args a;
 	struct err e = {0};
-	struct workload w = {0};
-	struct str_list keys = {0};
+	struct job j = {.speaks = true};
 	int status = 0, rc = cli_args_parse(&a, argc, argv, &e);
 
 	if (rc == 0 && a.help) {
 		printf("usage: stoker %s\n\n%s\n%s", command_verify.usage, command_verify.help,
-		       cli_args_help);
+		       help);
 	} else {
 		if (rc == 0)
-			rc = take_folder(&a, &keys, &e);
-		if (rc == 0)
-			rc = cli_load_workload(&a, clock_wall_ns(), &w, &e);
+			rc = job_begin(&j, &a, &stop, &status, &e);
 		if (rc == 0)
 			rc = signals_start(&stop, &e);
-		if (rc == 0)
-			rc = verify_dataset(&w, &e);
+		/* of several processes one compares, and the others wait for its outcome */
+		if (rc == 0 && job_leads(&j))
+			rc = verify(&a, &e);
+		if (rc <= 0)
+			rc = job_agree(&j, rc, &e);
 		if (rc < 0)
-			status = cli_fail(&e);
+			status = job_fail(&j, &e);
+		job_end(&j);
 	}
-	workload_release(&w);
 	cli_args_release(&a);
-	for (size_t i = 0; i < keys.n; i++)
-		free(keys.v[i]);
-	free(keys.v);
 	return status;
 }
 

@@ -1,20 +1,52 @@
 #pragma once
-/* Progress on a terminal (one line, redrawn) or as plain lines elsewhere. */
+/* How far a command is: a panel on a terminal, plain lines elsewhere, and a stream of JSON objects
+ * where one is asked for. Nothing here ever waits for who reads it: a frame or an object that would
+ * not fit into a pipe or a stopped terminal is left out. */
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "run/run.h"
+#include "base/log.h"
+#include "cli/args.h"
+#include "cli/live.h"
+#include "cli/terminal.h"
 
-struct progress_view {
-	bool terminal, quiet;
-	int64_t last_line_ns;
-	bool drawn;
-	enum progress_phase phase;
-	bool begun;
+enum progress_mode { PROGRESS_NONE, PROGRESS_PANEL, PROGRESS_LINES, PROGRESS_JSON };
+
+struct progress_stream {
+	int fd; /* -1: none */
+	bool own;
+	int64_t every_ns, next_ns;
+	uint64_t dropped;
 };
 
-void progress_init(struct progress_view *v, bool quiet);
-/* A run_options.progress callback; arg is the view. */
+/* Static, as a thread that is stuck may still log into it. */
+struct progress_view {
+	enum progress_mode mode; /* of stderr */
+	int64_t every_ns, next_ns;
+	struct progress_stream json;
+	struct live live;
+	struct run_progress last; /* without its ranks */
+	struct live_figures figures;
+	bool begun, closed;
+	const char *title;
+	double target;
+	/* the screen; of several threads, as messages come from any */
+	pthread_mutex_t lock;
+	struct terminal terminal;
+	struct buf frame;
+	struct log_sink sink;
+};
+
+/* Begins what `a` asks for; nothing at all unless `speaks`. title (what is run) is borrowed;
+ * target: AU to reach in percent, 0: none. From here to progress_done messages go above the panel.
+ * ERR_USAGE for a mode that is none, and where it cannot be had; the file's own errors. */
+int progress_begin(struct progress_view *v, const struct cli_args *a, bool speaks,
+		   const char *title, double target, struct err *e);
+/* How often progress_show wants to be called. */
+int64_t progress_interval_ns(const struct progress_view *v);
+/* A run_options.progress callback; arg is the view. One thread at a time. */
 void progress_show(void *arg, const struct run_progress *p);
-/* Leaves the cursor on a fresh line. */
-void progress_done(struct progress_view *v);
+/* The last state stays as a plain line; the stream ends with how it went: what `rc` stands for.
+ * Nothing is written to the terminal afterwards. Call once, after progress_begin returned 0. */
+void progress_done(struct progress_view *v, int rc);

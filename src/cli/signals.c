@@ -1,7 +1,15 @@
 #include "cli/signals.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <unistd.h>
+
+static _Atomic unsigned continued;
+
+unsigned signals_continued(void)
+{
+	return atomic_load_explicit(&continued, memory_order_relaxed);
+}
 
 static void *signals_main(void *arg)
 {
@@ -13,9 +21,14 @@ static void *signals_main(void *arg)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCONT);
 	for (;;) {
 		if (sigwait(&set, &sig) != 0)
 			continue;
+		if (sig == SIGCONT) {
+			atomic_fetch_add_explicit(&continued, 1, memory_order_relaxed);
+			continue;
+		}
 		if (atomic_exchange(&stop->set, 1))
 			_exit(128 + sig);
 	}
@@ -32,6 +45,7 @@ int signals_start(struct stop_flag *stop, struct err *e)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCONT);
 	/* inherited by every thread: only sigwait sees them */
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	/* a full file-size limit or a closed pipe is an error of the write, not the end of the run

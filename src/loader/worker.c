@@ -67,6 +67,8 @@ static void pack(struct worker *w, struct task *t)
 	rc = handover_pack(w->handover, &t->parcel, &t->batch.err);
 	t->batch.err.code = rc;
 	took = clock_now_ns() - begin;
+	span_add(w->reader.ring, SPAN_TRANSPORT, rc < 0 ? SPAN_FAILED : 0, begin, begin + took,
+		 w->handover->bytes);
 	w->reader.stat->transport_ns += took;
 	t->batch.work.ns[WORK_TRANSPORT] += took;
 }

@@ -23,6 +23,8 @@ struct series {
 	struct block_tree tree;
 	series_extra_fn extra;
 	void *arg;
+	pthread_mutex_t lock; /* of latest */
+	struct series_point latest;
 	pthread_t thread;
 	_Atomic uint32_t quit;
 	bool running;
@@ -101,6 +103,16 @@ static void sample(struct series *s)
 	if (s->extra)
 		p->user = s->extra(s->arg);
 	s->points++;
+	pthread_mutex_lock(&s->lock);
+	s->latest = *p;
+	pthread_mutex_unlock(&s->lock);
+}
+
+void series_latest(struct series *s, struct series_point *out)
+{
+	pthread_mutex_lock(&s->lock);
+	*out = s->latest;
+	pthread_mutex_unlock(&s->lock);
 }
 
 static void *series_main(void *arg)
@@ -147,9 +159,10 @@ int series_start(struct series **out, const char *folder, int64_t interval_ns, b
 	s->interval_ns = interval_ns < INTERVAL_LEAST_NS ? INTERVAL_LEAST_NS : interval_ns;
 	s->extra = extra;
 	s->arg = arg;
+	pthread_mutex_init(&s->lock, NULL);
 	s->point = try_calloc(SERIES_POINTS_MAX, sizeof(*s->point), "samples of the machine", e);
 	if (!s->point) {
-		free(s);
+		series_release(s);
 		return -ENOMEM;
 	}
 	block_tree_of(&s->tree, "", folder);
@@ -207,6 +220,7 @@ void series_release(struct series *s)
 {
 	if (!s)
 		return;
+	pthread_mutex_destroy(&s->lock);
 	gpus_close(s->gpus);
 	free(s->gpu);
 	free(s->point);

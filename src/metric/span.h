@@ -29,6 +29,7 @@ enum span_kind {
 	SPAN_PREPROCESS, /* the wait after a sample */
 	SPAN_ITEM,       /* sample and wait */
 	SPAN_BATCH,
+	SPAN_TRANSPORT, /* a batch handed over, after it */
 	/* of a rank; made from the times of its steps, in no ring */
 	SPAN_RUN,
 	SPAN_EPOCH,

@@ -147,7 +147,7 @@ static json_t *findings_of(const struct audit *a, size_t i)
 	return out;
 }
 
-static json_t *run_of(const struct run_groups *g, size_t i)
+static json_t *run_of(const struct run_groups *g, const struct page_trace *trace, size_t i)
 {
 	const struct run_record *r = &g->record[i];
 	json_t *o = json_object();
@@ -186,6 +186,8 @@ static json_t *run_of(const struct run_groups *g, size_t i)
 	if (json_is_array(json_object_get(r->result, "ledger")))
 		json_put(o, "ledger", json_deep_copy(json_object_get(r->result, "ledger")));
 	json_put(o, "findings", findings_of(g->audit, i));
+	if (trace && trace[i].found)
+		json_put(o, "trace", page_trace_data(&trace[i]));
 	return o;
 }
 
@@ -297,13 +299,14 @@ static json_t *hosts_of(const struct run_groups *g)
 
 /* ---- the whole ---- */
 
-json_t *page_data(const struct run_groups *g, const struct key_findings *k, const char *title)
+json_t *page_data(const struct run_groups *g, const struct key_findings *k,
+		  const struct page_trace *trace, const char *title)
 {
 	json_t *root = json_object(), *runs = json_array(), *groups = json_array();
 	json_t *findings = json_array();
 
 	for (size_t i = 0; i < g->records; i++)
-		json_array_append_new(runs, run_of(g, i));
+		json_array_append_new(runs, run_of(g, trace, i));
 	for (size_t i = 0; i < g->groups; i++)
 		json_array_append_new(groups, group_json(&g->group[i]));
 	for (size_t i = 0; i < k->n; i++) {
@@ -336,10 +339,10 @@ static void put_text(struct buf *out, const char *s)
 	}
 }
 
-void page_render(const struct run_groups *g, const struct key_findings *k, const char *title,
-		 struct buf *out)
+void page_render(const struct run_groups *g, const struct key_findings *k,
+		 const struct page_trace *trace, const char *title, struct buf *out)
 {
-	json_t *data = page_data(g, k, title);
+	json_t *data = page_data(g, k, trace, title);
 	/* an escaped slash, so that no text ends the script element */
 	char *dump = json_dumps(data, JSON_COMPACT | JSON_ESCAPE_SLASH | JSON_REAL_PRECISION(7));
 	const char *at = page_html;
@@ -363,6 +366,9 @@ void page_render(const struct run_groups *g, const struct key_findings *k, const
 		} else if (strncmp(mark, "@SCRIPT@", 8) == 0) {
 			buf_puts(out, page_js);
 			at = mark + 8;
+		} else if (strncmp(mark, "@TIMELINE@", 10) == 0) {
+			buf_puts(out, timeline_js);
+			at = mark + 10;
 		} else {
 			buf_putc(out, '@');
 			at = mark + 1;

@@ -1,4 +1,5 @@
 /* result.json: everything a run was told, measured and judged to be, for programs. */
+#include <math.h>
 #include <string.h>
 
 #include "report/json_out.h"
@@ -31,6 +32,8 @@ static json_t *what_if(const struct result *r)
 
 	json_put_real(o, "measured_whole_au_percent", w->measured_au);
 	json_put_real(o, "modeled_whole_au_percent", w->modeled_au);
+	if (w->changes)
+		json_put_real(o, "storage_bytes_per_s", w->change[0].rate_now);
 	json_put_real(o, "batch_fixed_s", w->fixed_s);
 	json_put_real(o, "batch_shared_s", w->shared_s);
 	json_put_bool(o, "sharing_known", w->sharing_known);
@@ -43,8 +46,12 @@ static json_t *what_if(const struct result *r)
 		json_t *one = json_object();
 
 		json_put_text(one, "change", w->change[i].change);
-		json_put_real(one, "whole_au_percent", w->change[i].au);
-		json_put_real(one, "error_points", w->change[i].error);
+		/* without a figure the explanations of the reads say too different things */
+		json_put_real(one, "whole_au_percent", w->change[i].known ? w->change[i].au : NAN);
+		json_put_real(one, "error_points", w->change[i].known ? w->change[i].error : NAN);
+		json_put_real(one, "low_percent", w->change[i].low);
+		json_put_real(one, "high_percent", w->change[i].high);
+		json_put_real(one, "storage_bytes_per_s", w->change[i].rate);
 		json_array_append_new(list, one);
 	}
 	json_put(o, "changes", list);

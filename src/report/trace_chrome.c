@@ -24,6 +24,7 @@ static const struct {
 	[SPAN_PREPROCESS] = {"reader", "preprocess"},
 	[SPAN_ITEM] = {"reader", "item"},
 	[SPAN_BATCH] = {"reader", "batch"},
+	[SPAN_TRANSPORT] = {"reader", "transport"},
 	[SPAN_RUN] = {"rank", "run"},
 	[SPAN_EPOCH] = {"rank", "epoch"},
 	[SPAN_TRAIN] = {"rank", "train"},

@@ -37,6 +37,7 @@ static const struct {
 	[SPAN_PREPROCESS] = {"data", "preprocess"},
 	[SPAN_ITEM] = {"data", "item"},
 	[SPAN_BATCH] = {"stoker", "batch"},
+	[SPAN_TRANSPORT] = {"stoker", "transport"},
 	[SPAN_RUN] = {"ai_root", "ai_root"},
 	[SPAN_EPOCH] = {"pipeline", "epoch.block"},
 	[SPAN_TRAIN] = {"pipeline", "train"},

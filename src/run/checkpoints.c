@@ -54,6 +54,13 @@ static uint32_t count_or_none(int64_t n)
 	return n > 0 ? (uint32_t)n : 0;
 }
 
+uint64_t run_loads_planned(const struct run_state *s)
+{
+	return s->checkpoint && !s->w->workflow.train
+		       ? count_or_none(s->w->checkpoint.num_checkpoints_read)
+		       : 0;
+}
+
 /* ---- once a process ---- */
 
 static uint32_t nodes_of(const struct run_state *s)
@@ -68,10 +75,12 @@ static int64_t source_of(const struct run_state *s, uint32_t rank)
 						    : rank;
 }
 
-static uint64_t saves_of_run(const struct run_state *s)
+uint64_t run_saves_planned(const struct run_state *s)
 {
 	uint64_t n = 0;
 
+	if (!s->checkpoint)
+		return 0;
 	if (!s->w->workflow.train)
 		return count_or_none(s->w->checkpoint.num_checkpoints_write);
 	for (uint32_t i = 1; i <= (uint32_t)s->w->train.epochs; i++)
@@ -84,7 +93,8 @@ static uint64_t saves_of_run(const struct run_state *s)
 static int check_space(struct run_state *s, struct err *e)
 {
 	AUTO_FREE char *folder = path_absolute(s->w->checkpoint.checkpoint_folder);
-	uint64_t one = s->r->checkpoint_totals.total_bytes, bytes, files, all = saves_of_run(s);
+	uint64_t one = s->r->checkpoint_totals.total_bytes, bytes, files,
+		 all = run_saves_planned(s);
 	uint64_t keep = (uint64_t)s->w->checkpoint.keep_last;
 	char need[32], have[32];
 	struct store_stat st;
@@ -154,7 +164,7 @@ uint64_t run_checkpoints_bytes(const struct run_state *s)
 		n += checkpoint_rank_memory_bytes(s->checkpoint, s->store, k) +
 		     2 * sizeof(struct io_stat) +
 		     (s->w->checkpoint.async ? (uint64_t)s->w->run.stack_bytes : 0);
-	saves = saves_of_run(s);
+	saves = run_saves_planned(s);
 	if (!s->w->workflow.train)
 		saves += count_or_none(s->w->checkpoint.num_checkpoints_read);
 	return n + saves * s->locals *
@@ -258,6 +268,12 @@ static void ended(struct rank *k, struct checkpoint_times *t, bool load, bool wh
 	t->end_ns = clock_now_ns();
 	t->end_wall_ns = clock_wall_ns();
 	t->done = whole;
+	if (whole) {
+		atomic_fetch_add_explicit(&k->checkpoint_bytes, t->stat.payload_bytes,
+					  memory_order_relaxed);
+		atomic_fetch_add_explicit(load ? &k->loads_done : &k->saves_done, 1,
+					  memory_order_release);
+	}
 	proc_io_sample(&t->io_after);
 	t->disk_known = t->disk_known && disk_io_sample(k->checkpoints.device, &read, &written);
 	t->disk_after_bytes = load ? read : written;

@@ -43,6 +43,9 @@ struct rank_checkpoints {
 int run_checkpoints_open(struct run_state *s, struct err *e);
 /* All ranks of this process and the plan. */
 uint64_t run_checkpoints_bytes(const struct run_state *s);
+/* Checkpoints of the whole run, to be written and to be read back. */
+uint64_t run_saves_planned(const struct run_state *s);
+uint64_t run_loads_planned(const struct run_state *s);
 /* Whether an epoch (from 1) is followed by one; steps from one to the next, 0: none within. */
 bool run_epoch_has_checkpoint(const struct workload *w, uint32_t epoch);
 uint64_t run_checkpoint_steps(const struct workload *w);

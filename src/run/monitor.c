@@ -2,7 +2,6 @@
  * in which nothing moves any more. */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "comm/net.h"
@@ -20,6 +19,11 @@ static const char *const activity_text[] = {
 	"pauses between checkpoints",
 	"is done",
 };
+
+const char *rank_activity_text(int activity)
+{
+	return activity_text[activity];
+}
 
 static void describe_rank(struct run_state *s, struct rank *k, char *out, size_t n)
 {
@@ -103,51 +107,6 @@ static void check_stall(struct run_state *s, int64_t now)
 	run_stop(s, &e);
 }
 
-static uint64_t files_to_check(const struct run_state *s, uint64_t done)
-{
-	/* not from the dataset, which the check may change */
-	uint64_t train = (uint64_t)s->w->dataset.num_files_train;
-	uint64_t eval = (uint64_t)s->w->dataset.num_files_eval;
-	uint64_t stats = (train < PRESENCE_STATS_MAX ? train : PRESENCE_STATS_MAX) +
-			 (eval < PRESENCE_STATS_MAX ? eval : PRESENCE_STATS_MAX);
-
-	/* more than those: there is no manifest and the names are listed */
-	return done <= stats ? stats : done > train + eval ? done : train + eval;
-}
-
-static void tell(struct run_state *s, int64_t now)
-{
-	struct run_progress p = {.phase = (enum progress_phase)atomic_load(&s->phase)};
-	int64_t compute;
-
-	if (!s->o->progress)
-		return;
-	p.elapsed_ns = now - s->phase_begin_ns;
-	p.au_so_far = -1;
-	if (p.phase == PROGRESS_GENERATE) {
-		p.done = atomic_load(&s->generate.files_done) +
-			 atomic_load(&s->generate.files_skipped);
-		p.total = s->generate.files_total;
-		p.bytes_done = atomic_load(&s->generate.bytes_done);
-	} else if (p.phase == PROGRESS_CHECK) {
-		p.done = atomic_load_explicit(&s->checked, memory_order_relaxed);
-		p.total = files_to_check(s, p.done);
-	} else if (s->rank) {
-		p.epochs = s->r->epochs_planned;
-		p.epoch = atomic_load(&s->epoch);
-		for (uint32_t e = 1; e <= p.epochs; e++)
-			p.total += run_epoch_steps(s, e);
-		p.done = atomic_load_explicit(&s->rank[0].steps_done, memory_order_relaxed);
-		for (uint32_t r = 0; r < s->locals; r++)
-			p.bytes_done += atomic_load_explicit(&s->rank[r].payload_bytes,
-							     memory_order_relaxed);
-		compute = atomic_load_explicit(&s->rank[0].compute_ns, memory_order_relaxed);
-		if (p.elapsed_ns > 0 && p.done > 0)
-			p.au_so_far = 100.0 * (double)compute / (double)p.elapsed_ns;
-	}
-	s->o->progress(s->o->progress_arg, &p);
-}
-
 static void wake_everyone(struct run_state *s)
 {
 	if (s->group)
@@ -188,7 +147,7 @@ static void *monitor_main(void *arg)
 			check_stall(s, now);
 		else
 			check_watchdog(s, now);
-		tell(s, now);
+		run_tell(s, now, false);
 		thread_wait(&s->monitor_quit, 0, TICK_NS);
 	}
 	return NULL;
@@ -196,7 +155,9 @@ static void *monitor_main(void *arg)
 
 int monitor_start(struct run_state *s, struct err *e)
 {
-	return thread_start(&s->monitor, monitor_main, s, 0, "monitor", e);
+	int rc = s->rank ? run_tell_begin(s, e) : 0;
+
+	return rc < 0 ? rc : thread_start(&s->monitor, monitor_main, s, 0, "monitor", e);
 }
 
 void monitor_stop(struct run_state *s)

@@ -13,13 +13,8 @@
 #include "report/dlio_log.h"
 #include "run/cache_control.h"
 #include "run/state.h"
+#include "run/usage.h"
 #include "workload/time_draw.h"
-
-void rank_publish(struct rank *k, enum rank_activity what, int64_t progress_ns)
-{
-	atomic_store_explicit(&k->activity, (int)what, memory_order_relaxed);
-	atomic_store_explicit(&k->progress_ns, progress_ns, memory_order_relaxed);
-}
 
 /* DLIO re-seeds its global generator at every shuffle, so that compute times are a function of seed
  * and epoch and the same on every rank: the draws of one shuffle of `n` elements, without the
@@ -126,6 +121,7 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 		struct step_times *t = &p->step[i];
 		struct batch_work work;
 		struct batch_span span;
+		uint64_t bytes, samples;
 		struct batch *b;
 		int rc;
 
@@ -139,10 +135,12 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 		span = (struct batch_span){b->sent_ns, b->begun_ns, b->done_ns, &work};
 		wait_split(wait, t, &span, p->first_step + i == 0);
 		order_proof_merge(delivered, &b->proof);
-		*payload += b->payload_bytes;
-		p->samples += b->samples;
-		atomic_fetch_add_explicit(&k->payload_bytes, b->payload_bytes,
-					  memory_order_relaxed);
+		bytes = b->payload_bytes;
+		samples = b->samples;
+		*payload += bytes;
+		p->samples += samples;
+		atomic_fetch_add_explicit(&k->payload_bytes, bytes, memory_order_relaxed);
+		atomic_fetch_add_explicit(&k->samples, samples, memory_order_relaxed);
 		s->loader_ops->give_back(l, b);
 		if (!compute(k, dist, t))
 			return ERR_CANCELED;
@@ -154,16 +152,13 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 			service_times_add(&k->out->service, span.done_ns - span.begun_ns);
 		}
 		if (p->kind == PHASE_BLOCK) {
-			atomic_fetch_add_explicit(&k->steps_done, 1, memory_order_relaxed);
-			atomic_fetch_add_explicit(&k->compute_ns,
-						  t->compute_end_ns - t->compute_begin_ns,
-						  memory_order_relaxed);
 			rank_publish(k, RANK_BARRIER, t->compute_end_ns);
 			rc = comm_barrier(&k->comm);
 			if (rc)
 				return rc;
 			t->barrier_out_ns = clock_now_ns();
 		}
+		rank_publish_step(k, p, t, bytes, samples);
 		ask = t->barrier_out_ns;
 	}
 	return 0;
@@ -358,11 +353,15 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 	if (rc)
 		return rc;
 	ep->has_eval = true;
+	atomic_store_explicit(&k->eval_before,
+			      atomic_load_explicit(&k->eval_done, memory_order_relaxed),
+			      memory_order_relaxed);
 	atomic_store_explicit(&k->evaluating, 1, memory_order_relaxed);
 	if (k->comm.rank == 0)
 		dlio_log_eval_start(s->steps[DATASET_EVAL]);
 	p->begin_wall_ns = clock_wall_ns();
 	p->begin_ns = clock_now_ns();
+	k->eval_zero_ns = p->begin_ns - atomic_load_explicit(&k->eval_ns, memory_order_relaxed);
 	rc = s->loader_ops->start(k->eval, &order, s->steps[DATASET_EVAL], e);
 	begun = rc == 0;
 	if (begun)
@@ -386,78 +385,10 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 	return rc;
 }
 
-/* Counters of the process, and of its host where it is the one that looks at it. */
-struct usage_mark {
-	struct proc_io process;
-	struct host_io host;
-	int64_t cpu_ns;
-};
-
-static void usage_take(struct run_state *s, struct usage_mark *m)
-{
-	proc_io_sample(&m->process);
-	m->host = (struct host_io){0};
-	if (run_tells_host(s) && s->r->host_source)
-		host_io_sample(s->r->host_source, "", &m->host);
-}
-
-/* Process-wide counters are its first rank's to take. Training ends everywhere with its last step's
- * barrier, and no rank leaves an epoch before all enter the next one: what is taken there
- * belongs to one phase. */
-static void usage_begin(struct run_state *s, uint32_t epoch, struct usage_mark *m)
-{
-	struct epoch_usage *u = &s->r->usage[epoch - 1];
-
-	host_meminfo_load(&u->meminfo, &u->meminfo_count);
-	m->cpu_ns = proc_cpu_ns();
-	u->memory_stall_ns = -1;
-	if (s->w->run.measure == MEASURE_NONE)
-		return;
-	usage_take(s, m);
-	u->host_cpu_ns = host_cpu_ns();
-	u->memory_stall_ns = host_memory_stall_ns();
-}
-
-/* The process is charged when it asks, the device counts when it has delivered: read-ahead that is
- * still under way when a phase ends is waited for a little, outside of all that is timed. */
-#define SETTLE_TRIES 10
-#define SETTLE_NS (5 * NS_PER_S / 1000)
-
-static void usage_settle(struct run_state *s, const struct usage_mark *since,
-			 struct usage_mark *now)
-{
-	for (int i = 0; i < SETTLE_TRIES && now->host.whole.under_way > 0 &&
-			now->host.whole.read_bytes - since->host.whole.read_bytes <
-				now->process.read_bytes - since->process.read_bytes;
-	     i++) {
-		clock_sleep_until(clock_now_ns() + SETTLE_NS);
-		host_io_sample(s->r->host_source, "", &now->host);
-	}
-}
-
-/* The difference since *since, which becomes now; not known when nothing is measured. */
-static void usage_next(struct run_state *s, struct proc_io *process, struct host_io *host,
-		       struct usage_mark *since)
-{
-	struct usage_mark now;
-
-	if (s->w->run.measure == MEASURE_NONE)
-		return;
-	usage_take(s, &now);
-	usage_settle(s, since, &now);
-	*process = now.process;
-	proc_io_sub(process, &since->process);
-	*host = now.host;
-	host_io_sub(host, &since->host);
-	since->process = now.process;
-	since->host = now.host;
-}
-
 static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 {
 	struct run_state *s = k->run;
 	struct rank_epoch *ep = &k->out->epoch[epoch - 1];
-	struct epoch_usage *u = &s->r->usage[epoch - 1];
 	bool first = k->comm.local == 0;
 	struct usage_mark mark = {0};
 	int rc;
@@ -477,15 +408,14 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	ep->begin_wall_ns = clock_wall_ns();
 	ep->begin_ns = clock_now_ns();
 	ep->end_ns = ep->begin_ns;
+	k->train_zero_ns = ep->begin_ns - atomic_load_explicit(&k->train_ns, memory_order_relaxed);
 	rc = train_epoch(k, ep, epoch, e);
+	if (rc == 0)
+		atomic_store_explicit(&k->train_ns, ep->train_end_ns - k->train_zero_ns,
+				      memory_order_relaxed);
 	if (first) {
-		u->cpu_ns = proc_cpu_ns() - mark.cpu_ns;
-		if (s->w->run.measure == MEASURE_ALL)
-			u->host_cpu_ns = host_cpu_ns() - u->host_cpu_ns;
-		if (u->memory_stall_ns >= 0)
-			u->memory_stall_ns = host_memory_stall_ns() - u->memory_stall_ns;
-		usage_next(s, &u->train, &u->host_train, &mark);
-		u->wall_ns = ep->train_end_ns - ep->begin_ns;
+		usage_of_training(s, epoch, &mark);
+		s->r->usage[epoch - 1].wall_ns = ep->train_end_ns - ep->begin_ns;
 	}
 	if (rc == 0)
 		rc = comm_barrier(&k->comm);
@@ -496,7 +426,7 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 		if (rc == 0)
 			rc = comm_barrier(&k->comm);
 		if (first) {
-			usage_next(s, &u->eval, &u->host_eval, &mark);
+			usage_of_evaluation(s, epoch, &mark);
 			atomic_store(&s->phase, PROGRESS_TRAIN);
 		}
 	}

@@ -121,6 +121,7 @@ static int generate(struct run_state *s, struct err *e)
 	if (apart)
 		rc = run_agree(s, rc, e);
 	monitor_stop(s);
+	run_tell(s, clock_now_ns(), true);
 	s->monitor_quit = 0;
 	s->r->generation.files = atomic_load(&s->generate.files_done);
 	s->r->generation.skipped = atomic_load(&s->generate.files_skipped);
@@ -192,7 +193,8 @@ static int plan_steps(struct run_state *s, struct err *e)
 static uint64_t own_bytes(const struct run_state *s, uint64_t steps)
 {
 	uint64_t rank = steps * sizeof(struct step_times) + sizeof(struct rank) +
-			2 * sizeof(struct io_stat) + (uint64_t)s->w->run.stack_bytes;
+			sizeof(struct rank_progress) + 2 * sizeof(struct io_stat) +
+			(uint64_t)s->w->run.stack_bytes;
 	uint64_t total = rank * s->locals + series_memory_bytes();
 	uint64_t writing = generate_threads(s) * (uint64_t)FORMAT_WRITE_SCRATCH;
 
@@ -316,11 +318,11 @@ static int train(struct run_state *s, struct err *e)
 	s->phase_begin_ns = clock_now_ns();
 	s->r->trained = s->w->workflow.train;
 	s->r->checkpointed = s->checkpoint != NULL;
-	rc = monitor_start(s, e);
+	rc = run_sampling_begin(s, e);
 	if (rc == 0) {
-		rc = run_sampling_begin(s, e);
+		rc = monitor_start(s, e);
 		if (rc < 0)
-			monitor_stop(s);
+			run_sampling_end(s);
 	}
 	if (rc < 0) {
 		comm_local_destroy(s->group);
@@ -498,6 +500,7 @@ static int finish(struct run_state *s, int rc, struct err *cause)
 	struct err unwritten = {0}, untraced = {0};
 	int write_rc = 0, trace_rc;
 
+	run_tell_end(s);
 	/* of this process and by its clock: before all is one result */
 	trace_rc = run_write_trace(s, &untraced);
 	run_gather(s, &rc, cause);
@@ -578,6 +581,7 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 		checkpoint_close(s->checkpoint);
 		store_destroy(s->store);
 		free(s->rank);
+		free(s->seen_rank);
 		for (int kind = 0; kind < DATASET_KINDS; kind++)
 			order_list_release(&s->list[kind]);
 		pthread_mutex_destroy(&s->lock);

@@ -8,19 +8,8 @@
 #include "base/thread.h"
 #include "comm/comm.h"
 #include "report/result.h"
+#include "run/tell.h"
 #include "workload/workload.h"
-
-enum progress_phase { PROGRESS_GENERATE, PROGRESS_CHECK, PROGRESS_TRAIN, PROGRESS_EVAL };
-
-/* Told to the caller a few times a second from a thread of the run's own. */
-struct run_progress {
-	enum progress_phase phase;
-	uint64_t done, total; /* files or steps (of rank 0, over all epochs) */
-	uint64_t bytes_done;  /* generation: written; training: payload read so far, all ranks */
-	uint32_t epoch, epochs;
-	double au_so_far;   /* whole-run, rank 0, percent; < 0 unknown */
-	int64_t elapsed_ns; /* of the phase */
-};
 
 struct run_options {
 	uint32_t ranks;         /* of all processes */
@@ -28,8 +17,12 @@ struct run_options {
 	struct comm *processes; /* with a net: this process among them */
 	int64_t start_wall_ns;
 	struct stop_flag *stop; /* set by signal handling: the run ends early and keeps results */
-	void (*progress)(void *arg, const struct run_progress *p); /* may be NULL */
+	/* Called about every progress_ns (at least 100 ms), more seldom where so many ranks are
+	 * looked at that it would cost over 1 % of a processor. It should not block. May be NULL.
+	 */
+	void (*progress)(void *arg, const struct run_progress *p);
 	void *progress_arg;
+	int64_t progress_ns;
 	bool dataset_only; /* stoker generate */
 };
 

@@ -41,7 +41,12 @@ struct run_state {
 	pthread_mutex_t lock;    /* of reason */
 	struct err reason;       /* first cause of the stop; code 0 while there is none */
 
-	/* the monitor's own: when `checked` was last seen to move */
+	/* the monitor's own */
+	struct rank_progress *seen_rank;                                  /* `locals` of them */
+	uint64_t total_steps, total_eval_steps, total_saves, total_loads; /* of the run */
+	int64_t next_tell_ns;
+	char device_name[64];
+	/* when `checked` was last seen to move */
 	uint64_t seen_checked;
 	int64_t seen_ns;
 	pthread_t monitor;
@@ -108,6 +113,14 @@ int run_prove_order(struct run_state *s, struct err *e);
  * be read; both must be called from one thread. */
 int run_sampling_begin(struct run_state *s, struct err *e);
 void run_sampling_end(struct run_state *s);
+
+/* Tells the caller how far the run is, if it is due or `now_due` (tell.c). */
+void run_tell(struct run_state *s, int64_t now, bool now_due);
+/* Before the monitor watches ranks: what run_tell needs. Afterwards: the last word of them. */
+int run_tell_begin(struct run_state *s, struct err *e);
+void run_tell_end(struct run_state *s);
+/* What a rank does, in words. */
+const char *rank_activity_text(int activity); /* enum rank_activity */
 
 /* Progress, watchdog and the passing on of signals (monitor.c). */
 int monitor_start(struct run_state *s, struct err *e);

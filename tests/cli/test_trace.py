@@ -81,32 +81,43 @@ def names(events):
 
 
 def straced(command, where):
-    """Calls a file of the dataset, by the path that it was opened under."""
+    """Calls a file of the dataset, by the path that it was opened under; and by call, the seconds between their stops."""
     subprocess.run(["strace", "-f", "-T", "-s", "0", "-e", "trace=openat,pread64,close", "-o", where, *command],
                    check=True, capture_output=True, timeout=100)
-    fds, calls, cut = {}, {}, {}
+    fds, calls, cut, seconds = {}, {}, {}, {}
+
+    def took(name, line):
+        seconds[name] = seconds.get(name, 0) + float(re.search(r"<([\d.]+)>$", line).group(1))
+
     for line in where.read_text().splitlines():
         thread, call = line.split(None, 1)
         # a descriptor may be given out again before its close is seen to return
         if "<unfinished" in call and call.startswith("openat"):
             cut[thread] = call.split(" <unfinished")[0]
             continue
-        m = re.match(r"<\.\.\. \w+ resumed>(.*)", call)
-        if m and thread not in cut:
+        m = re.match(r"<\.\.\. (\w+) resumed>(.*)", call)
+        if m and m.group(1) != "openat":
+            if cut.pop(thread, None):
+                took(m.group(1), call)
             continue
         if m:
-            call = cut.pop(thread) + m.group(1)
+            call = cut.pop(thread) + m.group(2)
         m = re.match(r'openat\(AT_FDCWD, "([^"]*/(?:train|valid)/[^"]*)", O_RDONLY[^)]*\)\s*= (\d+)', call)
         n = m or re.match(r"(pread64|close)\((\d+)", call)
         if m:
             fds[m.group(2)] = m.group(1)
             calls[m.group(1), "openat"] = calls.get((m.group(1), "openat"), 0) + 1
+            took("openat", call)
         elif n and n.group(2) in fds:
             key = fds[n.group(2)], n.group(1)
             calls[key] = calls.get(key, 0) + 1
             if n.group(1) == "close":
                 del fds[n.group(2)]
-    return calls
+            if "<unfinished" in call:
+                cut[thread] = n.group(1)
+            else:
+                took(n.group(1), call)
+    return calls, seconds
 
 
 def against_strace(tmp, fmt, **keys):
@@ -115,8 +126,8 @@ def against_strace(tmp, fmt, **keys):
     base.update(keys)
     # not through a pipe: -s 0 cuts no path
     stoker("run", *tiny(data, out, **dict(base, workflow__train="false")))
-    calls = straced([STOKER, "run", *map(str, tiny(data, out, workflow__generate_data="false", run__trace="both",
-                                                    **base))], tmp / "strace")
+    options = dict(base, workflow__generate_data="false", run__trace="both")
+    calls, seconds = straced([STOKER, "run", *map(str, tiny(data, out, **options))], tmp / "strace")
     assert sum(n for (_, call), n in calls.items() if call == "openat") >= 8, calls
     mine = {}
     for path in out.glob("trace-*.pfw"):
@@ -131,12 +142,24 @@ def against_strace(tmp, fmt, **keys):
     doc, spans, _ = read_chrome(out / "trace.json")
     check_nesting(spans, "ns")
     of = {"open": "openat", "read": "pread64", "close": "close"}
-    again = {}
+    again, took = {}, {}
     for s in spans:
         if s["cat"] == "store" and s["name"] in of:
             key = s["args"]["file"], of[s["name"]]
             again[key] = again.get(key, 0) + 1
+            took[key[1]] = took.get(key[1], 0) + s["end"] - s["begin"]
     assert again == calls, fmt
+    # strace stops a call after it began for us and lets it go before it ends for us: its time, cut to microseconds,
+    # lies within ours; and ours is no more than what all readers had
+    wall = max(s["end"] - s["begin"] for s in spans if s["name"] == "run")
+    threads = len({(s["pid"], s["tid"]) for s in spans})
+    assert set(took) == set(seconds)
+    for call, ns in took.items():
+        n = sum(v for (_, c), v in calls.items() if c == call)
+        assert ns + 1000 * n >= seconds[call] * 1e9 > 0, (fmt, call, ns, seconds[call])
+        assert ns <= wall * threads, (fmt, call, ns, wall)
+    if "-v" in sys.argv:
+        print(fmt, {c: f"{v / seconds[c] / 1e9:.2f} of strace's" for c, v in took.items()})
 
 
 def against_result(tmp):

@@ -1,0 +1,238 @@
+/* A run under way as plain lines and as JSON. */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "cli/live.h"
+
+static void put_rate(struct buf *out, const char *before, double v, const char *after)
+{
+	char text[32];
+
+	if (!isnan(v))
+		buf_printf(out, "%s%s/s%s", before, str_bytes(v, text, sizeof(text)), after);
+}
+
+static void put_percent(struct buf *out, const char *before, double v)
+{
+	if (!isnan(v))
+		buf_printf(out, "%s%.1f %%", before, v);
+}
+
+static void put_samples(struct buf *out, const char *before, double v)
+{
+	if (!isnan(v))
+		buf_printf(out, v < 99.5 ? "%s%.1f samples/s" : "%s%.0f samples/s", before, v);
+}
+
+static void of_training(const struct run_progress *p, const struct live_figures *f, struct buf *out)
+{
+	char s[32];
+
+	if (p->phase == PROGRESS_EVAL)
+		buf_printf(out, "Evaluating, epoch %u/%u, step %llu/%llu; training step %llu/%llu",
+			   p->epoch, p->epochs, (unsigned long long)p->epoch_done,
+			   (unsigned long long)p->epoch_total, (unsigned long long)p->done,
+			   (unsigned long long)p->total);
+	else
+		buf_printf(out, "%s, epoch %u/%u, step %llu/%llu",
+			   p->phase == PROGRESS_CHECKPOINT ? "Checkpoint" : "Training", p->epoch,
+			   p->epochs, (unsigned long long)p->done, (unsigned long long)p->total);
+	put_percent(out, ", AU so far ", f->au);
+	put_samples(out, ", lately ", f->samples_recent);
+	put_rate(out, " and ", f->bytes_recent, "");
+	put_percent(out, ", exposed wait ", f->wait);
+	if (f->device == DEVICE_DISK && !isnan(f->device_read)) {
+		buf_printf(out, ", %s reads", f->device_name);
+		put_rate(out, " ", f->device_read, "");
+	} else if (f->device == DEVICE_CALLS) {
+		put_rate(out, ", read calls ", f->device_read, "");
+	}
+	if (!isnan(f->standing_s) && f->has_slowest)
+		buf_printf(out, ", no step for %s: rank %u %s",
+			   str_seconds(f->standing_s, s, sizeof(s)), f->slow_rank, f->slow_doing);
+	else if (f->has_slowest)
+		buf_printf(out, ", slowest rank %u (%s behind the mean)", f->slow_rank,
+			   str_seconds(f->slow_behind_s, s, sizeof(s)));
+	if (p->ranks > p->ranks_here)
+		buf_printf(out, "; of ranks %u-%u of %u", p->first_rank,
+			   p->first_rank + p->ranks_here - 1, p->ranks);
+}
+
+void live_line(const struct run_progress *p, const struct live_figures *f, struct buf *out)
+{
+	char a[32], b[32];
+
+	if (p->training) {
+		of_training(p, f, out);
+	} else if (p->ranks) {
+		buf_printf(out, "Checkpoints, written %llu/%llu, read back %llu/%llu",
+			   (unsigned long long)p->saves, (unsigned long long)p->saves_total,
+			   (unsigned long long)p->loads, (unsigned long long)p->loads_total);
+		put_rate(out, ", ", f->bytes_rate, "");
+		if (f->device == DEVICE_DISK && !isnan(f->device_read)) {
+			buf_printf(out, ", %s reads", f->device_name);
+			put_rate(out, " ", f->device_read, "");
+			put_rate(out, ", writes ", f->device_write, "");
+		}
+	} else if (p->phase == PROGRESS_VERIFY) {
+		buf_printf(out, "Verifying %s of %s", str_bytes((double)p->done, a, sizeof(a)),
+			   str_bytes((double)p->total, b, sizeof(b)));
+		put_rate(out, ", ", f->bytes_rate, "");
+	} else {
+		buf_printf(out, "%s %llu/%llu files",
+			   p->phase == PROGRESS_GENERATE ? "Generating" : "Checking",
+			   (unsigned long long)p->done, (unsigned long long)p->total);
+		if (p->phase == PROGRESS_GENERATE)
+			put_rate(out, ", ", f->bytes_rate, "");
+	}
+	if (!isnan(f->left_s))
+		buf_printf(out, ", %s left", str_seconds(f->left_s, a, sizeof(a)));
+}
+
+void live_summary(const struct run_progress *p, const struct live_figures *f, struct buf *out)
+{
+	char s[32], b[32];
+
+	str_seconds((double)p->elapsed_ns / 1e9, s, sizeof(s));
+	if (p->training) {
+		buf_printf(out, "Trained %llu of %llu steps, epoch %u of %u, in %s",
+			   (unsigned long long)p->done, (unsigned long long)p->total, p->epoch,
+			   p->epochs, s);
+		put_percent(out, ": AU so far ", f->au);
+		put_samples(out, ", ", f->samples_rate);
+		put_rate(out, ", ", f->bytes_rate, "");
+		put_percent(out, ", exposed wait ", f->wait);
+		if (p->ranks > p->ranks_here)
+			buf_printf(out, "; of ranks %u-%u of %u", p->first_rank,
+				   p->first_rank + p->ranks_here - 1, p->ranks);
+	} else if (p->ranks) {
+		buf_printf(out, "Checkpoints written %llu of %llu, read back %llu of %llu, in %s",
+			   (unsigned long long)p->saves, (unsigned long long)p->saves_total,
+			   (unsigned long long)p->loads, (unsigned long long)p->loads_total, s);
+	} else if (p->phase == PROGRESS_VERIFY) {
+		buf_printf(out, "Compared %s in %s", str_bytes((double)p->done, b, sizeof(b)), s);
+	} else {
+		unsigned long long now = p->done - p->skipped;
+
+		buf_printf(out, "%s %llu of %llu files",
+			   p->phase == PROGRESS_GENERATE ? "Generated" : "Checked", now,
+			   (unsigned long long)p->total);
+		if (p->skipped)
+			buf_printf(out, ", %llu were there", (unsigned long long)p->skipped);
+		buf_printf(out, ", in %s", s);
+		if (p->phase == PROGRESS_GENERATE && p->bytes)
+			buf_printf(out, ", %s", str_bytes((double)p->bytes, b, sizeof(b)));
+		if (p->phase == PROGRESS_GENERATE && p->bytes)
+			put_rate(out, ", ", f->bytes_rate, "");
+	}
+}
+
+/* ---- JSON ---- */
+
+static void number(json_t *o, const char *key, double v)
+{
+	json_object_set_new(o, key, isfinite(v) ? json_real(v) : json_null());
+}
+
+static void whole(json_t *o, const char *key, uint64_t v)
+{
+	json_object_set_new(o, key, json_integer((json_int_t)v));
+}
+
+static void text(json_t *o, const char *key, const char *v)
+{
+	json_t *s = v ? json_string(v) : json_null();
+
+	json_object_set_new(o, key, s ? s : json_null());
+}
+
+static void training_json(json_t *o, const struct run_progress *p, const struct live_figures *f)
+{
+	whole(o, "epoch", p->epoch);
+	whole(o, "epochs", p->epochs);
+	whole(o, "epoch_done", p->epoch_done);
+	whole(o, "epoch_total", p->epoch_total);
+	whole(o, "eval_done", p->eval_done);
+	whole(o, "eval_total", p->eval_total);
+	number(o, "au_percent", f->au);
+	number(o, "au_recent_percent", f->au_recent);
+	number(o, "exposed_wait_percent", f->wait);
+	number(o, "exposed_wait_recent_percent", f->wait_recent);
+	whole(o, "samples", p->samples);
+	number(o, "samples_per_s", f->samples_rate);
+	number(o, "samples_recent_per_s", f->samples_recent);
+}
+
+static void ranks_json(json_t *o, const struct run_progress *p, const struct live_figures *f)
+{
+	static const char *const source[] = {
+		[DEVICE_UNKNOWN] = NULL, [DEVICE_DISK] = "disk", [DEVICE_CALLS] = "read_calls"};
+	json_t *device = json_object(), *slowest = json_null();
+
+	whole(o, "checkpoints_written", p->saves);
+	whole(o, "checkpoints_to_write", p->saves_total);
+	whole(o, "checkpoints_read", p->loads);
+	whole(o, "checkpoints_to_read", p->loads_total);
+	whole(o, "ranks", p->ranks);
+	whole(o, "ranks_here", p->ranks_here);
+	whole(o, "first_rank", p->first_rank);
+	text(device, "source", source[f->device]);
+	text(device, "name", f->device_name);
+	number(device, "read_bytes_per_s", f->device_read);
+	number(device, "write_bytes_per_s", f->device_write);
+	json_object_set_new(o, "device", device);
+	if (f->has_slowest) {
+		slowest = json_object();
+		whole(slowest, "rank", f->slow_rank);
+		number(slowest, "behind_s", f->slow_behind_s);
+		number(slowest, "exposed_wait_percent", f->slow_wait);
+		text(slowest, "doing", f->slow_doing);
+	}
+	json_object_set_new(o, "slowest", slowest);
+	number(o, "no_step_for_s", f->standing_s);
+}
+
+void live_json(const struct run_progress *p, const struct live_figures *f, const char *status,
+	       uint64_t dropped, struct buf *out)
+{
+	static const char *const unit[] = {
+		[PROGRESS_GENERATE] = "files",   [PROGRESS_CHECK] = "files",
+		[PROGRESS_TRAIN] = "steps",      [PROGRESS_EVAL] = "steps",
+		[PROGRESS_CHECKPOINT] = "steps", [PROGRESS_VERIFY] = "bytes",
+		[PROGRESS_FINISH] = "steps"};
+	json_t *o = json_object();
+	char *dump;
+
+	whole(o, "schema", 1);
+	text(o, "event", status ? "end" : "progress");
+	if (status)
+		text(o, "status", status);
+	number(o, "unix_s", (double)clock_wall_ns() / 1e9);
+	number(o, "elapsed_s", (double)p->elapsed_ns / 1e9);
+	text(o, "phase", live_phase_words[p->phase]);
+	whole(o, "done", p->done);
+	whole(o, "total", p->total);
+	text(o, "unit", p->ranks && !p->training ? "checkpoints" : unit[p->phase]);
+	number(o, "done_percent", 100 * f->part);
+	number(o, "left_s", f->left_s);
+	text(o, "left_from", isnan(f->left_s) ? NULL : f->left_how);
+	whole(o, "bytes", p->bytes);
+	number(o, "bytes_per_s", f->bytes_rate);
+	number(o, "bytes_recent_per_s", f->bytes_recent);
+	if (p->training)
+		training_json(o, p, f);
+	if (p->ranks)
+		ranks_json(o, p, f);
+	if (dropped)
+		whole(o, "dropped_before", dropped);
+	dump = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(14));
+	json_decref(o);
+	if (dump)
+		buf_puts(out, dump);
+	free(dump);
+	buf_putc(out, '\n');
+}
