@@ -538,6 +538,25 @@ const char *ledger_place(const struct result *r, enum ledger_key key, char *out,
 	return out;
 }
 
+#define COLUMNS 100
+#define WHY_INDENT 6
+
+/* In lines of at most COLUMNS. */
+static void put_why(struct buf *out, const char *why)
+{
+	size_t room = COLUMNS - WHY_INDENT;
+
+	while (*why) {
+		size_t n = strlen(why);
+
+		if (n > room)
+			for (n = room; n > 1 && why[n] != ' '; n--)
+				;
+		buf_printf(out, "%*s%.*s\n", WHY_INDENT, "", (int)n, why);
+		why += n + strspn(why + n, " ");
+	}
+}
+
 void ledger_text(const struct result *r, const char *bold, const char *plain, struct buf *out)
 {
 	struct ledger l;
@@ -545,7 +564,8 @@ void ledger_text(const struct result *r, const char *bold, const char *plain, st
 	ledger_of(r, &l);
 	if (!l.line[LEDGER_WANTED].known || r->epochs_begun == 0)
 		return;
-	buf_printf(out, "%sWhere the bytes went%s%*s %12s\n", bold, plain, 28, "in training:", "");
+	buf_printf(out, "%sWhere the bytes went%s%*s %12s %10s\n", bold, plain, 28,
+		   "in training:", "bytes", "compared");
 	for (int k = 0; k < LEDGER_LINES; k++) {
 		const struct ledger_line *line = &l.line[k];
 		char bytes[32], place[128], title[96], share[32] = "";
@@ -556,13 +576,12 @@ void ledger_text(const struct result *r, const char *bold, const char *plain, st
 		snprintf(title, sizeof(title), "%s%s%.40s%s", ledger_titles[k],
 			 place[0] ? " (" : "", place, place[0] ? ")" : "");
 		if (line->against >= 0 && l.line[line->against].bytes > 0)
-			snprintf(share, sizeof(share), "%.1f %%",
+			snprintf(share, sizeof(share), " %8.1f %%",
 				 100 * line->bytes / l.line[line->against].bytes);
-		buf_printf(out, "  %-46s %12s %9s%s\n", title,
+		buf_printf(out, "  %-46s %12s%s%s\n", title,
 			   str_bytes(line->bytes, bytes, sizeof(bytes)), share,
 			   line->state == LEDGER_FLAGGED ? "  (!)" : "");
-		if (line->why[0])
-			buf_printf(out, "      %s\n", line->why);
+		put_why(out, line->why);
 	}
 	buf_putc(out, '\n');
 }
