@@ -14,6 +14,9 @@ void buf_append(struct buf *b, const void *bytes, size_t n);
 void buf_puts(struct buf *b, const char *s);
 void buf_putc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Words of `s` and a line end, in lines of at most `columns` where words are no longer, all but the
+ * first indented. `at`: the column reached. */
+void buf_wrap(struct buf *b, const char *s, size_t at, size_t indent, size_t columns);
 /* Makes room for n bytes behind the present ones, which may then be written at data + len. False
  * when the system refuses, for sizes that a file says. */
 bool buf_room(struct buf *b, size_t n);

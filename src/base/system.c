@@ -197,6 +197,23 @@ static int count_cpus(const char *root)
 	return n;
 }
 
+/* A list of ranges as the kernel writes them: "0-3,8". */
+static void put_nodes(struct system_facts *s, const char *list)
+{
+	long n = 0;
+
+	for (const char *p = list; isdigit((unsigned char)*p);) {
+		char *end;
+		long first = strtol(p, &end, 10), last = first;
+
+		if (*end == '-')
+			last = strtol(end + 1, &end, 10);
+		n += last >= first ? last - first + 1 : 1;
+		p = *end == ',' ? end + 1 : end;
+	}
+	put(s, "NUMA nodes", "%ld (%s %s)", n, n == 1 ? "node" : "nodes", list);
+}
+
 static void put_cpus(struct system_facts *s, const char *root)
 {
 	AUTO_FREE char *cpuinfo = text_of(root, "/proc/cpuinfo");
@@ -211,7 +228,7 @@ static void put_cpus(struct system_facts *s, const char *root)
 	if (sockets)
 		put(s, "sockets", "%d", sockets);
 	if (nodes)
-		put(s, "NUMA nodes", "%s", nodes);
+		put_nodes(s, nodes);
 }
 
 /* ---- memory and GPUs ---- */

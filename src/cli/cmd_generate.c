@@ -97,6 +97,6 @@ static int generate_main(int argc, char **argv)
 const struct command command_generate = {
 	.name = "generate",
 	.usage = "generate WORKLOAD [key=value ...]",
-	.help = "Write the dataset of a workload; what an interrupted call left is completed.",
+	.help = "Write the dataset of a workload; an interrupted one is completed.",
 	.main = generate_main,
 };

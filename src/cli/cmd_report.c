@@ -15,24 +15,23 @@
 extern const struct command command_report;
 
 static const char help[] =
-	"Each RESULT is the folder of a run (with summary.json), ours or DLIO's, or one that "
-	"holds\n"
-	"such folders.\n"
+	"Each RESULT is the folder of a run (with summary.json), ours or DLIO's, or one\n"
+	"that holds such folders.\n"
 	"\n"
 	"  -o FILE        the page (default: report.html)\n"
 	"  --title TEXT   its title\n"
 	"  --csv FILE     a table of all runs too (benchmark_results.csv of a study)\n"
-	"  --plots DIR    the charts for papers too: PNG (150 dpi), SVG, PDF; needs gnuplot\n"
+	"  --plots DIR    the charts for papers too: PNG (150 dpi), SVG, PDF; needs\n"
+	"                 gnuplot\n"
 	"\n"
-	"Runs with a trace (run.trace) get a timeline of some steps: the first ones of the first "
-	"epoch, and\n"
-	"the slowest with those beside it. It is of these instead:\n"
+	"Runs with a trace (run.trace) get a timeline of some steps: the first ones of\n"
+	"the first epoch, and the slowest with those beside it. It is of these instead:\n"
 	"  --steps A-B    of the epoch, from 1; or one, A\n"
 	"  --epoch E      (default: the first in the trace)\n"
 	"  --ranks A-B    from 0; or one, A (default: at most 16)\n"
-	"  --trace FILE   drawn instead of what is in the folder of the one RESULT: .pfw, also "
-	"DFTracer's\n"
-	"                 and with gzip, or Chrome's JSON; may be given several times\n"
+	"  --trace FILE   drawn instead of what is in the folder of the one RESULT: .pfw,\n"
+	"                 also DFTracer's and with gzip, or Chrome's JSON; may be given\n"
+	"                 several times\n"
 	"  -h, --help\n";
 
 /* Traces may be large, and each is read several times. */
@@ -138,8 +137,9 @@ static int load_traces(struct page_trace *t, const struct run_record *r, size_t 
 	}
 	if (more)
 		fprintf(stderr,
-			"stoker: %zu more runs have traces; name one of them for its timeline\n",
-			more);
+			"stoker: only %d timelines are drawn, and %zu more of these runs %s a "
+			"trace; name one run for its own\n",
+			TIMELINES_MAX, more, more == 1 ? "has" : "have");
 	if (asks(a) && drawn == 0)
 		return err_set(
 			e, ERR_USAGE,
@@ -202,29 +202,20 @@ static int render(const struct run_record *r, size_t n, const struct page_trace 
 
 static int report(const char *const *path, size_t n, const struct report_args *a, struct err *e)
 {
-	struct str_list folders = {0};
-	struct run_record *record = NULL;
+	struct records all;
 	struct page_trace *trace = NULL;
-	size_t loaded = 0;
-	int rc = record_find(path, n, &folders, e);
+	int rc = records_load(&all, path, n, e);
 
-	if (rc == 0)
-		record = xcalloc(folders.n, sizeof(*record));
-	for (; rc == 0 && loaded < folders.n; loaded++)
-		rc = record_load(&record[loaded], folders.v[loaded], e);
 	if (rc == 0) {
-		trace = xcalloc(folders.n, sizeof(*trace));
-		rc = load_traces(trace, record, folders.n, a, e);
+		trace = xcalloc(all.n, sizeof(*trace));
+		rc = load_traces(trace, all.v, all.n, a, e);
 	}
 	if (rc == 0)
-		rc = render(record, folders.n, trace, a, e);
-	for (size_t i = 0; trace && i < folders.n; i++)
+		rc = render(all.v, all.n, trace, a, e);
+	for (size_t i = 0; trace && i < all.n; i++)
 		trace_view_release(&trace[i].view);
 	free(trace);
-	for (size_t i = 0; i < loaded; i++)
-		record_release(&record[i]);
-	free(record);
-	str_list_release(&folders);
+	records_release(&all);
 	return rc;
 }
 
@@ -277,7 +268,8 @@ static int report_main(int argc, char **argv)
 
 const struct command command_report = {
 	.name = "report",
-	.usage = "report RESULT... [-o report.html] [--csv FILE] [--plots DIR] [--steps A-B]",
-	.help = "Results, ours or DLIO's, as one self-contained page; tables and plots.",
+	.usage = "report RESULT... [-o report.html] [--csv FILE] [--plots DIR]",
+	.help = "Results, ours or DLIO's, as one page; tables and plots.",
+	.alone = true,
 	.main = report_main,
 };

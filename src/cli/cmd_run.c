@@ -163,6 +163,6 @@ static int run_main(int argc, char **argv)
 const struct command command_run = {
 	.name = "run",
 	.usage = "run WORKLOAD [-n RANKS] [key=value ...]",
-	.help = "Generate, train and evaluate as the workload says.",
+	.help = "Generate, train, evaluate and checkpoint as the workload says.",
 	.main = run_main,
 };

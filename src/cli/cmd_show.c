@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
@@ -22,6 +23,19 @@ static void print_buf(struct buf *b)
 {
 	fputs(b->data ? b->data : "", stdout);
 	buf_release(b);
+}
+
+/* "name    text", the text in as many lines as the terminal needs. */
+static void print_row(int margin, const char *name, int indent, const char *text)
+{
+	struct buf b = {0};
+	size_t at;
+
+	buf_printf(&b, "%*s%-*s ", margin, "", indent - margin - 1, name);
+	at = b.len;
+	buf_wrap(&b, text, at > (size_t)indent ? at - 1 : at, (size_t)indent,
+		 (size_t)cli_terminal_width());
+	print_buf(&b);
 }
 
 static int show_workloads(int argc, char **argv)
@@ -46,7 +60,7 @@ static int show_workloads(int argc, char **argv)
 		workload_release(&w);
 		req.inspect = false;
 		if (rc == 0 && workload_load(&w, &req, &e) < 0)
-			printf("    CANNOT RUN as it is: %s\n", e.text);
+			print_row(4, "CANNOT RUN as it is:", 25, e.text);
 		workload_release(&w);
 	}
 	return 0;
@@ -130,10 +144,14 @@ static int show_config(int argc, char **argv)
 
 static void print_options(const char *prefix, const struct opt *rows, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		printf("    %s%-28s %s%s%s%s\n", prefix, rows[i].key, rows[i].help,
-		       rows[i].unit ? " (" : "", rows[i].unit ? rows[i].unit : "",
-		       rows[i].unit ? ")" : "");
+	for (size_t i = 0; i < n; i++) {
+		AUTO_FREE char *key = xasprintf("%s%s", prefix, rows[i].key);
+		AUTO_FREE char *text =
+			xasprintf("%s%s%s%s", rows[i].help, rows[i].unit ? " (" : "",
+				  rows[i].unit ? rows[i].unit : "", rows[i].unit ? ")" : "");
+
+		print_row(4, key, 44, text);
+	}
 }
 
 static int show_stores(int argc, char **argv)
@@ -143,9 +161,11 @@ static int show_stores(int argc, char **argv)
 	puts("storage.store takes one of these, or shims joined to one with '+': throttle+posix\n");
 	for (size_t i = 0; store_table[i]; i++) {
 		const struct store_ops *s = store_table[i];
+		AUTO_FREE char *help =
+			xasprintf("%s%s", s->help, s->flags & STORE_IS_SHIM ? " [shim]" : "");
 		char prefix[64];
 
-		printf("%-12s %s%s\n", s->name, s->help, s->flags & STORE_IS_SHIM ? " [shim]" : "");
+		print_row(0, s->name, 13, help);
 		snprintf(prefix, sizeof(prefix), "storage.%s.", s->name);
 		print_options(prefix, s->options, s->option_count);
 	}
@@ -157,7 +177,7 @@ static int show_formats(int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	for (size_t i = 0; format_table[i]; i++)
-		printf("%-12s %s\n", format_table[i]->name, format_table[i]->help);
+		print_row(0, format_table[i]->name, 13, format_table[i]->help);
 	return 0;
 }
 
@@ -166,7 +186,7 @@ static int show_loaders(int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	for (size_t i = 0; loader_table[i]; i++)
-		printf("%-12s %s\n", loader_table[i]->name, loader_table[i]->help);
+		print_row(0, loader_table[i]->name, 13, loader_table[i]->help);
 	return 0;
 }
 
@@ -186,7 +206,7 @@ static int show_system(int argc, char **argv)
 	system_facts_load(&s, "", argc > 1 ? argv[1] : ".");
 	printf("%-32s %s\n", "host", h.hostname);
 	for (size_t i = 0; i < s.pairs; i++)
-		printf("%-32s %s\n", s.pair[i].key, s.pair[i].value);
+		print_row(0, s.pair[i].key, 33, s.pair[i].value);
 	printf("%-32s %.1f\n", "processors this may use", h.usable_cpus);
 	system_facts_release(&s);
 	host_facts_release(&h);
@@ -238,5 +258,6 @@ const struct command command_show = {
 	.name = "show",
 	.usage = "show workloads|config|checkpoint|formats|stores|loaders|system",
 	.help = "List what there is to use, or what a workload means.",
+	.alone = true,
 	.main = show_main,
 };

@@ -23,35 +23,42 @@ extern const struct command command_study, command_report;
 static struct stop_flag stop;
 
 static const char help[] =
-	"  stoker study run DESIGN.csv [options] [key=value ...]     carry out what is pending\n"
-	"  stoker study status DESIGN.csv [options]                  the design with its states\n"
-	"  stoker study report DESIGN.csv [options]                  stoker report of its results\n"
-	"  stoker study sbatch DESIGN.csv [options]                  the batch script for Slurm\n"
+	"  stoker study run DESIGN.csv [options] [key=value ...]\n"
+	"                         carry out what is pending\n"
+	"  stoker study status DESIGN.csv [options]\n"
+	"                         the design with its states, and why rows failed\n"
+	"  stoker study report DESIGN.csv [options]\n"
+	"                         stoker report of its results\n"
+	"  stoker study sbatch DESIGN.csv [options]\n"
+	"                         the batch script for Slurm\n"
 	"\n"
-	"DESIGN.csv has the columns model, epochs, processes, overrides, run (N pending, Y done,\n"
-	"F failed) and, if wanted, repeat. key=value goes into every run, MODEL:key=value into "
-	"those\n"
-	"of a model; a row's own overrides win. The same command again continues where the last "
-	"one ended.\n"
+	"DESIGN.csv has the columns model, epochs, processes, overrides, run (N pending,\n"
+	"Y done, F failed) and, if wanted, repeat. key=value goes into every run,\n"
+	"MODEL:key=value into those of a model; a row's own overrides win. The same\n"
+	"command again continues where the last one ended.\n"
 	"\n"
 	"  --results DIR          results/MODEL/EXPERIMENT/run-1/... (default: results)\n"
-	"  --scratch DIR          datasets and checkpoints, removed at the end (default: scratch)\n"
+	"  --scratch DIR          datasets and checkpoints, removed at the end (default:\n"
+	"                         scratch)\n"
 	"  --config-dir DIR       look for workloads here first\n"
 	"  --launcher NAME        local (default), mpirun or srun\n"
 	"  --launcher-arg ARG     one more argument of the launcher; may be repeated\n"
 	"  --module NAME          load this environment module before each command\n"
 	"  --repeat N             repetitions of each row that does not say itself\n"
 	"  --shuffle-order[=SEED] runs of a dataset in random order\n"
-	"  --scale KEY=FACTOR     multiply a number of every run (MODEL:KEY=FACTOR: of a model's)\n"
-	"  --warm                 leave what generation left in the page cache (else each run\n"
-	"                         begins with its files evicted, unless storage.page_cache is "
-	"set)\n"
+	"  --scale KEY=FACTOR     multiply a number of every run (MODEL:KEY=FACTOR: of a\n"
+	"                         model's)\n"
+	"  --warm                 leave what generation left in the page cache (else each\n"
+	"                         run begins with its files evicted, unless\n"
+	"                         storage.page_cache is set)\n"
 	"  --keep-data            leave the datasets in the scratch folder\n"
 	"  --retry                failed rows too\n"
 	"  --dry-run              print every command and what it needs; write nothing\n"
 	"  --svg FILE             status: the matrix as a picture\n"
-	"  -o FILE                report: the page; sbatch: the script (default: the terminal)\n"
-	"  --partition, --account, --nodes, --tasks, --time     sbatch: as Slurm's options\n"
+	"  -o FILE                report: the page; sbatch: the script (default: the\n"
+	"                         terminal)\n"
+	"  --partition, --account, --nodes, --tasks, --time\n"
+	"                         sbatch: as Slurm's options\n"
 	"  -q, --quiet\n";
 
 struct study_args {
@@ -443,7 +450,7 @@ static int study_main(int argc, char **argv)
 
 const struct command command_study = {
 	.name = "study",
-	.usage = "study run|status|report|sbatch DESIGN.csv [options] [key=value ...]",
+	.usage = "study run|status|report|sbatch DESIGN.csv [options] [key=value...]",
 	.help = "Run a whole study from a design (CSV), resumable.",
 	.main = study_main,
 };

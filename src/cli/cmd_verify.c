@@ -12,6 +12,7 @@
 #include "base/thread.h"
 #include "cli/args.h"
 #include "cli/cli.h"
+#include "cli/job.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
 #include "conf/override.h"
@@ -20,6 +21,18 @@
 #include "store/store.h"
 
 extern const struct command command_verify;
+
+static const char help[] =
+	"  FOLDER          of a dataset with its manifest (stoker_manifest.json), which\n"
+	"                  says what should be there\n"
+	"  WORKLOAD        or a built-in workload (stoker show workloads) or a YAML file,\n"
+	"                  whose dataset is compared where dataset.data_folder says\n"
+	"  key=value       any key of the workload; with a folder it changes what the\n"
+	"                  manifest says\n"
+	"  --config-dir DIR\n"
+	"                  look for workloads here first\n"
+	"  --strict        an unknown key is an error, not a warning\n"
+	"  -q, --quiet     no warnings on the terminal\n";
 
 static struct stop_flag stop;
 
@@ -35,21 +48,27 @@ struct watch {
 	int64_t begin_ns;
 };
 
+static void tell(struct watch *h)
+{
+	struct run_progress p = {.phase = (enum progress_phase)atomic_load(&h->phase),
+				 .elapsed_ns = clock_now_ns() - h->begin_ns};
+
+	p.done = atomic_load(p.phase == PROGRESS_CHECK ? &h->looked : &h->read);
+	p.total = atomic_load(p.phase == PROGRESS_CHECK ? &h->files : &h->bytes);
+	p.bytes = p.phase == PROGRESS_CHECK ? 0 : p.done;
+	p.total = p.done > p.total ? p.done : p.total;
+	progress_show(&view, &p);
+}
+
 static void *watch_main(void *arg)
 {
 	struct watch *h = arg;
 
 	while (!atomic_load(&h->quit)) {
-		struct run_progress p = {.phase = (enum progress_phase)atomic_load(&h->phase),
-					 .elapsed_ns = clock_now_ns() - h->begin_ns};
-
-		p.done = atomic_load(p.phase == PROGRESS_CHECK ? &h->looked : &h->read);
-		p.total = atomic_load(p.phase == PROGRESS_CHECK ? &h->files : &h->bytes);
-		p.bytes = p.phase == PROGRESS_CHECK ? 0 : p.done;
-		p.total = p.done > p.total ? p.done : p.total;
-		progress_show(&view, &p);
+		tell(h);
 		thread_wait(&h->quit, 0, NS_PER_S / 10);
 	}
+	tell(h);
 	return NULL;
 }
 
@@ -159,37 +178,48 @@ static int take_folder(struct cli_args *a, struct str_list *keys, struct err *e)
 	return 0;
 }
 
+static int verify(struct cli_args *a, struct err *e)
+{
+	struct str_list keys = {0};
+	struct workload w = {0};
+	bool quiet = a->quiet;
+	int rc = take_folder(a, &keys, e);
+
+	if (rc == 0)
+		rc = cli_load_workload(a, clock_wall_ns(), &w, e);
+	a->quiet = quiet; /* what a folder says of itself is nothing to warn of */
+	if (rc == 0)
+		rc = verify_dataset(a, &w, e);
+	workload_release(&w);
+	str_list_release(&keys);
+	return rc;
+}
+
 static int verify_main(int argc, char **argv)
 {
 	struct cli_args a;
 	struct err e = {0};
-	struct workload w = {0};
-	struct str_list keys = {0};
+	struct job j = {.speaks = true};
 	int status = 0, rc = cli_args_parse(&a, argc, argv, &e);
 
 	if (rc == 0 && a.help) {
 		printf("usage: stoker %s\n\n%s\n%s", command_verify.usage, command_verify.help,
-		       cli_args_help);
+		       help);
 	} else {
-		bool quiet = a.quiet;
-
 		if (rc == 0)
-			rc = take_folder(&a, &keys, &e);
-		if (rc == 0)
-			rc = cli_load_workload(&a, clock_wall_ns(), &w, &e);
-		a.quiet = quiet; /* what a folder says of itself is nothing to warn of */
+			rc = job_begin(&j, &a, &stop, &status, &e);
 		if (rc == 0)
 			rc = signals_start(&stop, &e);
-		if (rc == 0)
-			rc = verify_dataset(&a, &w, &e);
+		/* of several processes one compares, and the others wait for its outcome */
+		if (rc == 0 && job_leads(&j))
+			rc = verify(&a, &e);
+		if (rc <= 0)
+			rc = job_agree(&j, rc, &e);
 		if (rc < 0)
-			status = cli_fail(&e);
+			status = job_fail(&j, &e);
+		job_end(&j);
 	}
-	workload_release(&w);
 	cli_args_release(&a);
-	for (size_t i = 0; i < keys.n; i++)
-		free(keys.v[i]);
-	free(keys.v);
 	return status;
 }
 

@@ -86,6 +86,11 @@ int job_begin(struct job *j, struct cli_args *a, const struct stop_flag *stop, i
 	return 0;
 }
 
+bool job_leads(const struct job *j)
+{
+	return !j->net || net_process_number(j->net) == 0;
+}
+
 int job_agree(struct job *j, int rc, struct err *e)
 {
 	return j->net ? comm_agree(&j->comm, rc, e) : rc;
@@ -109,7 +114,7 @@ int job_settle(struct job *j, struct workload *w, bool folder, struct err *e)
 	uint32_t mine = digest(w), first = mine;
 	int rc = 0;
 
-	if (folder && (!j->net || net_process_number(j->net) == 0))
+	if (folder && job_leads(j))
 		cli_settle_folder(w);
 	if (!j->net)
 		return 0;

@@ -19,6 +19,8 @@ struct job {
  * work; leave with *status. */
 int job_begin(struct job *j, struct cli_args *a, const struct stop_flag *stop, int *status,
 	      struct err *e);
+/* Whether this process does what one does for all: process 0, or the only one. */
+bool job_leads(const struct job *j);
 /* Whether all processes got this far (comm_agree); alone: rc itself. */
 int job_agree(struct job *j, int rc, struct err *e);
 /* All must have loaded the same workload; process 0 settles the output folder for all. */

@@ -49,3 +49,11 @@ void launcher_find(struct launcher *out)
 	if (out->name && forced && *forced)
 		out->library = forced;
 }
+
+bool launcher_leads(void)
+{
+	struct launcher l;
+
+	launcher_find(&l);
+	return l.process <= 0;
+}

@@ -1,5 +1,6 @@
 #pragma once
 /* What started this process, and if it is one of several, how it comes to know the others. */
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -15,6 +16,9 @@ struct launcher {
 /* Reads the environment that launchers set. STOKER_MPI names another library, or the path of a
  * module, than the one that belongs to the launcher. */
 void launcher_find(struct launcher *out);
+
+/* Whether this process is the first of those that a launcher started, or there is no launcher. */
+bool launcher_leads(void);
 
 /* How a process of several goes on: as a child of the one that was started, which stays behind to
  * hold its place with the launcher, passes signals on and ends as the child does. A launcher that

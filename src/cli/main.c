@@ -10,11 +10,12 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/cli.h"
+#include "cli/launcher.h"
 
 static void usage(FILE *out)
 {
 	fputs("usage: stoker COMMAND ...\n\n"
-	      "Can this storage keep its accelerators fed? Emulates the I/O of deep-learning "
+	      "Can this storage keep its accelerators fed? Emulates the I/O of deep-learning\n"
 	      "training.\n\n"
 	      "commands:\n",
 	      out);
@@ -93,6 +94,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	c = find(argv[1]);
+	if (c && c->alone && !launcher_leads())
+		return 0;
 	if (c)
 		return finish(c->main(argc - 1, argv + 1));
 	for (; command_table[n]; n++)

@@ -267,11 +267,6 @@ static int over_folders(struct generation *g,
 	return rc < 0 ? rc : fn(g->io.store, g->d->folder, e);
 }
 
-static int make_folders(struct generation *g, struct err *e)
-{
-	return over_folders(g, g->io.store->ops->mkdirs, e);
-}
-
 static int sync_folders(struct generation *g, struct err *e)
 {
 	AUTO_FREE char *parent = path_dirname(g->d->folder);
@@ -293,12 +288,19 @@ static int remove_leftovers(struct generation *g, struct err *e)
 	return 0;
 }
 
-/* After this, a file with one of our names is ours. The manifest says CLEARING until then, so that
- * an interruption does not leave other files of the right size to be taken for ours. */
+/* Makes the folders; after this, a file with one of our names is ours. The manifest says CLEARING
+ * until then, so that an interruption does not leave other files of the right size to be taken for
+ * ours. */
 static int take_names(struct generation *g, struct err *e)
 {
-	int rc = manifest_write(&g->io, g->d, g->keep ? MANIFEST_WRITING : MANIFEST_CLEARING, e);
+	int rc = g->io.store->ops->mkdirs(g->io.store, g->d->folder, e);
 
+	/* first of all: where a store cannot write, nothing else is left behind */
+	if (rc == 0)
+		rc = manifest_write(&g->io, g->d, g->keep ? MANIFEST_WRITING : MANIFEST_CLEARING,
+				    e);
+	if (rc == 0)
+		rc = over_folders(g, g->io.store->ops->mkdirs, e);
 	if (rc == 0)
 		rc = remove_leftovers(g, e);
 	if (rc < 0 || g->keep)
@@ -385,8 +387,6 @@ static int prepare(struct generation *g, struct err *e)
 	if (rc != 0)
 		return rc;
 	rc = check_space(g, e);
-	if (rc == 0)
-		rc = make_folders(g, e);
 	if (rc == 0)
 		rc = take_names(g, e);
 	return rc;

@@ -289,6 +289,13 @@ int manifest_keys(const struct io *io, const char *folder, struct str_list *out,
 	const char *key;
 	int rc = read_text(io, path, &text, e);
 
+	if (rc == -ENOENT)
+		return err_set(e, ERR_USAGE,
+			       "'%s' has no " MANIFEST_NAME ", which says what a dataset should "
+			       "hold: give its workload instead, with "
+			       "dataset.data_folder='%s' (content that DLIO generated is random "
+			       "and cannot be compared)",
+			       folder, folder);
 	if (rc < 0)
 		return rc;
 	root = json_loadb(text.data ? text.data : "", text.len, JSON_REJECT_DUPLICATES, NULL);

@@ -36,7 +36,7 @@ int manifest_write(const struct io *io, const struct dataset *d, enum manifest_s
  * version's. */
 int manifest_read(const struct io *io, const char *folder, struct manifest *out, struct err *e);
 /* The dataset's keys as overrides ("++workload.dataset.format=npz"), appended to `out`, whose
- * strings are the caller's. ERR_DATA when the manifest has none. */
+ * strings are the caller's. ERR_USAGE when there is no manifest, ERR_DATA when it has none. */
 int manifest_keys(const struct io *io, const char *folder, struct str_list *out, struct err *e);
 /* Its parsing alone; `path` is for sentences. */
 int manifest_parse(const char *text, size_t n, const char *path, struct manifest *out,

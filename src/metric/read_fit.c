@@ -1,247 +1,404 @@
-/* Least squares over three columns. */
+/* The law of reads, tried on each of them. */
 #include "metric/read_fit.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-static const double ENOUGH = 1.5;     /* times the least unexplained square */
-static const double TOLERATED = 5e-4; /* of the mean square, beside it */
+#define TARGETS_MAX 400
+#define GRID 12
+#define GOLDEN 14
+#define TRIED (2 * GRID + 3) /* and room for one list of errors */
 
-void read_fit_add(struct read_fit *f, double bytes, double beside, double ns)
-{
-	double q = bytes * beside;
+static const double CLEAR = 20;       /* nats between two explanations */
+static const double TOLERATED = 2e-3; /* of a mean read: nothing is more exact than that */
+static const double UNSEEN = 1.05;    /* times what streams take: shared parts hide below */
+static const double DIFFERENT = 0.01; /* variance of sizes, of the square of the mean */
 
-	f->n += 1;
-	f->s += bytes;
-	f->q += q;
-	f->t += ns;
-	f->ss += bytes * bytes;
-	f->sq += bytes * q;
-	f->qq += q * q;
-	f->st += bytes * ns;
-	f->qt += q * ns;
-	f->tt += ns * ns;
-}
+static const double shares[GRID] = {0, 0.04, 0.08, 0.15, 0.25, 0.35, 0.5, 0.65, 0.8, 0.9, 0.96, 1};
 
-/* A moment at which reads began or ended, and the sum of (reads under way) * time up to it. */
+/* When the number of reads in transfer changes, and what it is from then on. */
 struct moment {
-	int64_t at_ns;
-	int32_t more;
-	double company;
+	int64_t at;
+	int32_t now;
+};
+
+struct fit {
+	const struct read_seen *seen;
+	size_t n, targets, moments, *target;
+	double times;
+	struct moment *moment;
+	struct ending {
+		int64_t at, took;
+	} * end;                                 /* of all, sorted */
+	int64_t latency;                         /* that the moments are of; -1: none */
+	double *error;                           /* of the targets, ns: TRIED lists */
+	double mean_ns, mean_bytes, mean_shared; /* bytes * company */
+	double longest_ns;
+	double unit; /* ns, of errors */
+};
+
+/* Parameters and how good they are. */
+struct tried {
+	struct read_rates rates;
+	double *error;
 };
 
 static int by_time(const void *x, const void *y)
 {
-	const struct moment *a = x, *b = y;
+	const struct ending *a = x, *b = y;
 
-	return (a->at_ns > b->at_ns) - (a->at_ns < b->at_ns);
+	return (a->at > b->at) - (a->at < b->at);
 }
 
-static double company_at(const struct moment *m, size_t n, int64_t ns)
+static bool moves(const struct read_seen *s, int64_t latency)
 {
-	size_t low = 0, high = n;
+	return s->end_ns - s->begin_ns > latency;
+}
+
+/* Of reads that move bytes from begin + latency to end. */
+static void set_latency(struct fit *f, int64_t latency)
+{
+	size_t i = 0, k = 0, m = 0;
+	int32_t now = 0;
+
+	if (f->latency == latency)
+		return;
+	f->latency = latency;
+	for (;;) {
+		while (k < f->n && f->end[k].took <= latency)
+			k++;
+		if (k == f->n)
+			break;
+		while (i < f->n && !moves(&f->seen[i], latency))
+			i++;
+		if (i < f->n && f->seen[i].begin_ns + latency < f->end[k].at)
+			f->moment[m++] = (struct moment){f->seen[i++].begin_ns + latency, ++now};
+		else
+			f->moment[m++] = (struct moment){f->end[k++].at, --now};
+	}
+	f->moments = m;
+}
+
+/* The last moment not after `at`; -1: all are. */
+static ptrdiff_t moment_of(const struct fit *f, int64_t at)
+{
+	ptrdiff_t low = -1, high = (ptrdiff_t)f->moments;
 
 	while (high - low > 1) {
-		size_t mid = (low + high) / 2;
+		ptrdiff_t mid = (low + high) / 2;
 
-		if (m[mid].at_ns <= ns)
+		if (f->moment[mid].at <= at)
 			low = mid;
 		else
 			high = mid;
 	}
-	return m[low].company;
+	return low;
 }
 
-static void integrate(struct moment *m, size_t n)
+/* How long a read would have taken in the company that it had, ns. */
+static double would_take(const struct fit *f, const struct read_seen *s, const struct read_rates *r)
+{
+	int64_t start = s->begin_ns + f->latency;
+	bool itself = moves(s, f->latency);
+	double at = (double)f->latency, left = (double)s->bytes;
+	ptrdiff_t i = moment_of(f, start);
+
+	for (;;) {
+		int64_t now = s->begin_ns + (int64_t)at;
+		double others = i >= 0 ? f->moment[i].now : 0, each, took;
+
+		others -= itself && now >= start && now < s->end_ns;
+		each = r->shared_ns_per_byte * (others > 0 ? others + 1 : 1) * f->times;
+		each = each > r->stream_ns_per_byte ? each : r->stream_ns_per_byte;
+		took = left * each;
+		if (i + 1 >= (ptrdiff_t)f->moments)
+			return at + took;
+		double until = (double)(f->moment[i + 1].at - s->begin_ns);
+
+		if (at + took <= until)
+			return at + took;
+		if (until > at) {
+			left -= (until - at) / each;
+			at = until;
+		}
+		i++;
+	}
+}
+
+static double try_rates(struct fit *f, struct tried *t)
 {
 	double sum = 0;
-	int64_t under_way = 0;
 
-	qsort(m, n, sizeof(*m), by_time);
-	for (size_t i = 0; i < n; i++) {
-		if (i)
-			sum += (double)under_way * (double)(m[i].at_ns - m[i - 1].at_ns);
-		m[i].company = sum;
-		under_way += m[i].more;
+	set_latency(f, (int64_t)t->rates.latency_ns);
+	for (size_t k = 0; k < f->targets; k++) {
+		const struct read_seen *s = &f->seen[f->target[k]];
+
+		t->error[k] = fabs(would_take(f, s, &t->rates) - (double)(s->end_ns - s->begin_ns));
+		sum += t->error[k];
 	}
+	t->rates.error_ns = sum / (double)f->targets;
+	return t->rates.error_ns;
 }
 
-bool read_fit_add_seen(struct read_fit *f, const struct read_seen *seen, size_t n, uint64_t apart,
-		       uint64_t wide)
+/* Golden section over one of the rates, between low and high. */
+static void search(struct fit *f, struct tried *t, double *rate, double low, double high,
+		   void (*inner)(struct fit *, struct tried *))
 {
-	struct moment *m = calloc(n ? n : 1, 2 * sizeof(*m));
+	const double g = 0.6180339887498949;
+	double x[2] = {high - g * (high - low), low + g * (high - low)}, e[2];
 
-	if (!m)
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		m[2 * i] = (struct moment){seen[i].begin_ns, 1, 0};
-		m[2 * i + 1] = (struct moment){seen[i].end_ns, -1, 0};
+	for (int i = 0; i < 2; i++) {
+		*rate = x[i];
+		if (inner)
+			inner(f, t);
+		e[i] = try_rates(f, t);
 	}
-	integrate(m, 2 * n);
-	for (size_t i = 0; i < n; i++) {
-		double took = (double)(seen[i].end_ns - seen[i].begin_ns);
-		int64_t window = read_log_window(apart, wide, seen[i].begin_ns);
+	for (int n = 0; n < GOLDEN; n++) {
+		int worse = e[0] < e[1];
 
-		if (window < 0 || window != read_log_window(apart, wide, seen[i].end_ns) ||
-		    !(took > 0))
-			continue;
-		read_fit_add(f, (double)seen[i].bytes,
-			     (company_at(m, 2 * n, seen[i].end_ns) -
-			      company_at(m, 2 * n, seen[i].begin_ns)) /
-				     took,
-			     took);
+		if (worse) {
+			high = x[1];
+			x[1] = x[0];
+			e[1] = e[0];
+			x[0] = high - g * (high - low);
+		} else {
+			low = x[0];
+			x[0] = x[1];
+			e[0] = e[1];
+			x[1] = low + g * (high - low);
+		}
+		*rate = x[!worse];
+		if (inner)
+			inner(f, t);
+		e[!worse] = try_rates(f, t);
 	}
-	free(m);
-	return true;
+	*rate = e[0] < e[1] ? x[0] : x[1];
+	if (inner)
+		inner(f, t);
+	try_rates(f, t);
 }
 
-/* Gauss with pivots over the columns in use; false when they depend on each other. */
-static bool solve(double a[3][4], const bool use[3], double out[3])
+static void search_stream(struct fit *f, struct tried *t)
 {
-	int col[3], n = 0;
+	search(f, t, &t->rates.stream_ns_per_byte, 0, 2 * f->mean_ns / f->mean_bytes, NULL);
+}
 
-	for (int i = 0; i < 3; i++) {
-		out[i] = 0;
-		if (use[i])
-			col[n++] = i;
+static void search_latency(struct fit *f, struct tried *t)
+{
+	search(f, t, &t->rates.latency_ns, 0, f->longest_ns, NULL);
+}
+
+static int by_double(const void *x, const void *y)
+{
+	const double *a = x, *b = y;
+
+	return (*a > *b) - (*a < *b);
+}
+
+/* Errors beyond this are large: the middle one of the least errors. */
+static void set_unit(struct fit *f, const double *error, double *spare)
+{
+	double least = TOLERATED * f->mean_ns;
+
+	memcpy(spare, error, f->targets * sizeof(*spare));
+	qsort(spare, f->targets, sizeof(*spare), by_double);
+	f->unit = fmax(least, spare[f->targets / 2]);
+}
+
+/* Against an explanation, as if errors were distributed by Cauchy: most reads are exact, and those
+ * of a thread that the processor was taken from tell nothing. */
+static double nats(const struct fit *f, const double *error)
+{
+	double sum = 0;
+
+	for (size_t k = 0; k < f->targets; k++)
+		sum += log1p(error[k] / f->unit * (error[k] / f->unit));
+	return sum;
+}
+
+static bool clearly_worse(const struct fit *f, const struct tried *a, const struct tried *b)
+{
+	return nats(f, a->error) - nats(f, b->error) > CLEAR;
+}
+
+/* The best for a share of the time that is shared, with a stream's rate or without. */
+static void best_for(struct fit *f, double share, bool stream, struct tried *t)
+{
+	t->rates = (struct read_rates){.shared_ns_per_byte = share * f->mean_ns / f->mean_shared};
+	search(f, t, &t->rates.latency_ns, 0, f->longest_ns, stream ? search_stream : NULL);
+}
+
+/* Reads under way with one, itself included, averaged over its time. */
+static double company_of(const struct fit *f, const struct read_seen *s)
+{
+	double sum = 0;
+	int64_t at = s->begin_ns;
+
+	for (ptrdiff_t i = moment_of(f, at); at < s->end_ns; i++) {
+		int64_t until = i + 1 < (ptrdiff_t)f->moments ? f->moment[i + 1].at : s->end_ns;
+
+		until = until < s->end_ns ? until : s->end_ns;
+		sum += (double)(until - at) * (i >= 0 ? f->moment[i].now : 1);
+		at = until;
 	}
-	double m[3][4];
+	return sum / (double)(s->end_ns - s->begin_ns) * f->times;
+}
 
-	for (int i = 0; i < n; i++) {
-		for (int j = 0; j < n; j++)
-			m[i][j] = a[col[i]][col[j]];
-		m[i][n] = a[col[i]][3];
+/* Which reads are looked at: they lie in one window as a whole, so that all company is known. */
+static void choose(struct fit *f, uint64_t apart, uint64_t wide)
+{
+	size_t whole = 0, each;
+
+	for (size_t j = 0; j < f->n; j++) {
+		const struct read_seen *s = &f->seen[j];
+		int64_t window = read_log_window(apart, wide, s->begin_ns);
+
+		if (window >= 0 && window == read_log_window(apart, wide, s->end_ns) &&
+		    s->end_ns > s->begin_ns && s->bytes)
+			f->target[whole++] = j;
 	}
-	for (int i = 0; i < n; i++) {
-		int p = i;
+	each = whole / TARGETS_MAX + 1;
+	for (size_t j = 0; j < whole; j += each)
+		f->target[f->targets++] = f->target[j];
+}
 
-		for (int k = i + 1; k < n; k++)
-			p = fabs(m[k][i]) > fabs(m[p][i]) ? k : p;
-		if (fabs(m[p][i]) < 1e-9)
-			return false;
-		for (int j = 0; j <= n; j++) {
-			double swap = m[i][j];
+static void look(struct fit *f, struct read_law *law)
+{
+	double square = 0, n = (double)f->targets, *took = f->error, least;
 
-			m[i][j] = m[p][j];
-			m[p][j] = swap;
-		}
-		for (int k = 0; k < n; k++) {
-			double f = m[k][i] / m[i][i];
+	set_latency(f, 0);
+	for (size_t k = 0; k < f->targets; k++) {
+		const struct read_seen *s = &f->seen[f->target[k]];
+		double bytes = (double)s->bytes, company = company_of(f, s);
 
-			for (int j = 0; k != i && j <= n; j++)
-				m[k][j] -= f * m[i][j];
-		}
+		took[k] = (double)(s->end_ns - s->begin_ns);
+		f->mean_ns += took[k] / n;
+		f->mean_bytes += bytes / n;
+		f->mean_shared += bytes * company / n;
+		square += bytes * bytes / n;
+		law->company += company / n;
 	}
+	qsort(took, f->targets, sizeof(*took), by_double);
+	f->longest_ns = took[f->targets - 1 - f->targets / 50];
+	least = DIFFERENT * f->mean_bytes * f->mean_bytes;
+	law->sizes_differ = square - f->mean_bytes * f->mean_bytes > least;
+	law->reads = f->targets;
+}
+
+/* A bandwidth above what the streams took together was not seen. */
+static void drop_unseen(const struct fit *f, struct read_rates *r)
+{
+	if (r->shared_ns_per_byte * f->mean_shared < UNSEEN * r->stream_ns_per_byte * f->mean_bytes)
+		r->shared_ns_per_byte = 0;
+}
+
+/* Between the neighbours of a share on the grid. */
+static void refine(struct fit *f, struct tried *t, int at)
+{
+	double unit = f->mean_ns / f->mean_shared;
+
+	search(f, t, &t->rates.shared_ns_per_byte, unit * shares[at > 0 ? at - 1 : 0],
+	       unit * shares[at + 1 < GRID ? at + 1 : at], search_latency);
+}
+
+static int best_of(const struct fit *f, const struct tried *t, int n)
+{
+	int best = 0;
+
+	for (int i = 1; i < n; i++)
+		if (nats(f, t[i].error) < nats(f, t[best].error))
+			best = i;
+	return best;
+}
+
+static void explain(struct fit *f, struct read_law *law)
+{
+	struct tried t[TRIED];
+	int n = 0, best = 0, at;
+
+	for (int i = 0; i < TRIED; i++)
+		t[i] = (struct tried){.error = f->error + (size_t)i * f->targets};
+	for (int i = 0; i < GRID; i++)
+		best_for(f, shares[i], false, &t[n++]);
+	for (int i = 0; i < GRID && law->sizes_differ; i++)
+		best_for(f, shares[i], true, &t[n++]);
+	/* a grid is coarse where what is shared is exact */
+	search(f, &t[n], &t[n].rates.shared_ns_per_byte, 0, f->mean_ns / f->mean_bytes,
+	       search_latency);
+	n++;
+	for (int i = 1; i < n; i++)
+		best = t[i].rates.error_ns < t[best].rates.error_ns ? i : best;
+	set_unit(f, t[best].error, t[n].error);
+	at = best_of(f, t, n);
+	if (at < 2 * GRID) {
+		t[n].rates = t[at].rates;
+		refine(f, &t[n++], at % GRID);
+	}
+	best = best_of(f, t, n);
 	for (int i = 0; i < n; i++)
-		out[col[i]] = m[i][n] / m[i][i];
-	return true;
-}
-
-/* What a solution leaves unexplained, of the mean square. */
-static double residual(double a[3][4], double tt, const double x[3])
-{
-	double left = tt;
-
-	for (int i = 0; i < 3; i++) {
-		left -= 2 * x[i] * a[i][3];
-		for (int j = 0; j < 3; j++)
-			left += x[i] * x[j] * a[i][j];
-	}
-	return left > 0 ? left : 0;
-}
-
-/* Solves with the columns of `set`, a bit each; false when one may not be used or would be
- * negative. */
-static bool attempt(double a[3][4], unsigned set, const bool allowed[3], double x[3])
-{
-	bool use[3];
-
-	for (int k = 0; k < 3; k++) {
-		use[k] = set >> k & 1;
-		if (use[k] && !allowed[k])
-			return false;
-	}
-	return solve(a, use, x) && x[0] >= 0 && x[1] >= 0 && x[2] >= 0;
-}
-
-/* The best of the simplest explanations that are nearly as good as the best of all: what is hardly
- * told apart would else be divided by noise. */
-static void explain(double a[3][4], double tt, const bool allowed[3], double best[3])
-{
-	double least = INFINITY, x[3];
-
-	for (unsigned set = 1; set < 8; set++)
-		if (attempt(a, set, allowed, x))
-			least = fmin(least, residual(a, tt, x));
-	for (int columns = 1; columns <= 3; columns++) {
-		double most = least * ENOUGH + TOLERATED * tt;
-		bool found = false;
-
-		for (unsigned set = 1; set < 8; set++) {
-			if (__builtin_popcount(set) != columns || !attempt(a, set, allowed, x) ||
-			    residual(a, tt, x) > most)
-				continue;
-			most = residual(a, tt, x);
-			found = true;
-			for (int k = 0; k < 3; k++)
-				best[k] = x[k];
-		}
-		if (found)
-			return;
-	}
-}
-
-/* Whether one of two explanations, that readers share and that they do not, is clearly worse. */
-static bool told_apart(double a[3][4], double tt, const bool allowed[3])
-{
-	double need = INFINITY, without = INFINITY, alone = INFINITY, x[3];
-
-	for (unsigned set = 1; set < 8; set++) {
-		if (!attempt(a, set, allowed, x))
+		drop_unseen(f, &t[i].rates);
+	law->best = law->least = law->most = t[best].rates;
+	for (int i = 0; i < n; i++) {
+		if (clearly_worse(f, &t[i], &t[best]))
 			continue;
-		if (!(set & 4)) {
-			without = fmin(without, residual(a, tt, x));
-			continue;
-		}
-		need = fmin(need, residual(a, tt, x));
-		if (!(set & 2))
-			alone = fmin(alone, residual(a, tt, x));
+		if (t[i].rates.shared_ns_per_byte < law->least.shared_ns_per_byte)
+			law->least = t[i].rates;
+		if (t[i].rates.shared_ns_per_byte > law->most.shared_ns_per_byte)
+			law->most = t[i].rates;
 	}
-	return without > need * ENOUGH || alone > without * ENOUGH;
+	/* nothing shared is the simplest */
+	if (!(law->least.shared_ns_per_byte > 0))
+		law->best = law->least;
 }
 
-struct read_law read_fit_law(const struct read_fit *f)
+static void divide(const struct fit *f, struct read_law *law)
 {
+	const struct read_rates *r = &law->best;
+	double left;
+
+	law->latency_share = fmin(1, r->latency_ns / f->mean_ns);
+	left = 1 - law->latency_share;
+	if (r->shared_ns_per_byte * f->mean_shared >= r->stream_ns_per_byte * f->mean_bytes)
+		law->shared_share = left;
+	else
+		law->stream_share = left;
+	if (!(r->shared_ns_per_byte > 0) && !(r->stream_ns_per_byte > 0)) {
+		law->latency_share = 1;
+		law->shared_share = law->stream_share = 0;
+	}
+}
+
+static bool reserve(struct fit *f, size_t n)
+{
+	f->moment = calloc(2 * n, sizeof(*f->moment));
+	f->end = calloc(n, sizeof(*f->end));
+	f->target = calloc(n, sizeof(*f->target));
+	f->error = calloc(TRIED * (size_t)TARGETS_MAX, sizeof(*f->error));
+	return f->moment && f->end && f->target && f->error;
+}
+
+struct read_law read_fit(const struct read_seen *seen, size_t n, uint64_t apart, uint64_t wide,
+			 double times)
+{
+	struct fit f = {.seen = seen, .n = n, .times = times, .latency = -1};
 	struct read_law law = {0};
-	double n = f->n, s = f->s / n, q = f->q / n, t = f->t / n, x[3] = {1, 0, 0};
-	double var_s, var_q, cov;
 
-	if (!(n >= 4) || !(t > 0) || !(s > 0)) {
-		law.latency_share = f->t > 0;
-		law.latency_ns = n > 0 ? t : 0;
-		return law;
+	if (n >= 4 && reserve(&f, n)) {
+		for (size_t j = 0; j < n; j++)
+			f.end[j] =
+				(struct ending){seen[j].end_ns, seen[j].end_ns - seen[j].begin_ns};
+		qsort(f.end, n, sizeof(*f.end), by_time);
+		choose(&f, apart, wide);
+		if (f.targets >= 4) {
+			look(&f, &law);
+			explain(&f, &law);
+			divide(&f, &law);
+		}
 	}
-	/* columns scaled to mean 1 */
-	double a[3][4] = {{1, 1, 1, 1},
-			  {1, f->ss / n / s / s, f->sq / n / s / q, f->st / n / s / t},
-			  {1, f->sq / n / s / q, f->qq / n / q / q, f->qt / n / q / t}};
-
-	var_s = a[1][1] - 1;
-	var_q = a[2][2] - 1;
-	cov = a[1][2] - 1;
-	law.sizes_differ = var_s > 0.01;
-	if (law.sizes_differ)
-		var_q -= cov * cov / var_s;
-	law.beside_differ = var_q > 0.0025;
-	const bool allowed[3] = {true, law.sizes_differ, law.beside_differ};
-
-	law.beside_differ = law.beside_differ && told_apart(a, f->tt / n / t / t, allowed);
-	explain(a, f->tt / n / t / t, allowed, x);
-	law.latency_share = x[0];
-	law.stream_share = x[1];
-	law.shared_share = x[2];
-	law.latency_ns = law.latency_share * t;
-	law.stream_ns_per_byte = law.stream_share * t / s;
-	law.shared_ns_per_byte = law.shared_share * t / q;
+	free(f.moment);
+	free(f.end);
+	free(f.target);
+	free(f.error);
 	return law;
 }

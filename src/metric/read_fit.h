@@ -1,28 +1,33 @@
 #pragma once
-/* What the time of a read depends on: t = latency + bytes * a + bytes * beside * b, by least
- * squares with no negative part; `beside` is how many reads were under way with it on
- * average, itself included. Part b is capacity that all share, part a what one stream gets. */
+/* What a store is, from reads whose times are known: each read takes a latency, then its bytes move
+ * at min(stream rate, bandwidth / n), n being the reads whose bytes move at that moment. Each read
+ * is tried in the company that it had; the sum of absolute errors is made least. */
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "metric/read_log.h"
 
-/* Sums over reads: of 1, s (bytes), q (bytes * beside), t (ns) and their products. */
-struct read_fit {
-	double n, s, q, t, ss, sq, qq, st, qt, tt;
+/* A part that was not seen is 0. */
+struct read_rates {
+	double latency_ns;
+	double stream_ns_per_byte; /* of one read, however few there are */
+	double shared_ns_per_byte; /* of all together */
+	double error_ns;           /* mean distance of a read from this */
 };
 
 struct read_law {
-	double latency_ns, stream_ns_per_byte, shared_ns_per_byte;
-	/* The shares of all time that the three explain; sum to 1 unless there was no read. */
+	struct read_rates best;
+	/* With the least and with the most sharing that explain the reads not clearly worse. A
+	 * bandwidth that the reads never came near is in none of them. */
+	struct read_rates least, most;
+	bool sizes_differ; /* else the latency holds what one stream's rate costs, too */
+	/* Of the time of the reads, by the best; sum to 1 unless there was no read. */
 	double latency_share, stream_share, shared_share;
-	bool sizes_differ;  /* else the latency holds what one stream's rate costs, too */
-	bool beside_differ; /* else what is shared cannot be told, and is counted as the others */
+	double company; /* reads under way, itself included: mean over reads */
+	size_t reads;   /* looked at: of those that lie in one window as a whole */
 };
 
-void read_fit_add(struct read_fit *f, double bytes, double beside, double ns);
-/* Adds the reads that lie in one window as a whole, so that all their company is known: n of them,
- * as read_log_join returns them. False without memory. */
-bool read_fit_add_seen(struct read_fit *f, const struct read_seen *seen, size_t n, uint64_t apart,
-		       uint64_t wide);
-struct read_law read_fit_law(const struct read_fit *f);
+/* From n reads by their beginning, as read_log_join returns them; `times` as many readers as are in
+ * them share the store. All 0 without memory or with fewer than four reads. Takes up to 0.3 s. */
+struct read_law read_fit(const struct read_seen *seen, size_t n, uint64_t apart, uint64_t wide,
+			 double times);

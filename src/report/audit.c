@@ -10,6 +10,9 @@
 #include "report/audit_parts.h"
 #include "report/json_out.h"
 
+#define COLUMNS 100
+#define INDENT 10
+
 struct finding *audit_add(struct audit *a, size_t i, const char *check, enum audit_level level)
 {
 	struct finding *f;
@@ -153,11 +156,13 @@ void audit_text(const struct audit *a, bool color, struct buf *out)
 		for (; at < a->findings && a->finding[at].record == i; at++) {
 			const struct finding *f = &a->finding[at];
 
-			buf_printf(out, "  %s%-8s%s%s: %s\n", color ? colors[f->level] : "",
-				   audit_level_name(f->level), color ? "\033[0m" : "", f->check,
-				   f->text);
-			if (f->advice[0])
-				buf_printf(out, "          -> %s\n", f->advice);
+			buf_printf(out, "  %s%-8s%s%s:", color ? colors[f->level] : "",
+				   audit_level_name(f->level), color ? "\033[0m" : "", f->check);
+			buf_wrap(out, f->text, INDENT + strlen(f->check) + 1, INDENT, COLUMNS);
+			if (!f->advice[0])
+				continue;
+			buf_printf(out, "%*s-> ", INDENT, "");
+			buf_wrap(out, f->advice, INDENT + 3, INDENT + 3, COLUMNS);
 		}
 		if (at == first)
 			buf_printf(out, "  %s\n", nothing(r));

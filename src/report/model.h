@@ -1,20 +1,28 @@
 #pragma once
-/* A simulation of PyTorch's loader fed by measured times: what a run would do with other workers,
- * windows or service times. Each rank has its own workers; the shared part of all reading divides
- * one capacity equally among those at work (processor sharing); a barrier ends each step. */
+/* A simulation of loaders whose workers read batches, or runs of them, in turn, fed by measured
+ * times: what a run would do with other workers, windows, batches or another store. Each rank has
+ * its own workers; reads share one bandwidth and computing workers share the processors, each
+ * equally among those at it (processor sharing); a barrier ends each step. */
 #include <stdbool.h>
 #include <stdint.h>
 
 struct model {
 	uint32_t ranks, workers; /* workers 0: the rank reads */
 	uint64_t window;         /* batches that may exist beyond the one in use */
-	bool in_order;
+	bool in_order;           /* true where runs > 1 */
+	uint32_t runs;           /* that a batch is cut into, each read by the next worker; 0: 1 */
 	uint64_t steps;
-	uint32_t parts;    /* a batch is read in so many: fixed, shared, fixed, shared ... */
-	double fixed_s;    /* of a batch, whatever else is read */
-	double shared_s;   /* of a batch that is alone; n times as long beside n - 1 others */
-	double start_s;    /* before the first batch is begun */
-	double overhead_s; /* of a step, beside waiting and computing */
+	/* A run is read in so many parts, each of them a delay, then bytes, then computing. */
+	uint32_t parts;
+	double delay_s; /* of a batch, whatever else is read */
+	double bytes;   /* of a batch, */
+	double stream;  /* bytes/s of one transfer at most; 0: no limit */
+	double shared;  /* bytes/s of all; 0: no limit */
+	double cpu_s;   /* CPU time of a batch, */
+	double cpus;    /* and processors for it; 0: no limit */
+	double start_s; /* before the first batch is begun */
+	double hand_s;  /* from the end of a batch to a rank that waits for it */
+	double step_s;  /* of a step, beside waiting and computing */
 	/* Lists, one after another: rank k uses list k mod `lists`, ranks that share one begin
 	 * apart. Used in turn from the first entry again. */
 	uint32_t lists;
@@ -22,12 +30,17 @@ struct model {
 	uint32_t computes;
 	const double *spread; /* factors of the times of batches, near 1; `spreads` in each list */
 	uint32_t spreads;     /* 0: none */
-	double cpu_s;         /* CPU time of a batch, */
-	double cpus;          /* and processors for it; 0: no limit */
+	double spread_by;     /* how much of their distance from 1 counts, for delays */
+	const double *size;   /* factors of the bytes and the computing of samples, near 1; */
+	uint32_t sizes;       /* drawn at random; 0: none */
+	double samples;       /* of a batch */
 };
 
-/* Compute time / wall time in percent; NAN when memory is missing. At most about 3e6 inner steps:
- * fewer `steps` are simulated where that would take more. */
-double model_au(const struct model *m);
-/* The same, and how long a batch was read on average, s. */
-double model_run(const struct model *m, double *service_s);
+struct modeled {
+	double au;                       /* compute time / wall time, percent; NAN: no memory */
+	double service_s, service_dev_s; /* a run from begun to done: mean, standard deviation */
+};
+
+/* At most some 1e5 events: fewer parts, then fewer steps, are simulated where that would take more;
+ * where it takes less, the mean of up to eight runs that draw other sizes. */
+struct modeled model_run(const struct model *m);

@@ -124,7 +124,7 @@ struct verdict {
 };
 
 /* What the model (report/model.h) says of the same run with something changed. */
-#define WHAT_IF_MAX 12
+#define WHAT_IF_MAX 20
 struct outlook {
 	bool known;
 	char why[160];            /* when not known */
@@ -134,13 +134,18 @@ struct outlook {
 	bool sharing_known;       /* whether more readers share one capacity could be seen */
 	double latency_share, stream_share, shared_share; /* of the time of reads, by read_fit.h */
 	uint32_t workers_needed;                          /* of a rank for 90 %; 0: not reached */
+	bool needed_known;                                /* by all explanations of the reads */
 	double needed_au;
 	double unordered_au; /* were batches handed out as they come; NAN: they are, or W < 2 */
 	double window_au;    /* with four times the window; NAN without workers */
 	uint32_t changes;
 	struct what_if {
-		char change[96];  /* "key=value key=value" */
-		double au, error; /* percent; points that it may be off */
+		char change[96];       /* "key=value key=value", or a storage in words */
+		bool known;            /* the explanations of the reads agree */
+		double au;             /* percent; when known */
+		double low, high;      /* percent: by all explanations */
+		double error;          /* points that `au` may be off */
+		double rate, rate_now; /* bytes/s that it asks of the storage; that it gave */
 	} change[WHAT_IF_MAX];
 };
 

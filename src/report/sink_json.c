@@ -1,4 +1,5 @@
 /* result.json: everything a run was told, measured and judged to be, for programs. */
+#include <math.h>
 #include <string.h>
 
 #include "report/json_out.h"
@@ -31,6 +32,8 @@ static json_t *what_if(const struct result *r)
 
 	json_put_real(o, "measured_whole_au_percent", w->measured_au);
 	json_put_real(o, "modeled_whole_au_percent", w->modeled_au);
+	if (w->changes)
+		json_put_real(o, "storage_bytes_per_s", w->change[0].rate_now);
 	json_put_real(o, "batch_fixed_s", w->fixed_s);
 	json_put_real(o, "batch_shared_s", w->shared_s);
 	json_put_bool(o, "sharing_known", w->sharing_known);
@@ -43,8 +46,12 @@ static json_t *what_if(const struct result *r)
 		json_t *one = json_object();
 
 		json_put_text(one, "change", w->change[i].change);
-		json_put_real(one, "whole_au_percent", w->change[i].au);
-		json_put_real(one, "error_points", w->change[i].error);
+		/* without a figure the explanations of the reads say too different things */
+		json_put_real(one, "whole_au_percent", w->change[i].known ? w->change[i].au : NAN);
+		json_put_real(one, "error_points", w->change[i].known ? w->change[i].error : NAN);
+		json_put_real(one, "low_percent", w->change[i].low);
+		json_put_real(one, "high_percent", w->change[i].high);
+		json_put_real(one, "storage_bytes_per_s", w->change[i].rate);
 		json_array_append_new(list, one);
 	}
 	json_put(o, "changes", list);
@@ -63,15 +70,6 @@ static json_t *verdict_list(const struct result *r)
 		json_put_text(o, "text", r->verdict[i].text);
 		json_array_append_new(list, o);
 	}
-	return list;
-}
-
-static json_t *text_list(const struct str_list *l)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < l->n; i++)
-		json_array_append_new(list, json_text(l->v[i]));
 	return list;
 }
 
@@ -134,14 +132,14 @@ static void put_run(json_t *o, const struct result *r)
 	json_put_text(o, "status", status_names[r->status]);
 	json_put_text(o, "reason", r->reason.code ? r->reason.text : NULL);
 	json_put_text(o, "workload", w->choice);
-	json_put(o, "overrides", text_list(&w->overrides));
+	json_put(o, "overrides", json_texts(&w->overrides));
 	json_put_int(o, "accelerators", r->ranks);
 	json_put_time(o, "start", r->begin_wall_ns);
 	json_put_time(o, "end", r->end_wall_ns);
 	json_put_real(o, "wall_s", (double)(r->end_wall_ns - r->begin_wall_ns) / 1e9);
 	json_put_text(o, "folder", r->folder);
 	json_put(o, "verdicts", verdict_list(r));
-	json_put(o, "warnings", text_list(&w->warnings));
+	json_put(o, "warnings", json_texts(&w->warnings));
 	if (r->limit.text[0])
 		json_put(o, "limit", limit(r));
 	if (r->outlook.known)

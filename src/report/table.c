@@ -29,12 +29,31 @@ static void put_number(struct buf *out, double v)
 		buf_printf(out, "%.10g", v);
 }
 
-static bool failed(const struct audit *a, size_t i)
+/* -1: nothing was found. */
+static int worst(const struct audit *a, size_t i)
 {
+	int level = -1;
+
 	for (size_t k = 0; k < a->findings; k++)
-		if (a->finding[k].record == i && a->finding[k].level == AUDIT_FAIL)
-			return true;
-	return false;
+		if (a->finding[k].record == i && (int)a->finding[k].level > level)
+			level = (int)a->finding[k].level;
+	return level;
+}
+
+/* The worst level, and the checks that found more than a remark. */
+static void put_verdict(struct buf *out, const struct audit *a, size_t i)
+{
+	static const char *const names[] = {
+		[AUDIT_NOTE] = "ok", [AUDIT_WARN] = "warn", [AUDIT_FAIL] = "fail"};
+	int level = worst(a, i);
+	const char *sep = "";
+
+	buf_printf(out, ",%s,", names[level < 0 ? AUDIT_NOTE : level]);
+	for (size_t k = 0; k < a->findings; k++)
+		if (a->finding[k].record == i && a->finding[k].level > AUDIT_NOTE) {
+			buf_printf(out, "%s%s", sep, a->finding[k].check);
+			sep = " ";
+		}
 }
 
 /* "parameter" and "value" of the first factor; all of them in a column of their own. */
@@ -67,7 +86,7 @@ void table_csv(const struct run_groups *g, struct buf *out)
 		 "throughput_mean_mib_per_s,throughput_stdev_mib_per_s,"
 		 "throughput_mean_samples_per_s,whole_run_au_percent,"
 		 "whole_run_samples_per_s,waiting_percent,other_percent,steps_per_epoch,wall_s,"
-		 "checks,tool,folder\n");
+		 "checks,tool,folder,verdict,findings\n");
 	for (size_t i = 0; i < g->records; i++) {
 		const struct run_record *r = &g->record[i];
 
@@ -87,11 +106,12 @@ void table_csv(const struct run_groups *g, struct buf *out)
 		put_number(out, record_other_share(r));
 		put_number(out, (double)record_steps(r));
 		put_number(out, r->end_s - r->begin_s);
-		buf_printf(out, ",%s,%s,", failed(g->audit, i) ? "failed" : "ok",
+		buf_printf(out, ",%s,%s,", worst(g->audit, i) == AUDIT_FAIL ? "failed" : "ok",
 			   r->ours ? "stoker" : "dlio");
 		AUTO_FREE char *folder = path_absolute(r->folder);
 
 		put_text(out, folder);
+		put_verdict(out, g->audit, i);
 		buf_putc(out, '\n');
 	}
 }

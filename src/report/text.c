@@ -1,5 +1,4 @@
 /* The result as people read it: what to believe first, then the figures. */
-#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,33 +30,9 @@ static const char *colored(const struct paint *p, const char *code)
 #define GREEN "\033[32m"
 #define PLAIN "\033[0m"
 
-/* Words of `s` in lines of at most COLUMNS, all but the first indented. `at`: the column reached.
- */
 static void wrap(struct buf *out, const char *s, size_t at)
 {
-	while (*s) {
-		size_t n;
-
-		while (isspace((unsigned char)*s))
-			s++;
-		n = strcspn(s, " \n\t");
-		if (n == 0)
-			break;
-		/* a percent sign stays with its number */
-		if (s[n] == ' ' && s[n + 1] == '%')
-			n += 1 + strcspn(s + n + 1, " \n\t");
-		if (at > INDENT && at + 1 + n > COLUMNS) {
-			buf_printf(out, "\n%*s", INDENT, "");
-			at = INDENT;
-		} else if (at > INDENT) {
-			buf_putc(out, ' ');
-			at++;
-		}
-		buf_append(out, s, n);
-		at += n;
-		s += n;
-	}
-	buf_putc(out, '\n');
+	buf_wrap(out, s, at, INDENT, COLUMNS);
 }
 
 static void row(struct buf *out, const char *name, const char *fmt, ...)

@@ -76,10 +76,13 @@ static void advise(struct view *v)
 
 	if (!o->known)
 		snprintf(at, room, ".");
+	else if (!o->needed_known)
+		snprintf(at, room,
+			 "; what more workers would reach cannot be said, as readers "
+			 "always ran in the same company.");
 	else if (o->workers_needed > v->r->rank[0].workers)
-		snprintf(at, room, "; %u workers a rank would reach %.0f %%%s.", o->workers_needed,
-			 o->needed_au,
-			 o->sharing_known ? "" : ", if the storage gives them as much each");
+		snprintf(at, room, "; %u workers a rank would reach %.0f %%.", o->workers_needed,
+			 o->needed_au);
 	else if (o->workers_needed == 0)
 		snprintf(at, room, "; more workers would not reach 90 %%.");
 	else
@@ -282,6 +285,7 @@ static void say_store(struct view *v)
 	double io = d->work_s[WORK_OPEN] + d->work_s[WORK_META] + d->work_s[WORK_DATA];
 	double bytes = 0, requests = 0, readers = v->workers * v->r->ranks;
 	const struct read_law *law = &v->law;
+	bool apart = !(law->most.shared_ns_per_byte > 0);
 	char rate[32];
 
 	for (uint32_t k = 0; k < v->r->ranks; k++)
@@ -304,16 +308,16 @@ static void say_store(struct view *v)
 		     "there are",
 		     100 * v->inside, readers, rate);
 	else if (law->stream_share >= law->latency_share)
-		name(v, law->beside_differ ? "stream_bandwidth" : "bandwidth",
+		name(v, apart ? "stream_bandwidth" : "bandwidth",
 		     "limited by the storage's bandwidth%s: the workers are inside requests %.0f "
 		     "%% of the time, and %.0f readers get %s/s together",
-		     law->beside_differ ? " for one reader" : "", 100 * v->inside, readers, rate);
+		     apart ? " for one reader" : "", 100 * v->inside, readers, rate);
 	else if (law->sizes_differ)
 		name(v, "latency",
 		     "limited by the storage's latency: the workers are inside requests %.0f %% "
 		     "of the time, and one takes %.3g ms whatever its size (%.3g requests a "
 		     "batch)",
-		     100 * v->inside, 1e-6 * law->latency_ns, requests / (double)d->batches);
+		     100 * v->inside, 1e-6 * law->best.latency_ns, requests / (double)d->batches);
 	else
 		name(v, "storage",
 		     "limited by the storage: the workers are inside requests %.0f %% of the time; "

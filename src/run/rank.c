@@ -13,34 +13,8 @@
 #include "report/dlio_log.h"
 #include "run/cache_control.h"
 #include "run/state.h"
+#include "run/usage.h"
 #include "workload/time_draw.h"
-
-void rank_publish(struct rank *k, enum rank_activity what, int64_t progress_ns)
-{
-	atomic_store_explicit(&k->activity, (int)what, memory_order_relaxed);
-	atomic_store_explicit(&k->progress_ns, progress_ns, memory_order_relaxed);
-}
-
-/* A step is over. Steps come last and are read first, computation second, so that no reader sees
- * either without the time it took. */
-static void publish_step(struct rank *k, const struct phase *p, const struct step_times *t,
-			 uint64_t bytes, uint64_t samples)
-{
-	if (p->kind == PHASE_EVAL) {
-		atomic_store_explicit(&k->eval_ns, t->compute_end_ns - k->eval_zero_ns,
-				      memory_order_relaxed);
-		atomic_fetch_add_explicit(&k->eval_done, 1, memory_order_release);
-		return;
-	}
-	atomic_store_explicit(&k->train_ns, t->barrier_out_ns - k->train_zero_ns,
-			      memory_order_relaxed);
-	atomic_fetch_add_explicit(&k->train_bytes, bytes, memory_order_relaxed);
-	atomic_fetch_add_explicit(&k->train_samples, samples, memory_order_relaxed);
-	atomic_fetch_add_explicit(&k->wait_ns, t->got_ns - t->ask_ns, memory_order_release);
-	atomic_fetch_add_explicit(&k->compute_ns, t->compute_end_ns - t->compute_begin_ns,
-				  memory_order_release);
-	atomic_fetch_add_explicit(&k->steps_done, 1, memory_order_release);
-}
 
 /* DLIO re-seeds its global generator at every shuffle, so that compute times are a function of seed
  * and epoch and the same on every rank: the draws of one shuffle of `n` elements, without the
@@ -184,7 +158,7 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 				return rc;
 			t->barrier_out_ns = clock_now_ns();
 		}
-		publish_step(k, p, t, bytes, samples);
+		rank_publish_step(k, p, t, bytes, samples);
 		ask = t->barrier_out_ns;
 	}
 	return 0;
@@ -411,78 +385,10 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 	return rc;
 }
 
-/* Counters of the process, and of its host where it is the one that looks at it. */
-struct usage_mark {
-	struct proc_io process;
-	struct host_io host;
-	int64_t cpu_ns;
-};
-
-static void usage_take(struct run_state *s, struct usage_mark *m)
-{
-	proc_io_sample(&m->process);
-	m->host = (struct host_io){0};
-	if (run_tells_host(s) && s->r->host_source)
-		host_io_sample(s->r->host_source, "", &m->host);
-}
-
-/* Process-wide counters are its first rank's to take. Training ends everywhere with its last step's
- * barrier, and no rank leaves an epoch before all enter the next one: what is taken there
- * belongs to one phase. */
-static void usage_begin(struct run_state *s, uint32_t epoch, struct usage_mark *m)
-{
-	struct epoch_usage *u = &s->r->usage[epoch - 1];
-
-	host_meminfo_load(&u->meminfo, &u->meminfo_count);
-	m->cpu_ns = proc_cpu_ns();
-	u->memory_stall_ns = -1;
-	if (s->w->run.measure == MEASURE_NONE)
-		return;
-	usage_take(s, m);
-	u->host_cpu_ns = host_cpu_ns();
-	u->memory_stall_ns = host_memory_stall_ns();
-}
-
-/* The process is charged when it asks, the device counts when it has delivered: read-ahead that is
- * still under way when a phase ends is waited for a little, outside of all that is timed. */
-#define SETTLE_TRIES 10
-#define SETTLE_NS (5 * NS_PER_S / 1000)
-
-static void usage_settle(struct run_state *s, const struct usage_mark *since,
-			 struct usage_mark *now)
-{
-	for (int i = 0; i < SETTLE_TRIES && now->host.whole.under_way > 0 &&
-			now->host.whole.read_bytes - since->host.whole.read_bytes <
-				now->process.read_bytes - since->process.read_bytes;
-	     i++) {
-		clock_sleep_until(clock_now_ns() + SETTLE_NS);
-		host_io_sample(s->r->host_source, "", &now->host);
-	}
-}
-
-/* The difference since *since, which becomes now; not known when nothing is measured. */
-static void usage_next(struct run_state *s, struct proc_io *process, struct host_io *host,
-		       struct usage_mark *since)
-{
-	struct usage_mark now;
-
-	if (s->w->run.measure == MEASURE_NONE)
-		return;
-	usage_take(s, &now);
-	usage_settle(s, since, &now);
-	*process = now.process;
-	proc_io_sub(process, &since->process);
-	*host = now.host;
-	host_io_sub(host, &since->host);
-	since->process = now.process;
-	since->host = now.host;
-}
-
 static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 {
 	struct run_state *s = k->run;
 	struct rank_epoch *ep = &k->out->epoch[epoch - 1];
-	struct epoch_usage *u = &s->r->usage[epoch - 1];
 	bool first = k->comm.local == 0;
 	struct usage_mark mark = {0};
 	int rc;
@@ -508,13 +414,8 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 		atomic_store_explicit(&k->train_ns, ep->train_end_ns - k->train_zero_ns,
 				      memory_order_relaxed);
 	if (first) {
-		u->cpu_ns = proc_cpu_ns() - mark.cpu_ns;
-		if (s->w->run.measure == MEASURE_ALL)
-			u->host_cpu_ns = host_cpu_ns() - u->host_cpu_ns;
-		if (u->memory_stall_ns >= 0)
-			u->memory_stall_ns = host_memory_stall_ns() - u->memory_stall_ns;
-		usage_next(s, &u->train, &u->host_train, &mark);
-		u->wall_ns = ep->train_end_ns - ep->begin_ns;
+		usage_of_training(s, epoch, &mark);
+		s->r->usage[epoch - 1].wall_ns = ep->train_end_ns - ep->begin_ns;
 	}
 	if (rc == 0)
 		rc = comm_barrier(&k->comm);
@@ -525,7 +426,7 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 		if (rc == 0)
 			rc = comm_barrier(&k->comm);
 		if (first) {
-			usage_next(s, &u->eval, &u->host_eval, &mark);
+			usage_of_evaluation(s, epoch, &mark);
 			atomic_store(&s->phase, PROGRESS_TRAIN);
 		}
 	}

@@ -210,9 +210,9 @@ static int check_loader(struct workload *w, struct err *e)
 	if (strcmp(loader, other) == 0)
 		return workload_key_error(
 			w, ERR_USAGE, e, "reader.data_loader",
-			"reader.data_loader %s does not go with framework %s; leave "
-			"it out or set one of them",
-			loader, framework);
+			"reader.data_loader %s does not go with framework %s: set "
+			"reader.data_loader=%s too, or framework=%s",
+			loader, framework, framework, loader);
 	if (!sampler_fits(w, loader))
 		return workload_key_error(
 			w, ERR_USAGE, e, "reader.data_loader_sampler",

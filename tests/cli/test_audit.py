@@ -1,5 +1,6 @@
 """The audit and the comparison of results, on the raw folders of a published study made with DLIO (its
 mistakes are known) and on runs of our own, sound, unsound and damaged."""
+import csv
 import json
 import os
 import pathlib
@@ -98,6 +99,21 @@ def compare(sound, trap):
     assert "needs two folders" in stoker("compare", sound, status=2).stderr
 
 
+def table(tmp, sound):
+    """The table of runs says of each what the audit found, beside the column that was there before."""
+    stoker("report", STUDY, sound, "-o", tmp / "r.html", "--csv", tmp / "runs.csv")
+    rows = list(csv.DictReader((tmp / "runs.csv").open()))
+    results = {os.path.abspath(r["folder"]): r["findings"] for r in audit(STUDY, sound)}
+    assert len(rows) == 6 and list(rows[0])[-3:] == ["folder", "verdict", "findings"], rows
+    for row in rows:
+        found = results[row["folder"]]
+        levels = {f["level"] for f in found}
+        assert row["verdict"] == ("fail" if "fail" in levels else "warn" if "warning" in levels else "ok"), row
+        assert row["findings"].split() == [f["check"] for f in found if f["level"] != "note"], (row, found)
+        assert row["checks"] == ("failed" if "fail" in levels else "ok"), row
+    assert {r["verdict"] for r in rows} >= {"fail", "warn"}, rows
+
+
 def main():
     study()
     with tempfile.TemporaryDirectory() as tmp:
@@ -105,6 +121,7 @@ def main():
         sound, trap = ours(tmp)
         damaged(tmp, sound)
         compare(sound, trap)
+        table(tmp, sound)
 
 
 if __name__ == "__main__":

@@ -61,6 +61,14 @@ def configuration(tmp):
     refused(["show", "nonsense"], 2, "nonsense", "workloads", "system")
     refused(["show", "system", tmp / "missing"], 2, "missing", "not a folder")
     refused(["verify", tmp / "missing"], 2, "missing", "dataset's folder")
+    (tmp / "bare").mkdir()
+    refused(["verify", tmp / "bare"], 2, "has no stoker_manifest.json", "give its workload instead", "data_folder=")
+    refused([*run, "framework=tensorflow"], 2, "set reader.data_loader=tensorflow too")
+    if os.path.isdir("/dev/shm"):  # memory, which the store refuses: nothing is left there
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
+            refused(["generate", *tiny(f"{memory}/d", tmp / "o", dataset__num_subfolders_train=2), "storage.store=direct"],
+                    1, "tmpfs")
+            assert not os.listdir(memory), list(pathlib.Path(memory).rglob("*"))
     design = tmp / "design.csv"
     design.write_text("model,processes,Model\nunet3d_h100,1,resnet50_h100\n")
     refused(["study", "run", design, "--dry-run"], 2, "design.csv", "line 1", "two columns", "model")

@@ -40,6 +40,16 @@ with tempfile.TemporaryDirectory() as tmp:
                                storage__fault__op="read", storage__fault__nth=1), status=1)
     assert str(data / "stoker_manifest.json") in done.stderr, done.stderr
 
+    # what explains the commands fits the narrowest terminals, lists fit a page
+    commands = ("run", "generate", "verify", "show", "study", "audit", "compare", "report")
+    for words in ([], *([c] for c in commands)):
+        lines = stoker(*words, "--help").stdout.splitlines()
+        assert len(lines) > 4 and max(map(len, lines)) <= 80, (words, max(lines, key=len))
+    for topic in ("workloads", "formats", "stores", "loaders", "system"):
+        lines = stoker("show", topic).stdout.splitlines()
+        assert len(lines) > 2 and max(map(len, lines)) <= 100, (topic, max(lines, key=len))
+    assert "checkpoint" in stoker("run", "--help").stdout and "manifest" in stoker("verify", "--help").stdout
+
     # built-in workloads that this version cannot run say so, and why; the others run
     words = stoker("show", "workloads").stdout.splitlines()
     for i, line in enumerate(words):

@@ -2,6 +2,7 @@
 processes of 1 and 2 ranks, the dataset has the same bytes, every rank reads what the rank of that number
 reads in a single process, every sample is read exactly once, and the files of the result are all there."""
 import os
+import pathlib
 import tempfile
 
 from launchers import LIBRARIES, contents, load, mpirun, need_mpi, run, sentences, stoker, tiny
@@ -78,6 +79,21 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
     out = f"{tmp}/memory"
     run([*mpirun(LIBRARIES[0], 2), *tiny("/data", out, **SHAPE), "storage.store=memory"])
     assert facts(out)["ranks"] == expected[2]["ranks"]
+
+    # one process compares for all; what is only printed is printed once
+    broken = f"{tmp}/data-{LIBRARIES[0]}-1x1"
+    with open(next(p for p in pathlib.Path(broken).rglob("img_*")), "r+b") as f:
+        f.seek(-1, os.SEEK_END)
+        last = f.read(1)
+        f.seek(-1, os.SEEK_END)
+        f.write(bytes([last[0] ^ 1]))
+    for library in LIBRARIES:
+        command = mpirun(library, 2)[:-1]
+        done = run([*command, "verify", f"{tmp}/data"])
+        assert done.stdout.count("every byte as generated") == 1, done.stdout
+        done = run([*command, "verify", broken], status=1)
+        assert done.stdout.count("1 files differ") == 1 and len(sentences(done.stderr)) == 1, (done.stdout, done.stderr)
+        assert run([*command, "show", "formats"]).stdout.count("synthetic") == 1
 
     # what cannot be is said once, by one process, and nobody hangs
     wrong = tiny(f"{tmp}/nothing", f"{tmp}/wrong", workflow__generate_data="false")

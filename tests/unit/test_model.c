@@ -10,6 +10,11 @@
 #include "base/rng.h"
 #include "report/model.h"
 
+static double model_au(const struct model *m)
+{
+	return model_run(m).au;
+}
+
 static const double one[1] = {1.0};
 
 static struct model base(void)
@@ -30,9 +35,9 @@ static void formulas(void **state)
 	struct model m = base();
 
 	(void)state;
-	m.fixed_s = 0.5;
+	m.delay_s = 0.5;
 	assert_float_equal(model_au(&m), 100, 0.1);
-	m.fixed_s = 4; /* S > c: c / S */
+	m.delay_s = 4; /* S > c: c / S */
 	assert_float_equal(model_au(&m), 25, 0.1);
 	m.workers = 2;
 	m.window = 4;
@@ -43,11 +48,12 @@ static void formulas(void **state)
 	m.ranks = 3;
 	m.workers = 2;
 	m.window = 4;
-	m.fixed_s = 0;
-	m.shared_s = 1; /* R * b * size / B = 3 */
+	m.delay_s = 0;
+	m.bytes = 1;
+	m.shared = 1; /* R * b * size / B = 3 */
 	m.parts = 4;
 	assert_float_equal(model_au(&m), 33.3, 0.5);
-	m.shared_s = 0.1;
+	m.bytes = 0;
 	m.cpu_s = 2; /* 6 s of CPU a step on two */
 	m.cpus = 2;
 	assert_float_equal(model_au(&m), 33.3, 0.5);
@@ -76,9 +82,10 @@ static void in_order_stalls(void **state)
 	m.workers = 4;
 	m.window = 8;
 	m.steps = 50000;
-	m.fixed_s = 3.2;
+	m.delay_s = 3.2;
 	m.spread = spread;
 	m.spreads = 50000;
+	m.spread_by = 1;
 	assert_float_equal(model_au(&m), 77.0, 1.5);
 	m.in_order = false;
 	for (int j = 0; j < 8; j++) { /* up min(4, 8 - j) / 3.2, down 1 (exponential there) */

@@ -8,7 +8,6 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "metric/read_fit.h"
 #include "metric/read_log.h"
 
 #define READS 60000
@@ -122,43 +121,12 @@ static void threads_together(void **state)
 	free(sum);
 }
 
-/* Four threads at different paces over what they share: t = 10 us + bytes * company / 1 GB/s. */
-static void company(void **state)
-{
-	struct read_seen seen[60];
-	struct read_fit f = {0};
-
-	(void)state;
-	for (int i = 0; i < 60; i++) {
-		/* groups of one to three that begin and end together, apart from others */
-		int group = i / 3 % 3, first = i / 3 * 3;
-		int64_t beside = group + 1, at = first * INT64_C(1000000);
-
-		if (i - first >= beside)
-			at += 500000 + (i - first) * 100000;
-		beside = i - first >= beside ? 1 : beside;
-		seen[i] = (struct read_seen){at, at + 10000 + 5000 * (1 + i / 30) * beside,
-					     (uint64_t)(5000 * (1 + i / 30))};
-	}
-	assert_true(read_fit_add_seen(&f, seen, 60, 0, 0));
-	assert_int_equal((int)f.n, 60);
-	struct read_law law = read_fit_law(&f);
-
-	assert_float_equal(law.latency_ns, 10000, 1);
-	assert_float_equal(law.shared_ns_per_byte, 1, 1e-3);
-	/* only what lies in one window as a whole */
-	f = (struct read_fit){0};
-	assert_true(read_fit_add_seen(&f, seen, 60, 4194304, 2097152));
-	assert_in_range((int)f.n, 20, 40);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_thread),
 		cmocka_unit_test(changing_rate),
 		cmocka_unit_test(threads_together),
-		cmocka_unit_test(company),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

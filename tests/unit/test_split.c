@@ -7,7 +7,6 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "metric/read_fit.h"
 #include "metric/split.h"
 
 static int64_t sum(const int64_t v[WAIT_PARTS])
@@ -110,39 +109,6 @@ static void totals(void **state)
 	assert_int_equal(s.waited, 1);
 }
 
-static void lines(void **state)
-{
-	struct read_fit f = {0};
-	struct read_law law;
-
-	(void)state;
-	for (int i = 0; i < 10; i++)
-		read_fit_add(&f, 1000, 4, 5000);
-	law = read_fit_law(&f);
-	assert_false(law.sizes_differ || law.beside_differ);
-	assert_float_equal(law.latency_share, 1, 1e-9);
-	f = (struct read_fit){0};
-	for (int i = 0; i < 50; i++) {
-		double bytes = 1000 + 7000 * (i % 7), beside = 1 + i % 4;
-
-		read_fit_add(&f, bytes, beside, 30000 + 2 * bytes + 0.675 * bytes * beside);
-	}
-	for (int i = 0; i < 10; i++)
-		read_fit_add(&f, 100, 1, 30000 + 200 + 67.5);
-	law = read_fit_law(&f);
-	assert_true(law.sizes_differ && law.beside_differ);
-	assert_float_equal(law.latency_ns, 30000, 1);
-	assert_float_equal(law.stream_ns_per_byte, 2, 0.01);
-	assert_float_equal(law.shared_ns_per_byte, 0.675, 0.01);
-	assert_true(law.latency_share + law.stream_share + law.shared_share < 1 + 1e-6);
-	/* faster the larger: no negative part */
-	f = (struct read_fit){0};
-	for (int i = 1; i < 50; i++)
-		read_fit_add(&f, 100.0 * i, 1, 10000 - i);
-	law = read_fit_law(&f);
-	assert_true(law.stream_share == 0 && law.latency_share > 0.99);
-}
-
 static void kept_times(void **state)
 {
 	struct service_times s = {0};
@@ -158,8 +124,10 @@ static void kept_times(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(known), cmocka_unit_test(sums),       cmocka_unit_test(totals),
-		cmocka_unit_test(lines), cmocka_unit_test(kept_times),
+		cmocka_unit_test(known),
+		cmocka_unit_test(sums),
+		cmocka_unit_test(totals),
+		cmocka_unit_test(kept_times),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

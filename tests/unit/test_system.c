@@ -56,7 +56,7 @@ static int make(void **state)
 		put(path, i < 2 ? "0\n" : "36\n");
 	}
 	put("/sys/devices/system/cpu/cpufreq/x", "");
-	put("/sys/devices/system/node/online", "0-1\n");
+	put("/sys/devices/system/node/online", "0-2,8\n");
 	put("/proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX 550.54\nGCC version: 12\n");
 	put("/proc/driver/nvidia/gpus/0000:01:00.0/information",
 	    "Model: \t\t NVIDIA GH200 480GB\nIRQ: 1\n");
@@ -90,7 +90,7 @@ static void test_arm(void **state)
 	expect(&s, "CPU", "Arm Neoverse V2");
 	expect(&s, "processors", "4");
 	expect(&s, "sockets", "2");
-	expect(&s, "NUMA nodes", "0-1");
+	expect(&s, "NUMA nodes", "4 (nodes 0-2,8)");
 	expect(&s, "memory", "857 GiB");
 	expect(&s, "GPU", "NVIDIA GH200 480GB (0000:01:00.0)");
 	expect(&s, "GPU driver", "NVIDIA UNIX 550.54");

@@ -1,0 +1,193 @@
+/* Predictions for runs made by hand, against what their numbers must lead to. */
+#include "result_synth.h"
+
+#include <math.h>
+
+#include "report/decompose.h"
+#include "report/outlook.h"
+
+#define STEPS 40
+
+/* What one reader did, beside the others or not. */
+struct reads {
+	uint32_t workers;
+	double read_s, decode_s; /* of a batch */
+	bool in_step;            /* all begin and end together, 1 ns a byte of each */
+};
+
+static void add_read(struct io_stat *io, int64_t begin, int64_t took, uint64_t bytes)
+{
+	io_stat_add(io, IO_DATA, took, bytes, (int64_t)bytes);
+	read_log_add(&io->reads, begin, begin + took, bytes);
+}
+
+/* A run of one rank that waits `load` s in each step and computes 20 ms. */
+static void begin(struct synth *s, const char *loader, const struct reads *q, double load)
+{
+	const char *framework = strstr(loader, "tensorflow") ? "tensorflow" : "pytorch";
+	char text[48];
+	const char *const overrides[] = {loader, text, "dataset.format=npy", "reader.batch_size=4",
+					 NULL};
+	struct epoch_split *split;
+	struct rank_result *rank;
+	int64_t at = SYNTH_EPOCH_NS;
+
+	snprintf(text, sizeof(text), "framework=%s", framework);
+	synth_begin(s, 1, 1, overrides);
+	synth_even(s, 0, 0, STEPS, load, load, 0.02);
+	rank = &s->r.rank[0];
+	rank->workers = q->workers;
+	rank->prefetch_batches = strstr(loader, "pytorch") ? 2 * q->workers : 2;
+	s->w.reader.read_threads = q->workers;
+	s->w.reader.prefetch_size = (int64_t)rank->prefetch_batches;
+	split = &rank->epoch[0].split;
+	split->batches = STEPS;
+	split->work_ns[WORK_DATA] = synth_ns(STEPS * q->read_s);
+	split->work_ns[WORK_DECODE] = synth_ns(STEPS * q->decode_s);
+	split->wait_ns[WAIT_DATA] = synth_ns(STEPS * load);
+	split->service_ns = 1e9 * STEPS * (q->read_s + q->decode_s);
+	split->service_sq = split->service_ns * split->service_ns / STEPS;
+	s->r.usage[0].cpu_ns = synth_ns(STEPS * q->decode_s);
+	s->r.usage[0].wall_ns = s->r.rank[0].epoch[0].block[0].end_ns - at;
+	for (int i = 0; i < STEPS * 4; i++) {
+		int64_t took = synth_ns(q->read_s / 4);
+		int beside = q->in_step ? (int)q->workers : 1 + i % 3;
+
+		for (int k = 0; k < beside; k++)
+			add_read(&rank->train_io, at, took, 65536);
+		at += 2 * took;
+	}
+	for (int k = 0; k < IO_KINDS; k++)
+		rank->train_io.kind[k].returned_bytes = 0;
+	rank->train_io.kind[IO_DATA].returned_bytes = STEPS * 4 * 65536;
+	for (int k = 0; k < IO_CLASSES; k++)
+		rank->train_io.sized[IO_DATA - IO_META][k].total = k == 1 ? STEPS * 4 : 0;
+}
+
+static const struct outlook *look(struct synth *s)
+{
+	struct decomposition d;
+
+	decompose(&s->r, 0, 1, &d);
+	outlook_compute(&s->r, 1, &d, &s->r.outlook);
+	return &s->r.outlook;
+}
+
+static const struct what_if *change(const struct outlook *o, const char *words)
+{
+	static const struct what_if none;
+
+	for (uint32_t i = 0; i < o->changes; i++)
+		if (strcmp(o->change[i].change, words) == 0)
+			return &o->change[i];
+	fail_msg("no change '%s'", words);
+	return &none;
+}
+
+/* Two workers, 80 ms a batch: 40 ms a step, AU 50 %. What reads take does not change with their
+ * company, so four workers hide all of it. */
+static void latency(void **state)
+{
+	const struct reads q = {.workers = 2, .read_s = 0.08};
+	const struct what_if *w;
+	const struct outlook *o;
+	struct synth s;
+
+	(void)state;
+	begin(&s, "reader.data_loader=pytorch", &q, 0.02);
+	o = look(&s);
+	assert_true(o->known && o->sharing_known && o->needed_known);
+	assert_near(o->measured_au, 50, 1e-6);
+	assert_near(o->modeled_au, 50, 2);
+	assert_int_equal(o->workers_needed, 4);
+	w = change(o, "reader.read_threads=4 reader.prefetch_size=8");
+	assert_true(w->known && w->low <= w->au && w->au <= w->high);
+	assert_near(w->au, 92, 6); /* but for the first batch */
+	w = change(o, "reader.read_threads=1 reader.prefetch_size=2");
+	assert_near(w->au, 25, 2);
+	w = change(o, "reader.batch_size=8");
+	assert_near(w->au, 25, 2);
+	w = change(o, "reader.prefetch_size=8");
+	assert_near(w->au, 50, 2);
+	w = change(o, "half the storage's latency");
+	assert_true(w->au > 85 || !w->known);
+	assert_near(w->rate_now, 4 * 65536 / 0.04, 1e4);
+	synth_end(&s);
+}
+
+/* Readers that always have the same company may share, or not. */
+static void unknown(void **state)
+{
+	const struct reads q = {.workers = 2, .read_s = 0.08, .in_step = true};
+	const struct what_if *w;
+	const struct outlook *o;
+	struct synth s;
+
+	(void)state;
+	begin(&s, "reader.data_loader=pytorch", &q, 0.02);
+	o = look(&s);
+	assert_true(o->known && !o->sharing_known && !o->needed_known);
+	w = change(o, "reader.read_threads=4 reader.prefetch_size=8");
+	assert_false(w->known);
+	assert_true(w->low < 52 && w->high > 85);
+	w = change(o, "reader.prefetch_size=8");
+	assert_true(w->known);
+	synth_end(&s);
+}
+
+/* 60 ms of decoding a batch on two processors: a third worker does not help. */
+static void processors(void **state)
+{
+	const struct reads q = {.workers = 2, .read_s = 0.004, .decode_s = 0.076};
+	const struct outlook *o;
+	struct synth s;
+
+	(void)state;
+	begin(&s, "reader.data_loader=pytorch", &q, 0.02);
+	o = look(&s);
+	assert_true(o->known);
+	assert_near(change(o, "reader.read_threads=4 reader.prefetch_size=8")->au, 51, 3);
+	assert_int_equal(o->workers_needed, 0);
+	assert_true(change(o, "reader.decode=none")->au > 90);
+	synth_end(&s);
+}
+
+/* The same numbers, other rules: a generator is three batches ahead whatever is prefetched, and the
+ * external source cuts a batch over its workers. */
+static void loaders(void **state)
+{
+	const struct reads q = {.workers = 2, .read_s = 0.08};
+	const struct outlook *o;
+	struct synth s;
+
+	(void)state;
+	begin(&s, "reader.data_loader=tensorflow", &q, 0.02);
+	o = look(&s);
+	assert_true(o->known);
+	assert_near(change(o, "reader.read_threads=1")->au, 25, 2);
+	assert_true(isnan(o->unordered_au));
+	synth_end(&s);
+	begin(&s, "reader.data_loader=dali", &q, 0.02);
+	o = look(&s);
+	assert_true(o->known);
+	assert_near(o->modeled_au, 50, 3);
+	assert_true(change(o, "reader.read_threads=4")->au > 85);
+	synth_end(&s);
+	begin(&s, "reader.data_loader=native_dali", &q, 0.02);
+	o = look(&s);
+	assert_false(o->known);
+	assert_non_null(strstr(o->why, "loader"));
+	synth_end(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(latency),
+		cmocka_unit_test(unknown),
+		cmocka_unit_test(processors),
+		cmocka_unit_test(loaders),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
