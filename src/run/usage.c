@@ -16,13 +16,14 @@ void usage_begin(struct run_state *s, uint32_t epoch, struct usage_mark *m)
 	struct epoch_usage *u = &s->r->usage[epoch - 1];
 
 	host_meminfo_load(&u->meminfo, &u->meminfo_count);
-	m->cpu_ns = proc_cpu_ns();
 	u->memory_stall_ns = -1;
-	if (s->w->run.measure == MEASURE_NONE)
-		return;
-	usage_take(s, m);
-	u->host_cpu_ns = host_cpu_ns();
-	u->memory_stall_ns = host_memory_stall_ns();
+	if (s->w->run.measure == MEASURE_ALL) {
+		usage_take(s, m);
+		u->memory_stall_ns = host_memory_stall_ns();
+		u->host_cpu_ns = host_cpu_ns();
+	}
+	/* last, as it is the first at the end: looking at the others is not training */
+	m->cpu_ns = proc_cpu_ns();
 }
 
 /* The process is charged when it asks, the device counts when it has delivered: read-ahead that is

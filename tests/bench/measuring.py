@@ -4,10 +4,10 @@
 
 The parts take turns every few milliseconds in one process (`tests/tools/measure_tool.c`), so that what else
 the machine does falls on all alike; of each figure the median is printed, and the interval that holds the true
-median with 95 % certainty. First reads alone, in processor time of the thread that reads. Then epochs of a
+median with 95 % certainty. Of an epoch's turns the quickest tenth counts. First reads alone, in processor time of the thread that reads. Then epochs of a
 loader in which each sample is an open, a read and a close: at the pace of its workers, and asked for at
-100,000 samples a second, where what measuring takes can only show as processor time. Several processes, as
-where a process finds its memory matters, too. Last the whole program: run.measure=all with all that is on
+100,000 samples a second, where what measuring takes can only show as processor time. Over several processes, as
+where one finds its memory matters, too. Last the whole program: run.measure=all with all that is on
 by default against none.
 """
 import os
@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-from pairs import Pairs, told
+from pairs import Pairs, quick, told
 
 MIB = 1 << 20
 PACE = 100000  # reads a second
@@ -46,7 +46,7 @@ def reads(tool, tmp, rounds):
     path.write_bytes(os.urandom(64 * MIB))
     print("reads: processor time of one, what counting and timing it adds, and then its span in a trace")
     for name, (size, turn, threads) in READS.items():
-        found = rows(tool, "reads", path, size, turn, threads, 40 * rounds)
+        found = rows(tool, "reads", path, size, turn, threads, 120 * rounds)
         none, full, traced = list(zip(*found))[:3]
         counting, span = [b - a for a, b in zip(none, full)], [b - a for a, b in zip(full, traced)]
         at_pace = statistics.median(counting) * PACE / 1e7
@@ -63,10 +63,10 @@ def epochs(pairs, tool, rounds):
         pairs.generate(keys, run__measure="none")
         middles = []
         for _ in range(PROCESSES):
-            found = rows(tool, "epochs", rounds, step_ns, *pairs.overrides(keys))
-            middles.append([statistics.median(ratios) for ratios in zip(*[
-                (1e9 / r[4], 100 * (r[3] / r[4] - 1), (r[1] - r[0]) / REQUESTS,
-                 100 * (r[4] / r[5] - 1), (r[2] - r[1]) / REQUESTS) for r in found])])
+            found = rows(tool, "epochs", 6 * rounds, step_ns, *pairs.overrides(keys))
+            none, full, traced, none_wall, full_wall, traced_wall = [quick(column) for column in zip(*found)]
+            middles.append((1e9 / full_wall, 100 * (none_wall / full_wall - 1), (full - none) / REQUESTS,
+                            100 * (full_wall / traced_wall - 1), (traced - full) / REQUESTS))
         rate, wall, cpu, trace_wall, trace_cpu = zip(*middles)
         print(f"  {name} ({statistics.median(rate):,.0f} samples/s, {REQUESTS} requests each): "
               f"{told(wall, '+.2f')} %, {told(cpu, '+.0f')} ns; {told(trace_wall, '+.2f')} %, "

@@ -12,10 +12,9 @@
  * samples: takes COUNT samples of the machine, as a run does now and then; prints ns of processor
  * time of one.
  *
- * A round is nine turns, in an order that is the same forwards and backwards, so that what drifts
- * falls on all: none, all, traced, all, none, all, traced, all, none. Prints a line for each round
- * (and thread): ns of processor time a read (or sample) took without measuring, with it, and traced
- * besides; then the same of wall time. */
+ * A round is three turns: without measuring, with it, and traced besides, and the next one the
+ * other way round, so that what drifts falls on all. Prints a line for each round (and thread): ns
+ * of processor time that a read (or sample) took in the three; then the same of wall time. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -35,8 +34,6 @@
 
 enum mode { NONE, ALL, TRACED, MODES };
 
-#define TURNS 9
-static const enum mode order_of[TURNS] = {NONE, ALL, TRACED, ALL, NONE, ALL, TRACED, ALL, NONE};
 #define RING 65536
 #define SAMPLE_NS (NS_PER_S / 100) /* the shortest interval there is */
 
@@ -58,8 +55,13 @@ static double now_ns(clockid_t clock)
 
 struct round {
 	clockid_t cpu;
-	double begin[2], sum[2 * MODES], count[MODES];
+	double begin[2], mean[2 * MODES];
 };
+
+static enum mode turn(long round, int k)
+{
+	return (enum mode)(round % 2 ? MODES - 1 - k : k);
+}
 
 static void turn_begins(struct round *r)
 {
@@ -69,21 +71,14 @@ static void turn_begins(struct round *r)
 
 static void turn_ends(struct round *r, enum mode m, double units)
 {
-	r->sum[MODES + m] += now_ns(CLOCK_MONOTONIC) - r->begin[1];
-	r->sum[m] += now_ns(r->cpu) - r->begin[0];
-	r->count[m] += units;
+	r->mean[MODES + m] = (now_ns(CLOCK_MONOTONIC) - r->begin[1]) / units;
+	r->mean[m] = (now_ns(r->cpu) - r->begin[0]) / units;
 }
 
-static void mean(const struct round *r, double out[2 * MODES])
+static void print(const struct round *r)
 {
 	for (int i = 0; i < 2 * MODES; i++)
-		out[i] = r->sum[i] / r->count[i % MODES];
-}
-
-static void print(const double v[2 * MODES])
-{
-	for (int i = 0; i < 2 * MODES; i++)
-		printf("%.2f%c", v[i], i + 1 < 2 * MODES ? ' ' : '\n');
+		printf("%.2f%c", r->mean[i], i + 1 < 2 * MODES ? ' ' : '\n');
 }
 
 /* Makes room in a ring that is nearly full. */
@@ -104,7 +99,7 @@ struct job {
 	struct trace *trace;
 	pthread_barrier_t *together;
 	uint32_t number;
-	double (*out)[2 * MODES];
+	struct round *out;
 	pthread_t thread;
 };
 
@@ -124,16 +119,16 @@ static void *read_blocks(void *arg)
 	if (!b || !ring || io_open(&io[NONE], j->path, STORE_READ, b, &e) < 0)
 		fail(&e);
 	/* the first is for the caches */
-	for (long round = -1; round < j->rounds; round++) {
+	for (long i = 0; i <= j->rounds; i++) {
 		struct round r = {.cpu = CLOCK_THREAD_CPUTIME_ID};
 
-		for (int k = 0; k < TURNS; k++) {
-			enum mode m = order_of[k];
+		for (int k = 0; k < MODES; k++) {
+			enum mode m = turn(i, k);
 
 			make_room(ring, (uint32_t)j->reads);
 			pthread_barrier_wait(j->together);
 			turn_begins(&r);
-			for (long i = 0; i < j->reads; i++) {
+			for (long n = 0; n < j->reads; n++) {
 				random = random * 6364136223846793005u + 1442695040888963407u;
 				if (io_pread(&io[m], IO_DATA, b, p, j->bytes,
 					     (random >> 33) % j->places * j->bytes, &e) < 0)
@@ -141,8 +136,8 @@ static void *read_blocks(void *arg)
 			}
 			turn_ends(&r, m, (double)j->reads);
 		}
-		if (round >= 0)
-			mean(&r, j->out[round]);
+		if (i > 0)
+			j->out[i - 1] = r;
 	}
 	io_close(&io[NONE], b, NULL);
 	free(b);
@@ -183,7 +178,7 @@ static void reads(const char *path, size_t bytes, long count, long threads, long
 	for (long i = 0; i < threads; i++) {
 		pthread_join(job[i].thread, NULL);
 		for (long k = 0; k < rounds; k++)
-			print(job[i].out[k]);
+			print(&job[i].out[k]);
 		free(job[i].out);
 	}
 	free(job);
@@ -273,12 +268,11 @@ static void epochs(long rounds, int64_t step_ns, const char *const *keys, size_t
 	clock_precise_timers();
 	for (int m = 0; m < MODES; m++)
 		rig_init(&rig[m], (enum mode)m, keys, count);
-	for (long round = -1; round < rounds; round++) {
+	for (long i = 0; i <= rounds; i++) {
 		struct round r = {.cpu = CLOCK_PROCESS_CPUTIME_ID};
-		double out[2 * MODES];
 
-		for (int k = 0; k < TURNS; k++) {
-			enum mode m = order_of[k];
+		for (int k = 0; k < MODES; k++) {
+			enum mode m = turn(i, k);
 
 			for (struct span_ring *ring = m == TRACED ? rig[m].trace->first : NULL;
 			     ring; ring = ring->next)
@@ -286,9 +280,8 @@ static void epochs(long rounds, int64_t step_ns, const char *const *keys, size_t
 			turn_begins(&r);
 			turn_ends(&r, m, epoch(&rig[m], ++number, step_ns));
 		}
-		mean(&r, out);
-		if (round >= 0)
-			print(out);
+		if (i > 0)
+			print(&r);
 	}
 	for (int m = 0; m < MODES; m++)
 		rig_release(&rig[m]);
