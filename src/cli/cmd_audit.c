@@ -1,5 +1,4 @@
 /* stoker audit: is a result valid, ours or DLIO's? */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "cli/cli.h"
+#include "cli/result_args.h"
 #include "cli/terminal.h"
 #include "report/audit.h"
 
@@ -46,63 +46,36 @@ static int print(const struct audit *a, bool json, struct err *e)
 	return rc;
 }
 
-static int audit(const char *const *path, size_t n, bool json, bool check, struct err *e)
+static int audit(const struct result_args *args, struct err *e)
 {
-	struct str_list folders = {0};
-	struct run_record *record = NULL;
+	struct records all;
 	struct audit a = {0};
-	size_t loaded = 0;
-	int rc = record_find(path, n, &folders, e);
+	int rc = records_load(&all, args->folder, args->folders, e);
 
-	if (rc == 0)
-		record = xcalloc(folders.n, sizeof(*record));
-	for (; rc == 0 && loaded < folders.n; loaded++)
-		rc = record_load(&record[loaded], folders.v[loaded], e);
 	if (rc == 0) {
-		audit_run(&a, record, folders.n);
-		rc = print(&a, json, e);
+		audit_run(&a, all.v, all.n);
+		rc = print(&a, args->json, e);
 	}
-	if (rc == 0 && check && audit_worst(&a) == AUDIT_FAIL)
+	if (rc == 0 && args->check && audit_worst(&a) == AUDIT_FAIL)
 		rc = err_set(e, ERR_TARGET, "at least one result does not mean what it says");
 	audit_release(&a);
-	for (size_t i = 0; i < loaded; i++)
-		record_release(&record[i]);
-	free(record);
-	str_list_release(&folders);
+	records_release(&all);
 	return rc;
 }
 
 static int audit_main(int argc, char **argv)
 {
-	static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-						{"check", no_argument, NULL, 'c'},
-						{"help", no_argument, NULL, 'h'},
-						{0}};
-	bool json = false, check = false;
+	struct result_args a;
 	struct err e = {0};
-	int c;
+	int rc = result_args_parse(&a, &command_audit, help, argc, argv, &e);
 
-	opterr = 0;
-	optind = 1;
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (c == 'h') {
-			printf("usage: stoker %s\n\n%s\n\n%s", command_audit.usage,
-			       command_audit.help, help);
-			return 0;
-		}
-		if (c == '?') {
-			err_set(&e, ERR_USAGE, "audit has no option '%s'; see stoker audit --help",
-				argv[optind - 1]);
-			return cli_fail(&e);
-		}
-		json = json || c == 'j';
-		check = check || c == 'c';
-	}
-	if (optind == argc)
-		err_set(&e, ERR_USAGE, "audit needs the folder of at least one result");
-	else
-		audit((const char *const *)argv + optind, (size_t)(argc - optind), json, check, &e);
-	return e.code ? cli_fail(&e) : 0;
+	if (rc == 1)
+		return 0;
+	if (rc == 0 && a.folders == 0)
+		rc = err_set(&e, ERR_USAGE, "audit needs the folder of at least one result");
+	if (rc == 0)
+		rc = audit(&a, &e);
+	return rc < 0 ? cli_fail(&e) : 0;
 }
 
 const struct command command_audit = {

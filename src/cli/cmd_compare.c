@@ -1,11 +1,11 @@
 /* stoker compare: did it change, and is that more than chance? */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "cli/cli.h"
+#include "cli/result_args.h"
 #include "report/compare.h"
 
 extern const struct command command_compare;
@@ -20,38 +20,22 @@ static const char help[] =
 	"  -h, --help\n";
 
 /* One side: the trained results below a path. */
-struct side {
-	struct run_record *record;
-	size_t n;
-};
-
-static int load_side(struct side *s, const char *path, struct err *e)
+static int load_side(struct records *s, const char *path, struct err *e)
 {
-	struct str_list folders = {0};
-	int rc = record_find(&path, 1, &folders, e);
+	int rc = records_load(s, &path, 1, e);
+	size_t kept = 0;
 
-	if (rc == 0)
-		s->record = xcalloc(folders.n, sizeof(*s->record));
-	for (size_t i = 0; rc == 0 && i < folders.n; i++) {
-		struct run_record *r = &s->record[s->n];
-
-		rc = record_load(r, folders.v[i], e);
-		if (rc < 0 || !r->trained)
-			record_release(r);
+	for (size_t i = 0; rc == 0 && i < s->n; i++) {
+		if (s->v[i].trained)
+			s->v[kept++] = s->v[i];
 		else
-			s->n++;
+			record_release(&s->v[i]);
 	}
-	if (rc == 0 && s->n == 0)
+	if (rc == 0)
+		s->n = kept;
+	if (rc == 0 && kept == 0)
 		rc = err_set(e, ERR_USAGE, "'%s' holds no result of a training", path);
-	str_list_release(&folders);
 	return rc;
-}
-
-static void release_side(struct side *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		record_release(&s->record[i]);
-	free(s->record);
 }
 
 static bool worse(const struct comparison *c)
@@ -80,58 +64,40 @@ static void print(const struct comparison *c, bool json)
 	buf_release(&text);
 }
 
-static int compare(const char *a, const char *b, bool json, bool check, struct err *e)
+static int compare(const struct result_args *a, struct err *e)
 {
-	struct side sa = {0}, sb = {0};
+	struct records first = {0}, second = {0};
 	struct comparison c = {0};
-	int rc = load_side(&sa, a, e);
+	int rc = load_side(&first, a->folder[0], e);
 
 	if (rc == 0)
-		rc = load_side(&sb, b, e);
+		rc = load_side(&second, a->folder[1], e);
 	if (rc == 0) {
-		compare_records(&c, sa.record, sa.n, sb.record, sb.n);
-		print(&c, json);
-		if (check && worse(&c))
-			rc = err_set(e, ERR_TARGET, "'%s' is worse than '%s'", b, a);
+		compare_records(&c, first.v, first.n, second.v, second.n);
+		print(&c, a->json);
+		if (a->check && worse(&c))
+			rc = err_set(e, ERR_TARGET, "'%s' is worse than '%s'", a->folder[1],
+				     a->folder[0]);
 	}
 	comparison_release(&c);
-	release_side(&sa);
-	release_side(&sb);
+	records_release(&first);
+	records_release(&second);
 	return rc;
 }
 
 static int compare_main(int argc, char **argv)
 {
-	static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-						{"check", no_argument, NULL, 'c'},
-						{"help", no_argument, NULL, 'h'},
-						{0}};
-	bool json = false, check = false;
+	struct result_args a;
 	struct err e = {0};
-	int c;
+	int rc = result_args_parse(&a, &command_compare, help, argc, argv, &e);
 
-	opterr = 0;
-	optind = 1;
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (c == 'h') {
-			printf("usage: stoker %s\n\n%s\n\n%s", command_compare.usage,
-			       command_compare.help, help);
-			return 0;
-		}
-		if (c == '?') {
-			err_set(&e, ERR_USAGE,
-				"compare has no option '%s'; see stoker compare --help",
-				argv[optind - 1]);
-			return cli_fail(&e);
-		}
-		json = json || c == 'j';
-		check = check || c == 'c';
-	}
-	if (argc - optind != 2)
-		err_set(&e, ERR_USAGE, "compare needs two folders of results");
-	else
-		compare(argv[optind], argv[optind + 1], json, check, &e);
-	return e.code ? cli_fail(&e) : 0;
+	if (rc == 1)
+		return 0;
+	if (rc == 0 && a.folders != 2)
+		rc = err_set(&e, ERR_USAGE, "compare needs two folders of results");
+	if (rc == 0)
+		rc = compare(&a, &e);
+	return rc < 0 ? cli_fail(&e) : 0;
 }
 
 const struct command command_compare = {

@@ -137,8 +137,9 @@ static int load_traces(struct page_trace *t, const struct run_record *r, size_t 
 	}
 	if (more)
 		fprintf(stderr,
-			"stoker: %zu more runs have traces; name one of them for its timeline\n",
-			more);
+			"stoker: only %d timelines are drawn, and %zu more of these runs %s a "
+			"trace; name one run for its own\n",
+			TIMELINES_MAX, more, more == 1 ? "has" : "have");
 	if (asks(a) && drawn == 0)
 		return err_set(
 			e, ERR_USAGE,
@@ -201,29 +202,20 @@ static int render(const struct run_record *r, size_t n, const struct page_trace 
 
 static int report(const char *const *path, size_t n, const struct report_args *a, struct err *e)
 {
-	struct str_list folders = {0};
-	struct run_record *record = NULL;
+	struct records all;
 	struct page_trace *trace = NULL;
-	size_t loaded = 0;
-	int rc = record_find(path, n, &folders, e);
+	int rc = records_load(&all, path, n, e);
 
-	if (rc == 0)
-		record = xcalloc(folders.n, sizeof(*record));
-	for (; rc == 0 && loaded < folders.n; loaded++)
-		rc = record_load(&record[loaded], folders.v[loaded], e);
 	if (rc == 0) {
-		trace = xcalloc(folders.n, sizeof(*trace));
-		rc = load_traces(trace, record, folders.n, a, e);
+		trace = xcalloc(all.n, sizeof(*trace));
+		rc = load_traces(trace, all.v, all.n, a, e);
 	}
 	if (rc == 0)
-		rc = render(record, folders.n, trace, a, e);
-	for (size_t i = 0; trace && i < folders.n; i++)
+		rc = render(all.v, all.n, trace, a, e);
+	for (size_t i = 0; trace && i < all.n; i++)
 		trace_view_release(&trace[i].view);
 	free(trace);
-	for (size_t i = 0; i < loaded; i++)
-		record_release(&record[i]);
-	free(record);
-	str_list_release(&folders);
+	records_release(&all);
 	return rc;
 }
 

@@ -48,21 +48,27 @@ struct watch {
 	int64_t begin_ns;
 };
 
+static void tell(struct watch *h)
+{
+	struct run_progress p = {.phase = (enum progress_phase)atomic_load(&h->phase),
+				 .elapsed_ns = clock_now_ns() - h->begin_ns};
+
+	p.done = atomic_load(p.phase == PROGRESS_CHECK ? &h->looked : &h->read);
+	p.total = atomic_load(p.phase == PROGRESS_CHECK ? &h->files : &h->bytes);
+	p.bytes = p.phase == PROGRESS_CHECK ? 0 : p.done;
+	p.total = p.done > p.total ? p.done : p.total;
+	progress_show(&view, &p);
+}
+
 static void *watch_main(void *arg)
 {
 	struct watch *h = arg;
 
 	while (!atomic_load(&h->quit)) {
-		struct run_progress p = {.phase = (enum progress_phase)atomic_load(&h->phase),
-					 .elapsed_ns = clock_now_ns() - h->begin_ns};
-
-		p.done = atomic_load(p.phase == PROGRESS_CHECK ? &h->looked : &h->read);
-		p.total = atomic_load(p.phase == PROGRESS_CHECK ? &h->files : &h->bytes);
-		p.bytes = p.phase == PROGRESS_CHECK ? 0 : p.done;
-		p.total = p.done > p.total ? p.done : p.total;
-		progress_show(&view, &p);
+		tell(h);
 		thread_wait(&h->quit, 0, NS_PER_S / 10);
 	}
+	tell(h);
 	return NULL;
 }
 

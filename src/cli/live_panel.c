@@ -136,7 +136,12 @@ static const char *count(double v, char *out, size_t n)
 static void add_title(struct panel *q)
 {
 	const struct run_progress *p = q->p;
-	char long_text[320], ranks[64] = "", took[32];
+	char title[161], long_text[320], ranks[80] = "", took[32];
+
+	/* it may come from a file's name */
+	snprintf(title, sizeof(title), "%s", q->style->title);
+	for (char *c = title; *c; c++)
+		*c = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
 
 	if (p->ranks > p->ranks_here)
 		snprintf(ranks, sizeof(ranks), ", ranks %u-%u of %u (others not shown)",
@@ -144,8 +149,8 @@ static void add_title(struct panel *q)
 	else if (p->ranks)
 		snprintf(ranks, sizeof(ranks), ", %u rank%s", p->ranks, p->ranks == 1 ? "" : "s");
 	str_seconds((double)p->elapsed_ns / 1e9, took, sizeof(took));
-	snprintf(long_text, sizeof(long_text), "%.160s%s, %s", q->style->title, ranks, took);
-	const char *wording[] = {long_text, q->style->title};
+	snprintf(long_text, sizeof(long_text), "%s%s, %s", title, ranks, took);
+	const char *wording[] = {long_text, title};
 
 	add(q, 3, "Workload", wording, 2);
 }

@@ -7,8 +7,11 @@
 #include "format/format.h"
 
 #define HDF5_RANK_MAX (FORMAT_DIMS_MAX + 1)
-/* As many records_k as a group holds beside labels without a heap of its own. */
-#define HDF5_DATASETS_MAX 7
+/* As many records_k as a group's header holds beside labels; with more its links are in a symbol
+ * table, of which this program writes one level up to this size. */
+#define HDF5_COMPACT_MAX 7
+#define HDF5_DATASETS_MAX 63
+#define HDF5_NAME_MAX 16
 #define HDF5_UNDEFINED UINT64_MAX
 #define HDF5_TYPE_MAX 64
 /* The HDF5 library's buffers: one for chunks a dataset, one for small reads of contiguous data. */
@@ -63,6 +66,9 @@ char *hdf5_shape_text(const char *elem, uint32_t rank, const uint64_t *dims, cha
 
 /* A datatype message as h5py writes it, at most HDF5_TYPE_MAX bytes. Returns its length. */
 size_t hdf5_type(const struct elem_type *elem, unsigned char *out);
+
+/* "records_12", at most HDF5_NAME_MAX bytes with its end, all written. Returns its length. */
+size_t hdf5_name(uint32_t n, char out[HDF5_NAME_MAX]);
 
 /* Checksum of metadata (Jenkins' lookup3) and of raw data (Fletcher). */
 uint32_t hdf5_checksum(const void *bytes, size_t n);

@@ -32,7 +32,7 @@ static struct hdf5_entry *find_entry(struct hdf5_file *f, uint64_t at, bool *hit
 {
 	struct hdf5_entry *oldest = &f->cache->entry[0];
 
-	for (int i = 0; i < HDF5_ENTRIES; i++) {
+	for (uint32_t i = 0; i < f->cache->entries; i++) {
 		struct hdf5_entry *x = &f->cache->entry[i];
 
 		if (x->serial == f->serial && x->at == at) {
@@ -230,11 +230,13 @@ static int walk_more(struct hdf5_file *f, struct blocks *b, uint32_t i,
 		rc = hdf5_entry_check(x, "OCHK", (size_t)bytes, "part of an object header", e);
 	if (rc < 0)
 		return rc;
+	x->used = 0;
 	if (b->old)
 		return walk_part(b, x->bytes, (size_t)bytes, x->at, m, e);
 	return walk_part(b, x->bytes + 4, (size_t)bytes - 8, x->at + 4, m, e);
 }
 
+/* What a header says is taken from it at once: its entries are the first to make way. */
 int hdf5_header_walk(struct hdf5_file *f, uint64_t at, const struct hdf5_messages *m, struct err *e)
 {
 	struct blocks b = {.n = 0};
@@ -256,6 +258,8 @@ int hdf5_header_walk(struct hdf5_file *f, uint64_t at, const struct hdf5_message
 		rc = hdf5_entry_check(x, "OHDR", first + (size_t)bytes + 4, header_name, e);
 	if (rc == 0)
 		rc = walk_part(&b, x->bytes + first, (size_t)bytes, at + first, m, e);
+	if (rc == 0)
+		x->used = 0;
 	for (uint32_t i = 0; rc == 0 && i < b.n; i++)
 		rc = walk_more(f, &b, i, m, e);
 	return rc;

@@ -171,8 +171,7 @@ int hdf5_file_open(struct hdf5_file *f, uint64_t file_bytes, struct err *e)
 	f->group_tree = f->links_elsewhere = HDF5_UNDEFINED;
 	for (uint32_t i = 0; i < f->datasets; i++) {
 		memset(&f->dataset[i], 0, sizeof(f->dataset[i]));
-		memcpy(f->dataset[i].name, "records_0", 10);
-		f->dataset[i].name[8] = (char)('0' + i);
+		hdf5_name(i, f->dataset[i].name);
 		f->dataset[i].header = HDF5_UNDEFINED;
 	}
 	rc = read_super(f, file_bytes, b, &bytes, e);

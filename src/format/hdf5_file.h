@@ -7,7 +7,9 @@
 #include "format/hdf5.h"
 
 #define HDF5_ENTRY_BYTES 24576u
+/* Kept entries: of a symbol table the library reads each part once, too. */
 #define HDF5_ENTRIES 8
+#define HDF5_ENTRIES_MANY 16
 #define HDF5_FILTERS_MAX 4
 
 struct hdf5_entry {
@@ -19,7 +21,8 @@ struct hdf5_entry {
 
 /* Shared by all files of a reader. */
 struct hdf5_cache {
-	struct hdf5_entry entry[HDF5_ENTRIES];
+	struct hdf5_entry entry[HDF5_ENTRIES_MANY];
+	uint32_t entries; /* that have memory */
 	uint64_t clock, serial;
 };
 
@@ -27,7 +30,7 @@ enum hdf5_index { HDF5_CONTIGUOUS, HDF5_SINGLE, HDF5_IMPLICIT, HDF5_FIXED_ARRAY,
 
 struct hdf5_dataset {
 	bool known; /* its header was read */
-	char name[16], type[24];
+	char name[HDF5_NAME_MAX], type[24];
 	uint64_t header;         /* its address; HDF5_UNDEFINED: not found yet */
 	struct hdf5_shape shape; /* what the header says; elem NULL: a type no workload has */
 	uint32_t elem_bytes;
@@ -53,7 +56,7 @@ struct hdf5_file {
 	uint64_t root, group_tree, group_heap; /* group_tree HDF5_UNDEFINED: links in the header */
 	uint64_t links_elsewhere;
 	uint32_t datasets;
-	struct hdf5_dataset dataset[HDF5_DATASETS_MAX];
+	struct hdf5_dataset *dataset; /* of `datasets` */
 };
 
 struct hdf5_chunk {

@@ -1,6 +1,7 @@
 /* Placing the parts of an HDF5 file. */
 #include "format/hdf5_layout.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* The library takes space for metadata, and for small raw data, from blocks of this size. */
@@ -123,6 +124,7 @@ static void place_chunks(struct space *s, const struct hdf5_shape *shape, struct
 static void place_dataset(struct space *s, const struct hdf5_shape *shape, uint32_t header_bytes,
 			  struct hdf5_place *p)
 {
+	memset(p, 0, sizeof(*p));
 	p->header = take(s, &s->meta, header_bytes + 12);
 	p->data = HDF5_UNDEFINED;
 	if (shape->chunked && !shape->single) {
@@ -162,16 +164,17 @@ int hdf5_layout_of(const struct file_spec *f, struct hdf5_layout *out, struct er
 {
 	struct space s = {.meta = {HDF5_SUPER_BYTES, BLOCK - HDF5_SUPER_BYTES, BLOCK},
 			  .end = BLOCK};
+	const struct hdf5_place nowhere = {0};
 	unsigned char messages[HDF5_HEADER_MAX];
 	int rc;
 
-	memset(out, 0, sizeof(*out));
+	memset(out, 0, offsetof(struct hdf5_layout, place));
 	out->datasets = f->datasets ? f->datasets : 1;
 	if (out->datasets > HDF5_DATASETS_MAX)
 		return err_set(
 			e, ERR_USAGE,
-			"dataset.hdf5.num_dset_per_record is %u; more than %d datasets need a "
-			"kind of group that is not in this version",
+			"dataset.hdf5.num_dset_per_record is %u; more than %d datasets in a file "
+			"are not in this version",
 			out->datasets, HDF5_DATASETS_MAX);
 	if (f->samples > INT64_MAX / 64)
 		return err_set(e, ERR_USAGE, "an hdf5 file cannot hold so many samples");
@@ -181,18 +184,21 @@ int hdf5_layout_of(const struct file_spec *f, struct hdf5_layout *out, struct er
 	describe_labels(f, &out->labels);
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct hdf5_shape *shape = i ? &out->labels : &out->records;
-		size_t n = hdf5_header_messages(shape, &out->place[0], messages);
+		size_t n = hdf5_header_messages(shape, &nowhere, messages);
 
 		/* a gap of one to three bytes cannot be a message, and needs none */
 		out->header_bytes[i] = n > HDF5_HEADER_MIN ? (uint32_t)n : HDF5_HEADER_MIN;
 	}
 	take(&s, &s.meta, HDF5_ROOT_BYTES);
+	if (out->datasets > HDF5_COMPACT_MAX)
+		out->group = take(&s, &s.meta, hdf5_group_bytes(out->datasets));
 	for (uint32_t i = 0; i <= out->datasets; i++) {
 		bool label = i == out->datasets;
 
 		place_dataset(&s, label ? &out->labels : &out->records, out->header_bytes[label],
 			      &out->place[i]);
-		place_more(&s, out, i);
+		if (!out->group)
+			place_more(&s, out, i);
 	}
 	release(s.meta.at > s.raw.at ? &s.meta : &s.raw, &s);
 	release(&s.meta, &s);

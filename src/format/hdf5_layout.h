@@ -28,12 +28,13 @@ struct hdf5_place {
 
 struct hdf5_layout {
 	struct hdf5_shape records, labels;
-	uint32_t datasets; /* of records; place[datasets] is labels */
-	struct hdf5_place place[HDF5_DATASETS_MAX + 1];
+	uint32_t datasets;        /* of records; place[datasets] is labels */
 	uint32_t header_bytes[2]; /* of a header's messages: records, labels */
 	uint64_t more[HDF5_MORE_MAX];
 	uint32_t more_bytes[HDF5_MORE_MAX]; /* 0: not there */
+	uint64_t group; /* the symbol table; 0: the links are in the root group's header */
 	uint64_t file_bytes;
+	struct hdf5_place place[HDF5_DATASETS_MAX + 1]; /* of all, the first `datasets` + 1 */
 };
 
 int hdf5_layout_of(const struct file_spec *f, struct hdf5_layout *out, struct err *e);
@@ -44,6 +45,13 @@ uint64_t hdf5_block_bytes(const struct hdf5_shape *s);
 /* Number of bytes that the sizes of compressed chunks take in an index. */
 uint32_t hdf5_size_bytes(uint64_t chunk_bytes);
 uint64_t hdf5_chunk_at(const struct hdf5_layout *l, const struct hdf5_place *p, uint64_t chunk);
+
+/* The root group's symbol table for `datasets` records_k and labels: a heap of names, a tree and
+ * its nodes, one behind the other from l->group on. */
+#define HDF5_GROUP_MAX 4352u
+size_t hdf5_group_bytes(uint32_t datasets);
+/* Writes all hdf5_group_bytes of it. Returns its tree's address; the heap's is l->group. */
+uint64_t hdf5_group_make(const struct hdf5_layout *l, unsigned char *out);
 
 /* The messages of a dataset's header, at most HDF5_HEADER_MAX bytes. Returns their length. */
 size_t hdf5_header_messages(const struct hdf5_shape *s, const struct hdf5_place *p,

@@ -66,19 +66,25 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 	uint64_t packed, chunk, part;
 
 	carve(c, sizeof(*r));
+	r->datasets = HDF5_DATASETS_MAX;
+	if (config->example && config->example->datasets <= HDF5_DATASETS_MAX)
+		r->datasets = config->example->datasets ? config->example->datasets : 1;
 	r->files = config->keep_open && config->files > 1
 			   ? (uint32_t)(config->files < KEPT_OPEN ? config->files : KEPT_OPEN)
 			   : 1;
 	r->file = carve(c, r->files * sizeof(*r->file));
 	for (uint32_t i = 0; i < r->files; i++) {
 		void *blob = carve(c, store_blob_bytes(s));
+		void *dataset = carve(c, r->datasets * sizeof(struct hdf5_dataset));
 
 		if (r->file) {
 			memset(&r->file[i], 0, sizeof(r->file[i]));
 			r->file[i].blob = blob;
+			r->file[i].dataset = dataset;
 		}
 	}
-	for (int i = 0; i < HDF5_ENTRIES; i++)
+	r->cache.entries = r->datasets > HDF5_COMPACT_MAX ? HDF5_ENTRIES_MANY : HDF5_ENTRIES;
+	for (uint32_t i = 0; i < r->cache.entries; i++)
 		r->cache.entry[i].bytes = carve(c, HDF5_ENTRY_BYTES);
 	if (config->decode == DECODE_VERIFY)
 		r->expect.expect = carve(c, EXPECT_BYTES);
@@ -411,9 +417,9 @@ int hdf5_read(struct reader *r, const char *path, const struct file_spec *f, uin
 	if (rc < 0)
 		return rc;
 	rc = hdf5_shape_of(f, &want, e);
-	if (rc == 0 && (f->datasets > HDF5_DATASETS_MAX))
-		rc = err_set(e, ERR_USAGE, "more than %d datasets a sample are not in this version",
-			     HDF5_DATASETS_MAX);
+	if (rc == 0 && f->datasets > r->datasets)
+		rc = err_set(e, ERR_USAGE, "%u datasets a sample; this reader has room for %u",
+			     f->datasets, r->datasets);
 	r->spec = f;
 	if (rc == 0)
 		rc = get_file(r, path, index, &want, &file, e);

@@ -11,6 +11,7 @@ struct reader {
 	struct hdf5_cache cache;
 	struct hdf5_file *file; /* of `files` */
 	uint32_t files;
+	uint32_t datasets; /* of a file: room */
 	uint64_t clock;
 	unsigned char
 		*data; /* a sample's part in one dataset; native and contiguous: a piece of it */

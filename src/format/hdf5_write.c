@@ -9,7 +9,7 @@
 /* A page of the largest slots; the bits of all pages take less. */
 #define PAGE_BYTES ((1u << HDF5_PAGE_BITS) * 20u + 32u)
 
-enum kind { ROOT, MORE, HEADER, INDEX, BLOCK, DATA };
+enum kind { ROOT, GROUP, MORE, HEADER, INDEX, BLOCK, DATA };
 
 /* A part of the file; parts are written in the order of their offsets. */
 struct part {
@@ -19,7 +19,7 @@ struct part {
 		run; /* of which dataset, which chunk of the root's header; which run of chunks */
 };
 
-#define PARTS_MAX (1 + HDF5_MORE_MAX + (HDF5_DATASETS_MAX + 1) * 6)
+#define PARTS_MAX (2 + HDF5_MORE_MAX + (HDF5_DATASETS_MAX + 1) * 6)
 
 struct writer {
 	struct blob_stream *s;
@@ -159,14 +159,9 @@ static int put_header(struct writer *w, uint32_t n, struct err *e)
 
 static unsigned char *put_link(unsigned char *p, const struct hdf5_layout *l, uint32_t n)
 {
-	char name[16] = "labels";
-	size_t length = 6;
+	char name[HDF5_NAME_MAX] = "labels";
+	size_t length = n < l->datasets ? hdf5_name(n, name) : 6;
 
-	if (n < l->datasets) {
-		memcpy(name, "records_0", 9);
-		name[8] = (char)('0' + n);
-		length = 9;
-	}
 	p = message(p, 6, 11 + length, 0);
 	*p++ = 1;
 	*p++ = 0;
@@ -191,24 +186,42 @@ static unsigned char *put_more(unsigned char *p, const struct hdf5_layout *l, ui
 	return hdf5_put(p, l->more_bytes[n], 8);
 }
 
+static int put_group(struct writer *w, struct err *e)
+{
+	unsigned char b[HDF5_GROUP_MAX];
+
+	hdf5_group_make(w->l, b);
+	return put(w, b, hdf5_group_bytes(w->l->datasets), e);
+}
+
+/* The links of a small group, or where they are. */
+static unsigned char *put_links(unsigned char *p, const struct hdf5_layout *l)
+{
+	unsigned char group[HDF5_GROUP_MAX];
+
+	if (l->group) {
+		p = message(p, 0x11, 16, 0);
+		p = hdf5_put(p, hdf5_group_make(l, group), 8);
+		return hdf5_put(p, l->group, 8);
+	}
+	p = l->more_bytes[1] ? put_more(p, l, 1) : put_link_info(p);
+	p = message(p, 0x0a, 2, 1);
+	p = hdf5_put(p, 0, 2);
+	for (uint32_t i = 0; i <= l->datasets && i < 3; i++)
+		p = put_link(p, l, i);
+	return l->more_bytes[0] ? put_more(p, l, 0) : p;
+}
+
 static int put_root(struct writer *w, struct err *e)
 {
 	const struct hdf5_layout *l = w->l;
 	unsigned char b[HDF5_ROOT_BYTES] = "OHDR";
 	unsigned char *p = b + 6 + 16, *end = b + HDF5_ROOT_BYTES - 4;
-	uint32_t links = l->datasets + 1;
 
 	b[4] = 2;
 	b[5] = 0x20; /* with four times, all zero: a file is a pure function of the workload */
 	*p++ = (unsigned char)(HDF5_ROOT_BYTES - 4 - 23);
-	p = l->more_bytes[1] ? put_more(p, l, 1) : put_link_info(p);
-	p = message(p, 0x0a, 2, 1);
-	p = hdf5_put(p, 0, 2);
-	for (uint32_t i = 0; i < links && i < 3; i++)
-		p = put_link(p, l, i);
-	if (l->more_bytes[0])
-		p = put_more(p, l, 0);
-	fill_up(p, end);
+	fill_up(put_links(p, l), end);
 	return put_summed(w, b, HDF5_ROOT_BYTES - 4, e);
 }
 
@@ -407,6 +420,8 @@ static uint32_t list_parts(const struct hdf5_layout *l, struct part *parts)
 	uint32_t count = 0;
 
 	add(parts, &count, (struct part){.at = HDF5_SUPER_BYTES, .kind = ROOT});
+	if (l->group)
+		add(parts, &count, (struct part){.at = l->group, .kind = GROUP});
 	for (uint32_t i = 0; i < HDF5_MORE_MAX; i++)
 		if (l->more_bytes[i])
 			add(parts, &count, (struct part){.at = l->more[i], .kind = MORE, .n = i});
@@ -448,6 +463,8 @@ static int put_part(struct writer *w, const struct part *part, struct err *e)
 	switch (part->kind) {
 	case ROOT:
 		return put_root(w, e);
+	case GROUP:
+		return put_group(w, e);
 	case MORE:
 		return put_root_more(w, part->n, e);
 	case HEADER:

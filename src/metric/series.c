@@ -220,9 +220,9 @@ void series_release(struct series *s)
 {
 	if (!s)
 		return;
+	pthread_mutex_destroy(&s->lock);
 	gpus_close(s->gpus);
 	free(s->gpu);
-	pthread_mutex_destroy(&s->lock);
 	free(s->point);
 	free(s);
 }

@@ -36,9 +36,10 @@ int series_start(struct series **out, const char *folder, int64_t interval_ns, b
 void series_latest(struct series *s, struct series_point *out);
 /* Takes a last point and ends the thread. Accepts NULL. */
 void series_stop(struct series *s);
+/* At any time. */
+const struct block_list *series_devices(const struct series *s);
 /* After series_stop. */
 const struct series_point *series_points(const struct series *s, size_t *n);
-const struct block_list *series_devices(const struct series *s);
 /* NULL: none are sampled. Each point has gpus_count of them, beside each other. */
 const struct gpus *series_gpus(const struct series *s);
 const struct gpu_counters *series_gpu_counters(const struct series *s, size_t point);

@@ -252,27 +252,6 @@ void comparison_text(const struct comparison *c, struct buf *out)
 		buf_printf(out, "\n! %s\n", c->warnings.v[i]);
 }
 
-static json_t *stat_json(const struct sample_stat *s)
-{
-	json_t *o = json_object();
-
-	json_put_int(o, "values", s->n);
-	json_put_real(o, "mean", s->mean);
-	json_put_real(o, "stdev", s->stdev);
-	json_put_real(o, "min", s->min);
-	json_put_real(o, "max", s->max);
-	return o;
-}
-
-static json_t *texts(const struct str_list *list)
-{
-	json_t *out = json_array();
-
-	for (size_t i = 0; i < list->n; i++)
-		json_array_append_new(out, json_text(list->v[i]));
-	return out;
-}
-
 json_t *comparison_json(const struct comparison *c)
 {
 	json_t *root = json_object(), *list = json_array();
@@ -283,8 +262,8 @@ json_t *comparison_json(const struct comparison *c)
 
 		json_put_text(o, "measure", m->name);
 		json_put_text(o, "unit", m->unit);
-		json_put(o, "first", stat_json(&m->a));
-		json_put(o, "second", stat_json(&m->b));
+		json_put(o, "first", json_stat(&m->a));
+		json_put(o, "second", json_stat(&m->b));
 		json_put_text(o, "verdict", verdict_word(m->verdict));
 		if (m->verdict != COMPARE_UNKNOWN) {
 			json_put_text(o, "test", "Welch's t-test, two-sided, 5 %");
@@ -297,7 +276,7 @@ json_t *comparison_json(const struct comparison *c)
 		json_array_append_new(list, o);
 	}
 	json_put(root, "measures", list);
-	json_put(root, "differences", texts(&c->differences));
-	json_put(root, "warnings", texts(&c->warnings));
+	json_put(root, "differences", json_texts(&c->differences));
+	json_put(root, "warnings", json_texts(&c->warnings));
 	return root;
 }

@@ -80,6 +80,29 @@ void json_put_pairs(json_t *object, const char *key, const struct sysinfo_pair *
 	json_put(object, key, map);
 }
 
+json_t *json_texts(const struct str_list *list)
+{
+	json_t *out = json_array();
+
+	for (size_t i = 0; i < list->n; i++)
+		json_array_append_new(out, json_text(list->v[i]));
+	return out;
+}
+
+json_t *json_stat(const struct sample_stat *s)
+{
+	json_t *o = json_object();
+
+	json_put_int(o, "values", s->n);
+	if (s->n == 0)
+		return o;
+	json_put_real(o, "mean", s->mean);
+	json_put_real(o, "stdev", s->stdev);
+	json_put_real(o, "min", s->min);
+	json_put_real(o, "max", s->max);
+	return o;
+}
+
 int json_write(json_t *object, const char *folder, const char *name, struct err *e)
 {
 	AUTO_FREE char *path = path_join(folder, name);

@@ -5,7 +5,9 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/stats.h"
 #include "base/sysinfo.h"
+#include "conf/opt.h"
 
 /* Each sets `key` of the object. A number that is not finite is left out: JSON has none. */
 void json_put(json_t *object, const char *key, json_t *value); /* takes ownership */
@@ -23,6 +25,10 @@ json_t *json_text(const char *s);
 json_t *json_number(double v);
 /* A count; values above 2^63-1 become a real. */
 json_t *json_count(uint64_t v);
+
+json_t *json_texts(const struct str_list *list);
+/* {"values", "mean", "stdev", "min", "max"}; of no values only their number. */
+json_t *json_stat(const struct sample_stat *s);
 
 /* Writes "<folder>/<name>" with 4-space indentation and releases the object. */
 int json_write(json_t *object, const char *folder, const char *name, struct err *e);

@@ -15,29 +15,6 @@ static double rounded(double v, double steps)
 	return isfinite(v) ? floor(v * steps + 0.5) / steps : v;
 }
 
-static json_t *pair(const struct sample_stat *s)
-{
-	json_t *o = json_object();
-
-	if (s->n == 0)
-		return o;
-	json_put_real(o, "mean", s->mean);
-	json_put_real(o, "stdev", s->stdev);
-	json_put_real(o, "min", s->min);
-	json_put_real(o, "max", s->max);
-	json_put_int(o, "n", s->n);
-	return o;
-}
-
-static json_t *texts(const struct str_list *list)
-{
-	json_t *out = json_array();
-
-	for (size_t i = 0; i < list->n; i++)
-		json_array_append_new(out, json_text(list->v[i]));
-	return out;
-}
-
 /* ---- one run ---- */
 
 static json_t *curve(const double *v, size_t n, double steps)
@@ -155,7 +132,7 @@ static json_t *run_of(const struct run_groups *g, const struct page_trace *trace
 	json_put_text(o, "name", r->name);
 	json_put_text(o, "folder", r->folder);
 	json_put_text(o, "model", r->model);
-	json_put(o, "factors", texts(&r->factors));
+	json_put(o, "factors", json_texts(&r->factors));
 	json_put_int(o, "ranks", r->ranks);
 	json_put_int(o, "hosts", r->hosts);
 	json_put_text(o, "host", r->hostname);
@@ -183,6 +160,8 @@ static json_t *run_of(const struct run_groups *g, const struct page_trace *trace
 	json_put_int(o, "steps", record_steps(r));
 	json_put(o, "rank_au", rank_aus(r));
 	json_put(o, "timeline", timeline_of(r));
+	if (json_is_array(json_object_get(r->result, "ledger")))
+		json_put(o, "ledger", json_deep_copy(json_object_get(r->result, "ledger")));
 	json_put(o, "findings", findings_of(g->audit, i));
 	if (trace && trace[i].found)
 		json_put(o, "trace", page_trace_data(&trace[i]));
@@ -197,11 +176,11 @@ static json_t *group_json(const struct run_group *x)
 	json_put_text(o, "model", x->model);
 	json_put_text(o, "factors", x->factors);
 	json_put_int(o, "ranks", x->ranks);
-	json_put(o, "au", pair(&x->au));
-	json_put(o, "whole_au", pair(&x->whole_au));
-	json_put(o, "throughput", pair(&x->throughput));
-	json_put(o, "whole_throughput", pair(&rate));
-	json_put(o, "io", pair(&x->io));
+	json_put(o, "au", json_stat(&x->au));
+	json_put(o, "whole_au", json_stat(&x->whole_au));
+	json_put(o, "throughput", json_stat(&x->throughput));
+	json_put(o, "whole_throughput", json_stat(&rate));
+	json_put(o, "io", json_stat(&x->io));
 	json_put_real(o, "wait", x->wait_share);
 	json_put_real(o, "other", x->other_share);
 	json_put_real(o, "target", x->target);

@@ -555,3 +555,25 @@ double record_whole_throughput(const struct run_record *r)
 	}
 	return wall > 0 ? samples / wall : NAN;
 }
+
+int records_load(struct records *out, const char *const *path, size_t n, struct err *e)
+{
+	struct str_list folders = {0};
+	int rc = record_find(path, n, &folders, e);
+
+	*out = (struct records){0};
+	if (rc == 0)
+		out->v = xcalloc(folders.n, sizeof(*out->v));
+	for (size_t i = 0; rc == 0 && i < folders.n; i++)
+		rc = record_load(&out->v[out->n++], folders.v[i], e);
+	str_list_release(&folders);
+	return rc;
+}
+
+void records_release(struct records *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		record_release(&r->v[i]);
+	free(r->v);
+	*r = (struct records){0};
+}

@@ -88,6 +88,13 @@ void record_release(struct run_record *r);
  * duplicates. ERR_USAGE when a path holds none. Free each and the list. */
 #define RECORD_DEPTH_MAX 8
 int record_find(const char *const *path, size_t n, struct str_list *out, struct err *e);
+/* All results that record_find finds, loaded. Release with records_release in any case. */
+struct records {
+	struct run_record *v;
+	size_t n;
+};
+int records_load(struct records *out, const char *const *path, size_t n, struct err *e);
+void records_release(struct records *r);
 
 /* ---- measures of a record: seconds of wall clock are the epoch's, not the window's ---- */
 

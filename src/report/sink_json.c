@@ -73,15 +73,6 @@ static json_t *verdict_list(const struct result *r)
 	return list;
 }
 
-static json_t *text_list(const struct str_list *l)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < l->n; i++)
-		json_array_append_new(list, json_text(l->v[i]));
-	return list;
-}
-
 static json_t *dataset_facts(const struct result *r)
 {
 	const struct dataset *d = r->dataset;
@@ -141,14 +132,14 @@ static void put_run(json_t *o, const struct result *r)
 	json_put_text(o, "status", status_names[r->status]);
 	json_put_text(o, "reason", r->reason.code ? r->reason.text : NULL);
 	json_put_text(o, "workload", w->choice);
-	json_put(o, "overrides", text_list(&w->overrides));
+	json_put(o, "overrides", json_texts(&w->overrides));
 	json_put_int(o, "accelerators", r->ranks);
 	json_put_time(o, "start", r->begin_wall_ns);
 	json_put_time(o, "end", r->end_wall_ns);
 	json_put_real(o, "wall_s", (double)(r->end_wall_ns - r->begin_wall_ns) / 1e9);
 	json_put_text(o, "folder", r->folder);
 	json_put(o, "verdicts", verdict_list(r));
-	json_put(o, "warnings", text_list(&w->warnings));
+	json_put(o, "warnings", json_texts(&w->warnings));
 	if (r->limit.text[0])
 		json_put(o, "limit", limit(r));
 	if (r->outlook.known)

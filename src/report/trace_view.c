@@ -41,6 +41,7 @@ struct work {
 	bool has_steps, has_slow;
 	uint64_t first_epoch, first_step, last_epoch, last_step;
 	struct rank_step slow;
+	const struct proc *slow_proc; /* its name may come after it */
 	uint32_t slow_rank;
 	int64_t begin_ns, end_ns;
 	uint64_t last_found[TRACE_VIEW_WINDOWS]; /* steps that are there */
@@ -201,8 +202,16 @@ static void note_step(struct work *w, const struct proc *p, const struct rank_st
 	if (!w->has_slow || s->end_ns - s->begin_ns > w->slow.end_ns - w->slow.begin_ns) {
 		w->has_slow = true;
 		w->slow = *s;
-		w->slow_rank = p->rank;
+		w->slow_proc = p;
 	}
+}
+
+/* Before ranks can be chosen: DFTracer names them last. */
+static bool name_ranks(struct work *w, const struct trace_item *item)
+{
+	if (item->kind == TRACE_ITEM_PROCESS)
+		name_process(w, item);
+	return true;
 }
 
 static bool survey(struct work *w, const struct trace_item *item)
@@ -248,6 +257,8 @@ static int choose_ranks(struct work *w, struct err *e)
 	uint32_t *rank = xcalloc(w->procs + 1, sizeof(*rank)), limit;
 	size_t kept = 0;
 
+	if (w->slow_proc)
+		w->slow_rank = w->slow_proc->rank;
 	for (size_t i = 0; i < w->procs; i++)
 		rank[i] = w->proc[i].rank;
 	qsort(rank, w->procs, sizeof(*rank), compare_ranks);
@@ -445,8 +456,10 @@ static bool name_files(struct work *w, const struct trace_item *item)
 static int build(struct work *w, struct err *e)
 {
 	struct trace_view *v = w->v;
-	int rc = scan(w, survey, e);
+	int rc = w->choice->has_ranks ? scan(w, name_ranks, e) : 0;
 
+	if (rc == 0)
+		rc = scan(w, survey, e);
 	if (rc == 0)
 		rc = choose_ranks(w, e);
 	if (rc == 0)

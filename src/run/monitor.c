@@ -155,7 +155,9 @@ static void *monitor_main(void *arg)
 
 int monitor_start(struct run_state *s, struct err *e)
 {
-	return thread_start(&s->monitor, monitor_main, s, 0, "monitor", e);
+	int rc = s->rank ? run_tell_begin(s, e) : 0;
+
+	return rc < 0 ? rc : thread_start(&s->monitor, monitor_main, s, 0, "monitor", e);
 }
 
 void monitor_stop(struct run_state *s)

@@ -16,33 +16,6 @@
 #include "run/usage.h"
 #include "workload/time_draw.h"
 
-void rank_publish(struct rank *k, enum rank_activity what, int64_t progress_ns)
-{
-	atomic_store_explicit(&k->activity, (int)what, memory_order_relaxed);
-	atomic_store_explicit(&k->progress_ns, progress_ns, memory_order_relaxed);
-}
-
-/* A step is over. Steps come last and are read first, computation second, so that no reader sees
- * either without the time it took. */
-static void publish_step(struct rank *k, const struct phase *p, const struct step_times *t,
-			 uint64_t bytes, uint64_t samples)
-{
-	if (p->kind == PHASE_EVAL) {
-		atomic_store_explicit(&k->eval_ns, t->compute_end_ns - k->eval_zero_ns,
-				      memory_order_relaxed);
-		atomic_fetch_add_explicit(&k->eval_done, 1, memory_order_release);
-		return;
-	}
-	atomic_store_explicit(&k->train_ns, t->barrier_out_ns - k->train_zero_ns,
-			      memory_order_relaxed);
-	atomic_fetch_add_explicit(&k->train_bytes, bytes, memory_order_relaxed);
-	atomic_fetch_add_explicit(&k->train_samples, samples, memory_order_relaxed);
-	atomic_fetch_add_explicit(&k->wait_ns, t->got_ns - t->ask_ns, memory_order_release);
-	atomic_fetch_add_explicit(&k->compute_ns, t->compute_end_ns - t->compute_begin_ns,
-				  memory_order_release);
-	atomic_fetch_add_explicit(&k->steps_done, 1, memory_order_release);
-}
-
 /* DLIO re-seeds its global generator at every shuffle, so that compute times are a function of seed
  * and epoch and the same on every rank: the draws of one shuffle of `n` elements, without the
  * array. */
@@ -185,7 +158,7 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 				return rc;
 			t->barrier_out_ns = clock_now_ns();
 		}
-		publish_step(k, p, t, bytes, samples);
+		rank_publish_step(k, p, t, bytes, samples);
 		ask = t->barrier_out_ns;
 	}
 	return 0;

@@ -34,7 +34,7 @@ struct rank {
 	bool hung;         /* a worker never came back: its counters are still its own */
 	struct rank_checkpoints checkpoints;
 	struct rank_result *out;
-	/* published for progress and watchdog; relaxed, but for the order of publish_step */
+	/* published for progress and watchdog; relaxed, but for the order of rank_publish_step */
 	_Atomic int64_t progress_ns; /* last progress; in the future while a wait is planned */
 	_Atomic int activity;        /* enum rank_activity */
 	_Atomic int evaluating;
@@ -53,6 +53,9 @@ struct rank {
 };
 
 void rank_publish(struct rank *k, enum rank_activity what, int64_t progress_ns);
+/* A step is over, in which so much was delivered. */
+void rank_publish_step(struct rank *k, const struct phase *p, const struct step_times *t,
+		       uint64_t bytes, uint64_t samples);
 /* Waits until the deadline or the end of the run; returns the time of waking. */
 int64_t rank_wait_until(struct run_state *s, int64_t deadline_ns);
 

@@ -319,12 +319,12 @@ static int train(struct run_state *s, struct err *e)
 	s->r->trained = s->w->workflow.train;
 	s->r->checkpointed = s->checkpoint != NULL;
 	rc = run_sampling_begin(s, e);
-	if (rc == 0)
-		rc = run_tell_begin(s, e);
-	if (rc == 0)
+	if (rc == 0) {
 		rc = monitor_start(s, e);
+		if (rc < 0)
+			run_sampling_end(s);
+	}
 	if (rc < 0) {
-		run_sampling_end(s);
 		comm_local_destroy(s->group);
 		s->group = NULL;
 		return rc;
@@ -500,10 +500,7 @@ static int finish(struct run_state *s, int rc, struct err *cause)
 	struct err unwritten = {0}, untraced = {0};
 	int write_rc = 0, trace_rc;
 
-	if (s->rank) {
-		s->phase = PROGRESS_FINISH;
-		run_tell(s, clock_now_ns(), true);
-	}
+	run_tell_end(s);
 	/* of this process and by its clock: before all is one result */
 	trace_rc = run_write_trace(s, &untraced);
 	run_gather(s, &rc, cause);

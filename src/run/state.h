@@ -45,7 +45,7 @@ struct run_state {
 	struct rank_progress *seen_rank;                                  /* `locals` of them */
 	uint64_t total_steps, total_eval_steps, total_saves, total_loads; /* of the run */
 	int64_t next_tell_ns;
-	char device_names[128]; /* of those sampled */
+	char device_name[64];
 	/* when `checked` was last seen to move */
 	uint64_t seen_checked;
 	int64_t seen_ns;
@@ -116,8 +116,9 @@ void run_sampling_end(struct run_state *s);
 
 /* Tells the caller how far the run is, if it is due or `now_due` (tell.c). */
 void run_tell(struct run_state *s, int64_t now, bool now_due);
-/* Before the monitor watches ranks: what run_tell needs. */
+/* Before the monitor watches ranks: what run_tell needs. Afterwards: the last word of them. */
 int run_tell_begin(struct run_state *s, struct err *e);
+void run_tell_end(struct run_state *s);
 /* What a rank does, in words. */
 const char *rank_activity_text(int activity); /* enum rank_activity */
 

@@ -1,4 +1,4 @@
-/* Gathers what the ranks publish. Nothing here is in their way: they store, this loads. */
+/* What ranks publish, and its gathering: they store, the monitor loads. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "run/state.h"
@@ -6,6 +6,33 @@
 #define EVERY_LEAST_NS (NS_PER_S / 10)
 /* Between two looks lies at least this many times what one look takes. */
 #define REST 100
+
+void rank_publish(struct rank *k, enum rank_activity what, int64_t progress_ns)
+{
+	atomic_store_explicit(&k->activity, (int)what, memory_order_relaxed);
+	atomic_store_explicit(&k->progress_ns, progress_ns, memory_order_relaxed);
+}
+
+/* A step is over. Steps come last and are read first, computation second, so that no reader sees
+ * either without the time it took. */
+void rank_publish_step(struct rank *k, const struct phase *p, const struct step_times *t,
+		       uint64_t bytes, uint64_t samples)
+{
+	if (p->kind == PHASE_EVAL) {
+		atomic_store_explicit(&k->eval_ns, t->compute_end_ns - k->eval_zero_ns,
+				      memory_order_relaxed);
+		atomic_fetch_add_explicit(&k->eval_done, 1, memory_order_release);
+		return;
+	}
+	atomic_store_explicit(&k->train_ns, t->barrier_out_ns - k->train_zero_ns,
+			      memory_order_relaxed);
+	atomic_fetch_add_explicit(&k->train_bytes, bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&k->train_samples, samples, memory_order_relaxed);
+	atomic_fetch_add_explicit(&k->wait_ns, t->got_ns - t->ask_ns, memory_order_release);
+	atomic_fetch_add_explicit(&k->compute_ns, t->compute_end_ns - t->compute_begin_ns,
+				  memory_order_release);
+	atomic_fetch_add_explicit(&k->steps_done, 1, memory_order_release);
+}
 
 int run_tell_begin(struct run_state *s, struct err *e)
 {
@@ -17,11 +44,11 @@ int run_tell_begin(struct run_state *s, struct err *e)
 		s->total_steps += run_epoch_steps(s, i);
 		s->total_eval_steps += run_epoch_has_eval(w, i) ? s->steps[DATASET_EVAL] : 0;
 	}
-	if (s->r->series)
-		block_list_names(series_devices(s->r->series), s->device_names,
-				 sizeof(s->device_names));
 	s->total_saves = run_saves_planned(s);
 	s->total_loads = run_loads_planned(s);
+	if (s->r->series)
+		block_list_names(series_devices(s->r->series), s->device_name,
+				 sizeof(s->device_name));
 	s->seen_rank = try_calloc(s->locals, sizeof(*s->seen_rank), "ranks", e);
 	return s->seen_rank ? 0 : e->code;
 }
@@ -55,7 +82,7 @@ static void of_rank(struct run_state *s, uint32_t i, struct run_progress *p)
 	struct rank_progress *r = &s->seen_rank[i];
 	int what = atomic_load_explicit(&k->activity, memory_order_relaxed);
 
-	/* the order of publish_step, backwards */
+	/* the order of rank_publish_step, backwards */
 	r->steps = atomic_load_explicit(&k->steps_done, memory_order_acquire);
 	r->compute_ns = atomic_load_explicit(&k->compute_ns, memory_order_acquire);
 	r->wait_ns = atomic_load_explicit(&k->wait_ns, memory_order_acquire);
@@ -131,7 +158,7 @@ static void of_device(struct run_state *s, struct run_progress *p)
 	p->device_ns = at.t_ns;
 	if (at.disk.known) {
 		p->device = DEVICE_DISK;
-		p->device_name = s->device_names;
+		p->device_name = s->device_name;
 		p->device_read_bytes = at.disk.read_bytes;
 		p->device_written_bytes = at.disk.written_bytes;
 	} else if (at.process.known) {
@@ -172,4 +199,12 @@ void run_tell(struct run_state *s, int64_t now, bool now_due)
 	every = every > EVERY_LEAST_NS ? every : EVERY_LEAST_NS;
 	/* the monitor's ticks are that long: a look a little early beats one a tick late */
 	s->next_tell_ns = now + (every > REST * took ? every : REST * took) - EVERY_LEAST_NS / 4;
+}
+
+void run_tell_end(struct run_state *s)
+{
+	if (!s->rank)
+		return;
+	s->phase = PROGRESS_FINISH;
+	run_tell(s, clock_now_ns(), true);
 }

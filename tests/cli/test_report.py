@@ -27,6 +27,9 @@ PROBE = """<script>
   out.charts = document.querySelectorAll(".chart svg").length;
   out.empty = Array.prototype.filter.call(document.querySelectorAll(".chart svg"), function (s) {
     return !s.querySelector("polyline, rect"); }).length;
+  document.querySelectorAll("#details details").forEach(function (d) { d.open = true; });
+  out.ledgers = Array.prototype.map.call(document.querySelectorAll("#details .ledger"), function (t) {
+    return Array.prototype.map.call(t.querySelectorAll("td:first-child"), function (c) { return c.textContent; }); });
   out.nan = /NaN|undefined|Infinity/.test(document.querySelector("main").innerHTML);
   out.wide = document.documentElement.scrollWidth - window.innerWidth;
   out.findings = document.querySelectorAll("#findings li").length;
@@ -111,7 +114,11 @@ def main():
         page = own_study(tmp)
         text = page.read_text()
         assert "http://" not in text.replace("http://www.w3.org/2000/svg", "") and "https://" not in text
-        check(look(tmp, page), 4)
+        seen = look(tmp, page)
+        check(seen, 4)
+        assert len(seen["ledgers"]) == 4, seen["ledgers"]
+        assert all(t[:3] == ["sample data delivered", "asked of the store", "returned by the store"]
+                   for t in seen["ledgers"]), seen["ledgers"]
         check(look(tmp, page, 500), 4)
         browse(tmp, f"--print-to-pdf={tmp}/r.pdf", f"file://{page}")
         assert (tmp / "r.pdf").read_bytes().startswith(b"%PDF") and (tmp / "r.pdf").stat().st_size > 20000

@@ -203,6 +203,66 @@ def hostile(tmp, folder):
     stoker("report", tmp / "broken", "--steps=1", "-o", tmp / "b.html", status=2)
 
 
+def several(tmp, folder):
+    """A file a process, each from its own beginning; and more runs than are drawn."""
+    lines = (folder / "trace.json").read_text().splitlines()
+    zero = int(json.loads((folder / "trace.json").read_text())["otherData"]["begin_unix_ns"])
+    apart = tmp / "runs/0"
+    shutil.copytree(folder, apart)
+    for p in apart.glob("trace*"):
+        p.unlink()
+    later = [re.sub(r'"ts":(\d+)', lambda m: f'"ts":{int(m.group(1)) + 7000}', x) for x in lines]
+    for rank, source, begin in ((0, lines, zero), (1, later, zero - 7000000)):
+        own = [x.rstrip(",") for x in source if f'"pid":{rank + 1},' in x]
+        (apart / f"trace-{rank}.json").write_text(
+            f'{{"otherData":{{"program":"stoker x","begin_unix_ns":"{begin}"}},"traceEvents":[\n' + ",\n".join(own) + "]}")
+    assert report(tmp, apart)["windows"] == report(tmp, folder)["windows"]
+    for i in range(1, 5):
+        shutil.copytree(folder, tmp / f"runs/{i}")
+    done = stoker("report", tmp / "runs", "-o", tmp / "runs.html")
+    assert "only 4 timelines are drawn, and 1 more" in done.stderr, done.stderr
+    assert [("trace" in r) for r in data_of(tmp / "runs.html")["runs"]].count(True) == 4
+    stoker("report", tmp / "runs", "-o", tmp / "runs.html", "--trace", folder / "trace.json", status=2)
+
+
+def foreign(tmp, folder):
+    """A file as DFTracer 1.0 leaves it: by the ends of events, hashes as numbers, arguments as texts, names of its
+    processes last, two blanks before the first line."""
+    path, zero = tmp / "trace-0-of-1.pfw", 1744611915606017
+    lines = ['{"id":1,"name":"FH","cat":"dftracer","pid":71,"tid":71,"ph":"M","args":{"hhash":9,"name":"/data/img_1.npz",'
+             '"value":9509357668201227806}}']
+
+    def put(name, cat, tid, ts, dur, args):
+        lines.append(f'{{"id":{len(lines) + 1},"name":"{name}","cat":"{cat}","pid":71,"tid":{tid},"ts":{zero + ts},'
+                     f'"dur":{dur},"ph":"X","args":{{"hhash":9,{args}}}}}')
+    for step in range(1, 9):
+        at = step * 1000
+        put("open64", "POSIX", 80, at - 300, 20, '"level":10,"fhash":9509357668201227806,"ret":5')
+        put("read", "POSIX", 80, at - 250, 60, '"level":10,"fhash":9509357668201227806,"count":4096,"ret":4096')
+        put("__fxstat64", "POSIX", 80, at - 180, 10, '"level":10,"fhash":9509357668201227806,"ret":0')
+        put("NPZReader.open", "reader", 80, at - 320, 200, f'"epoch":"1","step":"{step}","image_idx":"0"')
+        took = 900 if step == 6 else 500
+        put("compute", "compute", 71, at, took - 20, f'"epoch":"1","step":"{step}"')
+        put("fetch.block", "dataloader", 71, at, took, f'"count":"{step}","epoch":"1","step":"{step}"')
+        put("fetch.iter", "dataloader", 71, at - 100, 100, f'"count":"{step}","epoch":"1","step":"{step}"')
+    lines.append('{"id":99,"name":"process_name","cat":"dftracer","pid":71,"tid":71,"ph":"M","args":{"hhash":9,"name":"Rank 3",'
+                 '"value":"process_name"}}')
+    path.write_text("  [\n" + "\n".join(lines) + "\n]")
+    trace = report(tmp, folder, "--trace", path)
+    first, slow = trace["windows"]
+    assert (first["first"], first["last"], slow["first"], slow["last"]) == (1, 3, 5, 7)
+    assert (slow["slowest"]["step"], slow["slowest"]["rank"], slow["slowest"]["ns"]) == (6, 3, 900000)
+    assert int(first["begin_ns"]) == (zero + 1000) * 1000 and first["length"] == 2500000
+    seen = rows(trace)
+    # from the first block to the last: what was read for it is before
+    assert sum(s["kind"] == "compute" for s in seen) == 3 and sum(s["kind"] == "step" for s in seen) == 3
+    read = [s for s in seen if s["kind"] == "read"]
+    assert len(read) == 2 and read[0]["file"] == "/data/img_1.npz" and (read[0]["asked"], read[0]["moved"]) == (4096, 4096)
+    assert sum(s["kind"] == "metadata" for s in seen) == 2 and {lane["rank"] for lane in trace["lanes"]} == {3}
+    assert report(tmp, folder, "--trace", path, "--ranks=3")["windows"] == trace["windows"]
+    assert not any(s["kind"] == "decode" for s in seen), "its order does not say what lies in a sample"
+
+
 def big(tmp, folder):
     """More spans than a page takes, in more ranks: how many were left out, in a small page and in small memory."""
     path, spans, ranks = tmp / "big.json", 0, 40
@@ -347,6 +407,8 @@ def main():
                                        storage__page_cache_files=0, run__trace="both"))
         on_page(tmp, folder)
         hostile(tmp, folder)
+        several(tmp, folder)
+        foreign(tmp, folder)
         big(tmp, folder)
         if BROWSER:
             stoker("report", folder, "-o", tmp / "page.html")

@@ -184,6 +184,14 @@ def ours(peer, folder, rng):
         if answer != "same":
             raise SystemExit("%s is not h5py's byte for byte" % spec)
         same += 1
+    # more links than the root group's header holds: a tree over one to eight nodes
+    for datasets in 8, 10, 15, 16, 39, 63:
+        spec = ["3", "uint8", "3", str(datasets * 2), "5", "datasets=%d" % datasets]
+        must("write", "hdf5", path, *spec)
+        must("verify", "hdf5", path, *spec)
+        peer.ask(what="check", path=path, elem="uint8", shape=(3, 2, 5), datasets=datasets, file_index=3,
+                 keywords={}, libver="latest")
+        read_all_ways(path, 3, spec, 2)
     turns = 80
     for _ in range(turns):
         job, spec = draw(rng)
@@ -212,7 +220,11 @@ def theirs(peer, folder, rng):
         peer.ask(what="save", path=path, libver=libver, early=early, attributes=turn % 3 * 4, **job)
         for index in {0, job["shape"][0] - 1, rng.randrange(job["shape"][0])}:
             read_all_ways(path, job["shape"][0], spec, index)
-    print("%d files of h5py read" % turns)
+    for datasets in 8, 40, 63:
+        peer.ask(what="save", path=path, libver=None, elem="uint8", shape=(3, 2, 5), datasets=datasets, file_index=3,
+                 keywords={})
+        read_all_ways(path, 3, ["3", "uint8", "3", str(datasets * 2), "5", "datasets=%d" % datasets], 1)
+    print("%d files of h5py read" % (turns + 3))
 
 
 def large(peer, folder):

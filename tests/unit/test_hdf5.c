@@ -162,7 +162,7 @@ static void what_cannot_be(void **state)
 		struct file_spec f;
 	} bad[] = {
 		{"bz2", {.compression = "bz2"}},
-		{"is 8", {.datasets = 8}},
+		{"is 64; more than 63", {.datasets = 64}},
 		{"does not divide", {.datasets = 3}},
 		{"has 2 dimensions; 3 are needed", {.chunk_ndims = 2, .chunk = {1, 1}}},
 		{"dimension 5", {.chunk_ndims = 3, .chunk = {5, 1, 1}}},

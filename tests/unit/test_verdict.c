@@ -41,6 +41,7 @@ static void fill_io(struct synth *s, double device_share)
 			io->kind[IO_DATA].asked_bytes += bytes;
 			io->kind[IO_DATA].returned_bytes += bytes;
 			s->r.usage[i].train.known = true;
+			s->r.usage[i].train.rchar_bytes += bytes;
 			s->r.usage[i].train.read_bytes += (uint64_t)((double)bytes * device_share);
 		}
 	}

@@ -369,6 +369,31 @@
     document.body.appendChild(a); a.click(); a.remove();
   }
 
+  function bytes(v) {
+    var units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"], i = 0;
+    for (; v >= 1024 && i < units.length - 1; i++) v /= 1024;
+    return num(v, i ? 2 : 0) + " " + units[i];
+  }
+
+  /* Where bytes were counted, each place beside the one above it. */
+  function ledger(lines) {
+    var box = el("div", { "class": "scroll ledger" }), t = el("table"), head = el("tr");
+    ["Bytes of training", "", "compared", "why"].forEach(function (h, i) {
+      head.appendChild(el("th", i % 3 ? {} : { "class": "text" }, h));
+    });
+    t.appendChild(head);
+    lines.forEach(function (l) {
+      var tr = el("tr", { "class": l.state || "agrees" });
+      tr.appendChild(el("td", { "class": "text" }, l.title + (l.place ? " (" + l.place + ")" : "")));
+      tr.appendChild(el("td", {}, bytes(l.bytes)));
+      tr.appendChild(el("td", {}, has(l.percent) ? num(l.percent, 1) + " %" : ""));
+      tr.appendChild(el("td", { "class": "text" }, l.why || ""));
+      t.appendChild(tr);
+    });
+    box.appendChild(t);
+    return box;
+  }
+
   function details() {
     var box = byId("details");
     D.runs.forEach(function (r) {
@@ -386,6 +411,7 @@
         if (f.advice) v.appendChild(el("div", { "class": "note" }, f.advice));
         d.appendChild(v);
       });
+      if (r.ledger && r.ledger.length) d.appendChild(ledger(r.ledger));
       box.appendChild(d);
     });
   }

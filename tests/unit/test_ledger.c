@@ -1,0 +1,355 @@
+/* The ledger of bytes: which lines a result has, what each is compared with, and that a difference
+ * is explained only by what was measured. */
+#include "result_synth.h"
+
+#include "report/ledger.h"
+#include "report/verdict_parts.h"
+
+#define MIB (1u << 20)
+#define SIZE (60ull * 2 * 65536) /* of the samples that were delivered: 7.5 MiB */
+
+/* One rank, one epoch of 60 steps; bytes in MiB of 7.5. */
+struct shape {
+	const char *store, *key; /* one more override; may be NULL */
+	double meta, asked, returned, calls, fetched, device, part, lower;
+	double files, cached, cached_end;
+	double client, client_fetched, network;
+	bool memory, loop;
+	uint64_t opens, under_way, samples_per_file;
+};
+
+/* As a cold run of whole files has it. */
+static struct shape cold(void)
+{
+	return (struct shape){.store = "posix",
+			      .asked = 7.5,
+			      .returned = 7.5,
+			      .calls = 7.5,
+			      .fetched = 7.5,
+			      .device = 7.5,
+			      .part = -1,
+			      .lower = -1,
+			      .files = 7.5,
+			      .cached_end = 7.5,
+			      .client = -1,
+			      .client_fetched = -1,
+			      .network = -1,
+			      .opens = 24};
+}
+
+static uint64_t mib(double v)
+{
+	return v > 0 ? (uint64_t)(v * MIB) : 0;
+}
+
+static void block(struct block_counters *c, double v)
+{
+	*c = (struct block_counters){.known = v >= 0, .reads = 60, .read_bytes = mib(v)};
+}
+
+static void fill(struct synth *s, const struct shape *h)
+{
+	char store[64];
+	const char *overrides[] = {store, h->key, NULL};
+	struct epoch_usage *u;
+	struct io_stat *io;
+	struct host_io_source *source = xcalloc(1, sizeof(*source));
+
+	snprintf(store, sizeof(store), "storage.store=%s", h->store);
+	synth_begin(s, 1, 1, overrides);
+	synth_even(s, 0, 0, 60, 0.01, 0.001, 0.02);
+	io = &s->r.rank[0].train_io;
+	io->kind[IO_META].requests = 1;
+	io->kind[IO_META].asked_bytes = io->kind[IO_META].returned_bytes = mib(h->meta);
+	io->kind[IO_DATA].requests = 120;
+	io->kind[IO_DATA].asked_bytes = mib(h->asked) - mib(h->meta);
+	io->kind[IO_DATA].returned_bytes = mib(h->returned) - mib(h->meta);
+	io->kind[IO_OPEN].requests = h->opens;
+	u = &s->r.usage[0];
+	u->train = (struct proc_io){
+		.known = true, .rchar_bytes = mib(h->calls), .read_bytes = mib(h->fetched)};
+	block(&u->host_train.whole, h->device);
+	u->host_train.whole.under_way = h->under_way;
+	block(&u->host_train.part, h->part);
+	block(&u->host_train.lower, h->lower);
+	u->host_train.client = (struct fs_client_io){.known = h->client >= 0,
+						     .fetched_known = h->client_fetched >= 0,
+						     .returned_bytes = mib(h->client),
+						     .fetched_bytes = mib(h->client_fetched)};
+	u->host_train.net =
+		(struct net_io){.known = h->network >= 0, .received_bytes = mib(h->network)};
+	u->cache_start = (struct residency){.known = h->files >= 0,
+					    .memory = h->memory,
+					    .files = 24,
+					    .looked = 24,
+					    .bytes = mib(h->files),
+					    .cached_bytes = mib(h->cached)};
+	u->cache_end = u->cache_start;
+	u->cache_end.cached_bytes = mib(h->cached_end);
+	source->tree.whole.n = source->tree.part.n = 1;
+	source->tree.loop = h->loop;
+	if (h->client >= 0) {
+		source->client.kind = FS_CLIENT_NFS;
+		snprintf(source->client.type, sizeof(source->client.type), "nfs4");
+	}
+	s->r.host_source = source;
+	if (h->samples_per_file)
+		s->d.samples_per_file = h->samples_per_file;
+}
+
+static void expect(const struct shape *h, enum ledger_key key, int against, enum ledger_state state,
+		   const char *word)
+{
+	const struct ledger_line *line;
+	struct synth s;
+	struct ledger l;
+
+	fill(&s, h);
+	ledger_of(&s.r, &l);
+	line = &l.line[key];
+	if (!line->known || line->against != against || line->state != state ||
+	    !strstr(line->why, word))
+		fail_msg("%s: known %d, against %d, state %d, '%s'; expected %d, %d, '%s'",
+			 ledger_keys[key], line->known, line->against, line->state, line->why,
+			 against, state, word);
+	synth_end(&s);
+}
+
+static void all_agree(void **state)
+{
+	struct shape h = cold();
+	struct synth s;
+	struct ledger l;
+
+	(void)state;
+	fill(&s, &h);
+	ledger_of(&s.r, &l);
+	for (int k = 0; k < LEDGER_LINES; k++) {
+		bool here = k <= LEDGER_CHARGED || k == LEDGER_DEVICE;
+
+		assert_int_equal(l.line[k].known, here);
+		assert_int_equal(l.line[k].state, LEDGER_AGREES);
+		if (here)
+			assert_int_equal((uint64_t)l.line[k].bytes, SIZE);
+	}
+	verdict_ledger(&s.r);
+	assert_int_equal(synth_verdict(&s, "ledger")->level, VERDICT_PASS);
+	synth_end(&s);
+	/* 64 KiB are nothing, and more than that and 1 % is something */
+	h.device = 7.56;
+	expect(&h, LEDGER_DEVICE, LEDGER_CHARGED, LEDGER_AGREES, "");
+	h.device = 7.6;
+	expect(&h, LEDGER_DEVICE, LEDGER_CHARGED, LEDGER_FLAGGED, "other programs");
+}
+
+static void requests(void **state)
+{
+	struct shape h = cold();
+
+	(void)state;
+	h.asked = 9;
+	h.meta = 0.5;
+	expect(&h, LEDGER_ASKED, LEDGER_WANTED, LEDGER_EXPLAINED, "512 KiB of it headers");
+	expect(&h, LEDGER_RETURNED, LEDGER_ASKED, LEDGER_EXPLAINED, "ends of files");
+	h = cold();
+	h.asked = h.returned = 3;
+	expect(&h, LEDGER_ASKED, LEDGER_WANTED, LEDGER_FLAGGED, "less was asked");
+	h.key = "reader.read_type=memory";
+	expect(&h, LEDGER_ASKED, LEDGER_WANTED, LEDGER_EXPLAINED, "own copies");
+	h = cold();
+	h.returned = 8;
+	expect(&h, LEDGER_RETURNED, LEDGER_ASKED, LEDGER_FLAGGED, "more than it was asked");
+	h = cold();
+	h.key = "run.measure=none";
+	h.calls = 8;
+	expect(&h, LEDGER_CALLS, LEDGER_WANTED, LEDGER_EXPLAINED, "not counted");
+}
+
+static void calls(void **state)
+{
+	struct shape h = cold();
+
+	(void)state;
+	h.calls = 0;
+	expect(&h, LEDGER_CALLS, LEDGER_RETURNED, LEDGER_FLAGGED, "did not come from read calls");
+	h.store = "mmap";
+	expect(&h, LEDGER_CALLS, LEDGER_RETURNED, LEDGER_EXPLAINED, "mapped");
+	expect(&h, LEDGER_CHARGED, LEDGER_RETURNED, LEDGER_AGREES, "");
+	h = cold();
+	h.calls = 8.2;
+	expect(&h, LEDGER_CALLS, LEDGER_RETURNED, LEDGER_FLAGGED, "no request of the store");
+	h.store = "direct"; /* 121 requests of up to two blocks more */
+	expect(&h, LEDGER_CALLS, LEDGER_RETURNED, LEDGER_EXPLAINED, "whole blocks");
+	h.calls = 9;
+	expect(&h, LEDGER_CALLS, LEDGER_RETURNED, LEDGER_FLAGGED, "no request of the store");
+}
+
+static void fetched_less(void **state)
+{
+	struct shape h = cold();
+
+	(void)state;
+	h.fetched = h.device = 2;
+	h.cached = 5.5;
+	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_EXPLAINED, "held 5.5 MiB");
+	h.cached = 3;
+	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_FLAGGED, "another program");
+	h.cached = 0;
+	h.cached_end = 2; /* nobody else brought anything in, and each file has five samples */
+	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_FLAGGED, "another program");
+	h.samples_per_file = 5;
+	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_EXPLAINED, "read again");
+	h.fetched = 0; /* a file system that reports nothing and keeps nothing */
+	h.cached_end = 0;
+	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_FLAGGED, "does not report");
+	h.files = -1;
+	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_FLAGGED, "not known");
+	h.files = 7.5;
+	h.memory = true;
+	h.device = -1;
+	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_EXPLAINED, "is memory");
+}
+
+static void fetched_more(void **state)
+{
+	struct shape h = cold();
+
+	(void)state;
+	h.fetched = h.device = 20;
+	h.files = 30;
+	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_EXPLAINED, "read-ahead: 12.5 MiB");
+	h.store = "mmap";
+	expect(&h, LEDGER_CHARGED, LEDGER_RETURNED, LEDGER_EXPLAINED, "page faults");
+	h.store = "posix";
+	h.cached = 15; /* then only 7.5 were left to be brought in */
+	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_FLAGGED, "more than was asked");
+	h.cached = 0;
+	h.files = 7.5;
+	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_FLAGGED, "fetched again");
+	h.key = "storage.page_cache=drop_behind";
+	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_EXPLAINED, "threw away");
+	h = cold();
+	h.store = "direct";
+	h.fetched = 8;
+	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_FLAGGED, "more than was asked");
+	h.opens = 200;
+	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_EXPLAINED, "inodes");
+}
+
+static void devices(void **state)
+{
+	struct shape h = cold();
+	struct synth s;
+
+	(void)state;
+	h.device = 10;
+	h.part = 7.5;
+	expect(&h, LEDGER_DEVICE, LEDGER_CHARGED, LEDGER_FLAGGED,
+	       "2.5 MiB of it from other partitions");
+	h.part = 10;
+	expect(&h, LEDGER_DEVICE, LEDGER_CHARGED, LEDGER_FLAGGED, "other programs");
+	fill(&s, &h);
+	verdict_ledger(&s.r);
+	assert_int_equal(synth_verdict(&s, "ledger")->level, VERDICT_WARN);
+	assert_non_null(strstr(synth_verdict(&s, "ledger")->text, "Read from the device 10 MiB"));
+	synth_end(&s);
+	h = cold();
+	h.device = 7.25;
+	expect(&h, LEDGER_DEVICE, LEDGER_CHARGED, LEDGER_FLAGGED, "other devices");
+	h.under_way = 2;
+	expect(&h, LEDGER_DEVICE, LEDGER_CHARGED, LEDGER_EXPLAINED, "under way");
+	h = cold();
+	h.fetched = 0; /* all cached: what others read is little beside it */
+	h.cached = 7.5;
+	h.device = 0.07;
+	expect(&h, LEDGER_DEVICE, LEDGER_CHARGED, LEDGER_EXPLAINED, "under 1 %");
+	h = cold();
+	h.lower = 7.5;
+	expect(&h, LEDGER_DISKS, LEDGER_DEVICE, LEDGER_AGREES, "");
+	h.lower = 2;
+	expect(&h, LEDGER_DISKS, LEDGER_DEVICE, LEDGER_FLAGGED, "a cache between");
+	h.loop = true;
+	expect(&h, LEDGER_DISKS, LEDGER_DEVICE, LEDGER_FLAGGED, "backing file");
+	h.lower = 15;
+	expect(&h, LEDGER_DISKS, LEDGER_DEVICE, LEDGER_FLAGGED, "others read");
+}
+
+static void networks(void **state)
+{
+	struct shape h = cold();
+
+	(void)state;
+	h.device = -1;
+	h.client = h.client_fetched = 7.5;
+	h.network = 8;
+	expect(&h, LEDGER_CLIENT, LEDGER_CALLS, LEDGER_AGREES, "");
+	expect(&h, LEDGER_FETCHED, LEDGER_CLIENT, LEDGER_AGREES, "");
+	expect(&h, LEDGER_NETWORK, LEDGER_FETCHED, LEDGER_EXPLAINED, "headers");
+	h.network = 12;
+	expect(&h, LEDGER_NETWORK, LEDGER_FETCHED, LEDGER_FLAGGED, "other traffic");
+	h.network = 1;
+	expect(&h, LEDGER_NETWORK, LEDGER_FETCHED, LEDGER_FLAGGED, "another way");
+	h.fetched = 0;
+	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_EXPLAINED, "nfs4");
+	h.client = 9;
+	expect(&h, LEDGER_CLIENT, LEDGER_CALLS, LEDGER_FLAGGED, "other programs");
+	h.client = 7.5;
+	h.client_fetched = 3;
+	expect(&h, LEDGER_FETCHED, LEDGER_CLIENT, LEDGER_FLAGGED, "page cache held 0 B");
+	h.cached = 4.5;
+	expect(&h, LEDGER_FETCHED, LEDGER_CLIENT, LEDGER_EXPLAINED, "page cache");
+	/* no client's counters: the network beside the calls */
+	h = cold();
+	h.device = -1;
+	h.network = 7.8;
+	expect(&h, LEDGER_NETWORK, LEDGER_CALLS, LEDGER_EXPLAINED, "headers");
+}
+
+/* No kernel was asked for a store without files, and nothing is compared with what is not there. */
+static void without_files(void **state)
+{
+	struct shape h = cold();
+	struct synth s;
+	struct ledger l;
+
+	(void)state;
+	h.store = "memory";
+	fill(&s, &h);
+	ledger_of(&s.r, &l);
+	for (int k = 0; k < LEDGER_LINES; k++)
+		assert_int_equal(l.line[k].known, k <= LEDGER_RETURNED);
+	s.r.epochs_begun = 0;
+	verdict_ledger(&s.r);
+	assert_string_equal(synth_verdict(&s, "ledger")->check, "");
+	synth_end(&s);
+}
+
+static void words(void **state)
+{
+	struct shape h = cold();
+	struct synth s;
+	struct buf out = {0};
+
+	(void)state;
+	h.device = 10;
+	fill(&s, &h);
+	snprintf(s.r.host_source->tree.whole.device[0].name, 64, "nvme0n1");
+	ledger_text(&s.r, "", "", &out);
+	assert_non_null(strstr(out.data, "read from the device (nvme0n1)"));
+	assert_non_null(strstr(out.data, "133.3 %  (!)"));
+	buf_release(&out);
+	synth_end(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_agree),    cmocka_unit_test(requests),
+		cmocka_unit_test(calls),        cmocka_unit_test(fetched_less),
+		cmocka_unit_test(fetched_more), cmocka_unit_test(devices),
+		cmocka_unit_test(networks),     cmocka_unit_test(without_files),
+		cmocka_unit_test(words),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,267 @@
+/* Figures of a run under way, and that no panel is ever larger than its terminal. */
+#include <math.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "cli/live.h"
+#include "cli/terminal.h"
+
+#define S NS_PER_S
+
+/* Rank r of four computes half of each second, waits r / 10 of it, and stands at the barrier for
+ * the rest. */
+static struct rank_progress rank[4];
+
+static struct run_progress after(int64_t seconds)
+{
+	struct run_progress p = {
+		.phase = PROGRESS_TRAIN,
+		.elapsed_ns = seconds * S,
+		.done = (uint64_t)seconds,
+		.total = 100,
+		.training = true,
+		.epoch = 1,
+		.epochs = 2,
+		.epoch_done = (uint64_t)seconds,
+		.epoch_total = 50,
+		.eval_total = 10,
+		.ranks = 8,
+		.ranks_here = 4,
+		.first_rank = 4,
+		.rank = rank,
+		.train_samples = 40 * (uint64_t)seconds,
+		.train_bytes = 4000 * (uint64_t)seconds,
+		.samples = 40 * (uint64_t)seconds,
+		.bytes = 4000 * (uint64_t)seconds,
+		.device = DEVICE_DISK,
+		.device_name = "sda",
+		.device_ns = seconds * S,
+		.device_read_bytes = 5000 * (uint64_t)seconds,
+		.device_written_bytes = 10 * (uint64_t)seconds,
+	};
+
+	for (int r = 0; r < 4; r++) {
+		rank[r] = (struct rank_progress){.steps = (uint64_t)seconds,
+						 .train_ns = seconds * S,
+						 .compute_ns = seconds * S / 2,
+						 .wait_ns = seconds * r * S / 10,
+						 .doing = "computes"};
+		p.train_ns += rank[r].train_ns;
+		p.compute_ns += rank[r].compute_ns;
+		p.wait_ns += rank[r].wait_ns;
+	}
+	return p;
+}
+
+static void near(double got, double want)
+{
+	if (!(fabs(got - want) <= 1e-6 * fabs(want) + 1e-9))
+		fail_msg("%.12g is not %.12g", got, want);
+}
+
+static void figures_of_training(void **state)
+{
+	struct live *l = calloc(1, sizeof(*l));
+	struct live_figures f = {0};
+	struct run_progress p;
+
+	(void)state;
+	for (int64_t t = 0; t <= 20; t++) {
+		p = after(t);
+		live_add(l, &p, t * S);
+	}
+	live_figures(l, &p, 20 * S + S / 4, &f);
+	near(f.part, 0.2);
+	near(f.au, 50);
+	near(f.au_recent, 50);
+	near(f.wait, 15); /* the mean of 0, 10, 20, 30 */
+	near(f.samples_rate, 40);
+	near(f.bytes_rate, 4000);
+	near(f.samples_recent, 40);
+	near(f.bytes_recent, 4000);
+	near(f.device_read, 5000);
+	near(f.device_write, 10);
+	assert_true(f.has_slowest);
+	assert_int_equal(f.slow_rank, 7);
+	near(f.slow_behind_s, 20 * 0.15);
+	near(f.slow_wait, 30);
+	/* 80 steps of 1 s, a quarter of one is over; evaluation was never timed */
+	near(f.left_s, 79.75);
+	assert_non_null(strstr(f.left_how, "80 steps at 1.0 s"));
+	assert_non_null(strstr(f.left_how, "not timed yet"));
+	assert_true(isnan(f.standing_s));
+
+	/* an evaluation: steps of 2 s; training stands still and so does its AU */
+	for (int64_t t = 21; t <= 30; t++) {
+		p = after(20);
+		p.phase = PROGRESS_EVAL;
+		p.eval_done = (uint64_t)(t - 20) / 2;
+		p.eval_ns = (t - 20) / 2 * 2 * S;
+		p.samples += 7 * (uint64_t)(t - 20);
+		live_add(l, &p, t * S);
+	}
+	live_figures(l, &p, 30 * S, &f);
+	near(f.au, 50);
+	near(f.samples_rate, 40);
+	near(f.samples_recent, 7);
+	near(f.left_s, 80 * 1.0 + 5 * 2.0);
+	free(l);
+}
+
+static void lately_differs_from_so_far(void **state)
+{
+	struct live *l = calloc(1, sizeof(*l));
+	struct live_figures f = {0};
+	struct run_progress p = after(0);
+	double bytes[6], au[6];
+
+	(void)state;
+	live_add(l, &p, 0);
+	/* 10 s as above, then ten in which computing takes 9 in 10 and reading trebles */
+	for (int64_t t = 1; t <= 20; t++) {
+		p = after(t);
+		if (t > 10) {
+			p.compute_ns += (t - 10) * 4 * 4 * S / 10;
+			p.bytes += 8000 * (uint64_t)(t - 10);
+		}
+		live_add(l, &p, t * S);
+	}
+	live_figures(l, &p, 20 * S, &f);
+	near(f.au, 70);
+	near(f.au_recent, 90);
+	near(f.bytes_recent, 12000);
+	live_spark(l, 20 * S, 24, 6, bytes, au);
+	assert_true(isnan(bytes[0]));
+	near(bytes[1], 4000);
+	near(au[2], 50);
+	near(au[5], 90);
+	near(bytes[5], 12000);
+	free(l);
+}
+
+static void a_step_that_stands(void **state)
+{
+	struct live *l = calloc(1, sizeof(*l));
+	struct live_figures f = {0};
+	struct run_progress p = after(5);
+	struct buf line = {0};
+
+	(void)state;
+	live_add(l, &p, 5 * S);
+	rank[1].late = true;
+	rank[1].doing = "waits for a batch";
+	p.elapsed_ns = 12 * S;
+	live_add(l, &p, 12 * S);
+	live_figures(l, &p, 12 * S, &f);
+	near(f.standing_s, 7);
+	assert_int_equal(f.slow_rank, 5);
+	live_line(&p, &f, &line);
+	assert_non_null(strstr(line.data, "no step for 7.0 s: rank 5 waits for a batch"));
+	assert_non_null(strstr(line.data, "of ranks 4-7 of 8"));
+	buf_release(&line);
+	free(l);
+}
+
+static void nothing_known_yet(void **state)
+{
+	struct live *l = calloc(1, sizeof(*l));
+	struct live_figures f = {0};
+	struct run_progress p = after(0);
+	struct buf text = {0};
+
+	(void)state;
+	live_add(l, &p, 0);
+	live_figures(l, &p, 0, &f);
+	assert_true(isnan(f.au) && isnan(f.wait) && isnan(f.left_s) && isnan(f.samples_rate));
+	live_line(&p, &f, &text);
+	assert_null(strstr(text.data, "nan"));
+	buf_reset(&text);
+	live_json(&p, &f, NULL, 0, &text);
+	assert_null(strstr(text.data, "nan"));
+	assert_non_null(strstr(text.data, "\"au_percent\":null"));
+	buf_release(&text);
+	free(l);
+}
+
+static void generation_left(void **state)
+{
+	struct live *l = calloc(1, sizeof(*l));
+	struct live_figures f = {0};
+	struct run_progress p = {.elapsed_ns = 10 * S, .done = 60, .total = 100, .skipped = 50};
+
+	(void)state;
+	/* ten of fifty files in 10 s */
+	live_add(l, &p, 10 * S);
+	live_figures(l, &p, 10 * S, &f);
+	near(f.left_s, 40);
+	p.bytes = 25;
+	p.bytes_total = 100;
+	live_figures(l, &p, 10 * S, &f);
+	near(f.left_s, 30);
+	free(l);
+}
+
+static void panels_fit(void **state)
+{
+	static const char *const titles[] = {"unet3d", "", "a\033[2Jb\nc\rd\te",
+					     "ein längerer Name ☃"
+					     " ohne Ende ohne Ende"};
+	struct live *l = calloc(1, sizeof(*l));
+	struct live_figures f = {0};
+	struct run_progress p;
+	struct buf out = {0};
+
+	(void)state;
+	for (int64_t t = 0; t <= 90; t++) {
+		p = after(t);
+		live_add(l, &p, t * S);
+	}
+	p.total = UINT64_MAX;
+	p.epoch_total = UINT64_MAX;
+	live_figures(l, &p, 90 * S, &f);
+	f.samples_rate = 1e300;
+	for (unsigned i = 0; i < 260 * 60 * 4; i += 7) {
+		struct live_style s = {.columns = 1 + i % 260,
+				       .rows = 1 + i / 260 % 60,
+				       .utf8 = i & 1,
+				       .colour = i & 2,
+				       .title = titles[i / (260 * 60)],
+				       .target = 90};
+		unsigned rows = 0;
+
+		p.phase = (enum progress_phase)(i % (PROGRESS_FINISH + 1));
+		buf_reset(&out);
+		live_panel(l, &p, &f, 90 * S, &s, &out);
+		for (char *at = out.data, *end; *at; at = end + 1, rows++) {
+			end = strchr(at, '\n');
+			assert_non_null(end);
+			if (terminal_columns(at, (size_t)(end - at)) >
+			    (s.columns > 1 ? s.columns - 1 : 1))
+				fail_msg("%u columns: '%.*s'", s.columns, (int)(end - at), at);
+			for (char *c = at; c < end; c++)
+				assert_true((unsigned char)*c >= ' ' || (*c == '\033' && s.colour));
+		}
+		assert_true(rows <= (s.rows > 1 ? s.rows - 1 : 1));
+	}
+	buf_release(&out);
+	free(l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(figures_of_training), cmocka_unit_test(lately_differs_from_so_far),
+		cmocka_unit_test(a_step_that_stands),  cmocka_unit_test(nothing_known_yet),
+		cmocka_unit_test(generation_left),     cmocka_unit_test(panels_fit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
