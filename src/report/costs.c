@@ -15,6 +15,7 @@
 #define SIZES 512
 #define GENERATOR_AHEAD 3 /* batches, as tf.data's loader keeps them */
 
+static const double BUSY = 0.1; /* of the processors, or of a batch: less is not looked at */
 static const double CALIBRATED_MIN = 0.25, CALIBRATED_MAX = 4; /* of what the parts sum to */
 
 /* Of the ranks whose clock is that of the first one. */
@@ -135,7 +136,7 @@ static void count_reads(struct costs *c, const struct result *r, double batches)
 static void cost(struct costs *c, const struct result *r, uint32_t epochs,
 		 const struct decomposition *d)
 {
-	double batches = (double)d->batches, cpu = 0;
+	double batches = (double)d->batches, cpu = 0, all = 0, wall = 0;
 
 	c->law = outlook_law(r);
 	c->open = d->work_s[WORK_OPEN] / batches;
@@ -149,9 +150,13 @@ static void cost(struct costs *c, const struct result *r, uint32_t epochs,
 			c->service += d->work_s[k] / batches;
 	}
 	c->service_dev = d->service_dev_s;
-	for (uint32_t i = 0; i < epochs; i++)
+	for (uint32_t i = 0; i < epochs; i++) {
 		cpu += (double)r->usage[i].cpu_ns / 1e9;
+		all += (double)r->usage[i].host_cpu_ns / 1e9;
+		wall += (double)r->usage[i].wall_ns / 1e9;
+	}
 	c->cpu = cpu / batches;
+	c->others = wall > 0 && all > cpu ? (all - cpu) / wall : 0;
 	count_reads(c, r, batches);
 }
 
@@ -223,6 +228,7 @@ static bool add(struct variants *v, const struct model *base, struct read_rates 
 	for (uint32_t i = 0; i < v->count; i++)
 		if (v->one[i].rates.latency_ns == rates.latency_ns &&
 		    v->one[i].rates.shared_ns_per_byte == rates.shared_ns_per_byte &&
+		    v->one[i].m.cpus == base->cpus &&
 		    v->one[i].rates.stream_ns_per_byte == rates.stream_ns_per_byte)
 			return true;
 	*one = (struct variant){.rates = rates};
@@ -320,6 +326,11 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 	m.step_s = m.step_s > 0 ? m.step_s : 0;
 	if (!add(v, &m, c->law.best) || !add(v, &m, c->law.least) || !add(v, &m, c->law.most))
 		return refuse(out, "the model is too large");
+	if (c->others > BUSY * m.cpus && fmin(c->decode, c->cpu) > BUSY * c->service) {
+		/* other programs may keep what they had, or give way */
+		m.cpus = fmax(1, m.cpus - c->others);
+		return add(v, &m, c->law.best) || refuse(out, "the model is too large");
+	}
 	if (!c->law.sizes_differ && !(c->law.best.shared_ns_per_byte > 0) && c->requests > 0) {
 		/* time that goes with requests may go with their bytes */
 		stream = (struct read_rates){.stream_ns_per_byte = 1e9 * c->reads / c->bytes};

@@ -22,6 +22,7 @@ struct costs {
 	double payload; /* bytes that one request for each sample would return, */
 	double plain;   /* and of arrays without any packing; 0: not known */
 	double cpu;     /* of the process */
+	double others;  /* processors that other programs used */
 	struct read_law law;
 };
 
@@ -34,7 +35,7 @@ struct variant {
 	struct modeled told;
 };
 
-#define VARIANTS_MAX 4
+#define VARIANTS_MAX 5
 struct variants {
 	struct costs costs;
 	struct variant one[VARIANTS_MAX]; /* the best first */
