@@ -111,7 +111,8 @@ def table(tmp, sound):
         assert row["verdict"] == ("fail" if "fail" in levels else "warn" if "warning" in levels else "ok"), row
         assert row["findings"].split() == [f["check"] for f in found if f["level"] != "note"], (row, found)
         assert row["checks"] == ("failed" if "fail" in levels else "ok"), row
-    assert {r["verdict"] for r in rows} >= {"fail", "warn"}, rows
+    # what other programs do meanwhile may be worth a warning in the sound run
+    assert "fail" in {r["verdict"] for r in rows} and rows[-1]["verdict"] in ("ok", "warn"), rows
 
 
 def main():
