@@ -100,7 +100,8 @@ static void device(const struct live *l, const struct run_progress *p, struct li
 	const struct live_device *now, *then;
 
 	f->device = p->device;
-	f->device_name = p->device == DEVICE_DISK ? p->device_name : NULL;
+	snprintf(f->device_name, sizeof(f->device_name), "%s",
+		 p->device == DEVICE_DISK ? p->device_name : "");
 	if (n < 2)
 		return;
 	now = &l->device[(l->devices - 1) % LIVE_POINTS];

@@ -40,7 +40,7 @@ struct live_figures {
 	double wait, wait_recent; /* percent of training time */
 	double samples_rate, bytes_rate, samples_recent, bytes_recent; /* a second */
 	enum device_source device;
-	const char *device_name;
+	char device_name[64];             /* of DEVICE_DISK; "" otherwise */
 	double device_read, device_write; /* bytes a second, recent */
 	double left_s;
 	char left_how[96];

@@ -280,7 +280,7 @@ static void add_wait(struct panel *q)
 static void add_device(struct panel *q)
 {
 	const struct live_figures *f = q->f;
-	char in[48], out[48], text[240], brief[128];
+	char in[48], out[48], text[240], brief[176];
 
 	rate(f->device_read, in, sizeof(in));
 	rate(f->device_write, out, sizeof(out));

@@ -181,7 +181,7 @@ static void ranks_json(json_t *o, const struct run_progress *p, const struct liv
 	whole(o, "ranks_here", p->ranks_here);
 	whole(o, "first_rank", p->first_rank);
 	text(device, "source", source[f->device]);
-	text(device, "name", f->device_name);
+	text(device, "name", f->device_name[0] ? f->device_name : NULL);
 	number(device, "read_bytes_per_s", f->device_read);
 	number(device, "write_bytes_per_s", f->device_write);
 	json_object_set_new(o, "device", device);

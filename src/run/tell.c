@@ -1,4 +1,5 @@
 /* What ranks publish, and its gathering: they store, the monitor loads. */
+#include <string.h>
 #include <time.h>
 
 #include "base/alloc.h"
@@ -160,7 +161,7 @@ static void of_device(struct run_state *s, struct run_progress *p)
 	p->device_ns = at.t_ns;
 	if (at.disk.known) {
 		p->device = DEVICE_DISK;
-		p->device_name = s->device_name;
+		memcpy(p->device_name, s->device_name, sizeof(p->device_name));
 		p->device_read_bytes = at.disk.read_bytes;
 		p->device_written_bytes = at.disk.written_bytes;
 	} else if (at.process.known) {

@@ -55,7 +55,7 @@ struct run_progress {
 	const struct rank_progress *rank;                /* `ranks_here` of them */
 	/* ---- cumulative, of the moment device_ns ---- */
 	enum device_source device;
-	const char *device_name; /* of DEVICE_DISK */
+	char device_name[64]; /* of DEVICE_DISK */
 	int64_t device_ns;
 	uint64_t device_read_bytes, device_written_bytes;
 };
