@@ -37,6 +37,23 @@ static double rate_of(const struct model *m, double au)
 	return compute > 0 ? au / 100 / compute * m->bytes * m->ranks : 0;
 }
 
+/* Readers of equal batches get into step with each other or do not, by chance: at the worst each
+ * has its part of the shared bandwidth and no more, whoever else reads. */
+static bool always_meets(struct model *m)
+{
+	double part = m->shared / ((double)m->ranks * (m->workers ? m->workers : 1));
+
+	if (!(m->shared > 0) || (m->stream > 0 && m->stream <= part))
+		return false;
+	for (uint32_t i = 0; i < m->sizes; i++)
+		if (fabs(m->size[i] - 1) > SMALL)
+			return false;
+	m->stream = part;
+	return true;
+}
+
+static bool ranks(const struct variants *all, const struct variant *v, double by, struct model *m);
+
 static bool predict(const struct outlook *out, const struct variants *v, alter how, double by,
 		    struct what_if *w)
 {
@@ -58,6 +75,10 @@ static bool predict(const struct outlook *out, const struct variants *v, alter h
 		w->au = au;
 		w->rate = rate_of(&m, au);
 		w->rate_now = rate_of(&v->one[i].m, out->measured_au);
+		if (how == ranks && always_meets(&m)) {
+			au = model_run(&m).au;
+			w->low = isnan(au) ? w->low : fmin(w->low, corrected(out, &v->one[i], au));
+		}
 	}
 	w->known = w->high - w->low <= AGREED;
 	w->error = 2 + fabs(out->measured_au - v->one[0].told.au) +
