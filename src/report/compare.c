@@ -104,7 +104,7 @@ static void judge(struct compared *m, const double *a, const double *b)
 		m->verdict = m->test.change * m->better > 0 ? COMPARE_BETTER : COMPARE_WORSE;
 }
 
-static void add(struct str_list *list, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void add(struct str_list *list, const char *fmt, ...)
 {
 	char *text;
 	va_list ap;

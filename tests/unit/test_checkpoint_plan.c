@@ -399,8 +399,8 @@ static void test_partial(void **state)
 		"checkpoint.type=all_ranks",
 		"model.parallelism.zero_stage=1",
 		"model.parallelism.zero_stage=2",
-		"model.parallelism.zero_stage=3 model.parallelism.pipeline=1 "
-		"model.parallelism.tensor=6",
+		("model.parallelism.zero_stage=3 model.parallelism.pipeline=1 "
+		 "model.parallelism.tensor=6"),
 		"model.layer_parameters=[10,0,20] model.optimization_groups=[5,7]",
 		"model.layer_parameters=[10,20] model.parallelism.zero_stage=1",
 		"model.layer_parameters=[10,20] compat.dlio=true",

@@ -22,7 +22,7 @@
 static char root[64];
 static unsigned own_major, own_minor; /* of the folder that the devices are said to hold */
 
-static char *below(const char *fmt, ...)
+__attribute__((format(printf, 1, 2))) static char *below(const char *fmt, ...)
 {
 	char rest[256];
 	va_list ap;

@@ -212,8 +212,7 @@ static void generation_left(void **state)
 static void panels_fit(void **state)
 {
 	static const char *const titles[] = {"unet3d", "", "a\033[2Jb\nc\rd\te",
-					     "ein längerer Name ☃"
-					     " ohne Ende ohne Ende"};
+					     "ein längerer Name ☃ ohne Ende ohne Ende"};
 	struct live *l = calloc(1, sizeof(*l));
 	struct live_figures f = {0};
 	struct run_progress p;
