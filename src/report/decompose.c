@@ -319,28 +319,26 @@ static json_t *parts(const double part[TIME_PARTS], double wall, double scale)
 	return o;
 }
 
-json_t *json_decomposition(const struct result *r, uint32_t from, uint32_t to)
+json_t *json_decomposition(const struct decomposition *d)
 {
 	static const char *const work[WORK_KINDS] = {"open",   "metadata",   "data",
 						     "decode", "preprocess", "transport"};
 	json_t *o = json_object(), *w = json_object();
-	struct decomposition d;
 
-	decompose(r, from, to, &d);
-	json_put_real(o, "wall_s", d.wall_s);
-	json_put(o, "mean_over_ranks_s", parts(d.mean_s, d.wall_s, 1));
-	json_put(o, "mean_over_ranks_percent", parts(d.mean_s, d.wall_s, 100 / d.wall_s));
-	json_put_real(o, "critical_path_wall_s", d.critical_wall_s);
-	json_put(o, "critical_path_s", parts(d.critical_s, d.critical_wall_s, 1));
+	json_put_real(o, "wall_s", d->wall_s);
+	json_put(o, "mean_over_ranks_s", parts(d->mean_s, d->wall_s, 1));
+	json_put(o, "mean_over_ranks_percent", parts(d->mean_s, d->wall_s, 100 / d->wall_s));
+	json_put_real(o, "critical_path_wall_s", d->critical_wall_s);
+	json_put(o, "critical_path_s", parts(d->critical_s, d->critical_wall_s, 1));
 	json_put(o, "critical_path_percent",
-		 parts(d.critical_s, d.critical_wall_s, 100 / d.critical_wall_s));
+		 parts(d->critical_s, d->critical_wall_s, 100 / d->critical_wall_s));
 	for (int k = 0; k < WORK_KINDS; k++)
-		json_put_real(w, work[k], d.work_s[k]);
+		json_put_real(w, work[k], d->work_s[k]);
 	json_put(o, "workers_s", w);
-	json_put_real(o, "hidden_io_s", d.hidden_io_s);
-	json_put_real(o, "ready_batches_mean", d.ready_mean);
-	json_put_real(o, "batch_service_mean_s", d.service_mean_s);
-	json_put_real(o, "batch_service_stdev_s", d.service_dev_s);
+	json_put_real(o, "hidden_io_s", d->hidden_io_s);
+	json_put_real(o, "ready_batches_mean", d->ready_mean);
+	json_put_real(o, "batch_service_mean_s", d->service_mean_s);
+	json_put_real(o, "batch_service_stdev_s", d->service_dev_s);
 	return o;
 }
 

@@ -139,6 +139,7 @@ static json_t *train_epoch(const struct result *r, const struct run_metrics *m, 
 	const struct epoch_metrics *e = &m->epoch[epoch];
 	const struct epoch_usage *u = &r->usage[epoch];
 	json_t *o = json_object();
+	struct decomposition d;
 
 	json_put_int(o, "epoch", epoch + 1);
 	json_put_int(o, "steps", e->steps);
@@ -166,7 +167,8 @@ static json_t *train_epoch(const struct result *r, const struct run_metrics *m, 
 	json_put_bool(o, "order_proved", u->order_proved);
 	json_put_text(o, "order_note", u->order_note);
 	json_put(o, "over_ranks", rank_spread(r, epoch));
-	json_put(o, "decomposition", json_decomposition(r, epoch, epoch + 1));
+	decompose(r, epoch, epoch + 1, &d);
+	json_put(o, "decomposition", json_decomposition(&d));
 	return o;
 }
 
@@ -191,18 +193,11 @@ static json_t *merged_io(const struct result *r, bool eval, json_t *totals)
 	return io;
 }
 
-static json_t *stragglers_of(const struct result *r, uint32_t epochs)
-{
-	struct decomposition d;
-
-	decompose(r, 0, epochs, &d);
-	return json_stragglers(r, &d);
-}
-
 json_t *json_training(const struct result *r, const struct run_metrics *m)
 {
 	const struct workload *w = r->workload;
 	json_t *o = json_object(), *epochs = json_array(), *io;
+	struct decomposition d;
 
 	json_put_text(o, "definition", w->compat.dlio ? "dlio" : "stoker");
 	json_put_int(o, "epochs_planned", r->epochs_planned);
@@ -232,10 +227,12 @@ json_t *json_training(const struct result *r, const struct run_metrics *m)
 	for (uint32_t i = 0; i < m->epochs; i++)
 		json_array_append_new(epochs, train_epoch(r, m, i));
 	json_put(o, "epochs", epochs);
-	if (m->epochs)
-		json_put(o, "decomposition", json_decomposition(r, 0, m->epochs));
+	if (m->epochs) {
+		decompose(r, 0, m->epochs, &d);
+		json_put(o, "decomposition", json_decomposition(&d));
+	}
 	if (m->epochs && r->rank)
-		json_put(o, "stragglers", stragglers_of(r, m->epochs));
+		json_put(o, "stragglers", json_stragglers(r, &d));
 	json_put(o, "io", io);
 	return o;
 }

@@ -12,8 +12,9 @@ json_t *json_environment(const struct host_facts *h);
 /* Everything measured while training, and while evaluating (NULL without evaluation). */
 json_t *json_training(const struct result *r, const struct run_metrics *m);
 json_t *json_evaluation(const struct result *r, const struct run_metrics *m);
-/* Where the time of training went in the epochs [from, to). */
-json_t *json_decomposition(const struct result *r, uint32_t from, uint32_t to);
+/* Where the time of training went. */
+struct decomposition;
+json_t *json_decomposition(const struct decomposition *d);
 /* Sizes, and each checkpoint written and read back over all ranks. */
 json_t *json_checkpoint(const struct result *r);
 /* Curves over time of the machine; only with r->series. */
