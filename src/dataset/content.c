@@ -104,6 +104,55 @@ FILL(f16)
 FILL(f32)
 FILL(f64)
 
+#ifdef __x86_64__
+/* The same words of integers, several at a time, where the processor can multiply so. */
+#define WIDE_MIN 256
+
+#define FILL_WIDE(name, isa, lanes, ...)                                                           \
+	__attribute__((target(isa))) static void fill_##name(const struct content_source *src,     \
+							     uint64_t file_index, uint64_t offset, \
+							     void *out, size_t n)                  \
+	{                                                                                          \
+		typedef uint64_t words __attribute__((vector_size(8 * (lanes))));                  \
+		words z, state = {__VA_ARGS__};                                                    \
+		size_t at = 0;                                                                     \
+		char *p = out;                                                                     \
+                                                                                                   \
+		if (n >= WIDE_MIN) {                                                               \
+			at = (size_t)(-offset % 8);                                                \
+			fill_int(src, file_index, offset, p, at);                                  \
+			state = rng_key(src->seed, file_index, 0) +                                \
+				(state + (offset + at) / 8) * GAMMA;                               \
+		}                                                                                  \
+		for (; n >= WIDE_MIN && n - at >= sizeof(z); at += sizeof(z)) {                    \
+			z = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9u;                         \
+			z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;                                 \
+			z ^= z >> 31;                                                              \
+			memcpy(p + at, &z, sizeof(z));                                             \
+			state += (lanes)*GAMMA;                                                    \
+		}                                                                                  \
+		fill_int(src, file_index, offset + at, p + at, n - at);                            \
+	}
+
+FILL_WIDE(int_avx2, "avx2", 4, 1, 2, 3, 4)
+FILL_WIDE(int_avx512, "avx512f,avx512dq", 8, 1, 2, 3, 4, 5, 6, 7, 8)
+
+static void choose(struct content_source *src)
+{
+	if (src->fill != fill_int)
+		return;
+	if (__builtin_cpu_supports("avx512dq"))
+		src->fill = fill_int_avx512;
+	else if (__builtin_cpu_supports("avx2"))
+		src->fill = fill_int_avx2;
+}
+#else
+static void choose(struct content_source *src)
+{
+	(void)src;
+}
+#endif
+
 void content_init(struct content_source *src, uint64_t seed, const struct elem_type *elem)
 {
 	bool floats = elem->class == ELEM_FLOAT || elem->class == ELEM_COMPLEX;
@@ -117,4 +166,5 @@ void content_init(struct content_source *src, uint64_t seed, const struct elem_t
 		src->fill = fill_int;
 	else
 		src->fill = part == 2 ? fill_f16 : part == 4 ? fill_f32 : fill_f64;
+	choose(src);
 }

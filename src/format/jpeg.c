@@ -8,9 +8,8 @@
  *
  * NATIVE is one read of the whole file, one per 2 MiB of larger ones.
  *
- * Our files are what Pillow saves by default. Their size depends on their pixels and, as all their
- * bytes, on the libjpeg that made them: verifying makes the image again with the library at hand.
- */
+ * Our files look as Pillow saves noise by default: headers, tables, lengths of blocks. Their size
+ * depends on their content. Verifying makes the image again. */
 #include <inttypes.h>
 
 #include "format/blob_stream.h"
@@ -52,35 +51,40 @@ static int put(void *arg, const unsigned char *bytes, size_t n, struct err *e)
 	return blob_stream_put(&p->s, bytes, n, e);
 }
 
-/* The encoder has the front of the scratch, the stream the rest: that much, for a row of any width.
- */
-#define ENCODER_SHARE ((JPEG_ENCODER_BYTES(JPEG_SIDE_MAX) + 4095) & ~(size_t)4095)
-
-static int put_file(struct putting *p, const struct file_spec *f,
-		    const struct content_source *content, void *scratch, struct err *e)
-{
-	struct jpeg_encoder j;
-	struct image_shape shape;
-	int rc = image_shape_of(f, "jpeg", JPEG_SIDE_MAX, &shape, e);
-
-	if (rc == 0)
-		rc = jpeg_encoder_init(&j, scratch, JPEG_SIDE_MAX, e);
-	if (rc < 0)
-		return rc;
-	rc = jpeg_encode(&j, &shape, f->file_index, content, put, p, e);
-	jpeg_encoder_release(&j);
-	return rc;
-}
-
 static int jpeg_write(const struct io *io, struct blob *b, const char *path,
 		      const struct file_spec *f, const struct content_source *content,
 		      void *scratch, size_t scratch_bytes, struct err *e)
 {
 	struct putting p = {.bytes = 0};
+	struct image_shape shape;
+	int rc = image_shape_of(f, "jpeg", JPEG_SIDE_MAX, &shape, e);
 
-	blob_stream_write(&p.s, io, b, (char *)scratch + ENCODER_SHARE,
-			  scratch_bytes - ENCODER_SHARE);
-	return blob_stream_end(&p.s, path, put_file(&p, f, content, scratch, e), e);
+	blob_stream_write(&p.s, io, b, (char *)scratch + JPEG_NOISE_BYTES,
+			  scratch_bytes - JPEG_NOISE_BYTES);
+	if (rc == 0)
+		rc = jpeg_noise(scratch, &shape, f->file_index, content, put, &p, e);
+	return blob_stream_end(&p.s, path, rc, e);
+}
+
+/* The front of the scratch is for making images of any width, the rest is the stream's. */
+#define REMAKE_SHARE ((JPEG_REMAKE_BYTES(JPEG_SIDE_MAX) + 4095) & ~(size_t)4095)
+
+static int compare_file(struct putting *p, const struct file_spec *f,
+			const struct content_source *content, void *scratch, struct err *e)
+{
+	unsigned char head[JPEG_REMAKE_HEAD];
+	struct jpeg_remake m = {.memory = scratch, .width = JPEG_SIDE_MAX, .head = head};
+	struct image_shape shape;
+	int rc = image_shape_of(f, "jpeg", JPEG_SIDE_MAX, &shape, e);
+	ssize_t got;
+
+	if (rc < 0)
+		return rc;
+	got = io_pread(p->s.io, IO_DATA, p->s.blob, head, sizeof(head), 0, e);
+	if (got < 0)
+		return (int)got;
+	m.n = (size_t)got;
+	return jpeg_remake(&m, &shape, f->file_index, content, put, p, e);
 }
 
 static int jpeg_verify(const struct io *io, const char *path, const struct file_spec *f,
@@ -92,11 +96,11 @@ static int jpeg_verify(const struct io *io, const char *path, const struct file_
 	int rc = io_stat_path(io, path, &st, e);
 
 	if (rc == 0)
-		rc = blob_stream_compare(&p.s, io, path, st.bytes, (char *)scratch + ENCODER_SHARE,
-					 scratch_bytes - ENCODER_SHARE, e);
+		rc = blob_stream_compare(&p.s, io, path, st.bytes, (char *)scratch + REMAKE_SHARE,
+					 scratch_bytes - REMAKE_SHARE, e);
 	if (rc < 0)
 		return rc;
-	rc = put_file(&p, f, content, scratch, e);
+	rc = compare_file(&p, f, content, scratch, e);
 	rc = blob_stream_end(&p.s, path, rc, e);
 	if (rc == 0 && p.bytes < st.bytes)
 		rc = err_set(e, ERR_DATA,
@@ -107,8 +111,7 @@ static int jpeg_verify(const struct io *io, const char *path, const struct file_
 
 const struct format_ops format_jpeg = {
 	.name = "jpeg",
-	.help = "JPEG images, 8-bit gray, quality 75, one per file; libjpeg-turbo encodes and "
-		"decodes.",
+	.help = "JPEG images, 8-bit gray, quality 75, one per file; libjpeg-turbo decodes.",
 	.extension = "jpeg",
 	.flags = FORMAT_IMAGE,
 	.check = jpeg_check,

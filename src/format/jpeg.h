@@ -1,8 +1,6 @@
 #pragma once
-/* The parts of the jpeg format: libjpeg behind errors that return and memory that is lent, the
- * encoder, and the reader.
- *
- * libjpeg's bytes are the same for one build of the library; another may choose other bits. */
+/* The parts of the jpeg format: images of noise, libjpeg behind errors that return and memory that
+ * is lent, and the reader. */
 #include <setjmp.h>
 #include <stdio.h> /* jpeglib.h needs it */
 
@@ -43,7 +41,19 @@ struct jpeg_arena {
 /* `a` becomes the object's client_data. */
 void jpeg_arena_arm(struct jpeg_arena *a, j_common_ptr c, void *memory, size_t bytes);
 
-/* Baseline, quality 75, JFIF 1.01, standard Huffman tables: Pillow's defaults. */
+/* Takes an image's bytes in ascending pieces; its failure ends the work. */
+typedef int jpeg_sink(void *arg, const unsigned char *bytes, size_t n, struct err *e);
+
+/* Our images: baseline, quality 75, JFIF 1.01, standard Huffman tables, as Pillow's defaults are.
+ * All of them begin alike, up to the data of the scan. */
+#define JPEG_HEADER_BYTES 328
+#define JPEG_NOISE_BYTES 16384
+/* An image of noise: the same bytes on every machine. `memory` is JPEG_NOISE_BYTES long. */
+int jpeg_noise(void *memory, const struct image_shape *shape, uint64_t file_index,
+	       const struct content_source *content, jpeg_sink *sink, void *arg, struct err *e);
+
+/* The content's bytes as pixels, through libjpeg: files of version 0.1.0. One build of the library
+ * always makes the same bytes; another may choose other bits. */
 struct jpeg_encoder {
 	struct jpeg_guard guard;
 	struct jpeg_compress_struct c;
@@ -51,7 +61,7 @@ struct jpeg_encoder {
 	struct jpeg_arena arena;
 	unsigned char *row; /* JPEG_ROW_ROOM */
 	unsigned char *out; /* IMAGE_PIECE */
-	int (*sink)(void *arg, const unsigned char *bytes, size_t n, struct err *e);
+	jpeg_sink *sink;
 	void *arg;
 	bool made;
 };
@@ -60,13 +70,24 @@ struct jpeg_encoder {
 #define JPEG_ENCODER_BYTES(width) (JPEG_ROW_ROOM + IMAGE_PIECE + JPEG_ARENA_BYTES(width))
 /* `memory` is JPEG_ENCODER_BYTES(width) long, 64-aligned. */
 int jpeg_encoder_init(struct jpeg_encoder *j, void *memory, uint32_t width, struct err *e);
-/* Gives the image's bytes to `sink` in ascending pieces; its failure ends the work. */
 int jpeg_encode(struct jpeg_encoder *j, const struct image_shape *shape, uint64_t file_index,
-		const struct content_source *content,
-		int (*sink)(void *arg, const unsigned char *bytes, size_t n, struct err *e),
-		void *arg, struct err *e);
+		const struct content_source *content, jpeg_sink *sink, void *arg, struct err *e);
 /* Accepts a zeroed one. */
 void jpeg_encoder_release(struct jpeg_encoder *j);
+
+#define JPEG_REMAKE_BYTES(width) (JPEG_NOISE_BYTES + JPEG_ENCODER_BYTES(width))
+#define JPEG_REMAKE_HEAD ((size_t)JPEG_HEADER_BYTES + 16)
+/* What making a file again needs: its first bytes, which tell how it was made. */
+struct jpeg_remake {
+	void *memory;   /* JPEG_REMAKE_BYTES(width), 64-aligned */
+	uint32_t width; /* of an image, at most */
+	const unsigned char *head;
+	size_t n;      /* JPEG_REMAKE_HEAD, if the file is that long */
+	size_t beyond; /* bytes that libjpeg asked for beyond `memory`, of all images */
+};
+/* As jpeg_encode when that makes the first bytes, else as jpeg_noise. */
+int jpeg_remake(struct jpeg_remake *m, const struct image_shape *shape, uint64_t file_index,
+		const struct content_source *content, jpeg_sink *sink, void *arg, struct err *e);
 
 /* struct format_ops' functions of the reader, by their names there. */
 size_t jpeg_reader_bytes(const struct reader_config *c, const struct store *s);

@@ -1,4 +1,4 @@
-/* Making JPEG images of noise, as Pillow saves them. */
+/* Making JPEG images of pixels, as Pillow saves them. */
 #include <string.h>
 
 #include "format/jpeg.h"
@@ -65,9 +65,7 @@ int jpeg_encoder_init(struct jpeg_encoder *j, void *memory, uint32_t width, stru
 }
 
 int jpeg_encode(struct jpeg_encoder *j, const struct image_shape *shape, uint64_t file_index,
-		const struct content_source *content,
-		int (*sink)(void *arg, const unsigned char *bytes, size_t n, struct err *e),
-		void *arg, struct err *e)
+		const struct content_source *content, jpeg_sink *sink, void *arg, struct err *e)
 {
 	JSAMPROW row = j->row;
 

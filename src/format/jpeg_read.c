@@ -20,10 +20,8 @@ struct reader {
 	unsigned char *arena_memory;
 	size_t arena_bytes;
 	uint64_t payload;
-	struct jpeg_encoder encoder; /* to verify */
-	void *encoder_memory;
-	uint32_t encoder_width;
-	/* the file's bytes beside the encoder's */
+	struct jpeg_remake remake; /* to verify */
+	/* the file's bytes beside those made again */
 	const unsigned char *run;
 	size_t run_bytes;
 	uint64_t compared;
@@ -57,8 +55,8 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 		r->arena_bytes = JPEG_ARENA_BYTES(width);
 		r->arena_memory = carve(c, r->arena_bytes);
 	} else if (config->decode == DECODE_VERIFY) {
-		r->encoder_width = width;
-		r->encoder_memory = carve(c, JPEG_ENCODER_BYTES(width));
+		r->remake.width = width;
+		r->remake.memory = carve(c, JPEG_REMAKE_BYTES(width));
 	}
 }
 
@@ -172,8 +170,6 @@ int jpeg_reader_init(void *memory, const struct reader_config *config, const str
 	file_marks_clear(&r->base.loaded);
 	if (config->decode == DECODE_FULL)
 		rc = decoder_init(r, e);
-	else if (config->decode == DECODE_VERIFY)
-		rc = jpeg_encoder_init(&r->encoder, r->encoder_memory, r->encoder_width, e);
 	*out = r;
 	return rc;
 }
@@ -184,13 +180,12 @@ int jpeg_reader_close(struct reader *r, struct err *e)
 	if (r->made)
 		jpeg_destroy_decompress(&r->d);
 	r->made = false;
-	jpeg_encoder_release(&r->encoder);
 	return 0;
 }
 
 size_t jpeg_reader_beyond(const struct reader *r)
 {
-	return r->arena.beyond + r->encoder.arena.beyond;
+	return r->arena.beyond + r->remake.beyond;
 }
 
 /* ---- markers ---- */
@@ -356,7 +351,7 @@ static int decode_image(struct reader *r, const struct image_shape *shape, struc
 	return 0;
 }
 
-/* The encoder's next bytes against the file's. */
+/* The next bytes made again against the file's. */
 static int compare(void *arg, const unsigned char *bytes, size_t n, struct err *e)
 {
 	struct reader *r = arg;
@@ -376,12 +371,11 @@ static int compare(void *arg, const unsigned char *bytes, size_t n, struct err *
 		part = n < r->run_bytes ? n : r->run_bytes;
 		same = first_difference(bytes, r->run, part);
 		if (same < part)
-			return err_set(
-				e, ERR_DATA,
-				"the byte at offset %" PRIu64 " is 0x%02x, not the 0x%02x that "
-				"was generated (by libjpeg; another build of it may make other "
-				"bytes)",
-				r->compared + same, r->run[same], bytes[same]);
+			return err_set(e, ERR_DATA,
+				       "the byte at offset %" PRIu64
+				       " is 0x%02x, not the 0x%02x that "
+				       "was generated",
+				       r->compared + same, r->run[same], bytes[same]);
 		r->run += part;
 		r->run_bytes -= part;
 		r->compared += part;
@@ -394,11 +388,17 @@ static int compare(void *arg, const unsigned char *bytes, size_t n, struct err *
 static int verify_image(struct reader *r, const struct image_shape *shape,
 			const struct file_spec *f, struct err *e)
 {
+	ssize_t got;
 	int rc;
 
-	r->run_bytes = 0;
+	got = image_source_run(&r->base.source, IMAGE_PIECE, &r->run, e);
+	if (got < 0)
+		return (int)got;
+	r->run_bytes = (size_t)got;
 	r->compared = 0;
-	rc = jpeg_encode(&r->encoder, shape, f->file_index, r->base.config.content, compare, r, e);
+	r->remake.head = r->run;
+	r->remake.n = r->run_bytes < JPEG_REMAKE_HEAD ? r->run_bytes : JPEG_REMAKE_HEAD;
+	rc = jpeg_remake(&r->remake, shape, f->file_index, r->base.config.content, compare, r, e);
 	if (rc == 0 && r->compared < r->base.source.file_bytes)
 		rc = err_set(e, ERR_DATA, "the file has %" PRIu64 " bytes and should have %" PRIu64,
 			     r->base.source.file_bytes, r->compared);

@@ -10,7 +10,11 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <inttypes.h>
+#include <math.h>
 
+#include "base/rng.h"
+#include "dataset/content.h"
 #include "dlio_files.h"
 #include "format/jpeg.h"
 #include "image_case.h"
@@ -83,6 +87,142 @@ static void shapes(void **state)
 	f.elem = elem_find("int8");
 	f.dims[1] = 5;
 	assert_int_equal(t.format->check(&f, &e), ERR_USAGE);
+}
+
+/* A fixed file of noise: what is on disk is verified against it. */
+static void the_bytes_are_fixed(void **state)
+{
+	uint64_t hash = 0;
+	unsigned char *bytes;
+	size_t n;
+
+	(void)state;
+	image_case_end(&t);
+	image_case_begin(&t, "jpeg", 300, 500);
+	content_init(&t.content, 42, t.spec.elem);
+	bytes = image_case_write(&t, &n);
+	for (size_t i = 0; i < n; i++)
+		hash = rng_mix64(hash + bytes[i] + 1);
+	if (n != 0x14e0d || hash != 0x614db8f2d0bbb9f0)
+		fail_msg("%zu bytes, of hash %#" PRIx64, n, hash);
+	free(bytes);
+}
+
+static void quiet(j_common_ptr c)
+{
+	(void)c;
+}
+
+/* libjpeg finds nothing to warn of, and coefficients as noise has them: as large as pixels of 0 to
+ * 255 give, quantised, around 0, and other ones in the next file. */
+static void noise(void **state)
+{
+	static const unsigned place[4] = {0, 2, 4 * 8 + 3, 63}, quant[4] = {8, 5, 28, 50};
+	double sum[4] = {0}, squares[4] = {0};
+	struct jpeg_decompress_struct d;
+	unsigned zeros = 0, blocks = 0;
+	struct jpeg_error_mgr manager;
+	jvirt_barray_ptr *planes;
+	unsigned char *bytes, *next;
+	size_t n, next_n, same = 0;
+
+	(void)state;
+	image_case_end(&t);
+	image_case_begin(&t, "jpeg", 1001, 999);
+	content_init(&t.content, 1, t.spec.elem);
+	bytes = image_case_write(&t, &n);
+	d.err = jpeg_std_error(&manager);
+	manager.output_message = quiet;
+	jpeg_create_decompress(&d);
+	jpeg_mem_src(&d, bytes, n);
+	jpeg_read_header(&d, TRUE);
+	assert_int_equal(d.image_height, 1001);
+	assert_int_equal(d.image_width, 999);
+	planes = jpeg_read_coefficients(&d);
+	for (unsigned y = 0; y < 126; y++) {
+		JBLOCKROW row =
+			d.mem->access_virt_barray((j_common_ptr)&d, planes[0], y, 1, FALSE)[0];
+
+		for (unsigned x = 0; x < 125; x++, blocks++) {
+			for (unsigned i = 0; i < 4; i++) {
+				double v = row[x][place[i]] * (double)quant[i];
+
+				sum[i] += v;
+				squares[i] += v * v;
+			}
+			zeros += row[x][63] == 0;
+		}
+	}
+	jpeg_finish_decompress(&d);
+	assert_int_equal(manager.num_warnings, 0);
+	jpeg_destroy_decompress(&d);
+	for (unsigned i = 0; i < 4; i++) {
+		double deviation = sqrt(squares[i] / blocks);
+
+		if (fabs(sum[i] / blocks) > 3 || deviation < 66 || deviation > 90)
+			fail_msg("coefficient %u: mean %f, deviation %f", place[i], sum[i] / blocks,
+				 deviation);
+	}
+	assert_in_range(zeros * 100 / blocks, 22, 31);
+	/* what Pillow needs for noise of these dimensions, within 1 % */
+	assert_in_range(n, blocks * 3525 / 100, blocks * 3600 / 100);
+	t.spec.file_index = 1;
+	next = image_case_write(&t, &next_n);
+	for (size_t i = JPEG_HEADER_BYTES; i < n && i < next_n; i++)
+		same += bytes[i] == next[i];
+	/* bytes agree by chance: one of 256, a little more in Huffman codes */
+	assert_in_range(same * 1000 / n, 1, 8);
+	free(next);
+	free(bytes);
+}
+
+static int collect(void *arg, const unsigned char *bytes, size_t n, struct err *err)
+{
+	(void)err;
+	memcpy((*(unsigned char **)arg), bytes, n);
+	*(unsigned char **)arg += n;
+	return 0;
+}
+
+/* Files of the content's bytes as pixels are told from those of noise, and compared byte by byte.
+ */
+static void files_of_pixels(void **state)
+{
+	static const uint64_t dims[][2] = {{1, 1}, {24, 40}, {300, 500}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(dims) / sizeof(dims[0]); i++) {
+		struct image_shape shape = {(uint32_t)dims[i][1], (uint32_t)dims[i][0]};
+		size_t room = JPEG_ENCODER_BYTES(1000), n;
+		void *memory = buffer_alloc(room, "an encoder", &e);
+		unsigned char *bytes = xmalloc(1 << 20), *end = bytes;
+		struct jpeg_encoder j;
+
+		image_case_end(&t);
+		image_case_begin(&t, "jpeg", dims[i][0], dims[i][1]);
+		content_init(&t.content, 7, t.spec.elem);
+		assert_int_equal(jpeg_encoder_init(&j, memory, 1000, &e), 0);
+		assert_int_equal(jpeg_encode(&j, &shape, 0, &t.content, collect, &end, &e), 0);
+		jpeg_encoder_release(&j);
+		n = (size_t)(end - bytes);
+		/* whole, and with a bit wrong somewhere */
+		for (size_t k = 0; k <= 50; k++) {
+			size_t at = k * (n - 1) / 50;
+			int want = k < 50 ? ERR_DATA : 0;
+
+			bytes[at] ^= k < 50 ? 4 : 0;
+			for (int access = 0; access < 2; access++)
+				assert_int_equal(read_bytes(bytes, n, (enum read_access)access,
+							    DECODE_VERIFY),
+						 want);
+			assert_int_equal(t.format->verify(&t.io, "f", &t.spec, &t.content,
+							  t.scratch, FORMAT_WRITE_SCRATCH, &e),
+					 want);
+			bytes[at] ^= k < 50 ? 4 : 0;
+		}
+		buffer_free(memory, room);
+		free(bytes);
+	}
 }
 
 /* For any shape the file is between half of the estimate and the estimate. */
@@ -313,7 +453,8 @@ static void own_memory(void **state)
 			for (int k = 0; k < 2; k++)
 				if (t.format->read(r, "f", &t.spec, 0, &s, &e) < 0)
 					fail_msg("%s", e.text);
-			assert_int_equal(jpeg_reader_beyond(r) > 0, i == 5);
+			assert_int_equal(jpeg_reader_beyond(r) > 0,
+					 i == 5 && decode == DECODE_FULL);
 			t.format->reader_close(r, NULL);
 			buffer_free(memory, room);
 		}
@@ -325,9 +466,19 @@ static void own_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(header_as_dlio), T(dlio_samples),   T(shapes),  T(estimate),
-		T(damage),         T(cut_and_longer), T(headers), T(tables_are_an_images_own),
-		T(own_memory),     T(many_scans),
+		T(header_as_dlio),
+		T(dlio_samples),
+		T(shapes),
+		T(estimate),
+		T(damage),
+		T(cut_and_longer),
+		T(headers),
+		T(tables_are_an_images_own),
+		T(own_memory),
+		T(many_scans),
+		T(noise),
+		T(files_of_pixels),
+		T(the_bytes_are_fixed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
