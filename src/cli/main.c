@@ -1,4 +1,5 @@
 /* The program: picks the subcommand, or takes DLIO's command line when called by its name. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,8 @@ int main(int argc, char **argv)
 	size_t n = 0;
 
 	log_level_from_environment();
+	/* who ignores the ends of children is not told how they ended, and may hand that on */
+	signal(SIGCHLD, SIG_DFL);
 	if (strcmp(path_basename(argv[0]), "dlio_benchmark") == 0)
 		return finish(find("run")->main(argc, argv));
 	if (argc < 2) {
