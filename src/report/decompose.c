@@ -109,7 +109,7 @@ static bool one_step(const struct result *r, uint32_t epoch, uint32_t block, uin
 	}
 	if (!last)
 		return false;
-	add_stalls(d, &r->rank[0].epoch[epoch], last->barrier_in_ns, path);
+	add_stalls(d, &r->rank[result_present_rank(r)].epoch[epoch], last->barrier_in_ns, path);
 	add_critical(d, last, path);
 	for (uint32_t k = 0; k < r->ranks; k++) {
 		int64_t meet = last->barrier_in_ns;
@@ -142,7 +142,7 @@ static void each_step(const struct result *r, uint32_t from, uint32_t to, struct
 		for (uint32_t b = 0; b < blocks; b++)
 			for (uint64_t i = 0; one_step(r, e, b, i, d, late, &path); i++)
 				d->common_steps++;
-		add_stalls(d, &r->rank[0].epoch[e], INT64_MAX, &path);
+		add_stalls(d, &r->rank[result_present_rank(r)].epoch[e], INT64_MAX, &path);
 	}
 }
 
@@ -267,15 +267,21 @@ void decompose(const struct result *r, uint32_t from, uint32_t to, struct decomp
 {
 	struct lateness *late = calloc(r->ranks ? r->ranks : 1, sizeof(*late));
 	struct epoch_split all = {0};
-	double ranks = r->ranks ? r->ranks : 1;
+	double ranks;
 
 	memset(d, 0, sizeof(*d));
+	for (uint32_t k = 0; k < r->ranks; k++)
+		d->ranks += !r->rank[k].lost;
+	ranks = d->ranks ? d->ranks : 1;
 	for (uint32_t e = from; e < to; e++) {
 		int64_t first = INT64_MAX, last = INT64_MIN;
 
 		for (uint32_t k = 0; k < r->ranks; k++) {
 			const struct rank_epoch *ep = &r->rank[k].epoch[e];
 
+			/* lost, or stopped before it began */
+			if (ep->train_end_ns == 0)
+				continue;
 			d->wall_s += seconds(ep->train_end_ns - ep->begin_ns) / ranks;
 			first = ep->begin_ns < first ? ep->begin_ns : first;
 			last = ep->train_end_ns > last ? ep->train_end_ns : last;

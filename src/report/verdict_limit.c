@@ -41,7 +41,7 @@ static void look(struct view *v, struct result *r, const struct run_metrics *m)
 	v->workers = r->rank[0].workers ? r->rank[0].workers : 1;
 	for (int k = 0; k < WORK_KINDS; k++)
 		v->work += v->d.work_s[k];
-	room = v->d.wall_s * v->workers * r->ranks;
+	room = v->d.wall_s * v->workers * v->d.ranks;
 	v->busy = room > 0 ? fmin(1, v->work / room) : 0;
 	v->inside = room > 0 ? fmin(1, (v->d.work_s[WORK_OPEN] + v->d.work_s[WORK_META] +
 					v->d.work_s[WORK_DATA]) /
