@@ -113,6 +113,14 @@ static void figures_of_training(void **state)
 	near(f.samples_rate, 40);
 	near(f.samples_recent, 7);
 	near(f.left_s, 80 * 1.0 + 5 * 2.0);
+	/* all is done, and the run does not say so yet */
+	p.phase = PROGRESS_TRAIN;
+	p.done = p.total;
+	p.eval_done = p.eval_total;
+	live_add(l, &p, 31 * S);
+	live_figures(l, &p, 31 * S, &f);
+	near(f.left_s, 0);
+	assert_non_null(strstr(f.left_how, "0 steps at"));
 	free(l);
 }
 
