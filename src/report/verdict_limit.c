@@ -38,7 +38,7 @@ static void look(struct view *v, struct result *r, const struct run_metrics *m)
 	v->wait = decompose_wait(v->d.mean_s);
 	v->skew = v->d.mean_s[TIME_SKEW];
 	v->loss = v->d.wall_s - v->compute;
-	v->workers = r->rank[0].workers ? r->rank[0].workers : 1;
+	v->workers = fmax(1, r->rank[result_present_rank(r)].workers);
 	for (int k = 0; k < WORK_KINDS; k++)
 		v->work += v->d.work_s[k];
 	room = v->d.wall_s * v->workers * v->d.ranks;
