@@ -548,6 +548,7 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 {
 	struct run_state *s = xcalloc(1, sizeof(*s));
 	struct err cause = {0};
+	int64_t since;
 	int rc;
 
 	s->w = w;
@@ -560,7 +561,10 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	r->workload = w;
 	r->ranks = o->ranks;
 	r->begin_wall_ns = o->start_wall_ns;
-	r->begin_ns = clock_now_ns() - (clock_wall_ns() - o->start_wall_ns);
+	/* not in the future, where another host's clock that is ahead, or a step back, would put it
+	 */
+	since = clock_wall_ns() - o->start_wall_ns;
+	r->begin_ns = clock_now_ns() - (since > 0 ? since : 0);
 	host_facts_load(&r->host);
 	settle_places(s);
 	s->loader_ops = loader_find(w->reader.data_loader);
