@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -23,13 +21,6 @@ static void usage(FILE *out)
 	for (size_t i = 0; command_table[i]; i++)
 		fprintf(out, "  %-10s %s\n", command_table[i]->name, command_table[i]->help);
 	fputs("\nstoker COMMAND --help says more; stoker show lists what there is to use.\n", out);
-}
-
-int cli_terminal_width(void)
-{
-	struct winsize size;
-
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
 }
 
 int cli_fail(const struct err *e)
