@@ -7,7 +7,7 @@
 #include "format/hdf5.h"
 
 #define HDF5_ENTRY_BYTES 24576u
-/* Kept entries: of a symbol table the library reads each part once, too. */
+/* Kept entries: of a symbol table or dense links the library reads each part once, too. */
 #define HDF5_ENTRIES 8
 #define HDF5_ENTRIES_MANY 16
 #define HDF5_FILTERS_MAX 4
