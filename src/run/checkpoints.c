@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/saturate.h"
 #include "base/str.h"
 #include "comm/net.h"
 #include "metric/disk_io.h"
@@ -84,7 +85,7 @@ uint64_t run_saves_planned(const struct run_state *s)
 	if (!s->w->workflow.train)
 		return count_or_none(s->w->checkpoint.num_checkpoints_write);
 	for (uint32_t i = 1; i <= (uint32_t)s->w->train.epochs; i++)
-		n += run_epoch_saves(s->w, i, run_epoch_steps(s, i));
+		n = u64_sum(n, run_epoch_saves(s->w, i, run_epoch_steps(s, i)));
 	return n;
 }
 
@@ -167,9 +168,10 @@ uint64_t run_checkpoints_bytes(const struct run_state *s)
 	saves = run_saves_planned(s);
 	if (!s->w->workflow.train)
 		saves += count_or_none(s->w->checkpoint.num_checkpoints_read);
-	return n + saves * s->locals *
-			   (sizeof(struct checkpoint_times) + sizeof(struct checkpoint_name) +
-			    (run_checkpoint_steps(s->w) ? sizeof(struct phase) : 0));
+	return u64_sum(
+		n, u64_product(u64_product(saves, s->locals),
+			       sizeof(struct checkpoint_times) + sizeof(struct checkpoint_name) +
+				       (run_checkpoint_steps(s->w) ? sizeof(struct phase) : 0)));
 }
 
 /* ---- once a rank ---- */
