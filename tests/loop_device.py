@@ -133,10 +133,33 @@ class LoopDevice:
                 os.close(fd)
 
 
+def memory_group(device, limit):
+    """A cgroup whose programs may use so much memory, version 1 or 2; gone with the device."""
+    group = device.group("memory", memory__limit_in_bytes=limit)
+    if group:
+        return group
+    for root in (CGROUPS, f"{CGROUPS}/unified"):
+        try:
+            with open(f"{root}/cgroup.controllers") as f:
+                if "memory" not in f.read().split():
+                    continue
+            with open(f"{root}/cgroup.subtree_control", "w") as f:
+                f.write("+memory")
+            group = f"{root}/stoker-memory-{os.getpid()}"
+            os.mkdir(group)
+            device.groups.append(group)
+            with open(f"{group}/memory.max", "w") as f:
+                f.write(str(limit))
+            return group
+        except OSError as e:
+            raise Unavailable(f"no memory control group can be made: {e}") from e
+    raise Unavailable("there is no memory control group")
+
+
 def join(groups):
     """For subprocess's preexec_fn: the child enters the groups."""
     def enter():
         for group in groups:
-            with open(f"{group}/tasks", "w") as f:
+            with open(f"{group}/cgroup.procs", "w") as f:
                 f.write(str(os.getpid()))
     return enter

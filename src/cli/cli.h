@@ -6,7 +6,7 @@ struct command {
 	const char *name;
 	const char *usage; /* "run WORKLOAD [-n RANKS] [key=value ...]" */
 	const char *help;  /* one sentence */
-	bool alone; /* reads and prints: of several processes that a launcher started only the first
+	bool alone; /* one is enough: of several processes that a launcher started only the first
 		     * carries it out, the others leave at once */
 	/* argv[0] is the subcommand's name. Returns the exit status. */
 	int (*main)(int argc, char **argv);

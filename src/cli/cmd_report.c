@@ -1,4 +1,5 @@
 /* stoker report: results as a page, a table, plots. */
+#include <ctype.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,6 +108,15 @@ static int load_trace(struct page_trace *t, const struct run_record *r, const st
 	return rc;
 }
 
+/* The page's sentence as one of the program's: no capital, no full stop. */
+static void say_note(const char *note)
+{
+	size_t n = strlen(note);
+
+	fprintf(stderr, "stoker: %c%.*s\n", tolower((unsigned char)note[0]),
+		(int)(n - 1 - (note[n - 1] == '.')), note + 1);
+}
+
 static int load_traces(struct page_trace *t, const struct run_record *r, size_t n,
 		       const struct report_args *a, struct err *e)
 {
@@ -132,6 +142,8 @@ static int load_traces(struct page_trace *t, const struct run_record *r, size_t 
 			}
 			fprintf(stderr, "stoker: %s; its timeline is left out\n", why.text);
 			snprintf(t[i].note, sizeof(t[i].note), "%s", why.text);
+		} else if (t[i].view.note[0]) {
+			say_note(t[i].view.note);
 		}
 		drawn += t[i].found;
 	}

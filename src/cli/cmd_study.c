@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cli/cli.h"
+#include "cli/launcher.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
 #include "study/matrix.h"
@@ -322,6 +323,25 @@ static void print(const struct buf *text)
 
 /* ---- the verbs ---- */
 
+/* A study is one process that starts the others: those of a launcher would meet at its lock. One
+ * process of a launcher's is as good as none: an interactive step of Slurm's looks like that. */
+static int refuse_launcher(struct err *e)
+{
+	struct launcher l;
+	char count[48] = "";
+
+	launcher_find(&l);
+	if (!l.name || l.processes == 1)
+		return 0;
+	if (l.processes > 1)
+		snprintf(count, sizeof(count), " in %lld processes", (long long)l.processes);
+	return err_set(e, ERR_USAGE,
+		       "study: it was started%s under %s; run it once, without a launcher: the "
+		       "study starts the processes of each run itself (--launcher mpirun or srun). "
+		       "If no launcher is at work, unset %s",
+		       count, l.name, l.mark);
+}
+
 static int run(struct study_plan *p, const struct study_args *a, struct err *e)
 {
 	struct view view = {.quiet = a->quiet, .terminal = terminal_can_draw(STDERR_FILENO)};
@@ -398,8 +418,11 @@ static int report(const struct study_args *a)
 static int verb(const char *name, struct study_args *a, struct err *e)
 {
 	struct study_plan p;
-	int rc = study_plan_init(&p, &a->o, e);
+	int rc = strcmp(name, "run") == 0 ? refuse_launcher(e) : 0;
 
+	if (rc < 0)
+		return rc;
+	rc = study_plan_init(&p, &a->o, e);
 	if (rc == 0 && strcmp(name, "run") == 0)
 		rc = run(&p, a, e);
 	else if (rc == 0 && strcmp(name, "status") == 0)
@@ -454,4 +477,5 @@ const struct command command_study = {
 	.usage = "study run|status|report|sbatch DESIGN.csv [options] [key=value...]",
 	.help = "Run a whole study from a design (CSV), resumable.",
 	.main = study_main,
+	.alone = true,
 };

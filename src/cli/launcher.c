@@ -38,6 +38,7 @@ void launcher_find(struct launcher *out)
 		if (!getenv(rows[i].mark))
 			continue;
 		out->name = rows[i].name;
+		out->mark = rows[i].mark;
 		out->library = rows[i].library;
 		out->processes = number(rows[i].size, 0);
 		out->process = number(rows[i].rank, -1);

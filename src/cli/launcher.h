@@ -8,6 +8,7 @@
 
 struct launcher {
 	const char *name;    /* "mpirun (Open MPI)"; NULL: none */
+	const char *mark;    /* the variable that says so */
 	const char *library; /* "openmpi", "mpich"; NULL: started without any process management */
 	int64_t processes;   /* 0: not said */
 	int64_t process;     /* its number; -1: not said */

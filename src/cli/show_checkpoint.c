@@ -98,10 +98,11 @@ static void print_plan(const struct workload *w, const struct checkpoint_plan *p
 		add_rank(&kinds, rank, &b);
 	}
 	checkpoint_plan_totals(p, &t);
-	printf("%s: %" PRId64 " ranks%s, tensor %" PRId64 " x pipeline %" PRId64 " x data %" PRId64
+	printf("%s: %" PRId64 " rank%s%s, tensor %" PRId64 " x pipeline %" PRId64 " x data %" PRId64
 	       ", ZeRO %d",
-	       w->model.name, p->ranks, w->checkpoint.mode == 1 ? " (subset)" : "", p->tensor,
-	       p->pipeline, p->data, p->zero);
+	       w->model.name, p->ranks, p->ranks == 1 ? "" : "s",
+	       w->checkpoint.mode == 1 ? " (subset)" : "", p->tensor, p->pipeline, p->data,
+	       p->zero);
 	if (p->parameters && !p->predefined)
 		printf(", %" PRIu64 " parameters", p->parameters);
 	printf("\nfolder %s/global_epoch<E>_step<S>\n\n", w->checkpoint.checkpoint_folder);
@@ -111,10 +112,11 @@ static void print_plan(const struct workload *w, const struct checkpoint_plan *p
 		print_kind(&kinds.v[i]);
 	printf("\nmodel      %18" PRIu64 " bytes  %14.6f GiB\n"
 	       "optimizer  %18" PRIu64 " bytes  %14.6f GiB\n"
-	       "total      %18" PRIu64 " bytes  %14.6f GiB in %" PRIu64 " files of %" PRIu64
-	       " ranks\n",
+	       "total      %18" PRIu64 " bytes  %14.6f GiB in %" PRIu64 " file%s of %" PRIu64
+	       " rank%s\n",
 	       t.model_bytes, gib(t.model_bytes), t.optimizer_bytes, gib(t.optimizer_bytes),
-	       t.total_bytes, gib(t.total_bytes), t.files, t.writers);
+	       t.total_bytes, gib(t.total_bytes), t.files, t.files == 1 ? "" : "s", t.writers,
+	       t.writers == 1 ? "" : "s");
 	if (t.ranks < t.whole_ranks)
 		printf("partial: the first %" PRIu64 " of the %" PRIu64 " ranks of a job whose "
 		       "checkpoint has %" PRIu64 " bytes (%.3g %%)\n",

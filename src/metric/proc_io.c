@@ -76,19 +76,6 @@ int64_t host_cpu_ns(void)
 	return (int64_t)((double)(v[0] + v[1] + v[2] + v[5] + v[6] + v[7]) * 1e9 / (double)tick);
 }
 
-int64_t host_memory_stall_ns(void)
-{
-	FILE *f = fopen("/proc/pressure/memory", "re");
-	int64_t us = -1;
-
-	if (!f)
-		return -1;
-	if (fscanf(f, "some avg10=%*f avg60=%*f avg300=%*f total=%" SCNd64, &us) != 1)
-		us = -1;
-	fclose(f);
-	return us < 0 ? -1 : us * 1000;
-}
-
 uint64_t proc_peak_rss_bytes(void)
 {
 	struct sysinfo_pair *pair = NULL;

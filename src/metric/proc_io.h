@@ -19,9 +19,5 @@ void proc_io_sub(struct proc_io *a, const struct proc_io *b);
 int64_t proc_cpu_ns(void);
 /* CPU time of all processes of this machine since its start, in ns; 0 where it does not say. */
 int64_t host_cpu_ns(void);
-/* Time since the machine's start in which some program waited for memory (pages being reclaimed,
- * read back or swapped), in ns: "some" of /proc/pressure/memory; -1 where the kernel does not say.
- */
-int64_t host_memory_stall_ns(void);
 /* Peak resident set of this program (not of what the process was before it), bytes. */
 uint64_t proc_peak_rss_bytes(void);

@@ -150,8 +150,8 @@ void audit_text(const struct audit *a, bool color, struct buf *out)
 		const struct run_record *r = &a->record[i];
 		size_t first = at;
 
-		buf_printf(out, "%s%s  (%s, %u ranks%s)\n", i ? "\n" : "", r->folder,
-			   r->ours ? "Stoker" : "DLIO", r->ranks,
+		buf_printf(out, "%s%s  (%s, %u rank%s%s)\n", i ? "\n" : "", r->folder,
+			   r->ours ? "Stoker" : "DLIO", r->ranks, r->ranks == 1 ? "" : "s",
 			   r->trained ? "" : ", no training");
 		for (; at < a->findings && a->finding[at].record == i; at++) {
 			const struct finding *f = &a->finding[at];

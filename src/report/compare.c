@@ -228,7 +228,7 @@ void comparison_text(const struct comparison *c, struct buf *out)
 			   c->differences.v[i]);
 	if (c->differences.n == 0)
 		buf_puts(out, "The configurations are the same.\n");
-	buf_putc(out, '\n');
+	buf_puts(out, "\nMeans +- standard deviations, first -> second:\n");
 	for (size_t i = 0; i < c->measures; i++) {
 		const struct compared *m = &c->measure[i];
 		double share = m->a.mean != 0 ? 100 * (m->b.mean / m->a.mean - 1) : NAN;

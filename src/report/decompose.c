@@ -35,10 +35,11 @@ static const struct step_times *step_of(const struct result *r, uint32_t rank, u
 	return block < ep->blocks && i < ep->block[block].steps ? &ep->block[block].step[i] : NULL;
 }
 
-/* How often a rank came last, by how much. */
+/* How often a rank came last, by how much: behind all others, and behind those on other nodes. */
 struct lateness {
 	uint64_t last;
-	double behind_s;
+	double behind_s, node_behind_s;
+	uint32_t node;
 };
 
 /* What of [begin, end] lies after `from`. */
@@ -88,7 +89,7 @@ static bool one_step(const struct result *r, uint32_t epoch, uint32_t block, uin
 		     struct decomposition *d, struct lateness *late, struct path *path)
 {
 	const struct step_times *last = NULL, *t;
-	int64_t second = INT64_MIN;
+	int64_t second = INT64_MIN, elsewhere = INT64_MIN;
 	uint32_t at = 0;
 
 	for (uint32_t k = 0; k < r->ranks; k++) {
@@ -115,6 +116,8 @@ static bool one_step(const struct result *r, uint32_t epoch, uint32_t block, uin
 			continue;
 		/* a rank that was called off did not wait for the last one */
 		meet = meet < t->barrier_out_ns ? meet : t->barrier_out_ns;
+		if (late && late[k].node != late[at].node && t->barrier_in_ns > elsewhere)
+			elsewhere = t->barrier_in_ns;
 		d->mean_s[TIME_SKEW] += clock_seconds(meet - t->barrier_in_ns);
 		d->mean_s[TIME_COLLECTIVE] += clock_seconds(t->barrier_out_ns - meet);
 	}
@@ -122,6 +125,8 @@ static bool one_step(const struct result *r, uint32_t epoch, uint32_t block, uin
 		late[at].last++;
 		late[at].behind_s += clock_seconds(last->barrier_in_ns - second);
 	}
+	if (late && elsewhere != INT64_MIN)
+		late[at].node_behind_s += clock_seconds(last->barrier_in_ns - elsewhere);
 	return true;
 }
 
@@ -176,18 +181,17 @@ static void find_last_node(const struct result *r, struct decomposition *d,
 {
 	struct of_node {
 		uint64_t last;
+		double behind_s;
 		uint32_t ranks;
 	} *node = r->nodes > 1 ? calloc(r->nodes, sizeof(*node)) : NULL;
 	double most = 0;
 
 	if (!node)
 		return;
-	for (uint32_t p = 0; p < r->processes; p++) {
-		const struct result_process *from = &r->process[p];
-
-		for (uint32_t k = 0; k < from->ranks; k++)
-			node[from->node].last += late[from->first_rank + k].last;
-		node[from->node].ranks += from->ranks;
+	for (uint32_t k = 0; k < r->ranks; k++) {
+		node[late[k].node].last += late[k].last;
+		node[late[k].node].behind_s += late[k].node_behind_s;
+		node[late[k].node].ranks++;
 	}
 	for (uint32_t n = 0; n < r->nodes; n++) {
 		double share = (double)node[n].last / (double)d->common_steps;
@@ -199,6 +203,7 @@ static void find_last_node(const struct result *r, struct decomposition *d,
 		d->last_node = n;
 		d->last_node_share = share;
 		d->last_node_ranks = node[n].ranks;
+		d->last_node_behind_s = node[n].behind_s / (double)node[n].last;
 	}
 	free(node);
 }
@@ -290,6 +295,9 @@ void decompose(const struct result *r, uint32_t from, uint32_t to, struct decomp
 		}
 		d->critical_wall_s += last > first ? clock_seconds(last - first) : 0;
 	}
+	for (uint32_t p = 0; late && p < r->processes && r->process; p++)
+		for (uint32_t k = 0; k < r->process[p].ranks; k++)
+			late[r->process[p].first_rank + k].node = r->process[p].node;
 	each_step(r, from, to, d, late);
 	spread(d, &all);
 	d->mean_s[TIME_OTHER] = d->wall_s;

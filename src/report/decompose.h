@@ -35,9 +35,10 @@ struct decomposition {
 	double last_share;                    /* in this share of the steps */
 	double last_behind_s;                 /* how far behind the one before it, on average */
 	enum time_part last_part;             /* in which it spends more than the mean */
-	uint32_t last_node;       /* whose ranks came last most often, for their number */
-	double last_node_share;   /* in this share of the steps; 0 with one node */
-	uint32_t last_node_ranks; /* it has so many */
+	uint32_t last_node;        /* whose ranks came last most often, for their number */
+	double last_node_share;    /* in this share of the steps; 0 with one node */
+	uint32_t last_node_ranks;  /* it has so many */
+	double last_node_behind_s; /* the last of them behind all other nodes', on average then */
 };
 
 /* Over the epochs [from, to) of the begun ones. Pure. */

@@ -62,8 +62,10 @@ static void say_cached(struct key_finding *f, const struct run_groups *g)
 			cached++;
 			break;
 		}
-	if (cached)
-		say(f, " In %zu the page cache served part of what was read, or all of it.",
+	if (cached == 1 && g->records == 1)
+		say(f, " The page cache served part of what it read, or all of it.");
+	else if (cached)
+		say(f, " In %zu of them the page cache served part of what was read, or all of it.",
 		    cached);
 }
 
@@ -93,7 +95,10 @@ static void trust(struct key_findings *k, const struct run_groups *g)
 	}
 	f = add(k, "verdict");
 	if (bad == 0) {
-		say(f, "No check failed in the %zu run%s.", runs, plural(runs));
+		if (runs == 1)
+			say(f, "No check failed in the run.");
+		else
+			say(f, "No check failed in the %zu runs.", runs);
 		say_cached(f, g);
 		return;
 	}
@@ -289,10 +294,17 @@ static void limits(struct key_findings *k, const struct run_groups *g)
 	if (!worst)
 		return;
 	f = add(k, "limit");
-	say(f,
-	    "%zu of %zu configuration%s waited for data for over %.0f %% of the training time, "
-	    "%zu for the other ranks, %zu computed.",
-	    data, all, plural(all), WAIT_LARGE, barrier, compute);
+	if (all == 1 && data == 0)
+		say(f, "The configuration %s.",
+		    barrier ? "lost its time between the ranks" : "computed most of the time");
+	else if (all == 1)
+		say(f, "The configuration waited for data for over %.0f %% of the training time.",
+		    WAIT_LARGE);
+	else
+		say(f,
+		    "%zu of %zu configurations waited for data for over %.0f %% of the training "
+		    "time, %zu for the other ranks, and %zu computed.",
+		    data, all, WAIT_LARGE, barrier, compute);
 	if (data)
 		say(f, " The longest wait was %.0f %%: %s, %u processes, %s.", worst->wait_share,
 		    worst->model, worst->ranks, named(worst));

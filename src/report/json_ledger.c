@@ -1,4 +1,6 @@
 /* The ledger of bytes in result.json. */
+#include <math.h>
+
 #include "report/json_out.h"
 #include "report/json_parts.h"
 #include "report/ledger.h"
@@ -6,10 +8,30 @@
 static const char *const states[] = {
 	[LEDGER_AGREES] = "agrees", [LEDGER_EXPLAINED] = "explained", [LEDGER_FLAGGED] = "flagged"};
 
+/* One number an epoch, null where it is not known; NULL when none is. */
+static json_t *of_epochs(const struct result *r, enum ledger_key key, bool eval)
+{
+	json_t *list = json_array();
+	bool some = false;
+
+	for (uint32_t i = 0; i < r->epochs_begun; i++) {
+		double bytes[LEDGER_LINES];
+
+		ledger_of_epoch(r, i, eval, bytes);
+		some = some || !isnan(bytes[key]);
+		json_array_append_new(list, isnan(bytes[key]) ? json_null()
+							      : json_count((uint64_t)bytes[key]));
+	}
+	if (some)
+		return list;
+	json_decref(list);
+	return NULL;
+}
+
 static json_t *line_of(const struct result *r, const struct ledger *l, enum ledger_key key)
 {
 	const struct ledger_line *line = &l->line[key];
-	json_t *o = json_object();
+	json_t *o = json_object(), *list;
 	char place[256];
 
 	json_put_text(o, "key", ledger_keys[key]);
@@ -17,6 +39,10 @@ static json_t *line_of(const struct result *r, const struct ledger *l, enum ledg
 	if (ledger_place(r, key, place, sizeof(place))[0])
 		json_put_text(o, "place", place);
 	json_put_int(o, "bytes", (uint64_t)line->bytes);
+	if ((list = of_epochs(r, key, false)))
+		json_put(o, "epoch_bytes", list);
+	if ((list = of_epochs(r, key, true)))
+		json_put(o, "evaluation_bytes", list);
 	if (line->against < 0)
 		return o;
 	json_put_text(o, "compared_with", ledger_keys[line->against]);

@@ -6,6 +6,7 @@
 #include "report/decompose.h"
 #include "report/json_out.h"
 #include "report/json_parts.h"
+#include "report/ledger.h"
 #include "report/stragglers.h"
 
 /* "<name>_mean_<unit>" and so on; nothing when there is no value. */
@@ -134,6 +135,32 @@ static json_t *rank_spread(const struct result *r, uint32_t epoch)
 	return o;
 }
 
+/* Of the host that was shortest of memory; what the kernel does not say is left out. */
+static json_t *memory_pressure_of(const struct memory_pressure *p)
+{
+	json_t *o = json_object();
+
+	if (p->stall_ns >= 0)
+		json_put_real(o, "stall_s", (double)p->stall_ns / 1e9);
+	if (p->refault_bytes >= 0)
+		json_put_int(o, "refault_bytes", (uint64_t)p->refault_bytes);
+	if (p->limit_bytes)
+		json_put_int(o, "control_group_limit_bytes", p->limit_bytes);
+	return o;
+}
+
+/* What the readers of all ranks asked for in a phase. */
+static void put_requested(json_t *o, const struct result *r, uint32_t epoch, bool eval)
+{
+	double bytes[LEDGER_LINES];
+
+	ledger_of_epoch(r, epoch, eval, bytes);
+	if (isnan(bytes[LEDGER_ASKED]))
+		return;
+	json_put_int(o, "asked_bytes", (uint64_t)bytes[LEDGER_ASKED]);
+	json_put_int(o, "returned_bytes", (uint64_t)bytes[LEDGER_RETURNED]);
+}
+
 static json_t *train_epoch(const struct result *r, const struct run_metrics *m, uint32_t epoch)
 {
 	const struct epoch_metrics *e = &m->epoch[epoch];
@@ -156,6 +183,7 @@ static json_t *train_epoch(const struct result *r, const struct run_metrics *m, 
 	json_put_real(o, "payload_rate_bytes_per_s", e->whole_payload_rate);
 	json_put_int(o, "samples", e->samples);
 	json_put_int(o, "payload_bytes", e->payload_bytes);
+	put_requested(o, r, epoch, false);
 	json_put_real(o, "wall_s", e->wall_s);
 	json_put_real(o, "compute_s", e->compute_s);
 	json_put_real(o, "exposed_wait_s", e->exposed_wait_s);
@@ -163,6 +191,7 @@ static json_t *train_epoch(const struct result *r, const struct run_metrics *m, 
 	json_put_real(o, "cpu_s", (double)u->cpu_ns / 1e9);
 	json_put(o, "process_io", proc_io_of(&u->train));
 	json_put(o, "host_io", json_host_io(r, &u->host_train));
+	json_put(o, "memory_pressure", memory_pressure_of(&u->memory));
 	json_put(o, "page_cache", page_cache_of(u));
 	json_put_bool(o, "order_proved", u->order_proved);
 	json_put_text(o, "order_note", u->order_note);
@@ -263,6 +292,7 @@ json_t *json_evaluation(const struct result *r, const struct run_metrics *m)
 		}
 		json_put_int(one, "samples", e->eval_samples);
 		json_put_int(one, "payload_bytes", e->eval_payload_bytes);
+		put_requested(one, r, i, true);
 		json_put_real(one, "wall_s", e->eval_wall_s);
 		json_put(one, "process_io", proc_io_of(&r->usage[i].eval));
 		json_put(one, "host_io", json_host_io(r, &r->usage[i].host_eval));

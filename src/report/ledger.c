@@ -48,7 +48,9 @@ struct facts {
 	bool memory, part; /* the file system is memory; the looks saw only a part of the files */
 	bool mapped, direct, uring, copies, encoded;
 	struct host_io host;
-	double loaded; /* checkpoints read back meanwhile */
+	double loaded;    /* checkpoints read back meanwhile */
+	double evaluated; /* fetched by evaluations, which are over when an epoch's last look is
+			     taken */
 	double samples;
 };
 
@@ -141,6 +143,7 @@ static void sum_kernel(struct ledger *l, struct facts *f)
 		process.known = process.known && u->train.known;
 		process.rchar_bytes += u->train.rchar_bytes;
 		process.read_bytes += u->train.read_bytes;
+		f->evaluated += u->eval.known ? (double)u->eval.read_bytes : 0;
 		if (i == 0)
 			f->host = u->host_train;
 		else
@@ -261,7 +264,9 @@ static bool read_again(const struct facts *f, double charged, double asked)
 	double times = d && d->samples_per_file > 1 ? (double)d->samples_per_file : 1;
 	double slack = fmax(LEAST_BYTES, SHARE * asked);
 
-	return f->grown <= charged + slack && (charged + f->cached) * times + slack >= asked;
+	/* headers and indexes lie in pages that the samples' requests reach into, too */
+	return f->grown <= charged + f->evaluated + slack &&
+	       (charged + f->cached) * times + f->meta_returned + slack >= asked;
 }
 
 static void why_less_charged(struct ledger_line *l, const struct facts *f, double missing,
@@ -536,52 +541,4 @@ const char *ledger_place(const struct result *r, enum ledger_key key, char *out,
 	else if (key == LEDGER_CLIENT || key == LEDGER_FETCHED)
 		snprintf(out, out_size, "%s", s->client.type);
 	return out;
-}
-
-#define COLUMNS 100
-#define WHY_INDENT 6
-
-/* In lines of at most COLUMNS. */
-static void put_why(struct buf *out, const char *why)
-{
-	size_t room = COLUMNS - WHY_INDENT;
-
-	while (*why) {
-		size_t n = strlen(why);
-
-		if (n > room)
-			for (n = room; n > 1 && why[n] != ' '; n--)
-				;
-		buf_printf(out, "%*s%.*s\n", WHY_INDENT, "", (int)n, why);
-		why += n + strspn(why + n, " ");
-	}
-}
-
-void ledger_text(const struct result *r, const char *bold, const char *plain, struct buf *out)
-{
-	struct ledger l;
-
-	ledger_of(r, &l);
-	if (!l.line[LEDGER_WANTED].known || r->epochs_begun == 0)
-		return;
-	buf_printf(out, "%sWhere the bytes went%s%*s %12s %10s\n", bold, plain, 28,
-		   "in training:", "bytes", "compared");
-	for (int k = 0; k < LEDGER_LINES; k++) {
-		const struct ledger_line *line = &l.line[k];
-		char bytes[32], place[128], title[96], share[32] = "";
-
-		if (!line->known)
-			continue;
-		ledger_place(r, (enum ledger_key)k, place, sizeof(place));
-		snprintf(title, sizeof(title), "%s%s%.40s%s", ledger_titles[k],
-			 place[0] ? " (" : "", place, place[0] ? ")" : "");
-		if (line->against >= 0 && l.line[line->against].bytes > 0)
-			snprintf(share, sizeof(share), " %8.1f %%",
-				 100 * line->bytes / l.line[line->against].bytes);
-		buf_printf(out, "  %-46s %12s%s%s\n", title,
-			   str_bytes(line->bytes, bytes, sizeof(bytes)), share,
-			   line->state == LEDGER_FLAGGED ? "  (!)" : "");
-		put_why(out, line->why);
-	}
-	buf_putc(out, '\n');
 }

@@ -38,6 +38,9 @@ extern const char *const ledger_titles[LEDGER_LINES];
 
 /* Of training, over all epochs that were begun. Pure. */
 void ledger_of(const struct result *r, struct ledger *out);
+/* The part of one epoch (from 0) in each line: of its training, or of its evaluation. NAN where it
+ * is not known, or there was none; known lines of training sum up to those of ledger_of. */
+void ledger_of_epoch(const struct result *r, uint32_t epoch, bool eval, double bytes[LEDGER_LINES]);
 /* What the bytes of a line were counted at: "vda", "eth0", "nfs4"; "" where that needs no word. */
 const char *ledger_place(const struct result *r, enum ledger_key key, char *out, size_t out_size);
 /* The table of the text report, with `bold` and `plain` around its title; nothing when no line is

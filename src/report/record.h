@@ -35,8 +35,9 @@ struct record_epoch {
 	struct record_checkpoint *checkpoint;
 	size_t checkpoints;
 	double begin_s, end_s; /* since the run's start; NaN when not known */
-	double train_wall_s;   /* begin of the first block to end of the last */
-	double cached_bytes;   /* of the host's page cache at its start; NaN */
+	double train_wall_s; /* begin of the first block to end of the last, or of checkpoints after
+				it */
+	double cached_bytes; /* of the host's page cache at its start; NaN */
 };
 
 struct record_rank {

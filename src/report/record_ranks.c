@@ -94,7 +94,7 @@ static void take_epoch(struct record_epoch *ep, uint32_t number, const json_t *e
 {
 	json_t *span;
 	const char *name;
-	double first = NAN, last = NAN;
+	double first = NAN, last = NAN, saved = NAN;
 
 	*ep = (struct record_epoch){.number = number, .cached_bytes = cached_bytes(epoch)};
 	ep->eval.au = ep->eval.throughput = ep->eval.wall_s = ep->eval_begin_s = NAN;
@@ -117,8 +117,15 @@ static void take_epoch(struct record_epoch *ep, uint32_t number, const json_t *e
 				last = time_of(span, "end");
 		} else if (strstr(name, "_ckpt")) {
 			take_checkpoint(ep, name, span, origin_s);
+			if (strncmp(name, "save", 4) == 0 && !(saved >= time_of(span, "end")))
+				saved = time_of(span, "end");
 		}
 	}
+	/* one that goes on in the background ends where it likes */
+	if (isfinite(saved) && ep->has_eval)
+		saved = fmin(saved, ep->eval_begin_s + origin_s);
+	if (isfinite(saved) && saved > last && saved <= ep->end_s + origin_s)
+		last = saved;
 	ep->train_wall_s = last - first;
 }
 

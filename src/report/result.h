@@ -15,6 +15,7 @@
 #include "dataset/verify.h"
 #include "metric/host_io.h"
 #include "metric/io_stat.h"
+#include "metric/memory_pressure.h"
 #include "metric/proc_io.h"
 #include "metric/series.h"
 #include "metric/slow_samples.h"
@@ -43,6 +44,12 @@ struct checkpoint_times {
 	uint64_t disk_before_bytes, disk_after_bytes; /* written; of a read back: read */
 };
 
+/* Bytes of a rank's requests to the store in a phase of an epoch, metadata and data. */
+struct requested {
+	bool known; /* else its readers never came to rest, or nothing is counted */
+	uint64_t asked_bytes, returned_bytes;
+};
+
 struct rank_epoch {
 	int64_t begin_wall_ns, train_end_wall_ns, end_wall_ns;
 	int64_t begin_ns, train_end_ns, end_ns;
@@ -60,6 +67,7 @@ struct rank_epoch {
 	uint64_t payload_bytes,
 		eval_payload_bytes; /* of samples read from the store for this rank, counted by
 				     * its workers; a reader's own copy of a file adds none */
+	struct requested train_requested, eval_requested;
 };
 
 struct rank_result {
@@ -101,7 +109,8 @@ struct epoch_usage {
 	struct host_io host_train, host_eval; /* the same of the hosts' counters */
 	int64_t cpu_ns, wall_ns;              /* training part */
 	int64_t host_cpu_ns;                  /* of all processes meanwhile; 0: not known */
-	int64_t memory_stall_ns;              /* some program waited for memory; -1: not known */
+	struct memory_pressure memory;        /* in training, of the host that was shortest of it */
+	uint32_t memory_process;              /* one on that host */
 	struct sysinfo_pair *meminfo;         /* snapshot at its start */
 	size_t meminfo_count;
 	/* The dataset in this machine's page cache: before it was evicted, if it was, when the

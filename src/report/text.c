@@ -214,7 +214,7 @@ static void checkpoints(struct buf *out, const struct result *r)
 	checkpoint_cost(r, &stall, &au, &without);
 	if (isfinite(au) && isfinite(without))
 		row(out, "  stall",
-		    "%s of the training part: AU over the whole run %.2f %%, without it %.2f %%",
+		    "%s of the training part: compute takes %.2f %% of it all, %.2f %% without",
 		    str_seconds(stall, text, sizeof(text)), au, without);
 }
 

@@ -1,5 +1,6 @@
 /* Can the numbers be trusted? Each check says so in words, with the figures it judged by. The
  * thresholds and why they are what they are: docs/metrics.md. */
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -213,6 +214,14 @@ static void check_whole(struct result *r, const struct run_metrics *m)
 
 /* ---- the rest ---- */
 
+static void close_sentence(struct verdict *v)
+{
+	size_t n = strlen(v->text);
+
+	if (n && v->text[n - 1] != '.')
+		say(v, ".");
+}
+
 static void check_dataset(struct result *r)
 {
 	struct verdict *v = add(r, "dataset");
@@ -222,7 +231,8 @@ static void check_dataset(struct result *r)
 		say(v, "The dataset was not checked against the workload.");
 		return;
 	}
-	say(v, "%s", r->presence.note);
+	say(v, "%c%s", toupper((unsigned char)r->presence.note[0]), r->presence.note + 1);
+	close_sentence(v);
 	if (r->presence.how == PRESENCE_SIZES && r->presence.sizes_checked == 0)
 		v->level = VERDICT_WARN;
 }
@@ -289,6 +299,7 @@ static void check_order(struct result *r)
 	else
 		say(v, "Proved for each of %u epochs; the first: ", r->epochs_done);
 	say(v, "%s", r->usage[0].order_note);
+	close_sentence(v);
 }
 
 /* The reader threads have no time left, and spend it on the CPU. A fast store cannot help them. */

@@ -6,13 +6,12 @@
 #include "report/verdict_parts.h"
 
 static const double SMALL_LOSS = 0.05;    /* of the wall time: nothing to find */
-static const double CACHED_SHARE = 0.5;   /* of the dataset in the page cache: it served */
 static const double RANK_SHARE = 0.4;     /* of the loss, by one rank's being behind */
+static const double ALONE_SHARE = 0.5;    /* of its host's being behind, by the last rank's own */
 static const double BUSY_SHARE = 0.85;    /* of the workers' time: they are what is short */
 static const double RECOVERED = 0.4;      /* of the loss, by a wider window */
 static const double OWN_CPU_SHARE = 0.75; /* of computing time; below, the CPU was taken away */
 static const double OTHERS_SHARE = 0.25;  /* of the processors, used by other programs */
-static const double STALLED_SHARE = 0.2;  /* of the time, waiting for memory */
 static const double COPY_SHARE = 0.4;     /* of the speed of copying: the bytes are what costs */
 static const uint32_t FEW_WORKERS = 4;    /* a common number of them would be enough */
 
@@ -89,23 +88,9 @@ static void advise(struct view *v)
 		snprintf(at, room, ".");
 }
 
-static bool cached(const struct view *v)
-{
-	const struct result *r = v->r;
-	double held = 0, of = 0;
-
-	for (uint32_t i = 0; i < r->epochs_done; i++) {
-		const struct residency *c = &r->usage[i].cache_start;
-
-		held += c->known ? (double)c->cached_bytes : 0;
-		of += c->known ? (double)c->bytes : 0;
-	}
-	return of > 0 && held >= CACHED_SHARE * of;
-}
-
 static void no_loss(struct view *v)
 {
-	if (cached(v))
+	if (limit_cached(v->r))
 		name(v, "page_cache",
 		     "limited by computation, but the dataset lay in the page cache: this says "
 		     "nothing of the storage.");
@@ -116,23 +101,28 @@ static void no_loss(struct view *v)
 		     100 * v->busy, v->d.ready_mean);
 }
 
-/* Of several hosts one whose ranks are behind nearly always, and not one of them alone. */
+/* Of several hosts one whose ranks are behind nearly always, and not one of them alone: then that
+ * one would be far behind the others of its host, too. */
 static bool at_host(struct view *v)
 {
 	const struct decomposition *d = &v->d;
 	double of_ranks = (double)d->last_node_ranks / v->r->ranks;
 	const struct host_facts *h;
 
+	double behind = d->last_node_behind_s * d->last_node_share * (double)d->common_steps;
+
 	if (v->r->nodes < 2 || d->last_node_ranks < 2 || d->last_node_share < 0.75 ||
-	    d->last_node_share < fmin(0.95, 1.5 * of_ranks) || v->skew < RANK_SHARE * v->loss ||
-	    d->last_share >= 0.75 * d->last_node_share)
+	    d->last_node_share < fmin(0.95, 1.5 * of_ranks) || behind < RANK_SHARE * v->loss)
+		return false;
+	if (d->last_share >= 0.75 * d->last_node_share &&
+	    d->last_behind_s >= ALONE_SHARE * d->last_node_behind_s)
 		return false;
 	h = result_node_host(v->r, d->last_node);
 	name(v, "slow_host",
-	     "limited by host %s, whose %u ranks come last in %.0f %% of the steps, because of %s; "
-	     "all others wait for them.",
+	     "limited by host %s, whose %u ranks come last in %.0f %% of the steps, %.3g ms after "
+	     "those of other hosts, because of %s; all others wait for them.",
 	     h ? h->hostname : "?", d->last_node_ranks, 100 * d->last_node_share,
-	     time_part_names[d->last_part]);
+	     1e3 * d->last_node_behind_s, time_part_names[d->last_part]);
 	return true;
 }
 
@@ -238,26 +228,6 @@ static bool cpu_taken(const struct view *v, double *others)
 	return decode > 0 && own<OWN_CPU_SHARE * decode && * others> OTHERS_SHARE;
 }
 
-/* Programs of this machine wait for memory. */
-static bool at_memory(struct view *v)
-{
-	double stalled = 0, wall = 0;
-
-	for (uint32_t i = 0; i < v->r->epochs_done; i++) {
-		const struct epoch_usage *u = &v->r->usage[i];
-
-		stalled += u->memory_stall_ns > 0 ? (double)u->memory_stall_ns / 1e9 : 0;
-		wall += (double)u->wall_ns / 1e9;
-	}
-	if (wall <= 0 || stalled < STALLED_SHARE * wall)
-		return false;
-	name(v, "memory",
-	     "limited by this machine's memory: in %.0f %% of the time programs waited for pages "
-	     "being reclaimed or read back; give it more memory, or fewer workers and batches.",
-	     100 * fmin(1, stalled / wall));
-	return true;
-}
-
 /* What the samples came from is this machine's memory, not storage. */
 static bool from_memory(struct view *v, double bytes)
 {
@@ -265,7 +235,7 @@ static bool from_memory(struct view *v, double bytes)
 	double data = v->d.work_s[WORK_DATA], readers = v->workers * v->r->ranks, copy, rate;
 
 	if (v->r->nodes > 1 || strchr(store, '+') || data <= 0 ||
-	    !(cached(v) || strcmp(store, "memory") == 0))
+	    !(limit_cached(v->r) || strcmp(store, "memory") == 0))
 		return false;
 	readers = fmin(readers, fmin(MEMORY_COPIERS_MAX, fmax(1, ceil(usable_cpus(v)))));
 	copy = memory_copy_speed((unsigned)readers);
@@ -385,6 +355,7 @@ static void say_wait(struct view *v)
 
 void verdict_limit(struct result *r, const struct run_metrics *m)
 {
+	char text[sizeof(r->limit.text)];
 	struct view v;
 
 	if (m->epochs == 0 || !r->rank || !r->usage)
@@ -400,8 +371,8 @@ void verdict_limit(struct result *r, const struct run_metrics *m)
 		name(&v, "checkpoint",
 		     "limited by checkpoints, for which training stood %.0f %% of the time.",
 		     100 * v.d.mean_s[TIME_CHECKPOINT] / v.d.wall_s);
-	else if (v.wait > 0.3 * v.loss && at_memory(&v))
-		return;
+	else if (v.wait > 0.3 * v.loss && limit_memory(r, text, sizeof(text)))
+		name(&v, "memory", "%s", text);
 	else if (at_barrier(&v) || at_window(&v) || few_workers(&v))
 		return;
 	else if (v.wait > 0.3 * v.loss && v.work > 0)

@@ -53,6 +53,10 @@ void verdict_bytes(struct result *r, const struct run_metrics *m);
 void verdict_ledger(struct result *r);
 /* What held the run back: r->limit and r->outlook. */
 void verdict_limit(struct result *r, const struct run_metrics *m);
+/* Whether the page cache served most of what was read. */
+bool limit_cached(const struct result *r);
+/* Whether memory was too short for the run; then the sentence is in `out`. */
+bool limit_memory(const struct result *r, char *out, size_t size);
 /* The row of the store below all shims; NULL when there is none of that name. */
 const struct store_ops *verdict_base_store(const struct workload *w);
 /* Whether checkpoints were written, and how much of them reached a disk. */

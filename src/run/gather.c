@@ -334,8 +334,15 @@ static void add_io(struct proc_io *to, const struct proc_io *from)
 	to->syscr += from->syscr;
 }
 
+/* By the time in which programs waited, then by what was read again. */
+static bool shorter_of_memory(const struct memory_pressure *a, const struct memory_pressure *b)
+{
+	return a->stall_ns > b->stall_ns ||
+	       (a->stall_ns == b->stall_ns && a->refault_bytes > b->refault_bytes);
+}
+
 /* `memory`: of a process that tells of its host; NULL for others. */
-static void get_usage(struct reader *in, struct epoch_usage *sum, bool has_host,
+static void get_usage(struct reader *in, struct epoch_usage *sum, uint32_t process, bool has_host,
 		      struct host_memory *memory)
 {
 	struct epoch_usage one;
@@ -348,6 +355,10 @@ static void get_usage(struct reader *in, struct epoch_usage *sum, bool has_host,
 	if (has_host) {
 		host_io_add(&sum->host_train, &one.host_train);
 		host_io_add(&sum->host_eval, &one.host_eval);
+		if (shorter_of_memory(&one.memory, &sum->memory)) {
+			sum->memory = one.memory;
+			sum->memory_process = process;
+		}
 	}
 	add_io(&sum->train, &one.train);
 	add_io(&sum->eval, &one.eval);
@@ -406,7 +417,8 @@ int part_unpack(struct run_state *s, uint32_t p, const struct buf *in, struct er
 	if (head.has_host)
 		o->meminfo = try_calloc(r->epochs_planned, sizeof(*o->meminfo), "epochs", e);
 	for (uint32_t i = 0; i < head.epochs_begun; i++)
-		get_usage(&from, &r->usage[i], head.has_host, o->meminfo ? &o->meminfo[i] : NULL);
+		get_usage(&from, &r->usage[i], p, head.has_host,
+			  o->meminfo ? &o->meminfo[i] : NULL);
 	for (uint32_t k = 0; k < s->locals && !from.bad; k++)
 		get_rank(&from, &r->rank[p * s->locals + k], head.epochs_begun, &by);
 	get_flows(&from, r->series, &by);

@@ -180,6 +180,28 @@ static void add_worker_stats(struct rank *k, struct loader *l, struct io_stat *i
 	}
 }
 
+/* What a loader's workers asked for since its last look, when none of them is reading. */
+static void take_requested(struct rank *k, struct loader *l, struct requested *before,
+			   struct requested *out)
+{
+	struct requested now = {.known = k->run->w->run.measure == MEASURE_ALL};
+	const struct worker_stat *ws;
+	uint32_t n;
+
+	if (k->hung)
+		return;
+	ws = k->run->loader_ops->stats(l, &n);
+	for (uint32_t i = 0; i < n; i++)
+		for (int kind = IO_META; kind <= IO_DATA; kind++) {
+			now.asked_bytes += ws[i].io.kind[kind].asked_bytes;
+			now.returned_bytes += ws[i].io.kind[kind].returned_bytes;
+		}
+	*out = now;
+	out->asked_bytes -= before->asked_bytes;
+	out->returned_bytes -= before->returned_bytes;
+	*before = now;
+}
+
 /* Of the training loader: which samples took longest. */
 static void add_reading_times(struct rank *k, struct loader *l)
 {
@@ -329,6 +351,7 @@ static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, st
 	ep->accounted = begun && s->loader_ops->undelivered &&
 			s->loader_ops->undelivered(k->train, steps_made(ep), &ep->rest);
 	end = finish(k, k->train, rc ? NULL : e);
+	take_requested(k, k->train, &k->train_requested, &ep->train_requested);
 	if (rc == 0)
 		rc = end;
 	if (k->comm.rank == 0 && rc == 0)
@@ -374,6 +397,7 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 	ep->eval_accounted = begun && s->loader_ops->undelivered &&
 			     s->loader_ops->undelivered(k->eval, p->steps, &ep->eval_rest);
 	end = finish(k, k->eval, rc ? NULL : e);
+	take_requested(k, k->eval, &k->eval_requested, &ep->eval_requested);
 	atomic_store_explicit(&k->evaluating, 0, memory_order_relaxed);
 	if (rc == 0)
 		rc = end;

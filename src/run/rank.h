@@ -50,6 +50,7 @@ struct rank {
 	/* the rank's own */
 	int64_t train_zero_ns; /* where train_ns counts from, were there nothing but training */
 	int64_t eval_zero_ns;
+	struct requested train_requested, eval_requested; /* until the last look */
 };
 
 void rank_publish(struct rank *k, enum rank_activity what, int64_t progress_ns);

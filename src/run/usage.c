@@ -16,10 +16,10 @@ void usage_begin(struct run_state *s, uint32_t epoch, struct usage_mark *m)
 	struct epoch_usage *u = &s->r->usage[epoch - 1];
 
 	host_meminfo_load(&u->meminfo, &u->meminfo_count);
-	u->memory_stall_ns = -1;
+	u->memory = (struct memory_pressure){.stall_ns = -1, .refault_bytes = -1};
 	if (s->w->run.measure == MEASURE_ALL) {
 		usage_take(s, m);
-		u->memory_stall_ns = host_memory_stall_ns();
+		memory_pressure_take(&m->memory);
 		u->host_cpu_ns = host_cpu_ns();
 	}
 	/* last, as it is the first at the end: looking at the others is not training */
@@ -66,10 +66,11 @@ void usage_of_training(struct run_state *s, uint32_t epoch, struct usage_mark *s
 	struct epoch_usage *u = &s->r->usage[epoch - 1];
 
 	u->cpu_ns = proc_cpu_ns() - since->cpu_ns;
-	if (s->w->run.measure == MEASURE_ALL)
+	if (s->w->run.measure == MEASURE_ALL) {
 		u->host_cpu_ns = host_cpu_ns() - u->host_cpu_ns;
-	if (u->memory_stall_ns >= 0)
-		u->memory_stall_ns = host_memory_stall_ns() - u->memory_stall_ns;
+		memory_pressure_take(&u->memory);
+		memory_pressure_sub(&u->memory, &since->memory);
+	}
 	usage_next(s, &u->train, &u->host_train, since);
 }
 

@@ -11,6 +11,7 @@
 struct usage_mark {
 	struct proc_io process;
 	struct host_io host;
+	struct memory_pressure memory;
 	int64_t cpu_ns;
 };
 

@@ -206,6 +206,29 @@ def modules(tmp):
     shutil.rmtree(tmp / "results")
 
 
+def launched(tmp):
+    """Started by a launcher, it says so before it touches anything; an allocation is no launcher."""
+    prepare(tmp, "model,processes\nsmall,1\n")
+    before = (tmp / "d.csv").read_bytes()
+    for mark, rank, name in (("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "mpirun (Open MPI)"),
+                             ("PMI_SIZE", "PMI_RANK", "mpiexec (MPICH)"),
+                             ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun")):
+        done = [study(tmp, "run", env={**os.environ, mark: "2", rank: str(i)}, status=None) for i in range(2)]
+        said = done[0].stderr.strip().splitlines()
+        assert done[0].returncode == 2 and len(said) == 1, done[0]
+        for word in (f"in 2 processes under {name};", "once, without a launcher", f"unset {mark}"):
+            assert word in said[0], said
+        # the others leave it to the first
+        assert (done[1].returncode, done[1].stdout, done[1].stderr) == (0, "", ""), done[1]
+        assert not (tmp / "results").exists() and (tmp / "d.csv").read_bytes() == before
+    # inside sbatch and salloc; and the one task of an interactive step
+    allocation = {**os.environ, "SLURM_JOB_ID": "7", "SLURM_NTASKS": "4", "SLURM_PROCID": "0", "SLURM_NNODES": "2"}
+    study(tmp, "run", "--dry-run", env=dict(allocation, SLURM_STEP_NUM_TASKS="1"))
+    study(tmp, "run", env=allocation)
+    assert rows(tmp)[0]["run"] == "Y"
+    shutil.rmtree(tmp / "results")
+
+
 def seed(tmp):
     for name in ("experimental_design.csv", "experimental_design_4models.csv"):
         text = (SOURCE / "tests/data/seed-study" / name).read_text()
@@ -224,6 +247,7 @@ def main():
         failing(tmp)
         unheard(tmp)
         modules(tmp)
+        launched(tmp)
         seed(tmp)
         if not SANITIZED:
             killed(tmp)

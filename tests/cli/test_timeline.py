@@ -146,13 +146,16 @@ def on_page(tmp, folder):
 
 
 def told(tmp, folder, name, content, status, *words):
-    """One sentence that names the file and the line, or a page that says where the trace breaks off."""
+    """One sentence that names the file and the line; of a trace that breaks off also on the page."""
     bad = tmp / name
     bad.write_bytes(content)
     done = stoker("report", folder, "-o", tmp / "bad.html", "--trace", bad, status=status)
     text = done.stderr
     if status == 0:
         text = data_of(tmp / "bad.html")["runs"][0]["trace"]["note"]
+        # the same on the terminal, as one of the program's sentences
+        said = [line for line in done.stderr.splitlines() if line.startswith("stoker: ")]
+        assert said == ([f"stoker: t{text[1:-1]}"] if text else []), (text, done.stderr)
     for word in (*words, str(bad)) if words else ():
         assert word in text, (content[:80], text)
     assert status == 0 or len(done.stderr.strip().splitlines()) == 1, done.stderr

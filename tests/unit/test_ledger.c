@@ -1,5 +1,7 @@
 /* The ledger of bytes: which lines a result has, what each is compared with, and that a difference
  * is explained only by what was measured. */
+#include <math.h>
+
 #include "result_synth.h"
 
 #include "report/ledger.h"
@@ -305,6 +307,52 @@ static void networks(void **state)
 	expect(&h, LEDGER_NETWORK, LEDGER_CALLS, LEDGER_EXPLAINED, "headers");
 }
 
+/* Headers lie in pages that data requests reach into; evaluations bring files in, too. */
+static void read_twice(void **state)
+{
+	struct shape h = cold();
+	struct synth s;
+	struct ledger l;
+
+	(void)state;
+	h.meta = 1;
+	h.asked = h.returned = h.calls = 8.5;
+	h.files = h.cached_end = 8;
+	fill(&s, &h);
+	s.r.usage[0].eval = (struct proc_io){.known = true, .read_bytes = mib(0.5)};
+	ledger_of(&s.r, &l);
+	assert_int_equal(l.line[LEDGER_CHARGED].state, LEDGER_EXPLAINED);
+	assert_non_null(strstr(l.line[LEDGER_CHARGED].why, "read again"));
+	synth_end(&s);
+	/* without them something else must have brought in what was not fetched */
+	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_FLAGGED, "another program");
+}
+
+static void epoch_by_epoch(void **state)
+{
+	struct shape h = cold();
+	struct synth s;
+	double bytes[LEDGER_LINES];
+
+	(void)state;
+	fill(&s, &h);
+	s.r.rank[0].epoch[0].train_requested = (struct requested){true, mib(8), mib(7.5)};
+	ledger_of_epoch(&s.r, 0, false, bytes);
+	assert_true(bytes[LEDGER_ASKED] == 8.0 * MIB && bytes[LEDGER_RETURNED] == 7.5 * MIB);
+	assert_true(bytes[LEDGER_CALLS] == 7.5 * MIB && bytes[LEDGER_DEVICE] == 7.5 * MIB);
+	assert_true(isnan(bytes[LEDGER_DISKS]) && isnan(bytes[LEDGER_NETWORK]));
+	/* there was no evaluation, and no second epoch */
+	ledger_of_epoch(&s.r, 0, true, bytes);
+	assert_true(isnan(bytes[LEDGER_WANTED]) && isnan(bytes[LEDGER_DEVICE]));
+	ledger_of_epoch(&s.r, 1, false, bytes);
+	assert_true(isnan(bytes[LEDGER_WANTED]));
+	/* readers that never came to rest */
+	s.r.rank[0].epoch[0].train_requested.known = false;
+	ledger_of_epoch(&s.r, 0, false, bytes);
+	assert_true(isnan(bytes[LEDGER_ASKED]) && bytes[LEDGER_WANTED] == SIZE);
+	synth_end(&s);
+}
+
 /* No kernel was asked for a store without files, and nothing is compared with what is not there. */
 static void without_files(void **state)
 {
@@ -344,10 +392,11 @@ static void words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_agree),    cmocka_unit_test(requests),
-		cmocka_unit_test(calls),        cmocka_unit_test(fetched_less),
-		cmocka_unit_test(fetched_more), cmocka_unit_test(devices),
-		cmocka_unit_test(networks),     cmocka_unit_test(without_files),
+		cmocka_unit_test(all_agree),      cmocka_unit_test(requests),
+		cmocka_unit_test(calls),          cmocka_unit_test(fetched_less),
+		cmocka_unit_test(fetched_more),   cmocka_unit_test(devices),
+		cmocka_unit_test(networks),       cmocka_unit_test(read_twice),
+		cmocka_unit_test(epoch_by_epoch), cmocka_unit_test(without_files),
 		cmocka_unit_test(words),
 	};
 

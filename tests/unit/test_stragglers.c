@@ -66,6 +66,47 @@ static void the_slow_host_is_found(void **state)
 	synth_end(&s);
 }
 
+/* The same hosts; rank 3 is last each time, and rank 2 as long before it as said. */
+static void limit_of(double rank_2, char *cause, char *text)
+{
+	struct run_metrics m;
+	struct synth s;
+	struct err e;
+
+	two_hosts(&s);
+	for (uint32_t k = 0; k < 4; k++)
+		for (int i = 0; i < STEPS; i++) {
+			struct step_times *t = &s.r.rank[k].epoch[0].block[0].step[i];
+			int64_t begin = s.r.rank[0].epoch[0].block[0].begin_ns + i * 40000000;
+			double load = k == 3 ? 0.02 : k == 2 ? rank_2 : 0.001;
+
+			t->ask_ns = begin;
+			t->got_ns = t->compute_begin_ns = begin + (int64_t)(load * 1e9);
+			t->compute_end_ns = t->barrier_in_ns = t->got_ns + 10000000;
+			t->barrier_out_ns = begin + 30000000;
+		}
+	assert_int_equal(metrics_compute(&m, &s.r, &e), 0);
+	verdicts_compute(&s.r, &m);
+	strcpy(cause, s.r.limit.cause);
+	strcpy(text, s.r.limit.text);
+	metrics_release(&m);
+	synth_end(&s);
+}
+
+/* One store behind two ranks may always serve the same one first. */
+static void a_host_is_slow_though_one_of_its_ranks_is_always_last(void **state)
+{
+	char cause[sizeof(((struct limit *)0)->cause)], text[sizeof(((struct limit *)0)->text)];
+
+	(void)state;
+	limit_of(0.018, cause, text);
+	assert_string_equal(cause, "slow_host");
+	assert_non_null(strstr(text, "host host1, whose 2 ranks come last in 100 % of the steps, "
+				     "19 ms after those of other hosts"));
+	limit_of(0.001, cause, text);
+	assert_string_equal(cause, "slow_rank");
+}
+
 /* A lost rank has no times; what is told is of the others. */
 static void a_lost_rank_is_no_part_of_it(void **state)
 {
@@ -146,6 +187,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_slow_host_is_found),
+		cmocka_unit_test(a_host_is_slow_though_one_of_its_ranks_is_always_last),
 		cmocka_unit_test(a_lost_rank_is_no_part_of_it),
 		cmocka_unit_test(the_longest_samples_are_kept),
 		cmocka_unit_test(they_are_named_longest_first),

@@ -377,16 +377,33 @@
 
   /* Where bytes were counted, each place beside the one above it. */
   function ledger(lines) {
-    var box = el("div", { "class": "scroll ledger" }), t = el("table"), head = el("tr");
-    ["Bytes of training", "", "compared", "why"].forEach(function (h, i) {
-      head.appendChild(el("th", i % 3 ? {} : { "class": "text" }, h));
+    var box = el("div", { "class": "scroll ledger" }), t = el("table"), head = el("tr"), n = 0, epochs = [], evaluated;
+    lines.forEach(function (l) {
+      n = Math.max(n, (l.epoch_bytes || []).length);
+      evaluated = evaluated || l.evaluation_bytes;
     });
+    for (var i = 0; n > 1 && i < n; i++) if (n <= 6 || i < 3 || i === n - 1) epochs.push(i);
+    function sum(list) {
+      var s = 0;
+      (list || []).forEach(function (v) { s += v || 0; });
+      return s;
+    }
+    function head_of(h, text) { head.appendChild(el("th", text ? { "class": "text" } : {}, h)); }
+    head_of("Bytes of training", true);
+    ["", "compared"].forEach(function (h) { head_of(h); });
+    epochs.forEach(function (e) { head_of((e > 3 && n > 6 ? "\u2026 epoch " : "epoch ") + (e + 1)); });
+    if (evaluated) head_of("evaluations");
+    head_of("why", true);
     t.appendChild(head);
     lines.forEach(function (l) {
       var tr = el("tr", { "class": l.state || "agrees" });
       tr.appendChild(el("td", { "class": "text" }, l.title + (l.place ? " (" + l.place + ")" : "")));
       tr.appendChild(el("td", {}, bytes(l.bytes)));
       tr.appendChild(el("td", {}, has(l.percent) ? num(l.percent, 1) + " %" : ""));
+      epochs.forEach(function (e) {
+        tr.appendChild(el("td", {}, l.epoch_bytes && has(l.epoch_bytes[e]) ? bytes(l.epoch_bytes[e]) : ""));
+      });
+      if (evaluated) tr.appendChild(el("td", {}, l.evaluation_bytes ? bytes(sum(l.evaluation_bytes)) : ""));
       tr.appendChild(el("td", { "class": "text" }, l.why || ""));
       t.appendChild(tr);
     });
