@@ -1,7 +1,13 @@
 #pragma once
 /* Several requests of one worker in flight: for the samples of a batch, and for the pieces of large
- * samples. Only for ACCESS_NATIVE: where a sample's bytes lie is computed (format_ops.extent), so
- * that nothing needs to be read before its request can be made.
+ * samples. The depth runs out at a batch's end and is built up again by the next: a worker of
+ * PyTorch or of a generator takes the next batch up when it has handed the last one over
+ * (prefetch_factor is how many may wait for it, not how many it reads), and how requests are made
+ * (ACCESS_NATIVE) does not change who reads what and when. Reading into the next batch would make
+ * that one's samples delay this one's, and give a batch of one sample a depth that the loader does
+ * not have. Larger batches and more workers keep more in flight, as they do there. Only for
+ * ACCESS_NATIVE: where a sample's bytes lie is computed (format_ops.extent), so that nothing needs
+ * to be read before its request can be made.
  *
  * With DECODE_NONE bytes go into the buffer of their request and are forgotten. Otherwise a sample
  * is read whole into memory, and then the format's own reader reads it from there; what it asks for

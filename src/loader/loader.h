@@ -26,6 +26,7 @@ struct worker_stat {
 	int64_t read_ns, preprocess_ns; /* inside format read; in preprocess waits */
 	int64_t idle_ns;                /* waiting for an index batch within an epoch */
 	struct slow_samples slow;
+	int64_t in_flight_ns; /* of samples in flight, each from its first request to its end */
 	/* reader.transport: packing by the worker, unpacking by the receiver, who writes that one;
 	 * reader.pin_thread: copying, by its thread, in the first worker's */
 	int64_t transport_ns, unpack_ns, pin_ns;

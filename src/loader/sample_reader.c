@@ -302,6 +302,13 @@ static void sample_under_way(struct flight_run *run, uint64_t sample, int64_t si
 	publish(((struct reading *)run)->reader, READING, sample, since_ns);
 }
 
+static inline void note_if_slow(struct sample_reader *r, uint64_t sample, int64_t begin,
+				int64_t took)
+{
+	if (took > r->stat->slow.least_ns)
+		slow_samples_add(&r->stat->slow, sample, begin, took);
+}
+
 static void sample_is_read(struct flight_run *run, uint64_t sample, uint64_t payload, int64_t *now)
 {
 	struct reading *g = (struct reading *)run;
@@ -310,6 +317,8 @@ static void sample_is_read(struct flight_run *run, uint64_t sample, uint64_t pay
 	r->stat->samples++;
 	r->stat->payload_bytes += payload;
 	*g->payload += payload;
+	r->stat->in_flight_ns += *now - run->begun_ns;
+	note_if_slow(r, sample, run->begun_ns, *now - run->begun_ns);
 	progress(r, *now);
 	span_at(r, sample);
 	span_add(r->ring, SPAN_SAMPLE, SPAN_IN_FLIGHT, run->begun_ns, *now, payload);
@@ -362,8 +371,7 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 	rc = read_file_sample(r, sample, &got, e);
 	*now = clock_now_ns();
 	r->stat->read_ns += *now - begin;
-	if (*now - begin > r->stat->slow.least_ns)
-		slow_samples_add(&r->stat->slow, sample, begin, *now - begin);
+	note_if_slow(r, sample, begin, *now - begin);
 	span_add(r->ring, SPAN_SAMPLE, rc < 0 ? SPAN_FAILED : 0, begin, *now, got.payload_bytes);
 	if (rc < 0) {
 		err_wrap(e, "rank %u, worker %u, sample %llu", r->config->rank, r->worker,

@@ -208,13 +208,16 @@ static void add_reading_times(struct rank *k, struct loader *l)
 	uint32_t n;
 	const struct worker_stat *ws = k->run->loader_ops->stats(l, &n);
 	uint64_t samples = 0;
+	int64_t took_ns = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		samples += ws[i].samples;
+		/* samples that are in flight together take longer each than their share of it */
+		took_ns += ws[i].in_flight_ns ? ws[i].in_flight_ns : ws[i].read_ns;
 		slow_samples_merge(&k->out->slow, &ws[i].slow);
 	}
 	if (samples)
-		k->out->sample_ns = k->out->worker_busy_ns / (int64_t)samples;
+		k->out->sample_ns = took_ns / (int64_t)samples;
 }
 
 static int finish(struct rank *k, struct loader *l, struct err *e)

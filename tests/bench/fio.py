@@ -6,15 +6,20 @@ size, depth and file.
 Needs root and fio. The file system is ext4 on a loop device over a file in /dev/shm, of which it takes
 1.6 GiB. One worker reads every block of one file once, in random order (indexed_binary, read_type
 memory, access native, decode none), and so does fio with one job. fio's fadvise_hint is off, since no
-framework gives the kernel such advice either. Both measure each request's latency.
+framework gives the kernel such advice either. Both measure each request's latency. The program's looks at
+the page cache before and after an epoch are off: they walk every page that was read, which fio never does.
 
 Rate is bytes over the time of reading as each says it; CPU is the whole process with its kernel threads,
-less what the same program takes to read one block. A B A B; medians of the ratios of pairs.
+less what the same program takes to read one block. A round is fio, the program, fio again, and every other
+round runs backwards, so that neither side always follows the same neighbour. Medians of the ratios to the
+round's first fio. The second fio is the measure of the measuring: a ratio tells no more than how far that
+one is from 1, and the standard error beside each median says how far chance alone takes it.
 """
 import json
 import os
 import pathlib
 import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -67,7 +72,8 @@ def keys(block, blocks, **more):
     base = dict(fmt="indexed_binary", files=1, dataset__num_samples_per_file=blocks,
                 dataset__record_dims=f"[{block}]", reader__batch_size=max(1, min(blocks, (16 << 20) // block)),
                 reader__read_type="memory", reader__access="native", reader__decode="none",
-                reader__sample_shuffle="seed", train__computation_time=0, workflow__generate_data="false")
+                reader__sample_shuffle="seed", train__computation_time=0, workflow__generate_data="false",
+                storage__page_cache_files=0)
     base.update(more)
     return base
 
@@ -93,27 +99,39 @@ def theirs(path, case, size):
     return read["io_bytes"] / (read["runtime"] / 1000), cpu
 
 
+def middle(ratios):
+    """The median, and its standard error as that of a normal sample's."""
+    error = 1.2533 * statistics.stdev(ratios) / len(ratios) ** 0.5 if len(ratios) > 1 else 0
+    return f"{statistics.median(ratios):.3f} ±{error:.3f}"
+
+
 def compare(tmp, data, path, case):
     block = case[1]
     idle_ours = min(ours(tmp, data, path, case, 1)[1] for _ in range(2))
     idle_theirs = min(theirs(path, case, block)[1] for _ in range(2))
-    rate, cpu, rates, cpus = [], [], [], []
-    for _ in range(PAIRS):
-        b, b_cpu = theirs(path, case, BYTES[block])
-        a, a_cpu = ours(tmp, data, path, case)
-        a_cpu, b_cpu = a_cpu - idle_ours, b_cpu - idle_theirs
-        rate.append(a / b)
-        cpu.append(a_cpu / b_cpu)
-        rates.append((a, b))
-        cpus.append((a_cpu, b_cpu))
-    mid = statistics.median
-    print(f"{case[0]:30} rate {mid(rate):.3f} of fio's ({mid(a for a, _ in rates) / 2**20:.0f} and "
-          f"{mid(b for _, b in rates) / 2**20:.0f} MiB/s), CPU {mid(cpu):.3f} of fio's "
-          f"({mid(a for a, _ in cpus):.2f} and {mid(b for _, b in cpus):.2f} s)   "
-          f"rates {min(rate):.2f}..{max(rate):.2f}", flush=True)
+
+    def fio():
+        rate, cpu = theirs(path, case, BYTES[block])
+        return rate, cpu - idle_theirs
+
+    def stoker():
+        rate, cpu = ours(tmp, data, path, case)
+        return rate, cpu - idle_ours
+
+    sides, rounds = (fio, stoker, fio), []
+    for i in range(PAIRS):
+        done = [side() for side in (sides if i % 2 == 0 else sides[::-1])]
+        rounds.append(done if i % 2 == 0 else done[::-1])
+    for which, name in ((1, case[0]), (2, "   fio again")):
+        rate, cpu = ([r[which][k] / r[0][k] for r in rounds] for k in (0, 1))
+        mid = [statistics.median(r[which][k] for r in rounds) for k in (0, 1)]
+        base = [statistics.median(r[0][k] for r in rounds) for k in (0, 1)]
+        print(f"{name:30} rate {middle(rate)} of fio's ({mid[0] / 2**20:.0f} and {base[0] / 2**20:.0f} MiB/s), "
+              f"CPU {middle(cpu)} of fio's ({mid[1]:.2f} and {base[1]:.2f} s)", flush=True)
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the mount must not outlive this
     stores = {line.split(None, 1)[0] for line in run([STOKER, "show", "stores"])[0].splitlines() if line.strip()}
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="stoker-fio-") as tmp:
         tmp = pathlib.Path(tmp)

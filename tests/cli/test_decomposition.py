@@ -76,6 +76,22 @@ def cases(data):
     yield "posix, npz", 2, dict(dataset__data_folder=data, files=12, reader__decode="full")
 
 
+def slow_in_flight(tmp):
+    """One of eight samples in flight that takes 60 ms is the slowest, by name; the mean beside it is that of
+    whole samples, each of which waits with seven others, and not of their shares of the time."""
+    out = os.path.join(tmp, "slow-in-flight")
+    stoker("run", *tiny("/d", out, "npy", 40, storage__store="fault+throttle+memory", reader__access="native",
+                        reader__queue_depth=8, reader__batch_size=8, storage__throttle__latency=0.004,
+                        storage__fault__op="read", storage__fault__nth=1, storage__fault__count=0,
+                        storage__fault__path="train/img_27", storage__fault__action="delay",
+                        storage__fault__delay=0.06))
+    slowest = load(out)["training"]["stragglers"]["slowest_samples"]
+    assert slowest[0]["file"].endswith("train/img_27_of_40.npy"), slowest
+    assert all(x["times_mean"] > 0 for x in slowest), slowest
+    mean = slowest[0]["seconds"] / slowest[0]["times_mean"]
+    assert mean > 0.004, (mean, slowest)
+
+
 def slow_file(tmp):
     """One file that takes 60 ms to open is the slowest sample, by name."""
     out = os.path.join(tmp, "slow-file")
@@ -111,6 +127,7 @@ def main():
                                 keys.pop("files"), **keys), "-n", ranks)
             check(name, load(out))
         slow_file(tmp)
+        slow_in_flight(tmp)
         interrupted(tmp)
 
 
