@@ -17,6 +17,9 @@
 #include "run/background.h"
 #include "run/state.h"
 
+/* Checkpoints by time that each epoch has room for before its lists grow. */
+#define ROOM_AT_FIRST 16u
+
 /* ---- when ---- */
 
 uint64_t run_checkpoint_steps(const struct workload *w)
@@ -26,12 +29,20 @@ uint64_t run_checkpoint_steps(const struct workload *w)
 	return w->workflow.checkpoint && n > 0 ? (uint64_t)n : 0;
 }
 
+int64_t run_checkpoint_interval_ns(const struct workload *w)
+{
+	return w->workflow.checkpoint && w->workflow.train
+		       ? (int64_t)(w->checkpoint.seconds_between_checkpoints * 1e9)
+		       : 0;
+}
+
 bool run_epoch_has_checkpoint(const struct workload *w, uint32_t epoch)
 {
 	int64_t first = w->checkpoint.checkpoint_after_epoch;
 	int64_t every = w->checkpoint.epochs_between_checkpoints;
 
 	return w->workflow.checkpoint && w->checkpoint.steps_between_checkpoints < 0 &&
+	       run_checkpoint_interval_ns(w) == 0 &&
 	       epoch >= first && (epoch - first) % every == 0;
 }
 
@@ -39,6 +50,8 @@ uint32_t run_epoch_blocks(const struct workload *w, uint64_t steps)
 {
 	uint64_t every = run_checkpoint_steps(w);
 
+	if (run_checkpoint_interval_ns(w))
+		return ROOM_AT_FIRST;
 	return every && steps ? (uint32_t)((steps + every - 1) / every) : 1;
 }
 
@@ -46,6 +59,8 @@ uint32_t run_epoch_saves(const struct workload *w, uint32_t epoch, uint64_t step
 {
 	uint64_t every = run_checkpoint_steps(w);
 
+	if (run_checkpoint_interval_ns(w))
+		return ROOM_AT_FIRST;
 	return every ? (uint32_t)(steps / every) : run_epoch_has_checkpoint(w, epoch);
 }
 
@@ -79,7 +94,7 @@ uint64_t run_saves_planned(const struct run_state *s)
 {
 	uint64_t n = 0;
 
-	if (!s->checkpoint)
+	if (!s->checkpoint || run_checkpoint_interval_ns(s->w))
 		return 0;
 	if (!s->w->workflow.train)
 		return count_or_none(s->w->checkpoint.num_checkpoints_write);
@@ -93,8 +108,9 @@ uint64_t run_saves_planned(const struct run_state *s)
 static int check_space(struct run_state *s, struct err *e)
 {
 	AUTO_FREE char *folder = path_absolute(s->w->checkpoint.checkpoint_folder);
+	/* by time one is what is known to be meant */
 	uint64_t one = s->r->checkpoint_totals.total_bytes, bytes, files,
-		 all = run_saves_planned(s);
+		 all = run_checkpoint_interval_ns(s->w) ? 1 : run_saves_planned(s);
 	uint64_t keep = (uint64_t)s->w->checkpoint.keep_last;
 	char need[32], have[32];
 	struct store_stat st;
@@ -164,12 +180,15 @@ uint64_t run_checkpoints_bytes(const struct run_state *s)
 		n += checkpoint_rank_memory_bytes(s->checkpoint, s->store, k) +
 		     2 * sizeof(struct io_stat) +
 		     (s->w->checkpoint.async ? (uint64_t)s->w->run.stack_bytes : 0);
-	saves = run_saves_planned(s);
+	saves = run_checkpoint_interval_ns(s->w) ? ROOM_AT_FIRST * s->r->epochs_planned
+						 : run_saves_planned(s);
 	if (!s->w->workflow.train)
 		saves += count_or_none(s->w->checkpoint.num_checkpoints_read);
 	return n + saves * s->locals *
 			   (sizeof(struct checkpoint_times) + sizeof(struct checkpoint_name) +
-			    (run_checkpoint_steps(s->w) ? sizeof(struct phase) : 0));
+			    (run_checkpoint_steps(s->w) || run_checkpoint_interval_ns(s->w)
+				     ? sizeof(struct phase)
+				     : 0));
 }
 
 /* ---- once a rank ---- */
@@ -209,11 +228,73 @@ static int make_lists(struct rank *k, struct err *e)
 			try_calloc(loads + 1, sizeof(struct checkpoint_times), "checkpoints", e);
 		if (!k->out->epoch[i].save || !k->out->epoch[i].load)
 			return -ENOMEM;
+		k->out->epoch[i].save_capacity = saves + 1;
 		all += saves;
 	}
 	k->checkpoints.kept =
 		try_calloc(all + 1, sizeof(*k->checkpoints.kept), "the names of checkpoints", e);
+	k->checkpoints.kept_capacity = (uint32_t)(all + 1);
 	return k->checkpoints.kept ? 0 : -ENOMEM;
+}
+
+/* Twice the room once `used` fills it; what is new is zero. NULL: there is no memory. */
+static void *grown(void *list, size_t each, uint32_t used, uint32_t *capacity, struct err *e)
+{
+	char *more;
+
+	if (used < *capacity)
+		return list;
+	more = try_calloc((size_t)*capacity * 2, each, "checkpoints", e);
+	if (!more)
+		return NULL;
+	memcpy(more, list, used * each);
+	free(list);
+	*capacity *= 2;
+	return more;
+}
+
+/* By time: the lists may have to grow, none of which another thread looks at. */
+static int room_for_save(struct rank *k, struct rank_epoch *ep, struct err *e)
+{
+	struct rank_checkpoints *c = &k->checkpoints;
+	bool open_here = c->open && c->open >= ep->save && c->open < ep->save + ep->saves;
+	size_t at = open_here ? (size_t)(c->open - ep->save) : 0;
+	struct checkpoint_times *save =
+		grown(ep->save, sizeof(*save), ep->saves, &ep->save_capacity, e);
+	struct checkpoint_name *kept;
+
+	if (!save)
+		return -ENOMEM;
+	ep->save = save;
+	if (open_here)
+		c->open = &save[at];
+	/* settling may add the one that is open first */
+	kept = grown(c->kept, sizeof(*kept), c->kept_count + 1, &c->kept_capacity, e);
+	if (!kept)
+		return -ENOMEM;
+	c->kept = kept;
+	return 0;
+}
+
+int rank_block_after(struct rank *k, struct rank_epoch *ep, struct err *e)
+{
+	const struct phase *p;
+	struct phase *block;
+
+	if (run_checkpoint_interval_ns(k->run->w) == 0)
+		return 0;
+	block = grown(ep->block, sizeof(*block), ep->blocks, &ep->block_capacity, e);
+	if (!block)
+		return -ENOMEM;
+	ep->block = block;
+	p = &block[ep->blocks - 1];
+	block[ep->blocks] = (struct phase){.kind = PHASE_BLOCK,
+					   .number = ep->blocks + 1,
+					   .first_step = p->first_step + p->steps,
+					   .step = p->step + p->steps,
+					   .shared = true,
+					   .capacity = ep->steps_planned - p->first_step - p->steps};
+	return 0;
 }
 
 int rank_checkpoints_open(struct rank *k, struct err *e)
@@ -239,9 +320,18 @@ int rank_checkpoints_open(struct rank *k, struct err *e)
 	return rc;
 }
 
+/* What the thread noted, beside what the rank has since. */
+static void take_written(struct rank_checkpoints *c)
+{
+	c->writing.stall_ns = c->open->stall_ns;
+	*c->open = c->writing;
+}
+
 void rank_checkpoints_close(struct rank *k)
 {
 	background_stop(k);
+	if (k->checkpoints.open)
+		take_written(&k->checkpoints);
 	checkpoint_rank_close(k->checkpoints.rank);
 	free(k->checkpoints.kept);
 	k->checkpoints.rank = NULL;
@@ -356,6 +446,7 @@ static int finish_open(struct rank *k, int64_t *waited_ns, struct err *e)
 	*waited_ns = clock_now_ns() - start;
 	if (rc)
 		return rc;
+	take_written(c);
 	t->waited_ns = *waited_ns;
 	c->open = NULL;
 	if (k->comm.rank == 0)
@@ -389,15 +480,20 @@ static int save_later(struct rank *k, struct checkpoint_times *t, struct err *e)
 int rank_save(struct rank *k, uint32_t epoch, int64_t step, uint64_t steps, struct err *e)
 {
 	struct rank_epoch *ep = &k->out->epoch[epoch - 1];
-	struct checkpoint_times *t = &ep->save[ep->saves];
+	int64_t interval_ns = run_checkpoint_interval_ns(k->run->w);
 	bool async = k->checkpoints.started;
-	int rc;
+	struct checkpoint_times *t;
+	int rc = interval_ns ? room_for_save(k, ep, e) : 0;
 
+	if (rc)
+		return rc;
+	t = &ep->save[ep->saves];
 	t->number = ++ep->saves;
 	t->epoch = epoch;
 	t->step = step;
 	t->total_steps = steps;
 	began(k, t, false);
+	k->checkpoints.due_ns = t->begin_ns + interval_ns;
 	rank_publish(k, RANK_SAVING, t->begin_ns);
 	if (k->comm.rank == 0)
 		dlio_log_checkpoint_start(t, false, epoch);

@@ -284,6 +284,12 @@ const struct opt workload_rows[] = {
 	I64(checkpoint.steps_between_checkpoints, "-1",
 	      "Steps from one checkpoint to the next within an epoch; -1 writes after epochs "
 	      "instead, 0 never.", RANGE(-1, WORKLOAD_COUNT_MAX), .unit = "steps")
+	F64(checkpoint.seconds_between_checkpoints, "0",
+	      "Time of a training run from the begin of one checkpoint to that of the next, which "
+	      "follows the first step to end by then on all ranks, whatever its epoch; the first is "
+	      "due this long after training began, and none follows an epoch as such. 0 goes by "
+	      "epochs or steps.",
+	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
 	ENUM(checkpoint.type, "rank_zero", checkpoint_types,
 	      "Who writes under ZeRO stage 0: rank_zero the first copy of the model, all_ranks "
 	      "every copy. Other stages decide by themselves; DLIO reads the key nowhere.")
