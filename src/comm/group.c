@@ -128,7 +128,8 @@ int comm_barrier_until(struct comm *c, int64_t due_ns, bool *due)
 	struct comm_group *g = c->group;
 	int rc;
 
-	/* nobody looks at it before this rank arrived, and all that have it leave before the next */
+	/* nobody looks at it before this rank arrived, and all that have it leave before the next
+	 */
 	if (c->rank == 0 && g->net)
 		g->net->channel[g->channel].due_ns = due_ns;
 	else if (c->rank == 0)

@@ -42,8 +42,7 @@ bool run_epoch_has_checkpoint(const struct workload *w, uint32_t epoch)
 	int64_t every = w->checkpoint.epochs_between_checkpoints;
 
 	return w->workflow.checkpoint && w->checkpoint.steps_between_checkpoints < 0 &&
-	       run_checkpoint_interval_ns(w) == 0 &&
-	       epoch >= first && (epoch - first) % every == 0;
+	       run_checkpoint_interval_ns(w) == 0 && epoch >= first && (epoch - first) % every == 0;
 }
 
 uint32_t run_epoch_blocks(const struct workload *w, uint64_t steps)
@@ -288,12 +287,13 @@ int rank_block_after(struct rank *k, struct rank_epoch *ep, struct err *e)
 		return -ENOMEM;
 	ep->block = block;
 	p = &block[ep->blocks - 1];
-	block[ep->blocks] = (struct phase){.kind = PHASE_BLOCK,
-					   .number = ep->blocks + 1,
-					   .first_step = p->first_step + p->steps,
-					   .step = p->step + p->steps,
-					   .shared = true,
-					   .capacity = ep->steps_planned - p->first_step - p->steps};
+	block[ep->blocks] =
+		(struct phase){.kind = PHASE_BLOCK,
+			       .number = ep->blocks + 1,
+			       .first_step = p->first_step + p->steps,
+			       .step = p->step + p->steps,
+			       .shared = true,
+			       .capacity = ep->steps_planned - p->first_step - p->steps};
 	return 0;
 }
 
