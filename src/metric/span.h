@@ -53,6 +53,7 @@ enum {
 
 #define SPAN_NONE UINT64_MAX    /* no file or sample is meant */
 #define SPAN_NO_STEP UINT32_MAX /* nor a step */
+#define SPAN_NAMED UINT8_MAX    /* files of no dataset: those of checkpoints */
 
 struct span {
 	int64_t begin_ns, end_ns; /* monotonic */
@@ -74,8 +75,11 @@ struct span_ring {
 	uint32_t step;
 	/* Whose. */
 	uint32_t rank, worker, slot; /* slot: numbers the rings of a rank, from 0 */
-	uint8_t dataset;             /* enum dataset_kind */
+	uint8_t dataset;             /* enum dataset_kind, or SPAN_NAMED */
 	bool of_rank;                /* the rank's own thread reads */
+	/* SPAN_NAMED: `file` is where in these texts the file's name begins */
+	char *names;
+	uint32_t names_bytes, names_used;
 	struct span_ring *next;
 };
 
@@ -100,6 +104,10 @@ uint64_t trace_ring_bytes(uint64_t capacity);
  * thread; before timing. */
 struct span_ring *trace_ring(struct trace *t, uint32_t rank, int dataset, uint32_t worker,
 			     bool of_rank);
+/* The same for files that span_name names, as those of checkpoints, and what it takes: half as much
+ * again for the names. */
+struct span_ring *trace_ring_named(struct trace *t, uint32_t rank, bool of_rank);
+uint64_t trace_ring_named_bytes(uint64_t capacity);
 /* 0, or -ENOMEM with a sentence when a ring was refused. Accepts NULL. */
 int trace_check(struct trace *t, struct err *e);
 /* Spans kept and dropped in all rings. Accepts NULL. */
@@ -121,6 +129,9 @@ static inline void span_add(struct span_ring *r, enum span_kind kind, unsigned f
 					   .kind = (uint8_t)kind,
 					   .flags = (uint8_t)flags});
 }
+/* The file of the spans that follow, of a ring for names: the text is copied. Where there is no room
+ * left for it, they are of no file. Nothing when r is NULL. */
+void span_name(struct span_ring *r, const char *name);
 /* Sorts the spans that are there by their beginning, and of those that begin together the one that
  * holds the others first. Returns how many. */
 uint32_t span_ring_sort(struct span_ring *r);

@@ -43,7 +43,7 @@ struct chrome {
 	uint64_t flying; /* ids of events that may overlap */
 	bool more;
 	uint64_t file; /* whose path is in `path` */
-	int dataset;
+	const struct span_ring *ring;
 	bool has_path;
 	char path[DATASET_PATH_MAX];
 };
@@ -76,10 +76,10 @@ static const char *path_of(struct chrome *c, const struct trace_event *ev)
 
 	if (s->kind > SPAN_TOUCH || s->file == SPAN_NONE)
 		return NULL;
-	if (s->file != c->file || ev->dataset != c->dataset) {
+	if (s->file != c->file || ev->ring != c->ring) {
 		c->file = s->file;
-		c->dataset = ev->dataset;
-		c->has_path = trace_file_path(c->r, ev->dataset, s->file, c->path, sizeof(c->path));
+		c->ring = ev->ring;
+		c->has_path = trace_file_path(c->r, ev, c->path, sizeof(c->path));
 	}
 	return c->has_path ? c->path : NULL;
 }

@@ -178,6 +178,9 @@ uint64_t run_checkpoints_bytes(const struct run_state *s)
 	for (uint32_t k = s->first; k < s->first + s->locals; k++)
 		n += checkpoint_rank_memory_bytes(s->checkpoint, s->store, k) +
 		     2 * sizeof(struct io_stat) +
+		     (s->w->run.trace == TRACE_OFF
+			      ? 0
+			      : trace_ring_named_bytes((uint64_t)s->w->run.trace_events)) +
 		     (s->w->checkpoint.async ? (uint64_t)s->w->run.stack_bytes : 0);
 	saves = run_checkpoint_interval_ns(s->w) ? ROOM_AT_FIRST * s->r->epochs_planned
 						 : run_saves_planned(s);
@@ -310,9 +313,13 @@ int rank_checkpoints_open(struct rank *k, struct err *e)
 			    .stat = &k->out->save_io,
 			    .stop = &s->stop,
 			    .progress_ns = &k->progress_ns};
+	c->io.trace = trace_ring_named(s->r->trace, k->comm.rank,
+				       !(s->w->checkpoint.async && s->w->workflow.train));
 	c->load_io = c->io;
 	c->load_io.stat = &k->out->load_io;
-	rc = make_lists(k, e);
+	rc = trace_check(s->r->trace, e);
+	if (rc == 0)
+		rc = make_lists(k, e);
 	if (rc == 0)
 		rc = checkpoint_rank_open(&c->rank, s->checkpoint, s->store, k->comm.rank, e);
 	if (rc == 0 && s->w->checkpoint.async && s->w->workflow.train)

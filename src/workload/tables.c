@@ -442,7 +442,8 @@ const struct opt workload_rows[] = {
 	      "chrome one file for Perfetto and chrome://tracing. Absent, DFTRACER_ENABLE=1 in the "
 	      "environment means pfw.", OURS)
 	I64(run.trace_events, "65536",
-	      "Spans kept of each reader thread, of 64 bytes; later ones are dropped and counted.",
+	      "Spans kept of each reader thread and of each rank's checkpoints, of 64 bytes; later "
+	      "ones are dropped and counted.",
 	      RANGE(16, 134217728), OURS)
 	ENUM(run.measure, "all", measures,
 	      "With none, the readers' requests are neither counted nor timed, the machine is not "
