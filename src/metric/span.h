@@ -30,6 +30,8 @@ enum span_kind {
 	SPAN_ITEM,       /* sample and wait */
 	SPAN_BATCH,
 	SPAN_TRANSPORT, /* a batch handed over, after it */
+	SPAN_UNPACK,    /* and received */
+	SPAN_PIN,       /* and copied into pinned memory */
 	/* of a rank; made from the times of its steps, in no ring */
 	SPAN_RUN,
 	SPAN_EPOCH,
@@ -51,9 +53,10 @@ enum {
 	SPAN_IN_FLIGHT = 1u << 3, /* beside others of the same thread: they may overlap */
 };
 
-#define SPAN_NONE UINT64_MAX    /* no file or sample is meant */
-#define SPAN_NO_STEP UINT32_MAX /* nor a step */
-#define SPAN_NAMED UINT8_MAX    /* files of no dataset: those of checkpoints */
+#define SPAN_NONE UINT64_MAX     /* no file or sample is meant */
+#define SPAN_NO_STEP UINT32_MAX  /* nor a step */
+#define SPAN_RECEIVES UINT32_MAX /* a worker's number: the thread that pins */
+#define SPAN_NAMED UINT8_MAX     /* files of no dataset: those of checkpoints */
 
 struct span {
 	int64_t begin_ns, end_ns; /* monotonic */
@@ -129,8 +132,8 @@ static inline void span_add(struct span_ring *r, enum span_kind kind, unsigned f
 					   .kind = (uint8_t)kind,
 					   .flags = (uint8_t)flags});
 }
-/* The file of the spans that follow, of a ring for names: the text is copied. Where there is no room
- * left for it, they are of no file. Nothing when r is NULL. */
+/* The file of the spans that follow, of a ring for names: the text is copied. Where no room is left
+ * for it, they are of no file. Nothing when r is NULL. */
 void span_name(struct span_ring *r, const char *name);
 /* Sorts the spans that are there by their beginning, and of those that begin together the one that
  * holds the others first. Returns how many. */

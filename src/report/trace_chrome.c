@@ -25,6 +25,8 @@ static const struct {
 	[SPAN_ITEM] = {"reader", "item"},
 	[SPAN_BATCH] = {"reader", "batch"},
 	[SPAN_TRANSPORT] = {"reader", "transport"},
+	[SPAN_UNPACK] = {"reader", "unpack"},
+	[SPAN_PIN] = {"reader", "pin"},
 	[SPAN_RUN] = {"rank", "run"},
 	[SPAN_EPOCH] = {"rank", "epoch"},
 	[SPAN_TRAIN] = {"rank", "train"},

@@ -154,6 +154,9 @@ void trace_rank_threads(const struct result *r, uint32_t rank, trace_thread_fn f
 			continue;
 		if (ring->dataset == SPAN_NAMED)
 			snprintf(name, sizeof(name), "checkpoints");
+		else if (ring->worker == SPAN_RECEIVES)
+			snprintf(name, sizeof(name), "%s pinning",
+				 ring->dataset == DATASET_TRAIN ? "train" : "eval");
 		else
 			snprintf(name, sizeof(name), "%s worker %u",
 				 ring->dataset == DATASET_TRAIN ? "train" : "eval", ring->worker);

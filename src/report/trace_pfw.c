@@ -38,6 +38,8 @@ static const struct {
 	[SPAN_ITEM] = {"data", "item"},
 	[SPAN_BATCH] = {"stoker", "batch"},
 	[SPAN_TRANSPORT] = {"stoker", "transport"},
+	[SPAN_UNPACK] = {"stoker", "unpack"},
+	[SPAN_PIN] = {"stoker", "pin"},
 	[SPAN_RUN] = {"ai_root", "ai_root"},
 	[SPAN_EPOCH] = {"pipeline", "epoch.block"},
 	[SPAN_TRAIN] = {"pipeline", "train"},

@@ -1,4 +1,4 @@
-/* When checkpoints are due, and a rank's part in each. */
+/* A rank's part in each checkpoint. */
 #include "run/checkpoints.h"
 
 #include <errno.h>
@@ -15,65 +15,8 @@
 #include "metric/disk_io.h"
 #include "report/dlio_log.h"
 #include "run/background.h"
+#include "run/recovery.h"
 #include "run/state.h"
-
-/* Checkpoints by time that each epoch has room for before its lists grow. */
-#define ROOM_AT_FIRST 16u
-
-/* ---- when ---- */
-
-uint64_t run_checkpoint_steps(const struct workload *w)
-{
-	int64_t n = w->checkpoint.steps_between_checkpoints;
-
-	return w->workflow.checkpoint && n > 0 ? (uint64_t)n : 0;
-}
-
-int64_t run_checkpoint_interval_ns(const struct workload *w)
-{
-	return w->workflow.checkpoint && w->workflow.train
-		       ? (int64_t)(w->checkpoint.seconds_between_checkpoints * 1e9)
-		       : 0;
-}
-
-bool run_epoch_has_checkpoint(const struct workload *w, uint32_t epoch)
-{
-	int64_t first = w->checkpoint.checkpoint_after_epoch;
-	int64_t every = w->checkpoint.epochs_between_checkpoints;
-
-	return w->workflow.checkpoint && w->checkpoint.steps_between_checkpoints < 0 &&
-	       run_checkpoint_interval_ns(w) == 0 && epoch >= first && (epoch - first) % every == 0;
-}
-
-uint32_t run_epoch_blocks(const struct workload *w, uint64_t steps)
-{
-	uint64_t every = run_checkpoint_steps(w);
-
-	if (run_checkpoint_interval_ns(w))
-		return ROOM_AT_FIRST;
-	return every && steps ? (uint32_t)((steps + every - 1) / every) : 1;
-}
-
-uint32_t run_epoch_saves(const struct workload *w, uint32_t epoch, uint64_t steps)
-{
-	uint64_t every = run_checkpoint_steps(w);
-
-	if (run_checkpoint_interval_ns(w))
-		return ROOM_AT_FIRST;
-	return every ? (uint32_t)(steps / every) : run_epoch_has_checkpoint(w, epoch);
-}
-
-static uint32_t count_or_none(int64_t n)
-{
-	return n > 0 ? (uint32_t)n : 0;
-}
-
-uint64_t run_loads_planned(const struct run_state *s)
-{
-	return s->checkpoint && !s->w->workflow.train
-		       ? count_or_none(s->w->checkpoint.num_checkpoints_read)
-		       : 0;
-}
 
 /* ---- once a process ---- */
 
@@ -82,24 +25,22 @@ static uint32_t nodes_of(const struct run_state *s)
 	return s->net ? net_nodes(s->net) : 1;
 }
 
-/* The rank at the same place on the next node, whose files this host has never seen. */
-static int64_t source_of(const struct run_state *s, uint32_t rank)
+/* Whose files a rank reads back; -ENOMEM. */
+static int64_t source_of(const struct run_state *s, uint32_t rank, struct err *e)
 {
-	return s->w->checkpoint.recovery_rank_shift ? (rank + s->ranks / nodes_of(s)) % s->ranks
-						    : rank;
-}
+	uint32_t n = s->net ? net_processes(s->net) : 1, *node;
+	int64_t from = rank;
 
-uint64_t run_saves_planned(const struct run_state *s)
-{
-	uint64_t n = 0;
-
-	if (!s->checkpoint || run_checkpoint_interval_ns(s->w))
-		return 0;
-	if (!s->w->workflow.train)
-		return count_or_none(s->w->checkpoint.num_checkpoints_write);
-	for (uint32_t i = 1; i <= (uint32_t)s->w->train.epochs; i++)
-		n += run_epoch_saves(s->w, i, run_epoch_steps(s, i));
-	return n;
+	if (!s->w->checkpoint.recovery_rank_shift || nodes_of(s) == 1)
+		return from;
+	node = try_calloc(n, sizeof(*node), "hosts", e);
+	if (!node)
+		return -ENOMEM;
+	for (uint32_t p = 0; p < n; p++)
+		node[p] = net_process(s->net, p)->node;
+	from = recovery_source(node, n, s->locals, rank);
+	free(node);
+	return from;
 }
 
 /* Is there space? What an earlier run left is written over, so that only a folder of its own tells
@@ -182,10 +123,9 @@ uint64_t run_checkpoints_bytes(const struct run_state *s)
 			      ? 0
 			      : trace_ring_named_bytes((uint64_t)s->w->run.trace_events)) +
 		     (s->w->checkpoint.async ? (uint64_t)s->w->run.stack_bytes : 0);
-	saves = run_checkpoint_interval_ns(s->w) ? ROOM_AT_FIRST * s->r->epochs_planned
+	saves = run_checkpoint_interval_ns(s->w) ? CHECKPOINTS_AT_FIRST * s->r->epochs_planned
 						 : run_saves_planned(s);
-	if (!s->w->workflow.train)
-		saves += count_or_none(s->w->checkpoint.num_checkpoints_read);
+	saves += run_loads_planned(s);
 	return n + saves * s->locals *
 			   (sizeof(struct checkpoint_times) + sizeof(struct checkpoint_name) +
 			    (run_checkpoint_steps(s->w) || run_checkpoint_interval_ns(s->w)
@@ -221,8 +161,8 @@ static int make_lists(struct rank *k, struct err *e)
 		if (w->workflow.train) {
 			saves = run_epoch_saves(w, i + 1, run_epoch_steps(s, i + 1));
 		} else {
-			saves = count_or_none(w->checkpoint.num_checkpoints_write);
-			loads = count_or_none(w->checkpoint.num_checkpoints_read);
+			saves = (uint32_t)run_saves_planned(s);
+			loads = (uint32_t)run_loads_planned(s);
 		}
 		k->out->epoch[i].save =
 			try_calloc(saves + 1, sizeof(struct checkpoint_times), "checkpoints", e);
@@ -318,6 +258,9 @@ int rank_checkpoints_open(struct rank *k, struct err *e)
 	c->load_io = c->io;
 	c->load_io.stat = &k->out->load_io;
 	rc = trace_check(s->r->trace, e);
+	c->source = source_of(s, k->comm.rank, e);
+	if (rc == 0 && c->source < 0)
+		rc = (int)c->source;
 	if (rc == 0)
 		rc = make_lists(k, e);
 	if (rc == 0)
@@ -558,8 +501,7 @@ static int load_one(struct rank *k, int64_t step, struct err *e)
 	rank_publish(k, RANK_LOADING, t->begin_ns);
 	if (k->comm.rank == 0)
 		dlio_log_checkpoint_start(t, true, 1);
-	rc = checkpoint_read(c->rank, source_of(k->run, k->comm.rank), 1, step, &c->load_io,
-			     &t->stat, e);
+	rc = checkpoint_read(c->rank, c->source, 1, step, &c->load_io, &t->stat, e);
 	if (rc == 0 && k->run->w->checkpoint.rank_sync)
 		rc = meet(k);
 	ended(k, t, true, rc == 0);

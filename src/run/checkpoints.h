@@ -28,11 +28,15 @@
 struct rank;
 struct run_state;
 
+/* By time: the checkpoints that each epoch has room for before its lists grow. */
+#define CHECKPOINTS_AT_FIRST 16u
+
 enum background_state { BACKGROUND_IDLE, BACKGROUND_WRITING, BACKGROUND_QUIT };
 
 struct rank_checkpoints {
 	struct checkpoint_rank *rank;
 	struct io io, load_io;
+	int64_t source;  /* the rank whose files it reads back */
 	uint64_t device; /* of the folder, see disk_io.h */
 	/* those that are whole on all ranks and not removed, oldest first */
 	struct checkpoint_name {
@@ -63,8 +67,8 @@ bool run_epoch_has_checkpoint(const struct workload *w, uint32_t epoch);
 uint64_t run_checkpoint_steps(const struct workload *w);
 /* From one to the next by time; 0: not by time. */
 int64_t run_checkpoint_interval_ns(const struct workload *w);
-/* The most blocks and checkpoints that an epoch of `steps` can have; by time what there is room for
- * at first. */
+/* The most blocks and checkpoints that an epoch of `steps` can have; by time
+ * CHECKPOINTS_AT_FIRST. */
 uint32_t run_epoch_blocks(const struct workload *w, uint64_t steps);
 uint32_t run_epoch_saves(const struct workload *w, uint32_t epoch, uint64_t steps);
 

@@ -283,10 +283,9 @@ static int allocate_ranks(struct run_state *s, struct err *e)
 		if (s->w->workflow.train)
 			s->loader_ops->window(s->w, &out->workers, &out->prefetch_batches);
 	}
-	return s->w->run.trace == TRACE_OFF
-		       ? 0
-		       : trace_create(&r->trace, s->first, s->locals,
-				      (uint32_t)s->w->run.trace_events, e);
+	return s->w->run.trace == TRACE_OFF ? 0
+					    : trace_create(&r->trace, s->first, s->locals,
+							   (uint32_t)s->w->run.trace_events, e);
 }
 
 /* Waits for the rank threads; once the run was stopped, LEAVE_S for all of them together. false

@@ -286,9 +286,9 @@ const struct opt workload_rows[] = {
 	      "instead, 0 never.", RANGE(-1, WORKLOAD_COUNT_MAX), .unit = "steps")
 	F64(checkpoint.seconds_between_checkpoints, "0",
 	      "Time of a training run from the begin of one checkpoint to that of the next, which "
-	      "follows the first step to end by then on all ranks, whatever its epoch; the first is "
-	      "due this long after training began, and none follows an epoch as such. 0 goes by "
-	      "epochs or steps.",
+	      "follows the first step that then ends on all ranks, whatever its epoch; the first "
+	      "is due this long after training began, and none follows an epoch as such. 0 goes "
+	      "by epochs or steps.",
 	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
 	ENUM(checkpoint.type, "rank_zero", checkpoint_types,
 	      "Who writes under ZeRO stage 0: rank_zero the first copy of the model, all_ranks "
@@ -310,7 +310,7 @@ const struct opt workload_rows[] = {
 	      "Checkpoints to read back when only checkpoints are run.",
 	      RANGE(-1, 1000000), .unit = "checkpoints")
 	BOOL(checkpoint.recovery_rank_shift, "false",
-	      "Whether a rank reads back what another one wrote.")
+	      "Whether a rank reads back what the rank at its place on the next host wrote.")
 	BOOL(checkpoint.rank_sync, "false",
 	      "Whether the ranks wait for each other within the time measured.")
 	BOOL(checkpoint.randomize_tensor, "true",

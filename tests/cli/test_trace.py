@@ -203,7 +203,8 @@ def against_result(tmp):
 
 def checkpoints(tmp, fmt, asynchronous):
     """Requests of checkpoints, call by call and file by file, against strace: alone and beside training."""
-    out, saved, data, log = (tmp / f"ckpt-{what}-{fmt}{int(asynchronous)}" for what in ("out", "saved", "data", "calls"))
+    out, saved, data, log = (tmp / f"ckpt-{what}-{fmt}{int(asynchronous)}"
+                             for what in ("out", "saved", "data", "calls"))
     keys = dict(run__trace="both", workflow__checkpoint="true", checkpoint__checkpoint_folder=saved,
                 checkpoint__format=fmt, checkpoint__fsync="true", model__type="transformer", model__num_layers=2,
                 model__transformer__hidden_size=64, model__transformer__ffn_hidden_size=128,
@@ -213,8 +214,8 @@ def checkpoints(tmp, fmt, asynchronous):
     else:
         keys.update(workflow__train="false", workflow__generate_data="false", checkpoint__num_checkpoints_write=2,
                     checkpoint__num_checkpoints_read=2)
-    calls = {"openat": "open64", "fstat": "__xstat64", "newfstatat": "__xstat64", "rename": "rename", "fsync": "fsync", "close": "close",
-             "pwrite64": "pwrite64", "pwritev": "pwritev", "pread64": "pread64", "preadv": "preadv"}
+    calls = {"openat": "open64", "fstat": "__xstat64", "newfstatat": "__xstat64", "rename": "rename",
+             "fsync": "fsync", "close": "close", "pwrite64": "pwrite64", "pwritev": "pwritev", "pread64": "pread64", "preadv": "preadv"}
     subprocess.run(["strace", "-f", "-y", "-s", "0", "-e", "trace=" + ",".join(calls), "-o", log, STOKER, "run", "-n",
                     "2", *map(str, tiny(data, out, **keys))], check=True, capture_output=True, timeout=100)
     want, mine, again = {}, {}, {}
@@ -269,7 +270,8 @@ def dropped(tmp):
 def loaders(tmp):
     """Every loader leaves a trace; requests in flight do not break it."""
     data = tmp / "counts"
-    cases = [dict(reader__data_loader="tensorflow", framework="tensorflow"), dict(reader__data_loader="dali"),
+    shared = dict(reader__transport="shared_memory", reader__read_threads=2)
+    cases = [shared, dict(shared, reader__pin_thread="true"), dict(reader__data_loader="tensorflow", framework="tensorflow"), dict(reader__data_loader="dali"),
              dict(reader__read_threads=0), dict(reader__access="native", reader__queue_depth=8)]
     for i, case in enumerate(cases):
         out = tmp / f"loader{i}"
@@ -280,6 +282,9 @@ def loaders(tmp):
         seen = sum(1 for s in spans if s["cat"] == "store") + sum(1 for cat, _, _ in flying if cat == "store")
         counted = sum(k["requests"] for k in result["training"]["io"].values())
         assert seen == counted > 0, (case, seen, counted)
+        parcels = [sum(1 for s in spans if s["name"] == name) for name in ("transport", "unpack", "pin")]
+        sent = 8 if "reader__transport" in case else 0
+        assert parcels == [sent, sent, 8 if "reader__pin_thread" in case else 0], (case, parcels)
         items = sum(1 for s in spans if s["name"] == "item") + sum(1 for _, _, n in flying if n == "item")
         assert items == 16, (case, items)
         read_pfw(out / "trace-0-of-1.pfw")
