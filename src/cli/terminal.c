@@ -179,10 +179,10 @@ static void leave_ghosts(struct terminal *t, unsigned out, unsigned columns)
 
 static void add_block(struct terminal *t, struct buf *out, const struct buf *block)
 {
-	const char *at = block->data, *end = at + block->len;
+	const char *at = block->data, *end = block->len ? at + block->len : at;
 
 	t->lines = 0;
-	while (block->len && at < end) {
+	while (at < end) {
 		const char *stop = memchr(at, '\n', (size_t)(end - at));
 		size_t n = (size_t)((stop ? stop : end) - at);
 

@@ -236,7 +236,7 @@ def on_a_terminal(tmp, reflow):
     lines = t.frames(2)
     if reflow:
         check_figures(lines, 200)
-    assert t.end() == 0
+    assert t.end() == 0, t.screen.shown()
     assert t.screen.visible
     everything = "\n".join(text for text, _ in t.screen.line)
     assert re.search(r"^Trained 60 of 60 steps, epoch 2 of 2, in .*: AU so far \d", everything, re.M), everything
@@ -292,13 +292,13 @@ def messages(tmp):
     panel_of(lines, 100)
     above = [i for i, line in enumerate(lines) if line.startswith("[OUTPUT]")]
     assert above and max(above) < [i for i, x in enumerate(lines) if x.startswith("Workload")][0], lines
-    assert t.end() == 0
+    assert t.end() == 0, t.screen.shown()
 
 
 def dumb(tmp):
     t = Terminal(["run", *workload(tmp, "out", files=24, train__epochs=1)], 80, 24,
                  env={"TERM": "dumb"})
-    assert t.end() == 0
+    assert t.end() == 0, t.screen.shown()
     assert b"\033" not in t.raw.split(b"Result")[0].replace(b"\r\n", b"\n"), t.raw[:300]
     assert b"Training, epoch 1/1" in t.raw
     util.stoker("run", *workload(tmp, "out"), "--progress", "panel", status=2)

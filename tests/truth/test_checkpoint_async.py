@@ -1,7 +1,7 @@
 """What a checkpoint in the background costs, against the model: the copy to memory stops every rank for its bytes over
 the stage rate; the write then shares the store's bandwidth with the reads, which cost training as long as the store
-needs for its bytes. Stall and loss of AU must agree within 5 %. A case that misses is run again: the machine may have
-been busy; a wrong program misses every time.
+needs for its bytes. Stall and loss of AU must agree within 5 %. A case that misses is run again with all its times
+half as long again, so that the lateness of a busy machine weighs less; a wrong program misses every time.
 """
 import json
 import os
@@ -35,9 +35,9 @@ def off(measured, model):
     return abs(measured - model) / model
 
 
-def staged(tmp):
+def staged(tmp, slower):
     """Computation decides, and the store is fast: training loses the copies and nothing else."""
-    steps, compute, model, rate, count = 45, 0.02, 4 * MIB, 80e6, 4
+    steps, compute, model, rate, count = 45, 0.02 * slower, 4 * MIB, 80e6 / slower, 4
     r = run(tmp, 2, steps, 4096, compute, model, "workflow.checkpoint=true",
             "checkpoint.steps_between_checkpoints=10", f"checkpoint.stage_rate={rate}")
     c = r["checkpoint"]
@@ -51,9 +51,9 @@ def staged(tmp):
             "AU, percent": (c["whole_au_percent"], au)}
 
 
-def waits(tmp):
+def waits(tmp, slower):
     """The store is slower than the interval: each checkpoint waits for the one before."""
-    compute, model, bandwidth = 0.02, 2 * MIB, 5e6
+    compute, model, bandwidth = 0.02 * slower, 2 * MIB, 5e6 / slower
     r = run(tmp, 1, 30, 4096, compute, model, "workflow.checkpoint=true", "checkpoint.steps_between_checkpoints=10",
             f"storage.throttle.bandwidth={bandwidth}")
     c = r["checkpoint"]
@@ -64,15 +64,16 @@ def waits(tmp):
             "after the last epoch, s": (c["after_last_epoch_s"], write)}
 
 
-def shared(tmp):
+def shared(tmp, slower):
     """The store decides: its bandwidth is shared with the write until that has ended."""
-    steps, sample, bandwidth, compute, model = 60, 256 * 1024, 10e6, 0.005, 20 * 256 * 1024
+    steps, sample, model = 60, 256 * 1024, 20 * 256 * 1024
+    bandwidth, compute = 10e6 / slower, 0.005 * slower
     keys = [f"storage.throttle.bandwidth={bandwidth}"]
     plain = run(tmp, 1, steps, sample, compute, model, *keys)
     r = run(tmp, 1, steps, sample, compute, model, *keys, "workflow.checkpoint=true",
             "checkpoint.steps_between_checkpoints=35")
     c = r["checkpoint"]
-    assert c["save"]["count"] == 1 and c["after_last_epoch_s"] < 0.05, c
+    assert c["save"]["count"] == 1 and c["after_last_epoch_s"] < 0.1 * slower, c
     without = 100 * steps * compute / (steps * sample / bandwidth)
     with_it = 100 * steps * compute / ((steps * sample + model) / bandwidth)
     measured = plain["training"]["whole_au_mean_percent"], r["training"]["whole_au_mean_percent"]
@@ -87,7 +88,7 @@ def main():
     for case in (staged, waits, shared):
         for attempt in range(ATTEMPTS):
             with tempfile.TemporaryDirectory() as tmp:
-                found = case(tmp)
+                found = case(tmp, 1.5**attempt)
             text = "; ".join(f"{k} {a:.3f}, model {b:.3f}" for k, (a, b) in found.items())
             if all(off(a, b) <= SHARE for a, b in found.values()):
                 print(f"   {case.__name__}: {text}")

@@ -6,6 +6,7 @@ beside them; AU does not change when all times are scaled. A case that misses is
 times doubled, so that the lateness of a busy machine's timers weighs half as much; a wrong program misses
 every time.
 """
+import concurrent.futures
 import json
 import os
 import subprocess
@@ -127,24 +128,36 @@ def stall_cases():
                [f"dataset.record_length_bytes={length}", f"dataset.record_length_bytes_stdev={stdev}"])
 
 
+def measure(tmp, i, attempt, name, case, expected, *more):
+    """One attempt at a case; returns (whether it agrees, its line of the table)."""
+    au, whole = run(slowed(case, 2**attempt), os.path.join(tmp, f"{i}-{attempt}"), *more)
+    low, high = expected if isinstance(expected, tuple) else (expected, expected)
+    if expected is None:
+        low, high = COMPUTE_BOUND + POINTS, 100.0 + POINTS
+    off = au - low if au < low else max(0.0, au - high)
+    wanted = ">= 99.5" if expected is None else f"{low:.2f}" if low == high else f"{low:.1f}-{high:.1f}"
+    ok = abs(off) <= POINTS
+    return ok, f"{name:38} {wanted:>9} {au:9.2f} {off:6.2f}   {whole:6.2f}  {'' if ok else 'MISSED'}"
+
+
 def main():
     check_vectors()
-    misses = 0
+    every = list(enumerate([*cases(), *stall_cases()]))
     print(f"{'case':38} {'expected':>9} {'measured':>9} {'off':>6}   whole-run")
     with tempfile.TemporaryDirectory() as tmp:
-        for i, (name, case, expected, *more) in enumerate([*cases(), *stall_cases()]):
-            for attempt in range(ATTEMPTS):
-                au, whole = run(slowed(case, 2**attempt), os.path.join(tmp, f"{i}-{attempt}"), *more)
-                low, high = expected if isinstance(expected, tuple) else (expected, expected)
-                if expected is None:
-                    low, high = COMPUTE_BOUND + POINTS, 100.0 + POINTS
-                off = au - low if au < low else max(0.0, au - high)
-                ok = abs(off) <= POINTS
+        # Nearly all of a run is waiting: two small ones at a time, many ranks alone, and alone whatever
+        # has missed.
+        with concurrent.futures.ThreadPoolExecutor(2) as two:
+            small = {i: two.submit(measure, tmp, i, 0, *case) for i, case in every if case[1]["R"] < 64}
+            done = {i: future.result() for i, future in small.items()}
+        misses = 0
+        for i, case in every:
+            ok, line = done.get(i) or measure(tmp, i, 0, *case)
+            for attempt in range(1, ATTEMPTS):
                 if ok:
                     break
-            wanted = ">= 99.5" if expected is None else f"{low:.2f}" if low == high else f"{low:.1f}-{high:.1f}"
-            print(f"{name:38} {wanted:>9} {au:9.2f} {off:6.2f}   {whole:6.2f}  {'' if ok else 'MISSED'}",
-                  flush=True)
+                ok, line = measure(tmp, i, attempt, *case)
+            print(line, flush=True)
             misses += not ok
     if SLOW:
         print("under a sanitizer the figures are only shown")
