@@ -5,6 +5,11 @@
 
 #define NS_PER_S 1000000000LL
 
+static inline double clock_seconds(int64_t ns)
+{
+	return (double)ns / 1e9;
+}
+
 /* CLOCK_MONOTONIC, in ns; never less than the same thread got before, as far as that was at most a
  * microsecond ago. After clock_init, where Linux itself keeps time by the processor's counter
  * (x86-64 with an invariant TSC that all processors share), it is read from that counter, at about

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/sysinfo.h"
 #include "base/thread.h"
 
 #define BLOCK_BYTES ((size_t)16 << 20)
 #define PIECE_BYTES ((size_t)256 << 10)
 #define ROUNDS 4
-#define THREADS_MAX 64
 
 struct copier {
 	char *block, *piece;
@@ -50,11 +50,19 @@ static double speed_of(const struct copier *c, unsigned n)
 
 double memory_copy_speed(unsigned threads)
 {
-	unsigned n = threads < 1 ? 1 : threads > THREADS_MAX ? THREADS_MAX : threads, begun = 0;
-	struct copier *c = calloc(n, sizeof(*c));
+	unsigned n = threads < 1                    ? 1
+		     : threads > MEMORY_COPIERS_MAX ? MEMORY_COPIERS_MAX
+						    : threads,
+		 begun = 0;
+	struct copier *c;
 	_Atomic uint32_t go = 0;
 	double speed = 0;
 	struct err e;
+
+	/* a control group ends who takes more than it gives, and no result was written yet */
+	if (n * (BLOCK_BYTES + PIECE_BYTES) > host_available_bytes() / 2)
+		return 0;
+	c = calloc(n, sizeof(*c));
 
 	for (unsigned i = 0; c && i < n; i++) {
 		c[i].go = &go;

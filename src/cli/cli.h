@@ -14,8 +14,6 @@ struct command {
 
 extern const struct command *const command_table[]; /* NULL-terminated, written by the build */
 
-/* Columns of the terminal that is written to; 100 where it is none. */
-int cli_terminal_width(void);
 /* Prints "stoker: <sentence>" on stderr and returns the exit status that the code stands for. */
 struct err;
 int cli_fail(const struct err *e);

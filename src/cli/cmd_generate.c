@@ -72,26 +72,7 @@ static int generate(const struct cli_args *a, struct job *j, struct err *e)
 
 static int generate_main(int argc, char **argv)
 {
-	struct cli_args a;
-	struct err e = {0};
-	struct job j = {.speaks = true};
-	int status = 0, rc = cli_args_parse(&a, argc, argv, &e);
-
-	if (rc == 0 && a.help) {
-		printf("usage: stoker %s\n\n%s\n%s", command_generate.usage, command_generate.help,
-		       cli_args_help);
-		status = 0;
-	} else {
-		if (rc == 0)
-			rc = job_begin(&j, &a, &stop, &status, &e);
-		if (rc < 0)
-			status = job_fail(&j, &e);
-		else if (rc == 0)
-			status = generate(&a, &j, &e);
-		job_end(&j);
-	}
-	cli_args_release(&a);
-	return status;
+	return job_main(&command_generate, argc, argv, &stop, generate);
 }
 
 const struct command command_generate = {

@@ -136,28 +136,7 @@ extern const struct command command_run;
 
 static int run_main(int argc, char **argv)
 {
-	struct cli_args a;
-	struct err e = {0};
-	struct job j = {.speaks = true};
-	int status = 0, rc = cli_args_parse(&a, argc, argv, &e);
-
-	/* under DLIO's name, what DLIO prints */
-	a.verbose = a.verbose || strcmp(path_basename(argv[0]), "dlio_benchmark") == 0;
-	if (rc == 0 && a.help) {
-		printf("usage: stoker %s\n\n%s\n%s", command_run.usage, command_run.help,
-		       cli_args_help);
-		status = 0;
-	} else {
-		if (rc == 0)
-			rc = job_begin(&j, &a, &stop, &status, &e);
-		if (rc < 0)
-			status = job_fail(&j, &e);
-		else if (rc == 0)
-			status = run(&a, &j, &e);
-		job_end(&j);
-	}
-	cli_args_release(&a);
-	return status;
+	return job_main(&command_run, argc, argv, &stop, run);
 }
 
 const struct command command_run = {

@@ -12,6 +12,7 @@
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/show_checkpoint.h"
+#include "cli/terminal.h"
 #include "format/format.h"
 #include "loader/loader.h"
 #include "report/result.h"
@@ -34,7 +35,7 @@ static void print_row(int margin, const char *name, int indent, const char *text
 	buf_printf(&b, "%*s%-*s ", margin, "", indent - margin - 1, name);
 	at = b.len;
 	buf_wrap(&b, text, at > (size_t)indent ? at - 1 : at, (size_t)indent,
-		 (size_t)cli_terminal_width());
+		 (size_t)terminal_width(STDOUT_FILENO));
 	print_buf(&b);
 }
 

@@ -359,7 +359,8 @@ static int status(const struct study_plan *p, const struct study_args *a, struct
 	int rc = 0;
 
 	study_status(p, s);
-	study_matrix_text(p, s, terminal_has_colour(STDOUT_FILENO), cli_terminal_width(), &text);
+	study_matrix_text(p, s, terminal_has_colour(STDOUT_FILENO),
+			  (int)terminal_width(STDOUT_FILENO), &text);
 	print(&text);
 	if (a->svg) {
 		study_matrix_svg(p, s, &svg);

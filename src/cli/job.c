@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/launcher.h"
@@ -152,4 +153,29 @@ void job_end(struct job *j)
 	comm_local_destroy(j->group);
 	net_close(j->net);
 	*j = (struct job){.speaks = j->speaks};
+}
+
+int job_main(const struct command *c, int argc, char **argv, const struct stop_flag *stop,
+	     int (*work)(const struct cli_args *a, struct job *j, struct err *e))
+{
+	struct cli_args a;
+	struct err e = {0};
+	struct job j = {.speaks = true};
+	int status = 0, rc = cli_args_parse(&a, argc, argv, &e);
+
+	/* under DLIO's name, what DLIO prints */
+	a.verbose = a.verbose || strcmp(path_basename(argv[0]), "dlio_benchmark") == 0;
+	if (rc == 0 && a.help) {
+		printf("usage: stoker %s\n\n%s\n%s", c->usage, c->help, cli_args_help);
+	} else {
+		if (rc == 0)
+			rc = job_begin(&j, &a, stop, &status, &e);
+		if (rc < 0)
+			status = job_fail(&j, &e);
+		else if (rc == 0)
+			status = work(&a, &j, &e);
+		job_end(&j);
+	}
+	cli_args_release(&a);
+	return status;
 }

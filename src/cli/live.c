@@ -170,7 +170,7 @@ static void left_of_training(const struct live *l, const struct run_progress *p,
 	char a[32], b[32];
 	int n;
 
-	if (p->done == 0 || p->train_ns <= 0 || p->ranks_here == 0 || steps + evals == 0)
+	if (p->done == 0 || p->train_ns <= 0 || p->ranks_here == 0)
 		return;
 	step = (double)p->train_ns / 1e9 / p->ranks_here / (double)p->done;
 	if (p->eval_done && p->eval_ns > 0)

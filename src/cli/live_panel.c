@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "cli/live.h"
 #include "cli/terminal.h"
+#include "conf/utf8.h"
 
 #define ROWS_MAX 10
 #define ROWS_WANTED 16
@@ -41,6 +42,14 @@ struct panel {
 static const char *const plain_spark[] = {"_", ".", "-", "=", "+", "*", "#", "@"};
 static const char *const block_spark[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
+/* Terminals take the control characters of Latin-1, in UTF-8 too, for the beginnings of commands.
+ */
+static bool is_control(const char *c, size_t n)
+{
+	return (unsigned char)c[0] < 0x20 || c[0] == 0x7f ||
+	       (n == 2 && (unsigned char)c[0] == 0xc2 && (unsigned char)c[1] < 0xa0);
+}
+
 /* As much of it as fits into `width` columns, with what colours it whole; bytes that are no
  * printable characters become '?'. */
 static void put_cut(struct buf *out, const char *text, unsigned width)
@@ -49,7 +58,7 @@ static void put_cut(struct buf *out, const char *text, unsigned width)
 	unsigned used = 0;
 
 	for (const char *c = text; *c;) {
-		size_t n = 1;
+		size_t n = utf8_length(c);
 
 		if (*c == '\033') {
 			n = strcspn(c, "m") + 1;
@@ -58,15 +67,13 @@ static void put_cut(struct buf *out, const char *text, unsigned width)
 			c += n;
 			continue;
 		}
-		while ((c[n] & 0xc0) == 0x80)
-			n++;
 		if (used++ == width)
 			break;
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+		if (n == 0 || is_control(c, n))
 			buf_putc(out, '?');
 		else
 			buf_append(out, c, n);
-		c += n;
+		c += n ? n : 1;
 	}
 	if (coloured)
 		buf_puts(out, "\033[0m");

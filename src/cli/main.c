@@ -1,10 +1,9 @@
 /* The program: picks the subcommand, or takes DLIO's command line when called by its name. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -22,13 +21,6 @@ static void usage(FILE *out)
 	for (size_t i = 0; command_table[i]; i++)
 		fprintf(out, "  %-10s %s\n", command_table[i]->name, command_table[i]->help);
 	fputs("\nstoker COMMAND --help says more; stoker show lists what there is to use.\n", out);
-}
-
-int cli_terminal_width(void)
-{
-	struct winsize size;
-
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
 }
 
 int cli_fail(const struct err *e)
@@ -78,6 +70,8 @@ int main(int argc, char **argv)
 	size_t n = 0;
 
 	log_level_from_environment();
+	/* who ignores the ends of children is not told how they ended, and may hand that on */
+	signal(SIGCHLD, SIG_DFL);
 	if (strcmp(path_basename(argv[0]), "dlio_benchmark") == 0)
 		return finish(find("run")->main(argc, argv));
 	if (argc < 2) {

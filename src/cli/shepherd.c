@@ -1,7 +1,6 @@
 /* The process a launcher started: it meets the others through MPI, and holds the place of the child
  * that does the work. */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "base/clock.h"
 #include "cli/launcher.h"
+#include "cli/signals.h"
 #include "comm/mpi_module.h"
 
 /* Launchers send several signals in a row; the child takes a second one as impatience. */
@@ -195,11 +195,8 @@ int launch(const struct launcher *l, struct launch *out, int *status, struct err
 	}
 	close(fd[1]);
 	/* in the library's threads too: only hold() is to see them */
-	sigemptyset(&set);
+	signals_of_end(&set);
 	sigaddset(&set, SIGCHLD);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	rc = mpi_load(l->library, l->name, &m, e);
 	if (rc == 0)

@@ -1,6 +1,5 @@
 #include "cli/signals.h"
 
-#include <signal.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -11,16 +10,24 @@ unsigned signals_continued(void)
 	return atomic_load_explicit(&continued, memory_order_relaxed);
 }
 
+void signals_of_end(sigset_t *set)
+{
+	struct sigaction hangup;
+
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	if (sigaction(SIGHUP, NULL, &hangup) != 0 || hangup.sa_handler != SIG_IGN)
+		sigaddset(set, SIGHUP);
+}
+
 static void *signals_main(void *arg)
 {
 	struct stop_flag *stop = arg;
 	sigset_t set;
 	int sig;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	signals_of_end(&set);
 	sigaddset(&set, SIGCONT);
 	for (;;) {
 		if (sigwait(&set, &sig) != 0)
@@ -41,10 +48,7 @@ int signals_start(struct stop_flag *stop, struct err *e)
 	sigset_t set;
 	int rc;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	signals_of_end(&set);
 	sigaddset(&set, SIGCONT);
 	/* inherited by every thread: only sigwait sees them */
 	pthread_sigmask(SIG_BLOCK, &set, NULL);

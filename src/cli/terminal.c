@@ -70,12 +70,25 @@ static unsigned from_environment(const char *name, unsigned otherwise)
 	return str_to_u64(environment(name), &v) && v >= 1 && v <= 10000 ? (unsigned)v : otherwise;
 }
 
-void terminal_size(const struct terminal *t, unsigned *columns, unsigned *rows)
+/* All zeros: it does not say. */
+static struct winsize size_of(int fd)
 {
 	struct winsize w = {0};
 
-	if (ioctl(t->fd, TIOCGWINSZ, &w) != 0)
-		w = (struct winsize){0};
+	return ioctl(fd, TIOCGWINSZ, &w) == 0 ? w : (struct winsize){0};
+}
+
+unsigned terminal_width(int fd)
+{
+	unsigned columns = size_of(fd).ws_col;
+
+	return columns ? columns : 100;
+}
+
+void terminal_size(const struct terminal *t, unsigned *columns, unsigned *rows)
+{
+	struct winsize w = size_of(t->fd);
+
 	*columns = w.ws_col ? w.ws_col : from_environment("COLUMNS", 80);
 	*rows = w.ws_row ? w.ws_row : from_environment("LINES", 24);
 }

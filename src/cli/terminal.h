@@ -34,6 +34,8 @@ bool terminal_has_colour(int fd);
 /* Reads the environment (locale, NO_COLOR, TERM). */
 void terminal_init(struct terminal *t, int fd);
 void terminal_release(struct terminal *t);
+/* Its columns; 100 where there is none, or it does not say. */
+unsigned terminal_width(int fd);
 /* As it is now; where the terminal does not say, COLUMNS and LINES, or 80 by 24. */
 void terminal_size(const struct terminal *t, unsigned *columns, unsigned *rows);
 /* True when a write would not wait, and this process may write without being stopped. */

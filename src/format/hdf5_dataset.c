@@ -343,13 +343,10 @@ int hdf5_dataset_open(struct hdf5_file *f, uint32_t n, struct err *e)
 		return 0;
 	if (d->header == HDF5_UNDEFINED && f->group_tree != HDF5_UNDEFINED)
 		rc = hdf5_symbol_find(f, d, e);
+	if (rc == 0 && d->header == HDF5_UNDEFINED && f->link_heap != HDF5_UNDEFINED)
+		rc = hdf5_dense_find(f, d, e);
 	if (rc < 0)
 		return rc;
-	if (d->header == HDF5_UNDEFINED && f->links_elsewhere != HDF5_UNDEFINED)
-		return err_set(
-			e, ERR_DATA,
-			"the root group has so many links that they lie in a heap of their own, "
-			"which is not in this version");
 	if (d->header == HDF5_UNDEFINED)
 		return err_set(e, ERR_DATA, "the file has no dataset %s", d->name);
 	rc = hdf5_header_walk(f, d->header, &(struct hdf5_messages){take, &x}, e);

@@ -74,6 +74,7 @@ int hdf5_entry_get(struct hdf5_file *f, uint64_t at, size_t guess, const char *w
 	if (hit && x->have >= guess)
 		return 0;
 	x->serial = 0;
+	x->checked = 0;
 	rc = hdf5_get_bytes(f, at, x->bytes, guess, what, e);
 	if (rc < 0)
 		return rc;
@@ -109,19 +110,41 @@ int hdf5_entry_extend(struct hdf5_file *f, struct hdf5_entry *x, uint64_t bytes,
 	return rc;
 }
 
-int hdf5_entry_check(const struct hdf5_entry *x, const char *mark, size_t bytes, const char *what,
-		     struct err *e)
+int hdf5_entry_check_at(struct hdf5_entry *x, const char *mark, size_t bytes, size_t sum_at,
+			const char *what, struct err *e)
 {
-	if (bytes < 8 || x->have < bytes || memcmp(x->bytes, mark, 4) != 0)
+	static const unsigned char none[4];
+	uint64_t sum;
+	bool fits;
+
+	if (bytes < 8 || sum_at > bytes - 4 || x->have < bytes || memcmp(x->bytes, mark, 4) != 0)
 		return err_set(e, ERR_DATA,
-			       "there is no %s at offset %" PRIu64 ": the file is damaged", what,
-			       x->at);
-	if (hdf5_get(x->bytes + bytes - 4, 4) != hdf5_checksum(x->bytes, bytes - 4))
+			       "what is at offset %" PRIu64 " is not %s: the file is damaged",
+			       x->at, what);
+	/* kept entries are used again and again */
+	if (x->checked == bytes)
+		return 0;
+	sum = hdf5_get(x->bytes + sum_at, 4);
+	if (sum_at == bytes - 4) {
+		fits = sum == hdf5_checksum(x->bytes, bytes - 4);
+	} else {
+		memcpy(x->bytes + sum_at, none, 4);
+		fits = sum == hdf5_checksum(x->bytes, bytes);
+		hdf5_put(x->bytes + sum_at, sum, 4);
+	}
+	if (!fits)
 		return err_set(e, ERR_DATA,
 			       "the checksum of %s at offset %" PRIu64
 			       " does not fit its %zu bytes: the file is damaged",
 			       what, x->at, bytes);
+	x->checked = bytes;
 	return 0;
+}
+
+int hdf5_entry_check(struct hdf5_entry *x, const char *mark, size_t bytes, const char *what,
+		     struct err *e)
+{
+	return hdf5_entry_check_at(x, mark, bytes, bytes - 4, what, e);
 }
 
 /* ---- object headers ---- */

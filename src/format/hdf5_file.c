@@ -105,33 +105,45 @@ static int extension_message(void *arg, unsigned type, unsigned flags, const uns
 	return 0;
 }
 
-/* A link of the root group: name, then the address of what it leads to. */
-static int link_message(struct hdf5_file *f, const unsigned char *p, size_t n, uint64_t at,
-			struct err *e)
+int hdf5_link_parse(const unsigned char *p, size_t n, uint64_t at, struct hdf5_link *out,
+		    struct err *e)
 {
 	size_t width, i = 2;
 	uint64_t length;
+	bool hard = true;
 
 	if (n < 4 || p[0] != 1)
 		return err_set(e, ERR_DATA, "the link at offset %" PRIu64 " is damaged", at);
-	if ((p[1] & 8) && p[i++] != 0)
-		return 0; /* a soft or external link */
+	if (p[1] & 8)
+		hard = p[i++] == 0;
 	i += (p[1] & 4 ? 8 : 0) + (p[1] & 0x10 ? 1 : 0);
 	width = (size_t)1 << (p[1] & 3);
 	if (n < i + width)
 		return err_set(e, ERR_DATA, "the link at offset %" PRIu64 " is damaged", at);
 	length = hdf5_get(p + i, width);
 	i += width;
-	if (length > n - i || n - i - length < 8)
+	if (length > n - i || (hard && n - i - length < 8))
 		return err_set(e, ERR_DATA,
 			       "the name of the link at offset %" PRIu64 " is too long", at);
-	for (uint32_t k = 0; k < f->datasets; k++) {
+	out->name = (const char *)p + i;
+	out->length = (size_t)length;
+	out->header = hard ? hdf5_get(p + i + length, 8) : HDF5_UNDEFINED;
+	return 0;
+}
+
+static int link_message(struct hdf5_file *f, const unsigned char *p, size_t n, uint64_t at,
+			struct err *e)
+{
+	struct hdf5_link link;
+	int rc = hdf5_link_parse(p, n, at, &link, e);
+
+	for (uint32_t k = 0; rc == 0 && k < f->datasets; k++) {
 		struct hdf5_dataset *d = &f->dataset[k];
 
-		if (strlen(d->name) == length && memcmp(p + i, d->name, length) == 0)
-			d->header = hdf5_get(p + i + length, 8);
+		if (strlen(d->name) == link.length && memcmp(link.name, d->name, link.length) == 0)
+			d->header = link.header;
 	}
-	return 0;
+	return rc;
 }
 
 static int root_message(void *arg, unsigned type, unsigned flags, const unsigned char *p, size_t n,
@@ -152,10 +164,11 @@ static int root_message(void *arg, unsigned type, unsigned flags, const unsigned
 	if (type == 2) {
 		size_t i = 2 + (n > 1 && (p[1] & 1) ? 8 : 0);
 
-		if (n < i + 8)
+		if (n < i + 16 || p[0] != 0)
 			return err_set(e, ERR_DATA,
 				       "the link info at offset %" PRIu64 " is damaged", at);
-		f->links_elsewhere = hdf5_get(p + i, 8);
+		f->link_heap = hdf5_get(p + i, 8);
+		f->link_tree = hdf5_get(p + i + 8, 8);
 	}
 	return 0;
 }
@@ -168,7 +181,7 @@ int hdf5_file_open(struct hdf5_file *f, uint64_t file_bytes, struct err *e)
 	int rc;
 
 	f->serial = ++f->cache->serial;
-	f->group_tree = f->links_elsewhere = HDF5_UNDEFINED;
+	f->group_tree = f->link_heap = f->link_tree = HDF5_UNDEFINED;
 	for (uint32_t i = 0; i < f->datasets; i++) {
 		memset(&f->dataset[i], 0, sizeof(f->dataset[i]));
 		hdf5_name(i, f->dataset[i].name);

@@ -7,7 +7,7 @@
 #include "format/hdf5.h"
 
 #define HDF5_ENTRY_BYTES 24576u
-/* Kept entries: of a symbol table the library reads each part once, too. */
+/* Kept entries: of a symbol table or dense links the library reads each part once, too. */
 #define HDF5_ENTRIES 8
 #define HDF5_ENTRIES_MANY 16
 #define HDF5_FILTERS_MAX 4
@@ -15,7 +15,7 @@
 struct hdf5_entry {
 	uint64_t serial, at; /* of which file, where; serial 0: none */
 	uint64_t used;
-	size_t have;
+	size_t have, checked; /* checked: the bytes whose checksum was found to fit */
 	unsigned char *bytes; /* HDF5_ENTRY_BYTES */
 };
 
@@ -54,7 +54,7 @@ struct hdf5_file {
 	size_t window_bytes;   /* how much of it holds */
 	uint32_t leaf_k, tree_k, chunk_k;
 	uint64_t root, group_tree, group_heap; /* group_tree HDF5_UNDEFINED: links in the header */
-	uint64_t links_elsewhere;
+	uint64_t link_heap, link_tree;         /* of dense links; HDF5_UNDEFINED: none */
 	uint32_t datasets;
 	struct hdf5_dataset *dataset; /* of `datasets` */
 };
@@ -86,8 +86,11 @@ int hdf5_entry_get(struct hdf5_file *f, uint64_t at, size_t guess, const char *w
 int hdf5_entry_extend(struct hdf5_file *f, struct hdf5_entry *entry, uint64_t bytes,
 		      const char *what, struct err *e);
 /* ERR_DATA unless the entry begins with `mark` and ends at `bytes` with its checksum. */
-int hdf5_entry_check(const struct hdf5_entry *entry, const char *mark, size_t bytes,
-		     const char *what, struct err *e);
+int hdf5_entry_check(struct hdf5_entry *entry, const char *mark, size_t bytes, const char *what,
+		     struct err *e);
+/* The same with the checksum at sum_at, where it counts as four zeros. */
+int hdf5_entry_check_at(struct hdf5_entry *entry, const char *mark, size_t bytes, size_t sum_at,
+			const char *what, struct err *e);
 
 /* ---- headers ---- */
 
@@ -100,5 +103,18 @@ struct hdf5_messages {
 /* Calls `each` for every message of the object header at `at`. */
 int hdf5_header_walk(struct hdf5_file *f, uint64_t at, const struct hdf5_messages *m,
 		     struct err *e);
-/* Looks the dataset's name up in a symbol table; sets its header. */
+
+/* ---- links of the root group ---- */
+
+struct hdf5_link {
+	const char *name; /* no end: `length` bytes */
+	size_t length;
+	uint64_t header; /* HDF5_UNDEFINED: it leads to a name or another file */
+};
+
+/* Parses a link message of n bytes, which lies at `at`. */
+int hdf5_link_parse(const unsigned char *p, size_t n, uint64_t at, struct hdf5_link *out,
+		    struct err *e);
+/* Look the dataset's name up in a symbol table, or among dense links; set its header if there. */
 int hdf5_symbol_find(struct hdf5_file *f, struct hdf5_dataset *d, struct err *e);
+int hdf5_dense_find(struct hdf5_file *f, struct hdf5_dataset *d, struct err *e);

@@ -2,12 +2,13 @@
  *
  * FRAMEWORK is h5py over the HDF5 library 1.10: h5py.File(path), records_k[i] for each k, close.
  * Opening reads the superblock in three requests and the root group's header; the first use of
- * records_k its name (older files: heap, tree, symbol node) and its header; see hdf5_file.h. Then
- * the data: contiguous, one request for the sample, which for a sample of at most 64 KiB goes on to
- * 64 KiB or the end of the dataset; chunked, the index where needed and every chunk whole, in
- * order, but of a chunk above 1 MiB without filters only the rows wanted. No dataset's buffers
- * outlive one use of records_k. The library's flock is not made: stores have none. File names that
- * end on links are not followed twice.
+ * records_k its name (where the header does not hold it: heap, tree and symbol node, or tree, heap,
+ * the tree's nodes and the heap's blocks) and its header; see hdf5_file.h. Then the data:
+ * contiguous, one request for the sample, which for a sample of at most 64 KiB goes on to 64 KiB or
+ * the end of the dataset; chunked, the index where needed and every chunk whole, in order, but of a
+ * chunk above 1 MiB without filters only the rows wanted. No dataset's buffers outlive one use of
+ * records_k. The library's flock is not made: stores have none. File names that end on links are
+ * not followed twice.
  *
  * With read_type memory the file stays open and its metadata known, as h5py keeps it; data are read
  * each time, as h5py does. Files beyond KEPT_OPEN are opened anew.

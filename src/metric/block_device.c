@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mount.h"
+#include "metric/counter.h"
 
 #define SECTOR_BYTES 512 /* of the counters, whatever the device's own is */
 #define DEPTH_MAX 16     /* devices that lie on one another */
@@ -268,12 +269,13 @@ void block_list_sample(const struct block_list *l, struct block_counters *out)
 void block_counters_sub(struct block_counters *a, const struct block_counters *b)
 {
 	a->known = a->known && b->known;
-	a->reads -= b->reads;
-	a->read_bytes -= b->read_bytes;
-	a->writes -= b->writes;
-	a->written_bytes -= b->written_bytes;
-	a->busy_ms -= b->busy_ms;
-	a->queued_ms -= b->queued_ms;
+	counter_sub(&a->reads, b->reads, &a->known);
+	counter_sub(&a->read_bytes, b->read_bytes, &a->known);
+	counter_sub(&a->writes, b->writes, &a->known);
+	counter_sub(&a->written_bytes, b->written_bytes, &a->known);
+	/* of times the kernel keeps 32 bits: a busy device's queue is round in days */
+	a->busy_ms = a->busy_ms > b->busy_ms ? a->busy_ms - b->busy_ms : 0;
+	a->queued_ms = (uint32_t)(a->queued_ms - b->queued_ms);
 }
 
 void block_counters_add(struct block_counters *to, const struct block_counters *from)

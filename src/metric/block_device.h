@@ -46,7 +46,7 @@ struct block_counters {
 void block_tree_of(struct block_tree *t, const char *root, const char *path);
 /* Sums over the list. */
 void block_list_sample(const struct block_list *l, struct block_counters *out);
-/* a - b, of an earlier moment; levels (under_way) stay a's. */
+/* a - b, of an earlier moment; levels (under_way) stay a's. Not known when one went back. */
 void block_counters_sub(struct block_counters *a, const struct block_counters *b);
 /* Adds what another host's devices counted; busy_ms stays. */
 void block_counters_add(struct block_counters *to, const struct block_counters *from);

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/mount.h"
+#include "metric/counter.h"
 
 void fs_client_of(struct fs_client *c, const char *root, const char *path)
 {
@@ -151,9 +152,9 @@ void fs_client_sub(struct fs_client_io *a, const struct fs_client_io *b)
 {
 	a->known = a->known && b->known;
 	a->fetched_known = a->fetched_known && b->fetched_known;
-	a->returned_bytes -= b->returned_bytes;
-	a->fetched_bytes -= b->fetched_bytes;
-	a->sent_bytes -= b->sent_bytes;
+	counter_sub(&a->returned_bytes, b->returned_bytes, &a->known);
+	counter_sub(&a->fetched_bytes, b->fetched_bytes, &a->fetched_known);
+	counter_sub(&a->sent_bytes, b->sent_bytes, &a->fetched_known);
 }
 
 void fs_client_add(struct fs_client_io *to, const struct fs_client_io *from)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "metric/counter.h"
 
 #define RDMA_UNIT_BYTES 4 /* port_rcv_data and port_xmit_data count octets over four lanes */
 
@@ -134,12 +135,12 @@ void net_io_sample(struct net_io *out, const char *root, char *names, unsigned l
 void net_io_sub(struct net_io *a, const struct net_io *b)
 {
 	a->known = a->known && b->known;
-	a->received_bytes -= b->received_bytes;
-	a->sent_bytes -= b->sent_bytes;
-	a->loopback_bytes -= b->loopback_bytes;
+	counter_sub(&a->received_bytes, b->received_bytes, &a->known);
+	counter_sub(&a->sent_bytes, b->sent_bytes, &a->known);
+	counter_sub(&a->loopback_bytes, b->loopback_bytes, &a->known);
 	a->rdma_known = a->rdma_known && b->rdma_known;
-	a->rdma_received_bytes -= b->rdma_received_bytes;
-	a->rdma_sent_bytes -= b->rdma_sent_bytes;
+	counter_sub(&a->rdma_received_bytes, b->rdma_received_bytes, &a->rdma_known);
+	counter_sub(&a->rdma_sent_bytes, b->rdma_sent_bytes, &a->rdma_known);
 }
 
 void net_io_add(struct net_io *to, const struct net_io *from)

@@ -17,6 +17,6 @@ struct net_io {
  * are not made of others: a bond, a bridge or a VLAN and what it is made of count once. `root`
  * stands before /sys. `names` (may be NULL): "eth0, mlx5_0/1", as far as it fits. */
 void net_io_sample(struct net_io *out, const char *root, char *names, unsigned long names_size);
-/* a - b, of an earlier moment. */
+/* a - b, of an earlier moment. Not known when one went back: an interface is gone. */
 void net_io_sub(struct net_io *a, const struct net_io *b);
 void net_io_add(struct net_io *to, const struct net_io *from);

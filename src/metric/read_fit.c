@@ -331,7 +331,7 @@ static void explain(struct fit *f, struct read_law *law)
 		best = t[i].rates.error_ns < t[best].rates.error_ns ? i : best;
 	set_unit(f, t[best].error, t[n].error);
 	at = best_of(f, t, n);
-	if (at < 2 * GRID) {
+	if (at < n - 1) {
 		t[n].rates = t[at].rates;
 		refine(f, &t[n++], at % GRID);
 	}

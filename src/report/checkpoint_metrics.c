@@ -2,14 +2,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "report/result.h"
 
 static const double GIB = 1073741824.0;
-
-static double seconds(int64_t ns)
-{
-	return (double)ns / 1e9;
-}
 
 double checkpoint_size_bytes(const struct result *r)
 {
@@ -62,16 +58,16 @@ static void end_process(struct moved *m, struct checkpoint_measure *out)
 static void add_rank(struct checkpoint_measure *out, const struct checkpoint_times *t,
 		     uint32_t ranks)
 {
-	double took = seconds(t->end_ns - t->begin_ns);
-	double hidden = seconds(t->end_ns - t->begin_ns - t->stall_ns - t->waited_ns);
+	double took = clock_seconds(t->end_ns - t->begin_ns);
+	double hidden = clock_seconds(t->end_ns - t->begin_ns - t->stall_ns - t->waited_ns);
 
 	out->duration_s = fmax(out->duration_s, took);
 	out->shortest_s = fmin(out->shortest_s, took);
-	out->stall_mean_s += seconds(t->stall_ns) / ranks;
-	out->stall_max_s = fmax(out->stall_max_s, seconds(t->stall_ns));
-	out->wait_max_s = fmax(out->wait_max_s, seconds(t->wait_ns));
-	out->stage_max_s = fmax(out->stage_max_s, seconds(t->stage_ns));
-	out->write_max_s = fmax(out->write_max_s, seconds(t->stat.total_ns));
+	out->stall_mean_s += clock_seconds(t->stall_ns) / ranks;
+	out->stall_max_s = fmax(out->stall_max_s, clock_seconds(t->stall_ns));
+	out->wait_max_s = fmax(out->wait_max_s, clock_seconds(t->wait_ns));
+	out->stage_max_s = fmax(out->stage_max_s, clock_seconds(t->stage_ns));
+	out->write_max_s = fmax(out->write_max_s, clock_seconds(t->stat.total_ns));
 	out->hidden_mean_s += fmax(0, hidden) / ranks;
 	out->files += t->stat.files;
 	out->payload_bytes += t->stat.payload_bytes;
@@ -108,7 +104,7 @@ bool checkpoint_measure_of(const struct result *r, uint32_t epoch, uint32_t inde
 		begin = t->begin_ns < begin ? t->begin_ns : begin;
 		end = t->end_ns > end ? t->end_ns : end;
 		if (k == 0)
-			out->first_rank_s = seconds(t->end_ns - t->begin_ns);
+			out->first_rank_s = clock_seconds(t->end_ns - t->begin_ns);
 		if ((k + 1) % each == 0)
 			end_process(&m, out);
 	}
@@ -117,7 +113,7 @@ bool checkpoint_measure_of(const struct result *r, uint32_t epoch, uint32_t inde
 		out->shortest_s = 0;
 		return begun;
 	}
-	out->span_s = seconds(end - begin);
+	out->span_s = clock_seconds(end - begin);
 	out->rate = out->duration_s > 0 ? checkpoint_size_bytes(r) / out->duration_s : 0;
 	out->disk_bytes = m.disk_to - m.disk_from;
 	return true;

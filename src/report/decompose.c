@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "report/json_out.h"
 #include "report/json_parts.h"
 
@@ -25,11 +26,6 @@ const char *const time_part_names[TIME_PARTS] = {
 	[TIME_OTHER] = "other",
 };
 
-static double seconds(int64_t ns)
-{
-	return (double)ns / 1e9;
-}
-
 /* The step of a rank, or NULL when it did not make it. */
 static const struct step_times *step_of(const struct result *r, uint32_t rank, uint32_t epoch,
 					uint32_t block, uint64_t i)
@@ -49,7 +45,7 @@ struct lateness {
 static double after(int64_t from, int64_t begin, int64_t end)
 {
 	begin = begin > from ? begin : from;
-	return end > begin ? seconds(end - begin) : 0;
+	return end > begin ? clock_seconds(end - begin) : 0;
 }
 
 /* The way through an epoch that took longest, as far as it is counted. */
@@ -75,13 +71,13 @@ static void add_stalls(struct decomposition *d, const struct rank_epoch *ep, int
  * ranks leave one after the other: what lies before where it stands is in it already. */
 static void add_critical(struct decomposition *d, const struct step_times *t, struct path *p)
 {
-	double waited = seconds(t->got_ns - t->ask_ns),
+	double waited = clock_seconds(t->got_ns - t->ask_ns),
 	       kept = after(p->at_ns, t->ask_ns, t->got_ns);
 	int64_t wait[WAIT_PARTS];
 
 	wait_split_again(wait, t);
 	for (int w = 0; w < WAIT_PARTS && waited > 0; w++)
-		d->critical_s[TIME_WAIT + w] += seconds(wait[w]) * kept / waited;
+		d->critical_s[TIME_WAIT + w] += clock_seconds(wait[w]) * kept / waited;
 	d->critical_s[TIME_COMPUTE] += after(p->at_ns, t->compute_begin_ns, t->compute_end_ns);
 	d->critical_s[TIME_COLLECTIVE] += after(p->at_ns, t->barrier_in_ns, t->barrier_out_ns);
 	p->at_ns = p->at_ns > t->barrier_out_ns ? p->at_ns : t->barrier_out_ns;
@@ -109,7 +105,7 @@ static bool one_step(const struct result *r, uint32_t epoch, uint32_t block, uin
 	}
 	if (!last)
 		return false;
-	add_stalls(d, &r->rank[0].epoch[epoch], last->barrier_in_ns, path);
+	add_stalls(d, &r->rank[result_present_rank(r)].epoch[epoch], last->barrier_in_ns, path);
 	add_critical(d, last, path);
 	for (uint32_t k = 0; k < r->ranks; k++) {
 		int64_t meet = last->barrier_in_ns;
@@ -119,12 +115,12 @@ static bool one_step(const struct result *r, uint32_t epoch, uint32_t block, uin
 			continue;
 		/* a rank that was called off did not wait for the last one */
 		meet = meet < t->barrier_out_ns ? meet : t->barrier_out_ns;
-		d->mean_s[TIME_SKEW] += seconds(meet - t->barrier_in_ns);
-		d->mean_s[TIME_COLLECTIVE] += seconds(t->barrier_out_ns - meet);
+		d->mean_s[TIME_SKEW] += clock_seconds(meet - t->barrier_in_ns);
+		d->mean_s[TIME_COLLECTIVE] += clock_seconds(t->barrier_out_ns - meet);
 	}
 	if (late && second != INT64_MIN) {
 		late[at].last++;
-		late[at].behind_s += seconds(last->barrier_in_ns - second);
+		late[at].behind_s += clock_seconds(last->barrier_in_ns - second);
 	}
 	return true;
 }
@@ -142,7 +138,7 @@ static void each_step(const struct result *r, uint32_t from, uint32_t to, struct
 		for (uint32_t b = 0; b < blocks; b++)
 			for (uint64_t i = 0; one_step(r, e, b, i, d, late, &path); i++)
 				d->common_steps++;
-		add_stalls(d, &r->rank[0].epoch[e], INT64_MAX, &path);
+		add_stalls(d, &r->rank[result_present_rank(r)].epoch[e], INT64_MAX, &path);
 	}
 }
 
@@ -155,11 +151,11 @@ static double rank_part(const struct result *r, uint32_t k, uint32_t from, uint3
 		const struct rank_epoch *ep = &r->rank[k].epoch[e];
 
 		if (p >= TIME_WAIT && p <= TIME_WAIT_END)
-			sum += seconds(ep->split.wait_ns[p - TIME_WAIT]);
+			sum += clock_seconds(ep->split.wait_ns[p - TIME_WAIT]);
 		for (uint32_t b = 0; p == TIME_COMPUTE && b < ep->blocks; b++)
 			for (uint64_t i = 0; i < ep->block[b].steps; i++)
-				sum += seconds(ep->block[b].step[i].compute_end_ns -
-					       ep->block[b].step[i].compute_begin_ns);
+				sum += clock_seconds(ep->block[b].step[i].compute_end_ns -
+						     ep->block[b].step[i].compute_begin_ns);
 	}
 	return sum;
 }
@@ -170,7 +166,7 @@ static double stalls(const struct rank_epoch *ep)
 	double sum = 0;
 
 	for (uint32_t i = 0; i < ep->saves; i++)
-		sum += seconds(ep->save[i].stall_ns);
+		sum += clock_seconds(ep->save[i].stall_ns);
 	return sum;
 }
 
@@ -238,9 +234,9 @@ static void find_last(const struct result *r, uint32_t from, uint32_t to, struct
 static void add_split(struct decomposition *d, const struct epoch_split *s)
 {
 	for (int p = 0; p < WAIT_PARTS; p++)
-		d->mean_s[TIME_WAIT + p] += seconds(s->wait_ns[p]);
+		d->mean_s[TIME_WAIT + p] += clock_seconds(s->wait_ns[p]);
 	for (int k = 0; k < WORK_KINDS; k++)
-		d->work_s[k] += seconds(s->work_ns[k]);
+		d->work_s[k] += clock_seconds(s->work_ns[k]);
 }
 
 static void spread(struct decomposition *d, const struct epoch_split *all)
@@ -259,7 +255,7 @@ static void spread(struct decomposition *d, const struct epoch_split *all)
 	if (all->waited)
 		d->delivery_mean_s = all->delivery_ns / 1e9 / (double)all->waited;
 	io = d->work_s[WORK_OPEN] + d->work_s[WORK_META] + d->work_s[WORK_DATA];
-	exposed = seconds(all->wait_ns[WAIT_OPEN] + all->wait_ns[WAIT_DATA]);
+	exposed = clock_seconds(all->wait_ns[WAIT_OPEN] + all->wait_ns[WAIT_DATA]);
 	d->hidden_io_s = io > exposed ? io - exposed : 0;
 }
 
@@ -267,16 +263,22 @@ void decompose(const struct result *r, uint32_t from, uint32_t to, struct decomp
 {
 	struct lateness *late = calloc(r->ranks ? r->ranks : 1, sizeof(*late));
 	struct epoch_split all = {0};
-	double ranks = r->ranks ? r->ranks : 1;
+	double ranks;
 
 	memset(d, 0, sizeof(*d));
+	for (uint32_t k = 0; k < r->ranks; k++)
+		d->ranks += !r->rank[k].lost;
+	ranks = d->ranks ? d->ranks : 1;
 	for (uint32_t e = from; e < to; e++) {
 		int64_t first = INT64_MAX, last = INT64_MIN;
 
 		for (uint32_t k = 0; k < r->ranks; k++) {
 			const struct rank_epoch *ep = &r->rank[k].epoch[e];
 
-			d->wall_s += seconds(ep->train_end_ns - ep->begin_ns) / ranks;
+			/* lost, or stopped before it began */
+			if (ep->train_end_ns == 0)
+				continue;
+			d->wall_s += clock_seconds(ep->train_end_ns - ep->begin_ns) / ranks;
 			first = ep->begin_ns < first ? ep->begin_ns : first;
 			last = ep->train_end_ns > last ? ep->train_end_ns : last;
 			add_split(d, &ep->split);
@@ -286,7 +288,7 @@ void decompose(const struct result *r, uint32_t from, uint32_t to, struct decomp
 			for (uint32_t b = 0; b < ep->blocks; b++)
 				d->steps += ep->block[b].steps;
 		}
-		d->critical_wall_s += last > first ? seconds(last - first) : 0;
+		d->critical_wall_s += last > first ? clock_seconds(last - first) : 0;
 	}
 	each_step(r, from, to, d, late);
 	spread(d, &all);

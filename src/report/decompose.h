@@ -19,6 +19,7 @@ enum time_part {
 extern const char *const time_part_names[TIME_PARTS];
 
 struct decomposition {
+	uint32_t ranks;            /* that are not lost: what means are over */
 	double wall_s;             /* of training, mean over ranks */
 	double mean_s[TIME_PARTS]; /* mean over ranks; sums to wall_s */
 	double critical_wall_s;    /* from the first rank's begin to the last one's end, summed */

@@ -27,14 +27,18 @@ static void put_emulated(json_t *o, const struct result *r, int64_t bin_ns, size
 
 	for (size_t i = 0; i < bins; i++) {
 		double sum = 0, low = 1;
+		uint32_t n = 0;
 
 		for (uint32_t k = 0; k < r->ranks; k++) {
 			double v = (double)share[(size_t)k * bins + i];
 
+			if (r->rank[k].lost)
+				continue;
+			n++;
 			sum += v;
 			low = v < low ? v : low;
 		}
-		json_array_append_new(mean, json_number(round(1000 * sum / r->ranks) / 10));
+		json_array_append_new(mean, json_number(round(1000 * sum / n) / 10));
 		json_array_append_new(least, json_number(round(1000 * low) / 10));
 	}
 	json_put_real(o, "interval_s", (double)bin_ns / 1e9);

@@ -7,100 +7,83 @@
 #define CURVE_POINTS 600
 
 /* What a curve is made of: a rate between two points, or a level at the second. */
-typedef double (*curve_fn)(const struct result *r, const struct series_point *a,
-			   const struct series_point *b);
+typedef double (*curve_fn)(const struct series_point *a, const struct series_point *b);
 
 static double seconds(const struct series_point *a, const struct series_point *b)
 {
 	return (double)(b->t_ns - a->t_ns) / 1e9;
 }
 
-static double device_read(const struct result *r, const struct series_point *a,
-			  const struct series_point *b)
+/* A second; not known where a counter went back, with its device or by coming round. */
+static double rate(uint64_t a, uint64_t b, bool known, const struct series_point *from,
+		   const struct series_point *to)
 {
-	(void)r;
-	return a->disk.known && b->disk.known
-		       ? (double)(b->disk.read_bytes - a->disk.read_bytes) / 0x1p20 / seconds(a, b)
-		       : NAN;
+	return known && b >= a ? (double)(b - a) / seconds(from, to) : NAN;
 }
 
-static double device_write(const struct result *r, const struct series_point *a,
-			   const struct series_point *b)
+static double disk_rate(const struct series_point *a, const struct series_point *b, uint64_t from,
+			uint64_t to)
 {
-	(void)r;
-	return a->disk.known && b->disk.known
-		       ? (double)(b->disk.written_bytes - a->disk.written_bytes) / 0x1p20 /
-				 seconds(a, b)
-		       : NAN;
+	return rate(from, to, a->disk.known && b->disk.known, a, b);
 }
 
-static double device_busy(const struct result *r, const struct series_point *a,
-			  const struct series_point *b)
+static double device_read(const struct series_point *a, const struct series_point *b)
 {
-	double share;
+	return disk_rate(a, b, a->disk.read_bytes, b->disk.read_bytes) / 0x1p20;
+}
 
-	(void)r;
-	if (!a->disk.known || !b->disk.known)
-		return NAN;
-	share = (double)(b->disk.busy_ms - a->disk.busy_ms) / 10 / seconds(a, b);
+static double device_write(const struct series_point *a, const struct series_point *b)
+{
+	return disk_rate(a, b, a->disk.written_bytes, b->disk.written_bytes) / 0x1p20;
+}
+
+static double device_busy(const struct series_point *a, const struct series_point *b)
+{
+	double share = disk_rate(a, b, a->disk.busy_ms, b->disk.busy_ms) / 10;
+
 	/* the kernel adds the time of a long request when it ends */
 	return share > 100 ? 100 : share;
 }
 
-static double device_queue(const struct result *r, const struct series_point *a,
-			   const struct series_point *b)
+static double device_queue(const struct series_point *a, const struct series_point *b)
 {
-	(void)r;
-	return a->disk.known && b->disk.known
-		       ? (double)(b->disk.queued_ms - a->disk.queued_ms) / 1000 / seconds(a, b)
-		       : NAN;
+	return disk_rate(a, b, a->disk.queued_ms, b->disk.queued_ms) / 1000;
 }
 
-static double process_returned(const struct result *r, const struct series_point *a,
-			       const struct series_point *b)
+static double process_returned(const struct series_point *a, const struct series_point *b)
 {
-	(void)r;
-	return a->process.known && b->process.known
-		       ? (double)(b->process.rchar_bytes - a->process.rchar_bytes) / 0x1p20 /
-				 seconds(a, b)
-		       : NAN;
+	return rate(a->process.rchar_bytes, b->process.rchar_bytes,
+		    a->process.known && b->process.known, a, b) /
+	       0x1p20;
 }
 
-static double payload(const struct result *r, const struct series_point *a,
-		      const struct series_point *b)
+static double payload(const struct series_point *a, const struct series_point *b)
 {
-	(void)r;
-	return (double)(b->user - a->user) / 0x1p20 / seconds(a, b);
+	return rate(a->user, b->user, true, a, b) / 0x1p20;
 }
 
-static double machine_cpu(const struct result *r, const struct series_point *a,
-			  const struct series_point *b)
+/* The kernel's idle times go back a little at times. */
+static double machine_cpu(const struct series_point *a, const struct series_point *b)
 {
-	uint64_t all = b->cpu_all_ticks - a->cpu_all_ticks;
+	double all = (double)b->cpu_all_ticks - (double)a->cpu_all_ticks;
+	double busy = (double)b->cpu_busy_ticks - (double)a->cpu_busy_ticks;
 
-	(void)r;
-	return all ? 100 * (double)(b->cpu_busy_ticks - a->cpu_busy_ticks) / (double)all : NAN;
+	return all > 0 ? fmin(100, fmax(0, 100 * busy / all)) : NAN;
 }
 
-static double process_cpu(const struct result *r, const struct series_point *a,
-			  const struct series_point *b)
+static double process_cpu(const struct series_point *a, const struct series_point *b)
 {
-	(void)r;
 	return 100 * (double)(b->process_cpu_ns - a->process_cpu_ns) / 1e9 / seconds(a, b);
 }
 
-static double cached(const struct result *r, const struct series_point *a,
-		     const struct series_point *b)
+static double cached(const struct series_point *a, const struct series_point *b)
 {
-	(void)r;
 	(void)a;
 	return (double)b->cached_bytes / 0x1p20;
 }
 
-static double dirty(const struct result *r, const struct series_point *a,
-		    const struct series_point *b)
+static double dirty(const struct series_point *a, const struct series_point *b)
 {
-	(void)r;
 	(void)a;
 	return (double)b->dirty_bytes / 0x1p20;
 }
@@ -122,13 +105,12 @@ static const struct {
 	{"dirty", "Dirty pages of the machine", "MiB", dirty, false},
 };
 
-static json_t *curve_of(const struct result *r, const struct series_point *p, size_t n,
-			size_t stride, curve_fn of)
+static json_t *curve_of(const struct series_point *p, size_t n, size_t stride, curve_fn of)
 {
 	json_t *values = json_array();
 
 	for (size_t i = stride; i < n; i += stride) {
-		double v = of(r, &p[i - stride], &p[i]);
+		double v = of(&p[i - stride], &p[i]);
 
 		/* four digits draw any curve */
 		if (isfinite(v) && v != 0) {
@@ -167,7 +149,7 @@ json_t *json_series(const struct result *r)
 		one = json_object();
 		json_put_text(one, "title", curves[i].title);
 		json_put_text(one, "unit", curves[i].unit);
-		json_put(one, "values", curve_of(r, p, n, stride, curves[i].of));
+		json_put(one, "values", curve_of(p, n, stride, curves[i].of));
 		json_put(list, curves[i].key, one);
 	}
 	json_put(o, "curves", list);

@@ -6,14 +6,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "report/result.h"
 
 static const double MIB = 1048576.0;
-
-static double seconds(int64_t ns)
-{
-	return (double)ns / 1e9;
-}
 
 static uint64_t not_negative(int64_t v)
 {
@@ -99,7 +95,7 @@ static double eval_samples_per_s(const struct result *r, const struct phase *p)
 				 : (double)p->samples;
 	int64_t wall_ns = p->end_ns - p->begin_ns;
 
-	return wall_ns > 0 ? samples / seconds(wall_ns) : 0;
+	return wall_ns > 0 ? samples / clock_seconds(wall_ns) : 0;
 }
 
 static bool measure(const struct result *r, const struct phase *p, uint64_t total, double *au,
@@ -133,7 +129,7 @@ static bool measure(const struct result *r, const struct phase *p, uint64_t tota
 	steps = r->workload->compat.dlio ? (double)p->steps - 2 : (double)(hi - lo);
 	batch = r->workload->compat.dlio ? (double)r->workload->reader.batch_size
 					 : (double)p->samples / (double)p->steps;
-	*throughput = steps * batch / seconds(time_ns);
+	*throughput = steps * batch / clock_seconds(time_ns);
 	return true;
 }
 
@@ -155,9 +151,9 @@ static void add_step_times(struct rank_epoch_metrics *out, const struct phase *p
 	for (uint64_t i = 0; i < p->steps; i++) {
 		const struct step_times *t = &p->step[i];
 
-		out->exposed_wait_s += seconds(t->got_ns - t->ask_ns);
-		out->compute_s += seconds(t->compute_end_ns - t->compute_begin_ns);
-		out->barrier_wait_s += seconds(t->barrier_out_ns - t->barrier_in_ns);
+		out->exposed_wait_s += clock_seconds(t->got_ns - t->ask_ns);
+		out->compute_s += clock_seconds(t->compute_end_ns - t->compute_begin_ns);
+		out->barrier_wait_s += clock_seconds(t->barrier_out_ns - t->barrier_in_ns);
 	}
 	out->steps += p->steps;
 	out->samples += p->samples;
@@ -212,14 +208,14 @@ void metrics_rank_epoch(const struct result *r, uint32_t rank, uint32_t epoch,
 	};
 	rank_training(r, ep, out);
 	if (wall_ns > 0) {
-		out->wall_s = seconds(wall_ns);
+		out->wall_s = clock_seconds(wall_ns);
 		out->whole_au = 100.0 * out->compute_s / out->wall_s;
 	}
 	if (!ep->has_eval)
 		return;
 	out->eval_steps = ep->eval.steps;
 	out->eval_samples = ep->eval.samples;
-	out->eval_wall_s = seconds(ep->eval.end_ns - ep->eval.begin_ns);
+	out->eval_wall_s = clock_seconds(ep->eval.end_ns - ep->eval.begin_ns);
 	out->eval_valid = metrics_phase(r, &ep->eval, &out->eval_au, &out->eval_throughput,
 					&measured, out->eval_why, sizeof(out->eval_why));
 }
@@ -434,9 +430,9 @@ static void overshoot(struct run_metrics *m, const struct result *r)
 
 				for (uint64_t s = 0; s < p->steps; s++) {
 					const struct step_times *t = &p->step[s];
-					double late =
-						seconds(t->compute_end_ns - t->compute_begin_ns) -
-						d->a;
+					double late = clock_seconds(t->compute_end_ns -
+								    t->compute_begin_ns) -
+						      d->a;
 
 					sum += late;
 					m->compute_overshoot_max_s =

@@ -31,8 +31,9 @@ static void spread(double *v, const struct timeline *t, double from, double to, 
 
 	if (!(width > 0) || from < 0 || !isfinite(from) || !isfinite(to))
 		return;
-	first = (size_t)(from / t->dt_s);
-	last = (size_t)(to / t->dt_s);
+	/* times of a file may be any number */
+	first = (size_t)fmin(from / t->dt_s, (double)t->bins);
+	last = (size_t)fmin(to / t->dt_s, (double)t->bins);
 	for (size_t b = first; b <= last && b < t->bins; b++) {
 		double low = fmax(from, (double)b * t->dt_s);
 		double high = fmin(to, (double)(b + 1) * t->dt_s);

@@ -155,25 +155,34 @@ static void take_key(char key[KEY_MAX], const struct trace_text *word)
 	key[n] = '\0';
 }
 
+/* The next key of an object, and its value: r->in.word, where it is no object or list. 1; 0 at the
+ * object's end, TRACE_END, or an error. */
+static int next_member(struct trace_reader *r, bool first, char key[KEY_MAX], bool *scalar,
+		       struct err *e)
+{
+	int rc = trace_scan_key(&r->in, first, e), c;
+
+	if (rc != 1)
+		return rc;
+	take_key(key, &r->in.word);
+	c = trace_scan_peek(&r->in);
+	*scalar = c != '{' && c != '[';
+	rc = *scalar ? trace_scan_scalar(&r->in, &r->in.word, e) : trace_scan_skip(&r->in, e);
+	return rc < 0 ? rc : 1;
+}
+
 static int read_args(struct trace_reader *r, struct event *ev, struct err *e)
 {
 	char key[KEY_MAX];
+	bool scalar;
 	int rc;
 
 	if (trace_scan_peek(&r->in) != '{')
 		return trace_scan_skip(&r->in, e);
 	trace_scan_take(&r->in);
-	for (bool first = true; (rc = trace_scan_key(&r->in, first, e)) == 1; first = false) {
-		int c = trace_scan_peek(&r->in);
-
-		take_key(key, &r->in.word);
-		rc = c == '{' || c == '[' ? trace_scan_skip(&r->in, e)
-					  : trace_scan_scalar(&r->in, &r->in.word, e);
-		if (rc < 0)
-			return rc;
-		if (c != '{' && c != '[')
+	for (bool first = true; (rc = next_member(r, first, key, &scalar, e)) == 1; first = false)
+		if (scalar)
 			take_arg(ev, key, &r->in.word);
-	}
 	return rc;
 }
 
@@ -246,19 +255,15 @@ static int read_event(struct trace_reader *r, struct event *ev, struct err *e)
 static int read_other(struct trace_reader *r, struct err *e)
 {
 	char key[KEY_MAX];
+	bool scalar;
 	int rc;
 
 	if (trace_scan_peek(&r->in) != '{')
 		return trace_scan_skip(&r->in, e);
 	trace_scan_take(&r->in);
-	for (bool first = true; (rc = trace_scan_key(&r->in, first, e)) == 1; first = false) {
-		int c = trace_scan_peek(&r->in);
-
-		take_key(key, &r->in.word);
-		rc = c == '{' || c == '[' ? trace_scan_skip(&r->in, e)
-					  : trace_scan_scalar(&r->in, &r->in.word, e);
-		if (rc < 0)
-			return rc;
+	for (bool first = true; (rc = next_member(r, first, key, &scalar, e)) == 1; first = false) {
+		if (!scalar)
+			continue;
 		if (strcmp(key, "program") == 0)
 			r->ours = str_starts(r->in.word.s, "stoker ");
 		else if (strcmp(key, "spans_dropped") == 0)

@@ -156,7 +156,7 @@ static void check_steady(struct result *r, const struct run_metrics *m)
 		    e->why, m->whole_au.mean);
 		return;
 	}
-	judge_steady(v, m, e, r->rank ? r->rank[0].prefetch_batches : 0);
+	judge_steady(v, m, e, r->rank ? r->rank[result_present_rank(r)].prefetch_batches : 0);
 }
 
 /* ---- whole-run ---- */
@@ -301,6 +301,8 @@ static void check_workers(struct verdict *v, const struct result *r)
 		cpu += (double)r->usage[i].cpu_ns;
 	}
 	for (uint32_t k = 0; r->rank && k < r->ranks; k++) {
+		if (r->rank[k].lost)
+			continue;
 		workers += r->rank[k].workers ? r->rank[k].workers : 1;
 		busy += (double)r->rank[k].train_busy_ns;
 	}

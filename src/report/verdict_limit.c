@@ -38,10 +38,10 @@ static void look(struct view *v, struct result *r, const struct run_metrics *m)
 	v->wait = decompose_wait(v->d.mean_s);
 	v->skew = v->d.mean_s[TIME_SKEW];
 	v->loss = v->d.wall_s - v->compute;
-	v->workers = r->rank[0].workers ? r->rank[0].workers : 1;
+	v->workers = fmax(1, r->rank[result_present_rank(r)].workers);
 	for (int k = 0; k < WORK_KINDS; k++)
 		v->work += v->d.work_s[k];
-	room = v->d.wall_s * v->workers * r->ranks;
+	room = v->d.wall_s * v->workers * v->d.ranks;
 	v->busy = room > 0 ? fmin(1, v->work / room) : 0;
 	v->inside = room > 0 ? fmin(1, (v->d.work_s[WORK_OPEN] + v->d.work_s[WORK_META] +
 					v->d.work_s[WORK_DATA]) /
@@ -216,12 +216,18 @@ static bool few_workers(struct view *v)
 	return true;
 }
 
+static double usable_cpus(const struct view *v)
+{
+	const struct host_facts *h = &v->r->host;
+
+	return h->usable_cpus > 0 ? h->usable_cpus : h->cpu_count;
+}
+
 /* The CPU's share of what computes in the workers, and what others had of it. */
 static bool cpu_taken(const struct view *v, double *others)
 {
-	const struct host_facts *h = &v->r->host;
-	double cpus = h->usable_cpus > 0 ? h->usable_cpus : h->cpu_count;
-	double own = 0, all = 0, wall = 0, decode = v->d.work_s[WORK_DECODE];
+	double cpus = v->r->host.cpu_count, own = 0, all = 0, wall = 0;
+	double decode = v->d.work_s[WORK_DECODE];
 
 	for (uint32_t i = 0; i < v->r->epochs_done; i++) {
 		own += (double)v->r->usage[i].cpu_ns / 1e9;
@@ -261,7 +267,7 @@ static bool from_memory(struct view *v, double bytes)
 	if (v->r->nodes > 1 || strchr(store, '+') || data <= 0 ||
 	    !(cached(v) || strcmp(store, "memory") == 0))
 		return false;
-	readers = fmin(readers, v->r->host.cpu_count > 0 ? v->r->host.cpu_count : 1);
+	readers = fmin(readers, fmin(MEMORY_COPIERS_MAX, fmax(1, ceil(usable_cpus(v)))));
 	copy = memory_copy_speed((unsigned)readers);
 	rate = bytes / data * readers;
 	if (copy > 0 && rate >= COPY_SHARE * copy)
@@ -270,6 +276,11 @@ static bool from_memory(struct view *v, double bytes)
 		     "on, of %.3g GB/s that %.0f threads copy; the dataset lies in memory, and "
 		     "this says nothing of the storage",
 		     rate / 1e9, copy / 1e9, readers);
+	else if (!(copy > 0))
+		name(v, "page_cache",
+		     "limited by reading from this machine's memory, %.3g GB/s while it goes on; "
+		     "this says nothing of the storage",
+		     rate / 1e9);
 	else
 		name(v, "page_cache",
 		     "limited by reading from this machine's memory, %.3g GB/s while it goes on, "

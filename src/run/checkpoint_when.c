@@ -1,4 +1,5 @@
 /* When checkpoints are due, and how many there will be. */
+#include "base/saturate.h"
 #include "run/checkpoints.h"
 #include "run/state.h"
 
@@ -64,6 +65,6 @@ uint64_t run_saves_planned(const struct run_state *s)
 	if (!s->w->workflow.train)
 		return count_or_none(s->w->checkpoint.num_checkpoints_write);
 	for (uint32_t i = 1; i <= (uint32_t)s->w->train.epochs; i++)
-		n += run_epoch_saves(s->w, i, run_epoch_steps(s, i));
+		n = u64_sum(n, run_epoch_saves(s->w, i, run_epoch_steps(s, i)));
 	return n;
 }

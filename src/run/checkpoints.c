@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/saturate.h"
 #include "base/str.h"
 #include "comm/net.h"
 #include "metric/disk_io.h"
@@ -123,14 +124,17 @@ uint64_t run_checkpoints_bytes(const struct run_state *s)
 			      ? 0
 			      : trace_ring_named_bytes((uint64_t)s->w->run.trace_events)) +
 		     (s->w->checkpoint.async ? (uint64_t)s->w->run.stack_bytes : 0);
-	saves = run_checkpoint_interval_ns(s->w) ? CHECKPOINTS_AT_FIRST * s->r->epochs_planned
-						 : run_saves_planned(s);
-	saves += run_loads_planned(s);
-	return n + saves * s->locals *
-			   (sizeof(struct checkpoint_times) + sizeof(struct checkpoint_name) +
-			    (run_checkpoint_steps(s->w) || run_checkpoint_interval_ns(s->w)
-				     ? sizeof(struct phase)
-				     : 0));
+	saves = run_checkpoint_interval_ns(s->w)
+			? u64_product(CHECKPOINTS_AT_FIRST, s->r->epochs_planned)
+			: run_saves_planned(s);
+	saves = u64_sum(saves, run_loads_planned(s));
+	return u64_sum(
+		n,
+		u64_product(u64_product(saves, s->locals),
+			    sizeof(struct checkpoint_times) + sizeof(struct checkpoint_name) +
+				    (run_checkpoint_steps(s->w) || run_checkpoint_interval_ns(s->w)
+					     ? sizeof(struct phase)
+					     : 0)));
 }
 
 /* ---- once a rank ---- */

@@ -93,6 +93,7 @@ static void remove_old_results(const char *folder)
 		const char *name = entry->d_name;
 		const char *rest = name + strspn(name, "0123456789");
 		bool ours = strcmp(name, "summary.json") == 0 || strcmp(name, "result.json") == 0 ||
+			    strcmp(name, "iostat.json") == 0 || strcmp(name, RUN_TAKEN_OVER) == 0 ||
 			    is_trace(name) ||
 			    (rest != name && (strcmp(rest, "_output.json") == 0 ||
 					      strcmp(rest, "_per_epoch_stats.json") == 0));

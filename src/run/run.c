@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/saturate.h"
 #include "base/str.h"
 #include "base/sysinfo.h"
 #include "comm/net.h"
@@ -154,6 +155,7 @@ static int plan_steps(struct run_state *s, struct err *e)
 {
 	const struct workload *w = s->w;
 	struct order o;
+	uint64_t all;
 
 	for (int kind = 0; kind < DATASET_KINDS; kind++) {
 		uint64_t samples = dataset_samples(s->d, kind), given;
@@ -174,16 +176,13 @@ static int plan_steps(struct run_state *s, struct err *e)
 			"reader.batch_size or the number of ranks)",
 			(unsigned long long)dataset_samples(s->d, DATASET_TRAIN),
 			(long long)w->reader.batch_size, s->ranks);
-	if (w->train.total_training_steps > 0 &&
-	    (uint64_t)w->train.total_training_steps >
-		    s->steps[DATASET_TRAIN] * (uint64_t)w->train.epochs)
+	all = u64_product(s->steps[DATASET_TRAIN], (uint64_t)w->train.epochs);
+	if (w->train.total_training_steps > 0 && (uint64_t)w->train.total_training_steps > all)
 		return err_set(
 			e, ERR_USAGE,
 			"train.total_training_steps: %lld steps are wanted but the dataset has "
-			"only "
-			"%llu for %lld epochs",
-			(long long)w->train.total_training_steps,
-			(unsigned long long)(s->steps[DATASET_TRAIN] * (uint64_t)w->train.epochs),
+			"only %llu for %lld epochs",
+			(long long)w->train.total_training_steps, (unsigned long long)all,
 			(long long)w->train.epochs);
 	return 0;
 }
@@ -192,21 +191,23 @@ static int plan_steps(struct run_state *s, struct err *e)
  * dataset that lives in memory. Orders take none: they are computed. */
 static uint64_t own_bytes(const struct run_state *s, uint64_t steps)
 {
-	uint64_t rank = steps * sizeof(struct step_times) + sizeof(struct rank) +
-			sizeof(struct rank_progress) + 2 * sizeof(struct io_stat) +
-			(uint64_t)s->w->run.stack_bytes;
-	uint64_t total = rank * s->locals + series_memory_bytes();
+	uint64_t rank =
+		u64_sum(u64_product(steps, sizeof(struct step_times)),
+			sizeof(struct rank) + sizeof(struct rank_progress) +
+				2 * sizeof(struct io_stat) + (uint64_t)s->w->run.stack_bytes);
+	uint64_t total = u64_sum(u64_product(rank, s->locals), series_memory_bytes());
 	uint64_t writing = generate_threads(s) * (uint64_t)FORMAT_WRITE_SCRATCH;
 
 	/* generation is over before the ranks begin */
 	if (s->w->workflow.generate_data && writing > total)
 		total = writing;
 	if (store_base_flags(s->store) & STORE_IS_VOLATILE)
-		total += mem_body_bound(s->d->files[DATASET_TRAIN] + s->d->files[DATASET_EVAL],
-					s->d->likely_bytes);
+		total = u64_sum(total, mem_body_bound(s->d->files[DATASET_TRAIN] +
+							      s->d->files[DATASET_EVAL],
+						      s->d->likely_bytes));
 	for (int kind = 0; kind < DATASET_KINDS && order_list_wanted(s->w); kind++)
-		total += order_list_bytes(dataset_samples(s->d, kind));
-	return total + proc_peak_rss_bytes() + UNTOUCHED_BYTES;
+		total = u64_sum(total, order_list_bytes(dataset_samples(s->d, kind)));
+	return u64_sum(total, proc_peak_rss_bytes() + UNTOUCHED_BYTES);
 }
 
 static int bound_memory(struct run_state *s, struct err *e)
@@ -223,20 +224,22 @@ static int bound_memory(struct run_state *s, struct err *e)
 
 	if (rc < 0)
 		return rc;
-	steps = run_epoch_steps(s, 1) * (uint64_t)s->w->train.epochs;
+	steps = u64_product(run_epoch_steps(s, 1), (uint64_t)s->w->train.epochs);
 	if (!s->w->compat.dlio && cap > 0 && steps > (uint64_t)cap)
 		steps = (uint64_t)cap;
 	if (s->w->workflow.evaluation && s->steps[DATASET_EVAL]) {
 		c.kind = DATASET_EVAL;
 		c.batch_size = (uint64_t)s->w->reader.batch_size_eval;
-		steps += s->steps[DATASET_EVAL] * (uint64_t)s->w->train.epochs;
+		steps = u64_sum(steps,
+				u64_product(s->steps[DATASET_EVAL], (uint64_t)s->w->train.epochs));
 		rc = s->loader_ops->memory_bytes(&c, &eval, e);
 		if (rc < 0)
 			return rc;
 	}
-	total = (loader + eval) * s->locals + own_bytes(s, steps) + run_checkpoints_bytes(s);
+	total = u64_sum(u64_product(u64_sum(loader, eval), s->locals), own_bytes(s, steps));
+	total = u64_sum(total, run_checkpoints_bytes(s));
 	s->r->memory_bound_bytes = total;
-	total *= run_processes_here(s);
+	total = u64_product(total, run_processes_here(s));
 	avail = host_available_bytes();
 	if (total > avail)
 		return err_set(e, -ENOMEM,
@@ -544,6 +547,7 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 {
 	struct run_state *s = xcalloc(1, sizeof(*s));
 	struct err cause = {0};
+	int64_t since;
 	int rc;
 
 	s->w = w;
@@ -556,7 +560,10 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	r->workload = w;
 	r->ranks = o->ranks;
 	r->begin_wall_ns = o->start_wall_ns;
-	r->begin_ns = clock_now_ns() - (clock_wall_ns() - o->start_wall_ns);
+	/* not in the future, where another host's clock that is ahead, or a step back, would put it
+	 */
+	since = clock_wall_ns() - o->start_wall_ns;
+	r->begin_ns = clock_now_ns() - (since > 0 ? since : 0);
 	host_facts_load(&r->host);
 	settle_places(s);
 	s->loader_ops = loader_find(w->reader.data_loader);

@@ -87,6 +87,8 @@ void part_pack(const struct run_state *s, struct buf *out);
 /* Adds process p's part to process 0's result. ERR_DATA: it is not whole. */
 int part_unpack(struct run_state *s, uint32_t p, const struct buf *in, struct err *e);
 
+/* Of a process that writes the results because process 0 is gone; in the folder of results. */
+#define RUN_TAKEN_OVER ".stoker-taken-over"
 /* Makes and locks the folder of results (-EBUSY: another run writes there), removes an earlier
  * run's files from it, and opens the log. */
 int run_open_folder(struct run_state *s, struct err *e);

@@ -215,11 +215,11 @@ static int describe_processes(struct run_state *s, struct err *e)
 {
 	struct result *r = s->r;
 
-	r->processes = net_processes(s->net);
-	r->nodes = net_nodes(s->net);
-	r->process = try_calloc(r->processes, sizeof(*r->process), "processes", e);
+	r->process = try_calloc(net_processes(s->net), sizeof(*r->process), "processes", e);
 	if (!r->process)
 		return -ENOMEM;
+	r->processes = net_processes(s->net);
+	r->nodes = net_nodes(s->net);
 	for (uint32_t p = 0; p < r->processes; p++) {
 		const struct net_process *n = net_process(s->net, p);
 		struct result_process *o = &r->process[p];
@@ -283,6 +283,9 @@ static int merge(struct run_state *s, struct err *e)
 		rc = net_collect(s->net, NULL, 0, PATIENCE_S, block, e);
 	if (rc == 0)
 		rc = widen(s, e);
+	/* no place for the ranks of all: there is nothing to tell of them */
+	if (rc < 0)
+		s->r->trained = s->r->checkpointed = false;
 	for (uint32_t p = 1; p < n; p++) {
 		if (rc == 0 && block[p].len)
 			rc = part_unpack(s, p, &block[p], e);
@@ -296,7 +299,7 @@ static int merge(struct run_state *s, struct err *e)
  * lower ones are sooner. */
 static bool take_over(struct run_state *s)
 {
-	AUTO_FREE char *mark = path_join(s->r->folder, ".stoker-taken-over");
+	AUTO_FREE char *mark = path_join(s->r->folder, RUN_TAKEN_OVER);
 	AUTO_FREE char *done = path_join(s->r->folder, "result.json");
 	uint32_t p = net_process_number(s->net);
 	int fd;
@@ -315,7 +318,7 @@ static bool take_over(struct run_state *s)
 
 static void forget_take_over(struct run_state *s)
 {
-	AUTO_FREE char *mark = path_join(s->r->folder, ".stoker-taken-over");
+	AUTO_FREE char *mark = path_join(s->r->folder, RUN_TAKEN_OVER);
 
 	unlink(mark);
 }

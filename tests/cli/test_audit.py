@@ -48,7 +48,7 @@ def study():
 
 # generated into memory and read at a set speed: nothing here depends on this machine's disk
 SOUND = dict(storage__store="throttle+memory", files=512, dataset__record_length_bytes=65536,
-             reader__batch_size=1, train__epochs=2, train__computation_time=0.004)
+             reader__batch_size=1, train__epochs=2, train__computation_time=0.008)
 SPEED = "+storage.throttle.bandwidth=200000000"
 
 
@@ -58,7 +58,8 @@ def ours(tmp):
     stoker("run", *tiny(tmp / "data", sound, **keys), SPEED)
     found = audit(sound)[0]["findings"]
     # a machine may wake threads late or be busy with something else, and the run says so itself
-    assert not [f for f in found if f["check"] not in ("compute", "client", "steady")], found
+    excused = ["compute", "client", "steady"] + ["whole-run"] * any(f["check"] == "compute" for f in found)
+    assert not [f for f in found if f["check"] not in excused], found
     assert not [f for f in found if f["level"] == "fail"], found
 
     trap = tmp / "trap"

@@ -46,6 +46,9 @@ def configuration(tmp):
     refused([*run, "dataset.num_samples_per_file=9223372036854775807"], 2, "num_samples_per_file")
     refused([*run, "dataset.record_length_bytes=1e30"], 2, "record_length_bytes")
     refused([*run, "dataset.record_dims=[4294967296,4294967296]"], 2, "record_dims")
+    # more memory than can be counted is not next to none
+    refused([*run, "-n", "4096", "reader.batch_size=1", "train.epochs=1000000", "dataset.num_files_train=329406944179",
+             "storage.store=synthetic", "dataset.format=synthetic"], 1, "16384 PiB", "number of ranks")
     refused([*run, "reader.batch_size=4.5"], 2, "reader.batch_size", "4.5")
     refused([*run, "train.computation_time=fast"], 2, "computation_time", "fast")
     refused([*run, "dataset.format=npx"], 2, "format", "npx", "npz")

@@ -29,5 +29,11 @@ with tempfile.TemporaryDirectory() as tmp:
         first.send_signal(end)
         first.wait(timeout=60)
         assert lock.exists() == (end == signal.SIGKILL)
+    # what would be taken for this run's, or for a process of it that writes
+    old = [out / name for name in ("iostat.json", "trace-7.json", "7_output.json", ".stoker-taken-over")]
+    kept = [out / name for name in ("notes.json", "trace-notes.json")]
+    for path in old + kept:
+        path.write_text("{}")
     stoker("run", *quick)
     assert load(out)["status"] == "complete" and not lock.exists()
+    assert all(p.exists() for p in kept) and not any(p.exists() for p in old), list(out.iterdir())

@@ -134,6 +134,15 @@ def failing(tmp):
     shutil.rmtree(tmp / "results")
 
 
+def unheard(tmp):
+    """A parent that ignores the ends of its children hands that on: a run that failed is still none that is done."""
+    prepare(tmp, "model,processes,overrides,run\n"
+                 "small,1,storage.store=fault+posix storage.fault.op=read storage.fault.nth=1,N\n")
+    study(tmp, "run", status=1, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    assert [r["run"] for r in rows(tmp)] == ["F"]
+    shutil.rmtree(tmp / "results")
+
+
 def alive(tmp):
     """Whether a process works on the study's folder."""
     for p in pathlib.Path("/proc").iterdir():
@@ -213,6 +222,7 @@ def main():
         whole(tmp)
         repeats(tmp)
         failing(tmp)
+        unheard(tmp)
         modules(tmp)
         seed(tmp)
         if not SANITIZED:

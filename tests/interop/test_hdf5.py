@@ -63,6 +63,13 @@ def check(job):
         assert labels.dtype == np.int64 and labels.shape == (job["shape"][0],) and not labels[...].any()
     save(job, job["path"] + ".real")
     return "same" if mask(job["path"]) == mask(job["path"] + ".real") else "other"
+def neighbours(job):
+    with h5py.File(job["path"], "w", libver="latest", track_order=job["tracked"]) as f:
+        other = f.create_dataset("other", data=1)
+        for i in range(job["many"]): f["%09d" % i] = other
+        for i in range(3): f["x" * 5000 + str(i)] = h5py.SoftLink("/elsewhere")
+        for k in range(job["datasets"]): f.create_dataset("records_%d" % k, data=array(job, k))
+        for i in range(0, 40, 3): del f["%09d" % i]
 def sparse(job):
     with h5py.File(job["path"], "w", libver="latest") as f:
         p = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
@@ -79,16 +86,21 @@ def odd(job):
         elif job["how"] == "external":
             f.create_dataset("records_0", x.shape, x.dtype, external=[("/tmp/none", 0, x.nbytes)])
         elif job["how"] == "crowd":
-            for i in range(12): f.create_dataset("records_%d" % i, data=x)
-        elif job["how"] == "soft": f["records_0"] = h5py.SoftLink("/elsewhere")
+            for i in range(12): f.create_dataset("records_%d" % (i + 1), data=x)
+        elif job["how"] == "soft" or job["how"] == "soft crowd":
+            f["records_0"] = h5py.SoftLink("/elsewhere")
+            for i in range(12 if "crowd" in job["how"] else 0): f["name %d" % i] = h5py.SoftLink("/elsewhere")
+        elif job["how"] == "many":
+            for i in range(10000): f["%09d" % i] = f
+            f.create_dataset("records_0", data=x)
         elif job["how"] == "group": f.create_group("records_0")
         elif job["how"] == "empty": pass
         else: f.create_dataset("records_0", data=x, **keywords(job))
 for line in sys.stdin:
     job = json.loads(line)
     what = job["what"]
-    print(check(job) if what == "check" else {"save": lambda j: save(j, j["path"]), "sparse": sparse,
-                                              "odd": odd}[what](job), flush=True)
+    print(check(job) if what == "check" else {"save": lambda j: save(j, j["path"]), "sparse": sparse, "odd": odd,
+                                              "neighbours": neighbours}[what](job), flush=True)
 """
 
 
@@ -129,6 +141,11 @@ def by(dims):
 def read_all_ways(path, samples, spec, index):
     for access, decode in itertools.product(("framework", "native"), ("full", "verify", "none")):
         must("read", "hdf5", access, decode, "311", "0", str(index), path, *spec)
+
+
+def read_verified(path, spec, index):
+    for access in "framework", "native":
+        must("read", "hdf5", access, "verify", "311", "0", str(index), path, *spec)
 
 
 def draw(rng):
@@ -203,6 +220,11 @@ def ours(peer, folder, rng):
           % (peer.version, len(SAME) + turns, same))
 
 
+PACKED = [({}, []), ({"chunks": (2, 1, 3)}, ["chunk=2x1x3"]),
+          ({"chunks": (2, 1, 3), "compression": "gzip", "shuffle": True}, ["chunk=2x1x3", "compression=gzip"]),
+          ({"compression": "lzf"}, ["compression=lzf"])]
+
+
 def theirs(peer, folder, rng):
     path = os.path.join(folder, "theirs")
     turns = 80
@@ -220,11 +242,24 @@ def theirs(peer, folder, rng):
         peer.ask(what="save", path=path, libver=libver, early=early, attributes=turn % 3 * 4, **job)
         for index in {0, job["shape"][0] - 1, rng.randrange(job["shape"][0])}:
             read_all_ways(path, job["shape"][0], spec, index)
-    for datasets in 8, 40, 63:
-        peer.ask(what="save", path=path, libver=None, elem="uint8", shape=(3, 2, 5), datasets=datasets, file_index=3,
-                 keywords={})
-        read_all_ways(path, 3, ["3", "uint8", "3", str(datasets * 2), "5", "datasets=%d" % datasets], 1)
-    print("%d files of h5py read" % (turns + 3))
+    crowds = 0
+    # links in the group's header, in a symbol table, and dense: the tree's root a leaf (up to 45 links) or not, the
+    # heap's root a direct block (up to 20 or so) or not
+    for libver, datasets in itertools.product(("latest", "earliest"), (1, 7, 8, 9, 20, 44, 45, 63)):
+        ways = PACKED if datasets in (8, 20, 63) else PACKED[:1]
+        for keywords, keys in ways:
+            peer.ask(what="save", path=path, libver=libver, elem="uint8", shape=(3, 2, 5), datasets=datasets,
+                     file_index=3, keywords=keywords)
+            spec = ["3", "uint8", "3", str(datasets * 2), "5", "datasets=%d" % datasets] + keys
+            read_verified(path, spec, 1)
+            crowds += 1
+    # other links among ours, some of them long or gone: of the tree one to four levels, of the heap one to two
+    for many, tracked in (40, False), (300, True), (3000, False), (28000, False):
+        peer.ask(what="neighbours", path=path, many=many, tracked=tracked, elem="uint8", shape=(3, 2, 5), datasets=9,
+                 file_index=3, keywords={})
+        read_verified(path, ["3", "uint8", "3", "18", "5", "datasets=9"], 1)
+        crowds += 1
+    print("%d files of h5py read" % (turns + crowds))
 
 
 def large(peer, folder):
@@ -241,7 +276,8 @@ def large(peer, folder):
 
 
 ODD = [("compact", "within its header", {}), ("external", "other files", {}),
-       ("crowd", "a heap of their own", {}), ("soft", "no dataset records_0", {}),
+       ("crowd", "no dataset records_0", {}), ("soft", "no dataset records_0", {}),
+       ("soft crowd", "no dataset records_0", {}), ("many", "has 32768 bytes; more than 24576", {}),
        ("group", "not that of a dataset", {}), ("empty", "no dataset records_0", {}),
        ("grows", "extensible array", {"maxshape": (None, 4, 5), "chunks": (1, 4, 5)}),
        ("grows", "B-tree (version 2)", {"maxshape": (None, None, 5), "chunks": (1, 4, 5)}),

@@ -50,6 +50,12 @@ def finished(result):
     assert result["training"]["epochs_done"] >= 2
     assert len(result["training"]["epochs"]) == result["training"]["epochs_done"]
     assert result["training"]["au_mean_percent"] > 10
+    # a process that is lost has no times: no part of what the others tell
+    for epoch in result["training"]["epochs"]:
+        parts = epoch["decomposition"]
+        for wall, part in (("wall_s", "mean_over_ranks_s"), ("critical_path_wall_s", "critical_path_s")):
+            assert 0.5 * epoch["wall_s"] < parts[wall] < 2 * epoch["wall_s"], (epoch["wall_s"], parts[wall])
+            assert abs(sum(parts[part].values()) - parts[wall]) < 1e-6 * parts[wall]
 
 
 with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:

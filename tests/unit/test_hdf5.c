@@ -431,6 +431,153 @@ static void damaged_chunks(void **state)
 	free(file);
 }
 
+/* ---- dense links ---- */
+
+/* A file of h5py with one thing made wrong, and what is then said. */
+struct damage {
+	const char *file,
+		*mark;    /* of the structure; NULL: the record or the message of records_0 */
+	size_t at, bytes; /* of the field, from there on */
+	uint64_t value;
+	size_t sum, sum_bytes; /* where the checksum is put right again, and of how much */
+	const char *word;
+};
+
+static const struct damage damages[] = {
+	{"dense", "BTHD", 5, 1, 6, 34, 34, "is not one of names"},
+	{"dense", "BTHD", 4, 1, 1, 34, 34, "is not one of names"},
+	{"dense", "BTHD", 6, 4, 20, 34, 34, "(version 2) at offset"},
+	{"dense", "BTHD", 6, 4, UINT32_MAX, 34, 34, "has wrong sizes"},
+	{"dense", "BTHD", 10, 2, 0, 34, 34, "has wrong sizes"},
+	{"dense", "BTHD", 10, 2, 12, 34, 34, "has wrong sizes"},
+	{"dense", "BTHD", 10, 2, 60000, 34, 34, "has wrong sizes"},
+	{"dense", "BTHD", 12, 2, 1, 34, 34, "is not a node of a B-tree (version 2)"},
+	{"dense", "BTHD", 12, 2, 30, 34, 34, "has wrong sizes"},
+	{"dense", "BTHD", 12, 2, UINT16_MAX, 34, 34, "has wrong sizes"},
+	{"dense", "BTHD", 16, 8, UINT64_MAX, 34, 34, "has nothing"},
+	{"dense", "BTHD", 24, 2, 60000, 34, 34, "has wrong sizes"},
+	{"dense", "BTHD", 24, 2, 0, 34, 34, "no dataset records_0"},
+	{"dense", "BTHD", 14, 1, 99, 0, 0, "the checksum of the header of a B-tree"},
+	{"dense", "BTLF", 5, 1, 6, 0, 0, "the checksum of a node"},
+	{"dense", "BTLF", 5, 1, 6, 105, 105, "has wrong sizes"},
+	{"dense_nodes", "BTIN", 26, 8, 48, 35, 35, "is not a node of a B-tree"},
+	{"dense_nodes", "BTIN", 26, 8, 1 << 30, 35, 35, "has nothing"},
+	{"dense_nodes", "BTIN", 34, 1, 200, 35, 35, "has wrong sizes"},
+	{"dense", "FRHP", 7, 2, 5, 0, 0, "went through filters"},
+	{"dense", "FRHP", 5, 2, 5, 142, 142, "has wrong sizes"},
+	{"dense", "FRHP", 5, 2, 8, 142, 142, "has wrong sizes"},
+	{"dense", "FRHP", 5, 2, 60000, 142, 142, "has wrong sizes"},
+	{"dense", "FRHP", 110, 2, 3, 142, 142, "has wrong sizes"},
+	{"dense", "FRHP", 110, 2, 0, 142, 142, "has wrong sizes"},
+	{"dense", "FRHP", 112, 8, 0, 142, 142, "has wrong sizes"},
+	{"dense", "FRHP", 112, 8, UINT64_C(1) << 63, 142, 142, "has wrong sizes"},
+	{"dense", "FRHP", 120, 8, 64, 142, 142, "has wrong sizes"},
+	{"dense", "FRHP", 120, 8, UINT64_C(1) << 40, 142, 142, "has wrong sizes"},
+	{"dense", "FRHP", 128, 2, 64, 142, 142, "has wrong sizes"},
+	{"dense", "FRHP", 128, 2, 8, 142, 142, "has wrong sizes"},
+	{"dense", "FRHP", 140, 2, 1, 142, 142, "is not an indirect block"},
+	{"dense", "FRHP", 140, 2, 200, 142, 142, "has wrong sizes"},
+	{"dense", "FRHP", 20, 8, 1, 0, 0, "the checksum of the header of a fractal heap"},
+	{"dense", "FHDB", 500, 1, 1, 0, 0, "the checksum of a direct block"},
+	{"dense", "FHDB", 5, 8, 48, 17, 512, "is not a direct block"},
+	{"dense", "FHDB", 13, 4, 512, 17, 512, "is not a direct block"},
+	{"dense", "FHDB", 4, 1, 1, 17, 512, "is not a direct block"},
+	{"dense_nodes", "FRHP", 140, 2, 0, 142, 142, "is not a direct block"},
+	{"dense_nodes", "FHIB", 17, 8, UINT64_MAX, 49, 49, "has nothing"},
+	{"dense_nodes", "FHIB", 5, 8, 48, 49, 49, "is not an indirect block"},
+	{"dense_nodes", "FHIB", 13, 4, 1, 49, 49, "is not an indirect block"},
+	{"dense_nodes", "FHIB", 20, 1, 1, 0, 0, "the checksum of an indirect block"},
+	{"dense_nested", "FHIB", 57, 8, 2088, 65, 65, "the checksum of an indirect block"},
+	{"dense_nested", "FRHP", 140, 2, 2, 142, 142, "which is not so large"},
+	{"dense", NULL, 4, 1, 0x10, 0, 0, "is not in a block of the fractal heap"},
+	{"dense", NULL, 5, 4, 512, 0, 0, "which is not so large"},
+	{"dense", NULL, 5, 4, UINT32_MAX, 0, 0, "which is not so large"},
+	{"dense", NULL, 5, 4, 20, 0, 0, "would be at 20 of the 512 bytes"},
+	{"dense", NULL, 9, 2, 512, 0, 0, "a link of 512 bytes would be at"},
+	{"dense", NULL, 9, 2, 3, 0, 0, "the link at offset"},
+	{"dense", NULL, 9, 2, 12, 0, 0, "the name of the link at offset"},
+};
+
+static size_t find_bytes(const struct buf *b, const void *bytes, size_t n)
+{
+	for (size_t i = 0; i + n <= b->len; i++)
+		if (memcmp(b->data + i, bytes, n) == 0)
+			return i;
+	fail_msg("the file does not have %.*s", (int)n, (const char *)bytes);
+	return 0;
+}
+
+static void make_wrong(struct buf *b, const struct damage *d)
+{
+	unsigned char *p, hash[4];
+	size_t leaf;
+
+	if (d->mark) {
+		p = (unsigned char *)b->data + find_bytes(b, d->mark, 4);
+		hdf5_put(p + d->at, d->value, d->bytes);
+		/* a checksum in the middle counts as zero */
+		if (d->sum_bytes > d->sum)
+			hdf5_put(p + d->sum, 0, 4);
+		if (d->sum_bytes)
+			hdf5_put(p + d->sum, hdf5_checksum(p, d->sum_bytes), 4);
+		return;
+	}
+	hdf5_put(hash, hdf5_checksum("records_0", 9), 4);
+	leaf = find_bytes(b, "BTLF", 4);
+	p = (unsigned char *)b->data + find_bytes(b, hash, 4);
+	hdf5_put(p + d->at, d->value, d->bytes);
+	p = (unsigned char *)b->data + leaf;
+	hdf5_put(p + 6 + 9 * 11, hdf5_checksum(p, 6 + 9 * 11), 4);
+}
+
+static int read_dense(const char *name, const struct damage *d, enum read_access access)
+{
+	struct file_spec f = spec("uint8", 2, 2, 4, 5, 0);
+	char path[1024];
+	struct buf b = {0};
+	struct opened o;
+	struct sample s;
+	int rc;
+
+	snprintf(path, sizeof(path), "%s/../fuzz/corpus/hdf5/%s", TEST_DATA, name);
+	if (file_read(path, 1u << 20, &b, &e) < 0)
+		fail_msg("%s", e.text);
+	if (d)
+		make_wrong(&b, d);
+	assert_int_equal(io_open(&io, "f", STORE_WRITE | STORE_CREATE, blob, &e), 0);
+	assert_int_equal(io_pwrite(&io, blob, b.data, b.len, 0, &e), b.len);
+	assert_int_equal(io_close(&io, blob, &e), 0);
+	buf_release(&b);
+	reader_open(&o, &f, access, DECODE_FULL, false, 1);
+	rc = hdf5_read(o.r, "f", &f, 1, &s, &e);
+	/* sample 1 of h5py's, which counts bytes */
+	for (size_t i = 0; rc == 0 && i < 20; i++)
+		assert_int_equal(((const unsigned char *)s.data)[i], 20 + i);
+	reader_end(&o);
+	return rc;
+}
+
+static void dense_links(void **state)
+{
+	/* in the last another name has the checksum of records_0 */
+	static const char *const files[] = {"dense", "dense_nodes", "dense_nested",
+					    "dense_same_hash"};
+
+	(void)state;
+	for (int i = 0; i < 8; i++)
+		if (read_dense(files[i / 2], NULL, (enum read_access)(i % 2)) < 0)
+			fail_msg("%s: %s", files[i / 2], e.text);
+	for (size_t i = 0; i < 2 * sizeof(damages) / sizeof(damages[0]); i++) {
+		const struct damage *d = &damages[i / 2];
+		int rc = read_dense(d->file, d, (enum read_access)(i % 2));
+
+		if (rc != ERR_DATA || !strstr(e.text, d->word))
+			fail_msg("%s, '%s', byte %zu := %llu: %d, %s instead of '%s'", d->file,
+				 d->mark ? d->mark : "record", d->at, (unsigned long long)d->value,
+				 rc, rc < 0 ? e.text : "read", d->word);
+	}
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -445,6 +592,7 @@ int main(void)
 		T(kept_files_cost_their_data),
 		T(all_layouts),
 		T(damaged_chunks),
+		T(dense_links),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,6 +153,17 @@ static void test_disk(void **state)
 	block_counters_sub(&later, &c);
 	assert_int_equal(later.reads, 1);
 	assert_int_equal(later.read_bytes, 4096);
+	/* the kernel's 32 bits of ms come round; a device that came anew has counted less */
+	block_list_sample(&t.whole, &later);
+	c.queued_ms = UINT32_MAX - 20;
+	block_counters_sub(&later, &c);
+	assert_true(later.known);
+	assert_int_equal(later.queued_ms, 29 + 21);
+	device("vda", 7, 16);
+	block_list_sample(&t.whole, &later);
+	block_counters_sub(&later, &c);
+	assert_false(later.known);
+	assert_int_equal(later.read_bytes, 0);
 	block_list_sample(&t.lower, &c);
 	assert_false(c.known);
 }
@@ -317,8 +328,16 @@ static void test_network(void **state)
 	put("/sys/class/net/eth0/statistics/rx_bytes", "5100\n");
 	net_io_sample(&b, root, NULL, 0);
 	net_io_sub(&b, &a);
+	assert_true(b.known && b.rdma_known);
 	assert_int_equal(b.received_bytes, 100);
 	assert_int_equal(b.rdma_received_bytes, 0);
+	/* what an interface counted goes with it: less than before is no number of bytes */
+	put("/sys/class/net/eth0/statistics/rx_bytes", "4000\n");
+	net_io_sample(&b, root, NULL, 0);
+	net_io_sub(&b, &a);
+	assert_false(b.known);
+	assert_true(b.rdma_known);
+	assert_int_equal(b.received_bytes, 0);
 }
 
 static void test_nfs(void **state)
@@ -349,6 +368,10 @@ static void test_nfs(void **state)
 	later.fetched_bytes += 5;
 	fs_client_sub(&later, &io);
 	assert_int_equal(later.fetched_bytes, 5);
+	later = io;
+	later.fetched_bytes -= 5;
+	fs_client_sub(&later, &io);
+	assert_true(later.known && !later.fetched_known);
 	put("/proc/self/mountstats", "device server:/export mounted on /mnt with fstype nfs4\n");
 	fs_client_sample(&c, root, &io);
 	assert_false(io.known);

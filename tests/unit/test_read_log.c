@@ -63,6 +63,21 @@ static void one_thread(void **state)
 	}
 }
 
+/* By the clocks of two threads a read may end before it began: the log still does. */
+static void ends_before_it_begins(void **state)
+{
+	struct read_log *l = calloc(1, sizeof(*l));
+
+	(void)state;
+	assert_non_null(l);
+	for (int64_t i = 0; i < 4 * READ_LOG_KEPT; i++)
+		read_log_add(l, 1000000 + 1000 * i, 1000000 + 1000 * i - 90, 1);
+	assert_true(l->n > 0 && l->n <= READ_LOG_KEPT && l->apart > 0);
+	for (uint32_t i = 0; i < l->n; i++)
+		assert_true(l->seen[i].end_ns >= l->seen[i].begin_ns);
+	free(l);
+}
+
 static void changing_rate(void **state)
 {
 	struct read_log *l = calloc(1, sizeof(*l));
@@ -125,6 +140,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_thread),
+		cmocka_unit_test(ends_before_it_begins),
 		cmocka_unit_test(changing_rate),
 		cmocka_unit_test(threads_together),
 	};

@@ -8,7 +8,11 @@
 
 #include <cmocka.h>
 
+#include <jansson.h>
+
 #include "metric/series.h"
+#include "report/json_parts.h"
+#include "report/result.h"
 
 static uint64_t thousand(void *arg)
 {
@@ -42,6 +46,34 @@ static void points_are_in_order(void **state)
 		assert_int_equal(p[i].user - p[i - 1].user, 1000);
 	}
 	series_release(s);
+}
+
+static uint64_t down(void *arg)
+{
+	return 1000000 - atomic_fetch_add((_Atomic uint64_t *)arg, 1000);
+}
+
+/* A counter that goes back has no rate, least of all one of 2^64 bytes. */
+static void what_goes_back_has_no_rate(void **state)
+{
+	struct timespec rest = {0, 60000000};
+	_Atomic uint64_t calls = 0;
+	struct result r = {0};
+	json_t *o, *values;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(series_start(&r.series, ".", 10000000, false, down, &calls, &e), 0);
+	nanosleep(&rest, NULL);
+	series_stop(r.series);
+	o = json_series(&r);
+	values =
+		json_object_get(json_object_get(json_object_get(o, "curves"), "payload"), "values");
+	assert_true(json_array_size(values) > 1);
+	for (size_t i = 0; i < json_array_size(values); i++)
+		assert_true(json_is_null(json_array_get(values, i)));
+	json_decref(o);
+	series_release(r.series);
 }
 
 /* Another process that moved 1 byte a ms from the second point's time to the last but one's. */
@@ -95,6 +127,7 @@ static void flows_keep_both_ends(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_goes_back_has_no_rate),
 		cmocka_unit_test(points_are_in_order),
 		cmocka_unit_test(flows_are_added_between_their_points),
 		cmocka_unit_test(flows_keep_both_ends),

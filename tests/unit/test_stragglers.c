@@ -1,6 +1,8 @@
 /* Who and what was slow, found in results made by hand. */
 #include "report/stragglers.h"
 
+#include <math.h>
+
 #include "result_synth.h"
 
 #define STEPS 10
@@ -64,6 +66,34 @@ static void the_slow_host_is_found(void **state)
 	synth_end(&s);
 }
 
+/* A lost rank has no times; what is told is of the others. */
+static void a_lost_rank_is_no_part_of_it(void **state)
+{
+	struct decomposition whole, rest;
+	struct synth s;
+
+	(void)state;
+	two_hosts(&s);
+	for (uint32_t k = 0; k < 4; k++) {
+		struct rank_epoch *ep = &s.r.rank[k].epoch[0];
+
+		ep->begin_ns += synth_ns(5000);
+		ep->train_end_ns += synth_ns(5000);
+	}
+	decompose(&s.r, 0, 1, &whole);
+	free(s.r.rank[0].epoch[0].block[0].step);
+	free(s.r.rank[0].epoch[0].block);
+	s.r.rank[0].epoch[0] = (struct rank_epoch){0};
+	s.r.rank[0].lost = true;
+	decompose(&s.r, 0, 1, &rest);
+	assert_int_equal(whole.ranks, 4);
+	assert_int_equal(rest.ranks, 3);
+	assert_true(fabs(rest.wall_s - whole.wall_s) < 1e-9);
+	assert_true(fabs(rest.critical_wall_s - whole.critical_wall_s) < 1e-9);
+	assert_true(fabs(rest.mean_s[TIME_COMPUTE] - whole.mean_s[TIME_COMPUTE]) < 1e-9);
+	synth_end(&s);
+}
+
 static void the_longest_samples_are_kept(void **state)
 {
 	struct slow_samples a = {0}, b = {0};
@@ -116,6 +146,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_slow_host_is_found),
+		cmocka_unit_test(a_lost_rank_is_no_part_of_it),
 		cmocka_unit_test(the_longest_samples_are_kept),
 		cmocka_unit_test(they_are_named_longest_first),
 	};

@@ -1,0 +1,12 @@
+#pragma once
+/* Differences of the kernel's counters. */
+#include <stdbool.h>
+#include <stdint.h>
+
+/* *a minus b, of an earlier moment. One that went back began anew meanwhile (an interface, a device
+ * or a mount that went and came): how far it got is not known, and *a is 0 then. */
+static inline void counter_sub(uint64_t *a, uint64_t b, bool *known)
+{
+	*known = *known && *a >= b;
+	*a = *a >= b ? *a - b : 0;
+}
