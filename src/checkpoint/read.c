@@ -217,6 +217,7 @@ static int read_file(struct checkpoint_rank *rank, const struct checkpoint_file 
 		int closed;
 
 		r.path = path;
+		span_name(io->trace, path);
 		rc = io_open(io, path, STORE_READ, rank->blob, e);
 		if (rc < 0)
 			break;
@@ -237,8 +238,10 @@ static int read_whole(struct checkpoint_rank *r, const char *path, const struct 
 	struct file_reader reader = {.path = path};
 	uint64_t done = 0;
 	struct store_stat st;
-	int closed, rc = io_open(io, path, STORE_READ, r->blob, e);
+	int closed, rc;
 
+	span_name(io->trace, path);
+	rc = io_open(io, path, STORE_READ, r->blob, e);
 	if (rc < 0)
 		return e ? err_wrap(e, "the checkpoint was never made whole") : rc;
 	rc = io_stat_blob(io, r->blob, &st, e);

@@ -51,6 +51,7 @@ static int write_part(struct checkpoint_rank *r, const struct checkpoint_file *f
 	int rc;
 
 	r->writer.key = content_file_key(r->c->common.seed, epoch, step, f->name);
+	span_name(io->trace, temporary);
 	rc = io_open(io, temporary, STORE_WRITE | STORE_CREATE, r->blob, e);
 	if (rc < 0)
 		return explain(rc, path, e);
@@ -71,9 +72,11 @@ static int sync_folder(struct checkpoint_rank *r, const char *folder, const stru
 
 	if (!r->c->w->checkpoint.fsync)
 		return 0;
+	span_name(io->trace, folder);
 	rc = io_sync_dir(io, folder, e);
 	above = slash ? xstrndup(folder, (size_t)(slash - folder)) : xstrdup(".");
 	/* the folder's own name, which is new as well */
+	span_name(io->trace, above);
 	return rc < 0 ? rc : io_sync_dir(io, *above ? above : "/", e);
 }
 
@@ -114,9 +117,11 @@ static int write_small(struct checkpoint_rank *r, const char *path, const struct
 		       const struct io *io, struct err *e)
 {
 	AUTO_FREE char *temporary = xasprintf("%s" TEMPORARY, path);
-	int rc = io_open(io, temporary, STORE_WRITE | STORE_CREATE, r->blob, e), closed;
+	int rc, closed;
 	ssize_t w;
 
+	span_name(io->trace, temporary);
+	rc = io_open(io, temporary, STORE_WRITE | STORE_CREATE, r->blob, e);
 	if (rc < 0)
 		return explain(rc, path, e);
 	w = io_pwrite(io, r->blob, b->data, b->len, 0, e);

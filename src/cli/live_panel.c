@@ -177,9 +177,12 @@ static void phase_words(const struct run_progress *p, char *text, size_t n, char
 			 p->epoch, p->epochs, here, of, done, total);
 		snprintf(brief, brief_n, "eval %u/%u %llu/%llu", p->epoch, p->epochs, here, of);
 	} else if (p->training && p->phase == PROGRESS_CHECKPOINT) {
-		snprintf(text, n, "%s %llu/%llu, epoch %u/%u, step %llu/%llu", word,
-			 (unsigned long long)p->saves + 1, (unsigned long long)p->saves_total,
-			 p->epoch, p->epochs, here, of);
+		char of_all[24];
+
+		snprintf(of_all, sizeof(of_all), "/%llu", (unsigned long long)p->saves_total);
+		snprintf(text, n, "%s %llu%s, epoch %u/%u, step %llu/%llu", word,
+			 (unsigned long long)p->saves + 1, p->saves_by_time ? "" : of_all, p->epoch,
+			 p->epochs, here, of);
 		snprintf(brief, brief_n, "ckpt %u/%u %llu/%llu", p->epoch, p->epochs, here, of);
 	} else if (p->training) {
 		snprintf(text, n, "%s, epoch %u/%u, step %llu/%llu (in all %llu/%llu)", word,

@@ -174,7 +174,9 @@ static void ranks_json(json_t *o, const struct run_progress *p, const struct liv
 	json_t *device = json_object(), *slowest = json_null();
 
 	whole(o, "checkpoints_written", p->saves);
-	whole(o, "checkpoints_to_write", p->saves_total);
+	number(o, "checkpoints_to_write", NAN);
+	if (!p->saves_by_time)
+		whole(o, "checkpoints_to_write", p->saves_total);
 	whole(o, "checkpoints_read", p->loads);
 	whole(o, "checkpoints_to_read", p->loads_total);
 	whole(o, "ranks", p->ranks);

@@ -86,6 +86,31 @@ static double gib(uint64_t bytes)
 	return (double)bytes / (1 << 30);
 }
 
+static void print_when(const struct workload *w)
+{
+	int64_t steps = w->checkpoint.steps_between_checkpoints;
+	int64_t writes = w->checkpoint.num_checkpoints_write;
+	int64_t reads = w->checkpoint.num_checkpoints_read;
+
+	printf("when   ");
+	if (!w->workflow.checkpoint)
+		printf("never: workflow.checkpoint is false\n");
+	else if (!w->workflow.train)
+		printf("nothing is trained: %" PRId64 " written, %" PRId64 " read back\n",
+		       writes > 0 ? writes : 0, reads > 0 ? reads : 0);
+	else if (w->checkpoint.seconds_between_checkpoints > 0)
+		printf("after the first step to end %g s after the one before began, or training\n",
+		       w->checkpoint.seconds_between_checkpoints);
+	else if (steps > 0)
+		printf("after every %" PRId64 " steps of an epoch\n", steps);
+	else if (steps == 0)
+		printf("never: checkpoint.steps_between_checkpoints is 0\n");
+	else
+		printf("after epoch %" PRId64 ", then every %" PRId64 "\n",
+		       w->checkpoint.checkpoint_after_epoch,
+		       w->checkpoint.epochs_between_checkpoints);
+}
+
 static void print_plan(const struct workload *w, const struct checkpoint_plan *p)
 {
 	struct kinds kinds = {0};
@@ -105,7 +130,9 @@ static void print_plan(const struct workload *w, const struct checkpoint_plan *p
 	       p->zero);
 	if (p->parameters && !p->predefined)
 		printf(", %" PRIu64 " parameters", p->parameters);
-	printf("\nfolder %s/global_epoch<E>_step<S>\n\n", w->checkpoint.checkpoint_folder);
+	printf("\nfolder %s/global_epoch<E>_step<S>\n", w->checkpoint.checkpoint_folder);
+	print_when(w);
+	putchar('\n');
 	printf("%8s  %16s %16s %16s  %10s %7s  %s\n", "ranks", "model bytes", "optimizer bytes",
 	       "bytes a rank", "", "files", "which");
 	for (size_t i = 0; i < kinds.n; i++)

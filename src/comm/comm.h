@@ -6,6 +6,7 @@
  *
  * All return 0, or ERR_CANCELED once the group was told to stop: then no rank stays behind in a
  * call, though of those in the same call some may already have got their 0. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,10 @@ void comm_wake(struct comm_group *g);
 
 /* The one that is called in the timed path. */
 int comm_barrier(struct comm *c);
+/* The same, and *due says, equally on all ranks, whether `due_ns` of rank 0 (monotonic, by its own
+ * process's clock; not 0) had come when the last rank arrived. What others give is not looked at.
+ * It takes no message more. */
+int comm_barrier_until(struct comm *c, int64_t due_ns, bool *due);
 
 /* Everybody gets the n bytes of rank `root`; all know n. */
 int comm_broadcast(struct comm *c, uint32_t root, void *p, size_t n);

@@ -19,9 +19,12 @@ static void next_generation(struct comm_group *g)
 	thread_wake(&g->generation, -1);
 }
 
-static void all_processes_met(void *arg)
+static void all_processes_met(void *arg, bool due)
 {
-	next_generation(arg);
+	struct comm_group *g = arg;
+
+	g->due = due;
+	next_generation(g);
 }
 
 struct comm_group *comm_create(struct comm *ranks, uint32_t locals, struct net *net,
@@ -41,6 +44,7 @@ struct comm_group *comm_create(struct comm *ranks, uint32_t locals, struct net *
 		ranks[r] =
 			(struct comm){.group = g, .rank = first + r, .size = g->size, .local = r};
 	if (net) {
+		net->channel[channel].due_ns = 0;
 		net->channel[channel].met_arg = g;
 		net->channel[channel].met = all_processes_met;
 	}
@@ -109,6 +113,7 @@ int comm_barrier(struct comm *c)
 		return 0;
 	if (arrive(g)) {
 		if (!g->net) {
+			g->due = g->due_ns && clock_now_ns() >= g->due_ns;
 			next_generation(g);
 			return 0;
 		}
@@ -116,6 +121,22 @@ int comm_barrier(struct comm *c)
 			return ERR_CANCELED;
 	}
 	return wait_generation(g, seen);
+}
+
+int comm_barrier_until(struct comm *c, int64_t due_ns, bool *due)
+{
+	struct comm_group *g = c->group;
+	int rc;
+
+	/* nobody looks at it before this rank arrived, and all that have it leave before the next
+	 */
+	if (c->rank == 0 && g->net)
+		g->net->channel[g->channel].due_ns = due_ns;
+	else if (c->rank == 0)
+		g->due_ns = due_ns;
+	rc = comm_barrier(c);
+	*due = rc == 0 && (g->size == 1 ? clock_now_ns() >= due_ns : g->due);
+	return rc;
 }
 
 /* The parts of this process's ranks, each with its length in front. */

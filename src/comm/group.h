@@ -16,6 +16,8 @@ struct comm_group {
 	unsigned channel;
 	_Atomic uint32_t generation;
 	_Atomic uint32_t arrived;
+	int64_t due_ns;         /* rank 0's, of the barrier under way; 0: never given one */
+	bool due;               /* whether that had come at the last barrier */
 	struct comm_part *slot; /* of the exchange under way, one a local rank */
 	struct buf answer;      /* of the last one */
 };

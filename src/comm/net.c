@@ -211,16 +211,18 @@ static void lost(struct net *n, struct net_peer *p, const char *how)
 
 /* ---- rounds ---- */
 
-void net_all_met(struct net *n, unsigned channel)
+void net_all_met(struct net *n, unsigned channel, bool due)
 {
 	struct net_channel *c = &n->channel[channel];
 
-	if (n->process == 0)
-		net_send_all(n, NET_MEET, channel, NULL, 0);
+	if (n->process == 0) {
+		due = c->due_ns && clock_now_ns() >= c->due_ns;
+		net_send_all(n, NET_MEET, channel, "", due);
+	}
 	/* the group may just be ending */
 	pthread_mutex_lock(&n->lock);
 	if (c->met)
-		c->met(c->met_arg);
+		c->met(c->met_arg, due);
 	pthread_mutex_unlock(&n->lock);
 }
 
@@ -260,7 +262,7 @@ static void take_body(struct net *n, struct net_peer *p, struct buf *body)
 	switch (p->head.type) {
 	case NET_MEET:
 		if (n->process != 0 || net_count_arrival(n, channel, from, NULL))
-			net_all_met(n, channel);
+			net_all_met(n, channel, body->len > 0);
 		break;
 	case NET_GIVE:
 		if (n->process == 0) {

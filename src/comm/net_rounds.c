@@ -12,7 +12,7 @@ int net_arrive(struct net *n, unsigned channel)
 	if (n->process != 0)
 		return net_send(n, &n->peer[0], NET_MEET, channel, NULL, 0);
 	if (net_count_arrival(n, channel, 0, NULL))
-		net_all_met(n, channel);
+		net_all_met(n, channel, false);
 	return 0;
 }
 

@@ -10,7 +10,8 @@ enum net_message {
 	NET_PING,      /* process 0 asks for the clocks */
 	NET_PONG,
 	NET_WELCOME, /* the table of processes: the connection is in use from here on */
-	NET_MEET,    /* a process has arrived at a barrier; process 0: all have */
+	NET_MEET,    /* a process has arrived at a barrier; process 0: all have, and with a body of
+		      * one byte: due_ns had come */
 	NET_GIVE,    /* a process's part of an exchange */
 	NET_TAKE,    /* process 0's answer to an exchange */
 	NET_STOP,
@@ -69,8 +70,10 @@ struct net_channel {
 	uint32_t arrived;          /* process 0, in the round under way */
 	struct buf *given;         /* process 0: one a process */
 	struct buf answer;         /* others */
-	void (*met)(void *arg);    /* all processes arrived at the barrier; the thread calls it */
+	/* all processes arrived at the barrier; the thread calls it */
+	void (*met)(void *arg, bool due);
 	void *met_arg;
+	int64_t due_ns; /* process 0: as in comm_barrier_until; 0: never given one */
 };
 
 struct net {
@@ -99,8 +102,8 @@ int net_send(struct net *n, struct net_peer *p, enum net_message type, unsigned 
 	     const void *body, size_t bytes);
 void net_send_all(struct net *n, enum net_message type, unsigned channel, const void *body,
 		  size_t bytes);
-/* Everybody arrived at the barrier: tells all. */
-void net_all_met(struct net *n, unsigned channel);
+/* Everybody arrived at the barrier: tells all. `due`: process 0 said so; there it is found out. */
+void net_all_met(struct net *n, unsigned channel, bool due);
 /* Process 0: process `from` is in the round, and gave `given` (or NULL: came to a barrier). True
  * when it was the last one. */
 bool net_count_arrival(struct net *n, unsigned channel, uint32_t from, struct buf *given);

@@ -21,6 +21,7 @@ struct pytorch {
 	/* reader.transport and reader.pin_thread */
 	bool transport, pin;
 	struct handover handover;
+	struct span_ring *ring; /* of whoever receives batches; NULL: no trace is kept */
 	struct {
 		unsigned char *area; /* a batch a task */
 		uint64_t bytes;

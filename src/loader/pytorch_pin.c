@@ -39,21 +39,23 @@ void pytorch_pin_release(struct pytorch *l)
 
 void pytorch_unpack(struct pytorch *l, struct task *t)
 {
-	int64_t begin = clock_now_ns();
+	int64_t begin = clock_now_ns(), end;
 	int rc;
 
 	if (!l->transport || t->batch.err.code < 0)
 		return;
 	rc = handover_unpack(&l->handover, &t->parcel, &t->batch.err);
 	t->batch.err.code = rc;
-	l->crew.stat[t->batch.worker].unpack_ns += clock_now_ns() - begin;
+	end = clock_now_ns();
+	span_add(l->ring, SPAN_UNPACK, rc < 0 ? SPAN_FAILED : 0, begin, end, l->handover.bytes);
+	l->crew.stat[t->batch.worker].unpack_ns += end - begin;
 }
 
 static void copy(struct pytorch *l, struct task *t)
 {
 	uint64_t bytes = l->handover.bytes;
 	const void *from;
-	int64_t begin;
+	int64_t begin, end;
 
 	pytorch_unpack(l, t);
 	if (t->batch.err.code < 0)
@@ -61,7 +63,9 @@ static void copy(struct pytorch *l, struct task *t)
 	begin = clock_now_ns();
 	from = t->parcel.map ? t->parcel.map : l->handover.content;
 	memcpy(l->pinning.area + (uint64_t)(t - l->task) * bytes, from, bytes);
-	l->crew.stat[0].pin_ns += clock_now_ns() - begin;
+	end = clock_now_ns();
+	span_add(l->ring, SPAN_PIN, 0, begin, end, bytes);
+	l->crew.stat[0].pin_ns += end - begin;
 }
 
 static void *pin_main(void *arg)

@@ -92,6 +92,8 @@ int pytorch_memory_bytes(const struct loader_config *c, uint64_t *out, struct er
 		tasks * (sizeof(struct task) + 3 * sizeof(void *)) + workers * sizeof(void *);
 	if (pins(c->workload))
 		crew += worker_stack_bytes(c->workload);
+	if (transports(c->workload) || pins(c->workload))
+		crew += loader_trace_bytes(c);
 	if (__builtin_add_overflow(crew, handover, out))
 		return err_set(e, -ENOMEM, "the batches of a loader do not fit in memory");
 	return 0;
@@ -113,6 +115,8 @@ static int init_handover(struct pytorch *l, struct err *e)
 		return rc;
 	for (uint32_t i = 0; l->transport && i < l->crew.workers; i++)
 		l->crew.worker[i].handover = &l->handover;
+	l->ring = trace_ring(l->crew.config.trace, l->crew.config.rank, l->crew.config.kind,
+			     SPAN_RECEIVES, !l->pin);
 	if (l->pin)
 		l->crew.inbox = &l->pinning.out;
 	return 0;

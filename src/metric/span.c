@@ -2,10 +2,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 
 #define AHEAD 4
+#define NAME_BYTES 32u /* a span */
+#define NAMES_LEAST 65536u
+#define NAMES_MOST (1u << 30)
 
 int trace_create(struct trace **out, uint32_t first_rank, uint32_t ranks, uint32_t capacity,
 		 struct err *e)
@@ -42,6 +46,7 @@ void trace_destroy(struct trace *t)
 
 		t->first = r->next;
 		buffer_free(r->span, r->capacity * sizeof(*r->span));
+		buffer_free(r->names, r->names_bytes);
 		free(r);
 	}
 	pthread_mutex_destroy(&t->lock);
@@ -49,7 +54,20 @@ void trace_destroy(struct trace *t)
 	free(t);
 }
 
-static struct span_ring *ring_new(uint32_t capacity)
+/* A name for every few spans, as each file is at least opened, written or read, and closed. */
+static uint64_t names_of(uint64_t capacity)
+{
+	uint64_t n = capacity * NAME_BYTES;
+
+	return n < NAMES_LEAST ? NAMES_LEAST : n < NAMES_MOST ? n : NAMES_MOST;
+}
+
+uint64_t trace_ring_named_bytes(uint64_t capacity)
+{
+	return trace_ring_bytes(capacity) + names_of(capacity);
+}
+
+static struct span_ring *ring_new(uint32_t capacity, uint64_t names)
 {
 	struct span_ring *r = try_calloc(1, sizeof(*r), "a trace", NULL);
 
@@ -57,6 +75,15 @@ static struct span_ring *ring_new(uint32_t capacity)
 		return NULL;
 	r->span = buffer_alloc(capacity * sizeof(*r->span), "a trace", NULL);
 	if (!r->span) {
+		free(r);
+		return NULL;
+	}
+	if (names) {
+		r->names = buffer_alloc(names, "a trace", NULL);
+		r->names_bytes = (uint32_t)names;
+	}
+	if (names && !r->names) {
+		buffer_free(r->span, capacity * sizeof(*r->span));
 		free(r);
 		return NULL;
 	}
@@ -74,7 +101,7 @@ struct span_ring *trace_ring(struct trace *t, uint32_t rank, int dataset, uint32
 
 	if (!t)
 		return NULL;
-	r = ring_new(t->capacity);
+	r = ring_new(t->capacity, dataset == SPAN_NAMED ? names_of(t->capacity) : 0);
 	if (r) {
 		r->rank = rank;
 		r->dataset = (uint8_t)dataset;
@@ -95,6 +122,25 @@ struct span_ring *trace_ring(struct trace *t, uint32_t rank, int dataset, uint32
 	}
 	pthread_mutex_unlock(&t->lock);
 	return r;
+}
+
+struct span_ring *trace_ring_named(struct trace *t, uint32_t rank, bool of_rank)
+{
+	return trace_ring(t, rank, SPAN_NAMED, 0, of_rank);
+}
+
+void span_name(struct span_ring *r, const char *name)
+{
+	size_t n = r ? strlen(name) + 1 : 0;
+
+	if (!r)
+		return;
+	r->file = SPAN_NONE;
+	if (n > r->names_bytes - r->names_used)
+		return;
+	memcpy(r->names + r->names_used, name, n);
+	r->file = r->names_used;
+	r->names_used += (uint32_t)n;
 }
 
 int trace_check(struct trace *t, struct err *e)

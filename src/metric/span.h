@@ -30,6 +30,8 @@ enum span_kind {
 	SPAN_ITEM,       /* sample and wait */
 	SPAN_BATCH,
 	SPAN_TRANSPORT, /* a batch handed over, after it */
+	SPAN_UNPACK,    /* and received */
+	SPAN_PIN,       /* and copied into pinned memory */
 	/* of a rank; made from the times of its steps, in no ring */
 	SPAN_RUN,
 	SPAN_EPOCH,
@@ -51,8 +53,10 @@ enum {
 	SPAN_IN_FLIGHT = 1u << 3, /* beside others of the same thread: they may overlap */
 };
 
-#define SPAN_NONE UINT64_MAX    /* no file or sample is meant */
-#define SPAN_NO_STEP UINT32_MAX /* nor a step */
+#define SPAN_NONE UINT64_MAX     /* no file or sample is meant */
+#define SPAN_NO_STEP UINT32_MAX  /* nor a step */
+#define SPAN_RECEIVES UINT32_MAX /* a worker's number: the thread that pins */
+#define SPAN_NAMED UINT8_MAX     /* files of no dataset: those of checkpoints */
 
 struct span {
 	int64_t begin_ns, end_ns; /* monotonic */
@@ -74,8 +78,11 @@ struct span_ring {
 	uint32_t step;
 	/* Whose. */
 	uint32_t rank, worker, slot; /* slot: numbers the rings of a rank, from 0 */
-	uint8_t dataset;             /* enum dataset_kind */
+	uint8_t dataset;             /* enum dataset_kind, or SPAN_NAMED */
 	bool of_rank;                /* the rank's own thread reads */
+	/* SPAN_NAMED: `file` is where in these texts the file's name begins */
+	char *names;
+	uint32_t names_bytes, names_used;
 	struct span_ring *next;
 };
 
@@ -100,6 +107,10 @@ uint64_t trace_ring_bytes(uint64_t capacity);
  * thread; before timing. */
 struct span_ring *trace_ring(struct trace *t, uint32_t rank, int dataset, uint32_t worker,
 			     bool of_rank);
+/* The same for files that span_name names, as those of checkpoints, and what it takes: half as much
+ * again for the names. */
+struct span_ring *trace_ring_named(struct trace *t, uint32_t rank, bool of_rank);
+uint64_t trace_ring_named_bytes(uint64_t capacity);
 /* 0, or -ENOMEM with a sentence when a ring was refused. Accepts NULL. */
 int trace_check(struct trace *t, struct err *e);
 /* Spans kept and dropped in all rings. Accepts NULL. */
@@ -121,6 +132,9 @@ static inline void span_add(struct span_ring *r, enum span_kind kind, unsigned f
 					   .kind = (uint8_t)kind,
 					   .flags = (uint8_t)flags});
 }
+/* The file of the spans that follow, of a ring for names: the text is copied. Where no room is left
+ * for it, they are of no file. Nothing when r is NULL. */
+void span_name(struct span_ring *r, const char *name);
 /* Sorts the spans that are there by their beginning, and of those that begin together the one that
  * holds the others first. Returns how many. */
 uint32_t span_ring_sort(struct span_ring *r);

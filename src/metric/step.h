@@ -1,5 +1,6 @@
 #pragma once
 /* The six times of a step, monotonic ns. Everything reported about a rank is derived from them. */
+#include <stdbool.h>
 #include <stdint.h>
 
 /* What the worker of a batch did while the rank waited for it (metric/split.h). */
@@ -37,6 +38,7 @@ struct phase {
 	uint64_t first_step; /* of the epoch, from 0 */
 	uint64_t steps;
 	struct step_times *step; /* `steps` of them */
+	bool shared;             /* they lie in the memory of the epoch's first block */
 	uint64_t capacity;       /* allocated, before the phase begins */
 	uint64_t samples;        /* delivered */
 };

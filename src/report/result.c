@@ -15,7 +15,7 @@ static void release_rank(struct rank_result *k, uint32_t epochs)
 		struct rank_epoch *ep = &k->epoch[i];
 
 		for (uint32_t b = 0; ep->block && b < steps_held(ep); b++)
-			free(ep->block[b].step);
+			free(ep->block[b].shared ? NULL : ep->block[b].step);
 		free(ep->save);
 		free(ep->load);
 		free(ep->block);

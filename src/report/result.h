@@ -57,6 +57,8 @@ struct rank_epoch {
 	uint32_t blocks, block_capacity;
 	struct checkpoint_times *save, *load; /* in the order of their turns */
 	uint32_t saves, loads;                /* that began */
+	uint32_t save_capacity;
+	uint64_t steps_planned;
 	bool has_eval;
 	struct phase eval;
 	struct order_proof delivered, eval_delivered; /* samples */

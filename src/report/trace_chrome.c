@@ -25,6 +25,8 @@ static const struct {
 	[SPAN_ITEM] = {"reader", "item"},
 	[SPAN_BATCH] = {"reader", "batch"},
 	[SPAN_TRANSPORT] = {"reader", "transport"},
+	[SPAN_UNPACK] = {"reader", "unpack"},
+	[SPAN_PIN] = {"reader", "pin"},
 	[SPAN_RUN] = {"rank", "run"},
 	[SPAN_EPOCH] = {"rank", "epoch"},
 	[SPAN_TRAIN] = {"rank", "train"},
@@ -43,7 +45,7 @@ struct chrome {
 	uint64_t flying; /* ids of events that may overlap */
 	bool more;
 	uint64_t file; /* whose path is in `path` */
-	int dataset;
+	const struct span_ring *ring;
 	bool has_path;
 	char path[DATASET_PATH_MAX];
 };
@@ -76,10 +78,10 @@ static const char *path_of(struct chrome *c, const struct trace_event *ev)
 
 	if (s->kind > SPAN_TOUCH || s->file == SPAN_NONE)
 		return NULL;
-	if (s->file != c->file || ev->dataset != c->dataset) {
+	if (s->file != c->file || ev->ring != c->ring) {
 		c->file = s->file;
-		c->dataset = ev->dataset;
-		c->has_path = trace_file_path(c->r, ev->dataset, s->file, c->path, sizeof(c->path));
+		c->ring = ev->ring;
+		c->has_path = trace_file_path(c->r, ev, c->path, sizeof(c->path));
 	}
 	return c->has_path ? c->path : NULL;
 }

@@ -110,6 +110,7 @@ static void ring_events(struct walk *w, struct span_ring *ring)
 	uint32_t n = span_ring_sort(ring), epoch = 0;
 
 	w->ev.dataset = ring->dataset;
+	w->ev.ring = ring;
 	for (uint32_t i = 0; i < n; i++) {
 		while (epoch < w->r->epochs_begun && w->rank->epoch[epoch].begin_ns > 0 &&
 		       w->rank->epoch[epoch].begin_ns <= ring->span[i].begin_ns)
@@ -151,8 +152,14 @@ void trace_rank_threads(const struct result *r, uint32_t rank, trace_thread_fn f
 	for (const struct span_ring *ring = r->trace->first; ring; ring = ring->next) {
 		if (ring->rank != rank || ring->of_rank)
 			continue;
-		snprintf(name, sizeof(name), "%s worker %u",
-			 ring->dataset == DATASET_TRAIN ? "train" : "eval", ring->worker);
+		if (ring->dataset == SPAN_NAMED)
+			snprintf(name, sizeof(name), "checkpoints");
+		else if (ring->worker == SPAN_RECEIVES)
+			snprintf(name, sizeof(name), "%s pinning",
+				 ring->dataset == DATASET_TRAIN ? "train" : "eval");
+		else
+			snprintf(name, sizeof(name), "%s worker %u",
+				 ring->dataset == DATASET_TRAIN ? "train" : "eval", ring->worker);
 		fn(arg, rank + 1, thread_of(r, ring), name);
 	}
 }
@@ -170,8 +177,15 @@ bool trace_has_files(const struct result *r)
 	return ops && ops->flags & STORE_HAS_FILES;
 }
 
-bool trace_file_path(const struct result *r, int dataset, uint64_t file, char *out, size_t size)
+bool trace_file_path(const struct result *r, const struct trace_event *ev, char *out, size_t size)
 {
+	uint64_t file = ev->span->file;
+	int dataset = ev->dataset, n;
+
+	if (file != SPAN_NONE && dataset == SPAN_NAMED) {
+		n = snprintf(out, size, "%s", ev->ring->names + file);
+		return n >= 0 && (size_t)n < size;
+	}
 	return file != SPAN_NONE && r->dataset && file < r->dataset->files[dataset] &&
 	       dataset_path(r->dataset, dataset, file, out, size, NULL) == 0;
 }

@@ -9,7 +9,8 @@ struct trace_event {
 	const struct span *span;
 	uint32_t pid, tid;
 	uint32_t epoch;  /* from 1; 0: outside of all */
-	uint8_t dataset; /* enum dataset_kind of span->file and span->sample */
+	uint8_t dataset; /* enum dataset_kind of span->file and span->sample, or SPAN_NAMED */
+	const struct span_ring *ring; /* NULL: the rank's own times */
 };
 
 typedef void (*trace_event_fn)(void *arg, const struct trace_event *ev);
@@ -25,7 +26,7 @@ void trace_rank_threads(const struct result *r, uint32_t rank, trace_thread_fn f
 int64_t trace_wall_us(const struct result *r, int64_t ns);
 /* Whether the requests of this run went to files of the system. */
 bool trace_has_files(const struct result *r);
-/* Path of a file of the dataset; false when there is none. */
-bool trace_file_path(const struct result *r, int dataset, uint64_t file, char *out, size_t size);
+/* Path of the file of an event, of the dataset or a checkpoint; false when there is none. */
+bool trace_file_path(const struct result *r, const struct trace_event *ev, char *out, size_t size);
 /* A text as the inside of a JSON string. */
 void trace_put_text(struct out_file *f, const char *text);

@@ -39,6 +39,8 @@ static const struct {
 	{"reader", "item", VIEW_ITEM},
 	{"reader", "batch", VIEW_BATCH},
 	{"reader", "transport", VIEW_TRANSPORT},
+	{"reader", "unpack", VIEW_TRANSPORT},
+	{"reader", "pin", VIEW_TRANSPORT},
 	{"mapped", "touch", VIEW_READ},
 	/* DFTracer's */
 	{"ai_root", NULL, VIEW_NOT},
@@ -54,6 +56,8 @@ static const struct {
 	{"stoker", "batch", VIEW_BATCH},
 	{"stoker", "decode", VIEW_DECODE},
 	{"stoker", "transport", VIEW_TRANSPORT},
+	{"stoker", "unpack", VIEW_TRANSPORT},
+	{"stoker", "pin", VIEW_TRANSPORT},
 };
 
 static enum view_kind request_kind(const char *name, bool metadata)

@@ -38,6 +38,8 @@ static const struct {
 	[SPAN_ITEM] = {"data", "item"},
 	[SPAN_BATCH] = {"stoker", "batch"},
 	[SPAN_TRANSPORT] = {"stoker", "transport"},
+	[SPAN_UNPACK] = {"stoker", "unpack"},
+	[SPAN_PIN] = {"stoker", "pin"},
 	[SPAN_RUN] = {"ai_root", "ai_root"},
 	[SPAN_EPOCH] = {"pipeline", "epoch.block"},
 	[SPAN_TRAIN] = {"pipeline", "train"},
@@ -107,7 +109,8 @@ static void put_meta(struct pfw *p, const char *what, uint32_t pid, uint32_t tid
 /* The hash of a file's name, written out before it is first used; NULL: no file. */
 static const char *file_hash(struct pfw *p, const struct trace_event *ev)
 {
-	uint64_t key = ev->span->file * DATASET_KINDS + ev->dataset + 1;
+	unsigned kind = ev->dataset == SPAN_NAMED ? DATASET_KINDS : ev->dataset;
+	uint64_t key = ev->span->file * (DATASET_KINDS + 1) + kind + 1;
 	uint64_t *slot = &p->named[key % NAMED_SLOTS];
 	char path[DATASET_PATH_MAX];
 
@@ -115,7 +118,7 @@ static const char *file_hash(struct pfw *p, const struct trace_event *ev)
 		return NULL;
 	if (key == p->key && *slot == key)
 		return p->file;
-	if (!trace_file_path(p->r, ev->dataset, ev->span->file, path, sizeof(path)))
+	if (!trace_file_path(p->r, ev, path, sizeof(path)))
 		return NULL;
 	plain(path);
 	hash(path, p->file);

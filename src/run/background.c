@@ -10,7 +10,7 @@
 static void write_one(struct rank *k)
 {
 	struct rank_checkpoints *c = &k->checkpoints;
-	struct checkpoint_times *t = c->open;
+	struct checkpoint_times *t = &c->writing;
 
 	c->rc = checkpoint_write(c->rank, t->epoch, t->step, &c->io, &t->stat, &c->err);
 	rank_checkpoint_ended(k, t, c->rc == 0);
@@ -57,6 +57,7 @@ void background_write(struct rank *k, struct checkpoint_times *t)
 	struct rank_checkpoints *c = &k->checkpoints;
 
 	c->open = t;
+	c->writing = *t;
 	atomic_store(&c->state, BACKGROUND_WRITING);
 	thread_wake(&c->state, -1);
 }

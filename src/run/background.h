@@ -5,7 +5,8 @@
 int background_start(struct rank *k, struct err *e);
 /* Notes the end of a write: its time and the counters. The thread that wrote. */
 void rank_checkpoint_ended(struct rank *k, struct checkpoint_times *t, bool whole);
-/* Has the checkpoint `t` written; the one before must have ended. */
+/* Has the checkpoint `t` written, by way of k->checkpoints.writing; the one before must have ended.
+ */
 void background_write(struct rank *k, struct checkpoint_times *t);
 /* Until nothing is being written or the run was stopped; the outcome of the last write. */
 int background_wait(struct rank *k, struct err *e);

@@ -1,4 +1,4 @@
-/* When checkpoints are due, and a rank's part in each. */
+/* A rank's part in each checkpoint. */
 #include "run/checkpoints.h"
 
 #include <errno.h>
@@ -16,51 +16,8 @@
 #include "metric/disk_io.h"
 #include "report/dlio_log.h"
 #include "run/background.h"
+#include "run/recovery.h"
 #include "run/state.h"
-
-/* ---- when ---- */
-
-uint64_t run_checkpoint_steps(const struct workload *w)
-{
-	int64_t n = w->checkpoint.steps_between_checkpoints;
-
-	return w->workflow.checkpoint && n > 0 ? (uint64_t)n : 0;
-}
-
-bool run_epoch_has_checkpoint(const struct workload *w, uint32_t epoch)
-{
-	int64_t first = w->checkpoint.checkpoint_after_epoch;
-	int64_t every = w->checkpoint.epochs_between_checkpoints;
-
-	return w->workflow.checkpoint && w->checkpoint.steps_between_checkpoints < 0 &&
-	       epoch >= first && (epoch - first) % every == 0;
-}
-
-uint32_t run_epoch_blocks(const struct workload *w, uint64_t steps)
-{
-	uint64_t every = run_checkpoint_steps(w);
-
-	return every && steps ? (uint32_t)((steps + every - 1) / every) : 1;
-}
-
-uint32_t run_epoch_saves(const struct workload *w, uint32_t epoch, uint64_t steps)
-{
-	uint64_t every = run_checkpoint_steps(w);
-
-	return every ? (uint32_t)(steps / every) : run_epoch_has_checkpoint(w, epoch);
-}
-
-static uint32_t count_or_none(int64_t n)
-{
-	return n > 0 ? (uint32_t)n : 0;
-}
-
-uint64_t run_loads_planned(const struct run_state *s)
-{
-	return s->checkpoint && !s->w->workflow.train
-		       ? count_or_none(s->w->checkpoint.num_checkpoints_read)
-		       : 0;
-}
 
 /* ---- once a process ---- */
 
@@ -69,24 +26,22 @@ static uint32_t nodes_of(const struct run_state *s)
 	return s->net ? net_nodes(s->net) : 1;
 }
 
-/* The rank at the same place on the next node, whose files this host has never seen. */
-static int64_t source_of(const struct run_state *s, uint32_t rank)
+/* Whose files a rank reads back; -ENOMEM. */
+static int64_t source_of(const struct run_state *s, uint32_t rank, struct err *e)
 {
-	return s->w->checkpoint.recovery_rank_shift ? (rank + s->ranks / nodes_of(s)) % s->ranks
-						    : rank;
-}
+	uint32_t n = s->net ? net_processes(s->net) : 1, *node;
+	int64_t from = rank;
 
-uint64_t run_saves_planned(const struct run_state *s)
-{
-	uint64_t n = 0;
-
-	if (!s->checkpoint)
-		return 0;
-	if (!s->w->workflow.train)
-		return count_or_none(s->w->checkpoint.num_checkpoints_write);
-	for (uint32_t i = 1; i <= (uint32_t)s->w->train.epochs; i++)
-		n = u64_sum(n, run_epoch_saves(s->w, i, run_epoch_steps(s, i)));
-	return n;
+	if (!s->w->checkpoint.recovery_rank_shift || nodes_of(s) == 1)
+		return from;
+	node = try_calloc(n, sizeof(*node), "hosts", e);
+	if (!node)
+		return -ENOMEM;
+	for (uint32_t p = 0; p < n; p++)
+		node[p] = net_process(s->net, p)->node;
+	from = recovery_source(node, n, s->locals, rank);
+	free(node);
+	return from;
 }
 
 /* Is there space? What an earlier run left is written over, so that only a folder of its own tells
@@ -94,8 +49,9 @@ uint64_t run_saves_planned(const struct run_state *s)
 static int check_space(struct run_state *s, struct err *e)
 {
 	AUTO_FREE char *folder = path_absolute(s->w->checkpoint.checkpoint_folder);
+	/* by time one is what is known to be meant */
 	uint64_t one = s->r->checkpoint_totals.total_bytes, bytes, files,
-		 all = run_saves_planned(s);
+		 all = run_checkpoint_interval_ns(s->w) ? 1 : run_saves_planned(s);
 	uint64_t keep = (uint64_t)s->w->checkpoint.keep_last;
 	char need[32], have[32];
 	struct store_stat st;
@@ -164,14 +120,21 @@ uint64_t run_checkpoints_bytes(const struct run_state *s)
 	for (uint32_t k = s->first; k < s->first + s->locals; k++)
 		n += checkpoint_rank_memory_bytes(s->checkpoint, s->store, k) +
 		     2 * sizeof(struct io_stat) +
+		     (s->w->run.trace == TRACE_OFF
+			      ? 0
+			      : trace_ring_named_bytes((uint64_t)s->w->run.trace_events)) +
 		     (s->w->checkpoint.async ? (uint64_t)s->w->run.stack_bytes : 0);
-	saves = run_saves_planned(s);
-	if (!s->w->workflow.train)
-		saves += count_or_none(s->w->checkpoint.num_checkpoints_read);
+	saves = run_checkpoint_interval_ns(s->w)
+			? u64_product(CHECKPOINTS_AT_FIRST, s->r->epochs_planned)
+			: run_saves_planned(s);
+	saves = u64_sum(saves, run_loads_planned(s));
 	return u64_sum(
-		n, u64_product(u64_product(saves, s->locals),
-			       sizeof(struct checkpoint_times) + sizeof(struct checkpoint_name) +
-				       (run_checkpoint_steps(s->w) ? sizeof(struct phase) : 0)));
+		n,
+		u64_product(u64_product(saves, s->locals),
+			    sizeof(struct checkpoint_times) + sizeof(struct checkpoint_name) +
+				    (run_checkpoint_steps(s->w) || run_checkpoint_interval_ns(s->w)
+					     ? sizeof(struct phase)
+					     : 0)));
 }
 
 /* ---- once a rank ---- */
@@ -202,8 +165,8 @@ static int make_lists(struct rank *k, struct err *e)
 		if (w->workflow.train) {
 			saves = run_epoch_saves(w, i + 1, run_epoch_steps(s, i + 1));
 		} else {
-			saves = count_or_none(w->checkpoint.num_checkpoints_write);
-			loads = count_or_none(w->checkpoint.num_checkpoints_read);
+			saves = (uint32_t)run_saves_planned(s);
+			loads = (uint32_t)run_loads_planned(s);
 		}
 		k->out->epoch[i].save =
 			try_calloc(saves + 1, sizeof(struct checkpoint_times), "checkpoints", e);
@@ -211,11 +174,74 @@ static int make_lists(struct rank *k, struct err *e)
 			try_calloc(loads + 1, sizeof(struct checkpoint_times), "checkpoints", e);
 		if (!k->out->epoch[i].save || !k->out->epoch[i].load)
 			return -ENOMEM;
+		k->out->epoch[i].save_capacity = saves + 1;
 		all += saves;
 	}
 	k->checkpoints.kept =
 		try_calloc(all + 1, sizeof(*k->checkpoints.kept), "the names of checkpoints", e);
+	k->checkpoints.kept_capacity = (uint32_t)(all + 1);
 	return k->checkpoints.kept ? 0 : -ENOMEM;
+}
+
+/* Twice the room once `used` fills it; what is new is zero. NULL: there is no memory. */
+static void *grown(void *list, size_t each, uint32_t used, uint32_t *capacity, struct err *e)
+{
+	char *more;
+
+	if (used < *capacity)
+		return list;
+	more = try_calloc((size_t)*capacity * 2, each, "checkpoints", e);
+	if (!more)
+		return NULL;
+	memcpy(more, list, used * each);
+	free(list);
+	*capacity *= 2;
+	return more;
+}
+
+/* By time: the lists may have to grow, none of which another thread looks at. */
+static int room_for_save(struct rank *k, struct rank_epoch *ep, struct err *e)
+{
+	struct rank_checkpoints *c = &k->checkpoints;
+	bool open_here = c->open && c->open >= ep->save && c->open < ep->save + ep->saves;
+	size_t at = open_here ? (size_t)(c->open - ep->save) : 0;
+	struct checkpoint_times *save =
+		grown(ep->save, sizeof(*save), ep->saves, &ep->save_capacity, e);
+	struct checkpoint_name *kept;
+
+	if (!save)
+		return -ENOMEM;
+	ep->save = save;
+	if (open_here)
+		c->open = &save[at];
+	/* settling may add the one that is open first */
+	kept = grown(c->kept, sizeof(*kept), c->kept_count + 1, &c->kept_capacity, e);
+	if (!kept)
+		return -ENOMEM;
+	c->kept = kept;
+	return 0;
+}
+
+int rank_block_after(struct rank *k, struct rank_epoch *ep, struct err *e)
+{
+	const struct phase *p;
+	struct phase *block;
+
+	if (run_checkpoint_interval_ns(k->run->w) == 0)
+		return 0;
+	block = grown(ep->block, sizeof(*block), ep->blocks, &ep->block_capacity, e);
+	if (!block)
+		return -ENOMEM;
+	ep->block = block;
+	p = &block[ep->blocks - 1];
+	block[ep->blocks] =
+		(struct phase){.kind = PHASE_BLOCK,
+			       .number = ep->blocks + 1,
+			       .first_step = p->first_step + p->steps,
+			       .step = p->step + p->steps,
+			       .shared = true,
+			       .capacity = ep->steps_planned - p->first_step - p->steps};
+	return 0;
 }
 
 int rank_checkpoints_open(struct rank *k, struct err *e)
@@ -231,9 +257,16 @@ int rank_checkpoints_open(struct rank *k, struct err *e)
 			    .stat = &k->out->save_io,
 			    .stop = &s->stop,
 			    .progress_ns = &k->progress_ns};
+	c->io.trace = trace_ring_named(s->r->trace, k->comm.rank,
+				       !(s->w->checkpoint.async && s->w->workflow.train));
 	c->load_io = c->io;
 	c->load_io.stat = &k->out->load_io;
-	rc = make_lists(k, e);
+	rc = trace_check(s->r->trace, e);
+	c->source = source_of(s, k->comm.rank, e);
+	if (rc == 0 && c->source < 0)
+		rc = (int)c->source;
+	if (rc == 0)
+		rc = make_lists(k, e);
 	if (rc == 0)
 		rc = checkpoint_rank_open(&c->rank, s->checkpoint, s->store, k->comm.rank, e);
 	if (rc == 0 && s->w->checkpoint.async && s->w->workflow.train)
@@ -241,9 +274,18 @@ int rank_checkpoints_open(struct rank *k, struct err *e)
 	return rc;
 }
 
+/* What the thread noted, beside what the rank has since. */
+static void take_written(struct rank_checkpoints *c)
+{
+	c->writing.stall_ns = c->open->stall_ns;
+	*c->open = c->writing;
+}
+
 void rank_checkpoints_close(struct rank *k)
 {
 	background_stop(k);
+	if (k->checkpoints.open)
+		take_written(&k->checkpoints);
 	checkpoint_rank_close(k->checkpoints.rank);
 	free(k->checkpoints.kept);
 	k->checkpoints.rank = NULL;
@@ -358,6 +400,7 @@ static int finish_open(struct rank *k, int64_t *waited_ns, struct err *e)
 	*waited_ns = clock_now_ns() - start;
 	if (rc)
 		return rc;
+	take_written(c);
 	t->waited_ns = *waited_ns;
 	c->open = NULL;
 	if (k->comm.rank == 0)
@@ -391,15 +434,20 @@ static int save_later(struct rank *k, struct checkpoint_times *t, struct err *e)
 int rank_save(struct rank *k, uint32_t epoch, int64_t step, uint64_t steps, struct err *e)
 {
 	struct rank_epoch *ep = &k->out->epoch[epoch - 1];
-	struct checkpoint_times *t = &ep->save[ep->saves];
+	int64_t interval_ns = run_checkpoint_interval_ns(k->run->w);
 	bool async = k->checkpoints.started;
-	int rc;
+	struct checkpoint_times *t;
+	int rc = interval_ns ? room_for_save(k, ep, e) : 0;
 
+	if (rc)
+		return rc;
+	t = &ep->save[ep->saves];
 	t->number = ++ep->saves;
 	t->epoch = epoch;
 	t->step = step;
 	t->total_steps = steps;
 	began(k, t, false);
+	k->checkpoints.due_ns = t->begin_ns + interval_ns;
 	rank_publish(k, RANK_SAVING, t->begin_ns);
 	if (k->comm.rank == 0)
 		dlio_log_checkpoint_start(t, false, epoch);
@@ -457,8 +505,7 @@ static int load_one(struct rank *k, int64_t step, struct err *e)
 	rank_publish(k, RANK_LOADING, t->begin_ns);
 	if (k->comm.rank == 0)
 		dlio_log_checkpoint_start(t, true, 1);
-	rc = checkpoint_read(c->rank, source_of(k->run, k->comm.rank), 1, step, &c->load_io,
-			     &t->stat, e);
+	rc = checkpoint_read(c->rank, c->source, 1, step, &c->load_io, &t->stat, e);
 	if (rc == 0 && k->run->w->checkpoint.rank_sync)
 		rc = meet(k);
 	ended(k, t, true, rc == 0);

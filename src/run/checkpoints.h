@@ -2,6 +2,14 @@
 /* Checkpoints of a run: when they are due, who waits for whom, and asynchronous writing. Private to
  * run/.
  *
+ * By time (checkpoint.seconds_between_checkpoints) one is due that long after rank 0 began the one
+ * before, or training, by process 0's clock, and follows the first step whose barrier is passed
+ * from then on: the barrier itself tells all ranks (comm_barrier_until). Waiting for data,
+ * evaluations and the checkpoints themselves count, so that checkpoints that take longer than the
+ * interval follow every step. So PyTorch Lightning counts its ModelCheckpoint's train_time_interval
+ * (lightning.pytorch.callbacks: _last_time_checked is set when a save begins, and the decision is
+ * broadcast). How many there will be is not known before, so lists grow between blocks of steps.
+ *
  * A rank's own files are written by its own thread, or by a thread of its own in the background
  * (checkpoint.async): then the rank stands still for the copy to memory (its bytes at
  * checkpoint.stage_rate) and for a checkpoint before that is still being written, and the bytes of
@@ -15,23 +23,31 @@
 
 #include "base/err.h"
 #include "checkpoint/checkpoint.h"
+#include "report/result.h"
 
-struct checkpoint_times;
 struct rank;
 struct run_state;
+
+/* By time: the checkpoints that each epoch has room for before its lists grow. */
+#define CHECKPOINTS_AT_FIRST 16u
 
 enum background_state { BACKGROUND_IDLE, BACKGROUND_WRITING, BACKGROUND_QUIT };
 
 struct rank_checkpoints {
 	struct checkpoint_rank *rank;
 	struct io io, load_io;
+	int64_t source;  /* the rank whose files it reads back */
 	uint64_t device; /* of the folder, see disk_io.h */
 	/* those that are whole on all ranks and not removed, oldest first */
 	struct checkpoint_name {
 		int64_t epoch, step;
 	} * kept;
-	uint32_t kept_count;
-	struct checkpoint_times *open; /* written in the background, not settled yet */
+	uint32_t kept_count, kept_capacity;
+	int64_t due_ns; /* by time: the next one, of rank 0 */
+	bool due;       /* by time: after the step that ended last */
+	/* Written in the background, not settled yet: what it takes is noted in `writing`, and
+	 * copied when it is known. */
+	struct checkpoint_times *open, writing;
 	pthread_t thread;
 	bool started;
 	_Atomic uint32_t state; /* enum background_state; futex */
@@ -43,13 +59,16 @@ struct rank_checkpoints {
 int run_checkpoints_open(struct run_state *s, struct err *e);
 /* All ranks of this process and the plan. */
 uint64_t run_checkpoints_bytes(const struct run_state *s);
-/* Checkpoints of the whole run, to be written and to be read back. */
+/* Checkpoints of the whole run, to be written (0 by time: not known) and to be read back. */
 uint64_t run_saves_planned(const struct run_state *s);
 uint64_t run_loads_planned(const struct run_state *s);
 /* Whether an epoch (from 1) is followed by one; steps from one to the next, 0: none within. */
 bool run_epoch_has_checkpoint(const struct workload *w, uint32_t epoch);
 uint64_t run_checkpoint_steps(const struct workload *w);
-/* The most blocks and checkpoints that an epoch of `steps` can have. */
+/* From one to the next by time; 0: not by time. */
+int64_t run_checkpoint_interval_ns(const struct workload *w);
+/* The most blocks and checkpoints that an epoch of `steps` can have; by time
+ * CHECKPOINTS_AT_FIRST. */
 uint32_t run_epoch_blocks(const struct workload *w, uint64_t steps);
 uint32_t run_epoch_saves(const struct workload *w, uint32_t epoch, uint64_t steps);
 
@@ -57,6 +76,9 @@ uint32_t run_epoch_saves(const struct workload *w, uint32_t epoch, uint64_t step
 int rank_checkpoints_open(struct rank *k, struct err *e);
 /* Writes one in the rank's turn: `steps` of the epoch were made. Collective. */
 int rank_save(struct rank *k, uint32_t epoch, int64_t step, uint64_t steps, struct err *e);
+/* By time, after a save: makes the epoch's next block of the steps that are left, whose times
+ * follow those of the block before. */
+int rank_block_after(struct rank *k, struct rank_epoch *ep, struct err *e);
 /* Waits for what is under way, and settles it. Collective. */
 int rank_checkpoints_drain(struct rank *k, struct err *e);
 /* A checkpoint benchmark: all writes, then all reads. Collective. */

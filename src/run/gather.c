@@ -220,6 +220,7 @@ static void get_phase(struct reader *in, struct phase *p, const struct shift *by
 {
 	get(in, p, sizeof(*p));
 	p->step = NULL;
+	p->shared = false;
 	p->capacity = p->steps;
 	move(&p->begin_ns, by->mono_ns);
 	move(&p->end_ns, by->mono_ns);

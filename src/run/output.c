@@ -53,8 +53,8 @@ int run_write_trace(struct run_state *s, struct err *e)
 	r->end_wall_ns = clock_wall_ns();
 	trace_count(r->trace, &kept, &dropped);
 	if (dropped > 0)
-		log_warning("the trace holds %llu spans of readers; %llu later ones did not fit "
-			    "into run.trace_events=%lld a reader",
+		log_warning("the trace holds %llu spans of threads; %llu later ones did not fit "
+			    "into run.trace_events=%lld a thread",
 			    (unsigned long long)kept, (unsigned long long)dropped,
 			    (long long)s->w->run.trace_events);
 	/* that of another host may have no such folder yet */

@@ -106,8 +106,8 @@ static int ask_on(struct rank *k, struct loader *l, struct err *e)
 	return rc < 0 ? rc : 0;
 }
 
-/* Runs up to p->capacity steps into `p`; adds to `split` unless NULL. 0 when all were made or the
- * loader's epoch ended. */
+/* Runs up to p->capacity steps into `p`; adds to `split` unless NULL. 0 when all were made, the
+ * loader's epoch ended, or a checkpoint is due by time. */
 static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 		     struct order_proof *delivered, uint64_t *payload, struct epoch_split *split,
 		     struct err *e)
@@ -115,8 +115,10 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 	struct run_state *s = k->run;
 	const struct time_dist *dist =
 		p->kind == PHASE_EVAL ? &s->w->evaluation.eval_time : &s->w->train.computation_time;
+	bool by_time = p->kind == PHASE_BLOCK && run_checkpoint_interval_ns(s->w) > 0;
 	int64_t ask = p->begin_ns, wait[WAIT_PARTS];
 
+	k->checkpoints.due = false;
 	for (uint64_t i = 0; i < p->capacity; i++) {
 		struct step_times *t = &p->step[i];
 		struct batch_work work;
@@ -153,13 +155,17 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 		}
 		if (p->kind == PHASE_BLOCK) {
 			rank_publish(k, RANK_BARRIER, t->compute_end_ns);
-			rc = comm_barrier(&k->comm);
+			rc = by_time ? comm_barrier_until(&k->comm, k->checkpoints.due_ns,
+							  &k->checkpoints.due)
+				     : comm_barrier(&k->comm);
 			if (rc)
 				return rc;
 			t->barrier_out_ns = clock_now_ns();
 		}
 		rank_publish_step(k, p, t, bytes, samples);
 		ask = t->barrier_out_ns;
+		if (k->checkpoints.due)
+			return 0;
 	}
 	return 0;
 }
@@ -236,6 +242,10 @@ static int blocks_prepare(struct rank_epoch *ep, const struct run_state *s, uint
 	uint64_t every = run_checkpoint_steps(s->w), first = 0;
 	int rc = 0;
 
+	ep->steps_planned = steps;
+	/* by time the others are made when they begin */
+	if (run_checkpoint_interval_ns(s->w))
+		return phase_prepare(&ep->block[0], PHASE_BLOCK, 1, 0, steps, e);
 	for (uint32_t b = 0; rc == 0 && b < ep->block_capacity; b++) {
 		uint64_t n = every && every < steps - first ? every : steps - first;
 
@@ -293,7 +303,7 @@ static int run_blocks(struct rank *k, struct rank_epoch *ep, uint32_t epoch, uin
 {
 	uint64_t every = run_checkpoint_steps(k->run->w);
 	uint64_t made;
-	bool ended;
+	bool ended, save;
 	int rc;
 
 	for (;;) {
@@ -301,21 +311,25 @@ static int run_blocks(struct rank *k, struct rank_epoch *ep, uint32_t epoch, uin
 
 		rc = run_steps(k, k->train, p, &ep->delivered, &ep->payload_bytes, &ep->split, e);
 		made = p->first_step + p->steps;
-		ended = p->steps < p->capacity;
+		ended = p->steps < p->capacity && !k->checkpoints.due;
+		save = !ended && (every ? made % every == 0 : k->checkpoints.due);
 		/* after a checkpoint that ends the epoch this is in no block */
-		if (rc == 0 && !ended && made == steps && !(every && made % every == 0))
+		if (rc == 0 && !ended && made == steps && !save)
 			rc = ask_on(k, k->train, e);
 		block_end(ep);
 		if (rc)
 			return rc;
 		block_tell(k, p, epoch);
-		if (ended || !every || made % every != 0)
+		if (ended || !save)
 			return 0;
 		rc = rank_save(k, epoch, (int64_t)made, made, e);
 		if (rc)
 			return rc;
 		if (made == steps)
 			return ask_on(k, k->train, e);
+		rc = rank_block_after(k, ep, e);
+		if (rc)
+			return rc;
 		block_begin(k, ep);
 	}
 }
@@ -435,6 +449,8 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	ep->begin_wall_ns = clock_wall_ns();
 	ep->begin_ns = clock_now_ns();
 	ep->end_ns = ep->begin_ns;
+	if (epoch == 1)
+		k->checkpoints.due_ns = ep->begin_ns + run_checkpoint_interval_ns(s->w);
 	k->train_zero_ns = ep->begin_ns - atomic_load_explicit(&k->train_ns, memory_order_relaxed);
 	rc = train_epoch(k, ep, epoch, e);
 	if (rc == 0)

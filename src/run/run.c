@@ -286,7 +286,9 @@ static int allocate_ranks(struct run_state *s, struct err *e)
 		if (s->w->workflow.train)
 			s->loader_ops->window(s->w, &out->workers, &out->prefetch_batches);
 	}
-	return 0;
+	return s->w->run.trace == TRACE_OFF ? 0
+					    : trace_create(&r->trace, s->first, s->locals,
+							   (uint32_t)s->w->run.trace_events, e);
 }
 
 /* Waits for the rank threads; once the run was stopped, LEAVE_S for all of them together. false
@@ -463,9 +465,6 @@ static int carry_out(struct run_state *s, struct err *e)
 	s->r->epochs_planned = planned_epochs(s);
 	s->r->evaluated = w->workflow.evaluation;
 	rc = allocate_ranks(s, e);
-	if (rc == 0 && w->run.trace != TRACE_OFF)
-		rc = trace_create(&s->r->trace, s->first, s->locals, (uint32_t)w->run.trace_events,
-				  e);
 	if (rc == 0)
 		rc = make_lists(s, e);
 	rc = run_agree(s, rc, e);

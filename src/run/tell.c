@@ -123,6 +123,7 @@ static void of_first(struct run_state *s, struct run_progress *p)
 	p->saves = atomic_load_explicit(&k->saves_done, memory_order_acquire);
 	p->loads = atomic_load_explicit(&k->loads_done, memory_order_acquire);
 	p->saves_total = s->total_saves;
+	p->saves_by_time = run_checkpoint_interval_ns(s->w) > 0;
 	p->loads_total = s->total_loads;
 	if (!p->training) {
 		p->done = p->saves + p->loads;

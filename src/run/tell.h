@@ -48,6 +48,7 @@ struct run_progress {
 	uint64_t eval_done, eval_total;   /* evaluation steps of all epochs */
 	int64_t eval_ns;                  /* in evaluations, to the end of the last step */
 	uint64_t saves, saves_total, loads, loads_total; /* checkpoints that this process ended */
+	bool saves_by_time;                              /* how many there will be is not known */
 	uint64_t checkpoint_bytes;                       /* of them, all ranks here */
 	uint64_t train_samples, train_bytes;             /* of finished training steps */
 	int64_t train_ns, compute_ns, wait_ns;           /* sums over the ranks here */

@@ -284,6 +284,12 @@ const struct opt workload_rows[] = {
 	I64(checkpoint.steps_between_checkpoints, "-1",
 	      "Steps from one checkpoint to the next within an epoch; -1 writes after epochs "
 	      "instead, 0 never.", RANGE(-1, WORKLOAD_COUNT_MAX), .unit = "steps")
+	F64(checkpoint.seconds_between_checkpoints, "0",
+	      "Time of a training run from the begin of one checkpoint to that of the next, which "
+	      "follows the first step that then ends on all ranks, whatever its epoch; the first "
+	      "is due this long after training began, and none follows an epoch as such. 0 goes "
+	      "by epochs or steps.",
+	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
 	ENUM(checkpoint.type, "rank_zero", checkpoint_types,
 	      "Who writes under ZeRO stage 0: rank_zero the first copy of the model, all_ranks "
 	      "every copy. Other stages decide by themselves; DLIO reads the key nowhere.")
@@ -304,7 +310,7 @@ const struct opt workload_rows[] = {
 	      "Checkpoints to read back when only checkpoints are run.",
 	      RANGE(-1, 1000000), .unit = "checkpoints")
 	BOOL(checkpoint.recovery_rank_shift, "false",
-	      "Whether a rank reads back what another one wrote.")
+	      "Whether a rank reads back what the rank at its place on the next host wrote.")
 	BOOL(checkpoint.rank_sync, "false",
 	      "Whether the ranks wait for each other within the time measured.")
 	BOOL(checkpoint.randomize_tensor, "true",
@@ -436,7 +442,8 @@ const struct opt workload_rows[] = {
 	      "chrome one file for Perfetto and chrome://tracing. Absent, DFTRACER_ENABLE=1 in the "
 	      "environment means pfw.", OURS)
 	I64(run.trace_events, "65536",
-	      "Spans kept of each reader thread, of 64 bytes; later ones are dropped and counted.",
+	      "Spans kept of each reader thread and of each rank's checkpoints, of 64 bytes; later "
+	      "ones are dropped and counted.",
 	      RANGE(16, 134217728), OURS)
 	ENUM(run.measure, "all", measures,
 	      "With none, the readers' requests are neither counted nor timed, the machine is not "

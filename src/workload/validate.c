@@ -377,6 +377,15 @@ static int check_checkpoint(const struct workload *w, struct err *e)
 			"checkpoint.num_checkpoints_read %" PRId64 " is more than "
 			"num_checkpoints_write %" PRId64,
 			w->checkpoint.num_checkpoints_read, w->checkpoint.num_checkpoints_write);
+	if (w->workflow.train && w->checkpoint.seconds_between_checkpoints > 0 &&
+	    w->checkpoint.steps_between_checkpoints >= 0)
+		return workload_key_error(
+			w, ERR_USAGE, e, "checkpoint.seconds_between_checkpoints",
+			"checkpoint.seconds_between_checkpoints %g and "
+			"checkpoint.steps_between_checkpoints %" PRId64 " both say when "
+			"checkpoints are written: set the steps to -1 or the seconds to 0",
+			w->checkpoint.seconds_between_checkpoints,
+			w->checkpoint.steps_between_checkpoints);
 	if (w->checkpoint.ksm && w->checkpoint.randomize_tensor)
 		return workload_key_error(w, ERR_USAGE, e, "checkpoint.ksm",
 					  "checkpoint.ksm merges equal pages and needs "
@@ -389,6 +398,11 @@ static void warn_without_effect(struct workload *w)
 	if (w->workflow.checkpoint && w->checkpoint.async && !w->workflow.train)
 		workload_warn(w, "checkpoint.async has no effect: nothing is trained while "
 				 "checkpoints are written");
+	if (w->workflow.checkpoint && w->checkpoint.seconds_between_checkpoints > 0 &&
+	    !w->workflow.train)
+		workload_warn(w, "checkpoint.seconds_between_checkpoints has no effect: nothing is "
+				 "trained (the pause between checkpoints alone is "
+				 "checkpoint.time_between_checkpoints)");
 	if (w->workflow.checkpoint && w->checkpoint.ksm)
 		workload_warn(w, "checkpoint.ksm has no effect: no checkpoint is held in memory");
 	if (w->workflow.profiling && w->profiling.profiler > PROFILER_IOSTAT)

@@ -113,6 +113,7 @@ struct workload {
 		char *checkpoint_folder;
 		int64_t checkpoint_after_epoch, epochs_between_checkpoints,
 			steps_between_checkpoints;
+		double seconds_between_checkpoints; /* 0: not by time */
 		int type, mode;
 		char *checkpoint_mechanism_classname;
 		bool fsync;

@@ -12,6 +12,7 @@ import time
 import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from checkpoint_times import check_by_time, steps_of  # noqa: E402
 from util import STOKER, load, stoker, tiny  # noqa: E402
 
 MODEL = {"model__type": "transformer", "model__num_layers": 3, "model__transformer__hidden_size": 64,
@@ -26,16 +27,13 @@ def files(folder):
     return {str(p.relative_to(folder)): p.stat().st_size for p in folder.rglob("*") if p.is_file()}
 
 
-def steps_of(folder):
-    return sorted(os.listdir(folder), key=lambda n: [int(x) for x in re.findall(r"\d+", n)])
-
-
 def train(tmp, name, ranks=2, status=0, **keys):
     """Two epochs of six steps a rank; the folder of checkpoints and the result's."""
     out, saved = tmp / f"{name}-out", tmp / f"{name}-saved"
-    done = stoker("run", "-n", ranks, *tiny(tmp / f"data{ranks}", out, files=12 * ranks, train__epochs=2,
+    keys = {"files": 12 * ranks, **MODEL, **keys}
+    done = stoker("run", "-n", ranks, *tiny(tmp / f"data{ranks}-{keys['files']}", out, train__epochs=2,
                                             workflow__checkpoint="true", checkpoint__checkpoint_folder=saved,
-                                            **{**MODEL, **keys}), status=status)
+                                            **keys), status=status)
     return out, saved, done
 
 
@@ -157,6 +155,30 @@ def workloads(tmp):
         assert len(steps_of(saved)) == 2 and files(saved), name
 
 
+def by_time(tmp):
+    """After the first step to end so long after the one before began; 24 steps an epoch, so that lists grow."""
+    keys = dict(files=96, train__computation_time=0.01, run__trace="chrome")
+    for name, more in (("time", {}), ("time-async", dict(checkpoint__async="true", checkpoint__stage_rate=1e9)),
+                       ("time-eval", dict(workflow__evaluation="true", dataset__num_files_eval=8))):
+        out, saved, _ = train(tmp, name, checkpoint__seconds_between_checkpoints=0.125, **{**keys, **more})
+        assert check_by_time(out, saved, 2, 0.125) >= 1, name
+    out, saved, _ = train(tmp, "time-each", checkpoint__seconds_between_checkpoints=1e-6,
+                          **{**keys, "train__computation_time": 0.001, "checkpoint__async": "true"})
+    assert check_by_time(out, saved, 2, 1e-6) == 48
+    out, saved, _ = train(tmp, "time-keep", checkpoint__seconds_between_checkpoints=1e-6, checkpoint__keep_last=2,
+                          checkpoint__format="distcp", **{**keys, "train__computation_time": 0.001})
+    assert steps_of(saved) == ["global_epoch2_step23", "global_epoch2_step24"], steps_of(saved)
+    assert load(out)["checkpoint"]["save"]["count"] == 48
+    # a run that ends before the first is due has none, after its epochs neither
+    out, saved, _ = train(tmp, "time-none", checkpoint__seconds_between_checkpoints=3600)
+    assert not saved.exists() and load(out)["checkpoint"]["save"]["count"] == 0
+    _, saved, done = train(tmp, "time-both", status=2, checkpoint__seconds_between_checkpoints=1,
+                           checkpoint__steps_between_checkpoints=5)
+    assert "both say when" in done.stderr and not saved.exists(), done.stderr
+    _, _, done = only(tmp, "time-alone", 1, quiet=(), checkpoint__seconds_between_checkpoints=1)
+    assert "seconds_between_checkpoints has no effect" in done.stderr, done.stderr
+
+
 def background(tmp):
     out, saved, _ = train(tmp, "async", checkpoint__async="true", checkpoint__steps_between_checkpoints=2,
                           checkpoint__keep_last=2, checkpoint__stage_rate=20e6, checkpoint__format="distcp")
@@ -174,7 +196,7 @@ def background(tmp):
     assert not [f for f in files(saved) if f.endswith(".tmp")]
     # told to stop while a slow store is written to
     out, saved = tmp / "stop-out", tmp / "stop-saved"
-    run = subprocess.Popen([STOKER, "run", "-n", "2", *tiny(tmp / "data2", out, files=24, train__epochs=50, **MODEL,
+    run = subprocess.Popen([STOKER, "run", "-n", "2", *tiny(tmp / "data2-24", out, files=24, train__epochs=50, **MODEL,
                             workflow__checkpoint="true", checkpoint__checkpoint_folder=saved, checkpoint__async="true",
                             storage__store="throttle+posix", storage__throttle__write="true",
                             storage__throttle__bandwidth=2e5, workflow__generate_data="false")],
@@ -261,7 +283,7 @@ def torch_opens(tmp):
 def main():
     with tempfile.TemporaryDirectory() as name:
         tmp = pathlib.Path(name)
-        for part in (training, alone, partial, torch_opens, workloads, background, killed, full):
+        for part in (training, alone, partial, torch_opens, workloads, by_time, background, killed, full):
             begin = time.time()
             part(tmp)
             print(f"   {part.__name__}: {time.time() - begin:.1f} s")

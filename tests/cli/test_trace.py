@@ -201,6 +201,54 @@ def against_result(tmp):
     assert len({(s["pid"], s["tid"]) for s in spans}) == ranks * (1 + 2 + 1), "one batch an evaluation"
 
 
+def checkpoints(tmp, fmt, asynchronous):
+    """Requests of checkpoints, call by call and file by file, against strace: alone and beside training."""
+    out, saved, data, log = (tmp / f"ckpt-{what}-{fmt}{int(asynchronous)}"
+                             for what in ("out", "saved", "data", "calls"))
+    keys = dict(run__trace="both", workflow__checkpoint="true", checkpoint__checkpoint_folder=saved,
+                checkpoint__format=fmt, checkpoint__fsync="true", model__type="transformer", model__num_layers=2,
+                model__transformer__hidden_size=64, model__transformer__ffn_hidden_size=128,
+                model__transformer__vocab_size=500, model__parallelism__zero_stage=1)
+    if asynchronous:
+        keys.update(files=8, checkpoint__async="true", checkpoint__steps_between_checkpoints=1)
+    else:
+        keys.update(workflow__train="false", workflow__generate_data="false", checkpoint__num_checkpoints_write=2,
+                    checkpoint__num_checkpoints_read=2)
+    calls = {"openat": "open64", "fstat": "__xstat64", "newfstatat": "__xstat64", "rename": "rename",
+             "fsync": "fsync", "close": "close", "pwrite64": "pwrite64", "pwritev": "pwritev", "pread64": "pread64", "preadv": "preadv"}
+    subprocess.run(["strace", "-f", "-y", "-s", "0", "-e", "trace=" + ",".join(calls), "-o", log, STOKER, "run", "-n",
+                    "2", *map(str, tiny(data, out, **keys))], check=True, capture_output=True, timeout=100)
+    want, mine, again = {}, {}, {}
+
+    def add(count, call, path):
+        # the folder's own sync opens and closes it, which is one request here
+        if call == "fsync" or not os.path.isdir(path):
+            count[call, path] = count.get((call, path), 0) + 1
+
+    for line in log.read_text().splitlines():
+        m = re.match(rf'\d+\s+(\w+)\([^"<]*(?:<[^>]*>, )?["<]({re.escape(str(saved))}[^">]*)[">]', line)
+        if m and (m.group(1) != "newfstatat" or ', "", ' in line):
+            add(want, calls[m.group(1)], m.group(2))
+    for path in out.glob("trace-*.pfw"):
+        events, files = read_pfw(path)
+        for ev in events:
+            name = files.get(ev["args"].get("fhash", ""), "")
+            if name.startswith(str(saved)):
+                add(mine, ev["name"], name)
+    assert {call for call, _ in want} >= {"open64", "rename", "fsync", "close"}, want
+    assert mine == want, {k: (mine.get(k), want.get(k)) for k in set(mine) | set(want) if mine.get(k) != want.get(k)}
+    result, (_, spans, _) = load(out)["checkpoint"], read_chrome(out / "trace.json")
+    check_nesting(spans, "ns")
+    for s in spans:
+        if s["cat"] == "store" and s["args"].get("file", "").startswith(str(saved)):
+            again[s["name"]] = again.get(s["name"], 0) + 1
+    names = {"open": "open64", "write": "pwrite", "read": "pread", "sync": "fsync", "rename": "rename"}
+    for name, call in names.items():
+        assert again.get(name, 0) == sum(n for (c, _), n in want.items() if c.startswith(call)), (name, again)
+    assert sum(again.values()) == sum(k["requests"] for p in ("save", "load") for k in result[p]["io"].values())
+    assert again["write"] > 0 and (asynchronous or again["read"] > 0), again
+
+
 def dropped(tmp):
     """A tiny ring: what is kept and what is not is all there was."""
     data, out = tmp / "counts", tmp / "small"
@@ -222,7 +270,8 @@ def dropped(tmp):
 def loaders(tmp):
     """Every loader leaves a trace; requests in flight do not break it."""
     data = tmp / "counts"
-    cases = [dict(reader__data_loader="tensorflow", framework="tensorflow"), dict(reader__data_loader="dali"),
+    shared = dict(reader__transport="shared_memory", reader__read_threads=2)
+    cases = [shared, dict(shared, reader__pin_thread="true"), dict(reader__data_loader="tensorflow", framework="tensorflow"), dict(reader__data_loader="dali"),
              dict(reader__read_threads=0), dict(reader__access="native", reader__queue_depth=8)]
     for i, case in enumerate(cases):
         out = tmp / f"loader{i}"
@@ -233,6 +282,9 @@ def loaders(tmp):
         seen = sum(1 for s in spans if s["cat"] == "store") + sum(1 for cat, _, _ in flying if cat == "store")
         counted = sum(k["requests"] for k in result["training"]["io"].values())
         assert seen == counted > 0, (case, seen, counted)
+        parcels = [sum(1 for s in spans if s["name"] == name) for name in ("transport", "unpack", "pin")]
+        sent = 8 if "reader__transport" in case else 0
+        assert parcels == [sent, sent, 8 if "reader__pin_thread" in case else 0], (case, parcels)
         items = sum(1 for s in spans if s["name"] == "item") + sum(1 for _, _, n in flying if n == "item")
         assert items == 16, (case, items)
         read_pfw(out / "trace-0-of-1.pfw")
@@ -318,6 +370,8 @@ def main():
                 more = dict(framework="tensorflow", reader__data_loader="tensorflow") if fmt == "tfrecord" else {}
                 against_strace(tmp, fmt, reader__read_threads=2, **more)
             against_strace(tmp, "npz", reader__read_threads=0)
+            for fmt, asynchronous in (("torch", False), ("distcp", False), ("distcp", True)):
+                checkpoints(tmp, fmt, asynchronous)
         else:
             print("without strace: not compared with the system calls")
 

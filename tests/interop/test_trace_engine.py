@@ -17,7 +17,8 @@ ENGINE = CACHE / "stoker/trace_engine-0.0.65"
 # what a span lies in, directly
 PARENTS = {"epoch": {"run"}, "train": {"epoch"}, "evaluate": {"epoch"}, "wait": {"train", "evaluate"},
            "step": {"train", "evaluate"}, "compute": {"step"}, "barrier": {"step"}, "batch": {""}, "item": {"batch"},
-           "sample": {"item"}, "preprocess": {"item"}, "transport": {""}, "run": {""}}
+           "sample": {"item"}, "preprocess": {"item"}, "transport": {""}, "unpack": {"wait"},
+           "run": {""}}
 
 
 def written(path):

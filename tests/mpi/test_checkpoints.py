@@ -6,6 +6,8 @@ import tempfile
 
 from launchers import LIBRARIES, STOKER, load, mpirun, need_mpi, run, tiny
 
+from checkpoint_times import check_by_time
+
 need_mpi()
 RANKS = 4
 MODEL = dict(model__type="transformer", model__num_layers=3, model__transformer__hidden_size=64,
@@ -46,3 +48,15 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
                 found = facts(tmp, name, mpirun(library, processes), keys)
                 assert found == expected, (name, found, expected)
         print(f"   {what}: {len(expected[0])} files of {expected[2]} bytes of tensors, whatever the processes")
+
+    # by process 0's clock, and all processes follow it
+    for library in LIBRARIES:
+        for asynchronous in ("false", "true"):
+            out, saved = f"{tmp}/time-{library}-{asynchronous}", f"{tmp}/time-{library}-{asynchronous}-saved"
+            run([*mpirun(library, 2), *tiny(f"{tmp}/data-time", out, files=96, **MODEL, train__computation_time=0.01,
+                                            train__epochs=2, checkpoint__seconds_between_checkpoints=0.0625,
+                                            checkpoint__async=asynchronous, checkpoint__checkpoint_folder=saved,
+                                            run__trace="chrome"), "-n", RANKS])
+            made = check_by_time(out, saved, RANKS, 0.0625, "trace-0.json")
+            assert made >= 1, (library, asynchronous)
+    print(f"   by time: {made} checkpoints after the same steps of all ranks")

@@ -120,6 +120,24 @@ static void *meet(void *p)
 	return NULL;
 }
 
+/* Process 0 is asked by the clock, and all are told with the barrier; some are not asked. */
+static void *ask(void *p)
+{
+	struct rank_arg *a = p;
+
+	for (uint32_t i = 1; i <= ROUNDS; i++) {
+		bool mine = i % 3 == 1, due = !mine, first = a->comm.rank == 0;
+
+		if (i % 3 == 2) {
+			a->errors += comm_barrier(&a->comm) != 0;
+			continue;
+		}
+		a->errors += comm_barrier_until(&a->comm, first == mine ? 1 : INT64_MAX, &due) != 0;
+		a->errors += due != mine;
+	}
+	return NULL;
+}
+
 static void *talk(void *p)
 {
 	struct rank_arg *a = p;
@@ -184,6 +202,9 @@ static void all_hear_the_same(void **state)
 	(void)state;
 	open_all(p);
 	run_ranks(p, &stop, talk, arg);
+	for (uint32_t r = 0; r < RANKS; r++)
+		assert_int_equal(arg[r].errors, 0);
+	run_ranks(p, &stop, ask, arg);
 	for (uint32_t r = 0; r < RANKS; r++)
 		assert_int_equal(arg[r].errors, 0);
 	close_all(p);

@@ -270,6 +270,39 @@ static void test_md5(void **state)
 	}
 }
 
+/* Names fill their room and no more; what comes later is of no file. */
+static void names_are_bounded(void **state)
+{
+	struct trace *t;
+	struct span_ring *r;
+	uint64_t before = 0;
+	char name[1000];
+	uint32_t kept = 0;
+
+	(void)state;
+	span_name(NULL, "nothing");
+	assert_int_equal(trace_create(&t, 0, 1, 100, NULL), 0);
+	r = trace_ring_named(t, 0, true);
+	assert_non_null(r);
+	assert_true(trace_ring_named_bytes(100) > trace_ring_bytes(100));
+	memset(name, 'x', sizeof(name));
+	for (uint32_t i = 0; i < 1000; i++) {
+		snprintf(name + 990, 10, "%u", i);
+		span_name(r, name);
+		if (r->file == SPAN_NONE)
+			continue;
+		assert_true(i == 0 || r->file > before);
+		assert_string_equal(r->names + r->file, name);
+		before = r->file;
+		kept++;
+	}
+	assert_true(kept > 50 && kept < 100);
+	assert_true(r->names_used <= r->names_bytes);
+	span_name(r, name);
+	assert_true(r->file == SPAN_NONE);
+	trace_destroy(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -282,6 +315,7 @@ int main(void)
 		cmocka_unit_test(test_requests_leave_spans),
 		cmocka_unit_test(test_latencies_by_size),
 		cmocka_unit_test(test_md5),
+		cmocka_unit_test(names_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,70 @@
+/* When checkpoints are due, and how many there will be. */
+#include "base/saturate.h"
+#include "run/checkpoints.h"
+#include "run/state.h"
+
+uint64_t run_checkpoint_steps(const struct workload *w)
+{
+	int64_t n = w->checkpoint.steps_between_checkpoints;
+
+	return w->workflow.checkpoint && n > 0 ? (uint64_t)n : 0;
+}
+
+int64_t run_checkpoint_interval_ns(const struct workload *w)
+{
+	return w->workflow.checkpoint && w->workflow.train
+		       ? (int64_t)(w->checkpoint.seconds_between_checkpoints * 1e9)
+		       : 0;
+}
+
+bool run_epoch_has_checkpoint(const struct workload *w, uint32_t epoch)
+{
+	int64_t first = w->checkpoint.checkpoint_after_epoch;
+	int64_t every = w->checkpoint.epochs_between_checkpoints;
+
+	return w->workflow.checkpoint && w->checkpoint.steps_between_checkpoints < 0 &&
+	       run_checkpoint_interval_ns(w) == 0 && epoch >= first && (epoch - first) % every == 0;
+}
+
+uint32_t run_epoch_blocks(const struct workload *w, uint64_t steps)
+{
+	uint64_t every = run_checkpoint_steps(w);
+
+	if (run_checkpoint_interval_ns(w))
+		return CHECKPOINTS_AT_FIRST;
+	return every && steps ? (uint32_t)((steps + every - 1) / every) : 1;
+}
+
+uint32_t run_epoch_saves(const struct workload *w, uint32_t epoch, uint64_t steps)
+{
+	uint64_t every = run_checkpoint_steps(w);
+
+	if (run_checkpoint_interval_ns(w))
+		return CHECKPOINTS_AT_FIRST;
+	return every ? (uint32_t)(steps / every) : run_epoch_has_checkpoint(w, epoch);
+}
+
+static uint32_t count_or_none(int64_t n)
+{
+	return n > 0 ? (uint32_t)n : 0;
+}
+
+uint64_t run_loads_planned(const struct run_state *s)
+{
+	return s->checkpoint && !s->w->workflow.train
+		       ? count_or_none(s->w->checkpoint.num_checkpoints_read)
+		       : 0;
+}
+
+uint64_t run_saves_planned(const struct run_state *s)
+{
+	uint64_t n = 0;
+
+	if (!s->checkpoint || run_checkpoint_interval_ns(s->w))
+		return 0;
+	if (!s->w->workflow.train)
+		return count_or_none(s->w->checkpoint.num_checkpoints_write);
+	for (uint32_t i = 1; i <= (uint32_t)s->w->train.epochs; i++)
+		n = u64_sum(n, run_epoch_saves(s->w, i, run_epoch_steps(s, i)));
+	return n;
+}
