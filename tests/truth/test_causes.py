@@ -33,8 +33,8 @@ def cases(folder):
     yield "opening", "metadata", 1, dict(t, files=100, reader__read_threads=2, reader__prefetch_size=4,
                                          storage__throttle__open_latency=0.04)
     yield "decoding", "decode", 1, dict(
-        files=12, fmt="hdf5", storage__store="memory", dataset__data_folder="/causes",
-        dataset__compression="gzip", dataset__record_length_bytes=8388608, reader__decode="full",
+        files=48, fmt="csv", storage__store="memory", dataset__data_folder="/causes",
+        dataset__record_length_bytes=1048576, reader__decode="full",
         reader__read_threads=1, train__computation_time=0.002)
     yield "memory bandwidth", "memory_bandwidth", 1, dict(
         files=16, storage__store="memory", dataset__data_folder="/causes", reader__batch_size=1,
