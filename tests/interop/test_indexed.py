@@ -7,7 +7,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from strace_requests import explain, python_with_numpy, requests, skip
+from strace_requests import explain, python_with_numpy, requests, traced
 
 TOOL = os.path.join(os.environ["STOKER_TOOLS"], "format_tool")
 PYTHON, GENERATION, VERSION = python_with_numpy()
@@ -70,16 +70,7 @@ def tool(*args):
 def maps(command, path):
     """The opens and maps of a file, from strace: whether it is opened for reading only, and the size,
     protection, kind and offset of maps."""
-    with tempfile.NamedTemporaryFile("r") as out:
-        run = subprocess.run(["strace", "-f", "-s", "0", "-o", out.name, "-P", path, "-e",
-                              "trace=openat,mmap,read,pread64", "--"] + command,
-                             env=dict(os.environ, ASAN_OPTIONS="detect_leaks=0"),
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        text = out.read()
-    if "ptrace" in run.stderr and not text:
-        skip("strace cannot trace here: " + run.stderr.strip())
-    if run.returncode != 0:
-        raise SystemExit("%s failed: %s" % (command, run.stderr))
+    text, _ = traced(command, path, ["-e", "trace=openat,mmap,read,pread64"])
     found = []
     for line in text.splitlines():
         m = re.search(r"\bmmap\(NULL, (\d+), (\w+), ([\w|]+), \d+, (\w+)\)", line)
