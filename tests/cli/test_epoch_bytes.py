@@ -37,8 +37,20 @@ def whole(tmp, name, fmt, epochs=EPOCHS, ranks=2, **keys):
     return r
 
 
+def own_looks(tmp):
+    """However many short epochs there are, what the program reads to look at the machine is in none of them."""
+    stoker("run", *tiny(f"{tmp}/data-short", f"{tmp}/short", files=4, train__epochs=200, train__computation_time=0,
+                        run__sample_interval=0))
+    lines = {line["key"]: line for line in load(f"{tmp}/short")["ledger"]}
+    calls, returned = lines["process_calls"], lines["returned"]
+    print("short epochs", calls, returned["bytes"])
+    assert 0.9 * returned["bytes"] < calls["bytes"] < 1.1 * returned["bytes"], (calls, returned)
+    assert calls["state"] == "agrees", calls
+
+
 def main():
     with tempfile.TemporaryDirectory() as tmp:
+        own_looks(tmp)
         whole(tmp, "pytorch", "npz")
         whole(tmp, "inline", "npz", ranks=1, reader__read_threads=0)
         whole(tmp, "tensorflow", "tfrecord", framework="tensorflow", reader__data_loader="tensorflow")
