@@ -29,31 +29,6 @@
 /* Code, libraries and small things that the program has not touched when it states its memory. */
 #define UNTOUCHED_BYTES (1u << 20)
 
-uint64_t run_epoch_steps(const struct run_state *s, uint32_t epoch)
-{
-	uint64_t cap = s->w->train.total_training_steps > 0
-			       ? (uint64_t)s->w->train.total_training_steps
-			       : UINT64_MAX;
-	uint64_t before = (epoch - 1) * s->steps[DATASET_TRAIN];
-
-	/* DLIO restarts its counter every epoch, so that its cap is one per epoch */
-	if (s->w->compat.dlio || cap == UINT64_MAX)
-		return s->steps[DATASET_TRAIN] < cap ? s->steps[DATASET_TRAIN] : cap;
-	if (before >= cap)
-		return 0;
-	return s->steps[DATASET_TRAIN] < cap - before ? s->steps[DATASET_TRAIN] : cap - before;
-}
-
-bool run_epoch_has_eval(const struct workload *w, uint32_t epoch)
-{
-	int64_t first = w->evaluation.eval_after_epoch, every = w->evaluation.epochs_between_evals;
-
-	if (!w->workflow.evaluation || epoch < first)
-		return false;
-	/* DLIO moves its next evaluation on by `every` each time one happens */
-	return every <= 1 || (epoch - first) % every == 0;
-}
-
 static uint64_t batch_of(const struct workload *w, int kind)
 {
 	return (uint64_t)(kind == DATASET_TRAIN ? w->reader.batch_size : w->reader.batch_size_eval);
@@ -85,15 +60,6 @@ static int make_lists(struct run_state *s, struct err *e)
 }
 
 /* The epochs that will have a step: a cap on the steps of the run ends it where it is reached. */
-static uint32_t planned_epochs(const struct run_state *s)
-{
-	uint32_t n = 0;
-
-	while (n < (uint32_t)s->w->train.epochs && run_epoch_steps(s, n + 1) > 0)
-		n++;
-	return n;
-}
-
 static unsigned generate_threads(const struct run_state *s)
 {
 	unsigned cores = host_threads() / run_processes_here(s);
@@ -191,11 +157,16 @@ static int plan_steps(struct run_state *s, struct err *e)
  * dataset that lives in memory. Orders take none: they are computed. */
 static uint64_t own_bytes(const struct run_state *s, uint64_t steps)
 {
-	uint64_t rank =
+	uint64_t epochs = run_planned_epochs(s);
+	uint64_t times =
 		u64_sum(u64_product(steps, sizeof(struct step_times)),
-			sizeof(struct rank) + sizeof(struct rank_progress) +
-				2 * sizeof(struct io_stat) + (uint64_t)s->w->run.stack_bytes);
-	uint64_t total = u64_sum(u64_product(rank, s->locals), series_memory_bytes());
+			u64_product(epochs, sizeof(struct rank_epoch) + sizeof(struct phase)));
+	uint64_t rank = u64_sum(times, sizeof(struct rank) + sizeof(struct rank_progress) +
+					       2 * sizeof(struct io_stat) +
+					       (uint64_t)s->w->run.stack_bytes);
+	uint64_t total = u64_sum(
+		u64_product(rank, s->locals),
+		u64_sum(u64_product(epochs, sizeof(struct epoch_usage)), series_memory_bytes()));
 	uint64_t writing = generate_threads(s) * (uint64_t)FORMAT_WRITE_SCRATCH;
 
 	/* generation is over before the ranks begin */
@@ -462,7 +433,7 @@ static int carry_out(struct run_state *s, struct err *e)
 	rc = check_dataset(s, e);
 	if (rc < 0)
 		return rc;
-	s->r->epochs_planned = planned_epochs(s);
+	s->r->epochs_planned = run_planned_epochs(s);
 	s->r->evaluated = w->workflow.evaluation;
 	rc = allocate_ranks(s, e);
 	if (rc == 0)
