@@ -1,4 +1,6 @@
 /* When checkpoints are due, and how many there will be. */
+#include <math.h>
+
 #include "base/saturate.h"
 #include "run/checkpoints.h"
 #include "run/state.h"
@@ -12,8 +14,11 @@ uint64_t run_checkpoint_steps(const struct workload *w)
 
 int64_t run_checkpoint_interval_ns(const struct workload *w)
 {
-	return w->workflow.checkpoint && w->workflow.train
-		       ? (int64_t)(w->checkpoint.seconds_between_checkpoints * 1e9)
+	double seconds = w->checkpoint.seconds_between_checkpoints;
+
+	/* what is less than a ns is no 0, which is another way to go by */
+	return w->workflow.checkpoint && w->workflow.train && seconds > 0
+		       ? (int64_t)ceil(seconds * 1e9)
 		       : 0;
 }
 

@@ -125,7 +125,7 @@ uint64_t run_checkpoints_bytes(const struct run_state *s)
 			      : trace_ring_named_bytes((uint64_t)s->w->run.trace_events)) +
 		     (s->w->checkpoint.async ? (uint64_t)s->w->run.stack_bytes : 0);
 	saves = run_checkpoint_interval_ns(s->w)
-			? u64_product(CHECKPOINTS_AT_FIRST, s->r->epochs_planned)
+			? u64_product(CHECKPOINTS_AT_FIRST, run_planned_epochs(s))
 			: run_saves_planned(s);
 	saves = u64_sum(saves, run_loads_planned(s));
 	return u64_sum(
@@ -199,16 +199,25 @@ static void *grown(void *list, size_t each, uint32_t used, uint32_t *capacity, s
 	return more;
 }
 
-/* By time: the lists may have to grow, none of which another thread looks at. */
+/* By time lists may have to grow, none of which another thread looks at while the run goes on. Once
+ * it was stopped results may be written without a rank that came late: then they stay where they
+ * are. */
+static bool may_grow(const struct rank *k)
+{
+	return !atomic_load(&k->run->stop.set);
+}
+
 static int room_for_save(struct rank *k, struct rank_epoch *ep, struct err *e)
 {
 	struct rank_checkpoints *c = &k->checkpoints;
 	bool open_here = c->open && c->open >= ep->save && c->open < ep->save + ep->saves;
 	size_t at = open_here ? (size_t)(c->open - ep->save) : 0;
-	struct checkpoint_times *save =
-		grown(ep->save, sizeof(*save), ep->saves, &ep->save_capacity, e);
+	struct checkpoint_times *save;
 	struct checkpoint_name *kept;
 
+	if (!may_grow(k))
+		return ERR_CANCELED;
+	save = grown(ep->save, sizeof(*save), ep->saves, &ep->save_capacity, e);
 	if (!save)
 		return -ENOMEM;
 	ep->save = save;
@@ -229,6 +238,8 @@ int rank_block_after(struct rank *k, struct rank_epoch *ep, struct err *e)
 
 	if (run_checkpoint_interval_ns(k->run->w) == 0)
 		return 0;
+	if (!may_grow(k))
+		return ERR_CANCELED;
 	block = grown(ep->block, sizeof(*block), ep->blocks, &ep->block_capacity, e);
 	if (!block)
 		return -ENOMEM;

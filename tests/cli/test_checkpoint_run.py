@@ -30,10 +30,9 @@ def files(folder):
 def train(tmp, name, ranks=2, status=0, **keys):
     """Two epochs of six steps a rank; the folder of checkpoints and the result's."""
     out, saved = tmp / f"{name}-out", tmp / f"{name}-saved"
-    keys = {"files": 12 * ranks, **MODEL, **keys}
-    done = stoker("run", "-n", ranks, *tiny(tmp / f"data{ranks}-{keys['files']}", out, train__epochs=2,
-                                            workflow__checkpoint="true", checkpoint__checkpoint_folder=saved,
-                                            **keys), status=status)
+    keys = {"files": 12 * ranks, "train__epochs": 2, **MODEL, **keys}
+    done = stoker("run", "-n", ranks, *tiny(tmp / f"data{ranks}-{keys['files']}", out, workflow__checkpoint="true",
+                                            checkpoint__checkpoint_folder=saved, **keys), status=status)
     return out, saved, done
 
 
@@ -165,13 +164,23 @@ def by_time(tmp):
     out, saved, _ = train(tmp, "time-each", checkpoint__seconds_between_checkpoints=1e-6,
                           **{**keys, "train__computation_time": 0.001, "checkpoint__async": "true"})
     assert check_by_time(out, saved, 2, 1e-6) == 48
-    out, saved, _ = train(tmp, "time-keep", checkpoint__seconds_between_checkpoints=1e-6, checkpoint__keep_last=2,
+    # less than the clock can tell is still by time
+    out, saved, _ = train(tmp, "time-keep", checkpoint__seconds_between_checkpoints=1e-12, checkpoint__keep_last=2,
                           checkpoint__format="distcp", **{**keys, "train__computation_time": 0.001})
     assert steps_of(saved) == ["global_epoch2_step23", "global_epoch2_step24"], steps_of(saved)
     assert load(out)["checkpoint"]["save"]["count"] == 48
     # a run that ends before the first is due has none, after its epochs neither
     out, saved, _ = train(tmp, "time-none", checkpoint__seconds_between_checkpoints=3600)
     assert not saved.exists() and load(out)["checkpoint"]["save"]["count"] == 0
+    # room for the first ones of each epoch is taken at the begin, and stated
+    bounds = []
+    for seconds in (0, 0, 3600):  # the dataset is there from the second on
+        out, _, _ = train(tmp, "time-room", files=4, train__epochs=200, train__computation_time=0, reader__batch_size=2,
+                          checkpoint__steps_between_checkpoints=-1, checkpoint__checkpoint_after_epoch=201,
+                          checkpoint__seconds_between_checkpoints=seconds)
+        bounds.append(load(out)["memory"]["bound_bytes"])
+    # a checkpoint and the block after it take some hundred bytes a rank
+    assert bounds[2] - bounds[1] > 200 * 16 * 2 * 200, bounds
     _, saved, done = train(tmp, "time-both", status=2, checkpoint__seconds_between_checkpoints=1,
                            checkpoint__steps_between_checkpoints=5)
     assert "both say when" in done.stderr and not saved.exists(), done.stderr
