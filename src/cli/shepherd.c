@@ -1,6 +1,7 @@
 /* The process a launcher started: it meets the others through MPI, and holds the place of the child
  * that does the work. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,6 +172,26 @@ static int child_part(int fd, struct launch *out, struct err *e)
 	return rc;
 }
 
+/* MPICH's launcher (mpiexec.hydra 4.0.2) takes how a process ended only while another one's output
+ * is open, and one of them with each event of such an output; when all end at once it returns 0,
+ * whatever they returned. After a failure the first one therefore ends last, and its two outputs
+ * one after the other. */
+#define LAST_NS (NS_PER_S / 10)
+
+static void end_last(void)
+{
+	int nowhere;
+
+	clock_sleep_until(clock_now_ns() + LAST_NS);
+	fflush(stdout);
+	nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (nowhere < 0)
+		return;
+	dup2(nowhere, STDOUT_FILENO);
+	close(nowhere);
+	clock_sleep_until(clock_now_ns() + LAST_NS);
+}
+
 int launch(const struct launcher *l, struct launch *out, int *status, struct err *e)
 {
 	const struct mpi_module *m = NULL;
@@ -210,5 +231,7 @@ int launch(const struct launcher *l, struct launch *out, int *status, struct err
 		return rc == ERR_CANCELED ? 1 : rc;
 	}
 	*status = hold(child, launcher, fd[0], &set);
+	if (*status && l->process <= 0 && strcmp(l->library, "mpich") == 0)
+		end_last();
 	return 1;
 }

@@ -1,5 +1,6 @@
 """A process that ends, is ended or falls silent ends the run everywhere, with one sentence that names it,
-and what the others measured is written down. Launchers kill what is left: that must not matter."""
+and what the others measured is written down. Launchers kill what is left: that must not matter. What a launcher returns
+depends on the order in which its processes end, too: after an interrupt it is asked several times."""
 import os
 import signal
 import tempfile
@@ -12,12 +13,12 @@ LIMIT_S = 10
 spoken = []  # sentences that came through the launcher, by case
 
 
-def lose(library, tmp, name, victim, sig, processes=3):
+def lose(library, tmp, name, victim, sig, processes=3, epoch=4):
     """Sends `sig` to the launcher, to the child of a rank (its number) or to its parent; returns what was said."""
     out = f"{tmp}/{library}-{name}"
     arguments = tiny(f"{tmp}/data", out, files=12, train__epochs=2000, train__computation_time=0.03, reader__batch_size=1)
     with started([*mpirun(library, processes), *arguments]) as launcher:
-        wait_epoch(out, 4)
+        wait_epoch(out, epoch)
         if victim == "launcher":
             pid = int(open(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read().split()[0])
             os.kill(pid, sig)
@@ -39,7 +40,7 @@ def lose(library, tmp, name, victim, sig, processes=3):
         said = [f"stoker: {result['reason']}"]
     assert len(said) == 1, f"{library} {name}: not one sentence:\n{text}"
     assert said[0] == f"stoker: {result['reason']}", (said, result["reason"])
-    assert launcher.returncode != 0
+    assert launcher.returncode != 0, f"{library} {name}: the launcher returned 0:\n{text}"
     assert not os.path.exists(f"{out}/.stoker-taken-over")
     lost = [k["rank"] for k in result["ranks"] if k.get("lost")]
     print(f"{library} {name}: {took:.1f} s, {said[0][8:]}")
@@ -78,6 +79,9 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
         text, result, lost, names = lose(library, tmp, "interrupted", "launcher", signal.SIGINT)
         assert result["status"] == "interrupted" and lost == [] and "2_output.json" in names
         finished(result)
+
+        for again in range(3):
+            lose(library, tmp, f"interrupted, again {again}", "launcher", signal.SIGINT, epoch=2)
 
         text, result, lost, names = lose(library, tmp, "launcher killed", "launcher", signal.SIGKILL)
         assert result["status"] == "interrupted" and lost == [] and "2_output.json" in names
