@@ -8,7 +8,7 @@ struct memory_pressure {
 				* swapped: "some" of memory.pressure; -1: the kernel does not say */
 	int64_t refault_bytes; /* of files, read again after they had been evicted for lack of
 				* memory; -1: as above */
-	uint64_t limit_bytes;  /* the group's; 0: there is none below the machine's memory */
+	uint64_t limit_bytes;  /* the group's, whatever the machine has; 0: there is none */
 };
 
 void memory_pressure_take(struct memory_pressure *out);

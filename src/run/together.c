@@ -171,7 +171,7 @@ static int judge_probes(struct run_state *s, const struct buf *part, struct err 
 		return ERR_DATA;
 	}
 	snprintf(s->r->presence.note + strlen(s->r->presence.note),
-		 sizeof(s->r->presence.note) - strlen(s->r->presence.note), " %s %u hosts %s.",
+		 sizeof(s->r->presence.note) - strlen(s->r->presence.note), ". %s %u hosts %s",
 		 one ? "All" : "Each of", net_nodes(s->net),
 		 one ? "see the same files" : "has a copy of its own");
 	return 0;
