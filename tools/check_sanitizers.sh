@@ -4,6 +4,14 @@
 # that measure, tests that spend their time in a browser or a real library, and for the thread sanitizer
 # codecs and suites of one thread.
 set -eu
+# clang's sanitizers are a package of their own in places; what is not there is found out before building
+clang_asan() {
+    folder=$(mktemp -d)
+    echo 'int main(void) { return 0; }' >"$folder/probe.c"
+    clang -fsanitize=address,undefined -o "$folder/probe" "$folder/probe.c" >/dev/null 2>&1 && found=0 || found=1
+    rm -r "$folder"
+    return $found
+}
 for preset in asan tsan; do
     case $preset in
     asan) leave="-LE interop|tidy|truth|scale -E cli.(report|study_plots|page_cache)" ;;
@@ -13,7 +21,11 @@ for preset in asan tsan; do
         ;;
     esac
     compiler=
-    [ $preset = tsan ] || ! command -v clang >/dev/null || compiler=clang
+    [ $preset = tsan ] || ! clang_asan || compiler=clang
+    # an earlier build's compiler would stay
+    if [ -n "$compiler" ] && ! grep -qs '^CMAKE_C_COMPILER:.*clang' build/$preset/CMakeCache.txt; then
+        rm -f build/$preset/CMakeCache.txt
+    fi
     echo "== $preset${compiler:+, clang}"
     CC=${compiler:-${CC:-cc}} cmake --preset $preset -G Ninja ${compiler:+-DSTOKER_WERROR=ON} >/dev/null
     cmake --build build/$preset -j "$(nproc)" >build/$preset/build.log 2>&1 || { cat build/$preset/build.log; exit 1; }
