@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/cgroup.h"
 
 static char *trimmed(char *s)
 {
@@ -112,73 +113,20 @@ static double folder_quota(const char *folder)
 	return quota > 0 && period > 0 ? quota / period : 0;
 }
 
-/* A group is also bound by those above it. In a container the folders of the host's names may be
- * missing and the mount itself be the group: the way up ends there. */
-static double least_quota(const char *root, const char *mount, const char *group)
+static void take_quota(void *arg, const char *folder, bool second)
 {
-	double least = 0, quota;
-	char folder[4096];
-	size_t stop;
-	int n = snprintf(folder, sizeof(folder), "%s/%s", root, mount);
+	double *least = arg, quota = folder_quota(folder);
 
-	if (n < 0 || (size_t)n >= sizeof(folder))
-		return 0;
-	stop = (size_t)n;
-	n = snprintf(folder + stop, sizeof(folder) - stop, "%s", group);
-	if (n < 0 || (size_t)n >= sizeof(folder) - stop)
-		folder[stop] = '\0';
-	for (;;) {
-		quota = folder_quota(folder);
-		if (quota > 0 && (least <= 0 || quota < least))
-			least = quota;
-		if (strlen(folder) <= stop)
-			return least;
-		*strrchr(folder, '/') = '\0';
-		if (strlen(folder) < stop)
-			return least;
-	}
-}
-
-static bool lists_cpu(char *controllers)
-{
-	char *rest;
-
-	for (char *c = strtok_r(controllers, ",", &rest); c; c = strtok_r(NULL, ",", &rest))
-		if (strcmp(c, "cpu") == 0)
-			return true;
-	return false;
+	(void)second;
+	if (quota > 0 && (*least <= 0 || quota < *least))
+		*least = quota;
 }
 
 double host_cpu_quota(const char *list, const char *root)
 {
-	static const char *const mounts[] = {"", "unified", "cpu", "cpu,cpuacct", "cpuacct,cpu"};
-	FILE *f = fopen(list, "re");
-	double least = 0, quota;
-	char *line = NULL;
-	size_t cap = 0;
+	double least = 0;
 
-	if (!f)
-		return 0;
-	while (getline(&line, &cap, f) >= 0) {
-		char *controllers = strchr(line, ':');
-		char *group = controllers ? strchr(controllers + 1, ':') : NULL;
-		bool second;
-
-		if (!group)
-			continue;
-		*group++ = '\0';
-		group[strcspn(group, "\n")] = '\0';
-		second = controllers[1] == '\0';
-		if (group[0] != '/' || (!second && !lists_cpu(controllers + 1)))
-			continue;
-		for (size_t i = second ? 0 : 2; i < (second ? 2 : 5); i++) {
-			quota = least_quota(root, mounts[i], group);
-			if (quota > 0 && (least <= 0 || quota < least))
-				least = quota;
-		}
-	}
-	free(line);
-	fclose(f);
+	cgroup_walk(list, root, "cpu", take_quota, &least);
 	return least;
 }
 
@@ -231,66 +179,36 @@ void host_facts_release(struct host_facts *h)
 	*h = (struct host_facts){0};
 }
 
-static bool read_number(const char *path, uint64_t *out)
+static void take_room(void *arg, const char *folder, bool second)
 {
-	char text[64] = "";
-	FILE *f = fopen(path, "re");
-	char *end;
+	static const struct {
+		const char *limit, *used, *files[2];
+	} names[] = {{"memory.limit_in_bytes",
+		      "memory.usage_in_bytes",
+		      {"total_active_file", "total_inactive_file"}},
+		     {"memory.max", "memory.current", {"active_file", "inactive_file"}}};
+	char stat[PATH_MAX + 64];
+	uint64_t *least = arg, limit, used = 0, files;
 
-	if (!f)
-		return false;
-	if (!fgets(text, sizeof(text), f))
-		text[0] = '\0';
-	fclose(f);
-	*out = strtoull(text, &end, 10);
-	return end != text;
+	if (!cgroup_number(folder, names[second].limit, &limit))
+		return;
+	cgroup_number(folder, names[second].used, &used);
+	snprintf(stat, sizeof(stat), "%s/memory.stat", folder);
+	/* the page cache makes way, as in MemAvailable */
+	for (int i = 0; i < 2; i++)
+		if (cgroup_named_number(stat, names[second].files[i], &files))
+			used -= files < used ? files : used;
+	limit = limit > used ? limit - used : 0;
+	if (limit < *least)
+		*least = limit;
 }
 
-/* The group's own files are at the root of the mount inside a container, which is where limits are
- * met; elsewhere the path is in /proc/self/cgroup. */
-static uint64_t group_room(const char *folder, const char *limit_name, const char *used_name)
+uint64_t host_group_room(const char *list, const char *root)
 {
-	char path[PATH_MAX];
-	uint64_t limit, used;
+	uint64_t least = UINT64_MAX;
 
-	snprintf(path, sizeof(path), "%s/%s", folder, limit_name);
-	if (!read_number(path, &limit))
-		return UINT64_MAX;
-	snprintf(path, sizeof(path), "%s/%s", folder, used_name);
-	if (!read_number(path, &used))
-		used = 0;
-	return limit > used ? limit - used : 0;
-}
-
-static uint64_t own_group_room(void)
-{
-	FILE *f = fopen("/proc/self/cgroup", "re");
-	char line[PATH_MAX], folder[PATH_MAX + 64];
-	uint64_t room = UINT64_MAX, one;
-
-	while (f && fgets(line, sizeof(line), f)) {
-		char *controllers = strchr(line, ':');
-		char *path = controllers ? strchr(controllers + 1, ':') : NULL;
-
-		if (!path)
-			continue;
-		*path++ = '\0';
-		path[strcspn(path, "\n")] = '\0';
-		if (strcmp(controllers + 1, "") == 0) {
-			snprintf(folder, sizeof(folder), "/sys/fs/cgroup%s", path);
-			one = group_room(folder, "memory.max", "memory.current");
-		} else if (strstr(controllers + 1, "memory")) {
-			snprintf(folder, sizeof(folder), "/sys/fs/cgroup/memory%s", path);
-			one = group_room(folder, "memory.limit_in_bytes", "memory.usage_in_bytes");
-		} else {
-			continue;
-		}
-		if (one < room)
-			room = one;
-	}
-	if (f)
-		fclose(f);
-	return room;
+	cgroup_walk(list, root, "memory", take_room, &least);
+	return least;
 }
 
 uint64_t host_available_bytes(void)
@@ -298,7 +216,7 @@ uint64_t host_available_bytes(void)
 	struct sysinfo_pair *pairs;
 	size_t count;
 	uint64_t avail = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t room = own_group_room();
+	uint64_t room = host_group_room("/proc/self/cgroup", "/sys/fs/cgroup");
 
 	host_meminfo_load(&pairs, &count);
 	for (size_t i = 0; i < count; i++)

@@ -36,6 +36,9 @@ void host_meminfo_load(struct sysinfo_pair **pairs, size_t *count);
 /* The pairs of any file of that form; none when it cannot be read. */
 void host_pairs_load(const char *path, struct sysinfo_pair **pairs, size_t *count);
 void host_pairs_free(struct sysinfo_pair *pairs, size_t count);
-/* Memory this process can still have: MemAvailable, or less where a control group (v2 memory.max,
- * v1 memory.limit_in_bytes) allows less. */
+/* The least that the memory control groups which `list` names, and those above them, still give,
+ * as host_cpu_quota finds them: the limit (v2 memory.max, v1 memory.limit_in_bytes) less what is
+ * used, but for the page cache. UINT64_MAX: there is no limit to be read. */
+uint64_t host_group_room(const char *list, const char *root);
+/* Memory this process can still have: MemAvailable, or less where its control groups give less. */
 uint64_t host_available_bytes(void);

@@ -73,7 +73,7 @@ static int compare_file(struct putting *p, const struct file_spec *f,
 			const struct content_source *content, void *scratch, struct err *e)
 {
 	unsigned char head[JPEG_REMAKE_HEAD];
-	struct jpeg_remake m = {.memory = scratch, .width = JPEG_SIDE_MAX, .head = head};
+	struct jpeg_remake m;
 	struct image_shape shape;
 	int rc = image_shape_of(f, "jpeg", JPEG_SIDE_MAX, &shape, e);
 	ssize_t got;
@@ -83,8 +83,14 @@ static int compare_file(struct putting *p, const struct file_spec *f,
 	got = io_pread(p->s.io, IO_DATA, p->s.blob, head, sizeof(head), 0, e);
 	if (got < 0)
 		return (int)got;
+	rc = jpeg_remake_init(&m, scratch, JPEG_SIDE_MAX, e);
+	if (rc < 0)
+		return rc;
+	m.head = head;
 	m.n = (size_t)got;
-	return jpeg_remake(&m, &shape, f->file_index, content, put, p, e);
+	rc = jpeg_remake(&m, &shape, f->file_index, content, put, p, e);
+	jpeg_remake_release(&m);
+	return rc;
 }
 
 static int jpeg_verify(const struct io *io, const char *path, const struct file_spec *f,

@@ -48,6 +48,8 @@ typedef int jpeg_sink(void *arg, const unsigned char *bytes, size_t n, struct er
  * All of them begin alike, up to the data of the scan. */
 #define JPEG_HEADER_BYTES 328
 #define JPEG_NOISE_BYTES 16384
+/* What all images are drawn from, some ms of work once a program; else the first image does it. */
+void jpeg_noise_prepare(void);
 /* An image of noise: the same bytes on every machine. `memory` is JPEG_NOISE_BYTES long. */
 int jpeg_noise(void *memory, const struct image_shape *shape, uint64_t file_index,
 	       const struct content_source *content, jpeg_sink *sink, void *arg, struct err *e);
@@ -77,17 +79,22 @@ void jpeg_encoder_release(struct jpeg_encoder *j);
 
 #define JPEG_REMAKE_BYTES(width) (JPEG_NOISE_BYTES + JPEG_ENCODER_BYTES(width))
 #define JPEG_REMAKE_HEAD ((size_t)JPEG_HEADER_BYTES + 16)
-/* What making a file again needs: its first bytes, which tell how it was made. */
+/* Makes files again; their first bytes tell how each was made. */
 struct jpeg_remake {
-	void *memory;   /* JPEG_REMAKE_BYTES(width), 64-aligned */
-	uint32_t width; /* of an image, at most */
+	void *memory;
+	struct jpeg_encoder encoder;
+	/* of the file, set before each: */
 	const unsigned char *head;
-	size_t n;      /* JPEG_REMAKE_HEAD, if the file is that long */
-	size_t beyond; /* bytes that libjpeg asked for beyond `memory`, of all images */
+	size_t n; /* JPEG_REMAKE_HEAD, if the file is that long */
 };
+/* `memory` is JPEG_REMAKE_BYTES(width) long, 64-aligned: for images of at most `width` columns.
+ * Allocates what libjpeg needs of its own, so that jpeg_remake does not. */
+int jpeg_remake_init(struct jpeg_remake *m, void *memory, uint32_t width, struct err *e);
 /* As jpeg_encode when that makes the first bytes, else as jpeg_noise. */
 int jpeg_remake(struct jpeg_remake *m, const struct image_shape *shape, uint64_t file_index,
 		const struct content_source *content, jpeg_sink *sink, void *arg, struct err *e);
+/* Accepts a zeroed one. */
+void jpeg_remake_release(struct jpeg_remake *m);
 
 /* struct format_ops' functions of the reader, by their names there. */
 size_t jpeg_reader_bytes(const struct reader_config *c, const struct store *s);

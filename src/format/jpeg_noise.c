@@ -341,17 +341,23 @@ static void put_header(unsigned char out[JPEG_HEADER_BYTES], const struct image_
 	memcpy(p, scan, sizeof(scan));
 }
 
+void jpeg_noise_prepare(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, draw);
+}
+
 int jpeg_noise(void *memory, const struct image_shape *shape, uint64_t file_index,
 	       const struct content_source *content, jpeg_sink *sink, void *arg, struct err *e)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	unsigned char *words = memory, *raw = words + BATCH * BLOCK_WORDS * 8,
 		      *out = raw + RAW_BYTES;
 	uint64_t blocks = (uint64_t)((shape->width + 7) / 8) * ((shape->height + 7) / 8);
 	struct bits b = {.out = raw};
 	int dc = 0, rc;
 
-	pthread_once(&once, draw);
+	jpeg_noise_prepare();
 	put_header(out, shape);
 	rc = sink(arg, out, JPEG_HEADER_BYTES, e);
 	for (uint64_t at = 0; rc == 0 && at < blocks; at += BATCH) {

@@ -21,6 +21,8 @@ struct reader {
 	size_t arena_bytes;
 	uint64_t payload;
 	struct jpeg_remake remake; /* to verify */
+	void *remake_memory;
+	uint32_t remake_width;
 	/* the file's bytes beside those made again */
 	const unsigned char *run;
 	size_t run_bytes;
@@ -55,8 +57,8 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 		r->arena_bytes = JPEG_ARENA_BYTES(width);
 		r->arena_memory = carve(c, r->arena_bytes);
 	} else if (config->decode == DECODE_VERIFY) {
-		r->remake.width = width;
-		r->remake.memory = carve(c, JPEG_REMAKE_BYTES(width));
+		r->remake_width = width;
+		r->remake_memory = carve(c, JPEG_REMAKE_BYTES(width));
 	}
 }
 
@@ -170,6 +172,8 @@ int jpeg_reader_init(void *memory, const struct reader_config *config, const str
 	file_marks_clear(&r->base.loaded);
 	if (config->decode == DECODE_FULL)
 		rc = decoder_init(r, e);
+	else if (config->decode == DECODE_VERIFY)
+		rc = jpeg_remake_init(&r->remake, r->remake_memory, r->remake_width, e);
 	*out = r;
 	return rc;
 }
@@ -180,12 +184,13 @@ int jpeg_reader_close(struct reader *r, struct err *e)
 	if (r->made)
 		jpeg_destroy_decompress(&r->d);
 	r->made = false;
+	jpeg_remake_release(&r->remake);
 	return 0;
 }
 
 size_t jpeg_reader_beyond(const struct reader *r)
 {
-	return r->arena.beyond + r->remake.beyond;
+	return r->arena.beyond + r->remake.encoder.arena.beyond;
 }
 
 /* ---- markers ---- */

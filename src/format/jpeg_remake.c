@@ -26,26 +26,29 @@ static bool alike(int rc)
 	return rc == 0 || rc == ERR_CANCELED;
 }
 
+int jpeg_remake_init(struct jpeg_remake *m, void *memory, uint32_t width, struct err *e)
+{
+	*m = (struct jpeg_remake){.memory = memory};
+	jpeg_noise_prepare();
+	return jpeg_encoder_init(&m->encoder, (unsigned char *)memory + JPEG_NOISE_BYTES, width, e);
+}
+
+void jpeg_remake_release(struct jpeg_remake *m)
+{
+	jpeg_encoder_release(&m->encoder);
+}
+
 int jpeg_remake(struct jpeg_remake *m, const struct image_shape *shape, uint64_t file_index,
 		const struct content_source *content, jpeg_sink *sink, void *arg, struct err *e)
 {
-	unsigned char *encoder = (unsigned char *)m->memory + JPEG_NOISE_BYTES;
 	struct first first = {.bytes = m->head, .n = m->n};
-	struct jpeg_encoder j = {0};
-	bool pixels;
-	int rc;
 
 	if (m->n == 0 ||
 	    alike(jpeg_noise(m->memory, shape, file_index, content, compare_first, &first, NULL)))
 		return jpeg_noise(m->memory, shape, file_index, content, sink, arg, e);
-	rc = jpeg_encoder_init(&j, encoder, m->width, e);
-	if (rc < 0)
-		return rc;
 	first.same = 0;
-	pixels = alike(jpeg_encode(&j, shape, file_index, content, compare_first, &first, NULL));
-	rc = pixels ? jpeg_encode(&j, shape, file_index, content, sink, arg, e)
-		    : jpeg_noise(m->memory, shape, file_index, content, sink, arg, e);
-	m->beyond += j.arena.beyond;
-	jpeg_encoder_release(&j);
-	return rc;
+	if (alike(jpeg_encode(&m->encoder, shape, file_index, content, compare_first, &first,
+			      NULL)))
+		return jpeg_encode(&m->encoder, shape, file_index, content, sink, arg, e);
+	return jpeg_noise(m->memory, shape, file_index, content, sink, arg, e);
 }

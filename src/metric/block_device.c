@@ -273,7 +273,7 @@ void block_counters_sub(struct block_counters *a, const struct block_counters *b
 	counter_sub(&a->read_bytes, b->read_bytes, &a->known);
 	counter_sub(&a->writes, b->writes, &a->known);
 	counter_sub(&a->written_bytes, b->written_bytes, &a->known);
-	/* of times the kernel keeps 32 bits: a busy device's queue is round in days */
+	/* of times the kernel keeps 32 bits: the queue's is round in 50 days of one request */
 	a->busy_ms = a->busy_ms > b->busy_ms ? a->busy_ms - b->busy_ms : 0;
 	a->queued_ms = (uint32_t)(a->queued_ms - b->queued_ms);
 }

@@ -36,7 +36,7 @@ struct block_counters {
 	bool known; /* every device of the list told; a list without devices is not known */
 	uint64_t reads, read_bytes, writes, written_bytes;
 	uint64_t busy_ms;   /* with at least one request under way; of several devices the mean */
-	uint64_t queued_ms; /* requests times time */
+	uint64_t queued_ms; /* requests times time; of a difference the low 32 bits */
 	uint64_t under_way; /* requests now */
 };
 

@@ -4,25 +4,22 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
+
+#include "base/cgroup.h"
 
 /* Version 1 writes "no limit" as a number near this one. */
 static const uint64_t NO_LIMIT = INT64_MAX / 2;
 
-/* A version of control groups: where it may be mounted, and its names. */
+/* A version of control groups: its names. */
 struct version {
-	const char *mounts[2];
 	const char *limit;
 	const char *refaults[2]; /* in memory.stat, with the groups below; the older name last */
 };
 
 static const struct version versions[] = {
-	{{"memory", "memory"},
-	 "memory.limit_in_bytes",
-	 {"total_workingset_refault_file", "total_workingset_refault"}},
-	{{"", "unified"}, "memory.max", {"workingset_refault_file", "workingset_refault"}},
+	{"memory.limit_in_bytes", {"total_workingset_refault_file", "total_workingset_refault"}},
+	{"memory.max", {"workingset_refault_file", "workingset_refault"}},
 };
 
 struct group {
@@ -31,93 +28,31 @@ struct group {
 	uint64_t limit;
 };
 
-static bool read_limit(const char *folder, const char *name, uint64_t *out)
+static void take_limit(void *arg, const char *folder, bool second)
 {
-	char path[PATH_MAX + 64], text[64] = "", *end;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	if (!fgets(text, sizeof(text), f))
-		text[0] = '\0';
-	fclose(f);
-	*out = strtoull(text, &end, 10);
-	return end != text && *out < NO_LIMIT;
-}
-
-/* Limits hold for all groups below; inside a container the path may be the host's, and the mount
- * itself the group. */
-static void look_up(const char *root, const char *mount, const char *path, const struct version *v,
-		    struct group *least)
-{
-	char at[PATH_MAX];
+	const struct version *v = &versions[second];
+	struct group *least = arg;
 	uint64_t limit;
 
-	snprintf(at, sizeof(at), "%.1000s/%s%.2000s", root, mount, path);
-	for (;;) {
-		char *slash = strrchr(at, '/');
-
-		if (read_limit(at, v->limit, &limit) && limit < least->limit) {
-			*least = (struct group){.version = v, .limit = limit};
-			snprintf(least->folder, sizeof(least->folder), "%s", at);
-		}
-		if (strlen(at) <= strlen(root) || !slash)
-			return;
-		*slash = '\0';
-	}
+	if (!cgroup_number(folder, v->limit, &limit) || limit >= least->limit)
+		return;
+	least->version = v;
+	least->limit = limit;
+	snprintf(least->folder, sizeof(least->folder), "%s", folder);
 }
 
-static bool lists_memory(const char *controllers)
-{
-	const char *p = strstr(controllers, "memory");
-
-	return p && (p == controllers || p[-1] == ',') && (p[6] == '\0' || p[6] == ',');
-}
-
+/* A limit that the machine's memory is below binds nobody. */
 static void find_group(const char *proc, const char *root, struct group *least)
 {
 	char path[PATH_MAX];
-	char *line = NULL;
-	size_t cap = 0;
-	FILE *f;
+	uint64_t kib;
 
+	*least = (struct group){.limit = NO_LIMIT};
+	snprintf(path, sizeof(path), "%.1000s/meminfo", proc);
+	if (cgroup_named_number(path, "MemTotal:", &kib) && kib < NO_LIMIT / 1024)
+		least->limit = kib * 1024;
 	snprintf(path, sizeof(path), "%.1000s/self/cgroup", proc);
-	f = fopen(path, "re");
-	while (f && getline(&line, &cap, f) >= 0) {
-		char *controllers = strchr(line, ':');
-		char *group = controllers ? strchr(controllers + 1, ':') : NULL;
-		const struct version *v;
-
-		if (!group || group[1] != '/')
-			continue;
-		*group++ = '\0';
-		group[strcspn(group, "\n")] = '\0';
-		if (controllers[1] != '\0' && !lists_memory(controllers + 1))
-			continue;
-		v = &versions[controllers[1] == '\0'];
-		for (int i = 0; i < 2; i++)
-			look_up(root, v->mounts[i], group, v, least);
-	}
-	free(line);
-	if (f)
-		fclose(f);
-}
-
-/* The value beside a name in a file of such lines; -1: it is not there. */
-static int64_t read_named(const char *path, const char *name)
-{
-	FILE *f = fopen(path, "re");
-	char key[128];
-	int64_t v, found = -1;
-
-	while (f && found < 0 && fscanf(f, "%127s %" SCNd64, key, &v) == 2)
-		if (strcmp(key, name) == 0)
-			found = v;
-	if (f)
-		fclose(f);
-	return found;
+	cgroup_walk(path, root, "memory", take_limit, least);
 }
 
 static int64_t read_stall(const char *path)
@@ -135,9 +70,11 @@ static int64_t read_stall(const char *path)
 
 void memory_pressure_read(const char *proc, const char *groups, struct memory_pressure *out)
 {
-	struct group least = {.limit = UINT64_MAX};
 	char path[PATH_MAX + 64];
-	int64_t pages = -1, stall = -1;
+	int64_t stall = -1;
+	struct group least;
+	uint64_t pages;
+	bool known = false;
 
 	find_group(proc, groups, &least);
 	*out = (struct memory_pressure){.limit_bytes = least.version ? least.limit : 0};
@@ -149,14 +86,14 @@ void memory_pressure_read(const char *proc, const char *groups, struct memory_pr
 		least.version = &versions[1]; /* the names of vmstat too */
 		snprintf(path, sizeof(path), "%.1000s/vmstat", proc);
 	}
-	for (int i = 0; i < 2 && pages < 0; i++)
-		pages = read_named(path, least.version->refaults[i]);
+	for (int i = 0; i < 2 && !known; i++)
+		known = cgroup_named_number(path, least.version->refaults[i], &pages);
 	if (stall < 0) {
 		snprintf(path, sizeof(path), "%.1000s/pressure/memory", proc);
 		stall = read_stall(path);
 	}
 	out->stall_ns = stall;
-	out->refault_bytes = pages < 0 ? -1 : pages * sysconf(_SC_PAGESIZE);
+	out->refault_bytes = known ? (int64_t)pages * sysconf(_SC_PAGESIZE) : -1;
 }
 
 void memory_pressure_take(struct memory_pressure *out)

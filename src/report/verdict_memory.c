@@ -102,6 +102,7 @@ bool limit_memory(const struct result *r, char *out, size_t size)
 	double stalled = 0, wall = 0;
 	struct fetching f;
 	char a[32], b[32];
+	double hosts = r->nodes > 1 ? r->nodes : 1;
 	bool waits, again;
 
 	for (uint32_t i = 0; i < r->epochs_done; i++) {
@@ -112,9 +113,10 @@ bool limit_memory(const struct result *r, char *out, size_t size)
 	}
 	look(r, &f);
 	waits = wall > 0 && stalled >= STALLED_SHARE * wall;
-	/* dropped by hand, or by a file system without a cache, they are no refaults */
+	/* dropped by hand, or by a file system without a cache, they are no refaults; what is
+	 * counted of them is one host's, of what came again all hosts' */
 	again = f.bytes > 0 && f.again >= AGAIN_SHARE * f.bytes &&
-		(!f.refaults_known || f.refaults >= 0.5 * f.again);
+		(!f.refaults_known || f.refaults * hosts >= 0.5 * f.again);
 	if (!waits && !again)
 		return false;
 	out[0] = '\0';

@@ -14,6 +14,7 @@
 #include <math.h>
 
 #include "base/rng.h"
+#include "count_allocations.h"
 #include "dataset/content.h"
 #include "dlio_files.h"
 #include "format/jpeg.h"
@@ -223,6 +224,60 @@ static void files_of_pixels(void **state)
 		buffer_free(memory, room);
 		free(bytes);
 	}
+}
+
+/* Allocations of reading "f" once more, when it has been verified before. */
+static uint64_t verify_allocates(void)
+{
+	struct reader_config c = {.decode = DECODE_VERIFY,
+				  .python = 311,
+				  .block_bytes = 4096,
+				  .max_sample_bytes = 300ul * 500,
+				  .max_file_bytes = UINT64_MAX,
+				  .samples_per_file = 1,
+				  .files = 1,
+				  .content = &t.content};
+	size_t room = t.format->reader_bytes(&c, t.io.store);
+	void *memory = buffer_alloc(room, "a reader", &e);
+	uint64_t before = 0;
+	struct reader *r;
+	struct sample s;
+
+	memset(memory, 0, room);
+	assert_int_equal(t.format->reader_init(memory, &c, &t.io, &r, &e), 0);
+	for (int k = 0; k < 2; k++) {
+		before = allocations;
+		if (t.format->read(r, "f", &t.spec, 0, &s, &e) < 0)
+			fail_msg("%s", e.text);
+		before = allocations - before;
+	}
+	t.format->reader_close(r, NULL);
+	buffer_free(memory, room);
+	return before;
+}
+
+/* Files of pixels are made again in the reader's memory, as those of noise are. */
+static void verifying_allocates_nothing(void **state)
+{
+	struct image_shape shape = {500, 300};
+	size_t room = JPEG_ENCODER_BYTES(1000), n;
+	void *memory = buffer_alloc(room, "an encoder", &e);
+	unsigned char *bytes = xmalloc(1 << 20), *end = bytes;
+	struct jpeg_encoder j;
+
+	(void)state;
+	image_case_end(&t);
+	image_case_begin(&t, "jpeg", 300, 500);
+	content_init(&t.content, 7, t.spec.elem);
+	free(image_case_write(&t, &n));
+	assert_int_equal(verify_allocates(), 0);
+	assert_int_equal(jpeg_encoder_init(&j, memory, 1000, &e), 0);
+	assert_int_equal(jpeg_encode(&j, &shape, 0, &t.content, collect, &end, &e), 0);
+	jpeg_encoder_release(&j);
+	image_case_put(&t, bytes, (size_t)(end - bytes));
+	assert_int_equal(verify_allocates(), 0);
+	buffer_free(memory, room);
+	free(bytes);
 }
 
 /* For any shape the file is between half of the estimate and the estimate. */
@@ -478,8 +533,10 @@ int main(void)
 		T(many_scans),
 		T(noise),
 		T(files_of_pixels),
+		T(verifying_allocates_nothing),
 		T(the_bytes_are_fixed),
 	};
 
+	count_allocations();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

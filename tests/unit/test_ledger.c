@@ -372,6 +372,26 @@ static void without_files(void **state)
 	synth_end(&s);
 }
 
+/* The files come once to each of four hosts and six times more; the kernel's count is one host's.
+ */
+static void memory_of_hosts(void **state)
+{
+	struct shape h = cold();
+	char text[512];
+	struct synth s;
+
+	(void)state;
+	h.fetched = 10 * h.files;
+	fill(&s, &h);
+	s.r.nodes = 4;
+	s.r.usage[0].memory = (struct memory_pressure){0, (int64_t)mib(6 * h.files / 4), 0};
+	assert_true(limit_memory(&s.r, text, sizeof(text)));
+	assert_non_null(strstr(text, "75 MiB were fetched an epoch for files of 30 MiB"));
+	s.r.usage[0].memory.refault_bytes = (int64_t)mib(6 * h.files / 4) / 3;
+	assert_false(limit_memory(&s.r, text, sizeof(text)));
+	synth_end(&s);
+}
+
 static void words(void **state)
 {
 	struct shape h = cold();
@@ -397,7 +417,7 @@ int main(void)
 		cmocka_unit_test(fetched_more),   cmocka_unit_test(devices),
 		cmocka_unit_test(networks),       cmocka_unit_test(read_twice),
 		cmocka_unit_test(epoch_by_epoch), cmocka_unit_test(without_files),
-		cmocka_unit_test(words),
+		cmocka_unit_test(words),          cmocka_unit_test(memory_of_hosts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,6 +84,11 @@ static void each_place(void **state)
 	put("proc/self/cgroup", "4:memory:/docker/0123\n");
 	put("cgroup/memory/memory.limit_in_bytes", "131072\n");
 	expect(131072, 700, -1);
+	/* a limit that the machine's memory is below is none: the machine is short of it */
+	put("proc/meminfo", "MemTotal:        128 kB\nMemFree: 1 kB\n");
+	expect(0, 700, 6);
+	put("proc/meminfo", "MemTotal:        129 kB\nMemFree: 1 kB\n");
+	expect(131072, 700, -1);
 	put("proc/self/cgroup", "memory\n4:memory\n4:memory:box\n0::\n:::\n\n9:xmemory:/box\n");
 	expect(0, 700, 6);
 	snprintf(rm, sizeof(rm), "rm -r %s", root);

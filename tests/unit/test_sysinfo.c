@@ -188,6 +188,48 @@ static void test_quota(void **state)
 	assert_int_equal(system(rm), 0);
 }
 
+static uint64_t room_of(const char *root, const char *list)
+{
+	char path[512];
+
+	put_file(root, "list", list);
+	snprintf(path, sizeof(path), "%s/list", root);
+	return host_group_room(path, root);
+}
+
+static void test_room(void **state)
+{
+	char root[] = "/tmp/stoker-cgroup-XXXXXX", rm[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	assert_true(host_group_room("/nonexistent", root) == UINT64_MAX);
+	assert_true(room_of(root, "0::/job/step\n") == UINT64_MAX);
+	put_file(root, "job/step/memory.max", "max\n");
+	put_file(root, "job/memory.max", "1000\n");
+	put_file(root, "job/memory.current", "900\n");
+	/* bound by the group above */
+	assert_int_equal(room_of(root, "0::/job/step\n"), 100);
+	/* the page cache makes way for the program, shared memory does not */
+	put_file(root, "job/memory.stat",
+		 "anon 120\nfile 780\nshmem 80\nactive_file_x 1\ninactive_file 500\nactive_file "
+		 "200\n");
+	assert_int_equal(room_of(root, "0::/job/step\n"), 800);
+	put_file(root, "job/memory.current", "1100\n");
+	assert_int_equal(room_of(root, "0::/job/step\n"), 600);
+	put_file(root, "job/memory.current", "300\n");
+	assert_int_equal(room_of(root, "0::/job/step\n"), 1000);
+	put_file(root, "job/memory.current", "2000\n");
+	assert_int_equal(room_of(root, "0::/job\n"), 0);
+	/* version 1, in a container: the mount is the group */
+	put_file(root, "memory/memory.limit_in_bytes", "5000\n");
+	put_file(root, "memory/memory.usage_in_bytes", "4900\n");
+	put_file(root, "memory/memory.stat", "active_file 1\ntotal_active_file 1900\n");
+	assert_int_equal(room_of(root, "3:cpu:/\n4:memory:/docker/0123\n0::/\n"), 2000);
+	snprintf(rm, sizeof(rm), "rm -r %s", root);
+	assert_int_equal(system(rm), 0);
+}
+
 static void test_usable(void **state)
 {
 	cpu_set_t all, one;
@@ -215,6 +257,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_to_read),
 		cmocka_unit_test(test_this_host),
 		cmocka_unit_test(test_quota),
+		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_usable),
 	};
 
