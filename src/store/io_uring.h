@@ -19,7 +19,7 @@ struct uring {
 	struct io_uring ring;
 	const void *registered; /* buffers inside are known to the kernel; NULL: none */
 	size_t registered_bytes;
-	bool unsubmitted;
+	unsigned unsubmitted; /* requests that the kernel was not told of */
 };
 
 /* ERR_ABSENT, or the system's code, in one sentence where the kernel has no io_uring, does not

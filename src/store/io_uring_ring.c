@@ -73,7 +73,7 @@ int uring_open(struct uring *u, const struct uring_options *o, unsigned entries,
 	pthread_mutex_unlock(&mapping);
 	u->registered = NULL;
 	u->registered_bytes = 0;
-	u->unsubmitted = false;
+	u->unsubmitted = 0;
 	if (rc < 0)
 		return cannot_open(rc, e);
 	if (!o->registered_buffers || !memory || memory_bytes == 0)
@@ -133,7 +133,7 @@ void uring_put(struct uring *u, struct store_request *r)
 		io_uring_prep_read(sqe, pb->fd, p, n, at);
 	}
 	io_uring_sqe_set_data(sqe, r);
-	u->unsubmitted = true;
+	u->unsubmitted++;
 }
 
 static int broken(int code, struct err *e)
@@ -150,7 +150,7 @@ int uring_submit(struct uring *u, struct err *e)
 	do {
 		rc = io_uring_submit(&u->ring);
 	} while (rc == -EINTR || rc == -EAGAIN || rc == -EBUSY);
-	u->unsubmitted = false;
+	u->unsubmitted = 0;
 	return rc < 0 ? broken(rc, e) : 0;
 }
 
@@ -196,7 +196,7 @@ int uring_reap(struct uring *u, struct store_request **out, unsigned max, struct
 			do {
 				rc = io_uring_submit_and_wait(&u->ring, n ? 0 : 1);
 			} while (rc == -EINTR || rc == -EAGAIN || rc == -EBUSY);
-			u->unsubmitted = false;
+			u->unsubmitted = 0;
 			if (rc < 0)
 				return broken(rc, e);
 			n = io_uring_peek_batch_cqe(&u->ring, cqe, want);
@@ -217,9 +217,14 @@ int uring_reap(struct uring *u, struct store_request **out, unsigned max, struct
 
 /* ---- the queue ---- */
 
+/* From this depth on, a quarter of it is submitted at once: what came back together would otherwise leave
+ * the device with nothing to do until all of it was handled. */
+#define DEEP 16u
+
 struct uring_queue {
 	struct store_queue base;
 	struct uring ring;
+	unsigned burst; /* requests that are not kept waiting for the next reaping; 0: any number is */
 };
 
 static struct uring_queue *of(struct store_queue *q)
@@ -254,6 +259,7 @@ static int queue_create(struct store_queue **out, struct store *s,
 		free(q);
 		return rc;
 	}
+	q->burst = config->depth >= DEEP ? config->depth / 4 : 0;
 	*out = &q->base;
 	return 0;
 }
@@ -276,9 +282,10 @@ static void queue_destroy(struct store_queue *q)
 
 static int queue_submit(struct store_queue *q, struct store_request *r, struct err *e)
 {
-	(void)e;
-	uring_put(&of(q)->ring, r);
-	return 0;
+	struct uring_queue *u = of(q);
+
+	uring_put(&u->ring, r);
+	return u->burst && u->ring.unsubmitted >= u->burst ? uring_submit(&u->ring, e) : 0;
 }
 
 static int queue_flush(struct store_queue *q, struct err *e)
