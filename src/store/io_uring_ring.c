@@ -217,14 +217,15 @@ int uring_reap(struct uring *u, struct store_request **out, unsigned max, struct
 
 /* ---- the queue ---- */
 
-/* From this depth on, a quarter of it is submitted at once: what came back together would otherwise leave
- * the device with nothing to do until all of it was handled. */
+/* From this depth on, a quarter of it is submitted at once: what came back together would otherwise
+ * leave the device with nothing to do until all of it was handled. */
 #define DEEP 16u
 
 struct uring_queue {
 	struct store_queue base;
 	struct uring ring;
-	unsigned burst; /* requests that are not kept waiting for the next reaping; 0: any number is */
+	unsigned burst; /* requests that are not kept waiting for the next reaping; 0: any number is
+			 */
 };
 
 static struct uring_queue *of(struct store_queue *q)

@@ -103,20 +103,28 @@ def traced(tmp, depth, **more):
     return trace.read_text().splitlines()
 
 
-def submitted(lines):
-    """How many requests the worker's system calls submit; other threads read the manifest."""
-    calls = [m for m in (re.match(r"(\d+) +io_uring_enter\(\d+, (\d+),", x) for x in lines) if m]
+def submissions(lines):
+    """How many requests each of the worker's system calls submits, and how many it waits for; other threads read
+    the manifest."""
+    calls = [m for m in (re.match(r"(\d+) +io_uring_enter\(\d+, (\d+), (\d+),", x) for x in lines) if m]
     worker = calls[-1].group(1)
-    return [int(m.group(2)) for m in calls if m.group(1) == worker]
+    return [(int(m.group(2)), int(m.group(3))) for m in calls if m.group(1) == worker]
+
+
+def submitted(lines):
+    return [n for n, _ in submissions(lines)]
 
 
 def system_calls(tmp, direct):
-    # one submission of as many requests as may be in flight, and never more; no plain read
-    for depth in (4, 32):
+    # one submission of as many requests as may be in flight, of a deep queue a quarter each; none
+    # twice, and no wait before all are under way; no plain read
+    for depth, at_once in (4, 4), (32, 8):
         lines = traced(tmp, depth, storage__store="io_uring")
-        sent = submitted(lines)
-        assert sent and max(sent) == depth and sent[0] == depth, (depth, sent)
+        sent = [n for n, _ in submissions(lines)]
+        assert sent and max(sent) == at_once and sent[:depth // at_once] == [at_once] * (depth // at_once), (depth, sent)
         assert sum(sent) == 64, (depth, sent)
+        waits = [i for i, (_, wait) in enumerate(submissions(lines)) if wait]
+        assert not waits or waits[0] >= depth // at_once - 1, (depth, waits)
         assert not any("pread64" in x and ", 4096, " in x for x in lines), "a plain read"
     # one at a time
     lines = traced(tmp, 1, storage__store="io_uring")
