@@ -224,8 +224,7 @@ int uring_reap(struct uring *u, struct store_request **out, unsigned max, struct
 struct uring_queue {
 	struct store_queue base;
 	struct uring ring;
-	unsigned burst; /* requests that are not kept waiting for the next reaping; 0: any number is
-			 */
+	unsigned burst; /* as many do not wait for the next reaping; 0: any number does */
 };
 
 static struct uring_queue *of(struct store_queue *q)
@@ -285,8 +284,12 @@ static int queue_submit(struct store_queue *q, struct store_request *r, struct e
 {
 	struct uring_queue *u = of(q);
 
+	(void)e;
 	uring_put(&u->ring, r);
-	return u->burst && u->ring.unsubmitted >= u->burst ? uring_submit(&u->ring, e) : 0;
+	/* a failure is told by the next reaping: for everyone the request is in flight */
+	if (u->burst && u->ring.unsubmitted >= u->burst)
+		uring_submit(&u->ring, NULL);
+	return 0;
 }
 
 static int queue_flush(struct store_queue *q, struct err *e)
