@@ -16,8 +16,8 @@ for preset in asan tsan; do
     case $preset in
     asan) leave="-LE interop|tidy|truth|scale -E cli.(report|study_plots|page_cache)" ;;
     tsan)
-        leave="-LE interop|tidy|fuzz|truth -E contract.(format|checkpoint)|cli.(report|timeline|audit|words|study|bad_input)"
-        leave="$leave|unit.(jpeg|png|csv|npz|npy|zip|hdf5|indexed|outlook|yaml|scalar|override|workload)"
+        leave="-LE interop|tidy|fuzz|truth -E contract.(format|checkpoint)|cli.(report|words)"
+        leave="$leave|unit.(jpeg|png|csv|npz|npy|zip|hdf5|outlook|yaml|scalar|override|workload)"
         ;;
     esac
     compiler=

@@ -131,10 +131,11 @@ struct span_ring *trace_ring_named(struct trace *t, uint32_t rank, bool of_rank)
 
 void span_name(struct span_ring *r, const char *name)
 {
-	size_t n = r ? strlen(name) + 1 : 0;
+	size_t n;
 
 	if (!r)
 		return;
+	n = strlen(name) + 1;
 	r->file = SPAN_NONE;
 	if (n > r->names_bytes - r->names_used)
 		return;

@@ -59,7 +59,6 @@ static int make_lists(struct run_state *s, struct err *e)
 	return rc;
 }
 
-/* The epochs that will have a step: a cap on the steps of the run ends it where it is reached. */
 static unsigned generate_threads(const struct run_state *s)
 {
 	unsigned cores = host_threads() / run_processes_here(s);

@@ -99,7 +99,7 @@ int run_write_trace(struct run_state *s, struct err *e);
 
 /* Steps of epoch `epoch` (from 1), after total_training_steps. */
 uint64_t run_epoch_steps(const struct run_state *s, uint32_t epoch);
-/* Epochs that have a step. */
+/* Epochs that have a step: a cap on the steps of the run ends it where it is reached. */
 uint32_t run_planned_epochs(const struct run_state *s);
 bool run_epoch_has_eval(const struct workload *w, uint32_t epoch);
 

@@ -48,20 +48,27 @@ def study():
 
 # generated into memory and read at a set speed: nothing here depends on this machine's disk
 SOUND = dict(storage__store="throttle+memory", files=512, dataset__record_length_bytes=65536,
-             reader__batch_size=1, train__epochs=2, train__computation_time=0.008)
-SPEED = "+storage.throttle.bandwidth=200000000"
+             reader__batch_size=1, train__epochs=2, train__computation_time=0.004)
+
+
+def sound_run(tmp, out, slower=1, *more):
+    keys = dict(SOUND, train__computation_time=SOUND["train__computation_time"] * slower)
+    stoker("run", *tiny(tmp / "data", out, **keys), f"+storage.throttle.bandwidth={2e8 / slower}", *more)
 
 
 def ours(tmp):
-    sound = tmp / "sound"
-    keys = dict(SOUND)
-    stoker("run", *tiny(tmp / "data", sound, **keys), SPEED)
-    found = audit(sound)[0]["findings"]
-    # a machine may wake threads late or be busy with something else, and the run says so itself
-    excused = ["compute", "client", "steady"] + ["whole-run"] * any(f["check"] == "compute" for f in found)
-    assert not [f for f in found if f["check"] not in excused], found
-    assert not [f for f in found if f["level"] == "fail"], found
+    # when this machine wakes threads late, again with all times doubled
+    for attempt in range(4):
+        sound = tmp / f"sound{attempt}"
+        sound_run(tmp, sound, 2**attempt)
+        found = audit(sound)[0]["findings"]
+        # a machine may be busy with something else, and the run says so itself
+        left = [f for f in found if f["level"] == "fail" or f["check"] not in ("compute", "client", "steady")]
+        if not left:
+            break
+    assert not left, left
 
+    keys = dict(SOUND)
     trap = tmp / "trap"
     keys.update(files=8, reader__prefetch_size=8, reader__read_threads=8)
     stoker("run", *tiny(tmp / "data2", trap, **keys), "+storage.throttle.bandwidth=3000000")
@@ -106,7 +113,7 @@ def compare(sound, trap):
 def table(tmp, sound):
     """The table of runs says of each what the audit found, beside the column that was there before."""
     warned = tmp / "warned"
-    stoker("run", *tiny(tmp / "data", warned, **SOUND), SPEED, "++workload.reader.nonsense=3")
+    sound_run(tmp, warned, 1, "++workload.reader.nonsense=3")
     stoker("report", STUDY, sound, warned, "-o", tmp / "r.html", "--csv", tmp / "runs.csv")
     rows = list(csv.DictReader((tmp / "runs.csv").open()))
     results = {os.path.abspath(r["folder"]): r["findings"] for r in audit(STUDY, sound, warned)}
