@@ -361,8 +361,8 @@ static int run(struct study_plan *p, const struct study_args *a, struct err *e)
 		rc = study_run(p, show, &view, &failed, e);
 	clear_line(&view);
 	if (rc == 0)
-		printf("%zu rows of the design, %zu failed; results in '%s'\n", p->design.rows,
-		       failed, a->o.results);
+		printf("%zu row%s of the design, %zu failed; results in '%s'\n", p->design.rows,
+		       p->design.rows == 1 ? "" : "s", failed, a->o.results);
 	if (rc == 0 && failed) {
 		AUTO_FREE char *file = state_path(p);
 

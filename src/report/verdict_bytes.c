@@ -167,8 +167,8 @@ void verdict_ledger(struct result *r)
 	if (flagged == 0) {
 		say(v,
 		    "Every count of bytes, from the samples down to the storage, agrees with the "
-		    "one above it within 1 %%%s.",
-		    explained ? " or differs by what is known" : "");
+		    "one above it within 1 %% or 64 KiB%s.",
+		    explained ? ", or differs by what is known" : "");
 		return;
 	}
 	v->level = VERDICT_WARN;

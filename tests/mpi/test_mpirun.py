@@ -92,7 +92,7 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
         done = run([*command, "verify", f"{tmp}/data"])
         assert done.stdout.count("every byte as generated") == 1, done.stdout
         done = run([*command, "verify", broken], status=1)
-        assert done.stdout.count("1 files differ") == 1 and len(sentences(done.stderr)) == 1, (done.stdout, done.stderr)
+        assert done.stdout.count("1 file differs") == 1 and len(sentences(done.stderr)) == 1, (done.stdout, done.stderr)
         assert run([*command, "show", "formats"]).stdout.count("synthetic") == 1
 
     # what cannot be is said once, by one process, and nobody hangs
