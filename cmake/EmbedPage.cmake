@@ -1,5 +1,5 @@
 # Run by embed_page: every file of FILES as a NUL-terminated byte array <name with _ for .>.
-set(text "/* Written by cmake/EmbedPage.cmake. */\n#include \"report/page.h\"\n")
+set(text "/* Written by cmake/EmbedPage.cmake. */\n#include \"page/page.h\"\n")
 foreach(file ${FILES})
   get_filename_component(name ${file} NAME)
   string(REPLACE "." "_" name ${name})

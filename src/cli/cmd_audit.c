@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 #include "cli/result_args.h"
 #include "cli/terminal.h"
-#include "report/audit.h"
+#include "readback/audit.h"
 
 extern const struct command command_audit;
 

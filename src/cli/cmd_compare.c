@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "cli/cli.h"
 #include "cli/result_args.h"
-#include "report/compare.h"
+#include "readback/compare.h"
 
 extern const struct command command_compare;
 

@@ -9,8 +9,8 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cli/cli.h"
-#include "report/page.h"
-#include "report/table.h"
+#include "page/page.h"
+#include "readback/table.h"
 #include "study/plots.h"
 
 extern const struct command command_report;

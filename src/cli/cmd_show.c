@@ -15,7 +15,7 @@
 #include "cli/terminal.h"
 #include "format/format.h"
 #include "loader/loader.h"
-#include "report/result.h"
+#include "result/result.h"
 #include "store/store.h"
 
 extern const struct command command_show;

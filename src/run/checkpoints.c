@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "comm/net.h"
 #include "metric/disk_io.h"
-#include "report/dlio_log.h"
+#include "result/dlio_log.h"
 #include "run/background.h"
 #include "run/recovery.h"
 #include "run/state.h"

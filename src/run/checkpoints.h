@@ -23,7 +23,7 @@
 
 #include "base/err.h"
 #include "checkpoint/checkpoint.h"
-#include "report/result.h"
+#include "result/result.h"
 
 struct rank;
 struct run_state;

@@ -12,8 +12,8 @@
 #include "base/folder_lock.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "report/dlio_log.h"
-#include "report/trace_files.h"
+#include "result/dlio_log.h"
+#include "result/trace_files.h"
 #include "run/state.h"
 
 int run_write_results(struct run_state *s, struct err *e)

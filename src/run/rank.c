@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "comm/net.h"
-#include "report/dlio_log.h"
+#include "result/dlio_log.h"
 #include "run/cache_control.h"
 #include "run/state.h"
 #include "run/usage.h"

@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "comm/comm.h"
 #include "loader/loader.h"
-#include "report/result.h"
+#include "result/result.h"
 #include "run/checkpoints.h"
 
 struct run_state;

@@ -18,7 +18,7 @@
 #include "dataset/generate.h"
 #include "dataset/remove.h"
 #include "dataset/verify.h"
-#include "report/dlio_log.h"
+#include "result/dlio_log.h"
 #include "run/cache_control.h"
 #include "run/state.h"
 #include "store/map.h"

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/thread.h"
 #include "comm/comm.h"
-#include "report/result.h"
+#include "result/result.h"
 #include "run/tell.h"
 #include "workload/workload.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 /* The charts for papers, drawn by gnuplot: each as NAME.png (150 dpi), NAME.svg and NAME.pdf. */
-#include "report/groups.h"
+#include "readback/groups.h"
 
 /* Writes au, throughput and one chart for each varied parameter into `folder`, with NAME.gp and
  * NAME.dat they are made of. ERR_ABSENT when there is no gnuplot. */

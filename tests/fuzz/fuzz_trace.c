@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "report/trace_view.h"
+#include "page/trace_view.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

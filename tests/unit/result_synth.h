@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "report/result.h"
+#include "result/result.h"
 
 #define SYNTH_EPOCH_NS 1000000000000LL /* between the beginnings of epochs */
 #define SYNTH_WALL_NS 1790000000000000000LL

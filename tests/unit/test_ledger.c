@@ -4,8 +4,8 @@
 
 #include "result_synth.h"
 
-#include "report/ledger.h"
-#include "report/verdict_parts.h"
+#include "judge/ledger.h"
+#include "judge/verdict_parts.h"
 
 #define MIB (1u << 20)
 #define SIZE (60ull * 2 * 65536) /* of the samples that were delivered: 7.5 MiB */

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "report/model.h"
+#include "predict/model.h"
 
 static double model_au(const struct model *m)
 {

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "report/decompose.h"
-#include "report/outlook.h"
+#include "judge/decompose.h"
+#include "predict/outlook.h"
 
 #define STEPS 40
 

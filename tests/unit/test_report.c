@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "report/dlio_log.h"
+#include "result/dlio_log.h"
 
 static char folder[] = "/tmp/stoker-report-XXXXXX";
 

@@ -11,8 +11,8 @@
 #include <jansson.h>
 
 #include "metric/series.h"
-#include "report/json_parts.h"
-#include "report/result.h"
+#include "result/json_parts.h"
+#include "result/result.h"
 
 static uint64_t thousand(void *arg)
 {

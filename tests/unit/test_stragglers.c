@@ -1,5 +1,5 @@
 /* Who and what was slow, found in results made by hand. */
-#include "report/stragglers.h"
+#include "judge/stragglers.h"
 
 #include <math.h>
 

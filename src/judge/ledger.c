@@ -1,0 +1,544 @@
+/* Lines of bytes, and why two of them differ. */
+#include "judge/ledger.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "judge/verdict_parts.h"
+
+static const double SHARE = 0.01;        /* of the larger one: what is below it agrees */
+static const double LEAST_BYTES = 65536; /* and so does this much */
+static const double BLOCK = 4096;        /* of a file system, and of O_DIRECT */
+static const double HEADERS_SHARE = 0.1; /* of what a network carries: frames, calls, replies */
+/* What this program reads to sample the machine: /proc and /sys, for each point. */
+static const double SAMPLE_BYTES = 16384;
+
+const char *const ledger_keys[LEDGER_LINES] = {
+	[LEDGER_WANTED] = "wanted",           [LEDGER_ASKED] = "asked",
+	[LEDGER_RETURNED] = "returned",       [LEDGER_CALLS] = "process_calls",
+	[LEDGER_CHARGED] = "process_fetched", [LEDGER_CLIENT] = "client_returned",
+	[LEDGER_FETCHED] = "client_fetched",  [LEDGER_DEVICE] = "device",
+	[LEDGER_DISKS] = "disks_below",       [LEDGER_NETWORK] = "network_received",
+};
+
+const char *const ledger_titles[LEDGER_LINES] = {
+	[LEDGER_WANTED] = "sample data delivered",
+	[LEDGER_ASKED] = "asked of the store",
+	[LEDGER_RETURNED] = "returned by the store",
+	[LEDGER_CALLS] = "returned by the process's read calls",
+	[LEDGER_CHARGED] = "fetched for the process by the kernel",
+	[LEDGER_CLIENT] = "given out by the file system's client",
+	[LEDGER_FETCHED] = "fetched from its servers",
+	[LEDGER_DEVICE] = "read from the device",
+	[LEDGER_DISKS] = "read from the disks below it",
+	[LEDGER_NETWORK] = "received from the network",
+};
+
+/* All that explanations are made of; sums over the begun epochs. */
+struct facts {
+	const struct result *r;
+	const struct store_ops *base;
+	double meta_returned, opens, requests;
+	double files;      /* bytes of the dataset's files, once an epoch */
+	double cached;     /* of them in the page cache when the epochs began */
+	double grown;      /* how much more at their ends */
+	bool cached_known; /* every look before an epoch could tell */
+	bool memory, part; /* the file system is memory; the looks saw only a part of the files */
+	bool mapped, direct, uring, copies, encoded;
+	struct host_io host;
+	double loaded;    /* checkpoints read back meanwhile */
+	double evaluated; /* fetched by evaluations, which are over when an epoch's last look is
+			     taken */
+	double samples;
+};
+
+static void explain(struct ledger_line *l, enum ledger_state state, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void explain(struct ledger_line *l, enum ledger_state state, const char *fmt, ...)
+{
+	va_list ap;
+
+	l->state = state;
+	va_start(ap, fmt);
+	vsnprintf(l->why, sizeof(l->why), fmt, ap);
+	va_end(ap);
+}
+
+static bool differ(double a, double b)
+{
+	double d = fabs(a - b);
+
+	return d > LEAST_BYTES && d > SHARE * fmax(a, b);
+}
+
+static void set(struct ledger *l, enum ledger_key key, double bytes)
+{
+	l->line[key].known = true;
+	l->line[key].bytes = bytes;
+}
+
+/* ---- the lines ---- */
+
+static void sum_requests(struct ledger *l, struct facts *f)
+{
+	const struct result *r = f->r;
+	double wanted = 0, asked = 0, returned = 0;
+
+	for (uint32_t k = 0; k < r->ranks; k++) {
+		const struct io_stat *io = &r->rank[k].train_io;
+
+		for (uint32_t i = 0; i < r->epochs_begun; i++) {
+			const struct rank_epoch *ep = &r->rank[k].epoch[i];
+
+			wanted += (double)ep->payload_bytes;
+			for (uint32_t c = 0; c < ep->loads; c++)
+				f->loaded += (double)ep->load[c].stat.file_bytes;
+		}
+		asked += (double)io->kind[IO_DATA].asked_bytes +
+			 (double)io->kind[IO_META].asked_bytes;
+		returned += (double)io->kind[IO_DATA].returned_bytes +
+			    (double)io->kind[IO_META].returned_bytes;
+		f->meta_returned += (double)io->kind[IO_META].returned_bytes;
+		f->opens += (double)io->kind[IO_OPEN].requests;
+		f->requests +=
+			(double)io->kind[IO_META].requests + (double)io->kind[IO_DATA].requests;
+	}
+	set(l, LEDGER_WANTED, wanted);
+	if (r->workload->run.measure == MEASURE_NONE)
+		return;
+	set(l, LEDGER_ASKED, asked);
+	set(l, LEDGER_RETURNED, returned);
+}
+
+static void sum_looks(struct facts *f)
+{
+	const struct result *r = f->r;
+
+	f->cached_known = r->epochs_begun > 0;
+	for (uint32_t i = 0; i < r->epochs_begun; i++) {
+		const struct residency *c = &r->usage[i].cache_start;
+		double scale = c->looked ? (double)c->files / (double)c->looked : 0;
+
+		f->cached_known = f->cached_known && c->known && c->looked > 0;
+		f->memory = f->memory || c->memory;
+		f->part = f->part || c->looked < c->files;
+		f->files += scale * (double)c->bytes;
+		f->cached += scale * (double)c->cached_bytes;
+		f->grown += scale * fmax(0, (double)r->usage[i].cache_end.cached_bytes -
+						    (double)c->cached_bytes);
+	}
+}
+
+static void sum_kernel(struct ledger *l, struct facts *f)
+{
+	const struct result *r = f->r;
+	struct proc_io process = {.known = r->epochs_begun > 0};
+
+	for (uint32_t i = 0; i < r->epochs_begun; i++) {
+		const struct epoch_usage *u = &r->usage[i];
+
+		process.known = process.known && u->train.known;
+		process.rchar_bytes += u->train.rchar_bytes;
+		process.read_bytes += u->train.read_bytes;
+		f->evaluated += u->eval.known ? (double)u->eval.read_bytes : 0;
+		if (i == 0)
+			f->host = u->host_train;
+		else
+			host_io_add(&f->host, &u->host_train);
+	}
+	if (r->epochs_begun)
+		f->host.whole.under_way = r->usage[r->epochs_begun - 1].host_train.whole.under_way;
+	if (process.known) {
+		set(l, LEDGER_CALLS, (double)process.rchar_bytes);
+		set(l, LEDGER_CHARGED, (double)process.read_bytes);
+	}
+	if (!r->host_source)
+		return;
+	if (f->host.whole.known)
+		set(l, LEDGER_DEVICE, (double)f->host.whole.read_bytes);
+	if (f->host.lower.known)
+		set(l, LEDGER_DISKS, (double)f->host.lower.read_bytes);
+	if (f->host.client.known)
+		set(l, LEDGER_CLIENT, (double)f->host.client.returned_bytes);
+	if (f->host.client.fetched_known)
+		set(l, LEDGER_FETCHED, (double)f->host.client.fetched_bytes);
+	/* beside a local disk the network says nothing */
+	if (!f->host.whole.known && !f->memory && (f->host.net.known || f->host.net.rdma_known))
+		set(l, LEDGER_NETWORK,
+		    (double)f->host.net.received_bytes + (double)f->host.net.rdma_received_bytes);
+}
+
+static void gather(struct ledger *l, struct facts *f)
+{
+	const struct workload *w = f->r->workload;
+	const struct dataset *d = f->r->dataset;
+	const char *name;
+
+	f->base = verdict_base_store(w);
+	name = f->base ? f->base->name : "";
+	sum_requests(l, f);
+	sum_looks(f);
+	if (f->base && f->base->flags & STORE_HAS_FILES && f->r->usage)
+		sum_kernel(l, f);
+	f->direct = f->base && f->base->flags & STORE_IS_UNCACHED;
+	f->mapped = strcmp(name, "mmap") == 0 || (d && d->format->flags & FORMAT_MAPS) ||
+		    strcmp(w->reader.data_loader, "native_dali") == 0;
+	f->uring = strcmp(name, "io_uring") == 0;
+	f->copies = w->reader.read_type == READ_MEMORY;
+	f->encoded = (d && d->format->flags & FORMAT_IMAGE) || w->dataset.compression != 0;
+}
+
+/* ---- why two lines differ ---- */
+
+static void why_asked(struct ledger_line *l, const struct facts *f, double wanted, double returned)
+{
+	char a[32], b[32];
+
+	if (l->bytes > wanted)
+		explain(l, LEDGER_EXPLAINED,
+			"%s of it headers and indexes, %s past the ends of files; the rest is the "
+			"format's own, or lies around the samples",
+			bytes_text(f->meta_returned, a),
+			bytes_text(fmax(0, l->bytes - returned), b));
+	else if (f->encoded)
+		explain(l, LEDGER_EXPLAINED,
+			"files are encoded or compressed: fewer bytes than "
+			"the samples in them");
+	else if (f->copies)
+		explain(l, LEDGER_EXPLAINED,
+			"samples came from the reader's own copies "
+			"(reader.read_type memory)");
+	else
+		explain(l, LEDGER_FLAGGED, "less was asked for than the samples hold");
+}
+
+static void why_returned(struct ledger_line *l, double asked)
+{
+	if (l->bytes < asked)
+		explain(l, LEDGER_EXPLAINED, "requests reached past the ends of files");
+	else
+		explain(l, LEDGER_FLAGGED, "the store returned more than it was asked for");
+}
+
+static void why_calls(struct ledger_line *l, const struct facts *f, double returned)
+{
+	double more = l->bytes - returned, sampling = 0;
+	size_t points = 0;
+	char a[32], b[32];
+
+	if (f->r->series)
+		series_points(f->r->series, &points);
+	sampling = (double)points * SAMPLE_BYTES;
+	bytes_text(fabs(more), a);
+	if (more < 0 && f->mapped)
+		explain(l, LEDGER_EXPLAINED, "%s came from mapped files: page faults, no calls", a);
+	else if (more < 0 && f->uring)
+		explain(l, LEDGER_EXPLAINED,
+			"%s came through io_uring, which this counter leaves "
+			"out",
+			a);
+	else if (more < 0)
+		explain(l, LEDGER_FLAGGED, "%s did not come from read calls of this process", a);
+	else if (f->direct && more <= 2 * BLOCK * f->requests + sampling)
+		explain(l, LEDGER_EXPLAINED, "O_DIRECT reads whole blocks: %s more", a);
+	else if (more <= f->loaded + sampling + LEAST_BYTES)
+		explain(l, LEDGER_EXPLAINED,
+			"%s more: checkpoints read back (%s) and the sampling of the machine", a,
+			bytes_text(f->loaded, b));
+	else
+		explain(l, LEDGER_FLAGGED,
+			"the process read %s that no request of the store "
+			"asked for",
+			a);
+}
+
+/* Whether what was fetched and what was there can have served all: nobody else brought anything in,
+ * and no file was read more often than it has samples, which is when a format reads all of it for
+ * each. */
+static bool read_again(const struct facts *f, double charged, double asked)
+{
+	const struct dataset *d = f->r->dataset;
+	double times = d && d->samples_per_file > 1 ? (double)d->samples_per_file : 1;
+	double slack = fmax(LEAST_BYTES, SHARE * asked);
+
+	/* headers and indexes lie in pages that the samples' requests reach into, too */
+	return f->grown <= charged + f->evaluated + slack &&
+	       (charged + f->cached) * times + f->meta_returned + slack >= asked;
+}
+
+static void why_less_charged(struct ledger_line *l, const struct facts *f, double missing,
+			     double asked)
+{
+	double slack = fmax(LEAST_BYTES, SHARE * asked);
+	double again = fmax(0, missing - f->cached);
+	char a[32], b[32], c[32];
+
+	bytes_text(missing, a);
+	bytes_text(f->cached, b);
+	if (f->memory)
+		explain(l, LEDGER_EXPLAINED, "the file system is memory: nothing is below it");
+	else if (f->r->host_source && f->r->host_source->client.kind != FS_CLIENT_NONE)
+		explain(l, LEDGER_EXPLAINED, "%s does not report all it fetches to this counter",
+			f->r->host_source->client.type);
+	else if (!f->cached_known)
+		explain(l, LEDGER_FLAGGED,
+			"%s came from somewhere else; what the page cache held is not known", a);
+	else if (again <= slack)
+		explain(l, LEDGER_EXPLAINED, "the page cache: it held %s%s before the epochs",
+			f->part ? "about " : "", b);
+	else if (again <= asked - f->files + slack || read_again(f, l->bytes, asked))
+		explain(l, LEDGER_EXPLAINED,
+			"the page cache: it held %s before the epochs, and %s were read again", b,
+			bytes_text(again, c));
+	else
+		explain(l, LEDGER_FLAGGED,
+			"%s less, and the page cache held only %s before: another program brought "
+			"it in, or the file system does not report its reads",
+			a, b);
+}
+
+static void why_more_charged(struct ledger_line *l, const struct facts *f, double more,
+			     double asked)
+{
+	/* what of the files was neither asked for nor there */
+	double ahead = fmax(0, f->files - f->cached - asked);
+	double tables = BLOCK * f->opens, slack = fmax(LEAST_BYTES, SHARE * asked);
+	char a[32];
+
+	bytes_text(more, a);
+	if (f->direct && more <= tables + slack)
+		explain(l, LEDGER_EXPLAINED, "%s more: inodes and other tables of the file system",
+			a);
+	else if (!f->direct && more <= ahead + tables + slack)
+		explain(l, LEDGER_EXPLAINED, "%s: %s more",
+			f->mapped ? "page faults and read-ahead bring in what lies around"
+				  : "read-ahead",
+			a);
+	else if (!f->direct && f->r->workload->storage.page_cache == PAGE_CACHE_DROP)
+		explain(l, LEDGER_EXPLAINED,
+			"%s more: what drop-behind threw away was fetched again", a);
+	else if (!f->direct && f->cached_known && asked + more > f->files)
+		explain(l, LEDGER_FLAGGED,
+			"%s more than all files hold: pages were dropped before they were used, "
+			"and fetched again (too little memory for the page cache)",
+			a);
+	else
+		explain(l, LEDGER_FLAGGED, "%s more than was asked for", a);
+}
+
+static void why_device(struct ledger_line *l, const struct facts *f, double charged)
+{
+	const struct block_tree *t = &f->r->host_source->tree;
+	double more = l->bytes - charged, parts = 0, mean;
+	const struct block_counters *w = &f->host.whole;
+	char a[32], b[32];
+
+	if (more > 0) {
+		if (f->host.part.known && t->part.n == t->whole.n)
+			parts = fmax(0, l->bytes - (double)f->host.part.read_bytes);
+		bytes_text(more, a);
+		if (parts > SHARE * l->bytes)
+			explain(l, LEDGER_FLAGGED,
+				"%s more: others read beside this run, %s of it from other "
+				"partitions",
+				a, bytes_text(parts, b));
+		else
+			explain(l, LEDGER_FLAGGED,
+				"%s more: other programs, or the kernel for "
+				"itself, read beside this run",
+				a);
+		return;
+	}
+	bytes_text(-more, a);
+	mean = w->reads ? (double)w->read_bytes / (double)w->reads : 0;
+	if (w->under_way && -more <= fmax(LEAST_BYTES, 2 * mean * (double)w->under_way))
+		explain(l, LEDGER_EXPLAINED, "%s less: read-ahead was still under way at the end",
+			a);
+	else if (f->loaded > 0 && -more <= 1.05 * f->loaded + LEAST_BYTES)
+		explain(l, LEDGER_EXPLAINED, "%s less: checkpoints were read from another device",
+			a);
+	else
+		explain(l, LEDGER_FLAGGED,
+			"%s less: the process read from other devices too, or "
+			"was answered without this one",
+			a);
+}
+
+static void why_disks(struct ledger_line *l, const struct facts *f, double device)
+{
+	char a[32];
+
+	bytes_text(fabs(l->bytes - device), a);
+	if (l->bytes > device)
+		explain(l, LEDGER_FLAGGED,
+			"%s more: others read from these disks, or one read of the device takes "
+			"several of them",
+			a);
+	else if (f->r->host_source->tree.loop)
+		explain(l, LEDGER_FLAGGED,
+			"%s less: they came from the page cache of the loop device's backing file",
+			a);
+	else
+		explain(l, LEDGER_FLAGGED, "%s less: a cache between the device and its disks", a);
+}
+
+static void why_network(struct ledger_line *l, double before)
+{
+	double more = l->bytes - before;
+	char a[32];
+
+	bytes_text(fabs(more), a);
+	if (more > 0 && more <= HEADERS_SHARE * before)
+		explain(l, LEDGER_EXPLAINED, "%s more: headers of frames, calls and replies", a);
+	else if (more > 0)
+		explain(l, LEDGER_FLAGGED, "%s more: other traffic of this machine", a);
+	else
+		explain(l, LEDGER_FLAGGED, "%s less: they took another way than these interfaces",
+			a);
+}
+
+static void why_client(struct ledger_line *l, double returned)
+{
+	char a[32];
+
+	bytes_text(fabs(l->bytes - returned), a);
+	if (l->bytes > returned)
+		explain(l, LEDGER_FLAGGED, "%s more: other programs read from this file system", a);
+	else
+		explain(l, LEDGER_FLAGGED, "%s less than this program's reads returned", a);
+}
+
+static void why_fetched(struct ledger_line *l, const struct facts *f, double client)
+{
+	double missing = client - l->bytes;
+	char a[32], b[32];
+
+	bytes_text(fabs(missing), a);
+	bytes_text(f->cached, b);
+	if (missing < 0)
+		explain(l, LEDGER_EXPLAINED, "read-ahead: %s more", a);
+	else if (f->cached_known && missing <= f->cached + fmax(LEAST_BYTES, SHARE * client))
+		explain(l, LEDGER_EXPLAINED, "the page cache: it held %s before the epochs", b);
+	else
+		explain(l, LEDGER_FLAGGED, "%s less, and the page cache held %s before the epochs",
+			a, f->cached_known ? b : "what nobody could tell");
+}
+
+/* The nearest known line before `key` among those that it follows from. */
+static int line_before(const struct ledger *l, const struct facts *f, enum ledger_key key)
+{
+	enum ledger_key last = key == LEDGER_DEVICE ? LEDGER_CHARGED : key;
+
+	/* mapped files and io_uring are not in the kernel's count of calls */
+	if ((key == LEDGER_CHARGED || key == LEDGER_CLIENT) && (f->mapped || f->uring) &&
+	    l->line[LEDGER_RETURNED].known)
+		return LEDGER_RETURNED;
+	if (key == LEDGER_CLIENT && l->line[LEDGER_CALLS].known)
+		return LEDGER_CALLS;
+	if (key == LEDGER_DEVICE)
+		return l->line[last].known ? (int)last : -1;
+	if (key == LEDGER_DISKS)
+		return l->line[LEDGER_DEVICE].known ? LEDGER_DEVICE : -1;
+	if (key == LEDGER_NETWORK)
+		return l->line[LEDGER_FETCHED].known ? LEDGER_FETCHED
+		       : l->line[LEDGER_CALLS].known ? LEDGER_CALLS
+						     : -1;
+	for (int k = (int)key - 1; k >= 0; k--)
+		if (l->line[k].known)
+			return k;
+	return -1;
+}
+
+static void judge(struct ledger *l, const struct facts *f, enum ledger_key key)
+{
+	struct ledger_line *line = &l->line[key];
+	double before, now = line->bytes;
+	char apart[32];
+
+	line->against = line_before(l, f, key);
+	if (line->against < 0)
+		return;
+	before = l->line[line->against].bytes;
+	if (!differ(before, now))
+		return;
+	if (key > LEDGER_CHARGED && fabs(now - before) <= SHARE * l->line[LEDGER_WANTED].bytes) {
+		explain(line, LEDGER_EXPLAINED,
+			"%s apart, which is under 1 %% of the sample data of this run",
+			bytes_text(fabs(now - before), apart));
+		return;
+	}
+	switch (key) {
+	case LEDGER_ASKED:
+		why_asked(line, f, before, l->line[LEDGER_RETURNED].bytes);
+		break;
+	case LEDGER_RETURNED:
+		why_returned(line, before);
+		break;
+	case LEDGER_CALLS:
+		if (line->against == LEDGER_WANTED)
+			explain(line, LEDGER_EXPLAINED,
+				"requests were not counted (run.measure none): headers and what "
+				"lies around the samples");
+		else
+			why_calls(line, f, before);
+		break;
+	case LEDGER_CHARGED:
+		if (now < before)
+			why_less_charged(line, f, before - now, before);
+		else
+			why_more_charged(line, f, now - before, before);
+		break;
+	case LEDGER_CLIENT:
+		why_client(line, before);
+		break;
+	case LEDGER_FETCHED:
+		why_fetched(line, f, before);
+		break;
+	case LEDGER_DEVICE:
+		why_device(line, f, before);
+		break;
+	case LEDGER_DISKS:
+		why_disks(line, f, before);
+		break;
+	default:
+		why_network(line, before);
+	}
+}
+
+void ledger_of(const struct result *r, struct ledger *out)
+{
+	struct facts f = {.r = r};
+
+	*out = (struct ledger){0};
+	for (int k = 0; k < LEDGER_LINES; k++)
+		out->line[k].against = -1;
+	if (!r->rank || !r->trained)
+		return;
+	gather(out, &f);
+	for (int k = 0; k < LEDGER_LINES; k++)
+		if (out->line[k].known)
+			judge(out, &f, (enum ledger_key)k);
+}
+
+/* ---- words ---- */
+
+const char *ledger_place(const struct result *r, enum ledger_key key, char *out, size_t out_size)
+{
+	const struct host_io_source *s = r->host_source;
+
+	out[0] = '\0';
+	if (!s)
+		return out;
+	if (key == LEDGER_DEVICE)
+		block_list_names(&s->tree.whole, out, out_size);
+	else if (key == LEDGER_DISKS)
+		block_list_names(&s->tree.lower, out, out_size);
+	else if (key == LEDGER_NETWORK)
+		snprintf(out, out_size, "%s", s->interfaces);
+	else if (key == LEDGER_CLIENT || key == LEDGER_FETCHED)
+		snprintf(out, out_size, "%s", s->client.type);
+	return out;
+}

@@ -1,0 +1,138 @@
+/* What the times of checkpoints stand for: a disk, or memory. */
+#include <math.h>
+
+#include "judge/verdict_parts.h"
+
+/* A disk that took this share of the bytes took the checkpoint. */
+static const double TAKEN_SHARE = 0.95;
+/* A read back of which the disk gave this little came from memory. */
+static const double GIVEN_SHARE = 0.5;
+
+/* Bytes of all whole checkpoints and what the disk moved meanwhile. */
+struct sum {
+	uint64_t count, bytes, disk_bytes, process_bytes;
+	bool disk_known, process_known;
+};
+
+static struct sum sum_of(const struct result *r, bool load, uint64_t *unfinished)
+{
+	struct sum s = {.disk_known = true, .process_known = true};
+	struct checkpoint_measure one;
+
+	for (uint32_t i = 0; i < r->epochs_begun; i++)
+		for (uint32_t c = 0; checkpoint_measure_of(r, i, c, load, &one); c++) {
+			*unfinished += !one.done;
+			if (!one.done)
+				continue;
+			s.count++;
+			s.bytes += load ? one.payload_bytes : one.file_bytes;
+			s.disk_known = s.disk_known && one.disk_known;
+			s.process_known = s.process_known && one.process_known;
+			s.disk_bytes += one.disk_bytes;
+			s.process_bytes += one.process_bytes;
+		}
+	return s;
+}
+
+static bool has_files(const struct result *r)
+{
+	const struct store_ops *base = verdict_base_store(r->workload);
+
+	return base && base->flags & STORE_HAS_FILES;
+}
+
+static void say_writes(struct verdict *v, const struct result *r, const struct sum *s)
+{
+	char a[32], b[32];
+
+	say(v, "%llu written, %s.", (unsigned long long)s->count, bytes_text((double)s->bytes, a));
+	if (!has_files(r)) {
+		worsen(v, VERDICT_WARN);
+		say(v, " The store '%s' keeps them in memory or nowhere.",
+		    r->workload->storage.store);
+		return;
+	}
+	if (s->disk_known)
+		say(v, " The disk took %s while they were written.",
+		    bytes_text((double)s->disk_bytes, b));
+	if (r->workload->checkpoint.fsync) {
+		if (s->disk_known && (double)s->disk_bytes < TAKEN_SHARE * (double)s->bytes) {
+			worsen(v, VERDICT_WARN);
+			say(v, " That is less than was written although each file was synced.");
+		} else if (!s->disk_known) {
+			worsen(v, VERDICT_UNKNOWN);
+			say(v, " Each file was synced; the file system has no block device whose "
+			       "counters could prove it.");
+		} else {
+			say(v, " Each file was synced before it counted as done.");
+		}
+		return;
+	}
+	if (s->disk_known && (double)s->disk_bytes >= TAKEN_SHARE * (double)s->bytes)
+		return;
+	worsen(v, VERDICT_WARN);
+	say(v, " They were not synced (checkpoint.fsync is false): the times are those of writing "
+	       "to the page cache, not to the storage.");
+}
+
+static void say_reads(struct verdict *v, const struct result *r, const struct sum *s)
+{
+	char a[32], b[32];
+
+	say(v, " %llu read back, %s", (unsigned long long)s->count,
+	    bytes_text((double)s->bytes, a));
+	if (!s->process_known || !has_files(r)) {
+		say(v, ".");
+		return;
+	}
+	say(v, ", of which %s came from the storage.",
+	    bytes_text(fmin((double)s->process_bytes, (double)s->bytes), b));
+	if ((double)s->process_bytes < GIVEN_SHARE * (double)s->bytes) {
+		worsen(v, VERDICT_WARN);
+		say(v, " The rest was in the page cache of this machine since it was written.");
+	}
+}
+
+/* Fewer ranks than whole copies of the model need write, and read, less than a real job would. */
+static void say_partial(struct verdict *v, const struct result *r)
+{
+	const struct checkpoint_totals *t = &r->checkpoint_totals;
+	char a[32], b[32];
+
+	if (t->ranks >= t->whole_ranks)
+		return;
+	say(v, " %s: %llu of the %llu ranks of its job, and so %s of the %s of a checkpoint.",
+	    r->workload->checkpoint.mode == 1 ? "Subset" : "Partial model",
+	    (unsigned long long)t->ranks, (unsigned long long)t->whole_ranks,
+	    bytes_text((double)t->total_bytes, a), bytes_text((double)t->whole_bytes, b));
+	if (r->workload->checkpoint.mode == 1) /* as it was asked for */
+		return;
+	worsen(v, VERDICT_WARN);
+	say(v, " Run a multiple of tensor x pipeline ranks for a whole one.");
+}
+
+void verdict_checkpoint(struct result *r)
+{
+	struct verdict *v = add(r, "checkpoint");
+	uint64_t unfinished = 0;
+	struct sum save = {0}, load = {0};
+
+	if (r->rank) {
+		save = sum_of(r, false, &unfinished);
+		load = sum_of(r, true, &unfinished);
+	}
+	if (save.count + load.count + unfinished == 0) {
+		v->level = VERDICT_WARN;
+		say(v, "Checkpoints are on, but none came due.");
+		return;
+	}
+	if (save.count)
+		say_writes(v, r, &save);
+	if (load.count)
+		say_reads(v, r, &load);
+	say_partial(v, r);
+	if (unfinished) {
+		worsen(v, VERDICT_FAIL);
+		say(v, " %llu did not become whole.", (unsigned long long)unfinished);
+	}
+}

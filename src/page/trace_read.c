@@ -1,0 +1,498 @@
+#include "page/trace_read.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "page/trace_scan.h"
+
+#define KEY_MAX 32u
+#define PENDING 256u /* events whose end has not come */
+#define NS_MAX (INT64_MAX / 4)
+
+enum state { AT_START, IN_EVENTS, AT_END };
+
+/* One event as its file writes it. */
+struct event {
+	struct trace_text name, cat, path, value, hash;
+	char ph;
+	bool has_ts;
+	int64_t ts, dur;
+	uint64_t pid, tid, id;
+	uint64_t epoch, step, sample, offset, asked, moved, dropped;
+	bool metadata, failed;
+};
+
+struct pending {
+	uint64_t pid, id;
+	struct trace_item item;
+	bool used;
+	char name[64], cat[32], path[TRACE_TEXT_MAX];
+};
+
+struct trace_reader {
+	struct trace_scan in;
+	enum state state;
+	bool in_object, seen_events, ours;
+	int64_t zero_ns;
+	uint64_t dropped;
+	struct event ev;
+	struct pending pending[PENDING];
+	size_t next_pending;
+};
+
+uint64_t trace_text_key(const char *text)
+{
+	uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
+
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3u;
+	return h == TRACE_NONE ? 0 : h;
+}
+
+static uint64_t to_count(const char *s)
+{
+	uint64_t v;
+
+	return str_to_u64(s, &v) ? v : TRACE_NONE;
+}
+
+/* Microseconds with decimals as ns: doubles do not hold those since 1970. */
+static bool to_ns(const char *s, int64_t *out)
+{
+	int64_t v = 0, scale = 100;
+	bool point = false, any = false;
+	double d;
+
+	if (strpbrk(s, "eE-")) {
+		if (!str_to_f64(s, &d) || !(d > -1e15 && d < 1e15))
+			return false;
+		*out = (int64_t)(d * 1000);
+		return true;
+	}
+	for (; *s; s++) {
+		if (*s == '.' && !point) {
+			point = true;
+			continue;
+		}
+		if (*s < '0' || *s > '9' || v > NS_MAX / 10 - 10000)
+			return false;
+		any = true;
+		if (point) {
+			v += (*s - '0') * scale;
+			scale /= 10;
+		} else {
+			v = v * 10 + (*s - '0') * 1000;
+		}
+	}
+	*out = v;
+	return any;
+}
+
+static uint64_t *count_of(struct event *ev, const char *key)
+{
+	static const struct {
+		const char *key;
+		size_t at;
+	} counts[] = {
+		{"epoch", offsetof(struct event, epoch)},
+		{"step", offsetof(struct event, step)},
+		{"sample", offsetof(struct event, sample)},
+		{"image_idx", offsetof(struct event, sample)},
+		{"offset", offsetof(struct event, offset)},
+		{"asked_bytes", offsetof(struct event, asked)},
+		{"count", offsetof(struct event, asked)},
+		{"bytes", offsetof(struct event, moved)},
+		{"image_size", offsetof(struct event, moved)},
+	};
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+		if (strcmp(key, counts[i].key) == 0)
+			return (uint64_t *)(void *)((char *)ev + counts[i].at);
+	return NULL;
+}
+
+static void copy(struct trace_text *to, const struct trace_text *from)
+{
+	memcpy(to->s, from->s, from->n + 1);
+	to->n = from->n;
+}
+
+static void take_arg(struct event *ev, const char *key, const struct trace_text *v)
+{
+	uint64_t *count = count_of(ev, key);
+
+	if (count) {
+		*count = to_count(v->s);
+	} else if (strcmp(key, "ret") == 0) {
+		ev->failed = v->s[0] == '-';
+		if (!ev->failed)
+			ev->moved = to_count(v->s);
+	} else if (strcmp(key, "file") == 0 || strcmp(key, "name") == 0) {
+		copy(&ev->path, v);
+	} else if (strcmp(key, "value") == 0) {
+		copy(&ev->value, v);
+	} else if (strcmp(key, "fhash") == 0) {
+		copy(&ev->hash, v);
+	} else if (strcmp(key, "metadata") == 0) {
+		ev->metadata = strcmp(v->s, "1") == 0;
+	} else if (strcmp(key, "failed") == 0) {
+		ev->failed = strcmp(v->s, "1") == 0;
+	} else if (strcmp(key, "spans_dropped") == 0) {
+		ev->dropped = to_count(v->s);
+	}
+}
+
+/* A key, cut to a length that no known one has. */
+static void take_key(char key[KEY_MAX], const struct trace_text *word)
+{
+	size_t n = word->n < KEY_MAX - 1 ? word->n : KEY_MAX - 1;
+
+	memcpy(key, word->s, n);
+	key[n] = '\0';
+}
+
+/* The next key of an object, and its value: r->in.word, where it is no object or list. 1; 0 at the
+ * object's end, TRACE_END, or an error. */
+static int next_member(struct trace_reader *r, bool first, char key[KEY_MAX], bool *scalar,
+		       struct err *e)
+{
+	int rc = trace_scan_key(&r->in, first, e), c;
+
+	if (rc != 1)
+		return rc;
+	take_key(key, &r->in.word);
+	c = trace_scan_peek(&r->in);
+	*scalar = c != '{' && c != '[';
+	rc = *scalar ? trace_scan_scalar(&r->in, &r->in.word, e) : trace_scan_skip(&r->in, e);
+	return rc < 0 ? rc : 1;
+}
+
+static int read_args(struct trace_reader *r, struct event *ev, struct err *e)
+{
+	char key[KEY_MAX];
+	bool scalar;
+	int rc;
+
+	if (trace_scan_peek(&r->in) != '{')
+		return trace_scan_skip(&r->in, e);
+	trace_scan_take(&r->in);
+	for (bool first = true; (rc = next_member(r, first, key, &scalar, e)) == 1; first = false)
+		if (scalar)
+			take_arg(ev, key, &r->in.word);
+	return rc;
+}
+
+static int take_field(struct trace_reader *r, struct event *ev, const char *key, struct err *e)
+{
+	const struct trace_text *v = &r->in.word;
+
+	if (strcmp(key, "name") == 0) {
+		copy(&ev->name, v);
+	} else if (strcmp(key, "cat") == 0) {
+		copy(&ev->cat, v);
+	} else if (strcmp(key, "ph") == 0) {
+		ev->ph = v->s[0];
+	} else if (strcmp(key, "pid") == 0) {
+		ev->pid = to_count(v->s);
+	} else if (strcmp(key, "tid") == 0) {
+		ev->tid = to_count(v->s);
+	} else if (strcmp(key, "id") == 0) {
+		ev->id = trace_text_key(v->s);
+	} else if (strcmp(key, "ts") == 0) {
+		ev->has_ts = to_ns(v->s, &ev->ts);
+		if (!ev->has_ts)
+			return trace_scan_bad(&r->in, e, "'ts' is no time in microseconds");
+	} else if (strcmp(key, "dur") == 0) {
+		if (!to_ns(v->s, &ev->dur) || ev->dur < 0)
+			return trace_scan_bad(&r->in, e,
+					      "'dur' is no length of time in microseconds");
+	}
+	return 0;
+}
+
+static void clear(struct event *ev)
+{
+	ev->name.s[0] = ev->cat.s[0] = ev->path.s[0] = ev->value.s[0] = ev->hash.s[0] = '\0';
+	ev->ph = '\0';
+	ev->has_ts = ev->metadata = ev->failed = false;
+	ev->ts = ev->dur = 0;
+	ev->pid = ev->tid = 0;
+	ev->id = TRACE_NONE;
+	ev->epoch = ev->step = ev->sample = TRACE_NONE;
+	ev->offset = ev->asked = ev->moved = ev->dropped = TRACE_NONE;
+}
+
+/* 0, TRACE_END when the file ends within it, or an error. The opening bracket is next. */
+static int read_event(struct trace_reader *r, struct event *ev, struct err *e)
+{
+	char key[KEY_MAX];
+	int rc;
+
+	clear(ev);
+	trace_scan_take(&r->in);
+	for (bool first = true; (rc = trace_scan_key(&r->in, first, e)) == 1; first = false) {
+		int c = trace_scan_peek(&r->in);
+
+		take_key(key, &r->in.word);
+		if (strcmp(key, "args") == 0)
+			rc = read_args(r, ev, e);
+		else if (c == '{' || c == '[')
+			rc = trace_scan_skip(&r->in, e);
+		else if ((rc = trace_scan_scalar(&r->in, &r->in.word, e)) == 0)
+			rc = take_field(r, ev, key, e);
+		if (rc < 0)
+			return rc;
+	}
+	return rc;
+}
+
+/* ---- the file around the events ---- */
+
+static int read_other(struct trace_reader *r, struct err *e)
+{
+	char key[KEY_MAX];
+	bool scalar;
+	int rc;
+
+	if (trace_scan_peek(&r->in) != '{')
+		return trace_scan_skip(&r->in, e);
+	trace_scan_take(&r->in);
+	for (bool first = true; (rc = next_member(r, first, key, &scalar, e)) == 1; first = false) {
+		if (!scalar)
+			continue;
+		if (strcmp(key, "program") == 0)
+			r->ours = str_starts(r->in.word.s, "stoker ");
+		else if (strcmp(key, "spans_dropped") == 0)
+			str_to_u64(r->in.word.s, &r->dropped);
+		else if (strcmp(key, "begin_unix_ns") == 0 &&
+			 (!str_to_i64(r->in.word.s, &r->zero_ns) || r->zero_ns < 0 ||
+			  r->zero_ns > NS_MAX))
+			return trace_scan_bad(&r->in, e,
+					      "'begin_unix_ns' is no time of this century");
+	}
+	return rc;
+}
+
+/* Keys of the whole file up to its events. */
+static int find_events(struct trace_reader *r, bool first, struct err *e)
+{
+	int rc;
+
+	while ((rc = trace_scan_key(&r->in, first, e)) == 1) {
+		first = false;
+		if (strcmp(r->in.word.s, "traceEvents") == 0) {
+			if (trace_scan_take(&r->in) != '[')
+				return trace_scan_bad(&r->in, e, "'traceEvents' is no list");
+			r->state = IN_EVENTS;
+			r->seen_events = true;
+			return 0;
+		}
+		rc = strcmp(r->in.word.s, "otherData") == 0 ? read_other(r, e)
+							    : trace_scan_skip(&r->in, e);
+		if (rc < 0)
+			return rc;
+	}
+	if (rc == 0 && !r->seen_events)
+		return trace_scan_bad(&r->in, e, "it has no list 'traceEvents'");
+	r->state = AT_END;
+	return rc;
+}
+
+static int begin(struct trace_reader *r, struct err *e)
+{
+	int c = trace_scan_blanks(&r->in, false);
+
+	if (c == '[') {
+		trace_scan_take(&r->in);
+		r->state = IN_EVENTS;
+		return 0;
+	}
+	if (c != '{')
+		return trace_scan_bad(&r->in, e,
+				      c == TRACE_END ? "it is empty or cannot be read"
+						     : "a trace begins with '[' or '{'");
+	trace_scan_take(&r->in);
+	r->in_object = true;
+	return find_events(r, true, e);
+}
+
+/* ---- from events to items ---- */
+
+static void set_item(struct trace_item *item, const struct event *ev, int64_t zero_ns)
+{
+	const struct trace_text *file = ev->hash.s[0] ? &ev->hash : &ev->path;
+
+	*item = (struct trace_item){
+		.kind = TRACE_ITEM_SPAN,
+		.name = ev->name.s,
+		.cat = ev->cat.s,
+		.text = ev->path.s,
+		.pid = ev->pid,
+		.tid = ev->tid,
+		.begin_ns = zero_ns + ev->ts,
+		.end_ns = zero_ns + ev->ts + ev->dur,
+		.epoch = ev->epoch,
+		.step = ev->step,
+		.sample = ev->sample,
+		.offset = ev->offset,
+		.asked = ev->asked,
+		.moved = ev->moved,
+		.file = file->s[0] ? trace_text_key(file->s) : TRACE_NONE,
+		.metadata = ev->metadata,
+		.failed = ev->failed,
+	};
+}
+
+static void put_pending(struct trace_reader *r)
+{
+	struct pending *p = &r->pending[r->next_pending++ % PENDING];
+
+	p->used = true;
+	p->pid = r->ev.pid;
+	p->id = r->ev.id;
+	set_item(&p->item, &r->ev, r->zero_ns);
+	snprintf(p->name, sizeof(p->name), "%.63s", r->ev.name.s);
+	snprintf(p->cat, sizeof(p->cat), "%.31s", r->ev.cat.s);
+	snprintf(p->path, sizeof(p->path), "%s", r->ev.path.s);
+	p->item.name = p->name;
+	p->item.cat = p->cat;
+	p->item.text = p->path;
+	p->item.in_flight = true;
+}
+
+static bool end_pending(struct trace_reader *r, struct trace_item *item)
+{
+	for (size_t i = 0; i < PENDING; i++) {
+		struct pending *p = &r->pending[i];
+
+		if (!p->used || p->pid != r->ev.pid || p->id != r->ev.id ||
+		    strncmp(p->name, r->ev.name.s, sizeof(p->name) - 1) != 0)
+			continue;
+		p->used = false;
+		*item = p->item;
+		item->end_ns = r->zero_ns + r->ev.ts;
+		return item->end_ns >= item->begin_ns;
+	}
+	return false;
+}
+
+/* Names of processes, threads and files, in either spelling. */
+static bool meta_item(struct trace_reader *r, struct trace_item *item)
+{
+	const struct event *ev = &r->ev;
+	const char *what = ev->name.s;
+
+	set_item(item, ev, 0);
+	if (strcmp(what, "FH") == 0) {
+		item->kind = TRACE_ITEM_FILE;
+		item->file = trace_text_key(ev->value.s);
+	} else if (strcmp(what, "process_name") == 0) {
+		item->kind = TRACE_ITEM_PROCESS;
+	} else if (strcmp(what, "thread_name") == 0) {
+		item->kind = TRACE_ITEM_THREAD;
+	} else {
+		if (strcmp(what, "SH") == 0 && strcmp(ev->path.s, "stoker") == 0)
+			r->ours = true;
+		return false;
+	}
+	return true;
+}
+
+/* Whether the event is one that is told. */
+static int to_item(struct trace_reader *r, struct trace_item *item, struct err *e)
+{
+	const struct event *ev = &r->ev;
+
+	if (ev->dropped != TRACE_NONE && strcmp(ev->cat.s, "dftracer") == 0)
+		r->dropped = ev->dropped;
+	if (ev->ph == 'M')
+		return meta_item(r, item);
+	if (ev->ph != 'X' && ev->ph != 'b' && ev->ph != 'e')
+		return 0;
+	if (!ev->has_ts)
+		return trace_scan_bad(&r->in, e, "an event has no 'ts'");
+	if (ev->ph == 'e')
+		return end_pending(r, item);
+	if (ev->ph == 'b') {
+		put_pending(r);
+		return 0;
+	}
+	set_item(item, ev, r->zero_ns);
+	return 1;
+}
+
+int trace_reader_next(struct trace_reader *r, struct trace_item *item, struct err *e)
+{
+	int rc = 0;
+
+	while (rc == 0 && r->state != AT_END) {
+		int c;
+
+		if (r->state == AT_START) {
+			rc = begin(r, e);
+			continue;
+		}
+		c = trace_scan_blanks(&r->in, true);
+		if (c == TRACE_END) {
+			rc = trace_scan_early(&r->in);
+		} else if (c == ']') {
+			trace_scan_take(&r->in);
+			r->state = AT_END;
+			if (r->in_object)
+				rc = find_events(r, false, e);
+		} else if (c != '{') {
+			return trace_scan_bad(&r->in, e, "here should be an event in braces");
+		} else {
+			rc = read_event(r, &r->ev, e);
+			if (rc == 0)
+				rc = to_item(r, item, e);
+		}
+	}
+	if (rc == TRACE_END) {
+		r->state = AT_END;
+		return 0;
+	}
+	return rc;
+}
+
+int trace_reader_open(struct trace_reader **out, const char *path, struct err *e)
+{
+	struct trace_reader *r = xcalloc(1, sizeof(*r));
+	int rc = trace_scan_open(&r->in, path, e);
+
+	*out = NULL;
+	if (rc < 0) {
+		free(r);
+		return rc;
+	}
+	*out = r;
+	return 0;
+}
+
+void trace_reader_close(struct trace_reader *r)
+{
+	if (!r)
+		return;
+	trace_scan_close(&r->in);
+	free(r);
+}
+
+bool trace_reader_cut(const struct trace_reader *r, uint64_t *line)
+{
+	*line = r->in.line;
+	return r->in.cut;
+}
+
+bool trace_reader_ours(const struct trace_reader *r)
+{
+	return r->ours;
+}
+
+uint64_t trace_reader_dropped(const struct trace_reader *r)
+{
+	return r->dropped;
+}

@@ -1,0 +1,267 @@
+#include "page/trace_scan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/alloc.h"
+
+#define CHUNK 65536u
+#define DEPTH_MAX 64
+
+int trace_scan_open(struct trace_scan *s, const char *path, struct err *e)
+{
+	*s = (struct trace_scan){.line = 1};
+	errno = 0;
+	s->file = gzopen(path, "rbe");
+	if (!s->file)
+		return err_sys(e, errno ? errno : ENOMEM, "cannot read the trace '%s'", path);
+	s->path = xstrdup(path);
+	s->chunk = xmalloc(CHUNK);
+	return 0;
+}
+
+void trace_scan_close(struct trace_scan *s)
+{
+	gzclose(s->file);
+	free(s->chunk);
+	free(s->path);
+}
+
+int trace_scan_bad(struct trace_scan *s, struct err *e, const char *what)
+{
+	return err_set(e, ERR_DATA, "trace '%s', line %llu: %s", s->path,
+		       (unsigned long long)s->line, what);
+}
+
+static int fill(struct trace_scan *s)
+{
+	int n = gzread(s->file, s->chunk, CHUNK);
+
+	s->used = 0;
+	s->have = n > 0 ? (unsigned)n : 0;
+	return n > 0;
+}
+
+int trace_scan_peek(struct trace_scan *s)
+{
+	if (s->used == s->have && !fill(s))
+		return TRACE_END;
+	return s->chunk[s->used];
+}
+
+int trace_scan_take(struct trace_scan *s)
+{
+	int c = trace_scan_peek(s);
+
+	if (c == TRACE_END)
+		return TRACE_END;
+	s->used++;
+	s->line += c == '\n';
+	return c;
+}
+
+int trace_scan_blanks(struct trace_scan *s, bool commas)
+{
+	int c = trace_scan_peek(s);
+
+	while (c == ' ' || c == '\t' || c == '\n' || c == '\r' || (commas && c == ',')) {
+		trace_scan_take(s);
+		c = trace_scan_peek(s);
+	}
+	return c;
+}
+
+/* ---- values ---- */
+
+int trace_scan_early(struct trace_scan *s)
+{
+	s->cut = true;
+	return TRACE_END;
+}
+
+static void keep(struct trace_text *t, int c)
+{
+	if (t->n + 1 < sizeof(t->s))
+		t->s[t->n++] = (char)c;
+}
+
+static void keep_code(struct trace_text *t, unsigned u)
+{
+	if (u < 0x80) {
+		keep(t, (int)u);
+	} else if (u < 0x800) {
+		keep(t, (int)(0xc0 | u >> 6));
+		keep(t, (int)(0x80 | (u & 0x3f)));
+	} else {
+		keep(t, (int)(0xe0 | u >> 12));
+		keep(t, (int)(0x80 | (u >> 6 & 0x3f)));
+		keep(t, (int)(0x80 | (u & 0x3f)));
+	}
+}
+
+static int hex(int c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+static int read_escape(struct trace_scan *s, struct trace_text *t, struct err *e)
+{
+	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+	int c = trace_scan_take(s);
+	const char *at;
+	unsigned u = 0;
+
+	if (c == TRACE_END)
+		return trace_scan_early(s);
+	if (c != 'u') {
+		at = c ? strchr(from, c) : NULL;
+		if (!at)
+			return trace_scan_bad(s, e,
+					      "a text holds an escape that JSON does not have");
+		keep(t, to[at - from]);
+		return 0;
+	}
+	for (int i = 0; i < 4; i++) {
+		c = trace_scan_take(s);
+		if (c == TRACE_END)
+			return trace_scan_early(s);
+		if (hex(c) < 0)
+			return trace_scan_bad(s, e, "\\u needs four hexadecimal digits behind it");
+		u = u * 16 + (unsigned)hex(c);
+	}
+	/* halves of a pair, and NUL, stand for nothing that a name needs */
+	keep_code(t, u == 0 || (u >= 0xd800 && u <= 0xdfff) ? '?' : u);
+	return 0;
+}
+
+static bool is_plain(unsigned char c)
+{
+	return c >= 0x20 && c != '"' && c != '\\';
+}
+
+/* 0, TRACE_END when the file ends, or an error. The opening quote is next. */
+static int read_string(struct trace_scan *s, struct trace_text *t, struct err *e)
+{
+	int rc = 0;
+
+	t->n = 0;
+	trace_scan_take(s);
+	while (rc == 0) {
+		int c;
+
+		/* what means nothing but itself, without going through every test */
+		while (s->used < s->have && is_plain(s->chunk[s->used]))
+			keep(t, s->chunk[s->used++]);
+		c = trace_scan_take(s);
+
+		if (c == TRACE_END)
+			return trace_scan_early(s);
+		if (c == '"')
+			break;
+		if (c == '\\')
+			rc = read_escape(s, t, e);
+		else if (c < 0x20)
+			return trace_scan_bad(s, e, "a text is not closed on its line");
+		else
+			keep(t, c);
+	}
+	t->s[t->n] = '\0';
+	return rc;
+}
+
+static bool of_word(int c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       c == '-' || c == '+' || c == '.';
+}
+
+int trace_scan_scalar(struct trace_scan *s, struct trace_text *t, struct err *e)
+{
+	int c = trace_scan_peek(s);
+
+	if (c == '"')
+		return read_string(s, t, e);
+	t->n = 0;
+	while (of_word(c)) {
+		keep(t, c);
+		s->used++;
+		c = trace_scan_peek(s);
+	}
+	t->s[t->n] = '\0';
+	if (c == TRACE_END)
+		return trace_scan_early(s);
+	return t->n ? 0 : trace_scan_bad(s, e, "here should be a value of JSON");
+}
+
+int trace_scan_skip(struct trace_scan *s, struct err *e)
+{
+	char open[DEPTH_MAX];
+	int depth = 0, rc;
+
+	for (;;) {
+		/* what is left out needs its brackets and texts to be whole, no more */
+		int c = trace_scan_blanks(s, false);
+
+		if (c == TRACE_END)
+			return trace_scan_early(s);
+		if (c == '{' || c == '[') {
+			if (depth == DEPTH_MAX)
+				return trace_scan_bad(s, e,
+						      "values lie more than 64 deep in each other");
+			open[depth++] = c == '{' ? '}' : ']';
+			trace_scan_take(s);
+		} else if (c == '}' || c == ']') {
+			if (depth == 0 || open[--depth] != c)
+				return trace_scan_bad(s, e, "a bracket closes what was not opened");
+			trace_scan_take(s);
+		} else if (depth && (c == ',' || c == ':')) {
+			trace_scan_take(s);
+			continue;
+		} else {
+			rc = trace_scan_scalar(s, &s->word, e);
+			if (rc < 0)
+				return rc;
+		}
+		if (depth == 0)
+			return 0;
+	}
+}
+
+int trace_scan_key(struct trace_scan *s, bool first, struct err *e)
+{
+	int c = trace_scan_blanks(s, false), rc;
+
+	if (c == TRACE_END)
+		return trace_scan_early(s);
+	if (c == '}') {
+		trace_scan_take(s);
+		return 0;
+	}
+	if (!first) {
+		if (c != ',')
+			return trace_scan_bad(
+				s, e, "a comma or a closing bracket is missing in an object");
+		trace_scan_take(s);
+		c = trace_scan_blanks(s, false);
+	}
+	if (c == TRACE_END)
+		return trace_scan_early(s);
+	if (c != '"')
+		return trace_scan_bad(s, e, "here should be a key of an object, in quotes");
+	rc = read_string(s, &s->word, e);
+	if (rc < 0)
+		return rc;
+	c = trace_scan_blanks(s, false);
+	if (c == TRACE_END)
+		return trace_scan_early(s);
+	if (c != ':')
+		return trace_scan_bad(s, e, "a key has no colon behind it");
+	trace_scan_take(s);
+	return trace_scan_blanks(s, false) == TRACE_END ? trace_scan_early(s) : 1;
+}

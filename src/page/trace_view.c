@@ -1,0 +1,522 @@
+#include "page/trace_view.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "page/trace_keep.h"
+#include "page/trace_read.h"
+
+#define LANES_MAX 4096u
+#define PATHS_BYTES (1u << 20) /* of all names together */
+#define FIRST_STEPS 3u
+
+/* A rank, or a process of it. */
+struct proc {
+	uint64_t pid;
+	uint32_t rank;
+	bool left_out;
+	uint64_t last_epoch, last_step; /* of training steps seen in this pass */
+	uint64_t wait_epoch, wait_step;
+	int64_t wait_begin;
+	int64_t eval_begin, eval_end;
+};
+
+/* A training step of one rank, from asking for its batch to the end of its barrier. */
+struct rank_step {
+	uint64_t epoch, step;
+	int64_t begin_ns, end_ns;
+};
+
+struct work {
+	struct trace_view *v;
+	const struct str_list *files;
+	const struct trace_choice *choice;
+	struct proc *proc;
+	size_t procs, last_proc, last_lane;
+	bool ours;
+	/* what the first pass learns */
+	bool has_steps, has_slow;
+	uint64_t first_epoch, first_step, last_epoch, last_step;
+	struct rank_step slow;
+	const struct proc *slow_proc; /* its name may come after it */
+	uint32_t slow_rank;
+	int64_t begin_ns, end_ns;
+	uint64_t last_found[TRACE_VIEW_WINDOWS]; /* steps that are there */
+	size_t found, bytes;                     /* names of files */
+};
+
+typedef bool (*item_fn)(struct work *w, const struct trace_item *item); /* false: enough */
+
+static void add_note(struct trace_view *v, const char *path, uint64_t line)
+{
+	if (!v->note[0])
+		snprintf(v->note, sizeof(v->note),
+			 "The trace '%.380s' breaks off in line %" PRIu64
+			 ": only what is before that is drawn.",
+			 path, line);
+}
+
+/* Every item of every file. */
+static int scan(struct work *w, item_fn fn, struct err *e)
+{
+	struct trace_item item;
+	bool more = true;
+
+	for (size_t i = 0; more && i < w->files->n; i++) {
+		struct trace_reader *r;
+		uint64_t line;
+		int rc = trace_reader_open(&r, w->files->v[i], e);
+
+		if (rc < 0)
+			return rc;
+		while (more && (rc = trace_reader_next(r, &item, e)) == 1) {
+			w->ours = trace_reader_ours(r);
+			more = fn(w, &item);
+		}
+		/* each file of a run has the number of the whole run */
+		if (trace_reader_dropped(r) > w->v->dropped)
+			w->v->dropped = trace_reader_dropped(r);
+		if (rc == 0 && trace_reader_cut(r, &line))
+			add_note(w->v, w->files->v[i], line);
+		trace_reader_close(r);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* ---- ranks and their threads ---- */
+
+static struct proc *proc_of(struct work *w, uint64_t pid)
+{
+	struct proc *p;
+
+	if (w->last_proc < w->procs && w->proc[w->last_proc].pid == pid)
+		return &w->proc[w->last_proc];
+	for (size_t i = 0; i < w->procs; i++)
+		if (w->proc[i].pid == pid) {
+			w->last_proc = i;
+			return &w->proc[i];
+		}
+	if (w->procs == LANES_MAX)
+		return NULL;
+	p = &w->proc[w->procs];
+	*p = (struct proc){.pid = pid, .rank = (uint32_t)w->procs};
+	w->last_proc = w->procs++;
+	return p;
+}
+
+static struct view_lane *lane_of(struct work *w, uint64_t pid, uint64_t tid)
+{
+	struct trace_view *v = w->v;
+	struct view_lane *l;
+
+	if (w->last_lane < v->lanes && v->lane[w->last_lane].pid == pid &&
+	    v->lane[w->last_lane].tid == tid)
+		return &v->lane[w->last_lane];
+	for (size_t i = 0; i < v->lanes; i++)
+		if (v->lane[i].pid == pid && v->lane[i].tid == tid) {
+			w->last_lane = i;
+			return &v->lane[i];
+		}
+	if (v->lanes == LANES_MAX)
+		return NULL;
+	l = &v->lane[v->lanes];
+	*l = (struct view_lane){.pid = pid, .tid = tid};
+	w->last_lane = v->lanes++;
+	return l;
+}
+
+static void name_process(struct work *w, const struct trace_item *item)
+{
+	struct proc *p = proc_of(w, item->pid);
+	unsigned rank;
+
+	if (p && (sscanf(item->text, "rank %9u", &rank) == 1 ||
+		  sscanf(item->text, "Rank %9u", &rank) == 1))
+		p->rank = rank;
+}
+
+static bool left_out(const struct work *w, const struct proc *p)
+{
+	const struct trace_choice *c = w->choice;
+
+	return c->has_ranks && (p->rank < c->first_rank || p->rank > c->last_rank);
+}
+
+/* ---- steps ---- */
+
+/* Whether the span ends a step of training that was not there before: those of an evaluation have
+ * the same numbers. */
+static bool ends_step(struct proc *p, const struct trace_item *item, struct rank_step *out)
+{
+	enum view_kind kind = view_kind_of(item->cat, item->name, item->metadata);
+
+	if (kind == VIEW_NOT && strcmp(item->name, "evaluate") == 0) {
+		p->eval_begin = item->begin_ns;
+		p->eval_end = item->end_ns;
+	}
+	if ((kind != VIEW_WAIT && kind != VIEW_STEP) || item->step == TRACE_NONE ||
+	    (item->begin_ns >= p->eval_begin && item->begin_ns < p->eval_end))
+		return false;
+	if (kind == VIEW_WAIT) {
+		p->wait_epoch = item->epoch;
+		p->wait_step = item->step;
+		p->wait_begin = item->begin_ns;
+		return false;
+	}
+	*out = (struct rank_step){item->epoch == TRACE_NONE ? 1 : item->epoch, item->step,
+				  item->begin_ns, item->end_ns};
+	if (p->wait_epoch == item->epoch && p->wait_step == item->step &&
+	    p->wait_begin <= item->begin_ns)
+		out->begin_ns = p->wait_begin;
+	if (out->epoch < p->last_epoch ||
+	    (out->epoch == p->last_epoch && out->step <= p->last_step))
+		return false;
+	p->last_epoch = out->epoch;
+	p->last_step = out->step;
+	return true;
+}
+
+static void note_step(struct work *w, const struct proc *p, const struct rank_step *s)
+{
+	const struct trace_choice *c = w->choice;
+
+	if (c->epoch && s->epoch != c->epoch)
+		return;
+	if (!w->has_steps || s->epoch < w->first_epoch ||
+	    (s->epoch == w->first_epoch && s->step < w->first_step)) {
+		w->first_epoch = s->epoch;
+		w->first_step = s->step;
+	}
+	if (!w->has_steps || s->epoch > w->last_epoch)
+		w->last_epoch = s->epoch;
+	if (!w->has_steps || s->step > w->last_step)
+		w->last_step = s->step;
+	w->has_steps = true;
+	if (s->epoch == w->first_epoch && s->step < w->first_step + FIRST_STEPS)
+		return;
+	if (!w->has_slow || s->end_ns - s->begin_ns > w->slow.end_ns - w->slow.begin_ns) {
+		w->has_slow = true;
+		w->slow = *s;
+		w->slow_proc = p;
+	}
+}
+
+/* Before ranks can be chosen: DFTracer names them last. */
+static bool name_ranks(struct work *w, const struct trace_item *item)
+{
+	if (item->kind == TRACE_ITEM_PROCESS)
+		name_process(w, item);
+	return true;
+}
+
+static bool survey(struct work *w, const struct trace_item *item)
+{
+	struct rank_step s;
+	struct proc *p;
+
+	if (item->kind == TRACE_ITEM_PROCESS)
+		name_process(w, item);
+	if (item->kind == TRACE_ITEM_THREAD) {
+		struct view_lane *l = lane_of(w, item->pid, item->tid);
+
+		if (l)
+			snprintf(l->name, sizeof(l->name), "%.47s", item->text);
+	}
+	if (item->kind != TRACE_ITEM_SPAN)
+		return true;
+	p = proc_of(w, item->pid);
+	if (!p || !lane_of(w, item->pid, item->tid)) {
+		w->v->lanes_left_out++;
+		return true;
+	}
+	if (left_out(w, p))
+		return true;
+	if (w->end_ns == 0 || item->begin_ns < w->begin_ns)
+		w->begin_ns = item->begin_ns;
+	if (item->end_ns > w->end_ns)
+		w->end_ns = item->end_ns;
+	if (ends_step(p, item, &s))
+		note_step(w, p, &s);
+	return true;
+}
+
+static int compare_ranks(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int choose_ranks(struct work *w, struct err *e)
+{
+	uint32_t *rank = xcalloc(w->procs + 1, sizeof(*rank)), limit;
+	size_t kept = 0;
+
+	if (w->slow_proc)
+		w->slow_rank = w->slow_proc->rank;
+	for (size_t i = 0; i < w->procs; i++)
+		rank[i] = w->proc[i].rank;
+	qsort(rank, w->procs, sizeof(*rank), compare_ranks);
+	limit = w->procs > TRACE_VIEW_RANKS ? rank[TRACE_VIEW_RANKS - 1] : UINT32_MAX;
+	for (size_t i = 0; i < w->procs; i++) {
+		struct proc *p = &w->proc[i];
+
+		p->left_out = w->choice->has_ranks ? left_out(w, p)
+						   : p->rank > limit && !(w->has_slow &&
+									  p->rank == w->slow_rank);
+		kept += !p->left_out;
+		p->last_epoch = p->last_step = p->wait_step = p->wait_epoch = 0;
+		p->eval_begin = p->eval_end = 0;
+	}
+	w->v->ranks = w->procs;
+	w->v->ranks_left_out = w->procs - kept;
+	if (kept == 0 && w->procs)
+		err_set(e, ERR_USAGE, "the trace has ranks %u to %u, none of %u to %u", rank[0],
+			rank[w->procs - 1], w->choice->first_rank, w->choice->last_rank);
+	free(rank);
+	return kept == 0 && w->procs ? ERR_USAGE : 0;
+}
+
+static void slow_into(const struct work *w, struct view_window *win)
+{
+	win->slowest = true;
+	win->slow_step = w->slow.step;
+	win->slow_rank = w->slow_rank;
+	win->slow_ns = w->slow.end_ns - w->slow.begin_ns;
+}
+
+static int choose_steps(struct work *w, struct err *e)
+{
+	const struct trace_choice *c = w->choice;
+	struct view_window *win = w->v->window;
+	uint64_t before;
+
+	if (!w->has_steps && (c->epoch || c->first_step))
+		return err_set(e, ERR_USAGE, "the trace has no training step%s",
+			       c->epoch ? " of that epoch" : "");
+	w->v->windows = w->end_ns > w->begin_ns;
+	if (!w->has_steps) {
+		win->begin_ns = w->begin_ns;
+		win->end_ns = w->end_ns;
+		return 0;
+	}
+	win->epoch = w->first_epoch;
+	win->first_step = c->first_step ? c->first_step : w->first_step;
+	win->last_step = c->first_step ? c->last_step : w->first_step + FIRST_STEPS - 1;
+	if (c->first_step || !w->has_slow)
+		return 0;
+	before = w->slow.step > 1 ? w->slow.step - 1 : 1;
+	if (w->slow.epoch == win->epoch && before <= win->last_step + 1) {
+		win->last_step = w->slow.step + 1;
+		slow_into(w, win);
+		return 0;
+	}
+	win[1] = (struct view_window){
+		.epoch = w->slow.epoch, .first_step = before, .last_step = w->slow.step + 1};
+	slow_into(w, &win[1]);
+	w->v->windows = 2;
+	return 0;
+}
+
+/* Where the chosen steps lie in time. */
+static bool place(struct work *w, const struct trace_item *item)
+{
+	struct proc *p = item->kind == TRACE_ITEM_SPAN ? proc_of(w, item->pid) : NULL;
+	struct rank_step s;
+
+	if (!p || p->left_out || !ends_step(p, item, &s))
+		return true;
+	for (size_t i = 0; i < w->v->windows; i++) {
+		struct view_window *win = &w->v->window[i];
+
+		if (s.epoch != win->epoch || s.step < win->first_step || s.step > win->last_step)
+			continue;
+		if (win->end_ns == 0 || s.begin_ns < win->begin_ns)
+			win->begin_ns = s.begin_ns;
+		if (s.step > w->last_found[i])
+			w->last_found[i] = s.step;
+		if (s.end_ns > win->end_ns)
+			win->end_ns = s.end_ns;
+	}
+	return true;
+}
+
+/* ---- spans ---- */
+
+static void add_to_all(struct work *w, struct view_span s, int64_t begin_ns)
+{
+	for (size_t i = 0; i < w->v->windows; i++) {
+		struct view_window *win = &w->v->window[i];
+
+		if (begin_ns >= win->end_ns || begin_ns + s.dur_ns <= win->begin_ns)
+			continue;
+		s.begin_ns = begin_ns - win->begin_ns;
+		view_keep(win, &s);
+	}
+}
+
+static void add_decode(struct work *w, struct view_lane *l, int64_t until)
+{
+	struct view_span s = {.dur_ns = until - l->cursor,
+			      .kind = VIEW_DECODE,
+			      .lane = (uint32_t)(l - w->v->lane),
+			      .file = TRACE_NONE,
+			      .sample = l->sample,
+			      .epoch = l->epoch,
+			      .step = l->step,
+			      .offset = TRACE_NONE,
+			      .asked = TRACE_NONE,
+			      .moved = TRACE_NONE};
+
+	if (s.dur_ns <= 0)
+		return;
+	s.name = view_name(w->v, "decode");
+	add_to_all(w, s, l->cursor);
+}
+
+/* What is left of a sample between its requests is decoding; a thread's spans come in order. */
+static void follow_sample(struct work *w, struct view_lane *l, const struct trace_item *item,
+			  enum view_kind kind)
+{
+	bool request = kind >= VIEW_OPEN && kind <= VIEW_WRITE;
+
+	if (l->sample_end && item->begin_ns >= l->sample_end) {
+		add_decode(w, l, l->sample_end);
+		l->sample_end = 0;
+	}
+	if (l->sample_end && request) {
+		add_decode(w, l, item->begin_ns);
+		if (item->end_ns > l->cursor)
+			l->cursor = item->end_ns;
+	}
+	if (kind == VIEW_SAMPLE) {
+		l->sample_end = item->end_ns;
+		l->cursor = item->begin_ns;
+		l->sample = item->sample;
+		l->epoch = item->epoch;
+		l->step = item->step;
+	}
+}
+
+static bool collect(struct work *w, const struct trace_item *item)
+{
+	struct proc *p = item->kind == TRACE_ITEM_SPAN ? proc_of(w, item->pid) : NULL;
+	struct view_lane *l = p && !p->left_out ? lane_of(w, item->pid, item->tid) : NULL;
+	enum view_kind kind = view_kind_of(item->cat, item->name, item->metadata);
+	struct view_span s;
+
+	if (!l || kind == VIEW_NOT)
+		return true;
+	if (w->ours && !item->in_flight)
+		follow_sample(w, l, item, kind);
+	s = (struct view_span){.dur_ns = item->end_ns - item->begin_ns,
+			       .kind = (uint8_t)kind,
+			       .lane = (uint32_t)(l - w->v->lane),
+			       .sample = item->sample,
+			       .file = item->file,
+			       .offset = item->offset,
+			       .asked = item->asked,
+			       .moved = item->moved,
+			       .epoch = item->epoch,
+			       .step = item->step,
+			       .failed = item->failed};
+	s.name = view_name(w->v, item->name);
+	add_to_all(w, s, item->begin_ns);
+	return true;
+}
+
+/* ---- names of files ---- */
+
+static bool name_files(struct work *w, const struct trace_item *item)
+{
+	struct view_path *p;
+	size_t n;
+
+	if (item->file == TRACE_NONE || !item->text[0])
+		return true;
+	p = view_find_path(w->v, item->file);
+	if (!p || p->path)
+		return true;
+	n = strlen(item->text);
+	w->found++;
+	if (n < 1024 && w->bytes + n < PATHS_BYTES) {
+		w->bytes += n;
+		p->path = xstrdup(item->text);
+	}
+	return w->found < w->v->paths;
+}
+
+/* ---- the whole ---- */
+
+static int build(struct work *w, struct err *e)
+{
+	struct trace_view *v = w->v;
+	int rc = w->choice->has_ranks ? scan(w, name_ranks, e) : 0;
+
+	if (rc == 0)
+		rc = scan(w, survey, e);
+	if (rc == 0)
+		rc = choose_ranks(w, e);
+	if (rc == 0)
+		rc = choose_steps(w, e);
+	if (rc == 0 && w->has_steps)
+		rc = scan(w, place, e);
+	if (rc < 0)
+		return rc;
+	if (w->choice->first_step && v->window[0].end_ns == 0)
+		return err_set(e, ERR_USAGE,
+			       "the trace has no step %" PRIu64 " to %" PRIu64 " of epoch %" PRIu64
+			       "; it has epochs %" PRIu64 " to %" PRIu64 " of up to %" PRIu64
+			       " steps",
+			       v->window[0].first_step, v->window[0].last_step, v->window[0].epoch,
+			       w->first_epoch, w->last_epoch, w->last_step);
+	for (size_t i = 0; w->has_steps && i < v->windows; i++)
+		v->window[i].last_step = w->last_found[i];
+	for (size_t i = 0; i < v->windows; i++)
+		v->window[i].span = xcalloc(TRACE_VIEW_SPANS, sizeof(struct view_span));
+	rc = scan(w, collect, e);
+	for (size_t i = 0; i < v->lanes; i++)
+		if (v->lane[i].sample_end)
+			add_decode(w, &v->lane[i], v->lane[i].sample_end);
+	for (size_t i = 0; i < v->windows; i++)
+		view_sort(&v->window[i]);
+	view_list_paths(v);
+	if (rc == 0 && v->paths)
+		rc = scan(w, name_files, e);
+	for (size_t i = 0; i < v->lanes; i++) {
+		const struct proc *p = proc_of(w, v->lane[i].pid);
+
+		v->lane[i].rank = p ? p->rank : UINT32_MAX;
+	}
+	return rc;
+}
+
+int trace_view_build(struct trace_view *v, const struct str_list *files,
+		     const struct trace_choice *choice, struct err *e)
+{
+	struct work w = {.v = v, .files = files, .choice = choice};
+	int rc;
+
+	*v = (struct trace_view){0};
+	v->lane = xcalloc(LANES_MAX, sizeof(*v->lane));
+	w.proc = xcalloc(LANES_MAX, sizeof(*w.proc));
+	rc = build(&w, e);
+	free(w.proc);
+	return rc;
+}
+
+void trace_view_release(struct trace_view *v)
+{
+	for (size_t i = 0; i < TRACE_VIEW_WINDOWS; i++)
+		free(v->window[i].span);
+	for (size_t i = 0; i < v->paths; i++)
+		free(v->path[i].path);
+	free(v->path);
+	free(v->lane);
+	*v = (struct trace_view){0};
+}

@@ -1,0 +1,347 @@
+/* From measured sums to a model. */
+#include "predict/costs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+
+#define RANKS_SIMULATED 32
+#define LISTS_MAX 64
+#define COMPUTES_MAX 1024
+#define PARTS_MAX 16
+#define SIZES 512
+#define GENERATOR_AHEAD 3 /* batches, as tf.data's loader keeps them */
+
+static const double BUSY = 0.1; /* of the processors, or of a batch: less is not looked at */
+static const double CALIBRATED_MIN = 0.25, CALIBRATED_MAX = 4; /* of what the parts sum to */
+
+/* Of the ranks whose clock is that of the first one. */
+struct read_law outlook_law(const struct result *r)
+{
+	const struct read_log **logs = calloc(r->ranks ? r->ranks : 1, sizeof(*logs));
+	struct read_seen *seen = NULL;
+	struct read_law law = {0};
+	uint64_t apart, wide;
+	size_t count = 0, n = 0;
+
+	for (uint32_t k = 0; logs && k < r->ranks; k++)
+		if (result_rank_host(r, k) == result_rank_host(r, result_present_rank(r)))
+			logs[count++] = &r->rank[k].train_io.reads;
+	if (logs)
+		seen = read_log_join(logs, count, &n, &apart, &wide);
+	if (seen)
+		law = read_fit(seen, n, apart, wide, (double)r->ranks / (double)count);
+	free(seen);
+	free(logs);
+	return law;
+}
+
+static bool refuse(struct outlook *out, const char *why)
+{
+	snprintf(out->why, sizeof(out->why), "%s", why);
+	return false;
+}
+
+/* The times of steps and batches, in their order. */
+static bool lists(struct variants *v, struct model *m, const struct result *r)
+{
+	uint32_t n = r->ranks < LISTS_MAX ? r->ranks : LISTS_MAX, steps = COMPUTES_MAX;
+	uint32_t times = SERVICE_KEPT;
+	double sum = 0;
+
+	for (uint32_t k = 0; k < n; k++) {
+		const struct phase *p = &r->rank[k].epoch[0].block[0];
+
+		if (r->rank[k].lost || r->rank[k].epoch[0].blocks == 0)
+			return false;
+		steps = p->steps < steps ? (uint32_t)p->steps : steps;
+		times = r->rank[k].service.n < times ? r->rank[k].service.n : times;
+	}
+	if (steps == 0)
+		return false;
+	v->compute = calloc((size_t)n * steps, sizeof(double));
+	v->spread = calloc((size_t)n * (times ? times : 1), sizeof(double));
+	if (!v->compute || !v->spread)
+		return false;
+	for (uint32_t k = 0; k < n; k++) {
+		const struct step_times *t = r->rank[k].epoch[0].block[0].step;
+
+		for (uint32_t i = 0; i < steps; i++)
+			v->compute[(size_t)k * steps + i] =
+				(double)(t[i].compute_end_ns - t[i].compute_begin_ns) / 1e9;
+		for (uint32_t i = 0; i < times; i++)
+			sum += (double)r->rank[k].service.ns[i] / ((double)n * times);
+	}
+	for (uint32_t k = 0; k < n && sum > 0; k++)
+		for (uint32_t i = 0; i < times; i++)
+			v->spread[(size_t)k * times + i] = (double)r->rank[k].service.ns[i] / sum;
+	m->lists = n;
+	m->compute = v->compute;
+	m->computes = steps;
+	m->spread = v->spread;
+	m->spreads = sum > 0 ? times : 0;
+	m->spread_by = 1;
+	return true;
+}
+
+static bool sizes(struct variants *v, struct model *m, const struct dataset *d)
+{
+	double sum = 0;
+
+	m->samples = v->costs.samples;
+	if (!d || d->max_sample_bytes == 0 || d->files[DATASET_TRAIN] == 0)
+		return true;
+	v->size = calloc(SIZES, sizeof(double));
+	if (!v->size)
+		return false;
+	for (uint64_t i = 0; i < SIZES; i++) {
+		uint64_t file = rng_word(rng_key(SIZES, 0, 0), i) % d->files[DATASET_TRAIN];
+
+		v->size[i] = (double)dataset_sample_bytes(d, DATASET_TRAIN, file);
+		sum += v->size[i] / SIZES;
+	}
+	for (int i = 0; i < SIZES && sum > 0; i++)
+		v->size[i] /= sum;
+	m->size = v->size;
+	m->sizes = sum > 0 ? SIZES : 0;
+	v->costs.plain = sum * v->costs.samples;
+	return true;
+}
+
+/* Requests that asked for bytes, and what they got. */
+static void count_reads(struct costs *c, const struct result *r, double batches)
+{
+	double requests = 0, bytes = 0, payload = 0;
+
+	for (uint32_t k = 0; k < r->ranks; k++) {
+		const struct io_stat *io = &r->rank[k].train_io;
+
+		for (int size = 0; size < IO_CLASSES; size++)
+			requests +=
+				(double)(io_stat_sized(io, IO_META, (enum io_class)size)->total +
+					 io_stat_sized(io, IO_DATA, (enum io_class)size)->total);
+		bytes += (double)(io->kind[IO_META].returned_bytes +
+				  io->kind[IO_DATA].returned_bytes);
+		for (uint32_t i = 0; i < r->epochs_begun; i++)
+			payload += (double)r->rank[k].epoch[i].payload_bytes;
+	}
+	c->requests = requests / batches;
+	c->bytes = bytes / batches;
+	c->payload = payload > 0 && payload < bytes ? payload / batches : c->bytes;
+}
+
+static void cost(struct costs *c, const struct result *r, uint32_t epochs,
+		 const struct decomposition *d)
+{
+	double batches = (double)d->batches, cpu = 0, all = 0, wall = 0;
+
+	c->law = outlook_law(r);
+	c->open = d->work_s[WORK_OPEN] / batches;
+	c->reads = (d->work_s[WORK_META] + d->work_s[WORK_DATA]) / batches;
+	c->decode = d->work_s[WORK_DECODE] / batches;
+	c->samples = (double)r->workload->reader.batch_size;
+	c->service = d->service_mean_s + d->work_s[WORK_TRANSPORT] / batches;
+	if (c->rule == RULE_EXTERNAL) {
+		c->service = 0;
+		for (int k = 0; k < WORK_KINDS; k++)
+			c->service += d->work_s[k] / batches;
+	}
+	c->service_dev = d->service_dev_s;
+	for (uint32_t i = 0; i < epochs; i++) {
+		cpu += (double)r->usage[i].cpu_ns / 1e9;
+		all += (double)r->usage[i].host_cpu_ns / 1e9;
+		wall += (double)r->usage[i].wall_ns / 1e9;
+	}
+	c->cpu = cpu / batches;
+	c->others = wall > 0 && all > cpu ? (all - cpu) / wall : 0;
+	count_reads(c, r, batches);
+}
+
+/* The model of one explanation, not yet made to agree with the run. */
+static void assemble(struct variant *v, const struct costs *c, const struct model *base)
+{
+	struct model *m = &v->m;
+	double rest = c->service - c->open - c->reads - c->decode;
+
+	*m = *base;
+	v->latency = fmin(c->reads, c->requests * v->rates.latency_ns / 1e9);
+	m->bytes = c->bytes;
+	m->stream = v->rates.stream_ns_per_byte > 0 ? 1e9 / v->rates.stream_ns_per_byte : 0;
+	m->shared = v->rates.shared_ns_per_byte > 0 ? 1e9 / v->rates.shared_ns_per_byte : 0;
+	if (m->stream <= 0 && m->shared <= 0)
+		v->latency = c->reads;
+	m->cpu_s = fmin(c->decode, c->cpu);
+	v->decode = c->decode - m->cpu_s;
+	m->delay_s = c->open + v->latency + v->decode + fmax(0, rest);
+}
+
+static void scale(struct variant *v, double by)
+{
+	v->m.delay_s *= by;
+	v->m.bytes *= by;
+	v->m.cpu_s *= by;
+	v->latency *= by;
+	v->decode *= by;
+}
+
+/* All parts times so much that a batch takes what it took. */
+static void agree_in_mean(struct variant *v, double service)
+{
+	double low = CALIBRATED_MIN, high = CALIBRATED_MAX;
+
+	for (int i = 0; i < 12; i++) {
+		double by = sqrt(low * high);
+		struct variant t = *v;
+
+		scale(&t, by);
+		if (model_run(&t.m).service_s > service)
+			high = by;
+		else
+			low = by;
+	}
+	scale(v, sqrt(low * high));
+}
+
+/* What others cause by sharing varies without the batch itself: the rest is its own. */
+static void agree_in_spread(struct variant *v, double dev)
+{
+	double low = 0, high = 1;
+
+	if (model_run(&v->m).service_dev_s <= dev)
+		return;
+	for (int i = 0; i < 6; i++) {
+		v->m.spread_by = (low + high) / 2;
+		if (model_run(&v->m).service_dev_s > dev)
+			high = v->m.spread_by;
+		else
+			low = v->m.spread_by;
+	}
+}
+
+static bool add(struct variants *v, const struct model *base, struct read_rates rates)
+{
+	struct variant *one = &v->one[v->count];
+
+	for (uint32_t i = 0; i < v->count; i++)
+		if (v->one[i].rates.latency_ns == rates.latency_ns &&
+		    v->one[i].rates.shared_ns_per_byte == rates.shared_ns_per_byte &&
+		    v->one[i].m.cpus == base->cpus &&
+		    v->one[i].rates.stream_ns_per_byte == rates.stream_ns_per_byte)
+			return true;
+	*one = (struct variant){.rates = rates};
+	assemble(one, &v->costs, base);
+	agree_in_mean(one, v->costs.service / fmax(1, base->runs));
+	if (v->costs.rule != RULE_EXTERNAL)
+		agree_in_spread(one, v->costs.service_dev);
+	agree_in_mean(one, v->costs.service / fmax(1, base->runs));
+	one->told = model_run(&one->m);
+	v->count++;
+	return !isnan(one->told.au);
+}
+
+static bool rule_of(const struct workload *w, enum loader_rule *rule)
+{
+	if (strcmp(w->reader.data_loader, "pytorch") == 0)
+		*rule = RULE_PYTORCH;
+	else if (strcmp(w->reader.data_loader, "tensorflow") == 0 && !order_tf_records(w))
+		*rule = RULE_GENERATORS;
+	else if (strcmp(w->reader.data_loader, "dali") == 0 && w->reader.read_threads > 0)
+		*rule = RULE_EXTERNAL;
+	else
+		return false;
+	return true;
+}
+
+static void follow(const struct variants *v, double prefetch, struct model *m)
+{
+	prefetch = fmax(1, prefetch);
+	m->runs = 1;
+	switch (v->costs.rule) {
+	case RULE_PYTORCH:
+		m->window = (uint64_t)(prefetch * m->workers);
+		break;
+	case RULE_GENERATORS:
+		m->window = (uint64_t)prefetch + GENERATOR_AHEAD * (uint64_t)m->workers;
+		break;
+	case RULE_EXTERNAL:
+		m->window = (uint64_t)prefetch;
+		m->runs = (uint32_t)fmax(1, fmin(m->workers, v->costs.samples));
+	}
+}
+
+void rule_workers(const struct variants *v, uint32_t workers, struct model *m)
+{
+	m->workers = workers;
+	follow(v, workers && v->prefetch == 0 ? 2 : (double)v->prefetch, m);
+}
+
+void rule_window(const struct variants *v, double by, struct model *m)
+{
+	follow(v, (double)v->prefetch * by, m);
+}
+
+bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
+		   const struct decomposition *d, struct outlook *out)
+{
+	const struct workload *w = r->workload;
+	double steps = (double)d->steps / r->ranks;
+	struct costs *c = &v->costs;
+	struct model m = {0};
+	struct read_rates stream;
+
+	*v = (struct variants){0};
+	if (!rule_of(w, &c->rule))
+		return refuse(out, "there is no model of this loader");
+	/* the simulation of many readers would take longer than many a run */
+	if (r->ranks > RANKS_SIMULATED)
+		return refuse(out, "more ranks than the model simulates");
+	if (r->ranks == 0 || epochs == 0 || steps / epochs < 4 || d->batches < 4)
+		return refuse(out, "too few steps");
+	if (!(d->mean_s[TIME_COMPUTE] > 0))
+		return refuse(out, "nothing is computed: AU is 0 whatever is changed");
+	if (!lists(v, &m, r))
+		return refuse(out, "too few steps");
+	cost(c, r, epochs, d);
+	if (!sizes(v, &m, r->dataset))
+		return refuse(out, "no memory for the model");
+	if (!(c->service > 0))
+		return refuse(out, "no batch was read");
+	m.ranks = r->ranks;
+	m.in_order = w->reader.in_order || c->rule != RULE_PYTORCH;
+	m.steps = (uint64_t)(steps / epochs + 0.5);
+	v->prefetch = r->rank[0].prefetch_batches;
+	if (c->rule == RULE_GENERATORS)
+		v->prefetch = w->reader.prefetch_size < 0 ? 2 : (uint64_t)w->reader.prefetch_size;
+	else if (c->rule == RULE_PYTORCH)
+		v->prefetch = r->rank[0].workers ? v->prefetch / r->rank[0].workers : 0;
+	rule_workers(v, r->rank[0].workers, &m);
+	m.parts = (uint32_t)fmin(PARTS_MAX, fmax(1, c->samples / m.runs));
+	m.cpus = r->host.usable_cpus > 0 ? r->host.usable_cpus : r->host.cpu_count;
+	m.start_s = d->mean_s[TIME_WAIT + WAIT_START] / epochs;
+	m.hand_s = d->delivery_mean_s;
+	m.step_s = (d->mean_s[TIME_OTHER] + d->mean_s[TIME_COLLECTIVE]) / steps;
+	m.step_s = m.step_s > 0 ? m.step_s : 0;
+	if (!add(v, &m, c->law.best) || !add(v, &m, c->law.least) || !add(v, &m, c->law.most))
+		return refuse(out, "the model is too large");
+	if (c->others > BUSY * m.cpus && fmin(c->decode, c->cpu) > BUSY * c->service) {
+		/* other programs may keep what they had, or give way */
+		m.cpus = fmax(1, m.cpus - c->others);
+		return add(v, &m, c->law.best) || refuse(out, "the model is too large");
+	}
+	if (!c->law.sizes_differ && !(c->law.best.shared_ns_per_byte > 0) && c->requests > 0) {
+		/* time that goes with requests may go with their bytes */
+		stream = (struct read_rates){.stream_ns_per_byte = 1e9 * c->reads / c->bytes};
+		return add(v, &m, stream) || refuse(out, "the model is too large");
+	}
+	return true;
+}
+
+void variants_release(struct variants *v)
+{
+	free(v->compute);
+	free(v->spread);
+	free(v->size);
+}

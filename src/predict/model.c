@@ -1,0 +1,445 @@
+/* Events: a worker's delay, transfer or computing ends; a batch reaches the rank that waits for
+ * it; a rank's computation ends. Those at a shared thing end in the order of what each of them had
+ * to get, so one heap by that is enough (virtual time). */
+#include "predict/model.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/rng.h"
+
+#define EVENTS_MAX 150000
+#define PARTS_LEAST 2
+#define TURNS_MAX 8
+
+enum state { REST, DELAY, TRANSFER, COMPUTING };
+
+struct reader {
+	enum state state;
+	uint64_t run; /* of all batches, numbered through */
+	uint32_t part;
+	double factor; /* of this run */
+	double size;   /* factor of this part */
+	double begun;
+};
+
+struct side {
+	uint64_t sent, handed;  /* batches */
+	bool coming, computing; /* the one it waited for; it has one */
+	bool met;               /* at the barrier */
+	double computed, computing_s;
+};
+
+struct heap {
+	struct entry {
+		double key;
+		uint64_t seq;
+		uint32_t who;
+	} * entry;
+	uint32_t n;
+};
+
+/* What readers share: each gets `rate(n)` of it a second. */
+struct station {
+	struct heap heap; /* by the v at which it is done */
+	double each, all; /* at most for one; of all; INFINITY: no limit */
+	double v;         /* what one that was there all the time has got */
+};
+
+struct sim {
+	const struct model *m;
+	struct reader *reader; /* ranks * width */
+	struct side *side;
+	uint32_t *done; /* ranks * window: runs of batch k that are, at k % window */
+	uint32_t width, parts, runs;
+	uint64_t window, steps, made, seq;
+	uint64_t turn;           /* which of the runs */
+	struct heap delay, rank; /* by their times */
+	struct station store, cpu;
+	double service, square;
+	uint64_t served;
+	double now;
+};
+
+static bool before(const struct entry *a, const struct entry *b)
+{
+	return a->key < b->key || (!(b->key < a->key) && a->seq < b->seq);
+}
+
+static void push(struct sim *s, struct heap *h, double key, uint32_t who)
+{
+	const struct entry e = {key, s->seq++, who};
+	uint32_t i = h->n++;
+
+	for (; i > 0 && before(&e, &h->entry[(i - 1) / 2]); i = (i - 1) / 2)
+		h->entry[i] = h->entry[(i - 1) / 2];
+	h->entry[i] = e;
+}
+
+static uint32_t pop(struct heap *h)
+{
+	uint32_t who = h->entry[0].who, i = 0, child;
+	const struct entry last = h->entry[--h->n];
+
+	for (; (child = 2 * i + 1) < h->n; i = child) {
+		if (child + 1 < h->n && before(&h->entry[child + 1], &h->entry[child]))
+			child++;
+		if (!before(&h->entry[child], &last))
+			break;
+		h->entry[i] = h->entry[child];
+	}
+	h->entry[i] = last;
+	return who;
+}
+
+static double rate(const struct station *t)
+{
+	return t->heap.n ? fmin(t->each, t->all / t->heap.n) : 0;
+}
+
+/* When the first of them is done. */
+static double station_next(const struct sim *s, const struct station *t)
+{
+	double left;
+
+	if (t->heap.n == 0)
+		return INFINITY;
+	left = t->heap.entry[0].key - t->v;
+	return left > 0 ? s->now + left / rate(t) : s->now;
+}
+
+static void station_enter(struct sim *s, struct station *t, double amount, uint32_t who)
+{
+	if (t->heap.n == 0)
+		t->v = 0;
+	push(s, &t->heap, t->v + amount, who);
+}
+
+static double factor_of(const struct sim *s, uint32_t rank, uint64_t run_number)
+{
+	const struct model *m = s->m;
+	uint64_t batch = run_number / s->runs;
+	double f;
+
+	if (m->spreads == 0)
+		return 1;
+	f = m->spread[(uint64_t)(rank % m->lists) * m->spreads +
+		      (batch + (rank / m->lists + s->turn) * 37) % m->spreads];
+	f = 1 + (f - 1) * m->spread_by;
+	return f > 0 ? f : 0;
+}
+
+/* A part holds several samples, whose sizes differ less in sum; the same in each simulation. */
+static double size_of(const struct sim *s, uint32_t rank, uint64_t number, uint32_t part)
+{
+	const struct model *m = s->m;
+	uint64_t key = rng_key(number, rank, part + (s->turn << 32));
+	double f;
+
+	if (m->sizes == 0)
+		return 1;
+	f = 1 + (m->size[rng_word(key, 0) % m->sizes] - 1) /
+			sqrt(fmax(1, m->samples / s->runs / s->parts));
+	return f > 0 ? f : 0;
+}
+
+static void begin_part(struct sim *s, uint32_t i)
+{
+	struct reader *r = &s->reader[i];
+
+	r->state = DELAY;
+	r->size = size_of(s, i / s->width, r->run, r->part);
+	push(s, &s->delay, s->now + s->m->delay_s / s->runs / s->parts * r->factor, i);
+}
+
+static bool may_take(const struct sim *s, uint32_t k, uint32_t w, uint64_t *run)
+{
+	const struct side *side = &s->side[k];
+	const struct reader *mine = &s->reader[(uint64_t)k * s->width];
+	uint64_t limit = side->handed + s->window, b = side->sent;
+
+	if (s->m->workers == 0)
+		limit = side->handed + (!side->computing && !side->coming && !side->met);
+	limit = limit < s->steps ? limit : s->steps;
+	if (s->m->in_order && s->m->workers) {
+		/* its own next one: what it read last, and W further */
+		b = mine[w].run == UINT64_MAX ? w : mine[w].run + s->width;
+	}
+	*run = b;
+	return b < limit * s->runs;
+}
+
+static void feed(struct sim *s, uint32_t k)
+{
+	for (uint32_t w = 0; w < s->width; w++) {
+		uint32_t i = k * s->width + w;
+		struct reader *r = &s->reader[i];
+		uint64_t b;
+
+		if (r->state != REST || !may_take(s, k, w, &b))
+			continue;
+		r->run = b;
+		r->part = 0;
+		r->begun = s->now;
+		r->factor = factor_of(s, k, b);
+		s->side[k].sent++;
+		begin_part(s, i);
+	}
+}
+
+/* Takes a batch if one is ready, after the way to it if it was waited for, and computes. */
+static void take(struct sim *s, uint32_t k, bool waited)
+{
+	struct side *side = &s->side[k];
+	uint32_t *done = &s->done[(uint64_t)k * s->window];
+	uint64_t at = side->handed % s->window;
+
+	if (side->computing || side->coming || side->met || side->handed == s->steps)
+		return;
+	if (!s->m->in_order)
+		for (at = 0; at < s->window && done[at] < s->runs;)
+			at++;
+	if (at == s->window || done[at] < s->runs)
+		return;
+	done[at] = 0;
+	side->coming = true;
+	side->computing_s = s->m->compute[(uint64_t)(k % s->m->lists) * s->m->computes +
+					  side->handed % s->m->computes];
+	push(s, &s->rank, s->now + (waited ? s->m->hand_s : 0), k);
+}
+
+static void finished(struct sim *s, uint32_t i)
+{
+	struct reader *r = &s->reader[i];
+	uint32_t k = i / s->width;
+	uint32_t *done = &s->done[(uint64_t)k * s->window];
+	uint64_t at = r->run / s->runs % s->window;
+	double took = s->now - r->begun;
+
+	r->state = REST;
+	s->service += took;
+	s->square += took * took;
+	s->served++;
+	if (!s->m->in_order)
+		for (at = 0; done[at] > 0;)
+			at++;
+	done[at]++;
+	take(s, k, true);
+	feed(s, k);
+}
+
+static void meet(struct sim *s, uint32_t k)
+{
+	uint32_t ranks = s->m->ranks;
+
+	s->side[k].computing = false;
+	s->side[k].met = true;
+	for (uint32_t i = 0; i < ranks; i++)
+		if (!s->side[i].met)
+			return;
+	s->made++;
+	for (uint32_t i = 0; i < ranks; i++)
+		s->side[i].met = false;
+	for (uint32_t i = 0; i < ranks; i++) {
+		take(s, i, false);
+		feed(s, i);
+	}
+}
+
+/* A rank has its batch, or has computed with it. */
+static void rank_event(struct sim *s)
+{
+	uint32_t k = pop(&s->rank);
+	struct side *side = &s->side[k];
+
+	if (!side->coming) {
+		meet(s, k);
+		return;
+	}
+	side->coming = false;
+	side->computing = true;
+	side->handed++;
+	side->computed += side->computing_s;
+	push(s, &s->rank, s->now + side->computing_s + s->m->step_s, k);
+	feed(s, k);
+}
+
+static void part_over(struct sim *s, uint32_t i)
+{
+	struct reader *r = &s->reader[i];
+
+	if (++r->part < s->parts)
+		begin_part(s, i);
+	else
+		finished(s, i);
+}
+
+static void compute_part(struct sim *s, uint32_t i)
+{
+	struct reader *r = &s->reader[i];
+
+	if (!(s->m->cpu_s > 0)) {
+		part_over(s, i);
+		return;
+	}
+	r->state = COMPUTING;
+	station_enter(s, &s->cpu, s->m->cpu_s / s->runs / s->parts * r->size, i);
+}
+
+static void transfer(struct sim *s, uint32_t i)
+{
+	struct reader *r = &s->reader[i];
+
+	if (!(s->m->bytes > 0) || (!(s->m->stream > 0) && !(s->m->shared > 0))) {
+		compute_part(s, i);
+		return;
+	}
+	r->state = TRANSFER;
+	station_enter(s, &s->store, s->m->bytes / s->runs / s->parts * r->size, i);
+}
+
+static void pass(struct station *t, double time)
+{
+	if (t->heap.n)
+		t->v += time * rate(t);
+}
+
+/* False when nothing is under way. */
+static bool next_event(struct sim *s)
+{
+	double at[4] = {s->delay.n ? s->delay.entry[0].key : INFINITY, station_next(s, &s->store),
+			station_next(s, &s->cpu), s->rank.n ? s->rank.entry[0].key : INFINITY};
+	int who = 0;
+
+	for (int i = 1; i < 4; i++)
+		who = at[i] < at[who] ? i : who;
+	if (!isfinite(at[who]))
+		return false;
+	if (at[who] > s->now) {
+		pass(&s->store, at[who] - s->now);
+		pass(&s->cpu, at[who] - s->now);
+		s->now = at[who];
+	}
+	switch (who) {
+	case 0:
+		transfer(s, pop(&s->delay));
+		break;
+	case 1:
+		compute_part(s, pop(&s->store.heap));
+		break;
+	case 2:
+		part_over(s, pop(&s->cpu.heap));
+		break;
+	default:
+		rank_event(s);
+	}
+	return true;
+}
+
+static uint64_t window_of(const struct model *m)
+{
+	if (m->workers == 0)
+		return 1;
+	return m->window > m->workers ? m->window : m->workers;
+}
+
+/* Fewer parts first. */
+static void afford(struct sim *s)
+{
+	const struct model *m = s->m;
+	uint64_t least = 4 * (s->window + 4), most;
+
+	s->parts = m->parts;
+	s->steps = m->steps;
+	while (s->parts > PARTS_LEAST &&
+	       (double)s->steps * m->ranks * s->runs * (3.0 * s->parts + 2) > EVENTS_MAX)
+		s->parts--;
+	most = (uint64_t)(EVENTS_MAX / ((3.0 * s->parts + 2) * m->ranks * s->runs));
+	most = most > least ? most : least;
+	s->steps = s->steps < most ? s->steps : most;
+}
+
+static void run(struct sim *s, struct modeled *out)
+{
+	double computed = 0, mean;
+
+	s->now = s->m->start_s;
+	for (uint32_t k = 0; k < s->m->ranks; k++)
+		feed(s, k);
+	while (s->made < s->steps && next_event(s))
+		;
+	for (uint32_t k = 0; k < s->m->ranks; k++)
+		computed += s->side[k].computed / s->m->ranks;
+	out->au = s->now > 0 ? 100 * computed / s->now : NAN;
+	if (s->served == 0)
+		return;
+	mean = s->service / (double)s->served;
+	out->service_s = mean;
+	out->service_dev_s = sqrt(fmax(0, s->square / (double)s->served - mean * mean));
+}
+
+static bool reserve(struct sim *s, uint64_t readers)
+{
+	s->delay.entry = calloc(readers, sizeof(struct entry));
+	s->store.heap.entry = calloc(readers, sizeof(struct entry));
+	s->cpu.heap.entry = calloc(readers, sizeof(struct entry));
+	s->rank.entry = calloc(s->m->ranks, sizeof(struct entry));
+	s->reader = calloc(readers, sizeof(*s->reader));
+	s->side = calloc(s->m->ranks, sizeof(*s->side));
+	s->done = calloc(s->m->ranks, s->window * sizeof(*s->done));
+	for (uint64_t i = 0; s->reader && i < readers; i++)
+		s->reader[i].run = UINT64_MAX;
+	return s->delay.entry && s->store.heap.entry && s->cpu.heap.entry && s->rank.entry &&
+	       s->reader && s->side && s->done;
+}
+
+static struct modeled one_turn(const struct model *m, uint64_t turn)
+{
+	struct sim s = {.m = m,
+			.width = m->workers ? m->workers : 1,
+			.runs = m->runs ? m->runs : 1,
+			.turn = turn};
+	uint64_t readers = (uint64_t)m->ranks * s.width;
+	struct modeled out = {.au = NAN};
+
+	s.window = window_of(m);
+	afford(&s);
+	s.store.each = m->stream > 0 ? m->stream : INFINITY;
+	s.store.all = m->shared > 0 ? m->shared : INFINITY;
+	s.cpu.each = 1;
+	s.cpu.all = m->cpus > 0 ? m->cpus : INFINITY;
+	if (reserve(&s, readers))
+		run(&s, &out);
+	free(s.delay.entry);
+	free(s.store.heap.entry);
+	free(s.cpu.heap.entry);
+	free(s.rank.entry);
+	free(s.reader);
+	free(s.side);
+	free(s.done);
+	return out;
+}
+
+struct modeled model_run(const struct model *m)
+{
+	struct modeled sum = {.au = NAN};
+	uint64_t turns;
+
+	if (m->ranks == 0 || m->steps == 0 || m->computes == 0 || m->parts == 0 || m->lists == 0 ||
+	    window_of(m) > 100000 || (uint64_t)m->ranks * m->workers > 1000000)
+		return sum;
+	turns = (uint64_t)(EVENTS_MAX / ((double)m->steps * m->ranks * (m->runs ? m->runs : 1) *
+					 (3.0 * m->parts + 2)));
+	turns = turns < 1 ? 1 : turns > TURNS_MAX ? TURNS_MAX : turns;
+	if (m->sizes == 0 && m->spreads == 0)
+		turns = 1;
+	sum.au = 0;
+	for (uint64_t i = 0; i < turns; i++) {
+		struct modeled one = one_turn(m, i);
+
+		sum.au += one.au / (double)turns;
+		sum.service_s += one.service_s / (double)turns;
+		sum.service_dev_s += one.service_dev_s / (double)turns;
+	}
+	return sum;
+}

@@ -1,0 +1,320 @@
+/* What would change the result. */
+#include "predict/outlook.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "predict/costs.h"
+
+#define WORKERS_MAX 256
+static const double GOAL = 90;    /* percent */
+static const double AGREED = 6;   /* points between explanations: wider, there is no figure */
+static const double SMALL = 0.02; /* of a batch's time: taking away less is no change */
+
+/* How a change makes a variant's model another; false: it does not apply. */
+typedef bool (*alter)(const struct variants *all, const struct variant *v, double by,
+		      struct model *m);
+
+/* Towards what was measured, as far as there is still something to wait for. */
+static double corrected(const struct outlook *out, const struct variant *v, double au)
+{
+	double left = v->told.au < 100 ? (100 - au) / (100 - v->told.au) : 0;
+
+	left = left > 1 ? 1 : left;
+	au += (out->measured_au - v->told.au) * left;
+	return au > 100 ? 100 : au < 0 ? 0 : au;
+}
+
+/* Bytes a second that all ranks ask for at such an AU. */
+static double rate_of(const struct model *m, double au)
+{
+	double compute = 0;
+
+	for (uint32_t i = 0; i < m->computes; i++)
+		compute += m->compute[i] / m->computes;
+	return compute > 0 ? au / 100 / compute * m->bytes * m->ranks : 0;
+}
+
+/* Readers of equal batches get into step with each other or do not, by chance: at the worst each
+ * has its part of the shared bandwidth and no more, whoever else reads. */
+static bool always_meets(struct model *m)
+{
+	double part = m->shared / ((double)m->ranks * (m->workers ? m->workers : 1));
+
+	if (!(m->shared > 0) || (m->stream > 0 && m->stream <= part))
+		return false;
+	for (uint32_t i = 0; i < m->sizes; i++)
+		if (fabs(m->size[i] - 1) > SMALL)
+			return false;
+	m->stream = part;
+	return true;
+}
+
+static bool ranks(const struct variants *all, const struct variant *v, double by, struct model *m);
+
+static bool predict(const struct outlook *out, const struct variants *v, alter how, double by,
+		    struct what_if *w)
+{
+	*w = (struct what_if){.low = 100, .high = 0};
+	for (uint32_t i = 0; i < v->count; i++) {
+		struct model m = v->one[i].m;
+		double au;
+
+		if (!how(v, &v->one[i], by, &m))
+			return false;
+		au = model_run(&m).au;
+		if (isnan(au))
+			return false;
+		au = corrected(out, &v->one[i], au);
+		w->low = fmin(w->low, au);
+		w->high = fmax(w->high, au);
+		if (i > 0)
+			continue;
+		w->au = au;
+		w->rate = rate_of(&m, au);
+		w->rate_now = rate_of(&v->one[i].m, out->measured_au);
+		if (how == ranks && always_meets(&m)) {
+			au = model_run(&m).au;
+			w->low = isnan(au) ? w->low : fmin(w->low, corrected(out, &v->one[i], au));
+		}
+	}
+	w->known = w->high - w->low <= AGREED;
+	w->error = 2 + fabs(out->measured_au - v->one[0].told.au) +
+		   0.03 * fabs(w->au - out->measured_au) + fmax(w->high - w->au, w->au - w->low);
+	w->low = fmax(0, fmin(w->low, w->au - w->error));
+	w->high = fmin(100, fmax(w->high, w->au + w->error));
+	return true;
+}
+
+__attribute__((format(printf, 5, 6))) static void add(struct outlook *out, const struct variants *v,
+						      alter how, double by, const char *fmt, ...)
+{
+	struct what_if w;
+	va_list ap;
+
+	if (out->changes == WHAT_IF_MAX || !predict(out, v, how, by, &w))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(w.change, sizeof(w.change), fmt, ap);
+	va_end(ap);
+	out->change[out->changes++] = w;
+}
+
+/* ---- the changes ---- */
+
+static bool workers(const struct variants *all, const struct variant *v, double by, struct model *m)
+{
+	(void)v;
+	rule_workers(all, (uint32_t)by, m);
+	return true;
+}
+
+/* Of the steady state: a short run can be all start. */
+static bool workers_for_long(const struct variants *all, const struct variant *v, double by,
+			     struct model *m)
+{
+	m->start_s = 0;
+	m->steps = m->steps > 200 + 20 * (uint64_t)by ? m->steps : 200 + 20 * (uint64_t)by;
+	return workers(all, v, by, m);
+}
+
+static bool window(const struct variants *all, const struct variant *v, double by, struct model *m)
+{
+	rule_window(all, by, m);
+	return v->m.workers > 0;
+}
+
+static bool unordered(const struct variants *all, const struct variant *v, double by,
+		      struct model *m)
+{
+	(void)by;
+	m->in_order = false;
+	return all->costs.rule == RULE_PYTORCH && v->m.workers > 1 && v->m.in_order;
+}
+
+static bool batch(const struct variants *all, const struct variant *v, double by, struct model *m)
+{
+	m->delay_s *= by;
+	m->bytes *= by;
+	m->cpu_s *= by;
+	m->steps = (uint64_t)((double)m->steps / by);
+	m->spread_by /= sqrt(by);
+	m->samples *= by;
+	m->parts = (uint32_t)fmax(1, v->m.parts * by);
+	if (all->costs.rule == RULE_EXTERNAL)
+		m->runs = (uint32_t)fmax(1, fmin(m->workers, m->samples));
+	return m->steps >= 4;
+}
+
+static bool ranks(const struct variants *all, const struct variant *v, double by, struct model *m)
+{
+	(void)all;
+	m->ranks = (uint32_t)(v->m.ranks * by);
+	return m->ranks <= 64;
+}
+
+static bool latency(const struct variants *all, const struct variant *v, double by, struct model *m)
+{
+	(void)all;
+	m->delay_s -= v->latency * (1 - by);
+	return true;
+}
+
+static bool bandwidth(const struct variants *all, const struct variant *v, double by,
+		      struct model *m)
+{
+	(void)all;
+	(void)v;
+	m->stream *= by;
+	m->shared *= by;
+	return true;
+}
+
+/* One request for a sample, where there were more. */
+static bool native(const struct variants *all, const struct variant *v, double by, struct model *m)
+{
+	const struct costs *c = &all->costs;
+
+	(void)by;
+	m->delay_s -= v->latency * (1 - c->samples / c->requests);
+	m->bytes *= c->payload / c->bytes;
+	return c->requests > c->samples;
+}
+
+/* Arrays as they are, each in one request: the least that a format can be. */
+static bool plain(const struct variants *all, const struct variant *v, double by, struct model *m)
+{
+	const struct costs *c = &all->costs;
+
+	(void)by;
+	m->delay_s -= v->latency * (1 - c->samples / c->requests) + v->decode;
+	m->cpu_s = 0;
+	m->bytes *= c->plain / c->bytes;
+	return c->requests >= c->samples;
+}
+
+static bool undecoded(const struct variants *all, const struct variant *v, double by,
+		      struct model *m)
+{
+	(void)all;
+	(void)by;
+	m->delay_s -= v->decode;
+	m->cpu_s = 0;
+	return true;
+}
+
+/* ---- which are tried ---- */
+
+/* prefetch_size is of all workers in DLIO: PyTorch's share of each stays. */
+static void add_workers(struct outlook *out, const struct variants *v, uint32_t n)
+{
+	uint64_t each = v->prefetch ? v->prefetch : 2;
+
+	if (v->costs.rule == RULE_PYTORCH)
+		add(out, v, workers, n, "reader.read_threads=%u reader.prefetch_size=%llu", n,
+		    (unsigned long long)(each * n));
+	else
+		add(out, v, workers, n, "reader.read_threads=%u", n);
+}
+
+static void try_workers(struct outlook *out, const struct variants *v)
+{
+	const struct model *m = &v->one[0].m;
+	uint32_t now = m->workers;
+	struct what_if w;
+
+	for (uint32_t n = now ? now : 1; n <= WORKERS_MAX; n += n < 8 ? 1 : n / 4) {
+		if (!predict(out, v, workers_for_long, n, &w))
+			break;
+		if (w.au < GOAL)
+			continue;
+		out->workers_needed = n;
+		out->needed_au = w.au;
+		out->needed_known = w.known;
+		break;
+	}
+	for (uint32_t n = now ? now * 2 : 1; n <= (now ? now * 4 : 4) && n <= 65536; n *= 2)
+		add_workers(out, v, n);
+	if (now >= 2)
+		add_workers(out, v, now / 2);
+	out->sharing_known = true;
+	for (uint32_t i = 0; i < out->changes; i++)
+		out->sharing_known = out->sharing_known && out->change[i].known;
+	if (out->workers_needed == 0)
+		out->needed_known = out->sharing_known;
+}
+
+static void try_window(struct outlook *out, const struct variants *v)
+{
+	uint64_t now = v->prefetch;
+	struct what_if w;
+
+	if (v->costs.rule == RULE_PYTORCH)
+		now *= v->one[0].m.workers;
+	out->unordered_au = out->window_au = NAN;
+	for (uint32_t by = 2; by <= 4; by *= 2)
+		add(out, v, window, by, "reader.prefetch_size=%llu",
+		    (unsigned long long)(now * by));
+	if (predict(out, v, window, 4, &w))
+		out->window_au = w.au;
+	add(out, v, unordered, 1, "reader.in_order=false");
+	if (predict(out, v, unordered, 1, &w))
+		out->unordered_au = w.au;
+}
+
+static void try_reading(struct outlook *out, const struct variants *v, const struct result *r)
+{
+	const struct workload *w = r->workload;
+	const struct costs *c = &v->costs;
+
+	add(out, v, batch, 2, "reader.batch_size=%.0f", 2 * c->samples);
+	if (fmod(c->samples, 2) == 0)
+		add(out, v, batch, 0.5, "reader.batch_size=%.0f", c->samples / 2);
+	if (w->reader.access == 0 && c->bytes > 0)
+		add(out, v, native, 1, "reader.access=native");
+	if (r->dataset && strcmp(r->dataset->format->name, "npy") != 0 && c->bytes > 0 &&
+	    r->dataset->samples_per_file == 1 && c->plain > 0)
+		add(out, v, plain, 1, "dataset.format=npy reader.access=native");
+	if (w->reader.decode != 2 && c->decode > SMALL * c->service)
+		add(out, v, undecoded, 1, "reader.decode=none");
+}
+
+static void try_others(struct outlook *out, const struct variants *v)
+{
+	add(out, v, ranks, 2, "twice the ranks");
+	add(out, v, latency, 0.5, "half the storage's latency");
+	add(out, v, bandwidth, 2, "twice the storage's bandwidth");
+}
+
+void outlook_compute(const struct result *r, uint32_t epochs, const struct decomposition *d,
+		     struct outlook *out)
+{
+	struct variants v;
+	const struct variant *best = &v.one[0];
+
+	*out = (struct outlook){.unordered_au = NAN, .window_au = NAN};
+	out->known = variants_make(&v, r, epochs, d, out);
+	if (out->known) {
+		const struct read_law *law = &v.costs.law;
+		const struct model *m = &best->m;
+
+		out->latency_share = law->latency_share;
+		out->stream_share = law->stream_share;
+		out->shared_share = law->shared_share;
+		out->measured_au = 100 * d->mean_s[TIME_COMPUTE] / d->wall_s;
+		out->modeled_au = best->told.au;
+		out->shared_s = m->shared > 0 ? m->bytes / m->shared : 0;
+		out->fixed_s = m->delay_s + m->cpu_s;
+		if (m->stream > 0 && m->stream < m->shared)
+			out->shared_s = 0;
+		if (m->stream > 0 && !(out->shared_s > 0))
+			out->fixed_s += m->bytes / m->stream;
+		try_workers(out, &v);
+		try_window(out, &v);
+		try_reading(out, &v, r);
+		try_others(out, &v);
+	}
+	variants_release(&v);
+}

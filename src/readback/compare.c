@@ -1,0 +1,282 @@
+/* The comparison: samples of each measure, Welch's test, what differs in the configurations. */
+#include "readback/compare.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "readback/audit.h"
+#include "result/json_out.h"
+
+#define LEVEL 0.05
+
+typedef double (*epoch_measure)(const struct run_record *r, size_t epoch);
+
+static double of_series(const struct record_series *s, size_t epoch)
+{
+	return epoch < s->n ? s->v[epoch] : NAN;
+}
+
+static double au_of(const struct run_record *r, size_t epoch)
+{
+	return of_series(&r->au, epoch);
+}
+
+static double throughput_of(const struct run_record *r, size_t epoch)
+{
+	return of_series(&r->throughput, epoch);
+}
+
+static double wall_of(const struct run_record *r, size_t epoch)
+{
+	double longest = NAN;
+
+	for (uint32_t k = 0; k < r->ranks; k++)
+		if (epoch < r->rank[k].epochs && !(longest >= r->rank[k].epoch[epoch].train_wall_s))
+			longest = r->rank[k].epoch[epoch].train_wall_s;
+	return longest;
+}
+
+static double eval_au_of(const struct run_record *r, size_t epoch)
+{
+	return of_series(&r->eval_au, epoch);
+}
+
+static const struct {
+	const char *name, *unit;
+	int better;
+	epoch_measure of;
+} measures[] = {
+	{"AU, by DLIO's definition", "%", 1, au_of},
+	{"AU, whole run", "%", 1, record_whole_au},
+	{"throughput of the measured steps", "samples/s", 1, throughput_of},
+	{"wall time of an epoch", "s", -1, wall_of},
+	{"evaluation AU", "%", 1, eval_au_of},
+};
+
+/* The values of one side; *n of them, on the heap. */
+static double *values(const struct run_record *r, size_t runs, epoch_measure of, bool by_run,
+		      size_t *n)
+{
+	size_t most = 0;
+	double *v;
+
+	*n = 0;
+	for (size_t i = 0; i < runs; i++)
+		most += record_epochs(&r[i]) + 1;
+	v = xcalloc(most, sizeof(*v));
+	for (size_t i = 0; i < runs; i++) {
+		double sum = 0;
+		size_t count = 0;
+
+		for (size_t e = 0; e < record_epochs(&r[i]); e++) {
+			double one = of(&r[i], e);
+
+			if (!isfinite(one))
+				continue;
+			sum += one;
+			count++;
+			if (!by_run)
+				v[(*n)++] = one;
+		}
+		if (by_run && count)
+			v[(*n)++] = sum / (double)count;
+	}
+	return v;
+}
+
+static void judge(struct compared *m, const double *a, const double *b)
+{
+	if (m->a.n < 2 || m->b.n < 2) {
+		m->basis = COMPARE_SINGLE;
+		m->verdict = COMPARE_UNKNOWN;
+		return;
+	}
+	m->test = welch_test(a, m->a.n, b, m->b.n);
+	if (m->test.p >= LEVEL)
+		m->verdict = COMPARE_SAME;
+	else if (m->better == 0)
+		m->verdict = COMPARE_DIFFERENT;
+	else
+		m->verdict = m->test.change * m->better > 0 ? COMPARE_BETTER : COMPARE_WORSE;
+}
+
+__attribute__((format(printf, 2, 3))) static void add(struct str_list *list, const char *fmt, ...)
+{
+	char *text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = xstrdup(fmt);
+	va_end(ap);
+	str_list_add(list, text);
+}
+
+static void config_differences(struct comparison *c, const struct run_record *a,
+			       const struct run_record *b)
+{
+	if (a->ranks != b->ranks)
+		add(&c->differences, "ranks: %u | %u", a->ranks, b->ranks);
+	if (strcmp(a->hostname, b->hostname) != 0)
+		add(&c->differences, "host: %s | %s", a->hostname, b->hostname);
+	if (!a->has_workload || !b->has_workload)
+		return;
+	for (size_t i = 0; i < workload_row_count; i++) {
+		const struct opt *row = &workload_rows[i];
+		AUTO_FREE char *x = opt_get_text(row, &a->workload);
+		AUTO_FREE char *y = opt_get_text(row, &b->workload);
+
+		/* where a result lies is no difference of what was run */
+		if (strncmp(row->key, "output.", 7) == 0 && strstr(row->key, "folder"))
+			continue;
+		if (strcmp(x, y) != 0)
+			add(&c->differences, "%s: %s | %s", row->key, x, y);
+	}
+}
+
+static bool many_failures(const struct run_record *r, size_t n)
+{
+	struct audit audit;
+	bool bad;
+
+	audit_run(&audit, r, n);
+	bad = audit_worst(&audit) == AUDIT_FAIL;
+	audit_release(&audit);
+	return bad;
+}
+
+static void warn(struct comparison *c, const struct run_record *a, size_t na,
+		 const struct run_record *b, size_t nb, bool by_run)
+{
+	if (!by_run)
+		add(&c->warnings,
+		    "The samples are epochs of single runs: they share one machine state each, so "
+		    "a difference can be that of two moments. Repeat whole runs to be sure.");
+	if (many_failures(a, na))
+		add(&c->warnings, "The audit finds that the first side does not mean what it says "
+				  "(stoker audit).");
+	if (many_failures(b, nb))
+		add(&c->warnings, "The audit finds that the second side does not mean what it says "
+				  "(stoker audit).");
+	if (a->ours != b->ours)
+		add(&c->warnings, "One side is DLIO's and one is Stoker's: their throughput counts "
+				  "steps differently (docs/compatibility.md).");
+}
+
+void compare_records(struct comparison *c, const struct run_record *a, size_t na,
+		     const struct run_record *b, size_t nb)
+{
+	bool by_run = na > 1 && nb > 1;
+
+	*c = (struct comparison){0};
+	for (size_t i = 0; i < sizeof(measures) / sizeof(measures[0]); i++) {
+		struct compared *m = &c->measure[c->measures];
+		size_t va_n, vb_n;
+		double *va = values(a, na, measures[i].of, by_run, &va_n);
+		double *vb = values(b, nb, measures[i].of, by_run, &vb_n);
+
+		if (va_n && vb_n) {
+			*m = (struct compared){.name = measures[i].name,
+					       .unit = measures[i].unit,
+					       .better = measures[i].better,
+					       .basis = by_run ? COMPARE_RUNS : COMPARE_EPOCHS,
+					       .a = sample_stat_of(va, va_n),
+					       .b = sample_stat_of(vb, vb_n)};
+			judge(m, va, vb);
+			c->measures++;
+		}
+		free(va);
+		free(vb);
+	}
+	config_differences(c, a, b);
+	warn(c, a, na, b, nb, by_run);
+}
+
+void comparison_release(struct comparison *c)
+{
+	str_list_release(&c->differences);
+	str_list_release(&c->warnings);
+	*c = (struct comparison){0};
+}
+
+/* ---- renderings ---- */
+
+static const char *verdict_word(enum compare_verdict v)
+{
+	static const char *const words[] = {
+		[COMPARE_UNKNOWN] = "unknown",     [COMPARE_SAME] = "no difference shown",
+		[COMPARE_BETTER] = "better",       [COMPARE_WORSE] = "worse",
+		[COMPARE_DIFFERENT] = "different",
+	};
+
+	return words[v];
+}
+
+static const char *basis_word(enum compare_basis b)
+{
+	return b == COMPARE_RUNS ? "runs" : "epochs";
+}
+
+void comparison_text(const struct comparison *c, struct buf *out)
+{
+	for (size_t i = 0; i < c->differences.n; i++)
+		buf_printf(out, "%s%s\n", i ? "  " : "What differs (first | second):\n  ",
+			   c->differences.v[i]);
+	if (c->differences.n == 0)
+		buf_puts(out, "The configurations are the same.\n");
+	buf_puts(out, "\nMeans +- standard deviations, first -> second:\n");
+	for (size_t i = 0; i < c->measures; i++) {
+		const struct compared *m = &c->measure[i];
+		double share = m->a.mean != 0 ? 100 * (m->b.mean / m->a.mean - 1) : NAN;
+
+		buf_printf(out, "%s (%s): %.4g +- %.2g -> %.4g +- %.2g", m->name, m->unit,
+			   m->a.mean, m->a.stdev, m->b.mean, m->b.stdev);
+		if (isfinite(share))
+			buf_printf(out, " (%+.1f %%)", share);
+		if (m->verdict == COMPARE_UNKNOWN)
+			buf_printf(out,
+				   "\n    unknown: %zu and %zu values; the test needs 2 a side\n",
+				   m->a.n, m->b.n);
+		else
+			buf_printf(out,
+				   "\n    %s: change %+.4g, 95 %% interval %+.4g to %+.4g, p = "
+				   "%.3g (Welch's t-test over %zu and %zu %s)\n",
+				   verdict_word(m->verdict), m->test.change, m->test.low,
+				   m->test.high, m->test.p, m->a.n, m->b.n, basis_word(m->basis));
+	}
+	for (size_t i = 0; i < c->warnings.n; i++)
+		buf_printf(out, "\n! %s\n", c->warnings.v[i]);
+}
+
+json_t *comparison_json(const struct comparison *c)
+{
+	json_t *root = json_object(), *list = json_array();
+
+	for (size_t i = 0; i < c->measures; i++) {
+		const struct compared *m = &c->measure[i];
+		json_t *o = json_object();
+
+		json_put_text(o, "measure", m->name);
+		json_put_text(o, "unit", m->unit);
+		json_put(o, "first", json_stat(&m->a));
+		json_put(o, "second", json_stat(&m->b));
+		json_put_text(o, "verdict", verdict_word(m->verdict));
+		if (m->verdict != COMPARE_UNKNOWN) {
+			json_put_text(o, "test", "Welch's t-test, two-sided, 5 %");
+			json_put_text(o, "values_are", basis_word(m->basis));
+			json_put_real(o, "change", m->test.change);
+			json_put_real(o, "change_low_95", m->test.low);
+			json_put_real(o, "change_high_95", m->test.high);
+			json_put_real(o, "p", m->test.p);
+		}
+		json_array_append_new(list, o);
+	}
+	json_put(root, "measures", list);
+	json_put(root, "differences", json_texts(&c->differences));
+	json_put(root, "warnings", json_texts(&c->warnings));
+	return root;
+}

@@ -1,0 +1,579 @@
+/* Reading result folders back: files, the tree of a result, what belongs together. */
+#include "readback/record.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "loader/loader.h"
+#include "readback/record_parts.h"
+
+#define JSON_BYTES_MAX (256u << 20)
+#define YAML_BYTES_MAX (4u << 20)
+#define RANKS_MAX 1000000
+
+void record_note(struct run_record *r, const char *fmt, ...)
+{
+	struct str_list *list = &r->notes;
+	char *text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = xstrdup(fmt);
+	va_end(ap);
+	str_list_add(list, text);
+}
+
+/* Python writes NaN and Infinity where JSON has no word: outside of strings they become null. */
+static void null_out(const struct buf *in, struct buf *out)
+{
+	static const char *const words[] = {"-Infinity", "Infinity", "NaN"};
+	bool quoted = false;
+	size_t done = 0;
+
+	for (size_t i = 0; i < in->len; i++) {
+		const char *p = in->data + i;
+
+		if (quoted && *p == '\\') {
+			i++;
+			continue;
+		}
+		if (*p == '"')
+			quoted = !quoted;
+		for (size_t w = 0; !quoted && w < 3; w++) {
+			size_t n = strlen(words[w]);
+
+			if (in->len - i < n || memcmp(p, words[w], n) != 0)
+				continue;
+			buf_append(out, in->data + done, i - done);
+			buf_puts(out, "null");
+			done = i + n;
+			i = done - 1;
+			break;
+		}
+	}
+	buf_append(out, in->data + done, in->len - done);
+}
+
+json_t *record_json(const char *folder, const char *name, struct err *e)
+{
+	AUTO_FREE char *path = path_join(folder, name);
+	struct buf raw = {0}, text = {0};
+	json_error_t why;
+	json_t *root = NULL;
+
+	if (file_read(path, JSON_BYTES_MAX, &raw, e) < 0)
+		return NULL;
+	if (raw.data) {
+		null_out(&raw, &text);
+		root = json_loadb(text.data, text.len, 0, &why);
+	}
+	buf_release(&raw);
+	if (!root)
+		err_set(e, ERR_DATA, "'%s': line %d: %s", path, text.data ? why.line : 0,
+			text.data ? why.text : "the file is empty");
+	else if (!json_is_object(root)) {
+		err_set(e, ERR_DATA, "'%s' does not hold a map", path);
+		json_decref(root);
+		root = NULL;
+	}
+	buf_release(&text);
+	return root;
+}
+
+double record_number(const json_t *object, const char *key)
+{
+	const json_t *v = json_object_get(object, key);
+
+	return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+void record_text(const json_t *object, const char *key, char *out, size_t out_size)
+{
+	const char *s = json_string_value(json_object_get(object, key));
+
+	snprintf(out, out_size, "%s", s ? s : "");
+}
+
+static void take_series(const json_t *metric, const char *prefix, const char *list,
+			const char *unit, struct record_series *out)
+{
+	char key[96];
+	const json_t *v;
+
+	snprintf(key, sizeof(key), "%s%s", prefix, list);
+	v = json_object_get(metric, key);
+	out->n = 0;
+	out->v = json_array_size(v) ? xcalloc(json_array_size(v), sizeof(double)) : NULL;
+	for (size_t i = 0; i < json_array_size(v); i++) {
+		const json_t *one = json_array_get(v, i);
+
+		if (json_is_number(one))
+			out->v[out->n++] = json_number_value(one);
+	}
+	snprintf(key, sizeof(key), "%s_mean_%s", prefix, unit);
+	out->mean = record_number(metric, key);
+	snprintf(key, sizeof(key), "%s_stdev_%s", prefix, unit);
+	out->stdev = record_number(metric, key);
+}
+
+static int take_summary(struct run_record *r, struct err *e)
+{
+	const json_t *s = r->summary, *metric = json_object_get(s, "metric");
+	double ranks = record_number(s, "num_accelerators"), hosts = record_number(s, "num_hosts");
+	const json_t *memory = json_object_get(s, "host_memory_GB");
+	char text[64];
+
+	if (!(ranks >= 1 && ranks <= RANKS_MAX))
+		return err_set(e, ERR_DATA,
+			       "'%s/summary.json': num_accelerators is not a number from 1 to %d",
+			       r->folder, RANKS_MAX);
+	r->ranks = (uint32_t)ranks;
+	r->hosts = hosts >= 1 && hosts <= ranks ? (uint32_t)hosts : 1;
+	record_text(s, "hostname", r->hostname, sizeof(r->hostname));
+	record_text(s, "start", text, sizeof(text));
+	r->begin_s = record_time(text);
+	record_text(s, "end", text, sizeof(text));
+	r->end_s = record_time(text);
+	r->host_memory_bytes = NAN;
+	if (json_is_number(json_array_get(memory, 0)))
+		r->host_memory_bytes = json_number_value(json_array_get(memory, 0)) * 0x1p30;
+	take_series(metric, "train_au", "_percentage", "percentage", &r->au);
+	take_series(metric, "train_throughput", "_samples_per_second", "samples_per_second",
+		    &r->throughput);
+	take_series(metric, "train_io", "_MB_per_second", "MB_per_second", &r->io);
+	take_series(metric, "eval_au", "_percentage", "percentage", &r->eval_au);
+	take_series(metric, "eval_throughput", "_samples_per_second", "samples_per_second",
+		    &r->eval_throughput);
+	r->checkpoint_gib = record_number(metric, "checkpoint_size_GB");
+	r->trained = r->au.n > 0 || record_number(s, "epochs") > 0;
+	return 0;
+}
+
+static void take_overrides(struct run_record *r, const struct node *list)
+{
+	for (size_t i = 0; list->kind == NODE_LIST && i < list->n; i++) {
+		const struct node *one = list->child[i];
+
+		if (one->kind != NODE_STR)
+			continue;
+		str_list_add(&r->overrides, xstrdup(one->s));
+	}
+}
+
+/* DLIO's own wrapper of MLPerf Storage renames .hydra to dlio_config. */
+static struct node *hydra_file(const char *folder, const char *name)
+{
+	static const char *const subs[] = {".hydra", "dlio_config", "configs", NULL};
+
+	for (size_t i = 0; subs[i]; i++) {
+		AUTO_FREE char *path = xasprintf("%s/%s/%s", folder, subs[i], name);
+		struct buf text = {0};
+		struct node *root = NULL;
+		struct err e = {0};
+
+		if (file_read(path, YAML_BYTES_MAX, &text, &e) == 0)
+			root = yaml_parse(text.data ? text.data : "", text.len,
+					  node_file_name(path), &e);
+		buf_release(&text);
+		if (root)
+			return root;
+	}
+	return NULL;
+}
+
+static void take_config(struct run_record *r)
+{
+	struct node *overrides = hydra_file(r->folder, "overrides.yaml");
+	struct err e = {0};
+
+	r->config = hydra_file(r->folder, "config.yaml");
+	if (!r->config) {
+		record_note(r,
+			    "'%s' has no readable .hydra/config.yaml: what the run was told to "
+			    "do is not known",
+			    r->folder);
+	} else if (workload_read_back(&r->workload, r->config, &e) < 0) {
+		record_note(r, "the configuration of '%s' cannot be read back: %s", r->folder,
+			    e.text);
+		workload_release(&r->workload);
+	} else {
+		r->has_workload = true;
+	}
+	if (overrides)
+		take_overrides(r, overrides);
+	node_free(overrides);
+}
+
+/* "unet3d, 4_batch_size_14": the workload and the folder that people named. A folder whose name is
+ * a time says nothing. */
+static void take_name(struct run_record *r)
+{
+	AUTO_FREE char *absolute = path_absolute(r->folder);
+	AUTO_FREE char *parent = path_dirname(absolute);
+	const char *base = path_basename(absolute);
+	const char *model = NULL;
+	const struct node *name = node_path(r->config, "workload.model.name");
+
+	if (strspn(base, "0123456789-_:T.") == strlen(base) || str_starts(base, "run-"))
+		base = path_basename(parent);
+	if (name && name->kind == NODE_STR)
+		model = name->s;
+	snprintf(r->name, sizeof(r->name), "%s%s%s", model ? model : "", model ? ", " : "", base);
+}
+
+/* Keys that say where files lie, or which part of a run is done, and not what is measured. */
+static bool is_factor(const char *key)
+{
+	static const char *const not [] = {"workload",
+					   "workflow.generate_data",
+					   "workflow.train",
+					   "workflow.evaluation",
+					   "dataset.data_folder",
+					   "checkpoint.checkpoint_folder",
+					   "output.folder",
+					   "storage.storage_root",
+					   NULL};
+
+	for (size_t i = 0; not [i]; i++)
+		if (strcmp(key, not [i]) == 0)
+			return false;
+	return !str_starts(key, "hydra.");
+}
+
+static void add_factor(struct run_record *r, const char *text)
+{
+	AUTO_FREE char *key = NULL;
+
+	text += strspn(text, "+");
+	if (str_starts(text, "workload."))
+		text += 9;
+	key = xstrndup(text, strcspn(text, "="));
+	if (!is_factor(key))
+		return;
+	str_list_add(&r->factors, xstrdup(text));
+}
+
+/* A study says which overrides are its factors; without one, all of them may be. */
+static void take_factors(struct run_record *r)
+{
+	struct err ignored = {0};
+	json_t *mark = record_json(r->folder, "study_run.json", &ignored);
+	const json_t *list = json_object_get(mark, "overrides");
+	const struct node *name = node_path(r->config, "workload.model.name");
+
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (json_is_string(json_array_get(list, i)))
+			add_factor(r, json_string_value(json_array_get(list, i)));
+	for (size_t i = 0; !list && i < r->overrides.n; i++)
+		add_factor(r, r->overrides.v[i]);
+	if (mark)
+		record_text(mark, "model", r->model, sizeof(r->model));
+	else if (name && name->kind == NODE_STR)
+		snprintf(r->model, sizeof(r->model), "%s", name->s);
+	json_decref(mark);
+}
+
+int record_load(struct run_record *r, const char *folder, struct err *e)
+{
+	struct err ignored = {0};
+	int rc;
+
+	memset(r, 0, sizeof(*r));
+	r->folder = xstrdup(folder);
+	r->summary = record_json(folder, "summary.json", e);
+	if (!r->summary)
+		return e && e->code ? e->code : ERR_DATA;
+	rc = take_summary(r, e);
+	if (rc < 0)
+		return rc;
+	r->result = record_json(folder, "result.json", &ignored);
+	r->ours = r->result != NULL;
+	take_config(r);
+	take_name(r);
+	take_factors(r);
+	return record_ranks(r, e);
+}
+
+static void release_phase(struct record_phase *p)
+{
+	free(p->load);
+	free(p->compute);
+}
+
+static void release_rank(struct record_rank *k)
+{
+	for (size_t i = 0; i < k->epochs; i++) {
+		struct record_epoch *ep = &k->epoch[i];
+
+		for (size_t b = 0; b < ep->blocks; b++)
+			release_phase(&ep->block[b]);
+		release_phase(&ep->eval);
+		free(ep->block);
+		free(ep->checkpoint);
+	}
+	free(k->epoch);
+}
+
+void record_release(struct run_record *r)
+{
+	for (uint32_t k = 0; r->rank && k < r->ranks; k++)
+		release_rank(&r->rank[k]);
+	free(r->rank);
+	free(r->au.v);
+	free(r->throughput.v);
+	free(r->io.v);
+	free(r->eval_au.v);
+	free(r->eval_throughput.v);
+	json_decref(r->summary);
+	json_decref(r->result);
+	node_free(r->config);
+	if (r->has_workload)
+		workload_release(&r->workload);
+	str_list_release(&r->overrides);
+	str_list_release(&r->factors);
+	str_list_release(&r->notes);
+	free(r->folder);
+	memset(r, 0, sizeof(*r));
+}
+
+/* ---- finding ---- */
+
+static void add_folder(struct str_list *out, const char *folder)
+{
+	for (size_t i = 0; i < out->n; i++)
+		if (strcmp(out->v[i], folder) == 0)
+			return;
+	str_list_add(out, xstrdup(folder));
+}
+
+static void search(const char *folder, int depth, struct str_list *out)
+{
+	AUTO_FREE char *summary = path_join(folder, "summary.json");
+	DIR *d = NULL;
+	struct dirent *entry;
+
+	if (file_exists(summary))
+		add_folder(out, folder);
+	if (depth < RECORD_DEPTH_MAX)
+		d = opendir(folder);
+	while (d && (entry = readdir(d))) {
+		AUTO_FREE char *below = NULL;
+		struct stat st;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		below = path_join(folder, entry->d_name);
+		/* links are not followed: they could lead round */
+		if (lstat(below, &st) == 0 && S_ISDIR(st.st_mode))
+			search(below, depth + 1, out);
+	}
+	if (d)
+		closedir(d);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int record_find(const char *const *path, size_t n, struct str_list *out, struct err *e)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t before = out->n, len = strlen(path[i]);
+		AUTO_FREE char *trimmed = xstrdup(path[i]);
+
+		while (len > 1 && trimmed[len - 1] == '/')
+			trimmed[--len] = '\0';
+		if (!file_is_dir(trimmed))
+			return err_set(e, ERR_USAGE,
+				       "'%s' is not a folder: give the folder of a result, or one "
+				       "that holds results",
+				       path[i]);
+		search(trimmed, 0, out);
+		if (out->n == before)
+			return err_set(e, ERR_USAGE,
+				       "no result (summary.json) is in '%s' or up to %d levels "
+				       "below",
+				       path[i], RECORD_DEPTH_MAX);
+		qsort(out->v + before, out->n - before, sizeof(*out->v), by_text);
+	}
+	return 0;
+}
+
+/* ---- measures ---- */
+
+static double phase_sum(const double *v, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += v[i];
+	return sum;
+}
+
+double record_whole_au(const struct run_record *r, size_t epoch)
+{
+	double sum = 0;
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < r->ranks; k++) {
+		const struct record_epoch *ep;
+		double compute = 0;
+
+		if (r->rank[k].epochs <= epoch)
+			continue;
+		ep = &r->rank[k].epoch[epoch];
+		for (size_t b = 0; b < ep->blocks; b++)
+			compute += phase_sum(ep->block[b].compute, ep->block[b].computes);
+		if (!(ep->train_wall_s > 0))
+			continue;
+		sum += 100 * compute / ep->train_wall_s;
+		n++;
+	}
+	return n ? sum / n : NAN;
+}
+
+size_t record_epochs(const struct run_record *r)
+{
+	size_t most = r->au.n;
+
+	for (uint32_t k = 0; k < r->ranks; k++)
+		if (r->rank[k].epochs > most)
+			most = r->rank[k].epochs;
+	return most;
+}
+
+double record_whole_au_mean(const struct run_record *r)
+{
+	double sum = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < record_epochs(r); i++) {
+		double one = record_whole_au(r, i);
+
+		if (isfinite(one)) {
+			sum += one;
+			n++;
+		}
+	}
+	return n ? sum / (double)n : NAN;
+}
+
+/* Shares of the ranks' training time; NaN without times. */
+static double share_of(const struct run_record *r, bool waiting)
+{
+	double part = 0, wall = 0;
+
+	for (uint32_t k = 0; k < r->ranks; k++)
+		for (size_t i = 0; i < r->rank[k].epochs; i++) {
+			const struct record_epoch *ep = &r->rank[k].epoch[i];
+			double load = 0, compute = 0;
+
+			if (!(ep->train_wall_s > 0))
+				continue;
+			for (size_t b = 0; b < ep->blocks; b++) {
+				load += phase_sum(ep->block[b].load, ep->block[b].loads);
+				compute += phase_sum(ep->block[b].compute, ep->block[b].computes);
+			}
+			part += waiting ? load : ep->train_wall_s - load - compute;
+			wall += ep->train_wall_s;
+		}
+	return wall > 0 ? 100 * part / wall : NAN;
+}
+
+double record_wait_share(const struct run_record *r)
+{
+	return share_of(r, true);
+}
+
+double record_other_share(const struct run_record *r)
+{
+	return share_of(r, false);
+}
+
+uint64_t record_steps(const struct run_record *r)
+{
+	uint64_t steps = 0;
+
+	if (r->ranks == 0 || r->rank[0].epochs == 0)
+		return 0;
+	for (size_t b = 0; b < r->rank[0].epoch[0].blocks; b++)
+		steps += r->rank[0].epoch[0].block[b].computes;
+	return steps;
+}
+
+uint64_t record_window(const struct run_record *r)
+{
+	const struct loader_ops *ops;
+	uint32_t workers;
+	uint64_t batches = 0;
+
+	if (!r->has_workload)
+		return 0;
+	ops = loader_find(r->workload.reader.data_loader);
+	if (ops)
+		ops->window(&r->workload, &workers, &batches);
+	return batches;
+}
+
+double record_sample_bytes(const struct run_record *r)
+{
+	return r->has_workload ? r->workload.dataset.record_length_bytes : NAN;
+}
+
+double record_whole_throughput(const struct run_record *r)
+{
+	double samples = 0, wall = 0;
+
+	if (!r->has_workload)
+		return NAN;
+	for (size_t i = 0; i < record_epochs(r); i++) {
+		double longest = 0;
+
+		for (uint32_t k = 0; k < r->ranks; k++) {
+			const struct record_epoch *ep;
+
+			if (r->rank[k].epochs <= i)
+				continue;
+			ep = &r->rank[k].epoch[i];
+			for (size_t b = 0; b < ep->blocks; b++)
+				samples += (double)ep->block[b].computes *
+					   (double)r->workload.reader.batch_size;
+			if (ep->train_wall_s > longest)
+				longest = ep->train_wall_s;
+		}
+		wall += longest;
+	}
+	return wall > 0 ? samples / wall : NAN;
+}
+
+int records_load(struct records *out, const char *const *path, size_t n, struct err *e)
+{
+	struct str_list folders = {0};
+	int rc = record_find(path, n, &folders, e);
+
+	*out = (struct records){0};
+	if (rc == 0)
+		out->v = xcalloc(folders.n, sizeof(*out->v));
+	for (size_t i = 0; rc == 0 && i < folders.n; i++)
+		rc = record_load(&out->v[out->n++], folders.v[i], e);
+	str_list_release(&folders);
+	return rc;
+}
+
+void records_release(struct records *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		record_release(&r->v[i]);
+	free(r->v);
+	*r = (struct records){0};
+}

@@ -1,0 +1,117 @@
+/* The table of runs as CSV. */
+#include "readback/table.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+
+static void put_text(struct buf *out, const char *s)
+{
+	if (!strpbrk(s, ",\"\r\n")) {
+		buf_puts(out, s);
+		return;
+	}
+	buf_putc(out, '"');
+	for (; *s; s++) {
+		if (*s == '"')
+			buf_putc(out, '"');
+		buf_putc(out, *s);
+	}
+	buf_putc(out, '"');
+}
+
+static void put_number(struct buf *out, double v)
+{
+	buf_putc(out, ',');
+	if (isfinite(v))
+		buf_printf(out, "%.10g", v);
+}
+
+/* -1: nothing was found. */
+static int worst(const struct audit *a, size_t i)
+{
+	int level = -1;
+
+	for (size_t k = 0; k < a->findings; k++)
+		if (a->finding[k].record == i && (int)a->finding[k].level > level)
+			level = (int)a->finding[k].level;
+	return level;
+}
+
+/* The worst level, and the checks that found more than a remark. */
+static void put_verdict(struct buf *out, const struct audit *a, size_t i)
+{
+	static const char *const names[] = {
+		[AUDIT_NOTE] = "ok", [AUDIT_WARN] = "warn", [AUDIT_FAIL] = "fail"};
+	int level = worst(a, i);
+	const char *sep = "";
+
+	buf_printf(out, ",%s,", names[level < 0 ? AUDIT_NOTE : level]);
+	for (size_t k = 0; k < a->findings; k++)
+		if (a->finding[k].record == i && a->finding[k].level > AUDIT_NOTE) {
+			buf_printf(out, "%s%s", sep, a->finding[k].check);
+			sep = " ";
+		}
+}
+
+/* "parameter" and "value" of the first factor; all of them in a column of their own. */
+static void put_factors(struct buf *out, const struct str_list *factors)
+{
+	struct buf part = {0};
+	const char *text = factors->n ? factors->v[0] : "";
+	size_t n = strcspn(text, "=");
+	size_t begin = n;
+
+	while (begin > 0 && text[begin - 1] != '.')
+		begin--;
+	buf_append(&part, text + begin, n - begin);
+	buf_putc(out, ',');
+	put_text(out, part.data ? part.data : "");
+	buf_putc(out, ',');
+	put_text(out, text[n] == '=' ? text + n + 1 : "");
+	buf_reset(&part);
+	for (size_t i = 0; i < factors->n; i++)
+		buf_printf(&part, "%s%s", i ? " " : "", factors->v[i]);
+	buf_putc(out, ',');
+	put_text(out, part.data ? part.data : "");
+	buf_release(&part);
+}
+
+void table_csv(const struct run_groups *g, struct buf *out)
+{
+	buf_puts(out,
+		 "model,processes,parameter,value,overrides,au_mean_percent,au_stdev_percent,"
+		 "throughput_mean_mib_per_s,throughput_stdev_mib_per_s,"
+		 "throughput_mean_samples_per_s,whole_run_au_percent,"
+		 "whole_run_samples_per_s,waiting_percent,other_percent,steps_per_epoch,wall_s,"
+		 "checks,tool,folder,verdict,findings\n");
+	for (size_t i = 0; i < g->records; i++) {
+		const struct run_record *r = &g->record[i];
+
+		if (!r->trained)
+			continue;
+		put_text(out, r->model);
+		buf_printf(out, ",%u", r->ranks);
+		put_factors(out, &r->factors);
+		put_number(out, r->au.mean);
+		put_number(out, r->au.stdev);
+		put_number(out, r->io.mean);
+		put_number(out, r->io.stdev);
+		put_number(out, r->throughput.mean);
+		put_number(out, record_whole_au_mean(r));
+		put_number(out, record_whole_throughput(r));
+		put_number(out, record_wait_share(r));
+		put_number(out, record_other_share(r));
+		put_number(out, (double)record_steps(r));
+		put_number(out, r->end_s - r->begin_s);
+		buf_printf(out, ",%s,%s,", worst(g->audit, i) == AUDIT_FAIL ? "failed" : "ok",
+			   r->ours ? "stoker" : "dlio");
+		AUTO_FREE char *folder = path_absolute(r->folder);
+
+		put_text(out, folder);
+		put_verdict(out, g->audit, i);
+		buf_putc(out, '\n');
+	}
+}

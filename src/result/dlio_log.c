@@ -1,0 +1,263 @@
+/* DLIO's log, line by line. */
+#include "result/dlio_log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "result/dlio_values.h"
+
+#define STAMP_MAX 64
+
+static const char *stamp(int64_t wall_ns, char *out)
+{
+	clock_timestamp(wall_ns ? wall_ns : clock_wall_ns(), out, STAMP_MAX);
+	return out;
+}
+
+static double phase_s(const struct phase *p)
+{
+	return (double)(p->end_ns - p->begin_ns) / 1e9;
+}
+
+void dlio_log_running(const struct workload *w, uint32_t ranks)
+{
+	const struct {
+		bool on;
+		const char *name;
+	} modes[] = {
+		{w->workflow.generate_data, "Generating data"},
+		{w->workflow.train, "Training"},
+		{w->workflow.evaluation, "Evaluation"},
+		{w->workflow.checkpoint, "Checkpointing"},
+	};
+	struct buf b = {0};
+	char ts[STAMP_MAX];
+
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+		if (modes[i].on)
+			buf_printf(&b, "%s%s", b.len ? " & " : "", modes[i].name);
+	log_output("%s Running DLIO [%s] with %u process(es)", stamp(0, ts), b.data ? b.data : "",
+		   ranks);
+	buf_release(&b);
+}
+
+void dlio_log_generation_start(const struct dataset *d)
+{
+	char ts[STAMP_MAX];
+
+	log_output("%s Starting data generation", stamp(0, ts));
+	log_info("%s Generating dataset in %s/%s and %s/%s", ts, d->folder,
+		 dataset_kind_folder[DATASET_TRAIN], d->folder, dataset_kind_folder[DATASET_EVAL]);
+	log_info("%s Number of files for training dataset: %llu", ts,
+		 (unsigned long long)d->files[DATASET_TRAIN]);
+	log_info("%s Number of files for validation dataset: %llu", ts,
+		 (unsigned long long)d->files[DATASET_EVAL]);
+}
+
+void dlio_log_generation_end(void)
+{
+	char ts[STAMP_MAX];
+
+	log_output("%s Generation done", stamp(0, ts));
+}
+
+void dlio_log_plan(const struct result *r)
+{
+	const struct workload *w = r->workload;
+	char ts[STAMP_MAX];
+
+	if (dlio_fits_memory(r, &r->host))
+		log_warning(
+			"The amount of dataset is smaller than the host memory; data might be "
+			"cached after the first epoch. Increase the size of dataset to eliminate "
+			"the caching effect!!!");
+	log_output("%s Max steps per epoch: %llu = %lld * %lld / %lld / %u (samples per file * num "
+		   "files / batch size / comm size)",
+		   stamp(0, ts), (unsigned long long)r->steps_per_epoch,
+		   (long long)w->dataset.num_samples_per_file,
+		   (long long)w->dataset.num_files_train, (long long)w->reader.batch_size,
+		   r->ranks);
+	if (w->train.total_training_steps > 0)
+		log_output("%s Total training steps is set to be %lld. Will only run up to %lld",
+			   ts, (long long)w->train.total_training_steps,
+			   (long long)w->train.total_training_steps);
+	if (w->workflow.evaluation)
+		log_output(
+			"%s Steps per eval: %llu = %lld * %lld / %lld / %u (samples per file * num "
+			"files / batch size eval / comm size)",
+			ts, (unsigned long long)r->eval_steps,
+			(long long)w->dataset.num_samples_per_file,
+			(long long)w->dataset.num_files_eval, (long long)w->reader.batch_size_eval,
+			r->ranks);
+}
+
+void dlio_log_epoch_start(uint32_t epoch, uint64_t steps)
+{
+	char ts[STAMP_MAX];
+
+	log_output("%s Starting epoch %u: %llu steps expected", stamp(0, ts), epoch,
+		   (unsigned long long)steps);
+}
+
+void dlio_log_epoch_end(uint32_t epoch, uint64_t steps, int64_t end_wall_ns, int64_t took_ns)
+{
+	char ts[STAMP_MAX];
+
+	log_output("%s Ending epoch %u - %llu steps completed in %.2f s", stamp(end_wall_ns, ts),
+		   epoch, (unsigned long long)steps, (double)took_ns / 1e9);
+}
+
+void dlio_log_block_start(uint32_t block)
+{
+	char ts[STAMP_MAX];
+
+	log_output("%s Starting block %u", stamp(0, ts), block);
+}
+
+void dlio_log_block_end(uint32_t block, const struct phase *p)
+{
+	char ts[STAMP_MAX];
+
+	log_output("%s Ending block %u - %llu steps completed in %.2f s", stamp(p->end_wall_ns, ts),
+		   block, (unsigned long long)p->steps, phase_s(p));
+}
+
+static struct series_stat compute_times(const struct phase *p)
+{
+	double *v = malloc((p->steps ? p->steps : 1) * sizeof(*v));
+	struct series_stat s = {0};
+
+	if (!v)
+		return s;
+	for (uint64_t i = 0; i < p->steps; i++)
+		v[i] = (double)(p->step[i].compute_end_ns - p->step[i].compute_begin_ns) / 1e9;
+	s = series_stat_of(v, p->steps);
+	free(v);
+	return s;
+}
+
+void dlio_log_block_metrics(uint32_t epoch, const struct phase *p, double au, double throughput,
+			    const struct time_dist *computation_time)
+{
+	AUTO_FREE char *set = time_dist_python(computation_time);
+	struct series_stat s = compute_times(p);
+	char ts[STAMP_MAX];
+
+	log_output("%s Epoch %u - Block %u [Training] Accelerator Utilization [AU] (%%): %.4f",
+		   stamp(0, ts), epoch, p->number, au);
+	log_output("%s Epoch %u - Block %u [Training] Throughput (samples/second): %.4f", ts, epoch,
+		   p->number, throughput);
+	log_output("%s Epoch %u - Block %u [Training] Computation time per step (second): "
+		   "%.4f+/-%.4f (set value: %s)",
+		   ts, epoch, p->number, s.mean, s.stdev, set);
+}
+
+void dlio_log_eval_start(uint64_t steps)
+{
+	char ts[STAMP_MAX];
+
+	log_output("%s Starting eval - %llu steps expected", stamp(0, ts),
+		   (unsigned long long)steps);
+}
+
+void dlio_log_eval_end(const struct phase *p)
+{
+	char ts[STAMP_MAX];
+
+	log_output("%s Ending eval - %llu steps completed in %.2f s", stamp(p->end_wall_ns, ts),
+		   (unsigned long long)p->steps, phase_s(p));
+}
+
+void dlio_log_eval_metrics(uint32_t epoch, double au, double throughput)
+{
+	char ts[STAMP_MAX];
+
+	log_output("%s Epoch %u [Eval] Accelerator Utilization [AU] (%%): %.4f", stamp(0, ts),
+		   epoch, au);
+	log_output("%s Epoch %u [Eval] Throughput (samples/second): %.4f", ts, epoch, throughput);
+}
+
+static void checkpoint_lines(const struct result *r, struct buf *out)
+{
+	const int64_t wanted[] = {r->workload->checkpoint.num_checkpoints_write,
+				  r->workload->checkpoint.num_checkpoints_read};
+	static const char *const word[] = {"save", "load"};
+	struct series_stat duration, rate;
+
+	for (int load = 0; load < 2; load++) {
+		checkpoint_series(r, load, &duration, &rate);
+		if (wanted[load] > 0 && duration.count)
+			buf_printf(out,
+				   "[METRIC] Checkpoint %s duration (seconds): %.4f (%.4f)\n"
+				   "[METRIC] Checkpoint %s I/O Throughput (GB/second): %.4f "
+				   "(%.4f)\n",
+				   word[load], duration.mean, duration.stdev, word[load], rate.mean,
+				   rate.stdev);
+	}
+}
+
+void report_dlio_metric_lines(const struct result *r, const struct run_metrics *m, struct buf *out)
+{
+	static const char rule[] =
+		"[METRIC] ==========================================================\n";
+
+	buf_puts(out, rule);
+	buf_printf(out, "[METRIC] Number of Simulated Accelerators: %u \n", r->ranks);
+	if (r->trained) {
+		if (m->train_au.count)
+			buf_printf(
+				out,
+				"[METRIC] Training Accelerator Utilization [AU] (%%): %.4f (%.4f)\n"
+				"[METRIC] Training Throughput (samples/second): %.4f (%.4f)\n"
+				"[METRIC] Training I/O Throughput (MB/second): %.4f (%.4f)\n",
+				m->train_au.mean, m->train_au.stdev, m->train_throughput.mean,
+				m->train_throughput.stdev, m->train_io.mean, m->train_io.stdev);
+		buf_printf(out, "[METRIC] train_au_meet_expectation: %s\n",
+			   dlio_expectation(r, &m->train_au));
+	}
+	if (r->checkpointed)
+		checkpoint_lines(r, out);
+	if (r->evaluated) {
+		if (m->eval_au.count)
+			buf_printf(out,
+				   "[METRIC] Eval Accelerator Utilization [AU] (%%): %.4f (%.4f)\n"
+				   "[METRIC] Eval Throughput (samples/second): %.6f (%.6f)\n"
+				   "[METRIC] Eval Throughput (MB/second): %.6f (%.6f)\n",
+				   m->eval_au.mean, m->eval_au.stdev, m->eval_throughput.mean,
+				   m->eval_throughput.stdev, m->eval_io.mean, m->eval_io.stdev);
+		buf_printf(out, "[METRIC] eval_au_meet_expectation: %s\n",
+			   dlio_expectation(r, &m->eval_au));
+	}
+	buf_puts(out, rule);
+}
+
+static void warn_missing(const struct run_metrics *m)
+{
+	for (uint32_t i = 0; i < m->epochs; i++) {
+		const struct epoch_metrics *e = &m->epoch[i];
+
+		if (e->steps && !e->train_valid)
+			log_warning("Epoch %u has no AU or throughput: %s", i + 1, e->why);
+		if (e->has_eval && !e->eval_valid)
+			log_warning("The evaluation of epoch %u has no AU%s: %s", i + 1,
+				    e->eval_throughput > 0 ? "" : " or throughput", e->eval_why);
+	}
+}
+
+void dlio_log_saved(const struct result *r, const struct run_metrics *m)
+{
+	struct buf b = {0};
+	char ts[STAMP_MAX];
+
+	warn_missing(m);
+	log_output("%s Saved outputs in %s", stamp(0, ts), r->folder);
+	buf_puts(&b, "Averaged metric over all steps/epochs\n");
+	report_dlio_metric_lines(r, m, &b);
+	log_output("%s", b.data);
+	buf_release(&b);
+	log_output("%s outputs saved in RANKID_output.json", stamp(0, ts));
+}

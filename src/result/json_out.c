@@ -1,0 +1,116 @@
+/* JSON values that are always valid JSON, and whole files of them. */
+#include "result/json_out.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/file.h"
+
+void json_put(json_t *object, const char *key, json_t *value)
+{
+	json_object_set_new(object, key, value);
+}
+
+json_t *json_number(double v)
+{
+	return isfinite(v) ? json_real(v) : json_null();
+}
+
+json_t *json_count(uint64_t v)
+{
+	return v <= INT64_MAX ? json_integer((json_int_t)v) : json_real((double)v);
+}
+
+json_t *json_text(const char *s)
+{
+	json_t *v = s ? json_string(s) : json_null();
+	AUTO_FREE char *plain = NULL;
+
+	if (v)
+		return v;
+	/* file names and hosts may hold any bytes; the rest of the result is worth more than they
+	 */
+	plain = xstrdup(s);
+	for (char *p = plain; *p; p++)
+		if ((unsigned char)*p >= 0x80)
+			*p = '?';
+	return json_string(plain);
+}
+
+void json_put_real(json_t *object, const char *key, double v)
+{
+	if (isfinite(v))
+		json_put(object, key, json_real(v));
+}
+
+void json_put_int(json_t *object, const char *key, uint64_t v)
+{
+	json_put(object, key, json_count(v));
+}
+
+void json_put_bool(json_t *object, const char *key, bool v)
+{
+	json_put(object, key, json_boolean(v));
+}
+
+void json_put_text(json_t *object, const char *key, const char *s)
+{
+	json_put(object, key, json_text(s));
+}
+
+void json_put_time(json_t *object, const char *key, int64_t wall_ns)
+{
+	char text[64];
+
+	clock_timestamp(wall_ns, text, sizeof(text));
+	json_put_text(object, key, text);
+}
+
+void json_put_pairs(json_t *object, const char *key, const struct sysinfo_pair *pairs, size_t n)
+{
+	json_t *map = json_object();
+
+	for (size_t i = 0; i < n; i++)
+		json_put_text(map, pairs[i].key, pairs[i].value);
+	json_put(object, key, map);
+}
+
+json_t *json_texts(const struct str_list *list)
+{
+	json_t *out = json_array();
+
+	for (size_t i = 0; i < list->n; i++)
+		json_array_append_new(out, json_text(list->v[i]));
+	return out;
+}
+
+json_t *json_stat(const struct sample_stat *s)
+{
+	json_t *o = json_object();
+
+	json_put_int(o, "values", s->n);
+	if (s->n == 0)
+		return o;
+	json_put_real(o, "mean", s->mean);
+	json_put_real(o, "stdev", s->stdev);
+	json_put_real(o, "min", s->min);
+	json_put_real(o, "max", s->max);
+	return o;
+}
+
+int json_write(json_t *object, const char *folder, const char *name, struct err *e)
+{
+	AUTO_FREE char *path = path_join(folder, name);
+	/* 15 digits: every time in ns and every percentage, without the noise of the binary form */
+	AUTO_FREE char *text = json_dumps(object, JSON_INDENT(4) | JSON_REAL_PRECISION(15));
+
+	json_decref(object);
+	if (!text)
+		return err_set(e, -ENOMEM, "no memory to write '%s'", path);
+	return file_write_atomic(path, text, strlen(text), e);
+}

@@ -1,0 +1,34 @@
+#pragma once
+/* Small helpers over jansson that the JSON renderings share. Private to this folder. */
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/stats.h"
+#include "base/sysinfo.h"
+#include "conf/opt.h"
+
+/* Each sets `key` of the object. A number that is not finite is left out: JSON has none. */
+void json_put(json_t *object, const char *key, json_t *value); /* takes ownership */
+void json_put_real(json_t *object, const char *key, double v);
+void json_put_int(json_t *object, const char *key, uint64_t v);
+void json_put_bool(json_t *object, const char *key, bool v);
+/* NULL is null. Bytes that are not UTF-8 become '?'. */
+void json_put_text(json_t *object, const char *key, const char *s);
+/* Local time, ISO with microseconds. */
+void json_put_time(json_t *object, const char *key, int64_t wall_ns);
+void json_put_pairs(json_t *object, const char *key, const struct sysinfo_pair *pairs, size_t n);
+
+json_t *json_text(const char *s);
+/* A number, or null when it is not finite. */
+json_t *json_number(double v);
+/* A count; values above 2^63-1 become a real. */
+json_t *json_count(uint64_t v);
+
+json_t *json_texts(const struct str_list *list);
+/* {"values", "mean", "stdev", "min", "max"}; of no values only their number. */
+json_t *json_stat(const struct sample_stat *s);
+
+/* Writes "<folder>/<name>" with 4-space indentation and releases the object. */
+int json_write(json_t *object, const char *folder, const char *name, struct err *e);

@@ -1,0 +1,36 @@
+#pragma once
+/* The parts of result.json. Private to this folder. */
+#include <jansson.h>
+
+#include "result/result.h"
+
+/* Key by key: value, unit, and where the value came from. */
+json_t *json_configuration(const struct workload *w);
+/* Requests, bytes and time of one kind of operation each, with the latencies as a histogram. */
+json_t *json_io(const struct io_stat *io);
+json_t *json_environment(const struct host_facts *h);
+/* Everything measured while training, and while evaluating (NULL without evaluation). */
+json_t *json_training(const struct result *r, const struct run_metrics *m);
+json_t *json_evaluation(const struct result *r, const struct run_metrics *m);
+/* Where the time of training went. */
+struct decomposition;
+json_t *json_decomposition(const struct decomposition *d);
+/* Sizes, and each checkpoint written and read back over all ranks. */
+json_t *json_checkpoint(const struct result *r);
+/* Curves over time of the machine; only with r->series. */
+json_t *json_series(const struct result *r);
+/* Share of computing of the emulated accelerators between the first and the last of n points; NULL
+ * when there is nothing to divide. */
+json_t *json_accelerator_use(const struct result *r, const struct series_point *p, size_t n);
+/* The real ones, from every stride-th of n points: [] without any. */
+json_t *json_gpus(const struct series *s, const struct series_point *p, size_t n, size_t stride);
+/* One object a rank. */
+json_t *json_ranks(const struct result *r, const struct run_metrics *m);
+/* One object a host, with the processes and ranks it had; of a run of several processes. */
+json_t *json_hosts(const struct result *r);
+/* The lines of the ledger of bytes, in their order. */
+json_t *json_ledger(const struct result *r);
+/* What the host's counters moved by in a phase; null where nobody looked. */
+json_t *json_host_io(const struct result *r, const struct host_io *h);
+/* What lies below the dataset's folder; only with r->host_source. */
+json_t *json_storage_path(const struct result *r);

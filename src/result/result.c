@@ -1,0 +1,160 @@
+/* The end of a result. */
+#include "result/result.h"
+
+#include <stdlib.h>
+
+/* A block may be there whose phase never began. */
+static uint32_t steps_held(const struct rank_epoch *ep)
+{
+	return ep->blocks > ep->block_capacity ? ep->blocks : ep->block_capacity;
+}
+
+static void release_rank(struct rank_result *k, uint32_t epochs)
+{
+	for (uint32_t i = 0; k->epoch && i < epochs; i++) {
+		struct rank_epoch *ep = &k->epoch[i];
+
+		for (uint32_t b = 0; ep->block && b < steps_held(ep); b++)
+			free(ep->block[b].shared ? NULL : ep->block[b].step);
+		free(ep->save);
+		free(ep->load);
+		free(ep->block);
+		free(ep->eval.step);
+	}
+	free(k->epoch);
+}
+
+static void release_usage(struct epoch_usage *u)
+{
+	for (size_t i = 0; i < u->meminfo_count; i++) {
+		free(u->meminfo[i].key);
+		free(u->meminfo[i].value);
+	}
+	free(u->meminfo);
+}
+
+void result_release(struct result *r)
+{
+	for (uint32_t k = 0; r->rank && k < r->ranks_here; k++)
+		release_rank(&r->rank[k], r->epochs_planned);
+	for (uint32_t i = 0; r->usage && i < r->epochs_planned; i++)
+		release_usage(&r->usage[i]);
+	for (uint32_t p = 0; r->process && p < r->processes; p++) {
+		for (uint32_t i = 0; r->process[p].meminfo && i < r->epochs_planned; i++)
+			host_pairs_free(r->process[p].meminfo[i].pairs,
+					r->process[p].meminfo[i].count);
+		free(r->process[p].meminfo);
+		host_facts_release(&r->process[p].host);
+	}
+	free(r->process);
+	free(r->rank);
+	free(r->usage);
+	host_facts_release(&r->host);
+	system_facts_release(&r->system);
+	series_release(r->series);
+	free(r->host_source);
+	r->host_source = NULL;
+	trace_destroy(r->trace);
+	*r = (struct result){0};
+}
+
+uint32_t result_present_rank(const struct result *r)
+{
+	for (uint32_t k = 0; r->rank && k < r->ranks_here; k++)
+		if (!r->rank[k].lost)
+			return k;
+	return 0;
+}
+
+/* The process that told of a node; NULL when that was this one, or nobody. */
+static const struct result_process *teller(const struct result *r, uint32_t node)
+{
+	for (uint32_t p = 0; p < r->processes; p++)
+		if (r->process[p].node == node && r->process[p].host.hostname[0])
+			return &r->process[p];
+	return NULL;
+}
+
+/* The process whose result this is: the one that did not send it. */
+static const struct result_process *own(const struct result *r)
+{
+	for (uint32_t p = 0; p < r->processes; p++)
+		if (!r->process[p].lost && r->process[p].own)
+			return &r->process[p];
+	return NULL;
+}
+
+static uint32_t node_of(const struct result *r, uint32_t rank)
+{
+	for (uint32_t p = 0; p < r->processes; p++)
+		if (rank - r->process[p].first_rank < r->process[p].ranks)
+			return r->process[p].node;
+	return 0;
+}
+
+const struct host_facts *result_node_host(const struct result *r, uint32_t node)
+{
+	const struct result_process *me = own(r), *p;
+
+	if (!me || me->node == node)
+		return &r->host;
+	p = teller(r, node);
+	return p ? &p->host : NULL;
+}
+
+const struct host_facts *result_rank_host(const struct result *r, uint32_t rank)
+{
+	const struct host_facts *h = result_node_host(r, node_of(r, rank));
+
+	return h ? h : &r->host;
+}
+
+void result_rank_memory(const struct result *r, uint32_t rank, uint32_t epoch,
+			const struct sysinfo_pair **pairs, size_t *count)
+{
+	const struct result_process *me = own(r), *p = teller(r, node_of(r, rank));
+
+	*pairs = r->usage[epoch].meminfo;
+	*count = r->usage[epoch].meminfo_count;
+	if (me && me->node != node_of(r, rank) && p && p->meminfo) {
+		*pairs = p->meminfo[epoch].pairs;
+		*count = p->meminfo[epoch].count;
+	}
+}
+
+static double usable(const struct host_facts *h)
+{
+	return h->usable_cpus > 0 ? h->usable_cpus : h->cpu_count;
+}
+
+double result_cpus(const struct result *r)
+{
+	double all = 0;
+
+	if (!r->process)
+		return usable(&r->host);
+	for (uint32_t n = 0; n < r->nodes; n++) {
+		const struct host_facts *h = result_node_host(r, n);
+		double here = 0;
+
+		/* a launcher may have bound each process to CPUs of its own */
+		for (uint32_t p = 0; h && p < r->processes; p++)
+			here += r->process[p].node == n ? usable(h) : 0;
+		all += h && here > h->cpu_count ? h->cpu_count : here;
+	}
+	return all;
+}
+
+double result_memory_gib(const struct result *r)
+{
+	double all = 0;
+
+	if (!r->process)
+		return r->host.memory_gib;
+	for (uint32_t n = 0; n < r->nodes; n++) {
+		const struct host_facts *h = result_node_host(r, n);
+
+		all += h ? h->memory_gib : 0;
+	}
+	return all;
+}

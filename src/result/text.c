@@ -1,0 +1,292 @@
+/* The result as people read it: what to believe first, then the figures. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "judge/decompose.h"
+#include "judge/ledger.h"
+#include "result/result.h"
+#include "judge/stragglers.h"
+
+#define COLUMNS 100
+#define INDENT 20
+/* Epochs shown one by one; of more, the first and the last ones. */
+#define EPOCHS_SHOWN 12
+
+struct paint {
+	bool on;
+};
+
+static const char *colored(const struct paint *p, const char *code)
+{
+	return p->on ? code : "";
+}
+
+#define BOLD "\033[1m"
+#define RED "\033[1;31m"
+#define YELLOW "\033[33m"
+#define GREEN "\033[32m"
+#define PLAIN "\033[0m"
+
+static void wrap(struct buf *out, const char *s, size_t at)
+{
+	buf_wrap(out, s, at, INDENT, COLUMNS);
+}
+
+static void row(struct buf *out, const char *name, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void row(struct buf *out, const char *name, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	buf_printf(out, "  %-*s", INDENT - 2, name);
+	wrap(out, text, INDENT);
+}
+
+static void verdicts(struct buf *out, const struct result *r, const struct paint *p)
+{
+	static const struct {
+		enum verdict_level level;
+		const char *word, *color;
+	} order[] = {
+		{VERDICT_FAIL, "FAIL", RED},
+		{VERDICT_WARN, "WARN", YELLOW},
+		{VERDICT_UNKNOWN, "?", YELLOW},
+		{VERDICT_PASS, "ok", GREEN},
+	};
+
+	if (r->verdicts == 0)
+		return;
+	buf_printf(out, "%sCan the numbers be trusted?%s\n", colored(p, BOLD), colored(p, PLAIN));
+	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++)
+		for (uint32_t i = 0; i < r->verdicts; i++) {
+			const struct verdict *v = &r->verdict[i];
+
+			if (v->level != order[k].level)
+				continue;
+			buf_printf(out, "  %s%-5s%s %-11s ", colored(p, order[k].color),
+				   order[k].word, colored(p, PLAIN), v->check);
+			wrap(out, v->text, INDENT);
+		}
+	buf_putc(out, '\n');
+}
+
+static void series(struct buf *out, const char *name, const struct series_stat *s)
+{
+	if (s->count == 0)
+		buf_printf(out, "  %-46s %10s\n", name, "none");
+	else
+		buf_printf(out, "  %-46s %10.2f %10.2f %10.2f %10.2f\n", name, s->mean, s->stdev,
+			   s->min, s->max);
+}
+
+static struct series_stat scaled(struct series_stat s, double factor)
+{
+	s.mean *= factor;
+	s.stdev *= factor;
+	s.min *= factor;
+	s.max *= factor;
+	return s;
+}
+
+static void epoch_line(struct buf *out, const struct epoch_metrics *e, uint32_t number)
+{
+	char au[16] = "-", rate[16] = "-";
+
+	if (e->train_valid) {
+		snprintf(au, sizeof(au), "%.2f", e->train_au);
+		snprintf(rate, sizeof(rate), "%.2f", e->train_throughput);
+	}
+	buf_printf(out, "  %6u %8llu %8s %8.2f %12s %12.2f %10.3f %10.3f %10.3f\n", number,
+		   (unsigned long long)e->steps, au, e->whole_au, rate,
+		   e->whole_payload_rate / 1048576.0, e->exposed_wait_s, e->barrier_wait_s,
+		   e->wall_s);
+}
+
+static void epochs(struct buf *out, const struct run_metrics *m)
+{
+	uint32_t head = m->epochs > EPOCHS_SHOWN ? EPOCHS_SHOWN / 2 : m->epochs;
+
+	buf_printf(out, "  %6s %8s %8s %8s %12s %12s %10s %10s %10s\n", "epoch", "steps", "AU %",
+		   "whole %", "samples/s", "MiB/s read", "wait s", "barrier s", "wall s");
+	for (uint32_t i = 0; i < m->epochs; i++) {
+		if (i == head && m->epochs > EPOCHS_SHOWN) {
+			buf_printf(out, "  %6s (%u more, in result.json)\n", "...",
+				   m->epochs - EPOCHS_SHOWN);
+			i = m->epochs - EPOCHS_SHOWN / 2;
+		}
+		epoch_line(out, &m->epoch[i], i + 1);
+	}
+	buf_putc(out, '\n');
+}
+
+static void training(struct buf *out, const struct result *r, const struct run_metrics *m,
+		     const struct paint *p)
+{
+	struct series_stat mib = scaled(m->payload_rate, 1 / 1048576.0);
+	bool dlio = r->workload->compat.dlio;
+
+	buf_printf(out, "%sTraining%s%*s %10s %10s %10s %10s\n", colored(p, BOLD),
+		   colored(p, PLAIN), 40, "over epochs:", "mean", "stdev", "min", "max");
+	series(out, dlio ? "AU, exactly as DLIO computes it (%)" : "AU, by DLIO's definition (%)",
+	       &m->train_au);
+	series(out, "AU, whole run: compute / wall time (%)", &m->whole_au);
+	series(out, "throughput of the measured steps (samples/s)", &m->train_throughput);
+	series(out, "throughput, whole run (samples/s)", &m->whole_throughput);
+	series(out, "sample data from the store, whole run (MiB/s)", &mib);
+	buf_putc(out, '\n');
+	epochs(out, m);
+}
+
+/* The first and the last epoch whose page cache was looked at. */
+static void page_cache(struct buf *out, const struct result *r)
+{
+	uint32_t last = r->epochs_begun;
+	char a[32], b[32], c[32], d[32];
+
+	while (last > 0 && !r->usage[last - 1].cache_end.known)
+		last--;
+	if (last == 0 || !r->usage[0].cache_start.known)
+		return;
+	const struct epoch_usage *u = &r->usage[0];
+	const struct residency *end = &r->usage[last - 1].cache_end;
+
+	str_bytes((double)end->bytes, a, sizeof(a));
+	str_bytes((double)u->cache_start.cached_bytes, b, sizeof(b));
+	str_bytes((double)end->cached_bytes, c, sizeof(c));
+	str_bytes((double)u->cache_found.cached_bytes, d, sizeof(d));
+	row(out, "page cache", "%s of %s of the dataset before epoch 1%s%s%s, %s after epoch %u%s",
+	    b, a, u->evicted ? " (" : "", u->evicted ? d : "",
+	    u->evicted ? " until it was evicted)" : "", c, last,
+	    end->looked < end->files ? "; a part of the files was looked at" : "");
+}
+
+static void evaluation(struct buf *out, const struct run_metrics *m)
+{
+	if (m->eval_au.count == 0 && m->eval_throughput.count > 0)
+		row(out, "evaluation", "no AU, %.2f samples/s, %.2f MiB/s", m->eval_throughput.mean,
+		    m->eval_io.mean);
+	if (m->eval_au.count == 0)
+		return;
+	row(out, "evaluation", "AU %.2f %% (stdev %.2f), %.2f samples/s, %.2f MiB/s",
+	    m->eval_au.mean, m->eval_au.stdev, m->eval_throughput.mean, m->eval_io.mean);
+}
+
+static void target(struct buf *out, const struct result *r, const struct run_metrics *m)
+{
+	double want = r->workload->metric.au * 100;
+
+	if (m->train_au.count == 0)
+		return;
+	row(out, "target", "AU %.2f %% against %.0f %% (metric.au): %s", m->train_au.mean, want,
+	    m->train_au.mean >= want ? "met" : "missed");
+}
+
+static void checkpoints(struct buf *out, const struct result *r)
+{
+	const struct checkpoint_totals *t = &r->checkpoint_totals;
+	double stall, au, without;
+	char size[32], text[32], took[3][32];
+
+	row(out, "checkpoint", "%s of tensors in %llu file%s by %llu rank%s",
+	    str_bytes((double)t->total_bytes, size, sizeof(size)), (unsigned long long)t->files,
+	    t->files == 1 ? "" : "s", (unsigned long long)t->writers, t->writers == 1 ? "" : "s");
+	for (int load = 0; load < 2; load++) {
+		struct series_stat s, rate;
+
+		checkpoint_series(r, load, &s, &rate);
+		if (s.count == 0)
+			continue;
+		row(out, load ? "  read back" : "  written", "%llu, %s on average (%s to %s), %s/s",
+		    (unsigned long long)s.count, str_seconds(s.mean, took[0], 32),
+		    str_seconds(s.min, took[1], 32), str_seconds(s.max, took[2], 32),
+		    str_bytes(rate.mean * 1073741824.0, text, sizeof(text)));
+	}
+	if (!r->trained)
+		return;
+	checkpoint_cost(r, &stall, &au, &without);
+	if (isfinite(au) && isfinite(without))
+		row(out, "  stall",
+		    "%s of the training part: compute takes %.2f %% of it all, %.2f %% without",
+		    str_seconds(stall, text, sizeof(text)), au, without);
+}
+
+static void stragglers(struct buf *out, const struct result *r)
+{
+	struct buf line = {0};
+
+	stragglers_text(r, &line);
+	if (line.len)
+		row(out, "slowest sample", "%s", line.data);
+	buf_release(&line);
+}
+
+static void generation(struct buf *out, const struct result *r)
+{
+	double s = (double)r->generation.wall_ns / 1e9;
+	char bytes[32], rate[32], took[32];
+
+	if (!r->generated)
+		return;
+	row(out, "generation", "%llu files written, %llu already there; %s in %s (%s/s)",
+	    (unsigned long long)r->generation.files, (unsigned long long)r->generation.skipped,
+	    str_bytes((double)r->generation.bytes, bytes, sizeof(bytes)),
+	    str_seconds(s, took, sizeof(took)),
+	    str_bytes(s > 0 ? (double)r->generation.bytes / s : 0, rate, sizeof(rate)));
+}
+
+void report_text(const struct result *r, const struct run_metrics *m, bool color, struct buf *out)
+{
+	static const char *const status[] = {[RUN_COMPLETE] = "complete",
+					     [RUN_INTERRUPTED] = "interrupted",
+					     [RUN_FAILED] = "failed"};
+	const struct paint p = {color};
+	char peak[32], bound[32];
+
+	buf_printf(out, "\n%s%s%s: %u accelerator%s, ", colored(&p, BOLD),
+		   r->workload->choice ? r->workload->choice : "workload", colored(&p, PLAIN),
+		   r->ranks, r->ranks == 1 ? "" : "s");
+	if (r->trained || !r->checkpointed)
+		buf_printf(out, "%u of %u epochs, ", r->epochs_done, r->epochs_planned);
+	buf_printf(out, "%s\n\n", status[r->status]);
+	if (r->limit.text[0]) {
+		buf_printf(out, "  %s%-*s%s", colored(&p, BOLD), INDENT - 2, "what limits it",
+			   colored(&p, PLAIN));
+		wrap(out, r->limit.text, INDENT);
+		buf_putc(out, '\n');
+	}
+	verdicts(out, r, &p);
+	if (r->trained)
+		training(out, r, m, &p);
+	if (r->trained && r->rank && m->epochs) {
+		struct decomposition d;
+
+		decompose(r, 0, m->epochs, &d);
+		decompose_text(&d, colored(&p, BOLD), colored(&p, PLAIN), out);
+	}
+	if (r->trained && r->usage)
+		ledger_text(r, colored(&p, BOLD), colored(&p, PLAIN), out);
+	evaluation(out, m);
+	if (r->trained && r->rank)
+		stragglers(out, r);
+	if (r->trained && r->usage)
+		page_cache(out, r);
+	if (r->trained)
+		target(out, r, m);
+	if (r->checkpointed && r->rank)
+		checkpoints(out, r);
+	generation(out, r);
+	if (r->memory_bound_bytes)
+		row(out, "memory",
+		    "%s used at most; %s stated before the run for samples and steps",
+		    str_bytes((double)r->peak_rss_bytes, peak, sizeof(peak)),
+		    str_bytes((double)r->memory_bound_bytes, bound, sizeof(bound)));
+	buf_printf(out, "  %-*s%s\n", INDENT - 2, "results", r->folder);
+}
