@@ -9,7 +9,7 @@
 #include "checkpoint/checkpoint_plan.h"
 #include "checkpoint/pool.h"
 #include "checkpoint/stream.h"
-#include "format/pybuffer.h"
+#include "format/python/pybuffer.h"
 #include "store/map.h"
 
 enum { TORCH_1, TORCH_2 }; /* checkpoint.torch */

@@ -8,7 +8,7 @@
 
 #include "format/format.h"
 #include "format/parts.h"
-#include "format/pybuffer.h"
+#include "format/python/pybuffer.h"
 
 /* Pillow hands its decoders this much at a time. */
 #define IMAGE_PIECE 65536u

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "format/pybuffer.h"
+#include "format/python/pybuffer.h"
 
 /* What one process can address on the machines this runs on. */
 #define ADDRESSABLE ((size_t)1 << 47)

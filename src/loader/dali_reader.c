@@ -7,9 +7,9 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "format/npy_header.h"
-#include "format/tfrecord.h"
-#include "format/tfrecord_index.h"
+#include "format/numpy/npy_header.h"
+#include "format/tfrecord/tfrecord.h"
+#include "format/tfrecord/tfrecord_index.h"
 #include "loader/dali_source.h"
 
 #define HEADER_BLOCK 4096u /* of the C library's files, on local file systems */

@@ -7,7 +7,7 @@
 
 #include "../tools/test_content.h"
 #include "base/alloc.h"
-#include "format/indexed.h"
+#include "format/indexed/indexed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

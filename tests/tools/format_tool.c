@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "format/format.h"
-#include "format/pybuffer.h"
+#include "format/python/pybuffer.h"
 #include "test_content.h"
 
 static struct err err;

@@ -18,9 +18,9 @@
 #include "base/rng.h"
 #include "dataset/content.h"
 #include "dlio_files.h"
-#include "format/csv_number.h"
-#include "format/csv_scan.h"
-#include "format/csv_text.h"
+#include "format/csv/csv_number.h"
+#include "format/csv/csv_scan.h"
+#include "format/csv/csv_text.h"
 #include "format/format.h"
 
 static struct err e;

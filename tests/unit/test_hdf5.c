@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "dlio_files.h"
-#include "format/hdf5_layout.h"
+#include "format/hdf5/hdf5_layout.h"
 
 static struct err e;
 static struct io_stat stat_;

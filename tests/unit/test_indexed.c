@@ -17,7 +17,7 @@
 
 #include "base/alloc.h"
 #include "dlio_files.h"
-#include "format/indexed.h"
+#include "format/indexed/indexed.h"
 #include "store/map.h"
 
 #define MEGATRON_SAMPLES 277203535u

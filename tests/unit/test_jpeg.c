@@ -17,7 +17,7 @@
 #include "count_allocations.h"
 #include "dataset/content.h"
 #include "dlio_files.h"
-#include "format/jpeg.h"
+#include "format/jpeg/jpeg.h"
 #include "image_case.h"
 
 static struct image_case t;

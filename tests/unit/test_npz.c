@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "dlio_files.h"
-#include "format/npz.h"
+#include "format/numpy/npz.h"
 
 static struct err e;
 

@@ -16,8 +16,8 @@
 #include "base/alloc.h"
 #include "codec/crc32c.h"
 #include "format/format.h"
-#include "format/tfrecord.h"
-#include "format/tfrecord_example.h"
+#include "format/tfrecord/tfrecord.h"
+#include "format/tfrecord/tfrecord_example.h"
 
 static struct err e;
 

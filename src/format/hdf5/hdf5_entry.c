@@ -1,0 +1,289 @@
+/* Entries of HDF5 metadata, and the object headers made of them. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "format/hdf5/hdf5_file.h"
+
+#define HEADER_GUESS 512u
+#define BLOCKS_MAX 64u
+/* A request for metadata that the library would not make alike is at least as long. */
+#define NATIVE_GUESS 4096u
+
+int hdf5_get_bytes(struct hdf5_file *f, uint64_t at, unsigned char *out, size_t n, const char *what,
+		   struct err *e)
+{
+	ssize_t got;
+
+	if (at < f->window_bytes && n <= f->window_bytes - at) {
+		memcpy(out, f->window + at, n);
+		return 0;
+	}
+	got = io_pread(f->io, IO_META, f->blob, out, n, at, e);
+	if (got < 0)
+		return (int)got;
+	if ((size_t)got < n)
+		return err_set(e, ERR_DATA,
+			       "the file ends at offset %" PRIu64 " within %s: it was cut short",
+			       at + (uint64_t)got, what);
+	return 0;
+}
+
+static struct hdf5_entry *find_entry(struct hdf5_file *f, uint64_t at, bool *hit)
+{
+	struct hdf5_entry *oldest = &f->cache->entry[0];
+
+	for (uint32_t i = 0; i < f->cache->entries; i++) {
+		struct hdf5_entry *x = &f->cache->entry[i];
+
+		if (x->serial == f->serial && x->at == at) {
+			*hit = true;
+			return x;
+		}
+		if (x->used < oldest->used)
+			oldest = x;
+	}
+	*hit = false;
+	return oldest;
+}
+
+int hdf5_entry_get(struct hdf5_file *f, uint64_t at, size_t guess, const char *what,
+		   struct hdf5_entry **out, struct err *e)
+{
+	bool hit;
+	struct hdf5_entry *x = find_entry(f, at, &hit);
+	int rc;
+
+	*out = x;
+	x->used = ++f->cache->clock;
+	if (hit && x->have >= guess)
+		return 0;
+	if (at >= f->end)
+		return err_set(e, ERR_DATA,
+			       "%s would be at offset %" PRIu64
+			       ", where the file, which ends at %" PRIu64 ", has nothing",
+			       what, at, f->end);
+	if (!f->framework && guess < NATIVE_GUESS && at + guess > f->window_bytes)
+		guess = NATIVE_GUESS;
+	if (guess > HDF5_ENTRY_BYTES)
+		return err_set(e, ERR_DATA,
+			       "%s at offset %" PRIu64
+			       " has %zu bytes; more than %u is not in this version",
+			       what, at, guess, HDF5_ENTRY_BYTES);
+	if (guess > f->end - at)
+		guess = (size_t)(f->end - at);
+	if (hit && x->have >= guess)
+		return 0;
+	x->serial = 0;
+	x->checked = 0;
+	rc = hdf5_get_bytes(f, at, x->bytes, guess, what, e);
+	if (rc < 0)
+		return rc;
+	x->serial = f->serial;
+	x->at = at;
+	x->have = guess;
+	return 0;
+}
+
+int hdf5_entry_extend(struct hdf5_file *f, struct hdf5_entry *x, uint64_t bytes, const char *what,
+		      struct err *e)
+{
+	int rc;
+
+	if (bytes <= x->have)
+		return 0;
+	if (bytes > f->end - x->at)
+		return err_set(e, ERR_DATA,
+			       "%s at offset %" PRIu64 " says that it has %" PRIu64
+			       " bytes; the file ends at offset %" PRIu64,
+			       what, x->at, bytes, f->end);
+	if (bytes > HDF5_ENTRY_BYTES)
+		return err_set(e, ERR_DATA,
+			       "%s at offset %" PRIu64 " has %" PRIu64
+			       " bytes; more than %u is not in this version",
+			       what, x->at, bytes, HDF5_ENTRY_BYTES);
+	rc = hdf5_get_bytes(f, x->at + x->have, x->bytes + x->have, (size_t)bytes - x->have, what,
+			    e);
+	if (rc < 0)
+		x->serial = 0;
+	else
+		x->have = (size_t)bytes;
+	return rc;
+}
+
+int hdf5_entry_check_at(struct hdf5_entry *x, const char *mark, size_t bytes, size_t sum_at,
+			const char *what, struct err *e)
+{
+	static const unsigned char none[4];
+	uint64_t sum;
+	bool fits;
+
+	if (bytes < 8 || sum_at > bytes - 4 || x->have < bytes || memcmp(x->bytes, mark, 4) != 0)
+		return err_set(e, ERR_DATA,
+			       "what is at offset %" PRIu64 " is not %s: the file is damaged",
+			       x->at, what);
+	/* kept entries are used again and again */
+	if (x->checked == bytes)
+		return 0;
+	sum = hdf5_get(x->bytes + sum_at, 4);
+	if (sum_at == bytes - 4) {
+		fits = sum == hdf5_checksum(x->bytes, bytes - 4);
+	} else {
+		memcpy(x->bytes + sum_at, none, 4);
+		fits = sum == hdf5_checksum(x->bytes, bytes);
+		hdf5_put(x->bytes + sum_at, sum, 4);
+	}
+	if (!fits)
+		return err_set(e, ERR_DATA,
+			       "the checksum of %s at offset %" PRIu64
+			       " does not fit its %zu bytes: the file is damaged",
+			       what, x->at, bytes);
+	x->checked = bytes;
+	return 0;
+}
+
+int hdf5_entry_check(struct hdf5_entry *x, const char *mark, size_t bytes, const char *what,
+		     struct err *e)
+{
+	return hdf5_entry_check_at(x, mark, bytes, bytes - 4, what, e);
+}
+
+/* ---- object headers ---- */
+
+static const char header_name[] = "an object header";
+
+/* Parts of a header that are still to be read. */
+struct blocks {
+	struct {
+		uint64_t at, bytes;
+	} block[BLOCKS_MAX];
+	uint32_t n;
+	bool old;     /* version 1 */
+	bool ordered; /* messages have their creation order */
+};
+
+static int add_block(struct blocks *b, const unsigned char *p, size_t n, uint64_t at, struct err *e)
+{
+	if (n < 16)
+		return err_set(e, ERR_DATA, "the header message at offset %" PRIu64 " is too short",
+			       at);
+	if (b->n == BLOCKS_MAX)
+		return err_set(e, ERR_DATA,
+			       "the object header that goes on at offset %" PRIu64
+			       " has more than %u parts: the file is damaged",
+			       at, BLOCKS_MAX);
+	b->block[b->n].at = hdf5_get(p, 8);
+	b->block[b->n++].bytes = hdf5_get(p + 8, 8);
+	return 0;
+}
+
+static int walk_part(struct blocks *b, const unsigned char *p, size_t n, uint64_t at,
+		     const struct hdf5_messages *m, struct err *e)
+{
+	size_t head = b->old ? 8 : b->ordered ? 6 : 4;
+
+	while (n >= head) {
+		unsigned type = b->old ? (unsigned)hdf5_get(p, 2) : p[0];
+		size_t bytes = (size_t)hdf5_get(p + (b->old ? 2 : 1), 2);
+		unsigned flags = p[b->old ? 4 : 3];
+		int rc;
+
+		if (bytes > n - head)
+			return err_set(e, ERR_DATA,
+				       "the header message at offset %" PRIu64
+				       " is longer than its header: the file is damaged",
+				       at);
+		if (type == 0x10)
+			rc = add_block(b, p + head, bytes, at, e);
+		else
+			rc = m->each(m->arg, type, flags, p + head, bytes, at, e);
+		if (rc < 0)
+			return rc;
+		p += head + bytes;
+		n -= head + bytes;
+		at += head + bytes;
+	}
+	return 0;
+}
+
+/* Parses the prefix. *first and *bytes get where the messages begin and how many bytes they have.
+ */
+static int header_prefix(const struct hdf5_entry *x, struct blocks *b, size_t *first,
+			 uint64_t *bytes, struct err *e)
+{
+	const unsigned char *p = x->bytes;
+	size_t width;
+
+	b->old = x->have >= 16 && p[0] == 1;
+	if (b->old) {
+		*first = 16;
+		*bytes = hdf5_get(p + 8, 4);
+		return 0;
+	}
+	if (x->have < 16 || memcmp(p, "OHDR", 4) != 0 || p[4] != 2)
+		return err_set(e, ERR_DATA,
+			       "there is no object header at offset %" PRIu64
+			       ": the file is damaged",
+			       x->at);
+	b->ordered = p[5] & 4;
+	width = (size_t)1 << (p[5] & 3);
+	*first = 6 + (p[5] & 0x20 ? 16 : 0) + (p[5] & 0x10 ? 4 : 0) + width;
+	if (x->have < *first)
+		return err_set(e, ERR_DATA,
+			       "the file ends within the object header at offset %" PRIu64, x->at);
+	*bytes = hdf5_get(p + *first - width, width);
+	return 0;
+}
+
+static int walk_more(struct hdf5_file *f, struct blocks *b, uint32_t i,
+		     const struct hdf5_messages *m, struct err *e)
+{
+	uint64_t bytes = b->block[i].bytes;
+	struct hdf5_entry *x;
+	int rc;
+
+	if (bytes > HDF5_ENTRY_BYTES || bytes < 8)
+		return err_set(e, ERR_DATA,
+			       "a part of an object header at offset %" PRIu64 " has %" PRIu64
+			       " bytes; 8 to %u are allowed",
+			       b->block[i].at, bytes, HDF5_ENTRY_BYTES);
+	rc = hdf5_entry_get(f, b->block[i].at, (size_t)bytes, header_name, &x, e);
+	if (rc == 0)
+		rc = hdf5_entry_extend(f, x, bytes, header_name, e);
+	if (rc == 0 && !b->old)
+		rc = hdf5_entry_check(x, "OCHK", (size_t)bytes, "part of an object header", e);
+	if (rc < 0)
+		return rc;
+	x->used = 0;
+	if (b->old)
+		return walk_part(b, x->bytes, (size_t)bytes, x->at, m, e);
+	return walk_part(b, x->bytes + 4, (size_t)bytes - 8, x->at + 4, m, e);
+}
+
+/* What a header says is taken from it at once: its entries are the first to make way. */
+int hdf5_header_walk(struct hdf5_file *f, uint64_t at, const struct hdf5_messages *m, struct err *e)
+{
+	struct blocks b = {.n = 0};
+	struct hdf5_entry *x;
+	uint64_t bytes = 0;
+	size_t first = 0;
+	int rc = hdf5_entry_get(f, at, HEADER_GUESS, header_name, &x, e);
+
+	if (rc == 0)
+		rc = header_prefix(x, &b, &first, &bytes, e);
+	if (rc == 0 && bytes > HDF5_ENTRY_BYTES)
+		rc = err_set(e, ERR_DATA,
+			     "the object header at offset %" PRIu64 " has %" PRIu64
+			     " bytes; more than %u is not in this version",
+			     at, bytes, HDF5_ENTRY_BYTES);
+	if (rc == 0)
+		rc = hdf5_entry_extend(f, x, first + bytes + (b.old ? 0 : 4), header_name, e);
+	if (rc == 0 && !b.old)
+		rc = hdf5_entry_check(x, "OHDR", first + (size_t)bytes + 4, header_name, e);
+	if (rc == 0)
+		rc = walk_part(&b, x->bytes + first, (size_t)bytes, at + first, m, e);
+	if (rc == 0)
+		x->used = 0;
+	for (uint32_t i = 0; rc == 0 && i < b.n; i++)
+		rc = walk_more(f, &b, i, m, e);
+	return rc;
+}

@@ -1,0 +1,455 @@
+/* Reading samples of HDF5 files.
+ *
+ * FRAMEWORK is h5py over the HDF5 library 1.10: h5py.File(path), records_k[i] for each k, close.
+ * Opening reads the superblock in three requests and the root group's header; the first use of
+ * records_k its name (where the header does not hold it: heap, tree and symbol node, or tree, heap,
+ * the tree's nodes and the heap's blocks) and its header; see hdf5_file.h. Then the data:
+ * contiguous, one request for the sample, which for a sample of at most 64 KiB goes on to 64 KiB or
+ * the end of the dataset; chunked, the index where needed and every chunk whole, in order, but of a
+ * chunk above 1 MiB without filters only the rows wanted. No dataset's buffers outlive one use of
+ * records_k. The library's flock is not made: stores have none. File names that end on links are
+ * not followed twice.
+ *
+ * With read_type memory the file stays open and its metadata known, as h5py keeps it; data are read
+ * each time, as h5py does. Files beyond KEPT_OPEN are opened anew.
+ *
+ * NATIVE is one request for all metadata of an ordinary file, together with the data when these lie
+ * at the beginning; then one for the data per 2 MiB, chunks that follow each other taken together.
+ */
+#include <inttypes.h>
+#include <libdeflate.h>
+#include <string.h>
+
+#include "format/hdf5/hdf5_reader.h"
+
+#define KEPT_OPEN 16u
+#define NATIVE_WINDOW 65536u
+/* What one read system call moves at most for the library. */
+#define LIBRARY_READ_MAX 0x7fffffffu
+
+/* Room for chunks of the dataset's files, or of ordinary ones. */
+static void chunk_room(const struct reader_config *c, bool *chunked, uint64_t *packed,
+		       uint64_t *chunk, uint64_t *part)
+{
+	struct hdf5_shape s;
+	uint64_t many;
+
+	*part = c->max_sample_bytes;
+	*packed = *chunk = 0;
+	*chunked = true;
+	if (!c->example || hdf5_shape_of(c->example, &s, NULL) < 0) {
+		*packed = *chunk = HDF5_CHUNK_CACHE;
+	} else {
+		uint32_t datasets = c->example->datasets ? c->example->datasets : 1;
+
+		*part = c->max_sample_bytes / datasets;
+		*chunked = s.chunked;
+		/* guessed chunks differ with the dimensions of files */
+		if (s.chunked)
+			*packed = c->example->chunk_ndims ? s.chunk_bytes : HDF5_CHUNK_CACHE;
+		if (s.chunked && !s.filter && *packed > HDF5_CHUNK_CACHE)
+			*packed = HDF5_CHUNK_CACHE;
+		*chunk = s.filter ? *packed : 0;
+	}
+	/* deflated noise is larger, and checksums are added */
+	if (*packed)
+		*packed += *packed / 64 + 64;
+	/* several chunks in one request */
+	many = c->max_file_bytes < NATIVE_PIECE_MAX ? c->max_file_bytes : NATIVE_PIECE_MAX;
+	if (*packed && c->example && c->access == ACCESS_NATIVE && *packed < many)
+		*packed = many;
+}
+
+static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
+		    struct reader *r)
+{
+	bool native = config->access == ACCESS_NATIVE, chunked;
+	uint64_t packed, chunk, part;
+
+	carve(c, sizeof(*r));
+	r->datasets = HDF5_DATASETS_MAX;
+	if (config->example && config->example->datasets <= HDF5_DATASETS_MAX)
+		r->datasets = config->example->datasets ? config->example->datasets : 1;
+	r->files = config->keep_open && config->files > 1
+			   ? (uint32_t)(config->files < KEPT_OPEN ? config->files : KEPT_OPEN)
+			   : 1;
+	r->file = carve(c, r->files * sizeof(*r->file));
+	for (uint32_t i = 0; i < r->files; i++) {
+		void *blob = carve(c, store_blob_bytes(s));
+		void *dataset = carve(c, r->datasets * sizeof(struct hdf5_dataset));
+
+		if (r->file) {
+			memset(&r->file[i], 0, sizeof(r->file[i]));
+			r->file[i].blob = blob;
+			r->file[i].dataset = dataset;
+		}
+	}
+	r->cache.entries = r->datasets > HDF5_COMPACT_MAX ? HDF5_ENTRIES_MANY : HDF5_ENTRIES;
+	for (uint32_t i = 0; i < r->cache.entries; i++)
+		r->cache.entry[i].bytes = carve(c, HDF5_ENTRY_BYTES);
+	if (config->decode == DECODE_VERIFY)
+		r->expect.expect = carve(c, EXPECT_BYTES);
+	chunk_room(config, &chunked, &packed, &chunk, &part);
+	if (part < HDF5_SIEVE)
+		part = HDF5_SIEVE;
+	if (native && !chunked && part > NATIVE_PIECE_MAX)
+		part = NATIVE_PIECE_MAX;
+	/* a contiguous sample at the beginning is read together with the metadata */
+	if (native && !chunked && part < NATIVE_PIECE_MAX)
+		part = part + NATIVE_WINDOW < NATIVE_PIECE_MAX ? part + NATIVE_WINDOW
+							       : NATIVE_PIECE_MAX;
+	r->data_bytes = (size_t)part;
+	r->data = carve(c, part);
+	r->window = r->data;
+	r->window_bytes = r->data_bytes;
+	if (native && chunked) {
+		r->window_bytes = NATIVE_WINDOW;
+		r->window = carve(c, NATIVE_WINDOW);
+	}
+	r->packed_bytes = (size_t)packed;
+	r->packed = carve(c, packed);
+	r->chunk_bytes = (size_t)chunk;
+	if (chunk)
+		r->chunk = carve(c, chunk + 4);
+}
+
+size_t hdf5_reader_bytes(const struct reader_config *config, const struct store *s)
+{
+	struct carver c = {0};
+	struct reader r = {0};
+
+	lay_out(&c, config, s, &r);
+	return carved(&c);
+}
+
+int hdf5_reader_init(void *memory, const struct reader_config *config, const struct io *io,
+		     struct reader **out, struct err *e)
+{
+	struct carver c = {.base = memory};
+	struct reader *r = memory;
+	int rc = reader_config_check(config, e);
+
+	if (rc < 0)
+		return rc;
+	memset(r, 0, sizeof(*r));
+	r->config = *config;
+	r->io = io;
+	lay_out(&c, config, io->store, r);
+	r->config.example = NULL;
+	if (r->chunk && config->decode != DECODE_NONE) {
+		r->inflater = libdeflate_alloc_decompressor();
+		if (!r->inflater)
+			return err_set(e, -12, "no memory is left to inflate chunks");
+	}
+	if (config->decode == DECODE_VERIFY)
+		r->expect.content = config->content;
+	*out = r;
+	return 0;
+}
+
+/* ---- open files ---- */
+
+static int close_file(struct reader *r, struct hdf5_file *f, struct err *e)
+{
+	f->serial = 0;
+	return io_close(r->io, f->blob, e);
+}
+
+static struct hdf5_file *find_file(struct reader *r, uint64_t file_index)
+{
+	for (uint32_t i = 0; i < r->files; i++)
+		if (r->file[i].serial && r->file[i].index == file_index)
+			return &r->file[i];
+	return NULL;
+}
+
+/* The place of the file not used for longest, closed. */
+static int free_place(struct reader *r, struct hdf5_file **out, struct err *e)
+{
+	struct hdf5_file *f = &r->file[0];
+
+	for (uint32_t i = 1; i < r->files && f->serial; i++)
+		if (!r->file[i].serial || r->file[i].used < f->used)
+			f = &r->file[i];
+	*out = f;
+	return f->serial ? close_file(r, f, e) : 0;
+}
+
+/* One request for what is likely at the beginning: the metadata, and the first sample's data. */
+static int fill_window(struct reader *r, struct hdf5_file *f, uint64_t index, uint64_t *file_bytes,
+		       struct err *e)
+{
+	uint64_t want = NATIVE_WINDOW, data;
+	struct hdf5_shape s;
+	ssize_t got;
+
+	if (r->window == r->data && hdf5_shape_of(r->spec, &s, NULL) == 0 && !s.chunked) {
+		data = 2048 + (index + 1) * hdf5_part_bytes(&s);
+		want = index == 0 || data < NATIVE_WINDOW ? data : 4096;
+	}
+	if (want > r->window_bytes)
+		want = r->window_bytes;
+	f->window = r->window;
+	f->window_bytes = 0;
+	got = io_pread(r->io, IO_DATA, f->blob, r->window, (size_t)want, 0, e);
+	if (got < 0)
+		return (int)got;
+	f->window_bytes = (size_t)got;
+	if ((size_t)got < want)
+		*file_bytes = (uint64_t)got;
+	return 0;
+}
+
+static int check_shape(const struct hdf5_dataset *d, const struct hdf5_shape *want, struct err *e)
+{
+	const struct hdf5_shape *have = &d->shape;
+	uint64_t dims[HDF5_RANK_MAX] = {0};
+	uint32_t rank = 1;
+	char a[240], b[240];
+
+	/* h5py's user may have left a first dimension of 1 or not */
+	dims[0] = have->dims[0];
+	for (uint32_t i = 1; i < have->rank; i++)
+		if (i > 1 || have->dims[i] != 1 || have->rank == want->rank)
+			dims[rank++] = have->dims[i];
+	if (have->elem == want->elem && rank == want->rank &&
+	    memcmp(dims, want->dims, rank * sizeof(dims[0])) == 0)
+		return 0;
+	return err_set(e, ERR_DATA,
+		       "the dataset %s is %s and should be %s: it is of another dataset", d->name,
+		       hdf5_shape_text(d->type, have->rank, have->dims, a, sizeof(a)),
+		       hdf5_shape_text(want->elem->name, want->rank, want->dims, b, sizeof(b)));
+}
+
+static int open_dataset(struct hdf5_file *f, uint32_t n, const struct hdf5_shape *want,
+			struct err *e)
+{
+	bool known = f->dataset[n].known;
+	int rc = hdf5_dataset_open(f, n, e);
+
+	if (rc == 0 && !known)
+		rc = check_shape(&f->dataset[n], want, e);
+	if (rc < 0)
+		f->dataset[n].known = false;
+	return rc;
+}
+
+/* What h5py.File does. */
+static int open_framework(struct reader *r, struct hdf5_file *f, const char *path, struct err *e)
+{
+	struct store_stat st, unused;
+	int rc = io_stat_blob(r->io, f->blob, &st, e);
+
+	if (rc == 0)
+		rc = hdf5_file_open(f, st.bytes, e);
+	return rc < 0 ? rc : io_stat_path(r->io, path, &unused, e);
+}
+
+/* Everything that is needed before the data. The file's size is known only when it is small. */
+static int open_native(struct reader *r, struct hdf5_file *f, uint64_t index,
+		       const struct hdf5_shape *want, struct err *e)
+{
+	uint64_t file_bytes = INT64_MAX;
+	int rc = fill_window(r, f, index, &file_bytes, e);
+
+	if (rc == 0)
+		rc = hdf5_file_open(f, file_bytes, e);
+	for (uint32_t i = 0; rc == 0 && i < f->datasets; i++)
+		rc = open_dataset(f, i, want, e);
+	return rc;
+}
+
+static int open_file(struct reader *r, struct hdf5_file *f, const char *path, uint64_t index,
+		     const struct hdf5_shape *want, struct err *e)
+{
+	f->io = r->io;
+	f->cache = &r->cache;
+	f->framework = r->config.access == ACCESS_FRAMEWORK;
+	f->window_bytes = 0;
+	f->datasets = r->spec->datasets ? r->spec->datasets : 1;
+	return f->framework ? open_framework(r, f, path, e) : open_native(r, f, index, want, e);
+}
+
+static int get_file(struct reader *r, const char *path, uint64_t index,
+		    const struct hdf5_shape *want, struct hdf5_file **out, struct err *e)
+{
+	struct hdf5_file *f = find_file(r, r->spec->file_index);
+	int rc;
+
+	*out = f;
+	if (!f) {
+		rc = free_place(r, &f, e);
+		if (rc == 0)
+			rc = io_open(r->io, path, STORE_READ, f->blob, e);
+		if (rc < 0)
+			return rc;
+		*out = f;
+		f->index = r->spec->file_index;
+		rc = open_file(r, f, path, index, want, e);
+		if (rc < 0)
+			return rc;
+	}
+	f->used = ++r->clock;
+	return 0;
+}
+
+/* ---- contiguous data ---- */
+
+static int cut_short(uint64_t at, struct err *e)
+{
+	return err_set(e, ERR_DATA,
+		       "the file ends at offset %" PRIu64 " within its data: it was cut short", at);
+}
+
+int hdf5_read_data(struct reader *r, struct hdf5_file *f, unsigned char *out, uint64_t n,
+		   uint64_t at, struct err *e)
+{
+	while (n > 0) {
+		size_t part = n < LIBRARY_READ_MAX ? (size_t)n : LIBRARY_READ_MAX;
+		ssize_t got = io_pread(r->io, IO_DATA, f->blob, out, part, at, e);
+
+		if (got < 0)
+			return (int)got;
+		if (got == 0)
+			return cut_short(at, e);
+		out += got;
+		at += (uint64_t)got;
+		n -= (uint64_t)got;
+	}
+	return 0;
+}
+
+int hdf5_no_room(const struct hdf5_dataset *d, uint64_t bytes, size_t room, struct err *e)
+{
+	return err_set(
+		e, ERR_DATA,
+		"a %s of %s has %" PRIu64 " bytes, and the reader has room for %zu: the file is "
+		"not of this dataset, or dataset.hdf5.chunk_dims and dataset.compression do not "
+		"say how it is",
+		d->shape.chunked ? "chunk" : "sample", d->name, bytes, room);
+}
+
+/* Bytes [from, from + n) of the dataset, from the window or the file, piece by piece. */
+static int read_pieces(struct reader *r, struct hdf5_file *f, const struct hdf5_dataset *d,
+		       uint64_t stream, uint64_t from, uint64_t n, const void **last, struct err *e)
+{
+	while (n > 0) {
+		uint64_t at = d->data + from;
+		const unsigned char *piece = r->data;
+		size_t part;
+		int rc;
+
+		if (at < f->window_bytes) {
+			part = f->window_bytes - at < n ? (size_t)(f->window_bytes - at)
+							: (size_t)n;
+			piece = f->window + at;
+		} else {
+			part = n < r->data_bytes ? (size_t)n : r->data_bytes;
+			if (r->window == r->data)
+				f->window_bytes = 0;
+			rc = hdf5_read_data(r, f, r->data, part, at, e);
+			if (rc < 0)
+				return rc;
+		}
+		rc = expectation_check(&r->expect, r->spec->file_index, stream + from,
+				       d->data - stream, piece, part, e);
+		if (rc < 0)
+			return rc;
+		*last = piece;
+		from += part;
+		n -= part;
+	}
+	return 0;
+}
+
+static int read_contiguous(struct reader *r, struct hdf5_file *f, const struct hdf5_dataset *d,
+			   uint64_t stream, uint64_t index, const void **last, struct err *e)
+{
+	uint64_t part = hdf5_part_bytes(&d->shape), from = index * part, n = part;
+	uint64_t sieve = d->shape.bytes < HDF5_SIEVE ? d->shape.bytes : HDF5_SIEVE;
+	int rc = 0;
+
+	if (part == 0)
+		return 0;
+	if (!f->framework && d->data != HDF5_UNDEFINED)
+		return read_pieces(r, f, d, stream, from, part, last, e);
+	if (part > r->data_bytes)
+		return hdf5_no_room(d, part, r->data_bytes, e);
+	if (part <= sieve)
+		n = d->shape.bytes - from < sieve ? d->shape.bytes - from : sieve;
+	if (d->data == HDF5_UNDEFINED)
+		memset(r->data, 0, part);
+	else
+		rc = hdf5_read_data(r, f, r->data, n, d->data + from, e);
+	*last = r->data;
+	if (rc < 0)
+		return rc;
+	return expectation_check(&r->expect, r->spec->file_index, stream + from, d->data - stream,
+				 r->data, (size_t)part, e);
+}
+
+/* ---- samples ---- */
+
+static int read_parts(struct reader *r, struct hdf5_file *f, const struct hdf5_shape *want,
+		      uint64_t index, struct sample *out, struct err *e)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < f->datasets; i++) {
+		const struct hdf5_dataset *d = &f->dataset[i];
+		uint64_t stream = i * want->bytes;
+
+		rc = open_dataset(f, i, want, e);
+		if (rc == 0 && d->shape.chunked)
+			rc = hdf5_read_chunked(r, f, d, stream, index, &out->data, e);
+		else if (rc == 0)
+			rc = read_contiguous(r, f, d, stream, index, &out->data, e);
+	}
+	return rc;
+}
+
+int hdf5_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
+	      struct sample *out, struct err *e)
+{
+	struct hdf5_file *file = NULL;
+	struct hdf5_shape want;
+	int rc = reader_sample_begin(f, index, path, out, e), closed;
+
+	if (rc < 0)
+		return rc;
+	rc = hdf5_shape_of(f, &want, e);
+	if (rc == 0 && f->datasets > r->datasets)
+		rc = err_set(e, ERR_USAGE, "%u datasets a sample; this reader has room for %u",
+			     f->datasets, r->datasets);
+	r->spec = f;
+	if (rc == 0)
+		rc = get_file(r, path, index, &want, &file, e);
+	if (rc == 0)
+		rc = read_parts(r, file, &want, index, out, e);
+	if (file && (rc < 0 || !r->config.keep_open)) {
+		closed = close_file(r, file, rc == 0 ? e : NULL);
+		rc = rc == 0 ? closed : rc;
+	}
+	/* the window may have been the data's memory */
+	if (file)
+		file->window_bytes = 0;
+	if (rc < 0)
+		return err_in_path(rc, path, e);
+	reader_sample_done(f, out);
+	return 0;
+}
+
+int hdf5_reader_close(struct reader *r, struct err *e)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < r->files; i++) {
+		int closed = r->file[i].serial ? close_file(r, &r->file[i], rc == 0 ? e : NULL) : 0;
+
+		rc = rc == 0 ? closed : rc;
+	}
+	if (r->inflater)
+		libdeflate_free_decompressor(r->inflater);
+	r->inflater = NULL;
+	return rc;
+}

@@ -1,0 +1,310 @@
+/* mmap_indexed_binary: the files of indexed_binary, read through memory maps.
+ *
+ * FRAMEWORK is np.memmap of the two companions and of the data, whole, before the file's first
+ * sample: open, stat, mmap, close each. They stay mapped. A sample is then two entries of the
+ * companions and every page that it lies on; the system reads what is not cached, in the sizes of
+ * its read-ahead. DLIO itself only makes a slice of the map and so reads no data at all
+ * (compat.dlio); a real training reads its samples.
+ *
+ * Page tables cost 8 bytes for each page touched in each worker, which a long epoch over a large
+ * file would let grow without bound; so mappings are renewed once in a while. No request differs.
+ *
+ * NATIVE reads as indexed_binary's does. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "format/indexed/indexed.h"
+#include "store/map.h"
+
+/* Files kept mapped by a reader; further ones are mapped anew, the longest unused giving way. */
+#define KEPT_MAPPED 64u
+/* Touched pages until the mappings of a file are renewed. Each may have needed a page table, and
+ * may have mapped a huge page of cache, which counts as this process's memory though nobody needs
+ * it. */
+#define RENEW_PAGES 128u
+
+#define DATA INDEXED_COMPANIONS
+#define MAPS (INDEXED_COMPANIONS + 1)
+
+struct mapped_file {
+	struct store_map map[MAPS];
+	uint64_t index;  /* number of the file */
+	uint64_t serial; /* of its last use; 0: not mapped */
+	uint64_t touched;
+};
+
+struct reader {
+	struct reader_config config;
+	const struct io *io;
+	struct reader *plain; /* another kind of reader: indexed_read.c's; NULL: files are mapped */
+	struct expectation expect;
+	unsigned char *copy; /* EXPECT_BYTES, to compare */
+	struct blob *blob;
+	struct mapped_file *file;
+	uint32_t files;
+	uint64_t serial;
+};
+
+static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
+		    struct reader *r)
+{
+	carve(c, sizeof(*r));
+	if (config->access == ACCESS_NATIVE)
+		return;
+	r->files = config->files < KEPT_MAPPED ? (uint32_t)config->files : KEPT_MAPPED;
+	if (r->files == 0)
+		r->files = 1;
+	r->file = carve(c, r->files * sizeof(*r->file));
+	r->blob = carve(c, store_blob_bytes(s));
+	if (config->decode == DECODE_VERIFY) {
+		r->expect.expect = carve(c, EXPECT_BYTES);
+		r->copy = carve(c, EXPECT_BYTES);
+	}
+}
+
+static size_t mmap_reader_bytes(const struct reader_config *config, const struct store *s)
+{
+	struct carver c = {0};
+	struct reader r = {0};
+	size_t plain;
+
+	lay_out(&c, config, s, &r);
+	if (config->access == ACCESS_NATIVE) {
+		plain = indexed_reader_bytes(config, s);
+		if (plain == 0)
+			return 0;
+		carve(&c, plain);
+	}
+	return carved(&c);
+}
+
+static int mmap_reader_init(void *memory, const struct reader_config *config, const struct io *io,
+			    struct reader **out, struct err *e)
+{
+	struct carver c = {.base = memory};
+	struct reader *r = memory;
+	int rc = reader_config_check(config, e);
+
+	if (rc == 0 && config->access == ACCESS_FRAMEWORK)
+		rc = store_map_check(io->store, e);
+	if (rc < 0)
+		return rc;
+	memset(r, 0, sizeof(*r));
+	r->config = *config;
+	r->io = io;
+	lay_out(&c, config, io->store, r);
+	if (r->file)
+		memset(r->file, 0, r->files * sizeof(*r->file));
+	if (config->decode == DECODE_VERIFY)
+		r->expect.content = config->content;
+	*out = r;
+	if (config->access == ACCESS_FRAMEWORK)
+		return 0;
+	return indexed_reader_init(carve(&c, indexed_reader_bytes(config, io->store)), config, io,
+				   &r->plain, e);
+}
+
+static void unmap_file(struct mapped_file *m)
+{
+	for (int i = 0; i < MAPS; i++)
+		store_unmap(&m->map[i]);
+	m->serial = 0;
+}
+
+static int map_blob(struct reader *r, const char *path, struct store_map *out, struct err *e)
+{
+	struct store_stat st;
+	int rc = io_open(r->io, path, STORE_READ, r->blob, e);
+
+	if (rc < 0)
+		return rc;
+	rc = io_stat_blob(r->io, r->blob, &st, e);
+	if (rc == 0)
+		rc = io_map(r->io, r->blob, st.bytes, out, e);
+	return reader_blob_close(r->io, r->blob, path, rc, e);
+}
+
+static int map_file(struct reader *r, const char *path, struct mapped_file *m, struct err *e)
+{
+	char companion[INDEXED_PATH_MAX];
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < INDEXED_COMPANIONS; i++) {
+		rc = indexed_path(path, i, companion, e);
+		if (rc == 0)
+			rc = map_blob(r, companion, &m->map[i], e);
+	}
+	if (rc == 0)
+		rc = map_blob(r, path, &m->map[DATA], e);
+	if (rc < 0)
+		unmap_file(m);
+	return rc;
+}
+
+static int get_file(struct reader *r, const char *path, uint64_t file_index,
+		    struct mapped_file **out, struct err *e)
+{
+	struct mapped_file *m = &r->file[0];
+	int rc = 0;
+
+	for (uint32_t i = 0; i < r->files; i++) {
+		struct mapped_file *one = &r->file[i];
+
+		if (one->serial && one->index == file_index) {
+			m = one;
+			break;
+		}
+		if (one->serial < m->serial)
+			m = one;
+	}
+	if (!m->serial || m->index != file_index) {
+		unmap_file(m);
+		rc = map_file(r, path, m, e);
+		m->index = file_index;
+		m->touched = 0;
+	}
+	if (rc == 0)
+		m->serial = ++r->serial;
+	*out = m;
+	return rc;
+}
+
+/* Entry `index` of a companion. */
+static int entry(struct reader *r, struct mapped_file *m, uint32_t which, uint64_t index,
+		 uint64_t *out, struct err *e)
+{
+	const struct store_map *map = &m->map[which];
+
+	m->touched++;
+	if (map->bytes / INDEXED_ENTRY <= index)
+		return err_set(e, ERR_DATA,
+			       "the index ends at %" PRIu64 " and entry %" PRIu64
+			       " is wanted: it was cut short or is of another dataset",
+			       map->bytes, index);
+	return io_map_copy(r->io, IO_META, map, index * INDEXED_ENTRY, out, INDEXED_ENTRY, e);
+}
+
+static int look_up(struct reader *r, const char *path, struct mapped_file *m, uint64_t index,
+		   uint64_t sample_bytes, struct err *e)
+{
+	char companion[INDEXED_PATH_MAX];
+	uint32_t which = INDEXED_OFFSETS;
+	uint64_t offset = 0, size = 0;
+	int rc = entry(r, m, which, index, &offset, e);
+
+	if (rc == 0 && !indexed_offset_fits(offset, index, sample_bytes))
+		rc = indexed_bad_entry(which, index, offset, index * sample_bytes, e);
+	if (rc == 0) {
+		which = INDEXED_SIZES;
+		rc = entry(r, m, which, index, &size, e);
+	}
+	if (rc == 0 && size != sample_bytes)
+		rc = indexed_bad_entry(which, index, size, sample_bytes, e);
+	if (rc == 0 || indexed_path(path, which, companion, NULL) < 0)
+		return rc;
+	return err_in_path(rc, companion, e);
+}
+
+/* Compares what was just touched. */
+static int compare(struct reader *r, const struct store_map *map, const struct file_spec *f,
+		   uint64_t offset, uint64_t n, struct err *e)
+{
+	int rc = 0;
+
+	for (uint64_t done = 0; rc == 0 && done < n;) {
+		size_t part = n - done < EXPECT_BYTES ? (size_t)(n - done) : EXPECT_BYTES;
+
+		rc = store_map_copy(map, offset + done, r->copy, part, e);
+		if (rc == 0)
+			rc = expectation_check(&r->expect, f->file_index, offset + done, 0, r->copy,
+					       part, e);
+		done += part;
+	}
+	return rc;
+}
+
+static int touch(struct reader *r, struct mapped_file *m, const struct file_spec *f, uint64_t index,
+		 struct sample *out, struct err *e)
+{
+	const struct store_map *map = &m->map[DATA];
+	uint64_t n = file_spec_sample_bytes(f), offset = index * n;
+	int rc;
+
+	if (r->config.dlio)
+		return 0;
+	if (offset > map->bytes || n > map->bytes - offset)
+		return indexed_cut_short(index, offset, n, map->bytes, e);
+	if (n == 0)
+		return 0;
+	m->touched += store_map_pages(offset, n);
+	rc = io_map_touch(r->io, IO_DATA, map, offset, n, e);
+	if (rc == 0 && r->expect.content)
+		rc = compare(r, map, f, offset, n, e);
+	out->data = map->at + offset;
+	return rc;
+}
+
+static void renew(struct mapped_file *m)
+{
+	if (m->touched < RENEW_PAGES)
+		return;
+	for (int k = 0; k < MAPS; k++)
+		store_map_renew(&m->map[k]);
+	m->touched = 0;
+}
+
+static int mmap_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
+		     struct sample *out, struct err *e)
+{
+	struct mapped_file *m = NULL;
+	int rc;
+
+	if (r->plain)
+		return indexed_read(r->plain, path, f, index, out, e);
+	rc = reader_sample_begin(f, index, path, out, e);
+	if (rc == 0)
+		rc = get_file(r, path, f->file_index, &m, e);
+	if (rc == 0) {
+		renew(m);
+		rc = look_up(r, path, m, index, file_spec_sample_bytes(f), e);
+	}
+	if (rc < 0)
+		return rc;
+	rc = touch(r, m, f, index, out, e);
+	if (rc < 0)
+		return err_in_path(rc, path, e);
+	/* DLIO's reader forms a view and touches no data */
+	if (!r->config.dlio)
+		reader_sample_done(f, out);
+	return 0;
+}
+
+static int mmap_reader_close(struct reader *r, struct err *e)
+{
+	if (r->plain)
+		return indexed_reader_close(r->plain, e);
+	for (uint32_t i = 0; i < r->files; i++)
+		unmap_file(&r->file[i]);
+	return 0;
+}
+
+const struct format_ops format_mmap_indexed_binary = {
+	.name = "mmap_indexed_binary",
+	.help = "The files of indexed_binary, read through memory maps (needs a store of files).",
+	.extension = "mmap_indexed_binary",
+	.flags = FORMAT_MAPS,
+	.check = indexed_check,
+	.file_bytes = indexed_file_bytes,
+	.write = indexed_write,
+	.reader_bytes = mmap_reader_bytes,
+	.reader_init = mmap_reader_init,
+	.read = mmap_read,
+	.reader_close = mmap_reader_close,
+	.verify = indexed_verify,
+	.extent = indexed_extent,
+	.sidecars = INDEXED_COMPANIONS,
+	.sidecar_path = indexed_sidecar_path,
+	.sidecar_bytes = indexed_sidecar_bytes,
+	.sidecar_write = indexed_sidecar_write,
+	.sidecar_verify = indexed_sidecar_verify,
+};
