@@ -102,12 +102,6 @@ int net_send(struct net *n, struct net_peer *p, enum net_message type, unsigned 
 	     const void *body, size_t bytes);
 void net_send_all(struct net *n, enum net_message type, unsigned channel, const void *body,
 		  size_t bytes);
-/* Everybody arrived at the barrier: tells all. `due`: process 0 said so; there it is found out. */
-void net_all_met(struct net *n, unsigned channel, bool due);
-/* Process 0: process `from` is in the round, and gave `given` (or NULL: came to a barrier). True
- * when it was the last one. */
-bool net_count_arrival(struct net *n, unsigned channel, uint32_t from, struct buf *given);
-void net_all_gave(struct net *n, unsigned channel);
 /* Blocking, before the thread is there, with a deadline (monotonic). */
 int net_send_fd(int fd, uint32_t process, enum net_message type, const void *body, size_t bytes);
 int net_recv_fd(int fd, struct net_head *h, void *body, size_t capacity, int64_t deadline_ns);

@@ -1,6 +1,7 @@
-/* Rows as a table: lookup, suggestions, defaults, and values back as text. */
+/* Rows as a table: lookup, suggestions, fields set from nodes, defaults, values back as text. */
 #include "conf/opt.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,8 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "conf/override.h"
+
+#define NO_LIMIT 9e18 /* a maximum of this size stands for "none" */
 
 const struct opt *opt_find(const struct opt *rows, size_t n, const char *key)
 {
@@ -71,6 +74,308 @@ const char *opt_nearest_key(const struct opt *rows, size_t n, const char *key)
 	}
 	return best;
 }
+
+/* ---- from a node to the C field that a row describes ---- */
+
+static void limit_text(double v, char *out, size_t out_size)
+{
+	if (v == floor(v) && fabs(v) < 1e15)
+		snprintf(out, out_size, "%.0f", v);
+	else
+		snprintf(out, out_size, "%g", v);
+}
+
+static int out_of_range(const struct opt *row, const struct node *v, bool below, struct err *e)
+{
+	const char *unit = row->unit ? row->unit : "", *space = row->unit ? " " : "";
+	char min[40], max[40], q[NODE_QUOTE_MAX];
+
+	limit_text(row->min, min, sizeof(min));
+	limit_text(row->max, max, sizeof(max));
+	node_quote(v, q, sizeof(q));
+	if (row->max >= NO_LIMIT && below)
+		return node_refuse(v, row->key, e,
+				   "%s is below the minimum %s (allowed: %s%s%s or more)", q, min,
+				   min, space, unit);
+	return node_refuse(v, row->key, e, "%s is %s %s (allowed: %s to %s%s%s)", q,
+			   below ? "below the minimum" : "above the maximum", below ? min : max,
+			   min, max, space, unit);
+}
+
+static int check_range(const struct opt *row, const struct node *v, double value, struct err *e)
+{
+	if (row->min == 0 && row->max == 0)
+		return 0;
+	if (value < row->min)
+		return out_of_range(row, v, true, e);
+	if (value > row->max)
+		return out_of_range(row, v, false, e);
+	return 0;
+}
+
+static int to_bool(const struct opt *row, const struct node *v, bool *out, struct err *e)
+{
+	char q[NODE_QUOTE_MAX];
+
+	if (v->kind == NODE_BOOL) {
+		*out = v->b;
+		return 0;
+	}
+	if (v->kind == NODE_INT && (v->i == 0 || v->i == 1)) {
+		*out = v->i == 1;
+		return 0;
+	}
+	if (v->kind == NODE_STR &&
+	    (strcasecmp(v->s, "true") == 0 || strcasecmp(v->s, "false") == 0)) {
+		*out = strcasecmp(v->s, "true") == 0;
+		return 0;
+	}
+	return node_refuse(v, row->key, e, "%s is not a boolean: write true or false",
+			   node_quote(v, q, sizeof(q)));
+}
+
+static int to_i64(const struct opt *row, const struct node *v, int64_t *out, struct err *e)
+{
+	char q[NODE_QUOTE_MAX];
+	int rc;
+
+	node_quote(v, q, sizeof(q));
+	if (v->kind == NODE_STR && v->quoted && yaml_plain_kind(v->s) == NODE_INT)
+		return node_refuse(v, row->key, e,
+				   "%s is text, a whole number is needed: remove the quotes", q);
+	if (v->kind != NODE_INT && (v->kind != NODE_FLOAT || v->f != floor(v->f) || isinf(v->f)))
+		return node_refuse(v, row->key, e, "%s is not a whole number", q);
+	/* the sentence of the range says more than that 64 bits are too few */
+	rc = check_range(row, v, v->f, e);
+	if (rc != 0)
+		return rc;
+	if (v->kind == NODE_FLOAT && (v->f < -0x1p63 || v->f >= 0x1p63))
+		return node_refuse(v, row->key, e, "%s does not fit a whole number of 64 bits", q);
+	*out = v->kind == NODE_INT ? v->i : (int64_t)v->f;
+	return 0;
+}
+
+static int to_f64(const struct opt *row, const struct node *v, double *out, struct err *e)
+{
+	bool inf_ok = isinf(row->min) || isinf(row->max);
+	char q[NODE_QUOTE_MAX];
+	int rc;
+
+	node_quote(v, q, sizeof(q));
+	if (v->kind == NODE_STR && v->quoted &&
+	    (yaml_plain_kind(v->s) == NODE_INT || yaml_plain_kind(v->s) == NODE_FLOAT))
+		return node_refuse(v, row->key, e,
+				   "%s is text, a number is needed: remove the quotes", q);
+	if (v->kind != NODE_INT && v->kind != NODE_FLOAT)
+		return node_refuse(v, row->key, e, "%s is not a number", q);
+	if (isnan(v->f) || (isinf(v->f) && !inf_ok))
+		return node_refuse(v, row->key, e, "%s is not a finite number", q);
+	rc = check_range(row, v, v->f, e);
+	if (rc == 0)
+		*out = v->f;
+	return rc;
+}
+
+/* The text of any scalar: a file prefix 2024 or a name 1e3 is meant as written. */
+static const char *scalar_text(const struct node *v)
+{
+	if (v->kind == NODE_BOOL)
+		return v->s ? v->s : v->b ? "true" : "false";
+	return v->kind == NODE_LIST || v->kind == NODE_MAP ? NULL : v->s;
+}
+
+static int to_str(const struct opt *row, const struct node *v, char **out, struct err *e)
+{
+	const char *text = scalar_text(v);
+
+	if (!text && v->kind != NODE_NULL)
+		return node_refuse(v, row->key, e, "text is needed here, not %s",
+				   node_kind_name(v->kind));
+	free(*out);
+	*out = text ? xstrdup(text) : NULL;
+	return 0;
+}
+
+static int choice_index(const struct opt *row, const char *text)
+{
+	for (int i = 0; text && row->choices[i]; i++) {
+		if (strcasecmp(row->choices[i], text) == 0)
+			return i;
+	}
+	return -1;
+}
+
+static int bad_choice(const struct opt *row, const struct node *v, struct err *e)
+{
+	const char *near = NULL, *text = scalar_text(v);
+	struct buf names = {0};
+	char q[NODE_QUOTE_MAX];
+	size_t n = 0;
+	int rc;
+
+	for (; row->choices[n]; n++)
+		buf_printf(&names, "%s%s", n ? ", " : "", row->choices[n]);
+	if (text)
+		near = str_nearest(text, row->choices, n);
+	rc = node_refuse(v, row->key, e, "%s is not one of %s%s%s", node_quote(v, q, sizeof(q)),
+			 names.data ? names.data : "(none)", near ? ": did you mean " : "",
+			 near ? near : "");
+	buf_release(&names);
+	return rc;
+}
+
+static int to_enum(const struct opt *row, const struct node *v, int *out, struct err *e)
+{
+	int at = -1;
+
+	if (v->kind == NODE_BOOL)
+		at = choice_index(row, v->b ? "on" : "off");
+	else if (v->kind == NODE_NULL)
+		at = choice_index(row, "none");
+	if (at < 0)
+		at = choice_index(row, scalar_text(v));
+	if (at < 0)
+		return bad_choice(row, v, e);
+	*out = at;
+	return 0;
+}
+
+static int to_i64_list(const struct opt *row, const struct node *v, struct i64_list *out,
+		       struct err *e)
+{
+	struct i64_list list = {0};
+	char q[NODE_QUOTE_MAX];
+
+	if (v->kind != NODE_LIST && v->kind != NODE_NULL)
+		return node_refuse(v, row->key, e, "a list such as [4, 4] is needed, not %s",
+				   node_quote(v, q, sizeof(q)));
+	if (v->n) {
+		list.v = try_calloc(v->n, sizeof(*list.v), row->key, e);
+		if (!list.v)
+			return -ENOMEM;
+	}
+	for (; list.n < v->n; list.n++) {
+		int rc = to_i64(row, v->child[list.n], &list.v[list.n], e);
+
+		if (rc != 0) {
+			free(list.v);
+			return rc;
+		}
+	}
+	free(out->v);
+	*out = list;
+	return 0;
+}
+
+static int to_str_list(const struct opt *row, const struct node *v, struct str_list *out,
+		       struct err *e)
+{
+	struct node *const one = (struct node *)(uintptr_t)v;
+	struct node *const *item = v->kind == NODE_LIST ? v->child : &one;
+	size_t n = v->kind == NODE_LIST ? v->n : v->kind != NODE_NULL;
+	struct str_list list = {0};
+
+	if (v->kind == NODE_MAP)
+		return node_refuse(v, row->key, e, "a list of texts is needed, not a map");
+	list.v = n ? xcalloc(n, sizeof(*list.v)) : NULL;
+	for (; list.n < n; list.n++) {
+		const char *text = scalar_text(item[list.n]);
+
+		if (!text) {
+			str_list_release(&list);
+			return node_refuse(item[list.n], row->key, e,
+					   "an item is %s, every item has to be text",
+					   node_kind_name(item[list.n]->kind));
+		}
+		list.v[list.n] = xstrdup(text);
+	}
+	str_list_release(out);
+	*out = list;
+	return 0;
+}
+
+static int to_map(const struct opt *row, const struct node *v, struct node **out, struct err *e)
+{
+	char q[NODE_QUOTE_MAX];
+
+	if (v->kind != NODE_MAP && v->kind != NODE_NULL)
+		return node_refuse(v, row->key, e, "a map is needed, not %s",
+				   node_quote(v, q, sizeof(q)));
+	node_free(*out);
+	*out = v->kind == NODE_MAP ? node_clone(v) : NULL;
+	return 0;
+}
+
+static void set_zero(const struct opt *row, void *field)
+{
+	if (row->type == OPT_BOOL)
+		*(bool *)field = false;
+	else if (row->type == OPT_I64)
+		*(int64_t *)field = 0;
+	else if (row->type == OPT_F64)
+		*(double *)field = 0;
+	else if (row->type == OPT_ENUM)
+		*(int *)field = 0;
+}
+
+static bool null_resets(const struct opt *row)
+{
+	return !row->def && (row->type == OPT_BOOL || row->type == OPT_I64 ||
+			     row->type == OPT_F64 || row->type == OPT_ENUM);
+}
+
+int opt_set_node(const struct opt *row, const struct node *v, void *base, struct err *e)
+{
+	void *field = (char *)base + row->offset;
+
+	if (v->kind == NODE_NULL && null_resets(row)) {
+		set_zero(row, field);
+		return 0;
+	}
+	switch (row->type) {
+	case OPT_BOOL:
+		return to_bool(row, v, field, e);
+	case OPT_I64:
+		return to_i64(row, v, field, e);
+	case OPT_F64:
+		return to_f64(row, v, field, e);
+	case OPT_STR:
+		return to_str(row, v, field, e);
+	case OPT_ENUM:
+		return to_enum(row, v, field, e);
+	case OPT_I64_LIST:
+		return to_i64_list(row, v, field, e);
+	case OPT_STR_LIST:
+		return to_str_list(row, v, field, e);
+	case OPT_TIME:
+		return time_dist_set_node(field, v, row->key, e);
+	case OPT_MAP:
+		return to_map(row, v, field, e);
+	}
+	return err_set(e, ERR_USAGE, "%s: the option table holds an unknown type", row->key);
+}
+
+void opt_release(const struct opt *rows, size_t n, void *base)
+{
+	for (size_t i = 0; i < n; i++) {
+		void *field = (char *)base + rows[i].offset;
+
+		if (rows[i].type == OPT_STR) {
+			free(*(char **)field);
+			*(char **)field = NULL;
+		} else if (rows[i].type == OPT_I64_LIST) {
+			free(((struct i64_list *)field)->v);
+			*(struct i64_list *)field = (struct i64_list){0};
+		} else if (rows[i].type == OPT_STR_LIST) {
+			str_list_release(field);
+		} else if (rows[i].type == OPT_MAP) {
+			node_free(*(struct node **)field);
+			*(struct node **)field = NULL;
+		}
+	}
+}
+
+/* ---- defaults, and back to text ---- */
 
 static struct node *default_node(const struct opt *row, struct err *e)
 {

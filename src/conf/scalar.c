@@ -275,29 +275,3 @@ struct node *yaml_plain_scalar(const char *text, struct node_mark mark)
 	}
 	return n;
 }
-
-/* The exponent of the shortest form decides between plain and scientific, as in Python. */
-char *node_float_text(double v, char *out, size_t out_size)
-{
-	char digits[40], mantissa[32];
-	int precision = 0, exponent, n;
-
-	if (isnan(v) || isinf(v)) {
-		snprintf(out, out_size, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
-		return out;
-	}
-	do {
-		snprintf(digits, sizeof(digits), "%.*e", precision, v);
-	} while (strtod(digits, NULL) != v && ++precision < 17);
-	exponent = (int)strtol(strchr(digits, 'e') + 1, NULL, 10);
-	if (exponent >= -4 && exponent < 16) {
-		int decimals = precision - exponent;
-
-		snprintf(out, out_size, "%.*f", decimals > 1 ? decimals : 1, v);
-		return out;
-	}
-	n = (int)(strchr(digits, 'e') - digits);
-	snprintf(mantissa, sizeof(mantissa), "%.*s", n, digits);
-	snprintf(out, out_size, "%se%c%02d", mantissa, exponent < 0 ? '-' : '+', abs(exponent));
-	return out;
-}
