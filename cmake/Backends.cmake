@@ -1,6 +1,7 @@
 # backend(KIND name file): records one row of the table of its kind (STORE, FORMAT, LOADER, CHECKPOINT,
 # SINK, COMMAND). write_backend_tables() writes <kind>_table.c, plain C that names each row's ops struct
-# <kind>_<name>: constructors would be dropped from a static library, and #ifdef lists rot.
+# <kind>_<name>: constructors would be dropped from a static library, and #ifdef lists rot. Where the rows
+# begin with their facts (workload/backend.h), those are listed in <kind>_facts_table.
 function(backend kind name file)
   if(NOT EXISTS ${CMAKE_SOURCE_DIR}/${file})
     return()
@@ -23,6 +24,7 @@ function(write_backend_tables)
   set(type_checkpoint checkpoint_format_ops)
   set(type_sink sink_ops)
   set(type_command command)
+  set(with_facts store format loader checkpoint)
   set(tables)
   foreach(kind store format loader checkpoint sink command)
     get_property(names GLOBAL PROPERTY BACKEND_${kind})
@@ -35,6 +37,13 @@ function(write_backend_tables)
       string(APPEND text "\t&${kind}_${name},\n")
     endforeach()
     string(APPEND text "\tNULL,\n};\n")
+    if(kind IN_LIST with_facts)
+      string(APPEND text "\nconst struct ${kind}_facts *const ${kind}_facts_table[] = {\n")
+      foreach(name ${names})
+        string(APPEND text "\t&${kind}_${name}.is,\n")
+      endforeach()
+      string(APPEND text "\tNULL,\n};\n")
+    endif()
     string(PREPEND text "#include <stddef.h>\n")
     set(path ${CMAKE_BINARY_DIR}/gen/${kind}_table.c)
     file(GENERATE OUTPUT ${path} CONTENT "${text}")

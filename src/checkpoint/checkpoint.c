@@ -23,7 +23,7 @@ static int find_format(struct checkpoint *c, struct err *e)
 	known[0] = '\0';
 	for (size_t i = 0; checkpoint_table[i] && at < sizeof(known); i++)
 		at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s", i ? ", " : "",
-				       checkpoint_table[i]->name);
+				       checkpoint_table[i]->is.name);
 	return err_set(e, ERR_USAGE, "checkpoint.format '%s' is unknown; there are auto, %s", name,
 		       known);
 }
@@ -31,7 +31,7 @@ static int find_format(struct checkpoint *c, struct err *e)
 const struct checkpoint_format_ops *checkpoint_format_find(const char *name)
 {
 	for (size_t i = 0; checkpoint_table[i]; i++)
-		if (strcmp(checkpoint_table[i]->name, name) == 0)
+		if (strcmp(checkpoint_table[i]->is.name, name) == 0)
 			return checkpoint_table[i];
 	return NULL;
 }

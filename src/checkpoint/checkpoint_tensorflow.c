@@ -511,8 +511,8 @@ static int tensorflow_commit(struct file_writer *w, unsigned index, const char *
 }
 
 const struct checkpoint_format_ops checkpoint_tensorflow = {
-	.name = "tensorflow",
-	.help = "tf.train.Checkpoint: a bundle of data and index, and the file \"checkpoint\"",
+	.is.name = "tensorflow",
+	.is.help = "tf.train.Checkpoint: a bundle of data and index, and the file \"checkpoint\"",
 	.part_suffix = {".pb-1.data-00000-of-00001", ".pb-1.index"},
 	.law = STREAM_PIECES,
 	.limit = FILE_BUFFER,

@@ -364,8 +364,9 @@ static int distcp_commit(struct file_writer *w, unsigned index, const char **nam
 }
 
 const struct checkpoint_format_ops checkpoint_distcp = {
-	.name = "distcp",
-	.help = "torch.distributed.checkpoint: files of tensors a rank, and .metadata written last",
+	.is.name = "distcp",
+	.is.help =
+		"torch.distributed.checkpoint: files of tensors a rank, and .metadata written last",
 	.part_suffix = {".distcp"},
 	.law = STREAM_PYTHON,
 	.write = distcp_write,

@@ -11,6 +11,7 @@
 #include "checkpoint/stream.h"
 #include "format/python/pybuffer.h"
 #include "store/map.h"
+#include "workload/backend.h"
 
 enum { TORCH_1, TORCH_2 }; /* checkpoint.torch */
 
@@ -57,7 +58,7 @@ struct file_reader {
 };
 
 struct checkpoint_format_ops {
-	const char *name, *help;
+	struct checkpoint_facts is;
 	const char *part_suffix[3]; /* after the file's name; as many files, in this order; then
 				     * NULL */
 	enum stream_law law;

@@ -189,8 +189,9 @@ static int safetensors_read(struct file_reader *r, unsigned part, struct err *e)
 }
 
 const struct checkpoint_format_ops checkpoint_safetensors = {
-	.name = "safetensors",
-	.help = "Hugging Face's safetensors: a JSON header and the tensors; read through a mapping",
+	.is.name = "safetensors",
+	.is.help =
+		"Hugging Face's safetensors: a JSON header and the tensors; read through a mapping",
 	.part_suffix = {".safetensors"},
 	.law = STREAM_RUST,
 	.limit = BUFFER,

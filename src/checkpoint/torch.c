@@ -196,8 +196,8 @@ static int torch_read_file(struct file_reader *r, unsigned part, struct err *e)
 }
 
 const struct checkpoint_format_ops checkpoint_torch = {
-	.name = "torch",
-	.help = "torch.save: a zip archive of a pickle and one record a tensor",
+	.is.name = "torch",
+	.is.help = "torch.save: a zip archive of a pickle and one record a tensor",
 	.part_suffix = {".pt"},
 	.law = STREAM_PYTHON,
 	.write = torch_write,

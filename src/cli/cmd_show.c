@@ -77,18 +77,18 @@ static void config_markdown(struct buf *b)
 	for (size_t i = 0; store_table[i]; i++) {
 		const struct store_ops *s = store_table[i];
 
-		buf_printf(b, "\n**%s**: %s%s.\n", s->name, s->help,
-			   s->flags & STORE_IS_SHIM ? " (shim)" : "");
-		if (s->option_count)
+		buf_printf(b, "\n**%s**: %s%s.\n", s->is.name, s->is.help,
+			   s->is.flags & STORE_IS_SHIM ? " (shim)" : "");
+		if (s->is.option_count)
 			buf_puts(b, "\n| key | default | meaning |\n|---|---|---|\n");
-		for (size_t k = 0; k < s->option_count; k++)
-			buf_printf(b, "| `storage.%s.%s` | %s%s%s | %s%s%s%s |\n", s->name,
-				   s->options[k].key, s->options[k].def ? "`" : "",
-				   s->options[k].def ? s->options[k].def : "",
-				   s->options[k].def ? "`" : "", s->options[k].help,
-				   s->options[k].unit ? " (" : "",
-				   s->options[k].unit ? s->options[k].unit : "",
-				   s->options[k].unit ? ")" : "");
+		for (size_t k = 0; k < s->is.option_count; k++)
+			buf_printf(b, "| `storage.%s.%s` | %s%s%s | %s%s%s%s |\n", s->is.name,
+				   s->is.options[k].key, s->is.options[k].def ? "`" : "",
+				   s->is.options[k].def ? s->is.options[k].def : "",
+				   s->is.options[k].def ? "`" : "", s->is.options[k].help,
+				   s->is.options[k].unit ? " (" : "",
+				   s->is.options[k].unit ? s->is.options[k].unit : "",
+				   s->is.options[k].unit ? ")" : "");
 	}
 }
 
@@ -163,12 +163,12 @@ static int show_stores(int argc, char **argv)
 	for (size_t i = 0; store_table[i]; i++) {
 		const struct store_ops *s = store_table[i];
 		AUTO_FREE char *help =
-			xasprintf("%s%s", s->help, s->flags & STORE_IS_SHIM ? " [shim]" : "");
+			xasprintf("%s%s", s->is.help, s->is.flags & STORE_IS_SHIM ? " [shim]" : "");
 		char prefix[64];
 
-		print_row(0, s->name, 13, help);
-		snprintf(prefix, sizeof(prefix), "storage.%s.", s->name);
-		print_options(prefix, s->options, s->option_count);
+		print_row(0, s->is.name, 13, help);
+		snprintf(prefix, sizeof(prefix), "storage.%s.", s->is.name);
+		print_options(prefix, s->is.options, s->is.option_count);
 	}
 	return 0;
 }
@@ -178,7 +178,7 @@ static int show_formats(int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	for (size_t i = 0; format_table[i]; i++)
-		print_row(0, format_table[i]->name, 13, format_table[i]->help);
+		print_row(0, format_table[i]->is.name, 13, format_table[i]->is.help);
 	return 0;
 }
 
@@ -187,7 +187,7 @@ static int show_loaders(int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	for (size_t i = 0; loader_table[i]; i++)
-		print_row(0, loader_table[i]->name, 13, loader_table[i]->help);
+		print_row(0, loader_table[i]->is.name, 13, loader_table[i]->is.help);
 	return 0;
 }
 

@@ -33,7 +33,7 @@ static int find_format(struct dataset *d, const struct workload *w, struct err *
 	if (d->format)
 		return 0;
 	for (; n < 64 && format_table[n]; n++) {
-		names[n] = format_table[n]->name;
+		names[n] = format_table[n]->is.name;
 		buf_printf(&list, "%s%s", n ? ", " : "", names[n]);
 	}
 	near = str_nearest(w->dataset.format, names, n);
@@ -199,7 +199,7 @@ static const char *extension_of(const struct dataset *d, const struct workload *
 	if (!d->format)
 		return "";
 	if (!d->format->compressed_extension || w->compat.dlio)
-		return d->format->extension;
+		return d->format->is.extension;
 	return d->format->compressed_extension(d->compression);
 }
 
@@ -257,7 +257,7 @@ static int check_spec(const struct dataset *d, enum dataset_kind kind, uint64_t 
 			e, ERR_USAGE,
 			"a %s file of these dimensions is larger than a file can be (2^63 - 1 "
 			"bytes)",
-			d->format->name);
+			d->format->is.name);
 	return 0;
 }
 

@@ -189,9 +189,9 @@ static ssize_t stoppable_pwrite(struct blob *b, const void *p, size_t n, uint64_
 }
 
 static const struct store_ops stoppable_ops = {
-	.name = "stoppable",
-	.help = "ends reads and writes once a flag is set",
-	.flags = STORE_IS_SHIM,
+	.is.name = "stoppable",
+	.is.help = "ends reads and writes once a flag is set",
+	.is.flags = STORE_IS_SHIM,
 	.blob_bytes = sizeof(struct blob),
 	.open = shim_open,
 	.close = shim_close,

@@ -50,7 +50,7 @@ static json_t *to_json(const struct dataset *d, enum manifest_state state)
 	snprintf(hash, sizeof(hash), "%016" PRIx64, d->config_hash);
 	return json_pack("{ss si ss ss ss ss ss ss sI sI sI sI sI so sI ss ss ss so}", "kind",
 			 KIND_NAME, "version", VERSION, "state", state_names[state], "format",
-			 d->format->name, "element_type", d->elem->name, "shape", shape,
+			 d->format->is.name, "element_type", d->elem->name, "shape", shape,
 			 "compression", d->compression, "file_prefix", d->prefix, "files_train",
 			 (json_int_t)d->files[DATASET_TRAIN], "files_eval",
 			 (json_int_t)d->files[DATASET_EVAL], "subfolders_train",
@@ -367,7 +367,7 @@ enum manifest_fit manifest_compare(const struct manifest *m, const struct datase
 	bool same = true, larger = false;
 	char shape[128];
 
-	compare_text(why, &same, "format", m->format, d->format->name);
+	compare_text(why, &same, "format", m->format, d->format->is.name);
 	compare_text(why, &same, "record_element_type", m->elem, d->elem->name);
 	compare_text(why, &same, "the shape of a sample", m->shape,
 		     dataset_shape_text(d, shape, sizeof(shape)));

@@ -25,7 +25,7 @@ bool order_tf_records(const struct workload *w)
 {
 	const struct format_ops *f = w->dataset.format ? format_find(w->dataset.format) : NULL;
 
-	return f && f->flags & FORMAT_STREAM && is_tensorflow(w);
+	return f && f->is.flags & FORMAT_STREAM && is_tensorflow(w);
 }
 
 static void stream_seeds(struct stream_rules *s, const struct workload *w, uint64_t seed,

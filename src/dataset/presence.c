@@ -329,17 +329,17 @@ static int check_names(struct check *c, struct err *e)
 
 static int check_nothing(const struct check *c, struct err *e)
 {
-	if (!(c->d->format->flags & FORMAT_NO_IO))
+	if (!(c->d->format->is.flags & FORMAT_NO_IO))
 		return err_set(e, ERR_USAGE,
 			       "storage.store: the synthetic store keeps nothing, and samples of "
 			       "the format %s are read from files: use another store, or "
 			       "dataset.format=synthetic, which reads nothing",
-			       c->d->format->name);
+			       c->d->format->is.name);
 	c->out->how = PRESENCE_ASSUMED;
 	snprintf(c->out->note, sizeof(c->out->note),
 		 "the synthetic store keeps nothing and the format %s reads nothing: no file was "
 		 "looked for",
-		 c->d->format->name);
+		 c->d->format->is.name);
 	return 0;
 }
 

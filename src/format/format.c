@@ -6,7 +6,7 @@
 const struct format_ops *format_find(const char *name)
 {
 	for (size_t i = 0; format_table[i]; i++) {
-		if (strcmp(format_table[i]->name, name) == 0)
+		if (strcmp(format_table[i]->is.name, name) == 0)
 			return format_table[i];
 	}
 	return NULL;

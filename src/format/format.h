@@ -12,6 +12,7 @@
 #include "base/elem.h"
 #include "base/err.h"
 #include "store/store.h"
+#include "workload/backend.h"
 
 #define FORMAT_DIMS_MAX 8
 
@@ -93,10 +94,7 @@ struct extent {
 struct reader; /* one per worker; not shared */
 
 struct format_ops {
-	const char *name; /* as in dataset.format */
-	const char *help;
-	const char *extension; /* file name extension without the dot */
-	unsigned flags;
+	struct format_facts is;
 	/* Can such files exist? (dimensions, compression, element type). */
 	int (*check)(const struct file_spec *f, struct err *e);
 	/* Size of the blob in bytes: a pure function of the spec. UINT64_MAX when it depends on
@@ -157,16 +155,6 @@ struct format_ops {
 	 * computed. NULL: in no file of this format. */
 	int (*extent)(const struct reader_config *c, const struct file_spec *f, uint64_t index,
 		      struct extent *out, struct err *e);
-};
-
-enum {
-	FORMAT_NO_IO = 1u << 0, /* reading issues no request (synthetic) */
-	/* One uint8 image of at most two dimensions is the whole file, and every sample of it. */
-	FORMAT_IMAGE = 1u << 1,
-	/* ACCESS_FRAMEWORK needs a store whose blobs can be mapped (store/map.h) */
-	FORMAT_MAPS = 1u << 2,
-	/* A framework reads the records of a file only one after another. */
-	FORMAT_STREAM = 1u << 3,
 };
 
 #define FORMAT_WRITE_SCRATCH (4u << 20)

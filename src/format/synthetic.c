@@ -115,11 +115,12 @@ static int synthetic_reader_close(struct reader *r, struct err *e)
 }
 
 const struct format_ops format_synthetic = {
-	.name = "synthetic",
-	.help = "Files that hold only their own number; reading samples issues no request, which "
+	.is.name = "synthetic",
+	.is.help =
+		"Files that hold only their own number; reading samples issues no request, which "
 		"measures everything but the storage.",
-	.extension = "synthetic",
-	.flags = FORMAT_NO_IO,
+	.is.extension = "synthetic",
+	.is.flags = FORMAT_NO_IO,
 	.check = synthetic_check,
 	.file_bytes = synthetic_file_bytes,
 	.write = synthetic_write,

@@ -178,17 +178,17 @@ static void gather(struct ledger *l, struct facts *f)
 	const char *name;
 
 	f->base = verdict_base_store(w);
-	name = f->base ? f->base->name : "";
+	name = f->base ? f->base->is.name : "";
 	sum_requests(l, f);
 	sum_looks(f);
-	if (f->base && f->base->flags & STORE_HAS_FILES && f->r->usage)
+	if (f->base && f->base->is.flags & STORE_HAS_FILES && f->r->usage)
 		sum_kernel(l, f);
-	f->direct = f->base && f->base->flags & STORE_IS_UNCACHED;
-	f->mapped = strcmp(name, "mmap") == 0 || (d && d->format->flags & FORMAT_MAPS) ||
+	f->direct = f->base && f->base->is.flags & STORE_IS_UNCACHED;
+	f->mapped = strcmp(name, "mmap") == 0 || (d && d->format->is.flags & FORMAT_MAPS) ||
 		    strcmp(w->reader.data_loader, "native_dali") == 0;
 	f->uring = strcmp(name, "io_uring") == 0;
 	f->copies = w->reader.read_type == READ_MEMORY;
-	f->encoded = (d && d->format->flags & FORMAT_IMAGE) || w->dataset.compression != 0;
+	f->encoded = (d && d->format->is.flags & FORMAT_IMAGE) || w->dataset.compression != 0;
 }
 
 /* ---- why two lines differ ---- */

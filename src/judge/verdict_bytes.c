@@ -79,7 +79,7 @@ static void judge_device(struct verdict *v, const struct result *r, const struct
 	double share = returned > 0 ? (double)m->device_bytes / returned : 0;
 	char a[32];
 
-	if (!base || !(base->flags & STORE_HAS_FILES)) {
+	if (!base || !(base->is.flags & STORE_HAS_FILES)) {
 		worsen(v, VERDICT_UNKNOWN);
 		say(v, " The store '%s' has no device below it to compare with.",
 		    r->workload->storage.store ? r->workload->storage.store : "");
@@ -327,8 +327,8 @@ void verdict_page_cache(struct result *r)
 	struct verdict *v;
 	char a[32], b[32];
 
-	if (!base || !(base->flags & STORE_HAS_FILES) || !r->usage || r->epochs_begun == 0 ||
-	    !r->dataset || r->dataset->format->flags & FORMAT_NO_IO)
+	if (!base || !(base->is.flags & STORE_HAS_FILES) || !r->usage || r->epochs_begun == 0 ||
+	    !r->dataset || r->dataset->format->is.flags & FORMAT_NO_IO)
 		return;
 	v = add(r, "cache");
 	worst = fullest(r, false);
@@ -339,7 +339,7 @@ void verdict_page_cache(struct result *r)
 						   : "it was not looked at");
 		return;
 	}
-	if (base->flags & STORE_IS_UNCACHED) {
+	if (base->is.flags & STORE_IS_UNCACHED) {
 		judge_uncached(v, r);
 		return;
 	}

@@ -38,7 +38,7 @@ static bool has_files(const struct result *r)
 {
 	const struct store_ops *base = verdict_base_store(r->workload);
 
-	return base && base->flags & STORE_HAS_FILES;
+	return base && base->is.flags & STORE_HAS_FILES;
 }
 
 static void say_writes(struct verdict *v, const struct result *r, const struct sum *s)

@@ -373,8 +373,8 @@ static unsigned dali_destroy(struct loader *base)
 }
 
 const struct loader_ops loader_dali = {
-	.name = "dali",
-	.help = "DALI's parallel external source: the samples of a batch over Python workers.",
+	.is.name = "dali",
+	.is.help = "DALI's parallel external source: the samples of a batch over Python workers.",
 	.window = dali_window,
 	.memory_bytes = dali_memory_bytes,
 	.create = dali_create,

@@ -13,14 +13,14 @@
 
 static int kind_of(const struct dataset *d, enum dali_kind *out, struct err *e)
 {
-	const char *format = d->format->name;
+	const char *format = d->format->is.name;
 
 	if (strcmp(format, "npy") == 0) {
 		*out = DALI_NPY;
 	} else if (strcmp(format, "tfrecord") == 0) {
 		*out = DALI_TFRECORD;
 		return 0;
-	} else if (d->format->flags & FORMAT_IMAGE) {
+	} else if (d->format->is.flags & FORMAT_IMAGE) {
 		*out = DALI_IMAGE;
 	} else {
 		return err_set(e, ERR_USAGE,
@@ -57,7 +57,7 @@ int dali_source_init(struct dali_source *s, const struct loader_config *c, struc
 			       "reader.data_loader native_dali maps files, and storage.store '%s' "
 			       "does not let them be mapped: set reader.dont_use_mmap to true, "
 			       "and it reads them",
-			       w->storage.store ? w->storage.store : c->store->ops->name);
+			       w->storage.store ? w->storage.store : c->store->ops->is.name);
 	s->settings.access = ACCESS_NATIVE;
 	s->settings.keep_open = false;
 	/* arrays and records are handed on as they are */

@@ -11,7 +11,8 @@
 
 bool flight_wanted(const struct loader_config *c)
 {
-	return c->workload->reader.queue_depth > 1 && !(c->dataset->format->flags & FORMAT_NO_IO);
+	return c->workload->reader.queue_depth > 1 &&
+	       !(c->dataset->format->is.flags & FORMAT_NO_IO);
 }
 
 /* ---- memory ---- */
@@ -28,7 +29,7 @@ static int sample_room(const struct loader_config *c, const struct reader_config
 		return err_set(e, ERR_USAGE,
 			       "reader.queue_depth %lld: where the samples of a %s file lie is not "
 			       "computed; a depth of 1 reads them one by one",
-			       (long long)c->workload->reader.queue_depth, format->name);
+			       (long long)c->workload->reader.queue_depth, format->is.name);
 	rc = format->extent(s, s->example, 0, &x, e);
 	if (rc < 0) {
 		if (e)
@@ -194,7 +195,7 @@ static int view_stat(struct store *s, const char *path, struct store_stat *out, 
 }
 
 static const struct store_ops view_ops = {
-	.name = "flight",
+	.is.name = "flight",
 	.blob_bytes = sizeof(struct blob),
 	.open = view_open,
 	.close = view_close,

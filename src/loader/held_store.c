@@ -42,7 +42,7 @@ static int held_stat(struct blob *b, struct store_stat *out, struct err *e)
 }
 
 static const struct store_ops held_ops = {
-	.name = "held",
+	.is.name = "held",
 	.blob_bytes = sizeof(struct blob),
 	.open = held_open,
 	.close = held_close,

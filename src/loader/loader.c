@@ -6,7 +6,7 @@
 const struct loader_ops *loader_find(const char *name)
 {
 	for (size_t i = 0; loader_table[i]; i++)
-		if (strcmp(loader_table[i]->name, name) == 0)
+		if (strcmp(loader_table[i]->is.name, name) == 0)
 			return loader_table[i];
 	return NULL;
 }

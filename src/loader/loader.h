@@ -17,6 +17,7 @@
 #include "metric/slow_samples.h"
 #include "metric/split.h"
 #include "metric/span.h"
+#include "workload/backend.h"
 
 /* Totals of one worker since the loader was created, over all epochs and restarts of its thread.
  * Written by the worker; read between finish and the next start. */
@@ -76,8 +77,7 @@ struct loader {
 };
 
 struct loader_ops {
-	const char *name; /* as in reader.data_loader */
-	const char *help;
+	struct loader_facts is;
 	/* What a workload means for this loader: reader threads of a rank (0: the rank reads), and
 	 * the batches that may exist beyond the one handed out. Pure. */
 	void (*window)(const struct workload *w, uint32_t *workers, uint64_t *batches);

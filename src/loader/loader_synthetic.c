@@ -174,8 +174,8 @@ static unsigned synthetic_destroy(struct loader *base)
 }
 
 const struct loader_ops loader_synthetic = {
-	.name = "synthetic",
-	.help = "Batches that nobody reads: a run without its storage.",
+	.is.name = "synthetic",
+	.is.help = "Batches that nobody reads: a run without its storage.",
 	.window = synthetic_window,
 	.memory_bytes = synthetic_memory_bytes,
 	.create = synthetic_create,

@@ -314,8 +314,8 @@ static unsigned native_dali_destroy(struct loader *base)
 }
 
 const struct loader_ops loader_native_dali = {
-	.name = "native_dali",
-	.help = "DALI's own readers: one reading thread, shards, shuffle buffer, mapped files.",
+	.is.name = "native_dali",
+	.is.help = "DALI's own readers: one reading thread, shards, shuffle buffer, mapped files.",
 	.window = native_dali_window,
 	.memory_bytes = native_dali_memory_bytes,
 	.create = native_dali_create,

@@ -263,8 +263,8 @@ static unsigned pytorch_destroy(struct loader *base)
 }
 
 const struct loader_ops loader_pytorch = {
-	.name = "pytorch",
-	.help = "PyTorch's DataLoader: worker queues, prefetch_factor, in-order delivery.",
+	.is.name = "pytorch",
+	.is.help = "PyTorch's DataLoader: worker queues, prefetch_factor, in-order delivery.",
 	.window = pytorch_window,
 	.memory_bytes = pytorch_memory_bytes,
 	.create = pytorch_create,

@@ -44,7 +44,7 @@ static uint32_t block_bytes(const struct loader_config *c)
 	struct store_stat st;
 	uint32_t most = 0;
 
-	if (c->dataset->format->flags & FORMAT_NO_IO)
+	if (c->dataset->format->is.flags & FORMAT_NO_IO)
 		return 0;
 	if (dataset_folder(c->dataset, c->kind, 0, path, sizeof(path), NULL) == 0 &&
 	    io_stat_path(&io, path, &st, NULL) == 0)
@@ -131,7 +131,7 @@ void sample_reader_init(struct sample_reader *r, const struct loader_config *con
 	/* DLIO never calls its own reader for a format without I/O or TensorFlow's records, so
 	 * nothing waits there either. */
 	bool skipped = w->compat.dlio &&
-		       (config->dataset->format->flags & FORMAT_NO_IO || order_tf_records(w));
+		       (config->dataset->format->is.flags & FORMAT_NO_IO || order_tf_records(w));
 
 	memset(r, 0, sizeof(*r));
 	r->config = config;

@@ -439,8 +439,9 @@ static unsigned tensorflow_destroy(struct loader *base)
 }
 
 const struct loader_ops loader_tensorflow = {
-	.name = "tensorflow",
-	.help = "tf.data: TFRecordDataset, interleave, shuffle buffer, map, prefetch; generators "
+	.is.name = "tensorflow",
+	.is.help =
+		"tf.data: TFRecordDataset, interleave, shuffle buffer, map, prefetch; generators "
 		"for "
 		"other formats.",
 	.window = tensorflow_window,

@@ -274,7 +274,7 @@ static void try_reading(struct outlook *out, const struct variants *v, const str
 		add(out, v, batch, 0.5, "reader.batch_size=%.0f", c->samples / 2);
 	if (w->reader.access == 0 && c->bytes > 0)
 		add(out, v, native, 1, "reader.access=native");
-	if (r->dataset && strcmp(r->dataset->format->name, "npy") != 0 && c->bytes > 0 &&
+	if (r->dataset && strcmp(r->dataset->format->is.name, "npy") != 0 && c->bytes > 0 &&
 	    r->dataset->samples_per_file == 1 && c->plain > 0)
 		add(out, v, plain, 1, "dataset.format=npy reader.access=native");
 	if (w->reader.decode != 2 && c->decode > SMALL * c->service)

@@ -79,7 +79,7 @@ static json_t *dataset_facts(const struct result *r)
 	json_t *o = json_object();
 
 	json_put_text(o, "folder", d->folder);
-	json_put_text(o, "format", d->format ? d->format->name : NULL);
+	json_put_text(o, "format", d->format ? d->format->is.name : NULL);
 	json_put_int(o, "train_files", d->files[DATASET_TRAIN]);
 	json_put_int(o, "eval_files", d->files[DATASET_EVAL]);
 	json_put_int(o, "samples_per_file", d->samples_per_file);

@@ -174,7 +174,7 @@ bool trace_has_files(const struct result *r)
 	const char *base = strrchr(r->workload->storage.store, '+');
 	const struct store_ops *ops = store_find(base ? base + 1 : r->workload->storage.store);
 
-	return ops && ops->flags & STORE_HAS_FILES;
+	return ops && ops->is.flags & STORE_HAS_FILES;
 }
 
 bool trace_file_path(const struct result *r, const struct trace_event *ev, char *out, size_t size)

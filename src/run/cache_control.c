@@ -14,7 +14,7 @@ static const char *const words[] = {[PAGE_CACHE_KEEP] = "keep",
 static bool has_cache(const struct run_state *s)
 {
 	return store_base_flags(s->store) & STORE_HAS_FILES &&
-	       !(s->d->format->flags & FORMAT_NO_IO);
+	       !(s->d->format->is.flags & FORMAT_NO_IO);
 }
 
 int run_page_cache_check(const struct run_state *s, struct err *e)

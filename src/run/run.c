@@ -353,7 +353,8 @@ static int check_reading(struct run_state *s, struct err *e)
 {
 	int rc = run_page_cache_check(s, e);
 
-	if (rc == 0 && s->d->format->flags & FORMAT_MAPS && s->w->reader.access == ACCESS_FRAMEWORK)
+	if (rc == 0 && s->d->format->is.flags & FORMAT_MAPS &&
+	    s->w->reader.access == ACCESS_FRAMEWORK)
 		rc = store_map_check(s->store, e);
 	return rc == 0 ? plan_steps(s, e) : rc;
 }

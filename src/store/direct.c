@@ -479,10 +479,11 @@ static int direct_close(struct blob *b, struct err *e)
 }
 
 const struct store_ops store_direct = {
-	.name = "direct",
-	.help = "files past the page cache (O_DIRECT, any offset and length); a file system that "
+	.is.name = "direct",
+	.is.help =
+		"files past the page cache (O_DIRECT, any offset and length); a file system that "
 		"refuses, and one that is memory (tmpfs), is an error",
-	.flags = STORE_HAS_FILES | STORE_IS_UNCACHED,
+	.is.flags = STORE_HAS_FILES | STORE_IS_UNCACHED,
 	.blob_bytes = sizeof(struct direct_blob),
 	.create = direct_create,
 	.destroy = posix_destroy,

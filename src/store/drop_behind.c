@@ -116,13 +116,13 @@ static int drop_close(struct blob *b, struct err *e)
 }
 
 const struct store_ops store_drop_behind = {
-	.name = "drop_behind",
-	.help = "what was read leaves the page cache again, so that no byte is served from it "
-		"twice",
-	.flags = STORE_IS_SHIM,
-	.options = drop_options,
-	.option_count = sizeof(drop_options) / sizeof(drop_options[0]),
-	.config_bytes = sizeof(struct drop_config),
+	.is.name = "drop_behind",
+	.is.help = "what was read leaves the page cache again, so that no byte is served from it "
+		   "twice",
+	.is.flags = STORE_IS_SHIM,
+	.is.options = drop_options,
+	.is.option_count = sizeof(drop_options) / sizeof(drop_options[0]),
+	.is.config_bytes = sizeof(struct drop_config),
 	.blob_bytes = sizeof(struct drop_blob),
 	.create = drop_create,
 	.destroy = drop_destroy,

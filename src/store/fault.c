@@ -323,14 +323,14 @@ static int fault_sync_dir(struct store *s, const char *path, struct err *e)
 }
 
 const struct store_ops store_fault = {
-	.name = "fault",
-	.help = "makes chosen calls to the store below ('fault+posix') fail, fall short or take "
-		"longer, "
-		"to see what a failing disk does to a run",
-	.flags = STORE_IS_SHIM,
-	.options = fault_options,
-	.option_count = sizeof(fault_options) / sizeof(fault_options[0]),
-	.config_bytes = sizeof(struct fault_config),
+	.is.name = "fault",
+	.is.help = "makes chosen calls to the store below ('fault+posix') fail, fall short or take "
+		   "longer, "
+		   "to see what a failing disk does to a run",
+	.is.flags = STORE_IS_SHIM,
+	.is.options = fault_options,
+	.is.option_count = sizeof(fault_options) / sizeof(fault_options[0]),
+	.is.config_bytes = sizeof(struct fault_config),
 	.blob_bytes = sizeof(struct fault_blob),
 	.create = fault_create,
 	.destroy = fault_destroy,

@@ -318,13 +318,13 @@ static ssize_t uring_pwrite(struct blob *b, const void *p, size_t n, uint64_t of
 }
 
 const struct store_ops store_io_uring = {
-	.name = "io_uring",
-	.help = "files of a mounted file system through io_uring: as many requests at once as "
-		"reader.queue_depth says, without a thread for each",
-	.flags = STORE_HAS_FILES,
-	.options = uring_rows,
-	.option_count = sizeof(uring_rows) / sizeof(uring_rows[0]),
-	.config_bytes = sizeof(struct uring_options),
+	.is.name = "io_uring",
+	.is.help = "files of a mounted file system through io_uring: as many requests at once as "
+		   "reader.queue_depth says, without a thread for each",
+	.is.flags = STORE_HAS_FILES,
+	.is.options = uring_rows,
+	.is.option_count = sizeof(uring_rows) / sizeof(uring_rows[0]),
+	.is.config_bytes = sizeof(struct uring_options),
 	.blob_bytes = sizeof(struct uring_blob),
 	.create = uring_create,
 	.destroy = uring_destroy,

@@ -46,25 +46,25 @@ int store_map_check(const struct store *s, struct err *e)
 {
 	const struct store *who = cannot_map(s);
 
-	if (who && who->ops->flags & STORE_IS_SHIM)
+	if (who && who->ops->is.flags & STORE_IS_SHIM)
 		return err_set(e, ERR_USAGE,
 			       "the store '%s' does not see the page faults of mapped files, so it "
 			       "cannot stand over them: set dataset.format to indexed_binary or "
 			       "reader.access to native, which read, or leave '%s' out of "
 			       "storage.store",
-			       who->ops->name, who->ops->name);
-	if (who && who->ops->flags & STORE_IS_UNCACHED)
+			       who->ops->is.name, who->ops->is.name);
+	if (who && who->ops->is.flags & STORE_IS_UNCACHED)
 		return err_set(e, ERR_USAGE,
 			       "the store '%s' reads past the page cache, in which mapped files "
 			       "live: set dataset.format to indexed_binary or reader.access to "
 			       "native, which read, or storage.store to posix",
-			       who->ops->name);
+			       who->ops->is.name);
 	if (who)
 		return err_set(e, ERR_USAGE,
 			       "the store '%s' has no files that can be mapped into memory: set "
 			       "dataset.format to indexed_binary or reader.access to native, which "
 			       "read, or storage.store to posix",
-			       who->ops->name);
+			       who->ops->is.name);
 	return store_map_works(e);
 }
 

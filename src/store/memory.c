@@ -296,14 +296,15 @@ static int memory_space(struct store *s, const char *path, uint64_t *bytes, uint
 }
 
 const struct store_ops store_memory = {
-	.name = "memory",
-	.help = "blobs in this process's memory, gone when it ends: for trials without a disk and "
+	.is.name = "memory",
+	.is.help =
+		"blobs in this process's memory, gone when it ends: for trials without a disk and "
 		"for "
 		"what the client itself costs; the data folder must be written in the same run",
-	.flags = STORE_IS_VOLATILE,
-	.options = memory_options,
-	.option_count = sizeof(memory_options) / sizeof(memory_options[0]),
-	.config_bytes = sizeof(struct memory_config),
+	.is.flags = STORE_IS_VOLATILE,
+	.is.options = memory_options,
+	.is.option_count = sizeof(memory_options) / sizeof(memory_options[0]),
+	.is.config_bytes = sizeof(struct memory_config),
 	.blob_bytes = sizeof(struct memory_blob),
 	.create = memory_create,
 	.destroy = memory_destroy,

@@ -162,12 +162,12 @@ static int mmap_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err
 }
 
 const struct store_ops store_mmap = {
-	.name = "mmap",
-	.help = "files read by mapping them and copying (page faults); written with pwrite",
-	.flags = STORE_HAS_FILES,
-	.options = mmap_options,
-	.option_count = sizeof(mmap_options) / sizeof(mmap_options[0]),
-	.config_bytes = sizeof(struct mmap_config),
+	.is.name = "mmap",
+	.is.help = "files read by mapping them and copying (page faults); written with pwrite",
+	.is.flags = STORE_HAS_FILES,
+	.is.options = mmap_options,
+	.is.option_count = sizeof(mmap_options) / sizeof(mmap_options[0]),
+	.is.config_bytes = sizeof(struct mmap_config),
 	.blob_bytes = sizeof(struct mmap_blob),
 	.create = mmap_create,
 	.destroy = posix_destroy,

@@ -402,9 +402,9 @@ int posix_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e)
 }
 
 const struct store_ops store_posix = {
-	.name = "posix",
-	.help = "files of a mounted file system through the page cache (open, pread, pwrite)",
-	.flags = STORE_HAS_FILES,
+	.is.name = "posix",
+	.is.help = "files of a mounted file system through the page cache (open, pread, pwrite)",
+	.is.flags = STORE_HAS_FILES,
 	.blob_bytes = sizeof(struct posix_blob),
 	.create = posix_create,
 	.destroy = posix_destroy,

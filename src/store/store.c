@@ -17,7 +17,7 @@
 const struct store_ops *store_find(const char *name)
 {
 	for (size_t i = 0; store_table[i]; i++) {
-		if (strcmp(store_table[i]->name, name) == 0)
+		if (strcmp(store_table[i]->is.name, name) == 0)
 			return store_table[i];
 	}
 	return NULL;
@@ -31,8 +31,8 @@ static int unknown_store(const char *name, const char *expression, struct err *e
 	size_t n = 0;
 
 	for (size_t i = 0; store_table[i] && n < 64; i++) {
-		known[n++] = store_table[i]->name;
-		buf_printf(&list, "%s%s", i ? ", " : "", store_table[i]->name);
+		known[n++] = store_table[i]->is.name;
+		buf_printf(&list, "%s%s", i ? ", " : "", store_table[i]->is.name);
 	}
 	near = str_nearest(name, known, n);
 	if (near)
@@ -49,30 +49,30 @@ static int unknown_store(const char *name, const char *expression, struct err *e
 static int unknown_key(const struct store_ops *ops, const char *key, const struct node_mark *mark,
 		       struct err *e)
 {
-	const char *near = opt_nearest_key(ops->options, ops->option_count, key);
+	const char *near = opt_nearest_key(ops->is.options, ops->is.option_count, key);
 	char where[300] = "";
 
 	if (mark->file)
 		snprintf(where, sizeof(where), "%.250s:%d: ", mark->file, mark->line);
-	if (ops->option_count == 0)
+	if (ops->is.option_count == 0)
 		return err_set(e, ERR_USAGE,
 			       "%sunknown key 'storage.%s.%s': the store '%s' has no options",
-			       where, ops->name, key, ops->name);
+			       where, ops->is.name, key, ops->is.name);
 	if (near)
 		return err_set(e, ERR_USAGE,
 			       "%sunknown key 'storage.%s.%s'; did you mean 'storage.%s.%s'?",
-			       where, ops->name, key, ops->name, near);
+			       where, ops->is.name, key, ops->is.name, near);
 	return err_set(e, ERR_USAGE,
 		       "%sunknown key 'storage.%s.%s'; 'stoker show stores' lists the known ones",
-		       where, ops->name, key);
+		       where, ops->is.name, key);
 }
 
 static int read_options(const struct store_ops *ops, const struct node *storage, void *config,
 			struct err *e)
 {
 	const struct node *own =
-		storage && storage->kind == NODE_MAP ? node_get(storage, ops->name) : NULL;
-	int rc = opt_set_defaults(ops->options, ops->option_count, config, e);
+		storage && storage->kind == NODE_MAP ? node_get(storage, ops->is.name) : NULL;
+	int rc = opt_set_defaults(ops->is.options, ops->is.option_count, config, e);
 
 	if (rc < 0 || !own || own->kind == NODE_NULL)
 		return rc;
@@ -80,17 +80,18 @@ static int read_options(const struct store_ops *ops, const struct node *storage,
 		return err_set(
 			e, ERR_USAGE,
 			"%s:%d: 'storage.%s' is a %s; a map of the store's options is wanted",
-			own->mark.file ? own->mark.file : "?", own->mark.line, ops->name,
+			own->mark.file ? own->mark.file : "?", own->mark.line, ops->is.name,
 			node_kind_name(own->kind));
 	for (size_t i = 0; i < own->n; i++) {
-		const struct opt *row = opt_find(ops->options, ops->option_count, own->key[i]);
+		const struct opt *row =
+			opt_find(ops->is.options, ops->is.option_count, own->key[i]);
 		struct err why;
 
 		if (!row)
 			return unknown_key(ops, own->key[i], &own->key_mark[i], e);
 		rc = opt_set_node(row, own->child[i], config, &why);
 		if (rc < 0)
-			return err_set(e, rc, "storage.%s: %s", ops->name, why.text);
+			return err_set(e, rc, "storage.%s: %s", ops->is.name, why.text);
 	}
 	return 0;
 }
@@ -99,7 +100,7 @@ static int read_options(const struct store_ops *ops, const struct node *storage,
 static int create_part(struct store **out, const struct store_ops *ops, const struct node *storage,
 		       struct store *lower, struct err *e)
 {
-	void *config = xcalloc(1, ops->config_bytes ? ops->config_bytes : 1);
+	void *config = xcalloc(1, ops->is.config_bytes ? ops->is.config_bytes : 1);
 	int rc = read_options(ops, storage, config, e);
 
 	if (rc == 0)
@@ -110,7 +111,7 @@ static int create_part(struct store **out, const struct store_ops *ops, const st
 	} else {
 		store_destroy(lower);
 	}
-	opt_release(ops->options, ops->option_count, config);
+	opt_release(ops->is.options, ops->is.option_count, config);
 	free(config);
 	return rc;
 }
@@ -154,7 +155,7 @@ static int find_parts(const char *expression, char *const *part, size_t n,
 		ops[i] = store_find(part[i]);
 		if (!ops[i])
 			return unknown_store(part[i], expression, e);
-		shim = ops[i]->flags & STORE_IS_SHIM;
+		shim = ops[i]->is.flags & STORE_IS_SHIM;
 		if (shim && i + 1 == n)
 			return err_set(
 				e, ERR_USAGE,
@@ -217,7 +218,7 @@ unsigned store_base_flags(const struct store *s)
 {
 	while (s->lower)
 		s = s->lower;
-	return s->ops->flags;
+	return s->ops->is.flags;
 }
 
 int store_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e)

@@ -18,6 +18,7 @@
 #include "conf/opt.h"
 #include "metric/io_stat.h"
 #include "metric/span.h"
+#include "workload/backend.h"
 
 struct store;
 struct store_queue_ops;
@@ -26,14 +27,6 @@ enum {
 	STORE_READ = 1u << 0,
 	STORE_WRITE = 1u << 1,
 	STORE_CREATE = 1u << 2, /* with WRITE: create, or truncate an existing one */
-};
-
-enum {
-	STORE_IS_SHIM = 1u << 0,       /* needs a lower store */
-	STORE_IS_VOLATILE = 1u << 1,   /* contents end with the process */
-	STORE_HAS_FILES = 1u << 2,     /* names are paths that other programs can open */
-	STORE_KEEPS_NOTHING = 1u << 3, /* writes vanish; no name is ever there */
-	STORE_IS_UNCACHED = 1u << 4,   /* reads leave nothing in the page cache */
 };
 
 struct store_stat {
@@ -54,13 +47,8 @@ struct blob {
 typedef int (*store_list_fn)(void *arg, const char *name, bool is_dir);
 
 struct store_ops {
-	const char *name; /* as in storage.store */
-	const char *help; /* one sentence */
-	unsigned flags;
-	const struct opt *options; /* rows of this store's own keys, under "storage.<name>." */
-	size_t option_count;
-	size_t config_bytes; /* size of the struct the rows fill */
-	size_t blob_bytes;   /* own part; a shim adds its lower store's */
+	struct store_facts is;
+	size_t blob_bytes; /* own part; a shim adds its lower store's */
 
 	/* `config` was filled from the rows; `lower` is NULL unless a shim, and then owned by the
 	 * new store. */

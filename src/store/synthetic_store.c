@@ -128,10 +128,11 @@ static int synthetic_space(struct store *s, const char *path, uint64_t *bytes, u
 }
 
 const struct store_ops store_synthetic = {
-	.name = "synthetic",
-	.help = "keeps nothing: writing costs only what the client does, and a dataset counts as "
+	.is.name = "synthetic",
+	.is.help =
+		"keeps nothing: writing costs only what the client does, and a dataset counts as "
 		"there; training needs dataset.format=synthetic, which reads nothing",
-	.flags = STORE_KEEPS_NOTHING,
+	.is.flags = STORE_KEEPS_NOTHING,
 	.blob_bytes = sizeof(struct synthetic_blob),
 	.create = synthetic_create,
 	.destroy = synthetic_destroy,

@@ -248,14 +248,15 @@ static int throttle_stat(struct store *s, const char *path, struct store_stat *o
 }
 
 const struct store_ops store_throttle = {
-	.name = "throttle",
-	.help = "makes the store below ('throttle+memory') seem to have a given bandwidth, latency "
+	.is.name = "throttle",
+	.is.help =
+		"makes the store below ('throttle+memory') seem to have a given bandwidth, latency "
 		"and "
 		"concurrency, so that a run's result can be predicted and checked",
-	.flags = STORE_IS_SHIM,
-	.options = throttle_options,
-	.option_count = sizeof(throttle_options) / sizeof(throttle_options[0]),
-	.config_bytes = sizeof(struct throttle_config),
+	.is.flags = STORE_IS_SHIM,
+	.is.options = throttle_options,
+	.is.option_count = sizeof(throttle_options) / sizeof(throttle_options[0]),
+	.is.config_bytes = sizeof(struct throttle_config),
 	.blob_bytes = sizeof(struct throttle_blob),
 	.create = throttle_create,
 	.destroy = throttle_destroy,

@@ -103,8 +103,8 @@ static inline struct file_spec spec(const char *elem, uint64_t samples, uint32_t
 /* Whether a read asks for its sample alone, and not for the whole file. */
 static inline bool by_sample(void)
 {
-	return strcmp(format->name, "hdf5") == 0 || strcmp(format->name, "indexed_binary") == 0 ||
-	       format->flags & FORMAT_MAPS;
+	return strcmp(format->is.name, "hdf5") == 0 ||
+	       strcmp(format->is.name, "indexed_binary") == 0 || format->is.flags & FORMAT_MAPS;
 }
 
 static inline void write_companions(const struct file_spec *f)
@@ -231,39 +231,39 @@ static inline int read_once(const struct file_spec *f, const struct reader_confi
  * by_sample. */
 static inline bool is_array(void)
 {
-	return strcmp(format->name, "npz") == 0 || strcmp(format->name, "npy") == 0 ||
-	       strcmp(format->name, "hdf5") == 0;
+	return strcmp(format->is.name, "npz") == 0 || strcmp(format->is.name, "npy") == 0 ||
+	       strcmp(format->is.name, "hdf5") == 0;
 }
 
 /* The payload is written as numbers, so its bytes are not in the file. */
 static inline bool is_text(void)
 {
-	return strcmp(format->name, "csv") == 0;
+	return strcmp(format->is.name, "csv") == 0;
 }
 
 /* A changed payload byte is found without knowing what it was. */
 static inline bool has_checksum(void)
 {
-	return strcmp(format->name, "npz") == 0 || strcmp(format->name, "tfrecord") == 0;
+	return strcmp(format->is.name, "npz") == 0 || strcmp(format->is.name, "tfrecord") == 0;
 }
 
 /* 70 bytes of payload in one piece. */
 static inline struct file_spec in_one_piece(void)
 {
-	return is_array() || format->flags & (FORMAT_NO_IO | FORMAT_IMAGE)
+	return is_array() || format->is.flags & (FORMAT_NO_IO | FORMAT_IMAGE)
 		       ? SMALL
 		       : spec("uint8", 1, 2, 5, 14, 0);
 }
 
 static inline bool no_io(void)
 {
-	return format->flags & FORMAT_NO_IO;
+	return format->is.flags & FORMAT_NO_IO;
 }
 
 /* One image, coded, is the whole file and each of its samples. */
 static inline bool image(void)
 {
-	return format->flags & FORMAT_IMAGE;
+	return format->is.flags & FORMAT_IMAGE;
 }
 
 /* Images have shapes of their own kind; what they cannot have is refused. */
@@ -303,7 +303,7 @@ static const enum read_access accesses[] = {ACCESS_FRAMEWORK, ACCESS_NATIVE};
 /* Mapping needs a store that can. */
 static inline bool cannot(enum read_access access)
 {
-	return access == ACCESS_FRAMEWORK && format->flags & FORMAT_MAPS && !t.store->ops->map;
+	return access == ACCESS_FRAMEWORK && format->is.flags & FORMAT_MAPS && !t.store->ops->map;
 }
 
 #define FOR_MODES(access, decode)                                                                  \
@@ -323,7 +323,7 @@ static inline bool next_backend(size_t *i, char *group, size_t n)
 		return false;
 	format = format_table[*i / 2];
 	base = *i % 2 ? "posix" : "memory";
-	snprintf(group, n, "%s over %s", format->name, base);
+	snprintf(group, n, "%s over %s", format->is.name, base);
 	++*i;
 	return true;
 }

@@ -57,7 +57,7 @@ static void begin(struct job *j, const char *store, const char *fault, const cha
 	int rc;
 
 	memset(j, 0, sizeof(*j));
-	snprintf(name, sizeof(name), "checkpoint.format=%s", format->name);
+	snprintf(name, sizeof(name), "checkpoint.format=%s", format->is.name);
 	rc = workload_load(&j->w, &req, &e);
 	assert_true(rc == 0 || rc == ERR_ABSENT);
 	if (checkpoint_open(&j->c, &j->w, RANKS, &e) < 0 ||
@@ -352,8 +352,8 @@ int main(void)
 
 	for (size_t i = 0; checkpoint_table[i]; i++) {
 		format = checkpoint_table[i];
-		print_message("%s\n", format->name);
-		failed += cmocka_run_group_tests_name(format->name, tests, NULL, NULL);
+		print_message("%s\n", format->is.name);
+		failed += cmocka_run_group_tests_name(format->is.name, tests, NULL, NULL);
 	}
 	return failed;
 }

@@ -405,7 +405,7 @@ static void impossible_specs(void **state)
 static void found_by_name(void **state)
 {
 	(void)state;
-	assert_ptr_equal(format_find(format->name), format);
+	assert_ptr_equal(format_find(format->is.name), format);
 	assert_null(format_find("nosuch"));
 	assert_null(format_find(""));
 }

@@ -69,7 +69,7 @@ static void setup(struct rig *r, unsigned kind, uint32_t rank)
 	r->workload.reader.file_shuffle = SHUFFLE_SEED;
 	r->workload.dataset.format = names[kinds[kind].format[0] == 't'];
 	r->workload.dataset.num_samples_per_file = (int64_t)kinds[kind].per_file;
-	r->workload.reader.data_loader = (char *)(uintptr_t)ops->name;
+	r->workload.reader.data_loader = (char *)(uintptr_t)ops->is.name;
 	r->config.rank = rank;
 	r->config.grace_ns = 30 * NS_PER_S;
 }
@@ -77,7 +77,7 @@ static void setup(struct rig *r, unsigned kind, uint32_t rank)
 static void create(struct rig *r, unsigned kind, uint32_t rank)
 {
 	setup(r, kind, rank);
-	rig_create_loader(r, ops->name);
+	rig_create_loader(r, ops->is.name);
 }
 
 static void begin(struct rig *r, struct order *o, uint32_t ranks, uint64_t epoch, uint64_t steps)
@@ -86,7 +86,7 @@ static void begin(struct rig *r, struct order *o, uint32_t ranks, uint64_t epoch
 
 	rig_order(r, o, ranks, epoch);
 	if (ops->start(r->loader, o, steps, &e) != 0)
-		fail_msg("%s: %s", ops->name, e.text);
+		fail_msg("%s: %s", ops->is.name, e.text);
 }
 
 static void finish(struct rig *r)
@@ -94,7 +94,7 @@ static void finish(struct rig *r)
 	struct err e = {0};
 
 	if (ops->finish(r->loader, &e) != 0)
-		fail_msg("%s: %s", ops->name, e.text);
+		fail_msg("%s: %s", ops->is.name, e.text);
 	/* no request is in flight */
 	assert_int_equal(fake.begun, fake.done);
 }
@@ -192,7 +192,7 @@ static void once_each(unsigned kind)
 			finish(&r[i]);
 		}
 		if (!order_proof_check(&o, &got, &rest, why, sizeof(why)))
-			fail_msg("%s, kind %u: %s", ops->name, kind, why);
+			fail_msg("%s, kind %u: %s", ops->is.name, kind, why);
 	}
 	for (uint32_t i = 0; i < RANKS; i++)
 		assert_int_equal(ops->destroy(r[i].loader), 0);
@@ -366,7 +366,7 @@ static void memory(unsigned kind)
 	assert_int_equal(ops->memory_bytes(&r.config, &said, &e), 0);
 	assert_true(said > 0);
 	before = allocated_bytes;
-	rig_create_loader(&r, ops->name);
+	rig_create_loader(&r, ops->is.name);
 	assert_true(allocated_bytes - before + fake.readers_open * fake.reader_bytes <= said);
 	for (uint64_t epoch = 1; epoch <= 2; epoch++) {
 		begin(&r, &o, 1, epoch, UINT64_MAX);
@@ -418,7 +418,7 @@ static void real_files(const char *format, int64_t per_file, int64_t threads)
 	struct err e = {0};
 
 	w.dataset.num_samples_per_file = per_file;
-	w.reader.data_loader = (char *)(uintptr_t)ops->name;
+	w.reader.data_loader = (char *)(uintptr_t)ops->is.name;
 	w.reader.read_threads = threads;
 	w.reader.prefetch_size = 2;
 	w.reader.computation_threads = 1;
@@ -444,7 +444,7 @@ static void real_files(const char *format, int64_t per_file, int64_t threads)
 		if (ops->memory_bytes(&r[i].config, &said, &e) == ERR_USAGE)
 			goto out;
 		if (ops->create(&r[i].loader, &r[i].config, &e) != 0)
-			fail_msg("%s, %s: %s", ops->name, format, e.text);
+			fail_msg("%s, %s: %s", ops->is.name, format, e.text);
 	}
 	for (uint64_t epoch = 1; epoch <= 3; epoch++) {
 		struct order_proof got = {0}, rest = {0};
@@ -456,15 +456,15 @@ static void real_files(const char *format, int64_t per_file, int64_t threads)
 
 			order_init(&o, &w, dataset_samples(&d, DATASET_TRAIN), RANKS, 3, 7, epoch);
 			if (ops->start(r[i].loader, &o, UINT64_MAX, &e) != 0)
-				fail_msg("%s, %s: %s", ops->name, format, e.text);
+				fail_msg("%s, %s: %s", ops->is.name, format, e.text);
 			done = take(&r[i], epoch == 2 ? 1 : STEPS_MAX, &got);
 			assert_int_equal(done, epoch == 2 ? 1 : order_steps(&o));
 			undelivered(&r[i], &o, done, &rest);
 			if (ops->finish(r[i].loader, &e) != 0)
-				fail_msg("%s, %s: %s", ops->name, format, e.text);
+				fail_msg("%s, %s: %s", ops->is.name, format, e.text);
 		}
 		if (!order_proof_check(&o, &got, &rest, why, sizeof(why)))
-			fail_msg("%s, %s: %s", ops->name, format, why);
+			fail_msg("%s, %s: %s", ops->is.name, format, why);
 	}
 	for (uint32_t i = 0; i < RANKS; i++)
 		assert_int_equal(ops->destroy(r[i].loader), 0);

@@ -884,29 +884,30 @@ static void table_is_sane(void **state)
 	for (size_t i = 0; store_table[i]; i++) {
 		const struct store_ops *o = store_table[i];
 
-		assert_non_null(o->name);
-		assert_true(o->name[0] && !strpbrk(o->name, "+. \t"));
-		assert_true(o->help && strlen(o->help) > 20);
-		assert_ptr_equal(store_find(o->name), o);
+		assert_non_null(o->is.name);
+		assert_true(o->is.name[0] && !strpbrk(o->is.name, "+. \t"));
+		assert_true(o->is.help && strlen(o->is.help) > 20);
+		assert_ptr_equal(store_find(o->is.name), o);
 		assert_true(o->blob_bytes >= sizeof(struct blob));
 		assert_true(o->create && o->destroy && o->open && o->close && o->pread &&
 			    o->pwrite);
 		assert_true(o->sync && o->stat_blob && o->stat && o->mkdirs && o->list &&
 			    o->remove);
 		assert_true(o->rename && o->sync_dir && o->space);
-		for (size_t k = 0; k < o->option_count; k++) {
-			const struct opt *row = &o->options[k];
-			void *config = xcalloc(1, o->config_bytes);
+		for (size_t k = 0; k < o->is.option_count; k++) {
+			const struct opt *row = &o->is.options[k];
+			void *config = xcalloc(1, o->is.config_bytes);
 			struct err e;
 
 			assert_true(row->key && *row->key && !strchr(row->key, '.'));
 			assert_true(row->help && strlen(row->help) > 10);
-			assert_true(row->offset < o->config_bytes);
-			assert_ptr_equal(opt_find(o->options, o->option_count, row->key), row);
+			assert_true(row->offset < o->is.config_bytes);
+			assert_ptr_equal(opt_find(o->is.options, o->is.option_count, row->key),
+					 row);
 			if (row->type == OPT_ENUM)
 				assert_non_null(row->choices);
 			if (opt_set_defaults(row, 1, config, &e) != 0)
-				fail_msg("%s.%s: %s", o->name, row->key, e.text);
+				fail_msg("%s.%s: %s", o->is.name, row->key, e.text);
 			opt_release(row, 1, config);
 			free(config);
 		}
@@ -932,9 +933,9 @@ static void expressions(void **state)
 	struct store *s = make(" throttle + fault+posix", NULL);
 
 	(void)state;
-	assert_string_equal(s->ops->name, "throttle");
-	assert_string_equal(s->lower->ops->name, "fault");
-	assert_string_equal(s->lower->lower->ops->name, "posix");
+	assert_string_equal(s->ops->is.name, "throttle");
+	assert_string_equal(s->lower->ops->is.name, "fault");
+	assert_string_equal(s->lower->lower->ops->is.name, "posix");
 	assert_null(s->lower->lower->lower);
 	assert_int_equal(store_base_flags(s), STORE_HAS_FILES);
 	assert_true(store_blob_bytes(s) >= s->ops->blob_bytes + s->lower->ops->blob_bytes +
@@ -1067,16 +1068,16 @@ int main(void)
 	int failed = cmocka_run_group_tests(once, NULL, NULL);
 
 	for (size_t i = 0; store_table[i]; i++) {
-		if (store_table[i]->flags & STORE_KEEPS_NOTHING)
+		if (store_table[i]->is.flags & STORE_KEEPS_NOTHING)
 			continue;
-		if (!(store_table[i]->flags & STORE_IS_SHIM)) {
-			failed += run(store_table[i]->name);
+		if (!(store_table[i]->is.flags & STORE_IS_SHIM)) {
+			failed += run(store_table[i]->is.name);
 			continue;
 		}
 		for (size_t k = 0; k < 2; k++) {
 			char expr[128];
 
-			snprintf(expr, sizeof(expr), "%s+%s", store_table[i]->name, under[k]);
+			snprintf(expr, sizeof(expr), "%s+%s", store_table[i]->is.name, under[k]);
 			failed += run(expr);
 		}
 	}

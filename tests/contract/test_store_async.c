@@ -664,11 +664,12 @@ int main(void)
 
 	for (size_t i = 0; store_table[i]; i++) {
 		char expr[128];
-		bool shim = store_table[i]->flags & STORE_IS_SHIM;
+		bool shim = store_table[i]->is.flags & STORE_IS_SHIM;
 
-		snprintf(expr, sizeof(expr), "%s%s", store_table[i]->name, shim ? "+memory" : "");
+		snprintf(expr, sizeof(expr), "%s%s", store_table[i]->is.name,
+			 shim ? "+memory" : "");
 		/* what is written must be there to be read */
-		if (!(store_table[i]->flags & STORE_KEEPS_NOTHING) && works(expr))
+		if (!(store_table[i]->is.flags & STORE_KEEPS_NOTHING) && works(expr))
 			failed += run(expr, NULL);
 	}
 	if (store_find("io_uring") && works("io_uring")) {

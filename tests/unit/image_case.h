@@ -104,7 +104,7 @@ static inline int image_case_read(struct image_case *t, enum read_access access,
 	rc = t->format->read(r, "f", &t->spec, 0, &s, &t->e);
 	if (rc == 0) {
 		t->payload_bytes = s.payload_bytes;
-		if (decode != DECODE_NONE && strcmp(t->format->name, "png") == 0 &&
+		if (decode != DECODE_NONE && strcmp(t->format->is.name, "png") == 0 &&
 		    s.payload_bytes <= sizeof(t->pixels) &&
 		    s.payload_bytes + t->spec.dims[0] <= c.max_file_bytes)
 			memcpy(t->pixels, s.data, s.payload_bytes);

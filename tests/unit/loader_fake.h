@@ -180,8 +180,8 @@ static int fake_read(struct reader *r, const char *path, const struct file_spec 
 }
 
 static const struct format_ops fake_format = {
-	.name = "fake",
-	.extension = "bin",
+	.is.name = "fake",
+	.is.extension = "bin",
 	.reader_bytes = fake_reader_bytes,
 	.reader_init = fake_reader_init,
 	.reader_close = fake_reader_close,
@@ -198,7 +198,7 @@ static int fake_stat(struct store *s, const char *path, struct store_stat *out, 
 	return 0;
 }
 
-static const struct store_ops fake_store = {.name = "fake", .stat = fake_stat};
+static const struct store_ops fake_store = {.is.name = "fake", .stat = fake_stat};
 
 /* All that a loader is given, by hand. */
 struct rig {

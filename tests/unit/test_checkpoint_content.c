@@ -135,7 +135,7 @@ static ssize_t sink_pwrite(struct blob *b, const void *p, size_t n, uint64_t off
 }
 
 static const struct store_ops sink_ops = {
-	.name = "sink", .pwrite = sink_pwrite, .pwritev = sink_pwritev};
+	.is.name = "sink", .pwrite = sink_pwrite, .pwritev = sink_pwritev};
 static struct store sink_store = {.ops = &sink_ops};
 
 /* Calls of a library: positive sizes are bytes at hand, negative ones a tensor's. */

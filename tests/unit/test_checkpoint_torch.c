@@ -89,7 +89,7 @@ static ssize_t keep_pwritev(struct blob *b, const struct iovec *v, int count, ui
 }
 
 static const struct store_ops keep_ops = {
-	.name = "keep", .pwrite = keep_pwrite, .pwritev = keep_pwritev};
+	.is.name = "keep", .pwrite = keep_pwrite, .pwritev = keep_pwritev};
 
 static void unhex(const char *hex, struct buf *out)
 {

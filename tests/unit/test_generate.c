@@ -102,7 +102,7 @@ static void every_format(void **state)
 {
 	(void)state;
 	for (size_t i = 0; format_table[i]; i++) {
-		struct workload w = fixture_workload(format_table[i]->name, "/data/set", 11, 5);
+		struct workload w = fixture_workload(format_table[i]->is.name, "/data/set", 11, 5);
 		struct store *s = fixture_store("memory", NULL);
 		struct generate_progress p = {0};
 		struct dataset d;
@@ -113,7 +113,7 @@ static void every_format(void **state)
 		w.dataset.num_subfolders_train = 3;
 		fixture_dataset(&d, &w);
 		if (generate(&d, s, 3, &p, &e) < 0)
-			fail_msg("%s: %s", format_table[i]->name, e.text);
+			fail_msg("%s: %s", format_table[i]->is.name, e.text);
 		assert_int_equal(p.files_done, 16);
 		assert_int_equal(p.files_total, 16);
 		/* 0: sizes depend on the content */

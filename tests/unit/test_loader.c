@@ -667,7 +667,7 @@ static void test_preprocess_without_io(void **state)
 	struct err e;
 
 	(void)state;
-	synthetic.flags = FORMAT_NO_IO;
+	synthetic.is.flags = FORMAT_NO_IO;
 	fake_reset(0, true);
 	rig_init(&r, 0, 0, 1, 1, 1);
 	r.dataset.format = &synthetic;

@@ -87,8 +87,8 @@ static ssize_t watch_pread(struct blob *b, void *p, size_t n, uint64_t offset, s
 }
 
 static const struct store_ops watch_ops = {
-	.name = "watch",
-	.flags = STORE_IS_SHIM,
+	.is.name = "watch",
+	.is.flags = STORE_IS_SHIM,
 	.blob_bytes = sizeof(struct blob),
 	.open = watch_open,
 	.close = shim_close,

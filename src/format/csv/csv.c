@@ -163,9 +163,9 @@ static int csv_extent(const struct reader_config *c, const struct file_spec *f, 
 }
 
 const struct format_ops format_csv = {
-	.name = "csv",
-	.help = "Text: a line of comma-separated numbers per sample; plain or gzip.",
-	.extension = "csv",
+	.is.name = "csv",
+	.is.help = "Text: a line of comma-separated numbers per sample; plain or gzip.",
+	.is.extension = "csv",
 	.check = csv_check,
 	.file_bytes = csv_file_bytes,
 	.write = csv_write,

@@ -3,9 +3,9 @@
 #include "format/hdf5/hdf5.h"
 
 const struct format_ops format_hdf5 = {
-	.name = "hdf5",
-	.help = "HDF5 files (h5py), samples along the first axis of one or more datasets.",
-	.extension = "hdf5",
+	.is.name = "hdf5",
+	.is.help = "HDF5 files (h5py), samples along the first axis of one or more datasets.",
+	.is.extension = "hdf5",
 	.check = hdf5_check,
 	.file_bytes = hdf5_file_bytes,
 	.write = hdf5_write,

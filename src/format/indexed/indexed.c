@@ -136,10 +136,10 @@ int indexed_extent(const struct reader_config *c, const struct file_spec *f, uin
 }
 
 const struct format_ops format_indexed_binary = {
-	.name = "indexed_binary",
-	.help = "Samples back to back, with two index files of offsets and sizes (Megatron's "
-		"datasets in DLIO).",
-	.extension = "indexed_binary",
+	.is.name = "indexed_binary",
+	.is.help = "Samples back to back, with two index files of offsets and sizes (Megatron's "
+		   "datasets in DLIO).",
+	.is.extension = "indexed_binary",
 	.check = indexed_check,
 	.file_bytes = indexed_file_bytes,
 	.write = indexed_write,

@@ -289,10 +289,11 @@ static int mmap_reader_close(struct reader *r, struct err *e)
 }
 
 const struct format_ops format_mmap_indexed_binary = {
-	.name = "mmap_indexed_binary",
-	.help = "The files of indexed_binary, read through memory maps (needs a store of files).",
-	.extension = "mmap_indexed_binary",
-	.flags = FORMAT_MAPS,
+	.is.name = "mmap_indexed_binary",
+	.is.help =
+		"The files of indexed_binary, read through memory maps (needs a store of files).",
+	.is.extension = "mmap_indexed_binary",
+	.is.flags = FORMAT_MAPS,
 	.check = indexed_check,
 	.file_bytes = indexed_file_bytes,
 	.write = indexed_write,

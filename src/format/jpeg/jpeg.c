@@ -116,10 +116,10 @@ static int jpeg_verify(const struct io *io, const char *path, const struct file_
 }
 
 const struct format_ops format_jpeg = {
-	.name = "jpeg",
-	.help = "JPEG images, 8-bit gray, quality 75, one per file; libjpeg-turbo decodes.",
-	.extension = "jpeg",
-	.flags = FORMAT_IMAGE,
+	.is.name = "jpeg",
+	.is.help = "JPEG images, 8-bit gray, quality 75, one per file; libjpeg-turbo decodes.",
+	.is.extension = "jpeg",
+	.is.flags = FORMAT_IMAGE,
 	.check = jpeg_check,
 	.file_bytes = jpeg_file_bytes,
 	.write = jpeg_write,

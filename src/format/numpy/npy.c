@@ -420,9 +420,9 @@ static int npy_extent(const struct reader_config *c, const struct file_spec *f, 
 }
 
 const struct format_ops format_npy = {
-	.name = "npy",
-	.help = "NumPy arrays (np.save), samples along the last axis.",
-	.extension = "npy",
+	.is.name = "npy",
+	.is.help = "NumPy arrays (np.save), samples along the last axis.",
+	.is.extension = "npy",
 	.check = npy_check,
 	.file_bytes = npy_file_bytes,
 	.write = npy_write,

@@ -253,10 +253,11 @@ static int npz_extent(const struct reader_config *c, const struct file_spec *f, 
 }
 
 const struct format_ops format_npz = {
-	.name = "npz",
-	.help = "Zip archives of NumPy arrays (np.savez): x, samples along the last axis, and y, "
+	.is.name = "npz",
+	.is.help =
+		"Zip archives of NumPy arrays (np.savez): x, samples along the last axis, and y, "
 		"labels.",
-	.extension = "npz",
+	.is.extension = "npz",
 	.check = npz_check,
 	.file_bytes = npz_file_bytes,
 	.write = npz_write,

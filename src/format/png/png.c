@@ -229,10 +229,10 @@ static int png_verify(const struct io *io, const char *path, const struct file_s
 }
 
 const struct format_ops format_png = {
-	.name = "png",
-	.help = "PNG images, 8-bit gray, one per file.",
-	.extension = "png",
-	.flags = FORMAT_IMAGE,
+	.is.name = "png",
+	.is.help = "PNG images, 8-bit gray, one per file.",
+	.is.extension = "png",
+	.is.flags = FORMAT_IMAGE,
 	.check = png_check,
 	.file_bytes = png_file_bytes,
 	.write = png_write,

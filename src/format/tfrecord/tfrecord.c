@@ -132,10 +132,11 @@ static int tfrecord_extent(const struct reader_config *c, const struct file_spec
 }
 
 const struct format_ops format_tfrecord = {
-	.name = "tfrecord",
-	.help = "TensorFlow's records, an Example message each, with DALI's index beside the file.",
-	.extension = "tfrecord",
-	.flags = FORMAT_STREAM,
+	.is.name = "tfrecord",
+	.is.help =
+		"TensorFlow's records, an Example message each, with DALI's index beside the file.",
+	.is.extension = "tfrecord",
+	.is.flags = FORMAT_STREAM,
 	.check = tfrecord_check,
 	.file_bytes = tfrecord_file_bytes,
 	.write = tfrecord_write,
