@@ -1,7 +1,7 @@
 #pragma once
 /* The report of one or many results as one self-contained page: no network, light and dark,
  * printable. Its parts lie in page/ and are compiled into the program. */
-#include "readback/groups.h"
+#include "readback/key_findings.h"
 #include "page/trace_view.h"
 
 extern const char page_html[], page_css[], page_js[], timeline_js[];

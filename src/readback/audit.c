@@ -1,65 +1,629 @@
-/* The audit: runs the checks, orders what they find, and prints it. */
+/* The checks of an audit, by subject: times, data, configuration; and the run over all of them. */
 #include "readback/audit.h"
 
-#include <stdarg.h>
+#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "base/alloc.h"
-#include "readback/audit_parts.h"
-#include "result/json_out.h"
+#include "base/str.h"
 
-#define COLUMNS 100
-#define INDENT 10
+/* ---- times: is the window steady, do the ranks agree, can the numbers be ---- */
 
-struct finding *audit_add(struct audit *a, size_t i, const char *check, enum audit_level level)
+static const double GAP_POINTS = 2;       /* AU above whole-run AU that the window explains */
+static const double START_POINTS = 5;     /* above it although the window is long enough */
+static const double SPREAD_POINTS = 5;    /* of AU over ranks */
+static const double RATE_SHARE = 0.05;    /* samples/s off by the formula */
+static const double COMPUTE_SHARE = 0.02; /* emulated step longer than configured */
+static const double RATE_OF_SPREAD = 0.02;
+
+static uint64_t excluded_steps(const struct run_record *r)
 {
+	int64_t first = r->has_workload ? r->workload.output.metric.exclude_start_steps : 1;
+	int64_t last = r->has_workload ? r->workload.output.metric.exclude_end_steps : 0;
+
+	return (uint64_t)(first > 0 ? first : 0) + (uint64_t)(last > 0 ? last : 0);
+}
+
+/* The trap: so few steps that the batches read before the window opens fill most of it. */
+static void steady(struct audit *a, size_t i)
+{
+	const struct run_record *r = &a->record[i];
+	uint64_t steps = record_steps(r), window = record_window(r), out = excluded_steps(r);
+	double whole = record_whole_au_mean(r), gap = r->au.mean - whole;
 	struct finding *f;
 
-	a->finding = xrealloc(a->finding, (a->findings + 1) * sizeof(*a->finding));
-	f = &a->finding[a->findings++];
-	*f = (struct finding){.record = i, .level = level};
-	snprintf(f->check, sizeof(f->check), "%s", check);
-	return f;
+	if (!r->trained || r->ours || steps == 0)
+		return;
+	if (steps <= out) {
+		f = audit_add(a, i, "steady", AUDIT_FAIL);
+		audit_say(f,
+			  "An epoch has %llu steps and %llu are excluded from the measurement: "
+			  "nothing was measured.",
+			  (unsigned long long)steps, (unsigned long long)out);
+		audit_advise(f, "Use more files, a smaller batch or fewer processes, so that an "
+				"epoch has many times more steps than are excluded.");
+		return;
+	}
+	if (window > 0 && steps - out <= window) {
+		f = audit_add(a, i, "steady", !(gap <= GAP_POINTS) ? AUDIT_FAIL : AUDIT_WARN);
+		audit_say(
+			f,
+			"The measured window is the prefetch queue: an epoch has %llu steps, %llu "
+			"excluded, and each rank reads %llu batches ahead, so every batch of the "
+			"window was asked for before the window began.",
+			(unsigned long long)steps, (unsigned long long)out,
+			(unsigned long long)window);
+		if (isfinite(whole))
+			audit_say(f,
+				  " AU is reported as %.1f %%; compute was %.1f %% of the epochs' "
+				  "wall time.",
+				  r->au.mean, whole);
+		audit_advise(f,
+			     "Train with at least %llu steps an epoch (more files, a smaller batch "
+			     "or fewer processes) and report the whole-run figure beside AU.",
+			     (unsigned long long)(10 * (window + out)));
+	} else if (gap > START_POINTS) {
+		f = audit_add(a, i, "steady", AUDIT_WARN);
+		audit_say(
+			f,
+			"AU is reported as %.1f %%; compute was %.1f %% of the epochs' wall time: "
+			"what the excluded steps cost is not in the AU.",
+			r->au.mean, whole);
+		audit_advise(f, "Use longer epochs, or report the whole-run figure beside AU.");
+	}
 }
 
-void audit_say(struct finding *f, const char *fmt, ...)
+static void rank_spread(struct audit *a, size_t i)
 {
-	size_t n = strlen(f->text);
-	va_list ap;
+	const struct run_record *r = &a->record[i];
+	double least = INFINITY, most = -INFINITY;
+	uint32_t low = 0, high = 0;
+	struct finding *f;
 
-	va_start(ap, fmt);
-	vsnprintf(f->text + n, sizeof(f->text) - n, fmt, ap);
-	va_end(ap);
+	if (r->ours || r->ranks < 2)
+		return;
+	for (uint32_t k = 0; k < r->ranks; k++) {
+		double sum = 0;
+		size_t n = 0;
+
+		for (size_t e = 0; e < r->rank[k].epochs; e++)
+			for (size_t b = 0; b < r->rank[k].epoch[e].blocks; b++) {
+				double au = r->rank[k].epoch[e].block[b].au;
+
+				if (isfinite(au)) {
+					sum += au;
+					n++;
+				}
+			}
+		if (n == 0)
+			continue;
+		if (sum / (double)n < least) {
+			least = sum / (double)n;
+			low = k;
+		}
+		if (sum / (double)n > most) {
+			most = sum / (double)n;
+			high = k;
+		}
+	}
+	if (!(most - least > SPREAD_POINTS))
+		return;
+	f = audit_add(a, i, "ranks", AUDIT_WARN);
+	audit_say(
+		f,
+		"The mean of %.1f %% hides the ranks: rank %u has %.1f %%, rank %u %.1f %% (means "
+		"over the epochs).",
+		r->au.mean, high, most, low, least);
+	audit_advise(f,
+		     "Report the slowest rank too; with a barrier at each step it sets the pace.");
 }
 
-void audit_advise(struct finding *f, const char *fmt, ...)
+static const char *impossible(double v, bool percent)
 {
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(f->advice, sizeof(f->advice), fmt, ap);
-	va_end(ap);
+	if (v < 0)
+		return "negative";
+	if (percent && v > 100.5)
+		return "above 100 %";
+	return NULL;
 }
 
-const char *audit_level_name(enum audit_level level)
+static void possible(struct audit *a, size_t i)
 {
-	static const char *const names[] = {"note", "warning", "FAIL"};
+	const struct run_record *r = &a->record[i];
+	const struct {
+		const struct record_series *s;
+		const char *name, *unit;
+		bool percent;
+	} series[] = {
+		{&r->throughput, "throughput", "samples/s", false},
+		{&r->au, "AU", "%", true},
+		{&r->eval_throughput, "evaluation throughput", "samples/s", false},
+		{&r->eval_au, "evaluation AU", "%", true},
+	};
 
-	return names[level];
+	for (size_t k = 0; k < sizeof(series) / sizeof(series[0]); k++) {
+		for (size_t e = 0; e < series[k].s->n; e++) {
+			double v = series[k].s->v[e];
+			const char *what = impossible(v, series[k].percent);
+			struct finding *f;
+
+			if (!what)
+				continue;
+			f = audit_add(a, i, "possible", AUDIT_FAIL);
+			audit_say(f, "The %s of epoch %zu is %s: %.1f %s.", series[k].name, e + 1,
+				  what, v, series[k].unit);
+			if (v < 0)
+				audit_say(f,
+					  " DLIO divides (steps - 2) by the time left after the "
+					  "excluded steps; with %llu steps that is below zero.",
+					  (unsigned long long)record_steps(r));
+			audit_advise(f, "Throw the number away; use more steps an epoch.");
+			break;
+		}
+	}
 }
 
-static int by_record(const void *a, const void *b)
+/* DLIO counts two steps fewer than it made, whatever it excludes from the time. */
+static void rate_formula(struct audit *a, size_t i)
 {
-	const struct finding *x = a, *y = b;
+	const struct run_record *r = &a->record[i];
+	uint64_t steps = record_steps(r), out = excluded_steps(r);
+	double off;
+	struct finding *f;
 
-	if (x->record != y->record)
-		return x->record < y->record ? -1 : 1;
-	if (x->level != y->level)
-		return x->level > y->level ? -1 : 1;
-	return strcmp(x->check, y->check);
+	if (r->ours || !r->trained || steps <= 2 || steps <= out || out == 2)
+		return;
+	off = (double)(steps - 2) / (double)(steps - out) - 1;
+	if (fabs(off) < RATE_SHARE)
+		return;
+	f = audit_add(a, i, "throughput", AUDIT_WARN);
+	audit_say(f,
+		  "Throughput is %.0f %% too %s by its formula: it counts %llu of %llu steps over "
+		  "the time of %llu.",
+		  fabs(off) * 100, off < 0 ? "low" : "high", (unsigned long long)(steps - 2),
+		  (unsigned long long)steps, (unsigned long long)(steps - out));
+	if (isfinite(record_whole_throughput(r)))
+		audit_say(f,
+			  " %.1f samples/s are reported; over the epochs' wall time it was %.1f.",
+			  r->throughput.mean, record_whole_throughput(r));
+	audit_advise(f, "Compute samples/s from the steps and the wall time of the epoch.");
 }
+
+static void compute_time(struct audit *a, size_t i)
+{
+	const struct run_record *r = &a->record[i];
+	const struct time_dist *want;
+	double sum = 0, mean;
+	size_t n = 0;
+	struct finding *f;
+
+	if (!r->has_workload || r->ours)
+		return;
+	want = &r->workload.train.computation_time;
+	for (uint32_t k = 0; k < r->ranks; k++)
+		for (size_t e = 0; e < r->rank[k].epochs; e++)
+			for (size_t b = 0; b < r->rank[k].epoch[e].blocks; b++) {
+				const struct record_phase *p = &r->rank[k].epoch[e].block[b];
+
+				for (size_t s = 0; s < p->computes; s++, n++)
+					sum += p->compute[s];
+			}
+	if (n == 0 || want->kind != TIME_CONSTANT || want->a <= 0)
+		return;
+	mean = sum / (double)n;
+	if (mean / want->a - 1 <= COMPUTE_SHARE)
+		return;
+	f = audit_add(a, i, "compute", AUDIT_WARN);
+	audit_say(f,
+		  "An emulated step took %.3g s on average where %.3g s were configured (%.1f %% "
+		  "more): late waking counts as useful work in the AU.",
+		  mean, want->a, 100 * (mean / want->a - 1));
+	audit_advise(f, "Leave processors free for the emulation, or use longer steps.");
+}
+
+static void few_epochs(struct audit *a, size_t i)
+{
+	const struct run_record *r = &a->record[i];
+	struct finding *f;
+
+	if (r->ours || r->au.n == 0)
+		return;
+	if (r->au.n == 1) {
+		f = audit_add(a, i, "repeats", AUDIT_NOTE);
+		audit_say(f, "One epoch: the spread of 0 is not a spread.");
+		audit_advise(f, "Repeat the run, or train several epochs.");
+	} else if (r->au.stdev < RATE_OF_SPREAD * r->au.mean && r->au.n < 5) {
+		f = audit_add(a, i, "repeats", AUDIT_NOTE);
+		audit_say(f,
+			  "The spread is over %zu epochs of one run; it says nothing about another "
+			  "run.",
+			  r->au.n);
+		audit_advise(f, "Repeat whole runs (study run --repeat) to know their spread.");
+	}
+}
+
+static void evaluation(struct audit *a, size_t i)
+{
+	const struct run_record *r = &a->record[i];
+	struct finding *f;
+	uint64_t steps = 0;
+	bool any = false;
+
+	for (uint32_t k = 0; k < r->ranks; k++)
+		for (size_t e = 0; e < r->rank[k].epochs; e++)
+			if (r->rank[k].epoch[e].has_eval) {
+				any = true;
+				steps += r->rank[k].epoch[e].eval.computes;
+			}
+	if (any && steps == 0) {
+		f = audit_add(a, i, "evaluation", AUDIT_WARN);
+		audit_say(f, "Evaluation is on and made no step: its AU of 0 and its verdict "
+			     "\"fail\" judge nothing.");
+		audit_advise(f, "Set dataset.num_files_eval, or workflow.evaluation=False.");
+	} else if (any && !r->ours && r->ranks > 1) {
+		f = audit_add(a, i, "evaluation", AUDIT_NOTE);
+		audit_say(f,
+			  "DLIO's evaluation AU is each rank's value divided by the %u ranks; the "
+			  "true one is %u times as large.",
+			  r->ranks, r->ranks);
+		audit_advise(f, "Multiply it, or do not use it.");
+	}
+}
+
+/* ---- what was read: the page cache, the dataset on disk, checkpoints, the rate in bytes ---- */
+
+static const double HELD_SHARE = 0.95;   /* of the dataset in the page cache: all of it */
+static const double GROWTH_SHARE = 0.05; /* of the dataset that the cache grew by: nothing read */
+static const double EXCESS = 2;          /* times the dataset in the page cache: it holds more */
+static const double SAME_RATE = 0.03;    /* samples/s that are equal */
+static const double OTHER_SIZE = 1.2;    /* factor between records that are not equal */
+static const double CHECKPOINT_SHARE = 0.5;
+
+static double dataset_bytes(const struct run_record *r)
+{
+	if (!r->has_workload)
+		return NAN;
+	return (double)r->workload.dataset.num_files_train *
+	       (double)r->workload.dataset.num_samples_per_file * record_sample_bytes(r);
+}
+
+static const char *gb(double v, char out[32])
+{
+	return str_bytes(v, out, 32);
+}
+
+static void page_cache(struct audit *a, size_t i)
+{
+	const struct run_record *r = &a->record[i];
+	const struct record_rank *k = r->ranks ? &r->rank[0] : NULL;
+	double data = dataset_bytes(r), cached, growth;
+	char b1[32], b2[32], b3[32];
+	struct finding *f;
+
+	if (r->ours || !r->trained || !(data > 0) || !(r->host_memory_bytes > 0))
+		return;
+	/* every host sees its share of an epoch, another one each time it is shuffled */
+	if (data / r->hosts > r->host_memory_bytes)
+		return;
+	f = audit_add(a, i, "cache", AUDIT_WARN);
+	audit_say(f, "The dataset (%s) fits into the memory of the host (%s)", gb(data, b1),
+		  gb(r->host_memory_bytes, b2));
+	cached = k && k->epochs ? k->epoch[0].cached_bytes : NAN;
+	growth = k && k->epochs > 1 ? k->epoch[k->epochs - 1].cached_bytes - cached : NAN;
+	if (cached >= HELD_SHARE * data && !(growth > GROWTH_SHARE * data)) {
+		f->level = AUDIT_FAIL;
+		audit_say(
+			f, ", and the page cache held %s before the first epoch%s", gb(cached, b3),
+			isfinite(growth) ? " and did not grow over the epochs: the data came from "
+					   "memory, the storage was hardly touched"
+					 : ", enough for all of it");
+		if (cached > EXCESS * data)
+			audit_say(
+				f,
+				". That is %.1f times the dataset as configured: the files may be "
+				"larger than the configuration says, or the cache holds others too",
+				cached / data);
+	} else if (isfinite(cached)) {
+		audit_say(f,
+			  "; the page cache held %s before the first epoch and may have served "
+			  "the later ones",
+			  gb(cached, b3));
+	}
+	audit_say(f, ".");
+	audit_advise(f, "Use a dataset of several times the memory, empty the page cache before "
+			"each epoch, or read with O_DIRECT; compare with the bytes the device "
+			"delivered.");
+}
+
+/* ---- another dataset than the configured one ---- */
+
+static const char *data_folder(const struct run_record *r)
+{
+	return r->has_workload && r->workload.dataset.data_folder ? r->workload.dataset.data_folder
+								  : "";
+}
+
+static bool generated_only(const struct run_record *r)
+{
+	return r->has_workload && r->workload.workflow.generate_data && !r->trained;
+}
+
+static bool same_place(const struct run_record *x, const struct run_record *y)
+{
+	return strcmp(data_folder(x), data_folder(y)) == 0 && data_folder(x)[0] &&
+	       strcmp(x->hostname, y->hostname) == 0;
+}
+
+static bool other_size(double x, double y)
+{
+	return x > 0 && y > 0 && (x / y > OTHER_SIZE || y / x > OTHER_SIZE);
+}
+
+static void time_text(double s, char *out, size_t out_size)
+{
+	time_t t = (time_t)s;
+	struct tm tm;
+
+	if (!isfinite(s) || !localtime_r(&t, &tm) ||
+	    strftime(out, out_size, "%Y-%m-%d %H:%M:%S", &tm) == 0)
+		snprintf(out, out_size, "an unknown time");
+}
+
+/* The last result before this one that wrote the folder's dataset. */
+static const struct run_record *last_generation(const struct audit *a, const struct run_record *r)
+{
+	const struct run_record *last = NULL;
+
+	for (size_t k = 0; k < a->records; k++) {
+		const struct run_record *g = &a->record[k];
+
+		if (g == r || !g->has_workload || !g->workload.workflow.generate_data ||
+		    !same_place(g, r) || !(g->begin_s < r->begin_s))
+			continue;
+		if (!last || g->begin_s > last->begin_s)
+			last = g;
+	}
+	return last;
+}
+
+/* A run of the same shape whose records have another size and that was as fast in samples. */
+static const struct run_record *equally_fast(const struct audit *a, const struct run_record *r)
+{
+	for (size_t k = 0; k < a->records; k++) {
+		const struct run_record *o = &a->record[k];
+
+		if (o == r || !o->trained || !o->has_workload || !same_place(o, r) ||
+		    o->ranks != r->ranks ||
+		    o->workload.reader.batch_size != r->workload.reader.batch_size)
+			continue;
+		if (other_size(record_sample_bytes(o), record_sample_bytes(r)) &&
+		    fabs(o->throughput.mean / r->throughput.mean - 1) < SAME_RATE)
+			return o;
+	}
+	return NULL;
+}
+
+static void other_dataset(struct audit *a, size_t i)
+{
+	const struct run_record *r = &a->record[i], *g, *o;
+	char when[40], b1[32], b2[32];
+	struct finding *f;
+
+	/* ours compares the files with the manifest before it reads */
+	if (r->ours || !r->trained || !r->has_workload || r->workload.workflow.generate_data)
+		return;
+	g = last_generation(a, r);
+	o = equally_fast(a, r);
+	if (g && !other_size(record_sample_bytes(g), record_sample_bytes(r)) &&
+	    g->workload.dataset.num_files_train >= r->workload.dataset.num_files_train)
+		return;
+	if (!g && !o)
+		return;
+	f = audit_add(a, i, "dataset", g ? AUDIT_FAIL : AUDIT_WARN);
+	audit_say(f, "The files in '%s' are probably not those of this configuration.",
+		  data_folder(r));
+	if (g) {
+		time_text(g->begin_s, when, sizeof(when));
+		audit_say(f,
+			  " The last generation there among these results, at %s ('%s'), wrote "
+			  "%lld files of %s a record; this run, configured for %lld of %s, "
+			  "generated nothing.",
+			  when, g->name, (long long)g->workload.dataset.num_files_train,
+			  gb(record_sample_bytes(g), b1),
+			  (long long)r->workload.dataset.num_files_train,
+			  gb(record_sample_bytes(r), b2));
+	}
+	if (o)
+		audit_say(f,
+			  " '%s' has records of %s instead of %s, and yet both took %.1f and %.1f "
+			  "samples/s: equal rates of records that differ %.2f times in size are "
+			  "rates of the same files. MB/s is off by that factor.",
+			  o->name, gb(record_sample_bytes(o), b1), gb(record_sample_bytes(r), b2),
+			  o->throughput.mean, r->throughput.mean,
+			  fmax(record_sample_bytes(o) / record_sample_bytes(r),
+			       record_sample_bytes(r) / record_sample_bytes(o)));
+	audit_advise(f, "Generate again before each change of format, size or count, into a folder "
+			"of its own; check with stoker verify.");
+}
+
+/* ---- bytes and checkpoints ---- */
+
+static void nominal_bytes(struct audit *a, size_t i)
+{
+	const struct run_record *r = &a->record[i];
+	double off, rate;
+	char b1[32];
+	struct finding *f;
+
+	if (r->ours || !r->trained || !r->has_workload || !isfinite(r->io.mean))
+		return;
+	rate = r->throughput.mean * record_sample_bytes(r) / 0x1p20;
+	if (!(rate > 0))
+		return;
+	off = r->io.mean / rate;
+	f = audit_add(a, i, "bytes", AUDIT_NOTE);
+	if (fabs(off - 1) < 0.01) {
+		audit_say(
+			f,
+			"%.0f MB/s is samples/s times the configured record (%s), in MiB; no byte "
+			"was counted%s.",
+			r->io.mean, gb(record_sample_bytes(r), b1),
+			r->workload.dataset.record_length_bytes_stdev > 0
+				? ", and the files differ in size"
+				: "");
+	} else {
+		f->level = AUDIT_FAIL;
+		audit_say(f,
+			  "%.4g MB/s is not samples/s times the configured record (%.4g): the tool "
+			  "used another record length.",
+			  r->io.mean, rate);
+	}
+	audit_advise(f, "Take the rate of the device from its own counters.");
+}
+
+static void checkpoints(struct audit *a, size_t i)
+{
+	const struct run_record *r = &a->record[i];
+	double want, got = r->checkpoint_gib * 0x1p30;
+	char b1[32], b2[32];
+	struct finding *f;
+
+	if (r->ours || !r->has_workload || !isfinite(got) || !r->trained)
+		return;
+	want = (double)r->workload.model.model_size_bytes;
+	if (!(want > 0) || got >= CHECKPOINT_SHARE * want)
+		return;
+	f = audit_add(a, i, "checkpoint", AUDIT_FAIL);
+	audit_say(f, "Checkpoints held %s where the workload says %s", gb(got, b1), gb(want, b2));
+	for (uint32_t k = 0; r->rank && k < 1; k++)
+		for (size_t e = 0; e < r->rank[k].epochs; e++)
+			for (size_t c = 0; c < r->rank[k].epoch[e].checkpoints; c++) {
+				const struct record_checkpoint *one =
+					&r->rank[k].epoch[e].checkpoint[c];
+
+				audit_say(f, "; %s took %.3f s (%.4f GiB/s)", one->name,
+					  one->seconds, one->gib_per_s);
+				goto said;
+			}
+said:
+	audit_say(f, ". Neither time nor rate says anything about writing a real one.");
+	audit_advise(f, "Set model.model_size_bytes, which DLIO reads.");
+}
+
+static void only_generated(struct audit *a, size_t i)
+{
+	const struct run_record *r = &a->record[i];
+
+	if (generated_only(r) || r->trained || r->ours)
+		return;
+	struct finding *f = audit_add(a, i, "complete", AUDIT_WARN);
+
+	audit_say(f, "The result has no training figures, and the configuration did not ask only "
+		     "for a dataset: the run failed or was killed.");
+	audit_advise(f, "Look into its log, and run it again.");
+}
+
+/* ---- what the run was told: keys that had no effect ---- */
+
+struct walk {
+	struct audit *a;
+	size_t record;
+	const struct run_record *r;
+};
+
+/* DLIO reads a key only under its own spelling: our aliases and additions are unknown to it. */
+static bool known_to_dlio(const char *key)
+{
+	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
+
+	return row && strcmp(row->key, key) == 0 && !(row->flags & OPT_STOKER);
+}
+
+/* A map that is a row's value, such as train.computation_time. */
+static bool value_below(const char *key)
+{
+	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
+
+	return row && (row->type == OPT_MAP || row->type == OPT_TIME);
+}
+
+static void ignored(struct walk *w, const char *key, const struct node *v)
+{
+	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
+	const char *near = row && strcmp(row->key, key) != 0
+				   ? row->key
+				   : opt_nearest_key(workload_rows, workload_row_count, key);
+	char value[NODE_QUOTE_MAX];
+	struct finding *f = audit_add(w->a, w->record, "config", AUDIT_WARN);
+
+	audit_say(f, "The key %s (%s) had no effect: DLIO has no such key", key,
+		  node_quote(v, value, sizeof(value)));
+	if (near)
+		audit_say(f, "; the nearest that it has is %s", near);
+	audit_say(f, ".");
+	if (near)
+		audit_advise(f, "Write %s.", near);
+}
+
+static void walk(struct walk *w, const struct node *map, const char *prefix)
+{
+	for (size_t i = 0; map->kind == NODE_MAP && i < map->n; i++) {
+		char key[256];
+		const struct node *v = map->child[i];
+
+		snprintf(key, sizeof(key), "%s%s%s", prefix, prefix[0] ? "." : "", map->key[i]);
+		if (strcmp(key, "hydra") == 0)
+			continue;
+		if (v->kind == NODE_MAP && !value_below(key))
+			walk(w, v, key);
+		else if (!known_to_dlio(key))
+			ignored(w, key, v);
+	}
+}
+
+static void keys_without_effect(struct audit *a, size_t i)
+{
+	struct walk w = {a, i, &a->record[i]};
+	const struct node *sections = node_get(w.r->config, "workload");
+
+	if (!w.r->ours && sections && w.r->trained)
+		walk(&w, sections, "");
+}
+
+static void profiler_off(struct audit *a, size_t i)
+{
+	const struct run_record *r = &a->record[i];
+	const struct node *p = node_path(r->config, "workload.profiling.profiler");
+	struct finding *f;
+
+	if (r->ours || !p || !r->has_workload || r->workload.workflow.profiling || !r->trained)
+		return;
+	f = audit_add(a, i, "config", AUDIT_NOTE);
+	audit_say(f, "profiling.profiler is set but workflow.profiling is off: the device was not "
+		     "watched.");
+	audit_advise(f, "Set workflow.profiling=True.");
+}
+
+/* DLIO's index loader of PyTorch asks for the samples in ascending order whatever is shuffled. */
+static void shuffle_without_effect(struct audit *a, size_t i)
+{
+	const struct run_record *r = &a->record[i];
+	struct finding *f;
+
+	if (r->ours || !r->trained || !r->has_workload ||
+	    strcmp(r->workload.reader.data_loader, "pytorch") != 0 ||
+	    (r->workload.reader.sample_shuffle == SHUFFLE_OFF &&
+	     r->workload.reader.file_shuffle == SHUFFLE_OFF))
+		return;
+	f = audit_add(a, i, "order", AUDIT_NOTE);
+	audit_say(f, "Shuffling is on and has no effect on the order of reading: DLIO's PyTorch "
+		     "loader asks for the files of each rank in sorted order, the same in every "
+		     "epoch.");
+	audit_advise(f, "Do not compare shuffles by this result.");
+}
+
+/* ---- the run over all checks ---- */
 
 /* What our own run said of itself, with more knowledge than its files show afterwards. */
 static void take_verdicts(struct audit *a, size_t i)
@@ -82,12 +646,6 @@ static void take_verdicts(struct audit *a, size_t i)
 	}
 }
 
-static void run_checks(struct audit *a, size_t i, const audit_check *checks)
-{
-	for (; *checks; checks++)
-		(*checks)(a, i);
-}
-
 static void missing_files(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
@@ -101,6 +659,27 @@ static void missing_files(struct audit *a, size_t i)
 	}
 }
 
+/* A check looks at one record of the audit; those that compare look at the others too. */
+typedef void (*audit_check)(struct audit *a, size_t i);
+
+static const audit_check checks[] = {
+	steady,
+	rank_spread,
+	possible,
+	rate_formula,
+	compute_time,
+	few_epochs,
+	evaluation,
+	page_cache,
+	other_dataset,
+	nominal_bytes,
+	checkpoints,
+	only_generated,
+	keys_without_effect,
+	profiler_off,
+	shuffle_without_effect,
+};
+
 void audit_run(struct audit *a, const struct run_record *record, size_t n)
 {
 	*a = (struct audit){.record = record, .records = n};
@@ -108,94 +687,8 @@ void audit_run(struct audit *a, const struct run_record *record, size_t n)
 		missing_files(a, i);
 		if (record[i].ours)
 			take_verdicts(a, i);
-		run_checks(a, i, audit_time_checks);
-		run_checks(a, i, audit_data_checks);
-		run_checks(a, i, audit_config_checks);
+		for (size_t k = 0; k < sizeof(checks) / sizeof(checks[0]); k++)
+			checks[k](a, i);
 	}
-	if (a->findings)
-		qsort(a->finding, a->findings, sizeof(*a->finding), by_record);
-}
-
-void audit_release(struct audit *a)
-{
-	free(a->finding);
-	*a = (struct audit){0};
-}
-
-int audit_worst(const struct audit *a)
-{
-	int worst = -1;
-
-	for (size_t i = 0; i < a->findings; i++)
-		if ((int)a->finding[i].level > worst)
-			worst = (int)a->finding[i].level;
-	return worst;
-}
-
-/* ---- renderings ---- */
-
-static const char *nothing(const struct run_record *r)
-{
-	return r->trained ? "nothing found"
-			  : "nothing was trained here, so there is no number to "
-			    "judge";
-}
-
-void audit_text(const struct audit *a, bool color, struct buf *out)
-{
-	static const char *const colors[] = {"\033[36m", "\033[33m", "\033[31;1m"};
-	size_t at = 0;
-
-	for (size_t i = 0; i < a->records; i++) {
-		const struct run_record *r = &a->record[i];
-		size_t first = at;
-
-		buf_printf(out, "%s%s  (%s, %u rank%s%s)\n", i ? "\n" : "", r->folder,
-			   r->ours ? "Stoker" : "DLIO", r->ranks, r->ranks == 1 ? "" : "s",
-			   r->trained ? "" : ", no training");
-		for (; at < a->findings && a->finding[at].record == i; at++) {
-			const struct finding *f = &a->finding[at];
-
-			buf_printf(out, "  %s%-8s%s%s:", color ? colors[f->level] : "",
-				   audit_level_name(f->level), color ? "\033[0m" : "", f->check);
-			buf_wrap(out, f->text, INDENT + strlen(f->check) + 1, INDENT, COLUMNS);
-			if (!f->advice[0])
-				continue;
-			buf_printf(out, "%*s-> ", INDENT, "");
-			buf_wrap(out, f->advice, INDENT + 3, INDENT + 3, COLUMNS);
-		}
-		if (at == first)
-			buf_printf(out, "  %s\n", nothing(r));
-	}
-}
-
-json_t *audit_json(const struct audit *a)
-{
-	json_t *root = json_object(), *results = json_array();
-	size_t at = 0;
-
-	for (size_t i = 0; i < a->records; i++) {
-		const struct run_record *r = &a->record[i];
-		json_t *one = json_object(), *findings = json_array();
-
-		json_put_text(one, "folder", r->folder);
-		json_put_text(one, "name", r->name);
-		json_put_text(one, "tool", r->ours ? "stoker" : "dlio");
-		json_put_bool(one, "trained", r->trained);
-		for (; at < a->findings && a->finding[at].record == i; at++) {
-			const struct finding *f = &a->finding[at];
-			json_t *o = json_object();
-
-			json_put_text(o, "check", f->check);
-			json_put_text(o, "level",
-				      f->level == AUDIT_FAIL ? "fail" : audit_level_name(f->level));
-			json_put_text(o, "text", f->text);
-			json_put_text(o, "advice", f->advice);
-			json_array_append_new(findings, o);
-		}
-		json_put(one, "findings", findings);
-		json_array_append_new(results, one);
-	}
-	json_put(root, "results", results);
-	return root;
+	audit_sort(a);
 }

@@ -1,37 +1,8 @@
 #pragma once
 /* Is a result valid? Checks over result folders that are read back, ours or DLIO's: each finding
  * has its evidence in figures and says what to do. What each check judges by: docs/metrics.md. */
-#include "readback/record.h"
-
-enum audit_level {
-	AUDIT_NOTE, /* true, and easily misread */
-	AUDIT_WARN, /* the number means less than it says */
-	AUDIT_FAIL, /* the number does not mean what it says */
-};
-
-struct finding {
-	size_t record;  /* index of the record it is about */
-	char check[24]; /* "steady", "cache", "dataset", "config", ... as the verdicts of a run */
-	enum audit_level level;
-	char text[900]; /* what, with the figures that show it */
-	char advice[400];
-};
-
-struct audit {
-	const struct run_record *record; /* borrowed; sorted as given */
-	size_t records;
-	struct finding *finding; /* in the order of the records, worst first within one */
-	size_t findings;
-};
+#include "readback/finding.h"
 
 /* Runs every check on every record, and on those that belong together. Release with audit_release.
  */
 void audit_run(struct audit *a, const struct run_record *record, size_t n);
-void audit_release(struct audit *a);
-/* "note", "warning", "FAIL". */
-const char *audit_level_name(enum audit_level level);
-/* The worst finding's level, or -1 when there is none. */
-int audit_worst(const struct audit *a);
-/* Text for a terminal, and {"results": [{"folder", "findings": [...]}]}. */
-void audit_text(const struct audit *a, bool color, struct buf *out);
-json_t *audit_json(const struct audit *a);

@@ -30,17 +30,3 @@ struct run_groups {
 void run_groups_build(struct run_groups *g, const struct run_record *r, size_t n,
 		      const struct audit *audit);
 void run_groups_release(struct run_groups *g);
-
-/* Key findings in sentences, each with the figures it rests on. */
-struct key_finding {
-	char topic[24]; /* "verdict", "best", "scaling", "factor", "limit" */
-	char text[700];
-};
-
-struct key_findings {
-	struct key_finding *v;
-	size_t n;
-};
-
-void key_findings_build(struct key_findings *k, const struct run_groups *g);
-void key_findings_release(struct key_findings *k);

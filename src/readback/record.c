@@ -4,22 +4,25 @@
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "loader/loader.h"
-#include "readback/record_parts.h"
 
 #define JSON_BYTES_MAX (256u << 20)
 #define YAML_BYTES_MAX (4u << 20)
 #define RANKS_MAX 1000000
+#define EPOCHS_MAX 1000000
+#define PARTS_MAX 100000 /* blocks or checkpoints of an epoch */
 
-void record_note(struct run_record *r, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void note(struct run_record *r, const char *fmt, ...)
 {
 	struct str_list *list = &r->notes;
 	char *text;
@@ -63,7 +66,7 @@ static void null_out(const struct buf *in, struct buf *out)
 	buf_append(out, in->data + done, in->len - done);
 }
 
-json_t *record_json(const char *folder, const char *name, struct err *e)
+static json_t *file_json(const char *folder, const char *name, struct err *e)
 {
 	AUTO_FREE char *path = path_join(folder, name);
 	struct buf raw = {0}, text = {0};
@@ -89,18 +92,41 @@ json_t *record_json(const char *folder, const char *name, struct err *e)
 	return root;
 }
 
-double record_number(const json_t *object, const char *key)
+static double number_of(const json_t *object, const char *key)
 {
 	const json_t *v = json_object_get(object, key);
 
 	return json_is_number(v) ? json_number_value(v) : NAN;
 }
 
-void record_text(const json_t *object, const char *key, char *out, size_t out_size)
+static void text_of(const json_t *object, const char *key, char *out, size_t out_size)
 {
 	const char *s = json_string_value(json_object_get(object, key));
 
 	snprintf(out, out_size, "%s", s ? s : "");
+}
+
+static double unix_time(const char *text)
+{
+	struct tm tm = {.tm_isdst = -1};
+	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+	double fraction = 0;
+	time_t t;
+
+	if (!rest)
+		return NAN;
+	if (*rest == '.')
+		fraction = strtod(rest, NULL);
+	t = mktime(&tm);
+	return t == (time_t)-1 ? NAN : (double)t + fraction;
+}
+
+static double time_of(const json_t *object, const char *key)
+{
+	char text[64];
+
+	text_of(object, key, text, sizeof(text));
+	return text[0] ? unix_time(text) : NAN;
 }
 
 static void take_series(const json_t *metric, const char *prefix, const char *list,
@@ -120,15 +146,15 @@ static void take_series(const json_t *metric, const char *prefix, const char *li
 			out->v[out->n++] = json_number_value(one);
 	}
 	snprintf(key, sizeof(key), "%s_mean_%s", prefix, unit);
-	out->mean = record_number(metric, key);
+	out->mean = number_of(metric, key);
 	snprintf(key, sizeof(key), "%s_stdev_%s", prefix, unit);
-	out->stdev = record_number(metric, key);
+	out->stdev = number_of(metric, key);
 }
 
 static int take_summary(struct run_record *r, struct err *e)
 {
 	const json_t *s = r->summary, *metric = json_object_get(s, "metric");
-	double ranks = record_number(s, "num_accelerators"), hosts = record_number(s, "num_hosts");
+	double ranks = number_of(s, "num_accelerators"), hosts = number_of(s, "num_hosts");
 	const json_t *memory = json_object_get(s, "host_memory_GB");
 	char text[64];
 
@@ -138,11 +164,11 @@ static int take_summary(struct run_record *r, struct err *e)
 			       r->folder, RANKS_MAX);
 	r->ranks = (uint32_t)ranks;
 	r->hosts = hosts >= 1 && hosts <= ranks ? (uint32_t)hosts : 1;
-	record_text(s, "hostname", r->hostname, sizeof(r->hostname));
-	record_text(s, "start", text, sizeof(text));
-	r->begin_s = record_time(text);
-	record_text(s, "end", text, sizeof(text));
-	r->end_s = record_time(text);
+	text_of(s, "hostname", r->hostname, sizeof(r->hostname));
+	text_of(s, "start", text, sizeof(text));
+	r->begin_s = unix_time(text);
+	text_of(s, "end", text, sizeof(text));
+	r->end_s = unix_time(text);
 	r->host_memory_bytes = NAN;
 	if (json_is_number(json_array_get(memory, 0)))
 		r->host_memory_bytes = json_number_value(json_array_get(memory, 0)) * 0x1p30;
@@ -153,8 +179,8 @@ static int take_summary(struct run_record *r, struct err *e)
 	take_series(metric, "eval_au", "_percentage", "percentage", &r->eval_au);
 	take_series(metric, "eval_throughput", "_samples_per_second", "samples_per_second",
 		    &r->eval_throughput);
-	r->checkpoint_gib = record_number(metric, "checkpoint_size_GB");
-	r->trained = r->au.n > 0 || record_number(s, "epochs") > 0;
+	r->checkpoint_gib = number_of(metric, "checkpoint_size_GB");
+	r->trained = r->au.n > 0 || number_of(s, "epochs") > 0;
 	return 0;
 }
 
@@ -197,13 +223,12 @@ static void take_config(struct run_record *r)
 
 	r->config = hydra_file(r->folder, "config.yaml");
 	if (!r->config) {
-		record_note(r,
-			    "'%s' has no readable .hydra/config.yaml: what the run was told to "
-			    "do is not known",
-			    r->folder);
+		note(r,
+		     "'%s' has no readable .hydra/config.yaml: what the run was told to "
+		     "do is not known",
+		     r->folder);
 	} else if (workload_read_back(&r->workload, r->config, &e) < 0) {
-		record_note(r, "the configuration of '%s' cannot be read back: %s", r->folder,
-			    e.text);
+		note(r, "the configuration of '%s' cannot be read back: %s", r->folder, e.text);
 		workload_release(&r->workload);
 	} else {
 		r->has_workload = true;
@@ -266,7 +291,7 @@ static void add_factor(struct run_record *r, const char *text)
 static void take_factors(struct run_record *r)
 {
 	struct err ignored = {0};
-	json_t *mark = record_json(r->folder, "study_run.json", &ignored);
+	json_t *mark = file_json(r->folder, "study_run.json", &ignored);
 	const json_t *list = json_object_get(mark, "overrides");
 	const struct node *name = node_path(r->config, "workload.model.name");
 
@@ -276,10 +301,156 @@ static void take_factors(struct run_record *r)
 	for (size_t i = 0; !list && i < r->overrides.n; i++)
 		add_factor(r, r->overrides.v[i]);
 	if (mark)
-		record_text(mark, "model", r->model, sizeof(r->model));
+		text_of(mark, "model", r->model, sizeof(r->model));
 	else if (name && name->kind == NODE_STR)
 		snprintf(r->model, sizeof(r->model), "%s", name->s);
 	json_decref(mark);
+}
+
+/* ---- the two files that each rank leaves: times of steps, and spans of epochs ---- */
+
+static double *take_list(const json_t *v, size_t *n)
+{
+	size_t count = json_array_size(v);
+	double *out = count ? xcalloc(count, sizeof(*out)) : NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		const json_t *one = json_array_get(v, i);
+
+		out[i] = json_is_number(one) ? json_number_value(one) : 0;
+	}
+	*n = count;
+	return out;
+}
+
+static void take_phase(struct record_phase *p, const json_t *epoch, const json_t *spans,
+		       const char *name, double origin_s)
+{
+	const json_t *span = json_object_get(spans, name);
+
+	p->load = take_list(json_object_get(json_object_get(epoch, "load"), name), &p->loads);
+	p->compute =
+		take_list(json_object_get(json_object_get(epoch, "compute"), name), &p->computes);
+	p->au = number_of(json_object_get(epoch, "au"), name);
+	p->throughput = number_of(json_object_get(epoch, "throughput"), name);
+	p->begin_s = time_of(span, "start") - origin_s;
+	p->wall_s = time_of(span, "end") - time_of(span, "start");
+}
+
+static void take_checkpoint(struct record_epoch *ep, const char *name, const json_t *span,
+			    double origin_s)
+{
+	struct record_checkpoint *c;
+
+	if (ep->checkpoints == PARTS_MAX)
+		return;
+	ep->checkpoint = xrealloc(ep->checkpoint, (ep->checkpoints + 1) * sizeof(*ep->checkpoint));
+	c = &ep->checkpoint[ep->checkpoints++];
+	*c = (struct record_checkpoint){
+		.load = strncmp(name, "load", 4) == 0,
+		.begin_s = time_of(span, "start") - origin_s,
+		.seconds = number_of(span, "duration"),
+		.gib_per_s = number_of(span, "throughput"),
+	};
+	snprintf(c->name, sizeof(c->name), "%s", name);
+}
+
+static double cached_bytes(const json_t *epoch)
+{
+	const char *s = json_string_value(
+		json_object_get(json_object_get(epoch, "host_meminfo"), "Cached"));
+
+	return s ? strtod(s, NULL) * 1024 : NAN;
+}
+
+static void take_epoch(struct record_epoch *ep, uint32_t number, const json_t *epoch, json_t *spans,
+		       double origin_s)
+{
+	json_t *span;
+	const char *name;
+	double first = NAN, last = NAN, saved = NAN;
+
+	*ep = (struct record_epoch){.number = number, .cached_bytes = cached_bytes(epoch)};
+	ep->eval.au = ep->eval.throughput = ep->eval.wall_s = ep->eval_begin_s = NAN;
+	ep->begin_s = time_of(spans, "start") - origin_s;
+	ep->end_s = time_of(spans, "end") - origin_s;
+	json_object_foreach(spans, name, span)
+	{
+		if (!json_is_object(span))
+			continue;
+		if (strcmp(name, "eval") == 0) {
+			ep->has_eval = true;
+			ep->eval_begin_s = time_of(span, "start") - origin_s;
+			take_phase(&ep->eval, epoch, spans, name, origin_s);
+		} else if (strncmp(name, "block", 5) == 0 && ep->blocks < PARTS_MAX) {
+			ep->block = xrealloc(ep->block, (ep->blocks + 1) * sizeof(*ep->block));
+			take_phase(&ep->block[ep->blocks++], epoch, spans, name, origin_s);
+			if (!(first <= time_of(span, "start")))
+				first = time_of(span, "start");
+			if (!(last >= time_of(span, "end")))
+				last = time_of(span, "end");
+		} else if (strstr(name, "_ckpt")) {
+			take_checkpoint(ep, name, span, origin_s);
+			if (strncmp(name, "save", 4) == 0 && !(saved >= time_of(span, "end")))
+				saved = time_of(span, "end");
+		}
+	}
+	/* one that goes on in the background ends where it likes */
+	if (isfinite(saved) && ep->has_eval)
+		saved = fmin(saved, ep->eval_begin_s + origin_s);
+	if (isfinite(saved) && saved > last && saved <= ep->end_s + origin_s)
+		last = saved;
+	ep->train_wall_s = last - first;
+}
+
+static void take_rank(struct run_record *r, uint32_t k, const json_t *output, json_t *stats)
+{
+	struct record_rank *rank = &r->rank[k];
+	char name[32];
+
+	text_of(output, "hostname", rank->hostname, sizeof(rank->hostname));
+	for (uint32_t number = 1; number <= EPOCHS_MAX; number++) {
+		json_t *spans;
+
+		snprintf(name, sizeof(name), "%u", number);
+		spans = json_object_get(stats, name);
+		if (!json_is_object(spans))
+			break;
+		rank->epoch = xrealloc(rank->epoch, (rank->epochs + 1) * sizeof(*rank->epoch));
+		take_epoch(&rank->epoch[rank->epochs++], number, json_object_get(output, name),
+			   spans, r->begin_s);
+	}
+}
+
+static int read_ranks(struct run_record *r, struct err *e)
+{
+	struct err first = {0};
+	char name[64];
+
+	r->rank = try_calloc(r->ranks, sizeof(*r->rank), "ranks of a result", e);
+	if (!r->rank)
+		return -ENOMEM;
+	for (uint32_t k = 0; k < r->ranks; k++) {
+		json_t *output, *stats;
+		struct err why = {0};
+
+		snprintf(name, sizeof(name), "%u_output.json", k);
+		output = file_json(r->folder, name, &why);
+		snprintf(name, sizeof(name), "%u_per_epoch_stats.json", k);
+		stats = file_json(r->folder, name, &why);
+		if (output && stats) {
+			take_rank(r, k, output, stats);
+			r->ranks_found++;
+		} else if (first.code == 0) {
+			first = why;
+		}
+		json_decref(output);
+		json_decref(stats);
+	}
+	if (r->ranks_found < r->ranks)
+		note(r, "the files of %u of %u ranks are missing or cannot be read (%s)",
+		     r->ranks - r->ranks_found, r->ranks, first.text);
+	return 0;
 }
 
 int record_load(struct run_record *r, const char *folder, struct err *e)
@@ -289,18 +460,18 @@ int record_load(struct run_record *r, const char *folder, struct err *e)
 
 	memset(r, 0, sizeof(*r));
 	r->folder = xstrdup(folder);
-	r->summary = record_json(folder, "summary.json", e);
+	r->summary = file_json(folder, "summary.json", e);
 	if (!r->summary)
 		return e && e->code ? e->code : ERR_DATA;
 	rc = take_summary(r, e);
 	if (rc < 0)
 		return rc;
-	r->result = record_json(folder, "result.json", &ignored);
+	r->result = file_json(folder, "result.json", &ignored);
 	r->ours = r->result != NULL;
 	take_config(r);
 	take_name(r);
 	take_factors(r);
-	return record_ranks(r, e);
+	return read_ranks(r, e);
 }
 
 static void release_phase(struct record_phase *p)

@@ -1,5 +1,7 @@
 /* Key findings: sentences made from the groups, with the figures they rest on. They use the whole
  * wall time, which no prefetch queue can flatter. */
+#include "readback/key_findings.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,7 +9,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "readback/groups.h"
 
 static const double EFFICIENT = 0.8;  /* of perfect scaling that still counts as scaling */
 static const double WAIT_LARGE = 10;  /* percent of training time spent waiting that limits */

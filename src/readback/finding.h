@@ -1,0 +1,40 @@
+#pragma once
+/* What an audit found: a list of findings about records, and its renderings. */
+#include "readback/record.h"
+
+enum audit_level {
+	AUDIT_NOTE, /* true, and easily misread */
+	AUDIT_WARN, /* the number means less than it says */
+	AUDIT_FAIL, /* the number does not mean what it says */
+};
+
+struct finding {
+	size_t record;  /* index of the record it is about */
+	char check[24]; /* "steady", "cache", "dataset", "config", ... as the verdicts of a run */
+	enum audit_level level;
+	char text[900]; /* what, with the figures that show it */
+	char advice[400];
+};
+
+struct audit {
+	const struct run_record *record; /* borrowed; sorted as given */
+	size_t records;
+	struct finding *finding; /* in the order of the records, worst first within one */
+	size_t findings;
+};
+
+/* A new finding about record `i`; valid until the next one. */
+struct finding *audit_add(struct audit *a, size_t i, const char *check, enum audit_level level);
+/* Appends to its evidence, and sets its advice. */
+void audit_say(struct finding *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void audit_advise(struct finding *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* By record, worst first within one. */
+void audit_sort(struct audit *a);
+void audit_release(struct audit *a);
+/* "note", "warning", "FAIL". */
+const char *audit_level_name(enum audit_level level);
+/* The worst finding's level, or -1 when there is none. */
+int audit_worst(const struct audit *a);
+/* Text for a terminal, and {"results": [{"folder", "findings": [...]}]}. */
+void audit_text(const struct audit *a, bool color, struct buf *out);
+json_t *audit_json(const struct audit *a);
