@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "run/tell.h"
+#include "run/run.h"
 
 #define LIVE_POINTS 256
 #define LIVE_POINT_LEAST_NS 200000000

@@ -85,3 +85,24 @@ int rank_checkpoints_drain(struct rank *k, struct err *e);
 int rank_checkpoints_only(struct rank *k, struct err *e);
 /* Ends the thread. Its counters go to the rank's result. Waits for a request under way. */
 void rank_checkpoints_close(struct rank *k);
+
+/* ---- the thread that writes a rank's checkpoints while the rank goes on ---- */
+
+int background_start(struct rank *k, struct err *e);
+/* Notes the end of a write: its time and the counters. The thread that wrote. */
+void rank_checkpoint_ended(struct rank *k, struct checkpoint_times *t, bool whole);
+/* Has the checkpoint `t` written, by way of k->checkpoints.writing; the one before must have ended.
+ */
+void background_write(struct rank *k, struct checkpoint_times *t);
+/* Until nothing is being written or the run was stopped; the outcome of the last write. */
+int background_wait(struct rank *k, struct err *e);
+/* Ends the thread after the request that is under way. */
+void background_stop(struct rank *k);
+
+/* Under checkpoint.recovery_rank_shift: the rank whose files rank `rank` reads, where process p is
+ * on host node[p] (hosts numbered from 0 without a gap) and has `each` ranks, from p times that on.
+ * Hosts are taken in their order, each with its ranks in theirs, and this list is turned by as many
+ * as the largest host has: with equal hosts that is the rank at the same place on the next host,
+ * wherever the launcher put the ranks. All files are read, each by one rank, and none by its own
+ * host unless one host has more than half of the ranks. With one host it is the rank itself. */
+uint32_t recovery_source(const uint32_t *node, uint32_t processes, uint32_t each, uint32_t rank);

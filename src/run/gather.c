@@ -2,12 +2,19 @@
  * kind of machine, so structs without pointers travel as they are; what is mostly zero (histograms)
  * travels without the zeros. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "base/file.h"
 #include "comm/net.h"
 #include "run/state.h"
+
+/* How long process 0 waits for the others' results once the run was stopped, and they for it. */
+#define PATIENCE_S 6
 
 struct part {
 	uint32_t layout; /* of the structs */
@@ -96,7 +103,7 @@ static void put_flows(struct buf *b, const struct series *s)
 	buf_append(b, flow, n * sizeof(flow[0]));
 }
 
-void part_pack(const struct run_state *s, struct buf *out)
+static void part_pack(const struct run_state *s, struct buf *out)
 {
 	const struct result *r = s->r;
 	struct part p = {
@@ -392,7 +399,7 @@ static void get_flows(struct reader *in, struct series *s, const struct shift *b
 		series_add_flows(s, flow, n);
 }
 
-int part_unpack(struct run_state *s, uint32_t p, const struct buf *in, struct err *e)
+static int part_unpack(struct run_state *s, uint32_t p, const struct buf *in, struct err *e)
 {
 	struct result *r = s->r;
 	struct result_process *o = &r->process[p];
@@ -431,4 +438,176 @@ int part_unpack(struct run_state *s, uint32_t p, const struct buf *in, struct er
 	r->epochs_begun = head.epochs_begun < r->epochs_begun ? head.epochs_begun : r->epochs_begun;
 	r->epochs_done = head.epochs_done < r->epochs_done ? head.epochs_done : r->epochs_done;
 	return 0;
+}
+
+/* ---- the end of a run ---- */
+
+static int describe_processes(struct run_state *s, struct err *e)
+{
+	struct result *r = s->r;
+
+	r->process = try_calloc(net_processes(s->net), sizeof(*r->process), "processes", e);
+	if (!r->process)
+		return -ENOMEM;
+	r->processes = net_processes(s->net);
+	r->nodes = net_nodes(s->net);
+	for (uint32_t p = 0; p < r->processes; p++) {
+		const struct net_process *n = net_process(s->net, p);
+		struct result_process *o = &r->process[p];
+
+		memcpy(o->hostname, n->host, sizeof(o->hostname));
+		o->node = n->node;
+		o->first_rank = p * s->locals;
+		o->ranks = s->locals;
+		o->own = p == net_process_number(s->net);
+		o->lost = !o->own;
+		o->wall_offset_ns = n->wall_offset_ns;
+		o->offset_error_ns = n->rtt_ns / 2;
+	}
+	return 0;
+}
+
+/* Makes room for the ranks of all processes; those that are not here yet are lost. */
+static int widen(struct run_state *s, struct err *e)
+{
+	struct result *r = s->r;
+	struct rank_result *all;
+
+	if (!r->rank)
+		return 0;
+	all = try_calloc(s->ranks, sizeof(*all), "ranks", e);
+	if (!all)
+		return -ENOMEM;
+	for (uint32_t k = 0; k < s->ranks; k++) {
+		struct rank_result *one = &all[k];
+
+		if (k >= s->first && k < s->first + s->locals) {
+			*one = r->rank[k - s->first];
+			continue;
+		}
+		one->lost = true;
+		io_stat_init(&one->train_io);
+		io_stat_init(&one->eval_io);
+		one->epoch = try_calloc(r->epochs_planned, sizeof(*one->epoch), "epochs", e);
+		if (!one->epoch) {
+			while (k-- > 0)
+				if (all[k].lost)
+					free(all[k].epoch);
+			free(all);
+			return -ENOMEM;
+		}
+	}
+	free(r->rank);
+	r->rank = all;
+	r->ranks_here = s->ranks;
+	r->first_rank = 0;
+	return 0;
+}
+
+static int merge(struct run_state *s, struct err *e)
+{
+	uint32_t n = net_processes(s->net);
+	struct buf *block = xcalloc(n, sizeof(*block));
+	int rc = describe_processes(s, e);
+
+	if (rc == 0)
+		rc = net_collect(s->net, NULL, 0, PATIENCE_S, block, e);
+	if (rc == 0)
+		rc = widen(s, e);
+	/* no place for the ranks of all: there is nothing to tell of them */
+	if (rc < 0)
+		s->r->trained = s->r->checkpointed = false;
+	for (uint32_t p = 1; p < n; p++) {
+		if (rc == 0 && block[p].len)
+			rc = part_unpack(s, p, &block[p], e);
+		buf_release(&block[p]);
+	}
+	free(block);
+	return rc;
+}
+
+/* Process 0 is gone. The first of the others to say so in the output folder writes what it has;
+ * lower ones are sooner. */
+static bool take_over(struct run_state *s)
+{
+	AUTO_FREE char *mark = path_join(s->r->folder, RUN_TAKEN_OVER);
+	AUTO_FREE char *done = path_join(s->r->folder, "result.json");
+	uint32_t p = net_process_number(s->net);
+	int fd;
+
+	if (!s->r->folder[0])
+		return false;
+	clock_sleep_until(clock_now_ns() + (int64_t)(p < 20 ? p - 1 : 20) * NS_PER_S / 20);
+	if (access(done, F_OK) == 0)
+		return false;
+	fd = open(mark, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+static void forget_take_over(struct run_state *s)
+{
+	AUTO_FREE char *mark = path_join(s->r->folder, RUN_TAKEN_OVER);
+
+	unlink(mark);
+}
+
+static void tell_cause(struct run_state *s, int *rc, struct err *e)
+{
+	struct err cause = {0};
+
+	if (net_cause(s->net, NULL, &cause)) {
+		*rc = cause.code;
+		*e = cause;
+	}
+}
+
+void run_gather(struct run_state *s, int *rc, struct err *e)
+{
+	struct buf mine = {0};
+	struct err own;
+	int code;
+
+	s->r->speaks = run_leads(s);
+	if (!s->net)
+		return;
+	if (*rc < 0)
+		net_stop(s->net, *rc == ERR_CANCELED ? NET_CAUSE_STOP : NET_CAUSE_ERROR, e);
+	if (s->r->speaks) {
+		code = merge(s, &own);
+		tell_cause(s, rc, e);
+		if (code < 0 && *rc == 0) {
+			*rc = code;
+			*e = own;
+		}
+		return;
+	}
+	part_pack(s, &mine);
+	net_collect(s->net, mine.data, mine.len, PATIENCE_S, NULL, &own);
+	buf_release(&mine);
+	code = net_conclude(s->net, *rc, PATIENCE_S);
+	tell_cause(s, rc, e);
+	if (code != -EPIPE) {
+		if (code < 0 && *rc == 0)
+			*rc = err_set(e, code, "the run failed in process 0");
+		return;
+	}
+	if (*rc == 0)
+		*rc = err_set(e, -EPIPE,
+			      "process 0 on host '%s' ended before it had written the "
+			      "results",
+			      net_process(s->net, 0)->host);
+	if (take_over(s) && describe_processes(s, &own) == 0 && widen(s, &own) == 0)
+		s->r->speaks = true;
+}
+
+int run_conclude(struct run_state *s, int rc)
+{
+	if (s->net && run_leads(s))
+		net_conclude(s->net, rc, PATIENCE_S);
+	else if (s->net && s->r->speaks)
+		forget_take_over(s);
+	return rc;
 }

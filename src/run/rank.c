@@ -11,9 +11,8 @@
 #include "base/clock.h"
 #include "comm/net.h"
 #include "result/dlio_log.h"
-#include "run/cache_control.h"
+#include "run/epoch_edges.h"
 #include "run/state.h"
-#include "run/usage.h"
 #include "workload/time_draw.h"
 
 /* DLIO re-seeds its global generator at every shuffle, so that compute times are a function of seed

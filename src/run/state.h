@@ -82,11 +82,6 @@ void run_gather(struct run_state *s, int *rc, struct err *e);
 /* Tells the others that the results are written; returns the run's code everywhere. */
 int run_conclude(struct run_state *s, int rc);
 
-/* ---- of gather.c: a process's part of the result as bytes ---- */
-void part_pack(const struct run_state *s, struct buf *out);
-/* Adds process p's part to process 0's result. ERR_DATA: it is not whole. */
-int part_unpack(struct run_state *s, uint32_t p, const struct buf *in, struct err *e);
-
 /* Of a process that writes the results because process 0 is gone; in the folder of results. */
 #define RUN_TAKEN_OVER ".stoker-taken-over"
 /* Makes and locks the folder of results (-EBUSY: another run writes there), removes an earlier
@@ -118,14 +113,12 @@ int run_prove_order(struct run_state *s, struct err *e);
 int run_sampling_begin(struct run_state *s, struct err *e);
 void run_sampling_end(struct run_state *s);
 
-/* Tells the caller how far the run is, if it is due or `now_due` (tell.c). */
+/* Tells the caller how far the run is, if it is due or `now_due`. */
 void run_tell(struct run_state *s, int64_t now, bool now_due);
 /* Before the monitor watches ranks: what run_tell needs. Afterwards: the last word of them. */
 int run_tell_begin(struct run_state *s, struct err *e);
 void run_tell_end(struct run_state *s);
-/* What a rank does, in words. */
-const char *rank_activity_text(int activity); /* enum rank_activity */
 
-/* Progress, watchdog and the passing on of signals (monitor.c). */
+/* Progress, watchdog and the passing on of signals. */
 int monitor_start(struct run_state *s, struct err *e);
 void monitor_stop(struct run_state *s);

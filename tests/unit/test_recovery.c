@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "run/recovery.h"
+#include "run/checkpoints.h"
 
 #define RANKS_MAX 64
 

@@ -19,7 +19,7 @@
 #include "dataset/remove.h"
 #include "dataset/verify.h"
 #include "result/dlio_log.h"
-#include "run/cache_control.h"
+#include "run/epoch_edges.h"
 #include "run/state.h"
 #include "store/map.h"
 #include "store/mem_body.h"

@@ -21,3 +21,15 @@ void usage_begin(struct run_state *s, uint32_t epoch, struct usage_mark *m);
  * with run.measure=none. May wait some 50 ms for the device: call outside of all that is timed. */
 void usage_of_training(struct run_state *s, uint32_t epoch, struct usage_mark *since);
 void usage_of_evaluation(struct run_state *s, uint32_t epoch, struct usage_mark *since);
+
+/* ---- the page cache around the epochs of a run: eviction as storage.page_cache asks, and looks
+ * that prove it. Done by one rank while the others wait, outside every measured time. ---- */
+
+/* ERR_USAGE when the store or its file system cannot do what storage.page_cache asks. */
+int run_page_cache_check(const struct run_state *s, struct err *e);
+/* Before the measures of epoch `epoch` (from 1) begin. `progress_ns` tells the watchdog. */
+int run_page_cache_begin(struct run_state *s, uint32_t epoch, _Atomic int64_t *progress_ns,
+			 struct err *e);
+/* After they have ended. */
+int run_page_cache_end(struct run_state *s, uint32_t epoch, _Atomic int64_t *progress_ns,
+		       struct err *e);

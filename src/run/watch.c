@@ -1,10 +1,195 @@
-/* What ranks publish, and its gathering: they store, the monitor loads. */
+/* The run watched from beside it: what ranks publish, progress, the watchdog, the passing on of
+ * signals, and the sampling of the machine. */
+#include "run/state.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "run/state.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "comm/net.h"
+
+/* ---- watchdog ---- */
+
+#define TICK_NS (NS_PER_S / 10)
+
+static const char *const activity_text[] = {
+	"is starting",
+	"waits for a batch",
+	"computes",
+	"waits for the other ranks",
+	"writes a checkpoint",
+	"reads a checkpoint",
+	"pauses between checkpoints",
+	"is done",
+};
+
+static void describe_rank(struct run_state *s, struct rank *k, char *out, size_t n)
+{
+	char inner[512] = "";
+	int what = atomic_load_explicit(&k->activity, memory_order_relaxed);
+	struct loader *l =
+		atomic_load_explicit(&k->evaluating, memory_order_relaxed) ? k->eval : k->train;
+
+	if (what == RANK_WAITING && l)
+		s->loader_ops->describe(l, inner, sizeof(inner));
+	snprintf(out, n, "rank %u %s%s%s", k->comm.rank, activity_text[what], inner[0] ? ": " : "",
+		 inner);
+}
+
+/* The rank that everyone waits for: one that is not in the barrier, the longest without progress.
+ */
+static struct rank *slowest(struct run_state *s)
+{
+	struct rank *worst = &s->rank[0];
+	int64_t oldest = INT64_MAX;
+
+	for (uint32_t r = 0; r < s->locals; r++) {
+		struct rank *k = &s->rank[r];
+		int64_t t = atomic_load_explicit(&k->progress_ns, memory_order_relaxed);
+		int what = atomic_load_explicit(&k->activity, memory_order_relaxed);
+
+		if (what != RANK_BARRIER && what != RANK_DONE && t < oldest) {
+			oldest = t;
+			worst = k;
+		}
+	}
+	return worst;
+}
+
+static void check_watchdog(struct run_state *s, int64_t now)
+{
+	double limit_s = s->w->run.watchdog;
+	struct rank *late;
+	int64_t last = 0;
+	char text[768];
+	struct err e;
+
+	if (limit_s <= 0 || !s->rank || atomic_load(&s->stop.set))
+		return;
+	for (uint32_t r = 0; r < s->locals; r++) {
+		int64_t t = atomic_load_explicit(&s->rank[r].progress_ns, memory_order_relaxed);
+
+		if (t > last)
+			last = t;
+	}
+	late = slowest(s);
+	/* who waits for another process leaves it to that one to say what hangs there */
+	if (s->net && atomic_load_explicit(&late->activity, memory_order_relaxed) == RANK_BARRIER)
+		limit_s = 1.5 * limit_s + 2;
+	if (last == 0 || (double)(now - last) < limit_s * 1e9)
+		return;
+	describe_rank(s, late, text, sizeof(text));
+	err_set(&e, -ETIMEDOUT, "no rank made progress for %.0f s (run.watchdog): %s",
+		(double)(now - last) / 1e9, text);
+	run_stop(s, &e);
+}
+
+/* The check of a dataset moves with every file it looks at. */
+static void check_stall(struct run_state *s, int64_t now)
+{
+	double limit_s = s->w->run.watchdog;
+	uint64_t done = atomic_load_explicit(&s->checked, memory_order_relaxed);
+	struct err e;
+
+	if (done != s->seen_checked || s->seen_ns == 0) {
+		s->seen_checked = done;
+		s->seen_ns = now;
+	}
+	if (limit_s <= 0 || atomic_load(&s->stop.set) || (double)(now - s->seen_ns) < limit_s * 1e9)
+		return;
+	err_set(&e, -ETIMEDOUT,
+		"checking the dataset in '%s' has not moved for %.0f s (run.watchdog): its "
+		"storage does not answer; %llu files or names were looked at",
+		s->w->dataset.data_folder, (double)(now - s->seen_ns) / 1e9,
+		(unsigned long long)done);
+	run_stop(s, &e);
+}
+
+static void wake_everyone(struct run_state *s)
+{
+	if (s->group)
+		comm_wake(s->group);
+	for (uint32_t r = 0; s->rank && r < s->locals; r++) {
+		struct loader *train = s->rank[r].train, *eval = s->rank[r].eval;
+
+		if (train)
+			s->loader_ops->wake(train);
+		if (eval)
+			s->loader_ops->wake(eval);
+	}
+}
+
+static void *monitor_main(void *arg)
+{
+	struct run_state *s = arg;
+
+	while (!atomic_load(&s->monitor_quit)) {
+		int64_t now = clock_now_ns();
+
+		if (s->o->stop && atomic_load(&s->o->stop->set) && !atomic_load(&s->stop.set)) {
+			struct err e;
+
+			err_set(&e, ERR_CANCELED, "stopped by a signal");
+			run_stop(s, &e);
+		}
+		if (s->net && !atomic_load(&s->stop.set)) {
+			struct err e = {0};
+
+			if (net_cause(s->net, NULL, &e))
+				run_stop(s, &e);
+		}
+		/* a thread may have gone to sleep between its check and the first wake-up */
+		if (atomic_load(&s->stop.set))
+			wake_everyone(s);
+		else if (atomic_load(&s->phase) == PROGRESS_CHECK)
+			check_stall(s, now);
+		else
+			check_watchdog(s, now);
+		run_tell(s, now, false);
+		thread_wait(&s->monitor_quit, 0, TICK_NS);
+	}
+	return NULL;
+}
+
+int monitor_start(struct run_state *s, struct err *e)
+{
+	int rc = s->rank ? run_tell_begin(s, e) : 0;
+
+	return rc < 0 ? rc : thread_start(&s->monitor, monitor_main, s, 0, "monitor", e);
+}
+
+void monitor_stop(struct run_state *s)
+{
+	atomic_store(&s->monitor_quit, 1);
+	thread_wake(&s->monitor_quit, -1);
+	pthread_join(s->monitor, NULL);
+}
+
+void run_stop(struct run_state *s, const struct err *why)
+{
+	pthread_mutex_lock(&s->lock);
+	if (s->reason.code == 0)
+		s->reason = *why;
+	pthread_mutex_unlock(&s->lock);
+	if (atomic_load(&s->stop_ns) == 0)
+		atomic_store(&s->stop_ns, clock_now_ns());
+	atomic_store(&s->stop.set, 1);
+	atomic_store(&s->halt, 1);
+	thread_wake(&s->halt, -1);
+	if (s->group)
+		comm_wake(s->group);
+	if (s->net)
+		net_stop(s->net, why->code == ERR_CANCELED ? NET_CAUSE_STOP : NET_CAUSE_ERROR, why);
+}
+
+/* ---- progress ---- */
 
 #define EVERY_LEAST_NS (NS_PER_S / 10)
 /* Between two looks lies at least this many times what one look takes. */
@@ -92,7 +277,7 @@ static void of_rank(struct run_state *s, uint32_t i, struct run_progress *p)
 	p->train_samples += atomic_load_explicit(&k->train_samples, memory_order_relaxed);
 	p->train_bytes += atomic_load_explicit(&k->train_bytes, memory_order_relaxed);
 	r->train_ns = atomic_load_explicit(&k->train_ns, memory_order_relaxed);
-	r->doing = rank_activity_text(what);
+	r->doing = activity_text[what];
 	r->late = what != RANK_BARRIER && what != RANK_DONE;
 	p->train_ns += r->train_ns;
 	p->compute_ns += r->compute_ns;
@@ -220,4 +405,55 @@ void run_tell_end(struct run_state *s)
 		return;
 	s->phase = PROGRESS_FINISH;
 	run_tell(s, clock_now_ns(), true);
+}
+
+/* ---- sampling ---- */
+
+static uint64_t payload_so_far(void *arg)
+{
+	const struct run_state *s = arg;
+	uint64_t sum = 0;
+
+	for (uint32_t k = 0; k < s->locals; k++)
+		sum += atomic_load_explicit(&s->rank[k].payload_bytes, memory_order_relaxed);
+	return sum;
+}
+
+static int start_iostat(struct run_state *s, struct err *e)
+{
+	const struct str_list *devices = &s->w->profiling.iostat_devices;
+	AUTO_FREE char *path = NULL;
+
+	if (!s->w->workflow.profiling || s->w->profiling.profiler != PROFILER_IOSTAT ||
+	    !run_leads(s))
+		return 0;
+	path = path_join(s->r->folder, "iostat.json");
+	return iostat_start(&s->iostat, path, (const char *const *)devices->v, devices->n, e);
+}
+
+int run_sampling_begin(struct run_state *s, struct err *e)
+{
+	double interval = s->w->run.sample_interval;
+	int rc = start_iostat(s, e);
+
+	if (s->w->workflow.train && run_tells_host(s) && s->w->run.measure == MEASURE_ALL) {
+		s->r->host_source = xcalloc(1, sizeof(*s->r->host_source));
+		host_io_source_init(s->r->host_source, "", s->d->folder);
+	}
+	if (rc == 0 && interval > 0 && s->w->run.measure == MEASURE_ALL)
+		rc = series_start(&s->r->series, s->d->folder, (int64_t)(interval * 1e9),
+				  s->w->run.sample_gpus && run_leads(s), payload_so_far, s, e);
+	if (rc < 0)
+		run_sampling_end(s);
+	return rc;
+}
+
+void run_sampling_end(struct run_state *s)
+{
+	struct err e = {0};
+
+	series_stop(s->r->series);
+	if (iostat_stop(s->iostat, &e) < 0)
+		log_warning("iostat.json was not written: %s", e.text);
+	s->iostat = NULL;
 }
