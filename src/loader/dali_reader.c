@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "format/numpy/npy_header.h"
 #include "format/tfrecord/tfrecord.h"
-#include "format/tfrecord/tfrecord_index.h"
 #include "loader/dali_source.h"
 
 #define HEADER_BLOCK 4096u /* of the C library's files, on local file systems */

@@ -12,7 +12,9 @@
 
 #include "base/alloc.h"
 #include "dlio_files.h"
-#include "format/numpy/npz.h"
+#include "format/numpy/npy_header.h"
+
+extern const struct format_ops format_npz;
 
 static struct err e;
 
@@ -34,8 +36,8 @@ static uint64_t size_of(const char *elem, uint64_t a, uint64_t b, uint64_t sampl
 			      .samples = samples,
 			      .compression = "none"};
 
-	assert_int_equal(npz_check(&f, &e), 0);
-	return npz_file_bytes(&f);
+	assert_int_equal(format_npz.check(&f, &e), 0);
+	return format_npz.file_bytes(&f);
 }
 
 static void sizes(void **state)
@@ -93,19 +95,19 @@ static int read_f(const struct file_spec *f, enum read_access access, enum read_
 				  .decode = decode,
 				  .python = python,
 				  .block_bytes = 4096,
-				  .max_file_bytes = npz_file_bytes(f),
+				  .max_file_bytes = format_npz.file_bytes(f),
 				  .content = &content};
-	size_t bytes = npz_reader_bytes(&c, t.io.store);
+	size_t bytes = format_npz.reader_bytes(&c, t.io.store);
 	void *memory = buffer_alloc(bytes, "a reader", &e);
 	struct reader *r;
 	struct sample s;
 	int rc;
 
 	memset(memory, 0xa5, bytes);
-	assert_int_equal(npz_reader_init(memory, &c, &t.io, &r, &e), 0);
+	assert_int_equal(format_npz.reader_init(memory, &c, &t.io, &r, &e), 0);
 	memset(&t.stat, 0, sizeof(t.stat));
 	memset(&e, 0, sizeof(e));
-	rc = npz_read(r, "f", f, 0, &s, &e);
+	rc = format_npz.read(r, "f", f, 0, &s, &e);
 	buffer_free(memory, bytes);
 	return rc;
 }
@@ -123,11 +125,12 @@ static unsigned char *make(const struct file_spec *f, size_t *n)
 	void *scratch = xmalloc(FORMAT_WRITE_SCRATCH);
 	unsigned char *p;
 
-	*n = (size_t)npz_file_bytes(f);
+	*n = (size_t)format_npz.file_bytes(f);
 	p = xcalloc(1, *n + 70000);
 	assert_int_equal(io_open(&t.io, "f", STORE_WRITE | STORE_CREATE, t.blob, &e), 0);
-	assert_int_equal(
-		npz_write(&t.io, t.blob, "f", f, &content, scratch, FORMAT_WRITE_SCRATCH, &e), 0);
+	assert_int_equal(format_npz.write(&t.io, t.blob, "f", f, &content, scratch,
+					  FORMAT_WRITE_SCRATCH, &e),
+			 0);
 	assert_int_equal(io_close(&t.io, t.blob, &e), 0);
 	assert_int_equal(io_open(&t.io, "f", STORE_READ, t.blob, &e), 0);
 	assert_int_equal(io_pread(&t.io, IO_DATA, t.blob, p, *n, 0, &e), *n);
@@ -265,20 +268,20 @@ static void compressed(void **state)
 				      .dims = {c[i].dims},
 				      .samples = c[i].samples,
 				      .compression = "none"};
-		uint64_t plain = npz_file_bytes(&f);
+		uint64_t plain = format_npz.file_bytes(&f);
 		struct store_stat st;
 
 		f.compression = "zip";
-		assert_int_equal(npz_check(&f, &e), 0);
+		assert_int_equal(format_npz.check(&f, &e), 0);
 		/* y, too, is a block */
-		assert_int_equal(npz_file_bytes(&f), plain + c[i].more + 5);
+		assert_int_equal(format_npz.file_bytes(&f), plain + c[i].more + 5);
 		assert_int_equal(io_open(&t.io, "f", STORE_WRITE | STORE_CREATE, t.blob, &e), 0);
-		assert_int_equal(npz_write(&t.io, t.blob, "f", &f, &content, scratch,
-					   FORMAT_WRITE_SCRATCH, &e),
+		assert_int_equal(format_npz.write(&t.io, t.blob, "f", &f, &content, scratch,
+						  FORMAT_WRITE_SCRATCH, &e),
 				 0);
 		assert_int_equal(io_close(&t.io, t.blob, &e), 0);
 		assert_int_equal(io_stat_path(&t.io, "f", &st, &e), 0);
-		assert_int_equal(st.bytes, npz_file_bytes(&f));
+		assert_int_equal(st.bytes, format_npz.file_bytes(&f));
 		for (int mode = 0; mode < 12; mode++)
 			if (read_f(&f, (enum read_access)(mode % 2),
 				   (enum read_decode)(mode / 2 % 3), mode < 6 ? 311 : 314) < 0)
@@ -287,15 +290,15 @@ static void compressed(void **state)
 		for (uint64_t at = st.bytes - 1; at > 40 && i < 2; at = at / 2) {
 			unsigned char byte;
 
-			assert_int_equal(npz_verify(&t.io, "f", &f, &content, scratch,
-						    FORMAT_WRITE_SCRATCH, &e),
+			assert_int_equal(format_npz.verify(&t.io, "f", &f, &content, scratch,
+							   FORMAT_WRITE_SCRATCH, &e),
 					 0);
 			io_open(&t.io, "f", STORE_READ | STORE_WRITE, t.blob, &e);
 			io_pread(&t.io, IO_DATA, t.blob, &byte, 1, at, &e);
 			byte ^= 1;
 			io_pwrite(&t.io, t.blob, &byte, 1, at, &e);
-			assert_int_equal(npz_verify(&t.io, "f", &f, &content, scratch,
-						    FORMAT_WRITE_SCRATCH, &e),
+			assert_int_equal(format_npz.verify(&t.io, "f", &f, &content, scratch,
+							   FORMAT_WRITE_SCRATCH, &e),
 					 ERR_DATA);
 			byte ^= 1;
 			io_pwrite(&t.io, t.blob, &byte, 1, at, &e);
@@ -305,7 +308,7 @@ static void compressed(void **state)
 	struct file_spec f = SPEC;
 
 	f.compression = "gzip";
-	assert_int_equal(npz_check(&f, &e), ERR_USAGE);
+	assert_int_equal(format_npz.check(&f, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "'none' and 'zip'"));
 	buffer_free(scratch, FORMAT_WRITE_SCRATCH);
 }

@@ -13,7 +13,7 @@
 #include <zlib.h>
 
 #include "dlio_files.h"
-#include "format/png/png.h"
+#include "format/png/png_image.h"
 #include "image_case.h"
 
 static struct image_case t;

@@ -1,14 +1,16 @@
 /* csv: a line of comma-separated numbers per sample, as pandas writes one without header and index;
  * plain or gzip. */
-#include "format/csv/csv.h"
-
 #include <inttypes.h>
 #include <string.h>
 
 #include "format/blob_stream.h"
+#include "format/csv/csv_scan.h"
 #include "format/csv/csv_text.h"
 #include "format/parts.h"
+#include "format/python/pybuffer.h"
 #include "format/python/pygzip.h"
+
+/* ---- the file ---- */
 
 #define TEXT_BYTES 65536u
 #define GZIP_OUT_BYTES 65536u
@@ -84,7 +86,8 @@ struct work {
 	size_t rest_bytes;
 };
 
-static void lay_out(struct work *w, const struct file_spec *f, void *scratch, size_t scratch_bytes)
+static void divide_scratch(struct work *w, const struct file_spec *f, void *scratch,
+			   size_t scratch_bytes)
 {
 	struct carver c = {.base = scratch};
 
@@ -131,9 +134,277 @@ static int csv_write(const struct io *io, struct blob *b, const char *path,
 {
 	struct work w;
 
-	lay_out(&w, f, scratch, scratch_bytes);
+	divide_scratch(&w, f, scratch, scratch_bytes);
 	blob_stream_write(&w.stream, io, b, w.rest, w.rest_bytes);
 	return blob_stream_end(&w.stream, path, put_file(&w, f, content, e), e);
+}
+
+/* ---- reading ---- */
+
+/* Reading csv files.
+ *
+ * FRAMEWORK is pandas.read_csv(path, header=None) of pandas 1.5, which parses the whole file
+ * whichever row is wanted. Its parser asks a Python text file for 262,144 characters at a time;
+ * that file reads as much past its buffer in one request, and asks again for what a short one
+ * lacked (but for 8 KiB at least), until there is nothing; then the parser asks once more. A gzip
+ * file lies between: see pygzip.
+ *
+ * NATIVE reads pieces of 2 MiB up to the end of the wanted row: rows have no index. */
+
+#define PARSER_PIECE 262144u
+#define TEXT_PIECE_MIN 8192u
+/* Characters for each byte of a sample, with the separator, in the worst case (bool). */
+#define CHARS_PER_BYTE 6u
+
+struct reader {
+	struct reader_config config;
+	const struct io *io;
+	struct blob *blob;
+	struct file_marks loaded;
+	struct csv_scan scan;
+	struct pybuffer py;
+	struct pygzip gzip;
+	struct inflater inflater;
+	unsigned char *gzip_in, *inflater_memory;
+	unsigned char *file_buffer; /* framework: Python's; native: a piece */
+	size_t file_buffer_bytes;
+	char *text; /* PARSER_PIECE */
+	char *expect;
+	unsigned char *elements;
+};
+
+/* Room for the text of a whole file, but at most a piece. */
+static size_t native_piece(const struct reader_config *c)
+{
+	uint64_t bytes;
+
+	if (__builtin_mul_overflow(c->max_sample_bytes, c->samples_per_file, &bytes) ||
+	    bytes > NATIVE_PIECE_MAX / CHARS_PER_BYTE)
+		return NATIVE_PIECE_MAX;
+	return ((size_t)bytes * CHARS_PER_BYTE + 8191) & ~(size_t)4095;
+}
+
+static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
+		    struct reader *r)
+{
+	carve(c, sizeof(*r));
+	r->blob = carve(c, store_blob_bytes(s));
+	r->loaded.bits = carve(c, file_marks_bytes(config));
+	r->loaded.files = config->files;
+	r->text = carve(c, PARSER_PIECE);
+	r->gzip_in = carve(c, PYGZIP_PIECE_MAX);
+	r->inflater_memory = carve(c, INFLATER_MEMORY);
+	r->file_buffer_bytes = config->access == ACCESS_FRAMEWORK ? reader_buffer_bytes(config)
+								  : native_piece(config);
+	r->file_buffer = carve(c, r->file_buffer_bytes);
+	if (config->decode == DECODE_VERIFY) {
+		r->expect = carve(c, CSV_EXPECT_BYTES);
+		r->elements = carve(c, CSV_ELEMENTS);
+	}
+}
+
+static size_t csv_reader_bytes(const struct reader_config *config, const struct store *s)
+{
+	struct carver c = {0};
+	struct reader r = {0};
+
+	lay_out(&c, config, s, &r);
+	return carved(&c);
+}
+
+static int csv_reader_init(void *memory, const struct reader_config *config, const struct io *io,
+			   struct reader **out, struct err *e)
+{
+	struct carver c = {.base = memory};
+	struct reader *r = memory;
+	int rc = reader_config_check(config, e);
+
+	if (rc < 0)
+		return rc;
+	memset(r, 0, sizeof(*r));
+	r->config = *config;
+	r->io = io;
+	lay_out(&c, config, io->store, r);
+	file_marks_clear(&r->loaded);
+	inflater_init(&r->inflater, r->inflater_memory);
+	*out = r;
+	return 0;
+}
+
+/* Python's text file read(PARSER_PIECE), called until it returns nothing; `read1` gives up to n
+ * bytes below it. The text goes into the scan as it comes. */
+static int read_as_text(struct reader *r, ssize_t (*read1)(struct reader *, size_t, struct err *),
+			struct err *e)
+{
+	size_t over = 0; /* characters of the last call beyond what was asked for */
+
+	for (;;) {
+		size_t have = over < PARSER_PIECE ? over : PARSER_PIECE;
+		int rc;
+
+		over -= have;
+		while (have < PARSER_PIECE) {
+			size_t n = PARSER_PIECE - have;
+			ssize_t got = read1(r, n < TEXT_PIECE_MIN ? TEXT_PIECE_MIN : n, e);
+
+			if (got < 0)
+				return (int)got;
+			if (got == 0)
+				break;
+			rc = csv_scan_feed(&r->scan, r->text, (size_t)got, e);
+			if (rc != 0)
+				return rc;
+			over = (size_t)got > n ? (size_t)got - n : 0;
+			have += (size_t)got - over;
+		}
+		if (have == 0)
+			return csv_scan_end(&r->scan, e);
+	}
+}
+
+/* The file itself: nothing of it is ever in Python's buffer, so each is one request. */
+static ssize_t read1_plain(struct reader *r, size_t n, struct err *e)
+{
+	ssize_t got = io_pread(r->io, IO_DATA, r->blob, r->text, n, r->py.raw, e);
+
+	if (got > 0)
+		r->py.raw += (uint64_t)got;
+	return got;
+}
+
+static ssize_t read1_gzip(struct reader *r, size_t n, struct err *e)
+{
+	return pygzip_read(&r->gzip, r->text, n, e);
+}
+
+static int start_gzip(struct reader *r, size_t buffer, size_t piece, struct err *e)
+{
+	struct store_stat st;
+	int rc = io_stat_blob(r->io, r->blob, &st, e);
+
+	if (rc == 0 && buffer == 0)
+		rc = reader_buffer_of(&r->config, st.block_bytes, r->file_buffer_bytes, &buffer, e);
+	if (rc < 0)
+		return rc;
+	pybuffer_start(&r->py, r->io, r->blob, r->config.python, st.bytes, r->file_buffer, buffer);
+	r->py.kind = IO_DATA;
+	pygzip_start(&r->gzip, &r->py, &r->inflater, r->gzip_in, piece);
+	r->gzip.check = r->config.decode == DECODE_FULL;
+	return 0;
+}
+
+static int read_framework(struct reader *r, const struct file_spec *f, struct err *e)
+{
+	bool gzip = strcmp(f->compression, "none") != 0;
+	int rc = 0;
+
+	r->py.raw = 0;
+	if (gzip)
+		rc = start_gzip(r, 0, r->config.python >= 314 ? PYGZIP_PIECE_MAX : PYGZIP_PIECE_311,
+				e);
+	return rc < 0 ? rc : read_as_text(r, gzip ? read1_gzip : read1_plain, e);
+}
+
+static int native_plain(struct reader *r, struct err *e)
+{
+	uint64_t offset = 0;
+
+	for (;;) {
+		ssize_t got = io_pread(r->io, IO_DATA, r->blob, r->file_buffer,
+				       r->file_buffer_bytes, offset, e);
+		int rc;
+
+		if (got < 0)
+			return (int)got;
+		rc = csv_scan_feed(&r->scan, (const char *)r->file_buffer, (size_t)got, e);
+		if (rc != 0)
+			return rc < 0 ? rc : 0;
+		if ((size_t)got < r->file_buffer_bytes)
+			return csv_scan_end(&r->scan, e);
+		offset += (uint64_t)got;
+	}
+}
+
+static int native_gzip(struct reader *r, struct err *e)
+{
+	int rc = start_gzip(r, r->file_buffer_bytes, PYGZIP_PIECE_MAX, e);
+
+	r->gzip.knows_end = true;
+	while (rc == 0) {
+		ssize_t got = pygzip_read(&r->gzip, r->text, PARSER_PIECE, e);
+
+		if (got < 0)
+			return (int)got;
+		if (got == 0)
+			return csv_scan_end(&r->scan, e);
+		rc = csv_scan_feed(&r->scan, r->text, (size_t)got, e);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+static int read_native(struct reader *r, const struct file_spec *f, struct err *e)
+{
+	return strcmp(f->compression, "none") == 0 ? native_plain(r, e) : native_gzip(r, e);
+}
+
+static int csv_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
+		    struct sample *out, struct err *e)
+{
+	bool all = r->config.access == ACCESS_FRAMEWORK || r->config.keep_open;
+	int rc = reader_sample_begin(f, index, path, out, e);
+
+	if (rc < 0)
+		return rc;
+	out->data = r->text;
+	if (file_marks_get(&r->loaded, f->file_index))
+		return 0;
+	csv_scan_start(&r->scan, r->config.decode, f, all ? f->samples : index + 1,
+		       r->config.content, r->expect, r->elements);
+	r->scan.stops = !all;
+	rc = io_open(r->io, path, STORE_READ, r->blob, e);
+	if (rc < 0)
+		return rc;
+	rc = r->config.access == ACCESS_FRAMEWORK ? read_framework(r, f, e) : read_native(r, f, e);
+	rc = reader_blob_close(r->io, r->blob, path, rc, e);
+	if (rc < 0)
+		return rc;
+	reader_sample_done(f, out);
+	file_marks_set(&r->loaded, f->file_index);
+	return 0;
+}
+
+static int csv_reader_close(struct reader *r, struct err *e)
+{
+	/* every read closes what it opened */
+	(void)r;
+	(void)e;
+	return 0;
+}
+
+/* Of a gzip file what was compressed is compared, since programs compress differently. */
+static int csv_verify_gzip(const struct io *io, const char *path, const struct file_spec *f,
+			   const struct content_source *content, void *scratch,
+			   size_t scratch_bytes, struct err *e)
+{
+	struct carver c = {.base = scratch};
+	struct reader *r = carve(&c, sizeof(*r));
+	int rc;
+
+	*r = (struct reader){.io = io, .config = {.decode = DECODE_FULL, .python = 311}};
+	r->blob = carve(&c, store_blob_bytes(io->store));
+	r->text = carve(&c, PARSER_PIECE);
+	r->gzip_in = carve(&c, PYGZIP_PIECE_MAX);
+	r->inflater_memory = carve(&c, INFLATER_MEMORY);
+	r->expect = carve(&c, CSV_EXPECT_BYTES);
+	r->elements = carve(&c, CSV_ELEMENTS);
+	r->file_buffer = carve(&c, 4096);
+	r->file_buffer_bytes = scratch_bytes - (size_t)((char *)r->file_buffer - (char *)scratch);
+	inflater_init(&r->inflater, r->inflater_memory);
+	csv_scan_start(&r->scan, DECODE_VERIFY, f, f->samples, content, r->expect, r->elements);
+	rc = io_open(io, path, STORE_READ, r->blob, e);
+	if (rc < 0)
+		return rc;
+	return reader_blob_close(io, r->blob, path, native_gzip(r, e), e);
 }
 
 static int csv_verify(const struct io *io, const char *path, const struct file_spec *f,
@@ -145,7 +416,7 @@ static int csv_verify(const struct io *io, const char *path, const struct file_s
 
 	if (is_gzip(f))
 		return csv_verify_gzip(io, path, f, content, scratch, scratch_bytes, e);
-	lay_out(&w, f, scratch, scratch_bytes);
+	divide_scratch(&w, f, scratch, scratch_bytes);
 	rc = blob_stream_compare(&w.stream, io, path, BLOB_STREAM_ANY_SIZE, w.rest, w.rest_bytes,
 				 e);
 	return rc < 0 ? rc : blob_stream_end(&w.stream, path, put_file(&w, f, content, e), e);

@@ -1,6 +1,5 @@
 #pragma once
-/* The parts of the two indexed binary formats: how the files look, how the index is read, and the
- * reader that reads. */
+/* What the two indexed binary formats share: how the files look, and the reader that reads. */
 #include "format/format.h"
 #include "format/parts.h"
 
@@ -29,7 +28,7 @@ int indexed_sidecar_verify(const struct io *io, const char *path, const struct f
 int indexed_extent(const struct reader_config *c, const struct file_spec *f, uint64_t index,
 		   struct extent *out, struct err *e);
 
-/* indexed_read.c; the reader of indexed_binary, and of both formats with ACCESS_NATIVE. */
+/* The reader of indexed_binary, and of both formats with ACCESS_NATIVE. */
 size_t indexed_reader_bytes(const struct reader_config *c, const struct store *s);
 int indexed_reader_init(void *memory, const struct reader_config *c, const struct io *io,
 			struct reader **out, struct err *e);
@@ -47,24 +46,3 @@ int indexed_bad_entry(uint32_t which, uint64_t index, uint64_t has, uint64_t wan
 /* ERR_DATA: the blob ends within the sample. */
 int indexed_cut_short(uint64_t index, uint64_t offset, uint64_t sample_bytes, uint64_t file_bytes,
 		      struct err *e);
-
-/* Reads the companions of files as the library does, and checks them without keeping them. */
-struct indexed_index {
-	const struct io *io;
-	struct blob *blob;
-	const struct reader_config *config;
-	unsigned char *buffer; /* Python's */
-	size_t buffer_bytes;
-	unsigned char *piece;
-	size_t piece_bytes; /* a multiple of INDEXED_ENTRY */
-	/* DLIO's chunk of generation in samples, once an index has shown one; 0: none has. */
-	uint64_t chunk;
-	/* of the companion being read */
-	uint64_t next, place; /* entry, and its number in its chunk */
-};
-
-/* Bytes that `piece` should have. */
-uint64_t indexed_piece_bytes(const struct reader_config *c);
-/* Reads both companions of the blob at `path`. */
-int indexed_index_read(struct indexed_index *x, const char *path, const struct file_spec *f,
-		       struct err *e);

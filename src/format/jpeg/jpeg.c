@@ -11,9 +11,80 @@
  * Our files look as Pillow saves noise by default: headers, tables, lengths of blocks. Their size
  * depends on their content. Verifying makes the image again. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "format/blob_stream.h"
 #include "format/jpeg/jpeg.h"
+
+/* ---- making files again, to compare the two ---- */
+
+#define JPEG_REMAKE_BYTES(width) (JPEG_NOISE_BYTES + JPEG_ENCODER_BYTES(width))
+#define JPEG_REMAKE_HEAD ((size_t)JPEG_HEADER_BYTES + 16)
+/* Makes files again; their first bytes tell how each was made. */
+struct jpeg_remake {
+	void *memory;
+	struct jpeg_encoder encoder;
+	/* of the file, set before each: */
+	const unsigned char *head;
+	size_t n; /* JPEG_REMAKE_HEAD, if the file is that long */
+};
+
+struct first {
+	const unsigned char *bytes;
+	size_t n, same;
+};
+
+static int compare_first(void *arg, const unsigned char *bytes, size_t n, struct err *e)
+{
+	struct first *f = arg;
+	size_t left = f->n - f->same, part = n < left ? n : left;
+
+	(void)e;
+	if (memcmp(f->bytes + f->same, bytes, part) != 0)
+		return ERR_DATA;
+	f->same += part;
+	return f->same == f->n ? ERR_CANCELED : 0;
+}
+
+/* Whether a maker's end is that of its image (0), or all of the first bytes were alike. */
+static bool alike(int rc)
+{
+	return rc == 0 || rc == ERR_CANCELED;
+}
+
+/* `memory` is JPEG_REMAKE_BYTES(width) long, 64-aligned: for images of at most `width` columns.
+ * Allocates what libjpeg needs of its own, so that jpeg_remake does not. */
+static int jpeg_remake_init(struct jpeg_remake *m, void *memory, uint32_t width, struct err *e)
+{
+	*m = (struct jpeg_remake){.memory = memory};
+	jpeg_noise_prepare();
+	return jpeg_encoder_init(&m->encoder, (unsigned char *)memory + JPEG_NOISE_BYTES, width, e);
+}
+
+/* Accepts a zeroed one. */
+static void jpeg_remake_release(struct jpeg_remake *m)
+{
+	jpeg_encoder_release(&m->encoder);
+}
+
+/* As jpeg_encode when that makes the first bytes, else as jpeg_noise. */
+static int jpeg_remake(struct jpeg_remake *m, const struct image_shape *shape, uint64_t file_index,
+		       const struct content_source *content, jpeg_sink *sink, void *arg,
+		       struct err *e)
+{
+	struct first first = {.bytes = m->head, .n = m->n};
+
+	if (m->n == 0 ||
+	    alike(jpeg_noise(m->memory, shape, file_index, content, compare_first, &first, NULL)))
+		return jpeg_noise(m->memory, shape, file_index, content, sink, arg, e);
+	first.same = 0;
+	if (alike(jpeg_encode(&m->encoder, shape, file_index, content, compare_first, &first,
+			      NULL)))
+		return jpeg_encode(&m->encoder, shape, file_index, content, sink, arg, e);
+	return jpeg_noise(m->memory, shape, file_index, content, sink, arg, e);
+}
+
+/* ---- the file ---- */
 
 static int jpeg_check(const struct file_spec *f, struct err *e)
 {
@@ -113,6 +184,482 @@ static int jpeg_verify(const struct io *io, const char *path, const struct file_
 			     "'%s': the file has %" PRIu64 " bytes and should have %" PRIu64, path,
 			     st.bytes, p.bytes);
 	return rc;
+}
+
+/* ---- reading ---- */
+
+/* Headers of photographs have profiles and small pictures; none has this much. */
+#define HEADER_MAX (64u << 20)
+/* Each scan goes over the whole image, and a hostile file has room for many. */
+#define SCANS_MAX 500
+
+struct reader {
+	struct jpeg_guard guard; /* first: libjpeg's err leads to the reader */
+	struct image_reader base;
+	struct jpeg_decompress_struct d;
+	struct jpeg_source_mgr source;
+	struct jpeg_progress_mgr progress;
+	struct jpeg_arena arena;
+	bool made;
+	unsigned char *arena_memory;
+	size_t arena_bytes;
+	uint64_t payload;
+	struct jpeg_remake remake; /* to verify */
+	void *remake_memory;
+	uint32_t remake_width;
+	/* the file's bytes beside those made again */
+	const unsigned char *run;
+	size_t run_bytes;
+	uint64_t compared;
+};
+
+/* Images are not much wider than high: for one that is more than 64 times, libjpeg allocates. */
+#define WIDE 64u
+
+/* No image of the dataset is wider, but for those. */
+static uint32_t width_max(const struct reader_config *c)
+{
+	uint64_t width = 1;
+
+	while (width < JPEG_SIDE_MAX && (uint64_t)width * width / WIDE < c->max_sample_bytes)
+		width += width / 8 + 1;
+	return width < JPEG_SIDE_MAX ? (uint32_t)width : JPEG_SIDE_MAX;
+}
+
+static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
+		    struct reader *r)
+{
+	uint32_t width = width_max(config);
+	uint64_t file = config->max_sample_bytes;
+
+	carve(c, sizeof(*r));
+	/* far more than noise takes; a larger file is another program's */
+	if (__builtin_add_overflow(file, IMAGE_PIECE, &file))
+		c->overflow = true;
+	image_reader_lay_out(c, config, s, file, &r->base);
+	if (config->decode == DECODE_FULL) {
+		r->arena_bytes = JPEG_ARENA_BYTES(width);
+		r->arena_memory = carve(c, r->arena_bytes);
+	} else if (config->decode == DECODE_VERIFY) {
+		r->remake_width = width;
+		r->remake_memory = carve(c, JPEG_REMAKE_BYTES(width));
+	}
+}
+
+static size_t jpeg_reader_bytes(const struct reader_config *config, const struct store *s)
+{
+	struct carver c = {0};
+	struct reader r = {0};
+
+	lay_out(&c, config, s, &r);
+	return carved(&c);
+}
+
+static struct reader *reader_of(struct image_reader *base)
+{
+	return (struct reader *)(void *)((char *)base - offsetof(struct reader, base));
+}
+
+static int cut_short(const struct image_source *s, struct err *e)
+{
+	return err_set(e, ERR_DATA,
+		       "the file ends at offset %" PRIu64
+		       ", before the end of its image: it was cut "
+		       "short",
+		       s->offset);
+}
+
+/* ---- what libjpeg asks for ---- */
+
+static void source_begin(j_decompress_ptr d)
+{
+	(void)d;
+}
+
+static boolean source_fill(j_decompress_ptr d)
+{
+	struct reader *r = (struct reader *)d->err;
+	ssize_t got =
+		image_source_run(&r->base.source, r->base.source.native ? SIZE_MAX : IMAGE_PIECE,
+				 &r->run, r->guard.e);
+
+	if (got < 0)
+		jpeg_guard_fail((j_common_ptr)d, (int)got);
+	if (got == 0)
+		jpeg_guard_fail((j_common_ptr)d, cut_short(&r->base.source, r->guard.e));
+	r->source.next_input_byte = r->run;
+	r->source.bytes_in_buffer = (size_t)got;
+	return TRUE;
+}
+
+static void source_skip(j_decompress_ptr d, long n)
+{
+	struct reader *r = (struct reader *)d->err;
+
+	while (n > 0 && (size_t)n > r->source.bytes_in_buffer) {
+		n -= (long)r->source.bytes_in_buffer;
+		source_fill(d);
+	}
+	if (n > 0) {
+		r->source.next_input_byte += n;
+		r->source.bytes_in_buffer -= (size_t)n;
+	}
+}
+
+static void count_scans(j_common_ptr c)
+{
+	struct reader *r = (struct reader *)c->err;
+
+	if (r->d.input_scan_number > SCANS_MAX)
+		jpeg_guard_fail(c, err_set(r->guard.e, ERR_DATA,
+					   "the JPEG image has more than %d scans", SCANS_MAX));
+}
+
+static int decoder_init(struct reader *r, struct err *e)
+{
+	_Static_assert(offsetof(struct reader, guard) == 0, "d.err leads to the reader");
+	jpeg_guard_init(&r->guard);
+	r->guard.e = e;
+	r->d.err = &r->guard.manager;
+	r->source = (struct jpeg_source_mgr){.init_source = source_begin,
+					     .fill_input_buffer = source_fill,
+					     .skip_input_data = source_skip,
+					     .resync_to_restart = jpeg_resync_to_restart,
+					     .term_source = source_begin};
+	r->progress.progress_monitor = count_scans;
+	if (setjmp(r->guard.escape)) {
+		if (r->made)
+			jpeg_destroy_decompress(&r->d);
+		r->made = false;
+		return r->guard.rc;
+	}
+	r->made = true;
+	jpeg_create_decompress(&r->d);
+	r->d.src = &r->source;
+	r->d.progress = &r->progress;
+	jpeg_arena_arm(&r->arena, (j_common_ptr)&r->d, r->arena_memory, r->arena_bytes);
+	return 0;
+}
+
+static int jpeg_reader_init(void *memory, const struct reader_config *config, const struct io *io,
+			    struct reader **out, struct err *e)
+{
+	struct carver c = {.base = memory};
+	struct reader *r = memory;
+	int rc;
+
+	memset(r, 0, sizeof(*r));
+	rc = image_reader_init(&r->base, config, io, e);
+	if (rc < 0)
+		return rc;
+	lay_out(&c, config, io->store, r);
+	file_marks_clear(&r->base.loaded);
+	if (config->decode == DECODE_FULL)
+		rc = decoder_init(r, e);
+	else if (config->decode == DECODE_VERIFY)
+		rc = jpeg_remake_init(&r->remake, r->remake_memory, r->remake_width, e);
+	*out = r;
+	return rc;
+}
+
+static int jpeg_reader_close(struct reader *r, struct err *e)
+{
+	(void)e;
+	if (r->made)
+		jpeg_destroy_decompress(&r->d);
+	r->made = false;
+	jpeg_remake_release(&r->remake);
+	return 0;
+}
+
+size_t jpeg_reader_beyond(const struct reader *r)
+{
+	return r->arena.beyond + r->remake.encoder.arena.beyond;
+}
+
+/* ---- markers ---- */
+
+struct header {
+	uint32_t width, height;
+	bool frame, done;
+	uint64_t scan; /* where the first scan's data begin */
+};
+
+static int read_exactly(struct image_source *s, void *out, size_t n, struct err *e)
+{
+	ssize_t got = image_source_read(s, out, n, e);
+
+	if (got < 0)
+		return (int)got;
+	return (size_t)got < n ? cut_short(s, e) : 0;
+}
+
+static bool is_frame(unsigned marker)
+{
+	return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 &&
+	       marker != 0xcc;
+}
+
+/* Markers that Pillow takes without contents. */
+static bool is_bare(unsigned marker)
+{
+	return marker == 0xc8 || (marker >= 0xd0 && marker <= 0xd9) ||
+	       (marker >= 0xf0 && marker <= 0xfd);
+}
+
+/* The size of the image, from the beginning of a frame's contents. Returns how much that was. */
+static int read_frame(struct image_source *s, uint32_t bytes, struct header *h, struct err *e)
+{
+	unsigned char body[5];
+	int rc;
+
+	if (h->frame || bytes < sizeof(body))
+		return 0;
+	rc = read_exactly(s, body, sizeof(body), e);
+	if (rc < 0)
+		return rc;
+	h->height = (uint32_t)body[1] << 8 | body[2];
+	h->width = (uint32_t)body[3] << 8 | body[4];
+	h->frame = true;
+	return sizeof(body);
+}
+
+/* A marker's contents: two bytes of length, and the rest, which Pillow asks for at once. */
+static int read_segment(struct image_source *s, unsigned marker, struct header *h, struct err *e)
+{
+	unsigned char head[2];
+	uint32_t left;
+	int rc = read_exactly(s, head, sizeof(head), e);
+
+	if (rc < 0)
+		return rc;
+	left = (uint32_t)head[0] << 8 | head[1];
+	left = left > 2 ? left - 2 : 0;
+	rc = is_frame(marker) ? read_frame(s, left, h, e) : 0;
+	if (rc < 0)
+		return rc;
+	for (left -= (uint32_t)rc; left > 0;) {
+		const unsigned char *run;
+		ssize_t got = image_source_run(s, left, &run, e);
+
+		if (got < 0)
+			return (int)got;
+		if (got == 0)
+			return cut_short(s, e);
+		left -= (uint32_t)got;
+	}
+	h->done = marker == 0xda;
+	h->scan = s->offset;
+	return 0;
+}
+
+/* Takes the next marker, as Pillow walks to it. `byte` is the one at hand. */
+static int next_marker(struct image_source *s, unsigned char *byte, struct header *h, struct err *e)
+{
+	unsigned marker;
+	int rc;
+
+	if (*byte != 0xff)
+		return read_exactly(s, byte, 1, e);
+	rc = read_exactly(s, byte, 1, e);
+	marker = *byte;
+	if (rc < 0 || marker == 0xff)
+		return rc;
+	if (marker != 0 && !is_bare(marker) && marker < 0xc0)
+		return err_set(e, ERR_DATA,
+			       "there is no JPEG marker at offset %" PRIu64 ", but 0xff%02x",
+			       s->offset - 2, marker);
+	if (marker != 0 && !is_bare(marker))
+		rc = read_segment(s, marker, h, e);
+	return rc < 0 || h->done ? rc : read_exactly(s, byte, 1, e);
+}
+
+static int read_header(struct image_source *s, struct header *h, struct err *e)
+{
+	unsigned char start[16], byte = 0xff;
+	int rc;
+
+	if (!s->native) {
+		ssize_t got = image_source_read(s, start, 16, e);
+
+		if (got < 0)
+			return (int)got;
+		image_source_rewind(s);
+	}
+	rc = read_exactly(s, start, 3, e);
+	if (rc < 0)
+		return rc;
+	if (start[0] != 0xff || start[1] != 0xd8 || start[2] != 0xff)
+		return err_set(e, ERR_DATA,
+			       "it is no JPEG file: it does not begin with JPEG's first marker");
+	while (!h->done) {
+		rc = next_marker(s, &byte, h, e);
+		if (rc < 0)
+			return rc;
+		if (s->offset > HEADER_MAX)
+			return err_set(e, ERR_DATA,
+				       "there is no JPEG scan within the first %u bytes",
+				       HEADER_MAX);
+	}
+	if (!h->frame)
+		return err_set(e, ERR_DATA, "the JPEG file has a scan and no frame before it");
+	image_source_rewind(s);
+	image_source_data(s);
+	return 0;
+}
+
+/* ---- pixels ---- */
+
+static int decode_image(struct reader *r, const struct image_shape *shape, struct err *e)
+{
+	JSAMPARRAY row;
+
+	r->guard.e = e;
+	r->arena.used = 0;
+	r->source.bytes_in_buffer = 0;
+	/* an image's tables are its own */
+	memset(r->d.quant_tbl_ptrs, 0, sizeof(r->d.quant_tbl_ptrs));
+	memset(r->d.dc_huff_tbl_ptrs, 0, sizeof(r->d.dc_huff_tbl_ptrs));
+	memset(r->d.ac_huff_tbl_ptrs, 0, sizeof(r->d.ac_huff_tbl_ptrs));
+	if (setjmp(r->guard.escape)) {
+		jpeg_abort_decompress(&r->d);
+		return r->guard.rc;
+	}
+	jpeg_read_header(&r->d, TRUE);
+	r->guard.rc = image_shape_check(r->d.image_width, r->d.image_height, shape, e);
+	if (r->guard.rc < 0)
+		jpeg_guard_fail((j_common_ptr)&r->d, r->guard.rc);
+	jpeg_start_decompress(&r->d);
+	row = r->d.mem->alloc_sarray((j_common_ptr)&r->d, JPOOL_IMAGE,
+				     r->d.output_width * (JDIMENSION)r->d.output_components, 1);
+	while (r->d.output_scanline < r->d.output_height)
+		jpeg_read_scanlines(&r->d, row, 1);
+	r->payload =
+		(uint64_t)r->d.output_width * r->d.output_height * (uint64_t)r->d.output_components;
+	jpeg_finish_decompress(&r->d);
+	return 0;
+}
+
+/* The next bytes made again against the file's. */
+static int compare(void *arg, const unsigned char *bytes, size_t n, struct err *e)
+{
+	struct reader *r = arg;
+
+	while (n > 0) {
+		size_t part, same;
+
+		if (r->run_bytes == 0) {
+			ssize_t got = image_source_run(&r->base.source, IMAGE_PIECE, &r->run, e);
+
+			if (got < 0)
+				return (int)got;
+			if (got == 0)
+				return cut_short(&r->base.source, e);
+			r->run_bytes = (size_t)got;
+		}
+		part = n < r->run_bytes ? n : r->run_bytes;
+		same = first_difference(bytes, r->run, part);
+		if (same < part)
+			return err_set(e, ERR_DATA,
+				       "the byte at offset %" PRIu64
+				       " is 0x%02x, not the 0x%02x that "
+				       "was generated",
+				       r->compared + same, r->run[same], bytes[same]);
+		r->run += part;
+		r->run_bytes -= part;
+		r->compared += part;
+		bytes += part;
+		n -= part;
+	}
+	return 0;
+}
+
+static int verify_image(struct reader *r, const struct image_shape *shape,
+			const struct file_spec *f, struct err *e)
+{
+	ssize_t got;
+	int rc;
+
+	got = image_source_run(&r->base.source, IMAGE_PIECE, &r->run, e);
+	if (got < 0)
+		return (int)got;
+	r->run_bytes = (size_t)got;
+	r->compared = 0;
+	r->remake.head = r->run;
+	r->remake.n = r->run_bytes < JPEG_REMAKE_HEAD ? r->run_bytes : JPEG_REMAKE_HEAD;
+	rc = jpeg_remake(&r->remake, shape, f->file_index, r->base.config.content, compare, r, e);
+	if (rc == 0 && r->compared < r->base.source.file_bytes)
+		rc = err_set(e, ERR_DATA, "the file has %" PRIu64 " bytes and should have %" PRIu64,
+			     r->base.source.file_bytes, r->compared);
+	return rc;
+}
+
+/* Whether the marker of the end is among n bytes: most likely the last two. */
+static bool has_end(const unsigned char *p, size_t n)
+{
+	return n >= 2 && (memcmp(p + n - 2, "\xff\xd9", 2) == 0 || memmem(p, n, "\xff\xd9", 2));
+}
+
+/* Reads the file to its end. Its last piece must have the marker of the end, which no scan's data
+ * can have. */
+static int pass_image(struct reader *r, const struct header *h, struct err *e)
+{
+	struct image_source *s = &r->base.source;
+	unsigned char before = 0;
+	bool ended = false;
+
+	while (s->offset < s->file_bytes) {
+		uint64_t at = s->offset;
+		const unsigned char *run;
+		ssize_t got = image_source_run(s, s->native ? SIZE_MAX : IMAGE_PIECE, &run, e);
+		size_t n = (size_t)got, skip;
+
+		if (got < 0)
+			return (int)got;
+		if (got == 0)
+			return cut_short(s, e);
+		skip = at >= h->scan ? 0 : h->scan - at < n ? (size_t)(h->scan - at) : n;
+		if (s->offset >= s->file_bytes)
+			ended = (skip == 0 && before == 0xff && run[0] == 0xd9) ||
+				has_end(run + skip, n - skip);
+		before = run[n - 1];
+	}
+	return ended ? 0 : cut_short(s, e);
+}
+
+static int decode(struct image_reader *base, const struct file_spec *f, struct sample *out,
+		  struct err *e)
+{
+	struct reader *r = reader_of(base);
+	struct header h = {0};
+	struct image_shape shape;
+	int rc = read_header(&base->source, &h, e);
+
+	if (rc == 0)
+		rc = image_shape_of(f, "jpeg", JPEG_SIDE_MAX, &shape, e);
+	if (rc == 0)
+		rc = image_shape_check(h.width, h.height, &shape, e);
+	if (rc < 0)
+		return rc;
+	if (base->config.decode == DECODE_FULL) {
+		rc = decode_image(r, &shape, e);
+		if (rc == 0)
+			out->payload_bytes = r->payload;
+	} else if (base->config.decode == DECODE_VERIFY) {
+		rc = verify_image(r, &shape, f, e);
+	} else {
+		rc = pass_image(r, &h, e);
+	}
+	/* decoded rows are gone with libjpeg's memory; this is the last of the file */
+	if (rc == 0)
+		out->data = base->source.piece;
+	return rc;
+}
+
+static int jpeg_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
+		     struct sample *out, struct err *e)
+{
+	return image_reader_read(&r->base, path, f, index, out, decode, e);
 }
 
 const struct format_ops format_jpeg = {

@@ -77,31 +77,5 @@ int jpeg_encode(struct jpeg_encoder *j, const struct image_shape *shape, uint64_
 /* Accepts a zeroed one. */
 void jpeg_encoder_release(struct jpeg_encoder *j);
 
-#define JPEG_REMAKE_BYTES(width) (JPEG_NOISE_BYTES + JPEG_ENCODER_BYTES(width))
-#define JPEG_REMAKE_HEAD ((size_t)JPEG_HEADER_BYTES + 16)
-/* Makes files again; their first bytes tell how each was made. */
-struct jpeg_remake {
-	void *memory;
-	struct jpeg_encoder encoder;
-	/* of the file, set before each: */
-	const unsigned char *head;
-	size_t n; /* JPEG_REMAKE_HEAD, if the file is that long */
-};
-/* `memory` is JPEG_REMAKE_BYTES(width) long, 64-aligned: for images of at most `width` columns.
- * Allocates what libjpeg needs of its own, so that jpeg_remake does not. */
-int jpeg_remake_init(struct jpeg_remake *m, void *memory, uint32_t width, struct err *e);
-/* As jpeg_encode when that makes the first bytes, else as jpeg_noise. */
-int jpeg_remake(struct jpeg_remake *m, const struct image_shape *shape, uint64_t file_index,
-		const struct content_source *content, jpeg_sink *sink, void *arg, struct err *e);
-/* Accepts a zeroed one. */
-void jpeg_remake_release(struct jpeg_remake *m);
-
-/* struct format_ops' functions of the reader, by their names there. */
-size_t jpeg_reader_bytes(const struct reader_config *c, const struct store *s);
-int jpeg_reader_init(void *memory, const struct reader_config *c, const struct io *io,
-		     struct reader **out, struct err *e);
-int jpeg_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
-	      struct sample *out, struct err *e);
-int jpeg_reader_close(struct reader *r, struct err *e);
 /* Bytes that decoding asked for beyond the reader's own memory; for tests. */
 size_t jpeg_reader_beyond(const struct reader *r);

@@ -1,16 +1,22 @@
 /* npz: a zip archive with the member x.npy (samples along the last axis) and y.npy (labels), as
- * np.savez makes it, or np.savez_compressed with the compression 'zip'. Layout, writing and
- * verifying; npz_read.c reads.
+ * np.savez makes it, or np.savez_compressed with the compression 'zip'.
  *
  * A compressed member is deflate in stored blocks, which is what zlib makes of noise (for integers,
  * the same size to 1 in 10,000): so a file's size is a pure function and it is written as fast as a
  * plain one. zlib would find 10 % in random floats. */
-#include "format/numpy/npz.h"
-
+#include <inttypes.h>
 #include <string.h>
 
+#include "codec/crc32.h"
+#include "codec/zip.h"
 #include "format/blob_stream.h"
+#include "format/numpy/npy_header.h"
+#include "format/parts.h"
+#include "format/python/pyzip.h"
 
+/* ---- the file ---- */
+
+#define NPZ_MEMBERS 2
 #define LOCAL_MAX (ZIP_LOCAL_BYTES + ZIP_NAME_MAX + 20)
 #define CENTRAL_MAX (ZIP_CENTRAL_BYTES + ZIP_NAME_MAX + 32)
 #define END_MAX 98
@@ -20,7 +26,15 @@
 #define BLOCK_BYTES 16383u
 #define BLOCK_HEADER 5u
 
-const char *const npz_member_name[NPZ_MEMBERS] = {"x.npy", "y.npy"};
+/* x.npy (the samples) and y.npy (their labels, zeros), as np.savez(path, x=x, y=y) lays them out.
+ */
+struct npz_layout {
+	struct npy_array array[NPZ_MEMBERS];
+	struct zip_entry entry[NPZ_MEMBERS]; /* without the checksums */
+	uint64_t file_bytes;
+};
+
+static const char *const npz_member_name[NPZ_MEMBERS] = {"x.npy", "y.npy"};
 
 static const struct elem_type *label_elem(void)
 {
@@ -53,7 +67,7 @@ static uint64_t deflated_bytes(uint64_t n)
 	return __builtin_add_overflow(n, blocks * BLOCK_HEADER, &all) ? UINT64_MAX : all;
 }
 
-int npz_layout_of(const struct file_spec *f, struct npz_layout *out, struct err *e)
+static int npz_layout_of(const struct file_spec *f, struct npz_layout *out, struct err *e)
 {
 	struct file_spec labels = {.elem = label_elem(), .samples = f->samples};
 	unsigned char bytes[CENTRAL_MAX];
@@ -88,7 +102,7 @@ int npz_layout_of(const struct file_spec *f, struct npz_layout *out, struct err 
 	return rc;
 }
 
-int npz_check(const struct file_spec *f, struct err *e)
+static int npz_check(const struct file_spec *f, struct err *e)
 {
 	struct npz_layout l;
 
@@ -100,7 +114,7 @@ int npz_check(const struct file_spec *f, struct err *e)
 	return npz_layout_of(f, &l, e);
 }
 
-uint64_t npz_file_bytes(const struct file_spec *f)
+static uint64_t npz_file_bytes(const struct file_spec *f)
 {
 	struct npz_layout l;
 
@@ -215,9 +229,9 @@ static int put_file(struct blob_stream *s, const struct file_spec *f,
 	return rc;
 }
 
-int npz_write(const struct io *io, struct blob *b, const char *path, const struct file_spec *f,
-	      const struct content_source *content, void *scratch, size_t scratch_bytes,
-	      struct err *e)
+static int npz_write(const struct io *io, struct blob *b, const char *path,
+		     const struct file_spec *f, const struct content_source *content, void *scratch,
+		     size_t scratch_bytes, struct err *e)
 {
 	struct blob_stream s;
 
@@ -225,9 +239,9 @@ int npz_write(const struct io *io, struct blob *b, const char *path, const struc
 	return blob_stream_end(&s, path, put_file(&s, f, content, e), e);
 }
 
-int npz_verify(const struct io *io, const char *path, const struct file_spec *f,
-	       const struct content_source *content, void *scratch, size_t scratch_bytes,
-	       struct err *e)
+static int npz_verify(const struct io *io, const char *path, const struct file_spec *f,
+		      const struct content_source *content, void *scratch, size_t scratch_bytes,
+		      struct err *e)
 {
 	struct blob_stream s;
 	int rc = blob_stream_compare(&s, io, path, npz_file_bytes(f), scratch, scratch_bytes, e);
@@ -249,6 +263,528 @@ static int npz_extent(const struct reader_config *c, const struct file_spec *f, 
 	*out = (struct extent){.bytes = EXTENT_TO_END, .whole = true};
 	if (npz_file_bytes(f) != UINT64_MAX)
 		out->bytes = l.entry[1].local_offset;
+	return 0;
+}
+
+/* ---- reading ---- */
+
+/* Reading x.npy out of an npz archive.
+ *
+ * FRAMEWORK is np.load(path)['x'] of NumPy 1.24 over Python's zipfile: the buffer once at offset 0
+ * for the magic; the end record, the place of a zip64 locator, the directory; the member's local
+ * header and first bytes twice (once for its magic, once for the array); then the data in pieces of
+ * 256 KiB, each of which the file object splits by its own buffer. y is not read. The CRC-32 runs
+ * over every byte. The framework holds the array; this reader needs one piece at a time.
+ *
+ * NATIVE is one read of local header, npy header and data together when these have at most 2 MiB,
+ * else one per 2 MiB. Only when the archive does not begin with an x.npy whose local header has its
+ * sizes is the directory read: a stat and four small requests more. */
+
+/* Room for the directory, and for the end record with the longest comment. */
+#define NATIVE_PIECE_MIN 131072u
+#define NUMPY_PIECE 262144u
+#define FLAG_SIZES_LATER 8u
+
+struct reader {
+	struct reader_config config;
+	const struct io *io;
+	struct blob *blob;
+	struct expectation expect;
+	struct file_marks loaded;
+	struct inflater inflater;
+	unsigned char *header;
+	unsigned char *python_buffer;
+	size_t python_buffer_bytes;
+	unsigned char *in; /* framework: compressed bytes; native: one piece of the file */
+	size_t in_bytes;
+	unsigned char *out; /* uncompressed bytes */
+	const void *last;   /* piece of data that was read */
+	struct pybuffer py;
+	struct pyzip zip;
+	/* native: the member being read */
+	struct zip_entry entry;
+	uint64_t pos, compressed_left; /* what is not in `in` yet */
+	uint64_t given;
+	size_t in_pos, in_end;
+	size_t out_pos, out_end;
+	uint32_t crc;
+};
+
+static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
+		    struct reader *r)
+{
+	uint64_t whole;
+
+	carve(c, sizeof(*r));
+	r->blob = carve(c, store_blob_bytes(s));
+	r->loaded.bits = carve(c, file_marks_bytes(config));
+	r->loaded.files = config->files;
+	r->header = carve(c, NPY_HEADER_MAX);
+	r->inflater.memory = carve(c, INFLATER_MEMORY);
+	if (config->decode == DECODE_VERIFY)
+		r->expect.expect = carve(c, EXPECT_BYTES);
+	if (config->access == ACCESS_FRAMEWORK) {
+		r->python_buffer_bytes = reader_buffer_bytes(config);
+		r->python_buffer = carve(c, r->python_buffer_bytes);
+		whole = PYZIP_IN;
+	} else {
+		whole = config->max_file_bytes < NATIVE_PIECE_MAX ? config->max_file_bytes
+								  : NATIVE_PIECE_MAX;
+		whole = (whole + 4095) & ~(uint64_t)4095;
+		if (whole < NATIVE_PIECE_MIN)
+			whole = NATIVE_PIECE_MIN;
+	}
+	r->in_bytes = (size_t)whole;
+	r->in = carve(c, whole);
+	r->out = carve(c, PYZIP_OUT);
+}
+
+static size_t npz_reader_bytes(const struct reader_config *config, const struct store *s)
+{
+	struct carver c = {0};
+	struct reader r = {0};
+
+	lay_out(&c, config, s, &r);
+	return carved(&c);
+}
+
+static int npz_reader_init(void *memory, const struct reader_config *config, const struct io *io,
+			   struct reader **out, struct err *e)
+{
+	struct carver c = {.base = memory};
+	struct reader *r = memory;
+	int rc = reader_config_check(config, e);
+
+	if (rc < 0)
+		return rc;
+	*r = (struct reader){.config = *config, .io = io};
+	lay_out(&c, config, io->store, r);
+	file_marks_clear(&r->loaded);
+	inflater_init(&r->inflater, r->inflater.memory);
+	if (config->decode == DECODE_VERIFY)
+		r->expect.content = config->content;
+	*out = r;
+	return 0;
+}
+
+/* Up to `want` bytes of the member: as Python's zipfile or as directly as possible. */
+typedef ssize_t next_fn(struct reader *r, size_t want, const unsigned char **run, struct err *e);
+
+static ssize_t framework_next(struct reader *r, size_t want, const unsigned char **run,
+			      struct err *e)
+{
+	return pyzip_next(&r->zip, want, run, e);
+}
+
+/* Refills `in` with the member's next compressed bytes. */
+static int native_refill(struct reader *r, struct err *e)
+{
+	size_t n = r->compressed_left < r->in_bytes ? (size_t)r->compressed_left : r->in_bytes;
+	ssize_t got = io_pread(r->io, IO_DATA, r->blob, r->in, n, r->pos, e);
+
+	if (got < 0)
+		return (int)got;
+	if (got == 0)
+		return err_set(e, ERR_DATA,
+			       "the file ends at offset %" PRIu64 " and %" PRIu64
+			       " bytes of the member '%s' are missing: it was cut short",
+			       r->pos, r->compressed_left, r->entry.name);
+	r->pos += (uint64_t)got;
+	r->compressed_left -= (uint64_t)got;
+	r->in_pos = 0;
+	r->in_end = (size_t)got;
+	return 0;
+}
+
+/* Makes out[out_pos..out_end) not empty, unless the stream has ended. */
+static int native_inflate(struct reader *r, struct err *e)
+{
+	while (r->out_pos == r->out_end && !r->inflater.ended) {
+		size_t used;
+		ssize_t made;
+
+		if (r->in_pos == r->in_end && r->compressed_left > 0) {
+			int rc = native_refill(r, e);
+
+			if (rc < 0)
+				return rc;
+		}
+		used = r->in_end - r->in_pos;
+		made = inflater_run(&r->inflater, r->in + r->in_pos, &used, r->out, PYZIP_OUT, e);
+		if (made < 0)
+			return (int)made;
+		r->in_pos += used;
+		r->out_pos = 0;
+		r->out_end = (size_t)made;
+		if (made == 0 && used == 0 && r->compressed_left == 0 && !r->inflater.ended)
+			return err_set(e, ERR_DATA, "the compressed data of '%s' do not end",
+				       r->entry.name);
+	}
+	return 0;
+}
+
+static ssize_t native_next(struct reader *r, size_t want, const unsigned char **run, struct err *e)
+{
+	size_t n;
+	int rc = 0;
+
+	if (r->entry.method == ZIP_DEFLATED) {
+		rc = native_inflate(r, e);
+		n = r->out_end - r->out_pos;
+		*run = r->out + r->out_pos;
+	} else {
+		if (r->in_pos == r->in_end && r->compressed_left > 0)
+			rc = native_refill(r, e);
+		n = r->in_end - r->in_pos;
+		*run = r->in + r->in_pos;
+	}
+	if (rc < 0)
+		return rc;
+	if (n > want)
+		n = want;
+	if (r->entry.method == ZIP_DEFLATED)
+		r->out_pos += n;
+	else
+		r->in_pos += n;
+	r->given += n;
+	if (r->config.decode != DECODE_FULL)
+		return (ssize_t)n;
+	r->crc = crc32_update(r->crc, *run, n);
+	if (r->given == r->entry.bytes && r->crc != r->entry.crc)
+		return err_set(
+			e, ERR_DATA,
+			"the member '%s' has the CRC-32 %08x and its header says %08x: its data "
+			"are damaged",
+			r->entry.name, r->crc, r->entry.crc);
+	return (ssize_t)n;
+}
+
+static int member_ends(const struct zip_entry *m, struct err *e)
+{
+	return err_set(e, ERR_DATA, "the member '%s' ends within its array: it is damaged",
+		       m->name);
+}
+
+/* Copies n bytes of the member. */
+static int next_bytes(struct reader *r, next_fn *next, const struct zip_entry *m,
+		      unsigned char *out, size_t n, struct err *e)
+{
+	while (n > 0) {
+		const unsigned char *run = NULL;
+		ssize_t got = next(r, n, &run, e);
+
+		if (got < 0)
+			return (int)got;
+		if (got == 0)
+			return member_ends(m, e);
+		memcpy(out, run, (size_t)got);
+		out += got;
+		n -= (size_t)got;
+	}
+	return 0;
+}
+
+/* The npy header at the member's beginning, in the steps in which NumPy reads it. `offset` is the
+ * place of the member's data. */
+static int member_header(struct reader *r, next_fn *next, const struct zip_entry *m,
+			 const struct file_spec *f, uint64_t offset, struct npy_array *a,
+			 struct err *e)
+{
+	unsigned char *h = r->header;
+	size_t total;
+	int before, rc = next_bytes(r, next, m, h, 8, e);
+
+	if (rc < 0)
+		return rc;
+	before = npy_prefix_bytes(h, 8, offset, e);
+	if (before < 0)
+		return before;
+	rc = next_bytes(r, next, m, h + 8, (size_t)before - 8, e);
+	if (rc == 0)
+		rc = npy_header_length(h, offset, &total, e);
+	if (rc == 0)
+		rc = next_bytes(r, next, m, h + before, total - (size_t)before, e);
+	if (rc == 0)
+		rc = npy_header_parse(h, total, offset, a, e);
+	if (rc == 0)
+		rc = npy_array_check(a, f, e);
+	if (rc == 0 && (m->bytes < total || m->bytes - total != a->data_bytes))
+		rc = err_set(e, ERR_DATA,
+			     "the member '%s' has %" PRIu64
+			     " bytes; its array and header need %" PRIu64,
+			     m->name, m->bytes, total + a->data_bytes);
+	return rc;
+}
+
+/* The array's data in pieces of at most `piece`. */
+static int member_data(struct reader *r, next_fn *next, const struct zip_entry *m,
+		       const struct file_spec *f, const struct npy_array *a, uint64_t data_offset,
+		       size_t piece, struct sample *out, struct err *e)
+{
+	uint64_t done = 0;
+
+	while (done < a->data_bytes) {
+		uint64_t left = a->data_bytes - done;
+		size_t want = left < piece ? (size_t)left : piece;
+
+		while (want > 0) {
+			const unsigned char *run = NULL;
+			ssize_t got = next(r, want, &run, e);
+			int rc;
+
+			if (got < 0)
+				return (int)got;
+			if (got == 0)
+				return member_ends(m, e);
+			rc = expectation_check(&r->expect, f->file_index, done, data_offset, run,
+					       (size_t)got, e);
+			if (rc < 0)
+				return rc;
+			out->data = run;
+			done += (uint64_t)got;
+			want -= (size_t)got;
+		}
+	}
+	return 0;
+}
+
+static uint64_t data_place(const struct zip_entry *m, uint64_t member, const struct npy_array *a)
+{
+	return m->method == ZIP_STORED ? member + a->header_bytes : UINT64_MAX;
+}
+
+static int framework_open(struct reader *r, struct zip_entry *m, struct err *e)
+{
+	struct store_stat st;
+	size_t buffer = 0;
+	ssize_t got;
+	int rc = io_stat_blob(r->io, r->blob, &st, e);
+
+	if (rc == 0)
+		rc = reader_buffer_of(&r->config, st.block_bytes, r->python_buffer_bytes, &buffer,
+				      e);
+	if (rc < 0)
+		return rc;
+	pybuffer_start(&r->py, r->io, r->blob, r->config.python, st.bytes, r->python_buffer,
+		       buffer);
+	got = pybuffer_read(&r->py, r->header, NPY_MAGIC_BYTES, e);
+	if (got < 0)
+		return (int)got;
+	if (got < 4 || (memcmp(r->header, "PK\3\4", 4) != 0 && memcmp(r->header, "PK\5\6", 4) != 0))
+		return err_set(e, ERR_DATA,
+			       "it is no npz file: it does not begin as a zip archive");
+	pybuffer_seek(&r->py, 0);
+	r->zip = (struct pyzip){.py = &r->py,
+				.inflater = &r->inflater,
+				.in = r->in,
+				.out = r->out,
+				.check_crc = r->config.decode == DECODE_FULL};
+	return pyzip_find(&r->zip, npz_member_name[0], m, e);
+}
+
+static int read_framework(struct reader *r, const struct file_spec *f, struct sample *out,
+			  struct err *e)
+{
+	struct zip_entry m;
+	struct npy_array a;
+	uint64_t member = 0;
+	int rc = framework_open(r, &m, e);
+
+	if (rc == 0)
+		rc = pyzip_open(&r->zip, &m, e);
+	if (rc == 0)
+		rc = next_bytes(r, framework_next, &m, r->header, NPY_MAGIC_BYTES, e);
+	if (rc == 0 && memcmp(r->header, npy_magic, NPY_MAGIC_BYTES) != 0)
+		rc = err_set(e, ERR_DATA, "the member '%s' is no npy array", m.name);
+	if (rc == 0)
+		rc = pyzip_open(&r->zip, &m, e);
+	if (rc < 0)
+		return rc;
+	member = r->zip.pos;
+	rc = member_header(r, framework_next, &m, f, member, &a, e);
+	if (rc < 0)
+		return rc;
+	r->py.kind = IO_DATA;
+	return member_data(r, framework_next, &m, f, &a, data_place(&m, member, &a),
+			   NUMPY_PIECE / a.elem->bytes * a.elem->bytes, out, e);
+}
+
+static uint64_t le(const unsigned char *p, int bytes)
+{
+	uint64_t v = 0;
+
+	while (bytes-- > 0)
+		v = v << 8 | p[bytes];
+	return v;
+}
+
+/* Takes the sizes from the zip64 extra field where the header defers to it. */
+static bool local_sizes(const unsigned char *extra, size_t n, struct zip_entry *m)
+{
+	if (m->bytes != UINT32_MAX && m->compressed_bytes != UINT32_MAX)
+		return true;
+	while (n >= 4) {
+		size_t id = (size_t)le(extra, 2), size = (size_t)le(extra + 2, 2);
+
+		if (size > n - 4)
+			return false;
+		if (id == 1 && size >= 16) {
+			m->bytes = le(extra + 4, 8);
+			m->compressed_bytes = le(extra + 12, 8);
+			return true;
+		}
+		extra += 4 + size;
+		n -= 4 + size;
+	}
+	return false;
+}
+
+/* Whether in[0..n) begins with a local header of x.npy that says all there is to know; then *m gets
+ * it and *data the offset of its data. */
+static bool local_is_x(const unsigned char *in, size_t n, struct zip_entry *m, uint64_t *data)
+{
+	size_t name_bytes, extra_bytes;
+
+	if (n < ZIP_LOCAL_BYTES || memcmp(in, "PK\3\4", 4) != 0)
+		return false;
+	name_bytes = (size_t)le(in + 26, 2);
+	extra_bytes = (size_t)le(in + 28, 2);
+	if (name_bytes + extra_bytes > n - ZIP_LOCAL_BYTES ||
+	    name_bytes != strlen(npz_member_name[0]) ||
+	    memcmp(in + ZIP_LOCAL_BYTES, npz_member_name[0], name_bytes) != 0)
+		return false;
+	*m = (struct zip_entry){.flags = (uint16_t)le(in + 6, 2),
+				.method = (uint16_t)le(in + 8, 2),
+				.crc = (uint32_t)le(in + 14, 4),
+				.compressed_bytes = le(in + 18, 4),
+				.bytes = le(in + 22, 4)};
+	memcpy(m->name, npz_member_name[0], name_bytes + 1);
+	*data = ZIP_LOCAL_BYTES + name_bytes + extra_bytes;
+	return !(m->flags & (FLAG_SIZES_LATER | 1u)) &&
+	       (m->method == ZIP_STORED || m->method == ZIP_DEFLATED) &&
+	       local_sizes(in + ZIP_LOCAL_BYTES + name_bytes, extra_bytes, m);
+}
+
+/* The long way: Python's, through a buffer as large as can be, then one read of the member. */
+static int native_directory(struct reader *r, uint64_t *data, size_t *have, struct err *e)
+{
+	struct store_stat st;
+	struct pyzip z = {.in = r->out, .inflater = &r->inflater, .py = &r->py};
+	int rc = io_stat_blob(r->io, r->blob, &st, e);
+
+	if (rc < 0)
+		return rc;
+	pybuffer_start(&r->py, r->io, r->blob, 314, st.bytes, r->in, NATIVE_PIECE_MIN);
+	rc = pyzip_find(&z, npz_member_name[0], &r->entry, e);
+	if (rc == 0)
+		rc = pyzip_open(&z, &r->entry, e);
+	if (rc < 0)
+		return rc;
+	*data = z.pos;
+	*have = 0;
+	return 0;
+}
+
+/* Reads the first piece of the file and finds the member; leaves what it has of the data in `in`.
+ */
+static int native_open(struct reader *r, const struct file_spec *f, uint64_t *data, struct err *e)
+{
+	struct npz_layout want;
+	size_t n, have;
+	ssize_t got;
+	int rc = npz_layout_of(f, &want, e);
+
+	if (rc < 0)
+		return rc;
+	n = want.entry[1].local_offset < r->in_bytes ? (size_t)want.entry[1].local_offset
+						     : r->in_bytes;
+	got = io_pread(r->io, IO_DATA, r->blob, r->in, n, 0, e);
+	if (got < 0)
+		return (int)got;
+	have = (size_t)got;
+	if (have < 4 || memcmp(r->in, "PK", 2) != 0)
+		return err_set(e, ERR_DATA,
+			       "it is no npz file: it does not begin as a zip archive");
+	if (!local_is_x(r->in, have, &r->entry, data))
+		rc = native_directory(r, data, &have, e);
+	if (rc == 0 && r->entry.method == ZIP_DEFLATED)
+		rc = inflater_start(&r->inflater, e);
+	if (rc < 0)
+		return rc;
+	r->in_pos = have ? (size_t)*data : 0;
+	r->in_end = have;
+	if (have && r->entry.compressed_bytes < have - *data)
+		r->in_end = (size_t)(*data + r->entry.compressed_bytes);
+	r->pos = *data + (r->in_end - r->in_pos);
+	r->compressed_left = r->entry.compressed_bytes - (r->in_end - r->in_pos);
+	r->out_pos = r->out_end = 0;
+	r->given = 0;
+	r->crc = 0;
+	return 0;
+}
+
+/* Reads what is left without looking at it. */
+static int native_skip(struct reader *r, struct sample *out, struct err *e)
+{
+	int rc = 0;
+
+	if (r->entry.method == ZIP_STORED && r->entry.compressed_bytes != r->entry.bytes)
+		return member_ends(&r->entry, e);
+	out->data = r->in + r->in_pos;
+	while (rc == 0 && r->compressed_left > 0) {
+		rc = native_refill(r, e);
+		out->data = r->in;
+	}
+	return rc;
+}
+
+static int read_native(struct reader *r, const struct file_spec *f, struct sample *out,
+		       struct err *e)
+{
+	struct npy_array a;
+	uint64_t data = 0;
+	int rc = native_open(r, f, &data, e);
+
+	if (rc == 0)
+		rc = member_header(r, native_next, &r->entry, f, data, &a, e);
+	if (rc < 0)
+		return rc;
+	if (r->config.decode == DECODE_NONE)
+		return native_skip(r, out, e);
+	return member_data(r, native_next, &r->entry, f, &a, data_place(&r->entry, data, &a),
+			   SIZE_MAX, out, e);
+}
+
+static int npz_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
+		    struct sample *out, struct err *e)
+{
+	int rc = reader_sample_begin(f, index, path, out, e);
+
+	if (rc < 0)
+		return rc;
+	if (file_marks_get(&r->loaded, f->file_index)) {
+		out->data = r->last;
+		return 0;
+	}
+	rc = io_open(r->io, path, STORE_READ, r->blob, e);
+	if (rc < 0)
+		return rc;
+	rc = r->config.access == ACCESS_FRAMEWORK ? read_framework(r, f, out, e)
+						  : read_native(r, f, out, e);
+	rc = reader_blob_close(r->io, r->blob, path, rc, e);
+	r->last = out->data;
+	if (rc < 0)
+		return rc;
+	reader_sample_done(f, out);
+	file_marks_set(&r->loaded, f->file_index);
+	return 0;
+}
+
+static int npz_reader_close(struct reader *r, struct err *e)
+{
+	/* every read closes what it opened */
+	(void)r;
+	(void)e;
 	return 0;
 }
 

@@ -11,11 +11,18 @@
  *
  * Our files: stored deflate blocks, no row filtered (noise does not compress), IDAT chunks as long
  * as Pillow makes them, so that the framework's requests are those for Pillow's files. */
+#include <inttypes.h>
+#include <libdeflate.h>
 #include <string.h>
 
 #include "codec/adler32.h"
+#include "codec/crc32.h"
 #include "format/blob_stream.h"
-#include "format/png/png.h"
+#include "format/image.h"
+#include "format/inflater.h"
+#include "format/png/png_image.h"
+
+/* ---- the file ---- */
 
 #define BLOCK_MAX 65535u /* of a stored deflate block */
 #define BLOCK_HEAD 5
@@ -226,6 +233,516 @@ static int png_verify(const struct io *io, const char *path, const struct file_s
 				    scratch_bytes - ROWS_SCRATCH, e);
 
 	return rc < 0 ? rc : blob_stream_end(&s, path, put_file(&s, f, content, scratch, e), e);
+}
+
+/* ---- reading ---- */
+
+struct reader {
+	struct image_reader base;
+	struct libdeflate_decompressor *inflate;
+	struct inflater inflater; /* for what does not fit into memory at once */
+	unsigned char *inflater_memory;
+	unsigned char *packed, *pixels;
+	size_t packed_room, pixels_room;
+};
+
+/* One image on its way. */
+struct decoding {
+	struct reader *r;
+	const struct file_spec *f;
+	struct png_image image;
+	bool look;     /* checksums are checked and pixels made */
+	size_t packed; /* compressed bytes gathered */
+	/* when the whole does not fit: rows are inflated as they come, two are kept */
+	bool by_rows, ended;
+	size_t head, tail; /* bytes of the zlib stream's head and tail seen */
+	unsigned char frame[ZLIB_HEAD + ZLIB_TAIL];
+	uint32_t adler;
+	uint64_t y; /* of the row that is filled */
+	size_t filled;
+	int odd; /* which of the two it is */
+};
+
+static uint32_t be32(const unsigned char *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
+		    struct reader *r)
+{
+	/* a file of ours is larger than its rows, so that there is room for those too; other
+	 * writers cut the stream into smaller blocks or chunks */
+	uint64_t file = config->max_file_bytes, room = file;
+
+	carve(c, sizeof(*r));
+	image_reader_lay_out(c, config, s, file, &r->base);
+	if (config->decode == DECODE_NONE)
+		return;
+	r->inflater_memory = carve(c, INFLATER_MEMORY);
+	if (__builtin_add_overflow(file, file / 64 + IMAGE_PIECE, &room))
+		c->overflow = true;
+	r->packed_room = (size_t)room;
+	r->packed = carve(c, room);
+	r->pixels_room = (size_t)file;
+	r->pixels = carve(c, file);
+}
+
+static size_t png_reader_bytes(const struct reader_config *config, const struct store *s)
+{
+	struct carver c = {0};
+	struct reader r = {0};
+
+	lay_out(&c, config, s, &r);
+	return carved(&c);
+}
+
+static int png_reader_init(void *memory, const struct reader_config *config, const struct io *io,
+			   struct reader **out, struct err *e)
+{
+	struct carver c = {.base = memory};
+	struct reader *r = memory;
+	int rc;
+
+	memset(r, 0, sizeof(*r));
+	rc = image_reader_init(&r->base, config, io, e);
+	if (rc < 0)
+		return rc;
+	lay_out(&c, config, io->store, r);
+	file_marks_clear(&r->base.loaded);
+	if (config->decode != DECODE_NONE) {
+		inflater_init(&r->inflater, r->inflater_memory);
+		r->inflate = libdeflate_alloc_decompressor();
+		if (!r->inflate)
+			return err_set(e, -12, "no memory is left to inflate PNG images");
+	}
+	*out = r;
+	return 0;
+}
+
+static int png_reader_close(struct reader *r, struct err *e)
+{
+	(void)e;
+	if (r->inflate)
+		libdeflate_free_decompressor(r->inflate);
+	r->inflate = NULL;
+	return 0;
+}
+
+static int cut_short(const struct image_source *s, struct err *e)
+{
+	return err_set(e, ERR_DATA,
+		       "the file ends at offset %" PRIu64
+		       ", before the end of its image: it was cut "
+		       "short",
+		       s->offset);
+}
+
+static int read_exactly(struct image_source *s, void *out, size_t n, struct err *e)
+{
+	ssize_t got = image_source_read(s, out, n, e);
+
+	if (got < 0)
+		return (int)got;
+	return (size_t)got < n ? cut_short(s, e) : 0;
+}
+
+/* ---- pixels ---- */
+
+/* Compares pixels [offset, offset + n) of the image. */
+static int compare(const struct decoding *d, uint64_t offset, const unsigned char *p, uint64_t n,
+		   struct err *e)
+{
+	return expectation_check(&d->r->base.expect, d->f->file_index, offset, UINT64_MAX, p,
+				 (size_t)n, e);
+}
+
+static int wrong_amount(const struct decoding *d, const char *what, struct err *e)
+{
+	return err_set(e, ERR_DATA,
+		       "the compressed pixels hold %s than the %" PRIu64 " bytes of %u rows", what,
+		       d->image.raw_bytes, d->image.height);
+}
+
+static int finish_whole(struct decoding *d, struct err *e)
+{
+	struct reader *r = d->r;
+	const struct png_image *m = &d->image;
+	const unsigned char *above = NULL;
+	unsigned char *to = r->pixels;
+	enum libdeflate_result result = libdeflate_zlib_decompress(
+		r->inflate, r->packed, d->packed, r->pixels, (size_t)m->raw_bytes, NULL);
+
+	if (result == LIBDEFLATE_SHORT_OUTPUT || result == LIBDEFLATE_INSUFFICIENT_SPACE)
+		return wrong_amount(d, result == LIBDEFLATE_SHORT_OUTPUT ? "less" : "more", e);
+	if (result != LIBDEFLATE_SUCCESS)
+		return err_set(
+			e, ERR_DATA,
+			"the compressed pixels are damaged: they do not inflate, or not to what "
+			"their checksum says");
+	for (uint64_t y = 0; y < m->height; y++) {
+		const unsigned char *row = r->pixels + y * (m->row_bytes + 1);
+		int rc = png_unfilter(m, row[0], row + 1, above, to, y, e);
+
+		if (rc < 0)
+			return rc;
+		above = to;
+		to += m->row_bytes;
+	}
+	return compare(d, 0, r->pixels, m->row_bytes * m->height, e);
+}
+
+/* The two rows: [filter][pixels] each. */
+static unsigned char *row_at(const struct decoding *d, int odd)
+{
+	return d->r->pixels + (odd ? d->image.row_bytes + 1 : 0);
+}
+
+static int row_done(struct decoding *d, struct err *e)
+{
+	unsigned char *row = row_at(d, d->odd);
+	const unsigned char *above = d->y ? row_at(d, !d->odd) + 1 : NULL;
+	unsigned char filter = row[0];
+	int rc;
+
+	d->adler = adler32_update(d->adler, row, d->filled);
+	rc = png_unfilter(&d->image, filter, row + 1, above, row + 1, d->y, e);
+	if (rc == 0)
+		rc = compare(d, d->y * d->image.row_bytes, row + 1, d->image.row_bytes, e);
+	d->y++;
+	d->filled = 0;
+	d->odd = !d->odd;
+	return rc;
+}
+
+static size_t take_frame(struct decoding *d, size_t *have, size_t want, size_t at,
+			 const unsigned char *in, size_t n)
+{
+	size_t part = want - *have < n ? want - *have : n;
+
+	memcpy(d->frame + at + *have, in, part);
+	*have += part;
+	return part;
+}
+
+static int check_zlib_head(const struct decoding *d, struct err *e)
+{
+	unsigned head = (unsigned)d->frame[0] << 8 | d->frame[1];
+
+	if ((d->frame[0] & 15) != 8 || head % 31 != 0 || (d->frame[1] & 32))
+		return err_set(e, ERR_DATA,
+			       "the compressed pixels begin with 0x%04x, which is no zlib stream",
+			       head);
+	return 0;
+}
+
+/* Inflates more of the stream into rows. */
+static int inflate_rows(struct decoding *d, const unsigned char *in, size_t n, struct err *e)
+{
+	uint64_t row_bytes = d->image.row_bytes + 1;
+
+	while (n > 0 && !d->ended && d->y < d->image.height) {
+		size_t used = n;
+		ssize_t made =
+			inflater_run(&d->r->inflater, in, &used, row_at(d, d->odd) + d->filled,
+				     (size_t)(row_bytes - d->filled), e);
+		int rc = 0;
+
+		if (made < 0)
+			return (int)made;
+		in += used;
+		n -= used;
+		d->ended = d->r->inflater.ended;
+		d->filled += (size_t)made;
+		if (d->filled == row_bytes)
+			rc = row_done(d, e);
+		if (rc < 0)
+			return rc;
+		if (made == 0 && used == 0 && !d->ended)
+			return err_set(e, ERR_DATA, "the compressed pixels do not go on");
+	}
+	while (n > 0 && !d->ended) {
+		unsigned char more;
+		size_t used = n;
+		ssize_t made = inflater_run(&d->r->inflater, in, &used, &more, 1, e);
+
+		if (made != 0)
+			return made < 0 ? (int)made : wrong_amount(d, "more", e);
+		in += used;
+		n -= used;
+		d->ended = d->r->inflater.ended;
+		if (used == 0 && !d->ended)
+			return err_set(e, ERR_DATA, "the compressed pixels do not end");
+	}
+	take_frame(d, &d->tail, ZLIB_TAIL, ZLIB_HEAD, in, n);
+	return 0;
+}
+
+/* What was gathered goes through the streaming inflater. */
+static int drain(struct decoding *d, struct err *e)
+{
+	const unsigned char *in = d->r->packed;
+	size_t n = d->packed, before = d->head;
+	size_t skip = take_frame(d, &d->head, ZLIB_HEAD, 0, in, n);
+	int rc = 0;
+
+	d->packed = 0;
+	if (before < ZLIB_HEAD && d->head == ZLIB_HEAD) {
+		rc = check_zlib_head(d, e);
+		if (rc == 0)
+			rc = inflater_start(&d->r->inflater, e);
+	}
+	return rc < 0 ? rc : inflate_rows(d, in + skip, n - skip, e);
+}
+
+static int finish_rows(struct decoding *d, struct err *e)
+{
+	int rc = drain(d, e);
+
+	if (rc < 0)
+		return rc;
+	if (d->y < d->image.height)
+		return wrong_amount(d, "less", e);
+	if (!d->ended || d->tail < ZLIB_TAIL)
+		return err_set(e, ERR_DATA, "the compressed pixels have no end");
+	if (be32(d->frame + ZLIB_HEAD) != d->adler)
+		return err_set(e, ERR_DATA,
+			       "the pixels do not have the checksum that the file says");
+	return 0;
+}
+
+/* ---- chunks ---- */
+
+struct chunk {
+	uint64_t offset;
+	uint32_t bytes;
+	char type[5];
+	uint32_t crc;
+};
+
+static int chunk_open(struct image_source *s, struct chunk *k, struct err *e)
+{
+	unsigned char head[8];
+	int rc;
+
+	k->offset = s->offset;
+	rc = read_exactly(s, head, sizeof(head), e);
+	if (rc < 0)
+		return rc;
+	k->bytes = be32(head);
+	memcpy(k->type, head + 4, 4);
+	k->type[4] = '\0';
+	for (int i = 0; i < 4; i++) {
+		char c = k->type[i];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')))
+			return err_set(e, ERR_DATA, "there is no PNG chunk at offset %" PRIu64,
+				       k->offset);
+	}
+	if (k->bytes > PNG_SIDE_MAX)
+		return err_set(e, ERR_DATA,
+			       "the PNG chunk %s at offset %" PRIu64
+			       " says it has %u bytes; at most %u are possible",
+			       k->type, k->offset, k->bytes, PNG_SIDE_MAX);
+	k->crc = crc32_update(0, head + 4, 4);
+	return 0;
+}
+
+static int chunk_close(const struct decoding *d, struct image_source *s, const struct chunk *k,
+		       struct err *e)
+{
+	unsigned char crc[4];
+	int rc = read_exactly(s, crc, sizeof(crc), e);
+
+	if (rc < 0 || !d->look || be32(crc) == k->crc)
+		return rc;
+	return err_set(e, ERR_DATA,
+		       "the PNG chunk %s at offset %" PRIu64
+		       " is damaged: its checksum is %08x, and its "
+		       "bytes have %08x",
+		       k->type, k->offset, be32(crc), k->crc);
+}
+
+static int chunk_skip(const struct decoding *d, struct image_source *s, struct chunk *k,
+		      struct err *e)
+{
+	for (uint32_t left = k->bytes; left > 0;) {
+		const unsigned char *run;
+		ssize_t got = image_source_run(s, left, &run, e);
+
+		if (got < 0)
+			return (int)got;
+		if (got == 0)
+			return cut_short(s, e);
+		if (d->look)
+			k->crc = crc32_update(k->crc, run, (size_t)got);
+		left -= (uint32_t)got;
+	}
+	return 0;
+}
+
+/* Reads IDAT's contents in the pieces that Pillow asks for. */
+static int chunk_pixels(struct decoding *d, struct image_source *s, struct chunk *k, struct err *e)
+{
+	struct reader *r = d->r;
+
+	for (uint32_t left = k->bytes; left > 0;) {
+		size_t n = left < IMAGE_PIECE ? left : IMAGE_PIECE;
+		int rc = 0;
+
+		if (n > r->packed_room - d->packed) {
+			d->by_rows = true;
+			rc = drain(d, e);
+		}
+		if (rc == 0)
+			rc = read_exactly(s, r->packed + d->packed, n, e);
+		if (rc < 0)
+			return rc;
+		k->crc = crc32_update(k->crc, r->packed + d->packed, n);
+		d->packed += n;
+		left -= (uint32_t)n;
+	}
+	return 0;
+}
+
+static int read_header(struct decoding *d, struct image_source *s, struct chunk *k, struct err *e)
+{
+	unsigned char ihdr[PNG_IHDR_BYTES];
+	struct image_shape shape;
+	uint64_t offset = s->offset;
+	int rc;
+
+	if (strcmp(k->type, "IHDR") != 0 || k->bytes != PNG_IHDR_BYTES)
+		return err_set(e, ERR_DATA,
+			       "the first PNG chunk, at offset %" PRIu64
+			       ", is %s of %u bytes, not IHDR "
+			       "of %d",
+			       k->offset, k->type, k->bytes, PNG_IHDR_BYTES);
+	rc = read_exactly(s, ihdr, sizeof(ihdr), e);
+	if (rc < 0)
+		return rc;
+	k->crc = crc32_update(k->crc, ihdr, sizeof(ihdr));
+	rc = chunk_close(d, s, k, e);
+	if (rc == 0)
+		rc = png_image_parse(ihdr, offset, &d->image, e);
+	if (rc == 0)
+		rc = image_shape_of(d->f, "png", PNG_SIDE_MAX, &shape, e);
+	if (rc == 0)
+		rc = image_shape_check(d->image.width, d->image.height, &shape, e);
+	return rc;
+}
+
+/* Whether, and how, the image of this header can be decoded. */
+static int plan(struct decoding *d, struct err *e)
+{
+	const struct png_image *m = &d->image;
+
+	if (d->r->base.expect.content && (m->colour != 0 || m->depth != 8))
+		return err_set(
+			e, ERR_DATA,
+			"the image has colour type %u with %u bits; generated ones are 8-bit gray",
+			m->colour, m->depth);
+	if (!d->look)
+		return 0;
+	d->by_rows = m->raw_bytes > d->r->pixels_room;
+	if (d->by_rows && m->row_bytes + 1 > d->r->pixels_room / 2)
+		return err_set(e, ERR_DATA,
+			       "a row of the image has %" PRIu64
+			       " bytes, more than a gray one can have",
+			       m->row_bytes);
+	return 0;
+}
+
+static int begin(struct decoding *d, struct image_source *s, struct chunk *k, struct err *e)
+{
+	unsigned char signature[16];
+	int rc = 0;
+
+	if (!s->native) {
+		ssize_t got = image_source_read(s, signature, 16, e);
+
+		if (got < 0)
+			return (int)got;
+		image_source_rewind(s);
+	}
+	rc = read_exactly(s, signature, sizeof(png_signature), e);
+	if (rc == 0 && memcmp(signature, png_signature, sizeof(png_signature)) != 0)
+		rc = err_set(e, ERR_DATA,
+			     "it is no PNG file: it does not begin with PNG's signature");
+	if (rc == 0)
+		rc = chunk_open(s, k, e);
+	if (rc == 0)
+		rc = read_header(d, s, k, e);
+	return rc < 0 ? rc : plan(d, e);
+}
+
+/* All chunks from the second to the last. */
+static int walk(struct decoding *d, struct image_source *s, struct err *e)
+{
+	enum { BEFORE, WITHIN, AFTER } where = BEFORE;
+	struct chunk k;
+
+	for (;;) {
+		int rc = chunk_open(s, &k, e);
+		bool pixels;
+
+		if (rc < 0)
+			return rc;
+		pixels = strcmp(k.type, "IDAT") == 0;
+		if (!pixels && where == WITHIN)
+			where = AFTER;
+		if (pixels && where == AFTER)
+			return err_set(e, ERR_DATA,
+				       "the PNG chunk IDAT at offset %" PRIu64
+				       " does not follow the others of its type",
+				       k.offset);
+		if (pixels)
+			where = WITHIN;
+		if (strcmp(k.type, "IEND") == 0)
+			break;
+		if (pixels)
+			image_source_data(s);
+		rc = pixels && d->look ? chunk_pixels(d, s, &k, e) : chunk_skip(d, s, &k, e);
+		if (rc == 0)
+			rc = chunk_close(d, s, &k, e);
+		if (rc < 0)
+			return rc;
+	}
+	if (k.bytes != 0)
+		return err_set(e, ERR_DATA,
+			       "the PNG chunk IEND at offset %" PRIu64
+			       " says it has %u bytes, and has none",
+			       k.offset, k.bytes);
+	if (where == BEFORE)
+		return err_set(e, ERR_DATA, "the PNG file has no pixels: there is no IDAT chunk");
+	/* Pillow does not ask for the checksum of IEND, but it has to be there */
+	return s->offset + 4 > s->file_bytes ? cut_short(s, e) : 0;
+}
+
+static int decode(struct image_reader *base, const struct file_spec *f, struct sample *out,
+		  struct err *e)
+{
+	struct reader *r = (struct reader *)base;
+	struct decoding d = {
+		.r = r, .f = f, .look = base->config.decode != DECODE_NONE, .adler = ADLER32_BEGIN};
+	struct chunk k;
+	int rc = begin(&d, &base->source, &k, e);
+
+	if (rc == 0)
+		rc = walk(&d, &base->source, e);
+	if (rc == 0 && d.look)
+		rc = d.by_rows ? finish_rows(&d, e) : finish_whole(&d, e);
+	if (rc < 0)
+		return rc;
+	out->data = !d.look ? base->source.piece : d.by_rows ? row_at(&d, !d.odd) + 1 : r->pixels;
+	out->payload_bytes = d.image.row_bytes * d.image.height;
+	return 0;
+}
+
+static int png_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
+		    struct sample *out, struct err *e)
+{
+	return image_reader_read(&r->base, path, f, index, out, decode, e);
 }
 
 const struct format_ops format_png = {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/png/png.h"
+#include "format/png/png_image.h"
 
 /* A piece of a row is copied away before its pixels overwrite it; small enough for the first cache.
  */

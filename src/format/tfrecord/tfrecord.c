@@ -2,15 +2,18 @@
  *
  * A record is its length (8 bytes), the masked CRC-32C of those, the message, and the masked
  * CRC-32C of that. All of a file's records have one size, so record i begins at i times it. */
-#include "format/tfrecord/tfrecord.h"
-
 #include <endian.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "codec/crc32c.h"
 #include "format/blob_stream.h"
-#include "format/tfrecord/tfrecord_index.h"
+#include "format/parts.h"
+#include "format/tfrecord/tfrecord.h"
+
+/* ---- the file ---- */
 
 int tfrecord_layout_of(const struct file_spec *f, struct tfrecord_layout *out, struct err *e)
 {
@@ -129,6 +132,596 @@ static int tfrecord_extent(const struct reader_config *c, const struct file_spec
 	if (c->keep_open)
 		*out = (struct extent){.bytes = l.file_bytes, .whole = true};
 	return 0;
+}
+
+/* ---- DALI's index ---- */
+
+/* The component that ends at `end`: its length, 0 when there is none. */
+static size_t component(const char *path, size_t end)
+{
+	size_t at = end;
+
+	while (at > 0 && path[at - 1] != '/')
+		at--;
+	return end - at;
+}
+
+static bool is_kind(const char *name, size_t n)
+{
+	return n == 5 && (memcmp(name, "train", 5) == 0 || memcmp(name, "valid", 5) == 0);
+}
+
+/* <data>/train/x and <data>/train/<subfolder>/x have <data>/index/train/x.idx. A file that lies in
+ * neither has its index beside it. */
+int tfrecord_index_path(const char *path, uint32_t which, char *out, size_t out_size)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	size_t end = slash ? (size_t)(slash - path) : 0;
+	int n = -1;
+
+	(void)which;
+	for (int level = 0; level < 2 && end > 0; level++) {
+		size_t len = component(path, end), at = end - len;
+
+		if (is_kind(path + at, len)) {
+			n = snprintf(out, out_size, "%.*sindex/%.*s/%s.idx", (int)at, path,
+				     (int)len, path + at, name);
+			break;
+		}
+		end = at > 0 ? at - 1 : 0;
+	}
+	if (n < 0)
+		n = snprintf(out, out_size, "%s.idx", path);
+	return n < 0 || (size_t)n >= out_size ? -ENAMETOOLONG : 0;
+}
+
+static uint64_t digits(uint64_t v)
+{
+	uint64_t n = 1;
+
+	for (; v >= 10; v /= 10)
+		n++;
+	return n;
+}
+
+static uint64_t tfrecord_index_bytes(const struct file_spec *f, uint32_t which)
+{
+	struct tfrecord_layout l;
+	uint64_t sum, at = 0, ten = 10;
+
+	(void)which;
+	if (tfrecord_layout_of(f, &l, NULL) < 0)
+		return UINT64_MAX;
+	sum = f->samples * (digits(l.record_bytes) + 2);
+	/* offsets below 10, below 100, ...: record_bytes is at least 16, so the quotient fits */
+	for (uint64_t n = 1; at < f->samples; n++) {
+		uint64_t end = (ten - 1) / l.record_bytes + 1;
+
+		if (n == 20 || end > f->samples)
+			end = f->samples;
+		sum += (end - at) * n;
+		at = end;
+		ten = n < 19 ? ten * 10 : UINT64_MAX;
+	}
+	return sum;
+}
+
+static int put_lines(struct blob_stream *s, const struct file_spec *f, struct err *e)
+{
+	struct tfrecord_layout l;
+	char line[48];
+	int rc = tfrecord_layout_of(f, &l, e);
+
+	for (uint64_t i = 0; i < f->samples && rc == 0; i++) {
+		int n = snprintf(line, sizeof(line), "%" PRIu64 " %" PRIu64 "\n",
+				 i * l.record_bytes, l.record_bytes);
+
+		rc = blob_stream_put(s, line, (size_t)n, e);
+	}
+	return rc;
+}
+
+static int tfrecord_index_write(const struct io *io, struct blob *b, const char *path,
+				const struct file_spec *f, uint32_t which, void *scratch,
+				size_t scratch_bytes, struct err *e)
+{
+	struct blob_stream s;
+
+	(void)which;
+	blob_stream_write(&s, io, b, scratch, scratch_bytes);
+	return blob_stream_end(&s, path, put_lines(&s, f, e), e);
+}
+
+static int tfrecord_index_verify(const struct io *io, const char *path, const struct file_spec *f,
+				 uint32_t which, void *scratch, size_t scratch_bytes, struct err *e)
+{
+	struct blob_stream s;
+	int rc = blob_stream_compare(&s, io, path, tfrecord_index_bytes(f, which), scratch,
+				     scratch_bytes, e);
+
+	return rc < 0 ? rc : blob_stream_end(&s, path, put_lines(&s, f, e), e);
+}
+
+/* ---- reading ---- */
+
+/* Reading TFRecord files.
+ *
+ * FRAMEWORK is tf.data's TFRecordDataset: preads of exactly the buffer's size, from the file's
+ * start in order, whatever the records' sizes; a short one is followed by one for the rest, which
+ * finds the end. Unbuffered, each record is a pread of 12 bytes and one of its payload with the
+ * checksum. There is no way to sample i but through the records before it. So a stream that stands
+ * at or before the wanted record is continued, as the iterator of such a dataset would be, and only
+ * a record behind it makes a file be opened and streamed anew. After the last record the end is
+ * probed and the file closed.
+ *
+ * NATIVE is one pread of the sample's record, whose place is known from its number; without
+ * decoding one per 2 MiB of it. */
+
+#define TRANSFER_DEFAULT 262144u
+#define PATH_ROOM 4096u
+/* Room in a record for other features and longer numbers than ours. */
+#define RECORD_SLACK 4096u
+
+struct stream {
+	bool open;
+	uint64_t file_index;
+	uint64_t next;   /* record it stands at */
+	uint64_t offset; /* of that record, and within it of the next byte */
+	uint64_t raw;    /* where the buffer ends in the file */
+	size_t pos, end; /* what is buffered and not taken */
+	bool ended;      /* the end of the file was found */
+};
+
+struct reader {
+	struct reader_config config;
+	const struct io *io;
+	struct blob *blob;
+	struct expectation expect;
+	struct file_marks loaded;
+	struct stream stream;
+	char *path;            /* of the open stream */
+	unsigned char *buffer; /* NULL: unbuffered */
+	size_t buffer_bytes;
+	unsigned char *record; /* a whole one, with its length in front */
+	size_t record_bytes;
+	const void *last;
+};
+
+static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
+		    struct reader *r)
+{
+	uint64_t record;
+
+	carve(c, sizeof(*r));
+	r->blob = carve(c, store_blob_bytes(s));
+	r->loaded.bits = carve(c, file_marks_bytes(config));
+	r->loaded.files = config->files;
+	if (config->decode == DECODE_VERIFY)
+		r->expect.expect = carve(c, EXPECT_BYTES);
+	if (config->access == ACCESS_FRAMEWORK) {
+		r->path = carve(c, PATH_ROOM);
+		if (config->transfer_bytes != TRANSFER_UNBUFFERED) {
+			r->buffer_bytes =
+				config->transfer_bytes ? config->transfer_bytes : TRANSFER_DEFAULT;
+			r->buffer = carve(c, r->buffer_bytes);
+		}
+	}
+	if (__builtin_add_overflow(config->max_sample_bytes, RECORD_SLACK, &record)) {
+		c->overflow = true;
+		return;
+	}
+	r->record_bytes = (size_t)record;
+	r->record = carve(c, record);
+}
+
+static size_t tfrecord_reader_bytes(const struct reader_config *config, const struct store *s)
+{
+	struct carver c = {0};
+	struct reader r = {0};
+
+	lay_out(&c, config, s, &r);
+	return carved(&c);
+}
+
+static int tfrecord_reader_init(void *memory, const struct reader_config *config,
+				const struct io *io, struct reader **out, struct err *e)
+{
+	struct carver c = {.base = memory};
+	struct reader *r = memory;
+	int rc = reader_config_check(config, e);
+
+	if (rc < 0)
+		return rc;
+	memset(r, 0, sizeof(*r));
+	r->config = *config;
+	r->io = io;
+	lay_out(&c, config, io->store, r);
+	file_marks_clear(&r->loaded);
+	if (config->decode == DECODE_VERIFY)
+		r->expect.content = config->content;
+	*out = r;
+	return 0;
+}
+
+/* TensorFlow's file: asks again for what is missing until it gets nothing. Returns what there was.
+ */
+static ssize_t read_to_end(struct reader *r, unsigned char *out, size_t n, struct err *e)
+{
+	struct stream *s = &r->stream;
+	size_t done = 0;
+
+	while (done < n && !s->ended) {
+		ssize_t got = io_pread(r->io, IO_DATA, r->blob, out + done, n - done, s->raw, e);
+
+		if (got < 0)
+			return got;
+		s->ended = got == 0;
+		s->raw += (uint64_t)got;
+		done += (size_t)got;
+	}
+	return (ssize_t)done;
+}
+
+/* The stream's next n bytes to `out`, or (NULL) nowhere. Fewer at the end of the file. Unbuffered,
+ * they always go to memory: they are read there. Buffers of which every byte is wanted are read in
+ * place. `crc`, if any, goes over the bytes while the processor still has them. */
+static ssize_t take(struct reader *r, unsigned char *out, size_t n, uint32_t *crc, struct err *e)
+{
+	struct stream *s = &r->stream;
+	size_t done = 0;
+
+	while (done < n) {
+		size_t part = s->end - s->pos;
+		const unsigned char *from = out;
+		ssize_t got = 0;
+
+		if (part > n - done)
+			part = n - done;
+		if (part > 0) {
+			from = r->buffer + s->pos;
+			if (out)
+				memcpy(out + done, from, part);
+			s->pos += part;
+		} else if (!r->buffer || (out && n - done >= r->buffer_bytes)) {
+			from = out + done;
+			got = read_to_end(r, out + done, r->buffer ? r->buffer_bytes : n - done, e);
+			part = (size_t)got;
+		} else {
+			got = read_to_end(r, r->buffer, r->buffer_bytes, e);
+			s->pos = 0;
+			s->end = got > 0 ? (size_t)got : 0;
+		}
+		if (got < 0)
+			return got;
+		if (part == 0 && got == 0)
+			break;
+		if (crc)
+			*crc = crc32c_update(*crc, from, part);
+		done += part;
+	}
+	s->offset += done;
+	return (ssize_t)done;
+}
+
+/* What is known of a record while it is looked at. */
+struct record {
+	const struct file_spec *f;
+	uint64_t index, offset; /* of its first byte */
+	uint64_t length;        /* of the payload */
+};
+
+static int in_record(const struct record *rec, int rc, struct err *e)
+{
+	if (e)
+		err_wrap(e, "record %" PRIu64 ", at offset %" PRIu64, rec->index, rec->offset);
+	return rc;
+}
+
+static uint32_t load32(const unsigned char *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return le32toh(v);
+}
+
+/* The first 12 bytes of a record. */
+static int check_head(const struct reader *r, const unsigned char *head, struct record *rec,
+		      struct err *e)
+{
+	uint64_t sample = file_spec_sample_bytes(rec->f), length;
+
+	memcpy(&length, head, sizeof(length));
+	rec->length = length = le64toh(length);
+	if (r->config.decode == DECODE_FULL &&
+	    crc32c_masked(crc32c_update(0, head, 8)) != load32(head + 8))
+		return err_set(e, ERR_DATA, "the checksum of its length does not agree");
+	if (length > r->record_bytes - TFRECORD_HEAD_BYTES - TFRECORD_TAIL_BYTES)
+		return err_set(e, ERR_DATA,
+			       "it has %" PRIu64 " bytes, too many for a sample of %" PRIu64
+			       ": it is damaged, or of another dataset",
+			       length, sample);
+	if (length < sample)
+		return err_set(e, ERR_DATA,
+			       "it has %" PRIu64 " bytes, too few for a sample of %" PRIu64
+			       ": it is damaged, or of another dataset",
+			       length, sample);
+	return 0;
+}
+
+/* A record's payload with its checksum, whose own is `crc`. `wanted`: its sample is delivered. */
+static int check_payload(struct reader *r, const unsigned char *payload, const struct record *rec,
+			 uint32_t crc, bool wanted, struct sample *out, struct err *e)
+{
+	uint64_t sample = file_spec_sample_bytes(rec->f), at;
+	struct example x;
+	int rc;
+
+	if (r->config.decode == DECODE_FULL && crc32c_masked(crc) != load32(payload + rec->length))
+		return err_set(e, ERR_DATA, "the checksum of its %" PRIu64 " bytes does not agree",
+			       rec->length);
+	if (!wanted)
+		return 0;
+	out->data = payload;
+	if (r->config.decode == DECODE_NONE)
+		return 0;
+	rc = example_parse(payload, (size_t)rec->length, &x, e);
+	if (rc < 0)
+		return rc;
+	if (!x.image || x.image_bytes != sample)
+		return err_set(e, ERR_DATA,
+			       "its feature 'image' has %zu bytes, and a sample of the workload "
+			       "has %" PRIu64 "%s",
+			       x.image_bytes, sample, x.image ? "" : " (there is no such feature)");
+	out->data = x.image;
+	at = rec->offset + TFRECORD_HEAD_BYTES + (uint64_t)(x.image - payload);
+	return expectation_check(&r->expect, rec->f->file_index, rec->index * sample,
+				 at - rec->index * sample, x.image, x.image_bytes, e);
+}
+
+static int cut_short(uint64_t wanted, ssize_t got, struct err *e)
+{
+	return err_set(e, ERR_DATA, "the file ends within it: %zd of %" PRIu64 " bytes are there",
+		       got, wanted);
+}
+
+/* The payload and the checksum behind it, `rest` bytes. They stay in the buffer when they are there
+ * whole. */
+static ssize_t take_payload(struct reader *r, size_t rest, const unsigned char **payload,
+			    uint32_t *crc, struct err *e)
+{
+	struct stream *s = &r->stream;
+	bool full = r->config.decode == DECODE_FULL;
+	unsigned char *room = r->record + TFRECORD_HEAD_BYTES;
+	size_t length = rest - TFRECORD_TAIL_BYTES;
+	ssize_t got, tail;
+
+	*payload = room;
+	*crc = 0;
+	if (r->buffer && r->config.decode == DECODE_NONE) {
+		*payload = r->buffer;
+		return take(r, NULL, rest, NULL, e);
+	}
+	if (rest <= s->end - s->pos) {
+		*payload = r->buffer + s->pos;
+		if (full)
+			*crc = crc32c_update(0, *payload, length);
+		s->pos += rest;
+		s->offset += rest;
+		return (ssize_t)rest;
+	}
+	/* unbuffered, both are one request */
+	got = take(r, room, r->buffer ? length : rest, full && r->buffer ? crc : NULL, e);
+	if (got < 0 || (size_t)got < length)
+		return got;
+	if (full && !r->buffer)
+		*crc = crc32c_update(0, room, length);
+	if (!r->buffer)
+		return got;
+	tail = take(r, room + length, TFRECORD_TAIL_BYTES, NULL, e);
+	return tail < 0 ? tail : got + tail;
+}
+
+/* The stream's next record. */
+static int stream_record(struct reader *r, const struct file_spec *f, bool wanted,
+			 struct sample *out, struct err *e)
+{
+	struct stream *s = &r->stream;
+	struct record rec = {.f = f, .index = s->next, .offset = s->offset};
+	const unsigned char *payload;
+	uint32_t crc;
+	uint64_t rest;
+	ssize_t got;
+	int rc;
+
+	got = take(r, r->record, TFRECORD_HEAD_BYTES, NULL, e);
+	if (got < 0)
+		return (int)got;
+	if (got == 0)
+		return err_set(e, ERR_DATA,
+			       "the file ends after %" PRIu64 " records and should have %" PRIu64,
+			       rec.index, f->samples);
+	rc = got < TFRECORD_HEAD_BYTES ? cut_short(TFRECORD_HEAD_BYTES, got, e)
+				       : check_head(r, r->record, &rec, e);
+	if (rc < 0)
+		return in_record(&rec, rc, e);
+	rest = rec.length + TFRECORD_TAIL_BYTES;
+	got = take_payload(r, (size_t)rest, &payload, &crc, e);
+	if (got < 0)
+		return (int)got;
+	rc = (uint64_t)got < rest
+		     ? cut_short(TFRECORD_HEAD_BYTES + rest, got + TFRECORD_HEAD_BYTES, e)
+		     : check_payload(r, payload, &rec, crc, wanted, out, e);
+	if (rc < 0)
+		return in_record(&rec, rc, e);
+	s->next++;
+	return 0;
+}
+
+static int stream_open(struct reader *r, const char *path, const struct file_spec *f, struct err *e)
+{
+	size_t n = strlen(path) + 1;
+	int rc = io_open(r->io, path, STORE_READ, r->blob, e);
+
+	if (rc < 0)
+		return rc;
+	r->stream = (struct stream){.open = true, .file_index = f->file_index};
+	/* a path that cannot be kept is never known again */
+	if (n > PATH_ROOM)
+		n = 0;
+	memcpy(r->path, path, n);
+	if (n == 0)
+		r->path[0] = '\0';
+	return 0;
+}
+
+static int stream_close(struct reader *r, int rc, struct err *e)
+{
+	int closed;
+
+	if (!r->stream.open)
+		return rc;
+	r->stream.open = false;
+	closed = io_close(r->io, r->blob, rc == 0 ? e : NULL);
+	return rc == 0 ? closed : rc;
+}
+
+/* The iterator asks for one more record before it knows that there is none. */
+static int stream_end(struct reader *r, const struct file_spec *f, struct err *e)
+{
+	unsigned char scrap[TFRECORD_HEAD_BYTES];
+	ssize_t got = take(r, scrap, sizeof(scrap), NULL, e);
+
+	if (got < 0)
+		return (int)got;
+	if (got > 0)
+		return err_set(e, ERR_DATA,
+			       "the file goes on after its %" PRIu64 " records, at offset %" PRIu64
+			       ": it is of another dataset",
+			       f->samples, r->stream.offset - (uint64_t)got);
+	return 0;
+}
+
+static int read_framework(struct reader *r, const char *path, const struct file_spec *f,
+			  uint64_t index, struct sample *out, struct err *e)
+{
+	struct stream *s = &r->stream;
+	bool here = s->open && s->file_index == f->file_index && s->next <= index &&
+		    strcmp(r->path, path) == 0;
+	uint64_t end = r->config.keep_open ? f->samples : index + 1;
+	int rc = 0;
+
+	if (!here) {
+		rc = stream_close(r, 0, e);
+		if (rc == 0)
+			rc = stream_open(r, path, f, e);
+	}
+	while (rc == 0 && s->next < end)
+		rc = stream_record(r, f, r->config.keep_open || s->next == index, out, e);
+	if (rc == 0 && end == f->samples) {
+		rc = stream_end(r, f, e);
+		if (rc == 0)
+			rc = stream_close(r, rc, e);
+	}
+	return rc < 0 ? err_in_path(stream_close(r, rc, e), path, e) : 0;
+}
+
+/* The record in one piece, or, when nothing but its head matters, in pieces at the same place.
+ * Returns how much there was, and leaves the first piece's beginning in `head`. */
+static ssize_t read_record(struct reader *r, uint64_t offset, size_t n, unsigned char *head,
+			   struct err *e)
+{
+	size_t piece = r->config.decode == DECODE_NONE ? NATIVE_PIECE_MAX : n, done = 0;
+
+	while (done < n) {
+		size_t part = n - done < piece ? n - done : piece;
+		ssize_t got = io_pread(r->io, IO_DATA, r->blob, r->record, part, offset + done, e);
+
+		if (got < 0)
+			return got;
+		if (done == 0)
+			memcpy(head, r->record, TFRECORD_HEAD_BYTES);
+		done += (size_t)got;
+		if ((size_t)got < part)
+			break;
+	}
+	return (ssize_t)done;
+}
+
+static int native_record(struct reader *r, const struct tfrecord_layout *l,
+			 const struct file_spec *f, uint64_t index, struct sample *out,
+			 struct err *e)
+{
+	unsigned char head[TFRECORD_HEAD_BYTES];
+	struct record rec = {.f = f, .index = index, .offset = index * l->record_bytes};
+	const unsigned char *payload = r->record + TFRECORD_HEAD_BYTES;
+	uint32_t crc = 0;
+	ssize_t got = read_record(r, rec.offset, (size_t)l->record_bytes, head, e);
+	int rc;
+
+	if (got < 0)
+		return (int)got;
+	rc = got < TFRECORD_HEAD_BYTES ? cut_short(l->record_bytes, got, e)
+				       : check_head(r, head, &rec, e);
+	if (rc == 0 && rec.length != l->example.bytes)
+		rc = err_set(e, ERR_DATA,
+			     "it has %" PRIu64 " bytes and not %" PRIu64
+			     ", so that the places of records cannot be computed; "
+			     "reader.access: framework finds them",
+			     rec.length, l->example.bytes);
+	if (rc == 0 && (uint64_t)got < l->record_bytes)
+		rc = cut_short(l->record_bytes, got, e);
+	if (rc == 0 && r->config.decode == DECODE_FULL)
+		crc = crc32c_update(0, payload, (size_t)rec.length);
+	if (rc == 0)
+		rc = check_payload(r, payload, &rec, crc, true, out, e);
+	return rc < 0 ? in_record(&rec, rc, e) : 0;
+}
+
+static int read_native(struct reader *r, const char *path, const struct file_spec *f,
+		       uint64_t index, struct sample *out, struct err *e)
+{
+	bool all = r->config.keep_open;
+	uint64_t begin = all ? 0 : index, end = all ? f->samples : index + 1;
+	struct tfrecord_layout l;
+	int rc = tfrecord_layout_of(f, &l, e);
+
+	if (rc == 0 && l.record_bytes > r->record_bytes)
+		rc = err_set(e, ERR_USAGE, "a record is larger than the reader has room for");
+	if (rc < 0)
+		return rc;
+	rc = io_open(r->io, path, STORE_READ, r->blob, e);
+	if (rc < 0)
+		return rc;
+	for (uint64_t i = begin; i < end && rc == 0; i++)
+		rc = native_record(r, &l, f, i, out, e);
+	return reader_blob_close(r->io, r->blob, path, rc, e);
+}
+
+static int tfrecord_read(struct reader *r, const char *path, const struct file_spec *f,
+			 uint64_t index, struct sample *out, struct err *e)
+{
+	int rc = reader_sample_begin(f, index, path, out, e);
+
+	if (rc < 0)
+		return rc;
+	if (file_marks_get(&r->loaded, f->file_index)) {
+		out->data = r->last;
+		return 0;
+	}
+	rc = r->config.access == ACCESS_FRAMEWORK ? read_framework(r, path, f, index, out, e)
+						  : read_native(r, path, f, index, out, e);
+	r->last = out->data;
+	if (rc < 0)
+		return rc;
+	reader_sample_done(f, out);
+	file_marks_set(&r->loaded, f->file_index);
+	return 0;
+}
+
+static int tfrecord_reader_close(struct reader *r, struct err *e)
+{
+	return stream_close(r, 0, e);
 }
 
 const struct format_ops format_tfrecord = {

@@ -1,5 +1,5 @@
 #pragma once
-/* The two halves of the tfrecord format: how such a file looks, and how one is read. */
+/* How a TFRecord file and its index look, for readers other than the format's own. */
 #include "format/format.h"
 #include "format/tfrecord/tfrecord_example.h"
 
@@ -15,10 +15,6 @@ struct tfrecord_layout {
 /* ERR_USAGE when the sizes are impossible. */
 int tfrecord_layout_of(const struct file_spec *f, struct tfrecord_layout *out, struct err *e);
 
-/* struct format_ops' functions, by their names there. */
-size_t tfrecord_reader_bytes(const struct reader_config *c, const struct store *s);
-int tfrecord_reader_init(void *memory, const struct reader_config *c, const struct io *io,
-			 struct reader **out, struct err *e);
-int tfrecord_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
-		  struct sample *out, struct err *e);
-int tfrecord_reader_close(struct reader *r, struct err *e);
+/* Path of the index that DALI wants of a TFRecord file: a line "<offset> <bytes>" per record,
+ * framing included. The companion of every tfrecord blob (format.h, sidecar_*). `which` is 0. */
+int tfrecord_index_path(const char *path, uint32_t which, char *out, size_t out_size);

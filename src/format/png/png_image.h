@@ -1,7 +1,8 @@
 #pragma once
-/* The parts of the png format: how our files look, the header of any, and undoing its filters. */
-#include "format/format.h"
-#include "format/image.h"
+/* The header of a PNG image, and undoing the filters of its rows. */
+#include <stdint.h>
+
+#include "base/err.h"
 
 #define PNG_SIGNATURE_BYTES 8
 #define PNG_IHDR_BYTES 13
@@ -27,11 +28,3 @@ int png_image_parse(const unsigned char ihdr[PNG_IHDR_BYTES], uint64_t offset,
  * filter; `y` is for the sentence. */
 int png_unfilter(const struct png_image *image, unsigned filter, const unsigned char *row,
 		 const unsigned char *above, unsigned char *out, uint64_t y, struct err *e);
-
-/* struct format_ops' functions of the reader, by their names there. */
-size_t png_reader_bytes(const struct reader_config *c, const struct store *s);
-int png_reader_init(void *memory, const struct reader_config *c, const struct io *io,
-		    struct reader **out, struct err *e);
-int png_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
-	     struct sample *out, struct err *e);
-int png_reader_close(struct reader *r, struct err *e);
