@@ -1,13 +1,37 @@
-/* Opening: the plan, the format and the pools; the memory of ranks; names. */
+/* Checkpoints of a run: opened, written, removed and read back. */
 #include "checkpoint/checkpoint.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/file.h"
-#include "checkpoint/parts.h"
+#include "checkpoint/formats.h"
+
+#define TEMPORARY ".tmp"
+
+struct checkpoint {
+	const struct workload *w;
+	struct checkpoint_plan plan;
+	const struct checkpoint_format_ops *format;
+	struct checkpoint_common common;
+};
+
+struct checkpoint_rank {
+	const struct checkpoint *c;
+	int64_t rank;
+	struct file_writer writer;
+	struct stream *stream;
+	struct blob *blob;
+	unsigned char *work; /* copies of a stream, or READ_PIECE bytes read */
+	size_t work_bytes;
+	unsigned char *buffer; /* of a file object that is read */
+	size_t buffer_bytes;   /* as the file system's blocks are */
+	struct buf read_meta;
+};
 
 static int find_format(struct checkpoint *c, struct err *e)
 {
@@ -26,14 +50,6 @@ static int find_format(struct checkpoint *c, struct err *e)
 				       checkpoint_table[i]->is.name);
 	return err_set(e, ERR_USAGE, "checkpoint.format '%s' is unknown; there are auto, %s", name,
 		       known);
-}
-
-const struct checkpoint_format_ops *checkpoint_format_find(const char *name)
-{
-	for (size_t i = 0; checkpoint_table[i]; i++)
-		if (strcmp(checkpoint_table[i]->is.name, name) == 0)
-			return checkpoint_table[i];
-	return NULL;
 }
 
 /* The element types that occur. */
@@ -114,12 +130,32 @@ size_t checkpoint_memory_bytes(const struct checkpoint *c)
 
 /* ---- ranks ---- */
 
-enum stream_law checkpoint_law(const struct checkpoint *c)
+/* The plan's file under the name that the format gives it. */
+static void named_file_at(const struct checkpoint *c, int64_t rank, uint64_t index,
+			  struct checkpoint_file *out)
+{
+	checkpoint_file_at(&c->plan, rank, index, out);
+	if (c->format->name_of)
+		c->format->name_of(&c->plan, out, index, out->name, sizeof(out->name));
+}
+
+/* "<folder>/global_epoch<E>_step<S>/<name><suffix>"; heap. */
+static char *part_path(const struct checkpoint *c, int64_t epoch, int64_t step, const char *name,
+		       const char *suffix)
+{
+	char *folder = checkpoint_folder_path(c->w, epoch, step);
+	char *path = xasprintf("%s/%s%s", folder, name, suffix);
+
+	free(folder);
+	return path;
+}
+
+static enum stream_law stream_law_of(const struct checkpoint *c)
 {
 	return c->w->checkpoint.access == 1 ? STREAM_BLOCKS : c->format->law;
 }
 
-size_t checkpoint_limit(const struct checkpoint_rank *r)
+static size_t stream_limit(const struct checkpoint_rank *r)
 {
 	if (r->c->w->checkpoint.access == 1)
 		return (size_t)r->c->w->checkpoint.block_bytes;
@@ -129,7 +165,7 @@ size_t checkpoint_limit(const struct checkpoint_rank *r)
 static size_t work_bytes(const struct checkpoint *c, size_t buffer)
 {
 	size_t limit = c->format->limit ? c->format->limit : buffer;
-	size_t arena = stream_arena_bytes(checkpoint_law(c), limit);
+	size_t arena = stream_arena_bytes(stream_law_of(c), limit);
 
 	return arena > READ_PIECE ? arena : READ_PIECE;
 }
@@ -151,18 +187,9 @@ static size_t buffer_bytes(const struct checkpoint *c, const struct store *s)
 	return pybuffer_size(c->common.python, st.block_bytes ? st.block_bytes : 4096);
 }
 
-void file_writer_measure(struct file_writer *w, const struct checkpoint_file *f)
-{
-	static const struct io no_io;
-
-	w->file = f;
-	w->key = 0;
-	stream_start(w->stream, STREAM_BLOCKS, 4096, NULL, &no_io, NULL, NULL);
-}
-
 /* Bytes of a file's part; what it keeps in memory stays in the writer's buffers. */
-uint64_t checkpoint_measure(struct checkpoint_rank *r, const struct checkpoint_file *f,
-			    unsigned part)
+static uint64_t measure_part(struct checkpoint_rank *r, const struct checkpoint_file *f,
+			     unsigned part)
 {
 	file_writer_measure(&r->writer, f);
 	r->c->format->write(&r->writer, part);
@@ -179,21 +206,12 @@ void checkpoint_rank_file_bytes(struct checkpoint_rank *r, uint64_t *bytes, uint
 	for (uint64_t i = 0; i < count; i++) {
 		struct checkpoint_file f;
 
-		checkpoint_file_of(r->c, r->rank, i, &f);
+		named_file_at(r->c, r->rank, i, &f);
 		for (unsigned part = 0; r->c->format->part_suffix[part]; part++) {
-			*bytes += checkpoint_measure(r, &f, part);
+			*bytes += measure_part(r, &f, part);
 			*files += 1;
 		}
 	}
-}
-
-/* The plan's file under the name that the format gives it. */
-void checkpoint_file_of(const struct checkpoint *c, int64_t rank, uint64_t index,
-			struct checkpoint_file *out)
-{
-	checkpoint_file_at(&c->plan, rank, index, out);
-	if (c->format->name_of)
-		c->format->name_of(&c->plan, out, index, out->name, sizeof(out->name));
 }
 
 int checkpoint_rank_open(struct checkpoint_rank **out, const struct checkpoint *c,
@@ -236,7 +254,7 @@ size_t checkpoint_rank_memory_bytes(const struct checkpoint *c, const struct sto
 	for (uint64_t i = 0; i < checkpoint_file_count(&c->plan, rank); i++) {
 		struct checkpoint_file f;
 
-		checkpoint_file_of(c, rank, i, &f);
+		named_file_at(c, rank, i, &f);
 		if (f.tensors * 400 + 8192 > meta)
 			meta = (size_t)f.tensors * 400 + 8192;
 	}
@@ -261,12 +279,395 @@ void checkpoint_rank_close(struct checkpoint_rank *r)
 	free(r);
 }
 
-char *checkpoint_path(const struct checkpoint *c, int64_t epoch, int64_t step, const char *name,
-		      const char *suffix)
-{
-	char *folder = checkpoint_folder_path(c->w, epoch, step);
-	char *path = xasprintf("%s/%s%s", folder, name, suffix);
+/* ---- writing: temporary names, syncs, renames ---- */
 
-	free(folder);
-	return path;
+/* The open file: filled, synced, closed. */
+static int fill(struct checkpoint_rank *r, const struct checkpoint_file *f, unsigned part,
+		const struct io *io, struct err *e)
+{
+	const struct checkpoint *c = r->c;
+	int rc, closed;
+
+	stream_start(r->stream, stream_law_of(c), stream_limit(r), r->work, io, r->blob, e);
+	r->writer.file = f;
+	c->format->write(&r->writer, part);
+	rc = stream_flush(r->stream);
+	if (rc == 0 && c->w->checkpoint.fsync)
+		rc = io_sync(io, r->blob, e);
+	closed = io_close(io, r->blob, rc == 0 ? e : NULL);
+	return rc < 0 ? rc : closed;
+}
+
+static int explain(int rc, const char *path, struct err *e)
+{
+	if (rc == ERR_CANCELED || !e)
+		return rc;
+	if (rc == -ENOSPC || rc == -EDQUOT)
+		return err_wrap(
+			e,
+			"cannot write the checkpoint file '%s' (it was removed again; earlier "
+			"checkpoints are as they were; free space, or keep fewer with "
+			"checkpoint.keep_last)",
+			path);
+	return err_wrap(e, "cannot write the checkpoint file '%s'", path);
+}
+
+/* One file, whole under its name or not there. */
+static int write_part(struct checkpoint_rank *r, const struct checkpoint_file *f, unsigned part,
+		      int64_t epoch, int64_t step, const struct io *io, struct err *e)
+{
+	const char *suffix = r->c->format->part_suffix[part];
+	AUTO_FREE char *path = part_path(r->c, epoch, step, f->name, suffix);
+	AUTO_FREE char *temporary = xasprintf("%s" TEMPORARY, path);
+	int rc;
+
+	r->writer.key = content_file_key(r->c->common.seed, epoch, step, f->name);
+	span_name(io->trace, temporary);
+	rc = io_open(io, temporary, STORE_WRITE | STORE_CREATE, r->blob, e);
+	if (rc < 0)
+		return explain(rc, path, e);
+	rc = fill(r, f, part, io, e);
+	if (rc == 0)
+		rc = io_rename(io, temporary, path, e);
+	if (rc < 0)
+		io->store->ops->remove(io->store, temporary, NULL);
+	return rc < 0 ? explain(rc, path, e) : 0;
+}
+
+static int sync_folder(struct checkpoint_rank *r, const char *folder, const struct io *io,
+		       struct err *e)
+{
+	AUTO_FREE char *above = NULL;
+	const char *slash = strrchr(folder, '/');
+	int rc;
+
+	if (!r->c->w->checkpoint.fsync)
+		return 0;
+	span_name(io->trace, folder);
+	rc = io_sync_dir(io, folder, e);
+	above = slash ? xstrndup(folder, (size_t)(slash - folder)) : xstrdup(".");
+	/* the folder's own name, which is new as well */
+	span_name(io->trace, above);
+	return rc < 0 ? rc : io_sync_dir(io, *above ? above : "/", e);
+}
+
+int checkpoint_write(struct checkpoint_rank *r, int64_t epoch, int64_t step, const struct io *io,
+		     struct checkpoint_stat *out, struct err *e)
+{
+	AUTO_FREE char *folder = checkpoint_folder_path(r->c->w, epoch, step);
+	uint64_t count = checkpoint_file_count(&r->c->plan, r->rank);
+	struct checkpoint_stat s = {0};
+	int64_t start = clock_now_ns();
+	int rc = 0;
+
+	if (count > 0)
+		rc = io->store->ops->mkdirs(io->store, folder, e);
+	for (uint64_t i = 0; i < count && rc == 0; i++) {
+		struct checkpoint_file f;
+		int64_t begin = clock_now_ns();
+
+		named_file_at(r->c, r->rank, i, &f);
+		for (unsigned part = 0; r->c->format->part_suffix[part] && rc == 0; part++) {
+			rc = write_part(r, &f, part, epoch, step, io, e);
+			s.files++;
+			s.file_bytes += r->stream->written;
+		}
+		s.payload_bytes += f.bytes;
+		s.part_ns[f.part] += clock_now_ns() - begin;
+	}
+	if (rc == 0 && count > 0)
+		rc = sync_folder(r, folder, io, e);
+	s.total_ns = clock_now_ns() - start;
+	if (out && rc == 0)
+		*out = s;
+	return rc;
+}
+
+/* A small file at once, as the formats' own files that no rank writes. */
+static int write_small(struct checkpoint_rank *r, const char *path, const struct buf *b,
+		       const struct io *io, struct err *e)
+{
+	AUTO_FREE char *temporary = xasprintf("%s" TEMPORARY, path);
+	int rc, closed;
+	ssize_t w;
+
+	span_name(io->trace, temporary);
+	rc = io_open(io, temporary, STORE_WRITE | STORE_CREATE, r->blob, e);
+	if (rc < 0)
+		return explain(rc, path, e);
+	w = io_pwrite(io, r->blob, b->data, b->len, 0, e);
+	rc = w < 0 ? (int)w : 0;
+	if (rc == 0 && r->c->w->checkpoint.fsync)
+		rc = io_sync(io, r->blob, e);
+	closed = io_close(io, r->blob, rc == 0 ? e : NULL);
+	if (rc == 0)
+		rc = closed;
+	if (rc == 0)
+		rc = io_rename(io, temporary, path, e);
+	if (rc < 0)
+		io->store->ops->remove(io->store, temporary, NULL);
+	return rc < 0 ? explain(rc, path, e) : 0;
+}
+
+/* File `index` that no rank writes: *path gets its place, or NULL behind the last. */
+static int commit_file(struct checkpoint_rank *r, int64_t epoch, int64_t step, unsigned index,
+		       char **path, struct buf *b, struct err *e)
+{
+	const char *name = NULL;
+	int rc = 0;
+
+	*path = NULL;
+	if (r->c->format->commit)
+		rc = r->c->format->commit(&r->writer, index, &name, b, e);
+	if (rc == 0 && name)
+		*path = part_path(r->c, epoch, step, name, "");
+	return rc;
+}
+
+bool checkpoint_has_commit(const struct checkpoint *c)
+{
+	return c->format->commit != NULL;
+}
+
+int checkpoint_commit(struct checkpoint_rank *r, int64_t epoch, int64_t step, const struct io *io,
+		      struct err *e)
+{
+	AUTO_FREE char *folder = checkpoint_folder_path(r->c->w, epoch, step);
+	bool more = true;
+	int rc = 0;
+	unsigned i;
+
+	for (i = 0; rc == 0 && more; i++) {
+		AUTO_FREE char *path = NULL;
+		struct buf b = {0};
+
+		rc = commit_file(r, epoch, step, i, &path, &b, e);
+		more = path != NULL;
+		if (rc == 0 && path)
+			rc = write_small(r, path, &b, io, e);
+		buf_release(&b);
+	}
+	return rc < 0 || i == 1 ? rc : sync_folder(r, folder, io, e);
+}
+
+/* ---- removing ---- */
+
+/* Removes what may be there. */
+static int remove_quietly(const struct io *io, const char *path, struct err *e)
+{
+	int rc = io->store->ops->remove(io->store, path, e);
+
+	return rc == -ENOENT ? 0 : rc;
+}
+
+int checkpoint_remove(struct checkpoint_rank *r, int64_t epoch, int64_t step, const struct io *io,
+		      struct err *e)
+{
+	uint64_t count = checkpoint_file_count(&r->c->plan, r->rank);
+	int rc = 0;
+
+	for (uint64_t i = 0; i < count && rc == 0; i++) {
+		struct checkpoint_file f;
+
+		named_file_at(r->c, r->rank, i, &f);
+		for (unsigned part = 0; r->c->format->part_suffix[part] && rc == 0; part++) {
+			AUTO_FREE char *path = part_path(r->c, epoch, step, f.name,
+							 r->c->format->part_suffix[part]);
+			AUTO_FREE char *temporary = xasprintf("%s" TEMPORARY, path);
+
+			rc = remove_quietly(io, path, e);
+			if (rc == 0)
+				rc = remove_quietly(io, temporary, e);
+		}
+	}
+	return rc < 0 && e ? err_wrap(e, "cannot remove an old checkpoint") : rc;
+}
+
+int checkpoint_remove_end(struct checkpoint_rank *r, int64_t epoch, int64_t step,
+			  const struct io *io, struct err *e)
+{
+	AUTO_FREE char *folder = checkpoint_folder_path(r->c->w, epoch, step);
+	bool more = true;
+	int rc = 0;
+
+	for (unsigned i = 0; rc == 0 && more; i++) {
+		AUTO_FREE char *path = NULL;
+
+		rc = commit_file(r, epoch, step, i, &path, NULL, e);
+		more = path != NULL;
+		if (rc == 0 && path)
+			rc = remove_quietly(io, path, e);
+	}
+	if (rc == 0)
+		rc = io->store->ops->remove(io->store, folder, e);
+	if (rc == -ENOENT || rc == -ENOTEMPTY || rc == -EEXIST)
+		return 0;
+	return rc < 0 && e ? err_wrap(e, "cannot remove an old checkpoint") : rc;
+}
+
+/* ---- reading back ---- */
+
+static int read_open(struct file_reader *r, unsigned part, const struct checkpoint_format_ops *f,
+		     struct err *e)
+{
+	struct store_stat st;
+	int rc = io_stat_blob(r->io, r->blob, &st, e);
+
+	if (rc < 0)
+		return rc;
+	r->file_bytes = st.bytes;
+	if (f->maps && r->way == READ_FRAMEWORK)
+		r->way = READ_MAPPED;
+	if (r->way == READ_MAPPED)
+		rc = io_map(r->io, r->blob, r->file_bytes, &r->map, e);
+	if (rc == 0)
+		rc = f->read(r, part, e);
+	store_unmap(&r->map);
+	return rc;
+}
+
+static int read_file(struct checkpoint_rank *rank, const struct checkpoint_file *f, int64_t epoch,
+		     int64_t step, const struct io *io, struct checkpoint_stat *s, struct err *e)
+{
+	const struct checkpoint *c = rank->c;
+	const struct workload *w = c->w;
+	struct file_reader r = {
+		.common = &c->common,
+		.file = f,
+		.key = content_file_key(c->common.seed, epoch, step, f->name),
+		.io = io,
+		.blob = rank->blob,
+		.way = w->checkpoint.mmap          ? READ_MAPPED
+		       : w->checkpoint.access == 1 ? READ_NATIVE
+						   : READ_FRAMEWORK,
+		.verify = w->checkpoint.verify,
+		.request = (uint64_t)w->checkpoint.block_bytes,
+		.piece = rank->work,
+		.buffer = rank->buffer,
+		.buffer_bytes = rank->buffer_bytes,
+		.meta = rank->read_meta,
+		.measure = &rank->writer,
+	};
+	int rc = 0;
+
+	for (unsigned part = 0; c->format->part_suffix[part] && rc == 0; part++) {
+		AUTO_FREE char *path =
+			part_path(c, epoch, step, f->name, c->format->part_suffix[part]);
+		int closed;
+
+		r.path = path;
+		span_name(io->trace, path);
+		rc = io_open(io, path, STORE_READ, rank->blob, e);
+		if (rc < 0)
+			break;
+		rc = read_open(&r, part, c->format, e);
+		closed = io_close(io, rank->blob, rc == 0 ? e : NULL);
+		rc = rc < 0 ? rc : closed;
+		s->files++;
+	}
+	rank->read_meta = r.meta;
+	s->payload_bytes += r.payload;
+	return rc;
+}
+
+/* A small file, whole; with `want` it must hold that. */
+static int read_whole(struct checkpoint_rank *r, const char *path, const struct buf *want,
+		      const struct io *io, struct err *e)
+{
+	struct file_reader reader = {.path = path};
+	uint64_t done = 0;
+	struct store_stat st;
+	int closed, rc;
+
+	span_name(io->trace, path);
+	rc = io_open(io, path, STORE_READ, r->blob, e);
+	if (rc < 0)
+		return e ? err_wrap(e, "the checkpoint was never made whole") : rc;
+	rc = io_stat_blob(io, r->blob, &st, e);
+	if (rc == 0 && want && st.bytes != want->len)
+		rc = read_wrong(&reader, e, "is not that of this checkpoint");
+	while (rc == 0 && done < st.bytes) {
+		size_t n = st.bytes - done < READ_PIECE ? (size_t)(st.bytes - done) : READ_PIECE;
+
+		rc = io_pread_full(io, IO_META, r->blob, path, r->work, n, done, e);
+		if (rc == 0 && want && memcmp(r->work, want->data + done, n) != 0)
+			rc = read_wrong(&reader, e, "is not that of this checkpoint");
+		done += n;
+	}
+	closed = io_close(io, r->blob, rc == 0 ? e : NULL);
+	return rc < 0 ? rc : closed;
+}
+
+/* The files of rank `of`; of a copy's first rank only those that the copies share. */
+static int read_rank(struct checkpoint_rank *r, int64_t of, bool shared_only, int64_t epoch,
+		     int64_t step, const struct io *io, struct checkpoint_stat *s, struct err *e)
+{
+	uint64_t count = checkpoint_file_count(&r->c->plan, of);
+	int rc = 0;
+
+	for (uint64_t i = 0; i < count && rc == 0; i++) {
+		struct checkpoint_file f;
+		int64_t begin = clock_now_ns();
+
+		named_file_at(r->c, of, i, &f);
+		if (shared_only && f.part != CHECKPOINT_LAYERS && r->c->plan.zero > 0)
+			continue;
+		rc = read_file(r, &f, epoch, step, io, s, e);
+		if (rc < 0 && rc != ERR_CANCELED && e && !strstr(e->text, f.name)) {
+			AUTO_FREE char *path =
+				part_path(r->c, epoch, step, f.name, r->c->format->part_suffix[0]);
+
+			err_wrap(e, "reading back '%s'", path);
+		}
+		s->part_ns[f.part] += clock_now_ns() - begin;
+	}
+	return rc;
+}
+
+/* Reads the files that make a checkpoint whole, as every rank does before its own. */
+static int read_committed(struct checkpoint_rank *r, int64_t epoch, int64_t step,
+			  const struct io *io, struct err *e)
+{
+	bool more = r->c->format->commit != NULL, verify = r->c->w->checkpoint.verify;
+	int rc = 0;
+
+	for (unsigned i = 0; rc == 0 && more; i++) {
+		const char *name = NULL;
+		struct buf b = {0};
+
+		rc = r->c->format->commit(&r->writer, i, &name, verify ? &b : NULL, e);
+		more = name != NULL;
+		if (rc == 0 && name) {
+			AUTO_FREE char *path = part_path(r->c, epoch, step, name, "");
+
+			rc = read_whole(r, path, verify ? &b : NULL, io, e);
+		}
+		buf_release(&b);
+	}
+	return rc;
+}
+
+int checkpoint_read(struct checkpoint_rank *r, int64_t from, int64_t epoch, int64_t step,
+		    const struct io *io, struct checkpoint_stat *out, struct err *e)
+{
+	const struct checkpoint_plan *p = &r->c->plan;
+	struct checkpoint_place at = checkpoint_place_of(p, from);
+	bool also = r->c->w->checkpoint.restore == 1 && at.dp > 0 && p->zero != 3 &&
+		    !(p->zero == 0 && p->all_ranks);
+	struct checkpoint_stat s = {0};
+	int64_t start = clock_now_ns();
+	int rc = 0;
+
+	if (r->c->w->checkpoint.mmap || (r->c->format->maps && r->c->w->checkpoint.access == 0))
+		rc = store_map_check(io->store, e);
+	if (rc == 0)
+		rc = read_committed(r, epoch, step, io, e);
+	if (rc == 0 && also)
+		rc = read_rank(r, at.mp, true, epoch, step, io, &s, e);
+	if (rc == 0)
+		rc = read_rank(r, from, false, epoch, step, io, &s, e);
+	s.total_ns = clock_now_ns() - start;
+	if (out && rc == 0)
+		*out = s;
+	return rc;
 }

@@ -12,8 +12,7 @@
 
 #include "base/alloc.h"
 #include "checkpoint/pickle.h"
-#include "checkpoint/torch_read.h"
-#include "checkpoint/torch_zip.h"
+#include "checkpoint/torch.h"
 
 extern const struct checkpoint_format_ops checkpoint_distcp;
 

@@ -1,14 +1,18 @@
 /* torch.save of nested maps of tensors, as DLIO calls it: an archive of data.pkl, one record a
  * storage in the order of their names, version. */
+#include "checkpoint/torch.h"
+
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "checkpoint/pickle.h"
-#include "checkpoint/torch_read.h"
 #include "checkpoint/torch_zip.h"
+#include "codec/zip.h"
 
 extern const struct checkpoint_format_ops checkpoint_torch;
+
+#define TAIL_STEP 4096u
 
 struct map_writer {
 	struct pickle_writer p;
@@ -183,16 +187,309 @@ void torch_archive(struct file_writer *w, uint64_t first, uint64_t tensors, bool
 	torch_zip_end(&z);
 }
 
+uint64_t torch_next_name(uint64_t x, uint64_t n)
+{
+	if (x > 0 && x * 10 < n)
+		return x * 10;
+	if (x == 0)
+		return n > 1 ? 1 : n;
+	while (x % 10 == 9 || x + 1 >= n) {
+		x /= 10;
+		if (x == 0)
+			return n;
+	}
+	return x + 1;
+}
+
+/* ---- reading ----
+ *
+ * torch.load: find the directory from the end, read the record "version", data.pkl, then each
+ * storage in the order in which the pickle names it. PyTorch 1.13 asks its file object for these
+ * ranges; the object's buffer makes the requests of them (strace in tests/interop). */
+
+struct entry {
+	char name[64]; /* without the archive's own name */
+	uint64_t local, bytes;
+};
+
+struct archive {
+	struct file_reader *r;
+	uint64_t begin, end;
+	struct pybuffer py;
+	bool buffered; /* py is in use */
+	struct entry *entry;
+	size_t entries;
+	torch_tensor_fn fn;
+	void *arg;
+};
+
+/* A range of the archive. */
+static int get(struct archive *a, uint64_t at, void *out, size_t n, struct err *e)
+{
+	ssize_t got;
+
+	if (at > a->end - a->begin || n > a->end - a->begin - at)
+		return read_wrong(a->r, e,
+				  "%zu bytes at offset %" PRIu64 " are outside of the archive", n,
+				  a->begin + at);
+	if (!a->buffered)
+		return read_meta(a->r, a->begin + at, out, n, e);
+	pybuffer_seek(&a->py, a->begin + at);
+	got = pybuffer_readinto(&a->py, out, n, e);
+	if (got < 0)
+		return err_wrap(e, "reading '%s'", a->r->path);
+	if ((size_t)got < n)
+		return read_wrong(a->r, e, "%zu bytes at offset %" PRIu64 " are missing", n,
+				  a->begin + at);
+	return 0;
+}
+
+static int find_directory(struct archive *a, struct zip_end *end, struct err *e)
+{
+	uint64_t size = a->end - a->begin, record, at64;
+	size_t n = size < TAIL_STEP ? (size_t)size : TAIL_STEP;
+	unsigned char tail[TAIL_STEP];
+	int rc = get(a, size - n, tail, n, e);
+
+	if (rc == 0)
+		rc = zip_parse_end(tail, n, size, end, &record, e);
+	/* the library reads each record anew, though it has them */
+	if (rc == 0)
+		rc = get(a, record, tail, ZIP_EOCD_BYTES, e);
+	if (rc < 0 || record < ZIP64_LOCATOR_BYTES)
+		return rc;
+	rc = get(a, record - ZIP64_LOCATOR_BYTES, tail, ZIP64_LOCATOR_BYTES, e);
+	if (rc < 0 || !zip_parse_locator(tail, &at64))
+		return rc < 0 || !end->needs_zip64 ? rc : zip_end_without_zip64(end, record, e);
+	if (at64 > size - ZIP64_EOCD_BYTES)
+		return read_wrong(a->r, e, "its zip64 record would lie outside of it");
+	rc = get(a, at64, tail, ZIP64_EOCD_BYTES, e);
+	return rc < 0 ? rc : zip_parse_end64(tail, ZIP64_EOCD_BYTES, size, end, e);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
+}
+
+static int read_directory(struct archive *a, struct err *e)
+{
+	struct zip_end end = {0};
+	struct zip_entry z;
+	size_t pos = 0;
+	int rc = find_directory(a, &end, e);
+
+	if (rc < 0)
+		return rc;
+	if (end.directory_bytes > TORCH_META_MAX)
+		return read_wrong(a->r, e, "a directory of %" PRIu64 " bytes is too large",
+				  end.directory_bytes);
+	buf_reset(&a->r->meta);
+	if (!buf_room(&a->r->meta, (size_t)end.directory_bytes))
+		return read_wrong(a->r, e, "no memory for its directory");
+	rc = get(a, end.directory_offset, a->r->meta.data, (size_t)end.directory_bytes, e);
+	a->entry = rc < 0 ? NULL : calloc(end.entries ? (size_t)end.entries : 1, sizeof(*a->entry));
+	if (rc == 0 && !a->entry)
+		return read_wrong(a->r, e, "no memory for its %" PRIu64 " records", end.entries);
+	while (rc >= 0) {
+		const char *slash;
+
+		rc = zip_next_entry(a->r->meta.data, (size_t)end.directory_bytes, &pos,
+				    end.directory_offset, &z, e);
+		if (rc <= 0)
+			break;
+		slash = strchr(z.name, '/');
+		if (a->entries == end.entries || z.method != ZIP_STORED)
+			return read_wrong(a->r, e,
+					  a->entries == end.entries
+						  ? "its directory has more members than it says"
+						  : "a member is compressed, as torch.save never "
+						    "does");
+		snprintf(a->entry[a->entries].name, sizeof(a->entry->name), "%.63s",
+			 slash ? slash + 1 : z.name);
+		a->entry[a->entries].local = z.local_offset;
+		a->entry[a->entries++].bytes = z.bytes;
+	}
+	if (rc == 0)
+		qsort(a->entry, a->entries, sizeof(*a->entry), by_name);
+	return rc;
+}
+
+static struct entry *find(const struct archive *a, const char *name)
+{
+	struct entry key;
+
+	snprintf(key.name, sizeof(key.name), "%s", name);
+	return a->entries ? bsearch(&key, a->entry, a->entries, sizeof(key), by_name) : NULL;
+}
+
+/* Reads the record's local header; *place gets where its data begin in the archive. */
+static int locate(struct archive *a, const struct entry *x, uint64_t *place, struct err *e)
+{
+	unsigned char header[ZIP_LOCAL_BYTES];
+	uint32_t skip = 0;
+	int rc = get(a, x->local, header, sizeof(header), e);
+
+	if (rc == 0)
+		rc = zip_parse_local(header, sizeof(header), x->local, &skip, e);
+	*place = x->local + ZIP_LOCAL_BYTES + skip;
+	if (rc == 0 && (*place > a->end - a->begin || x->bytes > a->end - a->begin - *place))
+		rc = read_wrong(a->r, e, "the record '%s' does not end within the archive",
+				x->name);
+	return rc;
+}
+
+static int on_tensor(void *arg, const struct pickle_tensor *t, struct err *e)
+{
+	struct archive *a = arg;
+	const struct entry *x;
+	char name[80];
+	uint64_t place;
+	int rc;
+
+	snprintf(name, sizeof(name), "data/%s", t->storage);
+	x = find(a, name);
+	if (!x)
+		return read_wrong(a->r, e, "the tensor '%s' has no record '%s'", t->name, name);
+	rc = locate(a, x, &place, e);
+	if (rc == 0)
+		rc = a->fn(a->arg, t, a->begin + place, x->bytes, a->buffered ? &a->py : NULL, e);
+	return rc;
+}
+
+static int read_pickle(struct archive *a, struct err *e)
+{
+	const struct entry *version = find(a, "version"), *x = find(a, "data.pkl");
+	char text[64];
+	uint64_t place;
+	int rc;
+
+	if (!x || !version)
+		return read_wrong(a->r, e, "there is no record '%s': torch.save did not make it",
+				  x ? "version" : "data.pkl");
+	if (version->bytes >= sizeof(text) || x->bytes > TORCH_META_MAX)
+		return read_wrong(a->r, e, "its record '%s' is too large",
+				  version->bytes >= sizeof(text) ? "version" : "data.pkl");
+	rc = locate(a, version, &place, e);
+	if (rc == 0)
+		rc = get(a, place, text, (size_t)version->bytes, e);
+	if (rc == 0)
+		rc = locate(a, x, &place, e);
+	buf_reset(&a->r->meta);
+	if (rc == 0 && !buf_room(&a->r->meta, (size_t)x->bytes))
+		rc = read_wrong(a->r, e, "no memory for its pickle of %" PRIu64 " bytes", x->bytes);
+	if (rc == 0)
+		rc = get(a, place, a->r->meta.data, (size_t)x->bytes, e);
+	if (rc == 0)
+		rc = pickle_read_tensors(a->r->meta.data, (size_t)x->bytes, TORCH_META_MAX * 4ull,
+					 on_tensor, a, e);
+	return rc;
+}
+
+/* Whether it is a zip file at all is asked first, a byte at a time, then the size. */
+static int begin_buffered(struct archive *a, size_t buffer, struct err *e)
+{
+	unsigned char magic[8];
+	size_t n = a->end - a->begin < 8 ? (size_t)(a->end - a->begin) : 8;
+	int rc;
+
+	pybuffer_start(&a->py, a->r->io, a->r->blob, a->r->common->python, a->r->file_bytes,
+		       a->r->buffer, buffer);
+	a->buffered = true;
+	rc = get(a, 0, magic, n < 4 ? n : 4, e);
+	pybuffer_seek_end(&a->py, 0);
+	return rc < 0 ? rc : get(a, 0, magic, n, e);
+}
+
+int torch_read_archive(struct file_reader *r, uint64_t begin, uint64_t end, size_t buffer,
+		       torch_tensor_fn fn, void *arg, struct err *e)
+{
+	struct archive a = {.r = r, .begin = begin, .end = end, .fn = fn, .arg = arg};
+	int rc = 0;
+
+	if (r->way == READ_FRAMEWORK)
+		rc = begin_buffered(&a, buffer, e);
+	if (rc == 0)
+		rc = read_directory(&a, e);
+	if (rc == 0)
+		rc = read_pickle(&a, e);
+	free(a.entry);
+	return rc;
+}
+
+static const char *const type_names[CHECKPOINT_DATATYPES] = {
+	"HalfStorage",   "BFloat16Storage", "FloatStorage",
+	"DoubleStorage", "CharStorage",     "ByteStorage",
+};
+
+int torch_expect(struct file_reader *r, const struct pickle_tensor *t,
+		 const struct checkpoint_tensor *want, uint64_t bytes, struct err *e)
+{
+	if (strcmp(t->type, type_names[want->type]) != 0 || t->rank != 1 ||
+	    t->dims[0] != want->elements || t->offset != 0 || t->storage_elements != want->elements)
+		return read_wrong(r, e,
+				  "the tensor '%s' has %" PRIu64 " elements of %s where %" PRIu64
+				  " of %s are expected",
+				  t->name, t->rank == 1 ? t->dims[0] : t->storage_elements, t->type,
+				  want->elements, type_names[want->type]);
+	if (bytes != want->bytes)
+		return read_wrong(
+			r, e, "the record of the tensor '%s' has %" PRIu64 " bytes, not %" PRIu64,
+			t->name, bytes, want->bytes);
+	return 0;
+}
+
+struct expected {
+	struct file_reader *r;
+	uint64_t next;
+};
+
+static int read_one(void *arg, const struct pickle_tensor *t, uint64_t place, uint64_t bytes,
+		    struct pybuffer *py, struct err *e)
+{
+	struct expected *x = arg;
+	const struct checkpoint_file *f = x->r->file;
+	struct checkpoint_tensor want;
+	char name[64];
+	int rc;
+
+	/* layers that are one object are read once */
+	if (f->shared && x->next >= f->tensors) {
+		x->next++;
+		return 0;
+	}
+	if (x->next == f->tensors)
+		return read_wrong(x->r, e, "there are more than the %" PRIu64 " tensors expected",
+				  f->tensors);
+	checkpoint_tensor_at(x->r->common->plan, f, x->next++, &want);
+	snprintf(name, sizeof(name), "%s%s%s", want.outer, want.outer[0] ? "." : "", want.key);
+	if (strcmp(name, t->name) != 0)
+		return read_wrong(x->r, e, "the tensor '%s' stands where '%s' is expected", t->name,
+				  name);
+	rc = torch_expect(x->r, t, &want, bytes, e);
+	return rc < 0 ? rc : read_payload(x->r, py, &want, place, bytes, e);
+}
+
+static int read_file(struct file_reader *r, unsigned part, struct err *e)
+{
+	struct expected x = {.r = r};
+	int rc;
+
+	(void)part;
+	rc = torch_read_archive(r, 0, r->file_bytes, r->buffer_bytes, read_one, &x, e);
+
+	if (rc == 0 && x.next < r->file->tensors)
+		rc = read_wrong(r, e, "%" PRIu64 " of %" PRIu64 " tensors are missing",
+				r->file->tensors - x.next, r->file->tensors);
+	return rc;
+}
+
+/* ---- the format ---- */
+
 static void torch_write(struct file_writer *w, unsigned part)
 {
 	(void)part;
 	torch_archive(w, 0, w->file->tensors, false);
-}
-
-static int torch_read_file(struct file_reader *r, unsigned part, struct err *e)
-{
-	(void)part;
-	return torch_read(r, e);
 }
 
 const struct checkpoint_format_ops checkpoint_torch = {
@@ -201,5 +498,5 @@ const struct checkpoint_format_ops checkpoint_torch = {
 	.part_suffix = {".pt"},
 	.law = STREAM_PYTHON,
 	.write = torch_write,
-	.read = torch_read_file,
+	.read = read_file,
 };

@@ -138,17 +138,3 @@ void torch_zip_end(struct torch_zip *z)
 	le(p, 0, 2);
 	stream_put(z->stream, e, 22);
 }
-
-uint64_t torch_next_name(uint64_t x, uint64_t n)
-{
-	if (x > 0 && x * 10 < n)
-		return x * 10;
-	if (x == 0)
-		return n > 1 ? 1 : n;
-	while (x % 10 == 9 || x + 1 >= n) {
-		x /= 10;
-		if (x == 0)
-			return n;
-	}
-	return x + 1;
-}

@@ -26,9 +26,3 @@ void torch_zip_record_end(struct torch_zip *z, uint32_t crc);
 void torch_zip_put(struct torch_zip *z, const char *name, const void *bytes, size_t n);
 /* Directory and end records. */
 void torch_zip_end(struct torch_zip *z);
-
-/* A whole archive with these tensors: the first `tensors` of w's file beginning at `first`, or one
- * tensor by itself when `single`. What pickles, torch.load gives back. */
-void torch_archive(struct file_writer *w, uint64_t first, uint64_t tensors, bool single);
-/* 0..n-1 in the order of their decimal names: the number after x, n after the last. */
-uint64_t torch_next_name(uint64_t x, uint64_t n);

@@ -1,10 +1,10 @@
-/* From the steps of the ranks to curves over time. */
+#include "page/timeline.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "page/page.h"
 
 static double last_end(const struct run_record *r)
 {

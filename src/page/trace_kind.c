@@ -1,12 +1,8 @@
-/* Names of spans, ours and DFTracer's, as the kinds of a legend; and the files of a trace. */
-#include <dirent.h>
-#include <stdlib.h>
+#include "page/trace_kind.h"
+
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/file.h"
 #include "base/str.h"
-#include "page/trace_view.h"
 
 const char *const view_kind_names[VIEW_KINDS] = {
 	[VIEW_COMPUTE] = "compute",     [VIEW_WAIT] = "wait",
@@ -91,40 +87,4 @@ enum view_kind view_kind_of(const char *cat, const char *name, bool metadata)
 	if (strcmp(cat, "reader") == 0 && str_ends(name, ".read_index"))
 		return VIEW_SAMPLE;
 	return VIEW_OTHER;
-}
-
-/* ---- files ---- */
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static size_t add_like(const char *folder, const char *suffix, struct str_list *out)
-{
-	DIR *d = opendir(folder);
-	const struct dirent *entry;
-	size_t before = out->n;
-
-	while (d && (entry = readdir(d)))
-		if (str_starts(entry->d_name, "trace-") && str_ends(entry->d_name, suffix))
-			str_list_add(out, path_join(folder, entry->d_name));
-	if (d)
-		closedir(d);
-	if (out->n > before)
-		qsort(out->v + before, out->n - before, sizeof(*out->v), by_name);
-	return out->n - before;
-}
-
-void trace_view_files(const char *folder, struct str_list *out)
-{
-	char *one = path_join(folder, "trace.json");
-
-	if (file_exists(one)) {
-		str_list_add(out, one);
-		return;
-	}
-	free(one);
-	if (add_like(folder, ".json", out) == 0 && add_like(folder, ".pfw", out) == 0)
-		add_like(folder, ".pfw.gz", out);
 }

@@ -7,36 +7,13 @@
 
 #include "base/err.h"
 #include "conf/opt.h"
+#include "page/trace_kind.h"
 
 #define TRACE_VIEW_WINDOWS 2
 #define TRACE_VIEW_SPANS                                                                           \
 	6000                /* of a window; the longest are kept, those of ranks before others     \
 			     */
 #define TRACE_VIEW_RANKS 16 /* the first, and that of the slowest step, unless chosen */
-
-/* As a legend has them. */
-enum view_kind {
-	VIEW_COMPUTE,
-	VIEW_WAIT,
-	VIEW_BARRIER,
-	VIEW_CHECKPOINT,
-	VIEW_STEP,
-	VIEW_BATCH,
-	VIEW_ITEM,
-	VIEW_SAMPLE,
-	VIEW_DECODE, /* also what is left of a sample between its requests */
-	VIEW_PREPROCESS,
-	VIEW_TRANSPORT,
-	VIEW_OPEN, /* and close */
-	VIEW_METADATA,
-	VIEW_READ,
-	VIEW_WRITE,
-	VIEW_OTHER,
-	VIEW_KINDS,
-	VIEW_NOT = VIEW_KINDS /* holds steps, and is not drawn */
-};
-extern const char *const view_kind_names[VIEW_KINDS];
-enum view_kind view_kind_of(const char *cat, const char *name, bool metadata);
 
 /* 0 and false: not chosen. */
 struct trace_choice {
@@ -105,5 +82,3 @@ void trace_view_files(const char *folder, struct str_list *out);
 int trace_view_build(struct trace_view *v, const struct str_list *files,
 		     const struct trace_choice *choice, struct err *e);
 void trace_view_release(struct trace_view *v);
-/* NULL when not known. */
-const char *trace_view_path(const struct trace_view *v, uint64_t key);

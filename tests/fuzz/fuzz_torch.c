@@ -1,6 +1,6 @@
 /* Any bytes as a file of torch.save, and as its pickle. */
 #include "checkpoint/pickle.h"
-#include "checkpoint/torch_read.h"
+#include "checkpoint/torch.h"
 #include "checkpoint_fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

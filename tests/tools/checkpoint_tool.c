@@ -16,7 +16,7 @@
 #include "base/str.h"
 #include "base/thread.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/torch_read.h"
+#include "checkpoint/torch.h"
 
 static struct {
 	const char *verb;
