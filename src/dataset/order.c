@@ -1,21 +1,17 @@
-/* The order of an epoch and the proof that it was kept. */
+/* Which sample comes at which position of an epoch. */
+
 #include "dataset/order.h"
 
 #include <assert.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/philox.h"
 #include "base/rng.h"
 #include "dataset/order_dlio.h"
-#include "dataset/order_stream.h"
-#include "dataset/order_tf.h"
+#include "format/format.h"
 
-static uint64_t min_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
+/* TensorFlow's first seed of an operation that was given only its own. */
+#define TF_GRAPH_SEED 87654321u
 
 /* Whole steps in `samples`; none when a step is larger than any number. */
 static uint64_t whole_steps(uint64_t samples, uint64_t batch, uint64_t ranks)
@@ -25,6 +21,67 @@ static uint64_t whole_steps(uint64_t samples, uint64_t batch, uint64_t ranks)
 	if (__builtin_mul_overflow(batch, ranks, &step) || step == 0)
 		return 0;
 	return samples / step;
+}
+
+static bool is_tensorflow(const struct workload *w)
+{
+	return w->reader.data_loader && strcmp(w->reader.data_loader, "tensorflow") == 0;
+}
+
+bool order_tf_records(const struct workload *w)
+{
+	const struct format_ops *f = w->dataset.format ? format_find(w->dataset.format) : NULL;
+
+	return f && f->is.flags & FORMAT_STREAM && is_tensorflow(w);
+}
+
+static void stream_seeds(struct stream_rules *s, const struct workload *w, uint64_t seed,
+			 uint64_t epoch)
+{
+	s->seed_low = TF_GRAPH_SEED;
+	s->seed_high = seed;
+	/* each iterator takes two words of the generator that has the seeds */
+	if (w->train.seed_change_epoch || w->reader.order == ORDER_DLIO) {
+		s->seed_low = philox_at(TF_GRAPH_SEED, seed, 2 * (epoch - 1));
+		s->seed_high = philox_at(TF_GRAPH_SEED, seed, 2 * (epoch - 1) + 1);
+	}
+}
+
+static void init_tf_records(struct order *o, const struct workload *w, uint64_t seed,
+			    uint64_t epoch)
+{
+	struct stream_rules *s = &o->stream;
+
+	o->how = ORDER_TF_RECORDS;
+	s->files = o->samples / o->samples_per_file;
+	s->samples_per_file = o->samples_per_file;
+	s->ranks = o->ranks;
+	s->cycle = (uint32_t)w->reader.read_threads;
+	s->ahead = 2 * s->cycle;
+	if (o->ranks == 0 || o->batch == 0)
+		return;
+	if (w->reader.order == ORDER_DLIO) {
+		s->files = order_dlio_files(s->files, s->samples_per_file, o->batch, o->ranks);
+	} else if (w->reader.file_shuffle != SHUFFLE_OFF) {
+		s->shuffle_files = true;
+		perm_init(&s->perm, s->files,
+			  rng_key(seed, w->train.seed_change_epoch ? epoch : 0, 0));
+	}
+	if (w->reader.sample_shuffle != SHUFFLE_OFF)
+		s->shuffle = (uint64_t)w->reader.shuffle_size;
+	stream_seeds(s, w, seed, epoch);
+	o->used = stream_records_least(s) / o->batch * o->batch * o->ranks;
+}
+
+static void init_tf_lists(struct order *o, const struct workload *w, uint64_t files, uint64_t seed,
+			  uint64_t epoch)
+{
+	if (!is_tensorflow(w))
+		return;
+	o->how = ORDER_TF_LISTS;
+	o->files = files;
+	o->shuffle_files = w->reader.file_shuffle != SHUFFLE_OFF;
+	perm_init(&o->perm, files, rng_key(seed, w->train.seed_change_epoch ? epoch : 0, 0));
 }
 
 /* Every rank has the same block but the last ones, which set the number of steps for all. */
@@ -38,7 +95,7 @@ static void init_dlio(struct order *o, const struct workload *w, uint64_t seed, 
 	o->how = ORDER_SEQUENTIAL;
 	if (o->ranks == 0 || o->batch == 0)
 		return;
-	order_tf_lists(o, w, files, seed, epoch);
+	init_tf_lists(o, w, files, seed, epoch);
 	o->block = samples / o->ranks + (samples % o->ranks != 0);
 	order_dlio_block(samples, o->ranks, o->ranks - 1, &first, &last_count);
 	o->used = last_count / o->batch * o->batch * o->ranks;
@@ -76,6 +133,17 @@ static void init_strided(struct order *o, const struct workload *w)
 	o->used = share / o->batch * o->batch * o->ranks;
 }
 
+uint64_t order_fill(const struct workload *w, uint64_t samples)
+{
+	uint64_t fill = w->reader.sample_shuffle != SHUFFLE_OFF && w->reader.shuffle_size > 1
+				? (uint64_t)w->reader.shuffle_size
+				: 1;
+
+	if (fill > ORDER_FILL_MAX)
+		fill = ORDER_FILL_MAX;
+	return samples && fill > samples ? samples : fill;
+}
+
 static void init_shards(struct order *o, const struct workload *w, uint64_t seed, uint64_t epoch)
 {
 	uint64_t share;
@@ -92,7 +160,7 @@ static void init_shards(struct order *o, const struct workload *w, uint64_t seed
 		share++;
 	o->total = share;
 	o->used = share / o->batch * o->batch * o->ranks;
-	o->fill = order_stream_fill(w, o->samples);
+	o->fill = order_fill(w, o->samples);
 	o->seed = (uint32_t)(seed + (w->train.seed_change_epoch ? epoch - 1 : 0));
 }
 
@@ -108,7 +176,7 @@ void order_init(struct order *o, const struct workload *w, uint64_t samples, uin
 	o->batch = batch;
 	assert(samples % o->samples_per_file == 0);
 	if (order_tf_records(w))
-		order_tf_init(o, w, seed, epoch);
+		init_tf_records(o, w, seed, epoch);
 	else if (w->reader.order == ORDER_DLIO)
 		init_dlio(o, w, seed, epoch);
 	else if (w->reader.order == ORDER_DISTRIBUTED || w->reader.order == ORDER_RANDOM)
@@ -124,8 +192,7 @@ uint64_t order_steps(const struct order *o)
 	return o->used == 0 ? 0 : o->used / o->ranks / o->batch;
 }
 
-/* The sample at a position of the global sequence. */
-static uint64_t sequence_at(const struct order *o, uint64_t position)
+uint64_t order_sequence_at(const struct order *o, uint64_t position)
 {
 	switch (o->how) {
 	case ORDER_SAMPLES:
@@ -161,16 +228,27 @@ void order_shard(const struct order *o, uint32_t rank, uint64_t *first, uint64_t
 	*total = o->total > *count && *count > 0 ? o->total : *count;
 }
 
+/* Entry k of a rank's list. Only the first looks at the rank. */
+static uint64_t tf_list_at(const struct order *o, uint32_t rank, uint64_t k)
+{
+	uint64_t file = k == 0 ? rank * (o->files / o->ranks % o->files)
+			       : k / o->samples_per_file % o->files;
+
+	if (o->shuffle_files)
+		file = perm_at(&o->perm, file);
+	return file * o->samples_per_file + k % o->samples_per_file;
+}
+
 uint64_t order_at(const struct order *o, uint32_t rank, uint64_t k)
 {
 	uint64_t first, count, total;
 
 	if (o->how == ORDER_TF_LISTS)
-		return order_tf_list_at(o, rank, k);
+		return tf_list_at(o, rank, k);
 	if (o->how == ORDER_STRIDED)
-		return sequence_at(o, rank + k * o->ranks);
+		return order_sequence_at(o, rank + k * o->ranks);
 	if (o->how != ORDER_SHARDS)
-		return sequence_at(o, rank * o->block + k);
+		return order_sequence_at(o, rank * o->block + k);
 	order_shard(o, rank, &first, &count, &total);
 	return first + (k < count ? k : count - 1);
 }
@@ -193,193 +271,4 @@ uint64_t order_repeats(const struct order *o)
 		repeats += rank_steps(o) > count;
 	}
 	return repeats;
-}
-
-void order_proof_add(struct order_proof *p, uint64_t sample)
-{
-	p->count++;
-	p->sum_a += rng_mix64(sample ^ 0x8f14e45fceea167aULL);
-	p->sum_b += rng_mix64(sample + 0x2545f4914f6cdd1dULL);
-}
-
-void order_proof_merge(struct order_proof *into, const struct order_proof *from)
-{
-	into->count += from->count;
-	into->sum_a += from->sum_a;
-	into->sum_b += from->sum_b;
-}
-
-void order_proof_range(struct order_proof *p, uint64_t first, uint64_t last)
-{
-	for (uint64_t s = first; s < last; s++)
-		order_proof_add(p, s);
-}
-
-void order_proof_positions(struct order_proof *p, const struct order *o, uint64_t first,
-			   uint64_t last)
-{
-	for (uint64_t i = first; i < last; i++)
-		order_proof_add(p, sequence_at(o, i));
-}
-
-/* What no rank is asked to read: the end of each block beyond the whole steps, and all after the
- * blocks. */
-static void add_left_over(struct order_proof *p, const struct order *o)
-{
-	uint64_t per_rank = order_steps(o) * o->batch, begin = 0;
-
-	for (uint32_t r = 0; r < o->ranks && o->block > 0 && begin < o->samples; r++) {
-		uint64_t end = begin + min_u64(o->block, o->samples - begin);
-
-		order_proof_positions(p, o, begin + min_u64(per_rank, end - begin), end);
-		begin = end;
-	}
-	order_proof_positions(p, o, begin, o->samples);
-}
-
-/* What the shuffle buffer would hand out after `steps_done`. */
-static void add_stream(struct order_proof *p, const struct order *o, uint32_t rank,
-		       uint64_t steps_done)
-{
-	struct order_stream s;
-	struct order_held got;
-	uint64_t sample, n = 0;
-	bool again;
-	/* without memory nothing is added, and the proof fails for it */
-	struct order_held *held = try_calloc(o->fill, sizeof(*held), "the proof of an epoch", NULL);
-
-	if (!held)
-		return;
-	order_stream_init(&s, o, rank, held);
-	do {
-		while (order_stream_wants(&s, &sample))
-			order_stream_add(&s, sample, 0);
-		if (!order_stream_next(&s, &got, &again))
-			break;
-		if (n >= steps_done * o->batch)
-			order_proof_add(p, got.sample);
-	} while (++n);
-	free(held);
-}
-
-/* All that the ranks' lists have together, and what they leave out. */
-static void add_expected(struct order_proof *p, const struct order *o)
-{
-	if (o->how != ORDER_SHARDS) {
-		order_proof_range(p, 0, o->samples);
-		if (o->how == ORDER_STRIDED)
-			order_proof_positions(p, o, o->samples, o->total);
-		return;
-	}
-	for (uint32_t r = 0; r < o->ranks; r++)
-		add_stream(p, o, r, 0);
-}
-
-void order_proof_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
-			     uint64_t steps_done)
-{
-	uint64_t steps = order_steps(o), begin = rank * o->block;
-
-	if (o->how == ORDER_TF_LISTS) {
-		order_tf_lists_undelivered(p, o, rank, steps_done);
-		return;
-	}
-	if (o->how == ORDER_SHARDS) {
-		add_stream(p, o, rank, min_u64(steps_done, steps));
-		return;
-	}
-	if (o->how == ORDER_STRIDED) {
-		for (uint64_t k = min_u64(steps_done, steps) * o->batch; k < rank_steps(o); k++)
-			order_proof_add(p, order_at(o, rank, k));
-		if (rank == 0)
-			order_proof_positions(p, o, o->used,
-					      o->total > o->samples ? o->total : o->samples);
-		return;
-	}
-
-	order_proof_positions(p, o, begin + min_u64(steps_done, steps) * o->batch,
-			      begin + steps * o->batch);
-	if (rank == 0)
-		add_left_over(p, o);
-}
-
-static bool check_sums(const struct order *o, const struct order_proof *delivered,
-		       const struct order_proof *undelivered, const struct order_proof *all,
-		       char *why, size_t why_size)
-{
-	unsigned long long got = delivered->count, rest = undelivered->count;
-	struct order_proof sum = *delivered, expected = *all;
-
-	order_proof_merge(&sum, undelivered);
-	if (sum.count != expected.count) {
-		snprintf(why, why_size,
-			 "%llu samples were delivered and %llu were left out, %llu together: the "
-			 "%s has %llu",
-			 got, rest, got + rest, expected.count == o->samples ? "dataset" : "order",
-			 (unsigned long long)expected.count);
-		return false;
-	}
-	if (sum.sum_a != expected.sum_a || sum.sum_b != expected.sum_b) {
-		snprintf(why, why_size,
-			 "%llu samples were delivered and %llu were left out, as many as the "
-			 "%s has, but not each once: some came twice and others never",
-			 got, rest, expected.count == o->samples ? "dataset" : "order");
-		return false;
-	}
-	return true;
-}
-
-void order_proof_tell(const struct order *o, uint64_t delivered, uint64_t rest, char *why,
-		      size_t why_size)
-{
-	unsigned long long all = o->samples, got = delivered;
-
-	if (rest == 0)
-		snprintf(why, why_size, "each of the %llu samples was delivered exactly once", all);
-	else
-		snprintf(why, why_size,
-			 "%llu of %llu samples were delivered, each exactly once; the other %llu "
-			 "were not to be read or the epoch ended before them",
-			 got, all, (unsigned long long)rest);
-}
-
-bool order_proof_compare(const struct order *o, const struct order_proof *delivered,
-			 const struct order_proof *undelivered, const struct order_proof *all,
-			 char *why, size_t why_size)
-{
-	if (!check_sums(o, delivered, undelivered, all, why, why_size))
-		return false;
-	order_proof_tell(o, delivered->count, undelivered->count, why, why_size);
-	return true;
-}
-
-bool order_proof_check(const struct order *o, const struct order_proof *delivered,
-		       const struct order_proof *undelivered, char *why, size_t why_size)
-{
-	unsigned long long all = o->samples, got = delivered->count, rest = undelivered->count;
-	unsigned long long repeats = order_repeats(o), shard;
-
-	struct order_proof expected = {0};
-
-	add_expected(&expected, o);
-	if (!check_sums(o, delivered, undelivered, &expected, why, why_size))
-		return false;
-	if (o->how == ORDER_SHARDS && o->one_shard && o->ranks > 1) {
-		shard = shard_begin(o, 1);
-		snprintf(why, why_size,
-			 "%llu samples were delivered: each of the %u ranks read the same %llu of "
-			 "%llu, as DLIO's readers do, and nobody the others",
-			 got, o->ranks, shard, all);
-	} else if (repeats > 0 && got == o->used) {
-		snprintf(why, why_size,
-			 "%llu samples were delivered: %llu of %llu exactly once, and %llu again "
-			 "to give every rank as many (%s)",
-			 got, got - repeats, all, repeats,
-			 o->how == ORDER_STRIDED ? "DistributedSampler repeats, unless "
-						   "reader.drop_last is set"
-						 : "reader.pad_last_batch");
-	} else {
-		order_proof_tell(o, got, rest, why, why_size);
-	}
-	return true;
 }

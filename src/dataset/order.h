@@ -1,12 +1,10 @@
 #pragma once
 /* Which sample a rank reads at each position of an epoch: a pure function of (seed, epoch, rank,
- * position), in constant memory. And the proof that an epoch was complete. */
+ * position), in constant memory. order_proof.h proves that an epoch kept it. */
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
 #include "base/perm.h"
-#include "base/thread.h"
 #include "dataset/order_list.h"
 #include "dataset/tf_stream.h"
 #include "workload/workload.h"
@@ -84,49 +82,12 @@ uint64_t order_steps(const struct order *o);
  * for ORDER_TF_RECORDS. */
 uint64_t order_at(const struct order *o, uint32_t rank, uint64_t k);
 
+/* The sample at a position of the global sequence, of orders that have one. */
+uint64_t order_sequence_at(const struct order *o, uint64_t position);
+/* Places of the shuffle buffer of an order over `samples` samples (order_stream.h). */
+uint64_t order_fill(const struct workload *w, uint64_t samples);
 /* ORDER_SHARDS: the samples a rank reads, and how many it hands out, one repeated by padding. */
 void order_shard(const struct order *o, uint32_t rank, uint64_t *first, uint64_t *count,
 		 uint64_t *total);
 /* Samples that the order itself gives out more than once among those of whole steps. */
 uint64_t order_repeats(const struct order *o);
-
-/* A multiset of samples in three words: count and two independent sums of 64-bit mixes. Two equal
- * multisets have equal proofs; different ones differ but for about one chance in 2^64. */
-struct order_proof {
-	uint64_t count, sum_a, sum_b;
-};
-void order_proof_add(struct order_proof *p, uint64_t sample);
-void order_proof_merge(struct order_proof *into, const struct order_proof *from);
-/* The multiset 0..n-1, restricted to [first, last). */
-void order_proof_range(struct order_proof *p, uint64_t first, uint64_t last);
-/* The samples at positions [first, last) of the epoch's global sequence. */
-void order_proof_positions(struct order_proof *p, const struct order *o, uint64_t first,
-			   uint64_t last);
-/* What `rank` was to deliver but did not, after `steps_done` of its steps, plus (rank 0 only) the
- * samples that fill no whole step. Not for ORDER_TF_RECORDS. */
-void order_proof_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
-			     uint64_t steps_done);
-/* The same for ORDER_TF_RECORDS, where each rank also accounts for the records it keeps beyond its
- * steps. `memory` of stream_bytes is lent. */
-void order_tf_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
-			  uint64_t steps_done, void *memory);
-/* delivered + undelivered == all samples, each once, and those that the order repeats? `why` gets
- * the sentence either way. */
-bool order_proof_check(const struct order *o, const struct order_proof *delivered,
-		       const struct order_proof *undelivered, char *why, size_t why_size);
-/* The same against a given multiset of all samples; for orders that repeat nothing. */
-bool order_proof_compare(const struct order *o, const struct order_proof *delivered,
-			 const struct order_proof *undelivered, const struct order_proof *all,
-			 char *why, size_t why_size);
-/* The sentence of a proof that holds. */
-void order_proof_tell(const struct order *o, uint64_t delivered, uint64_t rest, char *why,
-		      size_t why_size);
-/* Proves an epoch of which every rank made `steps` steps: `delivered` (of all ranks together) must
- * be the samples at just those positions. Where more than half of the samples were delivered, what
- * was not is walked instead, and both together must be every sample once. Time is linear in the
- * smaller of the two and, in the second case, a few ns a sample; memory is constant. Uses up to
- * `threads` threads; orders that repeat samples or run through a buffer are proved by one.
- * ERR_CANCELED soon after `stop` (may be NULL) is set; `why` gets a sentence in any case. */
-int order_prove(const struct order *o, uint64_t steps, const struct order_proof *delivered,
-		unsigned threads, const struct stop_flag *stop, bool *proved, char *why,
-		size_t why_size, struct err *e);

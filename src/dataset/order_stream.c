@@ -49,17 +49,6 @@ uint32_t order_stream_draw(uint32_t *engine, uint32_t n)
 	return x / scale;
 }
 
-uint64_t order_stream_fill(const struct workload *w, uint64_t samples)
-{
-	uint64_t fill = w->reader.sample_shuffle != SHUFFLE_OFF && w->reader.shuffle_size > 1
-				? (uint64_t)w->reader.shuffle_size
-				: 1;
-
-	if (fill > ORDER_FILL_MAX)
-		fill = ORDER_FILL_MAX;
-	return samples && fill > samples ? samples : fill;
-}
-
 void order_stream_init(struct order_stream *s, const struct order *o, uint32_t rank,
 		       struct order_held *held)
 {

@@ -27,8 +27,6 @@ struct order_stream {
 	uint32_t engine;
 };
 
-/* Places of the buffer of an order over `samples` samples. */
-uint64_t order_stream_fill(const struct workload *w, uint64_t samples);
 /* `held` has room for o->fill entries, at least 1, and is the caller's. An order without shards is
  * handed out as it is. */
 void order_stream_init(struct order_stream *s, const struct order *o, uint32_t rank,

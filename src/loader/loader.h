@@ -12,7 +12,7 @@
 #include "base/rng.h"
 #include "base/thread.h"
 #include "dataset/dataset.h"
-#include "dataset/order.h"
+#include "dataset/order_proof.h"
 #include "metric/io_stat.h"
 #include "metric/slow_samples.h"
 #include "metric/split.h"

@@ -41,7 +41,7 @@ static int size(struct native_dali *l, const struct loader_config *c, struct err
 	l->async = c->workload->reader.read_threads > 0;
 	l->threads = 1 + l->copiers + l->async;
 	l->groups = l->depth + DALI_PIPELINE_DEPTH + LOADER_HELD_MAX;
-	fill = order_stream_fill(c->workload, samples);
+	fill = order_fill(c->workload, samples);
 	/* buffered, one more read for the one handed out, and a ring of batches */
 	l->items = fill + 1 + l->depth * l->batch_size;
 	return dali_source_init(&l->source, c, e);

@@ -10,7 +10,7 @@
 #include "base/system.h"
 #include "checkpoint/checkpoint.h"
 #include "dataset/dataset.h"
-#include "dataset/order.h"
+#include "dataset/order_proof.h"
 #include "dataset/residency.h"
 #include "dataset/verify.h"
 #include "metric/host_io.h"

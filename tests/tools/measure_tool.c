@@ -26,7 +26,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "dataset/dataset.h"
-#include "dataset/order.h"
+#include "dataset/order_proof.h"
 #include "loader/loader.h"
 #include "metric/series.h"
 #include "store/store.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "dataset/order.h"
+#include "dataset/order_proof.h"
 #include "dataset/order_dlio.h"
 
 static struct workload shuffled(int sample_shuffle, int file_shuffle, int64_t per_file)
@@ -193,7 +193,8 @@ static void threads_prove_the_same(void **state)
 			proof_of_rank(&o, r, steps, &bad);
 		order_prove(&o, steps, &bad, 2, NULL, &proved, why, sizeof(why), NULL);
 		assert_false(proved);
-		order_proof_positions(&bad, &o, 0, batch);
+		for (uint64_t k = 0; k < batch; k++)
+			order_proof_add(&bad, order_at(&o, 0, k));
 		order_prove(&o, steps, &bad, 2, NULL, &proved, why, sizeof(why), NULL);
 		assert_false(proved);
 		assert_non_null(strstr(why, "twice"));

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dataset/order_proof.h"
 #include "dataset/order_stream.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/philox.h"
-#include "dataset/order.h"
+#include "dataset/order_proof.h"
 #include "tf_vectors.h"
 
 static uint32_t philox_word(const uint32_t counter[4], const uint32_t key[2], int which)

@@ -1,0 +1,387 @@
+/* The proof that an epoch was complete: sums of what was delivered and of what was not, by one
+ * thread or, where positions can be asked for, by several. */
+
+#include "dataset/order_proof.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "dataset/order_dlio.h"
+#include "dataset/order_stream.h"
+
+/* Positions that a thread takes at once, and looks at the stop flag after. */
+#define SPAN (1u << 16)
+#define THREADS_MAX 64
+
+struct proving {
+	const struct order *o;
+	uint64_t per_rank;            /* delivered positions, from the beginning of each block */
+	bool of_delivered;            /* which positions are walked */
+	const struct stop_flag *stop; /* may be NULL */
+	_Atomic uint64_t next;
+	_Atomic uint32_t canceled;
+};
+
+struct prover {
+	struct proving *job;
+	pthread_t id;
+	struct order_proof walked, all;
+};
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t rank_samples(const struct order *o)
+{
+	return order_steps(o) * o->batch;
+}
+
+void order_proof_add(struct order_proof *p, uint64_t sample)
+{
+	p->count++;
+	p->sum_a += rng_mix64(sample ^ 0x8f14e45fceea167aULL);
+	p->sum_b += rng_mix64(sample + 0x2545f4914f6cdd1dULL);
+}
+
+void order_proof_merge(struct order_proof *into, const struct order_proof *from)
+{
+	into->count += from->count;
+	into->sum_a += from->sum_a;
+	into->sum_b += from->sum_b;
+}
+
+void order_proof_range(struct order_proof *p, uint64_t first, uint64_t last)
+{
+	for (uint64_t s = first; s < last; s++)
+		order_proof_add(p, s);
+}
+
+static void add_positions(struct order_proof *p, const struct order *o, uint64_t first,
+			  uint64_t last)
+{
+	for (uint64_t i = first; i < last; i++)
+		order_proof_add(p, order_sequence_at(o, i));
+}
+
+/* What no rank is asked to read: the end of each block beyond the whole steps, and all after the
+ * blocks. */
+static void add_left_over(struct order_proof *p, const struct order *o)
+{
+	uint64_t per_rank = order_steps(o) * o->batch, begin = 0;
+
+	for (uint32_t r = 0; r < o->ranks && o->block > 0 && begin < o->samples; r++) {
+		uint64_t end = begin + min_u64(o->block, o->samples - begin);
+
+		add_positions(p, o, begin + min_u64(per_rank, end - begin), end);
+		begin = end;
+	}
+	add_positions(p, o, begin, o->samples);
+}
+
+/* What the shuffle buffer would hand out after `steps_done`. */
+static void add_stream(struct order_proof *p, const struct order *o, uint32_t rank,
+		       uint64_t steps_done)
+{
+	struct order_stream s;
+	struct order_held got;
+	uint64_t sample, n = 0;
+	bool again;
+	/* without memory nothing is added, and the proof fails for it */
+	struct order_held *held = try_calloc(o->fill, sizeof(*held), "the proof of an epoch", NULL);
+
+	if (!held)
+		return;
+	order_stream_init(&s, o, rank, held);
+	do {
+		while (order_stream_wants(&s, &sample))
+			order_stream_add(&s, sample, 0);
+		if (!order_stream_next(&s, &got, &again))
+			break;
+		if (n >= steps_done * o->batch)
+			order_proof_add(p, got.sample);
+	} while (++n);
+	free(held);
+}
+
+/* Each rank accounts for the end of its own list; rank 0 for the files that were cut. */
+static void add_tf_lists(struct order_proof *p, const struct order *o, uint32_t rank,
+			 uint64_t steps_done)
+{
+	uint64_t first, count;
+
+	order_dlio_block(o->files * o->samples_per_file, o->ranks, rank, &first, &count);
+	for (uint64_t k = min_u64(steps_done, order_steps(o)) * o->batch; k < count; k++)
+		order_proof_add(p, order_at(o, rank, k));
+	if (rank == 0)
+		order_proof_range(p, o->files * o->samples_per_file, o->samples);
+}
+
+/* All that the ranks' lists have together, and what they leave out. */
+static void add_expected(struct order_proof *p, const struct order *o)
+{
+	if (o->how != ORDER_SHARDS) {
+		order_proof_range(p, 0, o->samples);
+		if (o->how == ORDER_STRIDED)
+			add_positions(p, o, o->samples, o->total);
+		return;
+	}
+	for (uint32_t r = 0; r < o->ranks; r++)
+		add_stream(p, o, r, 0);
+}
+
+void order_proof_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
+			     uint64_t steps_done)
+{
+	uint64_t steps = order_steps(o), begin = rank * o->block;
+
+	if (o->how == ORDER_TF_LISTS) {
+		add_tf_lists(p, o, rank, steps_done);
+		return;
+	}
+	if (o->how == ORDER_SHARDS) {
+		add_stream(p, o, rank, min_u64(steps_done, steps));
+		return;
+	}
+	if (o->how == ORDER_STRIDED) {
+		for (uint64_t k = min_u64(steps_done, steps) * o->batch; k < rank_samples(o); k++)
+			order_proof_add(p, order_at(o, rank, k));
+		if (rank == 0)
+			add_positions(p, o, o->used, o->total > o->samples ? o->total : o->samples);
+		return;
+	}
+
+	add_positions(p, o, begin + min_u64(steps_done, steps) * o->batch,
+		      begin + steps * o->batch);
+	if (rank == 0)
+		add_left_over(p, o);
+}
+
+void order_tf_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
+			  uint64_t steps_done, void *memory)
+{
+	const struct stream_rules *r = &o->stream;
+	uint64_t done = min_u64(steps_done, order_steps(o)) * o->batch, sample;
+	struct stream s;
+
+	if (rank == 0)
+		order_proof_range(p, r->files * r->samples_per_file, o->samples);
+	if (done == stream_records(r, rank))
+		return;
+	stream_begin(&s, r, rank, memory);
+	for (uint64_t i = 0; stream_next(&s, &sample); i++)
+		if (i >= done)
+			order_proof_add(p, sample);
+}
+
+static bool check_sums(const struct order *o, const struct order_proof *delivered,
+		       const struct order_proof *undelivered, const struct order_proof *all,
+		       char *why, size_t why_size)
+{
+	unsigned long long got = delivered->count, rest = undelivered->count;
+	struct order_proof sum = *delivered, expected = *all;
+
+	order_proof_merge(&sum, undelivered);
+	if (sum.count != expected.count) {
+		snprintf(why, why_size,
+			 "%llu samples were delivered and %llu were left out, %llu together: the "
+			 "%s has %llu",
+			 got, rest, got + rest, expected.count == o->samples ? "dataset" : "order",
+			 (unsigned long long)expected.count);
+		return false;
+	}
+	if (sum.sum_a != expected.sum_a || sum.sum_b != expected.sum_b) {
+		snprintf(why, why_size,
+			 "%llu samples were delivered and %llu were left out, as many as the "
+			 "%s has, but not each once: some came twice and others never",
+			 got, rest, expected.count == o->samples ? "dataset" : "order");
+		return false;
+	}
+	return true;
+}
+
+static void tell_proved(const struct order *o, uint64_t delivered, uint64_t rest, char *why,
+			size_t why_size)
+{
+	unsigned long long all = o->samples, got = delivered;
+
+	if (rest == 0)
+		snprintf(why, why_size, "each of the %llu samples was delivered exactly once", all);
+	else
+		snprintf(why, why_size,
+			 "%llu of %llu samples were delivered, each exactly once; the other %llu "
+			 "were not to be read or the epoch ended before them",
+			 got, all, (unsigned long long)rest);
+}
+
+static bool compare_with(const struct order *o, const struct order_proof *delivered,
+			 const struct order_proof *undelivered, const struct order_proof *all,
+			 char *why, size_t why_size)
+{
+	if (!check_sums(o, delivered, undelivered, all, why, why_size))
+		return false;
+	tell_proved(o, delivered->count, undelivered->count, why, why_size);
+	return true;
+}
+
+bool order_proof_check(const struct order *o, const struct order_proof *delivered,
+		       const struct order_proof *undelivered, char *why, size_t why_size)
+{
+	unsigned long long all = o->samples, got = delivered->count, rest = undelivered->count;
+	unsigned long long repeats = order_repeats(o);
+	uint64_t first, shard, total;
+
+	struct order_proof expected = {0};
+
+	add_expected(&expected, o);
+	if (!check_sums(o, delivered, undelivered, &expected, why, why_size))
+		return false;
+	if (o->how == ORDER_SHARDS && o->one_shard && o->ranks > 1) {
+		order_shard(o, 0, &first, &shard, &total);
+		snprintf(why, why_size,
+			 "%llu samples were delivered: each of the %u ranks read the same %llu of "
+			 "%llu, as DLIO's readers do, and nobody the others",
+			 got, o->ranks, (unsigned long long)shard, all);
+	} else if (repeats > 0 && got == o->used) {
+		snprintf(why, why_size,
+			 "%llu samples were delivered: %llu of %llu exactly once, and %llu again "
+			 "to give every rank as many (%s)",
+			 got, got - repeats, all, repeats,
+			 o->how == ORDER_STRIDED ? "DistributedSampler repeats, unless "
+						   "reader.drop_last is set"
+						 : "reader.pad_last_batch");
+	} else {
+		tell_proved(o, got, rest, why, why_size);
+	}
+	return true;
+}
+
+/* Cuts positions [a, b) at the borders between delivered and not, and takes what is wanted. */
+static void walk(struct prover *p, uint64_t a, uint64_t b)
+{
+	const struct proving *j = p->job;
+	const struct order *o = j->o;
+
+	while (a < b) {
+		uint64_t rank = o->block ? a / o->block : o->ranks, end = b;
+		bool delivered = false;
+
+		if (rank < o->ranks) {
+			uint64_t begin = rank * o->block, border = begin + j->per_rank;
+
+			delivered = a < border;
+			end = min_u64(b, delivered ? border : begin + o->block);
+		}
+		if (delivered == j->of_delivered)
+			add_positions(&p->walked, o, a, end);
+		a = end;
+	}
+}
+
+static void *prove_spans(void *arg)
+{
+	struct prover *p = arg;
+	struct proving *j = p->job;
+	uint64_t samples = j->o->samples;
+
+	for (;;) {
+		uint64_t a = atomic_fetch_add(&j->next, SPAN), b;
+
+		if (a >= samples || atomic_load(&j->canceled))
+			return NULL;
+		if (j->stop && atomic_load_explicit(&j->stop->set, memory_order_relaxed)) {
+			atomic_store(&j->canceled, 1);
+			return NULL;
+		}
+		b = min_u64(samples, a + SPAN);
+		walk(p, a, b);
+		if (!j->of_delivered)
+			order_proof_range(&p->all, a, b);
+	}
+}
+
+static int run_provers(struct proving *j, unsigned threads, struct order_proof *walked,
+		       struct order_proof *all, struct err *e)
+{
+	uint64_t spans = j->o->samples / SPAN + 1;
+	struct prover p[THREADS_MAX] = {0};
+	unsigned n = threads > THREADS_MAX ? THREADS_MAX : threads ? threads : 1, started = 1;
+
+	n = n > spans ? (unsigned)spans : n;
+	for (unsigned i = 0; i < n; i++)
+		p[i].job = j;
+	/* fewer threads than wanted prove the same */
+	while (started < n &&
+	       thread_start(&p[started].id, prove_spans, &p[started], 0, "proof", NULL) == 0)
+		started++;
+	prove_spans(&p[0]);
+	for (unsigned i = 0; i < started; i++) {
+		if (i > 0)
+			pthread_join(p[i].id, NULL);
+		order_proof_merge(walked, &p[i].walked);
+		order_proof_merge(all, &p[i].all);
+	}
+	if (atomic_load(&j->canceled))
+		return err_set(e, ERR_CANCELED, "stopped before the order was proved");
+	return 0;
+}
+
+static bool same(const struct order_proof *a, const struct order_proof *b)
+{
+	return a->count == b->count && a->sum_a == b->sum_a && a->sum_b == b->sum_b;
+}
+
+static void tell_expected(const struct order *o, const struct order_proof *delivered,
+			  const struct order_proof *want, char *why, size_t why_size)
+{
+	unsigned long long got = delivered->count, of = want->count;
+
+	if (same(delivered, want))
+		tell_proved(o, got, o->samples - got, why, why_size);
+	else if (got != of)
+		snprintf(why, why_size,
+			 "%llu samples were delivered; the steps of the epoch have "
+			 "%llu",
+			 got, of);
+	else
+		snprintf(why, why_size,
+			 "%llu samples were delivered, as many as the steps of the epoch have, but "
+			 "not theirs, each once: some came twice, or others instead",
+			 got);
+}
+
+int order_prove(const struct order *o, uint64_t steps, const struct order_proof *delivered,
+		unsigned threads, const struct stop_flag *stop, bool *proved, char *why,
+		size_t why_size, struct err *e)
+{
+	struct proving j = {.o = o, .stop = stop};
+	struct order_proof walked = {0}, all = {0};
+	uint64_t count;
+	int rc;
+
+	*proved = false;
+	if (o->how == ORDER_STRIDED || o->how == ORDER_SHARDS) {
+		for (uint32_t r = 0; r < o->ranks; r++)
+			order_proof_undelivered(&walked, o, r, steps);
+		*proved = order_proof_check(o, delivered, &walked, why, why_size);
+		return 0;
+	}
+	j.per_rank = min_u64(steps, order_steps(o)) * o->batch;
+	count = j.per_rank * o->ranks;
+	j.of_delivered = count <= o->samples - count;
+	rc = run_provers(&j, threads, &walked, &all, e);
+	if (rc < 0) {
+		snprintf(why, why_size, "the proof was stopped before its end");
+		return rc;
+	}
+	if (j.of_delivered) {
+		*proved = same(delivered, &walked);
+		tell_expected(o, delivered, &walked, why, why_size);
+	} else {
+		*proved = compare_with(o, delivered, &walked, &all, why, why_size);
+	}
+	return 0;
+}
