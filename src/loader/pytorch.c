@@ -5,10 +5,337 @@
  * is read by worker k mod W: out-of-order arrivals wait for their turn and free no place. Every
  * epoch starts with an empty pipeline at worker 0. */
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
-#include "loader/pytorch.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "loader/crew.h"
+
+#define FACTOR_DEFAULT 2 /* prefetch_factor of PyTorch */
+
+struct pytorch {
+	struct loader base;
+	struct crew crew;
+	uint64_t factor, capacity; /* P; P * W */
+	bool in_order;
+
+	uint64_t *assigned;           /* per worker: sent and not handed out */
+	struct task *task, **spare;   /* all; those not in use */
+	uint64_t tasks, spares, held; /* held: with the rank */
+	struct task **window;         /* in order: batch k at k mod capacity */
+
+	uint64_t steps, sent, handed, received; /* batches of this epoch */
+	uint32_t cursor;                        /* the worker whose turn it is */
+	bool open;                              /* within an epoch */
+
+	/* reader.transport and reader.pin_thread */
+	bool transport, pin;
+	struct handover handover;
+	struct span_ring *ring; /* of whoever receives batches; NULL: no trace is kept */
+	struct {
+		unsigned char *area; /* a batch a task */
+		uint64_t bytes;
+		bool locked, running;
+		pthread_t thread;
+		struct queue out;
+	} pinning;
+};
+
+static struct pytorch *pytorch_of(struct loader *l)
+{
+	return (struct pytorch *)l;
+}
+
+static const struct pytorch *pytorch_of_const(const struct loader *l)
+{
+	return (const struct pytorch *)l;
+}
+
+extern const struct loader_ops loader_pytorch;
+
+/* ---- the pin thread: takes batches as they arrive, maps them, and copies each into memory that
+ * the system may not move ---- */
+
+static int pytorch_pin_init(struct pytorch *l, struct err *e)
+{
+	char size[32];
+
+	if (__builtin_mul_overflow(l->tasks, l->handover.bytes, &l->pinning.bytes))
+		return err_set(e, -ENOMEM, "%llu batches do not fit in memory",
+			       (unsigned long long)l->tasks);
+	l->pinning.area = buffer_alloc(l->pinning.bytes, "pinned batches", e);
+	if (!l->pinning.area)
+		return -ENOMEM;
+	l->pinning.locked = mlock(l->pinning.area, l->pinning.bytes) == 0;
+	if (!l->pinning.locked && l->crew.config.rank == 0)
+		log_warning("reader.pin_thread: the system does not let %s be locked in memory "
+			    "(see 'ulimit -l'): batches are copied into ordinary memory",
+			    str_bytes((double)l->pinning.bytes, size, sizeof(size)));
+	return queue_init(&l->pinning.out, l->tasks + l->crew.workers, e);
+}
+
+static void pytorch_pin_release(struct pytorch *l)
+{
+	if (l->pinning.locked)
+		munlock(l->pinning.area, l->pinning.bytes);
+	buffer_free(l->pinning.area, l->pinning.bytes);
+	queue_release(&l->pinning.out);
+}
+
+static void pytorch_unpack(struct pytorch *l, struct task *t)
+{
+	int64_t begin = clock_now_ns(), end;
+	int rc;
+
+	if (!l->transport || t->batch.err.code < 0)
+		return;
+	rc = handover_unpack(&l->handover, &t->parcel, &t->batch.err);
+	t->batch.err.code = rc;
+	end = clock_now_ns();
+	span_add(l->ring, SPAN_UNPACK, rc < 0 ? SPAN_FAILED : 0, begin, end, l->handover.bytes);
+	l->crew.stat[t->batch.worker].unpack_ns += end - begin;
+}
+
+static void copy(struct pytorch *l, struct task *t)
+{
+	uint64_t bytes = l->handover.bytes;
+	const void *from;
+	int64_t begin, end;
+
+	pytorch_unpack(l, t);
+	if (t->batch.err.code < 0)
+		return;
+	begin = clock_now_ns();
+	from = t->parcel.map ? t->parcel.map : l->handover.content;
+	memcpy(l->pinning.area + (uint64_t)(t - l->task) * bytes, from, bytes);
+	end = clock_now_ns();
+	span_add(l->ring, SPAN_PIN, 0, begin, end, bytes);
+	l->crew.stat[0].pin_ns += end - begin;
+}
+
+static void *pin_main(void *arg)
+{
+	struct pytorch *l = arg;
+	void *item;
+
+	while (queue_get(&l->crew.results, &item) == 1) {
+		struct task *t = item;
+
+		if (t->kind == TASK_READ)
+			copy(l, t);
+		if (queue_put(&l->pinning.out, t) < 0)
+			break;
+	}
+	return NULL;
+}
+
+static int pytorch_pin_start(struct pytorch *l, struct err *e)
+{
+	const struct loader_config *c = &l->crew.config;
+	char name[32];
+	int rc;
+
+	if (!l->pin || l->pinning.running)
+		return 0;
+	snprintf(name, sizeof(name), "p%c%u", c->kind == DATASET_TRAIN ? 'w' : 'e', c->rank);
+	rc = thread_start(&l->pinning.thread, pin_main, l, worker_stack_bytes(c->workload), name,
+			  e);
+	l->pinning.running = rc == 0;
+	return rc;
+}
+
+static void pytorch_pin_stop(struct pytorch *l)
+{
+	if (!l->pinning.running)
+		return;
+	queue_close(&l->crew.results);
+	queue_close(&l->pinning.out);
+	pthread_join(l->pinning.thread, NULL);
+	l->pinning.running = false;
+}
+
+/* ---- memory ---- */
+
+static uint64_t prefetch_factor(const struct workload *w)
+{
+	uint64_t size = w->reader.prefetch_size > 0 ? (uint64_t)w->reader.prefetch_size : 0;
+	uint64_t workers = (uint64_t)w->reader.read_threads;
+
+	return size ? size / workers + (size % workers != 0) : FACTOR_DEFAULT;
+}
+
+static void pytorch_window(const struct workload *w, uint32_t *workers, uint64_t *batches)
+{
+	*workers = (uint32_t)w->reader.read_threads;
+	*batches = *workers ? prefetch_factor(w) * *workers : 0;
+}
+
+static int check_config(const struct loader_config *c, struct err *e)
+{
+	int64_t workers = c->workload->reader.read_threads;
+	uint64_t capacity;
+
+	if (c->batch_size == 0 || c->batch_size > UINT32_MAX)
+		return err_set(e, ERR_USAGE,
+			       "reader.batch_size is %llu; a batch has 1 to %u samples",
+			       (unsigned long long)c->batch_size, UINT32_MAX);
+	if (workers < 0 || workers > UINT16_MAX + 1)
+		return err_set(e, ERR_USAGE, "reader.read_threads is %lld; 0 to 65536 are possible",
+			       (long long)workers);
+	if (workers > 0 &&
+	    (__builtin_mul_overflow(prefetch_factor(c->workload), (uint64_t)workers, &capacity) ||
+	     capacity > UINT32_MAX))
+		return err_set(
+			e, ERR_USAGE,
+			"reader.prefetch_size is %lld for %lld workers; that is more batches "
+			"than this program keeps",
+			(long long)c->workload->reader.prefetch_size, (long long)workers);
+	return 0;
+}
+
+static bool transports(const struct workload *w)
+{
+	return w->reader.transport != TRANSPORT_NONE && w->reader.read_threads > 0;
+}
+
+static bool pins(const struct workload *w)
+{
+	return w->reader.pin_thread && w->reader.read_threads > 0;
+}
+
+/* The content, a shared object for each batch on its way, a pinned copy of each. */
+static int handover_memory(const struct loader_config *c, uint64_t tasks, uint64_t *out,
+			   struct err *e)
+{
+	uint64_t copies = 1, bytes;
+
+	*out = 0;
+	if (!transports(c->workload) && !pins(c->workload))
+		return 0;
+	bytes = handover_bytes(c, e);
+	if (bytes == 0)
+		return -ENOMEM;
+	copies += transports(c->workload) ? tasks : 0;
+	copies += pins(c->workload) ? tasks : 0;
+	if (__builtin_mul_overflow(bytes, copies, out))
+		return err_set(e, -ENOMEM, "the batches of a loader do not fit in memory");
+	return 0;
+}
+
+static int pytorch_memory_bytes(const struct loader_config *c, uint64_t *out, struct err *e)
+{
+	uint64_t workers, factor, tasks, crew = 0, handover = 0;
+	int rc = check_config(c, e);
+
+	if (rc < 0)
+		return rc;
+	workers = (uint64_t)c->workload->reader.read_threads;
+	factor = workers ? prefetch_factor(c->workload) : 0;
+	tasks = factor * workers + LOADER_HELD_MAX;
+	rc = crew_memory_bytes(c, (uint32_t)workers, factor, tasks, &crew, e);
+	if (rc == 0)
+		rc = handover_memory(c, tasks, &handover, e);
+	if (rc < 0)
+		return rc;
+	crew += sizeof(struct pytorch) + (workers ? workers : 1) * sizeof(uint64_t) +
+		tasks * (sizeof(struct task) + 3 * sizeof(void *)) + workers * sizeof(void *);
+	if (pins(c->workload))
+		crew += worker_stack_bytes(c->workload);
+	if (transports(c->workload) || pins(c->workload))
+		crew += loader_trace_bytes(c);
+	if (__builtin_add_overflow(crew, handover, out))
+		return err_set(e, -ENOMEM, "the batches of a loader do not fit in memory");
+	return 0;
+}
+
+static int init_handover(struct pytorch *l, struct err *e)
+{
+	const struct workload *w = l->crew.config.workload;
+	int rc;
+
+	l->transport = transports(w);
+	l->pin = pins(w);
+	if (!l->transport && !l->pin)
+		return 0;
+	rc = handover_init(&l->handover, &l->crew.config, l->tasks, l->transport, e);
+	if (rc == 0 && l->pin)
+		rc = pytorch_pin_init(l, e);
+	if (rc < 0)
+		return rc;
+	for (uint32_t i = 0; l->transport && i < l->crew.workers; i++)
+		l->crew.worker[i].handover = &l->handover;
+	l->ring = trace_ring(l->crew.config.trace, l->crew.config.rank, l->crew.config.kind,
+			     SPAN_RECEIVES, !l->pin);
+	if (l->pin)
+		l->crew.inbox = &l->pinning.out;
+	return 0;
+}
+
+static int allocate(struct pytorch *l, struct err *e)
+{
+	l->task = try_calloc(l->tasks, sizeof(*l->task), "batches", e);
+	l->spare = l->task ? try_calloc(l->tasks, sizeof(*l->spare), "batches", e) : NULL;
+	l->window = l->spare ? try_calloc(l->capacity, sizeof(*l->window), "batches", e) : NULL;
+	l->assigned =
+		l->window ? try_calloc(crew_readers(&l->crew), sizeof(*l->assigned), "workers", e)
+			  : NULL;
+	if (!l->assigned)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < l->tasks; i++)
+		l->spare[l->spares++] = &l->task[i];
+	return 0;
+}
+
+static void pytorch_release(struct pytorch *l)
+{
+	for (uint64_t i = 0; l->task && i < l->tasks; i++)
+		handover_drop(&l->handover, &l->task[i].parcel);
+	pytorch_pin_release(l);
+	handover_release(&l->handover);
+	crew_release(&l->crew);
+	free(l->assigned);
+	free(l->window);
+	free(l->spare);
+	free(l->task);
+	free(l);
+}
+
+static int pytorch_create(struct loader **out, const struct loader_config *c, struct err *e)
+{
+	struct pytorch *l;
+	uint32_t workers;
+	int rc = check_config(c, e);
+
+	if (rc < 0)
+		return rc;
+	l = try_calloc(1, sizeof(*l), "loader", e);
+	if (!l)
+		return -ENOMEM;
+	l->base.ops = &loader_pytorch;
+	workers = (uint32_t)c->workload->reader.read_threads;
+	l->factor = workers ? prefetch_factor(c->workload) : 0;
+	l->capacity = l->factor * workers;
+	l->tasks = l->capacity + LOADER_HELD_MAX;
+	l->in_order = c->workload->reader.in_order;
+	rc = crew_init(&l->crew, c, workers, l->factor, l->tasks, e);
+	if (rc == 0)
+		rc = allocate(l, e);
+	if (rc == 0)
+		rc = init_handover(l, e);
+	if (rc < 0) {
+		pytorch_release(l);
+		return rc;
+	}
+	*out = &l->base;
+	return 0;
+}
+
+/* ---- the policy ---- */
 
 static void pytorch_wake(struct loader *base)
 {

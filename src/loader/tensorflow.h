@@ -119,15 +119,6 @@ static inline const struct tensorflow *tensorflow_of_const(const struct loader *
 	return (const struct tensorflow *)l;
 }
 
-/* setup */
-void tensorflow_window(const struct workload *w, uint32_t *workers, uint64_t *batches);
-int tensorflow_memory_bytes(const struct loader_config *c, uint64_t *out, struct err *e);
-int tensorflow_create(struct loader **out, const struct loader_config *c, struct err *e);
-int tensorflow_open_readers(struct tensorflow *l, struct err *e);
-int tensorflow_close_readers(struct tensorflow *l, struct err *e);
-/* Frees everything; no thread runs. */
-void tensorflow_release(struct tensorflow *l);
-
 /* The loader's threads wait with these: 0, or ERR_CANCELED when the epoch or the run ends. */
 bool tensorflow_stopped(void *l);
 int tensorflow_get(struct tensorflow *l, struct queue *q, void **item);
@@ -144,7 +135,5 @@ int tensorflow_generated(struct tensorflow *l, struct tf_batch **out);
 /* Position in the rank's epoch of batch k, which is the turn of generator k mod T: each has
  * consecutive batches. */
 uint64_t tensorflow_position(const struct tensorflow *l, uint64_t k);
-
-void tensorflow_describe(const struct loader *base, char *out, size_t out_size);
 
 extern const struct loader_ops loader_tensorflow;

@@ -113,5 +113,3 @@ void dali_copier_take(struct dali_copier *c, struct dali_item *item, uint64_t *p
 
 /* Frees what a sample holds. Any thread, any state. */
 void dali_item_drop(struct dali_item *item);
-/* One user less; NULL is fine. */
-void dali_file_drop(struct dali_file *f);
