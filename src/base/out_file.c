@@ -1,47 +1,28 @@
 #include "base/out_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 
 int out_file_open(struct out_file *f, const char *path, struct err *e)
 {
-	int code;
+	int rc;
 
-	*f = (struct out_file){.path = xstrdup(path),
-			       .tmp = xasprintf("%s.tmp.%ld", path, (long)getpid()),
-			       .buffer = xmalloc(OUT_FILE_BUFFER)};
-	f->fd = open(f->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (f->fd >= 0)
-		return 0;
-	code = err_sys(e, errno, "cannot create '%s'", f->tmp);
-	free(f->path);
-	free(f->tmp);
-	free(f->buffer);
-	return code;
+	*f = (struct out_file){0};
+	rc = file_out_open(&f->file, path, e);
+	if (rc == 0)
+		f->buffer = xmalloc(OUT_FILE_BUFFER);
+	return rc;
 }
 
 static void flush(struct out_file *f)
 {
-	const char *p = f->buffer;
-
-	while (f->used > 0 && f->failed == 0) {
-		ssize_t n = write(f->fd, p, f->used);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			f->failed = n < 0 ? -errno : -EIO;
-			break;
-		}
-		p += n;
-		f->used -= (size_t)n;
-	}
+	assert(f->used <= OUT_FILE_BUFFER);
+	if (f->failed == 0)
+		f->failed = file_out_write(&f->file, f->buffer, f->used);
 	f->used = 0;
 }
 
@@ -86,22 +67,7 @@ void out_file_print(struct out_file *f, const char *format, ...)
 
 int out_file_close(struct out_file *f, struct err *e)
 {
-	int rc;
-
 	flush(f);
-	rc = f->failed;
-	if (rc == 0 && fsync(f->fd) != 0)
-		rc = -errno;
-	if (close(f->fd) != 0 && rc == 0)
-		rc = -errno;
-	if (rc == 0 && rename(f->tmp, f->path) != 0)
-		rc = -errno;
-	if (rc != 0) {
-		unlink(f->tmp);
-		rc = err_sys(e, -rc, "cannot write '%s'", f->path);
-	}
-	free(f->path);
-	free(f->tmp);
 	free(f->buffer);
-	return rc;
+	return file_out_close(&f->file, f->failed, e);
 }

@@ -1,21 +1,20 @@
 #pragma once
-/* A file written piece by piece, in constant memory, that is there whole or not at all: a temporary
- * file beside it, renamed at the end. */
+/* A file written piece by piece, in constant memory: a file_out with a buffer. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/err.h"
+#include "base/file.h"
 
 #define OUT_FILE_BUFFER 65536u
 #define OUT_FILE_LINE 16384u /* one out_file_print at most; more is cut */
 
 struct out_file {
-	char *path, *tmp;
+	struct file_out file;
 	char *buffer;
 	size_t used;
-	int fd;
 	int failed; /* the first failure, -errno; later pieces go nowhere */
 };
 
@@ -36,6 +35,5 @@ static inline void out_file_text(struct out_file *f, const char *text)
 void out_file_number(struct out_file *f, uint64_t v);
 void out_file_print(struct out_file *f, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Flushes, syncs, closes and renames; after a failure, also of an earlier piece, the temporary file
- * is removed, and `path` is as it was. */
+/* Flushes, and closes as file_out_close does; a failure of an earlier piece is reported here. */
 int out_file_close(struct out_file *f, struct err *e);

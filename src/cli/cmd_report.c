@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -167,7 +168,7 @@ static int write_page(const struct run_groups *g, const struct key_findings *k,
 	int rc;
 
 	page_render(g, k, t, a->title, &page);
-	rc = file_write_atomic(a->output, page.data, page.len, e);
+	rc = file_write(a->output, page.data, page.len, e);
 	buf_release(&page);
 	return rc;
 }
@@ -178,7 +179,7 @@ static int write_table(const struct run_groups *g, const char *path, struct err 
 	int rc;
 
 	table_csv(g, &text);
-	rc = file_write_atomic(path, text.data, text.len, e);
+	rc = file_write(path, text.data, text.len, e);
 	buf_release(&text);
 	return rc;
 }
@@ -200,11 +201,13 @@ static int render(const struct run_record *r, size_t n, const struct page_trace 
 	if (rc == 0 && a->plots)
 		rc = plots_write(&g, a->plots, e);
 	if (rc == 0) {
-		for (size_t i = 0; i < k.n; i++)
-			printf("* %s\n", k.v[i].text);
+		/* nothing is mixed into a page that goes to stdout */
+		FILE *out = file_descriptor_named(a->output) == STDOUT_FILENO ? stderr : stdout;
 		AUTO_FREE char *where = path_absolute(a->output);
 
-		printf("report: %s\n", where);
+		for (size_t i = 0; i < k.n; i++)
+			fprintf(out, "* %s\n", k.v[i].text);
+		fprintf(out, "report: %s\n", where);
 	}
 	key_findings_release(&k);
 	run_groups_release(&g);

@@ -384,7 +384,7 @@ static int status(const struct study_plan *p, const struct study_args *a, struct
 	print(&text);
 	if (a->svg) {
 		study_matrix_svg(p, s, &svg);
-		rc = file_write_atomic(a->svg, svg.data, svg.len, e);
+		rc = file_write(a->svg, svg.data, svg.len, e);
 	}
 	buf_release(&text);
 	buf_release(&svg);
@@ -398,7 +398,7 @@ static int sbatch(const struct study_plan *p, const struct study_args *a, struct
 	int rc = study_sbatch(p, &a->sbatch, &text, e);
 
 	if (rc == 0 && a->output)
-		rc = file_write_atomic(a->output, text.data, text.len, e);
+		rc = file_write(a->output, text.data, text.len, e);
 	else if (rc == 0)
 		print(&text);
 	buf_release(&text);

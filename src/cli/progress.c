@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/str.h"
 
 #define INTERVAL_LEAST_S 0.1
@@ -63,18 +64,14 @@ static int find_interval(const struct cli_args *a, double *seconds, struct err *
 
 static int open_stream(struct progress_stream *s, const char *path, struct err *e)
 {
-	static const char numbered[] = "/dev/fd/";
-	int64_t fd = -1;
+	int fd = file_descriptor_named(path);
 
-	/* sockets cannot be opened again */
-	if (str_starts(path, numbered) && str_to_i64(path + strlen(numbered), &fd) && fd >= 0 &&
-	    fd <= 1 << 20)
-		s->fd = fcntl((int)fd, F_DUPFD_CLOEXEC, 3);
-	else
-		s->fd = open(path,
-			     O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NONBLOCK | O_CLOEXEC |
-				     O_NOCTTY,
-			     0644);
+	/* not opened again: a socket cannot be, and a file would lose what is in it */
+	s->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3)
+			: open(path,
+			       O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NONBLOCK | O_CLOEXEC |
+				       O_NOCTTY,
+			       0644);
 	s->own = s->fd >= 0;
 	if (s->fd >= 0)
 		return 0;

@@ -112,5 +112,5 @@ int json_write(json_t *object, const char *folder, const char *name, struct err 
 	json_decref(object);
 	if (!text)
 		return err_set(e, -ENOMEM, "no memory to write '%s'", path);
-	return file_write_atomic(path, text, strlen(text), e);
+	return file_write(path, text, strlen(text), e);
 }

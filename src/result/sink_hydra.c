@@ -189,7 +189,7 @@ static int write_yaml(const struct node *tree, const char *folder, const char *n
 	int rc;
 
 	yaml_emit(tree, &b);
-	rc = file_write_atomic(path, b.data ? b.data : "", b.len, e);
+	rc = file_write(path, b.data ? b.data : "", b.len, e);
 	buf_release(&b);
 	return rc;
 }

@@ -2,9 +2,11 @@
 #include "study/design.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -329,6 +331,21 @@ int design_load(struct design *d, const char *path, struct err *e)
 	return rc;
 }
 
+int design_check_saving(const struct design *d, struct err *e)
+{
+	struct stat st;
+
+	if (stat(d->path, &st) != 0)
+		return err_sys(e, errno, "cannot read '%s'", d->path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(
+			e, ERR_USAGE,
+			"'%s' is not a regular file: the states of the rows are saved in the "
+			"design, so copy it to a file first",
+			d->path);
+	return 0;
+}
+
 void design_release(struct design *d)
 {
 	for (size_t i = 0; i < d->rows; i++) {
@@ -404,7 +421,7 @@ int design_save(const struct design *d, struct err *e)
 			buf_puts(&out, d->lines.v[i]);
 	}
 	if (rc == 0)
-		rc = file_write_atomic(d->path, out.data, out.len, e);
+		rc = file_write(d->path, out.data, out.len, e);
 	buf_release(&out);
 	return rc;
 }

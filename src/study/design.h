@@ -46,6 +46,8 @@ int design_load(struct design *d, const char *path, struct err *e);
 void design_release(struct design *d);
 /* Sets a row's state in memory. */
 void design_set_state(struct design *d, size_t row, enum design_state state);
+/* Whether the states can be saved: ERR_USAGE for what is no regular file, such as a pipe. */
+int design_check_saving(const struct design *d, struct err *e);
 /* Replaces the file by one with the present states; all else of it stays byte for byte. At any
  * moment the file is the old or the new one. */
 int design_save(const struct design *d, struct err *e);

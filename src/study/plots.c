@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/child.h"
@@ -37,7 +38,8 @@ static int draw(const char *folder, const char *name, const struct buf *data,
 	};
 	AUTO_FREE char *dat = xasprintf("%s/%s.dat", folder, name);
 	AUTO_FREE char *gp = xasprintf("%s/%s.gp", folder, name);
-	AUTO_FREE char *log = xasprintf("%s/%s.log", folder, name);
+	/* removed again: no name that somebody's file may have */
+	AUTO_FREE char *log = xasprintf("%s/.%s.gnuplot.%ld.log", folder, name, (long)getpid());
 	const char *const argv[] = {"gnuplot", gp, NULL};
 	struct buf script = {0};
 	struct child c;
@@ -48,9 +50,9 @@ static int draw(const char *folder, const char *name, const struct buf *data,
 	for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++)
 		buf_printf(&script, "set terminal %s\nset output '%s/%s.%s'\n%s\n",
 			   outputs[i].terminal, folder, name, outputs[i].suffix, commands->data);
-	rc = file_write_atomic(dat, data->data ? data->data : "", data->len, e);
+	rc = file_write(dat, data->data ? data->data : "", data->len, e);
 	if (rc == 0)
-		rc = file_write_atomic(gp, script.data, script.len, e);
+		rc = file_write(gp, script.data, script.len, e);
 	buf_release(&script);
 	if (rc == 0)
 		rc = child_start(&c, argv, log, e);

@@ -381,7 +381,9 @@ int study_run(struct study_plan *p, study_event_fn fn, void *arg, size_t *failed
 	int rc, clean;
 
 	*failed = 0;
-	rc = lock_results(&r, e);
+	rc = design_check_saving(&p->design, e);
+	if (rc == 0)
+		rc = lock_results(&r, e);
 	if (rc < 0)
 		return rc;
 	r.status = xcalloc(p->experiments + 1, sizeof(*r.status));

@@ -1,6 +1,7 @@
 /* Whole files, folders and paths. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,7 +60,7 @@ static void test_round_trip(void **state)
 		struct buf b = {0};
 		struct err e;
 
-		assert_int_equal(file_write_atomic(path, bytes, sizes[k], &e), 0);
+		assert_int_equal(file_write(path, bytes, sizes[k], &e), 0);
 		assert_int_equal(file_read(path, sizes[k], &b, &e), 0);
 		assert_int_equal(b.len, sizes[k]);
 		assert_memory_equal(b.data, bytes, sizes[k]);
@@ -81,7 +82,7 @@ static void test_read_appends(void **state)
 	struct buf b = {0};
 
 	(void)state;
-	assert_int_equal(file_write_atomic(path, "tail", 4, NULL), 0);
+	assert_int_equal(file_write(path, "tail", 4, NULL), 0);
 	buf_puts(&b, "head ");
 	assert_int_equal(file_read(path, 4, &b, NULL), 0);
 	assert_string_equal(b.data, "head tail");
@@ -112,10 +113,105 @@ static void test_failed_write_leaves_nothing(void **state)
 	(void)state;
 	assert_int_equal(file_mkdirs(sub, &e), 0);
 	before = files_in(dir);
-	assert_int_equal(file_write_atomic(absent, "x", 1, &e), -ENOENT);
-	assert_int_equal(file_write_atomic(sub, "x", 1, &e), -EISDIR);
+	assert_int_equal(file_write(absent, "x", 1, &e), -ENOENT);
+	assert_int_equal(file_write(sub, "x", 1, &e), -EISDIR);
 	assert_non_null(strstr(e.text, sub));
 	assert_int_equal(files_in(dir), before);
+}
+
+static void check_content(const char *path, const char *want)
+{
+	struct buf b = {0};
+
+	assert_int_equal(file_read(path, 4096, &b, NULL), 0);
+	assert_string_equal(b.data, want);
+	buf_release(&b);
+}
+
+static mode_t kind_of(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(lstat(path, &st), 0);
+	return st.st_mode & S_IFMT;
+}
+
+static void test_links_are_followed(void **state)
+{
+	AUTO_FREE char *sub = path_join(dir, "links");
+	AUTO_FREE char *target = path_join(sub, "target");
+	AUTO_FREE char *link = path_join(sub, "link");
+	AUTO_FREE char *dangling = path_join(sub, "dangling");
+	AUTO_FREE char *created = path_join(sub, "created");
+	AUTO_FREE char *loop = path_join(sub, "loop");
+	struct stat st;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(file_mkdirs(sub, NULL), 0);
+	assert_int_equal(file_write(target, "old", 3, NULL), 0);
+	assert_int_equal(chmod(target, 0604), 0);
+	assert_int_equal(symlink("target", link), 0);
+	assert_int_equal(symlink(created, dangling), 0);
+	assert_int_equal(symlink("loop", loop), 0);
+	assert_int_equal(file_write(link, "new", 3, NULL), 0);
+	assert_int_equal(kind_of(link), S_IFLNK);
+	check_content(target, "new");
+	assert_int_equal(stat(target, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0604);
+	assert_int_equal(file_write(dangling, "first", 5, NULL), 0);
+	assert_int_equal(kind_of(dangling), S_IFLNK);
+	check_content(created, "first");
+	assert_int_equal(file_write(loop, "x", 1, &e), -ELOOP);
+	assert_non_null(strstr(e.text, loop));
+	assert_int_equal(files_in(sub), 5);
+}
+
+static void test_written_through(void **state)
+{
+	AUTO_FREE char *fifo = path_join(dir, "fifo");
+	AUTO_FREE char *path = path_join(dir, "open-already");
+	char name[64], got[8] = "";
+	int fd;
+
+	(void)state;
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	fd = open(fifo, O_RDWR); /* its reader: none is waited for */
+	assert_true(fd >= 0);
+	assert_int_equal(file_write(fifo, "through", 7, NULL), 0);
+	assert_int_equal(kind_of(fifo), S_IFIFO);
+	assert_int_equal(read(fd, got, sizeof(got)), 7);
+	assert_memory_equal(got, "through", 7);
+	close(fd);
+	fd = open(path, O_RDWR | O_CREAT, 0600);
+	snprintf(name, sizeof(name), "/dev/fd/%d", fd);
+	assert_int_equal(file_descriptor_named(name), fd);
+	assert_int_equal(file_descriptor_named(path), -1);
+	assert_int_equal(write(fd, "one", 3), 3);
+	assert_int_equal(file_write(name, " two", 4, NULL), 0);
+	assert_int_equal(write(fd, " three", 6), 6);
+	close(fd);
+	check_content(path, "one two three");
+	assert_true(file_write(name, "x", 1, NULL) < 0); /* it is closed */
+}
+
+static void test_failed_replacement(void **state)
+{
+	AUTO_FREE char *sub = path_join(dir, "failed");
+	AUTO_FREE char *path = path_join(sub, "file");
+	struct file_out f;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(file_mkdirs(sub, NULL), 0);
+	assert_int_equal(file_write(path, "old", 3, NULL), 0);
+	assert_int_equal(file_out_open(&f, path, NULL), 0);
+	assert_int_equal(file_out_write(&f, "new", 3), 0);
+	check_content(path, "old"); /* until it is closed */
+	assert_int_equal(file_out_close(&f, -ENOSPC, &e), -ENOSPC);
+	assert_non_null(strstr(e.text, path));
+	check_content(path, "old");
+	assert_int_equal(files_in(sub), 1);
 }
 
 static void *write_often(void *arg)
@@ -125,7 +221,7 @@ static void *write_often(void *arg)
 
 	memset(text, 'a' + (int)((uintptr_t)pthread_self() / 4096 % 26), sizeof(text));
 	for (int i = 0; i < 50; i++)
-		if (file_write_atomic(path, text, sizeof(text), NULL) != 0)
+		if (file_write(path, text, sizeof(text), NULL) != 0)
 			return arg;
 	return NULL;
 }
@@ -163,6 +259,9 @@ static void test_mkdirs(void **state)
 	AUTO_FREE char *deep = path_join(dir, "a//b/c/");
 	AUTO_FREE char *plain = path_join(dir, "plain");
 	AUTO_FREE char *below = path_join(plain, "x/y");
+	AUTO_FREE char *link = path_join(dir, "to-deep");
+	AUTO_FREE char *behind = path_join(link, "more");
+	AUTO_FREE char *loop = path_join(dir, "ring");
 	struct err e;
 
 	(void)state;
@@ -171,11 +270,17 @@ static void test_mkdirs(void **state)
 	assert_int_equal(file_mkdirs(deep, &e), 0);
 	assert_int_equal(file_mkdirs("/", &e), 0);
 	assert_true(file_mkdirs("", &e) < 0);
-	assert_int_equal(file_write_atomic(plain, "", 0, &e), 0);
+	assert_int_equal(file_write(plain, "", 0, &e), 0);
 	assert_int_equal(file_mkdirs(plain, &e), -ENOTDIR);
 	assert_non_null(strstr(e.text, "is not a folder"));
 	assert_int_equal(file_mkdirs(below, &e), -ENOTDIR);
 	assert_non_null(strstr(e.text, plain));
+	assert_int_equal(symlink("behind/deep", link), 0);
+	assert_int_equal(file_mkdirs(behind, &e), 0);
+	assert_int_equal(kind_of(link), S_IFLNK);
+	assert_true(file_is_dir(behind));
+	assert_int_equal(symlink("ring", loop), 0);
+	assert_int_equal(file_mkdirs(loop, &e), -ELOOP);
 	assert_true(file_exists(plain));
 	assert_false(file_is_dir(plain));
 	assert_false(file_exists(below));
@@ -218,6 +323,9 @@ int main(void)
 		cmocka_unit_test(test_read_appends),
 		cmocka_unit_test(test_unreadable),
 		cmocka_unit_test(test_failed_write_leaves_nothing),
+		cmocka_unit_test(test_links_are_followed),
+		cmocka_unit_test(test_written_through),
+		cmocka_unit_test(test_failed_replacement),
 		cmocka_unit_test(test_writers_at_once),
 		cmocka_unit_test(test_mkdirs),
 		cmocka_unit_test(test_paths),

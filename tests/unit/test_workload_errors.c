@@ -31,7 +31,7 @@ static int load_text(const char *text, const char *const *overrides, bool strict
 
 	for (; overrides[req.override_count]; req.override_count++)
 		;
-	assert_int_equal(file_write_atomic(path, text, strlen(text), e), 0);
+	assert_int_equal(file_write(path, text, strlen(text), e), 0);
 	return workload_load(w, &req, e);
 }
 
