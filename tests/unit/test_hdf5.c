@@ -15,6 +15,8 @@
 #include "dlio_files.h"
 #include "format/hdf5/hdf5_layout.h"
 
+extern const struct format_ops format_hdf5;
+
 static struct err e;
 static struct io_stat stat_;
 static struct io io = {.stat = &stat_};
@@ -54,7 +56,8 @@ static void write_file(const char *path, const struct file_spec *f)
 	void *scratch = buffer_alloc(FORMAT_WRITE_SCRATCH, "scratch", &e);
 
 	if (io_open(&io, path, STORE_WRITE | STORE_CREATE, blob, &e) < 0 ||
-	    hdf5_write(&io, blob, path, f, &content, scratch, FORMAT_WRITE_SCRATCH, &e) < 0 ||
+	    format_hdf5.write(&io, blob, path, f, &content, scratch, FORMAT_WRITE_SCRATCH, &e) <
+		    0 ||
 	    io_close(&io, blob, &e) < 0)
 		fail_msg("%s", e.text);
 	buffer_free(scratch, FORMAT_WRITE_SCRATCH);
@@ -89,23 +92,23 @@ static void reader_open(struct opened *o, const struct file_spec *f, enum read_a
 				  .python = 311,
 				  .keep_open = keep_open,
 				  .max_sample_bytes = file_spec_sample_bytes(f),
-				  .max_file_bytes = hdf5_file_bytes(f),
+				  .max_file_bytes = format_hdf5.file_bytes(f),
 				  .samples_per_file = f->samples,
 				  .files = files,
 				  .content = &o->content,
 				  .example = f};
 
 	o->content = test_content(f->elem);
-	o->bytes = hdf5_reader_bytes(&c, io.store);
+	o->bytes = format_hdf5.reader_bytes(&c, io.store);
 	o->memory = buffer_alloc(o->bytes, "a reader", &e);
 	assert_non_null(o->memory);
 	memset(o->memory, 0, o->bytes);
-	assert_int_equal(hdf5_reader_init(o->memory, &c, &io, &o->r, &e), 0);
+	assert_int_equal(format_hdf5.reader_init(o->memory, &c, &io, &o->r, &e), 0);
 }
 
 static void reader_end(struct opened *o)
 {
-	assert_int_equal(hdf5_reader_close(o->r, &e), 0);
+	assert_int_equal(format_hdf5.reader_close(o->r, &e), 0);
 	buffer_free(o->memory, o->bytes);
 }
 
@@ -191,7 +194,7 @@ static void what_cannot_be(void **state)
 		f.samples = 4;
 		if (!f.compression)
 			f.compression = "none";
-		assert_int_equal(hdf5_check(&f, &e), ERR_USAGE);
+		assert_int_equal(format_hdf5.check(&f, &e), ERR_USAGE);
 		if (!strstr(e.text, bad[i].word))
 			fail_msg("%zu: %s", i, e.text);
 	}
@@ -203,23 +206,23 @@ static void sizes(void **state)
 	struct file_spec f = spec("uint8", 4, 2, 100, 100, 0);
 
 	(void)state;
-	assert_int_equal(hdf5_file_bytes(&f), 42080);
+	assert_int_equal(format_hdf5.file_bytes(&f), 42080);
 	f.dims[0] = 700;
 	f.datasets = 7;
-	assert_int_equal(hdf5_file_bytes(&f), 284128);
+	assert_int_equal(format_hdf5.file_bytes(&f), 284128);
 	f = spec("uint8", 1, 2, 12107, 12107, 0);
-	assert_int_equal(hdf5_file_bytes(&f), 146579449 + 2048 + 8);
+	assert_int_equal(format_hdf5.file_bytes(&f), 146579449 + 2048 + 8);
 	f = spec("float64", 300000, 2, 1u << 10, 1u << 10, 0);
-	assert_int_equal(hdf5_file_bytes(&f), (UINT64_C(300000) << 23) + 2048 + 300000 * 8);
+	assert_int_equal(format_hdf5.file_bytes(&f), (UINT64_C(300000) << 23) + 2048 + 300000 * 8);
 	f = spec("uint8", 1000000, 1, 3, 0, 0);
 	f.chunk_ndims = 2;
 	f.chunk[0] = 1;
 	f.chunk[1] = 3;
 	/* 977 pages of 1024 addresses */
-	assert_true(hdf5_file_bytes(&f) > 1000000 * (3 + 8 + 8) &&
-		    hdf5_file_bytes(&f) < 1000000 * (3 + 8 + 8) + 20000);
+	assert_true(format_hdf5.file_bytes(&f) > 1000000 * (3 + 8 + 8) &&
+		    format_hdf5.file_bytes(&f) < 1000000 * (3 + 8 + 8) + 20000);
 	f = spec("uint8", UINT64_MAX / 2, 1, 1, 0, 0);
-	assert_int_equal(hdf5_check(&f, &e), ERR_USAGE);
+	assert_int_equal(format_hdf5.check(&f, &e), ERR_USAGE);
 }
 
 /* ---- DLIO's files ---- */
@@ -312,7 +315,7 @@ static void small_samples_fill_the_librarys_buffer(void **state)
 	reader_open(&o, &f, ACCESS_FRAMEWORK, DECODE_VERIFY, false, 1);
 	for (uint64_t i = 0; i < 4; i++) {
 		memset(&stat_, 0, sizeof(stat_));
-		if (hdf5_read(o.r, "f", &f, i, &s, &e) < 0)
+		if (format_hdf5.read(o.r, "f", &f, i, &s, &e) < 0)
 			fail_msg("%s", e.text);
 		assert_int_equal(data_bytes(), want[i]);
 		assert_int_equal(requests(IO_DATA), 1);
@@ -322,7 +325,7 @@ static void small_samples_fill_the_librarys_buffer(void **state)
 	write_file("f", &large);
 	reader_open(&o, &large, ACCESS_FRAMEWORK, DECODE_VERIFY, false, 1);
 	memset(&stat_, 0, sizeof(stat_));
-	assert_int_equal(hdf5_read(o.r, "f", &large, 1, &s, &e), 0);
+	assert_int_equal(format_hdf5.read(o.r, "f", &large, 1, &s, &e), 0);
 	assert_int_equal(data_bytes(), 256 * 257);
 	reader_end(&o);
 }
@@ -339,22 +342,22 @@ static void kept_files_cost_their_data(void **state)
 	for (uint64_t file = 0; file < 18; file++) {
 		f.file_index = file % 17;
 		memset(&stat_, 0, sizeof(stat_));
-		assert_int_equal(hdf5_read(o.r, "f", &f, 0, &s, &e), 0);
+		assert_int_equal(format_hdf5.read(o.r, "f", &f, 0, &s, &e), 0);
 		/* sixteen files stay open; the first of seventeen is opened anew */
 		assert_int_equal(requests(IO_OPEN), file < 16 ? 1 : 2);
 		assert_true(requests(IO_META) >= 5);
 	}
 	memset(&stat_, 0, sizeof(stat_));
-	assert_int_equal(hdf5_read(o.r, "f", &f, 3, &s, &e), 0);
+	assert_int_equal(format_hdf5.read(o.r, "f", &f, 3, &s, &e), 0);
 	assert_int_equal(requests(IO_OPEN) + requests(IO_META), 0);
 	assert_int_equal(requests(IO_DATA), 1);
 	assert_int_equal(data_bytes(), 10000);
 	/* after an error the file is opened anew */
 	f.dims[0] = 99;
 	f.file_index = 77;
-	assert_int_equal(hdf5_read(o.r, "f", &f, 3, &s, &e), ERR_DATA);
+	assert_int_equal(format_hdf5.read(o.r, "f", &f, 3, &s, &e), ERR_DATA);
 	f.dims[0] = 100;
-	assert_int_equal(hdf5_read(o.r, "f", &f, 3, &s, &e), 0);
+	assert_int_equal(format_hdf5.read(o.r, "f", &f, 3, &s, &e), 0);
 	reader_end(&o);
 }
 
@@ -384,7 +387,7 @@ static void all_layouts(void **state)
 			reader_open(&o, &f, (enum read_access)(mode % 2),
 				    (enum read_decode)(mode / 2), false, 1);
 			for (uint64_t k = 0; k < f.samples; k++)
-				if (hdf5_read(o.r, "f", &f, k, &s, &e) < 0)
+				if (format_hdf5.read(o.r, "f", &f, k, &s, &e) < 0)
 					fail_msg("%d, mode %d, sample %d: %s", i, mode, (int)k,
 						 e.text);
 			reader_end(&o);
@@ -420,8 +423,8 @@ static void damaged_chunks(void **state)
 		file[at] ^= 0x10;
 		assert_int_equal(io_pwrite(&io, blob, file + at, 1, at, &e), 1);
 		file[at] ^= 0x10;
-		assert_int_equal(hdf5_read(o.r, "f", &f, 0, &s, &e), 0);
-		rc = hdf5_read(o.r, "f", &f, 1, &s, &e);
+		assert_int_equal(format_hdf5.read(o.r, "f", &f, 0, &s, &e), 0);
+		rc = format_hdf5.read(o.r, "f", &f, 1, &s, &e);
 		assert_int_equal(rc, ERR_DATA);
 		assert_non_null(strstr(e.text, "'f': the chunk"));
 		assert_int_equal(io_pwrite(&io, blob, file + at, 1, at, &e), 1);
@@ -549,7 +552,7 @@ static int read_dense(const char *name, const struct damage *d, enum read_access
 	assert_int_equal(io_close(&io, blob, &e), 0);
 	buf_release(&b);
 	reader_open(&o, &f, access, DECODE_FULL, false, 1);
-	rc = hdf5_read(o.r, "f", &f, 1, &s, &e);
+	rc = format_hdf5.read(o.r, "f", &f, 1, &s, &e);
 	/* sample 1 of h5py's, which counts bytes */
 	for (size_t i = 0; rc == 0 && i < 20; i++)
 		assert_int_equal(((const unsigned char *)s.data)[i], 20 + i);

@@ -1,4 +1,4 @@
-/* Entries of HDF5 metadata, and the object headers made of them. */
+/* Entries of HDF5 metadata, and what is made of them: object headers, nodes of B-trees. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -145,6 +145,36 @@ int hdf5_entry_check(struct hdf5_entry *x, const char *mark, size_t bytes, const
 		     struct err *e)
 {
 	return hdf5_entry_check_at(x, mark, bytes, bytes - 4, what, e);
+}
+
+/* ---- version 1 B-trees ---- */
+
+/* A tree higher than that would have more entries than a file has bytes. */
+#define TREE_LEVELS_MAX 32u
+
+int hdf5_tree_bad_node(uint64_t at, struct err *e)
+{
+	return err_set(
+		e, ERR_DATA,
+		"there is no good node of a B-tree at offset %" PRIu64 ": the file is damaged", at);
+}
+
+int hdf5_tree_node(struct hdf5_file *f, uint64_t at, unsigned kind, size_t key_bytes, uint32_t k,
+		   int level, struct hdf5_entry **out, uint32_t *n, struct err *e)
+{
+	size_t bytes = HDF5_TREE_HEAD + (2 * (size_t)k + 1) * key_bytes + 16 * (size_t)k;
+	int rc = hdf5_entry_get(f, at, bytes, "a node of a B-tree", out, e);
+	const unsigned char *p = (*out)->bytes;
+
+	if (rc < 0)
+		return rc;
+	if ((*out)->have < bytes || memcmp(p, "TREE", 4) != 0 || p[4] != kind)
+		return hdf5_tree_bad_node(at, e);
+	*n = (uint32_t)hdf5_get(p + 6, 2);
+	/* every level down must be one less, so that no tree goes round */
+	if (*n > 2 * k || p[5] > TREE_LEVELS_MAX || (level >= 0 && p[5] != level))
+		return hdf5_tree_bad_node(at, e);
+	return 0;
 }
 
 /* ---- object headers ---- */

@@ -1,5 +1,7 @@
-/* Opening an HDF5 file: its superblock and the header of its root group. */
+/* Opening an HDF5 file (its superblock and the header of its root group) and its datasets (what
+ * their object headers say). */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "format/hdf5/hdf5_file.h"
@@ -105,32 +107,6 @@ static int extension_message(void *arg, unsigned type, unsigned flags, const uns
 	return 0;
 }
 
-int hdf5_link_parse(const unsigned char *p, size_t n, uint64_t at, struct hdf5_link *out,
-		    struct err *e)
-{
-	size_t width, i = 2;
-	uint64_t length;
-	bool hard = true;
-
-	if (n < 4 || p[0] != 1)
-		return err_set(e, ERR_DATA, "the link at offset %" PRIu64 " is damaged", at);
-	if (p[1] & 8)
-		hard = p[i++] == 0;
-	i += (p[1] & 4 ? 8 : 0) + (p[1] & 0x10 ? 1 : 0);
-	width = (size_t)1 << (p[1] & 3);
-	if (n < i + width)
-		return err_set(e, ERR_DATA, "the link at offset %" PRIu64 " is damaged", at);
-	length = hdf5_get(p + i, width);
-	i += width;
-	if (length > n - i || (hard && n - i - length < 8))
-		return err_set(e, ERR_DATA,
-			       "the name of the link at offset %" PRIu64 " is too long", at);
-	out->name = (const char *)p + i;
-	out->length = (size_t)length;
-	out->header = hard ? hdf5_get(p + i + length, 8) : HDF5_UNDEFINED;
-	return 0;
-}
-
 static int link_message(struct hdf5_file *f, const unsigned char *p, size_t n, uint64_t at,
 			struct err *e)
 {
@@ -202,5 +178,355 @@ int hdf5_file_open(struct hdf5_file *f, uint64_t file_bytes, struct err *e)
 				      e);
 	if (rc == 0)
 		rc = hdf5_header_walk(f, f->root, &(struct hdf5_messages){root_message, f}, e);
+	return rc;
+}
+
+/* ---- datasets ---- */
+
+enum { SEEN_DIMS = 1, SEEN_TYPE = 2, SEEN_LAYOUT = 4 };
+
+struct parse {
+	struct hdf5_dataset *d;
+	uint64_t end; /* of the file */
+	unsigned seen;
+	/* of the layout, whose chunks are checked once the dimensions are known */
+	uint32_t chunk_rank;
+	uint64_t chunk[HDF5_RANK_MAX + 1], bytes;
+};
+
+static int damaged(const char *what, uint64_t at, struct err *e)
+{
+	return err_set(e, ERR_DATA, "the %s message at offset %" PRIu64 " is damaged", what, at);
+}
+
+static int not_here(const struct hdf5_dataset *d, const char *what, struct err *e)
+{
+	return err_set(e, ERR_DATA, "the dataset %s %s, which is not in this version", d->name,
+		       what);
+}
+
+static int take_dims(struct parse *x, const unsigned char *p, size_t n, uint64_t at, struct err *e)
+{
+	struct hdf5_shape *s = &x->d->shape;
+	size_t head = n > 0 && p[0] == 1 ? 8 : 4;
+	uint32_t rank = n > 1 ? p[1] : 0;
+	bool has_max = n > 2 && (p[2] & 1);
+
+	if (n < head || (p[0] != 1 && p[0] != 2) || n < head + rank * (has_max ? 16u : 8u))
+		return damaged("dataspace", at, e);
+	if (rank < 1 || rank > HDF5_RANK_MAX)
+		return err_set(e, ERR_DATA,
+			       "the dataset %s has %u dimensions; 1 to %d are in this version",
+			       x->d->name, rank, HDF5_RANK_MAX);
+	s->rank = rank;
+	for (uint32_t i = 0; i < rank; i++) {
+		s->dims[i] = hdf5_get(p + head + 8 * i, 8);
+		s->max_dims[i] = has_max ? hdf5_get(p + head + 8 * (rank + i), 8) : s->dims[i];
+		if (s->max_dims[i] < s->dims[i])
+			return damaged("dataspace", at, e);
+	}
+	x->seen |= SEEN_DIMS;
+	return 0;
+}
+
+/* The NumPy name of a datatype. */
+static void name_type(struct hdf5_dataset *d, const unsigned char *p)
+{
+	unsigned class = p[0] & 15;
+	const char *order = (p[1] & 1) && d->elem_bytes > 1 ? "big-endian " : "";
+
+	if (class == 0)
+		snprintf(d->type, sizeof(d->type), "%s%sint%u", order, p[1] & 8 ? "" : "u",
+			 d->elem_bytes * 8);
+	else if (class == 1)
+		snprintf(d->type, sizeof(d->type), "%sfloat%u", order, d->elem_bytes * 8);
+	else if (class == 8 && d->elem_bytes == 1)
+		snprintf(d->type, sizeof(d->type), "bool");
+	else if (class == 6 && (d->elem_bytes == 8 || d->elem_bytes == 16))
+		snprintf(d->type, sizeof(d->type), "complex%u", d->elem_bytes * 8);
+	else
+		snprintf(d->type, sizeof(d->type), "type of class %u", class);
+}
+
+static int take_type(struct parse *x, unsigned flags, const unsigned char *p, size_t n, uint64_t at,
+		     struct err *e)
+{
+	struct hdf5_dataset *d = x->d;
+
+	if (flags & 2)
+		return not_here(d, "has a named datatype", e);
+	if (n < 8 || p[0] >> 4 < 1 || p[0] >> 4 > 5)
+		return damaged("datatype", at, e);
+	d->elem_bytes = (uint32_t)hdf5_get(p + 4, 4);
+	if (d->elem_bytes == 0 || d->elem_bytes > 1u << 20)
+		return damaged("datatype", at, e);
+	name_type(d, p);
+	for (const struct elem_type *t = elem_table; t->name; t++)
+		if (strcmp(t->name, d->type) == 0)
+			d->shape.elem = t;
+	x->seen |= SEEN_TYPE;
+	return 0;
+}
+
+static int take_chunk_dims(struct parse *x, const unsigned char *p, uint32_t count, size_t width,
+			   uint64_t at, struct err *e)
+{
+	if (count < 2 || count > HDF5_RANK_MAX + 1)
+		return damaged("layout", at, e);
+	x->chunk_rank = count - 1;
+	for (uint32_t i = 0; i < count; i++) {
+		x->chunk[i] = hdf5_get(p + width * i, width);
+		if (x->chunk[i] == 0 || x->chunk[i] > UINT32_MAX)
+			return damaged("layout", at, e);
+	}
+	x->d->shape.chunked = true;
+	return 0;
+}
+
+/* Chunks behind an index of the newer kinds. */
+static int take_indexed(struct parse *x, const unsigned char *p, size_t n, uint64_t at,
+			struct err *e)
+{
+	static const char *const kinds[] = {"fixed array", "extensible array",
+					    "B-tree (version 2)"};
+	struct hdf5_dataset *d = x->d;
+	unsigned flags, count, width, kind;
+	size_t i;
+	int rc;
+
+	if (n < 5)
+		return damaged("layout", at, e);
+	flags = p[2];
+	count = p[3];
+	width = p[4];
+	i = 5 + (size_t)count * width;
+	if (width < 1 || width > 8 || n < i + 1)
+		return damaged("layout", at, e);
+	rc = take_chunk_dims(x, p + 5, count, width, at, e);
+	if (rc < 0)
+		return rc;
+	kind = p[i++];
+	if (flags & 1)
+		return not_here(d, "has filters on whole chunks only", e);
+	if (kind == 1) {
+		d->index = HDF5_SINGLE;
+		if ((flags & 2) && n >= i + 12) {
+			d->single_bytes = hdf5_get(p + i, 8);
+			d->single_mask = (uint32_t)hdf5_get(p + i + 8, 4);
+		}
+		i += flags & 2 ? 12 : 0;
+	} else if (kind == 2) {
+		d->index = HDF5_IMPLICIT;
+	} else if (kind == 3) {
+		d->index = HDF5_FIXED_ARRAY;
+		i += 1;
+	} else {
+		return err_set(e, ERR_DATA,
+			       "the chunks of the dataset %s are indexed by %s; only %s, version 1 "
+			       "B-tree, "
+			       "implicit and single are in this version",
+			       d->name,
+			       kind == 4 || kind == 5 ? kinds[kind - 3] : "an unknown kind",
+			       kinds[0]);
+	}
+	if (n < i + 8)
+		return damaged("layout", at, e);
+	d->data = hdf5_get(p + i, 8);
+	return 0;
+}
+
+static int take_layout(struct parse *x, const unsigned char *p, size_t n, uint64_t at,
+		       struct err *e)
+{
+	struct hdf5_dataset *d = x->d;
+
+	if (n < 2)
+		return damaged("layout", at, e);
+	if (p[0] != 3 && p[0] != 4)
+		return not_here(d,
+				p[0] < 3 ? "was written by HDF5 before 1.6.3"
+					 : "has a layout of a later HDF5",
+				e);
+	x->seen |= SEEN_LAYOUT;
+	if (p[1] == 1) {
+		if (n < 18)
+			return damaged("layout", at, e);
+		d->index = HDF5_CONTIGUOUS;
+		d->data = hdf5_get(p + 2, 8);
+		x->bytes = hdf5_get(p + 10, 8);
+		return 0;
+	}
+	if (p[1] != 2)
+		return not_here(d, p[1] == 0 ? "lies within its header" : "is virtual", e);
+	if (p[0] == 4)
+		return take_indexed(x, p, n, at, e);
+	if (n < 11 || n < 11 + 4 * (size_t)p[2])
+		return damaged("layout", at, e);
+	d->index = HDF5_BTREE;
+	d->data = hdf5_get(p + 3, 8);
+	return take_chunk_dims(x, p + 11, p[2], 4, at, e);
+}
+
+static int take_filters(struct parse *x, const unsigned char *p, size_t n, uint64_t at,
+			struct err *e)
+{
+	struct hdf5_dataset *d = x->d;
+	bool old = n > 0 && p[0] == 1;
+	size_t i = old ? 8 : 2;
+
+	if (n < i || (p[0] != 1 && p[0] != 2))
+		return damaged("filter", at, e);
+	if (p[1] > HDF5_FILTERS_MAX)
+		return not_here(d, "has more than four filters", e);
+	d->filters = p[1];
+	for (uint32_t k = 0; k < d->filters; k++) {
+		size_t name = 0, values;
+		unsigned id;
+
+		if (n < i + (old ? 8 : 6))
+			return damaged("filter", at, e);
+		id = (unsigned)hdf5_get(p + i, 2);
+		i += 2;
+		if (old || id >= 256) {
+			if (n < i + 6)
+				return damaged("filter", at, e);
+			name = (size_t)hdf5_get(p + i, 2);
+			name = old ? (name + 7) & ~(size_t)7 : name;
+			i += 2;
+		}
+		values = (size_t)hdf5_get(p + i + 2, 2);
+		i += 4 + name + 4 * (old ? (values + 1) & ~(size_t)1 : values);
+		if (i > n)
+			return damaged("filter", at, e);
+		if (id != HDF5_DEFLATE && id != HDF5_SHUFFLE && id != HDF5_FLETCHER32 &&
+		    id != HDF5_LZF)
+			return err_set(
+				e, ERR_DATA,
+				"the dataset %s went through filter %u; only deflate, shuffle, "
+				"fletcher32 and lzf are in this version",
+				d->name, id);
+		if (id == HDF5_SHUFFLE && k != 0)
+			return not_here(d, "was shuffled after another filter", e);
+		d->filter[k] = (enum hdf5_filter)id;
+	}
+	return 0;
+}
+
+static int take(void *arg, unsigned type, unsigned flags, const unsigned char *p, size_t n,
+		uint64_t at, struct err *e)
+{
+	struct parse *x = arg;
+	unsigned once = type == 1 ? SEEN_DIMS : type == 3 ? SEEN_TYPE : type == 8 ? SEEN_LAYOUT : 0;
+
+	if (x->seen & once)
+		return err_set(e, ERR_DATA,
+			       "the header of %s has a second message of type %u at offset %" PRIu64
+			       ": the file is damaged",
+			       x->d->name, type, at);
+	switch (type) {
+	case 1:
+		return take_dims(x, p, n, at, e);
+	case 3:
+		return take_type(x, flags, p, n, at, e);
+	case 7:
+		return not_here(x->d, "lies in other files", e);
+	case 8:
+		return take_layout(x, p, n, at, e);
+	case 11:
+		return take_filters(x, p, n, at, e);
+	default:
+		return 0;
+	}
+}
+
+static int finish_chunks(struct parse *x, struct err *e)
+{
+	struct hdf5_dataset *d = x->d;
+	struct hdf5_shape *s = &d->shape;
+
+	if (x->chunk_rank != s->rank || x->chunk[s->rank] != d->elem_bytes)
+		return err_set(
+			e, ERR_DATA,
+			"the chunks of the dataset %s do not have its dimensions or element size: "
+			"the file is damaged",
+			d->name);
+	s->chunk_bytes = d->elem_bytes;
+	s->slots = 1;
+	for (uint32_t i = 0; i < s->rank; i++) {
+		uint64_t most = s->max_dims[i] / x->chunk[i] + 1;
+
+		s->chunk[i] = x->chunk[i];
+		if (__builtin_mul_overflow(s->chunk_bytes, x->chunk[i], &s->chunk_bytes) ||
+		    s->chunk_bytes > UINT32_MAX)
+			return err_set(
+				e, ERR_DATA,
+				"the chunks of the dataset %s have more than 4 GiB: the file is "
+				"damaged",
+				d->name);
+		/* with room to spare: numbers of chunks are computed without further checks */
+		if (d->index != HDF5_BTREE && (s->max_dims[i] > INT64_MAX ||
+					       __builtin_mul_overflow(s->slots, most, &s->slots) ||
+					       s->slots > UINT64_MAX >> 32))
+			return err_set(e, ERR_DATA,
+				       "the dataset %s has more chunks than a file can have",
+				       d->name);
+	}
+	return 0;
+}
+
+static int finish(struct parse *x, struct err *e)
+{
+	struct hdf5_dataset *d = x->d;
+	struct hdf5_shape *s = &d->shape;
+	bool empty = false;
+
+	if (x->seen != (SEEN_DIMS | SEEN_TYPE | SEEN_LAYOUT))
+		return err_set(e, ERR_DATA,
+			       "the header of %s at offset %" PRIu64 " is not that of a dataset",
+			       d->name, d->header);
+	s->bytes = d->elem_bytes;
+	for (uint32_t i = 0; i < s->rank; i++) {
+		empty = empty || s->dims[i] == 0;
+		if (__builtin_mul_overflow(s->bytes, s->dims[i] ? s->dims[i] : 1, &s->bytes) ||
+		    s->bytes > INT64_MAX)
+			return err_set(
+				e, ERR_DATA,
+				"the dataset %s has more than 2^63 bytes: the file is damaged",
+				d->name);
+	}
+	if (empty)
+		s->bytes = 0;
+	if (s->chunked)
+		return finish_chunks(x, e);
+	if (d->filters)
+		return not_here(d, "has filters and no chunks", e);
+	if (s->bytes == 0 || d->data == HDF5_UNDEFINED)
+		return 0;
+	if (x->bytes < s->bytes || d->data > x->end || s->bytes > x->end - d->data)
+		return err_set(e, ERR_DATA,
+			       "the data of %s would be %" PRIu64 " bytes at offset %" PRIu64
+			       ", where the file, which ends at %" PRIu64
+			       ", does not have them: it is damaged",
+			       d->name, s->bytes, d->data, x->end);
+	return 0;
+}
+
+int hdf5_dataset_open(struct hdf5_file *f, uint32_t n, struct err *e)
+{
+	struct hdf5_dataset *d = &f->dataset[n];
+	struct parse x = {.d = d, .end = f->end};
+	int rc;
+
+	if (d->known)
+		return 0;
+	rc = hdf5_link_find(f, d, e);
+	if (rc < 0)
+		return rc;
+	if (d->header == HDF5_UNDEFINED)
+		return err_set(e, ERR_DATA, "the file has no dataset %s", d->name);
+	rc = hdf5_header_walk(f, d->header, &(struct hdf5_messages){take, &x}, e);
+	if (rc == 0)
+		rc = finish(&x, e);
+	d->known = rc == 0;
 	return rc;
 }

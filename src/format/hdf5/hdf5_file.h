@@ -4,7 +4,7 @@
  * The library reads metadata as entries, each once: a superblock, a header or a part of one, a node
  * of a tree, a page of an index. An entry whose length is not known is read with a guess first,
  * then the rest. Here the entries read last are kept as well. */
-#include "format/hdf5/hdf5.h"
+#include "format/hdf5/hdf5_shape.h"
 
 #define HDF5_ENTRY_BYTES 24576u
 /* Kept entries: of a symbol table or dense links the library reads each part once, too. */
@@ -92,6 +92,16 @@ int hdf5_entry_check(struct hdf5_entry *entry, const char *mark, size_t bytes, c
 int hdf5_entry_check_at(struct hdf5_entry *entry, const char *mark, size_t bytes, size_t sum_at,
 			const char *what, struct err *e);
 
+/* ---- version 1 B-trees ---- */
+
+#define HDF5_TREE_HEAD 24u
+
+/* The node at `at`: `kind` 0 groups, 1 chunks; keys of key_bytes around *n addresses, at most 2 k.
+ * `level` is the level it must have, or -1 for the root. */
+int hdf5_tree_node(struct hdf5_file *f, uint64_t at, unsigned kind, size_t key_bytes, uint32_t k,
+		   int level, struct hdf5_entry **out, uint32_t *n, struct err *e);
+int hdf5_tree_bad_node(uint64_t at, struct err *e);
+
 /* ---- headers ---- */
 
 struct hdf5_messages {
@@ -115,6 +125,6 @@ struct hdf5_link {
 /* Parses a link message of n bytes, which lies at `at`. */
 int hdf5_link_parse(const unsigned char *p, size_t n, uint64_t at, struct hdf5_link *out,
 		    struct err *e);
-/* Look the dataset's name up in a symbol table, or among dense links; set its header if there. */
-int hdf5_symbol_find(struct hdf5_file *f, struct hdf5_dataset *d, struct err *e);
-int hdf5_dense_find(struct hdf5_file *f, struct hdf5_dataset *d, struct err *e);
+/* Looks the dataset's name up in the root group's symbol table or dense storage, unless its header
+ * is known; sets that when the name is there. */
+int hdf5_link_find(struct hdf5_file *f, struct hdf5_dataset *d, struct err *e);

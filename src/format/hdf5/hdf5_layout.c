@@ -76,7 +76,7 @@ uint32_t hdf5_slot_bytes(const struct hdf5_shape *s)
 	return s->filter ? 8 + hdf5_size_bytes(s->chunk_bytes) + 4 : 8;
 }
 
-uint64_t hdf5_block_bytes(const struct hdf5_shape *s)
+static uint64_t block_bytes(const struct hdf5_shape *s)
 {
 	uint64_t page = 1u << HDF5_PAGE_BITS, pages = (s->slots + page - 1) / page;
 	uint64_t bytes = 18 + s->slots * hdf5_slot_bytes(s);
@@ -91,7 +91,7 @@ static void place_chunks(struct space *s, const struct hdf5_shape *shape, struct
 	uint64_t n = shape->stored_bytes, left = shape->chunks - 1, fit;
 
 	p->run[p->runs++] = (struct hdf5_run){0, take(s, &s->raw, n)};
-	p->block = take(s, &s->meta, hdf5_block_bytes(shape));
+	p->block = take(s, &s->meta, block_bytes(shape));
 	if (left == 0)
 		return;
 	fit = s->raw.left / n < left ? s->raw.left / n : left;
@@ -217,30 +217,4 @@ uint64_t hdf5_chunk_at(const struct hdf5_layout *l, const struct hdf5_place *p, 
 	while (i > 0 && p->run[i].first > chunk)
 		i--;
 	return p->run[i].at + (chunk - p->run[i].first) * l->records.stored_bytes;
-}
-
-int hdf5_extent(const struct reader_config *c, const struct file_spec *f, uint64_t index,
-		struct extent *out, struct err *e)
-{
-	struct hdf5_layout l;
-	uint64_t bytes;
-	int rc = hdf5_layout_of(f, &l, e);
-
-	(void)c;
-	if (rc < 0)
-		return rc;
-	if (l.datasets > 1)
-		return err_set(e, ERR_USAGE,
-			       "a sample is spread over %u datasets of the file, so its bytes are "
-			       "not in one place",
-			       l.datasets);
-	if (l.records.chunked)
-		return err_set(e, ERR_USAGE,
-			       "the hdf5 files are chunked or compressed, so that only their index "
-			       "says where a sample lies");
-	bytes = hdf5_part_bytes(&l.records);
-	*out = (struct extent){.bytes = bytes};
-	if (l.place[0].data != HDF5_UNDEFINED)
-		out->offset = l.place[0].data + index * bytes;
-	return 0;
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "format/hdf5/hdf5.h"
+#include "format/hdf5/hdf5_shape.h"
 
 /* h5py's limits of a chunk it chooses itself. */
 #define GUESS_BASE 16384.0
@@ -255,80 +255,14 @@ uint64_t hdf5_row_inside(const struct hdf5_rows *r, uint64_t n, uint64_t *from)
 	return left < s->chunk[r->axis] ? left * r->tail : r->row_bytes;
 }
 
-char *hdf5_shape_text(const char *elem, uint32_t rank, const uint64_t *dims, char *out,
-		      size_t out_size)
+size_t hdf5_name(uint32_t n, char out[HDF5_NAME_MAX])
 {
-	int at = snprintf(out, out_size, "%s (", elem);
+	size_t length = 8;
 
-	for (uint32_t i = 0; i < rank && at > 0 && (size_t)at < out_size; i++)
-		at += snprintf(out + at, out_size - (size_t)at, "%s%" PRIu64, i ? ", " : "",
-			       dims[i]);
-	if (at > 0 && (size_t)at < out_size)
-		snprintf(out + at, out_size - (size_t)at, ")");
-	return out;
-}
-
-/* An IEEE number: version and class, sign's place, size, precision, exponent, mantissa, bias. */
-static unsigned char *put_float(unsigned char *p, uint32_t bytes)
-{
-	uint32_t exponent = bytes == 2   ? 5
-			    : bytes == 4 ? 8
-					 : 11,
-		 mantissa = bytes * 8 - 1 - exponent;
-
-	*p++ = 0x11;
-	*p++ = 0x20;
-	*p++ = (unsigned char)(bytes * 8 - 1);
-	*p++ = 0;
-	p = hdf5_put(p, bytes, 4);
-	p = hdf5_put(p, 0, 2);
-	p = hdf5_put(p, bytes * 8, 2);
-	*p++ = (unsigned char)mantissa;
-	*p++ = (unsigned char)exponent;
-	*p++ = 0;
-	*p++ = (unsigned char)mantissa;
-	return hdf5_put(p, (1u << (exponent - 1)) - 1, 4);
-}
-
-static unsigned char *put_int(unsigned char *p, uint32_t bytes, bool is_signed)
-{
-	*p++ = 0x10;
-	p = hdf5_put(p, is_signed ? 8 : 0, 3);
-	p = hdf5_put(p, bytes, 4);
-	p = hdf5_put(p, 0, 2);
-	return hdf5_put(p, bytes * 8, 2);
-}
-
-/* h5py's bool is an enumeration of int8, its complex a compound of the two parts. */
-size_t hdf5_type(const struct elem_type *elem, unsigned char *out)
-{
-	unsigned char *p = out;
-
-	switch (elem->class) {
-	case ELEM_INT:
-		p = put_int(p, elem->bytes, elem->descr[1] == 'i');
-		break;
-	case ELEM_FLOAT:
-		p = put_float(p, elem->bytes);
-		break;
-	case ELEM_BOOL:
-		*p++ = 0x38;
-		p = hdf5_put(p, 2, 3);
-		p = hdf5_put(p, 1, 4);
-		p = put_int(p, 1, true);
-		memcpy(p, "FALSE\0TRUE\0\0\1", 13);
-		p += 13;
-		break;
-	case ELEM_COMPLEX:
-		*p++ = 0x36;
-		p = hdf5_put(p, 2, 3);
-		p = hdf5_put(p, elem->bytes, 4);
-		memcpy(p, "r\0\0", 3);
-		p = put_float(p + 3, elem->bytes / 2);
-		memcpy(p, "i\0", 2);
-		*(p + 2) = (unsigned char)(elem->bytes / 2);
-		p = put_float(p + 3, elem->bytes / 2);
-		break;
-	}
-	return (size_t)(p - out);
+	memset(out, 0, HDF5_NAME_MAX);
+	memcpy(out, "records_", 8);
+	if (n >= 10)
+		out[length++] = (char)('0' + n / 10);
+	out[length++] = (char)('0' + n % 10);
+	return length;
 }

@@ -15,6 +15,8 @@
 
 #include "format/blob_stream.h"
 #include "format/jpeg/jpeg.h"
+#include "format/jpeg/jpeg_lib.h"
+#include "format/jpeg/jpeg_noise.h"
 
 /* ---- making files again, to compare the two ---- */
 

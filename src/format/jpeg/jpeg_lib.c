@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "format/jpeg/jpeg.h"
+#include "format/jpeg/jpeg_lib.h"
 
 #include <jerror.h>
 

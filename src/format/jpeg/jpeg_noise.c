@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "format/jpeg/jpeg.h"
+#include "format/jpeg/jpeg_noise.h"
 
 #define BANDS 7
 #define TEMPLATES 1024

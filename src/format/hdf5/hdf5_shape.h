@@ -1,10 +1,11 @@
 #pragma once
-/* HDF5 files without the HDF5 library: the parts that writing and reading share.
+/* HDF5 files without the HDF5 library: the datasets of a file, for writing and reading.
  *
  * A file has the datasets records_0 .. records_(n-1), each with the samples along its first axis
  * and a share of every sample, and labels, one int64 zero a sample. A file's payload stream is
  * records_0 whole, then records_1, and so on, in row-major order. */
 #include "format/format.h"
+#include "format/hdf5/hdf5_bytes.h"
 
 #define HDF5_RANK_MAX (FORMAT_DIMS_MAX + 1)
 /* As many records_k as a group's header holds beside labels; with more its links are in a symbol
@@ -12,8 +13,6 @@
 #define HDF5_COMPACT_MAX 7
 #define HDF5_DATASETS_MAX 63
 #define HDF5_NAME_MAX 16
-#define HDF5_UNDEFINED UINT64_MAX
-#define HDF5_TYPE_MAX 64
 /* The HDF5 library's buffers: one for chunks a dataset, one for small reads of contiguous data. */
 #define HDF5_CHUNK_CACHE (1u << 20)
 #define HDF5_SIEVE 65536u
@@ -60,56 +59,5 @@ void hdf5_rows_of(struct hdf5_rows *r, const struct hdf5_shape *s, uint64_t chun
 /* How many bytes of row `n` lie inside the dataset; *from gets where they do, in bytes. */
 uint64_t hdf5_row_inside(const struct hdf5_rows *r, uint64_t n, uint64_t *from);
 
-/* "uint8 (4, 32, 32)" in `out`, which it returns. */
-char *hdf5_shape_text(const char *elem, uint32_t rank, const uint64_t *dims, char *out,
-		      size_t out_size);
-
-/* A datatype message as h5py writes it, at most HDF5_TYPE_MAX bytes. Returns its length. */
-size_t hdf5_type(const struct elem_type *elem, unsigned char *out);
-
 /* "records_12", at most HDF5_NAME_MAX bytes with its end, all written. Returns its length. */
 size_t hdf5_name(uint32_t n, char out[HDF5_NAME_MAX]);
-
-/* Checksum of metadata (Jenkins' lookup3) and of raw data (Fletcher). */
-uint32_t hdf5_checksum(const void *bytes, size_t n);
-uint32_t hdf5_fletcher32(const void *bytes, size_t n);
-
-static inline uint64_t hdf5_get(const unsigned char *p, size_t n)
-{
-	uint64_t v = 0;
-
-	for (size_t i = n; i > 0; i--)
-		v = v << 8 | p[i - 1];
-	return v;
-}
-
-static inline unsigned char *hdf5_put(unsigned char *p, uint64_t v, size_t n)
-{
-	for (size_t i = 0; i < n; i++, v >>= 8)
-		p[i] = (unsigned char)v;
-	return p + n;
-}
-
-/* Bytes that hold v; at least 1. */
-static inline uint32_t hdf5_bytes_for(uint64_t v)
-{
-	return v ? (uint32_t)(63 - __builtin_clzll(v) + 8) / 8 : 1;
-}
-
-/* struct format_ops' functions, by their names there. */
-int hdf5_check(const struct file_spec *f, struct err *e);
-uint64_t hdf5_file_bytes(const struct file_spec *f);
-int hdf5_write(const struct io *io, struct blob *b, const char *path, const struct file_spec *f,
-	       const struct content_source *content, void *scratch, size_t scratch_bytes,
-	       struct err *e);
-int hdf5_verify(const struct io *io, const char *path, const struct file_spec *f,
-		const struct content_source *content, void *scratch, size_t scratch_bytes,
-		struct err *e);
-size_t hdf5_reader_bytes(const struct reader_config *c, const struct store *s);
-int hdf5_reader_init(void *memory, const struct reader_config *c, const struct io *io,
-		     struct reader **out, struct err *e);
-int hdf5_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
-	      struct sample *out, struct err *e);
-int hdf5_reader_close(struct reader *r, struct err *e);
-int hdf5_extent(const struct reader_config *c, const struct file_spec *f, uint64_t index,
-		struct extent *out, struct err *e);

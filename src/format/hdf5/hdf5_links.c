@@ -1,12 +1,184 @@
-/* Links in a group's dense storage: messages in a fractal heap, found by a version 2 B-tree of the
- * checksums of their names (HDF5 File Format Specification, III.A.2, III.G, IV.A.2.c). The library
- * takes both headers at the first name that is looked up, then of the tree and the heap what each
- * name needs. */
+/* Links of an HDF5 file's root group: in a symbol table, or in dense storage. (Those in the group's
+ * own header hdf5_file.c reads.) */
 #include <inttypes.h>
 #include <string.h>
 
 #include "format/hdf5/hdf5_file.h"
 
+#define HEAP_GUESS 512u
+#define SYMBOL_BYTES 40u
+
+static const char names_name[] = "a local heap";
+
+int hdf5_link_parse(const unsigned char *p, size_t n, uint64_t at, struct hdf5_link *out,
+		    struct err *e)
+{
+	size_t width, i = 2;
+	uint64_t length;
+	bool hard = true;
+
+	if (n < 4 || p[0] != 1)
+		return err_set(e, ERR_DATA, "the link at offset %" PRIu64 " is damaged", at);
+	if (p[1] & 8)
+		hard = p[i++] == 0;
+	i += (p[1] & 4 ? 8 : 0) + (p[1] & 0x10 ? 1 : 0);
+	width = (size_t)1 << (p[1] & 3);
+	if (n < i + width)
+		return err_set(e, ERR_DATA, "the link at offset %" PRIu64 " is damaged", at);
+	length = hdf5_get(p + i, width);
+	i += width;
+	if (length > n - i || (hard && n - i - length < 8))
+		return err_set(e, ERR_DATA,
+			       "the name of the link at offset %" PRIu64 " is too long", at);
+	out->name = (const char *)p + i;
+	out->length = (size_t)length;
+	out->header = hard ? hdf5_get(p + i + length, 8) : HDF5_UNDEFINED;
+	return 0;
+}
+
+/* ---- symbol tables ---- */
+
+/* The heap's segment of names: its entry and where in that it begins. */
+static int get_names(struct hdf5_file *f, struct hdf5_entry **out, size_t *first, size_t *bytes,
+		     struct err *e)
+{
+	uint64_t size, segment;
+	int rc = hdf5_entry_get(f, f->group_heap, HEAP_GUESS, names_name, out, e);
+
+	if (rc < 0)
+		return rc;
+	if ((*out)->have < 32 || memcmp((*out)->bytes, "HEAP", 4) != 0)
+		return err_set(e, ERR_DATA,
+			       "there is no local heap at offset %" PRIu64 ": the file is damaged",
+			       f->group_heap);
+	size = hdf5_get((*out)->bytes + 8, 8);
+	segment = hdf5_get((*out)->bytes + 24, 8);
+	if (size > HDF5_ENTRY_BYTES)
+		return err_set(e, ERR_DATA,
+			       "the names of the root group take %" PRIu64
+			       " bytes; more than %u is not in this version",
+			       size, HDF5_ENTRY_BYTES);
+	*bytes = (size_t)size;
+	*first = segment == f->group_heap + 32 ? 32 : 0;
+	if (*first)
+		return hdf5_entry_extend(f, *out, 32 + size, names_name, e);
+	rc = hdf5_entry_get(f, segment, *bytes, names_name, out, e);
+	return rc < 0 ? rc : hdf5_entry_extend(f, *out, size, names_name, e);
+}
+
+/* *order: how `name` compares with the one at `offset` in the heap, as strcmp. */
+static int compare_name(struct hdf5_file *f, const char *name, uint64_t offset, int *order,
+			struct err *e)
+{
+	struct hdf5_entry *heap;
+	size_t first, bytes, n = strlen(name) + 1;
+	int rc = get_names(f, &heap, &first, &bytes, e);
+
+	if (rc < 0)
+		return rc;
+	if (offset >= bytes)
+		return err_set(e, ERR_DATA,
+			       "a name would be at %" PRIu64
+			       " of the %zu bytes of the heap at offset "
+			       "%" PRIu64 ": the file is damaged",
+			       offset, bytes, f->group_heap);
+	if (n > bytes - offset)
+		n = (size_t)(bytes - offset);
+	*order = strncmp(name, (const char *)heap->bytes + first + offset, n);
+	return 0;
+}
+
+static int find_symbol(struct hdf5_file *f, struct hdf5_dataset *d, uint64_t at, struct err *e)
+{
+	size_t bytes = 8 + 2 * (size_t)f->leaf_k * SYMBOL_BYTES;
+	struct hdf5_entry *x;
+	int rc = hdf5_entry_get(f, at, bytes, "a symbol table node", &x, e);
+	uint32_t low = 0, high;
+
+	if (rc < 0)
+		return rc;
+	high = (uint32_t)hdf5_get(x->bytes + 6, 2);
+	if (x->have < bytes || memcmp(x->bytes, "SNOD", 4) != 0 || high > 2 * f->leaf_k)
+		return err_set(e, ERR_DATA,
+			       "there is no good symbol table node at offset %" PRIu64
+			       ": the file is damaged",
+			       at);
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		const unsigned char *p;
+		int order = 0;
+
+		/* comparing may have taken the entry's place */
+		rc = hdf5_entry_get(f, at, bytes, "a symbol table node", &x, e);
+		p = x->bytes + 8 + middle * SYMBOL_BYTES;
+		if (rc == 0)
+			rc = compare_name(f, d->name, hdf5_get(p, 8), &order, e);
+		if (rc < 0)
+			return rc;
+		if (order == 0) {
+			d->header = hdf5_get(p + 8, 8);
+			return 0;
+		}
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return 0;
+}
+
+static int symbol_find(struct hdf5_file *f, struct hdf5_dataset *d, struct err *e)
+{
+	uint64_t at = f->group_tree;
+	int level = -1, order = 0, rc;
+	struct hdf5_entry *x;
+
+	/* the library takes the heap before the tree */
+	size_t first, bytes;
+
+	rc = get_names(f, &x, &first, &bytes, e);
+	while (rc == 0) {
+		uint32_t n = 0, low = 0, high;
+
+		rc = hdf5_tree_node(f, at, 0, 8, f->tree_k, level, &x, &n, e);
+		if (rc < 0 || n == 0)
+			return rc;
+		/* the child whose right key is the first that is not less than the name */
+		for (high = n - 1; low < high;) {
+			uint32_t middle = low + (high - low) / 2;
+
+			rc = hdf5_tree_node(f, at, 0, 8, f->tree_k, level, &x, &n, e);
+			if (rc == 0)
+				rc = compare_name(
+					f, d->name,
+					hdf5_get(x->bytes + HDF5_TREE_HEAD + 16 * (middle + 1), 8),
+					&order, e);
+			if (rc < 0)
+				return rc;
+			if (order <= 0)
+				high = middle;
+			else
+				low = middle + 1;
+		}
+		rc = hdf5_tree_node(f, at, 0, 8, f->tree_k, level, &x, &n, e);
+		if (rc < 0)
+			return rc;
+		if (low >= n)
+			return hdf5_tree_bad_node(at, e);
+		level = (int)x->bytes[5] - 1;
+		at = hdf5_get(x->bytes + HDF5_TREE_HEAD + 16 * low + 8, 8);
+		if (level < 0)
+			return find_symbol(f, d, at, e);
+	}
+	return rc;
+}
+
+/* ---- dense storage ---- */
+
+/* Links in a group's dense storage: messages in a fractal heap, found by a version 2 B-tree of the
+ * checksums of their names (HDF5 File Format Specification, III.A.2, III.G, IV.A.2.c). The library
+ * takes both headers at the first name that is looked up, then of the tree and the heap what each
+ * name needs. */
 #define TREE_BYTES 38u
 #define HEAP_BYTES 146u
 /* A node's mark, version and type before its records, and the checksum behind them. */
@@ -350,7 +522,7 @@ static int look(struct search *s, uint64_t at, uint32_t n, uint32_t level, uint3
 	return 0;
 }
 
-int hdf5_dense_find(struct hdf5_file *f, struct hdf5_dataset *d, struct err *e)
+static int dense_find(struct hdf5_file *f, struct hdf5_dataset *d, struct err *e)
 {
 	struct search s = {.f = f, .d = d, .hash = hdf5_checksum(d->name, strlen(d->name))};
 	const struct tree *t = &s.tree;
@@ -379,5 +551,16 @@ int hdf5_dense_find(struct hdf5_file *f, struct hdf5_dataset *d, struct err *e)
 		at = hdf5_get(child, 8);
 		n = (uint32_t)hdf5_get(child + 8, t->count_bytes);
 	}
+	return rc;
+}
+
+int hdf5_link_find(struct hdf5_file *f, struct hdf5_dataset *d, struct err *e)
+{
+	int rc = 0;
+
+	if (d->header == HDF5_UNDEFINED && f->group_tree != HDF5_UNDEFINED)
+		rc = symbol_find(f, d, e);
+	if (rc == 0 && d->header == HDF5_UNDEFINED && f->link_heap != HDF5_UNDEFINED)
+		rc = dense_find(f, d, e);
 	return rc;
 }

@@ -1,182 +1,9 @@
-/* Searching an HDF5 file's indexes: names in a symbol table, chunks in a B-tree or a fixed array.
- */
+/* Finding a chunk of a dataset in an HDF5 file: by a version 1 B-tree or a fixed array, or where no
+ * index is needed. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "format/hdf5/hdf5_file.h"
-
-/* A tree higher than that would have more entries than a file has bytes. */
-#define LEVELS_MAX 32u
-#define TREE_HEAD 24u
-#define HEAP_GUESS 512u
-#define SYMBOL_BYTES 40u
-
-static const char heap_name[] = "a local heap", node_name[] = "a node of a B-tree";
-
-static int bad_node(uint64_t at, struct err *e)
-{
-	return err_set(
-		e, ERR_DATA,
-		"there is no good node of a B-tree at offset %" PRIu64 ": the file is damaged", at);
-}
-
-/* A node of a version 1 B-tree: `kind` 0 groups, 1 chunks; keys of key_bytes around n addresses. */
-static int get_node(struct hdf5_file *f, uint64_t at, unsigned kind, size_t key_bytes, uint32_t k,
-		    int level, struct hdf5_entry **out, uint32_t *n, struct err *e)
-{
-	size_t bytes = TREE_HEAD + (2 * (size_t)k + 1) * key_bytes + 16 * (size_t)k;
-	int rc = hdf5_entry_get(f, at, bytes, node_name, out, e);
-	const unsigned char *p = (*out)->bytes;
-
-	if (rc < 0)
-		return rc;
-	if ((*out)->have < bytes || memcmp(p, "TREE", 4) != 0 || p[4] != kind)
-		return bad_node(at, e);
-	*n = (uint32_t)hdf5_get(p + 6, 2);
-	/* every level down must be one less, so that no tree goes round */
-	if (*n > 2 * k || p[5] > LEVELS_MAX || (level >= 0 && p[5] != level))
-		return bad_node(at, e);
-	return 0;
-}
-
-/* ---- names ---- */
-
-/* The heap's segment of names: its entry and where in that it begins. */
-static int get_heap(struct hdf5_file *f, struct hdf5_entry **out, size_t *first, size_t *bytes,
-		    struct err *e)
-{
-	uint64_t size, segment;
-	int rc = hdf5_entry_get(f, f->group_heap, HEAP_GUESS, heap_name, out, e);
-
-	if (rc < 0)
-		return rc;
-	if ((*out)->have < 32 || memcmp((*out)->bytes, "HEAP", 4) != 0)
-		return err_set(e, ERR_DATA,
-			       "there is no local heap at offset %" PRIu64 ": the file is damaged",
-			       f->group_heap);
-	size = hdf5_get((*out)->bytes + 8, 8);
-	segment = hdf5_get((*out)->bytes + 24, 8);
-	if (size > HDF5_ENTRY_BYTES)
-		return err_set(e, ERR_DATA,
-			       "the names of the root group take %" PRIu64
-			       " bytes; more than %u is not in this version",
-			       size, HDF5_ENTRY_BYTES);
-	*bytes = (size_t)size;
-	*first = segment == f->group_heap + 32 ? 32 : 0;
-	if (*first)
-		return hdf5_entry_extend(f, *out, 32 + size, heap_name, e);
-	rc = hdf5_entry_get(f, segment, *bytes, heap_name, out, e);
-	return rc < 0 ? rc : hdf5_entry_extend(f, *out, size, heap_name, e);
-}
-
-/* *order: how `name` compares with the one at `offset` in the heap, as strcmp. */
-static int compare_name(struct hdf5_file *f, const char *name, uint64_t offset, int *order,
-			struct err *e)
-{
-	struct hdf5_entry *heap;
-	size_t first, bytes, n = strlen(name) + 1;
-	int rc = get_heap(f, &heap, &first, &bytes, e);
-
-	if (rc < 0)
-		return rc;
-	if (offset >= bytes)
-		return err_set(e, ERR_DATA,
-			       "a name would be at %" PRIu64
-			       " of the %zu bytes of the heap at offset "
-			       "%" PRIu64 ": the file is damaged",
-			       offset, bytes, f->group_heap);
-	if (n > bytes - offset)
-		n = (size_t)(bytes - offset);
-	*order = strncmp(name, (const char *)heap->bytes + first + offset, n);
-	return 0;
-}
-
-static int find_symbol(struct hdf5_file *f, struct hdf5_dataset *d, uint64_t at, struct err *e)
-{
-	size_t bytes = 8 + 2 * (size_t)f->leaf_k * SYMBOL_BYTES;
-	struct hdf5_entry *x;
-	int rc = hdf5_entry_get(f, at, bytes, "a symbol table node", &x, e);
-	uint32_t low = 0, high;
-
-	if (rc < 0)
-		return rc;
-	high = (uint32_t)hdf5_get(x->bytes + 6, 2);
-	if (x->have < bytes || memcmp(x->bytes, "SNOD", 4) != 0 || high > 2 * f->leaf_k)
-		return err_set(e, ERR_DATA,
-			       "there is no good symbol table node at offset %" PRIu64
-			       ": the file is damaged",
-			       at);
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		const unsigned char *p;
-		int order = 0;
-
-		/* comparing may have taken the entry's place */
-		rc = hdf5_entry_get(f, at, bytes, "a symbol table node", &x, e);
-		p = x->bytes + 8 + middle * SYMBOL_BYTES;
-		if (rc == 0)
-			rc = compare_name(f, d->name, hdf5_get(p, 8), &order, e);
-		if (rc < 0)
-			return rc;
-		if (order == 0) {
-			d->header = hdf5_get(p + 8, 8);
-			return 0;
-		}
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return 0;
-}
-
-int hdf5_symbol_find(struct hdf5_file *f, struct hdf5_dataset *d, struct err *e)
-{
-	uint64_t at = f->group_tree;
-	int level = -1, order = 0, rc;
-	struct hdf5_entry *x;
-
-	/* the library takes the heap before the tree */
-	size_t first, bytes;
-
-	rc = get_heap(f, &x, &first, &bytes, e);
-	while (rc == 0) {
-		uint32_t n = 0, low = 0, high;
-
-		rc = get_node(f, at, 0, 8, f->tree_k, level, &x, &n, e);
-		if (rc < 0 || n == 0)
-			return rc;
-		/* the child whose right key is the first that is not less than the name */
-		for (high = n - 1; low < high;) {
-			uint32_t middle = low + (high - low) / 2;
-
-			rc = get_node(f, at, 0, 8, f->tree_k, level, &x, &n, e);
-			if (rc == 0)
-				rc = compare_name(
-					f, d->name,
-					hdf5_get(x->bytes + TREE_HEAD + 16 * (middle + 1), 8),
-					&order, e);
-			if (rc < 0)
-				return rc;
-			if (order <= 0)
-				high = middle;
-			else
-				low = middle + 1;
-		}
-		rc = get_node(f, at, 0, 8, f->tree_k, level, &x, &n, e);
-		if (rc < 0)
-			return rc;
-		if (low >= n)
-			return bad_node(at, e);
-		level = (int)x->bytes[5] - 1;
-		at = hdf5_get(x->bytes + TREE_HEAD + 16 * low + 8, 8);
-		if (level < 0)
-			return find_symbol(f, d, at, e);
-	}
-	return rc;
-}
-
-/* ---- chunks ---- */
 
 /* How a key's place (elements, slowest first) compares with `origin`. */
 static int compare_origin(const unsigned char *key, const uint64_t *origin, uint32_t rank)
@@ -201,11 +28,11 @@ static int find_in_tree(struct hdf5_file *f, const struct hdf5_dataset *d, const
 		const unsigned char *p;
 		struct hdf5_entry *x;
 		uint32_t n, low = 0, high;
-		int rc = get_node(f, at, 1, key_bytes, f->chunk_k, level, &x, &n, e);
+		int rc = hdf5_tree_node(f, at, 1, key_bytes, f->chunk_k, level, &x, &n, e);
 
 		if (rc < 0 || n == 0)
 			return rc;
-		p = x->bytes + TREE_HEAD;
+		p = x->bytes + HDF5_TREE_HEAD;
 		/* the last child whose left key is not greater */
 		for (high = n - 1; low < high;) {
 			uint32_t middle = low + (high - low + 1) / 2;

@@ -1,7 +1,7 @@
-/* The two checksums of HDF5. */
+/* Checksums in HDF5 files. */
 #include <string.h>
 
-#include "format/hdf5/hdf5.h"
+#include "format/hdf5/hdf5_bytes.h"
 
 static inline uint32_t rotate(uint32_t v, int k)
 {

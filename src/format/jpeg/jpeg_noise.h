@@ -1,0 +1,18 @@
+#pragma once
+/* JPEG images of noise. */
+#include "format/image.h"
+
+#define JPEG_SIDE_MAX 65500u /* libjpeg's */
+
+/* Takes an image's bytes in ascending pieces; its failure ends the work. */
+typedef int jpeg_sink(void *arg, const unsigned char *bytes, size_t n, struct err *e);
+
+/* Our images: baseline, quality 75, JFIF 1.01, standard Huffman tables, as Pillow's defaults are.
+ * All of them begin alike, up to the data of the scan. */
+#define JPEG_HEADER_BYTES 328
+#define JPEG_NOISE_BYTES 16384
+/* What all images are drawn from, some ms of work once a program; else the first image does it. */
+void jpeg_noise_prepare(void);
+/* An image of noise: the same bytes on every machine. `memory` is JPEG_NOISE_BYTES long. */
+int jpeg_noise(void *memory, const struct image_shape *shape, uint64_t file_index,
+	       const struct content_source *content, jpeg_sink *sink, void *arg, struct err *e);
