@@ -1,7 +1,9 @@
 /* Devices in /sys. */
 #include "metric/block_device.h"
 
+#include <assert.h>
 #include <dirent.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +21,8 @@
 #define SECTOR_BYTES 512 /* of the counters, whatever the device's own is */
 #define DEPTH_MAX 16     /* devices that lie on one another */
 
-/* A list that would be cut is emptied at the end: what it told would not be the whole. */
-static void add(struct block_list *l, const char *path)
+/* A list that would be cut is emptied at the end: its sums would leave devices out. */
+static void list_add(struct block_list *l, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -39,7 +41,7 @@ static void add(struct block_list *l, const char *path)
 	}
 }
 
-static bool has(const char *folder, const char *name)
+static bool has_entry(const char *folder, const char *name)
 {
 	char path[PATH_MAX + 64];
 
@@ -52,14 +54,14 @@ static bool leave_partition(char *path)
 {
 	char *slash = strrchr(path, '/');
 
-	if (!slash || !has(path, "partition"))
+	if (!slash || !has_entry(path, "partition"))
 		return false;
 	*slash = '\0';
 	return true;
 }
 
-/* The file behind a loop device; NULL for any other. A file that was removed has " (deleted)" after
- * its name, and is not found. */
+/* The file behind a loop device; NULL for any other. A file that was removed has " (deleted)"
+ * after its name, and is not found. */
 static char *backing_file(const char *device)
 {
 	AUTO_FREE char *path = xasprintf("%s/loop/backing_file", device);
@@ -83,7 +85,7 @@ static bool device_of_number(const char *root, uint64_t number, char real[PATH_M
 	return realpath(link, real) != NULL;
 }
 
-static void walk(struct block_tree *t, const char *root, char *device, int depth);
+static void walk_down(struct block_tree *t, const char *root, char *device, int depth);
 
 /* Goes on below each of the devices that `device` is made of. */
 static bool walk_members(struct block_tree *t, const char *root, const char *device, int depth)
@@ -99,7 +101,7 @@ static bool walk_members(struct block_tree *t, const char *root, const char *dev
 
 		if (entry->d_name[0] == '.' || !realpath(link, real))
 			continue;
-		walk(t, root, real, depth + 1);
+		walk_down(t, root, real, depth + 1);
 		any = true;
 	}
 	if (d)
@@ -107,7 +109,7 @@ static bool walk_members(struct block_tree *t, const char *root, const char *dev
 	return any;
 }
 
-static void walk(struct block_tree *t, const char *root, char *device, int depth)
+static void walk_down(struct block_tree *t, const char *root, char *device, int depth)
 {
 	AUTO_FREE char *file = NULL;
 	char below[PATH_MAX];
@@ -122,21 +124,21 @@ static void walk(struct block_tree *t, const char *root, char *device, int depth
 		AUTO_FREE char *path = xasprintf("%s%s", root, file);
 
 		if (stat(path, &st) == 0 && device_of_number(root, st.st_dev, below)) {
-			walk(t, root, below, depth + 1);
+			walk_down(t, root, below, depth + 1);
 			return;
 		}
 	}
-	add(&t->lower, device);
+	list_add(&t->lower, device);
 }
 
-static void add_device(struct block_tree *t, const char *root, char *device)
+static void add_disk(struct block_tree *t, const char *root, char *device)
 {
 	AUTO_FREE char *own = xstrdup(device);
 
 	if (leave_partition(device))
-		add(&t->part, own);
-	add(&t->whole, device);
-	walk(t, root, device, 0);
+		list_add(&t->part, own);
+	list_add(&t->whole, device);
+	walk_down(t, root, device, 0);
 }
 
 /* The devices of a btrfs of which `device` is one; false when there is none such. */
@@ -151,7 +153,7 @@ static bool add_btrfs(struct block_tree *t, const char *root, const char *device
 		AUTO_FREE char *members = xasprintf("%s/%s/devices", folder, entry->d_name);
 		DIR *m;
 
-		if (entry->d_name[0] == '.' || !has(members, device))
+		if (entry->d_name[0] == '.' || !has_entry(members, device))
 			continue;
 		found = true;
 		m = opendir(members);
@@ -160,7 +162,7 @@ static bool add_btrfs(struct block_tree *t, const char *root, const char *device
 			char real[PATH_MAX];
 
 			if (entry->d_name[0] != '.' && realpath(link, real))
-				add_device(t, root, real);
+				add_disk(t, root, real);
 		}
 		if (m)
 			closedir(m);
@@ -186,13 +188,13 @@ static void add_source(struct block_tree *t, const char *root, uint64_t st_dev)
 			AUTO_FREE char *link = xasprintf("%s/sys/class/block/%s", root, name);
 
 			if (realpath(link, real))
-				add_device(t, root, real);
+				add_disk(t, root, real);
 		}
 	}
 	mount_release(&m);
 }
 
-static bool same(const struct block_list *a, const struct block_list *b)
+static bool same_devices(const struct block_list *a, const struct block_list *b)
 {
 	bool all = a->n == b->n && a->n <= BLOCK_DEVICES_MAX;
 
@@ -217,51 +219,71 @@ void block_tree_of(struct block_tree *t, const char *root, const char *path)
 	if (!at)
 		return;
 	if (device_of_number(root, st.st_dev, real))
-		add_device(t, root, real);
+		add_disk(t, root, real);
 	else
 		add_source(t, root, st.st_dev);
-	if (same(&t->lower, &t->whole))
+	if (same_devices(&t->lower, &t->whole))
 		t->lower.n = 0;
 	for (int i = 0; i < 3; i++)
 		if (lists[i]->n > BLOCK_DEVICES_MAX)
 			lists[i]->n = 0;
 }
 
-static bool sample(const struct block_device *d, uint64_t v[11])
-{
-	char path[sizeof(d->path) + 8];
-	unsigned long long u[11] = {0};
-	bool known;
-	FILE *f;
+/* Requests, merged, sectors and ms of reads, the same of writes, requests now, ms with any, ms of
+ * all. */
+enum {
+	STAT_READS,
+	STAT_READ_SECTORS = 2,
+	STAT_WRITES = 4,
+	STAT_WRITE_SECTORS = 6,
+	STAT_NOW = 8,
+	STAT_BUSY_MS,
+	STAT_QUEUED_MS,
+	STAT_FIELDS
+};
 
-	snprintf(path, sizeof(path), "%s/stat", d->path);
-	f = fopen(path, "re");
-	if (!f)
+static bool read_stat(const char *folder, uint64_t v[STAT_FIELDS])
+{
+	AUTO_FREE char *path = xasprintf("%s/stat", folder);
+	FILE *f = fopen(path, "re");
+	int n = 0;
+
+	while (f && n < STAT_FIELDS && fscanf(f, "%" SCNu64, &v[n]) == 1)
+		n++;
+	if (f)
+		fclose(f);
+	return n == STAT_FIELDS;
+}
+
+bool block_device_moved(uint64_t device, uint64_t *read_bytes, uint64_t *written_bytes)
+{
+	AUTO_FREE char *folder = xasprintf("/sys/dev/block/%u:%u", major(device), minor(device));
+	uint64_t v[STAT_FIELDS];
+
+	if (!read_stat(folder, v))
 		return false;
-	known = fscanf(f, "%llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu", &u[0], &u[1],
-		       &u[2], &u[3], &u[4], &u[5], &u[6], &u[7], &u[8], &u[9], &u[10]) == 11;
-	fclose(f);
-	for (int i = 0; i < 11; i++)
-		v[i] = u[i];
-	return known;
+	*read_bytes = v[STAT_READ_SECTORS] * SECTOR_BYTES;
+	*written_bytes = v[STAT_WRITE_SECTORS] * SECTOR_BYTES;
+	return true;
 }
 
 void block_list_sample(const struct block_list *l, struct block_counters *out)
 {
 	uint64_t busy = 0;
 
+	assert(l->n <= BLOCK_DEVICES_MAX);
 	*out = (struct block_counters){.known = l->n > 0};
 	for (uint32_t i = 0; i < l->n; i++) {
-		uint64_t v[11] = {0};
+		uint64_t v[STAT_FIELDS] = {0};
 
-		out->known = sample(&l->device[i], v) && out->known;
-		out->reads += v[0];
-		out->read_bytes += v[2] * SECTOR_BYTES;
-		out->writes += v[4];
-		out->written_bytes += v[6] * SECTOR_BYTES;
-		out->under_way += v[8];
-		busy += v[9];
-		out->queued_ms += v[10];
+		out->known = read_stat(l->device[i].path, v) && out->known;
+		out->reads += v[STAT_READS];
+		out->read_bytes += v[STAT_READ_SECTORS] * SECTOR_BYTES;
+		out->writes += v[STAT_WRITES];
+		out->written_bytes += v[STAT_WRITE_SECTORS] * SECTOR_BYTES;
+		out->under_way += v[STAT_NOW];
+		busy += v[STAT_BUSY_MS];
+		out->queued_ms += v[STAT_QUEUED_MS];
 	}
 	out->busy_ms = l->n ? busy / l->n : 0;
 }

@@ -33,7 +33,7 @@ struct block_tree {
 };
 
 struct block_counters {
-	bool known; /* every device of the list told; a list without devices is not known */
+	bool known; /* every device of the list has counters; a list without devices is not known */
 	uint64_t reads, read_bytes, writes, written_bytes;
 	uint64_t busy_ms;   /* with at least one request under way; of several devices the mean */
 	uint64_t queued_ms; /* requests times time; of a difference the low 32 bits */
@@ -52,3 +52,7 @@ void block_counters_sub(struct block_counters *a, const struct block_counters *b
 void block_counters_add(struct block_counters *to, const struct block_counters *from);
 /* "sda, sdb" into `out`; "" for none. Returns `out`. */
 char *block_list_names(const struct block_list *l, char *out, unsigned long out_size);
+
+/* Bytes that device `device` (st_dev of a file on it) has read and written so far, whoever caused
+ * it. false where there is none: tmpfs, network file systems, some that span devices. */
+bool block_device_moved(uint64_t device, uint64_t *read_bytes, uint64_t *written_bytes);

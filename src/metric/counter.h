@@ -3,8 +3,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* *a minus b, of an earlier moment. One that went back began anew meanwhile (an interface, a device
- * or a mount that went and came): how far it got is not known, and *a is 0 then. */
+/* *a minus b, of an earlier moment. A counter that went back was reset in between (an interface, a
+ * device or a mount that went and came): how far it got is not known, and *a is 0 then. */
 static inline void counter_sub(uint64_t *a, uint64_t b, bool *known)
 {
 	*known = *known && *a >= b;

@@ -47,7 +47,7 @@ struct gpus {
 	struct gpu gpu[GPUS_MAX];
 };
 
-static void look_up(void *library, const char *name, void *out)
+static void bind_call(void *library, const char *name, void *out)
 {
 	void *symbol = dlsym(library, name);
 
@@ -57,18 +57,18 @@ static void look_up(void *library, const char *name, void *out)
 
 static void bind_calls(struct gpus *g)
 {
-	look_up(g->library, "nvmlInit_v2", &g->call.init);
-	look_up(g->library, "nvmlShutdown", &g->call.shutdown);
-	look_up(g->library, "nvmlSystemGetDriverVersion", &g->call.driver);
-	look_up(g->library, "nvmlDeviceGetCount_v2", &g->call.count);
-	look_up(g->library, "nvmlDeviceGetHandleByIndex_v2", &g->call.handle);
-	look_up(g->library, "nvmlDeviceGetName", &g->call.name);
-	look_up(g->library, "nvmlDeviceGetUtilizationRates", &g->call.utilization);
-	look_up(g->library, "nvmlDeviceGetMemoryInfo", &g->call.memory);
-	look_up(g->library, "nvmlDeviceGetTotalEnergyConsumption", &g->call.energy);
+	bind_call(g->library, "nvmlInit_v2", &g->call.init);
+	bind_call(g->library, "nvmlShutdown", &g->call.shutdown);
+	bind_call(g->library, "nvmlSystemGetDriverVersion", &g->call.driver);
+	bind_call(g->library, "nvmlDeviceGetCount_v2", &g->call.count);
+	bind_call(g->library, "nvmlDeviceGetHandleByIndex_v2", &g->call.handle);
+	bind_call(g->library, "nvmlDeviceGetName", &g->call.name);
+	bind_call(g->library, "nvmlDeviceGetUtilizationRates", &g->call.utilization);
+	bind_call(g->library, "nvmlDeviceGetMemoryInfo", &g->call.memory);
+	bind_call(g->library, "nvmlDeviceGetTotalEnergyConsumption", &g->call.energy);
 }
 
-static void look_at_devices(struct gpus *g)
+static void find_devices(struct gpus *g)
 {
 	unsigned int n = 0;
 
@@ -108,7 +108,7 @@ struct gpus *gpus_open(void)
 	if (g->call.driver && g->call.driver(g->driver, sizeof(g->driver)) != NVML_OK)
 		g->driver[0] = 0;
 	g->driver[sizeof(g->driver) - 1] = 0;
-	look_at_devices(g);
+	find_devices(g);
 	if (g->n == 0) {
 		gpus_close(g);
 		return NULL;

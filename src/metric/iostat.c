@@ -2,8 +2,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +13,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/out_file.h"
-#include "base/thread.h"
+#include "metric/proc_io.h"
+#include "metric/ticker.h"
 
 #define DEVICES_MAX 512
 #define INTERVAL_NS NS_PER_S
@@ -48,22 +47,16 @@ struct disk {
 	uint64_t now[FIELDS], before[FIELDS];
 };
 
-/* user nice system idle iowait irq softirq steal: proc_stat(5) */
-struct cpu {
-	uint64_t v[8];
-};
-
 struct iostat {
 	struct out_file out;
 	char **wanted;
 	size_t wanted_count;
 	struct disk disk[DEVICES_MAX];
 	size_t disks;
-	struct cpu cpu;
+	uint64_t cpu[CPU_STATES];
 	int64_t last_ns;
 	bool any;
-	pthread_t thread;
-	_Atomic uint32_t quit;
+	struct ticker ticker;
 };
 
 static bool is_wanted(const struct iostat *s, const char *name, const uint64_t v[FIELDS])
@@ -91,7 +84,7 @@ static struct disk *disk_of(struct iostat *s, const char *name, const uint64_t v
 	d = &s->disk[s->disks++];
 	*d = (struct disk){0};
 	snprintf(d->name, sizeof(d->name), "%s", name);
-	/* one that came meanwhile begins with this sample */
+	/* a device that was added during the run begins with this sample */
 	memcpy(d->now, v, sizeof(d->now));
 	return d;
 }
@@ -131,44 +124,30 @@ static void sample_disks(struct iostat *s)
 		fclose(f);
 }
 
-static void sample_cpu(struct cpu *c)
-{
-	FILE *f = fopen("/proc/stat", "re");
-	unsigned long long v[8] = {0};
-
-	*c = (struct cpu){{0}};
-	if (!f)
-		return;
-	if (fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2], &v[3],
-		   &v[4], &v[5], &v[6], &v[7]) >= 4)
-		for (int i = 0; i < 8; i++)
-			c->v[i] = v[i];
-	fclose(f);
-}
-
 /* Idle and waiting times are known to go back a little at times. */
 static double grown(uint64_t now, uint64_t before)
 {
 	return now > before ? (double)(now - before) : 0;
 }
 
-static void put_cpu(struct iostat *s, const struct cpu *now)
+static void put_cpu(struct iostat *s, const uint64_t now[CPU_STATES])
 {
-	double d[8], all = 0;
+	double d[CPU_STATES], all = 0;
 
-	for (int i = 0; i < 8; i++) {
-		d[i] = grown(now->v[i], s->cpu.v[i]);
+	for (int i = 0; i < CPU_STATES; i++) {
+		d[i] = grown(now[i], s->cpu[i]);
 		all += d[i];
 	}
 	all = all > 0 ? 100 / all : 0;
 	out_file_print(&s->out,
 		       "\t\t\t\t\t\"avg-cpu\":  {\"user\": %.2f, \"nice\": %.2f, \"system\": %.2f, "
 		       "\"iowait\": %.2f, \"steal\": %.2f, \"idle\": %.2f},\n",
-		       d[0] * all, d[1] * all, (d[2] + d[5] + d[6]) * all, d[4] * all, d[7] * all,
-		       d[3] * all);
+		       d[CPU_USER] * all, d[CPU_NICE] * all,
+		       (d[CPU_SYSTEM] + d[CPU_IRQ] + d[CPU_SOFTIRQ]) * all, d[CPU_IOWAIT] * all,
+		       d[CPU_STEAL] * all, d[CPU_IDLE] * all);
 }
 
-static double share(double part, double whole)
+static double ratio(double part, double whole)
 {
 	return whole > 0 ? part / whole : 0;
 }
@@ -192,23 +171,23 @@ static void put_disk(struct iostat *s, const struct disk *d, double seconds)
 		       "\"wrqm\": %.2f, \"drqm\": %.2f, ",
 		       v[READ_MERGES] / seconds, v[WRITE_MERGES] / seconds,
 		       v[DISCARD_MERGES] / seconds,
-		       100 * share(v[READ_MERGES], v[READ_MERGES] + v[READS]),
-		       100 * share(v[WRITE_MERGES], v[WRITE_MERGES] + v[WRITES]),
-		       100 * share(v[DISCARD_MERGES], v[DISCARD_MERGES] + v[DISCARDS]));
+		       100 * ratio(v[READ_MERGES], v[READ_MERGES] + v[READS]),
+		       100 * ratio(v[WRITE_MERGES], v[WRITE_MERGES] + v[WRITES]),
+		       100 * ratio(v[DISCARD_MERGES], v[DISCARD_MERGES] + v[DISCARDS]));
 	out_file_print(
 		&s->out,
 		"\"r_await\": %.2f, \"w_await\": %.2f, \"d_await\": %.2f, \"f_await\": %.2f, "
 		"\"rareq-sz\": %.2f, \"wareq-sz\": %.2f, \"dareq-sz\": %.2f, \"aqu-sz\": %.2f, "
 		"\"util\": %.2f}",
-		share(v[READ_MS], v[READS]), share(v[WRITE_MS], v[WRITES]),
-		share(v[DISCARD_MS], v[DISCARDS]), share(v[FLUSH_MS], v[FLUSHES]),
-		share(v[READ_SECTORS] / 2, v[READS]), share(v[WRITE_SECTORS] / 2, v[WRITES]),
-		share(v[DISCARD_SECTORS] / 2, v[DISCARDS]), v[QUEUED_MS] / seconds / 1000,
+		ratio(v[READ_MS], v[READS]), ratio(v[WRITE_MS], v[WRITES]),
+		ratio(v[DISCARD_MS], v[DISCARDS]), ratio(v[FLUSH_MS], v[FLUSHES]),
+		ratio(v[READ_SECTORS] / 2, v[READS]), ratio(v[WRITE_SECTORS] / 2, v[WRITES]),
+		ratio(v[DISCARD_SECTORS] / 2, v[DISCARDS]), v[QUEUED_MS] / seconds / 1000,
 		busy > 100 ? 100 : busy);
 }
 
 /* As the C locale writes it: month/day/year, and the time where it is wanted. */
-static void local_text(char out[64], bool with_time)
+static void local_time(char out[64], bool with_time)
 {
 	time_t now = time(NULL);
 	struct tm tm = {0};
@@ -221,20 +200,21 @@ static void local_text(char out[64], bool with_time)
 			 tm.tm_sec);
 }
 
-static void put_sample(struct iostat *s)
+static void put_sample(void *arg)
 {
+	struct iostat *s = arg;
 	int64_t now = clock_now_ns();
 	double seconds = (double)(now - s->last_ns) / 1e9;
 	const char *between = "";
-	struct cpu cpu;
+	uint64_t cpu[CPU_STATES];
 	char when[64];
 
-	sample_cpu(&cpu);
+	host_cpu_ticks(cpu);
 	sample_disks(s);
-	local_text(when, true);
+	local_time(when, true);
 	out_file_print(&s->out, "%s\t\t\t\t{\n\t\t\t\t\t\"timestamp\": \"%s\",\n",
 		       s->any ? ",\n" : "", when);
-	put_cpu(s, &cpu);
+	put_cpu(s, cpu);
 	out_file_print(&s->out, "\t\t\t\t\t\"disk\": [\n");
 	for (size_t i = 0; i < s->disks; i++) {
 		if (!s->disk[i].seen)
@@ -245,7 +225,7 @@ static void put_sample(struct iostat *s)
 	}
 	out_file_print(&s->out, "\n\t\t\t\t\t]\n\t\t\t\t}");
 	s->any = true;
-	s->cpu = cpu;
+	memcpy(s->cpu, cpu, sizeof(s->cpu));
 	s->last_ns = now;
 }
 
@@ -255,7 +235,7 @@ static void put_head(struct iostat *s)
 	char date[64];
 
 	uname(&u);
-	local_text(date, false);
+	local_time(date, false);
 	out_file_print(&s->out,
 		       "{\"sysstat\": {\n\t\"hosts\": [\n\t\t{\n\t\t\t\"nodename\": \"%s\",\n"
 		       "\t\t\t\"sysname\": \"%s\",\n\t\t\t\"release\": \"%s\",\n"
@@ -265,27 +245,7 @@ static void put_head(struct iostat *s)
 		       date);
 }
 
-static void *iostat_main(void *arg)
-{
-	struct iostat *s = arg;
-	int64_t next = s->last_ns + INTERVAL_NS;
-
-	while (atomic_load(&s->quit) == 0) {
-		int64_t left = next - clock_now_ns();
-
-		if (left > 0) {
-			thread_wait(&s->quit, 0, left);
-			continue;
-		}
-		put_sample(s);
-		next += INTERVAL_NS;
-		if (next < clock_now_ns())
-			next = clock_now_ns() + INTERVAL_NS;
-	}
-	return NULL;
-}
-
-static void release(struct iostat *s)
+static void iostat_free(struct iostat *s)
 {
 	for (size_t i = 0; i < s->wanted_count; i++)
 		free(s->wanted[i]);
@@ -315,7 +275,7 @@ static void warn_absent(const struct iostat *s)
 			found = strcmp(s->disk[k].name, s->wanted[i]) == 0;
 		if (!found)
 			log_warning("profiling.iostat_devices: this machine has no block device "
-				    "'%s'; iostat.json is without it",
+				    "'%s'; it is left out of iostat.json",
 				    s->wanted[i]);
 	}
 }
@@ -335,19 +295,20 @@ int iostat_start(struct iostat **out, const char *path, const char *const *devic
 		s->wanted[s->wanted_count] = kernel_name(devices[s->wanted_count]);
 	rc = out_file_open(&s->out, path, e);
 	if (rc < 0) {
-		release(s);
+		iostat_free(s);
 		return rc;
 	}
 	put_head(s);
-	sample_cpu(&s->cpu);
+	host_cpu_ticks(s->cpu);
 	sample_disks(s);
 	warn_absent(s);
 	s->last_ns = clock_now_ns();
-	rc = thread_start(&s->thread, iostat_main, s, 0, "iostat", e);
+	s->ticker = (struct ticker){.fn = put_sample, .arg = s, .interval_ns = INTERVAL_NS};
+	rc = ticker_start(&s->ticker, "iostat", e);
 	if (rc < 0) {
 		s->out.failed = rc;
 		out_file_close(&s->out, &ignored);
-		release(s);
+		iostat_free(s);
 		return rc;
 	}
 	*out = s;
@@ -360,13 +321,11 @@ int iostat_stop(struct iostat *s, struct err *e)
 
 	if (!s)
 		return 0;
-	atomic_store(&s->quit, 1);
-	thread_wake(&s->quit, 1);
-	pthread_join(s->thread, NULL);
+	ticker_stop(&s->ticker);
 	if (clock_now_ns() - s->last_ns >= INTERVAL_NS / 2)
 		put_sample(s);
 	out_file_print(&s->out, "\n\t\t\t]\n\t\t}\n\t]\n}}\n");
 	rc = out_file_close(&s->out, e);
-	release(s);
+	iostat_free(s);
 	return rc;
 }

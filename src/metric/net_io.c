@@ -11,7 +11,7 @@
 
 #define RDMA_UNIT_BYTES 4 /* port_rcv_data and port_xmit_data count octets over four lanes */
 
-static bool counter(const char *folder, const char *name, uint64_t *out)
+static bool read_counter(const char *folder, const char *name, uint64_t *out)
 {
 	AUTO_FREE char *path = xasprintf("%s/%s", folder, name);
 	FILE *f = fopen(path, "re");
@@ -24,7 +24,7 @@ static bool counter(const char *folder, const char *name, uint64_t *out)
 	return known;
 }
 
-static void name_it(char *names, unsigned long size, const char *name)
+static void append_name(char *names, unsigned long size, const char *name)
 {
 	size_t n = names ? strlen(names) : 0;
 
@@ -33,8 +33,8 @@ static void name_it(char *names, unsigned long size, const char *name)
 }
 
 /* Calls `each` for every entry of a folder. */
-static void entries(const char *folder, void (*each)(void *arg, const char *path, const char *name),
-		    void *arg)
+static void for_each_entry(const char *folder,
+			   void (*each)(void *arg, const char *path, const char *name), void *arg)
 {
 	DIR *d = opendir(folder);
 	struct dirent *entry;
@@ -49,7 +49,7 @@ static void entries(const char *folder, void (*each)(void *arg, const char *path
 		closedir(d);
 }
 
-struct looking {
+struct net_scan {
 	struct net_io *out;
 	char *names;
 	unsigned long names_size;
@@ -58,21 +58,21 @@ struct looking {
 	const char *device; /* of InfiniBand */
 };
 
-static void see_lower(void *arg, const char *path, const char *name)
+static void find_lower(void *arg, const char *path, const char *name)
 {
 	(void)path;
 	*(bool *)arg = *(bool *)arg || strncmp(name, "lower_", 6) == 0;
 }
 
-static void see_interface(void *arg, const char *path, const char *name)
+static void add_interface(void *arg, const char *path, const char *name)
 {
-	struct looking *l = arg;
+	struct net_scan *l = arg;
 	AUTO_FREE char *hardware = xasprintf("%s/device", path);
 	bool made_of_others = false;
 	uint64_t in = 0, out = 0;
 
-	if (!counter(path, "statistics/rx_bytes", &in) ||
-	    !counter(path, "statistics/tx_bytes", &out))
+	if (!read_counter(path, "statistics/rx_bytes", &in) ||
+	    !read_counter(path, "statistics/tx_bytes", &out))
 		return;
 	if (strcmp(name, "lo") == 0) {
 		l->out->loopback_bytes = in;
@@ -81,55 +81,56 @@ static void see_interface(void *arg, const char *path, const char *name)
 	if (l->hardware && access(hardware, F_OK) != 0)
 		return;
 	if (!l->hardware)
-		entries(path, see_lower, &made_of_others);
+		for_each_entry(path, find_lower, &made_of_others);
 	if (made_of_others)
 		return;
 	l->any = true;
 	l->out->received_bytes += in;
 	l->out->sent_bytes += out;
-	name_it(l->names, l->names_size, name);
+	append_name(l->names, l->names_size, name);
 }
 
-static void see_port(void *arg, const char *path, const char *name)
+static void add_port(void *arg, const char *path, const char *name)
 {
-	struct looking *l = arg;
+	struct net_scan *l = arg;
 	AUTO_FREE char *full = xasprintf("%s/%s", l->device, name);
 	uint64_t in, out;
 
-	if (!counter(path, "counters/port_rcv_data", &in) ||
-	    !counter(path, "counters/port_xmit_data", &out))
+	if (!read_counter(path, "counters/port_rcv_data", &in) ||
+	    !read_counter(path, "counters/port_xmit_data", &out))
 		return;
 	l->out->rdma_known = true;
 	l->out->rdma_received_bytes += in * RDMA_UNIT_BYTES;
 	l->out->rdma_sent_bytes += out * RDMA_UNIT_BYTES;
-	name_it(l->names, l->names_size, full);
+	append_name(l->names, l->names_size, full);
 }
 
-static void see_rdma(void *arg, const char *path, const char *name)
+static void add_rdma(void *arg, const char *path, const char *name)
 {
-	struct looking *l = arg;
+	struct net_scan *l = arg;
 	AUTO_FREE char *ports = xasprintf("%s/ports", path);
 
 	l->device = name;
-	entries(ports, see_port, l);
+	for_each_entry(ports, add_port, l);
 }
 
 void net_io_sample(struct net_io *out, const char *root, char *names, unsigned long names_size)
 {
 	AUTO_FREE char *interfaces = xasprintf("%s/sys/class/net", root);
 	AUTO_FREE char *rdma = xasprintf("%s/sys/class/infiniband", root);
-	struct looking l = {.out = out, .names = names, .names_size = names_size, .hardware = true};
+	struct net_scan l = {
+		.out = out, .names = names, .names_size = names_size, .hardware = true};
 
 	*out = (struct net_io){0};
 	if (names && names_size)
 		names[0] = '\0';
-	entries(interfaces, see_interface, &l);
+	for_each_entry(interfaces, add_interface, &l);
 	if (!l.any) {
 		l.hardware = false;
-		entries(interfaces, see_interface, &l);
+		for_each_entry(interfaces, add_interface, &l);
 	}
 	out->known = l.any;
-	entries(rdma, see_rdma, &l);
+	for_each_entry(rdma, add_rdma, &l);
 }
 
 void net_io_sub(struct net_io *a, const struct net_io *b)

@@ -55,25 +55,35 @@ int64_t proc_cpu_ns(void)
 	return tv_ns(ru.ru_utime) + tv_ns(ru.ru_stime);
 }
 
-/* user, nice, system, idle, iowait, irq, softirq, steal: proc_stat(5) */
-int64_t host_cpu_ns(void)
+bool host_cpu_ticks(uint64_t out[CPU_STATES])
 {
 	FILE *f = fopen("/proc/stat", "re");
-	long tick = sysconf(_SC_CLK_TCK);
-	uint64_t v[8] = {0};
+	uint64_t v[CPU_STATES] = {0};
 	int n = 0;
 
-	if (!f)
-		return 0;
-	if (tick > 0)
+	if (f) {
 		n = fscanf(f,
 			   "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
 			   " %" SCNu64 " %" SCNu64 " %" SCNu64,
-			   &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]);
-	fclose(f);
-	if (n < 4)
+			   &v[CPU_USER], &v[CPU_NICE], &v[CPU_SYSTEM], &v[CPU_IDLE], &v[CPU_IOWAIT],
+			   &v[CPU_IRQ], &v[CPU_SOFTIRQ], &v[CPU_STEAL]);
+		fclose(f);
+	}
+	for (int i = 0; i < CPU_STATES; i++)
+		out[i] = n > CPU_IDLE ? v[i] : 0;
+	return n > CPU_IDLE;
+}
+
+int64_t host_cpu_ns(void)
+{
+	long tick = sysconf(_SC_CLK_TCK);
+	uint64_t v[CPU_STATES], busy = 0;
+
+	if (tick <= 0 || !host_cpu_ticks(v))
 		return 0;
-	return (int64_t)((double)(v[0] + v[1] + v[2] + v[5] + v[6] + v[7]) * 1e9 / (double)tick);
+	for (int i = 0; i < CPU_STATES; i++)
+		busy += i == CPU_IDLE || i == CPU_IOWAIT ? 0 : v[i];
+	return (int64_t)((double)busy * 1e9 / (double)tick);
 }
 
 uint64_t proc_peak_rss_bytes(void)

@@ -19,5 +19,19 @@ void proc_io_sub(struct proc_io *a, const struct proc_io *b);
 int64_t proc_cpu_ns(void);
 /* CPU time of all processes of this machine since its start, in ns; 0 where it does not say. */
 int64_t host_cpu_ns(void);
+/* What its processors did since its start, in clock ticks over all of them: proc_stat(5). What an
+ * old kernel leaves out is 0; false, and all 0, where the file cannot be read. */
+enum {
+	CPU_USER,
+	CPU_NICE,
+	CPU_SYSTEM,
+	CPU_IDLE,
+	CPU_IOWAIT,
+	CPU_IRQ,
+	CPU_SOFTIRQ,
+	CPU_STEAL,
+	CPU_STATES
+};
+bool host_cpu_ticks(uint64_t out[CPU_STATES]);
 /* Peak resident set of this program (not of what the process was before it), bytes. */
 uint64_t proc_peak_rss_bytes(void);

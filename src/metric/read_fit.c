@@ -1,6 +1,7 @@
 /* The law of reads, tried on each of them. */
 #include "metric/read_fit.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,7 @@ struct fit {
 	} * end;                                 /* of all, sorted */
 	int64_t latency;                         /* that the moments are of; -1: none */
 	double *error;                           /* of the targets, ns: TRIED lists */
-	double mean_ns, mean_bytes, mean_shared; /* bytes * company */
+	double mean_ns, mean_bytes, mean_shared; /* bytes * concurrency */
 	double longest_ns;
 	double unit; /* ns, of errors */
 };
@@ -77,11 +78,12 @@ static void set_latency(struct fit *f, int64_t latency)
 		else
 			f->moment[m++] = (struct moment){f->end[k++].at, --now};
 	}
+	assert(m <= 2 * f->n && now == 0);
 	f->moments = m;
 }
 
 /* The last moment not after `at`; -1: all are. */
-static ptrdiff_t moment_of(const struct fit *f, int64_t at)
+static ptrdiff_t moment_at(const struct fit *f, int64_t at)
 {
 	ptrdiff_t low = -1, high = (ptrdiff_t)f->moments;
 
@@ -96,13 +98,13 @@ static ptrdiff_t moment_of(const struct fit *f, int64_t at)
 	return low;
 }
 
-/* How long a read would have taken in the company that it had, ns. */
+/* How long a read would have taken beside the reads that were under way with it, ns. */
 static double would_take(const struct fit *f, const struct read_seen *s, const struct read_rates *r)
 {
 	int64_t start = s->begin_ns + f->latency;
 	bool itself = moves(s, f->latency);
 	double at = (double)f->latency, left = (double)s->bytes;
-	ptrdiff_t i = moment_of(f, start);
+	ptrdiff_t i = moment_at(f, start);
 
 	for (;;) {
 		int64_t now = s->begin_ns + (int64_t)at;
@@ -126,7 +128,7 @@ static double would_take(const struct fit *f, const struct read_seen *s, const s
 	}
 }
 
-static double try_rates(struct fit *f, struct tried *t)
+static double sum_errors(struct fit *f, struct tried *t)
 {
 	double sum = 0;
 
@@ -142,8 +144,8 @@ static double try_rates(struct fit *f, struct tried *t)
 }
 
 /* Golden section over one of the rates, between low and high. */
-static void search(struct fit *f, struct tried *t, double *rate, double low, double high,
-		   void (*inner)(struct fit *, struct tried *))
+static void golden_search(struct fit *f, struct tried *t, double *rate, double low, double high,
+			  void (*inner)(struct fit *, struct tried *))
 {
 	const double g = 0.6180339887498949;
 	double x[2] = {high - g * (high - low), low + g * (high - low)}, e[2];
@@ -152,7 +154,7 @@ static void search(struct fit *f, struct tried *t, double *rate, double low, dou
 		*rate = x[i];
 		if (inner)
 			inner(f, t);
-		e[i] = try_rates(f, t);
+		e[i] = sum_errors(f, t);
 	}
 	for (int n = 0; n < GOLDEN; n++) {
 		int worse = e[0] < e[1];
@@ -171,22 +173,22 @@ static void search(struct fit *f, struct tried *t, double *rate, double low, dou
 		*rate = x[!worse];
 		if (inner)
 			inner(f, t);
-		e[!worse] = try_rates(f, t);
+		e[!worse] = sum_errors(f, t);
 	}
 	*rate = e[0] < e[1] ? x[0] : x[1];
 	if (inner)
 		inner(f, t);
-	try_rates(f, t);
+	sum_errors(f, t);
 }
 
 static void search_stream(struct fit *f, struct tried *t)
 {
-	search(f, t, &t->rates.stream_ns_per_byte, 0, 2 * f->mean_ns / f->mean_bytes, NULL);
+	golden_search(f, t, &t->rates.stream_ns_per_byte, 0, 2 * f->mean_ns / f->mean_bytes, NULL);
 }
 
 static void search_latency(struct fit *f, struct tried *t)
 {
-	search(f, t, &t->rates.latency_ns, 0, f->longest_ns, NULL);
+	golden_search(f, t, &t->rates.latency_ns, 0, f->longest_ns, NULL);
 }
 
 static int by_double(const void *x, const void *y)
@@ -197,7 +199,7 @@ static int by_double(const void *x, const void *y)
 }
 
 /* Errors beyond this are large: the middle one of the least errors. */
-static void set_unit(struct fit *f, const double *error, double *spare)
+static void set_error_unit(struct fit *f, const double *error, double *spare)
 {
 	double least = TOLERATED * f->mean_ns;
 
@@ -226,16 +228,16 @@ static bool clearly_worse(const struct fit *f, const struct tried *a, const stru
 static void best_for(struct fit *f, double share, bool stream, struct tried *t)
 {
 	t->rates = (struct read_rates){.shared_ns_per_byte = share * f->mean_ns / f->mean_shared};
-	search(f, t, &t->rates.latency_ns, 0, f->longest_ns, stream ? search_stream : NULL);
+	golden_search(f, t, &t->rates.latency_ns, 0, f->longest_ns, stream ? search_stream : NULL);
 }
 
 /* Reads under way with one, itself included, averaged over its time. */
-static double company_of(const struct fit *f, const struct read_seen *s)
+static double concurrency_of(const struct fit *f, const struct read_seen *s)
 {
 	double sum = 0;
 	int64_t at = s->begin_ns;
 
-	for (ptrdiff_t i = moment_of(f, at); at < s->end_ns; i++) {
+	for (ptrdiff_t i = moment_at(f, at); at < s->end_ns; i++) {
 		int64_t until = i + 1 < (ptrdiff_t)f->moments ? f->moment[i + 1].at : s->end_ns;
 
 		until = until < s->end_ns ? until : s->end_ns;
@@ -245,8 +247,9 @@ static double company_of(const struct fit *f, const struct read_seen *s)
 	return sum / (double)(s->end_ns - s->begin_ns) * f->times;
 }
 
-/* Which reads are looked at: they lie in one window as a whole, so that all company is known. */
-static void choose(struct fit *f, uint64_t apart, uint64_t wide)
+/* Which reads are looked at: they lie in one window as a whole, so that all concurrent reads are
+ * known. */
+static void choose_targets(struct fit *f, uint64_t apart, uint64_t wide)
 {
 	size_t whole = 0, each;
 
@@ -261,23 +264,24 @@ static void choose(struct fit *f, uint64_t apart, uint64_t wide)
 	each = whole / TARGETS_MAX + 1;
 	for (size_t j = 0; j < whole; j += each)
 		f->target[f->targets++] = f->target[j];
+	assert(f->targets <= TARGETS_MAX);
 }
 
-static void look(struct fit *f, struct read_law *law)
+static void measure_targets(struct fit *f, struct read_law *law)
 {
 	double square = 0, n = (double)f->targets, *took = f->error, least;
 
 	set_latency(f, 0);
 	for (size_t k = 0; k < f->targets; k++) {
 		const struct read_seen *s = &f->seen[f->target[k]];
-		double bytes = (double)s->bytes, company = company_of(f, s);
+		double bytes = (double)s->bytes, concurrency = concurrency_of(f, s);
 
 		took[k] = (double)(s->end_ns - s->begin_ns);
 		f->mean_ns += took[k] / n;
 		f->mean_bytes += bytes / n;
-		f->mean_shared += bytes * company / n;
+		f->mean_shared += bytes * concurrency / n;
 		square += bytes * bytes / n;
-		law->company += company / n;
+		law->concurrency += concurrency / n;
 	}
 	qsort(took, f->targets, sizeof(*took), by_double);
 	f->longest_ns = took[f->targets - 1 - f->targets / 50];
@@ -294,12 +298,12 @@ static void drop_unseen(const struct fit *f, struct read_rates *r)
 }
 
 /* Between the neighbours of a share on the grid. */
-static void refine(struct fit *f, struct tried *t, int at)
+static void refine_share(struct fit *f, struct tried *t, int at)
 {
 	double unit = f->mean_ns / f->mean_shared;
 
-	search(f, t, &t->rates.shared_ns_per_byte, unit * shares[at > 0 ? at - 1 : 0],
-	       unit * shares[at + 1 < GRID ? at + 1 : at], search_latency);
+	golden_search(f, t, &t->rates.shared_ns_per_byte, unit * shares[at > 0 ? at - 1 : 0],
+		      unit * shares[at + 1 < GRID ? at + 1 : at], search_latency);
 }
 
 static int best_of(const struct fit *f, const struct tried *t, int n)
@@ -312,7 +316,7 @@ static int best_of(const struct fit *f, const struct tried *t, int n)
 	return best;
 }
 
-static void explain(struct fit *f, struct read_law *law)
+static void find_rates(struct fit *f, struct read_law *law)
 {
 	struct tried t[TRIED];
 	int n = 0, best = 0, at;
@@ -324,16 +328,17 @@ static void explain(struct fit *f, struct read_law *law)
 	for (int i = 0; i < GRID && law->sizes_differ; i++)
 		best_for(f, shares[i], true, &t[n++]);
 	/* a grid is coarse where what is shared is exact */
-	search(f, &t[n], &t[n].rates.shared_ns_per_byte, 0, f->mean_ns / f->mean_bytes,
-	       search_latency);
+	golden_search(f, &t[n], &t[n].rates.shared_ns_per_byte, 0, f->mean_ns / f->mean_bytes,
+		      search_latency);
 	n++;
 	for (int i = 1; i < n; i++)
 		best = t[i].rates.error_ns < t[best].rates.error_ns ? i : best;
-	set_unit(f, t[best].error, t[n].error);
+	set_error_unit(f, t[best].error, t[n].error);
+	assert(n < TRIED);
 	at = best_of(f, t, n);
 	if (at < n - 1) {
 		t[n].rates = t[at].rates;
-		refine(f, &t[n++], at % GRID);
+		refine_share(f, &t[n++], at % GRID);
 	}
 	best = best_of(f, t, n);
 	for (int i = 0; i < n; i++)
@@ -352,7 +357,7 @@ static void explain(struct fit *f, struct read_law *law)
 		law->best = law->least;
 }
 
-static void divide(const struct fit *f, struct read_law *law)
+static void set_shares(const struct fit *f, struct read_law *law)
 {
 	const struct read_rates *r = &law->best;
 	double left;
@@ -369,7 +374,7 @@ static void divide(const struct fit *f, struct read_law *law)
 	}
 }
 
-static bool reserve(struct fit *f, size_t n)
+static bool fit_reserve(struct fit *f, size_t n)
 {
 	f->moment = calloc(2 * n, sizeof(*f->moment));
 	f->end = calloc(n, sizeof(*f->end));
@@ -384,16 +389,16 @@ struct read_law read_fit(const struct read_seen *seen, size_t n, uint64_t apart,
 	struct fit f = {.seen = seen, .n = n, .times = times, .latency = -1};
 	struct read_law law = {0};
 
-	if (n >= 4 && reserve(&f, n)) {
+	if (n >= 4 && fit_reserve(&f, n)) {
 		for (size_t j = 0; j < n; j++)
 			f.end[j] =
 				(struct ending){seen[j].end_ns, seen[j].end_ns - seen[j].begin_ns};
 		qsort(f.end, n, sizeof(*f.end), by_time);
-		choose(&f, apart, wide);
+		choose_targets(&f, apart, wide);
 		if (f.targets >= 4) {
-			look(&f, &law);
-			explain(&f, &law);
-			divide(&f, &law);
+			measure_targets(&f, &law);
+			find_rates(&f, &law);
+			set_shares(&f, &law);
 		}
 	}
 	free(f.moment);

@@ -1,7 +1,7 @@
 #pragma once
 /* What a store is, from reads whose times are known: each read takes a latency, then its bytes move
  * at min(stream rate, bandwidth / n), n being the reads whose bytes move at that moment. Each read
- * is tried in the company that it had; the sum of absolute errors is made least. */
+ * is tried beside those that were under way with it; the sum of absolute errors is minimized. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -23,8 +23,8 @@ struct read_law {
 	bool sizes_differ; /* else the latency holds what one stream's rate costs, too */
 	/* Of the time of the reads, by the best; sum to 1 unless there was no read. */
 	double latency_share, stream_share, shared_share;
-	double company; /* reads under way, itself included: mean over reads */
-	size_t reads;   /* looked at: of those that lie in one window as a whole */
+	double concurrency; /* reads under way, itself included: mean over reads */
+	size_t reads;       /* looked at: of those that lie in one window as a whole */
 };
 
 /* From n reads by their beginning, as read_log_join returns them; `times` as many readers as are in

@@ -1,6 +1,7 @@
 /* Windows of time over reads. */
 #include "metric/read_log.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define FIRST_WINDOWS 64 /* that a log is divided into when it is full for the first time */
@@ -8,6 +9,7 @@
 
 int64_t read_log_window(uint64_t apart, uint64_t wide, int64_t ns)
 {
+	assert((apart & (apart - 1)) == 0 && wide <= apart);
 	if (apart == 0)
 		return 0;
 	return ((uint64_t)ns & (apart - 1)) < wide ? (int64_t)((uint64_t)ns / apart) : -1;
@@ -21,7 +23,7 @@ bool read_log_touches(uint64_t apart, uint64_t wide, const struct read_seen *see
 	       (uint64_t)(seen->end_ns - seen->begin_ns) + from >= apart;
 }
 
-static void keep_touching(struct read_log *l)
+static void drop_outside(struct read_log *l)
 {
 	uint32_t kept = 0;
 
@@ -37,7 +39,7 @@ static uint64_t power_below(uint64_t v)
 }
 
 /* From the first beginning to the last end. */
-static int64_t length(const struct read_seen *seen, size_t n)
+static int64_t reads_span_ns(const struct read_seen *seen, size_t n)
 {
 	int64_t first = INT64_MAX, last = INT64_MIN;
 
@@ -49,9 +51,9 @@ static int64_t length(const struct read_seen *seen, size_t n)
 }
 
 /* Fewer windows while there are several, else shorter ones. */
-static void narrow(uint64_t *apart, uint64_t *wide, const struct read_seen *seen, size_t n)
+static void narrow_windows(uint64_t *apart, uint64_t *wide, const struct read_seen *seen, size_t n)
 {
-	uint64_t all = (uint64_t)length(seen, n);
+	uint64_t all = (uint64_t)reads_span_ns(seen, n);
 
 	if (*apart > UINT64_MAX / 16) {
 		*wide = 0; /* no window */
@@ -73,14 +75,14 @@ void read_log_add(struct read_log *l, int64_t begin_ns, int64_t end_ns, uint64_t
 	if (!read_log_touches(l->apart, l->wide, &seen))
 		return;
 	while (l->n == READ_LOG_KEPT) {
-		narrow(&l->apart, &l->wide, l->seen, l->n);
-		keep_touching(l);
+		narrow_windows(&l->apart, &l->wide, l->seen, l->n);
+		drop_outside(l);
 	}
 	if (read_log_touches(l->apart, l->wide, &seen))
 		l->seen[l->n++] = seen;
 }
 
-static void common(uint64_t *apart, uint64_t *wide, const struct read_log *l)
+static void common_windows(uint64_t *apart, uint64_t *wide, const struct read_log *l)
 {
 	if (l->apart == 0)
 		return;
@@ -94,16 +96,16 @@ void read_log_merge(struct read_log *into, const struct read_log *from)
 
 	if (from->n == 0)
 		return;
-	common(&into->apart, &into->wide, from);
-	keep_touching(into);
+	common_windows(&into->apart, &into->wide, from);
+	drop_outside(into);
 	for (;;) {
 		more = 0;
 		for (uint32_t i = 0; i < from->n; i++)
 			more += read_log_touches(into->apart, into->wide, &from->seen[i]);
 		if (into->n + more <= READ_LOG_KEPT)
 			break;
-		narrow(&into->apart, &into->wide, from->seen, from->n);
-		keep_touching(into);
+		narrow_windows(&into->apart, &into->wide, from->seen, from->n);
+		drop_outside(into);
 	}
 	for (uint32_t i = 0; i < from->n; i++)
 		if (read_log_touches(into->apart, into->wide, &from->seen[i]))
@@ -117,7 +119,7 @@ static int by_begin(const void *x, const void *y)
 	return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
 }
 
-static size_t thinned(struct read_seen *seen, size_t n, uint64_t apart, uint64_t wide)
+static size_t keep_in_windows(struct read_seen *seen, size_t n, uint64_t apart, uint64_t wide)
 {
 	size_t kept = 0;
 
@@ -136,7 +138,7 @@ struct read_seen *read_log_join(const struct read_log *const *logs, size_t count
 	*n = 0;
 	*apart = *wide = 0;
 	for (size_t i = 0; i < count; i++) {
-		common(apart, wide, logs[i]);
+		common_windows(apart, wide, logs[i]);
 		sum += logs[i]->n;
 	}
 	all = sum ? malloc(sum * sizeof(*all)) : NULL;
@@ -147,8 +149,8 @@ struct read_seen *read_log_join(const struct read_log *const *logs, size_t count
 			if (read_log_touches(*apart, *wide, &logs[i]->seen[k]))
 				all[(*n)++] = logs[i]->seen[k];
 	while (*n > JOINED_MAX) {
-		narrow(apart, wide, all, *n);
-		*n = thinned(all, *n, *apart, *wide);
+		narrow_windows(apart, wide, all, *n);
+		*n = keep_in_windows(all, *n, *apart, *wide);
 	}
 	qsort(all, *n, sizeof(*all), by_begin);
 	return all;

@@ -1,16 +1,16 @@
 /* The sampler. */
 #include "metric/series.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/thread.h"
+#include "metric/ticker.h"
 
 #define INTERVAL_LEAST_NS (NS_PER_S / 100)
 
@@ -19,14 +19,12 @@ struct series {
 	struct gpu_counters *gpu; /* gpus_count of each point */
 	struct gpus *gpus;
 	size_t points;
-	int64_t interval_ns;
 	struct block_tree tree;
 	series_extra_fn extra;
 	void *arg;
 	pthread_mutex_t lock; /* of latest */
 	struct series_point latest;
-	pthread_t thread;
-	_Atomic uint32_t quit;
+	struct ticker ticker;
 	bool running;
 };
 
@@ -38,19 +36,13 @@ size_t series_memory_bytes(void)
 
 static void sample_cpu(struct series_point *p)
 {
-	unsigned long long v[8] = {0};
-	FILE *f = fopen("/proc/stat", "re");
+	uint64_t v[CPU_STATES];
 
-	if (!f)
+	if (!host_cpu_ticks(v))
 		return;
-	/* user nice system idle iowait irq softirq steal */
-	if (fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2], &v[3],
-		   &v[4], &v[5], &v[6], &v[7]) == 8) {
-		for (int i = 0; i < 8; i++)
-			p->cpu_all_ticks += v[i];
-		p->cpu_busy_ticks = p->cpu_all_ticks - v[3] - v[4];
-	}
-	fclose(f);
+	for (int i = 0; i < CPU_STATES; i++)
+		p->cpu_all_ticks += v[i];
+	p->cpu_busy_ticks = p->cpu_all_ticks - v[CPU_IDLE] - v[CPU_IOWAIT];
 }
 
 static void sample_memory(struct series_point *p)
@@ -72,7 +64,7 @@ static void sample_memory(struct series_point *p)
 		fclose(f);
 }
 
-static void halve(struct series *s)
+static void halve_points(struct series *s)
 {
 	size_t gpus = gpus_count(s->gpus);
 
@@ -82,15 +74,16 @@ static void halve(struct series *s)
 			s->gpu[i * gpus + k] = s->gpu[2 * i * gpus + k];
 	}
 	s->points = (s->points + 1) / 2;
-	s->interval_ns *= 2;
+	s->ticker.interval_ns *= 2;
 }
 
-static void sample(struct series *s)
+static void take_point(void *arg)
 {
+	struct series *s = arg;
 	struct series_point *p;
 
 	if (s->points == SERIES_POINTS_MAX)
-		halve(s);
+		halve_points(s);
 	p = &s->point[s->points];
 	*p = (struct series_point){.t_ns = clock_now_ns()};
 	block_list_sample(&s->tree.whole, &p->disk);
@@ -115,29 +108,8 @@ void series_latest(struct series *s, struct series_point *out)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void *series_main(void *arg)
-{
-	struct series *s = arg;
-	int64_t next = clock_now_ns() + s->interval_ns;
-
-	while (atomic_load(&s->quit) == 0) {
-		int64_t left = next - clock_now_ns();
-
-		if (left > 0) {
-			thread_wait(&s->quit, 0, left);
-			continue;
-		}
-		sample(s);
-		next += s->interval_ns;
-		/* a machine that was suspended or overloaded takes no burst of points */
-		if (next < clock_now_ns())
-			next = clock_now_ns() + s->interval_ns;
-	}
-	return NULL;
-}
-
 /* Without room for their counters the GPUs are not sampled. */
-static void look_for_gpus(struct series *s)
+static void open_gpus(struct series *s)
 {
 	s->gpus = gpus_open();
 	if (!s->gpus)
@@ -156,7 +128,11 @@ int series_start(struct series **out, const char *folder, int64_t interval_ns, b
 	int rc;
 
 	*out = NULL;
-	s->interval_ns = interval_ns < INTERVAL_LEAST_NS ? INTERVAL_LEAST_NS : interval_ns;
+	s->ticker = (struct ticker){
+		.fn = take_point,
+		.arg = s,
+		.interval_ns = interval_ns < INTERVAL_LEAST_NS ? INTERVAL_LEAST_NS : interval_ns,
+	};
 	s->extra = extra;
 	s->arg = arg;
 	pthread_mutex_init(&s->lock, NULL);
@@ -167,9 +143,9 @@ int series_start(struct series **out, const char *folder, int64_t interval_ns, b
 	}
 	block_tree_of(&s->tree, "", folder);
 	if (gpus)
-		look_for_gpus(s);
-	sample(s);
-	rc = thread_start(&s->thread, series_main, s, 0, "series", e);
+		open_gpus(s);
+	take_point(s);
+	rc = ticker_start(&s->ticker, "series", e);
 	if (rc < 0) {
 		series_release(s);
 		return rc;
@@ -183,11 +159,9 @@ void series_stop(struct series *s)
 {
 	if (!s || !s->running)
 		return;
-	atomic_store(&s->quit, 1);
-	thread_wake(&s->quit, 1);
-	pthread_join(s->thread, NULL);
+	ticker_stop(&s->ticker);
 	s->running = false;
-	sample(s);
+	take_point(s);
 }
 
 const struct series_point *series_points(const struct series *s, size_t *n)
@@ -208,12 +182,8 @@ const struct gpus *series_gpus(const struct series *s)
 
 const struct gpu_counters *series_gpu_counters(const struct series *s, size_t point)
 {
+	assert(s->gpus && point < s->points);
 	return &s->gpu[point * gpus_count(s->gpus)];
-}
-
-int64_t series_interval_ns(const struct series *s)
-{
-	return s->interval_ns;
 }
 
 size_t series_flows(const struct series *s, struct series_flow out[SERIES_FLOWS_MAX])

@@ -43,7 +43,6 @@ const struct series_point *series_points(const struct series *s, size_t *n);
 /* NULL: none are sampled. Each point has gpus_count of them, beside each other. */
 const struct gpus *series_gpus(const struct series *s);
 const struct gpu_counters *series_gpu_counters(const struct series *s, size_t point);
-int64_t series_interval_ns(const struct series *s);
 
 /* The counters of one process of several, to be sent and summed. */
 struct series_flow {

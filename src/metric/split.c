@@ -1,6 +1,7 @@
 /* The division of waits. */
 #include "metric/split.h"
 
+#include <assert.h>
 #include <string.h>
 
 const char *const wait_part_names[WAIT_PARTS] = {
@@ -19,7 +20,7 @@ static const enum wait_part part_of[WORK_KINDS] = {
 };
 
 /* Up to `until`, if that lies ahead. */
-static int64_t advance(int64_t *at, int64_t until, int64_t end)
+static int64_t advance_to(int64_t *at, int64_t until, int64_t end)
 {
 	int64_t took;
 
@@ -30,7 +31,7 @@ static int64_t advance(int64_t *at, int64_t until, int64_t end)
 	return took;
 }
 
-static void divide(int64_t out[WAIT_PARTS], int64_t ns, const struct batch_work *w)
+static void divide_by_work(int64_t out[WAIT_PARTS], int64_t ns, const struct batch_work *w)
 {
 	double sum = 0;
 	int64_t left = ns;
@@ -60,11 +61,12 @@ void wait_split(int64_t out[WAIT_PARTS], struct step_times *t, const struct batc
 {
 	int64_t at = t->ask_ns, end = t->got_ns;
 
+	assert(end >= at);
 	memset(out, 0, WAIT_PARTS * sizeof(*out));
-	out[first ? WAIT_START : WAIT_STARVED] += advance(&at, b->sent_ns, end);
-	out[first ? WAIT_START : WAIT_QUEUE] += advance(&at, b->begun_ns, end);
-	divide(out, advance(&at, b->done_ns, end), b->work);
-	out[WAIT_TRANSPORT] += advance(&at, end, end);
+	out[first ? WAIT_START : WAIT_STARVED] += advance_to(&at, b->sent_ns, end);
+	out[first ? WAIT_START : WAIT_QUEUE] += advance_to(&at, b->begun_ns, end);
+	divide_by_work(out, advance_to(&at, b->done_ns, end), b->work);
+	out[WAIT_TRANSPORT] += advance_to(&at, end, end);
 	keep_shares(t, out);
 }
 

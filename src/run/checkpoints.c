@@ -14,7 +14,7 @@
 #include "base/saturate.h"
 #include "base/str.h"
 #include "comm/net.h"
-#include "metric/disk_io.h"
+#include "metric/block_device.h"
 #include "result/dlio_log.h"
 #include "run/state.h"
 
@@ -432,7 +432,7 @@ static void began(struct rank *k, struct checkpoint_times *t, bool load)
 	uint64_t read = 0, written = 0;
 
 	proc_io_sample(&t->io_before);
-	t->disk_known = disk_io_sample(k->checkpoints.device, &read, &written);
+	t->disk_known = block_device_moved(k->checkpoints.device, &read, &written);
 	t->disk_before_bytes = load ? read : written;
 	t->begin_wall_ns = clock_wall_ns();
 	t->begin_ns = clock_now_ns();
@@ -452,7 +452,7 @@ static void ended(struct rank *k, struct checkpoint_times *t, bool load, bool wh
 					  memory_order_release);
 	}
 	proc_io_sample(&t->io_after);
-	t->disk_known = t->disk_known && disk_io_sample(k->checkpoints.device, &read, &written);
+	t->disk_known = t->disk_known && block_device_moved(k->checkpoints.device, &read, &written);
 	t->disk_after_bytes = load ? read : written;
 }
 
