@@ -1,5 +1,5 @@
 # backend(KIND name file): records one row of the table of its kind (STORE, FORMAT, LOADER, CHECKPOINT,
-# SINK, COMMAND). write_backend_tables() writes <kind>_table.c, plain C that names each row's ops struct
+# SINK, VERDICT, COMMAND). write_backend_tables() writes <kind>_table.c, plain C that names each row's ops struct
 # <kind>_<name>: constructors would be dropped from a static library, and #ifdef lists rot. Where the rows
 # begin with their facts (workload/backend.h), those are listed in <kind>_facts_table.
 function(backend kind name file)
@@ -16,17 +16,19 @@ function(write_backend_tables)
   set(header_format "format/format.h")
   set(header_loader "loader/loader.h")
   set(header_checkpoint "checkpoint/formats.h")
-  set(header_sink "result/result.h")
+  set(header_sink "result/sink.h")
+  set(header_verdict "judge/verdict.h")
   set(header_command "cli/cli.h")
   set(type_store store_ops)
   set(type_format format_ops)
   set(type_loader loader_ops)
   set(type_checkpoint checkpoint_format_ops)
   set(type_sink sink_ops)
+  set(type_verdict verdict_ops)
   set(type_command command)
   set(with_facts store format loader checkpoint)
   set(tables)
-  foreach(kind store format loader checkpoint sink command)
+  foreach(kind store format loader checkpoint sink verdict command)
     get_property(names GLOBAL PROPERTY BACKEND_${kind})
     set(text "/* Written by cmake/Backends.cmake from the backend() lines. */\n#include \"${header_${kind}}\"\n\n")
     foreach(name ${names})

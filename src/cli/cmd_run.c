@@ -13,6 +13,8 @@
 #include "cli/signals.h"
 #include "cli/terminal.h"
 #include "conf/node.h"
+#include "result/metrics.h"
+#include "result/text.h"
 #include "run/run.h"
 
 static struct stop_flag stop;
@@ -32,7 +34,7 @@ static void print_result(const struct result *r, const struct run_metrics *m)
 {
 	struct buf b = {0};
 
-	report_text(r, m, terminal_has_colour(STDOUT_FILENO), &b);
+	result_text(r, m, terminal_has_colour(STDOUT_FILENO), &b);
 	fputs(b.data ? b.data : "", stdout);
 	fflush(stdout);
 	buf_release(&b);
@@ -67,10 +69,10 @@ static int show_outcome(const struct cli_args *a, const struct workload *w, cons
 		status = cli_fail(e);
 	}
 	for (uint32_t i = 0;
-	     a->check && status == 0 && r->status == RUN_COMPLETE && i < r->verdicts; i++)
-		if (r->verdict[i].level == VERDICT_FAIL) {
+	     a->check && status == 0 && r->status == RUN_COMPLETE && i < r->judged.verdicts; i++)
+		if (r->judged.verdict[i].level == VERDICT_FAIL) {
 			err_set(e, ERR_TARGET, "the verdict '%s' is FAIL: %.400s",
-				r->verdict[i].check, r->verdict[i].text);
+				r->judged.verdict[i].check, r->judged.verdict[i].text);
 			status = cli_fail(e);
 		}
 	metrics_release(&m);

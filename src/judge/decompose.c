@@ -6,25 +6,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "result/json_out.h"
-#include "result/json_parts.h"
-
-const char *const time_part_names[TIME_PARTS] = {
-	[TIME_COMPUTE] = "compute",
-	[TIME_WAIT + WAIT_START] = "start_up",
-	[TIME_WAIT + WAIT_STARVED] = "starved",
-	[TIME_WAIT + WAIT_QUEUE] = "queueing",
-	[TIME_WAIT + WAIT_OPEN] = "open_metadata",
-	[TIME_WAIT + WAIT_DATA] = "data",
-	[TIME_WAIT + WAIT_DECODE] = "decode",
-	[TIME_WAIT + WAIT_PREPROCESS] = "preprocess",
-	[TIME_WAIT + WAIT_TRANSPORT] = "transport",
-	[TIME_WAIT + WAIT_OTHER] = "unknown_wait",
-	[TIME_SKEW] = "barrier_wait",
-	[TIME_COLLECTIVE] = "collective",
-	[TIME_CHECKPOINT] = "checkpoint",
-	[TIME_OTHER] = "other",
-};
 
 /* The step of a rank, or NULL when it did not make it. */
 static const struct step_times *step_of(const struct result *r, uint32_t rank, uint32_t epoch,
@@ -318,58 +299,4 @@ double decompose_wait(const double part[TIME_PARTS])
 	for (int p = TIME_WAIT; p <= TIME_WAIT_END; p++)
 		sum += part[p];
 	return sum;
-}
-
-static json_t *parts(const double part[TIME_PARTS], double wall, double scale)
-{
-	json_t *o = json_object();
-
-	for (int p = 0; p < TIME_PARTS; p++)
-		json_put_real(o, time_part_names[p], wall > 0 ? part[p] * scale : 0);
-	return o;
-}
-
-json_t *json_decomposition(const struct decomposition *d)
-{
-	static const char *const work[WORK_KINDS] = {"open",   "metadata",   "data",
-						     "decode", "preprocess", "transport"};
-	json_t *o = json_object(), *w = json_object();
-
-	json_put_real(o, "wall_s", d->wall_s);
-	json_put(o, "mean_over_ranks_s", parts(d->mean_s, d->wall_s, 1));
-	json_put(o, "mean_over_ranks_percent", parts(d->mean_s, d->wall_s, 100 / d->wall_s));
-	json_put_real(o, "critical_path_wall_s", d->critical_wall_s);
-	json_put(o, "critical_path_s", parts(d->critical_s, d->critical_wall_s, 1));
-	json_put(o, "critical_path_percent",
-		 parts(d->critical_s, d->critical_wall_s, 100 / d->critical_wall_s));
-	for (int k = 0; k < WORK_KINDS; k++)
-		json_put_real(w, work[k], d->work_s[k]);
-	json_put(o, "workers_s", w);
-	json_put_real(o, "hidden_io_s", d->hidden_io_s);
-	json_put_real(o, "ready_batches_mean", d->ready_mean);
-	json_put_real(o, "batch_service_mean_s", d->service_mean_s);
-	json_put_real(o, "batch_service_stdev_s", d->service_dev_s);
-	return o;
-}
-
-void decompose_text(const struct decomposition *d, const char *bold, const char *plain,
-		    struct buf *out)
-{
-	if (!(d->wall_s > 0))
-		return;
-	buf_printf(out, "%sWhere the time went%s%*s %10s %10s %10s %10s\n", bold, plain, 29,
-		   "of training:", "mean s", "%", "critical s", "%");
-	for (int p = 0; p < TIME_PARTS; p++) {
-		double a = 100 * d->mean_s[p] / d->wall_s;
-		double b = d->critical_wall_s > 0 ? 100 * d->critical_s[p] / d->critical_wall_s : 0;
-
-		if (fabs(a) < 0.05 && fabs(b) < 0.05)
-			continue;
-		buf_printf(out, "  %s%-*s %10.3f %10.1f %10.3f %10.1f\n",
-			   p >= TIME_WAIT && p <= TIME_WAIT_END ? "wait: " : "",
-			   p >= TIME_WAIT && p <= TIME_WAIT_END ? 40 : 46, time_part_names[p],
-			   d->mean_s[p], a, d->critical_s[p], b);
-	}
-	buf_printf(out, "  %-46s %10.3f\n\n", "reading hidden behind compute, all workers (s)",
-		   d->hidden_io_s);
 }

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "judge/verdict_parts.h"
+#include "base/str.h"
+#include "store/store.h"
 
 static const double SHARE = 0.01;        /* of the larger one: what is below it agrees */
 static const double LEAST_BYTES = 65536; /* and so does this much */
@@ -14,27 +15,6 @@ static const double BLOCK = 4096;        /* of a file system, and of O_DIRECT */
 static const double HEADERS_SHARE = 0.1; /* of what a network carries: frames, calls, replies */
 /* What this program reads to sample the machine: /proc and /sys, for each point. */
 static const double SAMPLE_BYTES = 16384;
-
-const char *const ledger_keys[LEDGER_LINES] = {
-	[LEDGER_WANTED] = "wanted",           [LEDGER_ASKED] = "asked",
-	[LEDGER_RETURNED] = "returned",       [LEDGER_CALLS] = "process_calls",
-	[LEDGER_CHARGED] = "process_fetched", [LEDGER_CLIENT] = "client_returned",
-	[LEDGER_FETCHED] = "client_fetched",  [LEDGER_DEVICE] = "device",
-	[LEDGER_DISKS] = "disks_below",       [LEDGER_NETWORK] = "network_received",
-};
-
-const char *const ledger_titles[LEDGER_LINES] = {
-	[LEDGER_WANTED] = "sample data delivered",
-	[LEDGER_ASKED] = "asked of the store",
-	[LEDGER_RETURNED] = "returned by the store",
-	[LEDGER_CALLS] = "returned by the process's read calls",
-	[LEDGER_CHARGED] = "fetched for the process by the kernel",
-	[LEDGER_CLIENT] = "given out by the file system's client",
-	[LEDGER_FETCHED] = "fetched from its servers",
-	[LEDGER_DEVICE] = "read from the device",
-	[LEDGER_DISKS] = "read from the disks below it",
-	[LEDGER_NETWORK] = "received from the network",
-};
 
 /* All that explanations are made of; sums over the begun epochs. */
 struct facts {
@@ -177,7 +157,7 @@ static void gather(struct ledger *l, struct facts *f)
 	const struct dataset *d = f->r->dataset;
 	const char *name;
 
-	f->base = verdict_base_store(w);
+	f->base = store_find_base(w->storage.store);
 	name = f->base ? f->base->is.name : "";
 	sum_requests(l, f);
 	sum_looks(f);
@@ -201,8 +181,8 @@ static void why_asked(struct ledger_line *l, const struct facts *f, double wante
 		explain(l, LEDGER_EXPLAINED,
 			"%s of it headers and indexes, %s past the ends of files; the rest is the "
 			"format's own, or lies around the samples",
-			bytes_text(f->meta_returned, a),
-			bytes_text(fmax(0, l->bytes - returned), b));
+			str_bytes(f->meta_returned, a, sizeof(a)),
+			str_bytes(fmax(0, l->bytes - returned), b, sizeof(b)));
 	else if (f->encoded)
 		explain(l, LEDGER_EXPLAINED,
 			"files are encoded or compressed: fewer bytes than "
@@ -232,7 +212,7 @@ static void why_calls(struct ledger_line *l, const struct facts *f, double retur
 	if (f->r->series)
 		series_points(f->r->series, &points);
 	sampling = (double)points * SAMPLE_BYTES;
-	bytes_text(fabs(more), a);
+	str_bytes(fabs(more), a, sizeof(a));
 	if (more < 0 && f->mapped)
 		explain(l, LEDGER_EXPLAINED, "%s came from mapped files: page faults, no calls", a);
 	else if (more < 0 && f->uring)
@@ -247,7 +227,7 @@ static void why_calls(struct ledger_line *l, const struct facts *f, double retur
 	else if (more <= f->loaded + sampling + LEAST_BYTES)
 		explain(l, LEDGER_EXPLAINED,
 			"%s more: checkpoints read back (%s) and the sampling of the machine", a,
-			bytes_text(f->loaded, b));
+			str_bytes(f->loaded, b, sizeof(b)));
 	else
 		explain(l, LEDGER_FLAGGED,
 			"the process read %s that no request of the store "
@@ -276,8 +256,8 @@ static void why_less_charged(struct ledger_line *l, const struct facts *f, doubl
 	double again = fmax(0, missing - f->cached);
 	char a[32], b[32], c[32];
 
-	bytes_text(missing, a);
-	bytes_text(f->cached, b);
+	str_bytes(missing, a, sizeof(a));
+	str_bytes(f->cached, b, sizeof(b));
 	if (f->memory)
 		explain(l, LEDGER_EXPLAINED, "the file system is memory: nothing is below it");
 	else if (f->r->host_source && f->r->host_source->client.kind != FS_CLIENT_NONE)
@@ -292,7 +272,7 @@ static void why_less_charged(struct ledger_line *l, const struct facts *f, doubl
 	else if (again <= asked - f->files + slack || read_again(f, l->bytes, asked))
 		explain(l, LEDGER_EXPLAINED,
 			"the page cache: it held %s before the epochs, and %s were read again", b,
-			bytes_text(again, c));
+			str_bytes(again, c, sizeof(c)));
 	else
 		explain(l, LEDGER_FLAGGED,
 			"%s less, and the page cache held only %s before: another program brought "
@@ -308,7 +288,7 @@ static void why_more_charged(struct ledger_line *l, const struct facts *f, doubl
 	double tables = BLOCK * f->opens, slack = fmax(LEAST_BYTES, SHARE * asked);
 	char a[32];
 
-	bytes_text(more, a);
+	str_bytes(more, a, sizeof(a));
 	if (f->direct && more <= tables + slack)
 		explain(l, LEDGER_EXPLAINED, "%s more: inodes and other tables of the file system",
 			a);
@@ -339,12 +319,12 @@ static void why_device(struct ledger_line *l, const struct facts *f, double char
 	if (more > 0) {
 		if (f->host.part.known && t->part.n == t->whole.n)
 			parts = fmax(0, l->bytes - (double)f->host.part.read_bytes);
-		bytes_text(more, a);
+		str_bytes(more, a, sizeof(a));
 		if (parts > SHARE * l->bytes)
 			explain(l, LEDGER_FLAGGED,
 				"%s more: others read beside this run, %s of it from other "
 				"partitions",
-				a, bytes_text(parts, b));
+				a, str_bytes(parts, b, sizeof(b)));
 		else
 			explain(l, LEDGER_FLAGGED,
 				"%s more: other programs, or the kernel for "
@@ -352,7 +332,7 @@ static void why_device(struct ledger_line *l, const struct facts *f, double char
 				a);
 		return;
 	}
-	bytes_text(-more, a);
+	str_bytes(-more, a, sizeof(a));
 	mean = w->reads ? (double)w->read_bytes / (double)w->reads : 0;
 	if (w->under_way && -more <= fmax(LEAST_BYTES, 2 * mean * (double)w->under_way))
 		explain(l, LEDGER_EXPLAINED, "%s less: read-ahead was still under way at the end",
@@ -371,7 +351,7 @@ static void why_disks(struct ledger_line *l, const struct facts *f, double devic
 {
 	char a[32];
 
-	bytes_text(fabs(l->bytes - device), a);
+	str_bytes(fabs(l->bytes - device), a, sizeof(a));
 	if (l->bytes > device)
 		explain(l, LEDGER_FLAGGED,
 			"%s more: others read from these disks, or one read of the device takes "
@@ -390,7 +370,7 @@ static void why_network(struct ledger_line *l, double before)
 	double more = l->bytes - before;
 	char a[32];
 
-	bytes_text(fabs(more), a);
+	str_bytes(fabs(more), a, sizeof(a));
 	if (more > 0 && more <= HEADERS_SHARE * before)
 		explain(l, LEDGER_EXPLAINED, "%s more: headers of frames, calls and replies", a);
 	else if (more > 0)
@@ -404,7 +384,7 @@ static void why_client(struct ledger_line *l, double returned)
 {
 	char a[32];
 
-	bytes_text(fabs(l->bytes - returned), a);
+	str_bytes(fabs(l->bytes - returned), a, sizeof(a));
 	if (l->bytes > returned)
 		explain(l, LEDGER_FLAGGED, "%s more: other programs read from this file system", a);
 	else
@@ -416,8 +396,8 @@ static void why_fetched(struct ledger_line *l, const struct facts *f, double cli
 	double missing = client - l->bytes;
 	char a[32], b[32];
 
-	bytes_text(fabs(missing), a);
-	bytes_text(f->cached, b);
+	str_bytes(fabs(missing), a, sizeof(a));
+	str_bytes(f->cached, b, sizeof(b));
 	if (missing < 0)
 		explain(l, LEDGER_EXPLAINED, "read-ahead: %s more", a);
 	else if (f->cached_known && missing <= f->cached + fmax(LEAST_BYTES, SHARE * client))
@@ -467,7 +447,7 @@ static void judge(struct ledger *l, const struct facts *f, enum ledger_key key)
 	if (key > LEDGER_CHARGED && fabs(now - before) <= SHARE * l->line[LEDGER_WANTED].bytes) {
 		explain(line, LEDGER_EXPLAINED,
 			"%s apart, which is under 1 %% of the sample data of this run",
-			bytes_text(fabs(now - before), apart));
+			str_bytes(fabs(now - before), apart, sizeof(apart)));
 		return;
 	}
 	switch (key) {
@@ -523,22 +503,66 @@ void ledger_of(const struct result *r, struct ledger *out)
 			judge(out, &f, (enum ledger_key)k);
 }
 
-/* ---- words ---- */
+/* ---- epoch by epoch ---- */
 
-const char *ledger_place(const struct result *r, enum ledger_key key, char *out, size_t out_size)
+static void epoch_requests(const struct result *r, uint32_t epoch, bool eval, double *bytes)
 {
-	const struct host_io_source *s = r->host_source;
+	double wanted = 0, asked = 0, returned = 0;
+	bool known = true;
 
-	out[0] = '\0';
-	if (!s)
-		return out;
-	if (key == LEDGER_DEVICE)
-		block_list_names(&s->tree.whole, out, out_size);
-	else if (key == LEDGER_DISKS)
-		block_list_names(&s->tree.lower, out, out_size);
-	else if (key == LEDGER_NETWORK)
-		snprintf(out, out_size, "%s", s->interfaces);
-	else if (key == LEDGER_CLIENT || key == LEDGER_FETCHED)
-		snprintf(out, out_size, "%s", s->client.type);
-	return out;
+	for (uint32_t k = 0; k < r->ranks; k++) {
+		const struct rank_epoch *ep = &r->rank[k].epoch[epoch];
+		const struct requested *q = eval ? &ep->eval_requested : &ep->train_requested;
+
+		if (r->rank[k].lost)
+			continue;
+		known = known && q->known;
+		wanted += (double)(eval ? ep->eval_payload_bytes : ep->payload_bytes);
+		asked += (double)q->asked_bytes;
+		returned += (double)q->returned_bytes;
+	}
+	bytes[LEDGER_WANTED] = wanted;
+	if (!known)
+		return;
+	bytes[LEDGER_ASKED] = asked;
+	bytes[LEDGER_RETURNED] = returned;
+}
+
+static void epoch_counters(const struct result *r, uint32_t epoch, bool eval, double *bytes)
+{
+	const struct epoch_usage *u = &r->usage[epoch];
+	const struct proc_io *process = eval ? &u->eval : &u->train;
+	const struct host_io *host = eval ? &u->host_eval : &u->host_train;
+
+	if (process->known) {
+		bytes[LEDGER_CALLS] = (double)process->rchar_bytes;
+		bytes[LEDGER_CHARGED] = (double)process->read_bytes;
+	}
+	if (!r->host_source)
+		return;
+	if (host->whole.known)
+		bytes[LEDGER_DEVICE] = (double)host->whole.read_bytes;
+	if (host->lower.known)
+		bytes[LEDGER_DISKS] = (double)host->lower.read_bytes;
+	if (host->client.known)
+		bytes[LEDGER_CLIENT] = (double)host->client.returned_bytes;
+	if (host->client.fetched_known)
+		bytes[LEDGER_FETCHED] = (double)host->client.fetched_bytes;
+	if (host->net.known || host->net.rdma_known)
+		bytes[LEDGER_NETWORK] =
+			(double)host->net.received_bytes + (double)host->net.rdma_received_bytes;
+}
+
+void ledger_of_epoch(const struct result *r, uint32_t epoch, bool eval, double bytes[LEDGER_LINES])
+{
+	for (int k = 0; k < LEDGER_LINES; k++)
+		bytes[k] = NAN;
+	if (!r->rank || epoch >= r->epochs_begun)
+		return;
+	for (uint32_t k = 0; eval && k < r->ranks; k++)
+		if (!r->rank[k].lost && !r->rank[k].epoch[epoch].has_eval)
+			return;
+	epoch_requests(r, epoch, eval, bytes);
+	if (r->usage)
+		epoch_counters(r, epoch, eval, bytes);
 }

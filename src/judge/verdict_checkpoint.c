@@ -1,7 +1,9 @@
 /* What the times of checkpoints stand for: a disk, or memory. */
 #include <math.h>
 
-#include "judge/verdict_parts.h"
+#include "base/str.h"
+#include "judge/verdict.h"
+#include "store/store.h"
 
 /* A disk that took this share of the bytes took the checkpoint. */
 static const double TAKEN_SHARE = 0.95;
@@ -36,7 +38,7 @@ static struct sum sum_of(const struct result *r, bool load, uint64_t *unfinished
 
 static bool has_files(const struct result *r)
 {
-	const struct store_ops *base = verdict_base_store(r->workload);
+	const struct store_ops *base = store_find_base(r->workload->storage.store);
 
 	return base && base->is.flags & STORE_HAS_FILES;
 }
@@ -45,51 +47,58 @@ static void say_writes(struct verdict *v, const struct result *r, const struct s
 {
 	char a[32], b[32];
 
-	say(v, "%llu written, %s.", (unsigned long long)s->count, bytes_text((double)s->bytes, a));
+	verdict_say(v, "%llu written, %s.", (unsigned long long)s->count,
+		    str_bytes((double)s->bytes, a, sizeof(a)));
 	if (!has_files(r)) {
-		worsen(v, VERDICT_WARN);
-		say(v, " The store '%s' keeps them in memory or nowhere.",
-		    r->workload->storage.store);
+		verdict_worsen(v, VERDICT_WARN);
+		verdict_say(v, " The store '%s' keeps them in memory or nowhere.",
+			    r->workload->storage.store);
 		return;
 	}
 	if (s->disk_known)
-		say(v, " The disk took %s while they were written.",
-		    bytes_text((double)s->disk_bytes, b));
+		verdict_say(v, " The disk took %s while they were written.",
+			    str_bytes((double)s->disk_bytes, b, sizeof(b)));
 	if (r->workload->checkpoint.fsync) {
 		if (s->disk_known && (double)s->disk_bytes < TAKEN_SHARE * (double)s->bytes) {
-			worsen(v, VERDICT_WARN);
-			say(v, " That is less than was written although each file was synced.");
+			verdict_worsen(v, VERDICT_WARN);
+			verdict_say(
+				v, " That is less than was written although each file was synced.");
 		} else if (!s->disk_known) {
-			worsen(v, VERDICT_UNKNOWN);
-			say(v, " Each file was synced; the file system has no block device whose "
-			       "counters could prove it.");
+			verdict_worsen(v, VERDICT_UNKNOWN);
+			verdict_say(
+				v,
+				" Each file was synced; the file system has no block device whose "
+				"counters could prove it.");
 		} else {
-			say(v, " Each file was synced before it counted as done.");
+			verdict_say(v, " Each file was synced before it counted as done.");
 		}
 		return;
 	}
 	if (s->disk_known && (double)s->disk_bytes >= TAKEN_SHARE * (double)s->bytes)
 		return;
-	worsen(v, VERDICT_WARN);
-	say(v, " They were not synced (checkpoint.fsync is false): the times are those of writing "
-	       "to the page cache, not to the storage.");
+	verdict_worsen(v, VERDICT_WARN);
+	verdict_say(
+		v,
+		" They were not synced (checkpoint.fsync is false): the times are those of writing "
+		"to the page cache, not to the storage.");
 }
 
 static void say_reads(struct verdict *v, const struct result *r, const struct sum *s)
 {
 	char a[32], b[32];
 
-	say(v, " %llu read back, %s", (unsigned long long)s->count,
-	    bytes_text((double)s->bytes, a));
+	verdict_say(v, " %llu read back, %s", (unsigned long long)s->count,
+		    str_bytes((double)s->bytes, a, sizeof(a)));
 	if (!s->process_known || !has_files(r)) {
-		say(v, ".");
+		verdict_say(v, ".");
 		return;
 	}
-	say(v, ", of which %s came from the storage.",
-	    bytes_text(fmin((double)s->process_bytes, (double)s->bytes), b));
+	verdict_say(v, ", of which %s came from the storage.",
+		    str_bytes(fmin((double)s->process_bytes, (double)s->bytes), b, sizeof(b)));
 	if ((double)s->process_bytes < GIVEN_SHARE * (double)s->bytes) {
-		worsen(v, VERDICT_WARN);
-		say(v, " The rest was in the page cache of this machine since it was written.");
+		verdict_worsen(v, VERDICT_WARN);
+		verdict_say(
+			v, " The rest was in the page cache of this machine since it was written.");
 	}
 }
 
@@ -101,29 +110,31 @@ static void say_partial(struct verdict *v, const struct result *r)
 
 	if (t->ranks >= t->whole_ranks)
 		return;
-	say(v, " %s: %llu of the %llu ranks of its job, and so %s of the %s of a checkpoint.",
-	    r->workload->checkpoint.mode == 1 ? "Subset" : "Partial model",
-	    (unsigned long long)t->ranks, (unsigned long long)t->whole_ranks,
-	    bytes_text((double)t->total_bytes, a), bytes_text((double)t->whole_bytes, b));
+	verdict_say(v,
+		    " %s: %llu of the %llu ranks of its job, and so %s of the %s of a checkpoint.",
+		    r->workload->checkpoint.mode == 1 ? "Subset" : "Partial model",
+		    (unsigned long long)t->ranks, (unsigned long long)t->whole_ranks,
+		    str_bytes((double)t->total_bytes, a, sizeof(a)),
+		    str_bytes((double)t->whole_bytes, b, sizeof(b)));
 	if (r->workload->checkpoint.mode == 1) /* as it was asked for */
 		return;
-	worsen(v, VERDICT_WARN);
-	say(v, " Run a multiple of tensor x pipeline ranks for a whole one.");
+	verdict_worsen(v, VERDICT_WARN);
+	verdict_say(v, " Run a multiple of tensor x pipeline ranks for a whole one.");
 }
 
-void verdict_checkpoint(struct result *r)
+static void judge_checkpoint(const struct result *r, const struct run_metrics *m, struct verdict *v)
 {
-	struct verdict *v = add(r, "checkpoint");
 	uint64_t unfinished = 0;
 	struct sum save = {0}, load = {0};
 
+	(void)m;
 	if (r->rank) {
 		save = sum_of(r, false, &unfinished);
 		load = sum_of(r, true, &unfinished);
 	}
 	if (save.count + load.count + unfinished == 0) {
 		v->level = VERDICT_WARN;
-		say(v, "Checkpoints are on, but none came due.");
+		verdict_say(v, "Checkpoints are on, but none came due.");
 		return;
 	}
 	if (save.count)
@@ -132,7 +143,15 @@ void verdict_checkpoint(struct result *r)
 		say_reads(v, r, &load);
 	say_partial(v, r);
 	if (unfinished) {
-		worsen(v, VERDICT_FAIL);
-		say(v, " %llu did not become whole.", (unsigned long long)unfinished);
+		verdict_worsen(v, VERDICT_FAIL);
+		verdict_say(v, " %llu did not become whole.", (unsigned long long)unfinished);
 	}
 }
+
+extern const struct verdict_ops verdict_checkpoint;
+const struct verdict_ops verdict_checkpoint = {
+	.name = "checkpoint",
+	.help = "Were checkpoints written and read whole, and did they reach a disk?",
+	.needs = VERDICT_OF_CHECKPOINTS,
+	.judge = judge_checkpoint,
+};

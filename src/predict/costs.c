@@ -134,11 +134,12 @@ static void count_reads(struct costs *c, const struct result *r, double batches)
 }
 
 static void cost(struct costs *c, const struct result *r, uint32_t epochs,
-		 const struct decomposition *d)
+		 const struct read_law *law)
 {
+	const struct decomposition *d = &r->judged.time;
 	double batches = (double)d->batches, cpu = 0, all = 0, wall = 0;
 
-	c->law = outlook_law(r);
+	c->law = *law;
 	c->open = d->work_s[WORK_OPEN] / batches;
 	c->reads = (d->work_s[WORK_META] + d->work_s[WORK_DATA]) / batches;
 	c->decode = d->work_s[WORK_DECODE] / batches;
@@ -284,8 +285,9 @@ void rule_window(const struct variants *v, double by, struct model *m)
 }
 
 bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
-		   const struct decomposition *d, struct outlook *out)
+		   const struct read_law *law, struct outlook *out)
 {
+	const struct decomposition *d = &r->judged.time;
 	const struct workload *w = r->workload;
 	double steps = (double)d->steps / r->ranks;
 	struct costs *c = &v->costs;
@@ -304,7 +306,7 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 		return refuse(out, "nothing is computed: AU is 0 whatever is changed");
 	if (!lists(v, &m, r))
 		return refuse(out, "too few steps");
-	cost(c, r, epochs, d);
+	cost(c, r, epochs, law);
 	if (!sizes(v, &m, r->dataset))
 		return refuse(out, "no memory for the model");
 	if (!(c->service > 0))

@@ -1,7 +1,6 @@
 #pragma once
 /* What a run's batches cost, as the model takes it: made to agree with the run itself, once for
  * each explanation of its reads that is as good as the others. */
-#include "judge/decompose.h"
 #include "predict/model.h"
 #include "predict/outlook.h"
 
@@ -44,10 +43,10 @@ struct variants {
 	double *compute, *spread, *size; /* the models' */
 };
 
-/* From the first `epochs` epochs, whose decomposition is `d`; false with out->why when there is no
- * model. Needs variants_release in any case. */
+/* From the first `epochs` epochs, whose decomposition is r->judged.time and whose reads go by
+ * `law`; false with out->why when there is no model. Needs variants_release in any case. */
 bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
-		   const struct decomposition *d, struct outlook *out);
+		   const struct read_law *law, struct outlook *out);
 /* So many workers; the window and the runs follow by the loader's rule. */
 void rule_workers(const struct variants *v, uint32_t workers, struct model *m);
 /* prefetch_size times so much. */

@@ -288,16 +288,16 @@ static void try_others(struct outlook *out, const struct variants *v)
 	add(out, v, bandwidth, 2, "twice the storage's bandwidth");
 }
 
-void outlook_compute(const struct result *r, uint32_t epochs, const struct decomposition *d,
+void outlook_compute(const struct result *r, uint32_t epochs, const struct read_law *law,
 		     struct outlook *out)
 {
+	const struct decomposition *d = &r->judged.time;
 	struct variants v;
 	const struct variant *best = &v.one[0];
 
 	*out = (struct outlook){.unordered_au = NAN, .window_au = NAN};
-	out->known = variants_make(&v, r, epochs, d, out);
+	out->known = variants_make(&v, r, epochs, law, out);
 	if (out->known) {
-		const struct read_law *law = &v.costs.law;
 		const struct model *m = &best->m;
 
 		out->latency_share = law->latency_share;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "result/result.h"
+#include "result/metrics.h"
 
 static const double GIB = 1073741824.0;
 

@@ -2,6 +2,7 @@
 /* What DLIO's two files for each rank and its summary have in common. Private to this folder. */
 #include <jansson.h>
 
+#include "result/metrics.h"
 #include "result/result.h"
 
 /* Whether the training data of a host fits into its memory: DLIO's potential_caching. */

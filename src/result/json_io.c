@@ -95,3 +95,65 @@ json_t *json_io(const struct io_stat *io)
 	}
 	return out;
 }
+
+/* ---- counters of the hosts ---- */
+
+static void put_block(json_t *o, const char *read, const char *written,
+		      const struct block_counters *c)
+{
+	if (!c->known)
+		return;
+	json_put_int(o, read, c->read_bytes);
+	json_put_int(o, written, c->written_bytes);
+}
+
+json_t *json_host_io(const struct result *r, const struct host_io *h)
+{
+	json_t *o;
+
+	if (!r->host_source)
+		return json_null();
+	o = json_object();
+	put_block(o, "device_read_bytes", "device_written_bytes", &h->whole);
+	put_block(o, "partition_read_bytes", "partition_written_bytes", &h->part);
+	put_block(o, "disks_below_read_bytes", "disks_below_written_bytes", &h->lower);
+	if (h->net.known) {
+		json_put_int(o, "network_received_bytes", h->net.received_bytes);
+		json_put_int(o, "network_sent_bytes", h->net.sent_bytes);
+		json_put_int(o, "loopback_received_bytes", h->net.loopback_bytes);
+	}
+	if (h->net.rdma_known) {
+		json_put_int(o, "rdma_received_bytes", h->net.rdma_received_bytes);
+		json_put_int(o, "rdma_sent_bytes", h->net.rdma_sent_bytes);
+	}
+	if (h->client.known)
+		json_put_int(o, "client_returned_bytes", h->client.returned_bytes);
+	if (h->client.fetched_known) {
+		json_put_int(o, "client_fetched_bytes", h->client.fetched_bytes);
+		json_put_int(o, "client_sent_bytes", h->client.sent_bytes);
+	}
+	return o;
+}
+
+static json_t *names_of(const struct block_list *l)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < l->n; i++)
+		json_array_append_new(list, json_text(l->device[i].name));
+	return list;
+}
+
+json_t *json_storage_path(const struct result *r)
+{
+	const struct host_io_source *s = r->host_source;
+	json_t *o = json_object();
+
+	json_put_text(o, "file_system", s->file_system[0] ? s->file_system : NULL);
+	json_put(o, "devices", names_of(&s->tree.whole));
+	json_put(o, "partitions", names_of(&s->tree.part));
+	json_put(o, "disks_below", names_of(&s->tree.lower));
+	json_put_text(o, "network_interfaces", s->interfaces);
+	json_put_text(o, "client", s->client.kind ? s->client.type : NULL);
+	return o;
+}

@@ -3,11 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "judge/decompose.h"
 #include "result/json_out.h"
 #include "result/json_parts.h"
-#include "judge/ledger.h"
-#include "judge/stragglers.h"
 
 /* "<name>_mean_<unit>" and so on; nothing when there is no value. */
 static void put_series(json_t *o, const char *name, const char *unit, const struct series_stat *s)
@@ -152,9 +149,9 @@ static json_t *memory_pressure_of(const struct memory_pressure *p)
 /* What the readers of all ranks asked for in a phase. */
 static void put_requested(json_t *o, const struct result *r, uint32_t epoch, bool eval)
 {
-	double bytes[LEDGER_LINES];
+	const struct epoch_judgement *e = &r->judged.epoch[epoch];
+	const double *bytes = eval ? e->eval_bytes : e->train_bytes;
 
-	ledger_of_epoch(r, epoch, eval, bytes);
 	if (isnan(bytes[LEDGER_ASKED]))
 		return;
 	json_put_int(o, "asked_bytes", (uint64_t)bytes[LEDGER_ASKED]);
@@ -166,7 +163,6 @@ static json_t *train_epoch(const struct result *r, const struct run_metrics *m, 
 	const struct epoch_metrics *e = &m->epoch[epoch];
 	const struct epoch_usage *u = &r->usage[epoch];
 	json_t *o = json_object();
-	struct decomposition d;
 
 	json_put_int(o, "epoch", epoch + 1);
 	json_put_int(o, "steps", e->steps);
@@ -196,8 +192,7 @@ static json_t *train_epoch(const struct result *r, const struct run_metrics *m, 
 	json_put_bool(o, "order_proved", u->order_proved);
 	json_put_text(o, "order_note", u->order_note);
 	json_put(o, "over_ranks", rank_spread(r, epoch));
-	decompose(r, epoch, epoch + 1, &d);
-	json_put(o, "decomposition", json_decomposition(&d));
+	json_put(o, "decomposition", json_decomposition(&r->judged.epoch[epoch].time));
 	return o;
 }
 
@@ -226,7 +221,6 @@ json_t *json_training(const struct result *r, const struct run_metrics *m)
 {
 	const struct workload *w = r->workload;
 	json_t *o = json_object(), *epochs = json_array(), *io;
-	struct decomposition d;
 
 	json_put_text(o, "definition", w->compat.dlio ? "dlio" : "stoker");
 	json_put_int(o, "epochs_planned", r->epochs_planned);
@@ -256,12 +250,10 @@ json_t *json_training(const struct result *r, const struct run_metrics *m)
 	for (uint32_t i = 0; i < m->epochs; i++)
 		json_array_append_new(epochs, train_epoch(r, m, i));
 	json_put(o, "epochs", epochs);
-	if (m->epochs) {
-		decompose(r, 0, m->epochs, &d);
-		json_put(o, "decomposition", json_decomposition(&d));
-	}
+	if (m->epochs)
+		json_put(o, "decomposition", json_decomposition(&r->judged.time));
 	if (m->epochs && r->rank)
-		json_put(o, "stragglers", json_stragglers(r, &d));
+		json_put(o, "stragglers", json_stragglers(r));
 	json_put(o, "io", io);
 	return o;
 }

@@ -2,6 +2,7 @@
 /* The parts of result.json. Private to this folder. */
 #include <jansson.h>
 
+#include "result/metrics.h"
 #include "result/result.h"
 
 /* Key by key: value, unit, and where the value came from. */
@@ -12,9 +13,14 @@ json_t *json_environment(const struct host_facts *h);
 /* Everything measured while training, and while evaluating (NULL without evaluation). */
 json_t *json_training(const struct result *r, const struct run_metrics *m);
 json_t *json_evaluation(const struct result *r, const struct run_metrics *m);
+/* Of what judging yields: each verdict, what held the run back, what would change it. */
+json_t *json_verdicts(const struct judgement *j);
+json_t *json_limit(const struct limit *l);
+json_t *json_what_if(const struct outlook *w);
 /* Where the time of training went. */
-struct decomposition;
 json_t *json_decomposition(const struct decomposition *d);
+/* "slowest_rank" and "slowest_host" when one is, and "slowest_samples". */
+json_t *json_stragglers(const struct result *r);
 /* Sizes, and each checkpoint written and read back over all ranks. */
 json_t *json_checkpoint(const struct result *r);
 /* Curves over time of the machine; only with r->series. */

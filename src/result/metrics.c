@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "result/result.h"
+#include "result/metrics.h"
 
 static const double MIB = 1048576.0;
 

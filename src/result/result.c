@@ -1,6 +1,7 @@
-/* The end of a result. */
+/* A result: what its parts say together, and its end. */
 #include "result/result.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* A block may be there whose phase never began. */
@@ -46,6 +47,7 @@ void result_release(struct result *r)
 		free(r->process[p].meminfo);
 		host_facts_release(&r->process[p].host);
 	}
+	judgement_release(&r->judged);
 	free(r->process);
 	free(r->rank);
 	free(r->usage);
@@ -157,4 +159,33 @@ double result_memory_gib(const struct result *r)
 		all += h ? h->memory_gib : 0;
 	}
 	return all;
+}
+
+const char *result_sample_file(const struct result *r, uint64_t sample, char *path, size_t size)
+{
+	struct err e;
+
+	if (!r->dataset || dataset_path(r->dataset, DATASET_TRAIN,
+					sample / r->dataset->samples_per_file, path, size, &e) < 0)
+		path[0] = 0;
+	return path;
+}
+
+const char *result_ledger_place(const struct result *r, enum ledger_key key, char *out,
+				size_t out_size)
+{
+	const struct host_io_source *s = r->host_source;
+
+	out[0] = '\0';
+	if (!s)
+		return out;
+	if (key == LEDGER_DEVICE)
+		block_list_names(&s->tree.whole, out, out_size);
+	else if (key == LEDGER_DISKS)
+		block_list_names(&s->tree.lower, out, out_size);
+	else if (key == LEDGER_NETWORK)
+		snprintf(out, out_size, "%s", s->interfaces);
+	else if (key == LEDGER_CLIENT || key == LEDGER_FETCHED)
+		snprintf(out, out_size, "%s", s->client.type);
+	return out;
 }

@@ -22,6 +22,7 @@
 #include "metric/split.h"
 #include "metric/span.h"
 #include "metric/step.h"
+#include "result/judgement.h"
 #include "workload/workload.h"
 
 /* One checkpoint on one rank, written or read back. Times monotonic, ns. */
@@ -126,47 +127,6 @@ struct epoch_usage {
 	bool eval_order_proved;
 };
 
-enum verdict_level { VERDICT_PASS, VERDICT_WARN, VERDICT_FAIL, VERDICT_UNKNOWN };
-
-struct verdict {
-	char check[24]; /* "steady", "whole-run", "bytes", "dataset", "config", ... */
-	enum verdict_level level;
-	char text[640]; /* one or two sentences with the figures */
-};
-
-/* What the model (predict/model.h) says of the same run with something changed. */
-#define WHAT_IF_MAX 20
-struct outlook {
-	bool known;
-	char why[160];            /* when not known */
-	double measured_au;       /* whole-run, percent */
-	double modeled_au;        /* the same by the model */
-	double fixed_s, shared_s; /* of reading a batch: whatever else is read; alone */
-	bool sharing_known;       /* whether more readers share one capacity could be seen */
-	double latency_share, stream_share, shared_share; /* of the time of reads, by read_fit.h */
-	uint32_t workers_needed;                          /* of a rank for 90 %; 0: not reached */
-	bool needed_known;                                /* by all explanations of the reads */
-	double needed_au;
-	double unordered_au; /* were batches handed out as they come; NAN: they are, or W < 2 */
-	double window_au;    /* with four times the window; NAN without workers */
-	uint32_t changes;
-	struct what_if {
-		char change[96];       /* "key=value key=value", or a storage in words */
-		bool known;            /* the explanations of the reads agree */
-		double au;             /* percent; when known */
-		double low, high;      /* percent: by all explanations */
-		double error;          /* points that `au` may be off */
-		double rate, rate_now; /* bytes/s that it asks of the storage; that it gave */
-	} change[WHAT_IF_MAX];
-};
-
-/* What held the run back most. */
-struct limit {
-	char cause[32];    /* a word: docs/metrics.md */
-	char text[400];    /* one sentence */
-	double loss_share; /* of the wall time of training, in percent */
-};
-
 enum run_status { RUN_COMPLETE, RUN_INTERRUPTED, RUN_FAILED };
 
 struct result {
@@ -203,13 +163,10 @@ struct result {
 	uint64_t memory_bound_bytes; /* stated before timing */
 	uint64_t peak_rss_bytes;
 	struct presence_result presence;
-	uint64_t shuffle_seed; /* what order_init was given */
-	struct verdict verdict[20];
-	uint32_t verdicts;
-	struct outlook outlook; /* with the verdicts */
-	struct limit limit;
-	struct trace *trace; /* owned; NULL: none is kept */
-	char folder[4096];   /* the output folder */
+	uint64_t shuffle_seed;   /* what order_init was given */
+	struct judgement judged; /* by judge/, once all else is there */
+	struct trace *trace;     /* owned; NULL: none is kept */
+	char folder[4096];       /* the output folder */
 };
 
 void result_release(struct result *r);
@@ -227,128 +184,8 @@ const struct host_facts *result_node_host(const struct result *r, uint32_t node)
 /* Over all nodes: CPUs that the processes may use, and memory in GiB. */
 double result_cpus(const struct result *r);
 double result_memory_gib(const struct result *r);
-
-/* ---- derived (result/metrics.c) ---- */
-
-/* Statistics of a series: population standard deviation, as DLIO. count 0: the others are 0. */
-struct series_stat {
-	uint64_t count;
-	double mean, stdev, min, max;
-};
-
-/* One rank in one epoch. */
-struct rank_epoch_metrics {
-	bool train_valid, eval_valid;
-	char why[256], eval_why[256];      /* when not valid */
-	double train_au, train_throughput; /* as metrics_phase, over the blocks */
-	double whole_au;
-	double exposed_wait_s, barrier_wait_s, compute_s, wall_s; /* of the training part */
-	double eval_au, eval_throughput, eval_wall_s;
-	uint64_t steps, measured_steps, samples, payload_bytes;
-	uint64_t eval_steps, eval_samples, eval_payload_bytes;
-};
-
-struct epoch_metrics {
-	double train_au;         /* DLIO's definition, mean over ranks, percent */
-	double train_throughput; /* samples/s, sum over ranks, of the measured window */
-	double whole_au; /* compute / wall of the training part, nothing excluded, percent */
-	double whole_au_min, whole_au_max; /* over ranks */
-	double whole_throughput;           /* samples/s over the whole training part */
-	double whole_payload_rate; /* payload bytes/s over the whole training part, really read */
-	double exposed_wait_s, barrier_wait_s, compute_s, wall_s; /* means over ranks */
-	double eval_au, eval_throughput;
-	bool train_valid, eval_valid; /* false: too few steps for the window; *_why says so */
-	char why[256], eval_why[256];
-	uint64_t measured_steps;
-	double train_au_min, train_au_max; /* over ranks */
-	double train_io_mib, eval_io_mib;  /* MiB/s of the throughputs above */
-	bool has_eval;
-	uint64_t steps;                  /* made by each rank; 0: the epoch trained nothing */
-	uint64_t samples, payload_bytes; /* training, all ranks */
-	uint64_t eval_samples, eval_payload_bytes;
-	double eval_wall_s; /* longest over ranks */
-};
-
-struct run_metrics {
-	struct epoch_metrics *epoch; /* epochs_done of them */
-	uint32_t epochs;
-	struct series_stat train_au, train_throughput, whole_au, whole_throughput, payload_rate;
-	struct series_stat eval_au, eval_throughput;
-	struct series_stat train_io, eval_io; /* MiB/s, by the windows of train_au and eval_au */
-	/* The evaluations as summary.json lists them: one value an evaluation; with compat.dlio one
-	 * a rank and evaluation. NaN where there is no valid value. */
-	double *eval_au_list, *eval_throughput_list;
-	uint32_t evals;
-	bool overshoot_known; /* the emulated time is constant */
-	double compute_overshoot_mean_s, compute_overshoot_max_s; /* of the emulated waits */
-	uint64_t payload_bytes; /* training, all finished epochs */
-	uint64_t device_bytes;  /* training, all begun epochs: as the requests are counted */
-	bool device_known;
-};
-
-/* By DLIO's definitions with their defects mended, or exactly as DLIO computes them when the
- * workload has compat.dlio. Formulas: docs/metrics.md. */
-int metrics_compute(struct run_metrics *m, const struct result *r, struct err *e);
-void metrics_release(struct run_metrics *m);
-
-/* One block or evaluation on one rank by DLIO's definition: AU in percent and samples/s of the
- * rank. false with a reason when the window holds no step. */
-bool metrics_phase(const struct result *r, const struct phase *p, double *au, double *throughput,
-		   uint64_t *measured, char *why, size_t why_size);
-
-/* Everything about one rank in epoch `epoch` (from 0, < epochs_begun). Pure. */
-void metrics_rank_epoch(const struct result *r, uint32_t rank, uint32_t epoch,
-			struct rank_epoch_metrics *out);
-/* Statistics of the finite values of a list. */
-struct series_stat series_stat_of(const double *v, size_t n);
-/* Bytes of the training samples: of the dataset, or by the configured length with compat.dlio. */
-double metrics_data_bytes(const struct result *r);
-
-/* One checkpoint over all ranks; seconds. */
-struct checkpoint_measure {
-	uint32_t epoch, number; /* from 1 */
-	bool done;              /* on every rank */
-	double duration_s;      /* the longest of a rank: MLPerf's */
-	double shortest_s, first_rank_s;
-	double span_s; /* from the first rank's turn to the last one's end */
-	double rate;   /* bytes/s: the size of all ranks over duration_s, the least of a rank */
-	double stall_mean_s, stall_max_s, wait_max_s, stage_max_s;
-	double write_max_s;   /* async: in the background */
-	double hidden_mean_s; /* of that, while the rank did not wait for it */
-	uint64_t files, payload_bytes, file_bytes;
-	/* While it lasted, whatever caused them: bytes that this process gave to the page cache or
-	 * the disk (of a read: had fetched), and that the disk below the folder took (gave). */
-	bool process_known, disk_known;
-	uint64_t process_bytes, disk_bytes;
-};
-
-/* Bytes of the tensors of all ranks, or what DLIO takes them for with compat.dlio. */
-double checkpoint_size_bytes(const struct result *r);
-/* Number `index` (from 0) of epoch `epoch` (from 0); false when no rank began it. Pure. */
-bool checkpoint_measure_of(const struct result *r, uint32_t epoch, uint32_t index, bool load,
-			   struct checkpoint_measure *out);
-/* Over those that are done: seconds, and GiB/s by the size above. The longest rank's time, or rank
- * 0's with compat.dlio. */
-void checkpoint_series(const struct result *r, bool load, struct series_stat *duration,
-		       struct series_stat *rate);
-/* Training time of the finished epochs in which ranks stood still for checkpoints: the longest of a
- * rank for each, since all meet in the next step (the mean where none follows); and whole-run AU
- * with it and with it taken out (percent; NaN when nothing was trained). */
-void checkpoint_cost(const struct result *r, double *stall_s, double *au, double *au_without);
-
-/* Fills r->verdict from the measures (judge/verdict.c). */
-void verdicts_compute(struct result *r, const struct run_metrics *m);
-
-/* ---- renderings ---- */
-
-/* A row of the sink table: what it writes into the output folder. */
-struct sink_ops {
-	const char *name, *help;
-	int (*render)(const struct result *r, const struct run_metrics *m, struct err *e);
-};
-extern const struct sink_ops *const sink_table[]; /* NULL-terminated, written by the build */
-
-/* The result as people read it on a terminal, verdicts first. */
-void report_text(const struct result *r, const struct run_metrics *m, bool color, struct buf *out);
-/* DLIO's closing block of [METRIC] lines. */
-void report_dlio_metric_lines(const struct result *r, const struct run_metrics *m, struct buf *out);
+/* The path of the file of a sample of training; "" when it has none. */
+const char *result_sample_file(const struct result *r, uint64_t sample, char *path, size_t size);
+/* What the bytes of a line were counted at: "vda", "eth0", "nfs4"; "" where that needs no word. */
+const char *result_ledger_place(const struct result *r, enum ledger_key key, char *out,
+				size_t out_size);

@@ -3,6 +3,7 @@
 
 #include "result/dlio_values.h"
 #include "result/json_out.h"
+#include "result/sink.h"
 
 static int render(const struct result *r, const struct run_metrics *m, struct err *e)
 {

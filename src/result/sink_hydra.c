@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "conf/node.h"
 #include "result/result.h"
+#include "result/sink.h"
 
 static struct node *map(void)
 {

@@ -1,78 +1,15 @@
 /* result.json: everything a run was told, measured and judged to be, for programs. */
-#include <math.h>
 #include <string.h>
 
 #include "result/json_out.h"
 #include "result/json_parts.h"
+#include "result/sink.h"
 
 /* Raised when a key changes its meaning or goes away; new keys do not raise it. */
 #define RESULT_SCHEMA 1
 
 static const char *const status_names[] = {
 	[RUN_COMPLETE] = "complete", [RUN_INTERRUPTED] = "interrupted", [RUN_FAILED] = "failed"};
-static const char *const level_names[] = {[VERDICT_PASS] = "pass",
-					  [VERDICT_WARN] = "warn",
-					  [VERDICT_FAIL] = "fail",
-					  [VERDICT_UNKNOWN] = "unknown"};
-
-static json_t *limit(const struct result *r)
-{
-	json_t *o = json_object();
-
-	json_put_text(o, "cause", r->limit.cause);
-	json_put_text(o, "text", r->limit.text);
-	json_put_real(o, "lost_percent", r->limit.loss_share);
-	return o;
-}
-
-static json_t *what_if(const struct result *r)
-{
-	const struct outlook *w = &r->outlook;
-	json_t *o = json_object(), *list = json_array();
-
-	json_put_real(o, "measured_whole_au_percent", w->measured_au);
-	json_put_real(o, "modeled_whole_au_percent", w->modeled_au);
-	if (w->changes)
-		json_put_real(o, "storage_bytes_per_s", w->change[0].rate_now);
-	json_put_real(o, "batch_fixed_s", w->fixed_s);
-	json_put_real(o, "batch_shared_s", w->shared_s);
-	json_put_bool(o, "sharing_known", w->sharing_known);
-	json_put_real(o, "reads_latency_share", w->latency_share);
-	json_put_real(o, "reads_stream_share", w->stream_share);
-	json_put_real(o, "reads_shared_share", w->shared_share);
-	json_put(o, "workers_for_90_percent",
-		 w->workers_needed ? json_count(w->workers_needed) : json_null());
-	for (uint32_t i = 0; i < w->changes; i++) {
-		json_t *one = json_object();
-
-		json_put_text(one, "change", w->change[i].change);
-		/* without a figure the explanations of the reads say too different things */
-		json_put_real(one, "whole_au_percent", w->change[i].known ? w->change[i].au : NAN);
-		json_put_real(one, "error_points", w->change[i].known ? w->change[i].error : NAN);
-		json_put_real(one, "low_percent", w->change[i].low);
-		json_put_real(one, "high_percent", w->change[i].high);
-		json_put_real(one, "storage_bytes_per_s", w->change[i].rate);
-		json_array_append_new(list, one);
-	}
-	json_put(o, "changes", list);
-	return o;
-}
-
-static json_t *verdict_list(const struct result *r)
-{
-	json_t *list = json_array();
-
-	for (uint32_t i = 0; i < r->verdicts; i++) {
-		json_t *o = json_object();
-
-		json_put_text(o, "check", r->verdict[i].check);
-		json_put_text(o, "level", level_names[r->verdict[i].level]);
-		json_put_text(o, "text", r->verdict[i].text);
-		json_array_append_new(list, o);
-	}
-	return list;
-}
-
 static json_t *dataset_facts(const struct result *r)
 {
 	const struct dataset *d = r->dataset;
@@ -138,12 +75,12 @@ static void put_run(json_t *o, const struct result *r)
 	json_put_time(o, "end", r->end_wall_ns);
 	json_put_real(o, "wall_s", (double)(r->end_wall_ns - r->begin_wall_ns) / 1e9);
 	json_put_text(o, "folder", r->folder);
-	json_put(o, "verdicts", verdict_list(r));
+	json_put(o, "verdicts", json_verdicts(&r->judged));
 	json_put(o, "warnings", json_texts(&w->warnings));
-	if (r->limit.text[0])
-		json_put(o, "limit", limit(r));
-	if (r->outlook.known)
-		json_put(o, "what_if", what_if(r));
+	if (r->judged.limit.text[0])
+		json_put(o, "limit", json_limit(&r->judged.limit));
+	if (r->judged.outlook.known)
+		json_put(o, "what_if", json_what_if(&r->judged.outlook));
 }
 
 static int render(const struct result *r, const struct run_metrics *m, struct err *e)

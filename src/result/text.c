@@ -1,19 +1,20 @@
 /* The result as people read it: what to believe first, then the figures. */
+#include "result/text.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
-#include "judge/decompose.h"
-#include "judge/ledger.h"
-#include "result/result.h"
-#include "judge/stragglers.h"
 
 #define COLUMNS 100
 #define INDENT 20
 /* Epochs shown one by one; of more, the first and the last ones. */
 #define EPOCHS_SHOWN 12
+#define WHY_INDENT 6
+/* a sample that took this many times the mean stands out */
+#define STANDS_OUT 5
 
 struct paint {
 	bool on;
@@ -62,12 +63,12 @@ static void verdicts(struct buf *out, const struct result *r, const struct paint
 		{VERDICT_PASS, "ok", GREEN},
 	};
 
-	if (r->verdicts == 0)
+	if (r->judged.verdicts == 0)
 		return;
 	buf_printf(out, "%sCan the numbers be trusted?%s\n", colored(p, BOLD), colored(p, PLAIN));
 	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++)
-		for (uint32_t i = 0; i < r->verdicts; i++) {
-			const struct verdict *v = &r->verdict[i];
+		for (uint32_t i = 0; i < r->judged.verdicts; i++) {
+			const struct verdict *v = &r->judged.verdict[i];
 
 			if (v->level != order[k].level)
 				continue;
@@ -168,6 +169,76 @@ static void page_cache(struct buf *out, const struct result *r)
 	    end->looked < end->files ? "; a part of the files was looked at" : "");
 }
 
+static void time_spent(struct buf *out, const struct decomposition *d, const struct paint *paint)
+{
+	if (!(d->wall_s > 0))
+		return;
+	buf_printf(out, "%sWhere the time went%s%*s %10s %10s %10s %10s\n", colored(paint, BOLD),
+		   colored(paint, PLAIN), 29, "of training:", "mean s", "%", "critical s", "%");
+	for (int p = 0; p < TIME_PARTS; p++) {
+		double a = 100 * d->mean_s[p] / d->wall_s;
+		double b = d->critical_wall_s > 0 ? 100 * d->critical_s[p] / d->critical_wall_s : 0;
+
+		if (fabs(a) < 0.05 && fabs(b) < 0.05)
+			continue;
+		buf_printf(out, "  %s%-*s %10.3f %10.1f %10.3f %10.1f\n",
+			   p >= TIME_WAIT && p <= TIME_WAIT_END ? "wait: " : "",
+			   p >= TIME_WAIT && p <= TIME_WAIT_END ? 40 : 46, time_part_names[p],
+			   d->mean_s[p], a, d->critical_s[p], b);
+	}
+	buf_printf(out, "  %-46s %10.3f\n\n", "reading hidden behind compute, all workers (s)",
+		   d->hidden_io_s);
+}
+static void put_bytes(struct buf *out, double bytes)
+{
+	char text[32];
+
+	buf_printf(out, " %11s", isnan(bytes) ? "" : str_bytes(bytes, text, sizeof(text)));
+}
+
+static void ledger(struct buf *out, const struct result *r, const struct paint *p)
+{
+	const struct judgement *j = &r->judged;
+	char epoch[32];
+
+	if (!j->ledger.line[LEDGER_WANTED].known || j->epochs == 0)
+		return;
+	buf_printf(out, "%sWhere the bytes went%s%*s %12s %10s", colored(p, BOLD),
+		   colored(p, PLAIN), 24, "in training:", "bytes", "compared");
+	if (j->epochs > 1) {
+		snprintf(epoch, sizeof(epoch), "epoch %u", j->epochs);
+		buf_printf(out, " %11s %11s", "epoch 1", epoch);
+	}
+	buf_putc(out, '\n');
+	for (int k = 0; k < LEDGER_LINES; k++) {
+		const struct ledger_line *line = &j->ledger.line[k];
+		char bytes[32], place[128], title[96], share[32] = "";
+
+		if (!line->known)
+			continue;
+		result_ledger_place(r, (enum ledger_key)k, place, sizeof(place));
+		snprintf(title, sizeof(title), "%s%s%.40s%s", ledger_titles[k],
+			 place[0] ? " (" : "", place, place[0] ? ")" : "");
+		if (line->against >= 0 && j->ledger.line[line->against].bytes > 0)
+			snprintf(share, sizeof(share), " %8.1f %%",
+				 100 * line->bytes / j->ledger.line[line->against].bytes);
+		buf_printf(out, "  %-42s %12s%11s", title,
+			   str_bytes(line->bytes, bytes, sizeof(bytes)), share);
+		if (j->epochs > 1) {
+			put_bytes(out, j->epoch[0].train_bytes[k]);
+			put_bytes(out, j->epoch[j->epochs - 1].train_bytes[k]);
+		}
+		while (out->data[out->len - 1] == ' ')
+			out->len--;
+		buf_puts(out, line->state == LEDGER_FLAGGED ? "  (!)\n" : "\n");
+		if (line->why[0]) {
+			buf_printf(out, "%*s", WHY_INDENT, "");
+			buf_wrap(out, line->why, WHY_INDENT, WHY_INDENT, COLUMNS);
+		}
+	}
+	buf_putc(out, '\n');
+}
+
 static void evaluation(struct buf *out, const struct run_metrics *m)
 {
 	if (m->eval_au.count == 0 && m->eval_throughput.count > 0)
@@ -218,14 +289,19 @@ static void checkpoints(struct buf *out, const struct result *r)
 		    str_seconds(stall, text, sizeof(text)), au, without);
 }
 
-static void stragglers(struct buf *out, const struct result *r)
+/* Only one that stands out. */
+static void slowest_sample(struct buf *out, const struct result *r)
 {
-	struct buf line = {0};
+	const struct stragglers *s = &r->judged.stragglers;
+	const struct straggling_sample *first = &s->sample[0];
+	char path[4096];
 
-	stragglers_text(r, &line);
-	if (line.len)
-		row(out, "slowest sample", "%s", line.data);
-	buf_release(&line);
+	if (s->samples == 0 || s->mean_s <= 0 ||
+	    (double)first->of.ns < STANDS_OUT * s->mean_s * 1e9)
+		return;
+	row(out, "slowest sample", "%.3g ms, %.3g times the mean: rank %u, %s",
+	    (double)first->of.ns / 1e6, (double)first->of.ns / 1e9 / s->mean_s, first->rank,
+	    result_sample_file(r, first->of.sample, path, sizeof(path)));
 }
 
 static void generation(struct buf *out, const struct result *r)
@@ -242,7 +318,7 @@ static void generation(struct buf *out, const struct result *r)
 	    str_bytes(s > 0 ? (double)r->generation.bytes / s : 0, rate, sizeof(rate)));
 }
 
-void report_text(const struct result *r, const struct run_metrics *m, bool color, struct buf *out)
+void result_text(const struct result *r, const struct run_metrics *m, bool color, struct buf *out)
 {
 	static const char *const status[] = {[RUN_COMPLETE] = "complete",
 					     [RUN_INTERRUPTED] = "interrupted",
@@ -256,26 +332,23 @@ void report_text(const struct result *r, const struct run_metrics *m, bool color
 	if (r->trained || !r->checkpointed)
 		buf_printf(out, "%u of %u epochs, ", r->epochs_done, r->epochs_planned);
 	buf_printf(out, "%s\n\n", status[r->status]);
-	if (r->limit.text[0]) {
+	if (r->judged.limit.text[0]) {
 		buf_printf(out, "  %s%-*s%s", colored(&p, BOLD), INDENT - 2, "what limits it",
 			   colored(&p, PLAIN));
-		wrap(out, r->limit.text, INDENT);
+		wrap(out, r->judged.limit.text, INDENT);
 		buf_putc(out, '\n');
 	}
 	verdicts(out, r, &p);
 	if (r->trained)
 		training(out, r, m, &p);
 	if (r->trained && r->rank && m->epochs) {
-		struct decomposition d;
-
-		decompose(r, 0, m->epochs, &d);
-		decompose_text(&d, colored(&p, BOLD), colored(&p, PLAIN), out);
+		time_spent(out, &r->judged.time, &p);
 	}
 	if (r->trained && r->usage)
-		ledger_text(r, colored(&p, BOLD), colored(&p, PLAIN), out);
+		ledger(out, r, &p);
 	evaluation(out, m);
 	if (r->trained && r->rank)
-		stragglers(out, r);
+		slowest_sample(out, r);
 	if (r->trained && r->usage)
 		page_cache(out, r);
 	if (r->trained)

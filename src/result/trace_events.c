@@ -171,8 +171,7 @@ int64_t trace_wall_us(const struct result *r, int64_t ns)
 
 bool trace_has_files(const struct result *r)
 {
-	const char *base = strrchr(r->workload->storage.store, '+');
-	const struct store_ops *ops = store_find(base ? base + 1 : r->workload->storage.store);
+	const struct store_ops *ops = store_find_base(r->workload->storage.store);
 
 	return ops && ops->is.flags & STORE_HAS_FILES;
 }

@@ -18,7 +18,10 @@
 #include "base/str.h"
 #include "base/sysinfo.h"
 #include "dataset/verify.h"
+#include "judge/judge.h"
 #include "result/dlio_log.h"
+#include "result/metrics.h"
+#include "result/sink.h"
 #include "result/trace_files.h"
 
 /* ---- the dataset and its order ---- */
@@ -165,10 +168,12 @@ int run_write_results(struct run_state *s, struct err *e)
 	bool ran = s->r->trained || s->r->checkpointed;
 	int rc = ran ? metrics_compute(&m, s->r, e) : 0;
 
-	if (rc < 0)
+	if (rc == 0 && ran)
+		rc = judge_result(s->r, &m, e);
+	if (rc < 0) {
+		metrics_release(&m);
 		return rc;
-	if (ran)
-		verdicts_compute(s->r, &m);
+	}
 	system_facts_load(&s->r->system, "", s->d->folder);
 	for (size_t i = 0; sink_table[i]; i++) {
 		struct err one = {0};

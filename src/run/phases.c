@@ -18,6 +18,7 @@
 #include "dataset/generate.h"
 #include "dataset/remove.h"
 #include "dataset/verify.h"
+#include "judge/judge.h"
 #include "result/dlio_log.h"
 #include "run/epoch_edges.h"
 #include "run/state.h"
@@ -163,9 +164,9 @@ static uint64_t own_bytes(const struct run_state *s, uint64_t steps)
 	uint64_t rank = u64_sum(times, sizeof(struct rank) + sizeof(struct rank_progress) +
 					       2 * sizeof(struct io_stat) +
 					       (uint64_t)s->w->run.stack_bytes);
-	uint64_t total = u64_sum(
-		u64_product(rank, s->locals),
-		u64_sum(u64_product(epochs, sizeof(struct epoch_usage)), series_memory_bytes()));
+	uint64_t total = u64_sum(u64_product(rank, s->locals),
+				 u64_sum(u64_product(epochs, sizeof(struct epoch_usage)),
+					 u64_sum(judge_bytes(epochs), series_memory_bytes())));
 	uint64_t writing = generate_threads(s) * (uint64_t)FORMAT_WRITE_SCRATCH;
 
 	/* generation is over before the ranks begin */

@@ -12,6 +12,8 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "judge/judge.h"
+#include "result/metrics.h"
 #include "result/result.h"
 
 #define SYNTH_EPOCH_NS 1000000000000LL /* between the beginnings of epochs */
@@ -206,6 +208,14 @@ static inline void synth_metrics(struct synth *s)
 		fail_msg("%s", e.text);
 }
 
+static inline void synth_judge(struct synth *s)
+{
+	struct err e = {0};
+
+	if (judge_result(&s->r, &s->m, &e) < 0)
+		fail_msg("%s", e.text);
+}
+
 static inline void assert_near(double have, double want, double tolerance)
 {
 	double off = have > want ? have - want : want - have;
@@ -219,8 +229,8 @@ static inline const struct verdict *synth_verdict(const struct synth *s, const c
 {
 	static const struct verdict none;
 
-	for (uint32_t i = 0; i < s->r.verdicts; i++)
-		if (strcmp(s->r.verdict[i].check, check) == 0)
-			return &s->r.verdict[i];
+	for (uint32_t i = 0; i < s->r.judged.verdicts; i++)
+		if (strcmp(s->r.judged.verdict[i].check, check) == 0)
+			return &s->r.judged.verdict[i];
 	return &none;
 }

@@ -5,7 +5,8 @@
 #include "result_synth.h"
 
 #include "judge/ledger.h"
-#include "judge/verdict_parts.h"
+#include "judge/limit.h"
+#include "result/text.h"
 
 #define MIB (1u << 20)
 #define SIZE (60ull * 2 * 65536) /* of the samples that were delivered: 7.5 MiB */
@@ -134,7 +135,8 @@ static void all_agree(void **state)
 		if (here)
 			assert_int_equal((uint64_t)l.line[k].bytes, SIZE);
 	}
-	verdict_ledger(&s.r);
+	synth_metrics(&s);
+	synth_judge(&s);
 	assert_int_equal(synth_verdict(&s, "ledger")->level, VERDICT_PASS);
 	synth_end(&s);
 	/* 64 KiB are nothing, and more than that and 1 % is something */
@@ -251,7 +253,8 @@ static void devices(void **state)
 	h.part = 10;
 	expect(&h, LEDGER_DEVICE, LEDGER_CHARGED, LEDGER_FLAGGED, "other programs");
 	fill(&s, &h);
-	verdict_ledger(&s.r);
+	synth_metrics(&s);
+	synth_judge(&s);
 	assert_int_equal(synth_verdict(&s, "ledger")->level, VERDICT_WARN);
 	assert_non_null(strstr(synth_verdict(&s, "ledger")->text, "Read from the device 10 MiB"));
 	synth_end(&s);
@@ -367,7 +370,8 @@ static void without_files(void **state)
 	for (int k = 0; k < LEDGER_LINES; k++)
 		assert_int_equal(l.line[k].known, k <= LEDGER_RETURNED);
 	s.r.epochs_begun = 0;
-	verdict_ledger(&s.r);
+	synth_metrics(&s);
+	synth_judge(&s);
 	assert_string_equal(synth_verdict(&s, "ledger")->check, "");
 	synth_end(&s);
 }
@@ -402,7 +406,9 @@ static void words(void **state)
 	h.device = 10;
 	fill(&s, &h);
 	snprintf(s.r.host_source->tree.whole.device[0].name, 64, "nvme0n1");
-	ledger_text(&s.r, "", "", &out);
+	synth_metrics(&s);
+	synth_judge(&s);
+	result_text(&s.r, &s.m, false, &out);
 	assert_non_null(strstr(out.data, "read from the device (nvme0n1)"));
 	assert_non_null(strstr(out.data, "133.3 %  (!)"));
 	buf_release(&out);

@@ -66,11 +66,12 @@ static void begin(struct synth *s, const char *loader, const struct reads *q, do
 
 static const struct outlook *look(struct synth *s)
 {
-	struct decomposition d;
+	struct read_law law;
 
-	decompose(&s->r, 0, 1, &d);
-	outlook_compute(&s->r, 1, &d, &s->r.outlook);
-	return &s->r.outlook;
+	decompose(&s->r, 0, 1, &s->r.judged.time);
+	law = outlook_law(&s->r);
+	outlook_compute(&s->r, 1, &law, &s->r.judged.outlook);
+	return &s->r.judged.outlook;
 }
 
 static const struct what_if *change(const struct outlook *o, const char *words)

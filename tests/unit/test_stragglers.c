@@ -3,6 +3,9 @@
 
 #include <math.h>
 
+#include "judge/decompose.h"
+#include "result/json_parts.h"
+#include "result/text.h"
 #include "result_synth.h"
 
 #define STEPS 10
@@ -45,17 +48,19 @@ static void two_hosts(struct synth *s)
 
 static void the_slow_host_is_found(void **state)
 {
-	struct decomposition d;
+	const struct decomposition *d;
 	struct synth s;
 	json_t *o;
 
 	(void)state;
 	two_hosts(&s);
-	decompose(&s.r, 0, 1, &d);
-	assert_int_equal(d.last_node, 1);
-	assert_true(d.last_node_share > 0.999);
-	assert_true(d.last_share < 0.51);
-	o = json_stragglers(&s.r, &d);
+	synth_metrics(&s);
+	synth_judge(&s);
+	d = &s.r.judged.time;
+	assert_int_equal(d->last_node, 1);
+	assert_true(d->last_node_share > 0.999);
+	assert_true(d->last_share < 0.51);
+	o = json_stragglers(&s.r);
 	assert_string_equal(
 		json_string_value(json_object_get(json_object_get(o, "slowest_host"), "host")),
 		"host1");
@@ -69,9 +74,7 @@ static void the_slow_host_is_found(void **state)
 /* The same hosts; rank 3 is last each time, and rank 2 as long before it as said. */
 static void limit_of(double rank_2, char *cause, char *text)
 {
-	struct run_metrics m;
 	struct synth s;
-	struct err e;
 
 	two_hosts(&s);
 	for (uint32_t k = 0; k < 4; k++)
@@ -85,11 +88,10 @@ static void limit_of(double rank_2, char *cause, char *text)
 			t->compute_end_ns = t->barrier_in_ns = t->got_ns + 10000000;
 			t->barrier_out_ns = begin + 30000000;
 		}
-	assert_int_equal(metrics_compute(&m, &s.r, &e), 0);
-	verdicts_compute(&s.r, &m);
-	strcpy(cause, s.r.limit.cause);
-	strcpy(text, s.r.limit.text);
-	metrics_release(&m);
+	synth_metrics(&s);
+	synth_judge(&s);
+	strcpy(cause, s.r.judged.limit.cause);
+	strcpy(text, s.r.judged.limit.text);
 	synth_end(&s);
 }
 
@@ -176,7 +178,8 @@ static void they_are_named_longest_first(void **state)
 	assert_int_equal(found.sample[0].of.sample, 5);
 	assert_int_equal(found.sample[0].rank, 1);
 	assert_int_equal(found.sample[1].of.sample, 3);
-	stragglers_text(&s.r, &line);
+	s.r.judged.stragglers = found;
+	result_text(&s.r, &s.m, false, &line);
 	assert_non_null(strstr(line.data, "9 ms, 9 times the mean: rank 1, "));
 	assert_non_null(strstr(line.data, "img_05_of_24"));
 	buf_release(&line);

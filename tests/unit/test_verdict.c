@@ -1,4 +1,6 @@
 /* What the verdicts say about runs whose truth is known, the study's mistakes among them. */
+#include "base/str.h"
+#include "judge/verdict.h"
 #include "result_synth.h"
 
 #include <math.h>
@@ -6,9 +8,9 @@
 static void judge(struct synth *s)
 {
 	synth_metrics(s);
-	verdicts_compute(&s->r, &s->m);
-	for (uint32_t i = 0; i < s->r.verdicts; i++) {
-		const char *t = s->r.verdict[i].text;
+	synth_judge(s);
+	for (uint32_t i = 0; i < s->r.judged.verdicts; i++) {
+		const char *t = s->r.judged.verdict[i].text;
 
 		assert_true(t[0]);
 		assert_null(strstr(t, "nan"));
@@ -84,19 +86,19 @@ static void good_run(void **state)
 			synth_even(&s, k, i, 60, 0.01, 0.001, 0.02);
 	calm(&s);
 	judge(&s);
-	for (uint32_t i = 0; i < s.r.verdicts; i++)
-		if (s.r.verdict[i].level != VERDICT_PASS &&
-		    strcmp(s.r.verdict[i].check, "config") != 0)
-			fail_msg("%s: %s", s.r.verdict[i].check, s.r.verdict[i].text);
+	for (uint32_t i = 0; i < s.r.judged.verdicts; i++)
+		if (s.r.judged.verdict[i].level != VERDICT_PASS &&
+		    strcmp(s.r.judged.verdict[i].check, "config") != 0)
+			fail_msg("%s: %s", s.r.judged.verdict[i].check, s.r.judged.verdict[i].text);
 	expect(&s, "steady", VERDICT_PASS, "59 steps");
 	expect(&s, "bytes", VERDICT_PASS, "the storage was measured");
 	assert_string_equal(synth_verdict(&s, "complete")->check, "");
 	assert_string_equal(synth_verdict(&s, "evaluation")->check, "");
 	/* judging twice says the same once */
-	uint32_t before = s.r.verdicts;
+	uint32_t before = s.r.judged.verdicts;
 
-	verdicts_compute(&s.r, &s.m);
-	assert_int_equal(s.r.verdicts, before);
+	synth_judge(&s);
+	assert_int_equal(s.r.judged.verdicts, before);
 	synth_end(&s);
 }
 
@@ -621,18 +623,99 @@ static void page_cache(void **state)
 	synth_end(&s);
 }
 
+#define ROWS 30
+
+static void judge_all(const struct result *r, const struct run_metrics *m, struct verdict *v)
+{
+	(void)r;
+	(void)m;
+	verdict_say(v, "of %s", v->check);
+	verdict_worsen(v, VERDICT_WARN);
+}
+
+static void judge_none(const struct result *r, const struct run_metrics *m, struct verdict *v)
+{
+	(void)r;
+	(void)m;
+	verdict_worsen(v, VERDICT_FAIL);
+}
+
+/* As many verdicts as rows that apply and say something, in their order. */
+static void each_row_has_its_verdict(void **state)
+{
+	const struct verdict_ops *table[ROWS + 3];
+	struct verdict_ops row[ROWS];
+	char name[ROWS][8];
+	const struct verdict_ops silent = {.name = "silent", .judge = judge_none};
+	const struct verdict_ops idle = {
+		.name = "idle", .needs = VERDICT_OF_CHECKPOINTS, .judge = judge_all};
+	struct err e = {0};
+	struct synth s;
+
+	(void)state;
+	table[0] = &silent;
+	table[1] = &idle;
+	for (int i = 0; i < ROWS; i++) {
+		snprintf(name[i], sizeof(name[i]), "row%d", i);
+		row[i] = (struct verdict_ops){.name = name[i], .judge = judge_all};
+		table[i + 2] = &row[i];
+	}
+	table[ROWS + 2] = NULL;
+	synth_begin(&s, 1, 1, NULL);
+	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
+	synth_metrics(&s);
+	assert_int_equal(verdicts_judge(&s.r, &s.m, table, &e), 0);
+	assert_int_equal(s.r.judged.verdicts, ROWS);
+	for (int i = 0; i < ROWS; i++) {
+		assert_string_equal(s.r.judged.verdict[i].check, name[i]);
+		assert_string_equal(s.r.judged.verdict[i].text + 3, name[i]);
+	}
+	s.r.checkpointed = true;
+	assert_int_equal(verdicts_judge(&s.r, &s.m, table, &e), 0);
+	assert_int_equal(s.r.judged.verdicts, ROWS + 1);
+	assert_string_equal(s.r.judged.verdict[0].check, "idle");
+	synth_end(&s);
+}
+
+static void rows(void **state)
+{
+	const struct verdict none = {0};
+
+	(void)state;
+	for (size_t i = 0; verdict_table[i]; i++) {
+		const struct verdict_ops *row = verdict_table[i];
+
+		assert_true(row->name[0] && strlen(row->name) < sizeof(none.check));
+		assert_true(str_ends(row->help, "?"));
+		assert_ptr_equal(verdict_find(row->name), row);
+	}
+	assert_true(verdict_find("cache")->about_cache && verdict_find("bytes")->about_cache);
+	assert_null(verdict_find("absent"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(good_run),       cmocka_unit_test(the_trap),
-		cmocka_unit_test(the_study),      cmocka_unit_test(no_window),
-		cmocka_unit_test(ranks_differ),   cmocka_unit_test(bytes),
-		cmocka_unit_test(wrong_files),    cmocka_unit_test(dataset_and_order),
-		cmocka_unit_test(config),         cmocka_unit_test(client),
-		cmocka_unit_test(compute),        cmocka_unit_test(evaluation),
-		cmocka_unit_test(rate_trap),      cmocka_unit_test(interrupted_bytes),
-		cmocka_unit_test(own_copies),     cmocka_unit_test(client_limited),
-		cmocka_unit_test(client_workers), cmocka_unit_test(page_cache),
+		cmocka_unit_test(good_run),
+		cmocka_unit_test(the_trap),
+		cmocka_unit_test(the_study),
+		cmocka_unit_test(no_window),
+		cmocka_unit_test(ranks_differ),
+		cmocka_unit_test(bytes),
+		cmocka_unit_test(wrong_files),
+		cmocka_unit_test(dataset_and_order),
+		cmocka_unit_test(config),
+		cmocka_unit_test(client),
+		cmocka_unit_test(compute),
+		cmocka_unit_test(evaluation),
+		cmocka_unit_test(rate_trap),
+		cmocka_unit_test(interrupted_bytes),
+		cmocka_unit_test(own_copies),
+		cmocka_unit_test(client_limited),
+		cmocka_unit_test(client_workers),
+		cmocka_unit_test(page_cache),
+		cmocka_unit_test(each_row_has_its_verdict),
+		cmocka_unit_test(rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,15 @@
-/* What held the run back most, in one sentence with the evidence. The rules: docs/metrics.md. */
+/* What held the run back most: the loss is looked for where most of it can be. */
+#include "judge/limit.h"
+
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/memory_speed.h"
+#include "base/str.h"
+#include "judge/decompose.h"
 #include "predict/outlook.h"
-#include "judge/verdict_parts.h"
 
 static const double SMALL_LOSS = 0.05;    /* of the wall time: nothing to find */
 static const double RANK_SHARE = 0.4;     /* of the loss, by one rank's being behind */
@@ -16,9 +22,11 @@ static const double COPY_SHARE = 0.4;     /* of the speed of copying: the bytes 
 static const uint32_t FEW_WORKERS = 4;    /* a common number of them would be enough */
 
 struct view {
-	struct result *r;
+	const struct result *r;
 	const struct run_metrics *m;
-	struct decomposition d;
+	struct limit *limit;
+	const struct outlook *outlook;
+	const struct decomposition *d;
 	struct read_law law;
 	double compute, wait, skew, loss; /* mean over ranks, s */
 	double workers;                   /* of a rank, at least 1 */
@@ -26,24 +34,22 @@ struct view {
 	double work;                      /* s, all */
 };
 
-static void look(struct view *v, struct result *r, const struct run_metrics *m)
+static void look(struct view *v, const struct result *r)
 {
 	double room;
 
-	*v = (struct view){.r = r, .m = m};
-	decompose(r, 0, m->epochs, &v->d);
 	v->law = outlook_law(r);
-	v->compute = v->d.mean_s[TIME_COMPUTE];
-	v->wait = decompose_wait(v->d.mean_s);
-	v->skew = v->d.mean_s[TIME_SKEW];
-	v->loss = v->d.wall_s - v->compute;
+	v->compute = v->d->mean_s[TIME_COMPUTE];
+	v->wait = decompose_wait(v->d->mean_s);
+	v->skew = v->d->mean_s[TIME_SKEW];
+	v->loss = v->d->wall_s - v->compute;
 	v->workers = fmax(1, r->rank[result_present_rank(r)].workers);
 	for (int k = 0; k < WORK_KINDS; k++)
-		v->work += v->d.work_s[k];
-	room = v->d.wall_s * v->workers * v->d.ranks;
+		v->work += v->d->work_s[k];
+	room = v->d->wall_s * v->workers * v->d->ranks;
 	v->busy = room > 0 ? fmin(1, v->work / room) : 0;
-	v->inside = room > 0 ? fmin(1, (v->d.work_s[WORK_OPEN] + v->d.work_s[WORK_META] +
-					v->d.work_s[WORK_DATA]) /
+	v->inside = room > 0 ? fmin(1, (v->d->work_s[WORK_OPEN] + v->d->work_s[WORK_META] +
+					v->d->work_s[WORK_DATA]) /
 					       room)
 			     : 0;
 }
@@ -51,7 +57,7 @@ static void look(struct view *v, struct result *r, const struct run_metrics *m)
 __attribute__((format(printf, 3, 4))) static void name(struct view *v, const char *cause,
 						       const char *fmt, ...)
 {
-	struct limit *l = &v->r->limit;
+	struct limit *l = v->limit;
 	double au = v->m->train_au.count ? v->m->train_au.mean : v->m->whole_au.mean;
 	va_list ap;
 	size_t n;
@@ -67,8 +73,8 @@ __attribute__((format(printf, 3, 4))) static void name(struct view *v, const cha
 /* What would help. */
 static void advise(struct view *v)
 {
-	const struct outlook *o = &v->r->outlook;
-	struct limit *l = &v->r->limit;
+	const struct outlook *o = v->outlook;
+	struct limit *l = v->limit;
 	size_t n = strlen(l->text);
 	char *at = l->text + n;
 	size_t room = sizeof(l->text) - n;
@@ -98,14 +104,14 @@ static void no_loss(struct view *v)
 		name(v, "compute",
 		     "limited by computation; the storage keeps up (workers %.0f %% busy, %.3g "
 		     "batches ready when asked for).",
-		     100 * v->busy, v->d.ready_mean);
+		     100 * v->busy, v->d->ready_mean);
 }
 
 /* Of several hosts one whose ranks are behind nearly always, and not one of them alone: then that
  * one would be far behind the others of its host, too. */
 static bool at_host(struct view *v)
 {
-	const struct decomposition *d = &v->d;
+	const struct decomposition *d = v->d;
 	double of_ranks = (double)d->last_node_ranks / v->r->ranks;
 	const struct host_facts *h;
 
@@ -129,7 +135,7 @@ static bool at_host(struct view *v)
 /* A rank that is behind nearly always; or ranks that take turns. */
 static bool at_barrier(struct view *v)
 {
-	const struct decomposition *d = &v->d;
+	const struct decomposition *d = v->d;
 	double often = fmax(0.6, fmin(0.75, 1.5 / v->r->ranks));
 	double behind = d->last_behind_s * d->last_share * (double)d->common_steps;
 
@@ -158,7 +164,7 @@ static bool at_barrier(struct view *v)
 /* Workers rest while the rank waits: in order, ready batches hold the places of the window. */
 static bool at_window(struct view *v)
 {
-	const struct outlook *o = &v->r->outlook;
+	const struct outlook *o = v->outlook;
 	double best = 0;
 
 	if (!o->known || v->r->rank[0].workers == 0 || v->busy > BUSY_SHARE)
@@ -171,21 +177,21 @@ static bool at_window(struct view *v)
 	     "limited by the prefetch window of %llu batches: batches take %.3g ms +- %.3g ms, "
 	     "and the workers are busy only %.0f %% of the time; a window of %llu would reach "
 	     "%.0f %%",
-	     (unsigned long long)v->r->rank[0].prefetch_batches, 1e3 * v->d.service_mean_s,
-	     1e3 * v->d.service_dev_s, 100 * v->busy,
+	     (unsigned long long)v->r->rank[0].prefetch_batches, 1e3 * v->d->service_mean_s,
+	     1e3 * v->d->service_dev_s, 100 * v->busy,
 	     (unsigned long long)v->r->rank[0].prefetch_batches * 4, o->window_au);
 	if (isnan(o->unordered_au))
 		return true;
-	size_t n = strlen(v->r->limit.text);
+	size_t n = strlen(v->limit->text);
 
-	snprintf(v->r->limit.text + n, sizeof(v->r->limit.text) - n,
-		 ", batches as they come %.0f %%.", o->unordered_au);
+	snprintf(v->limit->text + n, sizeof(v->limit->text) - n, ", batches as they come %.0f %%.",
+		 o->unordered_au);
 	return true;
 }
 
 static bool few_workers(struct view *v)
 {
-	const struct outlook *o = &v->r->outlook;
+	const struct outlook *o = v->outlook;
 	uint32_t have = v->r->rank[0].workers;
 
 	if (!o->known || o->workers_needed == 0 || o->workers_needed <= have ||
@@ -195,13 +201,13 @@ static bool few_workers(struct view *v)
 		name(v, "workers",
 		     "limited by the lack of workers: the rank itself reads, %.3g ms a batch, and "
 		     "nothing is computed meanwhile",
-		     1e3 * v->d.service_mean_s);
+		     1e3 * v->d->service_mean_s);
 	else
 		name(v, "workers",
 		     "limited by too few workers: %u, busy %.0f %% of the time, and a batch takes "
 		     "one %.3g ms, while a step computes %.3g ms",
-		     have, 100 * v->busy, 1e3 * v->d.service_mean_s,
-		     1e3 * v->compute * v->r->ranks / (double)v->d.steps);
+		     have, 100 * v->busy, 1e3 * v->d->service_mean_s,
+		     1e3 * v->compute * v->r->ranks / (double)v->d->steps);
 	advise(v);
 	return true;
 }
@@ -217,7 +223,7 @@ static double usable_cpus(const struct view *v)
 static bool cpu_taken(const struct view *v, double *others)
 {
 	double cpus = v->r->host.cpu_count, own = 0, all = 0, wall = 0;
-	double decode = v->d.work_s[WORK_DECODE];
+	double decode = v->d->work_s[WORK_DECODE];
 
 	for (uint32_t i = 0; i < v->r->epochs_done; i++) {
 		own += (double)v->r->usage[i].cpu_ns / 1e9;
@@ -232,7 +238,7 @@ static bool cpu_taken(const struct view *v, double *others)
 static bool from_memory(struct view *v, double bytes)
 {
 	const char *store = v->r->workload->storage.store;
-	double data = v->d.work_s[WORK_DATA], readers = v->workers * v->r->ranks, copy, rate;
+	double data = v->d->work_s[WORK_DATA], readers = v->workers * v->r->ranks, copy, rate;
 
 	if (v->r->nodes > 1 || strchr(store, '+') || data <= 0 ||
 	    !(limit_cached(v->r) || strcmp(store, "memory") == 0))
@@ -262,7 +268,7 @@ static bool from_memory(struct view *v, double bytes)
 
 static void say_store(struct view *v)
 {
-	const struct decomposition *d = &v->d;
+	const struct decomposition *d = v->d;
 	double io = d->work_s[WORK_OPEN] + d->work_s[WORK_META] + d->work_s[WORK_DATA];
 	double bytes = 0, requests = 0, readers = v->workers * v->r->ranks;
 	const struct read_law *law = &v->law;
@@ -276,7 +282,7 @@ static void say_store(struct view *v)
 		}
 	if (from_memory(v, bytes))
 		return;
-	bytes_text(bytes / v->d.wall_s, rate);
+	str_bytes(bytes / v->d->wall_s, rate, sizeof(rate));
 	if (d->work_s[WORK_OPEN] >= 0.5 * io)
 		name(v, "metadata",
 		     "limited by opening files: the workers are inside requests %.0f %% of the "
@@ -309,13 +315,13 @@ static void say_store(struct view *v)
 
 static void say_wait(struct view *v)
 {
-	const double *w = v->d.work_s;
+	const double *w = v->d->work_s;
 	double io = w[WORK_OPEN] + w[WORK_META] + w[WORK_DATA], others;
 
-	if (v->d.mean_s[TIME_WAIT + WAIT_START] > 0.5 * v->wait)
+	if (v->d->mean_s[TIME_WAIT + WAIT_START] > 0.5 * v->wait)
 		name(v, "start_up",
 		     "limited by the start of the epochs: %.3g s until the first batch is begun",
-		     v->d.mean_s[TIME_WAIT + WAIT_START]);
+		     v->d->mean_s[TIME_WAIT + WAIT_START]);
 	else if (w[WORK_DECODE] >= io && w[WORK_DECODE] >= w[WORK_PREPROCESS] &&
 		 w[WORK_DECODE] >= w[WORK_TRANSPORT]) {
 		if (v->r->workload->run.measure == MEASURE_NONE) {
@@ -353,24 +359,25 @@ static void say_wait(struct view *v)
 	advise(v);
 }
 
-void verdict_limit(struct result *r, const struct run_metrics *m)
+void limit_find(const struct result *r, const struct run_metrics *m, struct limit *limit,
+		struct outlook *outlook)
 {
-	char text[sizeof(r->limit.text)];
-	struct view v;
+	struct view v = {.r = r, .m = m, .limit = limit, .outlook = outlook, .d = &r->judged.time};
+	char text[sizeof(limit->text)];
 
 	if (m->epochs == 0 || !r->rank || !r->usage)
 		return;
-	look(&v, r, m);
-	if (!(v.d.wall_s > 0) || v.d.steps == 0)
+	if (!(v.d->wall_s > 0) || v.d->steps == 0)
 		return;
-	outlook_compute(r, m->epochs, &v.d, &r->outlook);
-	r->limit.loss_share = 100 * v.loss / v.d.wall_s;
-	if (v.loss < SMALL_LOSS * v.d.wall_s)
+	look(&v, r);
+	outlook_compute(r, m->epochs, &v.law, outlook);
+	limit->loss_share = 100 * v.loss / v.d->wall_s;
+	if (v.loss < SMALL_LOSS * v.d->wall_s)
 		no_loss(&v);
-	else if (v.d.mean_s[TIME_CHECKPOINT] > 0.5 * v.loss)
+	else if (v.d->mean_s[TIME_CHECKPOINT] > 0.5 * v.loss)
 		name(&v, "checkpoint",
 		     "limited by checkpoints, for which training stood %.0f %% of the time.",
-		     100 * v.d.mean_s[TIME_CHECKPOINT] / v.d.wall_s);
+		     100 * v.d->mean_s[TIME_CHECKPOINT] / v.d->wall_s);
 	else if (v.wait > 0.3 * v.loss && limit_memory(r, text, sizeof(text)))
 		name(&v, "memory", "%s", text);
 	else if (at_barrier(&v) || at_window(&v) || few_workers(&v))
@@ -379,5 +386,5 @@ void verdict_limit(struct result *r, const struct run_metrics *m)
 		say_wait(&v);
 	else
 		name(&v, "other", "%.0f %% of the time lies between the steps or in their meeting.",
-		     100 * (v.loss - v.wait) / v.d.wall_s);
+		     100 * (v.loss - v.wait) / v.d->wall_s);
 }

@@ -1,9 +1,13 @@
 /* What memory had to do with it: whether the page cache served, and whether there was too little.
  */
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 
-#include "judge/ledger.h"
-#include "judge/verdict_parts.h"
+#include "base/str.h"
+#include "judge/limit.h"
+#include "store/store.h"
 
 static const double CACHED_SHARE = 0.5;  /* of the dataset in the page cache: it served */
 static const double STALLED_SHARE = 0.2; /* of the time, waiting for memory */
@@ -20,11 +24,10 @@ bool limit_cached(const struct result *r)
 
 	for (uint32_t i = 0; i < r->epochs_done; i++) {
 		const struct residency *c = &r->usage[i].cache_start;
-		double bytes[LEDGER_LINES];
+		const double *bytes = r->judged.epoch[i].train_bytes;
 
 		held += c->known ? (double)c->cached_bytes : 0;
 		of += c->known ? (double)c->bytes : 0;
-		ledger_of_epoch(r, i, false, bytes);
 		if (isnan(bytes[LEDGER_CHARGED]) || isnan(bytes[LEDGER_RETURNED]))
 			continue;
 		fetched += bytes[LEDGER_CHARGED];
@@ -44,7 +47,7 @@ struct fetching {
 
 static void look(const struct result *r, struct fetching *f)
 {
-	const struct store_ops *base = verdict_base_store(r->workload);
+	const struct store_ops *base = store_find_base(r->workload->storage.store);
 	bool through = base && base->is.flags & STORE_HAS_FILES &&
 		       !(base->is.flags & STORE_IS_UNCACHED) &&
 		       r->workload->storage.page_cache != PAGE_CACHE_DROP;
@@ -94,7 +97,7 @@ static void say_whose(const struct result *r, char *out, size_t size)
 		put(out, size, " of host %.64s", r->process[u->memory_process].hostname);
 	if (u->memory.limit_bytes)
 		put(out, size, " (its control group may use %s)",
-		    bytes_text((double)u->memory.limit_bytes, a));
+		    str_bytes((double)u->memory.limit_bytes, a, sizeof(a)));
 }
 
 bool limit_memory(const struct result *r, char *out, size_t size)
@@ -127,14 +130,14 @@ bool limit_memory(const struct result *r, char *out, size_t size)
 		    "back",
 		    100 * fmin(1, stalled / wall));
 		if (f.refaults_known && f.refaults > 0)
-			put(out, size, " (%s of files were)", bytes_text(f.refaults, a));
+			put(out, size, " (%s of files were)", str_bytes(f.refaults, a, sizeof(a)));
 	}
 	if (again)
 		put(out, size,
 		    "%s %s were fetched an epoch for files of %s, as pages were dropped before "
 		    "they were read again",
-		    waits ? ", and" : ":", bytes_text(f.bytes / f.epochs, a),
-		    bytes_text(f.files / f.epochs, b));
+		    waits ? ", and" : ":", str_bytes(f.bytes / f.epochs, a, sizeof(a)),
+		    str_bytes(f.files / f.epochs, b, sizeof(b)));
 	put(out, size, "; give it more memory, or fewer workers and batches.");
 	return true;
 }

@@ -1,0 +1,57 @@
+/* The order of judging: what is measured in parts first, then the verdicts, then what limits. */
+#include "judge/judge.h"
+
+#include <errno.h>
+
+#include "base/alloc.h"
+#include "base/saturate.h"
+#include "judge/decompose.h"
+#include "judge/ledger.h"
+#include "judge/limit.h"
+#include "judge/stragglers.h"
+#include "judge/verdict.h"
+
+uint64_t judge_bytes(uint64_t epochs)
+{
+	return u64_sum(u64_product(epochs, sizeof(struct epoch_judgement)),
+		       verdicts_count(verdict_table) * sizeof(struct verdict));
+}
+
+static int judge_epochs(struct result *r, const struct run_metrics *m, struct err *e)
+{
+	struct judgement *j = &r->judged;
+
+	if (!r->rank || r->epochs_begun == 0)
+		return 0;
+	j->epoch = try_calloc(r->epochs_begun, sizeof(*j->epoch), "epochs", e);
+	if (!j->epoch)
+		return -ENOMEM;
+	j->epochs = r->epochs_begun;
+	for (uint32_t i = 0; i < j->epochs; i++) {
+		if (i < m->epochs)
+			decompose(r, i, i + 1, &j->epoch[i].time);
+		ledger_of_epoch(r, i, false, j->epoch[i].train_bytes);
+		ledger_of_epoch(r, i, true, j->epoch[i].eval_bytes);
+	}
+	return 0;
+}
+
+int judge_result(struct result *r, const struct run_metrics *m, struct err *e)
+{
+	int rc;
+
+	judgement_release(&r->judged);
+	rc = r->trained ? judge_epochs(r, m, e) : 0;
+	if (rc < 0)
+		return rc;
+	if (r->trained && r->rank) {
+		if (m->epochs)
+			decompose(r, 0, m->epochs, &r->judged.time);
+		ledger_of(r, &r->judged.ledger);
+		stragglers_find(r, &r->judged.stragglers);
+	}
+	rc = verdicts_judge(r, m, verdict_table, e);
+	if (rc == 0 && r->trained)
+		limit_find(r, m, &r->judged.limit, &r->judged.outlook);
+	return rc;
+}

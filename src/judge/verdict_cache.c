@@ -1,0 +1,198 @@
+/* What the page cache held of the dataset, looked at before and after each epoch. */
+#include "base/str.h"
+#include "judge/verdict.h"
+#include "store/store.h"
+
+static const double CACHE_SHARE = 0.10; /* of the dataset, in the page cache: it was measured */
+static const double LEFT_SHARE = 0.01;  /* of the dataset, still cached where it should not be */
+static const uint64_t LEFT_BYTES = 65536;
+
+static double share_of(const struct residency *c)
+{
+	return c->bytes ? (double)c->cached_bytes / (double)c->bytes : 0;
+}
+
+static bool too_much(uint64_t bytes, uint64_t of)
+{
+	return bytes > LEFT_BYTES && (double)bytes > LEFT_SHARE * (double)of;
+}
+
+/* The epoch (from 0) with the largest share in the page cache at its start or end; epochs_begun
+ * when none is known. */
+static uint32_t fullest(const struct result *r, bool end)
+{
+	uint32_t at = r->epochs_begun;
+	double most = -1;
+
+	for (uint32_t i = 0; i < r->epochs_begun; i++) {
+		const struct residency *c = end ? &r->usage[i].cache_end : &r->usage[i].cache_start;
+
+		if (c->known && share_of(c) > most) {
+			most = share_of(c);
+			at = i;
+		}
+	}
+	return at;
+}
+
+static void say_sample(struct verdict *v, const struct residency *c)
+{
+	if (c->looked < c->files)
+		verdict_say(v, " (Counted over %llu of %llu files, evenly spread.)",
+			    (unsigned long long)c->looked, (unsigned long long)c->files);
+}
+
+/* Nothing may stay behind a reader that goes past the cache. */
+static void judge_uncached(struct verdict *v, const struct result *r)
+{
+	uint64_t grown = 0;
+	uint32_t worst = 0;
+	char a[32], b[32], c[32];
+
+	for (uint32_t i = 0; i < r->epochs_begun; i++) {
+		const struct residency *from = &r->usage[i].cache_start,
+				       *to = &r->usage[i].cache_end;
+
+		if (!from->known || !to->known || to->cached_bytes <= from->cached_bytes)
+			continue;
+		if (to->cached_bytes - from->cached_bytes > grown) {
+			grown = to->cached_bytes - from->cached_bytes;
+			worst = i;
+		}
+	}
+	const struct residency *from = &r->usage[worst].cache_start;
+	const struct residency *to = &r->usage[worst].cache_end;
+
+	if (!to->known) {
+		v->level = VERDICT_UNKNOWN;
+		verdict_say(
+			v, "No epoch was finished, so that growth of the page cache is not known.");
+		return;
+	}
+	if (too_much(grown, to->bytes)) {
+		v->level = VERDICT_FAIL;
+		verdict_say(v,
+			    "O_DIRECT was asked for, and yet the page cache grew by %s of the "
+			    "dataset in "
+			    "epoch %u: the file system reads through it.",
+			    str_bytes((double)grown, a, sizeof(a)), worst + 1);
+		return;
+	}
+	verdict_say(v,
+		    "O_DIRECT: the page cache did not grow; it held %s of the dataset's %s before "
+		    "epoch "
+		    "%u and %s after it.",
+		    str_bytes((double)from->cached_bytes, a, sizeof(a)),
+		    str_bytes((double)to->bytes, b, sizeof(b)), worst + 1,
+		    str_bytes((double)to->cached_bytes, c, sizeof(c)));
+	say_sample(v, to);
+}
+
+/* What was to be evicted before epoch `i`. */
+static bool was_evicted(const struct result *r, uint32_t i)
+{
+	int how = r->workload->storage.page_cache;
+
+	return how == PAGE_CACHE_COLD ? i == 0 : how != PAGE_CACHE_KEEP;
+}
+
+static bool judge_eviction(struct verdict *v, const struct result *r)
+{
+	char a[32], b[32];
+
+	for (uint32_t i = 0; i < r->epochs_begun; i++) {
+		const struct residency *c = &r->usage[i].cache_start;
+
+		if (!was_evicted(r, i) || !c->known || !too_much(c->cached_bytes, c->bytes))
+			continue;
+		v->level = share_of(c) > CACHE_SHARE ? VERDICT_FAIL : VERDICT_WARN;
+		verdict_say(v,
+			    "storage.page_cache should have kept the dataset out of the page "
+			    "cache, but %s "
+			    "of %s were in it before epoch %u: something else maps, locks or reads "
+			    "these "
+			    "files, or the file system keeps them.",
+			    str_bytes((double)c->cached_bytes, a, sizeof(a)),
+			    str_bytes((double)c->bytes, b, sizeof(b)), i + 1);
+		return true;
+	}
+	return false;
+}
+
+static void judge_start(struct verdict *v, const struct result *r, uint32_t worst)
+{
+	const struct residency *c = &r->usage[worst].cache_start;
+	double share = share_of(c);
+	uint32_t warm = 0;
+	char a[32], b[32];
+
+	if (c->memory) {
+		v->level = VERDICT_WARN;
+		verdict_say(v, "The dataset lies on %s, which is memory: no storage was measured.",
+			    c->file_system);
+		return;
+	}
+	for (uint32_t i = 0; i < r->epochs_begun; i++)
+		warm += share_of(&r->usage[i].cache_start) > CACHE_SHARE;
+	verdict_say(v, "%s of %s of the dataset were in the page cache before epoch %u",
+		    str_bytes((double)c->cached_bytes, a, sizeof(a)),
+		    str_bytes((double)c->bytes, b, sizeof(b)), worst + 1);
+	if (share <= CACHE_SHARE) {
+		verdict_say(v, "%s.", r->epochs_begun > 1 ? ", the most of all epochs" : "");
+		return;
+	}
+	v->level = VERDICT_WARN;
+	verdict_say(v, ": this measured memory%s", share >= 0.5 ? ", not storage" : " in part");
+	if (r->epochs_begun > 1)
+		verdict_say(v, " (%u of %u epochs began with more than %.0f %% of it there)", warm,
+			    r->epochs_begun, 100 * CACHE_SHARE);
+	verdict_say(v, ". storage.page_cache=cold_epochs evicts it before every epoch.");
+}
+
+static void judge_cache(const struct result *r, const struct run_metrics *m, struct verdict *v)
+{
+	const struct store_ops *base = store_find_base(r->workload->storage.store);
+	uint32_t worst, end;
+	char a[32], b[32];
+
+	(void)m;
+	worst = fullest(r, false);
+	if (worst == r->epochs_begun) {
+		v->level = VERDICT_UNKNOWN;
+		verdict_say(v, "What the page cache held of the dataset is not known: %.300s.",
+			    r->usage[0].cache_start.why[0] ? r->usage[0].cache_start.why
+							   : "it was not looked at");
+		return;
+	}
+	if (base->is.flags & STORE_IS_UNCACHED) {
+		judge_uncached(v, r);
+		return;
+	}
+	if (!judge_eviction(v, r))
+		judge_start(v, r, worst);
+	end = fullest(r, true);
+	if (r->workload->storage.page_cache == PAGE_CACHE_DROP && end < r->epochs_begun) {
+		const struct residency *c = &r->usage[end].cache_end;
+
+		verdict_say(v, " Reading left %s of %s there after epoch %u.",
+			    str_bytes((double)c->cached_bytes, a, sizeof(a)),
+			    str_bytes((double)c->bytes, b, sizeof(b)), end + 1);
+		if (too_much(c->cached_bytes, c->bytes)) {
+			verdict_worsen(v, VERDICT_WARN);
+			verdict_say(
+				v,
+				" What is still being read ahead when a file is closed stays, and "
+				"may serve other samples of the file.");
+		}
+	}
+	say_sample(v, &r->usage[worst].cache_start);
+}
+
+extern const struct verdict_ops verdict_cache;
+const struct verdict_ops verdict_cache = {
+	.name = "cache",
+	.help = "How much of the dataset was in the page cache?",
+	.needs = VERDICT_OF_TRAINING | VERDICT_OF_EPOCHS | VERDICT_OF_FILES,
+	.about_cache = true,
+	.judge = judge_cache,
+};

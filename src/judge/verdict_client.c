@@ -1,0 +1,89 @@
+/* Whether the machine that emulates the accelerators was itself the limit. */
+#include <math.h>
+
+#include "base/str.h"
+#include "judge/verdict.h"
+
+static const double CPU_BUSY_SHARE = 0.90;
+static const double WORKER_BUSY_SHARE = 0.90;
+static const double WORKER_CPU_SHARE = 0.80;
+static const double MEMORY_SHARE = 0.90;
+
+/* The reader threads have no time left, and spend it on the CPU. A fast store cannot help them. */
+static void judge_workers(struct verdict *v, const struct result *r)
+{
+	double wall = 0, cpu = 0, busy = 0, workers = 0, share;
+
+	for (uint32_t i = 0; r->usage && i < r->epochs_begun; i++) {
+		wall += (double)r->usage[i].wall_ns;
+		cpu += (double)r->usage[i].cpu_ns;
+	}
+	for (uint32_t k = 0; r->rank && k < r->ranks; k++) {
+		if (r->rank[k].lost)
+			continue;
+		workers += r->rank[k].workers ? r->rank[k].workers : 1;
+		busy += (double)r->rank[k].train_busy_ns;
+	}
+	if (!(wall > 0) || !(busy > 0))
+		return;
+	share = busy / (wall * workers);
+	if (share <= WORKER_BUSY_SHARE || cpu / busy <= WORKER_CPU_SHARE)
+		return;
+	verdict_worsen(v, VERDICT_WARN);
+	verdict_say(v,
+		    " The workers (%.0f) were reading %.0f %% of the time, with CPU time for %.0f "
+		    "%% of "
+		    "it: "
+		    "they spend their time computing (CRC, decoding, copying), not waiting for the "
+		    "store.",
+		    workers, fmin(100, 100 * share), fmin(100, 100 * cpu / busy));
+}
+
+static void judge_client(const struct result *r, const struct run_metrics *m, struct verdict *v)
+{
+	const struct host_facts *h = &r->host;
+	double cpus = result_cpus(r);
+	double busy = 0, memory = result_memory_gib(r) * 1073741824.0;
+	bool known = false;
+	char a[32], b[32];
+
+	(void)m;
+	for (uint32_t i = 0; r->usage && i < r->epochs_done; i++) {
+		const struct epoch_usage *u = &r->usage[i];
+
+		if (u->wall_ns <= 0 || !(cpus > 0))
+			continue;
+		known = true;
+		busy = fmax(busy, (double)u->cpu_ns / (double)u->wall_ns / cpus);
+	}
+	if (known) {
+		verdict_say(v, "%.0f %% of %.3g cores busy in the busiest epoch", 100 * busy, cpus);
+		if (r->nodes > 1)
+			verdict_say(v, " of %u hosts", r->nodes);
+		else if (cpus < h->cpu_count)
+			verdict_say(v, " (this process may not use all %d)", h->cpu_count);
+	} else {
+		v->level = VERDICT_UNKNOWN;
+		verdict_say(v, "No epoch was finished, so that CPU use is not known");
+	}
+	verdict_say(v, "; at most %s of %s memory used.",
+		    str_bytes((double)r->peak_rss_bytes, a, sizeof(a)),
+		    str_bytes(memory, b, sizeof(b)));
+	if (busy > CPU_BUSY_SHARE) {
+		verdict_worsen(v, VERDICT_WARN);
+		verdict_say(v, " This machine's CPU, not the storage, may be the limit.");
+	}
+	judge_workers(v, r);
+	if (memory > 0 && (double)r->peak_rss_bytes > MEMORY_SHARE * memory) {
+		verdict_worsen(v, VERDICT_WARN);
+		verdict_say(v, " Memory was nearly full: swapping may have been measured.");
+	}
+}
+
+extern const struct verdict_ops verdict_client;
+const struct verdict_ops verdict_client = {
+	.name = "client",
+	.help = "Was this machine, not the storage, the limit?",
+	.needs = VERDICT_OF_TRAINING,
+	.judge = judge_client,
+};

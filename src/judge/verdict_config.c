@@ -1,0 +1,45 @@
+/* Whether the workload was understood, and used as it is. */
+#include "judge/verdict.h"
+
+static const double DROPPED_SHARE = 0.01;
+
+static uint64_t train_samples(const struct workload *w)
+{
+	return (uint64_t)w->dataset.num_files_train * (uint64_t)w->dataset.num_samples_per_file;
+}
+
+static void judge_config(const struct result *r, const struct run_metrics *m, struct verdict *v)
+{
+	const struct str_list *warnings = &r->workload->warnings;
+	uint64_t samples = train_samples(r->workload);
+	double share = samples ? (double)r->dropped_samples / (double)samples : 0;
+
+	(void)m;
+	if (r->dropped_samples)
+		verdict_say(v,
+			    "%llu of %llu samples (%.2g %%) fill no whole step and are left out of "
+			    "each "
+			    "epoch.",
+			    (unsigned long long)r->dropped_samples, (unsigned long long)samples,
+			    100 * share);
+	if (share > DROPPED_SHARE)
+		verdict_worsen(v, VERDICT_WARN);
+	if (warnings->n == 0) {
+		verdict_say(v, "%sEvery key of the workload was understood.",
+			    v->text[0] ? " " : "");
+		return;
+	}
+	verdict_worsen(v, VERDICT_WARN);
+	verdict_say(v, "%s%zu warning%s: ", v->text[0] ? " " : "", warnings->n,
+		    warnings->n == 1 ? "" : "s");
+	for (size_t i = 0; i < warnings->n && i < 3; i++)
+		verdict_say(v, "%s%.150s", i ? "; " : "", warnings->v[i]);
+	verdict_say(v, "%s", warnings->n > 3 ? "; and more" : ".");
+}
+
+extern const struct verdict_ops verdict_config;
+const struct verdict_ops verdict_config = {
+	.name = "config",
+	.help = "Was every key understood, and every sample used?",
+	.judge = judge_config,
+};

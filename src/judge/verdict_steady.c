@@ -1,0 +1,146 @@
+/* Whether the run was long enough to measure the storage, and not what was prefetched. */
+#include <math.h>
+
+#include "judge/verdict.h"
+
+static const double STEADY_GAP_POINTS = 2;    /* AU above whole-run AU that is still no trap */
+static const double STEADY_START_POINTS = 5;  /* above it although the window is long enough */
+static const double STEADY_RATE_SHARE = 0.05; /* the same two for samples/s */
+static const double STEADY_START_SHARE = 0.10;
+
+static const struct epoch_metrics *shortest_epoch(const struct run_metrics *m)
+{
+	const struct epoch_metrics *least = NULL;
+
+	for (uint32_t i = 0; i < m->epochs; i++) {
+		const struct epoch_metrics *e = &m->epoch[i];
+
+		if (e->steps == 0)
+			continue;
+		if (!e->train_valid)
+			return e;
+		if (!least || e->measured_steps < least->measured_steps)
+			least = e;
+	}
+	return least;
+}
+
+/* What the measured window says beside what the whole run says. */
+struct gap {
+	double au;   /* points */
+	double rate; /* share by which samples/s are above those of the whole run */
+};
+
+static struct gap gap_of(const struct run_metrics *m)
+{
+	struct gap g = {.au = m->train_au.mean - m->whole_au.mean};
+
+	if (m->whole_throughput.mean > 0)
+		g.rate = m->train_throughput.mean / m->whole_throughput.mean - 1;
+	return g;
+}
+
+static void say_rates(struct verdict *v, const struct run_metrics *m)
+{
+	verdict_say(v,
+		    " Throughput is %.1f samples/s in the measured steps, %.1f over the whole run.",
+		    m->train_throughput.mean, m->whole_throughput.mean);
+}
+
+static void say_trap(struct verdict *v, const struct run_metrics *m, const struct gap *g,
+		     const struct epoch_metrics *e, uint64_t ahead)
+{
+	v->level = VERDICT_FAIL;
+	verdict_say(
+		v,
+		"Not steady: %llu steps an epoch, %llu of them measured, %llu batches prefetched. ",
+		(unsigned long long)e->steps, (unsigned long long)e->measured_steps,
+		(unsigned long long)ahead);
+	if (g->au > STEADY_GAP_POINTS) {
+		verdict_say(v,
+			    "AU %.1f %% describes the prefetch queue; by wall time it is %.1f %%.",
+			    m->train_au.mean, m->whole_au.mean);
+		say_rates(v, m);
+	} else {
+		verdict_say(v,
+			    "The throughput of %.1f samples/s describes the prefetch queue; over "
+			    "the whole "
+			    "run it is %.1f (AU %.1f %%, by wall time %.1f %%).",
+			    m->train_throughput.mean, m->whole_throughput.mean, m->train_au.mean,
+			    m->whole_au.mean);
+	}
+	verdict_say(v, " At least %llu steps an epoch are needed.",
+		    (unsigned long long)(10 * ahead + (e->steps - e->measured_steps)));
+}
+
+static void judge_window(struct verdict *v, const struct run_metrics *m,
+			 const struct epoch_metrics *e, uint64_t ahead)
+{
+	double steps = e->measured_steps ? (double)e->measured_steps : 1;
+	double from_queue = fmin(1.0, (double)ahead / steps);
+	struct gap g = gap_of(m);
+	bool apart = g.au > STEADY_GAP_POINTS || g.rate > STEADY_RATE_SHARE;
+
+	if (apart && from_queue >= 0.5) {
+		say_trap(v, m, &g, e, ahead);
+		return;
+	}
+	v->level = VERDICT_WARN;
+	if (apart && from_queue > 0.1)
+		verdict_say(v,
+			    "Barely steady: %.0f %% of the measured steps (%llu an epoch) can come "
+			    "from "
+			    "the %llu batches prefetched. AU is %.1f %%, by wall time %.1f %%.",
+			    100 * from_queue, (unsigned long long)e->measured_steps,
+			    (unsigned long long)ahead, m->train_au.mean, m->whole_au.mean);
+	else if (g.au > STEADY_START_POINTS || g.rate > STEADY_START_SHARE)
+		verdict_say(v,
+			    "Steady after a slow start: AU %.1f %% leaves out the first steps of "
+			    "an epoch; "
+			    "by wall time it is %.1f %%.",
+			    m->train_au.mean, m->whole_au.mean);
+	else if (from_queue >= 1)
+		verdict_say(v,
+			    "Too few steps to be sure: %llu measured an epoch, %llu batches "
+			    "prefetched. "
+			    "But AU %.1f %% and AU by wall time %.1f %% agree.",
+			    (unsigned long long)e->measured_steps, (unsigned long long)ahead,
+			    m->train_au.mean, m->whole_au.mean);
+	else
+		v->level = VERDICT_PASS;
+	if (v->level == VERDICT_PASS)
+		verdict_say(v,
+			    "Steady: %llu steps an epoch measured, %llu batches prefetched; AU is "
+			    "%.1f %%, "
+			    "by wall time %.1f %%.",
+			    (unsigned long long)e->measured_steps, (unsigned long long)ahead,
+			    m->train_au.mean, m->whole_au.mean);
+	say_rates(v, m);
+}
+
+static void judge_steady(const struct result *r, const struct run_metrics *m, struct verdict *v)
+{
+	const struct epoch_metrics *e = shortest_epoch(m);
+
+	if (!e) {
+		v->level = VERDICT_UNKNOWN;
+		verdict_say(v, "No training epoch was finished: there is nothing to judge.");
+		return;
+	}
+	if (!e->train_valid) {
+		v->level = VERDICT_FAIL;
+		verdict_say(
+			v, "Not steady: AU does not exist, because %s. By wall time AU is %.1f %%.",
+			e->why, m->whole_au.mean);
+		return;
+	}
+	judge_window(v, m, e, r->rank ? r->rank[result_present_rank(r)].prefetch_batches : 0);
+}
+
+extern const struct verdict_ops verdict_steady;
+const struct verdict_ops verdict_steady = {
+	.name = "steady",
+	.help = "Was the run long enough to measure the storage, and not the prefetch queue?",
+	.needs = VERDICT_OF_TRAINING,
+	.judge = judge_steady,
+};

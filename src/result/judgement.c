@@ -1,0 +1,49 @@
+/* What judging a result yields: names, and its end. */
+#include "result/judgement.h"
+
+#include <stdlib.h>
+
+const char *const time_part_names[TIME_PARTS] = {
+	[TIME_COMPUTE] = "compute",
+	[TIME_WAIT + WAIT_START] = "start_up",
+	[TIME_WAIT + WAIT_STARVED] = "starved",
+	[TIME_WAIT + WAIT_QUEUE] = "queueing",
+	[TIME_WAIT + WAIT_OPEN] = "open_metadata",
+	[TIME_WAIT + WAIT_DATA] = "data",
+	[TIME_WAIT + WAIT_DECODE] = "decode",
+	[TIME_WAIT + WAIT_PREPROCESS] = "preprocess",
+	[TIME_WAIT + WAIT_TRANSPORT] = "transport",
+	[TIME_WAIT + WAIT_OTHER] = "unknown_wait",
+	[TIME_SKEW] = "barrier_wait",
+	[TIME_COLLECTIVE] = "collective",
+	[TIME_CHECKPOINT] = "checkpoint",
+	[TIME_OTHER] = "other",
+};
+
+const char *const ledger_keys[LEDGER_LINES] = {
+	[LEDGER_WANTED] = "wanted",           [LEDGER_ASKED] = "asked",
+	[LEDGER_RETURNED] = "returned",       [LEDGER_CALLS] = "process_calls",
+	[LEDGER_CHARGED] = "process_fetched", [LEDGER_CLIENT] = "client_returned",
+	[LEDGER_FETCHED] = "client_fetched",  [LEDGER_DEVICE] = "device",
+	[LEDGER_DISKS] = "disks_below",       [LEDGER_NETWORK] = "network_received",
+};
+
+const char *const ledger_titles[LEDGER_LINES] = {
+	[LEDGER_WANTED] = "sample data delivered",
+	[LEDGER_ASKED] = "asked of the store",
+	[LEDGER_RETURNED] = "returned by the store",
+	[LEDGER_CALLS] = "returned by the process's read calls",
+	[LEDGER_CHARGED] = "fetched for the process by the kernel",
+	[LEDGER_CLIENT] = "given out by the file system's client",
+	[LEDGER_FETCHED] = "fetched from its servers",
+	[LEDGER_DEVICE] = "read from the device",
+	[LEDGER_DISKS] = "read from the disks below it",
+	[LEDGER_NETWORK] = "received from the network",
+};
+
+void judgement_release(struct judgement *j)
+{
+	free(j->verdict);
+	free(j->epoch);
+	*j = (struct judgement){0};
+}

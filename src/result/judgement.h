@@ -1,0 +1,161 @@
+#pragma once
+/* What judging a result yields: filled once by judge/judge.h, rendered by the writers here. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "metric/slow_samples.h"
+#include "metric/split.h"
+
+/* ---- where the wall time of training went: disjoint parts that sum to it ---- */
+
+enum time_part {
+	TIME_COMPUTE,
+	TIME_WAIT, /* the parts of the exposed wait, in the order of enum wait_part */
+	TIME_WAIT_END = TIME_WAIT + WAIT_PARTS - 1,
+	TIME_SKEW,       /* at the barrier, for ranks that came later */
+	TIME_COLLECTIVE, /* between the last rank's arrival and going on */
+	TIME_CHECKPOINT,
+	TIME_OTHER, /* everything between; what is left of the wall time */
+	TIME_PARTS
+};
+
+/* As in result.json and in the table. */
+extern const char *const time_part_names[TIME_PARTS];
+
+/* By the definitions of docs/metrics.md; the division of waits is metric/split.h. */
+struct decomposition {
+	uint32_t ranks;            /* that are not lost: what means are over */
+	double wall_s;             /* of training, mean over ranks */
+	double mean_s[TIME_PARTS]; /* mean over ranks; sums to wall_s */
+	double critical_wall_s;    /* from the first rank's begin to the last one's end, summed */
+	double critical_s[TIME_PARTS];        /* in each step of the last; sums to it */
+	double work_s[WORK_KINDS];            /* workers' time in delivered batches, all ranks */
+	double hidden_io_s;                   /* of that, requests that no rank waited for */
+	double ready_mean;                    /* batches that lay ready when a rank asked */
+	uint64_t steps;                       /* of all ranks */
+	uint64_t batches, common_steps;       /* delivered; made by every rank */
+	double service_mean_s, service_dev_s; /* a batch from begun to done */
+	double delivery_mean_s;               /* from done to got, where it was waited for */
+	uint32_t last_rank;                   /* came last to the barrier most often */
+	double last_share;                    /* in this share of the steps */
+	double last_behind_s;                 /* how far behind the one before it, on average */
+	enum time_part last_part;             /* in which it spends more than the mean */
+	uint32_t last_node;        /* whose ranks came last most often, for their number */
+	double last_node_share;    /* in this share of the steps; 0 with one node */
+	uint32_t last_node_ranks;  /* it has so many */
+	double last_node_behind_s; /* the last of them behind all other nodes', on average then */
+};
+
+/* ---- the ledger of bytes: one line for each place between the samples and the storage where bytes
+ * of training were counted, each compared with an earlier one ---- */
+
+enum ledger_key {
+	LEDGER_WANTED,   /* sample data delivered from the store */
+	LEDGER_ASKED,    /* of the store, by metadata and data requests */
+	LEDGER_RETURNED, /* by these */
+	LEDGER_CALLS,    /* by read calls of this program, as the kernel counts them (rchar) */
+	LEDGER_CHARGED,  /* fetched for this program from below the page cache (read_bytes) */
+	LEDGER_CLIENT,   /* given out by the client of a network file system */
+	LEDGER_FETCHED,  /* fetched by it from its servers */
+	LEDGER_DEVICE,   /* read from the whole devices under the dataset's file system */
+	LEDGER_DISKS,    /* read from the disks that these are made of */
+	LEDGER_NETWORK,  /* received by the network's interfaces */
+	LEDGER_LINES
+};
+
+enum ledger_state { LEDGER_AGREES, LEDGER_EXPLAINED, LEDGER_FLAGGED };
+
+struct ledger_line {
+	bool known;
+	double bytes;
+	int against;             /* the line it is compared with; -1: none */
+	enum ledger_state state; /* explained or flagged: they differ by more than 1 % */
+	char why[200];           /* then; no full stop */
+};
+
+struct ledger {
+	struct ledger_line line[LEDGER_LINES];
+};
+
+extern const char *const ledger_keys[LEDGER_LINES];
+extern const char *const ledger_titles[LEDGER_LINES];
+
+/* ---- the samples that took longest to read ---- */
+
+#define STRAGGLING_SAMPLES 10
+
+struct stragglers {
+	uint32_t samples;
+	struct straggling_sample {
+		uint32_t rank;
+		struct slow_sample of;
+	} sample[STRAGGLING_SAMPLES]; /* the longest first */
+	double mean_s;                /* to read a sample, over ranks that say so; 0: not known */
+};
+
+/* ---- verdicts ---- */
+
+enum verdict_level { VERDICT_PASS, VERDICT_WARN, VERDICT_FAIL, VERDICT_UNKNOWN };
+
+struct verdict {
+	char check[24]; /* the name of its row: "steady", "bytes", "dataset", ... */
+	enum verdict_level level;
+	char text[640]; /* one or two sentences with the figures */
+};
+
+/* ---- what would change the result, by the model (predict/model.h) ---- */
+
+#define WHAT_IF_MAX 20
+struct outlook {
+	bool known;
+	char why[160];            /* when not known */
+	double measured_au;       /* whole-run, percent */
+	double modeled_au;        /* the same by the model */
+	double fixed_s, shared_s; /* of reading a batch: whatever else is read; alone */
+	bool sharing_known;       /* whether more readers share one capacity could be seen */
+	double latency_share, stream_share, shared_share; /* of the time of reads, by read_fit.h */
+	uint32_t workers_needed;                          /* of a rank for 90 %; 0: not reached */
+	bool needed_known;                                /* by all explanations of the reads */
+	double needed_au;
+	double unordered_au; /* were batches handed out as they come; NAN: they are, or W < 2 */
+	double window_au;    /* with four times the window; NAN without workers */
+	uint32_t changes;
+	struct what_if {
+		char change[96];       /* "key=value key=value", or a storage in words */
+		bool known;            /* the explanations of the reads agree */
+		double au;             /* percent; when known */
+		double low, high;      /* percent: by all explanations */
+		double error;          /* points that `au` may be off */
+		double rate, rate_now; /* bytes/s that it asks of the storage; that it gave */
+	} change[WHAT_IF_MAX];
+};
+
+/* What held the run back most. */
+struct limit {
+	char cause[32];    /* a word: docs/metrics.md */
+	char text[400];    /* one sentence */
+	double loss_share; /* of the wall time of training, in percent */
+};
+
+/* ---- all of it ---- */
+
+/* Of one epoch that was begun. Bytes are NAN where they are not known, or there was no evaluation;
+ * known lines of training sum up to those of the ledger. */
+struct epoch_judgement {
+	struct decomposition time; /* all 0 where the epoch was not finished */
+	double train_bytes[LEDGER_LINES], eval_bytes[LEDGER_LINES];
+};
+
+struct judgement {
+	struct verdict *verdict; /* owned; `verdicts` of them, in the order of their table */
+	uint32_t verdicts;
+	struct decomposition time;     /* over the finished epochs */
+	struct epoch_judgement *epoch; /* owned; `epochs` of them: those that were begun */
+	uint32_t epochs;
+	struct ledger ledger; /* over the epochs that were begun */
+	struct stragglers stragglers;
+	struct limit limit;
+	struct outlook outlook;
+};
+
+void judgement_release(struct judgement *j);
