@@ -26,8 +26,6 @@ void dlio_log_eval_start(uint64_t steps);
 void dlio_log_eval_end(const struct phase *p);
 void dlio_log_eval_metrics(uint32_t epoch, double au, double throughput);
 
-/* ---- checkpoints (result/dlio_log_checkpoint.c) ---- */
-
 /* Parameters of the model, if it has layers, and the sizes. */
 void dlio_log_checkpoint_size(const struct result *r);
 /* "Checkpointing write started" */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "result/json_out.h"
-#include "result/json_parts.h"
+#include "result/json_result.h"
 
 static void put_known(json_t *o, const char *key, bool known, uint64_t v)
 {

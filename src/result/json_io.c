@@ -1,7 +1,7 @@
 /* Counters of requests with their latencies: quantiles to read, and buckets that other results' can
  * be added to. */
 #include "result/json_out.h"
-#include "result/json_parts.h"
+#include "result/json_result.h"
 
 static json_t *bucket(uint64_t low, uint32_t count)
 {

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "result/json_out.h"
-#include "result/json_parts.h"
+#include "result/json_result.h"
 
 static const char *const level_names[] = {[VERDICT_PASS] = "pass",
 					  [VERDICT_WARN] = "warn",

@@ -11,7 +11,7 @@
 #include <jansson.h>
 
 #include "metric/series.h"
-#include "result/json_parts.h"
+#include "result/json_result.h"
 #include "result/result.h"
 
 static uint64_t thousand(void *arg)

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "judge/decompose.h"
-#include "result/json_parts.h"
+#include "result/json_result.h"
 #include "result/text.h"
 #include "result_synth.h"
 

@@ -5,11 +5,8 @@
 #include "result/metrics.h"
 #include "result/result.h"
 
-/* Key by key: value, unit, and where the value came from. */
-json_t *json_configuration(const struct workload *w);
 /* Requests, bytes and time of one kind of operation each, with the latencies as a histogram. */
 json_t *json_io(const struct io_stat *io);
-json_t *json_environment(const struct host_facts *h);
 /* Everything measured while training, and while evaluating (NULL without evaluation). */
 json_t *json_training(const struct result *r, const struct run_metrics *m);
 json_t *json_evaluation(const struct result *r, const struct run_metrics *m);
@@ -25,11 +22,6 @@ json_t *json_stragglers(const struct result *r);
 json_t *json_checkpoint(const struct result *r);
 /* Curves over time of the machine; only with r->series. */
 json_t *json_series(const struct result *r);
-/* Share of computing of the emulated accelerators between the first and the last of n points; NULL
- * when there is nothing to divide. */
-json_t *json_accelerator_use(const struct result *r, const struct series_point *p, size_t n);
-/* The real ones, from every stride-th of n points: [] without any. */
-json_t *json_gpus(const struct series *s, const struct series_point *p, size_t n, size_t stride);
 /* One object a rank. */
 json_t *json_ranks(const struct result *r, const struct run_metrics *m);
 /* One object a host, with the processes and ranks it had; of a run of several processes. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "result/json_out.h"
-#include "result/json_parts.h"
+#include "result/json_result.h"
 
 /* "<name>_mean_<unit>" and so on; nothing when there is no value. */
 static void put_series(json_t *o, const char *name, const char *unit, const struct series_stat *s)
