@@ -52,6 +52,7 @@ void order_proof_merge(struct order_proof *into, const struct order_proof *from)
 	into->count += from->count;
 	into->sum_a += from->sum_a;
 	into->sum_b += from->sum_b;
+	into->refused += from->refused;
 }
 
 void order_proof_range(struct order_proof *p, uint64_t first, uint64_t last)
@@ -90,11 +91,12 @@ static void add_stream(struct order_proof *p, const struct order *o, uint32_t ra
 	struct order_held got;
 	uint64_t sample, n = 0;
 	bool again;
-	/* without memory nothing is added, and the proof fails for it */
 	struct order_held *held = try_calloc(o->fill, sizeof(*held), "the proof of an epoch", NULL);
 
-	if (!held)
+	if (!held) {
+		p->refused++;
 		return;
+	}
 	order_stream_init(&s, o, rank, held);
 	do {
 		while (order_stream_wants(&s, &sample))
@@ -177,30 +179,38 @@ void order_tf_undelivered(struct order_proof *p, const struct order *o, uint32_t
 			order_proof_add(p, sample);
 }
 
-static bool check_sums(const struct order *o, const struct order_proof *delivered,
-		       const struct order_proof *undelivered, const struct order_proof *all,
-		       char *why, size_t why_size)
+static enum order_kept check_sums(const struct order *o, const struct order_proof *delivered,
+				  const struct order_proof *undelivered,
+				  const struct order_proof *all, char *why, size_t why_size)
 {
 	unsigned long long got = delivered->count, rest = undelivered->count;
 	struct order_proof sum = *delivered, expected = *all;
 
 	order_proof_merge(&sum, undelivered);
+	if (sum.refused || expected.refused) {
+		snprintf(why, why_size,
+			 "%llu samples were delivered; whether each was delivered exactly once is "
+			 "unknown, because the system refused the memory to compute it (%llu "
+			 "places of a shuffle buffer)",
+			 got, (unsigned long long)o->fill);
+		return ORDER_UNKNOWN;
+	}
 	if (sum.count != expected.count) {
 		snprintf(why, why_size,
 			 "%llu samples were delivered and %llu were left out, %llu together: the "
 			 "%s has %llu",
 			 got, rest, got + rest, expected.count == o->samples ? "dataset" : "order",
 			 (unsigned long long)expected.count);
-		return false;
+		return ORDER_BROKEN;
 	}
 	if (sum.sum_a != expected.sum_a || sum.sum_b != expected.sum_b) {
 		snprintf(why, why_size,
 			 "%llu samples were delivered and %llu were left out, as many as the "
 			 "%s has, but not each once: some came twice and others never",
 			 got, rest, expected.count == o->samples ? "dataset" : "order");
-		return false;
+		return ORDER_BROKEN;
 	}
-	return true;
+	return ORDER_KEPT;
 }
 
 static void tell_proved(const struct order *o, uint64_t delivered, uint64_t rest, char *why,
@@ -217,28 +227,30 @@ static void tell_proved(const struct order *o, uint64_t delivered, uint64_t rest
 			 got, all, (unsigned long long)rest);
 }
 
-static bool compare_with(const struct order *o, const struct order_proof *delivered,
-			 const struct order_proof *undelivered, const struct order_proof *all,
-			 char *why, size_t why_size)
+static enum order_kept compare_with(const struct order *o, const struct order_proof *delivered,
+				    const struct order_proof *undelivered,
+				    const struct order_proof *all, char *why, size_t why_size)
 {
-	if (!check_sums(o, delivered, undelivered, all, why, why_size))
-		return false;
-	tell_proved(o, delivered->count, undelivered->count, why, why_size);
-	return true;
+	enum order_kept kept = check_sums(o, delivered, undelivered, all, why, why_size);
+
+	if (kept == ORDER_KEPT)
+		tell_proved(o, delivered->count, undelivered->count, why, why_size);
+	return kept;
 }
 
-bool order_proof_check(const struct order *o, const struct order_proof *delivered,
-		       const struct order_proof *undelivered, char *why, size_t why_size)
+enum order_kept order_proof_check(const struct order *o, const struct order_proof *delivered,
+				  const struct order_proof *undelivered, char *why, size_t why_size)
 {
 	unsigned long long all = o->samples, got = delivered->count, rest = undelivered->count;
 	unsigned long long repeats = order_repeats(o);
 	uint64_t first, shard, total;
-
 	struct order_proof expected = {0};
+	enum order_kept kept;
 
 	add_expected(&expected, o);
-	if (!check_sums(o, delivered, undelivered, &expected, why, why_size))
-		return false;
+	kept = check_sums(o, delivered, undelivered, &expected, why, why_size);
+	if (kept != ORDER_KEPT)
+		return kept;
 	if (o->how == ORDER_SHARDS && o->one_shard && o->ranks > 1) {
 		order_shard(o, 0, &first, &shard, &total);
 		snprintf(why, why_size,
@@ -256,7 +268,7 @@ bool order_proof_check(const struct order *o, const struct order_proof *delivere
 	} else {
 		tell_proved(o, got, rest, why, why_size);
 	}
-	return true;
+	return ORDER_KEPT;
 }
 
 /* Cuts positions [a, b) at the borders between delivered and not, and takes what is wanted. */
@@ -354,7 +366,7 @@ static void tell_expected(const struct order *o, const struct order_proof *deliv
 }
 
 int order_prove(const struct order *o, uint64_t steps, const struct order_proof *delivered,
-		unsigned threads, const struct stop_flag *stop, bool *proved, char *why,
+		unsigned threads, const struct stop_flag *stop, enum order_kept *kept, char *why,
 		size_t why_size, struct err *e)
 {
 	struct proving j = {.o = o, .stop = stop};
@@ -362,11 +374,11 @@ int order_prove(const struct order *o, uint64_t steps, const struct order_proof 
 	uint64_t count;
 	int rc;
 
-	*proved = false;
+	*kept = ORDER_BROKEN;
 	if (o->how == ORDER_STRIDED || o->how == ORDER_SHARDS) {
 		for (uint32_t r = 0; r < o->ranks; r++)
 			order_proof_undelivered(&walked, o, r, steps);
-		*proved = order_proof_check(o, delivered, &walked, why, why_size);
+		*kept = order_proof_check(o, delivered, &walked, why, why_size);
 		return 0;
 	}
 	j.per_rank = min_u64(steps, order_steps(o)) * o->batch;
@@ -378,10 +390,10 @@ int order_prove(const struct order *o, uint64_t steps, const struct order_proof 
 		return rc;
 	}
 	if (j.of_delivered) {
-		*proved = same(delivered, &walked);
+		*kept = same(delivered, &walked) ? ORDER_KEPT : ORDER_BROKEN;
 		tell_expected(o, delivered, &walked, why, why_size);
 	} else {
-		*proved = compare_with(o, delivered, &walked, &all, why, why_size);
+		*kept = compare_with(o, delivered, &walked, &all, why, why_size);
 	}
 	return 0;
 }

@@ -9,13 +9,21 @@
  * multisets have equal proofs; different ones differ but for about one chance in 2^64. */
 struct order_proof {
 	uint64_t count, sum_a, sum_b;
+	uint64_t refused; /* parts that are missing because the system refused memory */
 };
+
+enum order_kept {
+	ORDER_BROKEN,
+	ORDER_KEPT,
+	ORDER_UNKNOWN, /* there was no memory for the proof */
+};
+
 void order_proof_add(struct order_proof *p, uint64_t sample);
 void order_proof_merge(struct order_proof *into, const struct order_proof *from);
 /* The multiset 0..n-1, restricted to [first, last). */
 void order_proof_range(struct order_proof *p, uint64_t first, uint64_t last);
 /* What `rank` was to deliver but did not, after `steps_done` of its steps, plus (rank 0 only) the
- * samples that fill no whole step. Not for ORDER_TF_RECORDS. */
+ * samples that do not fill a whole step. Not for ORDER_TF_RECORDS. */
 void order_proof_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
 			     uint64_t steps_done);
 /* The same for ORDER_TF_RECORDS, where each rank also accounts for the records it keeps beyond its
@@ -23,15 +31,17 @@ void order_proof_undelivered(struct order_proof *p, const struct order *o, uint3
 void order_tf_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
 			  uint64_t steps_done, void *memory);
 /* delivered + undelivered == all samples, each once, and those that the order repeats? `why` gets
- * the sentence either way. */
-bool order_proof_check(const struct order *o, const struct order_proof *delivered,
-		       const struct order_proof *undelivered, char *why, size_t why_size);
+ * the sentence in any case. */
+enum order_kept order_proof_check(const struct order *o, const struct order_proof *delivered,
+				  const struct order_proof *undelivered, char *why,
+				  size_t why_size);
 /* Proves an epoch of which every rank made `steps` steps: `delivered` (of all ranks together) must
  * be the samples at just those positions. Where more than half of the samples were delivered, what
  * was not is walked instead, and both together must be every sample once. Time is linear in the
  * smaller of the two and, in the second case, a few ns a sample; memory is constant. Uses up to
  * `threads` threads; orders that repeat samples or run through a buffer are proved by one.
- * ERR_CANCELED soon after `stop` (may be NULL) is set; `why` gets a sentence in any case. */
+ * ERR_CANCELED soon after `stop` (may be NULL) is set; `why` gets a sentence in any case. Without
+ * memory *kept is ORDER_UNKNOWN, which is no failure. */
 int order_prove(const struct order *o, uint64_t steps, const struct order_proof *delivered,
-		unsigned threads, const struct stop_flag *stop, bool *proved, char *why,
+		unsigned threads, const struct stop_flag *stop, enum order_kept *kept, char *why,
 		size_t why_size, struct err *e);

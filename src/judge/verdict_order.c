@@ -1,6 +1,31 @@
 /* Whether every sample was read exactly once in each epoch. */
 #include "judge/verdict.h"
 
+/* The first epoch whose order is `kept`, or the first such evaluation. */
+static bool name_epoch(struct verdict *v, const struct result *r, enum order_kept kept,
+		       const char *what)
+{
+	for (uint32_t i = 0; i < r->epochs_done; i++) {
+		const struct epoch_usage *u = &r->usage[i];
+
+		if (u->order_kept != kept)
+			continue;
+		verdict_say(v, "Epoch %u %s: %s", i + 1, what,
+			    u->order_note[0] ? u->order_note : "no proof was taken");
+		return true;
+	}
+	for (uint32_t i = 0; i < r->epochs_done; i++) {
+		const struct epoch_usage *u = &r->usage[i];
+
+		if (u->eval_order_kept != kept || !u->eval_order_note[0])
+			continue;
+		verdict_say(v, "The evaluation of epoch %u %s: %s", i + 1, what,
+			    u->eval_order_note);
+		return true;
+	}
+	return false;
+}
+
 static void judge_order(const struct result *r, const struct run_metrics *m, struct verdict *v)
 {
 	(void)m;
@@ -9,21 +34,12 @@ static void judge_order(const struct result *r, const struct run_metrics *m, str
 		verdict_say(v, "No epoch was finished, so that none was proved complete.");
 		return;
 	}
-	for (uint32_t i = 0; i < r->epochs_done; i++) {
-		if (r->usage[i].order_proved)
-			continue;
+	if (name_epoch(v, r, ORDER_BROKEN, "is not proved complete")) {
 		v->level = VERDICT_FAIL;
-		verdict_say(v, "Epoch %u is not proved complete: %s", i + 1,
-			    r->usage[i].order_note[0] ? r->usage[i].order_note
-						      : "no proof was taken");
 		return;
 	}
-	for (uint32_t i = 0; i < r->epochs_done; i++) {
-		if (r->usage[i].eval_order_proved || !r->usage[i].eval_order_note[0])
-			continue;
-		v->level = VERDICT_FAIL;
-		verdict_say(v, "The evaluation of epoch %u is not proved complete: %s", i + 1,
-			    r->usage[i].eval_order_note);
+	if (name_epoch(v, r, ORDER_UNKNOWN, "could not be checked")) {
+		v->level = VERDICT_UNKNOWN;
 		return;
 	}
 	if (r->epochs_done == 1)

@@ -189,7 +189,7 @@ static json_t *train_epoch(const struct result *r, const struct run_metrics *m, 
 	json_put(o, "host_io", json_host_io(r, &u->host_train));
 	json_put(o, "memory_pressure", memory_pressure_of(&u->memory));
 	json_put(o, "page_cache", page_cache_of(u));
-	json_put_bool(o, "order_proved", u->order_proved);
+	json_put_bool(o, "order_proved", u->order_kept == ORDER_KEPT);
 	json_put_text(o, "order_note", u->order_note);
 	json_put(o, "over_ranks", rank_spread(r, epoch));
 	json_put(o, "decomposition", json_decomposition(&r->judged.epoch[epoch].time));
@@ -289,7 +289,8 @@ json_t *json_evaluation(const struct result *r, const struct run_metrics *m)
 		json_put(one, "process_io", proc_io_of(&r->usage[i].eval));
 		json_put(one, "host_io", json_host_io(r, &r->usage[i].host_eval));
 		if (r->usage[i].eval_order_note[0]) {
-			json_put_bool(one, "order_proved", r->usage[i].eval_order_proved);
+			json_put_bool(one, "order_proved",
+				      r->usage[i].eval_order_kept == ORDER_KEPT);
 			json_put_text(one, "order_note", r->usage[i].eval_order_note);
 		}
 		json_array_append_new(epochs, one);

@@ -122,9 +122,9 @@ struct epoch_usage {
 	int64_t evict_ns; /* how long that took, outside every measured time */
 	struct residency cache_found, cache_start, cache_end;
 	char order_note[256]; /* the exactly-once sentence */
-	bool order_proved;
+	enum order_kept order_kept;
 	char eval_order_note[256]; /* the same of the evaluation; empty when there was none */
-	bool eval_order_proved;
+	enum order_kept eval_order_kept;
 };
 
 enum run_status { RUN_COMPLETE, RUN_INTERRUPTED, RUN_FAILED };

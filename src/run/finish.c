@@ -114,6 +114,7 @@ static int prove_epoch(struct run_state *s, uint32_t epoch, enum dataset_kind ki
 	const struct stop_flag *stop = s->o->stop;
 	struct order_proof delivered = {0}, rest = {0};
 	char *note = eval ? u->eval_order_note : u->order_note;
+	enum order_kept *kept = eval ? &u->eval_order_kept : &u->order_kept;
 	bool accounted = true;
 	uint32_t lost = 0;
 	struct order o;
@@ -135,16 +136,13 @@ static int prove_epoch(struct run_state *s, uint32_t epoch, enum dataset_kind ki
 		return 0;
 	}
 	if (accounted) {
-		bool proved = order_proof_check(&o, &delivered, &rest, note, sizeof(u->order_note));
-
-		*(eval ? &u->eval_order_proved : &u->order_proved) = proved;
+		*kept = order_proof_check(&o, &delivered, &rest, note, sizeof(u->order_note));
 		return 0;
 	}
 	/* after a stop, what takes no time is still proved */
 	if (stop && atomic_load(&stop->set) && o.samples <= PROVED_AFTER_STOP)
 		stop = NULL;
-	return order_prove(&o, steps, &delivered, host_threads(), stop,
-			   eval ? &u->eval_order_proved : &u->order_proved, note,
+	return order_prove(&o, steps, &delivered, host_threads(), stop, kept, note,
 			   sizeof(u->order_note), e);
 }
 

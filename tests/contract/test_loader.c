@@ -191,7 +191,7 @@ static void once_each(unsigned kind)
 			undelivered(&r[i], &o, done, &rest);
 			finish(&r[i]);
 		}
-		if (!order_proof_check(&o, &got, &rest, why, sizeof(why)))
+		if (order_proof_check(&o, &got, &rest, why, sizeof(why)) != ORDER_KEPT)
 			fail_msg("%s, kind %u: %s", ops->is.name, kind, why);
 	}
 	for (uint32_t i = 0; i < RANKS; i++)
@@ -217,7 +217,7 @@ static void left_early(unsigned kind)
 	begin(&r, &o, 1, 9, UINT64_MAX);
 	assert_int_equal(take(&r, 2, &got), 2);
 	undelivered(&r, &o, 2, &rest);
-	assert_true(order_proof_check(&o, &got, &rest, why, sizeof(why)));
+	assert_int_equal(order_proof_check(&o, &got, &rest, why, sizeof(why)), ORDER_KEPT);
 	end(&r);
 }
 
@@ -463,7 +463,7 @@ static void real_files(const char *format, int64_t per_file, int64_t threads)
 			if (ops->finish(r[i].loader, &e) != 0)
 				fail_msg("%s, %s: %s", ops->is.name, format, e.text);
 		}
-		if (!order_proof_check(&o, &got, &rest, why, sizeof(why)))
+		if (order_proof_check(&o, &got, &rest, why, sizeof(why)) != ORDER_KEPT)
 			fail_msg("%s, %s: %s", ops->is.name, format, why);
 	}
 	for (uint32_t i = 0; i < RANKS; i++)

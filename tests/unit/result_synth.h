@@ -83,7 +83,7 @@ static inline void synth_begin(struct synth *s, uint32_t ranks, uint32_t epochs,
 		s->r.rank[k].prefetch_batches = 2;
 	}
 	for (uint32_t i = 0; i < epochs; i++) {
-		s->r.usage[i].order_proved = true;
+		s->r.usage[i].order_kept = ORDER_KEPT;
 		snprintf(s->r.usage[i].order_note, sizeof(s->r.usage[i].order_note),
 			 "24 samples delivered, each once");
 		s->r.usage[i].meminfo = xcalloc(1, sizeof(struct sysinfo_pair));

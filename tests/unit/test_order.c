@@ -57,7 +57,7 @@ static void check_epoch(const struct workload *w, uint64_t samples, uint32_t ran
 		order_proof_undelivered(&part, &o, r, stop);
 		order_proof_merge(&undelivered, &part);
 	}
-	if (!order_proof_check(&o, &delivered, &undelivered, why, sizeof(why)))
+	if (order_proof_check(&o, &delivered, &undelivered, why, sizeof(why)) != ORDER_KEPT)
 		fail_msg("%llu samples, %u ranks, batch %llu: %s", (unsigned long long)samples,
 			 ranks, (unsigned long long)batch, why);
 	assert_int_equal(delivered.count + undelivered.count, samples);
@@ -132,21 +132,21 @@ static void a_broken_epoch_is_found(void **state)
 	order_proof_undelivered(&rest, &o, 0, 5);
 	order_proof_undelivered(&rest, &o, 1, 5);
 	assert_int_equal(rest.count, 0);
-	assert_true(order_proof_check(&o, &good, &rest, why, sizeof(why)));
+	assert_int_equal(order_proof_check(&o, &good, &rest, why, sizeof(why)), ORDER_KEPT);
 	assert_non_null(strstr(why, "exactly once"));
 	bad = good;
 	order_proof_add(&bad, 17);
-	assert_false(order_proof_check(&o, &bad, &rest, why, sizeof(why)));
+	assert_int_equal(order_proof_check(&o, &bad, &rest, why, sizeof(why)), ORDER_BROKEN);
 	assert_non_null(strstr(why, "101"));
 	/* 17 twice and 18 never. */
 	memset(&bad, 0, sizeof(bad));
 	for (uint64_t s = 0; s < 100; s++)
 		order_proof_add(&bad, s == 18 ? 17 : s);
-	assert_false(order_proof_check(&o, &bad, &rest, why, sizeof(why)));
+	assert_int_equal(order_proof_check(&o, &bad, &rest, why, sizeof(why)), ORDER_BROKEN);
 	assert_non_null(strstr(why, "twice"));
 	memset(&bad, 0, sizeof(bad));
 	order_proof_range(&bad, 0, 99);
-	assert_false(order_proof_check(&o, &bad, &rest, why, sizeof(why)));
+	assert_int_equal(order_proof_check(&o, &bad, &rest, why, sizeof(why)), ORDER_BROKEN);
 	/* 0 + 3 and 1 + 2 have equal sums of samples; the mixes must not. */
 	memset(&bad, 0, sizeof(bad));
 	order_proof_range(&bad, 4, 100);
@@ -154,7 +154,7 @@ static void a_broken_epoch_is_found(void **state)
 		order_proof_add(&bad, 0);
 		order_proof_add(&bad, 3);
 	}
-	assert_false(order_proof_check(&o, &bad, &rest, why, sizeof(why)));
+	assert_int_equal(order_proof_check(&o, &bad, &rest, why, sizeof(why)), ORDER_BROKEN);
 }
 
 /* Whatever the number of threads and steps, the proof is that of the positions themselves; a sample
@@ -173,7 +173,7 @@ static void threads_prove_the_same(void **state)
 		struct order_proof good = {0}, bad = {0};
 		struct order o;
 		char why[256];
-		bool proved;
+		enum order_kept kept;
 
 		order_init(&o, &w[i % 3], 300000, ranks, batch, 5, 2);
 		all = order_steps(&o);
@@ -181,22 +181,22 @@ static void threads_prove_the_same(void **state)
 		for (uint32_t r = 0; r < ranks; r++)
 			proof_of_rank(&o, r, steps, &good);
 		for (unsigned threads = 1; threads <= 4; threads += 3) {
-			assert_int_equal(order_prove(&o, steps, &good, threads, NULL, &proved, why,
+			assert_int_equal(order_prove(&o, steps, &good, threads, NULL, &kept, why,
 						     sizeof(why), NULL),
 					 0);
-			if (!proved)
+			if (kept != ORDER_KEPT)
 				fail_msg("%u: %s", i, why);
 			assert_non_null(strstr(why, "exactly once"));
 		}
 		proof_of_rank(&o, 0, steps - 1, &bad);
 		for (uint32_t r = 1; r < ranks; r++)
 			proof_of_rank(&o, r, steps, &bad);
-		order_prove(&o, steps, &bad, 2, NULL, &proved, why, sizeof(why), NULL);
-		assert_false(proved);
+		order_prove(&o, steps, &bad, 2, NULL, &kept, why, sizeof(why), NULL);
+		assert_int_equal(kept, ORDER_BROKEN);
 		for (uint64_t k = 0; k < batch; k++)
 			order_proof_add(&bad, order_at(&o, 0, k));
-		order_prove(&o, steps, &bad, 2, NULL, &proved, why, sizeof(why), NULL);
-		assert_false(proved);
+		order_prove(&o, steps, &bad, 2, NULL, &kept, why, sizeof(why), NULL);
+		assert_int_equal(kept, ORDER_BROKEN);
 		assert_non_null(strstr(why, "twice"));
 	}
 }
@@ -209,14 +209,13 @@ static void a_proof_can_be_stopped(void **state)
 	struct err e = {0};
 	struct order o;
 	char why[256] = "";
-	bool proved = true;
+	enum order_kept kept = ORDER_KEPT;
 
 	(void)state;
 	order_init(&o, &w, 1ull << 50, 1, 1, 1, 1);
-	assert_int_equal(
-		order_prove(&o, 1ull << 49, &none, 2, &stop, &proved, why, sizeof(why), &e),
-		ERR_CANCELED);
-	assert_false(proved);
+	assert_int_equal(order_prove(&o, 1ull << 49, &none, 2, &stop, &kept, why, sizeof(why), &e),
+			 ERR_CANCELED);
+	assert_int_equal(kept, ORDER_BROKEN);
 	assert_non_null(strstr(why, "stopped"));
 }
 
@@ -536,7 +535,7 @@ static void test_iterative_order(void **state)
 		}
 		order_proof_undelivered(&rest, &o, rank, 2);
 	}
-	assert_false(order_proof_check(&o, &got, &rest, why, sizeof(why)));
+	assert_int_equal(order_proof_check(&o, &got, &rest, why, sizeof(why)), ORDER_BROKEN);
 	assert_non_null(strstr(why, "some came twice and others never"));
 	/* one rank alone reads everything */
 	got = rest = (struct order_proof){0};
@@ -545,7 +544,7 @@ static void test_iterative_order(void **state)
 	for (uint64_t k = 0; k < 20; k++)
 		order_proof_add(&got, order_at(&o, 0, k));
 	order_proof_undelivered(&rest, &o, 0, 4);
-	assert_true(order_proof_check(&o, &got, &rest, why, sizeof(why)));
+	assert_int_equal(order_proof_check(&o, &got, &rest, why, sizeof(why)), ORDER_KEPT);
 }
 
 int main(void)

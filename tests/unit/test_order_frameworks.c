@@ -37,8 +37,18 @@ static json_t *vectors(void)
 	return doc;
 }
 
+/* The allocator, which refuses when told to. */
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+static bool refuse;
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return refuse ? NULL : __real_calloc(n, size);
+}
+
 /* All ranks stop after `steps` of their steps, or their last one; the sentence goes to `why`. */
-static bool proof(const struct order *o, uint64_t steps, char *why)
+static enum order_kept proof_of(const struct order *o, uint64_t steps, char *why)
 {
 	struct order_proof delivered = {0}, undelivered = {0};
 
@@ -64,6 +74,11 @@ static bool proof(const struct order *o, uint64_t steps, char *why)
 		free(held);
 	}
 	return order_proof_check(o, &delivered, &undelivered, why, 256);
+}
+
+static bool proof(const struct order *o, uint64_t steps, char *why)
+{
+	return proof_of(o, steps, why) == ORDER_KEPT;
 }
 
 static void test_distributed(void **state)
@@ -190,10 +205,10 @@ static void test_repeats_are_checked(void **state)
 	order_proof_range(&delivered, 0, 10);
 	order_proof_add(&delivered, 0);
 	order_proof_add(&delivered, 5);
-	assert_false(order_proof_check(&o, &delivered, &none, why, sizeof(why)));
+	assert_int_equal(order_proof_check(&o, &delivered, &none, why, sizeof(why)), ORDER_BROKEN);
 	assert_non_null(strstr(why, "not each once"));
 	order_proof_add(&delivered, 1);
-	assert_false(order_proof_check(&o, &delivered, &none, why, sizeof(why)));
+	assert_int_equal(order_proof_check(&o, &delivered, &none, why, sizeof(why)), ORDER_BROKEN);
 	assert_non_null(strstr(why, "the order has 12"));
 }
 
@@ -360,6 +375,32 @@ static void test_every_size(void **state)
 				}
 }
 
+/* Without memory for the shuffle buffer it is not known what was left out; nothing came twice. */
+static void test_no_memory_is_unknown(void **state)
+{
+	struct order_proof none = {0}, rest = {0};
+	enum order_kept kept = ORDER_BROKEN;
+	struct workload w = framework(ORDER_SHARDED);
+	char why[256] = "";
+	struct order o;
+
+	(void)state;
+	w.reader.sample_shuffle = SHUFFLE_SEED;
+	w.reader.shuffle_size = 16;
+	order_init(&o, &w, 100, 2, 5, 1, 1);
+	refuse = true;
+	assert_int_equal(order_prove(&o, 3, &none, 1, NULL, &kept, why, sizeof(why), NULL), 0);
+	order_proof_undelivered(&rest, &o, 0, 3);
+	refuse = false;
+	assert_int_equal(kept, ORDER_UNKNOWN);
+	assert_non_null(strstr(why, "refused the memory"));
+	assert_null(strstr(why, "twice"));
+	/* also where a rank had none and the proof itself has */
+	order_proof_undelivered(&rest, &o, 1, 3);
+	assert_int_equal(order_proof_check(&o, &none, &rest, why, sizeof(why)), ORDER_UNKNOWN);
+	assert_int_equal(proof_of(&o, 3, why), ORDER_KEPT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -372,6 +413,7 @@ int main(void)
 		cmocka_unit_test(test_shards),
 		cmocka_unit_test(test_dlio_reads_one_shard),
 		cmocka_unit_test(test_every_size),
+		cmocka_unit_test(test_no_memory_is_unknown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
