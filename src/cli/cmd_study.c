@@ -286,7 +286,7 @@ static void show(void *arg, const struct study_event *ev)
 {
 	static const char *const words[] = {[STUDY_GENERATE] = "generating data",
 					    [STUDY_RUN] = "running",
-					    [STUDY_FOUND] = "found finished",
+					    [STUDY_FOUND] = "already complete, skipped",
 					    [STUDY_DONE] = "done",
 					    [STUDY_FAILED] = "FAILED"};
 	const struct experiment *x = ev->experiment;

@@ -61,23 +61,6 @@ char *state_path(const struct study_plan *p)
 			 path_basename(p->options->design));
 }
 
-/* What a row says, as text; the same rows are told apart by their count so far. */
-static json_t *row_identity(const struct study_plan *p, size_t row)
-{
-	const struct design_row *r = &p->design.row[row];
-	size_t same = 0;
-
-	for (size_t i = 0; i < row; i++) {
-		const struct design_row *o = &p->design.row[i];
-
-		same += strcmp(o->model, r->model) == 0 && o->processes == r->processes &&
-			o->epochs == r->epochs && o->overrides.n == r->overrides.n;
-	}
-	return json_pack("[o,I,I,I,o,I]", text(r->model), (json_int_t)r->epochs,
-			 (json_int_t)r->processes, (json_int_t)r->repeat, text_list(&r->overrides),
-			 (json_int_t)same);
-}
-
 json_t *state_load(const struct study_plan *p)
 {
 	AUTO_FREE char *path = state_path(p);
@@ -85,30 +68,19 @@ json_t *state_load(const struct study_plan *p)
 	return read_json(path);
 }
 
-bool state_was_done(const struct study_plan *p, const json_t *saved, size_t row)
+static json_t *key_text(const struct experiment *x)
 {
-	const json_t *rows = json_object_get(saved, "rows");
-	json_t *want = row_identity(p, row);
-	bool done = false;
+	char key[32];
 
-	for (size_t i = 0; i < json_array_size(rows) && !done; i++) {
-		const json_t *one = json_array_get(rows, i);
-		const char *state = json_string_value(json_object_get(one, "state"));
-
-		done = state && strcmp(state, "done") == 0 &&
-		       json_equal(json_object_get(one, "identity"), want);
-	}
-	json_decref(want);
-	return done;
+	snprintf(key, sizeof(key), "%016" PRIx64, x->key);
+	return json_string(key);
 }
 
-static bool is_run(const json_t *one, const struct experiment *x)
+static uint64_t key_in(const json_t *root)
 {
-	const char *model = json_string_value(json_object_get(one, "model"));
-	const char *name = json_string_value(json_object_get(one, "experiment"));
+	const char *key = json_string_value(json_object_get(root, "key"));
 
-	return model && name && strcmp(model, x->model) == 0 && strcmp(name, x->name) == 0 &&
-	       json_integer_value(json_object_get(one, "repeat")) == x->repeat;
+	return key ? strtoull(key, NULL, 16) : 0;
 }
 
 const char *state_reason(const struct study_plan *p, const json_t *saved, size_t experiment)
@@ -121,7 +93,7 @@ const char *state_reason(const struct study_plan *p, const json_t *saved, size_t
 		const json_t *one = json_array_get(runs, (experiment + i) % n);
 		const char *reason = json_string_value(json_object_get(one, "reason"));
 
-		if (is_run(one, &p->experiment[experiment]))
+		if (key_in(one) == p->experiment[experiment].key)
 			return reason ? reason : "";
 	}
 	return "";
@@ -133,6 +105,7 @@ static json_t *run_of(const struct study_plan *p, size_t i, const struct run_sta
 	const struct experiment *x = &p->experiment[i];
 	json_t *o = json_object();
 
+	json_object_set_new(o, "key", key_text(x));
 	json_object_set_new(o, "line", json_integer((json_int_t)p->design.row[x->row].line));
 	json_object_set_new(o, "model", text(x->model));
 	json_object_set_new(o, "experiment", text(x->name));
@@ -150,18 +123,13 @@ static json_t *run_of(const struct study_plan *p, size_t i, const struct run_sta
 
 int state_save(const struct study_plan *p, const struct run_status *status, struct err *e)
 {
-	static const char *const names[] = {"pending", "done", "failed"};
-	json_t *root = json_object(), *runs = json_array(), *rows = json_array();
+	json_t *root = json_object(), *runs = json_array();
 	AUTO_FREE char *path = state_path(p);
 
-	for (size_t i = 0; i < p->design.rows; i++)
-		json_array_append_new(rows, json_pack("{s:o,s:s}", "identity", row_identity(p, i),
-						      "state", names[p->design.row[i].state]));
 	for (size_t i = 0; i < p->experiments; i++)
 		json_array_append_new(runs, run_of(p, i, &status[i]));
-	json_object_set_new(root, "schema", json_integer(1));
+	json_object_set_new(root, "schema", json_integer(2));
 	json_object_set_new(root, "design", text(p->options->design));
-	json_object_set_new(root, "rows", rows);
 	json_object_set_new(root, "runs", runs);
 	return write_json(root, path, e);
 }
@@ -171,14 +139,13 @@ int run_mark_write(const struct study_plan *p, const struct experiment *x, const
 {
 	AUTO_FREE char *path = path_join(folder, STUDY_RUN_NAME);
 	json_t *root = json_object(), *command = json_array();
-	char key[32], when[64];
+	char when[64];
 
 	for (char *const *a = argv; *a; a++)
 		json_array_append_new(command, text(*a));
-	snprintf(key, sizeof(key), "%016" PRIx64, x->key);
 	clock_timestamp(begin_wall_ns, when, sizeof(when));
-	json_object_set_new(root, "schema", json_integer(1));
-	json_object_set_new(root, "key", json_string(key));
+	json_object_set_new(root, "schema", json_integer(2));
+	json_object_set_new(root, "key", key_text(x));
 	json_object_set_new(root, "design", text(p->options->design));
 	json_object_set_new(root, "model", text(x->model));
 	json_object_set_new(root, "experiment", text(x->name));
@@ -192,13 +159,55 @@ int run_mark_write(const struct study_plan *p, const struct experiment *x, const
 	return write_json(root, path, e);
 }
 
+/* Whether the mark says that this design has noted the run. */
+static bool is_noted(const struct study_plan *p, const json_t *mark)
+{
+	const json_t *designs = json_object_get(mark, "noted_by");
+	const char *name = path_basename(p->options->design);
+
+	for (size_t i = 0; i < json_array_size(designs); i++) {
+		const char *one = json_string_value(json_array_get(designs, i));
+
+		if (one && strcmp(one, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool run_mark_is_new(const struct study_plan *p, const struct experiment *x)
+{
+	AUTO_FREE char *path = path_join(x->folder, STUDY_RUN_NAME);
+	json_t *root = read_json(path);
+	bool found = root && key_in(root) == x->key && !is_noted(p, root);
+
+	json_decref(root);
+	return found;
+}
+
+int run_mark_note(const struct study_plan *p, const struct experiment *x, struct err *e)
+{
+	AUTO_FREE char *path = path_join(x->folder, STUDY_RUN_NAME);
+	json_t *root = read_json(path), *designs;
+
+	if (!root || key_in(root) != x->key || is_noted(p, root)) {
+		json_decref(root);
+		return 0;
+	}
+	designs = json_object_get(root, "noted_by");
+	if (!json_is_array(designs)) {
+		designs = json_array();
+		json_object_set_new(root, "noted_by", designs);
+	}
+	json_array_append_new(designs, text(path_basename(p->options->design)));
+	return write_json(root, path, e);
+}
+
 uint64_t run_mark_key(const char *folder)
 {
 	AUTO_FREE char *path = path_join(folder, STUDY_RUN_NAME);
 	json_t *root = read_json(path);
-	const char *key = json_string_value(json_object_get(root, "key"));
-	uint64_t v = key ? strtoull(key, NULL, 16) : 0;
+	uint64_t key = key_in(root);
 
 	json_decref(root);
-	return v;
+	return key;
 }

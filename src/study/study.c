@@ -196,19 +196,15 @@ static int clean_scratch(struct running *r, struct err *e)
 
 /* ---- runs ---- */
 
-/* Another run with this name, of another design or with other overrides, keeps its folder. */
-static void settle_folder(struct study_plan *p, struct experiment *x)
+/* The runs of a row whose state the design has: from here on they are old results. */
+static int note_row(struct running *r, size_t row, struct err *e)
 {
-	uint64_t key = run_mark_key(x->folder);
+	int rc = 0;
 
-	if (key == 0 || key == x->key)
-		return;
-	AUTO_FREE char *results = path_absolute(p->options->results);
-	char *other = xasprintf("%s/%s/%s-%08x/run-%u", results, x->model_folder, x->name,
-				(unsigned)(x->key & 0xffffffff), x->repeat);
-
-	free(x->folder);
-	x->folder = other;
+	for (size_t i = 0; rc == 0 && i < r->p->experiments; i++)
+		if (r->p->experiment[i].row == row)
+			rc = run_mark_note(r->p, &r->p->experiment[i], e);
+	return rc;
 }
 
 static int save(struct running *r, struct err *e)
@@ -242,7 +238,11 @@ static int ended(struct running *r, size_t i, enum run_state state, struct err *
 	settle_row(r, x->row);
 	if (x->dataset != SIZE_MAX && !still_needed(r, x->dataset))
 		rc = drop_dataset(r, x->dataset, e);
-	return rc < 0 ? rc : save(r, e);
+	if (rc == 0)
+		rc = save(r, e);
+	if (rc == 0 && r->p->design.row[x->row].state != DESIGN_PENDING)
+		rc = note_row(r, x->row, e);
+	return rc;
 }
 
 static int train(struct running *r, size_t i, const char *partial, char **argv)
@@ -282,7 +282,7 @@ static int one_run(struct running *r, size_t i, struct err *e)
 	char **argv;
 	int rc;
 
-	settle_folder(r->p, x);
+	study_place_run(r->p, x); /* again: another study may have ended since the plan was made */
 	partial = xasprintf("%s.partial", x->folder);
 	failed = xasprintf("%s.failed", x->folder);
 	s->ran = true;
@@ -321,6 +321,7 @@ static int one_run(struct running *r, size_t i, struct err *e)
 static int take_finished(struct running *r, struct err *e)
 {
 	bool any = false;
+	int rc = 0;
 
 	study_status(r->p, r->status);
 	for (size_t i = 0; i < r->p->experiments; i++) {
@@ -334,7 +335,13 @@ static int take_finished(struct running *r, struct err *e)
 	for (size_t i = 0; any && i < r->p->design.rows; i++)
 		if (r->p->design.row[i].state == DESIGN_PENDING)
 			settle_row(r, i);
-	return any ? save(r, e) : 0;
+	if (any)
+		rc = save(r, e);
+	/* also those that a kill kept from being noted */
+	for (size_t i = 0; rc == 0 && i < r->p->experiments; i++)
+		if (r->p->design.row[r->p->experiment[i].row].state != DESIGN_PENDING)
+			rc = run_mark_note(r->p, &r->p->experiment[i], e);
+	return rc;
 }
 
 static int lock_results(struct running *r, struct err *e)
@@ -417,8 +424,9 @@ void study_status(const struct study_plan *p, struct run_status *status)
 			status[i].state = RUN_BAD;
 			snprintf(status[i].reason, sizeof(status[i].reason), "%s",
 				 state_reason(p, saved, i));
-		} else if (run_mark_key(x->folder) == x->key && !state_was_done(p, saved, x->row))
+		} else if (run_mark_is_new(p, x)) {
 			status[i].state = RUN_DONE;
+		}
 	}
 	json_decref(saved);
 }

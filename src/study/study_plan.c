@@ -11,8 +11,10 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "base/str.h"
+#include "conf/node.h"
 #include "dataset/dataset.h"
 #include "store/file_system.h"
+#include "study/state.h"
 #include "workload/workload.h"
 
 const char *const study_launcher_names[] = {"local", "mpirun", "srun", NULL};
@@ -177,17 +179,40 @@ static int scale(struct study_plan *p, struct experiment *x, const char *text, s
 	return 0;
 }
 
+static uint64_t hash_list(uint64_t h, const struct str_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		h = hash_text(h, list->v[i]);
+	return hash_text(h, ""); /* so that texts do not move from one list into the next */
+}
+
+static uint64_t config_of(const struct workload *w)
+{
+	const struct node *n = node_path(w->tree, "workload");
+	struct buf text = {0};
+	uint64_t h;
+
+	yaml_emit(n ? n : w->tree, &text);
+	h = hash_text(HASH_START, text.data ? text.data : "");
+	buf_release(&text);
+	return h;
+}
+
+/* Neither its line nor its neighbours in the design say which run it is, but all that it is made
+ * of: the workload with what its file says now, and how and where it runs. */
 static uint64_t key_of(const struct study_plan *p, const struct experiment *x)
 {
-	uint64_t h = hash_text(HASH_START, x->model);
-	char text[64];
+	const struct study_options *o = p->options;
+	AUTO_FREE char *scratch = path_absolute(o->scratch);
+	AUTO_FREE char *text = xasprintf("%lld %u %s %016" PRIx64, (long long)x->processes,
+					 x->repeat, study_launcher_names[o->launcher], x->config);
+	uint64_t h = hash_text(hash_text(HASH_START, x->model), text);
 
-	snprintf(text, sizeof(text), "%lld %u %s", (long long)x->processes, x->repeat,
-		 study_launcher_names[p->options->launcher]);
-	h = hash_text(h, text);
-	for (size_t i = 0; i < x->overrides.n; i++)
-		h = hash_text(h, x->overrides.v[i]);
-	return h;
+	h = hash_text(h, scratch);
+	h = hash_list(h, &x->overrides);
+	h = hash_list(h, &o->launcher_args);
+	h = hash_list(h, &o->modules);
+	return x->why.code ? hash_text(h, x->why.text) : h;
 }
 
 static size_t share_dataset(struct study_plan *p, size_t index, const struct dataset *d)
@@ -284,6 +309,8 @@ static void inspect(struct study_plan *p, size_t index)
 	}
 	if (rc == 0)
 		rc = load_workload(p, x, &w, false, &x->why);
+	if (rc == 0)
+		x->config = config_of(&w);
 	if (rc == 0 && w.workflow.train) {
 		rc = dataset_init(&d, &w, &x->why);
 		if (rc == 0) {
@@ -306,8 +333,9 @@ static void inspect_repeat(struct study_plan *p, size_t index)
 
 	for (size_t i = 0; i < first->overrides.n; i++)
 		str_list_add(&x->overrides, xstrdup(first->overrides.v[i]));
-	x->key = key_of(p, x);
 	x->why = first->why;
+	x->config = first->config;
+	x->key = key_of(p, x);
 	x->compute_s = first->compute_s;
 	x->checkpoints = first->checkpoints;
 	x->dataset = first->dataset;
@@ -376,17 +404,27 @@ static void shuffle(struct study_plan *p)
 	}
 }
 
+void study_place_run(const struct study_plan *p, struct experiment *x)
+{
+	AUTO_FREE char *results = path_absolute(p->options->results);
+	uint64_t key;
+
+	free(x->folder);
+	x->folder = xasprintf("%s/%s/%s/run-%u", results, x->model_folder, x->name, x->repeat);
+	key = run_mark_key(x->folder);
+	if (key == 0 || key == x->key)
+		return;
+	free(x->folder);
+	x->folder = xasprintf("%s/%s/%s-%08x/run-%u", results, x->model_folder, x->name,
+			      (unsigned)(x->key & 0xffffffff), x->repeat);
+}
+
 static void place_folders(struct study_plan *p)
 {
 	AUTO_FREE char *scratch = path_absolute(p->options->scratch);
-	AUTO_FREE char *results = path_absolute(p->options->results);
 
-	for (size_t i = 0; i < p->experiments; i++) {
-		struct experiment *x = &p->experiment[i];
-
-		x->folder =
-			xasprintf("%s/%s/%s/run-%u", results, x->model_folder, x->name, x->repeat);
-	}
+	for (size_t i = 0; i < p->experiments; i++)
+		study_place_run(p, &p->experiment[i]);
 	for (size_t i = 0; i < p->datasets; i++) {
 		p->dataset[i].folder = xasprintf("%s/%s", scratch, p->dataset[i].name);
 		p->dataset[i].experiment = SIZE_MAX;

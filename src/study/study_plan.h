@@ -49,6 +49,7 @@ struct experiment {
 	char *folder;          /* results/MODEL/NAME/run-1 */
 	int64_t processes;
 	struct str_list overrides; /* as the child gets them, without folders */
+	uint64_t config;           /* hash of the composed workload; 0: it cannot be composed */
 	uint64_t key;              /* of all that the run depends on: the same key, the same run */
 	size_t dataset;            /* index, SIZE_MAX: needs none */
 	double compute_s;          /* least time it can take */
@@ -69,6 +70,10 @@ struct study_plan {
  * reason; only a design that cannot be read is an error. Release with study_plan_release. */
 int study_plan_init(struct study_plan *p, const struct study_options *o, struct err *e);
 void study_plan_release(struct study_plan *p);
+
+/* Sets x->folder: results/MODEL/NAME/run-1, or beside it where that holds another run with this
+ * name, of another design, with other overrides or of a workload that was another then. */
+void study_place_run(const struct study_plan *p, struct experiment *x);
 
 /* Commands as NULL-terminated vectors; free with study_argv_free. `folder`: where results go. */
 char **study_generate_argv(const struct study_plan *p, const struct study_dataset *d);

@@ -80,6 +80,71 @@ def whole(tmp):
     shutil.rmtree(tmp / "results")
 
 
+def set_back(tmp, text):
+    (tmp / "d.csv").write_text("model,epochs,processes,repeat,overrides,run\n" + text)
+
+
+def made(tmp, *args):
+    """Runs the study; the folders of the runs that it made, and those that it found complete."""
+    before = {p: p.stat().st_mtime_ns for p in tmp.rglob("summary.json")}
+    found = study(tmp, "run", *args).stderr.count("already complete, skipped")
+    assert all(r["run"] == "Y" for r in rows(tmp))
+    after = {p: p.stat().st_mtime_ns for p in tmp.rglob("summary.json")}
+    return sorted(str(p.parent.relative_to(tmp / "results/small")) for p in after if after[p] != before.get(p)), found
+
+
+def unnote(tmp):
+    """As a kill between the end of a run and the saving of its row leaves it."""
+    for mark in tmp.rglob("study_run.json"):
+        text = json.loads(mark.read_text())
+        text.pop("noted_by", None)
+        mark.write_text(json.dumps(text))
+
+
+def set_back_rows(tmp):
+    """A row that is set back is run again, whatever was done to the rows around it; what a killed study finished is
+    not, unless something about it has changed."""
+    prepare(tmp)
+    batch = "small,1,1,,reader.batch_size={},{}\n".format
+    for state in "NY":
+        set_back(tmp, batch(1, state) + batch(2, state) + batch(4, state))
+        assert made(tmp) == ([f"1_batch_size_{n}/run-1" for n in (1, 2, 4)] if state == "N" else [], 0)
+    set_back(tmp, batch(2, "N") + batch(4, "Y"))  # the row before it is deleted
+    assert made(tmp) == (["1_batch_size_2/run-1"], 0)
+    set_back(tmp, batch(4, "N") + batch(2, "N"))  # swapped
+    assert made(tmp) == (["1_batch_size_2/run-1", "1_batch_size_4/run-1"], 0)
+    set_back(tmp, batch(8, "N") + batch(4, "Y"))  # edited
+    assert made(tmp) == (["1_batch_size_8/run-1"], 0)
+    set_back(tmp, batch(2, "N") + batch(4, "Y"))  # and edited back
+    assert made(tmp) == (["1_batch_size_2/run-1"], 0)
+    set_back(tmp, "small,1,1,2,reader.batch_size=2,N\n")  # more often
+    assert made(tmp) == (["1_batch_size_2/run-1", "1_batch_size_2/run-2"], 0)
+    set_back(tmp, "small,2,1,,,N\nsmall,1,1,,,N\n")  # told apart by their lines alone
+    assert made(tmp) == (["1/run-1", "1_line_3/run-1"], 0)
+    set_back(tmp, "small,1,1,,,N\nsmall,2,1,,,N\n")
+    runs, found = made(tmp)
+    assert len(runs) == 2 and found == 0 and "1/run-1" not in runs, runs  # what has their names is another run
+    shutil.rmtree(tmp / "results")
+
+    rows_n = "small,1,1,2,reader.batch_size=2,N\n"
+    set_back(tmp, rows_n)
+    assert len(made(tmp)[0]) == 2
+    unnote(tmp)
+    set_back(tmp, "# moved\n" + batch(1, "Y") + rows_n)
+    assert made(tmp) == ([], 2)
+    set_back(tmp, rows_n)
+    assert made(tmp) == (["1_batch_size_2/run-1", "1_batch_size_2/run-2"], 0)  # they are noted by now
+    for args, workload in (((), WORKLOAD.replace("0.005", "0.004")), (("--scratch", "other"), WORKLOAD),
+                           (("--warm",), WORKLOAD), (("train.computation_time=0.003",), WORKLOAD)):
+        unnote(tmp)
+        set_back(tmp, rows_n)
+        (tmp / "config/workload/small.yaml").write_text(workload)
+        runs, found = made(tmp, *args)
+        assert len(runs) == 2 and found == 0 and "1_batch_size_2/run-1" not in runs, (args, runs, found)
+        (tmp / "config/workload/small.yaml").write_text(WORKLOAD)
+    shutil.rmtree(tmp / "results")
+
+
 def repeats(tmp):
     prepare(tmp, "model,processes,repeat,overrides\nsmall,1,2,train.epochs=1\nsmall,1,,train.epochs=2\n")
     study(tmp, "run", "--repeat", "3", "--shuffle-order=7", "--scale", "small:dataset.num_files_train=0.25",
@@ -243,6 +308,7 @@ def main():
         tmp = pathlib.Path(tmp, "here")
         tmp.mkdir()
         whole(tmp)
+        set_back_rows(tmp)
         repeats(tmp)
         failing(tmp)
         unheard(tmp)
