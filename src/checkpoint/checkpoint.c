@@ -177,7 +177,7 @@ static size_t buffer_bytes(const struct checkpoint *c, const struct store *s)
 	AUTO_FREE char *at = path_absolute(c->w->checkpoint.checkpoint_folder);
 	struct store_stat st = {.block_bytes = 4096};
 
-	while (s->ops->stat((struct store *)(uintptr_t)s, at, &st, NULL) != 0 &&
+	while (store_stat_path((struct store *)(uintptr_t)s, at, &st, NULL) != 0 &&
 	       strcmp(at, "/") != 0) {
 		char *up = path_dirname(at);
 
@@ -330,7 +330,7 @@ static int write_part(struct checkpoint_rank *r, const struct checkpoint_file *f
 	if (rc == 0)
 		rc = io_rename(io, temporary, path, e);
 	if (rc < 0)
-		io->store->ops->remove(io->store, temporary, NULL);
+		store_remove(io->store, temporary, NULL);
 	return rc < 0 ? explain(rc, path, e) : 0;
 }
 
@@ -361,7 +361,7 @@ int checkpoint_write(struct checkpoint_rank *r, int64_t epoch, int64_t step, con
 	int rc = 0;
 
 	if (count > 0)
-		rc = io->store->ops->mkdirs(io->store, folder, e);
+		rc = store_mkdirs(io->store, folder, e);
 	for (uint64_t i = 0; i < count && rc == 0; i++) {
 		struct checkpoint_file f;
 		int64_t begin = clock_now_ns();
@@ -405,7 +405,7 @@ static int write_small(struct checkpoint_rank *r, const char *path, const struct
 	if (rc == 0)
 		rc = io_rename(io, temporary, path, e);
 	if (rc < 0)
-		io->store->ops->remove(io->store, temporary, NULL);
+		store_remove(io->store, temporary, NULL);
 	return rc < 0 ? explain(rc, path, e) : 0;
 }
 
@@ -455,7 +455,7 @@ int checkpoint_commit(struct checkpoint_rank *r, int64_t epoch, int64_t step, co
 /* Removes what may be there. */
 static int remove_quietly(const struct io *io, const char *path, struct err *e)
 {
-	int rc = io->store->ops->remove(io->store, path, e);
+	int rc = store_remove(io->store, path, e);
 
 	return rc == -ENOENT ? 0 : rc;
 }
@@ -499,7 +499,7 @@ int checkpoint_remove_end(struct checkpoint_rank *r, int64_t epoch, int64_t step
 			rc = remove_quietly(io, path, e);
 	}
 	if (rc == 0)
-		rc = io->store->ops->remove(io->store, folder, e);
+		rc = store_remove(io->store, folder, e);
 	if (rc == -ENOENT || rc == -ENOTEMPTY || rc == -EEXIST)
 		return 0;
 	return rc < 0 && e ? err_wrap(e, "cannot remove an old checkpoint") : rc;

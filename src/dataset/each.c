@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "store/shim.h"
+#include "store/store.h"
 
 #define THREADS_MAX 1024u
 
@@ -171,7 +171,8 @@ static struct stoppable_store *of(struct blob *b)
 
 static ssize_t stoppable_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
 {
-	ssize_t r = stop_set(of(b)->stop) ? canceled(e) : shim_pread(b, p, n, offset, e);
+	ssize_t r = stop_set(of(b)->stop) ? canceled(e)
+					  : store_pread(store_blob_below(b), p, n, offset, e);
 
 	if (r > 0 && of(b)->bytes)
 		atomic_fetch_add_explicit(of(b)->bytes, (uint64_t)r, memory_order_relaxed);
@@ -181,7 +182,8 @@ static ssize_t stoppable_pread(struct blob *b, void *p, size_t n, uint64_t offse
 static ssize_t stoppable_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset,
 				struct err *e)
 {
-	ssize_t r = stop_set(of(b)->stop) ? canceled(e) : shim_pwrite(b, p, n, offset, e);
+	ssize_t r = stop_set(of(b)->stop) ? canceled(e)
+					  : store_pwrite(store_blob_below(b), p, n, offset, e);
 
 	if (r > 0 && of(b)->bytes)
 		atomic_fetch_add_explicit(of(b)->bytes, (uint64_t)r, memory_order_relaxed);
@@ -193,19 +195,8 @@ static const struct store_ops stoppable_ops = {
 	.is.help = "ends reads and writes once a flag is set",
 	.is.flags = STORE_IS_SHIM,
 	.blob_bytes = sizeof(struct blob),
-	.open = shim_open,
-	.close = shim_close,
 	.pread = stoppable_pread,
 	.pwrite = stoppable_pwrite,
-	.sync = shim_sync,
-	.stat_blob = shim_stat_blob,
-	.stat = shim_stat,
-	.mkdirs = shim_mkdirs,
-	.list = shim_list,
-	.remove = shim_remove,
-	.rename = shim_rename,
-	.sync_dir = shim_sync_dir,
-	.space = shim_space,
 };
 
 void stoppable_init(struct stoppable_store *s, struct store *lower, const struct stop_flag *stop,

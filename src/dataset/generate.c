@@ -140,7 +140,7 @@ static int survey_file(void *arg, enum dataset_kind kind, uint64_t index, struct
 static int remove_file(void *arg, enum dataset_kind kind, uint64_t index, struct each_worker *w,
 		       struct err *e)
 {
-	int rc = w->io.store->ops->remove(w->io.store, w->path, e);
+	int rc = store_remove(w->io.store, w->path, e);
 
 	(void)arg;
 	(void)kind;
@@ -199,9 +199,9 @@ static int write_file(void *arg, enum dataset_kind kind, uint64_t index, struct 
 	if (rc == 0)
 		rc = sidecars_write(g->d, w, &f, false, e);
 	if (rc == 0)
-		rc = w->io.store->ops->rename(w->io.store, part, w->path, e);
+		rc = store_rename(w->io.store, part, w->path, e);
 	if (rc < 0) {
-		w->io.store->ops->remove(w->io.store, part, NULL);
+		store_remove(w->io.store, part, NULL);
 		return name_file(rc, w->path, e);
 	}
 	atomic_fetch_add(&g->progress->files_done, 1);
@@ -214,7 +214,7 @@ static int check_space(struct generation *g, struct err *e)
 	uint64_t files = g->d->files[DATASET_TRAIN] + g->d->files[DATASET_EVAL];
 	uint64_t free_bytes, free_files, bytes = 0;
 	char need[32], have[32];
-	int rc = g->io.store->ops->space(g->io.store, g->d->folder, &free_bytes, &free_files, e);
+	int rc = store_space(g->io.store, g->d->folder, &free_bytes, &free_files, e);
 
 	if (rc < 0)
 		return rc;
@@ -270,17 +270,17 @@ static int over_folders(struct generation *g,
 static int sync_folders(struct generation *g, struct err *e)
 {
 	AUTO_FREE char *parent = path_dirname(g->d->folder);
-	int rc = over_folders(g, g->io.store->ops->sync_dir, e);
+	int rc = over_folders(g, store_sync_dir, e);
 
 	/* The folder's own name. What lies above may not even be ours to open. */
-	g->io.store->ops->sync_dir(g->io.store, parent, NULL);
+	store_sync_dir(g->io.store, parent, NULL);
 	return rc;
 }
 
 static int remove_leftovers(struct generation *g, struct err *e)
 {
 	for (size_t at = 0; at < g->leftovers.len; at += strlen(g->leftovers.data + at) + 1) {
-		int rc = g->io.store->ops->remove(g->io.store, g->leftovers.data + at, e);
+		int rc = store_remove(g->io.store, g->leftovers.data + at, e);
 
 		if (rc < 0 && rc != -ENOENT)
 			return rc;
@@ -293,14 +293,14 @@ static int remove_leftovers(struct generation *g, struct err *e)
  * ours. */
 static int take_names(struct generation *g, struct err *e)
 {
-	int rc = g->io.store->ops->mkdirs(g->io.store, g->d->folder, e);
+	int rc = store_mkdirs(g->io.store, g->d->folder, e);
 
 	/* first of all: where a store cannot write, nothing else is left behind */
 	if (rc == 0)
 		rc = manifest_write(&g->io, g->d, g->keep ? MANIFEST_WRITING : MANIFEST_CLEARING,
 				    e);
 	if (rc == 0)
-		rc = over_folders(g, g->io.store->ops->mkdirs, e);
+		rc = over_folders(g, store_mkdirs, e);
 	if (rc == 0)
 		rc = remove_leftovers(g, e);
 	if (rc < 0 || g->keep)

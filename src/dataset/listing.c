@@ -31,7 +31,7 @@ int listing_each(const struct dataset *d, struct store *store, enum dataset_kind
 		int rc = dataset_folder(d, kind, i, path, sizeof(path), e);
 
 		if (rc == 0)
-			rc = store->ops->list(store, path, one_entry, &f, e);
+			rc = store_list(store, path, one_entry, &f, e);
 		if (rc < 0 && rc != -ENOENT)
 			return rc;
 	}

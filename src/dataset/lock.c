@@ -14,10 +14,10 @@ int folder_lock(struct folder_lock *l, struct store *s, const char *folder, stru
 	struct store_stat st;
 
 	l->file.fd = -1;
-	l->made = s->ops->stat(s, folder, &st, NULL) == -ENOENT;
+	l->made = store_stat_path(s, folder, &st, NULL) == -ENOENT;
 	if (!(store_base_flags(s) & STORE_HAS_FILES) ||
 	    (size_t)snprintf(path, sizeof(path), "%s/" NAME, folder) >= sizeof(path) ||
-	    s->ops->mkdirs(s, folder, NULL) < 0 || file_lock(&l->file, path, who) == 0)
+	    store_mkdirs(s, folder, NULL) < 0 || file_lock(&l->file, path, who) == 0)
 		return 0;
 	return err_set(e, -EBUSY,
 		       "another program is generating a dataset in '%s'%s%s: wait until it has "

@@ -100,13 +100,13 @@ int manifest_write(const struct io *io, const struct dataset *d, enum manifest_s
 	rc = put_file(io, part, text, &why);
 	free(text);
 	if (rc == 0)
-		rc = io->store->ops->rename(io->store, part, path, &why);
+		rc = store_rename(io->store, part, path, &why);
 	if (rc < 0) {
-		io->store->ops->remove(io->store, part, NULL);
+		store_remove(io->store, part, NULL);
 		return err_set(e, rc, "cannot write the dataset's manifest '%s': %s", path,
 			       why.text);
 	}
-	return io->store->ops->sync_dir(io->store, d->folder, e);
+	return store_sync_dir(io->store, d->folder, e);
 }
 
 /* A store may not say which file it could not read. */

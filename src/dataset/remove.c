@@ -16,7 +16,7 @@ static int remove_blob(void *arg, enum dataset_kind kind, uint64_t index, struct
 {
 	const struct dataset *d = arg;
 	struct store *s = w->io.store;
-	int rc = s->ops->remove(s, w->path, e);
+	int rc = store_remove(s, w->path, e);
 
 	(void)kind;
 	(void)index;
@@ -26,7 +26,7 @@ static int remove_blob(void *arg, enum dataset_kind kind, uint64_t index, struct
 static int remove_if_empty(struct store *s, const char *path, struct err *e)
 {
 	(void)e;
-	s->ops->remove(s, path, NULL);
+	store_remove(s, path, NULL);
 	return 0;
 }
 
@@ -40,13 +40,13 @@ static void remove_folders(const struct dataset *d, struct store *s)
 			if (dataset_folder(d, (enum dataset_kind)kind, i, path, sizeof(path),
 					   NULL) == 0) {
 				sidecar_folders(d, s, path, remove_if_empty, NULL);
-				s->ops->remove(s, path, NULL);
+				store_remove(s, path, NULL);
 			}
 		snprintf(path, sizeof(path), "%s/%s", d->folder, dataset_kind_folder[kind]);
 		sidecar_folders(d, s, path, remove_if_empty, NULL);
-		s->ops->remove(s, path, NULL);
+		store_remove(s, path, NULL);
 	}
-	s->ops->remove(s, d->folder, NULL);
+	store_remove(s, d->folder, NULL);
 }
 
 int dataset_remove(const struct dataset *d, struct store *store, struct err *e)
@@ -62,7 +62,7 @@ int dataset_remove(const struct dataset *d, struct store *store, struct err *e)
 	int rc;
 
 	/* the manifest first: what is left after a failure must not look like a dataset */
-	rc = store->ops->remove(store, manifest, e);
+	rc = store_remove(store, manifest, e);
 	if (rc < 0 && rc != -ENOENT)
 		return rc;
 	rc = each_file(&job, e);

@@ -92,9 +92,9 @@ static int write_one(const struct dataset *d, struct each_worker *w, const char 
 	snprintf(part, sizeof(part), "%.*s.%s.part", folder, path, path + folder);
 	rc = write_part(d, w, part, f, which, e);
 	if (rc == 0)
-		rc = w->io.store->ops->rename(w->io.store, part, path, e);
+		rc = store_rename(w->io.store, part, path, e);
 	if (rc < 0)
-		w->io.store->ops->remove(w->io.store, part, NULL);
+		store_remove(w->io.store, part, NULL);
 	return rc;
 }
 
@@ -140,7 +140,7 @@ int sidecars_remove(const struct dataset *d, struct store *store, const char *pa
 	for (uint32_t i = 0; i < d->format->sidecars && rc == 0; i++) {
 		rc = path_of(d, path, i, name, e);
 		if (rc == 0)
-			rc = store->ops->remove(store, name, e);
+			rc = store_remove(store, name, e);
 		if (rc == -ENOENT || rc == -ENOTDIR)
 			rc = 0;
 	}

@@ -178,7 +178,7 @@ static int check_space(struct run_state *s, struct err *e)
 	char need[32], have[32];
 	struct store_stat st;
 
-	if (all == 0 || s->store->ops->space(s->store, folder, &bytes, &files, NULL) != 0)
+	if (all == 0 || store_space(s->store, folder, &bytes, &files, NULL) != 0)
 		return 0;
 	if (keep > 0 && all > keep + 1)
 		all = keep + 1;
@@ -186,7 +186,7 @@ static int check_space(struct run_state *s, struct err *e)
 		return 0;
 	str_bytes((double)one * (double)all, need, sizeof(need));
 	str_bytes((double)bytes, have, sizeof(have));
-	if (one > bytes && s->store->ops->stat(s->store, folder, &st, NULL) != 0)
+	if (one > bytes && store_stat_path(s->store, folder, &st, NULL) != 0)
 		return err_set(e, -ENOSPC,
 			       "checkpoint.checkpoint_folder: %llu checkpoint%s of this model need "
 			       "%s and %s are free for '%s': free space, use another folder, or "
@@ -266,7 +266,7 @@ static uint64_t device_of(const struct run_state *s)
 	AUTO_FREE char *at = path_absolute(s->w->checkpoint.checkpoint_folder);
 	struct store_stat st = {0};
 
-	while (s->store->ops->stat(s->store, at, &st, NULL) != 0 && strcmp(at, "/") != 0) {
+	while (store_stat_path(s->store, at, &st, NULL) != 0 && strcmp(at, "/") != 0) {
 		char *up = path_dirname(at);
 
 		free(at);

@@ -63,10 +63,8 @@ static struct store_request *list_take(struct list *l)
 
 static void perform(struct store_request *r)
 {
-	const struct store_ops *ops = r->blob->store->ops;
-
-	r->result = r->write ? ops->pwrite(r->blob, r->buffer, r->n, r->offset, &r->err)
-			     : ops->pread(r->blob, r->buffer, r->n, r->offset, &r->err);
+	r->result = r->write ? store_pwrite(r->blob, r->buffer, r->n, r->offset, &r->err)
+			     : store_pread(r->blob, r->buffer, r->n, r->offset, &r->err);
 	r->done_ns = clock_now_ns();
 }
 

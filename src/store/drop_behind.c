@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "store/shim.h"
+#include "store/store.h"
 
 struct drop_config {
 	int64_t window;
@@ -64,7 +64,7 @@ static void forget(struct drop_blob *db)
 static int drop_open(struct store *s, const char *path, unsigned how, struct blob *b, struct err *e)
 {
 	struct drop_blob *db = (struct drop_blob *)b;
-	int rc = shim_open(s, path, how, b, e);
+	int rc = store_open(s->lower, path, how, store_blob_below(b), e);
 
 	if (rc < 0)
 		return rc;
@@ -78,7 +78,7 @@ static ssize_t drop_pread(struct blob *b, void *p, size_t n, uint64_t offset, st
 {
 	const struct drop_store *d = (const struct drop_store *)b->store;
 	struct drop_blob *db = (struct drop_blob *)b;
-	ssize_t r = shim_pread(b, p, n, offset, e);
+	ssize_t r = store_pread(store_blob_below(b), p, n, offset, e);
 	uint64_t low = 0, high = 0;
 
 	if (r <= 0)
@@ -97,7 +97,7 @@ static ssize_t drop_pread(struct blob *b, void *p, size_t n, uint64_t offset, st
 	}
 	pthread_mutex_unlock(&db->lock);
 	if (low < high) {
-		int rc = store_drop(shim_below(b), low, high - low, e);
+		int rc = store_drop(store_blob_below(b), low, high - low, e);
 
 		if (rc < 0)
 			return rc;
@@ -108,8 +108,8 @@ static ssize_t drop_pread(struct blob *b, void *p, size_t n, uint64_t offset, st
 static int drop_close(struct blob *b, struct err *e)
 {
 	struct drop_blob *db = (struct drop_blob *)b;
-	int rc = db->read ? store_drop(shim_below(b), 0, 0, e) : 0;
-	int closed = shim_close(b, rc ? NULL : e);
+	int rc = db->read ? store_drop(store_blob_below(b), 0, 0, e) : 0;
+	int closed = store_close(store_blob_below(b), rc ? NULL : e);
 
 	pthread_mutex_destroy(&db->lock);
 	return rc ? rc : closed;
@@ -129,14 +129,4 @@ const struct store_ops store_drop_behind = {
 	.open = drop_open,
 	.close = drop_close,
 	.pread = drop_pread,
-	.pwrite = shim_pwrite,
-	.sync = shim_sync,
-	.stat_blob = shim_stat_blob,
-	.stat = shim_stat,
-	.mkdirs = shim_mkdirs,
-	.list = shim_list,
-	.remove = shim_remove,
-	.rename = shim_rename,
-	.sync_dir = shim_sync_dir,
-	.space = shim_space,
 };

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "store/shim.h"
+#include "store/store.h"
 
 enum fault_op {
 	FAULT_ANY,
@@ -221,7 +221,7 @@ static int fault_open(struct store *s, const char *path, unsigned how, struct bl
 	int rc = disturb_path(s, FAULT_OPEN, path, e);
 
 	((struct fault_blob *)b)->watched = watches(of(s), path);
-	return rc < 0 ? rc : shim_open(s, path, how, b, e);
+	return rc < 0 ? rc : store_open(s->lower, path, how, store_blob_below(b), e);
 }
 
 static int fault_close(struct blob *b, struct err *e)
@@ -229,7 +229,7 @@ static int fault_close(struct blob *b, struct err *e)
 	struct err first;
 	int rc = disturb_blob(b, FAULT_CLOSE, &first);
 	/* the blob below ends in any case, as after a real close that failed */
-	int below = shim_close(b, rc < 0 ? NULL : e);
+	int below = store_close(store_blob_below(b), rc < 0 ? NULL : e);
 
 	return rc < 0 ? err_set(e, rc, "%s", first.text) : below;
 }
@@ -245,7 +245,7 @@ static ssize_t fault_pread(struct blob *b, void *p, size_t n, uint64_t offset, s
 		return fail(f, FAULT_READ, call, NULL, e);
 	if (call && f->action == ACT_SHORT)
 		n /= 2;
-	return shim_pread(b, p, n, offset, e);
+	return store_pread(store_blob_below(b), p, n, offset, e);
 }
 
 static ssize_t fault_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset, struct err *e)
@@ -256,55 +256,55 @@ static ssize_t fault_pwrite(struct blob *b, const void *p, size_t n, uint64_t of
 	if (call && f->action == ACT_DELAY)
 		clock_sleep_until(clock_now_ns() + f->delay_ns);
 	if (call && f->action == ACT_SHORT) {
-		ssize_t w = shim_pwrite(b, p, n / 2, offset, e);
+		ssize_t w = store_pwrite(store_blob_below(b), p, n / 2, offset, e);
 
 		return w < 0 ? w : fail(f, FAULT_WRITE, call, NULL, e);
 	}
 	if (call && f->action == ACT_FAIL)
 		return fail(f, FAULT_WRITE, call, NULL, e);
-	return shim_pwrite(b, p, n, offset, e);
+	return store_pwrite(store_blob_below(b), p, n, offset, e);
 }
 
 static int fault_sync(struct blob *b, struct err *e)
 {
 	int rc = disturb_blob(b, FAULT_SYNC, e);
 
-	return rc < 0 ? rc : shim_sync(b, e);
+	return rc < 0 ? rc : store_sync(store_blob_below(b), e);
 }
 
 static int fault_stat_blob(struct blob *b, struct store_stat *out, struct err *e)
 {
 	int rc = disturb_blob(b, FAULT_STAT, e);
 
-	return rc < 0 ? rc : shim_stat_blob(b, out, e);
+	return rc < 0 ? rc : store_stat_blob(store_blob_below(b), out, e);
 }
 
 static int fault_stat(struct store *s, const char *path, struct store_stat *out, struct err *e)
 {
 	int rc = disturb_path(s, FAULT_STAT, path, e);
 
-	return rc < 0 ? rc : shim_stat(s, path, out, e);
+	return rc < 0 ? rc : store_stat_path(s->lower, path, out, e);
 }
 
 static int fault_mkdirs(struct store *s, const char *path, struct err *e)
 {
 	int rc = disturb_path(s, FAULT_MKDIR, path, e);
 
-	return rc < 0 ? rc : shim_mkdirs(s, path, e);
+	return rc < 0 ? rc : store_mkdirs(s->lower, path, e);
 }
 
 static int fault_list(struct store *s, const char *path, store_list_fn fn, void *arg, struct err *e)
 {
 	int rc = disturb_path(s, FAULT_LIST, path, e);
 
-	return rc < 0 ? rc : shim_list(s, path, fn, arg, e);
+	return rc < 0 ? rc : store_list(s->lower, path, fn, arg, e);
 }
 
 static int fault_remove(struct store *s, const char *path, struct err *e)
 {
 	int rc = disturb_path(s, FAULT_REMOVE, path, e);
 
-	return rc < 0 ? rc : shim_remove(s, path, e);
+	return rc < 0 ? rc : store_remove(s->lower, path, e);
 }
 
 static int fault_rename(struct store *s, const char *from, const char *to, struct err *e)
@@ -312,14 +312,14 @@ static int fault_rename(struct store *s, const char *from, const char *to, struc
 	struct fault_store *f = of(s);
 	int rc = disturb(f, FAULT_RENAME, watches(f, from) || watches(f, to), from, e);
 
-	return rc < 0 ? rc : shim_rename(s, from, to, e);
+	return rc < 0 ? rc : store_rename(s->lower, from, to, e);
 }
 
 static int fault_sync_dir(struct store *s, const char *path, struct err *e)
 {
 	int rc = disturb_path(s, FAULT_SYNC, path, e);
 
-	return rc < 0 ? rc : shim_sync_dir(s, path, e);
+	return rc < 0 ? rc : store_sync_dir(s->lower, path, e);
 }
 
 const struct store_ops store_fault = {
@@ -346,5 +346,4 @@ const struct store_ops store_fault = {
 	.remove = fault_remove,
 	.rename = fault_rename,
 	.sync_dir = fault_sync_dir,
-	.space = shim_space,
 };

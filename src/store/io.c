@@ -77,9 +77,8 @@ int io_open(const struct io *io, const char *path, unsigned how, struct blob *b,
 	    (how & (STORE_CREATE | STORE_WRITE)) == STORE_CREATE)
 		return err_set(e, -EINVAL, "cannot open '%s': neither for reading nor for writing",
 			       path);
-	b->store = io->store;
 	b->file = io->trace ? io->trace->file : SPAN_NONE;
-	rc = io->store->ops->open(io->store, path, how, b, e);
+	rc = store_open(io->store, path, how, b, e);
 	count(io, &(struct request){IO_OPEN, SPAN_OPEN, 0, start, NULL, 0, 0}, rc);
 	return rc;
 }
@@ -87,7 +86,7 @@ int io_open(const struct io *io, const char *path, unsigned how, struct blob *b,
 int io_close(const struct io *io, struct blob *b, struct err *e)
 {
 	int64_t start = begin(io);
-	int rc = b->store->ops->close(b, e);
+	int rc = store_close(b, e);
 
 	count(io, &(struct request){IO_OPEN, SPAN_CLOSE, 0, start, b, 0, 0}, rc);
 	return rc;
@@ -103,7 +102,7 @@ ssize_t io_pread(const struct io *io, enum io_kind kind, struct blob *b, void *p
 		return r;
 	if (io && io->stop && atomic_load_explicit(&io->stop->set, memory_order_relaxed))
 		return err_set(e, ERR_CANCELED, "the run was told to stop");
-	r = b->store->ops->pread(b, p, n, offset, e);
+	r = store_pread(b, p, n, offset, e);
 	count(io, &(struct request){kind, SPAN_READ, 0, start, b, offset, n}, r);
 	return r;
 }
@@ -115,14 +114,14 @@ int io_report_short(struct blob *b, const char *path, size_t got, size_t n, uint
 	const char *name = path ? path : "the file";
 	const char *quote = path ? "'" : "";
 
-	if (b->store->ops->stat_blob(b, &st, NULL) == 0 && st.bytes >= offset + n)
+	if (store_stat_blob(b, &st, NULL) == 0 && st.bytes >= offset + n)
 		return err_set(e, ERR_DATA,
 			       "%s%s%s holds %llu bytes, but the store gave only %zu of the %zu "
 			       "bytes wanted "
 			       "at %llu",
 			       quote, name, quote, (unsigned long long)st.bytes, got, n,
 			       (unsigned long long)offset);
-	if (got == 0 && b->store->ops->stat_blob(b, &st, NULL) == 0)
+	if (got == 0 && store_stat_blob(b, &st, NULL) == 0)
 		return err_set(e, ERR_DATA, "%s%s%s ends at %llu, %zu bytes wanted at %llu", quote,
 			       name, quote, (unsigned long long)st.bytes, n,
 			       (unsigned long long)offset);
@@ -150,7 +149,7 @@ ssize_t io_pwrite(const struct io *io, struct blob *b, const void *p, size_t n, 
 
 	if (r < 0)
 		return r;
-	r = b->store->ops->pwrite(b, p, n, offset, e);
+	r = store_pwrite(b, p, n, offset, e);
 	count(io, &(struct request){IO_WRITE, SPAN_WRITE, 0, start, b, offset, n}, r);
 	return r;
 }
@@ -220,7 +219,7 @@ ssize_t io_pwritev(const struct io *io, struct blob *b, const struct iovec *v, i
 int io_rename(const struct io *io, const char *from, const char *to, struct err *e)
 {
 	int64_t start = begin(io);
-	int rc = io->store->ops->rename(io->store, from, to, e);
+	int rc = store_rename(io->store, from, to, e);
 
 	count(io, &(struct request){IO_WRITE, SPAN_RENAME, 0, start, NULL, 0, 0}, rc);
 	return rc;
@@ -229,7 +228,7 @@ int io_rename(const struct io *io, const char *from, const char *to, struct err 
 int io_sync_dir(const struct io *io, const char *path, struct err *e)
 {
 	int64_t start = begin(io);
-	int rc = io->store->ops->sync_dir(io->store, path, e);
+	int rc = store_sync_dir(io->store, path, e);
 
 	count(io, &(struct request){IO_SYNC, SPAN_SYNC, 0, start, NULL, 0, 0}, rc);
 	return rc;
@@ -238,7 +237,7 @@ int io_sync_dir(const struct io *io, const char *path, struct err *e)
 int io_sync(const struct io *io, struct blob *b, struct err *e)
 {
 	int64_t start = begin(io);
-	int rc = b->store->ops->sync(b, e);
+	int rc = store_sync(b, e);
 
 	count(io, &(struct request){IO_SYNC, SPAN_SYNC, 0, start, b, 0, 0}, rc);
 	return rc;
@@ -247,7 +246,7 @@ int io_sync(const struct io *io, struct blob *b, struct err *e)
 int io_stat_blob(const struct io *io, struct blob *b, struct store_stat *out, struct err *e)
 {
 	int64_t start = begin(io);
-	int rc = b->store->ops->stat_blob(b, out, e);
+	int rc = store_stat_blob(b, out, e);
 
 	count(io, &(struct request){IO_META, SPAN_STAT, 0, start, b, 0, 0}, rc);
 	return rc;
@@ -256,7 +255,7 @@ int io_stat_blob(const struct io *io, struct blob *b, struct store_stat *out, st
 int io_stat_path(const struct io *io, const char *path, struct store_stat *out, struct err *e)
 {
 	int64_t start = begin(io);
-	int rc = io->store->ops->stat(io->store, path, out, e);
+	int rc = store_stat_path(io->store, path, out, e);
 
 	count(io, &(struct request){IO_META, SPAN_STAT, 0, start, NULL, 0, 0}, rc);
 	return rc;

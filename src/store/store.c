@@ -1,6 +1,7 @@
 /* Finds stores by name, builds them from expressions, and counts and times what passes through. */
 #include "store/store.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,6 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/str.h"
-#include "store/shim.h"
 
 /* More parts than this is a mistake, not a stack of shims. */
 #define PARTS_MAX 8
@@ -220,7 +220,7 @@ size_t store_blob_bytes(const struct store *s)
 	size_t n = 0;
 
 	for (; s; s = s->lower)
-		n += shim_align(s->ops->blob_bytes);
+		n += store_blob_align(s->ops->blob_bytes);
 	return n;
 }
 
@@ -231,14 +231,108 @@ unsigned store_base_flags(const struct store *s)
 	return s->ops->is.flags;
 }
 
-int store_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e)
-{
-	while (!b->store->ops->drop && b->store->lower)
-		b = shim_below(b);
-	return b->store->ops->drop ? b->store->ops->drop(b, offset, bytes, e) : 0;
-}
-
 struct blob *store_blob_new(const struct store *s, struct err *e)
 {
 	return try_calloc(1, store_blob_bytes(s), "an open file of a store", e);
+}
+
+/* ---- operations, passed on by shims that leave them out ---- */
+
+#define HANDLER(s, op)                                                                             \
+	({                                                                                         \
+		struct store *handler_ = (s);                                                      \
+                                                                                                   \
+		while (!handler_->ops->op) {                                                       \
+			assert(handler_->lower);                                                   \
+			handler_ = handler_->lower;                                                \
+		}                                                                                  \
+		handler_;                                                                          \
+	})
+
+#define BLOB_HANDLER(b, op)                                                                        \
+	({                                                                                         \
+		struct blob *blob_ = (b);                                                          \
+                                                                                                   \
+		while (!blob_->store->ops->op) {                                                   \
+			assert(blob_->store->lower);                                               \
+			blob_ = store_blob_below(blob_);                                           \
+		}                                                                                  \
+		blob_;                                                                             \
+	})
+
+int store_open(struct store *s, const char *path, unsigned how, struct blob *b, struct err *e)
+{
+	b->store = s;
+	while (!s->ops->open) {
+		b = store_blob_below(b);
+		b->store = s = s->lower;
+	}
+	return s->ops->open(s, path, how, b, e);
+}
+
+int store_close(struct blob *b, struct err *e)
+{
+	b = BLOB_HANDLER(b, close);
+	return b->store->ops->close(b, e);
+}
+
+int store_sync(struct blob *b, struct err *e)
+{
+	b = BLOB_HANDLER(b, sync);
+	return b->store->ops->sync(b, e);
+}
+
+int store_stat_blob(struct blob *b, struct store_stat *out, struct err *e)
+{
+	b = BLOB_HANDLER(b, stat_blob);
+	return b->store->ops->stat_blob(b, out, e);
+}
+
+int store_stat_path(struct store *s, const char *path, struct store_stat *out, struct err *e)
+{
+	s = HANDLER(s, stat);
+	return s->ops->stat(s, path, out, e);
+}
+
+int store_mkdirs(struct store *s, const char *path, struct err *e)
+{
+	s = HANDLER(s, mkdirs);
+	return s->ops->mkdirs(s, path, e);
+}
+
+int store_list(struct store *s, const char *path, store_list_fn fn, void *arg, struct err *e)
+{
+	s = HANDLER(s, list);
+	return s->ops->list(s, path, fn, arg, e);
+}
+
+int store_remove(struct store *s, const char *path, struct err *e)
+{
+	s = HANDLER(s, remove);
+	return s->ops->remove(s, path, e);
+}
+
+int store_rename(struct store *s, const char *from, const char *to, struct err *e)
+{
+	s = HANDLER(s, rename);
+	return s->ops->rename(s, from, to, e);
+}
+
+int store_sync_dir(struct store *s, const char *path, struct err *e)
+{
+	s = HANDLER(s, sync_dir);
+	return s->ops->sync_dir(s, path, e);
+}
+
+int store_space(struct store *s, const char *path, uint64_t *bytes, uint64_t *files, struct err *e)
+{
+	s = HANDLER(s, space);
+	return s->ops->space(s, path, bytes, files, e);
+}
+
+int store_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e)
+{
+	while (!b->store->ops->drop && b->store->lower)
+		b = store_blob_below(b);
+	return b->store->ops->drop ? b->store->ops->drop(b, offset, bytes, e) : 0;
 }

@@ -55,8 +55,11 @@ struct store_ops {
 	int (*create)(struct store **out, const void *config, struct store *lower, struct err *e);
 	void (*destroy)(struct store *s);
 
-	/* The caller has set b->store = s. A folder cannot be opened. After a failure there is
-	 * nothing to close. */
+	/* A shim leaves NULL what it passes on to the store below it; call these functions through
+	 * store_open, store_close, ... only. */
+
+	/* The caller has set b->store = s; a shim that has its own opens the blob below with
+	 * store_open. A folder cannot be opened. After a failure there is nothing to close. */
 	int (*open)(struct store *s, const char *path, unsigned how, struct blob *b, struct err *e);
 	/* Ends the blob in any case; reports an error of the last writes. */
 	int (*close)(struct blob *b, struct err *e);
@@ -96,7 +99,7 @@ struct store_ops {
 	int (*drop)(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e);
 	/* As pread and pwrite with memory in `count` pieces, which are used in turn and may be the
 	 * same more than once: one request of the lower system, or as few as it allows. NULL: piece
-	 * by piece. */
+	 * by piece, also in a shim. */
 	ssize_t (*preadv)(struct blob *b, const struct iovec *v, int count, uint64_t offset,
 			  struct err *e);
 	ssize_t (*pwritev)(struct blob *b, const struct iovec *v, int count, uint64_t offset,
@@ -125,10 +128,50 @@ void store_destroy(struct store *s);
 size_t store_blob_bytes(const struct store *s);
 /* The union of the flags of the base store (not the shims). */
 unsigned store_base_flags(const struct store *s);
-/* The `drop` of the nearest store at or below the blob's that has one; 0 where none has. */
-int store_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e);
 /* A blob block for `s`, released with free(). */
 struct blob *store_blob_new(const struct store *s, struct err *e);
+
+/* In a shim's blob block the blob of the store below follows the shim's own part. */
+static inline size_t store_blob_align(size_t n)
+{
+	return (n + 15) & ~(size_t)15;
+}
+
+static inline struct blob *store_blob_below(struct blob *b)
+{
+	return (struct blob *)((char *)b + store_blob_align(b->store->ops->blob_bytes));
+}
+
+/* The functions of store_ops, by the nearest store at or below this one that does not leave them to
+ * the one below. Uncounted. */
+int store_open(struct store *s, const char *path, unsigned how, struct blob *b, struct err *e);
+int store_close(struct blob *b, struct err *e);
+int store_sync(struct blob *b, struct err *e);
+int store_stat_blob(struct blob *b, struct store_stat *out, struct err *e);
+int store_stat_path(struct store *s, const char *path, struct store_stat *out, struct err *e);
+int store_mkdirs(struct store *s, const char *path, struct err *e);
+int store_list(struct store *s, const char *path, store_list_fn fn, void *arg, struct err *e);
+int store_remove(struct store *s, const char *path, struct err *e);
+int store_rename(struct store *s, const char *from, const char *to, struct err *e);
+int store_sync_dir(struct store *s, const char *path, struct err *e);
+int store_space(struct store *s, const char *path, uint64_t *bytes, uint64_t *files, struct err *e);
+/* 0 where no store has a `drop`. */
+int store_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e);
+
+static inline ssize_t store_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
+{
+	while (!b->store->ops->pread)
+		b = store_blob_below(b);
+	return b->store->ops->pread(b, p, n, offset, e);
+}
+
+static inline ssize_t store_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset,
+				   struct err *e)
+{
+	while (!b->store->ops->pwrite)
+		b = store_blob_below(b);
+	return b->store->ops->pwrite(b, p, n, offset, e);
+}
 
 /* Counted and timed access: what formats, datasets and checkpoints call. `io` may be NULL where a
  * blob is given that is open, and `stat` may be NULL (nothing is counted then). Failed requests

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "store/latency.h"
-#include "store/shim.h"
+#include "store/store.h"
 #include "store/throttle_wait.h"
 
 struct throttle_config {
@@ -149,9 +149,9 @@ static ssize_t throttle_pread(struct blob *b, void *p, size_t n, uint64_t offset
 	ssize_t r;
 
 	if (!t->data_limited)
-		return shim_pread(b, p, n, offset, e);
+		return store_pread(store_blob_below(b), p, n, offset, e);
 	arrive(t, &w, n);
-	r = shim_pread(b, p, n, offset, e);
+	r = store_pread(store_blob_below(b), p, n, offset, e);
 	throttle_line_wait(&t->line, &w, r > 0 ? (uint64_t)r : 0);
 	return r;
 }
@@ -164,9 +164,9 @@ static ssize_t throttle_pwrite(struct blob *b, const void *p, size_t n, uint64_t
 	ssize_t r;
 
 	if (!t->data_limited || !t->write)
-		return shim_pwrite(b, p, n, offset, e);
+		return store_pwrite(store_blob_below(b), p, n, offset, e);
 	arrive(t, &w, n);
-	r = shim_pwrite(b, p, n, offset, e);
+	r = store_pwrite(store_blob_below(b), p, n, offset, e);
 	throttle_line_wait(&t->line, &w, r > 0 ? (uint64_t)r : 0);
 	return r;
 }
@@ -188,9 +188,9 @@ static ssize_t throttle_preadv(struct blob *b, const struct iovec *v, int count,
 	ssize_t r;
 
 	if (!t->data_limited)
-		return shim_preadv(b, v, count, offset, e);
+		return io_preadv(NULL, IO_DATA, store_blob_below(b), v, count, offset, e);
 	arrive(t, &w, pieces_bytes(v, count));
-	r = shim_preadv(b, v, count, offset, e);
+	r = io_preadv(NULL, IO_DATA, store_blob_below(b), v, count, offset, e);
 	throttle_line_wait(&t->line, &w, r > 0 ? (uint64_t)r : 0);
 	return r;
 }
@@ -203,9 +203,9 @@ static ssize_t throttle_pwritev(struct blob *b, const struct iovec *v, int count
 	ssize_t r;
 
 	if (!t->data_limited || !t->write)
-		return shim_pwritev(b, v, count, offset, e);
+		return io_pwritev(NULL, store_blob_below(b), v, count, offset, e);
 	arrive(t, &w, pieces_bytes(v, count));
-	r = shim_pwritev(b, v, count, offset, e);
+	r = io_pwritev(NULL, store_blob_below(b), v, count, offset, e);
 	throttle_line_wait(&t->line, &w, r > 0 ? (uint64_t)r : 0);
 	return r;
 }
@@ -226,9 +226,9 @@ static int throttle_open(struct store *s, const char *path, unsigned how, struct
 	int rc;
 
 	if (t->open_latency.kind == TIME_NONE || (how & STORE_WRITE && !t->write))
-		return shim_open(s, path, how, b, e);
+		return store_open(s->lower, path, how, store_blob_below(b), e);
 	start_ns = clock_now_ns();
-	rc = shim_open(s, path, how, b, e);
+	rc = store_open(s->lower, path, how, store_blob_below(b), e);
 	open_wait(t, start_ns);
 	return rc;
 }
@@ -240,9 +240,9 @@ static int throttle_stat(struct store *s, const char *path, struct store_stat *o
 	int rc;
 
 	if (t->open_latency.kind == TIME_NONE)
-		return shim_stat(s, path, out, e);
+		return store_stat_path(s->lower, path, out, e);
 	start_ns = clock_now_ns();
-	rc = shim_stat(s, path, out, e);
+	rc = store_stat_path(s->lower, path, out, e);
 	open_wait(t, start_ns);
 	return rc;
 }
@@ -261,18 +261,9 @@ const struct store_ops store_throttle = {
 	.create = throttle_create,
 	.destroy = throttle_destroy,
 	.open = throttle_open,
-	.close = shim_close,
 	.pread = throttle_pread,
 	.pwrite = throttle_pwrite,
-	.sync = shim_sync,
-	.stat_blob = shim_stat_blob,
 	.stat = throttle_stat,
-	.mkdirs = shim_mkdirs,
-	.list = shim_list,
-	.remove = shim_remove,
-	.rename = shim_rename,
-	.sync_dir = shim_sync_dir,
-	.space = shim_space,
 	.preadv = throttle_preadv,
 	.pwritev = throttle_pwritev,
 };

@@ -118,7 +118,7 @@ static void list(struct job *j, int64_t step, struct listing *l)
 
 	memset(l, 0, sizeof(*l));
 	snprintf(folder, sizeof(folder), "/ck/pt/global_epoch1_step%d", (int)step);
-	j->store->ops->list(j->store, folder, list_one, l, NULL);
+	store_list(j->store, folder, list_one, l, NULL);
 }
 
 static void test_round_trip(void **state)

@@ -116,7 +116,7 @@ static int set_up(void **state)
 	if (t.files)
 		assert_non_null(mkdtemp(t.root));
 	else
-		assert_int_equal(t.store->ops->mkdirs(t.store, t.root, NULL), 0);
+		assert_int_equal(store_mkdirs(t.store, t.root, NULL), 0);
 	write_file();
 	io_stat_init(&t.stat);
 	t.io.stat = &t.stat;

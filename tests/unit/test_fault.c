@@ -56,7 +56,7 @@ static uint64_t bytes_below(const char *path)
 {
 	struct store_stat st;
 
-	assert_int_equal(store->lower->ops->stat(store->lower, path, &st, NULL), 0);
+	assert_int_equal(store_stat_path(store->lower, path, &st, NULL), 0);
 	return st.bytes;
 }
 
@@ -135,10 +135,10 @@ static void each_op(int *code)
 	code[3] = io_sync(&io, blob, NULL);
 	code[4] = io_close(&io, blob, NULL);
 	code[5] = io_stat_path(&io, "f", &st, NULL);
-	code[6] = store->ops->rename(store, "f", "g", NULL);
-	code[7] = store->ops->remove(store, code[6] < 0 ? "f" : "g", NULL);
-	code[8] = store->ops->mkdirs(store, "d", NULL);
-	code[9] = store->ops->list(store, "/", ignore, NULL, NULL);
+	code[6] = store_rename(store, "f", "g", NULL);
+	code[7] = store_remove(store, code[6] < 0 ? "f" : "g", NULL);
+	code[8] = store_mkdirs(store, "d", NULL);
+	code[9] = store_list(store, "/", ignore, NULL, NULL);
 }
 
 static void every_op_fails_alone(void **state)
@@ -196,8 +196,8 @@ static void paths(void **state)
 	assert_int_equal(io_close(&io, blob, NULL), 0);
 	assert_int_equal(io_stat_path(&io, "a-bad-one", &st, &e), -EIO);
 	assert_non_null(strstr(e.text, "'a-bad-one'"));
-	assert_int_equal(store->ops->rename(store, "good", "bad", NULL), -EIO);
-	assert_int_equal(store->ops->rename(store, "good", "fine", NULL), 0);
+	assert_int_equal(store_rename(store, "good", "bad", NULL), -EIO);
+	assert_int_equal(store_rename(store, "good", "fine", NULL), 0);
 	done();
 	/* reads of a blob count by the path it was opened with */
 	make("fault: {op: read, nth: 1, path: bad}");
@@ -257,7 +257,7 @@ static void failed_opens_create_nothing(void **state)
 	(void)state;
 	make("fault: {op: open, nth: 1}");
 	assert_int_equal(io_open(&io, "f", STORE_WRITE | STORE_CREATE, blob, NULL), -EIO);
-	assert_int_equal(store->lower->ops->stat(store->lower, "f", &st, NULL), -ENOENT);
+	assert_int_equal(store_stat_path(store->lower, "f", &st, NULL), -ENOENT);
 	done();
 }
 

@@ -79,7 +79,7 @@ static void write_files(uint64_t files)
 	struct err e;
 
 	dataset_folder(&t.dataset, DATASET_TRAIN, 0, path, sizeof(path), NULL);
-	assert_int_equal(t.store->ops->mkdirs(t.store, path, NULL), 0);
+	assert_int_equal(store_mkdirs(t.store, path, NULL), 0);
 	for (uint64_t i = 0; i < files; i++) {
 		dataset_file_spec(&t.dataset, DATASET_TRAIN, i, &f);
 		dataset_path(&t.dataset, DATASET_TRAIN, i, path, sizeof(path), NULL);

@@ -137,8 +137,8 @@ static void nothing_at_all(void **state)
 	fixture_dataset(&d, &w);
 	must_generate(&d, s);
 	assert_true(manifest_of(&d, s).complete);
-	assert_int_equal(s->ops->stat(s, "/data/train", &st, NULL), 0);
-	assert_int_equal(s->ops->stat(s, "/data/valid", &st, NULL), 0);
+	assert_int_equal(store_stat_path(s, "/data/train", &st, NULL), 0);
+	assert_int_equal(store_stat_path(s, "/data/valid", &st, NULL), 0);
 	dataset_release(&d);
 	store_destroy(s);
 }
@@ -162,7 +162,7 @@ static void a_complete_one_is_left_alone(void **state)
 	assert_int_equal(p.files_done, 0);
 	assert_int_equal(p.bytes_total, 0);
 	/* One that lost a file and has one cut off gets these two back. */
-	assert_int_equal(s->ops->remove(s, "/data/train/img_3_of_6.npy", NULL), 0);
+	assert_int_equal(store_remove(s, "/data/train/img_3_of_6.npy", NULL), 0);
 	fixture_put(s, "/data/valid/img_1_of_2.npy", "short", 5);
 	assert_int_equal(generate(&d, s, 2, &q, NULL), 0);
 	assert_int_equal(q.files_skipped, 6);
@@ -194,7 +194,7 @@ static void another_dataset_is_replaced(void **state)
 	assert_string_equal(stays, "mine");
 	free(stays);
 	/* Without a manifest nobody knows whose they are. */
-	assert_int_equal(s->ops->remove(s, "/data/" MANIFEST_NAME, NULL), 0);
+	assert_int_equal(store_remove(s, "/data/" MANIFEST_NAME, NULL), 0);
 	must_generate(&old, s);
 	must_verify(&old, s);
 	/* A manifest that is none is replaced. */
@@ -309,7 +309,7 @@ static void no_room(void **state)
 	assert_non_null(strstr(e.text, "4051200"));
 	assert_non_null(strstr(e.text, "1500000"));
 	assert_non_null(strstr(e.text, "/data"));
-	assert_int_equal(s->ops->stat(s, "/data", &st, NULL), -ENOENT);
+	assert_int_equal(store_stat_path(s, "/data", &st, NULL), -ENOENT);
 	dataset_release(&d);
 	store_destroy(s);
 }

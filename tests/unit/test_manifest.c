@@ -20,7 +20,7 @@ static void roundtrip(void **state)
 	w.dataset.num_subfolders_train = 4;
 	w.dataset.seed = -5;
 	fixture_dataset(&d, &w);
-	assert_int_equal(io.store->ops->mkdirs(io.store, "/d/set", NULL), 0);
+	assert_int_equal(store_mkdirs(io.store, "/d/set", NULL), 0);
 	assert_int_equal(manifest_read(&io, d.folder, &m, NULL), 0);
 	assert_false(m.found);
 	for (int s = MANIFEST_COMPLETE; s <= MANIFEST_CLEARING; s++) {
@@ -59,7 +59,7 @@ static void a_name_that_is_no_text(void **state)
 	(void)state;
 	w.dataset.file_prefix = (char *)(uintptr_t) "\xff\xfe";
 	fixture_dataset(&d, &w);
-	assert_int_equal(io.store->ops->mkdirs(io.store, "/d", NULL), 0);
+	assert_int_equal(store_mkdirs(io.store, "/d", NULL), 0);
 	assert_int_equal(manifest_write(&io, &d, MANIFEST_COMPLETE, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "UTF-8"));
 	dataset_release(&d);
@@ -74,7 +74,7 @@ static char *example(size_t *n)
 	char *text;
 
 	fixture_dataset(&d, &w);
-	assert_int_equal(io.store->ops->mkdirs(io.store, "/d", NULL), 0);
+	assert_int_equal(store_mkdirs(io.store, "/d", NULL), 0);
 	assert_int_equal(manifest_write(&io, &d, MANIFEST_COMPLETE, NULL), 0);
 	text = fixture_get(io.store, "/d/" MANIFEST_NAME, n);
 	assert_non_null(text);
@@ -182,7 +182,7 @@ static void too_large_a_file(void **state)
 
 	(void)state;
 	memset(spaces, ' ', n);
-	assert_int_equal(io.store->ops->mkdirs(io.store, "/d", NULL), 0);
+	assert_int_equal(store_mkdirs(io.store, "/d", NULL), 0);
 	fixture_put(io.store, "/d/" MANIFEST_NAME, spaces, n);
 	assert_int_equal(manifest_read(&io, "/d", &m, &e), ERR_DATA);
 	assert_non_null(strstr(e.text, "larger"));
@@ -298,7 +298,7 @@ static void a_failed_write_keeps_the_old(void **state)
 		snprintf(options, sizeof(options), "fault: {nth: %d, path: .part}", nth);
 		io.store = fixture_store("fault+memory", options);
 		io.stat = NULL;
-		assert_int_equal(io.store->ops->mkdirs(io.store, "/d", NULL), 0);
+		assert_int_equal(store_mkdirs(io.store, "/d", NULL), 0);
 		rc = manifest_write(&io, &d, MANIFEST_WRITING, &e);
 		if (rc < 0) {
 			assert_true(strlen(e.text) > 10);

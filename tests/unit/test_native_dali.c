@@ -17,7 +17,7 @@
 #include "count_allocations.h"
 #include "dataset_fixture.h"
 #include "loader/loader.h"
-#include "store/shim.h"
+#include "store/store.h"
 
 #define OPENS_MAX 4096
 #define PATIENCE_S 20
@@ -68,7 +68,7 @@ static int watch_open(struct store *s, const char *path, unsigned how, struct bl
 	pthread_mutex_unlock(&seen.lock);
 	if (broken)
 		return err_set(e, ERR_DATA, "the file is broken");
-	return shim_open(s, path, how, b, e);
+	return store_open(s->lower, path, how, store_blob_below(b), e);
 }
 
 static ssize_t watch_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
@@ -79,7 +79,7 @@ static ssize_t watch_pread(struct blob *b, void *p, size_t n, uint64_t offset, s
 	if (++seen.reading > seen.most)
 		seen.most = seen.reading;
 	pthread_mutex_unlock(&seen.lock);
-	got = shim_pread(b, p, n, offset, e);
+	got = store_pread(store_blob_below(b), p, n, offset, e);
 	pthread_mutex_lock(&seen.lock);
 	seen.reading--;
 	pthread_mutex_unlock(&seen.lock);
@@ -91,10 +91,7 @@ static const struct store_ops watch_ops = {
 	.is.flags = STORE_IS_SHIM,
 	.blob_bytes = sizeof(struct blob),
 	.open = watch_open,
-	.close = shim_close,
 	.pread = watch_pread,
-	.stat_blob = shim_stat_blob,
-	.stat = shim_stat,
 };
 
 struct rig {

@@ -86,7 +86,7 @@ static void the_first_of_several(void **state)
 	flip(s, "/data/valid/img_0_of_3.npy", 5);
 	flip(s, "/data/train/img_7_of_9.npy", 300);
 	fixture_put(s, "/data/train/img_8_of_9.npy", "", 0);
-	assert_int_equal(s->ops->remove(s, "/data/train/img_4_of_9.npy", NULL), 0);
+	assert_int_equal(store_remove(s, "/data/train/img_4_of_9.npy", NULL), 0);
 	for (unsigned threads = 0; threads < 6; threads++) {
 		assert_int_equal(dataset_verify(&d, s, threads, NULL, &progress, &r, &e), ERR_DATA);
 		assert_int_equal(r.bad_files, 4);
@@ -205,10 +205,10 @@ static void with_a_manifest(void **state)
 	says(&w, s, true, 0, "manifest matches");
 	fixture_put(s, "/data/train/img_5_of_6.npy", "short", 5);
 	says(&w, s, true, ERR_DATA, "img_5_of_6.npy' has 5 bytes");
-	assert_int_equal(s->ops->remove(s, "/data/valid/img_1_of_2.npy", NULL), 0);
+	assert_int_equal(store_remove(s, "/data/valid/img_1_of_2.npy", NULL), 0);
 	says(&w, s, true, ERR_DATA, "img_5_of_6.npy' has 5 bytes");
 	fixture_put(s, "/data/train/img_5_of_6.npy", "", 0);
-	assert_int_equal(s->ops->remove(s, "/data/train/img_5_of_6.npy", NULL), 0);
+	assert_int_equal(store_remove(s, "/data/train/img_5_of_6.npy", NULL), 0);
 	says(&w, s, true, -ENOENT, "5 of the 6");
 	says(&w, s, true, -ENOENT, "/data/train/img_5_of_6.npy");
 	must_generate(&d, s);
@@ -233,7 +233,7 @@ static void a_part(struct workload *w, bool manifest)
 	fixture_dataset(&all, w);
 	must_generate(&all, s);
 	if (!manifest)
-		assert_int_equal(s->ops->remove(s, "/data/" MANIFEST_NAME, NULL), 0);
+		assert_int_equal(store_remove(s, "/data/" MANIFEST_NAME, NULL), 0);
 	w->dataset.num_files_train = 8;
 	w->dataset.num_files_eval = 3;
 	if (check(w, s, true, &part, text) < 0)
@@ -276,7 +276,7 @@ static void without_a_manifest(void **state)
 	(void)state;
 	fixture_dataset(&d, &w);
 	must_generate(&d, s);
-	assert_int_equal(s->ops->remove(s, "/data/" MANIFEST_NAME, NULL), 0);
+	assert_int_equal(store_remove(s, "/data/" MANIFEST_NAME, NULL), 0);
 	says(&w, s, true, 0, "no manifest");
 	/* Another library's header may be longer; another record is not a header. */
 	fixture_put(s, "/data/train/img_2_of_6.npy", padded, sizeof(padded));
@@ -290,7 +290,7 @@ static void without_a_manifest(void **state)
 	other = w;
 	other.dataset.num_subfolders_train = 3;
 	says(&other, s, true, -ENOENT, "0 of the 6");
-	assert_int_equal(s->ops->remove(s, "/data/train/img_3_of_6.npy", NULL), 0);
+	assert_int_equal(store_remove(s, "/data/train/img_3_of_6.npy", NULL), 0);
 	says(&w, s, true, -ENOENT, "5 of the 6");
 	says(&w, s, true, -ENOENT, "/data/train/img_3_of_6.npy");
 	dataset_release(&d);
@@ -298,7 +298,7 @@ static void without_a_manifest(void **state)
 	w.dataset.data_folder = (char *)(uintptr_t) "/other";
 	fixture_dataset(&d, &w);
 	must_generate(&d, s);
-	assert_int_equal(s->ops->remove(s, "/other/" MANIFEST_NAME, NULL), 0);
+	assert_int_equal(store_remove(s, "/other/" MANIFEST_NAME, NULL), 0);
 	says(&w, s, true, 0, "no manifest");
 	w.dataset.num_subfolders_train = 1;
 	says(&w, s, true, -ENOENT, "num_subfolders_train");
@@ -368,7 +368,7 @@ static void at_most_1000_are_asked_for(void **state)
 	assert_int_equal(dataset_check(&d, s, true, NULL, &r, &e), 0);
 	assert_int_equal(r.sizes_checked, 1000);
 	assert_int_equal(r.files_found, 2500);
-	assert_int_equal(s->ops->remove(s, "/data/train/img_2499_of_2500.synthetic", NULL), 0);
+	assert_int_equal(store_remove(s, "/data/train/img_2499_of_2500.synthetic", NULL), 0);
 	assert_int_equal(dataset_check(&d, s, true, NULL, &r, &e), -ENOENT);
 	dataset_release(&d);
 	store_destroy(s);
