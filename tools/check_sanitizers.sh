@@ -14,10 +14,10 @@ clang_asan() {
 }
 for preset in asan tsan; do
     case $preset in
-    asan) leave="-LE interop|tidy|truth|scale -E cli.(report|study_plots|page_cache)" ;;
+    asan) tiers=interop,tidy,truth,scale tests='cli.(report|page_cache)|unit.rng_large' ;;
     tsan)
-        leave="-LE interop|tidy|fuzz|truth -E contract.(format|checkpoint)|cli.(report|words)"
-        leave="$leave|unit.(jpeg|png|csv|npz|npy|zip|hdf5|outlook|yaml|scalar|override|workload)"
+        tiers=interop,tidy,fuzz,truth tests='contract.(format|checkpoint)|cli.(report|words)'
+        tests="$tests|unit.(jpeg|png|csv|npz|npy|zip|hdf5|outlook|yaml|scalar|override|workload|rng_large)"
         ;;
     esac
     compiler=
@@ -26,8 +26,8 @@ for preset in asan tsan; do
     if [ -n "$compiler" ] && ! grep -qs '^CMAKE_C_COMPILER:.*clang' build/$preset/CMakeCache.txt; then
         rm -f build/$preset/CMakeCache.txt
     fi
-    echo "== $preset${compiler:+, clang}"
+    echo "== $(date +%H:%M:%S) $preset${compiler:+, clang}: building"
     CC=${compiler:-${CC:-cc}} cmake --preset $preset -G Ninja ${compiler:+-DSTOKER_WERROR=ON} >/dev/null
     cmake --build build/$preset -j "$(nproc)" >build/$preset/build.log 2>&1 || { cat build/$preset/build.log; exit 1; }
-    CTEST_ARGS=$leave tools/check.sh build/$preset
+    tools/check.py build/$preset --all --leave-tiers "$tiers" --leave "$tests"
 done

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what the named purposes (build, check, heavy) need and this machine lacks, with the system's package
+# Installs what the named purposes (build, check, check-all, heavy) need and this machine lacks, with the system's package
 # manager. Debian and Ubuntu; elsewhere it says what to install.
 set -eu
 
@@ -32,12 +32,14 @@ for purpose in "$@"; do
     check)
         want python3 test -x /usr/bin/python3
         want libcmocka-dev have_pc cmocka
+        want strace command -v strace
+        ;;
+    check-all)
         want python3-numpy have_py numpy
         want python3-h5py have_py h5py
         want python3-pil have_py PIL
         want python3-pandas have_py pandas
         want python3-yaml have_py yaml
-        want strace command -v strace
         want sysstat command -v iostat
         ;;
     heavy) # large ones: a machine without them skips their tests with a reason

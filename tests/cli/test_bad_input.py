@@ -9,7 +9,7 @@ import time
 import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from util import STOKER, load, stoker, tiny  # noqa: E402
+from util import STOKER, left_out, load, stoker, tiny  # noqa: E402
 
 ROOT = os.geteuid() == 0
 count = 0
@@ -130,7 +130,7 @@ def full_disks(tmp):
     mount.mkdir()
     if not ROOT or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", mount],
                                   capture_output=True).returncode:
-        print("   (no tmpfs could be mounted: the full-disk cases are left out)")
+        left_out("full disks: no tmpfs can be mounted")
         return
     try:
         refused(["run", *tiny(mount / "data", out, dataset__record_length_bytes=1 << 20)], 1, "are free",

@@ -1,5 +1,6 @@
 """Checkpoints of runs: when they are written and under which names, whatever the number of ranks; alone; in the
 background; and what is left when a write fails or the program is killed."""
+# tier: long
 import json
 import os
 import pathlib
@@ -13,7 +14,7 @@ import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from checkpoint_times import check_by_time, steps_of  # noqa: E402
-from util import STOKER, load, stoker, tiny  # noqa: E402
+from util import STOKER, left_out, load, stoker, tiny  # noqa: E402
 
 MODEL = {"model__type": "transformer", "model__num_layers": 3, "model__transformer__hidden_size": 64,
          "model__transformer__ffn_hidden_size": 128, "model__transformer__vocab_size": 500,
@@ -255,7 +256,7 @@ def full(tmp):
     small.mkdir()
     if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=10m", "none", small],
                                            capture_output=True).returncode != 0:
-        print("   no tmpfs can be mounted: a full file system was not tried")
+        left_out("a full file system: no tmpfs can be mounted")
         return
     try:
         keys = dict(model__type="default", model__num_layers=-1, checkpoint__num_checkpoints_read=-1, model__model_size_bytes=4 << 20,
@@ -279,7 +280,7 @@ def torch_opens(tmp):
     try:
         import torch
     except ImportError:
-        print("   torch is not installed: it opened nothing")
+        left_out("opening with PyTorch: torch is not installed")
         return
     total = 0
     for f in sorted((tmp / "only2-saved" / "global_epoch1_step1").iterdir()):

@@ -1,5 +1,6 @@
 """Requests in flight: every format on io_uring and on helper threads, with one request at a time and with
 many; what the system calls say of the depth; and the sentences of what cannot be."""
+# tier: long
 import os
 import pathlib
 import re

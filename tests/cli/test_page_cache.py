@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from util import load, skip, stoker, tiny  # noqa: E402
+from util import left_out, load, skip, stoker, tiny  # noqa: E402
 
 PAGE = mmap.PAGESIZE
 MIB = 1 << 20
@@ -214,7 +214,7 @@ def indexed(tmp):
 def memory(tmp):
     """Nothing that is memory is taken for a storage."""
     if file_system("/dev/shm") not in MEMORY or not os.access("/dev/shm", os.W_OK):
-        print("   /dev/shm is not a tmpfs: left out")
+        left_out("storages that are memory: /dev/shm is not a tmpfs")
         return
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="stoker-pc-") as shm:
         shm = pathlib.Path(shm)
@@ -245,7 +245,7 @@ def refusing(tmp):
     made = shutil.which("mkfs.ext4", path=os.environ.get("PATH", "") + ":/sbin:/usr/sbin")
     if os.geteuid() != 0 or not made or subprocess.run([made, "-q", image], capture_output=True).returncode or \
             subprocess.run(["mount", "-o", "loop,data=journal", image, mount], capture_output=True).returncode:
-        print("   no file system that refuses O_DIRECT can be mounted here: left out")
+        left_out("O_DIRECT refused: no file system that refuses it can be mounted here")
         return
     try:
         args = tiny(mount / "d", tmp / "out")

@@ -1,4 +1,5 @@
 """The report: the page drawn by a real browser, from a study of ours and from DLIO's folders; table and plots."""
+# tier: long
 import csv
 import html
 import json

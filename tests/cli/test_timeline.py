@@ -1,5 +1,6 @@
 """The timeline of a report: the spans on the page against those of the trace, from each of its files, whole and
 broken; and drawn by a browser, zoomed, moved and asked with a real mouse and keys."""
+# tier: long
 import gzip
 import json
 import os
@@ -13,7 +14,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from browser import BROWSER, Page  # noqa: E402
-from util import SANITIZED, STOKER, stoker, tiny  # noqa: E402
+from util import SANITIZED, STOKER, left_out, stoker, tiny  # noqa: E402
 
 ROWS = ("lane", "kind", "name", "begin", "dur", "epoch", "step", "sample", "file", "offset", "asked", "moved", "failed")
 CAP = 6000
@@ -418,7 +419,7 @@ def main():
             stoker("report", folder, "-o", tmp / "page.html")
             drawn(tmp, tmp / "page.html", truth(folder))
         else:
-            print("without chromium: not drawn")
+            left_out("drawing: chromium is not installed")
 
 
 if __name__ == "__main__":

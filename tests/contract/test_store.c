@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "../skip.h"
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "base/thread.h"
@@ -866,10 +867,9 @@ static void disk_fills_up(void **state)
 	rmdir(dir);
 	free(b);
 	store_destroy(s);
-	if (!mounted) {
-		print_message("a file system cannot be mounted here\n");
-		skip();
-	}
+	if (!mounted)
+		skip_because("a file system cannot be mounted here");
+
 	expect_error(rc, -ENOSPC, &e, "No space left");
 	assert_int_equal(space, 0);
 	assert_int_equal(bytes, 1 << 20);
@@ -1055,7 +1055,7 @@ static int run(const char *expr)
 	expression = expr;
 	folder = "/tmp";
 	if (strcmp(expr, "direct") == 0 && !find_folder(expr)) {
-		print_message("direct: no folder here takes O_DIRECT, so it is left out\n");
+		left_out("the store direct: no folder here takes O_DIRECT");
 		return 0;
 	}
 	return _cmocka_run_group_tests(expr, contract, sizeof(contract) / sizeof(contract[0]), NULL,

@@ -17,7 +17,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from util import SANITIZED, skip, stoker  # noqa: E402
+from util import SANITIZED, left_out, skip, stoker  # noqa: E402
 
 try:
     import numpy as np
@@ -563,7 +563,7 @@ def test_full_disk(tmp):
     mount.mkdir()
     if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", mount],
                                            capture_output=True).returncode:
-        print("   (no tmpfs could be mounted: the full disk is left out)")
+        left_out("a full disk: no tmpfs can be mounted")
         return
     try:
         keys = ["model.parallelism.zero_stage=1"]

@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from util import SANITIZED, SOURCE, STOKER, load, skip, stoker, tiny  # noqa: E402,F401
+from util import SANITIZED, SOURCE, STOKER, attempts, load, skip, stoker, tiny  # noqa: E402,F401
 
 RIGS = pathlib.Path(SOURCE, "tests", "rigs")
 BUILD = os.path.dirname(os.path.abspath(STOKER))

@@ -7,7 +7,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from util import SANITIZED, load, skip, stoker, tiny  # noqa: E402
+from util import SANITIZED, left_out, load, skip, stoker, tiny  # noqa: E402
 
 if SANITIZED:
     skip("a sanitizer multiplies the memory that is measured here")
@@ -39,7 +39,7 @@ with tempfile.TemporaryDirectory() as tmp:
     room = min(int(pathlib.Path(f"/proc/sys/kernel/{n}").read_text()) for n in ("pid_max", "threads-max"))
     limit = resource.getrlimit(resource.RLIMIT_NPROC)[0]
     if min(room, limit if limit != resource.RLIM_INFINITY else room) < 12000:
-        print("   4,096 ranks were left out: this system allows fewer than 12,000 threads")
+        left_out("4,096 ranks: this system allows fewer than 12,000 threads")
     else:
         most = peak(4096, tmp, 1)
         print(f"   4,096 ranks with one worker each: {most / MIB:.1f} MiB")

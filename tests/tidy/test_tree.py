@@ -9,8 +9,8 @@ import tempfile
 SOURCE = pathlib.Path(os.environ["STOKER_SOURCE"])
 
 
-def run(root):
-    return subprocess.run([sys.executable, root / "tools/check_tree.py"], capture_output=True, text=True)
+def run(root, *options):
+    return subprocess.run([sys.executable, root / "tools/check_tree.py", *options], capture_output=True, text=True)
 
 
 done = run(SOURCE)
@@ -23,4 +23,4 @@ with tempfile.TemporaryDirectory() as tmp:
     shutil.copytree(SOURCE / "tools", copy / "tools")
     planted = copy / "src/base/err.c"
     planted.write_text('#include "run/run.h"\n' + planted.read_text())
-    assert "base/ may not include run/" in run(copy).stdout, "a planted layer break was not found"
+    assert "base/ may not include run/" in run(copy, "--no-headers").stdout, "a planted layer break was not found"

@@ -11,7 +11,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from loop_device import LoopDevice, Unavailable, join  # noqa: E402
-from util import STOKER, load, skip, stoker, tiny  # noqa: E402
+from util import STOKER, left_out, load, skip, stoker, tiny  # noqa: E402
 
 MIB = 1 << 20
 FILES, SIDE = 24, 2 * MIB
@@ -114,7 +114,7 @@ def read_ahead(device, tmp, limits):
 def small_memory(device, tmp, limits):
     group = device.group("memory", memory__limit_in_bytes=MEMORY)
     if not group:
-        print("small memory: left out, there is no memory cgroup (v1)")
+        left_out("small memory: there is no memory cgroup (version 1)")
         return
     device.read_ahead_kib(128)
     device.cold()
@@ -196,7 +196,7 @@ def main():
             try:
                 part(tmp)
             except Unavailable as e:
-                print(f"{part.__name__}: left out, {e}")
+                left_out(f"{part.__name__}: {e}")
     for f in failures:
         print("failed:", f)
     return 1 if failures else 0

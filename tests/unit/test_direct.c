@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "../skip.h"
 #include "disk_folder.h"
 #include "store/page_cache.h"
 #include "store/store.h"
@@ -38,10 +39,8 @@ static int set_up(void **state)
 
 	(void)state;
 	memset(&t, 0, sizeof(t));
-	if (!disk_folder(t.root, sizeof(t.root), "direct")) {
-		print_message("skipped: no folder here lies on a disk\n");
+	if (!disk_folder(t.root, sizeof(t.root), "direct"))
 		return 0;
-	}
 	snprintf(t.path, sizeof(t.path), "%s/f", t.root);
 	if (store_create(&t.io.store, "direct", NULL, &e) < 0)
 		fail_msg("%s", e.text);
@@ -141,7 +140,7 @@ static void reads(void **state)
 
 	(void)state;
 	if (!t.want)
-		skip();
+		skip_because("no folder here lies on a disk");
 	put_all(t.want);
 	open_ok(STORE_READ);
 	for (size_t i = 0; i < sizeof(from) / sizeof(from[0]); i++)
@@ -169,7 +168,7 @@ static void writes(void **state)
 
 	(void)state;
 	if (!t.want)
-		skip();
+		skip_because("no folder here lies on a disk");
 	put_all(image);
 	/* misaligned memory, ranges of every kind over what is there, also by a second writer */
 	open_ok(STORE_READ | STORE_WRITE);
@@ -202,7 +201,7 @@ static void leaves_no_pages(void **state)
 
 	(void)state;
 	if (!t.want)
-		skip();
+		skip_because("no folder here lies on a disk");
 	put_all(t.want);
 	assert_int_equal(cached(), 0);
 	open_ok(STORE_READ);
@@ -225,8 +224,7 @@ static void refused(const char *type, const char *words)
 	assert_non_null(mkdtemp(dir));
 	if (mount("none", dir, type, 0, NULL) != 0) {
 		rmdir(dir);
-		print_message("a file system cannot be mounted here\n");
-		skip();
+		skip_because("a file system cannot be mounted here");
 	}
 	snprintf(old, sizeof(old), "%s/old", dir);
 	snprintf(fresh, sizeof(fresh), "%s/fresh", dir);
@@ -259,7 +257,7 @@ static void tmpfs_is_refused(void **state)
 {
 	(void)state;
 	if (!t.want)
-		skip();
+		skip_because("no folder here lies on a disk");
 	refused("tmpfs", "which is memory");
 }
 
@@ -267,7 +265,7 @@ static void ramfs_is_refused(void **state)
 {
 	(void)state;
 	if (!t.want)
-		skip();
+		skip_because("no folder here lies on a disk");
 	refused("ramfs", "memory");
 }
 

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "../skip.h"
 #include "base/alloc.h"
 #include "dlio_files.h"
 #include "format/indexed/indexed.h"
@@ -175,11 +176,10 @@ static void cut(const char *path, uint64_t bytes)
 	int fd = open(path, O_RDWR | O_CREAT, 0644);
 
 	assert_true(fd >= 0);
-	if (ftruncate(fd, (off_t)bytes) != 0) {
-		print_message("the file system has no file of %llu bytes\n",
-			      (unsigned long long)bytes);
-		skip();
-	}
+	if (ftruncate(fd, (off_t)bytes) != 0)
+		skip_because("the file system has no file of %llu bytes",
+			     (unsigned long long)bytes);
+
 	close(fd);
 }
 

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "../skip.h"
 #include "disk_folder.h"
 #include "store/page_cache.h"
 #include "store/store.h"
@@ -94,7 +95,7 @@ static void looks_and_evicts(void **state)
 
 	(void)state;
 	if (!t.there)
-		skip();
+		skip_because("no folder here lies on a disk");
 	write_file(BYTES);
 	c = look();
 	assert_int_equal(c.file_bytes, BYTES);
@@ -128,7 +129,7 @@ static void says_what_stays(void **state)
 
 	(void)state;
 	if (!t.there)
-		skip();
+		skip_because("no folder here lies on a disk");
 	write_file(BYTES);
 	fd = open(t.path, O_RDONLY | O_CLOEXEC);
 	p = mmap(NULL, BYTES, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
@@ -148,7 +149,7 @@ static void empty_files(void **state)
 
 	(void)state;
 	if (!t.there)
-		skip();
+		skip_because("no folder here lies on a disk");
 	write_file(0);
 	assert_int_equal(look().file_bytes, 0);
 	assert_int_equal(page_cache_evict(t.path, &c, &e), 0);
@@ -211,7 +212,7 @@ static void old_kernel(void **state)
 
 	(void)state;
 	if (!t.there)
-		skip();
+		skip_because("no folder here lies on a disk");
 	write_file(BYTES);
 	child = fork();
 	if (child == 0)
@@ -219,7 +220,7 @@ static void old_kernel(void **state)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	if (WEXITSTATUS(status) == 77)
-		skip();
+		skip_because("system calls cannot be filtered here");
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
@@ -277,7 +278,7 @@ static void drop_behind(void **state)
 {
 	(void)state;
 	if (!t.there)
-		skip();
+		skip_because("no folder here lies on a disk");
 	drops("drop_behind+posix");
 	drops("drop_behind+mmap");
 	drops("drop_behind+throttle+fault+posix");
@@ -292,7 +293,7 @@ static void mapped_files_change(void **state)
 
 	(void)state;
 	if (!t.there)
-		skip();
+		skip_because("no folder here lies on a disk");
 	for (int i = 0; i < 3; i++) {
 		char yaml[64];
 		struct store *s;

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "dataset_fixture.h"
+#include "../skip.h"
 #include "disk_folder.h"
 
 #include "base/buf.h"
@@ -122,7 +123,7 @@ static void all_files(void **state)
 
 	(void)state;
 	if (!t.there)
-		skip();
+		skip_because("no folder here lies on a disk");
 	assert_int_equal(residency_evict(&t.job, NULL), 0);
 	r = look();
 	assert_true(r.known && !r.memory);
@@ -152,7 +153,7 @@ static void some_files(void **state)
 
 	(void)state;
 	if (!t.there)
-		skip();
+		skip_because("no folder here lies on a disk");
 	assert_int_equal(residency_evict(&t.job, NULL), 0);
 	/* 0, 13, 26, 39 of one kind; 0, 3, 6, 9 of the other */
 	t.job.files = 4;
@@ -184,7 +185,7 @@ static void failures(void **state)
 
 	(void)state;
 	if (!t.there)
-		skip();
+		skip_because("no folder here lies on a disk");
 	t.job.stop = &stop;
 	t.job.progress_ns = &progress;
 	look();

@@ -468,32 +468,6 @@ static void test_torch_edges(void **state)
 	assert_int_equal(rng_np_u32(&r), rng_np_u32(&fresh));
 }
 
-/* 1.7 GB each: only where asked for. */
-static void test_torch_large(void **state)
-{
-	static const uint64_t last32[6] = {105399001, 199900638, 3068019,
-					   143601337, 137413004, 127521970};
-	static const uint64_t first64[6] = {85514504, 93417259, 199404010,
-					    60269803, 87481865, 115296688};
-	uint64_t n = 214748363;
-	uint64_t *x;
-	struct rng_np r;
-
-	(void)state;
-	if (!getenv("STOKER_TEST_LARGE"))
-		skip();
-	x = xcalloc(n + 1, sizeof(*x));
-	rng_np_seed(&r, 42);
-	rng_torch_randperm(&r, x, n);
-	assert_memory_equal(x, last32, sizeof(last32));
-	assert_true(x[n - 1] == 104620125);
-	rng_np_seed(&r, 42);
-	rng_torch_randperm(&r, x, n + 1);
-	assert_memory_equal(x, first64, sizeof(first64));
-	assert_true(x[n] == 144026194);
-	free(x);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -502,7 +476,6 @@ int main(void)
 		cmocka_unit_test(test_numpy_interplay),   cmocka_unit_test(test_dlio_file_lists),
 		cmocka_unit_test(test_unet3d_dimensions), cmocka_unit_test(test_dlio_streams),
 		cmocka_unit_test(test_torch_randperm),    cmocka_unit_test(test_torch_edges),
-		cmocka_unit_test(test_torch_large),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

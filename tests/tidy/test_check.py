@@ -1,0 +1,112 @@
+"""The runner of the tests: what passes, fails, is skipped, repeated or left out is counted as it is, and too few tests
+are a failure."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(os.environ["STOKER_SOURCE"])
+CMOCKA = r"""
+[==========] Running 3 test(s).
+[ RUN      ] one
+[       OK ] one
+[ RUN      ] two
+skipped: no disk here
+[  SKIPPED ] two
+[ RUN      ] three
+[  SKIPPED ] three
+[==========] 3 test(s) run.
+[  PASSED  ] 1 test(s).
+[  SKIPPED ] 2 test(s), listed below:
+[  SKIPPED ] two
+[  SKIPPED ] three
+"""
+
+
+def build(tmp, tests, cache="STOKER_SANITIZE:STRING="):
+    """A build folder with tests of shell commands: {name: (command, properties)}."""
+    tmp.mkdir()
+    (tmp / "CMakeCache.txt").write_text(cache + "\n")
+    lines = []
+    for name, (command, properties) in tests.items():
+        lines += [f"add_test({name} sh -c [==[{command}]==])",
+                  f"set_tests_properties({name} PROPERTIES SKIP_RETURN_CODE 77 LABELS \"{name.split('.')[0]}\" {properties})"]
+    (tmp / "CTestTestfile.cmake").write_text("\n".join(lines) + "\n")
+    return tmp
+
+
+def check(folder, *options, **env):
+    done = subprocess.run([sys.executable, SOURCE / "tools/check.py", folder, *options], capture_output=True, text=True,
+                          env={**os.environ, **env}, timeout=60)
+    assert not done.stderr, done.stderr
+    return done.returncode, done.stdout
+
+
+def expect(text, *lines):
+    for line in lines:
+        assert f"\n{line}\n" in "\n" + text, f"no line '{line}' in:\n{text}"
+
+
+def counts(tmp):
+    folder = build(tmp / "counts", {
+        "unit.c": (f"cat <<'E'{CMOCKA}E", ""),
+        "cli.fine": ("echo left out: a full disk: no tmpfs", ""),
+        "cli.absent": ("echo skipped: no strace; exit 77", ""),
+        "truth.repeats": ("echo attempts: bandwidth: right in 3 of 4; echo attempts: latency: right in 3 of 4", ""),
+        "cli.slow": ("exit 1", "LABELS \"cli;long\""),
+    })
+    status, text = check(folder, "--leave", "nothing")
+    expect(text, "skipped tests: 1", "  cli.absent: no strace", "parts of tests left out: 3", "  unit.c: two: no disk here",
+           "  unit.c: three: no reason given", "  cli.fine: a full disk: no tmpfs", "attempts: 2 cases repeated",
+           "  truth.repeats: bandwidth: right in 3 of 4", "C cases: 1 passed, 0 failed, 2 skipped")
+    assert status == 0 and text.splitlines()[-1] == "3 passed, 0 failed, 1 skipped", text
+    status, text = check(folder, "--all", "--leave", "nothing")
+    assert status == 1 and text.splitlines()[-1] == "3 passed, 1 failed, 1 skipped", text
+
+
+def failures(tmp):
+    folder = build(tmp / "failures", {
+        "cli.wrong": ("echo this is why; exit 3", ""),
+        "cli.hangs": ("sleep 50", "TIMEOUT 1"),
+        "cli.dies": ("kill -SEGV $$", ""),
+        "cli.fine": ("true", ""),
+    })
+    status, text = check(folder, "--leave", "nothing")
+    expect(text, "=== cli.wrong: status 3", "this is why", "=== cli.hangs: still running after 1 s",
+           "=== cli.dies: killed by SIGSEGV")
+    assert status == 1 and text.splitlines()[-1] == "1 passed, 3 failed, 0 skipped", text
+
+
+def second_chances(tmp):
+    once = "test -e {0}/{1} && exit 0; touch {0}/{1}; {2} exit 1"
+    tests = {"truth.once": (once.format(tmp, "a", ""), ""), "truth.never": ("exit 1", "")}
+    status, text = check(build(tmp / "second", tests), "--leave", "nothing")
+    expect(text, "passed only when run once more, alone: truth.once")
+    assert status == 1 and text.splitlines()[-1] == "1 passed, 1 failed, 0 skipped", text
+    for name, (folder, command, cache) in {
+            "cli.once": ("not-measuring", once.format(tmp, "b", ""), "STOKER_SANITIZE:STRING="),
+            "truth.once": ("sanitized", once.format(tmp, "c", ""), "STOKER_SANITIZE:STRING=thread"),
+            "truth.repeats": ("repeats", once.format(tmp, "d", "echo attempts: x: right in 1 of 3;"),
+                              "STOKER_SANITIZE:STRING=")}.items():
+        status, text = check(build(tmp / folder, {name: (command, "")}, cache), "--leave", "nothing")
+        assert status == 1 and text.splitlines()[-1] == "0 passed, 1 failed, 0 skipped", text
+
+
+def floor(tmp):
+    folder = build(tmp / "floor", {"unit.c": (f"cat <<'E'{CMOCKA}E", "")})
+    status, text = check(folder)
+    assert status == 1 and "1 tests with 3 C cases exist" in text, text
+    folder = build(tmp / "bare", {"cli.fine": ("true", "")})
+    status, text = check(folder)
+    assert status == 1 and "cmocka is not installed" in text, text
+    status, text = check(folder, STOKER_WITHOUT_CMOCKA="1")
+    assert status == 0 and text.splitlines()[-1] == "1 passed, 0 failed, 0 skipped", text
+
+
+with tempfile.TemporaryDirectory() as tmp:
+    tmp = pathlib.Path(tmp)
+    counts(tmp)
+    failures(tmp)
+    second_chances(tmp)
+    floor(tmp)

@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+"""Runs the tests of a build folder and says where it is: a live line on a terminal, a line per test elsewhere.
+
+    check.py BUILD [--all] [--only REGEX] [--leave REGEX] [--leave-tiers A,B] [-j N]
+
+Without --all only the quick tests run: those without the label `long`. Counted and printed with their reasons: skipped
+tests, parts and cmocka cases that were left out, cases of timing tests that were repeated. The last line is
+"N passed, N failed, N skipped". The output of each test stays in BUILD/check/NAME.log.
+"""
+import argparse
+import collections
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+# At least this many tests, and cases within the C tests, exist. What removes tests lowers these figures, visibly.
+FLOOR = {"quick": (115, 1450), "all": (155, 1450)}
+# These measure. One that fails, and has not repeated its own cases, is run once more, alone: other work on the machine
+# passes, a wrong program fails twice. A sanitizer's finding is never given a second chance.
+MEASURING = {"truth", "mpi", "scale"}
+SECOND_CHANCES = 3
+QUIET_SECONDS = 30
+CASE = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] (\w+)")
+
+
+class Test:
+    def __init__(self, entry):
+        self.name = entry["name"]
+        self.command = entry.get("command", [])
+        p = {q["name"]: q["value"] for q in entry.get("properties", [])}
+        labels = set(p.get("LABELS", []))
+        self.tier = self.name.split(".")[0]
+        self.long = "long" in labels
+        self.serial = bool(p.get("RUN_SERIAL"))
+        self.timeout = float(p.get("TIMEOUT", 600))
+        self.skip_status = int(p.get("SKIP_RETURN_CODE", -1))
+        self.folder = p.get("WORKING_DIRECTORY", ".")
+        self.env = dict(e.split("=", 1) for e in p.get("ENVIRONMENT", []))
+        self.state = None  # "passed", "failed", "skipped"
+        self.why = ""
+        self.seconds = self.cpu = 0.0
+        self.output = ""
+        self.second = False
+
+    def size(self):
+        """What stands in for the duration of a test that was never run here: by tier, scripts by their length."""
+        script = next((a for a in self.command if a.endswith(".py")), None)
+        return self.tier == "contract", os.path.getsize(script) if script and os.path.exists(script) else 0
+
+    def start(self, logs):
+        self.log = logs / f"{self.name}.log"
+        with open(self.log, "wb") as out:
+            self.process = subprocess.Popen(self.command, cwd=self.folder, env={**os.environ, **self.env},
+                                            stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                                            start_new_session=True)
+        self.began = time.monotonic()
+        self.late = False
+
+    def kill(self):
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def ended(self):
+        """Whether the test has ended; then its state is known."""
+        self.seconds = time.monotonic() - self.began
+        if not self.late and self.seconds > self.timeout:
+            self.late = True
+            self.kill()
+        pid, status, use = os.wait4(self.process.pid, os.WNOHANG)
+        if pid == 0:
+            return False
+        self.process.returncode = status = os.waitstatus_to_exitcode(status)
+        self.cpu = use.ru_utime + use.ru_stime
+        self.output = self.log.read_text(errors="replace")
+        if self.late:
+            self.state, self.why = "failed", f"still running after {self.timeout:.0f} s"
+        elif status == 0:
+            self.state = "passed"
+        elif status == self.skip_status:
+            self.state = "skipped"
+            self.why = next((line[len("skipped: "):] for line in self.output.splitlines()
+                             if line.startswith("skipped: ")), "no reason given")
+        else:
+            self.state = "failed"
+            self.why = f"status {status}" if status > 0 else f"killed by {signal.Signals(-status).name}"
+        return True
+
+    def cases(self):
+        """Of a cmocka program: {state: number of cases}, and (case, reason) of each that was skipped."""
+        count, skipped, reason, running = collections.Counter(), [], None, False
+        for line in self.output.splitlines():
+            if line.startswith("[==========]"):
+                # after the run, cmocka repeats the names of the cases that failed or were skipped
+                running = "Running" in line
+            elif line.startswith("[ RUN "):
+                reason = None
+            elif line.startswith("skipped: "):
+                reason = line[len("skipped: "):]
+            found = CASE.match(line)
+            if running and found:
+                count[found.group(1)] += 1
+                if found.group(1) == "SKIPPED":
+                    skipped.append((found.group(2), reason or "no reason given"))
+        return count, skipped
+
+    def lines(self, mark):
+        return [line[len(mark):] for line in self.output.splitlines() if line.startswith(mark)]
+
+
+class Screen:
+    """One line that changes on a terminal, lines elsewhere."""
+
+    def __init__(self, total):
+        self.total = total
+        self.live = sys.stdout.isatty()
+        self.said = time.monotonic()
+        self.drawn = ""
+
+    def say(self, text):
+        if self.drawn:
+            sys.stdout.write("\r\x1b[K")
+            self.drawn = ""
+        print(text, flush=True)
+        self.said = time.monotonic()
+
+    def ended(self, test, done):
+        if not self.live or test.state != "passed":
+            why = f": {test.why}" if test.why else ""
+            self.say(f"{done:4}/{self.total} {test.name} {test.state}, {test.seconds:.1f} s{why}")
+
+    def running(self, running, done, failed):
+        names = ", ".join(f"{t.name} {t.seconds:.0f} s" for t in running)
+        if self.live:
+            text = f"{done} of {self.total} tests, {failed} failed; running: {names}"
+            text = text[:shutil.get_terminal_size().columns - 1]
+            if text != self.drawn:
+                sys.stdout.write(f"\r{text}\x1b[K")
+                sys.stdout.flush()
+                self.drawn = text
+        elif time.monotonic() - self.said > QUIET_SECONDS:
+            self.say(f"{done:4}/{self.total} still running: {names}")
+
+
+def run(tests, jobs, logs):
+    """Runs the tests: the longest first, those that must be alone at the end."""
+    screen = Screen(len(tests))
+    waiting, running, done, failed = list(tests), [], 0, 0
+    try:
+        while waiting or running:
+            for test in list(waiting):
+                alone = test.serial and running or running and running[0].serial
+                if len(running) >= jobs or alone:
+                    break
+                test.start(logs)
+                waiting.remove(test)
+                running.append(test)
+            for test in list(running):
+                if test.ended():
+                    running.remove(test)
+                    done += 1
+                    failed += test.state == "failed"
+                    screen.ended(test, done)
+            screen.running(running, done, failed)
+            time.sleep(0.02)
+        if screen.drawn:
+            sys.stdout.write("\r\x1b[K")
+    finally:
+        for test in running:
+            test.kill()
+
+
+def second_chances(tests, logs, sanitized):
+    """Tests that measure and failed, once more and alone; all of them or, where others failed too, none."""
+    failed = [t for t in tests if t.state == "failed"]
+    if sanitized or len(failed) > SECOND_CHANCES or any(
+            t.tier not in MEASURING or t.lines("attempts: ") for t in failed):
+        return
+    for test in failed:
+        print(f"failed, once more alone: {test.name}: {test.why}", flush=True)
+        first = test.output
+        run([test], 1, logs)
+        if test.state == "failed":
+            test.output = f"{first}\n--- once more, alone\n{test.output}"
+        else:
+            test.second = True
+
+
+def below_floor(tests, cases, every):
+    """A sentence when there are fewer tests than there must be; None otherwise."""
+    want_tests, want_cases = FLOOR["all" if every else "quick"]
+    if not any(cases.values()):
+        if os.environ.get("STOKER_WITHOUT_CMOCKA"):
+            print("every C test is left out: cmocka is not installed")
+            return None
+        return ("cmocka is not installed, so every C test is left out: install libcmocka-dev and configure again, or set "
+                "STOKER_WITHOUT_CMOCKA=1 to do without them")
+    total = sum(cases.values())
+    if len(tests) < want_tests or total < want_cases:
+        return (f"{len(tests)} tests with {total} C cases exist, at least {want_tests} and {want_cases} are expected: "
+                "were some left out of the build?")
+    return None
+
+
+def report(tests, args):
+    """Prints what was left out, repeated and failed; returns (cases, whether all is well)."""
+    for test in tests:
+        if test.state == "failed":
+            print(f"\n=== {test.name}: {test.why}\n{test.output.rstrip()}\n=== end of {test.name}")
+    skipped = [t for t in tests if t.state == "skipped"]
+    if skipped:
+        print(f"skipped tests: {len(skipped)}")
+        for t in skipped:
+            print(f"  {t.name}: {t.why}")
+    cases, parts = collections.Counter(), []
+    for t in tests:
+        count, left = t.cases()
+        cases += count
+        parts += [f"{t.name}: {case}: {why}" for case, why in left] + \
+            [f"{t.name}: {why}" for why in t.lines("left out: ")]
+    if parts:
+        print(f"parts of tests left out: {len(parts)}")
+        for part in parts:
+            print(f"  {part}")
+    repeated = [f"{t.name}: {line}" for t in tests for line in t.lines("attempts: ")]
+    if repeated:
+        print(f"attempts: {len(repeated)} cases repeated")
+        for line in repeated:
+            print(f"  {line}")
+    for t in tests:
+        if t.second:
+            print(f"passed only when run once more, alone: {t.name}")
+    slow = sorted(tests, key=lambda t: -t.seconds)[:5]
+    print("slowest: " + ", ".join(f"{t.name} {t.seconds:.1f} s" for t in slow))
+    print(f"C cases: {cases['OK']} passed, {cases['FAILED']} failed, {cases['SKIPPED']} skipped")
+    floor = None if args.filtered else below_floor(tests, cases, args.all)
+    if floor:
+        print(floor)
+    return not floor
+
+
+def select(args):
+    listed = subprocess.run(["ctest", "--test-dir", args.build, "--show-only=json-v1"], capture_output=True, text=True)
+    if listed.returncode:
+        sys.exit(f"ctest cannot list the tests of {args.build}:\n{listed.stderr}")
+    leave = set(filter(None, args.leave_tiers.split(",")))
+    tests = [Test(entry) for entry in json.loads(listed.stdout)["tests"]]
+    return [t for t in tests if (args.all or not t.long) and t.tier not in leave and
+            (not args.only or re.search(args.only, t.name)) and
+            not (args.leave and re.search(args.leave, t.name))]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("--all", action="store_true", help="the long tests too")
+    parser.add_argument("--only", help="tests whose name matches")
+    parser.add_argument("--leave", help="all but tests whose name matches")
+    parser.add_argument("--leave-tiers", default="", help="all but these tiers, a list with commas")
+    parser.add_argument("-j", "--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    args = parser.parse_args()
+    args.filtered = bool(args.only or args.leave or args.leave_tiers)
+    build = pathlib.Path(args.build)
+    sanitized = re.search(r"^STOKER_SANITIZE:\w+=.", (build / "CMakeCache.txt").read_text(), re.M) is not None
+    tests = select(args)
+    logs = build / "check"
+    logs.mkdir(exist_ok=True)
+    times_file = build / "check-times.json"
+    times = json.loads(times_file.read_text()) if times_file.exists() else {}
+    tests.sort(key=lambda t: (t.serial, -times.get(t.name, 0), tuple(-x for x in t.size())))
+    began = time.monotonic()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        run(tests, args.jobs, logs)
+        second_chances(tests, logs, sanitized)
+    except KeyboardInterrupt:
+        print("\ninterrupted")
+        return 130
+    times.update({t.name: round(t.seconds, 2) for t in tests})
+    times_file.write_text(json.dumps(times, indent=0, sort_keys=True))
+    well = report(tests, args)
+    count = collections.Counter(t.state for t in tests)
+    print(f"{time.monotonic() - began:.0f} s, {sum(t.cpu for t in tests):.0f} s of processor time")
+    print(f"{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped")
+    return 0 if well and count["passed"] and not count["failed"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
