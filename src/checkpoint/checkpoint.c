@@ -1,6 +1,7 @@
 /* Checkpoints of a run: opened, written, removed and read back. */
 #include "checkpoint/checkpoint.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,16 @@ struct checkpoint_rank {
 	struct buf read_meta;
 };
 
+static const char *default_format(unsigned framework)
+{
+	size_t i = 0;
+
+	while (checkpoint_table[i] && !(checkpoint_table[i]->is.default_of & 1u << framework))
+		i++;
+	assert(checkpoint_table[i]); /* every framework has a format of its own */
+	return checkpoint_table[i]->is.name;
+}
+
 static int find_format(struct checkpoint *c, struct err *e)
 {
 	const char *name = c->w->checkpoint.format;
@@ -40,7 +51,7 @@ static int find_format(struct checkpoint *c, struct err *e)
 	size_t at = 0;
 
 	if (strcmp(name, "auto") == 0)
-		name = c->w->framework == FRAMEWORK_TENSORFLOW ? "tensorflow" : "torch";
+		name = default_format((unsigned)c->w->framework);
 	c->format = checkpoint_format_find(name);
 	if (c->format)
 		return 0;

@@ -513,6 +513,7 @@ static int tensorflow_commit(struct file_writer *w, unsigned index, const char *
 const struct checkpoint_format_ops checkpoint_tensorflow = {
 	.is.name = "tensorflow",
 	.is.help = "tf.train.Checkpoint: a bundle of data and index, and the file \"checkpoint\"",
+	.is.default_of = 1u << FRAMEWORK_TENSORFLOW,
 	.part_suffix = {".pb-1.data-00000-of-00001", ".pb-1.index"},
 	.law = STREAM_PIECES,
 	.limit = FILE_BUFFER,

@@ -495,6 +495,7 @@ static void torch_write(struct file_writer *w, unsigned part)
 const struct checkpoint_format_ops checkpoint_torch = {
 	.is.name = "torch",
 	.is.help = "torch.save: a zip archive of a pickle and one record a tensor",
+	.is.default_of = 1u << FRAMEWORK_PYTORCH,
 	.part_suffix = {".pt"},
 	.law = STREAM_PYTHON,
 	.write = torch_write,

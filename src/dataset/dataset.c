@@ -185,8 +185,8 @@ static const char *compression_name(const struct workload *w)
 	const struct opt *row = opt_find(workload_rows, workload_row_count, "dataset.compression");
 	int i = 0;
 
-	/* DLIO stores npz whatever the setting */
-	if (w->compat.dlio && strcmp(w->dataset.format, "npz") == 0)
+	/* DLIO stores them uncompressed whatever the setting */
+	if (w->compat.dlio && workload_format(w)->flags & FORMAT_DLIO_PLAIN)
 		return "none";
 	while (row && row->choices[i] && i < w->dataset.compression)
 		i++;
@@ -248,7 +248,7 @@ static int check_spec(const struct dataset *d, enum dataset_kind kind, uint64_t 
 			       "can have (2^63 - 1): dataset.num_samples_per_file, record_dims or "
 			       "record_length_bytes is too large",
 			       f.samples);
-	rc = d->format->check(&f, e);
+	rc = format_check(d->format, &f, e);
 	if (rc < 0)
 		return rc;
 	*file_bytes = d->format->file_bytes(&f);

@@ -23,16 +23,10 @@ static uint64_t whole_steps(uint64_t samples, uint64_t batch, uint64_t ranks)
 	return samples / step;
 }
 
-static bool is_tensorflow(const struct workload *w)
-{
-	return w->reader.data_loader && strcmp(w->reader.data_loader, "tensorflow") == 0;
-}
-
 bool order_tf_records(const struct workload *w)
 {
-	const struct format_ops *f = w->dataset.format ? format_find(w->dataset.format) : NULL;
-
-	return f && f->is.flags & FORMAT_STREAM && is_tensorflow(w);
+	return workload_format(w)->flags & FORMAT_STREAM &&
+	       workload_loader(w)->flags & LOADER_ITERATES;
 }
 
 static void stream_seeds(struct stream_rules *s, const struct workload *w, uint64_t seed,
@@ -76,7 +70,7 @@ static void init_tf_records(struct order *o, const struct workload *w, uint64_t 
 static void init_tf_lists(struct order *o, const struct workload *w, uint64_t files, uint64_t seed,
 			  uint64_t epoch)
 {
-	if (!is_tensorflow(w))
+	if (!(workload_loader(w)->flags & LOADER_ITERATES))
 		return;
 	o->how = ORDER_TF_LISTS;
 	o->files = files;

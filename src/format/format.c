@@ -25,3 +25,10 @@ uint64_t file_spec_sample_bytes(const struct file_spec *f)
 {
 	return file_spec_elements(f) * f->elem->bytes;
 }
+
+int format_check(const struct format_ops *format, const struct file_spec *f, struct err *e)
+{
+	int rc = format_check_compression(&format->is, f->compression, e);
+
+	return rc < 0 ? rc : format->check(f, e);
+}

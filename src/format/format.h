@@ -95,7 +95,8 @@ struct reader; /* one per worker; not shared */
 
 struct format_ops {
 	struct format_facts is;
-	/* Can such files exist? (dimensions, compression, element type). */
+	/* Can such files exist? (dimensions, element type; compression is one of `is`). To be asked
+	 * through format_check. */
 	int (*check)(const struct file_spec *f, struct err *e);
 	/* Size of the blob in bytes: a pure function of the spec. UINT64_MAX when it depends on
 	 * content. */
@@ -165,3 +166,5 @@ struct format_ops {
 extern const struct format_ops *const format_table[]; /* NULL-terminated, written by the build */
 /* The row of a name, or NULL. */
 const struct format_ops *format_find(const char *name);
+/* ERR_USAGE unless such files can exist. */
+int format_check(const struct format_ops *format, const struct file_spec *f, struct err *e);

@@ -9,12 +9,6 @@ int image_shape_of(const struct file_spec *f, const char *format, uint32_t side_
 {
 	uint64_t height = f->ndims > 0 ? f->dims[0] : 1, width = f->ndims > 1 ? f->dims[1] : 1;
 
-	if (strcmp(f->compression, "none") != 0)
-		return err_set(
-			e, ERR_USAGE,
-			"%s files are compressed as their format says: dataset.compression is "
-			"'%s', only 'none' is allowed",
-			format, f->compression);
 	if (f->ndims > 2)
 		return err_set(e, ERR_USAGE,
 			       "%s format does not support more than 2 dimensions, but got %u "

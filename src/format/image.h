@@ -18,7 +18,7 @@ struct image_shape {
 };
 
 /* ERR_USAGE when the spec is not of such images: more than two dimensions, another element than
- * uint8, a side of 0 or over side_max (at most 2^31 - 1), compression. */
+ * uint8, a side of 0 or over side_max (at most 2^31 - 1). */
 int image_shape_of(const struct file_spec *f, const char *format, uint32_t side_max,
 		   struct image_shape *out, struct err *e);
 /* ERR_DATA, naming both, when the image found is not as wide and high as the spec's. */

@@ -27,12 +27,6 @@ static int synthetic_check(const struct file_spec *f, struct err *e)
 				       "a sample of these dimensions has more bytes than "
 				       "a 64-bit number can count");
 	}
-	if (strcmp(f->compression, "none") != 0)
-		return err_set(
-			e, ERR_USAGE,
-			"the synthetic format has nothing to compress: dataset.compression is "
-			"'%s', only 'none' is allowed",
-			f->compression);
 	return 0;
 }
 
@@ -121,6 +115,7 @@ const struct format_ops format_synthetic = {
 		"measures everything but the storage.",
 	.is.extension = "synthetic",
 	.is.flags = FORMAT_NO_IO,
+	.is.dlio_reader = "SyntheticReader",
 	.check = synthetic_check,
 	.file_bytes = synthetic_file_bytes,
 	.write = synthetic_write,

@@ -19,14 +19,14 @@ static const double SAMPLE_BYTES = 16384;
 /* All that explanations are made of; sums over the begun epochs. */
 struct facts {
 	const struct result *r;
-	const struct store_ops *base;
+	const struct store_facts *base;
 	double meta_returned, opens, requests;
 	double files;      /* bytes of the dataset's files, once an epoch */
 	double cached;     /* of them in the page cache when the epochs began */
 	double grown;      /* how much more at their ends */
 	bool cached_known; /* every look before an epoch could tell */
 	bool memory, part; /* the file system is memory; the looks saw only a part of the files */
-	bool mapped, direct, uring, copies, encoded;
+	bool mapped, direct, uncounted, copies, encoded;
 	struct host_io host;
 	double loaded;    /* checkpoints read back meanwhile */
 	double evaluated; /* fetched by evaluations, which are over when an epoch's last look is
@@ -155,18 +155,16 @@ static void gather(struct ledger *l, struct facts *f)
 {
 	const struct workload *w = f->r->workload;
 	const struct dataset *d = f->r->dataset;
-	const char *name;
 
-	f->base = store_find_base(w->storage.store);
-	name = f->base ? f->base->is.name : "";
+	f->base = workload_base_store(w);
 	sum_requests(l, f);
 	sum_looks(f);
-	if (f->base && f->base->is.flags & STORE_HAS_FILES && f->r->usage)
+	if (f->base->flags & STORE_HAS_FILES && f->r->usage)
 		sum_kernel(l, f);
-	f->direct = f->base && f->base->is.flags & STORE_IS_UNCACHED;
-	f->mapped = strcmp(name, "mmap") == 0 || (d && d->format->is.flags & FORMAT_MAPS) ||
-		    strcmp(w->reader.data_loader, "native_dali") == 0;
-	f->uring = strcmp(name, "io_uring") == 0;
+	f->direct = f->base->flags & STORE_IS_UNCACHED;
+	f->mapped = (f->base->flags & STORE_MAPS) || (d && d->format->is.flags & FORMAT_MAPS) ||
+		    workload_loader(w)->flags & LOADER_READS_AS_DALI;
+	f->uncounted = f->base->flags & STORE_UNCOUNTED;
 	f->copies = w->reader.read_type == READ_MEMORY;
 	f->encoded = (d && d->format->is.flags & FORMAT_IMAGE) || w->dataset.compression != 0;
 }
@@ -215,11 +213,11 @@ static void why_calls(struct ledger_line *l, const struct facts *f, double retur
 	str_bytes(fabs(more), a, sizeof(a));
 	if (more < 0 && f->mapped)
 		explain(l, LEDGER_EXPLAINED, "%s came from mapped files: page faults, no calls", a);
-	else if (more < 0 && f->uring)
+	else if (more < 0 && f->uncounted)
 		explain(l, LEDGER_EXPLAINED,
-			"%s came through io_uring, which this counter leaves "
-			"out",
-			a);
+			"%s came through the store %s, whose reads this counter "
+			"leaves out",
+			a, f->base->name);
 	else if (more < 0)
 		explain(l, LEDGER_FLAGGED, "%s did not come from read calls of this process", a);
 	else if (f->direct && more <= 2 * BLOCK * f->requests + sampling)
@@ -413,7 +411,7 @@ static int line_before(const struct ledger *l, const struct facts *f, enum ledge
 	enum ledger_key last = key == LEDGER_DEVICE ? LEDGER_CHARGED : key;
 
 	/* mapped files and io_uring are not in the kernel's count of calls */
-	if ((key == LEDGER_CHARGED || key == LEDGER_CLIENT) && (f->mapped || f->uring) &&
+	if ((key == LEDGER_CHARGED || key == LEDGER_CLIENT) && (f->mapped || f->uncounted) &&
 	    l->line[LEDGER_RETURNED].known)
 		return LEDGER_RETURNED;
 	if (key == LEDGER_CLIENT && l->line[LEDGER_CALLS].known)

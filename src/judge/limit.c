@@ -241,7 +241,7 @@ static bool from_memory(struct view *v, double bytes)
 	double data = v->d->work_s[WORK_DATA], readers = v->workers * v->r->ranks, copy, rate;
 
 	if (v->r->nodes > 1 || strchr(store, '+') || data <= 0 ||
-	    !(limit_cached(v->r) || strcmp(store, "memory") == 0))
+	    !(limit_cached(v->r) || workload_base_store(v->r->workload)->flags & STORE_IS_VOLATILE))
 		return false;
 	readers = fmin(readers, fmin(MEMORY_COPIERS_MAX, fmax(1, ceil(usable_cpus(v)))));
 	copy = memory_copy_speed((unsigned)readers);

@@ -47,9 +47,8 @@ struct fetching {
 
 static void look(const struct result *r, struct fetching *f)
 {
-	const struct store_ops *base = store_find_base(r->workload->storage.store);
-	bool through = base && base->is.flags & STORE_HAS_FILES &&
-		       !(base->is.flags & STORE_IS_UNCACHED) &&
+	const struct store_facts *base = workload_base_store(r->workload);
+	bool through = base->flags & STORE_HAS_FILES && !(base->flags & STORE_IS_UNCACHED) &&
 		       r->workload->storage.page_cache != PAGE_CACHE_DROP;
 
 	*f = (struct fetching){.refaults_known = true};

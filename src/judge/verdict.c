@@ -58,14 +58,14 @@ size_t verdicts_count(const struct verdict_ops *const *table)
 /* What of VERDICT_OF_* a run has. */
 static unsigned traits_of(const struct result *r)
 {
-	const struct store_ops *base = store_find_base(r->workload->storage.store);
+	const struct store_facts *base = workload_base_store(r->workload);
 	unsigned traits = 0;
 
 	traits |= r->trained ? VERDICT_OF_TRAINING : 0;
 	traits |= r->evaluated ? VERDICT_OF_EVALUATION : 0;
 	traits |= r->checkpointed ? VERDICT_OF_CHECKPOINTS : 0;
 	traits |= r->usage && r->epochs_begun ? VERDICT_OF_EPOCHS : 0;
-	if (base && base->is.flags & STORE_HAS_FILES && r->dataset &&
+	if (base->flags & STORE_HAS_FILES && r->dataset &&
 	    !(r->dataset->format->is.flags & FORMAT_NO_IO))
 		traits |= VERDICT_OF_FILES;
 	return traits;

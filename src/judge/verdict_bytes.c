@@ -60,11 +60,11 @@ static void judge_payload(struct verdict *v, const struct result *r, const struc
 static void judge_device(struct verdict *v, const struct result *r, const struct run_metrics *m,
 			 double returned)
 {
-	const struct store_ops *base = store_find_base(r->workload->storage.store);
+	const struct store_facts *base = workload_base_store(r->workload);
 	double share = returned > 0 ? (double)m->device_bytes / returned : 0;
 	char a[32];
 
-	if (!base || !(base->is.flags & STORE_HAS_FILES)) {
+	if (!(base->flags & STORE_HAS_FILES)) {
 		verdict_worsen(v, VERDICT_UNKNOWN);
 		verdict_say(v, " The store '%s' has no device below it to compare with.",
 			    r->workload->storage.store ? r->workload->storage.store : "");

@@ -151,7 +151,7 @@ static void judge_start(struct verdict *v, const struct result *r, uint32_t wors
 
 static void judge_cache(const struct result *r, const struct run_metrics *m, struct verdict *v)
 {
-	const struct store_ops *base = store_find_base(r->workload->storage.store);
+	const struct store_facts *base = workload_base_store(r->workload);
 	uint32_t worst, end;
 	char a[32], b[32];
 
@@ -164,7 +164,7 @@ static void judge_cache(const struct result *r, const struct run_metrics *m, str
 							   : "it was not looked at");
 		return;
 	}
-	if (base->is.flags & STORE_IS_UNCACHED) {
+	if (base->flags & STORE_IS_UNCACHED) {
 		judge_uncached(v, r);
 		return;
 	}

@@ -38,9 +38,9 @@ static struct sum sum_of(const struct result *r, bool load, uint64_t *unfinished
 
 static bool has_files(const struct result *r)
 {
-	const struct store_ops *base = store_find_base(r->workload->storage.store);
+	const struct store_facts *base = workload_base_store(r->workload);
 
-	return base && base->is.flags & STORE_HAS_FILES;
+	return base->flags & STORE_HAS_FILES;
 }
 
 static void say_writes(struct verdict *v, const struct result *r, const struct sum *s)

@@ -375,6 +375,11 @@ static unsigned dali_destroy(struct loader *base)
 const struct loader_ops loader_dali = {
 	.is.name = "dali",
 	.is.help = "DALI's parallel external source: the samples of a batch over Python workers.",
+	.is.rule = RULE_EXTERNAL,
+	.is.keys = (const struct loader_key[]){{"reader.worker_start_time", USED_BY_WORKERS},
+					       {"reader.worker_init_time", USED_BY_WORKERS},
+					       {"reader.worker_resume_time", USED_BY_WORKERS},
+					       {NULL, 0}},
 	.window = dali_window,
 	.memory_bytes = dali_memory_bytes,
 	.create = dali_create,

@@ -784,6 +784,11 @@ static unsigned native_dali_destroy(struct loader *base)
 const struct loader_ops loader_native_dali = {
 	.is.name = "native_dali",
 	.is.help = "DALI's own readers: one reading thread, shards, shuffle buffer, mapped files.",
+	.is.flags = LOADER_SHARDS | LOADER_READS_AS_DALI,
+	.is.keys = (const struct loader_key[]){{"reader.stick_to_shard", USED_ALWAYS},
+					       {"reader.pad_last_batch", USED_ALWAYS},
+					       {"reader.read_ahead", USED_BY_MAPS},
+					       {NULL, 0}},
 	.window = native_dali_window,
 	.memory_bytes = native_dali_memory_bytes,
 	.create = native_dali_create,

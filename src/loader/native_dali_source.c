@@ -19,33 +19,6 @@
 
 #define AROUND_BYTES 65536u /* of a sample in its file: headers, other features */
 
-static int kind_of(const struct dataset *d, enum dali_kind *out, struct err *e)
-{
-	const char *format = d->format->is.name;
-
-	if (strcmp(format, "npy") == 0) {
-		*out = DALI_NPY;
-	} else if (strcmp(format, "tfrecord") == 0) {
-		*out = DALI_TFRECORD;
-		return 0;
-	} else if (d->format->is.flags & FORMAT_IMAGE) {
-		*out = DALI_IMAGE;
-	} else {
-		return err_set(e, ERR_USAGE,
-			       "reader.data_loader native_dali has no reader for dataset.format "
-			       "%s, but for npy, tfrecord, jpeg and png; reader.data_loader dali "
-			       "reads any format, through Python",
-			       format);
-	}
-	if (d->samples_per_file == 1)
-		return 0;
-	return err_set(e, ERR_USAGE,
-		       "reader.data_loader native_dali takes an %s file for one sample, and "
-		       "dataset.num_samples_per_file is %llu: set it to 1, or use "
-		       "reader.data_loader dali",
-		       format, (unsigned long long)d->samples_per_file);
-}
-
 int dali_source_init(struct dali_source *s, const struct loader_config *c, struct err *e)
 {
 	const struct workload *w = c->workload;
@@ -53,9 +26,10 @@ int dali_source_init(struct dali_source *s, const struct loader_config *c, struc
 	int rc;
 
 	*s = (struct dali_source){.config = c};
-	rc = kind_of(c->dataset, &s->kind, e);
+	rc = format_check_dali(&c->dataset->format->is, (int64_t)c->dataset->samples_per_file, e);
 	if (rc < 0)
 		return rc;
+	s->kind = c->dataset->format->is.dali;
 	sample_reader_settings(&s->settings, c);
 	s->whole = s->settings.access == ACCESS_NATIVE;
 	s->maps = !w->reader.dont_use_mmap && !s->whole;

@@ -20,8 +20,6 @@
 #include "loader/sample_reader.h"
 #include "store/map.h"
 
-enum dali_kind { DALI_NPY, DALI_TFRECORD, DALI_IMAGE };
-
 struct dali_source {
 	const struct loader_config *config;
 	struct reader_config settings; /* of decoding: native, from memory */

@@ -826,6 +826,11 @@ const struct loader_ops loader_tensorflow = {
 		"tf.data: TFRecordDataset, interleave, shuffle buffer, map, prefetch; generators "
 		"for "
 		"other formats.",
+	.is.flags = LOADER_ITERATES,
+	.is.default_of = 1u << FRAMEWORK_TENSORFLOW,
+	.is.rule = RULE_GENERATORS,
+	.is.ignores = (const char *const[]){"reader.in_order", "reader.persistent_workers", NULL},
+	.is.ignores_why = "batches come in order, and the threads of an epoch end with it",
 	.window = tensorflow_window,
 	.memory_bytes = tensorflow_memory_bytes,
 	.create = tensorflow_create,

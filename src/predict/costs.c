@@ -243,17 +243,16 @@ static bool add(struct variants *v, const struct model *base, struct read_rates 
 	return !isnan(one->told.au);
 }
 
-static bool rule_of(const struct workload *w, enum loader_rule *rule)
+/* RULE_NONE where the loader cannot be simulated, or not as the workload uses it. */
+static enum loader_rule rule_of(const struct workload *w)
 {
-	if (strcmp(w->reader.data_loader, "pytorch") == 0)
-		*rule = RULE_PYTORCH;
-	else if (strcmp(w->reader.data_loader, "tensorflow") == 0 && !order_tf_records(w))
-		*rule = RULE_GENERATORS;
-	else if (strcmp(w->reader.data_loader, "dali") == 0 && w->reader.read_threads > 0)
-		*rule = RULE_EXTERNAL;
-	else
-		return false;
-	return true;
+	enum loader_rule rule = workload_loader(w)->rule;
+
+	if (rule == RULE_GENERATORS && order_tf_records(w))
+		return RULE_NONE;
+	if (rule == RULE_EXTERNAL && w->reader.read_threads == 0)
+		return RULE_NONE;
+	return rule;
 }
 
 static void follow(const struct variants *v, double prefetch, struct model *m)
@@ -261,6 +260,8 @@ static void follow(const struct variants *v, double prefetch, struct model *m)
 	prefetch = fmax(1, prefetch);
 	m->runs = 1;
 	switch (v->costs.rule) {
+	case RULE_NONE:
+		break;
 	case RULE_PYTORCH:
 		m->window = (uint64_t)(prefetch * m->workers);
 		break;
@@ -295,7 +296,8 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 	struct read_rates stream;
 
 	*v = (struct variants){0};
-	if (!rule_of(w, &c->rule))
+	c->rule = rule_of(w);
+	if (c->rule == RULE_NONE)
 		return refuse(out, "there is no model of this loader");
 	/* the simulation of many readers would take longer than many a run */
 	if (r->ranks > RANKS_SIMULATED)

@@ -4,13 +4,6 @@
 #include "predict/model.h"
 #include "predict/outlook.h"
 
-/* Of the loaders that the model knows. */
-enum loader_rule {
-	RULE_PYTORCH,    /* a batch a worker; prefetch_size for each of them */
-	RULE_GENERATORS, /* of tf.data: a batch a generator, which is three ahead of prefetch */
-	RULE_EXTERNAL    /* DALI's external source: a batch is cut into runs */
-};
-
 /* s and bytes of a batch. */
 struct costs {
 	enum loader_rule rule;

@@ -1,6 +1,7 @@
 /* What would change the result. */
 #include "predict/outlook.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -264,6 +265,17 @@ static void try_window(struct outlook *out, const struct variants *v)
 		out->unordered_au = w.au;
 }
 
+/* The first format whose files are little more than their samples. */
+static const struct format_facts *raw_array(void)
+{
+	const struct format_facts *const *f = format_facts_table;
+
+	while (*f && !((*f)->flags & FORMAT_RAW_ARRAY))
+		f++;
+	assert(*f);
+	return *f;
+}
+
 static void try_reading(struct outlook *out, const struct variants *v, const struct result *r)
 {
 	const struct workload *w = r->workload;
@@ -274,9 +286,9 @@ static void try_reading(struct outlook *out, const struct variants *v, const str
 		add(out, v, batch, 0.5, "reader.batch_size=%.0f", c->samples / 2);
 	if (w->reader.access == 0 && c->bytes > 0)
 		add(out, v, native, 1, "reader.access=native");
-	if (r->dataset && strcmp(r->dataset->format->is.name, "npy") != 0 && c->bytes > 0 &&
+	if (r->dataset && !(r->dataset->format->is.flags & FORMAT_RAW_ARRAY) && c->bytes > 0 &&
 	    r->dataset->samples_per_file == 1 && c->plain > 0)
-		add(out, v, plain, 1, "dataset.format=npy reader.access=native");
+		add(out, v, plain, 1, "dataset.format=%s reader.access=native", raw_array()->name);
 	if (w->reader.decode != 2 && c->decode > SMALL * c->service)
 		add(out, v, undecoded, 1, "reader.decode=none");
 }

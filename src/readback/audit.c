@@ -612,7 +612,7 @@ static void shuffle_without_effect(struct audit *a, size_t i)
 	struct finding *f;
 
 	if (r->ours || !r->trained || !r->has_workload ||
-	    strcmp(r->workload.reader.data_loader, "pytorch") != 0 ||
+	    !(workload_loader(&r->workload)->default_of & 1u << FRAMEWORK_PYTORCH) ||
 	    (r->workload.reader.sample_shuffle == SHUFFLE_OFF &&
 	     r->workload.reader.file_shuffle == SHUFFLE_OFF))
 		return;

@@ -171,9 +171,7 @@ int64_t trace_wall_us(const struct result *r, int64_t ns)
 
 bool trace_has_files(const struct result *r)
 {
-	const struct store_ops *ops = store_find_base(r->workload->storage.store);
-
-	return ops && ops->is.flags & STORE_HAS_FILES;
+	return workload_base_store(r->workload)->flags & STORE_HAS_FILES;
 }
 
 bool trace_file_path(const struct result *r, const struct trace_event *ev, char *out, size_t size)

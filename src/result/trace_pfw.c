@@ -52,19 +52,6 @@ static const struct {
 	[SPAN_RESTART] = {"checkpoint", "restart"},
 };
 
-/* DLIO's classes. */
-static const char *const readers[][2] = {{"npz", "NPZReader"},
-					 {"npy", "NPYReader"},
-					 {"hdf5", "HDF5Reader"},
-					 {"csv", "CSVReader"},
-					 {"jpeg", "ImageReader"},
-					 {"png", "ImageReader"},
-					 {"tfrecord", "TFReader"},
-					 {"indexed_binary", "IndexedBinaryReader"},
-					 {"mmap_indexed_binary", "IndexedBinaryMMapReader"},
-					 {"synthetic", "SyntheticReader"},
-					 {NULL, NULL}};
-
 struct pfw {
 	const struct result *r;
 	struct out_file f;
@@ -284,9 +271,8 @@ int trace_write_pfw(const struct result *r, struct err *e)
 		return -ENOMEM;
 	p.has_files = trace_has_files(r);
 	hash(r->host.hostname, p.host);
-	for (size_t i = 0; readers[i][0]; i++)
-		if (strcmp(readers[i][0], r->workload->dataset.format) == 0)
-			p.reader = readers[i][1];
+	if (workload_format(r->workload)->dlio_reader)
+		p.reader = workload_format(r->workload)->dlio_reader;
 	for (uint32_t k = 0; rc == 0 && k < r->ranks_here; k++)
 		rc = write_rank(&p, r->first_rank + k, e);
 	free(p.named);

@@ -92,11 +92,6 @@ void usage_of_evaluation(struct run_state *s, uint32_t epoch, struct usage_mark 
 
 /* ---- the page cache: when a run evicts, and when it looks ---- */
 
-static const char *const words[] = {[PAGE_CACHE_KEEP] = "keep",
-				    [PAGE_CACHE_COLD] = "cold",
-				    [PAGE_CACHE_COLD_EPOCHS] = "cold_epochs",
-				    [PAGE_CACHE_DROP] = "drop_behind"};
-
 /* Whether there is a page cache between this run and its bytes. */
 static bool has_cache(const struct run_state *s)
 {
@@ -106,7 +101,7 @@ static bool has_cache(const struct run_state *s)
 
 int run_page_cache_check(const struct run_state *s, struct err *e)
 {
-	const char *word = words[s->w->storage.page_cache];
+	const char *word = workload_page_cache_names[s->w->storage.page_cache];
 	struct file_system fs;
 
 	if (s->w->storage.page_cache == PAGE_CACHE_KEEP)

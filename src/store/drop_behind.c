@@ -119,7 +119,7 @@ const struct store_ops store_drop_behind = {
 	.is.name = "drop_behind",
 	.is.help = "what was read leaves the page cache again, so that no byte is served from it "
 		   "twice",
-	.is.flags = STORE_IS_SHIM,
+	.is.flags = STORE_IS_SHIM | STORE_DROPS_BEHIND,
 	.is.options = drop_options,
 	.is.option_count = sizeof(drop_options) / sizeof(drop_options[0]),
 	.is.config_bytes = sizeof(struct drop_config),

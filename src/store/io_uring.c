@@ -647,7 +647,7 @@ const struct store_ops store_io_uring = {
 	.is.name = "io_uring",
 	.is.help = "files of a mounted file system through io_uring: as many requests at once as "
 		   "reader.queue_depth says, without a thread for each",
-	.is.flags = STORE_HAS_FILES,
+	.is.flags = STORE_HAS_FILES | STORE_UNCOUNTED,
 	.is.options = uring_rows,
 	.is.option_count = sizeof(uring_rows) / sizeof(uring_rows[0]),
 	.is.config_bytes = sizeof(struct uring_options),

@@ -164,7 +164,7 @@ static int mmap_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err
 const struct store_ops store_mmap = {
 	.is.name = "mmap",
 	.is.help = "files read by mapping them and copying (page faults); written with pwrite",
-	.is.flags = STORE_HAS_FILES,
+	.is.flags = STORE_HAS_FILES | STORE_MAPS,
 	.is.options = mmap_options,
 	.is.option_count = sizeof(mmap_options) / sizeof(mmap_options[0]),
 	.is.config_bytes = sizeof(struct mmap_config),

@@ -404,7 +404,7 @@ int posix_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e)
 const struct store_ops store_posix = {
 	.is.name = "posix",
 	.is.help = "files of a mounted file system through the page cache (open, pread, pwrite)",
-	.is.flags = STORE_HAS_FILES,
+	.is.flags = STORE_HAS_FILES | STORE_IS_BUFFERED,
 	.blob_bytes = sizeof(struct posix_blob),
 	.create = posix_create,
 	.destroy = posix_destroy,

@@ -23,16 +23,6 @@ const struct store_ops *store_find(const char *name)
 	return NULL;
 }
 
-const struct store_ops *store_find_base(const char *expression)
-{
-	const char *last = expression ? strrchr(expression, '+') : NULL;
-
-	if (!expression)
-		return NULL;
-	last = last ? last + 1 : expression;
-	return store_find(last + strspn(last, " "));
-}
-
 static int unknown_store(const char *name, const char *expression, struct err *e)
 {
 	const char *known[64];

@@ -114,9 +114,6 @@ struct store {
 
 extern const struct store_ops *const store_table[]; /* NULL-terminated, written by the build */
 const struct store_ops *store_find(const char *name);
-/* The row of the store below all shims of such an expression as store_create takes (may be NULL);
- * NULL when there is none of that name. */
-const struct store_ops *store_find_base(const char *expression);
 
 /* Builds a store from an expression "shim+...+base" ("throttle+fault+posix"). Each part's options
  * are read from the map at "storage.<name>" of `storage` (a NODE_MAP or NULL). Unknown names list

@@ -264,10 +264,12 @@ static double least_seconds(const struct workload *w, const struct dataset *d, i
 static void begin_cold(struct study_plan *p, struct experiment *x, const struct workload *w)
 {
 	const struct opt *row = opt_find(workload_rows, workload_row_count, "storage.page_cache");
+	const unsigned store = workload_base_store(w)->flags;
 	struct file_system fs;
 
 	if (p->options->warm || w->origin[row - workload_rows].source != ORIGIN_DEFAULT ||
-	    !strstr(w->storage.store, "posix") || strcmp(w->dataset.format, "synthetic") == 0 ||
+	    !(store & STORE_HAS_FILES) || store & STORE_IS_UNCACHED ||
+	    workload_format(w)->flags & FORMAT_NO_IO ||
 	    (file_system_of_path(p->options->scratch, &fs) && fs.memory))
 		return;
 	str_list_add(&x->overrides, xstrdup("++workload.storage.page_cache=cold"));

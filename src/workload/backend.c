@@ -1,7 +1,11 @@
-/* Facts of backends by name. */
+/* Facts of backends: by name, and of what a workload names. */
 #include "workload/backend.h"
 
+#include <inttypes.h>
 #include <string.h>
+
+#include "base/buf.h"
+#include "workload/workload.h"
 
 #define FIND(kind)                                                                                 \
 	const struct kind##_facts *kind##_facts_find(const char *name)                             \
@@ -16,3 +20,122 @@ FIND(store)
 FIND(format)
 FIND(loader)
 FIND(checkpoint)
+
+const struct format_facts *workload_format(const struct workload *w)
+{
+	static const struct format_facts unknown = {.name = "", .help = "", .extension = ""};
+	const struct format_facts *f = format_facts_find(w->dataset.format);
+
+	return f ? f : &unknown;
+}
+
+const struct loader_facts *workload_loader(const struct workload *w)
+{
+	static const struct loader_facts unknown = {.name = "", .help = ""};
+	const struct loader_facts *f = loader_facts_find(w->reader.data_loader);
+
+	return f ? f : &unknown;
+}
+
+/* The next part of an expression, without blanks: its length, and where it begins. *at is moved
+ * behind it; NULL after the last. */
+static size_t next_part(const char **at, const char **part)
+{
+	const char *end = strchrnul(*at, '+');
+	size_t n;
+
+	*part = *at + strspn(*at, " \t");
+	*at = *end ? end + 1 : NULL;
+	for (n = *part < end ? (size_t)(end - *part) : 0;
+	     n && ((*part)[n - 1] == ' ' || (*part)[n - 1] == '\t');)
+		n--;
+	return n;
+}
+
+bool store_expression_has(const char *expression, const char *name)
+{
+	const char *part;
+
+	while (expression) {
+		size_t n = next_part(&expression, &part);
+
+		if (strlen(name) == n && strncmp(part, name, n) == 0)
+			return true;
+	}
+	return false;
+}
+
+const struct store_facts *workload_base_store(const struct workload *w)
+{
+	static const struct store_facts unknown = {.name = "", .help = ""};
+	const char *rest = w->storage.store, *part = "";
+	size_t n = 0;
+
+	while (rest)
+		n = next_part(&rest, &part);
+	for (size_t i = 0; store_facts_table[i]; i++)
+		if (strlen(store_facts_table[i]->name) == n &&
+		    strncmp(store_facts_table[i]->name, part, n) == 0)
+			return store_facts_table[i];
+	return &unknown;
+}
+
+bool format_compresses(const struct format_facts *f, const char *compression)
+{
+	for (const char *const *c = f->compressions; c && *c; c++)
+		if (strcmp(*c, compression) == 0)
+			return true;
+	return strcmp(compression, "none") == 0;
+}
+
+int format_check_compression(const struct format_facts *f, const char *compression, struct err *e)
+{
+	struct buf list = {0};
+
+	if (format_compresses(f, compression))
+		return 0;
+	for (const char *const *c = f->compressions; c && *c; c++)
+		buf_printf(&list, ", %s", *c);
+	err_set(e, ERR_USAGE,
+		"dataset.compression %s is not supported for %s files; use one of: none%s",
+		compression, f->name, list.len ? list.data : "");
+	buf_release(&list);
+	return ERR_USAGE;
+}
+
+/* "npy, tfrecord and png" */
+static void dali_formats(struct buf *out)
+{
+	const char *last = NULL;
+
+	for (size_t i = 0; format_facts_table[i]; i++) {
+		if (format_facts_table[i]->dali == DALI_NONE)
+			continue;
+		if (last)
+			buf_printf(out, "%s%s", out->len ? ", " : "", last);
+		last = format_facts_table[i]->name;
+	}
+	buf_printf(out, "%s%s", out->len ? " and " : "", last ? last : "none");
+}
+
+int format_check_dali(const struct format_facts *f, int64_t samples_per_file, struct err *e)
+{
+	struct buf formats = {0};
+
+	if (f->dali == DALI_NONE) {
+		dali_formats(&formats);
+		err_set(e, ERR_USAGE,
+			"dataset.format %s cannot be read by DALI's own readers, which support "
+			"%s: use reader.data_loader dali, which reads any format through Python",
+			f->name, formats.data);
+		buf_release(&formats);
+		return ERR_USAGE;
+	}
+	if (f->dali == DALI_TFRECORD || samples_per_file == 1)
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "dataset.num_samples_per_file is %" PRId64
+		       ", but DALI's own readers take each %s file for one sample: set it to 1, "
+		       "or reader.data_loader to dali",
+		       samples_per_file, f->name);
+}

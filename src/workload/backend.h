@@ -5,9 +5,16 @@
  * Each row of a table above this layer holds its facts as its first member, `is`; the build lists
  * them here too, so that rules across keys, help and documentation see every backend there is. A
  * backend remains one file and one line. */
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "base/err.h"
 #include "conf/opt.h"
+
+struct workload;
+
+/* ---- stores ---- */
 
 enum {
 	STORE_IS_SHIM = 1u << 0,       /* needs a lower store */
@@ -15,6 +22,14 @@ enum {
 	STORE_HAS_FILES = 1u << 2,     /* names are paths that other programs can open */
 	STORE_KEEPS_NOTHING = 1u << 3, /* writes vanish; no name is ever there */
 	STORE_IS_UNCACHED = 1u << 4,   /* reads leave nothing in the page cache */
+	STORE_MAPS = 1u << 5,          /* reads are page faults: no read call returns the bytes */
+	/* The kernel's count of bytes returned by read calls leaves its reads out. */
+	STORE_UNCOUNTED = 1u << 6,
+	/* Reads files with pread through the page cache: what reader.odirect replaces by a store
+	 * with STORE_IS_UNCACHED. */
+	STORE_IS_BUFFERED = 1u << 7,
+	/* A shim: files leave the page cache as soon as they were read (storage.page_cache). */
+	STORE_DROPS_BEHIND = 1u << 8,
 };
 
 struct store_facts {
@@ -26,31 +41,92 @@ struct store_facts {
 	size_t config_bytes; /* size of the struct the rows fill */
 };
 
+/* ---- formats ---- */
+
 enum {
 	FORMAT_NO_IO = 1u << 0, /* reading issues no request (synthetic) */
 	/* One uint8 image of at most two dimensions is the whole file, and every sample of it. */
 	FORMAT_IMAGE = 1u << 1,
 	/* The framework's access needs a store whose blobs can be mapped (store/map.h) */
 	FORMAT_MAPS = 1u << 2,
-	/* A framework reads the records of a file only one after another. */
+	/* A framework reads the records of a file only one after another; DLIO has no reader of it
+	 * that takes samples by index, as PyTorch's loader does. */
 	FORMAT_STREAM = 1u << 3,
+	/* A file is little more than its samples, back to back: nothing reads faster. */
+	FORMAT_RAW_ARRAY = 1u << 4,
+	/* DLIO's generator of it never compresses, whatever dataset.compression is. */
+	FORMAT_DLIO_PLAIN = 1u << 5,
+	/* DLIO's PyTorch readers take it from object storage. */
+	FORMAT_IN_OBJECTS = 1u << 6,
 };
+
+/* Which of DALI's own readers reads the format (loader/dali_source.h). */
+enum dali_kind { DALI_NONE, DALI_NPY, DALI_TFRECORD, DALI_IMAGE };
 
 struct format_facts {
 	const char *name; /* as in dataset.format */
 	const char *help;
 	const char *extension; /* file name extension without the dot */
 	unsigned flags;
+	/* Values of dataset.compression besides none, NULL-terminated; NULL: only none. */
+	const char *const *compressions;
+	/* Keys of `dataset` that decide the bytes of this format's files alone, NULL-terminated;
+	 * NULL: none. */
+	const char *const *keys;
+	/* The rules across them. NULL: none. Fails as workload_key_error. */
+	int (*check_keys)(const struct workload *w, struct err *e);
+	const char *dlio_reader; /* DLIO's reader class, as in its traces; NULL: DLIO has none */
+	enum dali_kind dali;
+};
+
+/* ---- loaders ---- */
+
+enum {
+	/* Divides samples iteratively, as tf.data does: files in turn (sampler "iterative"). Others
+	 * take samples by index. */
+	LOADER_ITERATES = 1u << 0,
+	/* Gives each rank a shard of its own: reader.order sharded, and no other. */
+	LOADER_SHARDS = 1u << 1,
+	/* Reads with DALI's own readers: formats with a `dali` kind, from mapped files unless
+	 * reader.dont_use_mmap. */
+	LOADER_READS_AS_DALI = 1u << 2,
+};
+
+/* How far workers read ahead, for the simulation (predict/). */
+enum loader_rule {
+	RULE_NONE,       /* cannot be simulated */
+	RULE_PYTORCH,    /* a batch a worker; prefetch_size for each of them */
+	RULE_GENERATORS, /* of tf.data: a batch a generator, which is three ahead of prefetch */
+	RULE_EXTERNAL    /* DALI's external source: a batch is cut into runs */
+};
+
+struct loader_key {
+	const char *key; /* of the section reader; NULL ends the list */
+	/* Only with reader.read_threads above 0; only without reader.dont_use_mmap. */
+	enum { USED_ALWAYS, USED_BY_WORKERS, USED_BY_MAPS } when;
 };
 
 struct loader_facts {
 	const char *name; /* as in reader.data_loader */
 	const char *help;
+	unsigned flags;
+	/* Bits 1 << enum framework: the loader of its own, where reader.data_loader names none. */
+	unsigned default_of;
+	enum loader_rule rule;
+	/* Keys that not every loader uses and this one does. NULL: none of them. */
+	const struct loader_key *keys;
+	/* Keys that others use and this one does not, NULL-terminated, and why. NULL: none. */
+	const char *const *ignores;
+	const char *ignores_why;
 };
+
+/* ---- formats of checkpoints ---- */
 
 struct checkpoint_facts {
 	const char *name; /* as in checkpoint.format */
 	const char *help;
+	/* Bits 1 << enum framework: the format of checkpoint.format auto. */
+	unsigned default_of;
 };
 
 /* NULL-terminated, written by the build in the order of its backend() lines. */
@@ -64,3 +140,21 @@ const struct store_facts *store_facts_find(const char *name);
 const struct format_facts *format_facts_find(const char *name);
 const struct loader_facts *loader_facts_find(const char *name);
 const struct checkpoint_facts *checkpoint_facts_find(const char *name);
+
+/* ---- of a workload ---- */
+
+/* The facts of what the workload names; never NULL: an unknown name has empty ones. */
+const struct format_facts *workload_format(const struct workload *w);
+const struct loader_facts *workload_loader(const struct workload *w);
+/* Of the store below all shims of storage.store. */
+const struct store_facts *workload_base_store(const struct workload *w);
+/* Whether `name` is a part of the store expression ("throttle" of "throttle+posix"). */
+bool store_expression_has(const char *expression, const char *name);
+
+/* Whether files of the format can be compressed this way ("none" always). */
+bool format_compresses(const struct format_facts *f, const char *compression);
+/* ERR_USAGE, naming what is supported, unless they can. */
+int format_check_compression(const struct format_facts *f, const char *compression, struct err *e);
+/* ERR_USAGE unless one of DALI's own readers takes such files, of which all but tfrecord's take a
+ * file for one sample. */
+int format_check_dali(const struct format_facts *f, int64_t samples_per_file, struct err *e);

@@ -1,4 +1,5 @@
 /* What follows from other keys once they are typed. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "conf/opt.h"
+#include "workload/backend.h"
 #include "workload/validate.h"
 
 static void strip_slashes(char *path)
@@ -22,21 +24,19 @@ static void set_string(char **field, const char *value)
 
 static void derive_loader(struct workload *w)
 {
-	const char *own = w->framework == FRAMEWORK_PYTORCH ? "pytorch" : "tensorflow";
+	const struct loader_facts *const *own = loader_facts_table;
 	char where[256];
 
-	if (w->reader.data_loader && strcmp(w->reader.data_loader, "none") == 0) {
+	while (*own && !((*own)->default_of & 1u << w->framework))
+		own++;
+	assert(*own); /* every framework has a loader of its own */
+	if (w->reader.data_loader && strcmp(w->reader.data_loader, "none") == 0)
 		workload_warn(w, "%sreader.data_loader none is read as %s, the framework's own",
-			      workload_where(w, "reader.data_loader", where, sizeof(where)), own);
-		set_string(&w->reader.data_loader, own);
-	} else if (!w->reader.data_loader) {
-		set_string(&w->reader.data_loader, own);
-	}
-}
-
-static bool is_image(const char *format)
-{
-	return strcmp(format, "jpeg") == 0 || strcmp(format, "png") == 0;
+			      workload_where(w, "reader.data_loader", where, sizeof(where)),
+			      (*own)->name);
+	else if (w->reader.data_loader)
+		return;
+	set_string(&w->reader.data_loader, (*own)->name);
 }
 
 static int derive_element(struct workload *w, struct err *e)
@@ -54,7 +54,7 @@ static int derive_element(struct workload *w, struct err *e)
 					  "reader.transformed_record_element_type '%s' is not a "
 					  "NumPy type such as uint8, int32 or float32",
 					  w->reader.transformed_record_element_type);
-	if (is_image(w->dataset.format) && strcmp(w->elem->name, "uint8") != 0) {
+	if (workload_format(w)->flags & FORMAT_IMAGE && strcmp(w->elem->name, "uint8") != 0) {
 		workload_warn(w,
 			      "dataset.record_element_type %s is replaced by uint8, the only "
 			      "element of %s files",
@@ -66,38 +66,56 @@ static int derive_element(struct workload *w, struct err *e)
 	return 0;
 }
 
-/* The last part of a store expression, without blanks: the store below all shims. */
-static const char *base_of(const char *expression)
+/* Length of what stands before the base store in a store expression: the shims, their plus signs
+ * and blanks. */
+static int shims_length(const char *expression)
 {
-	const char *plus = strrchr(expression, '+');
+	const char *plus = strrchr(expression, '+'), *base = plus ? plus + 1 : expression;
 
-	return (plus ? plus + 1 : expression) + strspn(plus ? plus + 1 : expression, " \t");
+	return (int)(base - expression + strspn(base, " \t"));
 }
 
-static int derive_store(struct workload *w, struct err *e)
+/* The first store with all of `flags`, or NULL. */
+static const struct store_facts *store_with(unsigned flags)
 {
-	const char *base = base_of(w->storage.store);
-	char *made;
+	for (size_t i = 0; store_facts_table[i]; i++)
+		if ((store_facts_table[i]->flags & flags) == flags)
+			return store_facts_table[i];
+	return NULL;
+}
 
-	if (w->reader.odirect && !workload_is_set(w, "reader.access"))
+static int derive_direct(struct workload *w, struct err *e)
+{
+	const struct store_facts *direct = store_with(STORE_HAS_FILES | STORE_IS_UNCACHED);
+	unsigned base = workload_base_store(w)->flags;
+
+	if (!workload_is_set(w, "reader.access"))
 		w->reader.access = 1; /* native */
-	if (w->reader.odirect && str_starts(base, "posix")) {
-		made = xasprintf("%.*sdirect", (int)(base - w->storage.store), w->storage.store);
-		free(w->storage.store);
-		w->storage.store = made;
-	} else if (w->reader.odirect && !str_starts(base, "direct")) {
+	if (base & STORE_IS_UNCACHED)
+		return 0;
+	if (!direct || !(base & STORE_IS_BUFFERED))
 		return workload_key_error(w, ERR_USAGE, e, "reader.odirect",
 					  "reader.odirect reads past the page cache with the store "
-					  "direct, but storage.store is '%s': leave one of the two "
+					  "%s, but storage.store is '%s': leave one of the two "
 					  "out",
-					  w->storage.store);
-	}
-	if (w->storage.page_cache == PAGE_CACHE_DROP && !strstr(w->storage.store, "drop_behind")) {
-		made = xasprintf("drop_behind+%s", w->storage.store);
-		free(w->storage.store);
-		w->storage.store = made;
-	}
+					  direct ? direct->name : "direct", w->storage.store);
+	AUTO_FREE char *made =
+		xasprintf("%.*s%s", shims_length(w->storage.store), w->storage.store, direct->name);
+
+	set_string(&w->storage.store, made);
 	return 0;
+}
+
+static void derive_drop_behind(struct workload *w)
+{
+	const struct store_facts *shim = store_with(STORE_IS_SHIM | STORE_DROPS_BEHIND);
+
+	assert(shim); /* storage.page_cache has that value because there is such a store */
+	if (store_expression_has(w->storage.store, shim->name))
+		return;
+	AUTO_FREE char *made = xasprintf("%s+%s", shim->name, w->storage.store);
+
+	set_string(&w->storage.store, made);
 }
 
 /* What switches DLIO's tracer on switches on the same files here. */
@@ -126,9 +144,12 @@ int workload_derive(struct workload *w, struct err *e)
 	derive_loader(w);
 	derive_trace(w);
 	/* its readers have shards of their own, whatever was asked of the order */
-	if (strcmp(w->reader.data_loader, "native_dali") == 0 &&
+	if (workload_loader(w)->flags & LOADER_SHARDS &&
 	    (w->compat.dlio || !workload_is_set(w, "reader.order")))
 		w->reader.order = ORDER_SHARDED;
-	rc = derive_store(w, e);
-	return rc < 0 ? rc : derive_element(w, e);
+	if (w->reader.odirect && (rc = derive_direct(w, e)) < 0)
+		return rc;
+	if (w->storage.page_cache == PAGE_CACHE_DROP)
+		derive_drop_behind(w);
+	return derive_element(w, e);
 }

@@ -70,7 +70,7 @@ static void range_text(const struct opt *row, char *out, size_t out_size)
 /* Type, unit, range or choices: "whole number of samples, at least 1". */
 static void put_kind(const struct opt *row, struct buf *out)
 {
-	char range[80];
+	char range[80], names[1024];
 
 	buf_puts(out, type_names[row->type]);
 	if (row->unit && row->type == OPT_TIME)
@@ -82,6 +82,8 @@ static void put_kind(const struct opt *row, struct buf *out)
 		buf_printf(out, ", %s", range);
 	for (size_t i = 0; row->choices && row->choices[i]; i++)
 		buf_printf(out, "%s %s", i ? "," : ":", row->choices[i]);
+	if (row->type == OPT_STR && feature_list(row->key, names, sizeof(names))[0])
+		buf_printf(out, ": %s", names);
 }
 
 static void put_marks(const struct opt *row, struct buf *out)
@@ -92,11 +94,10 @@ static void put_marks(const struct opt *row, struct buf *out)
 		buf_puts(out, " *Not in DLIO.*");
 	if (row->flags & OPT_UNUSED)
 		buf_puts(out, " *Has no effect.*");
-	feature_list(row->key, has, sizeof(has));
-	if (has[0])
-		buf_printf(out, " *This version has only %s.*", has);
+	if (row->choices && feature_list(row->key, has, sizeof(has))[0])
+		buf_printf(out, " *This version supports only %s.*", has);
 	else if (row->flags & OPT_LATER)
-		buf_puts(out, " *Its feature is not in this version.*");
+		buf_puts(out, " *Not supported in this version.*");
 }
 
 static void put_aliases(const struct opt *row, struct buf *out)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "workload/backend.h"
 #include "workload/workload.h"
 
 static void origin_text(const struct opt_origin *origin, char *out, size_t out_size)
@@ -48,12 +49,6 @@ static const char *const square_keys[] = {
 	"dataset.record_length_bytes",
 	"dataset.record_length_bytes_stdev",
 };
-static const char *const hdf5_keys[] = {
-	"dataset.hdf5.num_dset_per_record",
-	"dataset.hdf5.chunk_dims",
-	"dataset.hdf5.max_shape",
-};
-
 static void put_keys(const struct workload *w, const char *const *keys, size_t n, struct buf *out)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -86,8 +81,8 @@ uint64_t workload_dataset_hash(const struct workload *w)
 		put_keys(w, square_keys, 2, &text);
 	if (w->dataset.compression != 0)
 		put_keys(w, level, 1, &text);
-	if (strcmp(w->dataset.format, "hdf5") == 0)
-		put_keys(w, hdf5_keys, sizeof(hdf5_keys) / sizeof(hdf5_keys[0]), &text);
+	for (const char *const *key = workload_format(w)->keys; key && *key; key++)
+		put_keys(w, key, 1, &text);
 	h = hash_text(0xcbf29ce484222325u, text.data);
 	buf_release(&text);
 	return h;

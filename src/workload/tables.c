@@ -4,7 +4,7 @@
 
 #include "workload/tables.h"
 
-static const char *const frameworks[] = {"tensorflow", "pytorch", NULL};
+const char *const workload_framework_names[] = {"tensorflow", "pytorch", NULL};
 static const char *const storage_types[] = {"local_fs", "parallel_fs", "s3", "aistore", NULL};
 static const char *const compressions[] = {"none", "gzip", "lzf", "bz2", "zip", "xz", NULL};
 static const char *const samplers[] = {"derive", "iterative", "index", "none", NULL};
@@ -12,7 +12,8 @@ static const char *const contexts[] = {"fork", "spawn", "forkserver", NULL};
 static const char *const shuffles[] = {"off", "seed", "random", NULL};
 static const char *const read_types[] = {"on_demand", "memory", NULL};
 static const char *const file_accesses[] = {"multi", "shared", "collective", "mpio", "posix", NULL};
-static const char *const page_caches[] = {"keep", "cold", "cold_epochs", "drop_behind", NULL};
+const char *const workload_page_cache_names[] = {"keep", "cold", "cold_epochs", "drop_behind",
+						 NULL};
 static const char *const measures[] = {"all", "none", NULL};
 static const char *const traces[] = {"none", "pfw", "chrome", "both", NULL};
 static const char *const accesses[] = {"framework", "native", NULL};
@@ -56,7 +57,7 @@ static const char *const profilers[] = {"none", "iostat", "darshan", "tensorboar
 
 /* clang-format off */
 const struct opt workload_rows[] = {
-	ENUM(framework, "tensorflow", frameworks,
+	ENUM(framework, "tensorflow", workload_framework_names,
 	      "Framework whose input pipeline is emulated; it decides the default data loader.")
 
 	ENUM(storage.storage_type, "local_fs", storage_types,
@@ -69,7 +70,7 @@ const struct opt workload_rows[] = {
 	STR(storage.store, "posix",
 	      "Where bytes live: a store, or shims over one joined by +, such as throttle+posix. "
 	      "Options of a store are in the map storage.NAME.", OURS)
-	ENUM(storage.page_cache, "keep", page_caches,
+	ENUM(storage.page_cache, "keep", workload_page_cache_names,
 	      "What is done about this machine's page cache, for which no privileges are needed: "
 	      "keep leaves it; cold evicts the dataset before the first epoch, cold_epochs before "
 	      "every epoch; drop_behind does so before every epoch and puts the store drop_behind "
@@ -113,8 +114,8 @@ const struct opt workload_rows[] = {
 	I64(dataset.compression_level, "4", "Level of gzip compression.", RANGE(0, 9))
 	STR(dataset.file_prefix, "img", "First part of every file name.")
 	STR(dataset.format, "tfrecord",
-	      "File format and file name extension: tfrecord, hdf5, csv, npz, npy, jpeg, png, "
-	      "indexed_binary, mmap_indexed_binary, parquet or synthetic.")
+	      "File format and file name extension. DLIO's hdf5_opt and parquet are not supported "
+	      "yet.")
 	BOOL(dataset.keep_files, "true", "Whether the dataset stays after the run.")
 	STR(dataset.record_element_type, "uint8", "NumPy name of the element type of a sample.")
 	I64(dataset.record_element_bytes, "4",
@@ -138,8 +139,8 @@ const struct opt workload_rows[] = {
 	      "Seed of the content of generated samples.", RANGE(0, WORKLOAD_INT_MAX), OURS)
 
 	STR(reader.data_loader, NULL,
-	      "Data loader to emulate: tensorflow, pytorch, dali, native_dali, custom, synthetic; "
-	      "absent or none: that of the framework.")
+	      "Data loader to emulate; absent or none: that of the framework. DLIO's custom is not "
+	      "supported: it names a Python class.")
 	STR(reader.data_loader_classname, NULL,
 	      "Python class of a custom data loader. This program runs no Python: naming one is "
 	      "an error.", LATER)
@@ -319,9 +320,8 @@ const struct opt workload_rows[] = {
 	      "Merging of equal memory pages while checkpointing: madv_mergeable_id, "
 	      "high_ram_trigger, low_ram_exit, await_time.", LATER)
 	STR(checkpoint.format, "auto",
-	      "Format of the files: torch (torch.save), safetensors, distcp "
-	      "(torch.distributed.checkpoint) or tensorflow; auto is torch, or tensorflow where "
-	      "the framework is.", OURS)
+	      "Format of the files; auto: that of the framework, torch (torch.save) or "
+	      "tensorflow. distcp is torch.distributed.checkpoint's.", OURS)
 	ENUM(checkpoint.access, "framework", accesses,
 	      "framework writes and reads with the requests of the format's own library, native "
 	      "in blocks of checkpoint.block_bytes.", OURS)

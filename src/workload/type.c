@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "conf/opt.h"
+#include "workload/backend.h"
 #include "workload/tables.h"
 #include "workload/validate.h"
 
@@ -15,10 +16,6 @@ struct typing {
 	bool strict;
 	struct err *e;
 };
-
-/* Options of these are read by the store of that name from storage.NAME. */
-static const char *const store_sections[] = {"throttle", "fault", "drop_behind", "memory", "posix",
-					     "direct",   "uring", "mmap",        "s3",     NULL};
 
 static const struct opt *row_of(const char *key)
 {
@@ -49,14 +46,11 @@ bool workload_section_known(const char *key)
 	return false;
 }
 
+/* The map of a store's own options, which the store reads; s3's is of MLPerf Storage. */
 static bool is_store_section(const char *key)
 {
-	if (!str_starts(key, "storage."))
-		return false;
-	for (const char *const *s = store_sections; *s; s++)
-		if (strcmp(key + 8, *s) == 0)
-			return true;
-	return false;
+	return str_starts(key, "storage.") &&
+	       (store_facts_find(key + 8) || strcmp(key + 8, "s3") == 0);
 }
 
 bool workload_key_known(const char *key)

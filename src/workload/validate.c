@@ -8,34 +8,29 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "workload/backend.h"
 #include "workload/feature.h"
 #include "workload/tables.h"
 
-/* Every name that DLIO or MLPerf Storage knows, so that a known one that this version lacks and a
- * misspelt one get different sentences. */
-static const char *const formats[] = {"tfrecord",
-				      "hdf5",
-				      "csv",
-				      "npz",
-				      "npy",
-				      "hdf5_opt",
-				      "jpeg",
-				      "png",
-				      "indexed_binary",
-				      "mmap_indexed_binary",
-				      "synthetic",
-				      "parquet"};
-static const char *const loaders[] = {"tensorflow",  "pytorch", "dali",
-				      "native_dali", "custom",  "synthetic"};
+/* Names that DLIO or MLPerf Storage has besides those of the tables: they exist, but not in this
+ * version, and get another message than a misspelt one. */
+static const char *const other_formats[] = {"hdf5_opt", "parquet", NULL};
+static const char *const other_loaders[] = {"custom", NULL};
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 #define LARGEST_BYTES 9.2e18 /* just below 2^63 */
 
 static int check_name(const struct workload *w, const char *key, const char *value,
-		      const char *const *known, size_t n, struct err *e)
+		      const char *const *others, struct err *e)
 {
+	const char *known[FEATURE_VALUES_MAX + 2];
+	size_t n = feature_values(key, known);
 	struct buf list = {0};
+	const char *near;
+	int rc;
 
+	for (; *others; others++)
+		known[n++] = *others;
 	for (size_t i = 0; i < n; i++) {
 		if (strcmp(known[i], value) == 0) {
 			buf_release(&list);
@@ -43,22 +38,20 @@ static int check_name(const struct workload *w, const char *key, const char *val
 		}
 		buf_printf(&list, "%s%s", i ? ", " : "", known[i]);
 	}
-	const char *near = str_nearest(value, known, n);
-	int rc = workload_key_error(
-		w, ERR_USAGE, e, key, "%s '%.64s' is not known%s%s%s; known: %s", key, value,
-		near ? "; did you mean " : "", near ? near : "", near ? "?" : "", list.data);
-
+	near = str_nearest(value, known, n);
+	rc = workload_key_error(
+		w, ERR_USAGE, e, key, "%s '%.64s' is not valid%s%s%s Valid values: %s", key, value,
+		near ? "; did you mean " : ".", near ? near : "", near ? "?" : "", list.data);
 	buf_release(&list);
 	return rc;
 }
 
 static int check_strings(const struct workload *w, struct err *e)
 {
-	int rc = check_name(w, "dataset.format", w->dataset.format, formats, LENGTH(formats), e);
+	int rc = check_name(w, "dataset.format", w->dataset.format, other_formats, e);
 
 	if (rc == 0)
-		rc = check_name(w, "reader.data_loader", w->reader.data_loader, loaders,
-				LENGTH(loaders), e);
+		rc = check_name(w, "reader.data_loader", w->reader.data_loader, other_loaders, e);
 	if (rc < 0)
 		return rc;
 	if (strchr(w->dataset.file_prefix, '/'))
@@ -86,7 +79,6 @@ static int check_strings(const struct workload *w, struct err *e)
 static int check_dims(const struct workload *w, struct err *e)
 {
 	const struct i64_list *dims = &w->dataset.record_dims;
-	const char *format = w->dataset.format;
 	double bytes = w->elem->bytes;
 
 	if (dims->n > WORKLOAD_DIMS_MAX)
@@ -107,33 +99,12 @@ static int check_dims(const struct workload *w, struct err *e)
 			"dataset.record_dims and dataset.record_length_bytes_stdev "
 			"exclude each other: a sample has either a fixed shape or a "
 			"varying size");
-	if (dims->n > 2 && (strcmp(format, "jpeg") == 0 || strcmp(format, "png") == 0))
+	if (dims->n > 2 && workload_format(w)->flags & FORMAT_IMAGE)
 		return workload_key_error(
 			w, ERR_USAGE, e, "dataset.record_dims",
 			"%s format does not support more than 2 dimensions, but got "
 			"%zu dimensions.",
-			format, dims->n);
-	return 0;
-}
-
-static int check_hdf5(const struct workload *w, struct err *e)
-{
-	const struct i64_list *dims = &w->dataset.record_dims;
-	int64_t parts = w->dataset.hdf5.num_dset_per_record;
-
-	if (strcmp(w->dataset.format, "hdf5") != 0 || parts == 1)
-		return 0;
-	if (!dims->n)
-		return workload_key_error(
-			w, ERR_USAGE, e, "dataset.hdf5.num_dset_per_record",
-			"dataset.hdf5.num_dset_per_record %" PRId64
-			" needs dataset.record_dims, whose first dimension it divides",
-			parts);
-	if (dims->v[0] % parts != 0)
-		return workload_key_error(w, ERR_USAGE, e, "dataset.hdf5.num_dset_per_record",
-					  "dataset.hdf5.num_dset_per_record %" PRId64
-					  " does not divide dataset.record_dims[0], %" PRId64,
-					  parts, dims->v[0]);
+			w->dataset.format, dims->n);
 	return 0;
 }
 
@@ -177,61 +148,56 @@ static void warn_subfolders(struct workload *w, const char *kind, int64_t folder
 			      kind, folders, files, kind, folders - files);
 }
 
-/* Each loader has its own way: TensorFlow's is iterative, that of all others an index. */
-static bool sampler_fits(const struct workload *w, const char *loader)
+/* TensorFlow's way is iterative, that of all others an index. */
+static bool sampler_fits(const struct workload *w)
 {
-	bool tensorflow = strcmp(loader, "tensorflow") == 0;
+	bool iterates = workload_loader(w)->flags & LOADER_ITERATES;
 
-	return w->reader.data_loader_sampler != (tensorflow ? SAMPLER_INDEX : SAMPLER_ITERATIVE);
+	return w->reader.data_loader_sampler != (iterates ? SAMPLER_INDEX : SAMPLER_ITERATIVE);
 }
 
-/* What only PyTorch's loader has, or nobody. */
-static void warn_of_no_effect(struct workload *w)
+static void warn_of_ignored_keys(struct workload *w)
 {
-	static const char *const keys[] = {"reader.in_order", "reader.persistent_workers"};
+	const struct loader_facts *loader = workload_loader(w);
 
-	if (strcmp(w->reader.data_loader, "tensorflow") != 0)
-		return;
-	for (size_t i = 0; i < LENGTH(keys); i++)
-		if (workload_is_set(w, keys[i]))
-			workload_warn(
-				w,
-				"%s has no effect with reader.data_loader tensorflow: batches "
-				"come in order, and an epoch has threads of its own",
-				keys[i]);
+	for (const char *const *key = loader->ignores; key && *key; key++)
+		if (workload_is_set(w, *key))
+			workload_warn(w, "%s has no effect with reader.data_loader %s: %s", *key,
+				      loader->name, loader->ignores_why);
 }
 
 static int check_loader(struct workload *w, struct err *e)
 {
-	const char *loader = w->reader.data_loader, *format = w->dataset.format;
-	const char *framework = w->framework == FRAMEWORK_PYTORCH ? "pytorch" : "tensorflow";
-	const char *other = w->framework == FRAMEWORK_PYTORCH ? "tensorflow" : "pytorch";
+	const struct loader_facts *loader = workload_loader(w);
+	const char *framework = workload_framework_names[w->framework];
 
-	if (strcmp(loader, other) == 0)
+	if (loader->default_of && !(loader->default_of & 1u << w->framework))
 		return workload_key_error(
 			w, ERR_USAGE, e, "reader.data_loader",
 			"reader.data_loader %s does not go with framework %s: set "
 			"reader.data_loader=%s too, or framework=%s",
-			loader, framework, framework, loader);
-	if (!sampler_fits(w, loader))
+			loader->name, framework, framework, loader->name);
+	if (!sampler_fits(w))
 		return workload_key_error(
 			w, ERR_USAGE, e, "reader.data_loader_sampler",
 			"reader.data_loader_sampler %s does not go with reader.data_loader %s, "
-			"which "
-			"takes derive, %s",
+			"which takes derive, %s",
 			w->reader.data_loader_sampler == SAMPLER_INDEX ? "index" : "iterative",
-			loader, strcmp(loader, "tensorflow") == 0 ? "iterative" : "index");
+			w->reader.data_loader,
+			loader->flags & LOADER_ITERATES ? "iterative" : "index");
 	/* DLIO has no such reader; ours streams the file */
-	if (w->compat.dlio && strcmp(format, "tfrecord") == 0 && strcmp(loader, "pytorch") == 0)
+	if (w->compat.dlio && workload_format(w)->flags & FORMAT_STREAM &&
+	    loader->default_of & 1u << FRAMEWORK_PYTORCH)
 		return workload_key_error(
 			w, ERR_USAGE, e, "dataset.format",
-			"dataset.format tfrecord cannot be read by "
-			"reader.data_loader pytorch; npz is a format that it reads");
-	if (strcmp(loader, "custom") == 0 && !w->reader.data_loader_classname)
+			"dataset.format %s cannot be read by reader.data_loader %s in DLIO: use "
+			"another format, such as npz, or compat.dlio=false",
+			w->dataset.format, loader->name);
+	if (strcmp(w->reader.data_loader, "custom") == 0 && !w->reader.data_loader_classname)
 		return workload_key_error(w, ERR_USAGE, e, "reader.data_loader",
 					  "reader.data_loader custom needs "
 					  "reader.data_loader_classname");
-	warn_of_no_effect(w);
+	warn_of_ignored_keys(w);
 	return 0;
 }
 
@@ -266,14 +232,140 @@ static int check_storage(const struct workload *w, struct err *e)
 {
 	bool object = w->storage.storage_type >= 2; /* s3, aistore */
 
-	if (object && w->framework == FRAMEWORK_PYTORCH && strcmp(w->dataset.format, "npz") != 0 &&
-	    strcmp(w->dataset.format, "npy") != 0)
+	if (object && w->framework == FRAMEWORK_PYTORCH &&
+	    !(workload_format(w)->flags & FORMAT_IN_OBJECTS))
 		return workload_key_error(
 			w, ERR_USAGE, e, "storage.storage_type",
 			"storage.storage_type s3 and aistore with framework pytorch "
 			"hold npz or npy files, not %s",
 			w->dataset.format);
 	return 0;
+}
+
+/* ---- the reader ---- */
+
+static int check_dali(const struct workload *w, struct err *e)
+{
+	const struct format_facts *f = workload_format(w);
+	struct err why;
+
+	if (format_check_dali(f, w->dataset.num_samples_per_file, &why) == 0)
+		return 0;
+	return workload_key_error(w, why.code, e,
+				  f->dali == DALI_NONE ? "dataset.format"
+						       : "dataset.num_samples_per_file",
+				  "%s", why.text);
+}
+
+static const char *loader_that_shards(void)
+{
+	for (size_t i = 0; loader_facts_table[i]; i++)
+		if (loader_facts_table[i]->flags & LOADER_SHARDS)
+			return loader_facts_table[i]->name;
+	return "none";
+}
+
+/* Orders and formats that do not go with the loader. */
+static int check_reader(const struct workload *w, int64_t ranks, struct err *e)
+{
+	const struct loader_facts *loader = workload_loader(w);
+
+	if (loader->flags & LOADER_READS_AS_DALI) {
+		int rc = check_dali(w, e);
+
+		if (rc < 0)
+			return rc;
+	}
+	if (loader->flags & LOADER_SHARDS && w->reader.order != ORDER_SHARDED)
+		return workload_key_error(w, ERR_USAGE, e, "reader.order",
+					  "reader.data_loader %s supports only reader.order "
+					  "sharded: leave reader.order out",
+					  loader->name);
+	if (!(loader->flags & LOADER_SHARDS) && w->reader.order == ORDER_SHARDED)
+		return workload_key_error(
+			w, ERR_USAGE, e, "reader.order",
+			"reader.order sharded is not supported by reader.data_loader %s, only by "
+			"%s: choose another order",
+			w->reader.data_loader, loader_that_shards());
+	if (w->reader.order == ORDER_RANDOM && ranks > 1)
+		return workload_key_error(
+			w, ERR_USAGE, e, "reader.order",
+			"reader.order random is PyTorch's RandomSampler, which does not divide "
+			"samples among ranks: with %" PRId64 " ranks use distributed",
+			ranks);
+	return 0;
+}
+
+static const struct loader_key *find_key(const struct loader_facts *l, const char *key)
+{
+	for (const struct loader_key *k = l->keys; k && k->key; k++)
+		if (strcmp(k->key, key) == 0)
+			return k;
+	return NULL;
+}
+
+/* "workers of reader.data_loader pytorch", "reader.data_loader A or B" */
+static void users_of(const struct loader_key *key, struct buf *out)
+{
+	size_t users = 0;
+
+	buf_puts(out, key->when == USED_BY_WORKERS ? "workers of "
+		      : key->when == USED_BY_MAPS  ? "mapped files of "
+						   : "");
+	for (size_t i = 0; loader_facts_table[i]; i++)
+		if (find_key(loader_facts_table[i], key->key))
+			buf_printf(out, "%s%s", users++ ? " or " : "reader.data_loader ",
+				   loader_facts_table[i]->name);
+}
+
+/* Warns of a key that some loaders use and this one does not, or not as it is set. */
+static void warn_of_loader_key(struct workload *w, const struct loader_key *key)
+{
+	const struct loader_key *used = find_key(workload_loader(w), key->key);
+	struct buf users = {0};
+
+	if (!workload_is_set(w, key->key) ||
+	    (used && (used->when != USED_BY_WORKERS || w->reader.read_threads > 0) &&
+	     (used->when != USED_BY_MAPS || !w->reader.dont_use_mmap)))
+		return;
+	users_of(key, &users);
+	workload_warn(w, "%s has no effect: it is for %s", key->key, users.data);
+	buf_release(&users);
+}
+
+static bool is_first_user(size_t loader, const char *key)
+{
+	for (size_t i = 0; i < loader; i++)
+		if (find_key(loader_facts_table[i], key))
+			return false;
+	return true;
+}
+
+/* Keys of ours that the loader does not look at. */
+static void warn_of_unused_keys(struct workload *w)
+{
+	for (size_t i = 0; loader_facts_table[i]; i++) {
+		const struct loader_key *k = loader_facts_table[i]->keys;
+
+		for (; k && k->key; k++)
+			if (is_first_user(i, k->key))
+				warn_of_loader_key(w, k);
+	}
+	if (workload_is_set(w, "reader.drop_last") && w->reader.order != ORDER_DISTRIBUTED)
+		workload_warn(w, "reader.drop_last has no effect: it is for reader.order "
+				 "distributed");
+}
+
+/* Steps of an epoch that `samples` give every rank, in the workload's order. */
+static int64_t epoch_steps(const struct workload *w, int64_t samples, int64_t batch, int64_t ranks)
+{
+	int order = w->reader.order;
+	bool repeats =
+		order == ORDER_DISTRIBUTED
+			? !w->reader.drop_last
+			: order == ORDER_SHARDED && w->reader.pad_last_batch && samples >= ranks;
+
+	return (samples / ranks + (repeats && samples % ranks != 0)) / batch;
 }
 
 static int check_train_steps(struct workload *w, int64_t ranks, struct err *e)
@@ -290,7 +382,7 @@ static int check_train_steps(struct workload *w, int64_t ranks, struct err *e)
 			"dataset.num_files_train is 0 while workflow.train is on: "
 			"there is nothing to train on");
 	if (__builtin_mul_overflow(batch, ranks, &per_step) ||
-	    workload_steps(w, samples, batch, ranks) == 0)
+	    epoch_steps(w, samples, batch, ranks) == 0)
 		return workload_key_error(
 			w, ERR_USAGE, e, "reader.batch_size",
 			"%" PRId64 " training samples (%" PRId64 " files of %" PRId64
@@ -298,7 +390,7 @@ static int check_train_steps(struct workload *w, int64_t ranks, struct err *e)
 			" %s: use more files or a smaller batch",
 			samples, w->dataset.num_files_train, w->dataset.num_samples_per_file, batch,
 			ranks, ranks == 1 ? "rank" : "ranks");
-	int64_t steps = workload_steps(w, samples, batch, ranks);
+	int64_t steps = epoch_steps(w, samples, batch, ranks);
 
 	if (wanted > 0 && (double)wanted > (double)steps * (double)w->train.epochs)
 		return workload_key_error(w, ERR_USAGE, e, "train.total_training_steps",
@@ -416,21 +508,18 @@ static void warn_without_effect(struct workload *w)
 /* Options of a store that is not in use would be believed to have worked. */
 static void warn_unused_stores(struct workload *w)
 {
-	static const char *const stores[] = {"throttle", "fault", "drop_behind", "memory",
-					     "posix",    "mmap",  "direct",      NULL};
 	const struct node *storage = node_path(w->tree, "workload.storage");
 
-	for (const char *const *s = stores; storage && storage->kind == NODE_MAP && *s; s++) {
-		const struct node *options = node_get(storage, *s);
-		const char *at = options ? strstr(w->storage.store, *s) : NULL;
-		bool is_shim = s < stores + 3;
+	for (size_t i = 0; storage && storage->kind == NODE_MAP && store_facts_table[i]; i++) {
+		const struct store_facts *s = store_facts_table[i];
+		bool shim = s->flags & STORE_IS_SHIM;
 
-		if (options && !at)
+		if (node_get(storage, s->name) && !store_expression_has(w->storage.store, s->name))
 			workload_warn(w,
 				      "storage.%s has no effect: storage.store is '%s' (write "
 				      "storage.store=%s%s%s to use it)",
-				      *s, w->storage.store, *s, is_shim ? "+" : "",
-				      is_shim ? w->storage.store : "");
+				      s->name, w->storage.store, s->name, shim ? "+" : "",
+				      shim ? w->storage.store : "");
 	}
 }
 
@@ -440,8 +529,8 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 
 	if (rc == 0)
 		rc = check_dims(w, e);
-	if (rc == 0)
-		rc = check_hdf5(w, e);
+	if (rc == 0 && workload_format(w)->check_keys)
+		rc = workload_format(w)->check_keys(w, e);
 	if (rc == 0)
 		rc = check_size(w, e);
 	if (rc == 0)
@@ -453,7 +542,7 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 	if (rc == 0 && w->workflow.train)
 		rc = check_loader(w, e);
 	if (rc == 0 && w->workflow.train)
-		rc = workload_check_reader(w, ranks, e);
+		rc = check_reader(w, ranks, e);
 	if (rc == 0 && w->workflow.train)
 		rc = check_train_steps(w, ranks, e);
 	if (rc == 0 && w->workflow.checkpoint)
@@ -465,7 +554,7 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 	warn_subfolders(w, "eval", w->dataset.num_subfolders_eval, w->dataset.num_files_eval);
 	warn_unused_stores(w);
 	if (w->workflow.train)
-		workload_warn_reader(w);
+		warn_of_unused_keys(w);
 	warn_without_effect(w);
 	return 0;
 }
@@ -474,13 +563,13 @@ static int check_feature(const struct workload *w, const char *key, struct err *
 {
 	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
 	char *value = opt_get_text(row, w);
-	char has[256];
+	char has[1024];
 	int rc = 0;
 
 	if (!feature_has(key, value))
 		rc = workload_key_error(w, ERR_ABSENT, e, key,
-					"%s %s is not in this version, which has %s", key, value,
-					feature_list(key, has, sizeof(has)));
+					"%s %s is not supported in this version; supported: %s",
+					key, value, feature_list(key, has, sizeof(has)));
 	free(value);
 	return rc;
 }

@@ -27,10 +27,3 @@ int workload_key_error(const struct workload *w, int code, struct err *e, const 
 		       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* Whether a file or an override set `key`. */
 bool workload_is_set(const struct workload *w, const char *key);
-
-/* Steps of an epoch that `samples` give every rank, in the workload's order. */
-int64_t workload_steps(const struct workload *w, int64_t samples, int64_t batch, int64_t ranks);
-/* Orders and formats that do not go with the loader. */
-int workload_check_reader(const struct workload *w, int64_t ranks, struct err *e);
-/* Warns of our keys that the loader does not look at. */
-void workload_warn_reader(struct workload *w);

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "conf/node.h"
 #include "conf/opt.h"
+#include "workload/backend.h"
 
 enum framework { FRAMEWORK_TENSORFLOW, FRAMEWORK_PYTORCH };
 enum shuffle { SHUFFLE_OFF, SHUFFLE_SEED, SHUFFLE_RANDOM };
@@ -194,6 +195,8 @@ struct workload {
 	const struct elem_type *elem; /* of record_element_type */
 };
 
+extern const char *const workload_framework_names[];  /* by enum framework; ends with NULL */
+extern const char *const workload_page_cache_names[]; /* by enum page_cache; ends with NULL */
 extern const struct opt workload_rows[];
 extern const size_t workload_row_count;
 

@@ -269,7 +269,7 @@ static inline bool image(void)
 /* Images have shapes of their own kind; what they cannot have is refused. */
 static inline bool not_for_images(const struct file_spec *f)
 {
-	if (!image() || format->check(f, &t.e) == 0)
+	if (!image() || format_check(format, f, &t.e) == 0)
 		return false;
 	assert_true(f->ndims > 2 || f->elem != elem_find("uint8") || file_spec_elements(f) == 0);
 	return true;

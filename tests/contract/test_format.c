@@ -17,10 +17,10 @@ static void size_is_as_said(void **state)
 		if (not_for_images(&f[i]))
 			continue;
 		if (is_text() && f[i].elem->class == ELEM_COMPLEX) {
-			assert_int_equal(format->check(&f[i], &t.e), ERR_USAGE);
+			assert_int_equal(format_check(format, &f[i], &t.e), ERR_USAGE);
 			continue;
 		}
-		assert_int_equal(format->check(&f[i], &t.e), 0);
+		assert_int_equal(format_check(format, &f[i], &t.e), 0);
 		write_file(&f[i]);
 		if (format->file_bytes(&f[i]) != UINT64_MAX)
 			assert_int_equal(size_now(), format->file_bytes(&f[i]));
@@ -389,16 +389,16 @@ static void impossible_specs(void **state)
 	struct file_spec f = spec("float64", 1, 2, UINT64_MAX / 8, 9, 0);
 
 	(void)state;
-	assert_true(format->check(&f, &t.e) < 0);
+	assert_true(format_check(format, &f, &t.e) < 0);
 	f = spec("uint8", 1, 3, 1u << 30, 1u << 30, 1u << 30);
-	assert_true(format->check(&f, &t.e) < 0);
+	assert_true(format_check(format, &f, &t.e) < 0);
 	f = SMALL;
 	f.compression = "bz2";
-	assert_true(format->check(&f, &t.e) < 0);
+	assert_true(format_check(format, &f, &t.e) < 0);
 	assert_non_null(strstr(t.e.text, "bz2"));
 	if (!no_io() && !image()) {
 		f = spec("uint8", UINT64_MAX, 1, 1, 0, 0);
-		assert_true(format->check(&f, &t.e) < 0);
+		assert_true(format_check(format, &f, &t.e) < 0);
 	}
 }
 

@@ -118,7 +118,7 @@ static int do_write(const struct format_ops *format, int argc, char **argv, bool
 	struct io io = posix_io();
 	struct blob *b = store_blob_new(io.store, &err);
 	void *scratch = buffer_alloc(FORMAT_WRITE_SCRATCH, "scratch", &err);
-	int rc = format->check(&f, &err);
+	int rc = format_check(format, &f, &err);
 
 	if (rc == 0 && verify) {
 		rc = format->verify(&io, argv[0], &f, &content, scratch, FORMAT_WRITE_SCRATCH,

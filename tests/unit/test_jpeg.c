@@ -79,16 +79,16 @@ static void shapes(void **state)
 
 	(void)state;
 	f.dims[0] = f.dims[1] = 65500;
-	assert_int_equal(t.format->check(&f, &e), 0);
+	assert_int_equal(format_check(t.format, &f, &e), 0);
 	assert_int_equal(t.format->file_bytes(&f), UINT64_MAX);
 	f.dims[1]++;
-	assert_int_equal(t.format->check(&f, &e), ERR_USAGE);
+	assert_int_equal(format_check(t.format, &f, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "65500"));
 	f.dims[1] = 0;
-	assert_int_equal(t.format->check(&f, &e), ERR_USAGE);
+	assert_int_equal(format_check(t.format, &f, &e), ERR_USAGE);
 	f.elem = elem_find("int8");
 	f.dims[1] = 5;
-	assert_int_equal(t.format->check(&f, &e), ERR_USAGE);
+	assert_int_equal(format_check(t.format, &f, &e), ERR_USAGE);
 }
 
 /* A fixed file of noise: what is on disk is verified against it. */

@@ -593,7 +593,7 @@ static void test_refusals(void **state)
 	dataset_release(&r.d);
 	store_destroy(r.below);
 	rig_init(&r, "npz", 2, 1, 1);
-	refused(&r, "npy, tfrecord, jpeg and png");
+	refused(&r, "npy, png, jpeg and tfrecord");
 	dataset_release(&r.d);
 	store_destroy(r.below);
 	rig_init(&r, "npy", 2, 3, 1);

@@ -308,8 +308,8 @@ static void compressed(void **state)
 	struct file_spec f = SPEC;
 
 	f.compression = "gzip";
-	assert_int_equal(format_npz.check(&f, &e), ERR_USAGE);
-	assert_non_null(strstr(e.text, "'none' and 'zip'"));
+	assert_int_equal(format_check(&format_npz, &f, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "one of: none, zip"));
 	buffer_free(scratch, FORMAT_WRITE_SCRATCH);
 }
 

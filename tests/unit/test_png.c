@@ -513,13 +513,13 @@ static void sizes_without_files(void **state)
 
 	(void)state;
 	f.dims[0] = f.dims[1] = 0x7fffffff;
-	assert_int_equal(t.format->check(&f, &e), 0);
+	assert_int_equal(format_check(t.format, &f, &e), 0);
 	assert_true(t.format->file_bytes(&f) > (uint64_t)0x7fffffff * 0x80000000u);
 	f.dims[0]++;
-	assert_int_equal(t.format->check(&f, &e), ERR_USAGE);
+	assert_int_equal(format_check(t.format, &f, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "2147483648 rows"));
 	f.dims[0] = 0;
-	assert_int_equal(t.format->check(&f, &e), ERR_USAGE);
+	assert_int_equal(format_check(t.format, &f, &e), ERR_USAGE);
 	/* unet3d's records */
 	f.dims[0] = f.dims[1] = 12107;
 	assert_int_equal(t.format->file_bytes(&f),

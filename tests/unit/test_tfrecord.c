@@ -237,18 +237,18 @@ static void impossible_sizes(void **state)
 	struct file_spec f = spec(1, (UINT64_C(1) << 31) - 200);
 
 	(void)state;
-	assert_int_equal(tf()->check(&f, &e), 0);
+	assert_int_equal(format_check(tf(), &f, &e), 0);
 	f.dims[0] = (UINT64_C(1) << 31) - 1;
-	assert_int_equal(tf()->check(&f, &e), ERR_USAGE);
+	assert_int_equal(format_check(tf(), &f, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "2 GiB"));
 	/* many of them are no trouble: more than 4 GiB and more than 2^32 records */
 	f = spec(100, 1u << 30);
-	assert_int_equal(tf()->check(&f, &e), 0);
+	assert_int_equal(format_check(tf(), &f, &e), 0);
 	assert_true(tf()->file_bytes(&f) > UINT64_C(100) << 30);
 	f = spec(UINT64_C(1) << 33, 100);
-	assert_int_equal(tf()->check(&f, &e), 0);
+	assert_int_equal(format_check(tf(), &f, &e), 0);
 	f = spec(UINT64_C(1) << 60, 100);
-	assert_int_equal(tf()->check(&f, &e), ERR_USAGE);
+	assert_int_equal(format_check(tf(), &f, &e), ERR_USAGE);
 }
 
 /* ---- requests ---- */

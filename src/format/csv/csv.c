@@ -38,11 +38,6 @@ static int csv_check(const struct file_spec *f, struct err *e)
 {
 	uint64_t chars;
 
-	if (strcmp(f->compression, "none") != 0 && !is_gzip(f))
-		return err_set(e, ERR_USAGE,
-			       "csv files are compressed with gzip or not at all: "
-			       "dataset.compression is '%s', only 'none' and 'gzip' are allowed",
-			       f->compression);
 	if (!csv_put_of(f->elem))
 		return err_set(e, ERR_USAGE,
 			       "csv files hold no numbers of type %s: dataset.record_element_type "
@@ -437,6 +432,8 @@ const struct format_ops format_csv = {
 	.is.name = "csv",
 	.is.help = "Text: a line of comma-separated numbers per sample; plain or gzip.",
 	.is.extension = "csv",
+	.is.compressions = (const char *const[]){"gzip", NULL},
+	.is.dlio_reader = "CSVReader",
 	.check = csv_check,
 	.file_bytes = csv_file_bytes,
 	.write = csv_write,

@@ -470,10 +470,43 @@ static int hdf5_extent(const struct reader_config *c, const struct file_spec *f,
 	return 0;
 }
 
+#include <inttypes.h>
+
+#include "workload/validate.h"
+#include "workload/workload.h"
+
+static const char *const keys[] = {"dataset.hdf5.num_dset_per_record", "dataset.hdf5.chunk_dims",
+				   "dataset.hdf5.max_shape", NULL};
+
+static int check_keys(const struct workload *w, struct err *e)
+{
+	const struct i64_list *dims = &w->dataset.record_dims;
+	int64_t parts = w->dataset.hdf5.num_dset_per_record;
+
+	if (parts == 1)
+		return 0;
+	if (!dims->n)
+		return workload_key_error(
+			w, ERR_USAGE, e, "dataset.hdf5.num_dset_per_record",
+			"dataset.hdf5.num_dset_per_record %" PRId64
+			" needs dataset.record_dims, whose first dimension it divides",
+			parts);
+	if (dims->v[0] % parts != 0)
+		return workload_key_error(w, ERR_USAGE, e, "dataset.hdf5.num_dset_per_record",
+					  "dataset.hdf5.num_dset_per_record %" PRId64
+					  " does not divide dataset.record_dims[0], %" PRId64,
+					  parts, dims->v[0]);
+	return 0;
+}
+
 const struct format_ops format_hdf5 = {
 	.is.name = "hdf5",
 	.is.help = "HDF5 files (h5py), samples along the first axis of one or more datasets.",
 	.is.extension = "hdf5",
+	.is.compressions = (const char *const[]){"gzip", "lzf", NULL},
+	.is.dlio_reader = "HDF5Reader",
+	.is.keys = keys,
+	.is.check_keys = check_keys,
 	.check = hdf5_check,
 	.file_bytes = hdf5_file_bytes,
 	.write = hdf5_write,

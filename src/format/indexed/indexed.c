@@ -24,11 +24,6 @@ int indexed_check(const struct file_spec *f, struct err *e)
 {
 	uint64_t bytes = f->elem->bytes, index;
 
-	if (strcmp(f->compression, "none") != 0)
-		return err_set(e, ERR_USAGE,
-			       "indexed binary files cannot be compressed: dataset.compression is "
-			       "'%s', only 'none' is allowed",
-			       f->compression);
 	for (uint32_t i = 0; i < f->ndims; i++)
 		if (__builtin_mul_overflow(bytes, f->dims[i], &bytes))
 			bytes = UINT64_MAX;
@@ -580,6 +575,7 @@ const struct format_ops format_indexed_binary = {
 	.is.help = "Samples back to back, with two index files of offsets and sizes (Megatron's "
 		   "datasets in DLIO).",
 	.is.extension = "indexed_binary",
+	.is.dlio_reader = "IndexedBinaryReader",
 	.check = indexed_check,
 	.file_bytes = indexed_file_bytes,
 	.write = indexed_write,

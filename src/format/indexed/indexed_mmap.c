@@ -294,6 +294,7 @@ const struct format_ops format_mmap_indexed_binary = {
 		"The files of indexed_binary, read through memory maps (needs a store of files).",
 	.is.extension = "mmap_indexed_binary",
 	.is.flags = FORMAT_MAPS,
+	.is.dlio_reader = "IndexedBinaryMMapReader",
 	.check = indexed_check,
 	.file_bytes = indexed_file_bytes,
 	.write = indexed_write,

@@ -38,11 +38,6 @@ static int npy_check(const struct file_spec *f, struct err *e)
 {
 	struct npy_array a;
 
-	if (strcmp(f->compression, "none") != 0)
-		return err_set(e, ERR_USAGE,
-			       "npy files cannot be compressed: dataset.compression is '%s', only "
-			       "'none' is allowed",
-			       f->compression);
 	return npy_array_of(f, &a, e);
 }
 
@@ -423,6 +418,9 @@ const struct format_ops format_npy = {
 	.is.name = "npy",
 	.is.help = "NumPy arrays (np.save), samples along the last axis.",
 	.is.extension = "npy",
+	.is.flags = FORMAT_RAW_ARRAY | FORMAT_IN_OBJECTS,
+	.is.dlio_reader = "NPYReader",
+	.is.dali = DALI_NPY,
 	.check = npy_check,
 	.file_bytes = npy_file_bytes,
 	.write = npy_write,

@@ -106,11 +106,6 @@ static int npz_check(const struct file_spec *f, struct err *e)
 {
 	struct npz_layout l;
 
-	if (strcmp(f->compression, "none") != 0 && !is_zip(f))
-		return err_set(e, ERR_USAGE,
-			       "npz files are zip archives: dataset.compression is '%s', only "
-			       "'none' and 'zip' are allowed",
-			       f->compression);
 	return npz_layout_of(f, &l, e);
 }
 
@@ -794,6 +789,9 @@ const struct format_ops format_npz = {
 		"Zip archives of NumPy arrays (np.savez): x, samples along the last axis, and y, "
 		"labels.",
 	.is.extension = "npz",
+	.is.flags = FORMAT_DLIO_PLAIN | FORMAT_IN_OBJECTS,
+	.is.compressions = (const char *const[]){"zip", NULL},
+	.is.dlio_reader = "NPZReader",
 	.check = npz_check,
 	.file_bytes = npz_file_bytes,
 	.write = npz_write,

@@ -42,11 +42,6 @@ static int tfrecord_check(const struct file_spec *f, struct err *e)
 {
 	struct tfrecord_layout l;
 
-	if (strcmp(f->compression, "none") != 0)
-		return err_set(e, ERR_USAGE,
-			       "tfrecord files are not compressed: dataset.compression is '%s', "
-			       "only 'none' is allowed",
-			       f->compression);
 	return tfrecord_layout_of(f, &l, e);
 }
 
@@ -730,6 +725,8 @@ const struct format_ops format_tfrecord = {
 		"TensorFlow's records, an Example message each, with DALI's index beside the file.",
 	.is.extension = "tfrecord",
 	.is.flags = FORMAT_STREAM,
+	.is.dlio_reader = "TFReader",
+	.is.dali = DALI_TFRECORD,
 	.check = tfrecord_check,
 	.file_bytes = tfrecord_file_bytes,
 	.write = tfrecord_write,
