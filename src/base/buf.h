@@ -1,6 +1,7 @@
 #pragma once
 /* A growing byte string. A zeroed struct is an empty buffer. `data` is NUL-terminated after any
  * append and NULL before the first. */
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -14,6 +15,7 @@ void buf_append(struct buf *b, const void *bytes, size_t n);
 void buf_puts(struct buf *b, const char *s);
 void buf_putc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void buf_vprintf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 /* Words of `s` and a line end, in lines of at most `columns` where words are no longer, all but the
  * first indented. `at`: the column reached. */
 void buf_wrap(struct buf *b, const char *s, size_t at, size_t indent, size_t columns);

@@ -18,8 +18,7 @@ static const char help[] =
 	"of another shows.\n"
 	"\n"
 	"  --json     findings as JSON\n"
-	"  --check    exit with 3 when a finding says that a number does not mean what it\n"
-	"             says\n"
+	"  --check    exit with 3 when a result is invalid (a finding of level FAIL)\n"
 	"  -h, --help\n";
 
 static int print(const struct audit *a, bool json, struct err *e)
@@ -57,7 +56,7 @@ static int audit(const struct result_args *args, struct err *e)
 		rc = print(&a, args->json, e);
 	}
 	if (rc == 0 && args->check && audit_worst(&a) == AUDIT_FAIL)
-		rc = err_set(e, ERR_TARGET, "at least one result does not mean what it says");
+		rc = err_set(e, ERR_TARGET, "at least one result is invalid");
 	audit_release(&a);
 	records_release(&all);
 	return rc;

@@ -206,7 +206,7 @@ static int render(const struct run_record *r, size_t n, const struct page_trace 
 		AUTO_FREE char *where = path_absolute(a->output);
 
 		for (size_t i = 0; i < k.n; i++)
-			fprintf(out, "* %s\n", k.v[i].text);
+			fprintf(out, "* %s\n", k.v[i].text.data);
 		fprintf(out, "report: %s\n", where);
 	}
 	key_findings_release(&k);

@@ -513,7 +513,7 @@ static json_t *page_data(const struct run_groups *g, const struct key_findings *
 		json_t *o = json_object();
 
 		json_put_text(o, "topic", k->v[i].topic);
-		json_put_text(o, "text", k->v[i].text);
+		json_put_text(o, "text", k->v[i].text.data);
 		json_array_append_new(findings, o);
 	}
 	json_put_text(root, "title", title);

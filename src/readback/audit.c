@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/str.h"
+#include "judge/verdict.h"
 
 /* ---- times: is the window steady, do the ranks agree, can the numbers be ---- */
 
@@ -16,6 +17,11 @@ static const double SPREAD_POINTS = 5;    /* of AU over ranks */
 static const double RATE_SHARE = 0.05;    /* samples/s off by the formula */
 static const double COMPUTE_SHARE = 0.02; /* emulated step longer than configured */
 static const double RATE_OF_SPREAD = 0.02;
+
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
 
 static uint64_t excluded_steps(const struct run_record *r)
 {
@@ -38,39 +44,38 @@ static void steady(struct audit *a, size_t i)
 	if (steps <= out) {
 		f = audit_add(a, i, "steady", AUDIT_FAIL);
 		audit_say(f,
-			  "An epoch has %llu steps and %llu are excluded from the measurement: "
-			  "nothing was measured.",
-			  (unsigned long long)steps, (unsigned long long)out);
-		audit_advise(f, "Use more files, a smaller batch or fewer processes, so that an "
-				"epoch has many times more steps than are excluded.");
+			  "An epoch has %llu step%s, of which %llu %s excluded from the "
+			  "measurement: nothing was measured.",
+			  (unsigned long long)steps, plural(steps), (unsigned long long)out,
+			  out == 1 ? "is" : "are");
+		audit_advise(f, "Use more files, a smaller batch size or fewer processes, so that "
+				"an epoch has many more steps than are excluded.");
 		return;
 	}
 	if (window > 0 && steps - out <= window) {
 		f = audit_add(a, i, "steady", !(gap <= GAP_POINTS) ? AUDIT_FAIL : AUDIT_WARN);
-		audit_say(
-			f,
-			"The measured window is the prefetch queue: an epoch has %llu steps, %llu "
-			"excluded, and each rank reads %llu batches ahead, so every batch of the "
-			"window was asked for before the window began.",
-			(unsigned long long)steps, (unsigned long long)out,
-			(unsigned long long)window);
+		audit_say(f,
+			  "The measured window covers only the prefetch queue: an epoch has %llu "
+			  "steps, %llu of them excluded, and each rank prefetches %llu batches, so "
+			  "every batch in the window was requested before the window began.",
+			  (unsigned long long)steps, (unsigned long long)out,
+			  (unsigned long long)window);
 		if (isfinite(whole))
 			audit_say(f,
-				  " AU is reported as %.1f %%; compute was %.1f %% of the epochs' "
-				  "wall time.",
+				  " The reported AU is %.1f %%; compute took %.1f %% of the "
+				  "epochs' wall time.",
 				  r->au.mean, whole);
 		audit_advise(f,
-			     "Train with at least %llu steps an epoch (more files, a smaller batch "
-			     "or fewer processes) and report the whole-run figure beside AU.",
+			     "Train with at least %llu steps per epoch (more files, a smaller "
+			     "batch size or fewer processes) and report whole-run AU next to AU.",
 			     (unsigned long long)(10 * (window + out)));
 	} else if (gap > START_POINTS) {
 		f = audit_add(a, i, "steady", AUDIT_WARN);
-		audit_say(
-			f,
-			"AU is reported as %.1f %%; compute was %.1f %% of the epochs' wall time: "
-			"what the excluded steps cost is not in the AU.",
-			r->au.mean, whole);
-		audit_advise(f, "Use longer epochs, or report the whole-run figure beside AU.");
+		audit_say(f,
+			  "The reported AU is %.1f %%, but compute took %.1f %% of the epochs' "
+			  "wall time: AU leaves out the time lost in the excluded steps.",
+			  r->au.mean, whole);
+		audit_advise(f, "Use longer epochs, or report whole-run AU next to AU.");
 	}
 }
 
@@ -110,13 +115,12 @@ static void rank_spread(struct audit *a, size_t i)
 	if (!(most - least > SPREAD_POINTS))
 		return;
 	f = audit_add(a, i, "ranks", AUDIT_WARN);
-	audit_say(
-		f,
-		"The mean of %.1f %% hides the ranks: rank %u has %.1f %%, rank %u %.1f %% (means "
-		"over the epochs).",
-		r->au.mean, high, most, low, least);
-	audit_advise(f,
-		     "Report the slowest rank too; with a barrier at each step it sets the pace.");
+	audit_say(f,
+		  "The mean AU of %.1f %% hides a large spread between ranks: rank %u has %.1f %%, "
+		  "rank %u has %.1f %% (means over the epochs).",
+		  r->au.mean, high, most, low, least);
+	audit_advise(f, "Report the slowest rank as well: with a barrier after each step, it "
+			"limits all ranks.");
 }
 
 static const char *impossible(double v, bool percent)
@@ -155,10 +159,12 @@ static void possible(struct audit *a, size_t i)
 				  what, v, series[k].unit);
 			if (v < 0)
 				audit_say(f,
-					  " DLIO divides (steps - 2) by the time left after the "
-					  "excluded steps; with %llu steps that is below zero.",
-					  (unsigned long long)record_steps(r));
-			audit_advise(f, "Throw the number away; use more steps an epoch.");
+					  " DLIO divides (steps - 2) by the time that remains "
+					  "after the excluded steps; with %llu step%s, the "
+					  "result is negative.",
+					  (unsigned long long)record_steps(r),
+					  plural(record_steps(r)));
+			audit_advise(f, "Discard the value, and use more steps per epoch.");
 			break;
 		}
 	}
@@ -179,15 +185,17 @@ static void rate_formula(struct audit *a, size_t i)
 		return;
 	f = audit_add(a, i, "throughput", AUDIT_WARN);
 	audit_say(f,
-		  "Throughput is %.0f %% too %s by its formula: it counts %llu of %llu steps over "
-		  "the time of %llu.",
+		  "DLIO's formula makes throughput %.0f %% too %s: it divides %llu of %llu steps "
+		  "by the time of %llu steps.",
 		  fabs(off) * 100, off < 0 ? "low" : "high", (unsigned long long)(steps - 2),
 		  (unsigned long long)steps, (unsigned long long)(steps - out));
 	if (isfinite(record_whole_throughput(r)))
 		audit_say(f,
-			  " %.1f samples/s are reported; over the epochs' wall time it was %.1f.",
+			  " The reported rate is %.1f samples/s; over the epochs' wall time it was "
+			  "%.1f.",
 			  r->throughput.mean, record_whole_throughput(r));
-	audit_advise(f, "Compute samples/s from the steps and the wall time of the epoch.");
+	audit_advise(
+		f, "Calculate samples/s from the number of steps and the wall time of the epoch.");
 }
 
 static void compute_time(struct audit *a, size_t i)
@@ -216,10 +224,10 @@ static void compute_time(struct audit *a, size_t i)
 		return;
 	f = audit_add(a, i, "compute", AUDIT_WARN);
 	audit_say(f,
-		  "An emulated step took %.3g s on average where %.3g s were configured (%.1f %% "
-		  "more): late waking counts as useful work in the AU.",
+		  "An emulated compute step took %.3g s on average instead of the configured %.3g "
+		  "s (%.1f %% more): late wake-ups are counted as useful work in AU.",
 		  mean, want->a, 100 * (mean / want->a - 1));
-	audit_advise(f, "Leave processors free for the emulation, or use longer steps.");
+	audit_advise(f, "Leave some processors free for the emulation, or use longer steps.");
 }
 
 static void few_epochs(struct audit *a, size_t i)
@@ -231,15 +239,18 @@ static void few_epochs(struct audit *a, size_t i)
 		return;
 	if (r->au.n == 1) {
 		f = audit_add(a, i, "repeats", AUDIT_NOTE);
-		audit_say(f, "One epoch: the spread of 0 is not a spread.");
-		audit_advise(f, "Repeat the run, or train several epochs.");
+		audit_say(f, "The run has only one epoch, so its standard deviation of 0 is "
+			     "meaningless.");
+		audit_advise(f, "Repeat the run, or train for several epochs.");
 	} else if (r->au.stdev < RATE_OF_SPREAD * r->au.mean && r->au.n < 5) {
 		f = audit_add(a, i, "repeats", AUDIT_NOTE);
 		audit_say(f,
-			  "The spread is over %zu epochs of one run; it says nothing about another "
-			  "run.",
+			  "The standard deviation is over %zu epochs of a single run; it does not "
+			  "cover the variation between runs.",
 			  r->au.n);
-		audit_advise(f, "Repeat whole runs (study run --repeat) to know their spread.");
+		audit_advise(
+			f,
+			"Repeat whole runs (stoker study run --repeat) to measure that variation.");
 	}
 }
 
@@ -258,16 +269,16 @@ static void evaluation(struct audit *a, size_t i)
 			}
 	if (any && steps == 0) {
 		f = audit_add(a, i, "evaluation", AUDIT_WARN);
-		audit_say(f, "Evaluation is on and made no step: its AU of 0 and its verdict "
-			     "\"fail\" judge nothing.");
+		audit_say(f, "Evaluation is on but ran no steps: its AU of 0 and its verdict "
+			     "\"fail\" are meaningless.");
 		audit_advise(f, "Set dataset.num_files_eval, or workflow.evaluation=False.");
 	} else if (any && !r->ours && r->ranks > 1) {
 		f = audit_add(a, i, "evaluation", AUDIT_NOTE);
 		audit_say(f,
-			  "DLIO's evaluation AU is each rank's value divided by the %u ranks; the "
-			  "true one is %u times as large.",
+			  "DLIO divides each rank's evaluation AU by the number of ranks (%u); the "
+			  "correct value is %u times higher.",
 			  r->ranks, r->ranks);
-		audit_advise(f, "Multiply it, or do not use it.");
+		audit_advise(f, "Multiply it by the number of ranks, or do not use it.");
 	}
 }
 
@@ -307,33 +318,34 @@ static void page_cache(struct audit *a, size_t i)
 	if (data / r->hosts > r->host_memory_bytes)
 		return;
 	f = audit_add(a, i, "cache", AUDIT_WARN);
-	audit_say(f, "The dataset (%s) fits into the memory of the host (%s)", gb(data, b1),
+	f->about_cache = true;
+	audit_say(f, "The dataset (%s) fits in the host's memory (%s)", gb(data, b1),
 		  gb(r->host_memory_bytes, b2));
 	cached = k && k->epochs ? k->epoch[0].cached_bytes : NAN;
 	growth = k && k->epochs > 1 ? k->epoch[k->epochs - 1].cached_bytes - cached : NAN;
 	if (cached >= HELD_SHARE * data && !(growth > GROWTH_SHARE * data)) {
 		f->level = AUDIT_FAIL;
-		audit_say(
-			f, ", and the page cache held %s before the first epoch%s", gb(cached, b3),
-			isfinite(growth) ? " and did not grow over the epochs: the data came from "
-					   "memory, the storage was hardly touched"
-					 : ", enough for all of it");
+		audit_say(f, ", and the page cache held %s before the first epoch%s",
+			  gb(cached, b3),
+			  isfinite(growth) ? " and did not grow over the epochs: the data came "
+					     "from memory, and the storage was hardly used"
+					   : ", enough for the whole dataset");
 		if (cached > EXCESS * data)
-			audit_say(
-				f,
-				". That is %.1f times the dataset as configured: the files may be "
-				"larger than the configuration says, or the cache holds others too",
-				cached / data);
+			audit_say(f,
+				  ". That is %.1f times the configured dataset size: the files may "
+				  "be larger than configured, or the cache also holds other files",
+				  cached / data);
 	} else if (isfinite(cached)) {
 		audit_say(f,
 			  "; the page cache held %s before the first epoch and may have served "
-			  "the later ones",
+			  "later epochs",
 			  gb(cached, b3));
 	}
 	audit_say(f, ".");
-	audit_advise(f, "Use a dataset of several times the memory, empty the page cache before "
-			"each epoch, or read with O_DIRECT; compare with the bytes the device "
-			"delivered.");
+	audit_advise(
+		f,
+		"Use a dataset several times larger than memory, drop the page cache before each "
+		"epoch, or read with O_DIRECT; compare with the bytes that the device delivered.");
 }
 
 /* ---- another dataset than the configured one ---- */
@@ -421,14 +433,13 @@ static void other_dataset(struct audit *a, size_t i)
 	if (!g && !o)
 		return;
 	f = audit_add(a, i, "dataset", g ? AUDIT_FAIL : AUDIT_WARN);
-	audit_say(f, "The files in '%s' are probably not those of this configuration.",
-		  data_folder(r));
+	audit_say(f, "The files in '%s' probably do not match this configuration.", data_folder(r));
 	if (g) {
 		time_text(g->begin_s, when, sizeof(when));
 		audit_say(f,
-			  " The last generation there among these results, at %s ('%s'), wrote "
-			  "%lld files of %s a record; this run, configured for %lld of %s, "
-			  "generated nothing.",
+			  " Among these results, the last one to generate data there, at %s "
+			  "('%s'), wrote %lld files with records of %s; this run was configured "
+			  "for %lld files with records of %s but generated none.",
 			  when, g->name, (long long)g->workload.dataset.num_files_train,
 			  gb(record_sample_bytes(g), b1),
 			  (long long)r->workload.dataset.num_files_train,
@@ -436,15 +447,16 @@ static void other_dataset(struct audit *a, size_t i)
 	}
 	if (o)
 		audit_say(f,
-			  " '%s' has records of %s instead of %s, and yet both took %.1f and %.1f "
-			  "samples/s: equal rates of records that differ %.2f times in size are "
-			  "rates of the same files. MB/s is off by that factor.",
+			  " '%s' is configured for records of %s instead of %s, but the two runs "
+			  "reached %.1f and %.1f samples/s: equal rates with record sizes that "
+			  "differ by a factor of %.2f mean that both read the same files. MB/s is "
+			  "wrong by that factor.",
 			  o->name, gb(record_sample_bytes(o), b1), gb(record_sample_bytes(r), b2),
 			  o->throughput.mean, r->throughput.mean,
 			  fmax(record_sample_bytes(o) / record_sample_bytes(r),
 			       record_sample_bytes(r) / record_sample_bytes(o)));
-	audit_advise(f, "Generate again before each change of format, size or count, into a folder "
-			"of its own; check with stoker verify.");
+	audit_advise(f, "Whenever the format, record size or number of files changes, generate the "
+			"dataset again in a separate folder; check it with stoker verify.");
 }
 
 /* ---- bytes and checkpoints ---- */
@@ -464,22 +476,21 @@ static void nominal_bytes(struct audit *a, size_t i)
 	off = r->io.mean / rate;
 	f = audit_add(a, i, "bytes", AUDIT_NOTE);
 	if (fabs(off - 1) < 0.01) {
-		audit_say(
-			f,
-			"%.0f MB/s is samples/s times the configured record (%s), in MiB; no byte "
-			"was counted%s.",
-			r->io.mean, gb(record_sample_bytes(r), b1),
-			r->workload.dataset.record_length_bytes_stdev > 0
-				? ", and the files differ in size"
-				: "");
+		audit_say(f,
+			  "%.0f MB/s is samples/s times the configured record size (%s), in MiB; "
+			  "no bytes were counted%s.",
+			  r->io.mean, gb(record_sample_bytes(r), b1),
+			  r->workload.dataset.record_length_bytes_stdev > 0
+				  ? ", and the files differ in size"
+				  : "");
 	} else {
 		f->level = AUDIT_FAIL;
 		audit_say(f,
-			  "%.4g MB/s is not samples/s times the configured record (%.4g): the tool "
-			  "used another record length.",
+			  "%.4g MB/s is not samples/s times the configured record size (%.4g): the "
+			  "tool used a different record length.",
 			  r->io.mean, rate);
 	}
-	audit_advise(f, "Take the rate of the device from its own counters.");
+	audit_advise(f, "Use the device's own counters for its data rate.");
 }
 
 static void checkpoints(struct audit *a, size_t i)
@@ -495,7 +506,8 @@ static void checkpoints(struct audit *a, size_t i)
 	if (!(want > 0) || got >= CHECKPOINT_SHARE * want)
 		return;
 	f = audit_add(a, i, "checkpoint", AUDIT_FAIL);
-	audit_say(f, "Checkpoints held %s where the workload says %s", gb(got, b1), gb(want, b2));
+	audit_say(f, "Checkpoints held %s, but the workload specifies %s", gb(got, b1),
+		  gb(want, b2));
 	for (uint32_t k = 0; r->rank && k < 1; k++)
 		for (size_t e = 0; e < r->rank[k].epochs; e++)
 			for (size_t c = 0; c < r->rank[k].epoch[e].checkpoints; c++) {
@@ -507,8 +519,8 @@ static void checkpoints(struct audit *a, size_t i)
 				goto said;
 			}
 said:
-	audit_say(f, ". Neither time nor rate says anything about writing a real one.");
-	audit_advise(f, "Set model.model_size_bytes, which DLIO reads.");
+	audit_say(f, ". Neither the time nor the rate represents a real checkpoint.");
+	audit_advise(f, "Set model.model_size_bytes, the key that DLIO reads.");
 }
 
 static void only_generated(struct audit *a, size_t i)
@@ -519,9 +531,9 @@ static void only_generated(struct audit *a, size_t i)
 		return;
 	struct finding *f = audit_add(a, i, "complete", AUDIT_WARN);
 
-	audit_say(f, "The result has no training figures, and the configuration did not ask only "
-		     "for a dataset: the run failed or was killed.");
-	audit_advise(f, "Look into its log, and run it again.");
+	audit_say(f, "The result has no training figures although the configuration is not for "
+		     "data generation only: the run failed or was killed.");
+	audit_advise(f, "Check its log, and repeat the run.");
 }
 
 /* ---- what the run was told: keys that had no effect ---- */
@@ -560,10 +572,10 @@ static void ignored(struct walk *w, const char *key, const struct node *v)
 	audit_say(f, "The key %s (%s) had no effect: DLIO has no such key", key,
 		  node_quote(v, value, sizeof(value)));
 	if (near)
-		audit_say(f, "; the nearest that it has is %s", near);
+		audit_say(f, "; the closest match is %s", near);
 	audit_say(f, ".");
 	if (near)
-		audit_advise(f, "Write %s.", near);
+		audit_advise(f, "Use %s.", near);
 }
 
 static void walk(struct walk *w, const struct node *map, const char *prefix)
@@ -601,7 +613,7 @@ static void profiler_off(struct audit *a, size_t i)
 		return;
 	f = audit_add(a, i, "config", AUDIT_NOTE);
 	audit_say(f, "profiling.profiler is set but workflow.profiling is off: the device was not "
-		     "watched.");
+		     "monitored.");
 	audit_advise(f, "Set workflow.profiling=True.");
 }
 
@@ -617,10 +629,9 @@ static void shuffle_without_effect(struct audit *a, size_t i)
 	     r->workload.reader.file_shuffle == SHUFFLE_OFF))
 		return;
 	f = audit_add(a, i, "order", AUDIT_NOTE);
-	audit_say(f, "Shuffling is on and has no effect on the order of reading: DLIO's PyTorch "
-		     "loader asks for the files of each rank in sorted order, the same in every "
-		     "epoch.");
-	audit_advise(f, "Do not compare shuffles by this result.");
+	audit_say(f, "Shuffling is on but does not change the read order: DLIO's PyTorch loader "
+		     "reads each rank's files in sorted order, the same in every epoch.");
+	audit_advise(f, "Do not use this result to compare shuffle settings.");
 }
 
 /* ---- the run over all checks ---- */
@@ -635,6 +646,7 @@ static void take_verdicts(struct audit *a, size_t i)
 		const char *check = json_string_value(json_object_get(v, "check"));
 		const char *level = json_string_value(json_object_get(v, "level"));
 		const char *text = json_string_value(json_object_get(v, "text"));
+		const struct verdict_ops *row;
 		struct finding *f;
 
 		if (!check || !level || !text)
@@ -642,6 +654,8 @@ static void take_verdicts(struct audit *a, size_t i)
 		if (strcmp(level, "fail") != 0 && strcmp(level, "warn") != 0)
 			continue;
 		f = audit_add(a, i, check, level[0] == 'f' ? AUDIT_FAIL : AUDIT_WARN);
+		row = verdict_find(check);
+		f->about_cache = row && row->about_cache;
 		audit_say(f, "%s", text);
 	}
 }
@@ -654,8 +668,8 @@ static void missing_files(struct audit *a, size_t i)
 		struct finding *f = audit_add(a, i, "complete", AUDIT_WARN);
 
 		audit_say(f, "%s.", r->notes.v[k]);
-		audit_advise(f, "Keep every file of a result folder; checks that need them were "
-				"left out.");
+		audit_advise(f, "Keep all files of a result folder; checks that need the missing "
+				"files were skipped.");
 	}
 }
 

@@ -2,7 +2,6 @@
 #include "readback/compare.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,25 +103,13 @@ static void judge(struct compared *m, const double *a, const double *b)
 		m->verdict = m->test.change * m->better > 0 ? COMPARE_BETTER : COMPARE_WORSE;
 }
 
-__attribute__((format(printf, 2, 3))) static void add(struct str_list *list, const char *fmt, ...)
-{
-	char *text;
-	va_list ap;
-
-	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = xstrdup(fmt);
-	va_end(ap);
-	str_list_add(list, text);
-}
-
 static void config_differences(struct comparison *c, const struct run_record *a,
 			       const struct run_record *b)
 {
 	if (a->ranks != b->ranks)
-		add(&c->differences, "ranks: %u | %u", a->ranks, b->ranks);
+		str_list_add(&c->differences, xasprintf("ranks: %u | %u", a->ranks, b->ranks));
 	if (strcmp(a->hostname, b->hostname) != 0)
-		add(&c->differences, "host: %s | %s", a->hostname, b->hostname);
+		str_list_add(&c->differences, xasprintf("host: %s | %s", a->hostname, b->hostname));
 	if (!a->has_workload || !b->has_workload)
 		return;
 	for (size_t i = 0; i < workload_row_count; i++) {
@@ -134,7 +121,7 @@ static void config_differences(struct comparison *c, const struct run_record *a,
 		if (strncmp(row->key, "output.", 7) == 0 && strstr(row->key, "folder"))
 			continue;
 		if (strcmp(x, y) != 0)
-			add(&c->differences, "%s: %s | %s", row->key, x, y);
+			str_list_add(&c->differences, xasprintf("%s: %s | %s", row->key, x, y));
 	}
 }
 
@@ -153,18 +140,22 @@ static void warn(struct comparison *c, const struct run_record *a, size_t na,
 		 const struct run_record *b, size_t nb, bool by_run)
 {
 	if (!by_run)
-		add(&c->warnings,
-		    "The samples are epochs of single runs: they share one machine state each, so "
-		    "a difference can be that of two moments. Repeat whole runs to be sure.");
+		str_list_add(
+			&c->warnings,
+			xasprintf("Each side is a single run, compared by its epochs: a difference "
+				  "may come from the state of the machine at the time of the run. "
+				  "Repeat whole runs to rule this out."));
 	if (many_failures(a, na))
-		add(&c->warnings, "The audit finds that the first side does not mean what it says "
-				  "(stoker audit).");
+		str_list_add(&c->warnings, xasprintf("The audit reports invalid results on the "
+						     "first side (see stoker audit)."));
 	if (many_failures(b, nb))
-		add(&c->warnings, "The audit finds that the second side does not mean what it says "
-				  "(stoker audit).");
+		str_list_add(&c->warnings, xasprintf("The audit reports invalid results on the "
+						     "second side (see stoker audit)."));
 	if (a->ours != b->ours)
-		add(&c->warnings, "One side is DLIO's and one is Stoker's: their throughput counts "
-				  "steps differently (docs/compatibility.md).");
+		str_list_add(
+			&c->warnings,
+			xasprintf("One side was made by DLIO and the other by Stoker, which count "
+				  "steps differently in throughput (docs/compatibility.md)."));
 }
 
 void compare_records(struct comparison *c, const struct run_record *a, size_t na,
@@ -224,11 +215,11 @@ static const char *basis_word(enum compare_basis b)
 void comparison_text(const struct comparison *c, struct buf *out)
 {
 	for (size_t i = 0; i < c->differences.n; i++)
-		buf_printf(out, "%s%s\n", i ? "  " : "What differs (first | second):\n  ",
+		buf_printf(out, "%s%s\n", i ? "  " : "Differences (first | second):\n  ",
 			   c->differences.v[i]);
 	if (c->differences.n == 0)
-		buf_puts(out, "The configurations are the same.\n");
-	buf_puts(out, "\nMeans +- standard deviations, first -> second:\n");
+		buf_puts(out, "The configurations are identical.\n");
+	buf_puts(out, "\nMean +- standard deviation, first -> second:\n");
 	for (size_t i = 0; i < c->measures; i++) {
 		const struct compared *m = &c->measure[i];
 		double share = m->a.mean != 0 ? 100 * (m->b.mean / m->a.mean - 1) : NAN;
@@ -239,7 +230,8 @@ void comparison_text(const struct comparison *c, struct buf *out)
 			buf_printf(out, " (%+.1f %%)", share);
 		if (m->verdict == COMPARE_UNKNOWN)
 			buf_printf(out,
-				   "\n    unknown: %zu and %zu values; the test needs 2 a side\n",
+				   "\n    unknown: %zu and %zu values; the test needs at least 2 "
+				   "on each side\n",
 				   m->a.n, m->b.n);
 		else
 			buf_printf(out,

@@ -86,9 +86,7 @@ int audit_worst(const struct audit *a)
 
 static const char *nothing(const struct run_record *r)
 {
-	return r->trained ? "nothing found"
-			  : "nothing was trained here, so there is no number to "
-			    "judge";
+	return r->trained ? "no findings" : "no training was run, so there is nothing to check";
 }
 
 void audit_text(const struct audit *a, bool color, struct buf *out)

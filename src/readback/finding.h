@@ -3,16 +3,17 @@
 #include "readback/record.h"
 
 enum audit_level {
-	AUDIT_NOTE, /* true, and easily misread */
-	AUDIT_WARN, /* the number means less than it says */
-	AUDIT_FAIL, /* the number does not mean what it says */
+	AUDIT_NOTE, /* correct, and easily misread */
+	AUDIT_WARN, /* of limited validity */
+	AUDIT_FAIL, /* invalid */
 };
 
 struct finding {
 	size_t record;  /* index of the record it is about */
 	char check[24]; /* "steady", "cache", "dataset", "config", ... as the verdicts of a run */
 	enum audit_level level;
-	char text[900]; /* what, with the figures that show it */
+	bool about_cache; /* a warning of it means that the page cache served reads */
+	char text[900];   /* what, with the figures that show it */
 	char advice[400];
 };
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static const double WAIT_LARGE = 10;  /* percent of training time spent waiting 
 static const double OTHER_LARGE = 10; /* in barriers */
 static const double LEVEL = 0.05;     /* of the tests */
 
-static struct key_finding *add(struct key_findings *k, const char *topic)
+static struct key_finding *new_finding(struct key_findings *k, const char *topic)
 {
 	struct key_finding *f;
 
@@ -28,15 +29,14 @@ static struct key_finding *add(struct key_findings *k, const char *topic)
 
 __attribute__((format(printf, 2, 3))) static void say(struct key_finding *f, const char *fmt, ...)
 {
-	size_t n = strlen(f->text);
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(f->text + n, sizeof(f->text) - n, fmt, ap);
+	buf_vprintf(&f->text, fmt, ap);
 	va_end(ap);
 }
 
-static const char *named(const struct run_group *x)
+static const char *factors_text(const struct run_group *x)
 {
 	return x->factors[0] ? x->factors : "no overrides";
 }
@@ -57,63 +57,105 @@ static void say_cached(struct key_finding *f, const struct run_groups *g)
 		for (size_t a = 0; a < g->audit->findings; a++) {
 			const struct finding *x = &g->audit->finding[a];
 
-			if (x->record != i || x->level != AUDIT_WARN ||
-			    (strcmp(x->check, "bytes") != 0 && strcmp(x->check, "cache") != 0))
+			if (x->record != i || x->level != AUDIT_WARN || !x->about_cache)
 				continue;
 			cached++;
 			break;
 		}
 	if (cached == 1 && g->records == 1)
-		say(f, " The page cache served part of what it read, or all of it.");
+		say(f, " The page cache served some or all of its reads.");
 	else if (cached)
-		say(f, " In %zu of them the page cache served part of what was read, or all of it.",
-		    cached);
+		say(f, " In %zu run%s, the page cache served some or all of the reads.", cached,
+		    plural(cached));
 }
 
-static void trust(struct key_findings *k, const struct run_groups *g)
+/* A check that failed, and the runs in which it did. */
+struct failed_check {
+	const char *name;
+	size_t runs, last_record;
+};
+
+static int by_runs(const void *x, const void *y)
 {
-	size_t runs = 0, bad = 0, fails[8] = {0};
-	static const char *const checks[] = {"steady",   "cache",  "bytes",      "dataset",
-					     "possible", "config", "checkpoint", "order"};
-	struct key_finding *f;
+	const struct failed_check *a = x, *b = y;
 
-	for (size_t i = 0; i < g->records; i++) {
-		bool one = false, seen[8] = {0};
+	if (a->runs != b->runs)
+		return a->runs > b->runs ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
 
-		runs += g->record[i].trained;
-		for (size_t a = 0; a < g->audit->findings; a++) {
-			const struct finding *x = &g->audit->finding[a];
+/* One for each name, with room for all findings; *n of them, on the heap. */
+static struct failed_check *failed_checks(const struct audit *a, size_t *n)
+{
+	struct failed_check *v = xcalloc(a->findings + 1, sizeof(*v));
 
-			if (x->record != i || x->level != AUDIT_FAIL)
-				continue;
-			one = true;
-			for (size_t c = 0; c < 8; c++)
-				seen[c] = seen[c] || strcmp(x->check, checks[c]) == 0;
-		}
-		bad += one && g->record[i].trained;
-		for (size_t c = 0; c < 8; c++)
-			fails[c] += seen[c];
+	*n = 0;
+	for (size_t i = 0; i < a->findings; i++) {
+		const struct finding *f = &a->finding[i];
+		size_t k = 0;
+
+		if (f->level != AUDIT_FAIL)
+			continue;
+		while (k < *n && strcmp(v[k].name, f->check) != 0)
+			k++;
+		if (k == *n)
+			v[(*n)++].name = f->check;
+		else if (v[k].last_record == f->record)
+			continue;
+		v[k].last_record = f->record;
+		v[k].runs++;
 	}
-	f = add(k, "verdict");
+	qsort(v, *n, sizeof(*v), by_runs);
+	return v;
+}
+
+static size_t failed_runs(const struct run_groups *g)
+{
+	size_t bad = 0, last = SIZE_MAX;
+
+	/* findings are in the order of the records */
+	for (size_t i = 0; i < g->audit->findings; i++) {
+		const struct finding *f = &g->audit->finding[i];
+
+		if (f->level != AUDIT_FAIL || f->record == last)
+			continue;
+		last = f->record;
+		bad += g->record[f->record].trained;
+	}
+	return bad;
+}
+
+static void find_trust(struct key_findings *k, const struct run_groups *g)
+{
+	size_t runs = 0, bad = failed_runs(g), n;
+	struct failed_check *failed;
+	struct key_finding *f = new_finding(k, "verdict");
+
+	for (size_t i = 0; i < g->records; i++)
+		runs += g->record[i].trained;
 	if (bad == 0) {
-		if (runs == 1)
-			say(f, "No check failed in the run.");
+		if (runs == 0)
+			say(f, "0 training runs: nothing to check.");
+		else if (runs == 1)
+			say(f, "No check failed for this run.");
 		else
-			say(f, "No check failed in the %zu runs.", runs);
+			say(f, "No check failed for any of the %zu runs.", runs);
 		say_cached(f, g);
 		return;
 	}
-	say(f, "%zu of %zu run%s do not mean what they say:", bad, runs, plural(runs));
-	for (size_t c = 0, said = 0; c < 8; c++)
-		if (fails[c])
-			say(f, "%s %s (%zu)", said++ ? "," : "", checks[c], fails[c]);
-	say(f, ". Their AU and MB/s are not evidence about the storage.");
+	failed = failed_checks(g->audit, &n);
+	say(f, "%zu of %zu run%s %s invalid results:", bad, runs, plural(runs),
+	    bad == 1 ? "has" : "have");
+	for (size_t c = 0; c < n; c++)
+		say(f, "%s %s (%zu)", c ? "," : "", failed[c].name, failed[c].runs);
+	say(f, ". Their AU and MB/s do not describe the storage.");
 	say_cached(f, g);
+	free(failed);
 }
 
 /* ---- the best ---- */
 
-static void best(struct key_findings *k, const struct run_groups *g, const char *model)
+static void find_best(struct key_findings *k, const struct run_groups *g, const char *model)
 {
 	const struct run_group *au = NULL, *rate = NULL;
 	bool sound = false;
@@ -139,22 +181,26 @@ static void best(struct key_findings *k, const struct run_groups *g, const char 
 	}
 	if (!au || !rate || n < 2)
 		return;
-	f = add(k, "best");
-	say(f, "%s: accelerators are busiest with %u process%s and %s (%.1f %% of the wall time)",
-	    model, au->ranks, au->ranks == 1 ? "" : "es", named(au), au->whole_au.mean);
+	f = new_finding(k, "best");
+	say(f,
+	    "%s: accelerator utilization is highest with %u process%s and %s (%.1f %% of the wall "
+	    "time)",
+	    model, au->ranks, au->ranks == 1 ? "" : "es", factors_text(au), au->whole_au.mean);
 	if (rate == au)
-		say(f, ", which is also the fastest (%.1f samples/s).",
+		say(f, ", where throughput is also highest (%.1f samples/s).",
 		    sample_stat_of(rate->throughput_v, rate->throughput_n).mean);
 	else
-		say(f, "; most samples a second come from %u process%s and %s (%.1f, at %.1f %%).",
-		    rate->ranks, rate->ranks == 1 ? "" : "es", named(rate),
+		say(f,
+		    "; throughput is highest with %u process%s and %s (%.1f samples/s, at %.1f "
+		    "%%).",
+		    rate->ranks, rate->ranks == 1 ? "" : "es", factors_text(rate),
 		    sample_stat_of(rate->throughput_v, rate->throughput_n).mean,
 		    rate->whole_au.mean);
 	if (!sound)
-		say(f, " Every run of it has a failed check, so this is the best of what cannot be "
-		       "trusted.");
+		say(f,
+		    " All runs of this model failed a check, so these figures cannot be trusted.");
 	if (isfinite(au->target) && au->whole_au.mean < au->target)
-		say(f, " None reaches the target of %.0f %%.", au->target);
+		say(f, " No configuration reaches the target of %.0f %%.", au->target);
 }
 
 /* ---- scaling ---- */
@@ -164,7 +210,7 @@ static double rate_of(const struct run_group *x)
 	return sample_stat_of(x->throughput_v, x->throughput_n).mean;
 }
 
-static void scaling(struct key_findings *k, const struct run_groups *g, const char *model)
+static void find_scaling(struct key_findings *k, const struct run_groups *g, const char *model)
 {
 	const struct run_group *line[64];
 	const struct run_group *last;
@@ -185,23 +231,25 @@ static void scaling(struct key_findings *k, const struct run_groups *g, const ch
 		stop = i;
 	}
 	last = line[n - 1];
-	f = add(k, "scaling");
-	say(f, "%s: from %u to %u processes samples/s grow %.2f times (%.0f %% of perfect scaling)",
+	f = new_finding(k, "scaling");
+	say(f,
+	    "%s: from %u to %u processes, throughput changes by a factor of %.2f (%.0f %% of "
+	    "linear scaling)",
 	    model, line[0]->ranks, last->ranks, rate_of(last) / rate_of(line[0]),
 	    100 * rate_of(last) / rate_of(line[0]) * line[0]->ranks / last->ranks);
 	if (stop == n - 1) {
-		say(f, "; no end of scaling was reached.");
+		say(f, "; scaling did not end within this range.");
 		return;
 	}
-	say(f, "; it falls below %.0f %% after %u", 100 * EFFICIENT, line[stop]->ranks);
+	say(f, "; it falls below %.0f %% beyond %u processes", 100 * EFFICIENT, line[stop]->ranks);
 	if (line[stop]->throughput_n > 1 && line[stop + 1]->throughput_n > 1) {
 		struct welch w =
 			welch_test(line[stop]->throughput_v, line[stop]->throughput_n,
 				   line[stop + 1]->throughput_v, line[stop + 1]->throughput_n);
 
 		say(f,
-		    ": with %u it is %.1f samples/s, a change of %+.1f (95 %% interval %+.1f to "
-		    "%+.1f)",
+		    ": %u processes reach %.1f samples/s, a change of %+.1f (95 %% confidence "
+		    "interval %+.1f to %+.1f)",
 		    line[stop + 1]->ranks, rate_of(line[stop + 1]), w.change, w.low, w.high);
 	}
 	say(f, ".");
@@ -218,7 +266,8 @@ static const struct run_group *base_of(const struct run_groups *g, const struct 
 	return NULL;
 }
 
-static void factor(struct key_findings *k, const struct run_groups *g, const struct run_group *x)
+static void find_factor(struct key_findings *k, const struct run_groups *g,
+			const struct run_group *x)
 {
 	const struct run_group *base = base_of(g, x);
 	struct key_finding *f;
@@ -229,23 +278,23 @@ static void factor(struct key_findings *k, const struct run_groups *g, const str
 	w = welch_test(base->whole_au_v, base->whole_au_n, x->whole_au_v, x->whole_au_n);
 	if (w.p >= LEVEL)
 		return;
-	f = add(k, "factor");
+	f = new_finding(k, "factor");
 	say(f,
-	    "%s, %u processes: %s changes the whole-run AU from %.1f %% to %.1f %% (%+.1f "
-	    "points, 95 %% interval %+.1f to %+.1f, over %s).",
+	    "%s, %u processes: %s changes whole-run AU from %.1f %% to %.1f %% (%+.1f points, 95 "
+	    "%% confidence interval %+.1f to %+.1f, over %s).",
 	    x->model, x->ranks, x->factors, base->whole_au.mean, x->whole_au.mean, w.change, w.low,
 	    w.high, x->records > 1 && base->records > 1 ? "runs" : "epochs of one run each");
 	if (x->unsound || base->unsound)
-		say(f, " A check of one of the two failed.");
+		say(f, " At least one of the two failed a check.");
 }
 
-/* What shows no difference is said together: a list of sentences that say nothing hides the others.
- */
-static void no_difference(struct key_findings *k, const struct run_groups *g,
-			  const struct run_group *base)
+/* Those without a difference are listed in one sentence: one for each would hide the others. */
+static void find_no_difference(struct key_findings *k, const struct run_groups *g,
+			       const struct run_group *base)
 {
 	struct key_finding *f = NULL;
 	double least = 1;
+	size_t listed = 0;
 
 	for (size_t i = 0; i < g->groups; i++) {
 		const struct run_group *x = &g->group[i];
@@ -257,21 +306,20 @@ static void no_difference(struct key_findings *k, const struct run_groups *g,
 		if (w.p < LEVEL)
 			continue;
 		if (!f) {
-			f = add(k, "factor");
-			say(f, "%s, %u processes: no difference of the whole-run AU is shown by",
+			f = new_finding(k, "factor");
+			say(f, "%s, %u processes: no significant difference in whole-run AU with",
 			    base->model, base->ranks);
 		}
-		say(f, "%s %s", f->text[strlen(f->text) - 1] == 'y' && least == 1 ? "" : ",",
-		    x->factors);
+		say(f, "%s %s", listed++ ? "," : "", x->factors);
 		least = w.p < least ? w.p : least;
 	}
 	if (f)
-		say(f, " (least p = %.2g, against %.1f %%).", least, base->whole_au.mean);
+		say(f, " (lowest p = %.2g, baseline %.1f %%).", least, base->whole_au.mean);
 }
 
 /* ---- limits ---- */
 
-static void limits(struct key_findings *k, const struct run_groups *g)
+static void find_limits(struct key_findings *k, const struct run_groups *g)
 {
 	size_t data = 0, barrier = 0, compute = 0, all = 0;
 	const struct run_group *worst = NULL;
@@ -294,21 +342,24 @@ static void limits(struct key_findings *k, const struct run_groups *g)
 	}
 	if (!worst)
 		return;
-	f = add(k, "limit");
+	f = new_finding(k, "limit");
 	if (all == 1 && data == 0)
 		say(f, "The configuration %s.",
-		    barrier ? "lost its time between the ranks" : "computed most of the time");
+		    barrier ? "spent most of the lost time synchronizing its ranks"
+			    : "spent most of its time computing");
 	else if (all == 1)
-		say(f, "The configuration waited for data for over %.0f %% of the training time.",
+		say(f,
+		    "The configuration waited for data for more than %.0f %% of the training time.",
 		    WAIT_LARGE);
 	else
 		say(f,
-		    "%zu of %zu configurations waited for data for over %.0f %% of the training "
-		    "time, %zu for the other ranks, and %zu computed.",
+		    "%zu of %zu configurations waited for data for more than %.0f %% of the "
+		    "training time, %zu waited for other ranks, and %zu were limited by "
+		    "computation.",
 		    data, all, WAIT_LARGE, barrier, compute);
 	if (data)
 		say(f, " The longest wait was %.0f %%: %s, %u processes, %s.", worst->wait_share,
-		    worst->model, worst->ranks, named(worst));
+		    worst->model, worst->ranks, factors_text(worst));
 }
 
 void key_findings_build(struct key_findings *k, const struct run_groups *g)
@@ -316,24 +367,26 @@ void key_findings_build(struct key_findings *k, const struct run_groups *g)
 	const char *model = NULL;
 
 	*k = (struct key_findings){0};
-	trust(k, g);
-	limits(k, g);
+	find_trust(k, g);
+	find_limits(k, g);
 	for (size_t i = 0; i < g->groups; i++) {
 		if (model && strcmp(g->group[i].model, model) == 0)
 			continue;
 		model = g->group[i].model;
-		best(k, g, model);
-		scaling(k, g, model);
+		find_best(k, g, model);
+		find_scaling(k, g, model);
 	}
 	for (size_t i = 0; i < g->groups; i++)
-		factor(k, g, &g->group[i]);
+		find_factor(k, g, &g->group[i]);
 	for (size_t i = 0; i < g->groups; i++)
 		if (!g->group[i].factors[0] && g->group[i].whole_au_n > 1)
-			no_difference(k, g, &g->group[i]);
+			find_no_difference(k, g, &g->group[i]);
 }
 
 void key_findings_release(struct key_findings *k)
 {
+	for (size_t i = 0; i < k->n; i++)
+		buf_release(&k->v[i].text);
 	free(k->v);
 	*k = (struct key_findings){0};
 }

@@ -4,7 +4,7 @@
 
 struct key_finding {
 	char topic[24]; /* "verdict", "best", "scaling", "factor", "limit" */
-	char text[700];
+	struct buf text;
 };
 
 struct key_findings {

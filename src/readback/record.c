@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,19 +20,6 @@
 #define RANKS_MAX 1000000
 #define EPOCHS_MAX 1000000
 #define PARTS_MAX 100000 /* blocks or checkpoints of an epoch */
-
-__attribute__((format(printf, 2, 3))) static void note(struct run_record *r, const char *fmt, ...)
-{
-	struct str_list *list = &r->notes;
-	char *text;
-	va_list ap;
-
-	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = xstrdup(fmt);
-	va_end(ap);
-	str_list_add(list, text);
-}
 
 /* Python writes NaN and Infinity where JSON has no word: outside of strings they become null. */
 static void null_out(const struct buf *in, struct buf *out)
@@ -84,7 +70,7 @@ static json_t *file_json(const char *folder, const char *name, struct err *e)
 		err_set(e, ERR_DATA, "'%s': line %d: %s", path, text.data ? why.line : 0,
 			text.data ? why.text : "the file is empty");
 	else if (!json_is_object(root)) {
-		err_set(e, ERR_DATA, "'%s' does not hold a map", path);
+		err_set(e, ERR_DATA, "'%s' is not a JSON object", path);
 		json_decref(root);
 		root = NULL;
 	}
@@ -160,7 +146,7 @@ static int take_summary(struct run_record *r, struct err *e)
 
 	if (!(ranks >= 1 && ranks <= RANKS_MAX))
 		return err_set(e, ERR_DATA,
-			       "'%s/summary.json': num_accelerators is not a number from 1 to %d",
+			       "'%s/summary.json': num_accelerators must be a number from 1 to %d",
 			       r->folder, RANKS_MAX);
 	r->ranks = (uint32_t)ranks;
 	r->hosts = hosts >= 1 && hosts <= ranks ? (uint32_t)hosts : 1;
@@ -223,12 +209,14 @@ static void take_config(struct run_record *r)
 
 	r->config = hydra_file(r->folder, "config.yaml");
 	if (!r->config) {
-		note(r,
-		     "'%s' has no readable .hydra/config.yaml: what the run was told to "
-		     "do is not known",
-		     r->folder);
+		str_list_add(&r->notes, xasprintf("'%s' has no readable .hydra/config.yaml, so the "
+						  "configuration of the run is "
+						  "unknown",
+						  r->folder));
 	} else if (workload_read_back(&r->workload, r->config, &e) < 0) {
-		note(r, "the configuration of '%s' cannot be read back: %s", r->folder, e.text);
+		str_list_add(&r->notes,
+			     xasprintf("the configuration of '%s' cannot be read back: %s",
+				       r->folder, e.text));
 		workload_release(&r->workload);
 	} else {
 		r->has_workload = true;
@@ -448,8 +436,9 @@ static int read_ranks(struct run_record *r, struct err *e)
 		json_decref(stats);
 	}
 	if (r->ranks_found < r->ranks)
-		note(r, "the files of %u of %u ranks are missing or cannot be read (%s)",
-		     r->ranks - r->ranks_found, r->ranks, first.text);
+		str_list_add(&r->notes,
+			     xasprintf("the files of %u of %u ranks are missing or unreadable (%s)",
+				       r->ranks - r->ranks_found, r->ranks, first.text));
 	return 0;
 }
 
@@ -566,14 +555,14 @@ int record_find(const char *const *path, size_t n, struct str_list *out, struct 
 			trimmed[--len] = '\0';
 		if (!file_is_dir(trimmed))
 			return err_set(e, ERR_USAGE,
-				       "'%s' is not a folder: give the folder of a result, or one "
-				       "that holds results",
+				       "'%s' is not a folder: specify the folder of a result, or a "
+				       "folder that contains results",
 				       path[i]);
 		search(trimmed, 0, out);
 		if (out->n == before)
 			return err_set(e, ERR_USAGE,
-				       "no result (summary.json) is in '%s' or up to %d levels "
-				       "below",
+				       "no result (summary.json) found in '%s' or up to %d levels "
+				       "below it",
 				       path[i], RECORD_DEPTH_MAX);
 		qsort(out->v + before, out->n - before, sizeof(*out->v), by_text);
 	}
