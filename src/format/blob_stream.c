@@ -7,7 +7,7 @@
 
 #include "codec/crc32.h"
 #include "codec/crc32c.h"
-#include "format/parts.h"
+#include "format/reader.h"
 
 static size_t whole_pages(size_t n)
 {

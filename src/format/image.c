@@ -43,15 +43,16 @@ int image_shape_check(uint64_t width, uint64_t height, const struct image_shape 
 		       height, width, want->height, want->width);
 }
 
-static int source_start(struct image_source *s, struct image_reader *r, struct err *e)
+int image_source_start(struct image_reader *r, struct err *e)
 {
+	struct image_source *s = &r->source;
 	struct store_stat st;
 	size_t buffer = 0;
-	int rc = io_stat_blob(r->io, r->blob, &st, e);
+	int rc = io_stat_blob(r->base.io, r->base.blob, &st, e);
 
-	s->io = r->io;
-	s->blob = r->blob;
-	s->native = r->config.access == ACCESS_NATIVE;
+	s->io = r->base.io;
+	s->blob = r->base.blob;
+	s->native = r->base.config.access == ACCESS_NATIVE;
 	s->offset = s->next = 0;
 	s->pos = s->end = 0;
 	if (rc < 0)
@@ -59,10 +60,10 @@ static int source_start(struct image_source *s, struct image_reader *r, struct e
 	s->file_bytes = st.bytes;
 	if (s->native)
 		return 0;
-	rc = reader_buffer_of(&r->config, st.block_bytes, r->python_buffer_bytes, &buffer, e);
+	rc = reader_buffer_of(&r->base.config, st.block_bytes, r->python_buffer_bytes, &buffer, e);
 	if (rc == 0)
-		pybuffer_start(&s->py, r->io, r->blob, r->config.python, st.bytes, r->python_buffer,
-			       buffer);
+		pybuffer_start(&s->py, r->base.io, r->base.blob, r->base.config.python, st.bytes,
+			       r->python_buffer, buffer);
 	return rc;
 }
 
@@ -155,11 +156,7 @@ void image_reader_lay_out(struct carver *c, const struct reader_config *config,
 {
 	uint64_t piece = IMAGE_PIECE;
 
-	r->blob = carve(c, store_blob_bytes(s));
-	r->loaded.bits = carve(c, file_marks_bytes(config));
-	r->loaded.files = config->files;
-	if (config->decode == DECODE_VERIFY)
-		r->expect.expect = carve(c, EXPECT_BYTES);
+	reader_base_lay_out(c, config, s, &r->base);
 	if (config->access == ACCESS_FRAMEWORK) {
 		r->python_buffer_bytes = reader_buffer_bytes(config);
 		r->python_buffer = carve(c, r->python_buffer_bytes);
@@ -169,62 +166,4 @@ void image_reader_lay_out(struct carver *c, const struct reader_config *config,
 	}
 	r->source.piece_bytes = (size_t)piece;
 	r->source.piece = carve(c, piece);
-}
-
-int image_reader_init(struct image_reader *r, const struct reader_config *config,
-		      const struct io *io, struct err *e)
-{
-	int rc = reader_config_check(config, e);
-
-	if (rc < 0)
-		return rc;
-	r->config = *config;
-	r->io = io;
-	if (config->decode == DECODE_VERIFY)
-		r->expect.content = config->content;
-	return 0;
-}
-
-int image_reader_read(struct image_reader *r, const char *path, const struct file_spec *f,
-		      uint64_t index, struct sample *out,
-		      int (*decode)(struct image_reader *r, const struct file_spec *f,
-				    struct sample *out, struct err *e),
-		      struct err *e)
-{
-	int rc = reader_sample_begin(f, index, path, out, e);
-
-	if (rc < 0)
-		return rc;
-	if (file_marks_get(&r->loaded, f->file_index)) {
-		out->data = r->last;
-		return 0;
-	}
-	rc = io_open(r->io, path, STORE_READ, r->blob, e);
-	if (rc < 0)
-		return rc;
-	rc = source_start(&r->source, r, e);
-	if (rc == 0)
-		rc = decode(r, f, out, e);
-	rc = reader_blob_close(r->io, r->blob, path, rc, e);
-	r->last = out->data;
-	if (rc < 0) {
-		out->payload_bytes = 0;
-		return rc;
-	}
-	/* an image of another depth says itself how many bytes it had */
-	if (out->payload_bytes == 0)
-		reader_sample_done(f, out);
-	file_marks_set(&r->loaded, f->file_index);
-	return 0;
-}
-
-int image_extent(const struct reader_config *c, const struct file_spec *f, uint64_t index,
-		 struct extent *out, struct err *e)
-{
-	(void)c;
-	(void)f;
-	(void)index;
-	(void)e;
-	*out = (struct extent){.bytes = EXTENT_TO_END, .whole = true};
-	return 0;
 }

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "format/format.h"
-#include "format/parts.h"
+#include "format/reader.h"
 #include "format/python/pybuffer.h"
 
 /* Pillow hands its decoders this much at a time. */
@@ -50,33 +50,17 @@ void image_source_rewind(struct image_source *s);
 /* The following requests are for pixels. */
 void image_source_data(struct image_source *s);
 
-/* struct format_ops' extent: the whole file. */
-int image_extent(const struct reader_config *c, const struct file_spec *f, uint64_t index,
-		 struct extent *out, struct err *e);
-
 /* First member of an image format's struct reader. */
 struct image_reader {
-	struct reader_config config;
-	const struct io *io;
-	struct blob *blob;
-	struct expectation expect;
-	struct file_marks loaded;
+	struct reader_base base;
 	unsigned char *python_buffer;
 	size_t python_buffer_bytes;
 	struct image_source source;
-	const void *last; /* data of the file read last */
 };
 
 /* Carves the frame's parts. `file_bytes`: about the largest file, so that native has room to read
  * it at once. */
 void image_reader_lay_out(struct carver *c, const struct reader_config *config,
 			  const struct store *s, uint64_t file_bytes, struct image_reader *r);
-int image_reader_init(struct image_reader *r, const struct reader_config *config,
-		      const struct io *io, struct err *e);
-/* struct format_ops' read, with what is between open and close in `decode`, which sets *out and
- * gets the reader that `r` is the first member of. */
-int image_reader_read(struct image_reader *r, const char *path, const struct file_spec *f,
-		      uint64_t index, struct sample *out,
-		      int (*decode)(struct image_reader *r, const struct file_spec *f,
-				    struct sample *out, struct err *e),
-		      struct err *e);
+/* Begins at the first byte of r->base's open blob. */
+int image_source_start(struct image_reader *r, struct err *e);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "format/blob_stream.h"
+#include "format/reader.h"
 
 #define TEXT_MAX 24
 
@@ -101,13 +102,6 @@ static int synthetic_read(struct reader *r, const char *path, const struct file_
 	return 0;
 }
 
-static int synthetic_reader_close(struct reader *r, struct err *e)
-{
-	(void)r;
-	(void)e;
-	return 0;
-}
-
 const struct format_ops format_synthetic = {
 	.is.name = "synthetic",
 	.is.help =
@@ -122,6 +116,6 @@ const struct format_ops format_synthetic = {
 	.reader_bytes = synthetic_reader_bytes,
 	.reader_init = synthetic_reader_init,
 	.read = synthetic_read,
-	.reader_close = synthetic_reader_close,
+	.reader_close = reader_close_nothing,
 	.verify = synthetic_verify,
 };

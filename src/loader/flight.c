@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "format/parts.h"
+#include "format/reader.h"
 #include "loader/loader.h"
 #include "store/async.h"
 
@@ -322,8 +322,7 @@ static void lay_out(struct carver *c, struct flight *f)
 	f->ready = carve(c, f->places * sizeof(*f->ready));
 	files_lay_out(c, &f->files, f->config->store,
 		      f->places + (f->settings->keep_open ? FLIGHT_KEPT_OPEN : 0));
-	f->loaded.bits = carve(c, file_marks_bytes(f->settings));
-	f->loaded.files = f->settings->files;
+	file_marks_lay_out(c, f->settings, &f->loaded);
 	if (__builtin_mul_overflow(f->buffer_bytes, (uint64_t)buffers, &bytes))
 		c->overflow = true;
 	else

@@ -1,5 +1,5 @@
 /* The contract of format/format.h, the same for every format over memory and over files. */
-#include "format/parts.h"
+#include "format/reader.h"
 #include "format_fixture.h"
 
 static void size_is_as_said(void **state)

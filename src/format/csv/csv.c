@@ -6,7 +6,7 @@
 #include "format/blob_stream.h"
 #include "format/csv/csv_scan.h"
 #include "format/csv/csv_text.h"
-#include "format/parts.h"
+#include "format/reader.h"
 #include "format/python/pybuffer.h"
 #include "format/python/pygzip.h"
 
@@ -152,10 +152,7 @@ static int csv_write(const struct io *io, struct blob *b, const char *path,
 #define CHARS_PER_BYTE 6u
 
 struct reader {
-	struct reader_config config;
-	const struct io *io;
-	struct blob *blob;
-	struct file_marks loaded;
+	struct reader_base base;
 	struct csv_scan scan;
 	struct pybuffer py;
 	struct pygzip gzip;
@@ -182,10 +179,8 @@ static size_t native_piece(const struct reader_config *c)
 static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
 		    struct reader *r)
 {
-	carve(c, sizeof(*r));
-	r->blob = carve(c, store_blob_bytes(s));
-	r->loaded.bits = carve(c, file_marks_bytes(config));
-	r->loaded.files = config->files;
+	r->base.blob = carve(c, store_blob_bytes(s));
+	file_marks_lay_out(c, config, &r->base.loaded);
 	r->text = carve(c, PARSER_PIECE);
 	r->gzip_in = carve(c, PYGZIP_PIECE_MAX);
 	r->inflater_memory = carve(c, INFLATER_MEMORY);
@@ -200,30 +195,19 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 
 static size_t csv_reader_bytes(const struct reader_config *config, const struct store *s)
 {
-	struct carver c = {0};
 	struct reader r = {0};
 
-	lay_out(&c, config, s, &r);
-	return carved(&c);
+	return reader_measure(&r, sizeof(r), lay_out, config, s);
 }
 
 static int csv_reader_init(void *memory, const struct reader_config *config, const struct io *io,
 			   struct reader **out, struct err *e)
 {
-	struct carver c = {.base = memory};
-	struct reader *r = memory;
-	int rc = reader_config_check(config, e);
+	int rc = reader_begin(memory, sizeof(struct reader), lay_out, config, io, out, e);
 
-	if (rc < 0)
-		return rc;
-	memset(r, 0, sizeof(*r));
-	r->config = *config;
-	r->io = io;
-	lay_out(&c, config, io->store, r);
-	file_marks_clear(&r->loaded);
-	inflater_init(&r->inflater, r->inflater_memory);
-	*out = r;
-	return 0;
+	if (rc == 0)
+		inflater_init(&(*out)->inflater, (*out)->inflater_memory);
+	return rc;
 }
 
 /* Python's text file read(PARSER_PIECE), called until it returns nothing; `read1` gives up to n
@@ -260,7 +244,7 @@ static int read_as_text(struct reader *r, ssize_t (*read1)(struct reader *, size
 /* The file itself: nothing of it is ever in Python's buffer, so each is one request. */
 static ssize_t read1_plain(struct reader *r, size_t n, struct err *e)
 {
-	ssize_t got = io_pread(r->io, IO_DATA, r->blob, r->text, n, r->py.raw, e);
+	ssize_t got = io_pread(r->base.io, IO_DATA, r->base.blob, r->text, n, r->py.raw, e);
 
 	if (got > 0)
 		r->py.raw += (uint64_t)got;
@@ -275,16 +259,18 @@ static ssize_t read1_gzip(struct reader *r, size_t n, struct err *e)
 static int start_gzip(struct reader *r, size_t buffer, size_t piece, struct err *e)
 {
 	struct store_stat st;
-	int rc = io_stat_blob(r->io, r->blob, &st, e);
+	int rc = io_stat_blob(r->base.io, r->base.blob, &st, e);
 
 	if (rc == 0 && buffer == 0)
-		rc = reader_buffer_of(&r->config, st.block_bytes, r->file_buffer_bytes, &buffer, e);
+		rc = reader_buffer_of(&r->base.config, st.block_bytes, r->file_buffer_bytes,
+				      &buffer, e);
 	if (rc < 0)
 		return rc;
-	pybuffer_start(&r->py, r->io, r->blob, r->config.python, st.bytes, r->file_buffer, buffer);
+	pybuffer_start(&r->py, r->base.io, r->base.blob, r->base.config.python, st.bytes,
+		       r->file_buffer, buffer);
 	r->py.kind = IO_DATA;
 	pygzip_start(&r->gzip, &r->py, &r->inflater, r->gzip_in, piece);
-	r->gzip.check = r->config.decode == DECODE_FULL;
+	r->gzip.check = r->base.config.decode == DECODE_FULL;
 	return 0;
 }
 
@@ -295,7 +281,8 @@ static int read_framework(struct reader *r, const struct file_spec *f, struct er
 
 	r->py.raw = 0;
 	if (gzip)
-		rc = start_gzip(r, 0, r->config.python >= 314 ? PYGZIP_PIECE_MAX : PYGZIP_PIECE_311,
+		rc = start_gzip(r, 0,
+				r->base.config.python >= 314 ? PYGZIP_PIECE_MAX : PYGZIP_PIECE_311,
 				e);
 	return rc < 0 ? rc : read_as_text(r, gzip ? read1_gzip : read1_plain, e);
 }
@@ -305,7 +292,7 @@ static int native_plain(struct reader *r, struct err *e)
 	uint64_t offset = 0;
 
 	for (;;) {
-		ssize_t got = io_pread(r->io, IO_DATA, r->blob, r->file_buffer,
+		ssize_t got = io_pread(r->base.io, IO_DATA, r->base.blob, r->file_buffer,
 				       r->file_buffer_bytes, offset, e);
 		int rc;
 
@@ -342,38 +329,23 @@ static int read_native(struct reader *r, const struct file_spec *f, struct err *
 	return strcmp(f->compression, "none") == 0 ? native_plain(r, e) : native_gzip(r, e);
 }
 
+static int read_rows(struct reader *r, const struct file_spec *f, uint64_t index,
+		     struct sample *out, struct err *e)
+{
+	bool framework = r->base.config.access == ACCESS_FRAMEWORK;
+	bool all = framework || r->base.config.keep_open;
+
+	out->data = r->text;
+	csv_scan_start(&r->scan, r->base.config.decode, f, all ? f->samples : index + 1,
+		       r->base.config.content, r->expect, r->elements);
+	r->scan.stops = !all;
+	return framework ? read_framework(r, f, e) : read_native(r, f, e);
+}
+
 static int csv_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
 		    struct sample *out, struct err *e)
 {
-	bool all = r->config.access == ACCESS_FRAMEWORK || r->config.keep_open;
-	int rc = reader_sample_begin(f, index, path, out, e);
-
-	if (rc < 0)
-		return rc;
-	out->data = r->text;
-	if (file_marks_get(&r->loaded, f->file_index))
-		return 0;
-	csv_scan_start(&r->scan, r->config.decode, f, all ? f->samples : index + 1,
-		       r->config.content, r->expect, r->elements);
-	r->scan.stops = !all;
-	rc = io_open(r->io, path, STORE_READ, r->blob, e);
-	if (rc < 0)
-		return rc;
-	rc = r->config.access == ACCESS_FRAMEWORK ? read_framework(r, f, e) : read_native(r, f, e);
-	rc = reader_blob_close(r->io, r->blob, path, rc, e);
-	if (rc < 0)
-		return rc;
-	reader_sample_done(f, out);
-	file_marks_set(&r->loaded, f->file_index);
-	return 0;
-}
-
-static int csv_reader_close(struct reader *r, struct err *e)
-{
-	/* every read closes what it opened */
-	(void)r;
-	(void)e;
-	return 0;
+	return reader_read_file(r, path, f, index, out, read_rows, e);
 }
 
 /* Of a gzip file what was compressed is compared, since programs compress differently. */
@@ -385,8 +357,8 @@ static int csv_verify_gzip(const struct io *io, const char *path, const struct f
 	struct reader *r = carve(&c, sizeof(*r));
 	int rc;
 
-	*r = (struct reader){.io = io, .config = {.decode = DECODE_FULL, .python = 311}};
-	r->blob = carve(&c, store_blob_bytes(io->store));
+	*r = (struct reader){.base = {.io = io, .config = {.decode = DECODE_FULL, .python = 311}}};
+	r->base.blob = carve(&c, store_blob_bytes(io->store));
 	r->text = carve(&c, PARSER_PIECE);
 	r->gzip_in = carve(&c, PYGZIP_PIECE_MAX);
 	r->inflater_memory = carve(&c, INFLATER_MEMORY);
@@ -396,10 +368,10 @@ static int csv_verify_gzip(const struct io *io, const char *path, const struct f
 	r->file_buffer_bytes = scratch_bytes - (size_t)((char *)r->file_buffer - (char *)scratch);
 	inflater_init(&r->inflater, r->inflater_memory);
 	csv_scan_start(&r->scan, DECODE_VERIFY, f, f->samples, content, r->expect, r->elements);
-	rc = io_open(io, path, STORE_READ, r->blob, e);
+	rc = io_open(io, path, STORE_READ, r->base.blob, e);
 	if (rc < 0)
 		return rc;
-	return reader_blob_close(io, r->blob, path, native_gzip(r, e), e);
+	return reader_blob_close(io, r->base.blob, path, native_gzip(r, e), e);
 }
 
 static int csv_verify(const struct io *io, const char *path, const struct file_spec *f,
@@ -417,17 +389,6 @@ static int csv_verify(const struct io *io, const char *path, const struct file_s
 	return rc < 0 ? rc : blob_stream_end(&w.stream, path, put_file(&w, f, content, e), e);
 }
 
-static int csv_extent(const struct reader_config *c, const struct file_spec *f, uint64_t index,
-		      struct extent *out, struct err *e)
-{
-	(void)c;
-	(void)f;
-	(void)index;
-	(void)e;
-	*out = (struct extent){.bytes = EXTENT_TO_END, .whole = true};
-	return 0;
-}
-
 const struct format_ops format_csv = {
 	.is.name = "csv",
 	.is.help = "Text: a line of comma-separated numbers per sample; plain or gzip.",
@@ -440,9 +401,9 @@ const struct format_ops format_csv = {
 	.reader_bytes = csv_reader_bytes,
 	.reader_init = csv_reader_init,
 	.read = csv_read,
-	.reader_close = csv_reader_close,
+	.reader_close = reader_close_nothing,
 	.verify = csv_verify,
-	.extent = csv_extent,
+	.extent = extent_whole_file,
 	.file_bytes_estimate = csv_file_bytes_estimate,
 	.compressed_extension = csv_compressed_extension,
 };

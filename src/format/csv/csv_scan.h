@@ -2,7 +2,7 @@
 /* Text of a csv file as it is read, piece by piece, cut anywhere: parsed, compared or only counted.
  */
 #include "format/csv/csv_text.h"
-#include "format/parts.h"
+#include "format/reader.h"
 
 #define CSV_EXPECT_BYTES 65536u
 #define CSV_FIELD_MAX 64u

@@ -16,6 +16,7 @@
  * NATIVE is one request for all metadata of an ordinary file, together with the data when these lie
  * at the beginning; then one for the data per 2 MiB, chunks that follow each other taken together.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <libdeflate.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@
 
 #include "format/hdf5/hdf5_read.h"
 #include "format/hdf5/hdf5_unpack.h"
-#include "format/parts.h"
+#include "format/reader.h"
 
 #define KEPT_OPEN 16u
 #define NATIVE_WINDOW 65536u
@@ -31,9 +32,7 @@
 #define LIBRARY_READ_MAX 0x7fffffffu
 
 struct reader {
-	struct reader_config config;
-	const struct io *io;
-	struct expectation expect;
+	struct reader_base base;
 	struct libdeflate_decompressor *inflater; /* NULL: nothing will be inflated */
 	struct hdf5_cache cache;
 	struct hdf5_file *file; /* of `files` */
@@ -89,7 +88,6 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 	bool native = config->access == ACCESS_NATIVE, chunked;
 	uint64_t packed, chunk, part;
 
-	carve(c, sizeof(*r));
 	r->datasets = HDF5_DATASETS_MAX;
 	if (config->example && config->example->datasets <= HDF5_DATASETS_MAX)
 		r->datasets = config->example->datasets ? config->example->datasets : 1;
@@ -111,7 +109,7 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 	for (uint32_t i = 0; i < r->cache.entries; i++)
 		r->cache.entry[i].bytes = carve(c, HDF5_ENTRY_BYTES);
 	if (config->decode == DECODE_VERIFY)
-		r->expect.expect = carve(c, EXPECT_BYTES);
+		r->base.expect.expect = carve(c, EXPECT_BYTES);
 	chunk_room(config, &chunked, &packed, &chunk, &part);
 	if (part < HDF5_SIEVE)
 		part = HDF5_SIEVE;
@@ -138,35 +136,26 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 
 size_t hdf5_reader_bytes(const struct reader_config *config, const struct store *s)
 {
-	struct carver c = {0};
 	struct reader r = {0};
 
-	lay_out(&c, config, s, &r);
-	return carved(&c);
+	return reader_measure(&r, sizeof(r), lay_out, config, s);
 }
 
 int hdf5_reader_init(void *memory, const struct reader_config *config, const struct io *io,
 		     struct reader **out, struct err *e)
 {
-	struct carver c = {.base = memory};
+	int rc = reader_begin(memory, sizeof(struct reader), lay_out, config, io, out, e);
 	struct reader *r = memory;
-	int rc = reader_config_check(config, e);
 
 	if (rc < 0)
 		return rc;
-	memset(r, 0, sizeof(*r));
-	r->config = *config;
-	r->io = io;
-	lay_out(&c, config, io->store, r);
-	r->config.example = NULL;
+	/* the example is needed while memory is laid out, and is not ours to keep */
+	r->base.config.example = NULL;
 	if (r->chunk && config->decode != DECODE_NONE) {
 		r->inflater = libdeflate_alloc_decompressor();
 		if (!r->inflater)
-			return err_set(e, -12, "no memory is left to inflate chunks");
+			return err_set(e, -ENOMEM, "no memory is left to inflate chunks");
 	}
-	if (config->decode == DECODE_VERIFY)
-		r->expect.content = config->content;
-	*out = r;
 	return 0;
 }
 
@@ -175,7 +164,7 @@ int hdf5_reader_init(void *memory, const struct reader_config *config, const str
 static int close_file(struct reader *r, struct hdf5_file *f, struct err *e)
 {
 	f->serial = 0;
-	return io_close(r->io, f->blob, e);
+	return io_close(r->base.io, f->blob, e);
 }
 
 static struct hdf5_file *find_file(struct reader *r, uint64_t file_index)
@@ -214,7 +203,7 @@ static int fill_window(struct reader *r, struct hdf5_file *f, uint64_t index, ui
 		want = r->window_bytes;
 	f->window = r->window;
 	f->window_bytes = 0;
-	got = io_pread(r->io, IO_DATA, f->blob, r->window, (size_t)want, 0, e);
+	got = io_pread(r->base.io, IO_DATA, f->blob, r->window, (size_t)want, 0, e);
 	if (got < 0)
 		return (int)got;
 	f->window_bytes = (size_t)got;
@@ -275,11 +264,11 @@ static int open_dataset(struct hdf5_file *f, uint32_t n, const struct hdf5_shape
 static int open_framework(struct reader *r, struct hdf5_file *f, const char *path, struct err *e)
 {
 	struct store_stat st, unused;
-	int rc = io_stat_blob(r->io, f->blob, &st, e);
+	int rc = io_stat_blob(r->base.io, f->blob, &st, e);
 
 	if (rc == 0)
 		rc = hdf5_file_open(f, st.bytes, e);
-	return rc < 0 ? rc : io_stat_path(r->io, path, &unused, e);
+	return rc < 0 ? rc : io_stat_path(r->base.io, path, &unused, e);
 }
 
 /* Everything that is needed before the data. The file's size is known only when it is small. */
@@ -299,9 +288,9 @@ static int open_native(struct reader *r, struct hdf5_file *f, uint64_t index,
 static int open_file(struct reader *r, struct hdf5_file *f, const char *path, uint64_t index,
 		     const struct hdf5_shape *want, struct err *e)
 {
-	f->io = r->io;
+	f->io = r->base.io;
 	f->cache = &r->cache;
-	f->framework = r->config.access == ACCESS_FRAMEWORK;
+	f->framework = r->base.config.access == ACCESS_FRAMEWORK;
 	f->window_bytes = 0;
 	f->datasets = r->spec->datasets ? r->spec->datasets : 1;
 	return f->framework ? open_framework(r, f, path, e) : open_native(r, f, index, want, e);
@@ -317,7 +306,7 @@ static int get_file(struct reader *r, const char *path, uint64_t index,
 	if (!f) {
 		rc = free_place(r, &f, e);
 		if (rc == 0)
-			rc = io_open(r->io, path, STORE_READ, f->blob, e);
+			rc = io_open(r->base.io, path, STORE_READ, f->blob, e);
 		if (rc < 0)
 			return rc;
 		*out = f;
@@ -344,7 +333,7 @@ static int read_data(struct reader *r, struct hdf5_file *f, unsigned char *out, 
 {
 	while (n > 0) {
 		size_t part = n < LIBRARY_READ_MAX ? (size_t)n : LIBRARY_READ_MAX;
-		ssize_t got = io_pread(r->io, IO_DATA, f->blob, out, part, at, e);
+		ssize_t got = io_pread(r->base.io, IO_DATA, f->blob, out, part, at, e);
 
 		if (got < 0)
 			return (int)got;
@@ -389,7 +378,7 @@ static int read_pieces(struct reader *r, struct hdf5_file *f, const struct hdf5_
 			if (rc < 0)
 				return rc;
 		}
-		rc = expectation_check(&r->expect, r->spec->file_index, stream + from,
+		rc = expectation_check(&r->base.expect, r->spec->file_index, stream + from,
 				       d->data - stream, piece, part, e);
 		if (rc < 0)
 			return rc;
@@ -422,8 +411,8 @@ static int read_contiguous(struct reader *r, struct hdf5_file *f, const struct h
 	*last = r->data;
 	if (rc < 0)
 		return rc;
-	return expectation_check(&r->expect, r->spec->file_index, stream + from, d->data - stream,
-				 r->data, (size_t)part, e);
+	return expectation_check(&r->base.expect, r->spec->file_index, stream + from,
+				 d->data - stream, r->data, (size_t)part, e);
 }
 
 /* ---- chunked data ---- */
@@ -508,7 +497,7 @@ static int take_runs(struct reader *r, struct hdf5_file *f, const struct hdf5_da
 		rc = read_data(r, f, r->packed, fit * w.rows.row_bytes,
 			       x->chunk.at + (w.first + k) * w.rows.row_bytes, e);
 		*last = r->packed;
-		for (uint64_t i = 0; rc == 0 && r->expect.content && i < fit; i++) {
+		for (uint64_t i = 0; rc == 0 && r->base.expect.content && i < fit; i++) {
 			inside = hdf5_row_inside(&w.rows, w.first + k + i, &from);
 			if (inside > 0)
 				memcpy(r->data + (from - base), r->packed + i * w.rows.row_bytes,
@@ -523,7 +512,7 @@ static bool read_by_rows(const struct reader *r, const struct hdf5_dataset *d)
 	if (d->filters)
 		return false;
 	return d->shape.chunk_bytes >
-	       (r->config.access == ACCESS_FRAMEWORK ? HDF5_CHUNK_CACHE : r->packed_bytes);
+	       (r->base.config.access == ACCESS_FRAMEWORK ? HDF5_CHUNK_CACHE : r->packed_bytes);
 }
 
 /* Chunks found that lie one behind the other: one request, then each is unpacked. */
@@ -547,7 +536,7 @@ static int read_batch(struct reader *r, struct hdf5_file *f, const struct hdf5_d
 		packed = f->window + at;
 	else
 		rc = read_data(r, f, r->packed, bytes, at, e);
-	if (r->config.decode == DECODE_NONE)
+	if (r->base.config.decode == DECODE_NONE)
 		return rc;
 	bytes = 0;
 	for (uint32_t i = 0; rc == 0 && i < n; i++) {
@@ -557,7 +546,7 @@ static int read_batch(struct reader *r, struct hdf5_file *f, const struct hdf5_d
 			rc = hdf5_unpack(d, &found[i].chunk, packed + bytes, r->chunk,
 					 r->chunk_bytes, r->inflater, &chunk, e);
 		/* nobody wants the sample in one piece unless it is to be compared */
-		if (rc == 0 && (r->expect.content || chunk.shuffled))
+		if (rc == 0 && (r->base.expect.content || chunk.shuffled))
 			rc = take_rows(r, f, d, &found[i], &chunk, index, e);
 		else if (rc == 0)
 			*last = chunk.bytes;
@@ -627,8 +616,8 @@ static int read_chunked(struct reader *r, struct hdf5_file *f, const struct hdf5
 	rc = read_chunks(r, f, d, index, last, e);
 	if (rc < 0)
 		return rc;
-	return expectation_check(&r->expect, r->spec->file_index, stream + index * part, UINT64_MAX,
-				 r->data, (size_t)part, e);
+	return expectation_check(&r->base.expect, r->spec->file_index, stream + index * part,
+				 UINT64_MAX, r->data, (size_t)part, e);
 }
 
 /* ---- samples ---- */
@@ -669,7 +658,7 @@ int hdf5_read(struct reader *r, const char *path, const struct file_spec *f, uin
 		rc = get_file(r, path, index, &want, &file, e);
 	if (rc == 0)
 		rc = read_parts(r, file, &want, index, out, e);
-	if (file && (rc < 0 || !r->config.keep_open)) {
+	if (file && (rc < 0 || !r->base.config.keep_open)) {
 		closed = close_file(r, file, rc == 0 ? e : NULL);
 		rc = rc == 0 ? closed : rc;
 	}

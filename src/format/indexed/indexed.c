@@ -324,10 +324,7 @@ struct data_file {
 };
 
 struct reader {
-	struct reader_config config;
-	const struct io *io;
-	struct expectation expect;
-	struct file_marks indexed; /* files whose companions were read */
+	struct reader_base base;
 	struct indexed_index index;
 	struct data_file *file;
 	uint32_t files;
@@ -352,7 +349,6 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 	bool framework = config->access == ACCESS_FRAMEWORK;
 	uint64_t data = config->max_sample_bytes;
 
-	carve(c, sizeof(*r));
 	r->buffer_bytes = framework ? reader_buffer_bytes(config) : 0;
 	r->files = kept_files(config, r->buffer_bytes);
 	r->file = carve(c, r->files * sizeof(*r->file));
@@ -367,8 +363,8 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 		}
 	}
 	if (framework) {
-		r->indexed.files = config->files;
-		r->indexed.bits = carve(c, config->files / 8 + 1);
+		r->base.loaded.files = config->files;
+		r->base.loaded.bits = carve(c, config->files / 8 + 1);
 		r->index.blob = carve(c, store_blob_bytes(s));
 		r->index.buffer_bytes = r->buffer_bytes;
 		r->index.buffer = carve(c, r->buffer_bytes);
@@ -378,46 +374,34 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 		data = NATIVE_PIECE_MAX;
 	}
 	if (config->decode == DECODE_VERIFY)
-		r->expect.expect = carve(c, EXPECT_BYTES);
+		r->base.expect.expect = carve(c, EXPECT_BYTES);
 	r->data_bytes = (size_t)data;
 	r->data = carve(c, data);
 }
 
 size_t indexed_reader_bytes(const struct reader_config *config, const struct store *s)
 {
-	struct carver c = {0};
 	struct reader r = {0};
 
-	lay_out(&c, config, s, &r);
-	return carved(&c);
+	return reader_measure(&r, sizeof(r), lay_out, config, s);
 }
 
 int indexed_reader_init(void *memory, const struct reader_config *config, const struct io *io,
 			struct reader **out, struct err *e)
 {
-	struct carver c = {.base = memory};
-	struct reader *r = memory;
-	int rc = reader_config_check(config, e);
+	int rc = reader_begin(memory, sizeof(struct reader), lay_out, config, io, out, e);
 
-	if (rc < 0)
-		return rc;
-	memset(r, 0, sizeof(*r));
-	r->config = *config;
-	r->io = io;
-	lay_out(&c, config, io->store, r);
-	file_marks_clear(&r->indexed);
-	r->index.io = io;
-	r->index.config = &r->config;
-	if (config->decode == DECODE_VERIFY)
-		r->expect.content = config->content;
-	*out = r;
-	return 0;
+	if (rc == 0) {
+		(*out)->index.io = io;
+		(*out)->index.config = &(*out)->base.config;
+	}
+	return rc;
 }
 
 static int close_file(struct reader *r, struct data_file *d, struct err *e)
 {
 	d->serial = 0;
-	return io_close(r->io, d->blob, e);
+	return io_close(r->base.io, d->blob, e);
 }
 
 /* The file's place, or a free one, or the longest unused. */
@@ -441,13 +425,14 @@ static int begin_python(struct reader *r, struct data_file *d, struct err *e)
 {
 	struct store_stat st;
 	size_t buffer = 0;
-	int rc = io_stat_blob(r->io, d->blob, &st, e);
+	int rc = io_stat_blob(r->base.io, d->blob, &st, e);
 
 	if (rc == 0)
-		rc = reader_buffer_of(&r->config, st.block_bytes, r->buffer_bytes, &buffer, e);
+		rc = reader_buffer_of(&r->base.config, st.block_bytes, r->buffer_bytes, &buffer, e);
 	if (rc < 0)
 		return rc;
-	pybuffer_start(&d->py, r->io, d->blob, r->config.python, st.bytes, d->buffer, buffer);
+	pybuffer_start(&d->py, r->base.io, d->blob, r->base.config.python, st.bytes, d->buffer,
+		       buffer);
 	d->py.kind = IO_DATA;
 	return 0;
 }
@@ -463,14 +448,14 @@ static int get_file(struct reader *r, const char *path, const struct file_spec *
 		if (d->serial)
 			rc = close_file(r, d, e);
 		if (rc == 0)
-			rc = io_open(r->io, path, STORE_READ, d->blob, e);
+			rc = io_open(r->base.io, path, STORE_READ, d->blob, e);
 		if (rc < 0)
 			return rc;
 		d->index = f->file_index;
-		if (r->config.access == ACCESS_FRAMEWORK)
+		if (r->base.config.access == ACCESS_FRAMEWORK)
 			rc = begin_python(r, d, e);
 		if (rc < 0)
-			return reader_blob_close(r->io, d->blob, path, rc, e);
+			return reader_blob_close(r->base.io, d->blob, path, rc, e);
 	}
 	d->serial = ++r->serial;
 	*out = d;
@@ -493,7 +478,7 @@ static int read_framework(struct reader *r, struct data_file *d, const struct fi
 		return indexed_cut_short(index, offset, n, offset + (uint64_t)got, e);
 	if (n)
 		out->data = r->data;
-	return expectation_check(&r->expect, f->file_index, offset, 0, r->data, n, e);
+	return expectation_check(&r->base.expect, f->file_index, offset, 0, r->data, n, e);
 }
 
 static int read_native(struct reader *r, struct data_file *d, const struct file_spec *f,
@@ -505,14 +490,15 @@ static int read_native(struct reader *r, struct data_file *d, const struct file_
 	while (rc == 0 && done < file_spec_sample_bytes(f)) {
 		uint64_t left = file_spec_sample_bytes(f) - done;
 		size_t n = left < r->data_bytes ? (size_t)left : r->data_bytes;
-		ssize_t got = io_pread(r->io, IO_DATA, d->blob, r->data, n, offset + done, e);
+		ssize_t got = io_pread(r->base.io, IO_DATA, d->blob, r->data, n, offset + done, e);
 
 		if (got < 0)
 			return (int)got;
 		if ((size_t)got < n)
 			return indexed_cut_short(index, offset, file_spec_sample_bytes(f),
 						 offset + done + (uint64_t)got, e);
-		rc = expectation_check(&r->expect, f->file_index, offset + done, 0, r->data, n, e);
+		rc = expectation_check(&r->base.expect, f->file_index, offset + done, 0, r->data, n,
+				       e);
 		out->data = r->data;
 		done += n;
 	}
@@ -523,7 +509,7 @@ static int read_native(struct reader *r, struct data_file *d, const struct file_
  * beginning of a chunk of generation. */
 static uint64_t place_of(const struct reader *r, uint64_t index, uint64_t sample_bytes)
 {
-	if (r->config.dlio && r->index.chunk)
+	if (r->base.config.dlio && r->index.chunk)
 		index %= r->index.chunk;
 	return index * sample_bytes;
 }
@@ -531,15 +517,15 @@ static uint64_t place_of(const struct reader *r, uint64_t index, uint64_t sample
 int indexed_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
 		 struct sample *out, struct err *e)
 {
-	bool framework = r->config.access == ACCESS_FRAMEWORK;
+	bool framework = r->base.config.access == ACCESS_FRAMEWORK;
 	struct data_file *d = NULL;
 	uint64_t offset;
 	int closed, rc = reader_sample_begin(f, index, path, out, e);
 
-	if (rc == 0 && framework && !file_marks_get(&r->indexed, f->file_index)) {
+	if (rc == 0 && framework && !file_marks_get(&r->base.loaded, f->file_index)) {
 		rc = indexed_index_read(&r->index, path, f, e);
 		if (rc == 0)
-			file_marks_set(&r->indexed, f->file_index);
+			file_marks_set(&r->base.loaded, f->file_index);
 	}
 	if (rc == 0)
 		rc = get_file(r, path, f, &d, e);
@@ -548,7 +534,7 @@ int indexed_read(struct reader *r, const char *path, const struct file_spec *f, 
 	offset = place_of(r, index, file_spec_sample_bytes(f));
 	rc = framework ? read_framework(r, d, f, index, offset, out, e)
 		       : read_native(r, d, f, index, offset, out, e);
-	if (rc < 0 || !r->config.keep_open) {
+	if (rc < 0 || !r->base.config.keep_open) {
 		closed = close_file(r, d, rc == 0 ? e : NULL);
 		rc = rc == 0 ? closed : rc;
 	}

@@ -1,7 +1,7 @@
 #pragma once
 /* What the two indexed binary formats share: how the files look, and the reader that reads. */
 #include "format/format.h"
-#include "format/parts.h"
+#include "format/reader.h"
 
 enum { INDEXED_OFFSETS, INDEXED_SIZES, INDEXED_COMPANIONS };
 

@@ -34,12 +34,10 @@ struct mapped_file {
 };
 
 struct reader {
-	struct reader_config config;
-	const struct io *io;
-	struct reader *plain; /* another kind of reader: indexed_read.c's; NULL: files are mapped */
-	struct expectation expect;
+	struct reader_base base;
+	struct reader *plain; /* another kind of reader: indexed.c's; NULL: files are mapped */
+	void *plain_memory;
 	unsigned char *copy; /* EXPECT_BYTES, to compare */
-	struct blob *blob;
 	struct mapped_file *file;
 	uint32_t files;
 	uint64_t serial;
@@ -48,60 +46,43 @@ struct reader {
 static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
 		    struct reader *r)
 {
-	carve(c, sizeof(*r));
-	if (config->access == ACCESS_NATIVE)
+	if (config->access == ACCESS_NATIVE) {
+		size_t plain = indexed_reader_bytes(config, s);
+
+		c->overflow |= plain == 0;
+		r->plain_memory = carve(c, plain);
 		return;
+	}
 	r->files = config->files < KEPT_MAPPED ? (uint32_t)config->files : KEPT_MAPPED;
 	if (r->files == 0)
 		r->files = 1;
 	r->file = carve(c, r->files * sizeof(*r->file));
-	r->blob = carve(c, store_blob_bytes(s));
+	r->base.blob = carve(c, store_blob_bytes(s));
 	if (config->decode == DECODE_VERIFY) {
-		r->expect.expect = carve(c, EXPECT_BYTES);
+		r->base.expect.expect = carve(c, EXPECT_BYTES);
 		r->copy = carve(c, EXPECT_BYTES);
 	}
 }
 
 static size_t mmap_reader_bytes(const struct reader_config *config, const struct store *s)
 {
-	struct carver c = {0};
 	struct reader r = {0};
-	size_t plain;
 
-	lay_out(&c, config, s, &r);
-	if (config->access == ACCESS_NATIVE) {
-		plain = indexed_reader_bytes(config, s);
-		if (plain == 0)
-			return 0;
-		carve(&c, plain);
-	}
-	return carved(&c);
+	return reader_measure(&r, sizeof(r), lay_out, config, s);
 }
 
 static int mmap_reader_init(void *memory, const struct reader_config *config, const struct io *io,
 			    struct reader **out, struct err *e)
 {
-	struct carver c = {.base = memory};
+	int rc = reader_begin(memory, sizeof(struct reader), lay_out, config, io, out, e);
 	struct reader *r = memory;
-	int rc = reader_config_check(config, e);
 
-	if (rc == 0 && config->access == ACCESS_FRAMEWORK)
-		rc = store_map_check(io->store, e);
 	if (rc < 0)
 		return rc;
-	memset(r, 0, sizeof(*r));
-	r->config = *config;
-	r->io = io;
-	lay_out(&c, config, io->store, r);
-	if (r->file)
-		memset(r->file, 0, r->files * sizeof(*r->file));
-	if (config->decode == DECODE_VERIFY)
-		r->expect.content = config->content;
-	*out = r;
-	if (config->access == ACCESS_FRAMEWORK)
-		return 0;
-	return indexed_reader_init(carve(&c, indexed_reader_bytes(config, io->store)), config, io,
-				   &r->plain, e);
+	if (config->access == ACCESS_NATIVE)
+		return indexed_reader_init(r->plain_memory, config, io, &r->plain, e);
+	memset(r->file, 0, r->files * sizeof(*r->file));
+	return store_map_check(io->store, e);
 }
 
 static void unmap_file(struct mapped_file *m)
@@ -114,14 +95,14 @@ static void unmap_file(struct mapped_file *m)
 static int map_blob(struct reader *r, const char *path, struct store_map *out, struct err *e)
 {
 	struct store_stat st;
-	int rc = io_open(r->io, path, STORE_READ, r->blob, e);
+	int rc = io_open(r->base.io, path, STORE_READ, r->base.blob, e);
 
 	if (rc < 0)
 		return rc;
-	rc = io_stat_blob(r->io, r->blob, &st, e);
+	rc = io_stat_blob(r->base.io, r->base.blob, &st, e);
 	if (rc == 0)
-		rc = io_map(r->io, r->blob, st.bytes, out, e);
-	return reader_blob_close(r->io, r->blob, path, rc, e);
+		rc = io_map(r->base.io, r->base.blob, st.bytes, out, e);
+	return reader_blob_close(r->base.io, r->base.blob, path, rc, e);
 }
 
 static int map_file(struct reader *r, const char *path, struct mapped_file *m, struct err *e)
@@ -181,7 +162,7 @@ static int entry(struct reader *r, struct mapped_file *m, uint32_t which, uint64
 			       "the index ends at %" PRIu64 " and entry %" PRIu64
 			       " is wanted: it was cut short or is of another dataset",
 			       map->bytes, index);
-	return io_map_copy(r->io, IO_META, map, index * INDEXED_ENTRY, out, INDEXED_ENTRY, e);
+	return io_map_copy(r->base.io, IO_META, map, index * INDEXED_ENTRY, out, INDEXED_ENTRY, e);
 }
 
 static int look_up(struct reader *r, const char *path, struct mapped_file *m, uint64_t index,
@@ -216,8 +197,8 @@ static int compare(struct reader *r, const struct store_map *map, const struct f
 
 		rc = store_map_copy(map, offset + done, r->copy, part, e);
 		if (rc == 0)
-			rc = expectation_check(&r->expect, f->file_index, offset + done, 0, r->copy,
-					       part, e);
+			rc = expectation_check(&r->base.expect, f->file_index, offset + done, 0,
+					       r->copy, part, e);
 		done += part;
 	}
 	return rc;
@@ -230,15 +211,15 @@ static int touch(struct reader *r, struct mapped_file *m, const struct file_spec
 	uint64_t n = file_spec_sample_bytes(f), offset = index * n;
 	int rc;
 
-	if (r->config.dlio)
+	if (r->base.config.dlio)
 		return 0;
 	if (offset > map->bytes || n > map->bytes - offset)
 		return indexed_cut_short(index, offset, n, map->bytes, e);
 	if (n == 0)
 		return 0;
 	m->touched += store_map_pages(offset, n);
-	rc = io_map_touch(r->io, IO_DATA, map, offset, n, e);
-	if (rc == 0 && r->expect.content)
+	rc = io_map_touch(r->base.io, IO_DATA, map, offset, n, e);
+	if (rc == 0 && r->base.expect.content)
 		rc = compare(r, map, f, offset, n, e);
 	out->data = map->at + offset;
 	return rc;
@@ -274,7 +255,7 @@ static int mmap_read(struct reader *r, const char *path, const struct file_spec 
 	if (rc < 0)
 		return err_in_path(rc, path, e);
 	/* DLIO's reader forms a view and touches no data */
-	if (!r->config.dlio)
+	if (!r->base.config.dlio)
 		reader_sample_done(f, out);
 	return 0;
 }

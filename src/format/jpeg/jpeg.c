@@ -196,8 +196,8 @@ static int jpeg_verify(const struct io *io, const char *path, const struct file_
 #define SCANS_MAX 500
 
 struct reader {
-	struct jpeg_guard guard; /* first: libjpeg's err leads to the reader */
-	struct image_reader base;
+	struct image_reader image;
+	struct jpeg_guard guard; /* libjpeg's err is its first member */
 	struct jpeg_decompress_struct d;
 	struct jpeg_source_mgr source;
 	struct jpeg_progress_mgr progress;
@@ -234,11 +234,10 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 	uint32_t width = width_max(config);
 	uint64_t file = config->max_sample_bytes;
 
-	carve(c, sizeof(*r));
 	/* far more than noise takes; a larger file is another program's */
 	if (__builtin_add_overflow(file, IMAGE_PIECE, &file))
 		c->overflow = true;
-	image_reader_lay_out(c, config, s, file, &r->base);
+	image_reader_lay_out(c, config, s, file, &r->image);
 	if (config->decode == DECODE_FULL) {
 		r->arena_bytes = JPEG_ARENA_BYTES(width);
 		r->arena_memory = carve(c, r->arena_bytes);
@@ -250,16 +249,16 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 
 static size_t jpeg_reader_bytes(const struct reader_config *config, const struct store *s)
 {
-	struct carver c = {0};
 	struct reader r = {0};
 
-	lay_out(&c, config, s, &r);
-	return carved(&c);
+	return reader_measure(&r, sizeof(r), lay_out, config, s);
 }
 
-static struct reader *reader_of(struct image_reader *base)
+/* The reader that libjpeg's object belongs to. */
+static struct reader *reader_of(const struct jpeg_error_mgr *err)
 {
-	return (struct reader *)(void *)((char *)base - offsetof(struct reader, base));
+	_Static_assert(offsetof(struct jpeg_guard, manager) == 0, "err leads to the guard");
+	return (struct reader *)(void *)((char *)(uintptr_t)err - offsetof(struct reader, guard));
 }
 
 static int cut_short(const struct image_source *s, struct err *e)
@@ -280,15 +279,15 @@ static void source_begin(j_decompress_ptr d)
 
 static boolean source_fill(j_decompress_ptr d)
 {
-	struct reader *r = (struct reader *)d->err;
+	struct reader *r = reader_of(d->err);
 	ssize_t got =
-		image_source_run(&r->base.source, r->base.source.native ? SIZE_MAX : IMAGE_PIECE,
+		image_source_run(&r->image.source, r->image.source.native ? SIZE_MAX : IMAGE_PIECE,
 				 &r->run, r->guard.e);
 
 	if (got < 0)
 		jpeg_guard_fail((j_common_ptr)d, (int)got);
 	if (got == 0)
-		jpeg_guard_fail((j_common_ptr)d, cut_short(&r->base.source, r->guard.e));
+		jpeg_guard_fail((j_common_ptr)d, cut_short(&r->image.source, r->guard.e));
 	r->source.next_input_byte = r->run;
 	r->source.bytes_in_buffer = (size_t)got;
 	return TRUE;
@@ -296,7 +295,7 @@ static boolean source_fill(j_decompress_ptr d)
 
 static void source_skip(j_decompress_ptr d, long n)
 {
-	struct reader *r = (struct reader *)d->err;
+	struct reader *r = reader_of(d->err);
 
 	while (n > 0 && (size_t)n > r->source.bytes_in_buffer) {
 		n -= (long)r->source.bytes_in_buffer;
@@ -310,7 +309,7 @@ static void source_skip(j_decompress_ptr d, long n)
 
 static void count_scans(j_common_ptr c)
 {
-	struct reader *r = (struct reader *)c->err;
+	struct reader *r = reader_of(c->err);
 
 	if (r->d.input_scan_number > SCANS_MAX)
 		jpeg_guard_fail(c, err_set(r->guard.e, ERR_DATA,
@@ -319,7 +318,6 @@ static void count_scans(j_common_ptr c)
 
 static int decoder_init(struct reader *r, struct err *e)
 {
-	_Static_assert(offsetof(struct reader, guard) == 0, "d.err leads to the reader");
 	jpeg_guard_init(&r->guard);
 	r->guard.e = e;
 	r->d.err = &r->guard.manager;
@@ -346,21 +344,13 @@ static int decoder_init(struct reader *r, struct err *e)
 static int jpeg_reader_init(void *memory, const struct reader_config *config, const struct io *io,
 			    struct reader **out, struct err *e)
 {
-	struct carver c = {.base = memory};
+	int rc = reader_begin(memory, sizeof(struct reader), lay_out, config, io, out, e);
 	struct reader *r = memory;
-	int rc;
 
-	memset(r, 0, sizeof(*r));
-	rc = image_reader_init(&r->base, config, io, e);
-	if (rc < 0)
-		return rc;
-	lay_out(&c, config, io->store, r);
-	file_marks_clear(&r->base.loaded);
-	if (config->decode == DECODE_FULL)
+	if (rc == 0 && config->decode == DECODE_FULL)
 		rc = decoder_init(r, e);
-	else if (config->decode == DECODE_VERIFY)
+	else if (rc == 0 && config->decode == DECODE_VERIFY)
 		rc = jpeg_remake_init(&r->remake, r->remake_memory, r->remake_width, e);
-	*out = r;
 	return rc;
 }
 
@@ -551,12 +541,12 @@ static int compare(void *arg, const unsigned char *bytes, size_t n, struct err *
 		size_t part, same;
 
 		if (r->run_bytes == 0) {
-			ssize_t got = image_source_run(&r->base.source, IMAGE_PIECE, &r->run, e);
+			ssize_t got = image_source_run(&r->image.source, IMAGE_PIECE, &r->run, e);
 
 			if (got < 0)
 				return (int)got;
 			if (got == 0)
-				return cut_short(&r->base.source, e);
+				return cut_short(&r->image.source, e);
 			r->run_bytes = (size_t)got;
 		}
 		part = n < r->run_bytes ? n : r->run_bytes;
@@ -582,17 +572,18 @@ static int verify_image(struct reader *r, const struct image_shape *shape,
 	ssize_t got;
 	int rc;
 
-	got = image_source_run(&r->base.source, IMAGE_PIECE, &r->run, e);
+	got = image_source_run(&r->image.source, IMAGE_PIECE, &r->run, e);
 	if (got < 0)
 		return (int)got;
 	r->run_bytes = (size_t)got;
 	r->compared = 0;
 	r->remake.head = r->run;
 	r->remake.n = r->run_bytes < JPEG_REMAKE_HEAD ? r->run_bytes : JPEG_REMAKE_HEAD;
-	rc = jpeg_remake(&r->remake, shape, f->file_index, r->base.config.content, compare, r, e);
-	if (rc == 0 && r->compared < r->base.source.file_bytes)
+	rc = jpeg_remake(&r->remake, shape, f->file_index, r->image.base.config.content, compare, r,
+			 e);
+	if (rc == 0 && r->compared < r->image.source.file_bytes)
 		rc = err_set(e, ERR_DATA, "the file has %" PRIu64 " bytes and should have %" PRIu64,
-			     r->base.source.file_bytes, r->compared);
+			     r->image.source.file_bytes, r->compared);
 	return rc;
 }
 
@@ -606,7 +597,7 @@ static bool has_end(const unsigned char *p, size_t n)
  * can have. */
 static int pass_image(struct reader *r, const struct header *h, struct err *e)
 {
-	struct image_source *s = &r->base.source;
+	struct image_source *s = &r->image.source;
 	unsigned char before = 0;
 	bool ended = false;
 
@@ -629,39 +620,43 @@ static int pass_image(struct reader *r, const struct header *h, struct err *e)
 	return ended ? 0 : cut_short(s, e);
 }
 
-static int decode(struct image_reader *base, const struct file_spec *f, struct sample *out,
-		  struct err *e)
+static int read_image(struct reader *r, const struct file_spec *f, uint64_t index,
+		      struct sample *out, struct err *e)
 {
-	struct reader *r = reader_of(base);
+	const struct reader_config *config = &r->image.base.config;
+	struct image_source *source = &r->image.source;
 	struct header h = {0};
 	struct image_shape shape;
-	int rc = read_header(&base->source, &h, e);
+	int rc = image_source_start(&r->image, e);
 
+	(void)index;
+	if (rc == 0)
+		rc = read_header(source, &h, e);
 	if (rc == 0)
 		rc = image_shape_of(f, "jpeg", JPEG_SIDE_MAX, &shape, e);
 	if (rc == 0)
 		rc = image_shape_check(h.width, h.height, &shape, e);
 	if (rc < 0)
 		return rc;
-	if (base->config.decode == DECODE_FULL) {
+	if (config->decode == DECODE_FULL) {
 		rc = decode_image(r, &shape, e);
 		if (rc == 0)
 			out->payload_bytes = r->payload;
-	} else if (base->config.decode == DECODE_VERIFY) {
+	} else if (config->decode == DECODE_VERIFY) {
 		rc = verify_image(r, &shape, f, e);
 	} else {
 		rc = pass_image(r, &h, e);
 	}
 	/* decoded rows are gone with libjpeg's memory; this is the last of the file */
 	if (rc == 0)
-		out->data = base->source.piece;
+		out->data = source->piece;
 	return rc;
 }
 
 static int jpeg_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
 		     struct sample *out, struct err *e)
 {
-	return image_reader_read(&r->base, path, f, index, out, decode, e);
+	return reader_read_file(r, path, f, index, out, read_image, e);
 }
 
 const struct format_ops format_jpeg = {
@@ -679,6 +674,6 @@ const struct format_ops format_jpeg = {
 	.read = jpeg_read,
 	.reader_close = jpeg_reader_close,
 	.verify = jpeg_verify,
-	.extent = image_extent,
+	.extent = extent_whole_file,
 	.file_bytes_estimate = jpeg_file_bytes_estimate,
 };

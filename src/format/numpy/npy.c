@@ -13,25 +13,20 @@
 
 #include "format/blob_stream.h"
 #include "format/numpy/npy_header.h"
-#include "format/parts.h"
+#include "format/reader.h"
 #include "format/python/pybuffer.h"
 
 /* glibc gives a FILE a buffer of the file's preferred size, but at most BUFSIZ. */
 #define STDIO_BUFFER_MAX 8192u
 
 struct reader {
-	struct reader_config config;
-	const struct io *io;
-	struct blob *blob;
-	struct expectation expect;
-	struct file_marks loaded;
+	struct reader_base base;
 	unsigned char *python_buffer;
 	size_t python_buffer_bytes;
 	unsigned char *stdio_buffer;
 	unsigned char *header;
 	unsigned char *data; /* framework: the array; native: one piece */
 	size_t data_bytes;
-	const void *last; /* piece of data that was read */
 };
 
 static int npy_check(const struct file_spec *f, struct err *e)
@@ -90,13 +85,8 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 {
 	uint64_t whole;
 
-	carve(c, sizeof(*r));
-	r->blob = carve(c, store_blob_bytes(s));
-	r->loaded.bits = carve(c, file_marks_bytes(config));
-	r->loaded.files = config->files;
+	reader_base_lay_out(c, config, s, &r->base);
 	r->header = carve(c, NPY_HEADER_MAX);
-	if (config->decode == DECODE_VERIFY)
-		r->expect.expect = carve(c, EXPECT_BYTES);
 	if (__builtin_add_overflow(config->max_file_bytes, 4095u, &whole)) {
 		c->overflow = true;
 		return;
@@ -117,29 +107,15 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 
 static size_t npy_reader_bytes(const struct reader_config *config, const struct store *s)
 {
-	struct carver c = {0};
 	struct reader r = {0};
 
-	lay_out(&c, config, s, &r);
-	return carved(&c);
+	return reader_measure(&r, sizeof(r), lay_out, config, s);
 }
 
 static int npy_reader_init(void *memory, const struct reader_config *config, const struct io *io,
 			   struct reader **out, struct err *e)
 {
-	struct carver c = {.base = memory};
-	struct reader *r = memory;
-	int rc = reader_config_check(config, e);
-
-	if (rc < 0)
-		return rc;
-	*r = (struct reader){.config = *config, .io = io};
-	lay_out(&c, config, io->store, r);
-	file_marks_clear(&r->loaded);
-	if (config->decode == DECODE_VERIFY)
-		r->expect.content = config->content;
-	*out = r;
-	return 0;
+	return reader_begin(memory, sizeof(struct reader), lay_out, config, io, out, e);
 }
 
 /* What np.load does with a Python file before the data. */
@@ -195,10 +171,10 @@ static int stdio_seek(struct reader *r, struct stdio *f, uint64_t data, struct e
 	*f = (struct stdio){.size = f->size, .raw = data};
 	if (delta == 0)
 		return 0;
-	got = io_pread(r->io, IO_META, r->blob, r->stdio_buffer, delta, block, e);
+	got = io_pread(r->base.io, IO_META, r->base.blob, r->stdio_buffer, delta, block, e);
 	if (got < 0)
 		return (int)got;
-	got = io_pread(r->io, IO_META, r->blob, r->stdio_buffer, f->size, block, e);
+	got = io_pread(r->base.io, IO_META, r->base.blob, r->stdio_buffer, f->size, block, e);
 	if (got < 0)
 		return (int)got;
 	if ((size_t)got < delta)
@@ -228,13 +204,13 @@ static int stdio_read(struct reader *r, struct stdio *f, unsigned char *out, uin
 		if (want == 0)
 			break;
 		if (want < f->size) {
-			got = io_pread(r->io, IO_DATA, r->blob, r->stdio_buffer, f->size, f->raw,
-				       e);
+			got = io_pread(r->base.io, IO_DATA, r->base.blob, r->stdio_buffer, f->size,
+				       f->raw, e);
 			f->pos = 0;
 			f->end = got > 0 ? (size_t)got : 0;
 		} else {
 			f->pos = f->end = 0;
-			got = io_pread(r->io, IO_DATA, r->blob, out + *done,
+			got = io_pread(r->base.io, IO_DATA, r->base.blob, out + *done,
 				       (size_t)(want - want % f->size), f->raw, e);
 			if (got > 0)
 				*done += (uint64_t)got;
@@ -265,14 +241,15 @@ static int read_framework(struct reader *r, const struct file_spec *f, struct sa
 	struct npy_array a;
 	uint64_t done = 0;
 	size_t buffer = 0;
-	int rc = io_stat_blob(r->io, r->blob, &st, e);
+	int rc = io_stat_blob(r->base.io, r->base.blob, &st, e);
 
 	if (rc == 0)
-		rc = reader_buffer_of(&r->config, st.block_bytes, r->python_buffer_bytes, &buffer,
-				      e);
+		rc = reader_buffer_of(&r->base.config, st.block_bytes, r->python_buffer_bytes,
+				      &buffer, e);
 	if (rc < 0)
 		return rc;
-	pybuffer_start(&py, r->io, r->blob, r->config.python, st.bytes, r->python_buffer, buffer);
+	pybuffer_start(&py, r->base.io, r->base.blob, r->base.config.python, st.bytes,
+		       r->python_buffer, buffer);
 	rc = framework_header(r, &py, &a, e);
 	if (rc == 0)
 		rc = npy_array_check(&a, f, e);
@@ -288,7 +265,7 @@ static int read_framework(struct reader *r, const struct file_spec *f, struct sa
 	if (done < a.data_bytes)
 		return cut_short(done, &a, e);
 	out->data = r->data;
-	return expectation_check(&r->expect, f->file_index, 0, a.header_bytes, r->data,
+	return expectation_check(&r->base.expect, f->file_index, 0, a.header_bytes, r->data,
 				 (size_t)a.data_bytes, e);
 }
 
@@ -319,7 +296,7 @@ static int native_begin(struct reader *r, const struct file_spec *f, struct npy_
 
 	for (;;) {
 		size_t n = want < r->data_bytes ? (size_t)want : r->data_bytes;
-		ssize_t back = io_pread(r->io, IO_DATA, r->blob, r->data, n, 0, e);
+		ssize_t back = io_pread(r->base.io, IO_DATA, r->base.blob, r->data, n, 0, e);
 
 		if (back < 0)
 			return (int)back;
@@ -350,7 +327,7 @@ static int read_native(struct reader *r, const struct file_spec *f, struct sampl
 		size_t n = left < have - skip ? (size_t)left : have - skip;
 		ssize_t got;
 
-		rc = expectation_check(&r->expect, f->file_index, done, a.header_bytes,
+		rc = expectation_check(&r->base.expect, f->file_index, done, a.header_bytes,
 				       r->data + skip, n, e);
 		if (rc < 0)
 			return rc;
@@ -360,7 +337,8 @@ static int read_native(struct reader *r, const struct file_spec *f, struct sampl
 		if (left == 0)
 			return 0;
 		n = left < r->data_bytes ? (size_t)left : r->data_bytes;
-		got = io_pread(r->io, IO_DATA, r->blob, r->data, n, a.header_bytes + done, e);
+		got = io_pread(r->base.io, IO_DATA, r->base.blob, r->data, n, a.header_bytes + done,
+			       e);
 		if (got < 0)
 			return (int)got;
 		if (got == 0)
@@ -370,37 +348,18 @@ static int read_native(struct reader *r, const struct file_spec *f, struct sampl
 	}
 }
 
+static int read_array(struct reader *r, const struct file_spec *f, uint64_t index,
+		      struct sample *out, struct err *e)
+{
+	(void)index;
+	return r->base.config.access == ACCESS_FRAMEWORK ? read_framework(r, f, out, e)
+							 : read_native(r, f, out, e);
+}
+
 static int npy_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
 		    struct sample *out, struct err *e)
 {
-	int rc = reader_sample_begin(f, index, path, out, e);
-
-	if (rc < 0)
-		return rc;
-	if (file_marks_get(&r->loaded, f->file_index)) {
-		out->data = r->last;
-		return 0;
-	}
-	rc = io_open(r->io, path, STORE_READ, r->blob, e);
-	if (rc < 0)
-		return rc;
-	rc = r->config.access == ACCESS_FRAMEWORK ? read_framework(r, f, out, e)
-						  : read_native(r, f, out, e);
-	rc = reader_blob_close(r->io, r->blob, path, rc, e);
-	r->last = out->data;
-	if (rc < 0)
-		return rc;
-	reader_sample_done(f, out);
-	file_marks_set(&r->loaded, f->file_index);
-	return 0;
-}
-
-static int npy_reader_close(struct reader *r, struct err *e)
-{
-	/* every read closes what it opened */
-	(void)r;
-	(void)e;
-	return 0;
+	return reader_read_file(r, path, f, index, out, read_array, e);
 }
 
 /* Every sample is spread over the whole array. */
@@ -427,7 +386,7 @@ const struct format_ops format_npy = {
 	.reader_bytes = npy_reader_bytes,
 	.reader_init = npy_reader_init,
 	.read = npy_read,
-	.reader_close = npy_reader_close,
+	.reader_close = reader_close_nothing,
 	.verify = npy_verify,
 	.extent = npy_extent,
 };

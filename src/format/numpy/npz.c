@@ -11,7 +11,7 @@
 #include "codec/zip.h"
 #include "format/blob_stream.h"
 #include "format/numpy/npy_header.h"
-#include "format/parts.h"
+#include "format/reader.h"
 #include "format/python/pyzip.h"
 
 /* ---- the file ---- */
@@ -281,11 +281,7 @@ static int npz_extent(const struct reader_config *c, const struct file_spec *f, 
 #define FLAG_SIZES_LATER 8u
 
 struct reader {
-	struct reader_config config;
-	const struct io *io;
-	struct blob *blob;
-	struct expectation expect;
-	struct file_marks loaded;
+	struct reader_base base;
 	struct inflater inflater;
 	unsigned char *header;
 	unsigned char *python_buffer;
@@ -293,7 +289,6 @@ struct reader {
 	unsigned char *in; /* framework: compressed bytes; native: one piece of the file */
 	size_t in_bytes;
 	unsigned char *out; /* uncompressed bytes */
-	const void *last;   /* piece of data that was read */
 	struct pybuffer py;
 	struct pyzip zip;
 	/* native: the member being read */
@@ -310,14 +305,9 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 {
 	uint64_t whole;
 
-	carve(c, sizeof(*r));
-	r->blob = carve(c, store_blob_bytes(s));
-	r->loaded.bits = carve(c, file_marks_bytes(config));
-	r->loaded.files = config->files;
+	reader_base_lay_out(c, config, s, &r->base);
 	r->header = carve(c, NPY_HEADER_MAX);
 	r->inflater.memory = carve(c, INFLATER_MEMORY);
-	if (config->decode == DECODE_VERIFY)
-		r->expect.expect = carve(c, EXPECT_BYTES);
 	if (config->access == ACCESS_FRAMEWORK) {
 		r->python_buffer_bytes = reader_buffer_bytes(config);
 		r->python_buffer = carve(c, r->python_buffer_bytes);
@@ -336,30 +326,19 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 
 static size_t npz_reader_bytes(const struct reader_config *config, const struct store *s)
 {
-	struct carver c = {0};
 	struct reader r = {0};
 
-	lay_out(&c, config, s, &r);
-	return carved(&c);
+	return reader_measure(&r, sizeof(r), lay_out, config, s);
 }
 
 static int npz_reader_init(void *memory, const struct reader_config *config, const struct io *io,
 			   struct reader **out, struct err *e)
 {
-	struct carver c = {.base = memory};
-	struct reader *r = memory;
-	int rc = reader_config_check(config, e);
+	int rc = reader_begin(memory, sizeof(struct reader), lay_out, config, io, out, e);
 
-	if (rc < 0)
-		return rc;
-	*r = (struct reader){.config = *config, .io = io};
-	lay_out(&c, config, io->store, r);
-	file_marks_clear(&r->loaded);
-	inflater_init(&r->inflater, r->inflater.memory);
-	if (config->decode == DECODE_VERIFY)
-		r->expect.content = config->content;
-	*out = r;
-	return 0;
+	if (rc == 0)
+		inflater_init(&(*out)->inflater, (*out)->inflater.memory);
+	return rc;
 }
 
 /* Up to `want` bytes of the member: as Python's zipfile or as directly as possible. */
@@ -375,7 +354,7 @@ static ssize_t framework_next(struct reader *r, size_t want, const unsigned char
 static int native_refill(struct reader *r, struct err *e)
 {
 	size_t n = r->compressed_left < r->in_bytes ? (size_t)r->compressed_left : r->in_bytes;
-	ssize_t got = io_pread(r->io, IO_DATA, r->blob, r->in, n, r->pos, e);
+	ssize_t got = io_pread(r->base.io, IO_DATA, r->base.blob, r->in, n, r->pos, e);
 
 	if (got < 0)
 		return (int)got;
@@ -442,7 +421,7 @@ static ssize_t native_next(struct reader *r, size_t want, const unsigned char **
 	else
 		r->in_pos += n;
 	r->given += n;
-	if (r->config.decode != DECODE_FULL)
+	if (r->base.config.decode != DECODE_FULL)
 		return (ssize_t)n;
 	r->crc = crc32_update(r->crc, *run, n);
 	if (r->given == r->entry.bytes && r->crc != r->entry.crc)
@@ -531,8 +510,8 @@ static int member_data(struct reader *r, next_fn *next, const struct zip_entry *
 				return (int)got;
 			if (got == 0)
 				return member_ends(m, e);
-			rc = expectation_check(&r->expect, f->file_index, done, data_offset, run,
-					       (size_t)got, e);
+			rc = expectation_check(&r->base.expect, f->file_index, done, data_offset,
+					       run, (size_t)got, e);
 			if (rc < 0)
 				return rc;
 			out->data = run;
@@ -553,15 +532,15 @@ static int framework_open(struct reader *r, struct zip_entry *m, struct err *e)
 	struct store_stat st;
 	size_t buffer = 0;
 	ssize_t got;
-	int rc = io_stat_blob(r->io, r->blob, &st, e);
+	int rc = io_stat_blob(r->base.io, r->base.blob, &st, e);
 
 	if (rc == 0)
-		rc = reader_buffer_of(&r->config, st.block_bytes, r->python_buffer_bytes, &buffer,
-				      e);
+		rc = reader_buffer_of(&r->base.config, st.block_bytes, r->python_buffer_bytes,
+				      &buffer, e);
 	if (rc < 0)
 		return rc;
-	pybuffer_start(&r->py, r->io, r->blob, r->config.python, st.bytes, r->python_buffer,
-		       buffer);
+	pybuffer_start(&r->py, r->base.io, r->base.blob, r->base.config.python, st.bytes,
+		       r->python_buffer, buffer);
 	got = pybuffer_read(&r->py, r->header, NPY_MAGIC_BYTES, e);
 	if (got < 0)
 		return (int)got;
@@ -573,7 +552,7 @@ static int framework_open(struct reader *r, struct zip_entry *m, struct err *e)
 				.inflater = &r->inflater,
 				.in = r->in,
 				.out = r->out,
-				.check_crc = r->config.decode == DECODE_FULL};
+				.check_crc = r->base.config.decode == DECODE_FULL};
 	return pyzip_find(&r->zip, npz_member_name[0], m, e);
 }
 
@@ -665,11 +644,11 @@ static int native_directory(struct reader *r, uint64_t *data, size_t *have, stru
 {
 	struct store_stat st;
 	struct pyzip z = {.in = r->out, .inflater = &r->inflater, .py = &r->py};
-	int rc = io_stat_blob(r->io, r->blob, &st, e);
+	int rc = io_stat_blob(r->base.io, r->base.blob, &st, e);
 
 	if (rc < 0)
 		return rc;
-	pybuffer_start(&r->py, r->io, r->blob, 314, st.bytes, r->in, NATIVE_PIECE_MIN);
+	pybuffer_start(&r->py, r->base.io, r->base.blob, 314, st.bytes, r->in, NATIVE_PIECE_MIN);
 	rc = pyzip_find(&z, npz_member_name[0], &r->entry, e);
 	if (rc == 0)
 		rc = pyzip_open(&z, &r->entry, e);
@@ -693,7 +672,7 @@ static int native_open(struct reader *r, const struct file_spec *f, uint64_t *da
 		return rc;
 	n = want.entry[1].local_offset < r->in_bytes ? (size_t)want.entry[1].local_offset
 						     : r->in_bytes;
-	got = io_pread(r->io, IO_DATA, r->blob, r->in, n, 0, e);
+	got = io_pread(r->base.io, IO_DATA, r->base.blob, r->in, n, 0, e);
 	if (got < 0)
 		return (int)got;
 	have = (size_t)got;
@@ -744,43 +723,24 @@ static int read_native(struct reader *r, const struct file_spec *f, struct sampl
 		rc = member_header(r, native_next, &r->entry, f, data, &a, e);
 	if (rc < 0)
 		return rc;
-	if (r->config.decode == DECODE_NONE)
+	if (r->base.config.decode == DECODE_NONE)
 		return native_skip(r, out, e);
 	return member_data(r, native_next, &r->entry, f, &a, data_place(&r->entry, data, &a),
 			   SIZE_MAX, out, e);
 }
 
+static int read_member(struct reader *r, const struct file_spec *f, uint64_t index,
+		       struct sample *out, struct err *e)
+{
+	(void)index;
+	return r->base.config.access == ACCESS_FRAMEWORK ? read_framework(r, f, out, e)
+							 : read_native(r, f, out, e);
+}
+
 static int npz_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
 		    struct sample *out, struct err *e)
 {
-	int rc = reader_sample_begin(f, index, path, out, e);
-
-	if (rc < 0)
-		return rc;
-	if (file_marks_get(&r->loaded, f->file_index)) {
-		out->data = r->last;
-		return 0;
-	}
-	rc = io_open(r->io, path, STORE_READ, r->blob, e);
-	if (rc < 0)
-		return rc;
-	rc = r->config.access == ACCESS_FRAMEWORK ? read_framework(r, f, out, e)
-						  : read_native(r, f, out, e);
-	rc = reader_blob_close(r->io, r->blob, path, rc, e);
-	r->last = out->data;
-	if (rc < 0)
-		return rc;
-	reader_sample_done(f, out);
-	file_marks_set(&r->loaded, f->file_index);
-	return 0;
-}
-
-static int npz_reader_close(struct reader *r, struct err *e)
-{
-	/* every read closes what it opened */
-	(void)r;
-	(void)e;
-	return 0;
+	return reader_read_file(r, path, f, index, out, read_member, e);
 }
 
 const struct format_ops format_npz = {
@@ -798,7 +758,7 @@ const struct format_ops format_npz = {
 	.reader_bytes = npz_reader_bytes,
 	.reader_init = npz_reader_init,
 	.read = npz_read,
-	.reader_close = npz_reader_close,
+	.reader_close = reader_close_nothing,
 	.verify = npz_verify,
 	.extent = npz_extent,
 };

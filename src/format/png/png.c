@@ -11,6 +11,7 @@
  *
  * Our files: stored deflate blocks, no row filtered (noise does not compress), IDAT chunks as long
  * as Pillow makes them, so that the framework's requests are those for Pillow's files. */
+#include <errno.h>
 #include <inttypes.h>
 #include <libdeflate.h>
 #include <string.h>
@@ -238,7 +239,7 @@ static int png_verify(const struct io *io, const char *path, const struct file_s
 /* ---- reading ---- */
 
 struct reader {
-	struct image_reader base;
+	struct image_reader image;
 	struct libdeflate_decompressor *inflate;
 	struct inflater inflater; /* for what does not fit into memory at once */
 	unsigned char *inflater_memory;
@@ -275,8 +276,7 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 	 * writers cut the stream into smaller blocks or chunks */
 	uint64_t file = config->max_file_bytes, room = file;
 
-	carve(c, sizeof(*r));
-	image_reader_lay_out(c, config, s, file, &r->base);
+	image_reader_lay_out(c, config, s, file, &r->image);
 	if (config->decode == DECODE_NONE)
 		return;
 	r->inflater_memory = carve(c, INFLATER_MEMORY);
@@ -290,34 +290,22 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 
 static size_t png_reader_bytes(const struct reader_config *config, const struct store *s)
 {
-	struct carver c = {0};
 	struct reader r = {0};
 
-	lay_out(&c, config, s, &r);
-	return carved(&c);
+	return reader_measure(&r, sizeof(r), lay_out, config, s);
 }
 
 static int png_reader_init(void *memory, const struct reader_config *config, const struct io *io,
 			   struct reader **out, struct err *e)
 {
-	struct carver c = {.base = memory};
+	int rc = reader_begin(memory, sizeof(struct reader), lay_out, config, io, out, e);
 	struct reader *r = memory;
-	int rc;
 
-	memset(r, 0, sizeof(*r));
-	rc = image_reader_init(&r->base, config, io, e);
-	if (rc < 0)
+	if (rc < 0 || config->decode == DECODE_NONE)
 		return rc;
-	lay_out(&c, config, io->store, r);
-	file_marks_clear(&r->base.loaded);
-	if (config->decode != DECODE_NONE) {
-		inflater_init(&r->inflater, r->inflater_memory);
-		r->inflate = libdeflate_alloc_decompressor();
-		if (!r->inflate)
-			return err_set(e, -12, "no memory is left to inflate PNG images");
-	}
-	*out = r;
-	return 0;
+	inflater_init(&r->inflater, r->inflater_memory);
+	r->inflate = libdeflate_alloc_decompressor();
+	return r->inflate ? 0 : err_set(e, -ENOMEM, "no memory is left to inflate PNG images");
 }
 
 static int png_reader_close(struct reader *r, struct err *e)
@@ -353,7 +341,7 @@ static int read_exactly(struct image_source *s, void *out, size_t n, struct err 
 static int compare(const struct decoding *d, uint64_t offset, const unsigned char *p, uint64_t n,
 		   struct err *e)
 {
-	return expectation_check(&d->r->base.expect, d->f->file_index, offset, UINT64_MAX, p,
+	return expectation_check(&d->r->image.base.expect, d->f->file_index, offset, UINT64_MAX, p,
 				 (size_t)n, e);
 }
 
@@ -637,7 +625,7 @@ static int plan(struct decoding *d, struct err *e)
 {
 	const struct png_image *m = &d->image;
 
-	if (d->r->base.expect.content && (m->colour != 0 || m->depth != 8))
+	if (d->r->image.base.expect.content && (m->colour != 0 || m->depth != 8))
 		return err_set(
 			e, ERR_DATA,
 			"the image has colour type %u with %u bits; generated ones are 8-bit gray",
@@ -719,22 +707,27 @@ static int walk(struct decoding *d, struct image_source *s, struct err *e)
 	return s->offset + 4 > s->file_bytes ? cut_short(s, e) : 0;
 }
 
-static int decode(struct image_reader *base, const struct file_spec *f, struct sample *out,
-		  struct err *e)
+static int read_image(struct reader *r, const struct file_spec *f, uint64_t index,
+		      struct sample *out, struct err *e)
 {
-	struct reader *r = (struct reader *)base;
-	struct decoding d = {
-		.r = r, .f = f, .look = base->config.decode != DECODE_NONE, .adler = ADLER32_BEGIN};
+	struct image_source *source = &r->image.source;
+	struct decoding d = {.r = r,
+			     .f = f,
+			     .look = r->image.base.config.decode != DECODE_NONE,
+			     .adler = ADLER32_BEGIN};
 	struct chunk k;
-	int rc = begin(&d, &base->source, &k, e);
+	int rc = image_source_start(&r->image, e);
 
+	(void)index;
 	if (rc == 0)
-		rc = walk(&d, &base->source, e);
+		rc = begin(&d, source, &k, e);
+	if (rc == 0)
+		rc = walk(&d, source, e);
 	if (rc == 0 && d.look)
 		rc = d.by_rows ? finish_rows(&d, e) : finish_whole(&d, e);
 	if (rc < 0)
 		return rc;
-	out->data = !d.look ? base->source.piece : d.by_rows ? row_at(&d, !d.odd) + 1 : r->pixels;
+	out->data = !d.look ? source->piece : d.by_rows ? row_at(&d, !d.odd) + 1 : r->pixels;
 	out->payload_bytes = d.image.row_bytes * d.image.height;
 	return 0;
 }
@@ -742,7 +735,7 @@ static int decode(struct image_reader *base, const struct file_spec *f, struct s
 static int png_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
 		    struct sample *out, struct err *e)
 {
-	return image_reader_read(&r->base, path, f, index, out, decode, e);
+	return reader_read_file(r, path, f, index, out, read_image, e);
 }
 
 const struct format_ops format_png = {
@@ -760,5 +753,5 @@ const struct format_ops format_png = {
 	.read = png_read,
 	.reader_close = png_reader_close,
 	.verify = png_verify,
-	.extent = image_extent,
+	.extent = extent_whole_file,
 };

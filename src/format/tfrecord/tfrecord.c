@@ -10,7 +10,7 @@
 
 #include "codec/crc32c.h"
 #include "format/blob_stream.h"
-#include "format/parts.h"
+#include "format/reader.h"
 #include "format/tfrecord/tfrecord.h"
 
 /* ---- the file ---- */
@@ -268,18 +268,13 @@ struct stream {
 };
 
 struct reader {
-	struct reader_config config;
-	const struct io *io;
-	struct blob *blob;
-	struct expectation expect;
-	struct file_marks loaded;
+	struct reader_base base;
 	struct stream stream;
 	char *path;            /* of the open stream */
 	unsigned char *buffer; /* NULL: unbuffered */
 	size_t buffer_bytes;
 	unsigned char *record; /* a whole one, with its length in front */
 	size_t record_bytes;
-	const void *last;
 };
 
 static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
@@ -287,12 +282,7 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 {
 	uint64_t record;
 
-	carve(c, sizeof(*r));
-	r->blob = carve(c, store_blob_bytes(s));
-	r->loaded.bits = carve(c, file_marks_bytes(config));
-	r->loaded.files = config->files;
-	if (config->decode == DECODE_VERIFY)
-		r->expect.expect = carve(c, EXPECT_BYTES);
+	reader_base_lay_out(c, config, s, &r->base);
 	if (config->access == ACCESS_FRAMEWORK) {
 		r->path = carve(c, PATH_ROOM);
 		if (config->transfer_bytes != TRANSFER_UNBUFFERED) {
@@ -311,31 +301,15 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 
 static size_t tfrecord_reader_bytes(const struct reader_config *config, const struct store *s)
 {
-	struct carver c = {0};
 	struct reader r = {0};
 
-	lay_out(&c, config, s, &r);
-	return carved(&c);
+	return reader_measure(&r, sizeof(r), lay_out, config, s);
 }
 
 static int tfrecord_reader_init(void *memory, const struct reader_config *config,
 				const struct io *io, struct reader **out, struct err *e)
 {
-	struct carver c = {.base = memory};
-	struct reader *r = memory;
-	int rc = reader_config_check(config, e);
-
-	if (rc < 0)
-		return rc;
-	memset(r, 0, sizeof(*r));
-	r->config = *config;
-	r->io = io;
-	lay_out(&c, config, io->store, r);
-	file_marks_clear(&r->loaded);
-	if (config->decode == DECODE_VERIFY)
-		r->expect.content = config->content;
-	*out = r;
-	return 0;
+	return reader_begin(memory, sizeof(struct reader), lay_out, config, io, out, e);
 }
 
 /* TensorFlow's file: asks again for what is missing until it gets nothing. Returns what there was.
@@ -346,7 +320,8 @@ static ssize_t read_to_end(struct reader *r, unsigned char *out, size_t n, struc
 	size_t done = 0;
 
 	while (done < n && !s->ended) {
-		ssize_t got = io_pread(r->io, IO_DATA, r->blob, out + done, n - done, s->raw, e);
+		ssize_t got = io_pread(r->base.io, IO_DATA, r->base.blob, out + done, n - done,
+				       s->raw, e);
 
 		if (got < 0)
 			return got;
@@ -428,7 +403,7 @@ static int check_head(const struct reader *r, const unsigned char *head, struct 
 
 	memcpy(&length, head, sizeof(length));
 	rec->length = length = le64toh(length);
-	if (r->config.decode == DECODE_FULL &&
+	if (r->base.config.decode == DECODE_FULL &&
 	    crc32c_masked(crc32c_update(0, head, 8)) != load32(head + 8))
 		return err_set(e, ERR_DATA, "the checksum of its length does not agree");
 	if (length > r->record_bytes - TFRECORD_HEAD_BYTES - TFRECORD_TAIL_BYTES)
@@ -452,13 +427,14 @@ static int check_payload(struct reader *r, const unsigned char *payload, const s
 	struct example x;
 	int rc;
 
-	if (r->config.decode == DECODE_FULL && crc32c_masked(crc) != load32(payload + rec->length))
+	if (r->base.config.decode == DECODE_FULL &&
+	    crc32c_masked(crc) != load32(payload + rec->length))
 		return err_set(e, ERR_DATA, "the checksum of its %" PRIu64 " bytes does not agree",
 			       rec->length);
 	if (!wanted)
 		return 0;
 	out->data = payload;
-	if (r->config.decode == DECODE_NONE)
+	if (r->base.config.decode == DECODE_NONE)
 		return 0;
 	rc = example_parse(payload, (size_t)rec->length, &x, e);
 	if (rc < 0)
@@ -470,7 +446,7 @@ static int check_payload(struct reader *r, const unsigned char *payload, const s
 			       x.image_bytes, sample, x.image ? "" : " (there is no such feature)");
 	out->data = x.image;
 	at = rec->offset + TFRECORD_HEAD_BYTES + (uint64_t)(x.image - payload);
-	return expectation_check(&r->expect, rec->f->file_index, rec->index * sample,
+	return expectation_check(&r->base.expect, rec->f->file_index, rec->index * sample,
 				 at - rec->index * sample, x.image, x.image_bytes, e);
 }
 
@@ -486,14 +462,14 @@ static ssize_t take_payload(struct reader *r, size_t rest, const unsigned char *
 			    uint32_t *crc, struct err *e)
 {
 	struct stream *s = &r->stream;
-	bool full = r->config.decode == DECODE_FULL;
+	bool full = r->base.config.decode == DECODE_FULL;
 	unsigned char *room = r->record + TFRECORD_HEAD_BYTES;
 	size_t length = rest - TFRECORD_TAIL_BYTES;
 	ssize_t got, tail;
 
 	*payload = room;
 	*crc = 0;
-	if (r->buffer && r->config.decode == DECODE_NONE) {
+	if (r->buffer && r->base.config.decode == DECODE_NONE) {
 		*payload = r->buffer;
 		return take(r, NULL, rest, NULL, e);
 	}
@@ -556,7 +532,7 @@ static int stream_record(struct reader *r, const struct file_spec *f, bool wante
 static int stream_open(struct reader *r, const char *path, const struct file_spec *f, struct err *e)
 {
 	size_t n = strlen(path) + 1;
-	int rc = io_open(r->io, path, STORE_READ, r->blob, e);
+	int rc = io_open(r->base.io, path, STORE_READ, r->base.blob, e);
 
 	if (rc < 0)
 		return rc;
@@ -577,7 +553,7 @@ static int stream_close(struct reader *r, int rc, struct err *e)
 	if (!r->stream.open)
 		return rc;
 	r->stream.open = false;
-	closed = io_close(r->io, r->blob, rc == 0 ? e : NULL);
+	closed = io_close(r->base.io, r->base.blob, rc == 0 ? e : NULL);
 	return rc == 0 ? closed : rc;
 }
 
@@ -603,7 +579,7 @@ static int read_framework(struct reader *r, const char *path, const struct file_
 	struct stream *s = &r->stream;
 	bool here = s->open && s->file_index == f->file_index && s->next <= index &&
 		    strcmp(r->path, path) == 0;
-	uint64_t end = r->config.keep_open ? f->samples : index + 1;
+	uint64_t end = r->base.config.keep_open ? f->samples : index + 1;
 	int rc = 0;
 
 	if (!here) {
@@ -612,7 +588,7 @@ static int read_framework(struct reader *r, const char *path, const struct file_
 			rc = stream_open(r, path, f, e);
 	}
 	while (rc == 0 && s->next < end)
-		rc = stream_record(r, f, r->config.keep_open || s->next == index, out, e);
+		rc = stream_record(r, f, r->base.config.keep_open || s->next == index, out, e);
 	if (rc == 0 && end == f->samples) {
 		rc = stream_end(r, f, e);
 		if (rc == 0)
@@ -626,11 +602,12 @@ static int read_framework(struct reader *r, const char *path, const struct file_
 static ssize_t read_record(struct reader *r, uint64_t offset, size_t n, unsigned char *head,
 			   struct err *e)
 {
-	size_t piece = r->config.decode == DECODE_NONE ? NATIVE_PIECE_MAX : n, done = 0;
+	size_t piece = r->base.config.decode == DECODE_NONE ? NATIVE_PIECE_MAX : n, done = 0;
 
 	while (done < n) {
 		size_t part = n - done < piece ? n - done : piece;
-		ssize_t got = io_pread(r->io, IO_DATA, r->blob, r->record, part, offset + done, e);
+		ssize_t got = io_pread(r->base.io, IO_DATA, r->base.blob, r->record, part,
+				       offset + done, e);
 
 		if (got < 0)
 			return got;
@@ -666,7 +643,7 @@ static int native_record(struct reader *r, const struct tfrecord_layout *l,
 			     rec.length, l->example.bytes);
 	if (rc == 0 && (uint64_t)got < l->record_bytes)
 		rc = cut_short(l->record_bytes, got, e);
-	if (rc == 0 && r->config.decode == DECODE_FULL)
+	if (rc == 0 && r->base.config.decode == DECODE_FULL)
 		crc = crc32c_update(0, payload, (size_t)rec.length);
 	if (rc == 0)
 		rc = check_payload(r, payload, &rec, crc, true, out, e);
@@ -676,7 +653,7 @@ static int native_record(struct reader *r, const struct tfrecord_layout *l,
 static int read_native(struct reader *r, const char *path, const struct file_spec *f,
 		       uint64_t index, struct sample *out, struct err *e)
 {
-	bool all = r->config.keep_open;
+	bool all = r->base.config.keep_open;
 	uint64_t begin = all ? 0 : index, end = all ? f->samples : index + 1;
 	struct tfrecord_layout l;
 	int rc = tfrecord_layout_of(f, &l, e);
@@ -685,12 +662,12 @@ static int read_native(struct reader *r, const char *path, const struct file_spe
 		rc = err_set(e, ERR_USAGE, "a record is larger than the reader has room for");
 	if (rc < 0)
 		return rc;
-	rc = io_open(r->io, path, STORE_READ, r->blob, e);
+	rc = io_open(r->base.io, path, STORE_READ, r->base.blob, e);
 	if (rc < 0)
 		return rc;
 	for (uint64_t i = begin; i < end && rc == 0; i++)
 		rc = native_record(r, &l, f, i, out, e);
-	return reader_blob_close(r->io, r->blob, path, rc, e);
+	return reader_blob_close(r->base.io, r->base.blob, path, rc, e);
 }
 
 static int tfrecord_read(struct reader *r, const char *path, const struct file_spec *f,
@@ -700,17 +677,17 @@ static int tfrecord_read(struct reader *r, const char *path, const struct file_s
 
 	if (rc < 0)
 		return rc;
-	if (file_marks_get(&r->loaded, f->file_index)) {
-		out->data = r->last;
+	if (file_marks_get(&r->base.loaded, f->file_index)) {
+		out->data = r->base.last;
 		return 0;
 	}
-	rc = r->config.access == ACCESS_FRAMEWORK ? read_framework(r, path, f, index, out, e)
-						  : read_native(r, path, f, index, out, e);
-	r->last = out->data;
+	rc = r->base.config.access == ACCESS_FRAMEWORK ? read_framework(r, path, f, index, out, e)
+						       : read_native(r, path, f, index, out, e);
+	r->base.last = out->data;
 	if (rc < 0)
 		return rc;
 	reader_sample_done(f, out);
-	file_marks_set(&r->loaded, f->file_index);
+	file_marks_set(&r->base.loaded, f->file_index);
 	return 0;
 }
 

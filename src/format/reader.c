@@ -1,6 +1,7 @@
-/* Small parts that the readers of several formats are made of. */
-#include "format/parts.h"
+/* What the readers of formats are made of. */
+#include "format/reader.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -45,6 +46,12 @@ void *carve(struct carver *c, uint64_t n)
 size_t carved(const struct carver *c)
 {
 	return c->overflow ? 0 : (c->used + 63) & ~(size_t)63;
+}
+
+void file_marks_lay_out(struct carver *c, const struct reader_config *config, struct file_marks *m)
+{
+	m->bits = carve(c, config->keep_open ? config->files / 8 + 1 : 0);
+	m->files = config->files;
 }
 
 bool file_marks_get(const struct file_marks *m, uint64_t file)
@@ -95,7 +102,7 @@ int expectation_check(const struct expectation *x, uint64_t file_index, uint64_t
 	return 0;
 }
 
-int reader_config_check(const struct reader_config *c, struct err *e)
+static int check_config(const struct reader_config *c, struct err *e)
 {
 	if (c->python != 311 && c->python != 314)
 		return err_set(e, ERR_USAGE,
@@ -150,4 +157,97 @@ int reader_blob_close(const struct io *io, struct blob *b, const char *path, int
 	if (rc == 0)
 		rc = closed;
 	return rc < 0 ? err_in_path(rc, path, e) : 0;
+}
+
+void reader_base_lay_out(struct carver *c, const struct reader_config *config,
+			 const struct store *s, struct reader_base *b)
+{
+	b->blob = carve(c, store_blob_bytes(s));
+	file_marks_lay_out(c, config, &b->loaded);
+	if (config->decode == DECODE_VERIFY)
+		b->expect.expect = carve(c, EXPECT_BYTES);
+}
+
+size_t reader_measure(struct reader *r, size_t bytes, reader_lay_out_fn *lay_out,
+		      const struct reader_config *config, const struct store *s)
+{
+	struct carver c = {0};
+
+	carve(&c, bytes);
+	lay_out(&c, config, s, r);
+	return carved(&c);
+}
+
+int reader_begin(void *memory, size_t bytes, reader_lay_out_fn *lay_out,
+		 const struct reader_config *config, const struct io *io, struct reader **out,
+		 struct err *e)
+{
+	struct carver c = {.base = memory};
+	struct reader_base *b = memory;
+	int rc = check_config(config, e);
+
+	if (rc < 0)
+		return rc;
+	assert(bytes >= sizeof(*b));
+	memset(memory, 0, bytes);
+	b->config = *config;
+	b->io = io;
+	carve(&c, bytes);
+	lay_out(&c, config, io->store, memory);
+	/* reader_bytes has said that this fits */
+	assert(!c.overflow);
+	file_marks_clear(&b->loaded);
+	if (config->decode == DECODE_VERIFY)
+		b->expect.content = config->content;
+	*out = memory;
+	return 0;
+}
+
+int reader_read_file(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
+		     struct sample *out,
+		     int (*contents)(struct reader *r, const struct file_spec *f, uint64_t index,
+				     struct sample *out, struct err *e),
+		     struct err *e)
+{
+	struct reader_base *b = (struct reader_base *)r;
+	int rc = reader_sample_begin(f, index, path, out, e);
+
+	if (rc < 0)
+		return rc;
+	if (file_marks_get(&b->loaded, f->file_index)) {
+		out->data = b->last;
+		return 0;
+	}
+	rc = io_open(b->io, path, STORE_READ, b->blob, e);
+	if (rc < 0)
+		return rc;
+	rc = reader_blob_close(b->io, b->blob, path, contents(r, f, index, out, e), e);
+	b->last = out->data;
+	if (rc < 0) {
+		out->payload_bytes = 0;
+		return rc;
+	}
+	/* an image of another depth says itself how many bytes it had */
+	if (out->payload_bytes == 0)
+		reader_sample_done(f, out);
+	file_marks_set(&b->loaded, f->file_index);
+	return 0;
+}
+
+int reader_close_nothing(struct reader *r, struct err *e)
+{
+	(void)r;
+	(void)e;
+	return 0;
+}
+
+int extent_whole_file(const struct reader_config *c, const struct file_spec *f, uint64_t index,
+		      struct extent *out, struct err *e)
+{
+	(void)c;
+	(void)f;
+	(void)index;
+	(void)e;
+	*out = (struct extent){.bytes = EXTENT_TO_END, .whole = true};
+	return 0;
 }

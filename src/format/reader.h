@@ -1,5 +1,5 @@
 #pragma once
-/* Small parts that the readers of several formats are made of. */
+/* What the readers of formats are made of. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,11 +36,8 @@ struct file_marks {
 	uint64_t files;
 };
 
-static inline uint64_t file_marks_bytes(const struct reader_config *c)
-{
-	return c->keep_open ? c->files / 8 + 1 : 0;
-}
-
+/* Only readers that keep files open have a bit for each. */
+void file_marks_lay_out(struct carver *c, const struct reader_config *config, struct file_marks *m);
 bool file_marks_get(const struct file_marks *m, uint64_t file);
 void file_marks_set(struct file_marks *m, uint64_t file);
 /* None is loaded. */
@@ -59,9 +56,46 @@ struct expectation {
 int expectation_check(const struct expectation *x, uint64_t file_index, uint64_t offset,
 		      uint64_t data_offset, const void *piece, size_t n, struct err *e);
 
-/* ERR_USAGE for a configuration no reader can work with: an unknown Python, nothing to compare
- * with. */
-int reader_config_check(const struct reader_config *c, struct err *e);
+/* First member of a format's struct reader. */
+struct reader_base {
+	struct reader_config config;
+	const struct io *io;
+	struct blob *blob; /* of readers with one file open at a time */
+	struct expectation expect;
+	struct file_marks loaded;
+	const void *last; /* data of the file read last, where `loaded` is kept */
+};
+
+/* Carves blob, marks and, to verify, the expectation. */
+void reader_base_lay_out(struct carver *c, const struct reader_config *config,
+			 const struct store *s, struct reader_base *b);
+
+/* Carves all that a format's reader needs besides its struct, into members of it. */
+typedef void reader_lay_out_fn(struct carver *c, const struct reader_config *config,
+			       const struct store *s, struct reader *r);
+/* struct format_ops' reader_bytes. `r` is zeroed, `bytes` long, and only written to. */
+size_t reader_measure(struct reader *r, size_t bytes, reader_lay_out_fn *lay_out,
+		      const struct reader_config *config, const struct store *s);
+/* struct format_ops' reader_init: a struct of `bytes`, zeros but for what is carved and its base,
+ * which is ready. ERR_USAGE for a configuration no reader can work with: an unknown Python, nothing
+ * to compare with. */
+int reader_begin(void *memory, size_t bytes, reader_lay_out_fn *lay_out,
+		 const struct reader_config *config, const struct io *io, struct reader **out,
+		 struct err *e);
+/* struct format_ops' read, of formats that read a file by itself: opens it, unless it is loaded,
+ * and closes it. `contents` reads what it has to; it may leave out->payload_bytes 0, which becomes
+ * the sample's. */
+int reader_read_file(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
+		     struct sample *out,
+		     int (*contents)(struct reader *r, const struct file_spec *f, uint64_t index,
+				     struct sample *out, struct err *e),
+		     struct err *e);
+/* struct format_ops' reader_close, where every read closes what it opened. */
+int reader_close_nothing(struct reader *r, struct err *e);
+/* struct format_ops' extent: the whole file. */
+int extent_whole_file(const struct reader_config *c, const struct file_spec *f, uint64_t index,
+		      struct extent *out, struct err *e);
+
 /* Room for CPython's buffer that the configuration asks for. */
 size_t reader_buffer_bytes(const struct reader_config *c);
 /* The buffer's size for a blob of this preferred request size; ERR_USAGE when it exceeds `room`. */
