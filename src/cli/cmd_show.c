@@ -67,31 +67,6 @@ static int show_workloads(int argc, char **argv)
 	return 0;
 }
 
-/* The keys of the workload, and those that the stores bring. */
-static void config_markdown(struct buf *b)
-{
-	workload_docs_markdown(b);
-	buf_puts(b, "\n## Options of stores\n\n`storage.store` names a store, or shims over one "
-		    "joined by "
-		    "`+` (`throttle+posix`).\n");
-	for (size_t i = 0; store_table[i]; i++) {
-		const struct store_ops *s = store_table[i];
-
-		buf_printf(b, "\n**%s**: %s%s.\n", s->is.name, s->is.help,
-			   s->is.flags & STORE_IS_SHIM ? " (shim)" : "");
-		if (s->is.option_count)
-			buf_puts(b, "\n| key | default | meaning |\n|---|---|---|\n");
-		for (size_t k = 0; k < s->is.option_count; k++)
-			buf_printf(b, "| `storage.%s.%s` | %s%s%s | %s%s%s%s |\n", s->is.name,
-				   s->is.options[k].key, s->is.options[k].def ? "`" : "",
-				   s->is.options[k].def ? s->is.options[k].def : "",
-				   s->is.options[k].def ? "`" : "", s->is.options[k].help,
-				   s->is.options[k].unit ? " (" : "",
-				   s->is.options[k].unit ? s->is.options[k].unit : "",
-				   s->is.options[k].unit ? ")" : "");
-	}
-}
-
 static void config_man(struct buf *b)
 {
 	buf_puts(b,
@@ -126,7 +101,7 @@ static int show_config(int argc, char **argv)
 	/* to look at, not to run */
 	a.inspect = true;
 	if (rc == 0 && a.markdown) {
-		config_markdown(&b);
+		workload_docs_markdown(&b);
 	} else if (rc == 0 && a.man) {
 		config_man(&b);
 	} else {

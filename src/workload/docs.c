@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "workload/backend.h"
 #include "workload/feature.h"
 #include "workload/tables.h"
 #include "workload/workload.h"
@@ -60,8 +61,7 @@ static void range_text(const struct opt *row, char *out, size_t out_size)
 		return;
 	number_text(row->min, min, sizeof(min));
 	number_text(row->max, max, sizeof(max));
-	if (row->max == WORKLOAD_COUNT_MAX || row->max == WORKLOAD_SECONDS_MAX ||
-	    row->max == WORKLOAD_INT_MAX)
+	if (row->max >= WORKLOAD_COUNT_MAX || row->max == WORKLOAD_SECONDS_MAX)
 		snprintf(out, out_size, "at least %s", min);
 	else
 		snprintf(out, out_size, "%s to %s", min, max);
@@ -118,9 +118,11 @@ static void put_aliases(const struct opt *row, struct buf *out)
 		buf_puts(out, ".");
 }
 
-static void put_row(const struct opt *row, struct buf *out)
+static const char table_head[] = "| key | type | default | meaning |\n|---|---|---|---|\n";
+
+static void put_row(const char *prefix, const struct opt *row, struct buf *out)
 {
-	buf_printf(out, "| `%s` | ", row->key);
+	buf_printf(out, "| `%s%s` | ", prefix, row->key);
 	put_kind(row, out);
 	if (row->def && row->def[0])
 		buf_printf(out, " | `%s` | ", row->def);
@@ -159,6 +161,28 @@ static const char intro[] =
 	"\n"
 	"This page is written by the program from its own table of keys.\n";
 
+static void put_stores(struct buf *out)
+{
+	buf_puts(out, "\n## Options of stores\n\n`storage.store` names a store, or shims over one "
+		      "joined by `+` (`throttle+posix`). DLIO has no such options.\n");
+	for (size_t i = 0; store_facts_table[i]; i++) {
+		const struct store_facts *s = store_facts_table[i];
+		char prefix[64];
+
+		buf_printf(out, "\n**%s**: %s%s.\n", s->name, s->help,
+			   s->flags & STORE_IS_SHIM ? " (shim)" : "");
+		if (s->option_count)
+			buf_printf(out, "\n%s", table_head);
+		snprintf(prefix, sizeof(prefix), "storage.%.40s.", s->name);
+		for (size_t k = 0; k < s->option_count; k++) {
+			struct opt row = s->options[k];
+
+			row.flags &= ~(unsigned)OPT_STOKER; /* as all of them */
+			put_row(prefix, &row, out);
+		}
+	}
+}
+
 void workload_docs_markdown(struct buf *out)
 {
 	const char *last = "";
@@ -170,11 +194,12 @@ void workload_docs_markdown(struct buf *out)
 
 		if (n != section_length(last) || strncmp(key, last, n) != 0) {
 			buf_printf(out, "\n## %.*s\n\n%s\n\n", (int)n, key, section_text(key, n));
-			buf_puts(out, "| key | type | default | meaning |\n|---|---|---|---|\n");
+			buf_puts(out, table_head);
 		}
-		put_row(&workload_rows[i], out);
+		put_row("", &workload_rows[i], out);
 		last = key;
 	}
+	put_stores(out);
 }
 
 /* roff: a leading dot or quote is a command, a backslash an escape, a plain - a hyphen. */

@@ -16,18 +16,57 @@ static void origin_text(const struct opt_origin *origin, char *out, size_t out_s
 		node_mark_text(origin->mark, out, out_size);
 }
 
+static void print_line(const char *key, const char *value, const struct opt_origin *origin,
+		       struct buf *out)
+{
+	char text[256];
+
+	origin_text(origin, text, sizeof(text));
+	buf_printf(out, "%-42s %-28s %s\n", key, value, text);
+}
+
+/* The options of a store in use. In place of a value that the store would refuse is why. */
+static void print_store(const struct workload *w, const struct store_facts *s, bool only_set,
+			struct buf *out)
+{
+	AUTO_FREE char *path = xasprintf("workload.storage.%s", s->name);
+	AUTO_FREE void *config = xcalloc(1, s->config_bytes ? s->config_bytes : 1);
+	const struct node *given = node_path(w->tree, path);
+	struct err ignored;
+
+	if (opt_set_defaults(s->options, s->option_count, config, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < s->option_count; i++) {
+		const struct opt *row = &s->options[i];
+		const struct node *v =
+			given && given->kind == NODE_MAP ? node_get(given, row->key) : NULL;
+		struct opt_origin origin = {ORIGIN_DEFAULT};
+		bool valid = !v || opt_set_node(row, v, config, &ignored) == 0;
+
+		if (v)
+			origin = (struct opt_origin){ORIGIN_FILE, v->mark};
+		else if (only_set)
+			continue;
+		AUTO_FREE char *key = xasprintf("storage.%s.%s", s->name, row->key);
+		AUTO_FREE char *value = valid ? opt_get_text(row, config) : xstrdup(ignored.text);
+
+		print_line(key, value, &origin, out);
+	}
+	opt_release(s->options, s->option_count, config);
+}
+
 void workload_print(const struct workload *w, bool only_set, struct buf *out)
 {
 	for (size_t i = 0; i < workload_row_count; i++) {
-		char origin[256];
-
 		if (only_set && w->origin[i].source == ORIGIN_DEFAULT)
 			continue;
 		AUTO_FREE char *value = opt_get_text(&workload_rows[i], w);
 
-		origin_text(&w->origin[i], origin, sizeof(origin));
-		buf_printf(out, "%-42s %-28s %s\n", workload_rows[i].key, value, origin);
+		print_line(workload_rows[i].key, value, &w->origin[i], out);
 	}
+	for (size_t i = 0; store_facts_table[i]; i++)
+		if (store_expression_has(w->storage.store, store_facts_table[i]->name))
+			print_store(w, store_facts_table[i], only_set, out);
 }
 
 /* FNV-1a, 64 bits. */

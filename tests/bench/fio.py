@@ -44,9 +44,9 @@ CASES = [
     ("direct 1m", 1 << 20, 1, "direct", {}, "psync", 1),
     ("io_uring 128k depth 8", 131072, 8, "io_uring", {}, "io_uring", 0),
     ("io_uring 1m depth 8", 1 << 20, 8, "io_uring", {}, "io_uring", 0),
-    ("io_uring direct 128k depth 8", 131072, 8, "io_uring", {"++storage__io_uring__direct": "true"}, "io_uring", 1),
-    ("io_uring direct 1m depth 8", 1 << 20, 8, "io_uring", {"++storage__io_uring__direct": "true"}, "io_uring", 1),
-    ("io_uring direct 4k depth 32", 4096, 32, "io_uring", {"++storage__io_uring__direct": "true"}, "io_uring", 1),
+    ("io_uring direct 128k depth 8", 131072, 8, "io_uring", {"storage__io_uring__direct": "true"}, "io_uring", 1),
+    ("io_uring direct 1m depth 8", 1 << 20, 8, "io_uring", {"storage__io_uring__direct": "true"}, "io_uring", 1),
+    ("io_uring direct 4k depth 32", 4096, 32, "io_uring", {"storage__io_uring__direct": "true"}, "io_uring", 1),
     ("io_uring 4k depth 32", 4096, 32, "io_uring", {}, "io_uring", 0),
 ]
 

@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from util import SANITIZED, STOKER, load, skip, stoker, tiny  # noqa: E402
 
 FORMATS = ["npy", "npz", "indexed_binary", "mmap_indexed_binary", "tfrecord", "csv", "png", "jpeg", "hdf5", "synthetic"]
-DIRECT = {"++storage__io_uring__direct": "true"}
+DIRECT = dict(storage__io_uring__direct="true")
 
 
 def keys(fmt, **more):
@@ -141,7 +141,7 @@ def system_calls(tmp, direct):
     # the options reach the kernel
     if direct:
         lines = traced(tmp, 8, storage__store="io_uring", **DIRECT,
-                       **{"++storage__io_uring__registered_buffers": "true"})
+                       storage__io_uring__registered_buffers="true")
         data = [x for x in lines if "indexed_binary\"" in x and "openat" in x]
         assert any("O_DIRECT" in x for x in data), data
         assert any("IORING_REGISTER_BUFFERS" in x and x.endswith("= 0") for x in lines), "buffers are not registered"
@@ -181,7 +181,7 @@ def sentences(tmp):
     for fault, words in (("{op: read, nth: 7, errno: EIO}", ["sample", "reading '", "fails call 7"]),
                          ("{op: open, nth: 3, errno: EACCES}", ["cannot open", "fails call 3"])):
         refused(tiny(tmp / "cut", out, **keys("indexed_binary", reader__queue_depth=8, reader__decode="none",
-                                              storage__store="fault+io_uring", **{"++storage__fault": fault})), *words)
+                                              storage__store="fault+io_uring", storage__fault=fault)), *words)
 
 
 def without_the_kernel(tmp):

@@ -1,0 +1,107 @@
+"""Every key of docs/config.md is accepted as a plain key=value on the command line, has its effect in `show config`, and
+is not said to be unknown or without effect."""
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from util import SOURCE, left_out, stoker  # noqa: E402
+
+ROW = re.compile(r"^\| `([a-z0-9_.]+)` \| ([^|]*) \| (?:`([^`]*)` )?\| ([^|]*)\|$")
+
+# A value where the type and the range do not say one, or that of the default workload would not go with it.
+VALUES = {
+    "framework": "pytorch", "dataset.format": "npy", "dataset.num_files_train": "100", "dataset.record_dims": "[7,5]",
+    "dataset.record_element_type": "float32", "reader.transformed_record_element_type": "float32",
+    "reader.data_loader": "dali", "reader.data_loader_sampler": "index", "reader.batch_size": "2",
+    "dataset.hdf5.num_dset_per_record": "2", "storage.store": "mmap", "storage.storage_root": "/elsewhere",
+    "train.total_training_steps": "7", "dataset.hdf5.chunk_dims": "[1,8]", "dataset.hdf5.max_shape": "[64,64]",
+    "checkpoint.format": "safetensors", "output.log_file": "my.log", "workflow.profiling": "false",
+    "dataset.data_folder": "/elsewhere", "output.metric.exclude_start_steps": "2", "model.parallelism.data": "-1",
+    "reader.read_threads": "2", "dataset.compression": "zip", "storage.storage_type": "parallel_fs",
+}
+# What has to be set with a key so that it has an effect.
+COMPANIONS = {
+    "reader.queue_depth": ["reader.access=native"],
+    "reader.transport": ["reader.data_loader=pytorch"], "reader.drop_last": ["reader.order=distributed"],
+    "reader.stick_to_shard": ["reader.data_loader=native_dali", "dataset.format=npy"],
+    "reader.pad_last_batch": ["reader.data_loader=native_dali", "dataset.format=npy"],
+    "reader.read_ahead": ["reader.data_loader=native_dali", "dataset.format=npy"],
+    "checkpoint.async": ["workflow.checkpoint=true"],
+    "dataset.hdf5.num_dset_per_record": ["dataset.format=hdf5", "dataset.record_dims=[8,8]"],
+    "model.type": ["workflow.checkpoint=false"],
+    "reader.order": ["reader.sample_shuffle=seed"],
+}
+
+
+def value_of(key, kind, default):
+    """A valid value of the key, not its default where there is another."""
+    if key in VALUES:
+        return VALUES[key]
+    if kind.startswith("boolean"):
+        return "false" if default == "true" else "true"
+    if kind.startswith("choice"):
+        choices = kind.partition(": ")[2].split(", ")
+        return next((c for c in choices if c != default), choices[0])
+    if kind.startswith("list of whole numbers"):
+        return "[3,4]"
+    if kind.startswith("list of texts"):
+        return "[a,b]"
+    if kind.startswith("time"):
+        return "0.25"
+    if kind.startswith("map"):
+        return "{a: 1}"
+    if kind.startswith("text"):
+        return "words"
+    number = re.match(r"(whole number|number)(?: \([^)]*\))?(?:, (?:at least (\S+)|(\S+) to \S+))?$", kind)
+    assert number, f"{key}: what is '{kind}'?"
+    least = float(number.group(2) or number.group(3) or 0)
+    return "%.0f" % (least + 1 if least == float(default or 0) else least)
+
+
+def rows():
+    """(key, type, default) of every table of docs/config.md."""
+    text = (SOURCE / "docs" / "config.md").read_text()
+    found = []
+    for line in text.splitlines():
+        row = ROW.match(line)
+        assert row or not line.startswith("| `"), f"a row of docs/config.md that this test cannot read: {line}"
+        if row:
+            found.append((row.group(1), row.group(2).strip(), row.group(3)))
+    return found, re.findall(r"^\*\*([a-z_]+)\*\*: .*?( \(shim\))?\.$", text, re.M)
+
+
+def companions(key, shims):
+    store = re.match(r"storage\.([a-z_]+)\.", key)
+    if store:
+        return [f"storage.store={store.group(1)}{'+posix' if store.group(1) in shims else ''}"]
+    return COMPANIONS.get(key, [])
+
+
+def main():
+    keys, stores = rows()
+    shims = {name for name, shim in stores if shim}
+    here = stoker("show", "stores").stdout
+    wrong = []
+
+    assert len(keys) > 150 and sum(k.count(".") == 2 and k.startswith("storage.") for k, _, _ in keys) > 15, len(keys)
+    for name, _ in stores:
+        if not re.search(rf"^{name} ", here, re.M):
+            left_out(f"the keys of the store {name}, which is not in this build")
+            keys = [k for k in keys if not k[0].startswith(f"storage.{name}.")]
+    for key, kind, default in keys:
+        value = value_of(key, kind, default)
+        done = stoker("show", "config", "default", *companions(key, shims), f"{key}={value}", status=None)
+        line = next((text for text in done.stdout.splitlines() if text.split()[:1] == [key]), "")
+        if done.returncode != 0:
+            wrong.append(f"{key}={value}: {done.stderr.strip()}")
+        elif re.search(rf"\b{re.escape(key)} (is not a key|has no effect)|storage\.\w+ has no effect", done.stderr):
+            wrong.append(f"{key}={value}: {done.stderr.strip()}")
+        elif not line.endswith("command line") or value.replace(",", ", ") not in line:
+            wrong.append(f"{key}={value}: not in 'show config': '{line}'")
+    assert not wrong, f"{len(wrong)} of {len(keys)} keys:\n" + "\n".join(wrong)
+    print(f"{len(keys)} keys set")
+
+
+if __name__ == "__main__":
+    main()
