@@ -59,7 +59,8 @@ static int find_format(struct checkpoint *c, struct err *e)
 	for (size_t i = 0; checkpoint_table[i] && at < sizeof(known); i++)
 		at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s", i ? ", " : "",
 				       checkpoint_table[i]->is.name);
-	return err_set(e, ERR_USAGE, "checkpoint.format '%s' is unknown; there are auto, %s", name,
+	return err_set(e, ERR_USAGE,
+		       "checkpoint.format '%s' is unknown; valid formats are auto, %s", name,
 		       known);
 }
 
@@ -314,12 +315,11 @@ static int explain(int rc, const char *path, struct err *e)
 	if (rc == ERR_CANCELED || !e)
 		return rc;
 	if (rc == -ENOSPC || rc == -EDQUOT)
-		return err_wrap(
-			e,
-			"cannot write the checkpoint file '%s' (it was removed again; earlier "
-			"checkpoints are as they were; free space, or keep fewer with "
-			"checkpoint.keep_last)",
-			path);
+		return err_wrap(e,
+				"cannot write the checkpoint file '%s' (the partial file was "
+				"removed and earlier checkpoints are unchanged; free some space, "
+				"or keep fewer checkpoints with checkpoint.keep_last)",
+				path);
 	return err_wrap(e, "cannot write the checkpoint file '%s'", path);
 }
 
@@ -593,16 +593,16 @@ static int read_whole(struct checkpoint_rank *r, const char *path, const struct 
 	span_name(io->trace, path);
 	rc = io_open(io, path, STORE_READ, r->blob, e);
 	if (rc < 0)
-		return e ? err_wrap(e, "the checkpoint was never made whole") : rc;
+		return e ? err_wrap(e, "the checkpoint is incomplete: it was never committed") : rc;
 	rc = io_stat_blob(io, r->blob, &st, e);
 	if (rc == 0 && want && st.bytes != want->len)
-		rc = read_wrong(&reader, e, "is not that of this checkpoint");
+		rc = read_wrong(&reader, e, "does not belong to this checkpoint");
 	while (rc == 0 && done < st.bytes) {
 		size_t n = st.bytes - done < READ_PIECE ? (size_t)(st.bytes - done) : READ_PIECE;
 
 		rc = io_pread_full(io, IO_META, r->blob, path, r->work, n, done, e);
 		if (rc == 0 && want && memcmp(r->work, want->data + done, n) != 0)
-			rc = read_wrong(&reader, e, "is not that of this checkpoint");
+			rc = read_wrong(&reader, e, "does not belong to this checkpoint");
 		done += n;
 	}
 	closed = io_close(io, r->blob, rc == 0 ? e : NULL);

@@ -30,12 +30,11 @@ static int check_ranks(const struct checkpoint_plan *p, bool subset, struct err 
 	int64_t model = p->tensor * p->pipeline;
 
 	if (subset && p->ranks > p->data * model)
-		return err_set(
-			e, ERR_USAGE,
-			"%" PRId64 " ranks are more than the %" PRId64
-			" of the job of which they are a subset (model.parallelism: data %" PRId64
-			" x tensor %" PRId64 " x pipeline %" PRId64 ")",
-			p->ranks, p->data * model, p->data, p->tensor, p->pipeline);
+		return err_set(e, ERR_USAGE,
+			       "%" PRId64 " ranks exceed the %" PRId64
+			       " ranks of the job of which they are a subset (model.parallelism: "
+			       "data %" PRId64 " x tensor %" PRId64 " x pipeline %" PRId64 ")",
+			       p->ranks, p->data * model, p->data, p->tensor, p->pipeline);
 	if (p->layers > 0 && p->layers < p->pipeline)
 		return err_set(e, ERR_USAGE,
 			       "model.num_layers %" PRId64
@@ -172,8 +171,8 @@ int checkpoint_plan_init(struct checkpoint_plan *p, const struct workload *w, in
 	if (plus(times(most.total, (uint64_t)ranks), p->model_size_bytes) >= BYTES_LIMIT) {
 		checkpoint_plan_release(p);
 		return err_set(e, ERR_USAGE,
-			       "the checkpoint of this model and %" PRId64
-			       " ranks is beyond 2^62 bytes: the model.* sizes are too large",
+			       "the checkpoint of this model with %" PRId64
+			       " ranks exceeds 2^62 bytes: reduce the model.* sizes",
 			       ranks);
 	}
 	return 0;

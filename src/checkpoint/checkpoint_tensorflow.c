@@ -434,7 +434,7 @@ static int read_index(struct file_reader *r, struct err *e)
 	m->key = r->key;
 	make_index(m, true);
 	if (m->index.len != r->file_bytes)
-		return read_wrong(r, e, "has %" PRIu64 " bytes where %zu are expected",
+		return read_wrong(r, e, "has %" PRIu64 " bytes instead of the expected %zu",
 				  r->file_bytes, m->index.len);
 	buf_reset(&r->meta);
 	if (!buf_room(&r->meta, m->index.len))
@@ -512,7 +512,7 @@ static int tensorflow_commit(struct file_writer *w, unsigned index, const char *
 
 const struct checkpoint_format_ops checkpoint_tensorflow = {
 	.is.name = "tensorflow",
-	.is.help = "tf.train.Checkpoint: a bundle of data and index, and the file \"checkpoint\"",
+	.is.help = "tf.train.Checkpoint: data and index files, and the file \"checkpoint\"",
 	.is.default_of = 1u << FRAMEWORK_TENSORFLOW,
 	.part_suffix = {".pb-1.data-00000-of-00001", ".pb-1.index"},
 	.law = STREAM_PIECES,

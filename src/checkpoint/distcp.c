@@ -67,9 +67,9 @@ static int distcp_read(struct file_reader *r, unsigned part, struct err *e)
 
 		torch_archive(m, i, 1, true);
 		if (m->stream->offset > r->file_bytes)
-			return read_wrong(r, e,
-					  "has %" PRIu64 " bytes, where %" PRIu64 " are needed",
-					  r->file_bytes, m->stream->offset);
+			return read_wrong(
+				r, e, "has %" PRIu64 " bytes, but at least %" PRIu64 " are needed",
+				r->file_bytes, m->stream->offset);
 		rc = torch_read_archive(r, begin, m->stream->offset, r->buffer_bytes, read_one, &x,
 					e);
 	}
@@ -364,8 +364,8 @@ static int distcp_commit(struct file_writer *w, unsigned index, const char **nam
 
 const struct checkpoint_format_ops checkpoint_distcp = {
 	.is.name = "distcp",
-	.is.help =
-		"torch.distributed.checkpoint: files of tensors a rank, and .metadata written last",
+	.is.help = "torch.distributed.checkpoint: tensor files for each rank, and .metadata "
+		   "written last",
 	.part_suffix = {".distcp"},
 	.law = STREAM_PYTHON,
 	.write = distcp_write,

@@ -57,8 +57,8 @@ static int compare(const struct file_reader *r, const struct checkpoint_tensor *
 	if (differs == n)
 		return 0;
 	return read_wrong(r, e,
-			  "byte %" PRIu64 " of the tensor '%s%s%s' at offset %" PRIu64
-			  " is not what was written",
+			  "byte %" PRIu64 " of the tensor '%s%s%s' at file offset %" PRIu64
+			  " differs from what was written",
 			  done + differs, t->outer, t->outer[0] ? "." : "", t->key,
 			  data_offset + done + differs);
 }
@@ -86,7 +86,9 @@ static int read_large(struct file_reader *r, const struct checkpoint_tensor *t,
 	if (got < 0)
 		return e ? err_wrap(e, "reading '%s'", r->path) : (int)got;
 	if ((uint64_t)got < n)
-		return read_wrong(r, e, "ends at %" PRIu64 ", %" PRIu64 " bytes wanted at %" PRIu64,
+		return read_wrong(r, e,
+				  "ends at offset %" PRIu64 ", before the %" PRIu64
+				  " bytes expected at offset %" PRIu64,
 				  data_offset + done + (uint64_t)got, n, data_offset + done);
 	return 0;
 }
@@ -139,7 +141,7 @@ static int read_buffered(struct file_reader *r, struct pybuffer *py,
 	if (got < 0)
 		return e ? err_wrap(e, "reading '%s'", r->path) : (int)got;
 	if ((uint64_t)got < n - have)
-		return read_wrong(r, e, "ends within the tensor '%s'", t->key);
+		return read_wrong(r, e, "ends inside the tensor '%s'", t->key);
 	return compare(r, t, offset, have, r->piece, (size_t)got, e);
 }
 

@@ -47,7 +47,7 @@ struct machine {
 
 static int bad(struct machine *m, const char *what)
 {
-	return err_set(m->e, ERR_DATA, "the pickle is damaged at its byte %zu: %s", m->pos, what);
+	return err_set(m->e, ERR_DATA, "the pickle is invalid at byte %zu: %s", m->pos, what);
 }
 
 /* Room for element `index` of a growing array. */
@@ -155,7 +155,7 @@ static int number(struct machine *m, int width, uint64_t *out)
 	const unsigned char *b = bytes(m, (uint64_t)width);
 
 	if (!b)
-		return bad(m, "it ends within a number");
+		return bad(m, "it ends inside a number");
 	*out = 0;
 	for (int i = 0; i < width; i++)
 		*out |= (uint64_t)b[i] << 8 * i;
@@ -179,7 +179,7 @@ static int push_text(struct machine *m, enum kind kind, uint64_t n)
 	int rc;
 
 	if (!bytes(m, n))
-		return bad(m, "it ends within a string");
+		return bad(m, "it ends inside a string");
 	rc = push_new(m, kind, &at);
 	if (rc == 0) {
 		m->v[at].text.at = (uint32_t)from;
@@ -197,7 +197,7 @@ static int push_global(struct machine *m)
 	if (a)
 		b = memchr(a + 1, '\n', m->n - (size_t)(a + 1 - m->p));
 	if (!b)
-		return bad(m, "it ends within the name of a global");
+		return bad(m, "it ends inside the name of a global");
 	return push_text(m, GLOBAL, (uint64_t)(b - m->p) + 1 - from);
 }
 
@@ -223,7 +223,7 @@ static int take_last(struct machine *m, unsigned count, uint32_t *out)
 	int rc;
 
 	if (m->depth < count)
-		return bad(m, "the stack is too short");
+		return bad(m, "stack underflow");
 	rc = make(m, SEQUENCE, out);
 	for (size_t i = m->depth - count; i < m->depth && rc == 0; i++)
 		rc = append(m, *out, m->stack[i]);
@@ -238,10 +238,10 @@ static int add_items(struct machine *m, uint32_t items, enum kind kind)
 	int rc = 0;
 
 	if (m->depth == 0)
-		return bad(m, "the stack is too short");
+		return bad(m, "stack underflow");
 	to = m->stack[m->depth - 1];
 	if (kind == MAP && m->v[items].count % 2)
-		return bad(m, "a key without a value");
+		return bad(m, "a key has no value");
 	for (uint32_t at = m->v[items].first; at != NONE && rc == 0 && is(m, to, kind);
 	     at = m->l[at].next)
 		rc = append(m, to, m->l[at].value);
@@ -253,7 +253,7 @@ static int remember(struct machine *m, uint64_t place)
 	int rc;
 
 	if (m->depth == 0 || place > m->n)
-		return bad(m, "a place of the memo that cannot be");
+		return bad(m, "an invalid memo index");
 	rc = grow(m, &m->memo, &m->memo_cap, (size_t)place, sizeof(*m->memo));
 	if (rc == 0)
 		m->memo[place] = m->stack[m->depth - 1];
@@ -263,7 +263,7 @@ static int remember(struct machine *m, uint64_t place)
 static int recall(struct machine *m, uint64_t place)
 {
 	if (place >= m->memo_cap || m->memo[place] == NONE)
-		return bad(m, "a place of the memo that is empty");
+		return bad(m, "an empty memo entry");
 	return push(m, m->memo[place]);
 }
 
@@ -273,12 +273,12 @@ static int persistent(struct machine *m)
 	int rc;
 
 	if (m->depth == 0)
-		return bad(m, "the stack is too short");
+		return bad(m, "stack underflow");
 	id = m->stack[--m->depth];
 	if (!is(m, id, SEQUENCE) || m->v[id].count < 5 || !text_is(m, item(m, id, 0), "storage") ||
 	    !is(m, item(m, id, 1), GLOBAL) || !is(m, item(m, id, 2), TEXT) ||
 	    !is(m, item(m, id, 4), INTEGER))
-		return bad(m, "a persistent id that names no storage");
+		return bad(m, "a persistent id that does not name a storage");
 	rc = push_new(m, STORAGE, &out);
 	if (rc == 0)
 		m->v[out].from = id;
@@ -291,7 +291,7 @@ static int call(struct machine *m)
 	int rc;
 
 	if (m->depth < 2)
-		return bad(m, "the stack is too short");
+		return bad(m, "stack underflow");
 	args = m->stack[--m->depth];
 	function = m->stack[--m->depth];
 	if (text_is(m, function, "collections\nOrderedDict\n"))
@@ -305,7 +305,7 @@ static int call(struct machine *m)
 	if (!is(m, args, SEQUENCE) || m->v[args].count < 4 || !is(m, item(m, args, 0), STORAGE) ||
 	    !is(m, item(m, args, 1), INTEGER) || !is(m, item(m, args, 2), SEQUENCE) ||
 	    !is(m, item(m, args, 3), SEQUENCE))
-		return bad(m, "a tensor without storage, offset, size and strides");
+		return bad(m, "a tensor lacks its storage, offset, size or strides");
 	rc = push_new(m, TENSOR, &out);
 	if (rc == 0)
 		m->v[out].from = args;
@@ -320,7 +320,7 @@ static int long_integer(struct machine *m)
 	if (rc < 0)
 		return rc;
 	if (n > 8)
-		return bytes(m, n) ? push_integer(m, INT64_MAX) : bad(m, "it ends in a number");
+		return bytes(m, n) ? push_integer(m, INT64_MAX) : bad(m, "it ends inside a number");
 	rc = number(m, (int)n, &v);
 	if (rc == 0 && n > 0 && n < 8 && v >> (8 * n - 1))
 		v |= ~0ull << 8 * n;
@@ -348,7 +348,8 @@ static int with_number(struct machine *m, unsigned char op)
 	case 'C': {
 		uint32_t out;
 
-		return bytes(m, v) ? push_new(m, NOTHING, &out) : bad(m, "it ends within bytes");
+		return bytes(m, v) ? push_new(m, NOTHING, &out)
+				   : bad(m, "it ends inside a byte string");
 	}
 	case 'q':
 	case 'r':
@@ -409,7 +410,7 @@ static int step(struct machine *m, unsigned char op)
 	case 'r':
 		return with_number(m, op);
 	case 0x94:
-		return bad(m, "opcodes of protocol 4, which torch.save does not write");
+		return bad(m, "unsupported opcodes of protocol 4, which torch.save does not write");
 	case 's':
 	case 'u':
 	case 'a':
@@ -444,11 +445,11 @@ static int step(struct machine *m, unsigned char op)
 	case 'b': /* state of an object, of which none is needed */
 	case '0':
 		if (m->depth < 2)
-			return bad(m, "the stack is too short");
+			return bad(m, "stack underflow");
 		m->depth--;
 		return 0;
 	default:
-		return bad(m, "an opcode that torch.save does not write");
+		return bad(m, "an unsupported opcode, which torch.save does not write");
 	}
 }
 
@@ -468,7 +469,7 @@ static int read_dims(struct machine *m, uint32_t of, uint64_t *out, unsigned *ra
 		const struct value *v = &m->v[m->l[at].value];
 
 		if (n == PICKLE_DIMS || v->kind != INTEGER || v->integer < 0)
-			return bad(m, "a tensor of sizes that cannot be");
+			return bad(m, "a tensor has an invalid size");
 		out[n++] = (uint64_t)v->integer;
 	}
 	*rank = n;
@@ -487,9 +488,9 @@ static int give_tensor(struct machine *m, uint32_t value, const char *name)
 	int rc;
 
 	if (elements < 0 || offset < 0)
-		return bad(m, "a storage of a negative size");
+		return bad(m, "a storage has a negative size");
 	if (m->v[item(m, id, 2)].text.n >= sizeof(t.storage))
-		return bad(m, "a storage of an overlong name");
+		return bad(m, "the name of a storage is too long");
 	copy_text(m, item(m, id, 2), t.storage, sizeof(t.storage));
 	copy_text(m, type, global, sizeof(global));
 	colon = strchr(global, '\n');
@@ -501,7 +502,7 @@ static int give_tensor(struct machine *m, uint32_t value, const char *name)
 	if (rc == 0)
 		rc = read_dims(m, item(m, args, 3), t.strides, &strides);
 	if (rc == 0 && strides != t.rank)
-		rc = bad(m, "a tensor with as many strides as it has no sizes");
+		rc = bad(m, "a tensor has different numbers of sizes and strides");
 	return rc < 0 ? rc : m->fn(m->arg, &t, m->e);
 }
 
@@ -514,9 +515,9 @@ static int walk(struct machine *m, uint32_t value, char *name, size_t len, unsig
 	int rc = 0;
 
 	if (depth > PICKLE_DEPTH)
-		return bad(m, "maps within maps without end");
+		return bad(m, "maps are nested too deeply");
 	if (++m->visits > 1000000 + (uint64_t)m->n)
-		return bad(m, "a few bytes that name tensors without end");
+		return bad(m, "too many tensors for the size of the pickle");
 	if (v->kind == TENSOR)
 		return give_tensor(m, value, name);
 	if (v->kind != MAP && v->kind != SEQUENCE)
@@ -539,7 +540,7 @@ static int walk(struct machine *m, uint32_t value, char *name, size_t len, unsig
 		}
 		n = snprintf(name + len, NAME_MAX_BYTES - len, "%s%s", len ? "." : "", key);
 		if (n < 0 || (size_t)n >= NAME_MAX_BYTES - len)
-			return bad(m, "names without end");
+			return bad(m, "the name of a tensor is too long");
 		rc = walk(m, child, name, len + (size_t)n, depth + 1);
 		name[len] = '\0';
 	}
@@ -556,14 +557,14 @@ int pickle_read_tensors(const void *pickle, size_t n, size_t memory, pickle_tens
 
 	while (rc == 0 && !stopped) {
 		if (m.pos == n)
-			rc = bad(&m, "it ends without an end");
+			rc = bad(&m, "the STOP opcode is missing");
 		else if (m.p[m.pos] == '.')
 			stopped = true;
 		else
 			rc = step(&m, m.p[m.pos++]);
 	}
 	if (rc == 0 && m.depth == 0)
-		rc = bad(&m, "it holds nothing");
+		rc = bad(&m, "it is empty");
 	if (rc == 0)
 		rc = walk(&m, m.stack[m.depth - 1], name, 0, 0);
 	free(m.v);

@@ -91,7 +91,8 @@ static void safetensors_write(struct file_writer *w, unsigned part)
 static int get(struct file_reader *r, uint64_t at, void *out, size_t n, struct err *e)
 {
 	if (at > r->file_bytes || n > r->file_bytes - at)
-		return read_wrong(r, e, "has %" PRIu64 " bytes, %zu are wanted at %" PRIu64,
+		return read_wrong(r, e,
+				  "has %" PRIu64 " bytes, but %zu are expected at offset %" PRIu64,
 				  r->file_bytes, n, at);
 	if (r->way == READ_MAPPED)
 		return io_map_copy(r->io, IO_META, &r->map, at, out, n, e);
@@ -114,20 +115,20 @@ static int check_tensor(struct file_reader *r, const json_t *header, uint64_t da
 	type = json_string_value(json_object_get(x, "dtype"));
 	if (!json_is_object(x) || !type || json_array_size(shape) != 1 ||
 	    json_array_size(offsets) != 2)
-		return read_wrong(r, e, "its header has no tensor '%s' of one dimension", name);
+		return read_wrong(r, e, "its header has no one-dimensional tensor '%s'", name);
 	from = json_integer_value(json_array_get(offsets, 0));
 	to = json_integer_value(json_array_get(offsets, 1));
 	if (strcmp(type, type_names[t->type]) != 0 ||
 	    json_integer_value(json_array_get(shape, 0)) != (json_int_t)t->elements)
 		return read_wrong(r, e,
-				  "the tensor '%s' is not the %" PRIu64
-				  " elements of %s that are expected",
+				  "the tensor '%s' does not have the expected %" PRIu64
+				  " elements of %s",
 				  name, t->elements, type_names[t->type]);
 	if (from < 0 || to < from || (uint64_t)(to - from) != t->bytes ||
 	    (uint64_t)to > r->file_bytes - data)
 		return read_wrong(r, e,
-				  "the tensor '%s' would lie in bytes %" PRId64 " to %" PRId64
-				  " of data of %" PRIu64,
+				  "the offsets of the tensor '%s', %" PRId64 " to %" PRId64
+				  ", are invalid for its size or for %" PRIu64 " bytes of data",
 				  name, (int64_t)from, (int64_t)to, r->file_bytes - data);
 	*begin = data + (uint64_t)from;
 	return 0;
@@ -168,8 +169,8 @@ static int safetensors_read(struct file_reader *r, unsigned part, struct err *e)
 		n |= (uint64_t)length[i] << 8 * i;
 	if (n < 2 || n > HEADER_MAX || n > r->file_bytes - 8)
 		return read_wrong(r, e,
-				  "a header of %" PRIu64
-				  " bytes cannot be: at most %u, and the file has %" PRIu64,
+				  "invalid header size of %" PRIu64
+				  " bytes: at most %u are allowed, and the file has %" PRIu64,
 				  n, HEADER_MAX, r->file_bytes);
 	buf_reset(&r->meta);
 	if (!buf_room(&r->meta, (size_t)n))
@@ -180,8 +181,8 @@ static int safetensors_read(struct file_reader *r, unsigned part, struct err *e)
 	header = json_loadb(r->meta.data, (size_t)n, JSON_REJECT_DUPLICATES, &why);
 	if (!json_is_object(header)) {
 		json_decref(header);
-		return read_wrong(r, e, "its header is no JSON map (byte %d: %s)", why.position + 8,
-				  header ? "another value" : why.text);
+		return read_wrong(r, e, "its header is not a JSON object (byte %d: %s)",
+				  why.position + 8, header ? "a different value" : why.text);
 	}
 	rc = read_tensors(r, header, 8 + n, e);
 	json_decref(header);
@@ -190,8 +191,8 @@ static int safetensors_read(struct file_reader *r, unsigned part, struct err *e)
 
 const struct checkpoint_format_ops checkpoint_safetensors = {
 	.is.name = "safetensors",
-	.is.help =
-		"Hugging Face's safetensors: a JSON header and the tensors; read through a mapping",
+	.is.help = "Hugging Face's safetensors: a JSON header and the tensors; read through a "
+		   "memory mapping",
 	.part_suffix = {".safetensors"},
 	.law = STREAM_RUST,
 	.limit = BUFFER,

@@ -34,7 +34,7 @@ static void submit(struct stream *s, const struct iovec *v, int pieces, size_t n
 	if (s->rc < 0 || n == 0)
 		return;
 	if (stop && atomic_load_explicit(&stop->set, memory_order_relaxed)) {
-		s->rc = err_set(s->e, ERR_CANCELED, "the run was told to stop");
+		s->rc = err_set(s->e, ERR_CANCELED, "the run was stopped");
 		return;
 	}
 	if (pieces == 1)

@@ -230,7 +230,7 @@ static int get(struct archive *a, uint64_t at, void *out, size_t n, struct err *
 
 	if (at > a->end - a->begin || n > a->end - a->begin - at)
 		return read_wrong(a->r, e,
-				  "%zu bytes at offset %" PRIu64 " are outside of the archive", n,
+				  "%zu bytes at offset %" PRIu64 " are outside the archive", n,
 				  a->begin + at);
 	if (!a->buffered)
 		return read_meta(a->r, a->begin + at, out, n, e);
@@ -262,7 +262,7 @@ static int find_directory(struct archive *a, struct zip_end *end, struct err *e)
 	if (rc < 0 || !zip_parse_locator(tail, &at64))
 		return rc < 0 || !end->needs_zip64 ? rc : zip_end_without_zip64(end, record, e);
 	if (at64 > size - ZIP64_EOCD_BYTES)
-		return read_wrong(a->r, e, "its zip64 record would lie outside of it");
+		return read_wrong(a->r, e, "its zip64 record is outside the archive");
 	rc = get(a, at64, tail, ZIP64_EOCD_BYTES, e);
 	return rc < 0 ? rc : zip_parse_end64(tail, ZIP64_EOCD_BYTES, size, end, e);
 }
@@ -282,7 +282,7 @@ static int read_directory(struct archive *a, struct err *e)
 	if (rc < 0)
 		return rc;
 	if (end.directory_bytes > TORCH_META_MAX)
-		return read_wrong(a->r, e, "a directory of %" PRIu64 " bytes is too large",
+		return read_wrong(a->r, e, "its directory of %" PRIu64 " bytes is too large",
 				  end.directory_bytes);
 	buf_reset(&a->r->meta);
 	if (!buf_room(&a->r->meta, (size_t)end.directory_bytes))
@@ -300,11 +300,11 @@ static int read_directory(struct archive *a, struct err *e)
 			break;
 		slash = strchr(z.name, '/');
 		if (a->entries == end.entries || z.method != ZIP_STORED)
-			return read_wrong(a->r, e,
-					  a->entries == end.entries
-						  ? "its directory has more members than it says"
-						  : "a member is compressed, as torch.save never "
-						    "does");
+			return read_wrong(
+				a->r, e,
+				a->entries == end.entries
+					? "its directory has more members than declared"
+					: "a member is compressed, which torch.save never does");
 		snprintf(a->entry[a->entries].name, sizeof(a->entry->name), "%.63s",
 			 slash ? slash + 1 : z.name);
 		a->entry[a->entries].local = z.local_offset;
@@ -334,8 +334,7 @@ static int locate(struct archive *a, const struct entry *x, uint64_t *place, str
 		rc = zip_parse_local(header, sizeof(header), x->local, &skip, e);
 	*place = x->local + ZIP_LOCAL_BYTES + skip;
 	if (rc == 0 && (*place > a->end - a->begin || x->bytes > a->end - a->begin - *place))
-		rc = read_wrong(a->r, e, "the record '%s' does not end within the archive",
-				x->name);
+		rc = read_wrong(a->r, e, "the record '%s' extends beyond the archive", x->name);
 	return rc;
 }
 
@@ -365,8 +364,10 @@ static int read_pickle(struct archive *a, struct err *e)
 	int rc;
 
 	if (!x || !version)
-		return read_wrong(a->r, e, "there is no record '%s': torch.save did not make it",
-				  x ? "version" : "data.pkl");
+		return read_wrong(
+			a->r, e,
+			"the record '%s' is missing: the file was not written by torch.save",
+			x ? "version" : "data.pkl");
 	if (version->bytes >= sizeof(text) || x->bytes > TORCH_META_MAX)
 		return read_wrong(a->r, e, "its record '%s' is too large",
 				  version->bytes >= sizeof(text) ? "version" : "data.pkl");
@@ -428,8 +429,8 @@ int torch_expect(struct file_reader *r, const struct pickle_tensor *t,
 	if (strcmp(t->type, type_names[want->type]) != 0 || t->rank != 1 ||
 	    t->dims[0] != want->elements || t->offset != 0 || t->storage_elements != want->elements)
 		return read_wrong(r, e,
-				  "the tensor '%s' has %" PRIu64 " elements of %s where %" PRIu64
-				  " of %s are expected",
+				  "the tensor '%s' has %" PRIu64
+				  " elements of %s instead of the expected %" PRIu64 " of %s",
 				  t->name, t->rank == 1 ? t->dims[0] : t->storage_elements, t->type,
 				  want->elements, type_names[want->type]);
 	if (bytes != want->bytes)
@@ -459,12 +460,12 @@ static int read_one(void *arg, const struct pickle_tensor *t, uint64_t place, ui
 		return 0;
 	}
 	if (x->next == f->tensors)
-		return read_wrong(x->r, e, "there are more than the %" PRIu64 " tensors expected",
+		return read_wrong(x->r, e, "it has more tensors than the expected %" PRIu64,
 				  f->tensors);
 	checkpoint_tensor_at(x->r->common->plan, f, x->next++, &want);
 	snprintf(name, sizeof(name), "%s%s%s", want.outer, want.outer[0] ? "." : "", want.key);
 	if (strcmp(name, t->name) != 0)
-		return read_wrong(x->r, e, "the tensor '%s' stands where '%s' is expected", t->name,
+		return read_wrong(x->r, e, "found the tensor '%s' where '%s' is expected", t->name,
 				  name);
 	rc = torch_expect(x->r, t, &want, bytes, e);
 	return rc < 0 ? rc : read_payload(x->r, py, &want, place, bytes, e);
@@ -494,7 +495,7 @@ static void torch_write(struct file_writer *w, unsigned part)
 
 const struct checkpoint_format_ops checkpoint_torch = {
 	.is.name = "torch",
-	.is.help = "torch.save: a zip archive of a pickle and one record a tensor",
+	.is.help = "torch.save: a zip archive with a pickle and one record per tensor",
 	.is.default_of = 1u << FRAMEWORK_PYTORCH,
 	.part_suffix = {".pt"},
 	.law = STREAM_PYTHON,

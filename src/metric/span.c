@@ -155,8 +155,8 @@ int trace_check(struct trace *t, struct err *e)
 	pthread_mutex_unlock(&t->lock);
 	if (refused)
 		return err_set(e, -ENOMEM,
-			       "no memory for the trace: %llu bytes a worker were refused; lower "
-			       "run.trace_events",
+			       "no memory for the trace: allocating %llu bytes for a worker "
+			       "failed; lower run.trace_events",
 			       (unsigned long long)trace_ring_bytes(t->capacity));
 	return 0;
 }

@@ -22,13 +22,13 @@
     o.value = value; o.textContent = label; select.appendChild(o);
   }
   function stepsOf(w) {
-    if (!w.epoch) return "all that was traced";
+    if (!w.epoch) return "the whole trace";
     var s = "epoch " + w.epoch + ", step" + (w.first === w.last ? " " + w.first : "s " + w.first + " to " + w.last);
-    return w.slowest ? s + " (step " + w.slowest.step + " on rank " + w.slowest.rank + " took longest: " + time(w.slowest.ns, 3) + ")" : s;
+    return w.slowest ? s + " (step " + w.slowest.step + " on rank " + w.slowest.rank + " is the slowest: " + time(w.slowest.ns, 3) + ")" : s;
   }
 
-  /* Rows: what lies in another span is one row below it, what overlaps it too. The spans come by lane, by beginning,
-     and of those that begin together the longest first. */
+  /* Rows: a span that is nested in another, or overlaps it, is drawn one row below. Spans are sorted by lane and start,
+     and of those that start together the longest comes first. */
   function layOut() {
     var s = win.spans, top = AXIS;
     lanes = trace.lanes.map(function (l) {
@@ -77,7 +77,7 @@
       if (b + d < from) continue;
       var x = Math.max(LABEL, xOf(b)), x2 = Math.min(right, xOf(b + d)), color = COLORS[trace.kinds[s.kind[i]]];
       drawn++;
-      /* many in one pixel are one */
+      /* spans that share one pixel are drawn once */
       if (x2 <= end && color === last) continue;
       ctx.fillStyle = color;
       ctx.fillRect(x, y, Math.max(1, x2 - x - (x2 - x > 4 ? 1 : 0)), ROW - 2);
@@ -127,7 +127,7 @@
   function pan(share) { var d = (to - from) * share; show(from + d, to + d); }
   function whole() { show(0, win.length); }
 
-  /* ---- what a span is ---- */
+  /* ---- the tooltip of a span ---- */
 
   function hit(x, y) {
     var lane = lanes.find(function (l) { return y >= l.top && y < l.top + l.rows.length * ROW; });
@@ -143,15 +143,15 @@
 
   function describe(h) {
     var s = win.spans, i = h.i, kind = trace.kinds[s.kind[i]], name = trace.names[s.name[i]], out = [];
-    function say(label, v) { if (v >= 0) out.push(label + " " + count(v)); }
+    function add(label, v) { if (v >= 0) out.push(label + " " + count(v)); }
     var lines = [(kind === name ? name : name + " (" + kind + ")") + (s.failed[i] ? ", failed" : "") + ": " + time(s.dur[i]),
       "rank " + h.lane.rank + (h.lane.name && h.lane.name !== h.lane.title ? ", " + h.lane.name : "") + "; from " +
         time(s.begin[i]) + " to " + time(s.begin[i] + s.dur[i])];
-    say("epoch", s.epoch[i]); say("step", s.step[i]); say("sample", s.sample[i]);
+    add("epoch", s.epoch[i]); add("step", s.step[i]); add("sample", s.sample[i]);
     if (out.length) lines.push(out.join(", "));
     if (s.file[i] >= 0 && trace.files[s.file[i]]) lines.push((trace.folder || "") + trace.files[s.file[i]]);
     out = [];
-    say("offset", s.offset[i]); say("asked for bytes:", s.asked[i]); say("bytes:", s.moved[i]);
+    add("offset", s.offset[i]); add("bytes requested:", s.asked[i]); add("bytes transferred:", s.moved[i]);
     if (out.length) lines.push(out.join(", "));
     return lines.join("\n");
   }
@@ -165,7 +165,7 @@
     tip.style.top = (y + 18 + tip.offsetHeight > box.height ? Math.max(0, y - tip.offsetHeight - 8) : y + 18) + "px";
   }
 
-  /* ---- choice ---- */
+  /* ---- legend, notes, selection ---- */
 
   function legend() {
     var box = byId("tl-legend");
@@ -187,12 +187,12 @@
   function notes() {
     var out = [], left = win.seen - win.spans.lane.length;
     if (trace.note) out.push(trace.note);
-    if (left > 0) out.push(count(win.spans.lane.length) + " of " + count(win.seen) + " spans are drawn, the longest; " + count(left) +
-      " are left out. Fewer steps or ranks show more: stoker report --steps, --ranks.");
+    if (left > 0) out.push(count(win.spans.lane.length) + " of " + count(win.seen) + " spans are shown (the longest ones); " + count(left) +
+      " are omitted. Select fewer steps or ranks to see more: stoker report --steps, --ranks.");
     if (trace.ranks_left_out) out.push(count(trace.ranks_left_out) + " of " + count(trace.ranks) +
-      " ranks are left out; stoker report --ranks chooses.");
-    if (trace.lanes_left_out) out.push(count(trace.lanes_left_out) + " spans of threads beyond the 4,096th are left out.");
-    if (trace.dropped) out.push(count(trace.dropped) + " later spans did not fit into run.trace_events while the run was traced.");
+      " ranks are omitted; select ranks with stoker report --ranks.");
+    if (trace.lanes_left_out) out.push(count(trace.lanes_left_out) + " spans of threads beyond the first 4,096 are omitted.");
+    if (trace.dropped) out.push(count(trace.dropped) + " later spans were dropped during the run because they exceeded run.trace_events.");
     byId("tl-note").textContent = out.join(" ");
   }
 
@@ -208,19 +208,19 @@
     var drawn = trace.windows && trace.windows.length;
     byId("timeline").hidden = !drawn;
     byId("tl-legend").hidden = !drawn;
-    byId("tl-note").textContent = trace.note || (drawn ? "" : "The trace holds no spans.");
+    byId("tl-note").textContent = trace.note || (drawn ? "" : "The trace contains no spans.");
     if (!drawn) { win = null; return; }
     trace.windows.forEach(function (w, i) { option(select, i, stepsOf(w)); });
     pick(0);
   }
 
-  /* ---- hands ---- */
+  /* ---- mouse, touch, keys ---- */
 
   canvas.addEventListener("wheel", function (e) {
     var at = Math.max(from, tOf(e.clientX - canvas.getBoundingClientRect().left));
     var d = e.deltaMode === 1 ? e.deltaY * 16 : e.deltaY;
     if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) { e.preventDefault(); pan((e.deltaX || e.deltaY) / 800); return; }
-    if (d > 0 && to - from >= win.length) return; /* the page scrolls on */
+    if (d > 0 && to - from >= win.length) return; /* let the page scroll */
     e.preventDefault();
     zoom(Math.exp(Math.max(-1, Math.min(1, d / 300))), at);
   }, { passive: false });

@@ -205,11 +205,10 @@ static int take_field(struct trace_reader *r, struct event *ev, const char *key,
 	} else if (strcmp(key, "ts") == 0) {
 		ev->has_ts = to_ns(v->s, &ev->ts);
 		if (!ev->has_ts)
-			return trace_scan_bad(&r->in, e, "'ts' is no time in microseconds");
+			return trace_scan_bad(&r->in, e, "'ts' is not a time in microseconds");
 	} else if (strcmp(key, "dur") == 0) {
 		if (!to_ns(v->s, &ev->dur) || ev->dur < 0)
-			return trace_scan_bad(&r->in, e,
-					      "'dur' is no length of time in microseconds");
+			return trace_scan_bad(&r->in, e, "'dur' is not a duration in microseconds");
 	}
 	return 0;
 }
@@ -271,8 +270,9 @@ static int read_other(struct trace_reader *r, struct err *e)
 		else if (strcmp(key, "begin_unix_ns") == 0 &&
 			 (!str_to_i64(r->in.word.s, &r->zero_ns) || r->zero_ns < 0 ||
 			  r->zero_ns > NS_MAX))
-			return trace_scan_bad(&r->in, e,
-					      "'begin_unix_ns' is no time of this century");
+			return trace_scan_bad(
+				&r->in, e,
+				"'begin_unix_ns' is not a plausible Unix time in nanoseconds");
 	}
 	return rc;
 }
@@ -286,7 +286,7 @@ static int find_events(struct trace_reader *r, bool first, struct err *e)
 		first = false;
 		if (strcmp(r->in.word.s, "traceEvents") == 0) {
 			if (trace_scan_take(&r->in) != '[')
-				return trace_scan_bad(&r->in, e, "'traceEvents' is no list");
+				return trace_scan_bad(&r->in, e, "'traceEvents' is not an array");
 			r->state = IN_EVENTS;
 			r->seen_events = true;
 			return 0;
@@ -297,7 +297,7 @@ static int find_events(struct trace_reader *r, bool first, struct err *e)
 			return rc;
 	}
 	if (rc == 0 && !r->seen_events)
-		return trace_scan_bad(&r->in, e, "it has no list 'traceEvents'");
+		return trace_scan_bad(&r->in, e, "the array 'traceEvents' is missing");
 	r->state = AT_END;
 	return rc;
 }
@@ -313,8 +313,9 @@ static int begin(struct trace_reader *r, struct err *e)
 	}
 	if (c != '{')
 		return trace_scan_bad(&r->in, e,
-				      c == TRACE_END ? "it is empty or cannot be read"
-						     : "a trace begins with '[' or '{'");
+				      c == TRACE_END
+					      ? "the file is empty or unreadable"
+					      : "expected '[' or '{' at the start of the trace");
 	trace_scan_take(&r->in);
 	r->in_object = true;
 	return find_events(r, true, e);
@@ -445,7 +446,7 @@ int trace_reader_next(struct trace_reader *r, struct trace_item *item, struct er
 			if (r->in_object)
 				rc = find_events(r, false, e);
 		} else if (c != '{') {
-			return trace_scan_bad(&r->in, e, "here should be an event in braces");
+			return trace_scan_bad(&r->in, e, "expected an event in braces");
 		} else {
 			rc = read_event(r, &r->ev, e);
 			if (rc == 0)

@@ -122,8 +122,8 @@ static int read_escape(struct trace_scan *s, struct trace_text *t, struct err *e
 	if (c != 'u') {
 		at = c ? strchr(from, c) : NULL;
 		if (!at)
-			return trace_scan_bad(s, e,
-					      "a text holds an escape that JSON does not have");
+			return trace_scan_bad(
+				s, e, "a string contains an escape that is not valid in JSON");
 		keep(t, to[at - from]);
 		return 0;
 	}
@@ -132,7 +132,8 @@ static int read_escape(struct trace_scan *s, struct trace_text *t, struct err *e
 		if (c == TRACE_END)
 			return trace_scan_early(s);
 		if (hex(c) < 0)
-			return trace_scan_bad(s, e, "\\u needs four hexadecimal digits behind it");
+			return trace_scan_bad(s, e,
+					      "\\u must be followed by four hexadecimal digits");
 		u = u * 16 + (unsigned)hex(c);
 	}
 	/* halves of a pair, and NUL, stand for nothing that a name needs */
@@ -167,7 +168,7 @@ static int read_string(struct trace_scan *s, struct trace_text *t, struct err *e
 		if (c == '\\')
 			rc = read_escape(s, t, e);
 		else if (c < 0x20)
-			return trace_scan_bad(s, e, "a text is not closed on its line");
+			return trace_scan_bad(s, e, "a string is not terminated on its line");
 		else
 			keep(t, c);
 	}
@@ -196,7 +197,7 @@ int trace_scan_scalar(struct trace_scan *s, struct trace_text *t, struct err *e)
 	t->s[t->n] = '\0';
 	if (c == TRACE_END)
 		return trace_scan_early(s);
-	return t->n ? 0 : trace_scan_bad(s, e, "here should be a value of JSON");
+	return t->n ? 0 : trace_scan_bad(s, e, "expected a JSON value");
 }
 
 int trace_scan_skip(struct trace_scan *s, struct err *e)
@@ -213,12 +214,14 @@ int trace_scan_skip(struct trace_scan *s, struct err *e)
 		if (c == '{' || c == '[') {
 			if (depth == DEPTH_MAX)
 				return trace_scan_bad(s, e,
-						      "values lie more than 64 deep in each other");
+						      "values are nested more than 64 levels deep");
 			open[depth++] = c == '{' ? '}' : ']';
 			trace_scan_take(s);
 		} else if (c == '}' || c == ']') {
 			if (depth == 0 || open[--depth] != c)
-				return trace_scan_bad(s, e, "a bracket closes what was not opened");
+				return trace_scan_bad(
+					s, e,
+					"a closing bracket does not match any opening bracket");
 			trace_scan_take(s);
 		} else if (depth && (c == ',' || c == ':')) {
 			trace_scan_take(s);
@@ -245,15 +248,15 @@ int trace_scan_key(struct trace_scan *s, bool first, struct err *e)
 	}
 	if (!first) {
 		if (c != ',')
-			return trace_scan_bad(
-				s, e, "a comma or a closing bracket is missing in an object");
+			return trace_scan_bad(s, e,
+					      "expected a comma or a closing brace in an object");
 		trace_scan_take(s);
 		c = trace_scan_blanks(s, false);
 	}
 	if (c == TRACE_END)
 		return trace_scan_early(s);
 	if (c != '"')
-		return trace_scan_bad(s, e, "here should be a key of an object, in quotes");
+		return trace_scan_bad(s, e, "expected a quoted object key");
 	rc = read_string(s, &s->word, e);
 	if (rc < 0)
 		return rc;
@@ -261,7 +264,7 @@ int trace_scan_key(struct trace_scan *s, bool first, struct err *e)
 	if (c == TRACE_END)
 		return trace_scan_early(s);
 	if (c != ':')
-		return trace_scan_bad(s, e, "a key has no colon behind it");
+		return trace_scan_bad(s, e, "expected a colon after a key");
 	trace_scan_take(s);
 	return trace_scan_blanks(s, false) == TRACE_END ? trace_scan_early(s) : 1;
 }

@@ -204,8 +204,8 @@ static void add_note(struct trace_view *v, const char *path, uint64_t line)
 {
 	if (!v->note[0])
 		snprintf(v->note, sizeof(v->note),
-			 "The trace '%.380s' breaks off in line %" PRIu64
-			 ": only what is before that is drawn.",
+			 "The trace '%.380s' ends unexpectedly in line %" PRIu64
+			 ": only events before that line are shown.",
 			 path, line);
 }
 
@@ -426,8 +426,8 @@ static int choose_ranks(struct work *w, struct err *e)
 	w->v->ranks = w->procs;
 	w->v->ranks_left_out = w->procs - kept;
 	if (kept == 0 && w->procs)
-		err_set(e, ERR_USAGE, "the trace has ranks %u to %u, none of %u to %u", rank[0],
-			rank[w->procs - 1], w->choice->first_rank, w->choice->last_rank);
+		err_set(e, ERR_USAGE, "the trace contains ranks %u to %u, but none from %u to %u",
+			rank[0], rank[w->procs - 1], w->choice->first_rank, w->choice->last_rank);
 	free(rank);
 	return kept == 0 && w->procs ? ERR_USAGE : 0;
 }
@@ -447,7 +447,7 @@ static int choose_steps(struct work *w, struct err *e)
 	uint64_t before;
 
 	if (!w->has_steps && (c->epoch || c->first_step))
-		return err_set(e, ERR_USAGE, "the trace has no training step%s",
+		return err_set(e, ERR_USAGE, "the trace contains no training steps%s",
 			       c->epoch ? " of that epoch" : "");
 	w->v->windows = w->end_ns > w->begin_ns;
 	if (!w->has_steps) {
@@ -620,9 +620,9 @@ static int build(struct work *w, struct err *e)
 		return rc;
 	if (w->choice->first_step && v->window[0].end_ns == 0)
 		return err_set(e, ERR_USAGE,
-			       "the trace has no step %" PRIu64 " to %" PRIu64 " of epoch %" PRIu64
-			       "; it has epochs %" PRIu64 " to %" PRIu64 " of up to %" PRIu64
-			       " steps",
+			       "the trace contains no steps from %" PRIu64 " to %" PRIu64
+			       " of epoch %" PRIu64 "; it contains epochs %" PRIu64 " to %" PRIu64
+			       " with up to %" PRIu64 " steps",
 			       v->window[0].first_step, v->window[0].last_step, v->window[0].epoch,
 			       w->first_epoch, w->last_epoch, w->last_step);
 	for (size_t i = 0; w->has_steps && i < v->windows; i++)

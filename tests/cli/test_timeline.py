@@ -148,7 +148,7 @@ def on_page(tmp, folder):
 
 
 def told(tmp, folder, name, content, status, *words):
-    """One sentence that names the file and the line; of a trace that breaks off also on the page."""
+    """One sentence that names the file and the line; of a trace that ends unexpectedly also on the page."""
     bad = tmp / name
     bad.write_bytes(content)
     done = stoker("report", folder, "-o", tmp / "bad.html", "--trace", bad, status=status)
@@ -169,16 +169,16 @@ def hostile(tmp, folder):
     head = b'{"traceEvents":[\n'
     ev = b'{"ph":"X","name":"read","cat":"store","pid":1,"tid":3,"ts":%s,"dur":%s}'
     for content, word in (
-            (b"", "line 1: it is empty"), (b"\n\nhello", "line 3: a trace begins"), (b"{}", "no list 'traceEvents'"),
-            (b'{"traceEvents":7}', "is no list"), (head + b"17]}", "line 2: here should be an event"),
-            (head + ev % (b'"x"', b"1") + b"]}", "line 2: 'ts' is no time"), (head + ev % (b"1", b"-4") + b"]}", "'dur' is no"),
-            (head + ev % (b"9" * 40, b"1") + b"]}", "'ts' is no time"),
-            (head + b'{"ph":"X","name":"a"}]}', "an event has no 'ts'"), (head + b'{"ph" "X"}]}', "no colon"),
-            (head + b'{"ph":"X" "name":"a"}]}', "comma"), (head + b'{ph:1}]}', "key"), (head + b'{"a\nb":1}]}', "not closed"),
-            (head + b'{"a":"\\x"}]}', "escape"), (head + b'{"a":"\\u12g4"}]}', "hexadecimal"), (head + b'{"a":}]}', "a value"),
-            (head + b'{"a":' + b"[" * 70 + b"]" * 70 + b"}]}", "64 deep"), (head + b'{"a":[1}]}', "bracket"),
+            (b"", "line 1: the file is empty"), (b"\n\nhello", "line 3: expected '[' or '{'"), (b"{}", "array 'traceEvents' is missing"),
+            (b'{"traceEvents":7}', "is not an array"), (head + b"17]}", "line 2: expected an event"),
+            (head + ev % (b'"x"', b"1") + b"]}", "line 2: 'ts' is not a time"), (head + ev % (b"1", b"-4") + b"]}", "'dur' is not a duration"),
+            (head + ev % (b"9" * 40, b"1") + b"]}", "'ts' is not a time"),
+            (head + b'{"ph":"X","name":"a"}]}', "an event has no 'ts'"), (head + b'{"ph" "X"}]}', "colon"),
+            (head + b'{"ph":"X" "name":"a"}]}', "comma"), (head + b'{ph:1}]}', "key"), (head + b'{"a\nb":1}]}', "not terminated"),
+            (head + b'{"a":"\\x"}]}', "escape"), (head + b'{"a":"\\u12g4"}]}', "hexadecimal"), (head + b'{"a":}]}', "a JSON value"),
+            (head + b'{"a":' + b"[" * 70 + b"]" * 70 + b"}]}", "64 levels deep"), (head + b'{"a":[1}]}', "bracket"),
             (b'{"otherData":{"begin_unix_ns":"-5"},"traceEvents":[]}', "begin_unix_ns"),
-            (b"[\n" + b"\0" * 1000, "line 2: here should be an event"), (random.Random(1).randbytes(5000), "line 1:")):
+            (b"[\n" + b"\0" * 1000, "line 2: expected an event"), (random.Random(1).randbytes(5000), "line 1:")):
         told(tmp, folder, "bad.json", content, 1, word)
     # nothing drawn, nothing wrong
     for content in (b"[]", b"[\n]", b'{"traceEvents":[]}', b"["):
@@ -186,17 +186,17 @@ def hostile(tmp, folder):
     cuts = sorted({*range(200, len(good) - 3, max(1, len(good) // 12)), len(good) - 5})
     for at in cuts:
         line = good[:at].count(b"\n") + 1
-        told(tmp, folder, "cut.json", good[:at], 0, f"breaks off in line {line}")
+        told(tmp, folder, "cut.json", good[:at], 0, f"ends unexpectedly in line {line}")
     packed = gzip.compress(good)
-    told(tmp, folder, "cut.json.gz", packed[:len(packed) // 2], 0, "breaks off in line")
+    told(tmp, folder, "cut.json.gz", packed[:len(packed) // 2], 0, "ends unexpectedly in line")
     # in the folder of a run it does not take the report with it
     shutil.copytree(folder, tmp / "broken")
     (tmp / "broken/trace.json").write_text('{"traceEvents":[\n{"ph":"X","ts":"now"}]}')
     done = stoker("report", tmp / "broken", "-o", tmp / "b.html")
-    assert "line 2: 'ts' is no time" in done.stderr and "timeline is left out" in done.stderr, done.stderr
-    assert "'ts' is no time" in data_of(tmp / "b.html")["runs"][0]["trace"]["note"]
+    assert "line 2: 'ts' is not a time" in done.stderr and "timeline is left out" in done.stderr, done.stderr
+    assert "'ts' is not a time" in data_of(tmp / "b.html")["runs"][0]["trace"]["note"]
     for options, word in ((("--steps=9-8",), "--steps=9-8"), (("--steps=0",), "--steps=0"), (("--ranks=9",), "ranks 0 to 1"),
-                          (("--epoch=7",), "no training step"), (("--steps=500",), "of up to 8 steps"),
+                          (("--epoch=7",), "no training steps"), (("--steps=500",), "with up to 8 steps"),
                           (("--trace", tmp / "absent"), "absent")):
         done = stoker("report", folder, "-o", tmp / "b.html", *options, status=None)
         assert done.returncode in (1, 2) and word in done.stderr, (options, done.stderr)

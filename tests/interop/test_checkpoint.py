@@ -332,7 +332,7 @@ def test_safetensors(tmp):
     blob = bytearray(pathlib.Path(path).read_bytes())
     blob[-1] ^= 1
     pathlib.Path(path).write_bytes(blob)
-    assert "is not what was written" in tool("read", f"{tmp}/safe", 4, *keys, "checkpoint.verify=true", status=1)
+    assert "differs from what was written" in tool("read", f"{tmp}/safe", 4, *keys, "checkpoint.verify=true", status=1)
     tool("remove", f"{tmp}/safe", 4, *keys)
     assert os.listdir(f"{tmp}/safe") == []
 
@@ -378,7 +378,7 @@ def test_distcp(tmp):
         half = raw(state["model.1.1"])[64 * 128:]
         assert blob.count(half) == 1, "the second half of a tensor lies in rank 1's file"
     os.remove(f"{folder}/global_epoch1_step2/.metadata")
-    assert "never made whole" in tool("read", folder, 4, *keys, status=1)
+    assert "is incomplete: it was never committed" in tool("read", folder, 4, *keys, status=1)
     tool("remove", folder, 4, *keys)
     assert os.listdir(folder) == []
 

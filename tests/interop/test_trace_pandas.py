@@ -146,7 +146,7 @@ def killed(tmp):
     page = tmp / "page.html"
     stoker("report", out, "-o", page, "--trace", half)
     lines = half.read_bytes().count(b"\n") + 1
-    assert f"breaks off in line {lines}" in page.read_text(), lines
+    assert f"ends unexpectedly in line {lines}" in page.read_text(), lines
 
 
 def main():

@@ -443,11 +443,11 @@ static void test_errors(void **state)
 {
 	(void)state;
 	expect_error("checkpoint.mode=subset model.parallelism.data=2 model.parallelism.tensor=2",
-		     5, "more than the 4 of the job");
+		     5, "exceed the 4 ranks of the job");
 	expect_error("model.num_layers=1000000 model.transformer.hidden_size=1000000000000", 1,
-		     "beyond 2^62 bytes");
+		     "exceeds 2^62 bytes");
 	expect_error("model.optimization_groups=[1000000000000000,1000000000000000]", 1000000,
-		     "beyond 2^62 bytes");
+		     "exceeds 2^62 bytes");
 	expect_error("model.num_layers=2 model.parallelism.pipeline=4", 4, "less than");
 }
 

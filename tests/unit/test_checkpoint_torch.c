@@ -208,26 +208,26 @@ static void test_bad_pickles(void **state)
 	uint64_t count;
 
 	(void)state;
-	BAD("", "ends without an end");
-	BAD(".", "holds nothing");
-	BAD("\x80\x02}", "ends without an end");
-	BAD("\x80\x02X\xff\xff\xff\x7fzz.", "within a string");
-	BAD("}r\xff\xff\xff\xff.", "a place of the memo that cannot be");
-	BAD("h\x01.", "memo that is empty");
+	BAD("", "the STOP opcode is missing");
+	BAD(".", "it is empty");
+	BAD("\x80\x02}", "the STOP opcode is missing");
+	BAD("\x80\x02X\xff\xff\xff\x7fzz.", "inside a string");
+	BAD("}r\xff\xff\xff\xff.", "an invalid memo index");
+	BAD("h\x01.", "an empty memo entry");
 	BAD("t.", "a mark is missing");
-	BAD("R.", "stack is too short");
+	BAD("R.", "stack underflow");
 	BAD("cos\nsystem", "name of a global");
-	BAD("Q.", "stack is too short");
-	BAD("}Q.", "names no storage");
+	BAD("Q.", "stack underflow");
+	BAD("}Q.", "does not name a storage");
 	BAD("\x80\x04\x94.", "protocol 4");
 	BAD("\x82.", "does not write");
-	BAD("}(K\x01u.", "without a value");
-	BAD("ctorch._utils\n_rebuild_tensor_v2\n)R.", "tensor without storage");
+	BAD("}(K\x01u.", "has no value");
+	BAD("ctorch._utils\n_rebuild_tensor_v2\n)R.", "a tensor lacks its storage");
 	/* what is called is never called */
 	assert_int_equal(parse("cos\nsystem\n(X\x02\0\0\0lstR.", 26, 1 << 20, &count, &e), 0);
 	assert_int_equal(count, 0);
 	/* a list within itself, and maps that double themselves */
-	BAD("]q\0h\0a.", "without end");
+	BAD("]q\0h\0a.", "nested too deeply");
 	buf_puts(&b, "]q");
 	buf_putc(&b, 0);
 	for (int i = 1; i < 60; i++) {
@@ -240,7 +240,7 @@ static void test_bad_pickles(void **state)
 		buf_putc(&b, (char)i);
 	}
 	buf_putc(&b, '.');
-	expect_bad(b.data, b.len, "without end");
+	expect_bad(b.data, b.len, "too many tensors");
 	/* memory */
 	buf_reset(&b);
 	for (int i = 0; i < 100000; i++)
