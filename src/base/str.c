@@ -1,5 +1,6 @@
 #include "base/str.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -19,6 +20,23 @@ bool str_ends(const char *s, const char *suffix)
 	size_t n = strlen(s), m = strlen(suffix);
 
 	return n >= m && memcmp(s + n - m, suffix, m) == 0;
+}
+
+void str_append_args(char *out, size_t size, const char *fmt, va_list ap)
+{
+	size_t n = strlen(out);
+
+	assert(n < size);
+	vsnprintf(out + n, size - n, fmt, ap);
+}
+
+void str_append(char *out, size_t size, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	str_append_args(out, size, fmt, ap);
+	va_end(ap);
 }
 
 bool str_to_i64(const char *s, int64_t *out)

@@ -177,8 +177,8 @@ static void why_asked(struct ledger_line *l, const struct facts *f, double wante
 
 	if (l->bytes > wanted)
 		explain(l, LEDGER_EXPLAINED,
-			"%s of it headers and indexes, %s past the ends of files; the rest is the "
-			"format's own, or lies around the samples",
+			"%s of it headers and indexes, %s past the end of files; the rest is the "
+			"framing of the format, or data around the samples",
 			str_bytes(f->meta_returned, a, sizeof(a)),
 			str_bytes(fmax(0, l->bytes - returned), b, sizeof(b)));
 	else if (f->encoded)
@@ -187,16 +187,15 @@ static void why_asked(struct ledger_line *l, const struct facts *f, double wante
 			"the samples in them");
 	else if (f->copies)
 		explain(l, LEDGER_EXPLAINED,
-			"samples came from the reader's own copies "
-			"(reader.read_type memory)");
+			"samples came from the reader's own copies (reader.read_type=memory)");
 	else
-		explain(l, LEDGER_FLAGGED, "less was asked for than the samples hold");
+		explain(l, LEDGER_FLAGGED, "less was asked for than the samples contain");
 }
 
 static void why_returned(struct ledger_line *l, double asked)
 {
 	if (l->bytes < asked)
-		explain(l, LEDGER_EXPLAINED, "requests reached past the ends of files");
+		explain(l, LEDGER_EXPLAINED, "requests reached past the end of files");
 	else
 		explain(l, LEDGER_FLAGGED, "the store returned more than it was asked for");
 }
@@ -212,12 +211,12 @@ static void why_calls(struct ledger_line *l, const struct facts *f, double retur
 	sampling = (double)points * SAMPLE_BYTES;
 	str_bytes(fabs(more), a, sizeof(a));
 	if (more < 0 && f->mapped)
-		explain(l, LEDGER_EXPLAINED, "%s came from mapped files: page faults, no calls", a);
+		explain(l, LEDGER_EXPLAINED,
+			"%s came from mapped files, through page faults and not read calls", a);
 	else if (more < 0 && f->uncounted)
 		explain(l, LEDGER_EXPLAINED,
-			"%s came through the store %s, whose reads this counter "
-			"leaves out",
-			a, f->base->name);
+			"%s came through the store %s, which this counter does not include", a,
+			f->base->name);
 	else if (more < 0)
 		explain(l, LEDGER_FLAGGED, "%s did not come from read calls of this process", a);
 	else if (f->direct && more <= 2 * BLOCK * f->requests + sampling)
@@ -228,9 +227,7 @@ static void why_calls(struct ledger_line *l, const struct facts *f, double retur
 			str_bytes(f->loaded, b, sizeof(b)));
 	else
 		explain(l, LEDGER_FLAGGED,
-			"the process read %s that no request of the store "
-			"asked for",
-			a);
+			"the process read %s that no request to the store asked for", a);
 }
 
 /* Whether what was fetched and what was there can have served all: nobody else brought anything in,
@@ -257,13 +254,15 @@ static void why_less_charged(struct ledger_line *l, const struct facts *f, doubl
 	str_bytes(missing, a, sizeof(a));
 	str_bytes(f->cached, b, sizeof(b));
 	if (f->memory)
-		explain(l, LEDGER_EXPLAINED, "the file system is memory: nothing is below it");
+		explain(l, LEDGER_EXPLAINED,
+			"the file system is in memory: there is no device below it");
 	else if (f->r->host_source && f->r->host_source->client.kind != FS_CLIENT_NONE)
-		explain(l, LEDGER_EXPLAINED, "%s does not report all it fetches to this counter",
+		explain(l, LEDGER_EXPLAINED,
+			"%s does not report everything it fetches to this counter",
 			f->r->host_source->client.type);
 	else if (!f->cached_known)
 		explain(l, LEDGER_FLAGGED,
-			"%s came from somewhere else; what the page cache held is not known", a);
+			"%s came from another source; what the page cache held is unknown", a);
 	else if (again <= slack)
 		explain(l, LEDGER_EXPLAINED, "the page cache: it held %s%s before the epochs",
 			f->part ? "about " : "", b);
@@ -273,8 +272,8 @@ static void why_less_charged(struct ledger_line *l, const struct facts *f, doubl
 			str_bytes(again, c, sizeof(c)));
 	else
 		explain(l, LEDGER_FLAGGED,
-			"%s less, and the page cache held only %s before: another program brought "
-			"it in, or the file system does not report its reads",
+			"%s less, but the page cache held only %s before: another program read it "
+			"into the cache, or the file system does not report its reads",
 			a, b);
 }
 
@@ -292,15 +291,15 @@ static void why_more_charged(struct ledger_line *l, const struct facts *f, doubl
 			a);
 	else if (!f->direct && more <= ahead + tables + slack)
 		explain(l, LEDGER_EXPLAINED, "%s: %s more",
-			f->mapped ? "page faults and read-ahead bring in what lies around"
+			f->mapped ? "page faults and read-ahead fetch data around the samples"
 				  : "read-ahead",
 			a);
 	else if (!f->direct && f->r->workload->storage.page_cache == PAGE_CACHE_DROP)
 		explain(l, LEDGER_EXPLAINED,
-			"%s more: what drop-behind threw away was fetched again", a);
+			"%s more: pages dropped by drop-behind were fetched again", a);
 	else if (!f->direct && f->cached_known && asked + more > f->files)
 		explain(l, LEDGER_FLAGGED,
-			"%s more than all files hold: pages were dropped before they were used, "
+			"%s more than all files contain: pages were evicted before they were used, "
 			"and fetched again (too little memory for the page cache)",
 			a);
 	else
@@ -320,28 +319,27 @@ static void why_device(struct ledger_line *l, const struct facts *f, double char
 		str_bytes(more, a, sizeof(a));
 		if (parts > SHARE * l->bytes)
 			explain(l, LEDGER_FLAGGED,
-				"%s more: others read beside this run, %s of it from other "
+				"%s more: other programs read during the run, %s of it from other "
 				"partitions",
 				a, str_bytes(parts, b, sizeof(b)));
 		else
 			explain(l, LEDGER_FLAGGED,
-				"%s more: other programs, or the kernel for "
-				"itself, read beside this run",
+				"%s more: other programs or the kernel itself read during the run",
 				a);
 		return;
 	}
 	str_bytes(-more, a, sizeof(a));
 	mean = w->reads ? (double)w->read_bytes / (double)w->reads : 0;
 	if (w->under_way && -more <= fmax(LEAST_BYTES, 2 * mean * (double)w->under_way))
-		explain(l, LEDGER_EXPLAINED, "%s less: read-ahead was still under way at the end",
+		explain(l, LEDGER_EXPLAINED, "%s less: read-ahead was still in progress at the end",
 			a);
 	else if (f->loaded > 0 && -more <= 1.05 * f->loaded + LEAST_BYTES)
 		explain(l, LEDGER_EXPLAINED, "%s less: checkpoints were read from another device",
 			a);
 	else
 		explain(l, LEDGER_FLAGGED,
-			"%s less: the process read from other devices too, or "
-			"was answered without this one",
+			"%s less: the process also read from other devices, or some reads did not "
+			"reach this one",
 			a);
 }
 
@@ -352,15 +350,15 @@ static void why_disks(struct ledger_line *l, const struct facts *f, double devic
 	str_bytes(fabs(l->bytes - device), a, sizeof(a));
 	if (l->bytes > device)
 		explain(l, LEDGER_FLAGGED,
-			"%s more: others read from these disks, or one read of the device takes "
-			"several of them",
+			"%s more: other programs read from these disks, or one read of the device "
+			"reads several disks",
 			a);
 	else if (f->r->host_source->tree.loop)
 		explain(l, LEDGER_FLAGGED,
-			"%s less: they came from the page cache of the loop device's backing file",
-			a);
+			"%s less: served from the page cache of the loop device's backing file", a);
 	else
-		explain(l, LEDGER_FLAGGED, "%s less: a cache between the device and its disks", a);
+		explain(l, LEDGER_FLAGGED,
+			"%s less: served from a cache between the device and its disks", a);
 }
 
 static void why_network(struct ledger_line *l, double before)
@@ -374,8 +372,8 @@ static void why_network(struct ledger_line *l, double before)
 	else if (more > 0)
 		explain(l, LEDGER_FLAGGED, "%s more: other traffic of this machine", a);
 	else
-		explain(l, LEDGER_FLAGGED, "%s less: they took another way than these interfaces",
-			a);
+		explain(l, LEDGER_FLAGGED,
+			"%s less: traffic took another path than these interfaces", a);
 }
 
 static void why_client(struct ledger_line *l, double returned)
@@ -386,7 +384,7 @@ static void why_client(struct ledger_line *l, double returned)
 	if (l->bytes > returned)
 		explain(l, LEDGER_FLAGGED, "%s more: other programs read from this file system", a);
 	else
-		explain(l, LEDGER_FLAGGED, "%s less than this program's reads returned", a);
+		explain(l, LEDGER_FLAGGED, "%s less than the reads of this program returned", a);
 }
 
 static void why_fetched(struct ledger_line *l, const struct facts *f, double client)
@@ -401,8 +399,8 @@ static void why_fetched(struct ledger_line *l, const struct facts *f, double cli
 	else if (f->cached_known && missing <= f->cached + fmax(LEAST_BYTES, SHARE * client))
 		explain(l, LEDGER_EXPLAINED, "the page cache: it held %s before the epochs", b);
 	else
-		explain(l, LEDGER_FLAGGED, "%s less, and the page cache held %s before the epochs",
-			a, f->cached_known ? b : "what nobody could tell");
+		explain(l, LEDGER_FLAGGED, "%s less, but the page cache held %s before the epochs",
+			a, f->cached_known ? b : "an unknown amount");
 }
 
 /* The nearest known line before `key` among those that it follows from. */
@@ -444,7 +442,7 @@ static void judge(struct ledger *l, const struct facts *f, enum ledger_key key)
 		return;
 	if (key > LEDGER_CHARGED && fabs(now - before) <= SHARE * l->line[LEDGER_WANTED].bytes) {
 		explain(line, LEDGER_EXPLAINED,
-			"%s apart, which is under 1 %% of the sample data of this run",
+			"they differ by %s, less than 1 %% of the sample data of this run",
 			str_bytes(fabs(now - before), apart, sizeof(apart)));
 		return;
 	}
@@ -458,8 +456,8 @@ static void judge(struct ledger *l, const struct facts *f, enum ledger_key key)
 	case LEDGER_CALLS:
 		if (line->against == LEDGER_WANTED)
 			explain(line, LEDGER_EXPLAINED,
-				"requests were not counted (run.measure none): headers and what "
-				"lies around the samples");
+				"requests were not counted (run.measure=none): headers, indexes "
+				"and data around the samples");
 		else
 			why_calls(line, f, before);
 		break;

@@ -9,6 +9,8 @@
 #include "base/memory_speed.h"
 #include "base/str.h"
 #include "judge/decompose.h"
+#include "judge/limit_memory.h"
+#include "predict/costs.h"
 #include "predict/outlook.h"
 
 static const double SMALL_LOSS = 0.05;    /* of the wall time: nothing to find */
@@ -34,11 +36,11 @@ struct view {
 	double work;                      /* s, all */
 };
 
-static void look(struct view *v, const struct result *r)
+static void view_fill(struct view *v, const struct result *r)
 {
 	double room;
 
-	v->law = outlook_law(r);
+	v->law = costs_read_law(r);
 	v->compute = v->d->mean_s[TIME_COMPUTE];
 	v->wait = decompose_wait(v->d->mean_s);
 	v->skew = v->d->mean_s[TIME_SKEW];
@@ -54,57 +56,49 @@ static void look(struct view *v, const struct result *r)
 			     : 0;
 }
 
-__attribute__((format(printf, 3, 4))) static void name(struct view *v, const char *cause,
-						       const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void limited_by(struct view *v, const char *cause,
+							     const char *fmt, ...)
 {
 	struct limit *l = v->limit;
 	double au = v->m->train_au.count ? v->m->train_au.mean : v->m->whole_au.mean;
 	va_list ap;
-	size_t n;
 
 	snprintf(l->cause, sizeof(l->cause), "%s", cause);
 	snprintf(l->text, sizeof(l->text), "AU %.1f %%: ", au);
-	n = strlen(l->text);
 	va_start(ap, fmt);
-	vsnprintf(l->text + n, sizeof(l->text) - n, fmt, ap);
+	str_append_args(l->text, sizeof(l->text), fmt, ap);
 	va_end(ap);
 }
 
-/* What would help. */
-static void advise(struct view *v)
+/* Ends the sentence with what more workers would do. */
+static void say_workers_needed(struct view *v)
 {
 	const struct outlook *o = v->outlook;
 	struct limit *l = v->limit;
-	size_t n = strlen(l->text);
-	char *at = l->text + n;
-	size_t room = sizeof(l->text) - n;
 
-	if (!o->known)
-		snprintf(at, room, ".");
-	else if (!o->needed_known)
-		snprintf(at, room,
-			 "; what more workers would reach cannot be said, as readers "
-			 "always ran in the same company.");
-	else if (o->workers_needed > v->r->rank[0].workers)
-		snprintf(at, room, "; %u workers a rank would reach %.0f %%.", o->workers_needed,
-			 o->needed_au);
-	else if (o->workers_needed == 0)
-		snprintf(at, room, "; more workers would not reach 90 %%.");
-	else
-		snprintf(at, room, ".");
+	if (o->known && !o->needed_known)
+		str_append(l->text, sizeof(l->text),
+			   "; the effect of more workers cannot be predicted, because the number "
+			   "of concurrent readers never varied");
+	else if (o->known && o->workers_needed > v->r->rank[0].workers)
+		str_append(l->text, sizeof(l->text), "; %u workers per rank would reach %.0f %%",
+			   o->workers_needed, o->needed_au);
+	else if (o->known && o->workers_needed == 0)
+		str_append(l->text, sizeof(l->text), "; more workers would not reach 90 %%");
+	str_append(l->text, sizeof(l->text), ".");
 }
 
 static void no_loss(struct view *v)
 {
 	if (limit_cached(v->r))
-		name(v, "page_cache",
-		     "limited by computation, but the dataset lay in the page cache: this says "
-		     "nothing of the storage.");
+		limited_by(v, "page_cache",
+			   "limited by computation, but the dataset was in the page cache: this "
+			   "says nothing about the storage.");
 	else
-		name(v, "compute",
-		     "limited by computation; the storage keeps up (workers %.0f %% busy, %.3g "
-		     "batches ready when asked for).",
-		     100 * v->busy, v->d->ready_mean);
+		limited_by(v, "compute",
+			   "limited by computation; the storage keeps up (workers %.0f %% busy, "
+			   "%.3g batches ready on average).",
+			   100 * v->busy, v->d->ready_mean);
 }
 
 /* Of several hosts one whose ranks are behind nearly always, and not one of them alone: then that
@@ -124,11 +118,11 @@ static bool at_host(struct view *v)
 	    d->last_behind_s >= ALONE_SHARE * d->last_node_behind_s)
 		return false;
 	h = result_node_host(v->r, d->last_node);
-	name(v, "slow_host",
-	     "limited by host %s, whose %u ranks come last in %.0f %% of the steps, %.3g ms after "
-	     "those of other hosts, because of %s; all others wait for them.",
-	     h ? h->hostname : "?", d->last_node_ranks, 100 * d->last_node_share,
-	     1e3 * d->last_node_behind_s, time_part_names[d->last_part]);
+	limited_by(v, "slow_host",
+		   "limited by host %s: its %u ranks arrive last in %.0f %% of the steps, %.3g ms "
+		   "after those of other hosts, because of %s; all others wait for them.",
+		   h ? h->hostname : "?", d->last_node_ranks, 100 * d->last_node_share,
+		   1e3 * d->last_node_behind_s, time_part_names[d->last_part]);
 	return true;
 }
 
@@ -144,20 +138,22 @@ static bool at_barrier(struct view *v)
 	if (at_host(v))
 		return true;
 	if (d->last_share >= often && behind >= RANK_SHARE * v->loss) {
-		name(v, "slow_rank",
-		     "limited by rank %u%s%s, which comes last in %.0f %% of the steps, %.3g ms "
-		     "after the others, because of %s; all others wait for it.",
-		     d->last_rank, v->r->nodes > 1 ? " on host " : "",
-		     v->r->nodes > 1 ? result_rank_host(v->r, d->last_rank)->hostname : "",
-		     100 * d->last_share, 1e3 * d->last_behind_s, time_part_names[d->last_part]);
+		limited_by(v, "slow_rank",
+			   "limited by rank %u%s%s, which arrives last in %.0f %% of the steps, "
+			   "%.3g ms after the others, because of %s; all others wait for it.",
+			   d->last_rank, v->r->nodes > 1 ? " on host " : "",
+			   v->r->nodes > 1 ? result_rank_host(v->r, d->last_rank)->hostname : "",
+			   100 * d->last_share, 1e3 * d->last_behind_s,
+			   time_part_names[d->last_part]);
 		return true;
 	}
 	if (v->skew <= v->wait || v->skew < 0.4 * v->loss)
 		return false;
-	name(v, "barrier",
-	     "limited by ranks waiting for each other: %.0f %% of the time at the barrier, because "
-	     "steps differ and a different rank is last (the slowest one, rank %u, in %.0f %%).",
-	     100 * v->skew / d->wall_s, d->last_rank, 100 * d->last_share);
+	limited_by(v, "barrier",
+		   "limited by ranks waiting for each other: %.0f %% of the time is barrier wait, "
+		   "because step times vary and no rank is always last (rank %u most often, in "
+		   "%.0f %% of the steps).",
+		   100 * v->skew / d->wall_s, d->last_rank, 100 * d->last_share);
 	return true;
 }
 
@@ -173,19 +169,17 @@ static bool at_window(struct view *v)
 		    isnan(o->unordered_au) ? 0 : o->unordered_au);
 	if (best - o->measured_au < 3 || best - o->measured_au < RECOVERED * (100 - o->measured_au))
 		return false;
-	name(v, "prefetch",
-	     "limited by the prefetch window of %llu batches: batches take %.3g ms +- %.3g ms, "
-	     "and the workers are busy only %.0f %% of the time; a window of %llu would reach "
-	     "%.0f %%",
-	     (unsigned long long)v->r->rank[0].prefetch_batches, 1e3 * v->d->service_mean_s,
-	     1e3 * v->d->service_dev_s, 100 * v->busy,
-	     (unsigned long long)v->r->rank[0].prefetch_batches * 4, o->window_au);
-	if (isnan(o->unordered_au))
-		return true;
-	size_t n = strlen(v->limit->text);
-
-	snprintf(v->limit->text + n, sizeof(v->limit->text) - n, ", batches as they come %.0f %%.",
-		 o->unordered_au);
+	limited_by(v, "prefetch",
+		   "limited by the prefetch window of %llu batches: a batch takes %.3g ms +- %.3g "
+		   "ms, but the workers are busy only %.0f %% of the time; a window of %llu would "
+		   "reach %.0f %%",
+		   (unsigned long long)v->r->rank[0].prefetch_batches, 1e3 * v->d->service_mean_s,
+		   1e3 * v->d->service_dev_s, 100 * v->busy,
+		   (unsigned long long)v->r->rank[0].prefetch_batches * 4, o->window_au);
+	if (!isnan(o->unordered_au))
+		str_append(v->limit->text, sizeof(v->limit->text),
+			   ", out-of-order delivery %.0f %%", o->unordered_au);
+	str_append(v->limit->text, sizeof(v->limit->text), ".");
 	return true;
 }
 
@@ -198,17 +192,17 @@ static bool few_workers(struct view *v)
 	    o->workers_needed > FEW_WORKERS || o->shared_s > o->fixed_s)
 		return false;
 	if (have == 0)
-		name(v, "workers",
-		     "limited by the lack of workers: the rank itself reads, %.3g ms a batch, and "
-		     "nothing is computed meanwhile",
-		     1e3 * v->d->service_mean_s);
+		limited_by(v, "workers",
+			   "limited by the lack of workers: the rank reads its batches itself, "
+			   "%.3g ms each, and computes nothing while it reads",
+			   1e3 * v->d->service_mean_s);
 	else
-		name(v, "workers",
-		     "limited by too few workers: %u, busy %.0f %% of the time, and a batch takes "
-		     "one %.3g ms, while a step computes %.3g ms",
-		     have, 100 * v->busy, 1e3 * v->d->service_mean_s,
-		     1e3 * v->compute * v->r->ranks / (double)v->d->steps);
-	advise(v);
+		limited_by(v, "workers",
+			   "limited by too few workers: %u per rank, busy %.0f %% of the time; a "
+			   "worker takes %.3g ms for a batch, and a step computes for %.3g ms",
+			   have, 100 * v->busy, 1e3 * v->d->service_mean_s,
+			   1e3 * v->compute * v->r->ranks / (double)v->d->steps);
+	say_workers_needed(v);
 	return true;
 }
 
@@ -247,22 +241,22 @@ static bool from_memory(struct view *v, double bytes)
 	copy = memory_copy_speed((unsigned)readers);
 	rate = bytes / data * readers;
 	if (copy > 0 && rate >= COPY_SHARE * copy)
-		name(v, "memory_bandwidth",
-		     "limited by this machine's memory: reading delivers %.3g GB/s while it goes "
-		     "on, of %.3g GB/s that %.0f threads copy; the dataset lies in memory, and "
-		     "this says nothing of the storage",
-		     rate / 1e9, copy / 1e9, readers);
+		limited_by(v, "memory_bandwidth",
+			   "limited by the memory bandwidth of this machine: reads deliver %.3g "
+			   "GB/s of the %.3g GB/s that %.0f threads can copy; the dataset is in "
+			   "memory, so this says nothing about the storage",
+			   rate / 1e9, copy / 1e9, readers);
 	else if (!(copy > 0))
-		name(v, "page_cache",
-		     "limited by reading from this machine's memory, %.3g GB/s while it goes on; "
-		     "this says nothing of the storage",
-		     rate / 1e9);
+		limited_by(v, "page_cache",
+			   "limited by reads from the memory of this machine, at %.3g GB/s; this "
+			   "says nothing about the storage",
+			   rate / 1e9);
 	else
-		name(v, "page_cache",
-		     "limited by reading from this machine's memory, %.3g GB/s while it goes on, "
-		     "of %.3g GB/s that %.0f threads copy: the system's calls cost more than the "
-		     "bytes, and this says nothing of the storage",
-		     rate / 1e9, copy / 1e9, readers);
+		limited_by(v, "page_cache",
+			   "limited by reads from the memory of this machine, at %.3g GB/s of the "
+			   "%.3g GB/s that %.0f threads can copy: system calls cost more than the "
+			   "bytes; this says nothing about the storage",
+			   rate / 1e9, copy / 1e9, readers);
 	return true;
 }
 
@@ -284,33 +278,33 @@ static void say_store(struct view *v)
 		return;
 	str_bytes(bytes / v->d->wall_s, rate, sizeof(rate));
 	if (d->work_s[WORK_OPEN] >= 0.5 * io)
-		name(v, "metadata",
-		     "limited by opening files: the workers are inside requests %.0f %% of the "
-		     "time, %.0f %% of that opening",
-		     100 * v->inside, 100 * d->work_s[WORK_OPEN] / io);
+		limited_by(v, "metadata",
+			   "limited by opening files: the workers spend %.0f %% of the time in "
+			   "requests, %.0f %% of that opening files",
+			   100 * v->inside, 100 * d->work_s[WORK_OPEN] / io);
 	else if (law->shared_share >= law->stream_share && law->shared_share >= law->latency_share)
-		name(v, "bandwidth",
-		     "limited by the storage's bandwidth: the workers are inside requests %.0f %% "
-		     "of the time, and %.0f readers get %s/s together, each the less the more "
-		     "there are",
-		     100 * v->inside, readers, rate);
+		limited_by(v, "bandwidth",
+			   "limited by the bandwidth of the storage: the workers spend %.0f %% of "
+			   "the time in requests, and %.0f concurrent readers share %s/s",
+			   100 * v->inside, readers, rate);
 	else if (law->stream_share >= law->latency_share)
-		name(v, apart ? "stream_bandwidth" : "bandwidth",
-		     "limited by the storage's bandwidth%s: the workers are inside requests %.0f "
-		     "%% of the time, and %.0f readers get %s/s together",
-		     apart ? " for one reader" : "", 100 * v->inside, readers, rate);
+		limited_by(v, apart ? "stream_bandwidth" : "bandwidth",
+			   "limited by the bandwidth of the storage%s: the workers spend %.0f %% "
+			   "of the time in requests, and %.0f readers together get %s/s",
+			   apart ? " for one reader" : "", 100 * v->inside, readers, rate);
 	else if (law->sizes_differ)
-		name(v, "latency",
-		     "limited by the storage's latency: the workers are inside requests %.0f %% "
-		     "of the time, and one takes %.3g ms whatever its size (%.3g requests a "
-		     "batch)",
-		     100 * v->inside, 1e-6 * law->best.latency_ns, requests / (double)d->batches);
+		limited_by(v, "latency",
+			   "limited by the latency of the storage: the workers spend %.0f %% of "
+			   "the time in requests, and each request takes %.3g ms regardless of its "
+			   "size (%.3g requests per batch)",
+			   100 * v->inside, 1e-6 * law->best.latency_ns,
+			   requests / (double)d->batches);
 	else
-		name(v, "storage",
-		     "limited by the storage: the workers are inside requests %.0f %% of the time; "
-		     "all requests have one size, so that latency and bandwidth cannot be told "
-		     "apart",
-		     100 * v->inside);
+		limited_by(v, "storage",
+			   "limited by the storage: the workers spend %.0f %% of the time in "
+			   "requests; all requests have one size, so latency and bandwidth cannot "
+			   "be told apart",
+			   100 * v->inside);
 }
 
 static void say_wait(struct view *v)
@@ -319,44 +313,47 @@ static void say_wait(struct view *v)
 	double io = w[WORK_OPEN] + w[WORK_META] + w[WORK_DATA], others;
 
 	if (v->d->mean_s[TIME_WAIT + WAIT_START] > 0.5 * v->wait)
-		name(v, "start_up",
-		     "limited by the start of the epochs: %.3g s until the first batch is begun",
-		     v->d->mean_s[TIME_WAIT + WAIT_START]);
+		limited_by(v, "start_up",
+			   "limited by the start of the epochs: %.3g s in all before their first "
+			   "batches are started",
+			   v->d->mean_s[TIME_WAIT + WAIT_START]);
 	else if (w[WORK_DECODE] >= io && w[WORK_DECODE] >= w[WORK_PREPROCESS] &&
 		 w[WORK_DECODE] >= w[WORK_TRANSPORT]) {
 		if (v->r->workload->run.measure == MEASURE_NONE) {
-			name(v, "reading",
-			     "limited by reading: the workers are busy %.0f %% of the time; what "
-			     "of it is the storage's was not measured (run.measure=none)",
-			     100 * v->busy);
-			advise(v);
+			limited_by(v, "reading",
+				   "limited by reading: the workers are busy %.0f %% of the time; "
+				   "the share of the storage was not measured (run.measure=none)",
+				   100 * v->busy);
+			say_workers_needed(v);
 			return;
 		}
 		if (cpu_taken(v, &others)) {
-			name(v, "other_programs",
-			     "limited by other programs on this machine, which use %.0f %% of its "
-			     "processors: decoding gets too little of them.",
-			     100 * others);
+			limited_by(v, "other_programs",
+				   "limited by other programs on this machine, which use %.0f %% "
+				   "of its processors and leave too little for decoding.",
+				   100 * others);
 			return;
 		}
-		name(v, "decode",
-		     "limited by decoding on this machine: the workers are busy %.0f %% of the "
-		     "time, %.0f %% of that decoding",
-		     100 * v->busy, 100 * w[WORK_DECODE] / v->work);
+		limited_by(
+			v, "decode",
+			"limited by decoding on this machine: the workers are busy %.0f %% of the "
+			"time, %.0f %% of that decoding",
+			100 * v->busy, 100 * w[WORK_DECODE] / v->work);
 	} else if (w[WORK_PREPROCESS] >= io && w[WORK_PREPROCESS] >= w[WORK_TRANSPORT]) {
-		name(v, "preprocess",
-		     "limited by preprocessing: the workers are busy %.0f %% of the time, %.0f %% "
-		     "of that preprocessing",
-		     100 * v->busy, 100 * w[WORK_PREPROCESS] / v->work);
+		limited_by(v, "preprocess",
+			   "limited by preprocessing: the workers are busy %.0f %% of the time, "
+			   "%.0f %% "
+			   "of that preprocessing",
+			   100 * v->busy, 100 * w[WORK_PREPROCESS] / v->work);
 	} else if (w[WORK_TRANSPORT] > io) {
-		name(v, "transport",
-		     "limited by handing batches over: the workers are busy %.0f %% of the time, "
-		     "%.0f %% of that packing",
-		     100 * v->busy, 100 * w[WORK_TRANSPORT] / v->work);
+		limited_by(v, "transport",
+			   "limited by handing over batches: the workers are busy %.0f %% of the "
+			   "time, %.0f %% of that packing",
+			   100 * v->busy, 100 * w[WORK_TRANSPORT] / v->work);
 	} else {
 		say_store(v);
 	}
-	advise(v);
+	say_workers_needed(v);
 }
 
 void limit_find(const struct result *r, const struct run_metrics *m, struct limit *limit,
@@ -369,22 +366,23 @@ void limit_find(const struct result *r, const struct run_metrics *m, struct limi
 		return;
 	if (!(v.d->wall_s > 0) || v.d->steps == 0)
 		return;
-	look(&v, r);
+	view_fill(&v, r);
 	outlook_compute(r, m->epochs, &v.law, outlook);
 	limit->loss_share = 100 * v.loss / v.d->wall_s;
 	if (v.loss < SMALL_LOSS * v.d->wall_s)
 		no_loss(&v);
 	else if (v.d->mean_s[TIME_CHECKPOINT] > 0.5 * v.loss)
-		name(&v, "checkpoint",
-		     "limited by checkpoints, for which training stood %.0f %% of the time.",
-		     100 * v.d->mean_s[TIME_CHECKPOINT] / v.d->wall_s);
+		limited_by(&v, "checkpoint",
+			   "limited by checkpoints, which stop training for %.0f %% of the time.",
+			   100 * v.d->mean_s[TIME_CHECKPOINT] / v.d->wall_s);
 	else if (v.wait > 0.3 * v.loss && limit_memory(r, text, sizeof(text)))
-		name(&v, "memory", "%s", text);
+		limited_by(&v, "memory", "%s", text);
 	else if (at_barrier(&v) || at_window(&v) || few_workers(&v))
 		return;
 	else if (v.wait > 0.3 * v.loss && v.work > 0)
 		say_wait(&v);
 	else
-		name(&v, "other", "%.0f %% of the time lies between the steps or in their meeting.",
-		     100 * (v.loss - v.wait) / v.d->wall_s);
+		limited_by(&v, "other",
+			   "%.0f %% of the time is spent between steps or at the barrier.",
+			   100 * (v.loss - v.wait) / v.d->wall_s);
 }

@@ -1,12 +1,11 @@
 /* What memory had to do with it: whether the page cache served, and whether there was too little.
  */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
-#include "judge/limit.h"
+#include "judge/limit_memory.h"
 #include "store/store.h"
 
 static const double CACHED_SHARE = 0.5;  /* of the dataset in the page cache: it served */
@@ -45,7 +44,7 @@ struct fetching {
 	uint32_t epochs;
 };
 
-static void look(const struct result *r, struct fetching *f)
+static void sum_fetching(const struct result *r, struct fetching *f)
 {
 	const struct store_facts *base = workload_base_store(r->workload);
 	bool through = base->flags & STORE_HAS_FILES && !(base->flags & STORE_IS_UNCACHED) &&
@@ -76,27 +75,17 @@ static void look(const struct result *r, struct fetching *f)
 	}
 }
 
-__attribute__((format(printf, 3, 4))) static void put(char *out, size_t size, const char *fmt, ...)
-{
-	size_t n = strlen(out);
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(out + n, size - n, fmt, ap);
-	va_end(ap);
-}
-
-static void say_whose(const struct result *r, char *out, size_t size)
+static void say_where_memory_is_short(const struct result *r, char *out, size_t size)
 {
 	const struct epoch_usage *u = &r->usage[r->epochs_done - 1];
 	char a[32];
 
-	put(out, size, "limited by too little memory");
+	str_append(out, size, "limited by too little memory");
 	if (r->nodes > 1 && r->process && u->memory_process < r->processes)
-		put(out, size, " of host %.64s", r->process[u->memory_process].hostname);
+		str_append(out, size, " on host %.64s", r->process[u->memory_process].hostname);
 	if (u->memory.limit_bytes)
-		put(out, size, " (its control group may use %s)",
-		    str_bytes((double)u->memory.limit_bytes, a, sizeof(a)));
+		str_append(out, size, " (its control group is limited to %s)",
+			   str_bytes((double)u->memory.limit_bytes, a, sizeof(a)));
 }
 
 bool limit_memory(const struct result *r, char *out, size_t size)
@@ -113,7 +102,7 @@ bool limit_memory(const struct result *r, char *out, size_t size)
 		stalled += u->memory.stall_ns > 0 ? (double)u->memory.stall_ns / 1e9 : 0;
 		wall += (double)u->wall_ns / 1e9;
 	}
-	look(r, &f);
+	sum_fetching(r, &f);
 	waits = wall > 0 && stalled >= STALLED_SHARE * wall;
 	/* dropped by hand, or by a file system without a cache, they are no refaults; what is
 	 * counted of them is one host's, of what came again all hosts' */
@@ -122,21 +111,22 @@ bool limit_memory(const struct result *r, char *out, size_t size)
 	if (!waits && !again)
 		return false;
 	out[0] = '\0';
-	say_whose(r, out, size);
+	say_where_memory_is_short(r, out, size);
 	if (waits) {
-		put(out, size,
-		    ": in %.0f %% of the time programs waited for pages being reclaimed or read "
-		    "back",
-		    100 * fmin(1, stalled / wall));
+		str_append(out, size,
+			   ": for %.0f %% of the time, programs waited for pages being reclaimed "
+			   "or read back",
+			   100 * fmin(1, stalled / wall));
 		if (f.refaults_known && f.refaults > 0)
-			put(out, size, " (%s of files were)", str_bytes(f.refaults, a, sizeof(a)));
+			str_append(out, size, " (%s of file pages were read back)",
+				   str_bytes(f.refaults, a, sizeof(a)));
 	}
 	if (again)
-		put(out, size,
-		    "%s %s were fetched an epoch for files of %s, as pages were dropped before "
-		    "they were read again",
-		    waits ? ", and" : ":", str_bytes(f.bytes / f.epochs, a, sizeof(a)),
-		    str_bytes(f.files / f.epochs, b, sizeof(b)));
-	put(out, size, "; give it more memory, or fewer workers and batches.");
+		str_append(out, size,
+			   "%s %s per epoch were fetched for files of %s, because pages were "
+			   "evicted before they were read again",
+			   waits ? ", and" : ":", str_bytes(f.bytes / f.epochs, a, sizeof(a)),
+			   str_bytes(f.files / f.epochs, b, sizeof(b)));
+	str_append(out, size, "; provide more memory, or use fewer workers and batches.");
 	return true;
 }

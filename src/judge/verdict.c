@@ -9,15 +9,15 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/str.h"
 #include "store/store.h"
 
 void verdict_say(struct verdict *v, const char *fmt, ...)
 {
-	size_t n = strlen(v->text);
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(v->text + n, sizeof(v->text) - n, fmt, ap);
+	str_append_args(v->text, sizeof(v->text), fmt, ap);
 	va_end(ap);
 }
 

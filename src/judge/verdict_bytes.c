@@ -32,9 +32,8 @@ static void judge_payload(struct verdict *v, const struct result *r, const struc
 		return;
 	if (d->drawn) {
 		if (r->workload->reader.read_type == READ_MEMORY)
-			verdict_say(
-				v, " Samples served from the reader's own copies (reader.read_type "
-				   "memory) took none of it.");
+			verdict_say(v, " Samples served from the reader's own copies "
+				       "(reader.read_type=memory) are not included.");
 		return;
 	}
 	expected = dataset_sample_bytes(d, DATASET_TRAIN, 0);
@@ -47,12 +46,12 @@ static void judge_payload(struct verdict *v, const struct result *r, const struc
 			verdict_worsen(v, VERDICT_WARN);
 		verdict_say(v,
 			    " %.3g %% of the samples were served from the reader's own copies "
-			    "(reader.read_type memory), not from the store.",
+			    "(reader.read_type=memory), not from the store.",
 			    100 * share);
 		return;
 	}
 	verdict_worsen(v, VERDICT_FAIL);
-	verdict_say(v, " A sample delivered %s on average, but the workload's samples have %s.",
+	verdict_say(v, " Samples read had %s on average, but the samples of the workload have %s.",
 		    str_bytes((double)m->payload_bytes / (double)samples, have, sizeof(have)),
 		    str_bytes((double)expected, want, sizeof(want)));
 }
@@ -66,16 +65,16 @@ static void judge_device(struct verdict *v, const struct result *r, const struct
 
 	if (!(base->flags & STORE_HAS_FILES)) {
 		verdict_worsen(v, VERDICT_UNKNOWN);
-		verdict_say(v, " The store '%s' has no device below it to compare with.",
+		verdict_say(v, " The store '%s' has no device to compare with.",
 			    r->workload->storage.store ? r->workload->storage.store : "");
 		return;
 	}
 	if (!m->device_known) {
 		verdict_worsen(v, VERDICT_UNKNOWN);
-		verdict_say(v, " The kernel does not say what the device delivered.");
+		verdict_say(v, " The kernel does not report what the device delivered.");
 		return;
 	}
-	verdict_say(v, " Device %.0f %% (%s): ", 100 * share,
+	verdict_say(v, " The device delivered %.0f %% of that (%s): ", 100 * share,
 		    str_bytes((double)m->device_bytes, a, sizeof(a)));
 	if (share < CACHE_SHARE) {
 		verdict_worsen(v, VERDICT_WARN);
@@ -87,8 +86,8 @@ static void judge_device(struct verdict *v, const struct result *r, const struct
 		verdict_worsen(v, VERDICT_WARN);
 		verdict_say(v, "the page cache served the other %.0f %%.", 100 * (1 - share));
 	} else if (share > READ_AHEAD_SHARE) {
-		verdict_say(v, "it read more than was asked (read-ahead, or other readers in this "
-			       "process).");
+		verdict_say(
+			v, "more than was asked for (read-ahead, or other reads of this process).");
 	} else {
 		verdict_say(v, "the storage was measured.");
 	}
@@ -115,9 +114,8 @@ static void judge_bytes(const struct result *r, const struct run_metrics *m, str
 	}
 	if (r->workload->run.measure == MEASURE_NONE) {
 		v->level = VERDICT_UNKNOWN;
-		verdict_say(v, "Requests were neither counted nor timed (run.measure=none): what "
-			       "the store "
-			       "did is not known.");
+		verdict_say(v, "Requests were neither counted nor timed (run.measure=none), so the "
+			       "bytes that the store delivered are unknown.");
 		return;
 	}
 	if (requests == 0) {
@@ -125,11 +123,11 @@ static void judge_bytes(const struct result *r, const struct run_metrics *m, str
 		verdict_say(v, "No request was issued to the store: no storage was measured.");
 		return;
 	}
-	verdict_say(
-		v,
-		"%s of sample data read from the store; %s asked and %s returned in %llu requests.",
-		str_bytes(payload, a, sizeof(a)), str_bytes(asked, b, sizeof(b)),
-		str_bytes(returned, c, sizeof(c)), (unsigned long long)requests);
+	verdict_say(v,
+		    "%s of sample data read from the store; %s asked for and %s returned in %llu "
+		    "requests.",
+		    str_bytes(payload, a, sizeof(a)), str_bytes(asked, b, sizeof(b)),
+		    str_bytes(returned, c, sizeof(c)), (unsigned long long)requests);
 	judge_payload(v, r, m);
 	judge_device(v, r, m, returned);
 }

@@ -38,7 +38,7 @@ static uint32_t fullest(const struct result *r, bool end)
 static void say_sample(struct verdict *v, const struct residency *c)
 {
 	if (c->looked < c->files)
-		verdict_say(v, " (Counted over %llu of %llu files, evenly spread.)",
+		verdict_say(v, " (%llu of %llu files, evenly spaced, were checked.)",
 			    (unsigned long long)c->looked, (unsigned long long)c->files);
 }
 
@@ -65,16 +65,15 @@ static void judge_uncached(struct verdict *v, const struct result *r)
 
 	if (!to->known) {
 		v->level = VERDICT_UNKNOWN;
-		verdict_say(
-			v, "No epoch was finished, so that growth of the page cache is not known.");
+		verdict_say(v,
+			    "No epoch was completed, so the growth of the page cache is unknown.");
 		return;
 	}
 	if (too_much(grown, to->bytes)) {
 		v->level = VERDICT_FAIL;
 		verdict_say(v,
-			    "O_DIRECT was asked for, and yet the page cache grew by %s of the "
-			    "dataset in "
-			    "epoch %u: the file system reads through it.",
+			    "O_DIRECT was requested, but the page cache grew by %s of the dataset "
+			    "in epoch %u: the file system reads through the cache.",
 			    str_bytes((double)grown, a, sizeof(a)), worst + 1);
 		return;
 	}
@@ -108,10 +107,8 @@ static bool judge_eviction(struct verdict *v, const struct result *r)
 		v->level = share_of(c) > CACHE_SHARE ? VERDICT_FAIL : VERDICT_WARN;
 		verdict_say(v,
 			    "storage.page_cache should have kept the dataset out of the page "
-			    "cache, but %s "
-			    "of %s were in it before epoch %u: something else maps, locks or reads "
-			    "these "
-			    "files, or the file system keeps them.",
+			    "cache, but %s of %s were in it before epoch %u: other programs map, "
+			    "lock or read these files, or the file system retains them.",
 			    str_bytes((double)c->cached_bytes, a, sizeof(a)),
 			    str_bytes((double)c->bytes, b, sizeof(b)), i + 1);
 		return true;
@@ -128,7 +125,7 @@ static void judge_start(struct verdict *v, const struct result *r, uint32_t wors
 
 	if (c->memory) {
 		v->level = VERDICT_WARN;
-		verdict_say(v, "The dataset lies on %s, which is memory: no storage was measured.",
+		verdict_say(v, "The dataset is on %s, which is memory: no storage was measured.",
 			    c->file_system);
 		return;
 	}
@@ -138,13 +135,13 @@ static void judge_start(struct verdict *v, const struct result *r, uint32_t wors
 		    str_bytes((double)c->cached_bytes, a, sizeof(a)),
 		    str_bytes((double)c->bytes, b, sizeof(b)), worst + 1);
 	if (share <= CACHE_SHARE) {
-		verdict_say(v, "%s.", r->epochs_begun > 1 ? ", the most of all epochs" : "");
+		verdict_say(v, "%s.", r->epochs_begun > 1 ? ", the maximum over all epochs" : "");
 		return;
 	}
 	v->level = VERDICT_WARN;
-	verdict_say(v, ": this measured memory%s", share >= 0.5 ? ", not storage" : " in part");
+	verdict_say(v, ": memory was measured%s", share >= 0.5 ? ", not storage" : " in part");
 	if (r->epochs_begun > 1)
-		verdict_say(v, " (%u of %u epochs began with more than %.0f %% of it there)", warm,
+		verdict_say(v, " (%u of %u epochs began with more than %.0f %% cached)", warm,
 			    r->epochs_begun, 100 * CACHE_SHARE);
 	verdict_say(v, ". storage.page_cache=cold_epochs evicts it before every epoch.");
 }
@@ -159,9 +156,9 @@ static void judge_cache(const struct result *r, const struct run_metrics *m, str
 	worst = fullest(r, false);
 	if (worst == r->epochs_begun) {
 		v->level = VERDICT_UNKNOWN;
-		verdict_say(v, "What the page cache held of the dataset is not known: %.300s.",
+		verdict_say(v, "How much of the dataset was in the page cache is unknown: %.300s.",
 			    r->usage[0].cache_start.why[0] ? r->usage[0].cache_start.why
-							   : "it was not looked at");
+							   : "it was not checked");
 		return;
 	}
 	if (base->flags & STORE_IS_UNCACHED) {
@@ -174,15 +171,13 @@ static void judge_cache(const struct result *r, const struct run_metrics *m, str
 	if (r->workload->storage.page_cache == PAGE_CACHE_DROP && end < r->epochs_begun) {
 		const struct residency *c = &r->usage[end].cache_end;
 
-		verdict_say(v, " Reading left %s of %s there after epoch %u.",
+		verdict_say(v, " Of the dataset, %s of %s remained there after epoch %u.",
 			    str_bytes((double)c->cached_bytes, a, sizeof(a)),
 			    str_bytes((double)c->bytes, b, sizeof(b)), end + 1);
 		if (too_much(c->cached_bytes, c->bytes)) {
 			verdict_worsen(v, VERDICT_WARN);
-			verdict_say(
-				v,
-				" What is still being read ahead when a file is closed stays, and "
-				"may serve other samples of the file.");
+			verdict_say(v, " Pages still being read ahead when a file is closed "
+				       "remain, and may serve other samples of the file.");
 		}
 	}
 	say_sample(v, &r->usage[worst].cache_start);

@@ -51,26 +51,25 @@ static void say_writes(struct verdict *v, const struct result *r, const struct s
 		    str_bytes((double)s->bytes, a, sizeof(a)));
 	if (!has_files(r)) {
 		verdict_worsen(v, VERDICT_WARN);
-		verdict_say(v, " The store '%s' keeps them in memory or nowhere.",
+		verdict_say(v, " The store '%s' keeps them in memory or discards them.",
 			    r->workload->storage.store);
 		return;
 	}
 	if (s->disk_known)
-		verdict_say(v, " The disk took %s while they were written.",
+		verdict_say(v, " The disk received %s while they were written.",
 			    str_bytes((double)s->disk_bytes, b, sizeof(b)));
 	if (r->workload->checkpoint.fsync) {
 		if (s->disk_known && (double)s->disk_bytes < TAKEN_SHARE * (double)s->bytes) {
 			verdict_worsen(v, VERDICT_WARN);
 			verdict_say(
-				v, " That is less than was written although each file was synced.");
+				v,
+				" That is less than was written, although each file was synced.");
 		} else if (!s->disk_known) {
 			verdict_worsen(v, VERDICT_UNKNOWN);
-			verdict_say(
-				v,
-				" Each file was synced; the file system has no block device whose "
-				"counters could prove it.");
+			verdict_say(v, " Each file was synced, but the file system has no block "
+				       "device with counters to confirm it.");
 		} else {
-			verdict_say(v, " Each file was synced before it counted as done.");
+			verdict_say(v, " Each file was synced before it counted as complete.");
 		}
 		return;
 	}
@@ -97,8 +96,7 @@ static void say_reads(struct verdict *v, const struct result *r, const struct su
 		    str_bytes(fmin((double)s->process_bytes, (double)s->bytes), b, sizeof(b)));
 	if ((double)s->process_bytes < GIVEN_SHARE * (double)s->bytes) {
 		verdict_worsen(v, VERDICT_WARN);
-		verdict_say(
-			v, " The rest was in the page cache of this machine since it was written.");
+		verdict_say(v, " The rest was still in the page cache of this machine.");
 	}
 }
 
@@ -111,7 +109,8 @@ static void say_partial(struct verdict *v, const struct result *r)
 	if (t->ranks >= t->whole_ranks)
 		return;
 	verdict_say(v,
-		    " %s: %llu of the %llu ranks of its job, and so %s of the %s of a checkpoint.",
+		    " %s: %llu of the %llu ranks of the whole job, and therefore %s of the %s of a "
+		    "full checkpoint.",
 		    r->workload->checkpoint.mode == 1 ? "Subset" : "Partial model",
 		    (unsigned long long)t->ranks, (unsigned long long)t->whole_ranks,
 		    str_bytes((double)t->total_bytes, a, sizeof(a)),
@@ -119,7 +118,7 @@ static void say_partial(struct verdict *v, const struct result *r)
 	if (r->workload->checkpoint.mode == 1) /* as it was asked for */
 		return;
 	verdict_worsen(v, VERDICT_WARN);
-	verdict_say(v, " Run a multiple of tensor x pipeline ranks for a whole one.");
+	verdict_say(v, " For a full checkpoint, run a multiple of tensor x pipeline ranks.");
 }
 
 static void judge_checkpoint(const struct result *r, const struct run_metrics *m, struct verdict *v)
@@ -134,7 +133,7 @@ static void judge_checkpoint(const struct result *r, const struct run_metrics *m
 	}
 	if (save.count + load.count + unfinished == 0) {
 		v->level = VERDICT_WARN;
-		verdict_say(v, "Checkpoints are on, but none came due.");
+		verdict_say(v, "Checkpoints are enabled, but none was due.");
 		return;
 	}
 	if (save.count)
@@ -144,14 +143,14 @@ static void judge_checkpoint(const struct result *r, const struct run_metrics *m
 	say_partial(v, r);
 	if (unfinished) {
 		verdict_worsen(v, VERDICT_FAIL);
-		verdict_say(v, " %llu did not become whole.", (unsigned long long)unfinished);
+		verdict_say(v, " %llu remained incomplete.", (unsigned long long)unfinished);
 	}
 }
 
 extern const struct verdict_ops verdict_checkpoint;
 const struct verdict_ops verdict_checkpoint = {
 	.name = "checkpoint",
-	.help = "Were checkpoints written and read whole, and did they reach a disk?",
+	.help = "Were checkpoints complete, and did they reach a disk?",
 	.needs = VERDICT_OF_CHECKPOINTS,
 	.judge = judge_checkpoint,
 };

@@ -31,11 +31,9 @@ static void judge_workers(struct verdict *v, const struct result *r)
 		return;
 	verdict_worsen(v, VERDICT_WARN);
 	verdict_say(v,
-		    " The workers (%.0f) were reading %.0f %% of the time, with CPU time for %.0f "
-		    "%% of "
-		    "it: "
-		    "they spend their time computing (CRC, decoding, copying), not waiting for the "
-		    "store.",
+		    " The workers (%.0f) were busy %.0f %% of the time, %.0f %% of that on the "
+		    "CPU: they spend their time computing (checksums, decoding, copying), not "
+		    "waiting for the store.",
 		    workers, fmin(100, 100 * share), fmin(100, 100 * cpu / busy));
 }
 
@@ -57,33 +55,34 @@ static void judge_client(const struct result *r, const struct run_metrics *m, st
 		busy = fmax(busy, (double)u->cpu_ns / (double)u->wall_ns / cpus);
 	}
 	if (known) {
-		verdict_say(v, "%.0f %% of %.3g cores busy in the busiest epoch", 100 * busy, cpus);
+		verdict_say(v, "%.0f %% of %.3g cores", 100 * busy, cpus);
 		if (r->nodes > 1)
-			verdict_say(v, " of %u hosts", r->nodes);
+			verdict_say(v, " on %u hosts", r->nodes);
 		else if (cpus < h->cpu_count)
-			verdict_say(v, " (this process may not use all %d)", h->cpu_count);
+			verdict_say(v, " (of %d; this process is limited to these)", h->cpu_count);
+		verdict_say(v, " were busy in the busiest epoch");
 	} else {
 		v->level = VERDICT_UNKNOWN;
-		verdict_say(v, "No epoch was finished, so that CPU use is not known");
+		verdict_say(v, "No epoch was completed, so CPU use is unknown");
 	}
-	verdict_say(v, "; at most %s of %s memory used.",
+	verdict_say(v, "; peak memory use was %s of %s.",
 		    str_bytes((double)r->peak_rss_bytes, a, sizeof(a)),
 		    str_bytes(memory, b, sizeof(b)));
 	if (busy > CPU_BUSY_SHARE) {
 		verdict_worsen(v, VERDICT_WARN);
-		verdict_say(v, " This machine's CPU, not the storage, may be the limit.");
+		verdict_say(v, " The CPU of this machine, not the storage, may be the bottleneck.");
 	}
 	judge_workers(v, r);
 	if (memory > 0 && (double)r->peak_rss_bytes > MEMORY_SHARE * memory) {
 		verdict_worsen(v, VERDICT_WARN);
-		verdict_say(v, " Memory was nearly full: swapping may have been measured.");
+		verdict_say(v, " Memory was nearly full: the results may include swapping.");
 	}
 }
 
 extern const struct verdict_ops verdict_client;
 const struct verdict_ops verdict_client = {
 	.name = "client",
-	.help = "Was this machine, not the storage, the limit?",
+	.help = "Was this machine, not the storage, the bottleneck?",
 	.needs = VERDICT_OF_TRAINING,
 	.judge = judge_client,
 };

@@ -9,9 +9,9 @@ static void judge_complete(const struct result *r, const struct run_metrics *m, 
 	v->level = VERDICT_FAIL;
 	verdict_say(v, "The run %s", r->status == RUN_INTERRUPTED ? "was interrupted" : "failed");
 	if (r->checkpointed && !r->trained)
-		verdict_say(v, "; only whole checkpoints count below.");
+		verdict_say(v, "; only complete checkpoints are included below.");
 	else
-		verdict_say(v, " after %u of %u epochs; only finished epochs count below.",
+		verdict_say(v, " after %u of %u epochs; only completed epochs are included below.",
 			    r->epochs_done, r->epochs_planned);
 	if (r->reason.text[0])
 		verdict_say(v, " Reason: %.400s", r->reason.text);
@@ -20,6 +20,6 @@ static void judge_complete(const struct result *r, const struct run_metrics *m, 
 extern const struct verdict_ops verdict_complete;
 const struct verdict_ops verdict_complete = {
 	.name = "complete",
-	.help = "Did the run come to its end?",
+	.help = "Was the run completed?",
 	.judge = judge_complete,
 };

@@ -13,24 +13,21 @@ static void judge_compute(const struct result *r, const struct run_metrics *m, s
 		return;
 	share = m->compute_overshoot_mean_s / nominal;
 	verdict_say(v,
-		    "The emulated computation of %.6g s took %.3f ms longer on average (%.2f %%), "
-		    "at most "
-		    "%.3f ms.",
+		    "The emulated computation time of %.6g s was exceeded by %.3f ms on average "
+		    "(%.2f %%), by %.3f ms at most.",
 		    nominal, 1e3 * m->compute_overshoot_mean_s, 100 * share,
 		    1e3 * m->compute_overshoot_max_s);
 	if (fabs(share) > OVERSHOOT_SHARE) {
 		v->level = VERDICT_WARN;
-		verdict_say(
-			v,
-			" AU is too high by up to that share of itself: this machine wakes threads "
-			"late.");
+		verdict_say(v, " AU is overstated by up to that share, because this machine wakes "
+			       "threads late.");
 	}
 }
 
 extern const struct verdict_ops verdict_compute;
 const struct verdict_ops verdict_compute = {
 	.name = "compute",
-	.help = "Did the emulated computation take the time it should?",
+	.help = "Did the emulated computation take the configured time?",
 	.needs = VERDICT_OF_TRAINING,
 	.judge = judge_compute,
 };

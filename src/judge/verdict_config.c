@@ -17,15 +17,14 @@ static void judge_config(const struct result *r, const struct run_metrics *m, st
 	(void)m;
 	if (r->dropped_samples)
 		verdict_say(v,
-			    "%llu of %llu samples (%.2g %%) fill no whole step and are left out of "
-			    "each "
-			    "epoch.",
+			    "%llu of %llu samples (%.2g %%) do not fill a whole step and are left "
+			    "out of each epoch.",
 			    (unsigned long long)r->dropped_samples, (unsigned long long)samples,
 			    100 * share);
 	if (share > DROPPED_SHARE)
 		verdict_worsen(v, VERDICT_WARN);
 	if (warnings->n == 0) {
-		verdict_say(v, "%sEvery key of the workload was understood.",
+		verdict_say(v, "%sEvery key of the workload was recognized.",
 			    v->text[0] ? " " : "");
 		return;
 	}
@@ -34,12 +33,14 @@ static void judge_config(const struct result *r, const struct run_metrics *m, st
 		    warnings->n == 1 ? "" : "s");
 	for (size_t i = 0; i < warnings->n && i < 3; i++)
 		verdict_say(v, "%s%.150s", i ? "; " : "", warnings->v[i]);
-	verdict_say(v, "%s", warnings->n > 3 ? "; and more" : ".");
+	if (warnings->n > 3)
+		verdict_say(v, "; and %zu more", warnings->n - 3);
+	verdict_say(v, ".");
 }
 
 extern const struct verdict_ops verdict_config;
 const struct verdict_ops verdict_config = {
 	.name = "config",
-	.help = "Was every key understood, and every sample used?",
+	.help = "Was every key recognized, and every sample used?",
 	.judge = judge_config,
 };

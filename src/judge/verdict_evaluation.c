@@ -6,8 +6,8 @@ static void judge_evaluation(const struct result *r, const struct run_metrics *m
 	if (r->eval_steps == 0) {
 		v->level = VERDICT_WARN;
 		verdict_say(v,
-			    "Evaluation is on, but %lld evaluation files fill no step: nothing was "
-			    "evaluated.",
+			    "Evaluation is enabled, but %lld evaluation files do not fill a step: "
+			    "nothing was evaluated.",
 			    (long long)r->workload->dataset.num_files_eval);
 		return;
 	}
@@ -21,16 +21,16 @@ static void judge_evaluation(const struct result *r, const struct run_metrics *m
 	}
 	if (m->eval_au.count == 0) {
 		v->level = VERDICT_UNKNOWN;
-		verdict_say(v, "No evaluation was finished.");
+		verdict_say(v, "No evaluation was completed.");
 		return;
 	}
-	verdict_say(v, "%llu steps each time.", (unsigned long long)r->eval_steps);
+	verdict_say(v, "%llu steps in each evaluation.", (unsigned long long)r->eval_steps);
 }
 
 extern const struct verdict_ops verdict_evaluation;
 const struct verdict_ops verdict_evaluation = {
 	.name = "evaluation",
-	.help = "Were evaluations made, and could they be measured?",
+	.help = "Were evaluations carried out, and could they be measured?",
 	.needs = VERDICT_OF_TRAINING | VERDICT_OF_EVALUATION,
 	.judge = judge_evaluation,
 };

@@ -1,5 +1,6 @@
 /* Whether the counts of bytes agree, from the samples down to the storage. */
 #include <ctype.h>
+#include <string.h>
 
 #include "base/str.h"
 #include "judge/verdict.h"
@@ -21,10 +22,9 @@ static void judge_ledger(const struct result *r, const struct run_metrics *m, st
 		return;
 	if (flagged == 0) {
 		verdict_say(v,
-			    "Every count of bytes, from the samples down to the storage, agrees "
-			    "with the "
-			    "one above it within 1 %% or 64 KiB%s.",
-			    explained ? ", or differs by what is known" : "");
+			    "Every byte count, from the samples down to the storage, agrees with "
+			    "the one before it within 1 %% or 64 KiB%s.",
+			    explained ? ", or the difference is explained" : "");
 		return;
 	}
 	v->level = VERDICT_WARN;
@@ -32,19 +32,24 @@ static void judge_ledger(const struct result *r, const struct run_metrics *m, st
 		const struct ledger_line *line = &l->line[k];
 		char a[32], b[32];
 
-		if (line->known && line->state == LEDGER_FLAGGED)
-			verdict_say(
-				v, "%s%s %s, %s %s: %s.", v->text[0] ? " " : "", ledger_titles[k],
-				str_bytes(line->bytes, a, sizeof(a)), ledger_titles[line->against],
-				str_bytes(l->line[line->against].bytes, b, sizeof(b)), line->why);
+		size_t at = strlen(v->text);
+
+		if (!line->known || line->state != LEDGER_FLAGGED)
+			continue;
+		at += at > 0;
+		verdict_say(v, "%s%s: %s, but %s: %s (%s).", v->text[0] ? " " : "",
+			    ledger_titles[k], str_bytes(line->bytes, a, sizeof(a)),
+			    ledger_titles[line->against],
+			    str_bytes(l->line[line->against].bytes, b, sizeof(b)), line->why);
+		if (at < sizeof(v->text))
+			v->text[at] = (char)toupper((unsigned char)v->text[at]);
 	}
-	v->text[0] = (char)toupper((unsigned char)v->text[0]);
 }
 
 extern const struct verdict_ops verdict_ledger;
 const struct verdict_ops verdict_ledger = {
 	.name = "ledger",
-	.help = "Do all counts of bytes agree, from the samples down to the storage?",
+	.help = "Do all byte counts agree, from the samples down to the storage?",
 	.needs = VERDICT_OF_TRAINING | VERDICT_OF_EPOCHS,
 	.judge = judge_ledger,
 };

@@ -11,7 +11,7 @@ static bool name_epoch(struct verdict *v, const struct result *r, enum order_kep
 		if (u->order_kept != kept)
 			continue;
 		verdict_say(v, "Epoch %u %s: %s", i + 1, what,
-			    u->order_note[0] ? u->order_note : "no proof was taken");
+			    u->order_note[0] ? u->order_note : "no proof was made");
 		return true;
 	}
 	for (uint32_t i = 0; i < r->epochs_done; i++) {
@@ -31,7 +31,7 @@ static void judge_order(const struct result *r, const struct run_metrics *m, str
 	(void)m;
 	if (r->epochs_done == 0 || !r->usage) {
 		v->level = VERDICT_UNKNOWN;
-		verdict_say(v, "No epoch was finished, so that none was proved complete.");
+		verdict_say(v, "No epoch was completed, so there is nothing to prove.");
 		return;
 	}
 	if (name_epoch(v, r, ORDER_BROKEN, "is not proved complete")) {
@@ -45,7 +45,7 @@ static void judge_order(const struct result *r, const struct run_metrics *m, str
 	if (r->epochs_done == 1)
 		verdict_say(v, "Proved for the epoch: ");
 	else
-		verdict_say(v, "Proved for each of %u epochs; the first: ", r->epochs_done);
+		verdict_say(v, "Proved for each of %u epochs; epoch 1: ", r->epochs_done);
 	verdict_say(v, "%s", r->usage[0].order_note);
 	verdict_close(v);
 }

@@ -51,25 +51,21 @@ static void say_trap(struct verdict *v, const struct run_metrics *m, const struc
 		     const struct epoch_metrics *e, uint64_t ahead)
 {
 	v->level = VERDICT_FAIL;
-	verdict_say(
-		v,
-		"Not steady: %llu steps an epoch, %llu of them measured, %llu batches prefetched. ",
-		(unsigned long long)e->steps, (unsigned long long)e->measured_steps,
-		(unsigned long long)ahead);
+	verdict_say(v, "Not steady: %llu steps per epoch, %llu measured, %llu batches prefetched. ",
+		    (unsigned long long)e->steps, (unsigned long long)e->measured_steps,
+		    (unsigned long long)ahead);
 	if (g->au > STEADY_GAP_POINTS) {
-		verdict_say(v,
-			    "AU %.1f %% describes the prefetch queue; by wall time it is %.1f %%.",
+		verdict_say(v, "AU %.1f %% describes the prefetch queue; whole-run AU is %.1f %%.",
 			    m->train_au.mean, m->whole_au.mean);
 		say_rates(v, m);
 	} else {
 		verdict_say(v,
 			    "The throughput of %.1f samples/s describes the prefetch queue; over "
-			    "the whole "
-			    "run it is %.1f (AU %.1f %%, by wall time %.1f %%).",
+			    "the whole run it is %.1f (AU %.1f %%, whole-run AU %.1f %%).",
 			    m->train_throughput.mean, m->whole_throughput.mean, m->train_au.mean,
 			    m->whole_au.mean);
 	}
-	verdict_say(v, " At least %llu steps an epoch are needed.",
+	verdict_say(v, " At least %llu steps per epoch are needed.",
 		    (unsigned long long)(10 * ahead + (e->steps - e->measured_steps)));
 }
 
@@ -88,31 +84,28 @@ static void judge_window(struct verdict *v, const struct run_metrics *m,
 	v->level = VERDICT_WARN;
 	if (apart && from_queue > 0.1)
 		verdict_say(v,
-			    "Barely steady: %.0f %% of the measured steps (%llu an epoch) can come "
-			    "from "
-			    "the %llu batches prefetched. AU is %.1f %%, by wall time %.1f %%.",
+			    "Barely steady: %.0f %% of the measured steps (%llu per epoch) can be "
+			    "served by the %llu prefetched batches. AU is %.1f %%, whole-run AU "
+			    "%.1f %%.",
 			    100 * from_queue, (unsigned long long)e->measured_steps,
 			    (unsigned long long)ahead, m->train_au.mean, m->whole_au.mean);
 	else if (g.au > STEADY_START_POINTS || g.rate > STEADY_START_SHARE)
 		verdict_say(v,
 			    "Steady after a slow start: AU %.1f %% leaves out the first steps of "
-			    "an epoch; "
-			    "by wall time it is %.1f %%.",
+			    "each epoch; whole-run AU is %.1f %%.",
 			    m->train_au.mean, m->whole_au.mean);
 	else if (from_queue >= 1)
 		verdict_say(v,
-			    "Too few steps to be sure: %llu measured an epoch, %llu batches "
-			    "prefetched. "
-			    "But AU %.1f %% and AU by wall time %.1f %% agree.",
+			    "Too few steps to be certain: %llu measured per epoch, %llu batches "
+			    "prefetched. However, AU (%.1f %%) and whole-run AU (%.1f %%) agree.",
 			    (unsigned long long)e->measured_steps, (unsigned long long)ahead,
 			    m->train_au.mean, m->whole_au.mean);
 	else
 		v->level = VERDICT_PASS;
 	if (v->level == VERDICT_PASS)
 		verdict_say(v,
-			    "Steady: %llu steps an epoch measured, %llu batches prefetched; AU is "
-			    "%.1f %%, "
-			    "by wall time %.1f %%.",
+			    "Steady: %llu steps measured per epoch, %llu batches prefetched; AU is "
+			    "%.1f %%, whole-run AU %.1f %%.",
 			    (unsigned long long)e->measured_steps, (unsigned long long)ahead,
 			    m->train_au.mean, m->whole_au.mean);
 	say_rates(v, m);
@@ -124,14 +117,13 @@ static void judge_steady(const struct result *r, const struct run_metrics *m, st
 
 	if (!e) {
 		v->level = VERDICT_UNKNOWN;
-		verdict_say(v, "No training epoch was finished: there is nothing to judge.");
+		verdict_say(v, "No training epoch was completed, so there is nothing to judge.");
 		return;
 	}
 	if (!e->train_valid) {
 		v->level = VERDICT_FAIL;
-		verdict_say(
-			v, "Not steady: AU does not exist, because %s. By wall time AU is %.1f %%.",
-			e->why, m->whole_au.mean);
+		verdict_say(v, "Not steady: there is no AU, because %s. Whole-run AU is %.1f %%.",
+			    e->why, m->whole_au.mean);
 		return;
 	}
 	judge_window(v, m, e, r->rank ? r->rank[result_present_rank(r)].prefetch_batches : 0);
@@ -140,7 +132,7 @@ static void judge_steady(const struct result *r, const struct run_metrics *m, st
 extern const struct verdict_ops verdict_steady;
 const struct verdict_ops verdict_steady = {
 	.name = "steady",
-	.help = "Was the run long enough to measure the storage, and not the prefetch queue?",
+	.help = "Was the run long enough to measure the storage, not the prefetch queue?",
 	.needs = VERDICT_OF_TRAINING,
 	.judge = judge_steady,
 };

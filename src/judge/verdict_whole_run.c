@@ -15,7 +15,7 @@ static void judge_whole_run(const struct result *r, const struct run_metrics *m,
 
 	if (m->whole_au.count == 0) {
 		v->level = VERDICT_UNKNOWN;
-		verdict_say(v, "No training epoch was finished.");
+		verdict_say(v, "No training epoch was completed.");
 		return;
 	}
 	for (uint32_t i = 0; i < m->epochs; i++) {
@@ -40,22 +40,20 @@ static void judge_whole_run(const struct result *r, const struct run_metrics *m,
 		}
 	}
 	verdict_say(v,
-		    "Compute takes %.1f %% of the wall time of training, nothing left out (ranks "
-		    "%.1f to "
-		    "%.1f %%, epochs %.1f to %.1f %%).",
+		    "Computation takes %.1f %% of the wall time of training, all steps included "
+		    "(ranks %.1f to %.1f %%, epochs %.1f to %.1f %%).",
 		    m->whole_au.mean, low, high, m->whole_au.min, m->whole_au.max);
 	if (gap > RANK_SPREAD_POINTS || high - low > RANK_SPREAD_POINTS)
 		verdict_worsen(v, VERDICT_WARN);
 	if (gap > RANK_SPREAD_POINTS)
-		verdict_say(v,
-			    " The mean hides ranks: in one epoch their AU lies between %.1f and "
-			    "%.1f %%.",
+		verdict_say(v, " Ranks differ: in one epoch their AU ranges from %.1f to %.1f %%.",
 			    first_low, first_high);
 	if (longest > shortest * (1 + EPOCH_SPREAD_SHARE)) {
 		verdict_worsen(v, VERDICT_WARN);
-		verdict_say(
-			v, " Epochs differ: a step took %.3g s in epoch %u and %.3g s in epoch %u.",
-			longest, longest_at + 1, shortest, shortest_at + 1);
+		verdict_say(v,
+			    " Epochs differ: a step took %.3g s on average in epoch %u and %.3g s "
+			    "in epoch %u.",
+			    longest, longest_at + 1, shortest, shortest_at + 1);
 	}
 }
 

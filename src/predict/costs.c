@@ -19,7 +19,7 @@ static const double BUSY = 0.1; /* of the processors, or of a batch: less is not
 static const double CALIBRATED_MIN = 0.25, CALIBRATED_MAX = 4; /* of what the parts sum to */
 
 /* Of the ranks whose clock is that of the first one. */
-struct read_law outlook_law(const struct result *r)
+struct read_law costs_read_law(const struct result *r)
 {
 	const struct read_log **logs = calloc(r->ranks ? r->ranks : 1, sizeof(*logs));
 	struct read_seen *seen = NULL;
@@ -298,14 +298,14 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 	*v = (struct variants){0};
 	c->rule = rule_of(w);
 	if (c->rule == RULE_NONE)
-		return refuse(out, "there is no model of this loader");
+		return refuse(out, "this loader cannot be simulated");
 	/* the simulation of many readers would take longer than many a run */
 	if (r->ranks > RANKS_SIMULATED)
-		return refuse(out, "more ranks than the model simulates");
+		return refuse(out, "too many ranks to simulate");
 	if (r->ranks == 0 || epochs == 0 || steps / epochs < 4 || d->batches < 4)
 		return refuse(out, "too few steps");
 	if (!(d->mean_s[TIME_COMPUTE] > 0))
-		return refuse(out, "nothing is computed: AU is 0 whatever is changed");
+		return refuse(out, "there is no computation: AU is 0 whatever changes");
 	if (!lists(v, &m, r))
 		return refuse(out, "too few steps");
 	cost(c, r, epochs, law);

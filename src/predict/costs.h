@@ -2,7 +2,8 @@
 /* What a run's batches cost, as the model takes it: made to agree with the run itself, once for
  * each explanation of its reads that is as good as the others. */
 #include "predict/model.h"
-#include "predict/outlook.h"
+#include "metric/read_fit.h"
+#include "result/result.h"
 
 /* s and bytes of a batch. */
 struct costs {
@@ -36,6 +37,8 @@ struct variants {
 	double *compute, *spread, *size; /* the models' */
 };
 
+/* The law of all ranks' reads in training. */
+struct read_law costs_read_law(const struct result *r);
 /* From the first `epochs` epochs, whose decomposition is r->judged.time and whose reads go by
  * `law`; false with out->why when there is no model. Needs variants_release in any case. */
 bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,

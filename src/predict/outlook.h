@@ -7,5 +7,3 @@
  * `law`. Fills *out. */
 void outlook_compute(const struct result *r, uint32_t epochs, const struct read_law *law,
 		     struct outlook *out);
-/* The law of all ranks' reads in training. */
-struct read_law outlook_law(const struct result *r);

@@ -103,7 +103,7 @@ json_t *json_checkpoint(const struct result *r)
 	json_put_bool(o, "fsync", w->checkpoint.fsync);
 	json_put_bool(o, "async", w->checkpoint.async && r->trained);
 	json_put_text(o, "duration_counts",
-		      w->compat.dlio ? "rank 0" : "the longest of a rank, each by its own clock");
+		      w->compat.dlio ? "rank 0" : "the longest of any rank, by its own clock");
 	json_put_int(o, "parameters", r->checkpoint_parameters);
 	json_put_int(o, "model_bytes", t->model_bytes);
 	json_put_int(o, "optimizer_bytes", t->optimizer_bytes);

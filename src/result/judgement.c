@@ -30,11 +30,11 @@ const char *const ledger_keys[LEDGER_LINES] = {
 
 const char *const ledger_titles[LEDGER_LINES] = {
 	[LEDGER_WANTED] = "sample data delivered",
-	[LEDGER_ASKED] = "asked of the store",
+	[LEDGER_ASKED] = "requested from the store",
 	[LEDGER_RETURNED] = "returned by the store",
-	[LEDGER_CALLS] = "returned by the process's read calls",
+	[LEDGER_CALLS] = "returned by read calls of the process",
 	[LEDGER_CHARGED] = "fetched for the process by the kernel",
-	[LEDGER_CLIENT] = "given out by the file system's client",
+	[LEDGER_CLIENT] = "returned by the file system client",
 	[LEDGER_FETCHED] = "fetched from its servers",
 	[LEDGER_DEVICE] = "read from the device",
 	[LEDGER_DISKS] = "read from the disks below it",

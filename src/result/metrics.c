@@ -69,14 +69,14 @@ static bool check_window(const struct result *r, const struct phase *p, uint64_t
 	const struct workload *w = r->workload;
 
 	if (p->steps == 0)
-		return refuse(why, why_size, "no step was made");
+		return refuse(why, why_size, "no step was completed");
 	if (w->compat.dlio && p->steps < 2 && p->kind == PHASE_BLOCK)
 		return refuse(
 			why, why_size,
 			"DLIO's throughput, (steps - 2) / time, is negative for a single step");
 	if (measured == 0 && !w->compat.dlio) {
 		snprintf(why, why_size,
-			 "%llu step%s made, and output.metric.exclude_start_steps=%lld and "
+			 "%llu step%s completed, and output.metric.exclude_start_steps=%lld and "
 			 "exclude_end_steps=%lld leave none to measure",
 			 (unsigned long long)p->steps, p->steps == 1 ? " was" : "s were",
 			 (long long)w->output.metric.exclude_start_steps,
@@ -84,7 +84,7 @@ static bool check_window(const struct result *r, const struct phase *p, uint64_t
 		return false;
 	}
 	if (window_ns <= 0)
-		return refuse(why, why_size, "no time is left beside the excluded steps");
+		return refuse(why, why_size, "the excluded steps take all the time");
 	return true;
 }
 
@@ -121,7 +121,7 @@ static bool measure(const struct result *r, const struct phase *p, uint64_t tota
 	if (!check_window(r, p, hi - lo, time_ns, why, why_size))
 		return false;
 	if (compute_ns < 0 || compute_ns > time_ns)
-		return refuse(why, why_size, "the times of the steps do not fit into the window");
+		return refuse(why, why_size, "the times of the steps exceed the measured window");
 	*au = 100.0 * (double)compute_ns / (double)time_ns;
 	if (p->kind == PHASE_EVAL)
 		return true;
@@ -191,7 +191,7 @@ static void rank_training(const struct result *r, const struct rank_epoch *ep,
 		out->train_throughput = rate_sum / weights;
 		out->why[0] = '\0';
 	} else if (!out->why[0]) {
-		snprintf(out->why, sizeof(out->why), "no step was made");
+		snprintf(out->why, sizeof(out->why), "no step was completed");
 	}
 }
 

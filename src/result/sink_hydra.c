@@ -239,6 +239,6 @@ static int render(const struct result *r, const struct run_metrics *m, struct er
 extern const struct sink_ops sink_hydra;
 const struct sink_ops sink_hydra = {
 	.name = "hydra",
-	.help = "config.yaml, overrides.yaml and hydra.yaml as Hydra leaves them",
+	.help = "config.yaml, overrides.yaml and hydra.yaml as Hydra writes them",
 	.render = render,
 };

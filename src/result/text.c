@@ -165,8 +165,8 @@ static void page_cache(struct buf *out, const struct result *r)
 	str_bytes((double)u->cache_found.cached_bytes, d, sizeof(d));
 	row(out, "page cache", "%s of %s of the dataset before epoch 1%s%s%s, %s after epoch %u%s",
 	    b, a, u->evicted ? " (" : "", u->evicted ? d : "",
-	    u->evicted ? " until it was evicted)" : "", c, last,
-	    end->looked < end->files ? "; a part of the files was looked at" : "");
+	    u->evicted ? " before eviction)" : "", c, last,
+	    end->looked < end->files ? "; only some of the files were checked" : "");
 }
 
 static void time_spent(struct buf *out, const struct decomposition *d, const struct paint *paint)
@@ -256,7 +256,7 @@ static void target(struct buf *out, const struct result *r, const struct run_met
 
 	if (m->train_au.count == 0)
 		return;
-	row(out, "target", "AU %.2f %% against %.0f %% (metric.au): %s", m->train_au.mean, want,
+	row(out, "target", "AU %.2f %%, target %.0f %% (metric.au): %s", m->train_au.mean, want,
 	    m->train_au.mean >= want ? "met" : "missed");
 }
 
@@ -285,7 +285,7 @@ static void checkpoints(struct buf *out, const struct result *r)
 	checkpoint_cost(r, &stall, &au, &without);
 	if (isfinite(au) && isfinite(without))
 		row(out, "  stall",
-		    "%s of the training part: compute takes %.2f %% of it all, %.2f %% without",
+		    "%s of the training time; whole-run AU is %.2f %%, without stalls %.2f %%",
 		    str_seconds(stall, text, sizeof(text)), au, without);
 }
 
@@ -311,7 +311,7 @@ static void generation(struct buf *out, const struct result *r)
 
 	if (!r->generated)
 		return;
-	row(out, "generation", "%llu files written, %llu already there; %s in %s (%s/s)",
+	row(out, "generation", "%llu files written, %llu already present; %s in %s (%s/s)",
 	    (unsigned long long)r->generation.files, (unsigned long long)r->generation.skipped,
 	    str_bytes((double)r->generation.bytes, bytes, sizeof(bytes)),
 	    str_seconds(s, took, sizeof(took)),
@@ -357,8 +357,7 @@ void result_text(const struct result *r, const struct run_metrics *m, bool color
 		checkpoints(out, r);
 	generation(out, r);
 	if (r->memory_bound_bytes)
-		row(out, "memory",
-		    "%s used at most; %s stated before the run for samples and steps",
+		row(out, "memory", "peak %s; %s stated before the run as the upper bound",
 		    str_bytes((double)r->peak_rss_bytes, peak, sizeof(peak)),
 		    str_bytes((double)r->memory_bound_bytes, bound, sizeof(bound)));
 	buf_printf(out, "  %-*s%s\n", INDENT - 2, "results", r->folder);

@@ -95,7 +95,7 @@ def keep(rig):
         assert c["cached_at_start_bytes"] > 0.9 * rig.bytes and "eviction_s" not in c, c
     rig.check_now(cache[-1]["cached_at_end_bytes"])
     level, text = rig.verdict("cache")
-    assert level == "warn" and "this measured memory, not storage" in text, text
+    assert level == "warn" and "memory was measured, not storage" in text, text
     assert "of the dataset before epoch 1" in rig.text
     print("   keep: warm is said to be warm")
 
@@ -158,7 +158,7 @@ def drop_behind(rig):
             assert io is None or io["device_read_bytes"] >= 0.9 * rig.bytes, io
         assert rig.resident() == 0
         level, text = rig.verdict("cache")
-        assert level == "pass" and "Reading left 0 B" in text, text
+        assert level == "pass" and "Of the dataset, 0 B" in text, text
     assert rig.result["configuration"]["storage.store"]["value"] == "drop_behind+throttle+posix"
     print("   drop_behind: no epoch left a page, over posix, mmap and a shim")
 
@@ -228,7 +228,7 @@ def memory(tmp):
             assert not [f for f in shm.rglob("*") if f.is_file()], "something was left behind"
         stoker("run", *tiny(shm / "d", tmp / "out"))
         verdict = [v for v in load(tmp / "out")["verdicts"] if v["check"] == "cache"][0]
-        assert verdict["level"] == "warn" and "lies on tmpfs, which is memory" in verdict["text"], verdict
+        assert verdict["level"] == "warn" and "is on tmpfs, which is memory" in verdict["text"], verdict
     done = stoker("run", *tiny(tmp / "m", tmp / "out", storage__store="memory", storage__page_cache="cold"), status=None)
     assert done.returncode != 0 and "storage.page_cache" in done.stderr, done
     print("   tmpfs: refused with O_DIRECT and with eviction, and judged as memory without")

@@ -118,7 +118,7 @@ def main():
         seen = look(tmp, page)
         check(seen, 4)
         assert len(seen["ledgers"]) == 4, seen["ledgers"]
-        assert all(t[:3] == ["sample data delivered", "asked of the store", "returned by the store"]
+        assert all(t[:3] == ["sample data delivered", "requested from the store", "returned by the store"]
                    for t in seen["ledgers"]), seen["ledgers"]
         check(look(tmp, page, 500), 4)
         browse(tmp, f"--print-to-pdf={tmp}/r.pdf", f"file://{page}")

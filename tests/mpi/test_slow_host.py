@@ -50,6 +50,6 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
     except Unavailable as e:
         skip(str(e))
 assert right, r["limit"]
-assert "host node2, whose 2 ranks come last in " in r["limit"]["text"], r["limit"]
+assert "host node2: its 2 ranks arrive last in " in r["limit"]["text"], r["limit"]
 assert "because of data" in r["limit"]["text"], r["limit"]
 assert r["training"]["stragglers"]["slowest_host"]["host"] == "node2", r["training"]["stragglers"]

@@ -57,7 +57,7 @@ def main():
     size = FILES * EACH * SIDE
     assert delivered > 2 * size, f"nothing was planted: {delivered / MIB:.0f} MiB delivered of {size / MIB:.0f}"
     assert r["limit"]["cause"] == "memory", r["limit"]
-    for word in (f"its control group may use {MEMORY // MIB} MiB", "MiB were fetched an epoch for files of 40 MiB"):
+    for word in (f"its control group is limited to {MEMORY // MIB} MiB", "MiB per epoch were fetched for files of 40 MiB"):
         assert word in r["limit"]["text"], r["limit"]
     pressure = r["training"]["epochs"][0]["memory_pressure"]
     assert pressure["control_group_limit_bytes"] == MEMORY, pressure

@@ -5,7 +5,7 @@
 #include "result_synth.h"
 
 #include "judge/ledger.h"
-#include "judge/limit.h"
+#include "judge/limit_memory.h"
 #include "result/text.h"
 
 #define MIB (1u << 20)
@@ -154,7 +154,7 @@ static void requests(void **state)
 	h.asked = 9;
 	h.meta = 0.5;
 	expect(&h, LEDGER_ASKED, LEDGER_WANTED, LEDGER_EXPLAINED, "512 KiB of it headers");
-	expect(&h, LEDGER_RETURNED, LEDGER_ASKED, LEDGER_EXPLAINED, "ends of files");
+	expect(&h, LEDGER_RETURNED, LEDGER_ASKED, LEDGER_EXPLAINED, "end of files");
 	h = cold();
 	h.asked = h.returned = 3;
 	expect(&h, LEDGER_ASKED, LEDGER_WANTED, LEDGER_FLAGGED, "less was asked");
@@ -181,11 +181,11 @@ static void calls(void **state)
 	expect(&h, LEDGER_CHARGED, LEDGER_RETURNED, LEDGER_AGREES, "");
 	h = cold();
 	h.calls = 8.2;
-	expect(&h, LEDGER_CALLS, LEDGER_RETURNED, LEDGER_FLAGGED, "no request of the store");
+	expect(&h, LEDGER_CALLS, LEDGER_RETURNED, LEDGER_FLAGGED, "no request to the store");
 	h.store = "direct"; /* 121 requests of up to two blocks more */
 	expect(&h, LEDGER_CALLS, LEDGER_RETURNED, LEDGER_EXPLAINED, "whole blocks");
 	h.calls = 9;
-	expect(&h, LEDGER_CALLS, LEDGER_RETURNED, LEDGER_FLAGGED, "no request of the store");
+	expect(&h, LEDGER_CALLS, LEDGER_RETURNED, LEDGER_FLAGGED, "no request to the store");
 }
 
 static void fetched_less(void **state)
@@ -207,11 +207,11 @@ static void fetched_less(void **state)
 	h.cached_end = 0;
 	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_FLAGGED, "does not report");
 	h.files = -1;
-	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_FLAGGED, "not known");
+	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_FLAGGED, "is unknown");
 	h.files = 7.5;
 	h.memory = true;
 	h.device = -1;
-	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_EXPLAINED, "is memory");
+	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_EXPLAINED, "is in memory");
 }
 
 static void fetched_more(void **state)
@@ -231,7 +231,8 @@ static void fetched_more(void **state)
 	h.files = 7.5;
 	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_FLAGGED, "fetched again");
 	h.key = "storage.page_cache=drop_behind";
-	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_EXPLAINED, "threw away");
+	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_EXPLAINED,
+	       "drop-behind were fetched again");
 	h = cold();
 	h.store = "direct";
 	h.fetched = 8;
@@ -256,18 +257,18 @@ static void devices(void **state)
 	synth_metrics(&s);
 	synth_judge(&s);
 	assert_int_equal(synth_verdict(&s, "ledger")->level, VERDICT_WARN);
-	assert_non_null(strstr(synth_verdict(&s, "ledger")->text, "Read from the device 10 MiB"));
+	assert_non_null(strstr(synth_verdict(&s, "ledger")->text, "Read from the device: 10 MiB"));
 	synth_end(&s);
 	h = cold();
 	h.device = 7.25;
 	expect(&h, LEDGER_DEVICE, LEDGER_CHARGED, LEDGER_FLAGGED, "other devices");
 	h.under_way = 2;
-	expect(&h, LEDGER_DEVICE, LEDGER_CHARGED, LEDGER_EXPLAINED, "under way");
+	expect(&h, LEDGER_DEVICE, LEDGER_CHARGED, LEDGER_EXPLAINED, "in progress");
 	h = cold();
 	h.fetched = 0; /* all cached: what others read is little beside it */
 	h.cached = 7.5;
 	h.device = 0.07;
-	expect(&h, LEDGER_DEVICE, LEDGER_CHARGED, LEDGER_EXPLAINED, "under 1 %");
+	expect(&h, LEDGER_DEVICE, LEDGER_CHARGED, LEDGER_EXPLAINED, "less than 1 %");
 	h = cold();
 	h.lower = 7.5;
 	expect(&h, LEDGER_DISKS, LEDGER_DEVICE, LEDGER_AGREES, "");
@@ -276,7 +277,7 @@ static void devices(void **state)
 	h.loop = true;
 	expect(&h, LEDGER_DISKS, LEDGER_DEVICE, LEDGER_FLAGGED, "backing file");
 	h.lower = 15;
-	expect(&h, LEDGER_DISKS, LEDGER_DEVICE, LEDGER_FLAGGED, "others read");
+	expect(&h, LEDGER_DISKS, LEDGER_DEVICE, LEDGER_FLAGGED, "other programs read");
 }
 
 static void networks(void **state)
@@ -293,7 +294,7 @@ static void networks(void **state)
 	h.network = 12;
 	expect(&h, LEDGER_NETWORK, LEDGER_FETCHED, LEDGER_FLAGGED, "other traffic");
 	h.network = 1;
-	expect(&h, LEDGER_NETWORK, LEDGER_FETCHED, LEDGER_FLAGGED, "another way");
+	expect(&h, LEDGER_NETWORK, LEDGER_FETCHED, LEDGER_FLAGGED, "another path");
 	h.fetched = 0;
 	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_EXPLAINED, "nfs4");
 	h.client = 9;
@@ -390,7 +391,7 @@ static void memory_of_hosts(void **state)
 	s.r.nodes = 4;
 	s.r.usage[0].memory = (struct memory_pressure){0, (int64_t)mib(6 * h.files / 4), 0};
 	assert_true(limit_memory(&s.r, text, sizeof(text)));
-	assert_non_null(strstr(text, "75 MiB were fetched an epoch for files of 30 MiB"));
+	assert_non_null(strstr(text, "75 MiB per epoch were fetched for files of 30 MiB"));
 	s.r.usage[0].memory.refault_bytes = (int64_t)mib(6 * h.files / 4) / 3;
 	assert_false(limit_memory(&s.r, text, sizeof(text)));
 	synth_end(&s);

@@ -194,7 +194,7 @@ static void ranks(void **state)
 	synth_even(&s, 1, 0, 1, 1.0, 0.1, 0.2);
 	synth_metrics(&s);
 	assert_false(s.m.epoch[0].train_valid);
-	assert_non_null(strstr(s.m.epoch[0].why, "rank 1: 1 step was made"));
+	assert_non_null(strstr(s.m.epoch[0].why, "rank 1: 1 step was completed"));
 	assert_near(s.m.epoch[0].train_au, 0, 0);
 	synth_end(&s);
 }
@@ -247,7 +247,7 @@ static void evaluation_too_short(void **state)
 	assert_int_equal(s.m.evals, 1);
 	assert_true(isnan(s.m.eval_au_list[0]));
 	assert_int_equal(s.m.eval_au.count, 0);
-	assert_string_equal(s.m.epoch[0].eval_why, "no step was made");
+	assert_string_equal(s.m.epoch[0].eval_why, "no step was completed");
 	synth_end(&s);
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "judge/decompose.h"
+#include "predict/costs.h"
 #include "predict/outlook.h"
 
 #define STEPS 40
@@ -69,7 +70,7 @@ static const struct outlook *look(struct synth *s)
 	struct read_law law;
 
 	decompose(&s->r, 0, 1, &s->r.judged.time);
-	law = outlook_law(&s->r);
+	law = costs_read_law(&s->r);
 	outlook_compute(&s->r, 1, &law, &s->r.judged.outlook);
 	return &s->r.judged.outlook;
 }

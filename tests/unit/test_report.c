@@ -219,7 +219,7 @@ static void nothing_to_measure(void **state)
 
 	assert_null(json_object_get(epoch, "au_percent"));
 	assert_non_null(strstr(json_string_value(json_object_get(epoch, "au_missing_because")),
-			       "rank 0: 1 step was made"));
+			       "rank 0: 1 step was completed"));
 	json_decref(j);
 	synth_end(&s);
 }
@@ -510,7 +510,8 @@ static void log_without_values(void **state)
 	assert_null(strstr(log, "nan"));
 	assert_null(strstr(log, "Training Throughput"));
 	assert_non_null(strstr(log, "[METRIC] train_au_meet_expectation: fail\n"));
-	assert_non_null(strstr(log, "[WARNING] Epoch 1 has no AU or throughput: 1 step was made"));
+	assert_non_null(
+		strstr(log, "[WARNING] Epoch 1 has no AU or throughput: 1 step was completed"));
 	synth_end(&s);
 }
 

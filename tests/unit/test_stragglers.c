@@ -103,7 +103,7 @@ static void a_host_is_slow_though_one_of_its_ranks_is_always_last(void **state)
 	(void)state;
 	limit_of(0.018, cause, text);
 	assert_string_equal(cause, "slow_host");
-	assert_non_null(strstr(text, "host host1, whose 2 ranks come last in 100 % of the steps, "
+	assert_non_null(strstr(text, "host host1: its 2 ranks arrive last in 100 % of the steps, "
 				     "19 ms after those of other hosts"));
 	limit_of(0.001, cause, text);
 	assert_string_equal(cause, "slow_rank");

@@ -120,10 +120,10 @@ static void the_trap(void **state)
 	judge(&s);
 	assert_near(s.m.train_au.mean, 86.5, 0.1);
 	assert_near(s.m.whole_au.mean, 22.4, 1e-6);
-	expect(&s, "steady", VERDICT_FAIL, "Not steady: 4 steps an epoch");
+	expect(&s, "steady", VERDICT_FAIL, "Not steady: 4 steps per epoch");
 	expect(&s, "steady", VERDICT_FAIL, "8 batches prefetched");
 	expect(&s, "steady", VERDICT_FAIL,
-	       "86.5 % describes the prefetch queue; by wall time it is 22.4 %");
+	       "86.5 % describes the prefetch queue; whole-run AU is 22.4 %");
 	expect(&s, "whole-run", VERDICT_PASS, "22.4 %");
 	synth_end(&s);
 }
@@ -216,7 +216,7 @@ static void no_window(void **state)
 	calm(&s);
 	judge(&s);
 	expect(&s, "steady", VERDICT_FAIL, "exclude_start_steps=1");
-	expect(&s, "steady", VERDICT_FAIL, "By wall time AU is 20.0 %");
+	expect(&s, "steady", VERDICT_FAIL, "Whole-run AU is 20.0 %");
 	synth_end(&s);
 	synth_begin(&s, 1, 1, NULL);
 	s.r.epochs_done = 0;
@@ -240,8 +240,8 @@ static void ranks_differ(void **state)
 		synth_even(&s, k, 0, 100, 0.1, k ? 0.001 + 0.001 * k : 0.0, 0.02);
 	calm(&s);
 	judge(&s);
-	expect(&s, "whole-run", VERDICT_WARN, "The mean hides ranks");
-	expect(&s, "whole-run", VERDICT_WARN, "and 100.0 %");
+	expect(&s, "whole-run", VERDICT_WARN, "Ranks differ");
+	expect(&s, "whole-run", VERDICT_WARN, "to 100.0 %");
 	synth_end(&s);
 	/* a cold first epoch, a warm second one */
 	synth_begin(&s, 1, 2, NULL);
@@ -262,7 +262,8 @@ static void bytes(void **state)
 		const char *words;
 	} rows[] = {
 		{0, VERDICT_WARN,
-		 "Device 0 % (0 B): the page cache, not the storage, was measured"},
+		 "The device delivered 0 % of that (0 B): the page cache, not the storage, was "
+		 "measured"},
 		{0.5, VERDICT_WARN, "the page cache served the other 50 %"},
 		{0.95, VERDICT_PASS, "the storage was measured"},
 		{1.5, VERDICT_PASS, "read-ahead"},
@@ -291,7 +292,7 @@ static void bytes(void **state)
 	fill_io(&s, 1);
 	s.r.usage[0].train.known = false;
 	judge(&s);
-	expect(&s, "bytes", VERDICT_UNKNOWN, "does not say");
+	expect(&s, "bytes", VERDICT_UNKNOWN, "does not report what the device delivered");
 	synth_end(&s);
 	synth_begin(&s, 1, 1, NULL);
 	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
@@ -314,19 +315,22 @@ static void interrupted_bytes(void **state)
 	s.r.epochs_done = 1;
 	fill_io(&s, 1);
 	judge(&s);
-	expect(&s, "bytes", VERDICT_PASS, "Device 100 % (5 MiB): the storage was measured");
+	expect(&s, "bytes", VERDICT_PASS,
+	       "The device delivered 100 % of that (5 MiB): the storage was measured");
 	s.r.epochs_done = 0;
 	judge(&s);
-	expect(&s, "bytes", VERDICT_PASS, "Device 100 % (5 MiB): the storage was measured");
+	expect(&s, "bytes", VERDICT_PASS,
+	       "The device delivered 100 % of that (5 MiB): the storage was measured");
 	/* ended before the first read of epoch 3: nothing of it to know */
 	s.r.epochs_begun = 3;
 	s.r.epochs_done = 2;
 	judge(&s);
-	expect(&s, "bytes", VERDICT_PASS, "Device 100 % (5 MiB): the storage was measured");
+	expect(&s, "bytes", VERDICT_PASS,
+	       "The device delivered 100 % of that (5 MiB): the storage was measured");
 	/* a rank that hangs never takes the counters at the end */
 	s.r.rank[0].epoch[2].begin_ns = 1;
 	judge(&s);
-	expect(&s, "bytes", VERDICT_UNKNOWN, "does not say");
+	expect(&s, "bytes", VERDICT_UNKNOWN, "does not report what the device delivered");
 	synth_end(&s);
 }
 
@@ -341,8 +345,8 @@ static void own_copies(void **state)
 		{0, VERDICT_WARN, "50 % of the samples were served from the reader's own copies"},
 		{36 * 65536, VERDICT_PASS, "5 % of the samples were served"},
 		{40 * 65536, VERDICT_PASS, "the storage was measured"},
-		{65536 + 1, VERDICT_FAIL, "but the workload's samples have 64 KiB"},
-		{41 * 65536, VERDICT_FAIL, "but the workload's samples have 64 KiB"},
+		{65536 + 1, VERDICT_FAIL, "but the samples of the workload have 64 KiB"},
+		{41 * 65536, VERDICT_FAIL, "but the samples of the workload have 64 KiB"},
 	};
 	struct synth s;
 
@@ -380,7 +384,7 @@ static void wrong_files(void **state)
 	fill_io(&s, 1);
 	judge(&s);
 	expect(&s, "bytes", VERDICT_FAIL,
-	       "delivered 128 KiB on average, but the workload's samples have "
+	       "Samples read had 128 KiB on average, but the samples of the workload have "
 	       "64 KiB");
 	synth_end(&s);
 }
@@ -425,13 +429,13 @@ static void config(void **state)
 	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
 	s.r.dropped_samples = 4;
 	judge(&s);
-	expect(&s, "config", VERDICT_WARN, "4 of 24 samples (17 %) fill no whole step");
+	expect(&s, "config", VERDICT_WARN, "4 of 24 samples (17 %) do not fill a whole step");
 	for (int i = 0; i < 5; i++)
 		workload_warn(&s.w, "key %d is not known, so that it has no effect", i);
 	s.r.dropped_samples = 0;
 	judge(&s);
 	expect(&s, "config", VERDICT_WARN, "key 2 is not known");
-	expect(&s, "config", VERDICT_WARN, "; and more");
+	expect(&s, "config", VERDICT_WARN, "; and 2 more.");
 	assert_null(strstr(synth_verdict(&s, "config")->text, "key 4"));
 	synth_end(&s);
 }
@@ -447,17 +451,17 @@ static void client(void **state)
 	calm(&s);
 	s.r.usage[1].cpu_ns = 1900000000;
 	judge(&s);
-	expect(&s, "client", VERDICT_WARN, "95 % of 2 cores");
+	expect(&s, "client", VERDICT_WARN, "95 % of 2 cores were busy");
 	s.r.usage[1].cpu_ns = 0;
 	s.r.peak_rss_bytes = 23ULL << 30;
 	judge(&s);
 	expect(&s, "client", VERDICT_WARN, "Memory was nearly full");
 	s.r.epochs_done = 0;
 	judge(&s);
-	expect(&s, "client", VERDICT_WARN, "CPU use is not known");
+	expect(&s, "client", VERDICT_WARN, "CPU use is unknown");
 	s.r.peak_rss_bytes = 0;
 	judge(&s);
-	expect(&s, "client", VERDICT_UNKNOWN, "No epoch was finished");
+	expect(&s, "client", VERDICT_UNKNOWN, "No epoch was completed");
 	synth_end(&s);
 }
 
@@ -474,8 +478,8 @@ static void client_limited(void **state)
 	s.r.host.usable_cpus = 1.5;
 	s.r.usage[0].cpu_ns = 1450000000;
 	judge(&s);
-	expect(&s, "client", VERDICT_WARN, "97 % of 1.5 cores busy");
-	expect(&s, "client", VERDICT_WARN, "may not use all 64");
+	expect(&s, "client", VERDICT_WARN, "97 % of 1.5 cores (of 64;");
+	expect(&s, "client", VERDICT_WARN, "this process is limited to these");
 	synth_end(&s);
 }
 
@@ -550,7 +554,7 @@ static void evaluation(void **state)
 	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
 	synth_eval(&s, 0, 0, 1, load, work, 0);
 	judge(&s);
-	expect(&s, "evaluation", VERDICT_WARN, "has no AU: 1 step was made");
+	expect(&s, "evaluation", VERDICT_WARN, "has no AU: 1 step was completed");
 	synth_end(&s);
 	synth_begin(&s, 1, 1, on);
 	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
@@ -588,19 +592,20 @@ static void page_cache(void **state)
 
 	(void)state;
 	cache_case(NULL, 0, 12, 12, 12, VERDICT_WARN,
-		   "12 GiB of 16 GiB of the dataset were in the page cache before epoch 2: this "
-		   "measured memory, not storage (1 of 2 epochs");
-	cache_case(NULL, 4, 4, 3, 4, VERDICT_WARN, "before epoch 1: this measured memory in part");
+		   "12 GiB of 16 GiB of the dataset were in the page cache before epoch 2: memory "
+		   "was measured, not storage (1 of 2 epochs");
+	cache_case(NULL, 4, 4, 3, 4, VERDICT_WARN, "before epoch 1: memory was measured in part");
 	cache_case(NULL, 1, 16, 1.5, 16, VERDICT_PASS, "1.5 GiB of 16 GiB");
-	cache_case(cold, 0, 16, 16, 16, VERDICT_WARN, "before epoch 2: this measured memory");
+	cache_case(cold, 0, 16, 16, 16, VERDICT_WARN, "before epoch 2: memory was measured");
 	cache_case(cold, 0, 1, 1, 2, VERDICT_PASS, "1 GiB of 16 GiB");
 	cache_case(cold, 4, 16, 16, 16, VERDICT_FAIL, "4 GiB of 16 GiB were in it before epoch 1");
 	cache_case(epochs, 0, 16, 0, 16, VERDICT_PASS, "0 B of 16 GiB");
 	cache_case(epochs, 0, 16, 4, 16, VERDICT_FAIL, "before epoch 2");
 	cache_case(epochs, 0, 16, 1, 16, VERDICT_WARN, "1 GiB of 16 GiB were in it before epoch 2");
-	cache_case(drop, 0, 0.01, 0.01, 0, VERDICT_PASS, "Reading left 10.2 MiB of 16 GiB there");
+	cache_case(drop, 0, 0.01, 0.01, 0, VERDICT_PASS,
+		   "Of the dataset, 10.2 MiB of 16 GiB remained there");
 	cache_case(drop, 0, 1, 0, 0, VERDICT_WARN,
-		   "Reading left 1 GiB of 16 GiB there after epoch 1");
+		   "Of the dataset, 1 GiB of 16 GiB remained there after epoch 1");
 	cache_case(direct, 0, 0, 0, 0, VERDICT_PASS, "the page cache did not grow");
 	/* what was there before is not read */
 	cache_case(direct, 8, 8, 8, 7, VERDICT_PASS, "it held 8 GiB of the dataset's 16 GiB");
@@ -611,7 +616,7 @@ static void page_cache(void **state)
 	s.r.usage[0].cache_start.known = false;
 	snprintf(s.r.usage[0].cache_start.why, sizeof(s.r.usage[0].cache_start.why), "no kernel");
 	judge(&s);
-	expect(&s, "cache", VERDICT_UNKNOWN, "is not known: no kernel.");
+	expect(&s, "cache", VERDICT_UNKNOWN, "is unknown: no kernel.");
 	s.r.usage[0].cache_start.known = true;
 	s.r.usage[0].cache_start.looked = 1000;
 	judge(&s);
@@ -620,7 +625,7 @@ static void page_cache(void **state)
 	s.r.usage[0].cache_start.cached_bytes = 16ull << 30;
 	snprintf(s.r.usage[0].cache_start.file_system, 24, "tmpfs");
 	judge(&s);
-	expect(&s, "cache", VERDICT_WARN, "lies on tmpfs, which is memory");
+	expect(&s, "cache", VERDICT_WARN, "is on tmpfs, which is memory");
 	synth_end(&s);
 	synth_begin(&s, 1, 1, memory);
 	synth_even(&s, 0, 0, 60, 0.01, 0.001, 0.02);
