@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tree checks itself: layers, file sizes, headers that compile alone, banned calls.
+"""The tree checks itself: layers, file sizes, headers that compile alone, banned calls, backends named elsewhere.
 
 A folder under src/ may include itself and anything to its right in LAYERS; folders of one group never
 include each other.
@@ -9,6 +9,8 @@ import re
 import subprocess
 import sys
 import tempfile
+
+import backend_names
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
@@ -85,6 +87,7 @@ def main():
         if path.name in names and path.suffix == ".c":
             problems.append(f"{path.relative_to(ROOT)}: the name is taken by {names[path.name]}")
         names[path.name] = path.relative_to(ROOT)
+    backend_names.check(SRC, ROOT / "CMakeLists.txt", problems)
     if "--no-headers" not in sys.argv:
         check_headers(problems)
     for line in [f"warning: {warning}" for warning in warnings] + problems:

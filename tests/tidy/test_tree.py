@@ -21,6 +21,14 @@ with tempfile.TemporaryDirectory() as tmp:
     copy = pathlib.Path(tmp, "tree")
     shutil.copytree(SOURCE / "src", copy / "src")
     shutil.copytree(SOURCE / "tools", copy / "tools")
+    shutil.copy(SOURCE / "CMakeLists.txt", copy)
     planted = copy / "src/base/err.c"
     planted.write_text('#include "run/run.h"\n' + planted.read_text())
     assert "base/ may not include run/" in run(copy, "--no-headers").stdout, "a planted layer break was not found"
+    for number, code in enumerate(('if (strcmp(name, "mmap") == 0)', 'strstr(w->storage.store, "memory")',
+                                   'static const char *const known[] = {"npz"};', 'l->ops == &loader_dali',
+                                   'str_starts(key, "json")', '"drop_behind+%s"')):
+        planted = copy / f"src/judge/planted_{number}.c"
+        planted.write_text(code + "\n")
+        said = run(copy, "--no-headers").stdout
+        assert (f"{planted.relative_to(copy)}:1: names the backend" in said) == (number < 5), (code, said)
