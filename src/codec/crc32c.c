@@ -25,7 +25,7 @@ uint32_t crc32c_update(uint32_t crc, const void *bytes, size_t n)
 #define POLYNOMIAL 0x82f63b78u /* Castagnoli, reflected: the highest bit is x^0 */
 
 /* a * b modulo the polynomial; `a` is not 0. */
-static uint32_t times(uint32_t a, uint32_t b)
+static uint32_t multiply(uint32_t a, uint32_t b)
 {
 	uint32_t product = 0;
 
@@ -43,8 +43,8 @@ uint32_t crc32c_join(uint32_t crc_a, uint32_t crc_b, uint64_t len_b)
 
 	for (; len_b; len_b >>= 1) {
 		if (len_b & 1)
-			power = times(power, base);
-		base = times(base, base);
+			power = multiply(power, base);
+		base = multiply(base, base);
 	}
-	return times(power, crc_a) ^ crc_b;
+	return multiply(power, crc_a) ^ crc_b;
 }

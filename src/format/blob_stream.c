@@ -58,7 +58,7 @@ int blob_stream_compare(struct blob_stream *s, const struct io *io, const char *
 }
 
 /* The first of n bytes that differ, not looking at the hole; n when none does. */
-static size_t difference(const struct blob_stream *s, size_t n)
+static size_t piece_difference(const struct blob_stream *s, size_t n)
 {
 	size_t i = 0;
 
@@ -72,7 +72,7 @@ static size_t difference(const struct blob_stream *s, size_t n)
 	return i;
 }
 
-static int flush(struct blob_stream *s, struct err *e)
+static int flush_piece(struct blob_stream *s, struct err *e)
 {
 	ssize_t got;
 	size_t i;
@@ -87,7 +87,7 @@ static int flush(struct blob_stream *s, struct err *e)
 		got = io_pread(s->io, IO_DATA, s->blob, s->actual, s->used, s->offset, e);
 		if (got < 0)
 			return (int)got;
-		i = difference(s, (size_t)got);
+		i = piece_difference(s, (size_t)got);
 		/* past the end of a file that shrank after its size was checked */
 		if (i < s->used)
 			s->differs_at = s->offset + i;
@@ -100,14 +100,14 @@ static int flush(struct blob_stream *s, struct err *e)
 /* Room for up to n more bytes in the piece; *room gets how many. */
 static int make_room(struct blob_stream *s, uint64_t n, size_t *room, struct err *e)
 {
-	int rc = s->used == s->piece_bytes ? flush(s, e) : 0;
+	int rc = s->used == s->piece_bytes ? flush_piece(s, e) : 0;
 	size_t left = s->piece_bytes - s->used;
 
 	*room = n < left ? (size_t)n : left;
 	return rc;
 }
 
-static void placed(struct blob_stream *s, size_t n)
+static void piece_placed(struct blob_stream *s, size_t n)
 {
 	if (s->crc_update)
 		s->crc = s->crc_update(s->crc, s->piece + s->used, n);
@@ -125,7 +125,7 @@ int blob_stream_put(struct blob_stream *s, const void *bytes, size_t n, struct e
 		if (rc < 0)
 			return rc;
 		memcpy(s->piece + s->used, from, room);
-		placed(s, room);
+		piece_placed(s, room);
 		from += room;
 		n -= room;
 	}
@@ -142,7 +142,7 @@ int blob_stream_zeros(struct blob_stream *s, uint64_t n, struct err *e)
 		if (rc < 0)
 			return rc;
 		memset(s->piece + s->used, 0, room);
-		placed(s, room);
+		piece_placed(s, room);
 		n -= room;
 	}
 	return 0;
@@ -166,7 +166,7 @@ int blob_stream_payload_from(struct blob_stream *s, const struct content_source 
 		if (rc < 0)
 			return rc;
 		content->fill(content, file_index, from + done, s->piece + s->used, room);
-		placed(s, room);
+		piece_placed(s, room);
 		done += room;
 	}
 	return 0;
@@ -234,7 +234,7 @@ int blob_stream_end(struct blob_stream *s, const char *path, int rc, struct err 
 	int closed;
 
 	if (rc == 0)
-		rc = flush(s, e);
+		rc = flush_piece(s, e);
 	if (rc == 0 && s->differs_at != BLOB_STREAM_SAME)
 		rc = err_set(e, ERR_DATA,
 			     "the byte at offset %" PRIu64 " is not what was generated",

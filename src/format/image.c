@@ -68,7 +68,7 @@ int image_source_start(struct image_reader *r, struct err *e)
 }
 
 /* What native has at hand, read if there is nothing. */
-static ssize_t refill(struct image_source *s, struct err *e)
+static ssize_t source_refill(struct image_source *s, struct err *e)
 {
 	uint64_t left = s->file_bytes - s->next;
 	ssize_t got;
@@ -92,7 +92,7 @@ ssize_t image_source_run(struct image_source *s, size_t n, const unsigned char *
 	ssize_t got;
 
 	if (s->native) {
-		got = refill(s, e);
+		got = source_refill(s, e);
 		*run = s->piece + s->pos;
 		if (got > 0 && (size_t)got > n)
 			got = (ssize_t)n;
@@ -131,6 +131,24 @@ ssize_t image_source_read(struct image_source *s, void *out, size_t n, struct er
 		done += (size_t)got;
 	}
 	return (ssize_t)done;
+}
+
+int image_cut_short(const struct image_source *s, struct err *e)
+{
+	return err_set(e, ERR_DATA,
+		       "the file ends at offset %" PRIu64
+		       ", before the end of its image: it was cut "
+		       "short",
+		       s->offset);
+}
+
+int image_source_read_all(struct image_source *s, void *out, size_t n, struct err *e)
+{
+	ssize_t got = image_source_read(s, out, n, e);
+
+	if (got < 0)
+		return (int)got;
+	return (size_t)got < n ? image_cut_short(s, e) : 0;
 }
 
 void image_source_rewind(struct image_source *s)

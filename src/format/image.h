@@ -41,6 +41,10 @@ struct image_source {
 
 /* Fewer than n bytes only at the end of the file. */
 ssize_t image_source_read(struct image_source *s, void *out, size_t n, struct err *e);
+/* n bytes, or ERR_DATA. */
+int image_source_read_all(struct image_source *s, void *out, size_t n, struct err *e);
+/* ERR_DATA: the file ends within its image. */
+int image_cut_short(const struct image_source *s, struct err *e);
 /* As a pointer to up to n (framework: at most IMAGE_PIECE) bytes, which stay until the next call. 0
  * at the end of the file; native gives out fewer where a piece ends. */
 ssize_t image_source_run(struct image_source *s, size_t n, const unsigned char **run,

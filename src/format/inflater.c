@@ -1,29 +1,36 @@
-/* Raw deflate as a stream, in memory lent by the caller. */
+/* Raw deflate as a stream, and zlib's memory lent by the caller. */
 #include "format/inflater.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdint.h>
 
 static voidpf lend(voidpf opaque, uInt count, uInt size)
 {
-	struct inflater *f = opaque;
+	struct zlib_memory *m = opaque;
 	size_t n = ((size_t)count * size + 63) & ~(size_t)63;
 
-	if (n > INFLATER_MEMORY - f->used)
+	if (n > m->bytes - m->used)
 		return Z_NULL;
-	f->used += n;
-	return f->memory + f->used - n;
+	m->used += n;
+	return m->base + m->used - n;
 }
 
-static void keep(voidpf opaque, voidpf p)
+static void keep_lent(voidpf opaque, voidpf p)
 {
 	(void)opaque;
 	(void)p;
 }
 
+void zlib_memory_lend(struct zlib_memory *m, z_stream *z)
+{
+	m->used = 0;
+	*z = (z_stream){.zalloc = lend, .zfree = keep_lent, .opaque = m};
+}
+
 void inflater_init(struct inflater *f, unsigned char *memory)
 {
-	*f = (struct inflater){.memory = memory};
+	*f = (struct inflater){.memory = {.base = memory, .bytes = INFLATER_MEMORY}};
 }
 
 int inflater_start(struct inflater *f, struct err *e)
@@ -31,8 +38,7 @@ int inflater_start(struct inflater *f, struct err *e)
 	int rc;
 
 	if (!f->ready) {
-		f->used = 0;
-		f->z = (z_stream){.zalloc = lend, .zfree = keep, .opaque = f};
+		zlib_memory_lend(&f->memory, &f->z);
 		rc = inflateInit2(&f->z, -MAX_WBITS);
 		f->ready = rc == Z_OK;
 	} else {
@@ -40,7 +46,7 @@ int inflater_start(struct inflater *f, struct err *e)
 	}
 	f->ended = false;
 	if (rc != Z_OK)
-		return err_set(e, -12, "zlib cannot begin to inflate (code %d)", rc);
+		return err_set(e, -ENOMEM, "zlib cannot begin to inflate (code %d)", rc);
 	return 0;
 }
 
@@ -60,7 +66,7 @@ ssize_t inflater_run(struct inflater *f, const unsigned char *in, size_t *in_n, 
 	out_n -= f->z.avail_out;
 	f->ended = rc == Z_STREAM_END;
 	if (rc == Z_MEM_ERROR)
-		return err_set(e, -12,
+		return err_set(e, -ENOMEM,
 			       "zlib needs more memory to inflate than the reader lends it");
 	if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
 		return err_set(e, ERR_DATA, "the compressed data are damaged: %s",

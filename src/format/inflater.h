@@ -7,12 +7,20 @@
 
 #include "base/err.h"
 
+/* Lends zlib its memory, which it takes when a stream begins and keeps. */
+struct zlib_memory {
+	unsigned char *base;
+	size_t bytes, used;
+};
+
+/* `z` allocates from `m` from now on. */
+void zlib_memory_lend(struct zlib_memory *m, z_stream *z);
+
 #define INFLATER_MEMORY 98304u
 
 struct inflater {
 	z_stream z;
-	unsigned char *memory; /* INFLATER_MEMORY */
-	size_t used;
+	struct zlib_memory memory; /* INFLATER_MEMORY */
 	bool ready, ended;
 };
 

@@ -68,7 +68,7 @@ static void perform(struct store_request *r)
 	r->done_ns = clock_now_ns();
 }
 
-static void *helper(void *arg)
+static void *helper_main(void *arg)
 {
 	struct thread_queue *t = arg;
 
@@ -146,7 +146,7 @@ static int threads_create(struct store_queue **out, struct store *s,
 		int rc;
 
 		snprintf(name, sizeof(name), "io%u", t->threads);
-		rc = thread_start(&t->thread[t->threads], helper, t, STACK_BYTES, name, e);
+		rc = thread_start(&t->thread[t->threads], helper_main, t, STACK_BYTES, name, e);
 		if (rc < 0) {
 			threads_destroy(&t->base);
 			return rc;
@@ -294,7 +294,7 @@ int store_queue_flush(struct store_queue *q, struct err *e)
 	return q->in_flight ? q->ops->flush(q, e) : 0;
 }
 
-static void keep(struct span_ring *r, const struct store_request *q)
+static void trace_request(struct span_ring *r, const struct store_request *q)
 {
 	span_put(r, &(struct span){.begin_ns = q->submitted_ns,
 				   .end_ns = q->done_ns,
@@ -309,7 +309,7 @@ static void keep(struct span_ring *r, const struct store_request *q)
 						      (q->result < 0 ? SPAN_FAILED : 0))});
 }
 
-static void count(struct io_stat *s, const struct store_request *q)
+static void count_request(struct io_stat *s, const struct store_request *q)
 {
 	io_stat_add(s, q->write ? IO_WRITE : IO_DATA, q->done_ns - q->submitted_ns, q->n,
 		    q->result);
@@ -328,8 +328,8 @@ int store_queue_reap(struct store_queue *q, struct store_request **out, unsigned
 		return n;
 	q->in_flight -= (unsigned)n;
 	for (int i = 0; q->io->stat && i < n; i++)
-		count(q->io->stat, out[i]);
+		count_request(q->io->stat, out[i]);
 	for (int i = 0; q->io->trace && i < n; i++)
-		keep(q->io->trace, out[i]);
+		trace_request(q->io->trace, out[i]);
 	return n;
 }

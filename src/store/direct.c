@@ -80,7 +80,7 @@ static int direct_create(struct store **out, const void *config, struct store *l
 
 /* ---- open ---- */
 
-static int refuse(const char *path, const struct file_system *fs, struct err *e)
+static int refuse_file_system(const char *path, const struct file_system *fs, struct err *e)
 {
 	return err_set(e, -EINVAL,
 		       "'%s' lies on a file system (%s) that does not take O_DIRECT, which "
@@ -143,7 +143,7 @@ static int check_alignment(struct direct_blob *db, const struct statx *sx, const
 #endif
 	if (db->offset_align == 0 || db->memory_align == 0) {
 		file_system_of_fd(db->posix.fd, &fs);
-		return refuse(path, &fs, e);
+		return refuse_file_system(path, &fs, e);
 	}
 	if (db->offset_align > OFFSET_ALIGN_MAX || db->memory_align > MEMORY_ALIGN_MAX)
 		return err_set(e, -EINVAL,
@@ -207,7 +207,7 @@ static int not_opened(const char *path, unsigned how, int code, struct err *e)
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		return err_sys(e, EISDIR, "cannot open '%s'", path);
 	file_system_of_path(path, &fs);
-	return fs.memory ? refuse_memory(path, &fs, e) : refuse(path, &fs, e);
+	return fs.memory ? refuse_memory(path, &fs, e) : refuse_file_system(path, &fs, e);
 }
 
 static int direct_open(struct store *s, const char *path, unsigned how, struct blob *b,
@@ -295,7 +295,7 @@ static void plan_read(struct plan *p, struct direct_blob *db, unsigned char *out
 
 /* Brings what was read, up to file offset `end`, to where the caller wants it. The middle first:
  * the others go where it may lie now. */
-static void settle(const struct plan *p, struct direct_blob *db, unsigned char *out, uint64_t end)
+static void copy_out(const struct plan *p, struct direct_blob *db, unsigned char *out, uint64_t end)
 {
 	uint64_t middle_end = p->middle_at + p->middle_bytes;
 	uint64_t upto = end < middle_end ? end : middle_end;
@@ -337,7 +337,7 @@ static ssize_t read_range(struct blob *b, void *out, size_t n, uint64_t offset, 
 			return read_failed(db, errno, (size_t)(p.high - p.low), p.low, e);
 		got = p.low + (uint64_t)r < to ? p.low + (uint64_t)r : to;
 		if (got > at)
-			settle(&p, db, place, got);
+			copy_out(&p, db, place, got);
 		/* only the end of a file ends within a block */
 		if (p.low + (uint64_t)r < p.high &&
 		    (got <= at || (uint64_t)r % db->offset_align != 0 ||

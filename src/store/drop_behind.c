@@ -54,7 +54,7 @@ static void drop_destroy(struct store *s)
 	free(s);
 }
 
-static void forget(struct drop_blob *db)
+static void forget_range(struct drop_blob *db)
 {
 	db->low = UINT64_MAX;
 	db->high = 0;
@@ -70,7 +70,7 @@ static int drop_open(struct store *s, const char *path, unsigned how, struct blo
 		return rc;
 	pthread_mutex_init(&db->lock, NULL);
 	db->read = false;
-	forget(db);
+	forget_range(db);
 	return 0;
 }
 
@@ -93,7 +93,7 @@ static ssize_t drop_pread(struct blob *b, void *p, size_t n, uint64_t offset, st
 	if (db->bytes >= d->window) {
 		low = db->low;
 		high = db->high;
-		forget(db);
+		forget_range(db);
 	}
 	pthread_mutex_unlock(&db->lock);
 	if (low < high) {

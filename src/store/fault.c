@@ -170,7 +170,7 @@ static bool watches(const struct fault_store *f, const char *path)
 }
 
 /* Counts a call on a watched path. The number of the call when it is to be disturbed, else 0. */
-static uint64_t hit(struct fault_store *f, enum fault_op op, bool watched)
+static uint64_t call_hit(struct fault_store *f, enum fault_op op, bool watched)
 {
 	uint64_t call;
 
@@ -182,8 +182,8 @@ static uint64_t hit(struct fault_store *f, enum fault_op op, bool watched)
 	return call;
 }
 
-static int fail(const struct fault_store *f, enum fault_op op, uint64_t call, const char *path,
-		struct err *e)
+static int fail_call(const struct fault_store *f, enum fault_op op, uint64_t call, const char *path,
+		     struct err *e)
 {
 	if (path)
 		return err_sys(e, f->errnum, "cannot %s '%s' (the fault store fails call %llu)",
@@ -196,12 +196,12 @@ static int fail(const struct fault_store *f, enum fault_op op, uint64_t call, co
 static int disturb(struct fault_store *f, enum fault_op op, bool watched, const char *path,
 		   struct err *e)
 {
-	uint64_t call = hit(f, op, watched);
+	uint64_t call = call_hit(f, op, watched);
 
 	if (call && f->action == ACT_DELAY)
 		clock_sleep_until(clock_now_ns() + f->delay_ns);
 	if (call && f->action == ACT_FAIL)
-		return fail(f, op, call, path, e);
+		return fail_call(f, op, call, path, e);
 	return 0;
 }
 
@@ -237,12 +237,12 @@ static int fault_close(struct blob *b, struct err *e)
 static ssize_t fault_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
 {
 	struct fault_store *f = of(b->store);
-	uint64_t call = hit(f, FAULT_READ, ((struct fault_blob *)b)->watched);
+	uint64_t call = call_hit(f, FAULT_READ, ((struct fault_blob *)b)->watched);
 
 	if (call && f->action == ACT_DELAY)
 		clock_sleep_until(clock_now_ns() + f->delay_ns);
 	if (call && f->action == ACT_FAIL)
-		return fail(f, FAULT_READ, call, NULL, e);
+		return fail_call(f, FAULT_READ, call, NULL, e);
 	if (call && f->action == ACT_SHORT)
 		n /= 2;
 	return store_pread(store_blob_below(b), p, n, offset, e);
@@ -251,17 +251,17 @@ static ssize_t fault_pread(struct blob *b, void *p, size_t n, uint64_t offset, s
 static ssize_t fault_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset, struct err *e)
 {
 	struct fault_store *f = of(b->store);
-	uint64_t call = hit(f, FAULT_WRITE, ((struct fault_blob *)b)->watched);
+	uint64_t call = call_hit(f, FAULT_WRITE, ((struct fault_blob *)b)->watched);
 
 	if (call && f->action == ACT_DELAY)
 		clock_sleep_until(clock_now_ns() + f->delay_ns);
 	if (call && f->action == ACT_SHORT) {
 		ssize_t w = store_pwrite(store_blob_below(b), p, n / 2, offset, e);
 
-		return w < 0 ? w : fail(f, FAULT_WRITE, call, NULL, e);
+		return w < 0 ? w : fail_call(f, FAULT_WRITE, call, NULL, e);
 	}
 	if (call && f->action == ACT_FAIL)
-		return fail(f, FAULT_WRITE, call, NULL, e);
+		return fail_call(f, FAULT_WRITE, call, NULL, e);
 	return store_pwrite(store_blob_below(b), p, n, offset, e);
 }
 

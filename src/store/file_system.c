@@ -31,7 +31,7 @@ static const struct {
 	{0x62656572, "sysfs", false},
 };
 
-static void fill(const struct statfs *s, struct file_system *out)
+static void describe_statfs(const struct statfs *s, struct file_system *out)
 {
 	/* the type is signed on some machines and not on others */
 	unsigned long magic = (unsigned long)s->f_type & 0xffffffffu;
@@ -53,7 +53,7 @@ bool file_system_of_fd(int fd, struct file_system *out)
 
 	if (fstatfs(fd, &s) != 0)
 		return false;
-	fill(&s, out);
+	describe_statfs(&s, out);
 	return true;
 }
 
@@ -72,6 +72,6 @@ bool file_system_of_path(const char *path, struct file_system *out)
 	}
 	if (rc != 0)
 		return false;
-	fill(&s, out);
+	describe_statfs(&s, out);
 	return true;
 }

@@ -17,7 +17,8 @@ struct request {
 	uint64_t offset, asked;
 };
 
-static void keep(const struct io *io, const struct request *q, int64_t end_ns, int64_t returned)
+static void trace_request(const struct io *io, const struct request *q, int64_t end_ns,
+			  int64_t returned)
 {
 	struct span_ring *r = io->trace;
 
@@ -34,7 +35,7 @@ static void keep(const struct io *io, const struct request *q, int64_t end_ns, i
 						      (q->kind == IO_META ? SPAN_META : 0))});
 }
 
-static inline void count(const struct io *io, const struct request *q, int64_t returned)
+static inline void count_request(const struct io *io, const struct request *q, int64_t returned)
 {
 	int64_t now;
 
@@ -49,10 +50,10 @@ static inline void count(const struct io *io, const struct request *q, int64_t r
 			read_log_add(&io->stat->reads, q->start_ns, now, (uint64_t)returned);
 	}
 	if (io->trace)
-		keep(io, q, now, returned);
+		trace_request(io, q, now, returned);
 }
 
-static int64_t begin(const struct io *io)
+static int64_t start_time(const struct io *io)
 {
 	return io && (io->stat || io->trace) ? clock_now_ns() : 0;
 }
@@ -70,7 +71,7 @@ static int check_range(const char *verb, size_t n, uint64_t offset, struct err *
 
 int io_open(const struct io *io, const char *path, unsigned how, struct blob *b, struct err *e)
 {
-	int64_t start = begin(io);
+	int64_t start = start_time(io);
 	int rc;
 
 	if (!(how & (STORE_READ | STORE_WRITE)) ||
@@ -79,23 +80,23 @@ int io_open(const struct io *io, const char *path, unsigned how, struct blob *b,
 			       path);
 	b->file = io->trace ? io->trace->file : SPAN_NONE;
 	rc = store_open(io->store, path, how, b, e);
-	count(io, &(struct request){IO_OPEN, SPAN_OPEN, 0, start, NULL, 0, 0}, rc);
+	count_request(io, &(struct request){IO_OPEN, SPAN_OPEN, 0, start, NULL, 0, 0}, rc);
 	return rc;
 }
 
 int io_close(const struct io *io, struct blob *b, struct err *e)
 {
-	int64_t start = begin(io);
+	int64_t start = start_time(io);
 	int rc = store_close(b, e);
 
-	count(io, &(struct request){IO_OPEN, SPAN_CLOSE, 0, start, b, 0, 0}, rc);
+	count_request(io, &(struct request){IO_OPEN, SPAN_CLOSE, 0, start, b, 0, 0}, rc);
 	return rc;
 }
 
 ssize_t io_pread(const struct io *io, enum io_kind kind, struct blob *b, void *p, size_t n,
 		 uint64_t offset, struct err *e)
 {
-	int64_t start = begin(io);
+	int64_t start = start_time(io);
 	ssize_t r = check_range("cannot read", n, offset, e);
 
 	if (r < 0)
@@ -103,7 +104,7 @@ ssize_t io_pread(const struct io *io, enum io_kind kind, struct blob *b, void *p
 	if (io && io->stop && atomic_load_explicit(&io->stop->set, memory_order_relaxed))
 		return err_set(e, ERR_CANCELED, "the run was told to stop");
 	r = store_pread(b, p, n, offset, e);
-	count(io, &(struct request){kind, SPAN_READ, 0, start, b, offset, n}, r);
+	count_request(io, &(struct request){kind, SPAN_READ, 0, start, b, offset, n}, r);
 	return r;
 }
 
@@ -144,17 +145,17 @@ int io_pread_full(const struct io *io, enum io_kind kind, struct blob *b, const 
 ssize_t io_pwrite(const struct io *io, struct blob *b, const void *p, size_t n, uint64_t offset,
 		  struct err *e)
 {
-	int64_t start = begin(io);
+	int64_t start = start_time(io);
 	ssize_t r = check_range("cannot write", n, offset, e);
 
 	if (r < 0)
 		return r;
 	r = store_pwrite(b, p, n, offset, e);
-	count(io, &(struct request){IO_WRITE, SPAN_WRITE, 0, start, b, offset, n}, r);
+	count_request(io, &(struct request){IO_WRITE, SPAN_WRITE, 0, start, b, offset, n}, r);
 	return r;
 }
 
-static size_t pieces_bytes(const struct iovec *v, int count)
+size_t io_pieces_bytes(const struct iovec *v, int count)
 {
 	size_t n = 0;
 
@@ -167,7 +168,7 @@ static size_t pieces_bytes(const struct iovec *v, int count)
 ssize_t io_preadv(const struct io *io, enum io_kind kind, struct blob *b, const struct iovec *v,
 		  int count_v, uint64_t offset, struct err *e)
 {
-	size_t n = pieces_bytes(v, count_v), done = 0;
+	size_t n = io_pieces_bytes(v, count_v), done = 0;
 	int64_t start;
 	ssize_t r = check_range("cannot read", n, offset, e);
 
@@ -186,16 +187,16 @@ ssize_t io_preadv(const struct io *io, enum io_kind kind, struct blob *b, const 
 	}
 	if (io && io->stop && atomic_load_explicit(&io->stop->set, memory_order_relaxed))
 		return err_set(e, ERR_CANCELED, "the run was told to stop");
-	start = begin(io);
+	start = start_time(io);
 	r = b->store->ops->preadv(b, v, count_v, offset, e);
-	count(io, &(struct request){kind, SPAN_READ, SPAN_VECTOR, start, b, offset, n}, r);
+	count_request(io, &(struct request){kind, SPAN_READ, SPAN_VECTOR, start, b, offset, n}, r);
 	return r;
 }
 
 ssize_t io_pwritev(const struct io *io, struct blob *b, const struct iovec *v, int count_v,
 		   uint64_t offset, struct err *e)
 {
-	size_t n = pieces_bytes(v, count_v), done = 0;
+	size_t n = io_pieces_bytes(v, count_v), done = 0;
 	int64_t start;
 	ssize_t r = check_range("cannot write", n, offset, e);
 
@@ -210,85 +211,86 @@ ssize_t io_pwritev(const struct io *io, struct blob *b, const struct iovec *v, i
 		}
 		return (ssize_t)done;
 	}
-	start = begin(io);
+	start = start_time(io);
 	r = b->store->ops->pwritev(b, v, count_v, offset, e);
-	count(io, &(struct request){IO_WRITE, SPAN_WRITE, SPAN_VECTOR, start, b, offset, n}, r);
+	count_request(io, &(struct request){IO_WRITE, SPAN_WRITE, SPAN_VECTOR, start, b, offset, n},
+		      r);
 	return r;
 }
 
 int io_rename(const struct io *io, const char *from, const char *to, struct err *e)
 {
-	int64_t start = begin(io);
+	int64_t start = start_time(io);
 	int rc = store_rename(io->store, from, to, e);
 
-	count(io, &(struct request){IO_WRITE, SPAN_RENAME, 0, start, NULL, 0, 0}, rc);
+	count_request(io, &(struct request){IO_WRITE, SPAN_RENAME, 0, start, NULL, 0, 0}, rc);
 	return rc;
 }
 
 int io_sync_dir(const struct io *io, const char *path, struct err *e)
 {
-	int64_t start = begin(io);
+	int64_t start = start_time(io);
 	int rc = store_sync_dir(io->store, path, e);
 
-	count(io, &(struct request){IO_SYNC, SPAN_SYNC, 0, start, NULL, 0, 0}, rc);
+	count_request(io, &(struct request){IO_SYNC, SPAN_SYNC, 0, start, NULL, 0, 0}, rc);
 	return rc;
 }
 
 int io_sync(const struct io *io, struct blob *b, struct err *e)
 {
-	int64_t start = begin(io);
+	int64_t start = start_time(io);
 	int rc = store_sync(b, e);
 
-	count(io, &(struct request){IO_SYNC, SPAN_SYNC, 0, start, b, 0, 0}, rc);
+	count_request(io, &(struct request){IO_SYNC, SPAN_SYNC, 0, start, b, 0, 0}, rc);
 	return rc;
 }
 
 int io_stat_blob(const struct io *io, struct blob *b, struct store_stat *out, struct err *e)
 {
-	int64_t start = begin(io);
+	int64_t start = start_time(io);
 	int rc = store_stat_blob(b, out, e);
 
-	count(io, &(struct request){IO_META, SPAN_STAT, 0, start, b, 0, 0}, rc);
+	count_request(io, &(struct request){IO_META, SPAN_STAT, 0, start, b, 0, 0}, rc);
 	return rc;
 }
 
 int io_stat_path(const struct io *io, const char *path, struct store_stat *out, struct err *e)
 {
-	int64_t start = begin(io);
+	int64_t start = start_time(io);
 	int rc = store_stat_path(io->store, path, out, e);
 
-	count(io, &(struct request){IO_META, SPAN_STAT, 0, start, NULL, 0, 0}, rc);
+	count_request(io, &(struct request){IO_META, SPAN_STAT, 0, start, NULL, 0, 0}, rc);
 	return rc;
 }
 
 int io_map(const struct io *io, struct blob *b, uint64_t bytes, struct store_map *out,
 	   struct err *e)
 {
-	int64_t start = begin(io);
+	int64_t start = start_time(io);
 	int rc = store_map(b, bytes, out, e);
 
-	count(io, &(struct request){IO_META, SPAN_MAP, 0, start, b, 0, 0}, rc);
+	count_request(io, &(struct request){IO_META, SPAN_MAP, 0, start, b, 0, 0}, rc);
 	return rc;
 }
 
 int io_map_touch(const struct io *io, enum io_kind kind, const struct store_map *m, uint64_t offset,
 		 uint64_t n, struct err *e)
 {
-	int64_t start = begin(io);
+	int64_t start = start_time(io);
 	int rc = store_map_touch(m, offset, n, e);
 
-	count(io, &(struct request){kind, SPAN_TOUCH, 0, start, NULL, offset, n},
-	      rc == 0 ? (int64_t)n : rc);
+	count_request(io, &(struct request){kind, SPAN_TOUCH, 0, start, NULL, offset, n},
+		      rc == 0 ? (int64_t)n : rc);
 	return rc;
 }
 
 int io_map_copy(const struct io *io, enum io_kind kind, const struct store_map *m, uint64_t offset,
 		void *out, size_t n, struct err *e)
 {
-	int64_t start = begin(io);
+	int64_t start = start_time(io);
 	int rc = store_map_copy(m, offset, out, n, e);
 
-	count(io, &(struct request){kind, SPAN_TOUCH, 0, start, NULL, offset, n},
-	      rc == 0 ? (int64_t)n : rc);
+	count_request(io, &(struct request){kind, SPAN_TOUCH, 0, start, NULL, offset, n},
+		      rc == 0 ? (int64_t)n : rc);
 	return rc;
 }

@@ -109,7 +109,7 @@ static int cannot_open(int code, struct err *e)
 }
 
 /* Completions need no interrupt of the thread, as it comes and looks: newer kernels are told so. */
-static int init(struct uring *u, const struct uring_options *o, unsigned entries, bool poll)
+static int ring_init(struct uring *u, const struct uring_options *o, unsigned entries, bool poll)
 {
 	struct io_uring_params p = {.flags = IORING_SETUP_COOP_TASKRUN | IORING_SETUP_CLAMP};
 	int rc;
@@ -142,7 +142,7 @@ static int uring_open(struct uring *u, const struct uring_options *o, unsigned e
 	int rc;
 
 	pthread_mutex_lock(&mapping);
-	rc = init(u, o, entries, poll);
+	rc = ring_init(u, o, entries, poll);
 	pthread_mutex_unlock(&mapping);
 	u->registered = NULL;
 	u->registered_bytes = 0;
@@ -203,7 +203,7 @@ static void uring_put(struct uring *u, struct store_request *r)
 	u->unsubmitted++;
 }
 
-static int broken(int code, struct err *e)
+static int ring_broken(int code, struct err *e)
 {
 	return err_sys(e, -code, "an io_uring does not take requests any more");
 }
@@ -218,11 +218,11 @@ static int uring_submit(struct uring *u, struct err *e)
 		rc = io_uring_submit(&u->ring);
 	} while (rc == -EINTR || rc == -EAGAIN || rc == -EBUSY);
 	u->unsubmitted = 0;
-	return rc < 0 ? broken(rc, e) : 0;
+	return rc < 0 ? ring_broken(rc, e) : 0;
 }
 
 /* Takes the result of one completion. True when the request is done. */
-static bool complete(struct uring *u, struct store_request *r, int res)
+static bool request_complete(struct uring *u, struct store_request *r, int res)
 {
 	const struct posix_blob *pb = (const struct posix_blob *)r->blob;
 	size_t left = r->n - r->moved;
@@ -266,14 +266,14 @@ static int uring_reap(struct uring *u, struct store_request **out, unsigned max,
 			} while (rc == -EINTR || rc == -EAGAIN || rc == -EBUSY);
 			u->unsubmitted = 0;
 			if (rc < 0)
-				return broken(rc, e);
+				return ring_broken(rc, e);
 			n = io_uring_peek_batch_cqe(&u->ring, cqe, want);
 		}
 		now = clock_now_ns();
 		for (unsigned i = 0; i < n; i++) {
 			struct store_request *r = io_uring_cqe_get_data(cqe[i]);
 
-			if (!complete(u, r, cqe[i]->res))
+			if (!request_complete(u, r, cqe[i]->res))
 				continue;
 			r->done_ns = now;
 			out[done++] = r;
@@ -474,8 +474,8 @@ static int uring_open_blob(struct store *s, const char *path, unsigned how, stru
 }
 
 /* One request, waited for. */
-static ssize_t transfer(struct uring_store *s, struct blob *b, void *p, size_t n, uint64_t offset,
-			bool write, struct err *e)
+static ssize_t transfer_one(struct uring_store *s, struct blob *b, void *p, size_t n,
+			    uint64_t offset, bool write, struct err *e)
 {
 	struct thread_ring *t = thread_ring_of(s, e);
 	struct store_request r, *done;
@@ -512,7 +512,7 @@ static ssize_t read_bounced(struct uring_store *s, struct blob *b, void *p, size
 		ssize_t got;
 
 		ask = (ask + URING_ALIGN - 1) & ~(size_t)(URING_ALIGN - 1);
-		got = transfer(s, b, t->bounce, ask, at, false, e);
+		got = transfer_one(s, b, t->bounce, ask, at, false, e);
 		if (got < 0)
 			return got;
 		if ((size_t)got <= skip)
@@ -535,14 +535,14 @@ static ssize_t uring_pread(struct blob *b, void *p, size_t n, uint64_t offset, s
 		return 0;
 	if (((struct uring_blob *)b)->direct && !aligned)
 		return read_bounced(of(b->store), b, p, n, offset, e);
-	return transfer(of(b->store), b, p, n, offset, false, e);
+	return transfer_one(of(b->store), b, p, n, offset, false, e);
 }
 
 static ssize_t uring_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset, struct err *e)
 {
 	if (n == 0)
 		return 0;
-	return transfer(of(b->store), b, (void *)(uintptr_t)p, n, offset, true, e);
+	return transfer_one(of(b->store), b, (void *)(uintptr_t)p, n, offset, true, e);
 }
 
 /* ---- queues of requests ---- */

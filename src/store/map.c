@@ -87,7 +87,7 @@ int store_map(struct blob *b, uint64_t bytes, struct store_map *out, struct err 
 	return rc;
 }
 
-static void *address(const struct store_map *m, uint64_t offset)
+static void *map_address(const struct store_map *m, uint64_t offset)
 {
 	return (void *)((uintptr_t)m->at + offset);
 }
@@ -95,7 +95,7 @@ static void *address(const struct store_map *m, uint64_t offset)
 void store_unmap(struct store_map *m)
 {
 	if (m->at)
-		munmap(address(m, 0), (size_t)m->bytes);
+		munmap(map_address(m, 0), (size_t)m->bytes);
 	*m = (struct store_map){0};
 }
 
@@ -106,10 +106,10 @@ void store_map_renew(struct store_map *m)
 	if (!m->at)
 		return;
 	/* an old size of 0 duplicates a shared mapping (mremap(2)) */
-	fresh = mremap(address(m, 0), 0, (size_t)m->bytes, MREMAP_MAYMOVE);
+	fresh = mremap(map_address(m, 0), 0, (size_t)m->bytes, MREMAP_MAYMOVE);
 	if (fresh == MAP_FAILED)
 		return;
-	munmap(address(m, 0), (size_t)m->bytes);
+	munmap(map_address(m, 0), (size_t)m->bytes);
 	m->at = fresh;
 }
 
@@ -144,7 +144,7 @@ int store_map_touch(const struct store_map *m, uint64_t offset, uint64_t n, stru
 		ssize_t got;
 
 		for (; pages < TOUCH_PAGES && next < end; pages++) {
-			from[pages] = (struct iovec){address(m, next), 1};
+			from[pages] = (struct iovec){map_address(m, next), 1};
 			next = (next / page + 1) * page;
 		}
 		to.iov_len = pages;
@@ -164,7 +164,7 @@ int store_map_copy(const struct store_map *m, uint64_t offset, void *out, size_t
 	size_t done = 0;
 
 	while (done < n) {
-		struct iovec from = {address(m, offset + done), n - done};
+		struct iovec from = {map_address(m, offset + done), n - done};
 		struct iovec to = {(char *)out + done, n - done};
 		ssize_t got = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
 

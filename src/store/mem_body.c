@@ -81,7 +81,7 @@ void mem_body_unref(struct mem_body *b)
 		free(t);
 		t = older;
 	}
-	atomic_fetch_sub(&b->space->used, b->reserved);
+	atomic_fetch_sub_explicit(&b->space->used, b->reserved, memory_order_relaxed);
 	pthread_mutex_destroy(&b->grow);
 	free(b);
 }
@@ -117,9 +117,10 @@ size_t mem_body_read(struct mem_body *b, void *p, size_t n, uint64_t offset)
 	return n;
 }
 
-static int space_take(struct mem_space *s, uint64_t bytes, struct err *e)
+static int space_reserve(struct mem_space *s, uint64_t bytes, struct err *e)
 {
-	uint64_t used = atomic_load(&s->used);
+	/* a sum and no more: nothing is published with it */
+	uint64_t used = atomic_load_explicit(&s->used, memory_order_relaxed);
 
 	do {
 		if (s->limit && (bytes > s->limit || used > s->limit - bytes))
@@ -129,7 +130,8 @@ static int space_take(struct mem_space *s, uint64_t bytes, struct err *e)
 				       "storage.memory.size = %llu",
 				       (unsigned long long)bytes, (unsigned long long)used,
 				       (unsigned long long)s->limit);
-	} while (!atomic_compare_exchange_weak(&s->used, &used, used + bytes));
+	} while (!atomic_compare_exchange_weak_explicit(
+		&s->used, &used, used + bytes, memory_order_relaxed, memory_order_relaxed));
 	return 0;
 }
 
@@ -178,7 +180,7 @@ static int chunks_for(struct mem_body *b, uint64_t offset, uint64_t end, struct 
 	return 0;
 }
 
-static int make_room(struct mem_body *b, uint64_t offset, uint64_t end, struct err *e)
+static int reserve_chunks(struct mem_body *b, uint64_t offset, uint64_t end, struct err *e)
 {
 	uint64_t more = 0;
 	int rc = 0;
@@ -186,14 +188,14 @@ static int make_room(struct mem_body *b, uint64_t offset, uint64_t end, struct e
 	pthread_mutex_lock(&b->grow);
 	if (end > b->reserved) {
 		more = end - b->reserved;
-		rc = space_take(b->space, more, e);
+		rc = space_reserve(b->space, more, e);
 	}
 	if (rc == 0) {
 		rc = chunks_for(b, offset, end, e);
 		if (rc == 0)
 			b->reserved += more;
 		else
-			atomic_fetch_sub(&b->space->used, more);
+			atomic_fetch_sub_explicit(&b->space->used, more, memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&b->grow);
 	return rc;
@@ -212,7 +214,7 @@ int mem_body_write(struct mem_body *b, const void *p, size_t n, uint64_t offset,
 		return err_set(e, -EFBIG,
 			       "writing %zu bytes at offset %llu: a blob in memory ends at %llu", n,
 			       (unsigned long long)offset, MEM_BODY_MAX);
-	rc = make_room(b, offset, end, e);
+	rc = reserve_chunks(b, offset, end, e);
 	if (rc < 0)
 		return rc;
 	t = atomic_load_explicit(&b->table, memory_order_acquire);
@@ -226,6 +228,7 @@ int mem_body_write(struct mem_body *b, const void *p, size_t n, uint64_t offset,
 		in += part;
 		offset += part;
 	}
+	/* release: who sees the size sees the bytes and chunks below it */
 	size = atomic_load_explicit(&b->size, memory_order_relaxed);
 	while (size < end &&
 	       !atomic_compare_exchange_weak_explicit(&b->size, &size, end, memory_order_acq_rel,

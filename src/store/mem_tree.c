@@ -56,8 +56,8 @@ void mem_tree_release(struct mem_tree *t)
 	free(t->bucket);
 }
 
-static struct mem_node *child(const struct mem_tree *t, const struct mem_node *dir,
-			      const char *name, size_t len)
+static struct mem_node *find_child(const struct mem_tree *t, const struct mem_node *dir,
+				   const char *name, size_t len)
 {
 	uint64_t h = hash_of(dir, name, len);
 	struct mem_node *n = t->bucket[h & (t->buckets - 1)];
@@ -90,7 +90,7 @@ static void rehash(struct mem_tree *t)
 }
 
 /* Takes over `name`. */
-static void attach(struct mem_tree *t, struct mem_node *n, struct mem_node *dir, char *name)
+static void attach_node(struct mem_tree *t, struct mem_node *n, struct mem_node *dir, char *name)
 {
 	if (t->count == t->buckets)
 		rehash(t);
@@ -112,7 +112,7 @@ static void attach(struct mem_tree *t, struct mem_node *n, struct mem_node *dir,
 	dir->mtime_ns = clock_wall_ns();
 }
 
-static void detach(struct mem_tree *t, struct mem_node *n)
+static void detach_node(struct mem_tree *t, struct mem_node *n)
 {
 	struct mem_node **link = &t->bucket[n->hash & (t->buckets - 1)];
 
@@ -134,13 +134,13 @@ static struct mem_node *new_folder(struct mem_tree *t, struct mem_node *dir, con
 	struct mem_node *n = xcalloc(1, sizeof(*n));
 
 	n->mtime_ns = clock_wall_ns();
-	attach(t, n, dir, xstrndup(name, len));
+	attach_node(t, n, dir, xstrndup(name, len));
 	return n;
 }
 
 /* Walks to the last name of `path`. With `make`, folders on the way that are missing, the last one
  * included, are created. */
-static int walk(struct mem_tree *t, const char *path, bool make, struct place *out)
+static int walk_path(struct mem_tree *t, const char *path, bool make, struct place *out)
 {
 	struct mem_node *at = &t->root;
 
@@ -171,7 +171,7 @@ static int walk(struct mem_tree *t, const char *path, bool make, struct place *o
 			path += len;
 			continue;
 		}
-		*out = (struct place){at, child(t, at, path, len), path, len};
+		*out = (struct place){at, find_child(t, at, path, len), path, len};
 		if (!out->node && make)
 			out->node = new_folder(t, at, path, len);
 		at = out->node;
@@ -183,7 +183,7 @@ int mem_tree_find(const struct mem_tree *t, const char *path, struct mem_node **
 {
 	struct place p;
 	/* walk only writes when told to make folders */
-	int rc = walk((struct mem_tree *)(uintptr_t)t, path, false, &p);
+	int rc = walk_path((struct mem_tree *)(uintptr_t)t, path, false, &p);
 
 	if (rc == 0 && !p.node)
 		rc = -ENOENT;
@@ -195,7 +195,7 @@ int mem_tree_find(const struct mem_tree *t, const char *path, struct mem_node **
 int mem_tree_put(struct mem_tree *t, const char *path, struct mem_body *body)
 {
 	struct place p;
-	int rc = walk(t, path, false, &p);
+	int rc = walk_path(t, path, false, &p);
 
 	if (rc < 0)
 		return rc;
@@ -208,14 +208,14 @@ int mem_tree_put(struct mem_tree *t, const char *path, struct mem_body *body)
 	}
 	p.node = xcalloc(1, sizeof(*p.node));
 	p.node->body = body;
-	attach(t, p.node, p.dir, xstrndup(p.name, p.len));
+	attach_node(t, p.node, p.dir, xstrndup(p.name, p.len));
 	return 0;
 }
 
 int mem_tree_mkdirs(struct mem_tree *t, const char *path)
 {
 	struct place p;
-	int rc = walk(t, path, true, &p);
+	int rc = walk_path(t, path, true, &p);
 
 	if (rc == 0 && p.node->body)
 		rc = -ENOTDIR;
@@ -225,7 +225,7 @@ int mem_tree_mkdirs(struct mem_tree *t, const char *path)
 int mem_tree_remove(struct mem_tree *t, const char *path)
 {
 	struct place p;
-	int rc = walk(t, path, false, &p);
+	int rc = walk_path(t, path, false, &p);
 
 	if (rc < 0)
 		return rc;
@@ -235,7 +235,7 @@ int mem_tree_remove(struct mem_tree *t, const char *path)
 		return -EBUSY;
 	if (p.node->first)
 		return -ENOTEMPTY;
-	detach(t, p.node);
+	detach_node(t, p.node);
 	node_release(p.node);
 	return 0;
 }
@@ -253,12 +253,12 @@ int mem_tree_rename(struct mem_tree *t, const char *from, const char *to)
 {
 	struct place a, b;
 	char *name;
-	int rc = walk(t, from, false, &a);
+	int rc = walk_path(t, from, false, &a);
 
 	if (rc == 0 && !a.node)
 		rc = -ENOENT;
 	if (rc == 0)
-		rc = walk(t, to, false, &b);
+		rc = walk_path(t, to, false, &b);
 	if (rc < 0)
 		return rc;
 	if (!a.dir || !b.dir)
@@ -273,13 +273,13 @@ int mem_tree_rename(struct mem_tree *t, const char *from, const char *to)
 		rc = may_replace(a.node, b.node);
 		if (rc < 0)
 			return rc;
-		detach(t, b.node);
+		detach_node(t, b.node);
 	}
 	/* b.name may point into the node's old name */
 	name = xstrndup(b.name, b.len);
-	detach(t, a.node);
+	detach_node(t, a.node);
 	free(a.node->name);
-	attach(t, a.node, b.dir, name);
+	attach_node(t, a.node, b.dir, name);
 	if (b.node)
 		node_release(b.node);
 	return 0;

@@ -290,7 +290,9 @@ static int memory_space(struct store *s, const char *path, uint64_t *bytes, uint
 
 	(void)path;
 	(void)e;
-	*bytes = space->limit ? space->limit - atomic_load(&space->used) : UINT64_MAX;
+	*bytes = UINT64_MAX;
+	if (space->limit)
+		*bytes = space->limit - atomic_load_explicit(&space->used, memory_order_relaxed);
 	*files = UINT64_MAX;
 	return 0;
 }

@@ -84,7 +84,7 @@ static int mmap_close(struct blob *b, struct err *e)
 }
 
 /* Maps the file anew where it is longer than what is mapped. */
-static int reach(struct mmap_blob *mb, uint64_t end, struct err *e)
+static int extend_mapping(struct mmap_blob *mb, uint64_t end, struct err *e)
 {
 	const struct mmap_store *m = (const struct mmap_store *)mb->posix.base.store;
 	struct store_stat st;
@@ -104,7 +104,7 @@ static int reach(struct mmap_blob *mb, uint64_t end, struct err *e)
 
 /* The range is mapped, as far as the file goes, and stays so: the lock is held for reading. On
  * failure it is not held. */
-static int hold(struct mmap_blob *mb, uint64_t end, struct err *e)
+static int hold_mapping(struct mmap_blob *mb, uint64_t end, struct err *e)
 {
 	uint64_t mapped = 0;
 
@@ -116,7 +116,7 @@ static int hold(struct mmap_blob *mb, uint64_t end, struct err *e)
 			return 0;
 		pthread_rwlock_unlock(&mb->lock);
 		pthread_rwlock_wrlock(&mb->lock);
-		rc = reach(mb, end, e);
+		rc = extend_mapping(mb, end, e);
 		mapped = mb->map.bytes;
 		/* an empty file has nothing to map */
 		if (rc < 0 || mapped == 0) {
@@ -136,7 +136,7 @@ static ssize_t mmap_pread(struct blob *b, void *p, size_t n, uint64_t offset, st
 
 	if (mb->writing)
 		return posix_pread(b, p, n, offset, e);
-	rc = hold(mb, offset + n, e);
+	rc = hold_mapping(mb, offset + n, e);
 	if (rc < 0)
 		return rc;
 	if (offset >= mb->map.bytes)

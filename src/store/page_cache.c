@@ -40,7 +40,7 @@ static bool may_ask_mincore(int fd, const struct stat *st)
 	       faccessat(fd, "", W_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
 }
 
-static int look_mincore(int fd, const struct stat *st, struct page_cached *out)
+static int query_mincore(int fd, const struct stat *st, struct page_cached *out)
 {
 	uint64_t page = page_bytes(), window = MINCORE_PAGES * page;
 	unsigned char in[MINCORE_PAGES];
@@ -69,7 +69,7 @@ static int look_mincore(int fd, const struct stat *st, struct page_cached *out)
 }
 
 /* 0 or an errno. */
-static int look(int fd, struct page_cached *out)
+static int query_fd(int fd, struct page_cached *out)
 {
 	struct range all = {0, 0};
 	struct counts c;
@@ -84,7 +84,7 @@ static int look(int fd, struct page_cached *out)
 		out->cached_bytes = c.cached * page_bytes();
 		out->dirty_bytes = (c.dirty + c.writeback) * page_bytes();
 	} else {
-		code = look_mincore(fd, &st, out);
+		code = query_mincore(fd, &st, out);
 	}
 	/* the last page is rarely full */
 	if (out->cached_bytes > out->file_bytes)
@@ -92,7 +92,7 @@ static int look(int fd, struct page_cached *out)
 	return code;
 }
 
-static int open_it(const char *path, struct err *e)
+static int open_to_query(const char *path, struct err *e)
 {
 	int fd;
 
@@ -104,12 +104,12 @@ static int open_it(const char *path, struct err *e)
 
 int page_cache_look(const char *path, struct page_cached *out, struct err *e)
 {
-	int fd = open_it(path, e), code;
+	int fd = open_to_query(path, e), code;
 
 	*out = (struct page_cached){0};
 	if (fd < 0)
 		return fd;
-	code = look(fd, out);
+	code = query_fd(fd, out);
 	close(fd);
 	if (code == EPERM)
 		return err_set(
@@ -136,12 +136,12 @@ static int write_out(int fd, const char *path, struct err *e)
 int page_cache_evict(const char *path, struct page_cached *out, struct err *e)
 {
 	struct page_cached now = {0};
-	int fd = open_it(path, e), rc = 0;
+	int fd = open_to_query(path, e), rc = 0;
 
 	if (fd < 0)
 		return fd;
 	for (int i = 0; i < EVICT_TRIES && rc == 0; i++) {
-		bool blind = look(fd, &now) != 0 || now.mincore;
+		bool blind = query_fd(fd, &now) != 0 || now.mincore;
 
 		if (now.cached_bytes == 0 && !blind)
 			break;
@@ -150,7 +150,7 @@ int page_cache_evict(const char *path, struct page_cached *out, struct err *e)
 			rc = write_out(fd, path, e);
 		if (rc == 0 && (rc = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED)) != 0)
 			rc = err_sys(e, rc, "cannot evict '%s' from the page cache", path);
-		if (rc < 0 || look(fd, &now) != 0 || now.cached_bytes == 0)
+		if (rc < 0 || query_fd(fd, &now) != 0 || now.cached_bytes == 0)
 			break;
 	}
 	close(fd);

@@ -46,8 +46,8 @@ static int unknown_store(const char *name, const char *expression, struct err *e
 	return ERR_USAGE;
 }
 
-static int unknown_key(const struct store_ops *ops, const char *key, const struct node_mark *mark,
-		       struct err *e)
+static int unknown_option(const struct store_ops *ops, const char *key,
+			  const struct node_mark *mark, struct err *e)
 {
 	const char *near = opt_nearest_key(ops->is.options, ops->is.option_count, key);
 	char where[300] = "";
@@ -88,7 +88,7 @@ static int read_options(const struct store_ops *ops, const struct node *storage,
 		struct err why;
 
 		if (!row)
-			return unknown_key(ops, own->key[i], &own->key_mark[i], e);
+			return unknown_option(ops, own->key[i], &own->key_mark[i], e);
 		rc = opt_set_node(row, own->child[i], config, &why);
 		if (rc < 0)
 			return err_set(e, rc, "storage.%s: %s", ops->is.name, why.text);
@@ -117,7 +117,8 @@ static int create_part(struct store **out, const struct store_ops *ops, const st
 }
 
 /* Cuts "a + b+c" at the plus signs into trimmed names; `text` is written to. */
-static int split(char *text, const char *expression, char **part, size_t *count, struct err *e)
+static int split_expression(char *text, const char *expression, char **part, size_t *count,
+			    struct err *e)
 {
 	size_t n = 0;
 
@@ -179,7 +180,7 @@ int store_create(struct store **out, const char *expression, const struct node *
 	char *part[PARTS_MAX];
 	struct store *s = NULL;
 	size_t n = 0;
-	int rc = split(text, expression, part, &n, e);
+	int rc = split_expression(text, expression, part, &n, e);
 
 	if (rc == 0)
 		rc = find_parts(expression, part, n, ops, e);

@@ -205,6 +205,8 @@ ssize_t io_preadv(const struct io *io, enum io_kind kind, struct blob *b, const 
 		  int count, uint64_t offset, struct err *e);
 ssize_t io_pwritev(const struct io *io, struct blob *b, const struct iovec *v, int count,
 		   uint64_t offset, struct err *e);
+/* Of all pieces; SIZE_MAX when that is more. */
+size_t io_pieces_bytes(const struct iovec *v, int count);
 int io_sync(const struct io *io, struct blob *b, struct err *e);
 int io_stat_blob(const struct io *io, struct blob *b, struct store_stat *out, struct err *e);
 int io_stat_path(const struct io *io, const char *path, struct store_stat *out, struct err *e);

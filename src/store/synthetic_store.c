@@ -14,7 +14,7 @@ struct synthetic_blob {
 	uint64_t bytes; /* end of what was written */
 };
 
-static int absent(const char *path, struct err *e)
+static int absent_error(const char *path, struct err *e)
 {
 	return err_set(e, -ENOENT, "'%s': the synthetic store keeps nothing", path);
 }
@@ -39,7 +39,7 @@ static int synthetic_open(struct store *s, const char *path, unsigned how, struc
 {
 	(void)s;
 	if (!(how & STORE_CREATE))
-		return absent(path, e);
+		return absent_error(path, e);
 	((struct synthetic_blob *)b)->bytes = 0;
 	return 0;
 }
@@ -93,7 +93,7 @@ static int synthetic_stat(struct store *s, const char *path, struct store_stat *
 {
 	(void)s;
 	(void)out;
-	return absent(path, e);
+	return absent_error(path, e);
 }
 
 /* Making a folder, removing and listing what is in it: there is nothing to do. */

@@ -133,7 +133,7 @@ static void throttle_destroy(struct store *s)
 	free(s);
 }
 
-static void arrive(struct throttle_store *t, struct throttle_waiter *w, size_t n)
+static void request_arrives(struct throttle_store *t, struct throttle_waiter *w, size_t n)
 {
 	uint64_t number = atomic_fetch_add_explicit(&t->data_requests, 1, memory_order_relaxed);
 
@@ -150,7 +150,7 @@ static ssize_t throttle_pread(struct blob *b, void *p, size_t n, uint64_t offset
 
 	if (!t->data_limited)
 		return store_pread(store_blob_below(b), p, n, offset, e);
-	arrive(t, &w, n);
+	request_arrives(t, &w, n);
 	r = store_pread(store_blob_below(b), p, n, offset, e);
 	throttle_line_wait(&t->line, &w, r > 0 ? (uint64_t)r : 0);
 	return r;
@@ -165,19 +165,10 @@ static ssize_t throttle_pwrite(struct blob *b, const void *p, size_t n, uint64_t
 
 	if (!t->data_limited || !t->write)
 		return store_pwrite(store_blob_below(b), p, n, offset, e);
-	arrive(t, &w, n);
+	request_arrives(t, &w, n);
 	r = store_pwrite(store_blob_below(b), p, n, offset, e);
 	throttle_line_wait(&t->line, &w, r > 0 ? (uint64_t)r : 0);
 	return r;
-}
-
-static size_t pieces_bytes(const struct iovec *v, int count)
-{
-	size_t n = 0;
-
-	for (int i = 0; i < count; i++)
-		n += v[i].iov_len;
-	return n;
 }
 
 static ssize_t throttle_preadv(struct blob *b, const struct iovec *v, int count, uint64_t offset,
@@ -189,7 +180,7 @@ static ssize_t throttle_preadv(struct blob *b, const struct iovec *v, int count,
 
 	if (!t->data_limited)
 		return io_preadv(NULL, IO_DATA, store_blob_below(b), v, count, offset, e);
-	arrive(t, &w, pieces_bytes(v, count));
+	request_arrives(t, &w, io_pieces_bytes(v, count));
 	r = io_preadv(NULL, IO_DATA, store_blob_below(b), v, count, offset, e);
 	throttle_line_wait(&t->line, &w, r > 0 ? (uint64_t)r : 0);
 	return r;
@@ -204,7 +195,7 @@ static ssize_t throttle_pwritev(struct blob *b, const struct iovec *v, int count
 
 	if (!t->data_limited || !t->write)
 		return io_pwritev(NULL, store_blob_below(b), v, count, offset, e);
-	arrive(t, &w, pieces_bytes(v, count));
+	request_arrives(t, &w, io_pieces_bytes(v, count));
 	r = io_pwritev(NULL, store_blob_below(b), v, count, offset, e);
 	throttle_line_wait(&t->line, &w, r > 0 ? (uint64_t)r : 0);
 	return r;

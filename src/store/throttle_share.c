@@ -8,12 +8,12 @@
 
 /* ---- pairing heaps: nodes on the waiters' stacks, nothing to allocate ---- */
 
-static bool before(const struct share_request *a, const struct share_request *b)
+static bool heap_before(const struct share_request *a, const struct share_request *b)
 {
 	return a->key < b->key || (!(b->key < a->key) && a->seq < b->seq);
 }
 
-static struct share_request *meld(struct share_request *a, struct share_request *b)
+static struct share_request *heap_meld(struct share_request *a, struct share_request *b)
 {
 	struct share_request *t;
 
@@ -21,7 +21,7 @@ static struct share_request *meld(struct share_request *a, struct share_request 
 		return b;
 	if (!b)
 		return a;
-	if (before(b, a)) {
+	if (heap_before(b, a)) {
 		t = a;
 		a = b;
 		b = t;
@@ -38,11 +38,11 @@ static struct share_request *meld(struct share_request *a, struct share_request 
 static void heap_push(struct share_heap *h, struct share_request *r)
 {
 	r->child = r->next = r->prev = NULL;
-	h->root = meld(h->root, r);
+	h->root = heap_meld(h->root, r);
 }
 
 /* Two passes: pairs from the left, then all from the right. */
-static struct share_request *meld_children(struct share_request *first)
+static struct share_request *heap_meld_children(struct share_request *first)
 {
 	struct share_request *pairs = NULL, *root = NULL;
 
@@ -53,7 +53,7 @@ static struct share_request *meld_children(struct share_request *first)
 		a->next = a->prev = NULL;
 		if (b)
 			b->next = b->prev = NULL;
-		m = meld(a, b);
+		m = heap_meld(a, b);
 		m->next = pairs;
 		pairs = m;
 	}
@@ -62,14 +62,14 @@ static struct share_request *meld_children(struct share_request *first)
 
 		pairs = m->next;
 		m->next = NULL;
-		root = meld(root, m);
+		root = heap_meld(root, m);
 	}
 	return root;
 }
 
 static void heap_remove(struct share_heap *h, struct share_request *r)
 {
-	struct share_request *rest = meld_children(r->child);
+	struct share_request *rest = heap_meld_children(r->child);
 
 	if (h->root == r) {
 		h->root = rest;
@@ -80,7 +80,7 @@ static void heap_remove(struct share_heap *h, struct share_request *r)
 			r->prev->next = r->next;
 		if (r->next)
 			r->next->prev = r->prev;
-		h->root = meld(h->root, rest);
+		h->root = heap_meld(h->root, rest);
 	}
 	if (h->root)
 		h->root->prev = h->root->next = NULL;
@@ -100,7 +100,7 @@ void share_init(struct share *s, double bandwidth, double stream_bandwidth, uint
 }
 
 /* Bytes per ns that each active transfer receives; infinity without limits. */
-static double rate(const struct share *s)
+static double transfer_rate(const struct share *s)
 {
 	double r = HUGE_VAL;
 
@@ -116,7 +116,7 @@ static double transfer_end(const struct share *s)
 {
 	double left = s->transfer.root->key - s->v;
 
-	return left > 0 ? s->now_ns + left / rate(s) : s->now_ns;
+	return left > 0 ? s->now_ns + left / transfer_rate(s) : s->now_ns;
 }
 
 static void enter_service(struct share *s, struct share_request *r)
@@ -163,10 +163,10 @@ static void end_transfer(struct share *s, struct share_request *r)
 	}
 }
 
-static void move_to(struct share *s, double t)
+static void move_time_to(struct share *s, double t)
 {
 	if (s->transfers > 0 && t > s->now_ns)
-		s->v += (t - s->now_ns) * rate(s);
+		s->v += (t - s->now_ns) * transfer_rate(s);
 	if (t > s->now_ns)
 		s->now_ns = t;
 }
@@ -190,12 +190,12 @@ void share_advance(struct share *s, int64_t now_ns)
 			s->v = tag > s->v ? tag : s->v;
 			end_transfer(s, s->transfer.root);
 		} else {
-			move_to(s, start);
+			move_time_to(s, start);
 			start_transfer(s);
 		}
 	}
 	if (until > s->now_ns)
-		move_to(s, until);
+		move_time_to(s, until);
 }
 
 void share_submit(struct share *s, struct share_request *r, int64_t now_ns, int64_t latency_ns,

@@ -19,7 +19,7 @@ struct wakes {
 	int n;
 };
 
-static void flush(struct wakes *w)
+static void send_wakes(struct wakes *w)
 {
 	for (int i = 0; i < w->n; i++)
 		thread_wake(w->word[i], 1);
@@ -29,7 +29,7 @@ static void flush(struct wakes *w)
 static void wake_later(struct wakes *w, _Atomic uint32_t *word)
 {
 	if (w->n == (int)(sizeof(w->word) / sizeof(w->word[0])))
-		flush(w);
+		send_wakes(w);
 	w->word[w->n++] = word;
 }
 
@@ -56,7 +56,7 @@ void throttle_line_release(struct throttle_line *l)
 	pthread_mutex_destroy(&l->lock);
 }
 
-static void lie_down(struct throttle_line *l, struct throttle_waiter *w)
+static void sleepers_add(struct throttle_line *l, struct throttle_waiter *w)
 {
 	if (w->asleep)
 		return;
@@ -72,7 +72,7 @@ static void lie_down(struct throttle_line *l, struct throttle_waiter *w)
 	}
 }
 
-static void get_up(struct throttle_line *l, struct throttle_waiter *w)
+static void sleepers_remove(struct throttle_line *l, struct throttle_waiter *w)
 {
 	if (l->timer == w) {
 		l->timer = NULL;
@@ -88,7 +88,7 @@ static void get_up(struct throttle_line *l, struct throttle_waiter *w)
 }
 
 /* Tells the owners of finished requests. After its word says DONE a waiter must not be touched. */
-static void reap(struct throttle_line *l, struct wakes *wakes)
+static void finish_done(struct throttle_line *l, struct wakes *wakes)
 {
 	struct share_request *r;
 
@@ -97,7 +97,7 @@ static void reap(struct throttle_line *l, struct wakes *wakes)
 		bool slept = w->asleep;
 		_Atomic uint32_t *word = &w->word;
 
-		get_up(l, w);
+		sleepers_remove(l, w);
 		atomic_store_explicit(word, WORD_DONE, memory_order_release);
 		if (slept)
 			wake_later(wakes, word);
@@ -105,7 +105,7 @@ static void reap(struct throttle_line *l, struct wakes *wakes)
 }
 
 /* When nobody's timer covers the next event, hands it to a sleeper: the one it concerns, or any. */
-static void cover(struct throttle_line *l, struct wakes *wakes)
+static void arm_timer(struct throttle_line *l, struct wakes *wakes)
 {
 	struct share_request *whose;
 	struct throttle_waiter *w;
@@ -131,12 +131,12 @@ void throttle_line_arrive(struct throttle_line *l, struct throttle_waiter *w, in
 	w->asleep = false;
 	pthread_mutex_lock(&l->lock);
 	share_submit(&l->share, &w->request, clock_now_ns(), latency_ns, bytes);
-	reap(l, &wakes);
+	finish_done(l, &wakes);
 	/* an arrival makes nobody's end earlier, so a timer that runs still covers the sleepers */
 	if (!l->timer)
-		cover(l, &wakes);
+		arm_timer(l, &wakes);
 	pthread_mutex_unlock(&l->lock);
-	flush(&wakes);
+	send_wakes(&wakes);
 }
 
 static void sleep_until(_Atomic uint32_t *word, int64_t deadline_ns)
@@ -149,19 +149,19 @@ static void sleep_until(_Atomic uint32_t *word, int64_t deadline_ns)
 
 /* One round under the lock. False when the request is done; otherwise *deadline_ns says when to
  * wake, INT64_MAX: when told. */
-static bool settle(struct throttle_line *l, struct throttle_waiter *w, int64_t *deadline_ns,
-		   struct wakes *wakes)
+static bool wait_round(struct throttle_line *l, struct throttle_waiter *w, int64_t *deadline_ns,
+		       struct wakes *wakes)
 {
 	struct share_request *whose;
 	int64_t at = INT64_MAX;
 
 	share_advance(&l->share, clock_now_ns());
-	reap(l, wakes);
+	finish_done(l, wakes);
 	if (w->request.phase == SHARE_DONE) {
-		cover(l, wakes);
+		arm_timer(l, wakes);
 		return false;
 	}
-	lie_down(l, w);
+	sleepers_add(l, w);
 	atomic_store_explicit(&w->word, WORD_WAIT, memory_order_relaxed);
 	*deadline_ns = INT64_MAX;
 	share_next(&l->share, &at, &whose);
@@ -187,9 +187,9 @@ void throttle_line_wait(struct throttle_line *l, struct throttle_waiter *w, uint
 		if (first)
 			share_shrink(&l->share, &w->request, clock_now_ns(), bytes);
 		first = false;
-		more = settle(l, w, &deadline_ns, &wakes);
+		more = wait_round(l, w, &deadline_ns, &wakes);
 		pthread_mutex_unlock(&l->lock);
-		flush(&wakes);
+		send_wakes(&wakes);
 		if (more)
 			sleep_until(&w->word, deadline_ns);
 	}

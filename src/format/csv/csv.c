@@ -89,7 +89,8 @@ static void divide_scratch(struct work *w, const struct file_spec *f, void *scra
 	w->elements = carve(&c, CSV_ELEMENTS);
 	w->text = carve(&c, TEXT_BYTES);
 	if (is_gzip(f)) {
-		w->gzip.memory = carve(&c, GZIP_MEMORY);
+		w->gzip.memory =
+			(struct zlib_memory){.base = carve(&c, GZIP_MEMORY), .bytes = GZIP_MEMORY};
 		w->gzip.out = carve(&c, GZIP_OUT_BYTES);
 		w->gzip.out_bytes = GZIP_OUT_BYTES;
 	}
@@ -102,8 +103,8 @@ static int put_compressed(void *arg, const void *bytes, size_t n, struct err *e)
 	return blob_stream_put(arg, bytes, n, e);
 }
 
-static int put_file(struct work *w, const struct file_spec *f, const struct content_source *content,
-		    struct err *e)
+static int csv_put_file(struct work *w, const struct file_spec *f,
+			const struct content_source *content, struct err *e)
 {
 	struct csv_text t;
 	size_t n;
@@ -131,7 +132,7 @@ static int csv_write(const struct io *io, struct blob *b, const char *path,
 
 	divide_scratch(&w, f, scratch, scratch_bytes);
 	blob_stream_write(&w.stream, io, b, w.rest, w.rest_bytes);
-	return blob_stream_end(&w.stream, path, put_file(&w, f, content, e), e);
+	return blob_stream_end(&w.stream, path, csv_put_file(&w, f, content, e), e);
 }
 
 /* ---- reading ---- */
@@ -176,8 +177,8 @@ static size_t native_piece(const struct reader_config *c)
 	return ((size_t)bytes * CHARS_PER_BYTE + 8191) & ~(size_t)4095;
 }
 
-static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
-		    struct reader *r)
+static void csv_lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
+			struct reader *r)
 {
 	r->base.blob = carve(c, store_blob_bytes(s));
 	file_marks_lay_out(c, config, &r->base.loaded);
@@ -197,13 +198,13 @@ static size_t csv_reader_bytes(const struct reader_config *config, const struct 
 {
 	struct reader r = {0};
 
-	return reader_measure(&r, sizeof(r), lay_out, config, s);
+	return reader_measure(&r, sizeof(r), csv_lay_out, config, s);
 }
 
 static int csv_reader_init(void *memory, const struct reader_config *config, const struct io *io,
 			   struct reader **out, struct err *e)
 {
-	int rc = reader_begin(memory, sizeof(struct reader), lay_out, config, io, out, e);
+	int rc = reader_begin(memory, sizeof(struct reader), csv_lay_out, config, io, out, e);
 
 	if (rc == 0)
 		inflater_init(&(*out)->inflater, (*out)->inflater_memory);
@@ -386,7 +387,7 @@ static int csv_verify(const struct io *io, const char *path, const struct file_s
 	divide_scratch(&w, f, scratch, scratch_bytes);
 	rc = blob_stream_compare(&w.stream, io, path, BLOB_STREAM_ANY_SIZE, w.rest, w.rest_bytes,
 				 e);
-	return rc < 0 ? rc : blob_stream_end(&w.stream, path, put_file(&w, f, content, e), e);
+	return rc < 0 ? rc : blob_stream_end(&w.stream, path, csv_put_file(&w, f, content, e), e);
 }
 
 const struct format_ops format_csv = {

@@ -282,7 +282,7 @@ unsigned csv_mean_chars(const struct elem_type *elem)
 
 /* ---- text to numbers ---- */
 
-static bool word(const char *p, size_t n, double *out)
+static bool parse_word(const char *p, size_t n, double *out)
 {
 	static const struct {
 		const char *text;
@@ -303,7 +303,7 @@ static bool word(const char *p, size_t n, double *out)
 	return false;
 }
 
-static double scale(double v, int64_t exponent)
+static double scale_by_ten_to(double v, int64_t exponent)
 {
 	/* beyond these a double is 0 or infinite whatever its digits */
 	if (exponent > 400)
@@ -327,7 +327,7 @@ bool csv_parse(const char *p, size_t n, double *out)
 	minus = p < end && *p == '-';
 	p += p < end && (*p == '-' || *p == '+');
 	if (p == end || ((*p < '0' || *p > '9') && *p != '.'))
-		return (n == 0 || p < end) && word(p, (size_t)(end - p), out) &&
+		return (n == 0 || p < end) && parse_word(p, (size_t)(end - p), out) &&
 		       (*out = minus ? -*out : *out, true);
 	for (; p < end && ((*p >= '0' && *p <= '9') || (*p == '.' && !point)); p++) {
 		if (*p == '.') {
@@ -357,7 +357,7 @@ bool csv_parse(const char *p, size_t n, double *out)
 	}
 	if (p != end)
 		return false;
-	*out = scale((double)digits, exponent);
+	*out = scale_by_ten_to((double)digits, exponent);
 	if (minus)
 		*out = -*out;
 	return true;

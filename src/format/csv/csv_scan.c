@@ -22,7 +22,7 @@ void csv_scan_start(struct csv_scan *s, enum read_decode decode, const struct fi
 	}
 }
 
-static int bad(const struct csv_scan *s, uint64_t offset, const char *what, struct err *e)
+static int bad_text(const struct csv_scan *s, uint64_t offset, const char *what, struct err *e)
 {
 	if (s->compressed)
 		return err_set(e, ERR_DATA,
@@ -33,7 +33,7 @@ static int bad(const struct csv_scan *s, uint64_t offset, const char *what, stru
 
 /* ---- compare ---- */
 
-static int compare(struct csv_scan *s, const char *text, size_t n, struct err *e)
+static int compare_text(struct csv_scan *s, const char *text, size_t n, struct err *e)
 {
 	for (size_t done = 0; done < n;) {
 		size_t part, same;
@@ -44,12 +44,12 @@ static int compare(struct csv_scan *s, const char *text, size_t n, struct err *e
 		}
 		if (s->end == 0)
 			return s->stops ? 1
-					: bad(s, s->offset + done,
-					      "lies behind all that was generated", e);
+					: bad_text(s, s->offset + done,
+						   "lies behind all that was generated", e);
 		part = s->end - s->at < n - done ? s->end - s->at : n - done;
 		same = first_difference(text + done, s->expect + s->at, part);
 		if (same < part)
-			return bad(s, s->offset + done + same, "is not what was generated", e);
+			return bad_text(s, s->offset + done + same, "is not what was generated", e);
 		s->at += part;
 		done += part;
 	}
@@ -89,7 +89,7 @@ static int put_field(struct csv_scan *s, const char *p, size_t n, uint64_t offse
 	double v;
 
 	if (!csv_parse(p, n, &v))
-		return bad(s, offset, "does not begin a number", e);
+		return bad_text(s, offset, "does not begin a number", e);
 	s->sum += v;
 	/* so that a file of one endless row ends somewhere */
 	if (++s->column > s->columns)
@@ -114,10 +114,10 @@ static int end_field(struct csv_scan *s, const char *p, size_t n, char c, uint64
 	return rc;
 }
 
-static int hold(struct csv_scan *s, const char *p, size_t n, uint64_t offset, struct err *e)
+static int hold_field(struct csv_scan *s, const char *p, size_t n, uint64_t offset, struct err *e)
 {
 	if (n > CSV_FIELD_MAX - s->held)
-		return bad(s, offset, "lies in a field that is too long for a number", e);
+		return bad_text(s, offset, "lies in a field that is too long for a number", e);
 	memcpy(s->field + s->held, p, n);
 	s->held += n;
 	return 0;
@@ -137,7 +137,7 @@ static int finish_held(struct csv_scan *s, const char *text, size_t n, size_t *u
 {
 	size_t rest = field_length(text, text + n);
 	uint64_t start = s->offset - s->held;
-	int rc = hold(s, text, rest, s->offset, e);
+	int rc = hold_field(s, text, rest, s->offset, e);
 
 	*used = rest;
 	if (rc < 0 || rest == n)
@@ -148,7 +148,7 @@ static int finish_held(struct csv_scan *s, const char *text, size_t n, size_t *u
 	return rc;
 }
 
-static int parse(struct csv_scan *s, const char *text, size_t n, struct err *e)
+static int parse_rows(struct csv_scan *s, const char *text, size_t n, struct err *e)
 {
 	const char *p = text, *end = text + n;
 	size_t used = 0;
@@ -174,8 +174,8 @@ static int parse(struct csv_scan *s, const char *text, size_t n, struct err *e)
 		}
 		p += field_length(p, end);
 		if (p == end) {
-			rc = hold(s, start, (size_t)(p - start),
-				  s->offset + (uint64_t)(start - text), e);
+			rc = hold_field(s, start, (size_t)(p - start),
+					s->offset + (uint64_t)(start - text), e);
 			break;
 		}
 		rc = end_field(s, start, (size_t)(p - start), *p,
@@ -205,7 +205,7 @@ static int parse_end(struct csv_scan *s, struct err *e)
 
 /* ---- count ---- */
 
-static int count(struct csv_scan *s, const char *text, size_t n)
+static int count_rows(struct csv_scan *s, const char *text, size_t n)
 {
 	const char *p = text, *end = text + n;
 
@@ -221,9 +221,9 @@ static int count(struct csv_scan *s, const char *text, size_t n)
 
 int csv_scan_feed(struct csv_scan *s, const char *text, size_t n, struct err *e)
 {
-	int rc = s->decode == DECODE_VERIFY ? compare(s, text, n, e)
-		 : s->decode == DECODE_FULL ? parse(s, text, n, e)
-					    : count(s, text, n);
+	int rc = s->decode == DECODE_VERIFY ? compare_text(s, text, n, e)
+		 : s->decode == DECODE_FULL ? parse_rows(s, text, n, e)
+					    : count_rows(s, text, n);
 
 	s->offset += n;
 	return rc;

@@ -30,7 +30,7 @@ struct writer {
 	uint64_t file_index, at;
 };
 
-static int put(struct writer *w, const void *bytes, size_t n, struct err *e)
+static int put_bytes(struct writer *w, const void *bytes, size_t n, struct err *e)
 {
 	w->at += n;
 	return blob_stream_put(w->s, bytes, n, e);
@@ -40,7 +40,7 @@ static int put(struct writer *w, const void *bytes, size_t n, struct err *e)
 static int put_summed(struct writer *w, unsigned char *bytes, size_t n, struct err *e)
 {
 	hdf5_put(bytes + n, hdf5_checksum(bytes, n), 4);
-	return put(w, bytes, n + 4, e);
+	return put_bytes(w, bytes, n + 4, e);
 }
 
 /* The rest of a header's space: an empty message, or a gap too small for one. */
@@ -102,7 +102,7 @@ static int put_group(struct writer *w, struct err *e)
 	unsigned char b[HDF5_GROUP_MAX];
 
 	hdf5_group_make(w->l, b);
-	return put(w, b, hdf5_group_bytes(w->l->datasets), e);
+	return put_bytes(w, b, hdf5_group_bytes(w->l->datasets), e);
 }
 
 /* The links of a small group, or where they are. */
@@ -157,7 +157,7 @@ static int put_root_more(struct writer *w, uint32_t n, struct err *e)
 	return put_summed(w, b, l->more_bytes[n] - 4, e);
 }
 
-static int put_index(struct writer *w, uint32_t n, struct err *e)
+static int put_array_header(struct writer *w, uint32_t n, struct err *e)
 {
 	const struct hdf5_shape *s = &w->l->records;
 	unsigned char b[HDF5_INDEX_BYTES] = "FAHD";
@@ -204,7 +204,7 @@ static unsigned char *put_slot(unsigned char *p, const struct hdf5_layout *l,
 	return hdf5_put(p, there && s->filter == HDF5_LZF, 4);
 }
 
-static int put_block(struct writer *w, uint32_t n, struct err *e)
+static int put_array_block(struct writer *w, uint32_t n, struct err *e)
 {
 	const struct hdf5_layout *l = w->l;
 	const struct hdf5_shape *s = &l->records;
@@ -238,8 +238,8 @@ static int put_block(struct writer *w, uint32_t n, struct err *e)
 }
 
 /* Bytes of a chunk from `offset` on; what lies outside the dataset is zero. */
-static void gather(const struct writer *w, const struct hdf5_rows *r, uint64_t base,
-		   uint64_t offset, unsigned char *out, size_t n)
+static void gather_chunk(const struct writer *w, const struct hdf5_rows *r, uint64_t base,
+			 uint64_t offset, unsigned char *out, size_t n)
 {
 	while (n > 0) {
 		uint64_t at = offset % r->row_bytes, from, inside;
@@ -268,27 +268,27 @@ static int put_chunk(struct writer *w, uint32_t n, uint64_t chunk, struct err *e
 	unsigned char b[5 + GATHER], head[4] = {0x78, level_bits[s->level < 10 ? s->level : 9]};
 	uint32_t sum = 1;
 	struct hdf5_rows rows;
-	int rc = deflate ? put(w, head, 2, e) : 0;
+	int rc = deflate ? put_bytes(w, head, 2, e) : 0;
 
 	hdf5_rows_of(&rows, s, chunk);
 	for (uint64_t done = 0; rc == 0 && done < s->chunk_bytes;) {
 		size_t part =
 			s->chunk_bytes - done < GATHER ? (size_t)(s->chunk_bytes - done) : GATHER;
 
-		gather(w, &rows, n * s->bytes, done, b + 5, part);
+		gather_chunk(w, &rows, n * s->bytes, done, b + 5, part);
 		done += part;
 		b[0] = done == s->chunk_bytes;
 		hdf5_put(b + 1, part, 2);
 		hdf5_put(b + 3, ~part, 2);
 		if (deflate)
 			sum = libdeflate_adler32(sum, b + 5, part);
-		rc = put(w, deflate ? b : b + 5, deflate ? 5 + part : part, e);
+		rc = put_bytes(w, deflate ? b : b + 5, deflate ? 5 + part : part, e);
 	}
 	if (rc < 0 || !deflate)
 		return rc;
 	for (int i = 0; i < 4; i++)
 		head[i] = (unsigned char)(sum >> (24 - 8 * i));
-	return put(w, head, 4, e);
+	return put_bytes(w, head, 4, e);
 }
 
 static int put_data(struct writer *w, const struct part *part, struct err *e)
@@ -317,7 +317,7 @@ static int put_data(struct writer *w, const struct part *part, struct err *e)
 	return rc;
 }
 
-static void add(struct part *parts, uint32_t *count, struct part part)
+static void add_part(struct part *parts, uint32_t *count, struct part part)
 {
 	uint32_t i = (*count)++;
 
@@ -330,25 +330,26 @@ static uint32_t list_parts(const struct hdf5_layout *l, struct part *parts)
 {
 	uint32_t count = 0;
 
-	add(parts, &count, (struct part){.at = HDF5_SUPER_BYTES, .kind = ROOT});
+	add_part(parts, &count, (struct part){.at = HDF5_SUPER_BYTES, .kind = ROOT});
 	if (l->group)
-		add(parts, &count, (struct part){.at = l->group, .kind = GROUP});
+		add_part(parts, &count, (struct part){.at = l->group, .kind = GROUP});
 	for (uint32_t i = 0; i < HDF5_MORE_MAX; i++)
 		if (l->more_bytes[i])
-			add(parts, &count, (struct part){.at = l->more[i], .kind = MORE, .n = i});
+			add_part(parts, &count,
+				 (struct part){.at = l->more[i], .kind = MORE, .n = i});
 	for (uint32_t i = 0; i <= l->datasets; i++) {
 		const struct hdf5_place *p = &l->place[i];
 
-		add(parts, &count, (struct part){.at = p->header, .kind = HEADER, .n = i});
+		add_part(parts, &count, (struct part){.at = p->header, .kind = HEADER, .n = i});
 		if (p->data != HDF5_UNDEFINED)
-			add(parts, &count, (struct part){.at = p->data, .kind = DATA, .n = i});
+			add_part(parts, &count, (struct part){.at = p->data, .kind = DATA, .n = i});
 		for (uint32_t k = 0; k < p->runs; k++)
-			add(parts, &count,
-			    (struct part){.at = p->run[k].at, .kind = DATA, .n = i, .run = k});
+			add_part(parts, &count,
+				 (struct part){.at = p->run[k].at, .kind = DATA, .n = i, .run = k});
 		if (!p->runs)
 			continue;
-		add(parts, &count, (struct part){.at = p->index, .kind = INDEX, .n = i});
-		add(parts, &count, (struct part){.at = p->block, .kind = BLOCK, .n = i});
+		add_part(parts, &count, (struct part){.at = p->index, .kind = INDEX, .n = i});
+		add_part(parts, &count, (struct part){.at = p->block, .kind = BLOCK, .n = i});
 	}
 	return count;
 }
@@ -381,17 +382,18 @@ static int put_part(struct writer *w, const struct part *part, struct err *e)
 	case HEADER:
 		return put_header(w, part->n, e);
 	case INDEX:
-		return put_index(w, part->n, e);
+		return put_array_header(w, part->n, e);
 	case BLOCK:
-		return put_block(w, part->n, e);
+		return put_array_block(w, part->n, e);
 	case DATA:
 		break;
 	}
 	return put_data(w, part, e);
 }
 
-static int put_file(struct blob_stream *s, const struct hdf5_layout *l, const struct file_spec *f,
-		    const struct content_source *content, struct err *e)
+static int hdf5_put_file(struct blob_stream *s, const struct hdf5_layout *l,
+			 const struct file_spec *f, const struct content_source *content,
+			 struct err *e)
 {
 	struct writer w = {.s = s, .l = l, .content = content, .file_index = f->file_index};
 	struct part parts[PARTS_MAX];
@@ -414,7 +416,7 @@ static int hdf5_write(const struct io *io, struct blob *b, const char *path,
 	if (rc < 0)
 		return rc;
 	blob_stream_write(&s, io, b, scratch, scratch_bytes);
-	return blob_stream_end(&s, path, put_file(&s, &l, f, content, e), e);
+	return blob_stream_end(&s, path, hdf5_put_file(&s, &l, f, content, e), e);
 }
 
 static int hdf5_verify(const struct io *io, const char *path, const struct file_spec *f,
@@ -427,7 +429,7 @@ static int hdf5_verify(const struct io *io, const char *path, const struct file_
 
 	if (rc == 0)
 		rc = blob_stream_compare(&s, io, path, l.file_bytes, scratch, scratch_bytes, e);
-	return rc < 0 ? rc : blob_stream_end(&s, path, put_file(&s, &l, f, content, e), e);
+	return rc < 0 ? rc : blob_stream_end(&s, path, hdf5_put_file(&s, &l, f, content, e), e);
 }
 
 static int hdf5_check(const struct file_spec *f, struct err *e)

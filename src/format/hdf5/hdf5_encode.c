@@ -8,7 +8,7 @@
 #define TYPE_MAX 64
 
 /* An IEEE number: version and class, sign's place, size, precision, exponent, mantissa, bias. */
-static unsigned char *put_float(unsigned char *p, uint32_t bytes)
+static unsigned char *put_float_type(unsigned char *p, uint32_t bytes)
 {
 	uint32_t exponent = bytes == 2   ? 5
 			    : bytes == 4 ? 8
@@ -29,7 +29,7 @@ static unsigned char *put_float(unsigned char *p, uint32_t bytes)
 	return hdf5_put(p, (1u << (exponent - 1)) - 1, 4);
 }
 
-static unsigned char *put_int(unsigned char *p, uint32_t bytes, bool is_signed)
+static unsigned char *put_int_type(unsigned char *p, uint32_t bytes, bool is_signed)
 {
 	*p++ = 0x10;
 	p = hdf5_put(p, is_signed ? 8 : 0, 3);
@@ -45,16 +45,16 @@ static size_t hdf5_type(const struct elem_type *elem, unsigned char *out)
 
 	switch (elem->class) {
 	case ELEM_INT:
-		p = put_int(p, elem->bytes, elem->descr[1] == 'i');
+		p = put_int_type(p, elem->bytes, elem->descr[1] == 'i');
 		break;
 	case ELEM_FLOAT:
-		p = put_float(p, elem->bytes);
+		p = put_float_type(p, elem->bytes);
 		break;
 	case ELEM_BOOL:
 		*p++ = 0x38;
 		p = hdf5_put(p, 2, 3);
 		p = hdf5_put(p, 1, 4);
-		p = put_int(p, 1, true);
+		p = put_int_type(p, 1, true);
 		memcpy(p, "FALSE\0TRUE\0\0\1", 13);
 		p += 13;
 		break;
@@ -63,10 +63,10 @@ static size_t hdf5_type(const struct elem_type *elem, unsigned char *out)
 		p = hdf5_put(p, 2, 3);
 		p = hdf5_put(p, elem->bytes, 4);
 		memcpy(p, "r\0\0", 3);
-		p = put_float(p + 3, elem->bytes / 2);
+		p = put_float_type(p + 3, elem->bytes / 2);
 		memcpy(p, "i\0", 2);
 		*(p + 2) = (unsigned char)(elem->bytes / 2);
-		p = put_float(p + 3, elem->bytes / 2);
+		p = put_float_type(p + 3, elem->bytes / 2);
 		break;
 	}
 	return (size_t)(p - out);

@@ -191,7 +191,8 @@ struct blocks {
 	bool ordered; /* messages have their creation order */
 };
 
-static int add_block(struct blocks *b, const unsigned char *p, size_t n, uint64_t at, struct err *e)
+static int add_continuation(struct blocks *b, const unsigned char *p, size_t n, uint64_t at,
+			    struct err *e)
 {
 	if (n < 16)
 		return err_set(e, ERR_DATA, "the header message at offset %" PRIu64 " is too short",
@@ -206,8 +207,8 @@ static int add_block(struct blocks *b, const unsigned char *p, size_t n, uint64_
 	return 0;
 }
 
-static int walk_part(struct blocks *b, const unsigned char *p, size_t n, uint64_t at,
-		     const struct hdf5_messages *m, struct err *e)
+static int walk_messages(struct blocks *b, const unsigned char *p, size_t n, uint64_t at,
+			 const struct hdf5_messages *m, struct err *e)
 {
 	size_t head = b->old ? 8 : b->ordered ? 6 : 4;
 
@@ -223,7 +224,7 @@ static int walk_part(struct blocks *b, const unsigned char *p, size_t n, uint64_
 				       " is longer than its header: the file is damaged",
 				       at);
 		if (type == 0x10)
-			rc = add_block(b, p + head, bytes, at, e);
+			rc = add_continuation(b, p + head, bytes, at, e);
 		else
 			rc = m->each(m->arg, type, flags, p + head, bytes, at, e);
 		if (rc < 0)
@@ -264,8 +265,8 @@ static int header_prefix(const struct hdf5_entry *x, struct blocks *b, size_t *f
 	return 0;
 }
 
-static int walk_more(struct hdf5_file *f, struct blocks *b, uint32_t i,
-		     const struct hdf5_messages *m, struct err *e)
+static int walk_continuation(struct hdf5_file *f, struct blocks *b, uint32_t i,
+			     const struct hdf5_messages *m, struct err *e)
 {
 	uint64_t bytes = b->block[i].bytes;
 	struct hdf5_entry *x;
@@ -285,8 +286,8 @@ static int walk_more(struct hdf5_file *f, struct blocks *b, uint32_t i,
 		return rc;
 	x->used = 0;
 	if (b->old)
-		return walk_part(b, x->bytes, (size_t)bytes, x->at, m, e);
-	return walk_part(b, x->bytes + 4, (size_t)bytes - 8, x->at + 4, m, e);
+		return walk_messages(b, x->bytes, (size_t)bytes, x->at, m, e);
+	return walk_messages(b, x->bytes + 4, (size_t)bytes - 8, x->at + 4, m, e);
 }
 
 /* What a header says is taken from it at once: its entries are the first to make way. */
@@ -310,10 +311,10 @@ int hdf5_header_walk(struct hdf5_file *f, uint64_t at, const struct hdf5_message
 	if (rc == 0 && !b.old)
 		rc = hdf5_entry_check(x, "OHDR", first + (size_t)bytes + 4, header_name, e);
 	if (rc == 0)
-		rc = walk_part(&b, x->bytes + first, (size_t)bytes, at + first, m, e);
+		rc = walk_messages(&b, x->bytes + first, (size_t)bytes, at + first, m, e);
 	if (rc == 0)
 		x->used = 0;
 	for (uint32_t i = 0; rc == 0 && i < b.n; i++)
-		rc = walk_more(f, &b, i, m, e);
+		rc = walk_continuation(f, &b, i, m, e);
 	return rc;
 }

@@ -194,18 +194,18 @@ struct parse {
 	uint64_t chunk[HDF5_RANK_MAX + 1], bytes;
 };
 
-static int damaged(const char *what, uint64_t at, struct err *e)
+static int damaged_message(const char *what, uint64_t at, struct err *e)
 {
 	return err_set(e, ERR_DATA, "the %s message at offset %" PRIu64 " is damaged", what, at);
 }
 
-static int not_here(const struct hdf5_dataset *d, const char *what, struct err *e)
+static int unsupported(const struct hdf5_dataset *d, const char *what, struct err *e)
 {
 	return err_set(e, ERR_DATA, "the dataset %s %s, which is not in this version", d->name,
 		       what);
 }
 
-static int take_dims(struct parse *x, const unsigned char *p, size_t n, uint64_t at, struct err *e)
+static int parse_dims(struct parse *x, const unsigned char *p, size_t n, uint64_t at, struct err *e)
 {
 	struct hdf5_shape *s = &x->d->shape;
 	size_t head = n > 0 && p[0] == 1 ? 8 : 4;
@@ -213,7 +213,7 @@ static int take_dims(struct parse *x, const unsigned char *p, size_t n, uint64_t
 	bool has_max = n > 2 && (p[2] & 1);
 
 	if (n < head || (p[0] != 1 && p[0] != 2) || n < head + rank * (has_max ? 16u : 8u))
-		return damaged("dataspace", at, e);
+		return damaged_message("dataspace", at, e);
 	if (rank < 1 || rank > HDF5_RANK_MAX)
 		return err_set(e, ERR_DATA,
 			       "the dataset %s has %u dimensions; 1 to %d are in this version",
@@ -223,7 +223,7 @@ static int take_dims(struct parse *x, const unsigned char *p, size_t n, uint64_t
 		s->dims[i] = hdf5_get(p + head + 8 * i, 8);
 		s->max_dims[i] = has_max ? hdf5_get(p + head + 8 * (rank + i), 8) : s->dims[i];
 		if (s->max_dims[i] < s->dims[i])
-			return damaged("dataspace", at, e);
+			return damaged_message("dataspace", at, e);
 	}
 	x->seen |= SEEN_DIMS;
 	return 0;
@@ -248,18 +248,18 @@ static void name_type(struct hdf5_dataset *d, const unsigned char *p)
 		snprintf(d->type, sizeof(d->type), "type of class %u", class);
 }
 
-static int take_type(struct parse *x, unsigned flags, const unsigned char *p, size_t n, uint64_t at,
-		     struct err *e)
+static int parse_type(struct parse *x, unsigned flags, const unsigned char *p, size_t n,
+		      uint64_t at, struct err *e)
 {
 	struct hdf5_dataset *d = x->d;
 
 	if (flags & 2)
-		return not_here(d, "has a named datatype", e);
+		return unsupported(d, "has a named datatype", e);
 	if (n < 8 || p[0] >> 4 < 1 || p[0] >> 4 > 5)
-		return damaged("datatype", at, e);
+		return damaged_message("datatype", at, e);
 	d->elem_bytes = (uint32_t)hdf5_get(p + 4, 4);
 	if (d->elem_bytes == 0 || d->elem_bytes > 1u << 20)
-		return damaged("datatype", at, e);
+		return damaged_message("datatype", at, e);
 	name_type(d, p);
 	for (const struct elem_type *t = elem_table; t->name; t++)
 		if (strcmp(t->name, d->type) == 0)
@@ -268,24 +268,24 @@ static int take_type(struct parse *x, unsigned flags, const unsigned char *p, si
 	return 0;
 }
 
-static int take_chunk_dims(struct parse *x, const unsigned char *p, uint32_t count, size_t width,
-			   uint64_t at, struct err *e)
+static int parse_chunk_dims(struct parse *x, const unsigned char *p, uint32_t count, size_t width,
+			    uint64_t at, struct err *e)
 {
 	if (count < 2 || count > HDF5_RANK_MAX + 1)
-		return damaged("layout", at, e);
+		return damaged_message("layout", at, e);
 	x->chunk_rank = count - 1;
 	for (uint32_t i = 0; i < count; i++) {
 		x->chunk[i] = hdf5_get(p + width * i, width);
 		if (x->chunk[i] == 0 || x->chunk[i] > UINT32_MAX)
-			return damaged("layout", at, e);
+			return damaged_message("layout", at, e);
 	}
 	x->d->shape.chunked = true;
 	return 0;
 }
 
 /* Chunks behind an index of the newer kinds. */
-static int take_indexed(struct parse *x, const unsigned char *p, size_t n, uint64_t at,
-			struct err *e)
+static int parse_indexed_layout(struct parse *x, const unsigned char *p, size_t n, uint64_t at,
+				struct err *e)
 {
 	static const char *const kinds[] = {"fixed array", "extensible array",
 					    "B-tree (version 2)"};
@@ -295,19 +295,19 @@ static int take_indexed(struct parse *x, const unsigned char *p, size_t n, uint6
 	int rc;
 
 	if (n < 5)
-		return damaged("layout", at, e);
+		return damaged_message("layout", at, e);
 	flags = p[2];
 	count = p[3];
 	width = p[4];
 	i = 5 + (size_t)count * width;
 	if (width < 1 || width > 8 || n < i + 1)
-		return damaged("layout", at, e);
-	rc = take_chunk_dims(x, p + 5, count, width, at, e);
+		return damaged_message("layout", at, e);
+	rc = parse_chunk_dims(x, p + 5, count, width, at, e);
 	if (rc < 0)
 		return rc;
 	kind = p[i++];
 	if (flags & 1)
-		return not_here(d, "has filters on whole chunks only", e);
+		return unsupported(d, "has filters on whole chunks only", e);
 	if (kind == 1) {
 		d->index = HDF5_SINGLE;
 		if ((flags & 2) && n >= i + 12) {
@@ -330,66 +330,66 @@ static int take_indexed(struct parse *x, const unsigned char *p, size_t n, uint6
 			       kinds[0]);
 	}
 	if (n < i + 8)
-		return damaged("layout", at, e);
+		return damaged_message("layout", at, e);
 	d->data = hdf5_get(p + i, 8);
 	return 0;
 }
 
-static int take_layout(struct parse *x, const unsigned char *p, size_t n, uint64_t at,
-		       struct err *e)
+static int parse_layout(struct parse *x, const unsigned char *p, size_t n, uint64_t at,
+			struct err *e)
 {
 	struct hdf5_dataset *d = x->d;
 
 	if (n < 2)
-		return damaged("layout", at, e);
+		return damaged_message("layout", at, e);
 	if (p[0] != 3 && p[0] != 4)
-		return not_here(d,
-				p[0] < 3 ? "was written by HDF5 before 1.6.3"
-					 : "has a layout of a later HDF5",
-				e);
+		return unsupported(d,
+				   p[0] < 3 ? "was written by HDF5 before 1.6.3"
+					    : "has a layout of a later HDF5",
+				   e);
 	x->seen |= SEEN_LAYOUT;
 	if (p[1] == 1) {
 		if (n < 18)
-			return damaged("layout", at, e);
+			return damaged_message("layout", at, e);
 		d->index = HDF5_CONTIGUOUS;
 		d->data = hdf5_get(p + 2, 8);
 		x->bytes = hdf5_get(p + 10, 8);
 		return 0;
 	}
 	if (p[1] != 2)
-		return not_here(d, p[1] == 0 ? "lies within its header" : "is virtual", e);
+		return unsupported(d, p[1] == 0 ? "lies within its header" : "is virtual", e);
 	if (p[0] == 4)
-		return take_indexed(x, p, n, at, e);
+		return parse_indexed_layout(x, p, n, at, e);
 	if (n < 11 || n < 11 + 4 * (size_t)p[2])
-		return damaged("layout", at, e);
+		return damaged_message("layout", at, e);
 	d->index = HDF5_BTREE;
 	d->data = hdf5_get(p + 3, 8);
-	return take_chunk_dims(x, p + 11, p[2], 4, at, e);
+	return parse_chunk_dims(x, p + 11, p[2], 4, at, e);
 }
 
-static int take_filters(struct parse *x, const unsigned char *p, size_t n, uint64_t at,
-			struct err *e)
+static int parse_filters(struct parse *x, const unsigned char *p, size_t n, uint64_t at,
+			 struct err *e)
 {
 	struct hdf5_dataset *d = x->d;
 	bool old = n > 0 && p[0] == 1;
 	size_t i = old ? 8 : 2;
 
 	if (n < i || (p[0] != 1 && p[0] != 2))
-		return damaged("filter", at, e);
+		return damaged_message("filter", at, e);
 	if (p[1] > HDF5_FILTERS_MAX)
-		return not_here(d, "has more than four filters", e);
+		return unsupported(d, "has more than four filters", e);
 	d->filters = p[1];
 	for (uint32_t k = 0; k < d->filters; k++) {
 		size_t name = 0, values;
 		unsigned id;
 
 		if (n < i + (old ? 8 : 6))
-			return damaged("filter", at, e);
+			return damaged_message("filter", at, e);
 		id = (unsigned)hdf5_get(p + i, 2);
 		i += 2;
 		if (old || id >= 256) {
 			if (n < i + 6)
-				return damaged("filter", at, e);
+				return damaged_message("filter", at, e);
 			name = (size_t)hdf5_get(p + i, 2);
 			name = old ? (name + 7) & ~(size_t)7 : name;
 			i += 2;
@@ -397,7 +397,7 @@ static int take_filters(struct parse *x, const unsigned char *p, size_t n, uint6
 		values = (size_t)hdf5_get(p + i + 2, 2);
 		i += 4 + name + 4 * (old ? (values + 1) & ~(size_t)1 : values);
 		if (i > n)
-			return damaged("filter", at, e);
+			return damaged_message("filter", at, e);
 		if (id != HDF5_DEFLATE && id != HDF5_SHUFFLE && id != HDF5_FLETCHER32 &&
 		    id != HDF5_LZF)
 			return err_set(
@@ -406,14 +406,14 @@ static int take_filters(struct parse *x, const unsigned char *p, size_t n, uint6
 				"fletcher32 and lzf are in this version",
 				d->name, id);
 		if (id == HDF5_SHUFFLE && k != 0)
-			return not_here(d, "was shuffled after another filter", e);
+			return unsupported(d, "was shuffled after another filter", e);
 		d->filter[k] = (enum hdf5_filter)id;
 	}
 	return 0;
 }
 
-static int take(void *arg, unsigned type, unsigned flags, const unsigned char *p, size_t n,
-		uint64_t at, struct err *e)
+static int dataset_message(void *arg, unsigned type, unsigned flags, const unsigned char *p,
+			   size_t n, uint64_t at, struct err *e)
 {
 	struct parse *x = arg;
 	unsigned once = type == 1 ? SEEN_DIMS : type == 3 ? SEEN_TYPE : type == 8 ? SEEN_LAYOUT : 0;
@@ -425,15 +425,15 @@ static int take(void *arg, unsigned type, unsigned flags, const unsigned char *p
 			       x->d->name, type, at);
 	switch (type) {
 	case 1:
-		return take_dims(x, p, n, at, e);
+		return parse_dims(x, p, n, at, e);
 	case 3:
-		return take_type(x, flags, p, n, at, e);
+		return parse_type(x, flags, p, n, at, e);
 	case 7:
-		return not_here(x->d, "lies in other files", e);
+		return unsupported(x->d, "lies in other files", e);
 	case 8:
-		return take_layout(x, p, n, at, e);
+		return parse_layout(x, p, n, at, e);
 	case 11:
-		return take_filters(x, p, n, at, e);
+		return parse_filters(x, p, n, at, e);
 	default:
 		return 0;
 	}
@@ -474,7 +474,7 @@ static int finish_chunks(struct parse *x, struct err *e)
 	return 0;
 }
 
-static int finish(struct parse *x, struct err *e)
+static int finish_dataset(struct parse *x, struct err *e)
 {
 	struct hdf5_dataset *d = x->d;
 	struct hdf5_shape *s = &d->shape;
@@ -499,7 +499,7 @@ static int finish(struct parse *x, struct err *e)
 	if (s->chunked)
 		return finish_chunks(x, e);
 	if (d->filters)
-		return not_here(d, "has filters and no chunks", e);
+		return unsupported(d, "has filters and no chunks", e);
 	if (s->bytes == 0 || d->data == HDF5_UNDEFINED)
 		return 0;
 	if (x->bytes < s->bytes || d->data > x->end || s->bytes > x->end - d->data)
@@ -524,9 +524,9 @@ int hdf5_dataset_open(struct hdf5_file *f, uint32_t n, struct err *e)
 		return rc;
 	if (d->header == HDF5_UNDEFINED)
 		return err_set(e, ERR_DATA, "the file has no dataset %s", d->name);
-	rc = hdf5_header_walk(f, d->header, &(struct hdf5_messages){take, &x}, e);
+	rc = hdf5_header_walk(f, d->header, &(struct hdf5_messages){dataset_message, &x}, e);
 	if (rc == 0)
-		rc = finish(&x, e);
+		rc = finish_dataset(&x, e);
 	d->known = rc == 0;
 	return rc;
 }

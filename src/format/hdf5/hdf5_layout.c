@@ -16,7 +16,7 @@ struct space {
 	uint64_t end;
 };
 
-static void release(struct area *a, struct space *s)
+static void release_tail(struct area *a, struct space *s)
 {
 	if (a->left == 0 || a->at + a->left != s->end)
 		return;
@@ -25,13 +25,13 @@ static void release(struct area *a, struct space *s)
 }
 
 /* Another area's unused end is given back when that area was worth its block. */
-static void make_way(struct area *other, struct space *s)
+static void release_other_tail(struct area *other, struct space *s)
 {
 	if (other->total > other->left && other->total - other->left >= BLOCK)
-		release(other, s);
+		release_tail(other, s);
 }
 
-static uint64_t take(struct space *s, struct area *a, uint64_t n)
+static uint64_t allocate(struct space *s, struct area *a, uint64_t n)
 {
 	struct area *other = a == &s->meta ? &s->raw : &s->meta;
 	bool at_end = a->at > 0 && a->at + a->left == s->end;
@@ -43,7 +43,7 @@ static uint64_t take(struct space *s, struct area *a, uint64_t n)
 			a->at += n;
 			a->total += n;
 		} else {
-			make_way(other, s);
+			release_other_tail(other, s);
 			at = s->end;
 		}
 		s->end += n;
@@ -54,7 +54,7 @@ static uint64_t take(struct space *s, struct area *a, uint64_t n)
 		a->total += BLOCK;
 		s->end += BLOCK;
 	} else if (n > a->left) {
-		make_way(other, s);
+		release_other_tail(other, s);
 		*a = (struct area){.at = s->end, .left = BLOCK, .total = BLOCK};
 		s->end += BLOCK;
 	}
@@ -90,23 +90,23 @@ static void place_chunks(struct space *s, const struct hdf5_shape *shape, struct
 {
 	uint64_t n = shape->stored_bytes, left = shape->chunks - 1, fit;
 
-	p->run[p->runs++] = (struct hdf5_run){0, take(s, &s->raw, n)};
-	p->block = take(s, &s->meta, block_bytes(shape));
+	p->run[p->runs++] = (struct hdf5_run){0, allocate(s, &s->raw, n)};
+	p->block = allocate(s, &s->meta, block_bytes(shape));
 	if (left == 0)
 		return;
 	fit = s->raw.left / n < left ? s->raw.left / n : left;
 	if (fit > 0) {
-		p->run[p->runs++] = (struct hdf5_run){1, take(s, &s->raw, fit * n)};
+		p->run[p->runs++] = (struct hdf5_run){1, allocate(s, &s->raw, fit * n)};
 		left -= fit;
 	}
 	if (left == 0)
 		return;
-	p->run[p->runs++] = (struct hdf5_run){shape->chunks - left, take(s, &s->raw, n)};
+	p->run[p->runs++] = (struct hdf5_run){shape->chunks - left, allocate(s, &s->raw, n)};
 	left--;
 	/* the area is now at the end of the file, or not used by chunks of a block or more */
 	fit = s->raw.left / n < left ? s->raw.left / n : left;
 	if (n < BLOCK && fit > 0) {
-		take(s, &s->raw, fit * n);
+		allocate(s, &s->raw, fit * n);
 		left -= fit;
 	}
 	if (left > 0 && n < BLOCK) {
@@ -115,9 +115,9 @@ static void place_chunks(struct space *s, const struct hdf5_shape *shape, struct
 		s->raw.left += more;
 		s->raw.total += more;
 		s->end += more;
-		take(s, &s->raw, left * n);
+		allocate(s, &s->raw, left * n);
 	} else if (left > 0) {
-		take(s, &s->raw, left * n);
+		allocate(s, &s->raw, left * n);
 	}
 }
 
@@ -125,13 +125,13 @@ static void place_dataset(struct space *s, const struct hdf5_shape *shape, uint3
 			  struct hdf5_place *p)
 {
 	memset(p, 0, sizeof(*p));
-	p->header = take(s, &s->meta, header_bytes + 12);
+	p->header = allocate(s, &s->meta, header_bytes + 12);
 	p->data = HDF5_UNDEFINED;
 	if (shape->chunked && !shape->single) {
-		p->index = take(s, &s->meta, HDF5_INDEX_BYTES);
+		p->index = allocate(s, &s->meta, HDF5_INDEX_BYTES);
 		place_chunks(s, shape, p);
 	} else if (shape->bytes > 0) {
-		p->data = take(s, &s->raw, shape->stored_bytes);
+		p->data = allocate(s, &s->raw, shape->stored_bytes);
 	}
 }
 
@@ -150,7 +150,7 @@ static void place_more(struct space *s, struct hdf5_layout *l, uint32_t link)
 		l->more_bytes[1] = links == 5 ? 51 : 54;
 	else
 		l->more_bytes[2] = 51 + 24 * (links - 6);
-	l->more[which] = take(s, &s->meta, l->more_bytes[which]);
+	l->more[which] = allocate(s, &s->meta, l->more_bytes[which]);
 }
 
 static void describe_labels(const struct file_spec *f, struct hdf5_shape *s)
@@ -189,9 +189,9 @@ int hdf5_layout_of(const struct file_spec *f, struct hdf5_layout *out, struct er
 		/* a gap of one to three bytes cannot be a message, and needs none */
 		out->header_bytes[i] = n > HDF5_HEADER_MIN ? (uint32_t)n : HDF5_HEADER_MIN;
 	}
-	take(&s, &s.meta, HDF5_ROOT_BYTES);
+	allocate(&s, &s.meta, HDF5_ROOT_BYTES);
 	if (out->datasets > HDF5_COMPACT_MAX)
-		out->group = take(&s, &s.meta, hdf5_group_bytes(out->datasets));
+		out->group = allocate(&s, &s.meta, hdf5_group_bytes(out->datasets));
 	for (uint32_t i = 0; i <= out->datasets; i++) {
 		bool label = i == out->datasets;
 
@@ -200,9 +200,9 @@ int hdf5_layout_of(const struct file_spec *f, struct hdf5_layout *out, struct er
 		if (!out->group)
 			place_more(&s, out, i);
 	}
-	release(s.meta.at > s.raw.at ? &s.meta : &s.raw, &s);
-	release(&s.meta, &s);
-	release(&s.raw, &s);
+	release_tail(s.meta.at > s.raw.at ? &s.meta : &s.raw, &s);
+	release_tail(&s.meta, &s);
+	release_tail(&s.raw, &s);
 	out->file_bytes = s.end;
 	if (s.end > INT64_MAX)
 		return err_set(e, ERR_USAGE,

@@ -39,8 +39,8 @@ int hdf5_link_parse(const unsigned char *p, size_t n, uint64_t at, struct hdf5_l
 /* ---- symbol tables ---- */
 
 /* The heap's segment of names: its entry and where in that it begins. */
-static int get_names(struct hdf5_file *f, struct hdf5_entry **out, size_t *first, size_t *bytes,
-		     struct err *e)
+static int get_name_heap(struct hdf5_file *f, struct hdf5_entry **out, size_t *first, size_t *bytes,
+			 struct err *e)
 {
 	uint64_t size, segment;
 	int rc = hdf5_entry_get(f, f->group_heap, HEAP_GUESS, names_name, out, e);
@@ -72,7 +72,7 @@ static int compare_name(struct hdf5_file *f, const char *name, uint64_t offset, 
 {
 	struct hdf5_entry *heap;
 	size_t first, bytes, n = strlen(name) + 1;
-	int rc = get_names(f, &heap, &first, &bytes, e);
+	int rc = get_name_heap(f, &heap, &first, &bytes, e);
 
 	if (rc < 0)
 		return rc;
@@ -136,7 +136,7 @@ static int symbol_find(struct hdf5_file *f, struct hdf5_dataset *d, struct err *
 	/* the library takes the heap before the tree */
 	size_t first, bytes;
 
-	rc = get_names(f, &x, &first, &bytes, e);
+	rc = get_name_heap(f, &x, &first, &bytes, e);
 	while (rc == 0) {
 		uint32_t n = 0, low = 0, high;
 
@@ -224,7 +224,7 @@ struct heap {
 };
 
 /* The logarithm of a power of two; false: it is none. */
-static bool power(uint64_t v, uint32_t *bits)
+static bool log2_exact(uint64_t v, uint32_t *bits)
 {
 	*bits = v ? 63 - (uint32_t)__builtin_clzll(v) : 0;
 	return v && (v & (v - 1)) == 0;
@@ -255,9 +255,9 @@ static int get_heap(struct hdf5_file *f, struct heap *h, struct err *e)
 			   .summed = p[9] & 2};
 	h->offset_bytes = (h->space_bits + 7) / 8;
 	if (p[4] != 0 || h->id_bytes > ID_MAX || h->space_bits > 63 ||
-	    !power(hdf5_get(p + 110, 2), &h->width_bits) ||
-	    !power(hdf5_get(p + 112, 8), &h->first_bits) ||
-	    !power(hdf5_get(p + 120, 8), &h->most_bits) || h->most_bits < h->first_bits ||
+	    !log2_exact(hdf5_get(p + 110, 2), &h->width_bits) ||
+	    !log2_exact(hdf5_get(p + 112, 8), &h->first_bits) ||
+	    !log2_exact(hdf5_get(p + 120, 8), &h->most_bits) || h->most_bits < h->first_bits ||
 	    h->most_bits > h->space_bits || h->width_bits + h->first_bits > h->space_bits ||
 	    h->rows > h->space_bits - h->width_bits - h->first_bits + 1)
 		return wrong_sizes(heap_name, h->at, e);
@@ -276,7 +276,7 @@ struct place {
 	uint64_t column, begin;
 };
 
-static struct place place_of(const struct heap *h, uint64_t offset)
+static struct place heap_place_of(const struct heap *h, uint64_t offset)
 {
 	struct place p = {.bits = h->first_bits};
 	uint32_t high;
@@ -329,7 +329,7 @@ static int find_direct(struct hdf5_file *f, const struct heap *h, uint64_t offse
 	*bytes = UINT64_C(1) << h->first_bits;
 	while (rows > 0) {
 		uint64_t table = (uint64_t)rows << h->width_bits;
-		struct place p = place_of(h, offset - begin);
+		struct place p = heap_place_of(h, offset - begin);
 		struct hdf5_entry *x;
 		int rc;
 
@@ -490,8 +490,8 @@ static int compare_link(struct search *s, const unsigned char *id, int *order, s
 
 /* Looks into a node with n records. *order 0 says that the name was found there; else *place gets
  * the child to go on with. */
-static int look(struct search *s, uint64_t at, uint32_t n, uint32_t level, uint32_t *place,
-		int *order, struct err *e)
+static int search_node(struct search *s, uint64_t at, uint32_t n, uint32_t level, uint32_t *place,
+		       int *order, struct err *e)
 {
 	uint32_t low = 0, high = n;
 
@@ -540,7 +540,7 @@ static int dense_find(struct hdf5_file *f, struct hdf5_dataset *d, struct err *e
 		const unsigned char *child;
 		struct hdf5_entry *x;
 
-		rc = look(&s, at, n, level, &place, &order, e);
+		rc = search_node(&s, at, n, level, &place, &order, e);
 		if (rc < 0 || order == 0 || level == 0)
 			return rc;
 		rc = get_node(f, t, at, n, level, &x, e);

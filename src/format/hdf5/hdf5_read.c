@@ -82,8 +82,8 @@ static void chunk_room(const struct reader_config *c, bool *chunked, uint64_t *p
 		*packed = many;
 }
 
-static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
-		    struct reader *r)
+static void hdf5_lay_out(struct carver *c, const struct reader_config *config,
+			 const struct store *s, struct reader *r)
 {
 	bool native = config->access == ACCESS_NATIVE, chunked;
 	uint64_t packed, chunk, part;
@@ -138,13 +138,13 @@ size_t hdf5_reader_bytes(const struct reader_config *config, const struct store 
 {
 	struct reader r = {0};
 
-	return reader_measure(&r, sizeof(r), lay_out, config, s);
+	return reader_measure(&r, sizeof(r), hdf5_lay_out, config, s);
 }
 
 int hdf5_reader_init(void *memory, const struct reader_config *config, const struct io *io,
 		     struct reader **out, struct err *e)
 {
-	int rc = reader_begin(memory, sizeof(struct reader), lay_out, config, io, out, e);
+	int rc = reader_begin(memory, sizeof(struct reader), hdf5_lay_out, config, io, out, e);
 	struct reader *r = memory;
 
 	if (rc < 0)
@@ -247,8 +247,8 @@ static int check_shape(const struct hdf5_dataset *d, const struct hdf5_shape *wa
 		       shape_text(want->elem->name, want->rank, want->dims, b, sizeof(b)));
 }
 
-static int open_dataset(struct hdf5_file *f, uint32_t n, const struct hdf5_shape *want,
-			struct err *e)
+static int opened_dataset(struct hdf5_file *f, uint32_t n, const struct hdf5_shape *want,
+			  struct err *e)
 {
 	bool known = f->dataset[n].known;
 	int rc = hdf5_dataset_open(f, n, e);
@@ -281,12 +281,12 @@ static int open_native(struct reader *r, struct hdf5_file *f, uint64_t index,
 	if (rc == 0)
 		rc = hdf5_file_open(f, file_bytes, e);
 	for (uint32_t i = 0; rc == 0 && i < f->datasets; i++)
-		rc = open_dataset(f, i, want, e);
+		rc = opened_dataset(f, i, want, e);
 	return rc;
 }
 
-static int open_file(struct reader *r, struct hdf5_file *f, const char *path, uint64_t index,
-		     const struct hdf5_shape *want, struct err *e)
+static int read_metadata(struct reader *r, struct hdf5_file *f, const char *path, uint64_t index,
+			 const struct hdf5_shape *want, struct err *e)
 {
 	f->io = r->base.io;
 	f->cache = &r->cache;
@@ -296,8 +296,8 @@ static int open_file(struct reader *r, struct hdf5_file *f, const char *path, ui
 	return f->framework ? open_framework(r, f, path, e) : open_native(r, f, index, want, e);
 }
 
-static int get_file(struct reader *r, const char *path, uint64_t index,
-		    const struct hdf5_shape *want, struct hdf5_file **out, struct err *e)
+static int opened_file(struct reader *r, const char *path, uint64_t index,
+		       const struct hdf5_shape *want, struct hdf5_file **out, struct err *e)
 {
 	struct hdf5_file *f = find_file(r, r->spec->file_index);
 	int rc;
@@ -311,7 +311,7 @@ static int get_file(struct reader *r, const char *path, uint64_t index,
 			return rc;
 		*out = f;
 		f->index = r->spec->file_index;
-		rc = open_file(r, f, path, index, want, e);
+		rc = read_metadata(r, f, path, index, want, e);
 		if (rc < 0)
 			return rc;
 	}
@@ -321,7 +321,7 @@ static int get_file(struct reader *r, const char *path, uint64_t index,
 
 /* ---- contiguous data ---- */
 
-static int cut_short(uint64_t at, struct err *e)
+static int data_cut_short(uint64_t at, struct err *e)
 {
 	return err_set(e, ERR_DATA,
 		       "the file ends at offset %" PRIu64 " within its data: it was cut short", at);
@@ -338,7 +338,7 @@ static int read_data(struct reader *r, struct hdf5_file *f, unsigned char *out, 
 		if (got < 0)
 			return (int)got;
 		if (got == 0)
-			return cut_short(at, e);
+			return data_cut_short(at, e);
 		out += got;
 		at += (uint64_t)got;
 		n -= (uint64_t)got;
@@ -346,7 +346,7 @@ static int read_data(struct reader *r, struct hdf5_file *f, unsigned char *out, 
 	return 0;
 }
 
-static int no_room(const struct hdf5_dataset *d, uint64_t bytes, size_t room, struct err *e)
+static int chunk_too_large(const struct hdf5_dataset *d, uint64_t bytes, size_t room, struct err *e)
 {
 	return err_set(
 		e, ERR_DATA,
@@ -401,7 +401,7 @@ static int read_contiguous(struct reader *r, struct hdf5_file *f, const struct h
 	if (!f->framework && d->data != HDF5_UNDEFINED)
 		return read_pieces(r, f, d, stream, from, part, last, e);
 	if (part > r->data_bytes)
-		return no_room(d, part, r->data_bytes, e);
+		return chunk_too_large(d, part, r->data_bytes, e);
 	if (part <= sieve)
 		n = d->shape.bytes - from < sieve ? d->shape.bytes - from : sieve;
 	if (d->data == HDF5_UNDEFINED)
@@ -447,7 +447,7 @@ static void rows_wanted(struct rows_wanted *w, const struct hdf5_shape *s, uint6
 
 /* Takes the sample's rows out of a chunk in memory, or straight from the file when `chunk` is NULL,
  * or as zeros when there is no chunk. */
-static int take_rows(struct reader *r, struct hdf5_file *f, const struct hdf5_dataset *d,
+static int copy_rows(struct reader *r, struct hdf5_file *f, const struct hdf5_dataset *d,
 		     const struct found_chunk *x, const struct hdf5_unpacked *chunk, uint64_t index,
 		     struct err *e)
 {
@@ -480,7 +480,7 @@ static int take_rows(struct reader *r, struct hdf5_file *f, const struct hdf5_da
 
 /* The same straight from the file, where the sample's rows follow each other in the chunk: as many
  * of them in one request as fit. */
-static int take_runs(struct reader *r, struct hdf5_file *f, const struct hdf5_dataset *d,
+static int read_runs(struct reader *r, struct hdf5_file *f, const struct hdf5_dataset *d,
 		     const struct found_chunk *x, uint64_t index, const void **last, struct err *e)
 {
 	uint64_t base = index * hdf5_part_bytes(&d->shape), from, inside, fit;
@@ -490,7 +490,7 @@ static int take_runs(struct reader *r, struct hdf5_file *f, const struct hdf5_da
 	rows_wanted(&w, &d->shape, x->number, index);
 	fit = r->packed_bytes / w.rows.row_bytes;
 	if (w.bytes < w.rows.row_bytes || fit == 0)
-		return take_rows(r, f, d, x, NULL, index, e);
+		return copy_rows(r, f, d, x, NULL, index, e);
 	for (uint64_t k = 0; rc == 0 && k < w.n; k += fit) {
 		if (fit > w.n - k)
 			fit = w.n - k;
@@ -527,11 +527,11 @@ static int read_batch(struct reader *r, struct hdf5_file *f, const struct hdf5_d
 	for (uint32_t i = 0; i < n; i++)
 		bytes += found[i].chunk.bytes;
 	if (at == HDF5_UNDEFINED || (f->framework && read_by_rows(r, d)))
-		return take_rows(r, f, d, &found[0], NULL, index, e);
+		return copy_rows(r, f, d, &found[0], NULL, index, e);
 	if (read_by_rows(r, d))
-		return take_runs(r, f, d, &found[0], index, last, e);
+		return read_runs(r, f, d, &found[0], index, last, e);
 	if (bytes > r->packed_bytes)
-		return no_room(d, bytes, r->packed_bytes, e);
+		return chunk_too_large(d, bytes, r->packed_bytes, e);
 	if (f->window != r->data && at < f->window_bytes && bytes <= f->window_bytes - at)
 		packed = f->window + at;
 	else
@@ -547,7 +547,7 @@ static int read_batch(struct reader *r, struct hdf5_file *f, const struct hdf5_d
 					 r->chunk_bytes, r->inflater, &chunk, e);
 		/* nobody wants the sample in one piece unless it is to be compared */
 		if (rc == 0 && (r->base.expect.content || chunk.shuffled))
-			rc = take_rows(r, f, d, &found[i], &chunk, index, e);
+			rc = copy_rows(r, f, d, &found[i], &chunk, index, e);
 		else if (rc == 0)
 			*last = chunk.bytes;
 		bytes += found[i].chunk.bytes;
@@ -611,7 +611,7 @@ static int read_chunked(struct reader *r, struct hdf5_file *f, const struct hdf5
 	if (part == 0)
 		return 0;
 	if (part > r->data_bytes)
-		return no_room(d, part, r->data_bytes, e);
+		return chunk_too_large(d, part, r->data_bytes, e);
 	*last = r->data;
 	rc = read_chunks(r, f, d, index, last, e);
 	if (rc < 0)
@@ -631,7 +631,7 @@ static int read_parts(struct reader *r, struct hdf5_file *f, const struct hdf5_s
 		const struct hdf5_dataset *d = &f->dataset[i];
 		uint64_t stream = i * want->bytes;
 
-		rc = open_dataset(f, i, want, e);
+		rc = opened_dataset(f, i, want, e);
 		if (rc == 0 && d->shape.chunked)
 			rc = read_chunked(r, f, d, stream, index, &out->data, e);
 		else if (rc == 0)
@@ -655,7 +655,7 @@ int hdf5_read(struct reader *r, const char *path, const struct file_spec *f, uin
 			     f->datasets, r->datasets);
 	r->spec = f;
 	if (rc == 0)
-		rc = get_file(r, path, index, &want, &file, e);
+		rc = opened_file(r, path, index, &want, &file, e);
 	if (rc == 0)
 		rc = read_parts(r, file, &want, index, out, e);
 	if (file && (rc < 0 || !r->base.config.keep_open)) {

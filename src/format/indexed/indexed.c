@@ -85,8 +85,8 @@ uint64_t indexed_sidecar_bytes(const struct file_spec *f, uint32_t which)
 	return f->samples * INDEXED_ENTRY;
 }
 
-static int put_index(struct blob_stream *s, const struct file_spec *f, uint32_t which,
-		     struct err *e)
+static int put_entries(struct blob_stream *s, const struct file_spec *f, uint32_t which,
+		       struct err *e)
 {
 	uint64_t sample = file_spec_sample_bytes(f), entry[ENTRIES_AT_ONCE];
 	int rc = 0;
@@ -108,7 +108,7 @@ int indexed_sidecar_write(const struct io *io, struct blob *b, const char *path,
 	struct blob_stream s;
 
 	blob_stream_write(&s, io, b, scratch, scratch_bytes);
-	return blob_stream_end(&s, path, put_index(&s, f, which, e), e);
+	return blob_stream_end(&s, path, put_entries(&s, f, which, e), e);
 }
 
 int indexed_sidecar_verify(const struct io *io, const char *path, const struct file_spec *f,
@@ -118,7 +118,7 @@ int indexed_sidecar_verify(const struct io *io, const char *path, const struct f
 	int rc = blob_stream_compare(&s, io, path, indexed_sidecar_bytes(f, which), scratch,
 				     scratch_bytes, e);
 
-	return rc < 0 ? rc : blob_stream_end(&s, path, put_index(&s, f, which, e), e);
+	return rc < 0 ? rc : blob_stream_end(&s, path, put_entries(&s, f, which, e), e);
 }
 
 int indexed_extent(const struct reader_config *c, const struct file_spec *f, uint64_t index,
@@ -343,8 +343,8 @@ static uint32_t kept_files(const struct reader_config *c, size_t buffer)
 	return c->keep_open && n > 1 ? (uint32_t)n : 1;
 }
 
-static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
-		    struct reader *r)
+static void indexed_lay_out(struct carver *c, const struct reader_config *config,
+			    const struct store *s, struct reader *r)
 {
 	bool framework = config->access == ACCESS_FRAMEWORK;
 	uint64_t data = config->max_sample_bytes;
@@ -383,13 +383,13 @@ size_t indexed_reader_bytes(const struct reader_config *config, const struct sto
 {
 	struct reader r = {0};
 
-	return reader_measure(&r, sizeof(r), lay_out, config, s);
+	return reader_measure(&r, sizeof(r), indexed_lay_out, config, s);
 }
 
 int indexed_reader_init(void *memory, const struct reader_config *config, const struct io *io,
 			struct reader **out, struct err *e)
 {
-	int rc = reader_begin(memory, sizeof(struct reader), lay_out, config, io, out, e);
+	int rc = reader_begin(memory, sizeof(struct reader), indexed_lay_out, config, io, out, e);
 
 	if (rc == 0) {
 		(*out)->index.io = io;
@@ -438,8 +438,8 @@ static int begin_python(struct reader *r, struct data_file *d, struct err *e)
 }
 
 /* Opens the file unless it is. On failure it is closed. */
-static int get_file(struct reader *r, const char *path, const struct file_spec *f,
-		    struct data_file **out, struct err *e)
+static int opened_file(struct reader *r, const char *path, const struct file_spec *f,
+		       struct data_file **out, struct err *e)
 {
 	struct data_file *d = find_place(r, f->file_index);
 	int rc = 0;
@@ -507,7 +507,7 @@ static int read_native(struct reader *r, struct data_file *d, const struct file_
 
 /* Where the sample is read: under compat.dlio where DLIO's index says, which counts from the
  * beginning of a chunk of generation. */
-static uint64_t place_of(const struct reader *r, uint64_t index, uint64_t sample_bytes)
+static uint64_t sample_place(const struct reader *r, uint64_t index, uint64_t sample_bytes)
 {
 	if (r->base.config.dlio && r->index.chunk)
 		index %= r->index.chunk;
@@ -528,10 +528,10 @@ int indexed_read(struct reader *r, const char *path, const struct file_spec *f, 
 			file_marks_set(&r->base.loaded, f->file_index);
 	}
 	if (rc == 0)
-		rc = get_file(r, path, f, &d, e);
+		rc = opened_file(r, path, f, &d, e);
 	if (rc < 0)
 		return rc;
-	offset = place_of(r, index, file_spec_sample_bytes(f));
+	offset = sample_place(r, index, file_spec_sample_bytes(f));
 	rc = framework ? read_framework(r, d, f, index, offset, out, e)
 		       : read_native(r, d, f, index, offset, out, e);
 	if (rc < 0 || !r->base.config.keep_open) {

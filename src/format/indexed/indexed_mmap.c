@@ -43,8 +43,8 @@ struct reader {
 	uint64_t serial;
 };
 
-static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
-		    struct reader *r)
+static void mmap_lay_out(struct carver *c, const struct reader_config *config,
+			 const struct store *s, struct reader *r)
 {
 	if (config->access == ACCESS_NATIVE) {
 		size_t plain = indexed_reader_bytes(config, s);
@@ -68,13 +68,13 @@ static size_t mmap_reader_bytes(const struct reader_config *config, const struct
 {
 	struct reader r = {0};
 
-	return reader_measure(&r, sizeof(r), lay_out, config, s);
+	return reader_measure(&r, sizeof(r), mmap_lay_out, config, s);
 }
 
 static int mmap_reader_init(void *memory, const struct reader_config *config, const struct io *io,
 			    struct reader **out, struct err *e)
 {
-	int rc = reader_begin(memory, sizeof(struct reader), lay_out, config, io, out, e);
+	int rc = reader_begin(memory, sizeof(struct reader), mmap_lay_out, config, io, out, e);
 	struct reader *r = memory;
 
 	if (rc < 0)
@@ -122,8 +122,8 @@ static int map_file(struct reader *r, const char *path, struct mapped_file *m, s
 	return rc;
 }
 
-static int get_file(struct reader *r, const char *path, uint64_t file_index,
-		    struct mapped_file **out, struct err *e)
+static int mapped_file_of(struct reader *r, const char *path, uint64_t file_index,
+			  struct mapped_file **out, struct err *e)
 {
 	struct mapped_file *m = &r->file[0];
 	int rc = 0;
@@ -151,8 +151,8 @@ static int get_file(struct reader *r, const char *path, uint64_t file_index,
 }
 
 /* Entry `index` of a companion. */
-static int entry(struct reader *r, struct mapped_file *m, uint32_t which, uint64_t index,
-		 uint64_t *out, struct err *e)
+static int index_entry(struct reader *r, struct mapped_file *m, uint32_t which, uint64_t index,
+		       uint64_t *out, struct err *e)
 {
 	const struct store_map *map = &m->map[which];
 
@@ -165,19 +165,19 @@ static int entry(struct reader *r, struct mapped_file *m, uint32_t which, uint64
 	return io_map_copy(r->base.io, IO_META, map, index * INDEXED_ENTRY, out, INDEXED_ENTRY, e);
 }
 
-static int look_up(struct reader *r, const char *path, struct mapped_file *m, uint64_t index,
-		   uint64_t sample_bytes, struct err *e)
+static int check_index(struct reader *r, const char *path, struct mapped_file *m, uint64_t index,
+		       uint64_t sample_bytes, struct err *e)
 {
 	char companion[INDEXED_PATH_MAX];
 	uint32_t which = INDEXED_OFFSETS;
 	uint64_t offset = 0, size = 0;
-	int rc = entry(r, m, which, index, &offset, e);
+	int rc = index_entry(r, m, which, index, &offset, e);
 
 	if (rc == 0 && !indexed_offset_fits(offset, index, sample_bytes))
 		rc = indexed_bad_entry(which, index, offset, index * sample_bytes, e);
 	if (rc == 0) {
 		which = INDEXED_SIZES;
-		rc = entry(r, m, which, index, &size, e);
+		rc = index_entry(r, m, which, index, &size, e);
 	}
 	if (rc == 0 && size != sample_bytes)
 		rc = indexed_bad_entry(which, index, size, sample_bytes, e);
@@ -187,8 +187,8 @@ static int look_up(struct reader *r, const char *path, struct mapped_file *m, ui
 }
 
 /* Compares what was just touched. */
-static int compare(struct reader *r, const struct store_map *map, const struct file_spec *f,
-		   uint64_t offset, uint64_t n, struct err *e)
+static int compare_mapped(struct reader *r, const struct store_map *map, const struct file_spec *f,
+			  uint64_t offset, uint64_t n, struct err *e)
 {
 	int rc = 0;
 
@@ -204,8 +204,8 @@ static int compare(struct reader *r, const struct store_map *map, const struct f
 	return rc;
 }
 
-static int touch(struct reader *r, struct mapped_file *m, const struct file_spec *f, uint64_t index,
-		 struct sample *out, struct err *e)
+static int touch_sample(struct reader *r, struct mapped_file *m, const struct file_spec *f,
+			uint64_t index, struct sample *out, struct err *e)
 {
 	const struct store_map *map = &m->map[DATA];
 	uint64_t n = file_spec_sample_bytes(f), offset = index * n;
@@ -220,12 +220,12 @@ static int touch(struct reader *r, struct mapped_file *m, const struct file_spec
 	m->touched += store_map_pages(offset, n);
 	rc = io_map_touch(r->base.io, IO_DATA, map, offset, n, e);
 	if (rc == 0 && r->base.expect.content)
-		rc = compare(r, map, f, offset, n, e);
+		rc = compare_mapped(r, map, f, offset, n, e);
 	out->data = map->at + offset;
 	return rc;
 }
 
-static void renew(struct mapped_file *m)
+static void renew_mappings(struct mapped_file *m)
 {
 	if (m->touched < RENEW_PAGES)
 		return;
@@ -244,14 +244,14 @@ static int mmap_read(struct reader *r, const char *path, const struct file_spec 
 		return indexed_read(r->plain, path, f, index, out, e);
 	rc = reader_sample_begin(f, index, path, out, e);
 	if (rc == 0)
-		rc = get_file(r, path, f->file_index, &m, e);
+		rc = mapped_file_of(r, path, f->file_index, &m, e);
 	if (rc == 0) {
-		renew(m);
-		rc = look_up(r, path, m, index, file_spec_sample_bytes(f), e);
+		renew_mappings(m);
+		rc = check_index(r, path, m, index, file_spec_sample_bytes(f), e);
 	}
 	if (rc < 0)
 		return rc;
-	rc = touch(r, m, f, index, out, e);
+	rc = touch_sample(r, m, f, index, out, e);
 	if (rc < 0)
 		return err_in_path(rc, path, e);
 	/* DLIO's reader forms a view and touches no data */

@@ -49,7 +49,7 @@ static int compare_first(void *arg, const unsigned char *bytes, size_t n, struct
 }
 
 /* Whether a maker's end is that of its image (0), or all of the first bytes were alike. */
-static bool alike(int rc)
+static bool made_alike(int rc)
 {
 	return rc == 0 || rc == ERR_CANCELED;
 }
@@ -76,12 +76,12 @@ static int jpeg_remake(struct jpeg_remake *m, const struct image_shape *shape, u
 {
 	struct first first = {.bytes = m->head, .n = m->n};
 
-	if (m->n == 0 ||
-	    alike(jpeg_noise(m->memory, shape, file_index, content, compare_first, &first, NULL)))
+	if (m->n == 0 || made_alike(jpeg_noise(m->memory, shape, file_index, content, compare_first,
+					       &first, NULL)))
 		return jpeg_noise(m->memory, shape, file_index, content, sink, arg, e);
 	first.same = 0;
-	if (alike(jpeg_encode(&m->encoder, shape, file_index, content, compare_first, &first,
-			      NULL)))
+	if (made_alike(jpeg_encode(&m->encoder, shape, file_index, content, compare_first, &first,
+				   NULL)))
 		return jpeg_encode(&m->encoder, shape, file_index, content, sink, arg, e);
 	return jpeg_noise(m->memory, shape, file_index, content, sink, arg, e);
 }
@@ -116,7 +116,7 @@ struct putting {
 	uint64_t bytes;
 };
 
-static int put(void *arg, const unsigned char *bytes, size_t n, struct err *e)
+static int put_to_stream(void *arg, const unsigned char *bytes, size_t n, struct err *e)
 {
 	struct putting *p = arg;
 
@@ -135,7 +135,7 @@ static int jpeg_write(const struct io *io, struct blob *b, const char *path,
 	blob_stream_write(&p.s, io, b, (char *)scratch + JPEG_NOISE_BYTES,
 			  scratch_bytes - JPEG_NOISE_BYTES);
 	if (rc == 0)
-		rc = jpeg_noise(scratch, &shape, f->file_index, content, put, &p, e);
+		rc = jpeg_noise(scratch, &shape, f->file_index, content, put_to_stream, &p, e);
 	return blob_stream_end(&p.s, path, rc, e);
 }
 
@@ -161,7 +161,7 @@ static int compare_file(struct putting *p, const struct file_spec *f,
 		return rc;
 	m.head = head;
 	m.n = (size_t)got;
-	rc = jpeg_remake(&m, &shape, f->file_index, content, put, p, e);
+	rc = jpeg_remake(&m, &shape, f->file_index, content, put_to_stream, p, e);
 	jpeg_remake_release(&m);
 	return rc;
 }
@@ -228,8 +228,8 @@ static uint32_t width_max(const struct reader_config *c)
 	return width < JPEG_SIDE_MAX ? (uint32_t)width : JPEG_SIDE_MAX;
 }
 
-static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
-		    struct reader *r)
+static void jpeg_lay_out(struct carver *c, const struct reader_config *config,
+			 const struct store *s, struct reader *r)
 {
 	uint32_t width = width_max(config);
 	uint64_t file = config->max_sample_bytes;
@@ -251,7 +251,7 @@ static size_t jpeg_reader_bytes(const struct reader_config *config, const struct
 {
 	struct reader r = {0};
 
-	return reader_measure(&r, sizeof(r), lay_out, config, s);
+	return reader_measure(&r, sizeof(r), jpeg_lay_out, config, s);
 }
 
 /* The reader that libjpeg's object belongs to. */
@@ -259,15 +259,6 @@ static struct reader *reader_of(const struct jpeg_error_mgr *err)
 {
 	_Static_assert(offsetof(struct jpeg_guard, manager) == 0, "err leads to the guard");
 	return (struct reader *)(void *)((char *)(uintptr_t)err - offsetof(struct reader, guard));
-}
-
-static int cut_short(const struct image_source *s, struct err *e)
-{
-	return err_set(e, ERR_DATA,
-		       "the file ends at offset %" PRIu64
-		       ", before the end of its image: it was cut "
-		       "short",
-		       s->offset);
 }
 
 /* ---- what libjpeg asks for ---- */
@@ -287,7 +278,7 @@ static boolean source_fill(j_decompress_ptr d)
 	if (got < 0)
 		jpeg_guard_fail((j_common_ptr)d, (int)got);
 	if (got == 0)
-		jpeg_guard_fail((j_common_ptr)d, cut_short(&r->image.source, r->guard.e));
+		jpeg_guard_fail((j_common_ptr)d, image_cut_short(&r->image.source, r->guard.e));
 	r->source.next_input_byte = r->run;
 	r->source.bytes_in_buffer = (size_t)got;
 	return TRUE;
@@ -344,7 +335,7 @@ static int decoder_init(struct reader *r, struct err *e)
 static int jpeg_reader_init(void *memory, const struct reader_config *config, const struct io *io,
 			    struct reader **out, struct err *e)
 {
-	int rc = reader_begin(memory, sizeof(struct reader), lay_out, config, io, out, e);
+	int rc = reader_begin(memory, sizeof(struct reader), jpeg_lay_out, config, io, out, e);
 	struct reader *r = memory;
 
 	if (rc == 0 && config->decode == DECODE_FULL)
@@ -377,15 +368,6 @@ struct header {
 	uint64_t scan; /* where the first scan's data begin */
 };
 
-static int read_exactly(struct image_source *s, void *out, size_t n, struct err *e)
-{
-	ssize_t got = image_source_read(s, out, n, e);
-
-	if (got < 0)
-		return (int)got;
-	return (size_t)got < n ? cut_short(s, e) : 0;
-}
-
 static bool is_frame(unsigned marker)
 {
 	return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 &&
@@ -407,7 +389,7 @@ static int read_frame(struct image_source *s, uint32_t bytes, struct header *h, 
 
 	if (h->frame || bytes < sizeof(body))
 		return 0;
-	rc = read_exactly(s, body, sizeof(body), e);
+	rc = image_source_read_all(s, body, sizeof(body), e);
 	if (rc < 0)
 		return rc;
 	h->height = (uint32_t)body[1] << 8 | body[2];
@@ -421,7 +403,7 @@ static int read_segment(struct image_source *s, unsigned marker, struct header *
 {
 	unsigned char head[2];
 	uint32_t left;
-	int rc = read_exactly(s, head, sizeof(head), e);
+	int rc = image_source_read_all(s, head, sizeof(head), e);
 
 	if (rc < 0)
 		return rc;
@@ -437,7 +419,7 @@ static int read_segment(struct image_source *s, unsigned marker, struct header *
 		if (got < 0)
 			return (int)got;
 		if (got == 0)
-			return cut_short(s, e);
+			return image_cut_short(s, e);
 		left -= (uint32_t)got;
 	}
 	h->done = marker == 0xda;
@@ -452,8 +434,8 @@ static int next_marker(struct image_source *s, unsigned char *byte, struct heade
 	int rc;
 
 	if (*byte != 0xff)
-		return read_exactly(s, byte, 1, e);
-	rc = read_exactly(s, byte, 1, e);
+		return image_source_read_all(s, byte, 1, e);
+	rc = image_source_read_all(s, byte, 1, e);
 	marker = *byte;
 	if (rc < 0 || marker == 0xff)
 		return rc;
@@ -463,10 +445,10 @@ static int next_marker(struct image_source *s, unsigned char *byte, struct heade
 			       s->offset - 2, marker);
 	if (marker != 0 && !is_bare(marker))
 		rc = read_segment(s, marker, h, e);
-	return rc < 0 || h->done ? rc : read_exactly(s, byte, 1, e);
+	return rc < 0 || h->done ? rc : image_source_read_all(s, byte, 1, e);
 }
 
-static int read_header(struct image_source *s, struct header *h, struct err *e)
+static int read_markers(struct image_source *s, struct header *h, struct err *e)
 {
 	unsigned char start[16], byte = 0xff;
 	int rc;
@@ -478,7 +460,7 @@ static int read_header(struct image_source *s, struct header *h, struct err *e)
 			return (int)got;
 		image_source_rewind(s);
 	}
-	rc = read_exactly(s, start, 3, e);
+	rc = image_source_read_all(s, start, 3, e);
 	if (rc < 0)
 		return rc;
 	if (start[0] != 0xff || start[1] != 0xd8 || start[2] != 0xff)
@@ -533,7 +515,7 @@ static int decode_image(struct reader *r, const struct image_shape *shape, struc
 }
 
 /* The next bytes made again against the file's. */
-static int compare(void *arg, const unsigned char *bytes, size_t n, struct err *e)
+static int compare_made(void *arg, const unsigned char *bytes, size_t n, struct err *e)
 {
 	struct reader *r = arg;
 
@@ -546,7 +528,7 @@ static int compare(void *arg, const unsigned char *bytes, size_t n, struct err *
 			if (got < 0)
 				return (int)got;
 			if (got == 0)
-				return cut_short(&r->image.source, e);
+				return image_cut_short(&r->image.source, e);
 			r->run_bytes = (size_t)got;
 		}
 		part = n < r->run_bytes ? n : r->run_bytes;
@@ -579,8 +561,8 @@ static int verify_image(struct reader *r, const struct image_shape *shape,
 	r->compared = 0;
 	r->remake.head = r->run;
 	r->remake.n = r->run_bytes < JPEG_REMAKE_HEAD ? r->run_bytes : JPEG_REMAKE_HEAD;
-	rc = jpeg_remake(&r->remake, shape, f->file_index, r->image.base.config.content, compare, r,
-			 e);
+	rc = jpeg_remake(&r->remake, shape, f->file_index, r->image.base.config.content,
+			 compare_made, r, e);
 	if (rc == 0 && r->compared < r->image.source.file_bytes)
 		rc = err_set(e, ERR_DATA, "the file has %" PRIu64 " bytes and should have %" PRIu64,
 			     r->image.source.file_bytes, r->compared);
@@ -610,18 +592,18 @@ static int pass_image(struct reader *r, const struct header *h, struct err *e)
 		if (got < 0)
 			return (int)got;
 		if (got == 0)
-			return cut_short(s, e);
+			return image_cut_short(s, e);
 		skip = at >= h->scan ? 0 : h->scan - at < n ? (size_t)(h->scan - at) : n;
 		if (s->offset >= s->file_bytes)
 			ended = (skip == 0 && before == 0xff && run[0] == 0xd9) ||
 				has_end(run + skip, n - skip);
 		before = run[n - 1];
 	}
-	return ended ? 0 : cut_short(s, e);
+	return ended ? 0 : image_cut_short(s, e);
 }
 
-static int read_image(struct reader *r, const struct file_spec *f, uint64_t index,
-		      struct sample *out, struct err *e)
+static int jpeg_read_image(struct reader *r, const struct file_spec *f, uint64_t index,
+			   struct sample *out, struct err *e)
 {
 	const struct reader_config *config = &r->image.base.config;
 	struct image_source *source = &r->image.source;
@@ -631,7 +613,7 @@ static int read_image(struct reader *r, const struct file_spec *f, uint64_t inde
 
 	(void)index;
 	if (rc == 0)
-		rc = read_header(source, &h, e);
+		rc = read_markers(source, &h, e);
 	if (rc == 0)
 		rc = image_shape_of(f, "jpeg", JPEG_SIDE_MAX, &shape, e);
 	if (rc == 0)
@@ -656,7 +638,7 @@ static int read_image(struct reader *r, const struct file_spec *f, uint64_t inde
 static int jpeg_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
 		     struct sample *out, struct err *e)
 {
-	return reader_read_file(r, path, f, index, out, read_image, e);
+	return reader_read_file(r, path, f, index, out, jpeg_read_image, e);
 }
 
 const struct format_ops format_jpeg = {

@@ -10,7 +10,7 @@
 /* SIMD code reads and writes whole vectors of a row. */
 #define ALIGN 64u
 
-static void leave(j_common_ptr c)
+static void error_exit(j_common_ptr c)
 {
 	struct jpeg_guard *g = (struct jpeg_guard *)c->err;
 	char text[JMSG_LENGTH_MAX];
@@ -26,13 +26,13 @@ static void leave(j_common_ptr c)
 	longjmp(g->escape, 1);
 }
 
-static void say_nothing(j_common_ptr c)
+static void print_nothing(j_common_ptr c)
 {
 	(void)c;
 }
 
 /* Warnings: Pillow goes on after them, too. */
-static void note(j_common_ptr c, int level)
+static void count_warning(j_common_ptr c, int level)
 {
 	if (level < 0)
 		c->err->num_warnings++;
@@ -41,9 +41,9 @@ static void note(j_common_ptr c, int level)
 void jpeg_guard_init(struct jpeg_guard *g)
 {
 	jpeg_std_error(&g->manager);
-	g->manager.error_exit = leave;
-	g->manager.output_message = say_nothing;
-	g->manager.emit_message = note;
+	g->manager.error_exit = error_exit;
+	g->manager.output_message = print_nothing;
+	g->manager.emit_message = count_warning;
 }
 
 void jpeg_guard_fail(j_common_ptr c, int rc)
@@ -54,7 +54,7 @@ void jpeg_guard_fail(j_common_ptr c, int rc)
 	longjmp(g->escape, 1);
 }
 
-static void *take(struct jpeg_arena *a, size_t n)
+static void *arena_take(struct jpeg_arena *a, size_t n)
 {
 	size_t whole = (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
 	void *p = a->memory + a->used;
@@ -70,7 +70,7 @@ static void *take(struct jpeg_arena *a, size_t n)
 static void *alloc_small(j_common_ptr c, int pool, size_t n)
 {
 	struct jpeg_arena *a = c->client_data;
-	void *p = take(a, n);
+	void *p = arena_take(a, n);
 
 	return p ? p : a->alloc_small(c, pool, n);
 }
@@ -78,7 +78,7 @@ static void *alloc_small(j_common_ptr c, int pool, size_t n)
 static void *alloc_large(j_common_ptr c, int pool, size_t n)
 {
 	struct jpeg_arena *a = c->client_data;
-	void *p = take(a, n);
+	void *p = arena_take(a, n);
 
 	return p ? p : a->alloc_large(c, pool, n);
 }
@@ -88,14 +88,14 @@ static JSAMPARRAY alloc_sarray(j_common_ptr c, int pool, JDIMENSION samples, JDI
 	struct jpeg_arena *a = c->client_data;
 	size_t row = (samples * sizeof(JSAMPLE) + ALIGN - 1) & ~(size_t)(ALIGN - 1), all,
 	       before = a->used;
-	JSAMPARRAY table = take(a, rows * sizeof(JSAMPROW));
+	JSAMPARRAY table = arena_take(a, rows * sizeof(JSAMPROW));
 	JSAMPROW p;
 
 	if (!table || __builtin_mul_overflow(row, (size_t)rows, &all)) {
 		a->used = before;
 		return a->alloc_sarray(c, pool, samples, rows);
 	}
-	p = take(a, all);
+	p = arena_take(a, all);
 	if (!p) {
 		a->used = before;
 		return a->alloc_sarray(c, pool, samples, rows);
@@ -128,7 +128,7 @@ static void dest_begin(j_compress_ptr c)
 	j->dest.free_in_buffer = IMAGE_PIECE;
 }
 
-static void give(struct jpeg_encoder *j, size_t n)
+static void give_output(struct jpeg_encoder *j, size_t n)
 {
 	int rc = n ? j->sink(j->arg, j->out, n, j->guard.e) : 0;
 
@@ -139,7 +139,7 @@ static void give(struct jpeg_encoder *j, size_t n)
 /* libjpeg calls it with the buffer full, whatever free_in_buffer says. */
 static boolean dest_full(j_compress_ptr c)
 {
-	give((struct jpeg_encoder *)c->err, IMAGE_PIECE);
+	give_output((struct jpeg_encoder *)c->err, IMAGE_PIECE);
 	dest_begin(c);
 	return TRUE;
 }
@@ -148,7 +148,7 @@ static void dest_end(j_compress_ptr c)
 {
 	struct jpeg_encoder *j = (struct jpeg_encoder *)c->err;
 
-	give(j, IMAGE_PIECE - j->dest.free_in_buffer);
+	give_output(j, IMAGE_PIECE - j->dest.free_in_buffer);
 }
 
 int jpeg_encoder_init(struct jpeg_encoder *j, void *memory, uint32_t width, struct err *e)

@@ -90,13 +90,13 @@ static void huffman(struct code out[256], const unsigned char counts[16],
 			out[*symbols++] = (struct code){code++, (uint8_t)bits};
 }
 
-static unsigned size_of(int v)
+static unsigned bit_size(int v)
 {
 	return v ? 32u - (unsigned)__builtin_clz((unsigned)(v < 0 ? -v : v)) : 0;
 }
 
 /* Bits at the end of the template's; those beyond its room count only. */
-static void append(struct template *t, unsigned *used, uint64_t bits, unsigned n, bool gap)
+static void append_bits(struct template *t, unsigned *used, uint64_t bits, unsigned n, bool gap)
 {
 	if (n > 0 && *used + n <= BAND_BITS_MAX) {
 		t->codes |= bits << (64 - *used - n);
@@ -114,7 +114,7 @@ static bool template_of(const struct code ac[256], const int *coef, unsigned n, 
 
 	*t = (struct template){0};
 	for (unsigned i = 0; i < n; i++) {
-		unsigned size = size_of(coef[i]);
+		unsigned size = bit_size(coef[i]);
 
 		if (size == 0 && i == n - 1 && !last)
 			size = 1;
@@ -122,12 +122,12 @@ static bool template_of(const struct code ac[256], const int *coef, unsigned n, 
 			run++;
 			continue;
 		}
-		append(t, &used, ac[run << 4 | size].code, ac[run << 4 | size].bits, false);
-		append(t, &used, 0, size, true);
+		append_bits(t, &used, ac[run << 4 | size].code, ac[run << 4 | size].bits, false);
+		append_bits(t, &used, 0, size, true);
 		run = 0;
 	}
 	if (run > 0)
-		append(t, &used, ac[0].code, ac[0].bits, false);
+		append_bits(t, &used, ac[0].code, ac[0].bits, false);
 	t->codes |= used;
 	return used <= BAND_BITS_MAX;
 }
@@ -198,19 +198,19 @@ static void draw_blocks(void)
 		drawn.dc[DRAWN_DC / 2 + i] = (int16_t)-drawn.dc[i];
 }
 
-static void draw(void)
+static void draw_tables(void)
 {
 	struct code dc[256] = {0};
 
 	draw_blocks();
 	huffman(dc, dc_counts, dc_symbols);
 	for (int v = 1 - DIFF_MAX; v < DIFF_MAX; v++) {
-		unsigned size = size_of(v), used = 0;
+		unsigned size = bit_size(v), used = 0;
 		struct template t = {0};
 
-		append(&t, &used, dc[size].code, dc[size].bits, false);
+		append_bits(&t, &used, dc[size].code, dc[size].bits, false);
 		/* a negative one is told as its distance from the lowest of its size */
-		append(&t, &used, (uint64_t)(v < 0 ? v + (1 << size) - 1 : v), size, false);
+		append_bits(&t, &used, (uint64_t)(v < 0 ? v + (1 << size) - 1 : v), size, false);
 		drawn.diff[v + DIFF_MAX] = t.codes | used;
 	}
 }
@@ -224,7 +224,7 @@ struct bits {
 	unsigned char *out;
 };
 
-static inline void put(struct bits *b, uint64_t code, unsigned n)
+static inline void put_bits(struct bits *b, uint64_t code, unsigned n)
 {
 	uint64_t w = b->waiting | code >> b->n;
 
@@ -247,7 +247,7 @@ static inline void put_band(struct bits *b, unsigned band, uint64_t w, uint64_t 
 {
 	const struct template *t = &drawn.band[band][(w & 0xff) | (draw >> 8 * band & 0x300)];
 
-	put(b, (t->codes & ~(uint64_t)LENGTH_BITS) | (w & t->gaps), t->codes & LENGTH_BITS);
+	put_bits(b, (t->codes & ~(uint64_t)LENGTH_BITS) | (w & t->gaps), t->codes & LENGTH_BITS);
 }
 
 /* The first word of a block draws its DC and, with the low byte of each other word, the templates;
@@ -263,7 +263,7 @@ static int put_blocks(struct bits *to, const unsigned char *words, size_t blocks
 		memcpy(w, words, sizeof(w));
 		dc = drawn.dc[w[0] & 0xff];
 		code = drawn.diff[dc - before + DIFF_MAX];
-		put(&b, code & ~(uint64_t)LENGTH_BITS, code & LENGTH_BITS);
+		put_bits(&b, code & ~(uint64_t)LENGTH_BITS, code & LENGTH_BITS);
 		/* a loop would not be unrolled */
 		put_band(&b, 0, w[1], w[0]);
 		put_band(&b, 1, w[2], w[0]);
@@ -278,7 +278,7 @@ static int put_blocks(struct bits *to, const unsigned char *words, size_t blocks
 }
 
 /* A zero follows each byte that could begin a marker. */
-static size_t stuff(unsigned char *out, const unsigned char *in, size_t n)
+static size_t stuff_bytes(unsigned char *out, const unsigned char *in, size_t n)
 {
 	unsigned char *begin = out;
 
@@ -345,7 +345,7 @@ void jpeg_noise_prepare(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, draw);
+	pthread_once(&once, draw_tables);
 }
 
 int jpeg_noise(void *memory, const struct image_shape *shape, uint64_t file_index,
@@ -368,8 +368,8 @@ int jpeg_noise(void *memory, const struct image_shape *shape, uint64_t file_inde
 		dc = put_blocks(&b, words, n, dc);
 		if (at + n == blocks)
 			/* ones up to the end of the last byte */
-			put(&b, ~UINT64_C(0) << 57, (8 - b.n) % 8);
-		rc = sink(arg, out, stuff(out, raw, (size_t)(b.out - raw)), e);
+			put_bits(&b, ~UINT64_C(0) << 57, (8 - b.n) % 8);
+		rc = sink(arg, out, stuff_bytes(out, raw, (size_t)(b.out - raw)), e);
 		b.out = raw;
 	}
 	return rc < 0 ? rc : sink(arg, (const unsigned char *)"\xff\xd9", 2, e);

@@ -44,8 +44,8 @@ static uint64_t npy_file_bytes(const struct file_spec *f)
 	return a.header_bytes + a.data_bytes;
 }
 
-static int put_file(struct blob_stream *s, const struct file_spec *f,
-		    const struct content_source *content, struct err *e)
+static int npy_put_file(struct blob_stream *s, const struct file_spec *f,
+			const struct content_source *content, struct err *e)
 {
 	unsigned char header[NPY_HEADER_WRITTEN_MAX];
 	struct npy_array a;
@@ -66,7 +66,7 @@ static int npy_write(const struct io *io, struct blob *b, const char *path,
 	struct blob_stream s;
 
 	blob_stream_write(&s, io, b, scratch, scratch_bytes);
-	return blob_stream_end(&s, path, put_file(&s, f, content, e), e);
+	return blob_stream_end(&s, path, npy_put_file(&s, f, content, e), e);
 }
 
 static int npy_verify(const struct io *io, const char *path, const struct file_spec *f,
@@ -76,12 +76,12 @@ static int npy_verify(const struct io *io, const char *path, const struct file_s
 	struct blob_stream s;
 	int rc = blob_stream_compare(&s, io, path, npy_file_bytes(f), scratch, scratch_bytes, e);
 
-	return rc < 0 ? rc : blob_stream_end(&s, path, put_file(&s, f, content, e), e);
+	return rc < 0 ? rc : blob_stream_end(&s, path, npy_put_file(&s, f, content, e), e);
 }
 
 /* The reader's layout; with c->base NULL only its size. */
-static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
-		    struct reader *r)
+static void npy_lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
+			struct reader *r)
 {
 	uint64_t whole;
 
@@ -109,13 +109,13 @@ static size_t npy_reader_bytes(const struct reader_config *config, const struct 
 {
 	struct reader r = {0};
 
-	return reader_measure(&r, sizeof(r), lay_out, config, s);
+	return reader_measure(&r, sizeof(r), npy_lay_out, config, s);
 }
 
 static int npy_reader_init(void *memory, const struct reader_config *config, const struct io *io,
 			   struct reader **out, struct err *e)
 {
-	return reader_begin(memory, sizeof(struct reader), lay_out, config, io, out, e);
+	return reader_begin(memory, sizeof(struct reader), npy_lay_out, config, io, out, e);
 }
 
 /* What np.load does with a Python file before the data. */
@@ -224,7 +224,7 @@ static int stdio_read(struct reader *r, struct stdio *f, unsigned char *out, uin
 	return 0;
 }
 
-static int cut_short(uint64_t have, const struct npy_array *a, struct err *e)
+static int array_cut_short(uint64_t have, const struct npy_array *a, struct err *e)
 {
 	return err_set(e, ERR_DATA,
 		       "the file ends %" PRIu64 " bytes into its array, which has %" PRIu64
@@ -263,7 +263,7 @@ static int read_framework(struct reader *r, const struct file_spec *f, struct sa
 	if (rc < 0)
 		return rc;
 	if (done < a.data_bytes)
-		return cut_short(done, &a, e);
+		return array_cut_short(done, &a, e);
 	out->data = r->data;
 	return expectation_check(&r->base.expect, f->file_index, 0, a.header_bytes, r->data,
 				 (size_t)a.data_bytes, e);
@@ -342,7 +342,7 @@ static int read_native(struct reader *r, const struct file_spec *f, struct sampl
 		if (got < 0)
 			return (int)got;
 		if (got == 0)
-			return cut_short(done, &a, e);
+			return array_cut_short(done, &a, e);
 		have = (size_t)got;
 		skip = 0;
 	}

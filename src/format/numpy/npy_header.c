@@ -52,7 +52,7 @@ int npy_header_length(const unsigned char *prefix, uint64_t offset, size_t *tota
 	return 0;
 }
 
-static int bad(const struct scan *s, const char *what, struct err *e)
+static int syntax_error(const struct scan *s, const char *what, struct err *e)
 {
 	return err_set(e, ERR_DATA, "the npy header is damaged at offset %" PRIu64 ": %s",
 		       s->offset + (uint64_t)(s->p - s->start), what);
@@ -65,7 +65,7 @@ static void skip_space(struct scan *s)
 		s->p++;
 }
 
-static bool take(struct scan *s, char c)
+static bool accept_char(struct scan *s, char c)
 {
 	skip_space(s);
 	if (s->p < s->end && *s->p == c) {
@@ -75,7 +75,7 @@ static bool take(struct scan *s, char c)
 	return false;
 }
 
-static bool take_word(struct scan *s, const char *word)
+static bool accept_word(struct scan *s, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -89,15 +89,15 @@ static bool take_word(struct scan *s, const char *word)
 }
 
 /* A Python string without escapes; a longer one is cut to fit. */
-static int take_string(struct scan *s, char *out, size_t out_size, struct err *e)
+static int parse_string(struct scan *s, char *out, size_t out_size, struct err *e)
 {
 	size_t n = 0;
 	char quote;
 
 	skip_space(s);
 	if (s->p == s->end || (*s->p != '\'' && *s->p != '"'))
-		return bad(s, "a quoted string is wanted (arrays of structures are not samples)",
-			   e);
+		return syntax_error(
+			s, "a quoted string is wanted (arrays of structures are not samples)", e);
 	quote = *s->p++;
 	while (s->p < s->end && *s->p != quote && *s->p != '\n' && *s->p != '\\') {
 		if (n + 1 < out_size)
@@ -106,22 +106,23 @@ static int take_string(struct scan *s, char *out, size_t out_size, struct err *e
 	}
 	out[n] = '\0';
 	if (s->p == s->end || *s->p != quote)
-		return bad(s, "a string does not end", e);
+		return syntax_error(s, "a string does not end", e);
 	s->p++;
 	return 0;
 }
 
-static int take_dim(struct scan *s, uint64_t *out, struct err *e)
+static int parse_dim(struct scan *s, uint64_t *out, struct err *e)
 {
 	uint64_t v = 0;
 
 	skip_space(s);
 	if (s->p == s->end || !isdigit((unsigned char)*s->p))
-		return bad(s, "a dimension is wanted, a whole number that is not negative", e);
+		return syntax_error(s, "a dimension is wanted, a whole number that is not negative",
+				    e);
 	while (s->p < s->end && isdigit((unsigned char)*s->p)) {
 		if (__builtin_mul_overflow(v, 10u, &v) ||
 		    __builtin_add_overflow(v, (uint64_t)(*s->p - '0'), &v) || v > INT64_MAX)
-			return bad(s, "a dimension does not fit 64 bits", e);
+			return syntax_error(s, "a dimension does not fit 64 bits", e);
 		s->p++;
 	}
 	/* Python 2 wrote long integers so */
@@ -131,63 +132,66 @@ static int take_dim(struct scan *s, uint64_t *out, struct err *e)
 	return 0;
 }
 
-static int take_shape(struct scan *s, struct npy_array *out, struct err *e)
+static int parse_shape(struct scan *s, struct npy_array *out, struct err *e)
 {
 	bool comma = false;
 	int rc;
 
-	if (!take(s, '('))
-		return bad(s, "the shape must be a tuple", e);
+	if (!accept_char(s, '('))
+		return syntax_error(s, "the shape must be a tuple", e);
 	out->ndims = 0;
-	while (!take(s, ')')) {
+	while (!accept_char(s, ')')) {
 		if (out->ndims > 0 && !comma)
-			return bad(s, "a comma or ')' is wanted in the shape", e);
+			return syntax_error(s, "a comma or ')' is wanted in the shape", e);
 		if (out->ndims == NPY_DIMS_MAX)
-			return bad(s, "the array has more dimensions than samples can have", e);
-		rc = take_dim(s, &out->dims[out->ndims], e);
+			return syntax_error(
+				s, "the array has more dimensions than samples can have", e);
+		rc = parse_dim(s, &out->dims[out->ndims], e);
 		if (rc < 0)
 			return rc;
 		out->ndims++;
-		comma = take(s, ',');
+		comma = accept_char(s, ',');
 	}
 	if (out->ndims == 1 && !comma)
-		return bad(s, "the shape is a number, not a tuple", e);
+		return syntax_error(s, "the shape is a number, not a tuple", e);
 	return 0;
 }
 
 enum { HAVE_DESCR = 1, HAVE_ORDER = 2, HAVE_SHAPE = 4 };
 
-static int take_pair(struct scan *s, struct npy_array *out, unsigned *have, struct err *e)
+static int parse_pair(struct scan *s, struct npy_array *out, unsigned *have, struct err *e)
 {
 	unsigned which;
 	char key[16];
-	int rc = take_string(s, key, sizeof(key), e);
+	int rc = parse_string(s, key, sizeof(key), e);
 
 	if (rc < 0)
 		return rc;
-	if (!take(s, ':'))
-		return bad(s, "a colon is wanted after a key", e);
+	if (!accept_char(s, ':'))
+		return syntax_error(s, "a colon is wanted after a key", e);
 	if (strcmp(key, "descr") == 0) {
 		which = HAVE_DESCR;
-		rc = take_string(s, out->descr, sizeof(out->descr), e);
+		rc = parse_string(s, out->descr, sizeof(out->descr), e);
 	} else if (strcmp(key, "fortran_order") == 0) {
 		which = HAVE_ORDER;
-		out->fortran_order = take_word(s, "True");
-		if (!out->fortran_order && !take_word(s, "False"))
-			rc = bad(s, "fortran_order must be True or False", e);
+		out->fortran_order = accept_word(s, "True");
+		if (!out->fortran_order && !accept_word(s, "False"))
+			rc = syntax_error(s, "fortran_order must be True or False", e);
 	} else if (strcmp(key, "shape") == 0) {
 		which = HAVE_SHAPE;
-		rc = take_shape(s, out, e);
+		rc = parse_shape(s, out, e);
 	} else {
-		return bad(s, "the keys are 'descr', 'fortran_order' and 'shape', each once", e);
+		return syntax_error(
+			s, "the keys are 'descr', 'fortran_order' and 'shape', each once", e);
 	}
 	if (rc == 0 && (*have & which))
-		return bad(s, "the keys are 'descr', 'fortran_order' and 'shape', each once", e);
+		return syntax_error(
+			s, "the keys are 'descr', 'fortran_order' and 'shape', each once", e);
 	*have |= which;
 	return rc;
 }
 
-static bool size_of(const struct npy_array *a, uint64_t *out)
+static bool array_bytes(const struct npy_array *a, uint64_t *out)
 {
 	uint64_t n = a->elem->bytes;
 
@@ -225,27 +229,27 @@ int npy_header_parse(const unsigned char *bytes, size_t n, uint64_t offset, stru
 	s.p = s.start + before;
 	s.end = s.start + n;
 	s.offset = offset;
-	if (!take(&s, '{'))
-		return bad(&s, "a '{' is wanted", e);
-	while (!take(&s, '}')) {
+	if (!accept_char(&s, '{'))
+		return syntax_error(&s, "a '{' is wanted", e);
+	while (!accept_char(&s, '}')) {
 		if (!comma)
-			return bad(&s, "a comma or '}' is wanted", e);
-		rc = take_pair(&s, out, &have, e);
+			return syntax_error(&s, "a comma or '}' is wanted", e);
+		rc = parse_pair(&s, out, &have, e);
 		if (rc < 0)
 			return rc;
-		comma = take(&s, ',');
+		comma = accept_char(&s, ',');
 	}
 	skip_space(&s);
 	if (s.p != s.end)
-		return bad(&s, "there is text after the '}'", e);
+		return syntax_error(&s, "there is text after the '}'", e);
 	if (have != (HAVE_DESCR | HAVE_ORDER | HAVE_SHAPE))
-		return bad(&s, "one of the keys 'descr', 'fortran_order' and 'shape' is missing",
-			   e);
+		return syntax_error(
+			&s, "one of the keys 'descr', 'fortran_order' and 'shape' is missing", e);
 	/* elem_find also knows names and aliases, which no header holds */
 	if (out->descr[0] == '<' || out->descr[0] == '|' || out->descr[0] == '=')
 		out->elem = elem_find(out->descr);
-	if (out->elem && !size_of(out, &out->data_bytes))
-		return bad(&s, "the array has more bytes than a file can hold", e);
+	if (out->elem && !array_bytes(out, &out->data_bytes))
+		return syntax_error(&s, "the array has more bytes than a file can hold", e);
 	return 0;
 }
 
@@ -261,7 +265,7 @@ int npy_array_of(const struct file_spec *f, struct npy_array *out, struct err *e
 		out->dims[i] = f->dims[i];
 	out->dims[f->ndims] = f->samples;
 	snprintf(out->descr, sizeof(out->descr), "%s", f->elem->descr);
-	if (!size_of(out, &out->data_bytes))
+	if (!array_bytes(out, &out->data_bytes))
 		return err_set(e, ERR_USAGE,
 			       "a file of %" PRIu64
 			       " such samples has more bytes than a file can hold",
@@ -271,7 +275,7 @@ int npy_array_of(const struct file_spec *f, struct npy_array *out, struct err *e
 }
 
 /* "uint8 (32, 32, 1)". */
-static void describe(const struct npy_array *a, char *out, size_t out_size)
+static void array_text(const struct npy_array *a, char *out, size_t out_size)
 {
 	size_t n = (size_t)snprintf(out, out_size, "%s (", a->elem ? a->elem->name : a->descr);
 
@@ -293,8 +297,8 @@ int npy_array_check(const struct npy_array *found, const struct file_spec *f, st
 	if (found->elem == want.elem && found->ndims == want.ndims &&
 	    memcmp(found->dims, want.dims, want.ndims * sizeof(want.dims[0])) == 0)
 		return 0;
-	describe(found, have_text, sizeof(have_text));
-	describe(&want, want_text, sizeof(want_text));
+	array_text(found, have_text, sizeof(have_text));
+	array_text(&want, want_text, sizeof(want_text));
 	return err_set(
 		e, ERR_DATA,
 		"the file holds an array %s and the workload asks for %s: the dataset was made "

@@ -41,7 +41,7 @@ static const struct elem_type *label_elem(void)
 	return elem_find("int64");
 }
 
-static int add(uint64_t *sum, uint64_t n, struct err *e)
+static int add_bytes(uint64_t *sum, uint64_t n, struct err *e)
 {
 	if (__builtin_add_overflow(*sum, n, sum) || *sum > INT64_MAX)
 		return err_set(e, ERR_USAGE,
@@ -55,7 +55,7 @@ static bool is_zip(const struct file_spec *f)
 }
 
 /* What is left to a block, and what a stream of blocks takes. */
-static size_t block_of(uint64_t left)
+static size_t block_bytes_of(uint64_t left)
 {
 	return left < BLOCK_BYTES ? (size_t)left : BLOCK_BYTES;
 }
@@ -86,18 +86,18 @@ static int npz_layout_of(const struct file_spec *f, struct npz_layout *out, stru
 		entry->bytes = out->array[i].header_bytes + out->array[i].data_bytes;
 		entry->compressed_bytes = is_zip(f) ? deflated_bytes(entry->bytes) : entry->bytes;
 		entry->local_offset = at;
-		rc = add(&at, zip_write_local(bytes, entry), e);
+		rc = add_bytes(&at, zip_write_local(bytes, entry), e);
 		if (rc == 0)
-			rc = add(&at, entry->compressed_bytes, e);
+			rc = add_bytes(&at, entry->compressed_bytes, e);
 	}
 	directory = at;
 	for (int i = 0; rc == 0 && i < NPZ_MEMBERS; i++)
 		directory_bytes += zip_write_central(bytes, &out->entry[i]);
 	if (rc == 0)
-		rc = add(&at,
-			 directory_bytes +
-				 zip_write_end(bytes, NPZ_MEMBERS, directory, directory_bytes),
-			 e);
+		rc = add_bytes(&at,
+			       directory_bytes + zip_write_end(bytes, NPZ_MEMBERS, directory,
+							       directory_bytes),
+			       e);
 	out->file_bytes = at;
 	return rc;
 }
@@ -164,7 +164,7 @@ static int put_blocks(struct blob_stream *s, const struct member *m, uint64_t by
 	int rc = 0;
 
 	for (uint64_t done = 0; rc == 0 && done < bytes;) {
-		size_t n = block_of(bytes - done);
+		size_t n = block_bytes_of(bytes - done);
 
 		rc = put_block_header(s, n, done + n == bytes, e);
 		if (rc == 0)
@@ -200,8 +200,8 @@ static int put_member(struct blob_stream *s, struct zip_entry *entry, const stru
 	return rc < 0 ? rc : blob_stream_fill_hole(s, crc, e);
 }
 
-static int put_file(struct blob_stream *s, const struct file_spec *f,
-		    const struct content_source *content, struct err *e)
+static int npz_put_file(struct blob_stream *s, const struct file_spec *f,
+			const struct content_source *content, struct err *e)
 {
 	unsigned char bytes[CENTRAL_MAX];
 	struct npz_layout l;
@@ -231,7 +231,7 @@ static int npz_write(const struct io *io, struct blob *b, const char *path,
 	struct blob_stream s;
 
 	blob_stream_write(&s, io, b, scratch, scratch_bytes);
-	return blob_stream_end(&s, path, put_file(&s, f, content, e), e);
+	return blob_stream_end(&s, path, npz_put_file(&s, f, content, e), e);
 }
 
 static int npz_verify(const struct io *io, const char *path, const struct file_spec *f,
@@ -241,7 +241,7 @@ static int npz_verify(const struct io *io, const char *path, const struct file_s
 	struct blob_stream s;
 	int rc = blob_stream_compare(&s, io, path, npz_file_bytes(f), scratch, scratch_bytes, e);
 
-	return rc < 0 ? rc : blob_stream_end(&s, path, put_file(&s, f, content, e), e);
+	return rc < 0 ? rc : blob_stream_end(&s, path, npz_put_file(&s, f, content, e), e);
 }
 
 /* The first member, x, over whose array every sample is spread. */
@@ -300,14 +300,14 @@ struct reader {
 	uint32_t crc;
 };
 
-static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
-		    struct reader *r)
+static void npz_lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
+			struct reader *r)
 {
 	uint64_t whole;
 
 	reader_base_lay_out(c, config, s, &r->base);
 	r->header = carve(c, NPY_HEADER_MAX);
-	r->inflater.memory = carve(c, INFLATER_MEMORY);
+	r->inflater.memory.base = carve(c, INFLATER_MEMORY);
 	if (config->access == ACCESS_FRAMEWORK) {
 		r->python_buffer_bytes = reader_buffer_bytes(config);
 		r->python_buffer = carve(c, r->python_buffer_bytes);
@@ -328,16 +328,16 @@ static size_t npz_reader_bytes(const struct reader_config *config, const struct 
 {
 	struct reader r = {0};
 
-	return reader_measure(&r, sizeof(r), lay_out, config, s);
+	return reader_measure(&r, sizeof(r), npz_lay_out, config, s);
 }
 
 static int npz_reader_init(void *memory, const struct reader_config *config, const struct io *io,
 			   struct reader **out, struct err *e)
 {
-	int rc = reader_begin(memory, sizeof(struct reader), lay_out, config, io, out, e);
+	int rc = reader_begin(memory, sizeof(struct reader), npz_lay_out, config, io, out, e);
 
 	if (rc == 0)
-		inflater_init(&(*out)->inflater, (*out)->inflater.memory);
+		inflater_init(&(*out)->inflater, (*out)->inflater.memory.base);
 	return rc;
 }
 
@@ -583,7 +583,7 @@ static int read_framework(struct reader *r, const struct file_spec *f, struct sa
 			   NUMPY_PIECE / a.elem->bytes * a.elem->bytes, out, e);
 }
 
-static uint64_t le(const unsigned char *p, int bytes)
+static uint64_t load_le(const unsigned char *p, int bytes)
 {
 	uint64_t v = 0;
 
@@ -598,13 +598,13 @@ static bool local_sizes(const unsigned char *extra, size_t n, struct zip_entry *
 	if (m->bytes != UINT32_MAX && m->compressed_bytes != UINT32_MAX)
 		return true;
 	while (n >= 4) {
-		size_t id = (size_t)le(extra, 2), size = (size_t)le(extra + 2, 2);
+		size_t id = (size_t)load_le(extra, 2), size = (size_t)load_le(extra + 2, 2);
 
 		if (size > n - 4)
 			return false;
 		if (id == 1 && size >= 16) {
-			m->bytes = le(extra + 4, 8);
-			m->compressed_bytes = le(extra + 12, 8);
+			m->bytes = load_le(extra + 4, 8);
+			m->compressed_bytes = load_le(extra + 12, 8);
 			return true;
 		}
 		extra += 4 + size;
@@ -621,17 +621,17 @@ static bool local_is_x(const unsigned char *in, size_t n, struct zip_entry *m, u
 
 	if (n < ZIP_LOCAL_BYTES || memcmp(in, "PK\3\4", 4) != 0)
 		return false;
-	name_bytes = (size_t)le(in + 26, 2);
-	extra_bytes = (size_t)le(in + 28, 2);
+	name_bytes = (size_t)load_le(in + 26, 2);
+	extra_bytes = (size_t)load_le(in + 28, 2);
 	if (name_bytes + extra_bytes > n - ZIP_LOCAL_BYTES ||
 	    name_bytes != strlen(npz_member_name[0]) ||
 	    memcmp(in + ZIP_LOCAL_BYTES, npz_member_name[0], name_bytes) != 0)
 		return false;
-	*m = (struct zip_entry){.flags = (uint16_t)le(in + 6, 2),
-				.method = (uint16_t)le(in + 8, 2),
-				.crc = (uint32_t)le(in + 14, 4),
-				.compressed_bytes = le(in + 18, 4),
-				.bytes = le(in + 22, 4)};
+	*m = (struct zip_entry){.flags = (uint16_t)load_le(in + 6, 2),
+				.method = (uint16_t)load_le(in + 8, 2),
+				.crc = (uint32_t)load_le(in + 14, 4),
+				.compressed_bytes = load_le(in + 18, 4),
+				.bytes = load_le(in + 22, 4)};
 	memcpy(m->name, npz_member_name[0], name_bytes + 1);
 	*data = ZIP_LOCAL_BYTES + name_bytes + extra_bytes;
 	return !(m->flags & (FLAG_SIZES_LATER | 1u)) &&

@@ -16,7 +16,6 @@
 #include <libdeflate.h>
 #include <string.h>
 
-#include "codec/adler32.h"
 #include "codec/crc32.h"
 #include "format/blob_stream.h"
 #include "format/image.h"
@@ -29,6 +28,7 @@
 #define BLOCK_HEAD 5
 #define ZLIB_HEAD 2
 #define ZLIB_TAIL 4
+#define ADLER_BEGIN 1u
 #define IDAT_MIN 65536u
 #define IDAT_MAX (1u << 30)
 /* Part of the scratch in which pixels are made into rows. */
@@ -168,7 +168,7 @@ static int put_pixels(struct blob_stream *s, const struct png_layout *p, const s
 {
 	struct idat d = {.s = s, .left = p->zlib_bytes, .chunk_bytes = p->idat_bytes};
 	unsigned char *rows = scratch, *pixels = scratch + ROWS_SCRATCH / 2;
-	uint32_t adler = ADLER32_BEGIN;
+	uint32_t adler = ADLER_BEGIN;
 	unsigned char tail[ZLIB_TAIL];
 	/* deflate with a window of 32 KiB, made by the fastest way */
 	int rc = idat_put(&d, (const unsigned char *)"\x78\x01", ZLIB_HEAD, e);
@@ -180,7 +180,7 @@ static int put_pixels(struct blob_stream *s, const struct png_layout *p, const s
 						  (unsigned char)~n, (unsigned char)(~n >> 8)};
 
 		make_rows(f, content, (uint64_t)p->shape.width + 1, at, rows, pixels, n);
-		adler = adler32_update(adler, rows, n);
+		adler = libdeflate_adler32(adler, rows, n);
 		rc = idat_put(&d, head, sizeof(head), e);
 		if (rc == 0)
 			rc = idat_put(&d, rows, n, e);
@@ -189,8 +189,8 @@ static int put_pixels(struct blob_stream *s, const struct png_layout *p, const s
 	return rc < 0 ? rc : idat_put(&d, tail, sizeof(tail), e);
 }
 
-static int put_file(struct blob_stream *s, const struct file_spec *f,
-		    const struct content_source *content, unsigned char *scratch, struct err *e)
+static int png_put_file(struct blob_stream *s, const struct file_spec *f,
+			const struct content_source *content, unsigned char *scratch, struct err *e)
 {
 	unsigned char ihdr[PNG_IHDR_BYTES] = {[8] = 8};
 	struct png_layout p;
@@ -221,7 +221,7 @@ static int png_write(const struct io *io, struct blob *b, const char *path,
 	struct blob_stream s;
 
 	blob_stream_write(&s, io, b, (char *)scratch + ROWS_SCRATCH, scratch_bytes - ROWS_SCRATCH);
-	return blob_stream_end(&s, path, put_file(&s, f, content, scratch, e), e);
+	return blob_stream_end(&s, path, png_put_file(&s, f, content, scratch, e), e);
 }
 
 static int png_verify(const struct io *io, const char *path, const struct file_spec *f,
@@ -233,7 +233,7 @@ static int png_verify(const struct io *io, const char *path, const struct file_s
 		blob_stream_compare(&s, io, path, png_file_bytes(f), (char *)scratch + ROWS_SCRATCH,
 				    scratch_bytes - ROWS_SCRATCH, e);
 
-	return rc < 0 ? rc : blob_stream_end(&s, path, put_file(&s, f, content, scratch, e), e);
+	return rc < 0 ? rc : blob_stream_end(&s, path, png_put_file(&s, f, content, scratch, e), e);
 }
 
 /* ---- reading ---- */
@@ -264,13 +264,8 @@ struct decoding {
 	int odd; /* which of the two it is */
 };
 
-static uint32_t be32(const unsigned char *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
-		    struct reader *r)
+static void png_lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
+			struct reader *r)
 {
 	/* a file of ours is larger than its rows, so that there is room for those too; other
 	 * writers cut the stream into smaller blocks or chunks */
@@ -292,13 +287,13 @@ static size_t png_reader_bytes(const struct reader_config *config, const struct 
 {
 	struct reader r = {0};
 
-	return reader_measure(&r, sizeof(r), lay_out, config, s);
+	return reader_measure(&r, sizeof(r), png_lay_out, config, s);
 }
 
 static int png_reader_init(void *memory, const struct reader_config *config, const struct io *io,
 			   struct reader **out, struct err *e)
 {
-	int rc = reader_begin(memory, sizeof(struct reader), lay_out, config, io, out, e);
+	int rc = reader_begin(memory, sizeof(struct reader), png_lay_out, config, io, out, e);
 	struct reader *r = memory;
 
 	if (rc < 0 || config->decode == DECODE_NONE)
@@ -317,29 +312,11 @@ static int png_reader_close(struct reader *r, struct err *e)
 	return 0;
 }
 
-static int cut_short(const struct image_source *s, struct err *e)
-{
-	return err_set(e, ERR_DATA,
-		       "the file ends at offset %" PRIu64
-		       ", before the end of its image: it was cut "
-		       "short",
-		       s->offset);
-}
-
-static int read_exactly(struct image_source *s, void *out, size_t n, struct err *e)
-{
-	ssize_t got = image_source_read(s, out, n, e);
-
-	if (got < 0)
-		return (int)got;
-	return (size_t)got < n ? cut_short(s, e) : 0;
-}
-
 /* ---- pixels ---- */
 
 /* Compares pixels [offset, offset + n) of the image. */
-static int compare(const struct decoding *d, uint64_t offset, const unsigned char *p, uint64_t n,
-		   struct err *e)
+static int compare_pixels(const struct decoding *d, uint64_t offset, const unsigned char *p,
+			  uint64_t n, struct err *e)
 {
 	return expectation_check(&d->r->image.base.expect, d->f->file_index, offset, UINT64_MAX, p,
 				 (size_t)n, e);
@@ -377,7 +354,7 @@ static int finish_whole(struct decoding *d, struct err *e)
 		above = to;
 		to += m->row_bytes;
 	}
-	return compare(d, 0, r->pixels, m->row_bytes * m->height, e);
+	return compare_pixels(d, 0, r->pixels, m->row_bytes * m->height, e);
 }
 
 /* The two rows: [filter][pixels] each. */
@@ -393,10 +370,10 @@ static int row_done(struct decoding *d, struct err *e)
 	unsigned char filter = row[0];
 	int rc;
 
-	d->adler = adler32_update(d->adler, row, d->filled);
+	d->adler = libdeflate_adler32(d->adler, row, d->filled);
 	rc = png_unfilter(&d->image, filter, row + 1, above, row + 1, d->y, e);
 	if (rc == 0)
-		rc = compare(d, d->y * d->image.row_bytes, row + 1, d->image.row_bytes, e);
+		rc = compare_pixels(d, d->y * d->image.row_bytes, row + 1, d->image.row_bytes, e);
 	d->y++;
 	d->filled = 0;
 	d->odd = !d->odd;
@@ -467,7 +444,7 @@ static int inflate_rows(struct decoding *d, const unsigned char *in, size_t n, s
 }
 
 /* What was gathered goes through the streaming inflater. */
-static int drain(struct decoding *d, struct err *e)
+static int inflate_gathered(struct decoding *d, struct err *e)
 {
 	const unsigned char *in = d->r->packed;
 	size_t n = d->packed, before = d->head;
@@ -485,7 +462,7 @@ static int drain(struct decoding *d, struct err *e)
 
 static int finish_rows(struct decoding *d, struct err *e)
 {
-	int rc = drain(d, e);
+	int rc = inflate_gathered(d, e);
 
 	if (rc < 0)
 		return rc;
@@ -493,7 +470,7 @@ static int finish_rows(struct decoding *d, struct err *e)
 		return wrong_amount(d, "less", e);
 	if (!d->ended || d->tail < ZLIB_TAIL)
 		return err_set(e, ERR_DATA, "the compressed pixels have no end");
-	if (be32(d->frame + ZLIB_HEAD) != d->adler)
+	if (png_be32(d->frame + ZLIB_HEAD) != d->adler)
 		return err_set(e, ERR_DATA,
 			       "the pixels do not have the checksum that the file says");
 	return 0;
@@ -514,10 +491,10 @@ static int chunk_open(struct image_source *s, struct chunk *k, struct err *e)
 	int rc;
 
 	k->offset = s->offset;
-	rc = read_exactly(s, head, sizeof(head), e);
+	rc = image_source_read_all(s, head, sizeof(head), e);
 	if (rc < 0)
 		return rc;
-	k->bytes = be32(head);
+	k->bytes = png_be32(head);
 	memcpy(k->type, head + 4, 4);
 	k->type[4] = '\0';
 	for (int i = 0; i < 4; i++) {
@@ -540,15 +517,15 @@ static int chunk_close(const struct decoding *d, struct image_source *s, const s
 		       struct err *e)
 {
 	unsigned char crc[4];
-	int rc = read_exactly(s, crc, sizeof(crc), e);
+	int rc = image_source_read_all(s, crc, sizeof(crc), e);
 
-	if (rc < 0 || !d->look || be32(crc) == k->crc)
+	if (rc < 0 || !d->look || png_be32(crc) == k->crc)
 		return rc;
 	return err_set(e, ERR_DATA,
 		       "the PNG chunk %s at offset %" PRIu64
 		       " is damaged: its checksum is %08x, and its "
 		       "bytes have %08x",
-		       k->type, k->offset, be32(crc), k->crc);
+		       k->type, k->offset, png_be32(crc), k->crc);
 }
 
 static int chunk_skip(const struct decoding *d, struct image_source *s, struct chunk *k,
@@ -561,7 +538,7 @@ static int chunk_skip(const struct decoding *d, struct image_source *s, struct c
 		if (got < 0)
 			return (int)got;
 		if (got == 0)
-			return cut_short(s, e);
+			return image_cut_short(s, e);
 		if (d->look)
 			k->crc = crc32_update(k->crc, run, (size_t)got);
 		left -= (uint32_t)got;
@@ -580,10 +557,10 @@ static int chunk_pixels(struct decoding *d, struct image_source *s, struct chunk
 
 		if (n > r->packed_room - d->packed) {
 			d->by_rows = true;
-			rc = drain(d, e);
+			rc = inflate_gathered(d, e);
 		}
 		if (rc == 0)
-			rc = read_exactly(s, r->packed + d->packed, n, e);
+			rc = image_source_read_all(s, r->packed + d->packed, n, e);
 		if (rc < 0)
 			return rc;
 		k->crc = crc32_update(k->crc, r->packed + d->packed, n);
@@ -593,7 +570,7 @@ static int chunk_pixels(struct decoding *d, struct image_source *s, struct chunk
 	return 0;
 }
 
-static int read_header(struct decoding *d, struct image_source *s, struct chunk *k, struct err *e)
+static int read_ihdr(struct decoding *d, struct image_source *s, struct chunk *k, struct err *e)
 {
 	unsigned char ihdr[PNG_IHDR_BYTES];
 	struct image_shape shape;
@@ -606,7 +583,7 @@ static int read_header(struct decoding *d, struct image_source *s, struct chunk 
 			       ", is %s of %u bytes, not IHDR "
 			       "of %d",
 			       k->offset, k->type, k->bytes, PNG_IHDR_BYTES);
-	rc = read_exactly(s, ihdr, sizeof(ihdr), e);
+	rc = image_source_read_all(s, ihdr, sizeof(ihdr), e);
 	if (rc < 0)
 		return rc;
 	k->crc = crc32_update(k->crc, ihdr, sizeof(ihdr));
@@ -621,7 +598,7 @@ static int read_header(struct decoding *d, struct image_source *s, struct chunk 
 }
 
 /* Whether, and how, the image of this header can be decoded. */
-static int plan(struct decoding *d, struct err *e)
+static int plan_decoding(struct decoding *d, struct err *e)
 {
 	const struct png_image *m = &d->image;
 
@@ -641,7 +618,7 @@ static int plan(struct decoding *d, struct err *e)
 	return 0;
 }
 
-static int begin(struct decoding *d, struct image_source *s, struct chunk *k, struct err *e)
+static int open_image(struct decoding *d, struct image_source *s, struct chunk *k, struct err *e)
 {
 	unsigned char signature[16];
 	int rc = 0;
@@ -653,19 +630,19 @@ static int begin(struct decoding *d, struct image_source *s, struct chunk *k, st
 			return (int)got;
 		image_source_rewind(s);
 	}
-	rc = read_exactly(s, signature, sizeof(png_signature), e);
+	rc = image_source_read_all(s, signature, sizeof(png_signature), e);
 	if (rc == 0 && memcmp(signature, png_signature, sizeof(png_signature)) != 0)
 		rc = err_set(e, ERR_DATA,
 			     "it is no PNG file: it does not begin with PNG's signature");
 	if (rc == 0)
 		rc = chunk_open(s, k, e);
 	if (rc == 0)
-		rc = read_header(d, s, k, e);
-	return rc < 0 ? rc : plan(d, e);
+		rc = read_ihdr(d, s, k, e);
+	return rc < 0 ? rc : plan_decoding(d, e);
 }
 
 /* All chunks from the second to the last. */
-static int walk(struct decoding *d, struct image_source *s, struct err *e)
+static int read_chunks(struct decoding *d, struct image_source *s, struct err *e)
 {
 	enum { BEFORE, WITHIN, AFTER } where = BEFORE;
 	struct chunk k;
@@ -704,25 +681,25 @@ static int walk(struct decoding *d, struct image_source *s, struct err *e)
 	if (where == BEFORE)
 		return err_set(e, ERR_DATA, "the PNG file has no pixels: there is no IDAT chunk");
 	/* Pillow does not ask for the checksum of IEND, but it has to be there */
-	return s->offset + 4 > s->file_bytes ? cut_short(s, e) : 0;
+	return s->offset + 4 > s->file_bytes ? image_cut_short(s, e) : 0;
 }
 
-static int read_image(struct reader *r, const struct file_spec *f, uint64_t index,
-		      struct sample *out, struct err *e)
+static int png_read_image(struct reader *r, const struct file_spec *f, uint64_t index,
+			  struct sample *out, struct err *e)
 {
 	struct image_source *source = &r->image.source;
 	struct decoding d = {.r = r,
 			     .f = f,
 			     .look = r->image.base.config.decode != DECODE_NONE,
-			     .adler = ADLER32_BEGIN};
+			     .adler = ADLER_BEGIN};
 	struct chunk k;
 	int rc = image_source_start(&r->image, e);
 
 	(void)index;
 	if (rc == 0)
-		rc = begin(&d, source, &k, e);
+		rc = open_image(&d, source, &k, e);
 	if (rc == 0)
-		rc = walk(&d, source, e);
+		rc = read_chunks(&d, source, e);
 	if (rc == 0 && d.look)
 		rc = d.by_rows ? finish_rows(&d, e) : finish_whole(&d, e);
 	if (rc < 0)
@@ -735,7 +712,7 @@ static int read_image(struct reader *r, const struct file_spec *f, uint64_t inde
 static int png_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
 		    struct sample *out, struct err *e)
 {
-	return reader_read_file(r, path, f, index, out, read_image, e);
+	return reader_read_file(r, path, f, index, out, png_read_image, e);
 }
 
 const struct format_ops format_png = {

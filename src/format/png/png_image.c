@@ -12,11 +12,6 @@
 const unsigned char png_signature[PNG_SIGNATURE_BYTES] = {0x89, 'P',  'N',  'G',
 							  '\r', '\n', 0x1a, '\n'};
 
-static uint32_t be32(const unsigned char *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
 /* Channels of a colour type, 0 when it does not exist; *depths gets the sum of the allowed depths.
  */
 static unsigned channels_of(unsigned colour, unsigned *depths)
@@ -42,8 +37,10 @@ int png_image_parse(const unsigned char ihdr[PNG_IHDR_BYTES], uint64_t offset,
 {
 	unsigned depths = 0, channels = channels_of(ihdr[9], &depths), bits;
 
-	*out = (struct png_image){
-		.width = be32(ihdr), .height = be32(ihdr + 4), .depth = ihdr[8], .colour = ihdr[9]};
+	*out = (struct png_image){.width = png_be32(ihdr),
+				  .height = png_be32(ihdr + 4),
+				  .depth = ihdr[8],
+				  .colour = ihdr[9]};
 	if (out->width < 1 || out->height < 1 || out->width > PNG_SIDE_MAX ||
 	    out->height > PNG_SIDE_MAX)
 		return err_set(e, ERR_DATA,

@@ -11,6 +11,11 @@
 
 extern const unsigned char png_signature[PNG_SIGNATURE_BYTES];
 
+static inline uint32_t png_be32(const unsigned char *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
 struct png_image {
 	uint32_t width, height;
 	unsigned depth, colour; /* bits of a channel; PNG's colour type */

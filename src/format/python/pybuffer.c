@@ -37,7 +37,7 @@ uint64_t pybuffer_tell(const struct pybuffer *p)
 	return p->raw - (p->end - p->pos);
 }
 
-static void drop(struct pybuffer *p)
+static void drop_buffered(struct pybuffer *p)
 {
 	p->pos = 0;
 	p->end = 0;
@@ -51,13 +51,13 @@ void pybuffer_seek(struct pybuffer *p, uint64_t target)
 		return;
 	}
 	p->raw = target;
-	drop(p);
+	drop_buffered(p);
 }
 
 void pybuffer_seek_end(struct pybuffer *p, uint64_t before)
 {
 	p->raw = p->file_bytes - before;
-	drop(p);
+	drop_buffered(p);
 }
 
 static ssize_t raw_read(struct pybuffer *p, void *out, size_t n, struct err *e)
@@ -70,7 +70,7 @@ static ssize_t raw_read(struct pybuffer *p, void *out, size_t n, struct err *e)
 }
 
 /* Reads on into the buffer's free space. */
-static ssize_t fill(struct pybuffer *p, struct err *e)
+static ssize_t fill_buffer(struct pybuffer *p, struct err *e)
 {
 	ssize_t got;
 
@@ -82,7 +82,7 @@ static ssize_t fill(struct pybuffer *p, struct err *e)
 	return got;
 }
 
-static size_t take(struct pybuffer *p, void *out, size_t n)
+static size_t take_buffered(struct pybuffer *p, void *out, size_t n)
 {
 	size_t have = p->end - p->pos;
 
@@ -97,12 +97,12 @@ static size_t take(struct pybuffer *p, void *out, size_t n)
 ssize_t pybuffer_read(struct pybuffer *p, void *out, size_t n, struct err *e)
 {
 	unsigned char *to = out;
-	size_t done = take(p, to, n);
+	size_t done = take_buffered(p, to, n);
 	ssize_t got;
 
 	if (done == n)
 		return (ssize_t)n;
-	drop(p);
+	drop_buffered(p);
 	while (n - done >= p->size) {
 		got = raw_read(p, to + done, (n - done) / p->size * p->size, e);
 		if (got < 0)
@@ -112,12 +112,12 @@ ssize_t pybuffer_read(struct pybuffer *p, void *out, size_t n, struct err *e)
 		done += (size_t)got;
 	}
 	while (done < n && p->end < p->size) {
-		got = fill(p, e);
+		got = fill_buffer(p, e);
 		if (got < 0)
 			return got;
 		if (got == 0)
 			break;
-		done += take(p, to + done, n - done);
+		done += take_buffered(p, to + done, n - done);
 	}
 	return (ssize_t)done;
 }
@@ -125,21 +125,21 @@ ssize_t pybuffer_read(struct pybuffer *p, void *out, size_t n, struct err *e)
 ssize_t pybuffer_readinto(struct pybuffer *p, void *out, size_t n, struct err *e)
 {
 	unsigned char *to = out;
-	size_t done = take(p, to, n);
+	size_t done = take_buffered(p, to, n);
 	ssize_t got;
 
 	if (done == n)
 		return (ssize_t)n;
-	drop(p);
+	drop_buffered(p);
 	while (done < n) {
 		if (n - done > p->size) {
 			got = raw_read(p, to + done, n - done, e);
 			if (got > 0)
 				done += (size_t)got;
 		} else {
-			got = fill(p, e);
+			got = fill_buffer(p, e);
 			if (got > 0)
-				done += take(p, to + done, n - done);
+				done += take_buffered(p, to + done, n - done);
 		}
 		if (got < 0)
 			return got;
@@ -164,11 +164,11 @@ static uint64_t first_ask(const struct pybuffer *p)
 ssize_t pybuffer_read_all(struct pybuffer *p, void *out, size_t out_bytes, struct err *e)
 {
 	unsigned char *to = out;
-	size_t done = take(p, to, out_bytes);
+	size_t done = take_buffered(p, to, out_bytes);
 	uint64_t ask = first_ask(p);
 	size_t whole = 0;
 
-	drop(p);
+	drop_buffered(p);
 	for (;;) {
 		size_t n =
 			ask - whole > out_bytes - done ? out_bytes - done : (size_t)(ask - whole);

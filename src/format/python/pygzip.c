@@ -32,7 +32,7 @@ static ssize_t from_file(struct pygzip *g, void *out, size_t n, struct err *e)
 }
 
 /* Up to n bytes: what was read and given back, then the file. */
-static ssize_t get(struct pygzip *g, void *out, size_t n, struct err *e)
+static ssize_t read_bytes(struct pygzip *g, void *out, size_t n, struct err *e)
 {
 	size_t have = g->end - g->at < n ? g->end - g->at : n;
 	ssize_t got = 0;
@@ -44,20 +44,20 @@ static ssize_t get(struct pygzip *g, void *out, size_t n, struct err *e)
 	return got < 0 ? got : (ssize_t)have + got;
 }
 
-static uint64_t place(const struct pygzip *g)
+static uint64_t file_offset(const struct pygzip *g)
 {
 	return pybuffer_tell(g->py) - (g->end - g->at);
 }
 
 static int cut_off(const struct pygzip *g, const char *within, struct err *e)
 {
-	return err_set(e, ERR_DATA, "the gzip file ends at offset %" PRIu64 ", within %s", place(g),
-		       within);
+	return err_set(e, ERR_DATA, "the gzip file ends at offset %" PRIu64 ", within %s",
+		       file_offset(g), within);
 }
 
-static int get_all(struct pygzip *g, void *out, size_t n, const char *within, struct err *e)
+static int read_exactly(struct pygzip *g, void *out, size_t n, const char *within, struct err *e)
 {
-	ssize_t got = get(g, out, n, e);
+	ssize_t got = read_bytes(g, out, n, e);
 
 	if (got < 0)
 		return (int)got;
@@ -70,7 +70,7 @@ static int skip_text(struct pygzip *g, struct err *e)
 	int rc;
 
 	do
-		rc = get_all(g, &c, 1, "a header", e);
+		rc = read_exactly(g, &c, 1, "a header", e);
 	while (rc == 0 && c != '\0');
 	return rc;
 }
@@ -78,12 +78,12 @@ static int skip_text(struct pygzip *g, struct err *e)
 static int skip_extra(struct pygzip *g, struct err *e)
 {
 	unsigned char n[2], scrap[256];
-	int rc = get_all(g, n, 2, "a header", e);
+	int rc = read_exactly(g, n, 2, "a header", e);
 
 	for (size_t left = n[0] | (size_t)n[1] << 8; rc == 0 && left > 0;) {
 		size_t part = left < sizeof(scrap) ? left : sizeof(scrap);
 
-		rc = get_all(g, scrap, part, "a header", e);
+		rc = read_exactly(g, scrap, part, "a header", e);
 		left -= part;
 	}
 	return rc;
@@ -92,16 +92,16 @@ static int skip_extra(struct pygzip *g, struct err *e)
 /* 1 when a member begins, 0 at the end of the file. */
 static int begin_member(struct pygzip *g, struct err *e)
 {
-	uint64_t start = place(g);
+	uint64_t start = file_offset(g);
 	unsigned char head[10];
-	ssize_t got = get(g, head, 2, e);
+	ssize_t got = read_bytes(g, head, 2, e);
 	int rc;
 
 	if (got <= 0)
 		return (int)got;
 	if (got < 2 || head[0] != 0x1f || head[1] != 0x8b)
 		return err_set(e, ERR_DATA, "no gzip data begin at offset %" PRIu64, start);
-	rc = get_all(g, head + 2, 8, "a header", e);
+	rc = read_exactly(g, head + 2, 8, "a header", e);
 	if (rc == 0 && head[2] != 8)
 		rc = err_set(e, ERR_DATA,
 			     "the gzip data at offset %" PRIu64
@@ -114,7 +114,7 @@ static int begin_member(struct pygzip *g, struct err *e)
 	if (rc == 0 && head[3] & FLAG_COMMENT)
 		rc = skip_text(g, e);
 	if (rc == 0 && head[3] & FLAG_CHECKSUM)
-		rc = get_all(g, head, 2, "a header", e);
+		rc = read_exactly(g, head, 2, "a header", e);
 	if (rc == 0)
 		rc = inflater_start(g->inflater, e);
 	g->in_member = rc == 0;
@@ -131,7 +131,7 @@ static uint32_t load32(const unsigned char *p)
 static int end_member(struct pygzip *g, struct err *e)
 {
 	unsigned char trailer[TRAILER_BYTES], c = 0;
-	int rc = get_all(g, trailer, sizeof(trailer), "the trailer", e);
+	int rc = read_exactly(g, trailer, sizeof(trailer), "the trailer", e);
 	ssize_t got = 1;
 
 	if (rc < 0)
@@ -141,9 +141,9 @@ static int end_member(struct pygzip *g, struct err *e)
 			e, ERR_DATA,
 			"the checksum of the compressed data before offset %" PRIu64
 			" does not agree: it is 0x%08x of %u bytes and should be 0x%08x of %u",
-			place(g), g->crc, g->length, load32(trailer), load32(trailer + 4));
+			file_offset(g), g->crc, g->length, load32(trailer), load32(trailer + 4));
 	while (got > 0 && c == 0)
-		got = get(g, &c, 1, e);
+		got = read_bytes(g, &c, 1, e);
 	if (got < 0)
 		return (int)got;
 	if (got > 0) {
@@ -160,7 +160,7 @@ static int end_member(struct pygzip *g, struct err *e)
 }
 
 /* Reads the next piece behind what zlib has not taken. Returns what there is. */
-static ssize_t more(struct pygzip *g, struct err *e)
+static ssize_t refill_input(struct pygzip *g, struct err *e)
 {
 	size_t have = g->end - g->at;
 	ssize_t got = 0;
@@ -191,7 +191,7 @@ ssize_t pygzip_read(struct pygzip *g, void *out, size_t n, struct err *e)
 			rc = begin_member(g, e);
 		if (rc <= 0)
 			return rc;
-		had = more(g, e);
+		had = refill_input(g, e);
 		if (had < 0)
 			return had;
 		used = (size_t)had;
@@ -208,29 +208,11 @@ ssize_t pygzip_read(struct pygzip *g, void *out, size_t n, struct err *e)
 	}
 }
 
-static voidpf lend(voidpf opaque, uInt count, uInt size)
-{
-	struct gzip_writer *w = opaque;
-	size_t n = ((size_t)count * size + 63) & ~(size_t)63;
-
-	if (n > GZIP_MEMORY - w->used)
-		return Z_NULL;
-	w->used += n;
-	return w->memory + w->used - n;
-}
-
-static void keep(voidpf opaque, voidpf p)
-{
-	(void)opaque;
-	(void)p;
-}
-
 int gzip_begin(struct gzip_writer *w, struct err *e)
 {
 	int rc;
 
-	w->used = 0;
-	w->z = (z_stream){.zalloc = lend, .zfree = keep, .opaque = w};
+	zlib_memory_lend(&w->memory, &w->z);
 	rc = deflateInit2(&w->z, WRITE_LEVEL, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY);
 	return rc == Z_OK ? 0
 			  : err_set(e, -ENOMEM,
@@ -238,7 +220,7 @@ int gzip_begin(struct gzip_writer *w, struct err *e)
 				    rc);
 }
 
-static int run(struct gzip_writer *w, int flush, struct err *e)
+static int compress_input(struct gzip_writer *w, int flush, struct err *e)
 {
 	int rc, z;
 
@@ -257,11 +239,11 @@ int gzip_put(struct gzip_writer *w, const void *bytes, size_t n, struct err *e)
 {
 	w->z.next_in = (z_const Bytef *)(uintptr_t)bytes;
 	w->z.avail_in = (uInt)n;
-	return run(w, Z_NO_FLUSH, e);
+	return compress_input(w, Z_NO_FLUSH, e);
 }
 
 int gzip_end(struct gzip_writer *w, struct err *e)
 {
 	w->z.avail_in = 0;
-	return run(w, Z_FINISH, e);
+	return compress_input(w, Z_FINISH, e);
 }

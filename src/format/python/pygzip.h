@@ -38,8 +38,7 @@ ssize_t pygzip_read(struct pygzip *g, void *out, size_t n, struct err *e);
 
 struct gzip_writer {
 	z_stream z;
-	unsigned char *memory; /* GZIP_MEMORY */
-	size_t used;
+	struct zlib_memory memory; /* GZIP_MEMORY */
 	int (*put)(void *arg, const void *bytes, size_t n, struct err *e);
 	void *arg;
 	unsigned char *out; /* out_bytes */

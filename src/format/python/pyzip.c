@@ -10,7 +10,7 @@
 /* Reads from an archive are never smaller. */
 #define MIN_READ 4096u
 
-static int cut_short(uint64_t offset, const char *what, struct err *e)
+static int zip_cut_short(uint64_t offset, const char *what, struct err *e)
 {
 	return err_set(e, ERR_DATA,
 		       "the file ends within %s at offset %" PRIu64
@@ -198,7 +198,7 @@ static ssize_t read_compressed(struct pyzip *z, unsigned char *to, size_t n, str
 	if (got < 0)
 		return got;
 	if (got == 0)
-		return cut_short(z->pos, "a member", e);
+		return zip_cut_short(z->pos, "a member", e);
 	z->pos += (uint64_t)got;
 	z->compressed_left -= (uint64_t)got;
 	return got;

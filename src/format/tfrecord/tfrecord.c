@@ -82,8 +82,8 @@ static int put_record(struct blob_stream *s, const struct file_spec *f,
 	return rc;
 }
 
-static int put_file(struct blob_stream *s, const struct file_spec *f,
-		    const struct content_source *content, struct err *e)
+static int tfrecord_put_file(struct blob_stream *s, const struct file_spec *f,
+			     const struct content_source *content, struct err *e)
 {
 	struct tfrecord_layout l;
 	int rc = tfrecord_layout_of(f, &l, e);
@@ -100,7 +100,7 @@ static int tfrecord_write(const struct io *io, struct blob *b, const char *path,
 	struct blob_stream s;
 
 	blob_stream_write(&s, io, b, scratch, scratch_bytes);
-	return blob_stream_end(&s, path, put_file(&s, f, content, e), e);
+	return blob_stream_end(&s, path, tfrecord_put_file(&s, f, content, e), e);
 }
 
 static int tfrecord_verify(const struct io *io, const char *path, const struct file_spec *f,
@@ -111,7 +111,7 @@ static int tfrecord_verify(const struct io *io, const char *path, const struct f
 	int rc = blob_stream_compare(&s, io, path, tfrecord_file_bytes(f), scratch, scratch_bytes,
 				     e);
 
-	return rc < 0 ? rc : blob_stream_end(&s, path, put_file(&s, f, content, e), e);
+	return rc < 0 ? rc : blob_stream_end(&s, path, tfrecord_put_file(&s, f, content, e), e);
 }
 
 /* read_type memory loads all records at once. */
@@ -277,8 +277,8 @@ struct reader {
 	size_t record_bytes;
 };
 
-static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
-		    struct reader *r)
+static void tfrecord_lay_out(struct carver *c, const struct reader_config *config,
+			     const struct store *s, struct reader *r)
 {
 	uint64_t record;
 
@@ -303,13 +303,13 @@ static size_t tfrecord_reader_bytes(const struct reader_config *config, const st
 {
 	struct reader r = {0};
 
-	return reader_measure(&r, sizeof(r), lay_out, config, s);
+	return reader_measure(&r, sizeof(r), tfrecord_lay_out, config, s);
 }
 
 static int tfrecord_reader_init(void *memory, const struct reader_config *config,
 				const struct io *io, struct reader **out, struct err *e)
 {
-	return reader_begin(memory, sizeof(struct reader), lay_out, config, io, out, e);
+	return reader_begin(memory, sizeof(struct reader), tfrecord_lay_out, config, io, out, e);
 }
 
 /* TensorFlow's file: asks again for what is missing until it gets nothing. Returns what there was.
@@ -335,7 +335,8 @@ static ssize_t read_to_end(struct reader *r, unsigned char *out, size_t n, struc
 /* The stream's next n bytes to `out`, or (NULL) nowhere. Fewer at the end of the file. Unbuffered,
  * they always go to memory: they are read there. Buffers of which every byte is wanted are read in
  * place. `crc`, if any, goes over the bytes while the processor still has them. */
-static ssize_t take(struct reader *r, unsigned char *out, size_t n, uint32_t *crc, struct err *e)
+static ssize_t stream_read(struct reader *r, unsigned char *out, size_t n, uint32_t *crc,
+			   struct err *e)
 {
 	struct stream *s = &r->stream;
 	size_t done = 0;
@@ -450,7 +451,7 @@ static int check_payload(struct reader *r, const unsigned char *payload, const s
 				 at - rec->index * sample, x.image, x.image_bytes, e);
 }
 
-static int cut_short(uint64_t wanted, ssize_t got, struct err *e)
+static int record_cut_short(uint64_t wanted, ssize_t got, struct err *e)
 {
 	return err_set(e, ERR_DATA, "the file ends within it: %zd of %" PRIu64 " bytes are there",
 		       got, wanted);
@@ -458,8 +459,8 @@ static int cut_short(uint64_t wanted, ssize_t got, struct err *e)
 
 /* The payload and the checksum behind it, `rest` bytes. They stay in the buffer when they are there
  * whole. */
-static ssize_t take_payload(struct reader *r, size_t rest, const unsigned char **payload,
-			    uint32_t *crc, struct err *e)
+static ssize_t stream_payload(struct reader *r, size_t rest, const unsigned char **payload,
+			      uint32_t *crc, struct err *e)
 {
 	struct stream *s = &r->stream;
 	bool full = r->base.config.decode == DECODE_FULL;
@@ -471,7 +472,7 @@ static ssize_t take_payload(struct reader *r, size_t rest, const unsigned char *
 	*crc = 0;
 	if (r->buffer && r->base.config.decode == DECODE_NONE) {
 		*payload = r->buffer;
-		return take(r, NULL, rest, NULL, e);
+		return stream_read(r, NULL, rest, NULL, e);
 	}
 	if (rest <= s->end - s->pos) {
 		*payload = r->buffer + s->pos;
@@ -482,14 +483,14 @@ static ssize_t take_payload(struct reader *r, size_t rest, const unsigned char *
 		return (ssize_t)rest;
 	}
 	/* unbuffered, both are one request */
-	got = take(r, room, r->buffer ? length : rest, full && r->buffer ? crc : NULL, e);
+	got = stream_read(r, room, r->buffer ? length : rest, full && r->buffer ? crc : NULL, e);
 	if (got < 0 || (size_t)got < length)
 		return got;
 	if (full && !r->buffer)
 		*crc = crc32c_update(0, room, length);
 	if (!r->buffer)
 		return got;
-	tail = take(r, room + length, TFRECORD_TAIL_BYTES, NULL, e);
+	tail = stream_read(r, room + length, TFRECORD_TAIL_BYTES, NULL, e);
 	return tail < 0 ? tail : got + tail;
 }
 
@@ -505,23 +506,23 @@ static int stream_record(struct reader *r, const struct file_spec *f, bool wante
 	ssize_t got;
 	int rc;
 
-	got = take(r, r->record, TFRECORD_HEAD_BYTES, NULL, e);
+	got = stream_read(r, r->record, TFRECORD_HEAD_BYTES, NULL, e);
 	if (got < 0)
 		return (int)got;
 	if (got == 0)
 		return err_set(e, ERR_DATA,
 			       "the file ends after %" PRIu64 " records and should have %" PRIu64,
 			       rec.index, f->samples);
-	rc = got < TFRECORD_HEAD_BYTES ? cut_short(TFRECORD_HEAD_BYTES, got, e)
+	rc = got < TFRECORD_HEAD_BYTES ? record_cut_short(TFRECORD_HEAD_BYTES, got, e)
 				       : check_head(r, r->record, &rec, e);
 	if (rc < 0)
 		return in_record(&rec, rc, e);
 	rest = rec.length + TFRECORD_TAIL_BYTES;
-	got = take_payload(r, (size_t)rest, &payload, &crc, e);
+	got = stream_payload(r, (size_t)rest, &payload, &crc, e);
 	if (got < 0)
 		return (int)got;
 	rc = (uint64_t)got < rest
-		     ? cut_short(TFRECORD_HEAD_BYTES + rest, got + TFRECORD_HEAD_BYTES, e)
+		     ? record_cut_short(TFRECORD_HEAD_BYTES + rest, got + TFRECORD_HEAD_BYTES, e)
 		     : check_payload(r, payload, &rec, crc, wanted, out, e);
 	if (rc < 0)
 		return in_record(&rec, rc, e);
@@ -561,7 +562,7 @@ static int stream_close(struct reader *r, int rc, struct err *e)
 static int stream_end(struct reader *r, const struct file_spec *f, struct err *e)
 {
 	unsigned char scrap[TFRECORD_HEAD_BYTES];
-	ssize_t got = take(r, scrap, sizeof(scrap), NULL, e);
+	ssize_t got = stream_read(r, scrap, sizeof(scrap), NULL, e);
 
 	if (got < 0)
 		return (int)got;
@@ -633,7 +634,7 @@ static int native_record(struct reader *r, const struct tfrecord_layout *l,
 
 	if (got < 0)
 		return (int)got;
-	rc = got < TFRECORD_HEAD_BYTES ? cut_short(l->record_bytes, got, e)
+	rc = got < TFRECORD_HEAD_BYTES ? record_cut_short(l->record_bytes, got, e)
 				       : check_head(r, head, &rec, e);
 	if (rc == 0 && rec.length != l->example.bytes)
 		rc = err_set(e, ERR_DATA,
@@ -642,7 +643,7 @@ static int native_record(struct reader *r, const struct tfrecord_layout *l,
 			     "reader.access: framework finds them",
 			     rec.length, l->example.bytes);
 	if (rc == 0 && (uint64_t)got < l->record_bytes)
-		rc = cut_short(l->record_bytes, got, e);
+		rc = record_cut_short(l->record_bytes, got, e);
 	if (rc == 0 && r->base.config.decode == DECODE_FULL)
 		crc = crc32c_update(0, payload, (size_t)rec.length);
 	if (rc == 0)

@@ -96,7 +96,7 @@ struct field {
 	struct walk part; /* of a string or message */
 };
 
-static int broken(const struct walk *w, const char *what, struct err *e)
+static int damaged_message(const struct walk *w, const char *what, struct err *e)
 {
 	return err_set(e, ERR_DATA, "the Example message is damaged at its byte %zu: %s",
 		       (size_t)(w->at - w->start), what);
@@ -110,7 +110,7 @@ static int get_varint(struct walk *w, uint64_t *out, struct err *e)
 		unsigned char byte;
 
 		if (w->at == w->end)
-			return broken(w, "a number is cut off", e);
+			return damaged_message(w, "a number is cut off", e);
 		byte = *w->at++;
 		v |= (uint64_t)(byte & 0x7f) << (7 * i);
 		if (!(byte & 0x80)) {
@@ -118,7 +118,7 @@ static int get_varint(struct walk *w, uint64_t *out, struct err *e)
 			return 0;
 		}
 	}
-	return broken(w, "a number is longer than 10 bytes", e);
+	return damaged_message(w, "a number is longer than 10 bytes", e);
 }
 
 /* The next field of `w`: 1, or 0 at the end. */
@@ -135,7 +135,7 @@ static int next_field(struct walk *w, struct field *f, struct err *e)
 	f->number = (uint32_t)(tag >> 3);
 	f->wire = tag & 7;
 	if (tag > UINT32_MAX || f->number == 0)
-		return broken(w, "a field has no number", e);
+		return damaged_message(w, "a field has no number", e);
 	switch (f->wire) {
 	case WIRE_VARINT:
 		rc = get_varint(w, &f->value, e);
@@ -150,12 +150,12 @@ static int next_field(struct walk *w, struct field *f, struct err *e)
 		n = 4;
 		break;
 	default:
-		return broken(w, "a field is of no kind that Example has", e);
+		return damaged_message(w, "a field is of no kind that Example has", e);
 	}
 	if (rc < 0)
 		return rc;
 	if (n > (uint64_t)(w->end - w->at))
-		return broken(w, "a field is longer than what it lies in", e);
+		return damaged_message(w, "a field is longer than what it lies in", e);
 	f->part = (struct walk){w->start, w->at, w->at + n};
 	w->at += n;
 	return 1;
