@@ -4,7 +4,7 @@
  * The x-functions never return NULL: when the system refuses, the process prints one sentence and
  * exits with status 1, because nothing this small can be worked around. They are for quantities
  * bounded by code, not by input; anything sized by a workload or a file goes through
- * `try_alloc`/`buffer_alloc`, which report. */
+ * `try_calloc`/`buffer_alloc`, which report. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,7 @@
+/* Threads, their ends, and waiting on a word. */
 #include "base/thread.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -15,6 +17,7 @@
 #include "base/clock.h"
 
 #define STACK_DEFAULT (256u * 1024u)
+#define STOP_POLL_NS (NS_PER_S / 10)
 
 struct start {
 	void *(*fn)(void *);
@@ -35,11 +38,13 @@ static void *trampoline(void *p)
 int thread_start(pthread_t *out, void *(*fn)(void *), void *arg, size_t stack_bytes,
 		 const char *name, struct err *e)
 {
-	struct start *s = xmalloc(sizeof(*s));
+	struct start *s = try_calloc(1, sizeof(*s), "the start of a thread", e);
 	pthread_attr_t attr;
 	sigset_t all, old;
 	int rc;
 
+	if (!s)
+		return -ENOMEM;
 	s->fn = fn;
 	s->arg = arg;
 	snprintf(s->name, sizeof(s->name), "%.15s", name);
@@ -71,4 +76,74 @@ void thread_wait(_Atomic uint32_t *word, uint32_t seen, int64_t timeout_ns)
 void thread_wake(_Atomic uint32_t *word, int count)
 {
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count < 0 ? INT_MAX : count, NULL, NULL, 0);
+}
+
+static void *thread_main(void *arg)
+{
+	struct thread *t = arg;
+
+	t->work(t->arg);
+	/* release: whoever sees it sees all that the thread did, without having joined it */
+	atomic_store_explicit(&t->ended, 1, memory_order_release);
+	thread_wake(&t->ended, -1);
+	return NULL;
+}
+
+int thread_run(struct thread *t, void (*work)(void *arg), void *arg, size_t stack_bytes,
+	       const char *name, struct err *e)
+{
+	int rc;
+
+	assert(!t->running);
+	t->work = work;
+	t->arg = arg;
+	atomic_store_explicit(&t->ended, 0, memory_order_relaxed);
+	rc = thread_start(&t->id, thread_main, t, stack_bytes, name, e);
+	t->running = rc == 0;
+	return rc;
+}
+
+bool thread_join_within(struct thread *t, int64_t timeout_ns)
+{
+	int64_t deadline = timeout_ns < 0 ? INT64_MAX : clock_now_ns() + timeout_ns;
+
+	if (!t->running)
+		return true;
+	while (!atomic_load_explicit(&t->ended, memory_order_acquire)) {
+		int64_t left = deadline - clock_now_ns();
+
+		if (left <= 0)
+			return false;
+		thread_wait(&t->ended, 0, timeout_ns < 0 ? -1 : left);
+	}
+	pthread_join(t->id, NULL);
+	t->running = false;
+	return true;
+}
+
+bool thread_join_grace(struct thread *t, int64_t (*stopped_ns)(void *arg), void *arg,
+		       int64_t grace_ns)
+{
+	int64_t patience;
+
+	do {
+		int64_t stopped = stopped_ns(arg);
+
+		patience = STOP_POLL_NS;
+		if (stopped) {
+			int64_t left = stopped + grace_ns - clock_now_ns();
+
+			patience = left < 0 ? 0 : left < STOP_POLL_NS ? left : STOP_POLL_NS;
+		}
+		if (thread_join_within(t, patience))
+			return true;
+	} while (patience > 0);
+	return false;
+}
+
+void thread_leave(struct thread *t)
+{
+	if (t->running)
+		pthread_detach(t->id);
+	t->running = false;
 }

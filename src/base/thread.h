@@ -13,6 +13,29 @@
 int thread_start(pthread_t *out, void *(*fn)(void *), void *arg, size_t stack_bytes,
 		 const char *name, struct err *e);
 
+/* A thread whose end is waited for with a limit, because it may hang in a call that never returns.
+ */
+struct thread {
+	void (*work)(void *arg);
+	void *arg;
+	pthread_t id;
+	bool running;           /* started, and neither joined nor left behind */
+	_Atomic uint32_t ended; /* futex word: the thread's last act */
+};
+
+/* As thread_start. A thread that was joined can be run again. */
+int thread_run(struct thread *t, void (*work)(void *arg), void *arg, size_t stack_bytes,
+	       const char *name, struct err *e);
+/* Joins it when it ends within timeout_ns (< 0: whenever it ends): true when it does not run any
+ * more. */
+bool thread_join_within(struct thread *t, int64_t timeout_ns);
+/* The same with a grace: waits for as long as `stopped_ns` says 0, and from the time that it says
+ * then grace_ns longer. It is asked several times a second. */
+bool thread_join_grace(struct thread *t, int64_t (*stopped_ns)(void *arg), void *arg,
+		       int64_t grace_ns);
+/* Leaves one that hangs to itself; its struct must be kept. */
+void thread_leave(struct thread *t);
+
 /* A one-way flag: the run is to end. Whoever sets it also wakes those who wait. Never cleared
  * during a run. */
 struct stop_flag {

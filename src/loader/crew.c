@@ -1,6 +1,7 @@
-/* The workers of a loader: memory, threads, ends and words. */
+/* The threads and readers of a loader: memory, begin and end of epochs, stops, words. */
 #include "loader/crew.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,44 +11,102 @@
 #include "base/str.h"
 
 #define POLL_NS NS_PER_S /* a stop flag set without wake is noticed this soon */
-#define JOIN_POLL_NS (NS_PER_S / 10)
 #define GRACE_DEFAULT_NS (5 * NS_PER_S)
 #define PAGE_BYTES 4096
 #define GUARD_BYTES PAGE_BYTES /* below each stack */
 
-int crew_memory_bytes(const struct loader_config *c, uint32_t workers, uint64_t depth,
-		      uint64_t results, uint64_t *out, struct err *e)
-{
-	uint64_t readers = workers ? workers : 1, each = sizeof(struct worker_stat), buffers, total;
-	struct reader_config settings;
+/* Formats need a few KiB. Sanitizers grow every frame. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define STACK_DEFAULT (1024u * 1024u)
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define STACK_DEFAULT (1024u * 1024u)
+#endif
+#endif
+#ifndef STACK_DEFAULT
+#define STACK_DEFAULT (128u * 1024u)
+#endif
 
-	sample_reader_settings(&settings, c);
-	buffers = sample_reader_bytes(c, &settings, e);
-	if (buffers == 0)
-		return -ENOMEM;
-	if (workers)
-		each += sizeof(struct worker) + worker_queue_bytes(depth) +
-			worker_stack_bytes(c->workload) + GUARD_BYTES;
-	total = worker_queue_bytes(results + workers);
-	if (__builtin_add_overflow(buffers, PAGE_BYTES + loader_trace_bytes(c), &buffers) ||
-	    __builtin_add_overflow(each, buffers, &each) ||
-	    __builtin_mul_overflow(each, readers, &each) ||
-	    __builtin_add_overflow(total, each, &total))
-		return err_set(e, -ENOMEM, "the buffers of %llu workers do not fit in memory",
-			       (unsigned long long)readers);
-	*out = total;
+size_t crew_stack_bytes(const struct workload *w)
+{
+	return w->run.stack_bytes > 0 ? (size_t)w->run.stack_bytes : STACK_DEFAULT;
+}
+
+static uint32_t stats_of(const struct crew_size *s)
+{
+	return s->stats ? s->stats : s->readers + s->waiters;
+}
+
+/* ---- memory ---- */
+
+int crew_memory_bytes(const struct loader_config *c, const struct reader_config *settings,
+		      const struct crew_size *size, uint64_t *out, struct err *e)
+{
+	uint64_t each = 0, total;
+
+	if (size->readers) {
+		each = sample_reader_bytes(c, settings, e);
+		if (each == 0)
+			return -ENOMEM;
+	}
+	total = size->threads *
+			(sizeof(struct thread) + crew_stack_bytes(c->workload) + GUARD_BYTES) +
+		stats_of(size) * (sizeof(struct worker_stat) + loader_trace_bytes(c)) +
+		(size->readers + size->waiters) * sizeof(struct sample_reader);
+	if (__builtin_add_overflow(each, (uint64_t)PAGE_BYTES, &each) ||
+	    __builtin_mul_overflow(each, (uint64_t)size->readers, &each) ||
+	    __builtin_add_overflow(total, each, out))
+		return err_set(e, -ENOMEM, "the buffers of %u workers do not fit in memory",
+			       size->readers);
 	return 0;
 }
 
-struct sample_reader *crew_reader(struct crew *c, uint32_t i)
+int crew_init(struct crew *c, const struct loader_ops *ops, const struct loader_config *config,
+	      const struct crew_size *size, void (*close_queues)(struct crew *c), struct err *e)
 {
-	return c->workers ? &c->worker[i].reader : &c->inline_reader;
+	uint32_t readers = size->readers + size->waiters;
+
+	c->base.ops = ops;
+	c->config = *config;
+	c->size = *size;
+	c->close_queues = close_queues;
+	c->stat = try_calloc(stats_of(size), sizeof(*c->stat), "statistics of workers", e);
+	if (!c->stat)
+		return -ENOMEM;
+	if (size->threads) {
+		c->thread = try_calloc(size->threads, sizeof(*c->thread), "threads", e);
+		if (!c->thread)
+			return -ENOMEM;
+	}
+	if (readers) {
+		c->reader = try_calloc(readers, sizeof(*c->reader), "readers", e);
+		if (!c->reader)
+			return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < stats_of(size); i++)
+		io_stat_init(&c->stat[i].io);
+	for (uint32_t i = 0; i < readers; i++)
+		sample_reader_init(&c->reader[i], &c->config, &c->settings, i,
+				   i < size->readers && size->inline_reads, &c->halt, &c->stat[i]);
+	return 0;
 }
 
-static int open_readers(struct crew *c, struct err *e)
+void crew_release(struct crew *c)
 {
-	for (uint32_t i = 0; i < crew_readers(c); i++) {
-		int rc = sample_reader_open(crew_reader(c, i), e);
+	if (c->reader) {
+		crew_close_readers(c, NULL);
+		for (uint32_t i = 0; i < c->size.readers; i++)
+			sample_reader_release(&c->reader[i]);
+	}
+	free(c->reader);
+	free(c->thread);
+	free(c->stat);
+}
+
+int crew_open_readers(struct crew *c, struct err *e)
+{
+	for (uint32_t i = 0; i < c->size.readers; i++) {
+		int rc = sample_reader_open(&c->reader[i], e);
 
 		if (rc < 0) {
 			if (e)
@@ -58,13 +117,12 @@ static int open_readers(struct crew *c, struct err *e)
 	return 0;
 }
 
-/* The first error is the one reported; all are closed. */
-static int close_readers(struct crew *c, struct err *e)
+int crew_close_readers(struct crew *c, struct err *e)
 {
 	int first = 0;
 
-	for (uint32_t i = 0; i < crew_readers(c); i++) {
-		int rc = sample_reader_close(crew_reader(c, i), first ? NULL : e);
+	for (uint32_t i = 0; i < c->size.readers; i++) {
+		int rc = sample_reader_close(&c->reader[i], first ? NULL : e);
 
 		if (rc < 0 && first == 0) {
 			first = rc;
@@ -75,65 +133,26 @@ static int close_readers(struct crew *c, struct err *e)
 	return first;
 }
 
-int crew_init(struct crew *c, const struct loader_config *config, uint32_t workers, uint64_t depth,
-	      uint64_t results, struct err *e)
-{
-	c->config = *config;
-	c->workers = workers;
-	c->persistent = config->workload->reader.persistent_workers;
-	c->inbox = &c->results;
-	sample_reader_settings(&c->settings, config);
-	c->stat = try_calloc(crew_readers(c), sizeof(*c->stat), "statistics of workers", e);
-	if (!c->stat)
-		return -ENOMEM;
-	if (workers == 0) {
-		sample_reader_init(&c->inline_reader, &c->config, &c->settings, 0, true, &c->halt,
-				   &c->stat[0]);
-		return open_readers(c, e);
-	}
-	if (queue_init(&c->results, results + workers, e) < 0)
-		return -ENOMEM;
-	c->worker = try_calloc(workers, sizeof(*c->worker), "workers", e);
-	if (!c->worker)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < workers; i++) {
-		int rc = worker_init(&c->worker[i], &c->config, &c->settings, i, &c->halt,
-				     &c->stat[i], &c->results, &c->order, depth, e);
+/* ---- the end of the run ---- */
 
-		if (rc < 0)
-			return rc;
-	}
-	return open_readers(c, e);
+static void close_queues(struct crew *c)
+{
+	if (c->close_queues)
+		c->close_queues(c);
 }
 
-void crew_release(struct crew *c)
+void crew_wake(struct loader *l)
 {
-	if (c->worker || (c->workers == 0 && c->stat)) {
-		close_readers(c, NULL);
-		for (uint32_t i = 0; i < crew_readers(c); i++)
-			sample_reader_release(crew_reader(c, i));
-	}
-	for (uint32_t i = 0; c->worker && i < c->workers; i++)
-		worker_release(&c->worker[i]);
-	queue_release(&c->results);
-	free(c->worker);
-	free(c->stat);
-}
-
-void crew_wake(struct crew *c)
-{
+	struct crew *c = (struct crew *)l;
 	int64_t never = 0;
 
-	atomic_compare_exchange_strong(&c->woken_ns, &never, clock_now_ns());
-	atomic_fetch_or(&c->halt, HALT_STOP);
+	/* the first one counts; nothing is published by it */
+	atomic_compare_exchange_strong_explicit(&c->woken_ns, &never, clock_now_ns(),
+						memory_order_relaxed, memory_order_relaxed);
+	/* release: who sees the halt has a time to count the grace from */
+	atomic_fetch_or_explicit(&c->halt, HALT_STOP, memory_order_release);
 	thread_wake(&c->halt, -1);
-	if (c->workers == 0)
-		return;
-	queue_close(&c->results);
-	if (c->inbox != &c->results)
-		queue_close(c->inbox);
-	for (uint32_t i = 0; i < c->workers; i++)
-		queue_close(&c->worker[i].in);
+	close_queues(c);
 }
 
 bool crew_stopped(struct crew *c)
@@ -142,68 +161,121 @@ bool crew_stopped(struct crew *c)
 		return true;
 	if (!c->config.stop || !atomic_load_explicit(&c->config.stop->set, memory_order_relaxed))
 		return false;
-	crew_wake(c);
+	crew_wake(&c->base);
 	return true;
+}
+
+bool crew_called_off(const struct crew *c)
+{
+	const struct stop_flag *stop = c->config.stop;
+
+	return atomic_load_explicit(&c->halt, memory_order_acquire) ||
+	       (stop && atomic_load_explicit(&stop->set, memory_order_relaxed));
 }
 
 int crew_canceled(const struct crew *c, struct err *e)
 {
-	return err_set(e, ERR_CANCELED, "rank %u: the run was told to stop", c->config.rank);
+	return err_set(e, ERR_CANCELED, "rank %u: the run was stopped", c->config.rank);
 }
 
-int crew_receive(struct crew *c, struct task **out)
+int crew_receive(struct crew *c, struct queue *q, void **item)
 {
-	void *item;
-
-	while (!crew_stopped(c)) {
-		if (queue_get_timeout(c->inbox, &item, POLL_NS) == 1) {
-			*out = item;
+	while (!crew_stopped(c))
+		if (queue_get_timeout(q, item, POLL_NS) == 1)
 			return 0;
-		}
-	}
 	return ERR_CANCELED;
 }
 
-/* Workers that live on acknowledge that they are ready for the epoch, as PyTorch's do. */
-static int resume_workers(struct crew *c, struct err *e)
+int crew_get(struct crew *c, struct queue *q, void **item)
 {
-	struct task *t;
-
-	for (uint32_t i = 0; i < c->workers; i++)
-		worker_control(&c->worker[i], TASK_RESUME);
-	for (uint32_t i = 0; i < c->workers; i++)
-		if (crew_receive(c, &t) < 0)
-			return crew_canceled(c, e);
-	return 0;
+	while (!crew_stopped(c) && atomic_load_explicit(&c->halt, memory_order_acquire) == 0)
+		if (queue_get_timeout(q, item, POLL_NS) == 1)
+			return 0;
+	return ERR_CANCELED;
 }
 
-/* A worker that is started again begins with a new reader, as a new process would; its buffers were
- * taken and touched in crew_init, because this is timed. */
-static int start_workers(struct crew *c, struct err *e)
+/* ---- threads ---- */
+
+char crew_letter(const struct crew *c)
 {
-	double cost = c->config.workload->reader.worker_start_time;
-
-	for (uint32_t i = 0; i < c->workers; i++) {
-		int rc;
-
-		if (c->worker[i].running)
-			continue;
-		worker_pause(&c->halt, c->config.stop, cost);
-		if (crew_stopped(c))
-			return crew_canceled(c, e);
-		rc = sample_reader_open(&c->worker[i].reader, e);
-		if (rc < 0)
-			return rc;
-		rc = worker_start(&c->worker[i], e);
-		if (rc < 0)
-			return rc;
-	}
-	c->threads = true;
-	return 0;
+	return c->config.kind == DATASET_TRAIN ? 'w' : 'e';
 }
+
+int crew_start_thread(struct crew *c, uint32_t i, void (*work)(void *arg), void *arg, char letter,
+		      uint32_t number, struct err *e)
+{
+	char name[32];
+
+	assert(i < c->size.threads);
+	snprintf(name, sizeof(name), "%c%u.%u", letter, c->config.rank, number);
+	return thread_run(&c->thread[i], work, arg, crew_stack_bytes(c->config.workload), name, e);
+}
+
+/* For thread_join_grace. The grace counts from wake, so that giving up on many loaders one after
+ * another takes no longer than on one. */
+static int64_t stopped_ns(void *arg)
+{
+	struct crew *c = arg;
+
+	return crew_stopped(c) ? atomic_load_explicit(&c->woken_ns, memory_order_relaxed) : 0;
+}
+
+/* The number of threads that hang. */
+static uint32_t join_threads(struct crew *c)
+{
+	int64_t grace = c->config.grace_ns > 0 ? c->config.grace_ns : GRACE_DEFAULT_NS;
+	uint32_t stuck = 0;
+
+	for (uint32_t i = 0; c->thread && i < c->size.threads; i++)
+		stuck += !thread_join_grace(&c->thread[i], stopped_ns, c, grace);
+	atomic_store_explicit(&c->stuck, stuck, memory_order_relaxed);
+	return stuck;
+}
+
+void crew_drop(struct crew *c)
+{
+	atomic_fetch_or_explicit(&c->halt, HALT_DROP, memory_order_release);
+	thread_wake(&c->halt, -1);
+}
+
+int crew_join(struct crew *c, struct err *e)
+{
+	char what[ERR_TEXT_MAX / 2];
+
+	if (join_threads(c) == 0)
+		return 0;
+	c->base.ops->describe(&c->base, what, sizeof(what));
+	return err_set(e, -ETIMEDOUT, "%s", what);
+}
+
+int crew_end(struct crew *c, struct err *e)
+{
+	crew_drop(c);
+	close_queues(c);
+	return crew_join(c, e);
+}
+
+unsigned crew_dismiss(struct crew *c)
+{
+	unsigned stuck;
+
+	crew_drop(c);
+	close_queues(c);
+	stuck = join_threads(c);
+	for (uint32_t i = 0; stuck && i < c->size.threads; i++)
+		thread_leave(&c->thread[i]);
+	return stuck;
+}
+
+/* ---- the epoch ---- */
 
 int crew_begin(struct crew *c, const struct order *order, uint64_t steps, struct err *e)
 {
+	uint64_t most = order_steps(order);
+
+	if (c->open || c->held)
+		return err_set(e, -EINVAL, "rank %u: an epoch was begun before the last one ended",
+			       c->config.rank);
 	if (order->batch != c->config.batch_size)
 		return err_set(e, -EINVAL,
 			       "rank %u: the order has batches of %llu, the loader of %llu",
@@ -211,159 +283,121 @@ int crew_begin(struct crew *c, const struct order *order, uint64_t steps, struct
 			       (unsigned long long)c->config.batch_size);
 	if (crew_stopped(c))
 		return crew_canceled(c, e);
-	/* The workers are idle: none looks at the order. */
+	/* no thread looks at the order now: each begins with a task or is started after this */
 	c->order = *order;
-	atomic_fetch_and(&c->halt, ~HALT_DROP);
-	atomic_store(&c->steps, steps);
-	atomic_fetch_add(&c->epoch, 1);
-	if (c->workers == 0)
-		return 0;
-	return c->threads ? resume_workers(c, e) : start_workers(c, e);
+	c->steps = steps < most ? steps : most;
+	c->handed = 0;
+	atomic_fetch_and_explicit(&c->halt, ~HALT_DROP, memory_order_relaxed);
+	atomic_store_explicit(&c->last_step, c->steps, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->epoch, 1, memory_order_relaxed);
+	return 0;
 }
 
-void crew_drop(struct crew *c)
+int crew_ask(struct crew *c, struct err *e)
 {
-	atomic_fetch_or(&c->halt, HALT_DROP);
-	thread_wake(&c->halt, -1);
+	if (!c->open || c->held == LOADER_HELD_MAX)
+		return err_set(e, -EINVAL, "rank %u: a batch was requested %s", c->config.rank,
+			       c->open ? "before another was given back" : "outside of an epoch");
+	if (crew_stopped(c))
+		return crew_canceled(c, e);
+	assert(c->handed <= c->steps);
+	return c->handed < c->steps;
 }
 
-int64_t crew_patience_ns(int64_t woken_ns, int64_t grace_ns)
+int crew_hand_out(struct crew *c, const struct batch *b, struct err *e)
 {
-	int64_t grace = grace_ns > 0 ? grace_ns : GRACE_DEFAULT_NS, left;
-
-	if (woken_ns == 0)
-		return JOIN_POLL_NS;
-	left = woken_ns + grace - clock_now_ns();
-	return left < 0 ? 0 : left < JOIN_POLL_NS ? left : JOIN_POLL_NS;
-}
-
-/* Joins every worker that ends; without wake waits for ever, after it until the grace is over. The
- * number of those that hang. */
-static uint32_t join_workers(struct crew *c)
-{
-	uint32_t stuck = 0;
-
-	for (uint32_t i = 0; i < c->workers; i++) {
-		struct worker *w = &c->worker[i];
-		int64_t patience = 1;
-
-		while (w->running && patience > 0) {
-			patience = crew_patience_ns(crew_stopped(c) ? atomic_load(&c->woken_ns) : 0,
-						    c->config.grace_ns);
-			worker_join(w, patience);
-		}
-		stuck += w->running;
+	assert(c->handed < c->steps && c->held < LOADER_HELD_MAX);
+	c->handed++;
+	crew_progress(c, clock_now_ns());
+	if (b->err.code < 0) {
+		if (e)
+			*e = b->err;
+		return b->err.code;
 	}
-	atomic_store(&c->stuck, stuck);
-	return stuck;
+	c->held++;
+	return 1;
 }
 
-int crew_end(struct crew *c, bool woken, const struct loader *l, struct err *e)
+const struct worker_stat *crew_stats(const struct loader *l, uint32_t *workers)
 {
-	char what[ERR_TEXT_MAX / 2];
+	const struct crew *c = (const struct crew *)l;
 
-	if (c->workers == 0 || (!woken && c->persistent))
-		return 0;
-	for (uint32_t i = 0; i < c->workers && !woken; i++)
-		worker_control(&c->worker[i], TASK_QUIT);
-	if (join_workers(c) > 0) {
-		l->ops->describe(l, what, sizeof(what));
-		return err_set(e, -ETIMEDOUT, "%s", what);
-	}
-	c->threads = false;
-	return woken ? 0 : close_readers(c, e);
+	*workers = stats_of(&c->size);
+	return c->stat;
 }
 
-unsigned crew_dismiss(struct crew *c)
-{
-	if (c->workers == 0 || !c->worker)
-		return 0;
-	crew_drop(c);
-	for (uint32_t i = 0; i < c->workers; i++)
-		queue_close(&c->worker[i].in);
-	if (join_workers(c) == 0)
-		return 0;
-	for (uint32_t i = 0; i < c->workers; i++)
-		if (c->worker[i].running)
-			pthread_detach(c->worker[i].thread);
-	return atomic_load(&c->stuck);
-}
+/* ---- words ---- */
 
 void crew_waits(struct crew *c, uint64_t batch)
 {
 	if (batch)
 		atomic_store_explicit(&c->waiting_since, clock_now_ns(), memory_order_relaxed);
+	/* release: whoever sees the batch sees since when */
 	atomic_store_explicit(&c->waiting, batch, memory_order_release);
 }
 
-void crew_progress(struct crew *c)
+void crew_progress(struct crew *c, int64_t now_ns)
 {
 	if (c->config.progress_ns)
-		atomic_store_explicit(c->config.progress_ns, clock_now_ns(), memory_order_relaxed);
+		atomic_store_explicit(c->config.progress_ns, now_ns, memory_order_relaxed);
 }
 
-/* The one that has been busy longest, or NULL. */
-static const struct sample_reader *busiest(const struct crew *c)
+void crew_describe_rank(const struct crew *c, char *out, size_t out_size)
+{
+	uint64_t batch = atomic_load_explicit(&c->waiting, memory_order_acquire);
+	int64_t since = atomic_load_explicit(&c->waiting_since, memory_order_relaxed);
+	uint32_t stuck = atomic_load_explicit(&c->stuck, memory_order_relaxed);
+	unsigned long long last = atomic_load_explicit(&c->last_step, memory_order_relaxed);
+	unsigned long long epoch = atomic_load_explicit(&c->epoch, memory_order_relaxed);
+	const char *what = c->config.kind == DATASET_TRAIN ? "epoch" : "evaluation";
+	char age[32];
+
+	str_seconds((double)(clock_now_ns() - since) * 1e-9, age, sizeof(age));
+	if (stuck)
+		snprintf(out, out_size, "rank %u gave up on %u hung thread%s", c->config.rank,
+			 stuck, stuck == 1 ? "" : "s");
+	else if (batch > last)
+		snprintf(out, out_size, "rank %u waits for the end of %s %llu for %s",
+			 c->config.rank, what, epoch, age);
+	else if (batch)
+		snprintf(out, out_size, "rank %u waits for batch %llu of %llu of %s %llu for %s",
+			 c->config.rank, (unsigned long long)batch, last, what, epoch, age);
+	else
+		snprintf(out, out_size, "rank %u does not wait for its loader", c->config.rank);
+}
+
+/* Who has been busy longest, or NULL; and how many of those that read are idle. */
+static const struct sample_reader *busiest_reader(const struct crew *c, uint32_t *idle)
 {
 	const struct sample_reader *oldest = NULL;
 	int64_t since = INT64_MAX;
 
-	for (uint32_t i = 0; i < c->workers; i++) {
-		int64_t busy = sample_reader_busy_since(&c->worker[i].reader);
+	*idle = 0;
+	for (uint32_t i = 0; i < c->size.readers + c->size.waiters; i++) {
+		int64_t busy = sample_reader_busy_since(&c->reader[i]);
 
 		if (busy && busy < since) {
 			since = busy;
-			oldest = &c->worker[i].reader;
+			oldest = &c->reader[i];
 		}
+		*idle += i < c->size.readers && busy == 0;
 	}
 	return oldest;
 }
 
-static uint32_t idle_workers(const struct crew *c)
-{
-	uint32_t idle = 0;
-
-	for (uint32_t i = 0; i < c->workers; i++)
-		idle += sample_reader_busy_since(&c->worker[i].reader) == 0;
-	return idle;
-}
-
-static void describe_wait(const struct crew *c, uint64_t batch, char *out, size_t out_size)
-{
-	int64_t since = atomic_load_explicit(&c->waiting_since, memory_order_relaxed);
-	char age[32];
-
-	str_seconds((double)(clock_now_ns() - since) * 1e-9, age, sizeof(age));
-	snprintf(out, out_size, "waits for batch %llu of %llu of %s %llu for %s",
-		 (unsigned long long)batch, (unsigned long long)atomic_load(&c->steps),
-		 c->config.kind == DATASET_TRAIN ? "epoch" : "evaluation",
-		 (unsigned long long)atomic_load(&c->epoch), age);
-}
-
 void crew_describe(const struct crew *c, uint32_t due, char *out, size_t out_size)
 {
-	uint64_t batch = atomic_load_explicit(&c->waiting, memory_order_acquire);
-	uint32_t stuck = atomic_load(&c->stuck);
-	char state[160], who[DATASET_PATH_MAX + 128] = "no worker is busy", idle[64] = "";
-	const struct sample_reader *r;
+	char state[192], who[DATASET_PATH_MAX + 128] = "no worker is busy", rest[64] = "";
+	uint32_t idle;
+	const struct sample_reader *r = busiest_reader(c, &idle);
 
-	if (c->workers == 0)
-		r = &c->inline_reader;
-	else if (due < c->workers && batch && !stuck)
-		r = &c->worker[due].reader;
-	else
-		r = busiest(c);
-	if (stuck)
-		snprintf(state, sizeof(state), "gave up on %u hung worker%s", stuck,
-			 stuck == 1 ? "" : "s");
-	else if (batch)
-		describe_wait(c, batch, state, sizeof(state));
-	else
-		snprintf(state, sizeof(state), "does not wait for its loader");
+	if (due < c->size.readers && !atomic_load_explicit(&c->stuck, memory_order_relaxed) &&
+	    atomic_load_explicit(&c->waiting, memory_order_relaxed))
+		r = &c->reader[due];
+	crew_describe_rank(c, state, sizeof(state));
 	if (r)
 		sample_reader_describe(r, who, sizeof(who));
-	if (c->workers > 1)
-		snprintf(idle, sizeof(idle), "; %u of %u workers idle", idle_workers(c),
-			 c->workers);
-	snprintf(out, out_size, "rank %u %s; %s%s", c->config.rank, state, who, idle);
+	if (c->size.readers > 1)
+		snprintf(rest, sizeof(rest), "; %u of %u workers idle", idle, c->size.readers);
+	snprintf(out, out_size, "%s; %s%s", state, who, rest);
 }

@@ -1,75 +1,113 @@
 #pragma once
-/* Reader workers of one loader and what every loader does with them, whatever its policy: memory,
- * starting and ending their threads, waiting for what they read, being woken, and telling whom one
- * waits for. With no workers the rank reads, with a reader of its own. */
-#include "loader/worker.h"
+/* What every loader does with its threads and readers, whatever its policy: memory, starting and
+ * ending, being woken, saying whom one waits for; and the state of an epoch that all keep alike.
+ *
+ * A crew is the first member of a loader's struct. */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/queue.h"
+#include "base/thread.h"
+#include "loader/sample_reader.h"
+
+struct crew_size {
+	uint32_t threads;  /* at most */
+	uint32_t readers;  /* that read samples */
+	uint32_t waiters;  /* further ones that are never opened: they only preprocess */
+	uint32_t stats;    /* 0: one for each of both */
+	bool inline_reads; /* no thread reads: whoever asks for a batch does */
+};
 
 struct crew {
+	struct loader base; /* first: what the loader's functions are given */
 	struct loader_config config;
-	struct reader_config settings;
-	uint32_t workers; /* 0: the rank reads */
-	bool persistent;  /* threads live on between epochs */
-	bool threads;     /* they run */
+	struct reader_config settings; /* of the readers */
+	struct crew_size size;
+	void (*close_queues)(struct crew *c);
+
+	struct thread *thread;
+	struct sample_reader *reader; /* readers, then waiters */
+	struct worker_stat *stat;
 
 	_Atomic uint32_t halt;    /* futex word, HALT_* */
 	_Atomic int64_t woken_ns; /* 0: not woken */
 	_Atomic uint32_t stuck;   /* threads given up */
-	struct queue results;     /* tasks done */
-	struct queue *inbox;      /* where the rank takes them: results, or a later stage's */
-	struct worker *worker;
-	struct sample_reader inline_reader;
-	struct worker_stat *stat; /* max(workers, 1) */
-	struct order order;       /* of the epoch; workers read it */
+
+	/* The epoch: batches in it, handed out so far, with the rank now. Threads read the order.
+	 */
+	struct order order;
+	uint64_t steps, handed;
+	uint32_t held;
+	bool open;
 
 	/* For describe. */
-	_Atomic uint64_t epoch, steps, waiting; /* waiting: batch + 1, 0 when not */
+	_Atomic uint64_t epoch, last_step, waiting; /* waiting: batch + 1, 0 when not */
 	_Atomic int64_t waiting_since;
 };
 
-/* Tasks that exist at once: `depth` queued to one worker, `results` in all. */
-int crew_memory_bytes(const struct loader_config *c, uint32_t workers, uint64_t depth,
-		      uint64_t results, uint64_t *out, struct err *e);
-/* Takes all memory and opens the readers. Needs crew_release in any case. */
-int crew_init(struct crew *c, const struct loader_config *config, uint32_t workers, uint64_t depth,
-	      uint64_t results, struct err *e);
+/* Bytes that crew_init takes beside the struct, stacks and what readers take when they are opened
+ * included. */
+int crew_memory_bytes(const struct loader_config *c, const struct reader_config *settings,
+		      const struct crew_size *size, uint64_t *out, struct err *e);
+/* The stack of a loader's thread. */
+size_t crew_stack_bytes(const struct workload *w);
+/* Takes memory; readers are not opened. c->settings and the struct's other members are zero or as
+ * the loader set them. `close_queues` is called from any thread, more than once: afterwards nobody
+ * waits in a queue of the loader. NULL: it has none. Needs crew_release in any case. */
+int crew_init(struct crew *c, const struct loader_ops *ops, const struct loader_config *config,
+	      const struct crew_size *size, void (*close_queues)(struct crew *c), struct err *e);
 /* Frees everything but the struct; no thread runs. */
 void crew_release(struct crew *c);
 
-/* The rank itself counts as a reader when there are no workers. */
-static inline uint32_t crew_readers(const struct crew *c)
-{
-	return c->workers ? c->workers : 1;
-}
-struct sample_reader *crew_reader(struct crew *c, uint32_t i);
+/* Opens every reader, and closes all: the first error is the one reported. */
+int crew_open_readers(struct crew *c, struct err *e);
+int crew_close_readers(struct crew *c, struct err *e);
 
-/* struct loader_ops' wake. */
-void crew_wake(struct crew *c);
-/* Whether the run is to end; notices a stop flag that was set without wake. */
-bool crew_stopped(struct crew *c);
-int crew_canceled(const struct crew *c, struct err *e);
-/* The next task that comes back; ERR_CANCELED once stopped. */
-int crew_receive(struct crew *c, struct task **out);
+/* Starts thread `i`, named after a letter, the rank and a number. */
+int crew_start_thread(struct crew *c, uint32_t i, void (*work)(void *arg), void *arg, char letter,
+		      uint32_t number, struct err *e);
+/* The letter of threads that read. */
+char crew_letter(const struct crew *c);
 
-/* Begins an epoch of `steps` batches: workers that live on acknowledge, others are started, one
- * after another. -EINVAL when the order has other batches than the loader. */
+/* Begins an epoch of at most `steps` batches: checks, and the state above but for `open`, which the
+ * loader sets when all has begun. Threads are idle or not started. -EINVAL when the last epoch was
+ * not ended or the order has other batches than the loader; ERR_CANCELED once woken. */
 int crew_begin(struct crew *c, const struct order *order, uint64_t steps, struct err *e);
-/* Tells workers to leave their batches after the present sample. */
+/* Before a batch is waited for: 1 when there is a further one, 0 when there is none. */
+int crew_ask(struct crew *c, struct err *e);
+/* After it: 1 when it goes to the rank, or the code of its failure, with which it does not. */
+int crew_hand_out(struct crew *c, const struct batch *b, struct err *e);
+/* Tells readers to leave their batches after the present sample. */
 void crew_drop(struct crew *c);
-/* Ends an epoch once every task is back, or (`woken`) the run: threads that do not live on are
- * joined. -ETIMEDOUT when one hangs, with `describe`'s sentence. */
-int crew_end(struct crew *c, bool woken, const struct loader *l, struct err *e);
-/* Joins all threads; the number of those that hang and were left behind. */
+/* Waits until every thread has ended; once the run was stopped, until the grace after that is over.
+ * -ETIMEDOUT when one hangs, with describe's sentence. */
+int crew_join(struct crew *c, struct err *e);
+/* The same for the end of an epoch after which no thread lives: drops, and closes the queues. */
+int crew_end(struct crew *c, struct err *e);
+/* Ends and joins all threads for good; the number of those that hang and were left behind. */
 unsigned crew_dismiss(struct crew *c);
 
-/* How long to wait for a thread before looking again; 0 once the grace after the loader was woken
- * is over. The grace counts from wake, so that giving up on many loaders one after another takes no
- * longer than on one. woken_ns 0: not woken. */
-int64_t crew_patience_ns(int64_t woken_ns, int64_t grace_ns);
+/* struct loader_ops' wake and stats. */
+void crew_wake(struct loader *l);
+const struct worker_stat *crew_stats(const struct loader *l, uint32_t *workers);
+/* Whether the run is to end; notices a stop flag that was set without wake. */
+bool crew_stopped(struct crew *c);
+/* Whether readers are to leave their batches; asks the stop flag too. */
+bool crew_called_off(const struct crew *c);
+int crew_canceled(const struct crew *c, struct err *e);
+/* The next item of a queue: 0, or ERR_CANCELED once the run is stopped. For the rank. */
+int crew_receive(struct crew *c, struct queue *q, void **item);
+/* The same for the loader's threads, which also end with the epoch. */
+int crew_get(struct crew *c, struct queue *q, void **item);
 
 /* What the rank waits for, for describe: batch + 1, or 0. */
 void crew_waits(struct crew *c, uint64_t batch);
-/* Says that the rank got somewhere. */
-void crew_progress(struct crew *c);
-/* The sentence for the watchdog. `due`: the worker to blame when a batch is waited for, or
- * UINT32_MAX for the one that has been busy longest. */
+/* Says that somebody got somewhere. */
+void crew_progress(struct crew *c, int64_t now_ns);
+/* The sentence for the watchdog about a crew of readers. `due`: the reader to blame when a batch is
+ * waited for, or UINT32_MAX for the one that has been busy longest. */
 void crew_describe(const struct crew *c, uint32_t due, char *out, size_t out_size);
+/* Its first part: what the rank does. */
+void crew_describe_rank(const struct crew *c, char *out, size_t out_size);

@@ -8,13 +8,14 @@
  *
  * Without workers the callback runs in the rank: the pipeline fills its queue before it hands out
  * the first batch, and afterwards reads one batch whenever one is asked for. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "loader/crew.h"
+#include "loader/workers.h"
 
 #define DEPTH_DEFAULT 2 /* prefetch_queue_depth of DALI */
 
@@ -25,16 +26,14 @@ struct whole {
 };
 
 struct dali {
-	struct loader base;
-	struct crew crew;
+	struct workers workers;   /* first */
 	uint64_t depth, capacity; /* capacity: batches in the window */
 	uint32_t runs;            /* of a batch */
 
 	struct whole *whole, **spare, **window; /* batch k at k mod capacity of the window */
 	struct task *run;                       /* `runs` of each batch */
-	uint64_t wholes, spares, held;
-	uint64_t steps, sent, handed, out; /* out: runs that are not back */
-	bool open;
+	uint64_t wholes, spares;
+	uint64_t sent, out; /* batches of this epoch; runs that are not back */
 };
 
 extern const struct loader_ops loader_dali;
@@ -67,16 +66,9 @@ static void dali_window(const struct workload *w, uint32_t *workers, uint64_t *b
 
 static int check_config(const struct loader_config *c, struct err *e)
 {
-	int64_t workers = c->workload->reader.read_threads;
+	int rc = loader_check_batch(c, e);
 
-	if (c->batch_size == 0 || c->batch_size > UINT32_MAX)
-		return err_set(e, ERR_USAGE,
-			       "reader.batch_size is %llu; a batch has 1 to %u samples",
-			       (unsigned long long)c->batch_size, UINT32_MAX);
-	if (workers < 0 || workers > UINT16_MAX + 1)
-		return err_set(e, ERR_USAGE, "reader.read_threads is %lld; 0 to 65536 are possible",
-			       (long long)workers);
-	return 0;
+	return rc < 0 ? rc : loader_check_threads(c, e);
 }
 
 /* Runs of one worker that may be queued: its share of all that exist. */
@@ -95,7 +87,8 @@ static int dali_memory_bytes(const struct loader_config *c, uint64_t *out, struc
 		return rc;
 	workers = (uint32_t)c->workload->reader.read_threads;
 	runs = runs_of(c->batch_size, workers);
-	rc = crew_memory_bytes(c, workers, queued(wholes, runs, workers), wholes * runs, &crew, e);
+	rc = workers_memory_bytes(c, workers, queued(wholes, runs, workers), wholes * runs, &crew,
+				  e);
 	if (rc < 0)
 		return rc;
 	*out = crew + sizeof(struct dali) +
@@ -119,7 +112,7 @@ static int allocate(struct dali *l, struct err *e)
 
 static void release(struct dali *l)
 {
-	crew_release(&l->crew);
+	workers_release(&l->workers);
 	free(l->run);
 	free(l->window);
 	free(l->spare);
@@ -138,31 +131,31 @@ static int dali_create(struct loader **out, const struct loader_config *c, struc
 	l = try_calloc(1, sizeof(*l), "loader", e);
 	if (!l)
 		return -ENOMEM;
-	l->base.ops = &loader_dali;
 	workers = (uint32_t)c->workload->reader.read_threads;
 	l->depth = l->capacity = depth_of(c->workload);
 	l->runs = runs_of(c->batch_size, workers);
 	l->wholes = l->capacity + LOADER_HELD_MAX;
-	rc = crew_init(&l->crew, c, workers, queued(l->wholes, l->runs, workers),
-		       l->wholes * l->runs, e);
+	rc = workers_init(&l->workers, &loader_dali, c, workers,
+			  queued(l->wholes, l->runs, workers), l->wholes * l->runs, e);
 	if (rc == 0)
 		rc = allocate(l, e);
 	if (rc < 0) {
 		release(l);
 		return rc;
 	}
-	*out = &l->base;
+	*out = &l->workers.crew.base;
 	return 0;
 }
 
 /* Cuts batch `sent` and sends its runs out. */
 static void schedule(struct dali *l)
 {
-	uint64_t k = l->sent, first = k * l->crew.config.batch_size;
-	uint32_t samples = (uint32_t)l->crew.config.batch_size;
+	const struct crew *c = &l->workers.crew;
+	uint64_t k = l->sent, first = k * c->config.batch_size;
+	uint32_t workers = l->workers.count, samples = (uint32_t)c->config.batch_size;
 	struct whole *b;
 
-	if (k == l->steps)
+	if (k == c->steps)
 		return;
 	l->sent++;
 	b = l->spare[--l->spares];
@@ -179,12 +172,11 @@ static void schedule(struct dali *l)
 		t->batch.samples = n;
 		t->batch.sent_ns = b->batch.sent_ns;
 		t->batch.err.code = 0;
-		t->batch.worker =
-			l->crew.workers ? (uint32_t)((k * l->runs + i) % l->crew.workers) : 0;
+		t->batch.worker = workers ? (uint32_t)((k * l->runs + i) % workers) : 0;
 		first += n;
 		l->out++;
-		if (l->crew.workers)
-			worker_send(&l->crew.worker[t->batch.worker], t);
+		if (workers)
+			workers_send(&l->workers, t->batch.worker, t);
 	}
 }
 
@@ -196,20 +188,15 @@ static struct whole *whole_of(struct dali *l, const struct task *t)
 static int dali_start(struct loader *base, const struct order *order, uint64_t steps, struct err *e)
 {
 	struct dali *l = dali_of(base);
-	uint64_t most = order_steps(order);
-	int rc;
+	int rc = crew_begin(&l->workers.crew, order, steps, e);
 
-	if (l->open || l->held)
-		return err_set(e, -EINVAL,
-			       "rank %u: an epoch was begun before the last one was ended",
-			       l->crew.config.rank);
-	l->steps = steps < most ? steps : most;
-	l->sent = l->handed = l->out = 0;
-	rc = crew_begin(&l->crew, order, l->steps, e);
+	if (rc == 0)
+		rc = workers_begin(&l->workers, e);
 	if (rc < 0)
 		return rc;
-	l->open = true;
-	for (uint64_t i = 0; i < l->depth && l->crew.workers; i++)
+	l->sent = l->out = 0;
+	l->workers.crew.open = true;
+	for (uint64_t i = 0; i < l->depth && l->workers.count; i++)
 		schedule(l);
 	return 0;
 }
@@ -240,11 +227,11 @@ static void join_runs(struct dali *l, struct whole *b)
 }
 
 /* One run comes back. */
-static int receive(struct dali *l)
+static int receive_run(struct dali *l)
 {
 	struct task *t;
 
-	if (crew_receive(&l->crew, &t) < 0)
+	if (workers_receive(&l->workers, &t) < 0)
 		return ERR_CANCELED;
 	l->out--;
 	whole_of(l, t)->missing--;
@@ -257,25 +244,24 @@ static void read_inline(struct dali *l)
 
 	schedule(l);
 	b = l->window[(l->sent - 1) % l->capacity];
-	sample_reader_batch(&l->crew.inline_reader, &l->crew.order,
-			    &l->run[(uint64_t)(b - l->whole)].batch);
-	sample_reader_idle(&l->crew.inline_reader);
+	workers_read_inline(&l->workers, &l->run[(uint64_t)(b - l->whole)]);
 	b->missing = 0;
 	l->out--;
 }
 
 /* The batch whose turn it is. */
-static int take(struct dali *l, struct whole **out)
+static int receive_in_turn(struct dali *l, struct whole **out)
 {
-	struct whole **turn = &l->window[l->handed % l->capacity];
+	struct crew *c = &l->workers.crew;
+	struct whole **turn = &l->window[c->handed % l->capacity];
 
-	while (l->crew.workers == 0 && l->sent < l->steps && l->sent < l->handed + l->depth &&
-	       !crew_stopped(&l->crew))
+	while (l->workers.count == 0 && l->sent < c->steps && l->sent < c->handed + l->depth &&
+	       !crew_stopped(c))
 		read_inline(l);
-	if (l->crew.workers == 0 && l->sent == l->handed)
+	if (l->workers.count == 0 && l->sent == c->handed)
 		return ERR_CANCELED;
 	while ((*turn)->missing > 0)
-		if (receive(l) < 0)
+		if (receive_run(l) < 0)
 			return ERR_CANCELED;
 	*out = *turn;
 	*turn = NULL;
@@ -285,78 +271,60 @@ static int take(struct dali *l, struct whole **out)
 static int dali_next(struct loader *base, struct batch **out, struct err *e)
 {
 	struct dali *l = dali_of(base);
+	struct crew *c = &l->workers.crew;
 	struct whole *b = NULL;
-	int rc;
+	int rc = crew_ask(c, e);
 
 	*out = NULL;
-	if (!l->open || l->held == LOADER_HELD_MAX)
-		return err_set(e, -EINVAL, "rank %u: a batch was asked for %s", l->crew.config.rank,
-			       l->open ? "before one was given back" : "outside of an epoch");
-	if (crew_stopped(&l->crew))
-		return crew_canceled(&l->crew, e);
-	if (l->handed == l->steps)
-		return 0;
-	crew_waits(&l->crew, l->handed + 1);
-	rc = take(l, &b);
-	crew_waits(&l->crew, 0);
+	if (rc <= 0)
+		return rc;
+	crew_waits(c, c->handed + 1);
+	rc = receive_in_turn(l, &b);
+	crew_waits(c, 0);
 	if (rc < 0)
-		return crew_canceled(&l->crew, e);
-	l->handed++;
-	if (l->crew.workers)
+		return crew_canceled(c, e);
+	if (l->workers.count)
 		schedule(l);
 	join_runs(l, b);
-	crew_progress(&l->crew);
-	if (b->batch.err.code < 0) {
-		if (e)
-			*e = b->batch.err;
+	rc = crew_hand_out(c, &b->batch, e);
+	if (rc < 0)
 		l->spare[l->spares++] = b;
-		return b->batch.err.code;
-	}
-	l->held++;
-	*out = &b->batch;
-	return 1;
+	else
+		*out = &b->batch;
+	return rc;
 }
 
 static void dali_give_back(struct loader *base, struct batch *b)
 {
 	struct dali *l = dali_of(base);
 
-	l->held--;
+	assert(l->workers.crew.held > 0 && l->spares < l->wholes);
+	l->workers.crew.held--;
 	l->spare[l->spares++] = (struct whole *)b;
 }
 
 static int dali_finish(struct loader *base, struct err *e)
 {
 	struct dali *l = dali_of(base);
+	struct crew *c = &l->workers.crew;
 	bool woken;
 
-	if (!l->open)
+	if (!c->open)
 		return 0;
-	l->open = false;
+	c->open = false;
 	if (l->out > 0)
-		crew_drop(&l->crew);
-	while (l->out > 0 && receive(l) == 0)
+		crew_drop(c);
+	while (l->out > 0 && receive_run(l) == 0)
 		;
-	woken = l->out > 0 || crew_stopped(&l->crew);
-	for (uint64_t k = l->handed; k < l->sent && !woken; k++)
+	woken = l->out > 0 || crew_stopped(c);
+	for (uint64_t k = c->handed; k < l->sent && !woken; k++)
 		l->spare[l->spares++] = l->window[k % l->capacity];
-	return crew_end(&l->crew, woken, base, e);
-}
-
-static const struct worker_stat *dali_stats(const struct loader *base, uint32_t *workers)
-{
-	*workers = crew_readers(&dali_of_const(base)->crew);
-	return dali_of_const(base)->crew.stat;
+	return workers_end(&l->workers, woken, e);
 }
 
 static void dali_describe(const struct loader *base, char *out, size_t out_size)
 {
-	crew_describe(&dali_of_const(base)->crew, UINT32_MAX, out, out_size);
-}
-
-static void dali_wake(struct loader *base)
-{
-	crew_wake(&dali_of(base)->crew);
+	crew_describe(&dali_of_const(base)->workers.crew, UINT32_MAX, out, out_size);
 }
 
 static unsigned dali_destroy(struct loader *base)
@@ -366,7 +334,7 @@ static unsigned dali_destroy(struct loader *base)
 
 	if (!l)
 		return 0;
-	stuck = crew_dismiss(&l->crew);
+	stuck = crew_dismiss(&l->workers.crew);
 	if (stuck == 0)
 		release(l);
 	return stuck;
@@ -387,8 +355,8 @@ const struct loader_ops loader_dali = {
 	.next = dali_next,
 	.give_back = dali_give_back,
 	.finish = dali_finish,
-	.stats = dali_stats,
+	.stats = crew_stats,
 	.describe = dali_describe,
-	.wake = dali_wake,
+	.wake = crew_wake,
 	.destroy = dali_destroy,
 };

@@ -48,3 +48,23 @@ void batch_work_merge(struct batch_work *into, const struct batch_work *from)
 	for (int k = 0; k < WORK_KINDS; k++)
 		into->ns[k] += from->ns[k];
 }
+
+#define THREADS_MAX 65536
+
+int loader_check_batch(const struct loader_config *c, struct err *e)
+{
+	if (c->batch_size > 0 && c->batch_size <= UINT32_MAX)
+		return 0;
+	return err_set(e, ERR_USAGE, "reader.batch_size is %llu; it must be between 1 and %u",
+		       (unsigned long long)c->batch_size, UINT32_MAX);
+}
+
+int loader_check_threads(const struct loader_config *c, struct err *e)
+{
+	int64_t threads = c->workload->reader.read_threads;
+
+	if (threads >= 0 && threads <= THREADS_MAX)
+		return 0;
+	return err_set(e, ERR_USAGE, "reader.read_threads is %lld; it must be between 0 and %d",
+		       (long long)threads, THREADS_MAX);
+}

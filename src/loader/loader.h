@@ -124,6 +124,11 @@ struct loader_ops {
 	unsigned (*destroy)(struct loader *l);
 };
 
+/* What every loader checks of a workload: a batch size, and reader.read_threads, that it can have.
+ */
+int loader_check_batch(const struct loader_config *c, struct err *e);
+int loader_check_threads(const struct loader_config *c, struct err *e);
+
 /* Takes a worker's totals off, or adds them: the work between two looks. */
 void worker_work_begin(const struct worker_stat *s, struct batch_work *w);
 void worker_work_end(const struct worker_stat *s, struct batch_work *w);

@@ -9,19 +9,12 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "loader/loader.h"
+#include "loader/crew.h"
 
 struct synthetic {
-	struct loader base;
-	struct loader_config config;
-	struct worker_stat stat; /* stays empty but for the batches */
+	struct crew crew; /* first; without threads or readers */
 	struct batch batch[LOADER_HELD_MAX];
 	bool used[LOADER_HELD_MAX];
-	struct order order;
-	uint64_t steps, handed;
-	unsigned held;
-	bool open;
-	_Atomic bool woken;
 };
 
 extern const struct loader_ops loader_synthetic;
@@ -38,67 +31,61 @@ static void synthetic_window(const struct workload *w, uint32_t *workers, uint64
 	*batches = 0;
 }
 
+/* For what it hands out; nobody reads. */
+static const struct crew_size size = {.stats = 1};
+
 static int synthetic_memory_bytes(const struct loader_config *c, uint64_t *out, struct err *e)
 {
-	(void)c, (void)e;
-	*out = sizeof(struct synthetic);
+	uint64_t crew = 0;
+	int rc = crew_memory_bytes(c, NULL, &size, &crew, e);
+
+	*out = sizeof(struct synthetic) + crew;
+	return rc;
+}
+
+static unsigned synthetic_destroy(struct loader *base)
+{
+	struct synthetic *l = synthetic_of(base);
+
+	if (l)
+		crew_release(&l->crew);
+	free(l);
 	return 0;
 }
 
 static int synthetic_create(struct loader **out, const struct loader_config *c, struct err *e)
 {
 	struct synthetic *l;
+	int rc = loader_check_batch(c, e);
 
-	if (c->batch_size == 0 || c->batch_size > UINT32_MAX)
-		return err_set(e, ERR_USAGE,
-			       "reader.batch_size is %llu; a batch has 1 to %u samples",
-			       (unsigned long long)c->batch_size, UINT32_MAX);
+	if (rc < 0)
+		return rc;
 	l = try_calloc(1, sizeof(*l), "loader", e);
 	if (!l)
 		return -ENOMEM;
-	l->base.ops = &loader_synthetic;
-	l->config = *c;
-	io_stat_init(&l->stat.io);
-	*out = &l->base;
+	rc = crew_init(&l->crew, &loader_synthetic, c, &size, NULL, e);
+	if (rc < 0) {
+		synthetic_destroy(&l->crew.base);
+		return rc;
+	}
+	*out = &l->crew.base;
 	return 0;
-}
-
-static bool stopped(const struct synthetic *l)
-{
-	return atomic_load(&l->woken) || (l->config.stop && atomic_load(&l->config.stop->set));
-}
-
-static int canceled(const struct synthetic *l, struct err *e)
-{
-	return err_set(e, ERR_CANCELED, "rank %u: the run was told to stop", l->config.rank);
 }
 
 static int synthetic_start(struct loader *base, const struct order *order, uint64_t steps,
 			   struct err *e)
 {
-	struct synthetic *l = synthetic_of(base);
-	uint64_t most = order_steps(order);
+	struct crew *c = &synthetic_of(base)->crew;
+	int rc = crew_begin(c, order, steps, e);
 
-	if (l->open || l->held)
-		return err_set(e, -EINVAL,
-			       "rank %u: an epoch was begun before the last one was ended",
-			       l->config.rank);
-	if (order->batch != l->config.batch_size)
-		return err_set(e, -EINVAL,
-			       "rank %u: the order has batches of %llu, the loader of %llu",
-			       l->config.rank, (unsigned long long)order->batch,
-			       (unsigned long long)l->config.batch_size);
-	if (stopped(l))
-		return canceled(l, e);
-	if (l->config.workload->compat.dlio && most > 0) {
+	if (rc < 0)
+		return rc;
+	if (c->config.workload->compat.dlio && order_steps(order) > 0) {
 		uint64_t dlio = order->samples / order->batch - 1;
 
-		most = dlio < most ? dlio : most;
+		c->steps = dlio < c->steps ? dlio : c->steps;
 	}
-	l->order = *order;
-	l->steps = steps < most ? steps : most;
-	l->handed = 0;
-	l->open = true;
+	c->open = true;
 	return 0;
 }
 
@@ -106,33 +93,26 @@ static int synthetic_next(struct loader *base, struct batch **out, struct err *e
 {
 	struct synthetic *l = synthetic_of(base);
 	struct batch *b = &l->batch[l->used[0]];
+	struct crew *c = &l->crew;
+	int rc = crew_ask(c, e);
 
 	*out = NULL;
-	if (!l->open || l->held == LOADER_HELD_MAX)
-		return err_set(e, -EINVAL, "rank %u: a batch was asked for %s", l->config.rank,
-			       l->open ? "before one was given back" : "outside of an epoch");
-	if (stopped(l))
-		return canceled(l, e);
-	if (l->handed == l->steps)
-		return 0;
+	if (rc <= 0)
+		return rc;
 	*b = (struct batch){
-		.index = l->handed,
-		.first = l->handed * l->config.batch_size,
-		.samples = (uint32_t)l->config.batch_size,
+		.index = c->handed,
+		.first = c->handed * c->config.batch_size,
+		.samples = (uint32_t)c->config.batch_size,
 		.sent_ns = clock_now_ns(),
 	};
 	b->begun_ns = b->done_ns = b->sent_ns;
 	for (uint32_t i = 0; i < b->samples; i++)
-		order_proof_add(&b->proof, order_at(&l->order, l->config.rank, b->first + i));
-	l->handed++;
-	l->stat.batches++;
-	l->stat.samples += b->samples;
-	if (l->config.progress_ns)
-		atomic_store_explicit(l->config.progress_ns, b->done_ns, memory_order_relaxed);
+		order_proof_add(&b->proof, order_at(&c->order, c->config.rank, b->first + i));
+	c->stat[0].batches++;
+	c->stat[0].samples += b->samples;
 	l->used[b - l->batch] = true;
-	l->held++;
 	*out = b;
-	return 1;
+	return crew_hand_out(c, b, e);
 }
 
 static void synthetic_give_back(struct loader *base, struct batch *b)
@@ -140,37 +120,20 @@ static void synthetic_give_back(struct loader *base, struct batch *b)
 	struct synthetic *l = synthetic_of(base);
 
 	l->used[b - l->batch] = false;
-	l->held--;
+	l->crew.held--;
 }
 
 static int synthetic_finish(struct loader *base, struct err *e)
 {
 	(void)e;
-	synthetic_of(base)->open = false;
+	synthetic_of(base)->crew.open = false;
 	return 0;
-}
-
-static const struct worker_stat *synthetic_stats(const struct loader *base, uint32_t *workers)
-{
-	*workers = 1;
-	return &((const struct synthetic *)base)->stat;
 }
 
 static void synthetic_describe(const struct loader *base, char *out, size_t out_size)
 {
 	snprintf(out, out_size, "rank %u does not wait for its loader, which reads nothing",
-		 ((const struct synthetic *)base)->config.rank);
-}
-
-static void synthetic_wake(struct loader *base)
-{
-	atomic_store(&synthetic_of(base)->woken, true);
-}
-
-static unsigned synthetic_destroy(struct loader *base)
-{
-	free(base);
-	return 0;
+		 ((const struct crew *)base)->config.rank);
 }
 
 const struct loader_ops loader_synthetic = {
@@ -183,8 +146,8 @@ const struct loader_ops loader_synthetic = {
 	.next = synthetic_next,
 	.give_back = synthetic_give_back,
 	.finish = synthetic_finish,
-	.stats = synthetic_stats,
+	.stats = crew_stats,
 	.describe = synthetic_describe,
-	.wake = synthetic_wake,
+	.wake = crew_wake,
 	.destroy = synthetic_destroy,
 };

@@ -7,6 +7,7 @@
  * A place of the ring is free again when its batch was copied, and one of the pipeline's when a
  * batch is handed out. Every epoch begins with an empty buffer, which is filled before the first
  * batch: the cold start of a pipeline that is built anew. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +20,6 @@
 #include "loader/crew.h"
 #include "loader/native_dali_source.h"
 #include "workload/time_draw.h"
-
-#define POLL_NS NS_PER_S /* a stop flag set without wake is noticed this soon */
 
 /* One place of a batch. */
 struct dali_work {
@@ -35,16 +34,17 @@ struct dali_group {
 };
 
 struct native_dali {
-	struct loader base;
-	struct loader_config config;
+	struct crew crew; /* first */
 	struct dali_source source;
 	uint64_t batch_size, depth, groups, items; /* depth: of the reader's ring */
 	bool async;                                /* an executor thread processes ahead */
 
 	struct dali_reader reader;
-	struct dali_copier *copier;
-	uint32_t copiers;
-	struct worker_stat *stat; /* the reader's, then the copiers' */
+	struct dali_copying {
+		struct native_dali *loader;
+		struct dali_copier copier;
+	} * copying;
+	uint32_t copiers; /* the crew's statistics are the reader's, then theirs */
 	struct dali_group *group;
 	struct dali_work *work;
 	struct dali_item *item;
@@ -57,27 +57,6 @@ struct native_dali {
 	/* slots: places in the reader's ring that are free; places: those of the pipeline's output
 	 * queue; the other queues carry what they are named after. */
 	struct queue slots, places, spare, free_items, raw, todo, done, ready;
-
-	struct dali_thread {
-		struct native_dali *loader;
-		void (*main)(struct native_dali *l, uint32_t i);
-		uint32_t index;
-		pthread_t thread;
-		bool running;
-		_Atomic uint32_t ended; /* futex word: the thread's last act */
-	} * thread;
-	uint32_t threads;
-
-	struct order order;
-	uint64_t steps, handed;
-	uint32_t held;
-	bool open;
-	_Atomic uint32_t halt;
-	_Atomic int64_t woken_ns;
-	_Atomic uint32_t stuck;
-	/* for describe */
-	_Atomic uint64_t epoch, last_step, waiting;
-	_Atomic int64_t waiting_since;
 };
 
 /* Batches processed and not handed out: the pipeline's prefetch_queue_depth, as DALI has it. */
@@ -87,12 +66,14 @@ extern const struct loader_ops loader_native_dali;
 
 /* ---- the threads ---- */
 
-static bool called_off(const struct native_dali *l)
+static struct native_dali *dali_of(struct loader *l)
 {
-	const struct stop_flag *stop = l->config.stop;
+	return (struct native_dali *)l;
+}
 
-	return atomic_load_explicit(&l->halt, memory_order_acquire) ||
-	       (stop && atomic_load_explicit(&stop->set, memory_order_relaxed));
+static const struct native_dali *dali_of_const(const struct loader *l)
+{
+	return (const struct native_dali *)l;
 }
 
 /* ---- the reader ---- */
@@ -101,11 +82,10 @@ static bool read_one(struct native_dali *l, struct order_stream *s, uint64_t sam
 {
 	void *item;
 
-	if (called_off(l) || queue_get(&l->free_items, &item) != 1)
+	if (crew_called_off(&l->crew) || queue_get(&l->free_items, &item) != 1)
 		return false;
 	dali_reader_get(&l->reader, sample, item);
-	if (l->config.progress_ns)
-		atomic_store_explicit(l->config.progress_ns, clock_now_ns(), memory_order_relaxed);
+	crew_progress(&l->crew, clock_now_ns());
 	order_stream_add(s, sample, (uint64_t)((struct dali_item *)item - l->item));
 	return true;
 }
@@ -131,17 +111,17 @@ static bool fill_group(struct native_dali *l, struct order_stream *s, struct dal
 	return true;
 }
 
-static void native_dali_read(struct native_dali *l, uint32_t unused)
+static void reader_main(void *arg)
 {
-	struct worker_stat *stat = &l->stat[0];
+	struct native_dali *l = arg;
+	struct worker_stat *stat = &l->crew.stat[0];
 	struct order_stream s;
 	struct err failed = {0};
 	void *token, *spare;
 
-	(void)unused;
-	order_stream_init(&s, &l->order, l->config.rank, l->held_samples);
+	order_stream_init(&s, &l->crew.order, l->crew.config.rank, l->held_samples);
 	failed.code = dali_reader_index(&l->reader, &failed);
-	for (uint64_t k = 0; k < l->steps; k++) {
+	for (uint64_t k = 0; k < l->crew.steps; k++) {
 		int64_t idle_from = clock_now_ns();
 		struct dali_group *g;
 
@@ -169,9 +149,11 @@ static void native_dali_read(struct native_dali *l, uint32_t unused)
 
 /* ---- the copiers ---- */
 
-static void native_dali_copy(struct native_dali *l, uint32_t i)
+static void copier_main(void *arg)
 {
-	struct dali_copier *c = &l->copier[i];
+	struct dali_copying *copying = arg;
+	struct native_dali *l = copying->loader;
+	struct dali_copier *c = &copying->copier;
 	int64_t idle_from = clock_now_ns();
 	void *item;
 
@@ -179,7 +161,7 @@ static void native_dali_copy(struct native_dali *l, uint32_t i)
 		struct dali_work *w = item;
 
 		c->stat->idle_ns += clock_now_ns() - idle_from;
-		if (!called_off(l))
+		if (!crew_called_off(&l->crew))
 			dali_copier_take(c, w->item, &w->payload);
 		idle_from = clock_now_ns();
 		if (queue_put(&l->done, w) < 0)
@@ -192,14 +174,14 @@ static void native_dali_copy(struct native_dali *l, uint32_t i)
 /* A Python function sees one sample after another. */
 static void preprocess(struct native_dali *l)
 {
-	const struct time_dist *delay = &l->config.workload->reader.preprocess_time;
+	const struct time_dist *delay = &l->crew.config.workload->reader.preprocess_time;
 	int64_t begin = clock_now_ns(), deadline = begin, left;
 
 	for (uint64_t i = 0; i < l->batch_size; i++)
 		deadline += time_draw_ns(delay, &l->rng);
-	while ((left = deadline - clock_now_ns()) > 0 && !called_off(l))
-		thread_wait(&l->halt, 0, left < NS_PER_S ? left : NS_PER_S);
-	l->stat[1].preprocess_ns += clock_now_ns() - begin;
+	while ((left = deadline - clock_now_ns()) > 0 && !crew_called_off(&l->crew))
+		thread_wait(&l->crew.halt, 0, left < NS_PER_S ? left : NS_PER_S);
+	l->crew.stat[1].preprocess_ns += clock_now_ns() - begin;
 }
 
 /* Of the copiers; they rest while the executor looks. */
@@ -207,10 +189,10 @@ static void copiers_work(const struct native_dali *l, struct batch_work *w,
 			 void (*look)(const struct worker_stat *s, struct batch_work *w))
 {
 	for (uint32_t i = 0; i < l->copiers; i++)
-		look(&l->stat[1 + i], w);
+		look(&l->crew.stat[1 + i], w);
 }
 
-static bool native_dali_process(struct native_dali *l, struct dali_group *g)
+static bool process_batch(struct native_dali *l, struct dali_group *g)
 {
 	struct batch *b = &g->batch;
 	uint64_t sent = 0;
@@ -227,7 +209,7 @@ static bool native_dali_process(struct native_dali *l, struct dali_group *g)
 	for (uint64_t i = 0; i < sent; i++)
 		if (queue_get(&l->done, &item) != 1)
 			return false;
-	if (called_off(l))
+	if (crew_called_off(&l->crew))
 		return false;
 	for (uint64_t i = 0; i < l->batch_size; i++) {
 		struct dali_work *w = &g->work[i];
@@ -250,13 +232,13 @@ static bool native_dali_process(struct native_dali *l, struct dali_group *g)
 	return true;
 }
 
-static void native_dali_execute(struct native_dali *l, uint32_t unused)
+static void executor_main(void *arg)
 {
+	struct native_dali *l = arg;
 	void *token, *g;
 
-	(void)unused;
 	while (queue_get(&l->places, &token) == 1 && queue_get(&l->raw, &g) == 1)
-		if (!native_dali_process(l, g) || queue_put(&l->ready, g) < 0)
+		if (!process_batch(l, g) || queue_put(&l->ready, g) < 0)
 			break;
 }
 
@@ -281,75 +263,87 @@ static void native_dali_window(const struct workload *w, uint32_t *workers, uint
 }
 
 /* Sizes that follow from the workload alone. */
-static int size(struct native_dali *l, const struct loader_config *c, struct err *e)
+static int set_sizes(struct native_dali *l, const struct loader_config *c, struct crew_size *size,
+		     struct err *e)
 {
-	uint64_t samples = dataset_samples(c->dataset, c->kind), fill;
+	uint64_t samples = dataset_samples(c->dataset, c->kind);
+	int rc = loader_check_batch(c, e);
 
-	if (c->batch_size == 0 || c->batch_size > UINT32_MAX)
-		return err_set(e, ERR_USAGE,
-			       "reader.batch_size is %llu; a batch has 1 to %u samples",
-			       (unsigned long long)c->batch_size, UINT32_MAX);
-	l->config = *c;
+	if (rc < 0)
+		return rc;
 	l->batch_size = c->batch_size;
 	l->depth = depth_of(c->workload);
 	l->copiers = copiers_of(c->workload);
 	l->async = c->workload->reader.read_threads > 0;
-	l->threads = 1 + l->copiers + l->async;
 	l->groups = l->depth + DALI_PIPELINE_DEPTH + LOADER_HELD_MAX;
-	fill = order_fill(c->workload, samples);
 	/* buffered, one more read for the one handed out, and a ring of batches */
-	l->items = fill + 1 + l->depth * l->batch_size;
+	l->items = order_fill(c->workload, samples) + 1 + l->depth * l->batch_size;
+	*size = (struct crew_size){.threads = 1 + l->copiers + l->async, .stats = 1 + l->copiers};
 	return dali_source_init(&l->source, c, e);
+}
+
+static int add_memory(const struct native_dali *l, const struct loader_config *c,
+		      const struct crew_size *size, uint64_t *out, struct err *e)
+{
+	uint64_t copiers = dali_copier_bytes(&l->source, e), crew = 0, kept, total;
+	int rc = copiers ? crew_memory_bytes(c, NULL, size, &crew, e) : -ENOMEM;
+
+	if (rc < 0)
+		return rc;
+	total = sizeof(*l) +
+		l->groups * l->batch_size * (sizeof(struct dali_work) + 2 * sizeof(void *)) +
+		l->groups * (sizeof(struct dali_group) + 4 * sizeof(void *)) +
+		l->items * (sizeof(struct dali_item) + sizeof(void *) + sizeof(struct order_held)) +
+		dali_reader_bytes(&l->source, l->items) + l->copiers * sizeof(struct dali_copying);
+	if (!__builtin_mul_overflow(copiers, (uint64_t)l->copiers, &copiers) &&
+	    !__builtin_mul_overflow(dali_item_bytes(&l->source), l->items, &kept) &&
+	    !__builtin_add_overflow(total, crew, &total) &&
+	    !__builtin_add_overflow(total, copiers, &total) &&
+	    !__builtin_add_overflow(total, kept, out))
+		return 0;
+	return err_set(e, -ENOMEM,
+		       "%llu samples on their way to a rank do not fit in memory: lower "
+		       "reader.shuffle_size, reader.prefetch_size or reader.batch_size",
+		       (unsigned long long)l->items);
 }
 
 static int native_dali_memory_bytes(const struct loader_config *c, uint64_t *out, struct err *e)
 {
 	struct native_dali *l = try_calloc(1, sizeof(*l), "loader", e);
-	uint64_t copier, kept, total, work;
-	int rc = l ? size(l, c, e) : -ENOMEM;
+	struct crew_size size;
+	int rc = l ? set_sizes(l, c, &size, e) : -ENOMEM;
 
-	if (rc < 0) {
-		free(l);
-		return rc;
-	}
-	copier = dali_copier_bytes(&l->source, e);
-	if (copier == 0) {
-		free(l);
-		return -ENOMEM;
-	}
-	copier += sizeof(struct worker_stat) + sizeof(struct dali_thread) +
-		  worker_stack_bytes(c->workload) + loader_trace_bytes(c);
-	work = l->groups * l->batch_size * (sizeof(struct dali_work) + 2 * sizeof(void *));
-	total = sizeof(*l) + work + l->groups * (sizeof(struct dali_group) + 4 * sizeof(void *)) +
-		l->items * (sizeof(struct dali_item) + sizeof(void *) + sizeof(struct order_held)) +
-		dali_reader_bytes(&l->source, l->items) + 2 * worker_stack_bytes(c->workload) +
-		loader_trace_bytes(c);
-	if (__builtin_mul_overflow(copier, (uint64_t)l->copiers, &copier) ||
-	    __builtin_mul_overflow(dali_item_bytes(&l->source), l->items, &kept) ||
-	    __builtin_add_overflow(total, copier, &total) ||
-	    __builtin_add_overflow(total, kept, out))
-		rc = err_set(e, -ENOMEM,
-			     "%llu samples on their way to a rank do not fit in memory: lower "
-			     "reader.shuffle_size, reader.prefetch_size or reader.batch_size",
-			     (unsigned long long)l->items);
+	if (rc == 0)
+		rc = add_memory(l, c, &size, out, e);
 	free(l);
 	return rc;
 }
 
+#define QUEUES 8
+
+static struct queue *queue_number(struct native_dali *l, int i)
+{
+	struct queue *all[QUEUES] = {&l->slots, &l->places, &l->spare, &l->free_items,
+				     &l->raw,   &l->todo,   &l->done,  &l->ready};
+
+	return all[i];
+}
+
+static void native_dali_close_queues(struct crew *c)
+{
+	for (int i = 0; i < QUEUES; i++)
+		queue_close(queue_number((struct native_dali *)c, i));
+}
+
 static int make_queues(struct native_dali *l, struct err *e)
 {
-	struct {
-		struct queue *q;
-		uint64_t room;
-	} all[] = {
-		{&l->slots, l->depth},     {&l->places, DALI_PIPELINE_DEPTH + l->groups},
-		{&l->spare, l->groups},    {&l->free_items, l->items},
-		{&l->raw, l->groups},      {&l->todo, l->batch_size},
-		{&l->done, l->batch_size}, {&l->ready, l->groups},
-	};
+	const uint64_t room[QUEUES] = {l->depth,      DALI_PIPELINE_DEPTH + l->groups,
+				       l->groups,     l->items,
+				       l->groups,     l->batch_size,
+				       l->batch_size, l->groups};
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (queue_init(all[i].q, all[i].room, e) < 0)
+	for (int i = 0; i < QUEUES; i++)
+		if (queue_init(queue_number(l, i), room[i], e) < 0)
 			return -ENOMEM;
 	return 0;
 }
@@ -361,10 +355,8 @@ static int allocate(struct native_dali *l, struct err *e)
 	if (__builtin_mul_overflow(l->groups, l->batch_size, &work) ||
 	    __builtin_mul_overflow(l->items, dali_item_bytes(&l->source), &l->kept_bytes))
 		return err_set(e, -ENOMEM, "the samples of a loader do not fit in memory");
-	l->stat = try_calloc(1 + l->copiers, sizeof(*l->stat), "statistics of workers", e);
-	l->copier = l->stat ? try_calloc(l->copiers, sizeof(*l->copier), "threads", e) : NULL;
-	l->thread = l->copier ? try_calloc(l->threads, sizeof(*l->thread), "threads", e) : NULL;
-	l->group = l->thread ? try_calloc(l->groups, sizeof(*l->group), "batches", e) : NULL;
+	l->copying = try_calloc(l->copiers, sizeof(*l->copying), "threads", e);
+	l->group = l->copying ? try_calloc(l->groups, sizeof(*l->group), "batches", e) : NULL;
 	l->work = l->group ? try_calloc(work, sizeof(*l->work), "batches", e) : NULL;
 	l->item = l->work ? try_calloc(l->items, sizeof(*l->item), "samples", e) : NULL;
 	l->held_samples =
@@ -385,44 +377,34 @@ static int allocate(struct native_dali *l, struct err *e)
 
 static int init_threads(struct native_dali *l, struct err *e)
 {
-	int rc = dali_reader_init(&l->reader, &l->source, &l->stat[0], l->items, e);
+	int rc = dali_reader_init(&l->reader, &l->source, &l->crew.stat[0], l->items, e);
 
-	for (uint32_t i = 0; i < l->copiers && rc == 0; i++)
-		rc = dali_copier_init(&l->copier[i], &l->source, i + 1, &l->stat[1 + i], e);
-	for (uint32_t i = 0; i < l->threads; i++)
-		l->thread[i] = (struct dali_thread){
-			.loader = l,
-			.main = i == 0            ? native_dali_read
-				: i <= l->copiers ? native_dali_copy
-						  : native_dali_execute,
-			.index = i - 1,
-		};
+	for (uint32_t i = 0; i < l->copiers && rc == 0; i++) {
+		l->copying[i].loader = l;
+		rc = dali_copier_init(&l->copying[i].copier, &l->source, i + 1,
+				      &l->crew.stat[1 + i], e);
+	}
 	return rc;
 }
 
-static void native_dali_release(struct native_dali *l)
+static void release(struct native_dali *l)
 {
-	struct queue *all[] = {&l->slots, &l->places, &l->spare, &l->free_items,
-			       &l->raw,   &l->todo,   &l->done,  &l->ready};
-
 	for (uint64_t i = 0; l->item && i < l->items; i++)
 		dali_item_drop(&l->item[i]);
-	if (l->copier)
-		for (uint32_t i = 0; i < l->copiers && l->copier[i].source; i++)
-			dali_copier_release(&l->copier[i]);
+	for (uint32_t i = 0; l->copying && i < l->copiers && l->copying[i].copier.source; i++)
+		dali_copier_release(&l->copying[i].copier);
 	if (l->reader.source)
 		dali_reader_release(&l->reader);
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		queue_release(all[i]);
+	for (int i = 0; i < QUEUES; i++)
+		queue_release(queue_number(l, i));
 	if (l->kept)
 		buffer_free(l->kept, l->kept_bytes);
 	free(l->held_samples);
 	free(l->item);
 	free(l->work);
 	free(l->group);
-	free(l->thread);
-	free(l->copier);
-	free(l->stat);
+	free(l->copying);
+	crew_release(&l->crew);
 	free(l);
 }
 
@@ -430,20 +412,23 @@ static int native_dali_create(struct loader **out, const struct loader_config *c
 {
 	const struct time_dist *delay = &c->workload->reader.preprocess_time;
 	struct native_dali *l = try_calloc(1, sizeof(*l), "loader", e);
+	struct crew_size size;
 	int rc;
 
 	if (!l)
 		return -ENOMEM;
-	l->base.ops = &loader_native_dali;
-	rc = size(l, c, e);
+	rc = set_sizes(l, c, &size, e);
 	/* the source is told its config by address */
-	l->source.config = &l->config;
+	l->source.config = &l->crew.config;
+	if (rc == 0)
+		rc = crew_init(&l->crew, &loader_native_dali, c, &size, native_dali_close_queues,
+			       e);
 	if (rc == 0)
 		rc = allocate(l, e);
 	if (rc == 0)
 		rc = init_threads(l, e);
 	if (rc < 0) {
-		native_dali_release(l);
+		release(l);
 		return rc;
 	}
 	/* DLIO preprocesses the images of these readers, and nothing else */
@@ -452,17 +437,14 @@ static int native_dali_create(struct loader **out, const struct loader_config *c
 	rng_np_seed(&l->rng,
 		    (uint32_t)rng_word(rng_key((uint64_t)c->workload->train.seed, c->kind, c->rank),
 				       0));
-	*out = &l->base;
+	*out = &l->crew.base;
 	return 0;
 }
 
-static void native_dali_rewind(struct native_dali *l)
+static void rewind_epoch(struct native_dali *l)
 {
-	struct queue *all[] = {&l->slots, &l->places, &l->spare, &l->free_items,
-			       &l->raw,   &l->todo,   &l->done,  &l->ready};
-
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		queue_reopen(all[i]);
+	for (int i = 0; i < QUEUES; i++)
+		queue_reopen(queue_number(l, i));
 	for (uint64_t i = 0; i < l->items; i++) {
 		dali_item_drop(&l->item[i]);
 		queue_put(&l->free_items, &l->item[i]);
@@ -475,241 +457,88 @@ static void native_dali_rewind(struct native_dali *l)
 		queue_put(&l->places, l);
 }
 
-static void native_dali_close_queues(struct native_dali *l)
-{
-	struct queue *all[] = {&l->slots, &l->places, &l->spare, &l->free_items,
-			       &l->raw,   &l->todo,   &l->done,  &l->ready};
-
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		queue_close(all[i]);
-}
-
 /* ---- the epoch ---- */
-
-static struct native_dali *dali_of(struct loader *l)
-{
-	return (struct native_dali *)l;
-}
-
-static const struct native_dali *dali_of_const(const struct loader *l)
-{
-	return (const struct native_dali *)l;
-}
-
-static void halt(struct native_dali *l, uint32_t why)
-{
-	atomic_fetch_or(&l->halt, why);
-	thread_wake(&l->halt, -1);
-	native_dali_close_queues(l);
-}
-
-static void native_dali_wake(struct loader *base)
-{
-	struct native_dali *l = dali_of(base);
-	int64_t never = 0;
-
-	atomic_compare_exchange_strong(&l->woken_ns, &never, clock_now_ns());
-	halt(l, HALT_STOP);
-}
-
-static bool stopped(struct native_dali *l)
-{
-	if (atomic_load_explicit(&l->halt, memory_order_acquire) & HALT_STOP)
-		return true;
-	if (!l->config.stop || !atomic_load_explicit(&l->config.stop->set, memory_order_relaxed))
-		return false;
-	native_dali_wake(&l->base);
-	return true;
-}
-
-static int canceled(const struct native_dali *l, struct err *e)
-{
-	return err_set(e, ERR_CANCELED, "rank %u: the run was told to stop", l->config.rank);
-}
-
-static void *thread_main(void *arg)
-{
-	struct dali_thread *t = arg;
-
-	t->main(t->loader, t->index);
-	atomic_store_explicit(&t->ended, 1, memory_order_release);
-	thread_wake(&t->ended, 1);
-	return NULL;
-}
 
 static int start_threads(struct native_dali *l, struct err *e)
 {
-	const struct loader_config *c = &l->config;
+	char letter = l->crew.config.kind == DATASET_TRAIN ? 'd' : 'e';
+	int rc = crew_start_thread(&l->crew, 0, reader_main, l, letter, 0, e);
+	uint32_t at = 1;
 
-	for (uint32_t i = 0; i < l->threads; i++) {
-		struct dali_thread *t = &l->thread[i];
-		char name[32];
-		int rc;
-
-		snprintf(name, sizeof(name), "%c%u.%u", c->kind == DATASET_TRAIN ? 'd' : 'e',
-			 c->rank, i);
-		atomic_store_explicit(&t->ended, 0, memory_order_relaxed);
-		rc = thread_start(&t->thread, thread_main, t, worker_stack_bytes(c->workload), name,
-				  e);
-		if (rc < 0)
-			return rc;
-		t->running = true;
-	}
-	return 0;
-}
-
-/* The number of threads that hang. */
-static uint32_t join_threads(struct native_dali *l)
-{
-	uint32_t stuck = 0;
-
-	for (uint32_t i = 0; i < l->threads; i++) {
-		struct dali_thread *t = &l->thread[i];
-		int64_t patience = 1;
-
-		while (t->running && patience > 0) {
-			patience = crew_patience_ns(stopped(l) ? atomic_load(&l->woken_ns) : 0,
-						    l->config.grace_ns);
-			if (!atomic_load_explicit(&t->ended, memory_order_acquire)) {
-				thread_wait(&t->ended, 0, patience);
-				continue;
-			}
-			pthread_join(t->thread, NULL);
-			t->running = false;
-		}
-		stuck += t->running;
-	}
-	atomic_store(&l->stuck, stuck);
-	return stuck;
+	for (uint32_t i = 0; i < l->copiers && rc == 0; i++, at++)
+		rc = crew_start_thread(&l->crew, at, copier_main, &l->copying[i], letter, at, e);
+	if (l->async && rc == 0)
+		rc = crew_start_thread(&l->crew, at, executor_main, l, letter, at, e);
+	return rc;
 }
 
 static int native_dali_start(struct loader *base, const struct order *order, uint64_t steps,
 			     struct err *e)
 {
 	struct native_dali *l = dali_of(base);
-	uint64_t most = order_steps(order);
 	int rc;
 
-	if (l->open || l->held)
-		return err_set(e, -EINVAL,
-			       "rank %u: an epoch was begun before the last one was ended",
-			       l->config.rank);
-	if (order->batch != l->batch_size)
-		return err_set(e, -EINVAL,
-			       "rank %u: the order has batches of %llu, the loader of %llu",
-			       l->config.rank, (unsigned long long)order->batch,
-			       (unsigned long long)l->batch_size);
 	if (order->fill > l->items)
 		return err_set(e, -EINVAL,
 			       "rank %u: the order has a larger shuffle buffer than the loader",
-			       l->config.rank);
-	if (stopped(l))
-		return canceled(l, e);
-	l->order = *order;
-	l->steps = steps < most ? steps : most;
-	l->handed = 0;
-	atomic_fetch_and(&l->halt, ~HALT_DROP);
-	atomic_store(&l->last_step, l->steps);
-	atomic_fetch_add(&l->epoch, 1);
-	native_dali_rewind(l);
-	l->open = true;
+			       l->crew.config.rank);
+	rc = crew_begin(&l->crew, order, steps, e);
+	if (rc < 0)
+		return rc;
+	rewind_epoch(l);
 	rc = start_threads(l, e);
-	if (rc < 0) {
-		halt(l, HALT_DROP);
-		join_threads(l);
-		l->open = false;
-	}
+	if (rc < 0)
+		crew_end(&l->crew, NULL);
+	l->crew.open = rc == 0;
 	return rc;
-}
-
-/* The next batch out of a queue. */
-static int take(struct native_dali *l, struct queue *q, struct dali_group **out)
-{
-	void *item;
-
-	while (!stopped(l)) {
-		if (queue_get_timeout(q, &item, POLL_NS) == 1) {
-			*out = item;
-			return 0;
-		}
-	}
-	return ERR_CANCELED;
-}
-
-static void waits(struct native_dali *l, uint64_t batch)
-{
-	if (batch)
-		atomic_store_explicit(&l->waiting_since, clock_now_ns(), memory_order_relaxed);
-	atomic_store_explicit(&l->waiting, batch, memory_order_release);
 }
 
 static int native_dali_next(struct loader *base, struct batch **out, struct err *e)
 {
 	struct native_dali *l = dali_of(base);
-	struct dali_group *g = NULL;
-	int rc;
+	struct crew *c = &l->crew;
+	struct dali_group *g;
+	int rc = crew_ask(c, e);
+	void *item;
 
 	*out = NULL;
-	if (!l->open || l->held == LOADER_HELD_MAX)
-		return err_set(e, -EINVAL, "rank %u: a batch was asked for %s", l->config.rank,
-			       l->open ? "before one was given back" : "outside of an epoch");
-	if (stopped(l))
-		return canceled(l, e);
-	if (l->handed == l->steps)
-		return 0;
-	waits(l, l->handed + 1);
-	rc = take(l, l->async ? &l->ready : &l->raw, &g);
-	if (rc == 0 && !l->async && !native_dali_process(l, g))
+	if (rc <= 0)
+		return rc;
+	crew_waits(c, c->handed + 1);
+	rc = crew_receive(c, l->async ? &l->ready : &l->raw, &item);
+	g = rc == 0 ? item : NULL;
+	if (rc == 0 && !l->async && !process_batch(l, g))
 		rc = ERR_CANCELED;
-	waits(l, 0);
+	crew_waits(c, 0);
 	if (rc < 0)
-		return canceled(l, e);
-	l->handed++;
+		return crew_canceled(c, e);
 	if (l->async)
 		queue_put(&l->places, l);
-	if (l->config.progress_ns)
-		atomic_store_explicit(l->config.progress_ns, clock_now_ns(), memory_order_relaxed);
-	if (g->batch.err.code < 0) {
-		rc = g->batch.err.code;
-		if (e)
-			*e = g->batch.err;
+	rc = crew_hand_out(c, &g->batch, e);
+	if (rc < 0)
 		queue_put(&l->spare, g);
-		return rc;
-	}
-	l->held++;
-	*out = &g->batch;
-	return 1;
+	else
+		*out = &g->batch;
+	return rc;
 }
 
 static void native_dali_give_back(struct loader *base, struct batch *b)
 {
 	struct native_dali *l = dali_of(base);
 
-	l->held--;
+	assert(l->crew.held > 0);
+	l->crew.held--;
 	queue_put(&l->spare, (struct dali_group *)b);
 }
-
-static void native_dali_describe(const struct loader *base, char *out, size_t out_size);
 
 static int native_dali_finish(struct loader *base, struct err *e)
 {
 	struct native_dali *l = dali_of(base);
-	char what[ERR_TEXT_MAX / 2];
 
-	if (!l->open)
+	if (!l->crew.open)
 		return 0;
-	l->open = false;
-	halt(l, HALT_DROP);
-	if (join_threads(l) == 0)
-		return 0;
-	native_dali_describe(base, what, sizeof(what));
-	return err_set(e, -ETIMEDOUT, "%s", what);
-}
-
-static const struct worker_stat *native_dali_stats(const struct loader *base, uint32_t *workers)
-{
-	*workers = 1 + dali_of_const(base)->copiers;
-	return dali_of_const(base)->stat;
+	l->crew.open = false;
+	return crew_end(&l->crew, e);
 }
 
 /* "DALI's reader has been at sample 118 ('...') for 34 s" */
@@ -721,8 +550,8 @@ static bool describe_thread(const struct native_dali *l, const char *who, uint64
 
 	if (doing == 0)
 		return false;
-	dataset_path(l->config.dataset, l->config.kind,
-		     sample / l->config.dataset->samples_per_file, path, sizeof(path), NULL);
+	dataset_path(l->crew.config.dataset, l->crew.config.kind,
+		     sample / l->crew.config.dataset->samples_per_file, path, sizeof(path), NULL);
 	snprintf(out, out_size, "%s has been at sample %llu ('%s') for %s", who,
 		 (unsigned long long)sample, path,
 		 str_seconds((double)(clock_now_ns() - since) * 1e-9, age, sizeof(age)));
@@ -732,53 +561,36 @@ static bool describe_thread(const struct native_dali *l, const char *who, uint64
 static void native_dali_describe(const struct loader *base, char *out, size_t out_size)
 {
 	const struct native_dali *l = dali_of_const(base);
-	uint64_t batch = atomic_load_explicit(&l->waiting, memory_order_acquire);
-	char state[160], who[DATASET_PATH_MAX + 160], age[32];
-	uint32_t stuck = atomic_load(&l->stuck), i = 0;
+	char state[192], who[DATASET_PATH_MAX + 128];
 	bool busy;
 
-	if (stuck)
-		snprintf(state, sizeof(state), "gave up on %u hung thread%s", stuck,
-			 stuck == 1 ? "" : "s");
-	else if (batch)
-		snprintf(state, sizeof(state), "waits for batch %llu of %llu of %s %llu for %s",
-			 (unsigned long long)batch, (unsigned long long)atomic_load(&l->last_step),
-			 l->config.kind == DATASET_TRAIN ? "epoch" : "evaluation",
-			 (unsigned long long)atomic_load(&l->epoch),
-			 str_seconds((double)(clock_now_ns() - atomic_load(&l->waiting_since)) *
-					     1e-9,
-				     age, sizeof(age)));
-	else
-		snprintf(state, sizeof(state), "does not wait for its loader");
+	crew_describe_rank(&l->crew, state, sizeof(state));
 	busy = describe_thread(l, "the reader thread",
 			       atomic_load_explicit(&l->reader.doing, memory_order_acquire),
 			       atomic_load_explicit(&l->reader.since_ns, memory_order_relaxed), who,
 			       sizeof(who));
-	for (; !busy && i < l->copiers; i++)
-		busy = describe_thread(
-			l, "a copying thread",
-			atomic_load_explicit(&l->copier[i].doing, memory_order_acquire),
-			atomic_load_explicit(&l->copier[i].since_ns, memory_order_relaxed), who,
-			sizeof(who));
-	snprintf(out, out_size, "rank %u %s; %s", l->config.rank, state,
-		 busy ? who : "none of its threads is busy");
+	for (uint32_t i = 0; !busy && i < l->copiers; i++) {
+		const struct dali_copier *c = &l->copying[i].copier;
+
+		busy = describe_thread(l, "a copying thread",
+				       atomic_load_explicit(&c->doing, memory_order_acquire),
+				       atomic_load_explicit(&c->since_ns, memory_order_relaxed),
+				       who, sizeof(who));
+	}
+	snprintf(out, out_size, "%s; %s", state, busy ? who : "none of its threads is busy");
 }
 
 static unsigned native_dali_destroy(struct loader *base)
 {
 	struct native_dali *l = dali_of(base);
+	unsigned stuck;
 
 	if (!l)
 		return 0;
-	halt(l, HALT_DROP);
-	if (join_threads(l) > 0) {
-		for (uint32_t i = 0; i < l->threads; i++)
-			if (l->thread[i].running)
-				pthread_detach(l->thread[i].thread);
-		return atomic_load(&l->stuck);
-	}
-	native_dali_release(l);
-	return 0;
+	stuck = crew_dismiss(&l->crew);
+	if (stuck == 0)
+		release(l);
+	return stuck;
 }
 
 const struct loader_ops loader_native_dali = {
@@ -796,8 +608,8 @@ const struct loader_ops loader_native_dali = {
 	.next = native_dali_next,
 	.give_back = native_dali_give_back,
 	.finish = native_dali_finish,
-	.stats = native_dali_stats,
+	.stats = crew_stats,
 	.describe = native_dali_describe,
-	.wake = native_dali_wake,
+	.wake = crew_wake,
 	.destroy = native_dali_destroy,
 };

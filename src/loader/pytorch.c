@@ -4,6 +4,7 @@
  * At most P * W batches exist beyond the one handed out, whatever their state, and in order batch k
  * is read by worker k mod W: out-of-order arrivals wait for their turn and free no place. Every
  * epoch starts with an empty pipeline at worker 0. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,24 +15,22 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "loader/crew.h"
+#include "loader/workers.h"
 
 #define FACTOR_DEFAULT 2 /* prefetch_factor of PyTorch */
 
 struct pytorch {
-	struct loader base;
-	struct crew crew;
+	struct workers workers;    /* first */
 	uint64_t factor, capacity; /* P; P * W */
 	bool in_order;
 
-	uint64_t *assigned;           /* per worker: sent and not handed out */
-	struct task *task, **spare;   /* all; those not in use */
-	uint64_t tasks, spares, held; /* held: with the rank */
-	struct task **window;         /* in order: batch k at k mod capacity */
+	uint64_t *assigned;         /* per worker: sent and not handed out */
+	struct task *task, **spare; /* all; those not in use */
+	uint64_t tasks, spares;
+	struct task **window; /* in order: batch k at k mod capacity */
 
-	uint64_t steps, sent, handed, received; /* batches of this epoch */
-	uint32_t cursor;                        /* the worker whose turn it is */
-	bool open;                              /* within an epoch */
+	uint64_t sent, received; /* batches of this epoch */
+	uint32_t cursor;         /* the worker whose turn it is */
 
 	/* reader.transport and reader.pin_thread */
 	bool transport, pin;
@@ -40,8 +39,8 @@ struct pytorch {
 	struct {
 		unsigned char *area; /* a batch a task */
 		uint64_t bytes;
-		bool locked, running;
-		pthread_t thread;
+		bool locked;
+		struct thread thread;
 		struct queue out;
 	} pinning;
 };
@@ -61,7 +60,7 @@ extern const struct loader_ops loader_pytorch;
 /* ---- the pin thread: takes batches as they arrive, maps them, and copies each into memory that
  * the system may not move ---- */
 
-static int pytorch_pin_init(struct pytorch *l, struct err *e)
+static int pin_init(struct pytorch *l, struct err *e)
 {
 	char size[32];
 
@@ -72,14 +71,14 @@ static int pytorch_pin_init(struct pytorch *l, struct err *e)
 	if (!l->pinning.area)
 		return -ENOMEM;
 	l->pinning.locked = mlock(l->pinning.area, l->pinning.bytes) == 0;
-	if (!l->pinning.locked && l->crew.config.rank == 0)
+	if (!l->pinning.locked && l->workers.crew.config.rank == 0)
 		log_warning("reader.pin_thread: the system does not let %s be locked in memory "
 			    "(see 'ulimit -l'): batches are copied into ordinary memory",
 			    str_bytes((double)l->pinning.bytes, size, sizeof(size)));
-	return queue_init(&l->pinning.out, l->tasks + l->crew.workers, e);
+	return queue_init(&l->pinning.out, l->tasks + l->workers.count, e);
 }
 
-static void pytorch_pin_release(struct pytorch *l)
+static void pin_release(struct pytorch *l)
 {
 	if (l->pinning.locked)
 		munlock(l->pinning.area, l->pinning.bytes);
@@ -87,7 +86,7 @@ static void pytorch_pin_release(struct pytorch *l)
 	queue_release(&l->pinning.out);
 }
 
-static void pytorch_unpack(struct pytorch *l, struct task *t)
+static void unpack_batch(struct pytorch *l, struct task *t)
 {
 	int64_t begin = clock_now_ns(), end;
 	int rc;
@@ -98,16 +97,16 @@ static void pytorch_unpack(struct pytorch *l, struct task *t)
 	t->batch.err.code = rc;
 	end = clock_now_ns();
 	span_add(l->ring, SPAN_UNPACK, rc < 0 ? SPAN_FAILED : 0, begin, end, l->handover.bytes);
-	l->crew.stat[t->batch.worker].unpack_ns += end - begin;
+	l->workers.crew.stat[t->batch.worker].unpack_ns += end - begin;
 }
 
-static void copy(struct pytorch *l, struct task *t)
+static void pin_batch(struct pytorch *l, struct task *t)
 {
 	uint64_t bytes = l->handover.bytes;
 	const void *from;
 	int64_t begin, end;
 
-	pytorch_unpack(l, t);
+	unpack_batch(l, t);
 	if (t->batch.err.code < 0)
 		return;
 	begin = clock_now_ns();
@@ -115,48 +114,42 @@ static void copy(struct pytorch *l, struct task *t)
 	memcpy(l->pinning.area + (uint64_t)(t - l->task) * bytes, from, bytes);
 	end = clock_now_ns();
 	span_add(l->ring, SPAN_PIN, 0, begin, end, bytes);
-	l->crew.stat[0].pin_ns += end - begin;
+	l->workers.crew.stat[0].pin_ns += end - begin;
 }
 
-static void *pin_main(void *arg)
+static void pin_main(void *arg)
 {
 	struct pytorch *l = arg;
 	void *item;
 
-	while (queue_get(&l->crew.results, &item) == 1) {
+	while (queue_get(&l->workers.results, &item) == 1) {
 		struct task *t = item;
 
 		if (t->kind == TASK_READ)
-			copy(l, t);
+			pin_batch(l, t);
 		if (queue_put(&l->pinning.out, t) < 0)
 			break;
 	}
-	return NULL;
 }
 
-static int pytorch_pin_start(struct pytorch *l, struct err *e)
+static int pin_start(struct pytorch *l, struct err *e)
 {
-	const struct loader_config *c = &l->crew.config;
+	const struct loader_config *c = &l->workers.crew.config;
 	char name[32];
-	int rc;
 
-	if (!l->pin || l->pinning.running)
+	if (!l->pin || l->pinning.thread.running)
 		return 0;
-	snprintf(name, sizeof(name), "p%c%u", c->kind == DATASET_TRAIN ? 'w' : 'e', c->rank);
-	rc = thread_start(&l->pinning.thread, pin_main, l, worker_stack_bytes(c->workload), name,
-			  e);
-	l->pinning.running = rc == 0;
-	return rc;
+	snprintf(name, sizeof(name), "p%c%u", crew_letter(&l->workers.crew), c->rank);
+	return thread_run(&l->pinning.thread, pin_main, l, crew_stack_bytes(c->workload), name, e);
 }
 
-static void pytorch_pin_stop(struct pytorch *l)
+static void pin_stop(struct pytorch *l)
 {
-	if (!l->pinning.running)
+	if (!l->pinning.thread.running)
 		return;
-	queue_close(&l->crew.results);
+	queue_close(&l->workers.results);
 	queue_close(&l->pinning.out);
-	pthread_join(l->pinning.thread, NULL);
-	l->pinning.running = false;
+	thread_join_within(&l->pinning.thread, -1);
 }
 
 /* ---- memory ---- */
@@ -177,25 +170,23 @@ static void pytorch_window(const struct workload *w, uint32_t *workers, uint64_t
 
 static int check_config(const struct loader_config *c, struct err *e)
 {
-	int64_t workers = c->workload->reader.read_threads;
+	const struct workload *w = c->workload;
 	uint64_t capacity;
+	int rc = loader_check_batch(c, e);
 
-	if (c->batch_size == 0 || c->batch_size > UINT32_MAX)
-		return err_set(e, ERR_USAGE,
-			       "reader.batch_size is %llu; a batch has 1 to %u samples",
-			       (unsigned long long)c->batch_size, UINT32_MAX);
-	if (workers < 0 || workers > UINT16_MAX + 1)
-		return err_set(e, ERR_USAGE, "reader.read_threads is %lld; 0 to 65536 are possible",
-			       (long long)workers);
-	if (workers > 0 &&
-	    (__builtin_mul_overflow(prefetch_factor(c->workload), (uint64_t)workers, &capacity) ||
-	     capacity > UINT32_MAX))
-		return err_set(
-			e, ERR_USAGE,
-			"reader.prefetch_size is %lld for %lld workers; that is more batches "
-			"than this program keeps",
-			(long long)c->workload->reader.prefetch_size, (long long)workers);
-	return 0;
+	if (rc == 0)
+		rc = loader_check_threads(c, e);
+	if (rc < 0 || w->reader.read_threads == 0)
+		return rc;
+	if (!__builtin_mul_overflow(prefetch_factor(w), (uint64_t)w->reader.read_threads,
+				    &capacity) &&
+	    capacity <= UINT32_MAX)
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "reader.prefetch_size is %lld for %lld workers, which makes more than %u "
+		       "batches: lower it",
+		       (long long)w->reader.prefetch_size, (long long)w->reader.read_threads,
+		       UINT32_MAX);
 }
 
 static bool transports(const struct workload *w)
@@ -237,7 +228,7 @@ static int pytorch_memory_bytes(const struct loader_config *c, uint64_t *out, st
 	workers = (uint64_t)c->workload->reader.read_threads;
 	factor = workers ? prefetch_factor(c->workload) : 0;
 	tasks = factor * workers + LOADER_HELD_MAX;
-	rc = crew_memory_bytes(c, (uint32_t)workers, factor, tasks, &crew, e);
+	rc = workers_memory_bytes(c, (uint32_t)workers, factor, tasks, &crew, e);
 	if (rc == 0)
 		rc = handover_memory(c, tasks, &handover, e);
 	if (rc < 0)
@@ -245,7 +236,7 @@ static int pytorch_memory_bytes(const struct loader_config *c, uint64_t *out, st
 	crew += sizeof(struct pytorch) + (workers ? workers : 1) * sizeof(uint64_t) +
 		tasks * (sizeof(struct task) + 3 * sizeof(void *)) + workers * sizeof(void *);
 	if (pins(c->workload))
-		crew += worker_stack_bytes(c->workload);
+		crew += crew_stack_bytes(c->workload);
 	if (transports(c->workload) || pins(c->workload))
 		crew += loader_trace_bytes(c);
 	if (__builtin_add_overflow(crew, handover, out))
@@ -255,24 +246,24 @@ static int pytorch_memory_bytes(const struct loader_config *c, uint64_t *out, st
 
 static int init_handover(struct pytorch *l, struct err *e)
 {
-	const struct workload *w = l->crew.config.workload;
+	const struct workload *w = l->workers.crew.config.workload;
 	int rc;
 
 	l->transport = transports(w);
 	l->pin = pins(w);
 	if (!l->transport && !l->pin)
 		return 0;
-	rc = handover_init(&l->handover, &l->crew.config, l->tasks, l->transport, e);
+	rc = handover_init(&l->handover, &l->workers.crew.config, l->tasks, l->transport, e);
 	if (rc == 0 && l->pin)
-		rc = pytorch_pin_init(l, e);
+		rc = pin_init(l, e);
 	if (rc < 0)
 		return rc;
-	for (uint32_t i = 0; l->transport && i < l->crew.workers; i++)
-		l->crew.worker[i].handover = &l->handover;
-	l->ring = trace_ring(l->crew.config.trace, l->crew.config.rank, l->crew.config.kind,
-			     SPAN_RECEIVES, !l->pin);
+	if (l->transport)
+		l->workers.handover = &l->handover;
+	l->ring = trace_ring(l->workers.crew.config.trace, l->workers.crew.config.rank,
+			     l->workers.crew.config.kind, SPAN_RECEIVES, !l->pin);
 	if (l->pin)
-		l->crew.inbox = &l->pinning.out;
+		l->workers.inbox = &l->pinning.out;
 	return 0;
 }
 
@@ -281,9 +272,9 @@ static int allocate(struct pytorch *l, struct err *e)
 	l->task = try_calloc(l->tasks, sizeof(*l->task), "batches", e);
 	l->spare = l->task ? try_calloc(l->tasks, sizeof(*l->spare), "batches", e) : NULL;
 	l->window = l->spare ? try_calloc(l->capacity, sizeof(*l->window), "batches", e) : NULL;
-	l->assigned =
-		l->window ? try_calloc(crew_readers(&l->crew), sizeof(*l->assigned), "workers", e)
-			  : NULL;
+	l->assigned = l->window ? try_calloc(l->workers.crew.size.readers, sizeof(*l->assigned),
+					     "workers", e)
+				: NULL;
 	if (!l->assigned)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < l->tasks; i++)
@@ -291,13 +282,13 @@ static int allocate(struct pytorch *l, struct err *e)
 	return 0;
 }
 
-static void pytorch_release(struct pytorch *l)
+static void release(struct pytorch *l)
 {
 	for (uint64_t i = 0; l->task && i < l->tasks; i++)
 		handover_drop(&l->handover, &l->task[i].parcel);
-	pytorch_pin_release(l);
+	pin_release(l);
 	handover_release(&l->handover);
-	crew_release(&l->crew);
+	workers_release(&l->workers);
 	free(l->assigned);
 	free(l->window);
 	free(l->spare);
@@ -316,31 +307,25 @@ static int pytorch_create(struct loader **out, const struct loader_config *c, st
 	l = try_calloc(1, sizeof(*l), "loader", e);
 	if (!l)
 		return -ENOMEM;
-	l->base.ops = &loader_pytorch;
 	workers = (uint32_t)c->workload->reader.read_threads;
 	l->factor = workers ? prefetch_factor(c->workload) : 0;
 	l->capacity = l->factor * workers;
 	l->tasks = l->capacity + LOADER_HELD_MAX;
 	l->in_order = c->workload->reader.in_order;
-	rc = crew_init(&l->crew, c, workers, l->factor, l->tasks, e);
+	rc = workers_init(&l->workers, &loader_pytorch, c, workers, l->factor, l->tasks, e);
 	if (rc == 0)
 		rc = allocate(l, e);
 	if (rc == 0)
 		rc = init_handover(l, e);
 	if (rc < 0) {
-		pytorch_release(l);
+		release(l);
 		return rc;
 	}
-	*out = &l->base;
+	*out = &l->workers.crew.base;
 	return 0;
 }
 
 /* ---- the policy ---- */
-
-static void pytorch_wake(struct loader *base)
-{
-	crew_wake(&pytorch_of(base)->crew);
-}
 
 /* In order plain round robin; else the next in the cycle who has less than its share. Every worker
  * stays active here, so a share is P and someone is always below it. */
@@ -349,8 +334,8 @@ static uint32_t pick_worker(struct pytorch *l)
 	uint32_t w = l->cursor;
 
 	while (!l->in_order && l->assigned[w] >= l->factor)
-		w = (w + 1) % l->crew.workers;
-	l->cursor = (w + 1) % l->crew.workers;
+		w = (w + 1) % l->workers.count;
+	l->cursor = (w + 1) % l->workers.count;
 	return w;
 }
 
@@ -363,8 +348,8 @@ static struct task *new_task(struct pytorch *l, uint64_t index, uint32_t worker)
 	t->arrived = false;
 	t->pending = true;
 	b->index = index;
-	b->first = index * l->crew.config.batch_size;
-	b->samples = (uint32_t)l->crew.config.batch_size;
+	b->first = index * l->workers.crew.config.batch_size;
+	b->samples = (uint32_t)l->workers.crew.config.batch_size;
 	b->worker = worker;
 	b->sent_ns = clock_now_ns();
 	b->err.code = 0;
@@ -383,7 +368,7 @@ static void put_index(struct pytorch *l)
 	struct task *t;
 	uint32_t w;
 
-	if (l->sent == l->steps)
+	if (l->sent == l->workers.crew.steps)
 		return;
 	w = pick_worker(l);
 	t = new_task(l, l->sent, w);
@@ -391,32 +376,29 @@ static void put_index(struct pytorch *l)
 		l->window[l->sent % l->capacity] = t;
 	l->assigned[w]++;
 	l->sent++;
-	worker_send(&l->crew.worker[w], t);
+	workers_send(&l->workers, w, t);
 }
 
 static int pytorch_start(struct loader *base, const struct order *order, uint64_t steps,
 			 struct err *e)
 {
 	struct pytorch *l = pytorch_of(base);
-	uint64_t most = order_steps(order);
-	int rc;
+	struct crew *c = &l->workers.crew;
+	int rc = crew_begin(c, order, steps, e);
 
-	if (l->open || l->held)
-		return err_set(e, -EINVAL,
-			       "rank %u: an epoch was begun before the last one was ended",
-			       l->crew.config.rank);
-	l->steps = steps < most ? steps : most;
-	l->sent = l->handed = l->received = 0;
+	if (rc < 0)
+		return rc;
+	l->sent = l->received = 0;
 	l->cursor = 0;
 	for (uint64_t i = 0; i < l->tasks; i++)
 		l->task[i].pending = false;
-	memset(l->assigned, 0, crew_readers(&l->crew) * sizeof(*l->assigned));
-	rc = pytorch_pin_start(l, e);
+	memset(l->assigned, 0, c->size.readers * sizeof(*l->assigned));
+	rc = pin_start(l, e);
 	if (rc == 0)
-		rc = crew_begin(&l->crew, order, l->steps, e);
+		rc = workers_begin(&l->workers, e);
 	if (rc < 0)
 		return rc;
-	l->open = true;
+	c->open = true;
 	for (uint64_t i = 0; i < l->capacity; i++)
 		put_index(l);
 	return 0;
@@ -426,21 +408,20 @@ static struct task *read_inline(struct pytorch *l)
 {
 	struct task *t = new_task(l, l->sent++, 0);
 
-	sample_reader_batch(&l->crew.inline_reader, &l->crew.order, &t->batch);
-	sample_reader_idle(&l->crew.inline_reader);
+	workers_read_inline(&l->workers, t);
 	l->received++;
 	return t;
 }
 
 /* The batch whose turn it is: that of the lowest number, or the first to arrive. */
-static int take(struct pytorch *l, struct task **out)
+static int receive_in_turn(struct pytorch *l, struct task **out)
 {
-	struct task **turn = l->in_order ? &l->window[l->handed % l->capacity] : NULL;
+	struct task **turn = l->in_order ? &l->window[l->workers.crew.handed % l->capacity] : NULL;
 
 	while (!turn || !(*turn)->arrived) {
 		struct task *t;
 
-		if (crew_receive(&l->crew, &t) < 0)
+		if (workers_receive(&l->workers, &t) < 0)
 			return ERR_CANCELED;
 		l->received++;
 		t->arrived = true;
@@ -457,70 +438,61 @@ static int take(struct pytorch *l, struct task **out)
 static int pytorch_next(struct loader *base, struct batch **out, struct err *e)
 {
 	struct pytorch *l = pytorch_of(base);
+	struct crew *c = &l->workers.crew;
 	struct task *t = NULL;
-	int rc = 0;
+	int rc = crew_ask(c, e);
 
 	*out = NULL;
-	if (!l->open || l->held == LOADER_HELD_MAX)
-		return err_set(e, -EINVAL, "rank %u: a batch was asked for %s", l->crew.config.rank,
-			       l->open ? "before one was given back" : "outside of an epoch");
-	if (crew_stopped(&l->crew))
-		return crew_canceled(&l->crew, e);
-	if (l->handed == l->steps)
-		return 0;
-	crew_waits(&l->crew, l->handed + 1);
-	if (l->crew.workers)
-		rc = take(l, &t);
+	if (rc <= 0)
+		return rc;
+	crew_waits(c, c->handed + 1);
+	if (l->workers.count)
+		rc = receive_in_turn(l, &t);
 	else
 		t = read_inline(l);
-	crew_waits(&l->crew, 0);
+	crew_waits(c, 0);
 	if (rc < 0)
-		return crew_canceled(&l->crew, e);
-	l->handed++;
+		return crew_canceled(c, e);
 	t->pending = false;
-	if (l->crew.workers) {
+	if (l->workers.count) {
 		l->assigned[t->batch.worker]--;
 		put_index(l);
 	}
 	if (!l->pin)
-		pytorch_unpack(l, t);
-	crew_progress(&l->crew);
-	if (t->batch.err.code < 0) {
-		if (e)
-			*e = t->batch.err;
-		rc = t->batch.err.code;
+		unpack_batch(l, t);
+	rc = crew_hand_out(c, &t->batch, e);
+	if (rc < 0)
 		give_task_back(l, t);
-		return rc;
-	}
-	l->held++;
-	*out = &t->batch;
-	return 1;
+	else
+		*out = &t->batch;
+	return rc;
 }
 
 static void pytorch_give_back(struct loader *base, struct batch *b)
 {
 	struct pytorch *l = pytorch_of(base);
 
-	l->held--;
+	assert(l->workers.crew.held > 0);
+	l->workers.crew.held--;
 	give_task_back(l, (struct task *)b);
 }
 
 /* Calls batches in reading off and takes everything back that was sent. */
-static int drain(struct pytorch *l)
+static int take_all_back(struct pytorch *l)
 {
 	struct task *t;
 
 	if (l->received < l->sent)
-		crew_drop(&l->crew);
+		crew_drop(&l->workers.crew);
 	while (l->received < l->sent) {
-		if (crew_receive(&l->crew, &t) < 0)
+		if (workers_receive(&l->workers, &t) < 0)
 			return ERR_CANCELED;
 		l->received++;
 		t->arrived = true;
 		if (!l->in_order)
 			give_task_back(l, t);
 	}
-	for (uint64_t k = l->handed; l->in_order && k < l->sent; k++)
+	for (uint64_t k = l->workers.crew.handed; l->in_order && k < l->sent; k++)
 		give_task_back(l, l->window[k % l->capacity]);
 	return 0;
 }
@@ -529,8 +501,8 @@ static int drain(struct pytorch *l)
 static bool pytorch_undelivered(struct loader *base, uint64_t steps_done, struct order_proof *p)
 {
 	const struct pytorch *l = pytorch_of(base);
-	const struct order *o = &l->crew.order;
-	uint32_t rank = l->crew.config.rank;
+	const struct order *o = &l->workers.crew.order;
+	uint32_t rank = l->workers.crew.config.rank;
 
 	(void)steps_done;
 	if (l->in_order)
@@ -548,31 +520,26 @@ static bool pytorch_undelivered(struct loader *base, uint64_t steps_done, struct
 static int pytorch_finish(struct loader *base, struct err *e)
 {
 	struct pytorch *l = pytorch_of(base);
+	struct crew *c = &l->workers.crew;
 	bool woken;
 
-	if (!l->open)
+	if (!c->open)
 		return 0;
-	l->open = false;
-	woken = crew_stopped(&l->crew) || (l->crew.workers && drain(l) < 0);
-	return crew_end(&l->crew, woken, base, e);
-}
-
-static const struct worker_stat *pytorch_stats(const struct loader *base, uint32_t *workers)
-{
-	*workers = crew_readers(&pytorch_of_const(base)->crew);
-	return pytorch_of_const(base)->crew.stat;
+	c->open = false;
+	woken = crew_stopped(c) || (l->workers.count && take_all_back(l) < 0);
+	return workers_end(&l->workers, woken, e);
 }
 
 /* In order the worker whose batch is due is the one to blame. */
 static void pytorch_describe(const struct loader *base, char *out, size_t out_size)
 {
 	const struct pytorch *l = pytorch_of_const(base);
-	uint64_t batch = atomic_load_explicit(&l->crew.waiting, memory_order_acquire);
+	uint64_t batch = atomic_load_explicit(&l->workers.crew.waiting, memory_order_acquire);
 	uint32_t due = UINT32_MAX;
 
-	if (l->in_order && batch && l->crew.workers)
-		due = (uint32_t)((batch - 1) % l->crew.workers);
-	crew_describe(&l->crew, due, out, out_size);
+	if (l->in_order && batch && l->workers.count)
+		due = (uint32_t)((batch - 1) % l->workers.count);
+	crew_describe(&l->workers.crew, due, out, out_size);
 }
 
 static unsigned pytorch_destroy(struct loader *base)
@@ -582,10 +549,10 @@ static unsigned pytorch_destroy(struct loader *base)
 
 	if (!l)
 		return 0;
-	stuck = crew_dismiss(&l->crew);
-	pytorch_pin_stop(l);
+	stuck = crew_dismiss(&l->workers.crew);
+	pin_stop(l);
 	if (stuck == 0)
-		pytorch_release(l);
+		release(l);
 	return stuck;
 }
 
@@ -607,9 +574,9 @@ const struct loader_ops loader_pytorch = {
 	.next = pytorch_next,
 	.give_back = pytorch_give_back,
 	.finish = pytorch_finish,
-	.stats = pytorch_stats,
+	.stats = crew_stats,
 	.undelivered = pytorch_undelivered,
 	.describe = pytorch_describe,
-	.wake = pytorch_wake,
+	.wake = crew_wake,
 	.destroy = pytorch_destroy,
 };

@@ -15,8 +15,8 @@
  */
 #include "loader/tensorflow.h"
 
+#include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,9 +27,6 @@
 #include "workload/time_draw.h"
 
 #define POLL_NS NS_PER_S /* a stop flag set without wake is noticed this soon */
-#define GRACE_DEFAULT_NS (5 * NS_PER_S)
-#define PAGE_BYTES 4096
-#define GUARD_BYTES PAGE_BYTES /* below each stack */
 #define AUTOTUNE_CALLS 16
 
 /* ---- what a workload means ---- */
@@ -63,10 +60,14 @@ static void plan(struct tensorflow *l, const struct workload *w)
 		l->mappers = l->wait ? l->calls : 0;
 		l->batches += l->calls;
 	}
-	l->stats = l->threads ? l->threads : 1;
-	if (l->wait)
-		l->stats += l->mappers ? l->mappers : 1;
-	l->thread_count = l->threads + (l->calls > 0) + l->mappers + (l->prefetch > 0);
+	l->crew.size = (struct crew_size){
+		.threads = l->threads + (l->calls > 0) + l->mappers + (l->prefetch > 0),
+		.readers = l->threads ? l->threads : 1,
+		.waiters = !l->wait     ? 0
+			   : l->mappers ? l->mappers
+					: 1,
+		.inline_reads = l->threads == 0,
+	};
 }
 
 /* Records that can be there before their batch is: the rank that has taken the first batch has
@@ -98,31 +99,30 @@ static void tensorflow_window(const struct workload *w, uint32_t *workers, uint6
 	}
 }
 
+/* -1 is AUTOTUNE. */
+static int check_depth(const char *key, int64_t n, struct err *e)
+{
+	if (n <= UINT16_MAX + 1)
+		return 0;
+	return err_set(e, ERR_USAGE, "%s is %lld; it must be between -1 (AUTOTUNE) and %d", key,
+		       (long long)n, UINT16_MAX + 1);
+}
+
 static int check_config(const struct loader_config *c, struct err *e)
 {
 	const struct workload *w = c->workload;
-	int64_t threads = w->reader.read_threads;
+	int rc = loader_check_batch(c, e);
 
-	if (c->batch_size == 0 || c->batch_size > UINT32_MAX)
-		return err_set(e, ERR_USAGE,
-			       "reader.batch_size is %llu; a batch has 1 to %u samples",
-			       (unsigned long long)c->batch_size, UINT32_MAX);
-	if (threads < 0 || threads > UINT16_MAX + 1)
-		return err_set(e, ERR_USAGE, "reader.read_threads is %lld; 0 to 65536 are possible",
-			       (long long)threads);
-	if (w->reader.prefetch_size > UINT16_MAX + 1)
-		return err_set(e, ERR_USAGE,
-			       "reader.prefetch_size is %lld; -1 (AUTOTUNE) to 65536 are possible",
-			       (long long)w->reader.prefetch_size);
-	if (w->reader.computation_threads > UINT16_MAX + 1)
-		return err_set(
-			e, ERR_USAGE,
-			"reader.computation_threads is %lld; -1 (AUTOTUNE) to 65536 are possible",
-			(long long)w->reader.computation_threads);
-	return 0;
+	if (rc == 0)
+		rc = loader_check_threads(c, e);
+	if (rc == 0)
+		rc = check_depth("reader.prefetch_size", w->reader.prefetch_size, e);
+	if (rc == 0)
+		rc = check_depth("reader.computation_threads", w->reader.computation_threads, e);
+	return rc;
 }
 
-static void settings(struct reader_config *out, const struct loader_config *c)
+static void set_settings(struct reader_config *out, const struct loader_config *c)
 {
 	sample_reader_settings(out, c);
 	/* the iterator of a file reads it through, whatever read_type says */
@@ -154,73 +154,35 @@ static int tensorflow_memory_bytes(const struct loader_config *c, uint64_t *out,
 {
 	struct stream_rules rules = {0};
 	struct tensorflow l = {0};
-	struct reader_config told;
-	uint64_t total, each, readers, buffer;
+	struct reader_config settings;
+	uint64_t total, crew = 0, buffer;
 	int rc = check_config(c, e);
 
 	if (rc < 0)
 		return rc;
 	plan(&l, c->workload);
-	settings(&told, c);
-	each = sample_reader_bytes(c, &told, e);
-	if (each == 0)
-		return -ENOMEM;
-	readers = l.threads ? l.threads : 1;
+	set_settings(&settings, c);
+	rc = crew_memory_bytes(c, &settings, &l.crew.size, &crew, e);
+	if (rc < 0)
+		return rc;
 	rules.cycle = l.cycle;
 	rules.ahead = 2 * l.cycle;
 	total = sizeof(l) + queue_bytes(&l) + l.batches * sizeof(*l.batch) +
 		2 * stream_cycle_bytes(&rules) + ERRORS_KEPT * sizeof(struct err) +
-		l.stats * (sizeof(struct worker_stat) + sizeof(struct tf_mapper) +
-			   loader_trace_bytes(c)) +
-		l.thread_count * (sizeof(struct stage_thread) + worker_stack_bytes(c->workload) +
-				  GUARD_BYTES);
-	if (__builtin_add_overflow(each, PAGE_BYTES + sizeof(struct tf_reader), &each) ||
-	    __builtin_mul_overflow(each, readers, &each) ||
-	    __builtin_add_overflow(total, each, &total) ||
-	    __builtin_mul_overflow(buffer_records(c), sizeof(struct record) + sizeof(uint64_t),
-				   &buffer) ||
-	    __builtin_add_overflow(total, buffer, &total))
-		return err_set(
-			e, -ENOMEM,
-			"the buffers of %llu readers and of reader.shuffle_size %lld records "
-			"do not fit in memory",
-			(unsigned long long)readers, (long long)c->workload->reader.shuffle_size);
-	*out = total;
-	return 0;
+		l.crew.size.readers * sizeof(struct tf_reader) +
+		(l.crew.size.waiters + 1) * sizeof(struct tf_mapper);
+	if (!__builtin_add_overflow(total, crew, &total) &&
+	    !__builtin_mul_overflow(buffer_records(c), sizeof(struct record) + sizeof(uint64_t),
+				    &buffer) &&
+	    !__builtin_add_overflow(total, buffer, out))
+		return 0;
+	return err_set(e, -ENOMEM,
+		       "the buffers of %u readers and of reader.shuffle_size %lld records do not "
+		       "fit in memory",
+		       l.crew.size.readers, (long long)c->workload->reader.shuffle_size);
 }
 
 /* ---- memory ---- */
-
-static int tensorflow_open_readers(struct tensorflow *l, struct err *e)
-{
-	for (uint32_t i = 0; i < (l->threads ? l->threads : 1); i++) {
-		int rc = sample_reader_open(&l->reader[i].reader, e);
-
-		if (rc < 0) {
-			if (e)
-				err_wrap(e, "rank %u, worker %u", l->config.rank, i);
-			return rc;
-		}
-	}
-	return 0;
-}
-
-/* The first error is the one reported; all are closed. */
-static int tensorflow_close_readers(struct tensorflow *l, struct err *e)
-{
-	int first = 0;
-
-	for (uint32_t i = 0; i < (l->threads ? l->threads : 1); i++) {
-		int rc = sample_reader_close(&l->reader[i].reader, first ? NULL : e);
-
-		if (rc < 0 && first == 0) {
-			first = rc;
-			if (e)
-				err_wrap(e, "rank %u, worker %u", l->config.rank, i);
-		}
-	}
-	return first;
-}
 
 static int init_queues(struct tensorflow *l, struct err *e)
 {
@@ -246,43 +208,34 @@ static int init_queues(struct tensorflow *l, struct err *e)
 
 static void init_readers(struct tensorflow *l)
 {
-	uint32_t readers = l->threads ? l->threads : 1;
+	const struct crew_size *size = &l->crew.size;
 
-	for (uint32_t i = 0; i < readers; i++) {
-		struct tf_reader *r = &l->reader[i];
-
-		r->loader = l;
-		r->number = i;
-		sample_reader_init(&r->reader, &l->config, &l->settings, i, l->threads == 0,
-				   &l->halt, &l->stat[i]);
+	for (uint32_t i = 0; i < size->readers; i++) {
+		l->reader[i].reader = &l->crew.reader[i];
+		l->reader[i].loader = l;
+		l->reader[i].number = i;
 	}
-	for (uint32_t i = readers; i < l->stats; i++) {
-		struct tf_mapper *m = &l->mapper[i - readers];
-
-		m->loader = l;
-		sample_reader_init(&m->reader, &l->config, &l->settings, i, false, &l->halt,
-				   &l->stat[i]);
+	for (uint32_t i = 0; i < size->waiters; i++) {
+		l->mapper[i].reader = &l->crew.reader[size->readers + i];
+		l->mapper[i].loader = l;
 	}
 }
 
 static int allocate(struct tensorflow *l, struct err *e)
 {
 	struct stream_rules rules = {.cycle = l->cycle, .ahead = 2 * l->cycle};
-	uint32_t readers = l->threads ? l->threads : 1;
 
-	l->stat = try_calloc(l->stats, sizeof(*l->stat), "statistics of readers", e);
-	l->reader = l->stat ? try_calloc(readers, sizeof(*l->reader), "readers", e) : NULL;
-	l->mapper = l->reader ? try_calloc(l->stats, sizeof(*l->mapper), "map's calls", e) : NULL;
+	l->reader = try_calloc(l->crew.size.readers, sizeof(*l->reader), "readers", e);
+	l->mapper = l->reader ? try_calloc(l->crew.size.waiters + 1, sizeof(*l->mapper),
+					   "map's calls", e)
+			      : NULL;
 	l->batch = l->mapper ? try_calloc(l->batches, sizeof(*l->batch), "batches", e) : NULL;
-	l->thread = l->batch ? try_calloc(l->thread_count ? l->thread_count : 1, sizeof(*l->thread),
-					  "threads", e)
-			     : NULL;
-	l->error = l->thread ? try_calloc(ERRORS_KEPT, sizeof(*l->error), "errors", e) : NULL;
+	l->error = l->batch ? try_calloc(ERRORS_KEPT, sizeof(*l->error), "errors", e) : NULL;
 	if (!l->error)
 		return -ENOMEM;
 	init_readers(l);
 	if (l->records) {
-		l->buffer_room = buffer_records(&l->config);
+		l->buffer_room = buffer_records(&l->crew.config);
 		l->cycle_memory = try_calloc(1, stream_cycle_bytes(&rules), "turns of files", e);
 		l->plan_memory = l->cycle_memory
 					 ? try_calloc(stream_cycle_bytes(&rules) +
@@ -299,12 +252,10 @@ static int allocate(struct tensorflow *l, struct err *e)
 	return init_queues(l, e);
 }
 
-static void tensorflow_release(struct tensorflow *l)
+static void release(struct tensorflow *l)
 {
-	if (l->error)
-		tensorflow_close_readers(l, NULL);
-	for (uint32_t i = 0; l->error && i < (l->threads ? l->threads : 1); i++) {
-		sample_reader_release(&l->reader[i].reader);
+	crew_release(&l->crew);
+	for (uint32_t i = 0; l->reader && i < l->threads; i++) {
 		queue_release(&l->reader[i].in);
 		queue_release(&l->reader[i].out);
 	}
@@ -318,48 +269,18 @@ static void tensorflow_release(struct tensorflow *l)
 	free(l->plan_memory);
 	free(l->cycle_memory);
 	free(l->error);
-	free(l->thread);
 	free(l->batch);
 	free(l->mapper);
 	free(l->reader);
-	free(l->stat);
 	free(l);
 }
 
-static int tensorflow_create(struct loader **out, const struct loader_config *c, struct err *e)
+static void tensorflow_close_queues(struct crew *c)
 {
-	struct tensorflow *l;
-	int rc = check_config(c, e);
-
-	if (rc < 0)
-		return rc;
-	l = try_calloc(1, sizeof(*l), "loader", e);
-	if (!l)
-		return -ENOMEM;
-	l->base.ops = &loader_tensorflow;
-	l->config = *c;
-	plan(l, c->workload);
-	settings(&l->settings, c);
-	rc = allocate(l, e);
-	if (rc == 0)
-		rc = tensorflow_open_readers(l, e);
-	if (rc < 0) {
-		tensorflow_release(l);
-		return rc;
-	}
-	*out = &l->base;
-	return 0;
-}
-
-/* ---- ends ---- */
-
-/* Wakes whoever waits; `why` is in the halt word by then. */
-static void close_queues(struct tensorflow *l)
-{
+	struct tensorflow *l = (struct tensorflow *)c;
 	struct queue *own[] = {&l->spare,   &l->map_room,  &l->mapping,
 			       &l->calling, &l->ring_room, &l->ready};
 
-	thread_wake(&l->halt, -1);
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		if (own[i]->slot)
 			queue_close(own[i]);
@@ -371,39 +292,31 @@ static void close_queues(struct tensorflow *l)
 		thread_wake(&l->batch[i].mapped, -1);
 }
 
-static void tensorflow_wake(struct loader *base)
+static int tensorflow_create(struct loader **out, const struct loader_config *c, struct err *e)
 {
-	struct tensorflow *l = tensorflow_of(base);
-	int64_t never = 0;
+	struct crew_size size;
+	struct tensorflow *l;
+	int rc = check_config(c, e);
 
-	atomic_compare_exchange_strong(&l->woken_ns, &never, clock_now_ns());
-	atomic_fetch_or(&l->halt, HALT_STOP);
-	close_queues(l);
-}
-
-bool tensorflow_stopped(void *arg)
-{
-	struct tensorflow *l = arg;
-
-	if (atomic_load_explicit(&l->halt, memory_order_acquire) & HALT_STOP)
-		return true;
-	if (!l->config.stop || !atomic_load_explicit(&l->config.stop->set, memory_order_relaxed))
-		return false;
-	tensorflow_wake(&l->base);
-	return true;
-}
-
-int tensorflow_get(struct tensorflow *l, struct queue *q, void **item)
-{
-	while (!tensorflow_stopped(l) && atomic_load_explicit(&l->halt, memory_order_acquire) == 0)
-		if (queue_get_timeout(q, item, POLL_NS) == 1)
-			return 0;
-	return ERR_CANCELED;
-}
-
-static int canceled(const struct tensorflow *l, struct err *e)
-{
-	return err_set(e, ERR_CANCELED, "rank %u: the run was told to stop", l->config.rank);
+	if (rc < 0)
+		return rc;
+	l = try_calloc(1, sizeof(*l), "loader", e);
+	if (!l)
+		return -ENOMEM;
+	plan(l, c->workload);
+	set_settings(&l->crew.settings, c);
+	size = l->crew.size;
+	rc = crew_init(&l->crew, &loader_tensorflow, c, &size, tensorflow_close_queues, e);
+	if (rc == 0)
+		rc = allocate(l, e);
+	if (rc == 0)
+		rc = crew_open_readers(&l->crew, e);
+	if (rc < 0) {
+		release(l);
+		return rc;
+	}
+	*out = &l->crew.base;
+	return 0;
 }
 
 /* ---- map and prefetch ---- */
@@ -414,8 +327,8 @@ static void transform(struct tensorflow *l, struct tf_mapper *m, struct tf_batch
 
 	if (l->wait && t->batch.err.code == 0) {
 		for (uint32_t i = 0; i < t->batch.samples; i++)
-			sample_reader_preprocess(&m->reader, t->sample, &now);
-		sample_reader_idle(&m->reader);
+			sample_reader_preprocess(m->reader, t->sample, &now);
+		sample_reader_idle(m->reader);
 		t->batch.done_ns = now;
 		t->batch.work.ns[WORK_PREPROCESS] += now - begin;
 	}
@@ -428,7 +341,7 @@ static void mapper_work(void *arg)
 	struct tensorflow *l = m->loader;
 	void *item;
 
-	while (tensorflow_get(l, &l->calling, &item) == 0) {
+	while (crew_get(&l->crew, &l->calling, &item) == 0) {
 		struct tf_batch *t = item;
 
 		transform(l, m, t);
@@ -446,8 +359,8 @@ static void map_work(void *arg)
 	for (uint64_t k = 0; k < l->read_steps; k++) {
 		struct tf_batch *t;
 
-		if (tensorflow_get(l, &l->map_room, &room) < 0 ||
-		    tensorflow_get(l, &l->spare, &item) < 0)
+		if (crew_get(&l->crew, &l->map_room, &room) < 0 ||
+		    crew_get(&l->crew, &l->spare, &item) < 0)
 			return;
 		t = item;
 		if (tensorflow_fill(l, t) < 0)
@@ -463,11 +376,12 @@ static int pull_mapped(struct tensorflow *l, struct tf_batch **out)
 	struct tf_batch *t;
 	void *item;
 
-	if (tensorflow_get(l, &l->mapping, &item) < 0)
+	if (crew_get(&l->crew, &l->mapping, &item) < 0)
 		return ERR_CANCELED;
 	t = item;
 	while (!atomic_load_explicit(&t->mapped, memory_order_acquire)) {
-		if (tensorflow_stopped(l) || atomic_load(&l->halt))
+		if (crew_stopped(&l->crew) ||
+		    atomic_load_explicit(&l->crew.halt, memory_order_acquire))
 			return ERR_CANCELED;
 		thread_wait(&t->mapped, 0, POLL_NS);
 	}
@@ -486,7 +400,7 @@ static int pull(struct tensorflow *l, struct tf_batch **out)
 		return tensorflow_generated(l, out);
 	if (l->calls)
 		return pull_mapped(l, out);
-	if (tensorflow_get(l, &l->spare, &item) < 0)
+	if (crew_get(&l->crew, &l->spare, &item) < 0)
 		return ERR_CANCELED;
 	*out = item;
 	rc = tensorflow_fill(l, *out);
@@ -503,7 +417,7 @@ static void prefetch_work(void *arg)
 	for (uint64_t k = 0; k < l->read_steps; k++) {
 		struct tf_batch *t;
 
-		if (tensorflow_get(l, &l->ring_room, &room) < 0 || pull(l, &t) < 0)
+		if (crew_get(&l->crew, &l->ring_room, &room) < 0 || pull(l, &t) < 0)
 			return;
 		atomic_fetch_add_explicit(&l->in_ring, 1, memory_order_relaxed);
 		if (queue_put(&l->ready, t) < 0)
@@ -525,7 +439,7 @@ static void tune(struct tensorflow *l)
 	}
 }
 
-static int take(struct tensorflow *l, struct tf_batch **out)
+static int next_batch(struct tensorflow *l, struct tf_batch **out)
 {
 	void *item;
 
@@ -533,7 +447,7 @@ static int take(struct tensorflow *l, struct tf_batch **out)
 		return pull(l, out);
 	if (l->autotune)
 		tune(l);
-	if (tensorflow_get(l, &l->ready, &item) < 0)
+	if (crew_get(&l->crew, &l->ready, &item) < 0)
 		return ERR_CANCELED;
 	atomic_fetch_sub_explicit(&l->in_ring, 1, memory_order_relaxed);
 	(void)queue_put(&l->ring_room, l);
@@ -550,7 +464,7 @@ static void fill_queue(struct queue *q, void *token, uint32_t n)
 		(void)queue_put(q, token);
 }
 
-static void reset(struct tensorflow *l)
+static void reset_queues(struct tensorflow *l)
 {
 	queue_reopen(&l->spare);
 	for (uint32_t i = 0; i < l->batches; i++)
@@ -562,7 +476,7 @@ static void reset(struct tensorflow *l)
 	}
 	l->ring = l->autotune ? 1 : l->prefetch;
 	l->was_full = false;
-	atomic_store(&l->in_ring, 0);
+	atomic_store_explicit(&l->in_ring, 0, memory_order_relaxed);
 	if (l->prefetch) {
 		fill_queue(&l->ring_room, l, l->ring);
 		queue_reopen(&l->ready);
@@ -574,198 +488,100 @@ static void reset(struct tensorflow *l)
 	tensorflow_readers_begin(l);
 }
 
-static int start_member(struct tensorflow *l, uint32_t at, void (*work)(void *), void *arg,
-			char letter, uint32_t number, struct err *e)
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "%c%u.%u", letter, l->config.rank, number);
-	return stage_start(&l->thread[at], work, arg, worker_stack_bytes(l->config.workload), name,
-			   e);
-}
-
 static int start_threads(struct tensorflow *l, struct err *e)
 {
-	bool train = l->config.kind == DATASET_TRAIN;
+	void (*const read)(void *) =
+		l->records ? tensorflow_record_work : tensorflow_generator_work;
+	struct crew *c = &l->crew;
 	uint32_t at = 0;
 	int rc = 0;
 
 	for (uint32_t i = 0; i < l->threads && rc == 0; i++)
-		rc = start_member(l, at++,
-				  l->records ? tensorflow_record_work : tensorflow_generator_work,
-				  &l->reader[i], train ? 'w' : 'e', i, e);
+		rc = crew_start_thread(c, at++, read, &l->reader[i], crew_letter(c), i, e);
 	if (l->calls && rc == 0)
-		rc = start_member(l, at++, map_work, l, 'm', 0, e);
+		rc = crew_start_thread(c, at++, map_work, l, 'm', 0, e);
 	for (uint32_t i = 0; i < l->mappers && rc == 0; i++)
-		rc = start_member(l, at++, mapper_work, &l->mapper[i], 'm', i + 1, e);
+		rc = crew_start_thread(c, at++, mapper_work, &l->mapper[i], 'm', i + 1, e);
 	if (l->prefetch && rc == 0)
-		rc = start_member(l, at++, prefetch_work, l, 'p', 0, e);
+		rc = crew_start_thread(c, at++, prefetch_work, l, 'p', 0, e);
 	return rc;
-}
-
-/* Calls all threads off and waits for them. The number of those that hang. */
-static uint32_t end_threads(struct tensorflow *l)
-{
-	int64_t grace = l->config.grace_ns > 0 ? l->config.grace_ns : GRACE_DEFAULT_NS;
-	uint32_t stuck;
-
-	atomic_fetch_or(&l->halt, HALT_DROP);
-	close_queues(l);
-	stuck = stage_join(l->thread, l->thread_count, &l->woken_ns, grace, tensorflow_stopped, l);
-	atomic_store(&l->stuck, stuck);
-	return stuck;
-}
-
-/* Who has been busy longest: in a pipeline nobody behind it can go on without it for long. */
-static const struct sample_reader *busiest(const struct tensorflow *l, uint32_t *idle)
-{
-	const struct sample_reader *oldest = NULL;
-	uint32_t readers = l->threads ? l->threads : 1;
-	int64_t since = INT64_MAX;
-
-	*idle = 0;
-	for (uint32_t i = 0; i < l->stats; i++) {
-		const struct sample_reader *r =
-			i < readers ? &l->reader[i].reader : &l->mapper[i - readers].reader;
-		int64_t busy = sample_reader_busy_since(r);
-
-		if (busy && busy < since) {
-			since = busy;
-			oldest = r;
-		}
-		*idle += i < readers && busy == 0;
-	}
-	return oldest;
 }
 
 static void tensorflow_describe(const struct loader *base, char *out, size_t out_size)
 {
-	const struct tensorflow *l = tensorflow_of_const(base);
-	uint64_t batch = atomic_load_explicit(&l->waiting, memory_order_acquire);
-	int64_t waiting = atomic_load_explicit(&l->waiting_since, memory_order_relaxed);
-	uint32_t stuck = atomic_load(&l->stuck), idle;
-	const struct sample_reader *r = busiest(l, &idle);
-	char state[160], who[DATASET_PATH_MAX + 128] = "no worker is busy", rest[64] = "", age[32];
-
-	if (stuck)
-		snprintf(state, sizeof(state), "gave up on %u hung thread%s", stuck,
-			 stuck == 1 ? "" : "s");
-	else if (batch > atomic_load(&l->last_step))
-		snprintf(state, sizeof(state), "waits for the end of %s %llu for %s",
-			 l->config.kind == DATASET_TRAIN ? "epoch" : "evaluation",
-			 (unsigned long long)atomic_load(&l->epoch),
-			 str_seconds((double)(clock_now_ns() - waiting) * 1e-9, age, sizeof(age)));
-	else if (batch)
-		snprintf(state, sizeof(state), "waits for batch %llu of %llu of %s %llu for %s",
-			 (unsigned long long)batch, (unsigned long long)atomic_load(&l->last_step),
-			 l->config.kind == DATASET_TRAIN ? "epoch" : "evaluation",
-			 (unsigned long long)atomic_load(&l->epoch),
-			 str_seconds((double)(clock_now_ns() - waiting) * 1e-9, age, sizeof(age)));
-	else
-		snprintf(state, sizeof(state), "does not wait for its loader");
-	if (r)
-		sample_reader_describe(r, who, sizeof(who));
-	if (l->threads > 1)
-		snprintf(rest, sizeof(rest), "; %u of %u workers idle", idle, l->threads);
-	snprintf(out, out_size, "rank %u %s; %s%s", l->config.rank, state, who, rest);
+	crew_describe(&tensorflow_of_const(base)->crew, UINT32_MAX, out, out_size);
 }
 
-static int check_start(struct tensorflow *l, const struct order *order, struct err *e)
+static int check_order(const struct tensorflow *l, const struct order *order, struct err *e)
 {
-	if (l->open || l->held)
-		return err_set(e, -EINVAL,
-			       "rank %u: an epoch was begun before the last one was ended",
-			       l->config.rank);
-	if (order->batch != l->config.batch_size)
-		return err_set(e, -EINVAL,
-			       "rank %u: the order has batches of %llu, the loader of %llu",
-			       l->config.rank, (unsigned long long)order->batch,
-			       (unsigned long long)l->config.batch_size);
-	if ((order->how == ORDER_TF_RECORDS) != l->records ||
-	    (l->records &&
-	     (order->stream.cycle != l->cycle ||
-	      stream_shuffle_places(&order->stream, l->config.rank) > l->buffer_room)))
-		return err_set(e, -EINVAL, "rank %u: the order is of another loader",
-			       l->config.rank);
-	return tensorflow_stopped(l) ? canceled(l, e) : 0;
+	uint32_t rank = l->crew.config.rank;
+
+	if ((order->how == ORDER_TF_RECORDS) == l->records &&
+	    (!l->records || (order->stream.cycle == l->cycle &&
+			     stream_shuffle_places(&order->stream, rank) <= l->buffer_room)))
+		return 0;
+	return err_set(e, -EINVAL, "rank %u: the order is of another loader", rank);
 }
 
 static int tensorflow_start(struct loader *base, const struct order *order, uint64_t steps,
 			    struct err *e)
 {
 	struct tensorflow *l = tensorflow_of(base);
-	int rc = check_start(l, order, e);
+	struct crew *c = &l->crew;
+	int rc = check_order(l, order, e);
 
+	if (rc == 0)
+		rc = crew_begin(c, order, steps, e);
+	if (rc == 0)
+		rc = crew_open_readers(c, e);
 	if (rc < 0)
 		return rc;
-	l->order = *order;
 	l->all_steps = order_steps(order);
-	l->steps = steps < l->all_steps ? steps : l->all_steps;
-	l->read_steps = l->endless ? UINT64_MAX : l->steps;
-	l->handed = 0;
+	l->read_steps = l->endless ? UINT64_MAX : c->steps;
 	l->asked_on = false;
-	atomic_fetch_and(&l->halt, ~HALT_DROP);
-	atomic_store(&l->last_step, l->steps);
-	atomic_fetch_add(&l->epoch, 1);
-	rc = tensorflow_open_readers(l, e);
-	if (rc < 0)
-		return rc;
-	reset(l);
+	reset_queues(l);
 	rc = start_threads(l, e);
-	if (rc < 0) {
-		end_threads(l);
-		return rc;
-	}
-	l->open = true;
-	return 0;
+	if (rc < 0)
+		crew_end(c, NULL);
+	c->open = rc == 0;
+	return rc;
 }
 
 static int tensorflow_next(struct loader *base, struct batch **out, struct err *e)
 {
 	struct tensorflow *l = tensorflow_of(base);
+	struct crew *c = &l->crew;
 	struct tf_batch *t = NULL;
-	int rc;
+	int rc = crew_ask(c, e);
 
 	*out = NULL;
-	if (!l->open || l->held == LOADER_HELD_MAX)
-		return err_set(e, -EINVAL, "rank %u: a batch was asked for %s", l->config.rank,
-			       l->open ? "before one was given back" : "outside of an epoch");
-	if (tensorflow_stopped(l))
-		return canceled(l, e);
-	if (l->handed == l->steps && (!l->endless || l->asked_on))
-		return 0;
-	atomic_store_explicit(&l->waiting_since, clock_now_ns(), memory_order_relaxed);
-	atomic_store_explicit(&l->waiting, l->handed + 1, memory_order_release);
-	rc = take(l, &t);
-	atomic_store_explicit(&l->waiting, 0, memory_order_release);
+	if (rc < 0 || (rc == 0 && (!l->endless || l->asked_on)))
+		return rc;
+	crew_waits(c, c->handed + 1);
+	rc = next_batch(l, &t);
+	crew_waits(c, 0);
 	if (rc < 0)
-		return canceled(l, e);
-	if (l->handed == l->steps) {
+		return crew_canceled(c, e);
+	if (c->handed == c->steps) {
 		/* DLIO's loop looks at its count when it has the batch */
 		l->asked_on = true;
 		(void)queue_put(&l->spare, t);
 		return 0;
 	}
-	l->handed++;
-	if (l->config.progress_ns)
-		atomic_store_explicit(l->config.progress_ns, clock_now_ns(), memory_order_relaxed);
-	if (t->batch.err.code < 0) {
-		rc = t->batch.err.code;
-		if (e)
-			*e = t->batch.err;
+	rc = crew_hand_out(c, &t->batch, e);
+	if (rc < 0)
 		(void)queue_put(&l->spare, t);
-		return rc;
-	}
-	l->held++;
-	*out = &t->batch;
-	return 1;
+	else
+		*out = &t->batch;
+	return rc;
 }
 
 static void tensorflow_give_back(struct loader *base, struct batch *b)
 {
 	struct tensorflow *l = tensorflow_of(base);
 
-	l->held--;
+	assert(l->crew.held > 0);
+	l->crew.held--;
 	/* an epoch that was ended in between has closed it, and the next one collects them all */
 	(void)queue_put(&l->spare, b);
 }
@@ -773,51 +589,42 @@ static void tensorflow_give_back(struct loader *base, struct batch *b)
 static int tensorflow_finish(struct loader *base, struct err *e)
 {
 	struct tensorflow *l = tensorflow_of(base);
-	char what[ERR_TEXT_MAX / 2];
+	int rc;
 
-	if (!l->open)
+	if (!l->crew.open)
 		return 0;
-	l->open = false;
-	if (end_threads(l) == 0)
-		return tensorflow_close_readers(l, e);
-	tensorflow_describe(&l->base, what, sizeof(what));
-	return err_set(e, -ETIMEDOUT, "%s", what);
-}
-
-static const struct worker_stat *tensorflow_stats(const struct loader *base, uint32_t *workers)
-{
-	*workers = tensorflow_of_const(base)->stats;
-	return tensorflow_of_const(base)->stat;
+	l->crew.open = false;
+	rc = crew_end(&l->crew, e);
+	return rc < 0 ? rc : crew_close_readers(&l->crew, e);
 }
 
 static bool tensorflow_undelivered(struct loader *base, uint64_t steps_done, struct order_proof *p)
 {
 	struct tensorflow *l = tensorflow_of(base);
-	const struct order *o = &l->order;
+	const struct order *o = &l->crew.order;
 
 	if (l->records) {
-		order_tf_undelivered(p, o, l->config.rank, steps_done, l->plan_memory);
+		order_tf_undelivered(p, o, l->crew.config.rank, steps_done, l->plan_memory);
 		return true;
 	}
-	order_proof_undelivered(p, o, l->config.rank, order_steps(o));
+	order_proof_undelivered(p, o, l->crew.config.rank, order_steps(o));
 	for (uint64_t k = steps_done; k < l->all_steps; k++)
 		for (uint64_t i = 0, first = tensorflow_position(l, k); i < o->batch; i++)
-			order_proof_add(p, order_at(o, l->config.rank, first + i));
+			order_proof_add(p, order_at(o, l->crew.config.rank, first + i));
 	return true;
 }
 
 static unsigned tensorflow_destroy(struct loader *base)
 {
 	struct tensorflow *l = tensorflow_of(base);
+	unsigned stuck;
 
 	if (!l)
 		return 0;
-	if (end_threads(l) > 0) {
-		stage_detach(l->thread, l->thread_count);
-		return atomic_load(&l->stuck);
-	}
-	tensorflow_release(l);
-	return 0;
+	stuck = crew_dismiss(&l->crew);
+	if (stuck == 0)
+		release(l);
+	return stuck;
 }
 
 const struct loader_ops loader_tensorflow = {
@@ -838,9 +645,9 @@ const struct loader_ops loader_tensorflow = {
 	.next = tensorflow_next,
 	.give_back = tensorflow_give_back,
 	.finish = tensorflow_finish,
-	.stats = tensorflow_stats,
+	.stats = crew_stats,
 	.undelivered = tensorflow_undelivered,
 	.describe = tensorflow_describe,
-	.wake = tensorflow_wake,
+	.wake = crew_wake,
 	.destroy = tensorflow_destroy,
 };

@@ -1,17 +1,13 @@
 #pragma once
-/* State of the tf.data loader, shared by its files: setup (memory), readers (who reads), batches
- * (the pipeline behind them), words for the watchdog.
+/* State of the tf.data loader, shared by its files: tensorflow.c (memory, map, prefetch, epochs)
+ * and, below it, tensorflow_readers.c (who reads, and how records become a batch).
  *
  *   readers -> shuffle buffer -> batch -> map -> prefetch -> the rank
  *
  * Every stage is pulled by the one after it. Readers are threads with buffers of their own; map and
  * prefetch have a thread each, where the workload asks for them. What lies before map is done by
  * whoever pulls: map's thread, else that of prefetch, else the rank. */
-#include "base/queue.h"
-#include "dataset/order.h"
-#include "loader/stage.h"
-#include "loader/sample_reader.h"
-#include "loader/worker.h"
+#include "loader/crew.h"
 
 #define RECORDS_AHEAD 2      /* buffer_output_elements of the legacy interleave */
 #define RECORD_SLOTS 4       /* those, one being read, one being taken */
@@ -43,7 +39,7 @@ struct tensorflow;
 
 /* One that reads: of records a file at a time, or (generators) of whole batches. */
 struct tf_reader {
-	struct sample_reader reader;
+	struct sample_reader *reader; /* of the crew */
 	struct tensorflow *loader;
 	uint32_t number;
 	struct queue in;  /* files, as number + 1; generators: places in `out` */
@@ -53,14 +49,12 @@ struct tf_reader {
 
 /* One of map's calls. */
 struct tf_mapper {
-	struct sample_reader reader; /* never opened: it waits */
+	struct sample_reader *reader; /* of the crew: it waits */
 	struct tensorflow *loader;
 };
 
 struct tensorflow {
-	struct loader base;
-	struct loader_config config;
-	struct reader_config settings;
+	struct crew crew;    /* first */
 	bool records;        /* TFRecordDataset; else generators */
 	uint32_t cycle;      /* read_threads */
 	uint32_t threads;    /* that read; 0: whoever pulls */
@@ -70,14 +64,8 @@ struct tensorflow {
 	bool autotune, wait; /* of prefetch; a workload's preprocess_time in map */
 	bool endless;        /* DLIO repeats the records and drops the iterator in the middle */
 
-	_Atomic uint32_t halt;       /* futex word, HALT_* */
-	_Atomic int64_t woken_ns;    /* 0: not woken */
-	struct tf_reader *reader;    /* `threads` of them, at least one */
-	struct tf_mapper *mapper;    /* at least one when `wait` */
-	struct stage_thread *thread; /* readers, map's own, mappers, prefetch's */
-	uint32_t thread_count;
-	struct worker_stat *stat; /* of readers, then mappers */
-	uint32_t stats;
+	struct tf_reader *reader; /* one for each of the crew's */
+	struct tf_mapper *mapper; /* the crew's waiters: at least one when `wait` */
 	struct tf_batch *batch;
 	uint32_t batches;
 
@@ -89,7 +77,6 @@ struct tensorflow {
 	_Atomic uint32_t in_ring;
 
 	/* the pulling side */
-	struct order order;
 	void *cycle_memory, *plan_memory;
 	size_t cycle_bytes, plan_bytes;
 	struct stream_cycle turns;
@@ -99,14 +86,9 @@ struct tensorflow {
 	struct err *error; /* ERRORS_KEPT */
 	uint32_t errors_used;
 
-	uint64_t steps, all_steps, handed, held; /* all_steps: of the whole epoch */
-	uint64_t read_steps;                     /* batches that are read: steps, unless endless */
-	bool open, asked_on;                     /* asked_on: for the batch after the last */
-
-	/* For describe. */
-	_Atomic uint64_t epoch, last_step, waiting; /* waiting: batch + 1, 0 when not */
-	_Atomic int64_t waiting_since;
-	_Atomic uint32_t stuck;
+	uint64_t all_steps;  /* of the whole epoch */
+	uint64_t read_steps; /* batches that are read: the crew's steps, unless endless */
+	bool asked_on;       /* for the batch after the last */
 };
 
 static inline struct tensorflow *tensorflow_of(struct loader *l)
@@ -119,11 +101,6 @@ static inline const struct tensorflow *tensorflow_of_const(const struct loader *
 	return (const struct tensorflow *)l;
 }
 
-/* The loader's threads wait with these: 0, or ERR_CANCELED when the epoch or the run ends. */
-bool tensorflow_stopped(void *l);
-int tensorflow_get(struct tensorflow *l, struct queue *q, void **item);
-
-/* readers */
 void tensorflow_record_work(void *reader);
 void tensorflow_generator_work(void *reader);
 void tensorflow_readers_begin(struct tensorflow *l);

@@ -8,7 +8,7 @@
 
 static bool halted(const struct tensorflow *l)
 {
-	return atomic_load_explicit(&l->halt, memory_order_acquire) != 0;
+	return atomic_load_explicit(&l->crew.halt, memory_order_acquire) != 0;
 }
 
 static void read_record(struct tf_reader *r, uint64_t sample, struct record_slot *slot)
@@ -19,13 +19,13 @@ static void read_record(struct tf_reader *r, uint64_t sample, struct record_slot
 
 	*rec = (struct record){.sample = sample, .begun_ns = now, .worker = r->number};
 	slot->err.code = 0;
-	worker_work_begin(r->reader.stat, &rec->work);
-	rc = sample_reader_read(&r->reader, sample, &now, &rec->payload_bytes, &slot->err);
+	worker_work_begin(r->reader->stat, &rec->work);
+	rc = sample_reader_read(r->reader, sample, &now, &rec->payload_bytes, &slot->err);
 	if (rc < 0)
 		slot->err.code = rc;
 	rec->done_ns = now;
-	worker_work_end(r->reader.stat, &rec->work);
-	sample_reader_idle(&r->reader);
+	worker_work_end(r->reader->stat, &rec->work);
+	sample_reader_idle(r->reader);
 }
 
 /* Reads a record before it waits for room, as TensorFlow's threads do: one more than the buffer. */
@@ -33,11 +33,11 @@ void tensorflow_record_work(void *arg)
 {
 	struct tf_reader *r = arg;
 	struct tensorflow *l = r->loader;
-	uint64_t per_file = l->config.dataset->samples_per_file, n = 0;
+	uint64_t per_file = l->crew.config.dataset->samples_per_file, n = 0;
 	int64_t idle_from = clock_now_ns();
 	void *item;
 
-	while (tensorflow_get(l, &r->in, &item) == 0) {
+	while (crew_get(&l->crew, &r->in, &item) == 0) {
 		uint64_t first = ((uint64_t)(uintptr_t)item - 1) * per_file;
 
 		for (uint64_t i = 0; i < per_file; i++) {
@@ -46,7 +46,7 @@ void tensorflow_record_work(void *arg)
 			if (halted(l))
 				return;
 			read_record(r, first + i, slot);
-			r->reader.stat->idle_ns += slot->record.begun_ns - idle_from;
+			r->reader->stat->idle_ns += slot->record.begun_ns - idle_from;
 			idle_from = slot->record.done_ns;
 			if (queue_put(&r->out, slot) < 0)
 				return;
@@ -54,7 +54,7 @@ void tensorflow_record_work(void *arg)
 	}
 }
 
-static void assign(void *arg, uint32_t worker, uint64_t file)
+static void give_file(void *arg, uint32_t worker, uint64_t file)
 {
 	struct tensorflow *l = arg;
 
@@ -89,11 +89,11 @@ static int next_record(struct tensorflow *l, struct record *out)
 		return 0;
 	if (l->threads == 0) {
 		slot = &l->reader[0].slot[0];
-		if (halted(l) || tensorflow_stopped(l))
+		if (halted(l) || crew_stopped(&l->crew))
 			return ERR_CANCELED;
 		read_record(&l->reader[0], sample, slot);
 	} else {
-		if (tensorflow_get(l, &l->reader[w].out, &item) < 0)
+		if (crew_get(&l->crew, &l->reader[w].out, &item) < 0)
 			return ERR_CANCELED;
 		slot = item;
 	}
@@ -131,14 +131,14 @@ static int shuffled_record(struct tensorflow *l, struct record *out)
 /* With fewer files than ranks each rank reads every record and keeps its share. */
 static int kept_record(struct tensorflow *l, struct record *out)
 {
-	const struct stream_rules *s = &l->order.stream;
+	const struct stream_rules *s = &l->crew.order.stream;
 	int rc;
 
 	do {
 		rc = shuffled_record(l, out);
 		if (rc <= 0)
 			return rc;
-	} while (s->files < s->ranks && l->left++ % s->ranks != l->config.rank);
+	} while (s->files < s->ranks && l->left++ % s->ranks != l->crew.config.rank);
 	return 1;
 }
 
@@ -161,7 +161,7 @@ static void batch_begin(const struct tensorflow *l, struct batch *b, uint64_t in
 {
 	b->index = index;
 	b->first = first;
-	b->samples = (uint32_t)l->config.batch_size;
+	b->samples = (uint32_t)l->crew.config.batch_size;
 	b->sent_ns = clock_now_ns();
 	b->begun_ns = INT64_MAX;
 	b->done_ns = 0;
@@ -174,8 +174,9 @@ static void batch_begin(const struct tensorflow *l, struct batch *b, uint64_t in
 static void pipeline_begin(struct tensorflow *l)
 {
 	l->left = 0;
-	stream_shuffle_begin(&l->shuffle, &l->order.stream, l->config.rank);
-	stream_cycle_begin(&l->turns, &l->order.stream, l->config.rank, l->cycle_memory, assign, l);
+	stream_shuffle_begin(&l->shuffle, &l->crew.order.stream, l->crew.config.rank);
+	stream_cycle_begin(&l->turns, &l->crew.order.stream, l->crew.config.rank, l->cycle_memory,
+			   give_file, l);
 }
 
 void tensorflow_readers_begin(struct tensorflow *l)
@@ -191,7 +192,7 @@ static int fill_once(struct tensorflow *l, struct tf_batch *t)
 {
 	struct batch *b = &t->batch;
 
-	batch_begin(l, b, l->made, l->made * l->config.batch_size);
+	batch_begin(l, b, l->made, l->made * l->crew.config.batch_size);
 	for (uint32_t i = 0; i < b->samples; i++) {
 		struct record r;
 		int rc = kept_record(l, &r);
@@ -218,7 +219,7 @@ int tensorflow_fill(struct tensorflow *l, struct tf_batch *t)
 	}
 	if (rc == 0)
 		err_set(&t->batch.err, ERR_DATA, "rank %u: the files ended before the epoch did",
-			l->config.rank);
+			l->crew.config.rank);
 	l->made++;
 	return rc < 0 ? rc : 0;
 }
@@ -230,7 +231,7 @@ uint64_t tensorflow_position(const struct tensorflow *l, uint64_t k)
 	uint64_t t = k % l->threads, each = l->all_steps / l->threads;
 	uint64_t more = l->all_steps % l->threads;
 
-	return (t * each + (t < more ? t : more) + k / l->threads) * l->config.batch_size;
+	return (t * each + (t < more ? t : more) + k / l->threads) * l->crew.config.batch_size;
 }
 
 void tensorflow_generator_work(void *arg)
@@ -240,18 +241,19 @@ void tensorflow_generator_work(void *arg)
 	int64_t idle_from = clock_now_ns();
 	void *room, *item;
 
-	for (uint64_t k = r->number; k < l->steps; k += l->threads) {
+	for (uint64_t k = r->number; k < l->crew.steps; k += l->threads) {
 		struct batch *b;
 
-		if (tensorflow_get(l, &r->in, &room) < 0 || tensorflow_get(l, &l->spare, &item) < 0)
+		if (crew_get(&l->crew, &r->in, &room) < 0 ||
+		    crew_get(&l->crew, &l->spare, &item) < 0)
 			return;
 		b = &((struct tf_batch *)item)->batch;
 		batch_begin(l, b, k, tensorflow_position(l, k));
 		b->worker = r->number;
-		sample_reader_batch(&r->reader, &l->order, b);
-		r->reader.stat->idle_ns += b->begun_ns - idle_from;
+		sample_reader_batch(r->reader, &l->crew.order, b);
+		r->reader->stat->idle_ns += b->begun_ns - idle_from;
 		idle_from = b->done_ns;
-		sample_reader_idle(&r->reader);
+		sample_reader_idle(r->reader);
 		if (queue_put(&r->out, item) < 0)
 			return;
 	}
@@ -262,7 +264,7 @@ int tensorflow_generated(struct tensorflow *l, struct tf_batch **out)
 	struct tf_reader *r = &l->reader[l->pulled % l->threads];
 	void *item;
 
-	if (tensorflow_get(l, &r->out, &item) < 0)
+	if (crew_get(&l->crew, &r->out, &item) < 0)
 		return ERR_CANCELED;
 	(void)queue_put(&r->in, r);
 	l->pulled++;

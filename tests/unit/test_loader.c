@@ -703,7 +703,7 @@ static void test_hung_read(void **state)
 	stop_and_wake(&hung);
 	assert_int_equal(hung.loader->ops->finish(hung.loader, &e), -ETIMEDOUT);
 	assert_true(
-		str_starts(e.text, "rank 7 gave up on 1 hung worker; worker 1 has been reading "));
+		str_starts(e.text, "rank 7 gave up on 1 hung thread; worker 1 has been reading "));
 	assert_int_equal(hung.loader->ops->destroy(hung.loader), 1);
 	describe(&hung, text, sizeof(text));
 	assert_non_null(strstr(text, "worker 1 has been reading sample "));

@@ -341,12 +341,12 @@ static void test_map_calls(void **state)
 	rig_create_loader(&r, "tensorflow");
 	l = tensorflow_of(r.loader);
 	begin(&r, &o, 1, 1, UINT64_MAX);
-	while ((sample_reader_busy_since(&l->mapper[0].reader) == 0 ||
-		sample_reader_busy_since(&l->mapper[1].reader) == 0) &&
+	while ((sample_reader_busy_since(l->mapper[0].reader) == 0 ||
+		sample_reader_busy_since(l->mapper[1].reader) == 0) &&
 	       clock_now_ns() < deadline)
 		usleep(200);
-	assert_true(sample_reader_busy_since(&l->mapper[0].reader) > 0);
-	assert_true(sample_reader_busy_since(&l->mapper[1].reader) > 0);
+	assert_true(sample_reader_busy_since(l->mapper[0].reader) > 0);
+	assert_true(sample_reader_busy_since(l->mapper[1].reader) > 0);
 	end(&r);
 }
 

@@ -1,0 +1,248 @@
+/* The threads of reader workers, and the tasks that go through them. */
+#include "loader/workers.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+struct worker {
+	struct workers *all;
+	struct sample_reader *reader;
+	struct queue in;
+	struct task control; /* the one RESUME or QUIT under way */
+};
+
+/* ---- memory ---- */
+
+static struct crew_size size_of(uint32_t count)
+{
+	return (struct crew_size){
+		.threads = count, .readers = count ? count : 1, .inline_reads = count == 0};
+}
+
+int workers_memory_bytes(const struct loader_config *c, uint32_t count, uint64_t depth,
+			 uint64_t results, uint64_t *out, struct err *e)
+{
+	uint64_t queues = (results + count + count * depth) * sizeof(void *), crew = 0;
+	const struct crew_size size = size_of(count);
+	struct reader_config settings;
+	int rc;
+
+	sample_reader_settings(&settings, c);
+	rc = crew_memory_bytes(c, &settings, &size, &crew, e);
+	if (rc < 0)
+		return rc;
+	if (__builtin_add_overflow(crew, queues + count * sizeof(struct worker), out))
+		return err_set(e, -ENOMEM, "the buffers of %u workers do not fit in memory", count);
+	return 0;
+}
+
+/* Queues whose memory was not taken yet have no one waiting. */
+static void workers_close_queues(struct crew *c)
+{
+	struct workers *w = (struct workers *)c;
+
+	if (w->count == 0 || !w->worker)
+		return;
+	queue_close(&w->results);
+	if (w->inbox != &w->results)
+		queue_close(w->inbox);
+	for (uint32_t i = 0; i < w->count; i++)
+		queue_close(&w->worker[i].in);
+}
+
+int workers_init(struct workers *w, const struct loader_ops *ops,
+		 const struct loader_config *config, uint32_t count, uint64_t depth,
+		 uint64_t results, struct err *e)
+{
+	const struct crew_size size = size_of(count);
+	int rc;
+
+	w->count = count;
+	w->persistent = config->workload->reader.persistent_workers;
+	w->inbox = &w->results;
+	sample_reader_settings(&w->crew.settings, config);
+	rc = crew_init(&w->crew, ops, config, &size, workers_close_queues, e);
+	if (rc == 0 && count) {
+		rc = queue_init(&w->results, results + count, e);
+		w->worker = rc == 0 ? try_calloc(count, sizeof(*w->worker), "workers", e) : NULL;
+		rc = w->worker ? 0 : -ENOMEM;
+	}
+	for (uint32_t i = 0; i < count && rc == 0; i++) {
+		w->worker[i].all = w;
+		w->worker[i].reader = &w->crew.reader[i];
+		rc = queue_init(&w->worker[i].in, depth, e);
+	}
+	return rc < 0 ? rc : crew_open_readers(&w->crew, e);
+}
+
+void workers_release(struct workers *w)
+{
+	crew_release(&w->crew);
+	for (uint32_t i = 0; w->worker && i < w->count; i++)
+		queue_release(&w->worker[i].in);
+	queue_release(&w->results);
+	free(w->worker);
+}
+
+/* ---- one worker ---- */
+
+/* A pause of so many seconds that ends early with the run: of a start-up that is emulated. */
+static void pause_for(struct crew *c, double seconds)
+{
+	int64_t deadline = clock_now_ns() + (int64_t)(seconds * (double)NS_PER_S), left;
+	const struct stop_flag *stop = c->config.stop;
+
+	while (seconds > 0 && (left = deadline - clock_now_ns()) > 0) {
+		uint32_t seen = atomic_load_explicit(&c->halt, memory_order_acquire);
+
+		if (seen & HALT_STOP ||
+		    (stop && atomic_load_explicit(&stop->set, memory_order_relaxed)))
+			break;
+		thread_wait(&c->halt, seen, left < NS_PER_S ? left : NS_PER_S);
+	}
+}
+
+static void pack(struct worker *w, struct task *t)
+{
+	const struct handover *h = w->all->handover;
+	int64_t begin = clock_now_ns(), took;
+	int rc;
+
+	if (!h || t->batch.err.code < 0)
+		return;
+	rc = handover_pack(h, &t->parcel, &t->batch.err);
+	t->batch.err.code = rc;
+	took = clock_now_ns() - begin;
+	span_add(w->reader->ring, SPAN_TRANSPORT, rc < 0 ? SPAN_FAILED : 0, begin, begin + took,
+		 h->bytes);
+	w->reader->stat->transport_ns += took;
+	t->batch.work.ns[WORK_TRANSPORT] += took;
+}
+
+static void worker_main(void *arg)
+{
+	struct worker *w = arg;
+	struct crew *c = &w->all->crew;
+	int64_t idle_from;
+	void *item;
+
+	pause_for(c, c->config.workload->reader.worker_init_time);
+	idle_from = clock_now_ns();
+
+	while (queue_get(&w->in, &item) == 1) {
+		struct task *t = item;
+
+		if (t->kind == TASK_QUIT)
+			break;
+		if (t->kind == TASK_READ) {
+			w->reader->stat->idle_ns += clock_now_ns() - idle_from;
+			sample_reader_batch(w->reader, &c->order, &t->batch);
+			pack(w, t);
+		} else {
+			pause_for(c, c->config.workload->reader.worker_resume_time);
+		}
+		/* Before the put: whoever receives it may already send the next task. */
+		idle_from = clock_now_ns();
+		if (queue_put(&w->all->results, t) < 0)
+			break;
+		sample_reader_idle(w->reader);
+	}
+	sample_reader_idle(w->reader);
+}
+
+/* ---- the epoch ---- */
+
+/* The queue is empty: all that was sent before has come back. */
+static void send_control(struct workers *w, uint32_t i, enum task_kind kind)
+{
+	w->worker[i].control.kind = kind;
+	workers_send(w, i, &w->worker[i].control);
+}
+
+/* Workers that live on acknowledge that they are ready for the epoch, as PyTorch's do. */
+static int resume_workers(struct workers *w, struct err *e)
+{
+	struct task *t;
+
+	for (uint32_t i = 0; i < w->count; i++)
+		send_control(w, i, TASK_RESUME);
+	for (uint32_t i = 0; i < w->count; i++)
+		if (workers_receive(w, &t) < 0)
+			return crew_canceled(&w->crew, e);
+	return 0;
+}
+
+/* A worker that is started again begins with a new reader, as a new process would; its buffers were
+ * taken and touched in workers_init, because this is timed. */
+static int start_workers(struct workers *w, struct err *e)
+{
+	double cost = w->crew.config.workload->reader.worker_start_time;
+
+	for (uint32_t i = 0; i < w->count; i++) {
+		int rc;
+
+		if (w->crew.thread[i].running)
+			continue;
+		pause_for(&w->crew, cost);
+		if (crew_stopped(&w->crew))
+			return crew_canceled(&w->crew, e);
+		rc = sample_reader_open(&w->crew.reader[i], e);
+		if (rc == 0)
+			rc = crew_start_thread(&w->crew, i, worker_main, &w->worker[i],
+					       crew_letter(&w->crew), i, e);
+		if (rc < 0)
+			return rc;
+	}
+	w->threads = true;
+	return 0;
+}
+
+int workers_begin(struct workers *w, struct err *e)
+{
+	if (w->count == 0)
+		return 0;
+	return w->threads ? resume_workers(w, e) : start_workers(w, e);
+}
+
+void workers_send(struct workers *w, uint32_t worker, struct task *t)
+{
+	assert(worker < w->count);
+	/* Fails only once the queue is closed, which is how a run ends: whoever waits finds out. */
+	(void)queue_put(&w->worker[worker].in, t);
+}
+
+void workers_read_inline(struct workers *w, struct task *t)
+{
+	assert(w->count == 0);
+	sample_reader_batch(&w->crew.reader[0], &w->crew.order, &t->batch);
+	sample_reader_idle(&w->crew.reader[0]);
+}
+
+int workers_receive(struct workers *w, struct task **out)
+{
+	void *item;
+
+	if (crew_receive(&w->crew, w->inbox, &item) < 0)
+		return ERR_CANCELED;
+	*out = item;
+	return 0;
+}
+
+int workers_end(struct workers *w, bool woken, struct err *e)
+{
+	int rc;
+
+	if (w->count == 0 || (!woken && w->persistent))
+		return 0;
+	for (uint32_t i = 0; i < w->count && !woken; i++)
+		send_control(w, i, TASK_QUIT);
+	rc = crew_join(&w->crew, e);
+	if (rc < 0)
+		return rc;
+	w->threads = false;
+	return woken ? 0 : crew_close_readers(&w->crew, e);
+}
