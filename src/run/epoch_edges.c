@@ -1,138 +1,146 @@
-/* Around the epochs of a run: its page cache, and the counters of process and host. */
+/* Around the phases of an epoch: its page cache, and the counters of process and host. */
 #include "run/epoch_edges.h"
+
+#include <assert.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/sysinfo.h"
 #include "comm/net.h"
+#include "dataset/residency.h"
 #include "store/file_system.h"
 
-/* ---- counters around phases ---- */
+/* The process is charged when it asks, the device counts when it has delivered: read-ahead that is
+ * still under way when a phase ends is waited for a little. */
+#define SETTLE_TRIES 10
+#define SETTLE_NS (5 * NS_PER_S / 1000)
 
-static void host_take(struct run_state *s, struct usage_mark *m)
+/* ---- counters ---- */
+
+static void sample_host(const struct epoch_edges *g, struct host_io *out)
 {
-	m->host = (struct host_io){0};
-	if (run_tells_host(s) && s->r->host_source)
-		host_io_sample(s->r->host_source, "", &m->host);
+	*out = (struct host_io){0};
+	if (g->host)
+		host_io_sample(g->host, "", out);
 }
 
 /* The process's own counters are the last to be looked at before a phase and the first after it:
  * looking at the others is reading, too, of files in /proc and /sys. */
-void usage_begin(struct run_state *s, uint32_t epoch, struct usage_mark *m)
+void usage_begin(struct epoch_edges *g)
 {
-	struct epoch_usage *u = &s->r->usage[epoch - 1];
+	const struct run_place *at = g->plan->at;
+	struct epoch_usage *u = g->usage;
 
+	assert(g->epoch >= 1 && g->epoch <= g->plan->epochs);
 	host_meminfo_load(&u->meminfo, &u->meminfo_count);
 	u->memory = (struct memory_pressure){.stall_ns = -1, .refault_bytes = -1};
-	u->memory_process = s->net ? net_process_number(s->net) : 0;
-	if (s->w->run.measure == MEASURE_ALL) {
-		memory_pressure_take(&m->memory);
-		host_take(s, m);
+	u->memory_process = at->net ? net_process_number(at->net) : 0;
+	if (g->plan->w->run.measure == MEASURE_ALL) {
+		memory_pressure_take(&g->memory);
+		sample_host(g, &g->host_io);
 		u->host_cpu_ns = host_cpu_ns();
-		proc_io_sample(&m->process);
+		proc_io_sample(&g->process);
 	}
-	m->cpu_ns = proc_cpu_ns();
+	g->cpu_ns = proc_cpu_ns();
 }
 
-/* The process is charged when it asks, the device counts when it has delivered: read-ahead that is
- * still under way when a phase ends is waited for a little, outside of all that is timed. */
-#define SETTLE_TRIES 10
-#define SETTLE_NS (5 * NS_PER_S / 1000)
-
-static void usage_settle(struct run_state *s, const struct usage_mark *since,
-			 struct usage_mark *now)
+static void await_device(const struct epoch_edges *g, const struct proc_io *process,
+			 struct host_io *host)
 {
-	for (int i = 0; i < SETTLE_TRIES && now->host.whole.under_way > 0 &&
-			now->host.whole.read_bytes - since->host.whole.read_bytes <
-				now->process.read_bytes - since->process.read_bytes;
+	for (int i = 0; i < SETTLE_TRIES && host->whole.under_way > 0 &&
+			host->whole.read_bytes - g->host_io.whole.read_bytes <
+				process->read_bytes - g->process.read_bytes;
 	     i++) {
 		clock_sleep_until(clock_now_ns() + SETTLE_NS);
-		host_io_sample(s->r->host_source, "", &now->host);
+		host_io_sample(g->host, "", host);
 	}
 }
 
-/* The difference since *since, which becomes now. */
-static void usage_next(struct run_state *s, struct proc_io *process, struct host_io *host,
-		       struct usage_mark *since, struct usage_mark *now)
+/* The difference since the phase began, when `now` was sampled at its end; the next one begins. */
+static void end_phase(struct epoch_edges *g, const struct proc_io *now, struct proc_io *process,
+		      struct host_io *host)
 {
-	host_take(s, now);
-	usage_settle(s, since, now);
-	*process = now->process;
-	proc_io_sub(process, &since->process);
-	*host = now->host;
-	host_io_sub(host, &since->host);
-	since->host = now->host;
-	proc_io_sample(&since->process);
+	struct host_io host_now;
+
+	sample_host(g, &host_now);
+	await_device(g, now, &host_now);
+	*process = *now;
+	proc_io_sub(process, &g->process);
+	*host = host_now;
+	host_io_sub(host, &g->host_io);
+	g->host_io = host_now;
+	proc_io_sample(&g->process);
 }
 
-void usage_of_training(struct run_state *s, uint32_t epoch, struct usage_mark *since)
+void usage_of_training(struct epoch_edges *g)
 {
-	struct epoch_usage *u = &s->r->usage[epoch - 1];
-	struct usage_mark now;
+	struct epoch_usage *u = g->usage;
+	struct proc_io now;
 
-	u->cpu_ns = proc_cpu_ns() - since->cpu_ns;
-	if (s->w->run.measure == MEASURE_NONE)
+	u->cpu_ns = proc_cpu_ns() - g->cpu_ns;
+	if (g->plan->w->run.measure == MEASURE_NONE)
 		return;
-	proc_io_sample(&now.process);
+	proc_io_sample(&now);
 	u->host_cpu_ns = host_cpu_ns() - u->host_cpu_ns;
 	memory_pressure_take(&u->memory);
-	memory_pressure_sub(&u->memory, &since->memory);
-	usage_next(s, &u->train, &u->host_train, since, &now);
+	memory_pressure_sub(&u->memory, &g->memory);
+	end_phase(g, &now, &u->train, &u->host_train);
 }
 
-void usage_of_evaluation(struct run_state *s, uint32_t epoch, struct usage_mark *since)
+void usage_of_evaluation(struct epoch_edges *g)
 {
-	struct epoch_usage *u = &s->r->usage[epoch - 1];
-	struct usage_mark now;
+	struct proc_io now;
 
-	if (s->w->run.measure == MEASURE_NONE)
+	if (g->plan->w->run.measure == MEASURE_NONE)
 		return;
-	proc_io_sample(&now.process);
-	usage_next(s, &u->eval, &u->host_eval, since, &now);
+	proc_io_sample(&now);
+	end_phase(g, &now, &g->usage->eval, &g->usage->host_eval);
 }
 
-/* ---- the page cache: when a run evicts, and when it looks ---- */
+/* ---- the page cache ---- */
 
 /* Whether there is a page cache between this run and its bytes. */
-static bool has_cache(const struct run_state *s)
+static bool has_page_cache(const struct run_plan *p)
 {
-	return store_base_flags(s->store) & STORE_HAS_FILES &&
-	       !(s->d->format->is.flags & FORMAT_NO_IO);
+	return store_base_flags(p->store) & STORE_HAS_FILES &&
+	       !(p->d->format->is.flags & FORMAT_NO_IO);
 }
 
-int run_page_cache_check(const struct run_state *s, struct err *e)
+int page_cache_check(const struct run_plan *p, struct err *e)
 {
-	const char *word = workload_page_cache_names[s->w->storage.page_cache];
+	const char *word = workload_page_cache_names[p->w->storage.page_cache];
 	struct file_system fs;
 
-	if (s->w->storage.page_cache == PAGE_CACHE_KEEP)
+	if (p->w->storage.page_cache == PAGE_CACHE_KEEP)
 		return 0;
-	if (!has_cache(s))
-		return err_set(e, ERR_USAGE,
-			       "storage.page_cache is %s, but with storage.store '%s' and "
-			       "dataset.format %s no file is read through a page cache: set it to "
-			       "keep",
-			       word, s->w->storage.store, s->w->dataset.format);
-	if (file_system_of_path(s->d->folder, &fs) && fs.memory)
+	if (!has_page_cache(p))
 		return err_set(
 			e, ERR_USAGE,
-			"storage.page_cache is %s, but '%s' lies on %s, which is nothing "
-			"but page cache and cannot be evicted: put the dataset on a disk, or "
-			"set it to keep",
-			word, s->d->folder, fs.name);
+			"storage.page_cache is %s, but with storage.store '%s' and "
+			"dataset.format %s no file is read through the page cache: set it to "
+			"keep",
+			word, p->w->storage.store, p->w->dataset.format);
+	if (file_system_of_path(p->d->folder, &fs) && fs.memory)
+		return err_set(
+			e, ERR_USAGE,
+			"storage.page_cache is %s, but '%s' is on %s, which keeps its files "
+			"in the page cache and cannot evict them: put the dataset on a disk, "
+			"or set storage.page_cache to keep",
+			word, p->d->folder, fs.name);
 	return 0;
 }
 
-static struct residency_job job_of(struct run_state *s, _Atomic int64_t *progress_ns)
+static struct residency_job residency_of(const struct epoch_edges *g)
 {
+	const struct workload *w = g->plan->w;
+
 	return (struct residency_job){
-		.dataset = s->d,
-		.store = s->store,
-		.eval = s->w->workflow.evaluation,
-		.files = s->w->run.measure == MEASURE_NONE
-				 ? 0
-				 : (uint64_t)s->w->storage.page_cache_files,
-		.stop = &s->stop,
-		.progress_ns = progress_ns,
+		.dataset = g->plan->d,
+		.store = g->plan->store,
+		.eval = w->workflow.evaluation,
+		.files = w->run.measure == MEASURE_NONE ? 0 : (uint64_t)w->storage.page_cache_files,
+		.stop = g->stop,
+		.progress_ns = g->progress_ns,
 	};
 }
 
@@ -144,21 +152,21 @@ static bool evicts(const struct workload *w, uint32_t epoch)
 	       (w->storage.page_cache == PAGE_CACHE_COLD && epoch == 1);
 }
 
-int run_page_cache_begin(struct run_state *s, uint32_t epoch, _Atomic int64_t *progress_ns,
-			 struct err *e)
+int page_cache_begin(struct epoch_edges *g, struct err *e)
 {
-	struct epoch_usage *u = &s->r->usage[epoch - 1];
-	struct residency_job job = job_of(s, progress_ns);
+	struct residency_job job = residency_of(g);
+	struct epoch_usage *u = g->usage;
 	int64_t begin;
 	int rc = 0;
 
-	if (!has_cache(s))
+	if (!has_page_cache(g->plan))
 		return 0;
-	if (evicts(s->w, epoch)) {
+	if (evicts(g->plan->w, g->epoch)) {
 		rc = residency_look(&job, &u->cache_found, e);
 		begin = clock_now_ns();
-		if (rc == 0 && epoch == 1)
-			log_info("evicting the dataset in '%s' from the page cache", s->d->folder);
+		if (rc == 0 && g->epoch == 1)
+			log_info("evicting the dataset in '%s' from the page cache",
+				 g->plan->d->folder);
 		if (rc == 0)
 			rc = residency_evict(&job, e);
 		u->evict_ns = clock_now_ns() - begin;
@@ -167,10 +175,9 @@ int run_page_cache_begin(struct run_state *s, uint32_t epoch, _Atomic int64_t *p
 	return rc < 0 ? rc : residency_look(&job, &u->cache_start, e);
 }
 
-int run_page_cache_end(struct run_state *s, uint32_t epoch, _Atomic int64_t *progress_ns,
-		       struct err *e)
+int page_cache_end(struct epoch_edges *g, struct err *e)
 {
-	struct residency_job job = job_of(s, progress_ns);
+	struct residency_job job = residency_of(g);
 
-	return has_cache(s) ? residency_look(&job, &s->r->usage[epoch - 1].cache_end, e) : 0;
+	return has_page_cache(g->plan) ? residency_look(&job, &g->usage->cache_end, e) : 0;
 }

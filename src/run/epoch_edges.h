@@ -1,35 +1,45 @@
 #pragma once
-/* What a phase of an epoch cost the process and its host, by their counters. Process-wide counters
- * are its first rank's to take: training ends everywhere with its last step's barrier, and no rank
- * leaves an epoch before all enter the next one, so that what is taken there belongs to one phase.
- */
-#include "run/state.h"
+/* What is done and measured before and after the phases of an epoch, by one rank of each process
+ * and outside every measured time: the page cache (eviction as storage.page_cache asks, and
+ * residency that proves it), and the counters of the process and its host. Process-wide counters
+ * belong to one phase: training ends everywhere with its last step's barrier, and no rank leaves an
+ * epoch before all enter the next one. Private to run/. */
+#include <stdatomic.h>
+#include <stdint.h>
 
-/* Counters of the process, and of its host where it is the one that looks at it. All zeros at
- * first.
- */
-struct usage_mark {
+#include "base/err.h"
+#include "base/thread.h"
+#include "metric/host_io.h"
+#include "metric/memory_pressure.h"
+#include "metric/proc_io.h"
+#include "result/result.h"
+#include "run/plan.h"
+
+struct epoch_edges {
+	/* set before the first call */
+	const struct run_plan *plan;
+	const struct stop_flag *stop;
+	const struct host_io_source
+		*host;                /* NULL: this process does not read its host's counters */
+	struct epoch_usage *usage;    /* of this epoch; filled */
+	_Atomic int64_t *progress_ns; /* for the watchdog */
+	uint32_t epoch;               /* from 1 */
+	/* the counters when the phase began */
 	struct proc_io process;
-	struct host_io host;
+	struct host_io host_io;
 	struct memory_pressure memory;
 	int64_t cpu_ns;
 };
 
-/* Before training of `epoch` (from 1). Fills the epoch's snapshot of memory. */
-void usage_begin(struct run_state *s, uint32_t epoch, struct usage_mark *m);
-/* The differences since `since`, which becomes now, into the epoch's usage; nothing but CPU time
- * with run.measure=none. May wait some 50 ms for the device: call outside of all that is timed. */
-void usage_of_training(struct run_state *s, uint32_t epoch, struct usage_mark *since);
-void usage_of_evaluation(struct run_state *s, uint32_t epoch, struct usage_mark *since);
-
-/* ---- the page cache around the epochs of a run: eviction as storage.page_cache asks, and looks
- * that prove it. Done by one rank while the others wait, outside every measured time. ---- */
-
 /* ERR_USAGE when the store or its file system cannot do what storage.page_cache asks. */
-int run_page_cache_check(const struct run_state *s, struct err *e);
-/* Before the measures of epoch `epoch` (from 1) begin. `progress_ns` tells the watchdog. */
-int run_page_cache_begin(struct run_state *s, uint32_t epoch, _Atomic int64_t *progress_ns,
-			 struct err *e);
-/* After they have ended. */
-int run_page_cache_end(struct run_state *s, uint32_t epoch, _Atomic int64_t *progress_ns,
-		       struct err *e);
+int page_cache_check(const struct run_plan *p, struct err *e);
+/* Before the measures of the epoch begin, and after they have ended. */
+int page_cache_begin(struct epoch_edges *g, struct err *e);
+int page_cache_end(struct epoch_edges *g, struct err *e);
+
+/* Before training. Fills the epoch's snapshot of memory. */
+void usage_begin(struct epoch_edges *g);
+/* The differences since the phase began, into the epoch's usage; nothing but CPU time with
+ * run.measure=none. May wait some 50 ms for the device. */
+void usage_of_training(struct epoch_edges *g);
+void usage_of_evaluation(struct epoch_edges *g);

@@ -1,29 +1,43 @@
-/* What a run will do: steps, epochs and checkpoints. */
-#include "run/state.h"
+/* Steps, epochs, checkpoints and memory of a run. */
+#include "run/plan.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <math.h>
 
+#include "base/rng.h"
 #include "base/saturate.h"
-#include "run/checkpoints.h"
+#include "base/str.h"
+#include "base/sysinfo.h"
+#include "judge/judge.h"
+#include "metric/series.h"
+#include "metric/step.h"
+#include "result/result.h"
+#include "store/mem_body.h"
 
-/* ---- steps and epochs ---- */
+/* Writers of a dataset: enough to keep a device busy, few enough for a small machine. */
+#define GENERATE_THREADS_MAX 32
+/* Code, libraries and small things that the program has not touched when it states its memory. */
+#define UNTOUCHED_BYTES (1u << 20)
 
-uint64_t run_epoch_steps(const struct run_state *s, uint32_t epoch)
+/* ---- an epoch ---- */
+
+static uint64_t epoch_steps(const struct run_plan *p, uint32_t epoch)
 {
-	uint64_t cap = s->w->train.total_training_steps > 0
-			       ? (uint64_t)s->w->train.total_training_steps
+	uint64_t all = p->steps[DATASET_TRAIN], before = (epoch - 1) * all;
+	uint64_t cap = p->w->train.total_training_steps > 0
+			       ? (uint64_t)p->w->train.total_training_steps
 			       : UINT64_MAX;
-	uint64_t before = (epoch - 1) * s->steps[DATASET_TRAIN];
 
 	/* DLIO restarts its counter every epoch, so that its cap is one per epoch */
-	if (s->w->compat.dlio || cap == UINT64_MAX)
-		return s->steps[DATASET_TRAIN] < cap ? s->steps[DATASET_TRAIN] : cap;
+	if (p->w->compat.dlio || cap == UINT64_MAX)
+		return all < cap ? all : cap;
 	if (before >= cap)
 		return 0;
-	return s->steps[DATASET_TRAIN] < cap - before ? s->steps[DATASET_TRAIN] : cap - before;
+	return all < cap - before ? all : cap - before;
 }
 
-bool run_epoch_has_eval(const struct workload *w, uint32_t epoch)
+static bool epoch_is_evaluated(const struct workload *w, uint32_t epoch)
 {
 	int64_t first = w->evaluation.eval_after_epoch, every = w->evaluation.epochs_between_evals;
 
@@ -33,59 +47,14 @@ bool run_epoch_has_eval(const struct workload *w, uint32_t epoch)
 	return every <= 1 || (epoch - first) % every == 0;
 }
 
-uint32_t run_planned_epochs(const struct run_state *s)
+static bool epoch_is_saved(const struct run_plan *p, uint32_t epoch)
 {
-	uint32_t n = 0;
-
-	while (n < (uint32_t)s->w->train.epochs && run_epoch_steps(s, n + 1) > 0)
-		n++;
-	return n;
-}
-
-/* ---- checkpoints ---- */
-
-uint64_t run_checkpoint_steps(const struct workload *w)
-{
-	int64_t n = w->checkpoint.steps_between_checkpoints;
-
-	return w->workflow.checkpoint && n > 0 ? (uint64_t)n : 0;
-}
-
-int64_t run_checkpoint_interval_ns(const struct workload *w)
-{
-	double seconds = w->checkpoint.seconds_between_checkpoints;
-
-	/* what is less than a ns is no 0, which is another way to go by */
-	return w->workflow.checkpoint && w->workflow.train && seconds > 0
-		       ? (int64_t)ceil(seconds * 1e9)
-		       : 0;
-}
-
-bool run_epoch_has_checkpoint(const struct workload *w, uint32_t epoch)
-{
+	const struct workload *w = p->w;
 	int64_t first = w->checkpoint.checkpoint_after_epoch;
 	int64_t every = w->checkpoint.epochs_between_checkpoints;
 
 	return w->workflow.checkpoint && w->checkpoint.steps_between_checkpoints < 0 &&
-	       run_checkpoint_interval_ns(w) == 0 && epoch >= first && (epoch - first) % every == 0;
-}
-
-uint32_t run_epoch_blocks(const struct workload *w, uint64_t steps)
-{
-	uint64_t every = run_checkpoint_steps(w);
-
-	if (run_checkpoint_interval_ns(w))
-		return CHECKPOINTS_AT_FIRST;
-	return every && steps ? (uint32_t)((steps + every - 1) / every) : 1;
-}
-
-uint32_t run_epoch_saves(const struct workload *w, uint32_t epoch, uint64_t steps)
-{
-	uint64_t every = run_checkpoint_steps(w);
-
-	if (run_checkpoint_interval_ns(w))
-		return CHECKPOINTS_AT_FIRST;
-	return every ? (uint32_t)(steps / every) : run_epoch_has_checkpoint(w, epoch);
+	       p->save_every_ns == 0 && epoch >= first && (epoch - first) % every == 0;
 }
 
 static uint32_t count_or_none(int64_t n)
@@ -93,22 +62,232 @@ static uint32_t count_or_none(int64_t n)
 	return n > 0 ? (uint32_t)n : 0;
 }
 
-uint64_t run_loads_planned(const struct run_state *s)
+struct epoch_plan plan_epoch(const struct run_plan *p, uint32_t epoch)
 {
-	return s->checkpoint && !s->w->workflow.train
-		       ? count_or_none(s->w->checkpoint.num_checkpoints_read)
-		       : 0;
+	const struct workload *w = p->w;
+	struct epoch_plan e = {.blocks = 1};
+
+	assert(epoch >= 1);
+	if (!w->workflow.train) {
+		e.saves = w->workflow.checkpoint
+				  ? count_or_none(w->checkpoint.num_checkpoints_write)
+				  : 0;
+		e.loads = w->workflow.checkpoint ? count_or_none(w->checkpoint.num_checkpoints_read)
+						 : 0;
+		return e;
+	}
+	e.steps = epoch_steps(p, epoch);
+	e.evaluated = epoch_is_evaluated(w, epoch);
+	e.saved_after = epoch_is_saved(p, epoch);
+	e.saves = e.saved_after;
+	if (p->save_every_ns) {
+		e.blocks = e.saves = CHECKPOINTS_AT_FIRST;
+	} else if (p->save_every) {
+		e.saves = (uint32_t)(e.steps / p->save_every);
+		if (e.steps)
+			e.blocks = (uint32_t)((e.steps + p->save_every - 1) / p->save_every);
+	}
+	return e;
 }
 
-uint64_t run_saves_planned(const struct run_state *s)
-{
-	uint64_t n = 0;
+/* ---- orders ---- */
 
-	if (!s->checkpoint || run_checkpoint_interval_ns(s->w))
-		return 0;
-	if (!s->w->workflow.train)
-		return count_or_none(s->w->checkpoint.num_checkpoints_write);
-	for (uint32_t i = 1; i <= (uint32_t)s->w->train.epochs; i++)
-		n = u64_sum(n, run_epoch_saves(s->w, i, run_epoch_steps(s, i)));
-	return n;
+static uint64_t batch_of(const struct workload *w, int kind)
+{
+	return (uint64_t)(kind == DATASET_TRAIN ? w->reader.batch_size : w->reader.batch_size_eval);
+}
+
+void plan_order(const struct run_plan *p, const struct order_list *list, int kind, uint32_t epoch,
+		struct order *out)
+{
+	order_init(out, p->w, dataset_samples(p->d, kind), p->at->ranks, batch_of(p->w, kind),
+		   p->seed, epoch);
+	if (order_list_wanted(p->w))
+		out->list = list;
+}
+
+int plan_lists(const struct run_plan *p, struct order_list list[DATASET_KINDS], struct err *e)
+{
+	int rc = 0;
+
+	for (int kind = 0; kind < DATASET_KINDS && rc == 0 && order_list_wanted(p->w); kind++)
+		if (p->steps[kind])
+			rc = order_list_init(&list[kind], dataset_samples(p->d, kind), e);
+	return rc;
+}
+
+void plan_fill_lists(const struct run_plan *p, struct order_list list[DATASET_KINDS],
+		     uint32_t epoch)
+{
+	bool evaluated = epoch_is_evaluated(p->w, epoch);
+
+	for (int kind = 0; kind < DATASET_KINDS; kind++)
+		if (list[kind].n && (kind == DATASET_TRAIN || evaluated))
+			order_list_fill(&list[kind], p->w, p->seed, epoch);
+}
+
+/* ---- the whole ---- */
+
+static int plan_steps(struct run_plan *p, struct err *e)
+{
+	const struct workload *w = p->w;
+	uint64_t samples, given, all;
+	struct order o;
+
+	for (int kind = 0; kind < DATASET_KINDS; kind++) {
+		plan_order(p, NULL, kind, 1, &o);
+		p->steps[kind] = order_steps(&o);
+		samples = dataset_samples(p->d, kind);
+		given = o.used - order_repeats(&o);
+		if (kind == DATASET_TRAIN)
+			p->dropped_samples = samples > given ? samples - given : 0;
+	}
+	if (p->steps[DATASET_TRAIN] == 0)
+		return err_set(
+			e, ERR_USAGE,
+			"no training step is possible: %llu samples do not fill one batch of %lld "
+			"on each of %u ranks (raise dataset.num_files_train, or lower "
+			"reader.batch_size or the number of ranks)",
+			(unsigned long long)dataset_samples(p->d, DATASET_TRAIN),
+			(long long)w->reader.batch_size, p->at->ranks);
+	all = u64_product(p->steps[DATASET_TRAIN], (uint64_t)w->train.epochs);
+	if (w->train.total_training_steps > 0 && (uint64_t)w->train.total_training_steps > all)
+		return err_set(e, ERR_USAGE,
+			       "train.total_training_steps is %lld, but %lld epochs of this "
+			       "dataset have only %llu steps: lower it, or raise train.epochs or "
+			       "dataset.num_files_train",
+			       (long long)w->train.total_training_steps, (long long)w->train.epochs,
+			       (unsigned long long)all);
+	return 0;
+}
+
+static void plan_checkpoints(struct run_plan *p)
+{
+	const struct workload *w = p->w;
+	int64_t steps = w->checkpoint.steps_between_checkpoints;
+	double seconds = w->checkpoint.seconds_between_checkpoints;
+
+	if (!w->workflow.checkpoint)
+		return;
+	if (steps > 0)
+		p->save_every = (uint64_t)steps;
+	/* rounded up: an interval of less than a ns must not become 0, which means not by time */
+	if (w->workflow.train && seconds > 0)
+		p->save_every_ns = (int64_t)ceil(seconds * 1e9);
+}
+
+unsigned plan_generate_threads(const struct run_place *at)
+{
+	unsigned cores = host_threads() / run_processes_here(at);
+	unsigned threads = at->locals > cores ? at->locals : cores;
+
+	return threads > GENERATE_THREADS_MAX ? GENERATE_THREADS_MAX : threads;
+}
+
+int plan_make(struct run_plan *p, struct err *e)
+{
+	uint32_t epochs = p->w->workflow.train ? (uint32_t)p->w->train.epochs : 1;
+	int rc = p->w->workflow.train ? plan_steps(p, e) : 0;
+
+	if (rc < 0)
+		return rc;
+	plan_checkpoints(p);
+	/* a cap on the steps of the run ends it where it is reached */
+	for (uint32_t i = 1; i <= epochs; i++) {
+		struct epoch_plan one = plan_epoch(p, i);
+
+		if (p->w->workflow.train && one.steps == 0)
+			break;
+		p->epochs = i;
+		p->train_steps = u64_sum(p->train_steps, one.steps);
+		p->eval_steps = u64_sum(p->eval_steps, one.evaluated ? p->steps[DATASET_EVAL] : 0);
+		p->saves = u64_sum(p->saves, p->save_every_ns ? 0 : one.saves);
+		p->loads = u64_sum(p->loads, one.loads);
+	}
+	return 0;
+}
+
+int plan_draw_seed(struct run_plan *p, struct err *e)
+{
+	const struct workload *w = p->w;
+	struct rng_np rng;
+
+	p->seed = (uint64_t)w->train.seed;
+	if (w->reader.sample_shuffle == SHUFFLE_RANDOM ||
+	    w->reader.file_shuffle == SHUFFLE_RANDOM) {
+		rng_np_seed_entropy(&rng);
+		p->seed = rng_np_u32(&rng);
+	}
+	return run_share(p->at, &p->seed, sizeof(p->seed), e);
+}
+
+/* ---- memory ---- */
+
+/* What the run itself adds to its loaders: times of steps, rank threads and their counters, and a
+ * dataset that lives in memory. Orders take none: they are computed. */
+static uint64_t own_bytes(const struct run_plan *p, uint64_t rank_bytes)
+{
+	uint64_t steps = u64_sum(p->train_steps, p->eval_steps);
+	uint64_t epochs = p->epochs;
+	uint64_t times =
+		u64_sum(u64_product(steps, sizeof(struct step_times)),
+			u64_product(epochs, sizeof(struct rank_epoch) + sizeof(struct phase)));
+	uint64_t total = u64_sum(u64_product(u64_sum(times, rank_bytes), p->at->locals),
+				 u64_sum(u64_product(epochs, sizeof(struct epoch_usage)),
+					 u64_sum(judge_bytes(epochs), series_memory_bytes())));
+	uint64_t writing = plan_generate_threads(p->at) * (uint64_t)FORMAT_WRITE_SCRATCH;
+
+	/* generation is over before the ranks begin */
+	if (p->w->workflow.generate_data && writing > total)
+		total = writing;
+	if (store_base_flags(p->store) & STORE_IS_VOLATILE)
+		total = u64_sum(total, mem_body_bound(p->d->files[DATASET_TRAIN] +
+							      p->d->files[DATASET_EVAL],
+						      p->d->likely_bytes));
+	for (int kind = 0; kind < DATASET_KINDS && order_list_wanted(p->w); kind++)
+		total = u64_sum(total, order_list_bytes(dataset_samples(p->d, kind)));
+	return u64_sum(total, proc_peak_rss_bytes() + UNTOUCHED_BYTES);
+}
+
+/* Of a rank's loaders. */
+static int loader_bytes(const struct run_plan *p, uint64_t *bytes, struct err *e)
+{
+	struct loader_config c = {.workload = p->w,
+				  .dataset = p->d,
+				  .store = p->store,
+				  .batch_size = (uint64_t)p->w->reader.batch_size};
+	uint64_t train = 0, eval = 0;
+	int rc = p->w->workflow.train ? p->loader->memory_bytes(&c, &train, e) : 0;
+
+	if (rc == 0 && p->w->workflow.evaluation && p->steps[DATASET_EVAL]) {
+		c.kind = DATASET_EVAL;
+		c.batch_size = (uint64_t)p->w->reader.batch_size_eval;
+		rc = p->loader->memory_bytes(&c, &eval, e);
+	}
+	*bytes = u64_sum(train, eval);
+	return rc;
+}
+
+int plan_memory(struct run_plan *p, uint64_t rank_bytes, uint64_t checkpoint_bytes, struct err *e)
+{
+	uint64_t loaders, total, avail;
+	char need[32], have[32];
+	int rc = loader_bytes(p, &loaders, e);
+
+	if (rc < 0)
+		return rc;
+	total = u64_sum(u64_product(loaders, p->at->locals), own_bytes(p, rank_bytes));
+	total = u64_sum(total, checkpoint_bytes);
+	p->memory_bound_bytes = total;
+	total = u64_product(total, run_processes_here(p->at));
+	avail = host_available_bytes();
+	if (total > avail)
+		return err_set(
+			e, -ENOMEM,
+			"the run needs up to %s of memory, but only %s are available: lower "
+			"the number of ranks, reader.read_threads or the record size, or use "
+			"reader.access=native",
+			str_bytes((double)total, need, sizeof(need)),
+			str_bytes((double)avail, have, sizeof(have)));
+	return 0;
 }

@@ -2,6 +2,7 @@
  */
 #include "run/rank.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +12,9 @@
 #include "base/clock.h"
 #include "comm/net.h"
 #include "result/dlio_log.h"
+#include "result/metrics.h"
 #include "run/epoch_edges.h"
-#include "run/state.h"
+#include "run/run.h"
 #include "workload/time_draw.h"
 
 /* DLIO re-seeds its global generator at every shuffle, so that compute times are a function of seed
@@ -26,9 +28,8 @@ static void draw_shuffle(struct rng_np *rng, uint64_t n)
 
 static void seed_epoch(struct rank *k, uint32_t epoch)
 {
-	const struct run_state *s = k->run;
-	const struct workload *w = s->w;
-	uint64_t seed = s->seed + (w->train.seed_change_epoch ? epoch : 0);
+	const struct workload *w = k->plan->w;
+	uint64_t seed = k->plan->seed + (w->train.seed_change_epoch ? epoch : 0);
 
 	if (!w->compat.dlio) {
 		rng_np_seed(&k->rng, (uint32_t)rng_key(seed, epoch, k->comm.rank));
@@ -40,8 +41,8 @@ static void seed_epoch(struct rank *k, uint32_t epoch)
 		return;
 	}
 	for (int kind = 0; kind < DATASET_KINDS; kind++) {
-		uint64_t total = dataset_samples(s->d, kind);
-		uint64_t share = (total + s->ranks - 1) / s->ranks;
+		uint64_t total = dataset_samples(k->plan->d, kind);
+		uint64_t share = (total + k->plan->at->ranks - 1) / k->plan->at->ranks;
 		uint64_t first = share * k->comm.rank;
 
 		if (total == 0)
@@ -66,17 +67,6 @@ static int phase_prepare(struct phase *p, enum phase_kind kind, uint32_t number,
 	return p->step ? 0 : -ENOMEM;
 }
 
-int64_t rank_wait_until(struct run_state *s, int64_t deadline_ns)
-{
-	int64_t now = clock_now_ns();
-
-	while (now < deadline_ns && atomic_load_explicit(&s->halt, memory_order_relaxed) == 0) {
-		thread_wait(&s->halt, 0, deadline_ns - now);
-		now = clock_now_ns();
-	}
-	return now;
-}
-
 /* Emulated computation: an absolute deadline, so that lateness never adds up inside a step. False
  * when the run was told to stop meanwhile: then the step does not count. */
 static bool compute(struct rank *k, const struct time_dist *dist, struct step_times *t)
@@ -87,8 +77,8 @@ static bool compute(struct rank *k, const struct time_dist *dist, struct step_ti
 	t->compute_end_ns = t->compute_begin_ns;
 	if (wait_ns <= 0)
 		return true;
-	rank_publish(k, RANK_COMPUTING, t->compute_begin_ns + wait_ns);
-	t->compute_end_ns = rank_wait_until(k->run, t->compute_begin_ns + wait_ns);
+	rank_publish(&k->live, RANK_COMPUTING, t->compute_begin_ns + wait_ns);
+	t->compute_end_ns = run_wait_until(&k->shared->stop, t->compute_begin_ns + wait_ns);
 	return t->compute_end_ns - t->compute_begin_ns >= wait_ns;
 }
 
@@ -98,10 +88,10 @@ static int ask_on(struct rank *k, struct loader *l, struct err *e)
 	struct batch *b;
 	int rc;
 
-	rank_publish(k, RANK_WAITING, clock_now_ns());
-	rc = k->run->loader_ops->next(l, &b, e);
+	rank_publish(&k->live, RANK_WAITING, clock_now_ns());
+	rc = k->plan->loader->next(l, &b, e);
 	if (rc > 0)
-		k->run->loader_ops->give_back(l, b);
+		k->plan->loader->give_back(l, b);
 	return rc < 0 ? rc : 0;
 }
 
@@ -111,10 +101,10 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 		     struct order_proof *delivered, uint64_t *payload, struct epoch_split *split,
 		     struct err *e)
 {
-	struct run_state *s = k->run;
-	const struct time_dist *dist =
-		p->kind == PHASE_EVAL ? &s->w->evaluation.eval_time : &s->w->train.computation_time;
-	bool by_time = p->kind == PHASE_BLOCK && run_checkpoint_interval_ns(s->w) > 0;
+	const struct loader_ops *ops = k->plan->loader;
+	const struct time_dist *dist = p->kind == PHASE_EVAL ? &k->plan->w->evaluation.eval_time
+							     : &k->plan->w->train.computation_time;
+	bool by_time = p->kind == PHASE_BLOCK && k->plan->save_every_ns > 0;
 	int64_t ask = p->begin_ns, wait[WAIT_PARTS];
 
 	k->checkpoints.due = false;
@@ -127,8 +117,8 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 		int rc;
 
 		t->ask_ns = ask;
-		rank_publish(k, RANK_WAITING, clock_now_ns());
-		rc = s->loader_ops->next(l, &b, e);
+		rank_publish(&k->live, RANK_WAITING, clock_now_ns());
+		rc = ops->next(l, &b, e);
 		if (rc <= 0)
 			return rc;
 		t->got_ns = clock_now_ns();
@@ -140,9 +130,9 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 		samples = b->samples;
 		*payload += bytes;
 		p->samples += samples;
-		atomic_fetch_add_explicit(&k->payload_bytes, bytes, memory_order_relaxed);
-		atomic_fetch_add_explicit(&k->samples, samples, memory_order_relaxed);
-		s->loader_ops->give_back(l, b);
+		atomic_fetch_add_explicit(&k->live.payload_bytes, bytes, memory_order_relaxed);
+		atomic_fetch_add_explicit(&k->live.samples, samples, memory_order_relaxed);
+		ops->give_back(l, b);
 		if (!compute(k, dist, t))
 			return ERR_CANCELED;
 		t->barrier_in_ns = t->compute_end_ns;
@@ -153,7 +143,7 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 			service_times_add(&k->out->service, span.done_ns - span.begun_ns);
 		}
 		if (p->kind == PHASE_BLOCK) {
-			rank_publish(k, RANK_BARRIER, t->compute_end_ns);
+			rank_publish(&k->live, RANK_BARRIER, t->compute_end_ns);
 			rc = by_time ? comm_barrier_until(&k->comm, k->checkpoints.due_ns,
 							  &k->checkpoints.due)
 				     : comm_barrier(&k->comm);
@@ -161,7 +151,7 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 				return rc;
 			t->barrier_out_ns = clock_now_ns();
 		}
-		rank_publish_step(k, p, t, bytes, samples);
+		rank_publish_step(&k->live, p, t, bytes, samples);
 		ask = t->barrier_out_ns;
 		if (k->checkpoints.due)
 			return 0;
@@ -172,7 +162,7 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 static void add_worker_stats(struct rank *k, struct loader *l, struct io_stat *io)
 {
 	uint32_t n;
-	const struct worker_stat *ws = k->run->loader_ops->stats(l, &n);
+	const struct worker_stat *ws = k->plan->loader->stats(l, &n);
 
 	for (uint32_t i = 0; i < n; i++) {
 		io_stat_merge(io, &ws[i].io);
@@ -189,13 +179,13 @@ static void add_worker_stats(struct rank *k, struct loader *l, struct io_stat *i
 static void take_requested(struct rank *k, struct loader *l, struct requested *before,
 			   struct requested *out)
 {
-	struct requested now = {.known = k->run->w->run.measure == MEASURE_ALL};
+	struct requested now = {.known = k->plan->w->run.measure == MEASURE_ALL};
 	const struct worker_stat *ws;
 	uint32_t n;
 
 	if (k->hung)
 		return;
-	ws = k->run->loader_ops->stats(l, &n);
+	ws = k->plan->loader->stats(l, &n);
 	for (uint32_t i = 0; i < n; i++)
 		for (int kind = IO_META; kind <= IO_DATA; kind++) {
 			now.asked_bytes += ws[i].io.kind[kind].asked_bytes;
@@ -211,7 +201,7 @@ static void take_requested(struct rank *k, struct loader *l, struct requested *b
 static void add_reading_times(struct rank *k, struct loader *l)
 {
 	uint32_t n;
-	const struct worker_stat *ws = k->run->loader_ops->stats(l, &n);
+	const struct worker_stat *ws = k->plan->loader->stats(l, &n);
 	uint64_t samples = 0;
 	int64_t took_ns = 0;
 
@@ -225,9 +215,9 @@ static void add_reading_times(struct rank *k, struct loader *l)
 		k->out->sample_ns = took_ns / (int64_t)samples;
 }
 
-static int finish(struct rank *k, struct loader *l, struct err *e)
+static int finish_reading(struct rank *k, struct loader *l, struct err *e)
 {
-	int rc = k->run->loader_ops->finish(l, e);
+	int rc = k->plan->loader->finish(l, e);
 
 	if (rc == -ETIMEDOUT)
 		k->hung = true;
@@ -235,15 +225,15 @@ static int finish(struct rank *k, struct loader *l, struct err *e)
 }
 
 /* All blocks of an epoch: between two checkpoints, or the whole. */
-static int blocks_prepare(struct rank_epoch *ep, const struct run_state *s, uint64_t steps,
+static int blocks_prepare(struct rank_epoch *ep, const struct run_plan *p, uint64_t steps,
 			  struct err *e)
 {
-	uint64_t every = run_checkpoint_steps(s->w), first = 0;
+	uint64_t every = p->save_every, first = 0;
 	int rc = 0;
 
 	ep->steps_planned = steps;
 	/* by time the others are made when they begin */
-	if (run_checkpoint_interval_ns(s->w))
+	if (p->save_every_ns)
 		return phase_prepare(&ep->block[0], PHASE_BLOCK, 1, 0, steps, e);
 	for (uint32_t b = 0; rc == 0 && b < ep->block_capacity; b++) {
 		uint64_t n = every && every < steps - first ? every : steps - first;
@@ -256,8 +246,10 @@ static int blocks_prepare(struct rank_epoch *ep, const struct run_state *s, uint
 
 static void block_begin(struct rank *k, struct rank_epoch *ep)
 {
-	struct phase *p = &ep->block[ep->blocks++];
+	struct phase *p;
 
+	assert(ep->blocks < ep->block_capacity);
+	p = &ep->block[ep->blocks++];
 	if (k->comm.rank == 0)
 		dlio_log_block_start(p->number);
 	p->begin_wall_ns = clock_wall_ns();
@@ -274,7 +266,6 @@ static void block_end(struct rank_epoch *ep)
 
 static void block_tell(struct rank *k, const struct phase *p, uint32_t epoch)
 {
-	const struct run_state *s = k->run;
 	double au, rate;
 	uint64_t measured;
 	char why[256];
@@ -282,9 +273,9 @@ static void block_tell(struct rank *k, const struct phase *p, uint32_t epoch)
 	if (k->comm.rank != 0)
 		return;
 	dlio_log_block_end(p->number, p);
-	if (metrics_phase(s->r, p, &au, &rate, &measured, why, sizeof(why)))
-		dlio_log_block_metrics(epoch, p, au, rate * s->ranks,
-				       &s->w->train.computation_time);
+	if (metrics_phase(k->r, p, &au, &rate, &measured, why, sizeof(why)))
+		dlio_log_block_metrics(epoch, p, au, rate * k->plan->at->ranks,
+				       &k->plan->w->train.computation_time);
 }
 
 static uint64_t steps_made(const struct rank_epoch *ep)
@@ -297,10 +288,10 @@ static uint64_t steps_made(const struct rank_epoch *ep)
 }
 
 /* The steps of an epoch with the checkpoints that lie between them. The first block has begun. */
-static int run_blocks(struct rank *k, struct rank_epoch *ep, uint32_t epoch, uint64_t steps,
-		      struct err *e)
+static int run_blocks(struct rank *k, struct loader *l, struct rank_epoch *ep, uint32_t epoch,
+		      uint64_t steps, struct err *e)
 {
-	uint64_t every = run_checkpoint_steps(k->run->w);
+	uint64_t every = k->plan->save_every;
 	uint64_t made;
 	bool ended, save;
 	int rc;
@@ -308,25 +299,25 @@ static int run_blocks(struct rank *k, struct rank_epoch *ep, uint32_t epoch, uin
 	for (;;) {
 		struct phase *p = &ep->block[ep->blocks - 1];
 
-		rc = run_steps(k, k->train, p, &ep->delivered, &ep->payload_bytes, &ep->split, e);
+		rc = run_steps(k, l, p, &ep->delivered, &ep->payload_bytes, &ep->split, e);
 		made = p->first_step + p->steps;
 		ended = p->steps < p->capacity && !k->checkpoints.due;
 		save = !ended && (every ? made % every == 0 : k->checkpoints.due);
 		/* after a checkpoint that ends the epoch this is in no block */
 		if (rc == 0 && !ended && made == steps && !save)
-			rc = ask_on(k, k->train, e);
+			rc = ask_on(k, l, e);
 		block_end(ep);
 		if (rc)
 			return rc;
 		block_tell(k, p, epoch);
 		if (ended || !save)
 			return 0;
-		rc = rank_save(k, epoch, (int64_t)made, made, e);
+		rc = checkpoints_save(&k->checkpoints, epoch, (int64_t)made, made, e);
 		if (rc)
 			return rc;
 		if (made == steps)
-			return ask_on(k, k->train, e);
-		rc = rank_block_after(k, ep, e);
+			return ask_on(k, l, e);
+		rc = checkpoints_block_after(&k->checkpoints, ep, e);
 		if (rc)
 			return rc;
 		block_begin(k, ep);
@@ -335,39 +326,40 @@ static int run_blocks(struct rank *k, struct rank_epoch *ep, uint32_t epoch, uin
 
 static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struct err *e)
 {
-	struct run_state *s = k->run;
-	uint64_t steps = run_epoch_steps(s, epoch);
+	struct loader *l = rank_loader(k, DATASET_TRAIN);
+	struct epoch_plan plan = plan_epoch(k->plan, epoch);
 	struct order order;
 	int rc, end;
 	bool begun;
 
-	run_order(s, DATASET_TRAIN, epoch, &order);
-	rc = blocks_prepare(ep, s, steps, e);
+	plan_order(k->plan, &k->shared->list[DATASET_TRAIN], DATASET_TRAIN, epoch, &order);
+	rc = blocks_prepare(ep, k->plan, plan.steps, e);
 	if (rc)
 		return rc;
 	if (k->comm.rank == 0)
-		dlio_log_epoch_start(epoch, steps);
+		dlio_log_epoch_start(epoch, plan.steps);
 	block_begin(k, ep);
-	rc = s->loader_ops->start(k->train, &order, steps, e);
+	rc = k->plan->loader->start(l, &order, plan.steps, e);
 	begun = rc == 0;
 	if (begun)
-		rc = run_blocks(k, ep, epoch, steps, e);
+		rc = run_blocks(k, l, ep, epoch, plan.steps, e);
 	if (rc && ep->block[ep->blocks - 1].end_ns == 0)
 		block_end(ep);
-	if (rc == 0 && run_epoch_has_checkpoint(s->w, epoch)) {
+	if (rc == 0 && plan.saved_after) {
 		uint64_t made = steps_made(ep);
 
 		/* DLIO names it by the step that would have been next */
 		rc = comm_barrier(&k->comm);
 		if (rc == 0)
-			rc = rank_save(k, epoch, (int64_t)made + s->w->compat.dlio, made, e);
+			rc = checkpoints_save(&k->checkpoints, epoch,
+					      (int64_t)made + k->plan->w->compat.dlio, made, e);
 	}
 	ep->train_end_ns = ep->saves ? clock_now_ns() : ep->block[ep->blocks - 1].end_ns;
 	ep->train_end_wall_ns = ep->saves ? clock_wall_ns() : ep->block[ep->blocks - 1].end_wall_ns;
-	ep->accounted = begun && s->loader_ops->undelivered &&
-			s->loader_ops->undelivered(k->train, steps_made(ep), &ep->rest);
-	end = finish(k, k->train, rc ? NULL : e);
-	take_requested(k, k->train, &k->train_requested, &ep->train_requested);
+	ep->accounted = begun && k->plan->loader->undelivered &&
+			k->plan->loader->undelivered(l, steps_made(ep), &ep->rest);
+	end = finish_reading(k, l, rc ? NULL : e);
+	take_requested(k, l, &k->train_requested, &ep->train_requested);
 	if (rc == 0)
 		rc = end;
 	if (k->comm.rank == 0 && rc == 0)
@@ -378,7 +370,7 @@ static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, st
 
 static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struct err *e)
 {
-	struct run_state *s = k->run;
+	struct loader *l = rank_loader(k, DATASET_EVAL);
 	struct phase *p = &ep->eval;
 	struct order order;
 	double au, rate;
@@ -387,60 +379,66 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 	int rc, end;
 	bool begun;
 
-	run_order(s, DATASET_EVAL, epoch, &order);
-	rc = phase_prepare(p, PHASE_EVAL, 1, 0, s->steps[DATASET_EVAL], e);
+	plan_order(k->plan, &k->shared->list[DATASET_EVAL], DATASET_EVAL, epoch, &order);
+	rc = phase_prepare(p, PHASE_EVAL, 1, 0, k->plan->steps[DATASET_EVAL], e);
 	if (rc)
 		return rc;
 	ep->has_eval = true;
-	atomic_store_explicit(&k->eval_before,
-			      atomic_load_explicit(&k->eval_done, memory_order_relaxed),
+	atomic_store_explicit(&k->live.eval_before,
+			      atomic_load_explicit(&k->live.eval_done, memory_order_relaxed),
 			      memory_order_relaxed);
-	atomic_store_explicit(&k->evaluating, 1, memory_order_relaxed);
+	atomic_store_explicit(&k->live.evaluating, 1, memory_order_relaxed);
 	if (k->comm.rank == 0)
-		dlio_log_eval_start(s->steps[DATASET_EVAL]);
+		dlio_log_eval_start(k->plan->steps[DATASET_EVAL]);
 	p->begin_wall_ns = clock_wall_ns();
 	p->begin_ns = clock_now_ns();
-	k->eval_zero_ns = p->begin_ns - atomic_load_explicit(&k->eval_ns, memory_order_relaxed);
-	rc = s->loader_ops->start(k->eval, &order, s->steps[DATASET_EVAL], e);
+	k->live.eval_zero_ns =
+		p->begin_ns - atomic_load_explicit(&k->live.eval_ns, memory_order_relaxed);
+	rc = k->plan->loader->start(l, &order, k->plan->steps[DATASET_EVAL], e);
 	begun = rc == 0;
 	if (begun)
-		rc = run_steps(k, k->eval, p, &ep->eval_delivered, &ep->eval_payload_bytes, NULL,
-			       e);
+		rc = run_steps(k, l, p, &ep->eval_delivered, &ep->eval_payload_bytes, NULL, e);
 	if (rc == 0 && begun && p->steps == p->capacity)
-		rc = ask_on(k, k->eval, e);
+		rc = ask_on(k, l, e);
 	p->end_ns = clock_now_ns();
 	p->end_wall_ns = clock_wall_ns();
-	ep->eval_accounted = begun && s->loader_ops->undelivered &&
-			     s->loader_ops->undelivered(k->eval, p->steps, &ep->eval_rest);
-	end = finish(k, k->eval, rc ? NULL : e);
-	take_requested(k, k->eval, &k->eval_requested, &ep->eval_requested);
-	atomic_store_explicit(&k->evaluating, 0, memory_order_relaxed);
+	ep->eval_accounted = begun && k->plan->loader->undelivered &&
+			     k->plan->loader->undelivered(l, p->steps, &ep->eval_rest);
+	end = finish_reading(k, l, rc ? NULL : e);
+	take_requested(k, l, &k->eval_requested, &ep->eval_requested);
+	atomic_store_explicit(&k->live.evaluating, 0, memory_order_relaxed);
 	if (rc == 0)
 		rc = end;
 	if (k->comm.rank == 0 && rc == 0) {
 		dlio_log_eval_end(p);
-		if (metrics_phase(s->r, p, &au, &rate, &measured, why, sizeof(why)))
-			dlio_log_eval_metrics(epoch, au, rate * s->ranks);
+		if (metrics_phase(k->r, p, &au, &rate, &measured, why, sizeof(why)))
+			dlio_log_eval_metrics(epoch, au, rate * k->plan->at->ranks);
 	}
 	return rc;
 }
 
 static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 {
-	struct run_state *s = k->run;
+	struct run_shared *shared = k->shared;
 	struct rank_epoch *ep = &k->out->epoch[epoch - 1];
+	struct epoch_edges edges = {.plan = k->plan,
+				    .stop = &shared->stop.flag,
+				    .host = k->r->host_source,
+				    .usage = &k->r->usage[epoch - 1],
+				    .progress_ns = &k->live.progress_ns,
+				    .epoch = epoch};
 	bool first = k->comm.local == 0;
-	struct usage_mark mark = {0};
 	int rc;
 
+	assert(epoch >= 1 && epoch <= k->plan->epochs);
 	seed_epoch(k, epoch);
 	if (first) {
-		atomic_store(&s->epoch, epoch);
-		rc = run_page_cache_begin(s, epoch, &k->progress_ns, e);
+		atomic_store_explicit(&shared->epoch, epoch, memory_order_relaxed);
+		rc = page_cache_begin(&edges, e);
 		if (rc < 0)
 			return rc;
-		run_fill_lists(s, epoch);
-		usage_begin(s, epoch, &mark);
+		plan_fill_lists(k->plan, shared->list, epoch);
+		usage_begin(&edges);
 	}
 	rc = comm_barrier(&k->comm);
 	if (rc)
@@ -449,120 +447,214 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	ep->begin_ns = clock_now_ns();
 	ep->end_ns = ep->begin_ns;
 	if (epoch == 1)
-		k->checkpoints.due_ns = ep->begin_ns + run_checkpoint_interval_ns(s->w);
-	k->train_zero_ns = ep->begin_ns - atomic_load_explicit(&k->train_ns, memory_order_relaxed);
+		k->checkpoints.due_ns = ep->begin_ns + k->plan->save_every_ns;
+	k->live.train_zero_ns =
+		ep->begin_ns - atomic_load_explicit(&k->live.train_ns, memory_order_relaxed);
 	rc = train_epoch(k, ep, epoch, e);
 	if (rc == 0)
-		atomic_store_explicit(&k->train_ns, ep->train_end_ns - k->train_zero_ns,
+		atomic_store_explicit(&k->live.train_ns, ep->train_end_ns - k->live.train_zero_ns,
 				      memory_order_relaxed);
 	if (first) {
-		usage_of_training(s, epoch, &mark);
-		s->r->usage[epoch - 1].wall_ns = ep->train_end_ns - ep->begin_ns;
+		usage_of_training(&edges);
+		edges.usage->wall_ns = ep->train_end_ns - ep->begin_ns;
 	}
 	if (rc == 0)
 		rc = comm_barrier(&k->comm);
-	if (rc == 0 && run_epoch_has_eval(s->w, epoch)) {
+	if (rc == 0 && plan_epoch(k->plan, epoch).evaluated) {
 		if (first)
-			atomic_store(&s->phase, PROGRESS_EVAL);
+			atomic_store_explicit(&shared->phase, PROGRESS_EVAL, memory_order_relaxed);
 		rc = evaluate(k, ep, epoch, e);
 		if (rc == 0)
 			rc = comm_barrier(&k->comm);
 		if (first) {
-			usage_of_evaluation(s, epoch, &mark);
-			atomic_store(&s->phase, PROGRESS_TRAIN);
+			usage_of_evaluation(&edges);
+			atomic_store_explicit(&shared->phase, PROGRESS_TRAIN, memory_order_relaxed);
 		}
 	}
 	ep->end_ns = clock_now_ns();
 	ep->end_wall_ns = clock_wall_ns();
 	if (first && rc == 0)
-		rc = run_page_cache_end(s, epoch, &k->progress_ns, e);
+		rc = page_cache_end(&edges, e);
 	return rc;
 }
 
-static int build(struct rank *k, struct err *e)
+static int create_loader(struct rank *k, enum dataset_kind kind, struct err *e)
 {
-	struct run_state *s = k->run;
+	const struct workload *w = k->plan->w;
 	struct loader_config c = {
-		.workload = s->w,
-		.dataset = s->d,
-		.kind = DATASET_TRAIN,
-		.store = s->store,
+		.workload = w,
+		.dataset = k->plan->d,
+		.kind = kind,
+		.store = k->plan->store,
 		.rank = k->comm.rank,
-		.batch_size = (uint64_t)s->w->reader.batch_size,
-		.stop = &s->stop,
-		.trace = s->r->trace,
-		.progress_ns = &k->progress_ns,
+		.batch_size = (uint64_t)(kind == DATASET_TRAIN ? w->reader.batch_size
+							       : w->reader.batch_size_eval),
+		.stop = &k->shared->stop.flag,
+		.trace = k->r->trace,
+		.progress_ns = &k->live.progress_ns,
 	};
 	struct loader *l;
-	int rc = rank_checkpoints_open(k, e);
+	int rc = k->plan->loader->create(&l, &c, e);
 
-	if (rc == 0 && s->w->workflow.train)
-		rc = s->loader_ops->create(&l, &c, e);
-	if (rc < 0 || !s->w->workflow.train)
-		return rc;
-	k->train = l;
-	if (!s->w->workflow.evaluation || s->steps[DATASET_EVAL] == 0)
-		return trace_check(s->r->trace, e);
-	c.kind = DATASET_EVAL;
-	c.batch_size = (uint64_t)s->w->reader.batch_size_eval;
-	rc = s->loader_ops->create(&l, &c, e);
 	if (rc == 0)
-		k->eval = l;
-	return rc == 0 ? trace_check(s->r->trace, e) : rc;
+		atomic_store_explicit(&k->loader[kind], l, memory_order_release);
+	return rc;
 }
 
-static int only_checkpoints(struct rank *k, struct err *e)
+/* All the memory that the rank needs. */
+static int rank_build(struct rank *k, struct err *e)
 {
-	if (k->comm.local == 0)
-		k->run->r->epochs_begun = 1;
-	return rank_checkpoints_only(k, e);
+	const struct workload *w = k->plan->w;
+	int rc = checkpoints_open(&k->checkpoints, e);
+
+	if (rc < 0 || !w->workflow.train)
+		return rc;
+	rc = create_loader(k, DATASET_TRAIN, e);
+	if (rc == 0 && w->workflow.evaluation && k->plan->steps[DATASET_EVAL])
+		rc = create_loader(k, DATASET_EVAL, e);
+	return rc == 0 ? trace_check(k->r->trace, e) : rc;
+}
+
+static int run_epochs(struct rank *k, struct err *e)
+{
+	bool first = k->comm.local == 0;
+	int rc = 0;
+
+	if (!k->plan->w->workflow.train) {
+		if (first)
+			k->r->epochs_begun = 1;
+		return checkpoints_only(&k->checkpoints, e);
+	}
+	for (uint32_t epoch = 1; rc == 0 && epoch <= k->plan->epochs; epoch++) {
+		if (first)
+			k->r->epochs_begun = epoch;
+		rc = one_epoch(k, epoch, e);
+		if (rc == 0 && first)
+			k->r->epochs_done = epoch;
+	}
+	return rc;
+}
+
+static void stop_run(struct rank *k, struct err *e)
+{
+	const struct run_place *at = k->plan->at;
+
+	if (at->net && net_nodes(at->net) > 1)
+		err_wrap(e, "rank %u on host '%s'", k->comm.rank,
+			 net_process(at->net, net_process_number(at->net))->host);
+	/* the loader's own sentences say it already */
+	else if (at->ranks > 1 && strncmp(e->text, "rank ", 5) != 0)
+		err_wrap(e, "rank %u", k->comm.rank);
+	run_stop(&k->shared->stop, e);
 }
 
 void *rank_main(void *arg)
 {
 	struct rank *k = arg;
-	struct run_state *s = k->run;
 	struct err e = {0};
+	struct loader *l;
 	int rc;
 
-	rank_publish(k, RANK_STARTING, clock_now_ns());
-	rc = build(k, &e);
+	rank_publish(&k->live, RANK_STARTING, clock_now_ns());
+	rc = rank_build(k, &e);
 	if (rc < 0)
-		run_stop(s, &e);
+		run_stop(&k->shared->stop, &e);
 	/* every rank's memory is there before the first one is timed */
 	if (rc == 0)
 		rc = comm_barrier(&k->comm);
-	if (rc == 0 && k->comm.local == 0)
-		s->train_begin_ns = clock_now_ns();
-	if (rc == 0 && !s->w->workflow.train)
-		rc = only_checkpoints(k, &e);
-	for (uint32_t epoch = 1; rc == 0 && s->w->workflow.train && epoch <= s->r->epochs_planned;
-	     epoch++) {
-		if (k->comm.local == 0)
-			s->r->epochs_begun = epoch;
-		rc = one_epoch(k, epoch, &e);
-		if (rc == 0 && k->comm.local == 0)
-			s->r->epochs_done = epoch;
-	}
 	if (rc == 0)
-		rc = rank_checkpoints_drain(k, &e);
-	if (rc < 0 && rc != ERR_CANCELED) {
-		if (s->net && net_nodes(s->net) > 1)
-			err_wrap(&e, "rank %u on host '%s'", k->comm.rank,
-				 net_process(s->net, net_process_number(s->net))->host);
-		/* the loader's own sentences say it already */
-		else if (s->ranks > 1 && strncmp(e.text, "rank ", 5) != 0)
-			err_wrap(&e, "rank %u", k->comm.rank);
-		run_stop(s, &e);
-	}
-	if (k->train && !k->hung) {
-		add_worker_stats(k, k->train, &k->out->train_io);
-		add_reading_times(k, k->train);
+		rc = run_epochs(k, &e);
+	if (rc == 0)
+		rc = checkpoints_drain(&k->checkpoints, &e);
+	if (rc < 0 && rc != ERR_CANCELED)
+		stop_run(k, &e);
+	l = rank_loader(k, DATASET_TRAIN);
+	if (l && !k->hung) {
+		add_worker_stats(k, l, &k->out->train_io);
+		add_reading_times(k, l);
 		k->out->train_busy_ns = k->out->worker_busy_ns;
 	}
-	if (k->eval && !k->hung)
-		add_worker_stats(k, k->eval, &k->out->eval_io);
-	rank_checkpoints_close(k);
-	atomic_store_explicit(&k->activity, RANK_DONE, memory_order_relaxed);
+	l = rank_loader(k, DATASET_EVAL);
+	if (l && !k->hung)
+		add_worker_stats(k, l, &k->out->eval_io);
+	checkpoints_close(&k->checkpoints);
+	atomic_store_explicit(&k->live.activity, RANK_DONE, memory_order_relaxed);
 	return NULL;
+}
+
+/* ---- the ranks of this process ---- */
+
+uint64_t rank_bytes(const struct run_plan *p)
+{
+	return sizeof(struct rank) + sizeof(struct rank_result) + (uint64_t)p->w->run.stack_bytes;
+}
+
+static int allocate_epochs(const struct run_plan *p, struct rank_result *out, struct err *e)
+{
+	out->epoch = try_calloc(p->epochs, sizeof(*out->epoch), "epochs", e);
+	if (!out->epoch)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->epochs; i++) {
+		uint32_t n = plan_epoch(p, i + 1).blocks;
+
+		out->epoch[i].block = try_calloc(n, sizeof(struct phase), "blocks", e);
+		if (!out->epoch[i].block)
+			return -ENOMEM;
+		out->epoch[i].block_capacity = n;
+	}
+	return 0;
+}
+
+int ranks_create(struct rank **out, const struct run_plan *p, struct run_shared *shared,
+		 struct result *r, struct err *e)
+{
+	struct rank *rank = try_calloc(p->at->locals, sizeof(*rank), "ranks", e);
+	int rc = 0;
+
+	*out = rank;
+	r->rank = try_calloc(p->at->locals, sizeof(*r->rank), "ranks", e);
+	r->usage = try_calloc(p->epochs, sizeof(*r->usage), "epochs", e);
+	if (!rank || !r->rank || !r->usage)
+		return -ENOMEM;
+	r->ranks_here = p->at->locals;
+	r->first_rank = p->at->first;
+	for (uint32_t i = 0; rc == 0 && i < p->at->locals; i++) {
+		struct rank_result *result = &r->rank[i];
+		struct rank *k = &rank[i];
+
+		io_stat_init(&result->train_io);
+		io_stat_init(&result->eval_io);
+		io_stat_init(&result->save_io);
+		io_stat_init(&result->load_io);
+		k->plan = p;
+		k->shared = shared;
+		k->r = r;
+		k->out = result;
+		k->checkpoints = (struct rank_checkpoints){.plan = p,
+							   .shared = shared,
+							   .r = r,
+							   .comm = &k->comm,
+							   .live = &k->live,
+							   .out = result};
+		if (p->w->workflow.train)
+			p->loader->window(p->w, &result->workers, &result->prefetch_batches);
+		rc = allocate_epochs(p, result, e);
+	}
+	if (rc < 0 || p->w->run.trace == TRACE_OFF)
+		return rc;
+	return trace_create(&r->trace, p->at->first, p->at->locals,
+			    (uint32_t)p->w->run.trace_events, e);
+}
+
+bool rank_release_loaders(struct rank *k)
+{
+	bool all = true;
+
+	for (int kind = 0; kind < DATASET_KINDS; kind++) {
+		struct loader *l = rank_loader(k, kind);
+
+		if (l && k->plan->loader->destroy(l) > 0)
+			all = false;
+	}
+	return all;
 }

@@ -2,6 +2,7 @@
 /* One rank: its loop over epochs, steps and evaluations. Private to run/. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/rng.h"
@@ -9,56 +10,41 @@
 #include "loader/loader.h"
 #include "result/result.h"
 #include "run/checkpoints.h"
-
-struct run_state;
-
-enum rank_activity {
-	RANK_STARTING,
-	RANK_WAITING, /* for a batch */
-	RANK_COMPUTING,
-	RANK_BARRIER,
-	RANK_SAVING,
-	RANK_LOADING,
-	RANK_PAUSING,
-	RANK_DONE,
-};
+#include "run/plan.h"
+#include "run/shared.h"
 
 struct rank {
-	struct run_state *run;
+	const struct run_plan *plan;
+	struct run_shared *shared;
+	struct result *r; /* of what is the process's, local rank 0 writes */
+	struct rank_result *out;
 	struct comm comm;
 	pthread_t thread;
 	bool started, joined;
-	/* atomic: the monitor wakes and describes them while the rank runs */
-	_Atomic(struct loader *) train, eval;
+	/* set once, by the rank; others wake and describe them while it runs */
+	_Atomic(struct loader *) loader[DATASET_KINDS];
 	struct rng_np rng; /* of the emulated compute times */
 	bool hung;         /* a worker never came back: its counters are still its own */
+	struct rank_live live;
 	struct rank_checkpoints checkpoints;
-	struct rank_result *out;
-	/* published for progress and watchdog; relaxed, but for the order of rank_publish_step */
-	_Atomic int64_t progress_ns; /* last progress; in the future while a wait is planned */
-	_Atomic int activity;        /* enum rank_activity */
-	_Atomic int evaluating;
-	_Atomic uint64_t payload_bytes; /* delivered so far */
-	_Atomic uint64_t samples;       /* the same */
-	/* of finished training steps of all epochs */
-	_Atomic int64_t train_ns, wait_ns, compute_ns;
-	_Atomic uint64_t train_bytes, train_samples, steps_done;
-	_Atomic int64_t eval_ns; /* the same of evaluations */
-	_Atomic uint64_t eval_done;
-	_Atomic uint64_t eval_before; /* eval_done when the last one began */
-	_Atomic uint64_t saves_done, loads_done, checkpoint_bytes;
-	/* the rank's own */
-	int64_t train_zero_ns; /* where train_ns counts from, were there nothing but training */
-	int64_t eval_zero_ns;
 	struct requested train_requested, eval_requested; /* until the last look */
 };
 
-void rank_publish(struct rank *k, enum rank_activity what, int64_t progress_ns);
-/* A step is over, in which so much was delivered. */
-void rank_publish_step(struct rank *k, const struct phase *p, const struct step_times *t,
-		       uint64_t bytes, uint64_t samples);
-/* Waits until the deadline or the end of the run; returns the time of waking. */
-int64_t rank_wait_until(struct run_state *s, int64_t deadline_ns);
+/* NULL: not made. Any thread. */
+static inline struct loader *rank_loader(const struct rank *k, enum dataset_kind kind)
+{
+	return atomic_load_explicit(&k->loader[kind], memory_order_acquire);
+}
+
+/* The ranks of this process and the places of their results, `locals` of each; *out is released
+ * with free(), even after a failure. */
+int ranks_create(struct rank **out, const struct run_plan *p, struct run_shared *shared,
+		 struct result *r, struct err *e);
+/* What a rank takes beside its loaders, checkpoints and times of steps. */
+uint64_t rank_bytes(const struct run_plan *p);
 
 /* The thread's function; `arg` is a struct rank. */
 void *rank_main(void *arg);
+/* Ends the loaders of a rank whose thread has ended; false when a reader is stuck: then nothing it
+ * uses may be freed. */
+bool rank_release_loaders(struct rank *k);

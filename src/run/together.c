@@ -1,4 +1,9 @@
-/* What the processes of one run do together, outside the timed phases. */
+/* Collectives of processes; and a process's part of the result as bytes, and back. Both ends are
+ * the same program on the same kind of machine, so structs without pointers travel as they are;
+ * what is mostly zero (histograms) travels without the zeros. */
+#include "run/together.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,59 +12,73 @@
 #include "base/alloc.h"
 #include "comm/net.h"
 #include "dataset/manifest.h"
-#include "run/state.h"
 
 /* Files whose size every host is asked for. */
 #define PROBE_FILES 64u
 
-bool run_leads(const struct run_state *s)
+void run_place_init(struct run_place *at, struct net *net, struct comm *processes, uint32_t ranks)
 {
-	return !s->net || net_process_number(s->net) == 0;
+	assert(!net || ranks % net_processes(net) == 0);
+	at->net = net;
+	at->processes = processes;
+	at->ranks = ranks;
+	at->locals = net ? ranks / net_processes(net) : ranks;
+	at->first = net ? net_process_number(net) * at->locals : 0;
 }
 
-bool run_tells_host(const struct run_state *s)
+bool run_leads(const struct run_place *at)
 {
-	return !s->net || net_process(s->net, net_process_number(s->net))->on_node == 0;
+	return !at->net || net_process_number(at->net) == 0;
 }
 
-int run_agree(struct run_state *s, int rc, struct err *e)
+bool run_reads_host(const struct run_place *at)
 {
-	return s->net ? comm_agree(s->o->processes, rc, e) : rc;
+	return !at->net || net_process(at->net, net_process_number(at->net))->on_node == 0;
 }
 
-int run_share(struct run_state *s, void *p, size_t n, struct err *e)
+int run_agree(const struct run_place *at, int rc, struct err *e)
 {
-	int rc = s->net ? comm_broadcast(s->o->processes, 0, p, n) : 0;
+	return at->net ? comm_agree(at->processes, rc, e) : rc;
+}
+
+int run_share(const struct run_place *at, void *p, size_t n, struct err *e)
+{
+	int rc = at->net ? comm_broadcast(at->processes, 0, p, n) : 0;
 
 	/* what stopped it is found by the agreement */
-	return rc < 0 ? run_agree(s, err_set(e, rc, "the run was stopped"), e) : 0;
+	return rc < 0 ? run_agree(at, err_set(e, rc, "the run was stopped"), e) : 0;
 }
 
-int run_follow(struct run_state *s, int rc, void *p, size_t n, struct err *e)
+int run_follow(const struct run_place *at, int rc, void *p, size_t n, struct err *e)
 {
 	struct err outcome = {0};
 
-	if (run_leads(s) && rc < 0)
+	if (run_leads(at) && rc < 0)
 		outcome = *e;
-	if (run_share(s, &outcome, sizeof(outcome), e) < 0)
+	if (run_share(at, &outcome, sizeof(outcome), e) < 0)
 		return e->code;
 	if (outcome.code < 0) {
 		*e = outcome;
 		return outcome.code;
 	}
-	return run_share(s, p, n, e);
+	return run_share(at, p, n, e);
 }
 
-uint32_t run_processes_here(const struct run_state *s)
+uint32_t run_processes_here(const struct run_place *at)
 {
 	uint32_t n = 0;
 
-	if (!s->net)
+	if (!at->net)
 		return 1;
-	for (uint32_t p = 0; p < net_processes(s->net); p++)
-		n += net_process(s->net, p)->node ==
-		     net_process(s->net, net_process_number(s->net))->node;
+	for (uint32_t p = 0; p < net_processes(at->net); p++)
+		n += net_process(at->net, p)->node ==
+		     net_process(at->net, net_process_number(at->net))->node;
 	return n;
+}
+
+uint32_t run_nodes(const struct run_place *at)
+{
+	return at->net ? net_nodes(at->net) : 1;
 }
 
 /* ---- one dataset for all hosts ---- */
@@ -81,16 +100,17 @@ struct probe_answer {
 	char why[512];
 };
 
-static void probe_kind(const struct run_state *s, enum dataset_kind kind, struct probe *out)
+static void probe_kind(const struct dataset *d, struct store *store, enum dataset_kind kind,
+		       struct probe *out)
 {
-	struct io io = {.store = s->store};
-	uint64_t files = s->d->files[kind], n = files < PROBE_FILES ? files : PROBE_FILES;
+	struct io io = {.store = store};
+	uint64_t files = d->files[kind], n = files < PROBE_FILES ? files : PROBE_FILES;
 	char path[DATASET_PATH_MAX];
 
 	for (uint64_t i = 0; i < n; i++) {
 		struct store_stat st;
 		uint64_t index = n > 1 ? i * (files - 1) / (n - 1) : 0;
-		bool there = dataset_path(s->d, kind, index, path, sizeof(path), NULL) == 0 &&
+		bool there = dataset_path(d, kind, index, path, sizeof(path), NULL) == 0 &&
 			     io_stat_path(&io, path, &st, NULL) == 0;
 
 		out->file[out->files].bytes = there ? st.bytes : UINT64_MAX;
@@ -98,23 +118,25 @@ static void probe_kind(const struct run_state *s, enum dataset_kind kind, struct
 	}
 }
 
-static void probe(const struct run_state *s, struct probe *out)
+static void probe_dataset(const struct dataset *d, struct store *store, bool eval,
+			  struct probe *out)
 {
-	struct io io = {.store = s->store};
+	struct io io = {.store = store};
 	struct manifest m;
 
 	memset(out, 0, sizeof(*out));
-	if (manifest_read(&io, s->d->folder, &m, NULL) == 0 && m.found) {
+	if (manifest_read(&io, d->folder, &m, NULL) == 0 && m.found) {
 		out->manifest = true;
 		memcpy(out->created, m.created, sizeof(out->created));
 		out->config_hash = m.config_hash;
 	}
-	probe_kind(s, DATASET_TRAIN, out);
-	if (s->w->workflow.evaluation)
-		probe_kind(s, DATASET_EVAL, out);
+	probe_kind(d, store, DATASET_TRAIN, out);
+	if (eval)
+		probe_kind(d, store, DATASET_EVAL, out);
+	assert(out->files <= 2 * PROBE_FILES);
 }
 
-static void compare(const struct probe *a, const struct probe *b, struct probe_answer *out)
+static void compare_probes(const struct probe *a, const struct probe *b, struct probe_answer *out)
 {
 	uint32_t absent = 0, other = 0;
 
@@ -129,23 +151,25 @@ static void compare(const struct probe *a, const struct probe *b, struct probe_a
 		    a->config_hash == b->config_hash && strcmp(a->created, b->created) == 0;
 	if (absent || other)
 		snprintf(out->why, sizeof(out->why),
-			 "of %u files looked at, %u are not there and %u have another size",
-			 a->files, absent, other);
+			 "of %u files checked, %u are missing and %u differ in size", a->files,
+			 absent, other);
 	else if (!out->same)
-		snprintf(out->why, sizeof(out->why), "the manifest is another one");
+		snprintf(out->why, sizeof(out->why), "the manifests differ");
 }
 
-static int judge_probes(struct run_state *s, const struct buf *part, struct err *e)
+static int judge_probes(const struct run_place *at, const struct buf *part, const char *folder,
+			char *note, size_t note_size, struct err *e)
 {
 	struct buf hosts = {0};
 	const char *why = "";
 	uint32_t bad = 0;
 	bool one = true;
+	size_t n;
 
-	for (uint32_t p = 0; p < net_processes(s->net); p++) {
+	for (uint32_t p = 0; p < net_processes(at->net); p++) {
 		const struct probe_answer *a = (const void *)part[p].data;
 
-		if (part[p].len != sizeof(*a) || net_process(s->net, p)->on_node != 0)
+		if (part[p].len != sizeof(*a) || net_process(at->net, p)->on_node != 0)
 			continue;
 		one = one && a->one_file_system;
 		if (a->same)
@@ -155,21 +179,23 @@ static int judge_probes(struct run_state *s, const struct buf *part, struct err 
 	}
 	if (bad) {
 		err_set(e, ERR_DATA,
-			"not all hosts see one dataset in '%s': on %.500s it is not the one that "
-			"host '%s' sees (%s): use a folder that all hosts share, or the same copy "
+			"the hosts see different datasets in '%s': on %.500s it differs from the "
+			"one "
+			"on host '%s' (%s): use a folder that all hosts share, or an identical "
+			"copy "
 			"on each",
-			s->d->folder, hosts.data, net_process(s->net, 0)->host, why);
+			folder, hosts.data, net_process(at->net, 0)->host, why);
 		buf_release(&hosts);
 		return ERR_DATA;
 	}
-	snprintf(s->r->presence.note + strlen(s->r->presence.note),
-		 sizeof(s->r->presence.note) - strlen(s->r->presence.note), ". %s %u hosts %s",
-		 one ? "All" : "Each of", net_nodes(s->net),
-		 one ? "see the same files" : "has a copy of its own");
+	n = strlen(note);
+	snprintf(note + n, note_size - n, ". %s %u hosts %s", one ? "All" : "Each of",
+		 net_nodes(at->net), one ? "see the same files" : "has a copy of its own");
 	return 0;
 }
 
-int run_check_shared(struct run_state *s, struct err *e)
+int run_check_shared(const struct run_place *at, const struct dataset *d, struct store *store,
+		     bool eval, char *note, size_t note_size, struct err *e)
 {
 	const struct net_process *me;
 	struct probe *first, *mine;
@@ -177,26 +203,453 @@ int run_check_shared(struct run_state *s, struct err *e)
 	struct buf *part;
 	int rc;
 
-	if (!s->net || net_nodes(s->net) == 1)
+	if (!at->net || net_nodes(at->net) == 1)
 		return 0;
-	me = net_process(s->net, net_process_number(s->net));
+	me = net_process(at->net, net_process_number(at->net));
 	first = xcalloc(2, sizeof(*first));
 	mine = first + 1;
-	part = xcalloc(net_processes(s->net), sizeof(*part));
+	part = xcalloc(net_processes(at->net), sizeof(*part));
 	if (me->on_node == 0)
-		probe(s, mine);
+		probe_dataset(d, store, eval, mine);
 	*first = *mine;
-	rc = run_share(s, first, sizeof(*first), e);
+	rc = run_share(at, first, sizeof(*first), e);
 	if (rc == 0 && me->on_node == 0)
-		compare(first, mine, &a);
+		compare_probes(first, mine, &a);
 	memcpy(a.host, me->host, sizeof(a.host));
-	if (rc == 0 && comm_gather(s->o->processes, &a, sizeof(a), part) < 0)
+	if (rc == 0 && comm_gather(at->processes, &a, sizeof(a), part) < 0)
 		rc = err_set(e, ERR_CANCELED, "the run was stopped");
-	if (rc == 0 && run_leads(s))
-		rc = judge_probes(s, part, e);
-	for (uint32_t p = 0; p < net_processes(s->net); p++)
+	if (rc == 0 && run_leads(at))
+		rc = judge_probes(at, part, d->folder, note, note_size, e);
+	for (uint32_t p = 0; p < net_processes(at->net); p++)
 		buf_release(&part[p]);
 	free(part);
 	free(first);
-	return run_agree(s, rc, e);
+	return run_agree(at, rc, e);
+}
+
+/* ---- a part of the result as bytes ---- */
+
+struct part {
+	uint32_t layout; /* of the structs */
+	uint32_t epochs_begun, epochs_done, epochs_planned;
+	bool trained, stuck, has_ranks, has_host;
+	uint64_t generated_files, generated_bytes;
+	uint64_t memory_bound_bytes, peak_rss_bytes;
+};
+#define LAYOUT                                                                                     \
+	(uint32_t)(sizeof(struct part) + 3 * sizeof(struct rank_result) +                          \
+		   5 * sizeof(struct rank_epoch) + 13 * sizeof(struct checkpoint_times) +          \
+		   7 * sizeof(struct phase) + 11 * sizeof(struct host_facts) +                     \
+		   17 * sizeof(struct epoch_usage) + 19 * sizeof(struct series_flow))
+
+/* Words of 8 bytes: how many zeros, how many others, the others; and so on. */
+static void put_sparse(struct buf *b, const void *p, size_t bytes)
+{
+	const uint64_t *w = p;
+	size_t n = bytes / 8;
+
+	for (size_t i = 0; i < n;) {
+		uint32_t run[2] = {0, 0};
+		size_t from;
+
+		for (; i < n && w[i] == 0; i++)
+			run[0]++;
+		for (from = i; i < n && w[i] != 0; i++)
+			run[1]++;
+		buf_append(b, run, sizeof(run));
+		buf_append(b, w + from, (size_t)run[1] * 8);
+	}
+}
+
+static void put_text(struct buf *b, const char *s)
+{
+	uint32_t n = (uint32_t)strlen(s);
+
+	buf_append(b, &n, sizeof(n));
+	buf_append(b, s, n);
+}
+
+static void put_pairs(struct buf *b, const struct sysinfo_pair *p, size_t count)
+{
+	uint64_t n = count;
+
+	buf_append(b, &n, sizeof(n));
+	for (size_t i = 0; i < count; i++) {
+		put_text(b, p[i].key);
+		put_text(b, p[i].value);
+	}
+}
+
+static void put_phase(struct buf *b, const struct phase *p)
+{
+	buf_append(b, p, sizeof(*p));
+	buf_append(b, p->step, p->step ? p->steps * sizeof(*p->step) : 0);
+}
+
+static void put_rank(struct buf *b, const struct rank_result *k, uint32_t epochs)
+{
+	put_sparse(b, &k->train_io, sizeof(k->train_io));
+	put_sparse(b, &k->eval_io, sizeof(k->eval_io));
+	put_sparse(b, &k->save_io, sizeof(k->save_io));
+	put_sparse(b, &k->load_io, sizeof(k->load_io));
+	buf_append(b, &k->worker_busy_ns,
+		   sizeof(*k) - offsetof(struct rank_result, worker_busy_ns));
+	for (uint32_t i = 0; i < epochs; i++) {
+		const struct rank_epoch *ep = &k->epoch[i];
+
+		buf_append(b, ep, sizeof(*ep));
+		for (uint32_t j = 0; j < ep->blocks; j++)
+			put_phase(b, &ep->block[j]);
+		if (ep->has_eval)
+			put_phase(b, &ep->eval);
+		buf_append(b, ep->save, ep->saves * sizeof(*ep->save));
+		buf_append(b, ep->load, ep->loads * sizeof(*ep->load));
+	}
+}
+
+static void put_flows(struct buf *b, const struct series *s)
+{
+	struct series_flow flow[SERIES_FLOWS_MAX];
+	uint32_t n = (uint32_t)series_flows(s, flow);
+
+	buf_append(b, &n, sizeof(n));
+	buf_append(b, flow, n * sizeof(flow[0]));
+}
+
+void part_pack(const struct run_place *at, const struct result *r, struct buf *out)
+{
+	struct part p = {
+		.layout = LAYOUT,
+		.epochs_begun = r->epochs_begun,
+		.epochs_done = r->epochs_done,
+		.epochs_planned = r->epochs_planned,
+		.trained = r->trained,
+		.stuck = r->stuck,
+		/* a stuck thread still writes into them */
+		.has_ranks = r->rank && r->usage && !r->stuck,
+		.has_host = run_reads_host(at),
+		.generated_files = r->generation.files,
+		.generated_bytes = r->generation.bytes,
+		.memory_bound_bytes = r->memory_bound_bytes,
+		.peak_rss_bytes = proc_peak_rss_bytes(),
+	};
+
+	buf_append(out, &p, sizeof(p));
+	if (p.has_host) {
+		buf_append(out, &r->host, sizeof(r->host));
+		put_pairs(out, r->host.cpuinfo, r->host.cpuinfo_count);
+		put_pairs(out, r->host.meminfo, r->host.meminfo_count);
+	}
+	if (!p.has_ranks)
+		return;
+	for (uint32_t i = 0; i < r->epochs_begun; i++) {
+		buf_append(out, &r->usage[i], sizeof(r->usage[i]));
+		if (p.has_host)
+			put_pairs(out, r->usage[i].meminfo, r->usage[i].meminfo_count);
+	}
+	for (uint32_t k = 0; k < at->locals; k++)
+		put_rank(out, &r->rank[k], r->epochs_begun);
+	put_flows(out, r->series);
+}
+
+/* ---- back ---- */
+
+struct part_reader {
+	const char *p;
+	size_t left;
+	bool bad;
+};
+
+static void get(struct part_reader *in, void *out, size_t n)
+{
+	if (in->bad || in->left < n) {
+		in->bad = true;
+		memset(out, 0, n);
+		return;
+	}
+	memcpy(out, in->p, n);
+	in->p += n;
+	in->left -= n;
+}
+
+static void get_sparse(struct part_reader *in, void *out, size_t bytes)
+{
+	size_t n = bytes / 8;
+	char *to = out;
+
+	memset(out, 0, bytes);
+	for (size_t i = 0; i < n && !in->bad;) {
+		uint32_t run[2];
+
+		get(in, run, sizeof(run));
+		if ((size_t)run[0] + run[1] > n - i || run[0] + run[1] == 0) {
+			in->bad = true;
+			return;
+		}
+		i += run[0];
+		get(in, to + i * 8, (size_t)run[1] * 8);
+		i += run[1];
+	}
+}
+
+static char *get_text(struct part_reader *in)
+{
+	uint32_t n;
+	char *s;
+
+	get(in, &n, sizeof(n));
+	if (in->bad || n > in->left) {
+		in->bad = true;
+		return xstrdup("");
+	}
+	s = xstrndup(in->p, n);
+	in->p += n;
+	in->left -= n;
+	return s;
+}
+
+static void get_pairs(struct part_reader *in, struct sysinfo_pair **out, size_t *count)
+{
+	uint64_t n;
+
+	get(in, &n, sizeof(n));
+	*out = NULL;
+	*count = 0;
+	if (in->bad || n > in->left / 8 || n == 0)
+		return;
+	*out = xcalloc(n, sizeof(**out));
+	for (*count = 0; *count < n; ++*count) {
+		(*out)[*count].key = get_text(in);
+		(*out)[*count].value = get_text(in);
+	}
+}
+
+/* Monotonic and wall times become those of process 0's clocks. */
+struct shift {
+	int64_t mono_ns, wall_ns;
+};
+
+static void move(int64_t *t, int64_t by)
+{
+	if (*t)
+		*t -= by;
+}
+
+static void get_phase(struct part_reader *in, struct phase *p, const struct shift *by)
+{
+	get(in, p, sizeof(*p));
+	p->step = NULL;
+	p->shared = false;
+	p->capacity = p->steps;
+	move(&p->begin_ns, by->mono_ns);
+	move(&p->end_ns, by->mono_ns);
+	move(&p->begin_wall_ns, by->wall_ns);
+	move(&p->end_wall_ns, by->wall_ns);
+	if (in->bad || p->steps == 0)
+		return;
+	if (p->steps > in->left / sizeof(*p->step)) {
+		in->bad = true;
+		p->steps = 0;
+		return;
+	}
+	p->step = calloc(p->steps, sizeof(*p->step));
+	if (!p->step) {
+		in->bad = true;
+		p->steps = 0;
+		return;
+	}
+	get(in, p->step, p->steps * sizeof(*p->step));
+	for (uint64_t i = 0; by->mono_ns && i < p->steps; i++) {
+		struct step_times *t = &p->step[i];
+
+		t->ask_ns -= by->mono_ns;
+		t->got_ns -= by->mono_ns;
+		t->compute_begin_ns -= by->mono_ns;
+		t->compute_end_ns -= by->mono_ns;
+		t->barrier_in_ns -= by->mono_ns;
+		t->barrier_out_ns -= by->mono_ns;
+	}
+}
+
+static struct checkpoint_times *get_checkpoints(struct part_reader *in, uint32_t *count,
+						const struct shift *by)
+{
+	struct checkpoint_times *t = NULL;
+	uint32_t n = *count;
+
+	*count = 0;
+	if (n == 0 || in->bad)
+		return NULL;
+	if (n <= in->left / sizeof(*t))
+		t = calloc(n, sizeof(*t));
+	in->bad = !t;
+	if (!t)
+		return NULL;
+	get(in, t, n * sizeof(*t));
+	*count = n;
+	for (uint32_t i = 0; i < n; i++) {
+		move(&t[i].begin_ns, by->mono_ns);
+		move(&t[i].end_ns, by->mono_ns);
+		move(&t[i].begin_wall_ns, by->wall_ns);
+		move(&t[i].end_wall_ns, by->wall_ns);
+	}
+	return t;
+}
+
+static void get_epoch(struct part_reader *in, struct rank_epoch *ep, const struct shift *by)
+{
+	uint32_t blocks;
+
+	get(in, ep, sizeof(*ep));
+	blocks = ep->blocks;
+	ep->blocks = 0;
+	ep->block = NULL;
+	ep->eval.step = NULL;
+	ep->eval.steps = ep->has_eval ? ep->eval.steps : 0;
+	move(&ep->begin_ns, by->mono_ns);
+	move(&ep->train_end_ns, by->mono_ns);
+	move(&ep->end_ns, by->mono_ns);
+	move(&ep->begin_wall_ns, by->wall_ns);
+	move(&ep->train_end_wall_ns, by->wall_ns);
+	move(&ep->end_wall_ns, by->wall_ns);
+	if (in->bad || blocks > in->left / sizeof(*ep->block))
+		blocks = 0;
+	if (blocks)
+		ep->block = calloc(blocks, sizeof(*ep->block));
+	for (; ep->block && ep->blocks < blocks; ep->blocks++)
+		get_phase(in, &ep->block[ep->blocks], by);
+	ep->block_capacity = ep->blocks;
+	if (ep->has_eval)
+		get_phase(in, &ep->eval, by);
+	ep->save = get_checkpoints(in, &ep->saves, by);
+	ep->load = get_checkpoints(in, &ep->loads, by);
+}
+
+static void get_rank(struct part_reader *in, struct rank_result *k, uint32_t epochs,
+		     const struct shift *by)
+{
+	struct rank_epoch *epoch = k->epoch;
+
+	get_sparse(in, &k->train_io, sizeof(k->train_io));
+	get_sparse(in, &k->eval_io, sizeof(k->eval_io));
+	get_sparse(in, &k->save_io, sizeof(k->save_io));
+	get_sparse(in, &k->load_io, sizeof(k->load_io));
+	get(in, &k->worker_busy_ns, sizeof(*k) - offsetof(struct rank_result, worker_busy_ns));
+	k->epoch = epoch;
+	if (k->slow.n > SLOW_SAMPLES_KEPT)
+		in->bad = true;
+	for (uint32_t i = 0; !in->bad && i < k->slow.n; i++)
+		move(&k->slow.kept[i].begin_ns, by->mono_ns);
+	for (uint32_t i = 0; i < epochs && !in->bad; i++)
+		get_epoch(in, &k->epoch[i], by);
+	k->lost = in->bad;
+}
+
+static void add_io(struct proc_io *to, const struct proc_io *from)
+{
+	to->known = to->known && from->known;
+	to->rchar_bytes += from->rchar_bytes;
+	to->read_bytes += from->read_bytes;
+	to->write_bytes += from->write_bytes;
+	to->syscr += from->syscr;
+}
+
+/* By the time in which programs waited, then by what was read again. */
+static bool shorter_of_memory(const struct memory_pressure *a, const struct memory_pressure *b)
+{
+	return a->stall_ns > b->stall_ns ||
+	       (a->stall_ns == b->stall_ns && a->refault_bytes > b->refault_bytes);
+}
+
+/* `memory`: of a process that tells of its host; NULL for others. */
+static void get_usage(struct part_reader *in, struct epoch_usage *sum, uint32_t process,
+		      bool has_host, struct host_memory *memory)
+{
+	struct epoch_usage one;
+
+	get(in, &one, sizeof(one));
+	if (memory)
+		get_pairs(in, &memory->pairs, &memory->count);
+	if (in->bad)
+		return;
+	if (has_host) {
+		host_io_add(&sum->host_train, &one.host_train);
+		host_io_add(&sum->host_eval, &one.host_eval);
+		if (shorter_of_memory(&one.memory, &sum->memory)) {
+			sum->memory = one.memory;
+			sum->memory_process = process;
+		}
+	}
+	add_io(&sum->train, &one.train);
+	add_io(&sum->eval, &one.eval);
+	sum->cpu_ns += one.cpu_ns;
+}
+
+static void get_host(struct part_reader *in, struct host_facts *h)
+{
+	get(in, h, sizeof(*h));
+	h->cpuinfo = h->meminfo = NULL;
+	h->cpuinfo_count = h->meminfo_count = 0;
+	get_pairs(in, &h->cpuinfo, &h->cpuinfo_count);
+	get_pairs(in, &h->meminfo, &h->meminfo_count);
+}
+
+static void get_flows(struct part_reader *in, struct series *s, const struct shift *by)
+{
+	struct series_flow flow[SERIES_FLOWS_MAX];
+	uint32_t n;
+
+	get(in, &n, sizeof(n));
+	if (n > SERIES_FLOWS_MAX) {
+		in->bad = true;
+		return;
+	}
+	get(in, flow, n * sizeof(flow[0]));
+	for (uint32_t i = 0; i < n; i++)
+		flow[i].t_ns -= by->mono_ns;
+	if (s && !in->bad)
+		series_add_flows(s, flow, n);
+}
+
+int part_unpack(const struct run_place *at, struct result *r, uint32_t p, const struct buf *in,
+		struct err *e)
+{
+	struct result_process *o = &r->process[p];
+	const struct net_process *n = net_process(at->net, p);
+	struct shift by = {n->mono_offset_ns, n->wall_offset_ns};
+	struct part_reader from = {in->data, in->len, false};
+	struct part head;
+
+	get(&from, &head, sizeof(head));
+	if (from.bad || head.layout != LAYOUT)
+		return err_set(
+			e, ERR_DATA,
+			"the results of process %u on host '%s' do not match this build of the "
+			"program: start the same build on all hosts",
+			p, n->host);
+	o->peak_rss_bytes = head.peak_rss_bytes;
+	r->generation.files += head.generated_files;
+	r->generation.bytes += head.generated_bytes;
+	r->memory_bound_bytes += head.memory_bound_bytes;
+	if (head.has_host)
+		get_host(&from, &o->host);
+	if (!head.has_ranks || !r->rank || head.epochs_planned != r->epochs_planned ||
+	    head.epochs_begun > r->epochs_planned)
+		return 0;
+	if (head.has_host)
+		o->meminfo = try_calloc(r->epochs_planned, sizeof(*o->meminfo), "epochs", e);
+	for (uint32_t i = 0; i < head.epochs_begun; i++)
+		get_usage(&from, &r->usage[i], p, head.has_host,
+			  o->meminfo ? &o->meminfo[i] : NULL);
+	for (uint32_t k = 0; k < at->locals && !from.bad; k++)
+		get_rank(&from, &r->rank[p * at->locals + k], head.epochs_begun, &by);
+	get_flows(&from, r->series, &by);
+	if (from.bad)
+		return err_set(e, ERR_DATA, "the results of process %u on host '%s' are incomplete",
+			       p, n->host);
+	o->lost = false;
+	/* an epoch is begun or done when it is everywhere */
+	r->epochs_begun = head.epochs_begun < r->epochs_begun ? head.epochs_begun : r->epochs_begun;
+	r->epochs_done = head.epochs_done < r->epochs_done ? head.epochs_done : r->epochs_done;
+	return 0;
 }

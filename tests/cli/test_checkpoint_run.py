@@ -88,7 +88,7 @@ def partial(tmp):
     saved = {ranks: only(tmp, f"part{ranks}", ranks, checkpoint__verify="true", quiet=(), **keys) for ranks in (2, 8)}
     part, whole = files(saved[2][1]), files(saved[8][1])
     assert 0 < len(part) < len(whole) and part.items() <= whole.items(), (part, whole)
-    assert "partial model: 2 ranks are no multiple" in saved[2][2].stderr, saved[2][2].stderr
+    assert "partial model: 2 ranks are not a multiple" in saved[2][2].stderr, saved[2][2].stderr
     assert "partial" not in saved[8][2].stderr
     for ranks, (out, _, _) in saved.items():
         result = load(out)

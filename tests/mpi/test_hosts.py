@@ -49,7 +49,7 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
             here.mkdir(parents=True)
             (here.parent / "node2").mkdir()
             extra = ["-x", "STOKER_HOST_DATA"] if library == "openmpi" else []
-            for present, word in ((False, "host 'node2': '"), (True, "on 'node2' it is not the one that host 'node1' sees")):
+            for present, word in ((False, "host 'node2': '"), (True, "on 'node2' it differs from the one on host 'node1'")):
                 if present:
                     shutil.rmtree(here)
                     shutil.copytree(data, here)

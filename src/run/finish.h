@@ -1,0 +1,18 @@
+#pragma once
+/* The end of a run: what all processes measured becomes one result, which is proved, judged and
+ * written into the output folder. And that folder before the run. Private to run/. */
+#include "base/err.h"
+#include "base/folder_lock.h"
+#include "result/result.h"
+#include "run/plan.h"
+#include "run/shared.h"
+
+/* Makes and locks the folder of results (-EBUSY: another run writes there), removes an earlier
+ * run's files from it, and opens the log. */
+int finish_open_folder(const struct workload *w, const char *folder, struct file_lock *lock,
+		       struct err *e);
+/* Brings this process's part of the result to process 0, which merges all, proves the order, judges
+ * and writes; r->speaks tells who did so. `rc` and `cause` are those of what went before, and
+ * become those of the run; the code is returned. `stop` (may be NULL) cuts long proofs short. */
+int finish_run(const struct run_plan *p, struct run_shared *shared, const struct stop_flag *stop,
+	       struct result *r, int rc, struct err *cause);

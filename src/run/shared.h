@@ -1,0 +1,91 @@
+#pragma once
+/* What the threads of one run share while it goes on: its end, what ranks publish of themselves,
+ * and how far the phase is. Private to run/. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/thread.h"
+#include "comm/comm.h"
+#include "dataset/dataset.h"
+#include "dataset/generate.h"
+#include "dataset/order_list.h"
+#include "metric/step.h"
+
+/* ---- the end of a run ---- */
+
+struct run_stop {
+	struct stop_flag flag;    /* seen by every thread of the run */
+	_Atomic uint32_t halt;    /* futex word beside it: emulated waits end when it is 1 */
+	_Atomic int64_t at_ns;    /* when it was set, 0 before */
+	pthread_mutex_t lock;     /* of reason */
+	struct err reason;        /* first cause of the stop; code 0 while there is none */
+	struct net *net;          /* told of the stop; NULL: this process is alone */
+	struct comm_group *group; /* of the ranks, to be woken; set while no other thread runs */
+};
+
+void run_stop_init(struct run_stop *s, struct net *net);
+void run_stop_release(struct run_stop *s);
+/* Ends the run: records the first cause, sets the flag and wakes whoever waits. Any thread. */
+void run_stop(struct run_stop *s, const struct err *why);
+bool run_stopped(const struct run_stop *s);
+/* The first cause: its code and sentence; 0, and nothing written, when there is none. */
+int run_stop_reason(struct run_stop *s, struct err *e);
+/* Waits until the deadline or the end of the run; returns the time of waking. */
+int64_t run_wait_until(struct run_stop *s, int64_t deadline_ns);
+/* Waits for a thread; once the run was stopped, not longer than it may take to leave. False when it
+ * is stuck in the system: then nothing it uses may be freed. */
+bool run_join(struct run_stop *s, pthread_t thread);
+
+/* ---- a rank, seen from other threads ---- */
+
+enum rank_activity {
+	RANK_STARTING,
+	RANK_WAITING, /* for a batch */
+	RANK_COMPUTING,
+	RANK_BARRIER,
+	RANK_SAVING,
+	RANK_LOADING,
+	RANK_PAUSING,
+	RANK_DONE,
+};
+
+/* Published for progress and watchdog; relaxed, but for the order of rank_publish_step. One writer,
+ * the rank; of the checkpoints' counters its background thread where it has one. */
+struct rank_live {
+	_Atomic int64_t progress_ns; /* last progress; in the future while a wait is planned */
+	_Atomic int activity;        /* enum rank_activity */
+	_Atomic int evaluating;
+	_Atomic uint64_t payload_bytes; /* delivered so far */
+	_Atomic uint64_t samples;       /* the same */
+	/* of finished training steps of all epochs */
+	_Atomic int64_t train_ns, wait_ns, compute_ns;
+	_Atomic uint64_t train_bytes, train_samples, steps_done;
+	_Atomic int64_t eval_ns; /* the same of evaluations */
+	_Atomic uint64_t eval_done;
+	_Atomic uint64_t eval_before; /* eval_done when the last one began */
+	_Atomic uint64_t saves_done, loads_done, checkpoint_bytes;
+	/* the rank's own: where train_ns and eval_ns count from, were there nothing else */
+	int64_t train_zero_ns, eval_zero_ns;
+};
+
+void rank_publish(struct rank_live *k, enum rank_activity what, int64_t progress_ns);
+/* A step is over, in which so much was delivered. */
+void rank_publish_step(struct rank_live *k, const struct phase *p, const struct step_times *t,
+		       uint64_t bytes, uint64_t samples);
+
+/* ---- all of it ---- */
+
+struct run_shared {
+	struct run_stop stop;
+	_Atomic int phase;      /* enum progress_phase */
+	int64_t phase_begin_ns; /* set while nobody watches */
+	struct generate_progress generate;
+	_Atomic uint64_t checked; /* files and names that the check of the dataset is done with */
+	_Atomic uint32_t epoch;   /* rank 0's, from 1 */
+	/* Of the present epoch, when the order takes one; rewritten by one thread while no rank is
+	 * in an epoch. */
+	struct order_list list[DATASET_KINDS];
+};
