@@ -294,8 +294,8 @@ void checkpoint_rank_close(struct checkpoint_rank *r)
 /* ---- writing: temporary names, syncs, renames ---- */
 
 /* The open file: filled, synced, closed. */
-static int fill(struct checkpoint_rank *r, const struct checkpoint_file *f, unsigned part,
-		const struct io *io, struct err *e)
+static int fill_file(struct checkpoint_rank *r, const struct checkpoint_file *f, unsigned part,
+		     const struct io *io, struct err *e)
 {
 	const struct checkpoint *c = r->c;
 	int rc, closed;
@@ -310,7 +310,7 @@ static int fill(struct checkpoint_rank *r, const struct checkpoint_file *f, unsi
 	return rc < 0 ? rc : closed;
 }
 
-static int explain(int rc, const char *path, struct err *e)
+static int explain_write_error(int rc, const char *path, struct err *e)
 {
 	if (rc == ERR_CANCELED || !e)
 		return rc;
@@ -336,13 +336,13 @@ static int write_part(struct checkpoint_rank *r, const struct checkpoint_file *f
 	span_name(io->trace, temporary);
 	rc = io_open(io, temporary, STORE_WRITE | STORE_CREATE, r->blob, e);
 	if (rc < 0)
-		return explain(rc, path, e);
-	rc = fill(r, f, part, io, e);
+		return explain_write_error(rc, path, e);
+	rc = fill_file(r, f, part, io, e);
 	if (rc == 0)
 		rc = io_rename(io, temporary, path, e);
 	if (rc < 0)
 		store_remove(io->store, temporary, NULL);
-	return rc < 0 ? explain(rc, path, e) : 0;
+	return rc < 0 ? explain_write_error(rc, path, e) : 0;
 }
 
 static int sync_folder(struct checkpoint_rank *r, const char *folder, const struct io *io,
@@ -405,7 +405,7 @@ static int write_small(struct checkpoint_rank *r, const char *path, const struct
 	span_name(io->trace, temporary);
 	rc = io_open(io, temporary, STORE_WRITE | STORE_CREATE, r->blob, e);
 	if (rc < 0)
-		return explain(rc, path, e);
+		return explain_write_error(rc, path, e);
 	w = io_pwrite(io, r->blob, b->data, b->len, 0, e);
 	rc = w < 0 ? (int)w : 0;
 	if (rc == 0 && r->c->w->checkpoint.fsync)
@@ -417,7 +417,7 @@ static int write_small(struct checkpoint_rank *r, const char *path, const struct
 		rc = io_rename(io, temporary, path, e);
 	if (rc < 0)
 		store_remove(io->store, temporary, NULL);
-	return rc < 0 ? explain(rc, path, e) : 0;
+	return rc < 0 ? explain_write_error(rc, path, e) : 0;
 }
 
 /* File `index` that no rank writes: *path gets its place, or NULL behind the last. */

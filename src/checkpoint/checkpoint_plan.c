@@ -1,6 +1,7 @@
 /* Topology, sizes and names of checkpoints. */
 #include "checkpoint/checkpoint_plan.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,14 +14,14 @@
 const uint32_t checkpoint_datatype_bytes[CHECKPOINT_DATATYPES] = {2, 2, 4, 8, 1, 1};
 
 /* a * b, with everything that is too large ending at the limit. */
-static uint64_t times(uint64_t a, uint64_t b)
+static uint64_t saturating_mul(uint64_t a, uint64_t b)
 {
 	uint64_t r;
 
 	return __builtin_mul_overflow(a, b, &r) || r > BYTES_LIMIT ? BYTES_LIMIT : r;
 }
 
-static uint64_t plus(uint64_t a, uint64_t b)
+static uint64_t saturating_add(uint64_t a, uint64_t b)
 {
 	return a + b > BYTES_LIMIT ? BYTES_LIMIT : a + b;
 }
@@ -44,7 +45,7 @@ static int check_ranks(const struct checkpoint_plan *p, bool subset, struct err 
 }
 
 /* Keeps the entries of a list that are not zero. */
-static uint64_t keep(const uint64_t *n, size_t count, int64_t **key, uint64_t **elements)
+static uint64_t keep_nonzero(const uint64_t *n, size_t count, int64_t **key, uint64_t **elements)
 {
 	uint64_t kept = 0;
 
@@ -66,12 +67,12 @@ static void derive_layers(struct checkpoint_plan *p, const struct workload *w)
 	const uint64_t h = (uint64_t)w->model.transformer.hidden_size;
 	const uint64_t f = (uint64_t)w->model.transformer.ffn_hidden_size;
 	const uint64_t v = (uint64_t)w->model.transformer.vocab_size;
-	const uint64_t kv = times(h / (uint64_t)w->model.transformer.num_attention_heads,
-				  (uint64_t)w->model.transformer.num_kv_heads);
-	const uint64_t qkv = times(h, plus(h, times(2, kv)));
-	const uint64_t gated = times(times(2, h), f);
+	const uint64_t kv = saturating_mul(h / (uint64_t)w->model.transformer.num_attention_heads,
+					   (uint64_t)w->model.transformer.num_kv_heads);
+	const uint64_t qkv = saturating_mul(h, saturating_add(h, saturating_mul(2, kv)));
+	const uint64_t gated = saturating_mul(saturating_mul(2, h), f);
 	const uint64_t whole[CHECKPOINT_LAYER_TENSORS] = {
-		h, qkv, times(h, h), h, gated, times(h, f),
+		h, qkv, saturating_mul(h, h), h, gated, saturating_mul(h, f),
 	};
 	uint64_t one = 0, held[CHECKPOINT_LAYER_TENSORS];
 	uint64_t *given;
@@ -79,54 +80,55 @@ static void derive_layers(struct checkpoint_plan *p, const struct workload *w)
 	for (int i = 0; i < CHECKPOINT_LAYER_TENSORS; i++) {
 		bool vector = i == 0 || i == 3;
 
-		one = plus(one, whole[i]);
+		one = saturating_add(one, whole[i]);
 		held[i] = (vector ? whole[i] : whole[i] / tp) / shards;
 	}
 	if (p->layers > 0)
 		p->parameters =
-			plus(plus(times(2, times(v, h)), h), times((uint64_t)p->layers, one));
+			saturating_add(saturating_add(saturating_mul(2, saturating_mul(v, h)), h),
+				       saturating_mul((uint64_t)p->layers, one));
 	if (!p->predefined) {
-		p->embedding = times(h, v) / tp / shards;
+		p->embedding = saturating_mul(h, v) / tp / shards;
 		p->norm = h / shards;
-		p->layer_tensors =
-			keep(held, CHECKPOINT_LAYER_TENSORS, &p->layer_key, &p->layer_elements);
+		p->layer_tensors = keep_nonzero(held, CHECKPOINT_LAYER_TENSORS, &p->layer_key,
+						&p->layer_elements);
 	} else {
 		size_t n = w->model.layer_parameters.n;
 
 		given = xcalloc(n, sizeof(*given));
 		for (size_t i = 0; i < n; i++)
 			given[i] = (uint64_t)w->model.layer_parameters.v[i] / tp;
-		p->layer_tensors = keep(given, n, &p->layer_key, &p->layer_elements);
+		p->layer_tensors = keep_nonzero(given, n, &p->layer_key, &p->layer_elements);
 		free(given);
 	}
 	for (uint64_t i = 0; i < p->layer_tensors; i++)
-		p->layer_sum = plus(p->layer_sum, p->layer_elements[i]);
+		p->layer_sum = saturating_add(p->layer_sum, p->layer_elements[i]);
 }
 
 static void derive_optimizer(struct checkpoint_plan *p, const struct workload *w)
 {
 	const struct i64_list *given = &w->model.optimization_groups;
 	uint64_t share = p->parameters / (uint64_t)(p->tensor * p->pipeline);
-	uint64_t moments = times(5, (uint64_t)w->model.transformer.hidden_size);
+	uint64_t moments = saturating_mul(5, (uint64_t)w->model.transformer.hidden_size);
 	uint64_t *n;
 
 	if (p->zero > 0)
 		share = p->parameters /
-			times((uint64_t)(p->tensor * p->pipeline), (uint64_t)p->data);
+			saturating_mul((uint64_t)(p->tensor * p->pipeline), (uint64_t)p->data);
 	if (given->n > 0) {
 		n = xcalloc(given->n, sizeof(*n));
 		for (size_t i = 0; i < given->n; i++)
 			n[i] = (uint64_t)given->v[i];
 		p->grouped = true;
-		p->groups = keep(n, given->n, &p->group_key, &p->group_elements);
+		p->groups = keep_nonzero(n, given->n, &p->group_key, &p->group_elements);
 		free(n);
 	} else if (p->layers > 0) {
 		const uint64_t six[] = {share, moments, share, moments, share, moments};
 
-		p->groups = keep(six, 6, &p->group_key, &p->group_elements);
+		p->groups = keep_nonzero(six, 6, &p->group_key, &p->group_elements);
 	}
 	for (uint64_t i = 0; i < p->groups; i++)
-		p->group_sum = plus(p->group_sum, p->group_elements[i]);
+		p->group_sum = saturating_add(p->group_sum, p->group_elements[i]);
 }
 
 int checkpoint_plan_init(struct checkpoint_plan *p, const struct workload *w, int64_t ranks,
@@ -161,14 +163,20 @@ int checkpoint_plan_init(struct checkpoint_plan *p, const struct workload *w, in
 	derive_optimizer(p, w);
 	/* the largest rank bounds all others; 64 bits must hold the sum */
 	most = (struct checkpoint_rank_bytes){
-		.total = plus(
-			times(plus(times(2, p->embedding),
-				   plus(p->norm, times((uint64_t)(p->layers > 0 ? p->layers : 0),
-						       p->layer_sum))),
-			      8),
-			times(p->group_sum, 24)),
+		.total = saturating_add(
+			saturating_mul(
+				saturating_add(
+					saturating_mul(2, p->embedding),
+					saturating_add(
+						p->norm,
+						saturating_mul(
+							(uint64_t)(p->layers > 0 ? p->layers : 0),
+							p->layer_sum))),
+				8),
+			saturating_mul(p->group_sum, 24)),
 	};
-	if (plus(times(most.total, (uint64_t)ranks), p->model_size_bytes) >= BYTES_LIMIT) {
+	if (saturating_add(saturating_mul(most.total, (uint64_t)ranks), p->model_size_bytes) >=
+	    BYTES_LIMIT) {
 		checkpoint_plan_release(p);
 		return err_set(e, ERR_USAGE,
 			       "the checkpoint of this model with %" PRId64
@@ -319,6 +327,7 @@ void checkpoint_file_at(const struct checkpoint_plan *p, int64_t rank, uint64_t 
 	struct checkpoint_place at = checkpoint_place_of(p, rank);
 	bool last = index + 1 == checkpoint_file_count(p, rank);
 
+	assert(index < checkpoint_file_count(p, rank));
 	*out = (struct checkpoint_file){.rank = rank};
 	if (holds_whole(p, &at)) {
 		if (index == 0) {
@@ -387,6 +396,7 @@ static void layer_tensor(const struct checkpoint_plan *p, const struct checkpoin
 void checkpoint_tensor_at(const struct checkpoint_plan *p, const struct checkpoint_file *f,
 			  uint64_t index, struct checkpoint_tensor *out)
 {
+	assert(index < f->tensors);
 	*out = (struct checkpoint_tensor){.index = index};
 	switch (f->part) {
 	case CHECKPOINT_LAYERS:
@@ -443,19 +453,22 @@ static uint64_t whole_bytes(const struct checkpoint_plan *p)
 	const bool every = p->zero > 0 || p->all_ranks;
 	const uint64_t copies = every ? (uint64_t)p->data : 1;
 	const uint64_t tensor = (uint64_t)p->tensor, stages = (uint64_t)p->pipeline;
-	const uint64_t writers = times(times(tensor, stages), copies);
+	const uint64_t writers = saturating_mul(saturating_mul(tensor, stages), copies);
 	uint64_t each, elements, sum = 0;
 
 	if (!p->transformer)
-		sum = times(p->model_size_bytes, writers);
+		sum = saturating_mul(p->model_size_bytes, writers);
 	if (p->layers > 0 && p->layer_sum > 0) {
 		each = p->share_equal && !file_each_layer(p) ? stages : (uint64_t)p->layers;
-		elements = plus(times(each, p->layer_sum), plus(times(2, p->embedding), p->norm));
-		sum = plus(sum, times(times(times(elements, tensor),
-					    checkpoint_datatype_bytes[layers_type(p)]),
-				      p->zero == 1 || p->zero == 2 ? 1 : copies));
+		elements = saturating_add(saturating_mul(each, p->layer_sum),
+					  saturating_add(saturating_mul(2, p->embedding), p->norm));
+		sum = saturating_add(
+			sum,
+			saturating_mul(saturating_mul(saturating_mul(elements, tensor),
+						      checkpoint_datatype_bytes[layers_type(p)]),
+				       p->zero == 1 || p->zero == 2 ? 1 : copies));
 	}
-	return plus(sum, p->groups ? times(optimizer_bytes(p), writers) : 0);
+	return saturating_add(sum, p->groups ? saturating_mul(optimizer_bytes(p), writers) : 0);
 }
 
 /* Bytes of layers that DLIO allocates on a rank, and so counts. */
@@ -478,7 +491,8 @@ void checkpoint_plan_totals(const struct checkpoint_plan *p, struct checkpoint_t
 	*out = (struct checkpoint_totals){
 		.ranks = (uint64_t)p->ranks,
 		.whole_ranks =
-			times(times((uint64_t)p->tensor, (uint64_t)p->pipeline), (uint64_t)p->data),
+			saturating_mul(saturating_mul((uint64_t)p->tensor, (uint64_t)p->pipeline),
+				       (uint64_t)p->data),
 		.whole_bytes = whole_bytes(p),
 	};
 	for (int64_t rank = 0; rank < p->ranks; rank++) {

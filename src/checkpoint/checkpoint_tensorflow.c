@@ -33,14 +33,14 @@ struct keyed {
 	uint64_t index;
 };
 
-static void varint(struct buf *b, uint64_t v)
+static void put_varint(struct buf *b, uint64_t v)
 {
 	for (; v >= 128; v >>= 7)
 		buf_putc(b, (char)(v | 128));
 	buf_putc(b, (char)v);
 }
 
-static size_t varint_bytes(uint64_t v)
+static size_t varint_size(uint64_t v)
 {
 	size_t n = 1;
 
@@ -49,25 +49,25 @@ static size_t varint_bytes(uint64_t v)
 	return n;
 }
 
-static void fixed32(struct buf *b, uint32_t v)
+static void put_fixed32(struct buf *b, uint32_t v)
 {
 	for (int i = 0; i < 32; i += 8)
 		buf_putc(b, (char)(v >> i));
 }
 
 /* A field of a protocol buffer; numbers that are 0 are left out. */
-static void number(struct buf *b, unsigned field, uint64_t v)
+static void put_number(struct buf *b, unsigned field, uint64_t v)
 {
 	if (v == 0)
 		return;
-	varint(b, field << 3);
-	varint(b, v);
+	put_varint(b, field << 3);
+	put_varint(b, v);
 }
 
-static void bytes(struct buf *b, unsigned field, const void *p, size_t n)
+static void put_bytes(struct buf *b, unsigned field, const void *p, size_t n)
 {
-	varint(b, field << 3 | 2);
-	varint(b, n);
+	put_varint(b, field << 3 | 2);
+	put_varint(b, n);
 	buf_append(b, p, n);
 }
 
@@ -77,7 +77,7 @@ static int by_key(const void *a, const void *b)
 }
 
 /* All keys in order, in w->directory; *n gets how many. */
-static const struct keyed *sorted(struct file_writer *w, uint64_t *n)
+static const struct keyed *tensors_by_key(struct file_writer *w, uint64_t *n)
 {
 	struct keyed graph = {.key = GRAPH_KEY, .index = GRAPH};
 	struct keyed counter = {.key = COUNTER_KEY, .index = COUNTER};
@@ -101,28 +101,28 @@ static const struct keyed *sorted(struct file_writer *w, uint64_t *n)
 /* ---- the object graph ---- */
 
 /* children { node_id, local_name } */
-static void child(struct buf *node, uint64_t id, const char *name)
+static void put_child(struct buf *node, uint64_t id, const char *name)
 {
 	size_t text = strlen(name);
 
-	varint(node, 1 << 3 | 2);
-	varint(node, (id ? 1 + varint_bytes(id) : 0) + 1 + varint_bytes(text) + text);
-	number(node, 1, id);
-	bytes(node, 2, name, text);
+	put_varint(node, 1 << 3 | 2);
+	put_varint(node, (id ? 1 + varint_size(id) : 0) + 1 + varint_size(text) + text);
+	put_number(node, 1, id);
+	put_bytes(node, 2, name, text);
 }
 
 /* A node that holds a variable: attributes { name, full_name, checkpoint_key } */
-static void variable(struct buf *graph, const char *key)
+static void put_variable(struct buf *graph, const char *key)
 {
 	struct buf node = {0}, attribute = {0};
 	char full[96];
 
 	snprintf(full, sizeof(full), "%s" SUFFIX, key);
-	bytes(&attribute, 1, "VARIABLE_VALUE", 14);
-	bytes(&attribute, 2, "Variable", 8);
-	bytes(&attribute, 3, full, strlen(full));
-	bytes(&node, 2, attribute.data, attribute.len);
-	bytes(graph, 1, node.data, node.len);
+	put_bytes(&attribute, 1, "VARIABLE_VALUE", 14);
+	put_bytes(&attribute, 2, "Variable", 8);
+	put_bytes(&attribute, 3, full, strlen(full));
+	put_bytes(&node, 2, attribute.data, attribute.len);
+	put_bytes(graph, 1, node.data, node.len);
 	buf_release(&attribute);
 	buf_release(&node);
 }
@@ -140,7 +140,7 @@ static void make_graph(struct file_writer *w)
 	buf_reset(&w->meta);
 	for (uint64_t i = 0; i < n;) {
 		checkpoint_tensor_at(p, w->file, i, &t);
-		child(&root, id++, t.outer[0] ? t.outer : t.key);
+		put_child(&root, id++, t.outer[0] ? t.outer : t.key);
 		if (!t.outer[0]) {
 			i++;
 			continue;
@@ -149,8 +149,8 @@ static void make_graph(struct file_writer *w)
 			if (++i < n)
 				checkpoint_tensor_at(p, w->file, i, &u);
 	}
-	child(&root, id, "save_counter");
-	bytes(&w->meta, 1, root.data, root.len);
+	put_child(&root, id, "save_counter");
+	put_bytes(&w->meta, 1, root.data, root.len);
 	id = 1;
 	for (uint64_t i = 0; i < n;) {
 		char key[56];
@@ -159,26 +159,26 @@ static void make_graph(struct file_writer *w)
 		checkpoint_tensor_at(p, w->file, i, &t);
 		if (!t.outer[0]) {
 			snprintf(key, sizeof(key), "%s/", t.key);
-			variable(&w->meta, key);
+			put_variable(&w->meta, key);
 			id++;
 			i++;
 			continue;
 		}
 		buf_reset(&inner);
 		for (u = t; end < n && strcmp(u.outer, t.outer) == 0;) {
-			child(&inner, id + 1 + end - i, u.key);
+			put_child(&inner, id + 1 + end - i, u.key);
 			if (++end < n)
 				checkpoint_tensor_at(p, w->file, end, &u);
 		}
-		bytes(&w->meta, 1, inner.data, inner.len);
+		put_bytes(&w->meta, 1, inner.data, inner.len);
 		for (; i < end; i++, id++) {
 			checkpoint_tensor_at(p, w->file, i, &u);
 			snprintf(key, sizeof(key), "%s/%s/", u.outer, u.key);
-			variable(&w->meta, key);
+			put_variable(&w->meta, key);
 		}
 		id++;
 	}
-	variable(&w->meta, COUNTER_KEY);
+	put_variable(&w->meta, COUNTER_KEY);
 	buf_release(&root);
 	buf_release(&inner);
 }
@@ -190,8 +190,8 @@ static uint32_t graph_head(const struct buf *graph, struct buf *out)
 	uint32_t length = (uint32_t)graph->len, crc = crc32c_update(0, &length, 4);
 	uint32_t masked = crc32c_masked(crc);
 
-	varint(out, graph->len);
-	fixed32(out, masked);
+	put_varint(out, graph->len);
+	put_fixed32(out, masked);
 	crc = crc32c_update(crc, &masked, 4);
 	return crc32c_update(crc, graph->data, graph->len);
 }
@@ -203,7 +203,7 @@ static const unsigned char counter_bytes[8] = {1};
 static void write_data(struct file_writer *w)
 {
 	uint64_t n;
-	const struct keyed *order = sorted(w, &n);
+	const struct keyed *order = tensors_by_key(w, &n);
 
 	make_graph(w);
 	for (uint64_t i = 0; i < n; i++) {
@@ -243,13 +243,13 @@ static void block_end(struct buf *out, struct buf *block, struct buf *restarts, 
 	uint32_t crc;
 
 	buf_append(block, restarts->data, restarts->len);
-	fixed32(block, count);
+	put_fixed32(block, count);
 	handle[0] = out->len;
 	handle[1] = block->len;
 	buf_putc(block, 0); /* not compressed */
 	crc = crc32c_update(0, block->data, block->len);
 	buf_append(out, block->data, block->len);
-	fixed32(out, crc32c_masked(crc));
+	put_fixed32(out, crc32c_masked(crc));
 	buf_reset(block);
 	buf_reset(restarts);
 }
@@ -262,12 +262,12 @@ static void table_flush(struct table *t)
 	if (t->block.len == 0)
 		return;
 	block_end(t->out, &t->block, &t->restarts, t->restart_count, handle);
-	varint(&value, handle[0]);
-	varint(&value, handle[1]);
+	put_varint(&value, handle[0]);
+	put_varint(&value, handle[1]);
 	/* every entry of the index is a restart */
-	varint(&t->index, 0);
-	varint(&t->index, strlen(t->last));
-	varint(&t->index, value.len);
+	put_varint(&t->index, 0);
+	put_varint(&t->index, strlen(t->last));
+	put_varint(&t->index, value.len);
 	buf_puts(&t->index, t->last);
 	buf_append(&t->index, value.data, value.len);
 	buf_release(&value);
@@ -279,16 +279,16 @@ static void table_add(struct table *t, const char *key, const struct buf *value)
 	size_t shared = 0, n = strlen(key);
 
 	if (t->restart_count == 0 || t->since == RESTART) {
-		fixed32(&t->restarts, (uint32_t)t->block.len);
+		put_fixed32(&t->restarts, (uint32_t)t->block.len);
 		t->restart_count++;
 		t->since = 0;
 	} else {
 		while (shared < n && key[shared] == t->last[shared])
 			shared++;
 	}
-	varint(&t->block, shared);
-	varint(&t->block, n - shared);
-	varint(&t->block, value->len);
+	put_varint(&t->block, shared);
+	put_varint(&t->block, n - shared);
+	put_varint(&t->block, value->len);
 	buf_append(&t->block, key + shared, n - shared);
 	buf_append(&t->block, value->data, value->len);
 	t->since++;
@@ -305,7 +305,7 @@ static void index_restarts(const struct buf *index, struct buf *restarts, uint32
 	for (size_t at = 0; at < index->len;) {
 		uint64_t part[3] = {0};
 
-		fixed32(restarts, (uint32_t)at);
+		put_fixed32(restarts, (uint32_t)at);
 		++*count;
 		for (int i = 0; i < 3; i++)
 			for (int shift = 0;; shift += 7) {
@@ -324,18 +324,18 @@ static void table_end(struct table *t)
 	uint32_t count = 0;
 
 	table_flush(t);
-	fixed32(&t->restarts, 0);
+	put_fixed32(&t->restarts, 0);
 	block_end(t->out, &empty, &t->restarts, 1, meta);
 	index_restarts(&t->index, &t->restarts, &count);
 	block_end(t->out, &t->index, &t->restarts, count, index);
-	varint(&footer, meta[0]);
-	varint(&footer, meta[1]);
-	varint(&footer, index[0]);
-	varint(&footer, index[1]);
+	put_varint(&footer, meta[0]);
+	put_varint(&footer, meta[1]);
+	put_varint(&footer, index[0]);
+	put_varint(&footer, index[1]);
 	while (footer.len < 40)
 		buf_putc(&footer, 0);
-	fixed32(&footer, (uint32_t)MAGIC);
-	fixed32(&footer, (uint32_t)(MAGIC >> 32));
+	put_fixed32(&footer, (uint32_t)MAGIC);
+	put_fixed32(&footer, (uint32_t)(MAGIC >> 32));
 	buf_append(t->out, footer.data, footer.len);
 	buf_release(&footer);
 	buf_release(&empty);
@@ -345,22 +345,22 @@ static void table_end(struct table *t)
 }
 
 /* BundleEntryProto; `elements` UINT64_MAX: a scalar. */
-static void entry(struct buf *b, unsigned type, uint64_t elements, uint64_t offset, uint64_t size,
-		  uint32_t crc)
+static void put_entry(struct buf *b, unsigned type, uint64_t elements, uint64_t offset,
+		      uint64_t size, uint32_t crc)
 {
 	struct buf dim = {0}, shape = {0};
 
 	if (elements != UINT64_MAX) {
-		number(&dim, 1, elements);
-		bytes(&shape, 2, dim.data, dim.len);
+		put_number(&dim, 1, elements);
+		put_bytes(&shape, 2, dim.data, dim.len);
 	}
 	buf_reset(b);
-	number(b, 1, type);
-	bytes(b, 2, shape.data, shape.len);
-	number(b, 4, offset);
-	number(b, 5, size);
-	varint(b, 6 << 3 | 5);
-	fixed32(b, crc32c_masked(crc));
+	put_number(b, 1, type);
+	put_bytes(b, 2, shape.data, shape.len);
+	put_number(b, 4, offset);
+	put_number(b, 5, size);
+	put_varint(b, 6 << 3 | 5);
+	put_fixed32(b, crc32c_masked(crc));
 	buf_release(&dim);
 	buf_release(&shape);
 }
@@ -372,7 +372,7 @@ static void make_index(struct file_writer *w, bool sums)
 	struct table t = {.out = &w->index};
 	struct buf value = {0};
 	uint64_t n, offset = 0;
-	const struct keyed *order = sorted(w, &n);
+	const struct keyed *order = tensors_by_key(w, &n);
 
 	make_graph(w);
 	buf_reset(&w->index);
@@ -388,12 +388,13 @@ static void make_index(struct file_writer *w, bool sums)
 		if (order[i].index == GRAPH) {
 			uint32_t crc = graph_head(&w->meta, &head);
 
-			entry(&value, DT_STRING, UINT64_MAX, offset, head.len + w->meta.len, crc);
+			put_entry(&value, DT_STRING, UINT64_MAX, offset, head.len + w->meta.len,
+				  crc);
 			offset += head.len + w->meta.len;
 			buf_release(&head);
 		} else if (order[i].index == COUNTER) {
-			entry(&value, DT_INT64, UINT64_MAX, offset, 8,
-			      crc32c_update(0, counter_bytes, 8));
+			put_entry(&value, DT_INT64, UINT64_MAX, offset, 8,
+				  crc32c_update(0, counter_bytes, 8));
 			offset += 8;
 		} else {
 			const struct content_pool *pool;
@@ -402,8 +403,8 @@ static void make_index(struct file_writer *w, bool sums)
 			checkpoint_tensor_at(w->common->plan, w->file, order[i].index, &x);
 			pool = pool_of(w->common, x.type);
 			phase = sums ? content_phase(pool, w->key, x.index, offset) : 0;
-			entry(&value, tf_types[x.type], x.elements, offset, x.bytes,
-			      sums ? content_crc32c(pool, phase, x.bytes) : 0);
+			put_entry(&value, tf_types[x.type], x.elements, offset, x.bytes,
+				  sums ? content_crc32c(pool, phase, x.bytes) : 0);
 			offset += x.bytes;
 		}
 		table_add(&t, key, &value);
@@ -462,7 +463,7 @@ static int tensorflow_read(struct file_reader *r, unsigned part, struct err *e)
 	if (part == 1)
 		return read_index(r, e);
 	m->file = r->file;
-	order = sorted(m, &n);
+	order = tensors_by_key(m, &n);
 	make_graph(m);
 	for (uint64_t i = 0; i < n && rc == 0; i++) {
 		struct checkpoint_tensor t;

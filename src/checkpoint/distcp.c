@@ -34,15 +34,15 @@ static void distcp_write(struct file_writer *w, unsigned part)
 		torch_archive(w, i, 1, true);
 }
 
-struct one {
+struct single_tensor {
 	struct file_reader *r;
 	uint64_t index;
 };
 
-static int read_one(void *arg, const struct pickle_tensor *t, uint64_t place, uint64_t bytes,
-		    struct pybuffer *py, struct err *e)
+static int read_single(void *arg, const struct pickle_tensor *t, uint64_t place, uint64_t bytes,
+		       struct pybuffer *py, struct err *e)
 {
-	struct one *x = arg;
+	struct single_tensor *x = arg;
 	struct checkpoint_tensor want;
 	int rc;
 
@@ -62,7 +62,7 @@ static int distcp_read(struct file_reader *r, unsigned part, struct err *e)
 		r->buffer_bytes = SLICE_BUFFER;
 	file_writer_measure(m, r->file);
 	for (uint64_t i = 0; i < r->file->tensors && rc == 0; i++) {
-		struct one x = {.r = r, .index = i};
+		struct single_tensor x = {.r = r, .index = i};
 		uint64_t begin = m->stream->offset;
 
 		torch_archive(m, i, 1, true);
@@ -70,15 +70,15 @@ static int distcp_read(struct file_reader *r, unsigned part, struct err *e)
 			return read_wrong(
 				r, e, "has %" PRIu64 " bytes, but at least %" PRIu64 " are needed",
 				r->file_bytes, m->stream->offset);
-		rc = torch_read_archive(r, begin, m->stream->offset, r->buffer_bytes, read_one, &x,
-					e);
+		rc = torch_read_archive(r, begin, m->stream->offset, r->buffer_bytes, read_single,
+					&x, e);
 	}
 	return rc;
 }
 
 /* ---- .metadata ---- */
 
-struct item {
+struct placed_tensor {
 	char name[64];
 	char path[48];
 	int64_t rank;
@@ -87,14 +87,14 @@ struct item {
 	uint64_t chunk;                    /* place of its elements in the whole tensor */
 };
 
-struct items {
-	struct item *v;
+struct placed_tensors {
+	struct placed_tensor *v;
 	size_t n, cap;
 };
 
 static int by_tensor(const void *a, const void *b)
 {
-	const struct item *x = a, *y = b;
+	const struct placed_tensor *x = a, *y = b;
 	int c = strcmp(x->name, y->name);
 
 	return c ? c : (x->rank > y->rank) - (x->rank < y->rank);
@@ -113,17 +113,17 @@ static void tensor_name(const struct checkpoint_file *f, const struct checkpoint
 			 t->outer[0] ? "." : "", t->key);
 }
 
-static int add_file(struct file_writer *w, const struct checkpoint_file *f, struct items *all,
-		    struct err *e)
+static int place_file(struct file_writer *w, const struct checkpoint_file *f,
+		      struct placed_tensors *all, struct err *e)
 {
 	file_writer_measure(w, f);
 	for (uint64_t i = 0; i < f->tensors; i++) {
 		struct checkpoint_tensor t;
-		struct item *x;
+		struct placed_tensor *x;
 
 		if (all->n == all->cap) {
 			size_t cap = all->cap ? 2 * all->cap : 1024;
-			struct item *v = realloc(all->v, cap * sizeof(*v));
+			struct placed_tensor *v = realloc(all->v, cap * sizeof(*v));
 
 			if (!v)
 				return err_set(e, ERR_DATA,
@@ -133,10 +133,10 @@ static int add_file(struct file_writer *w, const struct checkpoint_file *f, stru
 		}
 		x = &all->v[all->n++];
 		checkpoint_tensor_at(w->common->plan, f, i, &t);
-		*x = (struct item){.rank = f->rank,
-				   .type = t.type,
-				   .elements = t.elements,
-				   .offset = w->stream->offset};
+		*x = (struct placed_tensor){.rank = f->rank,
+					    .type = t.type,
+					    .elements = t.elements,
+					    .offset = w->stream->offset};
 		tensor_name(f, &t, x->name, sizeof(x->name));
 		snprintf(x->path, sizeof(x->path), "%.40s.distcp", f->name);
 		torch_archive(w, i, 1, true);
@@ -145,7 +145,7 @@ static int add_file(struct file_writer *w, const struct checkpoint_file *f, stru
 	return 0;
 }
 
-static int collect(struct file_writer *w, struct items *all, struct err *e)
+static int place_all(struct file_writer *w, struct placed_tensors *all, struct err *e)
 {
 	const struct checkpoint_plan *p = w->common->plan;
 	int rc = 0;
@@ -158,7 +158,7 @@ static int collect(struct file_writer *w, struct items *all, struct err *e)
 
 			checkpoint_file_at(p, rank, i, &f);
 			distcp_name(p, &f, i, f.name, sizeof(f.name));
-			rc = add_file(w, &f, all, e);
+			rc = place_file(w, &f, all, e);
 		}
 	}
 	if (rc < 0 || all->n == 0)
@@ -179,7 +179,7 @@ struct metadata_writer {
 };
 
 /* A new object of a class, whose state is to follow. */
-static void object(struct metadata_writer *m, enum class class)
+static void put_object(struct metadata_writer *m, enum class class)
 {
 	static const struct {
 		const char *older, *newer, *name;
@@ -209,107 +209,108 @@ static void object(struct metadata_writer *m, enum class class)
 					: "MEM_FORMAT_ENCODING");
 	if (class == MEMORY) { /* contiguous */
 		pickle_int(&m->p, 0);
-		pickle_op(&m->p, 0x85);
-		pickle_op(&m->p, 'R');
+		pickle_op(&m->p, PICKLE_OP_TUPLE1);
+		pickle_op(&m->p, PICKLE_OP_REDUCE);
 		return;
 	}
-	pickle_op(&m->p, ')');
-	pickle_op(&m->p, 0x81);
+	pickle_op(&m->p, PICKLE_OP_EMPTY_TUPLE);
+	pickle_op(&m->p, PICKLE_OP_NEWOBJ);
 }
 
-static void key(struct metadata_writer *m, const char *s)
+static void put_key(struct metadata_writer *m, const char *s)
 {
-	pickle_op(&m->p, 'X');
+	pickle_op(&m->p, PICKLE_OP_BINUNICODE);
 	for (int i = 0; i < 32; i += 8)
 		pickle_op(&m->p, (unsigned char)(strlen(s) >> i));
 	buf_puts(m->p.out, s);
 }
 
 /* torch.Size([n]) */
-static void size(struct metadata_writer *m, uint64_t n)
+static void put_size(struct metadata_writer *m, uint64_t n)
 {
 	pickle_global(&m->p, &m->size, "torch", "Size");
 	pickle_int(&m->p, (int64_t)n);
-	pickle_op(&m->p, 0x85);
-	pickle_op(&m->p, 0x85);
-	pickle_op(&m->p, 'R');
+	pickle_op(&m->p, PICKLE_OP_TUPLE1);
+	pickle_op(&m->p, PICKLE_OP_TUPLE1);
+	pickle_op(&m->p, PICKLE_OP_REDUCE);
 }
 
-static void properties(struct metadata_writer *m, enum checkpoint_datatype type)
+static void put_properties(struct metadata_writer *m, enum checkpoint_datatype type)
 {
 	static const char *const names[CHECKPOINT_DATATYPES] = {"float16", "bfloat16", "float32",
 								"float64", "int8",     "uint8"};
 
-	object(m, PROPERTIES);
-	pickle_op(&m->p, '(');
+	put_object(m, PROPERTIES);
+	pickle_op(&m->p, PICKLE_OP_MARK);
 	pickle_global(&m->p, &m->type[type], "torch", names[type]);
 	pickle_global(&m->p, &m->layout, "torch.serialization", "_get_layout");
-	key(m, "torch.strided");
-	pickle_op(&m->p, 0x85);
-	pickle_op(&m->p, 'R');
-	pickle_op(&m->p, 0x89);
-	object(m, MEMORY);
-	pickle_op(&m->p, 0x89);
-	pickle_op(&m->p, 't');
-	pickle_op(&m->p, 'b');
+	put_key(m, "torch.strided");
+	pickle_op(&m->p, PICKLE_OP_TUPLE1);
+	pickle_op(&m->p, PICKLE_OP_REDUCE);
+	pickle_op(&m->p, PICKLE_OP_NEWFALSE);
+	put_object(m, MEMORY);
+	pickle_op(&m->p, PICKLE_OP_NEWFALSE);
+	pickle_op(&m->p, PICKLE_OP_TUPLE);
+	pickle_op(&m->p, PICKLE_OP_BUILD);
 }
 
-static void tensor_entry(struct metadata_writer *m, const struct item *x, size_t chunks)
+static void put_tensor_entry(struct metadata_writer *m, const struct placed_tensor *x,
+			     size_t chunks)
 {
-	key(m, x->name);
-	object(m, TENSOR_STORAGE);
-	pickle_op(&m->p, '}');
-	pickle_op(&m->p, '(');
-	key(m, "properties");
-	properties(m, x->type);
-	key(m, "size");
-	size(m, x[chunks - 1].chunk + x[chunks - 1].elements);
-	key(m, "chunks");
-	pickle_op(&m->p, ']');
-	pickle_op(&m->p, '(');
+	put_key(m, x->name);
+	put_object(m, TENSOR_STORAGE);
+	pickle_op(&m->p, PICKLE_OP_EMPTY_DICT);
+	pickle_op(&m->p, PICKLE_OP_MARK);
+	put_key(m, "properties");
+	put_properties(m, x->type);
+	put_key(m, "size");
+	put_size(m, x[chunks - 1].chunk + x[chunks - 1].elements);
+	put_key(m, "chunks");
+	pickle_op(&m->p, PICKLE_OP_EMPTY_LIST);
+	pickle_op(&m->p, PICKLE_OP_MARK);
 	for (size_t i = 0; i < chunks; i++) {
-		object(m, CHUNK);
-		pickle_op(&m->p, '}');
-		pickle_op(&m->p, '(');
-		key(m, "offsets");
-		size(m, x[i].chunk);
-		key(m, "sizes");
-		size(m, x[i].elements);
-		pickle_op(&m->p, 'u');
-		pickle_op(&m->p, 'b');
+		put_object(m, CHUNK);
+		pickle_op(&m->p, PICKLE_OP_EMPTY_DICT);
+		pickle_op(&m->p, PICKLE_OP_MARK);
+		put_key(m, "offsets");
+		put_size(m, x[i].chunk);
+		put_key(m, "sizes");
+		put_size(m, x[i].elements);
+		pickle_op(&m->p, PICKLE_OP_SETITEMS);
+		pickle_op(&m->p, PICKLE_OP_BUILD);
 	}
-	pickle_op(&m->p, 'e');
-	pickle_op(&m->p, 'u');
-	pickle_op(&m->p, 'b');
+	pickle_op(&m->p, PICKLE_OP_APPENDS);
+	pickle_op(&m->p, PICKLE_OP_SETITEMS);
+	pickle_op(&m->p, PICKLE_OP_BUILD);
 }
 
-static void place_entry(struct metadata_writer *m, const struct item *x)
+static void put_place_entry(struct metadata_writer *m, const struct placed_tensor *x)
 {
-	object(m, INDEX);
-	pickle_op(&m->p, '}');
-	pickle_op(&m->p, '(');
-	key(m, "fqn");
-	key(m, x->name);
-	key(m, "index");
-	pickle_op(&m->p, 'N');
-	key(m, "offset");
-	size(m, x->chunk);
-	pickle_op(&m->p, 'u');
-	pickle_op(&m->p, 'b');
-	object(m, STORAGE_INFO);
-	pickle_op(&m->p, '}');
-	pickle_op(&m->p, '(');
-	key(m, "relative_path");
-	key(m, x->path);
-	key(m, "offset");
+	put_object(m, INDEX);
+	pickle_op(&m->p, PICKLE_OP_EMPTY_DICT);
+	pickle_op(&m->p, PICKLE_OP_MARK);
+	put_key(m, "fqn");
+	put_key(m, x->name);
+	put_key(m, "index");
+	pickle_op(&m->p, PICKLE_OP_NONE);
+	put_key(m, "offset");
+	put_size(m, x->chunk);
+	pickle_op(&m->p, PICKLE_OP_SETITEMS);
+	pickle_op(&m->p, PICKLE_OP_BUILD);
+	put_object(m, STORAGE_INFO);
+	pickle_op(&m->p, PICKLE_OP_EMPTY_DICT);
+	pickle_op(&m->p, PICKLE_OP_MARK);
+	put_key(m, "relative_path");
+	put_key(m, x->path);
+	put_key(m, "offset");
 	pickle_int(&m->p, (int64_t)x->offset);
-	key(m, "length");
+	put_key(m, "length");
 	pickle_int(&m->p, (int64_t)x->length);
-	pickle_op(&m->p, 'u');
-	pickle_op(&m->p, 'b');
+	pickle_op(&m->p, PICKLE_OP_SETITEMS);
+	pickle_op(&m->p, PICKLE_OP_BUILD);
 }
 
-static void write_metadata(struct file_writer *w, const struct items *all, struct buf *out)
+static void write_metadata(struct file_writer *w, const struct placed_tensors *all, struct buf *out)
 {
 	struct metadata_writer m = {.newer = w->common->torch == TORCH_2};
 
@@ -317,45 +318,45 @@ static void write_metadata(struct file_writer *w, const struct items *all, struc
 	memset(m.type, -1, sizeof(m.type));
 	m.size = m.layout = -1;
 	pickle_begin(&m.p, out);
-	object(&m, METADATA);
-	pickle_op(&m.p, '}');
-	pickle_op(&m.p, '(');
-	key(&m, "state_dict_metadata");
-	pickle_op(&m.p, '}');
-	pickle_op(&m.p, '(');
+	put_object(&m, METADATA);
+	pickle_op(&m.p, PICKLE_OP_EMPTY_DICT);
+	pickle_op(&m.p, PICKLE_OP_MARK);
+	put_key(&m, "state_dict_metadata");
+	pickle_op(&m.p, PICKLE_OP_EMPTY_DICT);
+	pickle_op(&m.p, PICKLE_OP_MARK);
 	for (size_t i = 0, n; i < all->n; i += n) {
 		for (n = 1; i + n < all->n && strcmp(all->v[i].name, all->v[i + n].name) == 0;)
 			n++;
-		tensor_entry(&m, &all->v[i], n);
+		put_tensor_entry(&m, &all->v[i], n);
 	}
-	pickle_op(&m.p, 'u');
-	key(&m, "planner_data");
-	pickle_op(&m.p, 'N');
-	key(&m, "storage_data");
-	pickle_op(&m.p, '}');
-	pickle_op(&m.p, '(');
+	pickle_op(&m.p, PICKLE_OP_SETITEMS);
+	put_key(&m, "planner_data");
+	pickle_op(&m.p, PICKLE_OP_NONE);
+	put_key(&m, "storage_data");
+	pickle_op(&m.p, PICKLE_OP_EMPTY_DICT);
+	pickle_op(&m.p, PICKLE_OP_MARK);
 	for (size_t i = 0; i < all->n; i++)
-		place_entry(&m, &all->v[i]);
-	pickle_op(&m.p, 'u');
+		put_place_entry(&m, &all->v[i]);
+	pickle_op(&m.p, PICKLE_OP_SETITEMS);
 	if (m.newer) {
-		key(&m, "storage_meta");
-		pickle_op(&m.p, 'N');
+		put_key(&m, "storage_meta");
+		pickle_op(&m.p, PICKLE_OP_NONE);
 	}
-	pickle_op(&m.p, 'u');
-	pickle_op(&m.p, 'b');
+	pickle_op(&m.p, PICKLE_OP_SETITEMS);
+	pickle_op(&m.p, PICKLE_OP_BUILD);
 	pickle_end(&m.p);
 }
 
 static int distcp_commit(struct file_writer *w, unsigned index, const char **name, struct buf *out,
 			 struct err *e)
 {
-	struct items all = {0};
+	struct placed_tensors all = {0};
 	int rc;
 
 	*name = index == 0 ? ".metadata" : NULL;
 	if (index > 0 || !out)
 		return 0;
-	rc = collect(w, &all, e);
+	rc = place_all(w, &all, e);
 	if (rc == 0)
 		write_metadata(w, &all, out);
 	free(all.v);

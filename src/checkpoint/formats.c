@@ -43,8 +43,9 @@ int read_meta(struct file_reader *r, uint64_t offset, void *out, size_t n, struc
 	return io_pread_full(r->io, IO_META, r->blob, r->path, out, n, offset, e);
 }
 
-static int compare(const struct file_reader *r, const struct checkpoint_tensor *t,
-		   uint64_t data_offset, uint64_t done, const void *bytes, size_t n, struct err *e)
+static int compare_payload(const struct file_reader *r, const struct checkpoint_tensor *t,
+			   uint64_t data_offset, uint64_t done, const void *bytes, size_t n,
+			   struct err *e)
 {
 	const struct content_pool *pool = pool_of(r->common, t->type);
 	uint64_t phase;
@@ -76,7 +77,8 @@ static int read_large(struct file_reader *r, const struct checkpoint_tensor *t,
 		int rc = io_pread_full(r->io, IO_DATA, r->blob, r->path, r->piece, (size_t)n,
 				       data_offset + done, e);
 
-		return rc < 0 ? rc : compare(r, t, data_offset, done, r->piece, (size_t)n, e);
+		return rc < 0 ? rc
+			      : compare_payload(r, t, data_offset, done, r->piece, (size_t)n, e);
 	}
 	for (; left > 0 && pieces < PIECES; pieces++) {
 		v[pieces] = (struct iovec){r->piece, left < READ_PIECE ? (size_t)left : READ_PIECE};
@@ -125,7 +127,7 @@ static int read_buffered(struct file_reader *r, struct pybuffer *py,
 	have = py->end - py->pos;
 	if (have > n)
 		have = (size_t)n;
-	rc = compare(r, t, offset, 0, py->buffer + py->pos, have, e);
+	rc = compare_payload(r, t, offset, 0, py->buffer + py->pos, have, e);
 	if (rc < 0)
 		return rc;
 	py->pos += have;
@@ -142,7 +144,7 @@ static int read_buffered(struct file_reader *r, struct pybuffer *py,
 		return e ? err_wrap(e, "reading '%s'", r->path) : (int)got;
 	if ((uint64_t)got < n - have)
 		return read_wrong(r, e, "ends inside the tensor '%s'", t->key);
-	return compare(r, t, offset, have, r->piece, (size_t)got, e);
+	return compare_payload(r, t, offset, have, r->piece, (size_t)got, e);
 }
 
 static int read_mapped(struct file_reader *r, const struct checkpoint_tensor *t, uint64_t offset,
@@ -157,7 +159,7 @@ static int read_mapped(struct file_reader *r, const struct checkpoint_tensor *t,
 
 		rc = io_map_copy(r->io, IO_DATA, &r->map, offset + done, r->piece, now, e);
 		if (rc == 0)
-			rc = compare(r, t, offset, done, r->piece, now, e);
+			rc = compare_payload(r, t, offset, done, r->piece, now, e);
 		done += now;
 	}
 	return rc;

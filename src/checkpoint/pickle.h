@@ -8,6 +8,49 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+/* Opcodes, as CPython's pickletools names them; the numbers are the format's. */
+enum pickle_opcode {
+	PICKLE_OP_MARK = '(',
+	PICKLE_OP_STOP = '.',
+	PICKLE_OP_POP = '0',
+	PICKLE_OP_BINBYTES = 'B',
+	PICKLE_OP_SHORT_BINBYTES = 'C',
+	PICKLE_OP_BINFLOAT = 'G',
+	PICKLE_OP_BININT = 'J',
+	PICKLE_OP_BININT1 = 'K',
+	PICKLE_OP_BININT2 = 'M',
+	PICKLE_OP_NONE = 'N',
+	PICKLE_OP_BINPERSID = 'Q',
+	PICKLE_OP_REDUCE = 'R',
+	PICKLE_OP_SHORT_BINSTRING = 'U',
+	PICKLE_OP_BINUNICODE = 'X',
+	PICKLE_OP_EMPTY_LIST = ']',
+	PICKLE_OP_APPEND = 'a',
+	PICKLE_OP_BUILD = 'b',
+	PICKLE_OP_GLOBAL = 'c',
+	PICKLE_OP_APPENDS = 'e',
+	PICKLE_OP_BINGET = 'h',
+	PICKLE_OP_LONG_BINGET = 'j',
+	PICKLE_OP_BINPUT = 'q',
+	PICKLE_OP_LONG_BINPUT = 'r',
+	PICKLE_OP_SETITEM = 's',
+	PICKLE_OP_TUPLE = 't',
+	PICKLE_OP_EMPTY_TUPLE = ')',
+	PICKLE_OP_SETITEMS = 'u',
+	PICKLE_OP_EMPTY_DICT = '}',
+	PICKLE_OP_PROTO = 0x80,
+	PICKLE_OP_NEWOBJ = 0x81,
+	PICKLE_OP_TUPLE1 = 0x85,
+	PICKLE_OP_TUPLE2 = 0x86,
+	PICKLE_OP_TUPLE3 = 0x87,
+	PICKLE_OP_NEWTRUE = 0x88,
+	PICKLE_OP_NEWFALSE = 0x89,
+	PICKLE_OP_LONG1 = 0x8a,
+	PICKLE_OP_SHORT_BINUNICODE = 0x8c,
+	PICKLE_OP_MEMOIZE = 0x94,
+	PICKLE_OP_FRAME = 0x95,
+};
+
 /* Things that the pickler meets again as the same object, by the place in its memo; -1: not yet. */
 enum pickle_shared {
 	PICKLE_REBUILD, /* torch._utils._rebuild_tensor_v2 */
@@ -25,6 +68,9 @@ struct pickle_writer {
 	int64_t character[128]; /* strings of one character are one object each in CPython */
 };
 
+/* Of the element types, in the order of enum checkpoint_datatype: "FloatStorage". */
+extern const char *const pickle_storage_names[];
+
 /* Appends to `out`, which is the caller's. */
 void pickle_begin(struct pickle_writer *w, struct buf *out);
 void pickle_end(struct pickle_writer *w); /* STOP */
@@ -33,13 +79,10 @@ void pickle_op(struct pickle_writer *w, unsigned char op);
 int64_t pickle_put(struct pickle_writer *w);
 void pickle_get(struct pickle_writer *w, int64_t place);
 void pickle_int(struct pickle_writer *w, int64_t v);
-/* A string that is nowhere else. */
-void pickle_text(struct pickle_writer *w, const char *s);
 /* A key of a map: equal ones of one character are the same object. */
 void pickle_key(struct pickle_writer *w, const char *s);
-/* A global, once, and then from the memo. `slot` NULL: always anew. */
+/* A global, once, and then from the memo. `slot` NULL: written in full each time. */
 void pickle_global(struct pickle_writer *w, int64_t *slot, const char *module, const char *name);
-void pickle_shared_text(struct pickle_writer *w, int64_t *slot, const char *s);
 /* The items of a map of n come in batches: call this before item i and once more with i = n. */
 void pickle_item(struct pickle_writer *w, uint64_t i, uint64_t n);
 /* The tensor of torch.save: a one-dimensional view of a whole storage. */

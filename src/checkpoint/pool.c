@@ -1,6 +1,7 @@
 /* Pools of content and the CRCs of their slices. */
 #include "checkpoint/pool.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,6 +143,7 @@ int content_pieces(const struct content_pool *p, uint64_t phase, uint64_t at, ui
 	size_t pos = (size_t)((phase + at) % p->size);
 	int made = 0;
 
+	assert(p->size > 0 && max > 0);
 	*n = 0;
 	while (*n < want && made < max) {
 		uint64_t left = want - *n;

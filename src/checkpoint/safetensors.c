@@ -33,7 +33,7 @@ static int by_name(const void *a, const void *b)
 }
 
 /* The file's tensors in the order of their names, in w->directory. */
-static const struct named *sorted(struct file_writer *w)
+static const struct named *tensors_by_name(struct file_writer *w)
 {
 	const struct checkpoint_file *f = w->file;
 
@@ -53,7 +53,7 @@ static const struct named *sorted(struct file_writer *w)
 
 static void safetensors_write(struct file_writer *w, unsigned part)
 {
-	const struct named *order = sorted(w);
+	const struct named *order = tensors_by_name(w);
 	uint64_t at = 0;
 	unsigned char length[8];
 
@@ -88,7 +88,7 @@ static void safetensors_write(struct file_writer *w, unsigned part)
 	}
 }
 
-static int get(struct file_reader *r, uint64_t at, void *out, size_t n, struct err *e)
+static int header_read(struct file_reader *r, uint64_t at, void *out, size_t n, struct err *e)
 {
 	if (at > r->file_bytes || n > r->file_bytes - at)
 		return read_wrong(r, e,
@@ -141,7 +141,7 @@ static int read_tensors(struct file_reader *r, const json_t *header, uint64_t da
 
 	/* tensors are read in the order in which the writer laid them down */
 	r->measure->file = r->file;
-	order = sorted(r->measure);
+	order = tensors_by_name(r->measure);
 	for (uint64_t i = 0; i < r->file->tensors && rc == 0; i++) {
 		struct checkpoint_tensor t;
 		uint64_t begin = 0;
@@ -160,7 +160,7 @@ static int safetensors_read(struct file_reader *r, unsigned part, struct err *e)
 	uint64_t n = 0;
 	json_error_t why;
 	json_t *header;
-	int rc = get(r, 0, length, 8, e);
+	int rc = header_read(r, 0, length, 8, e);
 
 	(void)part;
 	if (rc < 0)
@@ -175,7 +175,7 @@ static int safetensors_read(struct file_reader *r, unsigned part, struct err *e)
 	buf_reset(&r->meta);
 	if (!buf_room(&r->meta, (size_t)n))
 		return read_wrong(r, e, "no memory for its header of %" PRIu64 " bytes", n);
-	rc = get(r, 8, r->meta.data, (size_t)n, e);
+	rc = header_read(r, 8, r->meta.data, (size_t)n, e);
 	if (rc < 0)
 		return rc;
 	header = json_loadb(r->meta.data, (size_t)n, JSON_REJECT_DUPLICATES, &why);

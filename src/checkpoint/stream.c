@@ -1,6 +1,7 @@
 /* The buffering of libraries, over lists of pieces. */
 #include "checkpoint/stream.h"
 
+#include <assert.h>
 #include <string.h>
 
 size_t stream_arena_bytes(enum stream_law law, size_t limit)
@@ -11,6 +12,7 @@ size_t stream_arena_bytes(enum stream_law law, size_t limit)
 void stream_start(struct stream *s, enum stream_law law, size_t limit, void *arena,
 		  const struct io *io, struct blob *blob, struct err *e)
 {
+	assert(limit > 0 && (arena || !blob));
 	s->io = io;
 	s->blob = blob;
 	s->law = law;
@@ -26,7 +28,7 @@ void stream_start(struct stream *s, enum stream_law law, size_t limit, void *are
 	s->e = e;
 }
 
-static void submit(struct stream *s, const struct iovec *v, int pieces, size_t n)
+static void submit_pieces(struct stream *s, const struct iovec *v, int pieces, size_t n)
 {
 	const struct stop_flag *stop = s->io->stop;
 	ssize_t r;
@@ -50,7 +52,7 @@ static void submit(struct stream *s, const struct iovec *v, int pieces, size_t n
 int stream_flush(struct stream *s)
 {
 	if (s->blob)
-		submit(s, s->v, s->pieces, s->pending);
+		submit_pieces(s, s->v, s->pieces, s->pending);
 	s->pieces = 0;
 	s->pending = 0;
 	s->arena_used = 0;
@@ -58,7 +60,7 @@ int stream_flush(struct stream *s)
 }
 
 /* Bytes that may be kept before the next request must go out. */
-static size_t room(const struct stream *s)
+static size_t room_left(const struct stream *s)
 {
 	if (s->law == STREAM_BLOCKS)
 		return s->limit - (size_t)((s->written + s->pending) % s->limit);
@@ -88,6 +90,7 @@ static unsigned char *arena_take(struct stream *s, size_t n)
 
 	if (s->arena_used + n > s->arena_bytes || s->pieces == STREAM_PIECES_MAX)
 		stream_flush(s);
+	assert(s->arena_used + n <= s->arena_bytes);
 	at = s->arena + s->arena_used;
 	s->arena_used += n;
 	return at;
@@ -101,8 +104,8 @@ static void keep_copy(struct stream *s, const void *bytes, size_t n)
 		size_t now = n < s->arena_bytes ? n : s->arena_bytes;
 		unsigned char *to;
 
-		if (s->law == STREAM_BLOCKS && now > room(s))
-			now = room(s);
+		if (s->law == STREAM_BLOCKS && now > room_left(s))
+			now = room_left(s);
 		to = arena_take(s, now);
 		memcpy(to, from, now);
 		keep_piece(s, to, now);
@@ -118,8 +121,8 @@ static void keep_payload(struct stream *s, const struct content_pool *pool, uint
 		uint64_t got, now = n;
 		struct iovec v;
 
-		if (s->law == STREAM_BLOCKS && now > room(s))
-			now = room(s);
+		if (s->law == STREAM_BLOCKS && now > room_left(s))
+			now = room_left(s);
 		if (n <= STREAM_COPY_MAX && now <= s->arena_bytes) {
 			unsigned char *to = arena_take(s, (size_t)now);
 
@@ -151,13 +154,13 @@ static void write_payload(struct stream *s, const struct content_pool *pool, uin
 }
 
 /* Whether a call of n bytes is written by itself; makes room for it otherwise. */
-static bool alone(struct stream *s, uint64_t n)
+static bool written_alone(struct stream *s, uint64_t n)
 {
-	bool fits = s->law == STREAM_RUST ? n < room(s) : n <= room(s);
+	bool fits = s->law == STREAM_RUST ? n < room_left(s) : n <= room_left(s);
 
 	if (s->law == STREAM_BLOCKS || fits)
 		return false;
-	if (s->law != STREAM_RUST || n > room(s))
+	if (s->law != STREAM_RUST || n > room_left(s))
 		stream_flush(s);
 	return s->law == STREAM_RUST ? n >= s->limit : n > s->limit;
 }
@@ -170,18 +173,18 @@ void stream_put(struct stream *s, const void *bytes, size_t n)
 	s->offset += n;
 	if (s->rc < 0 || !s->blob || n == 0)
 		return;
-	if (!alone(s, n)) {
+	if (!written_alone(s, n)) {
 		keep_copy(s, bytes, n);
 		return;
 	}
 	stream_flush(s);
 	if (s->law != STREAM_PIECES) {
-		submit(s, &v, 1, n);
+		submit_pieces(s, &v, 1, n);
 		return;
 	}
 	for (; n > s->limit; n -= s->limit, from += s->limit) {
 		v = (struct iovec){(void *)(uintptr_t)from, s->limit};
-		submit(s, &v, 1, s->limit);
+		submit_pieces(s, &v, 1, s->limit);
 	}
 	keep_copy(s, from, n);
 }
@@ -193,7 +196,7 @@ void stream_payload(struct stream *s, const struct content_pool *pool, uint64_t 
 	s->offset += n;
 	if (s->rc < 0 || !s->blob || n == 0)
 		return;
-	if (!alone(s, n)) {
+	if (!written_alone(s, n)) {
 		keep_payload(s, pool, phase, 0, n);
 		return;
 	}

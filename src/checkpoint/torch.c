@@ -21,24 +21,24 @@ struct map_writer {
 	uint64_t next, end;
 };
 
-static void advance(struct map_writer *m)
+static void load_next(struct map_writer *m)
 {
 	if (m->next < m->end)
 		checkpoint_tensor_at(m->w->common->plan, m->w->file, m->next, &m->t);
 }
 
-static void one_tensor(struct map_writer *m)
+static void pickle_next_tensor(struct map_writer *m)
 {
 	char key[24];
 
 	snprintf(key, sizeof(key), "%" PRIu64, m->t.index);
 	pickle_tensor(&m->p, m->t.type, key, m->t.elements);
 	m->next++;
-	advance(m);
+	load_next(m);
 }
 
 /* Tensors from m->next on with the same outer key. */
-static uint64_t run_length(const struct map_writer *m)
+static uint64_t inner_count(const struct map_writer *m)
 {
 	struct checkpoint_tensor t = m->t;
 	uint64_t n = 1;
@@ -74,15 +74,15 @@ static uint64_t outer_count(struct map_writer *m)
 
 static int64_t inner_map(struct map_writer *m)
 {
-	uint64_t n = run_length(m);
+	uint64_t n = inner_count(m);
 	int64_t place;
 
-	pickle_op(&m->p, '}');
+	pickle_op(&m->p, PICKLE_OP_EMPTY_DICT);
 	place = pickle_put(&m->p);
 	for (uint64_t i = 0; i < n; i++) {
 		pickle_item(&m->p, i, n);
 		pickle_key(&m->p, m->t.key);
-		one_tensor(m);
+		pickle_next_tensor(m);
 	}
 	pickle_item(&m->p, n, n);
 	return place;
@@ -98,8 +98,8 @@ static void pickle_file(struct file_writer *w)
 	buf_reset(&w->meta);
 	pickle_begin(&m.p, &w->meta);
 	n = outer_count(&m);
-	advance(&m);
-	pickle_op(&m.p, '}');
+	load_next(&m);
+	pickle_op(&m.p, PICKLE_OP_EMPTY_DICT);
 	pickle_put(&m.p);
 	for (uint64_t i = 0; i < n; i++) {
 		pickle_item(&m.p, i, n);
@@ -114,7 +114,7 @@ static void pickle_file(struct file_writer *w)
 			shared = inner_map(&m);
 		} else {
 			pickle_key(&m.p, m.t.key);
-			one_tensor(&m);
+			pickle_next_tensor(&m);
 		}
 	}
 	pickle_item(&m.p, n, n);
@@ -133,7 +133,7 @@ static void pickle_single(struct file_writer *w, uint64_t index)
 	pickle_end(&p);
 }
 
-static void storage(struct file_writer *w, struct torch_zip *z, uint64_t index, uint64_t name)
+static void write_storage(struct file_writer *w, struct torch_zip *z, uint64_t index, uint64_t name)
 {
 	const struct content_pool *pool;
 	struct checkpoint_tensor t;
@@ -176,7 +176,7 @@ void torch_archive(struct file_writer *w, uint64_t first, uint64_t tensors, bool
 		torch_zip_put(&z, "byteorder", "little", 6);
 	}
 	for (uint64_t i = 0; i < tensors; i = torch_next_name(i, tensors))
-		storage(w, &z, first + i, i);
+		write_storage(w, &z, first + i, i);
 	torch_zip_put(&z, "version", "3\n", 2);
 	if (newer) {
 		char id[41];
@@ -207,7 +207,7 @@ uint64_t torch_next_name(uint64_t x, uint64_t n)
  * storage in the order in which the pickle names it. PyTorch 1.13 asks its file object for these
  * ranges; the object's buffer makes the requests of them (strace in tests/interop). */
 
-struct entry {
+struct archive_record {
 	char name[64]; /* without the archive's own name */
 	uint64_t local, bytes;
 };
@@ -217,14 +217,14 @@ struct archive {
 	uint64_t begin, end;
 	struct pybuffer py;
 	bool buffered; /* py is in use */
-	struct entry *entry;
+	struct archive_record *entry;
 	size_t entries;
 	torch_tensor_fn fn;
 	void *arg;
 };
 
 /* A range of the archive. */
-static int get(struct archive *a, uint64_t at, void *out, size_t n, struct err *e)
+static int archive_read(struct archive *a, uint64_t at, void *out, size_t n, struct err *e)
 {
 	ssize_t got;
 
@@ -249,27 +249,28 @@ static int find_directory(struct archive *a, struct zip_end *end, struct err *e)
 	uint64_t size = a->end - a->begin, record, at64;
 	size_t n = size < TAIL_STEP ? (size_t)size : TAIL_STEP;
 	unsigned char tail[TAIL_STEP];
-	int rc = get(a, size - n, tail, n, e);
+	int rc = archive_read(a, size - n, tail, n, e);
 
 	if (rc == 0)
 		rc = zip_parse_end(tail, n, size, end, &record, e);
 	/* the library reads each record anew, though it has them */
 	if (rc == 0)
-		rc = get(a, record, tail, ZIP_EOCD_BYTES, e);
+		rc = archive_read(a, record, tail, ZIP_EOCD_BYTES, e);
 	if (rc < 0 || record < ZIP64_LOCATOR_BYTES)
 		return rc;
-	rc = get(a, record - ZIP64_LOCATOR_BYTES, tail, ZIP64_LOCATOR_BYTES, e);
+	rc = archive_read(a, record - ZIP64_LOCATOR_BYTES, tail, ZIP64_LOCATOR_BYTES, e);
 	if (rc < 0 || !zip_parse_locator(tail, &at64))
 		return rc < 0 || !end->needs_zip64 ? rc : zip_end_without_zip64(end, record, e);
 	if (at64 > size - ZIP64_EOCD_BYTES)
 		return read_wrong(a->r, e, "its zip64 record is outside the archive");
-	rc = get(a, at64, tail, ZIP64_EOCD_BYTES, e);
+	rc = archive_read(a, at64, tail, ZIP64_EOCD_BYTES, e);
 	return rc < 0 ? rc : zip_parse_end64(tail, ZIP64_EOCD_BYTES, size, end, e);
 }
 
-static int by_name(const void *a, const void *b)
+static int by_record_name(const void *a, const void *b)
 {
-	return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
+	return strcmp(((const struct archive_record *)a)->name,
+		      ((const struct archive_record *)b)->name);
 }
 
 static int read_directory(struct archive *a, struct err *e)
@@ -287,7 +288,7 @@ static int read_directory(struct archive *a, struct err *e)
 	buf_reset(&a->r->meta);
 	if (!buf_room(&a->r->meta, (size_t)end.directory_bytes))
 		return read_wrong(a->r, e, "no memory for its directory");
-	rc = get(a, end.directory_offset, a->r->meta.data, (size_t)end.directory_bytes, e);
+	rc = archive_read(a, end.directory_offset, a->r->meta.data, (size_t)end.directory_bytes, e);
 	a->entry = rc < 0 ? NULL : calloc(end.entries ? (size_t)end.entries : 1, sizeof(*a->entry));
 	if (rc == 0 && !a->entry)
 		return read_wrong(a->r, e, "no memory for its %" PRIu64 " records", end.entries);
@@ -311,24 +312,25 @@ static int read_directory(struct archive *a, struct err *e)
 		a->entry[a->entries++].bytes = z.bytes;
 	}
 	if (rc == 0)
-		qsort(a->entry, a->entries, sizeof(*a->entry), by_name);
+		qsort(a->entry, a->entries, sizeof(*a->entry), by_record_name);
 	return rc;
 }
 
-static struct entry *find(const struct archive *a, const char *name)
+static struct archive_record *find_record(const struct archive *a, const char *name)
 {
-	struct entry key;
+	struct archive_record key;
 
 	snprintf(key.name, sizeof(key.name), "%s", name);
-	return a->entries ? bsearch(&key, a->entry, a->entries, sizeof(key), by_name) : NULL;
+	return a->entries ? bsearch(&key, a->entry, a->entries, sizeof(key), by_record_name) : NULL;
 }
 
 /* Reads the record's local header; *place gets where its data begin in the archive. */
-static int locate(struct archive *a, const struct entry *x, uint64_t *place, struct err *e)
+static int locate_record(struct archive *a, const struct archive_record *x, uint64_t *place,
+			 struct err *e)
 {
 	unsigned char header[ZIP_LOCAL_BYTES];
 	uint32_t skip = 0;
-	int rc = get(a, x->local, header, sizeof(header), e);
+	int rc = archive_read(a, x->local, header, sizeof(header), e);
 
 	if (rc == 0)
 		rc = zip_parse_local(header, sizeof(header), x->local, &skip, e);
@@ -341,16 +343,16 @@ static int locate(struct archive *a, const struct entry *x, uint64_t *place, str
 static int on_tensor(void *arg, const struct pickle_tensor *t, struct err *e)
 {
 	struct archive *a = arg;
-	const struct entry *x;
+	const struct archive_record *x;
 	char name[80];
 	uint64_t place;
 	int rc;
 
 	snprintf(name, sizeof(name), "data/%s", t->storage);
-	x = find(a, name);
+	x = find_record(a, name);
 	if (!x)
 		return read_wrong(a->r, e, "the tensor '%s' has no record '%s'", t->name, name);
-	rc = locate(a, x, &place, e);
+	rc = locate_record(a, x, &place, e);
 	if (rc == 0)
 		rc = a->fn(a->arg, t, a->begin + place, x->bytes, a->buffered ? &a->py : NULL, e);
 	return rc;
@@ -358,7 +360,8 @@ static int on_tensor(void *arg, const struct pickle_tensor *t, struct err *e)
 
 static int read_pickle(struct archive *a, struct err *e)
 {
-	const struct entry *version = find(a, "version"), *x = find(a, "data.pkl");
+	const struct archive_record *version = find_record(a, "version"),
+				    *x = find_record(a, "data.pkl");
 	char text[64];
 	uint64_t place;
 	int rc;
@@ -371,16 +374,16 @@ static int read_pickle(struct archive *a, struct err *e)
 	if (version->bytes >= sizeof(text) || x->bytes > TORCH_META_MAX)
 		return read_wrong(a->r, e, "its record '%s' is too large",
 				  version->bytes >= sizeof(text) ? "version" : "data.pkl");
-	rc = locate(a, version, &place, e);
+	rc = locate_record(a, version, &place, e);
 	if (rc == 0)
-		rc = get(a, place, text, (size_t)version->bytes, e);
+		rc = archive_read(a, place, text, (size_t)version->bytes, e);
 	if (rc == 0)
-		rc = locate(a, x, &place, e);
+		rc = locate_record(a, x, &place, e);
 	buf_reset(&a->r->meta);
 	if (rc == 0 && !buf_room(&a->r->meta, (size_t)x->bytes))
 		rc = read_wrong(a->r, e, "no memory for its pickle of %" PRIu64 " bytes", x->bytes);
 	if (rc == 0)
-		rc = get(a, place, a->r->meta.data, (size_t)x->bytes, e);
+		rc = archive_read(a, place, a->r->meta.data, (size_t)x->bytes, e);
 	if (rc == 0)
 		rc = pickle_read_tensors(a->r->meta.data, (size_t)x->bytes, TORCH_META_MAX * 4ull,
 					 on_tensor, a, e);
@@ -397,9 +400,9 @@ static int begin_buffered(struct archive *a, size_t buffer, struct err *e)
 	pybuffer_start(&a->py, a->r->io, a->r->blob, a->r->common->python, a->r->file_bytes,
 		       a->r->buffer, buffer);
 	a->buffered = true;
-	rc = get(a, 0, magic, n < 4 ? n : 4, e);
+	rc = archive_read(a, 0, magic, n < 4 ? n : 4, e);
 	pybuffer_seek_end(&a->py, 0);
-	return rc < 0 ? rc : get(a, 0, magic, n, e);
+	return rc < 0 ? rc : archive_read(a, 0, magic, n, e);
 }
 
 int torch_read_archive(struct file_reader *r, uint64_t begin, uint64_t end, size_t buffer,
@@ -418,21 +421,16 @@ int torch_read_archive(struct file_reader *r, uint64_t begin, uint64_t end, size
 	return rc;
 }
 
-static const char *const type_names[CHECKPOINT_DATATYPES] = {
-	"HalfStorage",   "BFloat16Storage", "FloatStorage",
-	"DoubleStorage", "CharStorage",     "ByteStorage",
-};
-
 int torch_expect(struct file_reader *r, const struct pickle_tensor *t,
 		 const struct checkpoint_tensor *want, uint64_t bytes, struct err *e)
 {
-	if (strcmp(t->type, type_names[want->type]) != 0 || t->rank != 1 ||
+	if (strcmp(t->type, pickle_storage_names[want->type]) != 0 || t->rank != 1 ||
 	    t->dims[0] != want->elements || t->offset != 0 || t->storage_elements != want->elements)
 		return read_wrong(r, e,
 				  "the tensor '%s' has %" PRIu64
 				  " elements of %s instead of the expected %" PRIu64 " of %s",
 				  t->name, t->rank == 1 ? t->dims[0] : t->storage_elements, t->type,
-				  want->elements, type_names[want->type]);
+				  want->elements, pickle_storage_names[want->type]);
 	if (bytes != want->bytes)
 		return read_wrong(
 			r, e, "the record of the tensor '%s' has %" PRIu64 " bytes, not %" PRIu64,
@@ -445,8 +443,8 @@ struct expected {
 	uint64_t next;
 };
 
-static int read_one(void *arg, const struct pickle_tensor *t, uint64_t place, uint64_t bytes,
-		    struct pybuffer *py, struct err *e)
+static int read_expected(void *arg, const struct pickle_tensor *t, uint64_t place, uint64_t bytes,
+			 struct pybuffer *py, struct err *e)
 {
 	struct expected *x = arg;
 	const struct checkpoint_file *f = x->r->file;
@@ -477,7 +475,7 @@ static int read_file(struct file_reader *r, unsigned part, struct err *e)
 	int rc;
 
 	(void)part;
-	rc = torch_read_archive(r, 0, r->file_bytes, r->buffer_bytes, read_one, &x, e);
+	rc = torch_read_archive(r, 0, r->file_bytes, r->buffer_bytes, read_expected, &x, e);
 
 	if (rc == 0 && x.next < r->file->tensors)
 		rc = read_wrong(r, e, "%" PRIu64 " of %" PRIu64 " tensors are missing",

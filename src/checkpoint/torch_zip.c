@@ -2,6 +2,7 @@
  * Each stream_put is one call that the library makes. */
 #include "checkpoint/torch_zip.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +22,7 @@ static unsigned char *le(unsigned char *p, uint64_t v, int bytes)
 
 void torch_zip_begin(struct torch_zip *z, struct stream *s, struct buf *directory)
 {
+	/* offsets of the records are those of the archive, not of the file */
 	*z = (struct torch_zip){.stream = s, .directory = directory, .begin = s->offset};
 	buf_reset(directory);
 }
@@ -52,6 +54,7 @@ void torch_zip_record(struct torch_zip *z, const char *name, uint64_t bytes)
 
 	snprintf(z->name, sizeof(z->name), "archive/%s", name);
 	name_bytes = strlen(z->name);
+	assert(name_bytes < sizeof(z->name) - 1); /* none was cut */
 	z->local = z->stream->offset - z->begin;
 	z->bytes = bytes;
 	wide = wide_extra(z, 0, extra);

@@ -1,6 +1,7 @@
 /* The page: data as JSON, and the parts put together. */
 #include "page/page.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ static double rounded(double v, double steps)
 
 /* ---- the timeline of a trace: columns of numbers, so that thousands of spans stay small ---- */
 
-static json_t *number(uint64_t v)
+static json_t *count_or_absent(uint64_t v)
 {
 	return v == TRACE_NONE ? json_integer(ABSENT) : json_count(v);
 }
@@ -126,21 +127,6 @@ static void put_files(json_t *o, const struct trace_view *v)
 	json_put(o, "files", files);
 }
 
-static int64_t file_place(const struct trace_view *v, uint64_t key)
-{
-	size_t low = 0, high = v->paths;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (v->path[mid].key < key)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < v->paths && v->path[low].key == key ? (int64_t)low : ABSENT;
-}
-
 static json_t *spans_json(const struct lanes *l, const struct view_window *w)
 {
 	static const char *const columns[] = {"lane",  "kind",  "name",   "begin", "dur",
@@ -155,18 +141,19 @@ static json_t *spans_json(const struct lanes *l, const struct view_window *w)
 	for (size_t i = 0; i < w->spans; i++) {
 		const struct view_span *s = &w->span[i];
 
+		assert(s->lane < l->v->lanes && s->kind < VIEW_KINDS);
 		json_array_append_new(c[0], json_integer((json_int_t)l->place[s->lane]));
 		json_array_append_new(c[1], json_integer(s->kind));
 		json_array_append_new(c[2], json_integer(s->name));
 		json_array_append_new(c[3], json_integer(s->begin_ns));
 		json_array_append_new(c[4], json_integer(s->dur_ns));
-		json_array_append_new(c[5], number(s->epoch));
-		json_array_append_new(c[6], number(s->step));
-		json_array_append_new(c[7], number(s->sample));
-		json_array_append_new(c[8], json_integer(file_place(l->v, s->file)));
-		json_array_append_new(c[9], number(s->offset));
-		json_array_append_new(c[10], number(s->asked));
-		json_array_append_new(c[11], number(s->moved));
+		json_array_append_new(c[5], count_or_absent(s->epoch));
+		json_array_append_new(c[6], count_or_absent(s->step));
+		json_array_append_new(c[7], count_or_absent(s->sample));
+		json_array_append_new(c[8], json_integer(trace_view_file(l->v, s->file)));
+		json_array_append_new(c[9], count_or_absent(s->offset));
+		json_array_append_new(c[10], count_or_absent(s->asked));
+		json_array_append_new(c[11], count_or_absent(s->moved));
 		json_array_append_new(c[12], json_integer(s->failed));
 	}
 	return o;

@@ -24,7 +24,8 @@ static double last_end(const struct run_record *r)
 }
 
 /* Adds `amount` over [from, to), spread evenly. */
-static void spread(double *v, const struct timeline *t, double from, double to, double amount)
+static void spread_amount(double *v, const struct timeline *t, double from, double to,
+			  double amount)
 {
 	double width = to - from;
 	size_t first, last;
@@ -56,8 +57,8 @@ static void add_block(struct timeline *t, const struct record_phase *p, double b
 	for (size_t i = 0; i < n; i++) {
 		double got = at + p->load[i], done = got + p->compute[i];
 
-		spread(t->busy, t, got, done, p->compute[i]);
-		spread(t->rate, t, at, done + gap, batch);
+		spread_amount(t->busy, t, got, done, p->compute[i]);
+		spread_amount(t->rate, t, at, done + gap, batch);
 		at = done + gap;
 	}
 }

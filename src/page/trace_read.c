@@ -44,7 +44,7 @@ struct trace_reader {
 	size_t next_pending;
 };
 
-uint64_t trace_text_key(const char *text)
+static uint64_t text_key(const char *text)
 {
 	uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
 
@@ -115,7 +115,7 @@ static uint64_t *count_of(struct event *ev, const char *key)
 	return NULL;
 }
 
-static void copy(struct trace_text *to, const struct trace_text *from)
+static void copy_text(struct trace_text *to, const struct trace_text *from)
 {
 	memcpy(to->s, from->s, from->n + 1);
 	to->n = from->n;
@@ -132,11 +132,11 @@ static void take_arg(struct event *ev, const char *key, const struct trace_text 
 		if (!ev->failed)
 			ev->moved = to_count(v->s);
 	} else if (strcmp(key, "file") == 0 || strcmp(key, "name") == 0) {
-		copy(&ev->path, v);
+		copy_text(&ev->path, v);
 	} else if (strcmp(key, "value") == 0) {
-		copy(&ev->value, v);
+		copy_text(&ev->value, v);
 	} else if (strcmp(key, "fhash") == 0) {
-		copy(&ev->hash, v);
+		copy_text(&ev->hash, v);
 	} else if (strcmp(key, "metadata") == 0) {
 		ev->metadata = strcmp(v->s, "1") == 0;
 	} else if (strcmp(key, "failed") == 0) {
@@ -191,9 +191,9 @@ static int take_field(struct trace_reader *r, struct event *ev, const char *key,
 	const struct trace_text *v = &r->in.word;
 
 	if (strcmp(key, "name") == 0) {
-		copy(&ev->name, v);
+		copy_text(&ev->name, v);
 	} else if (strcmp(key, "cat") == 0) {
-		copy(&ev->cat, v);
+		copy_text(&ev->cat, v);
 	} else if (strcmp(key, "ph") == 0) {
 		ev->ph = v->s[0];
 	} else if (strcmp(key, "pid") == 0) {
@@ -201,7 +201,7 @@ static int take_field(struct trace_reader *r, struct event *ev, const char *key,
 	} else if (strcmp(key, "tid") == 0) {
 		ev->tid = to_count(v->s);
 	} else if (strcmp(key, "id") == 0) {
-		ev->id = trace_text_key(v->s);
+		ev->id = text_key(v->s);
 	} else if (strcmp(key, "ts") == 0) {
 		ev->has_ts = to_ns(v->s, &ev->ts);
 		if (!ev->has_ts)
@@ -213,7 +213,7 @@ static int take_field(struct trace_reader *r, struct event *ev, const char *key,
 	return 0;
 }
 
-static void clear(struct event *ev)
+static void clear_event(struct event *ev)
 {
 	ev->name.s[0] = ev->cat.s[0] = ev->path.s[0] = ev->value.s[0] = ev->hash.s[0] = '\0';
 	ev->ph = '\0';
@@ -231,7 +231,7 @@ static int read_event(struct trace_reader *r, struct event *ev, struct err *e)
 	char key[KEY_MAX];
 	int rc;
 
-	clear(ev);
+	clear_event(ev);
 	trace_scan_take(&r->in);
 	for (bool first = true; (rc = trace_scan_key(&r->in, first, e)) == 1; first = false) {
 		int c = trace_scan_peek(&r->in);
@@ -302,7 +302,7 @@ static int find_events(struct trace_reader *r, bool first, struct err *e)
 	return rc;
 }
 
-static int begin(struct trace_reader *r, struct err *e)
+static int begin_file(struct trace_reader *r, struct err *e)
 {
 	int c = trace_scan_blanks(&r->in, false);
 
@@ -342,7 +342,7 @@ static void set_item(struct trace_item *item, const struct event *ev, int64_t ze
 		.offset = ev->offset,
 		.asked = ev->asked,
 		.moved = ev->moved,
-		.file = file->s[0] ? trace_text_key(file->s) : TRACE_NONE,
+		.file = file->s[0] ? text_key(file->s) : TRACE_NONE,
 		.metadata = ev->metadata,
 		.failed = ev->failed,
 	};
@@ -390,7 +390,7 @@ static bool meta_item(struct trace_reader *r, struct trace_item *item)
 	set_item(item, ev, 0);
 	if (strcmp(what, "FH") == 0) {
 		item->kind = TRACE_ITEM_FILE;
-		item->file = trace_text_key(ev->value.s);
+		item->file = text_key(ev->value.s);
 	} else if (strcmp(what, "process_name") == 0) {
 		item->kind = TRACE_ITEM_PROCESS;
 	} else if (strcmp(what, "thread_name") == 0) {
@@ -434,7 +434,7 @@ int trace_reader_next(struct trace_reader *r, struct trace_item *item, struct er
 		int c;
 
 		if (r->state == AT_START) {
-			rc = begin(r, e);
+			rc = begin_file(r, e);
 			continue;
 		}
 		c = trace_scan_blanks(&r->in, true);

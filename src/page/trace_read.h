@@ -42,5 +42,3 @@ bool trace_reader_cut(const struct trace_reader *r, uint64_t *line);
 bool trace_reader_ours(const struct trace_reader *r);
 /* So far: spans that the file says were not kept. */
 uint64_t trace_reader_dropped(const struct trace_reader *r);
-/* What `file` of a path is. */
-uint64_t trace_text_key(const char *text);

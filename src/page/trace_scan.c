@@ -35,7 +35,7 @@ int trace_scan_bad(struct trace_scan *s, struct err *e, const char *what)
 		       (unsigned long long)s->line, what);
 }
 
-static int fill(struct trace_scan *s)
+static int fill_chunk(struct trace_scan *s)
 {
 	int n = gzread(s->file, s->chunk, CHUNK);
 
@@ -46,7 +46,7 @@ static int fill(struct trace_scan *s)
 
 int trace_scan_peek(struct trace_scan *s)
 {
-	if (s->used == s->have && !fill(s))
+	if (s->used == s->have && !fill_chunk(s))
 		return TRACE_END;
 	return s->chunk[s->used];
 }
@@ -81,27 +81,27 @@ int trace_scan_early(struct trace_scan *s)
 	return TRACE_END;
 }
 
-static void keep(struct trace_text *t, int c)
+static void keep_byte(struct trace_text *t, int c)
 {
 	if (t->n + 1 < sizeof(t->s))
 		t->s[t->n++] = (char)c;
 }
 
-static void keep_code(struct trace_text *t, unsigned u)
+static void keep_code_point(struct trace_text *t, unsigned u)
 {
 	if (u < 0x80) {
-		keep(t, (int)u);
+		keep_byte(t, (int)u);
 	} else if (u < 0x800) {
-		keep(t, (int)(0xc0 | u >> 6));
-		keep(t, (int)(0x80 | (u & 0x3f)));
+		keep_byte(t, (int)(0xc0 | u >> 6));
+		keep_byte(t, (int)(0x80 | (u & 0x3f)));
 	} else {
-		keep(t, (int)(0xe0 | u >> 12));
-		keep(t, (int)(0x80 | (u >> 6 & 0x3f)));
-		keep(t, (int)(0x80 | (u & 0x3f)));
+		keep_byte(t, (int)(0xe0 | u >> 12));
+		keep_byte(t, (int)(0x80 | (u >> 6 & 0x3f)));
+		keep_byte(t, (int)(0x80 | (u & 0x3f)));
 	}
 }
 
-static int hex(int c)
+static int hex_digit(int c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -124,20 +124,20 @@ static int read_escape(struct trace_scan *s, struct trace_text *t, struct err *e
 		if (!at)
 			return trace_scan_bad(
 				s, e, "a string contains an escape that is not valid in JSON");
-		keep(t, to[at - from]);
+		keep_byte(t, to[at - from]);
 		return 0;
 	}
 	for (int i = 0; i < 4; i++) {
 		c = trace_scan_take(s);
 		if (c == TRACE_END)
 			return trace_scan_early(s);
-		if (hex(c) < 0)
+		if (hex_digit(c) < 0)
 			return trace_scan_bad(s, e,
 					      "\\u must be followed by four hexadecimal digits");
-		u = u * 16 + (unsigned)hex(c);
+		u = u * 16 + (unsigned)hex_digit(c);
 	}
 	/* halves of a pair, and NUL, stand for nothing that a name needs */
-	keep_code(t, u == 0 || (u >= 0xd800 && u <= 0xdfff) ? '?' : u);
+	keep_code_point(t, u == 0 || (u >= 0xd800 && u <= 0xdfff) ? '?' : u);
 	return 0;
 }
 
@@ -158,7 +158,7 @@ static int read_string(struct trace_scan *s, struct trace_text *t, struct err *e
 
 		/* what means nothing but itself, without going through every test */
 		while (s->used < s->have && is_plain(s->chunk[s->used]))
-			keep(t, s->chunk[s->used++]);
+			keep_byte(t, s->chunk[s->used++]);
 		c = trace_scan_take(s);
 
 		if (c == TRACE_END)
@@ -170,13 +170,13 @@ static int read_string(struct trace_scan *s, struct trace_text *t, struct err *e
 		else if (c < 0x20)
 			return trace_scan_bad(s, e, "a string is not terminated on its line");
 		else
-			keep(t, c);
+			keep_byte(t, c);
 	}
 	t->s[t->n] = '\0';
 	return rc;
 }
 
-static bool of_word(int c)
+static bool is_word_byte(int c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
 	       c == '-' || c == '+' || c == '.';
@@ -189,8 +189,8 @@ int trace_scan_scalar(struct trace_scan *s, struct trace_text *t, struct err *e)
 	if (c == '"')
 		return read_string(s, t, e);
 	t->n = 0;
-	while (of_word(c)) {
-		keep(t, c);
+	while (is_word_byte(c)) {
+		keep_byte(t, c);
 		s->used++;
 		c = trace_scan_peek(s);
 	}

@@ -1,5 +1,6 @@
 #include "page/trace_view.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -53,21 +54,21 @@ void trace_view_files(const char *folder, struct str_list *out)
 
 /* ---- the spans that are kept ---- */
 
-static uint64_t weight(const struct view_span *s)
+static uint64_t span_weight(const struct view_span *s)
 {
 	uint64_t first = s->kind <= VIEW_STEP ? (uint64_t)1 << 62 : 0;
 
 	return first + (uint64_t)s->dur_ns;
 }
 
-static void sink(struct view_span *heap, size_t n, size_t i)
+static void heap_sink(struct view_span *heap, size_t n, size_t i)
 {
 	for (;;) {
 		size_t least = i, child = 2 * i + 1;
 		struct view_span t;
 
 		for (size_t k = child; k < n && k < child + 2; k++)
-			if (weight(&heap[k]) < weight(&heap[least]))
+			if (span_weight(&heap[k]) < span_weight(&heap[least]))
 				least = k;
 		if (least == i)
 			return;
@@ -82,6 +83,7 @@ static void sink(struct view_span *heap, size_t n, size_t i)
  * all others. */
 static void view_keep(struct view_window *win, const struct view_span *s)
 {
+	assert(s->kind < VIEW_KINDS && s->dur_ns >= 0);
 	win->seen++;
 	win->count[s->kind]++;
 	win->time_ns[s->kind] += (uint64_t)s->dur_ns;
@@ -89,10 +91,10 @@ static void view_keep(struct view_window *win, const struct view_span *s)
 		win->span[win->spans++] = *s;
 		if (win->spans == TRACE_VIEW_SPANS)
 			for (size_t i = TRACE_VIEW_SPANS / 2; i-- > 0;)
-				sink(win->span, win->spans, i);
-	} else if (weight(s) > weight(&win->span[0])) {
+				heap_sink(win->span, win->spans, i);
+	} else if (span_weight(s) > span_weight(&win->span[0])) {
 		win->span[0] = *s;
-		sink(win->span, win->spans, 0);
+		heap_sink(win->span, win->spans, 0);
 	}
 }
 
@@ -137,12 +139,13 @@ static int by_key(const void *a, const void *b)
 	return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* NULL: no kept span is of it. */
-static struct view_path *view_find_path(const struct trace_view *v, uint64_t key)
+int64_t trace_view_file(const struct trace_view *v, uint64_t key)
 {
 	struct view_path k = {.key = key};
+	const struct view_path *p =
+		v->paths ? bsearch(&k, v->path, v->paths, sizeof(k), by_key) : NULL;
 
-	return v->paths ? bsearch(&k, v->path, v->paths, sizeof(k), by_key) : NULL;
+	return p ? p - v->path : -1;
 }
 
 /* Lists the files of all kept spans; their names are not known yet. */
@@ -180,7 +183,7 @@ struct rank_step {
 	int64_t begin_ns, end_ns;
 };
 
-struct work {
+struct view_builder {
 	struct trace_view *v;
 	const struct str_list *files;
 	const struct trace_choice *choice;
@@ -198,7 +201,7 @@ struct work {
 	size_t found, bytes;                     /* names of files */
 };
 
-typedef bool (*item_fn)(struct work *w, const struct trace_item *item); /* false: enough */
+typedef bool (*item_fn)(struct view_builder *w, const struct trace_item *item); /* false: enough */
 
 static void add_note(struct trace_view *v, const char *path, uint64_t line)
 {
@@ -210,7 +213,7 @@ static void add_note(struct trace_view *v, const char *path, uint64_t line)
 }
 
 /* Every item of every file. */
-static int scan(struct work *w, item_fn fn, struct err *e)
+static int scan_items(struct view_builder *w, item_fn fn, struct err *e)
 {
 	struct trace_item item;
 	bool more = true;
@@ -240,7 +243,7 @@ static int scan(struct work *w, item_fn fn, struct err *e)
 
 /* ---- ranks and their threads ---- */
 
-static struct proc *proc_of(struct work *w, uint64_t pid)
+static struct proc *proc_of(struct view_builder *w, uint64_t pid)
 {
 	struct proc *p;
 
@@ -259,7 +262,7 @@ static struct proc *proc_of(struct work *w, uint64_t pid)
 	return p;
 }
 
-static struct view_lane *lane_of(struct work *w, uint64_t pid, uint64_t tid)
+static struct view_lane *lane_of(struct view_builder *w, uint64_t pid, uint64_t tid)
 {
 	struct trace_view *v = w->v;
 	struct view_lane *l;
@@ -280,7 +283,7 @@ static struct view_lane *lane_of(struct work *w, uint64_t pid, uint64_t tid)
 	return l;
 }
 
-static void name_process(struct work *w, const struct trace_item *item)
+static void name_process(struct view_builder *w, const struct trace_item *item)
 {
 	struct proc *p = proc_of(w, item->pid);
 	unsigned rank;
@@ -290,7 +293,7 @@ static void name_process(struct work *w, const struct trace_item *item)
 		p->rank = rank;
 }
 
-static bool left_out(const struct work *w, const struct proc *p)
+static bool rank_excluded(const struct view_builder *w, const struct proc *p)
 {
 	const struct trace_choice *c = w->choice;
 
@@ -331,7 +334,7 @@ static bool ends_step(struct proc *p, const struct trace_item *item, struct rank
 	return true;
 }
 
-static void note_step(struct work *w, const struct proc *p, const struct rank_step *s)
+static void note_step(struct view_builder *w, const struct proc *p, const struct rank_step *s)
 {
 	const struct trace_choice *c = w->choice;
 
@@ -357,14 +360,14 @@ static void note_step(struct work *w, const struct proc *p, const struct rank_st
 }
 
 /* Before ranks can be chosen: DFTracer names them last. */
-static bool name_ranks(struct work *w, const struct trace_item *item)
+static bool pass_name_ranks(struct view_builder *w, const struct trace_item *item)
 {
 	if (item->kind == TRACE_ITEM_PROCESS)
 		name_process(w, item);
 	return true;
 }
 
-static bool survey(struct work *w, const struct trace_item *item)
+static bool pass_survey(struct view_builder *w, const struct trace_item *item)
 {
 	struct rank_step s;
 	struct proc *p;
@@ -384,7 +387,7 @@ static bool survey(struct work *w, const struct trace_item *item)
 		w->v->lanes_left_out++;
 		return true;
 	}
-	if (left_out(w, p))
+	if (rank_excluded(w, p))
 		return true;
 	if (w->end_ns == 0 || item->begin_ns < w->begin_ns)
 		w->begin_ns = item->begin_ns;
@@ -402,7 +405,7 @@ static int compare_ranks(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static int choose_ranks(struct work *w, struct err *e)
+static int choose_ranks(struct view_builder *w, struct err *e)
 {
 	uint32_t *rank = xcalloc(w->procs + 1, sizeof(*rank)), limit;
 	size_t kept = 0;
@@ -416,7 +419,7 @@ static int choose_ranks(struct work *w, struct err *e)
 	for (size_t i = 0; i < w->procs; i++) {
 		struct proc *p = &w->proc[i];
 
-		p->left_out = w->choice->has_ranks ? left_out(w, p)
+		p->left_out = w->choice->has_ranks ? rank_excluded(w, p)
 						   : p->rank > limit && !(w->has_slow &&
 									  p->rank == w->slow_rank);
 		kept += !p->left_out;
@@ -432,7 +435,7 @@ static int choose_ranks(struct work *w, struct err *e)
 	return kept == 0 && w->procs ? ERR_USAGE : 0;
 }
 
-static void slow_into(const struct work *w, struct view_window *win)
+static void slow_into(const struct view_builder *w, struct view_window *win)
 {
 	win->slowest = true;
 	win->slow_step = w->slow.step;
@@ -440,7 +443,7 @@ static void slow_into(const struct work *w, struct view_window *win)
 	win->slow_ns = w->slow.end_ns - w->slow.begin_ns;
 }
 
-static int choose_steps(struct work *w, struct err *e)
+static int choose_steps(struct view_builder *w, struct err *e)
 {
 	const struct trace_choice *c = w->choice;
 	struct view_window *win = w->v->window;
@@ -474,7 +477,7 @@ static int choose_steps(struct work *w, struct err *e)
 }
 
 /* Where the chosen steps lie in time. */
-static bool place(struct work *w, const struct trace_item *item)
+static bool pass_place(struct view_builder *w, const struct trace_item *item)
 {
 	struct proc *p = item->kind == TRACE_ITEM_SPAN ? proc_of(w, item->pid) : NULL;
 	struct rank_step s;
@@ -498,7 +501,7 @@ static bool place(struct work *w, const struct trace_item *item)
 
 /* ---- spans ---- */
 
-static void add_to_all(struct work *w, struct view_span s, int64_t begin_ns)
+static void add_to_all(struct view_builder *w, struct view_span s, int64_t begin_ns)
 {
 	for (size_t i = 0; i < w->v->windows; i++) {
 		struct view_window *win = &w->v->window[i];
@@ -510,7 +513,7 @@ static void add_to_all(struct work *w, struct view_span s, int64_t begin_ns)
 	}
 }
 
-static void add_decode(struct work *w, struct view_lane *l, int64_t until)
+static void add_decode(struct view_builder *w, struct view_lane *l, int64_t until)
 {
 	struct view_span s = {.dur_ns = until - l->cursor,
 			      .kind = VIEW_DECODE,
@@ -530,8 +533,8 @@ static void add_decode(struct work *w, struct view_lane *l, int64_t until)
 }
 
 /* What is left of a sample between its requests is decoding; a thread's spans come in order. */
-static void follow_sample(struct work *w, struct view_lane *l, const struct trace_item *item,
-			  enum view_kind kind)
+static void follow_sample(struct view_builder *w, struct view_lane *l,
+			  const struct trace_item *item, enum view_kind kind)
 {
 	bool request = kind >= VIEW_OPEN && kind <= VIEW_WRITE;
 
@@ -553,7 +556,7 @@ static void follow_sample(struct work *w, struct view_lane *l, const struct trac
 	}
 }
 
-static bool collect(struct work *w, const struct trace_item *item)
+static bool pass_collect(struct view_builder *w, const struct trace_item *item)
 {
 	struct proc *p = item->kind == TRACE_ITEM_SPAN ? proc_of(w, item->pid) : NULL;
 	struct view_lane *l = p && !p->left_out ? lane_of(w, item->pid, item->tid) : NULL;
@@ -582,14 +585,16 @@ static bool collect(struct work *w, const struct trace_item *item)
 
 /* ---- names of files ---- */
 
-static bool name_files(struct work *w, const struct trace_item *item)
+static bool pass_name_files(struct view_builder *w, const struct trace_item *item)
 {
 	struct view_path *p;
+	int64_t at;
 	size_t n;
 
 	if (item->file == TRACE_NONE || !item->text[0])
 		return true;
-	p = view_find_path(w->v, item->file);
+	at = trace_view_file(w->v, item->file);
+	p = at < 0 ? NULL : &w->v->path[at];
 	if (!p || p->path)
 		return true;
 	n = strlen(item->text);
@@ -603,19 +608,19 @@ static bool name_files(struct work *w, const struct trace_item *item)
 
 /* ---- the whole ---- */
 
-static int build(struct work *w, struct err *e)
+static int build_view(struct view_builder *w, struct err *e)
 {
 	struct trace_view *v = w->v;
-	int rc = w->choice->has_ranks ? scan(w, name_ranks, e) : 0;
+	int rc = w->choice->has_ranks ? scan_items(w, pass_name_ranks, e) : 0;
 
 	if (rc == 0)
-		rc = scan(w, survey, e);
+		rc = scan_items(w, pass_survey, e);
 	if (rc == 0)
 		rc = choose_ranks(w, e);
 	if (rc == 0)
 		rc = choose_steps(w, e);
 	if (rc == 0 && w->has_steps)
-		rc = scan(w, place, e);
+		rc = scan_items(w, pass_place, e);
 	if (rc < 0)
 		return rc;
 	if (w->choice->first_step && v->window[0].end_ns == 0)
@@ -629,7 +634,7 @@ static int build(struct work *w, struct err *e)
 		v->window[i].last_step = w->last_found[i];
 	for (size_t i = 0; i < v->windows; i++)
 		v->window[i].span = xcalloc(TRACE_VIEW_SPANS, sizeof(struct view_span));
-	rc = scan(w, collect, e);
+	rc = scan_items(w, pass_collect, e);
 	for (size_t i = 0; i < v->lanes; i++)
 		if (v->lane[i].sample_end)
 			add_decode(w, &v->lane[i], v->lane[i].sample_end);
@@ -637,7 +642,7 @@ static int build(struct work *w, struct err *e)
 		view_sort(&v->window[i]);
 	view_list_paths(v);
 	if (rc == 0 && v->paths)
-		rc = scan(w, name_files, e);
+		rc = scan_items(w, pass_name_files, e);
 	for (size_t i = 0; i < v->lanes; i++) {
 		const struct proc *p = proc_of(w, v->lane[i].pid);
 
@@ -649,13 +654,13 @@ static int build(struct work *w, struct err *e)
 int trace_view_build(struct trace_view *v, const struct str_list *files,
 		     const struct trace_choice *choice, struct err *e)
 {
-	struct work w = {.v = v, .files = files, .choice = choice};
+	struct view_builder w = {.v = v, .files = files, .choice = choice};
 	int rc;
 
 	*v = (struct trace_view){0};
 	v->lane = xcalloc(LANES_MAX, sizeof(*v->lane));
 	w.proc = xcalloc(LANES_MAX, sizeof(*w.proc));
-	rc = build(&w, e);
+	rc = build_view(&w, e);
 	free(w.proc);
 	return rc;
 }

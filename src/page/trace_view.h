@@ -82,3 +82,5 @@ void trace_view_files(const char *folder, struct str_list *out);
 int trace_view_build(struct trace_view *v, const struct str_list *files,
 		     const struct trace_choice *choice, struct err *e);
 void trace_view_release(struct trace_view *v);
+/* Where in v->path the file of a span is; -1: nowhere. */
+int64_t trace_view_file(const struct trace_view *v, uint64_t key);

@@ -32,7 +32,7 @@ static uint64_t excluded_steps(const struct run_record *r)
 }
 
 /* The trap: so few steps that the batches read before the window opens fill most of it. */
-static void steady(struct audit *a, size_t i)
+static void check_steady(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
 	uint64_t steps = record_steps(r), window = record_window(r), out = excluded_steps(r);
@@ -79,7 +79,7 @@ static void steady(struct audit *a, size_t i)
 	}
 }
 
-static void rank_spread(struct audit *a, size_t i)
+static void check_rank_spread(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
 	double least = INFINITY, most = -INFINITY;
@@ -132,7 +132,7 @@ static const char *impossible(double v, bool percent)
 	return NULL;
 }
 
-static void possible(struct audit *a, size_t i)
+static void check_possible(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
 	const struct {
@@ -171,7 +171,7 @@ static void possible(struct audit *a, size_t i)
 }
 
 /* DLIO counts two steps fewer than it made, whatever it excludes from the time. */
-static void rate_formula(struct audit *a, size_t i)
+static void check_rate_formula(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
 	uint64_t steps = record_steps(r), out = excluded_steps(r);
@@ -198,7 +198,7 @@ static void rate_formula(struct audit *a, size_t i)
 		f, "Calculate samples/s from the number of steps and the wall time of the epoch.");
 }
 
-static void compute_time(struct audit *a, size_t i)
+static void check_compute_time(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
 	const struct time_dist *want;
@@ -230,7 +230,7 @@ static void compute_time(struct audit *a, size_t i)
 	audit_advise(f, "Leave some processors free for the emulation, or use longer steps.");
 }
 
-static void few_epochs(struct audit *a, size_t i)
+static void check_few_epochs(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
 	struct finding *f;
@@ -254,7 +254,7 @@ static void few_epochs(struct audit *a, size_t i)
 	}
 }
 
-static void evaluation(struct audit *a, size_t i)
+static void check_evaluation(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
 	struct finding *f;
@@ -299,12 +299,12 @@ static double dataset_bytes(const struct run_record *r)
 	       (double)r->workload.dataset.num_samples_per_file * record_sample_bytes(r);
 }
 
-static const char *gb(double v, char out[32])
+static const char *size_text(double v, char out[32])
 {
 	return str_bytes(v, out, 32);
 }
 
-static void page_cache(struct audit *a, size_t i)
+static void check_page_cache(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
 	const struct record_rank *k = r->ranks ? &r->rank[0] : NULL;
@@ -319,14 +319,14 @@ static void page_cache(struct audit *a, size_t i)
 		return;
 	f = audit_add(a, i, "cache", AUDIT_WARN);
 	f->about_cache = true;
-	audit_say(f, "The dataset (%s) fits in the host's memory (%s)", gb(data, b1),
-		  gb(r->host_memory_bytes, b2));
+	audit_say(f, "The dataset (%s) fits in the host's memory (%s)", size_text(data, b1),
+		  size_text(r->host_memory_bytes, b2));
 	cached = k && k->epochs ? k->epoch[0].cached_bytes : NAN;
 	growth = k && k->epochs > 1 ? k->epoch[k->epochs - 1].cached_bytes - cached : NAN;
 	if (cached >= HELD_SHARE * data && !(growth > GROWTH_SHARE * data)) {
 		f->level = AUDIT_FAIL;
 		audit_say(f, ", and the page cache held %s before the first epoch%s",
-			  gb(cached, b3),
+			  size_text(cached, b3),
 			  isfinite(growth) ? " and did not grow over the epochs: the data came "
 					     "from memory, and the storage was hardly used"
 					   : ", enough for the whole dataset");
@@ -339,7 +339,7 @@ static void page_cache(struct audit *a, size_t i)
 		audit_say(f,
 			  "; the page cache held %s before the first epoch and may have served "
 			  "later epochs",
-			  gb(cached, b3));
+			  size_text(cached, b3));
 	}
 	audit_say(f, ".");
 	audit_advise(
@@ -416,7 +416,7 @@ static const struct run_record *equally_fast(const struct audit *a, const struct
 	return NULL;
 }
 
-static void other_dataset(struct audit *a, size_t i)
+static void check_dataset(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i], *g, *o;
 	char when[40], b1[32], b2[32];
@@ -441,9 +441,9 @@ static void other_dataset(struct audit *a, size_t i)
 			  "('%s'), wrote %lld files with records of %s; this run was configured "
 			  "for %lld files with records of %s but generated none.",
 			  when, g->name, (long long)g->workload.dataset.num_files_train,
-			  gb(record_sample_bytes(g), b1),
+			  size_text(record_sample_bytes(g), b1),
 			  (long long)r->workload.dataset.num_files_train,
-			  gb(record_sample_bytes(r), b2));
+			  size_text(record_sample_bytes(r), b2));
 	}
 	if (o)
 		audit_say(f,
@@ -451,8 +451,9 @@ static void other_dataset(struct audit *a, size_t i)
 			  "reached %.1f and %.1f samples/s: equal rates with record sizes that "
 			  "differ by a factor of %.2f mean that both read the same files. MB/s is "
 			  "wrong by that factor.",
-			  o->name, gb(record_sample_bytes(o), b1), gb(record_sample_bytes(r), b2),
-			  o->throughput.mean, r->throughput.mean,
+			  o->name, size_text(record_sample_bytes(o), b1),
+			  size_text(record_sample_bytes(r), b2), o->throughput.mean,
+			  r->throughput.mean,
 			  fmax(record_sample_bytes(o) / record_sample_bytes(r),
 			       record_sample_bytes(r) / record_sample_bytes(o)));
 	audit_advise(f, "Whenever the format, record size or number of files changes, generate the "
@@ -461,7 +462,7 @@ static void other_dataset(struct audit *a, size_t i)
 
 /* ---- bytes and checkpoints ---- */
 
-static void nominal_bytes(struct audit *a, size_t i)
+static void check_nominal_bytes(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
 	double off, rate;
@@ -479,7 +480,7 @@ static void nominal_bytes(struct audit *a, size_t i)
 		audit_say(f,
 			  "%.0f MB/s is samples/s times the configured record size (%s), in MiB; "
 			  "no bytes were counted%s.",
-			  r->io.mean, gb(record_sample_bytes(r), b1),
+			  r->io.mean, size_text(record_sample_bytes(r), b1),
 			  r->workload.dataset.record_length_bytes_stdev > 0
 				  ? ", and the files differ in size"
 				  : "");
@@ -493,7 +494,7 @@ static void nominal_bytes(struct audit *a, size_t i)
 	audit_advise(f, "Use the device's own counters for its data rate.");
 }
 
-static void checkpoints(struct audit *a, size_t i)
+static void check_checkpoints(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
 	double want, got = r->checkpoint_gib * 0x1p30;
@@ -506,8 +507,8 @@ static void checkpoints(struct audit *a, size_t i)
 	if (!(want > 0) || got >= CHECKPOINT_SHARE * want)
 		return;
 	f = audit_add(a, i, "checkpoint", AUDIT_FAIL);
-	audit_say(f, "Checkpoints held %s, but the workload specifies %s", gb(got, b1),
-		  gb(want, b2));
+	audit_say(f, "Checkpoints held %s, but the workload specifies %s", size_text(got, b1),
+		  size_text(want, b2));
 	for (uint32_t k = 0; r->rank && k < 1; k++)
 		for (size_t e = 0; e < r->rank[k].epochs; e++)
 			for (size_t c = 0; c < r->rank[k].epoch[e].checkpoints; c++) {
@@ -523,7 +524,7 @@ said:
 	audit_advise(f, "Set model.model_size_bytes, the key that DLIO reads.");
 }
 
-static void only_generated(struct audit *a, size_t i)
+static void check_complete(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
 
@@ -538,7 +539,7 @@ static void only_generated(struct audit *a, size_t i)
 
 /* ---- what the run was told: keys that had no effect ---- */
 
-struct walk {
+struct walk_keys {
 	struct audit *a;
 	size_t record;
 	const struct run_record *r;
@@ -560,7 +561,7 @@ static bool value_below(const char *key)
 	return row && (row->type == OPT_MAP || row->type == OPT_TIME);
 }
 
-static void ignored(struct walk *w, const char *key, const struct node *v)
+static void report_ignored_key(struct walk_keys *w, const char *key, const struct node *v)
 {
 	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
 	const char *near = row && strcmp(row->key, key) != 0
@@ -578,7 +579,7 @@ static void ignored(struct walk *w, const char *key, const struct node *v)
 		audit_advise(f, "Use %s.", near);
 }
 
-static void walk(struct walk *w, const struct node *map, const char *prefix)
+static void walk_keys(struct walk_keys *w, const struct node *map, const char *prefix)
 {
 	for (size_t i = 0; map->kind == NODE_MAP && i < map->n; i++) {
 		char key[256];
@@ -588,22 +589,22 @@ static void walk(struct walk *w, const struct node *map, const char *prefix)
 		if (strcmp(key, "hydra") == 0)
 			continue;
 		if (v->kind == NODE_MAP && !value_below(key))
-			walk(w, v, key);
+			walk_keys(w, v, key);
 		else if (!known_to_dlio(key))
-			ignored(w, key, v);
+			report_ignored_key(w, key, v);
 	}
 }
 
-static void keys_without_effect(struct audit *a, size_t i)
+static void check_keys(struct audit *a, size_t i)
 {
-	struct walk w = {a, i, &a->record[i]};
+	struct walk_keys w = {a, i, &a->record[i]};
 	const struct node *sections = node_get(w.r->config, "workload");
 
 	if (!w.r->ours && sections && w.r->trained)
-		walk(&w, sections, "");
+		walk_keys(&w, sections, "");
 }
 
-static void profiler_off(struct audit *a, size_t i)
+static void check_profiler(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
 	const struct node *p = node_path(r->config, "workload.profiling.profiler");
@@ -618,7 +619,7 @@ static void profiler_off(struct audit *a, size_t i)
 }
 
 /* DLIO's index loader of PyTorch asks for the samples in ascending order whatever is shuffled. */
-static void shuffle_without_effect(struct audit *a, size_t i)
+static void check_shuffle(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
 	struct finding *f;
@@ -637,7 +638,7 @@ static void shuffle_without_effect(struct audit *a, size_t i)
 /* ---- the run over all checks ---- */
 
 /* What our own run said of itself, with more knowledge than its files show afterwards. */
-static void take_verdicts(struct audit *a, size_t i)
+static void copy_verdicts(struct audit *a, size_t i)
 {
 	const json_t *list = json_object_get(a->record[i].result, "verdicts");
 
@@ -660,7 +661,7 @@ static void take_verdicts(struct audit *a, size_t i)
 	}
 }
 
-static void missing_files(struct audit *a, size_t i)
+static void report_missing_files(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
 
@@ -677,30 +678,19 @@ static void missing_files(struct audit *a, size_t i)
 typedef void (*audit_check)(struct audit *a, size_t i);
 
 static const audit_check checks[] = {
-	steady,
-	rank_spread,
-	possible,
-	rate_formula,
-	compute_time,
-	few_epochs,
-	evaluation,
-	page_cache,
-	other_dataset,
-	nominal_bytes,
-	checkpoints,
-	only_generated,
-	keys_without_effect,
-	profiler_off,
-	shuffle_without_effect,
+	check_steady,       check_rank_spread,   check_possible,    check_rate_formula,
+	check_compute_time, check_few_epochs,    check_evaluation,  check_page_cache,
+	check_dataset,      check_nominal_bytes, check_checkpoints, check_complete,
+	check_keys,         check_profiler,      check_shuffle,
 };
 
 void audit_run(struct audit *a, const struct run_record *record, size_t n)
 {
 	*a = (struct audit){.record = record, .records = n};
 	for (size_t i = 0; i < n; i++) {
-		missing_files(a, i);
+		report_missing_files(a, i);
 		if (record[i].ours)
-			take_verdicts(a, i);
+			copy_verdicts(a, i);
 		for (size_t k = 0; k < sizeof(checks) / sizeof(checks[0]); k++)
 			checks[k](a, i);
 	}

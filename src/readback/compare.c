@@ -57,8 +57,8 @@ static const struct {
 };
 
 /* The values of one side; *n of them, on the heap. */
-static double *values(const struct run_record *r, size_t runs, epoch_measure of, bool by_run,
-		      size_t *n)
+static double *measure_values(const struct run_record *r, size_t runs, epoch_measure of,
+			      bool by_run, size_t *n)
 {
 	size_t most = 0;
 	double *v;
@@ -87,7 +87,7 @@ static double *values(const struct run_record *r, size_t runs, epoch_measure of,
 	return v;
 }
 
-static void judge(struct compared *m, const double *a, const double *b)
+static void judge_measure(struct compared *m, const double *a, const double *b)
 {
 	if (m->a.n < 2 || m->b.n < 2) {
 		m->basis = COMPARE_SINGLE;
@@ -136,8 +136,8 @@ static bool many_failures(const struct run_record *r, size_t n)
 	return bad;
 }
 
-static void warn(struct comparison *c, const struct run_record *a, size_t na,
-		 const struct run_record *b, size_t nb, bool by_run)
+static void add_warnings(struct comparison *c, const struct run_record *a, size_t na,
+			 const struct run_record *b, size_t nb, bool by_run)
 {
 	if (!by_run)
 		str_list_add(
@@ -167,8 +167,8 @@ void compare_records(struct comparison *c, const struct run_record *a, size_t na
 	for (size_t i = 0; i < sizeof(measures) / sizeof(measures[0]); i++) {
 		struct compared *m = &c->measure[c->measures];
 		size_t va_n, vb_n;
-		double *va = values(a, na, measures[i].of, by_run, &va_n);
-		double *vb = values(b, nb, measures[i].of, by_run, &vb_n);
+		double *va = measure_values(a, na, measures[i].of, by_run, &va_n);
+		double *vb = measure_values(b, nb, measures[i].of, by_run, &vb_n);
 
 		if (va_n && vb_n) {
 			*m = (struct compared){.name = measures[i].name,
@@ -177,14 +177,14 @@ void compare_records(struct comparison *c, const struct run_record *a, size_t na
 					       .basis = by_run ? COMPARE_RUNS : COMPARE_EPOCHS,
 					       .a = sample_stat_of(va, va_n),
 					       .b = sample_stat_of(vb, vb_n)};
-			judge(m, va, vb);
+			judge_measure(m, va, vb);
 			c->measures++;
 		}
 		free(va);
 		free(vb);
 	}
 	config_differences(c, a, b);
-	warn(c, a, na, b, nb, by_run);
+	add_warnings(c, a, na, b, nb, by_run);
 }
 
 void comparison_release(struct comparison *c)

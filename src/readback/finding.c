@@ -1,6 +1,7 @@
 /* The list of findings: made, ordered and printed. */
 #include "readback/finding.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@ struct finding *audit_add(struct audit *a, size_t i, const char *check, enum aud
 {
 	struct finding *f;
 
+	assert(i < a->records);
 	a->finding = xrealloc(a->finding, (a->findings + 1) * sizeof(*a->finding));
 	f = &a->finding[a->findings++];
 	*f = (struct finding){.record = i, .level = level};
@@ -46,6 +48,7 @@ const char *audit_level_name(enum audit_level level)
 {
 	static const char *const names[] = {"note", "warning", "FAIL"};
 
+	assert(level <= AUDIT_FAIL);
 	return names[level];
 }
 

@@ -78,8 +78,8 @@ static double listed_throughput(const struct run_record *r, size_t epoch)
 }
 
 /* Means of runs, or the epochs of a single one; *n of them on the heap. */
-static double *values(const struct run_groups *g, const struct run_group *x,
-		      double (*of)(const struct run_record *, size_t), size_t *n)
+static double *group_values(const struct run_groups *g, const struct run_group *x,
+			    double (*of)(const struct run_record *, size_t), size_t *n)
 {
 	size_t most = x->records;
 	double *v;
@@ -113,23 +113,23 @@ static struct sample_stat stat_of(const struct run_groups *g, const struct run_g
 				  double (*of)(const struct run_record *, size_t))
 {
 	size_t n;
-	double *v = values(g, x, of, &n);
+	double *v = group_values(g, x, of, &n);
 	struct sample_stat s = sample_stat_of(v, n);
 
 	free(v);
 	return s;
 }
 
-static void measure(const struct run_groups *g, struct run_group *x)
+static void measure_group(const struct run_groups *g, struct run_group *x)
 {
 	double *io = xcalloc(x->records, sizeof(*io));
 	size_t ios = 0, waits = 0;
 
 	x->au = stat_of(g, x, listed_au);
 	x->throughput = stat_of(g, x, listed_throughput);
-	x->whole_au_v = values(g, x, record_whole_au, &x->whole_au_n);
+	x->whole_au_v = group_values(g, x, record_whole_au, &x->whole_au_n);
 	x->whole_au = sample_stat_of(x->whole_au_v, x->whole_au_n);
-	x->throughput_v = values(g, x, whole_throughput, &x->throughput_n);
+	x->throughput_v = group_values(g, x, whole_throughput, &x->throughput_n);
 	for (size_t i = 0; i < x->records; i++) {
 		const struct run_record *r = &g->record[x->record[i]];
 		double wait = record_wait_share(r);
@@ -184,7 +184,7 @@ void run_groups_build(struct run_groups *g, const struct run_record *r, size_t n
 		x->record[x->records++] = i;
 	}
 	for (size_t i = 0; i < g->groups; i++)
-		measure(g, &g->group[i]);
+		measure_group(g, &g->group[i]);
 	mark_unsound(g);
 	if (g->groups)
 		qsort(g->group, g->groups, sizeof(*g->group), by_name);

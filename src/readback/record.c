@@ -22,7 +22,7 @@
 #define PARTS_MAX 100000 /* blocks or checkpoints of an epoch */
 
 /* Python writes NaN and Infinity where JSON has no word: outside of strings they become null. */
-static void null_out(const struct buf *in, struct buf *out)
+static void null_nonfinite(const struct buf *in, struct buf *out)
 {
 	static const char *const words[] = {"-Infinity", "Infinity", "NaN"};
 	bool quoted = false;
@@ -62,7 +62,7 @@ static json_t *file_json(const char *folder, const char *name, struct err *e)
 	if (file_read(path, JSON_BYTES_MAX, &raw, e) < 0)
 		return NULL;
 	if (raw.data) {
-		null_out(&raw, &text);
+		null_nonfinite(&raw, &text);
 		root = json_loadb(text.data, text.len, 0, &why);
 	}
 	buf_release(&raw);
@@ -115,7 +115,7 @@ static double time_of(const json_t *object, const char *key)
 	return text[0] ? unix_time(text) : NAN;
 }
 
-static void take_series(const json_t *metric, const char *prefix, const char *list,
+static void read_series(const json_t *metric, const char *prefix, const char *list,
 			const char *unit, struct record_series *out)
 {
 	char key[96];
@@ -137,7 +137,7 @@ static void take_series(const json_t *metric, const char *prefix, const char *li
 	out->stdev = number_of(metric, key);
 }
 
-static int take_summary(struct run_record *r, struct err *e)
+static int read_summary(struct run_record *r, struct err *e)
 {
 	const json_t *s = r->summary, *metric = json_object_get(s, "metric");
 	double ranks = number_of(s, "num_accelerators"), hosts = number_of(s, "num_hosts");
@@ -158,19 +158,19 @@ static int take_summary(struct run_record *r, struct err *e)
 	r->host_memory_bytes = NAN;
 	if (json_is_number(json_array_get(memory, 0)))
 		r->host_memory_bytes = json_number_value(json_array_get(memory, 0)) * 0x1p30;
-	take_series(metric, "train_au", "_percentage", "percentage", &r->au);
-	take_series(metric, "train_throughput", "_samples_per_second", "samples_per_second",
+	read_series(metric, "train_au", "_percentage", "percentage", &r->au);
+	read_series(metric, "train_throughput", "_samples_per_second", "samples_per_second",
 		    &r->throughput);
-	take_series(metric, "train_io", "_MB_per_second", "MB_per_second", &r->io);
-	take_series(metric, "eval_au", "_percentage", "percentage", &r->eval_au);
-	take_series(metric, "eval_throughput", "_samples_per_second", "samples_per_second",
+	read_series(metric, "train_io", "_MB_per_second", "MB_per_second", &r->io);
+	read_series(metric, "eval_au", "_percentage", "percentage", &r->eval_au);
+	read_series(metric, "eval_throughput", "_samples_per_second", "samples_per_second",
 		    &r->eval_throughput);
 	r->checkpoint_gib = number_of(metric, "checkpoint_size_GB");
 	r->trained = r->au.n > 0 || number_of(s, "epochs") > 0;
 	return 0;
 }
 
-static void take_overrides(struct run_record *r, const struct node *list)
+static void read_overrides(struct run_record *r, const struct node *list)
 {
 	for (size_t i = 0; list->kind == NODE_LIST && i < list->n; i++) {
 		const struct node *one = list->child[i];
@@ -202,7 +202,7 @@ static struct node *hydra_file(const char *folder, const char *name)
 	return NULL;
 }
 
-static void take_config(struct run_record *r)
+static void read_config(struct run_record *r)
 {
 	struct node *overrides = hydra_file(r->folder, "overrides.yaml");
 	struct err e = {0};
@@ -222,13 +222,13 @@ static void take_config(struct run_record *r)
 		r->has_workload = true;
 	}
 	if (overrides)
-		take_overrides(r, overrides);
+		read_overrides(r, overrides);
 	node_free(overrides);
 }
 
 /* "unet3d, 4_batch_size_14": the workload and the folder that people named. A folder whose name is
  * a time says nothing. */
-static void take_name(struct run_record *r)
+static void set_name(struct run_record *r)
 {
 	AUTO_FREE char *absolute = path_absolute(r->folder);
 	AUTO_FREE char *parent = path_dirname(absolute);
@@ -276,7 +276,7 @@ static void add_factor(struct run_record *r, const char *text)
 }
 
 /* A study says which overrides are its factors; without one, all of them may be. */
-static void take_factors(struct run_record *r)
+static void read_factors(struct run_record *r)
 {
 	struct err ignored = {0};
 	json_t *mark = file_json(r->folder, "study_run.json", &ignored);
@@ -297,7 +297,7 @@ static void take_factors(struct run_record *r)
 
 /* ---- the two files that each rank leaves: times of steps, and spans of epochs ---- */
 
-static double *take_list(const json_t *v, size_t *n)
+static double *read_list(const json_t *v, size_t *n)
 {
 	size_t count = json_array_size(v);
 	double *out = count ? xcalloc(count, sizeof(*out)) : NULL;
@@ -311,21 +311,21 @@ static double *take_list(const json_t *v, size_t *n)
 	return out;
 }
 
-static void take_phase(struct record_phase *p, const json_t *epoch, const json_t *spans,
+static void read_phase(struct record_phase *p, const json_t *epoch, const json_t *spans,
 		       const char *name, double origin_s)
 {
 	const json_t *span = json_object_get(spans, name);
 
-	p->load = take_list(json_object_get(json_object_get(epoch, "load"), name), &p->loads);
+	p->load = read_list(json_object_get(json_object_get(epoch, "load"), name), &p->loads);
 	p->compute =
-		take_list(json_object_get(json_object_get(epoch, "compute"), name), &p->computes);
+		read_list(json_object_get(json_object_get(epoch, "compute"), name), &p->computes);
 	p->au = number_of(json_object_get(epoch, "au"), name);
 	p->throughput = number_of(json_object_get(epoch, "throughput"), name);
 	p->begin_s = time_of(span, "start") - origin_s;
 	p->wall_s = time_of(span, "end") - time_of(span, "start");
 }
 
-static void take_checkpoint(struct record_epoch *ep, const char *name, const json_t *span,
+static void read_checkpoint(struct record_epoch *ep, const char *name, const json_t *span,
 			    double origin_s)
 {
 	struct record_checkpoint *c;
@@ -351,7 +351,7 @@ static double cached_bytes(const json_t *epoch)
 	return s ? strtod(s, NULL) * 1024 : NAN;
 }
 
-static void take_epoch(struct record_epoch *ep, uint32_t number, const json_t *epoch, json_t *spans,
+static void read_epoch(struct record_epoch *ep, uint32_t number, const json_t *epoch, json_t *spans,
 		       double origin_s)
 {
 	json_t *span;
@@ -369,16 +369,16 @@ static void take_epoch(struct record_epoch *ep, uint32_t number, const json_t *e
 		if (strcmp(name, "eval") == 0) {
 			ep->has_eval = true;
 			ep->eval_begin_s = time_of(span, "start") - origin_s;
-			take_phase(&ep->eval, epoch, spans, name, origin_s);
+			read_phase(&ep->eval, epoch, spans, name, origin_s);
 		} else if (strncmp(name, "block", 5) == 0 && ep->blocks < PARTS_MAX) {
 			ep->block = xrealloc(ep->block, (ep->blocks + 1) * sizeof(*ep->block));
-			take_phase(&ep->block[ep->blocks++], epoch, spans, name, origin_s);
+			read_phase(&ep->block[ep->blocks++], epoch, spans, name, origin_s);
 			if (!(first <= time_of(span, "start")))
 				first = time_of(span, "start");
 			if (!(last >= time_of(span, "end")))
 				last = time_of(span, "end");
 		} else if (strstr(name, "_ckpt")) {
-			take_checkpoint(ep, name, span, origin_s);
+			read_checkpoint(ep, name, span, origin_s);
 			if (strncmp(name, "save", 4) == 0 && !(saved >= time_of(span, "end")))
 				saved = time_of(span, "end");
 		}
@@ -391,7 +391,7 @@ static void take_epoch(struct record_epoch *ep, uint32_t number, const json_t *e
 	ep->train_wall_s = last - first;
 }
 
-static void take_rank(struct run_record *r, uint32_t k, const json_t *output, json_t *stats)
+static void read_rank(struct run_record *r, uint32_t k, const json_t *output, json_t *stats)
 {
 	struct record_rank *rank = &r->rank[k];
 	char name[32];
@@ -405,7 +405,7 @@ static void take_rank(struct run_record *r, uint32_t k, const json_t *output, js
 		if (!json_is_object(spans))
 			break;
 		rank->epoch = xrealloc(rank->epoch, (rank->epochs + 1) * sizeof(*rank->epoch));
-		take_epoch(&rank->epoch[rank->epochs++], number, json_object_get(output, name),
+		read_epoch(&rank->epoch[rank->epochs++], number, json_object_get(output, name),
 			   spans, r->begin_s);
 	}
 }
@@ -427,7 +427,7 @@ static int read_ranks(struct run_record *r, struct err *e)
 		snprintf(name, sizeof(name), "%u_per_epoch_stats.json", k);
 		stats = file_json(r->folder, name, &why);
 		if (output && stats) {
-			take_rank(r, k, output, stats);
+			read_rank(r, k, output, stats);
 			r->ranks_found++;
 		} else if (first.code == 0) {
 			first = why;
@@ -442,7 +442,7 @@ static int read_ranks(struct run_record *r, struct err *e)
 	return 0;
 }
 
-int record_load(struct run_record *r, const char *folder, struct err *e)
+static int record_load(struct run_record *r, const char *folder, struct err *e)
 {
 	struct err ignored = {0};
 	int rc;
@@ -452,14 +452,14 @@ int record_load(struct run_record *r, const char *folder, struct err *e)
 	r->summary = file_json(folder, "summary.json", e);
 	if (!r->summary)
 		return e && e->code ? e->code : ERR_DATA;
-	rc = take_summary(r, e);
+	rc = read_summary(r, e);
 	if (rc < 0)
 		return rc;
 	r->result = file_json(folder, "result.json", &ignored);
 	r->ours = r->result != NULL;
-	take_config(r);
-	take_name(r);
-	take_factors(r);
+	read_config(r);
+	set_name(r);
+	read_factors(r);
 	return read_ranks(r, e);
 }
 
@@ -515,7 +515,7 @@ static void add_folder(struct str_list *out, const char *folder)
 	str_list_add(out, xstrdup(folder));
 }
 
-static void search(const char *folder, int depth, struct str_list *out)
+static void search_folders(const char *folder, int depth, struct str_list *out)
 {
 	AUTO_FREE char *summary = path_join(folder, "summary.json");
 	DIR *d = NULL;
@@ -534,7 +534,7 @@ static void search(const char *folder, int depth, struct str_list *out)
 		below = path_join(folder, entry->d_name);
 		/* links are not followed: they could lead round */
 		if (lstat(below, &st) == 0 && S_ISDIR(st.st_mode))
-			search(below, depth + 1, out);
+			search_folders(below, depth + 1, out);
 	}
 	if (d)
 		closedir(d);
@@ -545,7 +545,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-int record_find(const char *const *path, size_t n, struct str_list *out, struct err *e)
+static int record_find(const char *const *path, size_t n, struct str_list *out, struct err *e)
 {
 	for (size_t i = 0; i < n; i++) {
 		size_t before = out->n, len = strlen(path[i]);
@@ -558,7 +558,7 @@ int record_find(const char *const *path, size_t n, struct str_list *out, struct 
 				       "'%s' is not a folder: specify the folder of a result, or a "
 				       "folder that contains results",
 				       path[i]);
-		search(trimmed, 0, out);
+		search_folders(trimmed, 0, out);
 		if (out->n == before)
 			return err_set(e, ERR_USAGE,
 				       "no result (summary.json) found in '%s' or up to %d levels "

@@ -79,23 +79,19 @@ struct run_record {
 	struct str_list notes; /* sentences: files that are missing or cannot be read */
 };
 
-/* Reads the result in `folder`. A missing or broken file other than summary.json becomes a note.
- * Sizes are bounded; DLIO's NaN and Infinity are understood. Release with record_release in any
- * case. */
-int record_load(struct run_record *out, const char *folder, struct err *e);
-void record_release(struct run_record *r);
-
-/* The result folders at or below each of `path` (up to RECORD_DEPTH_MAX levels), sorted, without
- * duplicates. ERR_USAGE when a path holds none. Free each and the list. */
+/* The results in or below each of `path` (up to RECORD_DEPTH_MAX levels), sorted, without
+ * duplicates. ERR_USAGE when a path holds none. A missing or broken file other than summary.json
+ * becomes a note. Sizes are bounded; DLIO's NaN and Infinity are understood. Release with
+ * records_release in any case. */
 #define RECORD_DEPTH_MAX 8
-int record_find(const char *const *path, size_t n, struct str_list *out, struct err *e);
-/* All results that record_find finds, loaded. Release with records_release in any case. */
 struct records {
 	struct run_record *v;
 	size_t n;
 };
 int records_load(struct records *out, const char *const *path, size_t n, struct err *e);
 void records_release(struct records *r);
+/* Of one that was taken out of the list. */
+void record_release(struct run_record *r);
 
 /* ---- measures of a record: seconds of wall clock are the epoch's, not the window's ---- */
 

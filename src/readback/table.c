@@ -30,7 +30,7 @@ static void put_number(struct buf *out, double v)
 }
 
 /* -1: nothing was found. */
-static int worst(const struct audit *a, size_t i)
+static int worst_level(const struct audit *a, size_t i)
 {
 	int level = -1;
 
@@ -45,7 +45,7 @@ static void put_verdict(struct buf *out, const struct audit *a, size_t i)
 {
 	static const char *const names[] = {
 		[AUDIT_NOTE] = "ok", [AUDIT_WARN] = "warn", [AUDIT_FAIL] = "fail"};
-	int level = worst(a, i);
+	int level = worst_level(a, i);
 	const char *sep = "";
 
 	buf_printf(out, ",%s,", names[level < 0 ? AUDIT_NOTE : level]);
@@ -106,7 +106,7 @@ void table_csv(const struct run_groups *g, struct buf *out)
 		put_number(out, record_other_share(r));
 		put_number(out, (double)record_steps(r));
 		put_number(out, r->end_s - r->begin_s);
-		buf_printf(out, ",%s,%s,", worst(g->audit, i) == AUDIT_FAIL ? "failed" : "ok",
+		buf_printf(out, ",%s,%s,", worst_level(g->audit, i) == AUDIT_FAIL ? "failed" : "ok",
 			   r->ours ? "stoker" : "dlio");
 		AUTO_FREE char *folder = path_absolute(r->folder);
 
