@@ -1,6 +1,7 @@
 /* Where the wall time of training went. */
 #include "judge/decompose.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ struct lateness {
 };
 
 /* What of [begin, end] lies after `from`. */
-static double after(int64_t from, int64_t begin, int64_t end)
+static double seconds_after(int64_t from, int64_t begin, int64_t end)
 {
 	begin = begin > from ? begin : from;
 	return end > begin ? clock_seconds(end - begin) : 0;
@@ -44,7 +45,7 @@ static void add_stalls(struct decomposition *d, const struct rank_epoch *ep, int
 		int64_t begin = ep->save[p->saves].begin_ns;
 		int64_t end = begin + ep->save[p->saves].stall_ns;
 
-		d->critical_s[TIME_CHECKPOINT] += after(p->at_ns, begin, end);
+		d->critical_s[TIME_CHECKPOINT] += seconds_after(p->at_ns, begin, end);
 		p->at_ns = p->at_ns > end ? p->at_ns : end;
 	}
 }
@@ -54,19 +55,21 @@ static void add_stalls(struct decomposition *d, const struct rank_epoch *ep, int
 static void add_critical(struct decomposition *d, const struct step_times *t, struct path *p)
 {
 	double waited = clock_seconds(t->got_ns - t->ask_ns),
-	       kept = after(p->at_ns, t->ask_ns, t->got_ns);
+	       kept = seconds_after(p->at_ns, t->ask_ns, t->got_ns);
 	int64_t wait[WAIT_PARTS];
 
 	wait_split_again(wait, t);
 	for (int w = 0; w < WAIT_PARTS && waited > 0; w++)
 		d->critical_s[TIME_WAIT + w] += clock_seconds(wait[w]) * kept / waited;
-	d->critical_s[TIME_COMPUTE] += after(p->at_ns, t->compute_begin_ns, t->compute_end_ns);
-	d->critical_s[TIME_COLLECTIVE] += after(p->at_ns, t->barrier_in_ns, t->barrier_out_ns);
+	d->critical_s[TIME_COMPUTE] +=
+		seconds_after(p->at_ns, t->compute_begin_ns, t->compute_end_ns);
+	d->critical_s[TIME_COLLECTIVE] +=
+		seconds_after(p->at_ns, t->barrier_in_ns, t->barrier_out_ns);
 	p->at_ns = p->at_ns > t->barrier_out_ns ? p->at_ns : t->barrier_out_ns;
 }
 
 /* One step of all ranks; false when none made it. `late` has a place for each rank, or is NULL. */
-static bool one_step(const struct result *r, uint32_t epoch, uint32_t block, uint64_t i,
+static bool add_step(const struct result *r, uint32_t epoch, uint32_t block, uint64_t i,
 		     struct decomposition *d, struct lateness *late, struct path *path)
 {
 	const struct step_times *last = NULL, *t;
@@ -111,7 +114,7 @@ static bool one_step(const struct result *r, uint32_t epoch, uint32_t block, uin
 	return true;
 }
 
-static void each_step(const struct result *r, uint32_t from, uint32_t to, struct decomposition *d,
+static void add_steps(const struct result *r, uint32_t from, uint32_t to, struct decomposition *d,
 		      struct lateness *late)
 {
 	for (uint32_t e = from; e < to; e++) {
@@ -122,7 +125,7 @@ static void each_step(const struct result *r, uint32_t from, uint32_t to, struct
 			if (r->rank[k].epoch[e].blocks > blocks)
 				blocks = r->rank[k].epoch[e].blocks;
 		for (uint32_t b = 0; b < blocks; b++)
-			for (uint64_t i = 0; one_step(r, e, b, i, d, late, &path); i++)
+			for (uint64_t i = 0; add_step(r, e, b, i, d, late, &path); i++)
 				d->common_steps++;
 		add_stalls(d, &r->rank[result_present_rank(r)].epoch[e], INT64_MAX, &path);
 	}
@@ -147,7 +150,7 @@ static double rank_part(const struct result *r, uint32_t k, uint32_t from, uint3
 }
 
 /* Training stood still for checkpoints. */
-static double stalls(const struct rank_epoch *ep)
+static double stalls_of(const struct rank_epoch *ep)
 {
 	double sum = 0;
 
@@ -225,7 +228,7 @@ static void add_split(struct decomposition *d, const struct epoch_split *s)
 		d->work_s[k] += clock_seconds(s->work_ns[k]);
 }
 
-static void spread(struct decomposition *d, const struct epoch_split *all)
+static void fill_batches(struct decomposition *d, const struct epoch_split *all)
 {
 	double n = (double)all->batches, io, exposed;
 
@@ -251,6 +254,7 @@ void decompose(const struct result *r, uint32_t from, uint32_t to, struct decomp
 	struct epoch_split all = {0};
 	double ranks;
 
+	assert(from <= to && to <= r->epochs_begun);
 	memset(d, 0, sizeof(*d));
 	for (uint32_t k = 0; k < r->ranks; k++)
 		d->ranks += !r->rank[k].lost;
@@ -270,7 +274,7 @@ void decompose(const struct result *r, uint32_t from, uint32_t to, struct decomp
 			add_split(d, &ep->split);
 			epoch_split_merge(&all, &ep->split);
 			d->mean_s[TIME_COMPUTE] += rank_part(r, k, e, e + 1, TIME_COMPUTE);
-			d->mean_s[TIME_CHECKPOINT] += stalls(ep);
+			d->mean_s[TIME_CHECKPOINT] += stalls_of(ep);
 			for (uint32_t b = 0; b < ep->blocks; b++)
 				d->steps += ep->block[b].steps;
 		}
@@ -279,8 +283,8 @@ void decompose(const struct result *r, uint32_t from, uint32_t to, struct decomp
 	for (uint32_t p = 0; late && p < r->processes && r->process; p++)
 		for (uint32_t k = 0; k < r->process[p].ranks; k++)
 			late[r->process[p].first_rank + k].node = r->process[p].node;
-	each_step(r, from, to, d, late);
-	spread(d, &all);
+	add_steps(r, from, to, d, late);
+	fill_batches(d, &all);
 	d->mean_s[TIME_OTHER] = d->wall_s;
 	d->critical_s[TIME_OTHER] = d->critical_wall_s;
 	for (int p = 0; p < TIME_OTHER; p++) {
@@ -290,13 +294,4 @@ void decompose(const struct result *r, uint32_t from, uint32_t to, struct decomp
 	}
 	find_last(r, from, to, d, r->ranks > 1 ? late : NULL);
 	free(late);
-}
-
-double decompose_wait(const double part[TIME_PARTS])
-{
-	double sum = 0;
-
-	for (int p = TIME_WAIT; p <= TIME_WAIT_END; p++)
-		sum += part[p];
-	return sum;
 }

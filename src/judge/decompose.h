@@ -5,5 +5,3 @@
 
 /* Over the epochs [from, to) of the begun ones. Pure. */
 void decompose(const struct result *r, uint32_t from, uint32_t to, struct decomposition *out);
-/* The exposed wait, of the mean or the critical path. */
-double decompose_wait(const double part[TIME_PARTS]);

@@ -1,6 +1,7 @@
 /* The order of judging: what is measured in parts first, then the verdicts, then what limits. */
 #include "judge/judge.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "base/alloc.h"
@@ -11,7 +12,7 @@
 #include "judge/stragglers.h"
 #include "judge/verdict.h"
 
-uint64_t judge_bytes(uint64_t epochs)
+uint64_t judge_memory_bytes(uint64_t epochs)
 {
 	return u64_sum(u64_product(epochs, sizeof(struct epoch_judgement)),
 		       verdicts_count(verdict_table) * sizeof(struct verdict));
@@ -40,6 +41,7 @@ int judge_result(struct result *r, const struct run_metrics *m, struct err *e)
 {
 	int rc;
 
+	assert(m->epochs <= r->epochs_begun);
 	judgement_release(&r->judged);
 	rc = r->trained ? judge_epochs(r, m, e) : 0;
 	if (rc < 0)

@@ -8,4 +8,4 @@
  * nothing else. */
 int judge_result(struct result *r, const struct run_metrics *m, struct err *e);
 /* What that keeps for a run of so many epochs: part of the stated bound. */
-uint64_t judge_bytes(uint64_t epochs);
+uint64_t judge_memory_bytes(uint64_t epochs);

@@ -34,10 +34,10 @@ struct facts {
 	double samples;
 };
 
-static void explain(struct ledger_line *l, enum ledger_state state, const char *fmt, ...)
+static void line_explain(struct ledger_line *l, enum ledger_state state, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static void explain(struct ledger_line *l, enum ledger_state state, const char *fmt, ...)
+static void line_explain(struct ledger_line *l, enum ledger_state state, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -47,14 +47,14 @@ static void explain(struct ledger_line *l, enum ledger_state state, const char *
 	va_end(ap);
 }
 
-static bool differ(double a, double b)
+static bool bytes_differ(double a, double b)
 {
 	double d = fabs(a - b);
 
 	return d > LEAST_BYTES && d > SHARE * fmax(a, b);
 }
 
-static void set(struct ledger *l, enum ledger_key key, double bytes)
+static void line_set(struct ledger *l, enum ledger_key key, double bytes)
 {
 	l->line[key].known = true;
 	l->line[key].bytes = bytes;
@@ -86,11 +86,11 @@ static void sum_requests(struct ledger *l, struct facts *f)
 		f->requests +=
 			(double)io->kind[IO_META].requests + (double)io->kind[IO_DATA].requests;
 	}
-	set(l, LEDGER_WANTED, wanted);
+	line_set(l, LEDGER_WANTED, wanted);
 	if (r->workload->run.measure == MEASURE_NONE)
 		return;
-	set(l, LEDGER_ASKED, asked);
-	set(l, LEDGER_RETURNED, returned);
+	line_set(l, LEDGER_ASKED, asked);
+	line_set(l, LEDGER_RETURNED, returned);
 }
 
 static void sum_looks(struct facts *f)
@@ -132,26 +132,27 @@ static void sum_kernel(struct ledger *l, struct facts *f)
 	if (r->epochs_begun)
 		f->host.whole.under_way = r->usage[r->epochs_begun - 1].host_train.whole.under_way;
 	if (process.known) {
-		set(l, LEDGER_CALLS, (double)process.rchar_bytes);
-		set(l, LEDGER_CHARGED, (double)process.read_bytes);
+		line_set(l, LEDGER_CALLS, (double)process.rchar_bytes);
+		line_set(l, LEDGER_CHARGED, (double)process.read_bytes);
 	}
 	if (!r->host_source)
 		return;
 	if (f->host.whole.known)
-		set(l, LEDGER_DEVICE, (double)f->host.whole.read_bytes);
+		line_set(l, LEDGER_DEVICE, (double)f->host.whole.read_bytes);
 	if (f->host.lower.known)
-		set(l, LEDGER_DISKS, (double)f->host.lower.read_bytes);
+		line_set(l, LEDGER_DISKS, (double)f->host.lower.read_bytes);
 	if (f->host.client.known)
-		set(l, LEDGER_CLIENT, (double)f->host.client.returned_bytes);
+		line_set(l, LEDGER_CLIENT, (double)f->host.client.returned_bytes);
 	if (f->host.client.fetched_known)
-		set(l, LEDGER_FETCHED, (double)f->host.client.fetched_bytes);
+		line_set(l, LEDGER_FETCHED, (double)f->host.client.fetched_bytes);
 	/* beside a local disk the network says nothing */
 	if (!f->host.whole.known && !f->memory && (f->host.net.known || f->host.net.rdma_known))
-		set(l, LEDGER_NETWORK,
-		    (double)f->host.net.received_bytes + (double)f->host.net.rdma_received_bytes);
+		line_set(l, LEDGER_NETWORK,
+			 (double)f->host.net.received_bytes +
+				 (double)f->host.net.rdma_received_bytes);
 }
 
-static void gather(struct ledger *l, struct facts *f)
+static void gather_facts(struct ledger *l, struct facts *f)
 {
 	const struct workload *w = f->r->workload;
 	const struct dataset *d = f->r->dataset;
@@ -176,28 +177,29 @@ static void why_asked(struct ledger_line *l, const struct facts *f, double wante
 	char a[32], b[32];
 
 	if (l->bytes > wanted)
-		explain(l, LEDGER_EXPLAINED,
+		line_explain(
+			l, LEDGER_EXPLAINED,
 			"%s of it headers and indexes, %s past the end of files; the rest is the "
 			"framing of the format, or data around the samples",
 			str_bytes(f->meta_returned, a, sizeof(a)),
 			str_bytes(fmax(0, l->bytes - returned), b, sizeof(b)));
 	else if (f->encoded)
-		explain(l, LEDGER_EXPLAINED,
-			"files are encoded or compressed: fewer bytes than "
-			"the samples in them");
+		line_explain(l, LEDGER_EXPLAINED,
+			     "files are encoded or compressed: fewer bytes than "
+			     "the samples in them");
 	else if (f->copies)
-		explain(l, LEDGER_EXPLAINED,
-			"samples came from the reader's own copies (reader.read_type=memory)");
+		line_explain(l, LEDGER_EXPLAINED,
+			     "samples came from the reader's own copies (reader.read_type=memory)");
 	else
-		explain(l, LEDGER_FLAGGED, "less was asked for than the samples contain");
+		line_explain(l, LEDGER_FLAGGED, "less was asked for than the samples contain");
 }
 
 static void why_returned(struct ledger_line *l, double asked)
 {
 	if (l->bytes < asked)
-		explain(l, LEDGER_EXPLAINED, "requests reached past the end of files");
+		line_explain(l, LEDGER_EXPLAINED, "requests reached past the end of files");
 	else
-		explain(l, LEDGER_FLAGGED, "the store returned more than it was asked for");
+		line_explain(l, LEDGER_FLAGGED, "the store returned more than it was asked for");
 }
 
 static void why_calls(struct ledger_line *l, const struct facts *f, double returned)
@@ -211,23 +213,25 @@ static void why_calls(struct ledger_line *l, const struct facts *f, double retur
 	sampling = (double)points * SAMPLE_BYTES;
 	str_bytes(fabs(more), a, sizeof(a));
 	if (more < 0 && f->mapped)
-		explain(l, LEDGER_EXPLAINED,
-			"%s came from mapped files, through page faults and not read calls", a);
+		line_explain(l, LEDGER_EXPLAINED,
+			     "%s came from mapped files, through page faults and not read calls",
+			     a);
 	else if (more < 0 && f->uncounted)
-		explain(l, LEDGER_EXPLAINED,
-			"%s came through the store %s, which this counter does not include", a,
-			f->base->name);
+		line_explain(l, LEDGER_EXPLAINED,
+			     "%s came through the store %s, which this counter does not include", a,
+			     f->base->name);
 	else if (more < 0)
-		explain(l, LEDGER_FLAGGED, "%s did not come from read calls of this process", a);
+		line_explain(l, LEDGER_FLAGGED, "%s did not come from read calls of this process",
+			     a);
 	else if (f->direct && more <= 2 * BLOCK * f->requests + sampling)
-		explain(l, LEDGER_EXPLAINED, "O_DIRECT reads whole blocks: %s more", a);
+		line_explain(l, LEDGER_EXPLAINED, "O_DIRECT reads whole blocks: %s more", a);
 	else if (more <= f->loaded + sampling + LEAST_BYTES)
-		explain(l, LEDGER_EXPLAINED,
-			"%s more: checkpoints read back (%s) and the sampling of the machine", a,
-			str_bytes(f->loaded, b, sizeof(b)));
+		line_explain(l, LEDGER_EXPLAINED,
+			     "%s more: checkpoints read back (%s) and the sampling of the machine",
+			     a, str_bytes(f->loaded, b, sizeof(b)));
 	else
-		explain(l, LEDGER_FLAGGED,
-			"the process read %s that no request to the store asked for", a);
+		line_explain(l, LEDGER_FLAGGED,
+			     "the process read %s that no request to the store asked for", a);
 }
 
 /* Whether what was fetched and what was there can have served all: nobody else brought anything in,
@@ -254,24 +258,25 @@ static void why_less_charged(struct ledger_line *l, const struct facts *f, doubl
 	str_bytes(missing, a, sizeof(a));
 	str_bytes(f->cached, b, sizeof(b));
 	if (f->memory)
-		explain(l, LEDGER_EXPLAINED,
-			"the file system is in memory: there is no device below it");
+		line_explain(l, LEDGER_EXPLAINED,
+			     "the file system is in memory: there is no device below it");
 	else if (f->r->host_source && f->r->host_source->client.kind != FS_CLIENT_NONE)
-		explain(l, LEDGER_EXPLAINED,
-			"%s does not report everything it fetches to this counter",
-			f->r->host_source->client.type);
+		line_explain(l, LEDGER_EXPLAINED,
+			     "%s does not report everything it fetches to this counter",
+			     f->r->host_source->client.type);
 	else if (!f->cached_known)
-		explain(l, LEDGER_FLAGGED,
-			"%s came from another source; what the page cache held is unknown", a);
+		line_explain(l, LEDGER_FLAGGED,
+			     "%s came from another source; what the page cache held is unknown", a);
 	else if (again <= slack)
-		explain(l, LEDGER_EXPLAINED, "the page cache: it held %s%s before the epochs",
-			f->part ? "about " : "", b);
+		line_explain(l, LEDGER_EXPLAINED, "the page cache: it held %s%s before the epochs",
+			     f->part ? "about " : "", b);
 	else if (again <= asked - f->files + slack || read_again(f, l->bytes, asked))
-		explain(l, LEDGER_EXPLAINED,
-			"the page cache: it held %s before the epochs, and %s were read again", b,
-			str_bytes(again, c, sizeof(c)));
+		line_explain(l, LEDGER_EXPLAINED,
+			     "the page cache: it held %s before the epochs, and %s were read again",
+			     b, str_bytes(again, c, sizeof(c)));
 	else
-		explain(l, LEDGER_FLAGGED,
+		line_explain(
+			l, LEDGER_FLAGGED,
 			"%s less, but the page cache held only %s before: another program read it "
 			"into the cache, or the file system does not report its reads",
 			a, b);
@@ -287,23 +292,24 @@ static void why_more_charged(struct ledger_line *l, const struct facts *f, doubl
 
 	str_bytes(more, a, sizeof(a));
 	if (f->direct && more <= tables + slack)
-		explain(l, LEDGER_EXPLAINED, "%s more: inodes and other tables of the file system",
-			a);
+		line_explain(l, LEDGER_EXPLAINED,
+			     "%s more: inodes and other tables of the file system", a);
 	else if (!f->direct && more <= ahead + tables + slack)
-		explain(l, LEDGER_EXPLAINED, "%s: %s more",
-			f->mapped ? "page faults and read-ahead fetch data around the samples"
-				  : "read-ahead",
-			a);
+		line_explain(l, LEDGER_EXPLAINED, "%s: %s more",
+			     f->mapped ? "page faults and read-ahead fetch data around the samples"
+				       : "read-ahead",
+			     a);
 	else if (!f->direct && f->r->workload->storage.page_cache == PAGE_CACHE_DROP)
-		explain(l, LEDGER_EXPLAINED,
-			"%s more: pages dropped by drop-behind were fetched again", a);
+		line_explain(l, LEDGER_EXPLAINED,
+			     "%s more: pages dropped by drop-behind were fetched again", a);
 	else if (!f->direct && f->cached_known && asked + more > f->files)
-		explain(l, LEDGER_FLAGGED,
+		line_explain(
+			l, LEDGER_FLAGGED,
 			"%s more than all files contain: pages were evicted before they were used, "
 			"and fetched again (too little memory for the page cache)",
 			a);
 	else
-		explain(l, LEDGER_FLAGGED, "%s more than was asked for", a);
+		line_explain(l, LEDGER_FLAGGED, "%s more than was asked for", a);
 }
 
 static void why_device(struct ledger_line *l, const struct facts *f, double charged)
@@ -318,12 +324,14 @@ static void why_device(struct ledger_line *l, const struct facts *f, double char
 			parts = fmax(0, l->bytes - (double)f->host.part.read_bytes);
 		str_bytes(more, a, sizeof(a));
 		if (parts > SHARE * l->bytes)
-			explain(l, LEDGER_FLAGGED,
+			line_explain(
+				l, LEDGER_FLAGGED,
 				"%s more: other programs read during the run, %s of it from other "
 				"partitions",
 				a, str_bytes(parts, b, sizeof(b)));
 		else
-			explain(l, LEDGER_FLAGGED,
+			line_explain(
+				l, LEDGER_FLAGGED,
 				"%s more: other programs or the kernel itself read during the run",
 				a);
 		return;
@@ -331,13 +339,14 @@ static void why_device(struct ledger_line *l, const struct facts *f, double char
 	str_bytes(-more, a, sizeof(a));
 	mean = w->reads ? (double)w->read_bytes / (double)w->reads : 0;
 	if (w->under_way && -more <= fmax(LEAST_BYTES, 2 * mean * (double)w->under_way))
-		explain(l, LEDGER_EXPLAINED, "%s less: read-ahead was still in progress at the end",
-			a);
+		line_explain(l, LEDGER_EXPLAINED,
+			     "%s less: read-ahead was still in progress at the end", a);
 	else if (f->loaded > 0 && -more <= 1.05 * f->loaded + LEAST_BYTES)
-		explain(l, LEDGER_EXPLAINED, "%s less: checkpoints were read from another device",
-			a);
+		line_explain(l, LEDGER_EXPLAINED,
+			     "%s less: checkpoints were read from another device", a);
 	else
-		explain(l, LEDGER_FLAGGED,
+		line_explain(
+			l, LEDGER_FLAGGED,
 			"%s less: the process also read from other devices, or some reads did not "
 			"reach this one",
 			a);
@@ -349,16 +358,18 @@ static void why_disks(struct ledger_line *l, const struct facts *f, double devic
 
 	str_bytes(fabs(l->bytes - device), a, sizeof(a));
 	if (l->bytes > device)
-		explain(l, LEDGER_FLAGGED,
+		line_explain(
+			l, LEDGER_FLAGGED,
 			"%s more: other programs read from these disks, or one read of the device "
 			"reads several disks",
 			a);
 	else if (f->r->host_source->tree.loop)
-		explain(l, LEDGER_FLAGGED,
+		line_explain(
+			l, LEDGER_FLAGGED,
 			"%s less: served from the page cache of the loop device's backing file", a);
 	else
-		explain(l, LEDGER_FLAGGED,
-			"%s less: served from a cache between the device and its disks", a);
+		line_explain(l, LEDGER_FLAGGED,
+			     "%s less: served from a cache between the device and its disks", a);
 }
 
 static void why_network(struct ledger_line *l, double before)
@@ -368,12 +379,13 @@ static void why_network(struct ledger_line *l, double before)
 
 	str_bytes(fabs(more), a, sizeof(a));
 	if (more > 0 && more <= HEADERS_SHARE * before)
-		explain(l, LEDGER_EXPLAINED, "%s more: headers of frames, calls and replies", a);
+		line_explain(l, LEDGER_EXPLAINED, "%s more: headers of frames, calls and replies",
+			     a);
 	else if (more > 0)
-		explain(l, LEDGER_FLAGGED, "%s more: other traffic of this machine", a);
+		line_explain(l, LEDGER_FLAGGED, "%s more: other traffic of this machine", a);
 	else
-		explain(l, LEDGER_FLAGGED,
-			"%s less: traffic took another path than these interfaces", a);
+		line_explain(l, LEDGER_FLAGGED,
+			     "%s less: traffic took another path than these interfaces", a);
 }
 
 static void why_client(struct ledger_line *l, double returned)
@@ -382,9 +394,11 @@ static void why_client(struct ledger_line *l, double returned)
 
 	str_bytes(fabs(l->bytes - returned), a, sizeof(a));
 	if (l->bytes > returned)
-		explain(l, LEDGER_FLAGGED, "%s more: other programs read from this file system", a);
+		line_explain(l, LEDGER_FLAGGED,
+			     "%s more: other programs read from this file system", a);
 	else
-		explain(l, LEDGER_FLAGGED, "%s less than the reads of this program returned", a);
+		line_explain(l, LEDGER_FLAGGED, "%s less than the reads of this program returned",
+			     a);
 }
 
 static void why_fetched(struct ledger_line *l, const struct facts *f, double client)
@@ -395,12 +409,14 @@ static void why_fetched(struct ledger_line *l, const struct facts *f, double cli
 	str_bytes(fabs(missing), a, sizeof(a));
 	str_bytes(f->cached, b, sizeof(b));
 	if (missing < 0)
-		explain(l, LEDGER_EXPLAINED, "read-ahead: %s more", a);
+		line_explain(l, LEDGER_EXPLAINED, "read-ahead: %s more", a);
 	else if (f->cached_known && missing <= f->cached + fmax(LEAST_BYTES, SHARE * client))
-		explain(l, LEDGER_EXPLAINED, "the page cache: it held %s before the epochs", b);
+		line_explain(l, LEDGER_EXPLAINED, "the page cache: it held %s before the epochs",
+			     b);
 	else
-		explain(l, LEDGER_FLAGGED, "%s less, but the page cache held %s before the epochs",
-			a, f->cached_known ? b : "an unknown amount");
+		line_explain(l, LEDGER_FLAGGED,
+			     "%s less, but the page cache held %s before the epochs", a,
+			     f->cached_known ? b : "an unknown amount");
 }
 
 /* The nearest known line before `key` among those that it follows from. */
@@ -428,7 +444,7 @@ static int line_before(const struct ledger *l, const struct facts *f, enum ledge
 	return -1;
 }
 
-static void judge(struct ledger *l, const struct facts *f, enum ledger_key key)
+static void compare_line(struct ledger *l, const struct facts *f, enum ledger_key key)
 {
 	struct ledger_line *line = &l->line[key];
 	double before, now = line->bytes;
@@ -438,12 +454,12 @@ static void judge(struct ledger *l, const struct facts *f, enum ledger_key key)
 	if (line->against < 0)
 		return;
 	before = l->line[line->against].bytes;
-	if (!differ(before, now))
+	if (!bytes_differ(before, now))
 		return;
 	if (key > LEDGER_CHARGED && fabs(now - before) <= SHARE * l->line[LEDGER_WANTED].bytes) {
-		explain(line, LEDGER_EXPLAINED,
-			"they differ by %s, less than 1 %% of the sample data of this run",
-			str_bytes(fabs(now - before), apart, sizeof(apart)));
+		line_explain(line, LEDGER_EXPLAINED,
+			     "they differ by %s, less than 1 %% of the sample data of this run",
+			     str_bytes(fabs(now - before), apart, sizeof(apart)));
 		return;
 	}
 	switch (key) {
@@ -455,7 +471,8 @@ static void judge(struct ledger *l, const struct facts *f, enum ledger_key key)
 		break;
 	case LEDGER_CALLS:
 		if (line->against == LEDGER_WANTED)
-			explain(line, LEDGER_EXPLAINED,
+			line_explain(
+				line, LEDGER_EXPLAINED,
 				"requests were not counted (run.measure=none): headers, indexes "
 				"and data around the samples");
 		else
@@ -493,10 +510,10 @@ void ledger_of(const struct result *r, struct ledger *out)
 		out->line[k].against = -1;
 	if (!r->rank || !r->trained)
 		return;
-	gather(out, &f);
+	gather_facts(out, &f);
 	for (int k = 0; k < LEDGER_LINES; k++)
 		if (out->line[k].known)
-			judge(out, &f, (enum ledger_key)k);
+			compare_line(out, &f, (enum ledger_key)k);
 }
 
 /* ---- epoch by epoch ---- */

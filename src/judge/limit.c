@@ -8,7 +8,6 @@
 
 #include "base/memory_speed.h"
 #include "base/str.h"
-#include "judge/decompose.h"
 #include "judge/limit_memory.h"
 #include "predict/costs.h"
 #include "predict/outlook.h"
@@ -42,7 +41,8 @@ static void view_fill(struct view *v, const struct result *r)
 
 	v->law = costs_read_law(r);
 	v->compute = v->d->mean_s[TIME_COMPUTE];
-	v->wait = decompose_wait(v->d->mean_s);
+	for (int p = TIME_WAIT; p <= TIME_WAIT_END; p++)
+		v->wait += v->d->mean_s[p];
 	v->skew = v->d->mean_s[TIME_SKEW];
 	v->loss = v->d->wall_s - v->compute;
 	v->workers = fmax(1, r->rank[result_present_rank(r)].workers);
@@ -88,7 +88,7 @@ static void say_workers_needed(struct view *v)
 	str_append(l->text, sizeof(l->text), ".");
 }
 
-static void no_loss(struct view *v)
+static void at_computation(struct view *v)
 {
 	if (limit_cached(v->r))
 		limited_by(v, "page_cache",
@@ -183,7 +183,7 @@ static bool at_window(struct view *v)
 	return true;
 }
 
-static bool few_workers(struct view *v)
+static bool at_workers(struct view *v)
 {
 	const struct outlook *o = v->outlook;
 	uint32_t have = v->r->rank[0].workers;
@@ -204,13 +204,6 @@ static bool few_workers(struct view *v)
 			   1e3 * v->compute * v->r->ranks / (double)v->d->steps);
 	say_workers_needed(v);
 	return true;
-}
-
-static double usable_cpus(const struct view *v)
-{
-	const struct host_facts *h = &v->r->host;
-
-	return h->usable_cpus > 0 ? h->usable_cpus : h->cpu_count;
 }
 
 /* The CPU's share of what computes in the workers, and what others had of it. */
@@ -237,7 +230,8 @@ static bool from_memory(struct view *v, double bytes)
 	if (v->r->nodes > 1 || strchr(store, '+') || data <= 0 ||
 	    !(limit_cached(v->r) || workload_base_store(v->r->workload)->flags & STORE_IS_VOLATILE))
 		return false;
-	readers = fmin(readers, fmin(MEMORY_COPIERS_MAX, fmax(1, ceil(usable_cpus(v)))));
+	readers = fmin(readers,
+		       fmin(MEMORY_COPIERS_MAX, fmax(1, ceil(result_usable_cpus(&v->r->host)))));
 	copy = memory_copy_speed((unsigned)readers);
 	rate = bytes / data * readers;
 	if (copy > 0 && rate >= COPY_SHARE * copy)
@@ -260,7 +254,7 @@ static bool from_memory(struct view *v, double bytes)
 	return true;
 }
 
-static void say_store(struct view *v)
+static void at_store(struct view *v)
 {
 	const struct decomposition *d = v->d;
 	double io = d->work_s[WORK_OPEN] + d->work_s[WORK_META] + d->work_s[WORK_DATA];
@@ -307,7 +301,7 @@ static void say_store(struct view *v)
 			   100 * v->inside);
 }
 
-static void say_wait(struct view *v)
+static void at_wait(struct view *v)
 {
 	const double *w = v->d->work_s;
 	double io = w[WORK_OPEN] + w[WORK_META] + w[WORK_DATA], others;
@@ -351,7 +345,7 @@ static void say_wait(struct view *v)
 			   "time, %.0f %% of that packing",
 			   100 * v->busy, 100 * w[WORK_TRANSPORT] / v->work);
 	} else {
-		say_store(v);
+		at_store(v);
 	}
 	say_workers_needed(v);
 }
@@ -370,17 +364,17 @@ void limit_find(const struct result *r, const struct run_metrics *m, struct limi
 	outlook_compute(r, m->epochs, &v.law, outlook);
 	limit->loss_share = 100 * v.loss / v.d->wall_s;
 	if (v.loss < SMALL_LOSS * v.d->wall_s)
-		no_loss(&v);
+		at_computation(&v);
 	else if (v.d->mean_s[TIME_CHECKPOINT] > 0.5 * v.loss)
 		limited_by(&v, "checkpoint",
 			   "limited by checkpoints, which stop training for %.0f %% of the time.",
 			   100 * v.d->mean_s[TIME_CHECKPOINT] / v.d->wall_s);
 	else if (v.wait > 0.3 * v.loss && limit_memory(r, text, sizeof(text)))
 		limited_by(&v, "memory", "%s", text);
-	else if (at_barrier(&v) || at_window(&v) || few_workers(&v))
+	else if (at_barrier(&v) || at_window(&v) || at_workers(&v))
 		return;
 	else if (v.wait > 0.3 * v.loss && v.work > 0)
-		say_wait(&v);
+		at_wait(&v);
 	else
 		limited_by(&v, "other",
 			   "%.0f %% of the time is spent between steps or at the barrier.",

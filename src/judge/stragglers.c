@@ -1,7 +1,7 @@
 /* Stragglers by name. */
 #include "judge/stragglers.h"
 
-static void insert(struct stragglers *s, uint32_t rank, const struct slow_sample *one)
+static void insert_sample(struct stragglers *s, uint32_t rank, const struct slow_sample *one)
 {
 	uint32_t at = s->samples;
 
@@ -30,7 +30,7 @@ void stragglers_find(const struct result *r, struct stragglers *out)
 			n++;
 		}
 		for (uint32_t i = 0; i < rank->slow.n; i++)
-			insert(out, r->first_rank + k, &rank->slow.kept[i]);
+			insert_sample(out, r->first_rank + k, &rank->slow.kept[i]);
 	}
 	out->mean_s = n ? sum / n / 1e9 : 0;
 }

@@ -9,6 +9,40 @@ static const double WORKER_BUSY_SHARE = 0.90;
 static const double WORKER_CPU_SHARE = 0.80;
 static const double MEMORY_SHARE = 0.90;
 
+/* Over all nodes: processors that the processes may use. */
+static double cpus_of(const struct result *r)
+{
+	double all = 0;
+
+	if (!r->process)
+		return result_usable_cpus(&r->host);
+	for (uint32_t n = 0; n < r->nodes; n++) {
+		const struct host_facts *h = result_node_host(r, n);
+		double here = 0;
+
+		/* a launcher may have bound each process to CPUs of its own */
+		for (uint32_t p = 0; h && p < r->processes; p++)
+			here += r->process[p].node == n ? result_usable_cpus(h) : 0;
+		all += h && here > h->cpu_count ? h->cpu_count : here;
+	}
+	return all;
+}
+
+/* Over all nodes. */
+static double memory_gib_of(const struct result *r)
+{
+	double all = 0;
+
+	if (!r->process)
+		return r->host.memory_gib;
+	for (uint32_t n = 0; n < r->nodes; n++) {
+		const struct host_facts *h = result_node_host(r, n);
+
+		all += h ? h->memory_gib : 0;
+	}
+	return all;
+}
+
 /* The reader threads have no time left, and spend it on the CPU. A fast store cannot help them. */
 static void judge_workers(struct verdict *v, const struct result *r)
 {
@@ -40,8 +74,8 @@ static void judge_workers(struct verdict *v, const struct result *r)
 static void judge_client(const struct result *r, const struct run_metrics *m, struct verdict *v)
 {
 	const struct host_facts *h = &r->host;
-	double cpus = result_cpus(r);
-	double busy = 0, memory = result_memory_gib(r) * 1073741824.0;
+	double cpus = cpus_of(r);
+	double busy = 0, memory = memory_gib_of(r) * 1073741824.0;
 	bool known = false;
 	char a[32], b[32];
 

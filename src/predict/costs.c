@@ -46,7 +46,7 @@ static bool refuse(struct outlook *out, const char *why)
 }
 
 /* The times of steps and batches, in their order. */
-static bool lists(struct variants *v, struct model *m, const struct result *r)
+static bool fill_lists(struct variants *v, struct model *m, const struct result *r)
 {
 	uint32_t n = r->ranks < LISTS_MAX ? r->ranks : LISTS_MAX, steps = COMPUTES_MAX;
 	uint32_t times = SERVICE_KEPT;
@@ -87,7 +87,7 @@ static bool lists(struct variants *v, struct model *m, const struct result *r)
 	return true;
 }
 
-static bool sizes(struct variants *v, struct model *m, const struct dataset *d)
+static bool draw_sizes(struct variants *v, struct model *m, const struct dataset *d)
 {
 	double sum = 0;
 
@@ -133,8 +133,8 @@ static void count_reads(struct costs *c, const struct result *r, double batches)
 	c->payload = payload > 0 && payload < bytes ? payload / batches : c->bytes;
 }
 
-static void cost(struct costs *c, const struct result *r, uint32_t epochs,
-		 const struct read_law *law)
+static void fill_costs(struct costs *c, const struct result *r, uint32_t epochs,
+		       const struct read_law *law)
 {
 	const struct decomposition *d = &r->judged.time;
 	double batches = (double)d->batches, cpu = 0, all = 0, wall = 0;
@@ -162,7 +162,7 @@ static void cost(struct costs *c, const struct result *r, uint32_t epochs,
 }
 
 /* The model of one explanation, not yet made to agree with the run. */
-static void assemble(struct variant *v, const struct costs *c, const struct model *base)
+static void variant_assemble(struct variant *v, const struct costs *c, const struct model *base)
 {
 	struct model *m = &v->m;
 	double rest = c->service - c->open - c->reads - c->decode;
@@ -179,7 +179,7 @@ static void assemble(struct variant *v, const struct costs *c, const struct mode
 	m->delay_s = c->open + v->latency + v->decode + fmax(0, rest);
 }
 
-static void scale(struct variant *v, double by)
+static void variant_scale(struct variant *v, double by)
 {
 	v->m.delay_s *= by;
 	v->m.bytes *= by;
@@ -197,13 +197,13 @@ static void agree_in_mean(struct variant *v, double service)
 		double by = sqrt(low * high);
 		struct variant t = *v;
 
-		scale(&t, by);
+		variant_scale(&t, by);
 		if (model_run(&t.m).service_s > service)
 			high = by;
 		else
 			low = by;
 	}
-	scale(v, sqrt(low * high));
+	variant_scale(v, sqrt(low * high));
 }
 
 /* What others cause by sharing varies without the batch itself: the rest is its own. */
@@ -222,7 +222,7 @@ static void agree_in_spread(struct variant *v, double dev)
 	}
 }
 
-static bool add(struct variants *v, const struct model *base, struct read_rates rates)
+static bool add_variant(struct variants *v, const struct model *base, struct read_rates rates)
 {
 	struct variant *one = &v->one[v->count];
 
@@ -233,7 +233,7 @@ static bool add(struct variants *v, const struct model *base, struct read_rates 
 		    v->one[i].rates.stream_ns_per_byte == rates.stream_ns_per_byte)
 			return true;
 	*one = (struct variant){.rates = rates};
-	assemble(one, &v->costs, base);
+	variant_assemble(one, &v->costs, base);
 	agree_in_mean(one, v->costs.service / fmax(1, base->runs));
 	if (v->costs.rule != RULE_EXTERNAL)
 		agree_in_spread(one, v->costs.service_dev);
@@ -255,7 +255,7 @@ static enum loader_rule rule_of(const struct workload *w)
 	return rule;
 }
 
-static void follow(const struct variants *v, double prefetch, struct model *m)
+static void follow_rule(const struct variants *v, double prefetch, struct model *m)
 {
 	prefetch = fmax(1, prefetch);
 	m->runs = 1;
@@ -277,12 +277,12 @@ static void follow(const struct variants *v, double prefetch, struct model *m)
 void rule_workers(const struct variants *v, uint32_t workers, struct model *m)
 {
 	m->workers = workers;
-	follow(v, workers && v->prefetch == 0 ? 2 : (double)v->prefetch, m);
+	follow_rule(v, workers && v->prefetch == 0 ? 2 : (double)v->prefetch, m);
 }
 
 void rule_window(const struct variants *v, double by, struct model *m)
 {
-	follow(v, (double)v->prefetch * by, m);
+	follow_rule(v, (double)v->prefetch * by, m);
 }
 
 bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
@@ -306,10 +306,10 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 		return refuse(out, "too few steps");
 	if (!(d->mean_s[TIME_COMPUTE] > 0))
 		return refuse(out, "there is no computation: AU is 0 whatever changes");
-	if (!lists(v, &m, r))
+	if (!fill_lists(v, &m, r))
 		return refuse(out, "too few steps");
-	cost(c, r, epochs, law);
-	if (!sizes(v, &m, r->dataset))
+	fill_costs(c, r, epochs, law);
+	if (!draw_sizes(v, &m, r->dataset))
 		return refuse(out, "no memory for the model");
 	if (!(c->service > 0))
 		return refuse(out, "no batch was read");
@@ -323,22 +323,23 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 		v->prefetch = r->rank[0].workers ? v->prefetch / r->rank[0].workers : 0;
 	rule_workers(v, r->rank[0].workers, &m);
 	m.parts = (uint32_t)fmin(PARTS_MAX, fmax(1, c->samples / m.runs));
-	m.cpus = r->host.usable_cpus > 0 ? r->host.usable_cpus : r->host.cpu_count;
+	m.cpus = result_usable_cpus(&r->host);
 	m.start_s = d->mean_s[TIME_WAIT + WAIT_START] / epochs;
 	m.hand_s = d->delivery_mean_s;
 	m.step_s = (d->mean_s[TIME_OTHER] + d->mean_s[TIME_COLLECTIVE]) / steps;
 	m.step_s = m.step_s > 0 ? m.step_s : 0;
-	if (!add(v, &m, c->law.best) || !add(v, &m, c->law.least) || !add(v, &m, c->law.most))
+	if (!add_variant(v, &m, c->law.best) || !add_variant(v, &m, c->law.least) ||
+	    !add_variant(v, &m, c->law.most))
 		return refuse(out, "the model is too large");
 	if (c->others > BUSY * m.cpus && fmin(c->decode, c->cpu) > BUSY * c->service) {
 		/* other programs may keep what they had, or give way */
 		m.cpus = fmax(1, m.cpus - c->others);
-		return add(v, &m, c->law.best) || refuse(out, "the model is too large");
+		return add_variant(v, &m, c->law.best) || refuse(out, "the model is too large");
 	}
 	if (!c->law.sizes_differ && !(c->law.best.shared_ns_per_byte > 0) && c->requests > 0) {
 		/* time that goes with requests may go with their bytes */
 		stream = (struct read_rates){.stream_ns_per_byte = 1e9 * c->reads / c->bytes};
-		return add(v, &m, stream) || refuse(out, "the model is too large");
+		return add_variant(v, &m, stream) || refuse(out, "the model is too large");
 	}
 	return true;
 }

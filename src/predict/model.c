@@ -3,6 +3,7 @@
  * to get, so one heap by that is enough (virtual time). */
 #include "predict/model.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -39,7 +40,7 @@ struct heap {
 	uint32_t n;
 };
 
-/* What readers share: each gets `rate(n)` of it a second. */
+/* What readers share: each gets `station_rate(n)` of it a second. */
 struct station {
 	struct heap heap; /* by the v at which it is done */
 	double each, all; /* at most for one; of all; INFINITY: no limit */
@@ -61,30 +62,30 @@ struct sim {
 	double now;
 };
 
-static bool before(const struct entry *a, const struct entry *b)
+static bool entry_before(const struct entry *a, const struct entry *b)
 {
 	return a->key < b->key || (!(b->key < a->key) && a->seq < b->seq);
 }
 
-static void push(struct sim *s, struct heap *h, double key, uint32_t who)
+static void heap_push(struct sim *s, struct heap *h, double key, uint32_t who)
 {
 	const struct entry e = {key, s->seq++, who};
 	uint32_t i = h->n++;
 
-	for (; i > 0 && before(&e, &h->entry[(i - 1) / 2]); i = (i - 1) / 2)
+	for (; i > 0 && entry_before(&e, &h->entry[(i - 1) / 2]); i = (i - 1) / 2)
 		h->entry[i] = h->entry[(i - 1) / 2];
 	h->entry[i] = e;
 }
 
-static uint32_t pop(struct heap *h)
+static uint32_t heap_pop(struct heap *h)
 {
 	uint32_t who = h->entry[0].who, i = 0, child;
 	const struct entry last = h->entry[--h->n];
 
 	for (; (child = 2 * i + 1) < h->n; i = child) {
-		if (child + 1 < h->n && before(&h->entry[child + 1], &h->entry[child]))
+		if (child + 1 < h->n && entry_before(&h->entry[child + 1], &h->entry[child]))
 			child++;
-		if (!before(&h->entry[child], &last))
+		if (!entry_before(&h->entry[child], &last))
 			break;
 		h->entry[i] = h->entry[child];
 	}
@@ -92,7 +93,7 @@ static uint32_t pop(struct heap *h)
 	return who;
 }
 
-static double rate(const struct station *t)
+static double station_rate(const struct station *t)
 {
 	return t->heap.n ? fmin(t->each, t->all / t->heap.n) : 0;
 }
@@ -105,14 +106,14 @@ static double station_next(const struct sim *s, const struct station *t)
 	if (t->heap.n == 0)
 		return INFINITY;
 	left = t->heap.entry[0].key - t->v;
-	return left > 0 ? s->now + left / rate(t) : s->now;
+	return left > 0 ? s->now + left / station_rate(t) : s->now;
 }
 
 static void station_enter(struct sim *s, struct station *t, double amount, uint32_t who)
 {
 	if (t->heap.n == 0)
 		t->v = 0;
-	push(s, &t->heap, t->v + amount, who);
+	heap_push(s, &t->heap, t->v + amount, who);
 }
 
 static double factor_of(const struct sim *s, uint32_t rank, uint64_t run_number)
@@ -149,10 +150,10 @@ static void begin_part(struct sim *s, uint32_t i)
 
 	r->state = DELAY;
 	r->size = size_of(s, i / s->width, r->run, r->part);
-	push(s, &s->delay, s->now + s->m->delay_s / s->runs / s->parts * r->factor, i);
+	heap_push(s, &s->delay, s->now + s->m->delay_s / s->runs / s->parts * r->factor, i);
 }
 
-static bool may_take(const struct sim *s, uint32_t k, uint32_t w, uint64_t *run)
+static bool may_take_run(const struct sim *s, uint32_t k, uint32_t w, uint64_t *run)
 {
 	const struct side *side = &s->side[k];
 	const struct reader *mine = &s->reader[(uint64_t)k * s->width];
@@ -169,14 +170,14 @@ static bool may_take(const struct sim *s, uint32_t k, uint32_t w, uint64_t *run)
 	return b < limit * s->runs;
 }
 
-static void feed(struct sim *s, uint32_t k)
+static void readers_feed(struct sim *s, uint32_t k)
 {
 	for (uint32_t w = 0; w < s->width; w++) {
 		uint32_t i = k * s->width + w;
 		struct reader *r = &s->reader[i];
 		uint64_t b;
 
-		if (r->state != REST || !may_take(s, k, w, &b))
+		if (r->state != REST || !may_take_run(s, k, w, &b))
 			continue;
 		r->run = b;
 		r->part = 0;
@@ -188,7 +189,7 @@ static void feed(struct sim *s, uint32_t k)
 }
 
 /* Takes a batch if one is ready, after the way to it if it was waited for, and computes. */
-static void take(struct sim *s, uint32_t k, bool waited)
+static void rank_take_batch(struct sim *s, uint32_t k, bool waited)
 {
 	struct side *side = &s->side[k];
 	uint32_t *done = &s->done[(uint64_t)k * s->window];
@@ -205,10 +206,10 @@ static void take(struct sim *s, uint32_t k, bool waited)
 	side->coming = true;
 	side->computing_s = s->m->compute[(uint64_t)(k % s->m->lists) * s->m->computes +
 					  side->handed % s->m->computes];
-	push(s, &s->rank, s->now + (waited ? s->m->hand_s : 0), k);
+	heap_push(s, &s->rank, s->now + (waited ? s->m->hand_s : 0), k);
 }
 
-static void finished(struct sim *s, uint32_t i)
+static void run_finished(struct sim *s, uint32_t i)
 {
 	struct reader *r = &s->reader[i];
 	uint32_t k = i / s->width;
@@ -216,6 +217,7 @@ static void finished(struct sim *s, uint32_t i)
 	uint64_t at = r->run / s->runs % s->window;
 	double took = s->now - r->begun;
 
+	assert(r->state != REST);
 	r->state = REST;
 	s->service += took;
 	s->square += took * took;
@@ -223,12 +225,13 @@ static void finished(struct sim *s, uint32_t i)
 	if (!s->m->in_order)
 		for (at = 0; done[at] > 0;)
 			at++;
+	assert(at < s->window && done[at] < s->runs);
 	done[at]++;
-	take(s, k, true);
-	feed(s, k);
+	rank_take_batch(s, k, true);
+	readers_feed(s, k);
 }
 
-static void meet(struct sim *s, uint32_t k)
+static void ranks_meet(struct sim *s, uint32_t k)
 {
 	uint32_t ranks = s->m->ranks;
 
@@ -241,67 +244,68 @@ static void meet(struct sim *s, uint32_t k)
 	for (uint32_t i = 0; i < ranks; i++)
 		s->side[i].met = false;
 	for (uint32_t i = 0; i < ranks; i++) {
-		take(s, i, false);
-		feed(s, i);
+		rank_take_batch(s, i, false);
+		readers_feed(s, i);
 	}
 }
 
 /* A rank has its batch, or has computed with it. */
 static void rank_event(struct sim *s)
 {
-	uint32_t k = pop(&s->rank);
+	uint32_t k = heap_pop(&s->rank);
 	struct side *side = &s->side[k];
 
 	if (!side->coming) {
-		meet(s, k);
+		ranks_meet(s, k);
 		return;
 	}
 	side->coming = false;
 	side->computing = true;
 	side->handed++;
 	side->computed += side->computing_s;
-	push(s, &s->rank, s->now + side->computing_s + s->m->step_s, k);
-	feed(s, k);
+	heap_push(s, &s->rank, s->now + side->computing_s + s->m->step_s, k);
+	readers_feed(s, k);
 }
 
-static void part_over(struct sim *s, uint32_t i)
+static void end_part(struct sim *s, uint32_t i)
 {
 	struct reader *r = &s->reader[i];
 
 	if (++r->part < s->parts)
 		begin_part(s, i);
 	else
-		finished(s, i);
+		run_finished(s, i);
 }
 
-static void compute_part(struct sim *s, uint32_t i)
+static void begin_computing(struct sim *s, uint32_t i)
 {
 	struct reader *r = &s->reader[i];
 
 	if (!(s->m->cpu_s > 0)) {
-		part_over(s, i);
+		end_part(s, i);
 		return;
 	}
+	assert(r->state == DELAY || r->state == TRANSFER);
 	r->state = COMPUTING;
 	station_enter(s, &s->cpu, s->m->cpu_s / s->runs / s->parts * r->size, i);
 }
 
-static void transfer(struct sim *s, uint32_t i)
+static void begin_transfer(struct sim *s, uint32_t i)
 {
 	struct reader *r = &s->reader[i];
 
 	if (!(s->m->bytes > 0) || (!(s->m->stream > 0) && !(s->m->shared > 0))) {
-		compute_part(s, i);
+		begin_computing(s, i);
 		return;
 	}
 	r->state = TRANSFER;
 	station_enter(s, &s->store, s->m->bytes / s->runs / s->parts * r->size, i);
 }
 
-static void pass(struct station *t, double time)
+static void station_advance(struct station *t, double time)
 {
 	if (t->heap.n)
-		t->v += time * rate(t);
+		t->v += time * station_rate(t);
 }
 
 /* False when nothing is under way. */
@@ -316,19 +320,19 @@ static bool next_event(struct sim *s)
 	if (!isfinite(at[who]))
 		return false;
 	if (at[who] > s->now) {
-		pass(&s->store, at[who] - s->now);
-		pass(&s->cpu, at[who] - s->now);
+		station_advance(&s->store, at[who] - s->now);
+		station_advance(&s->cpu, at[who] - s->now);
 		s->now = at[who];
 	}
 	switch (who) {
 	case 0:
-		transfer(s, pop(&s->delay));
+		begin_transfer(s, heap_pop(&s->delay));
 		break;
 	case 1:
-		compute_part(s, pop(&s->store.heap));
+		begin_computing(s, heap_pop(&s->store.heap));
 		break;
 	case 2:
-		part_over(s, pop(&s->cpu.heap));
+		end_part(s, heap_pop(&s->cpu.heap));
 		break;
 	default:
 		rank_event(s);
@@ -344,7 +348,7 @@ static uint64_t window_of(const struct model *m)
 }
 
 /* Fewer parts first. */
-static void afford(struct sim *s)
+static void limit_events(struct sim *s)
 {
 	const struct model *m = s->m;
 	uint64_t least = 4 * (s->window + 4), most;
@@ -359,13 +363,13 @@ static void afford(struct sim *s)
 	s->steps = s->steps < most ? s->steps : most;
 }
 
-static void run(struct sim *s, struct modeled *out)
+static void simulate(struct sim *s, struct modeled *out)
 {
 	double computed = 0, mean;
 
 	s->now = s->m->start_s;
 	for (uint32_t k = 0; k < s->m->ranks; k++)
-		feed(s, k);
+		readers_feed(s, k);
 	while (s->made < s->steps && next_event(s))
 		;
 	for (uint32_t k = 0; k < s->m->ranks; k++)
@@ -378,7 +382,7 @@ static void run(struct sim *s, struct modeled *out)
 	out->service_dev_s = sqrt(fmax(0, s->square / (double)s->served - mean * mean));
 }
 
-static bool reserve(struct sim *s, uint64_t readers)
+static bool sim_reserve(struct sim *s, uint64_t readers)
 {
 	s->delay.entry = calloc(readers, sizeof(struct entry));
 	s->store.heap.entry = calloc(readers, sizeof(struct entry));
@@ -393,7 +397,7 @@ static bool reserve(struct sim *s, uint64_t readers)
 	       s->reader && s->side && s->done;
 }
 
-static struct modeled one_turn(const struct model *m, uint64_t turn)
+static struct modeled simulate_turn(const struct model *m, uint64_t turn)
 {
 	struct sim s = {.m = m,
 			.width = m->workers ? m->workers : 1,
@@ -403,13 +407,13 @@ static struct modeled one_turn(const struct model *m, uint64_t turn)
 	struct modeled out = {.au = NAN};
 
 	s.window = window_of(m);
-	afford(&s);
+	limit_events(&s);
 	s.store.each = m->stream > 0 ? m->stream : INFINITY;
 	s.store.all = m->shared > 0 ? m->shared : INFINITY;
 	s.cpu.each = 1;
 	s.cpu.all = m->cpus > 0 ? m->cpus : INFINITY;
-	if (reserve(&s, readers))
-		run(&s, &out);
+	if (sim_reserve(&s, readers))
+		simulate(&s, &out);
 	free(s.delay.entry);
 	free(s.store.heap.entry);
 	free(s.cpu.heap.entry);
@@ -428,6 +432,7 @@ struct modeled model_run(const struct model *m)
 	if (m->ranks == 0 || m->steps == 0 || m->computes == 0 || m->parts == 0 || m->lists == 0 ||
 	    window_of(m) > 100000 || (uint64_t)m->ranks * m->workers > 1000000)
 		return sum;
+	assert(m->compute && (m->spread || m->spreads == 0) && (m->size || m->sizes == 0));
 	turns = (uint64_t)(EVENTS_MAX / ((double)m->steps * m->ranks * (m->runs ? m->runs : 1) *
 					 (3.0 * m->parts + 2)));
 	turns = turns < 1 ? 1 : turns > TURNS_MAX ? TURNS_MAX : turns;
@@ -435,7 +440,7 @@ struct modeled model_run(const struct model *m)
 		turns = 1;
 	sum.au = 0;
 	for (uint64_t i = 0; i < turns; i++) {
-		struct modeled one = one_turn(m, i);
+		struct modeled one = simulate_turn(m, i);
 
 		sum.au += one.au / (double)turns;
 		sum.service_s += one.service_s / (double)turns;

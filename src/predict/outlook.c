@@ -53,10 +53,11 @@ static bool always_meets(struct model *m)
 	return true;
 }
 
-static bool ranks(const struct variants *all, const struct variant *v, double by, struct model *m);
+static bool change_ranks(const struct variants *all, const struct variant *v, double by,
+			 struct model *m);
 
-static bool predict(const struct outlook *out, const struct variants *v, alter how, double by,
-		    struct what_if *w)
+static bool predict_change(const struct outlook *out, const struct variants *v, alter how,
+			   double by, struct what_if *w)
 {
 	*w = (struct what_if){.low = 100, .high = 0};
 	for (uint32_t i = 0; i < v->count; i++) {
@@ -76,7 +77,7 @@ static bool predict(const struct outlook *out, const struct variants *v, alter h
 		w->au = au;
 		w->rate = rate_of(&m, au);
 		w->rate_now = rate_of(&v->one[i].m, out->measured_au);
-		if (how == ranks && always_meets(&m)) {
+		if (how == change_ranks && always_meets(&m)) {
 			au = model_run(&m).au;
 			w->low = isnan(au) ? w->low : fmin(w->low, corrected(out, &v->one[i], au));
 		}
@@ -89,13 +90,14 @@ static bool predict(const struct outlook *out, const struct variants *v, alter h
 	return true;
 }
 
-__attribute__((format(printf, 5, 6))) static void add(struct outlook *out, const struct variants *v,
-						      alter how, double by, const char *fmt, ...)
+__attribute__((format(printf, 5, 6))) static void add_change(struct outlook *out,
+							     const struct variants *v, alter how,
+							     double by, const char *fmt, ...)
 {
 	struct what_if w;
 	va_list ap;
 
-	if (out->changes == WHAT_IF_MAX || !predict(out, v, how, by, &w))
+	if (out->changes == WHAT_IF_MAX || !predict_change(out, v, how, by, &w))
 		return;
 	va_start(ap, fmt);
 	vsnprintf(w.change, sizeof(w.change), fmt, ap);
@@ -105,7 +107,8 @@ __attribute__((format(printf, 5, 6))) static void add(struct outlook *out, const
 
 /* ---- the changes ---- */
 
-static bool workers(const struct variants *all, const struct variant *v, double by, struct model *m)
+static bool change_workers(const struct variants *all, const struct variant *v, double by,
+			   struct model *m)
 {
 	(void)v;
 	rule_workers(all, (uint32_t)by, m);
@@ -113,29 +116,31 @@ static bool workers(const struct variants *all, const struct variant *v, double 
 }
 
 /* Of the steady state: a short run can be all start. */
-static bool workers_for_long(const struct variants *all, const struct variant *v, double by,
-			     struct model *m)
+static bool change_workers_for_long(const struct variants *all, const struct variant *v, double by,
+				    struct model *m)
 {
 	m->start_s = 0;
 	m->steps = m->steps > 200 + 20 * (uint64_t)by ? m->steps : 200 + 20 * (uint64_t)by;
-	return workers(all, v, by, m);
+	return change_workers(all, v, by, m);
 }
 
-static bool window(const struct variants *all, const struct variant *v, double by, struct model *m)
+static bool change_window(const struct variants *all, const struct variant *v, double by,
+			  struct model *m)
 {
 	rule_window(all, by, m);
 	return v->m.workers > 0;
 }
 
-static bool unordered(const struct variants *all, const struct variant *v, double by,
-		      struct model *m)
+static bool change_order(const struct variants *all, const struct variant *v, double by,
+			 struct model *m)
 {
 	(void)by;
 	m->in_order = false;
 	return all->costs.rule == RULE_PYTORCH && v->m.workers > 1 && v->m.in_order;
 }
 
-static bool batch(const struct variants *all, const struct variant *v, double by, struct model *m)
+static bool change_batch(const struct variants *all, const struct variant *v, double by,
+			 struct model *m)
 {
 	m->delay_s *= by;
 	m->bytes *= by;
@@ -149,22 +154,24 @@ static bool batch(const struct variants *all, const struct variant *v, double by
 	return m->steps >= 4;
 }
 
-static bool ranks(const struct variants *all, const struct variant *v, double by, struct model *m)
+static bool change_ranks(const struct variants *all, const struct variant *v, double by,
+			 struct model *m)
 {
 	(void)all;
 	m->ranks = (uint32_t)(v->m.ranks * by);
 	return m->ranks <= 64;
 }
 
-static bool latency(const struct variants *all, const struct variant *v, double by, struct model *m)
+static bool change_latency(const struct variants *all, const struct variant *v, double by,
+			   struct model *m)
 {
 	(void)all;
 	m->delay_s -= v->latency * (1 - by);
 	return true;
 }
 
-static bool bandwidth(const struct variants *all, const struct variant *v, double by,
-		      struct model *m)
+static bool change_bandwidth(const struct variants *all, const struct variant *v, double by,
+			     struct model *m)
 {
 	(void)all;
 	(void)v;
@@ -174,7 +181,8 @@ static bool bandwidth(const struct variants *all, const struct variant *v, doubl
 }
 
 /* One request for a sample, where there were more. */
-static bool native(const struct variants *all, const struct variant *v, double by, struct model *m)
+static bool change_access(const struct variants *all, const struct variant *v, double by,
+			  struct model *m)
 {
 	const struct costs *c = &all->costs;
 
@@ -185,7 +193,8 @@ static bool native(const struct variants *all, const struct variant *v, double b
 }
 
 /* Arrays as they are, each in one request: the least that a format can be. */
-static bool plain(const struct variants *all, const struct variant *v, double by, struct model *m)
+static bool change_format(const struct variants *all, const struct variant *v, double by,
+			  struct model *m)
 {
 	const struct costs *c = &all->costs;
 
@@ -196,8 +205,8 @@ static bool plain(const struct variants *all, const struct variant *v, double by
 	return c->requests >= c->samples;
 }
 
-static bool undecoded(const struct variants *all, const struct variant *v, double by,
-		      struct model *m)
+static bool change_decode(const struct variants *all, const struct variant *v, double by,
+			  struct model *m)
 {
 	(void)all;
 	(void)by;
@@ -214,10 +223,11 @@ static void add_workers(struct outlook *out, const struct variants *v, uint32_t 
 	uint64_t each = v->prefetch ? v->prefetch : 2;
 
 	if (v->costs.rule == RULE_PYTORCH)
-		add(out, v, workers, n, "reader.read_threads=%u reader.prefetch_size=%llu", n,
-		    (unsigned long long)(each * n));
+		add_change(out, v, change_workers, n,
+			   "reader.read_threads=%u reader.prefetch_size=%llu", n,
+			   (unsigned long long)(each * n));
 	else
-		add(out, v, workers, n, "reader.read_threads=%u", n);
+		add_change(out, v, change_workers, n, "reader.read_threads=%u", n);
 }
 
 static void try_workers(struct outlook *out, const struct variants *v)
@@ -227,7 +237,7 @@ static void try_workers(struct outlook *out, const struct variants *v)
 	struct what_if w;
 
 	for (uint32_t n = now ? now : 1; n <= WORKERS_MAX; n += n < 8 ? 1 : n / 4) {
-		if (!predict(out, v, workers_for_long, n, &w))
+		if (!predict_change(out, v, change_workers_for_long, n, &w))
 			break;
 		if (w.au < GOAL)
 			continue;
@@ -256,12 +266,12 @@ static void try_window(struct outlook *out, const struct variants *v)
 		now *= v->one[0].m.workers;
 	out->unordered_au = out->window_au = NAN;
 	for (uint32_t by = 2; by <= 4; by *= 2)
-		add(out, v, window, by, "reader.prefetch_size=%llu",
-		    (unsigned long long)(now * by));
-	if (predict(out, v, window, 4, &w))
+		add_change(out, v, change_window, by, "reader.prefetch_size=%llu",
+			   (unsigned long long)(now * by));
+	if (predict_change(out, v, change_window, 4, &w))
 		out->window_au = w.au;
-	add(out, v, unordered, 1, "reader.in_order=false");
-	if (predict(out, v, unordered, 1, &w))
+	add_change(out, v, change_order, 1, "reader.in_order=false");
+	if (predict_change(out, v, change_order, 1, &w))
 		out->unordered_au = w.au;
 }
 
@@ -281,23 +291,24 @@ static void try_reading(struct outlook *out, const struct variants *v, const str
 	const struct workload *w = r->workload;
 	const struct costs *c = &v->costs;
 
-	add(out, v, batch, 2, "reader.batch_size=%.0f", 2 * c->samples);
+	add_change(out, v, change_batch, 2, "reader.batch_size=%.0f", 2 * c->samples);
 	if (fmod(c->samples, 2) == 0)
-		add(out, v, batch, 0.5, "reader.batch_size=%.0f", c->samples / 2);
+		add_change(out, v, change_batch, 0.5, "reader.batch_size=%.0f", c->samples / 2);
 	if (w->reader.access == 0 && c->bytes > 0)
-		add(out, v, native, 1, "reader.access=native");
+		add_change(out, v, change_access, 1, "reader.access=native");
 	if (r->dataset && !(r->dataset->format->is.flags & FORMAT_RAW_ARRAY) && c->bytes > 0 &&
 	    r->dataset->samples_per_file == 1 && c->plain > 0)
-		add(out, v, plain, 1, "dataset.format=%s reader.access=native", raw_array()->name);
+		add_change(out, v, change_format, 1, "dataset.format=%s reader.access=native",
+			   raw_array()->name);
 	if (w->reader.decode != 2 && c->decode > SMALL * c->service)
-		add(out, v, undecoded, 1, "reader.decode=none");
+		add_change(out, v, change_decode, 1, "reader.decode=none");
 }
 
 static void try_others(struct outlook *out, const struct variants *v)
 {
-	add(out, v, ranks, 2, "twice the ranks");
-	add(out, v, latency, 0.5, "half the storage's latency");
-	add(out, v, bandwidth, 2, "twice the storage's bandwidth");
+	add_change(out, v, change_ranks, 2, "twice the ranks");
+	add_change(out, v, change_latency, 0.5, "half the storage's latency");
+	add_change(out, v, change_bandwidth, 2, "twice the storage's bandwidth");
 }
 
 void outlook_compute(const struct result *r, uint32_t epochs, const struct read_law *law,

@@ -55,8 +55,8 @@ static void end_process(struct moved *m, struct checkpoint_measure *out)
 	m->process_to = 0;
 }
 
-static void add_rank(struct checkpoint_measure *out, const struct checkpoint_times *t,
-		     uint32_t ranks)
+static void add_rank_times(struct checkpoint_measure *out, const struct checkpoint_times *t,
+			   uint32_t ranks)
 {
 	double took = clock_seconds(t->end_ns - t->begin_ns);
 	double hidden = clock_seconds(t->end_ns - t->begin_ns - t->stall_ns - t->waited_ns);
@@ -99,7 +99,7 @@ bool checkpoint_measure_of(const struct result *r, uint32_t epoch, uint32_t inde
 			out->done = false;
 			continue;
 		}
-		add_rank(out, t, r->ranks);
+		add_rank_times(out, t, r->ranks);
 		add_moved(&m, out, t, load);
 		begin = t->begin_ns < begin ? t->begin_ns : begin;
 		end = t->end_ns > end ? t->end_ns : end;

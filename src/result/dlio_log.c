@@ -268,7 +268,7 @@ static void checkpoint_lines(const struct result *r, struct buf *out)
 	}
 }
 
-void dlio_log_metric_lines(const struct result *r, const struct run_metrics *m, struct buf *out)
+static void metric_lines(const struct result *r, const struct run_metrics *m, struct buf *out)
 {
 	static const char rule[] =
 		"[METRIC] ==========================================================\n";
@@ -324,7 +324,7 @@ void dlio_log_saved(const struct result *r, const struct run_metrics *m)
 	warn_missing(m);
 	log_output("%s Saved outputs in %s", stamp(0, ts), r->folder);
 	buf_puts(&b, "Averaged metric over all steps/epochs\n");
-	dlio_log_metric_lines(r, m, &b);
+	metric_lines(r, m, &b);
 	log_output("%s", b.data);
 	buf_release(&b);
 	log_output("%s outputs saved in RANKID_output.json", stamp(0, ts));

@@ -37,6 +37,4 @@ void dlio_log_checkpoint_end(const struct result *r, const struct checkpoint_tim
 
 /* Where the outputs are, and the closing [METRIC] block as one record. A measure that does not
  * exist is said so in a warning. */
-/* That block. */
-void dlio_log_metric_lines(const struct result *r, const struct run_metrics *m, struct buf *out);
 void dlio_log_saved(const struct result *r, const struct run_metrics *m);

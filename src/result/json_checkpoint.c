@@ -6,7 +6,7 @@
 #include "result/json_out.h"
 #include "result/json_result.h"
 
-static void put_known(json_t *o, const char *key, bool known, uint64_t v)
+static void put_count(json_t *o, const char *key, bool known, uint64_t v)
 {
 	json_put(o, key, known ? json_count(v) : json_null());
 }
@@ -38,13 +38,13 @@ static json_t *one_measure(const struct checkpoint_measure *c, bool load, bool a
 		json_put_real(o, "write_s", c->write_max_s);
 		json_put_real(o, "hidden_s", c->hidden_mean_s);
 	}
-	put_known(o, load ? "process_read_bytes" : "process_write_bytes", c->process_known,
+	put_count(o, load ? "process_read_bytes" : "process_write_bytes", c->process_known,
 		  c->process_bytes);
-	put_known(o, load ? "disk_read_bytes" : "disk_written_bytes", c->disk_known, c->disk_bytes);
+	put_count(o, load ? "disk_read_bytes" : "disk_written_bytes", c->disk_known, c->disk_bytes);
 	return o;
 }
 
-static json_t *direction(const struct result *r, bool load)
+static json_t *all_measures(const struct result *r, bool load)
 {
 	bool async = r->workload->checkpoint.async && r->trained;
 	json_t *o = json_object(), *list = json_array();
@@ -113,7 +113,7 @@ json_t *json_checkpoint(const struct result *r)
 	json_put_int(o, "dlio_total_bytes", t->dlio_model_bytes + t->dlio_optimizer_bytes);
 	json_put_int(o, "writing_ranks", t->writers);
 	put_cost(o, r);
-	json_put(o, "save", direction(r, false));
-	json_put(o, "load", direction(r, true));
+	json_put(o, "save", all_measures(r, false));
+	json_put(o, "load", all_measures(r, true));
 	return o;
 }

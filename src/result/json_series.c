@@ -16,7 +16,7 @@
 /* What a curve is made of: a rate between two points, or a level at the second. */
 typedef double (*curve_fn)(const struct series_point *a, const struct series_point *b);
 
-static double seconds(const struct series_point *a, const struct series_point *b)
+static double seconds_between(const struct series_point *a, const struct series_point *b)
 {
 	return (double)(b->t_ns - a->t_ns) / 1e9;
 }
@@ -25,7 +25,7 @@ static double seconds(const struct series_point *a, const struct series_point *b
 static double rate(uint64_t a, uint64_t b, bool known, const struct series_point *from,
 		   const struct series_point *to)
 {
-	return known && b >= a ? (double)(b - a) / seconds(from, to) : NAN;
+	return known && b >= a ? (double)(b - a) / seconds_between(from, to) : NAN;
 }
 
 static double disk_rate(const struct series_point *a, const struct series_point *b, uint64_t from,
@@ -80,7 +80,7 @@ static double machine_cpu(const struct series_point *a, const struct series_poin
 
 static double process_cpu(const struct series_point *a, const struct series_point *b)
 {
-	return 100 * (double)(b->process_cpu_ns - a->process_cpu_ns) / 1e9 / seconds(a, b);
+	return 100 * (double)(b->process_cpu_ns - a->process_cpu_ns) / 1e9 / seconds_between(a, b);
 }
 
 static double cached(const struct series_point *a, const struct series_point *b)
@@ -138,7 +138,7 @@ struct bins {
 	float *share;
 };
 
-static void add(const struct bins *b, int64_t from_ns, int64_t to_ns)
+static void add_computing(const struct bins *b, int64_t from_ns, int64_t to_ns)
 {
 	int64_t at = from_ns > b->begin_ns ? from_ns - b->begin_ns : 0, end = to_ns - b->begin_ns;
 
@@ -154,10 +154,10 @@ static void add(const struct bins *b, int64_t from_ns, int64_t to_ns)
 	}
 }
 
-static void add_phase(const struct bins *b, const struct phase *p)
+static void add_phase_computing(const struct bins *b, const struct phase *p)
 {
 	for (uint64_t i = 0; i < p->steps; i++)
-		add(b, p->step[i].compute_begin_ns, p->step[i].compute_end_ns);
+		add_computing(b, p->step[i].compute_begin_ns, p->step[i].compute_end_ns);
 }
 
 /* Per rank and bin: the share of the time from begin_ns + i * bin_ns to the next bin in which the
@@ -174,9 +174,9 @@ static void accelerator_use(const struct result *r, int64_t begin_ns, int64_t bi
 			const struct rank_epoch *ep = &r->rank[k].epoch[e];
 
 			for (uint32_t i = 0; i < ep->blocks; i++)
-				add_phase(&b, &ep->block[i]);
+				add_phase_computing(&b, &ep->block[i]);
 			if (ep->has_eval)
-				add_phase(&b, &ep->eval);
+				add_phase_computing(&b, &ep->eval);
 		}
 		/* sums of floats: a hair above */
 		for (size_t i = 0; i < bins; i++)
@@ -223,7 +223,7 @@ static void put_emulated(json_t *o, const struct result *r, int64_t bin_ns, size
 	json_put(o, "ranks", rows);
 }
 
-static json_t *accelerators(const struct result *r, const struct series_point *p, size_t n)
+static json_t *emulated_accelerators(const struct result *r, const struct series_point *p, size_t n)
 {
 	size_t bins = n - 1 < BINS ? n - 1 : BINS;
 	int64_t bin_ns = n > 1 ? (p[n - 1].t_ns - p[0].t_ns) / (int64_t)bins : 0;
@@ -293,7 +293,8 @@ static json_t *one_gpu(const struct series *s, uint32_t k, const struct series_p
 	return o;
 }
 
-static json_t *gpus(const struct series *s, const struct series_point *p, size_t n, size_t stride)
+static json_t *real_accelerators(const struct series *s, const struct series_point *p, size_t n,
+				 size_t stride)
 {
 	json_t *list = json_array();
 
@@ -313,7 +314,7 @@ json_t *json_series(const struct result *r)
 	const struct series_point *p = series_points(r->series, &n);
 
 	/* the point of the end comes when it comes; a rate over next to no time is none */
-	if (n > 2 && seconds(&p[n - 2], &p[n - 1]) < 0.5 * seconds(&p[0], &p[1]))
+	if (n > 2 && seconds_between(&p[n - 2], &p[n - 1]) < 0.5 * seconds_between(&p[0], &p[1]))
 		n--;
 	stride = (n + CURVE_POINTS - 1) / CURVE_POINTS;
 	stride = stride ? stride : 1;
@@ -334,10 +335,10 @@ json_t *json_series(const struct result *r)
 		json_put(list, curves[i].key, one);
 	}
 	json_put(o, "curves", list);
-	use = n > 1 ? accelerators(r, p, n) : NULL;
+	use = n > 1 ? emulated_accelerators(r, p, n) : NULL;
 	if (use)
 		json_put(o, "accelerator_use", use);
 	if (series_gpus(r->series))
-		json_put(o, "gpus", gpus(r->series, p, n, stride));
+		json_put(o, "gpus", real_accelerators(r->series, p, n, stride));
 	return o;
 }

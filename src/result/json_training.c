@@ -1,4 +1,5 @@
 /* The measures of result.json: training, evaluation, ranks. Units are in the names of the keys. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -222,6 +223,7 @@ json_t *json_training(const struct result *r, const struct run_metrics *m)
 	const struct workload *w = r->workload;
 	json_t *o = json_object(), *epochs = json_array(), *io;
 
+	assert(r->judged.epochs >= m->epochs);
 	json_put_text(o, "definition", w->compat.dlio ? "dlio" : "stoker");
 	json_put_int(o, "epochs_planned", r->epochs_planned);
 	json_put_int(o, "epochs_begun", r->epochs_begun);

@@ -1,4 +1,5 @@
 /* Accelerator utilization and throughput: DLIO's definitions, mended or exact, and whole-run AU. */
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -38,8 +39,8 @@ static uint64_t dlio_steps(const struct result *r, enum phase_kind kind)
 
 /* The measured steps [*lo, *hi) of a phase, by index in its own list. `total`: steps of the epoch.
  */
-static void window(const struct result *r, const struct phase *p, uint64_t total, uint64_t *lo,
-		   uint64_t *hi)
+static void window_bounds(const struct result *r, const struct phase *p, uint64_t total,
+			  uint64_t *lo, uint64_t *hi)
 {
 	uint64_t start = not_negative(r->workload->output.metric.exclude_start_steps);
 	uint64_t end = not_negative(r->workload->output.metric.exclude_end_steps);
@@ -55,9 +56,10 @@ static void window(const struct result *r, const struct phase *p, uint64_t total
 	*hi = min_u64(end > before ? end - before : 0, p->steps);
 	if (*hi < *lo)
 		*hi = *lo;
+	assert(*hi <= p->steps);
 }
 
-static bool refuse(char *why, size_t why_size, const char *sentence)
+static bool set_why(char *why, size_t why_size, const char *sentence)
 {
 	snprintf(why, why_size, "%s", sentence);
 	return false;
@@ -69,9 +71,9 @@ static bool check_window(const struct result *r, const struct phase *p, uint64_t
 	const struct workload *w = r->workload;
 
 	if (p->steps == 0)
-		return refuse(why, why_size, "no step was completed");
+		return set_why(why, why_size, "no step was completed");
 	if (w->compat.dlio && p->steps < 2 && p->kind == PHASE_BLOCK)
-		return refuse(
+		return set_why(
 			why, why_size,
 			"DLIO's throughput, (steps - 2) / time, is negative for a single step");
 	if (measured == 0 && !w->compat.dlio) {
@@ -84,7 +86,7 @@ static bool check_window(const struct result *r, const struct phase *p, uint64_t
 		return false;
 	}
 	if (window_ns <= 0)
-		return refuse(why, why_size, "the excluded steps take all the time");
+		return set_why(why, why_size, "the excluded steps take all the time");
 	return true;
 }
 
@@ -98,14 +100,14 @@ static double eval_samples_per_s(const struct result *r, const struct phase *p)
 	return wall_ns > 0 ? samples / clock_seconds(wall_ns) : 0;
 }
 
-static bool measure(const struct result *r, const struct phase *p, uint64_t total, double *au,
-		    double *throughput, uint64_t *measured, char *why, size_t why_size)
+static bool measure_phase(const struct result *r, const struct phase *p, uint64_t total, double *au,
+			  double *throughput, uint64_t *measured, char *why, size_t why_size)
 {
 	int64_t time_ns = p->end_ns - p->begin_ns, compute_ns = 0;
 	double steps, batch;
 	uint64_t lo, hi;
 
-	window(r, p, total, &lo, &hi);
+	window_bounds(r, p, total, &lo, &hi);
 	for (uint64_t i = 0; i < p->steps; i++) {
 		const struct step_times *t = &p->step[i];
 
@@ -121,7 +123,7 @@ static bool measure(const struct result *r, const struct phase *p, uint64_t tota
 	if (!check_window(r, p, hi - lo, time_ns, why, why_size))
 		return false;
 	if (compute_ns < 0 || compute_ns > time_ns)
-		return refuse(why, why_size, "the times of the steps exceed the measured window");
+		return set_why(why, why_size, "the times of the steps exceed the measured window");
 	*au = 100.0 * (double)compute_ns / (double)time_ns;
 	if (p->kind == PHASE_EVAL)
 		return true;
@@ -143,7 +145,7 @@ bool metrics_phase(const struct result *r, const struct phase *p, double *au, do
 		total = r->workload->train.total_training_steps > 0 ? p->first_step + p->steps
 								    : r->steps_per_epoch;
 	}
-	return measure(r, p, total, au, throughput, measured, why, why_size);
+	return measure_phase(r, p, total, au, throughput, measured, why, why_size);
 }
 
 static void add_step_times(struct rank_epoch_metrics *out, const struct phase *p)
@@ -174,7 +176,7 @@ static void rank_training(const struct result *r, const struct rank_epoch *ep,
 		char why[256];
 
 		add_step_times(out, p);
-		if (!measure(r, p, total, &au, &rate, &measured, why, sizeof(why))) {
+		if (!measure_phase(r, p, total, &au, &rate, &measured, why, sizeof(why))) {
 			if (p->steps && !out->why[0])
 				memcpy(out->why, why, sizeof(why));
 			continue;
@@ -293,8 +295,8 @@ static double sample_bytes(const struct result *r, uint64_t payload, uint64_t sa
 	return samples ? (double)payload / (double)samples : 0;
 }
 
-static void divide(struct epoch_metrics *m, const struct result *r, uint32_t present,
-		   double longest_s)
+static void set_means(struct epoch_metrics *m, const struct result *r, uint32_t present,
+		      double longest_s)
 {
 	double n = present;
 
@@ -341,7 +343,7 @@ static void epoch_metrics_of(struct epoch_metrics *m, const struct result *r, ui
 		longest_s = fmax(longest_s, k.wall_s);
 		present++;
 	}
-	divide(m, r, present ? present : 1, longest_s);
+	set_means(m, r, present ? present : 1, longest_s);
 }
 
 /* The statistics over the epochs that made a step, of one member of struct epoch_metrics. */

@@ -69,7 +69,7 @@ uint32_t result_present_rank(const struct result *r)
 }
 
 /* The process that told of a node; NULL when that was this one, or nobody. */
-static const struct result_process *teller(const struct result *r, uint32_t node)
+static const struct result_process *process_of_node(const struct result *r, uint32_t node)
 {
 	for (uint32_t p = 0; p < r->processes; p++)
 		if (r->process[p].node == node && r->process[p].host.hostname[0])
@@ -78,7 +78,7 @@ static const struct result_process *teller(const struct result *r, uint32_t node
 }
 
 /* The process whose result this is: the one that did not send it. */
-static const struct result_process *own(const struct result *r)
+static const struct result_process *own_process(const struct result *r)
 {
 	for (uint32_t p = 0; p < r->processes; p++)
 		if (!r->process[p].lost && r->process[p].own)
@@ -96,11 +96,11 @@ static uint32_t node_of(const struct result *r, uint32_t rank)
 
 const struct host_facts *result_node_host(const struct result *r, uint32_t node)
 {
-	const struct result_process *me = own(r), *p;
+	const struct result_process *me = own_process(r), *p;
 
 	if (!me || me->node == node)
 		return &r->host;
-	p = teller(r, node);
+	p = process_of_node(r, node);
 	return p ? &p->host : NULL;
 }
 
@@ -114,7 +114,7 @@ const struct host_facts *result_rank_host(const struct result *r, uint32_t rank)
 void result_rank_memory(const struct result *r, uint32_t rank, uint32_t epoch,
 			const struct sysinfo_pair **pairs, size_t *count)
 {
-	const struct result_process *me = own(r), *p = teller(r, node_of(r, rank));
+	const struct result_process *me = own_process(r), *p = process_of_node(r, node_of(r, rank));
 
 	*pairs = r->usage[epoch].meminfo;
 	*count = r->usage[epoch].meminfo_count;
@@ -124,41 +124,9 @@ void result_rank_memory(const struct result *r, uint32_t rank, uint32_t epoch,
 	}
 }
 
-static double usable(const struct host_facts *h)
+double result_usable_cpus(const struct host_facts *h)
 {
 	return h->usable_cpus > 0 ? h->usable_cpus : h->cpu_count;
-}
-
-double result_cpus(const struct result *r)
-{
-	double all = 0;
-
-	if (!r->process)
-		return usable(&r->host);
-	for (uint32_t n = 0; n < r->nodes; n++) {
-		const struct host_facts *h = result_node_host(r, n);
-		double here = 0;
-
-		/* a launcher may have bound each process to CPUs of its own */
-		for (uint32_t p = 0; h && p < r->processes; p++)
-			here += r->process[p].node == n ? usable(h) : 0;
-		all += h && here > h->cpu_count ? h->cpu_count : here;
-	}
-	return all;
-}
-
-double result_memory_gib(const struct result *r)
-{
-	double all = 0;
-
-	if (!r->process)
-		return r->host.memory_gib;
-	for (uint32_t n = 0; n < r->nodes; n++) {
-		const struct host_facts *h = result_node_host(r, n);
-
-		all += h ? h->memory_gib : 0;
-	}
-	return all;
 }
 
 const char *result_sample_file(const struct result *r, uint64_t sample, char *path, size_t size)

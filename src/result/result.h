@@ -181,9 +181,8 @@ void result_rank_memory(const struct result *r, uint32_t rank, uint32_t epoch,
 			const struct sysinfo_pair **pairs, size_t *count);
 /* The facts of node 0..nodes-1 (one node when the process was alone); NULL: it told nothing. */
 const struct host_facts *result_node_host(const struct result *r, uint32_t node);
-/* Over all nodes: CPUs that the processes may use, and memory in GiB. */
-double result_cpus(const struct result *r);
-double result_memory_gib(const struct result *r);
+/* Processors that a process of that host may use; all where that is not known. */
+double result_usable_cpus(const struct host_facts *h);
 /* The path of the file of a sample of training; "" when it has none. */
 const char *result_sample_file(const struct result *r, uint64_t sample, char *path, size_t size);
 /* What the bytes of a line were counted at: "vda", "eth0", "nfs4"; "" where that needs no word. */

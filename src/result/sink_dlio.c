@@ -308,7 +308,7 @@ static json_t *summary(const struct result *r, const struct run_metrics *m)
 
 /* ---- all of them ---- */
 
-static int render(const struct result *r, const struct run_metrics *m, struct err *e)
+static int render_dlio(const struct result *r, const struct run_metrics *m, struct err *e)
 {
 	char name[64];
 	int rc = 0;
@@ -334,5 +334,5 @@ extern const struct sink_ops sink_dlio;
 const struct sink_ops sink_dlio = {
 	.name = "dlio",
 	.help = "summary.json, N_output.json and N_per_epoch_stats.json as DLIO writes them",
-	.render = render,
+	.render = render_dlio,
 };

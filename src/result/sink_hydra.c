@@ -10,18 +10,18 @@
 #include "result/result.h"
 #include "result/sink.h"
 
-static struct node *map(void)
+static struct node *new_map(void)
 {
 	return node_new(NODE_MAP, (struct node_mark){0});
 }
 
-static struct node *text(const char *s)
+static struct node *new_text(const char *s)
 {
 	return s ? node_new_str(s, (struct node_mark){0})
 		 : node_new(NODE_NULL, (struct node_mark){0});
 }
 
-static struct node *integer(int64_t v)
+static struct node *new_integer(int64_t v)
 {
 	struct node *n = node_new(NODE_INT, (struct node_mark){0});
 
@@ -30,7 +30,7 @@ static struct node *integer(int64_t v)
 	return n;
 }
 
-static struct node *boolean(bool v)
+static struct node *new_boolean(bool v)
 {
 	struct node *n = node_new(NODE_BOOL, (struct node_mark){0});
 
@@ -38,50 +38,50 @@ static struct node *boolean(bool v)
 	return n;
 }
 
-static struct node *list_of(const struct str_list *items)
+static struct node *new_list(const struct str_list *items)
 {
 	struct node *n = node_new(NODE_LIST, (struct node_mark){0});
 
 	for (size_t i = 0; items && i < items->n; i++)
-		node_append(n, text(items->v[i]));
+		node_append(n, new_text(items->v[i]));
 	return n;
 }
 
 /* The map at `key`, made when it is not there. */
-static struct node *sub(struct node *parent, const char *key)
+static struct node *add_map(struct node *parent, const char *key)
 {
-	node_set(parent, key, map());
+	node_set(parent, key, new_map());
 	return node_get(parent, key);
 }
 
-static void put(struct node *parent, const char *key, const char *value)
+static void add_text(struct node *parent, const char *key, const char *value)
 {
-	node_set(parent, key, text(value));
+	node_set(parent, key, new_text(value));
 }
 
 static void add_plugins(struct node *hydra)
 {
 	static const char *const logging[] = {"hydra_logging", "job_logging"};
-	struct node *n = sub(hydra, "launcher");
+	struct node *n = add_map(hydra, "launcher");
 
-	put(n, "_target_", "hydra._internal.core_plugins.basic_launcher.BasicLauncher");
-	n = sub(hydra, "sweeper");
-	put(n, "_target_", "hydra._internal.core_plugins.basic_sweeper.BasicSweeper");
-	put(n, "max_batch_size", NULL);
-	put(n, "params", NULL);
-	n = sub(hydra, "help");
-	put(n, "app_name", "dlio_benchmark");
-	put(n, "header", "stoker emulates the input and output of deep-learning training");
-	put(n, "footer", "stoker help run");
-	put(n, "template", "${hydra.help.header}\n\n${hydra.help.footer}\n");
-	n = sub(hydra, "hydra_help");
-	put(n, "template", "${hydra.help.header}");
-	put(n, "hydra_help", "???");
+	add_text(n, "_target_", "hydra._internal.core_plugins.basic_launcher.BasicLauncher");
+	n = add_map(hydra, "sweeper");
+	add_text(n, "_target_", "hydra._internal.core_plugins.basic_sweeper.BasicSweeper");
+	add_text(n, "max_batch_size", NULL);
+	add_text(n, "params", NULL);
+	n = add_map(hydra, "help");
+	add_text(n, "app_name", "dlio_benchmark");
+	add_text(n, "header", "stoker emulates the input and output of deep-learning training");
+	add_text(n, "footer", "stoker help run");
+	add_text(n, "template", "${hydra.help.header}\n\n${hydra.help.footer}\n");
+	n = add_map(hydra, "hydra_help");
+	add_text(n, "template", "${hydra.help.header}");
+	add_text(n, "hydra_help", "???");
 	for (size_t i = 0; i < 2; i++) {
-		n = sub(hydra, logging[i]);
-		node_set(n, "version", integer(1));
-		put(sub(n, "root"), "level", "ERROR");
-		node_set(n, "disable_existing_loggers", boolean(true));
+		n = add_map(hydra, logging[i]);
+		node_set(n, "version", new_integer(1));
+		add_text(add_map(n, "root"), "level", "ERROR");
+		node_set(n, "disable_existing_loggers", new_boolean(true));
 	}
 }
 
@@ -92,7 +92,7 @@ static int by_text(const void *a, const void *b)
 
 static void add_job(struct node *hydra, const struct workload *w)
 {
-	struct node *job = sub(hydra, "job"), *dirname;
+	struct node *job = add_map(hydra, "job"), *dirname;
 	char **sorted = xcalloc(w->overrides.n + 1, sizeof(*sorted));
 	struct buf b = {0};
 
@@ -101,18 +101,18 @@ static void add_job(struct node *hydra, const struct workload *w)
 	qsort(sorted, w->overrides.n, sizeof(*sorted), by_text);
 	for (size_t i = 0; i < w->overrides.n; i++)
 		buf_printf(&b, "%s%s", i ? "," : "", sorted[i]);
-	put(job, "name", "main");
-	put(job, "chdir", NULL);
-	put(job, "override_dirname", b.data ? b.data : "");
-	put(job, "id", "???");
-	put(job, "num", "???");
-	put(job, "config_name", "config");
-	node_set(job, "env_set", map());
-	node_set(job, "env_copy", list_of(NULL));
-	dirname = sub(sub(job, "config"), "override_dirname");
-	put(dirname, "kv_sep", "=");
-	put(dirname, "item_sep", ",");
-	node_set(dirname, "exclude_keys", list_of(NULL));
+	add_text(job, "name", "main");
+	add_text(job, "chdir", NULL);
+	add_text(job, "override_dirname", b.data ? b.data : "");
+	add_text(job, "id", "???");
+	add_text(job, "num", "???");
+	add_text(job, "config_name", "config");
+	node_set(job, "env_set", new_map());
+	node_set(job, "env_copy", new_list(NULL));
+	dirname = add_map(add_map(job, "config"), "override_dirname");
+	add_text(dirname, "kv_sep", "=");
+	add_text(dirname, "item_sep", ",");
+	node_set(dirname, "exclude_keys", new_list(NULL));
 	buf_release(&b);
 	free(sorted);
 }
@@ -120,11 +120,11 @@ static void add_job(struct node *hydra, const struct workload *w)
 static void add_source(struct node *list, const char *path, const char *schema,
 		       const char *provider)
 {
-	struct node *n = map();
+	struct node *n = new_map();
 
-	put(n, "path", path);
-	put(n, "schema", schema);
-	put(n, "provider", provider);
+	add_text(n, "path", path);
+	add_text(n, "schema", schema);
+	add_text(n, "provider", provider);
 	node_append(list, n);
 }
 
@@ -137,49 +137,49 @@ static void add_runtime(struct node *hydra, const struct workload *w, const char
 		{"hydra/sweeper", "basic"},        {"hydra/launcher", "basic"},
 		{"hydra/output", "default"},
 	};
-	struct node *n = sub(hydra, "runtime"), *sources = list_of(NULL), *chosen;
+	struct node *n = add_map(hydra, "runtime"), *sources = new_list(NULL), *chosen;
 	AUTO_FREE char *cwd = getcwd(NULL, 0);
 	AUTO_FREE char *config_dir = w->config_dir ? path_absolute(w->config_dir) : NULL;
 	AUTO_FREE char *out = path_absolute(parent);
 
-	put(n, "version", "1.3.2");
-	put(n, "version_base", "1.3");
-	put(n, "cwd", cwd ? cwd : ".");
+	add_text(n, "version", "1.3.2");
+	add_text(n, "version_base", "1.3");
+	add_text(n, "cwd", cwd ? cwd : ".");
 	add_source(sources, "hydra.conf", "pkg", "hydra");
 	add_source(sources, "dlio_benchmark.configs", "pkg", "main");
 	if (config_dir)
 		add_source(sources, config_dir, "file", "command-line");
 	add_source(sources, "", "structured", "schema");
 	node_set(n, "config_sources", sources);
-	put(n, "output_dir", out);
-	chosen = sub(n, "choices");
-	put(chosen, "workload", w->choice);
+	add_text(n, "output_dir", out);
+	chosen = add_map(n, "choices");
+	add_text(chosen, "workload", w->choice);
 	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++)
-		put(chosen, choices[i][0], choices[i][1]);
+		add_text(chosen, choices[i][0], choices[i][1]);
 }
 
 static struct node *hydra_tree(const struct workload *w, const char *parent)
 {
-	struct node *root = map(), *hydra = sub(root, "hydra"), *n, *mode;
+	struct node *root = new_map(), *hydra = add_map(root, "hydra"), *n, *mode;
 
-	put(sub(hydra, "run"), "dir", w->run_dir);
-	n = sub(hydra, "sweep");
-	put(n, "dir", "multirun/${now:%Y-%m-%d}/${now:%H-%M-%S}");
-	put(n, "subdir", "${hydra.job.num}");
+	add_text(add_map(hydra, "run"), "dir", w->run_dir);
+	n = add_map(hydra, "sweep");
+	add_text(n, "dir", "multirun/${now:%Y-%m-%d}/${now:%H-%M-%S}");
+	add_text(n, "subdir", "${hydra.job.num}");
 	add_plugins(hydra);
-	node_set(hydra, "env", map());
-	put(hydra, "mode", "RUN");
-	node_set(hydra, "searchpath", list_of(NULL));
-	node_set(hydra, "callbacks", map());
-	put(hydra, "output_subdir", w->hydra_subdir);
-	n = sub(hydra, "overrides");
-	mode = list_of(&w->hydra_overrides);
-	node_append(mode, text("hydra.mode=RUN"));
+	node_set(hydra, "env", new_map());
+	add_text(hydra, "mode", "RUN");
+	node_set(hydra, "searchpath", new_list(NULL));
+	node_set(hydra, "callbacks", new_map());
+	add_text(hydra, "output_subdir", w->hydra_subdir);
+	n = add_map(hydra, "overrides");
+	mode = new_list(&w->hydra_overrides);
+	node_append(mode, new_text("hydra.mode=RUN"));
 	node_set(n, "hydra", mode);
-	node_set(n, "task", list_of(&w->overrides));
+	node_set(n, "task", new_list(&w->overrides));
 	add_job(hydra, w);
 	add_runtime(hydra, w, parent);
-	node_set(hydra, "verbose", boolean(false));
+	node_set(hydra, "verbose", new_boolean(false));
 	return root;
 }
 
@@ -208,7 +208,7 @@ static const char *parent_folder(const struct result *r)
 	return w->output.folder && !w->compat.dlio ? w->output.folder : w->run_dir;
 }
 
-static int render(const struct result *r, const struct run_metrics *m, struct err *e)
+static int render_hydra(const struct result *r, const struct run_metrics *m, struct err *e)
 {
 	const struct workload *w = r->workload;
 	AUTO_FREE char *folder = NULL;
@@ -224,7 +224,7 @@ static int render(const struct result *r, const struct run_metrics *m, struct er
 		return rc;
 	rc = write_yaml(w->composed, folder, "config.yaml", e);
 	if (rc == 0) {
-		tree = list_of(&w->overrides);
+		tree = new_list(&w->overrides);
 		rc = write_yaml(tree, folder, "overrides.yaml", e);
 		node_free(tree);
 	}
@@ -240,5 +240,5 @@ extern const struct sink_ops sink_hydra;
 const struct sink_ops sink_hydra = {
 	.name = "hydra",
 	.help = "config.yaml, overrides.yaml and hydra.yaml as Hydra writes them",
-	.render = render,
+	.render = render_hydra,
 };

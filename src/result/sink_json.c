@@ -35,7 +35,7 @@ static json_t *dataset_facts(const struct result *r)
 	return o;
 }
 
-static json_t *generation(const struct result *r)
+static json_t *generation_facts(const struct result *r)
 {
 	json_t *o = json_object();
 	double s = (double)r->generation.wall_ns / 1e9;
@@ -49,7 +49,7 @@ static json_t *generation(const struct result *r)
 	return o;
 }
 
-static json_t *trace(const struct result *r)
+static json_t *trace_facts(const struct result *r)
 {
 	json_t *o = json_object();
 	uint64_t kept, dropped;
@@ -171,7 +171,7 @@ static void put_run(json_t *o, const struct result *r)
 		json_put(o, "what_if", json_what_if(&r->judged.outlook));
 }
 
-static int render(const struct result *r, const struct run_metrics *m, struct err *e)
+static int render_json(const struct result *r, const struct run_metrics *m, struct err *e)
 {
 	json_t *o = json_object(), *memory = json_object();
 
@@ -187,14 +187,14 @@ static int render(const struct result *r, const struct run_metrics *m, struct er
 	if (r->checkpointed && r->rank)
 		json_put(o, "checkpoint", json_checkpoint(r));
 	if (r->generated)
-		json_put(o, "generation", generation(r));
+		json_put(o, "generation", generation_facts(r));
 	if (r->dataset)
 		json_put(o, "dataset", dataset_facts(r));
 	json_put_int(memory, "bound_bytes", r->memory_bound_bytes);
 	json_put_int(memory, "peak_rss_bytes", r->peak_rss_bytes);
 	json_put(o, "memory", memory);
 	if (r->trace)
-		json_put(o, "trace", trace(r));
+		json_put(o, "trace", trace_facts(r));
 	if (r->trained && r->rank)
 		json_put(o, "ranks", json_ranks(r, m));
 	if (r->process)
@@ -211,5 +211,5 @@ extern const struct sink_ops sink_json;
 const struct sink_ops sink_json = {
 	.name = "json",
 	.help = "result.json: configuration, environment, every measure with its unit, verdicts",
-	.render = render,
+	.render = render_json,
 };

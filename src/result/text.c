@@ -31,15 +31,15 @@ static const char *colored(const struct paint *p, const char *code)
 #define GREEN "\033[32m"
 #define PLAIN "\033[0m"
 
-static void wrap(struct buf *out, const char *s, size_t at)
+static void put_wrapped(struct buf *out, const char *s, size_t at)
 {
 	buf_wrap(out, s, at, INDENT, COLUMNS);
 }
 
-static void row(struct buf *out, const char *name, const char *fmt, ...)
+static void put_row(struct buf *out, const char *name, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static void row(struct buf *out, const char *name, const char *fmt, ...)
+static void put_row(struct buf *out, const char *name, const char *fmt, ...)
 {
 	char text[1024];
 	va_list ap;
@@ -48,10 +48,10 @@ static void row(struct buf *out, const char *name, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	buf_printf(out, "  %-*s", INDENT - 2, name);
-	wrap(out, text, INDENT);
+	put_wrapped(out, text, INDENT);
 }
 
-static void verdicts(struct buf *out, const struct result *r, const struct paint *p)
+static void put_verdicts(struct buf *out, const struct result *r, const struct paint *p)
 {
 	static const struct {
 		enum verdict_level level;
@@ -74,12 +74,12 @@ static void verdicts(struct buf *out, const struct result *r, const struct paint
 				continue;
 			buf_printf(out, "  %s%-5s%s %-11s ", colored(p, order[k].color),
 				   order[k].word, colored(p, PLAIN), v->check);
-			wrap(out, v->text, INDENT);
+			put_wrapped(out, v->text, INDENT);
 		}
 	buf_putc(out, '\n');
 }
 
-static void series(struct buf *out, const char *name, const struct series_stat *s)
+static void put_series(struct buf *out, const char *name, const struct series_stat *s)
 {
 	if (s->count == 0)
 		buf_printf(out, "  %-46s %10s\n", name, "none");
@@ -97,7 +97,7 @@ static struct series_stat scaled(struct series_stat s, double factor)
 	return s;
 }
 
-static void epoch_line(struct buf *out, const struct epoch_metrics *e, uint32_t number)
+static void put_epoch(struct buf *out, const struct epoch_metrics *e, uint32_t number)
 {
 	char au[16] = "-", rate[16] = "-";
 
@@ -111,7 +111,7 @@ static void epoch_line(struct buf *out, const struct epoch_metrics *e, uint32_t 
 		   e->wall_s);
 }
 
-static void epochs(struct buf *out, const struct run_metrics *m)
+static void put_epochs(struct buf *out, const struct run_metrics *m)
 {
 	uint32_t head = m->epochs > EPOCHS_SHOWN ? EPOCHS_SHOWN / 2 : m->epochs;
 
@@ -123,31 +123,32 @@ static void epochs(struct buf *out, const struct run_metrics *m)
 				   m->epochs - EPOCHS_SHOWN);
 			i = m->epochs - EPOCHS_SHOWN / 2;
 		}
-		epoch_line(out, &m->epoch[i], i + 1);
+		put_epoch(out, &m->epoch[i], i + 1);
 	}
 	buf_putc(out, '\n');
 }
 
-static void training(struct buf *out, const struct result *r, const struct run_metrics *m,
-		     const struct paint *p)
+static void put_training(struct buf *out, const struct result *r, const struct run_metrics *m,
+			 const struct paint *p)
 {
 	struct series_stat mib = scaled(m->payload_rate, 1 / 1048576.0);
 	bool dlio = r->workload->compat.dlio;
 
 	buf_printf(out, "%sTraining%s%*s %10s %10s %10s %10s\n", colored(p, BOLD),
 		   colored(p, PLAIN), 40, "over epochs:", "mean", "stdev", "min", "max");
-	series(out, dlio ? "AU, exactly as DLIO computes it (%)" : "AU, by DLIO's definition (%)",
-	       &m->train_au);
-	series(out, "AU, whole run: compute / wall time (%)", &m->whole_au);
-	series(out, "throughput of the measured steps (samples/s)", &m->train_throughput);
-	series(out, "throughput, whole run (samples/s)", &m->whole_throughput);
-	series(out, "sample data from the store, whole run (MiB/s)", &mib);
+	put_series(out,
+		   dlio ? "AU, exactly as DLIO computes it (%)" : "AU, by DLIO's definition (%)",
+		   &m->train_au);
+	put_series(out, "AU, whole run: compute / wall time (%)", &m->whole_au);
+	put_series(out, "throughput of the measured steps (samples/s)", &m->train_throughput);
+	put_series(out, "throughput, whole run (samples/s)", &m->whole_throughput);
+	put_series(out, "sample data from the store, whole run (MiB/s)", &mib);
 	buf_putc(out, '\n');
-	epochs(out, m);
+	put_epochs(out, m);
 }
 
 /* The first and the last epoch whose page cache was looked at. */
-static void page_cache(struct buf *out, const struct result *r)
+static void put_page_cache(struct buf *out, const struct result *r)
 {
 	uint32_t last = r->epochs_begun;
 	char a[32], b[32], c[32], d[32];
@@ -163,13 +164,14 @@ static void page_cache(struct buf *out, const struct result *r)
 	str_bytes((double)u->cache_start.cached_bytes, b, sizeof(b));
 	str_bytes((double)end->cached_bytes, c, sizeof(c));
 	str_bytes((double)u->cache_found.cached_bytes, d, sizeof(d));
-	row(out, "page cache", "%s of %s of the dataset before epoch 1%s%s%s, %s after epoch %u%s",
-	    b, a, u->evicted ? " (" : "", u->evicted ? d : "",
-	    u->evicted ? " before eviction)" : "", c, last,
-	    end->looked < end->files ? "; only some of the files were checked" : "");
+	put_row(out, "page cache",
+		"%s of %s of the dataset before epoch 1%s%s%s, %s after epoch %u%s", b, a,
+		u->evicted ? " (" : "", u->evicted ? d : "", u->evicted ? " before eviction)" : "",
+		c, last, end->looked < end->files ? "; only some of the files were checked" : "");
 }
 
-static void time_spent(struct buf *out, const struct decomposition *d, const struct paint *paint)
+static void put_time_spent(struct buf *out, const struct decomposition *d,
+			   const struct paint *paint)
 {
 	if (!(d->wall_s > 0))
 		return;
@@ -196,7 +198,7 @@ static void put_bytes(struct buf *out, double bytes)
 	buf_printf(out, " %11s", isnan(bytes) ? "" : str_bytes(bytes, text, sizeof(text)));
 }
 
-static void ledger(struct buf *out, const struct result *r, const struct paint *p)
+static void put_ledger(struct buf *out, const struct result *r, const struct paint *p)
 {
 	const struct judgement *j = &r->judged;
 	char epoch[32];
@@ -239,58 +241,60 @@ static void ledger(struct buf *out, const struct result *r, const struct paint *
 	buf_putc(out, '\n');
 }
 
-static void evaluation(struct buf *out, const struct run_metrics *m)
+static void put_evaluation(struct buf *out, const struct run_metrics *m)
 {
 	if (m->eval_au.count == 0 && m->eval_throughput.count > 0)
-		row(out, "evaluation", "no AU, %.2f samples/s, %.2f MiB/s", m->eval_throughput.mean,
-		    m->eval_io.mean);
+		put_row(out, "evaluation", "no AU, %.2f samples/s, %.2f MiB/s",
+			m->eval_throughput.mean, m->eval_io.mean);
 	if (m->eval_au.count == 0)
 		return;
-	row(out, "evaluation", "AU %.2f %% (stdev %.2f), %.2f samples/s, %.2f MiB/s",
-	    m->eval_au.mean, m->eval_au.stdev, m->eval_throughput.mean, m->eval_io.mean);
+	put_row(out, "evaluation", "AU %.2f %% (stdev %.2f), %.2f samples/s, %.2f MiB/s",
+		m->eval_au.mean, m->eval_au.stdev, m->eval_throughput.mean, m->eval_io.mean);
 }
 
-static void target(struct buf *out, const struct result *r, const struct run_metrics *m)
+static void put_target(struct buf *out, const struct result *r, const struct run_metrics *m)
 {
 	double want = r->workload->metric.au * 100;
 
 	if (m->train_au.count == 0)
 		return;
-	row(out, "target", "AU %.2f %%, target %.0f %% (metric.au): %s", m->train_au.mean, want,
-	    m->train_au.mean >= want ? "met" : "missed");
+	put_row(out, "target", "AU %.2f %%, target %.0f %% (metric.au): %s", m->train_au.mean, want,
+		m->train_au.mean >= want ? "met" : "missed");
 }
 
-static void checkpoints(struct buf *out, const struct result *r)
+static void put_checkpoints(struct buf *out, const struct result *r)
 {
 	const struct checkpoint_totals *t = &r->checkpoint_totals;
 	double stall, au, without;
 	char size[32], text[32], took[3][32];
 
-	row(out, "checkpoint", "%s of tensors in %llu file%s by %llu rank%s",
-	    str_bytes((double)t->total_bytes, size, sizeof(size)), (unsigned long long)t->files,
-	    t->files == 1 ? "" : "s", (unsigned long long)t->writers, t->writers == 1 ? "" : "s");
+	put_row(out, "checkpoint", "%s of tensors in %llu file%s by %llu rank%s",
+		str_bytes((double)t->total_bytes, size, sizeof(size)), (unsigned long long)t->files,
+		t->files == 1 ? "" : "s", (unsigned long long)t->writers,
+		t->writers == 1 ? "" : "s");
 	for (int load = 0; load < 2; load++) {
 		struct series_stat s, rate;
 
 		checkpoint_series(r, load, &s, &rate);
 		if (s.count == 0)
 			continue;
-		row(out, load ? "  read back" : "  written", "%llu, %s on average (%s to %s), %s/s",
-		    (unsigned long long)s.count, str_seconds(s.mean, took[0], 32),
-		    str_seconds(s.min, took[1], 32), str_seconds(s.max, took[2], 32),
-		    str_bytes(rate.mean * 1073741824.0, text, sizeof(text)));
+		put_row(out, load ? "  read back" : "  written",
+			"%llu, %s on average (%s to %s), %s/s", (unsigned long long)s.count,
+			str_seconds(s.mean, took[0], 32), str_seconds(s.min, took[1], 32),
+			str_seconds(s.max, took[2], 32),
+			str_bytes(rate.mean * 1073741824.0, text, sizeof(text)));
 	}
 	if (!r->trained)
 		return;
 	checkpoint_cost(r, &stall, &au, &without);
 	if (isfinite(au) && isfinite(without))
-		row(out, "  stall",
-		    "%s of the training time; whole-run AU is %.2f %%, without stalls %.2f %%",
-		    str_seconds(stall, text, sizeof(text)), au, without);
+		put_row(out, "  stall",
+			"%s of the training time; whole-run AU is %.2f %%, without stalls %.2f %%",
+			str_seconds(stall, text, sizeof(text)), au, without);
 }
 
 /* Only one that stands out. */
-static void slowest_sample(struct buf *out, const struct result *r)
+static void put_slowest_sample(struct buf *out, const struct result *r)
 {
 	const struct stragglers *s = &r->judged.stragglers;
 	const struct straggling_sample *first = &s->sample[0];
@@ -299,23 +303,23 @@ static void slowest_sample(struct buf *out, const struct result *r)
 	if (s->samples == 0 || s->mean_s <= 0 ||
 	    (double)first->of.ns < STANDS_OUT * s->mean_s * 1e9)
 		return;
-	row(out, "slowest sample", "%.3g ms, %.3g times the mean: rank %u, %s",
-	    (double)first->of.ns / 1e6, (double)first->of.ns / 1e9 / s->mean_s, first->rank,
-	    result_sample_file(r, first->of.sample, path, sizeof(path)));
+	put_row(out, "slowest sample", "%.3g ms, %.3g times the mean: rank %u, %s",
+		(double)first->of.ns / 1e6, (double)first->of.ns / 1e9 / s->mean_s, first->rank,
+		result_sample_file(r, first->of.sample, path, sizeof(path)));
 }
 
-static void generation(struct buf *out, const struct result *r)
+static void put_generation(struct buf *out, const struct result *r)
 {
 	double s = (double)r->generation.wall_ns / 1e9;
 	char bytes[32], rate[32], took[32];
 
 	if (!r->generated)
 		return;
-	row(out, "generation", "%llu files written, %llu already present; %s in %s (%s/s)",
-	    (unsigned long long)r->generation.files, (unsigned long long)r->generation.skipped,
-	    str_bytes((double)r->generation.bytes, bytes, sizeof(bytes)),
-	    str_seconds(s, took, sizeof(took)),
-	    str_bytes(s > 0 ? (double)r->generation.bytes / s : 0, rate, sizeof(rate)));
+	put_row(out, "generation", "%llu files written, %llu already present; %s in %s (%s/s)",
+		(unsigned long long)r->generation.files, (unsigned long long)r->generation.skipped,
+		str_bytes((double)r->generation.bytes, bytes, sizeof(bytes)),
+		str_seconds(s, took, sizeof(took)),
+		str_bytes(s > 0 ? (double)r->generation.bytes / s : 0, rate, sizeof(rate)));
 }
 
 void result_text(const struct result *r, const struct run_metrics *m, bool color, struct buf *out)
@@ -335,30 +339,30 @@ void result_text(const struct result *r, const struct run_metrics *m, bool color
 	if (r->judged.limit.text[0]) {
 		buf_printf(out, "  %s%-*s%s", colored(&p, BOLD), INDENT - 2, "what limits it",
 			   colored(&p, PLAIN));
-		wrap(out, r->judged.limit.text, INDENT);
+		put_wrapped(out, r->judged.limit.text, INDENT);
 		buf_putc(out, '\n');
 	}
-	verdicts(out, r, &p);
+	put_verdicts(out, r, &p);
 	if (r->trained)
-		training(out, r, m, &p);
+		put_training(out, r, m, &p);
 	if (r->trained && r->rank && m->epochs) {
-		time_spent(out, &r->judged.time, &p);
+		put_time_spent(out, &r->judged.time, &p);
 	}
 	if (r->trained && r->usage)
-		ledger(out, r, &p);
-	evaluation(out, m);
+		put_ledger(out, r, &p);
+	put_evaluation(out, m);
 	if (r->trained && r->rank)
-		slowest_sample(out, r);
+		put_slowest_sample(out, r);
 	if (r->trained && r->usage)
-		page_cache(out, r);
+		put_page_cache(out, r);
 	if (r->trained)
-		target(out, r, m);
+		put_target(out, r, m);
 	if (r->checkpointed && r->rank)
-		checkpoints(out, r);
-	generation(out, r);
+		put_checkpoints(out, r);
+	put_generation(out, r);
 	if (r->memory_bound_bytes)
-		row(out, "memory", "peak %s; %s stated before the run as the upper bound",
-		    str_bytes((double)r->peak_rss_bytes, peak, sizeof(peak)),
-		    str_bytes((double)r->memory_bound_bytes, bound, sizeof(bound)));
+		put_row(out, "memory", "peak %s; %s stated before the run as the upper bound",
+			str_bytes((double)r->peak_rss_bytes, peak, sizeof(peak)),
+			str_bytes((double)r->memory_bound_bytes, bound, sizeof(bound)));
 	buf_printf(out, "  %-*s%s\n", INDENT - 2, "results", r->folder);
 }

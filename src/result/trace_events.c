@@ -15,8 +15,8 @@ struct walk {
 	struct trace_event ev;
 };
 
-static void tell(struct walk *w, enum span_kind kind, int64_t begin, int64_t end, uint32_t step,
-		 uint64_t bytes)
+static void emit_span(struct walk *w, enum span_kind kind, int64_t begin, int64_t end,
+		      uint32_t step, uint64_t bytes)
 {
 	struct span s = {.begin_ns = begin,
 			 .end_ns = end,
@@ -38,11 +38,11 @@ static void phase_events(struct walk *w, const struct phase *p)
 		const struct step_times *t = &p->step[i];
 		uint32_t step = (uint32_t)(p->first_step + i);
 
-		tell(w, SPAN_WAIT, t->ask_ns, t->got_ns, step, 0);
-		tell(w, SPAN_STEP, t->got_ns, t->barrier_out_ns, step, 0);
-		tell(w, SPAN_COMPUTE, t->compute_begin_ns, t->compute_end_ns, step, 0);
+		emit_span(w, SPAN_WAIT, t->ask_ns, t->got_ns, step, 0);
+		emit_span(w, SPAN_STEP, t->got_ns, t->barrier_out_ns, step, 0);
+		emit_span(w, SPAN_COMPUTE, t->compute_begin_ns, t->compute_end_ns, step, 0);
 		if (p->kind == PHASE_BLOCK)
-			tell(w, SPAN_BARRIER, t->barrier_in_ns, t->barrier_out_ns, step, 0);
+			emit_span(w, SPAN_BARRIER, t->barrier_in_ns, t->barrier_out_ns, step, 0);
 	}
 }
 
@@ -83,24 +83,24 @@ static void rank_events(struct walk *w)
 	const struct result *r = w->r;
 
 	w->ev.epoch = 0;
-	tell(w, SPAN_RUN, r->begin_ns, r->begin_ns + (r->end_wall_ns - r->begin_wall_ns),
-	     SPAN_NO_STEP, 0);
+	emit_span(w, SPAN_RUN, r->begin_ns, r->begin_ns + (r->end_wall_ns - r->begin_wall_ns),
+		  SPAN_NO_STEP, 0);
 	for (uint32_t i = 0; i < r->epochs_begun; i++) {
 		const struct rank_epoch *ep = &w->rank->epoch[i];
 
 		w->ev.epoch = i + 1;
-		tell(w, SPAN_EPOCH, ep->begin_ns, epoch_end(ep), SPAN_NO_STEP, 0);
+		emit_span(w, SPAN_EPOCH, ep->begin_ns, epoch_end(ep), SPAN_NO_STEP, 0);
 		if (ep->blocks)
-			tell(w, SPAN_TRAIN, ep->block[0].begin_ns, ep->train_end_ns, SPAN_NO_STEP,
-			     ep->payload_bytes);
+			emit_span(w, SPAN_TRAIN, ep->block[0].begin_ns, ep->train_end_ns,
+				  SPAN_NO_STEP, ep->payload_bytes);
 		for (uint32_t b = 0; b < ep->blocks; b++)
 			phase_events(w, &ep->block[b]);
 		checkpoint_events(w, ep->save, ep->saves, SPAN_CAPTURE);
 		checkpoint_events(w, ep->load, ep->loads, SPAN_RESTART);
 		if (!ep->has_eval)
 			continue;
-		tell(w, SPAN_EVALUATE, ep->eval.begin_ns, ep->eval.end_ns, SPAN_NO_STEP,
-		     ep->eval_payload_bytes);
+		emit_span(w, SPAN_EVALUATE, ep->eval.begin_ns, ep->eval.end_ns, SPAN_NO_STEP,
+			  ep->eval_payload_bytes);
 		phase_events(w, &ep->eval);
 	}
 }
@@ -162,16 +162,6 @@ void trace_rank_threads(const struct result *r, uint32_t rank, trace_thread_fn f
 				 ring->dataset == DATASET_TRAIN ? "train" : "eval", ring->worker);
 		fn(arg, rank + 1, thread_of(r, ring), name);
 	}
-}
-
-int64_t trace_wall_us(const struct result *r, int64_t ns)
-{
-	return (r->begin_wall_ns + (ns - r->begin_ns)) / 1000;
-}
-
-bool trace_has_files(const struct result *r)
-{
-	return workload_base_store(r->workload)->flags & STORE_HAS_FILES;
 }
 
 bool trace_file_path(const struct result *r, const struct trace_event *ev, char *out, size_t size)

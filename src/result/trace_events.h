@@ -22,10 +22,6 @@ typedef void (*trace_thread_fn)(void *arg, uint32_t pid, uint32_t tid, const cha
 void trace_rank_events(const struct result *r, uint32_t rank, trace_event_fn fn, void *arg);
 void trace_rank_threads(const struct result *r, uint32_t rank, trace_thread_fn fn, void *arg);
 
-/* Microseconds since 1970 of a monotonic time, rounded down, so that spans nest as they did. */
-int64_t trace_wall_us(const struct result *r, int64_t ns);
-/* Whether the requests of this run went to files of the system. */
-bool trace_has_files(const struct result *r);
 /* Path of the file of an event, of the dataset or a checkpoint; false when there is none. */
 bool trace_file_path(const struct result *r, const struct trace_event *ev, char *out, size_t size);
 /* A text as the inside of a JSON string. */

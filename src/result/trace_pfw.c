@@ -65,6 +65,12 @@ struct pfw {
 };
 
 /* DFTracer's: the high half of each byte of the MD5. */
+/* Microseconds since 1970 of a monotonic time, rounded down, so that spans nest as they did. */
+static int64_t wall_us(const struct result *r, int64_t ns)
+{
+	return (r->begin_wall_ns + (ns - r->begin_ns)) / 1000;
+}
+
 static void hash(const char *text, char out[HASH_DIGITS])
 {
 	unsigned char sum[16];
@@ -174,7 +180,7 @@ static void put_event(void *arg, const struct trace_event *ev)
 {
 	struct pfw *p = arg;
 	const struct span *s = ev->span;
-	int64_t ts = trace_wall_us(p->r, s->begin_ns);
+	int64_t ts = wall_us(p->r, s->begin_ns);
 	const char *cat = names[s->kind].cat, *name = names[s->kind].name, *file = NULL;
 
 	if (s->kind <= SPAN_TOUCH)
@@ -184,7 +190,7 @@ static void put_event(void *arg, const struct trace_event *ev)
 	if (s->flags & SPAN_VECTOR)
 		name = s->kind == SPAN_READ ? "preadv" : "pwritev";
 	put_head(p, cat, s->kind == SPAN_SAMPLE ? p->reader : NULL, name, ev->pid, ev->tid, ts,
-		 trace_wall_us(p->r, s->end_ns) - ts);
+		 wall_us(p->r, s->end_ns) - ts);
 	if (s->kind > SPAN_TOUCH) {
 		put_words(p, ev);
 	} else {
@@ -220,7 +226,7 @@ static void put_frame(struct pfw *p, uint32_t rank, bool begin)
 	uint64_t kept, dropped;
 	char command[HASH_DIGITS], date[32];
 	int64_t end = p->r->begin_ns + (p->r->end_wall_ns - p->r->begin_wall_ns);
-	int64_t at = trace_wall_us(p->r, begin ? p->r->begin_ns : end);
+	int64_t at = wall_us(p->r, begin ? p->r->begin_ns : end);
 
 	if (begin) {
 		hash("stoker", command);
@@ -269,7 +275,7 @@ int trace_write_pfw(const struct result *r, struct err *e)
 	p.named = try_calloc(NAMED_SLOTS, sizeof(*p.named), "names of a trace", e);
 	if (!p.named)
 		return -ENOMEM;
-	p.has_files = trace_has_files(r);
+	p.has_files = workload_base_store(r->workload)->flags & STORE_HAS_FILES;
 	hash(r->host.hostname, p.host);
 	if (workload_format(r->workload)->dlio_reader)
 		p.reader = workload_format(r->workload)->dlio_reader;

@@ -232,9 +232,10 @@ static uint64_t own_bytes(const struct run_plan *p, uint64_t rank_bytes)
 	uint64_t times =
 		u64_sum(u64_product(steps, sizeof(struct step_times)),
 			u64_product(epochs, sizeof(struct rank_epoch) + sizeof(struct phase)));
-	uint64_t total = u64_sum(u64_product(u64_sum(times, rank_bytes), p->at->locals),
-				 u64_sum(u64_product(epochs, sizeof(struct epoch_usage)),
-					 u64_sum(judge_bytes(epochs), series_memory_bytes())));
+	uint64_t total =
+		u64_sum(u64_product(u64_sum(times, rank_bytes), p->at->locals),
+			u64_sum(u64_product(epochs, sizeof(struct epoch_usage)),
+				u64_sum(judge_memory_bytes(epochs), series_memory_bytes())));
 	uint64_t writing = plan_generate_threads(p->at) * (uint64_t)FORMAT_WRITE_SCRATCH;
 
 	/* generation is over before the ranks begin */

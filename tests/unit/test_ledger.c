@@ -370,7 +370,7 @@ static void without_files(void **state)
 	ledger_of(&s.r, &l);
 	for (int k = 0; k < LEDGER_LINES; k++)
 		assert_int_equal(l.line[k].known, k <= LEDGER_RETURNED);
-	s.r.epochs_begun = 0;
+	s.r.epochs_begun = s.r.epochs_done = 0;
 	synth_metrics(&s);
 	synth_judge(&s);
 	assert_string_equal(synth_verdict(&s, "ledger")->check, "");
