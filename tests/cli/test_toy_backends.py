@@ -1,0 +1,125 @@
+# tier: long
+"""A new store, format, loader and verdict is one file and one line each: toys (tests/toys) are added to a copy of the
+tree, which is built and used. No other file of the tree names them, and everything that lists backends lists them."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from util import SANITIZED, SOURCE, load, skip, tiny  # noqa: E402
+
+TOYS = {"STORE": "store", "FORMAT": "format", "LOADER": "loader", "VERDICT": "judge"}
+
+
+def add_toys(tree):
+    """One file and one line a toy."""
+    cmake = (tree / "CMakeLists.txt").read_text()
+    for kind, folder in TOYS.items():
+        shutil.copy(SOURCE / "tests/toys" / f"toy_{kind.lower()}.c", tree / "src" / folder)
+        at = cmake.rindex("\n", 0, cmake.rindex(f"backend({kind} ")) + 1
+        end = cmake.index("\n", at) + 1
+        cmake = cmake[:end] + f"backend({kind} toy src/{folder}/toy_{kind.lower()}.c)\n" + cmake[end:]
+    (tree / "CMakeLists.txt").write_text(cmake)
+
+
+def build(tree):
+    subprocess.run([sys.executable, tree / "tools/check_tree.py", "--no-headers"], check=True)
+    generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+    for command in (["cmake", "-S", tree, "-B", tree / "build", *generator, "-DBUILD_TESTING=OFF", "-DSTOKER_MPI=OFF",
+                     "-DSTOKER_WERROR=ON", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O0"],
+                    ["cmake", "--build", tree / "build", "--target", "stoker", "-j", "2"]):
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, f"{command}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+    return tree / "build/stoker"
+
+
+def lists(stoker):
+    """Help, documentation and error messages name them."""
+    for topic in ("stores", "formats", "loaders"):
+        text = stoker("show", topic).stdout
+        assert sum(line.split()[:1] == ["toy"] for line in text.splitlines()) == 1, text
+    assert "storage.toy.key" in stoker("show", "stores").stdout
+    docs = stoker("show", "config", "--markdown").stdout
+    for key in ("storage.store", "dataset.format", "reader.data_loader"):
+        row = next(line for line in docs.splitlines() if line.startswith(f"| `{key}` |"))
+        assert "toy" in row.split("|")[2], row
+    assert "| `storage.toy.key` | whole number, 1 to 255 | `90` |" in docs, docs
+    assert ": " in next(line for line in stoker("show", "config", "--man").stdout.splitlines()
+                        if line.startswith("Type: text: ") and ", toy" in line)
+    shown = stoker("show", "config", "default", "storage.store=toy", "storage.toy.key=7").stdout
+    assert any(line.split()[:2] == ["storage.toy.key", "7"] for line in shown.splitlines()), shown
+    for wrong in ("dataset.format=toi", "reader.data_loader=toi", "storage.store=toi"):
+        said = stoker("run", "default", wrong, status=2).stderr
+        assert "did you mean toy?" in said or "did you mean 'toy'?" in said, said
+    said = stoker("show", "config", "default", "storage.toy.key=7").stderr
+    assert "storage.toy has no effect" in said, said
+    said = stoker("run", "default", "dataset.format=toy", "dataset.compression=gzip", status=2).stderr
+    assert "gzip is not supported for toy files" in said, said
+
+
+def use(stoker, tmp):
+    data, out = tmp / "data", tmp / "out"
+    keys = dict(dataset__num_samples_per_file=3, dataset__record_length_bytes=5000, reader__data_loader="toy",
+                reader__sample_shuffle="seed", train__epochs=2, storage__toy__key=33)
+    run = tiny(data, out, "toy", storage__store="toy", reader__decode="verify", **keys)
+    stoker("run", *run, "-n", "2")
+    files = sorted(data.rglob("*.toys"))
+    assert len(files) == 8, files
+    size = 8 + 3 * 70 * 70
+    assert all(f.stat().st_size == size and f.read_bytes()[:8] == bytes(c ^ 33 for c in b"TOYTOYS\n") for f in files)
+    result = load(out)
+    epochs = result["training"]["epochs"]
+    assert len(epochs) == 2 and all(e["order_proved"] and e["payload_bytes"] == 24 * 4900 for e in epochs), epochs
+    toys = [v for v in result["verdicts"] if v["check"] == "toy"]
+    assert [(v["level"], v["text"]) for v in toys] == [("warn", "2 epochs were trained with toys by 2 ranks.")], toys
+    loud = [a for a in run if a != "-q"]
+    text = stoker("run", *loud, "-n", "2", "workflow.generate_data=false").stdout
+    assert "2 epochs were trained with toys by 2 ranks" in text, text
+    assert "trained with toys" in stoker("audit", out).stdout
+    # each byte as generated, but by no other store and with no other key
+    verify = [a for a in run if a not in ("-q", "-o", str(out))]
+    stoker("verify", *verify)
+    for other in ("storage.toy.key=34", "storage.store=posix"):
+        stoker("verify", *[a for a in verify if not a.startswith(other.partition("=")[0] + "=")], other, status=1)
+    with files[3].open("r+b") as f:
+        f.seek(9000)
+        byte = f.read(1)[0]
+        f.seek(9000)
+        f.write(bytes([byte ^ 1]))
+    said = stoker("verify", *verify, status=1)
+    assert "9000" in said.stdout + said.stderr, (said.stdout, said.stderr)
+    # and with the others: a shim over it, another loader, another format
+    for more in (dict(storage__store="throttle+toy"), dict(reader__data_loader="pytorch", storage__store="toy")):
+        stoker("run", *tiny(tmp / "more", out, "toy", **{**keys, **more}))
+    stoker("run", *tiny(tmp / "npz", out, "npz", **{**keys, "storage__store": "toy"}))
+
+
+def main():
+    if SANITIZED:
+        skip("a build of its own is not sanitized")
+    if not shutil.which("cmake"):
+        skip("cmake is not installed")
+    with tempfile.TemporaryDirectory() as name:
+        tmp = pathlib.Path(name)
+        tree = tmp / "tree"
+        tree.mkdir()
+        for part in ("src", "cmake", "workloads", "tools", "docs"):
+            shutil.copytree(SOURCE / part, tree / part)
+        shutil.copy(SOURCE / "CMakeLists.txt", tree)
+        add_toys(tree)
+        program = build(tree)
+
+        def stoker(*args, status=0):
+            done = subprocess.run([program, *map(str, args)], capture_output=True, text=True, timeout=120)
+            assert done.returncode == status, f"{args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+            return done
+
+        lists(stoker)
+        use(stoker, tmp)
+
+
+if __name__ == "__main__":
+    main()
