@@ -420,7 +420,7 @@ static int write_small(struct checkpoint_rank *r, const char *path, const struct
 	return rc < 0 ? explain_write_error(rc, path, e) : 0;
 }
 
-/* File `index` that no rank writes: *path gets its place, or NULL behind the last. */
+/* File `index` that no rank writes: *path gets its path, or NULL after the last. */
 static int commit_file(struct checkpoint_rank *r, int64_t epoch, int64_t step, unsigned index,
 		       char **path, struct buf *b, struct err *e)
 {

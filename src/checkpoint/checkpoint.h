@@ -73,7 +73,7 @@ int checkpoint_read(struct checkpoint_rank *r, int64_t from, int64_t epoch, int6
  * no error. */
 int checkpoint_remove(struct checkpoint_rank *r, int64_t epoch, int64_t step, const struct io *io,
 		      struct err *e);
-/* Removes the folder and what checkpoint_commit made. A folder in which something else lies stays.
+/* Removes the folder and what checkpoint_commit made. A folder that holds anything else is kept.
  * One rank, after all ranks have removed their files. */
 int checkpoint_remove_end(struct checkpoint_rank *r, int64_t epoch, int64_t step,
 			  const struct io *io, struct err *e);

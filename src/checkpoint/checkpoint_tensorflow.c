@@ -1,5 +1,5 @@
 /* tf.train.Checkpoint(**state).save(): a bundle of one shard. "<name>.pb-1.data-00000-of-00001" is
- * the tensors one behind the other in the order of their keys; "<name>.pb-1.index" is a sorted
+ * the tensors one after another in the order of their keys; "<name>.pb-1.index" is a sorted
  * table (LevelDB's format, blocks not compressed) of protocol buffers that say type, shape, place,
  * size and CRC-32C of each. The keys are those of the object graph that restore() walks, which is a
  * tensor, too. Sources: tensorflow/core/util/tensor_bundle, core/lib/io/table,
@@ -423,7 +423,7 @@ static void tensorflow_write(struct file_writer *w, unsigned part)
 	stream_put(w->stream, w->index.data, w->index.len);
 }
 
-/* The index is known to the last byte: footer, index block and what lies before are read and
+/* The index is known to the last byte: footer, index block and what precedes them are read and
  * compared. */
 static int read_index(struct file_reader *r, struct err *e)
 {

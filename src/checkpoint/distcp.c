@@ -1,6 +1,6 @@
 /* torch.distributed.checkpoint: each rank's files "__<rank>_<n>.distcp", in which every tensor is a
- * torch.save archive of its own, and ".metadata", a pickle that says which tensor lies where and is
- * written last. Ranks that hold parts of one tensor hold chunks of it, one behind the other.
+ * torch.save archive of its own, and ".metadata", a pickle with the place of each tensor, written
+ * last. Ranks that hold parts of one tensor hold chunks of it, one after another.
  *
  * checkpoint.torch decides under which names the classes of the pickle go: those of PyTorch 1.13
  * (torch.distributed._shard.checkpoint, held against its FileSystemReader in tests/interop), or of
@@ -178,7 +178,7 @@ struct metadata_writer {
 	bool newer;
 };
 
-/* A new object of a class, whose state is to follow. */
+/* A new object of a class; its state follows. */
 static void put_object(struct metadata_writer *m, enum class class)
 {
 	static const struct {

@@ -59,7 +59,7 @@ struct file_reader {
 
 struct checkpoint_format_ops {
 	struct checkpoint_facts is;
-	const char *part_suffix[3]; /* after the file's name; as many files, in this order; then
+	const char *part_suffix[3]; /* after the file's name; one file for each, in this order; then
 				     * NULL */
 	enum stream_law law;
 	bool maps;    /* the library reads through a mapping */
@@ -69,7 +69,7 @@ struct checkpoint_format_ops {
 	/* Reads part `part`, which is open. ERR_DATA where it is not what the plan says. */
 	int (*read)(struct file_reader *r, unsigned part, struct err *e);
 	/* May be NULL. The files of a checkpoint that no rank writes, of which the last makes it
-	 * whole: *name gets that of file `index`, or NULL behind the last, and `out` (NULL: only
+	 * whole: *name gets that of file `index`, or NULL after the last, and `out` (NULL: only
 	 * the name is asked) its content. Called once all ranks' files are in place; reading asks
 	 * that they are there. */
 	int (*commit)(struct file_writer *w, unsigned index, const char **name, struct buf *out,

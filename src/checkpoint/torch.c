@@ -253,7 +253,7 @@ static int find_directory(struct archive *a, struct zip_end *end, struct err *e)
 
 	if (rc == 0)
 		rc = zip_parse_end(tail, n, size, end, &record, e);
-	/* the library reads each record anew, though it has them */
+	/* the library reads each record again, although the bytes are in its buffer */
 	if (rc == 0)
 		rc = archive_read(a, record, tail, ZIP_EOCD_BYTES, e);
 	if (rc < 0 || record < ZIP64_LOCATOR_BYTES)

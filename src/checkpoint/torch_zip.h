@@ -1,6 +1,7 @@
 #pragma once
-/* The zip archives of torch.save (PyTorchStreamWriter over miniz): records one after another whose
- * data begin at multiples of 64 bytes of the archive, sizes and CRC in a descriptor behind them. */
+/* The zip archives of torch.save (PyTorchStreamWriter over miniz): records one after another; their
+ * data begin at multiples of 64 bytes of the archive, and a descriptor with sizes and CRC follows
+ * them. */
 #include <stdint.h>
 
 #include "base/buf.h"

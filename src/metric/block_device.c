@@ -49,7 +49,7 @@ static bool has_entry(const char *folder, const char *name)
 	return access(path, F_OK) == 0;
 }
 
-/* The folder of the disk that a partition's lies in; true when it was one. */
+/* Turns the folder of a partition into that of its disk; true when it was a partition. */
 static bool leave_partition(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -141,7 +141,7 @@ static void add_disk(struct block_tree *t, const char *root, char *device)
 	walk_down(t, root, device, 0);
 }
 
-/* The devices of a btrfs of which `device` is one; false when there is none such. */
+/* The devices of a btrfs of which `device` is one; false when there is no such btrfs. */
 static bool add_btrfs(struct block_tree *t, const char *root, const char *device)
 {
 	AUTO_FREE char *folder = xasprintf("%s/sys/fs/btrfs", root);

@@ -27,6 +27,6 @@ void fs_client_of(struct fs_client *c, const char *root, const char *path);
 /* Counters since it was mounted, of all its users on this machine. Lustre's are root's to read
  * where they lie in debugfs; then known is false. */
 void fs_client_sample(const struct fs_client *c, const char *root, struct fs_client_io *out);
-/* a - b, of an earlier moment. Not known when one went back: it was mounted anew. */
+/* a - b, of an earlier moment. Not known when one went back: it was mounted again. */
 void fs_client_sub(struct fs_client_io *a, const struct fs_client_io *b);
 void fs_client_add(struct fs_client_io *to, const struct fs_client_io *from);

@@ -1,6 +1,6 @@
 #pragma once
-/* What one thread asked of a store: requests, bytes and time per kind of operation. One writer, no
- * locks; merged after the phase. */
+/* The requests of one thread to a store: requests, bytes and time per kind of operation. One
+ * writer, no locks; merged after the phase. */
 #include <stdint.h>
 
 #include "base/hist.h"

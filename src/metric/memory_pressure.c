@@ -41,7 +41,7 @@ static void take_limit(void *arg, const char *folder, bool second)
 	snprintf(least->folder, sizeof(least->folder), "%s", folder);
 }
 
-/* A limit that the machine's memory is below binds nobody. */
+/* A limit above the machine's memory has no effect. */
 static void find_group(const char *proc, const char *root, struct group *least)
 {
 	char path[PATH_MAX];

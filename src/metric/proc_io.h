@@ -5,7 +5,7 @@
 
 struct proc_io {
 	bool known;
-	uint64_t rchar_bytes; /* asked of read calls and returned, page cache included */
+	uint64_t rchar_bytes; /* returned by read calls, page cache included */
 	uint64_t read_bytes;  /* fetched from the storage layer: device bytes */
 	uint64_t write_bytes; /* sent to it */
 	uint64_t syscr;

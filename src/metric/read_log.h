@@ -1,6 +1,6 @@
 #pragma once
-/* Some of one thread's reads with their times, in bounded memory, so that after a run it can be
- * told which reads were under way together: threads need to share nothing for it.
+/* Some of one thread's reads with their times, in bounded memory, so that the reads that were under
+ * way together are known after a run: threads need to share nothing for it.
  *
  * What is kept are all reads that touch windows of time, [k * apart, k * apart + wide) of the
  * machine's monotonic clock. A full log widens the gaps; lengths are powers of two, so that what

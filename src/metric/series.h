@@ -40,7 +40,7 @@ void series_stop(struct series *s);
 const struct block_list *series_devices(const struct series *s);
 /* After series_stop. */
 const struct series_point *series_points(const struct series *s, size_t *n);
-/* NULL: none are sampled. Each point has gpus_count of them, beside each other. */
+/* NULL: none are sampled. Each point has gpus_count of them, one after another. */
 const struct gpus *series_gpus(const struct series *s);
 const struct gpu_counters *series_gpu_counters(const struct series *s, size_t point);
 

@@ -185,7 +185,7 @@ void span_put(struct span_ring *r, const struct span *s)
 		atomic_store_explicit(&r->dropped, lost + 1, memory_order_relaxed);
 		return;
 	}
-	/* the line that is next but a few: nobody has looked at it for long */
+	/* a cache line that will be written soon and is not in the cache */
 	__builtin_prefetch(&r->span[n + AHEAD < r->capacity ? n + AHEAD : n], 1);
 	r->span[n] = *s;
 	atomic_store_explicit(&r->count, n + 1, memory_order_release);

@@ -19,7 +19,7 @@ static const enum wait_part part_of[WORK_KINDS] = {
 	[WORK_TRANSPORT] = WAIT_TRANSPORT,
 };
 
-/* Up to `until`, if that lies ahead. */
+/* Moves *at to `until` unless that is in the past; returns the time in between. */
 static int64_t advance_to(int64_t *at, int64_t until, int64_t end)
 {
 	int64_t took;
@@ -105,7 +105,8 @@ void epoch_split_add(struct epoch_split *s, const int64_t wait[WAIT_PARTS],
 		s->waited++;
 		s->delivery_ns += (double)(all[i].got_ns - b->done_ns);
 	}
-	/* this batch lay ready at each ask since it was done: at most as many as are prefetched */
+	/* this batch was ready at each request for a batch since it was done; there are at most as
+	 * many as the prefetch depth */
 	for (uint64_t k = i + 1; k-- > 0 && all[k].ask_ns >= b->done_ns;)
 		s->ready++;
 }

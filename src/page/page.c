@@ -111,16 +111,16 @@ static void put_files(json_t *o, const struct trace_view *v)
 {
 	size_t common = common_folder(v);
 	json_t *files = json_array();
-	bool told = false;
+	bool has_folder = false;
 
 	for (size_t i = 0; i < v->paths; i++) {
 		const char *p = v->path[i].path;
 
-		if (p && !told) {
+		if (p && !has_folder) {
 			AUTO_FREE char *folder = xstrndup(p, common);
 
 			json_put_text(o, "folder", folder);
-			told = true;
+			has_folder = true;
 		}
 		json_array_append_new(files, json_text(p ? p + common : ""));
 	}

@@ -1,6 +1,6 @@
 #pragma once
 /* The report of one or many results as one self-contained page: no network, light and dark,
- * printable. Its parts lie in page/ and are compiled into the program. */
+ * printable. Its parts are in page/ and compiled into the program. */
 #include "readback/key_findings.h"
 #include "page/trace_view.h"
 
@@ -10,7 +10,7 @@ extern const char page_html[], page_css[], page_js[], timeline_js[];
 struct page_trace {
 	bool found; /* it has a trace */
 	struct trace_view view;
-	char note[ERR_TEXT_MAX]; /* why nothing of it is drawn; "" */
+	char note[ERR_TEXT_MAX]; /* why it is not drawn; "" */
 };
 
 /* Appends the whole page. `title` is text, not HTML. `trace` has an element for each record of `g`,

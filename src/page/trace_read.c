@@ -403,7 +403,7 @@ static bool meta_item(struct trace_reader *r, struct trace_item *item)
 	return true;
 }
 
-/* Whether the event is one that is told. */
+/* 1 when the event makes an item, 0 when it does not. */
 static int to_item(struct trace_reader *r, struct trace_item *item, struct err *e)
 {
 	const struct event *ev = &r->ev;

@@ -35,7 +35,7 @@ int trace_scan_early(struct trace_scan *s);
 /* The next byte, or TRACE_END. A gzip stream that breaks off ends there. */
 int trace_scan_peek(struct trace_scan *s);
 int trace_scan_take(struct trace_scan *s);
-/* Goes over blanks, and commas if asked to; the byte behind them, or TRACE_END. */
+/* Skips blanks, and commas too with `commas`; the byte after them, or TRACE_END. */
 int trace_scan_blanks(struct trace_scan *s, bool commas);
 /* A string's text, or a number, true, false, null as written. */
 int trace_scan_scalar(struct trace_scan *s, struct trace_text *t, struct err *e);

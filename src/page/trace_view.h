@@ -1,6 +1,7 @@
 #pragma once
-/* What of a trace a page draws: chosen steps of chosen ranks, and of their spans so many that the
- * page stays small. The files are read a few times over, in memory that does not grow with them. */
+/* The part of a trace that a page draws: chosen steps of chosen ranks, and as many of their spans
+ * as a small page can hold. The files are read a few times over, in memory that does not grow with
+ * them. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -71,7 +72,7 @@ struct trace_view {
 	size_t paths;
 	uint64_t ranks, ranks_left_out, lanes_left_out;
 	uint64_t dropped; /* spans that were not kept while the run was traced */
-	char note[512];   /* a sentence about files that break off; "" */
+	char note[512];   /* a sentence about files that end unexpectedly; "" */
 };
 
 /* Files of a trace in the folder of a result, as this program and DFTracer name them: trace.json,

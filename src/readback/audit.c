@@ -1,13 +1,64 @@
 /* The checks of an audit, by subject: times, data, configuration; and the run over all of them. */
 #include "readback/audit.h"
 
+#include <assert.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/alloc.h"
 #include "base/str.h"
 #include "judge/verdict.h"
+
+/* ---- the list of findings ---- */
+
+/* A new finding about record `i`; valid until the next one. */
+static struct finding *add_finding(struct audit *a, size_t i, const char *check,
+				   enum audit_level level)
+{
+	struct finding *f;
+
+	assert(i < a->records);
+	a->finding = xrealloc(a->finding, (a->findings + 1) * sizeof(*a->finding));
+	f = &a->finding[a->findings++];
+	*f = (struct finding){.record = i, .level = level};
+	snprintf(f->check, sizeof(f->check), "%s", check);
+	return f;
+}
+
+/* Appends to its evidence. */
+__attribute__((format(printf, 2, 3))) static void say(struct finding *f, const char *fmt, ...)
+{
+	size_t n = strlen(f->text);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(f->text + n, sizeof(f->text) - n, fmt, ap);
+	va_end(ap);
+}
+
+__attribute__((format(printf, 2, 3))) static void advise(struct finding *f, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(f->advice, sizeof(f->advice), fmt, ap);
+	va_end(ap);
+}
+
+static int by_record(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+
+	if (x->record != y->record)
+		return x->record < y->record ? -1 : 1;
+	if (x->level != y->level)
+		return x->level > y->level ? -1 : 1;
+	return strcmp(x->check, y->check);
+}
 
 /* ---- times: is the window steady, do the ranks agree, can the numbers be ---- */
 
@@ -31,7 +82,7 @@ static uint64_t excluded_steps(const struct run_record *r)
 	return (uint64_t)(first > 0 ? first : 0) + (uint64_t)(last > 0 ? last : 0);
 }
 
-/* The trap: so few steps that the batches read before the window opens fill most of it. */
+/* So few steps that the batches prefetched before the window fill most of it. */
 static void check_steady(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
@@ -42,40 +93,39 @@ static void check_steady(struct audit *a, size_t i)
 	if (!r->trained || r->ours || steps == 0)
 		return;
 	if (steps <= out) {
-		f = audit_add(a, i, "steady", AUDIT_FAIL);
-		audit_say(f,
-			  "An epoch has %llu step%s, of which %llu %s excluded from the "
-			  "measurement: nothing was measured.",
-			  (unsigned long long)steps, plural(steps), (unsigned long long)out,
-			  out == 1 ? "is" : "are");
-		audit_advise(f, "Use more files, a smaller batch size or fewer processes, so that "
-				"an epoch has many more steps than are excluded.");
+		f = add_finding(a, i, "steady", AUDIT_FAIL);
+		say(f,
+		    "An epoch has %llu step%s, of which %llu %s excluded from the "
+		    "measurement: nothing was measured.",
+		    (unsigned long long)steps, plural(steps), (unsigned long long)out,
+		    out == 1 ? "is" : "are");
+		advise(f, "Use more files, a smaller batch size or fewer processes, so that "
+			  "an epoch has many more steps than are excluded.");
 		return;
 	}
 	if (window > 0 && steps - out <= window) {
-		f = audit_add(a, i, "steady", !(gap <= GAP_POINTS) ? AUDIT_FAIL : AUDIT_WARN);
-		audit_say(f,
-			  "The measured window covers only the prefetch queue: an epoch has %llu "
-			  "steps, %llu of them excluded, and each rank prefetches %llu batches, so "
-			  "every batch in the window was requested before the window began.",
-			  (unsigned long long)steps, (unsigned long long)out,
-			  (unsigned long long)window);
+		f = add_finding(a, i, "steady", !(gap <= GAP_POINTS) ? AUDIT_FAIL : AUDIT_WARN);
+		say(f,
+		    "The measured window covers only the prefetch queue: an epoch has %llu "
+		    "steps, %llu of them excluded, and each rank prefetches %llu batches, so "
+		    "every batch in the window was requested before the window began.",
+		    (unsigned long long)steps, (unsigned long long)out, (unsigned long long)window);
 		if (isfinite(whole))
-			audit_say(f,
-				  " The reported AU is %.1f %%; compute took %.1f %% of the "
-				  "epochs' wall time.",
-				  r->au.mean, whole);
-		audit_advise(f,
-			     "Train with at least %llu steps per epoch (more files, a smaller "
-			     "batch size or fewer processes) and report whole-run AU next to AU.",
-			     (unsigned long long)(10 * (window + out)));
+			say(f,
+			    " The reported AU is %.1f %%; compute took %.1f %% of the "
+			    "epochs' wall time.",
+			    r->au.mean, whole);
+		advise(f,
+		       "Train with at least %llu steps per epoch (more files, a smaller "
+		       "batch size or fewer processes) and report whole-run AU next to AU.",
+		       (unsigned long long)(10 * (window + out)));
 	} else if (gap > START_POINTS) {
-		f = audit_add(a, i, "steady", AUDIT_WARN);
-		audit_say(f,
-			  "The reported AU is %.1f %%, but compute took %.1f %% of the epochs' "
-			  "wall time: AU leaves out the time lost in the excluded steps.",
-			  r->au.mean, whole);
-		audit_advise(f, "Use longer epochs, or report whole-run AU next to AU.");
+		f = add_finding(a, i, "steady", AUDIT_WARN);
+		say(f,
+		    "The reported AU is %.1f %%, but compute took %.1f %% of the epochs' "
+		    "wall time: AU leaves out the time lost in the excluded steps.",
+		    r->au.mean, whole);
+		advise(f, "Use longer epochs, or report whole-run AU next to AU.");
 	}
 }
 
@@ -114,13 +164,13 @@ static void check_rank_spread(struct audit *a, size_t i)
 	}
 	if (!(most - least > SPREAD_POINTS))
 		return;
-	f = audit_add(a, i, "ranks", AUDIT_WARN);
-	audit_say(f,
-		  "The mean AU of %.1f %% hides a large spread between ranks: rank %u has %.1f %%, "
-		  "rank %u has %.1f %% (means over the epochs).",
-		  r->au.mean, high, most, low, least);
-	audit_advise(f, "Report the slowest rank as well: with a barrier after each step, it "
-			"limits all ranks.");
+	f = add_finding(a, i, "ranks", AUDIT_WARN);
+	say(f,
+	    "The mean AU of %.1f %% hides a large spread between ranks: rank %u has %.1f %%, "
+	    "rank %u has %.1f %% (means over the epochs).",
+	    r->au.mean, high, most, low, least);
+	advise(f, "Report the slowest rank as well: with a barrier after each step, it "
+		  "limits all ranks.");
 }
 
 static const char *impossible(double v, bool percent)
@@ -154,17 +204,16 @@ static void check_possible(struct audit *a, size_t i)
 
 			if (!what)
 				continue;
-			f = audit_add(a, i, "possible", AUDIT_FAIL);
-			audit_say(f, "The %s of epoch %zu is %s: %.1f %s.", series[k].name, e + 1,
-				  what, v, series[k].unit);
+			f = add_finding(a, i, "possible", AUDIT_FAIL);
+			say(f, "The %s of epoch %zu is %s: %.1f %s.", series[k].name, e + 1, what,
+			    v, series[k].unit);
 			if (v < 0)
-				audit_say(f,
-					  " DLIO divides (steps - 2) by the time that remains "
-					  "after the excluded steps; with %llu step%s, the "
-					  "result is negative.",
-					  (unsigned long long)record_steps(r),
-					  plural(record_steps(r)));
-			audit_advise(f, "Discard the value, and use more steps per epoch.");
+				say(f,
+				    " DLIO divides (steps - 2) by the time that remains "
+				    "after the excluded steps; with %llu step%s, the "
+				    "result is negative.",
+				    (unsigned long long)record_steps(r), plural(record_steps(r)));
+			advise(f, "Discard the value, and use more steps per epoch.");
 			break;
 		}
 	}
@@ -183,19 +232,18 @@ static void check_rate_formula(struct audit *a, size_t i)
 	off = (double)(steps - 2) / (double)(steps - out) - 1;
 	if (fabs(off) < RATE_SHARE)
 		return;
-	f = audit_add(a, i, "throughput", AUDIT_WARN);
-	audit_say(f,
-		  "DLIO's formula makes throughput %.0f %% too %s: it divides %llu of %llu steps "
-		  "by the time of %llu steps.",
-		  fabs(off) * 100, off < 0 ? "low" : "high", (unsigned long long)(steps - 2),
-		  (unsigned long long)steps, (unsigned long long)(steps - out));
+	f = add_finding(a, i, "throughput", AUDIT_WARN);
+	say(f,
+	    "DLIO's formula makes throughput %.0f %% too %s: it divides %llu of %llu steps "
+	    "by the time of %llu steps.",
+	    fabs(off) * 100, off < 0 ? "low" : "high", (unsigned long long)(steps - 2),
+	    (unsigned long long)steps, (unsigned long long)(steps - out));
 	if (isfinite(record_whole_throughput(r)))
-		audit_say(f,
-			  " The reported rate is %.1f samples/s; over the epochs' wall time it was "
-			  "%.1f.",
-			  r->throughput.mean, record_whole_throughput(r));
-	audit_advise(
-		f, "Calculate samples/s from the number of steps and the wall time of the epoch.");
+		say(f,
+		    " The reported rate is %.1f samples/s; over the epochs' wall time it was "
+		    "%.1f.",
+		    r->throughput.mean, record_whole_throughput(r));
+	advise(f, "Calculate samples/s from the number of steps and the wall time of the epoch.");
 }
 
 static void check_compute_time(struct audit *a, size_t i)
@@ -222,12 +270,12 @@ static void check_compute_time(struct audit *a, size_t i)
 	mean = sum / (double)n;
 	if (mean / want->a - 1 <= COMPUTE_SHARE)
 		return;
-	f = audit_add(a, i, "compute", AUDIT_WARN);
-	audit_say(f,
-		  "An emulated compute step took %.3g s on average instead of the configured %.3g "
-		  "s (%.1f %% more): late wake-ups are counted as useful work in AU.",
-		  mean, want->a, 100 * (mean / want->a - 1));
-	audit_advise(f, "Leave some processors free for the emulation, or use longer steps.");
+	f = add_finding(a, i, "compute", AUDIT_WARN);
+	say(f,
+	    "An emulated compute step took %.3g s on average instead of the configured %.3g "
+	    "s (%.1f %% more): late wake-ups are counted as useful work in AU.",
+	    mean, want->a, 100 * (mean / want->a - 1));
+	advise(f, "Leave some processors free for the emulation, or use longer steps.");
 }
 
 static void check_few_epochs(struct audit *a, size_t i)
@@ -238,19 +286,18 @@ static void check_few_epochs(struct audit *a, size_t i)
 	if (r->ours || r->au.n == 0)
 		return;
 	if (r->au.n == 1) {
-		f = audit_add(a, i, "repeats", AUDIT_NOTE);
-		audit_say(f, "The run has only one epoch, so its standard deviation of 0 is "
-			     "meaningless.");
-		audit_advise(f, "Repeat the run, or train for several epochs.");
+		f = add_finding(a, i, "repeats", AUDIT_NOTE);
+		say(f, "The run has only one epoch, so its standard deviation of 0 is "
+		       "meaningless.");
+		advise(f, "Repeat the run, or train for several epochs.");
 	} else if (r->au.stdev < RATE_OF_SPREAD * r->au.mean && r->au.n < 5) {
-		f = audit_add(a, i, "repeats", AUDIT_NOTE);
-		audit_say(f,
-			  "The standard deviation is over %zu epochs of a single run; it does not "
-			  "cover the variation between runs.",
-			  r->au.n);
-		audit_advise(
-			f,
-			"Repeat whole runs (stoker study run --repeat) to measure that variation.");
+		f = add_finding(a, i, "repeats", AUDIT_NOTE);
+		say(f,
+		    "The standard deviation is over %zu epochs of a single run; it does not "
+		    "cover the variation between runs.",
+		    r->au.n);
+		advise(f,
+		       "Repeat whole runs (stoker study run --repeat) to measure that variation.");
 	}
 }
 
@@ -268,17 +315,17 @@ static void check_evaluation(struct audit *a, size_t i)
 				steps += r->rank[k].epoch[e].eval.computes;
 			}
 	if (any && steps == 0) {
-		f = audit_add(a, i, "evaluation", AUDIT_WARN);
-		audit_say(f, "Evaluation is on but ran no steps: its AU of 0 and its verdict "
-			     "\"fail\" are meaningless.");
-		audit_advise(f, "Set dataset.num_files_eval, or workflow.evaluation=False.");
+		f = add_finding(a, i, "evaluation", AUDIT_WARN);
+		say(f, "Evaluation is on but ran no steps: its AU of 0 and its verdict "
+		       "\"fail\" are meaningless.");
+		advise(f, "Set dataset.num_files_eval, or workflow.evaluation=False.");
 	} else if (any && !r->ours && r->ranks > 1) {
-		f = audit_add(a, i, "evaluation", AUDIT_NOTE);
-		audit_say(f,
-			  "DLIO divides each rank's evaluation AU by the number of ranks (%u); the "
-			  "correct value is %u times higher.",
-			  r->ranks, r->ranks);
-		audit_advise(f, "Multiply it by the number of ranks, or do not use it.");
+		f = add_finding(a, i, "evaluation", AUDIT_NOTE);
+		say(f,
+		    "DLIO divides each rank's evaluation AU by the number of ranks (%u); the "
+		    "correct value is %u times higher.",
+		    r->ranks, r->ranks);
+		advise(f, "Multiply it by the number of ranks, or do not use it.");
 	}
 }
 
@@ -317,35 +364,34 @@ static void check_page_cache(struct audit *a, size_t i)
 	/* every host sees its share of an epoch, another one each time it is shuffled */
 	if (data / r->hosts > r->host_memory_bytes)
 		return;
-	f = audit_add(a, i, "cache", AUDIT_WARN);
+	f = add_finding(a, i, "cache", AUDIT_WARN);
 	f->about_cache = true;
-	audit_say(f, "The dataset (%s) fits in the host's memory (%s)", size_text(data, b1),
-		  size_text(r->host_memory_bytes, b2));
+	say(f, "The dataset (%s) fits in the host's memory (%s)", size_text(data, b1),
+	    size_text(r->host_memory_bytes, b2));
 	cached = k && k->epochs ? k->epoch[0].cached_bytes : NAN;
 	growth = k && k->epochs > 1 ? k->epoch[k->epochs - 1].cached_bytes - cached : NAN;
 	if (cached >= HELD_SHARE * data && !(growth > GROWTH_SHARE * data)) {
 		f->level = AUDIT_FAIL;
-		audit_say(f, ", and the page cache held %s before the first epoch%s",
-			  size_text(cached, b3),
-			  isfinite(growth) ? " and did not grow over the epochs: the data came "
-					     "from memory, and the storage was hardly used"
-					   : ", enough for the whole dataset");
+		say(f, ", and the page cache held %s before the first epoch%s",
+		    size_text(cached, b3),
+		    isfinite(growth) ? " and did not grow over the epochs: the data came "
+				       "from memory, and the storage was hardly used"
+				     : ", enough for the whole dataset");
 		if (cached > EXCESS * data)
-			audit_say(f,
-				  ". That is %.1f times the configured dataset size: the files may "
-				  "be larger than configured, or the cache also holds other files",
-				  cached / data);
+			say(f,
+			    ". That is %.1f times the configured dataset size: the files may "
+			    "be larger than configured, or the cache also holds other files",
+			    cached / data);
 	} else if (isfinite(cached)) {
-		audit_say(f,
-			  "; the page cache held %s before the first epoch and may have served "
-			  "later epochs",
-			  size_text(cached, b3));
+		say(f,
+		    "; the page cache held %s before the first epoch and may have served "
+		    "later epochs",
+		    size_text(cached, b3));
 	}
-	audit_say(f, ".");
-	audit_advise(
-		f,
-		"Use a dataset several times larger than memory, drop the page cache before each "
-		"epoch, or read with O_DIRECT; compare with the bytes that the device delivered.");
+	say(f, ".");
+	advise(f,
+	       "Use a dataset several times larger than memory, drop the page cache before each "
+	       "epoch, or read with O_DIRECT; compare with the bytes that the device delivered.");
 }
 
 /* ---- another dataset than the configured one ---- */
@@ -432,32 +478,31 @@ static void check_dataset(struct audit *a, size_t i)
 		return;
 	if (!g && !o)
 		return;
-	f = audit_add(a, i, "dataset", g ? AUDIT_FAIL : AUDIT_WARN);
-	audit_say(f, "The files in '%s' probably do not match this configuration.", data_folder(r));
+	f = add_finding(a, i, "dataset", g ? AUDIT_FAIL : AUDIT_WARN);
+	say(f, "The files in '%s' probably do not match this configuration.", data_folder(r));
 	if (g) {
 		time_text(g->begin_s, when, sizeof(when));
-		audit_say(f,
-			  " Among these results, the last one to generate data there, at %s "
-			  "('%s'), wrote %lld files with records of %s; this run was configured "
-			  "for %lld files with records of %s but generated none.",
-			  when, g->name, (long long)g->workload.dataset.num_files_train,
-			  size_text(record_sample_bytes(g), b1),
-			  (long long)r->workload.dataset.num_files_train,
-			  size_text(record_sample_bytes(r), b2));
+		say(f,
+		    " Among these results, the last one to generate data there, at %s "
+		    "('%s'), wrote %lld files with records of %s; this run was configured "
+		    "for %lld files with records of %s but generated none.",
+		    when, g->name, (long long)g->workload.dataset.num_files_train,
+		    size_text(record_sample_bytes(g), b1),
+		    (long long)r->workload.dataset.num_files_train,
+		    size_text(record_sample_bytes(r), b2));
 	}
 	if (o)
-		audit_say(f,
-			  " '%s' is configured for records of %s instead of %s, but the two runs "
-			  "reached %.1f and %.1f samples/s: equal rates with record sizes that "
-			  "differ by a factor of %.2f mean that both read the same files. MB/s is "
-			  "wrong by that factor.",
-			  o->name, size_text(record_sample_bytes(o), b1),
-			  size_text(record_sample_bytes(r), b2), o->throughput.mean,
-			  r->throughput.mean,
-			  fmax(record_sample_bytes(o) / record_sample_bytes(r),
-			       record_sample_bytes(r) / record_sample_bytes(o)));
-	audit_advise(f, "Whenever the format, record size or number of files changes, generate the "
-			"dataset again in a separate folder; check it with stoker verify.");
+		say(f,
+		    " '%s' is configured for records of %s instead of %s, but the two runs "
+		    "reached %.1f and %.1f samples/s: equal rates with record sizes that "
+		    "differ by a factor of %.2f mean that both read the same files. MB/s is "
+		    "wrong by that factor.",
+		    o->name, size_text(record_sample_bytes(o), b1),
+		    size_text(record_sample_bytes(r), b2), o->throughput.mean, r->throughput.mean,
+		    fmax(record_sample_bytes(o) / record_sample_bytes(r),
+			 record_sample_bytes(r) / record_sample_bytes(o)));
+	advise(f, "Whenever the format, record size or number of files changes, generate the "
+		  "dataset again in a separate folder; check it with stoker verify.");
 }
 
 /* ---- bytes and checkpoints ---- */
@@ -475,23 +520,23 @@ static void check_nominal_bytes(struct audit *a, size_t i)
 	if (!(rate > 0))
 		return;
 	off = r->io.mean / rate;
-	f = audit_add(a, i, "bytes", AUDIT_NOTE);
+	f = add_finding(a, i, "bytes", AUDIT_NOTE);
 	if (fabs(off - 1) < 0.01) {
-		audit_say(f,
-			  "%.0f MB/s is samples/s times the configured record size (%s), in MiB; "
-			  "no bytes were counted%s.",
-			  r->io.mean, size_text(record_sample_bytes(r), b1),
-			  r->workload.dataset.record_length_bytes_stdev > 0
-				  ? ", and the files differ in size"
-				  : "");
+		say(f,
+		    "%.0f MB/s is samples/s times the configured record size (%s), in MiB; "
+		    "no bytes were counted%s.",
+		    r->io.mean, size_text(record_sample_bytes(r), b1),
+		    r->workload.dataset.record_length_bytes_stdev > 0
+			    ? ", and the files differ in size"
+			    : "");
 	} else {
 		f->level = AUDIT_FAIL;
-		audit_say(f,
-			  "%.4g MB/s is not samples/s times the configured record size (%.4g): the "
-			  "tool used a different record length.",
-			  r->io.mean, rate);
+		say(f,
+		    "%.4g MB/s is not samples/s times the configured record size (%.4g): the "
+		    "tool used a different record length.",
+		    r->io.mean, rate);
 	}
-	audit_advise(f, "Use the device's own counters for its data rate.");
+	advise(f, "Use the device's own counters for its data rate.");
 }
 
 static void check_checkpoints(struct audit *a, size_t i)
@@ -506,22 +551,22 @@ static void check_checkpoints(struct audit *a, size_t i)
 	want = (double)r->workload.model.model_size_bytes;
 	if (!(want > 0) || got >= CHECKPOINT_SHARE * want)
 		return;
-	f = audit_add(a, i, "checkpoint", AUDIT_FAIL);
-	audit_say(f, "Checkpoints held %s, but the workload specifies %s", size_text(got, b1),
-		  size_text(want, b2));
+	f = add_finding(a, i, "checkpoint", AUDIT_FAIL);
+	say(f, "Checkpoints held %s, but the workload specifies %s", size_text(got, b1),
+	    size_text(want, b2));
 	for (uint32_t k = 0; r->rank && k < 1; k++)
 		for (size_t e = 0; e < r->rank[k].epochs; e++)
 			for (size_t c = 0; c < r->rank[k].epoch[e].checkpoints; c++) {
 				const struct record_checkpoint *one =
 					&r->rank[k].epoch[e].checkpoint[c];
 
-				audit_say(f, "; %s took %.3f s (%.4f GiB/s)", one->name,
-					  one->seconds, one->gib_per_s);
+				say(f, "; %s took %.3f s (%.4f GiB/s)", one->name, one->seconds,
+				    one->gib_per_s);
 				goto said;
 			}
 said:
-	audit_say(f, ". Neither the time nor the rate represents a real checkpoint.");
-	audit_advise(f, "Set model.model_size_bytes, the key that DLIO reads.");
+	say(f, ". Neither the time nor the rate represents a real checkpoint.");
+	advise(f, "Set model.model_size_bytes, the key that DLIO reads.");
 }
 
 static void check_complete(struct audit *a, size_t i)
@@ -530,14 +575,14 @@ static void check_complete(struct audit *a, size_t i)
 
 	if (generated_only(r) || r->trained || r->ours)
 		return;
-	struct finding *f = audit_add(a, i, "complete", AUDIT_WARN);
+	struct finding *f = add_finding(a, i, "complete", AUDIT_WARN);
 
-	audit_say(f, "The result has no training figures although the configuration is not for "
-		     "data generation only: the run failed or was killed.");
-	audit_advise(f, "Check its log, and repeat the run.");
+	say(f, "The result has no training figures although the configuration is not for "
+	       "data generation only: the run failed or was killed.");
+	advise(f, "Check its log, and repeat the run.");
 }
 
-/* ---- what the run was told: keys that had no effect ---- */
+/* ---- configuration: keys without effect ---- */
 
 struct walk_keys {
 	struct audit *a;
@@ -568,15 +613,15 @@ static void report_ignored_key(struct walk_keys *w, const char *key, const struc
 				   ? row->key
 				   : opt_nearest_key(workload_rows, workload_row_count, key);
 	char value[NODE_QUOTE_MAX];
-	struct finding *f = audit_add(w->a, w->record, "config", AUDIT_WARN);
+	struct finding *f = add_finding(w->a, w->record, "config", AUDIT_WARN);
 
-	audit_say(f, "The key %s (%s) had no effect: DLIO has no such key", key,
-		  node_quote(v, value, sizeof(value)));
+	say(f, "The key %s (%s) had no effect: DLIO has no such key", key,
+	    node_quote(v, value, sizeof(value)));
 	if (near)
-		audit_say(f, "; the closest match is %s", near);
-	audit_say(f, ".");
+		say(f, "; the closest match is %s", near);
+	say(f, ".");
 	if (near)
-		audit_advise(f, "Use %s.", near);
+		advise(f, "Use %s.", near);
 }
 
 static void walk_keys(struct walk_keys *w, const struct node *map, const char *prefix)
@@ -612,10 +657,10 @@ static void check_profiler(struct audit *a, size_t i)
 
 	if (r->ours || !p || !r->has_workload || r->workload.workflow.profiling || !r->trained)
 		return;
-	f = audit_add(a, i, "config", AUDIT_NOTE);
-	audit_say(f, "profiling.profiler is set but workflow.profiling is off: the device was not "
-		     "monitored.");
-	audit_advise(f, "Set workflow.profiling=True.");
+	f = add_finding(a, i, "config", AUDIT_NOTE);
+	say(f, "profiling.profiler is set but workflow.profiling is off: the device was not "
+	       "monitored.");
+	advise(f, "Set workflow.profiling=True.");
 }
 
 /* DLIO's index loader of PyTorch asks for the samples in ascending order whatever is shuffled. */
@@ -629,10 +674,10 @@ static void check_shuffle(struct audit *a, size_t i)
 	    (r->workload.reader.sample_shuffle == SHUFFLE_OFF &&
 	     r->workload.reader.file_shuffle == SHUFFLE_OFF))
 		return;
-	f = audit_add(a, i, "order", AUDIT_NOTE);
-	audit_say(f, "Shuffling is on but does not change the read order: DLIO's PyTorch loader "
-		     "reads each rank's files in sorted order, the same in every epoch.");
-	audit_advise(f, "Do not use this result to compare shuffle settings.");
+	f = add_finding(a, i, "order", AUDIT_NOTE);
+	say(f, "Shuffling is on but does not change the read order: DLIO's PyTorch loader "
+	       "reads each rank's files in sorted order, the same in every epoch.");
+	advise(f, "Do not use this result to compare shuffle settings.");
 }
 
 /* ---- the run over all checks ---- */
@@ -654,10 +699,10 @@ static void copy_verdicts(struct audit *a, size_t i)
 			continue;
 		if (strcmp(level, "fail") != 0 && strcmp(level, "warn") != 0)
 			continue;
-		f = audit_add(a, i, check, level[0] == 'f' ? AUDIT_FAIL : AUDIT_WARN);
+		f = add_finding(a, i, check, level[0] == 'f' ? AUDIT_FAIL : AUDIT_WARN);
 		row = verdict_find(check);
 		f->about_cache = row && row->about_cache;
-		audit_say(f, "%s", text);
+		say(f, "%s", text);
 	}
 }
 
@@ -666,11 +711,11 @@ static void report_missing_files(struct audit *a, size_t i)
 	const struct run_record *r = &a->record[i];
 
 	for (size_t k = 0; k < r->notes.n; k++) {
-		struct finding *f = audit_add(a, i, "complete", AUDIT_WARN);
+		struct finding *f = add_finding(a, i, "complete", AUDIT_WARN);
 
-		audit_say(f, "%s.", r->notes.v[k]);
-		audit_advise(f, "Keep all files of a result folder; checks that need the missing "
-				"files were skipped.");
+		say(f, "%s.", r->notes.v[k]);
+		advise(f, "Keep all files of a result folder; checks that need the missing "
+			  "files were skipped.");
 	}
 }
 
@@ -694,5 +739,6 @@ void audit_run(struct audit *a, const struct run_record *record, size_t n)
 		for (size_t k = 0; k < sizeof(checks) / sizeof(checks[0]); k++)
 			checks[k](a, i);
 	}
-	audit_sort(a);
+	if (a->findings)
+		qsort(a->finding, a->findings, sizeof(*a->finding), by_record);
 }

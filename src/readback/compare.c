@@ -117,7 +117,7 @@ static void config_differences(struct comparison *c, const struct run_record *a,
 		AUTO_FREE char *x = opt_get_text(row, &a->workload);
 		AUTO_FREE char *y = opt_get_text(row, &b->workload);
 
-		/* where a result lies is no difference of what was run */
+		/* the location of a result is not a difference between runs */
 		if (strncmp(row->key, "output.", 7) == 0 && strstr(row->key, "folder"))
 			continue;
 		if (strcmp(x, y) != 0)

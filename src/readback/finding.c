@@ -1,8 +1,7 @@
-/* The list of findings: made, ordered and printed. */
+/* The list of findings: summed up and printed. */
 #include "readback/finding.h"
 
 #include <assert.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,60 +12,12 @@
 #define COLUMNS 100
 #define INDENT 10
 
-struct finding *audit_add(struct audit *a, size_t i, const char *check, enum audit_level level)
-{
-	struct finding *f;
-
-	assert(i < a->records);
-	a->finding = xrealloc(a->finding, (a->findings + 1) * sizeof(*a->finding));
-	f = &a->finding[a->findings++];
-	*f = (struct finding){.record = i, .level = level};
-	snprintf(f->check, sizeof(f->check), "%s", check);
-	return f;
-}
-
-void audit_say(struct finding *f, const char *fmt, ...)
-{
-	size_t n = strlen(f->text);
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(f->text + n, sizeof(f->text) - n, fmt, ap);
-	va_end(ap);
-}
-
-void audit_advise(struct finding *f, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(f->advice, sizeof(f->advice), fmt, ap);
-	va_end(ap);
-}
-
 const char *audit_level_name(enum audit_level level)
 {
 	static const char *const names[] = {"note", "warning", "FAIL"};
 
 	assert(level <= AUDIT_FAIL);
 	return names[level];
-}
-
-static int by_record(const void *a, const void *b)
-{
-	const struct finding *x = a, *y = b;
-
-	if (x->record != y->record)
-		return x->record < y->record ? -1 : 1;
-	if (x->level != y->level)
-		return x->level > y->level ? -1 : 1;
-	return strcmp(x->check, y->check);
-}
-
-void audit_sort(struct audit *a)
-{
-	if (a->findings)
-		qsort(a->finding, a->findings, sizeof(*a->finding), by_record);
 }
 
 void audit_release(struct audit *a)

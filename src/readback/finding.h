@@ -24,13 +24,6 @@ struct audit {
 	size_t findings;
 };
 
-/* A new finding about record `i`; valid until the next one. */
-struct finding *audit_add(struct audit *a, size_t i, const char *check, enum audit_level level);
-/* Appends to its evidence, and sets its advice. */
-void audit_say(struct finding *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void audit_advise(struct finding *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* By record, worst first within one. */
-void audit_sort(struct audit *a);
 void audit_release(struct audit *a);
 /* "note", "warning", "FAIL". */
 const char *audit_level_name(enum audit_level level);

@@ -125,6 +125,8 @@ def table(tmp, sound):
         assert row["verdict"] == ("fail" if "fail" in levels else "warn" if "warning" in levels else "ok"), row
         assert row["findings"].split() == [f["check"] for f in found if f["level"] != "note"], (row, found)
         assert row["checks"] == ("failed" if "fail" in levels else "ok"), row
+    said = stoker("report", STUDY, "-o", tmp / "s.html").stdout
+    assert "5 of 5 runs have invalid results: cache (5), checkpoint (5), steady (2), dataset (1), possible (1)." in said, said
     of = {r["folder"]: r["verdict"] for r in rows}
     # an unknown key is worth a warning; in the sound run what other programs do meanwhile may be, too
     assert "fail" in of.values() and of[os.path.abspath(warned)] == "warn", of
