@@ -14,6 +14,7 @@
 #include "cli/show_checkpoint.h"
 #include "cli/terminal.h"
 #include "format/format.h"
+#include "judge/verdict.h"
 #include "loader/loader.h"
 #include "result/result.h"
 #include "store/store.h"
@@ -166,6 +167,15 @@ static int show_loaders(int argc, char **argv)
 	return 0;
 }
 
+static int show_verdicts(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	for (size_t i = 0; verdict_table[i]; i++)
+		print_row(0, verdict_table[i]->name, 13, verdict_table[i]->help);
+	return 0;
+}
+
 static int show_system(int argc, char **argv)
 {
 	struct system_facts s;
@@ -200,6 +210,7 @@ static const struct {
 	{"formats", show_formats, "dataset formats"},
 	{"stores", show_stores, "stores and shims, with their options"},
 	{"loaders", show_loaders, "loaders"},
+	{"verdicts", show_verdicts, "the checks of every run, and the question each answers"},
 	{"system", show_system, "what this machine is, and the file system of a FOLDER"},
 };
 
@@ -232,7 +243,7 @@ static int show_main(int argc, char **argv)
 
 const struct command command_show = {
 	.name = "show",
-	.usage = "show workloads|config|checkpoint|formats|stores|loaders|system",
+	.usage = "show workloads|config|checkpoint|formats|stores|loaders|verdicts|system",
 	.help = "List what there is to use, or what a workload means.",
 	.alone = true,
 	.main = show_main,

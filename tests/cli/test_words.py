@@ -45,7 +45,7 @@ with tempfile.TemporaryDirectory() as tmp:
     for words in ([], *([c] for c in commands)):
         lines = stoker(*words, "--help").stdout.splitlines()
         assert len(lines) > 4 and max(map(len, lines)) <= 80, (words, max(lines, key=len))
-    for topic in ("workloads", "formats", "stores", "loaders", "system"):
+    for topic in ("workloads", "formats", "stores", "loaders", "verdicts", "system"):
         lines = stoker("show", topic).stdout.splitlines()
         assert len(lines) > 2 and max(map(len, lines)) <= 100, (topic, max(lines, key=len))
     assert "checkpoint" in stoker("run", "--help").stdout and "manifest" in stoker("verify", "--help").stdout
