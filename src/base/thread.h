@@ -42,6 +42,12 @@ struct stop_flag {
 	_Atomic int set;
 };
 
+/* NULL: never. Relaxed: nothing but the wish to stop is read with it. */
+static inline bool stop_is_set(const struct stop_flag *stop)
+{
+	return stop && atomic_load_explicit(&stop->set, memory_order_relaxed);
+}
+
 /* Futex wait/wake on a 32-bit word. thread_wait returns when woken, on timeout (ns, < 0: none) or
  * spuriously; callers re-check. */
 void thread_wait(_Atomic uint32_t *word, uint32_t seen, int64_t timeout_ns);

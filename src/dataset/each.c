@@ -24,11 +24,6 @@ struct each_thread {
 	int rc;
 };
 
-static bool stop_set(const struct stop_flag *stop)
-{
-	return stop && atomic_load_explicit(&stop->set, memory_order_relaxed);
-}
-
 static int canceled(struct err *e)
 {
 	return err_set(e, ERR_CANCELED, "stopped on request");
@@ -72,14 +67,18 @@ static void *work(void *arg)
 	struct each_thread *t = arg;
 	struct run *run = t->run;
 
-	while (!atomic_load(&run->failed)) {
-		t->worker.number = run->first + run->stride * atomic_fetch_add(&run->next, 1);
+	/* relaxed: numbers only need to differ, and results are read after the threads were joined
+	 */
+	while (!atomic_load_explicit(&run->failed, memory_order_relaxed)) {
+		t->worker.number =
+			run->first + run->stride * atomic_fetch_add_explicit(&run->next, 1,
+									     memory_order_relaxed);
 		if (t->worker.number >= run->files)
 			break;
-		t->rc = stop_set(run->job->stop) ? canceled(&t->worker.err)
-						 : one_file(run, &t->worker);
+		t->rc = stop_is_set(run->job->stop) ? canceled(&t->worker.err)
+						    : one_file(run, &t->worker);
 		if (t->rc < 0) {
-			atomic_store(&run->failed, 1);
+			atomic_store_explicit(&run->failed, 1, memory_order_relaxed);
 			break;
 		}
 	}
@@ -153,7 +152,7 @@ int each_file(const struct each_job *job, struct err *e)
 	if (rc == 0)
 		work(&t[0]);
 	else
-		atomic_store(&run.failed, 1);
+		atomic_store_explicit(&run.failed, 1, memory_order_relaxed);
 	for (unsigned i = 1; i < started; i++)
 		pthread_join(t[i].id, NULL);
 	if (rc == 0)
@@ -171,8 +170,8 @@ static struct stoppable_store *of(struct blob *b)
 
 static ssize_t stoppable_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
 {
-	ssize_t r = stop_set(of(b)->stop) ? canceled(e)
-					  : store_pread(store_blob_below(b), p, n, offset, e);
+	ssize_t r = stop_is_set(of(b)->stop) ? canceled(e)
+					     : store_pread(store_blob_below(b), p, n, offset, e);
 
 	if (r > 0 && of(b)->bytes)
 		atomic_fetch_add_explicit(of(b)->bytes, (uint64_t)r, memory_order_relaxed);
@@ -182,8 +181,8 @@ static ssize_t stoppable_pread(struct blob *b, void *p, size_t n, uint64_t offse
 static ssize_t stoppable_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset,
 				struct err *e)
 {
-	ssize_t r = stop_set(of(b)->stop) ? canceled(e)
-					  : store_pwrite(store_blob_below(b), p, n, offset, e);
+	ssize_t r = stop_is_set(of(b)->stop) ? canceled(e)
+					     : store_pwrite(store_blob_below(b), p, n, offset, e);
 
 	if (r > 0 && of(b)->bytes)
 		atomic_fetch_add_explicit(of(b)->bytes, (uint64_t)r, memory_order_relaxed);

@@ -2,6 +2,7 @@
  * complete. */
 #include "dataset/generate.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,8 +37,11 @@ struct generation {
 	struct buf leftovers; /* paths of temporary files, each ended by a NUL */
 	bool any;             /* entries that are no temporary files */
 	bool keep;            /* whole files with our names are ours */
-	_Atomic uint64_t there_files, there_bytes; /* with our names, whatever their size */
-	_Atomic uint64_t whole_files, whole_bytes;
+	struct {
+		_Atomic uint64_t there_files, there_bytes, whole_files, whole_bytes;
+	} counted;                         /* by the threads of the survey */
+	uint64_t there_files, there_bytes; /* with our names, whatever their size */
+	uint64_t whole_files, whole_bytes;
 };
 
 static bool leads(const struct generation *g)
@@ -114,6 +118,17 @@ static int is_whole(const struct generation *g, enum dataset_kind kind, uint64_t
 	return want == UINT64_MAX || st->bytes == want;
 }
 
+/* Relaxed: threads count, and who reads it later has joined them or only shows progress. */
+static void count(_Atomic uint64_t *n, uint64_t more)
+{
+	atomic_fetch_add_explicit(n, more, memory_order_relaxed);
+}
+
+static void publish(_Atomic uint64_t *n, uint64_t value)
+{
+	atomic_store_explicit(n, value, memory_order_relaxed);
+}
+
 static int survey_file(void *arg, enum dataset_kind kind, uint64_t index, struct each_worker *w,
 		       struct err *e)
 {
@@ -128,11 +143,11 @@ static int survey_file(void *arg, enum dataset_kind kind, uint64_t index, struct
 	sidecars = rc < 0 ? rc : sidecars_whole(g->d, &w->io, w->path, &f, &st.bytes, e);
 	if (sidecars < 0)
 		return sidecars;
-	atomic_fetch_add(&g->there_files, 1);
-	atomic_fetch_add(&g->there_bytes, st.bytes);
+	count(&g->counted.there_files, 1);
+	count(&g->counted.there_bytes, st.bytes);
 	if (rc == 1 && sidecars == 1) {
-		atomic_fetch_add(&g->whole_files, 1);
-		atomic_fetch_add(&g->whole_bytes, st.bytes);
+		count(&g->counted.whole_files, 1);
+		count(&g->counted.whole_bytes, st.bytes);
 	}
 	return 0;
 }
@@ -187,7 +202,7 @@ static int write_file(void *arg, enum dataset_kind kind, uint64_t index, struct 
 	if (g->keep && g->any) {
 		rc = is_whole(g, kind, index, w, &st, e);
 		if (rc == 1) {
-			atomic_fetch_add(&g->progress->files_skipped, 1);
+			count(&g->progress->files_skipped, 1);
 			return name_file(sidecars_write(g->d, w, &f, true, e), w->path, e);
 		}
 		if (rc < 0 && rc != -ENOENT)
@@ -204,7 +219,7 @@ static int write_file(void *arg, enum dataset_kind kind, uint64_t index, struct 
 		store_remove(w->io.store, part, NULL);
 		return name_file(rc, w->path, e);
 	}
-	atomic_fetch_add(&g->progress->files_done, 1);
+	count(&g->progress->files_done, 1);
 	return 0;
 }
 
@@ -345,6 +360,23 @@ static void warn_replaced(const struct generation *g, const struct manifest *m,
 			    g->d->folder, n);
 }
 
+static uint64_t counted(_Atomic uint64_t *n)
+{
+	return atomic_load_explicit(n, memory_order_relaxed);
+}
+
+static int count_files(struct generation *g, struct err *e)
+{
+	int rc = each(g, false, 0, survey_file, e);
+
+	g->there_files = counted(&g->counted.there_files);
+	g->there_bytes = counted(&g->counted.there_bytes);
+	g->whole_files = counted(&g->counted.whole_files);
+	g->whole_bytes = counted(&g->counted.whole_bytes);
+	assert(rc < 0 || (g->whole_files <= g->there_files && g->whole_bytes <= g->there_bytes));
+	return rc;
+}
+
 /* Decides what of what is there can stay. 1: all of it, nothing is to be done. */
 static int survey(struct generation *g, struct err *e)
 {
@@ -361,7 +393,7 @@ static int survey(struct generation *g, struct err *e)
 	if (rc == 0)
 		rc = look(g, e);
 	if (rc == 0 && g->any)
-		rc = each(g, false, 0, survey_file, e);
+		rc = count_files(g, e);
 	if (rc < 0)
 		return rc;
 	same = m.found && manifest_matches(&m, g->d, &why);
@@ -369,13 +401,14 @@ static int survey(struct generation *g, struct err *e)
 	if (!same)
 		warn_replaced(g, &m, &why);
 	buf_release(&why);
-	g->progress->files_total = files;
-	g->progress->bytes_total = g->d->total_bytes == UINT64_MAX
-					   ? 0
-					   : g->d->total_bytes - (g->keep ? g->whole_bytes : 0);
+	publish(&g->progress->files_total, files);
+	publish(&g->progress->bytes_total,
+		g->d->total_bytes == UINT64_MAX
+			? 0
+			: g->d->total_bytes - (g->keep ? g->whole_bytes : 0));
 	if (!g->keep || !m.complete || g->whole_files < files || g->leftovers.len)
 		return 0;
-	g->progress->files_skipped = files;
+	publish(&g->progress->files_skipped, files);
 	return 1;
 }
 
@@ -409,7 +442,7 @@ static int find_begun(struct generation *g, struct err *e)
 		if (manifest_read(&g->io, g->d->folder, &m, NULL) == 0 && m.found && !m.complete &&
 		    manifest_matches(&m, g->d, NULL))
 			return 0;
-		if (g->o->stop && atomic_load(&g->o->stop->set))
+		if (stop_is_set(g->o->stop))
 			break;
 		clock_sleep_until(clock_now_ns() + NS_PER_S / 10);
 	}

@@ -76,7 +76,7 @@ static int watched(const struct listing_watch *watch)
 {
 	if (watch->done)
 		atomic_fetch_add_explicit(watch->done, 1, memory_order_relaxed);
-	if (watch->stop && atomic_load_explicit(&watch->stop->set, memory_order_relaxed))
+	if (stop_is_set(watch->stop))
 		return ERR_CANCELED;
 	return 0;
 }

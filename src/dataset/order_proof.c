@@ -300,12 +300,14 @@ static void *prove_spans(void *arg)
 	uint64_t samples = j->o->samples;
 
 	for (;;) {
-		uint64_t a = atomic_fetch_add(&j->next, SPAN), b;
+		/* relaxed: spans only need to differ, and sums are read after the threads were
+		 * joined */
+		uint64_t a = atomic_fetch_add_explicit(&j->next, SPAN, memory_order_relaxed), b;
 
-		if (a >= samples || atomic_load(&j->canceled))
+		if (a >= samples || atomic_load_explicit(&j->canceled, memory_order_relaxed))
 			return NULL;
-		if (j->stop && atomic_load_explicit(&j->stop->set, memory_order_relaxed)) {
-			atomic_store(&j->canceled, 1);
+		if (stop_is_set(j->stop)) {
+			atomic_store_explicit(&j->canceled, 1, memory_order_relaxed);
 			return NULL;
 		}
 		b = min_u64(samples, a + SPAN);
@@ -336,7 +338,7 @@ static int run_provers(struct proving *j, unsigned threads, struct order_proof *
 		order_proof_merge(walked, &p[i].walked);
 		order_proof_merge(all, &p[i].all);
 	}
-	if (atomic_load(&j->canceled))
+	if (atomic_load_explicit(&j->canceled, memory_order_relaxed))
 		return err_set(e, ERR_CANCELED, "stopped before the order was proved");
 	return 0;
 }

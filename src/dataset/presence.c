@@ -138,11 +138,13 @@ static void *ask_sizes(void *arg)
 	struct sizes *j = t->job;
 	const struct presence_options *o = &j->c->options;
 
-	while (t->rc == 0 && !atomic_load(&j->failed)) {
-		t->at = atomic_fetch_add(&j->next, 1);
+	/* relaxed: places only need to differ, and results are read after the threads were joined
+	 */
+	while (t->rc == 0 && !atomic_load_explicit(&j->failed, memory_order_relaxed)) {
+		t->at = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed);
 		if (t->at >= j->n)
 			break;
-		if (o->stop && atomic_load(&o->stop->set))
+		if (stop_is_set(o->stop))
 			t->rc = err_set(&t->err, ERR_CANCELED, "stopped on request");
 		else
 			t->rc = check_file(j->c, &j->c->io, j->kind,
@@ -150,10 +152,10 @@ static void *ask_sizes(void *arg)
 					   &t->err);
 		t->checked += t->rc == 0;
 		if (o->done)
-			atomic_fetch_add(o->done, 1);
+			atomic_fetch_add_explicit(o->done, 1, memory_order_relaxed);
 	}
 	if (t->rc < 0)
-		atomic_store(&j->failed, 1);
+		atomic_store_explicit(&j->failed, 1, memory_order_relaxed);
 	return NULL;
 }
 

@@ -36,11 +36,12 @@ static int look_file(void *arg, enum dataset_kind kind, uint64_t index, struct e
 	(void)index;
 	if (rc < 0)
 		return rc;
-	atomic_fetch_add(&s->looked, 1);
-	atomic_fetch_add(&s->bytes, c.file_bytes);
-	atomic_fetch_add(&s->cached_bytes, c.cached_bytes);
+	/* relaxed: read after the threads were joined */
+	atomic_fetch_add_explicit(&s->looked, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->bytes, c.file_bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->cached_bytes, c.cached_bytes, memory_order_relaxed);
 	if (c.mincore)
-		atomic_store(&s->mincore, 1);
+		atomic_store_explicit(&s->mincore, 1, memory_order_relaxed);
 	tell(s->job);
 	return 0;
 }
@@ -112,10 +113,10 @@ int residency_look(const struct residency_job *job, struct residency *out, struc
 		return 0;
 	}
 	out->known = true;
-	out->mincore = atomic_load(&s.mincore);
-	out->looked = atomic_load(&s.looked);
-	out->bytes = atomic_load(&s.bytes);
-	out->cached_bytes = atomic_load(&s.cached_bytes);
+	out->mincore = atomic_load_explicit(&s.mincore, memory_order_relaxed);
+	out->looked = atomic_load_explicit(&s.looked, memory_order_relaxed);
+	out->bytes = atomic_load_explicit(&s.bytes, memory_order_relaxed);
+	out->cached_bytes = atomic_load_explicit(&s.cached_bytes, memory_order_relaxed);
 	return 0;
 }
 

@@ -159,7 +159,7 @@ bool crew_stopped(struct crew *c)
 {
 	if (atomic_load_explicit(&c->halt, memory_order_acquire) & HALT_STOP)
 		return true;
-	if (!c->config.stop || !atomic_load_explicit(&c->config.stop->set, memory_order_relaxed))
+	if (!stop_is_set(c->config.stop))
 		return false;
 	crew_wake(&c->base);
 	return true;
@@ -167,10 +167,7 @@ bool crew_stopped(struct crew *c)
 
 bool crew_called_off(const struct crew *c)
 {
-	const struct stop_flag *stop = c->config.stop;
-
-	return atomic_load_explicit(&c->halt, memory_order_acquire) ||
-	       (stop && atomic_load_explicit(&stop->set, memory_order_relaxed));
+	return atomic_load_explicit(&c->halt, memory_order_acquire) || stop_is_set(c->config.stop);
 }
 
 int crew_canceled(const struct crew *c, struct err *e)

@@ -96,7 +96,7 @@ static int shared_object(uint32_t rank, struct err *e)
 	int fd;
 
 	snprintf(name, sizeof(name), "/stoker_%ld_%u_%llu", (long)getpid(), rank,
-		 (unsigned long long)atomic_fetch_add(&counter, 1));
+		 (unsigned long long)atomic_fetch_add_explicit(&counter, 1, memory_order_relaxed));
 	fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_sys(e, errno, "cannot create the shared memory object '%s'", name);

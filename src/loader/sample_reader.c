@@ -211,10 +211,7 @@ static void publish(struct sample_reader *r, enum activity what, uint64_t sample
 
 static bool called_off(const struct sample_reader *r)
 {
-	const struct stop_flag *stop = r->config->stop;
-
-	return atomic_load_explicit(r->halt, memory_order_acquire) ||
-	       (stop && atomic_load_explicit(&stop->set, memory_order_relaxed));
+	return atomic_load_explicit(r->halt, memory_order_acquire) || stop_is_set(r->config->stop);
 }
 
 static void progress(const struct sample_reader *r, int64_t now)

@@ -429,13 +429,16 @@ static void prefetch_work(void *arg)
 static void tune(struct tensorflow *l)
 {
 	uint32_t held = atomic_load_explicit(&l->in_ring, memory_order_relaxed);
+	/* written by the rank alone, which this is */
+	uint32_t ring = atomic_load_explicit(&l->ring, memory_order_relaxed);
 
-	if (held >= l->ring) {
+	if (held >= ring) {
 		l->was_full = true;
 	} else if (held == 0 && l->was_full) {
 		l->was_full = false;
-		for (uint32_t i = l->ring; i > 0 && l->ring < l->prefetch; i--, l->ring++)
+		for (uint32_t more = ring; more > 0 && ring < l->prefetch; more--, ring++)
 			(void)queue_put(&l->ring_room, l);
+		atomic_store_explicit(&l->ring, ring, memory_order_relaxed);
 	}
 }
 
@@ -466,6 +469,8 @@ static void fill_queue(struct queue *q, void *token, uint32_t n)
 
 static void reset_queues(struct tensorflow *l)
 {
+	uint32_t ring;
+
 	queue_reopen(&l->spare);
 	for (uint32_t i = 0; i < l->batches; i++)
 		(void)queue_put(&l->spare, &l->batch[i]);
@@ -474,11 +479,12 @@ static void reset_queues(struct tensorflow *l)
 		queue_reopen(&l->mapping);
 		queue_reopen(&l->calling);
 	}
-	l->ring = l->autotune ? 1 : l->prefetch;
+	ring = l->autotune ? 1 : l->prefetch;
+	atomic_store_explicit(&l->ring, ring, memory_order_relaxed);
 	l->was_full = false;
 	atomic_store_explicit(&l->in_ring, 0, memory_order_relaxed);
 	if (l->prefetch) {
-		fill_queue(&l->ring_room, l, l->ring);
+		fill_queue(&l->ring_room, l, ring);
 		queue_reopen(&l->ready);
 	}
 	for (uint32_t i = 0; i < l->threads; i++) {

@@ -94,13 +94,11 @@ void workers_release(struct workers *w)
 static void pause_for(struct crew *c, double seconds)
 {
 	int64_t deadline = clock_now_ns() + (int64_t)(seconds * (double)NS_PER_S), left;
-	const struct stop_flag *stop = c->config.stop;
 
 	while (seconds > 0 && (left = deadline - clock_now_ns()) > 0) {
 		uint32_t seen = atomic_load_explicit(&c->halt, memory_order_acquire);
 
-		if (seen & HALT_STOP ||
-		    (stop && atomic_load_explicit(&stop->set, memory_order_relaxed)))
+		if (seen & HALT_STOP || stop_is_set(c->config.stop))
 			break;
 		thread_wait(&c->halt, seen, left < NS_PER_S ? left : NS_PER_S);
 	}
