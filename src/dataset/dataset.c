@@ -37,7 +37,9 @@ static int find_format(struct dataset *d, const struct workload *w, struct err *
 		buf_printf(&list, "%s%s", n ? ", " : "", names[n]);
 	}
 	near = str_nearest(w->dataset.format, names, n);
-	err_set(e, ERR_ABSENT, "dataset.format '%.64s' is not in this version%s%s%s; there are: %s",
+	err_set(e, ERR_ABSENT,
+		"dataset.format '%.64s' is not supported in this version%s%s%s; supported formats: "
+		"%s",
 		w->dataset.format, near ? "; did you mean " : "", near ? near : "", near ? "?" : "",
 		list.data ? list.data : "none");
 	buf_release(&list);
@@ -91,11 +93,11 @@ static int set_counts(struct dataset *d, const struct workload *w, struct err *e
 		d->name_total[k] = d->files[k];
 		if (__builtin_mul_overflow(d->files[k], d->samples_per_file, &samples) ||
 		    samples > INT64_MAX)
-			return err_set(e, ERR_USAGE,
-				       "%" PRIu64 " files of %" PRIu64
-				       " samples are more samples than a "
-				       "64-bit number can count",
-				       d->files[k], d->samples_per_file);
+			return err_set(
+				e, ERR_USAGE,
+				"%" PRIu64 " files of %" PRIu64
+				" samples exceed the number of samples that 64 bits can count",
+				d->files[k], d->samples_per_file);
 	}
 	return 0;
 }
@@ -125,18 +127,16 @@ static int set_square_dims(struct dataset *d, const struct workload *w, struct e
 	double stdev = w->dataset.record_length_bytes_stdev / per_elem;
 
 	if (!(length >= 1) || !(stdev >= 0) || !isfinite(length) || !isfinite(stdev))
-		return err_set(
-			e, ERR_USAGE,
-			"dataset.record_length_bytes is %g with a stdev of %g: a sample needs at "
-			"least one element of %u bytes",
-			w->dataset.record_length_bytes, w->dataset.record_length_bytes_stdev,
-			d->elem->bytes);
+		return err_set(e, ERR_USAGE,
+			       "dataset.record_length_bytes is %g with a standard deviation of %g: "
+			       "a sample needs at least one element of %u bytes",
+			       w->dataset.record_length_bytes, w->dataset.record_length_bytes_stdev,
+			       d->elem->bytes);
 	if (sqrt(length) >= UINT32_MAX)
-		return err_set(
-			e, ERR_USAGE,
-			"dataset.record_length_bytes %g makes a square with a side of more than "
-			"2^32 elements",
-			w->dataset.record_length_bytes);
+		return err_set(e, ERR_USAGE,
+			       "dataset.record_length_bytes %g requires a square with sides of "
+			       "more than 2^32 elements",
+			       w->dataset.record_length_bytes);
 	d->ndims = 2;
 	d->dims[0] = d->dims[1] = (uint64_t)sqrt(length);
 	d->drawn_stdev = stdev / 2.0 / sqrt(length);
@@ -156,7 +156,7 @@ static uint32_t *draw_dims(const struct dataset *d, const uint64_t total[DATASET
 
 	if (__builtin_add_overflow(total[0], total[1], &files) ||
 	    __builtin_mul_overflow(files, (uint64_t)2, &count)) {
-		err_set(e, ERR_USAGE, "more files than a 64-bit number can count");
+		err_set(e, ERR_USAGE, "the number of files exceeds what 64 bits can count");
 		return NULL;
 	}
 	dims = try_calloc(count ? count : 1, sizeof(*dims), "the drawn dimensions of every file",
@@ -170,7 +170,7 @@ static uint32_t *draw_dims(const struct dataset *d, const uint64_t total[DATASET
 		if (v > UINT32_MAX) {
 			free(dims);
 			err_set(e, ERR_USAGE,
-				"dataset.record_length_bytes_stdev is so large that file %" PRIu64
+				"dataset.record_length_bytes_stdev is too large: file %" PRIu64
 				" would have a side of %.0f elements; at most 2^32 - 1 are allowed",
 				i / 2, v);
 			return NULL;
@@ -244,20 +244,19 @@ static int check_spec(const struct dataset *d, enum dataset_kind kind, uint64_t 
 	if (__builtin_mul_overflow(sample, f.samples, &payload) || payload > INT64_MAX)
 		return err_set(e, ERR_USAGE,
 			       "%" PRIu64
-			       " samples a file of these dimensions are more bytes than a file "
-			       "can have (2^63 - 1): dataset.num_samples_per_file, record_dims or "
-			       "record_length_bytes is too large",
+			       " samples of these dimensions do not fit in one file (at most 2^63 "
+			       "- 1 bytes): reduce dataset.num_samples_per_file, record_dims or "
+			       "record_length_bytes",
 			       f.samples);
 	rc = format_check(d->format, &f, e);
 	if (rc < 0)
 		return rc;
 	*file_bytes = d->format->file_bytes(&f);
 	if (*file_bytes != UINT64_MAX && *file_bytes > INT64_MAX)
-		return err_set(
-			e, ERR_USAGE,
-			"a %s file of these dimensions is larger than a file can be (2^63 - 1 "
-			"bytes)",
-			d->format->is.name);
+		return err_set(e, ERR_USAGE,
+			       "a %s file of these dimensions would exceed the maximum file size "
+			       "(2^63 - 1 bytes)",
+			       d->format->is.name);
 	return 0;
 }
 
@@ -402,10 +401,9 @@ static int init(struct dataset *d, const struct workload *w, struct err *e)
 	if (rc < 0)
 		return rc;
 	if (w->dataset.record_dims.n && w->dataset.record_length_bytes_stdev > 0)
-		return err_set(
-			e, ERR_USAGE,
-			"dataset.record_dims and dataset.record_length_bytes_stdev exclude each "
-			"other: a sample has either a fixed shape or a varying size");
+		return err_set(e, ERR_USAGE,
+			       "dataset.record_dims and dataset.record_length_bytes_stdev cannot "
+			       "be combined: samples have either a fixed shape or varying sizes");
 	rc = w->dataset.record_dims.n ? set_fixed_dims(d, &w->dataset.record_dims, e)
 				      : set_square_dims(d, w, e);
 	if (rc == 0)
@@ -507,8 +505,8 @@ static int fitted(int n, size_t out_size, const struct dataset *d, struct err *e
 	if (n >= 0 && (size_t)n < out_size)
 		return 0;
 	return err_set(e, -ENAMETOOLONG,
-		       "paths below '%.200s' have more than %zu characters: dataset.data_folder or "
-		       "dataset.file_prefix is too long",
+		       "paths under '%.200s' would exceed %zu characters: shorten "
+		       "dataset.data_folder or dataset.file_prefix",
 		       d->folder, out_size - 1);
 }
 

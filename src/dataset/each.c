@@ -94,8 +94,7 @@ static int worker_init(struct each_worker *w, const struct each_job *job, struct
 	if (job->scratch_bytes == 0)
 		return 0;
 	w->scratch_bytes = job->scratch_bytes;
-	w->scratch =
-		buffer_alloc(w->scratch_bytes, "the buffer of a thread that goes over files", e);
+	w->scratch = buffer_alloc(w->scratch_bytes, "the buffer of a file thread", e);
 	return w->scratch ? 0 : -ENOMEM;
 }
 
@@ -137,7 +136,7 @@ int each_file(const struct each_job *job, struct err *e)
 	n = n > THREADS_MAX ? THREADS_MAX : n;
 	if (n > run.files)
 		n = run.files ? (unsigned)run.files : 1;
-	t = try_calloc(n, sizeof(*t), "the threads that go over files", e);
+	t = try_calloc(n, sizeof(*t), "the file threads", e);
 	if (!t)
 		return -ENOMEM;
 	while (rc == 0 && ready < n) {

@@ -113,7 +113,8 @@ static int is_whole(const struct generation *g, enum dataset_kind kind, uint64_t
 		return rc;
 	if (st->is_dir)
 		return err_set(e, -EISDIR,
-			       "'%s' is a folder and is to be a file of the dataset: remove it",
+			       "'%s' is a folder, but the dataset needs a file of that name: "
+			       "remove the folder",
 			       w->path);
 	return want == UINT64_MAX || st->bytes == want;
 }
@@ -243,17 +244,16 @@ static int check_space(struct generation *g, struct err *e)
 	if (free_bytes != UINT64_MAX && bytes > 0 && bytes + SPARE_BYTES > free_bytes)
 		return err_set(e, -ENOSPC,
 			       "the dataset needs %s (%" PRIu64
-			       " bytes) in '%s', and only %s (%" PRIu64
-			       " bytes) are free there: make room, or choose another "
+			       " bytes) in '%s', but only %s (%" PRIu64
+			       " bytes) are free: free space, or choose another "
 			       "dataset.data_folder or fewer or smaller files",
 			       str_bytes((double)bytes, need, sizeof(need)), bytes, g->d->folder,
 			       str_bytes((double)free_bytes, have, sizeof(have)), free_bytes);
 	if (free_files != UINT64_MAX && files > 0 && files + SPARE_FILES > free_files)
 		return err_set(e, -ENOSPC,
 			       "the dataset needs %" PRIu64
-			       " more files in '%s', and the file system "
-			       "there has room for only %" PRIu64
-			       ": remove files, or use fewer files with more samples in each",
+			       " more files in '%s', but the file system has room for only %" PRIu64
+			       ": remove files, or use fewer files with more samples each",
 			       files, g->d->folder, free_files);
 	return 0;
 }
@@ -351,11 +351,12 @@ static void warn_replaced(const struct generation *g, const struct manifest *m,
 	unsigned long long n = g->there_files;
 
 	if (m->found)
-		log_warning("'%s' holds another dataset (%s); %llu files of it that have the names "
-			    "of the new one are replaced, the others stay",
-			    g->d->folder, why->data ? why->data : "", n);
+		log_warning(
+			"'%s' contains a different dataset (%s); %llu of its files have the same "
+			"names as files of the new one and are replaced, the others are kept",
+			g->d->folder, why->data ? why->data : "", n);
 	else if (n)
-		log_warning("'%s' holds %llu files with the names of this dataset and no manifest; "
+		log_warning("'%s' contains %llu files with names of this dataset but no manifest; "
 			    "they are replaced",
 			    g->d->folder, n);
 }
@@ -447,9 +448,8 @@ static int find_begun(struct generation *g, struct err *e)
 		clock_sleep_until(clock_now_ns() + NS_PER_S / 10);
 	}
 	return err_set(e, ERR_DATA,
-		       "'%s' is not the folder in which process 0 began to generate the dataset: "
-		       "use a folder that all hosts share, or generate on each host by itself with "
-		       "'stoker generate'",
+		       "'%s' is not the folder in which process 0 started to generate the dataset: "
+		       "use a folder that all hosts share, or run 'stoker generate' on each host",
 		       g->d->folder);
 }
 

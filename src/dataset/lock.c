@@ -20,8 +20,8 @@ int folder_lock(struct folder_lock *l, struct store *s, const char *folder, stru
 	    store_mkdirs(s, folder, NULL) < 0 || file_lock(&l->file, path, who) == 0)
 		return 0;
 	return err_set(e, -EBUSY,
-		       "another program is generating a dataset in '%s'%s%s: wait until it has "
-		       "ended, end it, or choose another dataset.data_folder",
+		       "another program is generating a dataset in '%s'%s%s: wait for it to "
+		       "finish, stop it, or choose another dataset.data_folder",
 		       folder, who[0] ? ": " : "", who);
 }
 

@@ -94,9 +94,10 @@ int manifest_write(const struct io *io, const struct dataset *d, enum manifest_s
 
 	json_decref(root);
 	if (!text)
-		return err_set(e, ERR_USAGE,
-			       "dataset.file_prefix '%s' is not UTF-8, which '%s' must be",
-			       d->prefix, path);
+		return err_set(
+			e, ERR_USAGE,
+			"dataset.file_prefix '%s' is not valid UTF-8 and cannot be stored in '%s'",
+			d->prefix, path);
 	rc = put_file(io, part, text, &why);
 	free(text);
 	if (rc == 0)
@@ -137,8 +138,8 @@ static int read_text(const struct io *io, const char *path, struct buf *out, str
 	}
 	rc = name_path(io_close(io, b, e), path, e);
 	if (rc == 0 && got > (ssize_t)BYTES_MAX)
-		rc = err_set(e, ERR_DATA, "'%s' is larger than a manifest can be (%u bytes)", path,
-			     BYTES_MAX);
+		rc = err_set(e, ERR_DATA, "'%s' is too large for a manifest (at most %u bytes)",
+			     path, BYTES_MAX);
 	if (rc == 0)
 		buf_append(out, text, (size_t)got);
 	return rc;
@@ -155,11 +156,10 @@ struct fields {
 static void wrong(struct fields *f, const char *key, const char *want)
 {
 	if (f->rc == 0)
-		f->rc = err_set(
-			f->e, ERR_DATA,
-			"'%s' is not a manifest of a dataset: its \"%s\" is not %s. Remove it "
-			"or generate the dataset again",
-			f->path, key, want);
+		f->rc = err_set(f->e, ERR_DATA,
+				"'%s' is not a valid dataset manifest: \"%s\" is not %s. Remove it "
+				"or generate the dataset again",
+				f->path, key, want);
 }
 
 static const char *text_field(struct fields *f, const char *key, char *out, size_t out_size)
@@ -219,11 +219,11 @@ static int from_json(const json_t *root, const char *path, struct manifest *m, s
 	if (strcmp(text_field(&f, "kind", kind, sizeof(kind)), KIND_NAME) != 0)
 		wrong(&f, "kind", "\"" KIND_NAME "\"");
 	if (f.rc == 0 && version != VERSION)
-		return err_set(
-			e, ERR_DATA,
-			"'%s' is of version %" PRIu64 " of the manifest, and this program knows "
-			"%d: use the program that generated the dataset, or generate it again",
-			path, version, VERSION);
+		return err_set(e, ERR_DATA,
+			       "'%s' has manifest version %" PRIu64
+			       ", but this program supports only version %d: use the program that "
+			       "generated the dataset, or generate it again",
+			       path, version, VERSION);
 	m->version = (int)version;
 	state_field(&f, m);
 	text_field(&f, "format", m->format, sizeof(m->format));
@@ -254,10 +254,10 @@ int manifest_parse(const char *text, size_t n, const char *path, struct manifest
 
 	memset(out, 0, sizeof(*out));
 	if (!root)
-		return err_set(
-			e, ERR_DATA,
-			"'%s' line %d is not JSON: %s. Remove it or generate the dataset again",
-			path, why.line, why.text);
+		return err_set(e, ERR_DATA,
+			       "'%s', line %d: invalid JSON: %s. Remove the file or generate the "
+			       "dataset again",
+			       path, why.line, why.text);
 	rc = from_json(root, path, out, e);
 	json_decref(root);
 	if (rc < 0)
@@ -302,7 +302,7 @@ int manifest_keys(const struct io *io, const char *folder, struct str_list *out,
 	keys = json_object_get(root, "keys");
 	if (!json_is_object(keys)) {
 		rc = err_set(e, ERR_DATA,
-			     "'%s' does not hold the keys of its workload: name the workload",
+			     "'%s' does not contain the keys of its workload: specify the workload",
 			     path);
 	}
 	json_object_foreach(keys, key, value)
@@ -381,7 +381,8 @@ enum manifest_fit manifest_compare(const struct manifest *m, const struct datase
 	if (same && m->config_hash != d->config_hash) {
 		same = false;
 		if (why)
-			buf_puts(why, "a setting that changes the bytes of files differs (hash)");
+			buf_puts(why,
+				 "a setting that changes the contents of the files differs (hash)");
 	}
 	return !same ? MANIFEST_OTHER : larger ? MANIFEST_LARGER : MANIFEST_SAME;
 }

@@ -76,8 +76,8 @@ int order_dlio_iterative_map(const struct order_dlio *c, uint64_t epoch, uint32_
 
 	if (samples > 0 && per_thread == 0)
 		return err_set(e, ERR_USAGE,
-			       "%u ranks with %llu reading threads are too many for %llu samples: "
-			       "each thread needs at least one",
+			       "%u ranks with %llu reading threads each are too many for %llu "
+			       "samples: each thread needs at least one sample",
 			       c->ranks, (unsigned long long)threads, (unsigned long long)samples);
 	if (c->file_shuffle) {
 		rng_np_seed(&rng, (uint32_t)(c->seed + (c->seed_change_epoch ? epoch : 0)));

@@ -190,23 +190,23 @@ static enum order_kept check_sums(const struct order *o, const struct order_proo
 	if (sum.refused || expected.refused) {
 		snprintf(why, why_size,
 			 "%llu samples were delivered; whether each was delivered exactly once is "
-			 "unknown, because the system refused the memory to compute it (%llu "
-			 "places of a shuffle buffer)",
+			 "unknown, because there was not enough memory for the check (a shuffle "
+			 "buffer of %llu samples)",
 			 got, (unsigned long long)o->fill);
 		return ORDER_UNKNOWN;
 	}
 	if (sum.count != expected.count) {
 		snprintf(why, why_size,
-			 "%llu samples were delivered and %llu were left out, %llu together: the "
-			 "%s has %llu",
+			 "%llu samples were delivered and %llu were left out, %llu in total, but "
+			 "the %s has %llu",
 			 got, rest, got + rest, expected.count == o->samples ? "dataset" : "order",
 			 (unsigned long long)expected.count);
 		return ORDER_BROKEN;
 	}
 	if (sum.sum_a != expected.sum_a || sum.sum_b != expected.sum_b) {
 		snprintf(why, why_size,
-			 "%llu samples were delivered and %llu were left out, as many as the "
-			 "%s has, but not each once: some came twice and others never",
+			 "%llu samples were delivered and %llu were left out; the total matches "
+			 "the %s, but some samples came twice and others never",
 			 got, rest, expected.count == o->samples ? "dataset" : "order");
 		return ORDER_BROKEN;
 	}
@@ -223,7 +223,7 @@ static void tell_proved(const struct order *o, uint64_t delivered, uint64_t rest
 	else
 		snprintf(why, why_size,
 			 "%llu of %llu samples were delivered, each exactly once; the other %llu "
-			 "were not to be read or the epoch ended before them",
+			 "were left out of the epoch or the epoch ended before they were read",
 			 got, all, (unsigned long long)rest);
 }
 
@@ -255,14 +255,14 @@ enum order_kept order_proof_check(const struct order *o, const struct order_proo
 		order_shard(o, 0, &first, &shard, &total);
 		snprintf(why, why_size,
 			 "%llu samples were delivered: each of the %u ranks read the same %llu of "
-			 "%llu, as DLIO's readers do, and nobody the others",
+			 "%llu samples, as with DLIO's readers; the others were not read",
 			 got, o->ranks, (unsigned long long)shard, all);
 	} else if (repeats > 0 && got == o->used) {
 		snprintf(why, why_size,
 			 "%llu samples were delivered: %llu of %llu exactly once, and %llu again "
-			 "to give every rank as many (%s)",
+			 "so that all ranks have the same number (%s)",
 			 got, got - repeats, all, repeats,
-			 o->how == ORDER_STRIDED ? "DistributedSampler repeats, unless "
+			 o->how == ORDER_STRIDED ? "DistributedSampler repeats samples unless "
 						   "reader.drop_last is set"
 						 : "reader.pad_last_batch");
 	} else {
@@ -339,7 +339,7 @@ static int run_provers(struct proving *j, unsigned threads, struct order_proof *
 		order_proof_merge(all, &p[i].all);
 	}
 	if (atomic_load_explicit(&j->canceled, memory_order_relaxed))
-		return err_set(e, ERR_CANCELED, "stopped before the order was proved");
+		return err_set(e, ERR_CANCELED, "stopped before the order was checked");
 	return 0;
 }
 
@@ -357,13 +357,12 @@ static void tell_expected(const struct order *o, const struct order_proof *deliv
 		tell_proved(o, got, o->samples - got, why, why_size);
 	else if (got != of)
 		snprintf(why, why_size,
-			 "%llu samples were delivered; the steps of the epoch have "
-			 "%llu",
-			 got, of);
+			 "%llu samples were delivered, but the steps of the epoch have %llu", got,
+			 of);
 	else
 		snprintf(why, why_size,
-			 "%llu samples were delivered, as many as the steps of the epoch have, but "
-			 "not theirs, each once: some came twice, or others instead",
+			 "%llu samples were delivered; the number matches the steps of the epoch, "
+			 "but some samples came twice or were not those of these steps",
 			 got);
 }
 
@@ -388,7 +387,7 @@ int order_prove(const struct order *o, uint64_t steps, const struct order_proof 
 	j.of_delivered = count <= o->samples - count;
 	rc = run_provers(&j, threads, &walked, &all, e);
 	if (rc < 0) {
-		snprintf(why, why_size, "the proof was stopped before its end");
+		snprintf(why, why_size, "the check was stopped before it was complete");
 		return rc;
 	}
 	if (j.of_delivered) {

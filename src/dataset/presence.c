@@ -40,13 +40,12 @@ static int missing_files(const struct check *c, enum dataset_kind kind, uint64_t
 
 	if (rc < 0)
 		return rc;
-	return err_set(
-		e, -ENOENT,
-		"there are not enough %s files: %" PRIu64 " of the %" PRIu64
-		" that the workload asks for are in '%s'; the first that is missing is '%s'. "
-		"Check dataset.data_folder and dataset.num_files_%s, or " WAY_OUT,
-		kind_word(kind), found, c->d->files[kind], c->d->folder, path,
-		kind == DATASET_TRAIN ? "train" : "eval");
+	return err_set(e, -ENOENT,
+		       "there are not enough %s files: %" PRIu64 " of the %" PRIu64
+		       " files of the workload exist in '%s'; the first missing file is '%s'. "
+		       "Check dataset.data_folder and dataset.num_files_%s, or " WAY_OUT,
+		       kind_word(kind), found, c->d->files[kind], c->d->folder, path,
+		       kind == DATASET_TRAIN ? "train" : "eval");
 }
 
 static int count_missing(const struct check *c, enum dataset_kind kind, struct err *e)
@@ -58,12 +57,12 @@ static int count_missing(const struct check *c, enum dataset_kind kind, struct e
 		return rc;
 	/* The listing and a stat may disagree on a store that lags behind. */
 	if (first == c->d->files[kind])
-		return err_set(
-			e, -ENOENT,
-			"the listing of the %s files in '%s' has names that cannot be found: the "
-			"store is changing, or a file lies in another subfolder than its number "
-			"says (dataset.num_subfolders_%s)",
-			kind_word(kind), c->d->folder, kind == DATASET_TRAIN ? "train" : "eval");
+		return err_set(e, -ENOENT,
+			       "some %s files listed in '%s' cannot be found: the dataset is being "
+			       "changed, or a file is not in the subfolder that its number "
+			       "requires (dataset.num_subfolders_%s)",
+			       kind_word(kind), c->d->folder,
+			       kind == DATASET_TRAIN ? "train" : "eval");
 	return missing_files(c, kind, found, first, e);
 }
 
@@ -100,9 +99,9 @@ static int check_file(const struct check *c, const struct io *io, enum dataset_k
 	if (!st.is_dir && off <= tolerance(c, want))
 		return 0;
 	return err_set(e, ERR_DATA,
-		       "'%s' has %" PRIu64 " bytes and the workload's would have %" PRIu64
-		       ": it was generated with other settings, or cut off. Correct the workload's "
-		       "dataset section, or " WAY_OUT,
+		       "'%s' has %" PRIu64 " bytes, but the workload requires %" PRIu64
+		       ": it was generated with other settings or is truncated. Correct the "
+		       "dataset section of the workload, or " WAY_OUT,
 		       path, st.bytes, want);
 }
 
@@ -209,8 +208,8 @@ static int check_sizes(struct check *c, uint64_t *odd, struct err *e)
 static int wrong_manifest(const struct check *c, const char *why, struct err *e)
 {
 	return err_set(e, ERR_DATA,
-		       "'%s' holds another dataset than the workload describes: %s. Correct the "
-		       "workload's dataset section or dataset.data_folder, or " WAY_OUT,
+		       "'%s' contains a different dataset than the workload describes: %s. Correct "
+		       "the dataset section of the workload or dataset.data_folder, or " WAY_OUT,
 		       c->d->folder, why);
 }
 
@@ -235,11 +234,11 @@ static int check_manifest(struct check *c, const struct manifest *m, struct err 
 		rc = wrong_manifest(c, why.data ? why.data : "", e);
 	buf_release(&why);
 	if (rc == 0 && !m->complete)
-		rc = err_set(
-			e, ERR_DATA,
-			"the generation of the dataset in '%s' was begun at %s and not finished: "
-			"finish it with 'stoker generate' or workflow.generate_data=true",
-			c->d->folder, m->created);
+		rc = err_set(e, ERR_DATA,
+			     "the generation of the dataset in '%s' was started at %s and not "
+			     "completed: complete it with 'stoker generate' or "
+			     "workflow.generate_data=true",
+			     c->d->folder, m->created);
 	if (rc == 0)
 		rc = take_larger(c, m, e);
 	if (rc == 0)
@@ -263,8 +262,8 @@ static int check_manifest(struct check *c, const struct manifest *m, struct err 
 static int wrong_folders(const struct check *c, enum dataset_kind kind, struct err *e)
 {
 	return err_set(e, -ENOENT,
-		       "'%s/%s' has subfolders and no %s files of its own: is "
-		       "dataset.num_subfolders_%s right? It is 0 or 1 in the workload",
+		       "'%s/%s' contains subfolders but no %s files: check "
+		       "dataset.num_subfolders_%s, which is 0 or 1 in the workload",
 		       c->d->folder, dataset_kind_folder[kind], kind_word(kind),
 		       kind == DATASET_TRAIN ? "train" : "eval");
 }
@@ -295,13 +294,13 @@ static int find_total(const struct check *c, enum dataset_kind kind, uint64_t *t
 	if (t.n == 0 && t.folders > 0 && c->d->subfolders[kind] == 0)
 		return wrong_folders(c, kind, e);
 	if (own == 0 && t.n > 0)
-		return err_set(
-			e, -ENOENT,
-			"there are not enough %s files in '%s': the workload asks for %" PRIu64
-			" and the names there are of a dataset of %" PRIu64 ", of which %" PRIu64
-			" are there. Check dataset.num_files_%s, or " WAY_OUT,
-			kind_word(kind), c->d->folder, c->d->files[kind], t.of[0].total,
-			t.of[0].wanted, kind == DATASET_TRAIN ? "train" : "eval");
+		return err_set(e, -ENOENT,
+			       "there are not enough %s files in '%s': the workload needs %" PRIu64
+			       ", but the files there belong to a dataset of %" PRIu64
+			       ", of which %" PRIu64
+			       " exist. Check dataset.num_files_%s, or " WAY_OUT,
+			       kind_word(kind), c->d->folder, c->d->files[kind], t.of[0].total,
+			       t.of[0].wanted, kind == DATASET_TRAIN ? "train" : "eval");
 	return count_missing(c, kind, e);
 }
 
@@ -322,9 +321,9 @@ static int check_names(struct check *c, struct err *e)
 	if (rc < 0)
 		return rc;
 	snprintf(c->out->note, sizeof(c->out->note),
-		 "the dataset has no manifest (another program generated it): names agree, and so "
-		 "do the sizes of %" PRIu64 " files, %" PRIu64
-		 " of them only roughly; the content is not known",
+		 "the dataset has no manifest (it was generated by another program): names agree, "
+		 "and so do the sizes of %" PRIu64 " files, %" PRIu64
+		 " of them only approximately; the content is unknown",
 		 c->out->sizes_checked, odd);
 	return 0;
 }
@@ -333,14 +332,14 @@ static int check_nothing(const struct check *c, struct err *e)
 {
 	if (!(c->d->format->is.flags & FORMAT_NO_IO))
 		return err_set(e, ERR_USAGE,
-			       "storage.store: the synthetic store keeps nothing, and samples of "
-			       "the format %s are read from files: use another store, or "
+			       "storage.store: the synthetic store keeps no data, but samples of "
+			       "format %s are read from files: use another store, or "
 			       "dataset.format=synthetic, which reads nothing",
 			       c->d->format->is.name);
 	c->out->how = PRESENCE_ASSUMED;
 	snprintf(c->out->note, sizeof(c->out->note),
-		 "the synthetic store keeps nothing and the format %s reads nothing: no file was "
-		 "looked for",
+		 "the synthetic store keeps no data and format %s reads nothing: no files were "
+		 "checked",
 		 c->d->format->is.name);
 	return 0;
 }

@@ -39,7 +39,8 @@ static int is_whole(const struct dataset *d, const struct io *io, const char *pa
 		return rc == -ENOENT || rc == -ENOTDIR ? 0 : rc;
 	if (st.is_dir)
 		return err_set(e, -EISDIR,
-			       "'%s' is a folder and is to be a file of the dataset: remove it",
+			       "'%s' is a folder, but the dataset needs a file of that name: "
+			       "remove the folder",
 			       path);
 	*bytes += st.bytes;
 	return st.bytes == d->format->sidecar_bytes(f, which);

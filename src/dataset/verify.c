@@ -84,6 +84,6 @@ int dataset_verify(const struct dataset *d, struct store *store, unsigned thread
 		return rc;
 	if (out->bad_files == 1)
 		return err_set(e, ERR_DATA, "%s", out->first.text);
-	return err_set(e, ERR_DATA, "%s (and %" PRIu64 " more of %" PRIu64 " files are not right)",
+	return err_set(e, ERR_DATA, "%s (and %" PRIu64 " more of %" PRIu64 " files are wrong)",
 		       out->first.text, out->bad_files - 1, out->files);
 }

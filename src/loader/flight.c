@@ -236,15 +236,14 @@ static int sample_room(const struct loader_config *c, const struct reader_config
 
 	if (!format->extent)
 		return err_set(e, ERR_USAGE,
-			       "reader.queue_depth %lld: where the samples of a %s file lie is not "
-			       "computed; a depth of 1 reads them one by one",
+			       "reader.queue_depth %lld: not supported for %s files, because the "
+			       "positions of their samples cannot be computed; use a depth of 1",
 			       (long long)c->workload->reader.queue_depth, format->is.name);
 	rc = format->extent(s, s->example, 0, &x, e);
 	if (rc < 0) {
 		if (e)
 			err_wrap(e,
-				 "reader.queue_depth %lld cannot be had, a depth of 1 reads "
-				 "samples one by one",
+				 "reader.queue_depth %lld is not possible here; use a depth of 1",
 				 (long long)c->workload->reader.queue_depth);
 		return rc;
 	}
@@ -342,8 +341,8 @@ uint64_t flight_bytes(const struct loader_config *c, const struct reader_config 
 	bytes = carved(&carver);
 	if (bytes == 0) {
 		err_set(e, -ENOMEM,
-			"keeping %u requests for samples of %llu bytes in flight takes more memory "
-			"than a machine has",
+			"%u requests in flight for samples of %llu bytes exceed the memory of any "
+			"machine",
 			f.depth, (unsigned long long)settings->max_sample_bytes);
 		return 0;
 	}
@@ -362,7 +361,8 @@ static int view_open(struct store *s, const char *path, unsigned how, struct blo
 	(void)b;
 	if (how == STORE_READ && strcmp(path, viewed(s)->path) == 0)
 		return 0;
-	return err_set(e, -ENOTSUP, "'%s' is opened while '%s' is read", path, viewed(s)->path);
+	return err_set(e, -ENOTSUP, "'%s' was opened while '%s' was being read", path,
+		       viewed(s)->path);
 }
 
 static int view_close(struct blob *b, struct err *e)
@@ -750,7 +750,7 @@ int flight_read(struct flight *f, struct reader *reader, struct flight_run *run,
 
 	f->oldest = NULL;
 	if (f->broken)
-		return err_set(e, -EIO, "requests cannot be kept in flight any more");
+		return err_set(e, -EIO, "requests can no longer be kept in flight");
 	while (!f->broken) {
 		if (rc == 0)
 			rc = fill(f, run, &more, e);

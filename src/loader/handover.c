@@ -36,7 +36,7 @@ uint64_t handover_bytes(const struct loader_config *c, struct err *e)
 	if (!fits || __builtin_mul_overflow(sample, c->batch_size, &bytes) ||
 	    bytes > INT64_MAX / 4) {
 		err_set(e, -ENOMEM,
-			"a batch of %llu samples takes more memory than a machine has; "
+			"a batch of %llu samples exceeds the memory of any machine; "
 			"reader.transport and reader.pin_thread copy whole batches",
 			(unsigned long long)c->batch_size);
 		return 0;
@@ -117,7 +117,7 @@ int handover_pack(const struct handover *h, struct parcel *p, struct err *e)
 		rc = 0;
 	if (rc != 0) {
 		close(fd);
-		return err_sys(e, rc, "cannot take %llu bytes of shared memory for a batch",
+		return err_sys(e, rc, "cannot allocate %llu bytes of shared memory for a batch",
 			       (unsigned long long)h->bytes);
 	}
 	at = mmap(NULL, h->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

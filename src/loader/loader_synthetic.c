@@ -138,7 +138,7 @@ static void synthetic_describe(const struct loader *base, char *out, size_t out_
 
 const struct loader_ops loader_synthetic = {
 	.is.name = "synthetic",
-	.is.help = "Batches that nobody reads: a run without its storage.",
+	.is.help = "Batches that are not read: a run without storage.",
 	.window = synthetic_window,
 	.memory_bytes = synthetic_memory_bytes,
 	.create = synthetic_create,

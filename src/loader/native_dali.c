@@ -302,7 +302,7 @@ static int add_memory(const struct native_dali *l, const struct loader_config *c
 	    !__builtin_add_overflow(total, kept, out))
 		return 0;
 	return err_set(e, -ENOMEM,
-		       "%llu samples on their way to a rank do not fit in memory: lower "
+		       "%llu samples buffered for one rank do not fit in memory: lower "
 		       "reader.shuffle_size, reader.prefetch_size or reader.batch_size",
 		       (unsigned long long)l->items);
 }

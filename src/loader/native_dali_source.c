@@ -35,11 +35,11 @@ int dali_source_init(struct dali_source *s, const struct loader_config *c, struc
 	s->maps = !w->reader.dont_use_mmap && !s->whole;
 	s->touches = s->maps && w->reader.read_ahead;
 	if (s->maps && store_map_check(c->store, &why) < 0)
-		return err_set(e, ERR_USAGE,
-			       "reader.data_loader native_dali maps files, and storage.store '%s' "
-			       "does not let them be mapped: set reader.dont_use_mmap to true, "
-			       "and it reads them",
-			       w->storage.store ? w->storage.store : c->store->ops->is.name);
+		return err_set(
+			e, ERR_USAGE,
+			"reader.data_loader native_dali maps files, which storage.store '%s' does "
+			"not support: set reader.dont_use_mmap to true to read them instead",
+			w->storage.store ? w->storage.store : c->store->ops->is.name);
 	s->settings.access = ACCESS_NATIVE;
 	s->settings.keep_open = false;
 	/* arrays and records are handed on as they are */
@@ -51,7 +51,7 @@ int dali_source_init(struct dali_source *s, const struct loader_config *c, struc
 	    (s->kind == DALI_IMAGE && __builtin_add_overflow(s->room, s->room / 2, &s->room)) ||
 	    s->room > INT64_MAX / 2)
 		return err_set(e, -ENOMEM,
-			       "reading samples of %llu bytes takes more memory than a machine has",
+			       "reading samples of %llu bytes exceeds the memory of any machine",
 			       (unsigned long long)c->dataset->max_sample_bytes);
 	return 0;
 }
@@ -69,7 +69,7 @@ static uint64_t decoder_bytes(const struct dali_source *s, struct err *e)
 	held_store_init(&held);
 	bytes = s->config->dataset->format->reader_bytes(&s->settings, &held.base);
 	if (bytes == 0)
-		err_set(e, -ENOMEM, "decoding samples takes more memory than a machine has");
+		err_set(e, -ENOMEM, "decoding samples exceeds the memory of any machine");
 	return bytes;
 }
 
@@ -266,8 +266,9 @@ static int open_stat(struct dali_reader *r, struct store_stat *st, struct err *e
 static int too_large(uint64_t bytes, const struct dali_source *s, struct err *e)
 {
 	return err_set(e, ERR_DATA,
-		       "it has %" PRIu64 " bytes and the samples of this workload at most %" PRIu64
-		       ": it is of another dataset",
+		       "it has %" PRIu64
+		       " bytes, but samples of this workload have at most %" PRIu64
+		       ": it belongs to another dataset",
 		       bytes, s->room);
 }
 
@@ -283,9 +284,9 @@ static int check_line(const char *line, uint64_t i, uint64_t record_bytes, struc
 	if (offset == i * record_bytes && bytes == record_bytes)
 		return 0;
 	return err_set(e, ERR_DATA,
-		       "line %" PRIu64 " has a record of %" PRIu64 " bytes at %" PRIu64
-		       ", and this dataset has one of %" PRIu64 " at %" PRIu64
-		       ": generate the index anew",
+		       "line %" PRIu64 " describes a record of %" PRIu64 " bytes at %" PRIu64
+		       ", but this dataset has one of %" PRIu64 " bytes at %" PRIu64
+		       ": generate the index again",
 		       i + 1, bytes, offset, record_bytes, i * record_bytes);
 }
 
@@ -320,7 +321,7 @@ static int check_index(struct dali_reader *r, const struct file_spec *f, uint64_
 	}
 	if (rc == 0 && i != f->samples)
 		return err_set(e, ERR_DATA,
-			       "it has %" PRIu64 " lines and the file %" PRIu64 " records", i,
+			       "it has %" PRIu64 " lines, but the file has %" PRIu64 " records", i,
 			       f->samples);
 	return rc;
 }
@@ -344,7 +345,7 @@ static int read_index(struct dali_reader *r, uint64_t file, struct err *e)
 	if (rc == 0)
 		rc = open_stat(r, &st, e);
 	if (rc < 0)
-		return err_wrap(e, "DALI reads tfrecord files by their index"), rc;
+		return err_wrap(e, "DALI needs the index of a tfrecord file"), rc;
 	rc = check_index(r, &f, l.record_bytes, st.bytes, e);
 	closed = io_close(&r->io, r->blob, rc == 0 ? e : NULL);
 	if (rc == 0)
@@ -480,7 +481,7 @@ static int parse_npy(struct dali_reader *r, const struct file_spec *f, size_t ha
 	if (rc < 0)
 		return rc;
 	if (total == 0 || have < total)
-		return err_set(e, ERR_DATA, "the file ends within its npy header");
+		return err_set(e, ERR_DATA, "the file ends inside its npy header");
 	rc = npy_header_parse(r->buffer, total, 0, &a, e);
 	if (rc == 0)
 		rc = npy_array_check(&a, f, e);
@@ -488,8 +489,8 @@ static int parse_npy(struct dali_reader *r, const struct file_spec *f, size_t ha
 		return rc;
 	if (a.header_bytes + a.data_bytes > item->file_bytes)
 		return err_set(e, ERR_DATA,
-			       "the file has %" PRIu64 " bytes and its array %" PRIu64
-			       ": it was cut short",
+			       "the file has %" PRIu64 " bytes, but its array needs %" PRIu64
+			       ": it is truncated",
 			       item->file_bytes, a.header_bytes + a.data_bytes);
 	/* what is compared is the file */
 	if (r->source->settings.decode != DECODE_VERIFY) {

@@ -72,8 +72,8 @@ static int pin_init(struct pytorch *l, struct err *e)
 		return -ENOMEM;
 	l->pinning.locked = mlock(l->pinning.area, l->pinning.bytes) == 0;
 	if (!l->pinning.locked && l->workers.crew.config.rank == 0)
-		log_warning("reader.pin_thread: the system does not let %s be locked in memory "
-			    "(see 'ulimit -l'): batches are copied into ordinary memory",
+		log_warning("reader.pin_thread: the system does not allow %s to be locked in "
+			    "memory (see 'ulimit -l'): batches are copied into ordinary memory",
 			    str_bytes((double)l->pinning.bytes, size, sizeof(size)));
 	return queue_init(&l->pinning.out, l->tasks + l->workers.count, e);
 }

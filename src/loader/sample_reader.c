@@ -102,9 +102,8 @@ static size_t format_bytes(const struct loader_config *config, const struct read
 
 	if (bytes == 0)
 		err_set(e, -ENOMEM,
-			"reading samples of %llu bytes in files of up to %llu bytes takes more "
-			"memory "
-			"than a machine has",
+			"reading samples of %llu bytes in files of up to %llu bytes exceeds the "
+			"memory of any machine",
 			(unsigned long long)settings->max_sample_bytes,
 			(unsigned long long)settings->max_file_bytes);
 	return bytes;
@@ -384,7 +383,7 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 
 static int not_to_its_end(const struct batch *b, struct err *e)
 {
-	return err_set(e, ERR_CANCELED, "batch %llu was not read to its end",
+	return err_set(e, ERR_CANCELED, "batch %llu was not read completely",
 		       (unsigned long long)b->index);
 }
 

@@ -526,7 +526,7 @@ static int check_order(const struct tensorflow *l, const struct order *order, st
 	    (!l->records || (order->stream.cycle == l->cycle &&
 			     stream_shuffle_places(&order->stream, rank) <= l->buffer_room)))
 		return 0;
-	return err_set(e, -EINVAL, "rank %u: the order is of another loader", rank);
+	return err_set(e, -EINVAL, "rank %u: the order belongs to another loader", rank);
 }
 
 static int tensorflow_start(struct loader *base, const struct order *order, uint64_t steps,
@@ -643,7 +643,7 @@ const struct loader_ops loader_tensorflow = {
 	.is.default_of = 1u << FRAMEWORK_TENSORFLOW,
 	.is.rule = RULE_GENERATORS,
 	.is.ignores = (const char *const[]){"reader.in_order", "reader.persistent_workers", NULL},
-	.is.ignores_why = "batches come in order, and the threads of an epoch end with it",
+	.is.ignores_why = "batches are delivered in order, and threads end with their epoch",
 	.window = tensorflow_window,
 	.memory_bytes = tensorflow_memory_bytes,
 	.create = tensorflow_create,

@@ -218,7 +218,8 @@ int tensorflow_fill(struct tensorflow *l, struct tf_batch *t)
 		rc = fill_once(l, t);
 	}
 	if (rc == 0)
-		err_set(&t->batch.err, ERR_DATA, "rank %u: the files ended before the epoch did",
+		err_set(&t->batch.err, ERR_DATA,
+			"rank %u: the files ended before the epoch was complete",
 			l->crew.config.rank);
 	l->made++;
 	return rc < 0 ? rc : 0;

@@ -54,7 +54,7 @@ def check(folder, out, access):
     assert epoch["samples"] == train * per_file and epoch["order_proved"], epoch
     text = [v["text"] for v in result["verdicts"] if v["check"] == "dataset"][0]
     if folder.name not in ROUGH:
-        assert f"the sizes of {train + evaluated} files, 0 of them only roughly" in text, text
+        assert f"the sizes of {train + evaluated} files, 0 of them only approximately" in text, text
     assert "synthetic" in folder.name or epoch["payload_bytes"] > 0, epoch
     print(f"{folder.name}, {access}: {epoch['samples']} samples, {epoch['payload_bytes']} bytes; {text}")
     return epoch["payload_bytes"]

@@ -185,7 +185,7 @@ static void too_large_a_file(void **state)
 	assert_int_equal(store_mkdirs(io.store, "/d", NULL), 0);
 	fixture_put(io.store, "/d/" MANIFEST_NAME, spaces, n);
 	assert_int_equal(manifest_read(&io, "/d", &m, &e), ERR_DATA);
-	assert_non_null(strstr(e.text, "larger"));
+	assert_non_null(strstr(e.text, "too large for a manifest"));
 	free(spaces);
 	store_destroy(io.store);
 }

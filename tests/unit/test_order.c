@@ -536,7 +536,7 @@ static void test_iterative_order(void **state)
 		order_proof_undelivered(&rest, &o, rank, 2);
 	}
 	assert_int_equal(order_proof_check(&o, &got, &rest, why, sizeof(why)), ORDER_BROKEN);
-	assert_non_null(strstr(why, "some came twice and others never"));
+	assert_non_null(strstr(why, "some samples came twice and others never"));
 	/* one rank alone reads everything */
 	got = rest = (struct order_proof){0};
 	w.reader.file_shuffle = SHUFFLE_SEED;

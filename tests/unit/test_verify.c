@@ -195,7 +195,7 @@ static void with_a_manifest(void **state)
 	says(&other, s, true, ERR_DATA, "num_files_eval is 2");
 	says(&other, s, false, 0, "manifest matches");
 	assert_int_equal(manifest_write(&io, &d, MANIFEST_WRITING, NULL), 0);
-	says(&w, s, true, ERR_DATA, "not finished");
+	says(&w, s, true, ERR_DATA, "and not completed: complete it with");
 	assert_int_equal(manifest_write(&io, &d, MANIFEST_COMPLETE, NULL), 0);
 	/* One byte too many, one file too few; bytes themselves are not looked at. */
 	fixture_put(s, "/data/train/img_0_of_6.npy", padded, sizeof(padded));
@@ -280,13 +280,13 @@ static void without_a_manifest(void **state)
 	says(&w, s, true, 0, "no manifest");
 	/* Another library's header may be longer; another record is not a header. */
 	fixture_put(s, "/data/train/img_2_of_6.npy", padded, sizeof(padded));
-	says(&w, s, true, 0, "8 files, 1 of them only roughly");
+	says(&w, s, true, 0, "8 files, 1 of them only approximately");
 	other = w;
 	other.dataset.record_length_bytes = 147000;
 	says(&other, s, true, ERR_DATA, "img_0_of_6.npy' has 4224 bytes");
 	other = w;
 	other.dataset.num_files_train = 60;
-	says(&other, s, true, -ENOENT, "names there are of a dataset of 6");
+	says(&other, s, true, -ENOENT, "files there belong to a dataset of 6");
 	other = w;
 	other.dataset.num_subfolders_train = 3;
 	says(&other, s, true, -ENOENT, "0 of the 6");
@@ -341,11 +341,11 @@ static void dlios_own_files(void **state)
 		w.dataset.record_length_bytes = 1024;
 		w.dataset.record_length_bytes_stdev = cases[i].stdev;
 		w.dataset.record_dims = cases[i].dims;
-		snprintf(want, sizeof(want), "%d files, 0 of them only roughly",
+		snprintf(want, sizeof(want), "%d files, 0 of them only approximately",
 			 4 + (int)cases[i].eval);
 		says(&w, s, true, 0, want);
 		w.dataset.num_files_train = 3;
-		snprintf(want, sizeof(want), "%d files, 0 of them only roughly",
+		snprintf(want, sizeof(want), "%d files, 0 of them only approximately",
 			 3 + (int)cases[i].eval);
 		says(&w, s, true, 0, want);
 		w.dataset.num_files_train = 5;
