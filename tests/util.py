@@ -54,7 +54,8 @@ def stoker(*args, status=0, timeout=120, **kw):
 
 
 def tiny(data, out, fmt="npz", files=8, **keys):
-    """Arguments of a run over a tiny dataset; keyword a__b=c is the override a.b=c."""
+    """Arguments of a run over a tiny dataset (out None: of a command without results); keyword a__b=c is the
+    override a.b=c."""
     base = {
         "dataset.data_folder": data, "dataset.format": fmt, "dataset.num_files_train": files,
         "dataset.num_files_eval": 0, "dataset.num_subfolders_train": 0, "dataset.num_subfolders_eval": 0,
@@ -63,7 +64,7 @@ def tiny(data, out, fmt="npz", files=8, **keys):
         "workflow.generate_data": "true",
     }
     base.update({k.replace("__", "."): v for k, v in keys.items()})
-    return ["default", "-q", "-o", str(out), *[f"{k}={v}" for k, v in base.items()]]
+    return ["default", "-q", *(["-o", str(out)] if out else []), *[f"{k}={v}" for k, v in base.items()]]
 
 
 def load(folder, name="result.json"):

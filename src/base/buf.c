@@ -66,6 +66,20 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 	va_end(ap);
 }
 
+void buf_put_roff(struct buf *b, const char *s)
+{
+	if (*s == '.' || *s == '\'')
+		buf_puts(b, "\\&");
+	for (; *s; s++) {
+		if (*s == '\\')
+			buf_puts(b, "\\e");
+		else if (*s == '-')
+			buf_puts(b, "\\-");
+		else
+			buf_putc(b, *s);
+	}
+}
+
 bool buf_room(struct buf *b, size_t n)
 {
 	char *p;

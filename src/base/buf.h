@@ -19,6 +19,9 @@ void buf_vprintf(struct buf *b, const char *fmt, va_list ap) __attribute__((form
 /* Words of `s` and a line end, in lines of at most `columns` where words are no longer, all but the
  * first indented. `at`: the column reached. */
 void buf_wrap(struct buf *b, const char *s, size_t at, size_t indent, size_t columns);
+/* `s` as text of a manual page: a leading dot or quote is a command there, a backslash an escape, a
+ * plain - a hyphen. */
+void buf_put_roff(struct buf *b, const char *s);
 /* Makes room for n bytes behind the present ones, which may then be written at data + len. False
  * when the system refuses, for sizes that a file says. */
 bool buf_room(struct buf *b, size_t n);

@@ -3,6 +3,7 @@
 #include "workload/validate.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,160 +15,100 @@
 
 #define RANKS_MAX 65536
 
-const char cli_args_help[] =
-	"  WORKLOAD        a built-in workload (stoker show workloads) or a YAML file\n"
-	"  key=value       any key of the workload, with or without 'workload.' before;\n"
-	"                  Hydra's ++key=value, +key=value and ~key work too\n"
-	"  -n, --ranks N   emulated accelerators, of all processes together (default: 1\n"
-	"                  each)\n"
-	"  --accelerators-per-process N\n"
-	"                  of each process that mpirun, mpiexec or srun starts\n"
-	"  -o, --output FOLDER\n"
-	"                  where results go (default: hydra.run.dir)\n"
-	"  --config-dir DIR\n"
-	"                  look for workloads here first\n"
-	"  --strict        an unknown key is an error, not a warning\n"
-	"  --check         leave with status 3 when the AU target (metric.au) is missed\n"
-	"                  or a verdict is FAIL\n"
-	"  -v, --verbose   DLIO's log lines on the terminal too (they are in dlio.log)\n"
-	"  --progress MODE on stderr: panel (drawn in place), lines, json (an object a\n"
-	"                  line) or none; auto (default): panel on a terminal, else lines\n"
-	"  --progress-file FILE\n"
-	"                  the objects of json into a file, a FIFO with a reader or\n"
-	"                  /dev/fd/N too\n"
-	"  --progress-interval S\n"
-	"                  seconds from one to the next (default: panel 0.25, lines 10,\n"
-	"                  json 1)\n"
-	"  -q, --quiet     no progress and no warnings on the terminal\n"
-	"  --cfg job       print the composed workload and stop\n";
+#define FIELD(member) .offset = offsetof(struct cli_args, member)
 
-static const struct {
-	const char *name;
-	char id;
-	bool value;
-} flags[] = {
-	{"-n", 'n', true},
-	{"--ranks", 'n', true},
-	{"-o", 'o', true},
-	{"--output", 'o', true},
-	{"--config-dir", 'd', true},
-	{"-cd", 'd', true},
-	{"--strict", 's', false},
-	{"-q", 'q', false},
-	{"--quiet", 'q', false},
-	{"-v", 'v', false},
-	{"--verbose", 'v', false},
-	{"--check", 'c', false},
-	{"-h", 'h', false},
-	{"--help", 'h', false},
-	{"--cfg", 'j', true},
-	{"--set", 'S', false},
-	{"--markdown", 'm', false},
-	{"--man", 'M', false},
-	{"--progress", 'P', true},
-	{"--progress-file", 'F', true},
-	{"--progress-interval", 'I', true},
-	{"-c", 'j', true},
-	{"--accelerators-per-process", 'p', true},
-};
+static const char *const progress_names[] = {
+	[PROGRESS_CHOICE_AUTO] = "auto",   [PROGRESS_CHOICE_PANEL] = "panel",
+	[PROGRESS_CHOICE_LINES] = "lines", [PROGRESS_CHOICE_JSON] = "json",
+	[PROGRESS_CHOICE_NONE] = "none",   NULL};
+static const char *const cfg_names[] = {"job", NULL};
 
-static int apply(struct cli_args *a, char id, const char *flag, const char *value, struct err *e)
-{
-	switch (id) {
-	case 'n':
-		if (!str_to_i64(value, &a->ranks) || a->ranks < 1 || a->ranks > RANKS_MAX)
-			return err_set(e, ERR_USAGE, "%s: '%s' is not a number of ranks (1 to %d)",
-				       flag, value, RANKS_MAX);
-		a->ranks_given = true;
-		return 0;
-	case 'p':
-		if (!str_to_i64(value, &a->per_process) || a->per_process < 1 ||
-		    a->per_process > RANKS_MAX)
-			return err_set(e, ERR_USAGE, "%s: '%s' is not a number of ranks (1 to %d)",
-				       flag, value, RANKS_MAX);
-		return 0;
-	case 'o': {
-		AUTO_FREE char *quoted = override_quote(value);
-
-		free(a->output);
-		a->output = xasprintf("++workload.output.folder=%s", quoted);
-		return 0;
-	}
-	case 'd':
-		a->config_dir = value;
-		return 0;
-	case 'j':
-		a->cfg = value;
-		return 0;
-	case 's':
-		a->strict = true;
-		return 0;
-	case 'q':
-		a->quiet = true;
-		return 0;
-	case 'v':
-		a->verbose = true;
-		return 0;
-	case 'c':
-		a->check = true;
-		return 0;
-	case 'S':
-		a->only_set = true;
-		return 0;
-	case 'm':
-		a->markdown = true;
-		return 0;
-	case 'P':
-		a->progress = value;
-		return 0;
-	case 'F':
-		a->progress_file = value;
-		return 0;
-	case 'I':
-		a->progress_interval = value;
-		return 0;
-	case 'M':
-		a->man = true;
-		return 0;
-	default:
-		a->help = true;
-		return 0;
-	}
-}
-
-/* 1 when argv[*i] is a flag (and *i moved past its value), 0 when it is not. */
-static int flag(struct cli_args *a, int argc, char **argv, int *i, struct err *e)
-{
-	const char *arg = argv[*i];
-	const char *names[sizeof(flags) / sizeof(flags[0])];
-	const char *near;
-
-	for (size_t k = 0; k < sizeof(flags) / sizeof(flags[0]); k++) {
-		size_t n = strlen(flags[k].name);
-
-		names[k] = flags[k].name;
-		if (strncmp(arg, flags[k].name, n) != 0)
-			continue;
-		if (arg[n] == '=' && flags[k].value && n > 2)
-			return apply(a, flags[k].id, flags[k].name, arg + n + 1, e) < 0 ? e->code
-											: 1;
-		/* -n4 */
-		if (flags[k].id == 'n' && n == 2 && arg[n] >= '0' && arg[n] <= '9')
-			return apply(a, 'n', flags[k].name, arg + n, e) < 0 ? e->code : 1;
-		if (arg[n] != '\0')
-			continue;
-		if (!flags[k].value)
-			return apply(a, flags[k].id, arg, NULL, e) < 0 ? e->code : 1;
-		if (*i + 1 >= argc)
-			return err_set(e, ERR_USAGE, "%s needs a value", arg);
-		return apply(a, flags[k].id, arg, argv[++*i], e) < 0 ? e->code : 1;
-	}
-	if (arg[0] != '-' || arg[1] == '\0')
-		return 0;
-	near = str_nearest(arg, names, sizeof(flags) / sizeof(flags[0]));
-	return err_set(e, ERR_USAGE, "unknown option '%s'%s%s%s (overrides are written key=value)",
-		       arg, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
-}
+const struct flag operand_workload = {
+	.name = "WORKLOAD",
+	.help = "a built-in workload ('stoker show workloads' lists them) or a YAML file"};
+const struct flag operand_key = {
+	.name = "key=value",
+	.help = "any key of the workload, with or without the prefix 'workload.'; Hydra's "
+		"++key=value, +key=value and ~key are accepted too"};
+const struct flag flag_ranks = {
+	.name = "--ranks",
+	.letter = "-n",
+	.value = "N",
+	.kind = FLAG_COUNT,
+	FIELD(ranks),
+	.min = 1,
+	.max = RANKS_MAX,
+	.help = "number of emulated accelerators in all processes together (default: 1 per "
+		"process)"};
+const struct flag flag_per_process = {
+	.name = "--accelerators-per-process",
+	.value = "N",
+	.kind = FLAG_COUNT,
+	FIELD(per_process),
+	.min = 1,
+	.max = RANKS_MAX,
+	.help = "number of emulated accelerators in each process that mpirun, mpiexec or srun "
+		"starts"};
+const struct flag flag_output = {.name = "--output",
+				 .letter = "-o",
+				 .value = "FOLDER",
+				 .kind = FLAG_TEXT,
+				 FIELD(folder),
+				 .help = "folder for the results (default: hydra.run.dir)"};
+const struct flag flag_config_dir = {.name = "--config-dir",
+				     .hidden = "-cd",
+				     .value = "DIR",
+				     .kind = FLAG_TEXT,
+				     FIELD(config_dir),
+				     .help = "search this folder for workloads first"};
+const struct flag flag_strict = {.name = "--strict",
+				 .kind = FLAG_SET,
+				 FIELD(strict),
+				 .help = "treat an unknown key as an error, not as a warning"};
+const struct flag flag_check = {.name = "--check",
+				.kind = FLAG_SET,
+				FIELD(check),
+				.help = "exit with status 3 when AU is below its target "
+					"(metric.au) or a verdict is FAIL"};
+const struct flag flag_verbose = {
+	.name = "--verbose",
+	.letter = "-v",
+	.kind = FLAG_SET,
+	FIELD(verbose),
+	.help = "also print DLIO's log lines on the terminal (they are in dlio.log in any case)"};
+const struct flag flag_quiet = {.name = "--quiet",
+				.letter = "-q",
+				.kind = FLAG_SET,
+				FIELD(quiet),
+				.help = "print neither progress nor warnings on the terminal"};
+const struct flag flag_progress = {
+	.name = "--progress",
+	.value = "MODE",
+	.kind = FLAG_CHOICE,
+	FIELD(progress),
+	.choices = progress_names,
+	.help = "form of the progress on stderr: panel (redrawn in place), lines, json (one object "
+		"per line) or none; the default, auto, is panel on a terminal and lines elsewhere"};
+const struct flag flag_progress_file = {
+	.name = "--progress-file",
+	.value = "FILE",
+	.kind = FLAG_TEXT,
+	FIELD(progress_file),
+	.help = "also write the json form to this file, to a FIFO that has a reader, or to "
+		"/dev/fd/N"};
+const struct flag flag_progress_interval = {
+	.name = "--progress-interval",
+	.value = "S",
+	.kind = FLAG_TEXT,
+	FIELD(progress_interval),
+	.help = "seconds between two updates (default: panel 0.25, lines 10, json 1)"};
+const struct flag flag_cfg = {.name = "--cfg",
+			      .hidden = "-c",
+			      .value = "job",
+			      .kind = FLAG_CHOICE,
+			      FIELD(cfg),
+			      .choices = cfg_names,
+			      .help = "print the composed workload and exit, as Hydra does"};
 
 /* Paths may hold '=', too. In an override no '/' stands before it, and a file may have any name but
  * that of a key. */
@@ -182,33 +123,41 @@ static bool is_path(const char *word)
 	return strchr(key, '/') || (!workload_key_known(bare) && file_exists(word));
 }
 
-int cli_args_parse(struct cli_args *a, int argc, char **argv, struct err *e)
+/* What has the form of an override is one; the first other word names the workload. */
+static int take_word(void *args, const char *word, struct err *e)
 {
-	*a = (struct cli_args){.ranks = 1};
-	a->override = xcalloc((size_t)argc + 1, sizeof(*a->override));
-	for (int i = 1; i < argc; i++) {
-		int rc = flag(a, argc, argv, &i, e);
+	struct cli_args *a = args;
 
-		if (rc < 0)
-			return rc;
-		if (rc > 0)
-			continue;
-		/* what looks like an override is one; the first other word names the workload */
-		if ((strchr(argv[i], '=') || argv[i][0] == '~' || argv[i][0] == '+') &&
-		    (a->workload || !is_path(argv[i])))
-			a->override[a->overrides++] = argv[i];
-		else if (!a->workload)
-			a->workload = argv[i];
-		else
-			return err_set(
-				e, ERR_USAGE,
-				"'%s': the workload is already '%s', and an override is written "
-				"key=value",
-				argv[i], a->workload);
-	}
-	if (a->output)
-		a->override[a->overrides++] = a->output;
+	if ((strchr(word, '=') || word[0] == '~' || word[0] == '+') &&
+	    (a->workload || !is_path(word)))
+		a->override[a->overrides++] = word;
+	else if (!a->workload)
+		a->workload = word;
+	else
+		return err_set(e, ERR_USAGE,
+			       "'%s' is neither an option nor an override (key=value), and the "
+			       "workload is already '%s'",
+			       word, a->workload);
 	return 0;
+}
+
+int cli_args_parse(const struct command *c, struct cli_args *a, int argc, char **argv,
+		   struct err *e)
+{
+	int rc;
+
+	*a = (struct cli_args){.cfg = -1};
+	a->override = xcalloc((size_t)argc + 1, sizeof(*a->override));
+	rc = flags_parse(c, a, argc, argv, take_word, e);
+	a->ranks_given = a->ranks > 0;
+	a->ranks = a->ranks > 0 ? a->ranks : 1;
+	if (rc == 0 && a->folder) {
+		AUTO_FREE char *quoted = override_quote(a->folder);
+
+		a->output = xasprintf("++workload.output.folder=%s", quoted);
+		a->override[a->overrides++] = a->output;
+	}
+	return rc;
 }
 
 void cli_args_release(struct cli_args *a)
@@ -229,7 +178,7 @@ int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct wo
 		.strict = a->strict,
 		.start_wall_ns = start_wall_ns,
 		.ranks = a->ranks,
-		.inspect = a->inspect || a->cfg,
+		.inspect = a->inspect || a->cfg >= 0,
 	};
 	int rc = workload_load(w, &req, e);
 

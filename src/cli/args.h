@@ -1,11 +1,20 @@
 #pragma once
 /* The arguments that run, generate, verify and show config share: a workload, overrides in DLIO's
- * (Hydra's) form, and a few flags. */
+ * (Hydra's) form, and flags. */
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
+#include "cli/flags.h"
 #include "workload/workload.h"
+
+enum progress_choice {
+	PROGRESS_CHOICE_AUTO,
+	PROGRESS_CHOICE_PANEL,
+	PROGRESS_CHOICE_LINES,
+	PROGRESS_CHOICE_JSON,
+	PROGRESS_CHOICE_NONE,
+};
 
 struct cli_args {
 	const char *workload;  /* NULL: none was named */
@@ -15,14 +24,23 @@ struct cli_args {
 	int64_t ranks;       /* -n; 1 by default. After job_begin: of all processes */
 	int64_t per_process; /* --accelerators-per-process; 0: not given */
 	bool ranks_given;
-	bool strict, quiet, verbose, check, inspect, help, only_set, markdown, man;
-	const char *cfg; /* --cfg job: print the composed configuration and leave */
-	const char *progress, *progress_file, *progress_interval; /* NULL: not given */
-	char *output;                                             /* -o: as output.folder; owned */
+	bool strict, quiet, verbose, check, inspect;
+	int cfg;      /* 0: --cfg job, print the composed configuration and exit; -1: not given */
+	int progress; /* enum progress_choice */
+	const char *progress_file, *progress_interval, *folder; /* NULL: not given */
+	char *output;                                           /* -o: as output.folder; owned */
 };
 
-/* Flags may stand anywhere, and so may Hydra's spellings of them (--config-dir, -cd, --cfg). */
-int cli_args_parse(struct cli_args *a, int argc, char **argv, struct err *e);
+/* Rows of commands whose arguments begin with a struct cli_args. */
+extern const struct flag operand_workload, operand_key;
+extern const struct flag flag_ranks, flag_per_process, flag_output, flag_config_dir, flag_strict,
+	flag_check, flag_verbose, flag_quiet, flag_progress, flag_progress_file,
+	flag_progress_interval, flag_cfg;
+
+/* `a` may be the first member of a command's own arguments, which are all zeros otherwise. 1: the
+ * help was printed. Release in any case. */
+int cli_args_parse(const struct command *c, struct cli_args *a, int argc, char **argv,
+		   struct err *e);
 void cli_args_release(struct cli_args *a);
 /* Loads the workload the arguments name, sets start time and prints its warnings unless quiet. */
 int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct workload *w,
@@ -35,4 +53,3 @@ const char *cli_workload_name(const struct cli_args *a);
 void cli_settle_folder(struct workload *w);
 /* What goes to the terminal: warnings, or with -v DLIO's log lines too, or with -q errors alone. */
 void cli_set_console(const struct cli_args *a);
-extern const char cli_args_help[];

@@ -1,18 +1,26 @@
 #pragma once
-/* Subcommands. Only this folder prints for people and decides the exit status. */
+/* Commands. Only this folder prints for people and decides the exit status. */
 #include <stdbool.h>
 
+struct flag;
+
 struct command {
-	const char *name;
-	const char *usage; /* "run WORKLOAD [-n RANKS] [key=value ...]" */
-	const char *help;  /* one sentence */
-	bool alone; /* one is enough: of several processes that a launcher started only the first
-		     * carries it out, the others leave at once */
-	/* argv[0] is the subcommand's name. Returns the exit status. */
-	int (*main)(int argc, char **argv);
+	const char *name;     /* "run"; of a subcommand "study run" */
+	const char *operands; /* as in the usage: "WORKLOAD [key=value ...]" */
+	const char *help;     /* one sentence */
+	const char *about;    /* more for --help: paragraphs, separated by line breaks; or NULL */
+	const struct flag *const *flags; /* NULL-terminated; operands to be explained come first */
+	const struct command *const *subcommand; /* NULL-terminated, in place of flags and main */
+	bool alone; /* of the processes that a launcher started only the first carries it out, the
+		     * others leave at once */
+	/* argv[0] is the command's last word. Returns the exit status. */
+	int (*main)(const struct command *c, int argc, char **argv);
 };
 
 extern const struct command *const command_table[]; /* NULL-terminated, written by the build */
+
+/* Runs a command, or the subcommand that argv[1] names. */
+int command_main(const struct command *c, int argc, char **argv);
 
 /* Prints "stoker: <sentence>" on stderr and returns the exit status that the code stands for. */
 struct err;

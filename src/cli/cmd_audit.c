@@ -1,4 +1,5 @@
 /* stoker audit: is a result valid, ours or DLIO's? */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,17 +10,6 @@
 #include "cli/result_args.h"
 #include "cli/terminal.h"
 #include "readback/audit.h"
-
-extern const struct command command_audit;
-
-static const char help[] =
-	"Each RESULT is the folder of a run (with summary.json), or one that holds such\n"
-	"folders. Results given together are also compared: a run that read the dataset\n"
-	"of another shows.\n"
-	"\n"
-	"  --json     findings as JSON\n"
-	"  --check    exit with 3 when a result is invalid (a finding of level FAIL)\n"
-	"  -h, --help\n";
 
 static int print(const struct audit *a, bool json, struct err *e)
 {
@@ -62,25 +52,37 @@ static int audit(const struct result_args *args, struct err *e)
 	return rc;
 }
 
-static int audit_main(int argc, char **argv)
+static int audit_main(const struct command *c, int argc, char **argv)
 {
 	struct result_args a;
 	struct err e = {0};
-	int rc = result_args_parse(&a, &command_audit, help, argc, argv, &e);
+	int rc = result_args_parse(&a, c, argc, argv, &e);
 
-	if (rc == 1)
-		return 0;
 	if (rc == 0 && a.folders == 0)
-		rc = err_set(&e, ERR_USAGE, "audit needs the folder of at least one result");
+		rc = err_set(&e, ERR_USAGE, "'audit' needs the folder of at least one result");
 	if (rc == 0)
 		rc = audit(&a, &e);
+	free(a.folder);
 	return rc < 0 ? cli_fail(&e) : 0;
 }
 
+static const struct flag operand_result = {
+	.name = "RESULT",
+	.help = "the folder of a run (with summary.json), or a folder that holds such folders"};
+static const struct flag flag_check_results = {
+	.name = "--check",
+	.kind = FLAG_SET,
+	.offset = offsetof(struct result_args, check),
+	.help = "exit with status 3 when a result is invalid (a finding of level FAIL)"};
+static const struct flag *const flags[] = {&operand_result, &flag_json, &flag_check_results, NULL};
+
 const struct command command_audit = {
 	.name = "audit",
-	.usage = "audit RESULT... [--json] [--check]",
-	.help = "Check whether results are valid, ours or DLIO's, with evidence.",
+	.operands = "RESULT...",
+	.help = "Check whether results, Stoker's or DLIO's, are valid, with evidence.",
+	.about = "Results given together are also compared with each other: this shows, for "
+		 "example, a run that read the dataset of another one.",
+	.flags = flags,
 	.alone = true,
 	.main = audit_main,
 };

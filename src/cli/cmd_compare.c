@@ -1,4 +1,5 @@
 /* stoker compare: did it change, and is that more than chance? */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,17 +8,6 @@
 #include "cli/cli.h"
 #include "cli/result_args.h"
 #include "readback/compare.h"
-
-extern const struct command command_compare;
-
-static const char help[] =
-	"A and B are each the folder of a run (with summary.json), ours or DLIO's, or a\n"
-	"folder that holds several repetitions of one. Repetitions are compared by the\n"
-	"means of the runs, single runs by their epochs, with Welch's t-test at 5 %.\n"
-	"\n"
-	"  --json     the comparison as JSON\n"
-	"  --check    exit with 3 when a measure became worse\n"
-	"  -h, --help\n";
 
 /* One side: the trained results below a path. */
 static int load_side(struct records *s, const char *path, struct err *e)
@@ -85,25 +75,39 @@ static int compare(const struct result_args *a, struct err *e)
 	return rc;
 }
 
-static int compare_main(int argc, char **argv)
+static int compare_main(const struct command *c, int argc, char **argv)
 {
 	struct result_args a;
 	struct err e = {0};
-	int rc = result_args_parse(&a, &command_compare, help, argc, argv, &e);
+	int rc = result_args_parse(&a, c, argc, argv, &e);
 
-	if (rc == 1)
-		return 0;
 	if (rc == 0 && a.folders != 2)
-		rc = err_set(&e, ERR_USAGE, "compare needs two folders of results");
+		rc = err_set(&e, ERR_USAGE, "'compare' needs two folders of results, not %zu",
+			     a.folders);
 	if (rc == 0)
 		rc = compare(&a, &e);
+	free(a.folder);
 	return rc < 0 ? cli_fail(&e) : 0;
 }
 
+static const struct flag operand_side = {
+	.name = "A, B",
+	.help = "each the folder of a run (with summary.json), or a folder that holds several "
+		"repetitions of one run"};
+static const struct flag flag_check_worse = {
+	.name = "--check",
+	.kind = FLAG_SET,
+	.offset = offsetof(struct result_args, check),
+	.help = "exit with status 3 when a measure became worse"};
+static const struct flag *const flags[] = {&operand_side, &flag_json, &flag_check_worse, NULL};
+
 const struct command command_compare = {
 	.name = "compare",
-	.usage = "compare A B [--json] [--check]",
-	.help = "Compare two results or sets of repetitions, with a stated test.",
+	.operands = "A B",
+	.help = "Compare two results or two sets of repetitions, with a stated test.",
+	.about = "Repetitions are compared by the means of their runs, single runs by their "
+		 "epochs, with Welch's t-test at the 5 % level. Results of DLIO are accepted too.",
+	.flags = flags,
 	.alone = true,
 	.main = compare_main,
 };

@@ -10,8 +10,6 @@
 #include "cli/signals.h"
 #include "run/run.h"
 
-extern const struct command command_generate;
-
 static struct stop_flag stop;
 static struct progress_view view;
 
@@ -70,14 +68,28 @@ static int generate(const struct cli_args *a, struct job *j, struct err *e)
 	return rc < 0 ? job_fail(j, e) : 0;
 }
 
-static int generate_main(int argc, char **argv)
+static int generate_main(const struct command *c, int argc, char **argv)
 {
-	return job_main(&command_generate, argc, argv, &stop, generate);
+	return job_main(c, argc, argv, &stop, generate);
 }
+
+static const struct flag *const flags[] = {&operand_workload,
+					   &operand_key,
+					   &flag_ranks,
+					   &flag_per_process,
+					   &flag_config_dir,
+					   &flag_strict,
+					   &flag_verbose,
+					   &flag_quiet,
+					   &flag_progress,
+					   &flag_progress_file,
+					   &flag_progress_interval,
+					   NULL};
 
 const struct command command_generate = {
 	.name = "generate",
-	.usage = "generate WORKLOAD [key=value ...]",
+	.operands = "WORKLOAD [key=value ...]",
 	.help = "Write the dataset of a workload; an interrupted one is completed.",
+	.flags = flags,
 	.main = generate_main,
 };

@@ -1,6 +1,6 @@
 /* stoker report: results as a page, a table, plots. */
 #include <ctype.h>
-#include <getopt.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,31 +10,10 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cli/cli.h"
+#include "cli/flags.h"
 #include "page/page.h"
 #include "readback/table.h"
 #include "study/plots.h"
-
-extern const struct command command_report;
-
-static const char help[] =
-	"Each RESULT is the folder of a run (with summary.json), ours or DLIO's, or one\n"
-	"that holds such folders.\n"
-	"\n"
-	"  -o FILE        the page (default: report.html)\n"
-	"  --title TEXT   its title\n"
-	"  --csv FILE     a table of all runs too (benchmark_results.csv of a study)\n"
-	"  --plots DIR    the charts for papers too: PNG (150 dpi), SVG, PDF; needs\n"
-	"                 gnuplot\n"
-	"\n"
-	"Runs with a trace (run.trace) get a timeline of some steps: the first of the\n"
-	"first epoch, and the slowest with those beside it. Of others with:\n"
-	"  --steps A-B    of the epoch, from 1; or one, A\n"
-	"  --epoch E      (default: the first in the trace)\n"
-	"  --ranks A-B    from 0; or one, A (default: 16 of them)\n"
-	"  --trace FILE   drawn instead of what lies in the folder of the one RESULT:\n"
-	"                 .pfw, also DFTracer's and with gzip, or Chrome's JSON;\n"
-	"                 may be given several times\n"
-	"  -h, --help\n";
 
 /* Traces may be large, and each is read several times. */
 #define TIMELINES_MAX 4
@@ -44,6 +23,8 @@ struct report_args {
 	const char *steps, *epoch, *ranks;
 	struct str_list traces;
 	struct trace_choice choice;
+	const char **result; /* of argc entries; the texts are borrowed from argv */
+	size_t results;
 };
 
 /* "A" or "A-B". */
@@ -234,57 +215,93 @@ static int report(const char *const *path, size_t n, const struct report_args *a
 	return rc;
 }
 
-static int report_main(int argc, char **argv)
+static int take_result(void *args, const char *word, struct err *e)
 {
-	static const struct option options[] = {
-		{"output", required_argument, NULL, 'o'}, {"title", required_argument, NULL, 't'},
-		{"csv", required_argument, NULL, 'c'},    {"plots", required_argument, NULL, 'p'},
-		{"steps", required_argument, NULL, 's'},  {"epoch", required_argument, NULL, 'e'},
-		{"ranks", required_argument, NULL, 'r'},  {"trace", required_argument, NULL, 'T'},
-		{"help", no_argument, NULL, 'h'},         {0}};
-	struct report_args a = {.output = "report.html", .title = "Storage for accelerators"};
-	struct err e = {0};
-	int c;
+	struct report_args *a = args;
 
-	opterr = 0;
-	optind = 1;
-	while ((c = getopt_long(argc, argv, "ho:", options, NULL)) != -1) {
-		const char **const texts[] = {
-			['o'] = &a.output, ['t'] = &a.title, ['c'] = &a.csv,  ['p'] = &a.plots,
-			['s'] = &a.steps,  ['e'] = &a.epoch, ['r'] = &a.ranks};
-
-		if (c == 'h') {
-			printf("usage: stoker %s\n\n%s\n\n%s", command_report.usage,
-			       command_report.help, help);
-			return 0;
-		}
-		if (c == '?') {
-			err_set(&e, ERR_USAGE,
-				"report: '%s' is no option, or lacks its value; see stoker report "
-				"--help",
-				argv[optind - 1]);
-			return cli_fail(&e);
-		}
-		if (c == 'T')
-			str_list_add(&a.traces, xstrdup(optarg));
-		else
-			*texts[c] = optarg;
-	}
-	parse_choice(&a, &e);
-	if (e.code)
-		;
-	else if (optind == argc)
-		err_set(&e, ERR_USAGE, "report needs the folder of at least one result");
-	else
-		report((const char *const *)argv + optind, (size_t)(argc - optind), &a, &e);
-	str_list_release(&a.traces);
-	return e.code ? cli_fail(&e) : 0;
+	(void)e;
+	a->result[a->results++] = word;
+	return 0;
 }
+
+static int report_main(const struct command *c, int argc, char **argv)
+{
+	struct report_args a = {.output = "report.html",
+				.title = "Storage for accelerators",
+				.result = xcalloc((size_t)argc + 1, sizeof(*a.result))};
+	struct err e = {0};
+	int rc = flags_parse(c, &a, argc, argv, take_result, &e);
+
+	if (rc == 0)
+		rc = parse_choice(&a, &e);
+	if (rc == 0 && a.results == 0)
+		rc = err_set(&e, ERR_USAGE, "'report' needs the folder of at least one result");
+	if (rc == 0)
+		rc = report(a.result, a.results, &a, &e);
+	str_list_release(&a.traces);
+	free(a.result);
+	return rc < 0 ? cli_fail(&e) : 0;
+}
+
+#define FIELD(member) .offset = offsetof(struct report_args, member)
+
+static const struct flag rows[] = {
+	{.name = "RESULT",
+	 .help = "the folder of a run (with summary.json), Stoker's or DLIO's, or a folder that "
+		 "holds such folders"},
+	{.name = "--output",
+	 .letter = "-o",
+	 .value = "FILE",
+	 .kind = FLAG_TEXT,
+	 FIELD(output),
+	 .help = "file for the page (default: report.html)"},
+	{.name = "--title",
+	 .value = "TEXT",
+	 .kind = FLAG_TEXT,
+	 FIELD(title),
+	 .help = "title of the page"},
+	{.name = "--csv",
+	 .value = "FILE",
+	 .kind = FLAG_TEXT,
+	 FIELD(csv),
+	 .help = "also write a table of all runs (benchmark_results.csv of a study)"},
+	{.name = "--plots",
+	 .value = "DIR",
+	 .kind = FLAG_TEXT,
+	 FIELD(plots),
+	 .help = "also write the charts for papers: PNG (150 dpi), SVG and PDF; needs gnuplot"},
+	{.name = "--steps",
+	 .value = "A-B",
+	 .kind = FLAG_TEXT,
+	 FIELD(steps),
+	 .help = "timeline: steps of the epoch, counted from 1, or one step A (default: the first "
+		 "steps of the first epoch, and the slowest step with those beside it)"},
+	{.name = "--epoch",
+	 .value = "E",
+	 .kind = FLAG_TEXT,
+	 FIELD(epoch),
+	 .help = "timeline: epoch (default: the first one in the trace)"},
+	{.name = "--ranks",
+	 .value = "A-B",
+	 .kind = FLAG_TEXT,
+	 FIELD(ranks),
+	 .help = "timeline: ranks, counted from 0, or one rank A (default: 16 ranks)"},
+	{.name = "--trace",
+	 .value = "FILE",
+	 .kind = FLAG_LIST,
+	 FIELD(traces),
+	 .help = "timeline: draw this file instead of the traces in the folder of the one RESULT: "
+		 ".pfw (also DFTracer's, and with gzip) or Chrome's JSON; may be repeated"},
+};
+static const struct flag *const flags[] = {&rows[0], &rows[1], &rows[2], &rows[3], &rows[4],
+					   &rows[5], &rows[6], &rows[7], &rows[8], NULL};
 
 const struct command command_report = {
 	.name = "report",
-	.usage = "report RESULT... [-o report.html] [--csv FILE] [--plots DIR]",
-	.help = "Results, ours or DLIO's, as one page; tables and plots.",
+	.operands = "RESULT...",
+	.help = "Write results, Stoker's or DLIO's, as a page; tables and plots.",
+	.about = "Runs with a trace (run.trace) get a timeline of some steps.",
+	.flags = flags,
 	.alone = true,
 	.main = report_main,
 };

@@ -99,7 +99,7 @@ static int run(const struct cli_args *a, struct job *j, struct err *e)
 	if (!j->speaks)
 		log_set_console(LOG_CONSOLE_ERRORS);
 	rc = job_agree(j, cli_load_workload(a, j->begin_wall_ns, &w, e), e);
-	if (rc == 0 && a->cfg) {
+	if (rc == 0 && a->cfg >= 0) {
 		status = j->speaks ? print_composed(&w) : 0;
 	} else if (rc == 0) {
 		rc = job_settle(j, &w, true, e);
@@ -134,16 +134,31 @@ static int run(const struct cli_args *a, struct job *j, struct err *e)
 	return status;
 }
 
-extern const struct command command_run;
-
-static int run_main(int argc, char **argv)
+static int run_main(const struct command *c, int argc, char **argv)
 {
-	return job_main(&command_run, argc, argv, &stop, run);
+	return job_main(c, argc, argv, &stop, run);
 }
+
+static const struct flag *const flags[] = {&operand_workload,
+					   &operand_key,
+					   &flag_ranks,
+					   &flag_per_process,
+					   &flag_output,
+					   &flag_check,
+					   &flag_config_dir,
+					   &flag_strict,
+					   &flag_verbose,
+					   &flag_quiet,
+					   &flag_progress,
+					   &flag_progress_file,
+					   &flag_progress_interval,
+					   &flag_cfg,
+					   NULL};
 
 const struct command command_run = {
 	.name = "run",
-	.usage = "run WORKLOAD [-n RANKS] [key=value ...]",
+	.operands = "WORKLOAD [key=value ...]",
 	.help = "Generate, train, evaluate and checkpoint as the workload says.",
+	.flags = flags,
 	.main = run_main,
 };

@@ -1,4 +1,5 @@
 /* stoker show: what there is to use, and what a workload means. */
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,8 +20,6 @@
 #include "result/result.h"
 #include "store/store.h"
 
-extern const struct command command_show;
-
 static void print_buf(struct buf *b)
 {
 	fputs(b->data ? b->data : "", stdout);
@@ -40,12 +39,10 @@ static void print_row(int margin, const char *name, int indent, const char *text
 	print_buf(&b);
 }
 
-static int show_workloads(int argc, char **argv)
+static void print_workloads(void)
 {
 	struct err e = {0};
 
-	(void)argc;
-	(void)argv;
 	for (const char *const *name = workload_builtin_names(); *name; name++) {
 		struct workload_request req = {.workload = *name, .ranks = 1, .inspect = true};
 		struct workload w = {0};
@@ -65,7 +62,6 @@ static int show_workloads(int argc, char **argv)
 			print_row(4, "CANNOT RUN as it is:", 25, e.text);
 		workload_release(&w);
 	}
-	return 0;
 }
 
 static void config_man(struct buf *b)
@@ -73,8 +69,12 @@ static void config_man(struct buf *b)
 	buf_puts(b,
 		 ".TH STOKER 1\n.SH NAME\nstoker \\- can this storage keep its accelerators fed?\n"
 		 ".SH SYNOPSIS\n");
-	for (size_t i = 0; command_table[i]; i++)
-		buf_printf(b, "%s.B stoker\n%s\n", i ? ".br\n" : "", command_table[i]->usage);
+	for (size_t i = 0; command_table[i]; i++) {
+		const struct command *c = command_table[i];
+
+		buf_printf(b, "%s.B stoker\n%s %s\n", i ? ".br\n" : "", c->name,
+			   c->operands ? c->operands : "");
+	}
 	buf_puts(b,
 		 ".SH DESCRIPTION\nEmulates the input and output of deep\\-learning training: "
 		 "generates "
@@ -82,41 +82,42 @@ static void config_man(struct buf *b)
 		 "waits "
 		 "where accelerators would compute, and reports their utilization with verdicts on "
 		 "whether the numbers can be trusted.\n.SH COMMANDS\n");
-	for (size_t i = 0; command_table[i]; i++)
-		buf_printf(b, ".TP\n.B %s\n%s\n", command_table[i]->name, command_table[i]->help);
-	buf_printf(b, ".SH OPTIONS\n.nf\n%s.fi\n", cli_args_help);
+	commands_man(b);
 	buf_puts(b, ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 target missed or a "
 		    "verdict is FAIL (with "
 		    "\\-\\-check).\n");
 	workload_man(b);
 }
 
-static int show_config(int argc, char **argv)
+struct config_args {
+	struct cli_args a; /* first: the rows of args.h belong to it */
+	bool only_set, markdown, man;
+};
+
+static int show_config(const struct command *c, int argc, char **argv)
 {
-	struct cli_args a;
+	struct config_args args = {0};
+	struct cli_args *a = &args.a;
 	struct workload w = {0};
 	struct err e = {0};
 	struct buf b = {0};
-	int status = 0, rc = cli_args_parse(&a, argc, argv, &e);
+	int rc = cli_args_parse(c, a, argc, argv, &e);
 
 	/* to look at, not to run */
-	a.inspect = true;
-	if (rc == 0 && a.markdown) {
+	a->inspect = true;
+	if (rc == 0 && args.markdown) {
 		workload_docs_markdown(&b);
-	} else if (rc == 0 && a.man) {
+	} else if (rc == 0 && args.man) {
 		config_man(&b);
-	} else {
+	} else if (rc == 0) {
+		rc = cli_load_workload(a, clock_wall_ns(), &w, &e);
 		if (rc == 0)
-			rc = cli_load_workload(&a, clock_wall_ns(), &w, &e);
-		if (rc == 0)
-			workload_print(&w, a.only_set, &b);
-		if (rc < 0)
-			status = cli_fail(&e);
+			workload_print(&w, args.only_set, &b);
 	}
 	print_buf(&b);
 	workload_release(&w);
-	cli_args_release(&a);
-	return status;
+	cli_args_release(a);
+	return rc < 0 ? cli_fail(&e) : 0;
 }
 
 static void print_options(const char *prefix, const struct opt *rows, size_t n)
@@ -131,11 +132,10 @@ static void print_options(const char *prefix, const struct opt *rows, size_t n)
 	}
 }
 
-static int show_stores(int argc, char **argv)
+static void print_stores(void)
 {
-	(void)argc;
-	(void)argv;
-	puts("storage.store takes one of these, or shims joined to one with '+': throttle+posix\n");
+	puts("storage.store is one of these, or shims and one of these joined by '+': "
+	     "throttle+posix\n");
 	for (size_t i = 0; store_table[i]; i++) {
 		const struct store_ops *s = store_table[i];
 		AUTO_FREE char *help =
@@ -146,105 +146,164 @@ static int show_stores(int argc, char **argv)
 		snprintf(prefix, sizeof(prefix), "storage.%s.", s->is.name);
 		print_options(prefix, s->is.options, s->is.option_count);
 	}
-	return 0;
 }
 
-static int show_formats(int argc, char **argv)
+static void print_formats(void)
 {
-	(void)argc;
-	(void)argv;
 	for (size_t i = 0; format_table[i]; i++)
 		print_row(0, format_table[i]->is.name, 13, format_table[i]->is.help);
-	return 0;
 }
 
-static int show_loaders(int argc, char **argv)
+static void print_loaders(void)
 {
-	(void)argc;
-	(void)argv;
 	for (size_t i = 0; loader_table[i]; i++)
 		print_row(0, loader_table[i]->is.name, 13, loader_table[i]->is.help);
-	return 0;
 }
 
-static int show_verdicts(int argc, char **argv)
+static void print_verdicts(void)
 {
-	(void)argc;
-	(void)argv;
 	for (size_t i = 0; verdict_table[i]; i++)
 		print_row(0, verdict_table[i]->name, 13, verdict_table[i]->help);
-	return 0;
 }
 
-static int show_system(int argc, char **argv)
+/* A list takes nothing but --help. */
+static int show_list(const struct command *c, int argc, char **argv, void (*list)(void))
+{
+	struct err e = {0};
+	int rc = flags_parse(c, NULL, argc, argv, flags_no_operand, &e);
+
+	if (rc == 0)
+		list();
+	return rc < 0 ? cli_fail(&e) : 0;
+}
+
+static int show_workloads(const struct command *c, int argc, char **argv)
+{
+	return show_list(c, argc, argv, print_workloads);
+}
+
+static int show_formats(const struct command *c, int argc, char **argv)
+{
+	return show_list(c, argc, argv, print_formats);
+}
+
+static int show_stores(const struct command *c, int argc, char **argv)
+{
+	return show_list(c, argc, argv, print_stores);
+}
+
+static int show_loaders(const struct command *c, int argc, char **argv)
+{
+	return show_list(c, argc, argv, print_loaders);
+}
+
+static int show_verdicts(const struct command *c, int argc, char **argv)
+{
+	return show_list(c, argc, argv, print_verdicts);
+}
+
+static void print_system(const char *folder)
 {
 	struct system_facts s;
 	struct host_facts h = {0};
 
-	if (argc > 1 && !file_is_dir(argv[1])) {
-		fprintf(stderr,
-			"stoker: '%s' is not a folder: give one that exists, of the file system "
-			"to be described\n",
-			argv[1]);
-		return 2;
-	}
 	host_facts_load(&h);
-	system_facts_load(&s, "", argc > 1 ? argv[1] : ".");
+	system_facts_load(&s, "", folder);
 	printf("%-32s %s\n", "host", h.hostname);
 	for (size_t i = 0; i < s.pairs; i++)
 		print_row(0, s.pair[i].key, 33, s.pair[i].value);
 	printf("%-32s %.1f\n", "processors this may use", h.usable_cpus);
 	system_facts_release(&s);
 	host_facts_release(&h);
+}
+
+static int take_folder(void *args, const char *word, struct err *e)
+{
+	const char **folder = args;
+
+	if (*folder)
+		return err_set(e, ERR_USAGE, "'%s': the folder is already '%s'", word, *folder);
+	if (!file_is_dir(word))
+		return err_set(e, ERR_USAGE, "'%s' does not exist or is not a folder", word);
+	*folder = word;
 	return 0;
 }
 
-static const struct {
-	const char *name;
-	int (*show)(int argc, char **argv);
-	const char *help;
-} topics[] = {
-	{"workloads", show_workloads, "the workloads built into the program"},
-	{"config", show_config, "every key of a workload, its value and where it came from"},
-	{"checkpoint", show_checkpoint, "what each rank of a workload's checkpoints holds"},
-	{"formats", show_formats, "dataset formats"},
-	{"stores", show_stores, "stores and shims, with their options"},
-	{"loaders", show_loaders, "loaders"},
-	{"verdicts", show_verdicts, "the checks of every run, and the question each answers"},
-	{"system", show_system, "what this machine is, and the file system of a FOLDER"},
-};
-
-static int show_main(int argc, char **argv)
+static int show_system(const struct command *c, int argc, char **argv)
 {
-	size_t n = sizeof(topics) / sizeof(topics[0]);
-	const char *names[sizeof(topics) / sizeof(topics[0])];
-	const char *near;
+	const char *folder = NULL;
+	struct err e = {0};
+	int rc = flags_parse(c, &folder, argc, argv, take_folder, &e);
 
-	for (size_t i = 0; i < n; i++) {
-		names[i] = topics[i].name;
-		if (argc > 1 && strcmp(argv[1], topics[i].name) == 0)
-			return topics[i].show(argc - 1, argv + 1);
-	}
-	if (argc > 1 && strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "-h") != 0) {
-		near = str_nearest(argv[1], names, n);
-		fprintf(stderr,
-			"stoker: there is nothing called '%s' to show%s%s%s; there are:", argv[1],
-			near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
-		for (size_t i = 0; i < n; i++)
-			fprintf(stderr, "%s %s", i ? "," : "", names[i]);
-		fputc('\n', stderr);
-		return 2;
-	}
-	puts("usage: stoker show TOPIC\n");
-	for (size_t i = 0; i < n; i++)
-		printf("  %-10s %s\n", topics[i].name, topics[i].help);
-	return argc > 1 ? 0 : 2;
+	if (rc == 0)
+		print_system(folder ? folder : ".");
+	return rc < 0 ? cli_fail(&e) : 0;
 }
+
+#define FIELD(member) .offset = offsetof(struct config_args, member)
+
+static const struct flag flag_set = {.name = "--set",
+				     .kind = FLAG_SET,
+				     FIELD(only_set),
+				     .help = "only the keys that differ from their defaults"};
+static const struct flag flag_markdown = {.name = "--markdown",
+					  .kind = FLAG_SET,
+					  FIELD(markdown),
+					  .help = "instead: the reference of all keys as Markdown"};
+static const struct flag flag_man = {
+	.name = "--man", .kind = FLAG_SET, FIELD(man), .help = "instead: the manual page (roff)"};
+static const struct flag operand_folder = {
+	.name = "FOLDER", .help = "a folder of the file system to be described (default: .)"};
+
+static const struct flag *const config_flags[] = {
+	&operand_workload, &operand_key, &flag_set,      &flag_ranks, &flag_config_dir,
+	&flag_strict,      &flag_quiet,  &flag_markdown, &flag_man,   NULL};
+static const struct flag *const checkpoint_flags[] = {
+	&operand_workload, &operand_key, &flag_ranks, &flag_config_dir,
+	&flag_strict,      &flag_quiet,  NULL};
+static const struct flag *const system_flags[] = {&operand_folder, NULL};
+
+static const struct command workloads = {.name = "show workloads",
+					 .help = "List the workloads built into the program.",
+					 .main = show_workloads};
+static const struct command config = {
+	.name = "show config",
+	.operands = "[WORKLOAD] [key=value ...]",
+	.help = "Print every key of a workload, its value and where it came from.",
+	.flags = config_flags,
+	.main = show_config};
+static const struct command checkpoint = {
+	.name = "show checkpoint",
+	.operands = "WORKLOAD [key=value ...]",
+	.help = "Print what each rank would write in the checkpoints of a workload.",
+	.flags = checkpoint_flags,
+	.main = show_checkpoint};
+static const struct command formats = {
+	.name = "show formats", .help = "List the dataset formats.", .main = show_formats};
+static const struct command stores = {.name = "show stores",
+				      .help = "List the stores and shims, with their options.",
+				      .main = show_stores};
+static const struct command loaders = {
+	.name = "show loaders", .help = "List the loaders.", .main = show_loaders};
+static const struct command verdicts = {
+	.name = "show verdicts",
+	.help = "List the checks of every run, and the question that each answers.",
+	.main = show_verdicts};
+static const struct command system_topic = {
+	.name = "show system",
+	.operands = "[FOLDER]",
+	.help = "Describe this machine and the file system of a folder.",
+	.flags = system_flags,
+	.main = show_system};
+
+static const struct command *const topics[] = {&workloads, &config,       &checkpoint,
+					       &formats,   &stores,       &loaders,
+					       &verdicts,  &system_topic, NULL};
 
 const struct command command_show = {
 	.name = "show",
-	.usage = "show workloads|config|checkpoint|formats|stores|loaders|verdicts|system",
-	.help = "List what there is to use, or what a workload means.",
+	.operands = "TOPIC",
+	.help = "List workloads, formats, stores ..., or explain a workload.",
+	.subcommand = topics,
 	.alone = true,
-	.main = show_main,
 };

@@ -1,7 +1,7 @@
 /* stoker study: a whole experiment from its design. */
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cli/cli.h"
+#include "cli/flags.h"
 #include "cli/launcher.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
@@ -19,161 +20,20 @@
 #include "study/sbatch.h"
 #include "study/study.h"
 
-extern const struct command command_study, command_report;
+extern const struct command command_report;
 
 static struct stop_flag stop;
-
-static const char help[] =
-	"  stoker study run DESIGN.csv [options] [key=value ...]\n"
-	"                         carry out what is pending\n"
-	"  stoker study status DESIGN.csv [options]\n"
-	"                         the design with its states, and why rows failed\n"
-	"  stoker study report DESIGN.csv [options]\n"
-	"                         stoker report of its results\n"
-	"  stoker study sbatch DESIGN.csv [options]\n"
-	"                         the batch script for Slurm\n"
-	"\n"
-	"DESIGN.csv has the columns model, epochs, processes, overrides, run (N pending,\n"
-	"Y done, F failed) and, if wanted, repeat. key=value goes into every run,\n"
-	"MODEL:key=value into those of a model; a row's own overrides win. The same\n"
-	"command again continues where the last one ended.\n"
-	"\n"
-	"  --results DIR          results/MODEL/EXPERIMENT/run-1/... (default: results)\n"
-	"  --scratch DIR          datasets and checkpoints, removed at the end (default:\n"
-	"                         scratch)\n"
-	"  --config-dir DIR       look for workloads here first\n"
-	"  --launcher NAME        local (default), mpirun or srun\n"
-	"  --launcher-arg ARG     one more argument of the launcher; may be repeated\n"
-	"  --module NAME          load this environment module before each command\n"
-	"  --repeat N             repetitions of each row that does not say itself\n"
-	"  --shuffle-order[=SEED] runs of a dataset in random order\n"
-	"  --scale KEY=FACTOR     multiply a number of every run (MODEL:KEY=FACTOR: of a\n"
-	"                         model's)\n"
-	"  --warm                 leave what generation left in the page cache (else each\n"
-	"                         run begins with its files evicted, unless\n"
-	"                         storage.page_cache is set)\n"
-	"  --keep-data            leave the datasets in the scratch folder\n"
-	"  --retry                failed rows too\n"
-	"  --dry-run              print every command and what it needs; write nothing\n"
-	"  --svg FILE             status: the matrix as a picture\n"
-	"  -o FILE                report: the page; sbatch: the script (default: the\n"
-	"                         terminal)\n"
-	"  --partition, --account, --nodes, --tasks, --time\n"
-	"                         sbatch: as Slurm's options\n"
-	"  -q, --quiet\n";
 
 struct study_args {
 	struct study_options o;
 	struct sbatch_options sbatch;
 	const char *svg, *output;
-	bool dry_run, quiet, help;
+	int launcher; /* enum study_launcher */
+	struct flag_seed shuffle;
+	bool dry_run, quiet;
 };
 
 /* ---- arguments ---- */
-
-static const struct option options[] = {{"results", required_argument, NULL, 'r'},
-					{"scratch", required_argument, NULL, 's'},
-					{"config-dir", required_argument, NULL, 'd'},
-					{"launcher", required_argument, NULL, 'l'},
-					{"launcher-arg", required_argument, NULL, 'a'},
-					{"module", required_argument, NULL, 'm'},
-					{"repeat", required_argument, NULL, 'R'},
-					{"shuffle-order", optional_argument, NULL, 'S'},
-					{"scale", required_argument, NULL, 'x'},
-					{"warm", no_argument, NULL, 'w'},
-					{"keep-data", no_argument, NULL, 'k'},
-					{"retry", no_argument, NULL, 'y'},
-					{"dry-run", no_argument, NULL, 'n'},
-					{"svg", required_argument, NULL, 'g'},
-					{"output", required_argument, NULL, 'o'},
-					{"partition", required_argument, NULL, 'p'},
-					{"account", required_argument, NULL, 'A'},
-					{"nodes", required_argument, NULL, 'N'},
-					{"tasks", required_argument, NULL, 'T'},
-					{"time", required_argument, NULL, 't'},
-					{"quiet", no_argument, NULL, 'q'},
-					{"help", no_argument, NULL, 'h'},
-					{0}};
-
-static int whole(const char *name, const char *text, int64_t *out, struct err *e)
-{
-	if (str_to_i64(text, out) && *out >= 1 && *out <= 1000000)
-		return 0;
-	return err_set(e, ERR_USAGE, "--%s: '%s' is not a whole number from 1 to 1000000", name,
-		       text);
-}
-
-static int launcher(struct study_args *a, const char *name, struct err *e)
-{
-	for (int i = 0; study_launcher_names[i]; i++)
-		if (strcmp(name, study_launcher_names[i]) == 0) {
-			a->o.launcher = (enum study_launcher)i;
-			return 0;
-		}
-	return err_set(e, ERR_USAGE, "--launcher: '%s' is none of local, mpirun, srun", name);
-}
-
-static int seed(struct study_args *a, const char *text, struct err *e)
-{
-	a->o.shuffle = true;
-	a->o.shuffle_seed = 1;
-	if (text && !str_to_u64(text, &a->o.shuffle_seed))
-		return err_set(e, ERR_USAGE, "--shuffle-order: '%s' is not a whole number", text);
-	return 0;
-}
-
-static int take(struct study_args *a, int c, struct err *e)
-{
-	const char **const texts[] = {
-		['r'] = &a->o.results,      ['s'] = &a->o.scratch,
-		['d'] = &a->o.config_dir,   ['g'] = &a->svg,
-		['o'] = &a->output,         ['p'] = &a->sbatch.partition,
-		['A'] = &a->sbatch.account, ['t'] = &a->sbatch.time,
-	};
-
-	switch (c) {
-	case 'l':
-		return launcher(a, optarg, e);
-	case 'a':
-		str_list_add(&a->o.launcher_args, xstrdup(optarg));
-		return 0;
-	case 'm':
-		str_list_add(&a->o.modules, xstrdup(optarg));
-		return 0;
-	case 'x':
-		str_list_add(&a->o.scales, xstrdup(optarg));
-		return 0;
-	case 'R':
-		return whole("repeat", optarg, &a->o.repeat, e);
-	case 'N':
-		return whole("nodes", optarg, &a->sbatch.nodes, e);
-	case 'T':
-		return whole("tasks", optarg, &a->sbatch.tasks, e);
-	case 'S':
-		return seed(a, optarg, e);
-	case 'w':
-		a->o.warm = true;
-		return 0;
-	case 'k':
-		a->o.keep_data = true;
-		return 0;
-	case 'y':
-		a->o.retry = true;
-		return 0;
-	case 'n':
-		a->dry_run = true;
-		return 0;
-	case 'q':
-		a->quiet = true;
-		return 0;
-	case 'h':
-		a->help = true;
-		return 0;
-	default:
-		*texts[c] = optarg;
-		return 0;
-	}
-}
 
 /* "key=value", or "MODEL:key=value". */
 static int take_override(struct str_list *list, const char *word, struct err *e)
@@ -190,38 +50,47 @@ static int take_override(struct str_list *list, const char *word, struct err *e)
 	return rc;
 }
 
-static int parse(struct study_args *a, int argc, char **argv, struct err *e)
+/* The design, or an override for all its runs. */
+static int take_word(void *args, const char *word, struct err *e)
 {
-	int c, rc = 0;
+	struct study_args *a = args;
+
+	if (strchr(word, '=') || word[0] == '~' || word[0] == '+')
+		return take_override(&a->o.overrides, word, e);
+	if (a->o.design)
+		return err_set(e, ERR_USAGE,
+			       "'%s' is neither an option nor an override (key=value), and the "
+			       "design is already '%s'",
+			       word, a->o.design);
+	a->o.design = word;
+	return 0;
+}
+
+static int take_design(void *args, const char *word, struct err *e)
+{
+	struct study_args *a = args;
+
+	if (a->o.design)
+		return err_set(e, ERR_USAGE, "'%s': the design is already '%s'", word, a->o.design);
+	a->o.design = word;
+	return 0;
+}
+
+/* 1: the help was printed. Release in any case. */
+static int parse(const struct command *c, struct study_args *a, int argc, char **argv,
+		 int (*operand)(void *args, const char *word, struct err *e), struct err *e)
+{
+	int rc;
 
 	*a = (struct study_args){
 		.o = {.results = "results", .scratch = "scratch", .repeat = 1, .stop = &stop},
 		.sbatch = {.nodes = 1}};
-	opterr = 0;
-	optind = 1;
-	while (rc == 0 && (c = getopt_long(argc, argv, "ho:q", options, NULL)) != -1) {
-		if (c == '?' || c == ':')
-			return err_set(e, ERR_USAGE,
-				       "study: '%s' is no option, or lacks its value; see stoker "
-				       "study --help",
-				       argv[optind - 1]);
-		rc = take(a, c, e);
-	}
-	for (; rc == 0 && optind < argc; optind++) {
-		const char *word = argv[optind];
-
-		if (strchr(word, '=') || word[0] == '~' || word[0] == '+')
-			rc = take_override(&a->o.overrides, word, e);
-		else if (!a->o.design)
-			a->o.design = word;
-		else
-			rc = err_set(e, ERR_USAGE,
-				     "'%s': the design is already '%s', and an override is written "
-				     "key=value",
-				     word, a->o.design);
-	}
-	if (rc == 0 && !a->help && !a->o.design)
-		rc = err_set(e, ERR_USAGE, "study needs the CSV of a design");
+	rc = flags_parse(c, a, argc, argv, operand, e);
+	a->o.launcher = (enum study_launcher)a->launcher;
+	a->o.shuffle = a->shuffle.set;
+	a->o.shuffle_seed = a->shuffle.value;
+	if (rc == 0 && !a->o.design)
+		rc = err_set(e, ERR_USAGE, "'%s' needs the CSV of a design", c->name);
 	for (int i = 0; rc == 0 && i < 2; i++)
 		if (strpbrk(i ? a->o.results : a->o.scratch, "\n"))
 			rc = err_set(e, ERR_USAGE,
@@ -347,8 +216,10 @@ static int run(struct study_plan *p, const struct study_args *a, struct err *e)
 	struct view view = {.quiet = a->quiet, .terminal = terminal_can_draw(STDERR_FILENO)};
 	struct buf text = {0};
 	size_t failed = 0;
-	int rc;
+	int rc = refuse_launcher(e);
 
+	if (rc < 0)
+		return rc;
 	if (a->dry_run) {
 		study_plan_text(p, &text);
 		print(&text);
@@ -372,7 +243,7 @@ static int run(struct study_plan *p, const struct study_args *a, struct err *e)
 	return rc;
 }
 
-static int status(const struct study_plan *p, const struct study_args *a, struct err *e)
+static int status(struct study_plan *p, const struct study_args *a, struct err *e)
 {
 	struct run_status *s = xcalloc(p->experiments + 1, sizeof(*s));
 	struct buf text = {0}, svg = {0};
@@ -392,7 +263,7 @@ static int status(const struct study_plan *p, const struct study_args *a, struct
 	return rc;
 }
 
-static int sbatch(const struct study_plan *p, const struct study_args *a, struct err *e)
+static int sbatch(struct study_plan *p, const struct study_args *a, struct err *e)
 {
 	struct buf text = {0};
 	int rc = study_sbatch(p, &a->sbatch, &text, e);
@@ -405,77 +276,263 @@ static int sbatch(const struct study_plan *p, const struct study_args *a, struct
 	return rc;
 }
 
-/* The report of the study's results, by the command of that name. */
-static int report(const struct study_args *a)
+/* ---- the commands ---- */
+
+/* The plan of what `argv` says, and what `work` makes of it. */
+static int planned(const struct command *c, int argc, char **argv,
+		   int (*work)(struct study_plan *p, const struct study_args *a, struct err *e))
 {
-	char *argv[] = {(char *)(uintptr_t) "report", (char *)(uintptr_t)a->o.results,
-			(char *)(uintptr_t) "-o",
-			(char *)(uintptr_t)(a->output ? a->output : "report.html"), NULL};
-
-	return command_report.main(4, argv);
-}
-
-static int verb(const char *name, struct study_args *a, struct err *e)
-{
-	struct study_plan p;
-	int rc = strcmp(name, "run") == 0 ? refuse_launcher(e) : 0;
-
-	if (rc < 0)
-		return rc;
-	rc = study_plan_init(&p, &a->o, e);
-	if (rc == 0 && strcmp(name, "run") == 0)
-		rc = run(&p, a, e);
-	else if (rc == 0 && strcmp(name, "status") == 0)
-		rc = status(&p, a, e);
-	else if (rc == 0)
-		rc = sbatch(&p, a, e);
-	study_plan_release(&p);
-	return rc;
-}
-
-static int study_main(int argc, char **argv)
-{
-	static const char *const verbs[] = {"run", "status", "report", "sbatch", NULL};
-	const char *name = argc > 1 ? argv[1] : "";
 	char program[4096];
-	struct study_args a = {0};
+	struct study_args a;
+	struct study_plan p = {0};
 	struct err e = {0};
-	bool known = false;
-	ssize_t n;
-	int exit_status = 0, rc = 0;
+	int rc = parse(c, &a, argc, argv, take_word, &e);
 
-	if (argc < 2 || strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0) {
-		printf("usage: stoker %s\n\n%s\n\n%s", command_study.usage, command_study.help,
-		       help);
-		return argc < 2 ? 2 : 0;
+	if (rc == 0) {
+		ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+
+		if (n <= 0)
+			rc = err_sys(&e, errno,
+				     "finding the path of this program (/proc/self/exe)");
+		program[n > 0 ? n : 0] = '\0';
+		a.o.program = program;
 	}
-	for (int i = 0; !known && verbs[i]; i++)
-		known = strcmp(name, verbs[i]) == 0;
-	if (!known)
-		rc = err_set(&e, ERR_USAGE, "study: '%s' is none of run, status, report, sbatch",
-			     name);
-	n = readlink("/proc/self/exe", program, sizeof(program) - 1);
-	if (rc == 0 && n <= 0)
-		rc = err_sys(&e, errno, "finding the path of this program (/proc/self/exe)");
-	program[n > 0 ? n : 0] = '\0';
 	if (rc == 0)
-		rc = parse(&a, argc - 1, argv + 1, &e);
-	a.o.program = program;
-	if (rc == 0 && a.help)
-		printf("usage: stoker %s\n\n%s\n\n%s", command_study.usage, command_study.help,
-		       help);
-	else if (rc == 0 && strcmp(name, "report") == 0)
-		exit_status = report(&a);
-	else if (rc == 0)
-		rc = verb(name, &a, &e);
+		rc = study_plan_init(&p, &a.o, &e);
+	if (rc == 0)
+		rc = work(&p, &a, &e);
+	study_plan_release(&p);
 	release(&a);
-	return rc < 0 ? cli_fail(&e) : exit_status;
+	return rc < 0 ? cli_fail(&e) : 0;
 }
+
+static int run_main(const struct command *c, int argc, char **argv)
+{
+	return planned(c, argc, argv, run);
+}
+
+static int status_main(const struct command *c, int argc, char **argv)
+{
+	return planned(c, argc, argv, status);
+}
+
+static int sbatch_main(const struct command *c, int argc, char **argv)
+{
+	return planned(c, argc, argv, sbatch);
+}
+
+/* The report of the study's results, by the command of that name. */
+static int report_main(const struct command *c, int argc, char **argv)
+{
+	struct study_args a;
+	struct err e = {0};
+	int status = 0, rc = parse(c, &a, argc, argv, take_design, &e);
+
+	if (rc == 0) {
+		char *words[] = {(char *)(uintptr_t) "report",
+				 (char *)(uintptr_t) "-o",
+				 (char *)(uintptr_t)(a.output ? a.output : "report.html"),
+				 (char *)(uintptr_t) "--",
+				 (char *)(uintptr_t)a.o.results,
+				 NULL};
+
+		status = command_report.main(&command_report, 5, words);
+	}
+	release(&a);
+	return rc < 0 ? cli_fail(&e) : status;
+}
+
+#define FIELD(member) .offset = offsetof(struct study_args, member)
+#define NUMBER_MAX 1000000
+
+static const struct flag operand_design = {
+	.name = "DESIGN.csv",
+	.help = "the design: a CSV with the columns model, epochs, processes, overrides, run (N "
+		"pending, Y done, F failed) and, optionally, repeat"};
+static const struct flag operand_override = {
+	.name = "key=value",
+	.help = "a key for every run; MODEL:key=value: for the runs of one model. Overrides in a "
+		"row take precedence"};
+static const struct flag flag_results = {
+	.name = "--results",
+	.value = "DIR",
+	.kind = FLAG_TEXT,
+	FIELD(o.results),
+	.help = "results are in DIR/MODEL/EXPERIMENT/run-1/... (default: results)"};
+static const struct flag flag_scratch = {
+	.name = "--scratch",
+	.value = "DIR",
+	.kind = FLAG_TEXT,
+	FIELD(o.scratch),
+	.help = "folder for datasets and checkpoints, which are removed at the end (default: "
+		"scratch)"};
+static const struct flag flag_config_dir_of_study = {
+	.name = "--config-dir",
+	.value = "DIR",
+	.kind = FLAG_TEXT,
+	FIELD(o.config_dir),
+	.help = "search this folder for workloads first"};
+static const struct flag flag_launcher = {.name = "--launcher",
+					  .value = "NAME",
+					  .kind = FLAG_CHOICE,
+					  FIELD(launcher),
+					  .choices = study_launcher_names,
+					  .help = "local (default), mpirun or srun"};
+static const struct flag flag_launcher_arg = {
+	.name = "--launcher-arg",
+	.value = "ARG",
+	.kind = FLAG_LIST,
+	FIELD(o.launcher_args),
+	.help = "one more argument for the launcher; may be repeated"};
+static const struct flag flag_module = {
+	.name = "--module",
+	.value = "NAME",
+	.kind = FLAG_LIST,
+	FIELD(o.modules),
+	.help = "load this environment module before each command; may be repeated"};
+static const struct flag flag_repeat = {
+	.name = "--repeat",
+	.value = "N",
+	.kind = FLAG_COUNT,
+	FIELD(o.repeat),
+	.min = 1,
+	.max = NUMBER_MAX,
+	.help = "repetitions of each row that has no repeat of its own (default: 1)"};
+static const struct flag flag_shuffle = {
+	.name = "--shuffle-order",
+	.value = "SEED",
+	.kind = FLAG_SEED,
+	FIELD(shuffle),
+	.help = "run the runs that share a dataset in random order"};
+static const struct flag flag_scale = {
+	.name = "--scale",
+	.value = "KEY=FACTOR",
+	.kind = FLAG_LIST,
+	FIELD(o.scales),
+	.help = "multiply a number in every run (MODEL:KEY=FACTOR: in the runs of one model); may "
+		"be repeated"};
+static const struct flag flag_warm = {
+	.name = "--warm",
+	.kind = FLAG_SET,
+	FIELD(o.warm),
+	.help = "keep what generation left in the page cache (otherwise each run begins with its "
+		"files evicted, unless storage.page_cache is set)"};
+static const struct flag flag_keep_data = {.name = "--keep-data",
+					   .kind = FLAG_SET,
+					   FIELD(o.keep_data),
+					   .help = "keep the datasets in the scratch folder"};
+static const struct flag flag_retry = {
+	.name = "--retry", .kind = FLAG_SET, FIELD(o.retry), .help = "run failed rows again"};
+static const struct flag flag_dry_run = {
+	.name = "--dry-run",
+	.kind = FLAG_SET,
+	FIELD(dry_run),
+	.help = "print every command and what it needs, and write nothing"};
+static const struct flag flag_quiet_study = {.name = "--quiet",
+					     .letter = "-q",
+					     .kind = FLAG_SET,
+					     FIELD(quiet),
+					     .help = "print failures only, no progress"};
+static const struct flag flag_svg = {.name = "--svg",
+				     .value = "FILE",
+				     .kind = FLAG_TEXT,
+				     FIELD(svg),
+				     .help = "also write the states as a picture"};
+static const struct flag flag_page = {.name = "--output",
+				      .letter = "-o",
+				      .value = "FILE",
+				      .kind = FLAG_TEXT,
+				      FIELD(output),
+				      .help = "file for the page (default: report.html)"};
+static const struct flag flag_script = {.name = "--output",
+					.letter = "-o",
+					.value = "FILE",
+					.kind = FLAG_TEXT,
+					FIELD(output),
+					.help = "file for the script (default: stdout)"};
+static const struct flag flag_partition = {.name = "--partition",
+					   .value = "NAME",
+					   .kind = FLAG_TEXT,
+					   FIELD(sbatch.partition),
+					   .help = "as for sbatch (default: the site's)"};
+static const struct flag flag_account = {.name = "--account",
+					 .value = "NAME",
+					 .kind = FLAG_TEXT,
+					 FIELD(sbatch.account),
+					 .help = "as for sbatch"};
+static const struct flag flag_nodes = {.name = "--nodes",
+				       .value = "N",
+				       .kind = FLAG_COUNT,
+				       FIELD(sbatch.nodes),
+				       .min = 1,
+				       .max = NUMBER_MAX,
+				       .help = "as for sbatch (default: 1)"};
+static const struct flag flag_tasks = {
+	.name = "--tasks",
+	.value = "N",
+	.kind = FLAG_COUNT,
+	FIELD(sbatch.tasks),
+	.min = 1,
+	.max = NUMBER_MAX,
+	.help = "as --ntasks of sbatch (default: the largest number of processes in the design)"};
+static const struct flag flag_time = {.name = "--time",
+				      .value = "TIME",
+				      .kind = FLAG_TEXT,
+				      FIELD(sbatch.time),
+				      .help = "as for sbatch: 04:00:00 (default: the site's)"};
+
+/* What says which runs a design makes, and where. */
+#define FLAGS_OF_PLAN                                                                              \
+	&operand_design, &operand_override, &flag_results, &flag_scratch,                          \
+		&flag_config_dir_of_study, &flag_launcher_arg, &flag_module, &flag_repeat,         \
+		&flag_scale, &flag_warm
+
+static const struct flag *const run_flags[] = {
+	FLAGS_OF_PLAN, &flag_launcher, &flag_shuffle,     &flag_keep_data,
+	&flag_retry,   &flag_dry_run,  &flag_quiet_study, NULL};
+static const struct flag *const status_flags[] = {FLAGS_OF_PLAN, &flag_launcher, &flag_svg, NULL};
+static const struct flag *const report_flags[] = {&operand_design, &flag_results, &flag_page, NULL};
+static const struct flag *const sbatch_flags[] = {
+	FLAGS_OF_PLAN, &flag_shuffle, &flag_keep_data, &flag_retry, &flag_partition,
+	&flag_account, &flag_nodes,   &flag_tasks,     &flag_time,  &flag_script,
+	NULL};
+
+#define OPERANDS "DESIGN.csv [key=value ...]"
+
+static const struct command study_run_command = {
+	.name = "study run",
+	.operands = OPERANDS,
+	.help = "Run the pending rows; the same command continues an interrupted study.",
+	.flags = run_flags,
+	.main = run_main};
+static const struct command study_status_command = {
+	.name = "study status",
+	.operands = OPERANDS,
+	.help = "Print the state of every row, and why rows failed.",
+	.about = "Give the options of 'study run' that the runs were made with.",
+	.flags = status_flags,
+	.main = status_main};
+static const struct command study_report_command = {
+	.name = "study report",
+	.operands = "DESIGN.csv",
+	.help = "Write the report of the study's results ('stoker report' has more options).",
+	.flags = report_flags,
+	.main = report_main};
+static const struct command study_sbatch_command = {
+	.name = "study sbatch",
+	.operands = OPERANDS,
+	.help = "Write the batch script that runs the study under Slurm.",
+	.flags = sbatch_flags,
+	.main = sbatch_main};
+
+static const struct command *const subcommands[] = {&study_run_command, &study_status_command,
+						    &study_report_command, &study_sbatch_command,
+						    NULL};
 
 const struct command command_study = {
 	.name = "study",
-	.usage = "study run|status|report|sbatch DESIGN.csv [options] [key=value...]",
-	.help = "Run a whole study from a design (CSV), resumable.",
-	.main = study_main,
+	.operands = "COMMAND DESIGN.csv",
+	.help = "Run a study from a design (CSV); an interrupted one continues.",
+	.subcommand = subcommands,
 	.alone = true,
 };

@@ -13,26 +13,13 @@
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/job.h"
+#include "cli/launcher.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
 #include "conf/override.h"
 #include "dataset/manifest.h"
 #include "dataset/verify.h"
 #include "store/store.h"
-
-extern const struct command command_verify;
-
-static const char help[] =
-	"  FOLDER          of a dataset with its manifest (stoker_manifest.json), which\n"
-	"                  says what should be there\n"
-	"  WORKLOAD        or a built-in workload (stoker show workloads) or a YAML file,\n"
-	"                  whose dataset is compared where dataset.data_folder says\n"
-	"  key=value       any key of the workload; with a folder it changes what the\n"
-	"                  manifest says\n"
-	"  --config-dir DIR\n"
-	"                  look for workloads here first\n"
-	"  --strict        an unknown key is an error, not a warning\n"
-	"  -q, --quiet     no warnings on the terminal\n";
 
 static struct stop_flag stop;
 
@@ -196,37 +183,56 @@ static int verify(struct cli_args *a, struct err *e)
 	return rc;
 }
 
-static int verify_main(int argc, char **argv)
+static int verify_main(const struct command *c, int argc, char **argv)
 {
 	struct cli_args a;
 	struct err e = {0};
-	struct job j = {.speaks = true};
-	int status = 0, rc = cli_args_parse(&a, argc, argv, &e);
+	struct job j = {.speaks = launcher_leads()};
+	int status = 0, rc = cli_args_parse(c, &a, argc, argv, &e);
 
-	if (rc == 0 && a.help) {
-		printf("usage: stoker %s\n\n%s\n%s", command_verify.usage, command_verify.help,
-		       help);
-	} else {
-		if (rc == 0)
-			rc = job_begin(&j, &a, &stop, &status, &e);
-		if (rc == 0)
-			rc = signals_start(&stop, &e);
-		/* of several processes one compares, and the others wait for its outcome */
-		if (rc == 0 && job_leads(&j))
-			rc = verify(&a, &e);
-		if (rc <= 0)
-			rc = job_agree(&j, rc, &e);
-		if (rc < 0)
-			status = job_fail(&j, &e);
-		job_end(&j);
-	}
+	if (rc == 0)
+		rc = job_begin(&j, &a, &stop, &status, &e);
+	if (rc == 0)
+		rc = signals_start(&stop, &e);
+	/* of several processes one compares, and the others wait for its outcome */
+	if (rc == 0 && job_leads(&j))
+		rc = verify(&a, &e);
+	if (rc <= 0)
+		rc = job_agree(&j, rc, &e);
+	if (rc < 0)
+		status = job_fail(&j, &e);
+	job_end(&j);
 	cli_args_release(&a);
 	return status;
 }
 
+static const struct flag operand_folder = {
+	.name = "FOLDER",
+	.help = "the folder of a dataset; its manifest (stoker_manifest.json) says what it should "
+		"hold"};
+static const struct flag operand_or_workload = {
+	.name = "WORKLOAD",
+	.help = "or a built-in workload ('stoker show workloads' lists them) or a YAML file: the "
+		"dataset in its dataset.data_folder is compared"};
+static const struct flag operand_change = {
+	.name = "key=value",
+	.help = "any key of the workload; with a folder, it replaces what the manifest says"};
+
+static const struct flag *const flags[] = {&operand_folder,
+					   &operand_or_workload,
+					   &operand_change,
+					   &flag_config_dir,
+					   &flag_strict,
+					   &flag_quiet,
+					   &flag_progress,
+					   &flag_progress_file,
+					   &flag_progress_interval,
+					   NULL};
+
 const struct command command_verify = {
 	.name = "verify",
-	.usage = "verify FOLDER|WORKLOAD [key=value ...]",
+	.operands = "FOLDER|WORKLOAD [key=value ...]",
 	.help = "Compare every byte of a dataset with what generation writes.",
+	.flags = flags,
 	.main = verify_main,
 };

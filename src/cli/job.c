@@ -160,22 +160,18 @@ int job_main(const struct command *c, int argc, char **argv, const struct stop_f
 {
 	struct cli_args a;
 	struct err e = {0};
-	struct job j = {.speaks = true};
-	int status = 0, rc = cli_args_parse(&a, argc, argv, &e);
+	struct job j = {.speaks = launcher_leads()};
+	int status = 0, rc = cli_args_parse(c, &a, argc, argv, &e);
 
 	/* under DLIO's name, what DLIO prints */
 	a.verbose = a.verbose || strcmp(path_basename(argv[0]), "dlio_benchmark") == 0;
-	if (rc == 0 && a.help) {
-		printf("usage: stoker %s\n\n%s\n%s", c->usage, c->help, cli_args_help);
-	} else {
-		if (rc == 0)
-			rc = job_begin(&j, &a, stop, &status, &e);
-		if (rc < 0)
-			status = job_fail(&j, &e);
-		else if (rc == 0)
-			status = work(&a, &j, &e);
-		job_end(&j);
-	}
+	if (rc == 0)
+		rc = job_begin(&j, &a, stop, &status, &e);
+	if (rc < 0)
+		status = job_fail(&j, &e);
+	else if (rc == 0)
+		status = work(&a, &j, &e);
+	job_end(&j);
 	cli_args_release(&a);
 	return status;
 }

@@ -20,7 +20,7 @@ static void usage(FILE *out)
 	      out);
 	for (size_t i = 0; command_table[i]; i++)
 		fprintf(out, "  %-10s %s\n", command_table[i]->name, command_table[i]->help);
-	fputs("\nstoker COMMAND --help says more; stoker show lists what there is to use.\n", out);
+	fputs("\n'stoker COMMAND --help' lists the options of a command.\n", out);
 }
 
 int cli_fail(const struct err *e)
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
 	/* who ignores the ends of children is not told how they ended, and may hand that on */
 	signal(SIGCHLD, SIG_DFL);
 	if (strcmp(path_basename(argv[0]), "dlio_benchmark") == 0)
-		return finish(find("run")->main(argc, argv));
+		return finish(command_main(find("run"), argc, argv));
 	if (argc < 2) {
 		usage(stderr);
 		return 2;
@@ -91,7 +91,7 @@ int main(int argc, char **argv)
 	if (c && c->alone && !launcher_leads())
 		return 0;
 	if (c)
-		return finish(c->main(argc - 1, argv + 1));
+		return finish(command_main(c, argc - 1, argv + 1));
 	for (; command_table[n]; n++)
 		names[n] = command_table[n]->name;
 	near = str_nearest(argv[1], names, n);

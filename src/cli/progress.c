@@ -26,26 +26,20 @@ static const double usual_s[] = {
 
 static int find_mode(const struct cli_args *a, enum progress_mode *mode, struct err *e)
 {
-	const char *name = a->progress ? a->progress : "auto";
+	static const enum progress_mode modes[] = {[PROGRESS_CHOICE_AUTO] = PROGRESS_NONE,
+						   [PROGRESS_CHOICE_PANEL] = PROGRESS_PANEL,
+						   [PROGRESS_CHOICE_LINES] = PROGRESS_LINES,
+						   [PROGRESS_CHOICE_JSON] = PROGRESS_JSON,
+						   [PROGRESS_CHOICE_NONE] = PROGRESS_NONE};
 	bool draws = terminal_can_draw(STDERR_FILENO);
 
-	if (strcmp(name, "auto") == 0)
+	*mode = modes[a->progress];
+	if (a->progress == PROGRESS_CHOICE_AUTO)
 		*mode = draws ? PROGRESS_PANEL : PROGRESS_LINES;
-	else if (strcmp(name, "panel") == 0)
-		*mode = PROGRESS_PANEL;
-	else if (strcmp(name, "lines") == 0)
-		*mode = PROGRESS_LINES;
-	else if (strcmp(name, "json") == 0)
-		*mode = PROGRESS_JSON;
-	else if (strcmp(name, "none") == 0)
-		*mode = PROGRESS_NONE;
-	else
-		return err_set(e, ERR_USAGE,
-			       "--progress: '%s' is none of auto, panel, lines, json, none", name);
 	if (*mode == PROGRESS_PANEL && !draws)
 		return err_set(e, ERR_USAGE,
-			       "--progress panel: stderr is no terminal whose cursor can be moved "
-			       "(TERM is not set, or dumb): use lines, or json");
+			       "--progress panel: stderr is not a terminal with a movable cursor "
+			       "(or TERM is unset or dumb): use lines or json");
 	if (a->quiet)
 		*mode = PROGRESS_NONE;
 	return 0;

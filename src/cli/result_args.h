@@ -5,14 +5,16 @@
 
 #include "base/err.h"
 #include "cli/cli.h"
+#include "cli/flags.h"
 
 struct result_args {
 	bool json, check;
-	const char *const *folder; /* borrowed from argv */
+	const char **folder; /* of argc entries; the texts are borrowed from argv */
 	size_t folders;
 };
 
-/* 1: the help was asked for, and printed. ERR_USAGE for an option that the command does not have.
- */
-int result_args_parse(struct result_args *a, const struct command *c, const char *help, int argc,
-		      char **argv, struct err *e);
+extern const struct flag flag_json;
+
+/* 1: the help was printed. Free a->folder in any case. */
+int result_args_parse(struct result_args *a, const struct command *c, int argc, char **argv,
+		      struct err *e);

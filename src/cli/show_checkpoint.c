@@ -156,26 +156,25 @@ static void print_plan(const struct workload *w, const struct checkpoint_plan *p
 	free(kinds.v);
 }
 
-int show_checkpoint(int argc, char **argv)
+int show_checkpoint(const struct command *c, int argc, char **argv)
 {
 	struct cli_args a;
 	struct workload w = {0};
 	struct checkpoint_plan p;
 	struct err e = {0};
-	int status = 0, rc = cli_args_parse(&a, argc, argv, &e);
+	int rc = cli_args_parse(c, &a, argc, argv, &e);
 
 	a.inspect = true;
-	if (rc == 0)
-		rc = cli_load_workload(&a, clock_wall_ns(), &w, &e);
-	if (rc == 0)
-		rc = checkpoint_plan_init(&p, &w, a.ranks, &e);
 	if (rc == 0) {
-		print_plan(&w, &p);
-		checkpoint_plan_release(&p);
-	} else {
-		status = cli_fail(&e);
+		rc = cli_load_workload(&a, clock_wall_ns(), &w, &e);
+		if (rc == 0)
+			rc = checkpoint_plan_init(&p, &w, a.ranks, &e);
+		if (rc == 0) {
+			print_plan(&w, &p);
+			checkpoint_plan_release(&p);
+		}
 	}
 	workload_release(&w);
 	cli_args_release(&a);
-	return status;
+	return rc < 0 ? cli_fail(&e) : 0;
 }

@@ -1,4 +1,4 @@
 #pragma once
-/* stoker show checkpoint: what each rank would write, without writing it. argv[0] is the topic.
- * Returns the exit status. */
-int show_checkpoint(int argc, char **argv);
+/* stoker show checkpoint: what each rank would write, without writing it. The main of a command. */
+struct command;
+int show_checkpoint(const struct command *c, int argc, char **argv);

@@ -202,21 +202,6 @@ void workload_docs_markdown(struct buf *out)
 	put_stores(out);
 }
 
-/* roff: a leading dot or quote is a command, a backslash an escape, a plain - a hyphen. */
-static void put_roff(struct buf *out, const char *text)
-{
-	if (*text == '.' || *text == '\'')
-		buf_puts(out, "\\&");
-	for (; *text; text++) {
-		if (*text == '\\')
-			buf_puts(out, "\\e");
-		else if (*text == '-')
-			buf_puts(out, "\\-");
-		else
-			buf_putc(out, *text);
-	}
-}
-
 void workload_man(struct buf *out)
 {
 	buf_puts(out, ".SH WORKLOAD KEYS\n");
@@ -226,14 +211,14 @@ void workload_man(struct buf *out)
 
 		put_kind(row, &kind);
 		buf_puts(out, ".TP\n.B ");
-		put_roff(out, row->key);
+		buf_put_roff(out, row->key);
 		buf_puts(out, "\n");
-		put_roff(out, row->help);
+		buf_put_roff(out, row->help);
 		buf_puts(out, "\nType: ");
-		put_roff(out, kind.data);
+		buf_put_roff(out, kind.data);
 		if (row->def && row->def[0]) {
 			buf_puts(out, "; default ");
-			put_roff(out, row->def);
+			buf_put_roff(out, row->def);
 		}
 		buf_puts(out, row->flags & OPT_UNUSED ? ". No effect.\n" : ".\n");
 		buf_release(&kind);

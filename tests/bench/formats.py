@@ -75,8 +75,8 @@ def run(data, out, base, access, decode):
     return tuple(sum(x[part] for x in epochs) / EPOCHS for part in ("wall_s", "cpu_s"))
 
 
-def generate(data, out, base):
-    argv = tiny(data, out, **base)
+def generate(data, base):
+    argv = tiny(data, None, **base)
     begin, before = time.perf_counter(), os.times()
     subprocess.run([STOKER, "generate", *map(str, argv)], check=True, stdout=subprocess.DEVNULL)
     after = os.times()
@@ -151,14 +151,14 @@ def generation(data, out, base):
     ours, plain = [], []
     for i in range(RUNS):
         shutil.rmtree(data, ignore_errors=True)
-        ours.append(generate(data, out, base))
+        ours.append(generate(data, base))
         names = sorted(str(p) for p in (data / "train").iterdir())
         copies = out / "plain"
         copies.mkdir(parents=True)
         each = sum(map(os.path.getsize, names)) // len(names)
         plain.append(tool("\n".join(str(copies / str(k)) for k in range(len(names))), "write", BUFFER, each)[1:])
         shutil.rmtree(copies)
-    start = [generate(data, out, base) for _ in range(3)]
+    start = [generate(data, base) for _ in range(3)]
     return [tuple(max(a - median(start, i), 1e-6) for i, a in enumerate(o)) for o in ours], plain
 
 

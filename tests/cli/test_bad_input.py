@@ -69,7 +69,7 @@ def configuration(tmp):
     refused([*run, "framework=tensorflow"], 2, "set reader.data_loader=tensorflow too")
     if os.path.isdir("/dev/shm"):  # memory, which the store refuses: nothing is left there
         with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
-            refused(["generate", *tiny(f"{memory}/d", tmp / "o", dataset__num_subfolders_train=2), "storage.store=direct"],
+            refused(["generate", *tiny(f"{memory}/d", None, dataset__num_subfolders_train=2), "storage.store=direct"],
                     1, "tmpfs")
             assert not os.listdir(memory), list(pathlib.Path(memory).rglob("*"))
     design = tmp / "design.csv"
@@ -105,7 +105,7 @@ def dataset(tmp):
     flipped[2000] ^= 1
     (data / "train/img_3_of_8.npz").write_bytes(flipped)
     refused(["run", *tiny(data, out, **base)], 1, "img_3_of_8.npz", "crc")
-    refused(["verify", *tiny(data, out)], 1, "img_3_of_8.npz", "2000")
+    refused(["verify", *tiny(data, None)], 1, "img_3_of_8.npz", "2000")
     (data / "train/img_3_of_8.npz").write_bytes(b"\0" * len(whole))
     refused(["run", *tiny(data, out, **base)], 1, "img_3_of_8.npz")
     (data / "train/img_3_of_8.npz").write_bytes(whole)
@@ -169,7 +169,7 @@ def read_only(tmp):
 
 def kill_and_resume(tmp):
     data = tmp / "killed"
-    args = tiny(data, tmp / "out", files=300, dataset__record_length_bytes=1 << 18)
+    args = tiny(data, None, files=300, dataset__record_length_bytes=1 << 18)
     args = [a for a in args if a != "-q"]
     for delay in (0.05, 0.1, 0.2, 0.3):
         p = subprocess.Popen([STOKER, "generate", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -21,7 +21,7 @@ class Data:
             dataset__num_files_eval=4, dataset__record_length_bytes=2048, workflow__evaluation="true",
             reader__batch_size_eval=1, train__computation_time=0, evaluation__eval_time=0, train__epochs=2)
         self.data = tmp / f"{fmt}{per_file}"
-        stoker("generate", *tiny(self.data, tmp / "out", **self.keys))
+        stoker("generate", *tiny(self.data, None, **self.keys))
         self.keys["workflow__generate_data"] = "false"
 
     def run(self, ranks, status=0, **keys):

@@ -26,7 +26,7 @@ def outputs(tmp):
     return {
         "report -o": (["report", "out", "-o"], "<!doctype html>"),
         "report --csv": (["report", "out", "-o", tmp / "page.html", "--csv"], "model"),
-        "study report -o": (["study", "report", *study, "--results", "out", "-o"], "<!doctype html>"),
+        "study report -o": (["study", "report", "d.csv", "--results", "out", "-o"], "<!doctype html>"),
         "status --svg": (["study", "status", *study, "--svg"], "<svg "),
         "sbatch -o": (["study", "sbatch", *study, "-o"], "#!/bin/bash"),
     }

@@ -52,7 +52,7 @@ class Rig:
         self.data, self.out = tmp / "data", tmp / "out"
         self.keys = dict(files=24, dataset__record_length_bytes=MIB, reader__batch_size=4, reader__read_threads=2,
                          train__epochs=3, train__computation_time=0.002, dataset__num_subfolders_train=2, **keys)
-        stoker("generate", *tiny(self.data, self.out, **self.keys))
+        stoker("generate", *tiny(self.data, None, **self.keys))
         self.files = sorted((self.data / "train").rglob("*.*"))
         self.bytes = sum(f.stat().st_size for f in self.files)
         assert len(self.files) == 24
@@ -183,7 +183,7 @@ def direct(rig):
     assert rig.verdict("cache")[0] == "pass"
     # what is generated so leaves nothing either
     shutil.rmtree(rig.data)
-    stoker("generate", *tiny(rig.data, rig.out, **rig.keys, storage__store="direct"))
+    stoker("generate", *tiny(rig.data, None, **rig.keys, storage__store="direct"))
     assert rig.resident() == 0
     stoker("verify", rig.data)
     print("   direct, odirect: no growth, and the device was read although the cache was warm")

@@ -49,8 +49,8 @@ def one(fmt, base, tmp):
         keys = dict(fmt=fmt, files=6, dataset__num_samples_per_file=samples, dataset__num_files_eval=2,
                     dataset__record_length_bytes=70000, workflow__evaluation="true", reader__batch_size_eval=1,
                     train__computation_time=0, evaluation__eval_time=0)
-        stoker("generate", *tiny(data, out, storage__store=base, **keys))
-        stoker("verify", *tiny(data, out, storage__store=base, **keys))
+        stoker("generate", *tiny(data, None, storage__store=base, **keys))
+        stoker("verify", *tiny(data, None, storage__store=base, **keys))
         stoker("verify", data)
         for access in ("framework", "native"):
             # maps pages of the cache itself

@@ -92,7 +92,7 @@ def name(i):
 
 def requests(tmp):
     data = tmp / "data"
-    stoker("generate", *tiny(data, tmp / "out", **TF))
+    stoker("generate", *tiny(data, None, **TF))
     for k, transfer in ((0, 262144), (1, 65536), (2, None), (2, 0)):
         keys = {} if transfer is None else {"reader__transfer_size": transfer}
         t = traced(tmp, data, reader__read_threads=k, **keys)
@@ -129,7 +129,7 @@ def shapes(tmp):
         keys = dict(TF, fmt=fmt, files=files, dataset__num_samples_per_file=samples,
                     dataset__record_length_bytes=2000, dataset__num_files_eval=8, workflow__evaluation="true",
                     evaluation__eval_time=0, reader__batch_size_eval=1, **extra)
-        stoker("generate", *tiny(data, tmp / "out", **keys))
+        stoker("generate", *tiny(data, None, **keys))
         for ranks in (1, 4):
             for threads, prefetch, calls in ((0, 0, 0), (1, 2, 1), (3, -1, -1)):
                 stoker("run", "-n", ranks, *tiny(
@@ -149,7 +149,7 @@ def compat(tmp):
     keys = dict(TF, dataset__num_samples_per_file=1, compat__dlio="true", reader__file_shuffle="seed",
                 reader__read_threads=0)
     data = tmp / "compat"
-    stoker("generate", *tiny(data, tmp / "out", **keys))
+    stoker("generate", *tiny(data, None, **keys))
     if SANITIZED or not shutil.which("strace"):
         return
     t = traced(tmp, data, **{k: v for k, v in keys.items() if k not in TF or TF[k] != v})

@@ -85,7 +85,7 @@ def npy(tmp):
     data, size, head = tmp / "npy", 40000, 128
     keys = dict(fmt="npy", files=9, dataset__record_length_bytes=size, reader__data_loader="native_dali",
                 reader__sample_shuffle="off", train__computation_time=0, reader__batch_size=1)
-    stoker("generate", *tiny(data, tmp / "out", **keys))
+    stoker("generate", *tiny(data, None, **keys))
     keys["workflow__generate_data"] = "false"
     stored = (data / "train/img_0_of_9.npy").stat().st_size
     payload = stored - head
@@ -130,7 +130,7 @@ def tfrecord(tmp):
     data = tmp / "tfrecord"
     keys = dict(fmt="tfrecord", files=3, dataset__num_samples_per_file=4, dataset__record_length_bytes=9000,
                 reader__data_loader="native_dali", reader__sample_shuffle="off", train__computation_time=0)
-    stoker("generate", *tiny(data, tmp / "out", **keys))
+    stoker("generate", *tiny(data, None, **keys))
     keys["workflow__generate_data"] = "false"
     index = [tuple(int(x) for x in line.split())
              for line in (data / "index/train/img_1_of_3.tfrecord.idx").read_text().splitlines()]
@@ -160,7 +160,7 @@ def transport(tmp):
     data, size = tmp / "npz", 65536
     keys = dict(files=8, dataset__record_length_bytes=size, framework="pytorch", train__computation_time=0,
                 reader__batch_size=2)
-    stoker("generate", *tiny(data, tmp / "out", **keys))
+    stoker("generate", *tiny(data, None, **keys))
     keys.update(workflow__generate_data="false", reader__transport="shared_memory")
     for pin in ("false", "true"):
         calls = trace(["run", *tiny(data, tmp / "out", **dict(keys, reader__pin_thread=pin))], "/dev/shm/stoker_")

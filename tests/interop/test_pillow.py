@@ -149,7 +149,7 @@ def check_noise(folder):
     """Generated files are as large and as bright as Pillow's of noise; nothing is found to compress."""
     data = pathlib.Path(folder) / "data"
     subprocess.run([os.environ["STOKER"], "generate"] +
-                   [str(x) for x in tiny(data, data, fmt="jpeg", files=3, dataset__record_length_bytes=1000 * 1000)],
+                   [str(x) for x in tiny(data, None, fmt="jpeg", files=3, dataset__record_length_bytes=1000 * 1000)],
                    check=True, stdout=subprocess.DEVNULL)
     pillow([("noise", sorted(str(p) for p in (data / "train").iterdir()), (1000, 1000))])
 

@@ -24,7 +24,7 @@ def au(out):
 
 with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
     data = f"{tmp}/data"
-    stoker("generate", *arguments(data, f"{tmp}/unused", 1))
+    stoker("generate", *arguments(data, None, 1))
 
     def once(attempt):
         seen = {}
