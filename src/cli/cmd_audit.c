@@ -79,7 +79,7 @@ static const struct flag *const flags[] = {&operand_result, &flag_json, &flag_ch
 const struct command command_audit = {
 	.name = "audit",
 	.operands = "RESULT...",
-	.help = "Check whether results, Stoker's or DLIO's, are valid, with evidence.",
+	.help = "Check whether results, Stoker's or DLIO's, are valid, and why.",
 	.about = "Results given together are also compared with each other: this shows, for "
 		 "example, a run that read the dataset of another one.",
 	.flags = flags,

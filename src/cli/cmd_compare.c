@@ -104,7 +104,7 @@ static const struct flag *const flags[] = {&operand_side, &flag_json, &flag_chec
 const struct command command_compare = {
 	.name = "compare",
 	.operands = "A B",
-	.help = "Compare two results or two sets of repetitions, with a stated test.",
+	.help = "Compare two results or sets of repetitions, with a stated test.",
 	.about = "Repetitions are compared by the means of their runs, single runs by their "
 		 "epochs, with Welch's t-test at the 5 % level. Results of DLIO are accepted too.",
 	.flags = flags,
