@@ -14,31 +14,36 @@
 static _Atomic int threshold = LOG_WARNING;
 static _Atomic int console = LOG_CONSOLE_ALL;
 static _Atomic int file_fd = -1;
+static _Atomic int file_errno; /* of the first line that the file did not take whole; 0: none */
+static char file_path[4096];   /* written while no file is open */
 static _Atomic(const struct log_sink *) console_sink;
 
 void log_set_level(enum log_level level)
 {
-	threshold = (int)level;
+	atomic_store_explicit(&threshold, (int)level, memory_order_relaxed);
 }
 
 void log_set_console(enum log_console what)
 {
-	console = (int)what;
+	atomic_store_explicit(&console, (int)what, memory_order_relaxed);
 }
 
 void log_set_sink(const struct log_sink *sink)
 {
-	atomic_store(&console_sink, sink);
+	/* who finds it sees what it points to */
+	atomic_store_explicit(&console_sink, sink, memory_order_release);
 }
 
 /* OUTPUT lines tell how far the run is, although their level is above that of warnings. */
 static bool on_console(enum log_level level)
 {
+	int what = atomic_load_explicit(&console, memory_order_relaxed);
+
 	if (level >= LOG_ERROR)
 		return true;
 	if (level == LOG_WARNING)
-		return console >= LOG_CONSOLE_WARNINGS;
-	return console == LOG_CONSOLE_ALL;
+		return what >= LOG_CONSOLE_WARNINGS;
+	return what == LOG_CONSOLE_ALL;
 }
 
 int log_open(const char *path, struct err *e)
@@ -48,18 +53,28 @@ int log_open(const char *path, struct err *e)
 
 	if (fd < 0)
 		return err_sys(e, errno, "cannot create the log file '%s'", path);
-	old = atomic_exchange(&file_fd, fd);
+	old = atomic_exchange_explicit(&file_fd, -1, memory_order_acq_rel);
 	if (old >= 0)
 		close(old);
+	snprintf(file_path, sizeof(file_path), "%s", path);
+	atomic_store_explicit(&file_errno, 0, memory_order_relaxed);
+	atomic_store_explicit(&file_fd, fd, memory_order_release);
 	return 0;
 }
 
 int log_close(struct err *e)
 {
-	int fd = atomic_exchange(&file_fd, -1);
+	int fd = atomic_exchange_explicit(&file_fd, -1, memory_order_acq_rel);
+	int failed;
 
-	if (fd >= 0 && close(fd) != 0)
-		return err_sys(e, errno, "cannot finish writing the log file");
+	if (fd < 0)
+		return 0;
+	/* some file systems tell only now that there was no space */
+	failed = close(fd) != 0 ? errno : 0;
+	if (atomic_load_explicit(&file_errno, memory_order_relaxed))
+		failed = atomic_load_explicit(&file_errno, memory_order_relaxed);
+	if (failed)
+		return err_sys(e, failed, "the log file '%s' is incomplete", file_path);
 	return 0;
 }
 
@@ -80,7 +95,8 @@ static const char *level_name(enum log_level level)
 	return "LOG";
 }
 
-static void write_line(int fd, const char *s, size_t n)
+/* 0, or the errno of what kept it from being written whole. */
+static int write_line(int fd, const char *s, size_t n)
 {
 	while (n > 0) {
 		ssize_t w = write(fd, s, n);
@@ -88,22 +104,33 @@ static void write_line(int fd, const char *s, size_t n)
 		if (w < 0) {
 			if (errno == EINTR)
 				continue;
-			return; /* nowhere left to report to */
+			return errno;
 		}
 		s += w;
 		n -= (size_t)w;
 	}
+	return 0;
+}
+
+/* Later lines are still tried, as space may be freed. */
+static void write_to_file(int fd, const char *s, size_t n)
+{
+	int failed = write_line(fd, s, n), none = 0;
+
+	if (failed)
+		atomic_compare_exchange_strong_explicit(&file_errno, &none, failed,
+							memory_order_relaxed, memory_order_relaxed);
 }
 
 void log_msg(enum log_level level, const char *fmt, ...)
 {
-	const struct log_sink *sink = atomic_load(&console_sink);
+	const struct log_sink *sink = atomic_load_explicit(&console_sink, memory_order_acquire);
 	char line[2048];
 	va_list ap;
 	int head, body, fd;
 	size_t n;
 
-	if ((int)level < threshold)
+	if ((int)level < atomic_load_explicit(&threshold, memory_order_relaxed))
 		return;
 	head = snprintf(line, sizeof(line), "[%s] ", level_name(level));
 	va_start(ap, fmt);
@@ -118,8 +145,8 @@ void log_msg(enum log_level level, const char *fmt, ...)
 	if (on_console(level) && sink)
 		sink->line(sink->arg, line, n);
 	else if (on_console(level))
-		write_line(STDERR_FILENO, line, n);
-	fd = file_fd;
+		(void)write_line(STDERR_FILENO, line, n); /* nowhere left to report to */
+	fd = atomic_load_explicit(&file_fd, memory_order_acquire);
 	if (fd >= 0)
-		write_line(fd, line, n);
+		write_to_file(fd, line, n);
 }

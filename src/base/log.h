@@ -25,7 +25,8 @@ struct log_sink {
 void log_set_sink(const struct log_sink *sink);
 /* Truncates or creates the log file. */
 int log_open(const char *path, struct err *e);
-/* Flushes and closes it; reports a failed close. Safe when none is open. */
+/* Closes it. Negative when a line was not written whole since log_open, or closing failed: `e`
+ * names the file. Does nothing when none is open. */
 int log_close(struct err *e);
 
 void log_msg(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

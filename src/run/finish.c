@@ -378,31 +378,36 @@ static int write_trace(const struct run_plan *p, struct result *r, struct err *e
 
 /* ---- the whole ---- */
 
+/* A failure after the run, or another beside its own: a run ends with one sentence, the first. */
+static void add_failure(int *rc, struct err *cause, int failed, const struct err *why)
+{
+	if (failed < 0 && *rc < 0)
+		log_error("%s", why->text);
+	if (failed < 0 && *rc == 0) {
+		*rc = failed;
+		*cause = *why;
+	}
+}
+
 int finish_run(const struct run_plan *p, struct run_shared *shared, const struct stop_flag *stop,
 	       struct result *r, int rc, struct err *cause)
 {
-	struct err unwritten = {0}, untraced = {0};
-	int write_rc = 0, trace_rc;
+	struct err why = {0};
+	int failed;
 
 	/* of this process and by its clock: before all is one result */
-	trace_rc = write_trace(p, r, &untraced);
+	failed = write_trace(p, r, &why);
 	gather_result(p->at, r, &rc, cause);
-	if (trace_rc < 0) {
-		log_error("%s", untraced.text);
-		if (rc == 0) {
-			rc = trace_rc;
-			*cause = untraced;
-		}
-	}
+	/* elsewhere nobody prints the cause */
+	if (failed < 0 && !r->speaks)
+		log_error("%s", why.text);
+	if (failed < 0 && (r->speaks || rc == 0))
+		add_failure(&rc, cause, failed, &why);
 	if (!r->speaks)
 		return rc;
-	if (r->trained && r->rank) {
-		struct err proof = {0};
-
-		if (prove_order(p, shared, stop, r, &proof) < 0 && rc == 0) {
-			*cause = proof;
-			rc = proof.code;
-		}
+	if (r->trained && r->rank && prove_order(p, shared, stop, r, &why) < 0 && rc == 0) {
+		*cause = why;
+		rc = why.code;
 	}
 	r->end_wall_ns = clock_wall_ns();
 	r->peak_rss_bytes = proc_peak_rss_bytes();
@@ -412,13 +417,7 @@ int finish_run(const struct run_plan *p, struct run_shared *shared, const struct
 	if (rc < 0)
 		r->reason = *cause;
 	if (r->folder[0] && (r->trained || r->generated || r->checkpointed))
-		write_rc = write_results(p, r, &unwritten);
-	/* the first cause is the one to tell; the other one is at least logged */
-	if (write_rc < 0 && rc < 0)
-		log_error("%s", unwritten.text);
-	if (write_rc < 0 && rc == 0) {
-		rc = write_rc;
-		*cause = unwritten;
-	}
+		add_failure(&rc, cause, write_results(p, r, &why), &why);
+	add_failure(&rc, cause, log_close(&why), &why);
 	return conclude(p->at, r, rc);
 }

@@ -12,7 +12,8 @@
 int finish_open_folder(const struct workload *w, const char *folder, struct file_lock *lock,
 		       struct err *e);
 /* Brings this process's part of the result to process 0, which merges all, proves the order, judges
- * and writes; r->speaks tells who did so. `rc` and `cause` are those of what went before, and
- * become those of the run; the code is returned. `stop` (may be NULL) cuts long proofs short. */
+ * and writes, and closes the log; r->speaks tells who did so. `rc` and `cause` are those of what
+ * went before, and become those of the run; the code is returned. `stop` (may be NULL) cuts long
+ * proofs short. */
 int finish_run(const struct run_plan *p, struct run_shared *shared, const struct stop_flag *stop,
 	       struct result *r, int rc, struct err *cause);

@@ -453,7 +453,6 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	rc = finish_run(&run->plan, &run->shared, o->stop, r, rc, &cause);
 	if (rc < 0)
 		*e = cause;
-	log_close(rc ? NULL : e);
 	file_unlock(&run->output);
 	/* a stuck thread still uses them; the process is about to end */
 	if (!r->stuck)
