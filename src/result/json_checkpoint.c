@@ -69,7 +69,8 @@ static json_t *all_measures(const struct result *r, bool load)
 	if (sum) {
 		io_stat_init(sum);
 		for (uint32_t k = 0; k < r->ranks; k++)
-			io_stat_merge(sum, load ? &r->rank[k].load_io : &r->rank[k].save_io);
+			if (load ? r->rank[k].load_io : r->rank[k].save_io)
+				io_stat_merge(sum, load ? r->rank[k].load_io : r->rank[k].save_io);
 		json_put(o, "io", json_io(sum));
 	}
 	free(sum);

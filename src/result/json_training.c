@@ -207,8 +207,10 @@ static json_t *merged_io(const struct result *r, bool eval, json_t *totals)
 	if (!sum)
 		return json_null();
 	io_stat_init(sum);
-	for (uint32_t k = 0; k < r->ranks; k++)
-		io_stat_merge(sum, eval ? &r->rank[k].eval_io : &r->rank[k].train_io);
+	for (uint32_t k = 0; k < r->ranks && !eval; k++)
+		io_stat_merge(sum, &r->rank[k].train_io);
+	if (eval && r->eval_io)
+		io_stat_merge(sum, r->eval_io);
 	asked = sum->kind[IO_DATA].asked_bytes + sum->kind[IO_META].asked_bytes;
 	returned = sum->kind[IO_DATA].returned_bytes + sum->kind[IO_META].returned_bytes;
 	json_put_int(totals, "asked_bytes", asked);

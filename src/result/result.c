@@ -23,6 +23,8 @@ static void release_rank(struct rank_result *k, uint32_t epochs)
 		free(ep->eval.step);
 	}
 	free(k->epoch);
+	free(k->save_io);
+	free(k->load_io);
 }
 
 static void release_usage(struct epoch_usage *u)
@@ -50,6 +52,7 @@ void result_release(struct result *r)
 	judgement_release(&r->judged);
 	free(r->process);
 	free(r->rank);
+	free(r->eval_io);
 	free(r->usage);
 	host_facts_release(&r->host);
 	system_facts_release(&r->system);

@@ -74,9 +74,10 @@ struct rank_epoch {
 };
 
 struct rank_result {
-	struct rank_epoch *epoch;         /* `epochs_begun` of struct result are valid */
-	struct io_stat train_io, eval_io; /* all epochs, merged over this rank's workers */
-	struct io_stat save_io, load_io;  /* of checkpoints */
+	struct rank_epoch *epoch; /* `epochs_begun` of struct result are valid */
+	struct io_stat train_io;  /* all epochs, merged over this rank's workers */
+	struct io_stat *save_io,
+		*load_io; /* of checkpoints; NULL: none are written, or read back */
 	int64_t worker_busy_ns, worker_idle_ns, preprocess_ns;
 	int64_t drain_ns; /* after the last epoch: for the checkpoint under way */
 	int64_t transport_ns, unpack_ns, pin_ns; /* as in struct worker_stat */
@@ -152,7 +153,8 @@ struct result {
 	uint64_t steps_per_epoch, eval_steps; /* planned, after whole-batch cutting */
 	uint64_t dropped_samples;             /* an epoch; fill no whole step */
 	struct rank_result *rank;             /* `ranks_here` of them, from first_rank on */
-	uint32_t ranks_here, first_rank;      /* all, from 0, where results are written */
+	struct io_stat *eval_io; /* of evaluations, all ranks here; NULL: nothing is evaluated */
+	uint32_t ranks_here, first_rank; /* all, from 0, where results are written */
 	struct epoch_usage *usage; /* epochs_planned of them; sums over processes, but wall_ns */
 	struct host_io_source *host_source; /* owned: what is below the dataset's folder here */
 	struct result_process *process;     /* `processes` of them; NULL: this process was alone */

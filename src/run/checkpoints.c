@@ -147,14 +147,14 @@ int checkpoints_check(const struct run_plan *p, struct result *r, struct err *e)
 uint64_t checkpoints_bytes(const struct run_plan *p)
 {
 	const struct workload *w = p->w;
-	uint64_t n, saves, each;
+	uint64_t n, saves, each, counters = plan_saves(p) + (p->loads > 0);
 
 	if (!p->checkpoint)
 		return 0;
 	n = checkpoint_memory_bytes(p->checkpoint);
 	for (uint32_t k = p->at->first; k < p->at->first + p->at->locals; k++)
 		n += checkpoint_rank_memory_bytes(p->checkpoint, p->store, k) +
-		     2 * sizeof(struct io_stat) +
+		     counters * sizeof(struct io_stat) +
 		     (w->run.trace == TRACE_OFF
 			      ? 0
 			      : trace_ring_named_bytes((uint64_t)w->run.trace_events)) +
@@ -300,6 +300,22 @@ static uint64_t folder_device(const struct run_plan *p)
 	return st.device;
 }
 
+static int allocate_counters(struct rank_checkpoints *c, struct err *e)
+{
+	struct io_stat **io[] = {plan_saves(c->plan) ? &c->out->save_io : NULL,
+				 c->plan->loads ? &c->out->load_io : NULL};
+
+	for (size_t i = 0; i < sizeof(io) / sizeof(io[0]); i++) {
+		if (!io[i])
+			continue;
+		*io[i] = try_calloc(1, sizeof(**io[i]), "the counters of checkpoints", e);
+		if (!*io[i])
+			return -ENOMEM;
+		io_stat_init(*io[i]);
+	}
+	return 0;
+}
+
 static int allocate_lists(struct rank_checkpoints *c, struct err *e)
 {
 	size_t all = 0;
@@ -396,16 +412,19 @@ int checkpoints_open(struct rank_checkpoints *c, struct err *e)
 
 	if (!c->plan->checkpoint)
 		return 0;
+	rc = allocate_counters(c, e);
+	if (rc < 0)
+		return rc;
 	c->device = folder_device(c->plan);
 	c->io = (struct io){.store = c->plan->store,
-			    .stat = &c->out->save_io,
+			    .stat = c->out->save_io,
 			    .stop = &c->shared->stop.flag,
 			    .progress_ns = &c->live->progress_ns};
 	c->io.trace =
 		trace_ring_named(c->r->trace, c->comm->rank,
 				 !(c->plan->w->checkpoint.async && c->plan->w->workflow.train));
 	c->load_io = c->io;
-	c->load_io.stat = &c->out->load_io;
+	c->load_io.stat = c->out->load_io;
 	rc = trace_check(c->r->trace, e);
 	c->source = recovery_rank(c->plan, c->comm->rank, e);
 	if (rc == 0 && c->source < 0)

@@ -137,7 +137,6 @@ static int widen_ranks(const struct run_place *at, struct result *r, struct err 
 		}
 		one->lost = true;
 		io_stat_init(&one->train_io);
-		io_stat_init(&one->eval_io);
 		one->epoch = try_calloc(r->epochs_planned, sizeof(*one->epoch), "epochs", e);
 		if (!one->epoch) {
 			while (k-- > 0)

@@ -263,6 +263,8 @@ static bool join_ranks(struct run *run)
 
 		if (k->started && !k->joined)
 			k->joined = run_join(&run->shared.stop, k->thread);
+		if (k->joined)
+			rank_collect_evaluation(k);
 		all = all && (!k->started || k->joined);
 	}
 	return all;

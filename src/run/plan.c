@@ -247,6 +247,8 @@ static uint64_t own_bytes(const struct run_plan *p, uint64_t rank_bytes)
 						      p->d->likely_bytes));
 	for (int kind = 0; kind < DATASET_KINDS && order_list_wanted(p->w); kind++)
 		total = u64_sum(total, order_list_bytes(dataset_samples(p->d, kind)));
+	if (p->eval_steps)
+		total = u64_sum(total, sizeof(struct io_stat));
 	return u64_sum(total, proc_peak_rss_bytes() + UNTOUCHED_BYTES);
 }
 

@@ -56,6 +56,12 @@ int plan_memory(struct run_plan *p, uint64_t rank_bytes, uint64_t checkpoint_byt
 
 /* Writers of the dataset in this process. */
 unsigned plan_generate_threads(const struct run_place *at);
+/* Whether checkpoints are written, however many. */
+static inline bool plan_saves(const struct run_plan *p)
+{
+	return p->saves > 0 || p->save_every_ns > 0;
+}
+
 /* Epoch `epoch`, from 1. Pure. */
 struct epoch_plan plan_epoch(const struct run_plan *p, uint32_t epoch);
 /* The order of an epoch; `list` is that of its kind, for orders that take one. */

@@ -574,9 +574,6 @@ void *rank_main(void *arg)
 		add_reading_times(k, l);
 		k->out->train_busy_ns = k->out->worker_busy_ns;
 	}
-	l = rank_loader(k, DATASET_EVAL);
-	if (l && !k->hung)
-		add_worker_stats(k, l, &k->out->eval_io);
 	checkpoints_close(&k->checkpoints);
 	atomic_store_explicit(&k->live.activity, RANK_DONE, memory_order_relaxed);
 	return NULL;
@@ -614,8 +611,12 @@ int ranks_create(struct rank **out, const struct run_plan *p, struct run_shared 
 	*out = rank;
 	r->rank = try_calloc(p->at->locals, sizeof(*r->rank), "ranks", e);
 	r->usage = try_calloc(p->epochs, sizeof(*r->usage), "epochs", e);
-	if (!rank || !r->rank || !r->usage)
+	if (p->eval_steps)
+		r->eval_io = try_calloc(1, sizeof(*r->eval_io), "the counters of evaluations", e);
+	if (!rank || !r->rank || !r->usage || (p->eval_steps && !r->eval_io))
 		return -ENOMEM;
+	if (r->eval_io)
+		io_stat_init(r->eval_io);
 	r->ranks_here = p->at->locals;
 	r->first_rank = p->at->first;
 	for (uint32_t i = 0; rc == 0 && i < p->at->locals; i++) {
@@ -623,9 +624,6 @@ int ranks_create(struct rank **out, const struct run_plan *p, struct run_shared 
 		struct rank *k = &rank[i];
 
 		io_stat_init(&result->train_io);
-		io_stat_init(&result->eval_io);
-		io_stat_init(&result->save_io);
-		io_stat_init(&result->load_io);
 		k->plan = p;
 		k->shared = shared;
 		k->r = r;
@@ -644,6 +642,14 @@ int ranks_create(struct rank **out, const struct run_plan *p, struct run_shared 
 		return rc;
 	return trace_create(&r->trace, p->at->first, p->at->locals,
 			    (uint32_t)p->w->run.trace_events, e);
+}
+
+void rank_collect_evaluation(struct rank *k)
+{
+	struct loader *l = rank_loader(k, DATASET_EVAL);
+
+	if (l && !k->hung && k->r->eval_io)
+		add_worker_stats(k, l, k->r->eval_io);
 }
 
 bool rank_release_loaders(struct rank *k)

@@ -45,6 +45,8 @@ uint64_t rank_bytes(const struct run_plan *p);
 
 /* The thread's function; `arg` is a struct rank. */
 void *rank_main(void *arg);
+/* Adds what the evaluations of a rank whose thread has ended asked for to r->eval_io. */
+void rank_collect_evaluation(struct rank *k);
 /* Ends the loaders of a rank whose thread has ended; false when a reader is stuck: then nothing it
  * uses may be freed. */
 bool rank_release_loaders(struct rank *k);

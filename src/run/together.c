@@ -261,6 +261,16 @@ static void put_sparse(struct buf *b, const void *p, size_t bytes)
 	}
 }
 
+/* Counters that may not be there. */
+static void put_counters(struct buf *b, const struct io_stat *io)
+{
+	uint64_t there = io != NULL;
+
+	buf_append(b, &there, sizeof(there));
+	if (io)
+		put_sparse(b, io, sizeof(*io));
+}
+
 static void put_text(struct buf *b, const char *s)
 {
 	uint32_t n = (uint32_t)strlen(s);
@@ -289,9 +299,8 @@ static void put_phase(struct buf *b, const struct phase *p)
 static void put_rank(struct buf *b, const struct rank_result *k, uint32_t epochs)
 {
 	put_sparse(b, &k->train_io, sizeof(k->train_io));
-	put_sparse(b, &k->eval_io, sizeof(k->eval_io));
-	put_sparse(b, &k->save_io, sizeof(k->save_io));
-	put_sparse(b, &k->load_io, sizeof(k->load_io));
+	put_counters(b, k->save_io);
+	put_counters(b, k->load_io);
 	buf_append(b, &k->worker_busy_ns,
 		   sizeof(*k) - offsetof(struct rank_result, worker_busy_ns));
 	for (uint32_t i = 0; i < epochs; i++) {
@@ -349,6 +358,7 @@ void part_pack(const struct run_place *at, const struct result *r, struct buf *o
 	}
 	for (uint32_t k = 0; k < at->locals; k++)
 		put_rank(out, &r->rank[k], r->epochs_begun);
+	put_counters(out, r->eval_io);
 	put_flows(out, r->series);
 }
 
@@ -390,6 +400,26 @@ static void get_sparse(struct part_reader *in, void *out, size_t bytes)
 		get(in, to + i * 8, (size_t)run[1] * 8);
 		i += run[1];
 	}
+}
+
+/* NULL: there are none, or the part is bad. */
+static struct io_stat *get_counters(struct part_reader *in)
+{
+	struct io_stat *io;
+	uint64_t there;
+
+	get(in, &there, sizeof(there));
+	if (!there)
+		return NULL;
+	io = malloc(sizeof(*io));
+	if (io)
+		get_sparse(in, io, sizeof(*io));
+	in->bad = in->bad || !io;
+	if (in->bad) {
+		free(io);
+		return NULL;
+	}
+	return io;
 }
 
 static char *get_text(struct part_reader *in)
@@ -531,9 +561,8 @@ static void get_rank(struct part_reader *in, struct rank_result *k, uint32_t epo
 	struct rank_epoch *epoch = k->epoch;
 
 	get_sparse(in, &k->train_io, sizeof(k->train_io));
-	get_sparse(in, &k->eval_io, sizeof(k->eval_io));
-	get_sparse(in, &k->save_io, sizeof(k->save_io));
-	get_sparse(in, &k->load_io, sizeof(k->load_io));
+	k->save_io = get_counters(in);
+	k->load_io = get_counters(in);
 	get(in, &k->worker_busy_ns, sizeof(*k) - offsetof(struct rank_result, worker_busy_ns));
 	k->epoch = epoch;
 	if (k->slow.n > SLOW_SAMPLES_KEPT)
@@ -611,6 +640,16 @@ static void get_flows(struct part_reader *in, struct series *s, const struct shi
 		series_add_flows(s, flow, n);
 }
 
+/* `sum`: NULL when this process evaluates nothing. */
+static void get_evaluation(struct part_reader *in, struct io_stat *sum)
+{
+	struct io_stat *io = get_counters(in);
+
+	if (io && sum)
+		io_stat_merge(sum, io);
+	free(io);
+}
+
 int part_unpack(const struct run_place *at, struct result *r, uint32_t p, const struct buf *in,
 		struct err *e)
 {
@@ -643,6 +682,7 @@ int part_unpack(const struct run_place *at, struct result *r, uint32_t p, const 
 			  o->meminfo ? &o->meminfo[i] : NULL);
 	for (uint32_t k = 0; k < at->locals && !from.bad; k++)
 		get_rank(&from, &r->rank[p * at->locals + k], head.epochs_begun, &by);
+	get_evaluation(&from, r->eval_io);
 	get_flows(&from, r->series, &by);
 	if (from.bad)
 		return err_set(e, ERR_DATA, "the results of process %u on host '%s' are incomplete",

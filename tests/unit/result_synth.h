@@ -77,7 +77,6 @@ static inline void synth_begin(struct synth *s, uint32_t ranks, uint32_t epochs,
 	s->r.usage = xcalloc(epochs ? epochs : 1, sizeof(*s->r.usage));
 	for (uint32_t k = 0; k < ranks; k++) {
 		io_stat_init(&s->r.rank[k].train_io);
-		io_stat_init(&s->r.rank[k].eval_io);
 		s->r.rank[k].epoch = xcalloc(epochs ? epochs : 1, sizeof(*s->r.rank[k].epoch));
 		s->r.rank[k].workers = 1;
 		s->r.rank[k].prefetch_batches = 2;
