@@ -98,7 +98,7 @@ static bool add_step(const struct result *r, uint32_t epoch, uint32_t block, uin
 		t = step_of(r, k, epoch, block, i);
 		if (!t)
 			continue;
-		/* a rank that was called off did not wait for the last one */
+		/* a rank that was stopped did not wait for the last one */
 		meet = meet < t->barrier_out_ns ? meet : t->barrier_out_ns;
 		if (late && late[k].node != late[at].node && t->barrier_in_ns > elsewhere)
 			elsewhere = t->barrier_in_ns;
@@ -159,7 +159,7 @@ static double stalls_of(const struct rank_epoch *ep)
 	return sum;
 }
 
-/* The node whose ranks are last most often beyond their share of the ranks. */
+/* The node with the ranks that are last most often, relative to their number. */
 static void find_last_node(const struct result *r, struct decomposition *d,
 			   const struct lateness *late)
 {

@@ -7,5 +7,5 @@
 /* Fills r->judged from all else in the result, and its measures; replaces what was there. Changes
  * nothing else. */
 int judge_result(struct result *r, const struct run_metrics *m, struct err *e);
-/* What that keeps for a run of so many epochs: part of the stated bound. */
+/* Memory it takes for a run of `epochs` epochs: part of the stated bound. */
 uint64_t judge_memory_bytes(uint64_t epochs);

@@ -28,7 +28,7 @@ struct facts {
 	bool memory, part; /* the file system is memory; the looks saw only a part of the files */
 	bool mapped, direct, uncounted, copies, encoded;
 	struct host_io host;
-	double loaded;    /* checkpoints read back meanwhile */
+	double loaded;    /* checkpoints read back during training */
 	double evaluated; /* fetched by evaluations, which are over when an epoch's last look is
 			     taken */
 	double samples;

@@ -101,7 +101,7 @@ static void at_computation(struct view *v)
 			   100 * v->busy, v->d->ready_mean);
 }
 
-/* Of several hosts one whose ranks are behind nearly always, and not one of them alone: then that
+/* Of several hosts, the ranks of one are behind nearly always, and not one of them alone: then that
  * one would be far behind the others of its host, too. */
 static bool at_host(struct view *v)
 {

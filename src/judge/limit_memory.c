@@ -32,7 +32,7 @@ bool limit_cached(const struct result *r)
 		fetched += bytes[LEDGER_CHARGED];
 		returned += bytes[LEDGER_RETURNED];
 	}
-	/* what lay there may be evicted before its turn comes */
+	/* cached pages can be evicted before they are read */
 	return of > 0 && held >= CACHED_SHARE * of && fetched <= (1 - CACHED_SHARE) * returned;
 }
 

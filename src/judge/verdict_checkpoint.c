@@ -5,12 +5,12 @@
 #include "judge/verdict.h"
 #include "store/store.h"
 
-/* A disk that took this share of the bytes took the checkpoint. */
+/* A disk that received this share of the bytes received the checkpoint. */
 static const double TAKEN_SHARE = 0.95;
-/* A read back of which the disk gave this little came from memory. */
+/* If the disk delivered less of what was read back, memory served it. */
 static const double GIVEN_SHARE = 0.5;
 
-/* Bytes of all whole checkpoints and what the disk moved meanwhile. */
+/* Bytes of all complete checkpoints, and what the disk moved in that time. */
 struct sum {
 	uint64_t count, bytes, disk_bytes, process_bytes;
 	bool disk_known, process_known;

@@ -18,7 +18,7 @@
 static const double BUSY = 0.1; /* of the processors, or of a batch: less is not looked at */
 static const double CALIBRATED_MIN = 0.25, CALIBRATED_MAX = 4; /* of what the parts sum to */
 
-/* Of the ranks whose clock is that of the first one. */
+/* Of the ranks on the host of the first one: they share its clock. */
 struct read_law costs_read_law(const struct result *r)
 {
 	const struct read_log **logs = calloc(r->ranks ? r->ranks : 1, sizeof(*logs));
@@ -238,9 +238,9 @@ static bool add_variant(struct variants *v, const struct model *base, struct rea
 	if (v->costs.rule != RULE_EXTERNAL)
 		agree_in_spread(one, v->costs.service_dev);
 	agree_in_mean(one, v->costs.service / fmax(1, base->runs));
-	one->told = model_run(&one->m);
+	one->reproduced = model_run(&one->m);
 	v->count++;
-	return !isnan(one->told.au);
+	return !isnan(one->reproduced.au);
 }
 
 /* RULE_NONE where the loader cannot be simulated, or not as the workload uses it. */

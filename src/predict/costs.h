@@ -22,10 +22,10 @@ struct costs {
 /* One explanation. */
 struct variant {
 	struct read_rates rates;
-	struct model m; /* as it was */
-	double latency; /* s of a batch: part of m.delay_s */
-	double decode;  /* s of a batch: part of m.delay_s, where it is not m.cpu_s */
-	struct modeled told;
+	struct model m;            /* as it was */
+	double latency;            /* s of a batch: part of m.delay_s */
+	double decode;             /* s of a batch: part of m.delay_s, where it is not m.cpu_s */
+	struct modeled reproduced; /* the run itself, by this model */
 };
 
 #define VARIANTS_MAX 5

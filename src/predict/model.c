@@ -130,7 +130,7 @@ static double factor_of(const struct sim *s, uint32_t rank, uint64_t run_number)
 	return f > 0 ? f : 0;
 }
 
-/* A part holds several samples, whose sizes differ less in sum; the same in each simulation. */
+/* The sum over several samples varies less than one; the same in each simulation. */
 static double size_of(const struct sim *s, uint32_t rank, uint64_t number, uint32_t part)
 {
 	const struct model *m = s->m;

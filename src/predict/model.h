@@ -1,5 +1,5 @@
 #pragma once
-/* A simulation of loaders whose workers read batches, or runs of them, in turn, fed by measured
+/* A simulation of loaders with workers that read batches, or runs of them, in turn, fed by measured
  * times: what a run would do with other workers, windows, batches or another store. Each rank has
  * its own workers; reads share one bandwidth and computing workers share the processors, each
  * equally among those at it (processor sharing); a barrier ends each step. */
@@ -12,7 +12,7 @@ struct model {
 	bool in_order;           /* true where runs > 1 */
 	uint32_t runs;           /* that a batch is cut into, each read by the next worker; 0: 1 */
 	uint64_t steps;
-	/* A run is read in so many parts, each of them a delay, then bytes, then computing. */
+	/* Parts in which a run is read, each of them a delay, then bytes, then computing. */
 	uint32_t parts;
 	double delay_s; /* of a batch, whatever else is read */
 	double bytes;   /* of a batch, */

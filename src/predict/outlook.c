@@ -21,10 +21,10 @@ typedef bool (*alter)(const struct variants *all, const struct variant *v, doubl
 /* Towards what was measured, as far as there is still something to wait for. */
 static double corrected(const struct outlook *out, const struct variant *v, double au)
 {
-	double left = v->told.au < 100 ? (100 - au) / (100 - v->told.au) : 0;
+	double left = v->reproduced.au < 100 ? (100 - au) / (100 - v->reproduced.au) : 0;
 
 	left = left > 1 ? 1 : left;
-	au += (out->measured_au - v->told.au) * left;
+	au += (out->measured_au - v->reproduced.au) * left;
 	return au > 100 ? 100 : au < 0 ? 0 : au;
 }
 
@@ -83,7 +83,7 @@ static bool predict_change(const struct outlook *out, const struct variants *v, 
 		}
 	}
 	w->known = w->high - w->low <= AGREED;
-	w->error = 2 + fabs(out->measured_au - v->one[0].told.au) +
+	w->error = 2 + fabs(out->measured_au - v->one[0].reproduced.au) +
 		   0.03 * fabs(w->au - out->measured_au) + fmax(w->high - w->au, w->au - w->low);
 	w->low = fmax(0, fmin(w->low, w->au - w->error));
 	w->high = fmin(100, fmax(w->high, w->au + w->error));
@@ -327,7 +327,7 @@ void outlook_compute(const struct result *r, uint32_t epochs, const struct read_
 		out->stream_share = law->stream_share;
 		out->shared_share = law->shared_share;
 		out->measured_au = 100 * d->mean_s[TIME_COMPUTE] / d->wall_s;
-		out->modeled_au = best->told.au;
+		out->modeled_au = best->reproduced.au;
 		out->shared_s = m->shared > 0 ? m->bytes / m->shared : 0;
 		out->fixed_s = m->delay_s + m->cpu_s;
 		if (m->stream > 0 && m->stream < m->shared)

@@ -12,10 +12,10 @@ enum time_part {
 	TIME_COMPUTE,
 	TIME_WAIT, /* the parts of the exposed wait, in the order of enum wait_part */
 	TIME_WAIT_END = TIME_WAIT + WAIT_PARTS - 1,
-	TIME_SKEW,       /* at the barrier, for ranks that came later */
-	TIME_COLLECTIVE, /* between the last rank's arrival and going on */
+	TIME_SKEW,       /* at the barrier, until the last rank arrived */
+	TIME_COLLECTIVE, /* at the barrier, after the last rank arrived */
 	TIME_CHECKPOINT,
-	TIME_OTHER, /* everything between; what is left of the wall time */
+	TIME_OTHER, /* between the times of the steps: the rest of the wall time */
 	TIME_PARTS
 };
 
@@ -24,26 +24,28 @@ extern const char *const time_part_names[TIME_PARTS];
 
 /* By the definitions of docs/metrics.md; the division of waits is metric/split.h. */
 struct decomposition {
-	uint32_t ranks;            /* that are not lost: what means are over */
+	uint32_t ranks;            /* that are not lost: means are over these */
 	double wall_s;             /* of training, mean over ranks */
 	double mean_s[TIME_PARTS]; /* mean over ranks; sums to wall_s */
-	double critical_wall_s;    /* from the first rank's begin to the last one's end, summed */
-	double critical_s[TIME_PARTS];        /* in each step of the last; sums to it */
-	double work_s[WORK_KINDS];            /* workers' time in delivered batches, all ranks */
-	double hidden_io_s;                   /* of that, requests that no rank waited for */
-	double ready_mean;                    /* batches that lay ready when a rank asked */
-	uint64_t steps;                       /* of all ranks */
-	uint64_t batches, common_steps;       /* delivered; made by every rank */
+	double critical_wall_s;    /* from the first rank's begin to the last one's end, summed over
+				      epochs */
+	double critical_s[TIME_PARTS];  /* in each step, of the rank that came last; sums to it */
+	double work_s[WORK_KINDS];      /* workers' time in delivered batches, all ranks */
+	double hidden_io_s;             /* of that: in requests while no rank waited for them */
+	double ready_mean;              /* batches ready when a rank asked for one */
+	uint64_t steps;                 /* of all ranks */
+	uint64_t batches, common_steps; /* delivered; made by every rank */
 	double service_mean_s, service_dev_s; /* a batch from begun to done */
 	double delivery_mean_s;               /* from done to got, where it was waited for */
-	uint32_t last_rank;                   /* came last to the barrier most often */
+	uint32_t last_rank;                   /* arrived last at the barrier most often */
 	double last_share;                    /* in this share of the steps */
 	double last_behind_s;                 /* how far behind the one before it, on average */
-	enum time_part last_part;             /* in which it spends more than the mean */
-	uint32_t last_node;        /* whose ranks came last most often, for their number */
+	enum time_part last_part;             /* in which its time exceeds the mean most */
+	uint32_t last_node;        /* its ranks came last most often, relative to their number */
 	double last_node_share;    /* in this share of the steps; 0 with one node */
-	uint32_t last_node_ranks;  /* it has so many */
-	double last_node_behind_s; /* the last of them behind all other nodes', on average then */
+	uint32_t last_node_ranks;  /* ranks of that node */
+	double last_node_behind_s; /* in those steps: the last of them behind the ranks of other
+				      nodes, on average */
 };
 
 /* ---- the ledger of bytes: one line for each place between the samples and the storage where bytes
@@ -55,10 +57,10 @@ enum ledger_key {
 	LEDGER_RETURNED, /* by these */
 	LEDGER_CALLS,    /* by read calls of this program, as the kernel counts them (rchar) */
 	LEDGER_CHARGED,  /* fetched for this program from below the page cache (read_bytes) */
-	LEDGER_CLIENT,   /* given out by the client of a network file system */
+	LEDGER_CLIENT,   /* returned by the client of a network file system */
 	LEDGER_FETCHED,  /* fetched by it from its servers */
 	LEDGER_DEVICE,   /* read from the whole devices under the dataset's file system */
-	LEDGER_DISKS,    /* read from the disks that these are made of */
+	LEDGER_DISKS,    /* read from the disks below these devices */
 	LEDGER_NETWORK,  /* received by the network's interfaces */
 	LEDGER_LINES
 };
@@ -70,7 +72,7 @@ struct ledger_line {
 	double bytes;
 	int against;             /* the line it is compared with; -1: none */
 	enum ledger_state state; /* explained or flagged: they differ by more than 1 % */
-	char why[200];           /* then; no full stop */
+	char why[200];           /* the reason, without a full stop */
 };
 
 struct ledger {
@@ -90,7 +92,7 @@ struct stragglers {
 		uint32_t rank;
 		struct slow_sample of;
 	} sample[STRAGGLING_SAMPLES]; /* the longest first */
-	double mean_s;                /* to read a sample, over ranks that say so; 0: not known */
+	double mean_s; /* to read a sample, over ranks that measured it; 0: unknown */
 };
 
 /* ---- verdicts ---- */

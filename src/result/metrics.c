@@ -22,7 +22,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Steps by DLIO's formula, which knows nothing of what was really cut off. */
+/* Steps by DLIO's formula, which ignores samples that were left out. */
 static uint64_t dlio_steps(const struct result *r, enum phase_kind kind)
 {
 	const struct workload *w = r->workload;
@@ -46,7 +46,7 @@ static void window_bounds(const struct result *r, const struct phase *p, uint64_
 	uint64_t end = not_negative(r->workload->output.metric.exclude_end_steps);
 	uint64_t before = p->first_step;
 
-	/* DLIO excludes anew in every block and counts the end from untrimmed totals */
+	/* DLIO excludes steps in every block, and counts the end from totals before trimming */
 	if (r->workload->compat.dlio) {
 		before = 0;
 		total = dlio_steps(r, p->kind);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A block may be there whose phase never began. */
+/* Blocks of phases that never began are released too. */
 static uint32_t steps_held(const struct rank_epoch *ep)
 {
 	return ep->blocks > ep->block_capacity ? ep->blocks : ep->block_capacity;
@@ -71,7 +71,7 @@ uint32_t result_present_rank(const struct result *r)
 	return 0;
 }
 
-/* The process that told of a node; NULL when that was this one, or nobody. */
+/* The process that sent the facts of a node; NULL when it was this one, or none did. */
 static const struct result_process *process_of_node(const struct result *r, uint32_t node)
 {
 	for (uint32_t p = 0; p < r->processes; p++)
@@ -80,7 +80,7 @@ static const struct result_process *process_of_node(const struct result *r, uint
 	return NULL;
 }
 
-/* The process whose result this is: the one that did not send it. */
+/* The process that holds this result, and sent nothing. */
 static const struct result_process *own_process(const struct result *r)
 {
 	for (uint32_t p = 0; p < r->processes; p++)

@@ -87,7 +87,7 @@ struct rank_result {
 	struct service_times service; /* done - begun of training batches, in their order */
 	struct slow_samples slow;     /* the training samples that took longest to read */
 	int64_t sample_ns;            /* the mean; 0: not known */
-	bool lost; /* its process ended before it told what it had measured: all else is 0 */
+	bool lost; /* its process ended before it sent its results: all else is 0 */
 };
 
 /* One of several processes of a run. */
@@ -112,7 +112,7 @@ struct epoch_usage {
 	struct proc_io train, eval;           /* differences over the phases */
 	struct host_io host_train, host_eval; /* the same of the hosts' counters */
 	int64_t cpu_ns, wall_ns;              /* training part */
-	int64_t host_cpu_ns;                  /* of all processes meanwhile; 0: not known */
+	int64_t host_cpu_ns;                  /* of all processes in that time; 0: unknown */
 	struct memory_pressure memory;        /* in training, of the host that was shortest of it */
 	uint32_t memory_process;              /* one on that host */
 	struct sysinfo_pair *meminfo;         /* snapshot at its start */
@@ -151,7 +151,7 @@ struct result {
 	uint32_t ranks, epochs_planned, epochs_begun; /* begun by every rank */
 	uint32_t epochs_done;
 	uint64_t steps_per_epoch, eval_steps; /* planned, after whole-batch cutting */
-	uint64_t dropped_samples;             /* an epoch; fill no whole step */
+	uint64_t dropped_samples;             /* in each epoch; they do not fill a whole step */
 	struct rank_result *rank;             /* `ranks_here` of them, from first_rank on */
 	struct io_stat *eval_io; /* of evaluations, all ranks here; NULL: nothing is evaluated */
 	uint32_t ranks_here, first_rank; /* all, from 0, where results are written */
@@ -159,7 +159,7 @@ struct result {
 	struct host_io_source *host_source; /* owned: what is below the dataset's folder here */
 	struct result_process *process;     /* `processes` of them; NULL: this process was alone */
 	uint32_t processes, nodes;
-	bool speaks; /* this process writes the results and tells people */
+	bool speaks; /* this process writes and prints the results */
 	struct host_facts host;
 	struct system_facts system;  /* with the file system of the dataset */
 	uint64_t memory_bound_bytes; /* stated before timing */
@@ -175,13 +175,12 @@ void result_release(struct result *r);
 
 /* The lowest rank that is not lost; 0 when all are. */
 uint32_t result_present_rank(const struct result *r);
-/* The host of a rank and what is known of it: of r->host, or of the first process there that told.
- */
+/* The host of a rank: r->host, or the facts that the first process there sent. */
 const struct host_facts *result_rank_host(const struct result *r, uint32_t rank);
 /* What /proc/meminfo of a rank's host said at the start of epoch `epoch` (from 0). */
 void result_rank_memory(const struct result *r, uint32_t rank, uint32_t epoch,
 			const struct sysinfo_pair **pairs, size_t *count);
-/* The facts of node 0..nodes-1 (one node when the process was alone); NULL: it told nothing. */
+/* The facts of node 0..nodes-1 (one node when the process was alone); NULL: it sent none. */
 const struct host_facts *result_node_host(const struct result *r, uint32_t node);
 /* Processors that a process of that host may use; all where that is not known. */
 double result_usable_cpus(const struct host_facts *h);

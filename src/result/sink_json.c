@@ -1,4 +1,4 @@
-/* result.json: everything a run was told, measured and judged to be, for programs. */
+/* result.json: the configuration, measures and judgement of a run, for programs. */
 #include <gnu/libc-version.h>
 #include <string.h>
 

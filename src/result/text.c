@@ -1,4 +1,4 @@
-/* The result as people read it: what to believe first, then the figures. */
+/* The result as people read it: first whether to trust it, then the figures. */
 #include "result/text.h"
 
 #include <math.h>
@@ -147,7 +147,7 @@ static void put_training(struct buf *out, const struct result *r, const struct r
 	put_epochs(out, m);
 }
 
-/* The first and the last epoch whose page cache was looked at. */
+/* The first and the last epoch around which the page cache was checked. */
 static void put_page_cache(struct buf *out, const struct result *r)
 {
 	uint32_t last = r->epochs_begun;

@@ -44,7 +44,7 @@ struct chrome {
 	struct out_file f;
 	uint64_t flying; /* ids of events that may overlap */
 	bool more;
-	uint64_t file; /* whose path is in `path` */
+	uint64_t file; /* `path` is its path */
 	const struct span_ring *ring;
 	bool has_path;
 	char path[DATASET_PATH_MAX];

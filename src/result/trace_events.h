@@ -22,7 +22,7 @@ typedef void (*trace_thread_fn)(void *arg, uint32_t pid, uint32_t tid, const cha
 void trace_rank_events(const struct result *r, uint32_t rank, trace_event_fn fn, void *arg);
 void trace_rank_threads(const struct result *r, uint32_t rank, trace_thread_fn fn, void *arg);
 
-/* Path of the file of an event, of the dataset or a checkpoint; false when there is none. */
+/* Path of the file of an event, of the dataset or a checkpoint; false without one. */
 bool trace_file_path(const struct result *r, const struct trace_event *ev, char *out, size_t size);
 /* A text as the inside of a JSON string. */
 void trace_put_text(struct out_file *f, const char *text);

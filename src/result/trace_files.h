@@ -1,6 +1,6 @@
 #pragma once
-/* Files of a trace, in the folder of the result: of the ranks of this process, whose times are by
- * its own clock. The result has a trace, and no thread's ring is sorted by another meanwhile. */
+/* Files of a trace, in the folder of the result: of the ranks of this process, with times by its
+ * own clock. The result has a trace, and no other thread uses its rings. */
 #include <stdbool.h>
 
 #include "result/result.h"
