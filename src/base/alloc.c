@@ -21,6 +21,12 @@ static void *must(void *p, size_t size)
 	return p;
 }
 
+void out_of_memory(void)
+{
+	fputs("stoker: out of memory\n", stderr);
+	_exit(1);
+}
+
 void *xmalloc(size_t size)
 {
 	return must(malloc(size), size);

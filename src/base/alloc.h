@@ -16,6 +16,8 @@ void *xcalloc(size_t count, size_t size);
 void *xrealloc(void *p, size_t size);
 char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t n);
+/* Ends the process as they do: for a library that reports that it got no memory. */
+_Noreturn void out_of_memory(void);
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* `count` zeroed elements of `size` bytes for `what`; NULL and `e` on overflow or refusal.

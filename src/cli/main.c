@@ -5,6 +5,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include <jansson.h>
+
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -70,6 +73,8 @@ int main(int argc, char **argv)
 	size_t n = 0;
 
 	log_level_from_environment();
+	/* a document is whole or not written: the library would leave out what has no memory */
+	json_set_alloc_funcs(xmalloc, free);
 	/* who ignores the ends of children is not told how they ended, and may hand that on */
 	signal(SIGCHLD, SIG_DFL);
 	if (strcmp(path_basename(argv[0]), "dlio_benchmark") == 0)

@@ -157,10 +157,12 @@ void yaml_emit(const struct node *n, struct buf *out)
 	yaml_emitter_t em;
 
 	if (!yaml_emitter_initialize(&em))
-		return;
+		out_of_memory();
 	yaml_emitter_set_output(&em, to_buf, out);
 	yaml_emitter_set_unicode(&em, 1);
-	write_document(&em, n);
+	/* a tree in UTF-8 cannot be refused for another reason, and half a document is none */
+	if (!write_document(&em, n))
+		out_of_memory();
 	yaml_emitter_delete(&em);
 }
 

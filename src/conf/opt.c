@@ -434,12 +434,16 @@ static struct node *str_node(const char *s)
 static struct node *time_node(const struct time_dist *d)
 {
 	AUTO_FREE char *python = NULL;
+	struct node *n;
 
 	if (d->kind == TIME_CONSTANT)
 		return number_node(d->a);
 	/* Python's dict is YAML's flow style, except that a reader has to take the quotes off */
 	python = time_dist_python(d);
-	return yaml_parse(python, strlen(python), "defaults", NULL);
+	n = yaml_parse(python, strlen(python), "defaults", NULL);
+	if (!n)
+		out_of_memory();
+	return n;
 }
 
 static struct node *field_node(const struct opt *row, const void *field)

@@ -1,4 +1,5 @@
 /* YAML text to a document tree, from libyaml's events, with every growth of the input bounded. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,7 @@ static int fail_scan(struct loader *l)
 	size_t at = p->problem_mark.index;
 
 	if (p->error == YAML_MEMORY_ERROR)
-		return err_set(l->e, ERR_USAGE, "%s: out of memory", l->file);
+		return err_set(l->e, -ENOMEM, "%s: out of memory", l->file);
 	if (p->error == YAML_READER_ERROR)
 		return err_set(l->e, ERR_USAGE, "%s: byte %zu: %s: a workload is UTF-8 text",
 			       l->file, p->problem_offset, problem);
@@ -428,7 +429,7 @@ struct node *yaml_parse(const char *text, size_t n, const char *file, struct err
 		return NULL;
 	}
 	if (!yaml_parser_initialize(&l.parser)) {
-		err_set(e, ERR_USAGE, "%s: out of memory", file);
+		err_set(e, -ENOMEM, "%s: out of memory", file);
 		return NULL;
 	}
 	yaml_parser_set_input_string(&l.parser, (const unsigned char *)text, n);
@@ -459,7 +460,7 @@ struct node *yaml_load(const char *path, struct err *e)
 
 	if (rc == 0)
 		root = yaml_parse(text.data, text.len, path, e);
-	else if (e)
+	else if (e && e->code != -ENOMEM)
 		e->code = ERR_USAGE;
 	buf_release(&text);
 	return root;

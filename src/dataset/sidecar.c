@@ -73,8 +73,8 @@ static int write_part(const struct dataset *d, struct each_worker *w, const char
 		return rc;
 	rc = d->format->sidecar_write(&w->io, w->blob, part, f, which, w->scratch, w->scratch_bytes,
 				      e);
-	if (rc >= 0)
-		rc = io_sync(&w->io, w->blob, e);
+	if (rc >= 0 && (rc = io_sync(&w->io, w->blob, e)) < 0 && e)
+		rc = err_wrap(e, "'%s'", part);
 	if (rc < 0) {
 		io_close(&w->io, w->blob, NULL);
 		return rc;

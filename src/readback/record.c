@@ -198,6 +198,8 @@ static struct node *hydra_file(const char *folder, const char *name)
 		buf_release(&text);
 		if (root)
 			return root;
+		if (e.code == -ENOMEM)
+			out_of_memory(); /* not "has no configuration" */
 	}
 	return NULL;
 }

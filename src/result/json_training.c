@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "result/json_out.h"
 #include "result/json_result.h"
 
@@ -111,11 +112,9 @@ static double rank_measure(const struct rank_epoch_metrics *k, enum rank_measure
 
 static json_t *rank_spread(const struct result *r, uint32_t epoch)
 {
-	double *v = calloc(r->ranks, RANK_MEASURES * sizeof(*v));
+	double *v = xcalloc(r->ranks, RANK_MEASURES * sizeof(*v));
 	json_t *o = json_object();
 
-	if (!v)
-		return o;
 	for (uint32_t k = 0; k < r->ranks; k++) {
 		struct rank_epoch_metrics one;
 
@@ -200,12 +199,10 @@ static json_t *train_epoch(const struct result *r, const struct run_metrics *m, 
 /* Over all ranks; too large for a stack. */
 static json_t *merged_io(const struct result *r, bool eval, json_t *totals)
 {
-	struct io_stat *sum = malloc(sizeof(*sum));
+	struct io_stat *sum = xmalloc(sizeof(*sum));
 	uint64_t asked, returned;
 	json_t *io;
 
-	if (!sum)
-		return json_null();
 	io_stat_init(sum);
 	for (uint32_t k = 0; k < r->ranks && !eval; k++)
 		io_stat_merge(sum, &r->rank[k].train_io);

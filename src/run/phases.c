@@ -289,7 +289,7 @@ static void destroy_group(struct run *run)
 
 static int run_ranks(struct run *run, struct err *e)
 {
-	struct err first;
+	struct err first, unwritten;
 	bool all_left;
 	int rc;
 
@@ -300,7 +300,7 @@ static int run_ranks(struct run *run, struct err *e)
 	if (rc == 0) {
 		rc = watch_start(&run->watch, PROGRESS_TRAIN, e);
 		if (rc < 0)
-			watch_sampling_end(&run->watch);
+			watch_sampling_end(&run->watch, NULL);
 	}
 	if (rc < 0) {
 		destroy_group(run);
@@ -308,7 +308,10 @@ static int run_ranks(struct run *run, struct err *e)
 	}
 	rc = start_ranks(run, e);
 	all_left = join_ranks(run);
-	watch_sampling_end(&run->watch);
+	if (watch_sampling_end(&run->watch, &unwritten) < 0 && rc == 0) {
+		*e = unwritten;
+		rc = unwritten.code;
+	}
 	watch_stop(&run->watch);
 	for (uint32_t i = 0; i < run->at.locals && all_left; i++)
 		all_left = rank_release_loaders(&run->rank[i]);

@@ -413,16 +413,16 @@ int watch_sampling_begin(struct run_watch *w, struct err *e)
 				  w->plan->w->run.sample_gpus && run_leads(w->plan->at),
 				  payload_so_far, w, e);
 	if (rc < 0)
-		watch_sampling_end(w);
+		watch_sampling_end(w, NULL);
 	return rc;
 }
 
-void watch_sampling_end(struct run_watch *w)
+int watch_sampling_end(struct run_watch *w, struct err *e)
 {
-	struct err e = {0};
+	int rc;
 
 	series_stop(w->r->series);
-	if (iostat_stop(w->iostat, &e) < 0)
-		log_warning("iostat.json was not written: %s", e.text);
+	rc = iostat_stop(w->iostat, e);
 	w->iostat = NULL;
+	return rc;
 }

@@ -48,4 +48,4 @@ uint64_t watch_rank_bytes(void);
 /* Sampling of the machine while ranks train, as far as it is asked for. After the end r->series can
  * be read; both must be called from one thread. */
 int watch_sampling_begin(struct run_watch *w, struct err *e);
-void watch_sampling_end(struct run_watch *w);
+int watch_sampling_end(struct run_watch *w, struct err *e);
