@@ -317,20 +317,9 @@ static json_t *findings_of(const struct audit *a, size_t i)
 {
 	json_t *out = json_array();
 
-	for (size_t k = 0; k < a->findings; k++) {
-		const struct finding *f = &a->finding[k];
-		json_t *o;
-
-		if (f->record != i)
-			continue;
-		o = json_object();
-		json_put_text(o, "check", f->check);
-		json_put_text(o, "level",
-			      f->level == AUDIT_FAIL ? "fail" : audit_level_name(f->level));
-		json_put_text(o, "text", f->text);
-		json_put_text(o, "advice", f->advice);
-		json_array_append_new(out, o);
-	}
+	for (size_t k = 0; k < a->findings; k++)
+		if (a->finding[k].record == i)
+			json_array_append_new(out, finding_json(&a->finding[k]));
 	return out;
 }
 

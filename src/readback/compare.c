@@ -12,23 +12,6 @@
 
 #define LEVEL 0.05
 
-typedef double (*epoch_measure)(const struct run_record *r, size_t epoch);
-
-static double of_series(const struct record_series *s, size_t epoch)
-{
-	return epoch < s->n ? s->v[epoch] : NAN;
-}
-
-static double au_of(const struct run_record *r, size_t epoch)
-{
-	return of_series(&r->au, epoch);
-}
-
-static double throughput_of(const struct run_record *r, size_t epoch)
-{
-	return of_series(&r->throughput, epoch);
-}
-
 static double wall_of(const struct run_record *r, size_t epoch)
 {
 	double longest = NAN;
@@ -41,51 +24,20 @@ static double wall_of(const struct run_record *r, size_t epoch)
 
 static double eval_au_of(const struct run_record *r, size_t epoch)
 {
-	return of_series(&r->eval_au, epoch);
+	return epoch < r->eval_au.n ? r->eval_au.v[epoch] : NAN;
 }
 
 static const struct {
 	const char *name, *unit;
 	int better;
-	epoch_measure of;
+	record_measure of;
 } measures[] = {
-	{"AU, by DLIO's definition", "%", 1, au_of},
+	{"AU, by DLIO's definition", "%", 1, record_au},
 	{"AU, whole run", "%", 1, record_whole_au},
-	{"throughput of the measured steps", "samples/s", 1, throughput_of},
+	{"throughput of the measured steps", "samples/s", 1, record_throughput},
 	{"wall time of an epoch", "s", -1, wall_of},
 	{"evaluation AU", "%", 1, eval_au_of},
 };
-
-/* The values of one side; *n of them, on the heap. */
-static double *measure_values(const struct run_record *r, size_t runs, epoch_measure of,
-			      bool by_run, size_t *n)
-{
-	size_t most = 0;
-	double *v;
-
-	*n = 0;
-	for (size_t i = 0; i < runs; i++)
-		most += record_epochs(&r[i]) + 1;
-	v = xcalloc(most, sizeof(*v));
-	for (size_t i = 0; i < runs; i++) {
-		double sum = 0;
-		size_t count = 0;
-
-		for (size_t e = 0; e < record_epochs(&r[i]); e++) {
-			double one = of(&r[i], e);
-
-			if (!isfinite(one))
-				continue;
-			sum += one;
-			count++;
-			if (!by_run)
-				v[(*n)++] = one;
-		}
-		if (by_run && count)
-			v[(*n)++] = sum / (double)count;
-	}
-	return v;
-}
 
 static void judge_measure(struct compared *m, const double *a, const double *b)
 {
@@ -167,8 +119,8 @@ void compare_records(struct comparison *c, const struct run_record *a, size_t na
 	for (size_t i = 0; i < sizeof(measures) / sizeof(measures[0]); i++) {
 		struct compared *m = &c->measure[c->measures];
 		size_t va_n, vb_n;
-		double *va = measure_values(a, na, measures[i].of, by_run, &va_n);
-		double *vb = measure_values(b, nb, measures[i].of, by_run, &vb_n);
+		double *va = record_values(a, NULL, na, measures[i].of, !by_run, &va_n);
+		double *vb = record_values(b, NULL, nb, measures[i].of, !by_run, &vb_n);
 
 		if (va_n && vb_n) {
 			*m = (struct compared){.name = measures[i].name,

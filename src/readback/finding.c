@@ -12,7 +12,7 @@
 #define COLUMNS 100
 #define INDENT 10
 
-const char *audit_level_name(enum audit_level level)
+static const char *level_name(enum audit_level level)
 {
 	static const char *const names[] = {"note", "warning", "FAIL"};
 
@@ -59,7 +59,7 @@ void audit_text(const struct audit *a, bool color, struct buf *out)
 			const struct finding *f = &a->finding[at];
 
 			buf_printf(out, "  %s%-8s%s%s:", color ? colors[f->level] : "",
-				   audit_level_name(f->level), color ? "\033[0m" : "", f->check);
+				   level_name(f->level), color ? "\033[0m" : "", f->check);
 			buf_wrap(out, f->text, INDENT + strlen(f->check) + 1, INDENT, COLUMNS);
 			if (!f->advice[0])
 				continue;
@@ -69,6 +69,17 @@ void audit_text(const struct audit *a, bool color, struct buf *out)
 		if (at == first)
 			buf_printf(out, "  %s\n", nothing(r));
 	}
+}
+
+json_t *finding_json(const struct finding *f)
+{
+	json_t *o = json_object();
+
+	json_put_text(o, "check", f->check);
+	json_put_text(o, "level", f->level == AUDIT_FAIL ? "fail" : level_name(f->level));
+	json_put_text(o, "text", f->text);
+	json_put_text(o, "advice", f->advice);
+	return o;
 }
 
 json_t *audit_json(const struct audit *a)
@@ -84,17 +95,8 @@ json_t *audit_json(const struct audit *a)
 		json_put_text(one, "name", r->name);
 		json_put_text(one, "tool", r->ours ? "stoker" : "dlio");
 		json_put_bool(one, "trained", r->trained);
-		for (; at < a->findings && a->finding[at].record == i; at++) {
-			const struct finding *f = &a->finding[at];
-			json_t *o = json_object();
-
-			json_put_text(o, "check", f->check);
-			json_put_text(o, "level",
-				      f->level == AUDIT_FAIL ? "fail" : audit_level_name(f->level));
-			json_put_text(o, "text", f->text);
-			json_put_text(o, "advice", f->advice);
-			json_array_append_new(findings, o);
-		}
+		for (; at < a->findings && a->finding[at].record == i; at++)
+			json_array_append_new(findings, finding_json(&a->finding[at]));
 		json_put(one, "findings", findings);
 		json_array_append_new(results, one);
 	}

@@ -25,10 +25,10 @@ struct audit {
 };
 
 void audit_release(struct audit *a);
-/* "note", "warning", "FAIL". */
-const char *audit_level_name(enum audit_level level);
 /* The worst finding's level, or -1 when there is none. */
 int audit_worst(const struct audit *a);
 /* Text for a terminal, and {"results": [{"folder", "findings": [...]}]}. */
 void audit_text(const struct audit *a, bool color, struct buf *out);
 json_t *audit_json(const struct audit *a);
+/* {"check", "level": "note", "warning" or "fail", "text", "advice"} */
+json_t *finding_json(const struct finding *f);

@@ -67,50 +67,15 @@ static double whole_throughput(const struct run_record *r, size_t epoch)
 	return longest > 0 ? samples / longest : NAN;
 }
 
-static double listed_au(const struct run_record *r, size_t epoch)
-{
-	return epoch < r->au.n ? r->au.v[epoch] : NAN;
-}
-
-static double listed_throughput(const struct run_record *r, size_t epoch)
-{
-	return epoch < r->throughput.n ? r->throughput.v[epoch] : NAN;
-}
-
 /* Means of runs, or the epochs of a single one; *n of them on the heap. */
 static double *group_values(const struct run_groups *g, const struct run_group *x,
-			    double (*of)(const struct run_record *, size_t), size_t *n)
+			    record_measure of, size_t *n)
 {
-	size_t most = x->records;
-	double *v;
-
-	*n = 0;
-	if (x->records == 1)
-		most = record_epochs(&g->record[x->record[0]]);
-	v = xcalloc(most + 1, sizeof(*v));
-	for (size_t i = 0; i < x->records; i++) {
-		const struct run_record *r = &g->record[x->record[i]];
-		double sum = 0;
-		size_t count = 0;
-
-		for (size_t e = 0; e < record_epochs(r); e++) {
-			double one = of(r, e);
-
-			if (!isfinite(one))
-				continue;
-			sum += one;
-			count++;
-			if (x->records == 1)
-				v[(*n)++] = one;
-		}
-		if (x->records > 1 && count)
-			v[(*n)++] = sum / (double)count;
-	}
-	return v;
+	return record_values(g->record, x->record, x->records, of, x->records == 1, n);
 }
 
 static struct sample_stat stat_of(const struct run_groups *g, const struct run_group *x,
-				  double (*of)(const struct run_record *, size_t))
+				  record_measure of)
 {
 	size_t n;
 	double *v = group_values(g, x, of, &n);
@@ -125,8 +90,8 @@ static void measure_group(const struct run_groups *g, struct run_group *x)
 	double *io = xcalloc(x->records, sizeof(*io));
 	size_t ios = 0, waits = 0;
 
-	x->au = stat_of(g, x, listed_au);
-	x->throughput = stat_of(g, x, listed_throughput);
+	x->au = stat_of(g, x, record_au);
+	x->throughput = stat_of(g, x, record_throughput);
 	x->whole_au_v = group_values(g, x, record_whole_au, &x->whole_au_n);
 	x->whole_au = sample_stat_of(x->whole_au_v, x->whole_au_n);
 	x->throughput_v = group_values(g, x, whole_throughput, &x->throughput_n);

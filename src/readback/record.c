@@ -573,6 +573,47 @@ static int record_find(const char *const *path, size_t n, struct str_list *out, 
 
 /* ---- measures ---- */
 
+double record_au(const struct run_record *r, size_t epoch)
+{
+	return epoch < r->au.n ? r->au.v[epoch] : NAN;
+}
+
+double record_throughput(const struct run_record *r, size_t epoch)
+{
+	return epoch < r->throughput.n ? r->throughput.v[epoch] : NAN;
+}
+
+double *record_values(const struct run_record *r, const size_t *index, size_t n, record_measure of,
+		      bool by_epoch, size_t *count)
+{
+	size_t most = 1;
+	double *v;
+
+	*count = 0;
+	for (size_t i = 0; i < n; i++)
+		most += by_epoch ? record_epochs(&r[index ? index[i] : i]) : 1;
+	v = xcalloc(most, sizeof(*v));
+	for (size_t i = 0; i < n; i++) {
+		const struct run_record *one = &r[index ? index[i] : i];
+		double sum = 0;
+		size_t epochs = 0;
+
+		for (size_t e = 0; e < record_epochs(one); e++) {
+			double x = of(one, e);
+
+			if (!isfinite(x))
+				continue;
+			sum += x;
+			epochs++;
+			if (by_epoch)
+				v[(*count)++] = x;
+		}
+		if (!by_epoch && epochs)
+			v[(*count)++] = sum / (double)epochs;
+	}
+	return v;
+}
+
 static double phase_sum(const double *v, size_t n)
 {
 	double sum = 0;

@@ -95,6 +95,17 @@ void record_release(struct run_record *r);
 
 /* ---- measures of a record: seconds of wall clock are the epoch's, not the window's ---- */
 
+/* Of one epoch of a run; NaN when it is not known. */
+typedef double (*record_measure)(const struct run_record *r, size_t epoch);
+
+/* As summary.json lists them. */
+double record_au(const struct run_record *r, size_t epoch);
+double record_throughput(const struct run_record *r, size_t epoch);
+/* A measure of the runs r[index[0]], ... (NULL: r[0], ...), n of them: its mean over the epochs of
+ * each run, or with `by_epoch` the values of all epochs; what is not finite is left out. Heap;
+ * *count gets how many. */
+double *record_values(const struct run_record *r, const size_t *index, size_t n, record_measure of,
+		      bool by_epoch, size_t *count);
 /* Emulated compute over wall time of the epoch's training part, mean over ranks, percent; NaN when
  * a file is missing. */
 double record_whole_au(const struct run_record *r, size_t epoch);
