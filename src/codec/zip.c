@@ -1,6 +1,7 @@
 /* ZIP records: finding and checking the directory, and the headers of Python's zipfile. */
 #include "codec/zip.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -63,13 +64,13 @@ static int check_directory(const struct zip_end *d, uint64_t at, uint64_t limit,
 			       at, d->directory_offset, d->directory_bytes);
 	if (d->entries > d->directory_bytes / ZIP_CENTRAL_BYTES)
 		return err_set(e, ERR_DATA,
-			       "zip: the end record at offset %" PRIu64 " claims %" PRIu64
+			       "zip: the end record at offset %" PRIu64 " declares %" PRIu64
 			       " members, too many for a directory of %" PRIu64 " bytes",
 			       at, d->entries, d->directory_bytes);
 	if (d->entries == 0 && d->directory_bytes != 0)
 		return err_set(e, ERR_DATA,
 			       "zip: the end record at offset %" PRIu64
-			       " claims no members, but a directory of %" PRIu64 " bytes",
+			       " declares no members, but a directory of %" PRIu64 " bytes",
 			       at, d->directory_bytes);
 	return 0;
 }
@@ -101,7 +102,7 @@ int zip_parse_end(const void *tail, size_t n, uint64_t file_bytes, struct zip_en
 			return err_set(e, ERR_DATA,
 				       "zip: no end-of-directory record between offset %" PRIu64
 				       " and the end of the file at %" PRIu64
-				       ": it is truncated or no zip file",
+				       ": it is truncated or not a zip file",
 				       base, file_bytes);
 		i--;
 	} while (get32(p + i) != EOCD_SIGNATURE || get16(p + i + 20) != n - i - ZIP_EOCD_BYTES);
@@ -126,7 +127,7 @@ int zip_end_without_zip64(struct zip_end *end, uint64_t record_offset, struct er
 	if (end->directory_offset == MARK32 || end->directory_bytes == MARK32)
 		return err_set(e, ERR_DATA,
 			       "zip: the end record at offset %" PRIu64
-			       " refers to a zip64 record, but none stands before it",
+			       " refers to a zip64 record, but there is no such record before it",
 			       record_offset);
 	end->needs_zip64 = 0;
 	return check_directory(end, record_offset, record_offset, e);
@@ -149,11 +150,10 @@ int zip_parse_end64(const void *bytes, size_t n, uint64_t file_bytes, struct zip
 	const uint64_t after = ZIP64_EOCD_BYTES + ZIP64_LOCATOR_BYTES + ZIP_EOCD_BYTES;
 
 	if (n < ZIP64_EOCD_BYTES || get32(p) != ZIP64_EOCD_SIGNATURE || file_bytes < after)
-		return err_set(
-			e, ERR_DATA,
-			"zip: no zip64 end record where its locator says: the file of %" PRIu64
-			" bytes is damaged",
-			file_bytes);
+		return err_set(e, ERR_DATA,
+			       "zip: no zip64 end record at the offset in its locator: the file of "
+			       "%" PRIu64 " bytes is damaged",
+			       file_bytes);
 	if (get64(p + 4) < ZIP64_EOCD_BYTES - 12)
 		return err_set(e, ERR_DATA,
 			       "zip: the zip64 end record has %" PRIu64 " bytes; it needs %d",
@@ -233,7 +233,7 @@ static int check_entry(const struct zip_entry *m, unsigned disk, uint64_t at, ui
 	if (m->method == ZIP_STORED && m->compressed_bytes != m->bytes)
 		return err_set(e, ERR_DATA,
 			       "zip: the member '%s' (directory entry at offset %" PRIu64
-			       ") is stored, yet has %" PRIu64 " bytes in the file for %" PRIu64,
+			       ") is stored but has %" PRIu64 " bytes in the file for %" PRIu64,
 			       m->name, at, m->compressed_bytes, m->bytes);
 	if (__builtin_add_overflow(m->local_offset, m->compressed_bytes, &end) ||
 	    __builtin_add_overflow(end, ZIP_LOCAL_BYTES + strlen(m->name), &end) ||
@@ -254,6 +254,7 @@ int zip_next_entry(const void *dir, size_t n, size_t *pos, uint64_t dir_offset,
 	size_t left = n - *pos, name, extra, comment;
 	int rc;
 
+	assert(*pos <= n);
 	if (left == 0)
 		return 0;
 	if (left < ZIP_CENTRAL_BYTES || get32(p) != CENTRAL_SIGNATURE)
@@ -303,7 +304,7 @@ int zip_parse_local(const void *bytes, size_t n, uint64_t offset, uint32_t *skip
 	if (n < ZIP_LOCAL_BYTES || get32(p) != LOCAL_SIGNATURE)
 		return err_set(e, ERR_DATA,
 			       "zip: no member begins at offset %" PRIu64
-			       ", where the directory says that one does",
+			       ", where the directory lists one",
 			       offset);
 	if (get16(p + 6) & FLAGS_ENCRYPTED)
 		return err_set(e, ERR_DATA,
@@ -337,6 +338,7 @@ size_t zip_write_local(void *out, const struct zip_entry *entry)
 	size_t name = strlen(entry->name);
 	unsigned char *p = out;
 
+	assert(name <= ZIP_NAME_MAX);
 	p = put32(p, LOCAL_SIGNATURE);
 	p = put16(p, wide_sizes(entry) ? VERSION_ZIP64 : VERSION_PLAIN);
 	p = put_common(p, entry);

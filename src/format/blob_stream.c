@@ -17,6 +17,7 @@ static size_t whole_pages(size_t n)
 void blob_stream_write(struct blob_stream *s, const struct io *io, struct blob *b, void *scratch,
 		       size_t scratch_bytes)
 {
+	assert(scratch && scratch_bytes >= BLOB_STREAM_SCRATCH_MIN);
 	*s = (struct blob_stream){.io = io,
 				  .blob = b,
 				  .piece = scratch,
@@ -47,8 +48,8 @@ int blob_stream_compare(struct blob_stream *s, const struct io *io, const char *
 		rc = err_set(e, ERR_DATA,
 			     "the file has %" PRIu64 " bytes and should have %" PRIu64 "%s",
 			     st.bytes, bytes,
-			     st.bytes < bytes ? " (it was cut short or is of another dataset)"
-					      : " (it is of another dataset)");
+			     st.bytes < bytes ? " (it is truncated or belongs to another dataset)"
+					      : " (it belongs to another dataset)");
 	if (rc < 0) {
 		io_close(io, s->blob, NULL);
 		return err_in_path(rc, path, e);
@@ -77,6 +78,7 @@ static int flush_piece(struct blob_stream *s, struct err *e)
 	ssize_t got;
 	size_t i;
 
+	assert(s->used <= s->piece_bytes);
 	if (s->used == 0)
 		return 0;
 	if (!s->compare) {
@@ -187,6 +189,7 @@ int blob_stream_fill_hole(struct blob_stream *s, const void *bytes, struct err *
 	unsigned char actual[BLOB_STREAM_HOLE_MAX];
 	ssize_t got;
 
+	assert(s->hole_bytes > 0);
 	/* the part that has left memory */
 	if (at < s->offset)
 		in_file = s->offset - at < n ? (size_t)(s->offset - at) : n;
@@ -225,6 +228,7 @@ void blob_stream_crc32c_begin(struct blob_stream *s)
 
 uint32_t blob_stream_crc_end(struct blob_stream *s)
 {
+	assert(s->crc_update);
 	s->crc_update = NULL;
 	return s->crc;
 }
@@ -237,11 +241,11 @@ int blob_stream_end(struct blob_stream *s, const char *path, int rc, struct err 
 		rc = flush_piece(s, e);
 	if (rc == 0 && s->differs_at != BLOB_STREAM_SAME)
 		rc = err_set(e, ERR_DATA,
-			     "the byte at offset %" PRIu64 " is not what was generated",
+			     "the byte at offset %" PRIu64 " differs from the generated data",
 			     s->differs_at);
 	if (rc == 0 && s->compare && s->offset < s->file_bytes)
 		rc = err_set(e, ERR_DATA,
-			     "the byte at offset %" PRIu64 " lies behind all that was generated",
+			     "the byte at offset %" PRIu64 " is past the end of the generated data",
 			     s->offset);
 	if (s->compare) {
 		closed = io_close(s->io, s->blob, rc == 0 ? e : NULL);

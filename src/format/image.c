@@ -1,6 +1,7 @@
 /* What the image formats share: shapes, the requests for a file, and the frame of a reader. */
 #include "format/image.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -38,8 +39,8 @@ int image_shape_check(uint64_t width, uint64_t height, const struct image_shape 
 		return 0;
 	return err_set(e, ERR_DATA,
 		       "the image has %" PRIu64 " rows of %" PRIu64
-		       " columns, and the workload says "
-		       "%u rows of %u: the file is of another dataset",
+		       " columns, but the workload specifies %u rows of %u: the file belongs to "
+		       "another dataset",
 		       height, width, want->height, want->width);
 }
 
@@ -73,6 +74,7 @@ static ssize_t source_refill(struct image_source *s, struct err *e)
 	uint64_t left = s->file_bytes - s->next;
 	ssize_t got;
 
+	assert(s->pos <= s->end && s->end <= s->piece_bytes && s->next <= s->file_bytes);
 	if (s->pos < s->end)
 		return (ssize_t)(s->end - s->pos);
 	if (left == 0)
@@ -137,8 +139,7 @@ int image_cut_short(const struct image_source *s, struct err *e)
 {
 	return err_set(e, ERR_DATA,
 		       "the file ends at offset %" PRIu64
-		       ", before the end of its image: it was cut "
-		       "short",
+		       ", before the end of its image: it is truncated",
 		       s->offset);
 }
 

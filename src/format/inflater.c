@@ -1,6 +1,7 @@
 /* Raw deflate as a stream, and zlib's memory lent by the caller. */
 #include "format/inflater.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdint.h>
@@ -30,6 +31,7 @@ void zlib_memory_lend(struct zlib_memory *m, z_stream *z)
 
 void inflater_init(struct inflater *f, unsigned char *memory)
 {
+	assert(memory);
 	*f = (struct inflater){.memory = {.base = memory, .bytes = INFLATER_MEMORY}};
 }
 
@@ -46,7 +48,7 @@ int inflater_start(struct inflater *f, struct err *e)
 	}
 	f->ended = false;
 	if (rc != Z_OK)
-		return err_set(e, -ENOMEM, "zlib cannot begin to inflate (code %d)", rc);
+		return err_set(e, -ENOMEM, "zlib cannot start inflating (code %d)", rc);
 	return 0;
 }
 
@@ -55,6 +57,7 @@ ssize_t inflater_run(struct inflater *f, const unsigned char *in, size_t *in_n, 
 {
 	int rc;
 
+	assert(f->ready);
 	f->z.next_in = (z_const Bytef *)(uintptr_t)in;
 	f->z.avail_in = *in_n < UINT_MAX ? (uInt)*in_n : UINT_MAX;
 	f->z.next_out = out;
@@ -67,9 +70,9 @@ ssize_t inflater_run(struct inflater *f, const unsigned char *in, size_t *in_n, 
 	f->ended = rc == Z_STREAM_END;
 	if (rc == Z_MEM_ERROR)
 		return err_set(e, -ENOMEM,
-			       "zlib needs more memory to inflate than the reader lends it");
+			       "zlib needs more memory to inflate than the reader provides");
 	if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
 		return err_set(e, ERR_DATA, "the compressed data are damaged: %s",
-			       f->z.msg ? f->z.msg : "no deflate stream");
+			       f->z.msg ? f->z.msg : "not a deflate stream");
 	return (ssize_t)out_n;
 }

@@ -78,6 +78,7 @@ int expectation_check(const struct expectation *x, uint64_t file_index, uint64_t
 
 	if (!x->content)
 		return 0;
+	assert(x->expect);
 	for (size_t done = 0; done < n;) {
 		size_t part = n - done < EXPECT_BYTES ? n - done : EXPECT_BYTES;
 		size_t i;
@@ -106,11 +107,12 @@ static int check_config(const struct reader_config *c, struct err *e)
 {
 	if (c->python != 311 && c->python != 314)
 		return err_set(e, ERR_USAGE,
-			       "the file buffering of Python %u is not known; 311 and 314 are",
+			       "the file buffering of Python %u is not supported; 311 and 314 are",
 			       c->python);
 	if (c->decode == DECODE_VERIFY && !c->content)
-		return err_set(e, ERR_USAGE,
-			       "verifying samples needs the content they were made of");
+		return err_set(
+			e, ERR_USAGE,
+			"verifying samples requires the content that they were generated from");
 	return 0;
 }
 
@@ -126,11 +128,10 @@ int reader_buffer_of(const struct reader_config *c, uint32_t block_bytes, size_t
 {
 	*out = c->buffer_bytes ? c->buffer_bytes : pybuffer_size(c->python, block_bytes);
 	if (*out > room)
-		return err_set(
-			e, ERR_USAGE,
-			"the file system prefers requests of %zu bytes and the reader has room for "
-			"%zu; set reader.buffer_size to %zu to emulate it",
-			*out, room, *out);
+		return err_set(e, ERR_USAGE,
+			       "the file system prefers requests of %zu bytes, but the reader's "
+			       "buffer has %zu; set reader.buffer_size to %zu to emulate it",
+			       *out, room, *out);
 	return 0;
 }
 

@@ -2,6 +2,7 @@
  * have no queue of their own. */
 #include "store/async.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -258,12 +259,13 @@ static int check_request(const struct store_queue *q, const struct store_request
 	if (r->n > SSIZE_MAX || __builtin_add_overflow(r->offset, (uint64_t)r->n, &end) ||
 	    end > INT64_MAX)
 		return err_set(e, -EINVAL,
-			       "cannot %s %zu bytes at offset %llu: no file reaches that far",
+			       "cannot %s %zu bytes at offset %llu: beyond the largest possible "
+			       "file offset",
 			       r->write ? "write" : "read", r->n, (unsigned long long)r->offset);
 	if (((r->offset | r->n | (uintptr_t)r->buffer) & (align - 1)) != 0)
 		return err_set(e, -EINVAL,
 			       "a request of %zu bytes at offset %llu is not aligned: this store "
-			       "wants multiples of %llu, of the memory's address too",
+			       "requires multiples of %llu, also for the memory address",
 			       r->n, (unsigned long long)r->offset, (unsigned long long)align);
 	return 0;
 }
@@ -276,9 +278,9 @@ int store_queue_submit(struct store_queue *q, struct store_request *r, struct er
 	if (rc < 0)
 		return rc;
 	if (q->in_flight == q->depth)
-		return err_set(e, -EAGAIN, "%u requests are in flight already", q->depth);
+		return err_set(e, -EAGAIN, "%u requests are already in flight", q->depth);
 	if (io->stop && atomic_load_explicit(&io->stop->set, memory_order_relaxed))
-		return err_set(e, ERR_CANCELED, "the run was told to stop");
+		return err_set(e, ERR_CANCELED, "the run was stopped");
 	r->result = 0;
 	r->moved = 0;
 	r->done_ns = 0;
@@ -326,6 +328,7 @@ int store_queue_reap(struct store_queue *q, struct store_request **out, unsigned
 	n = q->ops->reap(q, out, max, e);
 	if (n < 0)
 		return n;
+	assert(n > 0 && (unsigned)n <= max && (unsigned)n <= q->in_flight);
 	q->in_flight -= (unsigned)n;
 	for (int i = 0; q->io->stat && i < n; i++)
 		count_request(q->io->stat, out[i]);

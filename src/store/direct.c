@@ -8,6 +8,7 @@
  * What a write has beyond whole pages, at either end, goes through the page cache, because two
  * writers may share the block, the file must have its exact size at any moment, and only the
  * kernel can see to both. It is written out and dropped when the blob is closed. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -83,16 +84,16 @@ static int direct_create(struct store **out, const void *config, struct store *l
 static int refuse_file_system(const char *path, const struct file_system *fs, struct err *e)
 {
 	return err_set(e, -EINVAL,
-		       "'%s' lies on a file system (%s) that does not take O_DIRECT, which "
-		       "storage.store=direct and reader.odirect ask for; nothing is read through "
-		       "the page cache instead: use another file system, or storage.store=posix",
+		       "'%s' is on a file system (%s) that does not support O_DIRECT, which "
+		       "storage.store=direct and reader.odirect require; there is no fallback to "
+		       "the page cache: use another file system, or storage.store=posix",
 		       path, fs->name[0] ? fs->name : "of unknown type");
 }
 
 static int refuse_memory(const char *path, const struct file_system *fs, struct err *e)
 {
 	return err_set(e, -EINVAL,
-		       "'%s' lies on %s, which is memory: it may accept O_DIRECT, but there is no "
+		       "'%s' is on %s, which is memory: it may accept O_DIRECT, but there is no "
 		       "storage behind its page cache. Put the dataset on a disk, or set "
 		       "storage.store=posix to measure memory",
 		       path, fs->name);
@@ -114,7 +115,7 @@ static int check_device(struct direct_store *d, int fd, uint64_t device, const c
 			break;
 	}
 	if (!file_system_of_fd(fd, &fs))
-		return err_sys(e, errno, "cannot find out the file system of '%s'", path);
+		return err_sys(e, errno, "cannot determine the file system of '%s'", path);
 	if (fs.memory)
 		return refuse_memory(path, &fs, e);
 	/* two threads may write one place: then one of the two asks again */
@@ -147,7 +148,7 @@ static int check_alignment(struct direct_blob *db, const struct statx *sx, const
 	}
 	if (db->offset_align > OFFSET_ALIGN_MAX || db->memory_align > MEMORY_ALIGN_MAX)
 		return err_set(e, -EINVAL,
-			       "'%s' wants O_DIRECT requests at multiples of %u bytes in memory "
+			       "'%s' requires O_DIRECT requests at multiples of %u bytes in memory "
 			       "aligned to %u; at most %u and %u are supported",
 			       path, db->offset_align, db->memory_align, OFFSET_ALIGN_MAX,
 			       MEMORY_ALIGN_MAX);
@@ -165,7 +166,7 @@ static int check_file(struct direct_store *d, struct direct_blob *db, const char
 	wanted |= STATX_DIOALIGN;
 #endif
 	if (statx(db->posix.fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, wanted, &sx) != 0)
-		return err_sys(e, errno, "cannot ask how '%s' takes O_DIRECT", path);
+		return err_sys(e, errno, "cannot query the O_DIRECT support of '%s'", path);
 	if (S_ISDIR(sx.stx_mode))
 		return err_sys(e, EISDIR, "cannot open '%s'", path);
 	rc = check_device(d, db->posix.fd,
@@ -246,8 +247,8 @@ static int read_failed(const struct direct_blob *db, int code, size_t n, uint64_
 		return err_sys(e, code, "reading %zu bytes at offset %" PRIu64 " failed", n,
 			       offset);
 	return err_set(e, -EINVAL,
-		       "the file system does not take an O_DIRECT read of %zu bytes at offset "
-		       "%" PRIu64 ", a multiple of %u: it cannot be used past the page cache",
+		       "the file system rejects an O_DIRECT read of %zu bytes at offset %" PRIu64
+		       ", a multiple of %u: it cannot be used without the page cache",
 		       n, offset, db->offset_align);
 }
 
@@ -263,8 +264,10 @@ struct plan {
 
 static void plan_add(struct plan *p, void *at, size_t n)
 {
-	if (n)
-		p->part[p->parts++] = (struct iovec){at, n};
+	if (n == 0)
+		return;
+	assert(p->parts < 3);
+	p->part[p->parts++] = (struct iovec){at, n};
 }
 
 static void plan_read(struct plan *p, struct direct_blob *db, unsigned char *out, uint64_t from,
@@ -377,7 +380,7 @@ static int write_cached(struct direct_blob *db, const unsigned char *p, size_t n
 		return err_sys(e, errno, "cannot write the unaligned end of a file");
 	w = posix_pwrite(&db->posix.base, p, n, offset, e);
 	if (fcntl(db->posix.fd, F_SETFL, flags) != 0 && w >= 0)
-		w = err_sys(e, errno, "cannot return to O_DIRECT");
+		w = err_sys(e, errno, "cannot re-enable O_DIRECT");
 	if (db->cached_from == db->cached_to) {
 		db->cached_from = offset;
 		db->cached_to = offset + n;
@@ -480,9 +483,8 @@ static int direct_close(struct blob *b, struct err *e)
 
 const struct store_ops store_direct = {
 	.is.name = "direct",
-	.is.help =
-		"files past the page cache (O_DIRECT, any offset and length); a file system that "
-		"refuses, and one that is memory (tmpfs), is an error",
+	.is.help = "files without the page cache (O_DIRECT, any offset and length); a file system "
+		   "that does not support it, or that is memory (tmpfs), is an error",
 	.is.flags = STORE_HAS_FILES | STORE_IS_UNCACHED,
 	.blob_bytes = sizeof(struct direct_blob),
 	.create = direct_create,

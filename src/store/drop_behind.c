@@ -20,8 +20,8 @@ static const struct opt drop_options[] = {
 	 .min = 4096,
 	 .max = 1e12,
 	 .unit = "bytes",
-	 .help = "How much is read from a file that stays open before that is dropped; when a "
-		 "file is closed, all of it is.",
+	 .help = "How many bytes are read from an open file before they are dropped; closing a "
+		 "file drops all of it.",
 	 .flags = OPT_STOKER},
 };
 
@@ -117,8 +117,8 @@ static int drop_close(struct blob *b, struct err *e)
 
 const struct store_ops store_drop_behind = {
 	.is.name = "drop_behind",
-	.is.help = "what was read leaves the page cache again, so that no byte is served from it "
-		   "twice",
+	.is.help = "drops what was read from the page cache again, so that no byte is served from "
+		   "it twice",
 	.is.flags = STORE_IS_SHIM | STORE_DROPS_BEHIND,
 	.is.options = drop_options,
 	.is.option_count = sizeof(drop_options) / sizeof(drop_options[0]),

@@ -68,7 +68,7 @@ static const struct opt fault_options[] = {
 	 .offset = FIELD(nth, int64_t),
 	 .def = "0",
 	 .max = 9e18,
-	 .help = "The first call that is disturbed, counted from 1 over all threads; 0 disturbs "
+	 .help = "The first call that is affected, counted from 1 over all threads; 0 affects "
 		 "none.",
 	 .flags = OPT_STOKER},
 	{.key = "count",
@@ -77,18 +77,16 @@ static const struct opt fault_options[] = {
 	 .def = "1",
 	 .max = 9e18,
 	 .unit = "calls",
-	 .help = "How many calls in a row are disturbed from the nth on; 0: all that follow.",
+	 .help = "How many consecutive calls are affected from the nth on; 0: all that follow.",
 	 .flags = OPT_STOKER},
 	{.key = "action",
 	 .type = OPT_ENUM,
 	 .offset = FIELD(action, int),
 	 .def = "fail",
 	 .choices = action_names,
-	 .help = "fail: the call has no effect and returns the error. short: a read gives half of "
-		 "what "
-		 "was asked; a write stores half and returns the error; other calls are left "
-		 "alone. "
-		 "delay: the call takes 'delay' seconds longer.",
+	 .help = "fail: the call has no effect and returns the error. short: a read returns half "
+		 "of what was requested; a write stores half and returns the error; other calls "
+		 "are not affected. delay: the call takes 'delay' seconds longer.",
 	 .flags = OPT_STOKER},
 	{.key = "errno",
 	 .type = OPT_ENUM,
@@ -108,7 +106,7 @@ static const struct opt fault_options[] = {
 	 .def = "0",
 	 .max = 1e6,
 	 .unit = "s",
-	 .help = "How much longer a disturbed call takes with action delay.",
+	 .help = "How much longer an affected call takes with action delay.",
 	 .flags = OPT_STOKER},
 };
 
@@ -141,11 +139,10 @@ static int fault_create(struct store **out, const void *config, struct store *lo
 	(void)lower;
 	if (c->action == ACT_SHORT && c->op != FAULT_ANY && c->op != FAULT_READ &&
 	    c->op != FAULT_WRITE)
-		return err_set(
-			e, ERR_USAGE,
-			"storage.fault: action 'short' disturbs reads and writes, so op '%s' would "
-			"do nothing; set op to read, write or any",
-			op_names[c->op]);
+		return err_set(e, ERR_USAGE,
+			       "storage.fault: action 'short' affects only reads and writes, so op "
+			       "'%s' would do nothing; set op to read, write or any",
+			       op_names[c->op]);
 	f = xcalloc(1, sizeof(*f));
 	f->op = (enum fault_op)c->op;
 	f->action = (enum fault_action)c->action;
@@ -324,9 +321,8 @@ static int fault_sync_dir(struct store *s, const char *path, struct err *e)
 
 const struct store_ops store_fault = {
 	.is.name = "fault",
-	.is.help = "makes chosen calls to the store below ('fault+posix') fail, fall short or take "
-		   "longer, "
-		   "to see what a failing disk does to a run",
+	.is.help = "makes selected calls to the store below ('fault+posix') fail, return less or "
+		   "take longer, to see what a failing disk does to a run",
 	.is.flags = STORE_IS_SHIM,
 	.is.options = fault_options,
 	.is.option_count = sizeof(fault_options) / sizeof(fault_options[0]),

@@ -64,8 +64,10 @@ static int check_range(const char *verb, size_t n, uint64_t offset, struct err *
 	uint64_t end;
 
 	if (n > SSIZE_MAX || __builtin_add_overflow(offset, (uint64_t)n, &end) || end > INT64_MAX)
-		return err_set(e, -EINVAL, "%s %zu bytes at offset %llu: no file reaches that far",
-			       verb, n, (unsigned long long)offset);
+		return err_set(
+			e, -EINVAL,
+			"%s %zu bytes at offset %llu: beyond the largest possible file offset",
+			verb, n, (unsigned long long)offset);
 	return 0;
 }
 
@@ -102,7 +104,7 @@ ssize_t io_pread(const struct io *io, enum io_kind kind, struct blob *b, void *p
 	if (r < 0)
 		return r;
 	if (io && io->stop && atomic_load_explicit(&io->stop->set, memory_order_relaxed))
-		return err_set(e, ERR_CANCELED, "the run was told to stop");
+		return err_set(e, ERR_CANCELED, "the run was stopped");
 	r = store_pread(b, p, n, offset, e);
 	count_request(io, &(struct request){kind, SPAN_READ, 0, start, b, offset, n}, r);
 	return r;
@@ -117,16 +119,15 @@ int io_report_short(struct blob *b, const char *path, size_t got, size_t n, uint
 
 	if (store_stat_blob(b, &st, NULL) == 0 && st.bytes >= offset + n)
 		return err_set(e, ERR_DATA,
-			       "%s%s%s holds %llu bytes, but the store gave only %zu of the %zu "
-			       "bytes wanted "
-			       "at %llu",
+			       "%s%s%s has %llu bytes, but the store returned only %zu of the %zu "
+			       "bytes requested at %llu",
 			       quote, name, quote, (unsigned long long)st.bytes, got, n,
 			       (unsigned long long)offset);
 	if (got == 0 && store_stat_blob(b, &st, NULL) == 0)
-		return err_set(e, ERR_DATA, "%s%s%s ends at %llu, %zu bytes wanted at %llu", quote,
-			       name, quote, (unsigned long long)st.bytes, n,
+		return err_set(e, ERR_DATA, "%s%s%s ends at %llu, %zu bytes requested at %llu",
+			       quote, name, quote, (unsigned long long)st.bytes, n,
 			       (unsigned long long)offset);
-	return err_set(e, ERR_DATA, "%s%s%s ends at %llu, %zu bytes wanted at %llu", quote, name,
+	return err_set(e, ERR_DATA, "%s%s%s ends at %llu, %zu bytes requested at %llu", quote, name,
 		       quote, (unsigned long long)(offset + got), n, (unsigned long long)offset);
 }
 
@@ -186,7 +187,7 @@ ssize_t io_preadv(const struct io *io, enum io_kind kind, struct blob *b, const 
 		return (ssize_t)done;
 	}
 	if (io && io->stop && atomic_load_explicit(&io->stop->set, memory_order_relaxed))
-		return err_set(e, ERR_CANCELED, "the run was told to stop");
+		return err_set(e, ERR_CANCELED, "the run was stopped");
 	start = start_time(io);
 	r = b->store->ops->preadv(b, v, count_v, offset, e);
 	count_request(io, &(struct request){kind, SPAN_READ, SPAN_VECTOR, start, b, offset, n}, r);

@@ -1,5 +1,6 @@
 /* Files of a mounted file system through io_uring: each queue has a ring of its own, and each
  * thread that reads or writes one request at a time another. All else is as in the posix store. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <liburing.h>
@@ -48,8 +49,8 @@ static const struct opt uring_rows[] = {
 	 .type = OPT_BOOL,
 	 .offset = FIELD(sqpoll, bool),
 	 .def = "false",
-	 .help = "Whether a thread of the kernel polls each queue of requests, so that submitting "
-		 "takes no system call; it uses a processor of its own.",
+	 .help = "Whether a kernel thread polls each queue of requests, so that submitting takes "
+		 "no system call; it uses a CPU of its own.",
 	 .flags = OPT_STOKER},
 	{.key = "sqpoll_idle_ms",
 	 .type = OPT_I64,
@@ -64,9 +65,9 @@ static const struct opt uring_rows[] = {
 	 .type = OPT_BOOL,
 	 .offset = FIELD(registered_buffers, bool),
 	 .def = "false",
-	 .help = "Whether the buffers of queues are registered with the kernel, which then need "
-		 "not pin their pages for each request; they count against ulimit -l. It helps "
-		 "with direct.",
+	 .help = "Whether the buffers of queues are registered with the kernel, so that their "
+		 "pages need not be pinned for each request; they count against ulimit -l. It "
+		 "helps with direct.",
 	 .flags = OPT_STOKER},
 };
 
@@ -85,18 +86,18 @@ static int cannot_open(int code, struct err *e)
 {
 	switch (-code) {
 	case ENOSYS:
-		return err_set(e, ERR_ABSENT,
-			       "this kernel has no io_uring (it came with Linux 5.1); the store "
-			       "posix works everywhere");
+		return err_set(
+			e, ERR_ABSENT,
+			"this kernel has no io_uring (it requires Linux 5.1); use the store posix");
 	case EPERM:
 	case EACCES:
-		return err_set(e, code,
-			       "io_uring is forbidden here: by the sysctl kernel.io_uring_disabled "
-			       "or by a seccomp filter, such as a container's; allow it there or "
-			       "take the store posix");
+		return err_set(
+			e, code,
+			"io_uring is not permitted: by the sysctl kernel.io_uring_disabled or by a "
+			"seccomp filter, such as a container's; allow it or use the store posix");
 	case ENOMEM:
 		return err_sys(e, -code,
-			       "the kernel has no room for an io_uring (before Linux 5.12 it "
+			       "the kernel has no memory for an io_uring (before Linux 5.12 it "
 			       "counts against the locked memory, ulimit -l)");
 	case EMFILE:
 	case ENFILE:
@@ -154,11 +155,12 @@ static int uring_open(struct uring *u, const struct uring_options *o, unsigned e
 	rc = io_uring_register_buffers(&u->ring, &all, 1);
 	if (rc < 0) {
 		uring_close(u);
-		return err_sys(e, -rc,
-			       "cannot register %zu bytes of buffers with io_uring (each at most 1 "
-			       "GiB, and together at most the locked memory that ulimit -l "
-			       "allows); storage.io_uring.registered_buffers: false does without",
-			       memory_bytes);
+		return err_sys(
+			e, -rc,
+			"cannot register %zu bytes of buffers with io_uring (each at most 1 GiB, "
+			"and together at most the locked memory that ulimit -l allows); set "
+			"storage.io_uring.registered_buffers to false to avoid registering them",
+			memory_bytes);
 	}
 	u->registered = memory;
 	u->registered_bytes = memory_bytes;
@@ -183,6 +185,7 @@ static void uring_put(struct uring *u, struct store_request *r)
 	char *p = (char *)r->buffer + r->moved;
 	uint64_t at = r->offset + r->moved;
 
+	assert(r->moved <= r->n);
 	/* the polling thread may not have taken earlier ones yet */
 	while (!sqe) {
 		io_uring_submit(&u->ring);
@@ -205,7 +208,7 @@ static void uring_put(struct uring *u, struct store_request *r)
 
 static int ring_broken(int code, struct err *e)
 {
-	return err_sys(e, -code, "an io_uring does not take requests any more");
+	return err_sys(e, -code, "the io_uring no longer accepts requests");
 }
 
 static int uring_submit(struct uring *u, struct err *e)
@@ -407,8 +410,8 @@ static void uring_destroy(struct store *base)
 static int no_direct(const char *path, struct err *e)
 {
 	return err_set(e, -EINVAL,
-		       "the file system of '%s' does not support O_DIRECT on it; "
-		       "storage.io_uring.direct: false reads through the page cache",
+		       "the file system of '%s' does not support O_DIRECT; set "
+		       "storage.io_uring.direct to false to read through the page cache",
 		       path);
 }
 
@@ -434,8 +437,8 @@ static int check_direct(struct posix_blob *pb, const char *path, struct err *e)
 		return no_direct(path, e);
 	if (sx.stx_dio_offset_align > URING_ALIGN || sx.stx_dio_mem_align > URING_ALIGN)
 		return err_set(e, -EINVAL,
-			       "O_DIRECT on '%s' needs requests at multiples of %u bytes; up to %u "
-			       "is possible here",
+			       "O_DIRECT on '%s' needs requests at multiples of %u bytes; at most "
+			       "%u is supported",
 			       path, (unsigned)sx.stx_dio_offset_align, URING_ALIGN);
 #endif
 	return 0;

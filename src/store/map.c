@@ -5,6 +5,7 @@
  * tables - and returns EFAULT instead. */
 #include "store/map.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdint.h>
@@ -36,7 +37,7 @@ int store_map_works(struct err *e)
 	if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != 1)
 		return err_sys(e, errno,
 			       "mapped files are read with process_vm_readv, so that a file that "
-			       "is cut short does not end the process, and this system does not "
+			       "is truncated does not end the process, and this system does not "
 			       "allow it; set storage.store to posix, and dataset.format to "
 			       "indexed_binary or reader.access to native");
 	return 0;
@@ -48,16 +49,15 @@ int store_map_check(const struct store *s, struct err *e)
 
 	if (who && who->ops->is.flags & STORE_IS_SHIM)
 		return err_set(e, ERR_USAGE,
-			       "the store '%s' does not see the page faults of mapped files, so it "
-			       "cannot stand over them: set dataset.format to indexed_binary or "
-			       "reader.access to native, which read, or leave '%s' out of "
-			       "storage.store",
+			       "the store '%s' cannot intercept the page faults of mapped files: "
+			       "set dataset.format to indexed_binary or reader.access to native, "
+			       "which read, or leave '%s' out of storage.store",
 			       who->ops->is.name, who->ops->is.name);
 	if (who && who->ops->is.flags & STORE_IS_UNCACHED)
 		return err_set(e, ERR_USAGE,
-			       "the store '%s' reads past the page cache, in which mapped files "
-			       "live: set dataset.format to indexed_binary or reader.access to "
-			       "native, which read, or storage.store to posix",
+			       "the store '%s' bypasses the page cache, which mapped files need: "
+			       "set dataset.format to indexed_binary or reader.access to native, "
+			       "which read, or storage.store to posix",
 			       who->ops->is.name);
 	if (who)
 		return err_set(e, ERR_USAGE,
@@ -127,7 +127,7 @@ static int unreadable(uint64_t offset, int code, struct err *e)
 			       offset);
 	return err_set(e, -EIO,
 		       "the mapped file cannot be read at offset %" PRIu64
-		       ": it was cut short while it was mapped, or the device failed",
+		       ": it was truncated while it was mapped, or the device failed",
 		       offset);
 }
 
@@ -138,6 +138,7 @@ int store_map_touch(const struct store_map *m, uint64_t offset, uint64_t n, stru
 	char seen[TOUCH_PAGES];
 	struct iovec to = {seen, 0};
 
+	assert(offset <= m->bytes && n <= m->bytes - offset);
 	while (at < end) {
 		size_t pages = 0;
 		uint64_t next = at;
@@ -163,6 +164,7 @@ int store_map_copy(const struct store_map *m, uint64_t offset, void *out, size_t
 {
 	size_t done = 0;
 
+	assert(offset <= m->bytes && n <= m->bytes - offset);
 	while (done < n) {
 		struct iovec from = {map_address(m, offset + done), n - done};
 		struct iovec to = {(char *)out + done, n - done};

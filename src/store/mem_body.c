@@ -1,6 +1,7 @@
 /* The bytes of one blob of the memory store. */
 #include "store/mem_body.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,8 +69,14 @@ void mem_body_ref(struct mem_body *b)
 void mem_body_unref(struct mem_body *b)
 {
 	struct mem_table *t;
+	unsigned refs;
 
-	if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
+	if (!b)
+		return;
+	/* release what this reference did, acquire what the others did before it is freed */
+	refs = atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel);
+	assert(refs > 0);
+	if (refs > 1)
 		return;
 	t = atomic_load_explicit(&b->table, memory_order_relaxed);
 	/* the newest table names every chunk */
@@ -125,9 +132,8 @@ static int space_reserve(struct mem_space *s, uint64_t bytes, struct err *e)
 	do {
 		if (s->limit && (bytes > s->limit || used > s->limit - bytes))
 			return err_set(e, -ENOSPC,
-				       "the memory store is full: %llu more bytes do not fit "
-				       "beside %llu under "
-				       "storage.memory.size = %llu",
+				       "the memory store is full: %llu more bytes with %llu in use "
+				       "exceed storage.memory.size = %llu",
 				       (unsigned long long)bytes, (unsigned long long)used,
 				       (unsigned long long)s->limit);
 	} while (!atomic_compare_exchange_weak_explicit(
@@ -162,6 +168,7 @@ static int chunks_for(struct mem_body *b, uint64_t offset, uint64_t end, struct 
 {
 	struct mem_table *t = table_for(b, span_at(end - 1).index, e);
 
+	assert(offset < end);
 	if (!t)
 		return -ENOMEM;
 	for (size_t i = span_at(offset).index; i <= span_at(end - 1).index; i++) {
@@ -212,8 +219,9 @@ int mem_body_write(struct mem_body *b, const void *p, size_t n, uint64_t offset,
 		return 0;
 	if (__builtin_add_overflow(offset, (uint64_t)n, &end) || end > MEM_BODY_MAX)
 		return err_set(e, -EFBIG,
-			       "writing %zu bytes at offset %llu: a blob in memory ends at %llu", n,
-			       (unsigned long long)offset, MEM_BODY_MAX);
+			       "writing %zu bytes at offset %llu: a blob in memory is limited to "
+			       "%llu bytes",
+			       n, (unsigned long long)offset, MEM_BODY_MAX);
 	rc = reserve_chunks(b, offset, end, e);
 	if (rc < 0)
 		return rc;

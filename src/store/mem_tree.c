@@ -1,6 +1,7 @@
 /* Names and folders of the memory store: nodes in one hash table keyed by folder and name. */
 #include "store/mem_tree.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,8 @@ static void rehash(struct mem_tree *t)
 /* Takes over `name`. */
 static void attach_node(struct mem_tree *t, struct mem_node *n, struct mem_node *dir, char *name)
 {
+	/* the hash is cut by a mask */
+	assert((t->buckets & (t->buckets - 1)) == 0);
 	if (t->count == t->buckets)
 		rehash(t);
 	t->count++;
@@ -116,6 +119,7 @@ static void detach_node(struct mem_tree *t, struct mem_node *n)
 {
 	struct mem_node **link = &t->bucket[n->hash & (t->buckets - 1)];
 
+	assert(n->dir && t->count > 0);
 	while (*link != n)
 		link = &(*link)->hash_next;
 	*link = n->hash_next;

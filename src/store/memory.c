@@ -24,9 +24,8 @@ static const struct opt memory_options[] = {
 	 .min = 0,
 	 .max = 1e18,
 	 .unit = "bytes",
-	 .help = "What all blobs may hold together; a write beyond it fails as on a full disk; 0 "
-		 "sets no "
-		 "limit.",
+	 .help = "The most that all blobs can hold together; a write beyond it fails as on a full "
+		 "disk; 0 sets no limit.",
 	 .flags = OPT_STOKER},
 	{.key = "block_bytes",
 	 .type = OPT_I64,
@@ -35,9 +34,8 @@ static const struct opt memory_options[] = {
 	 .min = 1,
 	 .max = 1 << 30,
 	 .unit = "bytes",
-	 .help = "The preferred request size the store claims (st_blksize), which decides how "
-		 "libraries "
-		 "cut their reads.",
+	 .help = "The preferred request size that the store reports (st_blksize), by which "
+		 "libraries size their reads.",
 	 .flags = OPT_STOKER},
 };
 
@@ -299,10 +297,9 @@ static int memory_space(struct store *s, const char *path, uint64_t *bytes, uint
 
 const struct store_ops store_memory = {
 	.is.name = "memory",
-	.is.help =
-		"blobs in this process's memory, gone when it ends: for trials without a disk and "
-		"for "
-		"what the client itself costs; the data folder must be written in the same run",
+	.is.help = "blobs in this process's memory, lost when it ends: for trials without a disk "
+		   "and for measuring the cost of the client; the dataset must be generated in the "
+		   "same run",
 	.is.flags = STORE_IS_VOLATILE,
 	.is.options = memory_options,
 	.is.option_count = sizeof(memory_options) / sizeof(memory_options[0]),

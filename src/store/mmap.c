@@ -26,8 +26,8 @@ static const struct opt mmap_options[] = {
 	 .offset = OPT_FIELD(struct mmap_config, advice, int),
 	 .def = "normal",
 	 .choices = advices,
-	 .help = "What the kernel is told of each mapping (madvise): normal reads around a fault, "
-		 "sequential reads far ahead, random reads single pages.",
+	 .help = "The advice given to the kernel for each mapping (madvise): normal reads around a "
+		 "fault, sequential reads far ahead, random reads single pages.",
 	 .flags = OPT_STOKER},
 };
 

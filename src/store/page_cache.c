@@ -99,7 +99,7 @@ static int open_to_query(const char *path, struct err *e)
 	do {
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 	} while (fd < 0 && errno == EINTR);
-	return fd < 0 ? err_sys(e, errno, "cannot open '%s' to ask for its page cache", path) : fd;
+	return fd < 0 ? err_sys(e, errno, "cannot open '%s' to query its page cache", path) : fd;
 }
 
 int page_cache_look(const char *path, struct page_cached *out, struct err *e)
@@ -112,12 +112,11 @@ int page_cache_look(const char *path, struct page_cached *out, struct err *e)
 	code = query_fd(fd, out);
 	close(fd);
 	if (code == EPERM)
-		return err_set(
-			e, -EPERM,
-			"the kernel tells what the page cache holds of '%s' only to who owns "
-			"the file or may write it",
-			path);
-	return code ? err_sys(e, code, "cannot ask what the page cache holds of '%s'", path) : 0;
+		return err_set(e, -EPERM,
+			       "the kernel reports what the page cache holds of '%s' only to the "
+			       "owner of the file and to users who can write it",
+			       path);
+	return code ? err_sys(e, code, "cannot query what the page cache holds of '%s'", path) : 0;
 }
 
 static int write_out(int fd, const char *path, struct err *e)
@@ -129,7 +128,7 @@ static int write_out(int fd, const char *path, struct err *e)
 	} while (rc != 0 && errno == EINTR);
 	/* read-only file systems and special files have nothing to write */
 	if (rc != 0 && errno != EROFS && errno != EINVAL)
-		return err_sys(e, errno, "cannot write '%s' out before it is evicted", path);
+		return err_sys(e, errno, "cannot write back '%s' before evicting it", path);
 	return 0;
 }
 

@@ -1,4 +1,5 @@
 /* Files of a mounted file system through the page cache: open, pread, pwrite. */
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -95,6 +96,7 @@ int posix_close(struct blob *b, struct err *e)
 	struct posix_blob *pb = (struct posix_blob *)b;
 	int fd = pb->fd;
 
+	assert(fd >= 0);
 	pb->fd = -1;
 	/* after EINTR Linux has closed the descriptor all the same */
 	if (close(fd) != 0 && errno != EINTR)
@@ -370,7 +372,7 @@ int posix_space(struct store *s, const char *path, uint64_t *bytes, uint64_t *fi
 		at = up;
 	}
 	if (rc != 0)
-		return err_sys(e, errno, "cannot ask for the free space of '%s'", path);
+		return err_sys(e, errno, "cannot query the free space of '%s'", path);
 	*bytes = (uint64_t)v.f_bavail * v.f_frsize;
 	*files = v.f_files ? v.f_favail : UINT64_MAX;
 	return 0;

@@ -62,9 +62,10 @@ static int unknown_option(const struct store_ops *ops, const char *key,
 		return err_set(e, ERR_USAGE,
 			       "%sunknown key 'storage.%s.%s'; did you mean 'storage.%s.%s'?",
 			       where, ops->is.name, key, ops->is.name, near);
-	return err_set(e, ERR_USAGE,
-		       "%sunknown key 'storage.%s.%s'; 'stoker show stores' lists the known ones",
-		       where, ops->is.name, key);
+	return err_set(
+		e, ERR_USAGE,
+		"%sunknown key 'storage.%s.%s'; 'stoker show stores' lists the supported keys",
+		where, ops->is.name, key);
 }
 
 static int read_options(const struct store_ops *ops, const struct node *storage, void *config,
@@ -79,7 +80,7 @@ static int read_options(const struct store_ops *ops, const struct node *storage,
 	if (own->kind != NODE_MAP)
 		return err_set(
 			e, ERR_USAGE,
-			"%s:%d: 'storage.%s' is a %s; a map of the store's options is wanted",
+			"%s:%d: 'storage.%s' is a %s; a map of the store's options is expected",
 			own->mark.file ? own->mark.file : "?", own->mark.line, ops->is.name,
 			node_kind_name(own->kind));
 	for (size_t i = 0; i < own->n; i++) {
@@ -133,10 +134,10 @@ static int split_expression(char *text, const char *expression, char **part, siz
 		while (len && (p[len - 1] == ' ' || p[len - 1] == '\t'))
 			p[--len] = '\0';
 		if (len == 0)
-			return err_set(e, ERR_USAGE,
-				       "the store '%s' names an empty part; write it like "
-				       "'throttle+posix'",
-				       expression);
+			return err_set(
+				e, ERR_USAGE,
+				"the store '%s' has an empty part; write it like 'throttle+posix'",
+				expression);
 		if (n == PARTS_MAX)
 			return err_set(e, ERR_USAGE, "the store '%s' has more than %d parts",
 				       expression, PARTS_MAX);
@@ -158,16 +159,15 @@ static int find_parts(const char *expression, char *const *part, size_t n,
 			return unknown_store(part[i], expression, e);
 		shim = ops[i]->is.flags & STORE_IS_SHIM;
 		if (shim && i + 1 == n)
-			return err_set(
-				e, ERR_USAGE,
-				"'%s' stands over another store and holds no bytes itself: write "
-				"'%s+posix' instead of '%s'",
-				part[i], expression, expression);
+			return err_set(e, ERR_USAGE,
+				       "'%s' modifies another store and holds no data itself: "
+				       "write '%s+posix' instead of '%s'",
+				       part[i], expression, expression);
 		if (!shim && i + 1 < n)
-			return err_set(
-				e, ERR_USAGE,
-				"in the store '%s', '%s' must come last: nothing can lie below it",
-				expression, part[i]);
+			return err_set(e, ERR_USAGE,
+				       "in the store '%s', '%s' must come last: it cannot have a "
+				       "store below it",
+				       expression, part[i]);
 	}
 	return 0;
 }

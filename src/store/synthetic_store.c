@@ -57,7 +57,7 @@ static ssize_t synthetic_pread(struct blob *b, void *p, size_t n, uint64_t offse
 	(void)p;
 	(void)n;
 	(void)offset;
-	return err_set(e, -EIO, "the synthetic store keeps nothing that could be read");
+	return err_set(e, -EIO, "the synthetic store keeps no data that could be read");
 }
 
 static ssize_t synthetic_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset,
@@ -130,8 +130,8 @@ static int synthetic_space(struct store *s, const char *path, uint64_t *bytes, u
 const struct store_ops store_synthetic = {
 	.is.name = "synthetic",
 	.is.help =
-		"keeps nothing: writing costs only what the client does, and a dataset counts as "
-		"there; training needs dataset.format=synthetic, which reads nothing",
+		"keeps nothing: writing costs only the client's own work, and every dataset counts "
+		"as present; training needs dataset.format=synthetic, which reads nothing",
 	.is.flags = STORE_KEEPS_NOTHING,
 	.blob_bytes = sizeof(struct synthetic_blob),
 	.create = synthetic_create,

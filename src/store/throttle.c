@@ -29,8 +29,8 @@ static const struct opt throttle_options[] = {
 	 .def = "0",
 	 .max = 1e18,
 	 .unit = "bytes/s",
-	 .help = "What all requests together can get, shared equally by those under way; 0 sets no "
-		 "limit.",
+	 .help = "The bandwidth of all requests together, shared equally by those in progress; 0 "
+		 "sets no limit.",
 	 .flags = OPT_STOKER},
 	{.key = "stream_bandwidth",
 	 .type = OPT_F64,
@@ -38,21 +38,20 @@ static const struct opt throttle_options[] = {
 	 .def = "0",
 	 .max = 1e18,
 	 .unit = "bytes/s",
-	 .help = "What one request can get; 0 sets no limit.",
+	 .help = "The bandwidth of one request; 0 sets no limit.",
 	 .flags = OPT_STOKER},
 	{.key = "latency",
 	 .type = OPT_TIME,
 	 .offset = FIELD(latency, struct time_dist),
 	 .unit = "s",
-	 .help = "What passes before the first byte of each request, a number or a distribution as "
-		 "for "
-		 "train.computation_time.",
+	 .help = "The time before the first byte of each request, a number or a distribution as "
+		 "for train.computation_time.",
 	 .flags = OPT_STOKER},
 	{.key = "open_latency",
 	 .type = OPT_TIME,
 	 .offset = FIELD(open_latency, struct time_dist),
 	 .unit = "s",
-	 .help = "How long each open and each look at a path (stat) takes; these need no slot of "
+	 .help = "The time that each open and each stat of a path takes; these need no slot of "
 		 "'concurrency'. A stat of an open file is free.",
 	 .flags = OPT_STOKER},
 	{.key = "concurrency",
@@ -77,9 +76,8 @@ static const struct opt throttle_options[] = {
 	 .offset = FIELD(seed, int64_t),
 	 .def = "42",
 	 .max = 9e18,
-	 .help = "Names the sequence of latencies that are drawn: the n-th request of a store "
-		 "waits the "
-		 "same in every run.",
+	 .help = "The seed of the latencies: the n-th request of a store waits the same time in "
+		 "every run.",
 	 .flags = OPT_STOKER},
 };
 
@@ -241,9 +239,8 @@ static int throttle_stat(struct store *s, const char *path, struct store_stat *o
 const struct store_ops store_throttle = {
 	.is.name = "throttle",
 	.is.help =
-		"makes the store below ('throttle+memory') seem to have a given bandwidth, latency "
-		"and "
-		"concurrency, so that a run's result can be predicted and checked",
+		"makes the store below ('throttle+memory') behave as if it had a given bandwidth, "
+		"latency and concurrency, so that a run's result can be predicted and checked",
 	.is.flags = STORE_IS_SHIM,
 	.is.options = throttle_options,
 	.is.option_count = sizeof(throttle_options) / sizeof(throttle_options[0]),

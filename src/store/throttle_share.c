@@ -1,6 +1,7 @@
 /* Slots, latency and processor sharing by virtual time. */
 #include "store/throttle_share.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -71,6 +72,7 @@ static void heap_remove(struct share_heap *h, struct share_request *r)
 {
 	struct share_request *rest = heap_meld_children(r->child);
 
+	assert(h->root && (h->root == r || r->prev));
 	if (h->root == r) {
 		h->root = rest;
 	} else {
@@ -143,6 +145,7 @@ static void start_transfer(struct share *s)
 
 static void end_transfer(struct share *s, struct share_request *r)
 {
+	assert(s->transfers > 0 && s->in_service >= s->transfers);
 	heap_remove(&s->transfer, r);
 	s->transfers--;
 	s->in_service--;

@@ -1,6 +1,7 @@
 /* Sleeping until an emulated request is done, without a service thread and without polling. */
 #include "store/throttle_wait.h"
 
+#include <assert.h>
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -80,6 +81,7 @@ static void sleepers_remove(struct throttle_line *l, struct throttle_waiter *w)
 	}
 	if (!w->asleep)
 		return;
+	assert(l->sleepers);
 	w->asleep = false;
 	w->prev->next = w->next;
 	w->next->prev = w->prev;

@@ -186,7 +186,7 @@ def sentences(tmp):
 
 def without_the_kernel(tmp):
     """Where the kernel has no io_uring or forbids it, one sentence says so before anything begins."""
-    for code, word in (("ENOSYS", "no io_uring"), ("EPERM", "forbidden"), ("ENOMEM", "no room"), ("EMFILE", "ulimit")):
+    for code, word in (("ENOSYS", "no io_uring"), ("EPERM", "not permitted"), ("ENOMEM", "no memory"), ("EMFILE", "ulimit")):
         done = subprocess.run(["strace", "-f", "-o", "/dev/null", "-e", f"inject=io_uring_setup:error={code}", STOKER,
                                "run", *map(str, tiny(tmp / "none", tmp / "out", storage__store="io_uring"))],
                               capture_output=True, text=True, timeout=60, check=False)

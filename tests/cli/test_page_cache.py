@@ -256,7 +256,7 @@ def refusing(tmp):
     finally:
         subprocess.run(["umount", mount], check=True)
     for done in (new, old):
-        assert done.returncode != 0 and "(ext4) that does not take O_DIRECT" in done.stderr, done
+        assert done.returncode != 0 and "(ext4) that does not support O_DIRECT" in done.stderr, done
         assert str(mount) in done.stderr, done
     assert not left, left
     print("   ext4 with a data journal: refused by name")

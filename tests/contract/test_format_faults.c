@@ -107,7 +107,7 @@ static void a_stop_ends_a_read_of_many_requests(void **state)
 	t.io.stop = &stop;
 	memset(&t.stat, 0, sizeof(t.stat));
 	assert_int_equal(format->read(o.r, t.path, &f, 0, &s, &t.e), ERR_CANCELED);
-	assert_non_null(strstr(t.e.text, "told to stop"));
+	assert_non_null(strstr(t.e.text, "was stopped"));
 	assert_int_equal(s.payload_bytes, 0);
 	assert_int_equal(t.stat.kind[IO_DATA].requests, 1);
 	/* closed all the same */

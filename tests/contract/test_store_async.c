@@ -222,7 +222,7 @@ static void depth_is_a_limit(void **state)
 	for (unsigned i = 0; i < DEPTH; i++)
 		submit(ask(i, (uint64_t)i * BLOCK, BLOCK));
 	assert_int_equal(store_queue_submit(t.queue, ask(DEPTH, 0, BLOCK), &e), -EAGAIN);
-	assert_non_null(strstr(e.text, "16 requests are in flight"));
+	assert_non_null(strstr(e.text, "16 requests are already in flight"));
 	while (t.queue->in_flight) {
 		int n = store_queue_reap(t.queue, out, DEPTH, &e);
 

@@ -275,9 +275,9 @@ def large(peer, folder):
         read_all_ways(path, 200000, spec, 199999)
 
 
-ODD = [("compact", "within its header", {}), ("external", "other files", {}),
+ODD = [("compact", "stored in its header", {}), ("external", "other files", {}),
        ("crowd", "no dataset records_0", {}), ("soft", "no dataset records_0", {}),
-       ("soft crowd", "no dataset records_0", {}), ("many", "has 32768 bytes; more than 24576", {}),
+       ("soft crowd", "no dataset records_0", {}), ("many", "has 32768 bytes; at most 24576", {}),
        ("group", "not that of a dataset", {}), ("empty", "no dataset records_0", {}),
        ("grows", "extensible array", {"maxshape": (None, 4, 5), "chunks": (1, 4, 5)}),
        ("grows", "B-tree (version 2)", {"maxshape": (None, None, 5), "chunks": (1, 4, 5)}),

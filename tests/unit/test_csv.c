@@ -635,7 +635,7 @@ static void other_gzip_files(void **state)
 	}
 	put_bytes("1,2,3\n", 6);
 	assert_int_equal(read_at(&f, 0), ERR_DATA);
-	assert_non_null(strstr(e.text, "no gzip data begin at offset 0"));
+	assert_non_null(strstr(e.text, "no gzip header at offset 0"));
 }
 
 static void dlio_files(void **state)

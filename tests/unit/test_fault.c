@@ -224,7 +224,7 @@ static void short_reads(void **state)
 	assert_int_equal(read_code(), 4);
 	/* told apart from a file that is too short */
 	assert_int_equal(io_pread_full(&io, IO_DATA, blob, "f", p, 8, 0, &e), ERR_DATA);
-	assert_non_null(strstr(e.text, "'f' holds 8 bytes, but the store gave only 4 of the 8"));
+	assert_non_null(strstr(e.text, "'f' has 8 bytes, but the store returned only 4 of the 8"));
 	assert_int_equal(io_pread(&io, IO_DATA, blob, p, 1, 0, NULL), 0);
 	assert_int_equal(read_code(), 8);
 	assert_int_equal(io_close(&io, blob, NULL), 0);

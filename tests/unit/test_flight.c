@@ -367,7 +367,7 @@ static void short_reads(void **state)
 	begin("indexed_binary", "fault+memory", "fault: {op: read, nth: 9, action: short}", FILES);
 	make(4, DECODE_NONE, READ_ON_DEMAND);
 	assert_int_equal(read_all(&r, SAMPLES, 11, &e), ERR_DATA);
-	assert_non_null(strstr(e.text, "but the store gave only 2048 of the 4096"));
+	assert_non_null(strstr(e.text, "but the store returned only 2048 of the 4096"));
 	unmake();
 	end();
 }

@@ -392,7 +392,8 @@ static void indices_that_lie(void **state)
 		write_all(&f);
 		set_entry(INDEXED_SIZES, 1234, 101);
 		begin_reader(names[i], &f, &c);
-		must_fail(read_one(&f, 1234), "entry 1234 of the index says size 101 and not 100");
+		must_fail(read_one(&f, 1234),
+			  "entry 1234 of the index has the size 101 instead of 100");
 		assert_non_null(strstr(t.e.text, companion(INDEXED_SIZES)));
 		/* found again, and right once it is right */
 		must_fail(read_one(&f, 1234), "entry 1234");
@@ -400,9 +401,10 @@ static void indices_that_lie(void **state)
 		must_read(&f, 1234);
 		begin_reader(names[i], &f, &c);
 		set_entry(INDEXED_OFFSETS, 3, 301);
-		must_fail(read_one(&f, 3), "entry 3 of the index says offset 301 and not 300");
+		must_fail(read_one(&f, 3),
+			  "entry 3 of the index has the offset 301 instead of 300");
 		set_entry(INDEXED_OFFSETS, 3, UINT64_MAX);
-		must_fail(read_one(&f, 3), "says offset 18446744073709551615");
+		must_fail(read_one(&f, 3), "has the offset 18446744073709551615");
 		write_all(&f);
 		cut(companion(INDEXED_OFFSETS), 1500 * 8 - 1);
 		begin_reader(names[i], &f, &c);
@@ -443,7 +445,7 @@ static void restarting_offsets(void **state)
 	/* chunks of one dataset are alike */
 	set_entry(INDEXED_OFFSETS, 8, 4 * 5000);
 	begin_reader("indexed_binary", &f, &c);
-	must_fail(read_one(&f, 1), "entry 8 of the index says offset 20000 and not 0");
+	must_fail(read_one(&f, 1), "entry 8 of the index has the offset 20000 instead of 0");
 }
 
 /* The index of a file is read in bounded pieces. */

@@ -127,7 +127,7 @@ static void stop_comes_before_the_next_request(void **state)
 	assert_int_equal(io_pread(&io, IO_DATA, b, p, 8, 0, NULL), 8);
 	atomic_store(&stop.set, 1);
 	assert_int_equal(io_pread(&io, IO_DATA, b, p, 8, 0, &e), ERR_CANCELED);
-	assert_string_equal(e.text, "the run was told to stop");
+	assert_string_equal(e.text, "the run was stopped");
 	assert_int_equal(io_pread_full(&io, IO_DATA, b, "f", p, 8, 0, NULL), ERR_CANCELED);
 	expect(&stat, IO_DATA, 1, 8, 8);
 	/* what is open can still be closed */
@@ -152,7 +152,7 @@ static void context(void **state)
 	assert_int_equal(io_pread_full(&io, IO_DATA, b, "some/f", p, 8, 0, NULL), -EIO);
 	assert_int_equal(io_pread_full(&io, IO_DATA, b, "some/f", p, 8, 1, NULL), ERR_DATA);
 	assert_int_equal(io_pread_full(&io, IO_DATA, b, NULL, p, 8, 1, &e), ERR_DATA);
-	assert_string_equal(e.text, "the file ends at 8, 8 bytes wanted at 1");
+	assert_string_equal(e.text, "the file ends at 8, 8 bytes requested at 1");
 	assert_int_equal(io_pread_full(&io, IO_DATA, b, "f", p, 8, UINT64_MAX, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "reading 'f': "));
 	assert_int_equal(io_close(&io, b, NULL), 0);

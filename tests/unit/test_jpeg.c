@@ -386,14 +386,14 @@ static void headers(void **state)
 	refused(bytes, n, "65304 rows of 40 columns");
 	bytes[sof + 5] = 0;
 	bytes[sof + 4] = 12;
-	refused(bytes, n, "libjpeg says");
+	refused(bytes, n, "(libjpeg: ");
 	bytes[sof + 4] = 8;
 	bytes[sof + 1] = 0xfe;
-	refused(bytes, n, "no frame");
+	refused(bytes, n, "without a frame");
 	bytes[sof + 1] = 0xc0;
-	refused((const unsigned char *)"\xff\xd8\x00", 3, "no JPEG file");
+	refused((const unsigned char *)"\xff\xd8\x00", 3, "not a JPEG file");
 	refused((const unsigned char *)"\xff\xd8\xff\x01", 4, "no JPEG marker");
-	refused((const unsigned char *)"", 0, "cut short");
+	refused((const unsigned char *)"", 0, "truncated");
 	/* fill bytes, junk, bare markers, a comment of nothing, one of two pieces */
 	p = insert(bytes, n, "\xff\xff\xff\xfe\0\2\xff\xfe\0\0\xff\xfe\0\3x", 15);
 	assert_int_equal(read_bytes(p, n + 15, ACCESS_FRAMEWORK, DECODE_NONE), 0);

@@ -228,7 +228,7 @@ static void damaged_directories(void **state)
 		{n - 124 + 42, 1, "no member begins"},      /* the local header is elsewhere */
 		{n - 124 + 44, 0xff, "end before the directory"},
 		{n - 124 + 16, 0, "CRC-32"},
-		{30, 'q', "another name"},
+		{30, 'q', "does not have the name"},
 		{55, 'Q', "npy"},
 	};
 

@@ -370,7 +370,7 @@ static void damaged(void **state)
 		header(5, 6, 8, 0, 0);
 		pixels(rows, 36, 6, 1000, 0);
 		chunk("IEND", "", 0);
-		refused("row 1 of the image has the filter 5");
+		refused("row 1 of the image has the unknown filter 5");
 		rows[6] = 1;
 		header(5, 6, 8, 0, 0);
 		chunk("IDAT", "\x78\x9c\xff\xff\xff\xff\xff\xff", 8);
@@ -413,10 +413,10 @@ static void misplaced(void **state)
 	refused("at most");
 	header(5, 6, 8, 0, 0);
 	add("\x7f\xff\xff\xffIDAT", 8);
-	refused("cut short");
+	refused("truncated");
 	header(5, 6, 8, 0, 0);
 	add("\x7f\xff\xff\xffzTXt", 8);
-	refused("cut short");
+	refused("truncated");
 	header(5, 6, 8, 0, 0);
 	add("\0\0\0\0I AT", 8);
 	refused("no PNG chunk");

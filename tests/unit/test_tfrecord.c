@@ -138,11 +138,11 @@ static void damaged_messages(void **state)
 #define BAD(text, says) {text, sizeof(text) - 1, says}
 		BAD("\x0a", "byte 1: a number is cut off"),
 		BAD("\x0a\x05", "byte 2: a field is longer"),
-		BAD("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "longer than what it lies in"),
+		BAD("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "longer than the message"),
 		BAD("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "longer than 10 bytes"),
-		BAD("\x0b", "no kind"),
-		BAD("\x0c", "no kind"),
-		BAD("\x0f", "no kind"),
+		BAD("\x0b", "does not use"),
+		BAD("\x0c", "does not use"),
+		BAD("\x0f", "does not use"),
 		BAD("\x02\x00", "no number"),
 		BAD("\xff\xff\xff\xff\xff\x0f", "no number"),
 		BAD("\x0d\x01\x02\x03", "longer"),
@@ -477,7 +477,7 @@ static void damage(void **state)
 	put("f", &f);
 	begin_reader(c);
 	refuse(&more, 3, "'f': the file ends after 3 records and should have 4");
-	refuse(&less, 1, "'f': the file goes on after its 2 records, at offset 2108");
+	refuse(&less, 1, "'f': the file continues after its 2 records, at offset 2108");
 	poke(RECORD + 500, "x", 1);
 	refuse(&f, 2, "'f': record 1, at offset 1054: the checksum of its 1038 bytes");
 	poke(RECORD, huge, 8);
@@ -496,7 +496,7 @@ static void damage(void **state)
 	expect_read("f", &f, 0, 1, 2, 3 * RECORD);
 	c.access = ACCESS_NATIVE;
 	begin_reader(c);
-	refuse(&more, 3, "'f': record 3, at offset 3162: the file ends within it: 0 of 1054");
+	refuse(&more, 3, "'f': record 3, at offset 3162: the file ends inside it: 0 of 1054");
 }
 
 #define R(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)

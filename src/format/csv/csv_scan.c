@@ -1,6 +1,7 @@
 /* Looks at csv text. */
 #include "format/csv/csv_scan.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@ void csv_scan_start(struct csv_scan *s, enum read_decode decode, const struct fi
 		    uint64_t rows, const struct content_source *content, char *expect,
 		    unsigned char *elements)
 {
+	assert(decode != DECODE_VERIFY || (content && expect && elements));
 	*s = (struct csv_scan){.decode = decode,
 			       .f = f,
 			       .compressed = strcmp(f->compression, "none") != 0,
@@ -45,11 +47,12 @@ static int compare_text(struct csv_scan *s, const char *text, size_t n, struct e
 		if (s->end == 0)
 			return s->stops ? 1
 					: bad_text(s, s->offset + done,
-						   "lies behind all that was generated", e);
+						   "is past the end of the generated data", e);
 		part = s->end - s->at < n - done ? s->end - s->at : n - done;
 		same = first_difference(text + done, s->expect + s->at, part);
 		if (same < part)
-			return bad_text(s, s->offset + done + same, "is not what was generated", e);
+			return bad_text(s, s->offset + done + same,
+					"differs from the generated data", e);
 		s->at += part;
 		done += part;
 	}
@@ -64,8 +67,9 @@ static int compare_end(struct csv_scan *s, struct err *e)
 	if (s->at == s->end && s->text.rows_left == 0)
 		return 0;
 	return err_set(e, ERR_DATA,
-		       "the text ends after %" PRIu64 " bytes, before all that was generated: the "
-		       "file was cut short or is of another dataset",
+		       "the text ends after %" PRIu64
+		       " bytes, before the end of the generated data: the file is truncated or "
+		       "belongs to another dataset",
 		       s->offset);
 }
 
@@ -77,7 +81,7 @@ static int end_row(struct csv_scan *s, struct err *e)
 		return err_set(e, ERR_DATA,
 			       "row %" PRIu64 " (from 0) has %" PRIu64
 			       " numbers, and a sample of the workload has %" PRIu64
-			       ": the file is damaged or of another dataset",
+			       ": the file is damaged or belongs to another dataset",
 			       s->row, s->column, s->columns);
 	s->row++;
 	s->column = 0;
@@ -117,7 +121,7 @@ static int end_field(struct csv_scan *s, const char *p, size_t n, char c, uint64
 static int hold_field(struct csv_scan *s, const char *p, size_t n, uint64_t offset, struct err *e)
 {
 	if (n > CSV_FIELD_MAX - s->held)
-		return bad_text(s, offset, "lies in a field that is too long for a number", e);
+		return bad_text(s, offset, "is in a field that is too long for a number", e);
 	memcpy(s->field + s->held, p, n);
 	s->held += n;
 	return 0;
@@ -199,7 +203,7 @@ static int parse_end(struct csv_scan *s, struct err *e)
 		return 0;
 	return err_set(e, ERR_DATA,
 		       "the file has %" PRIu64 " rows and should have %" PRIu64
-		       ": it is damaged or of another dataset",
+		       ": it is damaged or belongs to another dataset",
 		       s->row, s->rows_wanted);
 }
 

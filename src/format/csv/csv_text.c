@@ -1,6 +1,7 @@
 /* Makes the text of a csv file. */
 #include "format/csv/csv_text.h"
 
+#include <assert.h>
 #include <string.h>
 
 void csv_text_start(struct csv_text *t, const struct file_spec *f,
@@ -12,6 +13,7 @@ void csv_text_start(struct csv_text *t, const struct file_spec *f,
 			       .elements = elements,
 			       .columns = file_spec_elements(f),
 			       .rows_left = f->samples};
+	assert(t->put);
 	t->bytes = strcmp(f->elem->name, "uint8") == 0;
 	for (unsigned v = 0; t->bytes && v < 256; v++) {
 		unsigned char byte = (unsigned char)v;
@@ -63,6 +65,7 @@ size_t csv_text_next(struct csv_text *t, char *out, size_t room)
 	const char *end = out + room;
 	char *p = out;
 
+	assert(room >= CSV_NUMBER_MAX);
 	while (t->rows_left && (size_t)(end - p) >= CSV_NUMBER_MAX) {
 		size_t n = (size_t)(end - p) / CSV_NUMBER_MAX, bytes = t->f->elem->bytes;
 

@@ -1,5 +1,6 @@
 /* hdf5: datasets as h5py writes them, samples along the first axis. Files are written, and
  * compared, as one ascending stream; hdf5_read.c reads. */
+#include <assert.h>
 #include <libdeflate.h>
 #include <string.h>
 
@@ -321,6 +322,7 @@ static void add_part(struct part *parts, uint32_t *count, struct part part)
 {
 	uint32_t i = (*count)++;
 
+	assert(i < PARTS_MAX);
 	for (; i > 0 && parts[i - 1].at > part.at; i--)
 		parts[i] = parts[i - 1];
 	parts[i] = part;
@@ -367,8 +369,11 @@ static int put_super(struct writer *w, struct err *e)
 static int put_part(struct writer *w, const struct part *part, struct err *e)
 {
 	uint64_t gap = part->at - w->at;
-	int rc = blob_stream_zeros(w->s, gap, e);
+	int rc;
 
+	/* parts are sorted, and none overlaps the one before it */
+	assert(part->at >= w->at);
+	rc = blob_stream_zeros(w->s, gap, e);
 	w->at += gap;
 	if (rc < 0)
 		return rc;
@@ -402,6 +407,7 @@ static int hdf5_put_file(struct blob_stream *s, const struct hdf5_layout *l,
 
 	for (uint32_t i = 0; rc == 0 && i < count; i++)
 		rc = put_part(&w, &parts[i], e);
+	assert(rc < 0 || w.at <= l->file_bytes);
 	return rc < 0 ? rc : blob_stream_zeros(s, l->file_bytes - w.at, e);
 }
 
@@ -459,12 +465,12 @@ static int hdf5_extent(const struct reader_config *c, const struct file_spec *f,
 	if (l.datasets > 1)
 		return err_set(e, ERR_USAGE,
 			       "a sample is spread over %u datasets of the file, so its bytes are "
-			       "not in one place",
+			       "not contiguous",
 			       l.datasets);
 	if (l.records.chunked)
 		return err_set(e, ERR_USAGE,
 			       "the hdf5 files are chunked or compressed, so that only their index "
-			       "says where a sample lies");
+			       "gives the location of a sample");
 	bytes = hdf5_part_bytes(&l.records);
 	*out = (struct extent){.bytes = bytes};
 	if (l.place[0].data != HDF5_UNDEFINED)

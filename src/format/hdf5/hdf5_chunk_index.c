@@ -1,5 +1,6 @@
 /* Finding a chunk of a dataset in an HDF5 file: by a version 1 B-tree or a fixed array, or where no
  * index is needed. */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -82,7 +83,7 @@ static int get_array(struct hdf5_file *f, const struct hdf5_dataset *d, struct a
 	    a->slots > UINT64_MAX >> 32)
 		return err_set(e, ERR_DATA,
 			       "the fixed array at offset %" PRIu64
-			       " has wrong sizes: the file is damaged",
+			       " has invalid sizes: the file is damaged",
 			       d->data);
 	return 0;
 }
@@ -102,7 +103,7 @@ static int get_paged(struct hdf5_file *f, const struct array *a, uint64_t slot,
 	if (head > HDF5_ENTRY_BYTES || a->page * a->slot + 4 > HDF5_ENTRY_BYTES)
 		return err_set(e, ERR_DATA,
 			       "the fixed array's block at offset %" PRIu64
-			       " has larger parts than this version reads",
+			       " has larger parts than are supported",
 			       a->block);
 	rc = hdf5_entry_get(f, a->block, (size_t)head, name, &x, e);
 	if (rc == 0)
@@ -121,7 +122,7 @@ static int get_paged(struct hdf5_file *f, const struct array *a, uint64_t slot,
 	    hdf5_get(x->bytes + bytes - 4, 4) != hdf5_checksum(x->bytes, bytes - 4))
 		return err_set(e, ERR_DATA,
 			       "the checksum of the page of chunk addresses at offset %" PRIu64
-			       " does not fit: the file is damaged",
+			       " does not match: the file is damaged",
 			       x->at);
 	*out = x->bytes + slot % a->page * a->slot;
 	return 0;
@@ -149,7 +150,7 @@ static int find_in_array(struct hdf5_file *f, const struct hdf5_dataset *d, uint
 		if (bytes > HDF5_ENTRY_BYTES)
 			return err_set(e, ERR_DATA,
 				       "the fixed array's block at offset %" PRIu64
-				       " is larger than this version reads",
+				       " is larger than is supported",
 				       a.block);
 		rc = hdf5_entry_get(f, a.block, (size_t)bytes, name, &x, e);
 		if (rc == 0)
@@ -185,6 +186,7 @@ int hdf5_chunk_find(struct hdf5_file *f, const struct hdf5_dataset *d, const uin
 	uint64_t slot = d->index == HDF5_BTREE ? 0 : slot_of(&d->shape, origin);
 	int rc = 0;
 
+	assert(d->known && d->shape.chunked);
 	*out = (struct hdf5_chunk){.at = HDF5_UNDEFINED, .bytes = d->shape.chunk_bytes};
 	if (d->data == HDF5_UNDEFINED)
 		return 0;
@@ -214,8 +216,7 @@ int hdf5_chunk_find(struct hdf5_file *f, const struct hdf5_dataset *d, const uin
 	if (out->bytes > f->end || out->at > f->end - out->bytes)
 		return err_set(e, ERR_DATA,
 			       "a chunk of %s would be %" PRIu64 " bytes at offset %" PRIu64
-			       ", where the file, which ends at %" PRIu64
-			       ", does not have them: it is damaged",
+			       ", but the file ends at %" PRIu64 ": it is damaged",
 			       d->name, out->bytes, out->at, f->end);
 	return 0;
 }

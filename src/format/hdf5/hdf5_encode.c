@@ -1,5 +1,6 @@
 /* The bytes of an HDF5 file's metadata: the messages of a dataset's header, and a root group whose
  * links do not fit its own header. */
+#include <assert.h>
 #include <string.h>
 
 #include "format/hdf5/hdf5_encode.h"
@@ -160,6 +161,7 @@ size_t hdf5_header_messages(const struct hdf5_shape *s, const struct hdf5_place 
 	*p++ = s->chunked ? 3 : 10;
 	p = put_filter(p, s);
 	p = put_data_layout(p, s, place);
+	assert(p - out <= (ptrdiff_t)HDF5_HEADER_MAX);
 	return (size_t)(p - out);
 }
 
@@ -231,6 +233,7 @@ uint64_t hdf5_group_make(const struct hdf5_layout *l, unsigned char *out)
 	unsigned char *p, *tree, *node;
 	uint64_t first;
 
+	assert(l->group && hdf5_group_bytes(l->datasets) <= HDF5_GROUP_MAX);
 	sort_links(l->datasets, order);
 	memset(out, 0, hdf5_group_bytes(l->datasets));
 	tree = put_names(out, l, order);

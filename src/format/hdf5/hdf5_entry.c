@@ -1,4 +1,5 @@
 /* Entries of HDF5 metadata, and what is made of them: object headers, nodes of B-trees. */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@ int hdf5_get_bytes(struct hdf5_file *f, uint64_t at, unsigned char *out, size_t 
 {
 	ssize_t got;
 
+	assert(n <= HDF5_ENTRY_BYTES);
 	if (at < f->window_bytes && n <= f->window_bytes - at) {
 		memcpy(out, f->window + at, n);
 		return 0;
@@ -23,7 +25,7 @@ int hdf5_get_bytes(struct hdf5_file *f, uint64_t at, unsigned char *out, size_t 
 		return (int)got;
 	if ((size_t)got < n)
 		return err_set(e, ERR_DATA,
-			       "the file ends at offset %" PRIu64 " within %s: it was cut short",
+			       "the file ends at offset %" PRIu64 " within %s: it is truncated",
 			       at + (uint64_t)got, what);
 	return 0;
 }
@@ -59,15 +61,13 @@ int hdf5_entry_get(struct hdf5_file *f, uint64_t at, size_t guess, const char *w
 		return 0;
 	if (at >= f->end)
 		return err_set(e, ERR_DATA,
-			       "%s would be at offset %" PRIu64
-			       ", where the file, which ends at %" PRIu64 ", has nothing",
+			       "%s would be at offset %" PRIu64 ", but the file ends at %" PRIu64,
 			       what, at, f->end);
 	if (!f->framework && guess < NATIVE_GUESS && at + guess > f->window_bytes)
 		guess = NATIVE_GUESS;
 	if (guess > HDF5_ENTRY_BYTES)
 		return err_set(e, ERR_DATA,
-			       "%s at offset %" PRIu64
-			       " has %zu bytes; more than %u is not in this version",
+			       "%s at offset %" PRIu64 " has %zu bytes; at most %u are supported",
 			       what, at, guess, HDF5_ENTRY_BYTES);
 	if (guess > f->end - at)
 		guess = (size_t)(f->end - at);
@@ -89,17 +89,18 @@ int hdf5_entry_extend(struct hdf5_file *f, struct hdf5_entry *x, uint64_t bytes,
 {
 	int rc;
 
+	assert(x->serial == f->serial && x->have <= HDF5_ENTRY_BYTES);
 	if (bytes <= x->have)
 		return 0;
 	if (bytes > f->end - x->at)
 		return err_set(e, ERR_DATA,
-			       "%s at offset %" PRIu64 " says that it has %" PRIu64
+			       "%s at offset %" PRIu64 " declares %" PRIu64
 			       " bytes; the file ends at offset %" PRIu64,
 			       what, x->at, bytes, f->end);
 	if (bytes > HDF5_ENTRY_BYTES)
 		return err_set(e, ERR_DATA,
 			       "%s at offset %" PRIu64 " has %" PRIu64
-			       " bytes; more than %u is not in this version",
+			       " bytes; at most %u are supported",
 			       what, x->at, bytes, HDF5_ENTRY_BYTES);
 	rc = hdf5_get_bytes(f, x->at + x->have, x->bytes + x->have, (size_t)bytes - x->have, what,
 			    e);
@@ -119,7 +120,7 @@ int hdf5_entry_check_at(struct hdf5_entry *x, const char *mark, size_t bytes, si
 
 	if (bytes < 8 || sum_at > bytes - 4 || x->have < bytes || memcmp(x->bytes, mark, 4) != 0)
 		return err_set(e, ERR_DATA,
-			       "what is at offset %" PRIu64 " is not %s: the file is damaged",
+			       "the data at offset %" PRIu64 " are not %s: the file is damaged",
 			       x->at, what);
 	/* kept entries are used again and again */
 	if (x->checked == bytes)
@@ -135,7 +136,7 @@ int hdf5_entry_check_at(struct hdf5_entry *x, const char *mark, size_t bytes, si
 	if (!fits)
 		return err_set(e, ERR_DATA,
 			       "the checksum of %s at offset %" PRIu64
-			       " does not fit its %zu bytes: the file is damaged",
+			       " does not match its %zu bytes: the file is damaged",
 			       what, x->at, bytes);
 	x->checked = bytes;
 	return 0;
@@ -154,9 +155,9 @@ int hdf5_entry_check(struct hdf5_entry *x, const char *mark, size_t bytes, const
 
 int hdf5_tree_bad_node(uint64_t at, struct err *e)
 {
-	return err_set(
-		e, ERR_DATA,
-		"there is no good node of a B-tree at offset %" PRIu64 ": the file is damaged", at);
+	return err_set(e, ERR_DATA,
+		       "there is no valid B-tree node at offset %" PRIu64 ": the file is damaged",
+		       at);
 }
 
 int hdf5_tree_node(struct hdf5_file *f, uint64_t at, unsigned kind, size_t key_bytes, uint32_t k,
@@ -199,7 +200,7 @@ static int add_continuation(struct blocks *b, const unsigned char *p, size_t n, 
 			       at);
 	if (b->n == BLOCKS_MAX)
 		return err_set(e, ERR_DATA,
-			       "the object header that goes on at offset %" PRIu64
+			       "the object header continued at offset %" PRIu64
 			       " has more than %u parts: the file is damaged",
 			       at, BLOCKS_MAX);
 	b->block[b->n].at = hdf5_get(p, 8);
@@ -304,7 +305,7 @@ int hdf5_header_walk(struct hdf5_file *f, uint64_t at, const struct hdf5_message
 	if (rc == 0 && bytes > HDF5_ENTRY_BYTES)
 		rc = err_set(e, ERR_DATA,
 			     "the object header at offset %" PRIu64 " has %" PRIu64
-			     " bytes; more than %u is not in this version",
+			     " bytes; at most %u are supported",
 			     at, bytes, HDF5_ENTRY_BYTES);
 	if (rc == 0)
 		rc = hdf5_entry_extend(f, x, first + bytes + (b.old ? 0 : 4), header_name, e);

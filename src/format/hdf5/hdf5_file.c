@@ -21,29 +21,28 @@ static int read_super(struct hdf5_file *f, uint64_t file_bytes, unsigned char *b
 	if (file_bytes < 8)
 		return err_set(e, ERR_DATA,
 			       "the file has %" PRIu64
-			       " bytes, too few for an hdf5 file: it was cut short",
+			       " bytes, too few for an hdf5 file: it is truncated",
 			       file_bytes);
 	rc = hdf5_get_bytes(f, 0, b, 8, super_name, e);
 	if (rc < 0)
 		return rc;
 	if (memcmp(b, "\x89HDF\r\n\x1a\n", 8) != 0)
-		return err_set(e, ERR_DATA, "the file does not begin with the signature of hdf5");
+		return err_set(e, ERR_DATA, "the file does not begin with the hdf5 signature");
 	rc = hdf5_get_bytes(f, 0, b, SUPER_GUESS, super_name, e);
 	if (rc < 0)
 		return rc;
 	if (b[8] > 3)
-		return err_set(e, ERR_DATA,
-			       "the superblock has version %u; 0 to 3 are in this version", b[8]);
+		return err_set(e, ERR_DATA, "the superblock has version %u; 0 to 3 are supported",
+			       b[8]);
 	*bytes = sizes[b[8]];
 	return hdf5_get_bytes(f, SUPER_GUESS, b + SUPER_GUESS, *bytes - SUPER_GUESS, super_name, e);
 }
 
 static int bad_sizes(unsigned offset, unsigned length, struct err *e)
 {
-	return err_set(
-		e, ERR_DATA,
-		"the file has offsets of %u and lengths of %u bytes; only 8 are in this version",
-		offset, length);
+	return err_set(e, ERR_DATA,
+		       "the file has offsets of %u and lengths of %u bytes; only 8 are supported",
+		       offset, length);
 }
 
 /* *extension gets the address of the superblock's own header. */
@@ -61,11 +60,10 @@ static int parse_super(struct hdf5_file *f, const unsigned char *b, size_t bytes
 		if (b[9] != 8 || b[10] != 8)
 			return bad_sizes(b[9], b[10], e);
 		if (hdf5_get(b + bytes - 4, 4) != hdf5_checksum(b, bytes - 4))
-			return err_set(
-				e, ERR_DATA,
-				"the checksum of the superblock at offset 0 does not fit its %zu "
-				"bytes: the file is damaged",
-				bytes);
+			return err_set(e, ERR_DATA,
+				       "the checksum of the superblock at offset 0 does not match "
+				       "its %zu bytes: the file is damaged",
+				       bytes);
 		base = hdf5_get(b + 12, 8);
 		*extension = hdf5_get(b + 20, 8);
 		f->end = hdf5_get(b + 28, 8);
@@ -100,7 +98,8 @@ static int extension_message(void *arg, unsigned type, unsigned flags, const uns
 		return 0;
 	if (n < 7 || p[0] != 0)
 		return err_set(e, ERR_DATA,
-			       "the message of tree sizes at offset %" PRIu64 " is damaged", at);
+			       "the message with the tree sizes at offset %" PRIu64 " is damaged",
+			       at);
 	f->chunk_k = (uint32_t)hdf5_get(p + 1, 2);
 	f->tree_k = (uint32_t)hdf5_get(p + 3, 2);
 	f->leaf_k = (uint32_t)hdf5_get(p + 5, 2);
@@ -170,8 +169,8 @@ int hdf5_file_open(struct hdf5_file *f, uint64_t file_bytes, struct err *e)
 		return rc;
 	if (f->end > file_bytes)
 		return err_set(e, ERR_DATA,
-			       "the file has %" PRIu64 " bytes and says that it has %" PRIu64
-			       ": it was cut short",
+			       "the file has %" PRIu64 " bytes and declares %" PRIu64
+			       ": it is truncated",
 			       file_bytes, f->end);
 	if (extension != HDF5_UNDEFINED)
 		rc = hdf5_header_walk(f, extension, &(struct hdf5_messages){extension_message, f},
@@ -201,8 +200,7 @@ static int damaged_message(const char *what, uint64_t at, struct err *e)
 
 static int unsupported(const struct hdf5_dataset *d, const char *what, struct err *e)
 {
-	return err_set(e, ERR_DATA, "the dataset %s %s, which is not in this version", d->name,
-		       what);
+	return err_set(e, ERR_DATA, "the dataset %s %s, which is not supported", d->name, what);
 }
 
 static int parse_dims(struct parse *x, const unsigned char *p, size_t n, uint64_t at, struct err *e)
@@ -216,7 +214,7 @@ static int parse_dims(struct parse *x, const unsigned char *p, size_t n, uint64_
 		return damaged_message("dataspace", at, e);
 	if (rank < 1 || rank > HDF5_RANK_MAX)
 		return err_set(e, ERR_DATA,
-			       "the dataset %s has %u dimensions; 1 to %d are in this version",
+			       "the dataset %s has %u dimensions; 1 to %d are supported",
 			       x->d->name, rank, HDF5_RANK_MAX);
 	s->rank = rank;
 	for (uint32_t i = 0; i < rank; i++) {
@@ -323,8 +321,7 @@ static int parse_indexed_layout(struct parse *x, const unsigned char *p, size_t 
 	} else {
 		return err_set(e, ERR_DATA,
 			       "the chunks of the dataset %s are indexed by %s; only %s, version 1 "
-			       "B-tree, "
-			       "implicit and single are in this version",
+			       "B-tree, implicit and single are supported",
 			       d->name,
 			       kind == 4 || kind == 5 ? kinds[kind - 3] : "an unknown kind",
 			       kinds[0]);
@@ -357,7 +354,7 @@ static int parse_layout(struct parse *x, const unsigned char *p, size_t n, uint6
 		return 0;
 	}
 	if (p[1] != 2)
-		return unsupported(d, p[1] == 0 ? "lies within its header" : "is virtual", e);
+		return unsupported(d, p[1] == 0 ? "is stored in its header" : "is virtual", e);
 	if (p[0] == 4)
 		return parse_indexed_layout(x, p, n, at, e);
 	if (n < 11 || n < 11 + 4 * (size_t)p[2])
@@ -400,11 +397,10 @@ static int parse_filters(struct parse *x, const unsigned char *p, size_t n, uint
 			return damaged_message("filter", at, e);
 		if (id != HDF5_DEFLATE && id != HDF5_SHUFFLE && id != HDF5_FLETCHER32 &&
 		    id != HDF5_LZF)
-			return err_set(
-				e, ERR_DATA,
-				"the dataset %s went through filter %u; only deflate, shuffle, "
-				"fletcher32 and lzf are in this version",
-				d->name, id);
+			return err_set(e, ERR_DATA,
+				       "the dataset %s uses filter %u; only deflate, shuffle, "
+				       "fletcher32 and lzf are supported",
+				       d->name, id);
 		if (id == HDF5_SHUFFLE && k != 0)
 			return unsupported(d, "was shuffled after another filter", e);
 		d->filter[k] = (enum hdf5_filter)id;
@@ -429,7 +425,7 @@ static int dataset_message(void *arg, unsigned type, unsigned flags, const unsig
 	case 3:
 		return parse_type(x, flags, p, n, at, e);
 	case 7:
-		return unsupported(x->d, "lies in other files", e);
+		return unsupported(x->d, "is stored in other files", e);
 	case 8:
 		return parse_layout(x, p, n, at, e);
 	case 11:
@@ -505,8 +501,7 @@ static int finish_dataset(struct parse *x, struct err *e)
 	if (x->bytes < s->bytes || d->data > x->end || s->bytes > x->end - d->data)
 		return err_set(e, ERR_DATA,
 			       "the data of %s would be %" PRIu64 " bytes at offset %" PRIu64
-			       ", where the file, which ends at %" PRIu64
-			       ", does not have them: it is damaged",
+			       ", but the file ends at %" PRIu64 ": it is damaged",
 			       d->name, s->bytes, d->data, x->end);
 	return 0;
 }

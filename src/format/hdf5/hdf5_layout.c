@@ -1,6 +1,7 @@
 /* Placing the parts of an HDF5 file. */
 #include "format/hdf5/hdf5_layout.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -171,13 +172,12 @@ int hdf5_layout_of(const struct file_spec *f, struct hdf5_layout *out, struct er
 	memset(out, 0, offsetof(struct hdf5_layout, place));
 	out->datasets = f->datasets ? f->datasets : 1;
 	if (out->datasets > HDF5_DATASETS_MAX)
-		return err_set(
-			e, ERR_USAGE,
-			"dataset.hdf5.num_dset_per_record is %u; more than %d datasets in a file "
-			"are not in this version",
-			out->datasets, HDF5_DATASETS_MAX);
+		return err_set(e, ERR_USAGE,
+			       "dataset.hdf5.num_dset_per_record is %u; at most %d datasets in a "
+			       "file are supported",
+			       out->datasets, HDF5_DATASETS_MAX);
 	if (f->samples > INT64_MAX / 64)
-		return err_set(e, ERR_USAGE, "an hdf5 file cannot hold so many samples");
+		return err_set(e, ERR_USAGE, "an hdf5 file cannot hold that number of samples");
 	rc = hdf5_shape_of(f, &out->records, e);
 	if (rc < 0)
 		return rc;
@@ -214,6 +214,7 @@ uint64_t hdf5_chunk_at(const struct hdf5_layout *l, const struct hdf5_place *p, 
 {
 	uint32_t i = p->runs - 1;
 
+	assert(p->runs > 0 && chunk < l->records.chunks);
 	while (i > 0 && p->run[i].first > chunk)
 		i--;
 	return p->run[i].at + (chunk - p->run[i].first) * l->records.stored_bytes;

@@ -56,7 +56,7 @@ static int get_name_heap(struct hdf5_file *f, struct hdf5_entry **out, size_t *f
 	if (size > HDF5_ENTRY_BYTES)
 		return err_set(e, ERR_DATA,
 			       "the names of the root group take %" PRIu64
-			       " bytes; more than %u is not in this version",
+			       " bytes; at most %u are supported",
 			       size, HDF5_ENTRY_BYTES);
 	*bytes = (size_t)size;
 	*first = segment == f->group_heap + 32 ? 32 : 0;
@@ -100,7 +100,7 @@ static int find_symbol(struct hdf5_file *f, struct hdf5_dataset *d, uint64_t at,
 	high = (uint32_t)hdf5_get(x->bytes + 6, 2);
 	if (x->have < bytes || memcmp(x->bytes, "SNOD", 4) != 0 || high > 2 * f->leaf_k)
 		return err_set(e, ERR_DATA,
-			       "there is no good symbol table node at offset %" PRIu64
+			       "there is no valid symbol table node at offset %" PRIu64
 			       ": the file is damaged",
 			       at);
 	while (low < high) {
@@ -198,8 +198,8 @@ static const char tree_name[] = "the header of a B-tree (version 2)",
 
 static int wrong_sizes(const char *what, uint64_t at, struct err *e)
 {
-	return err_set(e, ERR_DATA, "%s at offset %" PRIu64 " has wrong sizes: the file is damaged",
-		       what, at);
+	return err_set(e, ERR_DATA,
+		       "%s at offset %" PRIu64 " has invalid sizes: the file is damaged", what, at);
 }
 
 static int get_checked(struct hdf5_file *f, uint64_t at, size_t bytes, const char *mark,
@@ -242,8 +242,7 @@ static int get_heap(struct hdf5_file *f, struct heap *h, struct err *e)
 	p = x->bytes;
 	if (x->have >= HEAP_BYTES && memcmp(p, "FRHP", 4) == 0 && hdf5_get(p + 7, 2) != 0)
 		return err_set(e, ERR_DATA,
-			       "the links of the root group went through filters, which is not in "
-			       "this version");
+			       "the links of the root group are filtered, which is not supported");
 	rc = hdf5_entry_check(x, "FRHP", HEAP_BYTES, heap_name, e);
 	if (rc < 0)
 		return rc;
@@ -313,7 +312,7 @@ static int get_block(struct hdf5_file *f, const struct heap *h, uint64_t at, uin
 	if ((*out)->have < bytes || memcmp(p, direct ? "FHDB" : "FHIB", 4) != 0 || p[4] != 0 ||
 	    hdf5_get(p + 5, 8) != h->at || hdf5_get(p + BLOCK_HEAD, h->offset_bytes) != offset)
 		return err_set(e, ERR_DATA,
-			       "what is at offset %" PRIu64 " is not %s: the file is damaged", at,
+			       "the data at offset %" PRIu64 " are not %s: the file is damaged", at,
 			       what);
 	return 0;
 }
@@ -356,7 +355,7 @@ static int find_direct(struct hdf5_file *f, const struct heap *h, uint64_t offse
 		return err_set(e, ERR_DATA,
 			       "a link would be at %" PRIu64
 			       " of the fractal heap at offset %" PRIu64
-			       ", which is not so large: the file is damaged",
+			       ", which is smaller: the file is damaged",
 			       offset, h->at);
 	return get_block(f, h, at, *bytes, begin, true, out, e);
 }
@@ -466,7 +465,7 @@ static int compare_link(struct search *s, const unsigned char *id, int *order, s
 	if (id[0] != 0)
 		return err_set(e, ERR_DATA,
 			       "the link to %s is not in a block of the fractal heap at offset "
-			       "%" PRIu64 ", which is not in this version",
+			       "%" PRIu64 ", which is not supported",
 			       d->name, h->at);
 	rc = find_direct(s->f, h, offset, &within, &bytes, &x, e);
 	if (rc < 0)

@@ -16,6 +16,7 @@
  * NATIVE is one request for all metadata of an ordinary file, together with the data when these lie
  * at the beginning; then one for the data per 2 MiB, chunks that follow each other taken together.
  */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <libdeflate.h>
@@ -154,7 +155,7 @@ int hdf5_reader_init(void *memory, const struct reader_config *config, const str
 	if (r->chunk && config->decode != DECODE_NONE) {
 		r->inflater = libdeflate_alloc_decompressor();
 		if (!r->inflater)
-			return err_set(e, -ENOMEM, "no memory is left to inflate chunks");
+			return err_set(e, -ENOMEM, "not enough memory to inflate chunks");
 	}
 	return 0;
 }
@@ -242,8 +243,8 @@ static int check_shape(const struct hdf5_dataset *d, const struct hdf5_shape *wa
 	    memcmp(dims, want->dims, rank * sizeof(dims[0])) == 0)
 		return 0;
 	return err_set(e, ERR_DATA,
-		       "the dataset %s is %s and should be %s: it is of another dataset", d->name,
-		       shape_text(d->type, have->rank, have->dims, a, sizeof(a)),
+		       "the dataset %s is %s and should be %s: it belongs to another dataset",
+		       d->name, shape_text(d->type, have->rank, have->dims, a, sizeof(a)),
 		       shape_text(want->elem->name, want->rank, want->dims, b, sizeof(b)));
 }
 
@@ -324,7 +325,7 @@ static int opened_file(struct reader *r, const char *path, uint64_t index,
 static int data_cut_short(uint64_t at, struct err *e)
 {
 	return err_set(e, ERR_DATA,
-		       "the file ends at offset %" PRIu64 " within its data: it was cut short", at);
+		       "the file ends at offset %" PRIu64 " within its data: it is truncated", at);
 }
 
 /* n bytes of data at `at`. */
@@ -350,9 +351,9 @@ static int chunk_too_large(const struct hdf5_dataset *d, uint64_t bytes, size_t 
 {
 	return err_set(
 		e, ERR_DATA,
-		"a %s of %s has %" PRIu64 " bytes, and the reader has room for %zu: the file is "
-		"not of this dataset, or dataset.hdf5.chunk_dims and dataset.compression do not "
-		"say how it is",
+		"a %s of %s has %" PRIu64
+		" bytes, but the reader's buffer has %zu: the file belongs to another dataset, or "
+		"dataset.hdf5.chunk_dims and dataset.compression do not describe it",
 		d->shape.chunked ? "chunk" : "sample", d->name, bytes, room);
 }
 
@@ -524,6 +525,7 @@ static int read_batch(struct reader *r, struct hdf5_file *f, const struct hdf5_d
 	const unsigned char *packed = r->packed;
 	int rc = 0;
 
+	assert(n >= 1 && n <= BATCH);
 	for (uint32_t i = 0; i < n; i++)
 		bytes += found[i].chunk.bytes;
 	if (at == HDF5_UNDEFINED || (f->framework && read_by_rows(r, d)))
@@ -651,7 +653,7 @@ int hdf5_read(struct reader *r, const char *path, const struct file_spec *f, uin
 		return rc;
 	rc = hdf5_shape_of(f, &want, e);
 	if (rc == 0 && f->datasets > r->datasets)
-		rc = err_set(e, ERR_USAGE, "%u datasets a sample; this reader has room for %u",
+		rc = err_set(e, ERR_USAGE, "%u datasets per sample; this reader supports %u",
 			     f->datasets, r->datasets);
 	r->spec = f;
 	if (rc == 0)

@@ -1,4 +1,5 @@
 /* The datasets of an HDF5 file, as a workload describes them and h5py would make them. */
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -129,7 +130,7 @@ static int check_chunk(const struct hdf5_shape *s, struct err *e)
 		return err_set(e, ERR_USAGE,
 			       "dataset.hdf5.chunk_dims makes compressed chunks of %" PRIu64
 			       " bytes; more than a sample (%" PRIu64
-			       " bytes) and more than %u is not in this version",
+			       " bytes) and more than %u is not supported",
 			       s->chunk_bytes, part, PACKED_CHUNK_MAX);
 	return 0;
 }
@@ -138,9 +139,8 @@ static int set_chunk(const struct file_spec *f, struct hdf5_shape *s, struct err
 {
 	if (f->chunk_ndims && f->chunk_ndims != s->rank)
 		return err_set(e, ERR_USAGE,
-			       "dataset.hdf5.chunk_dims has %u dimensions; %u are needed: the "
-			       "samples of a "
-			       "file, then the dimensions of a sample",
+			       "dataset.hdf5.chunk_dims has %u dimensions; it needs %u: the "
+			       "samples of a file, then the dimensions of a sample",
 			       f->chunk_ndims, s->rank);
 	if (f->chunk_ndims)
 		memcpy(s->chunk, f->chunk, s->rank * sizeof(s->chunk[0]));
@@ -223,6 +223,7 @@ uint64_t hdf5_part_bytes(const struct hdf5_shape *s)
 
 void hdf5_rows_of(struct hdf5_rows *r, const struct hdf5_shape *s, uint64_t chunk)
 {
+	assert(s->chunked && s->rank >= 1);
 	r->s = s;
 	for (uint32_t i = s->rank; i > 0; i--) {
 		uint64_t chunks = (s->dims[i - 1] + s->chunk[i - 1] - 1) / s->chunk[i - 1];

@@ -1,6 +1,7 @@
 /* Undoing the filters of a chunk. */
 #include "format/hdf5/hdf5_unpack.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <libdeflate.h>
 #include <string.h>
@@ -21,18 +22,18 @@ static int inflate_chunk(const struct hdf5_chunk *c, const unsigned char *in, si
 
 	*n = 0;
 	if (!z)
-		return bad_chunk(c, "is compressed, unlike those of this dataset", e);
+		return bad_chunk(c, "is compressed, but this dataset is not", e);
 	if (in_n < 6 || (in[0] & 15) != 8 || (in[0] << 8 | in[1]) % 31 != 0 || (in[1] & 0x20))
-		return bad_chunk(c, "does not begin like compressed data", e);
+		return bad_chunk(c, "does not begin with a zlib header", e);
 	result = libdeflate_deflate_decompress_ex(z, in + 2, in_n - 6, out, room, &used, n);
 	if (result == LIBDEFLATE_INSUFFICIENT_SPACE)
-		return bad_chunk(c, "does not inflate to as many bytes as a chunk has", e);
+		return bad_chunk(c, "does not inflate to the size of a chunk", e);
 	if (result != LIBDEFLATE_SUCCESS)
 		return bad_chunk(c, "holds damaged compressed data", e);
 	in += 2 + used;
 	if (libdeflate_adler32(1, out, *n) !=
 	    ((uint32_t)in[0] << 24 | (uint32_t)in[1] << 16 | (uint32_t)in[2] << 8 | in[3]))
-		return bad_chunk(c, "does not fit its Adler-32 checksum", e);
+		return bad_chunk(c, "does not match its Adler-32 checksum", e);
 	return 0;
 }
 
@@ -75,7 +76,7 @@ static int check_sum(const struct hdf5_chunk *c, const unsigned char *p, size_t 
 		return bad_chunk(c, "is too short for its checksum", e);
 	*n -= 4;
 	if (hdf5_get(p + *n, 4) != hdf5_fletcher32(p, *n))
-		return bad_chunk(c, "does not fit its Fletcher-32 checksum", e);
+		return bad_chunk(c, "does not match its Fletcher-32 checksum", e);
 	return 0;
 }
 
@@ -98,10 +99,10 @@ int hdf5_unpack(const struct hdf5_dataset *d, const struct hdf5_chunk *chunk,
 		} else if (filter == HDF5_FLETCHER32) {
 			rc = check_sum(chunk, p, &n, e);
 		} else if (p == room) {
-			rc = bad_chunk(chunk, "was compressed twice, which is not in this version",
-				       e);
+			rc = bad_chunk(chunk, "was compressed twice, which is not supported", e);
 		} else if (room_bytes < d->shape.chunk_bytes) {
-			rc = bad_chunk(chunk, "is compressed and larger than those of this dataset",
+			rc = bad_chunk(chunk,
+				       "is compressed and larger than the chunks of this dataset",
 				       e);
 		} else {
 			if (filter == HDF5_DEFLATE)
@@ -113,7 +114,7 @@ int hdf5_unpack(const struct hdf5_dataset *d, const struct hdf5_chunk *chunk,
 		}
 	}
 	if (rc == 0 && n != d->shape.chunk_bytes)
-		rc = bad_chunk(chunk, "does not hold as many bytes as a chunk has", e);
+		rc = bad_chunk(chunk, "does not have the size of a chunk", e);
 	out->bytes = p;
 	return rc;
 }
@@ -124,6 +125,7 @@ void hdf5_unshuffle(const struct hdf5_dataset *d, const unsigned char *chunk, ui
 	size_t width = d->elem_bytes, count = (size_t)d->shape.chunk_bytes / width;
 	size_t first = (size_t)offset / width;
 
+	assert(offset % width == 0 && n % width == 0 && first + n / width <= count);
 	for (size_t i = 0; i < n / width; i++)
 		for (size_t b = 0; b < width; b++)
 			out[i * width + b] = chunk[b * count + first + i];

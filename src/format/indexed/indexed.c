@@ -5,6 +5,7 @@
  *
  * DLIO counts offsets from the beginning of each chunk that it generates (2 GiB by default) instead
  * of the file's; written here they are the file's. */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -167,7 +168,7 @@ bool indexed_offset_fits(uint64_t offset, uint64_t index, uint64_t sample_bytes)
 int indexed_bad_entry(uint32_t which, uint64_t index, uint64_t has, uint64_t wanted, struct err *e)
 {
 	return err_set(e, ERR_DATA,
-		       "entry %" PRIu64 " of the index says %s %" PRIu64 " and not %" PRIu64
+		       "entry %" PRIu64 " of the index has the %s %" PRIu64 " instead of %" PRIu64
 		       ": it is damaged, or the file was generated with samples of another size",
 		       index, which == INDEXED_OFFSETS ? "offset" : "size", has, wanted);
 }
@@ -176,8 +177,8 @@ int indexed_cut_short(uint64_t index, uint64_t offset, uint64_t sample_bytes, ui
 		      struct err *e)
 {
 	return err_set(e, ERR_DATA,
-		       "the file ends at %" PRIu64 " and sample %" PRIu64 " lies from %" PRIu64
-		       " to %" PRIu64 ": it was cut short or is of another dataset",
+		       "the file ends at %" PRIu64 " and sample %" PRIu64 " is stored from %" PRIu64
+		       " to %" PRIu64 ": it is truncated or belongs to another dataset",
 		       file_bytes, index, offset, offset + sample_bytes);
 }
 
@@ -225,6 +226,7 @@ static int check_piece(struct indexed_index *x, uint32_t which, uint64_t sample_
 {
 	int rc = 0;
 
+	assert(n % INDEXED_ENTRY == 0 && n <= x->piece_bytes);
 	for (size_t i = 0; rc == 0 && i < n; i += INDEXED_ENTRY, x->next++) {
 		uint64_t entry;
 
@@ -269,7 +271,7 @@ static int read_entries(struct indexed_index *x, uint32_t which, const struct fi
 			return err_set(e, ERR_DATA,
 				       "the index ends at %" PRIu64 " and %" PRIu64
 				       " samples need %" PRIu64
-				       " bytes of it: it was cut short or is of another dataset",
+				       " bytes: it is truncated or belongs to another dataset",
 				       done + (uint64_t)got, f->samples, bytes);
 		rc = check_piece(x, which, sample, n, e);
 		if (rc < 0)
@@ -469,7 +471,7 @@ static int read_framework(struct reader *r, struct data_file *d, const struct fi
 	ssize_t got;
 
 	if (n > r->data_bytes)
-		return err_set(e, ERR_USAGE, "the sample is larger than the reader has room for");
+		return err_set(e, ERR_USAGE, "the sample is larger than the reader's buffer");
 	pybuffer_seek(&d->py, offset);
 	got = pybuffer_readinto(&d->py, r->data, n, e);
 	if (got < 0)

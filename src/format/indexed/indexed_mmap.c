@@ -160,7 +160,7 @@ static int index_entry(struct reader *r, struct mapped_file *m, uint32_t which, 
 	if (map->bytes / INDEXED_ENTRY <= index)
 		return err_set(e, ERR_DATA,
 			       "the index ends at %" PRIu64 " and entry %" PRIu64
-			       " is wanted: it was cut short or is of another dataset",
+			       " is needed: it is truncated or belongs to another dataset",
 			       map->bytes, index);
 	return io_map_copy(r->base.io, IO_META, map, index * INDEXED_ENTRY, out, INDEXED_ENTRY, e);
 }
@@ -272,7 +272,7 @@ static int mmap_reader_close(struct reader *r, struct err *e)
 const struct format_ops format_mmap_indexed_binary = {
 	.is.name = "mmap_indexed_binary",
 	.is.help =
-		"The files of indexed_binary, read through memory maps (needs a store of files).",
+		"The files of indexed_binary, read through memory maps (needs a store with files).",
 	.is.extension = "mmap_indexed_binary",
 	.is.flags = FORMAT_MAPS,
 	.is.dlio_reader = "IndexedBinaryMMapReader",

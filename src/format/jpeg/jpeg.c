@@ -441,7 +441,7 @@ static int next_marker(struct image_source *s, unsigned char *byte, struct heade
 		return rc;
 	if (marker != 0 && !is_bare(marker) && marker < 0xc0)
 		return err_set(e, ERR_DATA,
-			       "there is no JPEG marker at offset %" PRIu64 ", but 0xff%02x",
+			       "there is no JPEG marker at offset %" PRIu64 ", found 0xff%02x",
 			       s->offset - 2, marker);
 	if (marker != 0 && !is_bare(marker))
 		rc = read_segment(s, marker, h, e);
@@ -465,7 +465,7 @@ static int read_markers(struct image_source *s, struct header *h, struct err *e)
 		return rc;
 	if (start[0] != 0xff || start[1] != 0xd8 || start[2] != 0xff)
 		return err_set(e, ERR_DATA,
-			       "it is no JPEG file: it does not begin with JPEG's first marker");
+			       "not a JPEG file: it does not begin with the start-of-image marker");
 	while (!h->done) {
 		rc = next_marker(s, &byte, h, e);
 		if (rc < 0)
@@ -476,7 +476,7 @@ static int read_markers(struct image_source *s, struct header *h, struct err *e)
 				       HEADER_MAX);
 	}
 	if (!h->frame)
-		return err_set(e, ERR_DATA, "the JPEG file has a scan and no frame before it");
+		return err_set(e, ERR_DATA, "the JPEG file has a scan without a frame before it");
 	image_source_rewind(s);
 	image_source_data(s);
 	return 0;

@@ -1,5 +1,6 @@
 /* libjpeg's errors as return codes, its memory lent by the caller, and images of pixels encoded as
  * Pillow saves them. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -17,11 +18,11 @@ static void error_exit(j_common_ptr c)
 
 	c->err->format_message(c, text);
 	if (c->err->msg_code == JERR_OUT_OF_MEMORY)
-		g->rc = err_set(g->e, -ENOMEM, "no memory is left for a JPEG image");
+		g->rc = err_set(g->e, -ENOMEM, "not enough memory for a JPEG image");
 	else
-		g->rc = err_set(g->e, ERR_DATA, "%s: libjpeg says '%s'",
+		g->rc = err_set(g->e, ERR_DATA, "%s (libjpeg: '%s')",
 				c->is_decompressor ? "the JPEG image cannot be decoded"
-						   : "the JPEG image cannot be made",
+						   : "the JPEG image cannot be encoded",
 				text);
 	longjmp(g->escape, 1);
 }
@@ -59,6 +60,7 @@ static void *arena_take(struct jpeg_arena *a, size_t n)
 	size_t whole = (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
 	void *p = a->memory + a->used;
 
+	assert(a->used <= a->bytes);
 	if (whole < n || whole > a->bytes - a->used) {
 		a->beyond += n;
 		return NULL;

@@ -8,6 +8,7 @@
  * gaps. So blocks are as long, and have as many codes, as those that an encoder makes of noise.
  *
  * All of it is done in integers: the bytes are the same everywhere. */
+#include <assert.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -369,6 +370,7 @@ int jpeg_noise(void *memory, const struct image_shape *shape, uint64_t file_inde
 		if (at + n == blocks)
 			/* ones up to the end of the last byte */
 			put_bits(&b, ~UINT64_C(0) << 57, (8 - b.n) % 8);
+		assert(b.out - raw <= (ptrdiff_t)RAW_BYTES);
 		rc = sink(arg, out, stuff_bytes(out, raw, (size_t)(b.out - raw)), e);
 		b.out = raw;
 	}

@@ -228,7 +228,7 @@ static int array_cut_short(uint64_t have, const struct npy_array *a, struct err 
 {
 	return err_set(e, ERR_DATA,
 		       "the file ends %" PRIu64 " bytes into its array, which has %" PRIu64
-		       ": it was cut short",
+		       ": it is truncated",
 		       have, a->data_bytes);
 }
 
@@ -254,7 +254,7 @@ static int read_framework(struct reader *r, const struct file_spec *f, struct sa
 	if (rc == 0)
 		rc = npy_array_check(&a, f, e);
 	if (rc == 0 && a.data_bytes > r->data_bytes)
-		rc = err_set(e, ERR_USAGE, "the array is larger than the reader has room for");
+		rc = err_set(e, ERR_USAGE, "the array is larger than the reader's buffer");
 	stdio.size = st.block_bytes < STDIO_BUFFER_MAX ? st.block_bytes : STDIO_BUFFER_MAX;
 	if (rc == 0)
 		rc = stdio_seek(r, &stdio, a.header_bytes, e);

@@ -1,6 +1,7 @@
 /* Parsing and writing the header of an npy array. */
 #include "format/numpy/npy_header.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,12 +25,12 @@ int npy_prefix_bytes(const unsigned char *bytes, size_t n, uint64_t offset, stru
 	if (n < 8 || memcmp(bytes, npy_magic, NPY_MAGIC_BYTES) != 0)
 		return err_set(e, ERR_DATA,
 			       "there is no npy array at offset %" PRIu64
-			       ": it does not begin with the magic \\x93NUMPY",
+			       ": it does not begin with \\x93NUMPY",
 			       offset);
 	if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0)
 		return err_set(e, ERR_DATA,
 			       "the npy header at offset %" PRIu64
-			       " is of version %d.%d; 1.0, 2.0 and 3.0 are known",
+			       " is of version %d.%d; 1.0, 2.0 and 3.0 are supported",
 			       offset, bytes[6], bytes[7]);
 	return bytes[6] == 1 ? 10 : 12;
 }
@@ -45,7 +46,7 @@ int npy_header_length(const unsigned char *prefix, uint64_t offset, size_t *tota
 	}
 	if (before + text > NPY_HEADER_MAX)
 		return err_set(e, ERR_DATA,
-			       "the npy header at offset %" PRIu64 " claims %" PRIu64
+			       "the npy header at offset %" PRIu64 " declares %" PRIu64
 			       " bytes of text; no array of samples needs more than %d",
 			       offset, text, NPY_HEADER_MAX - 12);
 	*total = before + (size_t)text;
@@ -97,7 +98,7 @@ static int parse_string(struct scan *s, char *out, size_t out_size, struct err *
 	skip_space(s);
 	if (s->p == s->end || (*s->p != '\'' && *s->p != '"'))
 		return syntax_error(
-			s, "a quoted string is wanted (arrays of structures are not samples)", e);
+			s, "a quoted string is expected (structured arrays are not supported)", e);
 	quote = *s->p++;
 	while (s->p < s->end && *s->p != quote && *s->p != '\n' && *s->p != '\\') {
 		if (n + 1 < out_size)
@@ -106,7 +107,7 @@ static int parse_string(struct scan *s, char *out, size_t out_size, struct err *
 	}
 	out[n] = '\0';
 	if (s->p == s->end || *s->p != quote)
-		return syntax_error(s, "a string does not end", e);
+		return syntax_error(s, "a string is not terminated", e);
 	s->p++;
 	return 0;
 }
@@ -117,12 +118,11 @@ static int parse_dim(struct scan *s, uint64_t *out, struct err *e)
 
 	skip_space(s);
 	if (s->p == s->end || !isdigit((unsigned char)*s->p))
-		return syntax_error(s, "a dimension is wanted, a whole number that is not negative",
-				    e);
+		return syntax_error(s, "a dimension is expected, a non-negative integer", e);
 	while (s->p < s->end && isdigit((unsigned char)*s->p)) {
 		if (__builtin_mul_overflow(v, 10u, &v) ||
 		    __builtin_add_overflow(v, (uint64_t)(*s->p - '0'), &v) || v > INT64_MAX)
-			return syntax_error(s, "a dimension does not fit 64 bits", e);
+			return syntax_error(s, "a dimension exceeds 64 bits", e);
 		s->p++;
 	}
 	/* Python 2 wrote long integers so */
@@ -142,7 +142,7 @@ static int parse_shape(struct scan *s, struct npy_array *out, struct err *e)
 	out->ndims = 0;
 	while (!accept_char(s, ')')) {
 		if (out->ndims > 0 && !comma)
-			return syntax_error(s, "a comma or ')' is wanted in the shape", e);
+			return syntax_error(s, "a comma or ')' is expected in the shape", e);
 		if (out->ndims == NPY_DIMS_MAX)
 			return syntax_error(
 				s, "the array has more dimensions than samples can have", e);
@@ -168,7 +168,7 @@ static int parse_pair(struct scan *s, struct npy_array *out, unsigned *have, str
 	if (rc < 0)
 		return rc;
 	if (!accept_char(s, ':'))
-		return syntax_error(s, "a colon is wanted after a key", e);
+		return syntax_error(s, "a colon is expected after a key", e);
 	if (strcmp(key, "descr") == 0) {
 		which = HAVE_DESCR;
 		rc = parse_string(s, out->descr, sizeof(out->descr), e);
@@ -182,11 +182,15 @@ static int parse_pair(struct scan *s, struct npy_array *out, unsigned *have, str
 		rc = parse_shape(s, out, e);
 	} else {
 		return syntax_error(
-			s, "the keys are 'descr', 'fortran_order' and 'shape', each once", e);
+			s,
+			"the keys must be 'descr', 'fortran_order' and 'shape', each exactly once",
+			e);
 	}
 	if (rc == 0 && (*have & which))
 		return syntax_error(
-			s, "the keys are 'descr', 'fortran_order' and 'shape', each once", e);
+			s,
+			"the keys must be 'descr', 'fortran_order' and 'shape', each exactly once",
+			e);
 	*have |= which;
 	return rc;
 }
@@ -222,7 +226,7 @@ int npy_header_parse(const unsigned char *bytes, size_t n, uint64_t offset, stru
 	if (before < 0)
 		return before;
 	if (n < (size_t)before)
-		return err_set(e, ERR_DATA, "the npy header at offset %" PRIu64 " is cut short",
+		return err_set(e, ERR_DATA, "the npy header at offset %" PRIu64 " is truncated",
 			       offset);
 	*out = (struct npy_array){.header_bytes = n};
 	s.start = (const char *)bytes;
@@ -230,10 +234,10 @@ int npy_header_parse(const unsigned char *bytes, size_t n, uint64_t offset, stru
 	s.end = s.start + n;
 	s.offset = offset;
 	if (!accept_char(&s, '{'))
-		return syntax_error(&s, "a '{' is wanted", e);
+		return syntax_error(&s, "a '{' is expected", e);
 	while (!accept_char(&s, '}')) {
 		if (!comma)
-			return syntax_error(&s, "a comma or '}' is wanted", e);
+			return syntax_error(&s, "a comma or '}' is expected", e);
 		rc = parse_pair(&s, out, &have, e);
 		if (rc < 0)
 			return rc;
@@ -301,7 +305,7 @@ int npy_array_check(const struct npy_array *found, const struct file_spec *f, st
 	array_text(&want, want_text, sizeof(want_text));
 	return err_set(
 		e, ERR_DATA,
-		"the file holds an array %s and the workload asks for %s: the dataset was made "
+		"the file holds an array %s but the workload expects %s: the dataset was generated "
 		"with another configuration; generate it again or correct the workload",
 		have_text, want_text);
 }
@@ -313,6 +317,7 @@ size_t npy_header_write(void *out, const struct elem_type *elem, uint32_t ndims,
 	char text[NPY_HEADER_WRITTEN_MAX], first[24] = "";
 	size_t n, pad;
 
+	assert(ndims <= NPY_DIMS_MAX);
 	n = (size_t)snprintf(text, sizeof(text),
 			     "{'descr': '%s', 'fortran_order': False, 'shape': (", elem->descr);
 	for (uint32_t i = 0; i < ndims; i++)
@@ -326,6 +331,7 @@ size_t npy_header_write(void *out, const struct elem_type *elem, uint32_t ndims,
 	/* to a multiple of ALIGN with the newline; where it is one already, NumPy adds a whole one
 	 */
 	pad += ALIGN - (10 + n + pad + 1) % ALIGN;
+	assert(10 + n + pad + 1 <= NPY_HEADER_WRITTEN_MAX);
 	memcpy(p, npy_magic, NPY_MAGIC_BYTES);
 	p[6] = 1;
 	p[7] = 0;

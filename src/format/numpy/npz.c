@@ -4,6 +4,7 @@
  * A compressed member is deflate in stored blocks, which is what zlib makes of noise (for integers,
  * the same size to 1 in 10,000): so a file's size is a pure function and it is written as fast as a
  * plain one. zlib would find 10 % in random floats. */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -221,6 +222,7 @@ static int npz_put_file(struct blob_stream *s, const struct file_spec *f,
 	if (rc == 0)
 		rc = blob_stream_put(
 			s, bytes, zip_write_end(bytes, NPZ_MEMBERS, directory, directory_bytes), e);
+	assert(rc < 0 || s->offset + s->used == l.file_bytes);
 	return rc;
 }
 
@@ -361,7 +363,7 @@ static int native_refill(struct reader *r, struct err *e)
 	if (got == 0)
 		return err_set(e, ERR_DATA,
 			       "the file ends at offset %" PRIu64 " and %" PRIu64
-			       " bytes of the member '%s' are missing: it was cut short",
+			       " bytes of the member '%s' are missing: it is truncated",
 			       r->pos, r->compressed_left, r->entry.name);
 	r->pos += (uint64_t)got;
 	r->compressed_left -= (uint64_t)got;
@@ -391,7 +393,7 @@ static int native_inflate(struct reader *r, struct err *e)
 		r->out_pos = 0;
 		r->out_end = (size_t)made;
 		if (made == 0 && used == 0 && r->compressed_left == 0 && !r->inflater.ended)
-			return err_set(e, ERR_DATA, "the compressed data of '%s' do not end",
+			return err_set(e, ERR_DATA, "the compressed data of '%s' are incomplete",
 				       r->entry.name);
 	}
 	return 0;
@@ -425,11 +427,10 @@ static ssize_t native_next(struct reader *r, size_t want, const unsigned char **
 		return (ssize_t)n;
 	r->crc = crc32_update(r->crc, *run, n);
 	if (r->given == r->entry.bytes && r->crc != r->entry.crc)
-		return err_set(
-			e, ERR_DATA,
-			"the member '%s' has the CRC-32 %08x and its header says %08x: its data "
-			"are damaged",
-			r->entry.name, r->crc, r->entry.crc);
+		return err_set(e, ERR_DATA,
+			       "the member '%s' has the CRC-32 %08x but its header has %08x: its "
+			       "data are damaged",
+			       r->entry.name, r->crc, r->entry.crc);
 	return (ssize_t)n;
 }
 
@@ -546,7 +547,7 @@ static int framework_open(struct reader *r, struct zip_entry *m, struct err *e)
 		return (int)got;
 	if (got < 4 || (memcmp(r->header, "PK\3\4", 4) != 0 && memcmp(r->header, "PK\5\6", 4) != 0))
 		return err_set(e, ERR_DATA,
-			       "it is no npz file: it does not begin as a zip archive");
+			       "not an npz file: it does not begin with a zip signature");
 	pybuffer_seek(&r->py, 0);
 	r->zip = (struct pyzip){.py = &r->py,
 				.inflater = &r->inflater,
@@ -569,7 +570,7 @@ static int read_framework(struct reader *r, const struct file_spec *f, struct sa
 	if (rc == 0)
 		rc = next_bytes(r, framework_next, &m, r->header, NPY_MAGIC_BYTES, e);
 	if (rc == 0 && memcmp(r->header, npy_magic, NPY_MAGIC_BYTES) != 0)
-		rc = err_set(e, ERR_DATA, "the member '%s' is no npy array", m.name);
+		rc = err_set(e, ERR_DATA, "the member '%s' is not an npy array", m.name);
 	if (rc == 0)
 		rc = pyzip_open(&r->zip, &m, e);
 	if (rc < 0)
@@ -678,13 +679,14 @@ static int native_open(struct reader *r, const struct file_spec *f, uint64_t *da
 	have = (size_t)got;
 	if (have < 4 || memcmp(r->in, "PK", 2) != 0)
 		return err_set(e, ERR_DATA,
-			       "it is no npz file: it does not begin as a zip archive");
+			       "not an npz file: it does not begin with a zip signature");
 	if (!local_is_x(r->in, have, &r->entry, data))
 		rc = native_directory(r, data, &have, e);
 	if (rc == 0 && r->entry.method == ZIP_DEFLATED)
 		rc = inflater_start(&r->inflater, e);
 	if (rc < 0)
 		return rc;
+	assert(have == 0 || *data <= have);
 	r->in_pos = have ? (size_t)*data : 0;
 	r->in_end = have;
 	if (have && r->entry.compressed_bytes < have - *data)

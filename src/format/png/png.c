@@ -11,6 +11,7 @@
  *
  * Our files: stored deflate blocks, no row filtered (noise does not compress), IDAT chunks as long
  * as Pillow makes them, so that the framework's requests are those for Pillow's files. */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <libdeflate.h>
@@ -211,7 +212,10 @@ static int png_put_file(struct blob_stream *s, const struct file_spec *f,
 		rc = put_pixels(s, &p, f, content, scratch, e);
 	if (rc == 0)
 		rc = chunk_begin(s, "IEND", 0, e);
-	return rc < 0 ? rc : chunk_end(s, e);
+	if (rc == 0)
+		rc = chunk_end(s, e);
+	assert(rc < 0 || s->offset + s->used == p.file_bytes);
+	return rc;
 }
 
 static int png_write(const struct io *io, struct blob *b, const char *path,
@@ -300,7 +304,7 @@ static int png_reader_init(void *memory, const struct reader_config *config, con
 		return rc;
 	inflater_init(&r->inflater, r->inflater_memory);
 	r->inflate = libdeflate_alloc_decompressor();
-	return r->inflate ? 0 : err_set(e, -ENOMEM, "no memory is left to inflate PNG images");
+	return r->inflate ? 0 : err_set(e, -ENOMEM, "not enough memory to inflate PNG images");
 }
 
 static int png_reader_close(struct reader *r, struct err *e)
@@ -341,10 +345,9 @@ static int finish_whole(struct decoding *d, struct err *e)
 	if (result == LIBDEFLATE_SHORT_OUTPUT || result == LIBDEFLATE_INSUFFICIENT_SPACE)
 		return wrong_amount(d, result == LIBDEFLATE_SHORT_OUTPUT ? "less" : "more", e);
 	if (result != LIBDEFLATE_SUCCESS)
-		return err_set(
-			e, ERR_DATA,
-			"the compressed pixels are damaged: they do not inflate, or not to what "
-			"their checksum says");
+		return err_set(e, ERR_DATA,
+			       "the compressed pixels are damaged: they do not inflate, or do not "
+			       "match their checksum");
 	for (uint64_t y = 0; y < m->height; y++) {
 		const unsigned char *row = r->pixels + y * (m->row_bytes + 1);
 		int rc = png_unfilter(m, row[0], row + 1, above, to, y, e);
@@ -395,9 +398,10 @@ static int check_zlib_head(const struct decoding *d, struct err *e)
 	unsigned head = (unsigned)d->frame[0] << 8 | d->frame[1];
 
 	if ((d->frame[0] & 15) != 8 || head % 31 != 0 || (d->frame[1] & 32))
-		return err_set(e, ERR_DATA,
-			       "the compressed pixels begin with 0x%04x, which is no zlib stream",
-			       head);
+		return err_set(
+			e, ERR_DATA,
+			"the compressed pixels begin with 0x%04x, which is not a zlib header",
+			head);
 	return 0;
 }
 
@@ -424,7 +428,7 @@ static int inflate_rows(struct decoding *d, const unsigned char *in, size_t n, s
 		if (rc < 0)
 			return rc;
 		if (made == 0 && used == 0 && !d->ended)
-			return err_set(e, ERR_DATA, "the compressed pixels do not go on");
+			return err_set(e, ERR_DATA, "the compressed pixels are incomplete");
 	}
 	while (n > 0 && !d->ended) {
 		unsigned char more;
@@ -437,7 +441,7 @@ static int inflate_rows(struct decoding *d, const unsigned char *in, size_t n, s
 		n -= used;
 		d->ended = d->r->inflater.ended;
 		if (used == 0 && !d->ended)
-			return err_set(e, ERR_DATA, "the compressed pixels do not end");
+			return err_set(e, ERR_DATA, "the compressed pixels have no end");
 	}
 	take_frame(d, &d->tail, ZLIB_TAIL, ZLIB_HEAD, in, n);
 	return 0;
@@ -471,8 +475,7 @@ static int finish_rows(struct decoding *d, struct err *e)
 	if (!d->ended || d->tail < ZLIB_TAIL)
 		return err_set(e, ERR_DATA, "the compressed pixels have no end");
 	if (png_be32(d->frame + ZLIB_HEAD) != d->adler)
-		return err_set(e, ERR_DATA,
-			       "the pixels do not have the checksum that the file says");
+		return err_set(e, ERR_DATA, "the pixels do not match the checksum of the file");
 	return 0;
 }
 
@@ -507,7 +510,7 @@ static int chunk_open(struct image_source *s, struct chunk *k, struct err *e)
 	if (k->bytes > PNG_SIDE_MAX)
 		return err_set(e, ERR_DATA,
 			       "the PNG chunk %s at offset %" PRIu64
-			       " says it has %u bytes; at most %u are possible",
+			       " declares %u bytes; at most %u are possible",
 			       k->type, k->offset, k->bytes, PNG_SIDE_MAX);
 	k->crc = crc32_update(0, head + 4, 4);
 	return 0;
@@ -523,8 +526,7 @@ static int chunk_close(const struct decoding *d, struct image_source *s, const s
 		return rc;
 	return err_set(e, ERR_DATA,
 		       "the PNG chunk %s at offset %" PRIu64
-		       " is damaged: its checksum is %08x, and its "
-		       "bytes have %08x",
+		       " is damaged: its checksum is %08x, but that of its bytes is %08x",
 		       k->type, k->offset, png_be32(crc), k->crc);
 }
 
@@ -555,6 +557,7 @@ static int chunk_pixels(struct decoding *d, struct image_source *s, struct chunk
 		size_t n = left < IMAGE_PIECE ? left : IMAGE_PIECE;
 		int rc = 0;
 
+		assert(d->packed <= r->packed_room);
 		if (n > r->packed_room - d->packed) {
 			d->by_rows = true;
 			rc = inflate_gathered(d, e);
@@ -633,7 +636,7 @@ static int open_image(struct decoding *d, struct image_source *s, struct chunk *
 	rc = image_source_read_all(s, signature, sizeof(png_signature), e);
 	if (rc == 0 && memcmp(signature, png_signature, sizeof(png_signature)) != 0)
 		rc = err_set(e, ERR_DATA,
-			     "it is no PNG file: it does not begin with PNG's signature");
+			     "not a PNG file: it does not begin with the PNG signature");
 	if (rc == 0)
 		rc = chunk_open(s, k, e);
 	if (rc == 0)
@@ -676,7 +679,7 @@ static int read_chunks(struct decoding *d, struct image_source *s, struct err *e
 	if (k.bytes != 0)
 		return err_set(e, ERR_DATA,
 			       "the PNG chunk IEND at offset %" PRIu64
-			       " says it has %u bytes, and has none",
+			       " declares %u bytes; it must have 0",
 			       k.offset, k.bytes);
 	if (where == BEFORE)
 		return err_set(e, ERR_DATA, "the PNG file has no pixels: there is no IDAT chunk");

@@ -45,34 +45,31 @@ int png_image_parse(const unsigned char ihdr[PNG_IHDR_BYTES], uint64_t offset,
 	    out->height > PNG_SIDE_MAX)
 		return err_set(e, ERR_DATA,
 			       "the PNG header at offset %" PRIu64
-			       " says %u columns and %u rows; each is "
-			       "1 to %u",
+			       " specifies %u columns and %u rows; each is 1 to %u",
 			       offset, out->width, out->height, PNG_SIDE_MAX);
 	/* a depth is a power of two, so it is one bit of the sum */
 	if (!channels || !out->depth || (out->depth & (out->depth - 1)) || !(out->depth & depths))
 		return err_set(e, ERR_DATA,
 			       "the PNG header at offset %" PRIu64
-			       " says colour type %u with %u bits, "
-			       "which do not exist",
+			       " specifies colour type %u with %u bits, which do not exist",
 			       offset, out->colour, out->depth);
 	if (ihdr[10] != 0 || ihdr[11] != 0 || ihdr[12] > 1)
-		return err_set(e, ERR_DATA,
-			       "the PNG header at offset %" PRIu64
-			       " says compression %u, filter %u, "
-			       "interlacing %u, which do not exist",
-			       offset, ihdr[10], ihdr[11], ihdr[12]);
-	if (ihdr[12] == 1)
 		return err_set(
 			e, ERR_DATA,
-			"the PNG image is interlaced, which this program does not read: save it "
-			"without interlacing");
+			"the PNG header at offset %" PRIu64
+			" specifies compression %u, filter %u, interlacing %u, which do not exist",
+			offset, ihdr[10], ihdr[11], ihdr[12]);
+	if (ihdr[12] == 1)
+		return err_set(e, ERR_DATA,
+			       "the PNG image is interlaced, which is not supported: save it "
+			       "without interlacing");
 	bits = channels * out->depth;
 	out->pixel_bytes = bits < 8 ? 1 : bits / 8;
 	out->row_bytes = ((uint64_t)out->width * bits + 7) / 8;
 	if (__builtin_mul_overflow(out->row_bytes + 1, out->height, &out->raw_bytes))
 		return err_set(e, ERR_DATA,
 			       "the PNG header at offset %" PRIu64
-			       " says an image of more than 2^64 bytes",
+			       " specifies an image of more than 2^64 bytes",
 			       offset);
 	return 0;
 }
@@ -125,9 +122,7 @@ int png_unfilter(const struct png_image *image, unsigned filter, const unsigned 
 
 	if (filter > 4)
 		return err_set(e, ERR_DATA,
-			       "row %" PRIu64
-			       " of the image has the filter %u, which does not exist",
-			       y, filter);
+			       "row %" PRIu64 " of the image has the unknown filter %u", y, filter);
 	if (filter == 0 || (filter == 2 && !above)) {
 		memmove(out, row, image->row_bytes);
 		return 0;

@@ -1,6 +1,7 @@
 /* The requests of a CPython file object open for reading. */
 #include "format/python/pybuffer.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ size_t pybuffer_size(uint32_t python, uint32_t block_bytes)
 void pybuffer_start(struct pybuffer *p, const struct io *io, struct blob *blob, uint32_t python,
 		    uint64_t file_bytes, void *buffer, size_t size)
 {
+	assert(size > 0);
 	*p = (struct pybuffer){.io = io,
 			       .blob = blob,
 			       .kind = IO_META,
@@ -56,6 +58,7 @@ void pybuffer_seek(struct pybuffer *p, uint64_t target)
 
 void pybuffer_seek_end(struct pybuffer *p, uint64_t before)
 {
+	assert(before <= p->file_bytes);
 	p->raw = p->file_bytes - before;
 	drop_buffered(p);
 }

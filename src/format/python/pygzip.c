@@ -100,12 +100,12 @@ static int begin_member(struct pygzip *g, struct err *e)
 	if (got <= 0)
 		return (int)got;
 	if (got < 2 || head[0] != 0x1f || head[1] != 0x8b)
-		return err_set(e, ERR_DATA, "no gzip data begin at offset %" PRIu64, start);
+		return err_set(e, ERR_DATA, "there is no gzip header at offset %" PRIu64, start);
 	rc = read_exactly(g, head + 2, 8, "a header", e);
 	if (rc == 0 && head[2] != 8)
 		rc = err_set(e, ERR_DATA,
 			     "the gzip data at offset %" PRIu64
-			     " are compressed by method %u; only 8 (deflate) is known",
+			     " are compressed by method %u; only 8 (deflate) is supported",
 			     start, head[2]);
 	if (rc == 0 && head[3] & FLAG_EXTRA)
 		rc = skip_extra(g, e);
@@ -140,7 +140,7 @@ static int end_member(struct pygzip *g, struct err *e)
 		return err_set(
 			e, ERR_DATA,
 			"the checksum of the compressed data before offset %" PRIu64
-			" does not agree: it is 0x%08x of %u bytes and should be 0x%08x of %u",
+			" does not match: it is 0x%08x of %u bytes and should be 0x%08x of %u",
 			file_offset(g), g->crc, g->length, load32(trailer), load32(trailer + 4));
 	while (got > 0 && c == 0)
 		got = read_bytes(g, &c, 1, e);
@@ -216,7 +216,7 @@ int gzip_begin(struct gzip_writer *w, struct err *e)
 	rc = deflateInit2(&w->z, WRITE_LEVEL, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY);
 	return rc == Z_OK ? 0
 			  : err_set(e, -ENOMEM,
-				    "zlib needs more memory to compress than it is lent (code %d)",
+				    "zlib needs more memory to compress than is provided (code %d)",
 				    rc);
 }
 
@@ -229,7 +229,7 @@ static int compress_input(struct gzip_writer *w, int flush, struct err *e)
 		w->z.avail_out = (uInt)w->out_bytes;
 		z = deflate(&w->z, flush);
 		if (z == Z_STREAM_ERROR)
-			return err_set(e, -EINVAL, "zlib cannot go on compressing");
+			return err_set(e, -EINVAL, "zlib cannot continue compressing");
 		rc = w->put(w->arg, w->out, w->out_bytes - w->z.avail_out, e);
 	} while (rc == 0 && w->z.avail_out == 0);
 	return rc;

@@ -1,6 +1,7 @@
 /* The requests of Python's zipfile module reading one member of an archive. */
 #include "format/python/pyzip.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,8 +14,7 @@
 static int zip_cut_short(uint64_t offset, const char *what, struct err *e)
 {
 	return err_set(e, ERR_DATA,
-		       "the file ends within %s at offset %" PRIu64
-		       ": it was cut short or is damaged",
+		       "the file ends within %s at offset %" PRIu64 ": it is truncated or damaged",
 		       what, offset);
 }
 
@@ -26,11 +26,11 @@ static int find_end(struct pyzip *z, struct zip_end *end, uint64_t *at, struct e
 	ssize_t got;
 
 	if (size < ZIP_EOCD_BYTES)
-		return err_set(e, ERR_DATA,
-			       "the file has %" PRIu64
-			       " bytes, too few for a zip archive: it was cut "
-			       "short or is no npz file",
-			       size);
+		return err_set(
+			e, ERR_DATA,
+			"the file has %" PRIu64
+			" bytes, too few for a zip archive: it is truncated or not an npz file",
+			size);
 	pybuffer_seek_end(py, ZIP_EOCD_BYTES);
 	if (py->python >= 314)
 		got = pybuffer_read(py, z->in, ZIP_EOCD_BYTES, e);
@@ -104,7 +104,7 @@ int pyzip_find(struct pyzip *z, const char *name, struct zip_entry *out, struct 
 	if (end.directory_bytes > PYZIP_PIECE)
 		return err_set(e, ERR_DATA,
 			       "the zip directory has %" PRIu64
-			       " bytes; a file of samples has two members and needs about 102",
+			       " bytes; a file of samples needs only about 102",
 			       end.directory_bytes);
 	z->directory = at - end.directory_bytes - before;
 	/* bytes in front of the archive move every offset in it */
@@ -137,8 +137,8 @@ int pyzip_open(struct pyzip *z, const struct zip_entry *entry, struct err *e)
 
 	if (at > z->directory || z->directory - at < ZIP_LOCAL_BYTES)
 		return err_set(e, ERR_DATA,
-			       "the member '%s' is said to begin at offset %" PRIu64
-			       ", not before the zip directory at %" PRIu64,
+			       "the member '%s' has the offset %" PRIu64
+			       ", which is not before the zip directory at %" PRIu64,
 			       entry->name, at, z->directory);
 	pybuffer_seek(py, at);
 	got = pybuffer_read(py, z->in, ZIP_LOCAL_BYTES, e);
@@ -154,23 +154,22 @@ int pyzip_open(struct pyzip *z, const struct zip_entry *entry, struct err *e)
 	    ((size_t)got != strlen(entry->name) || memcmp(z->in, entry->name, (size_t)got) != 0))
 		return err_set(e, ERR_DATA,
 			       "the local header at offset %" PRIu64
-			       " has another name than its directory entry '%s'",
+			       " does not have the name of its directory entry, '%s'",
 			       at, entry->name);
 	if (got >= 0 && extra_bytes)
 		got = pybuffer_read(py, z->in, extra_bytes, e);
 	if (got < 0)
 		return (int)got;
 	if (entry->method != ZIP_STORED && entry->method != ZIP_DEFLATED)
-		return err_set(
-			e, ERR_DATA,
-			"the member '%s' is compressed by method %d; stored (0) and deflated (8) "
-			"are known",
-			entry->name, entry->method);
+		return err_set(e, ERR_DATA,
+			       "the member '%s' is compressed by method %d; stored (0) and "
+			       "deflated (8) are supported",
+			       entry->name, entry->method);
 	z->pos = at + ZIP_LOCAL_BYTES + skip;
 	if (z->pos > z->directory || entry->compressed_bytes > z->directory - z->pos)
 		return err_set(e, ERR_DATA,
 			       "the member '%s' of %" PRIu64 " bytes at offset %" PRIu64
-			       " runs into the zip directory at %" PRIu64,
+			       " overlaps the zip directory at %" PRIu64,
 			       entry->name, entry->compressed_bytes, z->pos, z->directory);
 	z->entry = *entry;
 	z->compressed_left = entry->compressed_bytes;
@@ -258,11 +257,10 @@ static int read_run(struct pyzip *z, size_t n, struct err *e)
 		return 0;
 	z->crc = crc32_update(z->crc, z->run, z->run_bytes);
 	if (z->eof && z->crc != z->entry.crc)
-		return err_set(
-			e, ERR_DATA,
-			"the member '%s' has the CRC-32 %08x and its directory entry says %08x: "
-			"its data are damaged",
-			z->entry.name, z->crc, z->entry.crc);
+		return err_set(e, ERR_DATA,
+			       "the member '%s' has the CRC-32 %08x but its directory entry has "
+			       "%08x: its data are damaged",
+			       z->entry.name, z->crc, z->entry.crc);
 	return 0;
 }
 
@@ -270,6 +268,7 @@ ssize_t pyzip_next(struct pyzip *z, size_t want, const unsigned char **run, stru
 {
 	size_t n;
 
+	assert(want > 0);
 	if (want > PYZIP_PIECE)
 		want = PYZIP_PIECE;
 	while (z->run_bytes == 0) {

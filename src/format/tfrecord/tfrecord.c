@@ -2,6 +2,7 @@
  *
  * A record is its length (8 bytes), the masked CRC-32C of those, the message, and the masked
  * CRC-32C of that. All of a file's records have one size, so record i begins at i times it. */
+#include <assert.h>
 #include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -90,6 +91,7 @@ static int tfrecord_put_file(struct blob_stream *s, const struct file_spec *f,
 
 	for (uint64_t i = 0; i < f->samples && rc == 0; i++)
 		rc = put_record(s, f, &l, content, i, e);
+	assert(rc < 0 || s->offset + s->used == l.file_bytes);
 	return rc;
 }
 
@@ -346,6 +348,7 @@ static ssize_t stream_read(struct reader *r, unsigned char *out, size_t n, uint3
 		const unsigned char *from = out;
 		ssize_t got = 0;
 
+		assert(s->pos <= s->end);
 		if (part > n - done)
 			part = n - done;
 		if (part > 0) {
@@ -406,16 +409,16 @@ static int check_head(const struct reader *r, const unsigned char *head, struct 
 	rec->length = length = le64toh(length);
 	if (r->base.config.decode == DECODE_FULL &&
 	    crc32c_masked(crc32c_update(0, head, 8)) != load32(head + 8))
-		return err_set(e, ERR_DATA, "the checksum of its length does not agree");
+		return err_set(e, ERR_DATA, "the checksum of its length does not match");
 	if (length > r->record_bytes - TFRECORD_HEAD_BYTES - TFRECORD_TAIL_BYTES)
 		return err_set(e, ERR_DATA,
 			       "it has %" PRIu64 " bytes, too many for a sample of %" PRIu64
-			       ": it is damaged, or of another dataset",
+			       ": it is damaged, or belongs to another dataset",
 			       length, sample);
 	if (length < sample)
 		return err_set(e, ERR_DATA,
 			       "it has %" PRIu64 " bytes, too few for a sample of %" PRIu64
-			       ": it is damaged, or of another dataset",
+			       ": it is damaged, or belongs to another dataset",
 			       length, sample);
 	return 0;
 }
@@ -430,7 +433,7 @@ static int check_payload(struct reader *r, const unsigned char *payload, const s
 
 	if (r->base.config.decode == DECODE_FULL &&
 	    crc32c_masked(crc) != load32(payload + rec->length))
-		return err_set(e, ERR_DATA, "the checksum of its %" PRIu64 " bytes does not agree",
+		return err_set(e, ERR_DATA, "the checksum of its %" PRIu64 " bytes does not match",
 			       rec->length);
 	if (!wanted)
 		return 0;
@@ -444,7 +447,7 @@ static int check_payload(struct reader *r, const unsigned char *payload, const s
 		return err_set(e, ERR_DATA,
 			       "its feature 'image' has %zu bytes, and a sample of the workload "
 			       "has %" PRIu64 "%s",
-			       x.image_bytes, sample, x.image ? "" : " (there is no such feature)");
+			       x.image_bytes, sample, x.image ? "" : " (the feature is missing)");
 	out->data = x.image;
 	at = rec->offset + TFRECORD_HEAD_BYTES + (uint64_t)(x.image - payload);
 	return expectation_check(&r->base.expect, rec->f->file_index, rec->index * sample,
@@ -453,7 +456,7 @@ static int check_payload(struct reader *r, const unsigned char *payload, const s
 
 static int record_cut_short(uint64_t wanted, ssize_t got, struct err *e)
 {
-	return err_set(e, ERR_DATA, "the file ends within it: %zd of %" PRIu64 " bytes are there",
+	return err_set(e, ERR_DATA, "the file ends inside it: %zd of %" PRIu64 " bytes are present",
 		       got, wanted);
 }
 
@@ -568,8 +571,8 @@ static int stream_end(struct reader *r, const struct file_spec *f, struct err *e
 		return (int)got;
 	if (got > 0)
 		return err_set(e, ERR_DATA,
-			       "the file goes on after its %" PRIu64 " records, at offset %" PRIu64
-			       ": it is of another dataset",
+			       "the file continues after its %" PRIu64
+			       " records, at offset %" PRIu64 ": it belongs to another dataset",
 			       f->samples, r->stream.offset - (uint64_t)got);
 	return 0;
 }
@@ -638,9 +641,9 @@ static int native_record(struct reader *r, const struct tfrecord_layout *l,
 				       : check_head(r, head, &rec, e);
 	if (rc == 0 && rec.length != l->example.bytes)
 		rc = err_set(e, ERR_DATA,
-			     "it has %" PRIu64 " bytes and not %" PRIu64
-			     ", so that the places of records cannot be computed; "
-			     "reader.access: framework finds them",
+			     "it has %" PRIu64 " bytes instead of %" PRIu64
+			     ", so that the offsets of records cannot be computed; set "
+			     "reader.access to framework",
 			     rec.length, l->example.bytes);
 	if (rc == 0 && (uint64_t)got < l->record_bytes)
 		rc = record_cut_short(l->record_bytes, got, e);
@@ -660,7 +663,7 @@ static int read_native(struct reader *r, const char *path, const struct file_spe
 	int rc = tfrecord_layout_of(f, &l, e);
 
 	if (rc == 0 && l.record_bytes > r->record_bytes)
-		rc = err_set(e, ERR_USAGE, "a record is larger than the reader has room for");
+		rc = err_set(e, ERR_USAGE, "a record is larger than the reader's buffer");
 	if (rc < 0)
 		return rc;
 	rc = io_open(r->base.io, path, STORE_READ, r->base.blob, e);

@@ -6,6 +6,7 @@
  *   BytesList { repeated bytes value = 1 }   Int64List { repeated int64 value = 1 [packed] } */
 #include "format/tfrecord/tfrecord_example.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { WIRE_VARINT, WIRE_64, WIRE_LENGTH, WIRE_GROUP, WIRE_GROUP_END, WIRE_32 };
@@ -81,6 +82,8 @@ bool example_layout_of(uint64_t image_bytes, struct example_layout *l)
 	t += put_field(t, 1, varint_bytes(image_bytes));
 	t += put_varint(t, image_bytes);
 	l->tail_bytes = (size_t)(t - l->tail);
+	assert(l->head_bytes <= EXAMPLE_EDGE_MAX && l->tail_bytes <= EXAMPLE_EDGE_MAX);
+	assert(l->head_bytes + image_bytes + l->tail_bytes == l->bytes);
 	return l->bytes <= EXAMPLE_BYTES_MAX;
 }
 
@@ -150,12 +153,12 @@ static int next_field(struct walk *w, struct field *f, struct err *e)
 		n = 4;
 		break;
 	default:
-		return damaged_message(w, "a field is of no kind that Example has", e);
+		return damaged_message(w, "a field has a type that Example does not use", e);
 	}
 	if (rc < 0)
 		return rc;
 	if (n > (uint64_t)(w->end - w->at))
-		return damaged_message(w, "a field is longer than what it lies in", e);
+		return damaged_message(w, "a field is longer than the message that contains it", e);
 	f->part = (struct walk){w->start, w->at, w->at + n};
 	w->at += n;
 	return 1;
