@@ -214,7 +214,7 @@ static void with_a_manifest(void **state)
 	must_generate(&d, s);
 	says(&w, s, true, 0, "manifest matches");
 	fixture_put(s, "/data/" MANIFEST_NAME, "{", 1);
-	says(&w, s, true, ERR_DATA, "not JSON");
+	says(&w, s, true, ERR_DATA, "line 1: invalid JSON");
 	dataset_release(&d);
 	store_destroy(s);
 }
