@@ -1,6 +1,7 @@
 /* Layout of a dataset: from the keys of a workload to the name, shape and size of every file. */
 #include "dataset/dataset.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -385,7 +386,7 @@ static int set_form(struct dataset *d, const struct workload *w, struct err *e)
 	return rc;
 }
 
-static int init(struct dataset *d, const struct workload *w, struct err *e)
+static int init_layout(struct dataset *d, const struct workload *w, struct err *e)
 {
 	const char *root = w->storage.storage_root ? w->storage.storage_root : "";
 	const char *folder = w->dataset.data_folder ? w->dataset.data_folder : "";
@@ -427,7 +428,7 @@ int dataset_init(struct dataset *d, const struct workload *w, struct err *e)
 
 	memset(d, 0, sizeof(*d));
 	d->workload = w;
-	rc = init(d, w, e);
+	rc = init_layout(d, w, e);
 	if (rc < 0)
 		dataset_release(d);
 	return rc;
@@ -477,6 +478,8 @@ void dataset_file_spec(const struct dataset *d, enum dataset_kind kind, uint64_t
 {
 	*out = d->form;
 	out->file_index = dataset_file_index(d, kind, index);
+	/* the drawn ones are of all files of both kinds, training's first */
+	assert(!d->drawn || out->file_index < d->name_total[0] + d->name_total[1]);
 	if (d->drawn) {
 		out->dims[0] = d->drawn[2 * out->file_index];
 		out->dims[1] = d->drawn[2 * out->file_index + 1];
@@ -524,11 +527,13 @@ int dataset_folder(const struct dataset *d, enum dataset_kind kind, uint64_t sub
 	return fitted(n, out_size, d, e);
 }
 
-int dataset_name(const struct dataset *d, enum dataset_kind kind, uint64_t index, char *out,
-		 size_t out_size, struct err *e)
+/* "img_003_of_168.npz". */
+static int file_name(const struct dataset *d, enum dataset_kind kind, uint64_t index, char *out,
+		     size_t out_size, struct err *e)
 {
 	uint64_t total = d->name_total[kind];
 
+	assert(index < total);
 	return fitted(snprintf(out, out_size, "%s_%0*" PRIu64 "_of_%" PRIu64 ".%s", d->prefix,
 			       digits_of(total), index, total, d->extension),
 		      out_size, d, e);
@@ -547,7 +552,7 @@ int dataset_path(const struct dataset *d, enum dataset_kind kind, uint64_t index
 	if (n + 1 >= out_size)
 		return fitted(-1, out_size, d, e);
 	out[n++] = '/';
-	return dataset_name(d, kind, index, out + n, out_size - n, e);
+	return file_name(d, kind, index, out + n, out_size - n, e);
 }
 
 uint64_t dataset_samples(const struct dataset *d, enum dataset_kind kind)

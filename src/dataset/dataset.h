@@ -68,9 +68,6 @@ uint64_t dataset_file_index_end(const struct dataset *d);
 /* "<folder>/train/0" (subfolder `sub`; none with flat files) into out. */
 int dataset_folder(const struct dataset *d, enum dataset_kind kind, uint64_t sub, char *out,
 		   size_t out_size, struct err *e);
-/* "img_003_of_168.npz". */
-int dataset_name(const struct dataset *d, enum dataset_kind kind, uint64_t index, char *out,
-		 size_t out_size, struct err *e);
 /* "<folder>/train/0/img_003_of_168.npz" into out; -ENAMETOOLONG when it does not fit. */
 int dataset_path(const struct dataset *d, enum dataset_kind kind, uint64_t index, char *out,
 		 size_t out_size, struct err *e);

@@ -62,7 +62,7 @@ static int one_file(struct run *run, struct each_worker *w)
 	return rc < 0 ? rc : run->job->file(run->job->arg, kind, index, w, &w->err);
 }
 
-static void *work(void *arg)
+static void *each_main(void *arg)
 {
 	struct each_thread *t = arg;
 	struct run *run = t->run;
@@ -106,7 +106,7 @@ static void worker_release(struct each_worker *w)
 }
 
 /* The lowest-numbered failure speaks; being stopped only where nothing else went wrong. */
-static int verdict(struct each_thread *t, unsigned n, struct err *e)
+static int first_failure(struct each_thread *t, unsigned n, struct err *e)
 {
 	const struct each_thread *first = NULL;
 
@@ -144,47 +144,51 @@ int each_file(const struct each_job *job, struct err *e)
 		rc = worker_init(&t[ready++].worker, job, e);
 	}
 	for (; rc == 0 && started < n; started++) {
-		rc = thread_start(&t[started].id, work, &t[started], 0, "files", e);
+		rc = thread_start(&t[started].id, each_main, &t[started], 0, "files", e);
 		if (rc < 0)
 			break;
 	}
 	if (rc == 0)
-		work(&t[0]);
+		each_main(&t[0]);
 	else
 		atomic_store_explicit(&run.failed, 1, memory_order_relaxed);
 	for (unsigned i = 1; i < started; i++)
 		pthread_join(t[i].id, NULL);
 	if (rc == 0)
-		rc = verdict(t, n, e);
+		rc = first_failure(t, n, e);
 	for (unsigned i = 0; i < ready; i++)
 		worker_release(&t[i].worker);
 	free(t);
 	return rc;
 }
 
-static struct stoppable_store *of(struct blob *b)
+static struct stoppable_store *stoppable_of(struct blob *b)
 {
 	return (struct stoppable_store *)b->store;
 }
 
 static ssize_t stoppable_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
 {
-	ssize_t r = stop_is_set(of(b)->stop) ? canceled(e)
-					     : store_pread(store_blob_below(b), p, n, offset, e);
+	ssize_t r = stop_is_set(stoppable_of(b)->stop)
+			    ? canceled(e)
+			    : store_pread(store_blob_below(b), p, n, offset, e);
 
-	if (r > 0 && of(b)->bytes)
-		atomic_fetch_add_explicit(of(b)->bytes, (uint64_t)r, memory_order_relaxed);
+	if (r > 0 && stoppable_of(b)->bytes)
+		atomic_fetch_add_explicit(stoppable_of(b)->bytes, (uint64_t)r,
+					  memory_order_relaxed);
 	return r;
 }
 
 static ssize_t stoppable_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset,
 				struct err *e)
 {
-	ssize_t r = stop_is_set(of(b)->stop) ? canceled(e)
-					     : store_pwrite(store_blob_below(b), p, n, offset, e);
+	ssize_t r = stop_is_set(stoppable_of(b)->stop)
+			    ? canceled(e)
+			    : store_pwrite(store_blob_below(b), p, n, offset, e);
 
-	if (r > 0 && of(b)->bytes)
-		atomic_fetch_add_explicit(of(b)->bytes, (uint64_t)r, memory_order_relaxed);
+	if (r > 0 && stoppable_of(b)->bytes)
+		atomic_fetch_add_explicit(stoppable_of(b)->bytes, (uint64_t)r,
+					  memory_order_relaxed);
 	return r;
 }
 

@@ -8,15 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folder_lock.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "dataset/each.h"
 #include "dataset/listing.h"
-#include "dataset/lock.h"
 #include "dataset/manifest.h"
 #include "dataset/sidecar.h"
 
@@ -25,6 +26,13 @@
 #define SPARE_FILES 4u
 /* Looks for what another process wrote, a tenth of a second apart. */
 #define FIND_TRIES 30
+/* One generator a folder at a time. */
+#define LOCK_NAME ".stoker_generate.lock"
+
+struct folder_lock {
+	struct file_lock file;
+	bool made; /* the folder is new: removed again if nothing is put there */
+};
 
 struct generation {
 	const struct dataset *d;
@@ -44,20 +52,57 @@ struct generation {
 	uint64_t whole_files, whole_bytes;
 };
 
-static bool leads(const struct generation *g)
+/* ---- the lock ---- */
+
+/* Takes the lock of the folder, which is created. -EBUSY when another process holds it; the
+ * sentence names that one. On a store without files, or where the file system has no locks or
+ * cannot be written, nothing is held and 0 is returned: what cannot be written fails by itself. The
+ * lock ends with the process at the latest; its file is removed with it, and one that was left does
+ * not matter. */
+static int lock_folder(struct folder_lock *l, struct store *s, const char *folder, struct err *e)
+{
+	char path[sizeof(l->file.path)], who[FILE_LOCK_WHO_MAX];
+	struct store_stat st;
+
+	l->file.fd = -1;
+	l->made = store_stat_path(s, folder, &st, NULL) == -ENOENT;
+	if (!(store_base_flags(s) & STORE_HAS_FILES) ||
+	    (size_t)snprintf(path, sizeof(path), "%s/" LOCK_NAME, folder) >= sizeof(path) ||
+	    store_mkdirs(s, folder, NULL) < 0 || file_lock(&l->file, path, who) == 0)
+		return 0;
+	return err_set(e, -EBUSY,
+		       "another program is generating a dataset in '%s'%s%s: wait for it to "
+		       "finish, stop it, or choose another dataset.data_folder",
+		       folder, who[0] ? ": " : "", who);
+}
+
+static void unlock_folder(struct folder_lock *l)
+{
+	if (l->file.fd < 0)
+		return;
+	file_unlock(&l->file);
+	if (l->made) {
+		*strrchr(l->file.path, '/') = '\0';
+		rmdir(l->file.path);
+	}
+}
+
+/* ---- files ---- */
+
+static bool is_leader(const struct generation *g)
 {
 	return !g->o->together || g->o->together->rank == 0;
 }
 
-static int agree(const struct generation *g, int rc, struct err *e)
+static int agree_on(const struct generation *g, int rc, struct err *e)
 {
 	return g->o->together ? comm_agree(g->o->together, rc, e) : rc;
 }
 
-static int each(struct generation *g, bool mine, size_t scratch,
-		int (*file)(void *, enum dataset_kind, uint64_t, struct each_worker *,
-			    struct err *),
-		struct err *e)
+static int over_files(struct generation *g, bool mine, size_t scratch,
+		      int (*file)(void *, enum dataset_kind, uint64_t, struct each_worker *,
+				  struct err *),
+		      struct err *e)
 {
 	struct each_job job = {
 		.dataset = g->d,
@@ -90,7 +135,7 @@ static int note_entry(void *arg, const char *folder, const char *name, bool is_d
 	return 0;
 }
 
-static int look(struct generation *g, struct err *e)
+static int list_folder(struct generation *g, struct err *e)
 {
 	int rc = 0;
 
@@ -125,7 +170,7 @@ static void count(_Atomic uint64_t *n, uint64_t more)
 	atomic_fetch_add_explicit(n, more, memory_order_relaxed);
 }
 
-static void publish(_Atomic uint64_t *n, uint64_t value)
+static void set_progress(_Atomic uint64_t *n, uint64_t value)
 {
 	atomic_store_explicit(n, value, memory_order_relaxed);
 }
@@ -321,7 +366,7 @@ static int take_names(struct generation *g, struct err *e)
 	if (rc < 0 || g->keep)
 		return rc;
 	if (g->any && g->there_files)
-		rc = each(g, false, 0, remove_file, e);
+		rc = over_files(g, false, 0, remove_file, e);
 	if (rc == 0)
 		rc = sync_folders(g, e);
 	if (rc == 0)
@@ -368,7 +413,7 @@ static uint64_t counted(_Atomic uint64_t *n)
 
 static int count_files(struct generation *g, struct err *e)
 {
-	int rc = each(g, false, 0, survey_file, e);
+	int rc = over_files(g, false, 0, survey_file, e);
 
 	g->there_files = counted(&g->counted.there_files);
 	g->there_bytes = counted(&g->counted.there_bytes);
@@ -379,7 +424,7 @@ static int count_files(struct generation *g, struct err *e)
 }
 
 /* Decides what of what is there can stay. 1: all of it, nothing is to be done. */
-static int survey(struct generation *g, struct err *e)
+static int survey_folder(struct generation *g, struct err *e)
 {
 	uint64_t files = g->d->files[DATASET_TRAIN] + g->d->files[DATASET_EVAL];
 	struct buf why = {0};
@@ -387,12 +432,12 @@ static int survey(struct generation *g, struct err *e)
 	bool same;
 	int rc;
 
-	rc = folder_lock(&g->lock, g->io.store, g->d->folder, e);
+	rc = lock_folder(&g->lock, g->io.store, g->d->folder, e);
 	if (rc < 0)
 		return rc;
 	read_manifest(g, &m, &rc, e);
 	if (rc == 0)
-		rc = look(g, e);
+		rc = list_folder(g, e);
 	if (rc == 0 && g->any)
 		rc = count_files(g, e);
 	if (rc < 0)
@@ -402,21 +447,21 @@ static int survey(struct generation *g, struct err *e)
 	if (!same)
 		warn_replaced(g, &m, &why);
 	buf_release(&why);
-	publish(&g->progress->files_total, files);
-	publish(&g->progress->bytes_total,
-		g->d->total_bytes == UINT64_MAX
-			? 0
-			: g->d->total_bytes - (g->keep ? g->whole_bytes : 0));
+	set_progress(&g->progress->files_total, files);
+	set_progress(&g->progress->bytes_total,
+		     g->d->total_bytes == UINT64_MAX
+			     ? 0
+			     : g->d->total_bytes - (g->keep ? g->whole_bytes : 0));
 	if (!g->keep || !m.complete || g->whole_files < files || g->leftovers.len)
 		return 0;
-	publish(&g->progress->files_skipped, files);
+	set_progress(&g->progress->files_skipped, files);
 	return 1;
 }
 
 /* 1: nothing is to be written. */
-static int prepare(struct generation *g, struct err *e)
+static int prepare_folder(struct generation *g, struct err *e)
 {
-	int rc = survey(g, e);
+	int rc = survey_folder(g, e);
 
 	if (rc != 0)
 		return rc;
@@ -426,7 +471,7 @@ static int prepare(struct generation *g, struct err *e)
 	return rc;
 }
 
-static int complete(struct generation *g, struct err *e)
+static int complete_folder(struct generation *g, struct err *e)
 {
 	int rc = sync_folders(g, e);
 
@@ -458,24 +503,24 @@ static int generate(struct generation *g, struct err *e)
 	struct {
 		bool done, keep, any;
 	} decided = {0};
-	int rc = leads(g) ? prepare(g, e) : 0;
+	int rc = is_leader(g) ? prepare_folder(g, e) : 0;
 
 	decided.done = rc == 1;
 	decided.keep = g->keep;
 	decided.any = g->any;
-	rc = agree(g, rc < 0 ? rc : 0, e);
+	rc = agree_on(g, rc < 0 ? rc : 0, e);
 	if (rc == 0 && g->o->together)
 		rc = comm_broadcast(g->o->together, 0, &decided, sizeof(decided));
 	if (rc < 0 || decided.done)
 		return rc;
 	g->keep = decided.keep;
 	g->any = decided.any;
-	rc = agree(g, leads(g) ? 0 : find_begun(g, e), e);
+	rc = agree_on(g, is_leader(g) ? 0 : find_begun(g, e), e);
 	if (rc < 0)
 		return rc;
-	rc = agree(g, each(g, true, FORMAT_WRITE_SCRATCH, write_file, e), e);
+	rc = agree_on(g, over_files(g, true, FORMAT_WRITE_SCRATCH, write_file, e), e);
 	if (rc == 0)
-		rc = agree(g, leads(g) ? complete(g, e) : 0, e);
+		rc = agree_on(g, is_leader(g) ? complete_folder(g, e) : 0, e);
 	return rc;
 }
 
@@ -490,7 +535,7 @@ int dataset_generate(const struct dataset *d, struct store *store, const struct 
 	stoppable_init(&g.store, store, o->stop, &g.progress->bytes_done);
 	g.io.store = store;
 	rc = generate(&g, &why);
-	folder_unlock(&g.lock);
+	unlock_folder(&g.lock);
 	buf_release(&g.leftovers);
 	if (rc < 0 && e)
 		*e = why;

@@ -48,7 +48,7 @@ static size_t digits(const char **s, uint64_t *v)
 	return n;
 }
 
-static bool skip(const char **s, const char *text)
+static bool skip_text(const char **s, const char *text)
 {
 	size_t n = strlen(text);
 
@@ -62,13 +62,13 @@ bool listing_parse(const struct dataset *d, const char *name, uint64_t *index, u
 {
 	size_t width, count;
 
-	if (!skip(&name, d->prefix) || !skip(&name, "_"))
+	if (!skip_text(&name, d->prefix) || !skip_text(&name, "_"))
 		return false;
 	width = digits(&name, index);
-	if (!skip(&name, "_of_"))
+	if (!skip_text(&name, "_of_"))
 		return false;
 	count = *name == '0' ? 0 : digits(&name, total);
-	return count > 0 && width == count && *index < *total && skip(&name, ".") &&
+	return count > 0 && width == count && *index < *total && skip_text(&name, ".") &&
 	       strcmp(name, d->extension) == 0;
 }
 
@@ -138,7 +138,7 @@ struct missing_scan {
 	unsigned char *seen; /* a bit a file */
 };
 
-static int mark(void *arg, const char *folder, const char *name, bool is_dir)
+static int mark_seen(void *arg, const char *folder, const char *name, bool is_dir)
 {
 	struct missing_scan *s = arg;
 	uint64_t index, total;
@@ -163,7 +163,7 @@ int listing_missing(const struct dataset *d, struct store *store, enum dataset_k
 	s.seen = try_calloc(files / 8 + 1, 1, "a bit for every file", e);
 	if (!s.seen)
 		return -ENOMEM;
-	rc = tell_canceled(listing_each(d, store, kind, mark, &s, e), e);
+	rc = tell_canceled(listing_each(d, store, kind, mark_seen, &s, e), e);
 	*found = 0;
 	*first_missing = files;
 	for (uint64_t i = files; rc == 0 && i-- > 0;) {

@@ -153,7 +153,7 @@ struct fields {
 	int rc;
 };
 
-static void wrong(struct fields *f, const char *key, const char *want)
+static void wrong_field(struct fields *f, const char *key, const char *want)
 {
 	if (f->rc == 0)
 		f->rc = err_set(f->e, ERR_DATA,
@@ -168,7 +168,7 @@ static const char *text_field(struct fields *f, const char *key, char *out, size
 
 	out[0] = '\0';
 	if (!s || strlen(s) >= out_size)
-		wrong(f, key, "a short text");
+		wrong_field(f, key, "a short text");
 	else
 		memcpy(out, s, strlen(s) + 1);
 	return out;
@@ -180,7 +180,7 @@ static uint64_t count_field(struct fields *f, const char *key)
 
 	if (json_is_integer(v) && json_integer_value(v) >= 0)
 		return (uint64_t)json_integer_value(v);
-	wrong(f, key, "a number of 0 or more");
+	wrong_field(f, key, "a number of 0 or more");
 	return 0;
 }
 
@@ -191,7 +191,7 @@ static void hash_field(struct fields *f, uint64_t *out)
 	text_field(f, "config_hash", text, sizeof(text));
 	*out = strtoull(text, &end, 16);
 	if (strlen(text) != 16 || *end || strspn(text, "0123456789abcdef") != 16)
-		wrong(f, "config_hash", "16 hexadecimal digits");
+		wrong_field(f, "config_hash", "16 hexadecimal digits");
 }
 
 static void state_field(struct fields *f, struct manifest *m)
@@ -205,7 +205,7 @@ static void state_field(struct fields *f, struct manifest *m)
 			m->complete = m->state == MANIFEST_COMPLETE;
 			return;
 		}
-	wrong(f, "state", "complete, writing or clearing");
+	wrong_field(f, "state", "complete, writing or clearing");
 }
 
 static int from_json(const json_t *root, const char *path, struct manifest *m, struct err *e)
@@ -217,7 +217,7 @@ static int from_json(const json_t *root, const char *path, struct manifest *m, s
 	char kind[32];
 
 	if (strcmp(text_field(&f, "kind", kind, sizeof(kind)), KIND_NAME) != 0)
-		wrong(&f, "kind", "\"" KIND_NAME "\"");
+		wrong_field(&f, "kind", "\"" KIND_NAME "\"");
 	if (f.rc == 0 && version != VERSION)
 		return err_set(e, ERR_DATA,
 			       "'%s' has manifest version %" PRIu64
@@ -239,7 +239,7 @@ static int from_json(const json_t *root, const char *path, struct manifest *m, s
 	m->samples_per_file = count_field(&f, "samples_per_file");
 	m->total_bytes = json_is_null(total) ? UINT64_MAX : count_field(&f, "total_bytes");
 	if (!json_is_integer(seed))
-		wrong(&f, "content_seed", "a number");
+		wrong_field(&f, "content_seed", "a number");
 	m->seed = (uint64_t)json_integer_value(seed);
 	hash_field(&f, &m->config_hash);
 	return f.rc;

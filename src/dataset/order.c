@@ -7,7 +7,6 @@
 
 #include "base/philox.h"
 #include "base/rng.h"
-#include "dataset/order_dlio.h"
 #include "format/format.h"
 
 /* TensorFlow's first seed of an operation that was given only its own. */
@@ -27,6 +26,28 @@ bool order_tf_records(const struct workload *w)
 {
 	return workload_format(w)->flags & FORMAT_STREAM &&
 	       workload_loader(w)->flags & LOADER_ITERATES;
+}
+
+uint64_t order_dlio_files(uint64_t files, uint64_t samples_per_file, uint64_t batch, uint64_t ranks)
+{
+	uint64_t step;
+
+	if (samples_per_file != 1)
+		return files;
+	if (__builtin_mul_overflow(batch, ranks, &step) || step == 0)
+		return 0;
+	return files / step * step;
+}
+
+void order_dlio_block(uint64_t samples, uint32_t ranks, uint32_t rank, uint64_t *first,
+		      uint64_t *count)
+{
+	uint64_t block = samples / ranks + (samples % ranks != 0);
+
+	/* rank * block may pass the end by up to ranks * ranks: the last ranks can be empty. */
+	if (__builtin_mul_overflow(block, (uint64_t)rank, first) || *first > samples)
+		*first = samples;
+	*count = samples - *first < block ? samples - *first : block;
 }
 
 static void stream_seeds(struct stream_rules *s, const struct workload *w, uint64_t seed,
@@ -164,6 +185,7 @@ void order_init(struct order *o, const struct workload *w, uint64_t samples, uin
 	int64_t per_file = w->dataset.num_samples_per_file;
 
 	memset(o, 0, sizeof(*o));
+	assert(epoch > 0);
 	o->samples = samples;
 	o->samples_per_file = per_file > 0 ? (uint64_t)per_file : 1;
 	o->ranks = ranks;

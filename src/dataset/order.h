@@ -82,6 +82,16 @@ uint64_t order_steps(const struct order *o);
  * for ORDER_TF_RECORDS. */
 uint64_t order_at(const struct order *o, uint32_t rank, uint64_t k);
 
+/* How many of `files` DLIO keeps before an epoch, so that all ranks make the same number of steps:
+ * a multiple of batch * ranks with one sample a file. Its formula takes samples for files when a
+ * file holds several (and then drops most of the dataset); here nothing is cut in that case. */
+uint64_t order_dlio_files(uint64_t files, uint64_t samples_per_file, uint64_t batch,
+			  uint64_t ranks);
+
+/* First sample of a rank, and how many it has: blocks of ceil(samples / ranks). */
+void order_dlio_block(uint64_t samples, uint32_t ranks, uint32_t rank, uint64_t *first,
+		      uint64_t *count);
+
 /* The sample at a position of the global sequence, of orders that have one. */
 uint64_t order_sequence_at(const struct order *o, uint64_t position);
 /* Places of the shuffle buffer of an order over `samples` samples (order_stream.h). */

@@ -1,6 +1,7 @@
 /* PyTorch's permutations, held in memory. */
 #include "dataset/order_list.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -66,6 +67,7 @@ void order_list_fill(struct order_list *l, const struct workload *w, uint64_t se
 {
 	struct rng_np rng;
 
+	assert(epoch > 0 && (l->narrow || l->wide || l->n == 0));
 	if (w->reader.order == ORDER_RANDOM)
 		seed = random_sampler_seed(w, seed, epoch);
 	else if (w->train.seed_change_epoch)

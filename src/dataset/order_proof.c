@@ -3,12 +3,12 @@
 
 #include "dataset/order_proof.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/rng.h"
-#include "dataset/order_dlio.h"
 #include "dataset/order_stream.h"
 
 /* Positions that a thread takes at once, and looks at the stop flag after. */
@@ -272,7 +272,7 @@ enum order_kept order_proof_check(const struct order *o, const struct order_proo
 }
 
 /* Cuts positions [a, b) at the borders between delivered and not, and takes what is wanted. */
-static void walk(struct prover *p, uint64_t a, uint64_t b)
+static void walk_positions(struct prover *p, uint64_t a, uint64_t b)
 {
 	const struct proving *j = p->job;
 	const struct order *o = j->o;
@@ -311,7 +311,7 @@ static void *prove_spans(void *arg)
 			return NULL;
 		}
 		b = min_u64(samples, a + SPAN);
-		walk(p, a, b);
+		walk_positions(p, a, b);
 		if (!j->of_delivered)
 			order_proof_range(&p->all, a, b);
 	}
@@ -384,6 +384,7 @@ int order_prove(const struct order *o, uint64_t steps, const struct order_proof 
 	}
 	j.per_rank = min_u64(steps, order_steps(o)) * o->batch;
 	count = j.per_rank * o->ranks;
+	assert(count <= o->samples);
 	j.of_delivered = count <= o->samples - count;
 	rc = run_provers(&j, threads, &walked, &all, e);
 	if (rc < 0) {

@@ -1,6 +1,8 @@
 /* DALI's shuffle buffer over a shard. */
 #include "dataset/order_stream.h"
 
+#include <assert.h>
+
 #define MINSTD_MODULUS 2147483647u
 #define MINSTD_FACTOR 16807u
 
@@ -79,6 +81,7 @@ bool order_stream_wants(const struct order_stream *s, uint64_t *sample)
 
 void order_stream_add(struct order_stream *s, uint64_t sample, uint64_t item)
 {
+	assert(s->have < s->fill);
 	s->held[(s->front + s->have++) % s->fill] = (struct order_held){sample, item};
 	s->read++;
 }

@@ -123,7 +123,7 @@ struct sizer {
 };
 
 /* First and last are among them; files * i would overflow for counts no store has. */
-static uint64_t place(uint64_t files, uint64_t n, uint64_t i)
+static uint64_t file_at_place(uint64_t files, uint64_t n, uint64_t i)
 {
 	uint64_t at =
 		n < 2 ? 0 : (uint64_t)((double)(files - 1) * (double)i / (double)(n - 1) + 0.5);
@@ -147,8 +147,8 @@ static void *ask_sizes(void *arg)
 			t->rc = err_set(&t->err, ERR_CANCELED, "stopped on request");
 		else
 			t->rc = check_file(j->c, &j->c->io, j->kind,
-					   place(j->c->d->files[j->kind], j->n, t->at), &t->odd,
-					   &t->err);
+					   file_at_place(j->c->d->files[j->kind], j->n, t->at),
+					   &t->odd, &t->err);
 		t->checked += t->rc == 0;
 		if (o->done)
 			atomic_fetch_add_explicit(o->done, 1, memory_order_relaxed);

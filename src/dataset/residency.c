@@ -19,7 +19,7 @@ struct sums {
 	_Atomic int mincore;
 };
 
-static void tell(const struct residency_job *job)
+static void tell_progress(const struct residency_job *job)
 {
 	if (job->progress_ns)
 		atomic_store_explicit(job->progress_ns, clock_now_ns(), memory_order_relaxed);
@@ -42,7 +42,7 @@ static int look_file(void *arg, enum dataset_kind kind, uint64_t index, struct e
 	atomic_fetch_add_explicit(&s->cached_bytes, c.cached_bytes, memory_order_relaxed);
 	if (c.mincore)
 		atomic_store_explicit(&s->mincore, 1, memory_order_relaxed);
-	tell(s->job);
+	tell_progress(s->job);
 	return 0;
 }
 
@@ -62,7 +62,7 @@ static int evict_file(void *arg, enum dataset_kind kind, uint64_t index, struct 
 		/* not every reader needs them */
 		rc = rc == -ENOENT ? 0 : rc;
 	}
-	tell(s->job);
+	tell_progress(s->job);
 	return rc;
 }
 

@@ -1,7 +1,7 @@
 /* The order of tf.data's pipelines as arithmetic. */
 #include "dataset/tf_stream.h"
 
-#include <string.h>
+#include <assert.h>
 
 #define NOBODY UINT32_MAX
 
@@ -16,26 +16,27 @@ static uint64_t share(uint64_t n, uint32_t ranks, uint32_t rank)
 	return n / ranks + (n % ranks > rank);
 }
 
-uint64_t stream_files(const struct stream_rules *r, uint32_t rank)
+static uint64_t files_of_rank(const struct stream_rules *r, uint32_t rank)
 {
 	return shard_files(r) ? share(r->files, r->ranks, rank) : r->files;
 }
 
-uint64_t stream_file_at(const struct stream_rules *r, uint32_t rank, uint64_t i)
+/* The i-th file of a rank. */
+static uint64_t file_of_rank(const struct stream_rules *r, uint32_t rank, uint64_t i)
 {
 	uint64_t at = shard_files(r) ? i * r->ranks + rank : i;
 
 	return r->shuffle_files ? perm_at(&r->perm, at) : at;
 }
 
-uint64_t stream_records_read(const struct stream_rules *r, uint32_t rank)
+static uint64_t records_read(const struct stream_rules *r, uint32_t rank)
 {
-	return stream_files(r, rank) * r->samples_per_file;
+	return files_of_rank(r, rank) * r->samples_per_file;
 }
 
 uint64_t stream_records(const struct stream_rules *r, uint32_t rank)
 {
-	uint64_t read = stream_records_read(r, rank);
+	uint64_t read = records_read(r, rank);
 
 	return shard_files(r) ? read : share(read, r->ranks, rank);
 }
@@ -45,7 +46,8 @@ uint64_t stream_records_least(const struct stream_rules *r)
 	return stream_records(r, r->ranks - 1);
 }
 
-uint32_t stream_workers(const struct stream_rules *r)
+/* Readers of files. */
+static uint32_t workers_of(const struct stream_rules *r)
 {
 	return r->cycle ? r->cycle + r->ahead : 1;
 }
@@ -57,7 +59,7 @@ static uint32_t places_of(const struct stream_rules *r)
 
 size_t stream_cycle_bytes(const struct stream_rules *r)
 {
-	size_t workers = stream_workers(r), places = places_of(r);
+	size_t workers = workers_of(r), places = places_of(r);
 
 	/* 8-byte parts first; the line holds every worker at most */
 	return workers * sizeof(struct stream_worker) +
@@ -69,7 +71,7 @@ static bool give_file(struct stream_cycle *c, uint32_t w)
 {
 	if (c->given == c->files)
 		return false;
-	c->worker[w].file = stream_file_at(c->rules, c->rank, c->given++);
+	c->worker[w].file = file_of_rank(c->rules, c->rank, c->given++);
 	c->worker[w].next = 0;
 	c->worker[w].left = c->rules->samples_per_file;
 	if (c->assign)
@@ -95,10 +97,10 @@ void stream_cycle_begin(struct stream_cycle *c, const struct stream_rules *r, ui
 			void *memory, void (*assign)(void *arg, uint32_t worker, uint64_t file),
 			void *arg)
 {
-	uint32_t workers = stream_workers(r), places = places_of(r);
+	uint32_t workers = workers_of(r), places = places_of(r);
 
 	*c = (struct stream_cycle){.rules = r, .rank = rank, .assign = assign, .arg = arg};
-	c->files = stream_files(r, rank);
+	c->files = files_of_rank(r, rank);
 	c->worker = memory;
 	c->place = (uint32_t *)(void *)(c->worker + workers);
 	c->line = c->place + places;
@@ -112,7 +114,7 @@ void stream_cycle_begin(struct stream_cycle *c, const struct stream_rules *r, ui
 }
 
 /* The worker at a place has no record left. true when another has taken the place. */
-static bool replace(struct stream_cycle *c, uint32_t place)
+static bool replace_worker(struct stream_cycle *c, uint32_t place)
 {
 	uint32_t w = c->place[place];
 
@@ -144,7 +146,7 @@ bool stream_cycle_next(struct stream_cycle *c, uint32_t *worker, uint64_t *sampl
 			c->turn = (place + 1) % c->places;
 			return true;
 		} else {
-			looked = replace(c, place) ? 0 : looked + 1;
+			looked = replace_worker(c, place) ? 0 : looked + 1;
 		}
 	}
 	return false;
@@ -152,7 +154,7 @@ bool stream_cycle_next(struct stream_cycle *c, uint32_t *worker, uint64_t *sampl
 
 uint64_t stream_shuffle_places(const struct stream_rules *r, uint32_t rank)
 {
-	uint64_t records = stream_records_read(r, rank);
+	uint64_t records = records_read(r, rank);
 
 	return r->shuffle < records ? r->shuffle : records;
 }
@@ -165,6 +167,7 @@ void stream_shuffle_begin(struct stream_shuffle *s, const struct stream_rules *r
 
 uint64_t stream_shuffle_put(struct stream_shuffle *s)
 {
+	assert(s->end - s->begin < s->places);
 	return s->end++ % s->places;
 }
 

@@ -27,18 +27,11 @@ struct stream_rules {
 	struct perm perm; /* of files */
 };
 
-/* The files a rank reads: with at least as many files as ranks every ranks-th one, else all, of
- * which it then keeps every ranks-th record that leaves the shuffle buffer. */
-uint64_t stream_files(const struct stream_rules *r, uint32_t rank);
-/* The i-th of them. */
-uint64_t stream_file_at(const struct stream_rules *r, uint32_t rank, uint64_t i);
-/* Records the rank reads, and those it keeps. */
-uint64_t stream_records_read(const struct stream_rules *r, uint32_t rank);
+/* Records a rank keeps. It reads every ranks-th file, or with fewer files than ranks all of them,
+ * of which it then keeps every ranks-th record that leaves the shuffle buffer. */
 uint64_t stream_records(const struct stream_rules *r, uint32_t rank);
 /* What the rank with fewest keeps: it sets the steps for all. */
 uint64_t stream_records_least(const struct stream_rules *r);
-/* Readers of files: cycle + ahead, at least 1. */
-uint32_t stream_workers(const struct stream_rules *r);
 
 /* What tf.data's parallel_interleave does (kernels/data/experimental/parallel_interleave_dataset_op
  * .cc), in order and with blocks of one record: the first `cycle` workers take turns, the next

@@ -96,7 +96,7 @@ static int dali_memory_bytes(const struct loader_config *c, uint64_t *out, struc
 	return 0;
 }
 
-static int allocate(struct dali *l, struct err *e)
+static int allocate_batches(struct dali *l, struct err *e)
 {
 	l->whole = try_calloc(l->wholes, sizeof(*l->whole), "batches", e);
 	l->spare = l->whole ? try_calloc(l->wholes, sizeof(void *), "batches", e) : NULL;
@@ -110,7 +110,7 @@ static int allocate(struct dali *l, struct err *e)
 	return 0;
 }
 
-static void release(struct dali *l)
+static void release_loader(struct dali *l)
 {
 	workers_release(&l->workers);
 	free(l->run);
@@ -138,9 +138,9 @@ static int dali_create(struct loader **out, const struct loader_config *c, struc
 	rc = workers_init(&l->workers, &loader_dali, c, workers,
 			  queued(l->wholes, l->runs, workers), l->wholes * l->runs, e);
 	if (rc == 0)
-		rc = allocate(l, e);
+		rc = allocate_batches(l, e);
 	if (rc < 0) {
-		release(l);
+		release_loader(l);
 		return rc;
 	}
 	*out = &l->workers.crew.base;
@@ -148,7 +148,7 @@ static int dali_create(struct loader **out, const struct loader_config *c, struc
 }
 
 /* Cuts batch `sent` and sends its runs out. */
-static void schedule(struct dali *l)
+static void schedule_batch(struct dali *l)
 {
 	const struct crew *c = &l->workers.crew;
 	uint64_t k = l->sent, first = k * c->config.batch_size;
@@ -158,6 +158,7 @@ static void schedule(struct dali *l)
 	if (k == c->steps)
 		return;
 	l->sent++;
+	assert(l->spares > 0);
 	b = l->spare[--l->spares];
 	l->window[k % l->capacity] = b;
 	b->missing = l->runs;
@@ -197,7 +198,7 @@ static int dali_start(struct loader *base, const struct order *order, uint64_t s
 	l->sent = l->out = 0;
 	l->workers.crew.open = true;
 	for (uint64_t i = 0; i < l->depth && l->workers.count; i++)
-		schedule(l);
+		schedule_batch(l);
 	return 0;
 }
 
@@ -242,7 +243,7 @@ static void read_inline(struct dali *l)
 {
 	struct whole *b;
 
-	schedule(l);
+	schedule_batch(l);
 	b = l->window[(l->sent - 1) % l->capacity];
 	workers_read_inline(&l->workers, &l->run[(uint64_t)(b - l->whole)]);
 	b->missing = 0;
@@ -284,7 +285,7 @@ static int dali_next(struct loader *base, struct batch **out, struct err *e)
 	if (rc < 0)
 		return crew_canceled(c, e);
 	if (l->workers.count)
-		schedule(l);
+		schedule_batch(l);
 	join_runs(l, b);
 	rc = crew_hand_out(c, &b->batch, e);
 	if (rc < 0)
@@ -336,7 +337,7 @@ static unsigned dali_destroy(struct loader *base)
 		return 0;
 	stuck = crew_dismiss(&l->workers.crew);
 	if (stuck == 0)
-		release(l);
+		release_loader(l);
 	return stuck;
 }
 

@@ -1,6 +1,7 @@
 /* Keeps requests of one worker in flight. */
 #include "loader/flight.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -87,6 +88,7 @@ struct flight {
 /* The least multiple of `to`, a power of two, that is not below n. */
 static uint64_t round_up(uint64_t n, uint64_t to)
 {
+	assert(to && (to & (to - 1)) == 0);
 	return n > UINT64_MAX - to ? UINT64_MAX : (n + to - 1) & ~(to - 1);
 }
 
@@ -185,6 +187,7 @@ static int file_get(struct flight_files *f, uint64_t number, struct flight_file 
 
 static int file_put(struct flight_files *f, struct flight_file *file, struct err *e)
 {
+	assert(file->users > 0);
 	if (--file->users > 0 || f->config->workload->reader.read_type == READ_MEMORY)
 		return 0;
 	return close_place(f, (unsigned)(file - f->file), e);
@@ -273,8 +276,8 @@ static uint64_t likely_room(const struct loader_config *c, const struct reader_c
 }
 
 /* Sizes and numbers of everything but memory. */
-static int plan(struct flight *f, const struct loader_config *c, const struct reader_config *s,
-		struct err *e)
+static int plan_sizes(struct flight *f, const struct loader_config *c,
+		      const struct reader_config *s, struct err *e)
 {
 	uint64_t room = 0, pieces;
 	int rc = sample_room(c, s, &room, e);
@@ -307,7 +310,7 @@ static int plan(struct flight *f, const struct loader_config *c, const struct re
 	return 0;
 }
 
-static void lay_out(struct carver *c, struct flight *f)
+static void carve_memory(struct carver *c, struct flight *f)
 {
 	unsigned buffers = f->settings->decode == DECODE_NONE ? f->depth : f->places;
 	uint64_t bytes;
@@ -335,9 +338,9 @@ uint64_t flight_bytes(const struct loader_config *c, const struct reader_config 
 	struct flight f = {0};
 	uint64_t bytes;
 
-	if (plan(&f, c, settings, e) < 0)
+	if (plan_sizes(&f, c, settings, e) < 0)
 		return 0;
-	lay_out(&carver, &f);
+	carve_memory(&carver, &f);
 	bytes = carved(&carver);
 	if (bytes == 0) {
 		err_set(e, -ENOMEM,
@@ -442,11 +445,11 @@ int flight_create(struct flight **out, const struct loader_config *c,
 	struct carver measure = {0}, carver = {0};
 	struct flight sizes = {0}, *f;
 	size_t bytes;
-	int rc = plan(&sizes, c, settings, e);
+	int rc = plan_sizes(&sizes, c, settings, e);
 
 	if (rc < 0)
 		return rc;
-	lay_out(&measure, &sizes);
+	carve_memory(&measure, &sizes);
 	bytes = carved(&measure);
 	f = bytes ? buffer_alloc(bytes, "buffers of requests in flight", e) : NULL;
 	if (!f)
@@ -454,7 +457,7 @@ int flight_create(struct flight **out, const struct loader_config *c,
 	memset(f, 0, bytes);
 	*f = sizes;
 	carver.base = (unsigned char *)f;
-	lay_out(&carver, f);
+	carve_memory(&carver, f);
 	f->memory_bytes = bytes;
 	f->io = io;
 	f->files.config = c;
@@ -516,12 +519,15 @@ static int set_range(struct flight *f, struct place *p, struct err *e)
 }
 
 /* Takes a sample up. One that needs no request is ready. */
-static int begin(struct flight *f, uint64_t sample, struct err *e)
+static int begin_sample(struct flight *f, uint64_t sample, struct err *e)
 {
 	const struct dataset *d = f->config->dataset;
 	uint64_t file = sample / d->samples_per_file;
-	struct place *p = f->free_place[--f->free_places];
+	struct place *p;
 	int rc = 0;
+
+	assert(f->free_places > 0 && !f->splitting);
+	p = f->free_place[--f->free_places];
 
 	p->sample = sample;
 	p->index = sample - file * d->samples_per_file;
@@ -549,7 +555,7 @@ static int begin(struct flight *f, uint64_t sample, struct err *e)
 	return 0;
 }
 
-static int send(struct flight *f, struct err *e)
+static int send_request(struct flight *f, struct err *e)
 {
 	struct place *p = f->splitting;
 	unsigned i = f->free_request[f->free_requests - 1];
@@ -588,11 +594,12 @@ static int in_file(struct flight *f, const struct place *p, int rc, struct err *
 }
 
 /* Takes one result. The place is ready once it was the last. */
-static int receive(struct flight *f, struct store_request *r, struct err *e)
+static int receive_result(struct flight *f, struct store_request *r, struct err *e)
 {
 	struct place *p = &f->place[r->tag];
 	uint64_t end = r->offset + (r->result > 0 ? (uint64_t)r->result : 0);
 
+	assert(p->out > 0 && f->free_requests < f->depth);
 	f->free_request[f->free_requests++] = (unsigned)(r - f->request);
 	p->out--;
 	if (end < p->have)
@@ -607,8 +614,8 @@ static int receive(struct flight *f, struct store_request *r, struct err *e)
 }
 
 /* What is to be done with the bytes that were read. */
-static int decode(struct flight *f, struct reader *reader, struct place *p, uint64_t *payload,
-		  int64_t *now, struct err *e)
+static int decode_place(struct flight *f, struct reader *reader, struct place *p, uint64_t *payload,
+			int64_t *now, struct err *e)
 {
 	const struct dataset *d = f->config->dataset;
 	struct sample got = {0};
@@ -659,7 +666,7 @@ static int finish_ready(struct flight *f, struct reader *reader, struct flight_r
 
 		if (rc == 0) {
 			run->failed = p->sample;
-			rc = decode(f, reader, p, &payload, now, e);
+			rc = decode_place(f, reader, p, &payload, now, e);
 			closed = give_up(f, p, rc == 0 ? e : NULL);
 			rc = rc == 0 ? closed : rc;
 			run->begun_ns = p->begun_ns ? p->begun_ns : *now;
@@ -675,7 +682,7 @@ static int finish_ready(struct flight *f, struct reader *reader, struct flight_r
 }
 
 /* Sends requests as long as there is room. */
-static int fill(struct flight *f, struct flight_run *run, bool *more, struct err *e)
+static int send_requests(struct flight *f, struct flight_run *run, bool *more, struct err *e)
 {
 	int rc = 0;
 
@@ -684,7 +691,7 @@ static int fill(struct flight *f, struct flight_run *run, bool *more, struct err
 
 		if (f->splitting) {
 			run->failed = f->splitting->sample;
-			rc = send(f, e);
+			rc = send_request(f, e);
 			continue;
 		}
 		if (!*more || f->free_places == 0)
@@ -693,13 +700,13 @@ static int fill(struct flight *f, struct flight_run *run, bool *more, struct err
 		if (!*more)
 			break;
 		run->failed = sample;
-		rc = begin(f, sample, e);
+		rc = begin_sample(f, sample, e);
 	}
 	return rc;
 }
 
 /* Tells the watchdog of the oldest sample in flight, when that is another than before. */
-static void tell(struct flight *f, struct flight_run *run)
+static void tell_oldest(struct flight *f, struct flight_run *run)
 {
 	const struct place *oldest = f->oldest;
 
@@ -720,7 +727,8 @@ static void tell(struct flight *f, struct flight_run *run)
 }
 
 /* Waits for results. The first failure of a request is the run's. */
-static int collect(struct flight *f, struct flight_run *run, int rc, int64_t *now, struct err *e)
+static int collect_results(struct flight *f, struct flight_run *run, int rc, int64_t *now,
+			   struct err *e)
 {
 	int n = store_queue_reap(f->queue, f->reaped, f->depth, rc == 0 ? e : NULL);
 
@@ -731,7 +739,7 @@ static int collect(struct flight *f, struct flight_run *run, int rc, int64_t *no
 	for (int i = 0; i < n; i++) {
 		struct store_request *r = f->reaped[i];
 		uint64_t sample = f->place[r->tag].sample;
-		int code = receive(f, r, rc == 0 ? e : NULL);
+		int code = receive_result(f, r, rc == 0 ? e : NULL);
 
 		*now = r->done_ns;
 		if (code < 0 && rc == 0) {
@@ -753,13 +761,13 @@ int flight_read(struct flight *f, struct reader *reader, struct flight_run *run,
 		return err_set(e, -EIO, "requests can no longer be kept in flight");
 	while (!f->broken) {
 		if (rc == 0)
-			rc = fill(f, run, &more, e);
+			rc = send_requests(f, run, &more, e);
 		if (rc == 0 && slow)
 			rc = store_queue_flush(f->queue, e);
 		rc = finish_ready(f, reader, run, rc, &now, e);
 		if (f->queue->in_flight > 0) {
-			tell(f, run);
-			rc = collect(f, run, rc, &now, e);
+			tell_oldest(f, run);
+			rc = collect_results(f, run, rc, &now, e);
 		} else if (rc < 0 || (!more && f->ready_count == 0)) {
 			break;
 		}

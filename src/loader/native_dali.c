@@ -172,7 +172,7 @@ static void copier_main(void *arg)
 /* ---- the executor ---- */
 
 /* A Python function sees one sample after another. */
-static void preprocess(struct native_dali *l)
+static void wait_for_function(struct native_dali *l)
 {
 	const struct time_dist *delay = &l->crew.config.workload->reader.preprocess_time;
 	int64_t begin = clock_now_ns(), deadline = begin, left;
@@ -226,7 +226,7 @@ static bool process_batch(struct native_dali *l, struct dali_group *g)
 	/* the ring's place is free once the batch was copied out of it */
 	queue_put(&l->slots, l);
 	if (l->preprocess)
-		preprocess(l);
+		wait_for_function(l);
 	copiers_work(l, &b->work, worker_work_end);
 	b->done_ns = clock_now_ns();
 	return true;
@@ -348,7 +348,7 @@ static int make_queues(struct native_dali *l, struct err *e)
 	return 0;
 }
 
-static int allocate(struct native_dali *l, struct err *e)
+static int allocate_samples(struct native_dali *l, struct err *e)
 {
 	uint64_t work;
 
@@ -387,7 +387,7 @@ static int init_threads(struct native_dali *l, struct err *e)
 	return rc;
 }
 
-static void release(struct native_dali *l)
+static void release_loader(struct native_dali *l)
 {
 	for (uint64_t i = 0; l->item && i < l->items; i++)
 		dali_item_drop(&l->item[i]);
@@ -424,11 +424,11 @@ static int native_dali_create(struct loader **out, const struct loader_config *c
 		rc = crew_init(&l->crew, &loader_native_dali, c, &size, native_dali_close_queues,
 			       e);
 	if (rc == 0)
-		rc = allocate(l, e);
+		rc = allocate_samples(l, e);
 	if (rc == 0)
 		rc = init_threads(l, e);
 	if (rc < 0) {
-		release(l);
+		release_loader(l);
 		return rc;
 	}
 	/* DLIO preprocesses the images of these readers, and nothing else */
@@ -589,7 +589,7 @@ static unsigned native_dali_destroy(struct loader *base)
 		return 0;
 	stuck = crew_dismiss(&l->crew);
 	if (stuck == 0)
-		release(l);
+		release_loader(l);
 	return stuck;
 }
 

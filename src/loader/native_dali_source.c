@@ -1,6 +1,7 @@
 /* Which files DALI's readers take, and what its copying threads do with their bytes. */
 #include "loader/native_dali_source.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -128,8 +129,8 @@ void dali_copier_release(struct dali_copier *c)
 }
 
 /* The format's own reader over the bytes in memory. */
-static int decode(struct dali_copier *c, const struct dali_item *item, const unsigned char *bytes,
-		  const struct file_spec *f, struct err *e)
+static int decode_item(struct dali_copier *c, const struct dali_item *item,
+		       const unsigned char *bytes, const struct file_spec *f, struct err *e)
 {
 	const struct dataset *d = c->source->config->dataset;
 	char path[DATASET_PATH_MAX];
@@ -145,8 +146,8 @@ static int decode(struct dali_copier *c, const struct dali_item *item, const uns
 	return d->format->read(c->decoder, path, f, item->sample % d->samples_per_file, &got, e);
 }
 
-static int copy(struct dali_copier *c, const struct dali_item *item, const struct file_spec *f,
-		struct err *e)
+static int copy_item(struct dali_copier *c, const struct dali_item *item, const struct file_spec *f,
+		     struct err *e)
 {
 	const struct store_map *map = item->shared ? &item->shared->map : &item->map;
 	const unsigned char *bytes = item->kept;
@@ -159,7 +160,7 @@ static int copy(struct dali_copier *c, const struct dali_item *item, const struc
 	}
 	if (rc < 0 || !c->source->decodes || !bytes)
 		return rc;
-	return decode(c, item, bytes, f, e);
+	return decode_item(c, item, bytes, f, e);
 }
 
 void dali_copier_take(struct dali_copier *c, struct dali_item *item, uint64_t *payload)
@@ -178,7 +179,7 @@ void dali_copier_take(struct dali_copier *c, struct dali_item *item, uint64_t *p
 		c->ring->file = item->file;
 	}
 	dataset_file_spec(config->dataset, config->kind, item->file, &f);
-	item->err.code = copy(c, item, &f, &item->err);
+	item->err.code = copy_item(c, item, &f, &item->err);
 	if (item->err.code < 0)
 		err_wrap(&item->err, "rank %u, sample %llu", config->rank,
 			 (unsigned long long)item->sample);
@@ -390,8 +391,10 @@ static struct dali_file *free_file(struct dali_reader *r)
 {
 	uint64_t i = 0;
 
-	while (atomic_load_explicit(&r->file[i].users, memory_order_acquire) != 0)
+	while (atomic_load_explicit(&r->file[i].users, memory_order_acquire) != 0) {
 		i++;
+		assert(i < r->files);
+	}
 	return &r->file[i];
 }
 

@@ -267,7 +267,7 @@ static int init_handover(struct pytorch *l, struct err *e)
 	return 0;
 }
 
-static int allocate(struct pytorch *l, struct err *e)
+static int allocate_tasks(struct pytorch *l, struct err *e)
 {
 	l->task = try_calloc(l->tasks, sizeof(*l->task), "batches", e);
 	l->spare = l->task ? try_calloc(l->tasks, sizeof(*l->spare), "batches", e) : NULL;
@@ -282,7 +282,7 @@ static int allocate(struct pytorch *l, struct err *e)
 	return 0;
 }
 
-static void release(struct pytorch *l)
+static void release_loader(struct pytorch *l)
 {
 	for (uint64_t i = 0; l->task && i < l->tasks; i++)
 		handover_drop(&l->handover, &l->task[i].parcel);
@@ -314,11 +314,11 @@ static int pytorch_create(struct loader **out, const struct loader_config *c, st
 	l->in_order = c->workload->reader.in_order;
 	rc = workers_init(&l->workers, &loader_pytorch, c, workers, l->factor, l->tasks, e);
 	if (rc == 0)
-		rc = allocate(l, e);
+		rc = allocate_tasks(l, e);
 	if (rc == 0)
 		rc = init_handover(l, e);
 	if (rc < 0) {
-		release(l);
+		release_loader(l);
 		return rc;
 	}
 	*out = &l->workers.crew.base;
@@ -341,9 +341,13 @@ static uint32_t pick_worker(struct pytorch *l)
 
 static struct task *new_task(struct pytorch *l, uint64_t index, uint32_t worker)
 {
-	struct task *t = l->spare[--l->spares];
-	struct batch *b = &t->batch;
+	struct task *t;
+	struct batch *b;
 
+	/* as many as may be on their way and with the rank at once */
+	assert(l->spares > 0);
+	t = l->spare[--l->spares];
+	b = &t->batch;
 	t->kind = TASK_READ;
 	t->arrived = false;
 	t->pending = true;
@@ -552,7 +556,7 @@ static unsigned pytorch_destroy(struct loader *base)
 	stuck = crew_dismiss(&l->workers.crew);
 	pin_stop(l);
 	if (stuck == 0)
-		release(l);
+		release_loader(l);
 	return stuck;
 }
 

@@ -202,7 +202,8 @@ void sample_reader_release(struct sample_reader *r)
 	r->flight = NULL;
 }
 
-static void publish(struct sample_reader *r, enum activity what, uint64_t sample, int64_t since)
+static void publish_activity(struct sample_reader *r, enum activity what, uint64_t sample,
+			     int64_t since)
 {
 	atomic_store_explicit(&r->since_ns, since, memory_order_relaxed);
 	atomic_store_explicit(&r->doing, sample << ACTIVITY_BITS | what, memory_order_release);
@@ -213,7 +214,7 @@ static bool called_off(const struct sample_reader *r)
 	return atomic_load_explicit(r->halt, memory_order_acquire) || stop_is_set(r->config->stop);
 }
 
-static void progress(const struct sample_reader *r, int64_t now)
+static void tell_progress(const struct sample_reader *r, int64_t now)
 {
 	if (r->config->progress_ns)
 		atomic_store_explicit(r->config->progress_ns, now, memory_order_relaxed);
@@ -237,7 +238,7 @@ void sample_reader_preprocess(struct sample_reader *r, uint64_t sample, int64_t 
 	if (!r->preprocess)
 		return;
 	delay = time_draw_ns(&r->config->workload->reader.preprocess_time, &r->rng);
-	publish(r, PREPROCESSING, sample, begin);
+	publish_activity(r, PREPROCESSING, sample, begin);
 	while (*now - begin < delay && !called_off(r)) {
 		int64_t left = delay - (*now - begin);
 
@@ -247,7 +248,7 @@ void sample_reader_preprocess(struct sample_reader *r, uint64_t sample, int64_t 
 	r->stat->preprocess_ns += *now - begin;
 	span_at(r, sample);
 	span_add(r->ring, SPAN_PREPROCESS, 0, begin, *now, 0);
-	progress(r, *now);
+	tell_progress(r, *now);
 }
 
 static int read_file_sample(struct sample_reader *r, uint64_t sample, struct sample *out,
@@ -295,7 +296,7 @@ static bool next_sample(struct flight_run *run, uint64_t *sample)
 
 static void sample_under_way(struct flight_run *run, uint64_t sample, int64_t since_ns)
 {
-	publish(((struct reading *)run)->reader, READING, sample, since_ns);
+	publish_activity(((struct reading *)run)->reader, READING, sample, since_ns);
 }
 
 static inline void note_if_slow(struct sample_reader *r, uint64_t sample, int64_t begin,
@@ -315,7 +316,7 @@ static void sample_is_read(struct flight_run *run, uint64_t sample, uint64_t pay
 	*g->payload += payload;
 	r->stat->in_flight_ns += *now - run->begun_ns;
 	note_if_slow(r, sample, run->begun_ns, *now - run->begun_ns);
-	progress(r, *now);
+	tell_progress(r, *now);
 	span_at(r, sample);
 	span_add(r->ring, SPAN_SAMPLE, SPAN_IN_FLIGHT, run->begun_ns, *now, payload);
 	if (!g->proof)
@@ -352,7 +353,7 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 	int64_t begin = *now;
 	int rc;
 
-	publish(r, READING, sample, begin);
+	publish_activity(r, READING, sample, begin);
 	if (r->flight) {
 		struct reading g = {
 			.reader = r, .position = sample, .end = sample + 1, .payload = payload};
@@ -377,7 +378,7 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 	r->stat->samples++;
 	r->stat->payload_bytes += got.payload_bytes;
 	*payload += got.payload_bytes;
-	progress(r, *now);
+	tell_progress(r, *now);
 	return 0;
 }
 

@@ -39,7 +39,7 @@ static uint32_t autotune_calls(void)
 }
 
 /* What a workload means: all of the struct that is not memory. */
-static void plan(struct tensorflow *l, const struct workload *w)
+static void plan_pipeline(struct tensorflow *l, const struct workload *w)
 {
 	uint32_t threads = (uint32_t)w->reader.read_threads;
 	int64_t calls = w->reader.computation_threads, prefetch = w->reader.prefetch_size;
@@ -88,7 +88,7 @@ static void tensorflow_window(const struct workload *w, uint32_t *workers, uint6
 	uint64_t batch = w->reader.batch_size > 0 ? (uint64_t)w->reader.batch_size : 1, records;
 	struct tensorflow l = {0};
 
-	plan(&l, w);
+	plan_pipeline(&l, w);
 	*workers = l.threads;
 	*batches = l.prefetch + l.calls;
 	if (l.records) {
@@ -160,7 +160,7 @@ static int tensorflow_memory_bytes(const struct loader_config *c, uint64_t *out,
 
 	if (rc < 0)
 		return rc;
-	plan(&l, c->workload);
+	plan_pipeline(&l, c->workload);
 	set_settings(&settings, c);
 	rc = crew_memory_bytes(c, &settings, &l.crew.size, &crew, e);
 	if (rc < 0)
@@ -221,7 +221,7 @@ static void init_readers(struct tensorflow *l)
 	}
 }
 
-static int allocate(struct tensorflow *l, struct err *e)
+static int allocate_pipeline(struct tensorflow *l, struct err *e)
 {
 	struct stream_rules rules = {.cycle = l->cycle, .ahead = 2 * l->cycle};
 
@@ -252,7 +252,7 @@ static int allocate(struct tensorflow *l, struct err *e)
 	return init_queues(l, e);
 }
 
-static void release(struct tensorflow *l)
+static void release_loader(struct tensorflow *l)
 {
 	crew_release(&l->crew);
 	for (uint32_t i = 0; l->reader && i < l->threads; i++) {
@@ -303,16 +303,16 @@ static int tensorflow_create(struct loader **out, const struct loader_config *c,
 	l = try_calloc(1, sizeof(*l), "loader", e);
 	if (!l)
 		return -ENOMEM;
-	plan(l, c->workload);
+	plan_pipeline(l, c->workload);
 	set_settings(&l->crew.settings, c);
 	size = l->crew.size;
 	rc = crew_init(&l->crew, &loader_tensorflow, c, &size, tensorflow_close_queues, e);
 	if (rc == 0)
-		rc = allocate(l, e);
+		rc = allocate_pipeline(l, e);
 	if (rc == 0)
 		rc = crew_open_readers(&l->crew, e);
 	if (rc < 0) {
-		release(l);
+		release_loader(l);
 		return rc;
 	}
 	*out = &l->crew.base;
@@ -321,7 +321,7 @@ static int tensorflow_create(struct loader **out, const struct loader_config *c,
 
 /* ---- map and prefetch ---- */
 
-static void transform(struct tensorflow *l, struct tf_mapper *m, struct tf_batch *t)
+static void map_batch(struct tensorflow *l, struct tf_mapper *m, struct tf_batch *t)
 {
 	int64_t now = clock_now_ns(), begin = now;
 
@@ -344,7 +344,7 @@ static void mapper_work(void *arg)
 	while (crew_get(&l->crew, &l->calling, &item) == 0) {
 		struct tf_batch *t = item;
 
-		transform(l, m, t);
+		map_batch(l, m, t);
 		atomic_store_explicit(&t->mapped, 1, memory_order_release);
 		thread_wake(&t->mapped, 1);
 	}
@@ -391,7 +391,7 @@ static int pull_mapped(struct tensorflow *l, struct tf_batch **out)
 }
 
 /* The next batch of what lies before prefetch. */
-static int pull(struct tensorflow *l, struct tf_batch **out)
+static int pull_batch(struct tensorflow *l, struct tf_batch **out)
 {
 	void *item;
 	int rc;
@@ -405,7 +405,7 @@ static int pull(struct tensorflow *l, struct tf_batch **out)
 	*out = item;
 	rc = tensorflow_fill(l, *out);
 	if (rc == 0)
-		transform(l, l->mapper, *out);
+		map_batch(l, l->mapper, *out);
 	return rc;
 }
 
@@ -417,7 +417,7 @@ static void prefetch_work(void *arg)
 	for (uint64_t k = 0; k < l->read_steps; k++) {
 		struct tf_batch *t;
 
-		if (crew_get(&l->crew, &l->ring_room, &room) < 0 || pull(l, &t) < 0)
+		if (crew_get(&l->crew, &l->ring_room, &room) < 0 || pull_batch(l, &t) < 0)
 			return;
 		atomic_fetch_add_explicit(&l->in_ring, 1, memory_order_relaxed);
 		if (queue_put(&l->ready, t) < 0)
@@ -426,7 +426,7 @@ static void prefetch_work(void *arg)
 }
 
 /* AUTOTUNE's rule: a ring that was full once and is then found empty was too small. */
-static void tune(struct tensorflow *l)
+static void tune_ring(struct tensorflow *l)
 {
 	uint32_t held = atomic_load_explicit(&l->in_ring, memory_order_relaxed);
 	/* written by the rank alone, which this is */
@@ -447,9 +447,9 @@ static int next_batch(struct tensorflow *l, struct tf_batch **out)
 	void *item;
 
 	if (l->prefetch == 0)
-		return pull(l, out);
+		return pull_batch(l, out);
 	if (l->autotune)
-		tune(l);
+		tune_ring(l);
 	if (crew_get(&l->crew, &l->ready, &item) < 0)
 		return ERR_CANCELED;
 	atomic_fetch_sub_explicit(&l->in_ring, 1, memory_order_relaxed);
@@ -629,7 +629,7 @@ static unsigned tensorflow_destroy(struct loader *base)
 		return 0;
 	stuck = crew_dismiss(&l->crew);
 	if (stuck == 0)
-		release(l);
+		release_loader(l);
 	return stuck;
 }
 

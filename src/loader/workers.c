@@ -104,7 +104,7 @@ static void pause_for(struct crew *c, double seconds)
 	}
 }
 
-static void pack(struct worker *w, struct task *t)
+static void pack_batch(struct worker *w, struct task *t)
 {
 	const struct handover *h = w->all->handover;
 	int64_t begin = clock_now_ns(), took;
@@ -139,7 +139,7 @@ static void worker_main(void *arg)
 		if (t->kind == TASK_READ) {
 			w->reader->stat->idle_ns += clock_now_ns() - idle_from;
 			sample_reader_batch(w->reader, &c->order, &t->batch);
-			pack(w, t);
+			pack_batch(w, t);
 		} else {
 			pause_for(c, c->config.workload->reader.worker_resume_time);
 		}

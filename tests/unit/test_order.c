@@ -12,7 +12,7 @@
 
 #include "base/rng.h"
 #include "dataset/order_proof.h"
-#include "dataset/order_dlio.h"
+#include "dlio_maps.h"
 
 static struct workload shuffled(int sample_shuffle, int file_shuffle, int64_t per_file)
 {

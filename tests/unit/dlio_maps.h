@@ -1,33 +1,29 @@
-/* DLIO's own arithmetic of files, blocks and sample maps, with NumPy's random numbers. */
-#include "dataset/order_dlio.h"
-
+#pragma once
+/* The sample maps that DLIO itself makes, with NumPy's random numbers: held against recorded ones,
+ * and then what reader.order "dlio" is held against. */
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "dataset/order.h"
 
-uint64_t order_dlio_files(uint64_t files, uint64_t samples_per_file, uint64_t batch, uint64_t ranks)
-{
-	uint64_t step;
+/* What the sample maps depend on. `files` is the number after trimming. */
+struct order_dlio {
+	uint64_t files, samples_per_file;
+	uint32_t ranks;
+	uint32_t threads; /* read_threads; 0 counts as 1 */
+	uint32_t seed;
+	int seed_change_epoch;
+	int file_shuffle;   /* the key was given, even as "off": DLIO shuffles then too */
+	int sample_shuffle; /* 0: off */
+};
 
-	if (samples_per_file != 1)
-		return files;
-	if (__builtin_mul_overflow(batch, ranks, &step) || step == 0)
-		return 0;
-	return files / step * step;
-}
-
-void order_dlio_block(uint64_t samples, uint32_t ranks, uint32_t rank, uint64_t *first,
-		      uint64_t *count)
-{
-	uint64_t block = samples / ranks + (samples % ranks != 0);
-
-	/* rank * block may pass the end by up to ranks * ranks: the last ranks can be empty. */
-	if (__builtin_mul_overflow(block, (uint64_t)rank, first) || *first > samples)
-		*first = samples;
-	*count = samples - *first < block ? samples - *first : block;
-}
+/* One entry of a map: global sample, file number, sample in the file. */
+struct order_dlio_entry {
+	uint64_t sample, file, in_file;
+};
 
 /* The rank's samples, shuffled as NumPy would from a fresh seed of the epoch. Heap. */
 static uint64_t *rank_samples(const struct order_dlio *c, uint64_t epoch, uint32_t rank,
@@ -49,8 +45,11 @@ static uint64_t *rank_samples(const struct order_dlio *c, uint64_t epoch, uint32
 	return ids;
 }
 
-int order_dlio_index_map(const struct order_dlio *c, uint64_t epoch, uint32_t rank,
-			 struct order_dlio_entry *out, struct err *e)
+/* The index sampler's map of an epoch (from 1) in the order of its insertion. `out` holds the
+ * rank's count of entries. The loader looks entries up by ascending sample, so the order shows only
+ * in what a worker opens when it starts. -ENOMEM when the order cannot be held. */
+static int order_dlio_index_map(const struct order_dlio *c, uint64_t epoch, uint32_t rank,
+				struct order_dlio_entry *out, struct err *e)
 {
 	uint64_t count, *ids = rank_samples(c, epoch, rank, &count, e);
 
@@ -65,9 +64,13 @@ int order_dlio_index_map(const struct order_dlio *c, uint64_t epoch, uint32_t ra
 	return 0;
 }
 
-int order_dlio_iterative_map(const struct order_dlio *c, uint64_t epoch, uint32_t rank,
-			     uint64_t *file_list, struct order_dlio_entry *out, uint32_t *thread,
-			     struct err *e)
+/* The iterative sampler's lists of an epoch. `file_list` (c->files file numbers, ascending before
+ * the first epoch) is shuffled in place and must be handed from epoch to epoch. Entry i goes to
+ * thread thread[i]; each thread's list is its entries in this order. ERR_USAGE when a rank has
+ * fewer samples than threads, with which DLIO divides by zero. */
+static int order_dlio_iterative_map(const struct order_dlio *c, uint64_t epoch, uint32_t rank,
+				    uint64_t *file_list, struct order_dlio_entry *out,
+				    uint32_t *thread, struct err *e)
 {
 	uint64_t samples = c->files * c->samples_per_file, threads = c->threads ? c->threads : 1;
 	uint64_t per_thread = (samples / c->ranks + (samples % c->ranks != 0)) / threads;
