@@ -78,12 +78,13 @@ static int plan_run(struct run *run, struct err *e)
 	if (rc == 0 && p->checkpoint)
 		rc = checkpoints_check(p, run->r, e);
 	if (rc == 0)
-		rc = plan_memory(p, rank_bytes(p) + watch_rank_bytes(), checkpoints_bytes(p), e);
+		rc = plan_memory(p, rank_bytes(p) + sizeof(struct rank_progress),
+				 checkpoints_bytes(p), e);
 	return rc;
 }
 
 /* All that can be found out before anything is written or read. */
-static int prepare(struct run *run, struct err *e)
+static int prepare_run(struct run *run, struct err *e)
 {
 	struct run_plan *p = &run->plan;
 	const struct workload *w = p->w;
@@ -109,7 +110,7 @@ static bool datasets_apart(const struct run *run)
 	return run->at.net && store_base_flags(run->plan.store) & STORE_IS_VOLATILE;
 }
 
-static int generate(struct run *run, struct err *e)
+static int generate_dataset(struct run *run, struct err *e)
 {
 	struct generate_progress *done = &run->shared.generate;
 	struct generate_options o = {
@@ -164,7 +165,7 @@ static void *check_main(void *arg)
 
 /* dataset_check in a thread of its own, watched, so that storage that does not answer cannot hold
  * the run: then the result says stuck. */
-static int check_watched(struct run *run, struct err *e)
+static int check_dataset(struct run *run, struct err *e)
 {
 	struct checking *c = xcalloc(1, sizeof(*c));
 	pthread_t thread;
@@ -198,7 +199,7 @@ static int check_watched(struct run *run, struct err *e)
 }
 
 /* Process 0 looks for all. */
-static int check_dataset(struct run *run, struct err *e)
+static int check_everywhere(struct run *run, struct err *e)
 {
 	const struct run_place *at = &run->at;
 	struct dataset *d = run->plan.d;
@@ -211,7 +212,7 @@ static int check_dataset(struct run *run, struct err *e)
 
 	memset(&found, 0, sizeof(found));
 	if (run_leads(at) || datasets_apart(run))
-		rc = check_watched(run, e);
+		rc = check_dataset(run, e);
 	if (!at->net)
 		return rc;
 	if (datasets_apart(run))
@@ -352,17 +353,17 @@ static int remove_dataset(struct run *run, struct err *e)
 static int carry_out(struct run *run, struct err *e)
 {
 	const struct workload *w = run->plan.w;
-	int rc = run_agree(&run->at, prepare(run, e), e);
+	int rc = run_agree(&run->at, prepare_run(run, e), e);
 
 	if (rc == 0)
 		rc = plan_draw_seed(&run->plan, e);
 	state_plan(&run->plan, run->r);
 	if (rc == 0 && (w->workflow.generate_data || run->o->dataset_only))
-		rc = generate(run, e);
+		rc = generate_dataset(run, e);
 	if (rc < 0 || (!w->workflow.train && !run->plan.checkpoint) || run->o->dataset_only)
 		return rc;
 	if (w->workflow.train)
-		rc = check_dataset(run, e);
+		rc = check_everywhere(run, e);
 	if (rc < 0)
 		return rc;
 	run->r->evaluated = w->workflow.train && w->workflow.evaluation;

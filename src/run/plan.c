@@ -22,7 +22,7 @@
 
 /* ---- an epoch ---- */
 
-static uint64_t epoch_steps(const struct run_plan *p, uint32_t epoch)
+static uint64_t steps_of_epoch(const struct run_plan *p, uint32_t epoch)
 {
 	uint64_t all = p->steps[DATASET_TRAIN], before = (epoch - 1) * all;
 	uint64_t cap = p->w->train.total_training_steps > 0
@@ -76,7 +76,7 @@ struct epoch_plan plan_epoch(const struct run_plan *p, uint32_t epoch)
 						 : 0;
 		return e;
 	}
-	e.steps = epoch_steps(p, epoch);
+	e.steps = steps_of_epoch(p, epoch);
 	e.evaluated = epoch_is_evaluated(w, epoch);
 	e.saved_after = epoch_is_saved(p, epoch);
 	e.saves = e.saved_after;
@@ -92,7 +92,7 @@ struct epoch_plan plan_epoch(const struct run_plan *p, uint32_t epoch)
 
 /* ---- orders ---- */
 
-static uint64_t batch_of(const struct workload *w, int kind)
+static uint64_t batch_size(const struct workload *w, int kind)
 {
 	return (uint64_t)(kind == DATASET_TRAIN ? w->reader.batch_size : w->reader.batch_size_eval);
 }
@@ -100,7 +100,7 @@ static uint64_t batch_of(const struct workload *w, int kind)
 void plan_order(const struct run_plan *p, const struct order_list *list, int kind, uint32_t epoch,
 		struct order *out)
 {
-	order_init(out, p->w, dataset_samples(p->d, kind), p->at->ranks, batch_of(p->w, kind),
+	order_init(out, p->w, dataset_samples(p->d, kind), p->at->ranks, batch_size(p->w, kind),
 		   p->seed, epoch);
 	if (order_list_wanted(p->w))
 		out->list = list;

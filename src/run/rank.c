@@ -69,7 +69,7 @@ static int phase_prepare(struct phase *p, enum phase_kind kind, uint32_t number,
 
 /* Emulated computation: an absolute deadline, so that lateness never adds up inside a step. False
  * when the run was told to stop meanwhile: then the step does not count. */
-static bool compute(struct rank *k, const struct time_dist *dist, struct step_times *t)
+static bool emulate_compute(struct rank *k, const struct time_dist *dist, struct step_times *t)
 {
 	int64_t wait_ns = time_draw_ns(dist, &k->rng);
 
@@ -83,7 +83,7 @@ static bool compute(struct rank *k, const struct time_dist *dist, struct step_ti
 }
 
 /* A loop over a loader ends when it asks once more, which is part of the phase. */
-static int ask_on(struct rank *k, struct loader *l, struct err *e)
+static int ask_past_end(struct rank *k, struct loader *l, struct err *e)
 {
 	struct batch *b;
 	int rc;
@@ -133,7 +133,7 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 		atomic_fetch_add_explicit(&k->live.payload_bytes, bytes, memory_order_relaxed);
 		atomic_fetch_add_explicit(&k->live.samples, samples, memory_order_relaxed);
 		ops->give_back(l, b);
-		if (!compute(k, dist, t))
+		if (!emulate_compute(k, dist, t))
 			return ERR_CANCELED;
 		t->barrier_in_ns = t->compute_end_ns;
 		t->barrier_out_ns = t->compute_end_ns;
@@ -176,7 +176,7 @@ static void add_worker_stats(struct rank *k, struct loader *l, struct io_stat *i
 }
 
 /* What a loader's workers asked for since its last look, when none of them is reading. */
-static void take_requested(struct rank *k, struct loader *l, struct requested *before,
+static void note_requested(struct rank *k, struct loader *l, struct requested *before,
 			   struct requested *out)
 {
 	struct requested now = {.known = k->plan->w->run.measure == MEASURE_ALL};
@@ -264,7 +264,7 @@ static void block_end(struct rank_epoch *ep)
 	p->end_wall_ns = clock_wall_ns();
 }
 
-static void block_tell(struct rank *k, const struct phase *p, uint32_t epoch)
+static void block_log(struct rank *k, const struct phase *p, uint32_t epoch)
 {
 	double au, rate;
 	uint64_t measured;
@@ -305,18 +305,18 @@ static int run_blocks(struct rank *k, struct loader *l, struct rank_epoch *ep, u
 		save = !ended && (every ? made % every == 0 : k->checkpoints.due);
 		/* after a checkpoint that ends the epoch this is in no block */
 		if (rc == 0 && !ended && made == steps && !save)
-			rc = ask_on(k, l, e);
+			rc = ask_past_end(k, l, e);
 		block_end(ep);
 		if (rc)
 			return rc;
-		block_tell(k, p, epoch);
+		block_log(k, p, epoch);
 		if (ended || !save)
 			return 0;
 		rc = checkpoints_save(&k->checkpoints, epoch, (int64_t)made, made, e);
 		if (rc)
 			return rc;
 		if (made == steps)
-			return ask_on(k, l, e);
+			return ask_past_end(k, l, e);
 		rc = checkpoints_block_after(&k->checkpoints, ep, e);
 		if (rc)
 			return rc;
@@ -359,7 +359,7 @@ static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, st
 	ep->accounted = begun && k->plan->loader->undelivered &&
 			k->plan->loader->undelivered(l, steps_made(ep), &ep->rest);
 	end = finish_reading(k, l, rc ? NULL : e);
-	take_requested(k, l, &k->train_requested, &ep->train_requested);
+	note_requested(k, l, &k->train_requested, &ep->train_requested);
 	if (rc == 0)
 		rc = end;
 	if (k->comm.rank == 0 && rc == 0)
@@ -368,7 +368,7 @@ static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, st
 	return rc;
 }
 
-static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struct err *e)
+static int evaluate_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struct err *e)
 {
 	struct loader *l = rank_loader(k, DATASET_EVAL);
 	struct phase *p = &ep->eval;
@@ -399,13 +399,13 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 	if (begun)
 		rc = run_steps(k, l, p, &ep->eval_delivered, &ep->eval_payload_bytes, NULL, e);
 	if (rc == 0 && begun && p->steps == p->capacity)
-		rc = ask_on(k, l, e);
+		rc = ask_past_end(k, l, e);
 	p->end_ns = clock_now_ns();
 	p->end_wall_ns = clock_wall_ns();
 	ep->eval_accounted = begun && k->plan->loader->undelivered &&
 			     k->plan->loader->undelivered(l, p->steps, &ep->eval_rest);
 	end = finish_reading(k, l, rc ? NULL : e);
-	take_requested(k, l, &k->eval_requested, &ep->eval_requested);
+	note_requested(k, l, &k->eval_requested, &ep->eval_requested);
 	atomic_store_explicit(&k->live.evaluating, 0, memory_order_relaxed);
 	if (rc == 0)
 		rc = end;
@@ -417,7 +417,7 @@ static int evaluate(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struc
 	return rc;
 }
 
-static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
+static int run_epoch(struct rank *k, uint32_t epoch, struct err *e)
 {
 	struct run_shared *shared = k->shared;
 	struct rank_epoch *ep = &k->out->epoch[epoch - 1];
@@ -463,7 +463,7 @@ static int one_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	if (rc == 0 && plan_epoch(k->plan, epoch).evaluated) {
 		if (first)
 			atomic_store_explicit(&shared->phase, PROGRESS_EVAL, memory_order_relaxed);
-		rc = evaluate(k, ep, epoch, e);
+		rc = evaluate_epoch(k, ep, epoch, e);
 		if (rc == 0)
 			rc = comm_barrier(&k->comm);
 		if (first) {
@@ -528,7 +528,7 @@ static int run_epochs(struct rank *k, struct err *e)
 	for (uint32_t epoch = 1; rc == 0 && epoch <= k->plan->epochs; epoch++) {
 		if (first)
 			k->r->epochs_begun = epoch;
-		rc = one_epoch(k, epoch, e);
+		rc = run_epoch(k, epoch, e);
 		if (rc == 0 && first)
 			k->r->epochs_done = epoch;
 	}

@@ -243,11 +243,12 @@ struct part {
 		   17 * sizeof(struct epoch_usage) + 19 * sizeof(struct series_flow))
 
 /* Words of 8 bytes: how many zeros, how many others, the others; and so on. */
-static void put_sparse(struct buf *b, const void *p, size_t bytes)
+static void pack_sparse(struct buf *b, const void *p, size_t bytes)
 {
 	const uint64_t *w = p;
 	size_t n = bytes / 8;
 
+	assert(bytes % 8 == 0);
 	for (size_t i = 0; i < n;) {
 		uint32_t run[2] = {0, 0};
 		size_t from;
@@ -262,16 +263,16 @@ static void put_sparse(struct buf *b, const void *p, size_t bytes)
 }
 
 /* Counters that may not be there. */
-static void put_counters(struct buf *b, const struct io_stat *io)
+static void pack_counters(struct buf *b, const struct io_stat *io)
 {
 	uint64_t there = io != NULL;
 
 	buf_append(b, &there, sizeof(there));
 	if (io)
-		put_sparse(b, io, sizeof(*io));
+		pack_sparse(b, io, sizeof(*io));
 }
 
-static void put_text(struct buf *b, const char *s)
+static void pack_text(struct buf *b, const char *s)
 {
 	uint32_t n = (uint32_t)strlen(s);
 
@@ -279,28 +280,28 @@ static void put_text(struct buf *b, const char *s)
 	buf_append(b, s, n);
 }
 
-static void put_pairs(struct buf *b, const struct sysinfo_pair *p, size_t count)
+static void pack_pairs(struct buf *b, const struct sysinfo_pair *p, size_t count)
 {
 	uint64_t n = count;
 
 	buf_append(b, &n, sizeof(n));
 	for (size_t i = 0; i < count; i++) {
-		put_text(b, p[i].key);
-		put_text(b, p[i].value);
+		pack_text(b, p[i].key);
+		pack_text(b, p[i].value);
 	}
 }
 
-static void put_phase(struct buf *b, const struct phase *p)
+static void pack_phase(struct buf *b, const struct phase *p)
 {
 	buf_append(b, p, sizeof(*p));
 	buf_append(b, p->step, p->step ? p->steps * sizeof(*p->step) : 0);
 }
 
-static void put_rank(struct buf *b, const struct rank_result *k, uint32_t epochs)
+static void pack_rank(struct buf *b, const struct rank_result *k, uint32_t epochs)
 {
-	put_sparse(b, &k->train_io, sizeof(k->train_io));
-	put_counters(b, k->save_io);
-	put_counters(b, k->load_io);
+	pack_sparse(b, &k->train_io, sizeof(k->train_io));
+	pack_counters(b, k->save_io);
+	pack_counters(b, k->load_io);
 	buf_append(b, &k->worker_busy_ns,
 		   sizeof(*k) - offsetof(struct rank_result, worker_busy_ns));
 	for (uint32_t i = 0; i < epochs; i++) {
@@ -308,19 +309,20 @@ static void put_rank(struct buf *b, const struct rank_result *k, uint32_t epochs
 
 		buf_append(b, ep, sizeof(*ep));
 		for (uint32_t j = 0; j < ep->blocks; j++)
-			put_phase(b, &ep->block[j]);
+			pack_phase(b, &ep->block[j]);
 		if (ep->has_eval)
-			put_phase(b, &ep->eval);
+			pack_phase(b, &ep->eval);
 		buf_append(b, ep->save, ep->saves * sizeof(*ep->save));
 		buf_append(b, ep->load, ep->loads * sizeof(*ep->load));
 	}
 }
 
-static void put_flows(struct buf *b, const struct series *s)
+static void pack_flows(struct buf *b, const struct series *s)
 {
 	struct series_flow flow[SERIES_FLOWS_MAX];
 	uint32_t n = (uint32_t)series_flows(s, flow);
 
+	assert(n <= SERIES_FLOWS_MAX);
 	buf_append(b, &n, sizeof(n));
 	buf_append(b, flow, n * sizeof(flow[0]));
 }
@@ -346,20 +348,20 @@ void part_pack(const struct run_place *at, const struct result *r, struct buf *o
 	buf_append(out, &p, sizeof(p));
 	if (p.has_host) {
 		buf_append(out, &r->host, sizeof(r->host));
-		put_pairs(out, r->host.cpuinfo, r->host.cpuinfo_count);
-		put_pairs(out, r->host.meminfo, r->host.meminfo_count);
+		pack_pairs(out, r->host.cpuinfo, r->host.cpuinfo_count);
+		pack_pairs(out, r->host.meminfo, r->host.meminfo_count);
 	}
 	if (!p.has_ranks)
 		return;
 	for (uint32_t i = 0; i < r->epochs_begun; i++) {
 		buf_append(out, &r->usage[i], sizeof(r->usage[i]));
 		if (p.has_host)
-			put_pairs(out, r->usage[i].meminfo, r->usage[i].meminfo_count);
+			pack_pairs(out, r->usage[i].meminfo, r->usage[i].meminfo_count);
 	}
 	for (uint32_t k = 0; k < at->locals; k++)
-		put_rank(out, &r->rank[k], r->epochs_begun);
-	put_counters(out, r->eval_io);
-	put_flows(out, r->series);
+		pack_rank(out, &r->rank[k], r->epochs_begun);
+	pack_counters(out, r->eval_io);
+	pack_flows(out, r->series);
 }
 
 /* ---- back ---- */
@@ -370,7 +372,7 @@ struct part_reader {
 	bool bad;
 };
 
-static void get(struct part_reader *in, void *out, size_t n)
+static void unpack_bytes(struct part_reader *in, void *out, size_t n)
 {
 	if (in->bad || in->left < n) {
 		in->bad = true;
@@ -382,7 +384,7 @@ static void get(struct part_reader *in, void *out, size_t n)
 	in->left -= n;
 }
 
-static void get_sparse(struct part_reader *in, void *out, size_t bytes)
+static void unpack_sparse(struct part_reader *in, void *out, size_t bytes)
 {
 	size_t n = bytes / 8;
 	char *to = out;
@@ -391,29 +393,29 @@ static void get_sparse(struct part_reader *in, void *out, size_t bytes)
 	for (size_t i = 0; i < n && !in->bad;) {
 		uint32_t run[2];
 
-		get(in, run, sizeof(run));
+		unpack_bytes(in, run, sizeof(run));
 		if ((size_t)run[0] + run[1] > n - i || run[0] + run[1] == 0) {
 			in->bad = true;
 			return;
 		}
 		i += run[0];
-		get(in, to + i * 8, (size_t)run[1] * 8);
+		unpack_bytes(in, to + i * 8, (size_t)run[1] * 8);
 		i += run[1];
 	}
 }
 
 /* NULL: there are none, or the part is bad. */
-static struct io_stat *get_counters(struct part_reader *in)
+static struct io_stat *unpack_counters(struct part_reader *in)
 {
 	struct io_stat *io;
 	uint64_t there;
 
-	get(in, &there, sizeof(there));
+	unpack_bytes(in, &there, sizeof(there));
 	if (!there)
 		return NULL;
 	io = malloc(sizeof(*io));
 	if (io)
-		get_sparse(in, io, sizeof(*io));
+		unpack_sparse(in, io, sizeof(*io));
 	in->bad = in->bad || !io;
 	if (in->bad) {
 		free(io);
@@ -422,12 +424,12 @@ static struct io_stat *get_counters(struct part_reader *in)
 	return io;
 }
 
-static char *get_text(struct part_reader *in)
+static char *unpack_text(struct part_reader *in)
 {
 	uint32_t n;
 	char *s;
 
-	get(in, &n, sizeof(n));
+	unpack_bytes(in, &n, sizeof(n));
 	if (in->bad || n > in->left) {
 		in->bad = true;
 		return xstrdup("");
@@ -438,43 +440,43 @@ static char *get_text(struct part_reader *in)
 	return s;
 }
 
-static void get_pairs(struct part_reader *in, struct sysinfo_pair **out, size_t *count)
+static void unpack_pairs(struct part_reader *in, struct sysinfo_pair **out, size_t *count)
 {
 	uint64_t n;
 
-	get(in, &n, sizeof(n));
+	unpack_bytes(in, &n, sizeof(n));
 	*out = NULL;
 	*count = 0;
 	if (in->bad || n > in->left / 8 || n == 0)
 		return;
 	*out = xcalloc(n, sizeof(**out));
 	for (*count = 0; *count < n; ++*count) {
-		(*out)[*count].key = get_text(in);
-		(*out)[*count].value = get_text(in);
+		(*out)[*count].key = unpack_text(in);
+		(*out)[*count].value = unpack_text(in);
 	}
 }
 
 /* Monotonic and wall times become those of process 0's clocks. */
-struct shift {
+struct clock_shift {
 	int64_t mono_ns, wall_ns;
 };
 
-static void move(int64_t *t, int64_t by)
+static void shift_time(int64_t *t, int64_t by)
 {
 	if (*t)
 		*t -= by;
 }
 
-static void get_phase(struct part_reader *in, struct phase *p, const struct shift *by)
+static void unpack_phase(struct part_reader *in, struct phase *p, const struct clock_shift *by)
 {
-	get(in, p, sizeof(*p));
+	unpack_bytes(in, p, sizeof(*p));
 	p->step = NULL;
 	p->shared = false;
 	p->capacity = p->steps;
-	move(&p->begin_ns, by->mono_ns);
-	move(&p->end_ns, by->mono_ns);
-	move(&p->begin_wall_ns, by->wall_ns);
-	move(&p->end_wall_ns, by->wall_ns);
+	shift_time(&p->begin_ns, by->mono_ns);
+	shift_time(&p->end_ns, by->mono_ns);
+	shift_time(&p->begin_wall_ns, by->wall_ns);
+	shift_time(&p->end_wall_ns, by->wall_ns);
 	if (in->bad || p->steps == 0)
 		return;
 	if (p->steps > in->left / sizeof(*p->step)) {
@@ -488,7 +490,7 @@ static void get_phase(struct part_reader *in, struct phase *p, const struct shif
 		p->steps = 0;
 		return;
 	}
-	get(in, p->step, p->steps * sizeof(*p->step));
+	unpack_bytes(in, p->step, p->steps * sizeof(*p->step));
 	for (uint64_t i = 0; by->mono_ns && i < p->steps; i++) {
 		struct step_times *t = &p->step[i];
 
@@ -501,8 +503,8 @@ static void get_phase(struct part_reader *in, struct phase *p, const struct shif
 	}
 }
 
-static struct checkpoint_times *get_checkpoints(struct part_reader *in, uint32_t *count,
-						const struct shift *by)
+static struct checkpoint_times *unpack_checkpoints(struct part_reader *in, uint32_t *count,
+						   const struct clock_shift *by)
 {
 	struct checkpoint_times *t = NULL;
 	uint32_t n = *count;
@@ -515,66 +517,68 @@ static struct checkpoint_times *get_checkpoints(struct part_reader *in, uint32_t
 	in->bad = !t;
 	if (!t)
 		return NULL;
-	get(in, t, n * sizeof(*t));
+	unpack_bytes(in, t, n * sizeof(*t));
 	*count = n;
 	for (uint32_t i = 0; i < n; i++) {
-		move(&t[i].begin_ns, by->mono_ns);
-		move(&t[i].end_ns, by->mono_ns);
-		move(&t[i].begin_wall_ns, by->wall_ns);
-		move(&t[i].end_wall_ns, by->wall_ns);
+		shift_time(&t[i].begin_ns, by->mono_ns);
+		shift_time(&t[i].end_ns, by->mono_ns);
+		shift_time(&t[i].begin_wall_ns, by->wall_ns);
+		shift_time(&t[i].end_wall_ns, by->wall_ns);
 	}
 	return t;
 }
 
-static void get_epoch(struct part_reader *in, struct rank_epoch *ep, const struct shift *by)
+static void unpack_epoch(struct part_reader *in, struct rank_epoch *ep,
+			 const struct clock_shift *by)
 {
 	uint32_t blocks;
 
-	get(in, ep, sizeof(*ep));
+	unpack_bytes(in, ep, sizeof(*ep));
 	blocks = ep->blocks;
 	ep->blocks = 0;
 	ep->block = NULL;
 	ep->eval.step = NULL;
 	ep->eval.steps = ep->has_eval ? ep->eval.steps : 0;
-	move(&ep->begin_ns, by->mono_ns);
-	move(&ep->train_end_ns, by->mono_ns);
-	move(&ep->end_ns, by->mono_ns);
-	move(&ep->begin_wall_ns, by->wall_ns);
-	move(&ep->train_end_wall_ns, by->wall_ns);
-	move(&ep->end_wall_ns, by->wall_ns);
+	shift_time(&ep->begin_ns, by->mono_ns);
+	shift_time(&ep->train_end_ns, by->mono_ns);
+	shift_time(&ep->end_ns, by->mono_ns);
+	shift_time(&ep->begin_wall_ns, by->wall_ns);
+	shift_time(&ep->train_end_wall_ns, by->wall_ns);
+	shift_time(&ep->end_wall_ns, by->wall_ns);
 	if (in->bad || blocks > in->left / sizeof(*ep->block))
 		blocks = 0;
 	if (blocks)
 		ep->block = calloc(blocks, sizeof(*ep->block));
 	for (; ep->block && ep->blocks < blocks; ep->blocks++)
-		get_phase(in, &ep->block[ep->blocks], by);
+		unpack_phase(in, &ep->block[ep->blocks], by);
 	ep->block_capacity = ep->blocks;
 	if (ep->has_eval)
-		get_phase(in, &ep->eval, by);
-	ep->save = get_checkpoints(in, &ep->saves, by);
-	ep->load = get_checkpoints(in, &ep->loads, by);
+		unpack_phase(in, &ep->eval, by);
+	ep->save = unpack_checkpoints(in, &ep->saves, by);
+	ep->load = unpack_checkpoints(in, &ep->loads, by);
 }
 
-static void get_rank(struct part_reader *in, struct rank_result *k, uint32_t epochs,
-		     const struct shift *by)
+static void unpack_rank(struct part_reader *in, struct rank_result *k, uint32_t epochs,
+			const struct clock_shift *by)
 {
 	struct rank_epoch *epoch = k->epoch;
 
-	get_sparse(in, &k->train_io, sizeof(k->train_io));
-	k->save_io = get_counters(in);
-	k->load_io = get_counters(in);
-	get(in, &k->worker_busy_ns, sizeof(*k) - offsetof(struct rank_result, worker_busy_ns));
+	unpack_sparse(in, &k->train_io, sizeof(k->train_io));
+	k->save_io = unpack_counters(in);
+	k->load_io = unpack_counters(in);
+	unpack_bytes(in, &k->worker_busy_ns,
+		     sizeof(*k) - offsetof(struct rank_result, worker_busy_ns));
 	k->epoch = epoch;
 	if (k->slow.n > SLOW_SAMPLES_KEPT)
 		in->bad = true;
 	for (uint32_t i = 0; !in->bad && i < k->slow.n; i++)
-		move(&k->slow.kept[i].begin_ns, by->mono_ns);
+		shift_time(&k->slow.kept[i].begin_ns, by->mono_ns);
 	for (uint32_t i = 0; i < epochs && !in->bad; i++)
-		get_epoch(in, &k->epoch[i], by);
+		unpack_epoch(in, &k->epoch[i], by);
 	k->lost = in->bad;
 }
 
-static void add_io(struct proc_io *to, const struct proc_io *from)
+static void add_proc_io(struct proc_io *to, const struct proc_io *from)
 {
 	to->known = to->known && from->known;
 	to->rchar_bytes += from->rchar_bytes;
@@ -591,14 +595,14 @@ static bool shorter_of_memory(const struct memory_pressure *a, const struct memo
 }
 
 /* `memory`: of a process that tells of its host; NULL for others. */
-static void get_usage(struct part_reader *in, struct epoch_usage *sum, uint32_t process,
-		      bool has_host, struct host_memory *memory)
+static void unpack_usage(struct part_reader *in, struct epoch_usage *sum, uint32_t process,
+			 bool has_host, struct host_memory *memory)
 {
 	struct epoch_usage one;
 
-	get(in, &one, sizeof(one));
+	unpack_bytes(in, &one, sizeof(one));
 	if (memory)
-		get_pairs(in, &memory->pairs, &memory->count);
+		unpack_pairs(in, &memory->pairs, &memory->count);
 	if (in->bad)
 		return;
 	if (has_host) {
@@ -609,31 +613,31 @@ static void get_usage(struct part_reader *in, struct epoch_usage *sum, uint32_t 
 			sum->memory_process = process;
 		}
 	}
-	add_io(&sum->train, &one.train);
-	add_io(&sum->eval, &one.eval);
+	add_proc_io(&sum->train, &one.train);
+	add_proc_io(&sum->eval, &one.eval);
 	sum->cpu_ns += one.cpu_ns;
 }
 
-static void get_host(struct part_reader *in, struct host_facts *h)
+static void unpack_host(struct part_reader *in, struct host_facts *h)
 {
-	get(in, h, sizeof(*h));
+	unpack_bytes(in, h, sizeof(*h));
 	h->cpuinfo = h->meminfo = NULL;
 	h->cpuinfo_count = h->meminfo_count = 0;
-	get_pairs(in, &h->cpuinfo, &h->cpuinfo_count);
-	get_pairs(in, &h->meminfo, &h->meminfo_count);
+	unpack_pairs(in, &h->cpuinfo, &h->cpuinfo_count);
+	unpack_pairs(in, &h->meminfo, &h->meminfo_count);
 }
 
-static void get_flows(struct part_reader *in, struct series *s, const struct shift *by)
+static void unpack_flows(struct part_reader *in, struct series *s, const struct clock_shift *by)
 {
 	struct series_flow flow[SERIES_FLOWS_MAX];
 	uint32_t n;
 
-	get(in, &n, sizeof(n));
+	unpack_bytes(in, &n, sizeof(n));
 	if (n > SERIES_FLOWS_MAX) {
 		in->bad = true;
 		return;
 	}
-	get(in, flow, n * sizeof(flow[0]));
+	unpack_bytes(in, flow, n * sizeof(flow[0]));
 	for (uint32_t i = 0; i < n; i++)
 		flow[i].t_ns -= by->mono_ns;
 	if (s && !in->bad)
@@ -641,9 +645,9 @@ static void get_flows(struct part_reader *in, struct series *s, const struct shi
 }
 
 /* `sum`: NULL when this process evaluates nothing. */
-static void get_evaluation(struct part_reader *in, struct io_stat *sum)
+static void unpack_evaluation(struct part_reader *in, struct io_stat *sum)
 {
-	struct io_stat *io = get_counters(in);
+	struct io_stat *io = unpack_counters(in);
 
 	if (io && sum)
 		io_stat_merge(sum, io);
@@ -655,11 +659,11 @@ int part_unpack(const struct run_place *at, struct result *r, uint32_t p, const 
 {
 	struct result_process *o = &r->process[p];
 	const struct net_process *n = net_process(at->net, p);
-	struct shift by = {n->mono_offset_ns, n->wall_offset_ns};
+	struct clock_shift by = {n->mono_offset_ns, n->wall_offset_ns};
 	struct part_reader from = {in->data, in->len, false};
 	struct part head;
 
-	get(&from, &head, sizeof(head));
+	unpack_bytes(&from, &head, sizeof(head));
 	if (from.bad || head.layout != LAYOUT)
 		return err_set(
 			e, ERR_DATA,
@@ -671,19 +675,19 @@ int part_unpack(const struct run_place *at, struct result *r, uint32_t p, const 
 	r->generation.bytes += head.generated_bytes;
 	r->memory_bound_bytes += head.memory_bound_bytes;
 	if (head.has_host)
-		get_host(&from, &o->host);
+		unpack_host(&from, &o->host);
 	if (!head.has_ranks || !r->rank || head.epochs_planned != r->epochs_planned ||
 	    head.epochs_begun > r->epochs_planned)
 		return 0;
 	if (head.has_host)
 		o->meminfo = try_calloc(r->epochs_planned, sizeof(*o->meminfo), "epochs", e);
 	for (uint32_t i = 0; i < head.epochs_begun; i++)
-		get_usage(&from, &r->usage[i], p, head.has_host,
-			  o->meminfo ? &o->meminfo[i] : NULL);
+		unpack_usage(&from, &r->usage[i], p, head.has_host,
+			     o->meminfo ? &o->meminfo[i] : NULL);
 	for (uint32_t k = 0; k < at->locals && !from.bad; k++)
-		get_rank(&from, &r->rank[p * at->locals + k], head.epochs_begun, &by);
-	get_evaluation(&from, r->eval_io);
-	get_flows(&from, r->series, &by);
+		unpack_rank(&from, &r->rank[p * at->locals + k], head.epochs_begun, &by);
+	unpack_evaluation(&from, r->eval_io);
+	unpack_flows(&from, r->series, &by);
 	if (from.bad)
 		return err_set(e, ERR_DATA, "the results of process %u on host '%s' are incomplete",
 			       p, n->host);

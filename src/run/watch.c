@@ -369,11 +369,6 @@ void watch_release(struct run_watch *w)
 	free(w->seen_rank);
 }
 
-uint64_t watch_rank_bytes(void)
-{
-	return sizeof(struct rank_progress);
-}
-
 /* ---- sampling ---- */
 
 static uint64_t payload_so_far(void *arg)

@@ -42,8 +42,6 @@ void watch_tell(struct run_watch *w);
 /* The last word of the ranks. */
 void watch_tell_end(struct run_watch *w);
 void watch_release(struct run_watch *w);
-/* What of a rank's memory is the watch's. */
-uint64_t watch_rank_bytes(void);
 
 /* Sampling of the machine while ranks train, as far as it is asked for. After the end r->series can
  * be read; both must be called from one thread. */
