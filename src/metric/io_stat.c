@@ -1,5 +1,6 @@
 #include "metric/io_stat.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -64,6 +65,7 @@ const struct io_latency *io_stat_sized(const struct io_stat *s, enum io_kind kin
 {
 	int sized = sized_of(kind);
 
+	assert(kind < IO_KINDS && size < IO_CLASSES);
 	return sized < 0 ? NULL : &s->sized[sized][size];
 }
 

@@ -68,6 +68,7 @@ static void halve_points(struct series *s)
 {
 	size_t gpus = gpus_count(s->gpus);
 
+	assert(s->points == SERIES_POINTS_MAX);
 	for (size_t i = 1; 2 * i < s->points; i++) {
 		s->point[i] = s->point[2 * i];
 		for (size_t k = 0; k < gpus; k++)

@@ -1,5 +1,6 @@
 #include "page/trace_scan.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,6 +192,7 @@ int trace_scan_scalar(struct trace_scan *s, struct trace_text *t, struct err *e)
 	t->n = 0;
 	while (is_word_byte(c)) {
 		keep_byte(t, c);
+		assert(s->used < s->have); /* trace_scan_peek saw it */
 		s->used++;
 		c = trace_scan_peek(s);
 	}

@@ -1,6 +1,7 @@
 /* The comparison: samples of each measure, Welch's test, what differs in the configurations. */
 #include "readback/compare.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,6 +116,9 @@ void compare_records(struct comparison *c, const struct run_record *a, size_t na
 {
 	bool by_run = na > 1 && nb > 1;
 
+	static_assert(sizeof(measures) / sizeof(measures[0]) <= COMPARED_MAX, "room for all");
+
+	assert(na > 0 && nb > 0);
 	*c = (struct comparison){0};
 	for (size_t i = 0; i < sizeof(measures) / sizeof(measures[0]); i++) {
 		struct compared *m = &c->measure[c->measures];

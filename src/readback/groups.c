@@ -1,6 +1,7 @@
 /* Grouping of runs. */
 #include "readback/groups.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,6 +127,7 @@ static int by_name(const void *a, const void *b)
 static void mark_unsound(struct run_groups *g)
 {
 	for (size_t f = 0; f < g->audit->findings; f++) {
+		assert(g->audit->finding[f].record < g->records);
 		if (g->audit->finding[f].level != AUDIT_FAIL)
 			continue;
 		for (size_t i = 0; i < g->groups; i++)
