@@ -1,6 +1,6 @@
 #include "cli/args.h"
 #include "conf/override.h"
-#include "workload/validate.h"
+#include "workload/key.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "loader/flight.h"
 #include "workload/time_draw.h"
-#include "workload/validate.h"
+#include "workload/key.h"
 
 enum activity { IDLE, READING, PREPROCESSING };
 #define ACTIVITY_BITS 2

@@ -7,34 +7,34 @@
 #include "base/buf.h"
 #include "workload/workload.h"
 
-#define FIND(kind)                                                                                 \
-	const struct kind##_facts *kind##_facts_find(const char *name)                             \
-	{                                                                                          \
-		for (size_t i = 0; name && kind##_facts_table[i]; i++)                             \
-			if (strcmp(kind##_facts_table[i]->name, name) == 0)                        \
-				return kind##_facts_table[i];                                      \
-		return NULL;                                                                       \
-	}
-
-FIND(store)
-FIND(format)
-FIND(loader)
-FIND(checkpoint)
+const struct store_facts *store_facts_find(const char *name)
+{
+	for (size_t i = 0; store_facts_table[i]; i++)
+		if (strcmp(store_facts_table[i]->name, name) == 0)
+			return store_facts_table[i];
+	return NULL;
+}
 
 const struct format_facts *workload_format(const struct workload *w)
 {
 	static const struct format_facts unknown = {.name = "", .help = "", .extension = ""};
-	const struct format_facts *f = format_facts_find(w->dataset.format);
+	const char *name = w->dataset.format;
 
-	return f ? f : &unknown;
+	for (size_t i = 0; name && format_facts_table[i]; i++)
+		if (strcmp(format_facts_table[i]->name, name) == 0)
+			return format_facts_table[i];
+	return &unknown;
 }
 
 const struct loader_facts *workload_loader(const struct workload *w)
 {
 	static const struct loader_facts unknown = {.name = "", .help = ""};
-	const struct loader_facts *f = loader_facts_find(w->reader.data_loader);
+	const char *name = w->reader.data_loader;
 
-	return f ? f : &unknown;
+	for (size_t i = 0; name && loader_facts_table[i]; i++)
+		if (strcmp(loader_facts_table[i]->name, name) == 0)
+			return loader_facts_table[i];
+	return &unknown;
 }
 
 /* The next part of an expression, without blanks: its length, and where it begins. *at is moved
@@ -80,7 +80,7 @@ const struct store_facts *workload_base_store(const struct workload *w)
 	return &unknown;
 }
 
-bool format_compresses(const struct format_facts *f, const char *compression)
+static bool compresses(const struct format_facts *f, const char *compression)
 {
 	for (const char *const *c = f->compressions; c && *c; c++)
 		if (strcmp(*c, compression) == 0)
@@ -92,7 +92,7 @@ int format_check_compression(const struct format_facts *f, const char *compressi
 {
 	struct buf list = {0};
 
-	if (format_compresses(f, compression))
+	if (compresses(f, compression))
 		return 0;
 	for (const char *const *c = f->compressions; c && *c; c++)
 		buf_printf(&list, ", %s", *c);

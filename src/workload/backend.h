@@ -137,9 +137,6 @@ extern const struct checkpoint_facts *const checkpoint_facts_table[];
 
 /* The facts of a name, or NULL. */
 const struct store_facts *store_facts_find(const char *name);
-const struct format_facts *format_facts_find(const char *name);
-const struct loader_facts *loader_facts_find(const char *name);
-const struct checkpoint_facts *checkpoint_facts_find(const char *name);
 
 /* ---- of a workload ---- */
 
@@ -151,9 +148,8 @@ const struct store_facts *workload_base_store(const struct workload *w);
 /* Whether `name` is a part of the store expression ("throttle" of "throttle+posix"). */
 bool store_expression_has(const char *expression, const char *name);
 
-/* Whether files of the format can be compressed this way ("none" always). */
-bool format_compresses(const struct format_facts *f, const char *compression);
-/* ERR_USAGE, naming what is supported, unless they can. */
+/* ERR_USAGE, naming what is supported, unless files of the format can be compressed this way
+ * ("none" always). */
 int format_check_compression(const struct format_facts *f, const char *compression, struct err *e);
 /* ERR_USAGE unless one of DALI's own readers takes such files, of which all but tfrecord's take a
  * file for one sample. */

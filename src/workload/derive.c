@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "conf/opt.h"
 #include "workload/backend.h"
+#include "workload/key.h"
 #include "workload/validate.h"
 
 static void strip_slashes(char *path)

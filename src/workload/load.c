@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "conf/override.h"
 #include "workload/compose.h"
+#include "workload/key.h"
 #include "workload/validate.h"
 #include "workload/workload.h"
 
@@ -25,20 +26,6 @@ struct loading {
 	struct node *choice;     /* a name or a list of names; NULL: the default */
 	struct err *e;
 };
-
-void workload_warn(struct workload *w, const char *fmt, ...)
-{
-	struct str_list *list = &w->warnings;
-	char *text;
-	va_list ap;
-
-	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = xstrdup(fmt);
-	va_end(ap);
-	list->v = xrealloc(list->v, (list->n + 1) * sizeof(*list->v));
-	list->v[list->n++] = text;
-}
 
 /* ---- overrides ---- */
 

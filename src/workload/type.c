@@ -6,8 +6,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "conf/opt.h"
-#include "workload/backend.h"
-#include "workload/tables.h"
+#include "workload/key.h"
 #include "workload/validate.h"
 
 struct typing {
@@ -16,107 +15,6 @@ struct typing {
 	bool strict;
 	struct err *e;
 };
-
-static const struct opt *row_of(const char *key)
-{
-	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
-
-	if (row)
-		return row;
-	for (const struct workload_alias *a = workload_aliases; a->alias; a++)
-		if (strcmp(a->alias, key) == 0)
-			return opt_find(workload_rows, workload_row_count, a->key);
-	return NULL;
-}
-
-static bool is_below(const char *key, const char *section)
-{
-	size_t n = strlen(section);
-
-	return key && strncmp(key, section, n) == 0 && key[n] == '.';
-}
-
-bool workload_section_known(const char *key)
-{
-	if (strcmp(key, "data_reader") == 0)
-		return true;
-	for (size_t i = 0; i < workload_row_count; i++)
-		if (is_below(workload_rows[i].key, key))
-			return true;
-	return false;
-}
-
-/* The map of a store's own options, which the store reads; s3's is of MLPerf Storage. */
-static bool is_store_section(const char *key)
-{
-	return str_starts(key, "storage.") &&
-	       (store_facts_find(key + 8) || strcmp(key + 8, "s3") == 0);
-}
-
-bool workload_key_known(const char *key)
-{
-	if (row_of(key) || is_store_section(key) || workload_section_known(key))
-		return true;
-	/* Below a map that is one value to the rows, or that a store reads. */
-	AUTO_FREE char *above = xstrdup(key);
-
-	for (char *dot; (dot = strrchr(above, '.'));) {
-		*dot = '\0';
-		const struct opt *row = row_of(above);
-
-		if (is_store_section(above) ||
-		    (row && (row->type == OPT_MAP || row->type == OPT_TIME)))
-			return true;
-	}
-	return false;
-}
-
-const char *workload_alias_of(const char *key)
-{
-	const struct opt *row = row_of(key);
-
-	return row && strcmp(row->key, key) != 0 ? row->key : NULL;
-}
-
-/* "FILE: line N: ", or nothing when the place is not known. */
-static const char *place(const struct node_mark *m, char *out, size_t size)
-{
-	char text[200];
-
-	out[0] = '\0';
-	if (m->file)
-		snprintf(out, size, "%s: ", node_mark_text(*m, text, sizeof(text)));
-	return out;
-}
-
-char *workload_where(const struct workload *w, const char *key, char *out, size_t out_size)
-{
-	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
-
-	out[0] = '\0';
-	if (row && w->origin[row - workload_rows].source != ORIGIN_DEFAULT)
-		place(&w->origin[row - workload_rows].mark, out, out_size);
-	return out;
-}
-
-int workload_key_error(const struct workload *w, int code, struct err *e, const char *key,
-		       const char *fmt, ...)
-{
-	char where[256], text[ERR_TEXT_MAX];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	return err_set(e, code, "%s%s", workload_where(w, key, where, sizeof(where)), text);
-}
-
-bool workload_is_set(const struct workload *w, const char *key)
-{
-	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
-
-	return row && w->origin[row - workload_rows].source != ORIGIN_DEFAULT;
-}
 
 /* YAML 1.1 reads an unquoted off as false; a choice of that meaning is what its writer wanted. */
 static struct node *as_choice(const struct opt *row, const struct node *v)
@@ -167,7 +65,7 @@ static int set_alias(struct typing *t, const struct opt *row, const char *key, c
 {
 	char where[256];
 
-	place(&v->mark, where, sizeof(where));
+	workload_place(&v->mark, where, sizeof(where));
 	if (node_path(t->sections, row->key)) {
 		workload_warn(t->w, "%s%s is ignored because %s, which it stands for, is set too",
 			      where, key, row->key);
@@ -182,7 +80,7 @@ static int unknown_key(struct typing *t, const char *key, const struct node_mark
 	const char *near = opt_nearest_key(workload_rows, workload_row_count, key);
 	char where[256];
 
-	place(mark, where, sizeof(where));
+	workload_place(mark, where, sizeof(where));
 	if (t->strict)
 		return err_set(t->e, ERR_USAGE, "%s%s is not a key%s%s%s", where, key,
 			       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
@@ -196,7 +94,7 @@ static int type_map(struct typing *t, const struct node *map, const char *prefix
 static int type_key(struct typing *t, const char *key, const struct node *v,
 		    const struct node_mark *mark)
 {
-	const struct opt *row = row_of(key);
+	const struct opt *row = workload_key_row(key);
 	char where[256];
 
 	/* OmegaConf's mark of a value still to be given: the key counts as absent. */
@@ -210,9 +108,10 @@ static int type_key(struct typing *t, const char *key, const struct node *v,
 		if (v->kind == NODE_NULL)
 			return 0;
 		return err_set(t->e, ERR_USAGE, "%s%s is a section, a map of keys, not %s",
-			       place(mark, where, sizeof(where)), key, node_kind_name(v->kind));
+			       workload_place(mark, where, sizeof(where)), key,
+			       node_kind_name(v->kind));
 	}
-	if (is_store_section(key) && v->kind == NODE_MAP)
+	if (workload_store_section(key) && v->kind == NODE_MAP)
 		return 0;
 	return unknown_key(t, key, mark);
 }
@@ -237,7 +136,7 @@ static int type_map(struct typing *t, const struct node *map, const char *prefix
 			workload_warn(t->w,
 				      "%sthe section reader is ignored because there is a "
 				      "section data_reader",
-				      place(mark, where, sizeof(where)));
+				      workload_place(mark, where, sizeof(where)));
 			continue;
 		}
 		if (!prefix && replaces_reader(map) && strcmp(key, "data_reader") == 0)

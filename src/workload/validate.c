@@ -1,5 +1,6 @@
 /* The rules across keys: what cannot work is refused before any work, what probably is a mistake is
  * said. */
+#include "workload/key.h"
 #include "workload/validate.h"
 
 #include <inttypes.h>

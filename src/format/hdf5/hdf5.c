@@ -480,7 +480,7 @@ static int hdf5_extent(const struct reader_config *c, const struct file_spec *f,
 
 #include <inttypes.h>
 
-#include "workload/validate.h"
+#include "workload/key.h"
 #include "workload/workload.h"
 
 static const char *const keys[] = {"dataset.hdf5.num_dset_per_record", "dataset.hdf5.chunk_dims",
