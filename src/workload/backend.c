@@ -103,19 +103,25 @@ int format_check_compression(const struct format_facts *f, const char *compressi
 	return ERR_USAGE;
 }
 
-/* "npy, tfrecord and png" */
-static void dali_formats(struct buf *out)
+void format_list(bool (*has)(const struct format_facts *f), const char *word, struct buf *out)
 {
 	const char *last = NULL;
 
 	for (size_t i = 0; format_facts_table[i]; i++) {
-		if (format_facts_table[i]->dali == DALI_NONE)
+		if (!has(format_facts_table[i]))
 			continue;
 		if (last)
 			buf_printf(out, "%s%s", out->len ? ", " : "", last);
 		last = format_facts_table[i]->name;
 	}
-	buf_printf(out, "%s%s", out->len ? " and " : "", last ? last : "none");
+	if (out->len)
+		buf_printf(out, " %s ", word);
+	buf_puts(out, last ? last : "none");
+}
+
+static bool has_dali_reader(const struct format_facts *f)
+{
+	return f->dali != DALI_NONE;
 }
 
 int format_check_dali(const struct format_facts *f, int64_t samples_per_file, struct err *e)
@@ -123,7 +129,7 @@ int format_check_dali(const struct format_facts *f, int64_t samples_per_file, st
 	struct buf formats = {0};
 
 	if (f->dali == DALI_NONE) {
-		dali_formats(&formats);
+		format_list(has_dali_reader, "and", &formats);
 		err_set(e, ERR_USAGE,
 			"dataset.format %s cannot be read by DALI's own readers, which support "
 			"%s: use reader.data_loader dali, which reads any format through Python",

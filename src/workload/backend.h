@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "conf/opt.h"
 
@@ -151,6 +152,9 @@ bool store_expression_has(const char *expression, const char *name);
 /* ERR_USAGE, naming what is supported, unless files of the format can be compressed this way
  * ("none" always). */
 int format_check_compression(const struct format_facts *f, const char *compression, struct err *e);
+/* The names of the formats of which `has` is true: "npz, npy and csv", with `word` before the last.
+ */
+void format_list(bool (*has)(const struct format_facts *f), const char *word, struct buf *out);
 /* ERR_USAGE unless one of DALI's own readers takes such files, of which all but tfrecord's take a
  * file for one sample. */
 int format_check_dali(const struct format_facts *f, int64_t samples_per_file, struct err *e);

@@ -177,7 +177,7 @@ static int find_path(const struct composer *c, const char *name, const char *nea
 		return rc < 0 ? rc : 0;
 	if (file_exists(path) || file_exists(longer))
 		return err_set(e, ERR_USAGE,
-			       "%s is a folder, or its defaults list leads back to itself", path);
+			       "%s is a folder, or its defaults list refers back to it", path);
 	return err_set(e, ERR_USAGE, "there is no workload file '%s'", path);
 }
 

@@ -58,7 +58,7 @@ static int derive_element(struct workload *w, struct err *e)
 	if (workload_format(w)->flags & FORMAT_IMAGE && strcmp(w->elem->name, "uint8") != 0) {
 		workload_warn(w,
 			      "dataset.record_element_type %s is replaced by uint8, the only "
-			      "element of %s files",
+			      "element type of %s files",
 			      w->elem->name, w->dataset.format);
 		set_string(&w->dataset.record_element_type, "uint8");
 		w->elem = elem_find("uint8");
@@ -96,9 +96,9 @@ static int derive_direct(struct workload *w, struct err *e)
 		return 0;
 	if (!direct || !(base & STORE_IS_BUFFERED))
 		return workload_key_error(w, ERR_USAGE, e, "reader.odirect",
-					  "reader.odirect reads past the page cache with the store "
-					  "%s, but storage.store is '%s': leave one of the two "
-					  "out",
+					  "reader.odirect bypasses the page cache with the "
+					  "store %s, but storage.store is '%s': remove one of "
+					  "the two",
 					  direct ? direct->name : "direct", w->storage.store);
 	AUTO_FREE char *made =
 		xasprintf("%.*s%s", shims_length(w->storage.store), w->storage.store, direct->name);

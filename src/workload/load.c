@@ -113,8 +113,8 @@ static int choose(struct loading *l)
 
 	if (asked && l->choice && (l->choice->kind != NODE_STR || strcmp(asked, l->choice->s) != 0))
 		return err_set(l->e, ERR_USAGE,
-			       "two workloads are named, '%s' and that of an override workload=; "
-			       "leave one out",
+			       "two workloads are given, '%s' and that of the override "
+			       "workload=: remove one",
 			       asked);
 	if (!l->choice)
 		l->choice = node_new_str(asked ? asked : "default", (struct node_mark){0});
@@ -197,7 +197,9 @@ static int apply_overrides(struct loading *l)
 	sections = node_get(l->w->composed, "workload");
 	if (sections && sections->kind == NODE_MAP)
 		return 0;
-	return err_set(l->e, ERR_USAGE, "the overrides leave no workload: 'workload' is not a map");
+	return err_set(l->e, ERR_USAGE,
+		       "the overrides remove the workload: 'workload' is not a "
+		       "map");
 }
 
 /* ---- hydra.run.dir and interpolation ---- */
@@ -225,8 +227,8 @@ static int compose_hydra(struct loading *l)
 		    strcmp(o->key, "hydra.output_subdir") != 0 &&
 		    strcmp(o->key, "hydra.run") != 0) {
 			workload_warn(l->w,
-				      "override '%s' has no effect: of Hydra's own keys, "
-				      "hydra.run.dir and hydra.output_subdir mean something here",
+				      "override '%s' has no effect: of Hydra's own keys only "
+				      "hydra.run.dir and hydra.output_subdir are supported",
 				      o->text);
 			continue;
 		}
@@ -244,10 +246,10 @@ static int take_hydra(struct loading *l, const struct node *root)
 	const struct node *subdir = node_path(root, "hydra.output_subdir");
 
 	if (!dir || dir->kind != NODE_STR || !dir->s[0])
-		return err_set(l->e, ERR_USAGE, "hydra.run.dir has to be the path of a folder");
+		return err_set(l->e, ERR_USAGE, "hydra.run.dir must be the path of a folder");
 	if (subdir && subdir->kind != NODE_STR && subdir->kind != NODE_NULL)
 		return err_set(l->e, ERR_USAGE,
-			       "hydra.output_subdir has to be the name of a folder or null");
+			       "hydra.output_subdir must be the name of a folder or null");
 	l->w->run_dir = xstrdup(dir->s);
 	if (subdir && subdir->kind == NODE_STR && subdir->s[0])
 		l->w->hydra_subdir = xstrdup(subdir->s);

@@ -64,26 +64,28 @@ const struct opt workload_rows[] = {
 	      "Kind of storage. parallel_fs is treated as local_fs: both are mounted file "
 	      "systems.")
 	STR(storage.storage_root, "./",
-	      "Folder before a relative dataset.data_folder; the bucket for s3 and aistore.")
+	      "Folder that a relative dataset.data_folder is below; the bucket for s3 and "
+	      "aistore.")
 	MAP(storage.storage_options,
 	      "Options of s3 and aistore: endpoint_url, region, credentials.", LATER)
 	STR(storage.store, "posix",
-	      "Where bytes live: a store, or shims over one joined by +, such as throttle+posix. "
-	      "Options of a store are in the map storage.NAME.", OURS)
+	      "Where the data is kept: a store, or shims and a store joined by +, such as "
+	      "throttle+posix. The options of a store are the keys storage.NAME.*.", OURS)
 	ENUM(storage.page_cache, "keep", workload_page_cache_names,
-	      "What is done about this machine's page cache, for which no privileges are needed: "
-	      "keep leaves it; cold evicts the dataset before the first epoch, cold_epochs before "
-	      "every epoch; drop_behind does so before every epoch and puts the store drop_behind "
-	      "over storage.store, so that each file leaves the cache as soon as it was read. "
-	      "What the cache held is measured in any case.", OURS)
+	      "How this machine's page cache is treated; no privileges are needed. keep: it is "
+	      "left alone. cold: the dataset is evicted before the first epoch; cold_epochs: "
+	      "before every epoch. drop_behind: before every epoch, and the shim drop_behind "
+	      "is added to storage.store, so that each file is dropped from the cache as soon "
+	      "as it has been read. What the cache holds is measured in any case.", OURS)
 	I64(storage.page_cache_files, "1000",
-	      "Files of each kind, evenly spread, that are looked at before and after each epoch "
-	      "to measure what the page cache holds of the dataset; 0 looks at none.",
+	      "Files of each kind, evenly spread over the dataset, that are inspected before "
+	      "and after each epoch to measure how much of the dataset is in the page cache; "
+	      "0: none.",
 	      COUNT(0), .unit = "files", OURS)
 
 	F64(dataset.record_length_bytes, "65536",
-	      "Size of a sample. A sample is a square of floor(sqrt(size)) elements a side unless "
-	      "record_dims is set.", BYTES(1), .alias = "dataset.record_length")
+	      "Size of a sample. A sample is a square of floor(sqrt(size)) elements per side "
+	      "unless record_dims is set.", BYTES(1), .alias = "dataset.record_length")
 	F64(dataset.record_length_bytes_stdev, "0",
 	      "Standard deviation of the sample size from file to file.",
 	      BYTES(0), .alias = "dataset.record_length_stdev")
@@ -99,16 +101,17 @@ const struct opt workload_rows[] = {
 	STR(dataset.data_folder, "./data/",
 	      "Folder of the dataset, below storage.storage_root unless absolute.")
 	I64(dataset.num_subfolders_train, "0",
-	      "Subfolders that training files are dealt to in turn; 0 and 1 mean none.",
+	      "Subfolders over which training files are distributed in turn; 0 and 1 mean none.",
 	      COUNT(0), .unit = "folders")
 	I64(dataset.num_subfolders_eval, "0",
-	      "Subfolders that evaluation files are dealt to in turn; 0 and 1 mean none.",
+	      "Subfolders over which evaluation files are distributed in turn; 0 and 1 mean "
+	      "none.",
 	      COUNT(0), .unit = "folders")
 	BOOL(dataset.enable_chunking, "false",
-	      "Documented by DLIO, which reads it nowhere; hdf5 chunks are set by "
+	      "Documented by DLIO but not used by it; hdf5 chunks are set by "
 	      "dataset.hdf5.chunk_dims.", UNUSED)
 	I64(dataset.chunk_size, "0",
-	      "Documented by DLIO, which reads it nowhere; hdf5 chunks are set by "
+	      "Documented by DLIO but not used by it; hdf5 chunks are set by "
 	      "dataset.hdf5.chunk_dims.", BYTES(0), UNUSED)
 	ENUM(dataset.compression, "none", compressions, "Compression of the files.")
 	I64(dataset.compression_level, "4", "Level of gzip compression.", RANGE(0, 9))
@@ -116,7 +119,7 @@ const struct opt workload_rows[] = {
 	STR(dataset.format, "tfrecord",
 	      "File format and file name extension. DLIO's hdf5_opt and parquet are not supported "
 	      "yet.")
-	BOOL(dataset.keep_files, "true", "Whether the dataset stays after the run.")
+	BOOL(dataset.keep_files, "true", "Whether the dataset is kept after the run.")
 	STR(dataset.record_element_type, "uint8", "NumPy name of the element type of a sample.")
 	I64(dataset.record_element_bytes, "4",
 	      "DLIO replaces it with the size of dataset.record_element_type, and so does this "
@@ -148,28 +151,29 @@ const struct opt workload_rows[] = {
 	      "Python class of a custom reader. This program runs no Python: naming one is an "
 	      "error.", LATER)
 	ENUM(reader.data_loader_sampler, "derive", samplers,
-	      "How a loader divides samples; derive takes iterative for tensorflow and index for "
-	      "all others.")
+	      "How a loader divides samples; derive: iterative for tensorflow, index for all "
+	      "others.")
 	ENUM(reader.multiprocessing_context, "fork", contexts,
-	      "How PyTorch starts worker processes. Workers are threads here, so nothing is "
-	      "started this way.", UNUSED)
+	      "How PyTorch starts worker processes. Here workers are threads, so it does not "
+	      "apply.", UNUSED)
 	I64(reader.read_threads, "1",
-	      "Workers that read for one rank; 0 reads in the rank itself. TensorFlow: files read "
-	      "in turn, by three times as many threads, as num_parallel_reads; 0: one file after "
-	      "another.",
+	      "Workers that read for each rank; 0: the rank itself reads. TensorFlow: the "
+	      "number of files that are interleaved (num_parallel_reads), read by three times "
+	      "that number of threads; 0: one file after another.",
 	      RANGE(0, 65536), .unit = "threads")
 	I64(reader.computation_threads, "1",
-	      "TensorFlow: batches of TFRecord samples transformed at once, as map's "
-	      "num_parallel_calls; 0: in the thread that asks; -1: AUTOTUNE, the processors there "
-	      "are, at most 16.",
+	      "TensorFlow: batches of TFRecord samples transformed in parallel "
+	      "(num_parallel_calls of map); 0: in the requesting thread; -1: AUTOTUNE, the "
+	      "number of processors, at most 16.",
 	      RANGE(-1, 65536), .unit = "threads")
 	I64(reader.batch_size, "1",
 	      "Samples of a training step of one rank.", COUNT(1), .unit = "samples")
 	I64(reader.batch_size_eval, "1",
 	      "Samples of an evaluation step of one rank.", COUNT(1), .unit = "samples")
 	I64(reader.prefetch_size, "2",
-	      "Batches read ahead; PyTorch: by all workers together. TensorFlow: -1 is AUTOTUNE, "
-	      "which begins with 1 and doubles when the rank finds none.",
+	      "Batches read ahead; PyTorch: by all workers together. TensorFlow: -1 is "
+	      "AUTOTUNE, which starts at 1 and doubles whenever the rank finds no batch "
+	      "ready.",
 	      RANGE(-1, 65536), .unit = "batches")
 	ENUM(reader.file_shuffle, "off", shuffles,
 	      "Whether and how the order of files changes. A YAML boolean false means off.")
@@ -180,17 +184,18 @@ const struct opt workload_rows[] = {
 	      COUNT(0), .unit = "samples")
 	ENUM(reader.read_type, "on_demand", read_types,
 	      "on_demand opens a file for each of its samples; memory keeps it open.")
-	ENUM(reader.file_access, "multi", file_accesses, "Read and used nowhere by DLIO.", UNUSED)
+	ENUM(reader.file_access, "multi", file_accesses, "Read by DLIO but not used by it.", UNUSED)
 	I64(reader.transfer_size, NULL,
-	      "Read buffer of TFRecord files; absent: the library's own, 256 KiB; 0: none, each "
-	      "record is read by requests of its own.", BYTES(0))
+	      "Read buffer of TFRecord files; absent: the library's default, 256 KiB; 0: no "
+	      "buffer, each record is read by separate requests.", BYTES(0))
 	BOOL(reader.dont_use_mmap, "false", "Whether DALI's own readers avoid mmap.")
 	BOOL(reader.odirect, "false",
-	      "Whether files are read past the page cache, with O_DIRECT: the store posix in "
-	      "storage.store is replaced by direct, and unless reader.access is given it is "
-	      "native, because readers of this kind ask for whole samples. Every format can.")
+	      "Whether files are read with O_DIRECT, bypassing the page cache: in "
+	      "storage.store, posix is replaced by direct, and the default of reader.access "
+	      "becomes native, because such readers request whole samples. Every format "
+	      "supports it.")
 	TIME(reader.preprocess_time,
-	      "Time a worker waits after reading a sample, for its transformation.")
+	      "Time that a worker waits after reading a sample, in place of its transformation.")
 	F64(reader.preprocess_time_stdev, "0",
 	      "Standard deviation of reader.preprocess_time.",
 	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s")
@@ -206,17 +211,19 @@ const struct opt workload_rows[] = {
 	      "framework issues the requests of the real library; native the fewest and largest "
 	      "that deliver the same bytes.", OURS)
 	ENUM(reader.decode, "full", decodes,
-	      "What is done with bytes read: full does the framework's checks and decompression, "
-	      "verify compares each byte with what was generated, none looks at nothing.", OURS)
+	      "What is done with bytes read: full does the framework's checks and "
+	      "decompression, verify compares each byte with what was generated, none does "
+	      "not look at them.", OURS)
 	I64(reader.queue_depth, "1",
-	      "Requests of one worker in flight, for several samples of a batch and for 1 MiB "
-	      "pieces of large ones; more than 1 needs reader.access native.",
+	      "Requests that one worker keeps in flight, for several samples of a batch and for "
+	      "1 MiB pieces of large ones; more than 1 needs reader.access native.",
 	      RANGE(1, 1024), .unit = "requests", OURS)
 	ENUM(reader.order, "stoker", orders,
-	      "Order of samples: stoker shuffles over all ranks, each sample once an epoch; dlio "
-	      "gives each rank the same ascending samples each epoch; distributed is PyTorch's "
-	      "DistributedSampler; random its RandomSampler, for one rank; sharded is that of "
-	      "DALI's readers. compat.dlio makes dlio the default, native_dali has sharded.", OURS)
+	      "Order of samples: stoker shuffles over all ranks, each sample once an epoch; "
+	      "dlio gives each rank the same ascending samples each epoch; distributed is "
+	      "PyTorch's DistributedSampler; random its RandomSampler, for one rank; sharded "
+	      "is the order of DALI's readers. The default becomes dlio with compat.dlio, and "
+	      "sharded with native_dali.", OURS)
 	BOOL(reader.drop_last, "false",
 	      "Whether the distributed order leaves out samples to give all ranks the same number, "
 	      "instead of repeating some. Short batches are dropped in any case.", OURS)
@@ -241,14 +248,14 @@ const struct opt workload_rows[] = {
 	      "Time that a new PyTorch worker takes before its first batch.",
 	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
 	F64(reader.worker_resume_time, "0",
-	      "Time that a persistent PyTorch worker takes at the begin of a later epoch.",
+	      "Time that a persistent PyTorch worker takes at the start of a later epoch.",
 	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
 	BOOL(reader.in_order, "true",
-	      "Whether batches are delivered in the order they were asked for, or as they become "
-	      "ready.", OURS)
-	BOOL(reader.persistent_workers, "true", "Whether workers live on between epochs.", OURS)
+	      "Whether batches are delivered in the order they were asked for, or as soon as "
+	      "they are ready.", OURS)
+	BOOL(reader.persistent_workers, "true", "Whether workers are kept between epochs.", OURS)
 	I64(reader.buffer_size, "0",
-	      "Buffer of Python's file objects; 0 takes the file system's preferred size.",
+	      "Buffer of Python's file objects; 0: the file system's preferred size.",
 	      RANGE(0, 1073741824), .unit = "bytes", OURS)
 	ENUM(reader.python, "py311", pythons,
 	      "Python whose file buffering is emulated: up to 3.13 (py311), or 3.14 and later "
@@ -260,14 +267,15 @@ const struct opt workload_rows[] = {
 	      RANGE(-1, WORKLOAD_COUNT_MAX), .unit = "steps")
 	BOOL(train.seed_change_epoch, "true",
 	      "Whether the epoch is added to train.seed for its shuffle.")
-	TIME(train.computation_time, "Time of the computation of one step, which is waited.")
+	TIME(train.computation_time, "Duration of the computation of one step, emulated by "
+	      "waiting.")
 	F64(train.computation_time_stdev, "0",
 	      "Standard deviation of train.computation_time.",
 	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s")
 	I64(train.seed, "123", "Seed of the shuffles.", RANGE(0, WORKLOAD_INT_MAX))
 
 	TIME(evaluation.eval_time,
-	      "Time of the computation of one evaluation step, which is waited.")
+	      "Duration of the computation of one evaluation step, emulated by waiting.")
 	F64(evaluation.eval_time_stdev, "0",
 	      "Standard deviation of evaluation.eval_time.",
 	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s")
@@ -286,21 +294,22 @@ const struct opt workload_rows[] = {
 	      "Steps from one checkpoint to the next within an epoch; -1 writes after epochs "
 	      "instead, 0 never.", RANGE(-1, WORKLOAD_COUNT_MAX), .unit = "steps")
 	F64(checkpoint.seconds_between_checkpoints, "0",
-	      "Time of a training run from the begin of one checkpoint to that of the next, which "
-	      "follows the first step that then ends on all ranks, whatever its epoch; the first "
-	      "is due this long after training began, and none follows an epoch as such. 0 goes "
-	      "by epochs or steps.",
+	      "Interval between the starts of two checkpoints during training, counted across "
+	      "epochs. A checkpoint is written after the first step that all ranks have ended "
+	      "once it is due; the first is due one interval after training starts. The ends "
+	      "of epochs then trigger none. 0: checkpoints are scheduled by epochs or steps.",
 	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
 	ENUM(checkpoint.type, "rank_zero", checkpoint_types,
-	      "Who writes under ZeRO stage 0: rank_zero the first copy of the model, all_ranks "
-	      "every copy. Other stages decide by themselves; DLIO reads the key nowhere.")
+	      "Which ranks write with ZeRO stage 0: rank_zero, those of the first copy of the "
+	      "model; all_ranks, those of every copy. It does not apply to other stages; DLIO "
+	      "does not use the key.")
 	ENUM(checkpoint.mode, "default", checkpoint_modes,
 	      "default writes the checkpoint of all ranks; subset the part of a larger job that "
 	      "these ranks hold.")
 	STR(checkpoint.checkpoint_mechanism_classname, NULL,
 	      "Python class of a custom checkpoint writer. This program runs no Python.", LATER)
 	BOOL(checkpoint.fsync, "false",
-	      "Whether each checkpoint file is made durable within the time measured.")
+	      "Whether each checkpoint file is synced (fsync) within the measured time.")
 	F64(checkpoint.time_between_checkpoints, "-1",
 	      "Pause before each write and read when only checkpoints are run.",
 	      RANGE(-1, WORKLOAD_SECONDS_MAX), .unit = "s")
@@ -311,9 +320,10 @@ const struct opt workload_rows[] = {
 	      "Checkpoints to read back when only checkpoints are run.",
 	      RANGE(-1, 1000000), .unit = "checkpoints")
 	BOOL(checkpoint.recovery_rank_shift, "false",
-	      "Whether a rank reads back what the rank at its place on the next host wrote.")
+	      "Whether each rank reads back what the rank in the same position on the next host "
+	      "wrote.")
 	BOOL(checkpoint.rank_sync, "false",
-	      "Whether the ranks wait for each other within the time measured.")
+	      "Whether the ranks wait for each other within the measured time.")
 	BOOL(checkpoint.randomize_tensor, "true",
 	      "Whether checkpoints hold random bytes or ones.")
 	MAP(checkpoint.ksm,
@@ -335,25 +345,26 @@ const struct opt workload_rows[] = {
 	      "Whether every byte read back is compared with what was written; requests are then "
 	      "no larger than 2 MiB.", OURS)
 	ENUM(checkpoint.restore, "broadcast", restores,
-	      "Who reads what only the first copy of the model wrote: broadcast, that copy's "
-	      "ranks; all, the ranks of every copy.", OURS)
+	      "Which ranks read what only the first copy of the model wrote: broadcast, that "
+	      "copy's ranks; all, the ranks of every copy.", OURS)
 	ENUM(checkpoint.torch, "torch1", torches,
 	      "Release of PyTorch whose files are written: torch1 is 1.13, torch2 is 2.x, which "
 	      "adds a few small records.", OURS)
 	I64(checkpoint.seed, "0", "Seed of the content of checkpoints.",
 	      RANGE(0, WORKLOAD_INT_MAX), OURS)
 	I64(checkpoint.pool_bytes, "4194304",
-	      "Bytes of content made of each element type; tensors repeat them. A store that "
-	      "deduplicates needs more.",
+	      "Bytes of content generated for each element type; tensors repeat them. Storage "
+	      "that deduplicates needs more.",
 	      RANGE(2097152, 1073741824), .unit = "bytes", OURS)
 	I64(checkpoint.keep_last, "0",
 	      "Checkpoints that are kept, older ones are removed; 0 keeps all.",
 	      RANGE(0, 1000000), .unit = "checkpoints", OURS)
 	BOOL(checkpoint.async, "false",
-	      "Whether training goes on while a checkpoint is written.", OURS)
+	      "Whether training continues while a checkpoint is written.", OURS)
 	F64(checkpoint.stage_rate, "0",
 	      "Rate at which a rank copies its part to memory before an asynchronous checkpoint "
-	      "is written, during which it stands still; 0 takes no time. The copy is not held.",
+	      "is written; the rank does not train during that time. 0: in no time. The copy is "
+	      "emulated by waiting and takes no memory.",
 	      RANGE(0, WORKLOAD_BYTES_MAX), .unit = "bytes/s", OURS)
 
 	STR(model.name, "default", "Name of the model; part of the default output folder.")
@@ -380,10 +391,10 @@ const struct opt workload_rows[] = {
 	      "Groups of ranks that each hold a part of the layers.",
 	      RANGE(1, 1000000), .unit = "ranks")
 	I64(model.parallelism.data, "-1",
-	      "Copies of the model of the job that a subset stands for; -1 derives it.",
+	      "Copies of the model in the whole job that the subset is part of; -1 derives it.",
 	      RANGE(-1, 1000000), .unit = "ranks")
 	I64(model.parallelism.zero_stage, "0",
-	      "Stage of ZeRO: what of the training state is divided among the copies.",
+	      "Stage of ZeRO: which parts of the training state are divided among the copies.",
 	      RANGE(0, 3))
 	I64(model.transformer.vocab_size, "32000",
 	      "Entries of the vocabulary.", RANGE(1, WORKLOAD_COUNT_MAX))
@@ -410,18 +421,19 @@ const struct opt workload_rows[] = {
 	BOOL(workflow.evaluation, "false", "Whether training is interrupted by evaluations.")
 	BOOL(workflow.checkpoint, "false", "Whether checkpoints are written.")
 	BOOL(workflow.profiling, "false", "Whether the profiler of profiling.profiler runs.")
-	BOOL(workflow.debug, "false", "In DLIO's file for BERT; DLIO reads it nowhere.", UNUSED)
+	BOOL(workflow.debug, "false",
+	     "Set in DLIO's workload for BERT; DLIO does not use it.", UNUSED)
 	STR(workflow.query, NULL,
-	      "Key that dlio_benchmark_query prints; a run has no use for it.", UNUSED)
+	      "Key that dlio_benchmark_query prints; a run does not use it.", UNUSED)
 
 	ENUM(profiling.profiler, "iostat", profilers,
 	      "Profiler of a run with workflow.profiling. iostat: iostat.json in the results, "
 	      "from this program's own sampling once a second.")
 	STRS(profiling.iostat_devices, NULL,
-	     "Disks and partitions in iostat.json; without any, every disk.")
+	     "Disks and partitions in iostat.json; if none is given, every disk.")
 
 	F64(metric.au, "0.90",
-	      "Accelerator utilization, as a fraction, that a run has to reach.", RANGE(0, 1))
+	      "Accelerator utilization, as a fraction, that a run must reach.", RANGE(0, 1))
 
 	BOOL(compat.dlio, "false",
 	      "Whether results are computed exactly as DLIO computes them, and reader.order "
@@ -431,24 +443,24 @@ const struct opt workload_rows[] = {
 	      "Time without any progress after which a run is ended; 0 for never.",
 	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
 	F64(run.sample_interval, "0.5",
-	      "Time between samples of the machine while training (device, processors, page "
-	      "cache), the curves of the report; 0 takes none.",
+	      "Interval at which the machine (device, processors, page cache) is sampled during "
+	      "training, for the curves of the report; 0: never.",
 	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
 	BOOL(run.sample_gpus, "true",
-	     "Whether the samples hold the counters of this machine's NVIDIA GPUs, where the "
-	     "library of their driver (libnvidia-ml.so.1) is there.", OURS)
+	     "Whether the samples include the counters of this machine's NVIDIA GPUs, if the "
+	     "library of their driver (libnvidia-ml.so.1) is installed.", OURS)
 	ENUM(run.trace, "none", traces,
-	      "Trace of what every worker and rank did: pfw writes DFTracer's files as DLIO does, "
-	      "chrome one file for Perfetto and chrome://tracing. Absent, DFTRACER_ENABLE=1 in the "
-	      "environment means pfw.", OURS)
+	      "Trace of what every worker and rank did: pfw writes DFTracer's files as DLIO "
+	      "does, chrome one file for Perfetto and chrome://tracing. If absent, "
+	      "DFTRACER_ENABLE=1 in the environment means pfw.", OURS)
 	I64(run.trace_events, "65536",
-	      "Spans kept of each reader thread and of each rank's checkpoints, of 64 bytes; later "
-	      "ones are dropped and counted.",
+	      "Spans, of 64 bytes, that are kept for each reader thread and for each rank's "
+	      "checkpoints; later ones are dropped and counted.",
 	      RANGE(16, 134217728), OURS)
 	ENUM(run.measure, "all", measures,
-	      "With none, the readers' requests are neither counted nor timed, the machine is not "
-	      "sampled and the page cache not looked at; only the steps are timed. What is said of "
-	      "all that is missing: to see what measuring costs.", OURS)
+	      "With none, the readers' requests are neither counted nor timed, the machine is "
+	      "not sampled and the page cache is not inspected; only the steps are timed, and "
+	      "results that need more are missing. Use it to see what measuring costs.", OURS)
 	I64(run.stack_bytes, "131072",
 	      "Stack of each rank and worker thread.",
 	      RANGE(65536, 1073741824), .unit = "bytes", OURS)

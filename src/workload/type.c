@@ -67,7 +67,9 @@ static int set_alias(struct typing *t, const struct opt *row, const char *key, c
 
 	workload_place(&v->mark, where, sizeof(where));
 	if (node_path(t->sections, row->key)) {
-		workload_warn(t->w, "%s%s is ignored because %s, which it stands for, is set too",
+		workload_warn(t->w,
+			      "%s%s is ignored because %s, the current name of the key, "
+			      "is set too",
 			      where, key, row->key);
 		return 0;
 	}
@@ -167,7 +169,7 @@ static void warn_unused(struct workload *w)
 		buf_printf(&keys, "%s%s", keys.len ? ", " : "", row->key);
 	}
 	if (keys.len)
-		workload_warn(w, "accepted but without effect: %s", keys.data);
+		workload_warn(w, "keys without effect: %s", keys.data);
 	buf_release(&keys);
 }
 

@@ -58,8 +58,8 @@ static int check_strings(const struct workload *w, struct err *e)
 	if (strchr(w->dataset.file_prefix, '/'))
 		return workload_key_error(
 			w, ERR_USAGE, e, "dataset.file_prefix",
-			"dataset.file_prefix '%.200s' has a slash; folders belong "
-			"into dataset.data_folder",
+			"dataset.file_prefix '%.200s' contains a slash; folders belong in "
+			"dataset.data_folder",
 			w->dataset.file_prefix);
 	if (strlen(w->dataset.file_prefix) > 128)
 		return workload_key_error(w, ERR_USAGE, e, "dataset.file_prefix",
@@ -68,12 +68,12 @@ static int check_strings(const struct workload *w, struct err *e)
 	    str_ends(w->output.log_file, ".json"))
 		return workload_key_error(
 			w, ERR_USAGE, e, "output.log_file",
-			"output.log_file '%.200s' has to be the name of a file, without a slash "
-			"and not ending in .json: it lies in the folder of the results",
+			"output.log_file '%.200s' must be a file name without a slash that does "
+			"not end in .json; the file is written to the folder of the results",
 			w->output.log_file ? w->output.log_file : "");
 	if (!w->storage.store[0])
 		return workload_key_error(w, ERR_USAGE, e, "storage.store",
-					  "storage.store is empty; posix is the usual one");
+					  "storage.store is empty; use posix for files");
 	return 0;
 }
 
@@ -175,14 +175,14 @@ static int check_loader(struct workload *w, struct err *e)
 	if (loader->default_of && !(loader->default_of & 1u << w->framework))
 		return workload_key_error(
 			w, ERR_USAGE, e, "reader.data_loader",
-			"reader.data_loader %s does not go with framework %s: set "
+			"reader.data_loader %s cannot be used with framework %s: set "
 			"reader.data_loader=%s too, or framework=%s",
 			loader->name, framework, framework, loader->name);
 	if (!sampler_fits(w))
 		return workload_key_error(
 			w, ERR_USAGE, e, "reader.data_loader_sampler",
-			"reader.data_loader_sampler %s does not go with reader.data_loader %s, "
-			"which takes derive, %s",
+			"reader.data_loader_sampler %s cannot be used with reader.data_loader "
+			"%s, which supports derive, %s",
 			w->reader.data_loader_sampler == SAMPLER_INDEX ? "index" : "iterative",
 			w->reader.data_loader,
 			loader->flags & LOADER_ITERATES ? "iterative" : "index");
@@ -225,22 +225,29 @@ static int check_folder(const struct workload *w, struct err *e)
 		return 0;
 	return workload_key_error(
 		w, ERR_USAGE, e, "dataset.data_folder",
-		"dataset.data_folder is '/', the root of all files: name a folder "
-		"of the dataset's own");
+		"dataset.data_folder is '/', the root of all files: use a folder of its own for "
+		"the dataset");
+}
+
+static bool fits_objects(const struct format_facts *f)
+{
+	return f->flags & FORMAT_IN_OBJECTS;
 }
 
 static int check_storage(const struct workload *w, struct err *e)
 {
 	bool object = w->storage.storage_type >= 2; /* s3, aistore */
+	struct buf formats = {0};
 
-	if (object && w->framework == FRAMEWORK_PYTORCH &&
-	    !(workload_format(w)->flags & FORMAT_IN_OBJECTS))
-		return workload_key_error(
-			w, ERR_USAGE, e, "storage.storage_type",
-			"storage.storage_type s3 and aistore with framework pytorch "
-			"hold npz or npy files, not %s",
-			w->dataset.format);
-	return 0;
+	if (!object || w->framework != FRAMEWORK_PYTORCH || fits_objects(workload_format(w)))
+		return 0;
+	format_list(fits_objects, "or", &formats);
+	workload_key_error(w, ERR_USAGE, e, "storage.storage_type",
+			   "storage.storage_type s3 and aistore with framework pytorch hold "
+			   "%s files, not %s",
+			   formats.data, w->dataset.format);
+	buf_release(&formats);
+	return ERR_USAGE;
 }
 
 /* ---- the reader ---- */
@@ -396,16 +403,16 @@ static int check_train_steps(struct workload *w, int64_t ranks, struct err *e)
 	if (wanted > 0 && (double)wanted > (double)steps * (double)w->train.epochs)
 		return workload_key_error(w, ERR_USAGE, e, "train.total_training_steps",
 					  "train.total_training_steps %" PRId64
-					  " is more than the data "
-					  "give: %" PRId64 " steps in each of %" PRId64 " epochs",
+					  " is more than the dataset provides: %" PRId64
+					  " steps in each of %" PRId64 " epochs",
 					  wanted, steps, w->train.epochs);
 	if (wanted > 0 && wanted < steps)
 		steps = wanted;
 	if (excluded >= steps)
 		workload_warn(w,
 			      "output.metric.exclude_start_steps %" PRId64
-			      " and exclude_end_steps %" PRId64 " leave none of the %" PRId64
-			      " %s of an epoch: utilization and throughput cannot be given",
+			      " and exclude_end_steps %" PRId64 " exclude all %" PRId64
+			      " %s of an epoch: utilization and throughput cannot be computed",
 			      w->output.metric.exclude_start_steps,
 			      w->output.metric.exclude_end_steps, steps,
 			      steps == 1 ? "step" : "steps");
@@ -472,13 +479,13 @@ static int check_checkpoint(const struct workload *w, struct err *e)
 			w->checkpoint.num_checkpoints_read, w->checkpoint.num_checkpoints_write);
 	if (w->workflow.train && w->checkpoint.seconds_between_checkpoints > 0 &&
 	    w->checkpoint.steps_between_checkpoints >= 0)
-		return workload_key_error(
-			w, ERR_USAGE, e, "checkpoint.seconds_between_checkpoints",
-			"checkpoint.seconds_between_checkpoints %g and "
-			"checkpoint.steps_between_checkpoints %" PRId64 " both say when "
-			"checkpoints are written: set the steps to -1 or the seconds to 0",
-			w->checkpoint.seconds_between_checkpoints,
-			w->checkpoint.steps_between_checkpoints);
+		return workload_key_error(w, ERR_USAGE, e, "checkpoint.seconds_between_checkpoints",
+					  "checkpoint.seconds_between_checkpoints %g and "
+					  "checkpoint.steps_between_checkpoints %" PRId64
+					  " both schedule "
+					  "checkpoints: set the steps to -1 or the seconds to 0",
+					  w->checkpoint.seconds_between_checkpoints,
+					  w->checkpoint.steps_between_checkpoints);
 	if (w->checkpoint.ksm && w->checkpoint.randomize_tensor)
 		return workload_key_error(w, ERR_USAGE, e, "checkpoint.ksm",
 					  "checkpoint.ksm merges equal pages and needs "
@@ -499,8 +506,8 @@ static void warn_without_effect(struct workload *w)
 	if (w->workflow.checkpoint && w->checkpoint.ksm)
 		workload_warn(w, "checkpoint.ksm has no effect: no checkpoint is held in memory");
 	if (w->workflow.profiling && w->profiling.profiler > PROFILER_IOSTAT)
-		workload_warn(w, "workflow.profiling is on, but of profiling.profiler this version "
-				 "has only iostat: nothing is profiled");
+		workload_warn(w, "workflow.profiling is on, but this version supports only "
+				 "profiling.profiler iostat: nothing is profiled");
 	else if (w->workflow.profiling && !w->workflow.train && !w->workflow.checkpoint)
 		workload_warn(w, "workflow.profiling has no effect: nothing is trained, and no "
 				 "checkpoint is written");

@@ -82,7 +82,7 @@ def configuration(tmp):
     refused([*run, "workflow.checkpoint=true", "checkpoint.checkpoint_mechanism_classname=a.B"], 1, "runs no Python")
     refused([*run, "dataset.format=parquet"], 1, "parquet", "not supported in this version")
     refused([*run, "reader.data_loader=tensorflow", "framework=tensorflow", "reader.data_loader_sampler=index"], 2,
-            "does not go with")
+            "cannot be used with")
     stoker("frobnicate", status=2)
     stoker(status=2)
 

@@ -184,7 +184,7 @@ def by_time(tmp):
     assert bounds[2] - bounds[1] > 200 * 16 * 2 * 200, bounds
     _, saved, done = train(tmp, "time-both", status=2, checkpoint__seconds_between_checkpoints=1,
                            checkpoint__steps_between_checkpoints=5)
-    assert "both say when" in done.stderr and not saved.exists(), done.stderr
+    assert "both schedule checkpoints" in done.stderr and not saved.exists(), done.stderr
     _, _, done = only(tmp, "time-alone", 1, quiet=(), checkpoint__seconds_between_checkpoints=1)
     assert "seconds_between_checkpoints has no effect" in done.stderr, done.stderr
 

@@ -296,7 +296,7 @@ static void test_derived(void **state)
 	LOAD(w, "default", NULL, "compat.dlio=true", "reader.order=stoker",
 	     "reader.pin_memory=false");
 	assert_int_equal(w.reader.order, ORDER_SHUFFLED);
-	assert_true(warned(&w, "accepted but without effect: reader.pin_memory"));
+	assert_true(warned(&w, "keys without effect: reader.pin_memory"));
 	workload_release(&w);
 	LOAD(w, "default", NULL, "dataset.format=jpeg", "dataset.record_element_type=float32");
 	assert_string_equal(w.elem->name, "uint8");
@@ -368,13 +368,13 @@ static void test_steps(void **state)
 
 	(void)state;
 	LOAD(w, "default", NULL, "output.metric.exclude_start_steps=16");
-	assert_true(warned(&w, "leave none of the 16 steps"));
+	assert_true(warned(&w, "exclude all 16 steps"));
 	workload_release(&w);
 	LOAD(w, "default", NULL, "output.metric.exclude_start_steps=15");
 	assert_int_equal(w.warnings.n, 0);
 	workload_release(&w);
 	LOAD(w, "default", NULL, "train.total_training_steps=1");
-	assert_true(warned(&w, "leave none of the 1 step "));
+	assert_true(warned(&w, "exclude all 1 step "));
 	workload_release(&w);
 	LOAD(w, "default", NULL, "dataset.num_subfolders_train=65");
 	assert_true(warned(&w, "1 folders stay empty"));
