@@ -125,7 +125,7 @@ bool child_wait(struct child *c, int64_t timeout_ns)
 	}
 }
 
-void child_signal(const struct child *c, int sig)
+static void child_signal(const struct child *c, int sig)
 {
 	if (c->pid > 0)
 		kill(-c->pid, sig);

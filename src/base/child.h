@@ -19,8 +19,6 @@ struct child {
 int child_start(struct child *c, const char *const *argv, const char *log, struct err *e);
 /* true when it has ended within timeout_ns (0: looks only); then c->pid is 0 and status is set. */
 bool child_wait(struct child *c, int64_t timeout_ns);
-/* Sends `sig` to its whole process group. Fine when it has ended. */
-void child_signal(const struct child *c, int sig);
 /* SIGTERM, up to grace_ns, then SIGKILL; has ended afterwards. */
 void child_end(struct child *c, int64_t grace_ns);
 /* 0 for exit status 0; else "ended with status 3" or "was killed by signal 9 (Killed)". */

@@ -23,7 +23,7 @@ static void *copy(void *arg)
 {
 	struct copier *c = arg;
 
-	while (atomic_load(c->go) == 0)
+	while (atomic_load_explicit(c->go, memory_order_acquire) == 0)
 		thread_wait(c->go, 0, -1);
 	c->begin_ns = clock_now_ns();
 	for (int r = 0; r < ROUNDS; r++)
@@ -77,7 +77,7 @@ double memory_copy_speed(unsigned threads)
 			break;
 		begun++;
 	}
-	atomic_store(&go, 1);
+	atomic_store_explicit(&go, 1, memory_order_release);
 	thread_wake(&go, (int)n);
 	for (unsigned i = 0; i < begun; i++)
 		pthread_join(c[i].thread, NULL);

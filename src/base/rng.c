@@ -117,17 +117,6 @@ void rng_np_shuffle_u64(struct rng_np *r, uint64_t *x, size_t n)
 	}
 }
 
-void rng_np_shuffle_u32(struct rng_np *r, uint32_t *x, size_t n)
-{
-	for (size_t i = n; i-- > 1;) {
-		size_t j = (size_t)rng_np_interval(r, i);
-		uint32_t t = x[i];
-
-		x[i] = x[j];
-		x[j] = t;
-	}
-}
-
 double rng_np_gauss(struct rng_np *r)
 {
 	double x1, x2, r2, f;

@@ -37,11 +37,14 @@ struct watch {
 
 static void tell(struct watch *h)
 {
-	struct run_progress p = {.phase = (enum progress_phase)atomic_load(&h->phase),
-				 .elapsed_ns = clock_now_ns() - h->begin_ns};
+	struct run_progress p = {
+		.phase = (enum progress_phase)atomic_load_explicit(&h->phase, memory_order_acquire),
+		.elapsed_ns = clock_now_ns() - h->begin_ns};
 
-	p.done = atomic_load(p.phase == PROGRESS_CHECK ? &h->looked : &h->read);
-	p.total = atomic_load(p.phase == PROGRESS_CHECK ? &h->files : &h->bytes);
+	p.done = atomic_load_explicit(p.phase == PROGRESS_CHECK ? &h->looked : &h->read,
+				      memory_order_relaxed);
+	p.total = atomic_load_explicit(p.phase == PROGRESS_CHECK ? &h->files : &h->bytes,
+				       memory_order_relaxed);
 	p.bytes = p.phase == PROGRESS_CHECK ? 0 : p.done;
 	p.total = p.done > p.total ? p.done : p.total;
 	progress_show(&view, &p);
@@ -51,7 +54,7 @@ static void *watch_main(void *arg)
 {
 	struct watch *h = arg;
 
-	while (!atomic_load(&h->quit)) {
+	while (!atomic_load_explicit(&h->quit, memory_order_acquire)) {
 		tell(h);
 		thread_wait(&h->quit, 0, NS_PER_S / 10);
 	}
@@ -81,12 +84,13 @@ static int watched(const struct workload *w, struct watch *h, struct verify_resu
 	if (rc == 0)
 		rc = dataset_init(&d, w, e);
 	if (rc == 0) {
-		atomic_store(&h->files, files_looked_at(&d));
+		atomic_store_explicit(&h->files, files_looked_at(&d), memory_order_relaxed);
 		rc = dataset_check(&d, s, true, &look, &presence, e);
 	}
 	if (rc == 0) {
-		atomic_store(&h->bytes, d.likely_bytes);
-		atomic_store(&h->phase, PROGRESS_VERIFY);
+		atomic_store_explicit(&h->bytes, d.likely_bytes, memory_order_relaxed);
+		/* after the total that belongs to it */
+		atomic_store_explicit(&h->phase, PROGRESS_VERIFY, memory_order_release);
 		rc = dataset_verify(&d, s, host_threads(), &stop, &h->read, v, e);
 	}
 	dataset_release(&d);
@@ -107,7 +111,7 @@ static int verify_dataset(const struct cli_args *a, const struct workload *w, st
 	rc = thread_start(&h.thread, watch_main, &h, 0, "watch", e);
 	if (rc == 0) {
 		rc = watched(w, &h, &v, e);
-		atomic_store(&h.quit, 1);
+		atomic_store_explicit(&h.quit, 1, memory_order_release);
 		thread_wake(&h.quit, 1);
 		pthread_join(h.thread, NULL);
 	}

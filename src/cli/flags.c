@@ -173,6 +173,91 @@ static int unknown_flag(const struct command *c, const char *arg, struct err *e)
 	return ERR_USAGE;
 }
 
+/* ---- help ---- */
+
+/* "-o, --output FILE" */
+static char *flag_title(const struct flag *f)
+{
+	const char *before = f->kind == FLAG_SEED ? "[=" : " ";
+
+	if (is_operand(f))
+		return xstrdup(f->name);
+	return xasprintf("%s%s%s%s%s%s", f->letter ? f->letter : "", f->letter ? ", " : "", f->name,
+			 f->value ? before : "", f->value ? f->value : "",
+			 f->value && f->kind == FLAG_SEED ? "]" : "");
+}
+
+static void put_row(struct buf *out, const char *title, const char *text)
+{
+	size_t begin = out->len, at;
+
+	buf_printf(out, "  %s", title);
+	at = out->len - begin;
+	if (at + 2 > INDENT) {
+		buf_putc(out, '\n');
+		at = 0;
+	}
+	buf_printf(out, "%*s", (int)(INDENT - at), "");
+	buf_wrap(out, text, INDENT, INDENT, COLUMNS);
+}
+
+static void put_flag(struct buf *out, const struct flag *f)
+{
+	AUTO_FREE char *title = flag_title(f);
+
+	put_row(out, title, f->help);
+}
+
+/* Paragraphs, each wrapped. */
+static void put_about(struct buf *out, const char *about)
+{
+	while (*about) {
+		size_t n = strcspn(about, "\n");
+		AUTO_FREE char *paragraph = xstrndup(about, n);
+
+		buf_wrap(out, paragraph, 0, 0, COLUMNS);
+		buf_putc(out, '\n');
+		about += n + strspn(about + n, "\n");
+	}
+}
+
+static void put_usage(struct buf *out, const struct command *c)
+{
+	bool flags = false;
+
+	for (size_t i = 0; c->flags && c->flags[i]; i++)
+		flags = flags || !is_operand(c->flags[i]);
+	buf_printf(out, "stoker %s%s%s%s", c->name, c->operands ? " " : "",
+		   c->operands ? c->operands : "", flags ? " [options]" : "");
+}
+
+/* What --help prints: usage, sentence, subcommands or operands and flags. */
+static void command_help(const struct command *c, struct buf *out)
+{
+	assert(!c->main != !c->subcommand);
+	buf_puts(out, "usage: ");
+	put_usage(out, c);
+	buf_puts(out, "\n\n");
+	buf_wrap(out, c->help, 0, 0, COLUMNS);
+	buf_putc(out, '\n');
+	if (c->about)
+		put_about(out, c->about);
+	for (size_t i = 0; c->subcommand && c->subcommand[i]; i++) {
+		AUTO_FREE char *title =
+			xasprintf("%s %s", strrchr(c->subcommand[i]->name, ' ') + 1,
+				  c->subcommand[i]->operands ? c->subcommand[i]->operands : "");
+
+		put_row(out, title, c->subcommand[i]->help);
+	}
+	if (c->subcommand) {
+		buf_printf(out, "\n'stoker %s ... --help' lists the options of each.\n", c->name);
+		return;
+	}
+	for (size_t i = 0; c->flags && c->flags[i]; i++)
+		put_flag(out, c->flags[i]);
+	put_flag(out, &help_flag);
+}
+
 /* ---- the command line ---- */
 
 /* "-n4" and "-oFILE", but no long name with one dash. */
@@ -276,90 +361,6 @@ int command_main(const struct command *c, int argc, char **argv)
 		near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", text.data);
 	buf_release(&text);
 	return 2;
-}
-
-/* ---- help ---- */
-
-/* "-o, --output FILE" */
-static char *flag_title(const struct flag *f)
-{
-	const char *before = f->kind == FLAG_SEED ? "[=" : " ";
-
-	if (is_operand(f))
-		return xstrdup(f->name);
-	return xasprintf("%s%s%s%s%s%s", f->letter ? f->letter : "", f->letter ? ", " : "", f->name,
-			 f->value ? before : "", f->value ? f->value : "",
-			 f->value && f->kind == FLAG_SEED ? "]" : "");
-}
-
-static void put_row(struct buf *out, const char *title, const char *text)
-{
-	size_t begin = out->len, at;
-
-	buf_printf(out, "  %s", title);
-	at = out->len - begin;
-	if (at + 2 > INDENT) {
-		buf_putc(out, '\n');
-		at = 0;
-	}
-	buf_printf(out, "%*s", (int)(INDENT - at), "");
-	buf_wrap(out, text, INDENT, INDENT, COLUMNS);
-}
-
-static void put_flag(struct buf *out, const struct flag *f)
-{
-	AUTO_FREE char *title = flag_title(f);
-
-	put_row(out, title, f->help);
-}
-
-/* Paragraphs, each wrapped. */
-static void put_about(struct buf *out, const char *about)
-{
-	while (*about) {
-		size_t n = strcspn(about, "\n");
-		AUTO_FREE char *paragraph = xstrndup(about, n);
-
-		buf_wrap(out, paragraph, 0, 0, COLUMNS);
-		buf_putc(out, '\n');
-		about += n + strspn(about + n, "\n");
-	}
-}
-
-static void put_usage(struct buf *out, const struct command *c)
-{
-	bool flags = false;
-
-	for (size_t i = 0; c->flags && c->flags[i]; i++)
-		flags = flags || !is_operand(c->flags[i]);
-	buf_printf(out, "stoker %s%s%s%s", c->name, c->operands ? " " : "",
-		   c->operands ? c->operands : "", flags ? " [options]" : "");
-}
-
-void command_help(const struct command *c, struct buf *out)
-{
-	assert(!c->main != !c->subcommand);
-	buf_puts(out, "usage: ");
-	put_usage(out, c);
-	buf_puts(out, "\n\n");
-	buf_wrap(out, c->help, 0, 0, COLUMNS);
-	buf_putc(out, '\n');
-	if (c->about)
-		put_about(out, c->about);
-	for (size_t i = 0; c->subcommand && c->subcommand[i]; i++) {
-		AUTO_FREE char *title =
-			xasprintf("%s %s", strrchr(c->subcommand[i]->name, ' ') + 1,
-				  c->subcommand[i]->operands ? c->subcommand[i]->operands : "");
-
-		put_row(out, title, c->subcommand[i]->help);
-	}
-	if (c->subcommand) {
-		buf_printf(out, "\n'stoker %s ... --help' lists the options of each.\n", c->name);
-		return;
-	}
-	for (size_t i = 0; c->flags && c->flags[i]; i++)
-		put_flag(out, c->flags[i]);
-	put_flag(out, &help_flag);
 }
 
 /* ---- the man page ---- */

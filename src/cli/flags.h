@@ -43,7 +43,5 @@ int flags_parse(const struct command *c, void *args, int argc, char **argv,
 /* An `operand` for commands that have none. */
 int flags_no_operand(void *args, const char *word, struct err *e);
 
-/* What --help prints: usage, sentence, subcommands or operands and flags. */
-void command_help(const struct command *c, struct buf *out);
 /* Of all commands, for the man page (roff). */
 void commands_man(struct buf *out);

@@ -36,7 +36,7 @@ static void *signals_main(void *arg)
 			atomic_fetch_add_explicit(&continued, 1, memory_order_relaxed);
 			continue;
 		}
-		if (atomic_exchange(&stop->set, 1))
+		if (atomic_exchange_explicit(&stop->set, 1, memory_order_acq_rel))
 			_exit(128 + sig);
 	}
 	return NULL;

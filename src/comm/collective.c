@@ -1,4 +1,4 @@
-/* Broadcast, reduction, gathering and agreement, each one exchange. */
+/* Broadcast, gathering and agreement, each one exchange. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,55 +23,6 @@ int comm_broadcast(struct comm *c, uint32_t root, void *p, size_t n)
 		rc = ERR_DATA;
 	if (rc == 0 && n)
 		memcpy(p, out->data, n);
-	return rc;
-}
-
-struct reduction {
-	enum comm_op op;
-	size_t n;
-};
-
-static int64_t combine(enum comm_op op, int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	switch (op) {
-	case COMM_MIN:
-		return a < b ? a : b;
-	case COMM_MAX:
-		return a > b ? a : b;
-	default:
-		return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-	}
-}
-
-static void reduce_all(void *arg, const struct comm_part *part, uint32_t ranks, struct buf *out)
-{
-	const struct reduction *r = arg;
-
-	for (size_t i = 0; i < r->n; i++) {
-		int64_t all = 0, one;
-
-		for (uint32_t k = 0; k < ranks; k++) {
-			if (part[k].bytes != r->n * sizeof(one))
-				return;
-			memcpy(&one, (const char *)part[k].p + i * sizeof(one), sizeof(one));
-			all = k ? combine(r->op, all, one) : one;
-		}
-		buf_append(out, &all, sizeof(all));
-	}
-}
-
-int comm_reduce(struct comm *c, enum comm_op op, int64_t *v, size_t n)
-{
-	struct reduction r = {op, n};
-	const struct buf *out;
-	int rc = comm_exchange(c, v, n * sizeof(*v), reduce_all, &r, true, &out);
-
-	if (rc == 0 && out->len != n * sizeof(*v))
-		rc = ERR_DATA;
-	if (rc == 0 && n)
-		memcpy(v, out->data, n * sizeof(*v));
 	return rc;
 }
 

@@ -26,9 +26,6 @@ struct comm {
 /* The groups that can exist at once over one net. */
 enum comm_channel { COMM_PROCESSES, COMM_RANKS };
 
-/* A group of `size` ranks that are threads of this process. Fills ranks[0..size). */
-struct comm_group *comm_local_create(struct comm *ranks, uint32_t size,
-				     const struct stop_flag *stop);
 /* `locals` ranks of this process among those of all processes of `net` (NULL: of this one alone).
  * Every process makes the group before any rank uses it, with the same number. */
 struct comm_group *comm_create(struct comm *ranks, uint32_t locals, struct net *net,
@@ -46,10 +43,6 @@ int comm_barrier_until(struct comm *c, int64_t due_ns, bool *due);
 
 /* Everybody gets the n bytes of rank `root`; all know n. */
 int comm_broadcast(struct comm *c, uint32_t root, void *p, size_t n);
-
-enum comm_op { COMM_SUM, COMM_MIN, COMM_MAX };
-/* Each of v[0..n) becomes the sum, least or greatest over all ranks, everywhere. */
-int comm_reduce(struct comm *c, enum comm_op op, int64_t *v, size_t n);
 
 /* Rank 0's part[r] becomes the n bytes that rank r gave (any number, each its own); other ranks'
  * are left alone. Released by the caller. */

@@ -51,12 +51,6 @@ struct comm_group *comm_create(struct comm *ranks, uint32_t locals, struct net *
 	return g;
 }
 
-struct comm_group *comm_local_create(struct comm *ranks, uint32_t size,
-				     const struct stop_flag *stop)
-{
-	return comm_create(ranks, size, NULL, COMM_RANKS, stop);
-}
-
 void comm_local_destroy(struct comm_group *g)
 {
 	if (!g)

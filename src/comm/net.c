@@ -64,7 +64,7 @@ bool net_lives(const struct net *n, uint32_t process)
 {
 	const struct net_peer *p = peer_of(n, process);
 
-	return !p || atomic_load(&p->lives);
+	return !p || atomic_load_explicit(&p->lives, memory_order_acquire);
 }
 
 static void describe(const struct net *n, uint32_t process, char *out, size_t size)
@@ -80,7 +80,7 @@ static void describe(const struct net *n, uint32_t process, char *out, size_t si
 
 static void event(struct net *n)
 {
-	atomic_fetch_add(&n->events, 1);
+	atomic_fetch_add_explicit(&n->events, 1, memory_order_release);
 	thread_wake(&n->events, -1);
 	for (int c = 0; c < NET_CHANNELS; c++) {
 		thread_wake(&n->channel[c].gathered, -1);
@@ -105,8 +105,9 @@ int net_send(struct net *n, struct net_peer *p, enum net_message type, unsigned 
 	if (type != NET_BEAT)
 		pthread_mutex_lock(&p->send_lock);
 	while (rc == 0 && m.msg_iovlen > 0) {
-		ssize_t r = atomic_load(&p->lives) ? sendmsg(p->fd, &m, MSG_NOSIGNAL)
-						   : (errno = EPIPE, -1);
+		ssize_t r = atomic_load_explicit(&p->lives, memory_order_acquire)
+				    ? sendmsg(p->fd, &m, MSG_NOSIGNAL)
+				    : (errno = EPIPE, -1);
 
 		if (r < 0 && errno != EINTR)
 			rc = -EPIPE;
@@ -130,7 +131,8 @@ void net_send_all(struct net *n, enum net_message type, unsigned channel, const 
 		  size_t bytes)
 {
 	for (uint32_t i = 0; i < n->peers; i++)
-		if (n->peer[i].fd >= 0 && atomic_load(&n->peer[i].lives))
+		if (n->peer[i].fd >= 0 &&
+		    atomic_load_explicit(&n->peer[i].lives, memory_order_acquire))
 			net_send(n, &n->peer[i], type, channel, body, bytes);
 }
 
@@ -195,10 +197,10 @@ static void heard_stop(struct net *n, uint32_t from, const struct net_stop_body 
 static void lost(struct net *n, struct net_peer *p, const char *how)
 {
 	char who[NET_HOST_MAX + 64];
-	bool expected = atomic_load(&p->said_bye) || atomic_load(&n->has_end);
+	bool expected = p->said_bye || atomic_load_explicit(&n->has_end, memory_order_acquire);
 	struct err e;
 
-	if (!atomic_exchange(&p->lives, 0))
+	if (!atomic_exchange_explicit(&p->lives, 0, memory_order_acq_rel))
 		return;
 	/* whoever is sending to it gives up; the number stays taken until the end */
 	shutdown(p->fd, SHUT_RDWR);
@@ -250,7 +252,7 @@ static bool count_arrival(struct net *n, unsigned channel, uint32_t from, struct
 
 static void all_gave(struct net *n, unsigned channel)
 {
-	atomic_fetch_add(&n->channel[channel].gathered, 1);
+	atomic_fetch_add_explicit(&n->channel[channel].gathered, 1, memory_order_release);
 	thread_wake(&n->channel[channel].gathered, -1);
 }
 
@@ -279,7 +281,7 @@ static void take_body(struct net *n, struct net_peer *p, struct buf *body)
 		buf_release(&c->answer);
 		c->answer = *body;
 		*body = (struct buf){0};
-		atomic_fetch_add(&c->taken, 1);
+		atomic_fetch_add_explicit(&c->taken, 1, memory_order_release);
 		thread_wake(&c->taken, -1);
 		break;
 	case NET_STOP:
@@ -305,13 +307,13 @@ static void take_body(struct net *n, struct net_peer *p, struct buf *body)
 
 			memcpy(&code, body->data, sizeof(code));
 			n->end_code = code;
-			atomic_store(&n->has_end, 1);
+			atomic_store_explicit(&n->has_end, 1, memory_order_release);
 		}
 		pthread_mutex_unlock(&n->lock);
 		event(n);
 		break;
 	case NET_BYE:
-		atomic_store(&p->said_bye, 1);
+		p->said_bye = true;
 		break;
 	default: /* a beat: that it came is all it says */
 		break;
@@ -379,7 +381,7 @@ static void watch(struct net *n, int64_t now)
 	for (uint32_t i = 0; i < n->peers; i++) {
 		struct net_peer *p = &n->peer[i];
 
-		if (p->fd < 0 || !atomic_load(&p->lives))
+		if (p->fd < 0 || !atomic_load_explicit(&p->lives, memory_order_acquire))
 			continue;
 		if (paused)
 			p->heard_ns = now;
@@ -401,7 +403,7 @@ static void launcher_gone(struct net *n)
 	struct err e;
 
 	n->control = -1;
-	if (atomic_load(&n->has_end))
+	if (atomic_load_explicit(&n->has_end, memory_order_acquire))
 		return;
 	describe(n, n->process, who, sizeof(who));
 	err_set(&e, ERR_CANCELED, "%s was ended by its launcher", who);
@@ -418,14 +420,16 @@ void *net_main(void *arg)
 	for (uint32_t i = 0; i < n->peers; i++)
 		n->peer[i].heard_ns = n->round_ns;
 	watch(n, n->round_ns); /* the first beat at once */
-	while (!atomic_load(&n->quit)) {
+	while (!atomic_load_explicit(&n->quit, memory_order_acquire)) {
 		fds[0] = (struct pollfd){.fd = n->wake_fd, .events = POLLIN};
 		fds[1] = (struct pollfd){.fd = n->control, .events = POLLIN};
 		for (uint32_t i = 0; i < n->peers; i++) {
 			struct net_peer *p = &n->peer[i];
 
-			fds[i + 2] = (struct pollfd){.fd = atomic_load(&p->lives) ? p->fd : -1,
-						     .events = POLLIN};
+			fds[i + 2] = (struct pollfd){
+				.fd = atomic_load_explicit(&p->lives, memory_order_acquire) ? p->fd
+											    : -1,
+				.events = POLLIN};
 		}
 		poll(fds, n->peers + 2, POLL_MS);
 		for (uint32_t i = 0; i < n->peers; i++) {
@@ -457,7 +461,8 @@ static int wait_for(struct net *n, _Atomic uint32_t *word, uint32_t seen,
 		    const struct stop_flag *stop)
 {
 	while (atomic_load_explicit(word, memory_order_acquire) == seen) {
-		if (net_cause(n, NULL, NULL) || (stop && atomic_load(&stop->set)))
+		if (net_cause(n, NULL, NULL) ||
+		    (stop && atomic_load_explicit(&stop->set, memory_order_acquire)))
 			return ERR_CANCELED;
 		thread_wait(word, seen, RECHECK_NS);
 	}
@@ -474,7 +479,7 @@ int net_exchange(struct net *n, unsigned channel, const void *mine, size_t bytes
 	int rc;
 
 	if (n->process != 0) {
-		seen = atomic_load(&c->taken);
+		seen = atomic_load_explicit(&c->taken, memory_order_acquire);
 		rc = net_send(n, &n->peer[0], NET_GIVE, channel, mine, bytes);
 		if (rc == 0)
 			rc = wait_for(n, &c->taken, seen, stop);
@@ -484,7 +489,7 @@ int net_exchange(struct net *n, unsigned channel, const void *mine, size_t bytes
 		c->answer = (struct buf){0};
 		return 0;
 	}
-	seen = atomic_load(&c->gathered);
+	seen = atomic_load_explicit(&c->gathered, memory_order_acquire);
 	buf_append(&own, mine, bytes);
 	if (count_arrival(n, channel, 0, &own))
 		all_gave(n, channel);
@@ -539,11 +544,12 @@ int net_collect(struct net *n, const void *mine, size_t bytes, int patience_s, s
 		return 0;
 	}
 	for (;;) {
-		uint32_t seen = atomic_load(&n->events), missing = 0;
+		uint32_t seen = atomic_load_explicit(&n->events, memory_order_acquire), missing = 0;
 
 		pthread_mutex_lock(&n->lock);
 		for (uint32_t p = 1; p < n->processes; p++)
-			missing += !n->has_result[p] && atomic_load(&n->peer[p].lives);
+			missing += !n->has_result[p] &&
+				   atomic_load_explicit(&n->peer[p].lives, memory_order_acquire);
 		pthread_mutex_unlock(&n->lock);
 		if (missing == 0 || tired(n, &since, patience_s))
 			break;
@@ -565,17 +571,18 @@ int net_conclude(struct net *n, int code, int patience_s)
 
 	if (n->process == 0) {
 		pthread_mutex_lock(&n->lock);
-		atomic_store(&n->has_end, 1); /* from here on they may leave */
+		atomic_store_explicit(&n->has_end, 1,
+				      memory_order_release); /* from here on they may leave */
 		pthread_mutex_unlock(&n->lock);
 		net_send_all(n, NET_END, 0, &wire, sizeof(wire));
 		return code;
 	}
 	for (;;) {
-		uint32_t seen = atomic_load(&n->events);
-		bool over, gone = !atomic_load(&n->peer[0].lives);
+		uint32_t seen = atomic_load_explicit(&n->events, memory_order_acquire);
+		bool over, gone = !atomic_load_explicit(&n->peer[0].lives, memory_order_acquire);
 
 		pthread_mutex_lock(&n->lock);
-		over = atomic_load(&n->has_end);
+		over = atomic_load_explicit(&n->has_end, memory_order_acquire);
 		wire = n->end_code;
 		pthread_mutex_unlock(&n->lock);
 		if (over)
@@ -594,7 +601,7 @@ void net_close(struct net *n)
 		return;
 	if (n->started) {
 		net_send_all(n, NET_BYE, 0, NULL, 0);
-		atomic_store(&n->quit, 1);
+		atomic_store_explicit(&n->quit, 1, memory_order_release);
 		while (write(n->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
 			;
 		pthread_join(n->thread, NULL);

@@ -44,7 +44,7 @@ static void describe_self(struct net_process *out)
 	out->pid = (int32_t)getpid();
 }
 
-bool net_same_host(const struct net_process *a, const struct net_process *b)
+static bool same_host(const struct net_process *a, const struct net_process *b)
 {
 	return strcmp(a->host, b->host) == 0 && strcmp(a->boot, b->boot) == 0;
 }
@@ -207,7 +207,7 @@ static int read_whole(int fd, void *to, size_t n, int64_t deadline_ns)
 	return 0;
 }
 
-int net_recv_fd(int fd, struct net_head *h, void *body, size_t capacity, int64_t deadline_ns)
+static int recv_fd(int fd, struct net_head *h, void *body, size_t capacity, int64_t deadline_ns)
 {
 	int rc = read_whole(fd, h, sizeof(*h), deadline_ns);
 
@@ -218,7 +218,7 @@ int net_recv_fd(int fd, struct net_head *h, void *body, size_t capacity, int64_t
 	return read_whole(fd, body, h->bytes, deadline_ns);
 }
 
-int net_send_fd(int fd, uint32_t process, enum net_message type, const void *body, size_t bytes)
+static int send_fd(int fd, uint32_t process, enum net_message type, const void *body, size_t bytes)
 {
 	struct net_head h = {
 		.magic = NET_MAGIC, .type = (uint8_t)type, .process = process, .bytes = bytes};
@@ -247,8 +247,8 @@ static void compare_clocks(int fd, struct net_process *them)
 	for (int i = 0; i < ROUND_TRIPS; i++) {
 		int64_t wall = clock_wall_ns(), mono = clock_now_ns(), rtt;
 
-		if (net_send_fd(fd, 0, NET_PING, NULL, 0) < 0 ||
-		    net_recv_fd(fd, &h, &pong, sizeof(pong), mono + GREETING_NS) < 0 ||
+		if (send_fd(fd, 0, NET_PING, NULL, 0) < 0 ||
+		    recv_fd(fd, &h, &pong, sizeof(pong), mono + GREETING_NS) < 0 ||
 		    h.type != NET_PONG)
 			break;
 		rtt = clock_now_ns() - mono;
@@ -274,7 +274,7 @@ static int receive_guest(struct net *n, const struct net_invitation *inv, int fd
 	struct net_head h;
 	int64_t deadline = clock_now_ns() + GREETING_NS;
 
-	if (net_recv_fd(fd, &h, &hello, sizeof(hello), deadline) < 0 || h.type != NET_HELLO ||
+	if (recv_fd(fd, &h, &hello, sizeof(hello), deadline) < 0 || h.type != NET_HELLO ||
 	    h.bytes != sizeof(hello) ||
 	    memcmp(hello.secret, inv->secret, sizeof(hello.secret)) != 0)
 		return 1;
@@ -299,12 +299,12 @@ static int receive_guest(struct net *n, const struct net_invitation *inv, int fd
 			h.process, hello.self.host, hello.ranks_each, hello.processes, inv->host,
 			n->ranks_each, n->processes);
 	memcpy(mine.secret, inv->secret, sizeof(mine.secret));
-	if (net_send_fd(fd, 0, NET_HELLO, &mine, sizeof(mine)) < 0)
+	if (send_fd(fd, 0, NET_HELLO, &mine, sizeof(mine)) < 0)
 		return 1;
 	n->table[h.process] = hello.self;
 	compare_clocks(fd, &n->table[h.process]);
 	n->peer[h.process].fd = fd;
-	atomic_store(&n->peer[h.process].lives, 1);
+	atomic_store_explicit(&n->peer[h.process].lives, 1, memory_order_release);
 	return 0;
 }
 
@@ -314,7 +314,7 @@ static void number_nodes(struct net *n)
 		struct net_process *me = &n->table[p];
 		uint32_t q = 0;
 
-		while (q < p && !net_same_host(&n->table[q], me))
+		while (q < p && !same_host(&n->table[q], me))
 			q++;
 		me->node = q < p ? n->table[q].node : n->nodes++;
 		me->on_node = 0;
@@ -367,8 +367,8 @@ static int receive_all(struct net *n, const struct net_invitation *inv, struct n
 	}
 	number_nodes(n);
 	for (uint32_t p = 1; p < n->processes; p++)
-		if (net_send_fd(n->peer[p].fd, 0, NET_WELCOME, n->table,
-				n->processes * sizeof(*n->table)) < 0)
+		if (send_fd(n->peer[p].fd, 0, NET_WELCOME, n->table,
+			    n->processes * sizeof(*n->table)) < 0)
 			return err_set(e, -EPIPE, "process %u on host '%s' went away at the start",
 				       p, n->table[p].host);
 	return 0;
@@ -420,9 +420,8 @@ static bool greet(struct net *n, const struct net_invitation *inv, int fd)
 	memcpy(mine.secret, inv->secret, sizeof(mine.secret));
 	snprintf(mine.version, sizeof(mine.version), "%s", STOKER_VERSION);
 	describe_self(&mine.self);
-	return net_send_fd(fd, n->process, NET_HELLO, &mine, sizeof(mine)) == 0 &&
-	       net_recv_fd(fd, &h, &theirs, sizeof(theirs), clock_now_ns() + 2 * GREETING_NS) ==
-		       0 &&
+	return send_fd(fd, n->process, NET_HELLO, &mine, sizeof(mine)) == 0 &&
+	       recv_fd(fd, &h, &theirs, sizeof(theirs), clock_now_ns() + 2 * GREETING_NS) == 0 &&
 	       h.type == NET_HELLO && memcmp(theirs.secret, inv->secret, 16) == 0;
 }
 
@@ -465,16 +464,16 @@ static int join(struct net *n, const struct net_invitation *inv, struct err *e)
 	if (fd < 0)
 		return fd;
 	n->peer[0].fd = fd;
-	atomic_store(&n->peer[0].lives, 1);
+	atomic_store_explicit(&n->peer[0].lives, 1, memory_order_release);
 	while (rc == 0) {
 		size_t capacity = n->processes * sizeof(*n->table);
 		struct net_head h;
 
-		rc = net_recv_fd(fd, &h, n->table, capacity, deadline);
+		rc = recv_fd(fd, &h, n->table, capacity, deadline);
 		if (rc == 0 && h.type == NET_PING) {
 			struct net_pong pong = {clock_wall_ns(), clock_now_ns()};
 
-			rc = net_send_fd(fd, n->process, NET_PONG, &pong, sizeof(pong));
+			rc = send_fd(fd, n->process, NET_PONG, &pong, sizeof(pong));
 		} else if (rc == 0 && h.type == NET_WELCOME && h.bytes == capacity) {
 			for (uint32_t p = 0; p < n->processes; p++)
 				if (n->table[p].node >= n->nodes)

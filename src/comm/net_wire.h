@@ -53,7 +53,9 @@ struct net_stop_body {
 struct net_peer {
 	int fd; /* -1: none */
 	pthread_mutex_t send_lock;
-	_Atomic int lives, said_bye;
+	/* release/acquire: whoever sees it set also sees fd and the row of the table */
+	_Atomic int lives;
+	bool said_bye; /* the thread's alone */
 	int64_t heard_ns;
 	/* the message being received */
 	struct net_head head;
@@ -102,12 +104,8 @@ int net_send(struct net *n, struct net_peer *p, enum net_message type, unsigned 
 	     const void *body, size_t bytes);
 void net_send_all(struct net *n, enum net_message type, unsigned channel, const void *body,
 		  size_t bytes);
-/* Blocking, before the thread is there, with a deadline (monotonic). */
-int net_send_fd(int fd, uint32_t process, enum net_message type, const void *body, size_t bytes);
-int net_recv_fd(int fd, struct net_head *h, void *body, size_t capacity, int64_t deadline_ns);
 /* The loop of the thread (net.c); connections are made in net_connect.c. */
 void *net_main(void *arg);
-bool net_same_host(const struct net_process *a, const struct net_process *b);
 
 /* ---- for group.c ---- */
 

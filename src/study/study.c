@@ -36,7 +36,7 @@ struct running {
 
 static bool stopped(const struct running *r)
 {
-	return r->o->stop && atomic_load(&r->o->stop->set);
+	return r->o->stop && atomic_load_explicit(&r->o->stop->set, memory_order_acquire);
 }
 
 /* ---- events ---- */

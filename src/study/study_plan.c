@@ -55,7 +55,9 @@ void study_folder_name(const char *text, char *out, size_t out_size)
 		snprintf(out + n, 18, "-%08" PRIx64, hash_text(HASH_START, text) & 0xffffffff);
 }
 
-const char *study_for_model(const char *text, const char *model)
+/* What "MODEL:text" says to a model: the text, or NULL when it is another model's. Without "MODEL:"
+ * in front it is for all. */
+static const char *for_model(const char *text, const char *model)
 {
 	size_t n = strcspn(text, ":=");
 
@@ -286,7 +288,7 @@ static void inspect(struct study_plan *p, size_t index)
 
 	x->why = row->why;
 	for (size_t i = 0; i < p->options->overrides.n; i++) {
-		const char *text = study_for_model(p->options->overrides.v[i], x->model);
+		const char *text = for_model(p->options->overrides.v[i], x->model);
 
 		if (text)
 			str_list_add(&x->overrides, xstrdup(text));
@@ -304,7 +306,7 @@ static void inspect(struct study_plan *p, size_t index)
 		str_list_add(&x->overrides, xstrdup(text));
 	}
 	for (size_t i = 0; rc == 0 && i < p->options->scales.n; i++) {
-		const char *text = study_for_model(p->options->scales.v[i], x->model);
+		const char *text = for_model(p->options->scales.v[i], x->model);
 
 		if (text)
 			rc = scale(p, x, text, &x->why);

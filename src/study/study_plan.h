@@ -82,10 +82,6 @@ void study_argv_free(char **argv);
 /* The vector as a shell would need it typed, for people. */
 void study_argv_text(char *const *argv, struct buf *out);
 
-/* What "MODEL:text" says to a model: the text, or NULL when it is another model's. Without "MODEL:"
- * in front it is for all. */
-const char *study_for_model(const char *text, const char *model);
-
 /* A text as the name of one folder: letters, digits and "._+-=", others become '_'; what was
  * changed or cut gets a hash, so that different texts keep different names. */
 void study_folder_name(const char *text, char *out, size_t out_size);

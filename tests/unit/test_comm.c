@@ -39,7 +39,7 @@ static void everyone_waits_for_everyone(void **state)
 {
 	struct stop_flag stop = {0};
 	struct comm comms[RANKS];
-	struct comm_group *g = comm_local_create(comms, RANKS, &stop);
+	struct comm_group *g = comm_create(comms, RANKS, NULL, COMM_RANKS, &stop);
 	_Atomic uint32_t arrived = 0;
 	struct rank_arg arg[RANKS];
 	pthread_t t[RANKS];
@@ -61,7 +61,7 @@ static void a_stop_releases_all(void **state)
 {
 	struct stop_flag stop = {0};
 	struct comm comms[RANKS];
-	struct comm_group *g = comm_local_create(comms, RANKS, &stop);
+	struct comm_group *g = comm_create(comms, RANKS, NULL, COMM_RANKS, &stop);
 	_Atomic uint32_t arrived = 0;
 	struct rank_arg arg[RANKS];
 	pthread_t t[RANKS];
@@ -110,7 +110,7 @@ static void rank_0_says_when(void **state)
 	struct comm comms[RANKS];
 	struct rank_arg arg[RANKS] = {0};
 	struct stop_flag stop = {0};
-	struct comm_group *g = comm_local_create(comms, RANKS, &stop);
+	struct comm_group *g = comm_create(comms, RANKS, NULL, COMM_RANKS, &stop);
 	pthread_t t[RANKS];
 	bool due;
 
@@ -124,7 +124,7 @@ static void rank_0_says_when(void **state)
 		assert_int_equal(arg[r].early, 0);
 	}
 	comm_local_destroy(g);
-	g = comm_local_create(comms, 1, &stop);
+	g = comm_create(comms, 1, NULL, COMM_RANKS, &stop);
 	assert_int_equal(comm_barrier_until(&comms[0], 1, &due), 0);
 	assert_true(due);
 	assert_int_equal(comm_barrier_until(&comms[0], INT64_MAX, &due), 0);
@@ -157,7 +157,7 @@ static void the_last_to_arrive_decides(void **state)
 	struct comm comms[RANKS];
 	struct rank_arg arg[RANKS] = {0};
 	struct stop_flag stop = {0};
-	struct comm_group *g = comm_local_create(comms, RANKS, &stop);
+	struct comm_group *g = comm_create(comms, RANKS, NULL, COMM_RANKS, &stop);
 	pthread_t t[RANKS];
 
 	(void)state;
