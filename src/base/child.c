@@ -68,7 +68,7 @@ int child_start(struct child *c, const char *const *argv, const char *log, struc
 	if (log) {
 		log_fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 		if (log_fd < 0)
-			rc = err_sys(e, errno, "opening the log '%s'", log);
+			rc = err_sys(e, errno, "cannot open the log '%s'", log);
 	}
 	if (rc == 0) {
 		c->pid = fork();

@@ -18,7 +18,7 @@ static void print_outcome(const struct result *r)
 	double s = (double)r->generation.wall_ns / 1e9;
 	char bytes[32], rate[32], took[32];
 
-	printf("%llu files written (%s, %s/s), %llu were already there, in %s: '%s'\n",
+	printf("%llu files written (%s, %s/s), %llu already existed, in %s: '%s'\n",
 	       (unsigned long long)r->generation.files,
 	       str_bytes((double)r->generation.bytes, bytes, sizeof(bytes)),
 	       str_bytes(s > 0 ? (double)r->generation.bytes / s : 0, rate, sizeof(rate)),

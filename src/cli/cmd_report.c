@@ -40,8 +40,7 @@ static int parse_range(const char *option, const char *text, uint64_t least, uin
 	    *first < least || *last < *first || *last > most)
 		return err_set(
 			e, ERR_USAGE,
-			"report: --%s=%s is neither a number from %llu on nor two of them as "
-			"FIRST-LAST",
+			"--%s: '%s' is neither a number of at least %llu nor a range FIRST-LAST",
 			option, text, (unsigned long long)least);
 	return 0;
 }
@@ -105,8 +104,7 @@ static int load_traces(struct page_trace *t, const struct run_record *r, size_t 
 	size_t drawn = 0, more = 0;
 
 	if (a->traces.n && n != 1)
-		return err_set(e, ERR_USAGE,
-			       "report: --trace belongs to one RESULT, and these are %zu", n);
+		return err_set(e, ERR_USAGE, "--trace needs exactly one RESULT, not %zu", n);
 	for (size_t i = 0; i < n; i++) {
 		struct err why = {0};
 		struct str_list files = {0};
@@ -122,7 +120,7 @@ static int load_traces(struct page_trace *t, const struct run_record *r, size_t 
 				*e = why;
 				return why.code;
 			}
-			fprintf(stderr, "stoker: %s; its timeline is left out\n", why.text);
+			fprintf(stderr, "stoker: %s; the timeline is left out\n", why.text);
 			snprintf(t[i].note, sizeof(t[i].note), "%s", why.text);
 		} else if (t[i].view.note[0]) {
 			say_note(t[i].view.note);
@@ -131,14 +129,13 @@ static int load_traces(struct page_trace *t, const struct run_record *r, size_t 
 	}
 	if (more)
 		fprintf(stderr,
-			"stoker: only %d timelines are drawn, and %zu more of these runs %s a "
-			"trace; name one run for its own\n",
+			"stoker: only %d timelines are drawn, but %zu more of these runs %s a "
+			"trace; name a single run to see its timeline\n",
 			TIMELINES_MAX, more, more == 1 ? "has" : "have");
 	if (asks(a) && drawn == 0)
-		return err_set(
-			e, ERR_USAGE,
-			"report: no run here has a trace; a run with run.trace=chrome leaves "
-			"one, or --trace names it");
+		return err_set(e, ERR_USAGE,
+			       "none of these runs has a trace; run.trace=chrome records one, and "
+			       "--trace names a file");
 	return 0;
 }
 

@@ -49,7 +49,7 @@ static int show_outcome(const struct cli_args *a, const struct workload *w, cons
 
 	if (!r->trained && !r->checkpointed) {
 		if (r->generated)
-			printf("%llu files written, %llu already there, in '%s'\n",
+			printf("%llu files written, %llu already existed, in '%s'\n",
 			       (unsigned long long)r->generation.files,
 			       (unsigned long long)r->generation.skipped, r->dataset->folder);
 		return 0;

@@ -51,7 +51,7 @@ static void print_workloads(void)
 		if (rc < 0)
 			printf("%-28s (%s)\n", *name, e.text);
 		else
-			printf("%-28s %s %s, %lld files x %lld samples, %lld a batch\n", *name,
+			printf("%-28s %s %s, %lld files x %lld samples, batch %lld\n", *name,
 			       w.reader.data_loader, w.dataset.format,
 			       (long long)w.dataset.num_files_train,
 			       (long long)w.dataset.num_samples_per_file,
@@ -59,7 +59,7 @@ static void print_workloads(void)
 		workload_release(&w);
 		req.inspect = false;
 		if (rc == 0 && workload_load(&w, &req, &e) < 0)
-			print_row(4, "CANNOT RUN as it is:", 25, e.text);
+			print_row(4, "CANNOT RUN:", 25, e.text);
 		workload_release(&w);
 	}
 }
@@ -134,7 +134,7 @@ static void print_options(const char *prefix, const struct opt *rows, size_t n)
 
 static void print_stores(void)
 {
-	puts("storage.store is one of these, or shims and one of these joined by '+': "
+	puts("storage.store is one of these; shims are put before a store with '+': "
 	     "throttle+posix\n");
 	for (size_t i = 0; store_table[i]; i++) {
 		const struct store_ops *s = store_table[i];
@@ -212,7 +212,7 @@ static void print_system(const char *folder)
 	printf("%-32s %s\n", "host", h.hostname);
 	for (size_t i = 0; i < s.pairs; i++)
 		print_row(0, s.pair[i].key, 33, s.pair[i].value);
-	printf("%-32s %.1f\n", "processors this may use", h.usable_cpus);
+	printf("%-32s %.1f\n", "processors available", h.usable_cpus);
 	system_facts_release(&s);
 	host_facts_release(&h);
 }

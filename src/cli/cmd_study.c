@@ -45,7 +45,7 @@ static int take_override(struct str_list *list, const char *word, struct err *e)
 	if (rc == 0 && one.n == 1)
 		str_list_add(list, xstrdup(word));
 	else if (rc == 0)
-		rc = err_set(e, ERR_USAGE, "'%s' is not one override (key=value)", word);
+		rc = err_set(e, ERR_USAGE, "'%s' is not a single override (key=value)", word);
 	str_list_release(&one);
 	return rc;
 }
@@ -94,7 +94,7 @@ static int parse(const struct command *c, struct study_args *a, int argc, char *
 	for (int i = 0; rc == 0 && i < 2; i++)
 		if (strpbrk(i ? a->o.results : a->o.scratch, "\n"))
 			rc = err_set(e, ERR_USAGE,
-				     "%s: the name of the folder cannot hold a line break",
+				     "%s: the name of the folder cannot contain a line break",
 				     i ? "--results" : "--scratch");
 	return rc;
 }
@@ -205,9 +205,9 @@ static int refuse_launcher(struct err *e)
 	if (l.processes > 1)
 		snprintf(count, sizeof(count), " in %lld processes", (long long)l.processes);
 	return err_set(e, ERR_USAGE,
-		       "study: it was started%s under %s; run it once, without a launcher: the "
+		       "'study run' was started%s under %s; run it once, without a launcher: a "
 		       "study starts the processes of each run itself (--launcher mpirun or srun). "
-		       "If no launcher is at work, unset %s",
+		       "If there is no launcher, unset %s",
 		       count, l.name, l.mark);
 }
 
@@ -237,7 +237,7 @@ static int run(struct study_plan *p, const struct study_args *a, struct err *e)
 	if (rc == 0 && failed) {
 		AUTO_FREE char *file = state_path(p);
 
-		rc = err_set(e, -EIO, "%zu of %zu rows failed; their reasons are in '%s'", failed,
+		rc = err_set(e, -EIO, "%zu of %zu rows failed; the reasons are in '%s'", failed,
 			     p->design.rows, file);
 	}
 	return rc;
@@ -293,7 +293,7 @@ static int planned(const struct command *c, int argc, char **argv,
 
 		if (n <= 0)
 			rc = err_sys(&e, errno,
-				     "finding the path of this program (/proc/self/exe)");
+				     "cannot find the path of this program (/proc/self/exe)");
 		program[n > 0 ? n : 0] = '\0';
 		a.o.program = program;
 	}

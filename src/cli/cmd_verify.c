@@ -141,7 +141,7 @@ static int take_folder(struct cli_args *a, struct str_list *keys, struct err *e)
 	if (a->workload && strchr(a->workload, '/') && !file_exists(a->workload) &&
 	    !file_is_dir(a->workload))
 		return err_set(e, ERR_USAGE,
-			       "'%s' does not exist: give the dataset's folder, or a workload",
+			       "'%s' does not exist: name the dataset's folder, or a workload",
 			       a->workload);
 	if (!a->workload || !file_is_dir(a->workload))
 		return 0;

@@ -22,20 +22,19 @@ static int settle_ranks(struct cli_args *a, uint32_t processes, uint32_t *each, 
 
 	if (per == 0 && a->ranks_given) {
 		if (a->ranks % processes)
-			return err_set(e, ERR_USAGE,
-				       "-n %lld: %u processes were started, and each is to have "
-				       "the same number of ranks (or give "
-				       "--accelerators-per-process)",
-				       (long long)a->ranks, processes);
+			return err_set(
+				e, ERR_USAGE,
+				"-n %lld: each of the %u processes must have the same number of "
+				"ranks; use a multiple, or --accelerators-per-process",
+				(long long)a->ranks, processes);
 		per = a->ranks / processes;
 	}
 	per = per ? per : 1;
 	if (a->ranks_given && a->ranks != per * processes)
-		return err_set(e, ERR_USAGE,
-			       "-n %lld and --accelerators-per-process %lld contradict each other "
-			       "with %u process%s",
-			       (long long)a->ranks, (long long)per, processes,
-			       processes == 1 ? "" : "es");
+		return err_set(
+			e, ERR_USAGE,
+			"-n %lld does not match --accelerators-per-process %lld with %u process%s",
+			(long long)a->ranks, (long long)per, processes, processes == 1 ? "" : "es");
 	if (per * processes > UINT32_MAX / 2)
 		return err_set(e, ERR_USAGE, "%lld ranks are too many",
 			       (long long)(per * processes));
@@ -120,7 +119,7 @@ int job_settle(struct job *j, struct workload *w, bool folder, struct err *e)
 	if (!j->net)
 		return 0;
 	if (w->run_dir && strlen(w->run_dir) >= sizeof(dir))
-		rc = err_set(e, -ENAMETOOLONG, "'%.64s...' is too long a path", w->run_dir);
+		rc = err_set(e, -ENAMETOOLONG, "the path '%.64s...' is too long", w->run_dir);
 	else if (w->run_dir)
 		memcpy(dir, w->run_dir, strlen(w->run_dir) + 1);
 	rc = comm_agree(&j->comm, rc, e);
@@ -130,8 +129,8 @@ int job_settle(struct job *j, struct workload *w, bool folder, struct err *e)
 		rc = comm_broadcast(&j->comm, 0, &first, sizeof(first));
 	if (rc == 0 && first != mine)
 		rc = err_set(e, ERR_USAGE,
-			     "the workload is not the same as on host '%s': the same file and "
-			     "environment are needed everywhere",
+			     "the workload differs from that on host '%s': all hosts need the same "
+			     "file and environment",
 			     net_process(j->net, 0)->host);
 	rc = comm_agree(&j->comm, rc, e);
 	if (rc == 0 && w->run_dir) {

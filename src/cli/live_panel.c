@@ -185,7 +185,7 @@ static void phase_words(const struct run_progress *p, char *text, size_t n, char
 			 p->epochs, here, of);
 		snprintf(brief, brief_n, "ckpt %u/%u %llu/%llu", p->epoch, p->epochs, here, of);
 	} else if (p->training) {
-		snprintf(text, n, "%s, epoch %u/%u, step %llu/%llu (in all %llu/%llu)", word,
+		snprintf(text, n, "%s, epoch %u/%u, step %llu/%llu (total %llu/%llu)", word,
 			 p->epoch, p->epochs, here, of, done, total);
 		snprintf(brief, brief_n, "train %u/%u %llu/%llu", p->epoch, p->epochs, here, of);
 	} else if (p->ranks) {
@@ -247,7 +247,7 @@ static void add_au(struct panel *q)
 	percent(q->f->au_recent, last, sizeof(last));
 	if (q->style->target > 0)
 		snprintf(target, sizeof(target), "  (target %g %%)", q->style->target);
-	snprintf(text, sizeof(text), "%s so far, lately %s%s", now, last, target);
+	snprintf(text, sizeof(text), "%s so far, recently %s%s", now, last, target);
 	snprintf(brief, sizeof(brief), "%s, lately %s", now, last);
 	const char *wording[] = {text, brief, now};
 
@@ -262,9 +262,9 @@ static void add_throughput(struct panel *q)
 	count(q->f->samples_recent, s2, sizeof(s2));
 	rate(q->f->bytes_rate, b, sizeof(b));
 	rate(q->f->bytes_recent, b2, sizeof(b2));
-	snprintf(text, sizeof(text), "%s samples/s, %s so far; lately %s samples/s, %s", s, b, s2,
+	snprintf(text, sizeof(text), "%s samples/s, %s so far; recently %s samples/s, %s", s, b, s2,
 		 b2);
-	snprintf(middle, sizeof(middle), "%s samples/s, %s; lately %s", s, b, b2);
+	snprintf(middle, sizeof(middle), "%s samples/s, %s; recently %s", s, b, b2);
 	snprintf(brief, sizeof(brief), "%s/s, %s", s, b);
 	const char *wording[] = {text, middle, brief, b};
 
@@ -280,7 +280,8 @@ static void add_wait(struct panel *q)
 
 	percent(q->f->wait, now, sizeof(now));
 	percent(q->f->wait_recent, last, sizeof(last));
-	snprintf(text, sizeof(text), "%s of training waits for batches, lately %s", now, last);
+	snprintf(text, sizeof(text),
+		 "%s of the training time is spent waiting for batches, recently %s", now, last);
 	snprintf(brief, sizeof(brief), "%s, lately %s", now, last);
 	const char *wording[] = {text, brief, now};
 
@@ -295,11 +296,11 @@ static void add_device(struct panel *q)
 	rate(f->device_read, in, sizeof(in));
 	rate(f->device_write, out, sizeof(out));
 	if (f->device == DEVICE_DISK) {
-		snprintf(text, sizeof(text), "%s: reads %s, writes %s (the whole disk)",
-			 f->device_name, in, out);
+		snprintf(text, sizeof(text), "%s: reads %s, writes %s (whole disk)", f->device_name,
+			 in, out);
 		snprintf(brief, sizeof(brief), "%s: %s, %s", f->device_name, in, out);
 	} else if (f->device == DEVICE_CALLS) {
-		snprintf(text, sizeof(text), "not known; read calls returned %s", in);
+		snprintf(text, sizeof(text), "unknown; read calls returned %s", in);
 		snprintf(brief, sizeof(brief), "asked %s", in);
 	} else {
 		snprintf(text, sizeof(text), "not sampled");
@@ -325,8 +326,9 @@ static void add_slowest(struct panel *q)
 		snprintf(brief, sizeof(brief), "rank %u, %s", f->slow_rank, s);
 	} else {
 		str_seconds(f->slow_behind_s, s, sizeof(s));
-		snprintf(text, sizeof(text), "rank %u, %s behind the mean of ranks; it waits %s",
-			 f->slow_rank, s, share);
+		snprintf(text, sizeof(text),
+			 "rank %u, %s slower than the mean rank; %s spent waiting", f->slow_rank, s,
+			 share);
 		snprintf(brief, sizeof(brief), "rank %u, +%s, waits %s", f->slow_rank, s, share);
 	}
 	snprintf(tiny, sizeof(tiny), "rank %u", f->slow_rank);

@@ -59,7 +59,7 @@ static const struct command *find(const char *name)
 static int finish(int status)
 {
 	if (fflush(stdout) != 0 || ferror(stdout)) {
-		fprintf(stderr, "stoker: the output could not be written in full\n");
+		fprintf(stderr, "stoker: the output could not be written completely\n");
 		return status ? status : 1;
 	}
 	return status;

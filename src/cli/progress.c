@@ -71,8 +71,7 @@ static int open_stream(struct progress_stream *s, const char *path, struct err *
 		return 0;
 	if (errno == ENXIO)
 		return err_set(e, -ENXIO,
-			       "--progress-file: nobody reads from '%s': start its reader first",
-			       path);
+			       "--progress-file: '%s' has no reader: start the reader first", path);
 	return err_sys(e, errno, "--progress-file: cannot open '%s'", path);
 }
 
@@ -208,8 +207,9 @@ static void stream_put(struct progress_stream *s, const struct buf *line, int pa
 		s->dropped++;
 	} else {
 		if (s->own)
-			log_warning("the stream of progress is not continued: %s",
-				    n < 0 ? strerror(errno) : "it took only part of a line");
+			log_warning("the progress stream was ended: %s",
+				    n < 0 ? strerror(errno)
+					  : "only a part of a line could be written");
 		stream_close(s);
 	}
 }

@@ -58,9 +58,9 @@ static int check_match(const struct launcher *l, const char *library, int proces
 	if (l->processes == processes || (l->processes == 0 && processes > 1))
 		return 0;
 	return err_set(e, ERR_USAGE,
-		       "%s started %lld processes, but the MPI library (%s) sees %d: launcher and "
-		       "library do not match (use the library's own launcher, or name the "
-		       "launcher's library with STOKER_MPI=openmpi or mpich)",
+		       "%s started %lld processes, but the MPI library (%s) found %d: the launcher "
+		       "and the library do not match (use the library's own launcher, or set "
+		       "STOKER_MPI=openmpi or mpich to the launcher's library)",
 		       l->name, (long long)l->processes, library, processes);
 }
 
@@ -201,15 +201,15 @@ int launch(const struct launcher *l, struct launch *out, int *status, struct err
 
 	if (!l->library)
 		return err_set(e, ERR_USAGE,
-			       "%s started %lld processes without a way for them to find each "
-			       "other: use srun --mpi=pmix (Open MPI) or --mpi=pmi2 (MPICH)",
+			       "%s started %lld processes that cannot find each other: use srun "
+			       "--mpi=pmix (Open MPI) or --mpi=pmi2 (MPICH)",
 			       l->name, (long long)l->processes);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0)
-		return err_sys(e, errno, "cannot make a pair of sockets");
+		return err_sys(e, errno, "cannot create a socket pair");
 	fflush(NULL);
 	child = fork();
 	if (child < 0)
-		return err_sys(e, errno, "cannot make a process");
+		return err_sys(e, errno, "cannot create a process");
 	if (child == 0) {
 		close(fd[0]);
 		return child_part(fd[1], out, e);

@@ -99,7 +99,8 @@ static void print_when(const struct workload *w)
 		printf("nothing is trained: %" PRId64 " written, %" PRId64 " read back\n",
 		       writes > 0 ? writes : 0, reads > 0 ? reads : 0);
 	else if (w->checkpoint.seconds_between_checkpoints > 0)
-		printf("after the first step to end %g s after the one before began, or training\n",
+		printf("after the first step that ends at least %g s after the last checkpoint, or "
+		       "training, began\n",
 		       w->checkpoint.seconds_between_checkpoints);
 	else if (steps > 0)
 		printf("after every %" PRId64 " steps of an epoch\n", steps);

@@ -52,24 +52,24 @@ int mpi_load(const char *library, const char *launcher, const struct mpi_module 
 	void *handle;
 
 	if (!path)
-		return err_set(e, ERR_ABSENT,
-			       "%s started this process, and this installation has no module for "
-			       "its MPI library (stoker_mpi_%s.so beside the program or in "
-			       "../lib/stoker): build with that library's mpicc installed, or use "
-			       "another launcher",
-			       launcher, library);
+		return err_set(
+			e, ERR_ABSENT,
+			"this process was started by %s, but there is no module for its MPI "
+			"library (stoker_mpi_%s.so next to the program or in ../lib/stoker): build "
+			"with mpicc of that library installed, or use another launcher",
+			launcher, library);
 	/* its own plugins look for the library's symbols */
 	handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 	if (!handle)
 		return err_set(e, ERR_ABSENT,
-			       "%s started this process, and the module for its MPI library does "
-			       "not load: %s",
+			       "this process was started by %s, but the module for its MPI library "
+			       "cannot be loaded: %s",
 			       launcher, dlerror());
 	m = dlsym(handle, MPI_MODULE_SYMBOL);
 	if (!m || m->abi != MPI_MODULE_ABI)
 		return err_set(e, ERR_ABSENT,
-			       "'%s' is not a module of this version of the program: build and "
-			       "install both together",
+			       "'%s' belongs to another version of the program: build and install "
+			       "both together",
 			       path);
 	*out = m;
 	return 0;

@@ -355,7 +355,7 @@ static bool drain(struct net *n, struct net_peer *p, const char **how)
 			continue;
 		if (!p->in_body) {
 			if (!begin_body(p)) {
-				*how = "sent what this program cannot take";
+				*how = "sent an invalid message";
 				return false;
 			}
 		} else {
@@ -377,7 +377,7 @@ static void watch(struct net *n, int64_t now)
 	char how[96];
 
 	n->round_ns = now;
-	snprintf(how, sizeof(how), "has not been heard from for %d s", NET_SILENCE_S);
+	snprintf(how, sizeof(how), "has not answered for %d s", NET_SILENCE_S);
 	for (uint32_t i = 0; i < n->peers; i++) {
 		struct net_peer *p = &n->peer[i];
 
@@ -503,7 +503,7 @@ int net_exchange(struct net *n, unsigned channel, const void *mine, size_t bytes
 	if (rc < 0) {
 		struct err e;
 
-		err_set(&e, rc, "the processes of the run do not make the same exchanges");
+		err_set(&e, rc, "internal error: the processes of the run are out of step");
 		net_stop(n, NET_CAUSE_ERROR, &e);
 		return ERR_CANCELED;
 	}
@@ -539,7 +539,7 @@ int net_collect(struct net *n, const void *mine, size_t bytes, int patience_s, s
 		if (net_send(n, &n->peer[0], NET_RESULT, 0, mine, bytes) < 0)
 			return err_set(e, -EPIPE,
 				       "the results could not be sent to process 0 on host '%s': "
-				       "it is gone",
+				       "its connection is closed",
 				       n->table[0].host);
 		return 0;
 	}

@@ -119,7 +119,8 @@ static int listen_tcp(struct net_invitation *inv, struct err *e)
 
 		if (fd >= 0)
 			close(fd);
-		return err_sys(e, errnum, "cannot listen for the other processes of the run");
+		return err_sys(e, errnum,
+			       "cannot open a TCP port for the other processes of the run");
 	}
 	getsockname(fd, (struct sockaddr *)&six, &n);
 	/* the port lies at the same place for both families */
@@ -140,7 +141,7 @@ int net_listen(struct net_listener **out, struct net_invitation *inv, struct err
 	describe_self(&self);
 	memcpy(inv->host, self.host, sizeof(inv->host));
 	if (getrandom(inv->secret, sizeof(inv->secret), 0) != (ssize_t)sizeof(inv->secret))
-		return err_sys(e, errno, "no random numbers for a secret");
+		return err_sys(e, errno, "cannot get random numbers for the secret of the run");
 	list_addresses(inv);
 	fd = listen_tcp(inv, e);
 	if (fd < 0)
@@ -282,22 +283,22 @@ static int receive_guest(struct net *n, const struct net_invitation *inv, int fd
 	hello.self.boot[sizeof(hello.self.boot) - 1] = '\0';
 	hello.version[sizeof(hello.version) - 1] = '\0';
 	if (h.process == 0 || h.process >= n->processes || n->peer[h.process].fd >= 0)
-		return err_set(e, -EPROTO,
-			       "two processes of the run (one on host '%s') say that "
-			       "they are number %u",
-			       hello.self.host, h.process);
+		return err_set(
+			e, -EPROTO,
+			"two processes of the run (one on host '%s') have the same number, %u",
+			hello.self.host, h.process);
 	if (strcmp(hello.version, inv->version) != 0)
 		return err_set(e, ERR_USAGE,
-			       "host '%s' runs version %s of this program and host '%s' version "
-			       "%s: install the same one on all",
+			       "host '%s' has version %s of this program and host '%s' has version "
+			       "%s: install the same version on all hosts",
 			       hello.self.host, hello.version, inv->host, inv->version);
 	if (hello.ranks_each != n->ranks_each || hello.processes != n->processes)
-		return err_set(
-			e, ERR_USAGE,
-			"process %u on host '%s' has %u ranks and sees %u processes, process "
-			"0 on host '%s' %u and %u: start all with the same arguments",
-			h.process, hello.self.host, hello.ranks_each, hello.processes, inv->host,
-			n->ranks_each, n->processes);
+		return err_set(e, ERR_USAGE,
+			       "process %u on host '%s' has %u ranks out of %u processes, but "
+			       "process 0 on host '%s' has %u ranks out of %u processes: start all "
+			       "of them with the same arguments",
+			       h.process, hello.self.host, hello.ranks_each, hello.processes,
+			       inv->host, n->ranks_each, n->processes);
 	memcpy(mine.secret, inv->secret, sizeof(mine.secret));
 	if (send_fd(fd, 0, NET_HELLO, &mine, sizeof(mine)) < 0)
 		return 1;
@@ -346,8 +347,8 @@ static int receive_all(struct net *n, const struct net_invitation *inv, struct n
 		if (left <= 0)
 			return err_set(
 				e, -ETIMEDOUT,
-				"only %u of %u processes of the run connected to process 0 "
-				"on host '%s' within %d s: is TCP between the hosts blocked?",
+				"only %u of %u processes connected to process 0 on host '%s' "
+				"within %d s: check whether TCP between the hosts is blocked",
 				come, n->processes, inv->host, GATHER_S);
 		if (poll(p, 2, (int)(left / 1000000) + 1) <= 0)
 			continue;
@@ -369,7 +370,8 @@ static int receive_all(struct net *n, const struct net_invitation *inv, struct n
 	for (uint32_t p = 1; p < n->processes; p++)
 		if (send_fd(n->peer[p].fd, 0, NET_WELCOME, n->table,
 			    n->processes * sizeof(*n->table)) < 0)
-			return err_set(e, -EPIPE, "process %u on host '%s' went away at the start",
+			return err_set(e, -EPIPE,
+				       "process %u on host '%s' closed its connection at the start",
 				       p, n->table[p].host);
 	return 0;
 }
@@ -481,7 +483,7 @@ static int join(struct net *n, const struct net_invitation *inv, struct err *e)
 			return 0;
 		}
 	}
-	return err_set(e, rc, "process 0 on host '%s' gave up the run before it began", inv->host);
+	return err_set(e, rc, "process 0 on host '%s' ended the run before it began", inv->host);
 }
 
 int net_open(struct net **out, const struct net_invitation *inv, struct net_listener *l,
@@ -508,7 +510,7 @@ int net_open(struct net **out, const struct net_invitation *inv, struct net_list
 		pthread_mutex_init(&n->peer[i].send_lock, NULL);
 	}
 	if (n->wake_fd < 0)
-		rc = err_sys(e, errno, "cannot make an event counter");
+		rc = err_sys(e, errno, "cannot create an event counter");
 	else
 		rc = process == 0 ? receive_all(n, inv, l, e) : join(n, inv, e);
 	net_listener_close(l);

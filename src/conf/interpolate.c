@@ -142,7 +142,7 @@ static int reference(struct resolver *r, const struct place *at, const char *pat
 	int rc;
 
 	if (*path == '\0')
-		return fail(r, at, "'${}' names no key");
+		return fail(r, at, "'${}' does not name a key");
 	rc = find_target(r, at, path, &target);
 	if (rc < 0)
 		return rc;
@@ -235,13 +235,14 @@ static int now(struct resolver *r, const struct place *at, const char *format, s
 	struct tm tm;
 
 	if (!localtime_r(&seconds, &tm))
-		return fail(r, at, "the time of the start cannot be shown as a date");
+		return fail(r, at, "the start time cannot be formatted as a date");
 	text[0] = '\0';
 	/* the compiler cannot check a format that the user wrote; strftime bounds its output */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	if (*format && strftime(text, sizeof(text), format, &tm) == 0)
-		return fail(r, at, "the time format '%.100s' gives no text or more than %zu bytes",
+		return fail(r, at,
+			    "the time format '%.100s' produces no text or more than %zu bytes",
 			    format, sizeof(text) - 1);
 #pragma GCC diagnostic pop
 	*out = node_new_str(text, node_at(at)->mark);
@@ -295,7 +296,7 @@ static int append_value(struct resolver *r, const struct place *at, const struct
 	char number[NODE_FLOAT_TEXT_MAX];
 
 	if (v->kind == NODE_LIST || v->kind == NODE_MAP)
-		return fail(r, at, "an interpolation inside other text gives %s, text is needed",
+		return fail(r, at, "an interpolation inside other text must give text, not %s",
 			    node_kind_name(v->kind));
 	if (v->kind == NODE_STR)
 		buf_puts(out, v->s);
@@ -309,7 +310,7 @@ static int append_value(struct resolver *r, const struct place *at, const struct
 		buf_puts(out, node_float_text(v->f, number, sizeof(number)));
 	r->bytes += out->len;
 	if (r->bytes > BYTES_MAX)
-		return fail(r, at, "interpolation gives more than %zu MiB of text",
+		return fail(r, at, "interpolation produces more than %zu MiB of text",
 			    BYTES_MAX >> 20);
 	return 0;
 }
@@ -424,11 +425,10 @@ static int resolve_string(struct resolver *r, const struct place *at)
 		return 0;
 	for (int i = 0; i < r->depth; i++) {
 		if (r->active[i] == n)
-			return fail(r, at, "the interpolation '%.200s' leads back to itself", n->s);
+			return fail(r, at, "the interpolation '%.200s' refers to itself", n->s);
 	}
 	if (r->depth == ACTIVE_MAX)
-		return fail(r, at, "interpolations refer to each other over more than %d steps",
-			    ACTIVE_MAX);
+		return fail(r, at, "a chain of interpolations has more than %d steps", ACTIVE_MAX);
 	r->active[r->depth++] = n;
 	rc = resolve_value(r, at);
 	r->depth--;

@@ -142,7 +142,8 @@ static int to_i64(const struct opt *row, const struct node *v, int64_t *out, str
 	node_quote(v, q, sizeof(q));
 	if (v->kind == NODE_STR && v->quoted && yaml_plain_kind(v->s) == NODE_INT)
 		return node_refuse(v, row->key, e,
-				   "%s is text, a whole number is needed: remove the quotes", q);
+				   "%s is text, but a whole number is needed: remove the quotes",
+				   q);
 	if (v->kind != NODE_INT && (v->kind != NODE_FLOAT || v->f != floor(v->f) || isinf(v->f)))
 		return node_refuse(v, row->key, e, "%s is not a whole number", q);
 	/* the sentence of the range says more than that 64 bits are too few */
@@ -150,7 +151,7 @@ static int to_i64(const struct opt *row, const struct node *v, int64_t *out, str
 	if (rc != 0)
 		return rc;
 	if (v->kind == NODE_FLOAT && (v->f < -0x1p63 || v->f >= 0x1p63))
-		return node_refuse(v, row->key, e, "%s does not fit a whole number of 64 bits", q);
+		return node_refuse(v, row->key, e, "%s does not fit into a 64-bit integer", q);
 	*out = v->kind == NODE_INT ? v->i : (int64_t)v->f;
 	return 0;
 }
@@ -165,7 +166,7 @@ static int to_f64(const struct opt *row, const struct node *v, double *out, stru
 	if (v->kind == NODE_STR && v->quoted &&
 	    (yaml_plain_kind(v->s) == NODE_INT || yaml_plain_kind(v->s) == NODE_FLOAT))
 		return node_refuse(v, row->key, e,
-				   "%s is text, a number is needed: remove the quotes", q);
+				   "%s is text, but a number is needed: remove the quotes", q);
 	if (v->kind != NODE_INT && v->kind != NODE_FLOAT)
 		return node_refuse(v, row->key, e, "%s is not a number", q);
 	if (isnan(v->f) || (isinf(v->f) && !inf_ok))
@@ -284,7 +285,7 @@ static int to_str_list(const struct opt *row, const struct node *v, struct str_l
 		if (!text) {
 			str_list_release(&list);
 			return node_refuse(item[list.n], row->key, e,
-					   "an item is %s, every item has to be text",
+					   "an item is %s, but every item must be text",
 					   node_kind_name(item[list.n]->kind));
 		}
 		list.v[list.n] = xstrdup(text);

@@ -273,7 +273,7 @@ static void skip_space(struct override_text *t)
 static int count_node(struct override_text *t)
 {
 	if (++t->nodes > NODE_COUNT_MAX)
-		return override_fail(t, "the value holds more than %d items", NODE_COUNT_MAX);
+		return override_fail(t, "the value has more than %d items", NODE_COUNT_MAX);
 	return 0;
 }
 
@@ -461,12 +461,12 @@ static int read_map_key(struct override_text *t, struct word *w)
 	int rc;
 
 	if (*t->at == '\'' || *t->at == '"')
-		return override_fail(t, "a key is written without quotes");
+		return override_fail(t, "a key must be written without quotes");
 	rc = read_word(t, false, w);
 	if (rc != 0)
 		return rc;
 	if (w->keep && strstr(w->text.data, "${"))
-		return override_fail(t, "a key cannot hold '${'");
+		return override_fail(t, "a key cannot contain '${'");
 	if (*t->at != ':')
 		return override_fail(t, "'key: value' is expected in a map");
 	if (w->keep == 0)
@@ -484,7 +484,7 @@ static int read_pair(struct override_text *t, int depth, struct node *map)
 	int rc = read_map_key(t, &key);
 
 	if (rc == 0 && map->n >= KEYS_MAX)
-		rc = override_fail(t, "a map holds more than %d keys", KEYS_MAX);
+		rc = override_fail(t, "a map has more than %d keys", KEYS_MAX);
 	if (rc == 0)
 		rc = read_element(t, depth + 1, &v);
 	if (v)
@@ -535,18 +535,16 @@ static int read_function(struct override_text *t, int depth, const char *name, s
 
 	for (size_t i = 0; i < sizeof(sweeps) / sizeof(sweeps[0]); i++) {
 		if (strcmp(name, sweeps[i]) == 0)
-			return override_fail(
-				t,
-				"%s() describes several runs (a sweep): a run takes one "
-				"value, a list is written [a,b]",
-				name);
+			return override_fail(t,
+					     "%s() describes several runs (a sweep), but a run "
+					     "takes one value; a list is written [a,b]",
+					     name);
 	}
 	if (!override_is_cast(name))
-		return override_fail(
-			t,
-			"the function '%s' is unknown (int, float, str, bool): text with "
-			"parentheses needs quotes",
-			name);
+		return override_fail(t,
+				     "unknown function '%s' (int, float, str and bool are known): "
+				     "text with parentheses needs quotes",
+				     name);
 	t->at = strchr(t->at, '(') + 1;
 	skip_space(t);
 	rc = read_element(t, depth + 1, out);
@@ -667,7 +665,7 @@ static int read_key(struct override_text *t, char **out)
 				t, "a key such as workload.reader.batch_size is expected");
 		if (n == 0)
 			return override_fail(t, "a part of the key is missing or starts with a "
-						"character that no key has");
+						"character that is not allowed in keys");
 		if (++parts > NODE_DEPTH_MAX)
 			return override_fail(t, "the key has more than %d parts", NODE_DEPTH_MAX);
 		t->at += n;

@@ -48,7 +48,7 @@ static const char *hint(const struct override *o, const struct node *map, const 
 	if (near)
 		snprintf(out, HINT_MAX,
 			 o->meant ? " (did you mean %.150s?)"
-				  : " (the nearest key there is '%.150s')",
+				  : " (the nearest existing key is '%.150s')",
 			 near);
 	return out;
 }
@@ -59,12 +59,11 @@ static int absent(const struct override *o, const struct node *parent, const cha
 	char near[HINT_MAX];
 
 	if (parent && !is_container(parent))
-		return refuse(
-			o, e,
-			"'%s' is not in the configuration, and what should hold '%s' is %s: to "
-			"replace that by a map write ++%.200s",
-			o->key, part, node_kind_name(parent->kind), body(o));
-	return refuse(o, e, "'%s' is not in the configuration: to add it write ++%.200s%s", o->key,
+		return refuse(o, e,
+			      "'%s' is not in the configuration, and the parent of '%s' is %s: to "
+			      "replace it by a map, write ++%.200s",
+			      o->key, part, node_kind_name(parent->kind), body(o));
+	return refuse(o, e, "'%s' is not in the configuration: to add it, write ++%.200s%s", o->key,
 		      body(o), hint(o, parent, part, near));
 }
 
@@ -105,7 +104,7 @@ static int set_existing(struct node *parent, const char *part, const struct over
 		return absent(o, parent, part, e);
 	bad = unknown_key(old, o->value);
 	if (bad)
-		return refuse(o, e, "'%s' has no key '%s': to add it write ++%.200s", o->key, bad,
+		return refuse(o, e, "'%s' has no key '%s': to add it, write ++%.200s", o->key, bad,
 			      body(o));
 	put(parent, part, o->value);
 	return 0;
@@ -116,11 +115,10 @@ static int add_new(struct node *parent, const char *part, const struct override 
 	const struct node *old = node_step(parent, part);
 
 	if (old && old->kind != NODE_NULL && !is_container(o->value))
-		return refuse(
-			o, e,
-			"'%s' is there already: to change it write ++%.200s, or %.200s without "
-			"the plus",
-			o->key, body(o), body(o));
+		return refuse(o, e,
+			      "'%s' already exists: to change it, write ++%.200s, or %.200s "
+			      "without the plus",
+			      o->key, body(o), body(o));
 	if (!old && parent->kind == NODE_LIST)
 		return refuse(o, e, "'%s' is not a position in the list, which has %zu items", part,
 			      parent->n);
@@ -139,11 +137,12 @@ static int remove_key(struct node *parent, const char *part, const struct overri
 		return refuse(o, e, "'%s' cannot be deleted: it is not in the configuration%s",
 			      o->key, hint(o, parent, part, near));
 	if (o->value && !node_equal(old, o->value))
-		return refuse(o, e, "'%s' is not deleted: its value is %s and not %s", o->key,
+		return refuse(o, e, "'%s' was not deleted: its value is %s, not %s", o->key,
 			      node_quote(old, is, sizeof(is)),
 			      node_quote(o->value, want, sizeof(want)));
 	if (parent->kind == NODE_LIST)
-		return refuse(o, e, "items of a list cannot be deleted: set the whole list");
+		return refuse(o, e,
+			      "items of a list cannot be deleted one by one: set the whole list");
 	node_unset(parent, part);
 	return 0;
 }
@@ -184,7 +183,8 @@ int override_apply(struct node *root, const struct override *o, struct err *e)
 
 	if (strpbrk(o->key, "/@"))
 		return refuse(o, e,
-			      "'%s' names a configuration group: only workload=NAME selects one",
+			      "'%s' names a configuration group, and the only group is workload "
+			      "(workload=NAME)",
 			      o->key);
 	if (!o->value && o->op != OVERRIDE_DELETE)
 		return refuse(o, e, "a value is missing");

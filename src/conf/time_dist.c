@@ -69,7 +69,7 @@ static int field(const struct node *map, const char *key, const char *name, bool
 	if (!name)
 		return 0;
 	if (!v)
-		return node_refuse(map, key, e, "the distribution lacks '%s'", name);
+		return node_refuse(map, key, e, "the distribution has no '%s'", name);
 	return number(v, key, name, negative_ok, out, e);
 }
 

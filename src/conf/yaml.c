@@ -58,7 +58,7 @@ static int fail_scan(struct loader *l)
 	if (p->error == YAML_MEMORY_ERROR)
 		return err_set(l->e, -ENOMEM, "%s: out of memory", l->file);
 	if (p->error == YAML_READER_ERROR)
-		return err_set(l->e, ERR_USAGE, "%s: byte %zu: %s: a workload is UTF-8 text",
+		return err_set(l->e, ERR_USAGE, "%s: byte %zu: %s: a workload must be UTF-8 text",
 			       l->file, p->problem_offset, problem);
 	if (at < l->text_len && l->text[at] == '\t')
 		return fail(l, mark_of(l, p->problem_mark),
@@ -77,7 +77,7 @@ static int count_nodes(struct loader *l, size_t n, struct node_mark at)
 	l->nodes += n;
 	if (l->nodes <= NODE_COUNT_MAX)
 		return 0;
-	return fail(l, at, "the document has more than %d values (aliases counted in full)",
+	return fail(l, at, "the document has more than %d values (aliases expanded)",
 		    NODE_COUNT_MAX);
 }
 
@@ -119,7 +119,9 @@ static int expand_alias(struct loader *l, const yaml_event_t *event, int depth, 
 			*out = node_clone(v);
 		return rc;
 	}
-	return fail(l, at, "the alias '*%s' names no anchor that is complete at this place", name);
+	return fail(l, at,
+		    "the alias '*%s' refers to an anchor that is undefined or contains the alias",
+		    name);
 }
 
 /* An explicit tag such as !!str overrules the rules for plain text. */
@@ -145,7 +147,7 @@ static int apply_tag(struct loader *l, const char *tag, struct node *n)
 		n->kind = NODE_FLOAT;
 		return 0;
 	}
-	return fail(l, n->mark, "the value is %s, its tag says %s", node_kind_name(n->kind),
+	return fail(l, n->mark, "the value is %s, but its tag is for %s", node_kind_name(n->kind),
 		    node_kind_name(known[i].kind));
 }
 
@@ -205,7 +207,7 @@ static int check_key(struct loader *l, const yaml_event_t *event)
 	struct node_mark at = mark_of(l, event->start_mark);
 
 	if (event->type != YAML_SCALAR_EVENT)
-		return fail(l, at, "a key has to be plain text, not a list, a map or an alias");
+		return fail(l, at, "a key must be plain text, not a list, a map or an alias");
 	if (strlen((const char *)event->data.scalar.value) != event->data.scalar.length)
 		return fail(l, at, "the key contains a zero byte");
 	if (event->data.scalar.length == 0 && event->data.scalar.plain_implicit)
@@ -221,7 +223,7 @@ static int read_pair(struct loader *l, const yaml_event_t *key_event, int depth,
 	int rc = check_key(l, key_event);
 
 	if (rc == 0 && map->n >= KEYS_MAX)
-		rc = fail(l, mark_of(l, key_event->start_mark), "a map holds more than %d keys",
+		rc = fail(l, mark_of(l, key_event->start_mark), "a map has more than %d keys",
 			  KEYS_MAX);
 	if (rc == 0)
 		rc = next_event(l, &event);
@@ -256,10 +258,10 @@ static int check_duplicates(struct loader *l, struct node *map)
 		const char *key = map->key[at[i]];
 
 		if (strcmp(key, map->key[at[i - 1]]) == 0 && strcmp(key, "<<") != 0)
-			rc = fail(l, map->key_mark[at[i]],
-				  "the key '%s' is here a second time, the first is on line %d: "
-				  "remove one",
-				  key, map->key_mark[at[i - 1]].line);
+			rc = fail(
+				l, map->key_mark[at[i]],
+				"duplicate key '%s', first defined on line %d: remove one of them",
+				key, map->key_mark[at[i - 1]].line);
 	}
 	free(at);
 	return rc;
@@ -282,12 +284,12 @@ static int merge_source(struct loader *l, struct node *into, const struct node *
 		return 0;
 	}
 	if (from->kind != NODE_LIST)
-		return fail(l, from->mark, "'<<' merges a map or a list of maps, this is %s",
+		return fail(l, from->mark, "'<<' merges a map or a list of maps, not %s",
 			    node_kind_name(from->kind));
 	/* the first map of the list wins */
 	for (size_t i = from->n; i-- > 0;) {
 		if (from->child[i]->kind != NODE_MAP)
-			return fail(l, from->child[i]->mark, "'<<' merges maps, this is %s",
+			return fail(l, from->child[i]->mark, "'<<' merges maps, not %s",
 				    node_kind_name(from->child[i]->kind));
 		rc = count_nodes(l, node_count(from->child[i]), from->mark);
 		if (rc != 0)
@@ -405,7 +407,7 @@ static int read_stream(struct loader *l, struct node **out)
 		type = event.type;
 		if (type == YAML_DOCUMENT_START_EVENT && seen) {
 			rc = fail(l, mark_of(l, event.start_mark),
-				  "a second document starts here: a file holds one");
+				  "a second document starts here, but a file can have only one");
 		} else if (type != YAML_STREAM_START_EVENT && type != YAML_DOCUMENT_START_EVENT &&
 			   type != YAML_DOCUMENT_END_EVENT && type != YAML_STREAM_END_EVENT) {
 			rc = read_value(l, &event, 1, out);

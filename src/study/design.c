@@ -160,7 +160,7 @@ int design_split_overrides(const char *text, struct str_list *out, struct err *e
 			break;
 		word = xstrndup(begin, (size_t)(p - begin));
 		if (!strchr("+~", word[0]) && !strchr(word, '='))
-			rc = err_set(e, ERR_USAGE, "'%s' is no override (key=value)", word);
+			rc = err_set(e, ERR_USAGE, "'%s' is not an override (key=value)", word);
 		else
 			rc = override_parse(word, &o, e);
 		if (rc < 0) {
@@ -198,7 +198,7 @@ static int take_state(const struct design *d, struct design_row *r, const char *
 		return 0;
 	}
 	return err_set(e, ERR_USAGE,
-		       "%s: line %zu: run: '%s' is none of N (pending), Y (done), F (failed)",
+		       "%s: line %zu: run: '%s' is not one of N (pending), Y (done), F (failed)",
 		       d->path, r->line, text);
 }
 
@@ -209,10 +209,9 @@ static void take_values(const struct design *d, struct design_row *r, const char
 	int rc = 0;
 
 	if (!r->model[0])
-		rc = err_set(e, ERR_USAGE, "%s: line %zu: the row names no model", d->path,
-			     r->line);
+		rc = err_set(e, ERR_USAGE, "%s: line %zu: the row has no model", d->path, r->line);
 	if (rc == 0 && !text[PROCESSES][0])
-		rc = err_set(e, ERR_USAGE, "%s: line %zu: the row says no number of processes",
+		rc = err_set(e, ERR_USAGE, "%s: line %zu: the row has no number of processes",
 			     d->path, r->line);
 	if (rc == 0)
 		rc = number(d, r->line, "processes", text[PROCESSES], DESIGN_PROCESSES_MAX,
@@ -260,8 +259,8 @@ static int take_header(struct design *d, size_t index, int column[COLUMNS], stru
 		for (size_t k = 0; rc == 0 && k < f.n; k++)
 			if (strcasecmp(f.v[k].text, names[i]) == 0 && column[i] >= 0)
 				rc = err_set(e, ERR_USAGE,
-					     "%s: line %zu: two columns are called '%s': rename or "
-					     "remove one",
+					     "%s: line %zu: two columns are named '%s': rename or "
+					     "remove one of them",
 					     d->path, index + 1, names[i]);
 			else if (strcasecmp(f.v[k].text, names[i]) == 0)
 				column[i] = (int)k;
@@ -271,8 +270,8 @@ static int take_header(struct design *d, size_t index, int column[COLUMNS], stru
 	for (int i = MODEL; rc == 0 && i <= PROCESSES; i += PROCESSES - MODEL)
 		if (column[i] < 0)
 			rc = err_set(e, ERR_USAGE,
-				     "%s: line %zu: the first line names the columns, and '%s' is "
-				     "not among them (columns are separated by commas)",
+				     "%s: line %zu: the first line must name the columns, and '%s' "
+				     "is missing (columns are separated by commas)",
 				     d->path, index + 1, names[i]);
 	fields_release(&f);
 	return rc;
@@ -314,7 +313,7 @@ static int take_lines(struct design *d, const char *text, size_t n, struct err *
 		named = true;
 	}
 	if (d->rows == 0)
-		return err_set(e, ERR_USAGE, "%s: the design has no row", d->path);
+		return err_set(e, ERR_USAGE, "%s: the design has no rows", d->path);
 	return 0;
 }
 

@@ -178,7 +178,9 @@ int plots_write(const struct run_groups *g, const char *folder, struct err *e)
 	int rc;
 
 	if (strpbrk(folder, "'\"\\\n"))
-		return err_set(e, ERR_USAGE, "--plots: the folder's name cannot hold quotes");
+		return err_set(e, ERR_USAGE,
+			       "--plots: the name of the folder cannot contain quotes, backslashes "
+			       "or line breaks");
 	rc = file_mkdirs(folder, e);
 	if (rc == 0)
 		rc = over_processes(g, folder, "au", "AU (%)", true, e);

@@ -14,7 +14,7 @@ static int directive(struct buf *out, const char *name, const char *value, struc
 	if (!value[0] || strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				       "0123456789_-.,:+@") != strlen(value))
 		return err_set(e, ERR_USAGE,
-			       "--%s: '%s' holds characters that are not of such a name", name,
+			       "--%s: '%s' contains characters that are not allowed there", name,
 			       value);
 	buf_printf(out, "#SBATCH --%s=%s\n", name, value);
 	return 0;

@@ -20,7 +20,7 @@ static int remove_entries(int fd, const char *path, int depth, struct err *e)
 
 	if (!d) {
 		close(fd);
-		return err_sys(e, errno, "reading the folder '%s'", path);
+		return err_sys(e, errno, "cannot read the folder '%s'", path);
 	}
 	while (rc == 0 && (entry = readdir(d)))
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
@@ -36,16 +36,16 @@ static int remove_at(int dir, const char *name, const char *path, int depth, str
 	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
 		return 0;
 	if (errno != EISDIR && errno != EPERM)
-		return err_sys(e, errno, "removing '%s' in '%s'", name, path);
+		return err_sys(e, errno, "cannot remove '%s' in '%s'", name, path);
 	if (depth > DEPTH_MAX)
-		return err_set(e, -ELOOP, "'%s' holds more than %d levels of folders", path,
+		return err_set(e, -ELOOP, "'%s' has more than %d levels of folders", path,
 			       DEPTH_MAX);
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return err_sys(e, errno, "opening the folder '%s' in '%s'", name, path);
+		return err_sys(e, errno, "cannot open the folder '%s' in '%s'", name, path);
 	rc = remove_entries(fd, path, depth, e);
 	if (rc == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-		rc = err_sys(e, errno, "removing the folder '%s' in '%s'", name, path);
+		rc = err_sys(e, errno, "cannot remove the folder '%s' in '%s'", name, path);
 	return rc;
 }
 

@@ -103,7 +103,7 @@ static void last_words(const char *log, const char *outcome, char *out, size_t o
 	if (best)
 		snprintf(out, out_size, "%.900s", best);
 	else
-		snprintf(out, out_size, "it %s; see %s", outcome, log);
+		snprintf(out, out_size, "the command %s; see %s", outcome, log);
 	buf_release(&text);
 }
 
@@ -268,7 +268,7 @@ static int train(struct running *r, size_t i, const char *partial, char **argv)
 	if (rc == 0)
 		rc = remove_tree(x->folder, &e);
 	if (rc == 0 && rename(partial, x->folder) < 0)
-		rc = err_sys(&e, errno, "renaming '%s' to '%s'", partial, x->folder);
+		rc = err_sys(&e, errno, "cannot rename '%s' to '%s'", partial, x->folder);
 	if (rc < 0)
 		snprintf(s->reason, sizeof(s->reason), "%s", e.text);
 	return rc;
@@ -303,8 +303,7 @@ static int one_run(struct running *r, size_t i, struct err *e)
 	if (rc == ERR_CANCELED) {
 		remove_tree(partial, NULL);
 		return err_set(e, ERR_CANCELED,
-			       "the study was told to stop; the same command "
-			       "continues it");
+			       "the study was interrupted; run the same command to continue it");
 	}
 	remove_tree(failed, NULL);
 	if (rc < 0 && file_is_dir(partial) && rename(partial, failed) < 0)
@@ -353,8 +352,8 @@ static int lock_results(struct running *r, struct err *e)
 	if (rc < 0 || file_lock(&r->lock, path, who) == 0)
 		return rc;
 	return err_set(e, ERR_USAGE,
-		       "another study is writing to '%s'%s%s: wait for it, or choose another "
-		       "folder with --results",
+		       "another study is writing to '%s'%s%s: wait until it has ended, or choose "
+		       "another folder with --results",
 		       r->o->results, who[0] ? ": " : "", who);
 }
 
@@ -373,9 +372,9 @@ static int run_all(struct running *r, struct err *e)
 		if (r->status[i].state != RUN_PENDING || state == DESIGN_DONE)
 			continue;
 		if (stopped(r))
-			return err_set(e, ERR_CANCELED,
-				       "the study was told to stop; the same "
-				       "command continues it");
+			return err_set(
+				e, ERR_CANCELED,
+				"the study was interrupted; run the same command to continue it");
 		rc = one_run(r, i, e);
 	}
 	return rc;

@@ -160,7 +160,7 @@ static int scale(struct study_plan *p, struct experiment *x, const char *text, s
 
 	if (!row || !str_to_f64(equal + 1, &factor) || !(factor > 0) || !isfinite(factor))
 		return err_set(e, ERR_USAGE,
-			       "--scale: '%s' is not the key of a number and a factor above 0 "
+			       "--scale: '%s' must be the key of a number and a factor above 0 "
 			       "(dataset.num_files_train=0.1)",
 			       text);
 	rc = load_workload(p, x, &w, true, e);
@@ -301,7 +301,7 @@ static void inspect(struct study_plan *p, size_t index)
 
 		if (str_starts(text + strspn(text, "+~"), "hydra."))
 			rc = err_set(&x->why, ERR_USAGE,
-				     "'%s': where results go is the study's to say (--results)",
+				     "'%s': a study sets the folder of results itself (--results)",
 				     text);
 		str_list_add(&x->overrides, xstrdup(text));
 	}

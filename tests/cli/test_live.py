@@ -394,7 +394,7 @@ def streams_elsewhere(tmp):
     child.stderr.close()
     assert child.wait(timeout=60) == 0
     os.mkfifo(tmp / "fifo")
-    assert "nobody reads" in util.stoker(*args, "--progress-file", tmp / "fifo", status=1).stderr
+    assert "has no reader" in util.stoker(*args, "--progress-file", tmp / "fifo", status=1).stderr
     for wrong in (["--progress", "bar"], ["--progress-interval", "0"], ["--progress-interval", "x"]):
         assert wrong[0] in util.stoker(*args, *wrong, status=2).stderr
 

@@ -194,7 +194,7 @@ def failing(tmp):
     assert [r["line"] for r in state["runs"] if "reason" in r] == [2, 3, 5], state["runs"]
     assert "results/d.csv.study.json" in study(tmp, "status").stdout
     (tmp / "d.csv").write_text("model,processes,overrides,run\nsmall,1,; rm -rf x,N\nsmall,1,a=1; rm -rf x,N\n")
-    assert "';' is no override" in study(tmp, "run", status=1).stderr
+    assert "';' is not an override" in study(tmp, "run", status=1).stderr
     assert [r["run"] for r in rows(tmp)] == ["F", "F"]
     shutil.rmtree(tmp / "results")
 

@@ -195,7 +195,7 @@ def hostile(tmp, folder):
     done = stoker("report", tmp / "broken", "-o", tmp / "b.html")
     assert "line 2: 'ts' is not a time" in done.stderr and "timeline is left out" in done.stderr, done.stderr
     assert "'ts' is not a time" in data_of(tmp / "b.html")["runs"][0]["trace"]["note"]
-    for options, word in ((("--steps=9-8",), "--steps=9-8"), (("--steps=0",), "--steps=0"), (("--ranks=9",), "ranks 0 to 1"),
+    for options, word in ((("--steps=9-8",), "--steps: '9-8'"), (("--steps=0",), "--steps: '0'"), (("--ranks=9",), "ranks 0 to 1"),
                           (("--epoch=7",), "no training steps"), (("--steps=500",), "with up to 8 steps"),
                           (("--trace", tmp / "absent"), "absent")):
         done = stoker("report", folder, "-o", tmp / "b.html", *options, status=None)
@@ -225,7 +225,7 @@ def several(tmp, folder):
     for i in range(1, 5):
         shutil.copytree(folder, tmp / f"runs/{i}")
     done = stoker("report", tmp / "runs", "-o", tmp / "runs.html")
-    assert "only 4 timelines are drawn, and 1 more" in done.stderr, done.stderr
+    assert "only 4 timelines are drawn, but 1 more" in done.stderr, done.stderr
     assert [("trace" in r) for r in data_of(tmp / "runs.html")["runs"]].count(True) == 4
     stoker("report", tmp / "runs", "-o", tmp / "runs.html", "--trace", folder / "trace.json", status=2)
 

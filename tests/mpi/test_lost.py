@@ -87,6 +87,6 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
         assert result["status"] == "interrupted" and lost == [] and "2_output.json" in names
         finished(result)
     text, result, lost, names = lose(LIBRARIES[-1], tmp, "rank 2 stopped", 3, signal.SIGSTOP)
-    assert "rank 2 on host '" in text and "not been heard from" in text and lost == [2]
+    assert "rank 2 on host '" in text and "has not answered for" in text and lost == [2]
     finished(result)
 assert sum(spoken) * 2 > len(spoken), f"hardly ever was it said: {spoken}"

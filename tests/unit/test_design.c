@@ -94,8 +94,8 @@ static void test_refuses(void **state)
 	(void)state;
 	refuse("", "no row");
 	refuse("# only\n", "no row");
-	refuse("model,epochs\nm,1\n", "'processes' is not among them");
-	refuse("model,processes,run\nm,1,maybe\n", "'maybe' is none of");
+	refuse("model,epochs\nm,1\n", "'processes' is missing");
+	refuse("model,processes,run\nm,1,maybe\n", "'maybe' is not one of");
 	refuse("model,processes,overrides\nm,1,\"a=1\nm,1,,\n", "the quote is not closed");
 	refuse("model,processes\nm,1\n\x01\x02,2,\"\n", "");
 }
@@ -104,8 +104,8 @@ static void test_refuses(void **state)
 static void test_bad_values(void **state)
 {
 	static const char *const why[] = {
-		"line 2: the row names no model",
-		"line 3: the row says no number of processes",
+		"line 2: the row has no model",
+		"line 3: the row has no number of processes",
 		"line 4: processes: '-1' is not a whole number from 1",
 		"line 5: processes: '99999999999999999999' is not a whole number",
 		"line 6: epochs: 'two' is not a whole number",
@@ -143,9 +143,9 @@ static void test_bad_overrides(void **state)
 	    "b\n"
 	    "m,1,a=1\n");
 	assert_int_equal(design_load(&d, path, &e), 0);
-	assert_non_null(strstr(d.row[0].why.text, "line 2: overrides: ';' is no override"));
-	assert_non_null(strstr(d.row[1].why.text, "'rm' is no override"));
-	assert_non_null(strstr(d.row[2].why.text, "'--strict' is no override"));
+	assert_non_null(strstr(d.row[0].why.text, "line 2: overrides: ';' is not an override"));
+	assert_non_null(strstr(d.row[1].why.text, "'rm' is not an override"));
+	assert_non_null(strstr(d.row[2].why.text, "'--strict' is not an override"));
 	assert_non_null(strstr(d.row[3].why.text, "';' is not allowed here"));
 	assert_int_equal(d.row[4].why.code, 0);
 	design_release(&d);

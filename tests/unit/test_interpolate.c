@@ -113,7 +113,7 @@ static void start_time(void **state)
 	assert_resolves("a: ${now:%Y-%m-%d}-${now:%H-%M-%S}\n", "{a: 2025-11-30-18-34-59}");
 	assert_resolves("a: ${now:%H:%M}x\n", "{a: 18:34x}");
 	assert_resolves("a: ${now:}x\n", "{a: x}");
-	assert_refused("a: ${now:%1000Y}\n", "gives no text or more than");
+	assert_refused("a: ${now:%1000Y}\n", "produces no text or more than");
 }
 
 static void refusals(void **state)
@@ -122,16 +122,17 @@ static void refusals(void **state)
 	assert_refused(
 		"x: 1\na: {b: '${nope.x}'}\n",
 		"t.yaml: line 2: a.b: '${nope.x}' names a key that is not in the configuration");
-	assert_refused("a: ${a}\n", "leads back to itself");
-	assert_refused("a: ${b}\nb: x${c}\nc: ${a}\n", "leads back to itself");
-	assert_refused("a: {b: '${a}'}\n", "leads back to itself");
+	assert_refused("a: ${a}\n", "refers to itself");
+	assert_refused("a: ${b}\nb: x${c}\nc: ${a}\n", "refers to itself");
+	assert_refused("a: {b: '${a}'}\n", "refers to itself");
 	assert_refused("a: '${b'\nb: 1\n", "'${' is not closed");
-	assert_refused("a: '${}'\n", "names no key");
+	assert_refused("a: '${}'\n", "does not name a key");
 	assert_refused("a: ${.....x}\n", "is not in the configuration");
 	assert_refused("a: ${x:y}\n", "the resolver 'x' is unknown");
-	assert_refused("a: [1]\nb: x${a}\n",
-		       "t.yaml: line 2: b: an interpolation inside other text gives a "
-		       "list");
+	assert_refused(
+		"a: [1]\nb: x${a}\n",
+		"t.yaml: line 2: b: an interpolation inside other text must give text, not a "
+		"list");
 	assert_refused("a: '?\?\?'\nb: ${a}\n", "whose value is missing");
 	assert_refused("a: ${b.x}\nb: 5\n", "is not in the configuration");
 }
@@ -144,7 +145,7 @@ static void limits(void **state)
 	for (int i = 0; i < 40; i++)
 		buf_printf(&b, "k%d: ${k%d}\n", i, i + 1);
 	buf_puts(&b, "k40: 1\n");
-	assert_refused(b.data, "over more than 32 steps");
+	assert_refused(b.data, "has more than 32 steps");
 	buf_reset(&b);
 	buf_puts(&b, "k0: [x, x, x, x, x, x, x, x, x, x]\n");
 	for (int i = 1; i < 9; i++)

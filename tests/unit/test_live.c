@@ -96,7 +96,7 @@ static void figures_of_training(void **state)
 	/* 80 steps of 1 s, a quarter of one is over; evaluation was never timed */
 	near(f.left_s, 79.75);
 	assert_non_null(strstr(f.left_how, "80 steps at 1.0 s"));
-	assert_non_null(strstr(f.left_how, "not timed yet"));
+	assert_non_null(strstr(f.left_how, "not known yet"));
 	assert_true(isnan(f.standing_s));
 
 	/* an evaluation: steps of 2 s; training stands still and so does its AU */

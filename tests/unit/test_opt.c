@@ -250,10 +250,11 @@ static void whole_numbers(void **state)
 		"dataset.chunk_size", "0",
 		"x.yaml: line 3: dataset.chunk_size: 0 is below the minimum 1 (allowed: 1 bytes or "
 		"more)");
-	assert_sentence("reader.batch_size", "'4'",
-			"x.yaml: line 3: reader.batch_size: '4' is text, a whole number is needed: "
-			"remove the "
-			"quotes");
+	assert_sentence(
+		"reader.batch_size", "'4'",
+		"x.yaml: line 3: reader.batch_size: '4' is text, but a whole number is needed: "
+		"remove the "
+		"quotes");
 	assert_sentence("reader.batch_size", "4k",
 			"x.yaml: line 3: reader.batch_size: '4k' is not a whole");
 	assert_sentence("reader.batch_size", "[1]",
@@ -286,7 +287,7 @@ static void real_numbers(void **state)
 	assert_sentence("w.free", ".nan", "x.yaml: line 3: w.free: .nan is not a finite number");
 	assert_sentence("metric.au", "high", "x.yaml: line 3: metric.au: 'high' is not a number");
 	assert_sentence("metric.au", "'0.5'",
-			"x.yaml: line 3: metric.au: '0.5' is text, a number is needed");
+			"x.yaml: line 3: metric.au: '0.5' is text, but a number is needed");
 	assert_sentence("metric.au", "yes", "x.yaml: line 3: metric.au: yes is not a number");
 }
 
@@ -423,9 +424,9 @@ static void distributions(void **state)
 	assert_sentence(key, "{mena: 1}",
 			"x.yaml: line 3: train.computation_time: 'mena' is not a field");
 	assert_sentence(key, "{stdev: 1}",
-			"x.yaml: line 3: train.computation_time: the distribution lacks 'mean'");
+			"x.yaml: line 3: train.computation_time: the distribution has no 'mean'");
 	assert_sentence(key, "{type: normal, mean: 1}",
-			"x.yaml: line 3: train.computation_time: the distribution lacks 'stdev'");
+			"x.yaml: line 3: train.computation_time: the distribution has no 'stdev'");
 	assert_sentence(key, "{mean: 1, stdev: -1}",
 			"x.yaml: line 3: train.computation_time: stdev: -1 is below the minimum 0");
 	assert_sentence(key, "{type: zipf}",

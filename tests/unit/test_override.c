@@ -268,13 +268,13 @@ static void refusals(void **state)
 	assert_refused("a=[,]", "a value is missing before ','");
 	assert_refused("a={b}", "column 5: 'key: value' is expected");
 	assert_refused("a={b:1", "the map is not closed");
-	assert_refused("a={'b':1}", "column 4: a key is written without quotes");
-	assert_refused("a={${b}:1}", "a key cannot hold '${'");
+	assert_refused("a={'b':1}", "column 4: a key must be written without quotes");
+	assert_refused("a={${b}:1}", "a key cannot contain '${'");
 	assert_refused("a={:1}", "a key is missing");
 	assert_refused("a=]", "a value is missing before ']'");
 	assert_refused("a=1]", "']'");
 	assert_refused("a=choice(1,2)", "choice() describes several runs");
-	assert_refused("a=nope(1)", "the function 'nope' is unknown");
+	assert_refused("a=nope(1)", "unknown function 'nope'");
 	assert_refused("a=int(x)", "int() cannot convert 'x'");
 	assert_refused("a=int(1", "the call is not closed");
 	assert_refused("a=int(1,2)", "int() takes one value");
@@ -415,10 +415,10 @@ static void set(void **state)
 	assert_applies("w.sub={b: 9}", "w.sub", "{a: 1, b: 9}");
 	assert_applies("w.sub=3", "w.sub", "3");
 	assert_not_applied("w.nme=1",
-			   "'w.nme=1': 'w.nme' is not in the configuration: to add it write "
-			   "++w.nme=1 (the nearest key there is 'name')");
-	assert_not_applied("v.n=1", "to add it write ++v.n=1");
-	assert_not_applied("w.name.foo=1", "what should hold 'foo' is text");
+			   "'w.nme=1': 'w.nme' is not in the configuration: to add it, write "
+			   "++w.nme=1 (the nearest existing key is 'name')");
+	assert_not_applied("v.n=1", "to add it, write ++v.n=1");
+	assert_not_applied("w.name.foo=1", "the parent of 'foo' is text");
 	assert_not_applied("w.sub={c: 1}", "'w.sub' has no key 'c'");
 	assert_not_applied("w.list.2=1", "'w.list.2' is not in the configuration");
 	assert_not_applied("g/s=1", "names a configuration group");
@@ -432,7 +432,7 @@ static void add(void **state)
 	assert_applies("+w.x.y.z=1", "w.x", "{y: {z: 1}}");
 	assert_applies("+w.none=1", "w.none", "1");
 	assert_applies("+w.sub={c: 3}", "w.sub", "{a: 1, b: 2, c: 3}");
-	assert_not_applied("+w.n=1", "'w.n' is there already: to change it write ++w.n=1, or w.n=1 "
+	assert_not_applied("+w.n=1", "'w.n' already exists: to change it, write ++w.n=1, or w.n=1 "
 				     "without the plus");
 	assert_not_applied("+w.list.2=1", "not a position in the list, which has 2 items");
 }
@@ -462,7 +462,7 @@ static void delete (void **state)
 	assert_applies("~w", "w", NULL);
 	assert_not_applied("~w.nope", "'w.nope' cannot be deleted: it is not in the configuration");
 	assert_not_applied("~v.nope", "cannot be deleted");
-	assert_not_applied("~w.name=y", "'w.name' is not deleted: its value is 'x' and not 'y'");
+	assert_not_applied("~w.name=y", "'w.name' was not deleted: its value is 'x', not 'y'");
 	assert_not_applied("~w.name.x", "cannot be deleted");
 	assert_not_applied("~w.list.0", "items of a list cannot be deleted");
 }

@@ -93,28 +93,29 @@ static void anchors_and_merge_keys(void **state)
 	assert_refused("a: {<<: 5}\n", "line 1, column 9: '<<' merges a map or a list of maps");
 	assert_refused("a: {<<: [5]}\n", "'<<' merges maps");
 	assert_refused("a: *nope\n", "line 1, column 4: the alias '*nope'");
-	assert_refused("a: &x [*x]\n", "the alias '*x' names no anchor that is complete");
+	assert_refused(
+		"a: &x [*x]\n",
+		"the alias '*x' refers to an anchor that is undefined or contains the alias");
 }
 
 static void bad_documents(void **state)
 {
 	(void)state;
-	assert_refused(
-		"a: 1\nb: 2\na: 3\n",
-		"t.yaml: line 3, column 1: the key 'a' is here a second time, the first is on "
-		"line 1");
+	assert_refused("a: 1\nb: 2\na: 3\n",
+		       "t.yaml: line 3, column 1: duplicate key 'a', first defined on "
+		       "line 1");
 	assert_refused("a: 1\n---\nb: 2\n", "line 2, column 1: a second document");
 	assert_refused("a:\n\tb: 1\n", "line 2, column 1: a tab cannot indent");
-	assert_refused("[a, b]: 1\n", "a key has to be plain text");
-	assert_refused("a: 1\n*x : 2\n", "a key has to be plain text");
+	assert_refused("[a, b]: 1\n", "a key must be plain text");
+	assert_refused("a: 1\n*x : 2\n", "a key must be plain text");
 	assert_refused("? \n: 1\n", "a key is missing");
 	assert_refused("a: [1, 2\n", "line 2");
 	assert_refused("a: 'x\n", "line 2, column 1");
 	assert_refused("a: b: c\n", "line 1, column 5");
 	assert_refused("a: !!python/object:os.system x\n", "is not supported");
 	assert_refused("a: !mine x\n", "is not supported");
-	assert_refused("a: !!int x\n", "the value is text, its tag says a whole number");
-	assert_refused("a: !!map [1]\n", "its tag says a map");
+	assert_refused("a: !!int x\n", "the value is text, but its tag is for a whole number");
+	assert_refused("a: !!map [1]\n", "its tag is for a map");
 	assert_refused("a: \"x\\0y\"\n", "zero byte");
 	assert_refused("\"x\\0y\": 1\n", "zero byte");
 }
@@ -190,7 +191,7 @@ static void size_is_bounded(void **state)
 	for (int i = 0; i < 10001; i++)
 		buf_printf(&t, "k%d: 1\n", i);
 	keys = buf_take(&t);
-	assert_refused(keys, "a map holds more than 10000 keys");
+	assert_refused(keys, "a map has more than 10000 keys");
 	assert_refused(items, "more than 100000 values");
 	assert_refused(large, "are more than the 4194304 allowed");
 }
