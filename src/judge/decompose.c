@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 
 /* The step of a rank, or NULL when it did not make it. */
@@ -68,7 +69,7 @@ static void add_critical(struct decomposition *d, const struct step_times *t, st
 	p->at_ns = p->at_ns > t->barrier_out_ns ? p->at_ns : t->barrier_out_ns;
 }
 
-/* One step of all ranks; false when none made it. `late` has a place for each rank, or is NULL. */
+/* One step of all ranks; false when none made it. `late` has a place for each rank. */
 static bool add_step(const struct result *r, uint32_t epoch, uint32_t block, uint64_t i,
 		     struct decomposition *d, struct lateness *late, struct path *path)
 {
@@ -100,16 +101,16 @@ static bool add_step(const struct result *r, uint32_t epoch, uint32_t block, uin
 			continue;
 		/* a rank that was stopped did not wait for the last one */
 		meet = meet < t->barrier_out_ns ? meet : t->barrier_out_ns;
-		if (late && late[k].node != late[at].node && t->barrier_in_ns > elsewhere)
+		if (late[k].node != late[at].node && t->barrier_in_ns > elsewhere)
 			elsewhere = t->barrier_in_ns;
 		d->mean_s[TIME_SKEW] += clock_seconds(meet - t->barrier_in_ns);
 		d->mean_s[TIME_COLLECTIVE] += clock_seconds(t->barrier_out_ns - meet);
 	}
-	if (late && second != INT64_MIN) {
+	if (second != INT64_MIN) {
 		late[at].last++;
 		late[at].behind_s += clock_seconds(last->barrier_in_ns - second);
 	}
-	if (late && elsewhere != INT64_MIN)
+	if (elsewhere != INT64_MIN)
 		late[at].node_behind_s += clock_seconds(last->barrier_in_ns - elsewhere);
 	return true;
 }
@@ -167,11 +168,12 @@ static void find_last_node(const struct result *r, struct decomposition *d,
 		uint64_t last;
 		double behind_s;
 		uint32_t ranks;
-	} *node = r->nodes > 1 ? calloc(r->nodes, sizeof(*node)) : NULL;
+	} * node;
 	double most = 0;
 
-	if (!node)
+	if (r->nodes < 2)
 		return;
+	node = xcalloc(r->nodes, sizeof(*node));
 	for (uint32_t k = 0; k < r->ranks; k++) {
 		node[late[k].node].last += late[k].last;
 		node[late[k].node].behind_s += late[k].node_behind_s;
@@ -200,7 +202,7 @@ static void find_last(const struct result *r, uint32_t from, uint32_t to, struct
 	double more = 0;
 
 	d->last_part = TIME_OTHER;
-	if (!late || d->common_steps == 0)
+	if (r->ranks < 2 || d->common_steps == 0)
 		return;
 	for (uint32_t k = 1; k < r->ranks; k++)
 		at = late[k].last > late[at].last ? k : at;
@@ -250,7 +252,7 @@ static void fill_batches(struct decomposition *d, const struct epoch_split *all)
 
 void decompose(const struct result *r, uint32_t from, uint32_t to, struct decomposition *d)
 {
-	struct lateness *late = calloc(r->ranks ? r->ranks : 1, sizeof(*late));
+	struct lateness *late = xcalloc(r->ranks ? r->ranks : 1, sizeof(*late));
 	struct epoch_split all = {0};
 	double ranks;
 
@@ -280,7 +282,7 @@ void decompose(const struct result *r, uint32_t from, uint32_t to, struct decomp
 		}
 		d->critical_wall_s += last > first ? clock_seconds(last - first) : 0;
 	}
-	for (uint32_t p = 0; late && p < r->processes && r->process; p++)
+	for (uint32_t p = 0; r->process && p < r->processes; p++)
 		for (uint32_t k = 0; k < r->process[p].ranks; k++)
 			late[r->process[p].first_rank + k].node = r->process[p].node;
 	add_steps(r, from, to, d, late);
@@ -292,6 +294,6 @@ void decompose(const struct result *r, uint32_t from, uint32_t to, struct decomp
 		d->mean_s[TIME_OTHER] -= d->mean_s[p];
 		d->critical_s[TIME_OTHER] -= d->critical_s[p];
 	}
-	find_last(r, from, to, d, r->ranks > 1 ? late : NULL);
+	find_last(r, from, to, d, late);
 	free(late);
 }

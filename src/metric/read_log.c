@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
+
 #define FIRST_WINDOWS 64 /* that a log is divided into when it is full for the first time */
 #define JOINED_MAX 8192
 
@@ -141,9 +143,9 @@ struct read_seen *read_log_join(const struct read_log *const *logs, size_t count
 		common_windows(apart, wide, logs[i]);
 		sum += logs[i]->n;
 	}
-	all = sum ? malloc(sum * sizeof(*all)) : NULL;
-	if (!all)
+	if (sum == 0)
 		return NULL;
+	all = xmalloc(sum * sizeof(*all));
 	for (size_t i = 0; i < count; i++)
 		for (uint32_t k = 0; k < logs[i]->n; k++)
 			if (read_log_touches(*apart, *wide, &logs[i]->seen[k]))

@@ -30,6 +30,6 @@ void read_log_add(struct read_log *l, int64_t begin_ns, int64_t end_ns, uint64_t
 /* Reads of both threads, in windows that both kept. */
 void read_log_merge(struct read_log *into, const struct read_log *from);
 /* The logs of many threads in one array of *n reads by their beginning, with their windows. NULL
- * when there is nothing, or no memory. Released with free(). */
+ * when there are none. Released with free(). */
 struct read_seen *read_log_join(const struct read_log *const *logs, size_t count, size_t *n,
 				uint64_t *apart, uint64_t *wide);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/rng.h"
 
 #define RANKS_SIMULATED 32
@@ -21,17 +22,16 @@ static const double CALIBRATED_MIN = 0.25, CALIBRATED_MAX = 4; /* of what the pa
 /* Of the ranks on the host of the first one: they share its clock. */
 struct read_law costs_read_law(const struct result *r)
 {
-	const struct read_log **logs = calloc(r->ranks ? r->ranks : 1, sizeof(*logs));
-	struct read_seen *seen = NULL;
+	const struct read_log **logs = xcalloc(r->ranks ? r->ranks : 1, sizeof(*logs));
+	struct read_seen *seen;
 	struct read_law law = {0};
 	uint64_t apart, wide;
 	size_t count = 0, n = 0;
 
-	for (uint32_t k = 0; logs && k < r->ranks; k++)
+	for (uint32_t k = 0; k < r->ranks; k++)
 		if (result_rank_host(r, k) == result_rank_host(r, result_present_rank(r)))
 			logs[count++] = &r->rank[k].train_io.reads;
-	if (logs)
-		seen = read_log_join(logs, count, &n, &apart, &wide);
+	seen = read_log_join(logs, count, &n, &apart, &wide);
 	if (seen)
 		law = read_fit(seen, n, apart, wide, (double)r->ranks / (double)count);
 	free(seen);
@@ -62,10 +62,8 @@ static bool fill_lists(struct variants *v, struct model *m, const struct result 
 	}
 	if (steps == 0)
 		return false;
-	v->compute = calloc((size_t)n * steps, sizeof(double));
-	v->spread = calloc((size_t)n * (times ? times : 1), sizeof(double));
-	if (!v->compute || !v->spread)
-		return false;
+	v->compute = xcalloc((size_t)n * steps, sizeof(double));
+	v->spread = xcalloc((size_t)n * (times ? times : 1), sizeof(double));
 	for (uint32_t k = 0; k < n; k++) {
 		const struct step_times *t = r->rank[k].epoch[0].block[0].step;
 
@@ -87,16 +85,14 @@ static bool fill_lists(struct variants *v, struct model *m, const struct result 
 	return true;
 }
 
-static bool draw_sizes(struct variants *v, struct model *m, const struct dataset *d)
+static void draw_sizes(struct variants *v, struct model *m, const struct dataset *d)
 {
 	double sum = 0;
 
 	m->samples = v->costs.samples;
 	if (!d || d->max_sample_bytes == 0 || d->files[DATASET_TRAIN] == 0)
-		return true;
-	v->size = calloc(SIZES, sizeof(double));
-	if (!v->size)
-		return false;
+		return;
+	v->size = xcalloc(SIZES, sizeof(double));
 	for (uint64_t i = 0; i < SIZES; i++) {
 		uint64_t file = rng_word(rng_key(SIZES, 0, 0), i) % d->files[DATASET_TRAIN];
 
@@ -108,7 +104,6 @@ static bool draw_sizes(struct variants *v, struct model *m, const struct dataset
 	m->size = v->size;
 	m->sizes = sum > 0 ? SIZES : 0;
 	v->costs.plain = sum * v->costs.samples;
-	return true;
 }
 
 /* Requests that asked for bytes, and what they got. */
@@ -309,8 +304,7 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 	if (!fill_lists(v, &m, r))
 		return refuse(out, "too few steps");
 	fill_costs(c, r, epochs, law);
-	if (!draw_sizes(v, &m, r->dataset))
-		return refuse(out, "no memory for the model");
+	draw_sizes(v, &m, r->dataset);
 	if (!(c->service > 0))
 		return refuse(out, "no batch was read");
 	m.ranks = r->ranks;

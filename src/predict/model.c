@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/rng.h"
 
 #define EVENTS_MAX 150000
@@ -382,19 +383,17 @@ static void simulate(struct sim *s, struct modeled *out)
 	out->service_dev_s = sqrt(fmax(0, s->square / (double)s->served - mean * mean));
 }
 
-static bool sim_reserve(struct sim *s, uint64_t readers)
+static void sim_reserve(struct sim *s, uint64_t readers)
 {
-	s->delay.entry = calloc(readers, sizeof(struct entry));
-	s->store.heap.entry = calloc(readers, sizeof(struct entry));
-	s->cpu.heap.entry = calloc(readers, sizeof(struct entry));
-	s->rank.entry = calloc(s->m->ranks, sizeof(struct entry));
-	s->reader = calloc(readers, sizeof(*s->reader));
-	s->side = calloc(s->m->ranks, sizeof(*s->side));
-	s->done = calloc(s->m->ranks, s->window * sizeof(*s->done));
-	for (uint64_t i = 0; s->reader && i < readers; i++)
+	s->delay.entry = xcalloc(readers, sizeof(struct entry));
+	s->store.heap.entry = xcalloc(readers, sizeof(struct entry));
+	s->cpu.heap.entry = xcalloc(readers, sizeof(struct entry));
+	s->rank.entry = xcalloc(s->m->ranks, sizeof(struct entry));
+	s->reader = xcalloc(readers, sizeof(*s->reader));
+	s->side = xcalloc(s->m->ranks, sizeof(*s->side));
+	s->done = xcalloc(s->m->ranks, s->window * sizeof(*s->done));
+	for (uint64_t i = 0; i < readers; i++)
 		s->reader[i].run = UINT64_MAX;
-	return s->delay.entry && s->store.heap.entry && s->cpu.heap.entry && s->rank.entry &&
-	       s->reader && s->side && s->done;
 }
 
 static struct modeled simulate_turn(const struct model *m, uint64_t turn)
@@ -412,8 +411,8 @@ static struct modeled simulate_turn(const struct model *m, uint64_t turn)
 	s.store.all = m->shared > 0 ? m->shared : INFINITY;
 	s.cpu.each = 1;
 	s.cpu.all = m->cpus > 0 ? m->cpus : INFINITY;
-	if (sim_reserve(&s, readers))
-		simulate(&s, &out);
+	sim_reserve(&s, readers);
+	simulate(&s, &out);
 	free(s.delay.entry);
 	free(s.store.heap.entry);
 	free(s.cpu.heap.entry);

@@ -37,7 +37,7 @@ struct model {
 };
 
 struct modeled {
-	double au;                       /* compute time / wall time, percent; NAN: no memory */
+	double au;                       /* compute time / wall time, percent; NAN: too large */
 	double service_s, service_dev_s; /* a run from begun to done: mean, standard deviation */
 };
 

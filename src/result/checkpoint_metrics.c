@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "result/metrics.h"
 
@@ -122,7 +123,7 @@ bool checkpoint_measure_of(const struct result *r, uint32_t epoch, uint32_t inde
 void checkpoint_series(const struct result *r, bool load, struct series_stat *duration,
 		       struct series_stat *rate)
 {
-	double *v = NULL, *w, size = checkpoint_size_bytes(r) / GIB;
+	double *v, *w, size = checkpoint_size_bytes(r) / GIB;
 	struct checkpoint_measure one;
 	uint32_t present = result_present_rank(r);
 	size_t n = 0, all = 0;
@@ -130,9 +131,9 @@ void checkpoint_series(const struct result *r, bool load, struct series_stat *du
 	*duration = *rate = (struct series_stat){0};
 	for (uint32_t i = 0; r->rank && r->ranks && i < r->epochs_begun; i++)
 		all += load ? r->rank[present].epoch[i].loads : r->rank[present].epoch[i].saves;
-	v = all ? calloc(2 * all, sizeof(*v)) : NULL;
-	if (!v)
+	if (all == 0)
 		return;
+	v = xcalloc(2 * all, sizeof(*v));
 	w = v + all;
 	for (uint32_t i = 0; i < r->epochs_begun; i++)
 		for (uint32_t c = 0; n < all && checkpoint_measure_of(r, i, c, load, &one); c++) {

@@ -1,6 +1,7 @@
 /* DLIO's log, line by line. */
 #include "result/dlio_log.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,26 +129,32 @@ void dlio_log_block_end(uint32_t block, const struct phase *p)
 		   block, (unsigned long long)p->steps, phase_s(p));
 }
 
-static struct series_stat compute_times(const struct phase *p)
+static double compute_s(const struct step_times *t)
 {
-	double *v = malloc((p->steps ? p->steps : 1) * sizeof(*v));
-	struct series_stat s = {0};
+	return (double)(t->compute_end_ns - t->compute_begin_ns) / 1e9;
+}
 
-	if (!v)
-		return s;
+/* Mean and population standard deviation over the steps of a phase. */
+static void compute_times(const struct phase *p, double *mean, double *stdev)
+{
+	double sum = 0, squares = 0, steps = p->steps ? (double)p->steps : 1;
+
 	for (uint64_t i = 0; i < p->steps; i++)
-		v[i] = (double)(p->step[i].compute_end_ns - p->step[i].compute_begin_ns) / 1e9;
-	s = series_stat_of(v, p->steps);
-	free(v);
-	return s;
+		sum += compute_s(&p->step[i]);
+	*mean = sum / steps;
+	for (uint64_t i = 0; i < p->steps; i++)
+		squares += (compute_s(&p->step[i]) - *mean) * (compute_s(&p->step[i]) - *mean);
+	*stdev = sqrt(squares / steps);
 }
 
 void dlio_log_block_metrics(uint32_t epoch, const struct phase *p, double au, double throughput,
 			    const struct time_dist *computation_time)
 {
 	AUTO_FREE char *set = time_dist_python(computation_time);
-	struct series_stat s = compute_times(p);
+	double mean, stdev;
 	char ts[STAMP_MAX];
+
+	compute_times(p, &mean, &stdev);
 
 	log_output("%s Epoch %u - Block %u [Training] Accelerator Utilization [AU] (%%): %.4f",
 		   stamp(0, ts), epoch, p->number, au);
@@ -155,7 +162,7 @@ void dlio_log_block_metrics(uint32_t epoch, const struct phase *p, double au, do
 		   p->number, throughput);
 	log_output("%s Epoch %u - Block %u [Training] Computation time per step (second): "
 		   "%.4f+/-%.4f (set value: %s)",
-		   ts, epoch, p->number, s.mean, s.stdev, set);
+		   ts, epoch, p->number, mean, stdev, set);
 }
 
 void dlio_log_eval_start(uint64_t steps)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "result/json_out.h"
 #include "result/json_result.h"
 
@@ -48,7 +49,7 @@ static json_t *all_measures(const struct result *r, bool load)
 {
 	bool async = r->workload->checkpoint.async && r->trained;
 	json_t *o = json_object(), *list = json_array();
-	struct io_stat *sum = malloc(sizeof(*sum));
+	struct io_stat *sum = xmalloc(sizeof(*sum));
 	struct checkpoint_measure one;
 	struct series_stat s, unused;
 
@@ -66,13 +67,11 @@ static json_t *all_measures(const struct result *r, bool load)
 		for (uint32_t c = 0; checkpoint_measure_of(r, i, c, load, &one); c++)
 			json_array_append_new(list, one_measure(&one, load, async));
 	json_put(o, "each", list);
-	if (sum) {
-		io_stat_init(sum);
-		for (uint32_t k = 0; k < r->ranks; k++)
-			if (load ? r->rank[k].load_io : r->rank[k].save_io)
-				io_stat_merge(sum, load ? r->rank[k].load_io : r->rank[k].save_io);
-		json_put(o, "io", json_io(sum));
-	}
+	io_stat_init(sum);
+	for (uint32_t k = 0; k < r->ranks; k++)
+		if (load ? r->rank[k].load_io : r->rank[k].save_io)
+			io_stat_merge(sum, load ? r->rank[k].load_io : r->rank[k].save_io);
+	json_put(o, "io", json_io(sum));
 	free(sum);
 	return o;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "result/json_out.h"
 #include "result/json_result.h"
 
@@ -231,7 +232,7 @@ static json_t *emulated_accelerators(const struct result *r, const struct series
 	json_t *o;
 
 	if (bin_ns > 0 && r->rank && r->ranks > 0 && r->ranks <= CELLS_MAX / bins)
-		share = malloc((size_t)r->ranks * bins * sizeof(*share));
+		share = xmalloc((size_t)r->ranks * bins * sizeof(*share));
 	if (!share)
 		return NULL;
 	o = json_object();

@@ -221,8 +221,8 @@ def memory(tmp):
         for keys, status, words in (
                 (dict(storage__store="direct"), 1, "tmpfs, which is memory"),
                 (dict(reader__odirect="true"), 1, "tmpfs, which is memory"),
-                (dict(storage__page_cache="cold"), 1, "cannot be evicted"),
-                (dict(storage__page_cache="drop_behind"), 1, "cannot be evicted")):
+                (dict(storage__page_cache="cold"), 1, "cannot evict them"),
+                (dict(storage__page_cache="drop_behind"), 1, "cannot evict them")):
             done = stoker("run", *tiny(shm / "d", tmp / "out", **keys), status=None)
             assert done.returncode != 0 and words in done.stderr and done.stderr.count("\n") == 1, done
             assert not [f for f in shm.rglob("*") if f.is_file()], "something was left behind"

@@ -15,7 +15,7 @@
 #include "result/sink.h"
 #include "result/text.h"
 
-static char folder[] = "/tmp/stoker-report-XXXXXX";
+static char folder[] = "/tmp/stoker-result-XXXXXX";
 
 static const double train_wait[] = {0.3, 0.001, 0.001, 0.001, 0.001, 0.001};
 static const double train_work[] = {0.0201, 0.0201, 0.0202, 0.0203, 0.0201, 0.0201};
