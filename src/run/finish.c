@@ -278,6 +278,7 @@ static int prove_epoch(const struct run_plan *p, struct run_shared *shared,
 	uint32_t lost = 0;
 	struct order o;
 
+	assert(epoch <= r->epochs_planned && r->ranks_here == p->at->ranks);
 	if (shared->list[kind].n)
 		order_list_fill(&shared->list[kind], p->w, p->seed, epoch);
 	plan_order(p, &shared->list[kind], kind, epoch, &o);

@@ -10,9 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/saturate.h"
 #include "base/sysinfo.h"
-#include "comm/net.h"
 #include "conf/node.h"
 #include "dataset/generate.h"
 #include "dataset/remove.h"
@@ -284,6 +282,7 @@ static void create_group(struct run *run)
 
 static void destroy_group(struct run *run)
 {
+	assert(run->shared.stop.group);
 	comm_local_destroy(run->shared.stop.group);
 	run->shared.stop.group = NULL;
 }
@@ -405,6 +404,7 @@ static struct run *create_run(const struct workload *w, const struct run_options
 {
 	struct run *run = xcalloc(1, sizeof(*run));
 
+	assert(o->ranks > 0 && (!o->net || o->processes));
 	run->o = o;
 	run->r = r;
 	run->output.fd = -1;

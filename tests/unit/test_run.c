@@ -28,9 +28,17 @@ struct one_run {
 	struct workload w;
 	struct dataset d;
 	struct result r;
+	struct run_progress last;
 	struct err e, before;
 	int rc;
 };
+
+static void note_progress(void *arg, const struct run_progress *p)
+{
+	struct one_run *o = arg;
+
+	o->last = *p;
+}
 
 /* Runs the workload "default", made small, in memory; `more` is NULL-terminated. */
 static void run_begin(struct one_run *o, const char *name, const char *const *more)
@@ -51,7 +59,10 @@ static void run_begin(struct one_run *o, const char *name, const char *const *mo
 				"evaluation.eval_time=0.001"};
 	struct workload_request req = {
 		.workload = "default", .overrides = keys, .start_wall_ns = clock_wall_ns()};
-	struct run_options options = {.ranks = RANKS, .start_wall_ns = req.start_wall_ns};
+	struct run_options options = {.ranks = RANKS,
+				      .start_wall_ns = req.start_wall_ns,
+				      .progress = note_progress,
+				      .progress_arg = o};
 	size_t n = 12;
 
 	while (*more)
@@ -159,6 +170,26 @@ static void counters_of_checkpoints_on_demand(void **state)
 	free(o);
 }
 
+/* Four epochs of four steps are asked for, and a checkpoint after each; six steps are made. */
+static void a_cap_on_steps_leaves_out_checkpoints(void **state)
+{
+	static const char *const keys[] = {"workflow.checkpoint=true", "train.epochs=4",
+					   "train.total_training_steps=6", NULL};
+	struct one_run *o = xcalloc(1, sizeof(*o));
+
+	(void)state;
+	run_begin(o, "capped", keys);
+	assert_int_equal(o->rc, 0);
+	assert_int_equal(o->last.phase, PROGRESS_FINISH);
+	assert_int_equal(o->last.epochs, 2);
+	assert_int_equal(o->last.total, 6);
+	assert_int_equal(o->last.done, 6);
+	assert_int_equal(o->last.saves, 2);
+	assert_int_equal(o->last.saves_total, 2);
+	run_end(o);
+	free(o);
+}
+
 static int enter(void **state)
 {
 	(void)state;
@@ -186,6 +217,7 @@ int main(void)
 		cmocka_unit_test(success_leaves_the_error_alone),
 		cmocka_unit_test(a_full_log_is_no_success),
 		cmocka_unit_test(counters_of_checkpoints_on_demand),
+		cmocka_unit_test(a_cap_on_steps_leaves_out_checkpoints),
 	};
 
 	return cmocka_run_group_tests(tests, enter, leave);
