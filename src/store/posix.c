@@ -18,7 +18,7 @@
 /* Linux moves at most this much in one call (read(2)). */
 #define CALL_MAX 0x7ffff000u
 
-int posix_create(struct store **out, const void *config, struct store *lower, struct err *e)
+static int posix_create(struct store **out, const void *config, struct store *lower, struct err *e)
 {
 	struct store *s = xcalloc(1, sizeof(*s));
 
@@ -414,15 +414,7 @@ const struct store_ops store_posix = {
 	.close = posix_close,
 	.pread = posix_pread,
 	.pwrite = posix_pwrite,
-	.sync = posix_sync,
-	.stat_blob = posix_stat_blob,
-	.stat = posix_stat,
-	.mkdirs = posix_mkdirs,
-	.list = posix_list,
-	.remove = posix_remove,
-	.rename = posix_rename,
-	.sync_dir = posix_sync_dir,
-	.space = posix_space,
+	POSIX_NAME_OPS,
 	.map = posix_map,
 	.drop = posix_drop,
 	.preadv = posix_preadv,

@@ -1,4 +1,4 @@
-/* gzip (RFC 1952): read as Python's gzip module does, and written. */
+/* gzip (RFC 1952), read as Python's gzip module does. */
 #include "format/python/pygzip.h"
 
 #include <errno.h>
@@ -9,9 +9,6 @@
 
 enum { FLAG_CHECKSUM = 2, FLAG_EXTRA = 4, FLAG_NAME = 8, FLAG_COMMENT = 16 };
 #define TRAILER_BYTES 8
-/* A little more than the size of DLIO's files matters: the highest level makes them 2 % smaller in
- * twice the time. */
-#define WRITE_LEVEL 6
 
 void pygzip_start(struct pygzip *g, struct pybuffer *py, struct inflater *inflater,
 		  unsigned char *in, size_t piece)
@@ -206,44 +203,4 @@ ssize_t pygzip_read(struct pygzip *g, void *out, size_t n, struct err *e)
 		if (had == 0 && !g->inflater->ended)
 			return cut_off(g, "compressed data", e);
 	}
-}
-
-int gzip_begin(struct gzip_writer *w, struct err *e)
-{
-	int rc;
-
-	zlib_memory_lend(&w->memory, &w->z);
-	rc = deflateInit2(&w->z, WRITE_LEVEL, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY);
-	return rc == Z_OK ? 0
-			  : err_set(e, -ENOMEM,
-				    "zlib needs more memory to compress than is provided (code %d)",
-				    rc);
-}
-
-static int compress_input(struct gzip_writer *w, int flush, struct err *e)
-{
-	int rc, z;
-
-	do {
-		w->z.next_out = w->out;
-		w->z.avail_out = (uInt)w->out_bytes;
-		z = deflate(&w->z, flush);
-		if (z == Z_STREAM_ERROR)
-			return err_set(e, -EINVAL, "zlib cannot continue compressing");
-		rc = w->put(w->arg, w->out, w->out_bytes - w->z.avail_out, e);
-	} while (rc == 0 && w->z.avail_out == 0);
-	return rc;
-}
-
-int gzip_put(struct gzip_writer *w, const void *bytes, size_t n, struct err *e)
-{
-	w->z.next_in = (z_const Bytef *)(uintptr_t)bytes;
-	w->z.avail_in = (uInt)n;
-	return compress_input(w, Z_NO_FLUSH, e);
-}
-
-int gzip_end(struct gzip_writer *w, struct err *e)
-{
-	w->z.avail_in = 0;
-	return compress_input(w, Z_FINISH, e);
 }

@@ -1,7 +1,6 @@
 #pragma once
 /* The requests of Python's gzip module reading a file, through a pybuffer: header, pieces of the
- * deflate stream, trailer, then the look for another member. And gzip as a stream that is written.
- */
+ * deflate stream, trailer, then the look for another member. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,20 +31,3 @@ void pygzip_start(struct pygzip *g, struct pybuffer *py, struct inflater *inflat
 /* One call of the decompressing reader's read(n): some bytes, 0 at the end (each further call looks
  * for another member again). ERR_DATA when the file is damaged or cut. */
 ssize_t pygzip_read(struct pygzip *g, void *out, size_t n, struct err *e);
-
-/* Memory that zlib takes for compressing, lent by the caller. */
-#define GZIP_MEMORY 294912u
-
-struct gzip_writer {
-	z_stream z;
-	struct zlib_memory memory; /* GZIP_MEMORY */
-	int (*put)(void *arg, const void *bytes, size_t n, struct err *e);
-	void *arg;
-	unsigned char *out; /* out_bytes */
-	size_t out_bytes;
-};
-
-/* Fills z; the other members are set. `w` must stay where it is. */
-int gzip_begin(struct gzip_writer *w, struct err *e);
-int gzip_put(struct gzip_writer *w, const void *bytes, size_t n, struct err *e);
-int gzip_end(struct gzip_writer *w, struct err *e);
