@@ -323,7 +323,7 @@ static void check_evaluation(struct audit *a, size_t i)
 		f = add_finding(a, i, "evaluation", AUDIT_NOTE);
 		say(f,
 		    "DLIO divides each rank's evaluation AU by the number of ranks (%u); the "
-		    "correct value is %u times higher.",
+		    "correct value is %u times the reported one.",
 		    r->ranks, r->ranks);
 		advise(f, "Multiply it by the number of ranks, or do not use it.");
 	}

@@ -197,8 +197,8 @@ static void find_best(struct key_findings *k, const struct run_groups *g, const 
 		    sample_stat_of(rate->throughput_v, rate->throughput_n).mean,
 		    rate->whole_au.mean);
 	if (!sound)
-		say(f,
-		    " All runs of this model failed a check, so these figures cannot be trusted.");
+		say(f, " Every configuration of this model has a failed check, so these figures "
+		       "cannot be trusted.");
 	if (isfinite(au->target) && au->whole_au.mean < au->target)
 		say(f, " No configuration reaches the target of %.0f %%.", au->target);
 }
