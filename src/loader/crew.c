@@ -301,11 +301,11 @@ int crew_ask(struct crew *c, struct err *e)
 	return c->handed < c->steps;
 }
 
-int crew_hand_out(struct crew *c, const struct batch *b, struct err *e)
+int crew_hand_out(struct crew *c, const struct batch *b, int64_t now_ns, struct err *e)
 {
 	assert(c->handed < c->steps && c->held < LOADER_HELD_MAX);
 	c->handed++;
-	crew_progress(c, clock_now_ns());
+	crew_progress(c, now_ns);
 	if (b->err.code < 0) {
 		if (e)
 			*e = b->err;

@@ -78,7 +78,7 @@ int crew_begin(struct crew *c, const struct order *order, uint64_t steps, struct
 /* Before a batch is waited for: 1 when there is a further one, 0 when there is none. */
 int crew_ask(struct crew *c, struct err *e);
 /* After it: 1 when it goes to the rank, or the code of its failure, with which it does not. */
-int crew_hand_out(struct crew *c, const struct batch *b, struct err *e);
+int crew_hand_out(struct crew *c, const struct batch *b, int64_t now_ns, struct err *e);
 /* Tells readers to leave their batches after the present sample. */
 void crew_drop(struct crew *c);
 /* Waits until every thread has ended; once the run was stopped, until the grace after that is over.

@@ -287,7 +287,7 @@ static int dali_next(struct loader *base, struct batch **out, struct err *e)
 	if (l->workers.count)
 		schedule_batch(l);
 	join_runs(l, b);
-	rc = crew_hand_out(c, &b->batch, e);
+	rc = crew_hand_out(c, &b->batch, clock_now_ns(), e);
 	if (rc < 0)
 		l->spare[l->spares++] = b;
 	else

@@ -112,7 +112,7 @@ static int synthetic_next(struct loader *base, struct batch **out, struct err *e
 	c->stat[0].samples += b->samples;
 	l->used[b - l->batch] = true;
 	*out = b;
-	return crew_hand_out(c, b, e);
+	return crew_hand_out(c, b, b->done_ns, e);
 }
 
 static void synthetic_give_back(struct loader *base, struct batch *b)

@@ -514,7 +514,7 @@ static int native_dali_next(struct loader *base, struct batch **out, struct err 
 		return crew_canceled(c, e);
 	if (l->async)
 		queue_put(&l->places, l);
-	rc = crew_hand_out(c, &g->batch, e);
+	rc = crew_hand_out(c, &g->batch, clock_now_ns(), e);
 	if (rc < 0)
 		queue_put(&l->spare, g);
 	else

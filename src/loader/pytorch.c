@@ -464,7 +464,7 @@ static int pytorch_next(struct loader *base, struct batch **out, struct err *e)
 	}
 	if (!l->pin)
 		unpack_batch(l, t);
-	rc = crew_hand_out(c, &t->batch, e);
+	rc = crew_hand_out(c, &t->batch, clock_now_ns(), e);
 	if (rc < 0)
 		give_task_back(l, t);
 	else

@@ -574,7 +574,7 @@ static int tensorflow_next(struct loader *base, struct batch **out, struct err *
 		(void)queue_put(&l->spare, t);
 		return 0;
 	}
-	rc = crew_hand_out(c, &t->batch, e);
+	rc = crew_hand_out(c, &t->batch, clock_now_ns(), e);
 	if (rc < 0)
 		(void)queue_put(&l->spare, t);
 	else
