@@ -147,9 +147,10 @@ struct checking {
 	struct presence_result found;
 	struct err err;
 	int rc;
+	struct thread thread;
 };
 
-static void *check_main(void *arg)
+static void check_main(void *arg)
 {
 	struct checking *c = arg;
 	const struct run_plan *p = c->plan;
@@ -158,7 +159,6 @@ static void *check_main(void *arg)
 				     .done = &c->shared->checked};
 
 	c->rc = dataset_check(p->d, p->store, p->w->workflow.evaluation, &o, &c->found, &c->err);
-	return NULL;
 }
 
 /* dataset_check in a thread of its own, watched, so that storage that does not answer cannot hold
@@ -166,7 +166,6 @@ static void *check_main(void *arg)
 static int check_dataset(struct run *run, struct err *e)
 {
 	struct checking *c = xcalloc(1, sizeof(*c));
-	pthread_t thread;
 	int rc;
 
 	c->plan = &run->plan;
@@ -176,9 +175,9 @@ static int check_dataset(struct run *run, struct err *e)
 		free(c);
 		return rc;
 	}
-	rc = thread_start(&thread, check_main, c, CHECK_STACK, "check", e);
+	rc = thread_run(&c->thread, check_main, c, CHECK_STACK, "check", e);
 	if (rc == 0)
-		run->r->stuck = !run_join(&run->shared.stop, thread);
+		run->r->stuck = !run_join(&run->shared.stop, &c->thread);
 	watch_stop(&run->watch);
 	/* the thread keeps `c` */
 	if (run->r->stuck)
@@ -242,8 +241,7 @@ static int start_ranks(struct run *run, struct err *e)
 		char name[16];
 
 		snprintf(name, sizeof(name), "rank%u", run->at.first + i);
-		rc = thread_start(&k->thread, rank_main, k, stack, name, e);
-		k->started = rc == 0;
+		rc = thread_run(&k->thread, rank_main, k, stack, name, e);
 		if (rc < 0)
 			run_stop(&run->shared.stop, e);
 	}
@@ -260,11 +258,11 @@ static bool join_ranks(struct run *run)
 	for (uint32_t i = 0; i < run->at.locals; i++) {
 		struct rank *k = &run->rank[i];
 
-		if (k->started && !k->joined)
-			k->joined = run_join(&run->shared.stop, k->thread);
-		if (k->joined)
+		if (!k->thread.running) /* not started */
+			continue;
+		if (run_join(&run->shared.stop, &k->thread))
 			rank_collect_evaluation(k);
-		all = all && (!k->started || k->joined);
+		all = all && !k->thread.running;
 	}
 	return all;
 }

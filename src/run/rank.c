@@ -548,7 +548,7 @@ static void stop_run(struct rank *k, struct err *e)
 	run_stop(&k->shared->stop, e);
 }
 
-void *rank_main(void *arg)
+void rank_main(void *arg)
 {
 	struct rank *k = arg;
 	struct err e = {0};
@@ -576,7 +576,6 @@ void *rank_main(void *arg)
 	}
 	checkpoints_close(&k->checkpoints);
 	atomic_store_explicit(&k->live.activity, RANK_DONE, memory_order_relaxed);
-	return NULL;
 }
 
 /* ---- the ranks of this process ---- */

@@ -1,11 +1,11 @@
 #pragma once
 /* One rank: its loop over epochs, steps and evaluations. Private to run/. */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/rng.h"
+#include "base/thread.h"
 #include "comm/comm.h"
 #include "loader/loader.h"
 #include "result/result.h"
@@ -19,8 +19,7 @@ struct rank {
 	struct result *r; /* of what is the process's, local rank 0 writes */
 	struct rank_result *out;
 	struct comm comm;
-	pthread_t thread;
-	bool started, joined;
+	struct thread thread;
 	/* set once, by the rank; others wake and describe them while it runs */
 	_Atomic(struct loader *) loader[DATASET_KINDS];
 	struct rng_np rng; /* of the emulated compute times */
@@ -44,7 +43,7 @@ int ranks_create(struct rank **out, const struct run_plan *p, struct run_shared 
 uint64_t rank_bytes(const struct run_plan *p);
 
 /* The thread's function; `arg` is a struct rank. */
-void *rank_main(void *arg);
+void rank_main(void *arg);
 /* Adds what the evaluations of a rank whose thread has ended asked for to r->eval_io. */
 void rank_collect_evaluation(struct rank *k);
 /* Ends the loaders of a rank whose thread has ended; false when a reader is stuck: then nothing it

@@ -2,7 +2,6 @@
 #include "run/shared.h"
 
 #include <assert.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "comm/net.h"
@@ -72,23 +71,17 @@ int64_t run_wait_until(struct run_stop *s, int64_t deadline_ns)
 	return now;
 }
 
-bool run_join(struct run_stop *s, pthread_t thread)
+static int64_t stopped_ns(void *arg)
 {
-	int64_t leave_s = s->net ? LEAVE_TOGETHER_S : LEAVE_S;
+	struct run_stop *s = arg;
 
-	for (;;) {
-		int64_t stopped = atomic_load_explicit(&s->at_ns, memory_order_relaxed);
-		struct timespec ts;
+	return atomic_load_explicit(&s->at_ns, memory_order_relaxed);
+}
 
-		clock_gettime(CLOCK_REALTIME, &ts);
-		ts.tv_nsec += NS_PER_S / 10;
-		ts.tv_sec += ts.tv_nsec / NS_PER_S;
-		ts.tv_nsec %= NS_PER_S;
-		if (pthread_timedjoin_np(thread, NULL, &ts) == 0)
-			return true;
-		if (stopped && clock_now_ns() - stopped > leave_s * NS_PER_S)
-			return false;
-	}
+bool run_join(struct run_stop *s, struct thread *t)
+{
+	return thread_join_grace(t, stopped_ns, s,
+				 (s->net ? LEAVE_TOGETHER_S : LEAVE_S) * NS_PER_S);
 }
 
 /* ---- a rank ---- */

@@ -37,7 +37,7 @@ int run_stop_reason(struct run_stop *s, struct err *e);
 int64_t run_wait_until(struct run_stop *s, int64_t deadline_ns);
 /* Waits for a thread; once the run was stopped, not longer than it may take to leave. False when it
  * is stuck in the system: then nothing it uses may be freed. */
-bool run_join(struct run_stop *s, pthread_t thread);
+bool run_join(struct run_stop *s, struct thread *t);
 
 /* ---- a rank, seen from other threads ---- */
 
