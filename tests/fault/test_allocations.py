@@ -1,0 +1,385 @@
+"""Every place where a command allocates fails once: the command ends in a sentence and a nonzero status, or does without
+and its results are right; it never crashes, hangs, leaks, or leaves something half written under its final name.
+
+A place is a chain of callers within the program, libraries' allocations on its behalf included (see
+tests/preload/fail_alloc.c). Each place fails at its first allocation, and at its last where it makes several; of those
+that end the process at once in base/alloc.c (xmalloc and its kin) one in 8. Of a run every third place is taken, of one
+with checkpoints every fourth; --stride 1 takes all.
+
+    test_allocations.py [COMMAND...] [--stride N] [--ending N] [--place HASH:N]
+"""
+import argparse
+import concurrent.futures
+import itertools
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from util import SANITIZED, STOKER, skip, stoker, tiny  # noqa: E402
+
+LIBRARY = pathlib.Path(os.environ.get("STOKER_TOOLS", "build/tests"), "libfail_alloc.so")
+HANGS = 60
+ENDING = 8  # of the places whose allocation ends the process in base/alloc.c, one in so many
+# facts of the machine, and what follows from a simulation: left out of a result when they cannot be had
+OPTIONAL = r"(\.#)?\.(what_if|host_cpuinfo|host_meminfo|environment\.(cpuinfo|meminfo)|system|series\.accelerator_use|" \
+    r".*\.memory_pressure|.*\.process_io)($|[.[])"
+REPEATED = 16  # one in so many failed commands is made again, which must complete what was begun
+
+
+class Wrong(Exception):
+    pass
+
+
+def need(condition, why):
+    if not condition:
+        raise Wrong(why)
+
+
+def contents(folder):
+    folder = pathlib.Path(folder)
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def keys(value, path=""):
+    """Paths of all keys of a document; elements of a list, and keys that are numbers, are one."""
+    if isinstance(value, dict):
+        for k, v in value.items():
+            name = f"{path}.{'#' if re.fullmatch(r'[-+0-9.e]+', k) else k}"
+            yield name
+            yield from keys(v, name)
+    elif isinstance(value, list):
+        for v in value:
+            yield from keys(v, path + "[]")
+
+
+def parsed(path):
+    try:
+        return json.loads(pathlib.Path(path).read_text())
+    except ValueError as e:
+        raise Wrong(f"{path.name} is not JSON: {e}") from e
+
+
+class Command:
+    """A command line in a folder of its own; what whole results are comes from runs without a failure."""
+    name = ""
+    again = ()  # more arguments of the repetition
+    stride = 1  # only every so many of its places, where they are many
+
+    def prepare(self, shared):
+        """What the command needs; made once, read by all."""
+
+    def argv(self, shared, folder):
+        raise NotImplementedError
+
+    def results(self, folder):
+        """What the command leaves, in a form that is the same each time: {name: comparable}."""
+        raise NotImplementedError
+
+    def learn(self, folders):
+        seen = [self.results(f) for f in folders]
+        self.whole = {k: v for k, v in seen[0].items() if all(s.get(k) == v for s in seen)}
+
+    def succeeded(self, folder):
+        got = self.results(folder)
+        for k, v in self.whole.items():
+            need(k in got, f"{k} is missing")
+            if isinstance(v, frozenset):
+                need(v <= got[k], f"{k} lacks {sorted(v - got[k])[:5]}")
+            else:
+                need(got[k] == v, f"{k} is not as it is without a failure")
+
+    def failed(self, folder):
+        """After a failure nothing that has its final name may be half written."""
+        for k, v in self.results(folder).items():
+            need(k not in self.whole or v == self.whole[k], f"{k} is not whole")
+
+
+class Generate(Command):
+    name = "generate"
+
+    def argv(self, shared, folder):
+        return ["generate", *tiny(folder / "data", None, files=3)]
+
+    def results(self, folder):
+        return {k: v for k, v in contents(folder / "data").items() if "manifest" not in k and "stoker" not in k}
+
+    def failed(self, folder):
+        got = self.results(folder)
+        for k, v in got.items():
+            if not k.endswith(".tmp") and "/." not in k:
+                need(v == self.whole.get(k), f"{k} is not whole under its final name")
+
+
+class Run(Command):
+    name = "run"
+    stride = 3
+
+    def prepare(self, shared):
+        self.data = shared / f"{self.name}-data"
+        stoker("generate", *tiny(self.data, None))
+
+    def argv(self, shared, folder):
+        return ["run", *tiny(self.data, folder / "out", workflow__generate_data="false")]
+
+    def results(self, folder):
+        out = {}
+        for p in sorted((folder / "out").rglob("*")):
+            if p.suffix == ".json":
+                out[p.name] = frozenset(k for k in keys(parsed(p)) if not re.match(OPTIONAL, k))
+            elif p.is_file() and p.suffix not in (".log", ".lock"):
+                out[str(p.relative_to(folder))] = p.stat().st_size > 0
+        result = folder / "out/result.json"
+        if result.exists():
+            out["status"] = parsed(result).get("status")
+        return out
+
+    def learn(self, folders):
+        seen = [self.results(f) for f in folders]
+        self.whole = {k: frozenset.intersection(*[s[k] for s in seen]) if isinstance(v, frozenset) else v
+                      for k, v in seen[0].items() if all(k in s for s in seen)}
+
+    def failed(self, folder):
+        """Which files there are depends on when it failed, and so does what is in a result that says that the run
+        failed; all are documents."""
+        got = self.results(folder)
+        for k, v in got.items():
+            if not isinstance(v, frozenset):
+                need(k == "status" or v == self.whole.get(k), f"{k} is not whole")
+            elif got.get("status") == "complete":
+                need(self.whole[k] <= v, f"{k} lacks {sorted(self.whole[k] - v)[:5]}")
+
+
+class Checkpoint(Run):
+    name = "checkpoint"
+    stride = 4
+
+    def argv(self, shared, folder):
+        return super().argv(shared, folder) + [
+            "workflow.checkpoint=true", "checkpoint.steps_between_checkpoints=2", "model.model_size_bytes=65536",
+            f"checkpoint.checkpoint_folder={folder}/saved"]
+
+    def results(self, folder):
+        out = super().results(folder)
+        for p in sorted((folder / "saved").rglob("*")):
+            if p.is_file():
+                out["saved/" + str(p.relative_to(folder / "saved"))] = p.stat().st_size
+        return out
+
+
+class Report(Command):
+    name = "report"
+
+    def prepare(self, shared):
+        self.out = [shared / f"report-{i}" for i in range(2)]
+        for i, out in enumerate(self.out):
+            stoker("run", *tiny(shared / "report-data", out, reader__read_threads=i + 1, train__epochs=2))
+
+    def argv(self, shared, folder):
+        return ["report", *self.out, "-o", folder / "report.html", "--csv", folder / "runs.csv"]
+
+    def results(self, folder):
+        out = contents(folder)
+        # when the page was made is in it
+        return {k: re.sub(rb"20\d\d-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?", b"", v) for k, v in out.items()
+                if not k.endswith(".tmp") and not k.startswith("told")}
+
+
+class Audit(Report):
+    name = "audit"
+
+    def argv(self, shared, folder):
+        return ["audit", "--json", *self.out]
+
+    def results(self, folder):
+        return {"stdout": (folder / "stdout").read_bytes()}
+
+    def failed(self, folder):
+        pass
+
+
+class Compare(Audit):
+    name = "compare"
+
+    def argv(self, shared, folder):
+        return ["compare", "--json", *self.out]
+
+
+class Study(Command):
+    """Its runs are programs of their own, where nothing fails."""
+    name = "study"
+    again = ("--retry",)
+    design = "model,epochs,processes,overrides,run\nsmall,1,1,,N\nsmall,1,1,reader.batch_size=4,N\n"
+
+    def prepare(self, shared):
+        self.config = shared / "config"
+        (self.config / "workload").mkdir(parents=True)
+        (self.config / "workload/small.yaml").write_text(
+            "model: {name: small}\nframework: pytorch\nworkflow: {generate_data: False, train: True}\n"
+            "dataset: {data_folder: data/x, format: npz, num_files_train: 4, record_length_bytes: 4096}\n"
+            "reader: {data_loader: pytorch, batch_size: 2, read_threads: 1}\n"
+            "train: {epochs: 1, computation_time: 0.001}\n")
+
+    def argv(self, shared, folder):
+        if not (folder / "design.csv").exists():
+            (folder / "design.csv").write_text(self.design)
+        return ["study", "run", folder / "design.csv", "--config-dir", self.config, "--results", folder / "results",
+                "--scratch", folder / "scratch"]
+
+    def results(self, folder):
+        out = {str(p.relative_to(folder)): parsed(p)["status"] for p in (folder / "results").rglob("result.json")
+               if ".partial" not in str(p)}
+        return {**out, "rows": [line.split(",")[-1] for line in (folder / "design.csv").read_text().splitlines()]}
+
+    def failed(self, folder):
+        """A row that is marked as done has its result; the design has all its rows."""
+        got = self.results(folder)
+        rows = got.pop("rows")
+        need(len(rows) == 3 and rows[0] == "run", f"the design is {rows}")
+        need(rows.count("Y") <= len(got) and all(v == "complete" for v in got.values()), f"{rows} with {got}")
+
+
+COMMANDS = {c.name: c for c in (Generate, Run, Checkpoint, Report, Audit, Compare, Study)}
+
+
+def execute(command, shared, folder, fail, *more):
+    """Runs the command with a failure; returns (status, stderr, lines that the library told)."""
+    folder.mkdir(exist_ok=True)
+    told = folder / "told"
+    told.unlink(missing_ok=True)
+    env = {**os.environ, "LD_PRELOAD": str(LIBRARY), "FAIL_ALLOC": fail, "FAIL_ALLOC_TOLD": str(told)}
+    with open(folder / "stdout", "wb") as out:
+        try:
+            done = subprocess.run([STOKER, *map(str, command.argv(shared, folder)), *more], stdout=out, stderr=subprocess.PIPE,
+                                  stdin=subprocess.DEVNULL, env=env, timeout=HANGS)
+        except subprocess.TimeoutExpired as e:
+            raise Wrong(f"it hangs: {e.stderr}") from e
+    return done.returncode, done.stderr.decode(errors="replace"), \
+        told.read_text().splitlines() if told.exists() else []
+
+
+class Symbols:
+    """Names of the program's addresses."""
+
+    def __init__(self):
+        self.names = {}
+
+    def look_up(self, addresses):
+        new = sorted(set(addresses) - set(self.names))
+        if not new:
+            return
+        # the address is that of the next instruction
+        text = subprocess.run(["addr2line", "-s", "-f", "-e", STOKER], text=True, capture_output=True, check=True,
+                              input="".join(f"{int(a, 16) - 1:x}\n" for a in new)).stdout.splitlines()
+        for a, function, where in zip(new, text[0::2], text[1::2]):
+            self.names[a] = f"{function} {where.split(' ')[0]}"
+
+    def chain(self, addresses):
+        self.look_up(addresses)
+        return " < ".join(self.names[a] for a in addresses)
+
+    def owner(self, addresses):
+        """The function that allocated: the first that is not one of base/alloc.c."""
+        self.look_up(addresses)
+        return next((self.names[a].split(" ")[0] for a in addresses if " alloc.c:" not in self.names[a]), "")
+
+    def ends(self, addresses):
+        """Whether it is one of the functions that end the process when there is no memory."""
+        self.look_up(addresses)
+        return addresses and re.match(r"(x[a-z]+|must) alloc.c:", self.names[addresses[0]]) is not None
+
+
+def left(told, symbols):
+    return {symbols.owner(line.split()[1:]) for line in told if line.startswith("left ")}
+
+
+def one(command, shared, tmp, known, fail, number, symbols):
+    """Makes one allocation fail; returns a sentence on what is wrong, or None."""
+    folder = tmp / f"{command.name}-{number}"
+    chain = ""
+    try:
+        status, err, told = execute(command, shared, folder, fail)
+        failed = [line.split() for line in told if line.startswith("failed ")]
+        if not failed:
+            return None  # threads came in another order
+        chain = f"{failed[0][1]} of {failed[0][2]} bytes: {symbols.chain(failed[0][3:])}"
+        need(status >= 0, f"killed by signal {-status}: {err}")
+        need(status in (0, 1), f"status {status}: {err}")
+        if status == 0:
+            command.succeeded(folder)
+        else:
+            need(re.search(r"memory|allocate|cannot start thread", err), f"no sentence that names memory: '{err.strip()}'")
+            command.failed(folder)
+        if "end" in told:
+            leaked = left(told, symbols) - known
+            need(not leaked, f"status {status}, leaked: {', '.join(sorted(leaked))}; {err.strip()}")
+        if status and number % REPEATED == 0:
+            status, err, _ = execute(command, shared, folder, "none", *command.again)
+            need(status == 0, f"made again without a failure: status {status}: {err}")
+            command.succeeded(folder)
+        return None
+    except Wrong as e:
+        return f"{command.name} {fail}, {chain}\n      {e}"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep(command, shared, tmp, args, symbols, pool):
+    command.prepare(shared)
+    base = [tmp / f"{command.name}-base{i}" for i in range(3)]
+    known, places, ending = set(), {}, set()
+    for folder in base:
+        status, err, told = execute(command, shared, folder, "none")
+        assert status == 0, f"{command.name} fails without a failure: {err}"
+        for line in told:
+            if line.startswith("place "):
+                _, place, count, _, *callers = line.split()
+                places[place] = min(int(count), places.get(place, 1 << 30))
+                if symbols.ends(callers):
+                    ending.add(place)
+        known |= left(told, symbols)
+    command.learn(base)
+    assert len(places) > 20 and command.whole, f"{command.name}: nothing to fail, or nothing to compare"
+    fails = sorted({f"{p}:{n}" for p, count in places.items() for n in (1, count) if p not in ending})
+    fails = [*fails, *[f"{p}:1" for p in sorted(ending)[::args.ending]]][::args.stride or command.stride]
+    wrong = pool.map(lambda x: one(command, shared, tmp, known, x[1], x[0], symbols),
+                     enumerate([args.place] if args.place else fails))
+    wrong = [w for w in wrong if w]
+    print(f"{command.name}: {len(places)} places, {sum(places.values())} allocations, {len(ending)} places end the process; "
+          f"{len(fails)} made to fail (every {args.stride or command.stride}.), "
+          f"{len(wrong)} findings", flush=True)
+    for w in wrong:
+        print(f"   {w}", flush=True)
+    return len(wrong)
+
+
+def main():
+    if SANITIZED:
+        skip("a sanitizer has an allocator of its own")
+    if not LIBRARY.exists():
+        skip(f"{LIBRARY} was not built")
+    if not shutil.which("addr2line"):
+        skip("addr2line is not installed")
+    parser = argparse.ArgumentParser()
+    parser.add_argument("command", nargs="*")
+    parser.add_argument("--stride", type=int, help="only every N-th place (default: 3 of a run, 4 of a checkpoint, else 1)")
+    parser.add_argument("--ending", type=int, default=ENDING, help="only every N-th place where xmalloc ends the process")
+    parser.add_argument("--place")
+    args = parser.parse_args()
+    symbols = Symbols()
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as tmp, \
+            concurrent.futures.ThreadPoolExecutor(2) as pool:
+        tmp = pathlib.Path(tmp)
+        shared = tmp / "shared"
+        shared.mkdir()
+        wrong = sum(sweep(COMMANDS[name](), shared, tmp, args, symbols, pool) for name in args.command or COMMANDS)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
