@@ -135,7 +135,7 @@ struct outlook {
 /* What held the run back most. */
 struct limit {
 	char cause[32];    /* a word: docs/metrics.md */
-	char text[400];    /* one sentence */
+	char text[512];    /* one sentence */
 	double loss_share; /* of the wall time of training, in percent */
 };
 

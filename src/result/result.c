@@ -1,6 +1,7 @@
 /* A result: what its parts say together, and its end. */
 #include "result/result.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -109,7 +110,10 @@ const struct host_facts *result_node_host(const struct result *r, uint32_t node)
 
 const struct host_facts *result_rank_host(const struct result *r, uint32_t rank)
 {
-	const struct host_facts *h = result_node_host(r, node_of(r, rank));
+	const struct host_facts *h;
+
+	assert(rank < r->ranks);
+	h = result_node_host(r, node_of(r, rank));
 
 	return h ? h : &r->host;
 }
@@ -119,6 +123,7 @@ void result_rank_memory(const struct result *r, uint32_t rank, uint32_t epoch,
 {
 	const struct result_process *me = own_process(r), *p = process_of_node(r, node_of(r, rank));
 
+	assert(rank < r->ranks && epoch < r->epochs_planned);
 	*pairs = r->usage[epoch].meminfo;
 	*count = r->usage[epoch].meminfo_count;
 	if (me && me->node != node_of(r, rank) && p && p->meminfo) {
