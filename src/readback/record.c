@@ -573,6 +573,17 @@ static int record_find(const char *const *path, size_t n, struct str_list *out, 
 
 /* ---- measures ---- */
 
+/* Epochs of the rank that has most, or of summary.json if it lists more. */
+static size_t epoch_count(const struct run_record *r)
+{
+	size_t most = r->au.n;
+
+	for (uint32_t k = 0; k < r->ranks; k++)
+		if (r->rank[k].epochs > most)
+			most = r->rank[k].epochs;
+	return most;
+}
+
 double record_au(const struct run_record *r, size_t epoch)
 {
 	return epoch < r->au.n ? r->au.v[epoch] : NAN;
@@ -591,14 +602,14 @@ double *record_values(const struct run_record *r, const size_t *index, size_t n,
 
 	*count = 0;
 	for (size_t i = 0; i < n; i++)
-		most += by_epoch ? record_epochs(&r[index ? index[i] : i]) : 1;
+		most += by_epoch ? epoch_count(&r[index ? index[i] : i]) : 1;
 	v = xcalloc(most, sizeof(*v));
 	for (size_t i = 0; i < n; i++) {
 		const struct run_record *one = &r[index ? index[i] : i];
 		double sum = 0;
 		size_t epochs = 0;
 
-		for (size_t e = 0; e < record_epochs(one); e++) {
+		for (size_t e = 0; e < epoch_count(one); e++) {
 			double x = of(one, e);
 
 			if (!isfinite(x))
@@ -645,22 +656,12 @@ double record_whole_au(const struct run_record *r, size_t epoch)
 	return n ? sum / n : NAN;
 }
 
-size_t record_epochs(const struct run_record *r)
-{
-	size_t most = r->au.n;
-
-	for (uint32_t k = 0; k < r->ranks; k++)
-		if (r->rank[k].epochs > most)
-			most = r->rank[k].epochs;
-	return most;
-}
-
 double record_whole_au_mean(const struct run_record *r)
 {
 	double sum = 0;
 	size_t n = 0;
 
-	for (size_t i = 0; i < record_epochs(r); i++) {
+	for (size_t i = 0; i < epoch_count(r); i++) {
 		double one = record_whole_au(r, i);
 
 		if (isfinite(one)) {
@@ -739,7 +740,7 @@ double record_whole_throughput(const struct run_record *r)
 
 	if (!r->has_workload)
 		return NAN;
-	for (size_t i = 0; i < record_epochs(r); i++) {
+	for (size_t i = 0; i < epoch_count(r); i++) {
 		double longest = 0;
 
 		for (uint32_t k = 0; k < r->ranks; k++) {

@@ -111,8 +111,6 @@ double *record_values(const struct run_record *r, const size_t *index, size_t n,
 double record_whole_au(const struct run_record *r, size_t epoch);
 /* The same over all epochs. */
 double record_whole_au_mean(const struct run_record *r);
-/* Epochs of the rank that has most, or of summary.json if it lists more. */
-size_t record_epochs(const struct run_record *r);
 /* Steps of the first epoch of rank 0; 0 when not known. */
 uint64_t record_steps(const struct run_record *r);
 /* Batches that a rank reads ahead, by the loader's rules; 0 when the workload is not known. */
