@@ -179,11 +179,9 @@ static int judge_probes(const struct run_place *at, const struct buf *part, cons
 	}
 	if (bad) {
 		err_set(e, ERR_DATA,
-			"the hosts see different datasets in '%s': on %.500s it differs from the "
-			"one "
-			"on host '%s' (%s): use a folder that all hosts share, or an identical "
-			"copy "
-			"on each",
+			"the hosts see different datasets in '%s': on %.500s it differs from "
+			"the one on host '%s' (%s): use a folder that all hosts share, or an "
+			"identical copy on each",
 			folder, hosts.data, net_process(at->net, 0)->host, why);
 		buf_release(&hosts);
 		return ERR_DATA;
