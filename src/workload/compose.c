@@ -1,8 +1,8 @@
 /* Finds workload files and merges them: user folders first, then the built-in ones; defaults lists
- * and
- * "@package" headers as Hydra reads them. */
+ * and "@package" headers as Hydra reads them. */
 #include "workload/compose.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,21 +94,7 @@ static int try_builtin(const struct composer *c, const char *name, struct source
 	return 1;
 }
 
-struct names {
-	char **v;
-	size_t n, cap;
-};
-
-static void names_add(struct names *names, const char *name, size_t length)
-{
-	if (names->n == names->cap) {
-		names->cap = names->cap ? 2 * names->cap : 64;
-		names->v = xrealloc(names->v, names->cap * sizeof(*names->v));
-	}
-	names->v[names->n++] = xstrndup(name, length);
-}
-
-static void names_add_dir(struct names *names, const char *path)
+static void add_names_of_folder(struct str_list *names, const char *path)
 {
 	DIR *dir = opendir(path);
 
@@ -116,7 +102,7 @@ static void names_add_dir(struct names *names, const char *path)
 		return;
 	for (struct dirent *d; (d = readdir(dir));)
 		if (str_ends(d->d_name, ".yaml") && d->d_name[0] != '.')
-			names_add(names, d->d_name, strlen(d->d_name) - 5);
+			str_list_add(names, xstrndup(d->d_name, strlen(d->d_name) - 5));
 	closedir(dir);
 }
 
@@ -127,17 +113,17 @@ static int compare_names(const void *a, const void *b)
 
 static int not_found(const struct composer *c, const char *name, struct err *e)
 {
-	struct names names = {0};
+	struct str_list names = {0};
 	struct buf list = {0};
 	size_t left_out = 0;
 
 	for (const char *const *b = workload_builtin_names(); *b; b++)
-		names_add(&names, *b, strlen(*b));
+		str_list_add(&names, xstrdup(*b));
 	if (c->config_dir) {
 		AUTO_FREE char *sub = path_join(c->config_dir, "workload");
 
-		names_add_dir(&names, sub);
-		names_add_dir(&names, c->config_dir);
+		add_names_of_folder(&names, sub);
+		add_names_of_folder(&names, c->config_dir);
 	}
 	qsort(names.v, names.n, sizeof(*names.v), compare_names);
 	const char *near = str_nearest(name, (const char *const *)names.v, names.n);
@@ -157,9 +143,7 @@ static int not_found(const struct composer *c, const char *name, struct err *e)
 			 near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "",
 			 list.data ? list.data : "none");
 
-	for (size_t i = 0; i < names.n; i++)
-		free(names.v[i]);
-	free(names.v);
+	str_list_release(&names);
 	buf_release(&list);
 	return rc;
 }
@@ -351,6 +335,7 @@ static int merge_source(struct composer *c, const struct source *s, struct err *
 		package = "";
 	else if (strcmp(package, "_group_") == 0)
 		package = "workload";
+	assert(c->depth < MAX_DEPTH);
 	c->stack[c->depth++] = s;
 	int rc = merge_document(c, doc, package, s->dir, e);
 	c->depth--;

@@ -1,6 +1,7 @@
 /* The one list of what this version has, of the keys whose values it does not all have. */
 #include "workload/feature.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,8 +29,8 @@ static void add_value(struct values *v, const char *value)
 	for (size_t i = 0; i < v->n; i++)
 		if (strcmp(v->at[i], value) == 0)
 			return;
-	if (v->n < FEATURE_VALUES_MAX)
-		v->at[v->n++] = value;
+	assert(v->n < FEATURE_VALUES_MAX);
+	v->at[v->n++] = value;
 }
 
 #define ADD_NAMES(v, table)                                                                        \

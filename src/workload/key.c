@@ -1,6 +1,7 @@
 /* Keys: which there are, where they were set, and what is said about them. */
 #include "workload/key.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -106,7 +107,8 @@ bool workload_is_set(const struct workload *w, const char *key)
 {
 	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
 
-	return row && w->origin[row - workload_rows].source != ORIGIN_DEFAULT;
+	assert(row); /* a misspelt key would never count as set */
+	return w->origin[row - workload_rows].source != ORIGIN_DEFAULT;
 }
 
 void workload_warn(struct workload *w, const char *fmt, ...)

@@ -1,4 +1,5 @@
 /* Workloads as text: show config, and the hash of what decides a dataset. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,6 +93,8 @@ static void put_keys(const struct workload *w, const char *const *keys, size_t n
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct opt *row = opt_find(workload_rows, workload_row_count, keys[i]);
+
+		assert(row); /* the hash would lose a key of the dataset */
 		AUTO_FREE char *value = opt_get_text(row, w);
 
 		buf_printf(out, "%s=%s\n", keys[i], value);

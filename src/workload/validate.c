@@ -3,6 +3,7 @@
 #include "workload/key.h"
 #include "workload/validate.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -570,6 +571,8 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 static int check_feature(const struct workload *w, const char *key, struct err *e)
 {
 	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
+
+	assert(row);
 	char *value = opt_get_text(row, w);
 	char has[1024];
 	int rc = 0;
