@@ -105,7 +105,7 @@ static void worker_release(struct each_worker *w)
 		buffer_free(w->scratch, w->scratch_bytes);
 }
 
-/* The lowest-numbered failure speaks; being stopped only where nothing else went wrong. */
+/* Reports the failure with the lowest number; a stop only where nothing else failed. */
 static int first_failure(struct each_thread *t, unsigned n, struct err *e)
 {
 	const struct each_thread *first = NULL;

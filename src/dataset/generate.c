@@ -423,7 +423,7 @@ static int count_files(struct generation *g, struct err *e)
 	return rc;
 }
 
-/* Decides what of what is there can stay. 1: all of it, nothing is to be done. */
+/* Decides which existing files are kept. 1: all, and there is nothing to write. */
 static int survey_folder(struct generation *g, struct err *e)
 {
 	uint64_t files = g->d->files[DATASET_TRAIN] + g->d->files[DATASET_EVAL];

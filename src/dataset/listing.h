@@ -1,5 +1,5 @@
 #pragma once
-/* What lies in the folders of a dataset. */
+/* The contents of a dataset's folders. */
 #include "base/thread.h"
 #include "dataset/dataset.h"
 

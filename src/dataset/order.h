@@ -71,9 +71,9 @@ bool order_tf_records(const struct workload *w);
  *
  * ORDER_TF_RECORDS, whenever order_tf_records: file_shuffle is a keyed permutation of the files
  * (list_files' shuffle), sample_shuffle the shuffle buffer of shuffle_size records with
- * TensorFlow's seeds (87654321, seed), drawn anew each epoch if seed_change_epoch
+ * TensorFlow's seeds (87654321, seed), drawn again each epoch if seed_change_epoch
  * (reshuffle_each_iteration). ORDER_DLIO there: files ascending and cut as above, the buffer drawn
- * anew whatever seed_change_epoch says. All ranks make the steps of the one with fewest records. */
+ * again whatever seed_change_epoch is. All ranks make the steps of the one with fewest records. */
 void order_init(struct order *o, const struct workload *w, uint64_t samples, uint32_t ranks,
 		uint64_t batch, uint64_t seed, uint64_t epoch);
 /* Steps every rank makes in the epoch: the same number for all. */

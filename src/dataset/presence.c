@@ -105,7 +105,8 @@ static int check_file(const struct check *c, const struct io *io, enum dataset_k
 		       path, st.bytes, want);
 }
 
-/* The threads that ask for sizes take places in turn; the lowest that failed speaks. */
+/* The threads that ask for sizes take places in turn; the failure with the lowest number is
+ * reported. */
 struct sizes {
 	const struct check *c;
 	enum dataset_kind kind;

@@ -202,7 +202,7 @@ static int dali_start(struct loader *base, const struct order *order, uint64_t s
 	return 0;
 }
 
-/* What the runs did, as one batch; the first run that failed speaks for all. */
+/* What the runs did, as one batch; the first run's failure is the batch's. */
 static void join_runs(struct dali *l, struct whole *b)
 {
 	const struct task *run = &l->run[(uint64_t)(b - l->whole) * l->runs];

@@ -25,7 +25,7 @@
 
 struct flight;
 
-/* What is to be read, and who hears of it. In the calling thread. */
+/* What to read, and the callbacks about it, in the calling thread. */
 struct flight_run {
 	/* The next sample; false when there is no further one. */
 	bool (*next)(struct flight_run *run, uint64_t *sample);

@@ -6,7 +6,7 @@
  *
  * A place of the ring is free again when its batch was copied, and one of the pipeline's when a
  * batch is handed out. Every epoch begins with an empty buffer, which is filled before the first
- * batch: the cold start of a pipeline that is built anew. */
+ * batch: the cold start of a new pipeline. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -418,7 +418,7 @@ static int native_dali_create(struct loader **out, const struct loader_config *c
 	if (!l)
 		return -ENOMEM;
 	rc = set_sizes(l, c, &size, e);
-	/* the source is told its config by address */
+	/* the source keeps the config's address */
 	l->source.config = &l->crew.config;
 	if (rc == 0)
 		rc = crew_init(&l->crew, &loader_native_dali, c, &size, native_dali_close_queues,

@@ -274,7 +274,7 @@ struct reading {
 	struct sample_reader *reader;
 	const struct order *order; /* NULL: one sample */
 	uint64_t position, end;    /* of the next sample; the sample itself when it is one */
-	struct order_proof *proof; /* NULL: nobody wants it, nor the preprocess wait */
+	struct order_proof *proof; /* NULL: neither it nor the preprocess wait is needed */
 	uint64_t *payload;
 	bool off; /* reading was called off */
 };

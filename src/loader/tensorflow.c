@@ -569,7 +569,7 @@ static int tensorflow_next(struct loader *base, struct batch **out, struct err *
 	if (rc < 0)
 		return crew_canceled(c, e);
 	if (c->handed == c->steps) {
-		/* DLIO's loop looks at its count when it has the batch */
+		/* DLIO's loop checks its count after it has taken the batch */
 		l->asked_on = true;
 		(void)queue_put(&l->spare, t);
 		return 0;
