@@ -14,6 +14,11 @@
 /* ---- counting allocations ---- */
 
 static _Atomic uint64_t allocations, allocated_bytes;
+/* Of one thread, while it is on: calloc refuses from this call on, and what it gave is kept here.
+ */
+static int64_t refuse_after = -1;
+static void *kept[4096];
+static size_t kept_count;
 
 void *__wrap_malloc(size_t n);
 void *__wrap_calloc(size_t n, size_t size);
@@ -21,6 +26,8 @@ void *__wrap_realloc(void *p, size_t n);
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *p, size_t n);
+void __wrap_free(void *p);
+void __real_free(void *p);
 
 void *__wrap_malloc(size_t n)
 {
@@ -31,9 +38,27 @@ void *__wrap_malloc(size_t n)
 
 void *__wrap_calloc(size_t n, size_t size)
 {
+	void *p;
+
 	allocations++;
 	allocated_bytes += n * size;
-	return __real_calloc(n, size);
+	if (refuse_after == 0)
+		return NULL;
+	p = __real_calloc(n, size);
+	if (refuse_after > 0) {
+		refuse_after--;
+		assert_true(kept_count < sizeof(kept) / sizeof(kept[0]));
+		kept[kept_count++] = p;
+	}
+	return p;
+}
+
+void __wrap_free(void *p)
+{
+	for (size_t i = 0; p && refuse_after >= 0 && i < kept_count; i++)
+		if (kept[i] == p)
+			kept[i--] = kept[--kept_count];
+	__real_free(p);
 }
 
 void *__wrap_realloc(void *p, size_t n)
@@ -487,6 +512,34 @@ static void test_real_files(void **state)
 	}
 }
 
+/* Every allocation of create is refused once: a sentence, and nothing is left behind. */
+static void no_memory(unsigned kind)
+{
+	struct rig r;
+	int64_t n = 0;
+
+	setup(&r, kind, 0);
+	for (int rc = -1; rc < 0; n++) {
+		struct err e = {0};
+
+		kept_count = 0;
+		refuse_after = n;
+		rc = ops->create(&r.loader, &r.config, &e);
+		if (rc == 0) {
+			assert_int_equal(ops->destroy(r.loader), 0);
+		} else {
+			assert_int_equal(rc, -ENOMEM);
+			assert_non_null(strstr(e.text, "memory"));
+		}
+		refuse_after = -1;
+		if (kept_count)
+			fail_msg("%s: %zu of %lld allocations are left", ops->is.name, kept_count,
+				 (long long)n);
+		assert_int_equal(fake.readers_open, 0);
+	}
+	assert_true(n > 1);
+}
+
 #define EACH(name)                                                                                 \
 	static void test_##name(void **state)                                                      \
 	{                                                                                          \
@@ -502,6 +555,7 @@ EACH(stopped_and_woken)
 EACH(stopped_silently)
 EACH(memory)
 EACH(no_reader)
+EACH(no_memory)
 
 int main(void)
 {
@@ -514,6 +568,7 @@ int main(void)
 		cmocka_unit_test(test_stopped_silently),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_no_reader),
+		cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_real_files),
 	};
 
