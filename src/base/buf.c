@@ -1,5 +1,6 @@
 #include "base/buf.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@ static void reserve(struct buf *b, size_t extra)
 	size_t cap = b->cap ? b->cap : 64;
 	size_t want;
 
+	assert(b->data ? b->len < b->cap : b->len == 0);
 	if (__builtin_add_overflow(b->len + 1, extra, &want))
 		want = SIZE_MAX; /* which xrealloc refuses with a sentence */
 	if (want <= b->cap)

@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -248,6 +249,7 @@ int file_out_close(struct file_out *f, int failed, struct err *e)
 {
 	int rc = failed;
 
+	assert(f->fd >= 0 && failed <= 0 && !f->tmp == !f->target);
 	/* pipes and devices have nothing to sync, and say so */
 	if (rc == 0 && fsync(f->fd) != 0 && (f->tmp || (errno != EINVAL && errno != EROFS)))
 		rc = -errno;

@@ -12,7 +12,7 @@
 #define TRIES 16
 
 /* Whoever reads it while the lock is held learns who holds it. */
-static void sign(int fd)
+static void write_holder(int fd)
 {
 	char host[256] = "?", text[FILE_LOCK_WHO_MAX];
 	int n;
@@ -65,7 +65,7 @@ int file_lock(struct file_lock *l, const char *path, char who[FILE_LOCK_WHO_MAX]
 			return 0;
 		}
 		if (is_current(fd, l->path)) {
-			sign(fd);
+			write_holder(fd);
 			l->fd = fd;
 			return 0;
 		}

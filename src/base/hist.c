@@ -1,6 +1,7 @@
 /* Counting values in buckets whose width grows with the value. */
 #include "base/hist.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -33,6 +34,7 @@ uint64_t hist_bucket_low(size_t bucket)
 	size_t group = bucket >> HIST_SUB_BITS;
 	uint64_t sub = bucket & (SUB - 1);
 
+	assert(bucket <= HIST_BUCKETS); /* one past the end: the upper edge of the last */
 	if (group == 0)
 		return sub;
 	return (SUB + sub) << (group - 1);

@@ -12,7 +12,7 @@
 #define MOUNTS_MAX (16u << 20)
 
 /* One line: "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw". */
-static bool split(char *line, uint64_t st_dev, struct mount *out)
+static bool split_mount_line(char *line, uint64_t st_dev, struct mount *out)
 {
 	char *save = NULL, *field[6];
 	unsigned a, b;
@@ -49,7 +49,7 @@ bool mount_find(const char *root, uint64_t st_dev, struct mount *out)
 	out->text = buf_take(&all);
 	for (char *line = strtok_r(out->text, "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save))
-		if (split(line, st_dev, out))
+		if (split_mount_line(line, st_dev, out))
 			return true;
 	mount_release(out);
 	return false;

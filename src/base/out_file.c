@@ -18,7 +18,7 @@ int out_file_open(struct out_file *f, const char *path, struct err *e)
 	return rc;
 }
 
-static void flush(struct out_file *f)
+static void flush_buffer(struct out_file *f)
 {
 	assert(f->used <= OUT_FILE_BUFFER);
 	if (f->failed == 0)
@@ -36,7 +36,7 @@ void out_file_put(struct out_file *f, const char *bytes, size_t n)
 		bytes += part;
 		n -= part;
 		if (f->used == OUT_FILE_BUFFER)
-			flush(f);
+			flush_buffer(f);
 	}
 }
 
@@ -57,7 +57,7 @@ void out_file_print(struct out_file *f, const char *format, ...)
 	int n;
 
 	if (OUT_FILE_BUFFER - f->used < OUT_FILE_LINE)
-		flush(f);
+		flush_buffer(f);
 	va_start(args, format);
 	n = vsnprintf(f->buffer + f->used, OUT_FILE_LINE, format, args);
 	va_end(args);
@@ -67,7 +67,7 @@ void out_file_print(struct out_file *f, const char *format, ...)
 
 int out_file_close(struct out_file *f, struct err *e)
 {
-	flush(f);
+	flush_buffer(f);
 	free(f->buffer);
 	return file_out_close(&f->file, f->failed, e);
 }

@@ -1,5 +1,6 @@
 #include "base/queue.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
@@ -51,8 +52,9 @@ int queue_put(struct queue *q, void *item)
 	return 0;
 }
 
-static int take(struct queue *q, void **item)
+static int take_first(struct queue *q, void **item)
 {
+	assert(q->count <= q->cap);
 	if (q->count == 0)
 		return 0;
 	*item = q->slot[q->head];
@@ -69,7 +71,7 @@ int queue_get(struct queue *q, void **item)
 	pthread_mutex_lock(&q->lock);
 	while (q->count == 0 && !q->closed)
 		pthread_cond_wait(&q->not_empty, &q->lock);
-	got = take(q, item);
+	got = take_first(q, item);
 	pthread_mutex_unlock(&q->lock);
 	return got;
 }
@@ -89,7 +91,7 @@ int queue_get_timeout(struct queue *q, void **item, int64_t timeout_ns)
 	pthread_mutex_lock(&q->lock);
 	while (q->count == 0 && !q->closed && rc == 0)
 		rc = pthread_cond_timedwait(&q->not_empty, &q->lock, &ts);
-	got = take(q, item);
+	got = take_first(q, item);
 	if (got == 0 && !q->closed)
 		got = -ETIMEDOUT;
 	pthread_mutex_unlock(&q->lock);

@@ -36,7 +36,7 @@ void host_pairs_free(struct sysinfo_pair *pairs, size_t count)
 	free(pairs);
 }
 
-static void put(struct sysinfo_pair **pairs, size_t *count, const char *key, const char *value)
+static void set_pair(struct sysinfo_pair **pairs, size_t *count, const char *key, const char *value)
 {
 	for (size_t i = 0; i < *count; i++) {
 		if (strcmp((*pairs)[i].key, key) == 0) {
@@ -70,7 +70,7 @@ void host_pairs_load(const char *path, struct sysinfo_pair **pairs, size_t *coun
 		*colon = '\0';
 		key = trimmed(line);
 		if (strcmp(key, "processor") != 0)
-			put(pairs, count, key, trimmed(colon + 1));
+			set_pair(pairs, count, key, trimmed(colon + 1));
 	}
 	free(line);
 	fclose(f);

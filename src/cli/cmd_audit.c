@@ -11,7 +11,7 @@
 #include "cli/terminal.h"
 #include "readback/audit.h"
 
-static int print(const struct audit *a, bool json, struct err *e)
+static int print_findings(const struct audit *a, bool json, struct err *e)
 {
 	struct buf text = {0};
 	int rc = 0;
@@ -43,7 +43,7 @@ static int audit(const struct result_args *args, struct err *e)
 
 	if (rc == 0) {
 		audit_run(&a, all.v, all.n);
-		rc = print(&a, args->json, e);
+		rc = print_findings(&a, args->json, e);
 	}
 	if (rc == 0 && args->check && audit_worst(&a) == AUDIT_FAIL)
 		rc = err_set(e, ERR_TARGET, "at least one result is invalid");

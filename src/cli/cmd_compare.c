@@ -36,7 +36,7 @@ static bool worse(const struct comparison *c)
 	return false;
 }
 
-static void print(const struct comparison *c, bool json)
+static void print_comparison(const struct comparison *c, bool json)
 {
 	struct buf text = {0};
 
@@ -64,7 +64,7 @@ static int compare(const struct result_args *a, struct err *e)
 		rc = load_side(&second, a->folder[1], e);
 	if (rc == 0) {
 		compare_records(&c, first.v, first.n, second.v, second.n);
-		print(&c, a->json);
+		print_comparison(&c, a->json);
 		if (a->check && worse(&c))
 			rc = err_set(e, ERR_TARGET, "'%s' is worse than '%s'", a->folder[1],
 				     a->folder[0]);

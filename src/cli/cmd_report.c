@@ -162,8 +162,8 @@ static int write_table(const struct run_groups *g, const char *path, struct err 
 	return rc;
 }
 
-static int render(const struct run_record *r, size_t n, const struct page_trace *t,
-		  const struct report_args *a, struct err *e)
+static int write_outputs(const struct run_record *r, size_t n, const struct page_trace *t,
+			 const struct report_args *a, struct err *e)
 {
 	struct audit audit;
 	struct run_groups g;
@@ -204,7 +204,7 @@ static int report(const char *const *path, size_t n, const struct report_args *a
 		rc = load_traces(trace, all.v, all.n, a, e);
 	}
 	if (rc == 0)
-		rc = render(all.v, all.n, trace, a, e);
+		rc = write_outputs(all.v, all.n, trace, a, e);
 	for (size_t i = 0; trace && i < all.n; i++)
 		trace_view_release(&trace[i].view);
 	free(trace);

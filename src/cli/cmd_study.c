@@ -77,8 +77,9 @@ static int take_design(void *args, const char *word, struct err *e)
 }
 
 /* 1: the help was printed. Release in any case. */
-static int parse(const struct command *c, struct study_args *a, int argc, char **argv,
-		 int (*operand)(void *args, const char *word, struct err *e), struct err *e)
+static int study_args_parse(const struct command *c, struct study_args *a, int argc, char **argv,
+			    int (*operand)(void *args, const char *word, struct err *e),
+			    struct err *e)
 {
 	int rc;
 
@@ -99,7 +100,7 @@ static int parse(const struct command *c, struct study_args *a, int argc, char *
 	return rc;
 }
 
-static void release(struct study_args *a)
+static void study_args_release(struct study_args *a)
 {
 	str_list_release(&a->o.launcher_args);
 	str_list_release(&a->o.modules);
@@ -151,7 +152,7 @@ static const char *left_text(const struct study_event *ev, char *out, size_t out
 	return out;
 }
 
-static void show(void *arg, const struct study_event *ev)
+static void show_event(void *arg, const struct study_event *ev)
 {
 	static const char *const words[] = {[STUDY_GENERATE] = "generating data",
 					    [STUDY_RUN] = "running",
@@ -185,7 +186,7 @@ static void show(void *arg, const struct study_event *ev)
 	fputc('\n', stderr);
 }
 
-static void print(const struct buf *text)
+static void print_text(const struct buf *text)
 {
 	fputs(text->data ? text->data : "", stdout);
 }
@@ -211,7 +212,7 @@ static int refuse_launcher(struct err *e)
 		       count, l.name, l.mark);
 }
 
-static int run(struct study_plan *p, const struct study_args *a, struct err *e)
+static int study_run_pending(struct study_plan *p, const struct study_args *a, struct err *e)
 {
 	struct view view = {.quiet = a->quiet, .terminal = terminal_can_draw(STDERR_FILENO)};
 	struct buf text = {0};
@@ -222,14 +223,14 @@ static int run(struct study_plan *p, const struct study_args *a, struct err *e)
 		return rc;
 	if (a->dry_run) {
 		study_plan_text(p, &text);
-		print(&text);
+		print_text(&text);
 		buf_release(&text);
 		return 0;
 	}
 	terminal_init(&view.screen, STDERR_FILENO);
 	rc = signals_start(&stop, e);
 	if (rc == 0)
-		rc = study_run(p, show, &view, &failed, e);
+		rc = study_run(p, show_event, &view, &failed, e);
 	clear_line(&view);
 	if (rc == 0)
 		printf("%zu row%s of the design, %zu failed; results in '%s'\n", p->design.rows,
@@ -243,7 +244,7 @@ static int run(struct study_plan *p, const struct study_args *a, struct err *e)
 	return rc;
 }
 
-static int status(struct study_plan *p, const struct study_args *a, struct err *e)
+static int study_print_status(struct study_plan *p, const struct study_args *a, struct err *e)
 {
 	struct run_status *s = xcalloc(p->experiments + 1, sizeof(*s));
 	struct buf text = {0}, svg = {0};
@@ -252,7 +253,7 @@ static int status(struct study_plan *p, const struct study_args *a, struct err *
 	study_status(p, s);
 	study_matrix_text(p, s, terminal_has_colour(STDOUT_FILENO),
 			  (int)terminal_width(STDOUT_FILENO), &text);
-	print(&text);
+	print_text(&text);
 	if (a->svg) {
 		study_matrix_svg(p, s, &svg);
 		rc = file_write(a->svg, svg.data, svg.len, e);
@@ -263,7 +264,7 @@ static int status(struct study_plan *p, const struct study_args *a, struct err *
 	return rc;
 }
 
-static int sbatch(struct study_plan *p, const struct study_args *a, struct err *e)
+static int study_write_script(struct study_plan *p, const struct study_args *a, struct err *e)
 {
 	struct buf text = {0};
 	int rc = study_sbatch(p, &a->sbatch, &text, e);
@@ -271,7 +272,7 @@ static int sbatch(struct study_plan *p, const struct study_args *a, struct err *
 	if (rc == 0 && a->output)
 		rc = file_write(a->output, text.data, text.len, e);
 	else if (rc == 0)
-		print(&text);
+		print_text(&text);
 	buf_release(&text);
 	return rc;
 }
@@ -286,7 +287,7 @@ static int planned(const struct command *c, int argc, char **argv,
 	struct study_args a;
 	struct study_plan p = {0};
 	struct err e = {0};
-	int rc = parse(c, &a, argc, argv, take_word, &e);
+	int rc = study_args_parse(c, &a, argc, argv, take_word, &e);
 
 	if (rc == 0) {
 		ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
@@ -302,23 +303,23 @@ static int planned(const struct command *c, int argc, char **argv,
 	if (rc == 0)
 		rc = work(&p, &a, &e);
 	study_plan_release(&p);
-	release(&a);
+	study_args_release(&a);
 	return rc < 0 ? cli_fail(&e) : 0;
 }
 
 static int run_main(const struct command *c, int argc, char **argv)
 {
-	return planned(c, argc, argv, run);
+	return planned(c, argc, argv, study_run_pending);
 }
 
 static int status_main(const struct command *c, int argc, char **argv)
 {
-	return planned(c, argc, argv, status);
+	return planned(c, argc, argv, study_print_status);
 }
 
 static int sbatch_main(const struct command *c, int argc, char **argv)
 {
-	return planned(c, argc, argv, sbatch);
+	return planned(c, argc, argv, study_write_script);
 }
 
 /* The report of the study's results, by the command of that name. */
@@ -326,7 +327,7 @@ static int report_main(const struct command *c, int argc, char **argv)
 {
 	struct study_args a;
 	struct err e = {0};
-	int status = 0, rc = parse(c, &a, argc, argv, take_design, &e);
+	int status = 0, rc = study_args_parse(c, &a, argc, argv, take_design, &e);
 
 	if (rc == 0) {
 		char *words[] = {(char *)(uintptr_t) "report",
@@ -338,7 +339,7 @@ static int report_main(const struct command *c, int argc, char **argv)
 
 		status = command_report.main(&command_report, 5, words);
 	}
-	release(&a);
+	study_args_release(&a);
 	return rc < 0 ? cli_fail(&e) : status;
 }
 

@@ -35,7 +35,7 @@ struct watch {
 	int64_t begin_ns;
 };
 
-static void tell(struct watch *h)
+static void tell_progress(struct watch *h)
 {
 	struct run_progress p = {
 		.phase = (enum progress_phase)atomic_load_explicit(&h->phase, memory_order_acquire),
@@ -55,10 +55,10 @@ static void *watch_main(void *arg)
 	struct watch *h = arg;
 
 	while (!atomic_load_explicit(&h->quit, memory_order_acquire)) {
-		tell(h);
+		tell_progress(h);
 		thread_wait(&h->quit, 0, NS_PER_S / 10);
 	}
-	tell(h);
+	tell_progress(h);
 	return NULL;
 }
 

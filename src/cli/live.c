@@ -1,6 +1,7 @@
 /* What the figures of a run under way are made of. */
 #include "cli/live.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,6 +28,7 @@ bool live_is_training(enum progress_phase phase)
 
 static const struct live_point *point(const struct live *l, uint64_t back)
 {
+	assert(back < l->points);
 	return &l->point[(l->points - 1 - back) % LIVE_POINTS];
 }
 

@@ -93,8 +93,8 @@ static struct buf *new_row(struct panel *q, int weight)
 }
 
 /* "Label  text", with the first of the wordings that fits. */
-static void add(struct panel *q, int weight, const char *label, const char *const *wording,
-		unsigned wordings)
+static void add_line(struct panel *q, int weight, const char *label, const char *const *wording,
+		     unsigned wordings)
 {
 	bool column = q->width >= LABEL_FROM;
 	unsigned head = column ? LABEL : (unsigned)strlen(label) + 1, i = 0;
@@ -159,7 +159,7 @@ static void add_title(struct panel *q)
 	snprintf(long_text, sizeof(long_text), "%s%s, %s", title, ranks, took);
 	const char *wording[] = {long_text, title};
 
-	add(q, 3, "Workload", wording, 2);
+	add_line(q, 3, "Workload", wording, 2);
 }
 
 static void phase_words(const struct run_progress *p, char *text, size_t n, char *brief,
@@ -251,7 +251,7 @@ static void add_au(struct panel *q)
 	snprintf(brief, sizeof(brief), "%s, lately %s", now, last);
 	const char *wording[] = {text, brief, now};
 
-	add(q, 9, "AU", wording, 3);
+	add_line(q, 9, "AU", wording, 3);
 }
 
 static void add_throughput(struct panel *q)
@@ -269,9 +269,9 @@ static void add_throughput(struct panel *q)
 	const char *wording[] = {text, middle, brief, b};
 
 	if (q->p->training)
-		add(q, 8, "Throughput", wording, 4);
+		add_line(q, 8, "Throughput", wording, 4);
 	else if (q->p->phase != PROGRESS_CHECK)
-		add(q, 8, "Throughput", wording + 3, 1);
+		add_line(q, 8, "Throughput", wording + 3, 1);
 }
 
 static void add_wait(struct panel *q)
@@ -285,7 +285,7 @@ static void add_wait(struct panel *q)
 	snprintf(brief, sizeof(brief), "%s, lately %s", now, last);
 	const char *wording[] = {text, brief, now};
 
-	add(q, 6, "Wait", wording, 3);
+	add_line(q, 6, "Wait", wording, 3);
 }
 
 static void add_device(struct panel *q)
@@ -308,7 +308,7 @@ static void add_device(struct panel *q)
 	}
 	const char *wording[] = {text, brief};
 
-	add(q, 5, "Device", wording, 2);
+	add_line(q, 5, "Device", wording, 2);
 }
 
 static void add_slowest(struct panel *q)
@@ -334,7 +334,7 @@ static void add_slowest(struct panel *q)
 	snprintf(tiny, sizeof(tiny), "rank %u", f->slow_rank);
 	const char *wording[] = {text, brief, tiny};
 
-	add(q, 4, "Slowest", wording, 3);
+	add_line(q, 4, "Slowest", wording, 3);
 }
 
 static void add_left(struct panel *q)
@@ -352,7 +352,7 @@ static void add_left(struct panel *q)
 	}
 	const char *wording[] = {text, s};
 
-	add(q, 7, "Left", wording, 2);
+	add_line(q, 7, "Left", wording, 2);
 }
 
 /* ---- what fills the room ---- */

@@ -133,17 +133,17 @@ void live_summary(const struct run_progress *p, const struct live_figures *f, st
 
 /* ---- JSON ---- */
 
-static void number(json_t *o, const char *key, double v)
+static void set_number(json_t *o, const char *key, double v)
 {
 	json_object_set_new(o, key, isfinite(v) ? json_real(v) : json_null());
 }
 
-static void whole(json_t *o, const char *key, uint64_t v)
+static void set_whole(json_t *o, const char *key, uint64_t v)
 {
 	json_object_set_new(o, key, json_integer((json_int_t)v));
 }
 
-static void text(json_t *o, const char *key, const char *v)
+static void set_text(json_t *o, const char *key, const char *v)
 {
 	json_t *s = v ? json_string(v) : json_null();
 
@@ -152,19 +152,19 @@ static void text(json_t *o, const char *key, const char *v)
 
 static void training_json(json_t *o, const struct run_progress *p, const struct live_figures *f)
 {
-	whole(o, "epoch", p->epoch);
-	whole(o, "epochs", p->epochs);
-	whole(o, "epoch_done", p->epoch_done);
-	whole(o, "epoch_total", p->epoch_total);
-	whole(o, "eval_done", p->eval_done);
-	whole(o, "eval_total", p->eval_total);
-	number(o, "au_percent", f->au);
-	number(o, "au_recent_percent", f->au_recent);
-	number(o, "exposed_wait_percent", f->wait);
-	number(o, "exposed_wait_recent_percent", f->wait_recent);
-	whole(o, "samples", p->samples);
-	number(o, "samples_per_s", f->samples_rate);
-	number(o, "samples_recent_per_s", f->samples_recent);
+	set_whole(o, "epoch", p->epoch);
+	set_whole(o, "epochs", p->epochs);
+	set_whole(o, "epoch_done", p->epoch_done);
+	set_whole(o, "epoch_total", p->epoch_total);
+	set_whole(o, "eval_done", p->eval_done);
+	set_whole(o, "eval_total", p->eval_total);
+	set_number(o, "au_percent", f->au);
+	set_number(o, "au_recent_percent", f->au_recent);
+	set_number(o, "exposed_wait_percent", f->wait);
+	set_number(o, "exposed_wait_recent_percent", f->wait_recent);
+	set_whole(o, "samples", p->samples);
+	set_number(o, "samples_per_s", f->samples_rate);
+	set_number(o, "samples_recent_per_s", f->samples_recent);
 }
 
 static void ranks_json(json_t *o, const struct run_progress *p, const struct live_figures *f)
@@ -173,29 +173,29 @@ static void ranks_json(json_t *o, const struct run_progress *p, const struct liv
 		[DEVICE_UNKNOWN] = NULL, [DEVICE_DISK] = "disk", [DEVICE_CALLS] = "read_calls"};
 	json_t *device = json_object(), *slowest = json_null();
 
-	whole(o, "checkpoints_written", p->saves);
-	number(o, "checkpoints_to_write", NAN);
+	set_whole(o, "checkpoints_written", p->saves);
+	set_number(o, "checkpoints_to_write", NAN);
 	if (!p->saves_by_time)
-		whole(o, "checkpoints_to_write", p->saves_total);
-	whole(o, "checkpoints_read", p->loads);
-	whole(o, "checkpoints_to_read", p->loads_total);
-	whole(o, "ranks", p->ranks);
-	whole(o, "ranks_here", p->ranks_here);
-	whole(o, "first_rank", p->first_rank);
-	text(device, "source", source[f->device]);
-	text(device, "name", f->device_name[0] ? f->device_name : NULL);
-	number(device, "read_bytes_per_s", f->device_read);
-	number(device, "write_bytes_per_s", f->device_write);
+		set_whole(o, "checkpoints_to_write", p->saves_total);
+	set_whole(o, "checkpoints_read", p->loads);
+	set_whole(o, "checkpoints_to_read", p->loads_total);
+	set_whole(o, "ranks", p->ranks);
+	set_whole(o, "ranks_here", p->ranks_here);
+	set_whole(o, "first_rank", p->first_rank);
+	set_text(device, "source", source[f->device]);
+	set_text(device, "name", f->device_name[0] ? f->device_name : NULL);
+	set_number(device, "read_bytes_per_s", f->device_read);
+	set_number(device, "write_bytes_per_s", f->device_write);
 	json_object_set_new(o, "device", device);
 	if (f->has_slowest) {
 		slowest = json_object();
-		whole(slowest, "rank", f->slow_rank);
-		number(slowest, "behind_s", f->slow_behind_s);
-		number(slowest, "exposed_wait_percent", f->slow_wait);
-		text(slowest, "doing", f->slow_doing);
+		set_whole(slowest, "rank", f->slow_rank);
+		set_number(slowest, "behind_s", f->slow_behind_s);
+		set_number(slowest, "exposed_wait_percent", f->slow_wait);
+		set_text(slowest, "doing", f->slow_doing);
 	}
 	json_object_set_new(o, "slowest", slowest);
-	number(o, "no_step_for_s", f->standing_s);
+	set_number(o, "no_step_for_s", f->standing_s);
 }
 
 void live_json(const struct run_progress *p, const struct live_figures *f, const char *status,
@@ -209,28 +209,28 @@ void live_json(const struct run_progress *p, const struct live_figures *f, const
 	json_t *o = json_object();
 	char *dump;
 
-	whole(o, "schema", 1);
-	text(o, "event", status ? "end" : "progress");
+	set_whole(o, "schema", 1);
+	set_text(o, "event", status ? "end" : "progress");
 	if (status)
-		text(o, "status", status);
-	number(o, "unix_s", (double)clock_wall_ns() / 1e9);
-	number(o, "elapsed_s", (double)p->elapsed_ns / 1e9);
-	text(o, "phase", live_phase_words[p->phase]);
-	whole(o, "done", p->done);
-	whole(o, "total", p->total);
-	text(o, "unit", p->ranks && !p->training ? "checkpoints" : unit[p->phase]);
-	number(o, "done_percent", 100 * f->part);
-	number(o, "left_s", f->left_s);
-	text(o, "left_from", isnan(f->left_s) ? NULL : f->left_how);
-	whole(o, "bytes", p->bytes);
-	number(o, "bytes_per_s", f->bytes_rate);
-	number(o, "bytes_recent_per_s", f->bytes_recent);
+		set_text(o, "status", status);
+	set_number(o, "unix_s", (double)clock_wall_ns() / 1e9);
+	set_number(o, "elapsed_s", (double)p->elapsed_ns / 1e9);
+	set_text(o, "phase", live_phase_words[p->phase]);
+	set_whole(o, "done", p->done);
+	set_whole(o, "total", p->total);
+	set_text(o, "unit", p->ranks && !p->training ? "checkpoints" : unit[p->phase]);
+	set_number(o, "done_percent", 100 * f->part);
+	set_number(o, "left_s", f->left_s);
+	set_text(o, "left_from", isnan(f->left_s) ? NULL : f->left_how);
+	set_whole(o, "bytes", p->bytes);
+	set_number(o, "bytes_per_s", f->bytes_rate);
+	set_number(o, "bytes_recent_per_s", f->bytes_recent);
 	if (p->training)
 		training_json(o, p, f);
 	if (p->ranks)
 		ranks_json(o, p, f);
 	if (dropped)
-		whole(o, "dropped_before", dropped);
+		set_whole(o, "dropped_before", dropped);
 	dump = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(14));
 	json_decref(o);
 	if (dump)

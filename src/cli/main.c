@@ -47,7 +47,7 @@ static void log_level_from_environment(void)
 			log_set_level(levels[i].level);
 }
 
-static const struct command *find(const char *name)
+static const struct command *command_find(const char *name)
 {
 	for (size_t i = 0; command_table[i]; i++)
 		if (strcmp(command_table[i]->name, name) == 0)
@@ -78,7 +78,7 @@ int main(int argc, char **argv)
 	/* who ignores the ends of children is not told how they ended, and may hand that on */
 	signal(SIGCHLD, SIG_DFL);
 	if (strcmp(path_basename(argv[0]), "dlio_benchmark") == 0)
-		return finish(command_main(find("run"), argc, argv));
+		return finish(command_main(command_find("run"), argc, argv));
 	if (argc < 2) {
 		usage(stderr);
 		return 2;
@@ -92,7 +92,7 @@ int main(int argc, char **argv)
 		usage(stdout);
 		return 0;
 	}
-	c = find(argv[1]);
+	c = command_find(argv[1]);
 	if (c && c->alone && !launcher_leads())
 		return 0;
 	if (c)

@@ -152,7 +152,7 @@ static void take_message(void *arg, const char *text, size_t n)
 	pthread_mutex_unlock(&v->lock);
 }
 
-static void draw(struct progress_view *v, const struct run_progress *p, int64_t now)
+static void draw_panel(struct progress_view *v, const struct run_progress *p, int64_t now)
 {
 	struct live_style style = {.utf8 = v->terminal.utf8,
 				   .colour = v->terminal.colour,
@@ -275,7 +275,7 @@ void progress_show(void *arg, const struct run_progress *p)
 	v->last = *p;
 	v->last.rank = NULL;
 	if (v->mode == PROGRESS_PANEL && (due(&v->next_ns, v->every_ns, now) || last))
-		draw(v, p, now);
+		draw_panel(v, p, now);
 	else if (v->mode == PROGRESS_LINES && due(&v->next_ns, v->every_ns, now))
 		put_line(v);
 	if (v->json.fd >= 0 && (due(&v->json.next_ns, v->json.every_ns, now) || last))

@@ -124,7 +124,7 @@ unsigned terminal_columns(const char *text, size_t n)
 	return columns;
 }
 
-static void put(struct terminal *t, const struct buf *b)
+static void terminal_put(struct terminal *t, const struct buf *b)
 {
 	for (size_t done = 0; done < b->len;) {
 		ssize_t n = write(t->fd, b->data + done, b->len - done);
@@ -257,6 +257,6 @@ void terminal_draw(struct terminal *t, const struct buf *above, const struct buf
 	}
 	add_block(t, &out, block);
 	buf_puts(&out, "\033[?25h");
-	put(t, &out);
+	terminal_put(t, &out);
 	buf_release(&out);
 }

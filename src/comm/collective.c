@@ -61,14 +61,14 @@ struct opinion {
 	char text[ERR_TEXT_MAX];
 };
 
-static bool worse(const struct opinion *a, const struct opinion *b)
+static bool opinion_is_worse(const struct opinion *a, const struct opinion *b)
 {
 	if (b->rc == 0)
 		return a->rc < 0;
 	return b->rc == ERR_CANCELED && a->rc < 0 && a->rc != ERR_CANCELED;
 }
 
-static void judge(void *arg, const struct comm_part *part, uint32_t ranks, struct buf *out)
+static void worst_opinion(void *arg, const struct comm_part *part, uint32_t ranks, struct buf *out)
 {
 	struct opinion verdict = {0}, one;
 	bool several_hosts = *(const bool *)arg;
@@ -80,7 +80,7 @@ static void judge(void *arg, const struct comm_part *part, uint32_t ranks, struc
 			continue;
 		memcpy(&one, part[k].p, sizeof(one));
 		failed += one.rc < 0;
-		if (worse(&one, &verdict))
+		if (opinion_is_worse(&one, &verdict))
 			verdict = one;
 	}
 	if (several_hosts && failed && failed < ranks && verdict.host[0] &&
@@ -108,7 +108,7 @@ int comm_agree(struct comm *c, int rc, struct err *e)
 		       sizeof(mine.host));
 	if (rc < 0)
 		memcpy(mine.text, e->text, sizeof(mine.text));
-	got = comm_exchange(c, &mine, sizeof(mine), judge, &several_hosts, true, &out);
+	got = comm_exchange(c, &mine, sizeof(mine), worst_opinion, &several_hosts, true, &out);
 	if (got < 0) {
 		/* what stopped it, unless this rank has a failure of its own to tell */
 		if (rc < 0 && rc != ERR_CANCELED)

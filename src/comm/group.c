@@ -1,5 +1,6 @@
 /* The ranks of a process: a generation-counting barrier on a futex. With other processes, the last
  * one to arrive speaks for all, and the answer of the others moves the generation. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,9 @@ struct comm_group *comm_create(struct comm *ranks, uint32_t locals, struct net *
 	uint32_t processes = net ? net_processes(net) : 1;
 	uint32_t first = net ? net_process_number(net) * locals : 0;
 
+	assert(locals > 0 && (unsigned)channel < NET_CHANNELS);
+	/* of a channel only one group at a time */
+	assert(!net || !net->channel[channel].met);
 	g->locals = locals;
 	g->size = locals * processes;
 	g->stop = stop;
@@ -71,7 +75,7 @@ void comm_wake(struct comm_group *g)
 	thread_wake(&g->generation, -1);
 }
 
-static bool stopped(struct comm_group *g)
+static bool group_stopped(struct comm_group *g)
 {
 	return atomic_load_explicit(&g->stop->set, memory_order_relaxed);
 }
@@ -79,7 +83,7 @@ static bool stopped(struct comm_group *g)
 static int wait_generation(struct comm_group *g, uint32_t seen)
 {
 	while (atomic_load_explicit(&g->generation, memory_order_acquire) == seen) {
-		if (stopped(g))
+		if (group_stopped(g))
 			return ERR_CANCELED;
 		/* no monitor may be there to pass on what happens elsewhere */
 		if (g->net && net_cause(g->net, NULL, NULL))
@@ -90,7 +94,7 @@ static int wait_generation(struct comm_group *g, uint32_t seen)
 }
 
 /* True for the last rank of this process to arrive. */
-static bool arrive(struct comm_group *g)
+static bool rank_arrives(struct comm_group *g)
 {
 	/* acq_rel: what a rank wrote before it arrived is visible to all that leave */
 	return atomic_fetch_add_explicit(&g->arrived, 1, memory_order_acq_rel) + 1 == g->locals;
@@ -101,11 +105,11 @@ int comm_barrier(struct comm *c)
 	struct comm_group *g = c->group;
 	uint32_t seen = atomic_load_explicit(&g->generation, memory_order_acquire);
 
-	if (stopped(g))
+	if (group_stopped(g))
 		return ERR_CANCELED;
 	if (g->size == 1)
 		return 0;
-	if (arrive(g)) {
+	if (rank_arrives(g)) {
 		if (!g->net) {
 			g->due = g->due_ns && clock_now_ns() >= g->due_ns;
 			next_generation(g);
@@ -134,7 +138,7 @@ int comm_barrier_until(struct comm *c, int64_t due_ns, bool *due)
 }
 
 /* The parts of this process's ranks, each with its length in front. */
-static void pack(struct comm_group *g, struct buf *out)
+static void pack_parts(struct comm_group *g, struct buf *out)
 {
 	for (uint32_t r = 0; r < g->locals; r++) {
 		uint64_t n = g->slot[r].bytes;
@@ -144,7 +148,7 @@ static void pack(struct comm_group *g, struct buf *out)
 	}
 }
 
-static int unpack(const struct buf *in, uint32_t locals, struct comm_part *part)
+static int unpack_parts(const struct buf *in, uint32_t locals, struct comm_part *part)
 {
 	size_t at = 0;
 
@@ -169,7 +173,7 @@ struct answering {
 	void *arg;
 };
 
-static int answer(void *arg, const struct buf *block, struct buf *out)
+static int answer_parts(void *arg, const struct buf *block, struct buf *out)
 {
 	const struct answering *a = arg;
 	uint32_t locals = a->g->locals;
@@ -177,14 +181,14 @@ static int answer(void *arg, const struct buf *block, struct buf *out)
 	int rc = 0;
 
 	for (uint32_t p = 0; rc == 0 && p < a->g->size / locals; p++)
-		rc = unpack(&block[p], locals, part + (size_t)p * locals);
+		rc = unpack_parts(&block[p], locals, part + (size_t)p * locals);
 	if (rc == 0)
 		a->fn(a->arg, part, a->g->size, out);
 	free(part);
 	return rc;
 }
 
-static int speak(struct comm_group *g, comm_answer *fn, void *arg, bool for_all)
+static int exchange_for_all(struct comm_group *g, comm_answer *fn, void *arg, bool for_all)
 {
 	struct answering a = {g, fn, arg};
 	struct buf mine = {0};
@@ -195,9 +199,9 @@ static int speak(struct comm_group *g, comm_answer *fn, void *arg, bool for_all)
 		fn(arg, g->slot, g->size, &g->answer);
 		return 0;
 	}
-	pack(g, &mine);
-	rc = net_exchange(g->net, g->channel, mine.data, mine.len, answer, &a, for_all, &g->answer,
-			  g->stop);
+	pack_parts(g, &mine);
+	rc = net_exchange(g->net, g->channel, mine.data, mine.len, answer_parts, &a, for_all,
+			  &g->answer, g->stop);
 	buf_release(&mine);
 	return rc;
 }
@@ -209,11 +213,12 @@ int comm_exchange(struct comm *c, const void *mine, size_t n, comm_answer *fn, v
 	uint32_t seen = atomic_load_explicit(&g->generation, memory_order_acquire);
 	int rc;
 
-	if (stopped(g))
+	if (group_stopped(g))
 		return ERR_CANCELED;
+	assert(c->local < g->locals);
 	g->slot[c->local] = (struct comm_part){mine, n};
-	if (arrive(g)) {
-		rc = speak(g, fn, arg, for_all);
+	if (rank_arrives(g)) {
+		rc = exchange_for_all(g, fn, arg, for_all);
 		if (rc < 0)
 			return rc; /* the others leave as the stop that caused it reaches them */
 		next_generation(g);

@@ -22,7 +22,7 @@ static char *program_folder(void)
 	return path_dirname(path);
 }
 
-static char *find(const char *library)
+static char *module_path(const char *library)
 {
 	static const char *const places[] = {"%s/stoker_mpi_%s.so",
 					     "%s/../lib/stoker/stoker_mpi_%s.so",
@@ -47,7 +47,7 @@ static char *find(const char *library)
 int mpi_load(const char *library, const char *launcher, const struct mpi_module **out,
 	     struct err *e)
 {
-	AUTO_FREE char *path = find(library);
+	AUTO_FREE char *path = module_path(library);
 	const struct mpi_module *m;
 	void *handle;
 

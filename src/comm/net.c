@@ -1,6 +1,7 @@
 /* The connections in use: one thread reads them all, and keeps watch over the other processes. */
 #include "comm/net.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -36,6 +37,7 @@ uint32_t net_processes(const struct net *n)
 
 const struct net_process *net_process(const struct net *n, uint32_t process)
 {
+	assert(process < n->processes);
 	return &n->table[process];
 }
 
@@ -67,7 +69,7 @@ bool net_lives(const struct net *n, uint32_t process)
 	return !p || atomic_load_explicit(&p->lives, memory_order_acquire);
 }
 
-static void describe(const struct net *n, uint32_t process, char *out, size_t size)
+static void process_text(const struct net *n, uint32_t process, char *out, size_t size)
 {
 	uint32_t first = process * n->ranks_each;
 
@@ -78,7 +80,7 @@ static void describe(const struct net *n, uint32_t process, char *out, size_t si
 			 first + n->ranks_each - 1, n->table[process].host);
 }
 
-static void event(struct net *n)
+static void wake_waiters(struct net *n)
 {
 	atomic_fetch_add_explicit(&n->events, 1, memory_order_release);
 	thread_wake(&n->events, -1);
@@ -149,7 +151,7 @@ static bool take_cause(struct net *n, const struct net_stop_body *b, bool always
 		n->cause = *b;
 	n->stopped = true;
 	pthread_mutex_unlock(&n->lock);
-	event(n);
+	wake_waiters(n);
 	return better;
 }
 
@@ -194,7 +196,7 @@ static void heard_stop(struct net *n, uint32_t from, const struct net_stop_body 
 		net_send_all(n, NET_STOP, 0, &c, sizeof(c));
 }
 
-static void lost(struct net *n, struct net_peer *p, const char *how)
+static void peer_lost(struct net *n, struct net_peer *p, const char *how)
 {
 	char who[NET_HOST_MAX + 64];
 	bool expected = p->said_bye || atomic_load_explicit(&n->has_end, memory_order_acquire);
@@ -205,10 +207,10 @@ static void lost(struct net *n, struct net_peer *p, const char *how)
 	/* whoever is sending to it gives up; the number stays taken until the end */
 	shutdown(p->fd, SHUT_RDWR);
 	if (expected) {
-		event(n);
+		wake_waiters(n);
 		return;
 	}
-	describe(n, process_of(n, p), who, sizeof(who));
+	process_text(n, process_of(n, p), who, sizeof(who));
 	err_set(&e, -ECONNRESET, "%s %s", who, how);
 	net_stop(n, NET_CAUSE_DEATH, &e);
 }
@@ -243,6 +245,7 @@ static bool count_arrival(struct net *n, unsigned channel, uint32_t from, struct
 		buf_release(&c->given[from]);
 		c->given[from] = *given;
 	}
+	assert(n->process == 0 && from < n->processes && c->arrived < n->processes);
 	last = ++c->arrived == n->processes;
 	if (last)
 		c->arrived = 0;
@@ -298,7 +301,7 @@ static void take_body(struct net *n, struct net_peer *p, struct buf *body)
 			*body = (struct buf){0};
 		}
 		pthread_mutex_unlock(&n->lock);
-		event(n);
+		wake_waiters(n);
 		break;
 	case NET_END:
 		pthread_mutex_lock(&n->lock);
@@ -310,7 +313,7 @@ static void take_body(struct net *n, struct net_peer *p, struct buf *body)
 			atomic_store_explicit(&n->has_end, 1, memory_order_release);
 		}
 		pthread_mutex_unlock(&n->lock);
-		event(n);
+		wake_waiters(n);
 		break;
 	case NET_BYE:
 		p->said_bye = true;
@@ -333,7 +336,7 @@ static bool begin_body(struct net_peer *p)
 }
 
 /* Reads what is there. false: the connection is over. */
-static bool drain(struct net *n, struct net_peer *p, const char **how)
+static bool receive(struct net *n, struct net_peer *p, const char **how)
 {
 	for (;;) {
 		char *to = p->in_body ? p->body : (char *)&p->head;
@@ -371,7 +374,7 @@ static bool drain(struct net *n, struct net_peer *p, const char **how)
 	}
 }
 
-static void watch(struct net *n, int64_t now)
+static void watch_peers(struct net *n, int64_t now)
 {
 	bool paused = now - n->round_ns > OWN_PAUSE_NS;
 	char how[96];
@@ -386,7 +389,7 @@ static void watch(struct net *n, int64_t now)
 		if (paused)
 			p->heard_ns = now;
 		else if (now - p->heard_ns > SILENCE_NS)
-			lost(n, p, how);
+			peer_lost(n, p, how);
 	}
 	if (now - n->beat_ns < BEAT_NS)
 		return;
@@ -405,7 +408,7 @@ static void launcher_gone(struct net *n)
 	n->control = -1;
 	if (atomic_load_explicit(&n->has_end, memory_order_acquire))
 		return;
-	describe(n, n->process, who, sizeof(who));
+	process_text(n, n->process, who, sizeof(who));
 	err_set(&e, ERR_CANCELED, "%s was ended by its launcher", who);
 	net_stop(n, NET_CAUSE_STOP, &e);
 }
@@ -419,7 +422,7 @@ void *net_main(void *arg)
 	n->beat_ns = n->round_ns - BEAT_NS;
 	for (uint32_t i = 0; i < n->peers; i++)
 		n->peer[i].heard_ns = n->round_ns;
-	watch(n, n->round_ns); /* the first beat at once */
+	watch_peers(n, n->round_ns); /* the first beat at once */
 	while (!atomic_load_explicit(&n->quit, memory_order_acquire)) {
 		fds[0] = (struct pollfd){.fd = n->wake_fd, .events = POLLIN};
 		fds[1] = (struct pollfd){.fd = n->control, .events = POLLIN};
@@ -435,12 +438,12 @@ void *net_main(void *arg)
 		for (uint32_t i = 0; i < n->peers; i++) {
 			const char *how = "ended unexpectedly";
 
-			if (fds[i + 2].revents && !drain(n, &n->peer[i], &how))
-				lost(n, &n->peer[i], how);
+			if (fds[i + 2].revents && !receive(n, &n->peer[i], &how))
+				peer_lost(n, &n->peer[i], how);
 		}
 		if (fds[1].revents)
 			launcher_gone(n);
-		watch(n, clock_now_ns());
+		watch_peers(n, clock_now_ns());
 	}
 	free(fds);
 	return NULL;
@@ -519,7 +522,7 @@ static void wait_event(struct net *n, uint32_t seen)
 }
 
 /* Whether the patience that a stop leaves is over. */
-static bool tired(struct net *n, int64_t *since, int patience_s)
+static bool patience_is_over(struct net *n, int64_t *since, int patience_s)
 {
 	int64_t now = clock_now_ns();
 
@@ -551,7 +554,7 @@ int net_collect(struct net *n, const void *mine, size_t bytes, int patience_s, s
 			missing += !n->has_result[p] &&
 				   atomic_load_explicit(&n->peer[p].lives, memory_order_acquire);
 		pthread_mutex_unlock(&n->lock);
-		if (missing == 0 || tired(n, &since, patience_s))
+		if (missing == 0 || patience_is_over(n, &since, patience_s))
 			break;
 		wait_event(n, seen);
 	}
@@ -587,7 +590,7 @@ int net_conclude(struct net *n, int code, int patience_s)
 		pthread_mutex_unlock(&n->lock);
 		if (over)
 			return wire;
-		if (gone || tired(n, &since, patience_s))
+		if (gone || patience_is_over(n, &since, patience_s))
 			return -EPIPE;
 		wait_event(n, seen);
 	}

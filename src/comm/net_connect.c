@@ -324,7 +324,7 @@ static void number_nodes(struct net *n)
 	}
 }
 
-static void settle(int fd)
+static void set_no_delay(int fd)
 {
 	int one = 1;
 
@@ -357,7 +357,7 @@ static int receive_all(struct net *n, const struct net_invitation *inv, struct n
 
 			if (fd < 0)
 				continue;
-			settle(fd);
+			set_no_delay(fd);
 			rc = receive_guest(n, inv, fd, e);
 			if (rc != 0)
 				close(fd);
@@ -397,7 +397,7 @@ static int connect_to(const struct sockaddr *a, socklen_t n)
 		return -errnum;
 	}
 	fcntl(fd, F_SETFL, 0);
-	settle(fd);
+	set_no_delay(fd);
 	return fd;
 }
 
@@ -458,7 +458,7 @@ static int find_process_0(struct net *n, const struct net_invitation *inv, struc
 	return e->code;
 }
 
-static int join(struct net *n, const struct net_invitation *inv, struct err *e)
+static int join_process_0(struct net *n, const struct net_invitation *inv, struct err *e)
 {
 	int64_t deadline = clock_now_ns() + 2 * GATHER_S * NS_PER_S;
 	int rc = 0, fd = find_process_0(n, inv, e);
@@ -512,7 +512,7 @@ int net_open(struct net **out, const struct net_invitation *inv, struct net_list
 	if (n->wake_fd < 0)
 		rc = err_sys(e, errno, "cannot create an event counter");
 	else
-		rc = process == 0 ? receive_all(n, inv, l, e) : join(n, inv, e);
+		rc = process == 0 ? receive_all(n, inv, l, e) : join_process_0(n, inv, e);
 	net_listener_close(l);
 	if (rc == 0)
 		rc = thread_start(&n->thread, net_main, n, 0, "net", e);

@@ -58,10 +58,11 @@ static void place_text(const struct place *at, struct buf *out)
 	}
 }
 
-static int fail(const struct resolver *r, const struct place *at, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+static int interpolation_error(const struct resolver *r, const struct place *at, const char *fmt,
+			       ...) __attribute__((format(printf, 3, 4)));
 
-static int fail(const struct resolver *r, const struct place *at, const char *fmt, ...)
+static int interpolation_error(const struct resolver *r, const struct place *at, const char *fmt,
+			       ...)
 {
 	char why[ERR_TEXT_MAX];
 	struct buf key = {0};
@@ -82,10 +83,12 @@ static int copy_of(struct resolver *r, const struct place *at, const struct node
 {
 	r->copies += node_count(from);
 	if (r->copies > NODE_COUNT_MAX)
-		return fail(r, at, "interpolation makes the configuration larger than %d values",
-			    NODE_COUNT_MAX);
+		return interpolation_error(
+			r, at, "interpolation makes the configuration larger than %d values",
+			NODE_COUNT_MAX);
 	if (at->n + node_depth(from) > NODE_DEPTH_MAX * 2)
-		return fail(r, at, "interpolation nests deeper than %d levels", NODE_DEPTH_MAX * 2);
+		return interpolation_error(r, at, "interpolation nests deeper than %d levels",
+					   NODE_DEPTH_MAX * 2);
 	*out = node_clone(from);
 	return 0;
 }
@@ -142,22 +145,22 @@ static int reference(struct resolver *r, const struct place *at, const char *pat
 	int rc;
 
 	if (*path == '\0')
-		return fail(r, at, "'${}' does not name a key");
+		return interpolation_error(r, at, "'${}' does not name a key");
 	rc = find_target(r, at, path, &target);
 	if (rc < 0)
 		return rc;
 	if (rc == 0)
-		return fail(r, at, "'${%.200s}' names a key that is not in the configuration",
-			    path);
+		return interpolation_error(
+			r, at, "'${%.200s}' names a key that is not in the configuration", path);
 	rc = resolve_tree(r, &target);
 	if (rc != 0)
 		return rc;
 	v = node_at(&target);
 	if (v->kind == NODE_STR && strcmp(v->s, MISSING) == 0)
-		return fail(r, at,
-			    "'${%.200s}' names a key whose value is missing (three "
-			    "question marks)",
-			    path);
+		return interpolation_error(r, at,
+					   "'${%.200s}' names a key whose value is missing (three "
+					   "question marks)",
+					   path);
 	return copy_of(r, at, v, out);
 }
 
@@ -205,10 +208,11 @@ static int environment(struct resolver *r, const struct place *at, const char *a
 	else if (fallback)
 		*out = fallback_node(fallback, node_at(at)->mark);
 	else
-		return fail(r, at,
-			    "the environment variable '%.100s' is not set: set it, or write "
-			    "${oc.env:%.100s,DEFAULT}",
-			    name, name);
+		return interpolation_error(
+			r, at,
+			"the environment variable '%.100s' is not set: set it, or write "
+			"${oc.env:%.100s,DEFAULT}",
+			name, name);
 	return 0;
 }
 
@@ -235,15 +239,15 @@ static int now(struct resolver *r, const struct place *at, const char *format, s
 	struct tm tm;
 
 	if (!localtime_r(&seconds, &tm))
-		return fail(r, at, "the start time cannot be formatted as a date");
+		return interpolation_error(r, at, "the start time cannot be formatted as a date");
 	text[0] = '\0';
 	/* the compiler cannot check a format that the user wrote; strftime bounds its output */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	if (*format && strftime(text, sizeof(text), format, &tm) == 0)
-		return fail(r, at,
-			    "the time format '%.100s' produces no text or more than %zu bytes",
-			    format, sizeof(text) - 1);
+		return interpolation_error(
+			r, at, "the time format '%.100s' produces no text or more than %zu bytes",
+			format, sizeof(text) - 1);
 #pragma GCC diagnostic pop
 	*out = node_new_str(text, node_at(at)->mark);
 	return 0;
@@ -285,9 +289,10 @@ static int dispatch(struct resolver *r, const struct place *at, const char *inne
 		if (n == (size_t)(colon - path) && strncmp(path, known[i].name, n) == 0)
 			return known[i].fn(r, at, colon + 1, out);
 	}
-	return fail(r, at,
-		    "'${%.100s}': the resolver '%.*s' is unknown (oc.env, oc.select, hydra, now)",
-		    path, (int)(colon - path < 60 ? colon - path : 60), path);
+	return interpolation_error(
+		r, at,
+		"'${%.100s}': the resolver '%.*s' is unknown (oc.env, oc.select, hydra, now)", path,
+		(int)(colon - path < 60 ? colon - path : 60), path);
 }
 
 static int append_value(struct resolver *r, const struct place *at, const struct node *v,
@@ -296,8 +301,9 @@ static int append_value(struct resolver *r, const struct place *at, const struct
 	char number[NODE_FLOAT_TEXT_MAX];
 
 	if (v->kind == NODE_LIST || v->kind == NODE_MAP)
-		return fail(r, at, "an interpolation inside other text must give text, not %s",
-			    node_kind_name(v->kind));
+		return interpolation_error(
+			r, at, "an interpolation inside other text must give text, not %s",
+			node_kind_name(v->kind));
 	if (v->kind == NODE_STR)
 		buf_puts(out, v->s);
 	else if (v->kind == NODE_NULL)
@@ -310,8 +316,8 @@ static int append_value(struct resolver *r, const struct place *at, const struct
 		buf_puts(out, node_float_text(v->f, number, sizeof(number)));
 	r->bytes += out->len;
 	if (r->bytes > BYTES_MAX)
-		return fail(r, at, "interpolation produces more than %zu MiB of text",
-			    BYTES_MAX >> 20);
+		return interpolation_error(
+			r, at, "interpolation produces more than %zu MiB of text", BYTES_MAX >> 20);
 	return 0;
 }
 
@@ -323,7 +329,7 @@ static int evaluate(struct resolver *r, const struct place *at, const char **p, 
 	int rc = 0;
 
 	if (depth > 16)
-		return fail(r, at, "'${' is nested deeper than 16 levels");
+		return interpolation_error(r, at, "'${' is nested deeper than 16 levels");
 	for (*p += 2; rc == 0 && **p && **p != '}';) {
 		struct node *v = NULL;
 
@@ -337,7 +343,7 @@ static int evaluate(struct resolver *r, const struct place *at, const char **p, 
 		node_free(v);
 	}
 	if (rc == 0 && **p == '\0')
-		rc = fail(r, at, "'${' is not closed by '}'");
+		rc = interpolation_error(r, at, "'${' is not closed by '}'");
 	if (rc == 0) {
 		++*p;
 		rc = dispatch(r, at, inner.data ? inner.data : "", out);
@@ -377,12 +383,12 @@ static int expand(struct resolver *r, const struct place *at, const char *p, str
 	return 0;
 }
 
-static void settle(struct node *n)
+static void mark_literal(struct node *n)
 {
 	if (n->kind == NODE_STR)
 		n->literal = true;
 	for (size_t i = 0; i < n->n; i++)
-		settle(n->child[i]);
+		mark_literal(n->child[i]);
 }
 
 static int resolve_value(struct resolver *r, const struct place *at)
@@ -397,7 +403,7 @@ static int resolve_value(struct resolver *r, const struct place *at)
 		rc = evaluate(r, at, &p, 1, &v);
 		if (rc == 0 && *p == '\0') {
 			v->mark = n->mark;
-			settle(v);
+			mark_literal(v);
 			node_become(n, v);
 			return 0;
 		}
@@ -425,10 +431,12 @@ static int resolve_string(struct resolver *r, const struct place *at)
 		return 0;
 	for (int i = 0; i < r->depth; i++) {
 		if (r->active[i] == n)
-			return fail(r, at, "the interpolation '%.200s' refers to itself", n->s);
+			return interpolation_error(
+				r, at, "the interpolation '%.200s' refers to itself", n->s);
 	}
 	if (r->depth == ACTIVE_MAX)
-		return fail(r, at, "a chain of interpolations has more than %d steps", ACTIVE_MAX);
+		return interpolation_error(
+			r, at, "a chain of interpolations has more than %d steps", ACTIVE_MAX);
 	r->active[r->depth++] = n;
 	rc = resolve_value(r, at);
 	r->depth--;
@@ -441,12 +449,12 @@ static int resolve_tree(struct resolver *r, struct place *at)
 	int rc = 0;
 
 	if (++r->steps > STEPS_MAX)
-		return fail(r, at, "resolving the interpolations takes more than %d steps",
-			    STEPS_MAX);
+		return interpolation_error(
+			r, at, "resolving the interpolations takes more than %d steps", STEPS_MAX);
 	if (n->kind == NODE_STR)
 		return resolve_string(r, at);
 	if (n->n && at->n == PLACE_MAX)
-		return fail(r, at, "nesting is deeper than %d levels", PLACE_MAX);
+		return interpolation_error(r, at, "nesting is deeper than %d levels", PLACE_MAX);
 	for (size_t i = 0; i < n->n && rc == 0; i++) {
 		at->chain[at->n++] = n->child[i];
 		rc = resolve_tree(r, at);

@@ -1,6 +1,7 @@
 /* The document tree: growth, lookup, copies, deep merge. */
 #include "conf/node.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
@@ -155,7 +156,7 @@ void node_become(struct node *n, struct node *from)
 	free(from);
 }
 
-static void grow(struct node *n)
+static void node_grow(struct node *n)
 {
 	if (n->n < n->cap)
 		return;
@@ -169,13 +170,15 @@ static void grow(struct node *n)
 
 void node_append(struct node *list, struct node *v)
 {
-	grow(list);
+	assert(list->kind == NODE_LIST && v);
+	node_grow(list);
 	list->child[list->n++] = v;
 }
 
 void node_add(struct node *map, const char *key, struct node_mark key_mark, struct node *v)
 {
-	grow(map);
+	assert(map->kind == NODE_MAP && v);
+	node_grow(map);
 	map->child[map->n] = v;
 	map->key[map->n] = xstrdup(key);
 	map->key_mark[map->n] = key_mark;
@@ -216,7 +219,7 @@ const char *node_kind_name(enum node_kind kind)
 	return name[kind];
 }
 
-static bool find(const struct node *map, const char *key, size_t *at)
+static bool find_key(const struct node *map, const char *key, size_t *at)
 {
 	if (!map || map->kind != NODE_MAP)
 		return false;
@@ -233,14 +236,14 @@ struct node *node_get(const struct node *map, const char *key)
 {
 	size_t at;
 
-	return find(map, key, &at) ? map->child[at] : NULL;
+	return find_key(map, key, &at) ? map->child[at] : NULL;
 }
 
 void node_set(struct node *map, const char *key, struct node *v)
 {
 	size_t at;
 
-	if (!find(map, key, &at)) {
+	if (!find_key(map, key, &at)) {
 		node_add(map, key, v->mark, v);
 		return;
 	}
@@ -253,7 +256,7 @@ bool node_unset(struct node *map, const char *key)
 {
 	size_t at, rest;
 
-	if (!find(map, key, &at))
+	if (!find_key(map, key, &at))
 		return false;
 	node_free(map->child[at]);
 	free(map->key[at]);
@@ -302,7 +305,7 @@ void node_merge(struct node *into, const struct node *from)
 	for (size_t i = 0; i < from->n; i++) {
 		size_t at;
 
-		if (!find(into, from->key[i], &at)) {
+		if (!find_key(into, from->key[i], &at)) {
 			node_add(into, from->key[i], from->key_mark[i], node_clone(from->child[i]));
 			continue;
 		}

@@ -10,10 +10,10 @@
 
 #define HINT_MAX 200
 
-static int refuse(const struct override *o, struct err *e, const char *fmt, ...)
+static int apply_error(const struct override *o, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static int refuse(const struct override *o, struct err *e, const char *fmt, ...)
+static int apply_error(const struct override *o, struct err *e, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -31,14 +31,14 @@ static bool is_container(const struct node *n)
 }
 
 /* What follows the operator, as typed. */
-static const char *body(const struct override *o)
+static const char *text_without_operator(const struct override *o)
 {
 	return o->text + strspn(o->text, "+~");
 }
 
 /* One hint: the key that is known to be meant, else the nearest one beside it. */
-static const char *hint(const struct override *o, const struct node *map, const char *key,
-			char out[HINT_MAX])
+static const char *key_hint(const struct override *o, const struct node *map, const char *key,
+			    char out[HINT_MAX])
 {
 	const char *near = o->meant;
 
@@ -53,21 +53,22 @@ static const char *hint(const struct override *o, const struct node *map, const 
 	return out;
 }
 
-static int absent(const struct override *o, const struct node *parent, const char *part,
-		  struct err *e)
+static int absent_key(const struct override *o, const struct node *parent, const char *part,
+		      struct err *e)
 {
 	char near[HINT_MAX];
 
 	if (parent && !is_container(parent))
-		return refuse(o, e,
-			      "'%s' is not in the configuration, and the parent of '%s' is %s: to "
-			      "replace it by a map, write ++%.200s",
-			      o->key, part, node_kind_name(parent->kind), body(o));
-	return refuse(o, e, "'%s' is not in the configuration: to add it, write ++%.200s%s", o->key,
-		      body(o), hint(o, parent, part, near));
+		return apply_error(
+			o, e,
+			"'%s' is not in the configuration, and the parent of '%s' is %s: to "
+			"replace it by a map, write ++%.200s",
+			o->key, part, node_kind_name(parent->kind), text_without_operator(o));
+	return apply_error(o, e, "'%s' is not in the configuration: to add it, write ++%.200s%s",
+			   o->key, text_without_operator(o), key_hint(o, parent, part, near));
 }
 
-static void put(struct node *parent, const char *part, const struct node *value)
+static void put_value(struct node *parent, const char *part, const struct node *value)
 {
 	struct node *old = node_step(parent, part);
 
@@ -101,12 +102,12 @@ static int set_existing(struct node *parent, const char *part, const struct over
 	const char *bad;
 
 	if (!old)
-		return absent(o, parent, part, e);
+		return absent_key(o, parent, part, e);
 	bad = unknown_key(old, o->value);
 	if (bad)
-		return refuse(o, e, "'%s' has no key '%s': to add it, write ++%.200s", o->key, bad,
-			      body(o));
-	put(parent, part, o->value);
+		return apply_error(o, e, "'%s' has no key '%s': to add it, write ++%.200s", o->key,
+				   bad, text_without_operator(o));
+	put_value(parent, part, o->value);
 	return 0;
 }
 
@@ -115,14 +116,14 @@ static int add_new(struct node *parent, const char *part, const struct override 
 	const struct node *old = node_step(parent, part);
 
 	if (old && old->kind != NODE_NULL && !is_container(o->value))
-		return refuse(o, e,
-			      "'%s' already exists: to change it, write ++%.200s, or %.200s "
-			      "without the plus",
-			      o->key, body(o), body(o));
+		return apply_error(o, e,
+				   "'%s' already exists: to change it, write ++%.200s, or %.200s "
+				   "without the plus",
+				   o->key, text_without_operator(o), text_without_operator(o));
 	if (!old && parent->kind == NODE_LIST)
-		return refuse(o, e, "'%s' is not a position in the list, which has %zu items", part,
-			      parent->n);
-	put(parent, part, o->value);
+		return apply_error(o, e, "'%s' is not a position in the list, which has %zu items",
+				   part, parent->n);
+	put_value(parent, part, o->value);
 	return 0;
 }
 
@@ -134,15 +135,15 @@ static int remove_key(struct node *parent, const char *part, const struct overri
 	char near[HINT_MAX];
 
 	if (!old)
-		return refuse(o, e, "'%s' cannot be deleted: it is not in the configuration%s",
-			      o->key, hint(o, parent, part, near));
+		return apply_error(o, e, "'%s' cannot be deleted: it is not in the configuration%s",
+				   o->key, key_hint(o, parent, part, near));
 	if (o->value && !node_equal(old, o->value))
-		return refuse(o, e, "'%s' was not deleted: its value is %s, not %s", o->key,
-			      node_quote(old, is, sizeof(is)),
-			      node_quote(o->value, want, sizeof(want)));
+		return apply_error(o, e, "'%s' was not deleted: its value is %s, not %s", o->key,
+				   node_quote(old, is, sizeof(is)),
+				   node_quote(o->value, want, sizeof(want)));
 	if (parent->kind == NODE_LIST)
-		return refuse(o, e,
-			      "items of a list cannot be deleted one by one: set the whole list");
+		return apply_error(
+			o, e, "items of a list cannot be deleted one by one: set the whole list");
 	node_unset(parent, part);
 	return 0;
 }
@@ -158,9 +159,9 @@ static int descend(struct node **parent, const char *part, const struct override
 
 		if (!next && (*parent)->kind == NODE_LIST) {
 			node_free(map);
-			return refuse(o, e,
-				      "'%s' is not a position in the list, which has %zu items",
-				      part, (*parent)->n);
+			return apply_error(
+				o, e, "'%s' is not a position in the list, which has %zu items",
+				part, (*parent)->n);
 		}
 		if (next)
 			node_become(next, map);
@@ -170,7 +171,7 @@ static int descend(struct node **parent, const char *part, const struct override
 	}
 	if (!next)
 		return o->op == OVERRIDE_DELETE ? remove_key(*parent, part, o, e)
-						: absent(o, *parent, part, e);
+						: absent_key(o, *parent, part, e);
 	*parent = next;
 	return 0;
 }
@@ -182,12 +183,13 @@ int override_apply(struct node *root, const struct override *o, struct err *e)
 	bool create = o->op == OVERRIDE_FORCE || o->op == OVERRIDE_ADD;
 
 	if (strpbrk(o->key, "/@"))
-		return refuse(o, e,
-			      "'%s' names a configuration group, and the only group is workload "
-			      "(workload=NAME)",
-			      o->key);
+		return apply_error(
+			o, e,
+			"'%s' names a configuration group, and the only group is workload "
+			"(workload=NAME)",
+			o->key);
 	if (!o->value && o->op != OVERRIDE_DELETE)
-		return refuse(o, e, "a value is missing");
+		return apply_error(o, e, "a value is missing");
 	for (; rest; part = strsep(&rest, ".")) {
 		int rc = descend(&root, part, o, create, e);
 
@@ -203,10 +205,10 @@ int override_apply(struct node *root, const struct override *o, struct err *e)
 		return add_new(root, part, o, e);
 	case OVERRIDE_FORCE:
 		if (root->kind == NODE_LIST && !node_step(root, part))
-			return refuse(o, e,
-				      "'%s' is not a position in the list, which has %zu items",
-				      part, root->n);
-		put(root, part, o->value);
+			return apply_error(
+				o, e, "'%s' is not a position in the list, which has %zu items",
+				part, root->n);
+		put_value(root, part, o->value);
 		return 0;
 	}
 	return 0;

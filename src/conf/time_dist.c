@@ -44,8 +44,8 @@ static int check_fields(const struct node *map, const char *key, struct err *e)
 	return 0;
 }
 
-static int number(const struct node *v, const char *key, const char *field, bool negative_ok,
-		  double *out, struct err *e)
+static int dist_number(const struct node *v, const char *key, const char *field, bool negative_ok,
+		       double *out, struct err *e)
 {
 	char q[NODE_QUOTE_MAX];
 
@@ -70,7 +70,7 @@ static int field(const struct node *map, const char *key, const char *name, bool
 		return 0;
 	if (!v)
 		return node_refuse(map, key, e, "the distribution has no '%s'", name);
-	return number(v, key, name, negative_ok, out, e);
+	return dist_number(v, key, name, negative_ok, out, e);
 }
 
 static int set_shape(struct time_dist *d, const struct node *map, const struct shape *s,
@@ -134,7 +134,7 @@ int time_dist_set_node(struct time_dist *d, const struct node *v, const char *ke
 	}
 	if (v->kind == NODE_MAP)
 		return set_map(d, v, key, e);
-	rc = number(v, key, NULL, true, &t.a, e);
+	rc = dist_number(v, key, NULL, true, &t.a, e);
 	if (rc == 0)
 		*d = t;
 	return rc;

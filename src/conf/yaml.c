@@ -29,10 +29,10 @@ struct loader {
 	struct err *e;
 };
 
-static int fail(struct loader *l, struct node_mark at, const char *fmt, ...)
+static int yaml_error(struct loader *l, struct node_mark at, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static int fail(struct loader *l, struct node_mark at, const char *fmt, ...)
+static int yaml_error(struct loader *l, struct node_mark at, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -61,10 +61,10 @@ static int fail_scan(struct loader *l)
 		return err_set(l->e, ERR_USAGE, "%s: byte %zu: %s: a workload must be UTF-8 text",
 			       l->file, p->problem_offset, problem);
 	if (at < l->text_len && l->text[at] == '\t')
-		return fail(l, mark_of(l, p->problem_mark),
-			    "a tab cannot indent or separate YAML: use spaces");
-	return fail(l, mark_of(l, p->problem_mark), "%s%s%s", problem, p->context ? " " : "",
-		    p->context ? p->context : "");
+		return yaml_error(l, mark_of(l, p->problem_mark),
+				  "a tab cannot indent or separate YAML: use spaces");
+	return yaml_error(l, mark_of(l, p->problem_mark), "%s%s%s", problem, p->context ? " " : "",
+			  p->context ? p->context : "");
 }
 
 static int next_event(struct loader *l, yaml_event_t *event)
@@ -77,8 +77,8 @@ static int count_nodes(struct loader *l, size_t n, struct node_mark at)
 	l->nodes += n;
 	if (l->nodes <= NODE_COUNT_MAX)
 		return 0;
-	return fail(l, at, "the document has more than %d values (aliases expanded)",
-		    NODE_COUNT_MAX);
+	return yaml_error(l, at, "the document has more than %d values (aliases expanded)",
+			  NODE_COUNT_MAX);
 }
 
 static int remember(struct loader *l, const char *name, const struct node *v)
@@ -95,7 +95,7 @@ static int remember(struct loader *l, const char *name, const struct node *v)
 		}
 	}
 	if (l->anchors == KEYS_MAX)
-		return fail(l, v->mark, "the document has more than %d anchors", KEYS_MAX);
+		return yaml_error(l, v->mark, "the document has more than %d anchors", KEYS_MAX);
 	l->anchor = xrealloc(l->anchor, (l->anchors + 1) * sizeof(*l->anchor));
 	l->anchor[l->anchors++] = (struct anchor){xstrdup(name), node_clone(v)};
 	return 0;
@@ -113,15 +113,17 @@ static int expand_alias(struct loader *l, const yaml_event_t *event, int depth, 
 		if (strcmp(l->anchor[i].name, name) != 0)
 			continue;
 		if (depth + node_depth(v) - 1 > NODE_DEPTH_MAX)
-			return fail(l, at, "nesting is deeper than %d levels", NODE_DEPTH_MAX);
+			return yaml_error(l, at, "nesting is deeper than %d levels",
+					  NODE_DEPTH_MAX);
 		rc = count_nodes(l, node_count(v), at);
 		if (rc == 0)
 			*out = node_clone(v);
 		return rc;
 	}
-	return fail(l, at,
-		    "the alias '*%s' refers to an anchor that is undefined or contains the alias",
-		    name);
+	return yaml_error(
+		l, at,
+		"the alias '*%s' refers to an anchor that is undefined or contains the alias",
+		name);
 }
 
 /* An explicit tag such as !!str overrules the rules for plain text. */
@@ -139,16 +141,16 @@ static int apply_tag(struct loader *l, const char *tag, struct node *n)
 	while (i < sizeof(known) / sizeof(known[0]) && strcmp(tag, known[i].tag) != 0)
 		i++;
 	if (i == sizeof(known) / sizeof(known[0]))
-		return fail(l, n->mark, "the tag '%s' is not supported: write the value without it",
-			    tag);
+		return yaml_error(l, n->mark,
+				  "the tag '%s' is not supported: write the value without it", tag);
 	if (n->kind == known[i].kind)
 		return 0;
 	if (known[i].kind == NODE_FLOAT && n->kind == NODE_INT) {
 		n->kind = NODE_FLOAT;
 		return 0;
 	}
-	return fail(l, n->mark, "the value is %s, but its tag is for %s", node_kind_name(n->kind),
-		    node_kind_name(known[i].kind));
+	return yaml_error(l, n->mark, "the value is %s, but its tag is for %s",
+			  node_kind_name(n->kind), node_kind_name(known[i].kind));
 }
 
 static int read_scalar(struct loader *l, const yaml_event_t *event, struct node **out)
@@ -162,7 +164,7 @@ static int read_scalar(struct loader *l, const yaml_event_t *event, struct node 
 	if (rc != 0)
 		return rc;
 	if (strlen(text) != event->data.scalar.length)
-		return fail(l, at, "the text contains a zero byte");
+		return yaml_error(l, at, "the text contains a zero byte");
 	if (tag && strcmp(tag, "!") != 0 && strcmp(tag, STD_TAG "str") != 0) {
 		*out = yaml_plain_scalar(text, at);
 		return apply_tag(l, tag, *out);
@@ -207,11 +209,11 @@ static int check_key(struct loader *l, const yaml_event_t *event)
 	struct node_mark at = mark_of(l, event->start_mark);
 
 	if (event->type != YAML_SCALAR_EVENT)
-		return fail(l, at, "a key must be plain text, not a list, a map or an alias");
+		return yaml_error(l, at, "a key must be plain text, not a list, a map or an alias");
 	if (strlen((const char *)event->data.scalar.value) != event->data.scalar.length)
-		return fail(l, at, "the key contains a zero byte");
+		return yaml_error(l, at, "the key contains a zero byte");
 	if (event->data.scalar.length == 0 && event->data.scalar.plain_implicit)
-		return fail(l, at, "a key is missing before the colon");
+		return yaml_error(l, at, "a key is missing before the colon");
 	return 0;
 }
 
@@ -223,8 +225,8 @@ static int read_pair(struct loader *l, const yaml_event_t *key_event, int depth,
 	int rc = check_key(l, key_event);
 
 	if (rc == 0 && map->n >= KEYS_MAX)
-		rc = fail(l, mark_of(l, key_event->start_mark), "a map has more than %d keys",
-			  KEYS_MAX);
+		rc = yaml_error(l, mark_of(l, key_event->start_mark), "a map has more than %d keys",
+				KEYS_MAX);
 	if (rc == 0)
 		rc = next_event(l, &event);
 	if (rc != 0)
@@ -258,7 +260,7 @@ static int check_duplicates(struct loader *l, struct node *map)
 		const char *key = map->key[at[i]];
 
 		if (strcmp(key, map->key[at[i - 1]]) == 0 && strcmp(key, "<<") != 0)
-			rc = fail(
+			rc = yaml_error(
 				l, map->key_mark[at[i]],
 				"duplicate key '%s', first defined on line %d: remove one of them",
 				key, map->key_mark[at[i - 1]].line);
@@ -284,13 +286,13 @@ static int merge_source(struct loader *l, struct node *into, const struct node *
 		return 0;
 	}
 	if (from->kind != NODE_LIST)
-		return fail(l, from->mark, "'<<' merges a map or a list of maps, not %s",
-			    node_kind_name(from->kind));
+		return yaml_error(l, from->mark, "'<<' merges a map or a list of maps, not %s",
+				  node_kind_name(from->kind));
 	/* the first map of the list wins */
 	for (size_t i = from->n; i-- > 0;) {
 		if (from->child[i]->kind != NODE_MAP)
-			return fail(l, from->child[i]->mark, "'<<' merges maps, not %s",
-				    node_kind_name(from->child[i]->kind));
+			return yaml_error(l, from->child[i]->mark, "'<<' merges maps, not %s",
+					  node_kind_name(from->child[i]->kind));
 		rc = count_nodes(l, node_count(from->child[i]), from->mark);
 		if (rc != 0)
 			return rc;
@@ -354,7 +356,7 @@ static int read_container(struct loader *l, const yaml_event_t *event, int depth
 	int rc = count_nodes(l, 1, at);
 
 	if (rc == 0 && depth > NODE_DEPTH_MAX)
-		rc = fail(l, at, "nesting is deeper than %d levels", NODE_DEPTH_MAX);
+		rc = yaml_error(l, at, "nesting is deeper than %d levels", NODE_DEPTH_MAX);
 	if (rc != 0)
 		return rc;
 	*out = node_new(list ? NODE_LIST : NODE_MAP, at);
@@ -387,7 +389,7 @@ static int read_value(struct loader *l, yaml_event_t *event, int depth, struct n
 		rc = read_container(l, event, depth, out);
 		break;
 	default:
-		return fail(l, mark_of(l, event->start_mark), "a value is missing");
+		return yaml_error(l, mark_of(l, event->start_mark), "a value is missing");
 	}
 	return rc == 0 && anchor ? remember(l, (const char *)anchor, *out) : rc;
 }
@@ -406,8 +408,9 @@ static int read_stream(struct loader *l, struct node **out)
 			return rc;
 		type = event.type;
 		if (type == YAML_DOCUMENT_START_EVENT && seen) {
-			rc = fail(l, mark_of(l, event.start_mark),
-				  "a second document starts here, but a file can have only one");
+			rc = yaml_error(
+				l, mark_of(l, event.start_mark),
+				"a second document starts here, but a file can have only one");
 		} else if (type != YAML_STREAM_START_EVENT && type != YAML_DOCUMENT_START_EVENT &&
 			   type != YAML_DOCUMENT_END_EVENT && type != YAML_STREAM_END_EVENT) {
 			rc = read_value(l, &event, 1, out);

@@ -13,16 +13,16 @@ struct vector {
 	size_t n;
 };
 
-static void put(struct vector *a, char *text)
+static void vector_put(struct vector *a, char *text)
 {
 	a->v = xrealloc(a->v, (a->n + 2) * sizeof(*a->v));
 	a->v[a->n++] = text;
 	a->v[a->n] = NULL;
 }
 
-static void put_copy(struct vector *a, const char *text)
+static void vector_put_copy(struct vector *a, const char *text)
 {
-	put(a, xstrdup(text));
+	vector_put(a, xstrdup(text));
 }
 
 /* "module" is a function of the shell, so a shell loads the modules and becomes the command. Its
@@ -39,24 +39,24 @@ static void put_modules(struct vector *a, const struct study_options *o)
 {
 	if (o->modules.n == 0)
 		return;
-	put_copy(a, "bash");
-	put_copy(a, "-c");
-	put_copy(a, load_modules);
-	put_copy(a, "stoker-modules");
-	put(a, xasprintf("%zu", o->modules.n));
+	vector_put_copy(a, "bash");
+	vector_put_copy(a, "-c");
+	vector_put_copy(a, load_modules);
+	vector_put_copy(a, "stoker-modules");
+	vector_put(a, xasprintf("%zu", o->modules.n));
 	for (size_t i = 0; i < o->modules.n; i++)
-		put_copy(a, o->modules.v[i]);
+		vector_put_copy(a, o->modules.v[i]);
 }
 
 static void put_launcher(struct vector *a, const struct study_options *o, int64_t processes)
 {
 	if (o->launcher == LAUNCH_LOCAL)
 		return;
-	put_copy(a, study_launcher_names[o->launcher]);
-	put_copy(a, o->launcher == LAUNCH_MPIRUN ? "-np" : "-n");
-	put(a, xasprintf("%lld", (long long)processes));
+	vector_put_copy(a, study_launcher_names[o->launcher]);
+	vector_put_copy(a, o->launcher == LAUNCH_MPIRUN ? "-np" : "-n");
+	vector_put(a, xasprintf("%lld", (long long)processes));
 	for (size_t i = 0; i < o->launcher_args.n; i++)
-		put_copy(a, o->launcher_args.v[i]);
+		vector_put_copy(a, o->launcher_args.v[i]);
 }
 
 static void put_folder(struct vector *a, const char *key, const char *folder, const char *below)
@@ -64,7 +64,7 @@ static void put_folder(struct vector *a, const char *key, const char *folder, co
 	AUTO_FREE char *path = xasprintf("%s%s", folder, below);
 	AUTO_FREE char *quoted = override_quote(path);
 
-	put(a, xasprintf("++workload.%s=%s", key, quoted));
+	vector_put(a, xasprintf("++workload.%s=%s", key, quoted));
 }
 
 static void put_workload(struct vector *a, const struct study_plan *p, const struct experiment *x,
@@ -72,17 +72,17 @@ static void put_workload(struct vector *a, const struct study_plan *p, const str
 {
 	const struct study_options *o = p->options;
 
-	put_copy(a, x->model);
+	vector_put_copy(a, x->model);
 	if (o->launcher == LAUNCH_LOCAL) {
-		put_copy(a, "-n");
-		put(a, xasprintf("%lld", (long long)processes));
+		vector_put_copy(a, "-n");
+		vector_put(a, xasprintf("%lld", (long long)processes));
 	}
 	if (o->config_dir) {
-		put_copy(a, "--config-dir");
-		put_copy(a, o->config_dir);
+		vector_put_copy(a, "--config-dir");
+		vector_put_copy(a, o->config_dir);
 	}
 	for (size_t i = 0; i < x->overrides.n; i++)
-		put_copy(a, x->overrides.v[i]);
+		vector_put_copy(a, x->overrides.v[i]);
 	if (x->dataset != SIZE_MAX) {
 		put_folder(a, "dataset.data_folder", p->dataset[x->dataset].folder, "");
 	}
@@ -95,8 +95,8 @@ char **study_generate_argv(const struct study_plan *p, const struct study_datase
 
 	put_modules(&a, p->options);
 	put_launcher(&a, p->options, d->processes);
-	put_copy(&a, p->options->program);
-	put_copy(&a, "generate");
+	vector_put_copy(&a, p->options->program);
+	vector_put_copy(&a, "generate");
 	put_workload(&a, p, x, d->processes);
 	return a.v;
 }
@@ -107,14 +107,14 @@ char **study_run_argv(const struct study_plan *p, const struct experiment *x, co
 
 	put_modules(&a, p->options);
 	put_launcher(&a, p->options, x->processes);
-	put_copy(&a, p->options->program);
-	put_copy(&a, "run");
+	vector_put_copy(&a, p->options->program);
+	vector_put_copy(&a, "run");
 	put_workload(&a, p, x, x->processes);
-	put_copy(&a, "++workload.workflow.generate_data=False");
+	vector_put_copy(&a, "++workload.workflow.generate_data=False");
 	if (x->checkpoints)
 		put_folder(&a, "checkpoint.checkpoint_folder", p->options->scratch, "/checkpoints");
-	put_copy(&a, "-o");
-	put_copy(&a, folder);
+	vector_put_copy(&a, "-o");
+	vector_put_copy(&a, folder);
 	return a.v;
 }
 

@@ -1,6 +1,7 @@
 /* The design's CSV: read by column names, saved with nothing changed but the states. */
 #include "study/design.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -98,7 +99,7 @@ static size_t take_field(const char *line, size_t at, size_t end, struct field *
 	return p;
 }
 
-static int split(const struct design *d, size_t index, struct fields *out, struct err *e)
+static int split_line(const struct design *d, size_t index, struct fields *out, struct err *e)
 {
 	const char *line = d->lines.v[index];
 	size_t end = line_length(line), at = 0;
@@ -175,8 +176,8 @@ int design_split_overrides(const char *text, struct str_list *out, struct err *e
 
 /* ---- rows ---- */
 
-static int number(const struct design *d, size_t line, const char *name, const char *text,
-		  int64_t most, int64_t *out, struct err *e)
+static int read_number(const struct design *d, size_t line, const char *name, const char *text,
+		       int64_t most, int64_t *out, struct err *e)
 {
 	if (!text[0])
 		return 0;
@@ -214,12 +215,12 @@ static void take_values(const struct design *d, struct design_row *r, const char
 		rc = err_set(e, ERR_USAGE, "%s: line %zu: the row has no number of processes",
 			     d->path, r->line);
 	if (rc == 0)
-		rc = number(d, r->line, "processes", text[PROCESSES], DESIGN_PROCESSES_MAX,
-			    &r->processes, e);
+		rc = read_number(d, r->line, "processes", text[PROCESSES], DESIGN_PROCESSES_MAX,
+				 &r->processes, e);
 	if (rc == 0)
-		rc = number(d, r->line, "epochs", text[EPOCHS], 1000000, &r->epochs, e);
+		rc = read_number(d, r->line, "epochs", text[EPOCHS], 1000000, &r->epochs, e);
 	if (rc == 0)
-		rc = number(d, r->line, "repeat", text[REPEAT], REPEAT_MAX, &r->repeat, e);
+		rc = read_number(d, r->line, "repeat", text[REPEAT], REPEAT_MAX, &r->repeat, e);
 	if (rc == 0 && design_split_overrides(text[OVERRIDES], &r->overrides, e) < 0)
 		err_wrap(e, "%s: line %zu: overrides", d->path, r->line);
 }
@@ -229,7 +230,7 @@ static int take_row(struct design *d, size_t index, const int column[COLUMNS], s
 	struct fields f;
 	struct design_row *r;
 	const char *text[COLUMNS];
-	int rc = split(d, index, &f, e);
+	int rc = split_line(d, index, &f, e);
 
 	if (rc < 0) {
 		fields_release(&f);
@@ -252,7 +253,7 @@ static int take_row(struct design *d, size_t index, const int column[COLUMNS], s
 static int take_header(struct design *d, size_t index, int column[COLUMNS], struct err *e)
 {
 	struct fields f;
-	int rc = split(d, index, &f, e);
+	int rc = split_line(d, index, &f, e);
 
 	for (int i = 0; i < COLUMNS; i++) {
 		column[i] = -1;
@@ -360,6 +361,7 @@ void design_release(struct design *d)
 
 void design_set_state(struct design *d, size_t row, enum design_state state)
 {
+	assert(row < d->rows);
 	d->row[row].state = state;
 }
 
@@ -386,7 +388,7 @@ static int put_row(const struct design *d, const struct design_row *r, struct bu
 		put_line(line, out, state);
 		return 0;
 	}
-	rc = split(d, r->line - 1, &f, e);
+	rc = split_line(d, r->line - 1, &f, e);
 	if (rc == 0 && (size_t)d->column_run < f.n) {
 		const struct field *cell = &f.v[d->column_run];
 

@@ -82,7 +82,8 @@ static struct line *line_of(struct matrix *m, const struct design_row *r)
 	return l;
 }
 
-static void build(struct matrix *m, const struct study_plan *p, const struct run_status *status)
+static void matrix_build(struct matrix *m, const struct study_plan *p,
+			 const struct run_status *status)
 {
 	*m = (struct matrix){0};
 	for (size_t i = 0; i < p->design.rows; i++)
@@ -106,7 +107,7 @@ static void build(struct matrix *m, const struct study_plan *p, const struct run
 	}
 }
 
-static void release(struct matrix *m)
+static void matrix_release(struct matrix *m)
 {
 	for (size_t i = 0; i < m->lines; i++) {
 		free(m->line[i].factors);
@@ -196,7 +197,7 @@ void study_matrix_text(const struct study_plan *p, const struct run_status *stat
 	size_t model = 6, factors = 9, fit;
 	int mw, fw;
 
-	build(&m, p, status);
+	matrix_build(&m, p, status);
 	for (size_t i = 0; i < m.lines; i++) {
 		size_t n = strlen(m.line[i].model), f = strlen(m.line[i].factors);
 
@@ -224,7 +225,7 @@ void study_matrix_text(const struct study_plan *p, const struct run_status *stat
 	buf_printf(out, "\n%u runs: %u done (Y), %u failed (F), %u pending (N)\n",
 		   m.done + m.failed + m.pending, m.done, m.failed, m.pending);
 	put_reasons(p, status, out);
-	release(&m);
+	matrix_release(&m);
 }
 
 static void put_xml(struct buf *out, const char *s)
@@ -245,7 +246,7 @@ void study_matrix_svg(const struct study_plan *p, const struct run_status *statu
 	struct matrix m;
 	int width, height;
 
-	build(&m, p, status);
+	matrix_build(&m, p, status);
 	width = left + cell_w * (int)m.columns + 20;
 	height = top + cell_h * (int)m.lines + 50;
 	buf_printf(out,
@@ -290,5 +291,5 @@ void study_matrix_svg(const struct study_plan *p, const struct run_status *statu
 		   "<text x=\"12\" y=\"%d\" fill=\"#555\">columns: processes; Y done, N pending, F "
 		   "failed</text>\n</svg>\n",
 		   height - 16);
-	release(&m);
+	matrix_release(&m);
 }

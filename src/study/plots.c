@@ -25,8 +25,8 @@ static void put_label(struct buf *out, const char *s)
 	buf_putc(out, '"');
 }
 
-static int draw(const char *folder, const char *name, const struct buf *data,
-		const struct buf *commands, struct err *e)
+static int draw_chart(const char *folder, const char *name, const struct buf *data,
+		      const struct buf *commands, struct err *e)
 {
 	static const struct {
 		const char *terminal, *suffix;
@@ -108,7 +108,7 @@ static int over_processes(const struct run_groups *g, const char *folder, const 
 			   "for [i=0:%d] '%s/%s.dat' index i using 1:2:3 with yerrorlines "
 			   "linewidth 2 pointtype 7 title columnheader(1)\n",
 			   blocks - 1, folder, name);
-		rc = draw(folder, name, &data, &commands, e);
+		rc = draw_chart(folder, name, &data, &commands, e);
 	}
 	buf_release(&data);
 	buf_release(&commands);
@@ -155,7 +155,7 @@ static int one_parameter(const struct run_groups *g, const char *folder,
 		buf_printf(&commands, ", %.6g with lines dashtype 2 linecolor 'red' title 'target'",
 			   first->target);
 	buf_puts(&commands, "\n");
-	rc = draw(folder, name, &data, &commands, e);
+	rc = draw_chart(folder, name, &data, &commands, e);
 	buf_release(&data);
 	buf_release(&commands);
 	return rc;

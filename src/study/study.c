@@ -1,6 +1,7 @@
 /* The runner of a study. */
 #include "study/study.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -34,7 +35,7 @@ struct running {
 	size_t made;
 };
 
-static bool stopped(const struct running *r)
+static bool study_stopped(const struct running *r)
 {
 	return r->o->stop && atomic_load_explicit(&r->o->stop->set, memory_order_acquire);
 }
@@ -60,8 +61,8 @@ static double seconds_left(const struct running *r)
 	return (double)n * r->wall_s / (double)r->made;
 }
 
-static void tell(struct running *r, enum study_event_kind kind, size_t i, double seconds,
-		 const char *log)
+static void tell_event(struct running *r, enum study_event_kind kind, size_t i, double seconds,
+		       const char *log)
 {
 	struct study_event ev = {.kind = kind,
 				 .experiment = &r->p->experiment[i],
@@ -122,17 +123,17 @@ static int run_child(struct running *r, size_t i, char *const *argv, const char 
 		return -1;
 	}
 	while (!child_wait(&c, TICK_NS)) {
-		if (stopped(r)) {
+		if (study_stopped(r)) {
 			child_end(&c, GRACE_NS);
 			return ERR_CANCELED;
 		}
 		*seconds = (double)(clock_now_ns() - begin) / 1e9;
-		tell(r, STUDY_TICK, i, *seconds, log);
+		tell_event(r, STUDY_TICK, i, *seconds, log);
 	}
 	*seconds = (double)(clock_now_ns() - begin) / 1e9;
 	if (child_outcome(&c, outcome, sizeof(outcome)) == 0)
 		return 0;
-	if (stopped(r))
+	if (study_stopped(r))
 		return ERR_CANCELED;
 	last_words(log, outcome, reason, reason_size);
 	return -1;
@@ -140,7 +141,7 @@ static int run_child(struct running *r, size_t i, char *const *argv, const char 
 
 /* ---- data ---- */
 
-static int generate(struct running *r, size_t i)
+static int generate_dataset(struct running *r, size_t i)
 {
 	const struct experiment *x = &r->p->experiment[i];
 	struct study_dataset *d = &r->p->dataset[x->dataset];
@@ -151,7 +152,7 @@ static int generate(struct running *r, size_t i)
 
 	if (r->generated[x->dataset])
 		return 0;
-	tell(r, STUDY_GENERATE, i, 0, log);
+	tell_event(r, STUDY_GENERATE, i, 0, log);
 	argv = study_generate_argv(r->p, d);
 	unlink(log);
 	rc = run_child(r, i, argv, log, &seconds, r->status[i].reason, sizeof(r->status[i].reason));
@@ -207,7 +208,7 @@ static int note_row(struct running *r, size_t row, struct err *e)
 	return rc;
 }
 
-static int save(struct running *r, struct err *e)
+static int save_states(struct running *r, struct err *e)
 {
 	int rc = design_save(&r->p->design, e);
 
@@ -229,23 +230,24 @@ static void settle_row(struct running *r, size_t row)
 	design_set_state(&r->p->design, row, bad ? DESIGN_FAILED : DESIGN_DONE);
 }
 
-static int ended(struct running *r, size_t i, enum run_state state, struct err *e)
+static int run_ended(struct running *r, size_t i, enum run_state state, struct err *e)
 {
 	const struct experiment *x = &r->p->experiment[i];
 	int rc = 0;
 
+	assert(state != RUN_PENDING && r->status[i].state == RUN_PENDING);
 	r->status[i].state = state;
 	settle_row(r, x->row);
 	if (x->dataset != SIZE_MAX && !still_needed(r, x->dataset))
 		rc = drop_dataset(r, x->dataset, e);
 	if (rc == 0)
-		rc = save(r, e);
+		rc = save_states(r, e);
 	if (rc == 0 && r->p->design.row[x->row].state != DESIGN_PENDING)
 		rc = note_row(r, x->row, e);
 	return rc;
 }
 
-static int train(struct running *r, size_t i, const char *partial, char **argv)
+static int run_into(struct running *r, size_t i, const char *partial, char **argv)
 {
 	const struct experiment *x = &r->p->experiment[i];
 	struct run_status *s = &r->status[i];
@@ -257,7 +259,7 @@ static int train(struct running *r, size_t i, const char *partial, char **argv)
 	if (rc == 0)
 		rc = file_mkdirs(partial, &e);
 	if (rc == 0) {
-		tell(r, STUDY_RUN, i, 0, log);
+		tell_event(r, STUDY_RUN, i, 0, log);
 		rc = run_child(r, i, argv, log, &s->seconds, s->reason, sizeof(s->reason));
 		if (rc < 0)
 			return rc;
@@ -291,11 +293,11 @@ static int one_run(struct running *r, size_t i, struct err *e)
 		snprintf(s->reason, sizeof(s->reason), "%s", x->why.text);
 		rc = -1;
 	} else {
-		rc = x->dataset == SIZE_MAX ? 0 : generate(r, i);
+		rc = x->dataset == SIZE_MAX ? 0 : generate_dataset(r, i);
 	}
 	if (rc == 0) {
 		argv = study_run_argv(r->p, x, partial);
-		rc = train(r, i, partial, argv);
+		rc = run_into(r, i, partial, argv);
 		study_argv_free(argv);
 		if (x->checkpoints && drop_checkpoints(r, e) < 0)
 			return e->code;
@@ -311,8 +313,8 @@ static int one_run(struct running *r, size_t i, struct err *e)
 	r->wall_s += s->seconds;
 	r->compute_s += x->compute_s;
 	r->made++;
-	rc = ended(r, i, rc == 0 ? RUN_DONE : RUN_BAD, e);
-	tell(r, s->state == RUN_DONE ? STUDY_DONE : STUDY_FAILED, i, s->seconds, NULL);
+	rc = run_ended(r, i, rc == 0 ? RUN_DONE : RUN_BAD, e);
+	tell_event(r, s->state == RUN_DONE ? STUDY_DONE : STUDY_FAILED, i, s->seconds, NULL);
 	return rc;
 }
 
@@ -328,14 +330,14 @@ static int take_finished(struct running *r, struct err *e)
 
 		if (r->status[i].state != RUN_DONE || row->state == DESIGN_DONE)
 			continue;
-		tell(r, STUDY_FOUND, i, 0, NULL);
+		tell_event(r, STUDY_FOUND, i, 0, NULL);
 		any = true;
 	}
 	for (size_t i = 0; any && i < r->p->design.rows; i++)
 		if (r->p->design.row[i].state == DESIGN_PENDING)
 			settle_row(r, i);
 	if (any)
-		rc = save(r, e);
+		rc = save_states(r, e);
 	/* also those that a kill kept from being noted */
 	for (size_t i = 0; rc == 0 && i < r->p->experiments; i++)
 		if (r->p->design.row[r->p->experiment[i].row].state != DESIGN_PENDING)
@@ -371,7 +373,7 @@ static int run_all(struct running *r, struct err *e)
 			r->status[i].state = RUN_PENDING;
 		if (r->status[i].state != RUN_PENDING || state == DESIGN_DONE)
 			continue;
-		if (stopped(r))
+		if (study_stopped(r))
 			return err_set(
 				e, ERR_CANCELED,
 				"the study was interrupted; run the same command to continue it");

@@ -147,7 +147,7 @@ static int load_workload(const struct study_plan *p, const struct experiment *x,
 }
 
 /* "key=factor" as an override with the number that the key has so far, times the factor. */
-static int scale(struct study_plan *p, struct experiment *x, const char *text, struct err *e)
+static int apply_scale(struct study_plan *p, struct experiment *x, const char *text, struct err *e)
 {
 	const char *equal = strchr(text, '=');
 	AUTO_FREE char *key = equal ? xstrndup(text, (size_t)(equal - text)) : NULL;
@@ -278,7 +278,7 @@ static void begin_cold(struct study_plan *p, struct experiment *x, const struct 
 }
 
 /* What the workload says of the run; x->why when it cannot be. */
-static void inspect(struct study_plan *p, size_t index)
+static void inspect_experiment(struct study_plan *p, size_t index)
 {
 	struct experiment *x = &p->experiment[index];
 	const struct design_row *row = &p->design.row[x->row];
@@ -309,7 +309,7 @@ static void inspect(struct study_plan *p, size_t index)
 		const char *text = for_model(p->options->scales.v[i], x->model);
 
 		if (text)
-			rc = scale(p, x, text, &x->why);
+			rc = apply_scale(p, x, text, &x->why);
 	}
 	if (rc == 0)
 		rc = load_workload(p, x, &w, false, &x->why);
@@ -330,7 +330,7 @@ static void inspect(struct study_plan *p, size_t index)
 }
 
 /* Repetitions of a row load nothing again. */
-static void inspect_repeat(struct study_plan *p, size_t index)
+static void copy_experiment(struct study_plan *p, size_t index)
 {
 	struct experiment *x = &p->experiment[index];
 	const struct experiment *first = &p->experiment[index - 1];
@@ -386,7 +386,7 @@ static void group_models(struct study_plan *p)
 }
 
 /* Any order of the runs of one dataset: what drifts with time is then no factor's. */
-static void shuffle(struct study_plan *p)
+static void shuffle_runs(struct study_plan *p)
 {
 	struct rng_np rng;
 
@@ -465,16 +465,16 @@ int study_plan_init(struct study_plan *p, const struct study_options *o, struct 
 						 .dataset = SIZE_MAX};
 			name_experiment(x, row);
 			if (k == 1)
-				inspect(p, p->experiments - 1);
+				inspect_experiment(p, p->experiments - 1);
 			else
-				inspect_repeat(p, p->experiments - 1);
+				copy_experiment(p, p->experiments - 1);
 		}
 	}
 	part_names(p);
 	group_models(p);
 	qsort(p->experiment, p->experiments, sizeof(*p->experiment), by_dataset);
 	if (o->shuffle)
-		shuffle(p);
+		shuffle_runs(p);
 	place_folders(p);
 	return 0;
 }

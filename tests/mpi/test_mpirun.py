@@ -113,7 +113,7 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
             done = run([*command, *line, *wrong], status=None)
             said = sentences(done.stderr)
             assert done.returncode not in (0, 124) and len(said) == 1, done.stderr
-            assert "started 2 processes" in said[0] and "sees 1" in said[0] and "do not match" in said[0], said
+            assert "started 2 processes" in said[0] and "found 1" in said[0] and "do not match" in said[0], said
     done = run(["env", "STOKER_MPI=nosuch", *mpirun(LIBRARIES[0], 2), *wrong], status=None)
     assert len(sentences(done.stderr)) == 1 and "stoker_mpi_nosuch.so" in done.stderr, done.stderr
     done = run([os.environ["STOKER"], "run", *wrong], status=2,
