@@ -11,6 +11,8 @@ struct command {
 	const char *about;    /* more for --help: paragraphs, separated by line breaks; or NULL */
 	const struct flag *const *flags; /* NULL-terminated; operands to be explained come first */
 	const struct command *const *subcommand; /* NULL-terminated, in place of flags and main */
+	const char
+		*link; /* the program runs this command when it is called by that name; or NULL */
 	bool alone; /* of the processes that a launcher started only the first carries it out, the
 		     * others leave at once */
 	/* argv[0] is the command's last word. Returns the exit status. */

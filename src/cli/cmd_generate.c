@@ -1,17 +1,12 @@
 /* stoker generate: the dataset of a workload, and nothing else. */
 #include <stdio.h>
 
-#include "base/log.h"
 #include "base/str.h"
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/job.h"
-#include "cli/progress.h"
-#include "cli/signals.h"
-#include "run/run.h"
 
 static struct stop_flag stop;
-static struct progress_view view;
 
 static void print_outcome(const struct result *r)
 {
@@ -31,35 +26,11 @@ static int generate(const struct cli_args *a, struct job *j, struct err *e)
 	struct workload w = {0};
 	struct dataset d = {0};
 	struct result r = {0};
-	struct run_options o = {
-		.ranks = (uint32_t)a->ranks,
-		.net = j->net,
-		.processes = &j->comm,
-		.start_wall_ns = j->begin_wall_ns,
-		.stop = &stop,
-		.progress = progress_show,
-		.progress_arg = &view,
-		.dataset_only = true,
-	};
-	int rc;
+	struct run_options o = {.dataset_only = true};
+	int rc = job_load(j, a, &w, e);
 
-	cli_set_console(a);
-	if (!j->speaks)
-		log_set_console(LOG_CONSOLE_ERRORS);
-	rc = job_agree(j, cli_load_workload(a, j->begin_wall_ns, &w, e), e);
 	if (rc == 0)
-		rc = job_settle(j, &w, false, e);
-	if (rc == 0)
-		rc = signals_start(&stop, e);
-	if (rc == 0)
-		rc = job_agree(j, progress_begin(&view, a, j->speaks, cli_workload_name(a), 0, e),
-			       e);
-	if (rc == 0) {
-		o.progress_ns = progress_interval_ns(&view);
-		rc = run_execute(&w, &o, &d, &r, e);
-		progress_done(&view, rc);
-		j->speaks = r.speaks;
-	}
+		rc = job_execute(j, a, &w, &o, &d, &r, e);
 	if (rc == 0 && j->speaks)
 		print_outcome(&r);
 	result_release(&r);

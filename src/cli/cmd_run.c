@@ -5,20 +5,15 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/log.h"
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/job.h"
-#include "cli/progress.h"
-#include "cli/signals.h"
 #include "cli/terminal.h"
 #include "conf/node.h"
 #include "result/metrics.h"
 #include "result/text.h"
-#include "run/run.h"
 
 static struct stop_flag stop;
-static struct progress_view view;
 
 static int print_composed(const struct workload *w)
 {
@@ -84,38 +79,13 @@ static int run(const struct cli_args *a, struct job *j, struct err *e)
 	struct workload w = {0};
 	struct dataset d = {0};
 	struct result r = {0};
-	struct run_options o = {
-		.ranks = (uint32_t)a->ranks,
-		.net = j->net,
-		.processes = &j->comm,
-		.start_wall_ns = j->begin_wall_ns,
-		.stop = &stop,
-		.progress = progress_show,
-		.progress_arg = &view,
-	};
-	int rc, status = 0;
+	struct run_options o = {0};
+	int status = 0, rc = job_load(j, a, &w, e);
 
-	cli_set_console(a);
-	if (!j->speaks)
-		log_set_console(LOG_CONSOLE_ERRORS);
-	rc = job_agree(j, cli_load_workload(a, j->begin_wall_ns, &w, e), e);
 	if (rc == 0 && a->cfg >= 0) {
 		status = j->speaks ? print_composed(&w) : 0;
 	} else if (rc == 0) {
-		rc = job_settle(j, &w, true, e);
-		if (rc == 0)
-			rc = signals_start(&stop, e);
-		if (rc == 0)
-			rc = job_agree(j,
-				       progress_begin(&view, a, j->speaks, cli_workload_name(a),
-						      100 * w.metric.au, e),
-				       e);
-		if (rc == 0) {
-			o.progress_ns = progress_interval_ns(&view);
-			rc = run_execute(&w, &o, &d, &r, e);
-			j->speaks = r.speaks;
-			progress_done(&view, rc);
-		}
+		rc = job_execute(j, a, &w, &o, &d, &r, e);
 		if ((rc == 0 || r.trained || r.checkpointed) && j->speaks) {
 			struct err shown = {0};
 
@@ -160,5 +130,6 @@ const struct command command_run = {
 	.operands = "WORKLOAD [key=value ...]",
 	.help = "Generate, train, evaluate and checkpoint as the workload says.",
 	.flags = flags,
+	.link = "dlio_benchmark",
 	.main = run_main,
 };

@@ -12,6 +12,8 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/launcher.h"
+#include "cli/progress.h"
+#include "cli/signals.h"
 #include "codec/crc32c.h"
 #include "conf/node.h"
 
@@ -43,15 +45,14 @@ static int settle_ranks(struct cli_args *a, uint32_t processes, uint32_t *each, 
 	return 0;
 }
 
-int job_begin(struct job *j, struct cli_args *a, const struct stop_flag *stop, int *status,
-	      struct err *e)
+int job_begin(struct job *j, struct cli_args *a, struct stop_flag *stop, int *status, struct err *e)
 {
 	struct launcher l;
 	struct launch place;
 	uint32_t each;
 	int rc;
 
-	*j = (struct job){.speaks = true, .begin_wall_ns = clock_wall_ns()};
+	*j = (struct job){.speaks = true, .begin_wall_ns = clock_wall_ns(), .stop = stop};
 	launcher_find(&l);
 	if (!l.name || l.processes == 1)
 		return settle_ranks(a, 1, &each, e);
@@ -108,7 +109,7 @@ static uint32_t digest(const struct workload *w)
 	return sum;
 }
 
-int job_settle(struct job *j, struct workload *w, bool folder, struct err *e)
+static int job_settle(struct job *j, struct workload *w, bool folder, struct err *e)
 {
 	char dir[PATH_MAX] = "";
 	uint32_t mine = digest(w), first = mine;
@@ -154,7 +155,43 @@ void job_end(struct job *j)
 	*j = (struct job){.speaks = j->speaks};
 }
 
-int job_main(const struct command *c, int argc, char **argv, const struct stop_flag *stop,
+int job_execute(struct job *j, const struct cli_args *a, struct workload *w, struct run_options *o,
+		struct dataset *d, struct result *r, struct err *e)
+{
+	static struct progress_view view; /* a thread that is stuck may log into it to the end */
+	double target = o->dataset_only ? 0 : 100 * w->metric.au;
+	int rc = job_settle(j, w, !o->dataset_only, e);
+
+	o->ranks = (uint32_t)a->ranks;
+	o->net = j->net;
+	o->processes = &j->comm;
+	o->start_wall_ns = j->begin_wall_ns;
+	o->stop = j->stop;
+	o->progress = progress_show;
+	o->progress_arg = &view;
+	if (rc == 0)
+		rc = signals_start(j->stop, e);
+	if (rc == 0)
+		rc = job_agree(
+			j, progress_begin(&view, a, j->speaks, cli_workload_name(a), target, e), e);
+	if (rc < 0)
+		return rc;
+	o->progress_ns = progress_interval_ns(&view);
+	rc = run_execute(w, o, d, r, e);
+	progress_done(&view, rc);
+	j->speaks = r->speaks;
+	return rc;
+}
+
+int job_load(struct job *j, const struct cli_args *a, struct workload *w, struct err *e)
+{
+	cli_set_console(a);
+	if (!j->speaks)
+		log_set_console(LOG_CONSOLE_ERRORS);
+	return job_agree(j, cli_load_workload(a, j->begin_wall_ns, w, e), e);
+}
+
+int job_main(const struct command *c, int argc, char **argv, struct stop_flag *stop,
 	     int (*work)(const struct cli_args *a, struct job *j, struct err *e))
 {
 	struct cli_args a;
@@ -163,7 +200,7 @@ int job_main(const struct command *c, int argc, char **argv, const struct stop_f
 	int status = 0, rc = cli_args_parse(c, &a, argc, argv, &e);
 
 	/* under DLIO's name, what DLIO prints */
-	a.verbose = a.verbose || strcmp(path_basename(argv[0]), "dlio_benchmark") == 0;
+	a.verbose = a.verbose || (c->link && strcmp(path_basename(argv[0]), c->link) == 0);
 	if (rc == 0)
 		rc = job_begin(&j, &a, stop, &status, &e);
 	if (rc < 0)

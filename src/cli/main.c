@@ -77,8 +77,10 @@ int main(int argc, char **argv)
 	json_set_alloc_funcs(xmalloc, free);
 	/* who ignores the ends of children is not told how they ended, and may hand that on */
 	signal(SIGCHLD, SIG_DFL);
-	if (strcmp(path_basename(argv[0]), "dlio_benchmark") == 0)
-		return finish(command_main(command_find("run"), argc, argv));
+	for (; command_table[n]; n++)
+		if (command_table[n]->link &&
+		    strcmp(path_basename(argv[0]), command_table[n]->link) == 0)
+			return finish(command_main(command_table[n], argc, argv));
 	if (argc < 2) {
 		usage(stderr);
 		return 2;
@@ -97,8 +99,8 @@ int main(int argc, char **argv)
 		return 0;
 	if (c)
 		return finish(command_main(c, argc - 1, argv + 1));
-	for (; command_table[n]; n++)
-		names[n] = command_table[n]->name;
+	for (size_t i = 0; i < n; i++)
+		names[i] = command_table[i]->name;
 	near = str_nearest(argv[1], names, n);
 	fprintf(stderr, "stoker: '%s' is not a command%s%s%s\n", argv[1],
 		near ? ", did you mean '" : " (see stoker --help)", near ? near : "",
