@@ -381,15 +381,15 @@ static void indexed_lay_out(struct carver *c, const struct reader_config *config
 	r->data = carve(c, data);
 }
 
-size_t indexed_reader_bytes(const struct reader_config *config, const struct store *s)
+static size_t indexed_reader_bytes(const struct reader_config *config, const struct store *s)
 {
 	struct reader r = {0};
 
 	return reader_measure(&r, sizeof(r), indexed_lay_out, config, s);
 }
 
-int indexed_reader_init(void *memory, const struct reader_config *config, const struct io *io,
-			struct reader **out, struct err *e)
+static int indexed_reader_init(void *memory, const struct reader_config *config,
+			       const struct io *io, struct reader **out, struct err *e)
 {
 	int rc = reader_begin(memory, sizeof(struct reader), indexed_lay_out, config, io, out, e);
 
@@ -516,8 +516,8 @@ static uint64_t sample_place(const struct reader *r, uint64_t index, uint64_t sa
 	return index * sample_bytes;
 }
 
-int indexed_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
-		 struct sample *out, struct err *e)
+static int indexed_read(struct reader *r, const char *path, const struct file_spec *f,
+			uint64_t index, struct sample *out, struct err *e)
 {
 	bool framework = r->base.config.access == ACCESS_FRAMEWORK;
 	struct data_file *d = NULL;
@@ -546,7 +546,7 @@ int indexed_read(struct reader *r, const char *path, const struct file_spec *f, 
 	return 0;
 }
 
-int indexed_reader_close(struct reader *r, struct err *e)
+static int indexed_reader_close(struct reader *r, struct err *e)
 {
 	int rc = 0;
 
@@ -564,18 +564,9 @@ const struct format_ops format_indexed_binary = {
 		   "datasets in DLIO).",
 	.is.extension = "indexed_binary",
 	.is.dlio_reader = "IndexedBinaryReader",
-	.check = indexed_check,
-	.file_bytes = indexed_file_bytes,
-	.write = indexed_write,
+	INDEXED_FILE_OPS,
 	.reader_bytes = indexed_reader_bytes,
 	.reader_init = indexed_reader_init,
 	.read = indexed_read,
 	.reader_close = indexed_reader_close,
-	.verify = indexed_verify,
-	.extent = indexed_extent,
-	.sidecars = INDEXED_COMPANIONS,
-	.sidecar_path = indexed_sidecar_path,
-	.sidecar_bytes = indexed_sidecar_bytes,
-	.sidecar_write = indexed_sidecar_write,
-	.sidecar_verify = indexed_sidecar_verify,
 };

@@ -28,13 +28,15 @@ int indexed_sidecar_verify(const struct io *io, const char *path, const struct f
 int indexed_extent(const struct reader_config *c, const struct file_spec *f, uint64_t index,
 		   struct extent *out, struct err *e);
 
-/* The reader of indexed_binary, and of both formats with ACCESS_NATIVE. */
-size_t indexed_reader_bytes(const struct reader_config *c, const struct store *s);
-int indexed_reader_init(void *memory, const struct reader_config *c, const struct io *io,
-			struct reader **out, struct err *e);
-int indexed_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
-		 struct sample *out, struct err *e);
-int indexed_reader_close(struct reader *r, struct err *e);
+/* The members of a row that are the same for both. */
+#define INDEXED_FILE_OPS                                                                           \
+	.check = indexed_check, .file_bytes = indexed_file_bytes, .write = indexed_write,          \
+	.verify = indexed_verify, .extent = indexed_extent, .sidecars = INDEXED_COMPANIONS,        \
+	.sidecar_path = indexed_sidecar_path, .sidecar_bytes = indexed_sidecar_bytes,              \
+	.sidecar_write = indexed_sidecar_write, .sidecar_verify = indexed_sidecar_verify
+
+/* Its reader is that of both formats with ACCESS_NATIVE. */
+extern const struct format_ops format_indexed_binary;
 
 /* Path of a companion; ERR_USAGE when it is too long. */
 int indexed_path(const char *path, uint32_t which, char out[INDEXED_PATH_MAX], struct err *e);

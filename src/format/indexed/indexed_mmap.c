@@ -47,7 +47,7 @@ static void mmap_lay_out(struct carver *c, const struct reader_config *config,
 			 const struct store *s, struct reader *r)
 {
 	if (config->access == ACCESS_NATIVE) {
-		size_t plain = indexed_reader_bytes(config, s);
+		size_t plain = format_indexed_binary.reader_bytes(config, s);
 
 		c->overflow |= plain == 0;
 		r->plain_memory = carve(c, plain);
@@ -80,7 +80,7 @@ static int mmap_reader_init(void *memory, const struct reader_config *config, co
 	if (rc < 0)
 		return rc;
 	if (config->access == ACCESS_NATIVE)
-		return indexed_reader_init(r->plain_memory, config, io, &r->plain, e);
+		return format_indexed_binary.reader_init(r->plain_memory, config, io, &r->plain, e);
 	memset(r->file, 0, r->files * sizeof(*r->file));
 	return store_map_check(io->store, e);
 }
@@ -241,7 +241,7 @@ static int mmap_read(struct reader *r, const char *path, const struct file_spec 
 	int rc;
 
 	if (r->plain)
-		return indexed_read(r->plain, path, f, index, out, e);
+		return format_indexed_binary.read(r->plain, path, f, index, out, e);
 	rc = reader_sample_begin(f, index, path, out, e);
 	if (rc == 0)
 		rc = mapped_file_of(r, path, f->file_index, &m, e);
@@ -263,7 +263,7 @@ static int mmap_read(struct reader *r, const char *path, const struct file_spec 
 static int mmap_reader_close(struct reader *r, struct err *e)
 {
 	if (r->plain)
-		return indexed_reader_close(r->plain, e);
+		return format_indexed_binary.reader_close(r->plain, e);
 	for (uint32_t i = 0; i < r->files; i++)
 		unmap_file(&r->file[i]);
 	return 0;
@@ -276,18 +276,9 @@ const struct format_ops format_mmap_indexed_binary = {
 	.is.extension = "mmap_indexed_binary",
 	.is.flags = FORMAT_MAPS,
 	.is.dlio_reader = "IndexedBinaryMMapReader",
-	.check = indexed_check,
-	.file_bytes = indexed_file_bytes,
-	.write = indexed_write,
+	INDEXED_FILE_OPS,
 	.reader_bytes = mmap_reader_bytes,
 	.reader_init = mmap_reader_init,
 	.read = mmap_read,
 	.reader_close = mmap_reader_close,
-	.verify = indexed_verify,
-	.extent = indexed_extent,
-	.sidecars = INDEXED_COMPANIONS,
-	.sidecar_path = indexed_sidecar_path,
-	.sidecar_bytes = indexed_sidecar_bytes,
-	.sidecar_write = indexed_sidecar_write,
-	.sidecar_verify = indexed_sidecar_verify,
 };
