@@ -151,7 +151,7 @@ static void print_stores(void)
 static void print_formats(void)
 {
 	for (size_t i = 0; format_table[i]; i++)
-		print_row(0, format_table[i]->is.name, 13, format_table[i]->is.help);
+		print_row(0, format_table[i]->is.name, 21, format_table[i]->is.help);
 }
 
 static void print_loaders(void)

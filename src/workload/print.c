@@ -41,7 +41,7 @@ static void print_store(const struct workload *w, const struct store_facts *s, b
 		const struct opt *row = &s->options[i];
 		const struct node *v =
 			given && given->kind == NODE_MAP ? node_get(given, row->key) : NULL;
-		struct opt_origin origin = {ORIGIN_DEFAULT};
+		struct opt_origin origin = {.source = ORIGIN_DEFAULT};
 		bool valid = !v || opt_set_node(row, v, config, &ignored) == 0;
 
 		if (v)
