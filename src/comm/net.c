@@ -90,8 +90,9 @@ static void wake_waiters(struct net *n)
 	}
 }
 
-int net_send(struct net *n, struct net_peer *p, enum net_message type, unsigned channel,
-	     const void *body, size_t bytes)
+/* Sends one message whole. Any thread; -EPIPE when the peer is gone. */
+static int send_message(struct net *n, struct net_peer *p, enum net_message type, unsigned channel,
+			const void *body, size_t bytes)
 {
 	struct net_head h = {.magic = NET_MAGIC,
 			     .type = (uint8_t)type,
@@ -129,13 +130,13 @@ int net_send(struct net *n, struct net_peer *p, enum net_message type, unsigned 
 	return rc;
 }
 
-void net_send_all(struct net *n, enum net_message type, unsigned channel, const void *body,
-		  size_t bytes)
+static void send_to_all(struct net *n, enum net_message type, unsigned channel, const void *body,
+			size_t bytes)
 {
 	for (uint32_t i = 0; i < n->peers; i++)
 		if (n->peer[i].fd >= 0 &&
 		    atomic_load_explicit(&n->peer[i].lives, memory_order_acquire))
-			net_send(n, &n->peer[i], type, channel, body, bytes);
+			send_message(n, &n->peer[i], type, channel, body, bytes);
 }
 
 /* ---- causes ---- */
@@ -161,7 +162,7 @@ void net_stop(struct net *n, enum net_cause_kind kind, const struct err *why)
 
 	snprintf(b.text, sizeof(b.text), "%s", why->text);
 	if (take_cause(n, &b, false))
-		net_send_all(n, NET_STOP, 0, &b, sizeof(b));
+		send_to_all(n, NET_STOP, 0, &b, sizeof(b));
 }
 
 int net_cause(struct net *n, enum net_cause_kind *kind, struct err *e)
@@ -193,7 +194,7 @@ static void heard_stop(struct net *n, uint32_t from, const struct net_stop_body 
 	}
 	c.wall_ns -= n->table[from].wall_offset_ns;
 	if (take_cause(n, &c, false))
-		net_send_all(n, NET_STOP, 0, &c, sizeof(c));
+		send_to_all(n, NET_STOP, 0, &c, sizeof(c));
 }
 
 static void peer_lost(struct net *n, struct net_peer *p, const char *how)
@@ -224,7 +225,7 @@ static void all_met(struct net *n, unsigned channel, bool due)
 
 	if (n->process == 0) {
 		due = c->due_ns && clock_now_ns() >= c->due_ns;
-		net_send_all(n, NET_MEET, channel, "", due);
+		send_to_all(n, NET_MEET, channel, "", due);
 	}
 	/* the group may just be ending */
 	pthread_mutex_lock(&n->lock);
@@ -396,7 +397,7 @@ static void watch_peers(struct net *n, int64_t now)
 	n->beat_ns = now;
 	if (n->control >= 0)
 		send(n->control, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-	net_send_all(n, NET_BEAT, 0, NULL, 0);
+	send_to_all(n, NET_BEAT, 0, NULL, 0);
 }
 
 /* The launcher's process is gone, and with it the launcher's knowledge of this one. */
@@ -454,7 +455,7 @@ void *net_main(void *arg)
 int net_arrive(struct net *n, unsigned channel)
 {
 	if (n->process != 0)
-		return net_send(n, &n->peer[0], NET_MEET, channel, NULL, 0);
+		return send_message(n, &n->peer[0], NET_MEET, channel, NULL, 0);
 	if (count_arrival(n, channel, 0, NULL))
 		all_met(n, channel, false);
 	return 0;
@@ -483,7 +484,7 @@ int net_exchange(struct net *n, unsigned channel, const void *mine, size_t bytes
 
 	if (n->process != 0) {
 		seen = atomic_load_explicit(&c->taken, memory_order_acquire);
-		rc = net_send(n, &n->peer[0], NET_GIVE, channel, mine, bytes);
+		rc = send_message(n, &n->peer[0], NET_GIVE, channel, mine, bytes);
 		if (rc == 0)
 			rc = wait_for(n, &c->taken, seen, stop);
 		if (rc < 0)
@@ -510,7 +511,7 @@ int net_exchange(struct net *n, unsigned channel, const void *mine, size_t bytes
 		net_stop(n, NET_CAUSE_ERROR, &e);
 		return ERR_CANCELED;
 	}
-	net_send_all(n, NET_TAKE, channel, out->data, for_all ? out->len : 0);
+	send_to_all(n, NET_TAKE, channel, out->data, for_all ? out->len : 0);
 	return 0;
 }
 
@@ -539,7 +540,7 @@ int net_collect(struct net *n, const void *mine, size_t bytes, int patience_s, s
 	int64_t since = 0;
 
 	if (n->process != 0) {
-		if (net_send(n, &n->peer[0], NET_RESULT, 0, mine, bytes) < 0)
+		if (send_message(n, &n->peer[0], NET_RESULT, 0, mine, bytes) < 0)
 			return err_set(e, -EPIPE,
 				       "the results could not be sent to process 0 on host '%s': "
 				       "its connection is closed",
@@ -577,7 +578,7 @@ int net_conclude(struct net *n, int code, int patience_s)
 		atomic_store_explicit(&n->has_end, 1,
 				      memory_order_release); /* from here on they may leave */
 		pthread_mutex_unlock(&n->lock);
-		net_send_all(n, NET_END, 0, &wire, sizeof(wire));
+		send_to_all(n, NET_END, 0, &wire, sizeof(wire));
 		return code;
 	}
 	for (;;) {
@@ -603,7 +604,7 @@ void net_close(struct net *n)
 	if (!n)
 		return;
 	if (n->started) {
-		net_send_all(n, NET_BYE, 0, NULL, 0);
+		send_to_all(n, NET_BYE, 0, NULL, 0);
 		atomic_store_explicit(&n->quit, 1, memory_order_release);
 		while (write(n->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
 			;

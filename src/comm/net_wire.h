@@ -99,11 +99,6 @@ struct net {
 	int64_t beat_ns, round_ns;
 };
 
-/* Sends one message whole. Any thread; -EPIPE when the peer is gone. */
-int net_send(struct net *n, struct net_peer *p, enum net_message type, unsigned channel,
-	     const void *body, size_t bytes);
-void net_send_all(struct net *n, enum net_message type, unsigned channel, const void *body,
-		  size_t bytes);
 /* The loop of the thread (net.c); connections are made in net_connect.c. */
 void *net_main(void *arg);
 
