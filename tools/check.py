@@ -264,7 +264,8 @@ def main():
     parser.add_argument("--only", help="tests whose name matches")
     parser.add_argument("--leave", help="all but tests whose name matches")
     parser.add_argument("--leave-tiers", default="", help="all but these tiers, a list with commas")
-    parser.add_argument("-j", "--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    # many tests wait more than they compute
+    parser.add_argument("-j", "--jobs", type=int, default=len(os.sched_getaffinity(0)) + 1)
     args = parser.parse_args()
     args.filtered = bool(args.only or args.leave or args.leave_tiers)
     build = pathlib.Path(args.build)

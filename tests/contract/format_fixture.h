@@ -28,6 +28,10 @@ static struct {
 	struct io_stat stat;
 	struct blob *blob;
 	void *scratch;
+	void *lent; /* memory of one reader at a time: most tests make thousands, one after another
+		     */
+	size_t lent_bytes;
+	bool is_lent;
 	char dir[64], path[96];
 	struct err e;
 } t;
@@ -84,6 +88,7 @@ static inline int tear_down(void **state)
 	free(t.blob);
 	store_destroy(t.store);
 	buffer_free(t.scratch, FORMAT_WRITE_SCRATCH);
+	buffer_free(t.lent, t.lent_bytes);
 	return 0;
 }
 
@@ -175,7 +180,10 @@ struct open_reader {
 	struct reader_config c;
 	size_t bytes;
 	void *memory;
+	bool lent;
 };
+
+#define GUARD 64
 
 static inline struct reader_config config(const struct file_spec *f, enum read_access access,
 					  enum read_decode decode)
@@ -199,17 +207,32 @@ static inline void reader_open(struct open_reader *o, const struct file_spec *f,
 	o->c.content = &o->content;
 	o->bytes = format->reader_bytes(&o->c, t.store);
 	assert_true(o->bytes > 0);
-	o->memory = buffer_alloc(o->bytes, "a reader", &t.e);
+	o->lent = !t.is_lent;
+	if (o->lent && t.lent_bytes < o->bytes + GUARD) {
+		buffer_free(t.lent, t.lent_bytes);
+		t.lent_bytes = o->bytes + GUARD;
+		t.lent = buffer_alloc(t.lent_bytes, "a reader", &t.e);
+	}
+	t.is_lent = true;
+	o->memory = o->lent ? t.lent : buffer_alloc(o->bytes + GUARD, "a reader", &t.e);
 	assert_non_null(o->memory);
-	memset(o->memory, 0xa5, o->bytes); /* a reader relies on nothing it did not write */
+	/* a reader relies on nothing it did not write, and writes nothing behind its memory */
+	memset(o->memory, 0xa5, o->bytes + GUARD);
 	if (format->reader_init(o->memory, &o->c, &t.io, &o->r, &t.e) < 0)
 		fail_msg("%s", t.e.text);
 }
 
 static inline void reader_end(struct open_reader *o)
 {
+	const unsigned char *behind = (const unsigned char *)o->memory + o->bytes;
+
 	assert_int_equal(format->reader_close(o->r, &t.e), 0);
-	buffer_free(o->memory, o->bytes);
+	for (size_t i = 0; i < GUARD; i++)
+		assert_int_equal(behind[i], 0xa5);
+	if (o->lent)
+		t.is_lent = false;
+	else
+		buffer_free(o->memory, o->bytes + GUARD);
 }
 
 /* One sample with a new reader. */
