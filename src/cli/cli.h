@@ -10,13 +10,14 @@ struct command {
 	const char *help;     /* one sentence */
 	const char *about;    /* more for --help: paragraphs, separated by line breaks; or NULL */
 	const struct flag *const *flags; /* NULL-terminated; operands to be explained come first */
-	const struct command *const *subcommand; /* NULL-terminated, in place of flags and main */
+	const struct command *const
+		*subcommand; /* NULL-terminated, in place of flags and carry_out */
 	const char
 		*link; /* the program runs this command when it is called by that name; or NULL */
 	bool alone; /* of the processes that a launcher started only the first carries it out, the
 		     * others leave at once */
 	/* argv[0] is the command's last word. Returns the exit status. */
-	int (*main)(const struct command *c, int argc, char **argv);
+	int (*carry_out)(const struct command *c, int argc, char **argv);
 };
 
 extern const struct command *const command_table[]; /* NULL-terminated, written by the build */

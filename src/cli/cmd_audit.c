@@ -84,5 +84,5 @@ const struct command command_audit = {
 		 "example, a run that read the dataset of another one.",
 	.flags = flags,
 	.alone = true,
-	.main = audit_main,
+	.carry_out = audit_main,
 };

@@ -109,5 +109,5 @@ const struct command command_compare = {
 		 "epochs, with Welch's t-test at the 5 % level. Results of DLIO are accepted too.",
 	.flags = flags,
 	.alone = true,
-	.main = compare_main,
+	.carry_out = compare_main,
 };

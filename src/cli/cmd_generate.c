@@ -62,5 +62,5 @@ const struct command command_generate = {
 	.operands = "WORKLOAD [key=value ...]",
 	.help = "Write the dataset of a workload; an interrupted one is completed.",
 	.flags = flags,
-	.main = generate_main,
+	.carry_out = generate_main,
 };

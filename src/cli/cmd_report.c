@@ -300,5 +300,5 @@ const struct command command_report = {
 	.about = "Runs with a trace (run.trace) get a timeline of some steps.",
 	.flags = flags,
 	.alone = true,
-	.main = report_main,
+	.carry_out = report_main,
 };

@@ -131,5 +131,5 @@ const struct command command_run = {
 	.help = "Generate, train, evaluate and checkpoint as the workload says.",
 	.flags = flags,
 	.link = "dlio_benchmark",
-	.main = run_main,
+	.carry_out = run_main,
 };

@@ -265,36 +265,36 @@ static const struct flag *const system_flags[] = {&operand_folder, NULL};
 
 static const struct command workloads = {.name = "show workloads",
 					 .help = "List the workloads built into the program.",
-					 .main = show_workloads};
+					 .carry_out = show_workloads};
 static const struct command config = {
 	.name = "show config",
 	.operands = "[WORKLOAD] [key=value ...]",
 	.help = "Print every key of a workload, its value and where it came from.",
 	.flags = config_flags,
-	.main = show_config};
+	.carry_out = show_config};
 static const struct command checkpoint = {
 	.name = "show checkpoint",
 	.operands = "WORKLOAD [key=value ...]",
 	.help = "Print what each rank would write in the checkpoints of a workload.",
 	.flags = checkpoint_flags,
-	.main = show_checkpoint};
+	.carry_out = show_checkpoint};
 static const struct command formats = {
-	.name = "show formats", .help = "List the dataset formats.", .main = show_formats};
+	.name = "show formats", .help = "List the dataset formats.", .carry_out = show_formats};
 static const struct command stores = {.name = "show stores",
 				      .help = "List the stores and shims, with their options.",
-				      .main = show_stores};
+				      .carry_out = show_stores};
 static const struct command loaders = {
-	.name = "show loaders", .help = "List the loaders.", .main = show_loaders};
+	.name = "show loaders", .help = "List the loaders.", .carry_out = show_loaders};
 static const struct command verdicts = {
 	.name = "show verdicts",
 	.help = "List the checks of every run, and the question that each answers.",
-	.main = show_verdicts};
+	.carry_out = show_verdicts};
 static const struct command system_topic = {
 	.name = "show system",
 	.operands = "[FOLDER]",
 	.help = "Describe this machine and the file system of a folder.",
 	.flags = system_flags,
-	.main = show_system};
+	.carry_out = show_system};
 
 static const struct command *const topics[] = {&workloads, &config,       &checkpoint,
 					       &formats,   &stores,       &loaders,

@@ -337,7 +337,7 @@ static int report_main(const struct command *c, int argc, char **argv)
 				 (char *)(uintptr_t)a.o.results,
 				 NULL};
 
-		status = command_report.main(&command_report, 5, words);
+		status = command_report.carry_out(&command_report, 5, words);
 	}
 	study_args_release(&a);
 	return rc < 0 ? cli_fail(&e) : status;
@@ -505,26 +505,26 @@ static const struct command study_run_command = {
 	.operands = OPERANDS,
 	.help = "Run the pending rows; the same command continues an interrupted study.",
 	.flags = run_flags,
-	.main = run_main};
+	.carry_out = run_main};
 static const struct command study_status_command = {
 	.name = "study status",
 	.operands = OPERANDS,
 	.help = "Print the state of every row, and why rows failed.",
 	.about = "Give the options of 'study run' that the runs were made with.",
 	.flags = status_flags,
-	.main = status_main};
+	.carry_out = status_main};
 static const struct command study_report_command = {
 	.name = "study report",
 	.operands = "DESIGN.csv",
 	.help = "Write the report of the study's results ('stoker report' has more options).",
 	.flags = report_flags,
-	.main = report_main};
+	.carry_out = report_main};
 static const struct command study_sbatch_command = {
 	.name = "study sbatch",
 	.operands = OPERANDS,
 	.help = "Write the batch script that runs the study under Slurm.",
 	.flags = sbatch_flags,
-	.main = sbatch_main};
+	.carry_out = sbatch_main};
 
 static const struct command *const subcommands[] = {&study_run_command, &study_status_command,
 						    &study_report_command, &study_sbatch_command,

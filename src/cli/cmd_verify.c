@@ -238,5 +238,5 @@ const struct command command_verify = {
 	.operands = "FOLDER|WORKLOAD [key=value ...]",
 	.help = "Compare every byte of a dataset with what generation writes.",
 	.flags = flags,
-	.main = verify_main,
+	.carry_out = verify_main,
 };

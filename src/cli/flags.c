@@ -234,7 +234,7 @@ static void put_usage(struct buf *out, const struct command *c)
 /* What --help prints: usage, sentence, subcommands or operands and flags. */
 static void command_help(const struct command *c, struct buf *out)
 {
-	assert(!c->main != !c->subcommand);
+	assert(!c->carry_out != !c->subcommand);
 	buf_puts(out, "usage: ");
 	put_usage(out, c);
 	buf_puts(out, "\n\n");
@@ -340,13 +340,13 @@ int command_main(const struct command *c, int argc, char **argv)
 	size_t n = 0;
 
 	if (!c->subcommand)
-		return c->main(c, argc, argv);
+		return c->carry_out(c, argc, argv);
 	for (; c->subcommand[n] && n < FLAGS_MAX; n++) {
 		const char *name = strrchr(c->subcommand[n]->name, ' ') + 1;
 
 		names[n] = name;
 		if (word && strcmp(word, name) == 0)
-			return c->subcommand[n]->main(c->subcommand[n], argc - 1, argv + 1);
+			return c->subcommand[n]->carry_out(c->subcommand[n], argc - 1, argv + 1);
 	}
 	if (!word || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
 		command_help(c, &text);

@@ -35,7 +35,7 @@ int job_execute(struct job *j, const struct cli_args *a, struct workload *w, str
 int job_fail(const struct job *j, const struct err *e);
 void job_end(struct job *j);
 
-/* The main of a command that all processes carry out: its arguments or its help, the other
+/* The carry_out of a command that all processes carry out: its arguments or its help, the other
  * processes, `work` (which prints its own errors and returns the exit status), the end. */
 int job_main(const struct command *c, int argc, char **argv, struct stop_flag *stop,
 	     int (*work)(const struct cli_args *a, struct job *j, struct err *e));
