@@ -134,7 +134,7 @@ static int load_traces(struct page_trace *t, const struct run_record *r, size_t 
 			TIMELINES_MAX, more, more == 1 ? "has" : "have");
 	if (asks(a) && drawn == 0)
 		return err_set(e, ERR_USAGE,
-			       "none of these runs has a trace; run.trace=chrome records one, and "
+			       "these runs have no traces; run.trace=chrome records one, and "
 			       "--trace names a file");
 	return 0;
 }
@@ -272,7 +272,7 @@ static const struct flag rows[] = {
 	 .kind = FLAG_TEXT,
 	 FIELD(steps),
 	 .help = "timeline: steps of the epoch, counted from 1, or one step A (default: the first "
-		 "steps of the first epoch, and the slowest step with those beside it)"},
+		 "steps of the first epoch, and the slowest step with its neighbors)"},
 	{.name = "--epoch",
 	 .value = "E",
 	 .kind = FLAG_TEXT,

@@ -146,7 +146,7 @@ static const char *left_text(const struct study_event *ev, char *out, size_t out
 {
 	char took[32];
 
-	if (!isfinite(ev->left_s))
+	if (!isfinite(ev->left_s) || ev->pending == 0)
 		return "";
 	snprintf(out, out_size, ", about %s left", str_seconds(ev->left_s, took, sizeof(took)));
 	return out;
@@ -238,8 +238,10 @@ static int study_run_pending(struct study_plan *p, const struct study_args *a, s
 	if (rc == 0 && failed) {
 		AUTO_FREE char *file = state_path(p);
 
-		rc = err_set(e, -EIO, "%zu of %zu rows failed; the reasons are in '%s'", failed,
-			     p->design.rows, file);
+		rc = err_set(e, -EIO,
+			     "%zu of %zu rows failed; the reasons are in '%s'. Correct them, "
+			     "then use --retry to run failed rows again",
+			     failed, p->design.rows, file);
 	}
 	return rc;
 }

@@ -306,7 +306,7 @@ static int parse_flag(const struct command *c, void *args, int argc, char **argv
 int flags_no_operand(void *args, const char *word, struct err *e)
 {
 	(void)args;
-	return err_set(e, ERR_USAGE, "'%s' is not expected here", word);
+	return err_set(e, ERR_USAGE, "unexpected argument '%s'", word);
 }
 
 int flags_parse(const struct command *c, void *args, int argc, char **argv,
@@ -357,8 +357,9 @@ int command_main(const struct command *c, int argc, char **argv)
 	near = str_nearest(word, names, n);
 	for (size_t i = 0; i < n; i++)
 		buf_printf(&text, "%s%s", i ? ", " : "", names[i]);
-	fprintf(stderr, "stoker: 'stoker %s' has no '%s'%s%s%s (%s)\n", c->name, word,
-		near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", text.data);
+	fprintf(stderr, "stoker: '%s' is not a subcommand of 'stoker %s'%s%s%s (%s)\n", word,
+		c->name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "",
+		text.data);
 	buf_release(&text);
 	return 2;
 }

@@ -190,7 +190,7 @@ static void left_of_training(const struct live *l, const struct run_progress *p,
 		return;
 	if (isnan(eval))
 		snprintf(f->left_how + n, sizeof(f->left_how) - (size_t)n,
-			 ", and evaluation, whose time is not known yet");
+			 ", and evaluation (duration not known yet)");
 	else
 		snprintf(f->left_how + n, sizeof(f->left_how) - (size_t)n,
 			 ", %llu of evaluation at %s", (unsigned long long)evals,

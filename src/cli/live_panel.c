@@ -248,7 +248,7 @@ static void add_au(struct panel *q)
 	if (q->style->target > 0)
 		snprintf(target, sizeof(target), "  (target %g %%)", q->style->target);
 	snprintf(text, sizeof(text), "%s so far, recently %s%s", now, last, target);
-	snprintf(brief, sizeof(brief), "%s, lately %s", now, last);
+	snprintf(brief, sizeof(brief), "%s, recently %s", now, last);
 	const char *wording[] = {text, brief, now};
 
 	add_line(q, 9, "AU", wording, 3);
@@ -282,7 +282,7 @@ static void add_wait(struct panel *q)
 	percent(q->f->wait_recent, last, sizeof(last));
 	snprintf(text, sizeof(text),
 		 "%s of the training time is spent waiting for batches, recently %s", now, last);
-	snprintf(brief, sizeof(brief), "%s, lately %s", now, last);
+	snprintf(brief, sizeof(brief), "%s, recently %s", now, last);
 	const char *wording[] = {text, brief, now};
 
 	add_line(q, 6, "Wait", wording, 3);

@@ -42,7 +42,7 @@ static void of_training(const struct run_progress *p, const struct live_figures 
 			   p->phase == PROGRESS_CHECKPOINT ? "Checkpoint" : "Training", p->epoch,
 			   p->epochs, (unsigned long long)p->done, (unsigned long long)p->total);
 	put_percent(out, ", AU so far ", f->au);
-	put_samples(out, ", lately ", f->samples_recent);
+	put_samples(out, ", recently ", f->samples_recent);
 	put_rate(out, " and ", f->bytes_recent, "");
 	put_percent(out, ", exposed wait ", f->wait);
 	if (f->device == DEVICE_DISK && !isnan(f->device_read)) {

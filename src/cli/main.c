@@ -71,6 +71,7 @@ int main(int argc, char **argv)
 	const struct command *c;
 	const char *near;
 	size_t n = 0;
+	bool help;
 
 	log_level_from_environment();
 	/* a document is whole or not written: the library would leave out what has no memory */
@@ -89,8 +90,13 @@ int main(int argc, char **argv)
 		puts("stoker " STOKER_VERSION);
 		return 0;
 	}
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-	    strcmp(argv[1], "help") == 0) {
+	help = strcmp(argv[1], "help") == 0;
+	if (help && argc > 2 && command_find(argv[2])) {
+		char flag[] = "--help", *of[] = {argv[2], flag, NULL};
+
+		return finish(command_main(command_find(argv[2]), 2, of));
+	}
+	if (help || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		usage(stdout);
 		return 0;
 	}
@@ -103,7 +109,7 @@ int main(int argc, char **argv)
 		names[i] = command_table[i]->name;
 	near = str_nearest(argv[1], names, n);
 	fprintf(stderr, "stoker: '%s' is not a command%s%s%s\n", argv[1],
-		near ? ", did you mean '" : " (see stoker --help)", near ? near : "",
-		near ? "'?" : "");
+		near ? "; did you mean '" : "; 'stoker --help' lists the commands",
+		near ? near : "", near ? "'?" : "");
 	return 2;
 }

@@ -541,10 +541,11 @@ static int read_function(struct override_text *t, int depth, const char *name, s
 					     name);
 	}
 	if (!override_is_cast(name))
-		return override_fail(t,
-				     "unknown function '%s' (int, float, str and bool are known): "
-				     "text with parentheses needs quotes",
-				     name);
+		return override_fail(
+			t,
+			"unknown function '%s' (int, float, str and bool are supported): "
+			"text with parentheses needs quotes",
+			name);
 	t->at = strchr(t->at, '(') + 1;
 	skip_space(t);
 	rc = read_element(t, depth + 1, out);

@@ -47,8 +47,7 @@ static const char *key_hint(const struct override *o, const struct node *map, co
 	out[0] = '\0';
 	if (near)
 		snprintf(out, HINT_MAX,
-			 o->meant ? " (did you mean %.150s?)"
-				  : " (the nearest existing key is '%.150s')",
+			 o->meant ? " (did you mean '%.150s'?)" : " (did you mean '%.150s'?)",
 			 near);
 	return out;
 }

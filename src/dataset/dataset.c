@@ -39,7 +39,7 @@ static int find_format(struct dataset *d, const struct workload *w, struct err *
 	}
 	near = str_nearest(w->dataset.format, names, n);
 	err_set(e, ERR_ABSENT,
-		"dataset.format '%.64s' is not supported in this version%s%s%s; supported formats: "
+		"dataset.format '%.64s' is not supported%s%s%s; supported formats: "
 		"%s",
 		w->dataset.format, near ? "; did you mean " : "", near ? near : "", near ? "?" : "",
 		list.data ? list.data : "none");

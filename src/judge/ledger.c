@@ -177,12 +177,12 @@ static void why_asked(struct ledger_line *l, const struct facts *f, double wante
 	char a[32], b[32];
 
 	if (l->bytes > wanted)
-		line_explain(
-			l, LEDGER_EXPLAINED,
-			"%s of it headers and indexes, %s past the end of files; the rest is the "
-			"framing of the format, or data around the samples",
-			str_bytes(f->meta_returned, a, sizeof(a)),
-			str_bytes(fmax(0, l->bytes - returned), b, sizeof(b)));
+		line_explain(l, LEDGER_EXPLAINED,
+			     "including %s of headers and indexes and %s past the end of files; "
+			     "the rest is the "
+			     "framing of the format, or data around the samples",
+			     str_bytes(f->meta_returned, a, sizeof(a)),
+			     str_bytes(fmax(0, l->bytes - returned), b, sizeof(b)));
 	else if (f->encoded)
 		line_explain(l, LEDGER_EXPLAINED,
 			     "files are encoded or compressed: fewer bytes than "
@@ -191,7 +191,7 @@ static void why_asked(struct ledger_line *l, const struct facts *f, double wante
 		line_explain(l, LEDGER_EXPLAINED,
 			     "samples came from the reader's own copies (reader.read_type=memory)");
 	else
-		line_explain(l, LEDGER_FLAGGED, "less was asked for than the samples contain");
+		line_explain(l, LEDGER_FLAGGED, "less was requested than the samples contain");
 }
 
 static void why_returned(struct ledger_line *l, double asked)
@@ -199,7 +199,7 @@ static void why_returned(struct ledger_line *l, double asked)
 	if (l->bytes < asked)
 		line_explain(l, LEDGER_EXPLAINED, "requests reached past the end of files");
 	else
-		line_explain(l, LEDGER_FLAGGED, "the store returned more than it was asked for");
+		line_explain(l, LEDGER_FLAGGED, "the store returned more than was requested");
 }
 
 static void why_calls(struct ledger_line *l, const struct facts *f, double returned)
@@ -231,7 +231,7 @@ static void why_calls(struct ledger_line *l, const struct facts *f, double retur
 			     a, str_bytes(f->loaded, b, sizeof(b)));
 	else
 		line_explain(l, LEDGER_FLAGGED,
-			     "the process read %s that no request to the store asked for", a);
+			     "the process read %s that were not requested from the store", a);
 }
 
 /* Whether what was fetched and what was there can have served all: nobody else brought anything in,
@@ -309,7 +309,7 @@ static void why_more_charged(struct ledger_line *l, const struct facts *f, doubl
 			"and fetched again (too little memory for the page cache)",
 			a);
 	else
-		line_explain(l, LEDGER_FLAGGED, "%s more than was asked for", a);
+		line_explain(l, LEDGER_FLAGGED, "%s more than was requested", a);
 }
 
 static void why_device(struct ledger_line *l, const struct facts *f, double charged)

@@ -84,7 +84,8 @@ static void say_workers_needed(struct view *v)
 		str_append(l->text, sizeof(l->text), "; %u workers per rank would reach %.0f %%",
 			   o->workers_needed, o->needed_au);
 	else if (o->known && o->workers_needed == 0)
-		str_append(l->text, sizeof(l->text), "; more workers would not reach 90 %%");
+		str_append(l->text, sizeof(l->text),
+			   "; more workers would not reach 90 %% in long epochs");
 	str_append(l->text, sizeof(l->text), ".");
 }
 
@@ -297,7 +298,7 @@ static void at_store(struct view *v)
 		limited_by(v, "storage",
 			   "limited by the storage: the workers spend %.0f %% of the time in "
 			   "requests; all requests have one size, so latency and bandwidth cannot "
-			   "be told apart",
+			   "be separated",
 			   100 * v->inside);
 }
 

@@ -51,7 +51,7 @@ static void judge_payload(struct verdict *v, const struct result *r, const struc
 		return;
 	}
 	verdict_worsen(v, VERDICT_FAIL);
-	verdict_say(v, " Samples read had %s on average, but the samples of the workload have %s.",
+	verdict_say(v, " Samples had %s on average, but the workload specifies %s.",
 		    str_bytes((double)m->payload_bytes / (double)samples, have, sizeof(have)),
 		    str_bytes((double)expected, want, sizeof(want)));
 }
@@ -87,7 +87,7 @@ static void judge_device(struct verdict *v, const struct result *r, const struct
 		verdict_say(v, "the page cache served the other %.0f %%.", 100 * (1 - share));
 	} else if (share > READ_AHEAD_SHARE) {
 		verdict_say(
-			v, "more than was asked for (read-ahead, or other reads of this process).");
+			v, "more than was requested (read-ahead, or other reads of this process).");
 	} else {
 		verdict_say(v, "the storage was measured.");
 	}
@@ -124,7 +124,7 @@ static void judge_bytes(const struct result *r, const struct run_metrics *m, str
 		return;
 	}
 	verdict_say(v,
-		    "%s of sample data read from the store; %s asked for and %s returned in %llu "
+		    "%s of sample data read from the store; %s requested and %s returned in %llu "
 		    "requests.",
 		    str_bytes(payload, a, sizeof(a)), str_bytes(asked, b, sizeof(b)),
 		    str_bytes(returned, c, sizeof(c)), (unsigned long long)requests);

@@ -577,7 +577,7 @@ static void native_dali_describe(const struct loader *base, char *out, size_t ou
 				       atomic_load_explicit(&c->since_ns, memory_order_relaxed),
 				       who, sizeof(who));
 	}
-	snprintf(out, out_size, "%s; %s", state, busy ? who : "none of its threads is busy");
+	snprintf(out, out_size, "%s; %s", state, busy ? who : "all its threads are idle");
 }
 
 static unsigned native_dali_destroy(struct loader *base)

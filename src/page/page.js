@@ -2,6 +2,7 @@
 (function () {
   var D = JSON.parse(document.getElementById("data").textContent);
   var NS = "http://www.w3.org/2000/svg";
+  var SEVERAL = "several overrides";
   var COLORS = ["var(--c1)", "var(--c2)", "var(--c3)", "var(--c4)", "var(--c5)", "var(--c6)"];
 
   function el(tag, attrs, text) {
@@ -49,7 +50,7 @@
       svgEl(svg, "line", { x1: m.l, x2: w - m.r, y1: y(v), y2: y(v), "class": "grid" });
       svgEl(svg, "text", { x: m.l - 6, y: y(v) + 4, "text-anchor": "end", "class": "soft" }, num(v, v % 1 ? 1 : 0));
     });
-    svgEl(svg, "text", { x: m.l, y: h - 4, "class": "soft" }, unit);
+    svgEl(svg, "text", { x: m.l, y: m.t - 6, "class": "soft" }, unit);
     return { box: box, svg: svg, y: y, m: m, w: w, h: h, top: top };
   }
 
@@ -72,6 +73,7 @@
       });
     });
     xs.sort(function (a, b) { return a - b; });
+    if (unit === "%" && series.every(function (s) { return s.points.every(function (p) { return p.mean <= 100; }); })) max = Math.min(max, 100);
     var f = frame(title, unit, 480, 280, max), inner = f.w - f.m.l - f.m.r;
     function x(v) { return f.m.l + inner * (xs.indexOf(v) + 0.5) / xs.length; }
     xs.forEach(function (v) {
@@ -86,7 +88,7 @@
         return x(p.x) + "," + f.y(p.mean); }).join(" ") });
       s.points.forEach(function (p) {
         if (p.stdev) svgEl(f.svg, "line", { x1: x(p.x), x2: x(p.x), y1: f.y(Math.max(0, p.mean - p.stdev)),
-          y2: f.y(p.mean + p.stdev), stroke: c, "stroke-width": 1.5 });
+          y2: f.y(Math.min(f.top, p.mean + p.stdev)), stroke: c, "stroke-width": 1.5 });
         var d = svgEl(f.svg, "circle", { cx: x(p.x), cy: f.y(p.mean), r: 4.5, stroke: c, "stroke-width": 2,
           fill: p.hollow ? "var(--card)" : c });
         tip(d, s.name + ", " + p.x + " processes: " + num(p.mean) + " \u00b1 " + num(p.stdev) + " " + unit +
@@ -100,11 +102,11 @@
   function targetLine(f, target) {
     svgEl(f.svg, "line", { x1: f.m.l, x2: f.w - f.m.r, y1: f.y(target), y2: f.y(target), stroke: "var(--c5)",
       "stroke-dasharray": "6 4", "stroke-width": 1.5 });
-    svgEl(f.svg, "text", { x: f.w - f.m.r, y: f.m.t + 2, "text-anchor": "end", "class": "soft" }, "- - target " + num(target, 0) + " %");
+    svgEl(f.svg, "text", { x: f.w - f.m.r, y: f.m.t - 6, "text-anchor": "end", "class": "soft" }, "- - target " + num(target, 0) + " %");
   }
 
   /* Bars, two a label. bars: [{label, a, b, hollow}] */
-  function barsChart(title, unit, bars, target) {
+  function barsChart(title, unit, bars, target, key) {
     var max = Math.max(target || 0, 100), f = frame(title, unit, 480, 280, max), inner = f.w - f.m.l - f.m.r;
     if (target) targetLine(f, target);
     bars.forEach(function (b, i) {
@@ -117,12 +119,18 @@
           fill: b.hollow ? "none" : k[2], stroke: k[2], "stroke-width": 1.5 });
         tip(r, b.label + ", " + k[3] + ": " + num(s.mean) + " \u00b1 " + num(s.stdev) + " %" + (b.hollow ? " (a check failed)" : ""));
         if (s.stdev) svgEl(f.svg, "line", { x1: x + bw / 2 - 1, x2: x + bw / 2 - 1, y1: f.y(Math.max(0, s.mean - s.stdev)),
-          y2: f.y(s.mean + s.stdev), stroke: "var(--fg)" });
+          y2: f.y(Math.min(f.top, s.mean + s.stdev)), stroke: "var(--fg)" });
       });
-      var t = b.label.length > 14 ? b.label.slice(0, 13) + "\u2026" : b.label;
-      tip(svgEl(f.svg, "text", { x: x0 + step / 2, y: f.h - 18, "text-anchor": "middle" }, t), b.label);
+      var room = Math.max(3, Math.floor(step / 7));
+      var t = b.label.length > room ? b.label.slice(0, room - 1) + "\u2026" : b.label;
+      tip(svgEl(f.svg, "text", { x: x0 + step / 2, y: f.h - 18, "text-anchor": "middle" }, t), b.name || b.label);
     });
     legend(f.box, [["AU (DLIO\u2019s definition)", "var(--c1)"], ["whole-run AU (compute / wall time)", "var(--c3)"]]);
+    if (key) {
+      var list = el("ol", { "class": "key" });
+      key.forEach(function (text) { list.appendChild(el("li", {}, text)); });
+      f.box.appendChild(list);
+    }
     return f.box;
   }
 
@@ -186,7 +194,7 @@
     }
     var target = (D.groups.find(function (g) { return has(g.target); }) || {}).target;
     if (!all("au").length && !all("whole_au").length) {
-      box.appendChild(el("p", { "class": "note" }, "There are no configurations without overrides.")); return;
+      box.appendChild(el("p", { "class": "note" }, "No chart: every configuration has overrides. The section Factors compares them.")); return;
     }
     box.appendChild(lines("AU (DLIO\u2019s definition, without excluded steps)", "%", all("au"), target));
     box.appendChild(lines("Whole-run AU (compute / wall time)", "%", all("whole_au"), target));
@@ -198,18 +206,28 @@
     var box = byId("factors"), sets = {};
     D.groups.forEach(function (g) {
       if (!g.factors) return;
-      var p = g.factors.indexOf(", ") >= 0 ? "several" : g.factors.split("=")[0];
+      var p = g.factors.indexOf(", ") >= 0 ? SEVERAL : g.factors.split("=")[0];
       var k = g.model + "|" + g.ranks + "|" + p;
       (sets[k] = sets[k] || { model: g.model, ranks: g.ranks, p: p, list: [] }).list.push(g);
     });
     Object.keys(sets).forEach(function (k) {
       var s = sets[k], base = D.groups.find(function (g) { return g.model === s.model && g.ranks === s.ranks && !g.factors; });
       s.list.sort(function (a, b) { return a.factors.localeCompare(b.factors, "en", { numeric: true }); });
-      var bars = (base ? [{ g: base, label: "base" }] : []).concat(s.list.map(function (g) {
-        return { g: g, label: s.p === "several" ? g.factors : g.factors.slice(g.factors.indexOf("=") + 1) };
+      /* Combinations of overrides are numbered under their bars and listed below the chart, without what all have. */
+      var shared = s.list.length < 2 ? [] : s.list[0].factors.split(", ").filter(function (part) {
+        return s.list.every(function (g) { return g.factors.split(", ").indexOf(part) >= 0; });
+      });
+      var bars = (base ? [{ g: base, label: "base" }] : []).concat(s.list.map(function (g, i) {
+        return { g: g, label: s.p === SEVERAL ? String(i + 1) : g.factors.slice(g.factors.indexOf("=") + 1), name: g.factors };
       }));
-      bars = bars.map(function (b) { return { label: b.label, a: b.g.au, b: b.g.whole_au, hollow: b.g.unsound }; });
-      box.appendChild(barsChart(s.p + " (" + s.model + ", " + s.ranks + " processes)", "%", bars, s.list[0].target));
+      var key = s.p === SEVERAL && s.list.map(function (g) {
+        return g.factors.split(", ").filter(function (part) { return shared.indexOf(part) < 0; }).join(", ") || "no further override";
+      });
+      bars = bars.map(function (b) { return { label: b.label, name: b.name, a: b.g.au, b: b.g.whole_au, hollow: b.g.unsound }; });
+      var chart = barsChart(s.p + " (" + s.model + ", " + s.ranks + (s.ranks === 1 ? " process)" : " processes)"), "%", bars,
+        s.list[0].target, key);
+      if (key && shared.length) chart.appendChild(el("p", { "class": "note" }, "All bars: " + shared.join(", ")));
+      box.appendChild(chart);
     });
     if (!box.childNodes.length) box.appendChild(el("p", { "class": "note" }, "Only the number of processes was varied."));
   }

@@ -361,7 +361,7 @@ void result_text(const struct result *r, const struct run_metrics *m, bool color
 		put_checkpoints(out, r);
 	put_generation(out, r);
 	if (r->memory_bound_bytes)
-		put_row(out, "memory", "peak %s; %s stated before the run as the upper bound",
+		put_row(out, "memory", "peak %s; upper bound computed before the run: %s",
 			str_bytes((double)r->peak_rss_bytes, peak, sizeof(peak)),
 			str_bytes((double)r->memory_bound_bytes, bound, sizeof(bound)));
 	buf_printf(out, "  %-*s%s\n", INDENT - 2, "results", r->folder);

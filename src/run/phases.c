@@ -388,8 +388,7 @@ static int open_run(struct run *run, struct err *e)
 	if (r->folder[0] && run_leads(&run->at))
 		rc = finish_open_folder(w, r->folder, &run->output, e);
 	if (rc == 0 && !run->plan.loader && w->workflow.train)
-		rc = err_set(e, ERR_ABSENT,
-			     "reader.data_loader: '%s' is not supported by this version",
+		rc = err_set(e, ERR_ABSENT, "reader.data_loader: '%s' is not supported",
 			     w->reader.data_loader);
 	rc = run_agree(&run->at, rc, e);
 	if (rc == 0 && run_leads(&run->at))

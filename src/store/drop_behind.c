@@ -117,7 +117,8 @@ static int drop_close(struct blob *b, struct err *e)
 
 const struct store_ops store_drop_behind = {
 	.is.name = "drop_behind",
-	.is.help = "drops what was read from the page cache again, so that no byte is served from "
+	.is.help = "drops data from the page cache once it has been read, so that no byte is "
+		   "served from "
 		   "it twice",
 	.is.flags = STORE_IS_SHIM | STORE_DROPS_BEHIND,
 	.is.options = drop_options,

@@ -648,8 +648,8 @@ static const struct store_queue_ops store_queue_uring = {
 
 const struct store_ops store_io_uring = {
 	.is.name = "io_uring",
-	.is.help = "files of a mounted file system through io_uring: as many requests at once as "
-		   "reader.queue_depth says, without a thread for each",
+	.is.help = "files of a mounted file system through io_uring: reader.queue_depth requests "
+		   "in flight for each worker, without a thread for each",
 	.is.flags = STORE_HAS_FILES | STORE_UNCOUNTED,
 	.is.options = uring_rows,
 	.is.option_count = sizeof(uring_rows) / sizeof(uring_rows[0]),

@@ -37,10 +37,10 @@ static int unknown_store(const char *name, const char *expression, struct err *e
 	near = str_nearest(name, known, n);
 	if (near)
 		err_set(e, ERR_USAGE,
-			"there is no store '%s' (in '%s'); did you mean '%s'? The stores are: %s",
-			name, expression, near, list.data ? list.data : "");
+			"unknown store '%s' (in '%s'); did you mean '%s'? The stores are: %s", name,
+			expression, near, list.data ? list.data : "");
 	else
-		err_set(e, ERR_USAGE, "there is no store '%s' (in '%s'); the stores are: %s", name,
+		err_set(e, ERR_USAGE, "unknown store '%s' (in '%s'); the stores are: %s", name,
 			expression, list.data ? list.data : "");
 	buf_release(&list);
 	return ERR_USAGE;

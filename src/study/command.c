@@ -207,12 +207,13 @@ void study_plan_text(const struct study_plan *p, struct buf *out)
 		runs++;
 		seconds += x->compute_s;
 	}
-	buf_printf(out,
-		   "\n%zu runs, at least %s of emulated computation, plus the time for reading and "
-		   "generating; at most %s of disk space at a time",
-		   runs, str_seconds(seconds, took, sizeof(took)),
-		   str_bytes(most, bytes, sizeof(bytes)));
+	buf_printf(
+		out,
+		"\n%zu run%s, at least %s of emulated computation, plus the time for reading and "
+		"generating; at most %s of disk space at a time",
+		runs, runs == 1 ? "" : "s", str_seconds(seconds, took, sizeof(took)),
+		str_bytes(most, bytes, sizeof(bytes)));
 	if (bad)
-		buf_printf(out, "; %zu rows cannot run", bad);
+		buf_printf(out, "; %zu row%s cannot run", bad, bad == 1 ? "" : "s");
 	buf_putc(out, '\n');
 }

@@ -113,37 +113,44 @@ static int compare_names(const void *a, const void *b)
 
 static int not_found(const struct composer *c, const char *name, struct err *e)
 {
-	struct str_list names = {0};
+	struct str_list names = {0}, own = {0};
 	struct buf list = {0};
 	size_t left_out = 0;
 
-	for (const char *const *b = workload_builtin_names(); *b; b++)
-		str_list_add(&names, xstrdup(*b));
 	if (c->config_dir) {
 		AUTO_FREE char *sub = path_join(c->config_dir, "workload");
 
-		add_names_of_folder(&names, sub);
-		add_names_of_folder(&names, c->config_dir);
+		add_names_of_folder(&own, sub);
+		add_names_of_folder(&own, c->config_dir);
 	}
-	qsort(names.v, names.n, sizeof(*names.v), compare_names);
+	for (const char *const *b = workload_builtin_names(); *b; b++)
+		str_list_add(&names, xstrdup(*b));
+	for (size_t i = 0; i < own.n; i++)
+		str_list_add(&names, xstrdup(own.v[i]));
 	const char *near = str_nearest(name, (const char *const *)names.v, names.n);
 
-	for (size_t i = 0; i < names.n; i++) {
-		if (i > 0 && strcmp(names.v[i], names.v[i - 1]) == 0)
+	if (own.n > 1)
+		qsort(own.v, own.n, sizeof(*own.v), compare_names);
+	for (size_t i = 0; i < own.n; i++) {
+		if (i > 0 && strcmp(own.v[i], own.v[i - 1]) == 0)
 			continue;
 		/* Room for the rest of the sentence within ERR_TEXT_MAX. */
-		if (list.len + strlen(names.v[i]) > ERR_TEXT_MAX - 224)
+		if (list.len + strlen(own.v[i]) > ERR_TEXT_MAX - 320)
 			left_out++;
 		else
-			buf_printf(&list, "%s%s", list.len ? ", " : "", names.v[i]);
+			buf_printf(&list, "%s%s", list.len ? ", " : "", own.v[i]);
 	}
 	if (left_out)
 		buf_printf(&list, " and %zu more", left_out);
-	int rc = err_set(e, ERR_USAGE, "there is no workload '%.64s'%s%s%s; available: %s", name,
-			 near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "",
-			 list.data ? list.data : "none");
+	int rc = err_set(
+		e, ERR_USAGE,
+		"there is no workload '%.64s'%s%s%s; 'stoker show workloads' lists the built-in "
+		"ones%s%s",
+		name, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "",
+		list.data ? ", and --config-dir has: " : "", list.data ? list.data : "");
 
 	str_list_release(&names);
+	str_list_release(&own);
 	buf_release(&list);
 	return rc;
 }
@@ -159,9 +166,10 @@ static int find_path(const struct composer *c, const char *name, const char *nea
 		rc = try_file(c, longer, s, e);
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
+	if (file_is_dir(path))
+		return err_set(e, ERR_USAGE, "'%s' is a folder; a workload is a YAML file", path);
 	if (file_exists(path) || file_exists(longer))
-		return err_set(e, ERR_USAGE,
-			       "%s is a folder, or its defaults list refers back to it", path);
+		return err_set(e, ERR_USAGE, "the defaults list of '%s' refers back to it", path);
 	return err_set(e, ERR_USAGE, "there is no workload file '%s'", path);
 }
 

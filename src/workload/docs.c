@@ -95,9 +95,9 @@ static void put_marks(const struct opt *row, struct buf *out)
 	if (row->flags & OPT_UNUSED)
 		buf_puts(out, " *Has no effect.*");
 	if (row->choices && feature_list(row->key, has, sizeof(has))[0])
-		buf_printf(out, " *This version supports only %s.*", has);
+		buf_printf(out, " *Supported: %s only.*", has);
 	else if (row->flags & OPT_LATER)
-		buf_puts(out, " *Not supported in this version.*");
+		buf_puts(out, " *Not supported.*");
 }
 
 static void put_aliases(const struct opt *row, struct buf *out)

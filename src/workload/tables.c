@@ -58,7 +58,7 @@ static const char *const profilers[] = {"none", "iostat", "darshan", "tensorboar
 /* clang-format off */
 const struct opt workload_rows[] = {
 	ENUM(framework, "tensorflow", workload_framework_names,
-	      "Framework whose input pipeline is emulated; it decides the default data loader.")
+	      "Framework whose input pipeline is emulated; it determines the default data loader.")
 
 	ENUM(storage.storage_type, "local_fs", storage_types,
 	      "Kind of storage. parallel_fs is treated as local_fs: both are mounted file "
@@ -230,7 +230,7 @@ const struct opt workload_rows[] = {
 	BOOL(reader.stick_to_shard, "false",
 	      "Whether a rank reads the same shard in every epoch, instead of the next one.", OURS)
 	BOOL(reader.pad_last_batch, "false",
-	      "Whether a shard with one sample less than others repeats one.", OURS)
+	      "Whether a shard that has one sample less than others repeats one.", OURS)
 	BOOL(reader.read_ahead, "false",
 	      "Whether native_dali's reader thread touches a mapped sample before it is needed.",
 	      OURS)
@@ -251,8 +251,8 @@ const struct opt workload_rows[] = {
 	      "Time that a persistent PyTorch worker takes at the start of a later epoch.",
 	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
 	BOOL(reader.in_order, "true",
-	      "Whether batches are delivered in the order they were asked for, or as soon as "
-	      "they are ready.", OURS)
+	      "Whether batches are delivered in the order in which they were requested, or as soon "
+	      "as they are ready.", OURS)
 	BOOL(reader.persistent_workers, "true", "Whether workers are kept between epochs.", OURS)
 	I64(reader.buffer_size, "0",
 	      "Buffer of Python's file objects; 0: the file system's preferred size.",

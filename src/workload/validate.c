@@ -507,8 +507,8 @@ static void warn_without_effect(struct workload *w)
 	if (w->workflow.checkpoint && w->checkpoint.ksm)
 		workload_warn(w, "checkpoint.ksm has no effect: no checkpoint is held in memory");
 	if (w->workflow.profiling && w->profiling.profiler > PROFILER_IOSTAT)
-		workload_warn(w, "workflow.profiling is on, but this version supports only "
-				 "profiling.profiler iostat: nothing is profiled");
+		workload_warn(w, "workflow.profiling is on, but only profiling.profiler iostat is "
+				 "supported: nothing is profiled");
 	else if (w->workflow.profiling && !w->workflow.train && !w->workflow.checkpoint)
 		workload_warn(w, "workflow.profiling has no effect: nothing is trained, and no "
 				 "checkpoint is written");
@@ -579,8 +579,8 @@ static int check_feature(const struct workload *w, const char *key, struct err *
 
 	if (!feature_has(key, value))
 		rc = workload_key_error(w, ERR_ABSENT, e, key,
-					"%s %s is not supported in this version; supported: %s",
-					key, value, feature_list(key, has, sizeof(has)));
+					"%s %s is not supported; supported: %s", key, value,
+					feature_list(key, has, sizeof(has)));
 	free(value);
 	return rc;
 }

@@ -85,8 +85,8 @@ def spellings():
             (["run", "--strict=yes"], "--strict takes no value"),
             (["report", "--csv"], "--csv needs a value: --csv FILE"),
             (["show", "fomats"], "did you mean 'formats'?"),
-            (["show", "formats", "x"], "'x' is not expected here"),
-            (["study", "go", "x"], "'stoker study' has no 'go'"),
+            (["show", "formats", "x"], "unexpected argument 'x'"),
+            (["study", "go", "x"], "'go' is not a subcommand of 'stoker study'"),
             (["study", "report", "d.csv", "reader.batch_size=4"], "the design is already 'd.csv'"),
             (["runn"], "did you mean 'run'?")):
         done = stoker(*words, status=2)

@@ -153,16 +153,16 @@ static void requests(void **state)
 	(void)state;
 	h.asked = 9;
 	h.meta = 0.5;
-	expect(&h, LEDGER_ASKED, LEDGER_WANTED, LEDGER_EXPLAINED, "512 KiB of it headers");
+	expect(&h, LEDGER_ASKED, LEDGER_WANTED, LEDGER_EXPLAINED, "including 512 KiB of headers");
 	expect(&h, LEDGER_RETURNED, LEDGER_ASKED, LEDGER_EXPLAINED, "end of files");
 	h = cold();
 	h.asked = h.returned = 3;
-	expect(&h, LEDGER_ASKED, LEDGER_WANTED, LEDGER_FLAGGED, "less was asked");
+	expect(&h, LEDGER_ASKED, LEDGER_WANTED, LEDGER_FLAGGED, "less was requested");
 	h.key = "reader.read_type=memory";
 	expect(&h, LEDGER_ASKED, LEDGER_WANTED, LEDGER_EXPLAINED, "own copies");
 	h = cold();
 	h.returned = 8;
-	expect(&h, LEDGER_RETURNED, LEDGER_ASKED, LEDGER_FLAGGED, "more than it was asked");
+	expect(&h, LEDGER_RETURNED, LEDGER_ASKED, LEDGER_FLAGGED, "more than was requested");
 	h = cold();
 	h.key = "run.measure=none";
 	h.calls = 8;
@@ -181,11 +181,11 @@ static void calls(void **state)
 	expect(&h, LEDGER_CHARGED, LEDGER_RETURNED, LEDGER_AGREES, "");
 	h = cold();
 	h.calls = 8.2;
-	expect(&h, LEDGER_CALLS, LEDGER_RETURNED, LEDGER_FLAGGED, "no request to the store");
+	expect(&h, LEDGER_CALLS, LEDGER_RETURNED, LEDGER_FLAGGED, "not requested from the store");
 	h.store = "direct"; /* 121 requests of up to two blocks more */
 	expect(&h, LEDGER_CALLS, LEDGER_RETURNED, LEDGER_EXPLAINED, "whole blocks");
 	h.calls = 9;
-	expect(&h, LEDGER_CALLS, LEDGER_RETURNED, LEDGER_FLAGGED, "no request to the store");
+	expect(&h, LEDGER_CALLS, LEDGER_RETURNED, LEDGER_FLAGGED, "not requested from the store");
 }
 
 static void fetched_less(void **state)
@@ -226,7 +226,7 @@ static void fetched_more(void **state)
 	expect(&h, LEDGER_CHARGED, LEDGER_RETURNED, LEDGER_EXPLAINED, "page faults");
 	h.store = "posix";
 	h.cached = 15; /* then only 7.5 were left to be brought in */
-	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_FLAGGED, "more than was asked");
+	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_FLAGGED, "more than was requested");
 	h.cached = 0;
 	h.files = 7.5;
 	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_FLAGGED, "fetched again");
@@ -236,7 +236,7 @@ static void fetched_more(void **state)
 	h = cold();
 	h.store = "direct";
 	h.fetched = 8;
-	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_FLAGGED, "more than was asked");
+	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_FLAGGED, "more than was requested");
 	h.opens = 200;
 	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_EXPLAINED, "inodes");
 }

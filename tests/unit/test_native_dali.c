@@ -519,11 +519,11 @@ static void test_wake_of_a_hung_read(void **state)
 	seen.release = true;
 	pthread_cond_broadcast(&seen.changed);
 	pthread_mutex_unlock(&seen.lock);
-	for (int i = 0; i < PATIENCE_S * 1000 && !strstr(text, "none of its threads"); i++) {
+	for (int i = 0; i < PATIENCE_S * 1000 && !strstr(text, "all its threads"); i++) {
 		r.ops->describe(r.loader, text, sizeof(text));
 		usleep(1000);
 	}
-	assert_non_null(strstr(text, "none of its threads is busy"));
+	assert_non_null(strstr(text, "all its threads are idle"));
 }
 
 /* Memory is stated; once all threads of an epoch run nothing more is taken. */

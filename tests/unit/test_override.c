@@ -416,7 +416,7 @@ static void set(void **state)
 	assert_applies("w.sub=3", "w.sub", "3");
 	assert_not_applied("w.nme=1",
 			   "'w.nme=1': 'w.nme' is not in the configuration: to add it, write "
-			   "++w.nme=1 (the nearest existing key is 'name')");
+			   "++w.nme=1 (did you mean 'name'?)");
 	assert_not_applied("v.n=1", "to add it, write ++v.n=1");
 	assert_not_applied("w.name.foo=1", "the parent of 'foo' is text");
 	assert_not_applied("w.sub={c: 1}", "'w.sub' has no key 'c'");

@@ -345,8 +345,8 @@ static void own_copies(void **state)
 		{0, VERDICT_WARN, "50 % of the samples were served from the reader's own copies"},
 		{36 * 65536, VERDICT_PASS, "5 % of the samples were served"},
 		{40 * 65536, VERDICT_PASS, "the storage was measured"},
-		{65536 + 1, VERDICT_FAIL, "but the samples of the workload have 64 KiB"},
-		{41 * 65536, VERDICT_FAIL, "but the samples of the workload have 64 KiB"},
+		{65536 + 1, VERDICT_FAIL, "but the workload specifies 64 KiB"},
+		{41 * 65536, VERDICT_FAIL, "but the workload specifies 64 KiB"},
 	};
 	struct synth s;
 
@@ -384,8 +384,7 @@ static void wrong_files(void **state)
 	fill_io(&s, 1);
 	judge(&s);
 	expect(&s, "bytes", VERDICT_FAIL,
-	       "Samples read had 128 KiB on average, but the samples of the workload have "
-	       "64 KiB");
+	       "Samples had 128 KiB on average, but the workload specifies 64 KiB");
 	synth_end(&s);
 }
 
