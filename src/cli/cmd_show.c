@@ -246,12 +246,15 @@ static const struct flag flag_set = {.name = "--set",
 				     .kind = FLAG_SET,
 				     FIELD(only_set),
 				     .help = "only the keys that differ from their defaults"};
-static const struct flag flag_markdown = {.name = "--markdown",
-					  .kind = FLAG_SET,
-					  FIELD(markdown),
-					  .help = "instead: the reference of all keys as Markdown"};
-static const struct flag flag_man = {
-	.name = "--man", .kind = FLAG_SET, FIELD(man), .help = "instead: the manual page (roff)"};
+static const struct flag flag_markdown = {
+	.name = "--markdown",
+	.kind = FLAG_SET,
+	FIELD(markdown),
+	.help = "print the reference of all keys as Markdown instead"};
+static const struct flag flag_man = {.name = "--man",
+				     .kind = FLAG_SET,
+				     FIELD(man),
+				     .help = "print the manual page (roff) instead"};
 static const struct flag operand_folder = {
 	.name = "FOLDER", .help = "a folder of the file system to be described (default: .)"};
 

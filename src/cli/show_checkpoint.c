@@ -135,7 +135,7 @@ static void print_plan(const struct workload *w, const struct checkpoint_plan *p
 	print_when(w);
 	putchar('\n');
 	printf("%8s  %16s %16s %16s  %10s %7s  %s\n", "ranks", "model bytes", "optimizer bytes",
-	       "bytes a rank", "", "files", "which");
+	       "bytes per rank", "", "files", "rank numbers");
 	for (size_t i = 0; i < kinds.n; i++)
 		print_kind(&kinds.v[i]);
 	printf("\nmodel      %18" PRIu64 " bytes  %14.6f GiB\n"
@@ -151,7 +151,7 @@ static void print_plan(const struct workload *w, const struct checkpoint_plan *p
 		       t.ranks, t.whole_ranks, t.whole_bytes,
 		       t.whole_bytes ? 100 * (double)t.total_bytes / (double)t.whole_bytes : 0.0);
 	if (t.dlio_model_bytes + t.dlio_optimizer_bytes != t.total_bytes)
-		printf("DLIO says  %18" PRIu64 " bytes  %14.6f GiB (docs/compatibility.md)\n",
+		printf("in DLIO    %18" PRIu64 " bytes  %14.6f GiB (docs/compatibility.md)\n",
 		       t.dlio_model_bytes + t.dlio_optimizer_bytes,
 		       gib(t.dlio_model_bytes + t.dlio_optimizer_bytes));
 	free(kinds.v);

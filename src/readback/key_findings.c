@@ -241,15 +241,16 @@ static void find_scaling(struct key_findings *k, const struct run_groups *g, con
 		say(f, "; scaling did not end within this range.");
 		return;
 	}
-	say(f, "; it falls below %.0f %% beyond %u processes", 100 * EFFICIENT, line[stop]->ranks);
+	say(f, "; it falls below %.0f %% of linear scaling beyond %u processes", 100 * EFFICIENT,
+	    line[stop]->ranks);
 	if (line[stop]->throughput_n > 1 && line[stop + 1]->throughput_n > 1) {
 		struct welch w =
 			welch_test(line[stop]->throughput_v, line[stop]->throughput_n,
 				   line[stop + 1]->throughput_v, line[stop + 1]->throughput_n);
 
 		say(f,
-		    ": %u processes reach %.1f samples/s, a change of %+.1f (95 %% confidence "
-		    "interval %+.1f to %+.1f)",
+		    ": %u processes reach %.1f samples/s, a change of %+.1f samples/s (95 %% "
+		    "confidence interval %+.1f to %+.1f)",
 		    line[stop + 1]->ranks, rate_of(line[stop + 1]), w.change, w.low, w.high);
 	}
 	say(f, ".");
@@ -354,9 +355,9 @@ static void find_limits(struct key_findings *k, const struct run_groups *g)
 	else
 		say(f,
 		    "%zu of %zu configurations waited for data for more than %.0f %% of the "
-		    "training time, %zu waited for other ranks, and %zu were limited by "
+		    "training time, %zu waited for other ranks, and %zu %s limited by "
 		    "computation.",
-		    data, all, WAIT_LARGE, barrier, compute);
+		    data, all, WAIT_LARGE, barrier, compute, compute == 1 ? "was" : "were");
 	if (data)
 		say(f, " The longest wait was %.0f %%: %s, %u processes, %s.", worst->wait_share,
 		    worst->model, worst->ranks, factors_text(worst));

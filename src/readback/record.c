@@ -446,7 +446,7 @@ static int read_ranks(struct run_record *r, struct err *e)
 
 static int record_load(struct run_record *r, const char *folder, struct err *e)
 {
-	struct err ignored = {0};
+	struct err why = {0};
 	int rc;
 
 	memset(r, 0, sizeof(*r));
@@ -457,8 +457,13 @@ static int record_load(struct run_record *r, const char *folder, struct err *e)
 	rc = read_summary(r, e);
 	if (rc < 0)
 		return rc;
-	r->result = file_json(folder, "result.json", &ignored);
+	r->result = file_json(folder, "result.json", &why);
 	r->ours = r->result != NULL;
+	if (!r->ours && why.code != -ENOENT)
+		str_list_add(&r->notes,
+			     xasprintf("result.json is unreadable, so that the result is "
+				       "treated as one of DLIO (%s)",
+				       why.text));
 	read_config(r);
 	set_name(r);
 	read_factors(r);

@@ -85,7 +85,8 @@ def damaged(tmp, sound):
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(sound, copy)
         (copy / name).write_bytes(damage)
-        audit(copy)
+        found = json.dumps(audit(copy))
+        assert ("result.json is unreadable" in found) == (name == "result.json"), found
     (copy / "summary.json").write_text('{"num_accelerators": 1e300, "metric": {"train_au_percentage": [NaN]}}')
     e = stoker("audit", copy, status=1).stderr
     assert "num_accelerators must be a number from 1" in e, e

@@ -88,9 +88,16 @@ def spellings():
             (["show", "formats", "x"], "unexpected argument 'x'"),
             (["study", "go", "x"], "'go' is not a subcommand of 'stoker study'"),
             (["study", "report", "d.csv", "reader.batch_size=4"], "the design is already 'd.csv'"),
-            (["runn"], "did you mean 'run'?")):
+            (["runn"], "did you mean 'run'?"),
+            (["run", "unet3d_h10"], "(did you mean 'unet3d_h100'?); 'stoker show workloads' lists"),
+            (["run", "/etc"], "'/etc' is a folder; a workload is a YAML file")):
         done = stoker(*words, status=2)
         assert message in done.stderr and len(done.stderr.splitlines()) == 1, (words, done.stderr)
+
+
+def help_of_a_command():
+    for name in ("run", "study", "show"):
+        assert stoker("help", name).stdout == stoker(name, "--help").stdout != stoker("help").stdout, name
 
 
 def forms(tmp):
@@ -124,4 +131,5 @@ def forms(tmp):
 with tempfile.TemporaryDirectory() as tmp:
     pairs()
     spellings()
+    help_of_a_command()
     forms(pathlib.Path(tmp))
