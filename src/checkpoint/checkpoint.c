@@ -38,9 +38,10 @@ static const char *default_format(unsigned framework)
 {
 	size_t i = 0;
 
-	while (checkpoint_table[i] && !(checkpoint_table[i]->is.default_of & 1u << framework))
+	while (!(checkpoint_table[i]->is.default_of & 1u << framework)) {
 		i++;
-	assert(checkpoint_table[i]); /* every framework has a format of its own */
+		assert(checkpoint_table[i]); /* every framework has a format of its own */
+	}
 	return checkpoint_table[i]->is.name;
 }
 

@@ -280,9 +280,10 @@ static const struct format_facts *raw_array(void)
 {
 	const struct format_facts *const *f = format_facts_table;
 
-	while (*f && !((*f)->flags & FORMAT_RAW_ARRAY))
+	while (!((*f)->flags & FORMAT_RAW_ARRAY)) {
 		f++;
-	assert(*f);
+		assert(*f);
+	}
 	return *f;
 }
 

@@ -112,7 +112,7 @@ static void derive_drop_behind(struct workload *w)
 	const struct store_facts *shim = store_with(STORE_IS_SHIM | STORE_DROPS_BEHIND);
 
 	assert(shim); /* storage.page_cache has that value because there is such a store */
-	if (store_expression_has(w->storage.store, shim->name))
+	if (!shim || store_expression_has(w->storage.store, shim->name))
 		return;
 	AUTO_FREE char *made = xasprintf("%s+%s", shim->name, w->storage.store);
 
