@@ -24,7 +24,7 @@ static int load_side(struct records *s, const char *path, struct err *e)
 	if (rc == 0)
 		s->n = kept;
 	if (rc == 0 && kept == 0)
-		rc = err_set(e, ERR_USAGE, "'%s' has no result of a training run", path);
+		rc = err_set(e, ERR_USAGE, "'%s' has no completed training epoch to compare", path);
 	return rc;
 }
 

@@ -146,7 +146,7 @@ static const char *left_text(const struct study_event *ev, char *out, size_t out
 {
 	char took[32];
 
-	if (!isfinite(ev->left_s) || ev->pending == 0)
+	if (!isfinite(ev->left_s) || ev->left_s <= 0)
 		return "";
 	snprintf(out, out_size, ", about %s left", str_seconds(ev->left_s, took, sizeof(took)));
 	return out;

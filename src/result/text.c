@@ -115,6 +115,8 @@ static void put_epochs(struct buf *out, const struct run_metrics *m)
 {
 	uint32_t head = m->epochs > EPOCHS_SHOWN ? EPOCHS_SHOWN / 2 : m->epochs;
 
+	if (m->epochs == 0)
+		return;
 	buf_printf(out, "  %6s %8s %8s %8s %12s %12s %10s %10s %10s\n", "epoch", "steps", "AU %",
 		   "whole %", "samples/s", "MiB/s read", "wait s", "barrier s", "wall s");
 	for (uint32_t i = 0; i < m->epochs; i++) {

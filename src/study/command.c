@@ -207,6 +207,11 @@ void study_plan_text(const struct study_plan *p, struct buf *out)
 		runs++;
 		seconds += x->compute_s;
 	}
+	if (runs == 0 && bad == 0) {
+		buf_puts(out, "nothing to run: every row is done (Y) or failed (F); --retry runs "
+			      "failed rows again\n");
+		return;
+	}
 	buf_printf(
 		out,
 		"\n%zu run%s, at least %s of emulated computation, plus the time for reading and "

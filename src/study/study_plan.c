@@ -1,6 +1,7 @@
 /* From a design to runs: names, datasets and order. */
 #include "study/study_plan.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/rng.h"
 #include "base/str.h"
 #include "conf/node.h"
@@ -146,23 +148,47 @@ static int load_workload(const struct study_plan *p, const struct experiment *x,
 	return workload_load(w, &req, e);
 }
 
+/* The row of the number in "key=factor", and the factor; NULL: it is not of that form. */
+static const struct opt *scaled_key(const char *text, double *factor)
+{
+	const char *equal = strchr(text, '=');
+	const char *bare = str_starts(text, "workload.") ? text + strlen("workload.") : text;
+	AUTO_FREE char *key = equal && equal > bare ? xstrndup(bare, (size_t)(equal - bare)) : NULL;
+	const struct opt *row = key ? opt_find(workload_rows, workload_row_count, key) : NULL;
+
+	if (!row || !str_to_f64(equal + 1, factor) || !(*factor > 0) || !isfinite(*factor))
+		return NULL;
+	return row;
+}
+
+/* What is wrong with an option is an error of the command, before any row is marked as failed. */
+static int check_scales(const struct study_options *o, struct err *e)
+{
+	double factor = 0;
+
+	for (size_t i = 0; i < o->scales.n; i++) {
+		const char *text = o->scales.v[i];
+		size_t model = strcspn(text, ":=");
+
+		if (!scaled_key(text[model] == ':' ? text + model + 1 : text, &factor))
+			return err_set(e, ERR_USAGE,
+				       "--scale: '%s' is not the key of a number and a factor "
+				       "above 0 (dataset.num_files_train=0.1)",
+				       text);
+	}
+	return 0;
+}
+
 /* "key=factor" as an override with the number that the key has so far, times the factor. */
 static int apply_scale(struct study_plan *p, struct experiment *x, const char *text, struct err *e)
 {
-	const char *equal = strchr(text, '=');
-	AUTO_FREE char *key = equal ? xstrndup(text, (size_t)(equal - text)) : NULL;
 	AUTO_FREE char *value = NULL;
-	const char *bare = key && str_starts(key, "workload.") ? key + 9 : key;
-	const struct opt *row = bare ? opt_find(workload_rows, workload_row_count, bare) : NULL;
 	struct workload w = {0};
 	double factor = 0, v;
+	const struct opt *row = scaled_key(text, &factor);
 	int rc;
 
-	if (!row || !str_to_f64(equal + 1, &factor) || !(factor > 0) || !isfinite(factor))
-		return err_set(e, ERR_USAGE,
-			       "--scale: '%s' must be the key of a number and a factor above 0 "
-			       "(dataset.num_files_train=0.1)",
-			       text);
+	assert(row); /* check_scales came first */
 	rc = load_workload(p, x, &w, true, e);
 	if (rc == 0)
 		value = opt_get_text(row, &w);
@@ -170,14 +196,14 @@ static int apply_scale(struct study_plan *p, struct experiment *x, const char *t
 	if (rc < 0)
 		return rc;
 	if ((row->type != OPT_I64 && row->type != OPT_F64) || !str_to_f64(value, &v))
-		return err_set(e, ERR_USAGE, "--scale: %s is '%s', which is not a number", bare,
+		return err_set(e, ERR_USAGE, "--scale: %s is '%s', which is not a number", row->key,
 			       value);
 	v *= factor;
 	/* a count of 1 or more stays one; lengths are in whole bytes too */
 	v = v >= 1 || row->type == OPT_I64 ? floor(v) : v;
 	if (v < 1 && factor < 1 && row->type == OPT_I64)
 		v = 1;
-	str_list_add(&x->overrides, xasprintf("++workload.%s=%.15g", bare, v));
+	str_list_add(&x->overrides, xasprintf("++workload.%s=%.15g", row->key, v));
 	return 0;
 }
 
@@ -275,6 +301,21 @@ static void begin_cold(struct study_plan *p, struct experiment *x, const struct 
 	    (file_system_of_path(p->options->scratch, &fs) && fs.memory))
 		return;
 	str_list_add(&x->overrides, xstrdup("++workload.storage.page_cache=cold"));
+}
+
+/* "MODEL:text" for a model that no row has is probably a typing error. */
+static void warn_of_absent_models(const struct study_plan *p, const struct str_list *texts)
+{
+	for (size_t i = 0; i < texts->n; i++) {
+		bool used = false;
+
+		for (size_t k = 0; k < p->design.rows && !used; k++)
+			used = p->design.row[k].model &&
+			       for_model(texts->v[i], p->design.row[k].model);
+		if (!used && p->design.rows)
+			log_warning("'%s' has no effect: no row of the design has that model",
+				    texts->v[i]);
+	}
 }
 
 /* What the workload says of the run; x->why when it cannot be. */
@@ -445,7 +486,9 @@ int study_plan_init(struct study_plan *p, const struct study_options *o, struct 
 	int rc;
 
 	*p = (struct study_plan){.options = o};
-	rc = design_load(&p->design, o->design, e);
+	rc = check_scales(o, e);
+	if (rc == 0)
+		rc = design_load(&p->design, o->design, e);
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < p->design.rows; i++) {
@@ -470,6 +513,8 @@ int study_plan_init(struct study_plan *p, const struct study_options *o, struct 
 				copy_experiment(p, p->experiments - 1);
 		}
 	}
+	warn_of_absent_models(p, &o->overrides);
+	warn_of_absent_models(p, &o->scales);
 	part_names(p);
 	group_models(p);
 	qsort(p->experiment, p->experiments, sizeof(*p->experiment), by_dataset);

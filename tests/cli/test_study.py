@@ -147,8 +147,15 @@ def set_back_rows(tmp):
 
 def repeats(tmp):
     prepare(tmp, "model,processes,repeat,overrides\nsmall,1,2,train.epochs=1\nsmall,1,,train.epochs=2\n")
-    study(tmp, "run", "--repeat", "3", "--shuffle-order=7", "--scale", "small:dataset.num_files_train=0.25",
-          "--scale", "other:dataset.num_files_train=100", "other:reader.batch_size=999", "small:reader.read_threads=2")
+    design = (tmp / "d.csv").read_text()
+    for scale in ("dataset.num_files_train", "dataset.num_file_train=0.1", "small:dataset.num_files_train=-1"):
+        assert "--scale: '" in study(tmp, "run", "--scale", scale, status=2).stderr
+    assert (tmp / "d.csv").read_text() == design, "an option that is wrong marked the rows"
+    done = study(tmp, "run", "--repeat", "3", "--shuffle-order=7", "--scale", "small:dataset.num_files_train=0.25",
+                 "--scale", "other:dataset.num_files_train=100", "other:reader.batch_size=999", "small:reader.read_threads=2")
+    assert done.stderr.count("no row of the design has that model") == 2, done.stderr
+    assert "nothing to run" in study(tmp, "run", "--repeat", "3", "--dry-run", "--scale", "small:dataset.num_files_train=0.25",
+                                     "small:reader.read_threads=2").stdout
     runs = sorted(str(p.parent.relative_to(tmp / "results")) for p in tmp.rglob("summary.json"))
     assert runs == [f"small/1_epochs_{e}/run-{k}" for e in (1, 2) for k in (range(1, 3) if e == 1 else range(1, 4))], runs
     assert json.loads((tmp / "results" / runs[0] / "summary.json").read_text())["num_files_train"] == 8
