@@ -481,6 +481,39 @@ static void place_folders(struct study_plan *p)
 	}
 }
 
+/* When no row can run, and a model alone could be loaded but not with the overrides of the command
+ * line, then these are what is wrong: an error of the command, and no row is marked as failed. */
+static int check_overrides(const struct study_plan *p, struct err *e)
+{
+	struct experiment x = {0};
+	struct err ignored = {0};
+	struct workload w = {0};
+	int rc;
+
+	for (size_t i = 0; i < p->experiments; i++)
+		if (p->experiment[i].why.code == 0)
+			return 0;
+	if (p->experiments == 0 || p->design.row[0].why.code)
+		return 0;
+	x.model = p->experiment[0].model;
+	x.processes = p->experiment[0].processes;
+	rc = load_workload(p, &x, &w, true, &ignored);
+	workload_release(&w);
+	if (rc < 0)
+		return 0;
+	w = (struct workload){0};
+	for (size_t i = 0; i < p->options->overrides.n; i++) {
+		const char *text = for_model(p->options->overrides.v[i], x.model);
+
+		if (text)
+			str_list_add(&x.overrides, xstrdup(text));
+	}
+	rc = load_workload(p, &x, &w, true, e);
+	workload_release(&w);
+	str_list_release(&x.overrides);
+	return rc;
+}
+
 int study_plan_init(struct study_plan *p, const struct study_options *o, struct err *e)
 {
 	int rc;
@@ -513,6 +546,9 @@ int study_plan_init(struct study_plan *p, const struct study_options *o, struct 
 				copy_experiment(p, p->experiments - 1);
 		}
 	}
+	rc = check_overrides(p, e);
+	if (rc < 0)
+		return rc;
 	warn_of_absent_models(p, &o->overrides);
 	warn_of_absent_models(p, &o->scales);
 	part_names(p);

@@ -150,6 +150,8 @@ def repeats(tmp):
     design = (tmp / "d.csv").read_text()
     for scale in ("dataset.num_files_train", "dataset.num_file_train=0.1", "small:dataset.num_files_train=-1"):
         assert "--scale: '" in study(tmp, "run", "--scale", scale, status=2).stderr
+    for key in ("reader.bach_size=3", "reader.batch_size=x", "small:reader.batch_size=-1"):
+        assert "command line: " in study(tmp, "run", key, status=2).stderr
     assert (tmp / "d.csv").read_text() == design, "an option that is wrong marked the rows"
     done = study(tmp, "run", "--repeat", "3", "--shuffle-order=7", "--scale", "small:dataset.num_files_train=0.25",
                  "--scale", "other:dataset.num_files_train=100", "other:reader.batch_size=999", "small:reader.read_threads=2")
