@@ -14,7 +14,7 @@ for option, name in (("--markdown", "config.md"), ("--man", "stoker.1")):
     now = stoker("show", "config", option).stdout
     assert not complete or now == (SOURCE / "docs" / name).read_text(), f"docs/{name} is stale: make docs"
 
-for path in [*SOURCE.glob("*.md"), *SOURCE.glob("docs/*"), *SOURCE.glob("src/**/*.[ch]")]:
+for path in [*SOURCE.glob("*.md"), *SOURCE.glob("docs/*.md"), *SOURCE.glob("docs/*.1"), *SOURCE.glob("src/**/*.[ch]")]:
     found = re.search(r"(?<![\w.])/(?:root|home|work)/\S*", path.read_text())
     assert not found, f"{path}: {found.group(0)}"
 
