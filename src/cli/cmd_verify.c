@@ -125,9 +125,9 @@ static int verify_dataset(const struct cli_args *a, const struct workload *w, st
 		       : rc < 0    ? "not finished"
 				   : "every byte as generated");
 	if (v.bad_files)
-		printf("%llu file%s: remove %s and complete the dataset with 'stoker generate'\n",
-		       (unsigned long long)v.bad_files, v.bad_files == 1 ? " differs" : "s differ",
-		       v.bad_files == 1 ? "it" : "them");
+		printf("%llu file%s or cannot be read; 'stoker generate' writes a "
+		       "file again after it was removed\n",
+		       (unsigned long long)v.bad_files, v.bad_files == 1 ? " differs" : "s differ");
 	return rc;
 }
 

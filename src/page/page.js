@@ -235,7 +235,10 @@
   /* ---- over time ---- */
 
   function curve(title, unit, values, dt, max, marks, color, begin, end) {
-    var f = frame(title, unit, 1080, 220, max, 60), inner = f.w - f.m.l - f.m.r, total = end || dt * values.length;
+    /* Those of the machine, which have a beginning of their own, are two in a row. */
+    var half = begin !== undefined, f = frame(title, unit, half ? 530 : 1080, half ? 190 : 220, max, 60);
+    var inner = f.w - f.m.l - f.m.r, total = end || dt * values.length;
+    if (!half) f.box.classList.add("wide");
     begin = begin || 0;
     function x(t) { return f.m.l + inner * Math.min(1, t / total); }
     var fills = { epoch: "var(--shade)", evaluation: "var(--c2)", checkpoint: "var(--c4)" };
@@ -247,7 +250,7 @@
     });
     svgEl(f.svg, "polyline", { fill: "none", stroke: color, "stroke-width": 1.5, points: values.map(function (v, i) {
       return x(begin + (i + 0.5) * dt).toFixed(1) + "," + f.y(Math.min(v, f.top)).toFixed(1); }).join(" ") });
-    ticks(total, 8).forEach(function (t) {
+    ticks(total, half ? 4 : 8).forEach(function (t) {
       svgEl(f.svg, "text", { x: x(t), y: f.h - 18, "text-anchor": "middle", "class": "soft" }, seconds(t));
     });
     return f.box;
@@ -277,7 +280,7 @@
 
   /* A row for each rank, a cell for each interval; darker is busier. */
   function useOfRanks(use, begin) {
-    var box = el("div", { "class": "chart" }), title = "Accelerator utilization of each rank", left = 60, wide = 1080, high = 12;
+    var box = el("div", { "class": "chart wide" }), title = "Accelerator utilization of each rank", left = 60, wide = 1080, high = 12;
     var svg = svgEl(null, "svg", { viewBox: "0 0 " + wide + " " + (high * use.ranks.length + 24), role: "img", "aria-label": title });
     var w = (wide - left - 12) / Math.max(1, use.ranks[0].length);
     box.appendChild(el("h3", {}, title));
