@@ -507,7 +507,7 @@ static int give_tensor(struct machine *m, uint32_t value, const char *name)
 		offset = m->v[item_at(m, args, 1)].integer;
 	struct pickle_tensor t = {.name = name};
 	const char *colon;
-	unsigned strides;
+	unsigned strides = 0;
 	char global[128];
 	int rc;
 

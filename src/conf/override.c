@@ -190,7 +190,7 @@ static int cast_int(const struct override_text *t, struct node *v)
 
 static int cast_float(const struct override_text *t, struct node *v)
 {
-	double f;
+	double f = 0;
 
 	if (!numeric(v, &f) || (v->kind == NODE_STR && strpbrk(v->s, "xX")))
 		return refuse_cast(t, "float", v);

@@ -118,8 +118,7 @@ static int drop_close(struct blob *b, struct err *e)
 const struct store_ops store_drop_behind = {
 	.is.name = "drop_behind",
 	.is.help = "drops data from the page cache once it has been read, so that no byte is "
-		   "served from "
-		   "it twice",
+		   "served from it twice",
 	.is.flags = STORE_IS_SHIM | STORE_DROPS_BEHIND,
 	.is.options = drop_options,
 	.is.option_count = sizeof(drop_options) / sizeof(drop_options[0]),

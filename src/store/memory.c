@@ -273,7 +273,7 @@ static int memory_rename(struct store *s, const char *from, const char *to, stru
 
 static int memory_sync_dir(struct store *s, const char *path, struct err *e)
 {
-	struct store_stat st;
+	struct store_stat st = {0};
 	int rc = memory_stat(s, path, &st, e);
 
 	if (rc == 0 && !st.is_dir)

@@ -129,9 +129,10 @@ static int synthetic_space(struct store *s, const char *path, uint64_t *bytes, u
 
 const struct store_ops store_synthetic = {
 	.is.name = "synthetic",
-	.is.help = "discards what is written, so that only the client's own work takes time; every "
-		   "dataset counts "
-		   "as present; training needs dataset.format=synthetic, which reads nothing",
+	.is.help =
+		"discards what is written, so that only the client's own work takes time; every "
+		"dataset counts as present; training needs dataset.format=synthetic, which reads "
+		"nothing",
 	.is.flags = STORE_KEEPS_NOTHING,
 	.blob_bytes = sizeof(struct synthetic_blob),
 	.create = synthetic_create,

@@ -127,7 +127,7 @@ static int get_varint(struct walk *w, uint64_t *out, struct err *e)
 /* The next field of `w`: 1, or 0 at the end. */
 static int next_field(struct walk *w, struct field *f, struct err *e)
 {
-	uint64_t tag, n = 0;
+	uint64_t tag = 0, n = 0;
 	int rc;
 
 	if (w->at == w->end)
