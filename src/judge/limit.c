@@ -15,6 +15,8 @@
 static const double SMALL_LOSS = 0.05;    /* of the wall time: nothing to find */
 static const double RANK_SHARE = 0.4;     /* of the loss, by one rank's being behind */
 static const double ALONE_SHARE = 0.5;    /* of its host's being behind, by the last rank's own */
+static const double AS_SLOW = 0.7;        /* of the last rank's time for a sample: as slow as it */
+static const double SLOWER = 2;           /* times what ranks of other hosts take for a sample */
 static const double BUSY_SHARE = 0.85;    /* of the workers' time: they are what is short */
 static const double RECOVERED = 0.4;      /* of the loss, by a wider window */
 static const double OWN_CPU_SHARE = 0.75; /* of computing time; below, the CPU was taken away */
@@ -102,8 +104,33 @@ static void at_computation(struct view *v)
 			   100 * v->busy, v->d->ready_mean);
 }
 
-/* Of several hosts, the ranks of one are behind nearly always, and not one of them alone: then that
- * one would be far behind the others of its host, too. */
+/* Whether all ranks of the host that is behind read about as slowly as the one that is last most
+ * often, and far more slowly than ranks of other hosts. They need not arrive together: ranks that
+ * read ahead from one slow store keep the distance in time at which they happened to start. */
+static bool host_reads_slowly(const struct view *v)
+{
+	const struct host_facts *slow = result_node_host(v->r, v->d->last_node);
+	double last = (double)v->r->rank[v->d->last_rank].sample_ns, here = INFINITY, others = 0;
+	uint32_t ranks = 0;
+
+	for (uint32_t k = 0; k < v->r->ranks_here; k++) {
+		double took = (double)v->r->rank[k].sample_ns;
+
+		if (v->r->rank[k].lost || k == v->d->last_rank)
+			continue;
+		if (result_rank_host(v->r, k) == slow) {
+			here = fmin(here, took);
+		} else {
+			others += took;
+			ranks++;
+		}
+	}
+	return ranks > 0 && others > 0 && isfinite(here) && here >= AS_SLOW * last &&
+	       here >= SLOWER * others / ranks;
+}
+
+/* Of several hosts one that is behind nearly always, and not because of a single rank: such a rank
+ * would be far behind the others of its host, too, and they would read faster. */
 static bool at_host(struct view *v)
 {
 	const struct decomposition *d = v->d;
@@ -116,7 +143,7 @@ static bool at_host(struct view *v)
 	    d->last_node_share < fmin(0.95, 1.5 * of_ranks) || behind < RANK_SHARE * v->loss)
 		return false;
 	if (d->last_share >= 0.75 * d->last_node_share &&
-	    d->last_behind_s >= ALONE_SHARE * d->last_node_behind_s)
+	    d->last_behind_s >= ALONE_SHARE * d->last_node_behind_s && !host_reads_slowly(v))
 		return false;
 	h = result_node_host(v->r, d->last_node);
 	limited_by(v, "slow_host",

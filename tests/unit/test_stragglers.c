@@ -71,13 +71,17 @@ static void the_slow_host_is_found(void **state)
 	synth_end(&s);
 }
 
-/* The same hosts; rank 3 is last each time, and rank 2 as long before it as said. */
-static void limit_of(double rank_2, char *cause, char *text)
+/* The same hosts; rank 3 is last each time, and rank 2 as long before it as said. Rank 3 takes 10
+ * ms for a sample and rank 2 as many as said, the others 1 ms. */
+static void limit_of(double rank_2, double sample_2_ms, char *cause, char *text)
 {
 	struct synth s;
 
 	two_hosts(&s);
-	for (uint32_t k = 0; k < 4; k++)
+	for (uint32_t k = 0; k < 4; k++) {
+		s.r.rank[k].sample_ns = k == 3   ? 10000000
+					: k == 2 ? (int64_t)(sample_2_ms * 1e6)
+						 : 1000000;
 		for (int i = 0; i < STEPS; i++) {
 			struct step_times *t = &s.r.rank[k].epoch[0].block[0].step[i];
 			int64_t begin = s.r.rank[0].epoch[0].block[0].begin_ns + i * 40000000;
@@ -88,6 +92,7 @@ static void limit_of(double rank_2, char *cause, char *text)
 			t->compute_end_ns = t->barrier_in_ns = t->got_ns + 10000000;
 			t->barrier_out_ns = begin + 30000000;
 		}
+	}
 	synth_metrics(&s);
 	synth_judge(&s);
 	strcpy(cause, s.r.judged.limit.cause);
@@ -101,11 +106,16 @@ static void a_host_is_slow_though_one_of_its_ranks_is_always_last(void **state)
 	char cause[sizeof(((struct limit *)0)->cause)], text[sizeof(((struct limit *)0)->text)];
 
 	(void)state;
-	limit_of(0.018, cause, text);
+	limit_of(0.018, 1, cause, text);
 	assert_string_equal(cause, "slow_host");
 	assert_non_null(strstr(text, "host host1: its 2 ranks arrive last in 100 % of the steps, "
 				     "19 ms after those of other hosts"));
-	limit_of(0.001, cause, text);
+	limit_of(0.001, 1, cause, text);
+	assert_string_equal(cause, "slow_rank");
+	/* half a step before it, always: as far as their reads began apart */
+	limit_of(0.007, 9, cause, text);
+	assert_string_equal(cause, "slow_host");
+	limit_of(0.007, 2, cause, text);
 	assert_string_equal(cause, "slow_rank");
 }
 
