@@ -154,6 +154,8 @@ static void put_run(json_t *o, const struct result *r)
 	json_put_int(o, "schema", RESULT_SCHEMA);
 	json_put_text(o, "program", "stoker");
 	json_put_text(o, "version", STOKER_VERSION);
+	if (r->id[0])
+		json_put_text(o, "run_id", r->id);
 	json_put_text(o, "status", status_names[r->status]);
 	json_put_text(o, "reason", r->reason.code ? r->reason.text : NULL);
 	json_put_text(o, "workload", w->choice);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -17,6 +18,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/sysinfo.h"
+#include "codec/md5.h"
 #include "comm/net.h"
 #include "judge/judge.h"
 #include "result/dlio_log.h"
@@ -378,6 +380,23 @@ static int write_trace(const struct run_plan *p, struct result *r, struct err *e
 
 /* ---- the whole ---- */
 
+/* Of the process that writes the results: all files of a run have the same. */
+static void draw_id(struct result *r)
+{
+	unsigned char bytes[sizeof(r->id) / 2];
+
+	if (getrandom(bytes, sizeof(bytes), GRND_NONBLOCK) != (ssize_t)sizeof(bytes)) {
+		/* early after the start of a machine: still of this host, process and moment */
+		int64_t now[2] = {clock_wall_ns(), clock_now_ns()};
+		AUTO_FREE char *seed = xasprintf("%s %d %lld %lld", r->host.hostname, (int)getpid(),
+						 (long long)now[0], (long long)now[1]);
+
+		md5(seed, strlen(seed), bytes);
+	}
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(r->id + 2 * i, 3, "%02x", bytes[i]);
+}
+
 /* A failure after the run, or another beside its own: a run ends with one sentence, the first. */
 static void add_failure(int *rc, struct err *cause, int failed, const struct err *why)
 {
@@ -409,6 +428,7 @@ int finish_run(const struct run_plan *p, struct run_shared *shared, const struct
 		*cause = why;
 		rc = why.code;
 	}
+	draw_id(r);
 	r->end_wall_ns = clock_wall_ns();
 	r->peak_rss_bytes = proc_peak_rss_bytes();
 	for (uint32_t i = 0; i < r->processes; i++)
