@@ -75,19 +75,9 @@ __attribute__((format(printf, 3, 4))) static void limited_by(struct view *v, con
 /* Ends the sentence with what more workers would do. */
 static void say_workers_needed(struct view *v)
 {
-	const struct outlook *o = v->outlook;
 	struct limit *l = v->limit;
 
-	if (o->known && !o->needed_known)
-		str_append(l->text, sizeof(l->text),
-			   "; the effect of more workers cannot be predicted, because the number "
-			   "of concurrent readers never varied");
-	else if (o->known && o->workers_needed > v->r->rank[0].workers)
-		str_append(l->text, sizeof(l->text), "; %u workers per rank would reach %.0f %%",
-			   o->workers_needed, o->needed_au);
-	else if (o->known && o->workers_needed == 0)
-		str_append(l->text, sizeof(l->text),
-			   "; more workers would not reach 90 %% in long epochs");
+	outlook_say_workers(v->outlook, v->r->rank[0].workers, l->text, sizeof(l->text));
 	str_append(l->text, sizeof(l->text), ".");
 }
 
@@ -199,14 +189,11 @@ static bool at_window(struct view *v)
 		return false;
 	limited_by(v, "prefetch",
 		   "limited by the prefetch window of %llu batches: a batch takes %.3g ms +- %.3g "
-		   "ms, but the workers are busy only %.0f %% of the time; a window of %llu would "
-		   "reach %.0f %%",
+		   "ms, but the workers are busy only %.0f %% of the time",
 		   (unsigned long long)v->r->rank[0].prefetch_batches, 1e3 * v->d->service_mean_s,
-		   1e3 * v->d->service_dev_s, 100 * v->busy,
-		   (unsigned long long)v->r->rank[0].prefetch_batches * 4, o->window_au);
-	if (!isnan(o->unordered_au))
-		str_append(v->limit->text, sizeof(v->limit->text),
-			   ", out-of-order delivery %.0f %%", o->unordered_au);
+		   1e3 * v->d->service_dev_s, 100 * v->busy);
+	outlook_say_window(o, v->r->rank[0].prefetch_batches * 4, v->limit->text,
+			   sizeof(v->limit->text));
 	str_append(v->limit->text, sizeof(v->limit->text), ".");
 	return true;
 }

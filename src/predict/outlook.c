@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "predict/costs.h"
 
 #define WORKERS_MAX 256
@@ -243,6 +244,8 @@ static void try_workers(struct outlook *out, const struct variants *v)
 			continue;
 		out->workers_needed = n;
 		out->needed_au = w.au;
+		out->needed_low = w.low;
+		out->needed_high = w.high;
 		out->needed_known = w.known;
 		break;
 	}
@@ -255,6 +258,9 @@ static void try_workers(struct outlook *out, const struct variants *v)
 		out->sharing_known = out->sharing_known && out->change[i].known;
 	if (out->workers_needed == 0)
 		out->needed_known = out->sharing_known;
+	if (!out->needed_known)
+		snprintf(out->untold, sizeof(out->untold),
+			 "the number of concurrent readers never varied");
 }
 
 static void try_window(struct outlook *out, const struct variants *v)
@@ -264,15 +270,20 @@ static void try_window(struct outlook *out, const struct variants *v)
 
 	if (v->costs.rule == RULE_PYTORCH)
 		now *= v->one[0].m.workers;
-	out->unordered_au = out->window_au = NAN;
 	for (uint32_t by = 2; by <= 4; by *= 2)
 		add_change(out, v, change_window, by, "reader.prefetch_size=%llu",
 			   (unsigned long long)(now * by));
-	if (predict_change(out, v, change_window, 4, &w))
+	if (predict_change(out, v, change_window, 4, &w) && w.known) {
 		out->window_au = w.au;
+		out->window_low = w.low;
+		out->window_high = w.high;
+	}
 	add_change(out, v, change_order, 1, "reader.in_order=false");
-	if (predict_change(out, v, change_order, 1, &w))
+	if (predict_change(out, v, change_order, 1, &w) && w.known) {
 		out->unordered_au = w.au;
+		out->unordered_low = w.low;
+		out->unordered_high = w.high;
+	}
 }
 
 /* The first format whose files are little more than their samples. */
@@ -341,4 +352,34 @@ void outlook_compute(const struct result *r, uint32_t epochs, const struct read_
 		try_others(out, &v);
 	}
 	variants_release(&v);
+}
+
+void outlook_say_workers(const struct outlook *o, uint32_t have, char *text, size_t size)
+{
+	if (!o->known)
+		return;
+	if (!o->needed_known)
+		str_append(text, size,
+			   "; the effect of more workers cannot be told from this run, because %s "
+			   "(run.probe=true can)",
+			   o->untold);
+	else if (o->workers_needed > have)
+		str_append(text, size, "; %u workers per rank would reach %.0f %% (%.0f to %.0f)",
+			   o->workers_needed, o->needed_au, o->needed_low, o->needed_high);
+	else if (o->workers_needed == 0)
+		str_append(text, size, "; more workers would not reach 90 %%");
+}
+
+void outlook_say_window(const struct outlook *o, uint64_t window, char *text, size_t size)
+{
+	if (!o->known)
+		return;
+	if (!isnan(o->window_au))
+		str_append(text, size, "; a window of %llu would reach %.0f %% (%.0f to %.0f)",
+			   (unsigned long long)window, o->window_au, o->window_low, o->window_high);
+	if (!isnan(o->unordered_au))
+		str_append(text, size, "%s out-of-order delivery %s%.0f %% (%.0f to %.0f)",
+			   isnan(o->window_au) ? ";" : ",",
+			   isnan(o->window_au) ? "would reach " : "", o->unordered_au,
+			   o->unordered_low, o->unordered_high);
 }

@@ -7,3 +7,9 @@
  * `law`. Fills *out. */
 void outlook_compute(const struct result *r, uint32_t epochs, const struct read_law *law,
 		     struct outlook *out);
+
+/* Appends to a sentence what more workers would do, where each of `have` reads: a promise with its
+ * interval, or that it cannot be told and why; nothing where there is no prediction. */
+void outlook_say_workers(const struct outlook *o, uint32_t have, char *text, size_t size);
+/* The same of a window of so many batches, and of batches handed out as they come. */
+void outlook_say_window(const struct outlook *o, uint64_t window, char *text, size_t size);

@@ -116,11 +116,16 @@ struct outlook {
 	double fixed_s, shared_s; /* of reading a batch: whatever else is read; alone */
 	bool sharing_known;       /* whether more readers share one capacity could be seen */
 	double latency_share, stream_share, shared_share; /* of the time of reads, by read_fit.h */
-	uint32_t workers_needed;                          /* of a rank for 90 %; 0: not reached */
-	bool needed_known;                                /* by all explanations of the reads */
-	double needed_au;
-	double unordered_au; /* were batches handed out as they come; NAN: they are, or W < 2 */
-	double window_au;    /* with four times the window; NAN without workers */
+	/* What a sentence may promise, with its interval; NAN where nothing may be promised: it
+	 * does not apply, or the explanations of the reads say too different things. */
+	uint32_t workers_needed; /* of a rank for 90 %; 0: not reached */
+	bool needed_known;       /* by all explanations of the reads */
+	double needed_au, needed_low, needed_high;
+	double unordered_au, unordered_low, unordered_high; /* batches handed out as they come */
+	double window_au, window_low, window_high;          /* with four times the window */
+	bool probed;      /* the reads of a probe were taken in, too */
+	char untold[200]; /* why the effect of more readers is not known: a clause without a full
+			   * stop; empty where it is known */
 	uint32_t changes;
 	struct what_if {
 		char change[96];       /* "key=value key=value", or a storage in words */
