@@ -56,6 +56,11 @@ static void keep_shares(struct step_times *t, const int64_t out[WAIT_PARTS])
 		t->share[i] = wait > 0 ? (uint8_t)(255.0 * (double)out[i] / (double)wait) : 0;
 }
 
+static uint32_t microseconds(int64_t ns)
+{
+	return ns <= 0 ? 0 : ns / 1000 < UINT32_MAX ? (uint32_t)(ns / 1000) : UINT32_MAX;
+}
+
 void wait_split(int64_t out[WAIT_PARTS], struct step_times *t, const struct batch_span *b,
 		bool first)
 {
@@ -68,6 +73,8 @@ void wait_split(int64_t out[WAIT_PARTS], struct step_times *t, const struct batc
 	divide_by_work(out, advance_to(&at, b->done_ns, end), b->work);
 	out[WAIT_TRANSPORT] += advance_to(&at, end, end);
 	keep_shares(t, out);
+	t->service_us = microseconds(b->done_ns - b->begun_ns);
+	t->ready_us = microseconds(t->got_ns - b->done_ns);
 }
 
 void wait_split_again(int64_t out[WAIT_PARTS], const struct step_times *t)

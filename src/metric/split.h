@@ -53,7 +53,7 @@ struct service_times {
 /* Divides the wait of a step, [ask, got], by what its batch's worker did in it: before the indexes
  * were sent the workers starved, then the batch was queued (start-up, both, when it is the epoch's
  * first), from begun to done in proportion to the batch's own work, then it was on its way. Sums to
- * got - ask exactly. Fills t->share. */
+ * got - ask exactly. Fills t->share, and the times of the batch. */
 void wait_split(int64_t out[WAIT_PARTS], struct step_times *t, const struct batch_span *b,
 		bool first);
 /* The same from t->share, in ns, to within the rounding of the shares; sums to got - ask. */

@@ -20,6 +20,13 @@ const char *const time_part_names[TIME_PARTS] = {
 	[TIME_OTHER] = "other",
 };
 
+const char *const steady_change_names[] = {
+	[CHANGE_NONE] = "none",
+	[CHANGE_LEVEL] = "level",
+	[CHANGE_TREND] = "trend",
+	[CHANGE_ALTERNATE] = "alternating",
+};
+
 const char *const ledger_keys[LEDGER_LINES] = {
 	[LEDGER_WANTED] = "wanted",           [LEDGER_ASKED] = "asked",
 	[LEDGER_RETURNED] = "returned",       [LEDGER_CALLS] = "process_calls",

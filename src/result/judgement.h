@@ -95,6 +95,56 @@ struct stragglers {
 	double mean_s; /* to read a sample, over ranks that measured it; 0: unknown */
 };
 
+/* ---- whether training went on as it began: docs/metrics.md, "Change during the run" ---- */
+
+enum steady_change {
+	CHANGE_NONE,
+	CHANGE_LEVEL,    /* at one moment, and for good */
+	CHANGE_TREND,    /* little by little */
+	CHANGE_ALTERNATE /* between two rates, again and again */
+};
+
+/* As in result.json. */
+extern const char *const steady_change_names[];
+
+#define STALLS_KEPT 4
+/* One heavy wait among many light ones. */
+struct stall {
+	uint32_t epoch, rank; /* the epoch from 1; the rank that waited longest for it, or read */
+	uint64_t step;        /* of the epoch, from 1 */
+	double at_s;          /* its begin, since the run began */
+	double length_s;      /* how long reading (or the process) stood still */
+	double waited_s;      /* of that, a rank waited; the rest was hidden by prefetching */
+	bool process;         /* all threads stood still: no matter of the storage */
+};
+
+/* What ranks saw of the storage, and how that changed: times are of training alone. "Before" is all
+ * before the last change, "last" what followed it (of a trend: the last quarter). */
+struct steadiness {
+	bool known;                    /* steps enough to tell */
+	enum steady_change change;     /* of the time of a step; else of what computation hid */
+	bool changed;                  /* the rate of training did */
+	bool hidden;                   /* only reading did: computation covered it */
+	uint32_t rank;                 /* whose reading changed alone; UINT32_MAX: not one rank's */
+	uint32_t epoch;                /* from 1: where the last part begins */
+	uint64_t step;                 /* of that epoch, from 1 */
+	double at_s;                   /* the same in seconds since the run began */
+	double last_share;             /* of the training time that is the last part */
+	double before_rate, last_rate; /* samples/s, all ranks */
+	double before_au, last_au, whole_au; /* percent, nothing excluded */
+	double before_read_s, last_read_s;   /* to read a batch, mean over ranks */
+	double before_payload, last_payload; /* bytes/s, by the mean size of a sample */
+	double slow_s, period_s;             /* alternating: a slow phase; from one to the next */
+	uint32_t slow_phases;                /* alternating */
+	double kept_up_s;                    /* hidden trend: until workers no longer keep up, after
+					      * the end; 0: not in sight */
+	double read_busy;                    /* of the workers' time in the last part, reading */
+	enum time_part part;                 /* of a step's time, in which the difference is most */
+	uint32_t stalls;                     /* of them the longest are kept */
+	double stalled_s; /* ranks waited in them, of training, mean over ranks */
+	struct stall stall[STALLS_KEPT];
+};
+
 /* ---- verdicts ---- */
 
 enum verdict_level { VERDICT_PASS, VERDICT_WARN, VERDICT_FAIL, VERDICT_UNKNOWN };
@@ -161,6 +211,7 @@ struct judgement {
 	uint32_t epochs;
 	struct ledger ledger; /* over the epochs that were begun */
 	struct stragglers stragglers;
+	struct steadiness steady; /* over the finished epochs */
 	struct limit limit;
 	struct outlook outlook;
 };
