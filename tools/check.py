@@ -19,6 +19,8 @@ import subprocess
 import sys
 import time
 
+import truth_doc
+
 # At least this many tests, and cases within the C tests, exist. What removes tests lowers these figures, visibly.
 FLOOR = {"quick": (115, 1450), "all": (155, 1450)}
 # These measure. One that fails, and has not repeated its own cases, is run once more, alone: other work on the machine
@@ -52,6 +54,11 @@ class Test:
         """What stands in for the duration of a test that was never run here: by tier, scripts by their length."""
         script = next((a for a in self.command if a.endswith(".py")), None)
         return self.tier == "contract", os.path.getsize(script) if script and os.path.exists(script) else 0
+
+    def script(self):
+        """The script of the test, from the root of the tree; None: a C program."""
+        path = next((pathlib.Path(a) for a in self.command if a.endswith(".py")), None)
+        return str(path.relative_to(truth_doc.ROOT)) if path and truth_doc.ROOT in path.parents else None
 
     def start(self, logs):
         self.log = logs / f"{self.name}.log"
@@ -193,6 +200,15 @@ def second_chances(tests, logs, sanitized):
             test.second = True
 
 
+def truth_problems(tests, folder):
+    """Where docs/truth.md differs from what the tests that ran have planted; see truth_doc.py."""
+    states = {t.script(): truth_doc.WHOLE if t.state == "passed" and not t.lines("left out: ") else truth_doc.PART
+              for t in tests if t.script()}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / truth_doc.STATES).write_text(json.dumps(states, indent=0, sort_keys=True))
+    return truth_doc.problems(folder)
+
+
 def below_floor(tests, cases, every):
     """A sentence when there are fewer tests than there must be; None otherwise."""
     want_tests, want_cases = FLOOR["all" if every else "quick"]
@@ -209,7 +225,7 @@ def below_floor(tests, cases, every):
     return None
 
 
-def report(tests, args):
+def report(tests, args, truth):
     """Prints what was left out, repeated and failed; returns (cases, whether all is well)."""
     for test in tests:
         if test.state == "failed":
@@ -243,7 +259,12 @@ def report(tests, args):
     floor = None if args.filtered else below_floor(tests, cases, args.all)
     if floor:
         print(floor)
-    return not floor
+    wrong = truth_problems(tests, truth) if truth else []
+    for line in wrong:
+        print(line)
+    if wrong:
+        print(f"write docs/truth.md anew: python3 tools/truth_doc.py {args.build}")
+    return not floor and not wrong
 
 
 def select(args):
@@ -273,6 +294,12 @@ def main():
     tests = select(args)
     logs = build / "check"
     logs.mkdir(exist_ok=True)
+    truth = None if sanitized else logs.resolve() / "truth"
+    if truth:
+        shutil.rmtree(truth, ignore_errors=True)
+        os.environ["STOKER_TRUTH"] = str(truth)
+    else:
+        os.environ.pop("STOKER_TRUTH", None)
     times_file = build / "check-times.json"
     times = json.loads(times_file.read_text()) if times_file.exists() else {}
     tests.sort(key=lambda t: (t.serial, -times.get(t.name, 0), tuple(-x for x in t.size())))
@@ -286,7 +313,7 @@ def main():
         return 130
     times.update({t.name: round(t.seconds, 2) for t in tests})
     times_file.write_text(json.dumps(times, indent=0, sort_keys=True))
-    well = report(tests, args)
+    well = report(tests, args, truth)
     count = collections.Counter(t.state for t in tests)
     print(f"{time.monotonic() - began:.0f} s, {sum(t.cpu for t in tests):.0f} s of processor time")
     print(f"{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped")

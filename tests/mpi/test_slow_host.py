@@ -2,10 +2,14 @@
 held to a rate, so that both its ranks are late. Repeated when other work
 hid it; it must be named in 3 of 4 attempts."""
 import os
+import pathlib
 import shutil
+import sys
 import tempfile
 
 from launchers import ENV, LIBRARIES, attempts, hosts, load, mpirun, need_hosts, need_mpi, on_hosts, run, skip, stoker, tiny
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "truth"))
+from told import told  # noqa: E402
 from loop_device import LoopDevice, Unavailable, join
 
 need_mpi()
@@ -49,6 +53,8 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
             right, r = planted(device, tmp, LIBRARIES[0])
     except Unavailable as e:
         skip(str(e))
+told("Limiting cause", f"two hosts with two ranks each, the copy of the second one on a disk held to {RATE >> 20} MiB/s",
+     r["limit"]["text"])
 assert right, r["limit"]
 assert "host node2: its 2 ranks arrive last in " in r["limit"]["text"], r["limit"]
 assert "because of data" in r["limit"]["text"], r["limit"]

@@ -7,6 +7,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from told import told  # noqa: E402
 from util import SANITIZED, attempts, load, skip, stoker, tiny  # noqa: E402
 
 THROTTLED = dict(storage__store="throttle+memory", dataset__data_folder="/causes", fmt="npy",
@@ -102,6 +103,7 @@ def judge(case, out, first=None):
     """Whether the case is wrong."""
     name, cause = case[:2]
     ok, limit = attempts(name, lambda n: try_once(n, *case, out), first)
+    told("Limiting cause", name, limit["text"])
     print(f"{name:26} {cause:18} {'' if ok else 'MISSED '}{limit['text']}", flush=True)
     return not ok
 

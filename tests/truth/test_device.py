@@ -11,6 +11,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from told import told  # noqa: E402
 from util import SANITIZED, STOKER, attempts, load, skip, stoker, tiny  # noqa: E402
 
 MIB = 1 << 20
@@ -132,6 +133,9 @@ def main():
                     ok = abs(au - expected) <= 4 and abs(device - asked) <= 0.01 * asked
                     print(f"{name:19} expected {expected:6.1f} %, measured {au:6.1f} %; device "
                           f"{device / MIB:.1f} MiB, asked {asked / MIB:.1f} MiB {'' if ok else 'MISSED'}", flush=True)
+                    told("Known answers", f"{name}: {ranks} rank{'s' * (ranks > 1)} with a device that gives {100 * share:.0f} % "
+                         f"of what they need; AU must be {expected:.0f} %",
+                         f"AU {au:.1f} %; {device / MIB:.1f} MiB from the device, {asked / MIB:.1f} MiB asked")
                     return ok, None
 
                 ok, _ = attempts(name, once)

@@ -15,6 +15,7 @@ import tempfile
 
 sys.path[:0] = [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), "..")]
 from loader_sim import check_vectors, simulate  # noqa: E402
+from told import told  # noqa: E402
 from util import attempts  # noqa: E402
 
 STOKER = os.environ["STOKER"]
@@ -138,6 +139,10 @@ def measure(tmp, i, attempt, name, case, expected, *more):
     off = au - low if au < low else max(0.0, au - high)
     wanted = ">= 99.5" if expected is None else f"{low:.2f}" if low == high else f"{low:.1f}-{high:.1f}"
     ok = abs(off) <= POINTS
+    if "vector" not in name:
+        workers = "" if "workers" in name else f", {case['W']} worker{'s' * (case['W'] != 1)} each"
+        told("Known answers", f"{name.replace('1 ranks', '1 rank')}{workers}: the model says AU "
+             + (">= 99.5 %" if expected is None else f"{low:.1f} %"), f"AU {au:.1f} % (whole-run {whole:.1f} %)")
     return ok, f"{name:38} {wanted:>9} {au:9.2f} {off:6.2f}   {whole:6.2f}  {'' if ok else 'MISSED'}"
 
 

@@ -11,6 +11,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from loop_device import LoopDevice, Unavailable, join  # noqa: E402
+from told import told  # noqa: E402
 from util import STOKER, left_out, load, skip, stoker, tiny  # noqa: E402
 
 MIB = 1 << 20
@@ -18,6 +19,19 @@ FILES, SIDE = 24, 2 * MIB
 RATE = 300 * MIB
 MEMORY = 40 * MIB  # less than the files, more than the program
 failures = []
+PLANTED = {
+    "cold": "two passes over 96 MiB, evicted before each",
+    "direct": "two passes over 96 MiB with O_DIRECT",
+    "mapped": "two passes over 96 MiB through mappings, evicted before each",
+    "io_uring": "two passes over 96 MiB with io_uring, evicted before each",
+    "read-ahead": "24 steps with a few samples of files of 2 MiB, read-ahead of 512 KiB",
+    "read-ahead mapped": "24 such steps through mappings",
+    "small memory": "two passes over 96 MiB in a control group of 40 MiB",
+    "warm": "two passes over 96 MiB that were read before the run",
+    "partition": "a file system on the first of two partitions, O_DIRECT",
+    "partition beside": "a file system on the first of two partitions, while another program reads the second",
+    "backing file": "a loop device over a file on another disk, O_DIRECT",
+}
 
 
 def check(name, ok, text):
@@ -60,9 +74,12 @@ def run(device, name, tmp, groups=(), during=None, data="data", **more):
     result = load(out)
     lines = {l["key"]: l for l in result["ledger"]}
     print(f"{name}: device {lines['device']['bytes'] / MIB:.2f} MiB, truth {truth / MIB:.2f} MiB", flush=True)
+    said = [f"{key} {l['bytes'] / MIB:.2f} MiB: {l['state']}, {l['why']}" for key, l in lines.items()
+            if l.get("state", "agrees") != "agrees"]
+    print("".join(f"     {line}\n" for line in said), end="")
+    told("Bytes", PLANTED[name],
+         f"device {lines['device']['bytes'] / MIB:.2f} MiB, where its own counter says {truth / MIB:.2f} MiB; " + ("; ".join(said) or "all lines agree"))
     for key, l in lines.items():
-        if l.get("state", "agrees") != "agrees":
-            print(f"     {key} {l['bytes'] / MIB:.2f} MiB: {l['state']}, {l['why']}")
         far = "compared_with" in l and not near(l["bytes"], lines[l["compared_with"]]["bytes"]) and \
             abs(l["bytes"] - lines[l["compared_with"]]["bytes"]) > 65536
         check(name, not far or l["state"] != "agrees" and l["why"], f"{key} agrees, or says why not")

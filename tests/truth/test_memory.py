@@ -7,6 +7,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from loop_device import LoopDevice, Unavailable, join, memory_group  # noqa: E402
+from told import told  # noqa: E402
 from util import SANITIZED, STOKER, load, skip, stoker, tiny  # noqa: E402
 
 MIB = 1 << 20
@@ -55,6 +56,9 @@ def main():
         except Unavailable as e:
             skip(str(e))
     size = FILES * EACH * SIDE
+    told("Memory", f"a control group of {MEMORY // MIB} MiB reads {size // MIB} MiB of files many times",
+         r["limit"]["text"])
+    told("Memory", "the same files and device, memory for all of them", enough["limit"]["text"])
     assert delivered > 2 * size, f"nothing was planted: {delivered / MIB:.0f} MiB delivered of {size / MIB:.0f}"
     assert r["limit"]["cause"] == "memory", r["limit"]
     for word in (f"its control group is limited to {MEMORY // MIB} MiB", "MiB per epoch were fetched for files of 40 MiB"):
