@@ -14,7 +14,6 @@
 #include "cli/launcher.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
-#include "codec/crc32c.h"
 #include "conf/node.h"
 
 /* The ranks of one process; a->ranks becomes those of all. */
@@ -97,22 +96,78 @@ int job_agree(struct job *j, int rc, struct err *e)
 	return j->net ? comm_agree(&j->comm, rc, e) : rc;
 }
 
-static uint32_t digest(const struct workload *w)
+static const struct node *workload_tree(const struct workload *w)
 {
 	const struct node *n = node_path(w->tree, "workload");
-	struct buf b = {0};
-	uint32_t sum;
 
-	yaml_emit(n ? n : w->tree, &b);
-	sum = crc32c_update(0, b.data, b.len);
-	buf_release(&b);
-	return sum;
+	return n ? n : w->tree;
+}
+
+static const char *value_text(const struct node *v, struct buf *out)
+{
+	if (!v)
+		return "not set";
+	node_emit_flow(v, out);
+	return out->data ? out->data : "";
+}
+
+/* Names the first key whose value is not that of process 0. */
+static int compare_workloads(const struct job *j, const struct node *mine, const struct node *first,
+			     struct err *e)
+{
+	uint32_t me = net_process_number(j->net);
+	struct buf key = {0}, here = {0}, there = {0};
+	const struct node *x, *y;
+	int rc = 0;
+
+	if (node_first_difference(first, mine, &key, &x, &y)) {
+		rc = err_set(e, ERR_USAGE,
+			     "the workload is not the same in all processes: %.200s is %.200s in "
+			     "process %u on host '%s' and %.200s in process 0 on host '%s': all "
+			     "processes need the same file, arguments and environment",
+			     key.data ? key.data : "workload", value_text(y, &here), me,
+			     net_process(j->net, me)->host, value_text(x, &there),
+			     net_process(j->net, 0)->host);
+	}
+	buf_release(&key);
+	buf_release(&here);
+	buf_release(&there);
+	return rc;
+}
+
+/* Whether this process has the workload of process 0, which shows all the others its own. */
+static int check_workload(struct job *j, const struct workload *w, struct err *e)
+{
+	struct buf text = {0};
+	struct node *first;
+	uint64_t bytes;
+	char *theirs;
+	int rc;
+
+	yaml_emit(workload_tree(w), &text);
+	bytes = text.len;
+	rc = comm_broadcast(&j->comm, 0, &bytes, sizeof(bytes));
+	if (rc < 0) {
+		buf_release(&text);
+		return rc;
+	}
+	theirs = xcalloc(bytes + 1, 1);
+	if (job_leads(j))
+		memcpy(theirs, text.data, bytes);
+	rc = comm_broadcast(&j->comm, 0, theirs, bytes);
+	if (rc == 0 && !job_leads(j)) {
+		first = yaml_parse(theirs, bytes, node_file_name("the workload of process 0"), e);
+		rc = first ? compare_workloads(j, workload_tree(w), first, e) : e->code;
+		node_free(first);
+	}
+	free(theirs);
+	buf_release(&text);
+	return rc;
 }
 
 static int job_settle(struct job *j, struct workload *w, bool folder, struct err *e)
 {
 	char dir[PATH_MAX] = "";
-	uint32_t mine = digest(w), first = mine;
 	int rc = 0;
 
 	if (folder && job_leads(j))
@@ -127,12 +182,7 @@ static int job_settle(struct job *j, struct workload *w, bool folder, struct err
 	if (rc == 0)
 		rc = comm_broadcast(&j->comm, 0, dir, sizeof(dir));
 	if (rc == 0)
-		rc = comm_broadcast(&j->comm, 0, &first, sizeof(first));
-	if (rc == 0 && first != mine)
-		rc = err_set(e, ERR_USAGE,
-			     "the workload differs from that on host '%s': all hosts need the same "
-			     "file and environment",
-			     net_process(j->net, 0)->host);
+		rc = check_workload(j, w, e);
 	rc = comm_agree(&j->comm, rc, e);
 	if (rc == 0 && w->run_dir) {
 		free(w->run_dir);

@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "base/alloc.h"
+#include "base/build_id.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -87,7 +88,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (strcmp(argv[1], "--version") == 0) {
-		puts("stoker " STOKER_VERSION);
+		printf("stoker %s\n", build_id);
 		return 0;
 	}
 	help = strcmp(argv[1], "help") == 0;

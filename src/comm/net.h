@@ -17,7 +17,9 @@
 #define NET_SILENCE_S 6
 #define NET_HOST_MAX 128
 
-/* What process 0 tells the others before there is a connection: where it listens, and a secret. */
+/* What process 0 tells the others before there is a connection: where it listens, and a secret.
+ * `version` is its build_id; a launcher may have started different programs, so the layout is that
+ * of every version. */
 struct net_invitation {
 	unsigned char secret[16];
 	char version[32];
@@ -57,9 +59,10 @@ void net_listener_close(struct net_listener *l);
 
 /* Joins the processes 0..processes-1 of one invitation: collective. Process 0 hands in its
  * listener, which is consumed whatever happens. `ranks_each`: ranks of every process, for
- * sentences. `control`: a socket whose end means that the launcher ended this process, or -1; a
- * byte a second goes into it while the thread lives. It stays the caller's. Fails after a minute
- * without the others. Starts the thread. */
+ * sentences. All have to be the same program (base/build_id.h): ERR_USAGE otherwise, in
+ * process 0 and in the one that differs. `control`: a socket whose end means that the launcher
+ * ended this process, or -1; a byte a second goes into it while the thread lives. It stays the
+ * caller's. Fails after a minute without the others. Starts the thread. */
 int net_open(struct net **out, const struct net_invitation *inv, struct net_listener *l,
 	     uint32_t process, uint32_t processes, uint32_t ranks_each, int control, struct err *e);
 /* Says goodbye, so that the end of this process is no death to the others, and frees. */

@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/build_id.h"
 #include "base/clock.h"
 #include "comm/net_wire.h"
 
@@ -137,7 +139,7 @@ int net_listen(struct net_listener **out, struct net_invitation *inv, struct err
 
 	memset(inv, 0, sizeof(*inv));
 	inv->start_wall_ns = clock_wall_ns();
-	snprintf(inv->version, sizeof(inv->version), "%s", STOKER_VERSION);
+	snprintf(inv->version, sizeof(inv->version), "%s", build_id);
 	describe_self(&self);
 	memcpy(inv->host, self.host, sizeof(inv->host));
 	if (getrandom(inv->secret, sizeof(inv->secret), 0) != (ssize_t)sizeof(inv->secret))
@@ -267,31 +269,45 @@ static void compare_clocks(int fd, struct net_process *them)
 		them->mono_offset_ns = 0;
 }
 
+static int refuse_version(const char *host, const char *version, const struct net_invitation *inv,
+			  struct err *e)
+{
+	return err_set(e, ERR_USAGE,
+		       "host '%s' runs version %s of this program and host '%s' runs version %s: "
+		       "install the same build on all hosts ('stoker --version' prints it)",
+		       host, version, inv->host, inv->version);
+}
+
 /* One who came: 0 when it is now a peer, 1 when it is none of ours, negative when it must not be.
  */
 static int receive_guest(struct net *n, const struct net_invitation *inv, int fd, struct err *e)
 {
+	/* another version may say more of itself, or less */
+	union {
+		struct net_hello hello;
+		char any[4096];
+	} said = {0};
 	struct net_hello hello, mine = {0};
 	struct net_head h;
 	int64_t deadline = clock_now_ns() + GREETING_NS;
 
-	if (recv_fd(fd, &h, &hello, sizeof(hello), deadline) < 0 || h.type != NET_HELLO ||
-	    h.bytes != sizeof(hello) ||
-	    memcmp(hello.secret, inv->secret, sizeof(hello.secret)) != 0)
+	if (recv_fd(fd, &h, &said, sizeof(said), deadline) < 0 || h.type != NET_HELLO ||
+	    h.bytes < offsetof(struct net_hello, self) ||
+	    memcmp(said.hello.secret, inv->secret, sizeof(hello.secret)) != 0)
 		return 1;
+	hello = said.hello;
 	hello.self.host[sizeof(hello.self.host) - 1] = '\0';
 	hello.self.boot[sizeof(hello.self.boot) - 1] = '\0';
 	hello.version[sizeof(hello.version) - 1] = '\0';
+	if (strcmp(hello.version, inv->version) != 0)
+		return refuse_version(hello.self.host, hello.version, inv, e);
+	if (h.bytes != sizeof(hello))
+		return 1;
 	if (h.process == 0 || h.process >= n->processes || n->peer[h.process].fd >= 0)
 		return err_set(
 			e, -EPROTO,
 			"two processes of the run (one on host '%s') have the same number, %u",
 			hello.self.host, h.process);
-	if (strcmp(hello.version, inv->version) != 0)
-		return err_set(e, ERR_USAGE,
-			       "host '%s' has version %s of this program and host '%s' has version "
-			       "%s: install the same version on all hosts",
-			       hello.self.host, hello.version, inv->host, inv->version);
 	if (hello.ranks_each != n->ranks_each || hello.processes != n->processes)
 		return err_set(e, ERR_USAGE,
 			       "process %u on host '%s' has %u ranks out of %u processes, but "
@@ -336,14 +352,19 @@ static int receive_all(struct net *n, const struct net_invitation *inv, struct n
 		       struct err *e)
 {
 	int64_t deadline = clock_now_ns() + GATHER_S * NS_PER_S;
-	uint32_t come = 1;
+	uint32_t come = 1, refused = 0;
+	int why = 0;
 
 	describe_self(&n->table[0]);
-	while (come < n->processes) {
+	/* once one is refused the others are still let in for a while, to hear why it ended from
+	 * this process alone */
+	while (come + refused < n->processes) {
 		struct pollfd p[2] = {{.fd = l->tcp, .events = POLLIN},
 				      {.fd = l->local, .events = POLLIN}};
 		int64_t left = deadline - clock_now_ns();
 
+		if (left <= 0 && refused)
+			break;
 		if (left <= 0)
 			return err_set(
 				e, -ETIMEDOUT,
@@ -358,14 +379,18 @@ static int receive_all(struct net *n, const struct net_invitation *inv, struct n
 			if (fd < 0)
 				continue;
 			set_no_delay(fd);
-			rc = receive_guest(n, inv, fd, e);
+			rc = receive_guest(n, inv, fd, refused ? NULL : e);
 			if (rc != 0)
 				close(fd);
-			if (rc < 0)
-				return rc;
+			if (rc < 0 && refused++ == 0) {
+				deadline = clock_now_ns() + GREETING_NS;
+				why = rc;
+			}
 			come += rc == 0;
 		}
 	}
+	if (refused)
+		return why;
 	number_nodes(n);
 	for (uint32_t p = 1; p < n->processes; p++)
 		if (send_fd(n->peer[p].fd, 0, NET_WELCOME, n->table,
@@ -420,11 +445,19 @@ static bool greet(struct net *n, const struct net_invitation *inv, int fd)
 	struct net_head h;
 
 	memcpy(mine.secret, inv->secret, sizeof(mine.secret));
-	snprintf(mine.version, sizeof(mine.version), "%s", STOKER_VERSION);
+	snprintf(mine.version, sizeof(mine.version), "%s", build_id);
 	describe_self(&mine.self);
 	return send_fd(fd, n->process, NET_HELLO, &mine, sizeof(mine)) == 0 &&
 	       recv_fd(fd, &h, &theirs, sizeof(theirs), clock_now_ns() + 2 * GREETING_NS) == 0 &&
 	       h.type == NET_HELLO && memcmp(theirs.secret, inv->secret, 16) == 0;
+}
+
+static int refuse_own_version(const struct net_invitation *inv, struct err *e)
+{
+	struct net_process self;
+
+	describe_self(&self);
+	return refuse_version(self.host, build_id, inv, e);
 }
 
 static int find_process_0(struct net *n, const struct net_invitation *inv, struct err *e)
@@ -433,10 +466,15 @@ static int find_process_0(struct net *n, const struct net_invitation *inv, struc
 	struct buf tried = {0};
 	int fd = connect_to((struct sockaddr *)&name, local_name(&name, inv->secret));
 
+	bool other = strcmp(inv->version, build_id) != 0;
+
 	if (fd >= 0 && greet(n, inv, fd))
 		return fd;
 	if (fd >= 0)
 		close(fd);
+	/* process 0 was told, and says so */
+	if (fd >= 0 && other)
+		return refuse_own_version(inv, e);
 	for (int i = 0; i <= inv->addresses; i++) {
 		/* alone on a host without a network, or in another namespace of it */
 		const char *text = i < inv->addresses ? inv->address[i] : "127.0.0.1";
@@ -445,6 +483,11 @@ static int find_process_0(struct net *n, const struct net_invitation *inv, struc
 		if (fd >= 0 && greet(n, inv, fd)) {
 			buf_release(&tried);
 			return fd;
+		}
+		if (fd >= 0 && other) {
+			close(fd);
+			buf_release(&tried);
+			return refuse_own_version(inv, e);
 		}
 		buf_printf(&tried, "%s%s (%s)", i ? ", " : "", text,
 			   fd < 0 ? strerror(-fd) : "not process 0");

@@ -32,6 +32,8 @@ struct net_head {
 };
 #define NET_MAGIC 0x736b7231u
 
+/* Secret, version and the host at the front of `self` lie where every version of the program has
+ * them, so that a process of another one can be told what it is. */
 struct net_hello {
 	unsigned char secret[16];
 	char version[32];

@@ -339,6 +339,66 @@ bool node_equal(const struct node *a, const struct node *b)
 	return true;
 }
 
+static void add_component(struct buf *path, const struct node *n, size_t i)
+{
+	const char *dot = path->len ? "." : "";
+
+	if (n->kind == NODE_MAP)
+		buf_printf(path, "%s%s", dot, n->key[i]);
+	else
+		buf_printf(path, "%s%zu", dot, i);
+}
+
+/* Of what only one tree has, the first value that is no map. */
+static const struct node *first_value(const struct node *n, struct buf *path)
+{
+	while (n->kind == NODE_MAP && n->n) {
+		add_component(path, n, 0);
+		n = n->child[0];
+	}
+	return n;
+}
+
+/* What is at place `i` of `a` in another node of its kind. */
+static const struct node *same_place(const struct node *a, size_t i, const struct node *b)
+{
+	if (a->kind == NODE_MAP)
+		return node_get(b, a->key[i]);
+	return i < b->n ? b->child[i] : NULL;
+}
+
+bool node_first_difference(const struct node *a, const struct node *b, struct buf *path,
+			   const struct node **x, const struct node **y)
+{
+	bool inside = a->kind == b->kind && (a->kind == NODE_MAP || a->kind == NODE_LIST);
+
+	*x = a;
+	*y = b;
+	if (node_equal(a, b))
+		return false;
+	for (size_t i = 0; inside && i < a->n; i++) {
+		const struct node *other = same_place(a, i, b);
+
+		if (other && node_equal(a->child[i], other))
+			continue;
+		add_component(path, a, i);
+		if (other)
+			return node_first_difference(a->child[i], other, path, x, y);
+		*x = first_value(a->child[i], path);
+		*y = NULL;
+		return true;
+	}
+	for (size_t i = 0; inside && i < b->n; i++) {
+		if (same_place(b, i, a))
+			continue;
+		add_component(path, b, i);
+		*x = NULL;
+		*y = first_value(b->child[i], path);
+		return true;
+	}
+	return true;
+}
+
 size_t node_count(const struct node *n)
 {
 	size_t total = 1;

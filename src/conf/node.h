@@ -54,6 +54,11 @@ struct node *node_clone(const struct node *n);
 const char *node_kind_name(enum node_kind kind);
 /* Python's ==: 1 equals 1.0, maps in any order. */
 bool node_equal(const struct node *a, const struct node *b);
+/* The first place, in the order of `a`, where the trees differ by node_equal: its dotted path is
+ * appended to `path`, and *x and *y are what is there, NULL where one tree has nothing. False when
+ * they are equal. */
+bool node_first_difference(const struct node *a, const struct node *b, struct buf *path,
+			   const struct node **x, const struct node **y);
 /* Nodes in the tree, and levels: 1 for a scalar. */
 size_t node_count(const struct node *n);
 int node_depth(const struct node *n);

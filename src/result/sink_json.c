@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/build_id.h"
 #include "result/json_out.h"
 #include "result/json_result.h"
 #include "result/sink.h"
@@ -138,6 +139,7 @@ static json_t *environment(const struct host_facts *h)
 	json_put_real(env, "usable_cpus", h->usable_cpus);
 	json_put_real(env, "memory_bytes", h->memory_gib * 1073741824.0);
 	json_put_text(versions, "stoker", STOKER_VERSION);
+	json_put_text(versions, "build", build_id);
 	json_put_text(versions, "compiler", __VERSION__);
 	json_put_text(versions, "libc", gnu_get_libc_version());
 	json_put_text(versions, "jansson", jansson_version_str());

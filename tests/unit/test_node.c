@@ -164,9 +164,42 @@ static void quotes_are_cut(void **state)
 	node_free(n);
 }
 
+static void the_first_difference_is_named(void **state)
+{
+	static const struct {
+		const char *a, *b, *path;
+		bool only_a, only_b;
+	} cases[] = {
+		{"{a: 1, b: {c: 2, d: 3}}", "{b: {d: 4, c: 2}, a: 1.0}", "b.d", false, false},
+		{"{a: [1, {x: 2}]}", "{a: [1, {x: 3}]}", "a.1.x", false, false},
+		{"{a: [1]}", "{a: [1, 2]}", "a.1", false, true},
+		{"{a: 1}", "{a: 1, s: {p: cold, q: 2}}", "s.p", false, true},
+		{"{a: {b: 1}, s: 2}", "{s: 2}", "a.b", true, false},
+		{"{a: {b: 1}}", "{a: text}", "a", false, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct node *a = yaml_parse(cases[i].a, strlen(cases[i].a), "a", NULL);
+		struct node *b = yaml_parse(cases[i].b, strlen(cases[i].b), "b", NULL);
+		struct buf path = {0};
+		const struct node *x, *y;
+
+		assert_true(node_first_difference(a, b, &path, &x, &y));
+		assert_string_equal(path.data, cases[i].path);
+		assert_int_equal(y == NULL, cases[i].only_a);
+		assert_int_equal(x == NULL, cases[i].only_b);
+		assert_false(node_first_difference(a, a, &path, &x, &y));
+		buf_release(&path);
+		node_free(a);
+		node_free(b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_difference_is_named),
 		cmocka_unit_test(keys_keep_their_order),
 		cmocka_unit_test(paths),
 		cmocka_unit_test(merge_is_deep_for_maps_only),

@@ -1,0 +1,16 @@
+# build_id(sources...): writes build_id.c, the version with a digest of the sources and of how they are compiled, so
+# that two builds which may differ in what they do or in how they lay out their data can be told apart.
+function(build_id)
+  set(out ${CMAKE_BINARY_DIR}/gen/build_id.c)
+  set(list ${CMAKE_BINARY_DIR}/gen/build_id.txt)
+  string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
+  set(how "${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION} ${CMAKE_C_FLAGS} ${CMAKE_C_FLAGS_${type}} ${STOKER_SANITIZE}")
+  list(SORT ARGN)
+  string(REPLACE ";" "\n" text "${ARGN}")
+  file(GENERATE OUTPUT ${list} CONTENT "${how}\n${text}\n")
+  add_custom_command(OUTPUT ${out}
+    COMMAND ${CMAKE_COMMAND} -DOUT=${out} -DLIST=${list} -DVERSION=${PROJECT_VERSION} -DROOT=${CMAKE_SOURCE_DIR}
+            -P ${CMAKE_SOURCE_DIR}/cmake/BuildId.cmake
+    DEPENDS ${ARGN} ${list} ${CMAKE_SOURCE_DIR}/cmake/BuildId.cmake VERBATIM)
+  set(BUILD_ID ${out} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,11 @@
+# Run by build_id: the first line of LIST is how the sources are compiled, the others are the sources.
+file(STRINGS ${LIST} lines)
+list(POP_FRONT lines digests)
+foreach(file ${lines})
+  file(SHA256 ${file} digest)
+  file(RELATIVE_PATH name ${ROOT} ${file})
+  string(APPEND digests "\n${name} ${digest}")
+endforeach()
+string(SHA256 digest "${digests}")
+string(SUBSTRING ${digest} 0 12 digest)
+file(WRITE ${OUT} "/* Written by cmake/BuildId.cmake from the sources. */\n#include \"base/build_id.h\"\n\nconst char build_id[] = \"${VERSION}-${digest}\";\n")
