@@ -1,5 +1,5 @@
-/* A store of known speed: whatever lies below seems to be a storage system of the given bandwidth,
- * latency and concurrency. With a fast store below, every measure of a run can be predicted, and so
+/* A store of known speed: whatever lies below seems to be a storage system of the given limits.
+ * With a fast store below, every measure of a run can be predicted, and so
  * anyone can check that this program tells the truth. */
 #include <errno.h>
 #include <stdatomic.h>
@@ -15,7 +15,11 @@
 struct throttle_config {
 	double bandwidth, stream_bandwidth;
 	struct time_dist latency, open_latency;
-	int64_t concurrency;
+	int64_t concurrency, open_concurrency;
+	double iops, iops_slice;
+	double burst_bytes, burst_bandwidth, burst_refill;
+	double half_life, floor;
+	double stall, stall_at, stall_every;
 	bool write;
 	int64_t seed;
 };
@@ -64,6 +68,108 @@ static const struct opt throttle_options[] = {
 		 "first "
 		 "come, first served; 0 sets no limit.",
 	 .flags = OPT_STOKER},
+	{.key = "open_concurrency",
+	 .type = OPT_I64,
+	 .offset = FIELD(open_concurrency, int64_t),
+	 .def = "0",
+	 .max = 1e9,
+	 .unit = "opens",
+	 .help = "How many opens and stats are served at once, each for "
+		 "open_latency; the others wait, first come, first served; 0 "
+		 "sets no limit.",
+	 .flags = OPT_STOKER},
+	{.key = "iops",
+	 .type = OPT_F64,
+	 .offset = FIELD(iops, double),
+	 .def = "0",
+	 .max = 1e9,
+	 .unit = "requests/s",
+	 .help = "How many requests are begun per second, over all readers, "
+		 "evenly spaced and in order of arrival, before any wait for a "
+		 "slot of 'concurrency'; 0 sets no limit.",
+	 .flags = OPT_STOKER},
+	{.key = "iops_slice",
+	 .type = OPT_F64,
+	 .offset = FIELD(iops_slice, double),
+	 .def = "0",
+	 .max = 3600,
+	 .unit = "s",
+	 .help = "The period in which the requests of 'iops' are released "
+		 "together, as the block layer does for a control group (0.1); "
+		 "0 spaces them evenly.",
+	 .flags = OPT_STOKER},
+	{.key = "burst_bytes",
+	 .type = OPT_F64,
+	 .offset = FIELD(burst_bytes, double),
+	 .def = "0",
+	 .max = 1e18,
+	 .unit = "bytes",
+	 .help = "The credit: so many bytes move at burst_bandwidth before "
+		 "'bandwidth' is all that is left; 0 is no credit.",
+	 .flags = OPT_STOKER},
+	{.key = "burst_bandwidth",
+	 .type = OPT_F64,
+	 .offset = FIELD(burst_bandwidth, double),
+	 .def = "0",
+	 .max = 1e18,
+	 .unit = "bytes/s",
+	 .help = "The bandwidth while credit of burst_bytes is left, above "
+		 "'bandwidth'.",
+	 .flags = OPT_STOKER},
+	{.key = "burst_refill",
+	 .type = OPT_F64,
+	 .offset = FIELD(burst_refill, double),
+	 .def = "0",
+	 .max = 1e18,
+	 .unit = "bytes/s",
+	 .help = "The credit that comes back while nothing is transferred, up "
+		 "to burst_bytes.",
+	 .flags = OPT_STOKER},
+	{.key = "bandwidth_half_life",
+	 .type = OPT_F64,
+	 .offset = FIELD(half_life, double),
+	 .def = "0",
+	 .max = 1e6,
+	 .unit = "s",
+	 .help = "The time, from the first request, after which 'bandwidth' is "
+		 "half of what it was, and half of that again; 0 keeps it.",
+	 .flags = OPT_STOKER},
+	{.key = "bandwidth_floor",
+	 .type = OPT_F64,
+	 .offset = FIELD(floor, double),
+	 .def = "0",
+	 .max = 1e18,
+	 .unit = "bytes/s",
+	 .help = "The bandwidth below which bandwidth_half_life does not take "
+		 "it; 0 is a hundredth of 'bandwidth'.",
+	 .flags = OPT_STOKER},
+	{.key = "stall",
+	 .type = OPT_F64,
+	 .offset = FIELD(stall, double),
+	 .def = "0",
+	 .max = 3600,
+	 .unit = "s",
+	 .help = "For how long everything stops: requests, opens and their "
+		 "waiting; 0 is never.",
+	 .flags = OPT_STOKER},
+	{.key = "stall_at",
+	 .type = OPT_F64,
+	 .offset = FIELD(stall_at, double),
+	 .def = "0",
+	 .max = 1e6,
+	 .unit = "s",
+	 .help = "When everything stops for the first time, from the first "
+		 "request; 0 is after stall_every.",
+	 .flags = OPT_STOKER},
+	{.key = "stall_every",
+	 .type = OPT_F64,
+	 .offset = FIELD(stall_every, double),
+	 .def = "0",
+	 .max = 1e6,
+	 .unit = "s",
+	 .help = "The time from the beginning of one stall to that of the "
+		 "next; 0 is a single stall.",
+	 .flags = OPT_STOKER},
 	{.key = "write",
 	 .type = OPT_BOOL,
 	 .offset = FIELD(write, bool),
@@ -87,8 +193,10 @@ struct throttle_store {
 	uint64_t data_key, open_key;
 	_Atomic uint64_t data_requests, open_requests;
 	bool write;
-	bool data_limited;
+	bool data_limited, opens_limited;
+	struct throttle_stall stall;
 	struct throttle_line line;
+	struct throttle_line opens;
 };
 
 struct throttle_blob {
@@ -98,6 +206,73 @@ struct throttle_blob {
 static struct throttle_store *of(struct store *s)
 {
 	return (struct throttle_store *)s;
+}
+
+static int64_t ns_of(double s)
+{
+	return (int64_t)(s * (double)NS_PER_S);
+}
+
+/* Limits that need another one. */
+static int check_limits(const struct throttle_config *c, struct err *e)
+{
+	if (c->open_concurrency > 0 && c->open_latency.kind == TIME_NONE)
+		return err_set(e, ERR_USAGE,
+			       "storage.throttle.open_concurrency needs the time of an open: set "
+			       "storage.throttle.open_latency");
+	if (c->iops_slice > 0 && c->iops == 0)
+		return err_set(e, ERR_USAGE,
+			       "storage.throttle.iops_slice needs a limit: set "
+			       "storage.throttle.iops");
+	if (c->burst_bytes > 0 && (c->bandwidth == 0 || c->burst_bandwidth <= c->bandwidth))
+		return err_set(e, ERR_USAGE,
+			       "storage.throttle.burst_bytes needs storage.throttle.bandwidth, the "
+			       "rate that lasts, and storage.throttle.burst_bandwidth above it");
+	if (c->burst_bytes == 0 && (c->burst_bandwidth > 0 || c->burst_refill > 0))
+		return err_set(e, ERR_USAGE,
+			       "storage.throttle.%s needs credit: set storage.throttle.burst_bytes",
+			       c->burst_bandwidth > 0 ? "burst_bandwidth" : "burst_refill");
+	if (c->half_life > 0 && c->bandwidth == 0)
+		return err_set(e, ERR_USAGE,
+			       "storage.throttle.bandwidth_half_life needs a limit: set "
+			       "storage.throttle.bandwidth");
+	if (c->stall > 0 && c->stall_at == 0 && c->stall_every == 0)
+		return err_set(e, ERR_USAGE,
+			       "storage.throttle.stall needs a time: set "
+			       "storage.throttle.stall_at, storage.throttle.stall_every or both");
+	if (c->stall_every > 0 && ns_of(c->stall) >= ns_of(c->stall_every))
+		return err_set(e, ERR_USAGE,
+			       "storage.throttle.stall (%g s) must be shorter than "
+			       "storage.throttle.stall_every (%g s)",
+			       c->stall, c->stall_every);
+	return 0;
+}
+
+static void make_lines(struct throttle_store *t, const struct throttle_config *c)
+{
+	const struct share_limits data = {
+		.bandwidth = c->bandwidth,
+		.stream_bandwidth = c->stream_bandwidth,
+		.slots = (uint64_t)c->concurrency,
+		.rate = c->iops,
+		.slice_ns = ns_of(c->iops_slice),
+		.burst_bytes = c->burst_bytes,
+		.burst_bandwidth = c->burst_bandwidth,
+		.burst_refill = c->burst_refill,
+		.half_life_ns = ns_of(c->half_life),
+		.floor = c->floor > 0 ? c->floor : c->bandwidth / 100,
+	};
+	const struct share_limits opens = {.slots = (uint64_t)c->open_concurrency};
+	struct throttle_stall *stall = c->stall > 0 ? &t->stall : NULL;
+
+	t->stall.at_ns = ns_of(c->stall_at > 0 ? c->stall_at : c->stall_every);
+	t->stall.every_ns = ns_of(c->stall_every);
+	t->stall.length_ns = ns_of(c->stall);
+	throttle_line_init(&t->line, &data, stall);
+	throttle_line_init(&t->opens, &opens, stall);
+	t->data_limited = c->bandwidth > 0 || c->stream_bandwidth > 0 || c->concurrency > 0 ||
+			  c->iops > 0 || stall || c->latency.kind != TIME_NONE;
+	t->opens_limited = c->open_latency.kind != TIME_NONE || stall;
 }
 
 static int throttle_create(struct store **out, const void *config, struct store *lower,
@@ -110,6 +285,8 @@ static int throttle_create(struct store **out, const void *config, struct store 
 	(void)lower;
 	if (rc == 0)
 		rc = latency_check(&c->open_latency, "storage.throttle.open_latency", e);
+	if (rc == 0)
+		rc = check_limits(c, e);
 	if (rc < 0)
 		return rc;
 	t = xcalloc(1, sizeof(*t));
@@ -118,9 +295,7 @@ static int throttle_create(struct store **out, const void *config, struct store 
 	t->data_key = rng_key((uint64_t)c->seed, 0, 0);
 	t->open_key = rng_key((uint64_t)c->seed, 1, 0);
 	t->write = c->write;
-	t->data_limited = c->bandwidth > 0 || c->stream_bandwidth > 0 || c->concurrency > 0 ||
-			  c->latency.kind != TIME_NONE;
-	throttle_line_init(&t->line, c->bandwidth, c->stream_bandwidth, (uint64_t)c->concurrency);
+	make_lines(t, c);
 	*out = &t->base;
 	return 0;
 }
@@ -128,6 +303,7 @@ static int throttle_create(struct store **out, const void *config, struct store 
 static void throttle_destroy(struct store *s)
 {
 	throttle_line_release(&of(s)->line);
+	throttle_line_release(&of(s)->opens);
 	free(s);
 }
 
@@ -135,6 +311,7 @@ static void request_arrives(struct throttle_store *t, struct throttle_waiter *w,
 {
 	uint64_t number = atomic_fetch_add_explicit(&t->data_requests, 1, memory_order_relaxed);
 
+	throttle_stall_start(&t->stall, clock_now_ns());
 	throttle_line_arrive(&t->line, w, latency_draw_ns(&t->latency, t->data_key, number), n);
 }
 
@@ -199,48 +376,51 @@ static ssize_t throttle_pwritev(struct blob *b, const struct iovec *v, int count
 	return r;
 }
 
-static void open_wait(struct throttle_store *t, int64_t start_ns)
+static void open_arrives(struct throttle_store *t, struct throttle_waiter *w)
 {
 	uint64_t number = atomic_fetch_add_explicit(&t->open_requests, 1, memory_order_relaxed);
 
-	throttle_precise();
-	clock_sleep_until(start_ns + latency_draw_ns(&t->open_latency, t->open_key, number));
+	throttle_line_arrive(&t->opens, w, latency_draw_ns(&t->open_latency, t->open_key, number),
+			     0);
 }
 
 static int throttle_open(struct store *s, const char *path, unsigned how, struct blob *b,
 			 struct err *e)
 {
 	struct throttle_store *t = of(s);
-	int64_t start_ns;
+	struct throttle_waiter w;
 	int rc;
 
-	if (t->open_latency.kind == TIME_NONE || (how & STORE_WRITE && !t->write))
+	if (!t->opens_limited || (how & STORE_WRITE && !t->write))
 		return store_open(s->lower, path, how, store_blob_below(b), e);
-	start_ns = clock_now_ns();
+	throttle_stall_start(&t->stall, clock_now_ns());
+	open_arrives(t, &w);
 	rc = store_open(s->lower, path, how, store_blob_below(b), e);
-	open_wait(t, start_ns);
+	throttle_line_wait(&t->opens, &w, 0);
 	return rc;
 }
 
+/* Stats also come before a run, so they do not begin the time of the stalls. */
 static int throttle_stat(struct store *s, const char *path, struct store_stat *out, struct err *e)
 {
 	struct throttle_store *t = of(s);
-	int64_t start_ns;
+	struct throttle_waiter w;
 	int rc;
 
-	if (t->open_latency.kind == TIME_NONE)
+	if (!t->opens_limited)
 		return store_stat_path(s->lower, path, out, e);
-	start_ns = clock_now_ns();
+	open_arrives(t, &w);
 	rc = store_stat_path(s->lower, path, out, e);
-	open_wait(t, start_ns);
+	throttle_line_wait(&t->opens, &w, 0);
 	return rc;
 }
 
 const struct store_ops store_throttle = {
 	.is.name = "throttle",
 	.is.help =
-		"makes the store below ('throttle+memory') behave as if it had a given bandwidth, "
-		"latency and concurrency, so that a run's result can be predicted and checked",
+		"makes the store below ('throttle+memory') behave as if it had the given limits of "
+		"bandwidth, latency, requests and opens, burst credit and stalls, so that a run's "
+		"result can be predicted and checked",
 	.is.flags = STORE_IS_SHIM,
 	.is.options = throttle_options,
 	.is.option_count = sizeof(throttle_options) / sizeof(throttle_options[0]),

@@ -1,4 +1,4 @@
-/* Slots, latency and processor sharing by virtual time. */
+/* Admission, slots, latency and processor sharing by virtual time. */
 #include "store/throttle_share.h"
 
 #include <assert.h>
@@ -91,25 +91,42 @@ static void heap_remove(struct share_heap *h, struct share_request *r)
 
 /* ---- the system ---- */
 
-void share_init(struct share *s, double bandwidth, double stream_bandwidth, uint64_t slots,
-		int64_t now_ns)
+/* Steps in which a half-life passes. */
+#define STEPS_PER_HALF 32
+
+void share_init(struct share *s, const struct share_limits *limits, int64_t now_ns)
 {
+	assert(!(limits->burst_bytes > 0) ||
+	       (limits->bandwidth > 0 && limits->burst_bandwidth > 0));
+	assert(!limits->half_life_ns || limits->bandwidth > 0);
 	memset(s, 0, sizeof(*s));
-	s->bandwidth = bandwidth;
-	s->stream_bandwidth = stream_bandwidth;
-	s->slots = slots;
+	s->limits = *limits;
+	s->credit = limits->burst_bytes;
+	s->slice = -1;
 	s->origin_ns = now_ns;
+}
+
+/* The bandwidth of this moment in bytes/s; 0: no limit. */
+static double bandwidth_now(const struct share *s)
+{
+	double b = s->limits.bandwidth;
+
+	if (s->credit > 0)
+		return s->limits.burst_bandwidth;
+	if (s->limits.half_life_ns)
+		b = fmax(b * exp2(-s->steps / STEPS_PER_HALF), fmin(b, s->limits.floor));
+	return b;
 }
 
 /* Bytes per ns that each active transfer receives; infinity without limits. */
 static double transfer_rate(const struct share *s)
 {
-	double r = HUGE_VAL;
+	double r = HUGE_VAL, b = bandwidth_now(s);
 
-	if (s->bandwidth > 0)
-		r = s->bandwidth / (double)s->transfers;
-	if (s->stream_bandwidth > 0 && s->stream_bandwidth < r)
-		r = s->stream_bandwidth;
+	if (b > 0)
+		r = b / (double)s->transfers;
+	if (s->limits.stream_bandwidth > 0 && s->limits.stream_bandwidth < r)
+		r = s->limits.stream_bandwidth;
 	return r / (double)NS_PER_S;
 }
 
@@ -119,6 +136,76 @@ static double transfer_end(const struct share *s)
 	double left = s->transfer.root->key - s->v;
 
 	return left > 0 ? s->now_ns + left / transfer_rate(s) : s->now_ns;
+}
+
+static double step_ns(const struct share *s)
+{
+	return (double)s->limits.half_life_ns / STEPS_PER_HALF;
+}
+
+/* When the bandwidth changes if nothing else happens; while nothing moves, that is of no interest.
+ */
+static double bandwidth_change(const struct share *s)
+{
+	if (s->transfers == 0)
+		return HUGE_VAL;
+	if (s->credit > 0)
+		return s->now_ns + s->credit / ((double)s->transfers * transfer_rate(s));
+	if (s->limits.half_life_ns && bandwidth_now(s) > s->limits.floor)
+		return s->first_ns + (s->steps + 1) * step_ns(s);
+	return HUGE_VAL;
+}
+
+/* How far the half-life has got by now. */
+static void count_steps(struct share *s)
+{
+	double steps = s->limits.half_life_ns ? floor((s->now_ns - s->first_ns) / step_ns(s)) : 0;
+
+	s->steps = fmax(s->steps, steps);
+}
+
+/* Every active transfer has received `bytes` more. */
+static void move_bytes(struct share *s, double bytes)
+{
+	s->v += bytes;
+	s->credit = fmax(0, s->credit - bytes * (double)s->transfers);
+}
+
+static void move_time_to(struct share *s, double t)
+{
+	double dt = t - s->now_ns;
+
+	if (dt <= 0)
+		return;
+	if (s->transfers > 0)
+		move_bytes(s, dt * transfer_rate(s));
+	else if (s->limits.burst_refill > 0)
+		s->credit = fmin(s->limits.burst_bytes,
+				 s->credit + dt * s->limits.burst_refill / (double)NS_PER_S);
+	s->now_ns = t;
+}
+
+/* At the time of bandwidth_change. Says so itself, as rounding may put the moment just after now.
+ */
+static void change_bandwidth(struct share *s)
+{
+	if (s->credit > 0) {
+		s->credit = 0;
+		count_steps(s);
+	} else {
+		s->steps++;
+	}
+}
+
+static void append(struct share_request **first, struct share_request **last,
+		   struct share_request *r)
+{
+	r->next = NULL;
+	if (*first)
+		(*last)->next = r;
+	else
+		*first = r;
+	*last = r;
 }
 
 static void enter_service(struct share *s, struct share_request *r)
@@ -135,8 +222,10 @@ static void start_transfer(struct share *s)
 
 	heap_remove(&s->latency, r);
 	/* a busy period starts at zero again, so that rounding never builds up */
-	if (s->transfers == 0)
+	if (s->transfers == 0) {
 		s->v = 0;
+		count_steps(s);
+	}
 	s->transfers++;
 	r->phase = SHARE_TRANSFER;
 	r->key = s->v + r->bytes;
@@ -151,11 +240,7 @@ static void end_transfer(struct share *s, struct share_request *r)
 	s->in_service--;
 	r->phase = SHARE_DONE;
 	r->done_ns = s->now_ns;
-	if (s->done_last)
-		s->done_last->next = r;
-	else
-		s->done = r;
-	s->done_last = r;
+	append(&s->done, &s->done_last, r);
 	if (s->queue) {
 		struct share_request *q = s->queue;
 
@@ -166,12 +251,52 @@ static void end_transfer(struct share *s, struct share_request *r)
 	}
 }
 
-static void move_time_to(struct share *s, double t)
+static void admit(struct share *s, struct share_request *r)
 {
-	if (s->transfers > 0 && t > s->now_ns)
-		s->v += (t - s->now_ns) * transfer_rate(s);
-	if (t > s->now_ns)
-		s->now_ns = t;
+	if (!s->limits.slots || s->in_service < s->limits.slots) {
+		enter_service(s, r);
+		return;
+	}
+	r->phase = SHARE_QUEUED;
+	append(&s->queue, &s->queue_last, r);
+}
+
+static void admit_first(struct share *s)
+{
+	struct share_request *r = s->admission;
+
+	s->admission = r->next;
+	if (!s->admission)
+		s->admission_last = NULL;
+	r->next = NULL;
+	admit(s, r);
+}
+
+/* When a request that arrives now is admitted. */
+static double admission_time(struct share *s)
+{
+	const struct share_limits *l = &s->limits;
+	double slice_ns = (double)l->slice_ns, at, quota;
+
+	if (!l->slice_ns) {
+		at = fmax(s->now_ns, s->next_ns);
+		s->next_ns = at + (double)NS_PER_S / l->rate;
+		return at;
+	}
+	quota = l->rate * slice_ns / (double)NS_PER_S;
+	if (floor(s->now_ns / slice_ns) > s->slice) {
+		s->slice = floor(s->now_ns / slice_ns);
+		/* a part of a request is kept, or the rate would be missed */
+		s->left = s->left - floor(s->left) + quota;
+	}
+	if (s->left < 1) {
+		double later = ceil((1 - s->left) / quota);
+
+		s->slice += later;
+		s->left += later * quota;
+	}
+	s->left--;
+	return fmax(s->now_ns, s->slice * slice_ns);
 }
 
 void share_advance(struct share *s, int64_t now_ns)
@@ -181,24 +306,31 @@ void share_advance(struct share *s, int64_t now_ns)
 	for (;;) {
 		double end = s->transfer.root ? transfer_end(s) : HUGE_VAL;
 		double start = s->latency.root ? s->latency.root->key : HUGE_VAL;
+		double enter = s->admission ? s->admission->key : HUGE_VAL;
+		double change = bandwidth_change(s);
 
-		if (fmin(end, start) > until)
+		if (fmin(fmin(end, start), fmin(enter, change)) > until)
 			break;
 		/* at the same moment those who leave go first, as a slot or share freed is free */
-		if (end <= start) {
+		if (end <= start && end <= enter && end <= change) {
 			double tag = s->transfer.root->key;
 
-			if (end > s->now_ns)
-				s->now_ns = end;
-			s->v = tag > s->v ? tag : s->v;
+			if (tag > s->v)
+				move_bytes(s, tag - s->v);
+			s->now_ns = fmax(s->now_ns, end);
 			end_transfer(s, s->transfer.root);
-		} else {
+		} else if (change <= start && change <= enter) {
+			move_time_to(s, change);
+			change_bandwidth(s);
+		} else if (start <= enter) {
 			move_time_to(s, start);
 			start_transfer(s);
+		} else {
+			move_time_to(s, enter);
+			admit_first(s);
 		}
 	}
-	if (until > s->now_ns)
-		move_time_to(s, until);
+	move_time_to(s, until);
 }
 
 void share_submit(struct share *s, struct share_request *r, int64_t now_ns, int64_t latency_ns,
@@ -209,15 +341,14 @@ void share_submit(struct share *s, struct share_request *r, int64_t now_ns, int6
 	r->latency_ns = (double)latency_ns;
 	r->bytes = (double)bytes;
 	r->seq = s->submitted++;
-	if (!s->slots || s->in_service < s->slots) {
-		enter_service(s, r);
+	if (r->seq == 0)
+		s->first_ns = s->now_ns;
+	if (s->limits.rate > 0) {
+		r->phase = SHARE_ADMISSION;
+		r->key = admission_time(s);
+		append(&s->admission, &s->admission_last, r);
 	} else {
-		r->phase = SHARE_QUEUED;
-		if (s->queue_last)
-			s->queue_last->next = r;
-		else
-			s->queue = r;
-		s->queue_last = r;
+		admit(s, r);
 	}
 	share_advance(s, now_ns);
 }
@@ -253,11 +384,15 @@ bool share_next(const struct share *s, int64_t *at_ns, struct share_request **wh
 {
 	double end = s->transfer.root ? transfer_end(s) : HUGE_VAL;
 	double start = s->latency.root ? s->latency.root->key : HUGE_VAL;
-	double t = fmin(end, start);
+	double enter = s->admission ? s->admission->key : HUGE_VAL;
+	double t = fmin(fmin(end, start), enter);
 
-	if (!s->transfer.root && !s->latency.root)
+	if (!s->transfer.root && !s->latency.root && !s->admission)
 		return false;
-	*whose = end <= start ? s->transfer.root : s->latency.root;
+	if (s->transfer.root && end <= fmin(start, enter))
+		*whose = s->transfer.root;
+	else
+		*whose = s->latency.root && start <= enter ? s->latency.root : s->admission;
 	/* times no clock reaches still fit */
 	*at_ns = t < 9e18 - (double)s->origin_ns ? s->origin_ns + (int64_t)ceil(t) : INT64_MAX;
 	return true;

@@ -1,10 +1,21 @@
 #pragma once
-/* The arithmetic of an emulated storage system: first-in-first-out slots, a latency, then processor
- * sharing of a bandwidth. Time is a parameter, so that it can be checked exactly.
+/* The arithmetic of an emulated storage system: a rate of admission, first-in-first-out slots, a
+ * latency, then processor sharing of a bandwidth. Time is a parameter, so that it can be checked
+ * exactly.
  *
- * A request waits for one of `slots` slots, then its latency passes, then its bytes move: each of n
- * active transfers progresses at min(stream_bandwidth, bandwidth / n). Every event takes place at
- * its ideal time, however late `share_advance` is called: lateness of the caller never accumulates.
+ * A request is admitted in its turn, waits for one of `slots` slots, then its latency passes, then
+ * its bytes move: each of n active transfers progresses at min(stream_bandwidth, B / n), where B is
+ * the bandwidth of that moment. Every event takes place at its ideal time, however late
+ * `share_advance` is called: lateness of the caller never accumulates.
+ *
+ * Admission: at most `rate` requests per second, evenly spaced after each other, in order of
+ * arrival. With a slice, `rate * slice` requests are admitted at once when a slice begins and the
+ * others wait for a later one; what a slice leaves over expires (as the block layer throttles a
+ * control group).
+ *
+ * B is `burst_bandwidth` while there is credit, otherwise `bandwidth`, which halves every
+ * `half_life_ns` since the first request (in steps of a 32nd of it) until `floor`. Credit starts at
+ * `burst_bytes`, is spent by each byte moved, and grows back by `burst_refill` while nothing moves.
  *
  * Requests are lent by the caller from share_submit until share_take_done returns them; nothing is
  * allocated. Not thread-safe. */
@@ -12,7 +23,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum share_phase { SHARE_IDLE, SHARE_QUEUED, SHARE_LATENCY, SHARE_TRANSFER, SHARE_DONE };
+enum share_phase {
+	SHARE_IDLE,
+	SHARE_ADMISSION,
+	SHARE_QUEUED,
+	SHARE_LATENCY,
+	SHARE_TRANSFER,
+	SHARE_DONE
+};
+
+/* A member that is 0 sets no limit. */
+struct share_limits {
+	double bandwidth, stream_bandwidth; /* bytes per second */
+	uint64_t slots;
+	double rate;        /* requests per second */
+	int64_t slice_ns;   /* in which they are admitted; 0: evenly */
+	double burst_bytes; /* needs bandwidth, and burst_bandwidth above it */
+	double burst_bandwidth;
+	double burst_refill;  /* bytes per second */
+	int64_t half_life_ns; /* needs bandwidth */
+	double floor;         /* bytes per second */
+};
 
 struct share_request {
 	enum share_phase phase;
@@ -21,7 +52,7 @@ struct share_request {
 	double done_ns; /* SHARE_DONE: the ideal time, since the origin */
 	double key;     /* order in its heap */
 	uint64_t seq;   /* order of submission: ties */
-	struct share_request *child, *next, *prev; /* heap; `next` also links queue and done list */
+	struct share_request *child, *next, *prev; /* heap; `next` also links lists */
 };
 
 struct share_heap {
@@ -29,20 +60,24 @@ struct share_heap {
 };
 
 struct share {
-	double bandwidth, stream_bandwidth; /* bytes per second; 0: no limit */
-	uint64_t slots;                     /* 0: no limit */
-	int64_t origin_ns;                  /* all doubles below count from here */
+	struct share_limits limits;
+	int64_t origin_ns; /* all doubles below count from here */
 	double now_ns;
-	double v; /* bytes every transfer active since v = 0 has received */
+	double v;           /* bytes every transfer active since v = 0 has received */
+	double credit;      /* bytes */
+	double first_ns;    /* the first request */
+	double steps;       /* of the half-life, since the first request */
+	double next_ns;     /* admission without slices: the earliest of the next request */
+	double slice, left; /* the slice of the last admission, and what it has left */
 	uint64_t in_service, transfers, submitted;
 	struct share_heap latency;  /* by the end of the latency */
 	struct share_heap transfer; /* by the v at which the last byte arrives */
+	struct share_request *admission, *admission_last; /* in order; key: when */
 	struct share_request *queue, *queue_last;
 	struct share_request *done, *done_last;
 };
 
-void share_init(struct share *s, double bandwidth, double stream_bandwidth, uint64_t slots,
-		int64_t now_ns);
+void share_init(struct share *s, const struct share_limits *limits, int64_t now_ns);
 /* Takes a request at `now_ns` (advances to it first). */
 void share_submit(struct share *s, struct share_request *r, int64_t now_ns, int64_t latency_ns,
 		  uint64_t bytes);

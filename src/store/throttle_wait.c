@@ -43,18 +43,25 @@ void throttle_precise(void)
 	precise = true;
 }
 
-void throttle_line_init(struct throttle_line *l, double bandwidth, double stream_bandwidth,
-			uint64_t slots)
+void throttle_line_init(struct throttle_line *l, const struct share_limits *limits,
+			struct throttle_stall *stall)
 {
 	memset(l, 0, sizeof(*l));
 	pthread_mutex_init(&l->lock, NULL);
-	share_init(&l->share, bandwidth, stream_bandwidth, slots, clock_now_ns());
+	share_init(&l->share, limits, clock_now_ns());
+	l->stall = stall;
 	l->timer_ns = INT64_MAX;
 }
 
 void throttle_line_release(struct throttle_line *l)
 {
 	pthread_mutex_destroy(&l->lock);
+}
+
+/* The clock of the emulated system. */
+static int64_t work_now_ns(const struct throttle_line *l)
+{
+	return throttle_stall_work_ns(l->stall, clock_now_ns());
 }
 
 static void sleepers_add(struct throttle_line *l, struct throttle_waiter *w)
@@ -131,8 +138,11 @@ void throttle_line_arrive(struct throttle_line *l, struct throttle_waiter *w, in
 
 	atomic_init(&w->word, WORD_WAIT);
 	w->asleep = false;
+	/* what takes no time would pass through a stall */
+	if (l->stall && latency_ns == 0)
+		latency_ns = 1;
 	pthread_mutex_lock(&l->lock);
-	share_submit(&l->share, &w->request, clock_now_ns(), latency_ns, bytes);
+	share_submit(&l->share, &w->request, work_now_ns(l), latency_ns, bytes);
 	finish_done(l, &wakes);
 	/* an arrival makes nobody's end earlier, so a timer that runs still covers the sleepers */
 	if (!l->timer)
@@ -157,7 +167,7 @@ static bool wait_round(struct throttle_line *l, struct throttle_waiter *w, int64
 	struct share_request *whose;
 	int64_t at = INT64_MAX;
 
-	share_advance(&l->share, clock_now_ns());
+	share_advance(&l->share, work_now_ns(l));
 	finish_done(l, wakes);
 	if (w->request.phase == SHARE_DONE) {
 		arm_timer(l, wakes);
@@ -187,12 +197,12 @@ void throttle_line_wait(struct throttle_line *l, struct throttle_waiter *w, uint
 
 		pthread_mutex_lock(&l->lock);
 		if (first)
-			share_shrink(&l->share, &w->request, clock_now_ns(), bytes);
+			share_shrink(&l->share, &w->request, work_now_ns(l), bytes);
 		first = false;
 		more = wait_round(l, w, &deadline_ns, &wakes);
 		pthread_mutex_unlock(&l->lock);
 		send_wakes(&wakes);
 		if (more)
-			sleep_until(&w->word, deadline_ns);
+			sleep_until(&w->word, throttle_stall_real_ns(l->stall, deadline_ns));
 	}
 }

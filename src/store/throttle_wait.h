@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "store/throttle_share.h"
+#include "store/throttle_stall.h"
 
 struct throttle_waiter {
 	struct share_request request; /* first: found from it */
@@ -18,6 +19,7 @@ struct throttle_waiter {
 struct throttle_line {
 	pthread_mutex_t lock;
 	struct share share;
+	struct throttle_stall *stall;     /* of the store; NULL: none */
 	struct throttle_waiter *sleepers; /* ring or NULL */
 	struct throttle_waiter *timer;    /* the sleeper with the earliest timer, or NULL */
 	int64_t timer_ns;                 /* when it wakes; INT64_MAX without one */
@@ -26,8 +28,9 @@ struct throttle_line {
 /* Asks for the finest timers once per thread: threads of others than thread_start do not have them.
  */
 void throttle_precise(void);
-void throttle_line_init(struct throttle_line *l, double bandwidth, double stream_bandwidth,
-			uint64_t slots);
+/* `stall`, if any, must outlive the line; lines that stall together share one. */
+void throttle_line_init(struct throttle_line *l, const struct share_limits *limits,
+			struct throttle_stall *stall);
 void throttle_line_release(struct throttle_line *l);
 /* The request arrives now. `w` must live until throttle_line_wait has returned. */
 void throttle_line_arrive(struct throttle_line *l, struct throttle_waiter *w, int64_t latency_ns,

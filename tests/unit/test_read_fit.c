@@ -46,7 +46,9 @@ static void make(struct made *m)
 	uint64_t seed = 0;
 	int n = 0;
 
-	share_init(&share, m->bandwidth, m->stream, 0, 0);
+	share_init(&share,
+		   &(struct share_limits){.bandwidth = m->bandwidth, .stream_bandwidth = m->stream},
+		   0);
 	for (int w = 0; w < m->readers; w++)
 		next[w] = m->rest_ns + (int64_t)draw(seed++, (uint64_t)m->rest_more_ns);
 	while (n < READS) {

@@ -26,6 +26,9 @@
 
 /* ---- the arithmetic ---- */
 
+#define LIMITS(B, b1, n)                                                                           \
+	(&(struct share_limits){.bandwidth = (B), .stream_bandwidth = (b1), .slots = (n)})
+
 static void assert_ns(double got, double want)
 {
 	if (fabs(got - want) > 0.01)
@@ -46,7 +49,7 @@ static void one_stream(void **state)
 	int64_t at;
 
 	(void)state;
-	share_init(&s, 1e9, 0, 0, 5000);
+	share_init(&s, LIMITS(1e9, 0, 0), 5000);
 	assert_false(share_next(&s, &at, &whose));
 	share_submit(&s, &r, 6000, 0, 1 * MB);
 	assert_true(share_next(&s, &at, &whose));
@@ -67,7 +70,7 @@ static void sharing_and_arrivals(void **state)
 	struct share_request a, b, c;
 
 	(void)state;
-	share_init(&s, 1e9, 0, 0, 0);
+	share_init(&s, LIMITS(1e9, 0, 0), 0);
 	share_submit(&s, &a, 0, 0, 1 * MB);
 	share_submit(&s, &b, 0, 0, 1 * MB);
 	share_submit(&s, &c, 1 * MS, 0, 1 * MB); /* a and b have 0.5 MB left each */
@@ -83,7 +86,7 @@ static void stream_cap(void **state)
 	struct share_request r[5];
 
 	(void)state;
-	share_init(&s, 1e9, 4e8, 0, 0);
+	share_init(&s, LIMITS(1e9, 4e8, 0), 0);
 	share_submit(&s, &r[0], 0, 0, 4 * MB);
 	share_submit(&s, &r[1], 0, 0, 8 * MB); /* both at the cap: 0.8 of 1.0 */
 	share_advance(&s, 50 * MS);
@@ -102,7 +105,7 @@ static void fifo_slots(void **state)
 	struct share_request r[6];
 
 	(void)state;
-	share_init(&s, 0, 0, 2, 0);
+	share_init(&s, LIMITS(0, 0, 2), 0);
 	for (int i = 0; i < 6; i++)
 		share_submit(&s, &r[i], i, (i + 1) * 1000, 0);
 	/* slots: 0 until 1000, 1 until 2001; then in order */
@@ -115,16 +118,187 @@ static void fifo_slots(void **state)
 	expect_done(&s, &r[5], 12001);
 }
 
+static void admission_evenly(void **state)
+{
+	struct share s;
+	struct share_request r[6], *whose;
+	int64_t at;
+
+	(void)state;
+	share_init(&s, &(struct share_limits){.rate = 1000, .slots = 2}, 500);
+	for (int i = 0; i < 4; i++)
+		share_submit(&s, &r[i], 500, i == 2 ? 7 * MS : MS / 2, 0);
+	assert_true(share_next(&s, &at, &whose));
+	assert_int_equal(at, 500 + MS / 2);
+	share_advance(&s, 500 + MS / 2);
+	expect_done(&s, &r[0], 0.5e6);
+	assert_true(share_next(&s, &at, &whose));
+	assert_int_equal(at, 500 + MS);
+	assert_ptr_equal(whose, &r[1]);
+	/* the third holds one slot from 2 until 9, the fourth comes at 3 to the other */
+	share_advance(&s, 500 + 8 * MS);
+	expect_done(&s, &r[1], 1.5e6);
+	expect_done(&s, &r[3], 3.5e6);
+	/* what was not used before does not come back */
+	share_submit(&s, &r[4], 500 + 8 * MS, 0, 0);
+	share_submit(&s, &r[5], 500 + 8 * MS, 0, 0);
+	share_advance(&s, 500 + 20 * MS);
+	expect_done(&s, &r[4], 8e6);
+	expect_done(&s, &r[2], 9e6);
+	expect_done(&s, &r[5], 9e6);
+}
+
+/* 250 a second in slices of 10 ms: 2.5 a slice, so 2 and 3 in turn. */
+static void admission_in_slices(void **state)
+{
+	static const double when[] = {3, 3, 10, 10, 10, 20, 20, 30, 30, 30};
+	struct share s;
+	struct share_request r[11];
+
+	(void)state;
+	share_init(&s, &(struct share_limits){.rate = 250, .slice_ns = 10 * MS}, 0);
+	for (int i = 0; i < 10; i++)
+		share_submit(&s, &r[i], 3 * MS, 0, 0);
+	share_advance(&s, 95 * MS);
+	for (int i = 0; i < 10; i++)
+		expect_done(&s, &r[i], when[i] * 1e6);
+	share_submit(&s, &r[10], 95 * MS, 0, 0);
+	expect_done(&s, &r[10], 95e6);
+	/* less than one a slice: 40 a second are one in 2.5 slices */
+	share_init(&s, &(struct share_limits){.rate = 40, .slice_ns = 10 * MS}, 0);
+	for (int i = 0; i < 4; i++)
+		share_submit(&s, &r[i], 0, 0, 0);
+	share_advance(&s, NS_PER_S);
+	expect_done(&s, &r[0], 20e6);
+	expect_done(&s, &r[1], 40e6);
+	expect_done(&s, &r[2], 70e6);
+	expect_done(&s, &r[3], 90e6);
+}
+
+/* 4 MB of credit at 1 GB/s, then 0.1 GB/s. */
+static void burst_credit(void **state)
+{
+	struct share s;
+	struct share_request a, b, c, d;
+
+	(void)state;
+	share_init(&s,
+		   &(struct share_limits){.bandwidth = 1e8,
+					  .burst_bandwidth = 1e9,
+					  .burst_bytes = 4e6,
+					  .burst_refill = 1e8},
+		   0);
+	share_submit(&s, &a, 0, 0, 1 * MB);
+	share_submit(&s, &b, 0, 0, 5 * MB);
+	/* 1 MB each until 2 ms, 2 MB of b until 4, the rest of 2 MB takes 20 ms */
+	share_advance(&s, 100 * MS);
+	expect_done(&s, &a, 2e6);
+	expect_done(&s, &b, 24e6);
+	/* idle from 24 to 100: all of the credit is back, and not more */
+	share_submit(&s, &c, 100 * MS, 0, 5 * MB);
+	share_advance(&s, 120 * MS);
+	expect_done(&s, &c, 114e6);
+	/* 6 ms after that: 0.6 MB */
+	share_submit(&s, &d, 120 * MS, 0, 1 * MB);
+	share_advance(&s, 130 * MS);
+	expect_done(&s, &d, 120e6 + 0.6e6 + 4e6);
+	/* credit that does not come back */
+	share_init(&s,
+		   &(struct share_limits){
+			   .bandwidth = 1e8, .burst_bandwidth = 1e9, .burst_bytes = 1e6},
+		   0);
+	share_submit(&s, &a, 0, 0, 1 * MB);
+	share_submit(&s, &b, 50 * MS, 0, 1 * MB);
+	share_advance(&s, 100 * MS);
+	expect_done(&s, &a, 1e6);
+	expect_done(&s, &b, 60e6);
+	/* a stream that is slower than both */
+	share_init(&s,
+		   &(struct share_limits){.bandwidth = 1e8,
+					  .stream_bandwidth = 5e7,
+					  .burst_bandwidth = 1e9,
+					  .burst_bytes = 1e6},
+		   0);
+	share_submit(&s, &a, 0, 0, 2 * MB);
+	share_advance(&s, 100 * MS);
+	expect_done(&s, &a, 40e6);
+}
+
+static void bandwidth_decays(void **state)
+{
+	struct share s;
+	struct share_request a, b, c;
+	double moved = 0;
+
+	(void)state;
+	share_init(
+		&s,
+		&(struct share_limits){.bandwidth = 1e9, .half_life_ns = 32 * MS, .floor = 2.5e8},
+		0);
+	for (int i = 0; i < 32; i++)
+		moved += 1e9 * exp2(-i / 32.0) * 1e-3;
+	/* counted from the first request, whether anything moves or not */
+	share_submit(&s, &a, 7 * MS, 0, (uint64_t)llround(moved));
+	share_advance(&s, 41 * MS);
+	if (!(fabs(a.done_ns - 39e6) < 10))
+		fail_msg("%.3f", a.done_ns);
+	assert_ptr_equal(share_take_done(&s), &a);
+	share_submit(&s, &b, 7 * MS + 64 * MS, 0, 1 * MB);
+	share_advance(&s, 75 * MS);
+	expect_done(&s, &b, 71e6 + 4e6);
+	/* later than the floor is reached: it stays */
+	share_submit(&s, &c, NS_PER_S, 0, 1 * MB);
+	share_advance(&s, 2 * NS_PER_S);
+	expect_done(&s, &c, 1e9 + 4e6);
+}
+
+static void stalls(void **state)
+{
+	struct throttle_stall once = {.at_ns = 100, .length_ns = 50};
+	struct throttle_stall often = {.at_ns = 100, .every_ns = 200, .length_ns = 50};
+	struct throttle_stall never = {.at_ns = 100};
+
+	(void)state;
+	assert_int_equal(throttle_stall_work_ns(NULL, 7), 7);
+	assert_int_equal(throttle_stall_real_ns(NULL, 7), 7);
+	assert_int_equal(throttle_stall_work_ns(&often, 5000), 5000);
+	throttle_stall_start(&once, 1000);
+	throttle_stall_start(&once, 2000);
+	throttle_stall_start(&often, 1000);
+	throttle_stall_start(&never, 1000);
+	assert_int_equal(throttle_stall_work_ns(&never, 5000), 5000);
+	assert_int_equal(throttle_stall_work_ns(&once, 1100), 1100);
+	assert_int_equal(throttle_stall_work_ns(&once, 1130), 1100);
+	assert_int_equal(throttle_stall_work_ns(&once, 1150), 1100);
+	assert_int_equal(throttle_stall_work_ns(&once, 9000), 8950);
+	assert_int_equal(throttle_stall_real_ns(&once, 1100), 1100);
+	assert_int_equal(throttle_stall_real_ns(&once, 1101), 1151);
+	assert_int_equal(throttle_stall_real_ns(&once, 8950), 9000);
+	assert_int_equal(throttle_stall_real_ns(&once, INT64_MAX), INT64_MAX);
+	/* stalls at 1100, 1300, 1500 ... */
+	assert_int_equal(throttle_stall_work_ns(&often, 1299), 1249);
+	assert_int_equal(throttle_stall_work_ns(&often, 1320), 1250);
+	assert_int_equal(throttle_stall_work_ns(&often, 1360), 1260);
+	assert_int_equal(throttle_stall_real_ns(&often, 1250), 1300);
+	assert_int_equal(throttle_stall_real_ns(&often, 1251), 1351);
+	for (int64_t t = 900; t < 3000; t++) {
+		int64_t w = throttle_stall_work_ns(&often, t);
+		int64_t r = throttle_stall_real_ns(&often, w);
+
+		/* back at the same time, or, within a stall, at its beginning */
+		assert_true(r == t || (r < t && t - r <= 50 && (r - 1100) % 200 == 0));
+	}
+}
+
 /* A caller that looks late sees the same times as one that looks at each nanosecond it is told. */
-static void lateness_does_not_accumulate(void **state)
+static void look_late(const struct share_limits *limits)
 {
 	struct share late, punctual;
 	struct share_request a[40], b[40], *whose;
 	int64_t at;
 
-	(void)state;
-	share_init(&late, 1e9, 3e8, 3, 0);
-	share_init(&punctual, 1e9, 3e8, 3, 0);
+	share_init(&late, limits, 0);
+	share_init(&punctual, limits, 0);
 	for (int i = 0; i < 40; i++) {
 		int64_t t = (int64_t)(rng_word(1, (uint64_t)i) % 1000) + i * 500;
 		int64_t latency = (int64_t)(rng_word(2, (uint64_t)i) % 5000);
@@ -144,13 +318,27 @@ static void lateness_does_not_accumulate(void **state)
 	}
 }
 
+static void lateness_does_not_accumulate(void **state)
+{
+	(void)state;
+	look_late(LIMITS(1e9, 3e8, 3));
+	look_late(&(struct share_limits){.rate = 1e6, .slots = 2});
+	look_late(&(struct share_limits){.rate = 1e6, .slice_ns = 7000, .bandwidth = 1e9});
+	look_late(&(struct share_limits){.bandwidth = 1e9,
+					 .burst_bandwidth = 3e9,
+					 .burst_bytes = 50000,
+					 .burst_refill = 1e9,
+					 .half_life_ns = 20000,
+					 .floor = 1e8});
+}
+
 static void shrinking(void **state)
 {
 	struct share s;
 	struct share_request a, b, c, d;
 
 	(void)state;
-	share_init(&s, 1e9, 0, 3, 0);
+	share_init(&s, LIMITS(1e9, 0, 3), 0);
 	share_submit(&s, &a, 0, 0, 1 * MB);
 	share_submit(&s, &b, 0, 0, 1 * MB);
 	share_submit(&s, &c, 0, 5 * MS, 1 * MB);
@@ -173,10 +361,10 @@ static void no_bytes_no_limits(void **state)
 	struct share_request r, z;
 
 	(void)state;
-	share_init(&s, 0, 0, 0, 0);
+	share_init(&s, LIMITS(0, 0, 0), 0);
 	share_submit(&s, &r, 7, 0, UINT64_MAX);
 	expect_done(&s, &r, 7);
-	share_init(&s, 1, 0, 0, 0);
+	share_init(&s, LIMITS(1, 0, 0), 0);
 	share_submit(&s, &z, 9, 0, 0);
 	expect_done(&s, &z, 9);
 	/* slower than any clock lives: pending, not overflowing */
@@ -258,7 +446,7 @@ static void random_against_simulation(void **state)
 		struct sim q[200];
 		int64_t t = 0;
 
-		share_init(&s, system[k].B, system[k].b1, system[k].slots, 0);
+		share_init(&s, LIMITS(system[k].B, system[k].b1, system[k].slots), 0);
 		for (uint64_t i = 0; i < 200; i++) {
 			int64_t latency = (int64_t)(rng_word(k, 3 * i) % 200000);
 			uint64_t bytes = rng_word(k, 3 * i + 1) % 100000;
@@ -423,7 +611,7 @@ static void expect_total(double B, double b1, uint64_t slots, const struct reade
 		int64_t start = clock_now_ns() + 30 * MS;
 		double got;
 
-		throttle_line_init(&line, B, b1, slots);
+		throttle_line_init(&line, LIMITS(B, b1, slots), NULL);
 		for (int i = 0; i < n; i++) {
 			r[i] = *proto;
 			r[i].line = &line;
@@ -542,7 +730,7 @@ static void real_mixture_ends(void **state)
 		struct mixed m[48];
 		pthread_t t[48];
 
-		throttle_line_init(&line, 300e6, 50e6, slots[k]);
+		throttle_line_init(&line, LIMITS(300e6, 50e6, slots[k]), NULL);
 		for (uint64_t i = 0; i < 48; i++) {
 			m[i] = (struct mixed){&line, i + 100 * k};
 			assert_int_equal(thread_start(&t[i], mixed_main, &m[i], 0, "mixed", NULL),
@@ -569,7 +757,7 @@ static void timer_is_handed_on(void **state)
 	bool asleep = false;
 
 	(void)state;
-	throttle_line_init(&line, 0, 0, 0);
+	throttle_line_init(&line, LIMITS(0, 0, 0), NULL);
 	throttle_line_arrive(&line, &gone, 20 * MS, 0);
 	gone.asleep = true;
 	gone.prev = gone.next = &gone;
@@ -609,7 +797,7 @@ static struct store *make(const char *expression, const char *yaml)
 
 static double timed_read(const struct io *io, size_t n)
 {
-	static char p[1 << 20];
+	char *p = xmalloc(n);
 	struct blob *b = store_blob_new(io->store, NULL);
 	int64_t start = clock_now_ns();
 
@@ -617,7 +805,28 @@ static double timed_read(const struct io *io, size_t n)
 	assert_true(io_pread(io, IO_DATA, b, p, n, 0, NULL) >= 0);
 	assert_int_equal(io_close(io, b, NULL), 0);
 	free(b);
+	free(p);
 	return (double)(clock_now_ns() - start) / 1e6;
+}
+
+static void write_file(const struct io *io)
+{
+	struct blob *b = store_blob_new(io->store, NULL);
+
+	assert_int_equal(io_open(io, "f", STORE_WRITE | STORE_CREATE, b, NULL), 0);
+	assert_int_equal(io_pwrite(io, b, "0123456789", 10, 0, NULL), 10);
+	assert_int_equal(io_close(io, b, NULL), 0);
+	free(b);
+}
+
+struct opener {
+	struct io io;
+};
+
+static void *opener_main(void *arg)
+{
+	timed_read(&((struct opener *)arg)->io, 1);
+	return NULL;
 }
 
 static void store_is_slow_as_told(void **state)
@@ -690,6 +899,65 @@ static void store_writes_slow_when_asked(void **state)
 	free(b);
 }
 
+/* Opens one after another, 20 ms each, while reads go on. */
+static void store_opens_one_at_a_time(void **state)
+{
+	struct attempts a = {0};
+	bool good;
+
+	(void)state;
+	do {
+		struct store *s =
+			make("throttle+memory",
+			     "throttle: {open_latency: 0.02, open_concurrency: 2, latency: 0.005}");
+		struct io io = {.store = s};
+		struct opener o[6];
+		pthread_t t[6];
+		int64_t start;
+
+		write_file(&io);
+		start = clock_now_ns();
+		for (int i = 0; i < 6; i++) {
+			o[i].io = io;
+			assert_int_equal(thread_start(&t[i], opener_main, &o[i], 0, "o", NULL), 0);
+		}
+		for (int i = 0; i < 6; i++)
+			pthread_join(t[i], NULL);
+		good = on_time((double)(clock_now_ns() - start) / 1e6, 3 * 20 + 5);
+		store_destroy(s);
+	} while (again(&a, good));
+	assert_true(well(&a, "six opens") || getenv("STOKER_SANITIZE"));
+}
+
+/* Nothing is read during the stall, the open before it and the read after it take their time. */
+static void store_stalls(void **state)
+{
+	struct attempts a = {0};
+	bool good;
+
+	(void)state;
+	do {
+		struct store *s = make("throttle+memory",
+				       "throttle: {open_latency: 0.02, latency: 0.03, stall: "
+				       "0.1, stall_at: 0.03}");
+		struct io io = {.store = s};
+
+		write_file(&io);
+		good = on_time(timed_read(&io, 10), 20 + 30 + 100);
+		good &= on_time(timed_read(&io, 10), 20 + 30);
+		store_destroy(s);
+		/* what takes no time does not pass through a stall either */
+		s = make("throttle+memory", "throttle: {stall: 0.2, stall_at: 0.05}");
+		io.store = s;
+		write_file(&io);
+		good &= on_time(timed_read(&io, 10), 0);
+		clock_sleep_until(clock_now_ns() + 60 * MS);
+		good &= timed_read(&io, 10) > 100;
+		store_destroy(s);
+	} while (again(&a, good));
+	assert_true(well(&a, "reads in a stall") || getenv("STOKER_SANITIZE"));
+}
+
 /* The time of a slow store below is part of the emulated time, not added to it. */
 static void real_time_is_subsumed(void **state)
 {
@@ -723,6 +991,16 @@ static void bad_options(void **state)
 		"throttle: {latency: {type: odd}}",
 		"throttle: 3",
 		"throttle: {latency: {type: poisson, lam: 1000000}}",
+		"throttle: {open_concurrency: 1}",
+		"throttle: {iops_slice: 0.1}",
+		"throttle: {burst_bytes: 1e6, burst_bandwidth: 1e6}",
+		"throttle: {burst_bytes: 1e6, bandwidth: 1e6}",
+		"throttle: {bandwidth: 1e6, burst_bandwidth: 1e7}",
+		"throttle: {bandwidth: 1e6, burst_refill: 1e7}",
+		"throttle: {bandwidth_half_life: 3}",
+		"throttle: {stall: 1}",
+		"throttle: {stall: 1, stall_every: 1}",
+		"throttle: {stall: 1e-9, stall_every: 1.5e-9}",
 	};
 	struct store *s = NULL;
 	struct err e = {0};
@@ -750,6 +1028,11 @@ int main(void)
 		cmocka_unit_test(sharing_and_arrivals),
 		cmocka_unit_test(stream_cap),
 		cmocka_unit_test(fifo_slots),
+		cmocka_unit_test(admission_evenly),
+		cmocka_unit_test(admission_in_slices),
+		cmocka_unit_test(burst_credit),
+		cmocka_unit_test(bandwidth_decays),
+		cmocka_unit_test(stalls),
 		cmocka_unit_test(lateness_does_not_accumulate),
 		cmocka_unit_test(shrinking),
 		cmocka_unit_test(no_bytes_no_limits),
@@ -767,6 +1050,8 @@ int main(void)
 		cmocka_unit_test(store_is_slow_as_told),
 		cmocka_unit_test(store_writes_freely),
 		cmocka_unit_test(store_writes_slow_when_asked),
+		cmocka_unit_test(store_opens_one_at_a_time),
+		cmocka_unit_test(store_stalls),
 		cmocka_unit_test(real_time_is_subsumed),
 		cmocka_unit_test(bad_options),
 	};
