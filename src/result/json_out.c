@@ -106,11 +106,16 @@ json_t *json_stat(const struct sample_stat *s)
 int json_write(json_t *object, const char *folder, const char *name, struct err *e)
 {
 	AUTO_FREE char *path = path_join(folder, name);
-	/* 15 digits: every time in ns and every percentage, without the noise of the binary form */
-	AUTO_FREE char *text = json_dumps(object, JSON_INDENT(4) | JSON_REAL_PRECISION(15));
+	AUTO_FREE char *text = json_file_text(object);
 
 	json_decref(object);
 	if (!text)
 		return err_set(e, -ENOMEM, "no memory to write '%s'", path);
 	return file_write(path, text, strlen(text), e);
+}
+
+char *json_file_text(const json_t *object)
+{
+	/* 15 digits: every time in ns and every percentage, without the noise of the binary form */
+	return json_dumps(object, JSON_INDENT(4) | JSON_REAL_PRECISION(15));
 }

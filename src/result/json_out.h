@@ -30,5 +30,7 @@ json_t *json_texts(const struct str_list *list);
 /* {"values", "mean", "stdev", "min", "max"}; of no values only their number. */
 json_t *json_stat(const struct sample_stat *s);
 
+/* The text of a file, as json_write writes it; heap (free), NULL without memory. */
+char *json_file_text(const json_t *object);
 /* Writes "<folder>/<name>" with 4-space indentation and releases the object. */
 int json_write(json_t *object, const char *folder, const char *name, struct err *e);

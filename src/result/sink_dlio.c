@@ -77,13 +77,6 @@ static json_t *epoch_output(const struct result *r, uint32_t rank, uint32_t epoc
 	return out;
 }
 
-/* The one key that is not DLIO's: it tells files of several runs apart. */
-static void put_id(json_t *o, const struct result *r)
-{
-	if (r->id[0] && !r->workload->compat.dlio)
-		json_put_text(o, "stoker_run_id", r->id);
-}
-
 static json_t *rank_output(const struct result *r, uint32_t rank)
 {
 	const struct host_facts *h = result_rank_host(r, rank);
@@ -101,7 +94,6 @@ static json_t *rank_output(const struct result *r, uint32_t rank)
 		json_put(out, name, epoch_output(r, rank, i));
 	}
 	json_put_text(out, "hostname", h->hostname);
-	put_id(out, r);
 	return out;
 }
 
@@ -311,7 +303,6 @@ static json_t *summary(const struct result *r, const struct run_metrics *m)
 	json_put_real(s, "data_size_per_host_GB", dlio_data_gib(r));
 	json_put_int(s, "epochs", r->epochs_done);
 	json_put_time(s, "end", r->end_wall_ns);
-	put_id(s, r);
 	return s;
 }
 

@@ -1,11 +1,14 @@
 /* result.json: the configuration, measures and judgement of a run, for programs. */
+#include <errno.h>
 #include <gnu/libc-version.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/build_id.h"
+#include "base/file.h"
 #include "result/json_out.h"
 #include "result/json_result.h"
+#include "result/seal.h"
 #include "result/sink.h"
 
 /* Raised when a key changes its meaning or goes away; new keys do not raise it. */
@@ -175,9 +178,21 @@ static void put_run(json_t *o, const struct result *r)
 		json_put(o, "what_if", json_what_if(&r->judged.outlook));
 }
 
+static int write_sealed(json_t *o, const char *folder, struct err *e)
+{
+	AUTO_FREE char *path = path_join(folder, "result.json");
+	AUTO_FREE char *text = json_file_text(o);
+
+	json_decref(o);
+	if (!text)
+		return err_set(e, -ENOMEM, "no memory to write '%s'", path);
+	seal_text(&text);
+	return file_write(path, text, strlen(text), e);
+}
+
 static int render_json(const struct result *r, const struct run_metrics *m, struct err *e)
 {
-	json_t *o = json_object(), *memory = json_object();
+	json_t *o = json_object(), *memory = json_object(), *seal;
 
 	put_run(o, r);
 	if (r->trained && r->rank && r->usage)
@@ -208,7 +223,10 @@ static int render_json(const struct result *r, const struct run_metrics *m, stru
 	if (r->series)
 		json_put(o, "series", json_series(r));
 	json_put(o, "configuration", configuration(r->workload));
-	return json_write(o, r->folder, "result.json", e);
+	seal = seal_of_folder(r->folder, r->workload->output.log_file);
+	json_put_text(seal, SEAL_SELF, "");
+	json_put(o, "integrity", seal);
+	return write_sealed(o, r->folder, e);
 }
 
 extern const struct sink_ops sink_json;
@@ -216,4 +234,5 @@ const struct sink_ops sink_json = {
 	.name = "json",
 	.help = "result.json: configuration, environment, every measure with its unit, verdicts",
 	.render = render_json,
+	.seals = true,
 };

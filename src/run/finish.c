@@ -325,10 +325,33 @@ static int prove_order(const struct run_plan *p, struct run_shared *shared,
 
 /* ---- files ---- */
 
-/* Judges the measures and renders every sink. */
+static void keep_first(int *rc, struct err *e, int code, const struct err *why)
+{
+	if (code < 0 && *rc == 0) {
+		*rc = code;
+		*e = *why;
+	}
+}
+
+static int render_sinks(const struct result *r, const struct run_metrics *m, bool sealing,
+			struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; sink_table[i]; i++) {
+		struct err one = {0};
+
+		if (sink_table[i]->seals == sealing)
+			keep_first(&rc, e, sink_table[i]->render(r, m, &one), &one);
+	}
+	return rc;
+}
+
+/* Judges the measures, renders every sink and closes the log: what seals needs all other files. */
 static int write_results(const struct run_plan *p, struct result *r, struct err *e)
 {
 	struct run_metrics m = {0};
+	struct err why = {0};
 	bool ran = r->trained || r->checkpointed;
 	int rc = ran ? metrics_compute(&m, r, e) : 0;
 
@@ -339,17 +362,11 @@ static int write_results(const struct run_plan *p, struct result *r, struct err 
 		return rc;
 	}
 	system_facts_load(&r->system, "", p->d->folder);
-	for (size_t i = 0; sink_table[i]; i++) {
-		struct err one = {0};
-		int one_rc = sink_table[i]->render(r, &m, &one);
-
-		if (one_rc < 0 && rc == 0) {
-			rc = one_rc;
-			*e = one;
-		}
-	}
+	rc = render_sinks(r, &m, false, e);
 	if (ran)
 		dlio_log_saved(r, &m);
+	keep_first(&rc, e, log_close(&why), &why);
+	keep_first(&rc, e, render_sinks(r, &m, true, &why), &why);
 	metrics_release(&m);
 	return rc;
 }

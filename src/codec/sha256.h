@@ -1,0 +1,18 @@
+#pragma once
+/* SHA-256 (FIPS 180-4): digests of result files. */
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHA256_BYTES 32
+#define SHA256_HEX 65 /* with the terminating zero */
+
+struct sha256 {
+	uint32_t state[8];
+	uint64_t bytes; /* taken so far */
+	unsigned char block[64];
+};
+
+void sha256_begin(struct sha256 *h);
+void sha256_add(struct sha256 *h, const void *data, size_t n);
+/* Writes 64 hexadecimal digits, in lower case, and a zero; `h` is used up. */
+void sha256_end(struct sha256 *h, char hex[SHA256_HEX]);

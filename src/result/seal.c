@@ -1,0 +1,192 @@
+/* Which files of a result folder are digested, and how. */
+#include "result/seal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "result/json_out.h"
+
+/* ---- names ---- */
+
+bool seal_rank_file(const char *name, uint32_t *rank)
+{
+	size_t digits = strspn(name, "0123456789");
+
+	if (digits == 0 || digits > 9 || (digits > 1 && name[0] == '0'))
+		return false;
+	*rank = (uint32_t)strtoul(name, NULL, 10);
+	return strcmp(name + digits, "_output.json") == 0 ||
+	       strcmp(name + digits, "_per_epoch_stats.json") == 0;
+}
+
+static bool written_by_a_run(const char *name, const char *log)
+{
+	uint32_t rank;
+
+	return seal_rank_file(name, &rank) || strcmp(name, "summary.json") == 0 ||
+	       strcmp(name, "iostat.json") == 0 || str_starts(name, "trace.") ||
+	       str_starts(name, "trace-") || (log && strcmp(name, log) == 0);
+}
+
+/* ---- digests ---- */
+
+int seal_file(const char *path, uint64_t *bytes, char hex[SHA256_HEX], struct err *e)
+{
+	AUTO_FREE unsigned char *part = xmalloc(1u << 16);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct sha256 h;
+	ssize_t n;
+
+	if (fd < 0)
+		return err_set(e, -errno, "cannot open '%s': %s", path, strerror(errno));
+	*bytes = 0;
+	sha256_begin(&h);
+	while ((n = read(fd, part, 1u << 16)) > 0 || (n < 0 && errno == EINTR)) {
+		if (n < 0)
+			continue;
+		sha256_add(&h, part, (size_t)n);
+		*bytes += (uint64_t)n;
+	}
+	if (n < 0)
+		err_set(e, -errno, "cannot read '%s': %s", path, strerror(errno));
+	close(fd);
+	sha256_end(&h, hex);
+	return n < 0 ? e->code : 0;
+}
+
+/* Digests and reasons, as they are collected. */
+struct sealing {
+	const char *folder;
+	json_t *files, *left_out;
+	uint64_t bytes;
+};
+
+static void add_file(struct sealing *s, const char *name)
+{
+	AUTO_FREE char *path = path_join(s->folder, name);
+	char hex[SHA256_HEX];
+	struct err e = {0};
+	struct stat st;
+	uint64_t bytes;
+	json_t *one;
+
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return;
+	if ((uint64_t)st.st_size > SEAL_FILE_BYTES ||
+	    s->bytes + (uint64_t)st.st_size > SEAL_ALL_BYTES) {
+		json_put_text(s->left_out, name, "too large");
+		return;
+	}
+	s->bytes += (uint64_t)st.st_size;
+	if (seal_file(path, &bytes, hex, &e) < 0) {
+		json_put_text(s->left_out, name, e.text);
+		return;
+	}
+	one = json_object();
+	json_put_int(one, "bytes", bytes);
+	json_put_text(one, "sha256", hex);
+	json_put(s->files, name, one);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void add_folder(struct sealing *s, const char *log)
+{
+	struct str_list names = {0};
+	DIR *d = opendir(s->folder);
+	struct dirent *entry;
+
+	while (d && (entry = readdir(d)))
+		if (written_by_a_run(entry->d_name, log))
+			str_list_add(&names, xstrdup(entry->d_name));
+	if (d)
+		closedir(d);
+	if (names.n)
+		qsort(names.v, names.n, sizeof(*names.v), by_text);
+	for (size_t i = 0; i < names.n; i++)
+		add_file(s, names.v[i]);
+	str_list_release(&names);
+}
+
+json_t *seal_of_folder(const char *folder, const char *log)
+{
+	static const char *const hydra[] = {".hydra/config.yaml", ".hydra/hydra.yaml",
+					    ".hydra/overrides.yaml"};
+	struct sealing s = {folder, json_object(), json_object(), 0};
+	json_t *o = json_object();
+
+	for (size_t i = 0; i < sizeof(hydra) / sizeof(hydra[0]); i++)
+		add_file(&s, hydra[i]);
+	add_folder(&s, log);
+	json_put_text(o, "algorithm", "SHA-256");
+	json_put(o, "files", s.files);
+	if (json_object_size(s.left_out))
+		json_put(o, "not_digested", s.left_out);
+	else
+		json_decref(s.left_out);
+	return o;
+}
+
+/* ---- result.json itself ---- */
+
+static const char key_text[] = "\"" SEAL_SELF "\": \"";
+
+/* Behind the last one, where its value begins; NULL. A quotation mark within a text is written as
+ * \", so that only a key reads like this. */
+static const char *self_value(const char *text, size_t n)
+{
+	const char *at = NULL, *from = text;
+	const char *hit;
+
+	while ((hit = memmem(from, n - (size_t)(from - text), key_text, sizeof(key_text) - 1)))
+		from = at = hit + sizeof(key_text) - 1;
+	return at;
+}
+
+bool seal_of_text(const char *text, size_t n, const char *stated, char hex[SHA256_HEX])
+{
+	const char *at = self_value(text, n);
+	size_t length = strlen(stated), rest;
+	struct sha256 h;
+
+	if (!at)
+		return false;
+	rest = n - (size_t)(at - text);
+	if (rest <= length || memcmp(at, stated, length) != 0 || at[length] != '"')
+		return false;
+	sha256_begin(&h);
+	sha256_add(&h, text, (size_t)(at - text));
+	sha256_add(&h, at + length, rest - length);
+	sha256_end(&h, hex);
+	return true;
+}
+
+bool seal_text(char **text)
+{
+	size_t n = strlen(*text);
+	char hex[SHA256_HEX], *whole;
+	size_t at;
+
+	if (!seal_of_text(*text, n, "", hex))
+		return false;
+	at = (size_t)(self_value(*text, n) - *text);
+	whole = xmalloc(n + sizeof(hex));
+	memcpy(whole, *text, at);
+	memcpy(whole + at, hex, sizeof(hex) - 1);
+	memcpy(whole + at + sizeof(hex) - 1, *text + at, n - at + 1);
+	free(*text);
+	*text = whole;
+	return true;
+}

@@ -1,0 +1,31 @@
+#pragma once
+/* Digests of the files of a result folder, in result.json ("integrity"). They show that a file was
+ * changed, exchanged or lost; there is no secret in them, so that who changes a file can write the
+ * digests again. Format: docs/metrics.md. */
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "codec/sha256.h"
+
+/* A larger file is listed and not digested: that would take longer than a second. */
+#define SEAL_FILE_BYTES ((uint64_t)64 << 20)
+/* Of all files together; those that come after are listed only. */
+#define SEAL_ALL_BYTES ((uint64_t)1 << 30)
+
+/* The name of a file of numbers that a run writes for a rank: "N_output.json" and
+ * "N_per_epoch_stats.json"; *rank gets N. */
+bool seal_rank_file(const char *name, uint32_t *rank);
+/* {"algorithm", "files": {name: {"bytes", "sha256"}}, "not_digested": {name: why}} of the files of
+ * `folder` that a run writes, but result.json; `log` is the name of the log. New reference. */
+json_t *seal_of_folder(const char *folder, const char *log);
+/* The digest of a file and its size; negative when it cannot be read. */
+int seal_file(const char *path, uint64_t *bytes, char hex[SHA256_HEX], struct err *e);
+/* The whole of result.json as text with its own digest put in: `text` ends with an object
+ * "integrity" whose last key is SEAL_SELF with an empty value. False when it does not have that. */
+#define SEAL_SELF "result_json_sha256"
+bool seal_text(char **text);
+/* The digest that `text` (of `n` bytes) should have: of itself with the value of SEAL_SELF empty.
+ * False when it has no such key with `stated` as its value, as it was written. */
+bool seal_of_text(const char *text, size_t n, const char *stated, char hex[SHA256_HEX]);
