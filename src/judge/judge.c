@@ -1,4 +1,5 @@
-/* The order of judging: what is measured in parts first, then the verdicts, then what limits. */
+/* The order of judging: what is measured in parts first, then the verdicts and what they leave of
+ * the numbers, then what limits. */
 #include "judge/judge.h"
 
 #include <assert.h>
@@ -9,6 +10,7 @@
 #include "judge/decompose.h"
 #include "judge/ledger.h"
 #include "judge/limit.h"
+#include "judge/measured.h"
 #include "judge/stragglers.h"
 #include "judge/verdict.h"
 
@@ -53,6 +55,8 @@ int judge_result(struct result *r, const struct run_metrics *m, struct err *e)
 		stragglers_find(r, &r->judged.stragglers);
 	}
 	rc = verdicts_judge(r, m, verdict_table, e);
+	if (rc == 0)
+		measured_find(r, verdict_table, &r->judged.measured);
 	if (rc == 0 && r->trained)
 		limit_find(r, m, &r->judged.limit, &r->judged.outlook);
 	return rc;

@@ -83,15 +83,24 @@ static void say_workers_needed(struct view *v)
 
 static void at_computation(struct view *v)
 {
+	const struct measured *of = &v->r->judged.measured;
+	char figures[96];
+
+	snprintf(figures, sizeof(figures), "(workers %.0f %% busy, %.3g batches ready on average)",
+		 100 * v->busy, v->d->ready_mean);
 	if (limit_cached(v->r))
 		limited_by(v, "page_cache",
 			   "limited by computation, but the dataset was in the page cache: this "
 			   "says nothing about the storage.");
-	else
+	else if (of->taken || of->storage == MEASURED_NOT || of->storage == MEASURED_UNKNOWN)
 		limited_by(v, "compute",
-			   "limited by computation; the storage keeps up (workers %.0f %% busy, "
-			   "%.3g batches ready on average).",
-			   100 * v->busy, v->d->ready_mean);
+			   "limited by computation %s. Whether the storage keeps up is not known. "
+			   "Measured: %s",
+			   figures, of->text);
+	else
+		limited_by(v, "compute", "limited by computation; the %s keeps up %s.",
+			   of->storage == MEASURED_EMULATED ? "emulated store" : "storage",
+			   figures);
 }
 
 /* Whether all ranks of the host that is behind read about as slowly as the one that is last most

@@ -38,6 +38,13 @@ void verdict_worsen(struct verdict *v, enum verdict_level level)
 		v->level = level;
 }
 
+void verdict_takes(struct verdict *v, unsigned takes, const char *instead)
+{
+	v->takes |= takes;
+	if (instead)
+		snprintf(v->instead, sizeof(v->instead), "%s", instead);
+}
+
 const struct verdict_ops *verdict_find(const char *name)
 {
 	for (size_t i = 0; verdict_table[i]; i++)
@@ -91,6 +98,10 @@ int verdicts_judge(struct result *r, const struct run_metrics *m,
 		*v = (struct verdict){.level = VERDICT_PASS};
 		snprintf(v->check, sizeof(v->check), "%s", row->name);
 		row->judge(r, m, v);
+		if (v->level != VERDICT_WARN && v->level != VERDICT_FAIL)
+			v->takes = 0;
+		else if (v->takes == 0)
+			v->takes = row->takes;
 		n += v->text[0] != '\0';
 	}
 	free(r->judged.verdict);

@@ -21,6 +21,7 @@ struct verdict_ops {
 	const char *help; /* the question it answers */
 	unsigned needs;   /* VERDICT_OF_*, all of them */
 	bool about_cache; /* a warning means that the page cache may have served the reads */
+	unsigned takes; /* enum taken: what a warning or failure takes, unless it says otherwise */
 	/* `v` has passed and says nothing yet: sets its level and text. A verdict that is left
 	 * without a text does not apply and is not listed. The rest of r->judged is there, but for
 	 * the verdicts, limit and outlook. */
@@ -42,5 +43,8 @@ size_t verdicts_count(const struct verdict_ops *const *table);
 void verdict_say(struct verdict *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Ends its text with a full stop where it has none. */
 void verdict_close(struct verdict *v);
+/* A warning or failure that takes `takes` (enum taken) from the numbers, in place of its row's.
+ * `instead`, with TAKES_STORAGE or TAKES_PART: what was measured, "the page cache"; or NULL. */
+void verdict_takes(struct verdict *v, unsigned takes, const char *instead);
 /* Its level becomes at least as bad: pass, unknown, warn, fail. */
 void verdict_worsen(struct verdict *v, enum verdict_level level);

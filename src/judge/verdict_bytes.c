@@ -44,6 +44,9 @@ static void judge_payload(struct verdict *v, const struct result *r, const struc
 
 		if (share > 1 - DEVICE_SHARE)
 			verdict_worsen(v, VERDICT_WARN);
+		if (share > 1 - DEVICE_SHARE)
+			verdict_takes(v, share > 0.5 ? TAKES_STORAGE : TAKES_PART,
+				      "the reader's own copies");
 		verdict_say(v,
 			    " %.3g %% of the samples were served from the reader's own copies "
 			    "(reader.read_type=memory), not from the store.",
@@ -51,6 +54,7 @@ static void judge_payload(struct verdict *v, const struct result *r, const struc
 		return;
 	}
 	verdict_worsen(v, VERDICT_FAIL);
+	verdict_takes(v, TAKES_CONTENT, NULL);
 	verdict_say(v, " Samples had %s on average, but the workload specifies %s.",
 		    str_bytes((double)m->payload_bytes / (double)samples, have, sizeof(have)),
 		    str_bytes((double)expected, want, sizeof(want)));
@@ -78,12 +82,14 @@ static void judge_device(struct verdict *v, const struct result *r, const struct
 		    str_bytes((double)m->device_bytes, a, sizeof(a)));
 	if (share < CACHE_SHARE) {
 		verdict_worsen(v, VERDICT_WARN);
+		verdict_takes(v, TAKES_STORAGE, "the page cache");
 		verdict_say(
 			v, "the page cache, not the storage, was measured (unless this file system "
 			   "does not "
 			   "report its reads to the kernel).");
 	} else if (share < DEVICE_SHARE) {
 		verdict_worsen(v, VERDICT_WARN);
+		verdict_takes(v, TAKES_PART, "the page cache");
 		verdict_say(v, "the page cache served the other %.0f %%.", 100 * (1 - share));
 	} else if (share > READ_AHEAD_SHARE) {
 		verdict_say(
@@ -120,6 +126,7 @@ static void judge_bytes(const struct result *r, const struct run_metrics *m, str
 	}
 	if (requests == 0) {
 		v->level = VERDICT_WARN;
+		verdict_takes(v, TAKES_STORAGE, "no request was issued");
 		verdict_say(v, "No request was issued to the store: no storage was measured.");
 		return;
 	}
@@ -138,5 +145,6 @@ const struct verdict_ops verdict_bytes = {
 	.help = "Were the right bytes read, and did the device deliver them?",
 	.needs = VERDICT_OF_TRAINING,
 	.about_cache = true,
+	.takes = TAKES_PART,
 	.judge = judge_bytes,
 };

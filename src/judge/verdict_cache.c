@@ -4,12 +4,18 @@
 #include "store/store.h"
 
 static const double CACHE_SHARE = 0.10; /* of the dataset, in the page cache: it was measured */
-static const double LEFT_SHARE = 0.01;  /* of the dataset, still cached where it should not be */
+static const double NOT_STORAGE_SHARE = 0.5; /* from there on, it was not the storage */
+static const double LEFT_SHARE = 0.01; /* of the dataset, still cached where it should not be */
 static const uint64_t LEFT_BYTES = 65536;
 
 static double share_of(const struct residency *c)
 {
 	return c->bytes ? (double)c->cached_bytes / (double)c->bytes : 0;
+}
+
+static unsigned taken_by(double share)
+{
+	return share >= NOT_STORAGE_SHARE ? TAKES_STORAGE : TAKES_PART;
 }
 
 static bool too_much(uint64_t bytes, uint64_t of)
@@ -71,6 +77,7 @@ static void judge_uncached(struct verdict *v, const struct result *r)
 	}
 	if (too_much(grown, to->bytes)) {
 		v->level = VERDICT_FAIL;
+		verdict_takes(v, TAKES_PART, "the page cache");
 		verdict_say(v,
 			    "O_DIRECT was requested, but the page cache grew by %s of the dataset "
 			    "in epoch %u: the file system reads through the cache.",
@@ -105,6 +112,8 @@ static bool judge_eviction(struct verdict *v, const struct result *r)
 		if (!was_evicted(r, i) || !c->known || !too_much(c->cached_bytes, c->bytes))
 			continue;
 		v->level = share_of(c) > CACHE_SHARE ? VERDICT_FAIL : VERDICT_WARN;
+		verdict_takes(v, share_of(c) > CACHE_SHARE ? taken_by(share_of(c)) : 0,
+			      "the page cache");
 		verdict_say(v,
 			    "storage.page_cache should have kept the dataset out of the page "
 			    "cache, but %s of %s were in it before epoch %u: other programs map, "
@@ -125,6 +134,7 @@ static void judge_start(struct verdict *v, const struct result *r, uint32_t wors
 
 	if (c->memory) {
 		v->level = VERDICT_WARN;
+		verdict_takes(v, TAKES_STORAGE, "memory");
 		verdict_say(v, "The dataset is on %s, which is memory: no storage was measured.",
 			    c->file_system);
 		return;
@@ -139,7 +149,9 @@ static void judge_start(struct verdict *v, const struct result *r, uint32_t wors
 		return;
 	}
 	v->level = VERDICT_WARN;
-	verdict_say(v, ": memory was measured%s", share >= 0.5 ? ", not storage" : " in part");
+	verdict_takes(v, taken_by(share), "the page cache");
+	verdict_say(v, ": memory was measured%s",
+		    share >= NOT_STORAGE_SHARE ? ", not storage" : " in part");
 	if (r->epochs_begun > 1)
 		verdict_say(v, " (%u of %u epochs began with more than %.0f %% cached)", warm,
 			    r->epochs_begun, 100 * CACHE_SHARE);
@@ -176,6 +188,7 @@ static void judge_cache(const struct result *r, const struct run_metrics *m, str
 			    str_bytes((double)c->bytes, b, sizeof(b)), end + 1);
 		if (too_much(c->cached_bytes, c->bytes)) {
 			verdict_worsen(v, VERDICT_WARN);
+			verdict_takes(v, TAKES_PART, "the page cache");
 			verdict_say(v, " Pages still being read ahead when a file is closed "
 				       "remain, and may serve other samples of the file.");
 		}
@@ -189,5 +202,6 @@ const struct verdict_ops verdict_cache = {
 	.help = "How much of the dataset was in the page cache?",
 	.needs = VERDICT_OF_TRAINING | VERDICT_OF_EPOCHS | VERDICT_OF_FILES,
 	.about_cache = true,
+	.takes = TAKES_PART,
 	.judge = judge_cache,
 };

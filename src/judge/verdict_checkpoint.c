@@ -51,6 +51,7 @@ static void say_writes(struct verdict *v, const struct result *r, const struct s
 		    str_bytes((double)s->bytes, a, sizeof(a)));
 	if (!has_files(r)) {
 		verdict_worsen(v, VERDICT_WARN);
+		verdict_takes(v, TAKES_CHECKPOINT, "memory");
 		verdict_say(v, " The store '%s' keeps them in memory or discards them.",
 			    r->workload->storage.store);
 		return;
@@ -61,6 +62,7 @@ static void say_writes(struct verdict *v, const struct result *r, const struct s
 	if (r->workload->checkpoint.fsync) {
 		if (s->disk_known && (double)s->disk_bytes < TAKEN_SHARE * (double)s->bytes) {
 			verdict_worsen(v, VERDICT_WARN);
+			verdict_takes(v, TAKES_CHECKPOINT, "the page cache");
 			verdict_say(
 				v,
 				" That is less than was written, although each file was synced.");
@@ -76,6 +78,7 @@ static void say_writes(struct verdict *v, const struct result *r, const struct s
 	if (s->disk_known && (double)s->disk_bytes >= TAKEN_SHARE * (double)s->bytes)
 		return;
 	verdict_worsen(v, VERDICT_WARN);
+	verdict_takes(v, TAKES_CHECKPOINT, "the page cache");
 	verdict_say(
 		v,
 		" They were not synced (checkpoint.fsync is false): the times are those of writing "
@@ -96,6 +99,7 @@ static void say_reads(struct verdict *v, const struct result *r, const struct su
 		    str_bytes(fmin((double)s->process_bytes, (double)s->bytes), b, sizeof(b)));
 	if ((double)s->process_bytes < GIVEN_SHARE * (double)s->bytes) {
 		verdict_worsen(v, VERDICT_WARN);
+		verdict_takes(v, TAKES_CHECKPOINT, "the page cache");
 		verdict_say(v, " The rest was still in the page cache of this machine.");
 	}
 }

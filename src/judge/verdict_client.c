@@ -118,5 +118,6 @@ const struct verdict_ops verdict_client = {
 	.name = "client",
 	.help = "Was this machine, not the storage, the bottleneck?",
 	.needs = VERDICT_OF_TRAINING,
+	.takes = TAKES_CLIENT,
 	.judge = judge_client,
 };

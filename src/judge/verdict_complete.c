@@ -21,5 +21,6 @@ extern const struct verdict_ops verdict_complete;
 const struct verdict_ops verdict_complete = {
 	.name = "complete",
 	.help = "Was the run completed?",
+	.takes = TAKES_END,
 	.judge = judge_complete,
 };

@@ -55,5 +55,6 @@ const struct verdict_ops verdict_order = {
 	.name = "order",
 	.help = "Was every sample read exactly once in each epoch?",
 	.needs = VERDICT_OF_TRAINING,
+	.takes = TAKES_CONTENT,
 	.judge = judge_order,
 };

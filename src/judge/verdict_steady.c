@@ -134,5 +134,6 @@ const struct verdict_ops verdict_steady = {
 	.name = "steady",
 	.help = "Was the run long enough to measure the storage, not the prefetch queue?",
 	.needs = VERDICT_OF_TRAINING,
+	.takes = TAKES_LASTING,
 	.judge = judge_steady,
 };

@@ -52,6 +52,26 @@ json_t *json_what_if(const struct outlook *w)
 	return o;
 }
 
+static json_t *json_taken(unsigned taken)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < TAKEN_KINDS; i++)
+		if (taken & 1u << i)
+			json_array_append_new(list, json_string(taken_names[i]));
+	return list;
+}
+
+json_t *json_measured(const struct measured *m)
+{
+	json_t *o = json_object();
+
+	json_put_text(o, "storage", measured_names[m->storage]);
+	json_put_text(o, "text", m->text);
+	json_put(o, "taken", json_taken(m->taken));
+	return o;
+}
+
 json_t *json_verdicts(const struct judgement *j)
 {
 	json_t *list = json_array();
@@ -63,6 +83,8 @@ json_t *json_verdicts(const struct judgement *j)
 		json_put_text(o, "check", v->check);
 		json_put_text(o, "level", level_names[v->level]);
 		json_put_text(o, "text", v->text);
+		if (v->takes)
+			json_put(o, "takes", json_taken(v->takes));
 		json_array_append_new(list, o);
 	}
 	return list;

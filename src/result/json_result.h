@@ -10,8 +10,10 @@ json_t *json_io(const struct io_stat *io);
 /* Everything measured while training, and while evaluating (NULL without evaluation). */
 json_t *json_training(const struct result *r, const struct run_metrics *m);
 json_t *json_evaluation(const struct result *r, const struct run_metrics *m);
-/* Of what judging yields: each verdict, what held the run back, what would change it. */
+/* Of what judging yields: each verdict, what they leave of the numbers, what held the run back,
+ * what would change it. */
 json_t *json_verdicts(const struct judgement *j);
+json_t *json_measured(const struct measured *m);
 json_t *json_limit(const struct limit *l);
 json_t *json_what_if(const struct outlook *w);
 /* Where the time of training went. */

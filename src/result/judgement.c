@@ -27,6 +27,15 @@ const char *const steady_change_names[] = {
 	[CHANGE_ALTERNATE] = "alternating",
 };
 
+const char *const taken_names[TAKEN_KINDS] = {"storage", "part",   "checkpoint", "lasting",
+					      "window",  "client", "content",    "end"};
+
+const char *const measured_names[MEASURED_KINDS] = {
+	[MEASURED_STORAGE] = "yes",       [MEASURED_PART] = "part",
+	[MEASURED_EMULATED] = "emulated", [MEASURED_NOT] = "no",
+	[MEASURED_UNKNOWN] = "unknown",
+};
+
 const char *const ledger_keys[LEDGER_LINES] = {
 	[LEDGER_WANTED] = "wanted",           [LEDGER_ASKED] = "asked",
 	[LEDGER_RETURNED] = "returned",       [LEDGER_CALLS] = "process_calls",

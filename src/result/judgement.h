@@ -149,10 +149,44 @@ struct steadiness {
 
 enum verdict_level { VERDICT_PASS, VERDICT_WARN, VERDICT_FAIL, VERDICT_UNKNOWN };
 
+/* What a warning or a failure takes from the numbers: in spite of them, ... */
+enum taken {
+	TAKES_STORAGE = 1u << 0,    /* it was not the storage that was measured */
+	TAKES_PART = 1u << 1,       /* nor in part: something else served the rest */
+	TAKES_CHECKPOINT = 1u << 2, /* checkpoints did not reach the storage, or come from it */
+	TAKES_LASTING = 1u << 3,    /* a longer run would have other rates */
+	TAKES_WINDOW = 1u << 4,     /* the whole run has: a part of it was chosen */
+	TAKES_CLIENT = 1u << 5,     /* this machine lacked what training needs */
+	TAKES_CONTENT = 1u << 6,    /* other samples were read than the workload describes */
+	TAKES_END = 1u << 7,        /* the run did not come to its end */
+};
+#define TAKEN_KINDS 8
+extern const char *const taken_names[TAKEN_KINDS]; /* as in result.json, by bit */
+
 struct verdict {
 	char check[24]; /* the name of its row: "steady", "bytes", "dataset", ... */
 	enum verdict_level level;
-	char text[640]; /* one or two sentences with the figures */
+	unsigned takes;   /* enum taken; 0 unless a warning or a failure */
+	char instead[64]; /* what was measured in place of the storage: "the page cache" */
+	char text[640];   /* one or two sentences with the figures */
+};
+
+/* What the numbers are numbers of, by the verdicts alone. */
+enum measured_storage {
+	MEASURED_STORAGE,
+	MEASURED_PART,     /* and something else */
+	MEASURED_EMULATED, /* a store inside this program */
+	MEASURED_NOT,
+	MEASURED_UNKNOWN, /* by every verdict that could tell */
+	MEASURED_KINDS
+};
+extern const char *const measured_names[MEASURED_KINDS]; /* as in result.json */
+
+struct measured {
+	enum measured_storage storage;
+	unsigned taken; /* enum taken, of all verdicts */
+	char instead[64];
+	char text[400]; /* a noun phrase with a full stop; empty: nothing was measured */
 };
 
 /* ---- what would change the result, by the model (predict/model.h) ---- */
@@ -212,6 +246,7 @@ struct judgement {
 	struct ledger ledger; /* over the epochs that were begun */
 	struct stragglers stragglers;
 	struct steadiness steady; /* over the finished epochs */
+	struct measured measured;
 	struct limit limit;
 	struct outlook outlook;
 };

@@ -171,6 +171,8 @@ static void put_run(json_t *o, const struct result *r)
 	json_put_real(o, "wall_s", (double)(r->end_wall_ns - r->begin_wall_ns) / 1e9);
 	json_put_text(o, "folder", r->folder);
 	json_put(o, "verdicts", json_verdicts(&r->judged));
+	if (r->judged.measured.text[0])
+		json_put(o, "measured", json_measured(&r->judged.measured));
 	json_put(o, "warnings", json_texts(&w->warnings));
 	if (r->judged.limit.text[0])
 		json_put(o, "limit", json_limit(&r->judged.limit));

@@ -1,6 +1,7 @@
 /* The result as people read it: first whether to trust it, then the figures. */
 #include "result/text.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -256,12 +257,16 @@ static void put_evaluation(struct buf *out, const struct run_metrics *m)
 
 static void put_target(struct buf *out, const struct result *r, const struct run_metrics *m)
 {
+	const struct measured *of = &r->judged.measured;
+	bool doubted = of->taken || of->storage == MEASURED_UNKNOWN;
 	double want = r->workload->metric.au * 100;
 
 	if (m->train_au.count == 0)
 		return;
-	put_row(out, "target", "AU %.2f %%, target %.0f %% (metric.au): %s", m->train_au.mean, want,
-		m->train_au.mean >= want ? "met" : "missed");
+	put_row(out, "target", "AU %.2f %%, target %.0f %% (metric.au): %s%s%s", m->train_au.mean,
+		want, m->train_au.mean >= want ? "met" : "missed",
+		m->train_au.mean >= want && doubted ? ". Measured: " : "",
+		m->train_au.mean >= want && doubted ? of->text : "");
 }
 
 static void put_checkpoints(struct buf *out, const struct result *r)
@@ -330,7 +335,7 @@ void result_text(const struct result *r, const struct run_metrics *m, bool color
 					     [RUN_INTERRUPTED] = "interrupted",
 					     [RUN_FAILED] = "failed"};
 	const struct paint p = {color};
-	char peak[32], bound[32];
+	char peak[32], bound[32], measured[sizeof(r->judged.measured.text)];
 
 	buf_printf(out, "\n%s%s%s: %u accelerator%s, ", colored(&p, BOLD),
 		   r->workload->choice ? r->workload->choice : "workload", colored(&p, PLAIN),
@@ -338,12 +343,20 @@ void result_text(const struct result *r, const struct run_metrics *m, bool color
 	if (r->trained || !r->checkpointed)
 		buf_printf(out, "%u of %u epochs, ", r->epochs_done, r->epochs_planned);
 	buf_printf(out, "%s\n\n", status[r->status]);
+	if (r->judged.measured.text[0]) {
+		buf_printf(out, "  %s%-*s%s", colored(&p, BOLD), INDENT - 2, "measured",
+			   colored(&p, PLAIN));
+		snprintf(measured, sizeof(measured), "%s", r->judged.measured.text);
+		measured[0] = (char)toupper((unsigned char)measured[0]);
+		put_wrapped(out, measured, INDENT);
+	}
 	if (r->judged.limit.text[0]) {
 		buf_printf(out, "  %s%-*s%s", colored(&p, BOLD), INDENT - 2, "what limits it",
 			   colored(&p, PLAIN));
 		put_wrapped(out, r->judged.limit.text, INDENT);
-		buf_putc(out, '\n');
 	}
+	if (r->judged.measured.text[0] || r->judged.limit.text[0])
+		buf_putc(out, '\n');
 	put_verdicts(out, r, &p);
 	if (r->trained)
 		put_training(out, r, m, &p);

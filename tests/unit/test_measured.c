@@ -1,0 +1,120 @@
+/* No headline is kinder than the verdicts: what each of them takes away is in the first line, and
+ * in what is said of the storage. */
+#include "base/str.h"
+#include "judge/measured.h"
+#include "judge/verdict.h"
+#include "result_synth.h"
+
+static const struct verdict_ops *const *only(const struct verdict_ops *row)
+{
+	static const struct verdict_ops *table[2];
+
+	table[0] = row;
+	return table;
+}
+
+/* A run of one verdict of such a level, by which `takes` is taken. */
+static struct measured of(const char *store, enum verdict_level level, unsigned takes,
+			  const char *instead, bool about_cache)
+{
+	const char *overrides[] = {store, NULL};
+	const struct verdict_ops row = {.name = "planted", .about_cache = about_cache};
+	struct verdict v = {.check = "planted", .level = level, .takes = takes, .text = "."};
+	struct measured m;
+	struct synth s;
+
+	synth_begin(&s, 1, 1, overrides);
+	synth_even(&s, 0, 0, 60, 0.01, 0.001, 0.02);
+	snprintf(v.instead, sizeof(v.instead), "%s", instead ? instead : "");
+	s.r.judged.verdict = &v;
+	s.r.judged.verdicts = 1;
+	measured_find(&s.r, only(&row), &m);
+	s.r.judged.verdict = NULL;
+	s.r.judged.verdicts = 0;
+	synth_end(&s);
+	return m;
+}
+
+#define FILES "storage.store=posix"
+
+static void each_is_named(void **state)
+{
+	struct measured m;
+
+	(void)state;
+	m = of(FILES, VERDICT_PASS, 0, NULL, true);
+	assert_int_equal(m.storage, MEASURED_STORAGE);
+	assert_string_equal(m.text, "the storage.");
+	m = of(FILES, VERDICT_WARN, TAKES_STORAGE, "the page cache", true);
+	assert_int_equal(m.storage, MEASURED_NOT);
+	assert_string_equal(m.text, "not the storage: the page cache (planted).");
+	m = of(FILES, VERDICT_WARN, TAKES_PART, "the page cache", true);
+	assert_int_equal(m.storage, MEASURED_PART);
+	assert_non_null(strstr(m.text, "only in part: the page cache served the rest (planted)"));
+	m = of(FILES, VERDICT_UNKNOWN, 0, NULL, true);
+	assert_int_equal(m.storage, MEASURED_UNKNOWN);
+	/* another question without an answer takes nothing */
+	m = of(FILES, VERDICT_UNKNOWN, 0, NULL, false);
+	assert_int_equal(m.storage, MEASURED_STORAGE);
+	m = of("storage.store=throttle+memory", VERDICT_UNKNOWN, 0, NULL, true);
+	assert_int_equal(m.storage, MEASURED_EMULATED);
+	assert_non_null(strstr(m.text, "'throttle+memory'"));
+	for (unsigned i = 2; i < TAKEN_KINDS; i++) {
+		m = of(FILES, VERDICT_FAIL, 1u << i, NULL, false);
+		assert_int_equal(m.taken, 1u << i);
+		assert_int_equal(m.storage, MEASURED_STORAGE);
+		assert_true(str_ends(m.text, "(planted)."));
+	}
+}
+
+/* Every row of the program: a warning of one that doubts the storage must take something. */
+static void warnings_take(void **state)
+{
+	(void)state;
+	for (size_t i = 0; verdict_table[i]; i++)
+		if (verdict_table[i]->about_cache)
+			assert_true(verdict_table[i]->takes & (TAKES_STORAGE | TAKES_PART));
+}
+
+/* The sentence that is kind, with and without a verdict that takes something. */
+static void kindness(void **state)
+{
+	struct synth s;
+
+	(void)state;
+	for (int cached = 0; cached < 2; cached++) {
+		synth_begin(&s, 1, 1, NULL);
+		synth_even(&s, 0, 0, 60, 0.001, 0.0001, 0.02);
+		for (uint32_t k = 0; k < s.r.ranks; k++) {
+			struct io_stat *io = &s.r.rank[k].train_io;
+			uint64_t bytes = s.r.rank[k].epoch[0].payload_bytes;
+
+			io->kind[IO_DATA].requests += 10;
+			io->kind[IO_DATA].asked_bytes += bytes;
+			io->kind[IO_DATA].returned_bytes += bytes;
+			s.r.usage[0].train.known = true;
+			s.r.usage[0].train.rchar_bytes += bytes;
+			s.r.usage[0].train.read_bytes += cached ? bytes / 2 : bytes;
+		}
+		s.r.usage[0].wall_ns = 1000000000;
+		synth_metrics(&s);
+		synth_judge(&s);
+		assert_string_equal(s.r.judged.limit.cause, "compute");
+		if (!!strstr(s.r.judged.limit.text, "; the storage keeps up") == cached)
+			fail_msg("cached %d: %s", cached, s.r.judged.limit.text);
+		assert_int_equal(s.r.judged.measured.storage,
+				 cached ? MEASURED_PART : MEASURED_STORAGE);
+		synth_end(&s);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_is_named),
+		cmocka_unit_test(warnings_take),
+		cmocka_unit_test(kindness),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
