@@ -102,7 +102,7 @@ static double quota_file(const char *folder, const char *name, double *second)
 	return quota;
 }
 
-static double folder_quota(const char *folder)
+double host_group_quota(const char *folder)
 {
 	double period = 0, quota = quota_file(folder, "cpu.max", &period);
 
@@ -115,7 +115,7 @@ static double folder_quota(const char *folder)
 
 static void take_quota(void *arg, const char *folder, bool second)
 {
-	double *least = arg, quota = folder_quota(folder);
+	double *least = arg, quota = host_group_quota(folder);
 
 	(void)second;
 	if (quota > 0 && (*least <= 0 || quota < *least))

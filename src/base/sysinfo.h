@@ -31,6 +31,8 @@ unsigned host_threads(void);
 /* The least quota, in CPUs, of the cgroups that `list` (as /proc/self/cgroup) names and of those
  * above them, below the mount folder `root`; versions 1 and 2. 0: there is none to be read. */
 double host_cpu_quota(const char *list, const char *root);
+/* That of one group, by its folder; 0: it has none. */
+double host_group_quota(const char *folder);
 /* Reads /proc/meminfo again into `pairs`, released with host_pairs_free. */
 void host_meminfo_load(struct sysinfo_pair **pairs, size_t *count);
 /* The pairs of any file of that form; none when it cannot be read. */

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/run_delay.h"
 
 #define STACK_DEFAULT (256u * 1024u)
 #define STOP_POLL_NS (NS_PER_S / 10)
@@ -81,8 +82,11 @@ void thread_wake(_Atomic uint32_t *word, int count)
 static void *thread_main(void *arg)
 {
 	struct thread *t = arg;
+	struct run_delay_thread counted;
 
+	run_delay_begin(&counted);
 	t->work(t->arg);
+	run_delay_end(&counted);
 	/* release: whoever sees it sees all that the thread did, without having joined it */
 	atomic_store_explicit(&t->ended, 1, memory_order_release);
 	thread_wake(&t->ended, -1);

@@ -51,6 +51,15 @@ static void add_stalls(struct decomposition *d, const struct rank_epoch *ep, int
 	}
 }
 
+/* Adds seconds of a part, of which a share was late for want of a processor. */
+static void add_late(double part_s[TIME_PARTS], enum time_part p, double s, uint16_t late)
+{
+	double share = late / 65535.0;
+
+	part_s[p] += s * (1 - share);
+	part_s[TIME_NO_CPU] += s * share;
+}
+
 /* Adds the step of the rank that came last. The path goes from rank to rank at barriers, which
  * ranks leave one after the other: what lies before where it stands is in it already. */
 static void add_critical(struct decomposition *d, const struct step_times *t, struct path *p)
@@ -62,11 +71,22 @@ static void add_critical(struct decomposition *d, const struct step_times *t, st
 	wait_split_again(wait, t);
 	for (int w = 0; w < WAIT_PARTS && waited > 0; w++)
 		d->critical_s[TIME_WAIT + w] += clock_seconds(wait[w]) * kept / waited;
-	d->critical_s[TIME_COMPUTE] +=
-		seconds_after(p->at_ns, t->compute_begin_ns, t->compute_end_ns);
-	d->critical_s[TIME_COLLECTIVE] +=
-		seconds_after(p->at_ns, t->barrier_in_ns, t->barrier_out_ns);
+	add_late(d->critical_s, TIME_COMPUTE,
+		 seconds_after(p->at_ns, t->compute_begin_ns, t->compute_end_ns), t->late_compute);
+	add_late(d->critical_s, TIME_COLLECTIVE,
+		 seconds_after(p->at_ns, t->barrier_in_ns, t->barrier_out_ns), t->late_barrier);
 	p->at_ns = p->at_ns > t->barrier_out_ns ? p->at_ns : t->barrier_out_ns;
+}
+
+/* A rank leaves the barrier late: first of what came after the last rank. */
+static void add_barrier(struct decomposition *d, double skew, double after, uint16_t share)
+{
+	double late = (skew + after) * share / 65535.0, off = fmin(late, after);
+
+	d->mean_s[TIME_COLLECTIVE] += after - off;
+	d->mean_s[TIME_SKEW] += skew - (late - off);
+	d->mean_s[TIME_NO_CPU] += late;
+	d->late_barrier_s += late;
 }
 
 /* One step of all ranks; false when none made it. `late` has a place for each rank. */
@@ -103,8 +123,8 @@ static bool add_step(const struct result *r, uint32_t epoch, uint32_t block, uin
 		meet = meet < t->barrier_out_ns ? meet : t->barrier_out_ns;
 		if (late[k].node != late[at].node && t->barrier_in_ns > elsewhere)
 			elsewhere = t->barrier_in_ns;
-		d->mean_s[TIME_SKEW] += clock_seconds(meet - t->barrier_in_ns);
-		d->mean_s[TIME_COLLECTIVE] += clock_seconds(t->barrier_out_ns - meet);
+		add_barrier(d, clock_seconds(meet - t->barrier_in_ns),
+			    clock_seconds(t->barrier_out_ns - meet), t->late_barrier);
 	}
 	if (second != INT64_MIN) {
 		late[at].last++;
@@ -132,8 +152,18 @@ static void add_steps(const struct result *r, uint32_t from, uint32_t to, struct
 	}
 }
 
+/* Without, or only, what was late for want of a processor. */
+static double computed(const struct step_times *t, bool late)
+{
+	double s = clock_seconds(t->compute_end_ns - t->compute_begin_ns);
+	double share = t->late_compute / 65535.0;
+
+	return late ? s * share : s * (1 - share);
+}
+
+/* `late`: of TIME_COMPUTE what was late. */
 static double rank_part(const struct result *r, uint32_t k, uint32_t from, uint32_t to,
-			enum time_part p)
+			enum time_part p, bool late)
 {
 	double sum = 0;
 
@@ -144,8 +174,7 @@ static double rank_part(const struct result *r, uint32_t k, uint32_t from, uint3
 			sum += clock_seconds(ep->split.wait_ns[p - TIME_WAIT]);
 		for (uint32_t b = 0; p == TIME_COMPUTE && b < ep->blocks; b++)
 			for (uint64_t i = 0; i < ep->block[b].steps; i++)
-				sum += clock_seconds(ep->block[b].step[i].compute_end_ns -
-						     ep->block[b].step[i].compute_begin_ns);
+				sum += computed(&ep->block[b].step[i], late);
 	}
 	return sum;
 }
@@ -213,7 +242,7 @@ static void find_last(const struct result *r, uint32_t from, uint32_t to, struct
 	d->last_behind_s = late[at].behind_s / (double)late[at].last;
 	find_last_node(r, d, late);
 	for (int p = TIME_COMPUTE; p <= TIME_WAIT_END; p++) {
-		double extra = rank_part(r, at, from, to, (enum time_part)p) - d->mean_s[p];
+		double extra = rank_part(r, at, from, to, (enum time_part)p, false) - d->mean_s[p];
 
 		if (extra > more) {
 			more = extra;
@@ -275,7 +304,8 @@ void decompose(const struct result *r, uint32_t from, uint32_t to, struct decomp
 			last = ep->train_end_ns > last ? ep->train_end_ns : last;
 			add_split(d, &ep->split);
 			epoch_split_merge(&all, &ep->split);
-			d->mean_s[TIME_COMPUTE] += rank_part(r, k, e, e + 1, TIME_COMPUTE);
+			d->mean_s[TIME_COMPUTE] += rank_part(r, k, e, e + 1, TIME_COMPUTE, false);
+			d->late_compute_s += rank_part(r, k, e, e + 1, TIME_COMPUTE, true);
 			d->mean_s[TIME_CHECKPOINT] += stalls_of(ep);
 			for (uint32_t b = 0; b < ep->blocks; b++)
 				d->steps += ep->block[b].steps;
@@ -287,6 +317,9 @@ void decompose(const struct result *r, uint32_t from, uint32_t to, struct decomp
 			late[r->process[p].first_rank + k].node = r->process[p].node;
 	add_steps(r, from, to, d, late);
 	fill_batches(d, &all);
+	d->mean_s[TIME_NO_CPU] += d->late_compute_s;
+	d->late_compute_s /= ranks;
+	d->late_barrier_s /= ranks;
 	d->mean_s[TIME_OTHER] = d->wall_s;
 	d->critical_s[TIME_OTHER] = d->critical_wall_s;
 	for (int p = 0; p < TIME_OTHER; p++) {

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/run_delay.h"
+
 const struct loader_ops *loader_find(const char *name)
 {
 	for (size_t i = 0; loader_table[i]; i++)
@@ -23,7 +25,15 @@ static void work_of(const struct worker_stat *s, struct batch_work *w)
 					 [WORK_DECODE] = s->read_ns - open - meta - data,
 					 [WORK_PREPROCESS] = s->preprocess_ns,
 					 [WORK_TRANSPORT] = s->transport_ns,
+					 [WORK_NO_CPU] = s->no_cpu_ns,
 				 }};
+}
+
+void worker_note_delay(struct worker_stat *s, int64_t took_ns)
+{
+	int64_t waited = run_delay_take(took_ns);
+
+	s->no_cpu_ns += waited < took_ns ? waited : took_ns;
 }
 
 void worker_work_begin(const struct worker_stat *s, struct batch_work *w)

@@ -26,6 +26,8 @@ struct worker_stat {
 	uint64_t samples, payload_bytes, batches;
 	int64_t read_ns, preprocess_ns; /* inside format read; in preprocess waits */
 	int64_t idle_ns;                /* waiting for an index batch within an epoch */
+	int64_t no_cpu_ns; /* of reading, preprocessing and packing: ready to run, and without a
+			    * processor (base/run_delay.h) */
 	struct slow_samples slow;
 	int64_t in_flight_ns; /* of samples in flight, each from its first request to its end */
 	/* reader.transport: packing by the worker, unpacking by the receiver, who writes that one;
@@ -40,6 +42,7 @@ struct batch {
 	uint32_t worker;           /* who read it; 0 when inline */
 	int64_t sent_ns;           /* indexes queued */
 	int64_t begun_ns, done_ns; /* read by the worker */
+	int64_t late_ns;           /* before begun_ns: the worker had no processor */
 	struct batch_work work;    /* how the time of its readers divides */
 	uint64_t payload_bytes;    /* delivered by the format's reads */
 	struct order_proof proof;  /* of the samples really read, by the ids the worker was given */
@@ -129,6 +132,8 @@ struct loader_ops {
 int loader_check_batch(const struct loader_config *c, struct err *e);
 int loader_check_threads(const struct loader_config *c, struct err *e);
 
+/* Called by the worker itself after `took_ns` of work: notes what of it was without a processor. */
+void worker_note_delay(struct worker_stat *s, int64_t took_ns);
 /* Takes a worker's totals off, or adds them: the work between two looks. */
 void worker_work_begin(const struct worker_stat *s, struct batch_work *w);
 void worker_work_end(const struct worker_stat *s, struct batch_work *w);

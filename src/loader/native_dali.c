@@ -139,6 +139,7 @@ static void reader_main(void *arg)
 			g->batch.err = failed;
 		else if (!fill_group(l, &s, g))
 			break;
+		worker_note_delay(stat, clock_now_ns() - g->batch.begun_ns);
 		worker_work_end(stat, &g->batch.work);
 		stat->batches++;
 		if (queue_put(&l->raw, g) < 0)
@@ -154,16 +155,18 @@ static void copier_main(void *arg)
 	struct dali_copying *copying = arg;
 	struct native_dali *l = copying->loader;
 	struct dali_copier *c = &copying->copier;
-	int64_t idle_from = clock_now_ns();
+	int64_t idle_from = clock_now_ns(), begin;
 	void *item;
 
 	while (queue_get(&l->todo, &item) == 1) {
 		struct dali_work *w = item;
 
-		c->stat->idle_ns += clock_now_ns() - idle_from;
+		begin = clock_now_ns();
+		c->stat->idle_ns += begin - idle_from;
 		if (!crew_called_off(&l->crew))
 			dali_copier_take(c, w->item, &w->payload);
 		idle_from = clock_now_ns();
+		worker_note_delay(c->stat, idle_from - begin);
 		if (queue_put(&l->done, w) < 0)
 			break;
 	}

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/run_delay.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "loader/flight.h"
@@ -425,9 +426,11 @@ static int batch_one_by_one(struct sample_reader *r, const struct order *o, stru
 
 void sample_reader_batch(struct sample_reader *r, const struct order *o, struct batch *b)
 {
-	int64_t now = clock_now_ns();
+	int64_t now = clock_now_ns(), rested = now - r->rested_ns;
 
 	b->begun_ns = now;
+	/* what it waited before it could begin is no part of the batch */
+	b->late_ns = run_delay_take(rested);
 	if (r->ring)
 		r->ring->step = (uint32_t)b->index;
 	b->proof = (struct order_proof){0};
@@ -437,6 +440,8 @@ void sample_reader_batch(struct sample_reader *r, const struct order *o, struct 
 	worker_work_begin(r->stat, &b->work);
 	b->err.code = r->flight ? batch_in_flight(r, o, b, &now) : batch_one_by_one(r, o, b, &now);
 	b->done_ns = now;
+	r->rested_ns = now;
+	worker_note_delay(r->stat, now - b->begun_ns);
 	worker_work_end(r->stat, &b->work);
 	if (r->ring) {
 		r->ring->sample = SPAN_NONE;

@@ -33,6 +33,7 @@ struct sample_reader {
 	 * since when. */
 	_Atomic uint64_t doing;
 	_Atomic int64_t since_ns;
+	int64_t rested_ns;  /* since when it has read no batch */
 	uint64_t path_file; /* whose path this is; UINT64_MAX: nobody's */
 	char path[DATASET_PATH_MAX];
 };

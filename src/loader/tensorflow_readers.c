@@ -24,6 +24,7 @@ static void read_record(struct tf_reader *r, uint64_t sample, struct record_slot
 	if (rc < 0)
 		slot->err.code = rc;
 	rec->done_ns = now;
+	worker_note_delay(r->reader->stat, now - rec->begun_ns);
 	worker_work_end(r->reader->stat, &rec->work);
 	sample_reader_idle(r->reader);
 }

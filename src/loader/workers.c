@@ -107,7 +107,7 @@ static void pause_for(struct crew *c, double seconds)
 static void pack_batch(struct worker *w, struct task *t)
 {
 	const struct handover *h = w->all->handover;
-	int64_t begin = clock_now_ns(), took;
+	int64_t begin = clock_now_ns(), took, delay = w->reader->stat->no_cpu_ns;
 	int rc;
 
 	if (!h || t->batch.err.code < 0)
@@ -119,6 +119,8 @@ static void pack_batch(struct worker *w, struct task *t)
 		 h->bytes);
 	w->reader->stat->transport_ns += took;
 	t->batch.work.ns[WORK_TRANSPORT] += took;
+	worker_note_delay(w->reader->stat, took);
+	t->batch.work.ns[WORK_NO_CPU] += w->reader->stat->no_cpu_ns - delay;
 }
 
 static void worker_main(void *arg)

@@ -5,9 +5,16 @@
 #include <string.h>
 
 const char *const wait_part_names[WAIT_PARTS] = {
-	[WAIT_START] = "start_up",        [WAIT_STARVED] = "starved",     [WAIT_QUEUE] = "queueing",
-	[WAIT_OPEN] = "open_metadata",    [WAIT_DATA] = "data",           [WAIT_DECODE] = "decode",
-	[WAIT_PREPROCESS] = "preprocess", [WAIT_TRANSPORT] = "transport", [WAIT_OTHER] = "unknown",
+	[WAIT_START] = "start_up",
+	[WAIT_STARVED] = "starved",
+	[WAIT_QUEUE] = "queueing",
+	[WAIT_OPEN] = "open_metadata",
+	[WAIT_DATA] = "data",
+	[WAIT_DECODE] = "decode",
+	[WAIT_PREPROCESS] = "preprocess",
+	[WAIT_TRANSPORT] = "transport",
+	[WAIT_NO_CPU] = "no_processor",
+	[WAIT_OTHER] = "unknown",
 };
 
 static const enum wait_part part_of[WORK_KINDS] = {
@@ -17,6 +24,7 @@ static const enum wait_part part_of[WORK_KINDS] = {
 	[WORK_DECODE] = WAIT_DECODE,
 	[WORK_PREPROCESS] = WAIT_PREPROCESS,
 	[WORK_TRANSPORT] = WAIT_TRANSPORT,
+	[WORK_NO_CPU] = WAIT_NO_CPU,
 };
 
 /* Moves *at to `until` unless that is in the past; returns the time in between. */
@@ -31,15 +39,30 @@ static int64_t advance_to(int64_t *at, int64_t until, int64_t end)
 	return took;
 }
 
+/* Disjoint: waiting for a processor is taken off what the thread was at. */
+static void work_net(const struct batch_work *w, double net[WORK_KINDS])
+{
+	double sum = 0, without;
+
+	for (int k = 0; k < WORK_NO_CPU; k++)
+		sum += w->ns[k] > 0 ? (double)w->ns[k] : 0;
+	without = w->ns[WORK_NO_CPU] > 0 ? (double)w->ns[WORK_NO_CPU] : 0;
+	without = without < sum ? without : sum;
+	for (int k = 0; k < WORK_NO_CPU; k++)
+		net[k] = w->ns[k] > 0 ? (double)w->ns[k] * (1 - without / sum) : 0;
+	net[WORK_NO_CPU] = without;
+}
+
 static void divide_by_work(int64_t out[WAIT_PARTS], int64_t ns, const struct batch_work *w)
 {
-	double sum = 0;
+	double sum = 0, net[WORK_KINDS];
 	int64_t left = ns;
 
+	work_net(w, net);
 	for (int k = 0; k < WORK_KINDS; k++)
-		sum += w->ns[k] > 0 ? (double)w->ns[k] : 0;
+		sum += net[k];
 	for (int k = 0; k < WORK_KINDS && sum > 0; k++) {
-		int64_t part = w->ns[k] > 0 ? (int64_t)((double)ns * (double)w->ns[k] / sum) : 0;
+		int64_t part = (int64_t)((double)ns * net[k] / sum);
 
 		part = part > left ? left : part;
 		out[part_of[k]] += part;
@@ -56,6 +79,12 @@ static void keep_shares(struct step_times *t, const int64_t out[WAIT_PARTS])
 		t->share[i] = wait > 0 ? (uint8_t)(255.0 * (double)out[i] / (double)wait) : 0;
 }
 
+/* Of a time that cannot be negative. */
+static int64_t less_of(int64_t ns, int64_t most)
+{
+	return ns < 0 ? 0 : ns < most ? ns : most;
+}
+
 static uint32_t microseconds(int64_t ns)
 {
 	return ns <= 0 ? 0 : ns / 1000 < UINT32_MAX ? (uint32_t)(ns / 1000) : UINT32_MAX;
@@ -64,14 +93,18 @@ static uint32_t microseconds(int64_t ns)
 void wait_split(int64_t out[WAIT_PARTS], struct step_times *t, const struct batch_span *b,
 		bool first)
 {
-	int64_t at = t->ask_ns, end = t->got_ns;
+	int64_t at = t->ask_ns, end = t->got_ns, part, late;
 
 	assert(end >= at);
 	memset(out, 0, WAIT_PARTS * sizeof(*out));
 	out[first ? WAIT_START : WAIT_STARVED] += advance_to(&at, b->sent_ns, end);
-	out[first ? WAIT_START : WAIT_QUEUE] += advance_to(&at, b->begun_ns, end);
+	part = advance_to(&at, b->begun_ns, end);
+	out[WAIT_NO_CPU] += late = less_of(b->late_ns, part);
+	out[first ? WAIT_START : WAIT_QUEUE] += part - late;
 	divide_by_work(out, advance_to(&at, b->done_ns, end), b->work);
-	out[WAIT_TRANSPORT] += advance_to(&at, end, end);
+	part = advance_to(&at, end, end);
+	out[WAIT_NO_CPU] += late = less_of(b->rank_late_ns, part);
+	out[WAIT_TRANSPORT] += part - late;
 	keep_shares(t, out);
 	t->service_us = microseconds(b->done_ns - b->begun_ns);
 	t->ready_us = microseconds(t->got_ns - b->done_ns);
@@ -96,15 +129,57 @@ void wait_split_again(int64_t out[WAIT_PARTS], const struct step_times *t)
 	out[WAIT_OTHER] = left;
 }
 
+uint16_t late_share(int64_t of_ns, int64_t all_ns)
+{
+	return all_ns > 0 ? (uint16_t)(65535.0 * (double)less_of(of_ns, all_ns) / (double)all_ns)
+			  : 0;
+}
+
+int64_t late_ns(uint16_t share, int64_t all_ns)
+{
+	return all_ns > 0 ? (int64_t)((double)all_ns * share / 65535.0) : 0;
+}
+
+int64_t wait_split_take(struct epoch_split *s, struct step_times *t, int64_t ns)
+{
+	int64_t part[WAIT_PARTS], others, taken = 0;
+
+	wait_split_again(part, t);
+	others = t->got_ns - t->ask_ns - part[WAIT_NO_CPU];
+	ns = less_of(ns, others);
+	if (ns == 0)
+		return 0;
+	for (int k = 0; k < WAIT_PARTS; k++) {
+		int64_t off = (int64_t)((double)part[k] * (double)ns / (double)others);
+
+		if (k == WAIT_NO_CPU)
+			continue;
+		/* the shares of a step are rounded: the totals may have a little less */
+		if (s)
+			off = less_of(off, s->wait_ns[k]);
+		part[k] -= off;
+		taken += off;
+		if (s)
+			s->wait_ns[k] -= off;
+	}
+	part[WAIT_NO_CPU] += taken;
+	if (s)
+		s->wait_ns[WAIT_NO_CPU] += taken;
+	keep_shares(t, part);
+	return taken;
+}
+
 void epoch_split_add(struct epoch_split *s, const int64_t wait[WAIT_PARTS],
 		     const struct step_times *all, uint64_t i, const struct batch_span *b)
 {
 	double service = b->done_ns > b->begun_ns ? (double)(b->done_ns - b->begun_ns) : 0;
+	double net[WORK_KINDS];
 
+	work_net(b->work, net);
 	for (int k = 0; k < WAIT_PARTS; k++)
 		s->wait_ns[k] += wait[k];
 	for (int k = 0; k < WORK_KINDS; k++)
-		s->work_ns[k] += b->work->ns[k] > 0 ? b->work->ns[k] : 0;
+		s->work_ns[k] += (int64_t)net[k];
 	s->batches++;
 	s->service_ns += service;
 	s->service_sq += service * service;

@@ -14,10 +14,11 @@ enum work_kind {
 	WORK_DECODE,     /* in the format's read, in no request */
 	WORK_PREPROCESS, /* reader.preprocess_time */
 	WORK_TRANSPORT,  /* packing for the rank */
+	WORK_NO_CPU,     /* any of these, while ready to run and without a processor */
 	WORK_KINDS
 };
 
-/* ns; of all threads that worked at the batch. */
+/* ns; of all threads that worked at the batch. As measured, WORK_NO_CPU is a part of the others. */
 struct batch_work {
 	int64_t ns[WORK_KINDS];
 };
@@ -27,13 +28,16 @@ extern const char *const wait_part_names[WAIT_PARTS]; /* as in result.json */
 /* One batch as the worker saw it. */
 struct batch_span {
 	int64_t sent_ns, begun_ns, done_ns;
+	int64_t late_ns;      /* before it was begun, its worker had no processor */
+	int64_t rank_late_ns; /* after it was done, the rank had none */
 	const struct batch_work *work;
 };
 
 /* Totals of one rank in the training of one epoch; of finished steps alone. */
 struct epoch_split {
 	int64_t wait_ns[WAIT_PARTS]; /* sums to the exposed wait */
-	int64_t work_ns[WORK_KINDS]; /* workers' time in the batches delivered */
+	int64_t work_ns[WORK_KINDS]; /* workers' time in the batches delivered; WORK_NO_CPU is
+				      * taken off the others in proportion */
 	uint64_t batches;
 	uint64_t ready;     /* batches that lay ready, summed over the asks */
 	double service_ns;  /* sum of done - begun */
@@ -52,12 +56,19 @@ struct service_times {
 
 /* Divides the wait of a step, [ask, got], by what its batch's worker did in it: before the indexes
  * were sent the workers starved, then the batch was queued (start-up, both, when it is the epoch's
- * first), from begun to done in proportion to the batch's own work, then it was on its way. Sums to
- * got - ask exactly. Fills t->share, and the times of the batch. */
+ * first), from begun to done in proportion to the batch's own work, then it was on its way. What
+ * the worker, or the rank after it, waited for a processor is a part of its own. Sums to got - ask
+ * exactly. Fills t->share, and the times of the batch. */
 void wait_split(int64_t out[WAIT_PARTS], struct step_times *t, const struct batch_span *b,
 		bool first);
 /* The same from t->share, in ns, to within the rounding of the shares; sums to got - ask. */
 void wait_split_again(int64_t out[WAIT_PARTS], const struct step_times *t);
+/* The share `of_ns` is of `all_ns`, for late_compute and late_barrier; and back. */
+uint16_t late_share(int64_t of_ns, int64_t all_ns);
+int64_t late_ns(uint16_t share, int64_t all_ns);
+/* Takes up to `ns` of the step's wait off its other parts, in proportion, for WAIT_NO_CPU, in the
+ * step and in the totals it was added to (NULL: none); returns how much that was. */
+int64_t wait_split_take(struct epoch_split *s, struct step_times *t, int64_t ns);
 /* Adds finished step `i` of the steps `all` with its batch. */
 void epoch_split_add(struct epoch_split *s, const int64_t wait[WAIT_PARTS],
 		     const struct step_times *all, uint64_t i, const struct batch_span *b);

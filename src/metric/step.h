@@ -13,6 +13,7 @@ enum wait_part {
 	WAIT_DECODE,     /* decoding, checking, copying */
 	WAIT_PREPROCESS, /* the emulated transform */
 	WAIT_TRANSPORT,  /* read, and on its way to the rank */
+	WAIT_NO_CPU,     /* ready to run, and without a processor */
 	WAIT_OTHER,      /* not known */
 	WAIT_PARTS
 };
@@ -28,6 +29,9 @@ struct step_times {
 	/* Of its batch, up to 71 minutes: begun until done by its worker; done until the rank had
 	 * it. */
 	uint32_t service_us, ready_us;
+	/* Of the computation and of the barrier, in 1/65535: the rank should have gone on, and had
+	 * no processor. */
+	uint16_t late_compute, late_barrier;
 };
 
 enum phase_kind { PHASE_BLOCK, PHASE_EVAL };

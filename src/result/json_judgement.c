@@ -101,8 +101,8 @@ static json_t *time_parts(const double part[TIME_PARTS], double wall, double sca
 
 json_t *json_decomposition(const struct decomposition *d)
 {
-	static const char *const work[WORK_KINDS] = {"open",   "metadata",   "data",
-						     "decode", "preprocess", "transport"};
+	static const char *const work[WORK_KINDS] = {
+		"open", "metadata", "data", "decode", "preprocess", "transport", "no_processor"};
 	json_t *o = json_object(), *w = json_object();
 
 	json_put_real(o, "wall_s", d->wall_s);
@@ -115,6 +115,9 @@ json_t *json_decomposition(const struct decomposition *d)
 	for (int k = 0; k < WORK_KINDS; k++)
 		json_put_real(w, work[k], d->work_s[k]);
 	json_put(o, "workers_s", w);
+	/* the rest of no_processor is in waits */
+	json_put_real(o, "late_compute_s", d->late_compute_s);
+	json_put_real(o, "late_barrier_s", d->late_barrier_s);
 	json_put_real(o, "hidden_io_s", d->hidden_io_s);
 	json_put_real(o, "ready_batches_mean", d->ready_mean);
 	json_put_real(o, "batch_service_mean_s", d->service_mean_s);

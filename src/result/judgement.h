@@ -16,7 +16,9 @@ enum time_part {
 	TIME_COLLECTIVE, /* at the barrier, after the last rank arrived */
 	TIME_CHECKPOINT,
 	TIME_OTHER, /* between the times of the steps: the rest of the wall time */
-	TIME_PARTS
+	TIME_PARTS,
+	/* Of waits, and of computation and barriers that were late for want of a processor. */
+	TIME_NO_CPU = TIME_WAIT + WAIT_NO_CPU
 };
 
 /* As in result.json and in the table. */
@@ -29,8 +31,9 @@ struct decomposition {
 	double mean_s[TIME_PARTS]; /* mean over ranks; sums to wall_s */
 	double critical_wall_s;    /* from the first rank's begin to the last one's end, summed over
 				      epochs */
-	double critical_s[TIME_PARTS];  /* in each step, of the rank that came last; sums to it */
-	double work_s[WORK_KINDS];      /* workers' time in delivered batches, all ranks */
+	double critical_s[TIME_PARTS]; /* in each step, of the rank that came last; sums to it */
+	double work_s[WORK_KINDS];     /* workers' time in delivered batches, all ranks */
+	double late_compute_s, late_barrier_s; /* of mean_s[TIME_NO_CPU]: not in waits */
 	double hidden_io_s;             /* of that: in requests while no rank waited for them */
 	double ready_mean;              /* batches ready when a rank asked for one */
 	uint64_t steps;                 /* of all ranks */

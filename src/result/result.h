@@ -17,6 +17,7 @@
 #include "metric/io_stat.h"
 #include "metric/memory_pressure.h"
 #include "metric/proc_io.h"
+#include "metric/processors.h"
 #include "metric/series.h"
 #include "metric/slow_samples.h"
 #include "metric/split.h"
@@ -115,7 +116,11 @@ struct epoch_usage {
 	int64_t host_cpu_ns;                  /* of all processes in that time; 0: unknown */
 	struct memory_pressure memory;        /* in training, of the host that was shortest of it */
 	uint32_t memory_process;              /* one on that host */
-	struct sysinfo_pair *meminfo;         /* snapshot at its start */
+	/* Of the process whose threads waited longest for a processor, or that stood still. */
+	struct processors cpu_train, cpu_eval;
+	uint32_t cpu_train_process, cpu_eval_process;
+	int64_t cpu_eval_ns;          /* of all processes, in evaluation */
+	struct sysinfo_pair *meminfo; /* snapshot at its start */
 	size_t meminfo_count;
 	/* The dataset in this machine's page cache: before it was evicted, if it was, when the
 	 * epoch began, and after its evaluation. */

@@ -183,13 +183,13 @@ static void put_time_spent(struct buf *out, const struct decomposition *d,
 	for (int p = 0; p < TIME_PARTS; p++) {
 		double a = 100 * d->mean_s[p] / d->wall_s;
 		double b = d->critical_wall_s > 0 ? 100 * d->critical_s[p] / d->critical_wall_s : 0;
+		bool wait = p >= TIME_WAIT && p <= TIME_WAIT_END && p != TIME_NO_CPU;
 
 		if (fabs(a) < 0.05 && fabs(b) < 0.05)
 			continue;
-		buf_printf(out, "  %s%-*s %10.3f %10.1f %10.3f %10.1f\n",
-			   p >= TIME_WAIT && p <= TIME_WAIT_END ? "wait: " : "",
-			   p >= TIME_WAIT && p <= TIME_WAIT_END ? 40 : 46, time_part_names[p],
-			   d->mean_s[p], a, d->critical_s[p], b);
+		buf_printf(out, "  %s%-*s %10.3f %10.1f %10.3f %10.1f\n", wait ? "wait: " : "",
+			   wait ? 40 : 46, time_part_names[p], d->mean_s[p], a, d->critical_s[p],
+			   b);
 	}
 	buf_printf(out, "  %-46s %10.3f\n\n", "reading hidden behind compute, all workers (s)",
 		   d->hidden_io_s);

@@ -35,8 +35,10 @@ void usage_begin(struct epoch_edges *g)
 	host_meminfo_load(&u->meminfo, &u->meminfo_count);
 	u->memory = (struct memory_pressure){.stall_ns = -1, .refault_bytes = -1};
 	u->memory_process = at->net ? net_process_number(at->net) : 0;
+	u->cpu_train_process = u->cpu_eval_process = u->memory_process;
 	if (g->plan->w->run.measure == MEASURE_ALL) {
 		memory_pressure_take(&g->memory);
+		processors_take(&g->processors);
 		sample_host(g, &g->host_io);
 		u->host_cpu_ns = host_cpu_ns();
 		proc_io_sample(&g->process);
@@ -75,6 +77,7 @@ static void end_phase(struct epoch_edges *g, const struct proc_io *now, struct p
 void usage_of_training(struct epoch_edges *g)
 {
 	struct epoch_usage *u = g->usage;
+	struct processors processors;
 	struct proc_io now;
 
 	u->cpu_ns = proc_cpu_ns() - g->cpu_ns;
@@ -84,7 +87,11 @@ void usage_of_training(struct epoch_edges *g)
 	u->host_cpu_ns = host_cpu_ns() - u->host_cpu_ns;
 	memory_pressure_take(&u->memory);
 	memory_pressure_sub(&u->memory, &g->memory);
+	processors_take(&processors);
+	u->cpu_train = processors;
+	processors_sub(&u->cpu_train, &g->processors);
 	end_phase(g, &now, &u->train, &u->host_train);
+	processors_take(&g->processors);
 }
 
 void usage_of_evaluation(struct epoch_edges *g)
@@ -94,6 +101,9 @@ void usage_of_evaluation(struct epoch_edges *g)
 	if (g->plan->w->run.measure == MEASURE_NONE)
 		return;
 	proc_io_sample(&now);
+	processors_take(&g->usage->cpu_eval);
+	processors_sub(&g->usage->cpu_eval, &g->processors);
+	g->usage->cpu_eval_ns = g->usage->cpu_eval.cpu_ns;
 	end_phase(g, &now, &g->usage->eval, &g->usage->host_eval);
 }
 

@@ -12,6 +12,7 @@
 #include "metric/host_io.h"
 #include "metric/memory_pressure.h"
 #include "metric/proc_io.h"
+#include "metric/processors.h"
 #include "result/result.h"
 #include "run/plan.h"
 
@@ -28,6 +29,7 @@ struct epoch_edges {
 	struct proc_io process;
 	struct host_io host_io;
 	struct memory_pressure memory;
+	struct processors processors;
 	int64_t cpu_ns;
 };
 

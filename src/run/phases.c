@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/run_delay.h"
 #include "base/sysinfo.h"
 #include "conf/node.h"
 #include "dataset/generate.h"
@@ -22,6 +23,7 @@
 #include "run/plan.h"
 #include "run/rank.h"
 #include "run/shared.h"
+#include "run/stops.h"
 #include "run/together.h"
 #include "run/watch.h"
 #include "store/map.h"
@@ -304,6 +306,7 @@ static int run_ranks(struct run *run, struct err *e)
 		destroy_group(run);
 		return rc;
 	}
+	run_delay_enable(run->plan.w->run.measure == MEASURE_ALL);
 	rc = start_ranks(run, e);
 	all_left = join_ranks(run);
 	if (watch_sampling_end(&run->watch, &unwritten) < 0 && rc == 0) {
@@ -314,6 +317,8 @@ static int run_ranks(struct run *run, struct err *e)
 	for (uint32_t i = 0; i < run->at.locals && all_left; i++)
 		all_left = rank_release_loaders(&run->rank[i]);
 	run->r->stuck = !all_left;
+	if (all_left)
+		stops_apply(&run->watch.stops, run->r);
 	if (all_left)
 		destroy_group(run);
 	else

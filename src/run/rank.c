@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/run_delay.h"
 #include "comm/net.h"
 #include "result/dlio_log.h"
 #include "result/metrics.h"
@@ -71,7 +72,7 @@ static int phase_prepare(struct phase *p, enum phase_kind kind, uint32_t number,
  * when the run was told to stop meanwhile: then the step does not count. */
 static bool emulate_compute(struct rank *k, const struct time_dist *dist, struct step_times *t)
 {
-	int64_t wait_ns = time_draw_ns(dist, &k->rng);
+	int64_t wait_ns = time_draw_ns(dist, &k->rng), late, delay;
 
 	t->compute_begin_ns = clock_now_ns();
 	t->compute_end_ns = t->compute_begin_ns;
@@ -79,7 +80,13 @@ static bool emulate_compute(struct rank *k, const struct time_dist *dist, struct
 		return true;
 	rank_publish(&k->live, RANK_COMPUTING, t->compute_begin_ns + wait_ns);
 	t->compute_end_ns = run_wait_until(&k->shared->stop, t->compute_begin_ns + wait_ns);
-	return t->compute_end_ns - t->compute_begin_ns >= wait_ns;
+	late = t->compute_end_ns - t->compute_begin_ns - wait_ns;
+	if (late < 0)
+		return false;
+	delay = run_delay_take(late);
+	t->late_compute =
+		late_share(delay < late ? delay : late, t->compute_end_ns - t->compute_begin_ns);
+	return true;
 }
 
 /* A loop over a loader ends when it asks once more, which is part of the phase. */
@@ -105,7 +112,7 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 	const struct time_dist *dist = p->kind == PHASE_EVAL ? &k->plan->w->evaluation.eval_time
 							     : &k->plan->w->train.computation_time;
 	bool by_time = p->kind == PHASE_BLOCK && k->plan->save_every_ns > 0;
-	int64_t ask = p->begin_ns, wait[WAIT_PARTS];
+	int64_t ask = p->begin_ns, wait[WAIT_PARTS], met;
 
 	k->checkpoints.due = false;
 	for (uint64_t i = 0; i < p->capacity; i++) {
@@ -123,7 +130,14 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 			return rc;
 		t->got_ns = clock_now_ns();
 		work = b->work;
-		span = (struct batch_span){b->sent_ns, b->begun_ns, b->done_ns, &work};
+		span = (struct batch_span){
+			.sent_ns = b->sent_ns,
+			.begun_ns = b->begun_ns,
+			.done_ns = b->done_ns,
+			.late_ns = b->late_ns,
+			.rank_late_ns =
+				run_delay_take(t->got_ns - (b->done_ns > ask ? b->done_ns : ask)),
+			.work = &work};
 		wait_split(wait, t, &span, p->first_step + i == 0);
 		order_proof_merge(delivered, &b->proof);
 		bytes = b->payload_bytes;
@@ -150,6 +164,8 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 			if (rc)
 				return rc;
 			t->barrier_out_ns = clock_now_ns();
+			met = t->barrier_out_ns - t->barrier_in_ns;
+			t->late_barrier = late_share(run_delay_take(met), met);
 		}
 		rank_publish_step(&k->live, p, t, bytes, samples);
 		ask = t->barrier_out_ns;

@@ -592,6 +592,14 @@ static bool shorter_of_memory(const struct memory_pressure *a, const struct memo
 	       (a->stall_ns == b->stall_ns && a->refault_bytes > b->refault_bytes);
 }
 
+/* Standing still, then waiting for a processor. */
+static bool worse_of_processors(const struct processors *a, const struct processors *b)
+{
+	int64_t stood = a->stopped_ns + a->frozen_ns, other = b->stopped_ns + b->frozen_ns;
+
+	return stood != other ? stood > other : a->waited_ns > b->waited_ns;
+}
+
 /* `memory`: of a process that tells of its host; NULL for others. */
 static void unpack_usage(struct part_reader *in, struct epoch_usage *sum, uint32_t process,
 			 bool has_host, struct host_memory *memory)
@@ -611,6 +619,15 @@ static void unpack_usage(struct part_reader *in, struct epoch_usage *sum, uint32
 			sum->memory_process = process;
 		}
 	}
+	if (worse_of_processors(&one.cpu_train, &sum->cpu_train)) {
+		sum->cpu_train = one.cpu_train;
+		sum->cpu_train_process = process;
+	}
+	if (worse_of_processors(&one.cpu_eval, &sum->cpu_eval)) {
+		sum->cpu_eval = one.cpu_eval;
+		sum->cpu_eval_process = process;
+	}
+	sum->cpu_eval_ns += one.cpu_eval_ns;
 	add_proc_io(&sum->train, &one.train);
 	add_proc_io(&sum->eval, &one.eval);
 	sum->cpu_ns += one.cpu_ns;

@@ -314,7 +314,10 @@ static void *watch_main(void *arg)
 {
 	struct run_watch *w = arg;
 	struct run_stop *stop = &w->shared->stop;
+	bool stops = w->rank && w->plan->w->run.measure == MEASURE_ALL;
 
+	if (stops)
+		standstill_begin(&w->stops);
 	while (!atomic_load_explicit(&w->quit, memory_order_relaxed)) {
 		int64_t now = clock_now_ns();
 		struct err e = {0};
@@ -335,7 +338,10 @@ static void *watch_main(void *arg)
 		else
 			check_watchdog(w, now);
 		tell_progress(w, now, false);
+		now = clock_now_ns();
 		thread_wait(&w->quit, 0, TICK_NS);
+		if (stops)
+			standstill_tick(&w->stops, now, clock_now_ns(), TICK_NS);
 	}
 	return NULL;
 }

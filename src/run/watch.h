@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "metric/iostat.h"
+#include "metric/standstill.h"
 #include "result/result.h"
 #include "run/plan.h"
 #include "run/rank.h"
@@ -28,7 +29,8 @@ struct run_watch {
 	/* when the check of the dataset was last seen to move */
 	uint64_t seen_checked;
 	int64_t seen_ns;
-	struct iostat *iostat; /* NULL: not asked for */
+	struct iostat *iostat;    /* NULL: not asked for */
+	struct standstills stops; /* while ranks run, unless nothing is measured */
 	pthread_t thread;
 	_Atomic uint32_t quit; /* futex */
 };

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/run_delay.h"
 
 /* ---- helper threads, one a request; with depth 1 the calling thread itself ---- */
 
@@ -72,7 +73,9 @@ static void perform(struct store_request *r)
 static void *helper_main(void *arg)
 {
 	struct thread_queue *t = arg;
+	struct run_delay_thread counted;
 
+	run_delay_begin(&counted);
 	pthread_mutex_lock(&t->lock);
 	for (;;) {
 		struct store_request *r;
@@ -90,6 +93,7 @@ static void *helper_main(void *arg)
 			pthread_cond_signal(&t->done);
 	}
 	pthread_mutex_unlock(&t->lock);
+	run_delay_end(&counted);
 	return NULL;
 }
 

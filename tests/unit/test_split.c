@@ -72,6 +72,8 @@ static void sums(void **state)
 			.sent_ns = (int64_t)(rng_word(key, 10) % 200000),
 			.begun_ns = (int64_t)(rng_word(key, 11) % 200000),
 			.done_ns = (int64_t)(rng_word(key, 12) % 200000),
+			.late_ns = (int64_t)(rng_word(key, 14) % 3000) - 100,
+			.rank_late_ns = (int64_t)(rng_word(key, 15) % 3000) - 100,
 			.work = &w,
 		};
 
@@ -84,6 +86,23 @@ static void sums(void **state)
 			assert_true(out[k] >= 0);
 			assert_true(again[k] >= 0);
 		}
+		/* a time that the process stood still is taken off the others */
+		struct epoch_split s = {0};
+		int64_t still = (int64_t)(rng_word(key, 16) % 120000), taken, had;
+
+		epoch_split_add(&s, out, &t, 0, &b);
+		had = s.wait_ns[WAIT_NO_CPU];
+		taken = wait_split_take(&s, &t, still);
+		assert_true(taken >= 0 && taken <= still);
+		/* but for what the rounding of shares hides */
+		assert_true(taken == still ||
+			    taken + again[WAIT_NO_CPU] + (t.got_ns - t.ask_ns) / 20 + WAIT_PARTS >=
+				    t.got_ns - t.ask_ns ||
+			    taken + WAIT_PARTS >= still * 9 / 10);
+		assert_int_equal(s.wait_ns[WAIT_NO_CPU], had + taken);
+		assert_int_equal(sum(s.wait_ns), t.got_ns - t.ask_ns);
+		for (int k = 0; k < WAIT_PARTS; k++)
+			assert_true(s.wait_ns[k] >= 0);
 	}
 }
 
@@ -93,7 +112,9 @@ static void totals(void **state)
 	struct step_times t[3] = {{.ask_ns = 0, .got_ns = 60},
 				  {.ask_ns = 100, .got_ns = 101},
 				  {.ask_ns = 200, .got_ns = 201}};
-	const struct batch_span b[3] = {{0, 0, 50, &w}, {0, 50, 90, &w}, {0, 60, 95, &w}};
+	const struct batch_span b[3] = {{.done_ns = 50, .work = &w},
+					{.begun_ns = 50, .done_ns = 90, .work = &w},
+					{.begun_ns = 60, .done_ns = 95, .work = &w}};
 	struct epoch_split s = {0};
 	int64_t wait[WAIT_PARTS];
 
@@ -107,6 +128,45 @@ static void totals(void **state)
 	/* at ask 1 both later batches lay ready, at ask 2 the last one */
 	assert_int_equal(s.ready, 3);
 	assert_int_equal(s.waited, 1);
+}
+
+/* Waiting for a processor is taken off what the worker was at, and off the ways to it and from it.
+ */
+static void without_processor(void **state)
+{
+	const struct batch_work w = {
+		.ns = {[WORK_DATA] = 600, [WORK_DECODE] = 200, [WORK_NO_CPU] = 400}};
+	const struct batch_span b = {.sent_ns = 1000,
+				     .begun_ns = 1200,
+				     .done_ns = 2000,
+				     .late_ns = 150,
+				     .rank_late_ns = 90,
+				     .work = &w};
+	struct step_times t = {.ask_ns = 1000, .got_ns = 2100};
+	struct epoch_split s = {0};
+	int64_t out[WAIT_PARTS];
+
+	(void)state;
+	wait_split(out, &t, &b, false);
+	assert_int_equal(out[WAIT_QUEUE], 50);
+	assert_int_equal(out[WAIT_DATA], 300);
+	assert_int_equal(out[WAIT_DECODE], 100);
+	assert_int_equal(out[WAIT_TRANSPORT], 10);
+	assert_int_equal(out[WAIT_NO_CPU], 150 + 400 + 90);
+	epoch_split_add(&s, out, &t, 0, &b);
+	assert_int_equal(s.work_ns[WORK_DATA], 300);
+	assert_int_equal(s.work_ns[WORK_DECODE], 100);
+	assert_int_equal(s.work_ns[WORK_NO_CPU], 400);
+	/* more than the wait is no more than the wait */
+	assert_in_range(wait_split_take(&s, &t, 5000), 1100 - 640 - 10, 1100 - 640);
+	assert_in_range(s.wait_ns[WAIT_NO_CPU], 1090, 1100);
+	assert_int_equal(sum(s.wait_ns), 1100);
+	wait_split_again(out, &t);
+	assert_in_range(out[WAIT_NO_CPU], 1085, 1100);
+	assert_int_equal(late_ns(late_share(250, 1000), 1000), 249);
+	assert_int_equal(late_share(2000, 1000), 65535);
+	assert_int_equal(late_share(-1, 1000), 0);
+	assert_int_equal(late_share(5, 0), 0);
 }
 
 static void kept_times(void **state)
@@ -124,9 +184,8 @@ static void kept_times(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(known),
-		cmocka_unit_test(sums),
-		cmocka_unit_test(totals),
+		cmocka_unit_test(known),      cmocka_unit_test(sums),
+		cmocka_unit_test(totals),     cmocka_unit_test(without_processor),
 		cmocka_unit_test(kept_times),
 	};
 
