@@ -28,12 +28,28 @@ static int load_side(struct records *s, const char *path, struct err *e)
 	return rc;
 }
 
-static bool worse(const struct comparison *c)
+static bool has(const struct comparison *c, enum compare_verdict verdict, const char **why)
 {
 	for (size_t i = 0; i < c->measures; i++)
-		if (c->measure[i].verdict == COMPARE_WORSE)
+		if (c->measure[i].verdict == verdict) {
+			*why = c->measure[i].why;
 			return true;
+		}
 	return false;
+}
+
+/* What --check asks: has a measure become worse, or can it not be told? */
+static int check_worse(const struct comparison *c, const struct result_args *a, struct err *e)
+{
+	const char *why = "they have no measure in common";
+
+	if (has(c, COMPARE_WORSE, &why))
+		return err_set(e, ERR_TARGET, "'%s' is worse than '%s'", a->folder[1],
+			       a->folder[0]);
+	if (c->measures == 0 || has(c, COMPARE_UNKNOWN, &why))
+		return err_set(e, ERR_TARGET, "whether '%s' is worse than '%s' cannot be told: %s",
+			       a->folder[1], a->folder[0], c->unlike.n ? c->unlike.v[0] : why);
+	return 0;
 }
 
 static void print_comparison(const struct comparison *c, bool json)
@@ -65,9 +81,8 @@ static int compare(const struct result_args *a, struct err *e)
 	if (rc == 0) {
 		compare_records(&c, first.v, first.n, second.v, second.n);
 		print_comparison(&c, a->json);
-		if (a->check && worse(&c))
-			rc = err_set(e, ERR_TARGET, "'%s' is worse than '%s'", a->folder[1],
-				     a->folder[0]);
+		if (a->check)
+			rc = check_worse(&c, a, e);
 	}
 	comparison_release(&c);
 	records_release(&first);
@@ -98,15 +113,20 @@ static const struct flag flag_check_worse = {
 	.name = "--check",
 	.kind = FLAG_SET,
 	.offset = offsetof(struct result_args, check),
-	.help = "exit with status 3 when a measure became worse"};
+	.help = "exit with status 3 when a measure became worse, or when this cannot be told"};
 static const struct flag *const flags[] = {&operand_side, &flag_json, &flag_check_worse, NULL};
 
 const struct command command_compare = {
 	.name = "compare",
 	.operands = "A B",
 	.help = "Compare two results or sets of repetitions, with a stated test.",
-	.about = "Repetitions are compared by the means of their runs, single runs by their "
-		 "epochs, with Welch's t-test at the 5 % level. Results of DLIO are accepted too.",
+	.about =
+		"Whatever makes the two sides measure different things is listed first: page cache "
+		"or storage, the steps that count, the data, the machines. Means of runs are "
+		"compared with Welch's "
+		"t-test at the 5 % level, which needs 3 independent runs on each side; copies of "
+		"a run are counted once. Single runs are shown by their epochs, without a test. "
+		"Results of DLIO are accepted too.",
 	.flags = flags,
 	.alone = true,
 	.carry_out = compare_main,

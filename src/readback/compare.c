@@ -1,4 +1,5 @@
-/* The comparison: samples of each measure, Welch's test, what differs in the configurations. */
+/* The comparison: what the sides measured, samples of each measure, Welch's test where it can be
+ * made, what differs in the configurations. */
 #include "readback/compare.h"
 
 #include <assert.h>
@@ -8,7 +9,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "readback/audit.h"
+#include "base/str.h"
+#include "readback/same_run.h"
+#include "readback/sides.h"
 #include "result/json_out.h"
 
 #define LEVEL 0.05
@@ -40,10 +43,27 @@ static const struct {
 	{"evaluation AU", "%", 1, eval_au_of},
 };
 
-static void judge_measure(struct compared *m, const double *a, const double *b)
+/* Why no test can be made; "" when one can. */
+static void refuse_test(const struct comparison *c, struct compared *m)
 {
-	if (m->a.n < 2 || m->b.n < 2) {
-		m->basis = COMPARE_SINGLE;
+	if (c->shared)
+		snprintf(m->why, sizeof(m->why), "%zu run%s %s on both sides", c->shared,
+			 c->shared == 1 ? "" : "s", c->shared == 1 ? "is" : "are");
+	else if (c->unlike.n)
+		snprintf(m->why, sizeof(m->why), "the sides cannot be compared, see above");
+	else if (m->basis != COMPARE_RUNS || m->a.n < COMPARE_RUNS_NEEDED ||
+		 m->b.n < COMPARE_RUNS_NEEDED)
+		snprintf(m->why, sizeof(m->why),
+			 "a test needs at least %d independent runs on each side; there are %zu "
+			 "and %zu",
+			 COMPARE_RUNS_NEEDED, c->runs[0], c->runs[1]);
+}
+
+static void judge_measure(const struct comparison *c, struct compared *m, const double *a,
+			  const double *b)
+{
+	refuse_test(c, m);
+	if (m->why[0]) {
 		m->verdict = COMPARE_UNKNOWN;
 		return;
 	}
@@ -63,90 +83,119 @@ static void config_differences(struct comparison *c, const struct run_record *a,
 		str_list_add(&c->differences, xasprintf("ranks: %u | %u", a->ranks, b->ranks));
 	if (strcmp(a->hostname, b->hostname) != 0)
 		str_list_add(&c->differences, xasprintf("host: %s | %s", a->hostname, b->hostname));
-	if (!a->has_workload || !b->has_workload)
-		return;
 	for (size_t i = 0; i < workload_row_count; i++) {
 		const struct opt *row = &workload_rows[i];
-		AUTO_FREE char *x = opt_get_text(row, &a->workload);
-		AUTO_FREE char *y = opt_get_text(row, &b->workload);
+		AUTO_FREE char *x = NULL, *y = NULL;
 
 		/* the location of a result is not a difference between runs */
-		if (strncmp(row->key, "output.", 7) == 0 && strstr(row->key, "folder"))
+		if ((strncmp(row->key, "output.", 7) == 0 && strstr(row->key, "folder")) ||
+		    !sides_key(a, b, row, &x, &y))
 			continue;
+		c->configured = true;
 		if (strcmp(x, y) != 0)
 			str_list_add(&c->differences, xasprintf("%s: %s | %s", row->key, x, y));
 	}
 }
 
-static bool many_failures(const struct run_record *r, size_t n)
+/* Runs of `a` that are in `b` too. */
+static size_t count_shared(const struct side *a, const struct side *b)
 {
-	struct audit audit;
-	bool bad;
+	size_t shared = 0;
 
-	audit_run(&audit, r, n);
-	bad = audit_worst(&audit) == AUDIT_FAIL;
-	audit_release(&audit);
-	return bad;
+	for (size_t i = 0; i < a->n; i++) {
+		size_t k = 0;
+
+		while (k < b->n && !record_same_run(&a->r[a->index[i]], &b->r[b->index[k]]))
+			k++;
+		shared += k < b->n;
+	}
+	return shared;
 }
 
-static void add_warnings(struct comparison *c, const struct run_record *a, size_t na,
-			 const struct run_record *b, size_t nb, bool by_run)
+static void count_runs(struct comparison *c, const struct side *a, size_t na, const struct side *b,
+		       size_t nb)
 {
-	if (!by_run)
-		str_list_add(
-			&c->warnings,
-			xasprintf("Each side is a single run, compared by its epochs: a difference "
-				  "may come from the state of the machine at the time of the run. "
-				  "Repeat whole runs to rule this out."));
-	if (many_failures(a, na))
-		str_list_add(&c->warnings, xasprintf("The audit reports invalid results on the "
-						     "first side (see stoker audit)."));
-	if (many_failures(b, nb))
-		str_list_add(&c->warnings, xasprintf("The audit reports invalid results on the "
-						     "second side (see stoker audit)."));
-	if (a->ours != b->ours)
-		str_list_add(
-			&c->warnings,
-			xasprintf("One side was made by DLIO and the other by Stoker, which count "
-				  "steps differently in throughput (docs/compatibility.md)."));
+	static const char *const names[] = {"first", "second"};
+
+	c->runs[0] = a->n;
+	c->runs[1] = b->n;
+	c->copies[0] = na - a->n;
+	c->copies[1] = nb - b->n;
+	c->shared = count_shared(a, b);
+	if (c->shared && c->shared == a->n && a->n == b->n)
+		str_list_add(&c->unlike,
+			     a->n == 1 ? xstrdup("Both sides are the same run, or one is a copy of "
+						 "the other: there is nothing to compare.")
+				       : xasprintf("Both sides are the same %zu runs, or copies of "
+						   "them: there is nothing to compare.",
+						   a->n));
+	else if (c->shared)
+		str_list_add(&c->unlike,
+			     xasprintf("%zu run%s, or copies of %s, %s on both sides: remove %s "
+				       "from one side.",
+				       c->shared, c->shared == 1 ? "" : "s",
+				       c->shared == 1 ? "it" : "them",
+				       c->shared == 1 ? "is" : "are",
+				       c->shared == 1 ? "it" : "them"));
+	for (int s = 0; s < 2; s++)
+		if (c->copies[s])
+			str_list_add(&c->warnings,
+				     xasprintf("The %s side has %zu results of %zu run%s: copies "
+					       "of a run are not repetitions and are not counted.",
+					       names[s], c->runs[s] + c->copies[s], c->runs[s],
+					       c->runs[s] == 1 ? "" : "s"));
+}
+
+static void compare_measure(struct comparison *c, size_t i, const struct side *a,
+			    const struct side *b)
+{
+	bool by_run = a->n > 1 && b->n > 1;
+	struct compared *m = &c->measure[c->measures];
+	size_t va_n, vb_n;
+	double *va = record_values(a->r, a->index, a->n, measures[i].of, !by_run, &va_n);
+	double *vb = record_values(b->r, b->index, b->n, measures[i].of, !by_run, &vb_n);
+
+	if (va_n && vb_n) {
+		*m = (struct compared){.name = measures[i].name,
+				       .unit = measures[i].unit,
+				       .better = measures[i].better,
+				       .basis = by_run ? COMPARE_RUNS : COMPARE_EPOCHS,
+				       .a = sample_stat_of(va, va_n),
+				       .b = sample_stat_of(vb, vb_n)};
+		judge_measure(c, m, va, vb);
+		c->measures++;
+	}
+	free(va);
+	free(vb);
 }
 
 void compare_records(struct comparison *c, const struct run_record *a, size_t na,
 		     const struct run_record *b, size_t nb)
 {
-	bool by_run = na > 1 && nb > 1;
+	struct side first = {.r = a}, second = {.r = b};
+	size_t *of_first = records_distinct(a, na, &first.n);
+	size_t *of_second = records_distinct(b, nb, &second.n);
 
 	static_assert(sizeof(measures) / sizeof(measures[0]) <= COMPARED_MAX, "room for all");
 
 	assert(na > 0 && nb > 0);
+	first.index = of_first;
+	second.index = of_second;
 	*c = (struct comparison){0};
-	for (size_t i = 0; i < sizeof(measures) / sizeof(measures[0]); i++) {
-		struct compared *m = &c->measure[c->measures];
-		size_t va_n, vb_n;
-		double *va = record_values(a, NULL, na, measures[i].of, !by_run, &va_n);
-		double *vb = record_values(b, NULL, nb, measures[i].of, !by_run, &vb_n);
-
-		if (va_n && vb_n) {
-			*m = (struct compared){.name = measures[i].name,
-					       .unit = measures[i].unit,
-					       .better = measures[i].better,
-					       .basis = by_run ? COMPARE_RUNS : COMPARE_EPOCHS,
-					       .a = sample_stat_of(va, va_n),
-					       .b = sample_stat_of(vb, vb_n)};
-			judge_measure(m, va, vb);
-			c->measures++;
-		}
-		free(va);
-		free(vb);
-	}
+	count_runs(c, &first, na, &second, nb);
+	sides_compare(&first, &second, &c->unlike, &c->warnings);
+	for (size_t i = 0; i < sizeof(measures) / sizeof(measures[0]); i++)
+		compare_measure(c, i, &first, &second);
 	config_differences(c, a, b);
-	add_warnings(c, a, na, b, nb, by_run);
+	free(of_first);
+	free(of_second);
 }
 
 void comparison_release(struct comparison *c)
 {
-	str_list_release(&c->differences);
+	str_list_release(&c->unlike);
 	str_list_release(&c->warnings);
+	str_list_release(&c->differences);
 	*c = (struct comparison){0};
 }
 
@@ -168,36 +217,65 @@ static const char *basis_word(enum compare_basis b)
 	return b == COMPARE_RUNS ? "runs" : "epochs";
 }
 
+static void list_text(struct buf *out, const char *title, const struct str_list *list)
+{
+	if (list->n)
+		buf_printf(out, "%s\n", title);
+	for (size_t i = 0; i < list->n; i++)
+		buf_printf(out, "! %s\n", list->v[i]);
+	if (list->n)
+		buf_putc(out, '\n');
+}
+
+static void side_text(struct buf *out, const char *name, size_t runs, size_t copies)
+{
+	buf_printf(out, "%s: %zu run%s", name, runs, runs == 1 ? "" : "s");
+	if (copies)
+		buf_printf(out, " (and %zu cop%s, not counted)", copies, copies == 1 ? "y" : "ies");
+}
+
+static void measure_text(struct buf *out, const struct compared *m)
+{
+	double share = m->a.mean != 0 ? 100 * (m->b.mean / m->a.mean - 1) : NAN;
+
+	buf_printf(out, "%s (%s): %.4g", m->name, m->unit, m->a.mean);
+	if (m->a.n > 1)
+		buf_printf(out, " +- %.2g", m->a.stdev);
+	buf_printf(out, " -> %.4g", m->b.mean);
+	if (m->b.n > 1)
+		buf_printf(out, " +- %.2g", m->b.stdev);
+	if (isfinite(share))
+		buf_printf(out, " (%+.1f %%)", share);
+	if (m->verdict == COMPARE_UNKNOWN)
+		buf_printf(out, "\n    no test: %s\n", m->why);
+	else
+		buf_printf(out,
+			   "\n    %s: change %+.4g, 95 %% interval %+.4g to %+.4g, p = "
+			   "%.3g (Welch's t-test over %zu and %zu %s)\n",
+			   verdict_word(m->verdict), m->test.change, m->test.low, m->test.high,
+			   m->test.p, m->a.n, m->b.n, basis_word(m->basis));
+}
+
 void comparison_text(const struct comparison *c, struct buf *out)
 {
+	list_text(out, "The two sides cannot be compared:", &c->unlike);
+	list_text(out, "Before you read the numbers:", &c->warnings);
+	side_text(out, "First", c->runs[0], c->copies[0]);
+	side_text(out, ". Second", c->runs[1], c->copies[1]);
+	buf_puts(out, ".\n\n");
 	for (size_t i = 0; i < c->differences.n; i++)
 		buf_printf(out, "%s%s\n", i ? "  " : "Differences (first | second):\n  ",
 			   c->differences.v[i]);
-	if (c->differences.n == 0)
+	if (!c->configured)
+		buf_puts(out, "The configuration of at least one side is not known.\n");
+	else if (c->differences.n == 0)
 		buf_puts(out, "The configurations are identical.\n");
-	buf_puts(out, "\nMean +- standard deviation, first -> second:\n");
-	for (size_t i = 0; i < c->measures; i++) {
-		const struct compared *m = &c->measure[i];
-		double share = m->a.mean != 0 ? 100 * (m->b.mean / m->a.mean - 1) : NAN;
-
-		buf_printf(out, "%s (%s): %.4g +- %.2g -> %.4g +- %.2g", m->name, m->unit,
-			   m->a.mean, m->a.stdev, m->b.mean, m->b.stdev);
-		if (isfinite(share))
-			buf_printf(out, " (%+.1f %%)", share);
-		if (m->verdict == COMPARE_UNKNOWN)
-			buf_printf(out,
-				   "\n    unknown: %zu and %zu values; the test needs at least 2 "
-				   "on each side\n",
-				   m->a.n, m->b.n);
-		else
-			buf_printf(out,
-				   "\n    %s: change %+.4g, 95 %% interval %+.4g to %+.4g, p = "
-				   "%.3g (Welch's t-test over %zu and %zu %s)\n",
-				   verdict_word(m->verdict), m->test.change, m->test.low,
-				   m->test.high, m->test.p, m->a.n, m->b.n, basis_word(m->basis));
-	}
-	for (size_t i = 0; i < c->warnings.n; i++)
-		buf_printf(out, "\n! %s\n", c->warnings.v[i]);
+	if (c->measures)
+		buf_printf(out, "\nMean +- standard deviation over %s, first -> second:\n",
+			   c->measure[0].basis == COMPARE_RUNS ? "runs"
+							       : "the epochs of each side");
+	for (size_t i = 0; i < c->measures; i++)
+		measure_text(out, &c->measure[i]);
 }
 
 json_t *comparison_json(const struct comparison *c)
@@ -213,9 +291,11 @@ json_t *comparison_json(const struct comparison *c)
 		json_put(o, "first", json_stat(&m->a));
 		json_put(o, "second", json_stat(&m->b));
 		json_put_text(o, "verdict", verdict_word(m->verdict));
-		if (m->verdict != COMPARE_UNKNOWN) {
+		json_put_text(o, "values_are", basis_word(m->basis));
+		if (m->verdict == COMPARE_UNKNOWN) {
+			json_put_text(o, "no_test", m->why);
+		} else {
 			json_put_text(o, "test", "Welch's t-test, two-sided, 5 %");
-			json_put_text(o, "values_are", basis_word(m->basis));
 			json_put_real(o, "change", m->test.change);
 			json_put_real(o, "change_low_95", m->test.low);
 			json_put_real(o, "change_high_95", m->test.high);
@@ -223,8 +303,13 @@ json_t *comparison_json(const struct comparison *c)
 		}
 		json_array_append_new(list, o);
 	}
+	json_put(root, "not_comparable", json_texts(&c->unlike));
+	json_put(root, "warnings", json_texts(&c->warnings));
+	json_put(root, "runs", json_pack("[I, I]", (json_int_t)c->runs[0], (json_int_t)c->runs[1]));
+	json_put(root, "copies_not_counted",
+		 json_pack("[I, I]", (json_int_t)c->copies[0], (json_int_t)c->copies[1]));
+	json_put_int(root, "runs_needed", COMPARE_RUNS_NEEDED);
 	json_put(root, "measures", list);
 	json_put(root, "differences", json_texts(&c->differences));
-	json_put(root, "warnings", json_texts(&c->warnings));
 	return root;
 }

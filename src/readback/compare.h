@@ -4,15 +4,19 @@
 #include "readback/record.h"
 
 /* What the values of a sample are. Runs are independent; epochs of one run share its luck. */
-enum compare_basis { COMPARE_RUNS, COMPARE_EPOCHS, COMPARE_SINGLE };
+enum compare_basis { COMPARE_RUNS, COMPARE_EPOCHS };
 
 enum compare_verdict {
-	COMPARE_UNKNOWN, /* fewer than 2 values a side */
+	COMPARE_UNKNOWN, /* no test can be made: `why` of the comparison */
 	COMPARE_SAME,    /* the change is within chance, at 5 % */
 	COMPARE_BETTER,
 	COMPARE_WORSE,
 	COMPARE_DIFFERENT, /* neither direction is better */
 };
+
+/* Independent runs that a test needs on each side. Welch's test takes the spread from the runs
+ * themselves; that of two, with one degree of freedom, is no estimate of it. */
+#define COMPARE_RUNS_NEEDED 3
 
 struct compared {
 	const char *name, *unit;
@@ -21,18 +25,25 @@ struct compared {
 	enum compare_basis basis;
 	struct welch test; /* when the verdict is not COMPARE_UNKNOWN */
 	enum compare_verdict verdict;
+	char why[200]; /* of COMPARE_UNKNOWN: a sentence without its full stop */
 };
 
 #define COMPARED_MAX 8
 struct comparison {
+	size_t runs[2], copies[2]; /* of each side: independent ones, and copies of them */
+	size_t shared;             /* runs that are on both sides */
 	struct compared measure[COMPARED_MAX];
 	size_t measures;
+	struct str_list unlike;      /* why the numbers do not mean the same: no test is made */
+	struct str_list warnings;    /* what else to know before the numbers */
+	bool configured;             /* both configurations are known */
 	struct str_list differences; /* "reader.batch_size: 4 | 8", of the configurations */
-	struct str_list warnings;    /* why the two sides may not be comparable */
 };
 
-/* Each side is one run or several repetitions of it. Several runs a side are compared by their
- * means, single runs by their epochs. Measures that a side lacks are left out. */
+/* Each side is one run or several repetitions of it; copies of a run are counted once. Means of
+ * runs are tested where both sides have COMPARE_RUNS_NEEDED of them and measured the same thing;
+ * otherwise numbers are given without a test, those of single runs by their epochs. Measures that a
+ * side lacks are left out. */
 void compare_records(struct comparison *c, const struct run_record *a, size_t na,
 		     const struct run_record *b, size_t nb);
 void comparison_release(struct comparison *c);

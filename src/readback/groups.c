@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "readback/same_run.h"
 
 static int by_text(const void *a, const void *b)
 {
@@ -137,6 +138,15 @@ static void mark_unsound(struct run_groups *g)
 	}
 }
 
+static bool has_run(const struct run_groups *g, const struct run_group *x,
+		    const struct run_record *r)
+{
+	for (size_t i = 0; i < x->records; i++)
+		if (record_same_run(&g->record[x->record[i]], r))
+			return true;
+	return false;
+}
+
 void run_groups_build(struct run_groups *g, const struct run_record *r, size_t n,
 		      const struct audit *audit)
 {
@@ -147,6 +157,10 @@ void run_groups_build(struct run_groups *g, const struct run_record *r, size_t n
 		if (!r[i].trained)
 			continue;
 		x = group_of(g, &r[i]);
+		if (has_run(g, x, &r[i])) {
+			x->copies++;
+			continue;
+		}
 		x->record = xrealloc(x->record, (x->records + 1) * sizeof(*x->record));
 		x->record[x->records++] = i;
 	}

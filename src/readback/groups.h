@@ -1,5 +1,6 @@
 #pragma once
-/* The runs of a study in groups: repetitions of one configuration together. */
+/* The runs of a study in groups: repetitions of one configuration together; copies of a run are no
+ * repetitions. */
 #include "base/stats.h"
 #include "readback/audit.h"
 
@@ -9,7 +10,8 @@ struct run_group {
 	uint32_t ranks;
 	size_t *record; /* indexes, in the order of the records */
 	size_t records;
-	bool unsound; /* the audit says FAIL of one of them */
+	size_t copies; /* results of these runs that are not counted again */
+	bool unsound;  /* the audit says FAIL of one of them */
 	/* Values of runs when there are several, else of the one run's epochs. */
 	struct sample_stat au, whole_au, throughput, io;
 	double *whole_au_v, *throughput_v; /* those of the tests; throughput over the wall time */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "readback/compare.h"
 
 static const double EFFICIENT = 0.8;  /* of perfect scaling that still counts as scaling */
 static const double WAIT_LARGE = 10;  /* percent of training time spent waiting that limits */
@@ -67,6 +68,17 @@ static void say_cached(struct key_finding *f, const struct run_groups *g)
 	else if (cached)
 		say(f, " In %zu run%s, the page cache served some or all of the reads.", cached,
 		    plural(cached));
+}
+
+static void say_copies(struct key_finding *f, const struct run_groups *g)
+{
+	size_t copies = 0;
+
+	for (size_t i = 0; i < g->groups; i++)
+		copies += g->group[i].copies;
+	if (copies)
+		say(f, " %zu result%s a copy of another one and not counted as a repetition.",
+		    copies, copies == 1 ? " is" : "s are each");
 }
 
 /* A check that failed, and the runs in which it did. */
@@ -141,6 +153,7 @@ static void find_trust(struct key_findings *k, const struct run_groups *g)
 		else
 			say(f, "No check failed for any of the %zu runs.", runs);
 		say_cached(f, g);
+		say_copies(f, g);
 		return;
 	}
 	failed = failed_checks(g->audit, &n);
@@ -150,6 +163,7 @@ static void find_trust(struct key_findings *k, const struct run_groups *g)
 		say(f, "%s %s (%zu)", c ? "," : "", failed[c].name, failed[c].runs);
 	say(f, ". Their AU and MB/s do not describe the storage.");
 	say_cached(f, g);
+	say_copies(f, g);
 	free(failed);
 }
 
@@ -203,6 +217,13 @@ static void find_best(struct key_findings *k, const struct run_groups *g, const 
 		say(f, " No configuration reaches the target of %.0f %%.", au->target);
 }
 
+/* Whether a test of chance can be made of two groups. */
+static bool testable(const struct run_group *a, const struct run_group *b)
+{
+	return a->records >= COMPARE_RUNS_NEEDED && b->records >= COMPARE_RUNS_NEEDED &&
+	       a->whole_au_n >= 2 && b->whole_au_n >= 2;
+}
+
 /* ---- scaling ---- */
 
 static double rate_of(const struct run_group *x)
@@ -243,7 +264,8 @@ static void find_scaling(struct key_findings *k, const struct run_groups *g, con
 	}
 	say(f, "; it falls below %.0f %% of linear scaling beyond %u processes", 100 * EFFICIENT,
 	    line[stop]->ranks);
-	if (line[stop]->throughput_n > 1 && line[stop + 1]->throughput_n > 1) {
+	if (testable(line[stop], line[stop + 1]) && line[stop]->throughput_n > 1 &&
+	    line[stop + 1]->throughput_n > 1) {
 		struct welch w =
 			welch_test(line[stop]->throughput_v, line[stop]->throughput_n,
 				   line[stop + 1]->throughput_v, line[stop + 1]->throughput_n);
@@ -267,6 +289,15 @@ static const struct run_group *base_of(const struct run_groups *g, const struct 
 	return NULL;
 }
 
+/* By the test, or without one by whether the values of the two overlap. */
+static bool differ(const struct run_group *base, const struct run_group *x, struct welch *w)
+{
+	if (!testable(base, x))
+		return x->whole_au.min > base->whole_au.max || x->whole_au.max < base->whole_au.min;
+	*w = welch_test(base->whole_au_v, base->whole_au_n, x->whole_au_v, x->whole_au_n);
+	return w->p < LEVEL;
+}
+
 static void find_factor(struct key_findings *k, const struct run_groups *g,
 			const struct run_group *x)
 {
@@ -274,24 +305,27 @@ static void find_factor(struct key_findings *k, const struct run_groups *g,
 	struct key_finding *f;
 	struct welch w;
 
-	if (!x->factors[0] || !base || x->whole_au_n < 2 || base->whole_au_n < 2)
-		return;
-	w = welch_test(base->whole_au_v, base->whole_au_n, x->whole_au_v, x->whole_au_n);
-	if (w.p >= LEVEL)
+	if (!x->factors[0] || !base || x->whole_au_n < 2 || base->whole_au_n < 2 ||
+	    !differ(base, x, &w))
 		return;
 	f = new_finding(k, "factor");
-	say(f,
-	    "%s, %u processes: %s changes whole-run AU from %.1f %% to %.1f %% (%+.1f points, 95 "
-	    "%% confidence interval %+.1f to %+.1f, over %s).",
-	    x->model, x->ranks, x->factors, base->whole_au.mean, x->whole_au.mean, w.change, w.low,
-	    w.high, x->records > 1 && base->records > 1 ? "runs" : "epochs of one run each");
+	say(f, "%s, %u processes: %s changes whole-run AU from %.1f %% to %.1f %%", x->model,
+	    x->ranks, x->factors, base->whole_au.mean, x->whole_au.mean);
+	if (testable(base, x))
+		say(f, " (%+.1f points, 95 %% confidence interval %+.1f to %+.1f, over runs).",
+		    w.change, w.low, w.high);
+	else
+		say(f,
+		    " (%+.1f points; a test of chance needs %d runs each, there %s %zu and %zu).",
+		    x->whole_au.mean - base->whole_au.mean, COMPARE_RUNS_NEEDED,
+		    base->records == 1 ? "is" : "are", base->records, x->records);
 	if (x->unsound || base->unsound)
 		say(f, " At least one of the two failed a check.");
 }
 
 /* Those without a difference are listed in one sentence: one for each would hide the others. */
 static void find_no_difference(struct key_findings *k, const struct run_groups *g,
-			       const struct run_group *base)
+			       const struct run_group *base, bool tested)
 {
 	struct key_finding *f = NULL;
 	double least = 1;
@@ -301,21 +335,24 @@ static void find_no_difference(struct key_findings *k, const struct run_groups *
 		const struct run_group *x = &g->group[i];
 		struct welch w;
 
-		if (!x->factors[0] || base_of(g, x) != base || x->whole_au_n < 2)
-			continue;
-		w = welch_test(base->whole_au_v, base->whole_au_n, x->whole_au_v, x->whole_au_n);
-		if (w.p < LEVEL)
+		if (!x->factors[0] || base_of(g, x) != base || x->whole_au_n < 2 ||
+		    testable(base, x) != tested || differ(base, x, &w))
 			continue;
 		if (!f) {
 			f = new_finding(k, "factor");
-			say(f, "%s, %u processes: no significant difference in whole-run AU with",
-			    base->model, base->ranks);
+			say(f, "%s, %u processes: no %s in whole-run AU with", base->model,
+			    base->ranks,
+			    tested ? "significant difference" : "difference beyond the spread");
 		}
 		say(f, "%s %s", listed++ ? "," : "", x->factors);
-		least = w.p < least ? w.p : least;
+		if (tested)
+			least = w.p < least ? w.p : least;
 	}
-	if (f)
+	if (f && tested)
 		say(f, " (lowest p = %.2g, baseline %.1f %%).", least, base->whole_au.mean);
+	else if (f)
+		say(f, " (baseline %.1f %%; too few runs for a test of chance).",
+		    base->whole_au.mean);
 }
 
 /* ---- limits ---- */
@@ -380,8 +417,10 @@ void key_findings_build(struct key_findings *k, const struct run_groups *g)
 	for (size_t i = 0; i < g->groups; i++)
 		find_factor(k, g, &g->group[i]);
 	for (size_t i = 0; i < g->groups; i++)
-		if (!g->group[i].factors[0] && g->group[i].whole_au_n > 1)
-			find_no_difference(k, g, &g->group[i]);
+		if (!g->group[i].factors[0] && g->group[i].whole_au_n > 1) {
+			find_no_difference(k, g, &g->group[i], true);
+			find_no_difference(k, g, &g->group[i], false);
+		}
 }
 
 void key_findings_release(struct key_findings *k)

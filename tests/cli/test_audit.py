@@ -100,15 +100,16 @@ def damaged(tmp, sound):
 def compare(sound, trap):
     c = json.loads(stoker("compare", "--json", STUDY / "6", STUDY / "4_read_threads_1").stdout)
     m = {x["measure"]: x for x in c["measures"]}
-    assert m["AU, by DLIO's definition"]["verdict"] == "worse"
-    assert m["AU, whole run"]["verdict"] == "better"  # the study's best row is its worst by wall time
+    # the study's best row is its worst by wall time; one run a side is no evidence of more
+    assert m["AU, by DLIO's definition"]["first"]["mean"] > 3 * m["AU, by DLIO's definition"]["second"]["mean"]
+    assert m["AU, whole run"]["first"]["mean"] < m["AU, whole run"]["second"]["mean"]
+    assert all(x["verdict"] == "unknown" and "p" not in x for x in c["measures"]), c
     assert "reader.read_threads: 4 | 1" in c["differences"] and "ranks: 6 | 4" in c["differences"]
-    assert any("invalid results" in w for w in c["warnings"])
-    same = json.loads(stoker("compare", "--json", "--check", sound, sound).stdout)
-    assert all(x["verdict"] in ("no difference shown", "unknown") for x in same["measures"]), same
-    stoker("compare", "--check", STUDY / "6", STUDY / "4_read_threads_1", status=3)
+    assert any("invalid results on the first side: cache, checkpoint, steady" in w for w in c["warnings"])
+    e = stoker("compare", "--check", STUDY / "6", STUDY / "4_read_threads_1", status=3).stderr
+    assert "there are 1 and 1" in e, e
     text = stoker("compare", sound, trap).stdout
-    assert "Welch" in text and "reader.prefetch_size: 2 | 8" in text, text
+    assert "reader.prefetch_size: 2 | 8" in text, text
     assert "needs two folders" in stoker("compare", sound, status=2).stderr
 
 

@@ -1,0 +1,411 @@
+/* Facts of the runs of two sides, one after another: what served the bytes, which steps count, what
+ * was read, by whom, and whether it went well. */
+#include "readback/sides.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "readback/audit.h"
+
+static const double SHARE_OTHER = 0.2; /* of the bytes, by which two sources differ */
+static const double SHARE_SEEN = 0.01; /* fetched, from which on the system counts fetching */
+
+static const struct run_record *run_of(const struct side *s, size_t i)
+{
+	return &s->r[s->index[i]];
+}
+
+/* ---- where the bytes came from ---- */
+
+static double number_at(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	return json_is_number(v) ? json_number_value(v) : 0;
+}
+
+static bool in_memory(const struct run_record *r)
+{
+	static const char *const systems[] = {"tmpfs", "ramfs", "hugetlbfs"};
+	const char *fs = json_string_value(
+		json_object_get(json_object_get(r->result, "storage_path"), "file_system"));
+
+	for (size_t i = 0; fs && i < sizeof(systems) / sizeof(systems[0]); i++)
+		if (strcmp(fs, systems[i]) == 0)
+			return true;
+	return r->has_workload &&
+	       workload_base_store(&r->workload)->flags & (STORE_IS_VOLATILE | STORE_KEEPS_NOTHING);
+}
+
+/* The share of the bytes read in training that the page cache served; NaN when it is not known. */
+static double cached_share(const struct run_record *r)
+{
+	const json_t *epochs = json_object_get(json_object_get(r->result, "training"), "epochs");
+	double fetched = 0, returned = 0, cached = 0, looked = 0;
+
+	for (size_t i = 0; i < json_array_size(epochs); i++) {
+		const json_t *ep = json_array_get(epochs, i);
+		const json_t *cache = json_object_get(ep, "page_cache");
+
+		fetched += number_at(json_object_get(ep, "process_io"), "device_read_bytes");
+		returned += number_at(ep, "returned_bytes");
+		cached += number_at(cache, "cached_at_start_bytes");
+		looked += number_at(cache, "bytes_looked_at");
+	}
+	if (returned > 0 && fetched > SHARE_SEEN * returned)
+		return fmax(0, 1 - fetched / returned);
+	/* nothing fetched: from the cache where it held the files; else the file system does not
+	 * say what it fetches */
+	return looked > 0 && cached >= looked / 2 ? cached / looked : NAN;
+}
+
+struct source {
+	size_t known, memory;
+	double least, most, sum;
+};
+
+static struct source source_of(const struct side *s)
+{
+	struct source x = {.least = INFINITY, .most = -INFINITY};
+
+	for (size_t i = 0; i < s->n; i++) {
+		double share;
+
+		if (in_memory(run_of(s, i))) {
+			x.memory++;
+			continue;
+		}
+		share = cached_share(run_of(s, i));
+		if (!isfinite(share))
+			continue;
+		x.known++;
+		x.sum += share;
+		x.least = fmin(x.least, share);
+		x.most = fmax(x.most, share);
+	}
+	return x;
+}
+
+static char *source_text(const struct source *x, const struct side *s)
+{
+	double mean = x->known ? 100 * x->sum / (double)x->known : NAN;
+
+	if (x->memory == s->n)
+		return xstrdup("from a dataset in memory");
+	if (x->memory)
+		return xasprintf("from a dataset in memory in %zu of %zu runs", x->memory, s->n);
+	if (!x->known)
+		return xstrdup("from the storage or the page cache, which is not known");
+	if (x->most - x->least > SHARE_OTHER)
+		return xasprintf("%.0f %% to %.0f %% of its bytes, from run to run, from the page "
+				 "cache",
+				 100 * x->least, 100 * x->most);
+	if (mean >= 50)
+		return xasprintf("from the page cache (%.0f %% of the bytes)", mean);
+	return xasprintf("from the storage (%.0f %% of the bytes came from the page cache)", mean);
+}
+
+static void compare_sources(const struct side *a, const struct side *b, struct str_list *unlike)
+{
+	struct source x = source_of(a), y = source_of(b);
+	AUTO_FREE char *first = source_text(&x, a);
+	AUTO_FREE char *second = source_text(&y, b);
+	bool memory = x.memory * b->n != y.memory * a->n || (x.memory && x.memory < a->n);
+	bool mixed = x.most - x.least > SHARE_OTHER || y.most - y.least > SHARE_OTHER;
+	bool apart = x.known && y.known &&
+		     fabs(x.sum / (double)x.known - y.sum / (double)y.known) > SHARE_OTHER;
+
+	if (memory || mixed || apart)
+		str_list_add(unlike, xasprintf("The bytes came from different places: the first "
+					       "side read %s, the second %s.",
+					       first, second));
+}
+
+/* ---- keys of the configuration ---- */
+
+static char *written_value(const struct run_record *r, const struct opt *row)
+{
+	const json_t *keys = json_object_get(r->result, "configuration");
+	const json_t *v = json_object_get(json_object_get(keys, row->key), "value");
+	char *dump, *text;
+
+	if (!v || json_is_string(v))
+		return v ? xstrdup(json_string_value(v)) : NULL;
+	if (json_is_number(v))
+		return xasprintf("%.15g", json_number_value(v));
+	dump = json_dumps(v, JSON_ENCODE_ANY);
+	text = dump ? xstrdup(dump) : NULL;
+	free(dump);
+	return text;
+}
+
+bool sides_key(const struct run_record *a, const struct run_record *b, const struct opt *row,
+	       char **x, char **y)
+{
+	*x = written_value(a, row);
+	*y = written_value(b, row);
+	if (*x && *y)
+		return true;
+	free(*x);
+	free(*y);
+	*x = *y = NULL;
+	if (!a->has_workload || !b->has_workload)
+		return false;
+	*x = opt_get_text(row, &a->workload);
+	*y = opt_get_text(row, &b->workload);
+	return true;
+}
+
+/* What follows from keys that differ; a key that ends with a dot stands for all below it. */
+struct key_group {
+	const char *sentence;
+	bool unlike;
+	const char *key[8];
+};
+
+static const struct key_group key_groups[] = {
+	{"AU and the throughput of the measured steps cover different steps",
+	 true,
+	 {"output.metric.exclude_start_steps", "output.metric.exclude_end_steps", "compat.dlio"}},
+	{"The sides were measured in different ways", false, {"run.measure", "run.trace"}},
+	{"The sides read different data", false, {"dataset."}},
+	{"The order of samples differs", false, {"train.seed", "reader.seed"}},
+};
+
+/* Where the data lies and how it was made, not what it is. */
+static bool says_where(const char *key)
+{
+	static const char *const keys[] = {"dataset.data_folder", "dataset.keep_files",
+					   "dataset.verify_samples", "dataset.generation_"};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (strncmp(key, keys[i], strlen(keys[i])) == 0)
+			return true;
+	return false;
+}
+
+static bool group_has(const struct key_group *g, const char *key)
+{
+	for (size_t i = 0; i < sizeof(g->key) / sizeof(g->key[0]) && g->key[i]; i++) {
+		size_t n = strlen(g->key[i]);
+
+		if (g->key[i][n - 1] == '.' ? strncmp(key, g->key[i], n) == 0
+					    : strcmp(key, g->key[i]) == 0)
+			return !says_where(key);
+	}
+	return false;
+}
+
+static void compare_keys(const struct run_record *a, const struct run_record *b,
+			 struct str_list *unlike, struct str_list *doubts)
+{
+	for (size_t g = 0; g < sizeof(key_groups) / sizeof(key_groups[0]); g++) {
+		struct buf keys = {0};
+
+		for (size_t i = 0; i < workload_row_count; i++) {
+			const struct opt *row = &workload_rows[i];
+			AUTO_FREE char *x = NULL, *y = NULL;
+
+			if (!group_has(&key_groups[g], row->key))
+				continue;
+			if (sides_key(a, b, row, &x, &y) && strcmp(x, y) != 0)
+				buf_printf(&keys, "%s%s: %s | %s", keys.len ? ", " : "", row->key,
+					   x, y);
+		}
+		if (keys.len)
+			str_list_add(key_groups[g].unlike ? unlike : doubts,
+				     xasprintf("%s (%s).", key_groups[g].sentence, keys.data));
+		buf_release(&keys);
+	}
+}
+
+/* The first key by which a run is no repetition of the first of its side; NULL: none. */
+static char *unlike_repetition(const struct run_record *a, const struct run_record *b)
+{
+	if (a->ranks != b->ranks)
+		return xasprintf("ranks: %u | %u", a->ranks, b->ranks);
+	for (size_t i = 0; i < workload_row_count; i++) {
+		const struct opt *row = &workload_rows[i];
+		AUTO_FREE char *x = NULL, *y = NULL;
+
+		if (sides_key(a, b, row, &x, &y) && strcmp(x, y) != 0 && !says_where(row->key) &&
+		    !strstr(row->key, "folder") && !strstr(row->key, "seed") &&
+		    strncmp(row->key, "workflow.", 9) != 0)
+			return xasprintf("%s: %s | %s", row->key, x, y);
+	}
+	return NULL;
+}
+
+static void check_repetitions(const struct side *s, const char *side, struct str_list *unlike)
+{
+	for (size_t i = 1; i < s->n; i++) {
+		AUTO_FREE char *key = unlike_repetition(run_of(s, 0), run_of(s, i));
+
+		if (!key)
+			continue;
+		str_list_add(unlike, xasprintf("The runs of the %s side are not repetitions of one "
+					       "configuration (%s).",
+					       side, key));
+		return;
+	}
+}
+
+/* ---- who measured, and what became of it ---- */
+
+static double samples_of(const struct run_record *r)
+{
+	const json_t *epochs = json_object_get(json_object_get(r->result, "training"), "epochs");
+
+	return number_at(json_array_get(epochs, 0), "samples");
+}
+
+static double data_bytes(const struct run_record *r)
+{
+	return number_at(json_object_get(r->result, "dataset"), "total_bytes");
+}
+
+static void compare_readers(const struct run_record *a, const struct run_record *b,
+			    struct str_list *doubts)
+{
+	if (a->ranks != b->ranks || a->hosts != b->hosts)
+		str_list_add(doubts,
+			     xasprintf("The number of readers differs: %u rank%s on %u "
+				       "host%s | %u rank%s on %u host%s.",
+				       a->ranks, a->ranks == 1 ? "" : "s", a->hosts,
+				       a->hosts == 1 ? "" : "s", b->ranks, b->ranks == 1 ? "" : "s",
+				       b->hosts, b->hosts == 1 ? "" : "s"));
+	if (strcmp(a->hostname, b->hostname) != 0)
+		str_list_add(doubts, xasprintf("The sides ran on different machines: %s | %s.",
+					       a->hostname, b->hostname));
+	if (samples_of(a) > 0 && samples_of(b) > 0 && samples_of(a) != samples_of(b))
+		str_list_add(doubts,
+			     xasprintf("The number of samples in an epoch differs: %.0f | %.0f.",
+				       samples_of(a), samples_of(b)));
+	if (data_bytes(a) > 0 && data_bytes(b) > 0 && data_bytes(a) != data_bytes(b))
+		str_list_add(doubts,
+			     xasprintf("The size of the dataset on the storage differs, in bytes: "
+				       "%.0f | %.0f.",
+				       data_bytes(a), data_bytes(b)));
+	if (a->au.n != b->au.n)
+		str_list_add(doubts,
+			     xasprintf("The number of epochs differs: %zu | %zu. The first "
+				       "epoch often starts with fewer files in the page cache.",
+				       a->au.n, b->au.n));
+}
+
+static const char *build_of(const struct run_record *r)
+{
+	const json_t *versions =
+		json_object_get(json_object_get(r->result, "environment"), "versions");
+	const char *build = json_string_value(json_object_get(versions, "build"));
+
+	if (!build)
+		build = json_string_value(json_object_get(versions, "stoker"));
+	return build ? build : "unknown";
+}
+
+static void compare_programs(const struct run_record *a, const struct run_record *b,
+			     struct str_list *doubts)
+{
+	if (a->ours != b->ours)
+		str_list_add(
+			doubts,
+			xasprintf("One side was made by DLIO and the other by Stoker, which count "
+				  "steps differently in throughput (docs/compatibility.md)."));
+	else if (strcmp(build_of(a), build_of(b)) != 0)
+		str_list_add(doubts, xasprintf("The sides were measured by different versions of "
+					       "the program: %s | %s.",
+					       build_of(a), build_of(b)));
+}
+
+static bool ended_early(const struct run_record *r)
+{
+	const char *status = json_string_value(json_object_get(r->result, "status"));
+
+	return status && (strcmp(status, "interrupted") == 0 || strcmp(status, "failed") == 0);
+}
+
+static const json_t *bad_verdict(const struct run_record *r, const char *check)
+{
+	const json_t *v, *list = json_object_get(r->result, "verdicts");
+	size_t i;
+
+	json_array_foreach(list, i, v)
+	{
+		const char *name = json_string_value(json_object_get(v, "check"));
+		const char *level = json_string_value(json_object_get(v, "level"));
+
+		if (name && level && strcmp(name, check) == 0 &&
+		    (strcmp(level, "fail") == 0 || strcmp(level, "warn") == 0))
+			return v;
+	}
+	return NULL;
+}
+
+static void judge_side(const struct side *s, const char *side, struct str_list *unlike,
+		       struct str_list *doubts)
+{
+	size_t early = 0, unsteady = 0;
+	const char *why = NULL;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const json_t *v = bad_verdict(run_of(s, i), "steady");
+
+		early += ended_early(run_of(s, i));
+		unsteady += v != NULL;
+		if (v && !why)
+			why = json_string_value(json_object_get(v, "text"));
+	}
+	if (early)
+		str_list_add(unlike, xasprintf("%zu of %zu run%s of the %s side ended early.",
+					       early, s->n, s->n == 1 ? "" : "s", side));
+	if (unsteady)
+		str_list_add(doubts, xasprintf("%zu of %zu run%s of the %s side %s not steady: %s",
+					       unsteady, s->n, s->n == 1 ? "" : "s", side,
+					       unsteady == 1 ? "was" : "were", why ? why : ""));
+}
+
+/* Names of the checks that failed, each once. */
+static void audit_side(const struct side *s, const char *side, struct str_list *doubts)
+{
+	struct buf names = {0};
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct audit audit;
+
+		audit_run(&audit, run_of(s, i), 1);
+		for (size_t f = 0; f < audit.findings; f++) {
+			const char *check = audit.finding[f].check;
+
+			if (audit.finding[f].level == AUDIT_FAIL &&
+			    !(names.data && strstr(names.data, check)))
+				buf_printf(&names, "%s%s", names.len ? ", " : "", check);
+		}
+		audit_release(&audit);
+	}
+	if (names.len)
+		str_list_add(doubts, xasprintf("The audit reports invalid results on the %s side: "
+					       "%s (see stoker audit).",
+					       side, names.data));
+	buf_release(&names);
+}
+
+void sides_compare(const struct side *a, const struct side *b, struct str_list *unlike,
+		   struct str_list *doubts)
+{
+	const struct run_record *x = run_of(a, 0), *y = run_of(b, 0);
+
+	compare_sources(a, b, unlike);
+	check_repetitions(a, "first", unlike);
+	check_repetitions(b, "second", unlike);
+	judge_side(a, "first", unlike, doubts);
+	judge_side(b, "second", unlike, doubts);
+	compare_keys(x, y, unlike, doubts);
+	compare_readers(x, y, doubts);
+	compare_programs(x, y, doubts);
+	audit_side(a, "first", doubts);
+	audit_side(b, "second", doubts);
+}

@@ -1,0 +1,221 @@
+"""The comparison of results, on real runs: what the sides did not measure alike is said before any number, copies of a
+run are no repetitions, and there is no test from fewer than three independent runs on each side."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "truth"))
+from told import told  # noqa: E402
+from util import SOURCE, STOKER, left_out, load, stoker, tiny  # noqa: E402
+
+STUDY = SOURCE / "tests/data/seed-study/results"
+BASE = dict(files=48, fmt="npy", dataset__record_length_bytes=40000, reader__batch_size=1, train__computation_time=0.003)
+SLOW = dict(storage__store="throttle+memory", storage__throttle__bandwidth="40e6")
+
+
+def run(tmp, name, *more, program=None, **keys):
+    out = tmp / name
+    arguments = ["run", *map(str, tiny(tmp / "data", out, **{**BASE, **keys})), *more]
+    if program:
+        subprocess.run([program, *arguments], check=True, capture_output=True)
+    else:
+        stoker(*arguments)
+    return out
+
+
+def compare(a, b, *flags, status=0):
+    return json.loads(stoker("compare", "--json", *flags, a, b, status=status).stdout)
+
+
+def tested(c):
+    return [m["measure"] for m in c["measures"] if "p" in m]
+
+
+def no_test(c, words, situation, where="not_comparable"):
+    """No p, no interval; a sentence with all the words, and in the text it is there before the first number."""
+    assert not tested(c) and "p =" not in c["text"], c
+    assert all(m["verdict"] == "unknown" and m["no_test"] for m in c["measures"]), c
+    said_first(c, words, situation, where)
+
+
+def said_first(c, words, situation, where="warnings"):
+    hits = [s for s in c[where] if all(w in s for w in words)]
+    assert hits, (words, c[where], c["not_comparable"], c["warnings"])
+    number = c["text"].find("AU, by DLIO")
+    assert 0 <= c["text"].find(hits[0]) < number or number < 0, c["text"]
+    told("compare", situation, hits[0])
+
+
+def both(a, b):
+    c = compare(a, b)
+    c["text"] = stoker("compare", a, b).stdout
+    assert "significant" not in c["text"], c["text"]
+    return c
+
+
+def side(tmp, name, *results):
+    """A folder of results, each a copy of what is there."""
+    folder = tmp / name
+    folder.mkdir()
+    for i, r in enumerate(results):
+        shutil.copytree(r, folder / f"{i}")
+    return folder
+
+
+def copies(tmp, a, b, others):
+    """One run, however often and by whatever name it is there."""
+    same = "Both sides are the same run"
+    no_test(both(a, a), [same], "a run compared with itself")
+    stoker("compare", "--check", a, a, status=3)
+    copy = tmp / "copy"
+    shutil.copytree(a, copy)
+    no_test(both(a, copy), [same], "a run compared with a copy of its folder")
+    link = tmp / "link"
+    link.symlink_to(a)
+    no_test(both(link, a), [same], "a run compared with a link to it")
+    edited = tmp / "edited"
+    shutil.copytree(a, edited)
+    for name in os.listdir(edited):  # as one who hides it would
+        if name.endswith(".json"):
+            text = (edited / name).read_text().replace(load(a)["run_id"], "0" * 32).replace(load(a)["start"][:19], "2026-01-01T00:00:00")
+            (edited / name).write_text(text)
+    no_test(both(a, edited), [same], "a copy of a run with another number and another date written into it")
+    dlio = next((STUDY / "6").rglob("summary.json")).parent
+    shutil.copytree(dlio, tmp / "dlio")
+    no_test(both(dlio, tmp / "dlio"), [same], "a result of DLIO compared with a copy of it")
+
+    three = side(tmp, "three", a, a, a)
+    others = side(tmp, "others", *others[1:])
+    c = both(three, others)
+    assert c["runs"] == [1, 2] and c["copies_not_counted"] == [2, 0]
+    no_test(c, ["first side has 3 results of 1 run"], "three copies of one run against two runs", "warnings")
+    assert "at least 3 independent runs on each side; there are 1 and 2" in c["text"]
+    inside = side(tmp, "inside", a)
+    (inside / "again").symlink_to(a)  # links below a folder are not followed
+    assert both(inside, b)["runs"] == [1, 1]
+    (tmp / "way").symlink_to(inside)
+    assert both(tmp / "way" / "0", inside)["not_comparable"][0].startswith(same)
+    mixed = side(tmp, "mixed", a, b)
+    no_test(both(mixed, b), ["1 run, or copies of it, is on both sides"], "one run on both sides, a second on one of them")
+
+    # repetitions of a report
+    stoker("report", three, others, "-o", tmp / "r.html")
+    text = stoker("report", three, b, "-o", tmp / "r.html").stdout
+    assert "2 results are each a copy of another one" in text, text
+    told("compare", "a report over three copies of one run and another run", [s for s in text.splitlines() if "copy" in s][0])
+    assert "copy of another" not in stoker("report", others, "-o", tmp / "r.html").stdout
+
+
+def tests(tmp, fast, slow):
+    c = both(side(tmp, "fast", *fast), side(tmp, "slow", *slow))
+    m = {x["measure"]: x for x in c["measures"]}
+    assert c["runs"] == [3, 3] and not c["not_comparable"], c
+    assert m["AU, whole run"]["verdict"] == "worse" and m["AU, whole run"]["p"] < 0.05, m
+    assert m["wall time of an epoch"]["verdict"] == "worse" and m["AU, whole run"]["values_are"] == "runs"
+    stoker("compare", "--check", tmp / "fast", tmp / "slow", status=3)
+    stoker("compare", "--check", tmp / "slow", tmp / "fast")
+    told("compare", "three runs against three with a third of the bandwidth", [s for s in c["text"].splitlines() if "worse" in s][0])
+    c = both(side(tmp, "two", *fast[:2]), side(tmp, "two-slow", *slow[:2]))
+    assert not tested(c) and "needs at least 3 independent runs on each side; there are 2 and 2" in c["text"]
+    told("compare", "two runs a side", c["measures"][0]["no_test"])
+    e = stoker("compare", "--check", tmp / "two", tmp / "two-slow", status=3).stderr
+    assert "cannot be told: a test needs at least 3" in e, e
+    c = both(fast[0], slow[0])
+    assert not tested(c) and c["measures"][0]["values_are"] == "epochs"
+    told("compare", "two single runs of three epochs each", c["measures"][0]["no_test"])
+
+
+def interrupted(tmp):
+    out = tmp / "interrupted"
+    arguments = [STOKER, "run", *map(str, tiny(tmp / "data", out, **{**BASE, "train__epochs": 200}))]
+    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    log, end = out / "dlio.log", time.monotonic() + 20
+    while not (log.exists() and "Starting epoch 3" in log.read_text()) and time.monotonic() < end:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    process.wait(20)
+    return out
+
+
+def other_build(tmp):
+    version = stoker("--version").stdout.split()[1]
+    other = version[:-2] + ("00" if not version.endswith("00") else "11")
+    (tmp / "stoker").write_bytes(pathlib.Path(STOKER).read_bytes().replace(version.encode(), other.encode()))
+    (tmp / "stoker").chmod(0o755)
+    return tmp / "stoker", version, other
+
+
+def unlike(tmp, a):
+    """Each pair differs in one thing, that is said first, with both values."""
+    b = run(tmp, "window", "output.metric.exclude_end_steps=20")
+    no_test(both(a, b), ["different steps", "output.metric.exclude_end_steps: 0 | 20"], "20 of 48 steps left out on the second side")
+    b = run(tmp, "dlio-way", "compat.dlio=true")
+    no_test(both(a, b), ["different steps", "compat.dlio: false | true"], "compat.dlio on the second side")
+    b = run(tmp, "in-memory", storage__store="memory")
+    no_test(both(a, b), ["different places", "second from a dataset in memory"], "a disk against a dataset in memory")
+    b = interrupted(tmp)
+    no_test(both(a, b), ["1 of 1 run of the second side ended early"], "a run that was interrupted in its third epoch of 200")
+    folder = side(tmp, "no-repetitions", a, run(tmp, "threads", reader__read_threads=3))
+    no_test(both(folder, a), ["first side are not repetitions", "reader.read_threads: 1 | 3"], "runs with 1 and 3 workers on one side")
+
+    b = run(tmp, "bytes", dataset__data_folder=tmp / "data-bytes", dataset__record_length_bytes=90000)
+    said_first(both(a, b), ["different data", "dataset.record_length_bytes: 40000 | 90000"], "samples of 40,000 and of 90,000 bytes")
+    b = run(tmp, "format", dataset__data_folder=tmp / "data-format", fmt="npz")
+    said_first(both(a, b), ["different data", "dataset.format: npy | npz"], "npy against npz")
+    b = run(tmp, "none", "run.measure=none")
+    said_first(both(a, b), ["measured in different ways", "run.measure: all | none"], "run.measure=none on the second side")
+    b = run(tmp, "ranks", "-n", "3")
+    said_first(both(a, b), ["1 rank on 1 host | 3 ranks on 1 host"], "1 and 3 ranks")
+    b = run(tmp, "epochs", train__epochs=2)
+    said_first(both(a, b), ["number of epochs", "1 | 2"], "one epoch against two")
+    program, version, other = other_build(tmp)
+    b = run(tmp, "version", program=program)
+    said_first(both(a, b), ["different versions", version, other], "the second side measured by another build")
+    b = run(tmp, "queue", "reader.prefetch_size=64", "reader.read_threads=2", train__computation_time=0.01)
+    if [v for v in load(b)["verdicts"] if v["check"] == "steady"][0]["level"] in ("warn", "fail"):
+        said_first(both(a, b), ["1 of 1 run of the second side was not steady"], "the second side's steps were all read ahead")
+    said_first(both(a, next((STUDY / "6").rglob("summary.json")).parent), ["One side was made by DLIO"], "Stoker against DLIO")
+
+
+def cached(tmp, a):
+    """The disk of this machine: cold against warm."""
+    result = load(a)
+    if "page_cache" not in result["training"]["epochs"][0] or result["storage_path"]["file_system"] in ("tmpfs", "ramfs"):
+        left_out("cold against warm: the temporary folder lies in memory, or its page cache is not known")
+        return
+    big = dict(dataset__data_folder=tmp / "data-big", dataset__record_length_bytes=1000000, files=24)
+    run(tmp, "fill", **big)
+    cold = run(tmp, "cold", storage__page_cache="cold", **big)
+    warm = run(tmp, "warm", **big)
+    fetched = [e["process_io"]["device_read_bytes"] for e in load(cold)["training"]["epochs"]]
+    if sum(fetched) < 20e6:
+        left_out("cold against warm: this file system does not count what it fetches")
+        return
+    no_test(both(cold, warm), ["different places", "first side read from the storage", "second from the page cache"],
+            "24 MB, evicted from the page cache on the first side and in it on the second")
+    folder = side(tmp, "cold-and-warm", cold, warm)
+    no_test(both(folder, cold), ["different places", "from run to run"], "a cold and a warm run as repetitions of one side")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as tmp:
+        tmp = pathlib.Path(tmp)
+        a = run(tmp, "a")
+        slow = dict(SLOW, storage__throttle__bandwidth="12e6")
+        fast = [run(tmp, f"fast{i}", train__epochs=3, **SLOW) for i in range(3)]
+        slow = [run(tmp, f"slow{i}", train__epochs=3, **slow) for i in range(3)]
+        copies(tmp, fast[0], fast[1], fast)
+        tests(tmp, fast, slow)
+        unlike(tmp, a)
+        cached(tmp, a)
+
+
+if __name__ == "__main__":
+    main()
