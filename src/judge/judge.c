@@ -11,13 +11,14 @@
 #include "judge/ledger.h"
 #include "judge/limit.h"
 #include "judge/measured.h"
+#include "judge/steadiness.h"
 #include "judge/stragglers.h"
 #include "judge/verdict.h"
 
 uint64_t judge_memory_bytes(uint64_t epochs)
 {
 	return u64_sum(u64_product(epochs, sizeof(struct epoch_judgement)),
-		       verdicts_count(verdict_table) * sizeof(struct verdict));
+		       verdicts_count(verdict_table) * sizeof(struct verdict) + steadiness_bytes());
 }
 
 static int judge_epochs(struct result *r, const struct run_metrics *m, struct err *e)
@@ -53,6 +54,9 @@ int judge_result(struct result *r, const struct run_metrics *m, struct err *e)
 			decompose(r, 0, m->epochs, &r->judged.time);
 		ledger_of(r, &r->judged.ledger);
 		stragglers_find(r, &r->judged.stragglers);
+		rc = steadiness_find(r, m, &r->judged.steady, e);
+		if (rc < 0)
+			return rc;
 	}
 	rc = verdicts_judge(r, m, verdict_table, e);
 	if (rc == 0)

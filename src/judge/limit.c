@@ -9,6 +9,7 @@
 #include "base/memory_speed.h"
 #include "base/str.h"
 #include "judge/limit_memory.h"
+#include "judge/limit_unsteady.h"
 #include "predict/costs.h"
 #include "predict/outlook.h"
 
@@ -378,7 +379,7 @@ void limit_find(const struct result *r, const struct run_metrics *m, struct limi
 		struct outlook *outlook)
 {
 	struct view v = {.r = r, .m = m, .limit = limit, .outlook = outlook, .d = &r->judged.time};
-	char text[sizeof(limit->text)];
+	char text[sizeof(limit->text)], cause[sizeof(limit->cause)];
 
 	if (m->epochs == 0 || !r->rank || !r->usage)
 		return;
@@ -386,9 +387,16 @@ void limit_find(const struct result *r, const struct run_metrics *m, struct limi
 		return;
 	view_fill(&v, r);
 	outlook_compute(r, m->epochs, &v.law, outlook);
+	/* what a run of two halves would predict is true for neither */
+	if (limit_no_forecast(r, v.loss, text, sizeof(text))) {
+		*outlook = (struct outlook){0};
+		snprintf(outlook->why, sizeof(outlook->why), "%.150s", text);
+	}
 	limit->loss_share = 100 * v.loss / v.d->wall_s;
 	if (v.loss < SMALL_LOSS * v.d->wall_s)
 		at_computation(&v);
+	else if (limit_unsteady(r, v.loss, cause, sizeof(cause), text, sizeof(text)))
+		limited_by(&v, cause, "%s", text);
 	else if (v.d->mean_s[TIME_CHECKPOINT] > 0.5 * v.loss)
 		limited_by(&v, "checkpoint",
 			   "limited by checkpoints, which stop training for %.0f %% of the time.",

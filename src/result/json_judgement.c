@@ -72,6 +72,62 @@ json_t *json_measured(const struct measured *m)
 	return o;
 }
 
+static json_t *stall_of(const struct stall *s)
+{
+	json_t *o = json_object();
+
+	json_put_int(o, "epoch", s->epoch);
+	json_put_int(o, "step", s->step);
+	json_put_int(o, "rank", s->rank);
+	json_put_real(o, "at_s", s->at_s);
+	json_put_real(o, "length_s", s->length_s);
+	json_put_real(o, "waited_s", s->waited_s);
+	json_put_bool(o, "whole_process", s->process);
+	return o;
+}
+
+json_t *json_steadiness(const struct steadiness *c)
+{
+	json_t *o = json_object(), *stalls = json_array();
+
+	json_put_bool(o, "known", c->known);
+	json_put_text(o, "change", steady_change_names[c->change]);
+	json_put_bool(o, "hidden", c->hidden);
+	for (uint32_t i = 0; i < c->stalls && i < STALLS_KEPT; i++)
+		json_array_append_new(stalls, stall_of(&c->stall[i]));
+	json_put_int(o, "stalls", c->stalls);
+	json_put_real(o, "stalled_s", c->stalled_s);
+	json_put(o, "longest_stalls", stalls);
+	if (c->change == CHANGE_NONE)
+		return o;
+	if (c->rank != UINT32_MAX)
+		json_put_int(o, "rank", c->rank);
+	if (c->change == CHANGE_ALTERNATE) {
+		json_put_real(o, "fast_samples_per_s", c->before_rate);
+		json_put_real(o, "slow_samples_per_s", c->last_rate);
+		json_put_int(o, "slow_phases", c->slow_phases);
+		json_put_real(o, "slow_phase_s", c->slow_s);
+		json_put_real(o, "period_s", c->period_s);
+		return o;
+	}
+	json_put_int(o, "epoch", c->epoch);
+	json_put_int(o, "step", c->step);
+	json_put_real(o, "at_s", c->at_s);
+	json_put_text(o, "part", time_part_names[c->part]);
+	json_put_real(o, "before_samples_per_s", c->before_rate);
+	json_put_real(o, "lasting_samples_per_s", c->last_rate);
+	json_put_real(o, "before_payload_bytes_per_s", c->before_payload);
+	json_put_real(o, "lasting_payload_bytes_per_s", c->last_payload);
+	json_put_real(o, "before_au_percent", c->before_au);
+	json_put_real(o, "last_au_percent", c->last_au);
+	json_put_real(o, "last_part_percent", 100 * c->last_share);
+	json_put_real(o, "before_batch_read_s", c->before_read_s);
+	json_put_real(o, "last_batch_read_s", c->last_read_s);
+	if (c->kept_up_s > 0)
+		json_put_real(o, "keeps_up_for_s", c->kept_up_s);
+	return o;
+}
+
 json_t *json_verdicts(const struct judgement *j)
 {
 	json_t *list = json_array();

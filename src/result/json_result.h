@@ -16,6 +16,8 @@ json_t *json_verdicts(const struct judgement *j);
 json_t *json_measured(const struct measured *m);
 json_t *json_limit(const struct limit *l);
 json_t *json_what_if(const struct outlook *w);
+/* Whether training went on as it began. */
+json_t *json_steadiness(const struct steadiness *c);
 /* Where the time of training went. */
 json_t *json_decomposition(const struct decomposition *d);
 /* "slowest_rank" and "slowest_host" when one is, and "slowest_samples". */

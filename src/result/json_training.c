@@ -255,6 +255,8 @@ json_t *json_training(const struct result *r, const struct run_metrics *m)
 		json_put(o, "decomposition", json_decomposition(&r->judged.time));
 	if (m->epochs && r->rank)
 		json_put(o, "stragglers", json_stragglers(r));
+	if (m->epochs && r->rank)
+		json_put(o, "steadiness", json_steadiness(&r->judged.steady));
 	json_put(o, "io", io);
 	return o;
 }

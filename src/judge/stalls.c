@@ -1,0 +1,255 @@
+/* Batches whose reading took far longer than others', gathered to moments. */
+#include "judge/stalls.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+static const double STALL_LEAST_S = 0.4;     /* beyond the usual time */
+static const double STALL_TIMES_MEDIAN = 3;  /* the whole read */
+static const double STALL_TIMES_SPREAD = 20; /* beyond the median, of median to upper quartile */
+static const double COMPUTED_LONGER = 0.6;   /* of the stall, in an emulated computation */
+#define LOOKED_AT 2048                       /* reads by which the usual time is judged */
+#define FEWEST 20                            /* reads; of fewer nothing is usual */
+#define CANDIDATES 512
+
+struct usual {
+	double read_s, limit_s, compute_s;
+};
+
+struct candidate {
+	int64_t begin_ns, end_ns;
+	uint32_t rank, epoch;
+	uint64_t step;
+};
+
+bool checkpoint_under_way(const struct result *r, uint32_t epoch, int64_t begin_ns, int64_t end_ns)
+{
+	uint32_t saves = r->rank[result_present_rank(r)].epoch[epoch].saves;
+
+	for (uint32_t i = 0; i < saves; i++) {
+		int64_t from = INT64_MAX, to = INT64_MIN;
+
+		for (uint32_t k = 0; k < r->ranks; k++) {
+			const struct rank_epoch *ep = &r->rank[k].epoch[epoch];
+
+			if (r->rank[k].lost || i >= ep->saves)
+				continue;
+			from = ep->save[i].begin_ns < from ? ep->save[i].begin_ns : from;
+			to = !ep->save[i].done         ? INT64_MAX
+			     : ep->save[i].end_ns > to ? ep->save[i].end_ns
+						       : to;
+		}
+		if (begin_ns < to && end_ns > from)
+			return true;
+	}
+	return false;
+}
+
+static int64_t done_ns(const struct step_times *t)
+{
+	return t->got_ns - (int64_t)t->ready_us * 1000;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static uint64_t count_steps(const struct result *r)
+{
+	uint64_t n = 0;
+
+	for (uint32_t k = 0; k < r->ranks; k++)
+		for (uint32_t e = 0; !r->rank[k].lost && e < r->epochs_done; e++)
+			for (uint32_t b = 0; b < r->rank[k].epoch[e].blocks; b++)
+				n += r->rank[k].epoch[e].block[b].steps;
+	return n;
+}
+
+/* By evenly chosen reads of all ranks. */
+static bool find_usual(const struct result *r, struct usual *u)
+{
+	uint64_t all = count_steps(r), stride = all / LOOKED_AT + 1, at = 0;
+	double read[LOOKED_AT + 1], compute[LOOKED_AT + 1], upper;
+	size_t n = 0;
+
+	for (uint32_t k = 0; k < r->ranks; k++)
+		for (uint32_t e = 0; !r->rank[k].lost && e < r->epochs_done; e++)
+			for (uint32_t b = 0; b < r->rank[k].epoch[e].blocks; b++) {
+				const struct phase *p = &r->rank[k].epoch[e].block[b];
+
+				for (uint64_t i = 0; i < p->steps; i++) {
+					const struct step_times *t = &p->step[i];
+
+					if (at++ % stride || n > LOOKED_AT)
+						continue;
+					read[n] = t->service_us * 1e-6;
+					compute[n++] = clock_seconds(t->compute_end_ns -
+								     t->compute_begin_ns);
+				}
+			}
+	if (n < FEWEST)
+		return false;
+	qsort(read, n, sizeof(*read), by_value);
+	qsort(compute, n, sizeof(*compute), by_value);
+	u->read_s = read[n / 2];
+	upper = read[n - 1 - n / 4];
+	u->compute_s = compute[n / 2];
+	u->limit_s = fmax(u->read_s + STALL_LEAST_S,
+			  fmax(STALL_TIMES_MEDIAN * u->read_s,
+			       u->read_s + STALL_TIMES_SPREAD * (upper - u->read_s)));
+	return true;
+}
+
+/* Reads beyond the limit, but for each worker's first ones of an epoch; more than there is room
+ * for: CANDIDATES + 1. */
+static size_t find_candidates(const struct result *r, const struct usual *u, struct candidate *out)
+{
+	size_t n = 0;
+
+	for (uint32_t k = 0; k < r->ranks; k++)
+		for (uint32_t e = 0; !r->rank[k].lost && e < r->epochs_done; e++)
+			for (uint32_t b = 0; b < r->rank[k].epoch[e].blocks; b++) {
+				const struct phase *p = &r->rank[k].epoch[e].block[b];
+				uint32_t first = r->rank[k].workers ? r->rank[k].workers : 1;
+
+				for (uint64_t i = 0; i < p->steps; i++) {
+					const struct step_times *t = &p->step[i];
+					int64_t end = done_ns(t);
+					double took = t->service_us * 1e-6;
+
+					if (took < u->limit_s || p->first_step + i < first ||
+					    checkpoint_under_way(r, e, end - (int64_t)(took * 1e9),
+								 end))
+						continue;
+					if (n == CANDIDATES)
+						return n + 1;
+					out[n++] = (struct candidate){
+						.begin_ns =
+							end - (int64_t)((took - u->read_s) * 1e9),
+						.end_ns = end,
+						.rank = k,
+						.epoch = e,
+						.step = p->first_step + i};
+				}
+			}
+	return n;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
+}
+
+static int64_t overlap(int64_t a, int64_t b, int64_t c, int64_t d)
+{
+	int64_t from = a > c ? a : c, to = b < d ? b : d;
+
+	return to > from ? to - from : 0;
+}
+
+/* Who waited in it, and whether computations stood still, too. */
+static void look_at_ranks(const struct result *r, const struct usual *u, struct stall *s,
+			  int64_t begin_ns, int64_t end_ns)
+{
+	for (uint32_t k = 0; k < r->ranks; k++) {
+		const struct rank_epoch *ep = &r->rank[k].epoch[s->epoch - 1];
+		int64_t waited = 0;
+
+		for (uint32_t b = 0; !r->rank[k].lost && b < ep->blocks; b++)
+			for (uint64_t i = 0; i < ep->block[b].steps; i++) {
+				const struct step_times *t = &ep->block[b].step[i];
+				double computed =
+					clock_seconds(t->compute_end_ns - t->compute_begin_ns);
+
+				if (t->ask_ns > end_ns)
+					break;
+				waited += overlap(t->ask_ns, t->got_ns, begin_ns, end_ns);
+				s->process =
+					s->process ||
+					(t->compute_end_ns > begin_ns &&
+					 computed > u->compute_s + COMPUTED_LONGER * s->length_s);
+			}
+		if (clock_seconds(waited) > s->waited_s) {
+			s->waited_s = clock_seconds(waited);
+			s->rank = k;
+		}
+	}
+}
+
+static void keep(struct steadiness *out, const struct stall *s)
+{
+	uint32_t at = out->stalls < STALLS_KEPT ? out->stalls : STALLS_KEPT;
+
+	out->stalls++;
+	out->stalled_s += s->waited_s;
+	while (at > 0 && out->stall[at - 1].length_s < s->length_s) {
+		if (at < STALLS_KEPT)
+			out->stall[at] = out->stall[at - 1];
+		at--;
+	}
+	if (at < STALLS_KEPT)
+		out->stall[at] = *s;
+}
+
+/* One moment: candidates that overlap. A worker has one read in it; with more of them reading is
+ * slow for a while, which is no stall. */
+static void add_moment(const struct result *r, const struct usual *u, const struct candidate *c,
+		       size_t n, struct steadiness *out, struct stall_spans *spans)
+{
+	struct stall s = {.epoch = c->epoch + 1, .rank = c->rank, .step = c->step + 1};
+	int64_t end = c->end_ns, longest = 0, begin = c->begin_ns;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t workers = r->rank[c[i].rank].workers, same = 0;
+
+		for (size_t j = 0; j < n; j++)
+			same += c[j].rank == c[i].rank;
+		if (same > (workers ? workers : 1) + 1)
+			return;
+		end = c[i].end_ns > end ? c[i].end_ns : end;
+		if (c[i].end_ns - c[i].begin_ns <= longest)
+			continue;
+		longest = c[i].end_ns - c[i].begin_ns;
+		begin = c[i].begin_ns;
+		s.rank = c[i].rank;
+		s.step = c[i].step + 1;
+	}
+	s.at_s = clock_seconds(begin - r->begin_ns);
+	s.length_s = clock_seconds(longest);
+	look_at_ranks(r, u, &s, begin, begin + longest);
+	keep(out, &s);
+	if (spans->n < STALLS_MOST)
+		spans->span[spans->n++] = (struct stall_span){c->begin_ns, end};
+}
+
+void stalls_find(const struct result *r, struct steadiness *out, struct stall_spans *spans)
+{
+	struct candidate c[CANDIDATES];
+	struct usual u;
+	size_t n;
+
+	*spans = (struct stall_spans){0};
+	if (!find_usual(r, &u))
+		return;
+	n = find_candidates(r, &u, c);
+	if (n > CANDIDATES)
+		return;
+	qsort(c, n, sizeof(*c), by_begin);
+	for (size_t i = 0, to; i < n; i = to) {
+		int64_t end = c[i].end_ns;
+
+		for (to = i + 1; to < n && c[to].begin_ns < end; to++)
+			end = c[to].end_ns > end ? c[to].end_ns : end;
+		add_moment(r, &u, c + i, to - i, out, spans);
+	}
+	if (out->stalls >= STALLS_MOST)
+		spans->n = 0;
+}

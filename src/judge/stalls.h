@@ -1,0 +1,21 @@
+#pragma once
+/* Single heavy waits: a read that took far longer than reads do. Rules: docs/metrics.md, "Change
+ * during the run". */
+#include "result/result.h"
+
+#define STALLS_MOST 64
+
+/* Reads that stood still, one after another; by the clock of the steps. */
+struct stall_spans {
+	uint32_t n;
+	struct stall_span {
+		int64_t begin_ns, end_ns;
+	} span[STALLS_MOST];
+};
+
+/* Checkpoints under way in an epoch: what is read meanwhile is slow for a known reason. */
+bool checkpoint_under_way(const struct result *r, uint32_t epoch, int64_t begin_ns, int64_t end_ns);
+
+/* Fills the stalls of `out` from the finished epochs. `spans` are the times to leave out of what
+ * ranks usually see; empty where heavy waits are so many that they are usual. */
+void stalls_find(const struct result *r, struct steadiness *out, struct stall_spans *spans);
