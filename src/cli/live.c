@@ -17,13 +17,13 @@ const char *const live_phase_words[] = {
 	[PROGRESS_GENERATE] = "generation",   [PROGRESS_CHECK] = "check",
 	[PROGRESS_TRAIN] = "training",        [PROGRESS_EVAL] = "evaluation",
 	[PROGRESS_CHECKPOINT] = "checkpoint", [PROGRESS_VERIFY] = "verification",
-	[PROGRESS_FINISH] = "finishing",
+	[PROGRESS_FINISH] = "finishing",      [PROGRESS_PROBE] = "probe",
 };
 
 bool live_is_training(enum progress_phase phase)
 {
 	return phase == PROGRESS_TRAIN || phase == PROGRESS_EVAL || phase == PROGRESS_CHECKPOINT ||
-	       phase == PROGRESS_FINISH;
+	       phase == PROGRESS_PROBE || phase == PROGRESS_FINISH;
 }
 
 static const struct live_point *point(const struct live *l, uint64_t back)
@@ -200,7 +200,7 @@ static void left_of_training(const struct live *l, const struct run_progress *p,
 static void left(const struct live *l, const struct run_progress *p, int64_t now_ns,
 		 struct live_figures *f)
 {
-	if (p->phase == PROGRESS_FINISH)
+	if (p->phase == PROGRESS_FINISH || p->phase == PROGRESS_PROBE)
 		return;
 	if (p->training)
 		left_of_training(l, p, now_ns, f);

@@ -32,6 +32,11 @@ static void of_training(const struct run_progress *p, const struct live_figures 
 {
 	char s[32];
 
+	if (p->phase == PROGRESS_PROBE) {
+		buf_printf(out, "Probing the storage, %u of %u numbers of readers", p->probe_done,
+			   p->probe_total);
+		return;
+	}
 	if (p->phase == PROGRESS_EVAL)
 		buf_printf(out, "Evaluating, epoch %u/%u, step %llu/%llu; training step %llu/%llu",
 			   p->epoch, p->epochs, (unsigned long long)p->epoch_done,
@@ -205,7 +210,7 @@ void live_json(const struct run_progress *p, const struct live_figures *f, const
 		[PROGRESS_GENERATE] = "files",   [PROGRESS_CHECK] = "files",
 		[PROGRESS_TRAIN] = "steps",      [PROGRESS_EVAL] = "steps",
 		[PROGRESS_CHECKPOINT] = "steps", [PROGRESS_VERIFY] = "bytes",
-		[PROGRESS_FINISH] = "steps"};
+		[PROGRESS_PROBE] = "steps",      [PROGRESS_FINISH] = "steps"};
 	json_t *o = json_object();
 	char *dump;
 

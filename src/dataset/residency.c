@@ -126,3 +126,10 @@ int residency_evict(const struct residency_job *job, struct err *e)
 
 	return go_over(job, &s, UINT64_MAX, evict_file, e);
 }
+
+int residency_evict_some(const struct residency_job *job, struct err *e)
+{
+	struct sums s = {.job = job};
+
+	return go_over(job, &s, job->files, evict_file, e);
+}

@@ -30,3 +30,5 @@ struct residency_job {
 int residency_look(const struct residency_job *job, struct residency *out, struct err *e);
 /* Evicts every file, over threads. ERR_CANCELED when it was stopped. */
 int residency_evict(const struct residency_job *job, struct err *e);
+/* The same of the files that residency_look looks at. */
+int residency_evict_some(const struct residency_job *job, struct err *e);

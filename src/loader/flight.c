@@ -223,7 +223,7 @@ static int files_close(struct flight_files *f, struct err *e)
 
 bool flight_wanted(const struct loader_config *c)
 {
-	return c->workload->reader.queue_depth > 1 &&
+	return c->workload->reader.queue_depth > 1 && !c->one_request &&
 	       !(c->dataset->format->is.flags & FORMAT_NO_IO);
 }
 

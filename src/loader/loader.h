@@ -60,6 +60,7 @@ struct loader_config {
 	/* For the watchdog: what the loader is doing, one word each, never read by it. */
 	_Atomic int64_t *progress_ns; /* time of last progress; may be NULL */
 	struct trace *trace;          /* where its readers keep their spans; NULL: nowhere */
+	bool one_request;             /* at a time and reader, whatever reader.queue_depth says */
 	int64_t grace_ns;             /* how long a hung read is waited for after wake; 0: 5 s */
 };
 

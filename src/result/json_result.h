@@ -15,6 +15,7 @@ json_t *json_evaluation(const struct result *r, const struct run_metrics *m);
 json_t *json_verdicts(const struct judgement *j);
 json_t *json_measured(const struct measured *m);
 json_t *json_limit(const struct limit *l);
+json_t *json_probe(const struct probe *p);
 json_t *json_what_if(const struct outlook *w);
 /* Whether training went on as it began. */
 json_t *json_steadiness(const struct steadiness *c);

@@ -51,6 +51,8 @@ void result_release(struct result *r)
 		host_facts_release(&r->process[p].host);
 	}
 	judgement_release(&r->judged);
+	if (!r->probe.hung)
+		probe_release(&r->probe);
 	free(r->process);
 	free(r->rank);
 	free(r->eval_io);

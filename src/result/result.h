@@ -24,6 +24,7 @@
 #include "metric/span.h"
 #include "metric/step.h"
 #include "result/judgement.h"
+#include "result/probe.h"
 #include "workload/workload.h"
 
 /* One checkpoint on one rank, written or read back. Times monotonic, ns. */
@@ -171,6 +172,7 @@ struct result {
 	uint64_t peak_rss_bytes;
 	struct presence_result presence;
 	uint64_t shuffle_seed;   /* what order_init was given */
+	struct probe probe;      /* after training, where it was asked for */
 	struct judgement judged; /* by judge/, once all else is there */
 	struct trace *trace;     /* owned; NULL: none is kept */
 	char folder[4096];       /* the output folder */

@@ -178,6 +178,8 @@ static void put_run(json_t *o, const struct result *r)
 		json_put(o, "limit", json_limit(&r->judged.limit));
 	if (r->judged.outlook.known)
 		json_put(o, "what_if", json_what_if(&r->judged.outlook));
+	if (r->probe.asked)
+		json_put(o, "probe", json_probe(&r->probe));
 }
 
 static int write_sealed(json_t *o, const char *folder, struct err *e)

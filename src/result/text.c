@@ -324,6 +324,29 @@ static void put_slowest_sample(struct buf *out, const struct result *r)
 		result_sample_file(r, first->of.sample, path, sizeof(path)));
 }
 
+static void put_probe(struct buf *out, const struct probe *p)
+{
+	struct buf text = {0};
+
+	if (!p->asked)
+		return;
+	if (!p->done)
+		buf_puts(&text, "not done");
+	for (uint32_t i = 0; p->done && i < p->count; i++) {
+		const struct probe_point *at = &p->point[i];
+		double rate = at->seconds > 0 ? (double)at->samples / at->seconds : 0;
+
+		buf_printf(&text, rate < 99.5 ? "%s%u: %.1f" : "%s%u: %.0f",
+			   i ? ", " : "samples/s by readers: ", at->readers, rate);
+	}
+	if (p->done)
+		buf_printf(&text, " (the run had %u)", p->run_readers);
+	if (p->why[0])
+		buf_printf(&text, "; %s", p->why);
+	put_row(out, "probe", "%s", text.data);
+	buf_release(&text);
+}
+
 static void put_generation(struct buf *out, const struct result *r)
 {
 	double s = (double)r->generation.wall_ns / 1e9;
@@ -381,6 +404,7 @@ void result_text(const struct result *r, const struct run_metrics *m, bool color
 		put_page_cache(out, r);
 	if (r->trained)
 		put_target(out, r, m);
+	put_probe(out, &r->probe);
 	if (r->checkpointed && r->rank)
 		put_checkpoints(out, r);
 	put_generation(out, r);

@@ -21,6 +21,7 @@
 #include "run/epoch_edges.h"
 #include "run/finish.h"
 #include "run/plan.h"
+#include "run/sweep.h"
 #include "run/rank.h"
 #include "run/shared.h"
 #include "run/stops.h"
@@ -79,7 +80,7 @@ static int plan_run(struct run *run, struct err *e)
 		rc = checkpoints_check(p, run->r, e);
 	if (rc == 0)
 		rc = plan_memory(p, rank_bytes(p) + sizeof(struct rank_progress),
-				 checkpoints_bytes(p), e);
+				 checkpoints_bytes(p), probe_bytes(p), e);
 	return rc;
 }
 
@@ -344,6 +345,21 @@ static int create_ranks(struct run *run, struct err *e)
 	return run_agree(&run->at, rc, e);
 }
 
+static void probe_storage(struct run *run)
+{
+	struct err e;
+	bool watched;
+
+	if (!run->plan.w->run.probe)
+		return;
+	watched = watch_start(&run->watch, PROGRESS_PROBE, &e) == 0;
+	probe_sweep(&run->plan, &run->shared, run->r);
+	if (watched)
+		watch_stop(&run->watch);
+	else
+		log_warning("the probe could not be stopped by a signal: %s", e.text);
+}
+
 static int remove_dataset(struct run *run, struct err *e)
 {
 	log_info("dataset.keep_files is false: removing the dataset in '%s'", run->plan.d->folder);
@@ -375,6 +391,8 @@ static int carry_out(struct run *run, struct err *e)
 	if (w->workflow.train && run_leads(&run->at))
 		dlio_log_plan(run->r);
 	rc = run_agree(&run->at, run_ranks(run, e), e);
+	if (rc == 0 && w->workflow.train)
+		probe_storage(run);
 	if (rc == 0 && w->workflow.train && !w->dataset.keep_files && run_leads(&run->at))
 		rc = remove_dataset(run, e);
 	return rc;
@@ -462,6 +480,7 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	if (rc < 0)
 		*e = cause;
 	file_unlock(&run->output);
+	r->stuck = r->stuck || r->probe.hung;
 	/* a stuck thread still uses them; the process is about to end */
 	if (!r->stuck)
 		release_run(run);

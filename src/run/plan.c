@@ -271,7 +271,8 @@ static int loader_bytes(const struct run_plan *p, uint64_t *bytes, struct err *e
 	return rc;
 }
 
-int plan_memory(struct run_plan *p, uint64_t rank_bytes, uint64_t checkpoint_bytes, struct err *e)
+int plan_memory(struct run_plan *p, uint64_t rank_bytes, uint64_t checkpoint_bytes,
+		uint64_t later_bytes, struct err *e)
 {
 	uint64_t loaders, total, avail;
 	char need[32], have[32];
@@ -279,7 +280,8 @@ int plan_memory(struct run_plan *p, uint64_t rank_bytes, uint64_t checkpoint_byt
 
 	if (rc < 0)
 		return rc;
-	total = u64_sum(u64_product(loaders, p->at->locals), own_bytes(p, rank_bytes));
+	loaders = u64_product(loaders, p->at->locals);
+	total = u64_sum(loaders > later_bytes ? loaders : later_bytes, own_bytes(p, rank_bytes));
 	total = u64_sum(total, checkpoint_bytes);
 	p->memory_bound_bytes = total;
 	total = u64_product(total, run_processes_here(p->at));

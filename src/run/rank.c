@@ -676,6 +676,9 @@ bool rank_release_loaders(struct rank *k)
 
 		if (l && k->plan->loader->destroy(l) > 0)
 			all = false;
+		else
+			/* nobody is to wake or describe it any more */
+			atomic_store_explicit(&k->loader[kind], NULL, memory_order_release);
 	}
 	return all;
 }

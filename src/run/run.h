@@ -19,6 +19,7 @@ enum progress_phase {
 	PROGRESS_EVAL,
 	PROGRESS_CHECKPOINT, /* writing or reading back; within training too */
 	PROGRESS_VERIFY,
+	PROGRESS_PROBE,  /* after training: other numbers of readers */
 	PROGRESS_FINISH, /* all is measured; results are proved and written */
 };
 
@@ -54,6 +55,7 @@ struct run_progress {
 	bool training; /* false in a checkpoint benchmark */
 	uint32_t epoch, epochs;
 	uint64_t epoch_done, epoch_total; /* steps of the epoch, or of the evaluation under way */
+	uint32_t probe_done, probe_total; /* numbers of readers, in PROGRESS_PROBE */
 	uint64_t eval_done, eval_total;   /* evaluation steps of all epochs */
 	int64_t eval_ns;                  /* in evaluations, to the end of the last step */
 	uint64_t saves, saves_total, loads, loads_total; /* checkpoints that this process ended */

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +84,7 @@ uint32_t run_nodes(const struct run_place *at)
 
 /* ---- one dataset for all hosts ---- */
 
-struct probe {
+struct seen_dataset {
 	bool manifest;
 	char created[32];
 	uint64_t config_hash;
@@ -101,7 +102,7 @@ struct probe_answer {
 };
 
 static void probe_kind(const struct dataset *d, struct store *store, enum dataset_kind kind,
-		       struct probe *out)
+		       struct seen_dataset *out)
 {
 	struct io io = {.store = store};
 	uint64_t files = d->files[kind], n = files < PROBE_FILES ? files : PROBE_FILES;
@@ -119,7 +120,7 @@ static void probe_kind(const struct dataset *d, struct store *store, enum datase
 }
 
 static void probe_dataset(const struct dataset *d, struct store *store, bool eval,
-			  struct probe *out)
+			  struct seen_dataset *out)
 {
 	struct io io = {.store = store};
 	struct manifest m;
@@ -136,7 +137,8 @@ static void probe_dataset(const struct dataset *d, struct store *store, bool eva
 	assert(out->files <= 2 * PROBE_FILES);
 }
 
-static void compare_probes(const struct probe *a, const struct probe *b, struct probe_answer *out)
+static void compare_probes(const struct seen_dataset *a, const struct seen_dataset *b,
+			   struct probe_answer *out)
 {
 	uint32_t absent = 0, other = 0;
 
@@ -196,7 +198,7 @@ int run_check_shared(const struct run_place *at, const struct dataset *d, struct
 		     bool eval, char *note, size_t note_size, struct err *e)
 {
 	const struct net_process *me;
-	struct probe *first, *mine;
+	struct seen_dataset *first, *mine;
 	struct probe_answer a = {.same = true, .one_file_system = true};
 	struct buf *part;
 	int rc;
@@ -233,6 +235,7 @@ struct part {
 	bool trained, stuck, has_ranks, has_host;
 	uint64_t generated_files, generated_bytes;
 	uint64_t memory_bound_bytes, peak_rss_bytes;
+	struct probe probe; /* its logs stay here */
 };
 #define LAYOUT                                                                                     \
 	(uint32_t)(sizeof(struct part) + 3 * sizeof(struct rank_result) +                          \
@@ -341,6 +344,7 @@ void part_pack(const struct run_place *at, const struct result *r, struct buf *o
 		.generated_bytes = r->generation.bytes,
 		.memory_bound_bytes = r->memory_bound_bytes,
 		.peak_rss_bytes = proc_peak_rss_bytes(),
+		.probe = r->probe,
 	};
 
 	buf_append(out, &p, sizeof(p));
@@ -669,6 +673,26 @@ static void unpack_evaluation(struct part_reader *in, struct io_stat *sum)
 	free(io);
 }
 
+/* The readers of another process, at the same points. */
+static void add_probe(struct probe *sum, const struct probe *one)
+{
+	sum->cold = sum->cold && one->cold;
+	for (uint32_t i = 0; i < sum->count && i < one->count && i < PROBE_POINTS_MAX; i++) {
+		struct probe_point *p = &sum->point[i];
+		const struct probe_point *q = &one->point[i];
+
+		p->seconds = fmax(p->seconds, q->seconds);
+		p->samples += q->samples;
+		p->opens += q->opens;
+		p->requests += q->requests;
+		p->bytes += q->bytes;
+		p->open_s += q->open_s;
+		p->read_s += q->read_s;
+		p->longest_s = fmax(p->longest_s, q->longest_s);
+		p->cpu_s += q->cpu_s;
+	}
+}
+
 int part_unpack(const struct run_place *at, struct result *r, uint32_t p, const struct buf *in,
 		struct err *e)
 {
@@ -689,6 +713,7 @@ int part_unpack(const struct run_place *at, struct result *r, uint32_t p, const 
 	r->generation.files += head.generated_files;
 	r->generation.bytes += head.generated_bytes;
 	r->memory_bound_bytes += head.memory_bound_bytes;
+	add_probe(&r->probe, &head.probe);
 	if (head.has_host)
 		unpack_host(&from, &o->host);
 	if (!head.has_ranks || !r->rank || head.epochs_planned != r->epochs_planned ||

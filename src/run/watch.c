@@ -219,6 +219,8 @@ static void progress_of_run(struct run_watch *w, struct run_progress *p)
 	p->eval_done = atomic_load_explicit(&k->live.eval_done, memory_order_acquire);
 	p->eval_ns = atomic_load_explicit(&k->live.eval_ns, memory_order_relaxed);
 	p->eval_total = w->plan->eval_steps;
+	p->probe_done = atomic_load_explicit(&w->shared->probe_done, memory_order_relaxed);
+	p->probe_total = atomic_load_explicit(&w->shared->probe_total, memory_order_relaxed);
 	/* every epoch but the last of a capped run has the same number of steps */
 	before = p->epoch > 1 ? (p->epoch - 1) * plan_epoch(w->plan, 1).steps : 0;
 	p->epoch_total = p->epoch ? plan_epoch(w->plan, p->epoch).steps : 0;
@@ -335,7 +337,9 @@ static void *watch_main(void *arg)
 		else if (atomic_load_explicit(&w->shared->phase, memory_order_relaxed) ==
 			 PROGRESS_CHECK)
 			check_stall(w, now);
-		else
+		/* a probe has limits of its own, and its end is not the run's */
+		else if (atomic_load_explicit(&w->shared->phase, memory_order_relaxed) !=
+			 PROGRESS_PROBE)
 			check_watchdog(w, now);
 		tell_progress(w, now, false);
 		now = clock_now_ns();

@@ -461,6 +461,13 @@ const struct opt workload_rows[] = {
 	      "With none, the readers' requests are neither counted nor timed, the machine is "
 	      "not sampled and the page cache is not inspected; only the steps are timed, and "
 	      "results that need more are missing. Use it to see what measuring costs.", OURS)
+	BOOL(run.probe, "false",
+	     "Whether the storage is probed after training, outside every measured time: short "
+	     "sweeps of 1, 2, 4, ... readers over the same files, beyond what the run used, tell "
+	     "what more or fewer readers would do where the run itself cannot.", OURS)
+	F64(run.probe_time, "5",
+	     "Time of all sweeps of run.probe together; evicting files between them takes its own.",
+	     RANGE(0.1, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
 	I64(run.stack_bytes, "131072",
 	      "Stack of each rank and worker thread.",
 	      RANGE(65536, 1073741824), .unit = "bytes", OURS)

@@ -176,6 +176,8 @@ struct workload {
 		int measure;          /* enum measuring */
 		int trace;            /* enum trace_files */
 		int64_t trace_events; /* spans kept of each reader */
+		bool probe;           /* after training: sweeps of readers */
+		double probe_time;    /* s, of all of them */
 		int64_t stack_bytes;  /* of rank and worker threads */
 	} run;
 

@@ -19,6 +19,7 @@ VALUES = {
     "checkpoint.format": "safetensors", "output.log_file": "my.log", "workflow.profiling": "false",
     "dataset.data_folder": "/elsewhere", "output.metric.exclude_start_steps": "2", "model.parallelism.data": "-1",
     "reader.read_threads": "2", "dataset.compression": "zip", "storage.storage_type": "parallel_fs",
+    "run.probe_time": "0.5",
 }
 # What has to be set with a key so that it has an effect.
 COMPANIONS = {

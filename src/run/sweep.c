@@ -1,0 +1,577 @@
+/* Sweeps of readers. A point is one number of readers for a part of the time; its readers share
+ * what is to be read and a moment at which they begin. */
+#include "run/sweep.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/perm.h"
+#include "base/rng.h"
+#include "base/saturate.h"
+#include "base/sysinfo.h"
+#include "comm/net.h"
+#include "dataset/each.h"
+#include "dataset/residency.h"
+#include "loader/sample_reader.h"
+#include "run/epoch_edges.h"
+
+/* The sweep goes to at least this many times the readers of the run, and to this many at least. */
+#define BEYOND 4
+#define READERS_LEAST 8
+/* Files that are read, evenly spread over the dataset: evicting them takes a fraction of a second.
+ */
+#define FILES_MAX 4096u
+/* How long a point's last samples are waited for once its time is over, at least. */
+#define LINGER_NS (NS_PER_S / 2)
+/* How long a request that does not return is waited for after that. */
+#define GRACE_NS (5 * NS_PER_S)
+/* A point is left out when one request would take so many times its time. */
+#define TOO_LONG 3
+#define LOOK_NS (NS_PER_S / 50)
+
+struct sweep;
+
+struct probe_reader {
+	struct sweep *sweep;
+	struct sample_reader reader;
+	struct worker_stat stat;
+	struct thread thread;
+	int64_t end_ns;
+	struct err err; /* code 0: none */
+};
+
+/* On the heap, and left there when a reader hangs. */
+struct sweep {
+	const struct run_plan *plan;
+	struct run_shared *shared;
+	struct loader_config config;
+	struct reader_config settings;
+	uint64_t files, units; /* that may be read; a unit is a sample, or all of a file */
+	bool whole_files;
+	struct perm order;
+	bool again; /* units are read more than once */
+	uint32_t part, parts;
+	struct probe_reader *reader;
+	uint32_t readers;
+	/* ---- of a point ---- */
+	_Atomic uint64_t next;    /* unit, over all points until the files are evicted again */
+	_Atomic uint32_t go;      /* futex word */
+	_Atomic uint32_t ended;   /* readers */
+	_Atomic uint32_t closing; /* no further sample is begun */
+	_Atomic uint32_t halt;
+	struct stop_flag stop; /* no further request is made; its own, cleared between points */
+};
+
+/* ---- how many ---- */
+
+static uint32_t run_readers(const struct run_plan *p)
+{
+	uint64_t batches, depth = (uint64_t)p->w->reader.queue_depth;
+	uint32_t workers;
+	uint64_t n;
+
+	p->loader->window(p->w, &workers, &batches);
+	n = u64_product(workers ? workers : 1, p->at->ranks);
+	n = u64_product(n, depth > 1 ? depth : 1);
+	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
+static void reader_settings(const struct run_plan *p, const struct stop_flag *stop,
+			    struct loader_config *config, struct reader_config *out)
+{
+	*config = (struct loader_config){.workload = p->w,
+					 .dataset = p->d,
+					 .kind = DATASET_TRAIN,
+					 .store = p->store,
+					 .batch_size = 1,
+					 .stop = stop,
+					 .one_request = true};
+	sample_reader_settings(out, config);
+	/* requests alone count, and those of every sample */
+	out->decode = DECODE_NONE;
+	out->keep_open = false;
+}
+
+/* The most readers of this process, and their memory. */
+static uint32_t readers_here(const struct run_plan *p, uint64_t *bytes)
+{
+	uint32_t parts = p->at->net ? net_processes(p->at->net) : 1;
+	uint64_t want = u64_product(BEYOND, run_readers(p)), each, most;
+	struct loader_config config;
+	struct reader_config settings;
+	uint32_t n = 1;
+
+	if (want < READERS_LEAST)
+		want = READERS_LEAST;
+	while (n < want && n < PROBE_READERS_MAX)
+		n *= 2;
+	n = (n + parts - 1) / parts;
+	reader_settings(p, NULL, &config, &settings);
+	each = sample_reader_bytes(&config, &settings, NULL);
+	each = each ? u64_sum(each, sizeof(struct probe_reader)) : UINT64_MAX;
+	each = u64_sum(each, (uint64_t)p->w->run.stack_bytes);
+	most = host_available_bytes() / run_processes_here(p->at) / 4;
+	while (n > 1 && u64_product(each, n) > most)
+		n /= 2;
+	*bytes = u64_product(each, n);
+	return *bytes > most ? 0 : n;
+}
+
+uint64_t probe_bytes(const struct run_plan *p)
+{
+	uint64_t bytes = 0;
+
+	if (!p->w->run.probe || !p->w->workflow.train || p->d->format->is.flags & FORMAT_NO_IO)
+		return 0;
+	return readers_here(p, &bytes) ? bytes : 0;
+}
+
+/* ---- a reader ---- */
+
+static bool take_unit(struct sweep *s, uint64_t *first, uint64_t *count)
+{
+	uint64_t per_file = s->config.dataset->samples_per_file, u, file;
+
+	u = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed) * s->parts + s->part;
+	if (u >= s->units && !s->again)
+		return false;
+	u = perm_at(&s->order, u % s->units);
+	file = each_even(s->config.dataset->files[DATASET_TRAIN], s->files,
+			 s->whole_files ? u : u / per_file);
+	*first = file * per_file + (s->whole_files ? 0 : u % per_file);
+	*count = s->whole_files ? per_file : 1;
+	return true;
+}
+
+static bool closing(const struct sweep *s)
+{
+	return atomic_load_explicit(&s->closing, memory_order_relaxed) || stop_is_set(&s->stop);
+}
+
+static void read_samples(struct probe_reader *r)
+{
+	struct sweep *s = r->sweep;
+	uint64_t first, count, payload = 0;
+	int64_t now = clock_now_ns();
+	int rc = 0;
+
+	while (rc == 0 && !closing(s) && take_unit(s, &first, &count))
+		for (uint64_t i = 0; rc == 0 && i < count && !closing(s); i++)
+			rc = sample_reader_read(&r->reader, first + i, &now, &payload, &r->err);
+	/* what the end of the point cut off is no failure */
+	r->err.code = rc == ERR_CANCELED && stop_is_set(&s->stop) ? 0 : rc;
+	r->end_ns = clock_now_ns();
+}
+
+static void reader_main(void *arg)
+{
+	struct probe_reader *r = arg;
+	struct sweep *s = r->sweep;
+
+	while (atomic_load_explicit(&s->go, memory_order_acquire) == 0)
+		thread_wait(&s->go, 0, -1);
+	read_samples(r);
+	/* nobody touches the readers before all have ended */
+	atomic_fetch_add_explicit(&s->ended, 1, memory_order_release);
+	thread_wake(&s->ended, 1);
+}
+
+/* ---- a point ---- */
+
+static bool all_ended(const struct sweep *s, uint32_t n)
+{
+	return atomic_load_explicit(&s->ended, memory_order_acquire) >= n;
+}
+
+/* Until all readers have ended, the deadline, or the end of the run. */
+static void wait_for_readers(struct sweep *s, uint32_t n, int64_t deadline_ns, bool to_the_end)
+{
+	for (;;) {
+		uint32_t seen = atomic_load_explicit(&s->ended, memory_order_acquire);
+		int64_t left = deadline_ns - clock_now_ns();
+
+		if (seen >= n || left <= 0 || (!to_the_end && run_stopped(&s->shared->stop)))
+			return;
+		thread_wait(&s->ended, seen, left < LOOK_NS ? left : LOOK_NS);
+	}
+}
+
+static void stop_readers(struct sweep *s)
+{
+	atomic_store_explicit(&s->closing, 1, memory_order_relaxed);
+	atomic_store_explicit(&s->stop.set, 1, memory_order_relaxed);
+}
+
+/* Starts `n` readers, which wait for `go`. */
+static int start_readers(struct sweep *s, uint32_t n, uint32_t *started, struct err *e)
+{
+	int rc = 0;
+
+	*started = 0;
+	for (uint32_t i = 0; rc == 0 && i < n; i++) {
+		struct probe_reader *r = &s->reader[i];
+		char name[16];
+
+		io_stat_init(&r->stat.io);
+		r->stat.samples = 0;
+		r->err.code = 0;
+		snprintf(name, sizeof(name), "probe%u", i);
+		rc = thread_run(&r->thread, reader_main, r, (size_t)s->plan->w->run.stack_bytes,
+				name, e);
+		*started += rc == 0;
+	}
+	return rc;
+}
+
+/* False when one hangs. */
+static bool end_readers(struct sweep *s, uint32_t n, int64_t linger_ns)
+{
+	int64_t now = clock_now_ns();
+
+	atomic_store_explicit(&s->closing, 1, memory_order_relaxed);
+	wait_for_readers(s, n, now + linger_ns, false);
+	stop_readers(s);
+	wait_for_readers(s, n, clock_now_ns() + GRACE_NS, true);
+	if (!all_ended(s, n))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		thread_join_within(&s->reader[i].thread, -1);
+	return true;
+}
+
+static double longest_request_s(const struct io_stat *io)
+{
+	uint64_t most = 0;
+
+	for (int kind = IO_META; kind <= IO_DATA; kind++)
+		if (io->kind[kind].requests && io->kind[kind].latency_ns.max > most)
+			most = io->kind[kind].latency_ns.max;
+	return (double)most / 1e9;
+}
+
+static void add_reader(struct probe_point *p, const struct probe_reader *r)
+{
+	const struct io_stat *io = &r->stat.io;
+	double longest = longest_request_s(io);
+
+	p->samples += r->stat.samples;
+	p->opens += (io->kind[IO_OPEN].requests + 1) / 2;
+	p->open_s += (double)io->kind[IO_OPEN].busy_ns / 1e9;
+	for (int kind = IO_META; kind <= IO_DATA; kind++) {
+		for (int size = 0; size < IO_CLASSES; size++)
+			p->requests +=
+				io_stat_sized(io, (enum io_kind)kind, (enum io_class)size)->total;
+		p->bytes += io->kind[kind].returned_bytes;
+		p->read_s += (double)io->kind[kind].busy_ns / 1e9;
+	}
+	p->longest_s = fmax(p->longest_s, longest);
+}
+
+static void join_logs(const struct sweep *s, uint32_t n, struct probe_log *out)
+{
+	const struct read_log *log[PROBE_READERS_MAX];
+
+	for (uint32_t i = 0; i < n; i++)
+		log[i] = &s->reader[i].stat.io.reads;
+	out->seen = read_log_join(log, n, &out->n, &out->apart, &out->wide);
+}
+
+/* 0, or the failure of a reader; -ETIMEDOUT when one hangs. */
+static int run_point(struct sweep *s, uint32_t n, int64_t time_ns, struct probe_point *out,
+		     struct err *e)
+{
+	int64_t begin, end, cpu = proc_cpu_ns();
+	uint32_t started;
+	int rc;
+
+	atomic_store_explicit(&s->go, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->ended, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->closing, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->stop.set, 0, memory_order_relaxed);
+	rc = start_readers(s, n, &started, e);
+	if (rc < 0)
+		stop_readers(s);
+	begin = end = clock_now_ns();
+	atomic_store_explicit(&s->go, 1, memory_order_release);
+	thread_wake(&s->go, -1);
+	if (rc == 0)
+		wait_for_readers(s, started, begin + time_ns, false);
+	if (!end_readers(s, started, time_ns > LINGER_NS ? time_ns : LINGER_NS))
+		return err_set(e, -ETIMEDOUT,
+			       "a request of one of %u readers did not return for %d s", n,
+			       (int)(GRACE_NS / NS_PER_S));
+	for (uint32_t i = 0; i < started; i++) {
+		const struct probe_reader *r = &s->reader[i];
+
+		add_reader(out, r);
+		end = r->end_ns > end ? r->end_ns : end;
+		if (r->err.code < 0 && rc == 0) {
+			*e = r->err;
+			rc = r->err.code;
+		}
+	}
+	out->seconds = (double)(end - begin) / 1e9;
+	out->cpu_s = (double)(proc_cpu_ns() - cpu) / 1e9;
+	if (rc == 0)
+		join_logs(s, started, &out->reads);
+	return rc;
+}
+
+/* ---- the page cache ---- */
+
+/* Whether the readers' bytes could come from this machine's page cache. */
+static bool through_page_cache(const struct run_plan *p)
+{
+	return store_base_flags(p->store) & STORE_HAS_FILES &&
+	       !(store_base_flags(p->store) & STORE_IS_UNCACHED);
+}
+
+static bool evicts(const struct run_plan *p)
+{
+	return through_page_cache(p) && p->w->storage.page_cache != PAGE_CACHE_KEEP;
+}
+
+static struct residency_job cache_job(const struct sweep *s)
+{
+	return (struct residency_job){.dataset = s->plan->d,
+				      .store = s->plan->store,
+				      .files = s->files,
+				      .stop = &s->shared->stop.flag};
+}
+
+static int evict_files(struct sweep *s, double *took_s, struct err *e)
+{
+	struct residency_job job = cache_job(s);
+	int64_t begin = clock_now_ns();
+	int rc = residency_evict_some(&job, e);
+
+	*took_s += (double)(clock_now_ns() - begin) / 1e9;
+	atomic_store_explicit(&s->next, 0, memory_order_relaxed);
+	return rc;
+}
+
+/* Whether the next point could read what is left before its time is over. */
+static bool runs_short(const struct sweep *s, const struct probe_point *last)
+{
+	uint64_t next = atomic_load_explicit(&s->next, memory_order_relaxed) * s->parts;
+	uint64_t units = s->whole_files ? last->samples / s->config.dataset->samples_per_file
+					: last->samples;
+
+	return next > s->units || s->units - next < 4 * units;
+}
+
+static double cached_part(const struct residency *c)
+{
+	return c->known && c->bytes ? (double)c->cached_bytes / (double)c->bytes : NAN;
+}
+
+/* Files that the run read from the storage and left in a page cache that is not to be touched would
+ * be read from there now. */
+static int check_kept_cache(const struct sweep *s, const struct result *r, struct err *e)
+{
+	struct residency_job job = cache_job(s);
+	struct residency now;
+	int rc;
+
+	if (!through_page_cache(s->plan) || evicts(s->plan) || !r->usage)
+		return 0;
+	job.files = job.files < 64 ? job.files : 64;
+	rc = residency_look(&job, &now, e);
+	if (rc < 0)
+		return rc;
+	if (cached_part(&r->usage[0].cache_start) < 0.5 && cached_part(&now) > 0.5)
+		return err_set(e, ERR_USAGE,
+			       "training read the files from the storage, but now they are in the "
+			       "page cache, and storage.page_cache is keep: set it to cold or "
+			       "cold_epochs");
+	return 0;
+}
+
+/* ---- the sweep ---- */
+
+static void release_sweep(struct sweep *s)
+{
+	for (uint32_t i = 0; i < s->readers; i++) {
+		sample_reader_close(&s->reader[i].reader, NULL);
+		sample_reader_release(&s->reader[i].reader);
+	}
+	free(s->reader);
+	free(s);
+}
+
+static void plan_units(struct sweep *s)
+{
+	const struct dataset *d = s->plan->d;
+
+	s->files = d->files[DATASET_TRAIN] < FILES_MAX ? d->files[DATASET_TRAIN] : FILES_MAX;
+	s->whole_files = d->format->is.flags & FORMAT_STREAM;
+	s->units = s->whole_files ? s->files : u64_product(s->files, d->samples_per_file);
+	s->again = !evicts(s->plan);
+	perm_init(&s->order, s->units, rng_key(s->plan->seed, 0x70726f62, 0));
+}
+
+static int make_sweep(struct sweep **out, const struct run_plan *p, struct run_shared *shared,
+		      uint32_t readers, struct err *e)
+{
+	struct sweep *s = try_calloc(1, sizeof(*s), "a probe", e);
+	int rc = 0;
+
+	*out = s;
+	if (!s)
+		return -ENOMEM;
+	s->plan = p;
+	s->shared = shared;
+	s->part = p->at->net ? net_process_number(p->at->net) : 0;
+	s->parts = p->at->net ? net_processes(p->at->net) : 1;
+	reader_settings(p, &s->stop, &s->config, &s->settings);
+	plan_units(s);
+	s->reader = try_calloc(readers, sizeof(*s->reader), "the readers of a probe", e);
+	if (!s->reader)
+		return -ENOMEM;
+	for (; rc == 0 && s->readers < readers; s->readers++) {
+		struct probe_reader *r = &s->reader[s->readers];
+
+		r->sweep = s;
+		sample_reader_init(&r->reader, &s->config, &s->settings, s->readers, false,
+				   &s->halt, &r->stat);
+		r->reader.io.stat = &r->stat.io;
+		rc = sample_reader_open(&r->reader, e);
+	}
+	return rc;
+}
+
+/* What process 0 decides before each point. */
+struct next_point {
+	uint32_t readers; /* of all processes; 0: the sweep is over */
+	bool cut;         /* before its end: `longest_s` is why */
+	double longest_s;
+};
+
+/* Doubling until `most`. The longest request of the last point tells how long one of twice as many
+ * readers may take. */
+static void choose_next(const struct probe *p, uint32_t most, double time_s, struct next_point *n)
+{
+	const struct probe_point *last = p->count ? &p->point[p->count - 1] : NULL;
+
+	n->readers = last ? 2 * last->readers : 1;
+	if (n->readers > most || p->count == PROBE_POINTS_MAX) {
+		n->readers = 0;
+	} else if (last && 2 * last->longest_s > TOO_LONG * time_s) {
+		n->readers = 0;
+		n->cut = true;
+		n->longest_s = last->longest_s;
+	}
+}
+
+static unsigned points_up_to(uint32_t most)
+{
+	unsigned n = 1;
+
+	while (1u << n <= most && n < PROBE_POINTS_MAX)
+		n++;
+	return n;
+}
+
+/* One point in all processes: the share of this one. */
+static int point_everywhere(struct sweep *s, struct probe *p, uint32_t readers, double time_s,
+			    struct err *e)
+{
+	struct probe_point *out = &p->point[p->count];
+	uint32_t here = readers / s->parts + (s->part < readers % s->parts);
+	int rc = 0;
+
+	*out = (struct probe_point){.readers = readers};
+	if (here > s->readers)
+		rc = err_set(e, -ENOMEM, "the memory of %u readers is not available", here);
+	if (rc == 0 && evicts(s->plan) && (p->count == 0 || runs_short(s, &p->point[p->count - 1])))
+		rc = evict_files(s, &p->evict_s, e);
+	rc = run_agree(s->plan->at, rc, e);
+	if (rc < 0)
+		return rc;
+	rc = run_point(s, here, (int64_t)(time_s * 1e9), out, e);
+	p->hung = rc == -ETIMEDOUT;
+	if (rc == 0 && run_stopped(&s->shared->stop))
+		rc = err_set(e, ERR_CANCELED, "the run was stopped");
+	rc = run_agree(s->plan->at, rc, e);
+	if (rc == 0)
+		p->count++;
+	else
+		free(out->reads.seen);
+	return rc;
+}
+
+static int sweep_points(struct sweep *s, struct run_shared *shared, struct probe *p, uint32_t most,
+			struct err *e)
+{
+	double time_s = s->plan->w->run.probe_time / points_up_to(most);
+	struct next_point next = {0};
+	int rc = 0;
+
+	atomic_store_explicit(&shared->probe_total, points_up_to(most), memory_order_relaxed);
+	while (rc == 0) {
+		choose_next(p, most, time_s, &next);
+		rc = run_share(s->plan->at, &next, sizeof(next), e);
+		if (rc < 0 || next.readers == 0)
+			break;
+		rc = point_everywhere(s, p, next.readers, time_s, e);
+		atomic_store_explicit(&shared->probe_done, p->count, memory_order_relaxed);
+	}
+	if (rc == 0 && next.cut)
+		snprintf(p->why, sizeof(p->why),
+			 "it ended at %u readers, as a request took up to %.1f s there",
+			 p->point[p->count - 1].readers, next.longest_s);
+	return rc;
+}
+
+static int carry_out(const struct run_plan *p, struct run_shared *shared, struct result *r,
+		     struct err *e)
+{
+	struct probe *out = &r->probe;
+	struct sweep *s = NULL;
+	uint64_t bytes;
+	uint32_t here = readers_here(p, &bytes), most;
+	int rc = here ? 0 : err_set(e, -ENOMEM, "the memory of its readers is not available");
+
+	out->run_readers = run_readers(p);
+	out->processes = p->at->net ? net_processes(p->at->net) : 1;
+	out->cold = !through_page_cache(p) || evicts(p);
+	if (rc == 0)
+		rc = make_sweep(&s, p, shared, here, e);
+	if (rc == 0)
+		rc = check_kept_cache(s, r, e);
+	rc = run_agree(p->at, rc, e);
+	most = here * out->processes < PROBE_READERS_MAX ? here * out->processes
+							 : PROBE_READERS_MAX;
+	if (rc == 0)
+		rc = run_share(p->at, &most, sizeof(most), e);
+	if (rc == 0)
+		rc = sweep_points(s, shared, out, most, e);
+	if (s && !out->hung)
+		release_sweep(s);
+	return rc;
+}
+
+void probe_sweep(const struct run_plan *p, struct run_shared *shared, struct result *r)
+{
+	struct probe *out = &r->probe;
+	struct err e = {0};
+	int rc;
+
+	out->asked = p->w->run.probe;
+	if (!out->asked)
+		return;
+	if (p->d->format->is.flags & FORMAT_NO_IO)
+		rc = err_set(&e, ERR_USAGE, "dataset.format %s reads nothing",
+			     p->w->dataset.format);
+	else
+		rc = carry_out(p, shared, r, &e);
+	if (rc < 0)
+		snprintf(out->why, sizeof(out->why), "%.*s", (int)sizeof(out->why) - 1, e.text);
+	/* two numbers of readers are the least that can be compared */
+	out->done = rc == 0 && out->count >= 2;
+}
