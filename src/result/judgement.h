@@ -227,7 +227,7 @@ struct outlook {
 /* What held the run back most. */
 struct limit {
 	char cause[32];    /* a word: docs/metrics.md */
-	char text[512];    /* one sentence */
+	char text[768];    /* one sentence, or two */
 	double loss_share; /* of the wall time of training, in percent */
 };
 

@@ -1,0 +1,169 @@
+/* Whether one host, one rank, or the meeting of ranks holds the run back. A rank is slow by its own
+ * service: of equal ranks on one queue, one is always served last, and is not the cause. */
+#include <math.h>
+
+#include "judge/limit_view.h"
+
+static const double RANK_SHARE = 0.4;    /* of the loss, by one rank's being behind */
+static const double ALONE_SHARE = 0.5;   /* of its host's being behind, by the last rank's own */
+static const double AS_SLOW = 0.7;       /* of the last rank's time for a sample: as slow as it */
+static const double SLOWER = 2;          /* times what ranks of other hosts take for a sample */
+static const double BY_ITSELF = 1.3;     /* times what others take: slow by its own service */
+static const double BESIDE_QUEUE = 1.8;  /* the same where all share a store that is full */
+static const double BARRIER_SHARE = 0.4; /* of the loss */
+static const double BUSY_SHARE = 0.7;    /* of the workers' time: data, not the meeting, is short */
+
+/* s that a rank takes to read a sample, or (requests in flight) a batch; 0: not known. */
+static double reading_time(const struct rank_result *k)
+{
+	double sum = 0;
+
+	if (k->sample_ns > 0)
+		return (double)k->sample_ns / 1e9;
+	for (uint32_t i = 0; i < k->service.n; i++)
+		sum += (double)k->service.ns[i] / 1e9;
+	return k->service.n ? sum / k->service.n : 0;
+}
+
+/* How many times longer ranks of `node` (or, UINT32_MAX, `rank` alone) take to read than the others
+ * do; 0: not known. */
+static double slowness(const struct limit_view *v, uint32_t rank, const struct host_facts *host)
+{
+	double here = 0, others = 0;
+	uint32_t n_here = 0, n_others = 0;
+
+	for (uint32_t k = 0; k < v->r->ranks_here; k++) {
+		double took = reading_time(&v->r->rank[k]);
+		bool inside = host ? result_rank_host(v->r, k) == host : k == rank;
+
+		if (v->r->rank[k].lost)
+			continue;
+		if (!(took > 0))
+			return 0;
+		*(inside ? &here : &others) += took;
+		*(inside ? &n_here : &n_others) += 1;
+	}
+	return n_here && n_others ? here / n_here / (others / n_others) : 0;
+}
+
+/* Whether the parts of a rank's time that are longer than others' are reading. */
+static bool by_reading(enum time_part p)
+{
+	return p >= TIME_WAIT && p <= TIME_WAIT_END && p != TIME_WAIT + WAIT_DECODE &&
+	       p != TIME_WAIT + WAIT_PREPROCESS;
+}
+
+/* Whether what the last ones are behind by is their own doing, not the order of service. */
+static bool slow_by_itself(const struct limit_view *v, uint32_t rank, const struct host_facts *host)
+{
+	double times = slowness(v, rank, host);
+
+	if (!by_reading(v->d->last_part) || !(times > 0))
+		return true;
+	return times >= (v->stations.saturated >= 0 ? BESIDE_QUEUE : BY_ITSELF);
+}
+
+/* Whether another rank is the last one in another epoch. */
+static bool roles_swap(const struct limit_view *v)
+{
+	for (uint32_t i = 0; i < v->m->epochs && i < v->r->judged.epochs; i++) {
+		const struct decomposition *d = &v->r->judged.epoch[i].time;
+
+		if (d->common_steps && d->last_rank != v->d->last_rank)
+			return true;
+	}
+	return false;
+}
+
+/* Whether all ranks of the host that is behind read about as slowly as the one that is last most
+ * often, and far more slowly than ranks of other hosts. They need not arrive together: ranks that
+ * read ahead from one slow store keep the distance in time at which they happened to start. */
+static bool host_reads_slowly(const struct limit_view *v)
+{
+	const struct host_facts *slow = result_node_host(v->r, v->d->last_node);
+	double last = (double)v->r->rank[v->d->last_rank].sample_ns, here = INFINITY, others = 0;
+	uint32_t ranks = 0;
+
+	for (uint32_t k = 0; k < v->r->ranks_here; k++) {
+		double took = (double)v->r->rank[k].sample_ns;
+
+		if (v->r->rank[k].lost || k == v->d->last_rank)
+			continue;
+		if (result_rank_host(v->r, k) == slow) {
+			here = fmin(here, took);
+		} else {
+			others += took;
+			ranks++;
+		}
+	}
+	return ranks > 0 && others > 0 && isfinite(here) && here >= AS_SLOW * last &&
+	       here >= SLOWER * others / ranks;
+}
+
+/* Of several hosts one that is behind nearly always, and not because of a single rank: such a rank
+ * would be far behind the others of its host, too, and they would read faster. */
+static bool at_host(struct limit_view *v)
+{
+	const struct decomposition *d = v->d;
+	double of_ranks = (double)d->last_node_ranks / v->r->ranks;
+	double behind = d->last_node_behind_s * d->last_node_share * (double)d->common_steps;
+	const struct host_facts *h;
+
+	if (v->r->nodes < 2 || d->last_node_ranks < 2 || d->last_node_share < 0.75 ||
+	    d->last_node_share < fmin(0.95, 1.5 * of_ranks) || behind < RANK_SHARE * v->loss)
+		return false;
+	if (d->last_share >= 0.75 * d->last_node_share &&
+	    d->last_behind_s >= ALONE_SHARE * d->last_node_behind_s && !host_reads_slowly(v))
+		return false;
+	h = result_node_host(v->r, d->last_node);
+	if (!slow_by_itself(v, d->last_rank, h))
+		return false;
+	limit_say(v, "slow_host",
+		  "limited by host %s: its %u ranks arrive last in %.0f %% of the steps, %.3g ms "
+		  "after those of other hosts, because of %s; all others wait for them.",
+		  h ? h->hostname : "?", d->last_node_ranks, 100 * d->last_node_share,
+		  1e3 * d->last_node_behind_s, time_part_names[d->last_part]);
+	return true;
+}
+
+static bool at_rank(struct limit_view *v)
+{
+	const struct decomposition *d = v->d;
+	double often = fmax(0.6, fmin(0.75, 1.5 / v->r->ranks));
+	double behind = d->last_behind_s * d->last_share * (double)d->common_steps;
+
+	if (d->last_share < often || behind < RANK_SHARE * v->loss ||
+	    !slow_by_itself(v, d->last_rank, NULL) || roles_swap(v))
+		return false;
+	limit_say(v, "slow_rank",
+		  "limited by rank %u%s%s, which arrives last in %.0f %% of the steps, "
+		  "%.3g ms after the others, because of %s; all others wait for it.",
+		  d->last_rank, v->r->nodes > 1 ? " on host " : "",
+		  v->r->nodes > 1 ? result_rank_host(v->r, d->last_rank)->hostname : "",
+		  100 * d->last_share, 1e3 * d->last_behind_s, time_part_names[d->last_part]);
+	return true;
+}
+
+bool limit_at_ranks(struct limit_view *v)
+{
+	const struct decomposition *d = v->d;
+	bool of_compute = v->skew_of_compute >= 0.5 * v->skew;
+
+	if (v->r->ranks < 2)
+		return false;
+	if (at_host(v) || at_rank(v))
+		return true;
+	if (v->skew <= v->wait || v->skew < BARRIER_SHARE * v->loss)
+		return false;
+	/* ranks that wait for data are late by that, whoever they then wait for */
+	if (!of_compute && (v->busy > BUSY_SHARE || v->stations.saturated >= 0))
+		return false;
+	limit_say(v, "barrier",
+		  "limited by ranks waiting for each other: %.0f %% of the time is barrier wait, "
+		  "because %s and no rank is always last (rank %u most often, in %.0f %% of the "
+		  "steps).",
+		  100 * v->skew / d->wall_s,
+		  of_compute ? "computation times vary" : "the times of batches vary", d->last_rank,
+		  100 * d->last_share);
+	return true;
+}
