@@ -24,6 +24,17 @@ static bool mostly_slower(const struct result *r, double loss_s)
 	       last_s * (1 - c->last_rate / c->before_rate) >= SLOW_SHARE * loss_s;
 }
 
+/* The time of slow phases that they would not have taken at the fast rate. */
+static bool mostly_phases(const struct result *r, double loss_s)
+{
+	const struct steadiness *c = &r->judged.steady;
+
+	return c->changed && c->change == CHANGE_ALTERNATE &&
+	       c->slow_phases * c->slow_s * (1 - c->last_rate / c->before_rate) >=
+		       SLOW_SHARE * loss_s &&
+	       r->judged.time.wall_s > 0;
+}
+
 bool limit_unsteady(const struct result *r, double loss_s, char *cause, size_t cause_size,
 		    char *out, size_t size)
 {
@@ -46,6 +57,15 @@ bool limit_unsteady(const struct result *r, double loss_s, char *cause, size_t c
 			   "change that.",
 			   c->stalled_s < loss_s ? c->stalled_s : loss_s, loss_s,
 			   c->stalls > 1 ? "them" : "it");
+		return true;
+	}
+	if (mostly_phases(r, loss_s)) {
+		snprintf(cause, cause_size, "unsteady");
+		str_append(out, size,
+			   "limited by slow phases: throughput alternates between %.4g and %.4g "
+			   "samples/s, with %u slow phases of %.2g s on average, one every %.2g "
+			   "s. Other settings would not change that.",
+			   c->before_rate, c->last_rate, c->slow_phases, c->slow_s, c->period_s);
 		return true;
 	}
 	if (!mostly_slower(r, loss_s))

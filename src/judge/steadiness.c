@@ -18,10 +18,13 @@
 #define CELLS 512u
 #define GROUPS 64u
 static const double RATE_RATIO = 1.25;     /* of times of a step: a change */
+static const double TARGET_RATIO = 1.05;   /* the same, if the last part misses the target */
+static const double TARGET_POINTS = 1;     /* by so much */
 static const double PHASE_RATIO = 1.5;     /* the same, of phases that alternate */
 static const double READ_RATIO = 1.5;      /* of times to read a batch that computation hides */
 static const double READ_BUSY = 0.4;       /* of the workers' time: less is far from a limit */
 static const double READ_LEAST_S = 0.0005; /* to read a batch; less is the program's own time */
+static const double COVERED_RATIO = 1.1;   /* of times of a step: more is not hidden */
 static const double ONE_RANK_RATIO = 1.25; /* beyond what reading changed by on other ranks */
 static const double TREND_PART = 0.75;     /* of the time; what follows is the last part */
 static const double IN_SIGHT = 4;          /* times the length of the run */
@@ -335,30 +338,34 @@ static size_t last_quarter(const struct timeline *t)
 	return t->n - 1;
 }
 
-static bool find_rate_change(const struct timeline *t, const struct result *r,
+static bool find_rate_change(const struct timeline *t, const struct result *r, double ratio,
 			     struct steadiness *out)
 {
 	struct series_of steps, times;
 	struct change_point by_step, by_clock = {0};
-	struct change_line line;
+	struct change_line line, slope;
 	struct change_phases phases;
-	bool step, clock, trend, alternate;
+	bool step, clock, trend, alternate, straight;
 	size_t at;
 
 	by_steps(t, per_step, &steps);
 	by_time(t, &times);
-	step = change_level(steps.v, steps.n, RATE_RATIO, &by_step);
-	clock = change_level(times.v, times.n, RATE_RATIO, &by_clock);
-	trend = change_trend(times.v, times.n, RATE_RATIO, &line);
+	step = change_level(steps.v, steps.n, ratio, &by_step);
+	clock = change_level(times.v, times.n, ratio, &by_clock);
+	trend = change_trend(times.v, times.n, ratio, &line);
 	alternate = change_alternates(times.v, times.n, PHASE_RATIO, &phases);
 	if (alternate && (phases.phases > 2 || !(step || clock))) {
 		out->change = CHANGE_ALTERNATE;
 		describe_phases(t, &times, &phases, out);
 		return true;
 	}
-	if (!step && !clock && !trend)
+	straight = change_trend(steps.v, steps.n, ratio, &slope);
+	if (!step && !clock && !trend && !straight)
 		return false;
-	out->change = trend && (!clock || line.rest < by_clock.rest) ? CHANGE_TREND : CHANGE_LEVEL;
+	/* where both are found, by the same values */
+	straight = (trend && (!clock || line.rest < by_clock.rest)) ||
+		   (straight && !clock && (!step || slope.rest < by_step.rest));
+	out->change = straight ? CHANGE_TREND : CHANGE_LEVEL;
 	/* the one that stands out more tells the moment */
 	if (out->change == CHANGE_TREND)
 		at = last_quarter(t);
@@ -367,6 +374,21 @@ static bool find_rate_change(const struct timeline *t, const struct result *r,
 	else
 		at = times.from[by_clock.at];
 	describe(t, r, at > 0 ? at : 1, out);
+	return true;
+}
+
+/* A smaller change counts where it is what the target is missed by in the end. */
+static bool find_missed_target(const struct timeline *t, const struct result *r,
+			       const struct run_metrics *m, struct steadiness *out)
+{
+	double target = 100 * r->workload->metric.au;
+	struct steadiness found = *out;
+
+	if (m->train_au.count == 0 || m->train_au.mean < target ||
+	    !find_rate_change(t, r, TARGET_RATIO, &found) || found.change == CHANGE_ALTERNATE ||
+	    found.last_au >= target - TARGET_POINTS || found.before_au < target)
+		return false;
+	*out = found;
 	return true;
 }
 
@@ -472,6 +494,12 @@ static bool read_change(const struct timeline *t, const struct result *r, const 
 	}
 	if (found.read_busy < READ_BUSY && !(found.kept_up_s > 0))
 		return false;
+	if (found.before_rate >= COVERED_RATIO * found.last_rate) {
+		/* not hidden: steps follow, with more noise than reading has */
+		found.hidden = false;
+		found.changed = true;
+		found.kept_up_s = 0;
+	}
 	*out = found;
 	return true;
 }
@@ -528,7 +556,8 @@ int steadiness_find(const struct result *r, const struct run_metrics *m, struct 
 	/* reading is rarely measured to a step: a cell without any time tells nothing */
 	if (t.n >= CHANGE_LEAST && sum_of(&t, 0, t.n).wall_s > 0) {
 		out->known = true;
-		out->changed = find_rate_change(&t, r, out);
+		out->changed = find_rate_change(&t, r, RATE_RATIO, out) ||
+			       find_missed_target(&t, r, m, out);
 		if (!out->changed) {
 			find_read_change(&t, r, out);
 		} else if (out->change != CHANGE_ALTERNATE) {

@@ -6,6 +6,7 @@
 #include "base/str.h"
 
 #include "judge/verdict.h"
+#include "judge/window.h"
 
 static const double STEADY_GAP_POINTS = 2;    /* AU above whole-run AU that is still no trap */
 static const double STEADY_START_POINTS = 5;  /* above it although the window is long enough */
@@ -77,12 +78,40 @@ static void say_trap(struct verdict *v, const struct run_metrics *m, const struc
 		    (unsigned long long)(10 * ahead + (e->steps - e->measured_steps)));
 }
 
-static void judge_window(struct verdict *v, const struct run_metrics *m,
+/* Of all steps but the first of an epoch, above those of all: what a slow start costs. The time of
+ * checkpoints is in no window, and what a window was chosen for is another question. */
+static struct gap start_gap(const struct result *r, const struct run_metrics *m)
+{
+	const struct decomposition *d = &r->judged.time;
+	double share = d->wall_s > 0 ? d->mean_s[TIME_CHECKPOINT] / d->wall_s : 0;
+	struct window_view w;
+	struct gap g = {0};
+
+	window_look(r, m, false, &w);
+	if (!w.known || share >= 1)
+		return gap_of(m);
+	g.au = w.default_au - m->whole_au.mean / (1 - share);
+	if (m->whole_throughput.mean > 0)
+		g.rate = w.default_rate / (m->whole_throughput.mean / (1 - share)) - 1;
+	return g;
+}
+
+static void say_checkpoints(struct verdict *v, const struct result *r)
+{
+	const struct decomposition *d = &r->judged.time;
+	double share = d->wall_s > 0 ? d->mean_s[TIME_CHECKPOINT] / d->wall_s : 0;
+
+	if (share >= 0.01)
+		verdict_say(v, " AU leaves out checkpoints, which take %.1f %% of the time.",
+			    100 * share);
+}
+
+static void judge_window(struct verdict *v, const struct result *r, const struct run_metrics *m,
 			 const struct epoch_metrics *e, uint64_t ahead)
 {
 	double steps = e->measured_steps ? (double)e->measured_steps : 1;
 	double from_queue = fmin(1.0, (double)ahead / steps);
-	struct gap g = gap_of(m);
+	struct gap g = gap_of(m), start = start_gap(r, m);
 	bool apart = g.au > STEADY_GAP_POINTS || g.rate > STEADY_RATE_SHARE;
 
 	if (apart && from_queue >= 0.5) {
@@ -97,7 +126,7 @@ static void judge_window(struct verdict *v, const struct run_metrics *m,
 			    "%.1f %%.",
 			    100 * from_queue, (unsigned long long)e->measured_steps,
 			    (unsigned long long)ahead, m->train_au.mean, m->whole_au.mean);
-	else if (g.au > STEADY_START_POINTS || g.rate > STEADY_START_SHARE)
+	else if (start.au > STEADY_START_POINTS || start.rate > STEADY_START_SHARE)
 		verdict_say(v,
 			    "Steady after a slow start: AU %.1f %% leaves out the first steps of "
 			    "each epoch; whole-run AU is %.1f %%.",
@@ -117,6 +146,7 @@ static void judge_window(struct verdict *v, const struct run_metrics *m,
 			    (unsigned long long)e->measured_steps, (unsigned long long)ahead,
 			    m->train_au.mean, m->whole_au.mean);
 	say_rates(v, m);
+	say_checkpoints(v, r);
 }
 
 /* ---- change ---- */
@@ -211,7 +241,7 @@ static void say_stalls(struct verdict *v, const struct steadiness *c, double wal
 	if (c->stalls > 1)
 		verdict_say(v, ". %u such stalls took %.3g s", c->stalls, c->stalled_s);
 	verdict_say(v, ".");
-	if (c->stalled_s > 0 && wall_s > c->stalled_s)
+	if (c->stalled_s > 0 && wall_s > c->stalled_s && c->whole_au >= 1)
 		verdict_say(v, " Without %s, whole-run AU is %.1f %%.",
 			    c->stalls > 1 ? "them" : "it",
 			    c->whole_au * wall_s / (wall_s - c->stalled_s));
@@ -265,7 +295,7 @@ static void judge_steady(const struct result *r, const struct run_metrics *m, st
 			    e->why, m->whole_au.mean);
 		return;
 	}
-	judge_window(v, m, e, r->rank ? r->rank[result_present_rank(r)].prefetch_batches : 0);
+	judge_window(v, r, m, e, r->rank ? r->rank[result_present_rank(r)].prefetch_batches : 0);
 	judge_change(v, r, m);
 }
 

@@ -37,10 +37,8 @@ static uint64_t dlio_steps(const struct result *r, enum phase_kind kind)
 	return (uint64_t)floor(samples / (double)batch / (double)r->ranks);
 }
 
-/* The measured steps [*lo, *hi) of a phase, by index in its own list. `total`: steps of the epoch.
- */
-static void window_bounds(const struct result *r, const struct phase *p, uint64_t total,
-			  uint64_t *lo, uint64_t *hi)
+void metrics_window(const struct result *r, const struct phase *p, uint64_t total, uint64_t *lo,
+		    uint64_t *hi)
 {
 	uint64_t start = not_negative(r->workload->output.metric.exclude_start_steps);
 	uint64_t end = not_negative(r->workload->output.metric.exclude_end_steps);
@@ -107,7 +105,7 @@ static bool measure_phase(const struct result *r, const struct phase *p, uint64_
 	double steps, batch;
 	uint64_t lo, hi;
 
-	window_bounds(r, p, total, &lo, &hi);
+	metrics_window(r, p, total, &lo, &hi);
 	for (uint64_t i = 0; i < p->steps; i++) {
 		const struct step_times *t = &p->step[i];
 

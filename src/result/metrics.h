@@ -69,6 +69,11 @@ void metrics_release(struct run_metrics *m);
 bool metrics_phase(const struct result *r, const struct phase *p, double *au, double *throughput,
 		   uint64_t *measured, char *why, size_t why_size);
 
+/* The measured steps [*lo, *hi) of a block or evaluation, by index in its own list. `total`: steps
+ * of its epoch, or of the evaluation. */
+void metrics_window(const struct result *r, const struct phase *p, uint64_t total, uint64_t *lo,
+		    uint64_t *hi);
+
 /* Everything about one rank in epoch `epoch` (from 0, < epochs_begun). Pure. */
 void metrics_rank_epoch(const struct result *r, uint32_t rank, uint32_t epoch,
 			struct rank_epoch_metrics *out);

@@ -272,6 +272,11 @@ static void put_target(struct buf *out, const struct result *r, const struct run
 			"run "
 			"(%.2f %%), met only by the part before it",
 			m->train_au.mean, want, c->last_au);
+	else if (met && of->taken & TAKES_WINDOW)
+		put_row(out, "target",
+			"AU %.2f %%, target %.4g %% (metric.au): not judged; AU of such a window "
+			"does not count (see the verdict window)",
+			m->train_au.mean, want);
 	else
 		put_row(out, "target", "AU %.2f %%, target %.0f %% (metric.au): %s%s%s",
 			m->train_au.mean, want, met ? "met" : "missed",
