@@ -150,7 +150,7 @@ static void view_fill(struct limit_view *v)
 	const struct result *r = v->r;
 	double room;
 
-	v->law = costs_read_law(r);
+	v->law = costs_store_law(r);
 	v->stations = stations_of(r, &v->law);
 	v->compute = v->d->mean_s[TIME_COMPUTE];
 	for (int p = TIME_WAIT; p <= TIME_WAIT_END; p++)

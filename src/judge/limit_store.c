@@ -233,7 +233,7 @@ bool limit_at_store(struct limit_view *v)
 			  "limited by the bandwidth of the storage: the workers spend %.0f %% of "
 			  "the time in requests, and %.0f readers share %s/s",
 			  100 * v->inside, x.readers, rate);
-	else if (most == STATION_LATENCY && !v->law.sizes_differ)
+	else if (most == STATION_LATENCY && !v->law.reads.sizes_differ)
 		at_unknown(v, "each request takes so long whatever its size, or by its bytes");
 	else
 		at_unknown(v, "requests wait for each other or take so long each");

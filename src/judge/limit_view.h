@@ -12,7 +12,7 @@ struct limit_view {
 	struct limit *limit;
 	const struct outlook *outlook;
 	const struct decomposition *d;
-	struct read_law law;
+	struct store_law law;
 	struct stations stations;
 	double compute, wait, skew, loss; /* mean over ranks, s */
 	double skew_of_compute; /* of skew: because computation takes ranks differently long */

@@ -116,6 +116,7 @@ void io_stat_merge(struct io_stat *into, const struct io_stat *from)
 		hist_merge(&into->kind[k].latency_ns, &from->kind[k].latency_ns);
 	}
 	read_log_merge(&into->reads, &from->reads);
+	read_log_merge(&into->opens, &from->opens);
 	for (int k = 0; k < IO_SIZED_KINDS; k++)
 		for (int c = 0; c < IO_CLASSES; c++)
 			latency_merge(&into->sized[k][c], &from->sized[k][c]);

@@ -6,17 +6,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "metric/queue_fit.h"
+
 #define TARGETS_MAX 400
+#define LEVELS 64 /* of reads under way */
 #define GRID 12
 #define GOLDEN 14
-#define TRIED (2 * GRID + 3) /* and room for one list of errors */
+#define SHARED_TRIED (2 * GRID + 2)
+#define SERVERS_TRIED 16
+#define BURSTS_TRIED 18
+#define TRIED (SHARED_TRIED + 2 * SERVERS_TRIED + BURSTS_TRIED)
 
 static const double CLEAR = 20;       /* nats between two explanations */
-static const double TOLERATED = 2e-3; /* of a mean read: nothing is more exact than that */
+static const double ONE_READ = 5;     /* nats at most by one read: some are special */
+static const double SIMPLER = 3;      /* nats that a simpler explanation may be worse */
+static const double TOLERATED = 5e-3; /* of a mean read: nothing is more exact than that */
 static const double UNSEEN = 1.05;    /* times what streams take: shared parts hide below */
 static const double DIFFERENT = 0.01; /* variance of sizes, of the square of the mean */
+static const double ALIKE = 0.03;     /* of a read: explanations that foretell the same */
 
 static const double shares[GRID] = {0, 0.04, 0.08, 0.15, 0.25, 0.35, 0.5, 0.65, 0.8, 0.9, 0.96, 1};
+#define REFINED 5 /* bursts from there on are between those of the list, too */
+static const uint32_t bursts[] = {1, 2, 3, 4, 5, 8, 10, 15, 20, 30, 50, 80, 120};
 
 /* When the number of reads in transfer changes, and what it is from then on. */
 struct moment {
@@ -25,24 +37,33 @@ struct moment {
 };
 
 struct fit {
-	const struct read_seen *seen;
-	size_t n, targets, moments, *target;
+	const struct read_set *set;
+	size_t sets;
+	struct read_seen *seen; /* of all sets */
+	size_t n, targets, moments;
+	struct target {
+		size_t at;
+		double weight; /* reads that it stands for */
+	} * target;
 	double times;
+	uint32_t most; /* reads under way at once, of these */
 	struct moment *moment;
 	struct ending {
 		int64_t at, took;
 	} * end;                                 /* of all, sorted */
 	int64_t latency;                         /* that the moments are of; -1: none */
 	double *error;                           /* of the targets, ns: TRIED lists */
+	double *took, *bytes;                    /* of the targets, ns */
+	double *ahead, *spare;                   /* for queue_fit.h */
 	double mean_ns, mean_bytes, mean_shared; /* bytes * concurrency */
 	double longest_ns;
 	double unit; /* ns, of errors */
-};
-
-/* Parameters and how good they are. */
-struct tried {
-	struct read_rates rates;
-	double *error;
+	struct tried {
+		struct read_rates rates;
+		double *error, nats;
+		bool absurd;
+	} tried[TRIED + 1];
+	int tries;
 };
 
 static int by_time(const void *x, const void *y)
@@ -134,7 +155,7 @@ static double sum_errors(struct fit *f, struct tried *t)
 
 	set_latency(f, (int64_t)t->rates.latency_ns);
 	for (size_t k = 0; k < f->targets; k++) {
-		const struct read_seen *s = &f->seen[f->target[k]];
+		const struct read_seen *s = &f->seen[f->target[k].at];
 
 		t->error[k] = fabs(would_take(f, s, &t->rates) - (double)(s->end_ns - s->begin_ns));
 		sum += t->error[k];
@@ -198,14 +219,14 @@ static int by_double(const void *x, const void *y)
 	return (*a > *b) - (*a < *b);
 }
 
-/* Errors beyond this are large: the middle one of the least errors. */
+/* Errors beyond this are large: three quarters of the least errors are smaller. */
 static void set_error_unit(struct fit *f, const double *error, double *spare)
 {
 	double least = TOLERATED * f->mean_ns;
 
 	memcpy(spare, error, f->targets * sizeof(*spare));
 	qsort(spare, f->targets, sizeof(*spare), by_double);
-	f->unit = fmax(least, spare[f->targets / 2]);
+	f->unit = fmax(least, spare[f->targets * 3 / 4]);
 }
 
 /* Against an explanation, as if errors were distributed by Cauchy: most reads are exact, and those
@@ -215,13 +236,8 @@ static double nats(const struct fit *f, const double *error)
 	double sum = 0;
 
 	for (size_t k = 0; k < f->targets; k++)
-		sum += log1p(error[k] / f->unit * (error[k] / f->unit));
+		sum += fmin(ONE_READ, log1p(error[k] / f->unit * (error[k] / f->unit)));
 	return sum;
-}
-
-static bool clearly_worse(const struct fit *f, const struct tried *a, const struct tried *b)
-{
-	return nats(f, a->error) - nats(f, b->error) > CLEAR;
 }
 
 /* The best for a share of the time that is shared, with a stream's rate or without. */
@@ -247,47 +263,130 @@ static double concurrency_of(const struct fit *f, const struct read_seen *s)
 	return sum / (double)(s->end_ns - s->begin_ns) * f->times;
 }
 
-/* Which reads are looked at: they lie in one window as a whole, so that all concurrent reads are
+/* Whether a read lies in one window of its set as a whole, so that all concurrent reads are
  * known. */
-static void choose_targets(struct fit *f, uint64_t apart, uint64_t wide)
+static bool whole(const struct read_set *set, const struct read_seen *s)
 {
-	size_t whole = 0, each;
+	int64_t window = read_log_window(set->apart, set->wide, s->begin_ns);
 
-	for (size_t j = 0; j < f->n; j++) {
-		const struct read_seen *s = &f->seen[j];
-		int64_t window = read_log_window(apart, wide, s->begin_ns);
+	return window >= 0 && window == read_log_window(set->apart, set->wide, s->end_ns) &&
+	       s->end_ns > s->begin_ns && s->bytes;
+}
 
-		if (window >= 0 && window == read_log_window(apart, wide, s->end_ns) &&
-		    s->end_ns > s->begin_ns && s->bytes)
-			f->target[whole++] = j;
+/* How many reads are under way when each of them begins, itself included. */
+static void count_levels(const struct fit *f, uint8_t *level)
+{
+	for (size_t j = 0, k = 0; j < f->n; j++) {
+		size_t now;
+
+		while (k < f->n && f->end[k].at <= f->seen[j].begin_ns)
+			k++;
+		/* of those that began, k have ended */
+		now = j + 1 > k ? j + 1 - k : 1;
+		level[j] = (uint8_t)(now < LEVELS ? now : LEVELS - 1);
 	}
-	each = whole / TARGETS_MAX + 1;
-	for (size_t j = 0; j < whole; j += each)
-		f->target[f->targets++] = f->target[j];
-	assert(f->targets <= TARGETS_MAX);
+}
+
+static void choose_of_level(struct fit *f, const size_t *candidate, size_t n, size_t want)
+{
+	want = want < n ? want : n;
+	for (size_t k = 0; k < want; k++) {
+		f->target[f->targets++] =
+			(struct target){candidate[k * n / want], (double)n / (double)want};
+	}
+}
+
+static int by_index(const void *x, const void *y)
+{
+	const struct target *a = x, *b = y;
+
+	return (a->at > b->at) - (a->at < b->at);
+}
+
+/* Which reads are looked at, of one set: as many of each number under way as there are, so that
+ * those which found few ahead of them are not lost among the others. */
+static void choose_targets(struct fit *f, const struct read_set *set, size_t from,
+			   const uint8_t *level, size_t *candidate, size_t most)
+{
+	size_t left = most, levels = 0, count[LEVELS] = {0};
+
+	for (size_t j = 0; j < set->n; j++)
+		count[level[from + j]] += whole(set, &f->seen[from + j]);
+	for (int l = 0; l < LEVELS; l++)
+		levels += count[l] > 0;
+	for (; levels > 0; levels--) {
+		int rarest = -1;
+		size_t n = 0;
+
+		for (int l = 0; l < LEVELS; l++)
+			if (count[l] > 0 && (rarest < 0 || count[l] < count[rarest]))
+				rarest = l;
+		for (size_t j = from; j < from + set->n; j++)
+			if (level[j] == rarest && whole(set, &f->seen[j]))
+				candidate[n++] = j;
+		choose_of_level(f, candidate, n, left / levels);
+		left -= left / levels < n ? left / levels : n;
+		count[rarest] = 0;
+	}
 }
 
 static void measure_targets(struct fit *f, struct read_law *law)
 {
-	double square = 0, n = (double)f->targets, *took = f->error, least;
+	double square = 0, n = 0, mean = 0, plain = (double)f->targets, *took = f->spare, least;
 
 	set_latency(f, 0);
+	for (size_t k = 0; k < f->targets; k++)
+		n += f->target[k].weight;
 	for (size_t k = 0; k < f->targets; k++) {
-		const struct read_seen *s = &f->seen[f->target[k]];
+		const struct read_seen *s = &f->seen[f->target[k].at];
 		double bytes = (double)s->bytes, concurrency = concurrency_of(f, s);
+		double part = f->target[k].weight / n;
 
-		took[k] = (double)(s->end_ns - s->begin_ns);
-		f->mean_ns += took[k] / n;
-		f->mean_bytes += bytes / n;
-		f->mean_shared += bytes * concurrency / n;
-		square += bytes * bytes / n;
-		law->concurrency += concurrency / n;
+		took[k] = f->took[k] = (double)(s->end_ns - s->begin_ns);
+		f->bytes[k] = bytes;
+		f->mean_ns += took[k] * part;
+		f->mean_bytes += bytes * part;
+		f->mean_shared += bytes * concurrency * part;
+		mean += bytes / plain;
+		square += bytes * bytes / plain;
+		law->concurrency += concurrency * part;
 	}
 	qsort(took, f->targets, sizeof(*took), by_double);
 	f->longest_ns = took[f->targets - 1 - f->targets / 50];
-	least = DIFFERENT * f->mean_bytes * f->mean_bytes;
-	law->sizes_differ = square - f->mean_bytes * f->mean_bytes > least;
+	least = DIFFERENT * mean * mean;
+	law->sizes_differ = square - mean * mean > least;
 	law->reads = f->targets;
+	law->mean_ns = f->mean_ns;
+	law->mean_bytes = f->mean_bytes;
+}
+
+/* The ends of those that began before each target, the latest first. */
+static void find_ahead(struct fit *f)
+{
+	double *last = xcalloc(QUEUE_AHEAD, sizeof(*last));
+	size_t j = 0;
+
+	for (int i = 0; i < QUEUE_AHEAD; i++)
+		last[i] = -INFINITY;
+	for (size_t k = 0; k < f->targets; k++) {
+		for (; j < f->target[k].at; j++) {
+			double end = (double)(f->seen[j].end_ns - f->seen[0].begin_ns);
+			int i = QUEUE_AHEAD;
+
+			while (i > 0 && last[i - 1] < end)
+				i--;
+			if (i == QUEUE_AHEAD)
+				continue;
+			memmove(&last[i + 1], &last[i],
+				(size_t)(QUEUE_AHEAD - 1 - i) * sizeof(*last));
+			last[i] = end;
+		}
+		for (int i = 0; i < QUEUE_AHEAD; i++)
+			f->ahead[k * QUEUE_AHEAD + (size_t)i] =
+				last[i] -
+				(double)(f->seen[f->target[k].at].begin_ns - f->seen[0].begin_ns);
+	}
+	free(last);
 }
 
 /* A bandwidth above what the streams took together was not seen. */
@@ -306,55 +405,231 @@ static void refine_share(struct fit *f, struct tried *t, int at)
 		      unit * shares[at + 1 < GRID ? at + 1 : at], search_latency);
 }
 
-static int best_of(const struct fit *f, const struct tried *t, int n)
+static struct tried *next_try(struct fit *f)
 {
+	assert(f->tries < TRIED);
+	return &f->tried[f->tries++];
+}
+
+/* Bandwidths shared by the reads under way, from nothing to all of the time. */
+static void try_shared(struct fit *f, bool sizes_differ)
+{
+	struct tried *t;
 	int best = 0;
 
-	for (int i = 1; i < n; i++)
-		if (nats(f, t[i].error) < nats(f, t[best].error))
-			best = i;
+	for (int i = 0; i < GRID; i++)
+		best_for(f, shares[i], false, next_try(f));
+	for (int i = 0; i < GRID && sizes_differ; i++)
+		best_for(f, shares[i], true, next_try(f));
+	/* a grid is coarse where what is shared is exact */
+	t = next_try(f);
+	golden_search(f, t, &t->rates.shared_ns_per_byte, 0, f->mean_ns / f->mean_bytes,
+		      search_latency);
+	for (int i = 1; i < f->tries; i++)
+		best = f->tried[i].rates.error_ns < f->tried[best].rates.error_ns ? i : best;
+	if (best < f->tries - 1) {
+		t = next_try(f);
+		t->rates = f->tried[best].rates;
+		refine_share(f, t, best % GRID);
+	}
+	for (int i = 0; i < f->tries; i++)
+		drop_unseen(f, &f->tried[i].rates);
+}
+
+static struct queue_reads queue_reads_of(const struct fit *f, const struct read_law *law)
+{
+	return (struct queue_reads){.n = f->targets,
+				    .took = f->took,
+				    .bytes = f->bytes,
+				    .ahead = f->ahead,
+				    .sizes_differ = law->sizes_differ,
+				    .most = f->most,
+				    .spare = f->spare};
+}
+
+/* 1, 2, ... and then in larger steps, below `most`. */
+static int list_servers(uint32_t most, uint32_t list[SERVERS_TRIED])
+{
+	int n = 0;
+
+	for (uint32_t c = 1; c < most && n < SERVERS_TRIED - 1; c += 1 + c / 4)
+		list[n++] = c;
+	if (n > 0 && list[n - 1] < most - 1)
+		list[n++] = most - 1;
+	return n;
+}
+
+/* Queues of as many servers as reads were under way, and fewer; bursts. */
+static void try_queues(struct fit *f, const struct read_law *law)
+{
+	const struct queue_reads q = queue_reads_of(f, law);
+	uint32_t list[SERVERS_TRIED];
+	struct tried *t;
+	int n;
+
+	n = list_servers(f->most, list);
+	for (int i = 0; i < n; i++) {
+		t = next_try(f);
+		t->absurd = !queue_fit_servers(&q, list[i], true, &t->rates, t->error);
+		t = next_try(f);
+		t->absurd = !queue_fit_servers(&q, list[i], false, &t->rates, t->error);
+	}
+	for (size_t i = 0; i < sizeof(bursts) / sizeof(bursts[0]) && f->most > 1; i++) {
+		t = next_try(f);
+		t->absurd = !queue_fit_burst(&q, bursts[i], &t->rates, t->error);
+	}
+}
+
+/* The whole numbers between the best of the bursts and its neighbours. */
+static void refine_bursts(struct fit *f, const struct read_law *law)
+{
+	const struct queue_reads q = queue_reads_of(f, law);
+	uint32_t best = 0;
+	double error = INFINITY;
+	struct tried *t;
+
+	for (int i = 0; i < f->tries; i++)
+		if (!f->tried[i].absurd && f->tried[i].rates.burst >= REFINED &&
+		    f->tried[i].rates.error_ns < error) {
+			error = f->tried[i].rates.error_ns;
+			best = f->tried[i].rates.burst;
+		}
+	if (best == 0)
+		return;
+	t = next_try(f);
+	*t = (struct tried){.error = t->error, .rates.error_ns = INFINITY, .absurd = true};
+	for (uint32_t n = best - best / 4; n <= best + best / 3 && n <= QUEUE_AHEAD;
+	     n += best > 20 ? best / 10 : 1) {
+		struct tried one = {.error = f->tried[TRIED].error};
+
+		if (queue_fit_burst(&q, n, &one.rates, one.error) &&
+		    one.rates.error_ns < t->rates.error_ns) {
+			t->rates = one.rates;
+			t->absurd = false;
+			memcpy(t->error, one.error, f->targets * sizeof(*one.error));
+		}
+	}
+}
+
+double read_rates_ceiling(const struct read_rates *r, double bytes)
+{
+	double ns = 0;
+
+	if (r->shared_ns_per_byte > 0)
+		ns = r->shared_ns_per_byte * bytes;
+	if (r->servers)
+		ns = fmax(ns, (r->serve_ns + r->serve_ns_per_byte * bytes) / r->servers);
+	if (r->burst)
+		ns = fmax(ns, r->pace_ns);
+	return ns > 0 ? 1e9 / ns : INFINITY;
+}
+
+/* The time of a read that is alone. */
+static double alone_ns(const struct read_rates *r, double bytes)
+{
+	return r->latency_ns + fmax(r->stream_ns_per_byte, r->shared_ns_per_byte) * bytes +
+	       r->serve_ns + r->serve_ns_per_byte * bytes;
+}
+
+static bool alike(const struct fit *f, const struct read_rates *a, const struct read_rates *b)
+{
+	double x = read_rates_ceiling(a, f->mean_bytes), y = read_rates_ceiling(b, f->mean_bytes);
+	double within = ALIKE * f->mean_ns;
+
+	if (isinf(x) != isinf(y) || (!isinf(x) && fabs(1 / x - 1 / y) * 1e9 > within))
+		return false;
+	return (a->servers > 0) == (b->servers > 0) && (a->burst > 0) == (b->burst > 0) &&
+	       fabs(alone_ns(a, f->mean_bytes) - alone_ns(b, f->mean_bytes)) < within &&
+	       fabs(a->latency_ns - b->latency_ns) < within;
+}
+
+/* From nothing that reads share, the simplest, up. */
+static int complexity(const struct read_rates *r)
+{
+	return (r->shared_ns_per_byte > 0) + 2 * (r->servers > 0) + 3 * (r->burst > 0);
+}
+
+static void keep(const struct fit *f, struct read_law *law, const struct read_rates *r)
+{
+	for (uint32_t i = 0; i < law->count; i++)
+		if (alike(f, &law->one[i], r))
+			return;
+	if (law->count < READ_LAWS_MAX)
+		law->one[law->count++] = *r;
+}
+
+/* Of those of a kind (any of its kind: `kind` < 0) that are not clearly worse, the one with the
+ * highest or lowest ceiling; NULL. */
+static const struct tried *at_end(const struct fit *f, int kind, bool high, double limit)
+{
+	const struct tried *best = NULL;
+
+	for (int i = 0; i < f->tries; i++) {
+		const struct tried *t = &f->tried[i];
+		double c = read_rates_ceiling(&t->rates, f->mean_bytes), b;
+
+		if (t->nats > limit || (kind >= 0 && complexity(&t->rates) != kind))
+			continue;
+		b = best ? read_rates_ceiling(&best->rates, f->mean_bytes) : 0;
+		if (!best || (high ? c > b : c < b) ||
+		    (!(c < b) && !(c > b) && t->nats < best->nats))
+			best = t;
+	}
 	return best;
 }
 
-static void find_rates(struct fit *f, struct read_law *law)
+/* Where reads do not wait for each other, a store that has nothing left beyond what was seen looks
+ * the same. */
+static void keep_exhausted(const struct fit *f, struct read_law *law)
 {
-	struct tried t[TRIED];
-	int n = 0, best = 0, at;
+	for (uint32_t i = 0; i < law->count; i++) {
+		const struct read_rates *r = &law->one[i];
 
-	for (int i = 0; i < TRIED; i++)
-		t[i] = (struct tried){.error = f->error + (size_t)i * f->targets};
-	for (int i = 0; i < GRID; i++)
-		best_for(f, shares[i], false, &t[n++]);
-	for (int i = 0; i < GRID && law->sizes_differ; i++)
-		best_for(f, shares[i], true, &t[n++]);
-	/* a grid is coarse where what is shared is exact */
-	golden_search(f, &t[n], &t[n].rates.shared_ns_per_byte, 0, f->mean_ns / f->mean_bytes,
-		      search_latency);
-	n++;
-	for (int i = 1; i < n; i++)
-		best = t[i].rates.error_ns < t[best].rates.error_ns ? i : best;
-	set_error_unit(f, t[best].error, t[n].error);
-	assert(n < TRIED);
-	at = best_of(f, t, n);
-	if (at < n - 1) {
-		t[n].rates = t[at].rates;
-		refine_share(f, &t[n++], at % GRID);
-	}
-	best = best_of(f, t, n);
-	for (int i = 0; i < n; i++)
-		drop_unseen(f, &t[i].rates);
-	law->best = law->least = law->most = t[best].rates;
-	for (int i = 0; i < n; i++) {
-		if (clearly_worse(f, &t[i], &t[best]))
+		if (!isinf(read_rates_ceiling(r, f->mean_bytes)))
 			continue;
-		if (t[i].rates.shared_ns_per_byte < law->least.shared_ns_per_byte)
-			law->least = t[i].rates;
-		if (t[i].rates.shared_ns_per_byte > law->most.shared_ns_per_byte)
-			law->most = t[i].rates;
+		keep(f, law,
+		     &(struct read_rates){.servers = f->most,
+					  .serve_ns = r->latency_ns,
+					  .serve_ns_per_byte = r->stream_ns_per_byte,
+					  .error_ns = r->error_ns});
+		return;
 	}
-	/* nothing shared is the simplest */
-	if (!(law->least.shared_ns_per_byte > 0))
-		law->best = law->least;
+}
+
+static void choose_laws(struct fit *f, struct read_law *law)
+{
+	const struct tried *best = &f->tried[0], *t;
+	double least;
+
+	for (int i = 1; i < f->tries; i++)
+		if (!f->tried[i].absurd && f->tried[i].rates.error_ns < best->rates.error_ns)
+			best = &f->tried[i];
+	set_error_unit(f, best->error, f->spare);
+	for (int i = 0; i < f->tries; i++)
+		f->tried[i].nats = f->tried[i].absurd ? INFINITY : nats(f, f->tried[i].error);
+	least = INFINITY;
+	for (int i = 0; i < f->tries; i++)
+		least = fmin(least, f->tried[i].nats);
+	for (int i = 0; i < f->tries; i++)
+		best = f->tried[i].nats < best->nats ? &f->tried[i] : best;
+	for (int i = 0; i < f->tries; i++) {
+		t = &f->tried[i];
+		if (t->nats <= least + SIMPLER &&
+		    (complexity(&t->rates) < complexity(&best->rates) ||
+		     (complexity(&t->rates) == complexity(&best->rates) && t->nats < best->nats)))
+			best = t;
+	}
+	law->best = best->rates;
+	keep(f, law, &best->rates);
+	/* the ends of all first, as there is no room for everything */
+	for (int high = 0; high < 2; high++)
+		if ((t = at_end(f, -1, high, least + CLEAR)))
+			keep(f, law, &t->rates);
+	keep_exhausted(f, law);
+	for (int kind = 0; kind < 4; kind++)
+		for (int high = 0; high < 2; high++)
+			if ((t = at_end(f, kind, high, least + CLEAR)))
+				keep(f, law, &t->rates);
 }
 
 static void set_shares(const struct fit *f, struct read_law *law)
@@ -364,46 +639,114 @@ static void set_shares(const struct fit *f, struct read_law *law)
 
 	law->latency_share = fmin(1, r->latency_ns / f->mean_ns);
 	left = 1 - law->latency_share;
-	if (r->shared_ns_per_byte * f->mean_shared >= r->stream_ns_per_byte * f->mean_bytes)
+	if (r->servers || r->burst)
+		law->queue_share = left;
+	else if (r->shared_ns_per_byte * f->mean_shared >= r->stream_ns_per_byte * f->mean_bytes)
 		law->shared_share = left;
 	else
 		law->stream_share = left;
-	if (!(r->shared_ns_per_byte > 0) && !(r->stream_ns_per_byte > 0)) {
+	if (!(r->shared_ns_per_byte > 0) && !(r->stream_ns_per_byte > 0) && !r->servers &&
+	    !r->burst) {
 		law->latency_share = 1;
 		law->shared_share = law->stream_share = 0;
 	}
 }
 
-static bool fit_reserve(struct fit *f, size_t n)
+/* What others on other hosts do is not seen: each of them takes its part of a queue. */
+static void for_all_hosts(struct fit *f, struct read_law *law)
 {
-	f->moment = calloc(2 * n, sizeof(*f->moment));
-	f->end = calloc(n, sizeof(*f->end));
-	f->target = calloc(n, sizeof(*f->target));
-	f->error = calloc(TRIED * (size_t)TARGETS_MAX, sizeof(*f->error));
-	return f->moment && f->end && f->target && f->error;
+	for (uint32_t i = 0; i <= law->count; i++) {
+		struct read_rates *r = i < law->count ? &law->one[i] : &law->best;
+
+		if (r->servers && r->servers * f->times >= law->most)
+			r->servers = (uint32_t)(r->servers * f->times);
+		else if (r->servers) {
+			r->serve_ns /= f->times;
+			r->serve_ns_per_byte /= f->times;
+		}
+		r->pace_ns /= f->times;
+	}
 }
 
-struct read_law read_fit(const struct read_seen *seen, size_t n, uint64_t apart, uint64_t wide,
-			 double times)
+static bool fit_reserve(struct fit *f)
 {
-	struct fit f = {.seen = seen, .n = n, .times = times, .latency = -1};
+	f->seen = calloc(f->n, sizeof(*f->seen));
+	f->moment = calloc(2 * f->n, sizeof(*f->moment));
+	f->end = calloc(f->n, sizeof(*f->end));
+	f->target = calloc(TARGETS_MAX, sizeof(*f->target));
+	f->error = calloc((TRIED + 4) * (size_t)TARGETS_MAX, sizeof(*f->error));
+	f->ahead = calloc(QUEUE_AHEAD * (size_t)TARGETS_MAX, sizeof(*f->ahead));
+	if (!f->seen || !f->moment || !f->end || !f->target || !f->error || !f->ahead)
+		return false;
+	for (int i = 0; i <= TRIED; i++)
+		f->tried[i].error = f->error + (size_t)i * TARGETS_MAX;
+	f->took = f->error + (TRIED + 1) * (size_t)TARGETS_MAX;
+	f->bytes = f->took + TARGETS_MAX;
+	f->spare = f->bytes + TARGETS_MAX;
+	return true;
+}
+
+static void fill_reads(struct fit *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->sets; n += f->set[i++].n)
+		if (f->set[i].n)
+			memcpy(f->seen + n, f->set[i].seen, f->set[i].n * sizeof(*f->seen));
+	assert(n == f->n);
+	for (size_t j = 0; j < n; j++)
+		f->end[j] =
+			(struct ending){f->seen[j].end_ns, f->seen[j].end_ns - f->seen[j].begin_ns};
+	qsort(f->end, n, sizeof(*f->end), by_time);
+}
+
+static void find_targets(struct fit *f, struct read_law *law)
+{
+	uint8_t *level = xcalloc(f->n, sizeof(*level));
+	size_t *candidate = xcalloc(f->n, sizeof(*candidate)), from = 0;
+
+	count_levels(f, level);
+	for (size_t i = 0; i < f->sets; from += f->set[i++].n)
+		choose_targets(f, &f->set[i], from, level, candidate, TARGETS_MAX / f->sets);
+	qsort(f->target, f->targets, sizeof(*f->target), by_index);
+	f->most = 1;
+	for (size_t j = 0; j < f->n; j++)
+		law->beside_share += (level[j] > 1) / (double)f->n;
+	for (size_t j = 0; j < f->n; j++)
+		f->most = level[j] > f->most ? level[j] : f->most;
+	law->most = (uint32_t)(f->most * f->times);
+	free(candidate);
+	free(level);
+}
+
+struct read_law read_fit(const struct read_set *sets, size_t count, double times)
+{
+	struct fit f = {.set = sets, .sets = count, .times = times, .latency = -1};
 	struct read_law law = {0};
 
-	if (n >= 4 && fit_reserve(&f, n)) {
-		for (size_t j = 0; j < n; j++)
-			f.end[j] =
-				(struct ending){seen[j].end_ns, seen[j].end_ns - seen[j].begin_ns};
-		qsort(f.end, n, sizeof(*f.end), by_time);
-		choose_targets(&f, apart, wide);
+	for (size_t i = 0; i < count; i++)
+		f.n += sets[i].n;
+	if (f.n >= 4 && fit_reserve(&f)) {
+		fill_reads(&f);
+		find_targets(&f, &law);
 		if (f.targets >= 4) {
 			measure_targets(&f, &law);
-			find_rates(&f, &law);
+			find_ahead(&f);
+			try_shared(&f, law.sizes_differ);
+			try_queues(&f, &law);
+			refine_bursts(&f, &law);
+			choose_laws(&f, &law);
 			set_shares(&f, &law);
+			for_all_hosts(&f, &law);
+		} else {
+			law = (struct read_law){0};
 		}
 	}
+	free(f.seen);
 	free(f.moment);
 	free(f.end);
 	free(f.target);
 	free(f.error);
+	free(f.ahead);
 	return law;
 }

@@ -1,7 +1,16 @@
 #pragma once
-/* What a store is, from reads whose times are known: each read takes a latency, then its bytes move
- * at min(stream rate, bandwidth / n), n being the reads whose bytes move at that moment. Each read
- * is tried beside those that were under way with it; the sum of absolute errors is minimized. */
+/* What a store is, from reads (or opens) whose times are known. Explanations that are tried:
+ *
+ *  - each read takes a latency, then its bytes move at min(stream rate, bandwidth / n), n being the
+ *    reads whose bytes move at that moment (processor sharing);
+ *  - a queue: `servers` reads are served at once, each for a time and its bytes, the others wait,
+ *    first come, first served; a latency comes on top;
+ *  - a ceiling: of any `burst` + 1 reads in a row the last one ends at least burst * pace after the
+ *    first one, as with a token bucket, or a limit that is granted in slices of time.
+ *
+ * Each read is predicted from its beginning and the ends of those that began before it. Kept are
+ * all explanations that are not clearly worse than the best. A queue with as many servers as reads
+ * were ever under way is always among them: it explains the reads as well as no queue does. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -12,22 +21,41 @@ struct read_rates {
 	double latency_ns;
 	double stream_ns_per_byte; /* of one read, however few there are */
 	double shared_ns_per_byte; /* of all together */
-	double error_ns;           /* mean distance of a read from this */
+	uint32_t servers;          /* 0: no queue */
+	double serve_ns, serve_ns_per_byte;
+	uint32_t burst;  /* 0: no ceiling */
+	double pace_ns;  /* between reads, in the long run */
+	double error_ns; /* mean distance of a read from this */
 };
+
+#define READ_LAWS_MAX 8
 
 struct read_law {
 	struct read_rates best;
-	/* With the least and with the most sharing that explain the reads not clearly worse. A
-	 * bandwidth that the reads never came near is in none of them. */
-	struct read_rates least, most;
-	bool sizes_differ; /* else the latency holds what one stream's rate costs, too */
-	/* Of the time of the reads, by the best; sum to 1 unless there was no read. */
-	double latency_share, stream_share, shared_share;
-	double concurrency; /* reads under way, itself included: mean over reads */
-	size_t reads;       /* looked at: of those that lie in one window as a whole */
+	/* All that are not clearly worse and differ in what they foretell, the best first. */
+	struct read_rates one[READ_LAWS_MAX];
+	uint32_t count;
+	bool sizes_differ; /* else what goes with requests may go with their bytes */
+	/* Of the time of the reads, by the best; sum to 1 unless there was no read. That of a queue
+	 * or ceiling is the wait and the service. */
+	double latency_share, stream_share, shared_share, queue_share;
+	double concurrency;         /* reads under way, itself included: mean over reads */
+	double beside_share;        /* of the reads: another one was under way when it began */
+	uint32_t most;              /* under way at once, of all that share the store */
+	double mean_ns, mean_bytes; /* of a read */
+	size_t reads;               /* looked at: of those that lie in one window as a whole */
 };
 
-/* From n reads by their beginning, as read_log_join returns them; `times` as many readers as are in
- * them share the store. All 0 without memory or with fewer than four reads. Takes up to 0.3 s. */
-struct read_law read_fit(const struct read_seen *seen, size_t n, uint64_t apart, uint64_t wide,
-			 double times);
+/* Reads as read_log_join returns them. Those of several sets were not under way together, and each
+ * set ends before the next one begins. */
+struct read_set {
+	const struct read_seen *seen;
+	size_t n;
+	uint64_t apart, wide;
+};
+
+/* `times` as many readers as are in the sets share the store. All 0 without memory or with fewer
+ * than four reads. Takes up to 0.4 s. */
+struct read_law read_fit(const struct read_set *sets, size_t count, double times);
+/* Reads/s that all together can have, of `bytes` each; INFINITY without a limit. */
+double read_rates_ceiling(const struct read_rates *r, double bytes);

@@ -1,6 +1,7 @@
 /* From measured sums to a model. */
 #include "predict/costs.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,27 +17,57 @@
 #define SIZES 512
 #define GENERATOR_AHEAD 3 /* batches, as tf.data's loader keeps them */
 
-static const double BUSY = 0.1; /* of the processors, or of a batch: less is not looked at */
+static const double BUSY = 0.1;     /* of the processors, or of a batch: less is not looked at */
+static const double NOTABLE = 0.03; /* of a batch's time: opens that take less just take it */
+static const double FAR = 4;        /* times what is asked for: a ceiling that does not matter */
+static const double AGREED = 1.25;  /* between ceilings that are the same */
 static const double CALIBRATED_MIN = 0.25, CALIBRATED_MAX = 4; /* of what the parts sum to */
 
 /* Of the ranks on the host of the first one: they share its clock. */
-struct read_law costs_read_law(const struct result *r)
+static struct read_law law_of(const struct result *r, bool opens)
 {
 	const struct read_log **logs = xcalloc(r->ranks ? r->ranks : 1, sizeof(*logs));
-	struct read_seen *seen;
+	struct read_set set = {0};
 	struct read_law law = {0};
-	uint64_t apart, wide;
-	size_t count = 0, n = 0;
+	struct read_seen *seen;
+	size_t count = 0;
 
 	for (uint32_t k = 0; k < r->ranks; k++)
 		if (result_rank_host(r, k) == result_rank_host(r, result_present_rank(r)))
-			logs[count++] = &r->rank[k].train_io.reads;
-	seen = read_log_join(logs, count, &n, &apart, &wide);
+			logs[count++] =
+				opens ? &r->rank[k].train_io.opens : &r->rank[k].train_io.reads;
+	seen = read_log_join(logs, count, &set.n, &set.apart, &set.wide);
+	set.seen = seen;
 	if (seen)
-		law = read_fit(seen, n, apart, wide, (double)r->ranks / (double)count);
+		law = read_fit(&set, 1, (double)r->ranks / (double)count);
 	free(seen);
 	free(logs);
 	return law;
+}
+
+struct store_law costs_store_law(const struct result *r)
+{
+	return (struct store_law){.reads = law_of(r, false), .opens = law_of(r, true)};
+}
+
+bool costs_law_told(const struct read_law *law, double rate, const char *what, char *why,
+		    size_t size)
+{
+	double low = INFINITY, high = 0;
+
+	for (uint32_t i = 0; i < law->count; i++) {
+		double c = read_rates_ceiling(&law->one[i], law->mean_bytes);
+
+		low = fmin(low, c);
+		high = fmax(high, c);
+	}
+	if (law->count == 0 || low >= FAR * rate || high <= AGREED * low)
+		return true;
+	snprintf(why, size,
+		 "at most %u %s%s under way at once, and a limit just above that would look the "
+		 "same",
+		 law->most, what, law->most == 1 ? " was" : "s were");
+	return false;
 }
 
 static bool refuse(struct outlook *out, const char *why)
@@ -128,8 +159,24 @@ static void count_reads(struct costs *c, const struct result *r, double batches)
 	c->payload = payload > 0 && payload < bytes ? payload / batches : c->bytes;
 }
 
+/* Stats by name take as long as opens, and are among the metadata; nothing else there asks for no
+ * bytes and takes time. */
+static void count_opens(struct costs *c)
+{
+	double each = c->law.opens.mean_ns / 1e9;
+	double rest = c->reads - c->requests * c->law.reads.mean_ns / 1e9;
+
+	if (!(each > 0) || c->law.reads.reads == 0)
+		return;
+	if (rest > NOTABLE * c->reads) {
+		c->open += rest;
+		c->reads -= rest;
+	}
+	c->opens = c->open / each;
+}
+
 static void fill_costs(struct costs *c, const struct result *r, uint32_t epochs,
-		       const struct read_law *law)
+		       const struct store_law *law)
 {
 	const struct decomposition *d = &r->judged.time;
 	double batches = (double)d->batches, cpu = 0, all = 0, wall = 0;
@@ -154,6 +201,17 @@ static void fill_costs(struct costs *c, const struct result *r, uint32_t epochs,
 	c->cpu = cpu / batches;
 	c->others = wall > 0 && all > cpu ? (all - cpu) / wall : 0;
 	count_reads(c, r, batches);
+	count_opens(c);
+}
+
+static struct model_queue queue_of(const struct read_rates *r, double requests, double bytes)
+{
+	return (struct model_queue){.servers = r->servers,
+				    .serve_s = requests * r->serve_ns / 1e9,
+				    .serve_sized_s = bytes * r->serve_ns_per_byte / 1e9,
+				    .burst = r->burst,
+				    .requests = requests,
+				    .pace_s = r->pace_ns / 1e9};
 }
 
 /* The model of one explanation, not yet made to agree with the run. */
@@ -161,17 +219,31 @@ static void variant_assemble(struct variant *v, const struct costs *c, const str
 {
 	struct model *m = &v->m;
 	double rest = c->service - c->open - c->reads - c->decode;
+	bool opens = c->open > NOTABLE * c->service && c->opens > 0;
+	const struct read_rates *r = &v->rates;
 
 	*m = *base;
-	v->latency = fmin(c->reads, c->requests * v->rates.latency_ns / 1e9);
+	v->open_latency = c->open;
+	if (opens && (v->opens.servers || v->opens.burst)) {
+		m->open = queue_of(&v->opens, c->opens, c->opens);
+		v->open_latency = fmin(c->open, c->opens * v->opens.latency_ns / 1e9);
+	}
+	v->latency = fmin(c->reads, c->requests * r->latency_ns / 1e9);
 	m->bytes = c->bytes;
-	m->stream = v->rates.stream_ns_per_byte > 0 ? 1e9 / v->rates.stream_ns_per_byte : 0;
-	m->shared = v->rates.shared_ns_per_byte > 0 ? 1e9 / v->rates.shared_ns_per_byte : 0;
-	if (m->stream <= 0 && m->shared <= 0)
-		v->latency = c->reads;
+	m->stream = r->stream_ns_per_byte > 0 ? 1e9 / r->stream_ns_per_byte : 0;
+	m->shared = r->shared_ns_per_byte > 0 ? 1e9 / r->shared_ns_per_byte : 0;
+	if (r->servers || r->burst)
+		m->read = queue_of(r, c->requests, c->bytes);
 	m->cpu_s = fmin(c->decode, c->cpu);
 	v->decode = c->decode - m->cpu_s;
-	m->delay_s = c->open + v->latency + v->decode + fmax(0, rest);
+	m->delay_s = v->open_latency + v->latency + v->decode + fmax(0, rest);
+}
+
+static void queue_scale(struct model_queue *q, double by)
+{
+	q->serve_s *= by;
+	q->serve_sized_s *= by;
+	q->pace_s *= by;
 }
 
 static void variant_scale(struct variant *v, double by)
@@ -179,8 +251,12 @@ static void variant_scale(struct variant *v, double by)
 	v->m.delay_s *= by;
 	v->m.bytes *= by;
 	v->m.cpu_s *= by;
+	queue_scale(&v->m.open, by);
+	queue_scale(&v->m.read, by);
 	v->latency *= by;
+	v->open_latency *= by;
 	v->decode *= by;
+	v->scale *= by;
 }
 
 /* All parts times so much that a batch takes what it took. */
@@ -217,17 +293,15 @@ static void agree_in_spread(struct variant *v, double dev)
 	}
 }
 
-static bool add_variant(struct variants *v, const struct model *base, struct read_rates rates)
+static bool add_variant(struct variants *v, const struct model *base,
+			const struct read_rates *rates, const struct read_rates *opens,
+			bool split_only)
 {
 	struct variant *one = &v->one[v->count];
 
-	for (uint32_t i = 0; i < v->count; i++)
-		if (v->one[i].rates.latency_ns == rates.latency_ns &&
-		    v->one[i].rates.shared_ns_per_byte == rates.shared_ns_per_byte &&
-		    v->one[i].m.cpus == base->cpus &&
-		    v->one[i].rates.stream_ns_per_byte == rates.stream_ns_per_byte)
-			return true;
-	*one = (struct variant){.rates = rates};
+	assert(v->count < VARIANTS_MAX);
+	*one = (struct variant){
+		.rates = *rates, .opens = *opens, .split_only = split_only, .scale = 1};
 	variant_assemble(one, &v->costs, base);
 	agree_in_mean(one, v->costs.service / fmax(1, base->runs));
 	if (v->costs.rule != RULE_EXTERNAL)
@@ -236,6 +310,58 @@ static bool add_variant(struct variants *v, const struct model *base, struct rea
 	one->reproduced = model_run(&one->m);
 	v->count++;
 	return !isnan(one->reproduced.au);
+}
+
+/* Of a byte: what is shared by opens under way is a queue of one. */
+static struct read_rates as_queue(struct read_rates r)
+{
+	r.latency_ns += r.stream_ns_per_byte;
+	if (r.shared_ns_per_byte > 0) {
+		r.servers = 1;
+		r.serve_ns += r.shared_ns_per_byte;
+	}
+	r.serve_ns += r.serve_ns_per_byte;
+	r.stream_ns_per_byte = r.shared_ns_per_byte = r.serve_ns_per_byte = 0;
+	return r;
+}
+
+/* The same where what went with requests goes with their bytes; false: nothing did. */
+static bool split_otherwise(const struct costs *c, struct read_rates *r)
+{
+	double each = c->bytes > 0 ? c->requests / c->bytes : 0;
+
+	if (c->law.reads.sizes_differ || !(each > 0))
+		return false;
+	if (r->servers && r->serve_ns > 0) {
+		r->serve_ns_per_byte += r->serve_ns * each;
+		r->serve_ns = 0;
+	} else if (!r->servers && !r->burst && !(r->shared_ns_per_byte > 0)) {
+		*r = (struct read_rates){.stream_ns_per_byte = 1e9 * c->reads / c->bytes};
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* All explanations of the reads with the best one of the opens, and the other way round. */
+static bool add_variants(struct variants *v, const struct model *m)
+{
+	const struct read_law *reads = &v->costs.law.reads, *opens = &v->costs.law.opens;
+	struct read_rates open = as_queue(opens->best), other;
+	bool fits = true;
+
+	fits = add_variant(v, m, &reads->best, &open, false);
+	for (uint32_t i = 1; i < reads->count && fits; i++)
+		fits = add_variant(v, m, &reads->one[i], &open, false);
+	for (uint32_t i = 1; i < opens->count && fits; i++) {
+		other = as_queue(opens->one[i]);
+		if (v->costs.open > NOTABLE * v->costs.service)
+			fits = add_variant(v, m, &reads->best, &other, false);
+	}
+	other = reads->best;
+	if (fits && split_otherwise(&v->costs, &other))
+		fits = add_variant(v, m, &other, &open, true);
+	return fits;
 }
 
 /* RULE_NONE where the loader cannot be simulated, or not as the workload uses it. */
@@ -281,14 +407,13 @@ void rule_window(const struct variants *v, double by, struct model *m)
 }
 
 bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
-		   const struct read_law *law, struct outlook *out)
+		   const struct store_law *law, struct outlook *out)
 {
 	const struct decomposition *d = &r->judged.time;
 	const struct workload *w = r->workload;
 	double steps = (double)d->steps / r->ranks;
 	struct costs *c = &v->costs;
 	struct model m = {0};
-	struct read_rates stream;
 
 	*v = (struct variants){0};
 	c->rule = rule_of(w);
@@ -322,18 +447,13 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 	m.hand_s = d->delivery_mean_s;
 	m.step_s = (d->mean_s[TIME_OTHER] + d->mean_s[TIME_COLLECTIVE]) / steps;
 	m.step_s = m.step_s > 0 ? m.step_s : 0;
-	if (!add_variant(v, &m, c->law.best) || !add_variant(v, &m, c->law.least) ||
-	    !add_variant(v, &m, c->law.most))
+	if (!add_variants(v, &m))
 		return refuse(out, "the model is too large");
 	if (c->others > BUSY * m.cpus && fmin(c->decode, c->cpu) > BUSY * c->service) {
 		/* other programs may keep what they had, or give way */
 		m.cpus = fmax(1, m.cpus - c->others);
-		return add_variant(v, &m, c->law.best) || refuse(out, "the model is too large");
-	}
-	if (!c->law.sizes_differ && !(c->law.best.shared_ns_per_byte > 0) && c->requests > 0) {
-		/* time that goes with requests may go with their bytes */
-		stream = (struct read_rates){.stream_ns_per_byte = 1e9 * c->reads / c->bytes};
-		return add_variant(v, &m, stream) || refuse(out, "the model is too large");
+		return add_variant(v, &m, &v->one[0].rates, &v->one[0].opens, false) ||
+		       refuse(out, "the model is too large");
 	}
 	return true;
 }

@@ -5,30 +5,41 @@
 #include "metric/read_fit.h"
 #include "result/result.h"
 
+/* What the store is to reads and to opens, by all ranks' logs of training. */
+struct store_law {
+	struct read_law reads;
+	struct read_law opens; /* and stats by name; each counts as one byte */
+	bool probed;           /* the reads of a probe were taken in, too */
+};
+
 /* s and bytes of a batch. */
 struct costs {
 	enum loader_rule rule;
 	double service, service_dev; /* of a run from begun to done; the deviation of batches */
 	double open, reads, decode;  /* reads: metadata and data */
 	double requests, bytes;      /* that asked for bytes; what they returned */
+	double opens;                /* and stats by name */
 	double samples;
 	double payload; /* bytes that one request for each sample would return, */
 	double plain;   /* and of arrays without any packing; 0: not known */
 	double cpu;     /* of the process */
 	double others;  /* processors that other programs used */
-	struct read_law law;
+	struct store_law law;
 };
 
 /* One explanation. */
 struct variant {
-	struct read_rates rates;
-	struct model m;            /* as it was */
-	double latency;            /* s of a batch: part of m.delay_s */
-	double decode;             /* s of a batch: part of m.delay_s, where it is not m.cpu_s */
+	struct read_rates rates, opens;
+	bool split_only;     /* differs from another one only in what goes with requests or bytes */
+	struct model m;      /* as it was */
+	double scale;        /* of the law's times, that the run is met */
+	double open_latency; /* s of a batch: part of m.delay_s */
+	double latency;      /* s of a batch: part of m.delay_s */
+	double decode;       /* s of a batch: part of m.delay_s, where it is not m.cpu_s */
 	struct modeled reproduced; /* the run itself, by this model */
 };
 
-#define VARIANTS_MAX 5
+#define VARIANTS_MAX (2 * READ_LAWS_MAX + 4)
 struct variants {
 	struct costs costs;
 	struct variant one[VARIANTS_MAX]; /* the best first */
@@ -37,12 +48,15 @@ struct variants {
 	double *compute, *spread, *size; /* the models' */
 };
 
-/* The law of all ranks' reads in training. */
-struct read_law costs_read_law(const struct result *r);
+struct store_law costs_store_law(const struct result *r);
+/* Whether the run tells what more readers would get: a queue or a ceiling, or that there is none
+ * far beyond `rate` requests/s. Else why not, a clause without a full stop. */
+bool costs_law_told(const struct read_law *law, double rate, const char *what, char *why,
+		    size_t size);
 /* From the first `epochs` epochs, whose decomposition is r->judged.time and whose reads go by
  * `law`; false with out->why when there is no model. Needs variants_release in any case. */
 bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
-		   const struct read_law *law, struct outlook *out);
+		   const struct store_law *law, struct outlook *out);
 /* So many workers; the window and the runs follow by the loader's rule. */
 void rule_workers(const struct variants *v, uint32_t workers, struct model *m);
 /* prefetch_size times so much. */

@@ -14,7 +14,7 @@
 #define PARTS_LEAST 2
 #define TURNS_MAX 8
 
-enum state { REST, DELAY, TRANSFER, COMPUTING };
+enum state { REST, OPENING, DELAY, QUEUED, TRANSFER, COMPUTING };
 
 struct reader {
 	enum state state;
@@ -48,6 +48,15 @@ struct station {
 	double v;         /* what one that was there all the time has got */
 };
 
+/* What waits in turn: the ends are known when one comes. */
+struct line {
+	const struct model_queue *q;
+	double *free;     /* `servers`: when each of them is */
+	double *released; /* ring of `burst` */
+	uint64_t releases;
+	double carry; /* requests that a part leaves over */
+};
+
 struct sim {
 	const struct model *m;
 	struct reader *reader; /* ranks * width */
@@ -56,8 +65,10 @@ struct sim {
 	uint32_t width, parts, runs;
 	uint64_t window, steps, made, seq;
 	uint64_t turn;           /* which of the runs */
+	double stages;           /* of a part */
 	struct heap delay, rank; /* by their times */
 	struct station store, cpu;
+	struct line opens, reads;
 	double service, square;
 	uint64_t served;
 	double now;
@@ -145,13 +156,63 @@ static double size_of(const struct sim *s, uint32_t rank, uint64_t number, uint3
 	return f > 0 ? f : 0;
 }
 
-static void begin_part(struct sim *s, uint32_t i)
+static double line_release(struct line *l, double now, double requests)
+{
+	const struct model_queue *q = l->q;
+	double at = now;
+
+	for (l->carry += requests; l->carry >= 1; l->carry--) {
+		double *slot = &l->released[l->releases % q->burst];
+
+		if (l->releases++ >= q->burst)
+			at = fmax(at, *slot + q->burst * q->pace_s);
+		*slot = at;
+	}
+	return at;
+}
+
+static double line_serve(struct line *l, double now, double demand)
+{
+	uint32_t first = 0;
+
+	for (uint32_t i = 1; i < l->q->servers; i++)
+		first = l->free[i] < l->free[first] ? i : first;
+	l->free[first] = fmax(now, l->free[first]) + demand;
+	return l->free[first];
+}
+
+/* When a part of a batch, `part` of it, is through, that comes now. */
+static double line_pass(struct sim *s, struct line *l, double part, double size)
+{
+	const struct model_queue *q = l->q;
+	double at = s->now;
+
+	if (q->burst)
+		at = line_release(l, at, q->requests * part);
+	if (q->servers)
+		at = line_serve(l, at, part * (q->serve_s + size * q->serve_sized_s));
+	return at;
+}
+
+static void begin_delay(struct sim *s, uint32_t i)
 {
 	struct reader *r = &s->reader[i];
 
 	r->state = DELAY;
-	r->size = size_of(s, i / s->width, r->run, r->part);
 	heap_push(s, &s->delay, s->now + s->m->delay_s / s->runs / s->parts * r->factor, i);
+}
+
+static void begin_part(struct sim *s, uint32_t i)
+{
+	struct reader *r = &s->reader[i];
+
+	r->size = size_of(s, i / s->width, r->run, r->part);
+	if (!s->m->open.servers && !s->m->open.burst) {
+		begin_delay(s, i);
+		return;
+	}
+	r->state = OPENING;
+	heap_push(s, &s->delay, line_pass(s, &s->opens, 1.0 / s->runs / s->parts, 1), i);
 }
 
 static bool may_take_run(const struct sim *s, uint32_t k, uint32_t w, uint64_t *run)
@@ -286,7 +347,7 @@ static void begin_computing(struct sim *s, uint32_t i)
 		end_part(s, i);
 		return;
 	}
-	assert(r->state == DELAY || r->state == TRANSFER);
+	assert(r->state != REST && r->state != COMPUTING);
 	r->state = COMPUTING;
 	station_enter(s, &s->cpu, s->m->cpu_s / s->runs / s->parts * r->size, i);
 }
@@ -301,6 +362,22 @@ static void begin_transfer(struct sim *s, uint32_t i)
 	}
 	r->state = TRANSFER;
 	station_enter(s, &s->store, s->m->bytes / s->runs / s->parts * r->size, i);
+}
+
+/* A delay has passed, or the wait of a queue. */
+static void end_delay(struct sim *s, uint32_t i)
+{
+	struct reader *r = &s->reader[i];
+
+	if (r->state == OPENING) {
+		begin_delay(s, i);
+	} else if (r->state == DELAY && (s->m->read.servers || s->m->read.burst)) {
+		r->state = QUEUED;
+		heap_push(s, &s->delay, line_pass(s, &s->reads, 1.0 / s->runs / s->parts, r->size),
+			  i);
+	} else {
+		begin_transfer(s, i);
+	}
 }
 
 static void station_advance(struct station *t, double time)
@@ -327,7 +404,7 @@ static bool next_event(struct sim *s)
 	}
 	switch (who) {
 	case 0:
-		begin_transfer(s, heap_pop(&s->delay));
+		end_delay(s, heap_pop(&s->delay));
 		break;
 	case 1:
 		begin_computing(s, heap_pop(&s->store.heap));
@@ -348,6 +425,12 @@ static uint64_t window_of(const struct model *m)
 	return m->window > m->workers ? m->window : m->workers;
 }
 
+/* Events of a part. */
+static double stages_of(const struct model *m)
+{
+	return 3 + (m->open.servers || m->open.burst) + (m->read.servers || m->read.burst);
+}
+
 /* Fewer parts first. */
 static void limit_events(struct sim *s)
 {
@@ -357,9 +440,9 @@ static void limit_events(struct sim *s)
 	s->parts = m->parts;
 	s->steps = m->steps;
 	while (s->parts > PARTS_LEAST &&
-	       (double)s->steps * m->ranks * s->runs * (3.0 * s->parts + 2) > EVENTS_MAX)
+	       (double)s->steps * m->ranks * s->runs * (s->stages * s->parts + 2) > EVENTS_MAX)
 		s->parts--;
-	most = (uint64_t)(EVENTS_MAX / ((3.0 * s->parts + 2) * m->ranks * s->runs));
+	most = (uint64_t)(EVENTS_MAX / ((s->stages * s->parts + 2) * m->ranks * s->runs));
 	most = most > least ? most : least;
 	s->steps = s->steps < most ? s->steps : most;
 }
@@ -375,6 +458,7 @@ static void simulate(struct sim *s, struct modeled *out)
 		;
 	for (uint32_t k = 0; k < s->m->ranks; k++)
 		computed += s->side[k].computed / s->m->ranks;
+	out->wall_s = s->now;
 	out->au = s->now > 0 ? 100 * computed / s->now : NAN;
 	if (s->served == 0)
 		return;
@@ -383,12 +467,27 @@ static void simulate(struct sim *s, struct modeled *out)
 	out->service_dev_s = sqrt(fmax(0, s->square / (double)s->served - mean * mean));
 }
 
+static void line_reserve(struct line *l, const struct model_queue *q)
+{
+	l->q = q;
+	l->free = xcalloc(q->servers ? q->servers : 1, sizeof(double));
+	l->released = xcalloc(q->burst ? q->burst : 1, sizeof(double));
+}
+
+static void line_release_memory(struct line *l)
+{
+	free(l->free);
+	free(l->released);
+}
+
 static void sim_reserve(struct sim *s, uint64_t readers)
 {
 	s->delay.entry = xcalloc(readers, sizeof(struct entry));
 	s->store.heap.entry = xcalloc(readers, sizeof(struct entry));
 	s->cpu.heap.entry = xcalloc(readers, sizeof(struct entry));
 	s->rank.entry = xcalloc(s->m->ranks, sizeof(struct entry));
+	line_reserve(&s->opens, &s->m->open);
+	line_reserve(&s->reads, &s->m->read);
 	s->reader = xcalloc(readers, sizeof(*s->reader));
 	s->side = xcalloc(s->m->ranks, sizeof(*s->side));
 	s->done = xcalloc(s->m->ranks, s->window * sizeof(*s->done));
@@ -401,6 +500,7 @@ static struct modeled simulate_turn(const struct model *m, uint64_t turn)
 	struct sim s = {.m = m,
 			.width = m->workers ? m->workers : 1,
 			.runs = m->runs ? m->runs : 1,
+			.stages = stages_of(m),
 			.turn = turn};
 	uint64_t readers = (uint64_t)m->ranks * s.width;
 	struct modeled out = {.au = NAN};
@@ -417,6 +517,8 @@ static struct modeled simulate_turn(const struct model *m, uint64_t turn)
 	free(s.store.heap.entry);
 	free(s.cpu.heap.entry);
 	free(s.rank.entry);
+	line_release_memory(&s.opens);
+	line_release_memory(&s.reads);
 	free(s.reader);
 	free(s.side);
 	free(s.done);
@@ -433,7 +535,7 @@ struct modeled model_run(const struct model *m)
 		return sum;
 	assert(m->compute && (m->spread || m->spreads == 0) && (m->size || m->sizes == 0));
 	turns = (uint64_t)(EVENTS_MAX / ((double)m->steps * m->ranks * (m->runs ? m->runs : 1) *
-					 (3.0 * m->parts + 2)));
+					 (stages_of(m) * m->parts + 2)));
 	turns = turns < 1 ? 1 : turns > TURNS_MAX ? TURNS_MAX : turns;
 	if (m->sizes == 0 && m->spreads == 0)
 		turns = 1;
@@ -442,6 +544,7 @@ struct modeled model_run(const struct model *m)
 		struct modeled one = simulate_turn(m, i);
 
 		sum.au += one.au / (double)turns;
+		sum.wall_s += one.wall_s / (double)turns;
 		sum.service_s += one.service_s / (double)turns;
 		sum.service_dev_s += one.service_dev_s / (double)turns;
 	}

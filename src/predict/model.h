@@ -2,9 +2,21 @@
 /* A simulation of loaders with workers that read batches, or runs of them, in turn, fed by measured
  * times: what a run would do with other workers, windows, batches or another store. Each rank has
  * its own workers; reads share one bandwidth and computing workers share the processors, each
- * equally among those at it (processor sharing); a barrier ends each step. */
+ * equally among those at it (processor sharing); opens and reads may wait in queues, first come,
+ * first served, or for a ceiling of requests; a barrier ends each step. The loaders are the closed
+ * network, the computing of ranks is its think time. */
 #include <stdbool.h>
 #include <stdint.h>
+
+/* Where requests wait for each other. */
+struct model_queue {
+	uint32_t servers;     /* at once, first come, first served; 0: no queue */
+	double serve_s;       /* of a batch, at one server */
+	double serve_sized_s; /* of a batch, and goes with its bytes */
+	uint32_t burst;       /* 0: no ceiling; of the requests of a batch, */
+	double requests;      /* any burst + 1 in a row take burst * pace_s */
+	double pace_s;
+};
 
 struct model {
 	uint32_t ranks, workers; /* workers 0: the rank reads */
@@ -12,9 +24,12 @@ struct model {
 	bool in_order;           /* true where runs > 1 */
 	uint32_t runs;           /* that a batch is cut into, each read by the next worker; 0: 1 */
 	uint64_t steps;
-	/* Parts in which a run is read, each of them a delay, then bytes, then computing. */
+	/* Parts in which a run is read, each of them opens, a delay, a queue, bytes, then
+	 * computing. */
 	uint32_t parts;
+	struct model_queue open;
 	double delay_s; /* of a batch, whatever else is read */
+	struct model_queue read;
 	double bytes;   /* of a batch, */
 	double stream;  /* bytes/s of one transfer at most; 0: no limit */
 	double shared;  /* bytes/s of all; 0: no limit */
@@ -37,6 +52,7 @@ struct model {
 };
 
 struct modeled {
+	double wall_s;
 	double au;                       /* compute time / wall time, percent; NAN: too large */
 	double service_s, service_dev_s; /* a run from begun to done: mean, standard deviation */
 };

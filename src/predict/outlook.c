@@ -11,9 +11,14 @@
 #include "predict/costs.h"
 
 #define WORKERS_MAX 256
-static const double GOAL = 90;    /* percent */
-static const double AGREED = 6;   /* points between explanations: wider, there is no figure */
-static const double SMALL = 0.02; /* of a batch's time: taking away less is no change */
+static const double GOAL = 90;  /* percent */
+static const double AGREED = 6; /* points between explanations: wider, there is no figure */
+static const double MISFIT = 5; /* points: a model of the run that is further off is none */
+/* The median of reads that vary much is less than their mean. */
+static const double SCALED_MIN = 0.4, SCALED_MAX = 2.5;
+static const double SERVICE_OFF = 0.1; /* of a batch's time */
+static const double HELPS = 0.5;       /* points: workers that bring less are not worth a try */
+static const double SMALL = 0.02;      /* of a batch's time: taking away less is no change */
 
 /* How a change makes a variant's model another; false: it does not apply. */
 typedef bool (*alter)(const struct variants *all, const struct variant *v, double by,
@@ -56,6 +61,7 @@ static bool always_meets(struct model *m)
 
 static bool change_ranks(const struct variants *all, const struct variant *v, double by,
 			 struct model *m);
+static bool splits(alter how);
 
 static bool predict_change(const struct outlook *out, const struct variants *v, alter how,
 			   double by, struct what_if *w)
@@ -65,6 +71,8 @@ static bool predict_change(const struct outlook *out, const struct variants *v, 
 		struct model m = v->one[i].m;
 		double au;
 
+		if (v->one[i].split_only && !splits(how))
+			continue;
 		if (!how(v, &v->one[i], by, &m))
 			return false;
 		au = model_run(&m).au;
@@ -116,15 +124,6 @@ static bool change_workers(const struct variants *all, const struct variant *v, 
 	return true;
 }
 
-/* Of the steady state: a short run can be all start. */
-static bool change_workers_for_long(const struct variants *all, const struct variant *v, double by,
-				    struct model *m)
-{
-	m->start_s = 0;
-	m->steps = m->steps > 200 + 20 * (uint64_t)by ? m->steps : 200 + 20 * (uint64_t)by;
-	return change_workers(all, v, by, m);
-}
-
 static bool change_window(const struct variants *all, const struct variant *v, double by,
 			  struct model *m)
 {
@@ -140,12 +139,22 @@ static bool change_order(const struct variants *all, const struct variant *v, do
 	return all->costs.rule == RULE_PYTORCH && v->m.workers > 1 && v->m.in_order;
 }
 
+/* Requests times so many, of bytes times so much in all. */
+static void scale_queue(struct model_queue *q, double requests, double bytes)
+{
+	q->serve_s *= requests;
+	q->serve_sized_s *= bytes;
+	q->requests *= requests;
+}
+
 static bool change_batch(const struct variants *all, const struct variant *v, double by,
 			 struct model *m)
 {
 	m->delay_s *= by;
 	m->bytes *= by;
 	m->cpu_s *= by;
+	scale_queue(&m->open, by, by);
+	scale_queue(&m->read, by, by);
 	m->steps = (uint64_t)((double)m->steps / by);
 	m->spread_by /= sqrt(by);
 	m->samples *= by;
@@ -163,11 +172,14 @@ static bool change_ranks(const struct variants *all, const struct variant *v, do
 	return m->ranks <= 64;
 }
 
+/* A server that serves one request at a time is busy for its latency; a ceiling of requests stays
+ * what it is. */
 static bool change_latency(const struct variants *all, const struct variant *v, double by,
 			   struct model *m)
 {
 	(void)all;
 	m->delay_s -= v->latency * (1 - by);
+	m->read.serve_s *= by;
 	return true;
 }
 
@@ -178,7 +190,36 @@ static bool change_bandwidth(const struct variants *all, const struct variant *v
 	(void)v;
 	m->stream *= by;
 	m->shared *= by;
+	m->read.serve_sized_s /= by;
 	return true;
+}
+
+static bool change_requests(const struct variants *all, const struct variant *v, double by,
+			    struct model *m)
+{
+	(void)all;
+	m->read.pace_s /= by;
+	return v->m.read.burst > 0;
+}
+
+/* Whatever a store takes time for, opens too. */
+static bool change_storage(const struct variants *all, const struct variant *v, double by,
+			   struct model *m)
+{
+	m->delay_s -= (v->latency + v->open_latency) * (1 - 1 / by);
+	m->open.serve_s /= by;
+	m->open.pace_s /= by;
+	m->read.serve_s /= by;
+	m->read.pace_s /= by;
+	return change_bandwidth(all, v, by, m);
+}
+
+static void change_requests_to(const struct variant *v, double requests, double bytes,
+			       struct model *m)
+{
+	m->delay_s -= v->latency * (1 - requests);
+	scale_queue(&m->read, requests, bytes);
+	m->bytes *= bytes;
 }
 
 /* One request for a sample, where there were more. */
@@ -188,8 +229,7 @@ static bool change_access(const struct variants *all, const struct variant *v, d
 	const struct costs *c = &all->costs;
 
 	(void)by;
-	m->delay_s -= v->latency * (1 - c->samples / c->requests);
-	m->bytes *= c->payload / c->bytes;
+	change_requests_to(v, c->samples / c->requests, c->payload / c->bytes, m);
 	return c->requests > c->samples;
 }
 
@@ -200,10 +240,17 @@ static bool change_format(const struct variants *all, const struct variant *v, d
 	const struct costs *c = &all->costs;
 
 	(void)by;
-	m->delay_s -= v->latency * (1 - c->samples / c->requests) + v->decode;
+	change_requests_to(v, c->samples / c->requests, c->plain / c->bytes, m);
+	m->delay_s -= v->decode;
 	m->cpu_s = 0;
-	m->bytes *= c->plain / c->bytes;
 	return c->requests >= c->samples;
+}
+
+/* Whether it matters what goes with requests and what goes with their bytes. */
+static bool splits(alter how)
+{
+	return how == change_latency || how == change_bandwidth || how == change_access ||
+	       how == change_format;
 }
 
 static bool change_decode(const struct variants *all, const struct variant *v, double by,
@@ -231,24 +278,64 @@ static void add_workers(struct outlook *out, const struct variants *v, uint32_t 
 		add_change(out, v, change_workers, n, "reader.read_threads=%u", n);
 }
 
-static void try_workers(struct outlook *out, const struct variants *v)
+/* By one variant, corrected. */
+static double workers_give(const struct outlook *out, const struct variants *v, uint32_t i,
+			   uint32_t workers)
 {
-	const struct model *m = &v->one[0].m;
-	uint32_t now = m->workers;
+	struct model m = v->one[i].m;
+
+	change_workers(v, &v->one[i], workers, &m);
+	return corrected(out, &v->one[i], model_run(&m).au);
+}
+
+/* How many reach the goal by one variant; 0: none do. */
+static uint32_t workers_for_goal(const struct outlook *out, const struct variants *v, uint32_t i)
+{
+	uint32_t now = v->one[i].m.workers, useless = 0;
+	double best = 0;
+
+	for (uint32_t n = now ? now : 1; n <= WORKERS_MAX && useless < 4; n += n < 8 ? 1 : n / 4) {
+		double au = workers_give(out, v, i, n);
+
+		if (isnan(au))
+			return 0;
+		if (au >= GOAL)
+			return n;
+		useless = au > best + HELPS ? 0 : useless + 1;
+		best = fmax(best, au);
+	}
+	return 0;
+}
+
+/* The number is promised if all explanations agree on what it gives, and that there is none only if
+ * none of them knows one. */
+static void find_workers(struct outlook *out, const struct variants *v)
+{
 	struct what_if w;
 
-	for (uint32_t n = now ? now : 1; n <= WORKERS_MAX; n += n < 8 ? 1 : n / 4) {
-		if (!predict_change(out, v, change_workers_for_long, n, &w))
-			break;
-		if (w.au < GOAL)
-			continue;
-		out->workers_needed = n;
+	out->workers_needed = workers_for_goal(out, v, 0);
+	out->needed_known = true;
+	if (out->workers_needed) {
+		out->needed_known =
+			predict_change(out, v, change_workers, out->workers_needed, &w) && w.known;
 		out->needed_au = w.au;
 		out->needed_low = w.low;
 		out->needed_high = w.high;
-		out->needed_known = w.known;
-		break;
 	}
+	for (uint32_t i = 1; i < v->count && out->workers_needed == 0 && out->needed_known; i++)
+		if (!v->one[i].split_only)
+			out->needed_known = workers_for_goal(out, v, i) == 0;
+	if (!out->needed_known) {
+		out->workers_needed = 0;
+		out->needed_au = out->needed_low = out->needed_high = NAN;
+	}
+}
+
+static void try_workers(struct outlook *out, const struct variants *v)
+{
+	uint32_t now = v->one[0].m.workers;
+
+	find_workers(out, v);
 	for (uint32_t n = now ? now * 2 : 1; n <= (now ? now * 4 : 4) && n <= 65536; n *= 2)
 		add_workers(out, v, n);
 	if (now >= 2)
@@ -256,11 +343,6 @@ static void try_workers(struct outlook *out, const struct variants *v)
 	out->sharing_known = true;
 	for (uint32_t i = 0; i < out->changes; i++)
 		out->sharing_known = out->sharing_known && out->change[i].known;
-	if (out->workers_needed == 0)
-		out->needed_known = out->sharing_known;
-	if (!out->needed_known)
-		snprintf(out->untold, sizeof(out->untold),
-			 "the number of concurrent readers never varied");
 }
 
 static void try_window(struct outlook *out, const struct variants *v)
@@ -321,24 +403,72 @@ static void try_others(struct outlook *out, const struct variants *v)
 	add_change(out, v, change_ranks, 2, "twice the ranks");
 	add_change(out, v, change_latency, 0.5, "half the storage's latency");
 	add_change(out, v, change_bandwidth, 2, "twice the storage's bandwidth");
+	add_change(out, v, change_requests, 2, "twice the storage's requests per second");
+	add_change(out, v, change_storage, 2, "a storage twice as fast in all");
 }
 
-void outlook_compute(const struct result *r, uint32_t epochs, const struct read_law *law,
+/* Why the effect of more readers cannot be told. */
+static void set_untold(struct outlook *out, const struct variants *v)
+{
+	const struct costs *c = &v->costs;
+	double batches_per_s = rate_of(&v->one[0].m, out->measured_au) / v->one[0].m.bytes;
+
+	if (out->needed_known && out->sharing_known)
+		return;
+	if (costs_law_told(&c->law.reads, c->requests * batches_per_s, "read", out->untold,
+			   sizeof(out->untold)) &&
+	    costs_law_told(&c->law.opens, c->opens * batches_per_s, "open", out->untold,
+			   sizeof(out->untold)))
+		snprintf(out->untold, sizeof(out->untold),
+			 "the explanations of its reads foretell too different results");
+}
+
+static bool reproduces(const struct variants *all, const struct variant *v, double measured_au)
+{
+	double service = all->costs.service / fmax(1, v->m.runs);
+
+	return v->scale > SCALED_MIN && v->scale < SCALED_MAX &&
+	       fabs(v->reproduced.service_s - service) < SERVICE_OFF * service &&
+	       fabs(v->reproduced.au - measured_au) <= MISFIT;
+}
+
+/* What reproduces the run is taken; false with out->why when nothing does. */
+static bool drop_misfits(struct variants *v, struct outlook *out)
+{
+	double au = v->one[0].reproduced.au;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < v->count; i++)
+		if (reproduces(v, &v->one[i], out->measured_au))
+			v->one[kept++] = v->one[i];
+	v->count = kept;
+	if (kept == 0 || v->one[0].split_only) {
+		snprintf(out->why, sizeof(out->why),
+			 "the model does not reproduce the run: AU %.1f %%, measured %.1f %%", au,
+			 out->measured_au);
+		return false;
+	}
+	return true;
+}
+
+void outlook_compute(const struct result *r, uint32_t epochs, const struct store_law *law,
 		     struct outlook *out)
 {
 	const struct decomposition *d = &r->judged.time;
 	struct variants v;
 	const struct variant *best = &v.one[0];
 
-	*out = (struct outlook){.unordered_au = NAN, .window_au = NAN};
+	*out = (struct outlook){.unordered_au = NAN, .window_au = NAN, .probed = law->probed};
 	out->known = variants_make(&v, r, epochs, law, out);
+	out->measured_au = d->wall_s > 0 ? 100 * d->mean_s[TIME_COMPUTE] / d->wall_s : 0;
+	out->known = out->known && drop_misfits(&v, out);
 	if (out->known) {
 		const struct model *m = &best->m;
 
-		out->latency_share = law->latency_share;
-		out->stream_share = law->stream_share;
-		out->shared_share = law->shared_share;
-		out->measured_au = 100 * d->mean_s[TIME_COMPUTE] / d->wall_s;
+		out->latency_share = law->reads.latency_share;
+		out->stream_share = law->reads.stream_share;
+		out->shared_share = law->reads.shared_share;
+		out->queue_share = law->reads.queue_share;
 		out->modeled_au = best->reproduced.au;
 		out->shared_s = m->shared > 0 ? m->bytes / m->shared : 0;
 		out->fixed_s = m->delay_s + m->cpu_s;
@@ -346,10 +476,13 @@ void outlook_compute(const struct result *r, uint32_t epochs, const struct read_
 			out->shared_s = 0;
 		if (m->stream > 0 && !(out->shared_s > 0))
 			out->fixed_s += m->bytes / m->stream;
+		out->shared_s +=
+			m->read.serve_s + m->read.serve_sized_s + m->read.requests * m->read.pace_s;
 		try_workers(out, &v);
 		try_window(out, &v);
 		try_reading(out, &v, r);
 		try_others(out, &v);
+		set_untold(out, &v);
 	}
 	variants_release(&v);
 }

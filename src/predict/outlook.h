@@ -1,11 +1,11 @@
 #pragma once
 /* Feeds the model with what a run measured, and asks it for changes. */
-#include "metric/read_fit.h"
+#include "predict/costs.h"
 #include "result/result.h"
 
 /* Over the first `epochs` epochs, whose decomposition is r->judged.time and whose reads go by
  * `law`. Fills *out. */
-void outlook_compute(const struct result *r, uint32_t epochs, const struct read_law *law,
+void outlook_compute(const struct result *r, uint32_t epochs, const struct store_law *law,
 		     struct outlook *out);
 
 /* Appends to a sentence what more workers would do, where each of `have` reads: a promise with its

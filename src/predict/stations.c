@@ -10,66 +10,138 @@ const char *const station_units[STATION_KINDS] = {"",        "B/s", "B/s",    "r
 						  "reads/s", "",    "opens/s"};
 
 static const double SATURATED = 0.85; /* of the ceiling */
+static const double SAME = 1.25;      /* between ceilings of several explanations */
 
-struct stations stations_of(const struct result *r, const struct read_law *law)
+/* Requests and bytes of training, all ranks. */
+struct counted {
+	double reads, bytes, opens;
+};
+
+static struct counted count_requests(const struct result *r)
+{
+	struct counted n = {0};
+
+	for (uint32_t k = 0; k < r->ranks_here; k++) {
+		const struct io_stat *io = &r->rank[k].train_io;
+
+		for (int c = 0; c < IO_CLASSES; c++)
+			n.reads += (double)(io_stat_sized(io, IO_META, (enum io_class)c)->total +
+					    io_stat_sized(io, IO_DATA, (enum io_class)c)->total);
+		n.bytes += (double)(io->kind[IO_META].returned_bytes +
+				    io->kind[IO_DATA].returned_bytes);
+		/* each is closed again */
+		n.opens += (double)io->kind[IO_OPEN].requests / 2;
+	}
+	return n;
+}
+
+/* The ceiling of a station by one explanation, in the station's unit; INFINITY: none. */
+static double ceiling_of(enum station_kind k, const struct read_rates *r, double bytes)
+{
+	bool queue = k == STATION_QUEUE || k == STATION_OPEN_QUEUE;
+
+	if (k == STATION_BANDWIDTH && r->shared_ns_per_byte > 0)
+		return 1e9 / r->shared_ns_per_byte;
+	if (queue && r->servers)
+		return 1e9 * r->servers / (r->serve_ns + r->serve_ns_per_byte * bytes);
+	if ((k == STATION_REQUESTS || k == STATION_OPEN_QUEUE) && r->burst)
+		return 1e9 / r->pace_ns;
+	return INFINITY;
+}
+
+/* The ends of what all explanations say. */
+static void set_ceiling(struct station *s, enum station_kind k, const struct read_law *law)
+{
+	double best = ceiling_of(k, &law->best, law->mean_bytes);
+
+	s->low = INFINITY;
+	s->high = 0;
+	for (uint32_t i = 0; i < law->count; i++) {
+		double c = ceiling_of(k, &law->one[i], law->mean_bytes);
+
+		s->low = fmin(s->low, c);
+		s->high = fmax(s->high, c);
+	}
+	s->ceiling = isfinite(best) ? best : 0;
+	s->seen = isfinite(best);
+	s->known = isfinite(s->high) && s->high <= SAME * s->low;
+	s->low = isfinite(s->low) ? s->low : 0;
+	s->utilization = s->ceiling > 0 ? fmin(1, s->used / s->ceiling) : 0;
+}
+
+/* Of the workers' time in reads: latency, stream, bandwidth and queue by the best explanation. */
+static void set_reads(struct stations *s, const struct read_law *law, double part,
+		      const struct counted *n, double wall)
+{
+	const struct read_rates *r = &law->best;
+	struct station *t = s->of;
+	double bytes = law->mean_bytes;
+
+	t[STATION_LATENCY].share = law->latency_share * part;
+	t[STATION_LATENCY].each_s = r->latency_ns / 1e9;
+	t[STATION_STREAM].share = law->stream_share * part;
+	t[STATION_STREAM].each_s = r->stream_ns_per_byte * bytes / 1e9;
+	t[STATION_BANDWIDTH].share = law->shared_share * part;
+	t[STATION_BANDWIDTH].each_s = r->shared_ns_per_byte * bytes / 1e9;
+	t[STATION_BANDWIDTH].used = n->bytes / wall;
+	t[STATION_QUEUE].used = t[STATION_REQUESTS].used = n->reads / wall;
+	t[r->burst ? STATION_REQUESTS : STATION_QUEUE].share = law->queue_share * part;
+	t[STATION_QUEUE].each_s = (r->serve_ns + r->serve_ns_per_byte * bytes) / 1e9;
+	t[STATION_QUEUE].servers = r->servers;
+	t[STATION_REQUESTS].each_s = r->pace_ns / 1e9;
+	for (int k = STATION_BANDWIDTH; k <= STATION_REQUESTS; k++)
+		set_ceiling(&t[k], (enum station_kind)k, law);
+	for (int k = STATION_LATENCY; k <= STATION_STREAM; k++) {
+		t[k].seen = t[k].share > 0;
+		t[k].known = s->told && law->sizes_differ;
+	}
+}
+
+static void set_opens(struct stations *s, const struct read_law *law, double part,
+		      const struct counted *n, double wall)
+{
+	const struct read_rates *r = &law->best;
+	struct station *t = s->of;
+
+	t[STATION_OPEN_LATENCY].share = (1 - law->queue_share - law->shared_share) * part;
+	t[STATION_OPEN_LATENCY].each_s = (r->latency_ns + r->stream_ns_per_byte) / 1e9;
+	t[STATION_OPEN_LATENCY].seen = t[STATION_OPEN_LATENCY].share > 0;
+	t[STATION_OPEN_LATENCY].known = s->opens_told;
+	t[STATION_OPEN_QUEUE].share = (law->queue_share + law->shared_share) * part;
+	t[STATION_OPEN_QUEUE].each_s = fmax(r->serve_ns + r->serve_ns_per_byte, r->pace_ns) / 1e9;
+	t[STATION_OPEN_QUEUE].servers = r->servers;
+	t[STATION_OPEN_QUEUE].used = n->opens / wall;
+	set_ceiling(&t[STATION_OPEN_QUEUE], STATION_OPEN_QUEUE, law);
+}
+
+struct stations stations_of(const struct result *r, const struct store_law *law)
 {
 	const struct decomposition *d = &r->judged.time;
 	struct stations s = {.saturated = -1};
-	double io = d->work_s[WORK_OPEN] + d->work_s[WORK_META] + d->work_s[WORK_DATA];
-	double requests = 0, opens = 0, bytes = 0, wall = d->wall_s, batches = (double)d->batches;
-	double reads = d->work_s[WORK_META] + d->work_s[WORK_DATA];
-	const struct read_rates *best = &law->best;
+	double reads = d->work_s[WORK_META] + d->work_s[WORK_DATA], opens = d->work_s[WORK_OPEN];
+	struct counted n = count_requests(r);
 
-	if (law->reads == 0 || !(io > 0) || !(wall > 0) || d->batches == 0)
+	if (law->reads.reads == 0 || !(reads + opens > 0) || !(d->wall_s > 0) || d->batches == 0)
 		return s;
-	for (uint32_t k = 0; k < r->ranks_here; k++) {
-		const struct io_stat *io_of = &r->rank[k].train_io;
-
-		for (int c = 0; c < IO_CLASSES; c++)
-			requests +=
-				(double)(io_stat_sized(io_of, IO_META, (enum io_class)c)->total +
-					 io_stat_sized(io_of, IO_DATA, (enum io_class)c)->total);
-		bytes += (double)(io_of->kind[IO_META].returned_bytes +
-				  io_of->kind[IO_DATA].returned_bytes);
-		opens += (double)io_of->kind[IO_OPEN].requests / 2;
-	}
 	s.known = true;
-	s.told = law->most.shared_ns_per_byte > 0 ? law->least.shared_ns_per_byte > 0 : true;
-	if (!s.told)
-		snprintf(s.untold, sizeof(s.untold),
-			 "the number of concurrent readers never varied");
-	s.reads_of_batch = requests / batches;
-	s.opens_of_batch = opens / batches;
+	s.told = costs_law_told(&law->reads, n.reads / d->wall_s, "read", s.untold,
+				sizeof(s.untold));
+	s.opens_told = costs_law_told(&law->opens, n.opens / d->wall_s, "open", s.opens_untold,
+				      sizeof(s.opens_untold));
+	s.reads_of_batch = n.reads / (double)d->batches;
+	s.opens_of_batch = n.opens / (double)d->batches;
 	s.batch_s = d->service_mean_s;
-	s.read_s = requests > 0 ? reads / requests : 0;
-	s.in_flight = reads / wall;
-	s.most_seen = law->concurrency;
-	s.of[STATION_LATENCY] = (struct station){.seen = best->latency_ns > 0,
-						 .known = law->sizes_differ,
-						 .share = law->latency_share * reads / io,
-						 .each_s = best->latency_ns / 1e9};
-	s.of[STATION_STREAM] = (struct station){.seen = law->stream_share > 0,
-						.share = law->stream_share * reads / io};
-	s.of[STATION_BANDWIDTH] = (struct station){.seen = law->shared_share > 0,
-						   .known = law->least.shared_ns_per_byte > 0,
-						   .share = law->shared_share * reads / io,
-						   .used = bytes / wall};
-	if (best->shared_ns_per_byte > 0)
-		s.of[STATION_BANDWIDTH].ceiling = 1e9 / best->shared_ns_per_byte;
-	if (law->most.shared_ns_per_byte > 0)
-		s.of[STATION_BANDWIDTH].low = 1e9 / law->most.shared_ns_per_byte;
-	s.of[STATION_BANDWIDTH].high =
-		law->least.shared_ns_per_byte > 0 ? 1e9 / law->least.shared_ns_per_byte : INFINITY;
-	s.of[STATION_OPEN_LATENCY] =
-		(struct station){.seen = opens > 0,
-				 .share = d->work_s[WORK_OPEN] / io,
-				 .each_s = opens > 0 ? d->work_s[WORK_OPEN] / opens : 0};
+	s.read_s = n.reads > 0 ? reads / n.reads : 0;
+	s.in_flight = reads / d->wall_s;
+	s.most_seen = law->reads.most;
+	s.waiting_share = law->reads.beside_share;
+	set_reads(&s, &law->reads, reads / (reads + opens), &n, d->wall_s);
+	set_opens(&s, &law->opens, opens / (reads + opens), &n, d->wall_s);
 	for (int k = 0; k < STATION_KINDS; k++) {
 		struct station *t = &s.of[k];
-		bool open = k >= STATION_OPEN_LATENCY;
 
-		t->of_batch_s = t->each_s * (open ? s.opens_of_batch : s.reads_of_batch);
-		t->utilization = t->ceiling > 0 ? fmin(1, t->used / t->ceiling) : 0;
+		t->of_batch_s = t->each_s *
+				(k >= STATION_OPEN_LATENCY ? s.opens_of_batch : s.reads_of_batch);
 		if (t->known && t->utilization >= SATURATED &&
 		    (s.saturated < 0 || t->utilization > s.of[s.saturated].utilization))
 			s.saturated = k;

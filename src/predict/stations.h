@@ -5,7 +5,7 @@
  * is about the time of a batch. */
 #include <stdbool.h>
 
-#include "metric/read_fit.h"
+#include "predict/costs.h"
 #include "result/result.h"
 
 enum station_kind {
@@ -45,6 +45,8 @@ struct stations {
 	 * `untold` says why not, a clause without a full stop. */
 	bool told;
 	char untold[160];
+	bool opens_told; /* the same of opens */
+	char opens_untold[160];
 	double reads_of_batch, opens_of_batch;
 	double batch_s;       /* a batch from begun to done */
 	double read_s;        /* mean time of a read, with its waiting */
@@ -53,5 +55,5 @@ struct stations {
 	double waiting_share; /* of the reads, which found another one under way */
 };
 
-/* From the finished epochs, whose decomposition is r->judged.time; `law` from costs_read_law. */
-struct stations stations_of(const struct result *r, const struct read_law *law);
+/* From the finished epochs, whose decomposition is r->judged.time; `law` from costs_store_law. */
+struct stations stations_of(const struct result *r, const struct store_law *law);

@@ -24,6 +24,12 @@ json_t *json_what_if(const struct outlook *w)
 {
 	json_t *o = json_object(), *list = json_array();
 
+	json_put_bool(o, "known", w->known);
+	if (!w->known) {
+		json_put_text(o, "why", w->why);
+		json_decref(list);
+		return o;
+	}
 	json_put_real(o, "measured_whole_au_percent", w->measured_au);
 	json_put_real(o, "modeled_whole_au_percent", w->modeled_au);
 	if (w->changes)
@@ -34,8 +40,16 @@ json_t *json_what_if(const struct outlook *w)
 	json_put_real(o, "reads_latency_share", w->latency_share);
 	json_put_real(o, "reads_stream_share", w->stream_share);
 	json_put_real(o, "reads_shared_share", w->shared_share);
+	json_put_real(o, "reads_queue_share", w->queue_share);
+	json_put_bool(o, "probed", w->probed);
+	json_put_text(o, "untold", w->untold[0] ? w->untold : NULL);
 	json_put(o, "workers_for_90_percent",
 		 w->workers_needed ? json_count(w->workers_needed) : json_null());
+	if (w->workers_needed) {
+		json_put_real(o, "workers_whole_au_percent", w->needed_au);
+		json_put_real(o, "workers_low_percent", w->needed_low);
+		json_put_real(o, "workers_high_percent", w->needed_high);
+	}
 	for (uint32_t i = 0; i < w->changes; i++) {
 		json_t *one = json_object();
 

@@ -202,7 +202,8 @@ struct outlook {
 	double modeled_au;        /* the same by the model */
 	double fixed_s, shared_s; /* of reading a batch: whatever else is read; alone */
 	bool sharing_known;       /* whether more readers share one capacity could be seen */
-	double latency_share, stream_share, shared_share; /* of the time of reads, by read_fit.h */
+	/* of the time of reads, by read_fit.h */
+	double latency_share, stream_share, shared_share, queue_share;
 	/* What a sentence may promise, with its interval; NAN where nothing may be promised: it
 	 * does not apply, or the explanations of the reads say too different things. */
 	uint32_t workers_needed; /* of a rank for 90 %; 0: not reached */

@@ -176,7 +176,7 @@ static void put_run(json_t *o, const struct result *r)
 	json_put(o, "warnings", json_texts(&w->warnings));
 	if (r->judged.limit.text[0])
 		json_put(o, "limit", json_limit(&r->judged.limit));
-	if (r->judged.outlook.known)
+	if (r->judged.outlook.known || r->judged.outlook.why[0])
 		json_put(o, "what_if", json_what_if(&r->judged.outlook));
 	if (r->probe.asked)
 		json_put(o, "probe", json_probe(&r->probe));

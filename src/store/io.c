@@ -48,6 +48,9 @@ static inline void count_request(const struct io *io, const struct request *q, i
 		io_stat_add(io->stat, q->kind, now - q->start_ns, q->asked, returned);
 		if (q->kind <= IO_DATA && q->asked && returned > 0)
 			read_log_add(&io->stat->reads, q->start_ns, now, (uint64_t)returned);
+		else if ((q->what == SPAN_OPEN || q->what == SPAN_STAT) && !q->blob &&
+			 returned >= 0)
+			read_log_add(&io->stat->opens, q->start_ns, now, 1);
 	}
 	if (io->trace)
 		trace_request(io, q, now, returned);

@@ -1,4 +1,5 @@
 /* Laws of stores found in reads: readers over a store whose rates are known, simulated in steps. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/rng.h"
 #include "metric/read_fit.h"
 #include "store/throttle_share.h"
@@ -16,7 +18,8 @@
 
 /* Closed loop: each of `readers` waits `rest` of its own, reads, and begins again. */
 struct made {
-	double bandwidth, stream;
+	struct share_limits limits;
+	int64_t late_ns; /* a reader notices the end so much later, at most */
 	int64_t latency_ns;
 	uint64_t bytes, more; /* and up to so many more */
 	int64_t rest_ns, rest_more_ns;
@@ -46,9 +49,7 @@ static void make(struct made *m)
 	uint64_t seed = 0;
 	int n = 0;
 
-	share_init(&share,
-		   &(struct share_limits){.bandwidth = m->bandwidth, .stream_bandwidth = m->stream},
-		   0);
+	share_init(&share, &m->limits, 0);
 	for (int w = 0; w < m->readers; w++)
 		next[w] = m->rest_ns + (int64_t)draw(seed++, (uint64_t)m->rest_more_ns);
 	while (n < READS) {
@@ -67,7 +68,8 @@ static void make(struct made *m)
 		}
 		while (n < READS && (done = share_take_done(&share))) {
 			w = (int)(done - q);
-			now[w].end_ns = (int64_t)done->done_ns;
+			now[w].end_ns = (int64_t)done->done_ns +
+					(int64_t)draw(seed++, (uint64_t)m->late_ns);
 			m->seen[n++] = now[w];
 			next[w] = now[w].end_ns + m->rest_ns +
 				  (int64_t)draw(seed++, (uint64_t)m->rest_more_ns);
@@ -79,7 +81,20 @@ static void make(struct made *m)
 static struct read_law law_of(struct made *m)
 {
 	make(m);
-	return read_fit(m->seen, READS, 0, 0, 1);
+	return read_fit(&(struct read_set){m->seen, READS, 0, 0}, 1, 1);
+}
+
+/* The lowest and the highest ceiling, reads/s, of all explanations. */
+static void ceilings(const struct read_law *law, double *low, double *high)
+{
+	*low = INFINITY;
+	*high = 0;
+	for (uint32_t i = 0; i < law->count; i++) {
+		double c = read_rates_ceiling(&law->one[i], law->mean_bytes);
+
+		*low = fmin(*low, c);
+		*high = fmax(*high, c);
+	}
 }
 
 static void near(double value, double wanted, double within)
@@ -88,9 +103,19 @@ static void near(double value, double wanted, double within)
 		fail_msg("%g is not within %g of %g", value, within, wanted);
 }
 
+/* That the best is a queue or ceiling of so many reads/s, and nothing else is as good. */
+static void settled(const struct read_law *law, double wanted, double within)
+{
+	double low, high;
+
+	ceilings(law, &low, &high);
+	near(low, wanted, within * wanted);
+	near(high, wanted, within * wanted);
+}
+
 static void shared(void **state)
 {
-	struct made m = {.bandwidth = 100e6,
+	struct made m = {.limits.bandwidth = 100e6,
 			 .latency_ns = 2000000,
 			 .bytes = 200000,
 			 .rest_ns = 1000000,
@@ -101,12 +126,12 @@ static void shared(void **state)
 	(void)state;
 	near(law.best.latency_ns, 2e6, 5e4);
 	near(law.best.shared_ns_per_byte, 10, 0.2);
-	near(law.least.shared_ns_per_byte, 10, 0.7);
-	near(law.most.shared_ns_per_byte, 10, 0.7);
+	settled(&law, 500, 0.07);
 	assert_true(law.best.stream_ns_per_byte * 1 < 10.5);
 	assert_true(law.shared_share > 0.4);
 }
 
+/* Nobody waits for anybody; that all six have all there is looks the same. */
 static void latency_alone(void **state)
 {
 	struct made m = {.latency_ns = 5000000,
@@ -116,16 +141,22 @@ static void latency_alone(void **state)
 			 .rest_more_ns = 8000000,
 			 .readers = 6};
 	struct read_law law = law_of(&m);
+	double low, high;
 
 	(void)state;
 	near(law.best.latency_ns, 5e6, 1e5);
-	near(law.most.shared_ns_per_byte, 0, 0.5);
+	near(law.best.shared_ns_per_byte, 0, 0);
+	assert_int_equal(law.best.servers, 0);
 	assert_float_equal(law.latency_share, 1, 0.02);
+	assert_int_equal(law.most, 6);
+	ceilings(&law, &low, &high);
+	near(low, 6 / 5e-3, 20);
+	assert_true(isinf(high));
 }
 
 static void streams(void **state)
 {
-	struct made m = {.stream = 50e6,
+	struct made m = {.limits.stream_bandwidth = 50e6,
 			 .latency_ns = 1000000,
 			 .bytes = 100000,
 			 .more = 300000,
@@ -138,37 +169,165 @@ static void streams(void **state)
 	near(law.best.latency_ns, 1e6, 1e5);
 	near(law.best.stream_ns_per_byte, 20, 0.5);
 	assert_true(law.stream_share > 0.7);
-	near(law.most.shared_ns_per_byte, 0, 0.01);
+	near(law.best.shared_ns_per_byte, 0, 0.01);
 }
 
 /* Always the same company and size: anything from latency to bandwidth explains it. */
 static void in_step(void **state)
 {
-	struct made m = {.bandwidth = 100e6, .bytes = 200000, .rest_ns = 1000000, .readers = 4};
+	struct made m = {
+		.limits.bandwidth = 100e6, .bytes = 200000, .rest_ns = 1000000, .readers = 4};
+	struct read_law law = law_of(&m);
+	double low, high;
+
+	(void)state;
+	ceilings(&law, &low, &high);
+	assert_true(isinf(high));
+	near(low, 500, 25);
+}
+
+/* One server, whatever waits, whether or not the sizes differ. */
+static void one_by_one(void **state)
+{
+	struct made m = {.limits.slots = 1,
+			 .limits.stream_bandwidth = 80e6,
+			 .latency_ns = 3000000,
+			 .bytes = 40000,
+			 .more = 160000,
+			 .rest_ns = 2000000,
+			 .rest_more_ns = 12000000,
+			 .late_ns = 150000,
+			 .readers = 4};
 	struct read_law law = law_of(&m);
 
 	(void)state;
-	assert_float_equal(law.least.shared_ns_per_byte, 0, 1e-9);
-	near(law.most.shared_ns_per_byte, 10, 0.5);
+	assert_int_equal(law.best.servers, 1);
+	near(law.best.serve_ns, 3e6, 2e5);
+	near(law.best.serve_ns_per_byte, 12.5, 1);
+	settled(&law, 222, 0.05);
+	assert_true(law.queue_share > 0.9);
+	m.more = 0;
+	law = law_of(&m);
+	settled(&law, 286, 0.05);
+}
+
+static void three_at_once(void **state)
+{
+	struct made m = {.limits.slots = 3,
+			 .latency_ns = 7000000,
+			 .bytes = 50000,
+			 .more = 20000,
+			 .rest_ns = 500000,
+			 .rest_more_ns = 4000000,
+			 .late_ns = 200000,
+			 .readers = 6};
+	struct read_law law = law_of(&m);
+
+	(void)state;
+	assert_int_equal(law.best.servers, 3);
+	settled(&law, 3 / 7e-3, 0.05);
+}
+
+/* Reads begin at most so often, each otherwise takes 2 ms: no queue of servers does that. */
+static void requests(void **state)
+{
+	struct made m = {.limits.rate = 150,
+			 .latency_ns = 2000000,
+			 .bytes = 50000,
+			 .more = 50000,
+			 .rest_ns = 3000000,
+			 .rest_more_ns = 25000000,
+			 .late_ns = 100000,
+			 .readers = 5};
+	struct read_law law = law_of(&m);
+
+	(void)state;
+	assert_int_equal(law.best.burst, 1);
+	near(law.best.latency_ns, 2e6, 2e5);
+	settled(&law, 150, 0.05);
+}
+
+/* 14 reads at once every 70 ms, as the block layer limits a control group. */
+static void slices(void **state)
+{
+	struct made m = {.limits.rate = 200,
+			 .limits.slice_ns = 70000000,
+			 .latency_ns = 300000,
+			 .bytes = 50000,
+			 .more = 50000,
+			 .rest_ns = 500000,
+			 .rest_more_ns = 1000000,
+			 .late_ns = 300000,
+			 .readers = 6};
+	struct read_law law = law_of(&m);
+
+	(void)state;
+	near(law.best.burst, 14, 0);
+	near(read_rates_ceiling(&law.best, 1), 200, 4);
+}
+
+/* Two readers that take turns: nothing tells a queue of one from a latency of twice as much, and
+ * that must be said. What tells it is a time with one of them alone. */
+static void two_in_turn(void **state)
+{
+	struct made m = {.limits.slots = 1, .latency_ns = 10000000, .bytes = 1000, .readers = 2};
+	struct read_law law = law_of(&m);
+	struct read_seen *seen = m.seen;
+	double low, high;
+
+	(void)state;
+	ceilings(&law, &low, &high);
+	near(low, 100, 2);
+	assert_true(isinf(high));
+	for (int i = READS / 2; i < READS; i++) {
+		seen[i].begin_ns = seen[i - 1].end_ns;
+		seen[i].end_ns = seen[i].begin_ns + 10000000;
+	}
+	law = read_fit(&(struct read_set){seen, READS, 0, 0}, 1, 1);
+	settled(&law, 100, 0.03);
+}
+
+/* A sweep of readers after the run, as a set of its own, tells it as well. */
+static void two_sets(void **state)
+{
+	struct made run = {.limits.slots = 1, .latency_ns = 10000000, .bytes = 1000, .readers = 2};
+	struct made probe = {
+		.limits.slots = 1, .latency_ns = 10000000, .bytes = 1000, .readers = 1};
+	struct read_law law;
+
+	(void)state;
+	make(&run);
+	make(&probe);
+	for (int i = 0; i < READS; i++) {
+		probe.seen[i].begin_ns += 10 * NS_PER_S;
+		probe.seen[i].end_ns += 10 * NS_PER_S;
+	}
+	law = read_fit(
+		(const struct read_set[]){{run.seen, READS, 0, 0}, {probe.seen, READS, 0, 0}}, 2,
+		1);
+	settled(&law, 100, 0.03);
 }
 
 static void nothing(void **state)
 {
 	const struct read_seen few[4] = {{0, 5, 1}, {0, 0, 0}, {1, 1, 1}, {3, 4, 0}};
-	struct read_law law = read_fit(few, 4, 0, 0, 1);
+	struct read_law law = read_fit(&(struct read_set){few, 4, 0, 0}, 1, 1);
 
 	(void)state;
 	assert_int_equal(law.reads, 0);
 	assert_float_equal(law.latency_share, 0, 0);
-	law = read_fit(NULL, 0, 0, 0, 1);
+	law = read_fit(NULL, 0, 1);
 	assert_int_equal(law.reads, 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shared),  cmocka_unit_test(latency_alone),
-		cmocka_unit_test(streams), cmocka_unit_test(in_step),
+		cmocka_unit_test(shared),      cmocka_unit_test(latency_alone),
+		cmocka_unit_test(streams),     cmocka_unit_test(in_step),
+		cmocka_unit_test(one_by_one),  cmocka_unit_test(three_at_once),
+		cmocka_unit_test(requests),    cmocka_unit_test(slices),
+		cmocka_unit_test(two_in_turn), cmocka_unit_test(two_sets),
 		cmocka_unit_test(nothing),
 	};
 

@@ -1,0 +1,29 @@
+#pragma once
+/* Queues and ceilings tried on reads: metric/read_fit.h. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "metric/read_fit.h"
+
+#define QUEUE_AHEAD 128 /* servers, and reads of a burst, that can be told */
+
+/* The reads that are looked at. */
+struct queue_reads {
+	size_t n;
+	uint32_t most;              /* under way at once */
+	const double *took, *bytes; /* ns */
+	/* QUEUE_AHEAD for each: the ends of those that began before it, the latest first, minus its
+	 * beginning, ns; -INFINITY: none */
+	const double *ahead;
+	bool sizes_differ;
+	double *spare; /* n */
+};
+
+/* The best for so many servers; with `whole` nothing but service takes time. Fills `error`, ns.
+ * False when reads wait longer than `most` of them under way can take: they wait for something
+ * else, that ends them together. */
+bool queue_fit_servers(const struct queue_reads *q, uint32_t servers, bool whole,
+		       struct read_rates *r, double *error);
+/* The best for bursts of so many. */
+bool queue_fit_burst(const struct queue_reads *q, uint32_t burst, struct read_rates *r,
+		     double *error);
