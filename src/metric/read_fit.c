@@ -524,8 +524,7 @@ double read_rates_ceiling(const struct read_rates *r, double bytes)
 	return ns > 0 ? 1e9 / ns : INFINITY;
 }
 
-/* The time of a read that is alone. */
-static double alone_ns(const struct read_rates *r, double bytes)
+double read_rates_alone(const struct read_rates *r, double bytes)
 {
 	return r->latency_ns + fmax(r->stream_ns_per_byte, r->shared_ns_per_byte) * bytes +
 	       r->serve_ns + r->serve_ns_per_byte * bytes;
@@ -539,7 +538,8 @@ static bool alike(const struct fit *f, const struct read_rates *a, const struct 
 	if (isinf(x) != isinf(y) || (!isinf(x) && fabs(1 / x - 1 / y) * 1e9 > within))
 		return false;
 	return (a->servers > 0) == (b->servers > 0) && (a->burst > 0) == (b->burst > 0) &&
-	       fabs(alone_ns(a, f->mean_bytes) - alone_ns(b, f->mean_bytes)) < within &&
+	       fabs(read_rates_alone(a, f->mean_bytes) - read_rates_alone(b, f->mean_bytes)) <
+		       within &&
 	       fabs(a->latency_ns - b->latency_ns) < within;
 }
 

@@ -59,3 +59,5 @@ struct read_set {
 struct read_law read_fit(const struct read_set *sets, size_t count, double times);
 /* Reads/s that all together can have, of `bytes` each; INFINITY without a limit. */
 double read_rates_ceiling(const struct read_rates *r, double bytes);
+/* The time of a read that waits for nothing, ns. */
+double read_rates_alone(const struct read_rates *r, double bytes);

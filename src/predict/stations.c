@@ -69,6 +69,18 @@ static void set_ceiling(struct station *s, enum station_kind k, const struct rea
 	s->utilization = s->ceiling > 0 ? fmin(1, s->used / s->ceiling) : 0;
 }
 
+/* Whether reads took as long as if each had been alone, by all explanations: then a limit beyond
+ * what was seen, if there is one, held nothing back. */
+static bool nothing_waits(const struct read_law *law)
+{
+	double alone = read_rates_alone(&law->best, law->mean_bytes);
+
+	for (uint32_t i = 0; i < law->count; i++)
+		if (read_rates_alone(&law->one[i], law->mean_bytes) * SAME < alone)
+			return false;
+	return !law->best.servers && !law->best.burst;
+}
+
 /* Of the workers' time in reads: latency, stream, bandwidth and queue by the best explanation. */
 static void set_reads(struct stations *s, const struct read_law *law, double part,
 		      const struct counted *n, double wall)
@@ -93,7 +105,7 @@ static void set_reads(struct stations *s, const struct read_law *law, double par
 		set_ceiling(&t[k], (enum station_kind)k, law);
 	for (int k = STATION_LATENCY; k <= STATION_STREAM; k++) {
 		t[k].seen = t[k].share > 0;
-		t[k].known = s->told && law->sizes_differ;
+		t[k].known = law->sizes_differ && nothing_waits(law);
 	}
 }
 
