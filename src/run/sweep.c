@@ -58,6 +58,8 @@ struct sweep {
 	uint32_t part, parts;
 	struct probe_reader *reader;
 	uint32_t readers;
+	double slow_s; /* the mean time of the kind of request that takes longest, at the last point
+			*/
 	/* ---- of a point ---- */
 	_Atomic uint64_t next;    /* unit, over all points until the files are evicted again */
 	_Atomic uint32_t go;      /* futex word */
@@ -272,6 +274,24 @@ static void add_reader(struct probe_point *p, const struct probe_reader *r)
 	p->longest_s = fmax(p->longest_s, longest);
 }
 
+static double slow_kind_s(const struct sweep *s, uint32_t n)
+{
+	double slow = 0;
+
+	for (int kind = IO_OPEN; kind <= IO_DATA; kind++) {
+		uint64_t requests = 0;
+		double busy = 0;
+
+		for (uint32_t i = 0; i < n; i++) {
+			requests += s->reader[i].stat.io.kind[kind].requests;
+			busy += (double)s->reader[i].stat.io.kind[kind].busy_ns / 1e9;
+		}
+		if (requests)
+			slow = fmax(slow, busy / (double)requests);
+	}
+	return slow;
+}
+
 static void join_logs(const struct sweep *s, uint32_t n, struct probe_log *out)
 {
 	const struct read_log *log[PROBE_READERS_MAX];
@@ -315,6 +335,7 @@ static int run_point(struct sweep *s, uint32_t n, int64_t time_ns, struct probe_
 			rc = r->err.code;
 		}
 	}
+	s->slow_s = slow_kind_s(s, started);
 	out->seconds = (double)(end - begin) / 1e9;
 	out->cpu_s = (double)(proc_cpu_ns() - cpu) / 1e9;
 	if (rc == 0)
@@ -448,23 +469,22 @@ static int make_sweep(struct sweep **out, const struct run_plan *p, struct run_s
 /* What process 0 decides before each point. */
 struct next_point {
 	uint32_t readers; /* of all processes; 0: the sweep is over */
-	bool cut;         /* before its end: `longest_s` is why */
-	double longest_s;
+	bool cut;         /* before its end: the time of a request is why */
+	double request_s;
 };
 
-/* Doubling until `most`. The longest request of the last point tells how long one of twice as many
- * readers may take. */
-static void choose_next(const struct probe *p, uint32_t most, double time_s, struct next_point *n)
+/* Doubling until `most`. What a request takes now tells how long one of twice as many readers may
+ * take. */
+static void choose_next(const struct sweep *s, const struct probe *p, uint32_t most, double time_s,
+			struct next_point *n)
 {
-	const struct probe_point *last = p->count ? &p->point[p->count - 1] : NULL;
-
-	n->readers = last ? 2 * last->readers : 1;
+	n->readers = p->count ? 2 * p->point[p->count - 1].readers : 1;
 	if (n->readers > most || p->count == PROBE_POINTS_MAX) {
 		n->readers = 0;
-	} else if (last && 2 * last->longest_s > TOO_LONG * time_s) {
+	} else if (2 * s->slow_s > TOO_LONG * time_s) {
 		n->readers = 0;
 		n->cut = true;
-		n->longest_s = last->longest_s;
+		n->request_s = s->slow_s;
 	}
 }
 
@@ -514,7 +534,7 @@ static int sweep_points(struct sweep *s, struct run_shared *shared, struct probe
 
 	atomic_store_explicit(&shared->probe_total, points_up_to(most), memory_order_relaxed);
 	while (rc == 0) {
-		choose_next(p, most, time_s, &next);
+		choose_next(s, p, most, time_s, &next);
 		rc = run_share(s->plan->at, &next, sizeof(next), e);
 		if (rc < 0 || next.readers == 0)
 			break;
@@ -523,8 +543,9 @@ static int sweep_points(struct sweep *s, struct run_shared *shared, struct probe
 	}
 	if (rc == 0 && next.cut)
 		snprintf(p->why, sizeof(p->why),
-			 "it ended at %u readers, as a request took up to %.1f s there",
-			 p->point[p->count - 1].readers, next.longest_s);
+			 "it ended at %u readers, as a request took %.1f s there: raise "
+			 "run.probe_time",
+			 p->point[p->count - 1].readers, next.request_s);
 	return rc;
 }
 
