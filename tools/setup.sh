@@ -41,6 +41,8 @@ for purpose in "$@"; do
         want python3-pandas have_py pandas
         want python3-yaml have_py yaml
         want sysstat command -v iostat
+        want libfuse3-dev have_pc fuse3
+        want fuse3 command -v fusermount3
         ;;
     heavy) # large ones: a machine without them skips their tests with a reason
         want chromium command -v chromium

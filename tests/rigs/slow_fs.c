@@ -1,0 +1,238 @@
+/* A file system in user space (FUSE 3) that shows a folder and serves it slowly, for tests that
+ * need a file system between a reader and files that are cached: slow_fs SOURCE MOUNT [KEY=VALUE
+ * ...], in the foreground until it is unmounted.
+ *
+ *   read_us=N      each read takes N µs; open_us=N: each open
+ *   bytes_s=N      all reads together get N bytes/s, one after another
+ *   turns=1        one request at a time: the next begins when the one before it has ended
+ *   direct=1       nothing is kept in the page cache (direct_io)
+ *   keep=1         what was read stays in the page cache when the file is opened again
+ */
+#define FUSE_USE_VERSION 35
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fuse.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *source;
+static double read_s, open_s, bytes_s;
+static int turns, direct, keep;
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER, queue = PTHREAD_MUTEX_INITIALIZER;
+static double free_at; /* when all bytes asked for will have been moved */
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void sleep_until(double at)
+{
+	struct timespec t = {(time_t)at, (long)((at - (double)(time_t)at) * 1e9)};
+
+	prctl(PR_SET_TIMERSLACK, 1);
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+		;
+}
+
+/* Passes a request that began at `from` and moves so many bytes. */
+static void take_time(double from, double each, double bytes)
+{
+	double end = from + each;
+
+	if (bytes_s > 0) {
+		pthread_mutex_lock(&queue);
+		free_at = (free_at < from ? from : free_at) + bytes / bytes_s;
+		end = free_at + each;
+		pthread_mutex_unlock(&queue);
+	}
+	if (end > now())
+		sleep_until(end);
+}
+
+static int under(char *out, size_t size, const char *path)
+{
+	return snprintf(out, size, "%s%s", source, path) < (int)size ? 0 : -ENAMETOOLONG;
+}
+
+static int slow_getattr(const char *path, struct stat *st, struct fuse_file_info *fi)
+{
+	char p[4096];
+
+	(void)fi;
+	return under(p, sizeof(p), path) || lstat(p, st) ? -errno : 0;
+}
+
+static int slow_readdir(const char *path, void *buf, fuse_fill_dir_t fill, off_t at,
+			struct fuse_file_info *fi, enum fuse_readdir_flags flags)
+{
+	char p[4096];
+	struct dirent *e;
+	DIR *d;
+
+	(void)at, (void)fi, (void)flags;
+	d = under(p, sizeof(p), path) ? NULL : opendir(p);
+	if (!d)
+		return -errno;
+	while ((e = readdir(d)))
+		fill(buf, e->d_name, NULL, 0, 0);
+	closedir(d);
+	return 0;
+}
+
+static int opened(struct fuse_file_info *fi, int fd)
+{
+	if (fd < 0)
+		return -errno;
+	fi->fh = (uint64_t)fd;
+	fi->direct_io = direct != 0;
+	fi->keep_cache = keep != 0;
+	return 0;
+}
+
+static int slow_open(const char *path, struct fuse_file_info *fi)
+{
+	double from;
+	char p[4096];
+
+	if (turns)
+		pthread_mutex_lock(&turn);
+	from = now();
+	if (open_s > 0)
+		take_time(from, open_s, 0);
+	if (turns)
+		pthread_mutex_unlock(&turn);
+	return under(p, sizeof(p), path) ? -ENAMETOOLONG
+					 : opened(fi, open(p, fi->flags & ~O_DIRECT));
+}
+
+static int slow_create(const char *path, mode_t mode, struct fuse_file_info *fi)
+{
+	char p[4096];
+
+	return under(p, sizeof(p), path) ? -ENAMETOOLONG
+					 : opened(fi, open(p, fi->flags | O_CREAT, mode));
+}
+
+static int slow_read(const char *path, char *buf, size_t n, off_t at, struct fuse_file_info *fi)
+{
+	double from;
+	ssize_t got;
+
+	(void)path;
+	if (turns)
+		pthread_mutex_lock(&turn);
+	from = now();
+	got = pread((int)fi->fh, buf, n, at);
+	if (got >= 0)
+		take_time(from, read_s, (double)got);
+	if (turns)
+		pthread_mutex_unlock(&turn);
+	return got < 0 ? -errno : (int)got;
+}
+
+static int slow_write(const char *path, const char *buf, size_t n, off_t at,
+		      struct fuse_file_info *fi)
+{
+	ssize_t put = pwrite((int)fi->fh, buf, n, at);
+
+	(void)path;
+	return put < 0 ? -errno : (int)put;
+}
+
+static int slow_release(const char *path, struct fuse_file_info *fi)
+{
+	(void)path;
+	close((int)fi->fh);
+	return 0;
+}
+
+static int slow_unlink(const char *path)
+{
+	char p[4096];
+
+	return under(p, sizeof(p), path) || unlink(p) ? -errno : 0;
+}
+
+static int slow_mkdir(const char *path, mode_t mode)
+{
+	char p[4096];
+
+	return under(p, sizeof(p), path) || mkdir(p, mode) ? -errno : 0;
+}
+
+static int slow_rename(const char *from, const char *to, unsigned flags)
+{
+	char p[4096], q[4096];
+
+	if (flags)
+		return -EINVAL;
+	return under(p, sizeof(p), from) || under(q, sizeof(q), to) || rename(p, q) ? -errno : 0;
+}
+
+static int slow_truncate(const char *path, off_t size, struct fuse_file_info *fi)
+{
+	char p[4096];
+
+	(void)fi;
+	return under(p, sizeof(p), path) || truncate(p, size) ? -errno : 0;
+}
+
+static int slow_fsync(const char *path, int data, struct fuse_file_info *fi)
+{
+	(void)path;
+	return (data ? fdatasync((int)fi->fh) : fsync((int)fi->fh)) ? -errno : 0;
+}
+
+static const struct fuse_operations operations = {
+	.getattr = slow_getattr,
+	.readdir = slow_readdir,
+	.open = slow_open,
+	.create = slow_create,
+	.read = slow_read,
+	.write = slow_write,
+	.release = slow_release,
+	.unlink = slow_unlink,
+	.mkdir = slow_mkdir,
+	.rename = slow_rename,
+	.truncate = slow_truncate,
+	.fsync = slow_fsync,
+};
+
+static double value_of(const char *arg, const char *key)
+{
+	size_t n = strlen(key);
+
+	return strncmp(arg, key, n) == 0 && arg[n] == '=' ? atof(arg + n + 1) : 0;
+}
+
+int main(int argc, char **argv)
+{
+	char *fuse[] = {argv[0], argc > 2 ? argv[2] : NULL, "-f", NULL};
+
+	if (argc < 3) {
+		fprintf(stderr, "slow_fs SOURCE MOUNT [KEY=VALUE ...]\n");
+		return 2;
+	}
+	source = argv[1];
+	for (int i = 3; i < argc; i++) {
+		read_s += value_of(argv[i], "read_us") * 1e-6;
+		open_s += value_of(argv[i], "open_us") * 1e-6;
+		bytes_s += value_of(argv[i], "bytes_s");
+		turns += value_of(argv[i], "turns") > 0;
+		direct += value_of(argv[i], "direct") > 0;
+		keep += value_of(argv[i], "keep") > 0;
+	}
+	return fuse_main(3, fuse, &operations, NULL);
+}
