@@ -344,11 +344,11 @@ static void put_devices(struct system_facts *s, const char *root)
 
 /* ---- the file system of the data ---- */
 
-static void put_mount(struct system_facts *s, const char *root, const struct stat *st)
+static void put_mount(struct system_facts *s, const char *root, const char *path)
 {
 	struct mount m;
 
-	if (!mount_find(root, st->st_dev, &m))
+	if (!mount_of_path(root, path, &m))
 		return;
 	put(s, "data file system", "%s from %s on %s", m.type, m.source, m.place);
 	put(s, "data mount options", "%s; %s", m.options, m.super);
@@ -365,7 +365,7 @@ static void put_folder(struct system_facts *s, const char *root, const char *fol
 	if (!path)
 		return;
 	put(s, "data folder", "%s", folder);
-	put_mount(s, root, &st);
+	put_mount(s, root, path);
 	if (statvfs(path, &v) == 0)
 		put(s, "data space", "%s free of %s, blocks of %lu bytes",
 		    str_bytes((double)v.f_bavail * (double)v.f_frsize, free_text,

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "dataset/each.h"
-#include "store/file_system.h"
+#include "base/file_system.h"
 #include "store/page_cache.h"
 
 /* Opening and syncing are waits, so more threads than cores help. */

@@ -10,7 +10,7 @@ struct residency {
 	bool known;
 	char why[256];                /* when it is not */
 	bool memory;                  /* its file system is memory itself: eviction is impossible */
-	char file_system[24];         /* "ext4"; empty when the system does not say */
+	char file_system[56];         /* "ext4"; empty when the system does not say */
 	bool mincore;                 /* asked with mincore(2), not with cachestat(2) */
 	uint64_t files, looked;       /* of the dataset; of them looked at */
 	uint64_t bytes, cached_bytes; /* of those looked at */

@@ -104,6 +104,21 @@ static void say_reads(struct verdict *v, const struct result *r, const struct su
 	}
 }
 
+/* Folders of which nothing reaches a device. */
+static void say_memory(struct verdict *v, const struct result *r)
+{
+	const struct host_io_source *s = r->checkpoint_source;
+
+	if (!s || !has_files(r) || (!s->memory && !s->tree.memory[0]))
+		return;
+	verdict_worsen(v, VERDICT_WARN);
+	if (s->memory)
+		verdict_say(v, " Their folder is on %s, which is memory: no storage was measured.",
+			    s->file_system);
+	else
+		verdict_say(v, " The device %s: this says nothing about storage.", s->tree.memory);
+}
+
 /* Fewer ranks than whole copies of the model need write, and read, less than a real job would. */
 static void say_partial(struct verdict *v, const struct result *r)
 {
@@ -144,6 +159,7 @@ static void judge_checkpoint(const struct result *r, const struct run_metrics *m
 		say_writes(v, r, &save);
 	if (load.count)
 		say_reads(v, r, &load);
+	say_memory(v, r);
 	say_partial(v, r);
 	if (unfinished) {
 		verdict_worsen(v, VERDICT_FAIL);

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/file_system.h"
 #include "base/mount.h"
 #include "metric/counter.h"
 
@@ -85,7 +87,84 @@ static bool device_of_number(const char *root, uint64_t number, char real[PATH_M
 	return realpath(link, real) != NULL;
 }
 
+/* ---- what is no storage ---- */
+
+static bool read_number(const char *device, const char *name, int *out)
+{
+	AUTO_FREE char *path = xasprintf("%s/%s", device, name);
+	FILE *f = fopen(path, "re");
+	bool known = f && fscanf(f, "%d", out) == 1;
+
+	if (f)
+		fclose(f);
+	return known;
+}
+
+__attribute__((format(printf, 3, 4))) static void note(char *to, size_t size, const char *fmt, ...)
+{
+	size_t n = strlen(to);
+	va_list ap;
+
+	if (n && n + 4 < size)
+		n += (size_t)snprintf(to + n, size - n, ", ");
+	va_start(ap, fmt);
+	vsnprintf(to + n, size - n, fmt, ap);
+	va_end(ap);
+}
+
+static bool begins_with_number(const char *name, const char *word)
+{
+	size_t n = strlen(word);
+
+	return strncmp(name, word, n) == 0 && name[n] >= '0' && name[n] <= '9';
+}
+
+/* Devices whose name says what they are made of. */
+static const struct {
+	const char *word, *what;
+	bool memory;
+} kinds[] = {
+	{"zram", "is compressed memory", true},
+	{"ram", "is a disk in memory", true},
+	{"nullb", "keeps its data in memory or nowhere", true},
+	{"nbd", "is a network block device, whose server is unknown", false},
+	{"ublkb", "is served by another program", false},
+	{"rbd", "is an image on a Ceph cluster", false},
+};
+
+static void note_kind(struct block_tree *t, const char *name)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (!begins_with_number(name, kinds[i].word))
+			continue;
+		if (kinds[i].memory)
+			note(t->memory, sizeof(t->memory), "%s %s", name, kinds[i].what);
+		else
+			note(t->unseen, sizeof(t->unseen), "%s %s", name, kinds[i].what);
+	}
+}
+
+/* A loop device over `file`: whether that is memory, or cached on its way. */
+static void note_file(struct block_tree *t, const char *device, const char *path, const char *file)
+{
+	const char *name = path_basename(device);
+	struct file_system fs;
+	int direct = 0;
+
+	if (file_system_of_path(path, &fs) && fs.memory)
+		note(t->memory, sizeof(t->memory), "%s is a file in memory (%.80s on %s)", name,
+		     file, fs.name);
+	else if (!read_number(device, "loop/dio", &direct) || !direct)
+		note(t->cached, sizeof(t->cached), "%s is the file %.100s", name, file);
+}
+
+/* ---- the way down ---- */
+
 static void walk_down(struct block_tree *t, const char *root, char *device, int depth);
+/* Calls `found` for each device below the file system of `path`. False when there is none. */
+static bool find_devices(struct block_tree *t, const char *root, const char *path, int depth,
+			 void (*found)(struct block_tree *t, const char *root, char *device,
+				       int depth));
 
 /* Goes on below each of the devices that `device` is made of. */
 static bool walk_members(struct block_tree *t, const char *root, const char *device, int depth)
@@ -112,37 +191,38 @@ static bool walk_members(struct block_tree *t, const char *root, const char *dev
 static void walk_down(struct block_tree *t, const char *root, char *device, int depth)
 {
 	AUTO_FREE char *file = NULL;
-	char below[PATH_MAX];
-	struct stat st;
 
 	leave_partition(device);
 	if (depth < DEPTH_MAX && walk_members(t, root, device, depth))
 		return;
+	note_kind(t, path_basename(device));
 	file = backing_file(device);
 	t->loop = t->loop || file;
 	if (file && depth < DEPTH_MAX) {
 		AUTO_FREE char *path = xasprintf("%s%s", root, file);
 
-		if (stat(path, &st) == 0 && device_of_number(root, st.st_dev, below)) {
-			walk_down(t, root, below, depth + 1);
-			return;
+		if (access(path, F_OK) == 0) {
+			note_file(t, device, path, file);
+			if (find_devices(t, root, path, depth + 1, walk_down))
+				return;
 		}
 	}
 	list_add(&t->lower, device);
 }
 
-static void add_disk(struct block_tree *t, const char *root, char *device)
+static void add_disk(struct block_tree *t, const char *root, char *device, int depth)
 {
 	AUTO_FREE char *own = xstrdup(device);
 
 	if (leave_partition(device))
 		list_add(&t->part, own);
 	list_add(&t->whole, device);
-	walk_down(t, root, device, 0);
+	walk_down(t, root, device, depth);
 }
 
 /* The devices of a btrfs of which `device` is one; false when there is no such btrfs. */
-static bool add_btrfs(struct block_tree *t, const char *root, const char *device)
+static bool btrfs_devices(struct block_tree *t, const char *root, const char *device, int depth,
+			  void (*each)(struct block_tree *, const char *, char *, int))
 {
 	AUTO_FREE char *folder = xasprintf("%s/sys/fs/btrfs", root);
 	DIR *d = opendir(folder);
@@ -162,7 +242,7 @@ static bool add_btrfs(struct block_tree *t, const char *root, const char *device
 			char real[PATH_MAX];
 
 			if (entry->d_name[0] != '.' && realpath(link, real))
-				add_disk(t, root, real);
+				each(t, root, real, depth);
 		}
 		if (m)
 			closedir(m);
@@ -173,25 +253,50 @@ static bool add_btrfs(struct block_tree *t, const char *root, const char *device
 }
 
 /* A file system with a device number of its own (btrfs) names one of its devices as its source. */
-static void add_source(struct block_tree *t, const char *root, uint64_t st_dev)
+static bool source_devices(struct block_tree *t, const char *root, const char *path, int depth,
+			   void (*each)(struct block_tree *, const char *, char *, int))
 {
 	struct mount m;
 	char real[PATH_MAX];
+	bool found = false;
 
-	if (!mount_find(root, st_dev, &m))
-		return;
+	if (!mount_of_path(root, path, &m))
+		return false;
 	if (strncmp(m.source, "/dev/", 5) == 0) {
 		AUTO_FREE char *node = xasprintf("%s%s", root, m.source);
 		const char *name = path_basename(realpath(node, real) ? real : m.source);
 
-		if (!add_btrfs(t, root, name)) {
+		found = btrfs_devices(t, root, name, depth, each);
+		if (!found) {
 			AUTO_FREE char *link = xasprintf("%s/sys/class/block/%s", root, name);
 
-			if (realpath(link, real))
-				add_disk(t, root, real);
+			found = realpath(link, real) != NULL;
+			if (found)
+				each(t, root, real, depth);
 		}
 	}
 	mount_release(&m);
+	return found;
+}
+
+static bool find_devices(struct block_tree *t, const char *root, const char *path, int depth,
+			 void (*found)(struct block_tree *t, const char *root, char *device,
+				       int depth))
+{
+	AUTO_FREE char *layer = NULL;
+	char real[PATH_MAX];
+	struct stat st;
+
+	if (stat(path, &st) != 0)
+		return false;
+	if (device_of_number(root, st.st_dev, real)) {
+		found(t, root, real, depth);
+		return true;
+	}
+	if (source_devices(t, root, path, depth, found))
+		return true;
+	layer = depth < DEPTH_MAX ? mount_layer_path(root, path) : NULL;
+	return layer && find_devices(t, root, layer, depth + 1, found);
 }
 
 static bool same_devices(const struct block_list *a, const struct block_list *b)
@@ -213,20 +318,21 @@ void block_tree_of(struct block_tree *t, const char *root, const char *path)
 	struct stat st;
 	AUTO_FREE char *at = path_nearest(path, &st);
 	struct block_list *lists[3] = {&t->whole, &t->part, &t->lower};
-	char real[PATH_MAX];
 
 	*t = (struct block_tree){0};
 	if (!at)
 		return;
-	if (device_of_number(root, st.st_dev, real))
-		add_disk(t, root, real);
-	else
-		add_source(t, root, st.st_dev);
+	find_devices(t, root, at, 0, add_disk);
 	if (same_devices(&t->lower, &t->whole))
 		t->lower.n = 0;
 	for (int i = 0; i < 3; i++)
 		if (lists[i]->n > BLOCK_DEVICES_MAX)
 			lists[i]->n = 0;
+}
+
+const struct block_list *block_tree_own(const struct block_tree *t)
+{
+	return t->part.n > 0 && t->part.n == t->whole.n ? &t->part : &t->whole;
 }
 
 /* Requests, merged, sectors and ms of reads, the same of writes, requests now, ms with any, ms of
@@ -253,18 +359,6 @@ static bool read_stat(const char *folder, uint64_t v[STAT_FIELDS])
 	if (f)
 		fclose(f);
 	return n == STAT_FIELDS;
-}
-
-bool block_device_moved(uint64_t device, uint64_t *read_bytes, uint64_t *written_bytes)
-{
-	AUTO_FREE char *folder = xasprintf("/sys/dev/block/%u:%u", major(device), minor(device));
-	uint64_t v[STAT_FIELDS];
-
-	if (!read_stat(folder, v))
-		return false;
-	*read_bytes = v[STAT_READ_SECTORS] * SECTOR_BYTES;
-	*written_bytes = v[STAT_WRITE_SECTORS] * SECTOR_BYTES;
-	return true;
 }
 
 void block_list_sample(const struct block_list *l, struct block_counters *out)

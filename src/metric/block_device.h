@@ -22,7 +22,7 @@ struct block_list {
 struct block_tree {
 	/* The whole devices it was made on: a disk, or what the device mapper, md or loop offer as
 	 * one. None for file systems that lie on no block device of this machine (tmpfs, NFS), or
-	 * do not say on which (overlay, ZFS). */
+	 * do not say on which (ZFS, FUSE). Of an overlay those of the layer with the files. */
 	struct block_list whole;
 	/* Of those the partitions it has; none where it has a whole device. */
 	struct block_list part;
@@ -30,6 +30,11 @@ struct block_tree {
 	 * backing files of loop devices; none where these are `whole` themselves. */
 	struct block_list lower;
 	bool loop; /* a loop device is on the way */
+	/* What on the way is no storage, each as far as it fits; "" for nothing. In memory: "loop0
+	 * is a file in memory (/dev/shm/x.img on tmpfs)". A file that is read through this
+	 * machine's page cache: "loop0 is the file /srv/x.img". What cannot be seen through: "nbd0
+	 * is a network block device". */
+	char memory[200], cached[200], unseen[200];
 };
 
 struct block_counters {
@@ -44,6 +49,8 @@ struct block_counters {
  * before /sys, /proc, /dev and backing files ("" for the machine's own; a folder in tests). Devices
  * beyond BLOCK_DEVICES_MAX leave the list empty, which is then not known. */
 void block_tree_of(struct block_tree *t, const char *root, const char *path);
+/* What the file system's own bytes are counted at: its partitions, or the whole devices. */
+const struct block_list *block_tree_own(const struct block_tree *t);
 /* Sums over the list. */
 void block_list_sample(const struct block_list *l, struct block_counters *out);
 /* a - b, of an earlier moment; levels (under_way) stay a's. Not known when one went back. */
@@ -52,7 +59,3 @@ void block_counters_sub(struct block_counters *a, const struct block_counters *b
 void block_counters_add(struct block_counters *to, const struct block_counters *from);
 /* "sda, sdb" into `out`; "" for none. Returns `out`. */
 char *block_list_names(const struct block_list *l, char *out, unsigned long out_size);
-
-/* Bytes that device `device` (st_dev of a file on it) has read and written so far, whoever caused
- * it. false where there is none: tmpfs, network file systems, some that span devices. */
-bool block_device_moved(uint64_t device, uint64_t *read_bytes, uint64_t *written_bytes);

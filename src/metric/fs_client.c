@@ -4,36 +4,80 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/mount.h"
 #include "metric/counter.h"
 
+/* File systems that are on no disk of this machine, or do not say what they read. Of FUSE without a
+ * row of its own ("fuse", "fuse.NAME") the server may be anywhere. */
+static const struct {
+	const char *type;
+	enum fs_client_kind kind;
+	bool network, uncounted;
+} known[] = {
+	{"nfs", FS_CLIENT_NFS, true, false},
+	{"nfs4", FS_CLIENT_NFS, true, false},
+	{"lustre", FS_CLIENT_LUSTRE, true, false},
+	{"cifs", FS_CLIENT_NONE, true, false},
+	{"smb3", FS_CLIENT_NONE, true, false},
+	{"ceph", FS_CLIENT_NONE, true, true},
+	{"beegfs", FS_CLIENT_NONE, true, true},
+	{"gpfs", FS_CLIENT_NONE, true, true},
+	{"afs", FS_CLIENT_NONE, true, true},
+	{"pvfs2", FS_CLIENT_NONE, true, true},
+	{"wekafs", FS_CLIENT_NONE, true, true},
+	{"glusterfs", FS_CLIENT_NONE, true, true},
+	/* of the host of a virtual machine, mostly */
+	{"9p", FS_CLIENT_NONE, false, true},
+	{"virtiofs", FS_CLIENT_NONE, false, true},
+	{"vboxsf", FS_CLIENT_NONE, false, true},
+	{"fuseblk", FS_CLIENT_NONE, false, true},
+	{"fuse.sshfs", FS_CLIENT_NONE, true, true},
+	{"fuse.glusterfs", FS_CLIENT_NONE, true, true},
+	{"fuse.ceph", FS_CLIENT_NONE, true, true},
+	{"fuse.ceph-fuse", FS_CLIENT_NONE, true, true},
+	{"fuse.s3fs", FS_CLIENT_NONE, true, true},
+	{"fuse.mountpoint-s3", FS_CLIENT_NONE, true, true},
+	{"fuse.goofys", FS_CLIENT_NONE, true, true},
+	{"fuse.gcsfuse", FS_CLIENT_NONE, true, true},
+	{"fuse.juicefs", FS_CLIENT_NONE, true, true},
+	{"fuse.rclone", FS_CLIENT_NONE, true, true},
+	{"fuse", FS_CLIENT_NONE, false, true},
+};
+
+static void find_kind(struct fs_client *c)
+{
+	/* the last row is for all of FUSE that has none */
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (strcmp(c->type, known[i].type) != 0 &&
+		    (strcmp(known[i].type, "fuse") != 0 || strncmp(c->type, "fuse.", 5) != 0))
+			continue;
+		c->kind = known[i].kind;
+		c->network = known[i].network;
+		c->uncounted = known[i].uncounted;
+		return;
+	}
+}
+
 void fs_client_of(struct fs_client *c, const char *root, const char *path)
 {
-	struct stat st;
-	AUTO_FREE char *at = path_nearest(path, &st);
 	struct mount m;
 
 	*c = (struct fs_client){0};
-	if (!at || !mount_find(root, st.st_dev, &m))
+	if (!mount_of_path(root, path, &m))
 		return;
-	if (strcmp(m.type, "nfs") == 0 || strcmp(m.type, "nfs4") == 0) {
-		c->kind = FS_CLIENT_NFS;
-	} else if (strcmp(m.type, "lustre") == 0) {
+	snprintf(c->type, sizeof(c->type), "%.39s", m.type);
+	find_kind(c);
+	if (c->kind == FS_CLIENT_LUSTRE) {
 		const char *slash = strchr(m.source, '/');
 		const char *name = slash ? slash + 1 : m.source;
 
 		/* "mgs@tcp:/scratch/folder" mounts a folder of scratch */
 		snprintf(c->name, sizeof(c->name), "%.*s", (int)strcspn(name, "/"), name);
-		c->kind = FS_CLIENT_LUSTRE;
 	}
-	if (c->kind != FS_CLIENT_NONE) {
-		snprintf(c->type, sizeof(c->type), "%s", m.type);
+	if (c->kind != FS_CLIENT_NONE)
 		snprintf(c->place, sizeof(c->place), "%s", m.place);
-	}
 	mount_release(&m);
 }
 

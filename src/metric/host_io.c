@@ -1,16 +1,14 @@
 #include "metric/host_io.h"
 
 #include <stdio.h>
-#include <sys/stat.h>
+#include <string.h>
 
-#include "base/alloc.h"
-#include "base/file.h"
+#include "base/file_system.h"
 #include "base/mount.h"
 
 void host_io_source_init(struct host_io_source *s, const char *root, const char *folder)
 {
-	struct stat st;
-	AUTO_FREE char *at = path_nearest(folder, &st);
+	struct file_system fs;
 	struct net_io net;
 	struct mount m;
 
@@ -18,10 +16,16 @@ void host_io_source_init(struct host_io_source *s, const char *root, const char 
 	block_tree_of(&s->tree, root, folder);
 	fs_client_of(&s->client, root, folder);
 	net_io_sample(&net, root, s->interfaces, sizeof(s->interfaces));
-	if (at && mount_find(root, st.st_dev, &m)) {
-		snprintf(s->file_system, sizeof(s->file_system), "%s", m.type);
-		mount_release(&m);
-	}
+	if (!mount_of_path(root, folder, &m))
+		return;
+	snprintf(s->file_system, sizeof(s->file_system), "%.60s", m.type);
+	mount_release(&m);
+	if (!file_system_of_path(folder, &fs))
+		return;
+	s->memory = fs.memory;
+	/* the mount's type says which FUSE it is; what lies below an overlay is in the other */
+	if (strncmp(fs.name, s->file_system, strlen(s->file_system)) == 0)
+		snprintf(s->file_system, sizeof(s->file_system), "%s", fs.name);
 }
 
 void host_io_sample(const struct host_io_source *s, const char *root, struct host_io *out)

@@ -8,7 +8,8 @@
 struct host_io_source {
 	struct block_tree tree;
 	struct fs_client client;
-	char file_system[24]; /* "ext4"; "" when it is not known */
+	char file_system[64]; /* "ext4", "overlay over ext4"; "" when it is not known */
+	bool memory;          /* the file system keeps its files in memory */
 	char interfaces[256]; /* as net_io_sample */
 };
 

@@ -62,6 +62,8 @@ void result_release(struct result *r)
 	series_release(r->series);
 	free(r->host_source);
 	r->host_source = NULL;
+	free(r->checkpoint_source);
+	r->checkpoint_source = NULL;
 	trace_destroy(r->trace);
 	*r = (struct result){0};
 }

@@ -163,7 +163,9 @@ struct result {
 	uint32_t ranks_here, first_rank; /* all, from 0, where results are written */
 	struct epoch_usage *usage; /* epochs_planned of them; sums over processes, but wall_ns */
 	struct host_io_source *host_source; /* owned: what is below the dataset's folder here */
-	struct result_process *process;     /* `processes` of them; NULL: this process was alone */
+	struct host_io_source *checkpoint_source; /* owned: below the folder of checkpoints here;
+						   * NULL: none are made, or not in files */
+	struct result_process *process; /* `processes` of them; NULL: this process was alone */
 	uint32_t processes, nodes;
 	bool speaks; /* this process writes and prints the results */
 	struct host_facts host;

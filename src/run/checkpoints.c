@@ -15,7 +15,7 @@
 #include "base/saturate.h"
 #include "base/str.h"
 #include "comm/net.h"
-#include "metric/block_device.h"
+#include "metric/host_io.h"
 #include "result/dlio_log.h"
 
 /* How often a wait for the background thread looks at the run's stop. */
@@ -129,9 +129,21 @@ static void warn_partial(const struct run_plan *p, const struct checkpoint_total
 		    t->whole_bytes ? 100 * (double)t->total_bytes / (double)t->whole_bytes : 0.0);
 }
 
+/* What lies below the folder. */
+static void find_disks(const struct run_plan *p, struct result *r)
+{
+	AUTO_FREE char *folder = path_absolute(p->w->checkpoint.checkpoint_folder);
+
+	if (!(store_base_flags(p->store) & STORE_HAS_FILES))
+		return;
+	r->checkpoint_source = xcalloc(1, sizeof(*r->checkpoint_source));
+	host_io_source_init(r->checkpoint_source, "", folder);
+}
+
 int checkpoints_check(const struct run_plan *p, struct result *r, struct err *e)
 {
 	assert(p->checkpoint);
+	find_disks(p, r);
 	if (p->w->checkpoint.recovery_rank_shift && run_nodes(p->at) == 1)
 		log_warning("checkpoint.recovery_rank_shift has no effect: all ranks are on one "
 			    "node and read back their own files");
@@ -168,20 +180,28 @@ uint64_t checkpoints_bytes(const struct run_plan *p)
 
 /* ---- counters around one checkpoint ---- */
 
+/* Bytes that the disks have read or written so far, whoever caused it. */
+static bool disks_moved(const struct rank_checkpoints *c, bool load, uint64_t *bytes)
+{
+	struct block_counters now = {0};
+
+	if (c->disks)
+		block_list_sample(c->disks, &now);
+	*bytes = load ? now.read_bytes : now.written_bytes;
+	return now.known;
+}
+
 static void note_begin(struct rank_checkpoints *c, struct checkpoint_times *t, bool load)
 {
-	uint64_t read = 0, written = 0;
-
 	proc_io_sample(&t->io_before);
-	t->disk_known = block_device_moved(c->device, &read, &written);
-	t->disk_before_bytes = load ? read : written;
+	t->disk_known = disks_moved(c, load, &t->disk_before_bytes);
 	t->begin_wall_ns = clock_wall_ns();
 	t->begin_ns = clock_now_ns();
 }
 
 static void note_end(struct rank_checkpoints *c, struct checkpoint_times *t, bool load, bool whole)
 {
-	uint64_t read = 0, written = 0;
+	bool known;
 
 	t->end_ns = clock_now_ns();
 	t->end_wall_ns = clock_wall_ns();
@@ -193,8 +213,8 @@ static void note_end(struct rank_checkpoints *c, struct checkpoint_times *t, boo
 					  memory_order_release);
 	}
 	proc_io_sample(&t->io_after);
-	t->disk_known = t->disk_known && block_device_moved(c->device, &read, &written);
-	t->disk_after_bytes = load ? read : written;
+	known = disks_moved(c, load, &t->disk_after_bytes);
+	t->disk_known = t->disk_known && known;
 }
 
 /* ---- writing in the background ---- */
@@ -285,20 +305,6 @@ static void background_stop(struct rank_checkpoints *c)
 }
 
 /* ---- once a rank ---- */
-
-static uint64_t folder_device(const struct run_plan *p)
-{
-	AUTO_FREE char *at = path_absolute(p->w->checkpoint.checkpoint_folder);
-	struct store_stat st = {0};
-
-	while (store_stat_path(p->store, at, &st, NULL) != 0 && strcmp(at, "/") != 0) {
-		char *up = path_dirname(at);
-
-		free(at);
-		at = up;
-	}
-	return st.device;
-}
 
 static int allocate_counters(struct rank_checkpoints *c, struct err *e)
 {
@@ -415,7 +421,7 @@ int checkpoints_open(struct rank_checkpoints *c, struct err *e)
 	rc = allocate_counters(c, e);
 	if (rc < 0)
 		return rc;
-	c->device = folder_device(c->plan);
+	c->disks = c->r->checkpoint_source ? block_tree_own(&c->r->checkpoint_source->tree) : NULL;
 	c->io = (struct io){.store = c->plan->store,
 			    .stat = c->out->save_io,
 			    .stop = &c->shared->stop.flag,

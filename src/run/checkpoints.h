@@ -45,8 +45,9 @@ struct rank_checkpoints {
 	/* ---- checkpoints.c's ---- */
 	struct checkpoint_rank *rank;
 	struct io io, load_io;
-	int64_t source;  /* the rank whose files it reads back */
-	uint64_t device; /* of the folder, see block_device.h */
+	int64_t source; /* the rank whose files it reads back */
+	/* below the folder; NULL: none that is known */
+	const struct block_list *disks;
 	/* those that are whole on all ranks and not removed, oldest first */
 	struct checkpoint_name {
 		int64_t epoch, step;

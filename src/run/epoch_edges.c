@@ -8,7 +8,7 @@
 #include "base/sysinfo.h"
 #include "comm/net.h"
 #include "dataset/residency.h"
-#include "store/file_system.h"
+#include "base/file_system.h"
 
 /* The process is charged when it asks, the device counts when it has delivered: read-ahead that is
  * still under way when a phase ends is waited for a little. */

@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/file_system.h"
+
 /* The same number on every architecture since 5.1 but alpha; C libraries do not know it yet. */
 #ifndef SYS_cachestat
 #define SYS_cachestat 451
@@ -40,6 +42,15 @@ static bool may_ask_mincore(int fd, const struct stat *st)
 	       faccessat(fd, "", W_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
 }
 
+/* Whether the file's pages may be those of another file below it, of which cachestat(2) on this one
+ * says nothing: a mapping has them. */
+static bool is_stacked(int fd)
+{
+	struct file_system fs;
+
+	return file_system_of_fd(fd, &fs) && fs.stacked;
+}
+
 static int query_mincore(int fd, const struct stat *st, struct page_cached *out)
 {
 	uint64_t page = page_bytes(), window = MINCORE_PAGES * page;
@@ -68,8 +79,7 @@ static int query_mincore(int fd, const struct stat *st, struct page_cached *out)
 	return 0;
 }
 
-/* 0 or an errno. */
-static int query_fd(int fd, struct page_cached *out)
+int page_cache_look_fd(int fd, struct page_cached *out)
 {
 	struct range all = {0, 0};
 	struct counts c;
@@ -83,6 +93,12 @@ static int query_fd(int fd, struct page_cached *out)
 	if (syscall(SYS_cachestat, fd, &all, &c, 0) == 0) {
 		out->cached_bytes = c.cached * page_bytes();
 		out->dirty_bytes = (c.dirty + c.writeback) * page_bytes();
+		if (c.cached == 0 && st.st_size > 0 && is_stacked(fd)) {
+			code = query_mincore(fd, &st, out);
+			/* what cannot be mapped (FUSE with direct_io) is not cached elsewhere */
+			if (code == ENODEV || code == EACCES)
+				code = 0;
+		}
 	} else {
 		code = query_mincore(fd, &st, out);
 	}
@@ -109,7 +125,7 @@ int page_cache_look(const char *path, struct page_cached *out, struct err *e)
 	*out = (struct page_cached){0};
 	if (fd < 0)
 		return fd;
-	code = query_fd(fd, out);
+	code = page_cache_look_fd(fd, out);
 	close(fd);
 	if (code == EPERM)
 		return err_set(e, -EPERM,
@@ -140,7 +156,7 @@ int page_cache_evict(const char *path, struct page_cached *out, struct err *e)
 	if (fd < 0)
 		return fd;
 	for (int i = 0; i < EVICT_TRIES && rc == 0; i++) {
-		bool blind = query_fd(fd, &now) != 0 || now.mincore;
+		bool blind = page_cache_look_fd(fd, &now) != 0 || now.mincore;
 
 		if (now.cached_bytes == 0 && !blind)
 			break;
@@ -149,7 +165,7 @@ int page_cache_evict(const char *path, struct page_cached *out, struct err *e)
 			rc = write_out(fd, path, e);
 		if (rc == 0 && (rc = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED)) != 0)
 			rc = err_sys(e, rc, "cannot evict '%s' from the page cache", path);
-		if (rc < 0 || query_fd(fd, &now) != 0 || now.cached_bytes == 0)
+		if (rc < 0 || page_cache_look_fd(fd, &now) != 0 || now.cached_bytes == 0)
 			break;
 	}
 	close(fd);

@@ -13,9 +13,12 @@ struct page_cached {
 };
 
 /* Looks without touching a page: with cachestat(2), or where the kernel (before 6.5) or the file
- * system has none, with mincore(2) on a mapping. Neither tells on files that the caller does not
- * own and may not write; that is -EPERM with a sentence. */
+ * system has none, or the pages belong to a file below (overlay), with mincore(2) on a mapping.
+ * Neither tells on files that the caller does not own and may not write; that is -EPERM with a
+ * sentence. */
 int page_cache_look(const char *path, struct page_cached *out, struct err *e);
+/* The same of an open file; 0, or an errno. */
+int page_cache_look_fd(int fd, struct page_cached *out);
 /* Writes dirty pages out (fdatasync) and has the kernel drop all pages (POSIX_FADV_DONTNEED), again
  * if some are left. Pages that are mapped or locked by anyone stay: *out, which may be NULL, is a
  * look afterwards, of zeros where none is possible. */

@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "conf/node.h"
 #include "dataset/dataset.h"
-#include "store/file_system.h"
+#include "base/file_system.h"
 #include "study/state.h"
 #include "workload/workload.h"
 
