@@ -42,6 +42,41 @@ uint64_t each_even(uint64_t files, uint64_t n, uint64_t i)
 	return (uint64_t)at < files ? (uint64_t)at : files - 1;
 }
 
+/* Files lie in subfolder number % folders. */
+uint64_t each_by_folder(const struct dataset *d, enum dataset_kind kind, uint64_t place)
+{
+	uint64_t folders = d->subfolders[kind] > 1 ? d->subfolders[kind] : 1;
+	uint64_t each = d->files[kind] / folders, larger = d->files[kind] % folders;
+	uint64_t in_larger = larger * (each + 1), folder, row;
+
+	if (place < in_larger) {
+		folder = place / (each + 1);
+		row = place % (each + 1);
+	} else {
+		folder = larger + (place - in_larger) / each;
+		row = (place - in_larger) % each;
+	}
+	return row * folders + folder;
+}
+
+uint64_t each_spread(const struct dataset *d, enum dataset_kind kind, uint64_t n, uint64_t i)
+{
+	/* turns of the golden section are spread evenly, however many there are */
+	static const double GOLDEN = 0.6180339887498949;
+	uint64_t files = d->files[kind], folders = d->subfolders[kind], folder, rows;
+	double turn;
+
+	if (n >= files || folders <= 1)
+		return each_even(files, n, i);
+	if (n >= folders || folders > files)
+		return each_by_folder(d, kind, each_even(files, n, i));
+	folder = each_even(folders, n, i);
+	rows = files / folders + (folder < files % folders);
+	turn = (double)i * GOLDEN;
+	turn -= (double)(uint64_t)turn;
+	return (uint64_t)(turn * (double)rows) * folders + folder;
+}
+
 /* How many files of a kind the job goes over. */
 static uint64_t files_of(const struct each_job *job, enum dataset_kind kind)
 {
@@ -56,7 +91,9 @@ static int one_file(struct run *run, struct each_worker *w)
 	uint64_t train = files_of(run->job, DATASET_TRAIN);
 	enum dataset_kind kind = w->number < train ? DATASET_TRAIN : DATASET_EVAL;
 	uint64_t number = w->number - (kind == DATASET_EVAL ? train : 0);
-	uint64_t index = each_even(d->files[kind], files_of(run->job, kind), number);
+	uint64_t n = files_of(run->job, kind);
+	uint64_t index = run->job->pick ? run->job->pick(run->job->arg, kind, n, number)
+					: each_spread(d, kind, n, number);
 	int rc = dataset_path(d, kind, index, w->path, sizeof(w->path), &w->err);
 
 	return rc < 0 ? rc : run->job->file(run->job->arg, kind, index, w, &w->err);

@@ -21,9 +21,11 @@ struct each_job {
 	uint32_t part, parts;         /* only files part, part + parts, ...; parts 0 counts as 1 */
 	size_t scratch_bytes;         /* 0: none */
 	const struct stop_flag *stop; /* may be NULL */
-	/* NULL: every file; else that many of each kind, evenly spread, or all if there are fewer.
-	 */
+	/* NULL: every file; else that many of each kind, spread as each_spread does, or all if
+	 * there are fewer. */
 	const uint64_t *picks;
+	/* NULL: each_spread. Else: file number i of n that are picked of a kind. */
+	uint64_t (*pick)(void *arg, enum dataset_kind kind, uint64_t n, uint64_t i);
 	/* Does its work for file `index` of `kind`, at w->path. Negative: no further file is begun.
 	 */
 	int (*file)(void *arg, enum dataset_kind kind, uint64_t index, struct each_worker *w,
@@ -34,6 +36,13 @@ struct each_job {
 /* Number of the `i`th of n files picked evenly out of `files` (n at most files, i below n): the
  * first and the last are among them. */
 uint64_t each_even(uint64_t files, uint64_t n, uint64_t i);
+/* Number of the `i`th of n files picked out of a kind (n at most its files, i below n), no file
+ * twice: evenly over its subfolders, all of them if n is at least their number, and over the files
+ * in each. Without subfolders as each_even. */
+uint64_t each_spread(const struct dataset *d, enum dataset_kind kind, uint64_t n, uint64_t i);
+/* The file at a place of the order in which all files of subfolder 0 come first, then those of 1,
+ * and so on. */
+uint64_t each_by_folder(const struct dataset *d, enum dataset_kind kind, uint64_t place);
 /* 0 when all files were done; else the failure of the lowest-numbered file that failed, or
  * ERR_CANCELED when the stop flag was set. On return no thread is left. */
 int each_file(const struct each_job *job, struct err *e);

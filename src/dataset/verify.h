@@ -2,6 +2,7 @@
 /* Proof that a dataset on a store is what the workload says. */
 #include "base/thread.h"
 #include "dataset/dataset.h"
+#include "dataset/survey.h"
 
 struct verify_result {
 	uint64_t files, bytes; /* compared */
@@ -25,6 +26,8 @@ struct presence_result {
 	enum presence how;
 	uint64_t files_found, sizes_checked;
 	char note[512]; /* a sentence for the verdict */
+	/* dataset_check fills what it learns of names; dataset_survey the rest. */
+	struct survey survey;
 };
 
 /* Files of a kind whose size dataset_check asks for. */

@@ -27,6 +27,7 @@ struct facts {
 	bool cached_known; /* every look before an epoch could tell */
 	bool memory, part; /* the file system is memory; the looks saw only a part of the files */
 	bool mapped, direct, uncounted, copies, encoded;
+	bool thin; /* files take less on the device than they return */
 	struct host_io host;
 	double loaded;    /* checkpoints read back during training */
 	double evaluated; /* fetched by evaluations, which are over when an epoch's last look is
@@ -145,8 +146,8 @@ static void sum_kernel(struct ledger *l, struct facts *f)
 		line_set(l, LEDGER_CLIENT, (double)f->host.client.returned_bytes);
 	if (f->host.client.fetched_known)
 		line_set(l, LEDGER_FETCHED, (double)f->host.client.fetched_bytes);
-	/* beside a local disk the network says nothing */
-	if (!f->host.whole.known && !f->memory && (f->host.net.known || f->host.net.rdma_known))
+	/* of a file system that is not on the network it says nothing */
+	if (r->host_source->client.network && (f->host.net.known || f->host.net.rdma_known))
 		line_set(l, LEDGER_NETWORK,
 			 (double)f->host.net.received_bytes +
 				 (double)f->host.net.rdma_received_bytes);
@@ -166,6 +167,8 @@ static void gather_facts(struct ledger *l, struct facts *f)
 	f->mapped = (f->base->flags & STORE_MAPS) || (d && d->format->is.flags & FORMAT_MAPS) ||
 		    workload_loader(w)->flags & LOADER_READS_AS_DALI;
 	f->uncounted = f->base->flags & STORE_UNCOUNTED;
+	f->thin = f->r->presence.survey.hole_files + f->r->presence.survey.compressed_files +
+		  f->r->presence.survey.inline_files;
 	f->copies = w->reader.read_type == READ_MEMORY;
 	f->encoded = (d && d->format->is.flags & FORMAT_IMAGE) || w->dataset.compression != 0;
 }
@@ -248,6 +251,14 @@ static bool read_again(const struct facts *f, double charged, double asked)
 	       (charged + f->cached) * times + f->meta_returned + slack >= asked;
 }
 
+bool ledger_uncounted(const struct result *r, double charged)
+{
+	const struct fs_client *c = r->host_source ? &r->host_source->client : NULL;
+
+	/* versions of clients differ in what they report; nothing at all is not a count */
+	return c && (c->kind != FS_CLIENT_NONE || c->uncounted || (c->network && charged <= 0));
+}
+
 static void why_less_charged(struct ledger_line *l, const struct facts *f, double missing,
 			     double asked)
 {
@@ -260,10 +271,19 @@ static void why_less_charged(struct ledger_line *l, const struct facts *f, doubl
 	if (f->memory)
 		line_explain(l, LEDGER_EXPLAINED,
 			     "the file system is in memory: there is no device below it");
-	else if (f->r->host_source && f->r->host_source->client.kind != FS_CLIENT_NONE)
+	else if (ledger_uncounted(f->r, l->bytes))
 		line_explain(l, LEDGER_EXPLAINED,
 			     "%s does not report everything it fetches to this counter",
 			     f->r->host_source->client.type);
+	else if (f->thin)
+		line_explain(l, LEDGER_EXPLAINED,
+			     "%s less: files have holes, or their data is compressed on the device",
+			     a);
+	else if (f->direct)
+		line_explain(l, LEDGER_FLAGGED,
+			     "%s less, although O_DIRECT bypasses the page cache: the file system "
+			     "has a cache of its own, holes or compressed files",
+			     a);
 	else if (!f->cached_known)
 		line_explain(l, LEDGER_FLAGGED,
 			     "%s came from another source; what the page cache held is unknown", a);
@@ -274,11 +294,16 @@ static void why_less_charged(struct ledger_line *l, const struct facts *f, doubl
 		line_explain(l, LEDGER_EXPLAINED,
 			     "the page cache: it held %s before the epochs, and %s were read again",
 			     b, str_bytes(again, c, sizeof(c)));
+	else if (l->bytes <= 0 && f->grown <= slack)
+		line_explain(l, LEDGER_FLAGGED,
+			     "%s less, and nothing entered the page cache: the file system does "
+			     "not report its reads",
+			     a);
 	else
 		line_explain(
 			l, LEDGER_FLAGGED,
 			"%s less, but the page cache held only %s before: another program read it "
-			"into the cache, or the file system does not report its reads",
+			"into the cache during the run",
 			a, b);
 }
 

@@ -1,11 +1,14 @@
 /* Whether the bytes read are those of the samples, and whether the device delivered them. */
 #include "base/str.h"
+#include "judge/ledger.h"
 #include "judge/verdict.h"
 #include "store/store.h"
 
 static const double CACHE_SHARE = 0.10;  /* device bytes below this share: cache measured */
 static const double DEVICE_SHARE = 0.90; /* above it: the device was measured */
 static const double READ_AHEAD_SHARE = 1.10;
+static const double LEFT_SHARE = 0.01; /* of the dataset in the page cache: as good as none */
+static const double MEMORY_RATE = 5e9; /* bytes/s of one request: no device or network has it */
 
 /* Samples that took nothing from the store, under reader.read_type=memory. False when the bytes do
  * not say: each sample takes all its bytes or none. */
@@ -60,10 +63,179 @@ static void judge_payload(struct verdict *v, const struct result *r, const struc
 		    str_bytes((double)expected, want, sizeof(want)));
 }
 
+/* ---- what the device delivered ---- */
+
+/* The part of the dataset that was in the page cache before the epochs; negative: unknown. */
+static double cached_share(const struct result *r)
+{
+	double bytes = 0, cached = 0;
+
+	for (uint32_t i = 0; r->usage && i < r->epochs_begun; i++) {
+		const struct residency *c = &r->usage[i].cache_start;
+
+		if (!c->known || c->looked == 0)
+			return -1;
+		bytes += (double)c->bytes;
+		cached += (double)c->cached_bytes;
+	}
+	return bytes > 0 ? cached / bytes : -1;
+}
+
+/* Nothing came from a device, and nothing into an empty page cache: then it is the counter. */
+static bool counts_nothing(const struct result *r, const struct run_metrics *m)
+{
+	double share = cached_share(r);
+
+	if (m->device_bytes > 0 || share < 0 || share > LEFT_SHARE)
+		return false;
+	for (uint32_t i = 0; i < r->epochs_begun; i++) {
+		const struct epoch_usage *u = &r->usage[i];
+
+		if (!u->cache_end.known || u->cache_end.cached_bytes > u->cache_start.cached_bytes)
+			return false;
+	}
+	return true;
+}
+
+static bool in_memory(const struct result *r)
+{
+	return r->usage && r->epochs_begun && r->usage[0].cache_start.memory;
+}
+
+/* Whether files take less on the device than they hold. */
+static bool is_thin(const struct result *r)
+{
+	const struct survey *s = &r->presence.survey;
+
+	return s->hole_files || s->compressed_files || s->inline_files;
+}
+
+/* Bytes that a data request delivers in a second, while it is under way. */
+static double request_rate(const struct result *r)
+{
+	double bytes = 0, busy_s = 0;
+
+	for (uint32_t k = 0; r->rank && k < r->ranks; k++) {
+		const struct io_stat *io = &r->rank[k].train_io;
+
+		bytes += (double)io->kind[IO_DATA].returned_bytes;
+		busy_s += (double)io->kind[IO_DATA].busy_ns / 1e9;
+	}
+	return busy_s > 0 ? bytes / busy_s : 0;
+}
+
+/* A file system that does not report its reads: what the page cache held decides. */
+static void judge_uncounted(struct verdict *v, const struct result *r, bool direct)
+{
+	const char *type = r->host_source->client.type;
+	double share = cached_share(r), rate = request_rate(r);
+	char a[32];
+
+	verdict_say(v, " %s does not report its reads to the kernel: ",
+		    type[0] ? type : "The file system");
+	if (direct) {
+		verdict_say(v, "O_DIRECT bypassed the page cache of this machine; whether a server "
+			       "had the data in memory is unknown.");
+	} else if (share < 0 && rate > MEMORY_RATE) {
+		verdict_worsen(v, VERDICT_WARN);
+		verdict_takes(v, TAKES_STORAGE, "the page cache");
+		verdict_say(
+			v,
+			"what the page cache held is unknown, but requests delivered %s/s each, "
+			"which is the rate of memory.",
+			str_bytes(rate, a, sizeof(a)));
+	} else if (share < 0) {
+		verdict_worsen(v, VERDICT_UNKNOWN);
+		verdict_say(v,
+			    "whether the data came from it or from the page cache is not known.");
+	} else if (share > 1 - CACHE_SHARE) {
+		verdict_worsen(v, VERDICT_WARN);
+		verdict_takes(v, TAKES_STORAGE, "the page cache");
+		verdict_say(v,
+			    "but %.0f %% of the dataset was in the page cache before the epochs, "
+			    "which was measured instead of the storage.",
+			    100 * share);
+	} else if (share > CACHE_SHARE) {
+		verdict_worsen(v, VERDICT_WARN);
+		verdict_takes(v, TAKES_PART, "the page cache");
+		verdict_say(v,
+			    "%.0f %% of the dataset was in the page cache before the epochs, "
+			    "which served that part.",
+			    100 * share);
+	} else {
+		verdict_say(v,
+			    "the page cache held %.2g %% of the dataset before the epochs, so "
+			    "that the data came from the file system; whether its server had it "
+			    "in memory is unknown.",
+			    100 * share);
+	}
+}
+
+/* Less came from the device than was returned. */
+static void judge_missing(struct verdict *v, const struct result *r, double share, bool direct)
+{
+	const struct ledger_line *l = &r->judged.ledger.line[LEDGER_CHARGED];
+	bool thin = is_thin(r);
+
+	verdict_worsen(v, VERDICT_WARN);
+	if (in_memory(r)) {
+		verdict_takes(v, TAKES_STORAGE, "memory");
+		verdict_say(v, "%s is memory: no storage was measured.",
+			    r->usage[0].cache_start.file_system);
+	} else if (thin && (direct || cached_share(r) <= LEFT_SHARE)) {
+		verdict_takes(v, TAKES_CONTENT, NULL);
+		verdict_say(v, "files have holes, or are compressed or inline on the device (see "
+			       "dataset).");
+	} else if (direct) {
+		verdict_say(v, "O_DIRECT bypassed the page cache of this machine: the file system "
+			       "has a cache of its own, holes or compressed files.");
+	} else if (share < CACHE_SHARE) {
+		verdict_takes(v, TAKES_STORAGE, "the page cache");
+		verdict_say(v, "the page cache, not the storage, was measured.");
+	} else {
+		verdict_takes(v, TAKES_PART, "the page cache");
+		verdict_say(v, "the page cache served the other %.0f %%.", 100 * (1 - share));
+	}
+	if (!direct && !thin && l->known && l->state == LEDGER_FLAGGED && cached_share(r) >= 0)
+		verdict_say(v,
+			    " It held %.2g %% of the dataset before the epochs: another program "
+			    "read these files into it during the run.",
+			    100 * cached_share(r));
+}
+
+/* A loop device reads its file, perhaps from this machine's page cache. */
+static void judge_below(struct verdict *v, const struct result *r)
+{
+	const struct block_tree *t = r->host_source ? &r->host_source->tree : NULL;
+	const struct ledger_line *device = &r->judged.ledger.line[LEDGER_DEVICE],
+				 *disks = &r->judged.ledger.line[LEDGER_DISKS];
+
+	if (!t)
+		return;
+	if (t->cached[0] && device->known && disks->known && device->bytes > 0 &&
+	    disks->bytes < DEVICE_SHARE * device->bytes) {
+		verdict_worsen(v, VERDICT_WARN);
+		verdict_takes(
+			v, disks->bytes < CACHE_SHARE * device->bytes ? TAKES_STORAGE : TAKES_PART,
+			"the page cache");
+		verdict_say(v,
+			    " But %s: the disk below it delivered %.0f %% of these bytes, the page "
+			    "cache of this machine the others.",
+			    t->cached, 100 * disks->bytes / device->bytes);
+	} else if (t->cached[0] && !disks->known) {
+		verdict_worsen(v, VERDICT_UNKNOWN);
+		verdict_say(v, " But %s, which may be in the page cache of this machine.",
+			    t->cached);
+	}
+	if (t->unseen[0])
+		verdict_say(v, " The device %s.", t->unseen);
+}
+
 static void judge_device(struct verdict *v, const struct result *r, const struct run_metrics *m,
 			 double returned)
 {
 	const struct store_facts *base = workload_base_store(r->workload);
+	bool direct = base->flags & STORE_IS_UNCACHED;
 	double share = returned > 0 ? (double)m->device_bytes / returned : 0;
 	char a[32];
 
@@ -78,25 +250,24 @@ static void judge_device(struct verdict *v, const struct result *r, const struct
 		verdict_say(v, " The kernel does not report what the device delivered.");
 		return;
 	}
+	if (share < CACHE_SHARE && !in_memory(r) && r->host_source &&
+	    r->host_source->client.kind == FS_CLIENT_NONE && !is_thin(r) &&
+	    (ledger_uncounted(r, (double)m->device_bytes) || counts_nothing(r, m))) {
+		judge_uncounted(v, r, direct);
+		return;
+	}
 	verdict_say(v, " The device delivered %.0f %% of that (%s): ", 100 * share,
 		    str_bytes((double)m->device_bytes, a, sizeof(a)));
-	if (share < CACHE_SHARE) {
-		verdict_worsen(v, VERDICT_WARN);
-		verdict_takes(v, TAKES_STORAGE, "the page cache");
-		verdict_say(
-			v, "the page cache, not the storage, was measured (unless this file system "
-			   "does not "
-			   "report its reads to the kernel).");
-	} else if (share < DEVICE_SHARE) {
-		verdict_worsen(v, VERDICT_WARN);
-		verdict_takes(v, TAKES_PART, "the page cache");
-		verdict_say(v, "the page cache served the other %.0f %%.", 100 * (1 - share));
-	} else if (share > READ_AHEAD_SHARE) {
+	if (share < DEVICE_SHARE)
+		judge_missing(v, r, share, direct);
+	else if (share > READ_AHEAD_SHARE)
 		verdict_say(
 			v, "more than was requested (read-ahead, or other reads of this process).");
-	} else {
+	else if (r->host_source && r->host_source->tree.memory[0])
+		verdict_say(v, "but it is memory (see cache).");
+	else
 		verdict_say(v, "the storage was measured.");
-	}
+	judge_below(v, r);
 }
 
 static void judge_bytes(const struct result *r, const struct run_metrics *m, struct verdict *v)

@@ -70,7 +70,7 @@ static void judge_uncached(struct verdict *v, const struct result *r)
 	const struct residency *to = &r->usage[worst].cache_end;
 
 	if (!to->known) {
-		v->level = VERDICT_UNKNOWN;
+		verdict_worsen(v, VERDICT_UNKNOWN);
 		verdict_say(v,
 			    "No epoch was completed, so the growth of the page cache is unknown.");
 		return;
@@ -111,7 +111,7 @@ static bool judge_eviction(struct verdict *v, const struct result *r)
 
 		if (!was_evicted(r, i) || !c->known || !too_much(c->cached_bytes, c->bytes))
 			continue;
-		v->level = share_of(c) > CACHE_SHARE ? VERDICT_FAIL : VERDICT_WARN;
+		verdict_worsen(v, share_of(c) > CACHE_SHARE ? VERDICT_FAIL : VERDICT_WARN);
 		verdict_takes(v, share_of(c) > CACHE_SHARE ? taken_by(share_of(c)) : 0,
 			      "the page cache");
 		verdict_say(v,
@@ -158,6 +158,18 @@ static void judge_start(struct verdict *v, const struct result *r, uint32_t wors
 	verdict_say(v, ". storage.page_cache=cold_epochs evicts it before every epoch.");
 }
 
+/* Memory below the file system. */
+static void judge_device(struct verdict *v, const struct result *r)
+{
+	const struct block_tree *t = r->host_source ? &r->host_source->tree : NULL;
+
+	if (!t || !t->memory[0])
+		return;
+	verdict_worsen(v, VERDICT_WARN);
+	verdict_takes(v, TAKES_STORAGE, "memory");
+	verdict_say(v, "The device %s: this says nothing about storage. ", t->memory);
+}
+
 static void judge_cache(const struct result *r, const struct run_metrics *m, struct verdict *v)
 {
 	const struct store_facts *base = workload_base_store(r->workload);
@@ -165,9 +177,10 @@ static void judge_cache(const struct result *r, const struct run_metrics *m, str
 	char a[32], b[32];
 
 	(void)m;
+	judge_device(v, r);
 	worst = fullest(r, false);
 	if (worst == r->epochs_begun) {
-		v->level = VERDICT_UNKNOWN;
+		verdict_worsen(v, VERDICT_UNKNOWN);
 		verdict_say(v, "How much of the dataset was in the page cache is unknown: %.300s.",
 			    r->usage[0].cache_start.why[0] ? r->usage[0].cache_start.why
 							   : "it was not checked");

@@ -112,6 +112,7 @@ static void say_memory(struct verdict *v, const struct result *r)
 	if (!s || !has_files(r) || (!s->memory && !s->tree.memory[0]))
 		return;
 	verdict_worsen(v, VERDICT_WARN);
+	verdict_takes(v, TAKES_CHECKPOINT, "memory");
 	if (s->memory)
 		verdict_say(v, " Their folder is on %s, which is memory: no storage was measured.",
 			    s->file_system);

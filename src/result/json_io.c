@@ -155,5 +155,8 @@ json_t *json_storage_path(const struct result *r)
 	json_put(o, "disks_below", names_of(&s->tree.lower));
 	json_put_text(o, "network_interfaces", s->interfaces);
 	json_put_text(o, "client", s->client.kind ? s->client.type : NULL);
+	json_put_text(o, "in_memory", s->tree.memory[0] ? s->tree.memory : NULL);
+	json_put_text(o, "through_page_cache", s->tree.cached[0] ? s->tree.cached : NULL);
+	json_put_text(o, "unseen", s->tree.unseen[0] ? s->tree.unseen : NULL);
 	return o;
 }

@@ -16,6 +16,42 @@
 
 static const char *const status_names[] = {
 	[RUN_COMPLETE] = "complete", [RUN_INTERRUPTED] = "interrupted", [RUN_FAILED] = "failed"};
+/* What files hold and where they lie; absent where nobody looked. */
+static void put_survey(json_t *to, const struct survey *s)
+{
+	json_t *o;
+
+	if (s->named) {
+		json_put_int(to, "names_checked", s->named);
+		json_put_int(to, "different_files", s->distinct);
+	}
+	if (s->mapped) {
+		o = json_object();
+		json_put_int(o, "files", s->mapped);
+		json_put_int(o, "bytes", s->mapped_bytes);
+		json_put_int(o, "files_with_holes", s->hole_files);
+		json_put_int(o, "hole_bytes", s->hole_bytes);
+		json_put_int(o, "files_with_blocks_of_others_checked", s->twin_files);
+		json_put_int(o, "files_with_shared_blocks", s->shared_files);
+		json_put_int(o, "compressed_files", s->compressed_files);
+		json_put_int(o, "inline_files", s->inline_files);
+		json_put(to, "extents", o);
+	}
+	if (s->files) {
+		o = json_object();
+		json_put_int(o, "samples", s->samples);
+		json_put_int(o, "files", s->files);
+		json_put_int(o, "compared_bytes", s->bytes);
+		json_put_int(o, "files_as_generated", s->files_as_generated);
+		json_put_int(o, "files_of_zeros", s->zero_files);
+		json_put_int(o, "files_of_one_byte", s->constant_files);
+		json_put_int(o, "files_with_the_content_of_others", s->copied_files);
+		json_put_int(o, "files_with_other_content", s->other_files);
+		json_put_int(o, "files_not_compared", s->failed_files);
+		json_put(to, "content", o);
+	}
+}
+
 static json_t *dataset_facts(const struct result *r)
 {
 	const struct dataset *d = r->dataset;
@@ -36,6 +72,7 @@ static json_t *dataset_facts(const struct result *r)
 	json_put_int(o, "files_found", r->presence.files_found);
 	json_put_int(o, "sizes_checked", r->presence.sizes_checked);
 	json_put_text(o, "note", r->presence.note);
+	put_survey(o, &r->presence.survey);
 	return o;
 }
 

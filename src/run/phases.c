@@ -153,6 +153,24 @@ struct checking {
 	struct thread thread;
 };
 
+/* What the files hold and where they lie. */
+static int survey_files(struct checking *c)
+{
+	const struct run_plan *p = c->plan;
+	const struct survey_job job = {
+		.dataset = p->d,
+		.store = p->store,
+		.eval = p->w->workflow.evaluation,
+		.generated = c->found.how == PRESENCE_MANIFEST,
+		.samples = (uint64_t)p->w->dataset.verify_samples,
+		.seed = p->seed,
+		.stop = &c->shared->stop.flag,
+		.done = &c->shared->checked,
+	};
+
+	return dataset_survey(&job, &c->found.survey, &c->err);
+}
+
 static void check_main(void *arg)
 {
 	struct checking *c = arg;
@@ -162,6 +180,8 @@ static void check_main(void *arg)
 				     .done = &c->shared->checked};
 
 	c->rc = dataset_check(p->d, p->store, p->w->workflow.evaluation, &o, &c->found, &c->err);
+	if (c->rc == 0)
+		c->rc = survey_files(c);
 }
 
 /* dataset_check in a thread of its own, watched, so that storage that does not answer cannot hold

@@ -257,6 +257,7 @@ static void fill_stat(const struct stat *st, struct store_stat *out)
 	out->block_bytes = st->st_blksize > 1 ? (uint32_t)st->st_blksize : 8192;
 	out->mtime_ns = st->st_mtim.tv_sec * 1000000000LL + st->st_mtim.tv_nsec;
 	out->device = st->st_dev;
+	out->inode = st->st_ino;
 }
 
 int posix_stat_blob(struct blob *b, struct store_stat *out, struct err *e)

@@ -35,6 +35,7 @@ struct store_stat {
 	uint32_t block_bytes; /* preferred request size (st_blksize); never 0 */
 	int64_t mtime_ns;
 	uint64_t device; /* identity of the file system, 0 when unknown */
+	uint64_t inode;  /* of the file in it: names with the same one are one file; 0: unknown */
 };
 
 /* First member of every store's blob struct. */

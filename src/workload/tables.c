@@ -140,6 +140,12 @@ const struct opt workload_rows[] = {
 	      "Columns and row groups of Parquet files, as MLPerf Storage v3 has them.", LATER)
 	I64(dataset.seed, "0",
 	      "Seed of the content of generated samples.", RANGE(0, WORKLOAD_INT_MAX), OURS)
+	I64(dataset.verify_samples, "16",
+	      "Samples of the dataset whose content is compared, before the run and outside of all "
+	      "measured times, with what generating them gives; chosen by train.seed. Large ones "
+	      "are compared in part. The extents of files are looked at, too. The page cache is "
+	      "left as it was. 0: none.",
+	      RANGE(0, 100000), .unit = "samples", OURS)
 
 	STR(reader.data_loader, NULL,
 	      "Data loader to emulate; absent or none: that of the framework. DLIO's custom is not "

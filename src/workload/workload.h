@@ -63,6 +63,7 @@ struct workload {
 		} hdf5;
 		struct node *parquet; /* of MLPerf Storage v3; not read in this version */
 		int64_t seed;         /* of the content; ours */
+		int64_t verify_samples;
 	} dataset;
 	struct {
 		char *data_loader; /* after workload_finish never NULL */

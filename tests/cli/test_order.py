@@ -46,7 +46,8 @@ def one(case, tmp):
                 train__seed=c["seed"], compat__dlio="true", train__computation_time=0,
                 dataset__num_files_eval=c["num_files_eval"], workflow__evaluation=bool(c["num_files_eval"]),
                 evaluation__eval_time=0, reader__batch_size_eval=c["batch_size"],
-                storage__page_cache_files=0)  # looks into the page cache open files, too
+                # looks into the page cache and at the content open files, too
+                storage__page_cache_files=0, dataset__verify_samples=0)
     stoker("run", *tiny(data, out, workflow__train="false", **keys))
     subprocess.run(["strace", "-f", "-e", "trace=openat,prctl", "-o", trace, STOKER, "run", "-n",
                     str(c["np"]), *map(str, tiny(data, out, workflow__generate_data="false", **keys))],

@@ -39,7 +39,8 @@ def requests(trace):
 def traced(tmp, fmt, access, length):
     data, trace = tmp / f"{fmt}{length}", tmp / "trace"
     keys = dict(fmt=fmt, files=2, dataset__record_length_bytes=length, reader__batch_size=1,
-                reader__read_threads=1, storage__page_cache_files=0)  # its looks open files, too
+                reader__read_threads=1, storage__page_cache_files=0,
+                dataset__verify_samples=0)  # these open files, too
     if not data.exists():
         stoker("run", *tiny(data, tmp / "out", workflow__train="false", **keys))
     subprocess.run(["strace", "-f", "-s", "0", "-e", "trace=openat,pread64,close", "-o", trace, STOKER, "run",

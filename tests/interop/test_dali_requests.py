@@ -21,7 +21,8 @@ def trace(arguments, folder, calls="openat,pread64,read,mmap,process_vm_readv,un
     with tempfile.NamedTemporaryFile("r") as out:
         run = subprocess.run(["strace", "-f", "-y", "-s", "0", "-o", out.name, "-e", "trace=" + calls,
                               # looks into the page cache open files, too
-                              STOKER, *map(str, arguments), "storage.page_cache_files=0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              STOKER, *map(str, arguments), "storage.page_cache_files=0",
+                              "dataset.verify_samples=0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True, env=dict(os.environ, ASAN_OPTIONS="detect_leaks=0"))
         lines = out.read().splitlines()
     if "ptrace" in run.stderr and not lines:

@@ -70,7 +70,7 @@ def whole(tmp):
     out = tmp / "out"
     stoker("run", "-n", RANKS, *tiny(tmp / "data", out, files=FILES, reader__read_threads=2, train__epochs=EPOCHS,
                                      dataset__record_length_bytes=65536, train__computation_time=0.002,
-                                     storage__page_cache_files=0, run__trace="both"))
+                                     storage__page_cache_files=0, dataset__verify_samples=0, run__trace="both"))
     result = load(out)
     t = table(sorted(out.glob("trace-*.pfw")))
     posix = t[t["cat"] == "POSIX"]

@@ -95,6 +95,7 @@ static void fill(struct synth *s, const struct shape *h)
 		source->client.kind = FS_CLIENT_NFS;
 		snprintf(source->client.type, sizeof(source->client.type), "nfs4");
 	}
+	source->client.network = h->network >= 0;
 	s->r.host_source = source;
 	if (h->samples_per_file)
 		s->d.samples_per_file = h->samples_per_file;

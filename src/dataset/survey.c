@@ -1,0 +1,631 @@
+/* The content of samples, chosen by the seed, and the extents of files. */
+#include "dataset/survey.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/rng.h"
+#include "dataset/each.h"
+#include "store/aside.h"
+#include "store/extents.h"
+
+#define THREADS 4 /* reading is waiting; each has some 6 MiB */
+/* How far into a file content is made to be compared with: some hundredths of a second. */
+#define REACH_BYTES (64u << 20)
+/* Files that are not larger are made to their end, so that what a format writes late is right. */
+#define WHOLE_BYTES REACH_BYTES
+#define BLOCKS 4 /* at random, in a sample behind its first bytes */
+#define RANGES (2 + BLOCKS)
+#define HEADER_BYTES 4096u
+#define TIME_LIMIT_NS (5 * NS_PER_S)
+/* Files that hold less may agree by chance. */
+#define TELLING_BYTES 64u
+static const double HOLE_SHARE = 0.01;
+
+/* ---- a part of a file: what it holds, and what it is to hold ---- */
+
+struct range {
+	uint64_t offset;
+	size_t bytes, got; /* asked for; there */
+	size_t made;       /* of the expected bytes */
+	unsigned char *actual, *expected;
+};
+
+struct content_worker {
+	struct range range[RANGES];
+	unsigned ranges;
+	unsigned char *memory;
+};
+
+#define RANGE_MEMORY (2 * (2 * (size_t)SURVEY_FRONT_BYTES + BLOCKS * (size_t)SURVEY_BLOCK_BYTES))
+
+static void range_add(struct content_worker *w, uint64_t offset, uint64_t bytes,
+		      uint64_t file_bytes)
+{
+	struct range *r = &w->range[w->ranges];
+	unsigned char *at = w->memory;
+
+	if (offset >= file_bytes || bytes == 0)
+		return;
+	for (unsigned i = 0; i < w->ranges; i++)
+		at += 2 * w->range[i].bytes;
+	bytes = bytes < file_bytes - offset ? bytes : file_bytes - offset;
+	*r = (struct range){.offset = offset,
+			    .bytes = (size_t)bytes,
+			    .actual = at,
+			    .expected = at + (size_t)bytes};
+	w->ranges++;
+}
+
+/* ---- a store that keeps of what is written only some ranges ---- */
+
+struct capture_store {
+	struct store base;
+	struct content_worker *worker;
+	uint64_t end; /* nothing beyond is wanted */
+	bool cut;     /* the writer was ended there */
+};
+
+static ssize_t capture_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset,
+			      struct err *e)
+{
+	struct capture_store *s = (struct capture_store *)b->store;
+
+	for (unsigned i = 0; i < s->worker->ranges; i++) {
+		struct range *r = &s->worker->range[i];
+		uint64_t from = offset > r->offset ? offset : r->offset;
+		uint64_t to = offset + n < r->offset + r->bytes ? offset + n : r->offset + r->bytes;
+
+		if (from >= to)
+			continue;
+		memcpy(r->expected + (from - r->offset), (const char *)p + (from - offset),
+		       (size_t)(to - from));
+		if (to - r->offset > r->made)
+			r->made = (size_t)(to - r->offset);
+	}
+	if (offset + n < s->end)
+		return (ssize_t)n;
+	s->cut = true;
+	return err_set(e, ERR_CANCELED, "all that is wanted was written");
+}
+
+static const struct store_ops capture_ops = {
+	.is.name = "capture",
+	.is.help = "keeps parts of what is written",
+	.blob_bytes = sizeof(struct blob),
+	.pwrite = capture_pwrite,
+};
+
+/* ---- which samples ---- */
+
+struct content_job {
+	const struct survey_job *job;
+	struct survey *out;
+	struct store *store;           /* to read from */
+	pthread_mutex_t lock;          /* over `out`, `print` and `first_number` */
+	uint64_t picks[DATASET_KINDS]; /* files */
+	uint64_t each[DATASET_KINDS];  /* samples of a file */
+	int64_t until_ns;
+	uint64_t first_number;
+	/* Of every file compared: a hash of how it begins, and whether it is as generated. */
+	struct file_print {
+		uint64_t hash;
+		bool telling, same, zero, constant;
+	} * print;
+	uint64_t prints;
+};
+
+static uint64_t draw(const struct content_job *c, uint64_t number, uint64_t what, uint64_t below)
+{
+	return below ? rng_word(rng_key(c->job->seed, number, 0x5a3b1e), what) % below : 0;
+}
+
+/* One file out of each of n equal parts of a kind, which are in the order of its subfolders. */
+static uint64_t pick_file(void *arg, enum dataset_kind kind, uint64_t n, uint64_t i)
+{
+	const struct content_job *c = arg;
+	const struct dataset *d = c->job->dataset;
+	double part = (double)d->files[kind] / (double)n;
+	uint64_t from = (uint64_t)(part * (double)i), to = (uint64_t)(part * (double)(i + 1));
+
+	to = i + 1 == n || to > d->files[kind] ? d->files[kind] : to;
+	to = to > from ? to : from + 1;
+	return each_by_folder(d, kind, from + draw(c, i, (uint64_t)kind + 1, to - from));
+}
+
+/* ---- reading and comparing one sample ---- */
+
+/* Where the bytes of a sample lie, or about where. */
+static void sample_place(const struct dataset *d, const struct file_spec *f, uint64_t sample,
+			 uint64_t file_bytes, uint64_t *offset, uint64_t *bytes)
+{
+	const struct reader_config c = {.access = ACCESS_NATIVE,
+					.decode = DECODE_NONE,
+					.max_sample_bytes = d->max_sample_bytes,
+					.max_file_bytes = d->max_file_bytes,
+					.samples_per_file = d->samples_per_file,
+					.files = dataset_file_index_end(d)};
+	struct extent x;
+
+	if (d->format->extent && d->format->extent(&c, f, sample, &x, NULL) == 0 && !x.whole) {
+		*offset = x.offset;
+		*bytes = x.bytes;
+	} else if (d->format->extent && f->samples > 1) {
+		*bytes = file_bytes / f->samples;
+		*offset = *bytes * sample;
+	} else {
+		*offset = 0;
+		*bytes = file_bytes;
+	}
+	if (*offset > file_bytes)
+		*offset = file_bytes;
+	if (*bytes > file_bytes - *offset)
+		*bytes = file_bytes - *offset;
+}
+
+static void choose_ranges(struct content_worker *w, const struct content_job *c,
+			  const struct file_spec *f, uint64_t number, uint64_t nth,
+			  uint64_t file_bytes)
+{
+	const struct dataset *d = c->job->dataset;
+	uint64_t samples = f->samples ? f->samples : 1, reach = samples, offset, bytes;
+
+	if (file_bytes > REACH_BYTES)
+		reach = (uint64_t)((double)samples * REACH_BYTES / (double)file_bytes);
+	sample_place(d, f, draw(c, number, 16 * nth + 8, reach ? reach : 1), file_bytes, &offset,
+		     &bytes);
+	w->ranges = 0;
+	if (nth == 0)
+		range_add(w, 0, SURVEY_FRONT_BYTES, file_bytes);
+	/* what the front has already */
+	if (nth == 0 && offset < SURVEY_FRONT_BYTES) {
+		uint64_t has = SURVEY_FRONT_BYTES - offset;
+
+		has = has < bytes ? has : bytes;
+		offset += has;
+		bytes -= has;
+	}
+	range_add(w, offset, bytes < SURVEY_FRONT_BYTES ? bytes : SURVEY_FRONT_BYTES, file_bytes);
+	for (unsigned i = 0; i < BLOCKS && bytes > SURVEY_FRONT_BYTES + SURVEY_BLOCK_BYTES; i++) {
+		uint64_t span = bytes - SURVEY_FRONT_BYTES - SURVEY_BLOCK_BYTES;
+
+		range_add(w, offset + SURVEY_FRONT_BYTES + draw(c, number, 16 * nth + 9 + i, span),
+			  SURVEY_BLOCK_BYTES, file_bytes);
+	}
+}
+
+static int read_ranges(const struct content_job *c, struct each_worker *w, struct content_worker *p,
+		       struct err *e)
+{
+	struct blob *b = store_blob_new(c->store, e);
+	int rc = b ? store_open(c->store, w->path, STORE_READ, b, e) : -ENOMEM;
+
+	if (rc == 0) {
+		for (unsigned i = 0; rc == 0 && i < p->ranges; i++) {
+			struct range *r = &p->range[i];
+			ssize_t got = store_pread(b, r->actual, r->bytes, r->offset, e);
+
+			rc = got < 0 ? (int)got : 0;
+			r->got = got > 0 ? (size_t)got : 0;
+		}
+		store_close(b, NULL);
+	}
+	free(b);
+	return rc;
+}
+
+/* Makes what the ranges are to hold. What a file is to hold beyond the reach is not known. */
+static int make_ranges(const struct content_job *c, struct each_worker *w, struct content_worker *p,
+		       const struct file_spec *f, uint64_t file_bytes, bool *cut, struct err *e)
+{
+	struct capture_store s = {.base = {.ops = &capture_ops}, .worker = p};
+	struct blob b = {.store = &s.base};
+	struct io io = {.store = &s.base, .stop = c->job->stop};
+	const struct dataset *d = c->job->dataset;
+	int rc;
+
+	for (unsigned i = 0; i < p->ranges; i++) {
+		uint64_t end = p->range[i].offset + p->range[i].bytes;
+
+		s.end = end > s.end ? end : s.end;
+	}
+	s.end = s.end < REACH_BYTES ? s.end : REACH_BYTES;
+	if (file_bytes <= WHOLE_BYTES)
+		s.end = UINT64_MAX;
+	rc = d->format->write(&io, &b, w->path, f, &d->content, w->scratch, w->scratch_bytes, e);
+	*cut = s.cut;
+	return rc == ERR_CANCELED && s.cut ? 0 : rc;
+}
+
+/* The offset of the first byte that is not as it should be; UINT64_MAX when none is known to be. */
+static uint64_t first_wrong(const struct content_worker *p, bool cut, uint64_t *compared)
+{
+	uint64_t wrong = UINT64_MAX;
+
+	for (unsigned i = 0; i < p->ranges; i++) {
+		const struct range *r = &p->range[i];
+		/* sums in the header of a file come when it is complete */
+		size_t at = cut && r->offset < HEADER_BYTES ? HEADER_BYTES - (size_t)r->offset : 0;
+		size_t n = r->made < r->got ? r->made : r->got;
+
+		for (; at < n && r->actual[at] == r->expected[at]; at++)
+			++*compared;
+		if (at < n && r->offset + at < wrong)
+			wrong = r->offset + at;
+	}
+	return wrong;
+}
+
+/* Whether all that was read is one byte again and again; *value gets it. */
+static bool is_constant(const struct content_worker *p, unsigned char *value)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < p->ranges; i++) {
+		const struct range *r = &p->range[i];
+
+		for (size_t k = 0; k < r->got; k++) {
+			if (!any)
+				*value = r->actual[k];
+			any = true;
+			if (r->actual[k] != *value)
+				return false;
+		}
+	}
+	return any;
+}
+
+/* FNV-1a over words: files with other content have other ones. */
+static uint64_t print_of(const struct range *r)
+{
+	uint64_t h = 0xcbf29ce484222325u, word;
+
+	for (size_t i = 0; i < r->got; i += 8) {
+		word = 0;
+		memcpy(&word, r->actual + i, r->got - i < 8 ? r->got - i : 8);
+		h = (h ^ word) * 0x100000001b3u;
+		h ^= h >> 29;
+	}
+	return h;
+}
+
+/* A format whose files depend on a library's version says itself whether one is right. */
+static bool verified_otherwise(const struct content_job *c, struct each_worker *w,
+			       const struct file_spec *f, uint64_t file_bytes)
+{
+	const struct dataset *d = c->job->dataset;
+	struct io io = {.store = c->store, .stop = c->job->stop};
+
+	return dataset_file_bytes(d, DATASET_TRAIN, 0) == UINT64_MAX && file_bytes <= WHOLE_BYTES &&
+	       d->format->verify(&io, w->path, f, &d->content, w->scratch, w->scratch_bytes,
+				 NULL) == 0;
+}
+
+struct finding {
+	uint64_t samples, bytes, wrong; /* wrong: UINT64_MAX for none */
+	bool constant, failed;
+	unsigned char value;
+	uint64_t hash;
+	size_t hashed;
+};
+
+static void compare_samples(struct content_job *c, enum dataset_kind kind, uint64_t index,
+			    struct each_worker *w, struct content_worker *p, uint64_t file_bytes,
+			    struct finding *out)
+{
+	struct file_spec f;
+	struct err e = {0};
+
+	dataset_file_spec(c->job->dataset, kind, index, &f);
+	for (uint64_t nth = 0; nth < c->each[kind] && clock_now_ns() < c->until_ns; nth++) {
+		unsigned char value;
+		uint64_t wrong, compared = 0;
+		bool cut = false;
+
+		choose_ranges(p, c, &f, w->number, nth, file_bytes);
+		if (read_ranges(c, w, p, &e) < 0 ||
+		    make_ranges(c, w, p, &f, file_bytes, &cut, &e) < 0) {
+			out->failed = true;
+			return;
+		}
+		wrong = first_wrong(p, cut, &compared);
+		if (wrong != UINT64_MAX && verified_otherwise(c, w, &f, file_bytes))
+			wrong = UINT64_MAX;
+		if (nth == 0) {
+			out->hash = print_of(&p->range[0]);
+			out->hashed = p->range[0].got;
+			out->constant = is_constant(p, &out->value);
+		} else {
+			out->constant =
+				out->constant && is_constant(p, &value) && value == out->value;
+		}
+		out->samples++;
+		out->bytes += compared;
+		out->wrong = wrong < out->wrong ? wrong : out->wrong;
+	}
+}
+
+static int compare_file(void *arg, enum dataset_kind kind, uint64_t index, struct each_worker *w,
+			struct err *e)
+{
+	struct content_job *c = arg;
+	struct content_worker p = {.ranges = 0};
+	struct finding found = {.wrong = UINT64_MAX};
+	struct store_stat st;
+	bool late = clock_now_ns() >= c->until_ns;
+
+	if (!late) {
+		p.memory = try_calloc(1, RANGE_MEMORY, "samples to compare", e);
+		if (!p.memory)
+			return -ENOMEM;
+		if (store_stat_path(c->store, w->path, &st, NULL) < 0 || st.is_dir)
+			found.failed = true;
+		else if (st.bytes > 0)
+			compare_samples(c, kind, index, w, &p, st.bytes, &found);
+		free(p.memory);
+	}
+	pthread_mutex_lock(&c->lock);
+	c->out->out_of_time = c->out->out_of_time || late || clock_now_ns() >= c->until_ns;
+	c->out->failed_files += found.failed;
+	if (found.samples && !found.failed) {
+		struct file_print *print = &c->print[c->prints++];
+
+		c->out->samples += found.samples;
+		c->out->files++;
+		c->out->bytes += found.bytes;
+		*print = (struct file_print){.hash = found.hash,
+					     .telling = found.hashed >= TELLING_BYTES,
+					     .same = found.wrong == UINT64_MAX,
+					     .zero = found.constant && found.value == 0,
+					     .constant = found.constant};
+		if (!print->same && w->number < c->first_number) {
+			c->first_number = w->number;
+			snprintf(c->out->first, sizeof(c->out->first),
+				 "'%.250s' differs from byte %" PRIu64 " on", w->path, found.wrong);
+		}
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (c->job->done)
+		atomic_fetch_add_explicit(c->job->done, 1, memory_order_relaxed);
+	return 0;
+}
+
+static int by_hash(const void *a, const void *b)
+{
+	const struct file_print *x = a, *y = b;
+
+	return (x->hash > y->hash) - (x->hash < y->hash);
+}
+
+/* What the files that are not as generated are instead. */
+static void sort_out(struct content_job *c)
+{
+	struct survey *out = c->out;
+
+	qsort(c->print, c->prints, sizeof(*c->print), by_hash);
+	for (uint64_t i = 0; i < c->prints; i++) {
+		const struct file_print *p = &c->print[i];
+		bool twin = (i > 0 && p[-1].hash == p->hash) ||
+			    (i + 1 < c->prints && p[1].hash == p->hash);
+
+		if (p->same)
+			out->files_as_generated++;
+		else if (p->zero && p->telling)
+			out->zero_files++;
+		else if (p->constant && p->telling)
+			out->constant_files++;
+		else if (twin && p->telling)
+			out->copied_files++;
+		else
+			out->other_files++;
+	}
+	out->derivable = c->job->generated || out->files_as_generated > 0;
+}
+
+/* Evaluation gets a quarter of the samples, if it has files. */
+static void share_out(struct content_job *c)
+{
+	const struct dataset *d = c->job->dataset;
+	uint64_t n[DATASET_KINDS] = {c->job->samples, 0};
+
+	if (c->job->eval && d->files[DATASET_EVAL]) {
+		n[DATASET_EVAL] = n[DATASET_TRAIN] / 4;
+		n[DATASET_TRAIN] -= n[DATASET_EVAL];
+	}
+	for (int k = 0; k < DATASET_KINDS; k++) {
+		uint64_t most = d->samples_per_file ? d->samples_per_file : 1;
+
+		c->picks[k] = n[k] < d->files[k] ? n[k] : d->files[k];
+		c->each[k] = c->picks[k] ? (n[k] + c->picks[k] - 1) / c->picks[k] : 0;
+		c->each[k] = c->each[k] < most ? c->each[k] : most;
+	}
+}
+
+static int compare_content(const struct survey_job *job, struct store *store, struct survey *out,
+			   struct err *e)
+{
+	struct content_job c = {.job = job,
+				.out = out,
+				.store = store,
+				.until_ns = clock_now_ns() + TIME_LIMIT_NS,
+				.first_number = UINT64_MAX};
+	struct each_job each = {.dataset = job->dataset,
+				.store = store,
+				.threads = THREADS,
+				.scratch_bytes = FORMAT_WRITE_SCRATCH,
+				.stop = job->stop,
+				.picks = c.picks,
+				.pick = pick_file,
+				.file = compare_file,
+				.arg = &c};
+	int rc;
+
+	share_out(&c);
+	c.print =
+		try_calloc(c.picks[0] + c.picks[1] + 1, sizeof(*c.print), "samples to compare", e);
+	if (!c.print)
+		return -ENOMEM;
+	pthread_mutex_init(&c.lock, NULL);
+	rc = each_file(&each, e);
+	pthread_mutex_destroy(&c.lock);
+	if (rc == 0)
+		sort_out(&c);
+	free(c.print);
+	return rc;
+}
+
+/* ---- extents ---- */
+
+struct place_of_file {
+	struct extent_place place;
+	uint64_t number; /* of the file */
+};
+
+struct extents_job {
+	const struct survey_job *job;
+	struct survey *out;
+	pthread_mutex_t lock; /* over `out` and what follows */
+	bool none;            /* this file system reports none */
+	struct place_of_file *place;
+	uint64_t places;
+};
+
+static int look_at_file(void *arg, enum dataset_kind kind, uint64_t index, struct each_worker *w,
+			struct err *e)
+{
+	struct extents_job *x = arg;
+	struct survey *out = x->out;
+	struct file_extents f;
+	bool none;
+	int rc;
+
+	(void)kind;
+	(void)index;
+	(void)e;
+	pthread_mutex_lock(&x->lock);
+	none = x->none;
+	pthread_mutex_unlock(&x->lock);
+	if (none)
+		return 0;
+	rc = extents_look(w->path, &f, NULL);
+	pthread_mutex_lock(&x->lock);
+	x->none = x->none || rc == -EOPNOTSUPP;
+	if (rc == 0) {
+		out->mapped++;
+		out->mapped_bytes += f.file_bytes;
+		out->hole_bytes += f.hole_bytes;
+		out->hole_files += (double)f.hole_bytes > HOLE_SHARE * (double)f.file_bytes;
+		out->compressed_files += f.compressed_bytes > 0;
+		out->inline_files += f.inline_bytes > 0;
+		out->shared_files += f.shared;
+		for (uint32_t i = 0; i < f.places; i++)
+			x->place[x->places++] =
+				(struct place_of_file){.place = f.place[i], .number = w->number};
+	}
+	pthread_mutex_unlock(&x->lock);
+	if (x->job->done)
+		atomic_fetch_add_explicit(x->job->done, 1, memory_order_relaxed);
+	return 0;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct place_of_file *x = a, *y = b;
+
+	if (x->place.device != y->place.device)
+		return x->place.device > y->place.device ? 1 : -1;
+	return (x->place.at > y->place.at) - (x->place.at < y->place.at);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Files with a place that reaches into one of another file. */
+static int count_twins(struct extents_job *x, struct err *e)
+{
+	uint64_t *twin = try_calloc(2 * x->places + 1, sizeof(*twin), "extents", e), n = 0;
+	uint64_t end = 0, holder = 0;
+
+	if (!twin)
+		return -ENOMEM;
+	qsort(x->place, x->places, sizeof(*x->place), by_place);
+	for (uint64_t i = 0; i < x->places; i++) {
+		const struct place_of_file *p = &x->place[i];
+
+		if (i > 0 && p[-1].place.device == p->place.device && p->place.at < end &&
+		    p->number != holder) {
+			twin[n++] = holder;
+			twin[n++] = p->number;
+		}
+		if (i == 0 || p[-1].place.device != p->place.device ||
+		    p->place.at + p->place.bytes > end) {
+			end = p->place.at + p->place.bytes;
+			holder = p->number;
+		}
+	}
+	qsort(twin, n, sizeof(*twin), by_number);
+	for (uint64_t i = 0; i < n; i++)
+		x->out->twin_files += i == 0 || twin[i] != twin[i - 1];
+	free(twin);
+	return 0;
+}
+
+static int look_at_extents(const struct survey_job *job, struct store *store, struct survey *out,
+			   struct err *e)
+{
+	uint64_t eval = job->eval ? SURVEY_EXTENTS_MAX / 4 : 0;
+	const uint64_t picks[DATASET_KINDS] = {SURVEY_EXTENTS_MAX - eval, eval};
+	struct extents_job x = {.job = job, .out = out};
+	struct each_job each = {.dataset = job->dataset,
+				.store = store,
+				.threads = THREADS,
+				.stop = job->stop,
+				.picks = picks,
+				.file = look_at_file,
+				.arg = &x};
+	int rc;
+
+	x.place = try_calloc((uint64_t)SURVEY_EXTENTS_MAX * EXTENTS_KEPT, sizeof(*x.place),
+			     "extents", e);
+	if (!x.place)
+		return -ENOMEM;
+	pthread_mutex_init(&x.lock, NULL);
+	rc = each_file(&each, e);
+	pthread_mutex_destroy(&x.lock);
+	if (rc == 0)
+		rc = count_twins(&x, e);
+	free(x.place);
+	return rc;
+}
+
+int dataset_survey(const struct survey_job *job, struct survey *out, struct err *e)
+{
+	struct store *base = job->store;
+	struct aside_store aside;
+	uint64_t named = out->named, distinct = out->distinct;
+	bool files;
+	int rc = 0;
+
+	*out = (struct survey){.named = named, .distinct = distinct};
+	while (base->ops->is.flags & STORE_IS_SHIM)
+		base = base->lower;
+	if (job->samples == 0 || base->ops->is.flags & STORE_KEEPS_NOTHING ||
+	    job->dataset->format->is.flags & FORMAT_NO_IO)
+		return 0;
+	files = base->ops->is.flags & STORE_HAS_FILES;
+	if (files) {
+		aside_init(&aside);
+		base = &aside.base;
+		rc = look_at_extents(job, base, out, e);
+	}
+	return rc < 0 ? rc : compare_content(job, base, out, e);
+}

@@ -1,0 +1,50 @@
+#pragma once
+/* What the files of a dataset really are, looked at before a run: the content of some samples,
+ * compared with what generating them gives; where files lie on their device; names that stand for
+ * one file. The page cache is left as it was (store/aside.h). Numbers only: the sentences are the
+ * verdict's. */
+#include "base/thread.h"
+#include "dataset/dataset.h"
+
+struct survey {
+	/* names whose file is known by its number, and the different files among them */
+	uint64_t named, distinct;
+	/* files whose extents the file system reported; of these: */
+	uint64_t mapped, mapped_bytes;
+	uint64_t hole_files, hole_bytes; /* more than 1 % of the file is holes; bytes of all */
+	uint64_t compressed_files, inline_files;
+	uint64_t twin_files;   /* with blocks that another of them has as well */
+	uint64_t shared_files; /* with blocks of other files, of these or any, or of snapshots */
+	/* content */
+	uint64_t samples, files, bytes; /* that were read and compared */
+	uint64_t files_as_generated;    /* all that was compared of them */
+	/* Not as generated, each counted once: all zeros, one byte repeated, the same as another of
+	 * these files, and anything else. */
+	uint64_t zero_files, constant_files, copied_files, other_files;
+	uint64_t failed_files; /* that could not be read: the run will say why */
+	/* The content is known: a manifest says that we generated it, or some of it agreed. */
+	bool derivable;
+	bool out_of_time; /* fewer samples than asked for, because reading them took too long */
+	char first[320];  /* the file with the lowest number that is not as generated, and where */
+};
+
+struct survey_job {
+	struct dataset *dataset;      /* read only */
+	struct store *store;          /* of the run; its shims are passed by */
+	bool eval;                    /* the evaluation files are a part of it */
+	bool generated;               /* by us: there is a manifest */
+	uint64_t samples;             /* to compare; 0: nothing is done */
+	uint64_t seed;                /* chooses them */
+	const struct stop_flag *stop; /* may be NULL */
+	_Atomic uint64_t *done;       /* may be NULL: counts files, while it goes on */
+};
+
+/* Files whose extents are asked for. */
+#define SURVEY_EXTENTS_MAX 256
+/* Of a sample: its first bytes, and blocks chosen at random behind them. */
+#define SURVEY_FRONT_BYTES (256u << 10)
+#define SURVEY_BLOCK_BYTES 65536u
+
+/* Fills `out`, but for `named` and `distinct`, which are kept. Takes some seconds at most where the
+ * storage answers at all. ERR_CANCELED when it was stopped; what cannot be read is counted. */
+int dataset_survey(const struct survey_job *job, struct survey *out, struct err *e);
