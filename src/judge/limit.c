@@ -6,6 +6,8 @@
 #include <stdio.h>
 
 #include "base/str.h"
+#include "judge/limit_cpu.h"
+#include "judge/limit_io.h"
 #include "judge/limit_memory.h"
 #include "judge/limit_unsteady.h"
 #include "judge/limit_view.h"
@@ -89,6 +91,16 @@ static bool at_checkpoints(struct limit_view *v)
 	return true;
 }
 
+static bool at_io_limit(struct limit_view *v)
+{
+	char text[sizeof(v->limit->text)];
+
+	if (v->lost_to_data <= 0.3 * v->loss || !limit_io_group(v->r, text, sizeof(text)))
+		return false;
+	limit_say(v, "io_limit", "%s", text);
+	return true;
+}
+
 static bool at_memory(struct limit_view *v)
 {
 	char text[sizeof(v->limit->text)];
@@ -108,8 +120,8 @@ static bool at_the_rest(struct limit_view *v)
 
 /* The first that names a cause decides: what was measured as such before what is concluded. */
 static bool (*const asked[])(struct limit_view *v) = {
-	at_computation, at_changes,       at_checkpoints, at_memory,
-	limit_at_ranks, limit_at_workers, at_the_rest,
+	at_computation, at_changes,     at_checkpoints,   at_io_limit,
+	at_memory,      limit_at_ranks, limit_at_workers, at_the_rest,
 };
 
 /* ---- what they share ---- */
@@ -175,7 +187,7 @@ void limit_find(const struct result *r, const struct run_metrics *m, struct limi
 {
 	struct limit_view v = {
 		.r = r, .m = m, .limit = limit, .outlook = outlook, .d = &r->judged.time};
-	char why[sizeof(limit->text)];
+	char why[sizeof(limit->text)], cause[sizeof(limit->cause)];
 
 	if (m->epochs == 0 || !r->rank || !r->usage)
 		return;
@@ -189,6 +201,11 @@ void limit_find(const struct result *r, const struct run_metrics *m, struct limi
 		snprintf(outlook->why, sizeof(outlook->why), "%.150s", why);
 	}
 	limit->loss_share = 100 * v.loss / v.d->wall_s;
+	/* of a run without processors nothing can be said about the storage, nor predicted */
+	if (v.loss >= SMALL_LOSS * v.d->wall_s && limit_cpu(r, cause, outlook, why, sizeof(why))) {
+		limit_say(&v, cause, "%s", why);
+		return;
+	}
 	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]) && !asked[i](&v); i++)
 		continue;
 }

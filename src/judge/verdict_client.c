@@ -1,13 +1,20 @@
 /* Whether the machine that emulates the accelerators was itself the limit. */
+#include <ctype.h>
 #include <math.h>
 
 #include "base/str.h"
+#include "judge/cpu_loss.h"
+#include "judge/limit_io.h"
 #include "judge/verdict.h"
 
 static const double CPU_BUSY_SHARE = 0.90;
 static const double WORKER_BUSY_SHARE = 0.90;
 static const double WORKER_CPU_SHARE = 0.80;
 static const double MEMORY_SHARE = 0.90;
+static const double LOST_WARN = 0.05;  /* of the time of a phase, without a processor */
+static const double LOST_FAIL = 0.25;  /* the same: it is not the storage that was measured */
+static const double STOOD_WARN = 0.01; /* the same, by standing still */
+static const double STEAL_WARN = 0.10; /* of the processors, by the hypervisor */
 
 /* Over all nodes: processors that the processes may use. */
 static double cpus_of(const struct result *r)
@@ -71,6 +78,65 @@ static void judge_workers(struct verdict *v, const struct result *r)
 		    workers, fmin(100, 100 * share), fmin(100, 100 * cpu / busy));
 }
 
+/* Threads without a processor: nothing is said of little, except that it could not be measured. */
+static void judge_waits(struct verdict *v, const struct result *r, bool eval)
+{
+	const char *phase = eval ? "evaluation" : "training";
+	struct cpu_loss l;
+	char who[256];
+	bool stood;
+
+	cpu_loss_of(r, eval, &l);
+	if (!l.measured)
+		return;
+	stood = l.stopped_s + l.frozen_s > 0;
+	if (!l.known && !eval) {
+		verdict_worsen(v, VERDICT_UNKNOWN);
+		verdict_say(v, " This kernel does not say how long threads waited for a processor "
+			       "(/proc/self/schedstat).");
+	}
+	if (l.steal_share >= STEAL_WARN) {
+		verdict_worsen(v, VERDICT_WARN);
+		verdict_say(v,
+			    " In %s, the hypervisor took %.0f %% of the processors' time "
+			    "(steal).",
+			    phase, 100 * l.steal_share);
+	}
+	if (l.lost_share < LOST_WARN && !(stood && l.lost_share >= STOOD_WARN)) {
+		if (l.known && l.lost_share >= STOOD_WARN)
+			verdict_say(v, " Waiting for a processor took %.1f %% of the %s time.",
+				    100 * l.lost_share, phase);
+		return;
+	}
+	/* that its own threads wait for each other is for the limit and the use of processors */
+	if (l.taker != CPU_TAKEN_BY_SELF)
+		verdict_worsen(v, l.lost_share >= LOST_FAIL ? VERDICT_FAIL : VERDICT_WARN);
+	verdict_say(v, " In %s, threads had no processor for %.1f %% of the time", phase,
+		    100 * l.lost_share);
+	if (l.known && l.waited_s > 0 && !stood)
+		verdict_say(v,
+			    " (they waited %.3g s, %.0f %% of the time in which they could have "
+			    "run)",
+			    l.waited_s, 100 * l.wanted_share);
+	if (cpu_loss_who(r, &l, who, sizeof(who))[0])
+		verdict_say(v, ": %s", who);
+	verdict_say(v, ".");
+	if (l.taker != CPU_TAKEN_BY_SELF && l.lost_share >= LOST_FAIL)
+		verdict_say(v, " The result describes this machine, not the storage.");
+}
+
+static void judge_io_limit(struct verdict *v, const struct result *r)
+{
+	char text[256];
+	bool reached;
+
+	if (!io_group_text(r, &reached, text, sizeof(text)))
+		return;
+	if (reached)
+		verdict_worsen(v, VERDICT_WARN);
+	verdict_say(v, " %c%s.", toupper((unsigned char)text[0]), text + 1);
+}
+
 static void judge_client(const struct result *r, const struct run_metrics *m, struct verdict *v)
 {
 	const struct host_facts *h = &r->host;
@@ -106,6 +172,13 @@ static void judge_client(const struct result *r, const struct run_metrics *m, st
 		verdict_worsen(v, VERDICT_WARN);
 		verdict_say(v, " The CPU of this machine, not the storage, may be the bottleneck.");
 	}
+	judge_waits(v, r, false);
+	judge_waits(v, r, true);
+	if (r->workload->run.measure == MEASURE_NONE) {
+		verdict_worsen(v, VERDICT_UNKNOWN);
+		verdict_say(v, " Waits for a processor were not measured (run.measure=none).");
+	}
+	judge_io_limit(v, r);
 	judge_workers(v, r);
 	if (memory > 0 && (double)r->peak_rss_bytes > MEMORY_SHARE * memory) {
 		verdict_worsen(v, VERDICT_WARN);

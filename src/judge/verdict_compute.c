@@ -3,25 +3,34 @@
 
 #include "judge/verdict.h"
 
-static const double OVERSHOOT_SHARE = 0.02;
+static const double CHANGE_SHARE = 0.02; /* of the training time: AU or throughput change by it */
+static const double NO_CPU_SHARE = 0.5;  /* of the lateness: threads had no processor */
 
 static void judge_compute(const struct result *r, const struct run_metrics *m, struct verdict *v)
 {
-	double nominal = r->workload->train.computation_time.a, share;
+	double nominal = r->workload->train.computation_time.a, share, late, change;
+	const struct decomposition *d = &r->judged.time;
 
 	if (!m->overshoot_known)
 		return;
 	share = m->compute_overshoot_mean_s / nominal;
+	late = d->ranks ? m->compute_overshoot_mean_s * (double)d->steps / d->ranks : 0;
+	change = d->wall_s > 0 ? late / d->wall_s : 0;
 	verdict_say(v,
 		    "The emulated computation time of %.6g s was exceeded by %.3f ms on average "
 		    "(%.2f %%), by %.3f ms at most.",
 		    nominal, 1e3 * m->compute_overshoot_mean_s, 100 * share,
 		    1e3 * m->compute_overshoot_max_s);
-	if (fabs(share) > OVERSHOOT_SHARE) {
-		v->level = VERDICT_WARN;
-		verdict_say(v, " AU is overstated by up to that share, because this machine wakes "
-			       "threads late.");
-	}
+	if (fabs(change) <= CHANGE_SHARE)
+		return;
+	v->level = VERDICT_WARN;
+	verdict_say(v,
+		    " That is %.1f %% of the training time: AU is up to %.1f points too high, or "
+		    "throughput up to %.1f %% too low, because %s.",
+		    100 * change, 100 * change, 100 * change,
+		    d->late_compute_s >= NO_CPU_SHARE * late
+			    ? "threads had no processor when they should have gone on"
+			    : "this machine wakes threads late");
 }
 
 extern const struct verdict_ops verdict_compute;

@@ -14,6 +14,7 @@ void host_io_source_init(struct host_io_source *s, const char *root, const char 
 
 	*s = (struct host_io_source){0};
 	block_tree_of(&s->tree, root, folder);
+	io_limit_of(&s->limit, root, &s->tree);
 	fs_client_of(&s->client, root, folder);
 	net_io_sample(&net, root, s->interfaces, sizeof(s->interfaces));
 	if (!mount_of_path(root, folder, &m))

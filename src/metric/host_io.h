@@ -3,14 +3,16 @@
  * counts, at one moment: block devices, network, clients of file systems. Whoever caused it. */
 #include "metric/block_device.h"
 #include "metric/fs_client.h"
+#include "metric/io_limit.h"
 #include "metric/net_io.h"
 
 struct host_io_source {
 	struct block_tree tree;
 	struct fs_client client;
-	char file_system[64]; /* "ext4", "overlay over ext4"; "" when it is not known */
-	bool memory;          /* the file system keeps its files in memory */
-	char interfaces[256]; /* as net_io_sample */
+	char file_system[64];  /* "ext4", "overlay over ext4"; "" when it is not known */
+	bool memory;           /* the file system keeps its files in memory */
+	char interfaces[256];  /* as net_io_sample */
+	struct io_limit limit; /* of this process's control groups */
 };
 
 struct host_io {

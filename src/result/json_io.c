@@ -158,5 +158,53 @@ json_t *json_storage_path(const struct result *r)
 	json_put_text(o, "in_memory", s->tree.memory[0] ? s->tree.memory : NULL);
 	json_put_text(o, "through_page_cache", s->tree.cached[0] ? s->tree.cached : NULL);
 	json_put_text(o, "unseen", s->tree.unseen[0] ? s->tree.unseen : NULL);
+	if (s->limit.bytes_per_s > 0)
+		json_put_real(o, "control_group_read_bytes_per_s", s->limit.bytes_per_s);
+	if (s->limit.reads_per_s > 0)
+		json_put_real(o, "control_group_reads_per_s", s->limit.reads_per_s);
 	return o;
+}
+
+static void put_known(json_t *o, const char *key, int64_t ns)
+{
+	if (ns >= 0)
+		json_put_real(o, key, (double)ns / 1e9);
+}
+
+void json_put_processors(json_t *to, const struct result *r, const struct processors *p,
+			 uint32_t process)
+{
+	const struct processor_group *g = processors_throttled(p);
+	json_t *o;
+
+	if (p->wall_ns <= 0)
+		return;
+	o = json_object();
+	if (r->process && process < r->processes)
+		json_put_text(o, "host", r->process[process].hostname);
+	json_put_int(o, "online", (uint64_t)p->online);
+	json_put_int(o, "allowed", (uint64_t)p->allowed);
+	put_known(o, "threads_waited_s", p->waited_ns);
+	put_known(o, "threads_ran_s", p->ran_ns);
+	put_known(o, "busy_s", p->busy_ns);
+	put_known(o, "steal_s", p->steal_ns);
+	put_known(o, "pressure_s", p->pressure_ns);
+	if (p->involuntary >= 0)
+		json_put_int(o, "involuntary_switches", (uint64_t)p->involuntary);
+	json_put_real(o, "nice", p->nice);
+	if (p->groups) {
+		g = g ? g : &p->group[0];
+		json_put_real(o, "quota_processors", g->quota);
+		json_put_int(o, "quota_periods", (uint64_t)(g->periods > 0 ? g->periods : 0));
+		json_put_int(o, "quota_throttled_periods",
+			     (uint64_t)(g->throttled_periods > 0 ? g->throttled_periods : 0));
+		put_known(o, "quota_throttled_s", g->throttled_ns);
+	}
+	if (p->stops)
+		put_known(o, "stood_still_s", p->stopped_ns);
+	if (p->freezes) {
+		put_known(o, "thread_stood_still_s", p->frozen_ns);
+		json_put_text(o, "thread", p->frozen_thread);
+	}
+	json_put(to, "processors", o);
 }

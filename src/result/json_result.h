@@ -35,5 +35,9 @@ json_t *json_hosts(const struct result *r);
 json_t *json_ledger(const struct result *r);
 /* What the host's counters moved by in a phase; null where nobody looked. */
 json_t *json_host_io(const struct result *r, const struct host_io *h);
+/* Puts "processors", of the process that waited longest for one; nothing when it was not measured.
+ */
+void json_put_processors(json_t *o, const struct result *r, const struct processors *p,
+			 uint32_t process);
 /* What lies below the dataset's folder; only with r->host_source. */
 json_t *json_storage_path(const struct result *r);

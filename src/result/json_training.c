@@ -188,6 +188,7 @@ static json_t *train_epoch(const struct result *r, const struct run_metrics *m, 
 	json_put(o, "process_io", proc_io_of(&u->train));
 	json_put(o, "host_io", json_host_io(r, &u->host_train));
 	json_put(o, "memory_pressure", memory_pressure_of(&u->memory));
+	json_put_processors(o, r, &u->cpu_train, u->cpu_train_process);
 	json_put(o, "page_cache", page_cache_of(u));
 	json_put_bool(o, "order_proved", u->order_kept == ORDER_KEPT);
 	json_put_text(o, "order_note", u->order_note);
@@ -291,6 +292,7 @@ json_t *json_evaluation(const struct result *r, const struct run_metrics *m)
 		json_put_real(one, "wall_s", e->eval_wall_s);
 		json_put(one, "process_io", proc_io_of(&r->usage[i].eval));
 		json_put(one, "host_io", json_host_io(r, &r->usage[i].host_eval));
+		json_put_processors(one, r, &r->usage[i].cpu_eval, r->usage[i].cpu_eval_process);
 		if (r->usage[i].eval_order_note[0]) {
 			json_put_bool(one, "order_proved",
 				      r->usage[i].eval_order_kept == ORDER_KEPT);

@@ -513,6 +513,191 @@ static void client_workers(void **state)
 	}
 }
 
+/* A run of 20 steps and 0.6 s whose ranks waited 10 ms in each; of that a share was without a
+ * processor. The counters are those of its one epoch. */
+static struct processors *begin_loss(struct synth *s, double share)
+{
+	struct rank_epoch *ep;
+	struct processors *p;
+
+	synth_begin(s, 1, 1, NULL);
+	synth_even(s, 0, 0, 20, 0.01, 0.01, 0.02);
+	calm(s);
+	ep = &s->r.rank[0].epoch[0];
+	for (uint64_t i = 0; i < ep->block[0].steps; i++) {
+		struct step_times *t = &ep->block[0].step[i];
+
+		ep->split.wait_ns[WAIT_OTHER] += t->got_ns - t->ask_ns;
+		wait_split_take(&ep->split, t, (int64_t)((double)(t->got_ns - t->ask_ns) * share));
+	}
+	p = &s->r.usage[0].cpu_train;
+	*p = (struct processors){.wall_ns = 620000000,
+				 .waited_ns = 100000000,
+				 .ran_ns = 50000000,
+				 .cpu_ns = 50000000,
+				 .busy_ns = 150000000,
+				 .allowed = 2,
+				 .online = 2};
+	s->r.usage[0].cpu_ns = p->cpu_ns;
+	return p;
+}
+
+static void limited(struct synth *s, const char *cause, const char *text)
+{
+	assert_string_equal(s->r.judged.limit.cause, cause);
+	if (!strstr(s->r.judged.limit.text, text))
+		fail_msg("'%s' is not in '%s'", text, s->r.judged.limit.text);
+}
+
+static void processors(void **state)
+{
+	struct processors *p;
+	struct synth s;
+
+	(void)state;
+	/* others: by how much is lost */
+	p = begin_loss(&s, 0.9);
+	p->busy_ns = 1200000000;
+	p->nice = 7;
+	judge(&s);
+	expect(&s, "client", VERDICT_FAIL,
+	       "other programs used 93 % of the 2 processors, and this");
+	expect(&s, "client", VERDICT_FAIL, "runs at nice 7");
+	expect(&s, "client", VERDICT_FAIL, "waited 0.1 s, 67 % of the time");
+	limited(&s, "other_programs", "had no processor for 30 % of the training time");
+	synth_end(&s);
+	p = begin_loss(&s, 0.3);
+	p->busy_ns = 1200000000;
+	judge(&s);
+	expect(&s, "client", VERDICT_WARN, "no processor for 10.0 %");
+	synth_end(&s);
+	/* the machine is busy, and the threads did not wait */
+	p = begin_loss(&s, 0.01);
+	p->busy_ns = 1200000000;
+	judge(&s);
+	expect(&s, "client", VERDICT_PASS, NULL);
+	synth_end(&s);
+	/* its own threads wait for each other: no alarm */
+	p = begin_loss(&s, 0.9);
+	p->cpu_ns = s.r.usage[0].cpu_ns = 1000000000;
+	p->busy_ns = 1040000000;
+	judge(&s);
+	expect(&s, "client", VERDICT_PASS, "the run itself used 81 % of the 2 processors");
+	assert_string_not_equal(s.r.judged.limit.cause, "other_programs");
+	synth_end(&s);
+	/* a quota, used up */
+	p = begin_loss(&s, 0.9);
+	p->groups = 1;
+	p->group[0] = (struct processor_group){
+		.quota = 0.2, .periods = 62, .throttled_periods = 40, .throttled_ns = 400000000};
+	p->cpu_ns = s.r.usage[0].cpu_ns = 120000000;
+	judge(&s);
+	expect(&s, "client", VERDICT_FAIL, "may use 0.2 processors: it was throttled in 40 of 62");
+	limited(&s, "cpu_quota", "throttled in 40 of 62 periods");
+	synth_end(&s);
+	/* a quota that is never reached is not the reason */
+	p = begin_loss(&s, 0.9);
+	p->groups = 1;
+	p->group[0] = (struct processor_group){.quota = 1.5, .periods = 62};
+	p->busy_ns = 1200000000;
+	judge(&s);
+	limited(&s, "other_programs", "other programs used 93 %");
+	synth_end(&s);
+	/* stopped; and one thread */
+	p = begin_loss(&s, 0.9);
+	p->stopped_ns = 170000000;
+	p->stops = 1;
+	judge(&s);
+	expect(&s, "client", VERDICT_FAIL, "the process stood still for 0.17 s in all");
+	limited(&s, "stopped", "limited by an interruption: the process stood still for 0.17 s");
+	synth_end(&s);
+	p = begin_loss(&s, 0.9);
+	p->frozen_ns = 170000000;
+	p->freezes = 1;
+	snprintf(p->frozen_thread, sizeof(p->frozen_thread), "w0.1");
+	judge(&s);
+	limited(&s, "stopped", "thread 'w0.1' was stopped or frozen for about 0.17 s");
+	synth_end(&s);
+}
+
+static void processors_unknown(void **state)
+{
+	static const char *const off[] = {"run.measure=none", NULL};
+	struct processors *p;
+	struct synth s;
+
+	(void)state;
+	/* steal is told whatever threads say */
+	p = begin_loss(&s, 0);
+	p->steal_ns = 310000000;
+	judge(&s);
+	expect(&s, "client", VERDICT_WARN, "the hypervisor took 25 % of the processors' time");
+	synth_end(&s);
+	p = begin_loss(&s, 0);
+	p->steal_ns = p->busy_ns = -1;
+	judge(&s);
+	expect(&s, "client", VERDICT_PASS, NULL);
+	synth_end(&s);
+	/* a kernel without the counters is no reason to pass */
+	p = begin_loss(&s, 0);
+	p->waited_ns = p->ran_ns = -1;
+	judge(&s);
+	expect(&s, "client", VERDICT_UNKNOWN, "does not say how long threads waited");
+	synth_end(&s);
+	synth_begin(&s, 1, 1, off);
+	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
+	calm(&s);
+	judge(&s);
+	expect(&s, "client", VERDICT_UNKNOWN, "were not measured (run.measure=none)");
+	synth_end(&s);
+}
+
+/* Several processes: what is said is of the worst one, with its host. */
+static void processors_of_hosts(void **state)
+{
+	struct processors *p;
+	struct synth s;
+
+	(void)state;
+	p = begin_loss(&s, 0.9);
+	p->busy_ns = 1200000000;
+	s.r.processes = s.r.nodes = 2;
+	s.r.process = xcalloc(2, sizeof(*s.r.process));
+	s.r.process[1].node = 1;
+	snprintf(s.r.process[1].hostname, sizeof(s.r.process[1].hostname), "far");
+	s.r.usage[0].cpu_train_process = 1;
+	judge(&s);
+	expect(&s, "client", VERDICT_FAIL, "other programs on host far used");
+	limited(&s, "other_programs", "on host far");
+	synth_end(&s);
+}
+
+/* What lateness changes: the same lateness matters where steps are short of waiting. */
+static void compute_late(void **state)
+{
+	struct rank_epoch *ep;
+	struct synth s;
+
+	(void)state;
+	/* 4 % of computation, and 0.4 % of the time */
+	synth_begin(&s, 1, 1, NULL);
+	synth_even(&s, 0, 0, 20, 0.18, 0.18, 0.0208);
+	judge(&s);
+	expect(&s, "compute", VERDICT_PASS, "(4.00 %)");
+	synth_end(&s);
+	synth_begin(&s, 1, 1, NULL);
+	synth_even(&s, 0, 0, 20, 0.001, 0.0001, 0.0208);
+	judge(&s);
+	expect(&s, "compute", VERDICT_WARN, "3.8 % of the training time");
+	expect(&s, "compute", VERDICT_WARN, "wakes threads late");
+	ep = &s.r.rank[0].epoch[0];
+	for (uint64_t i = 0; i < ep->block[0].steps; i++)
+		ep->block[0].step[i].late_compute = late_share(700, 20800);
+	judge(&s);
+	expect(&s, "compute", VERDICT_WARN, "threads had no processor");
+	synth_end(&s);
+}
+
 static void compute(void **state)
 {
 	static const char *const none[] = {"train.computation_time=0", NULL};
@@ -724,6 +909,10 @@ int main(void)
 		cmocka_unit_test(own_copies),
 		cmocka_unit_test(client_limited),
 		cmocka_unit_test(client_workers),
+		cmocka_unit_test(processors),
+		cmocka_unit_test(processors_unknown),
+		cmocka_unit_test(processors_of_hosts),
+		cmocka_unit_test(compute_late),
 		cmocka_unit_test(page_cache),
 		cmocka_unit_test(each_row_has_its_verdict),
 		cmocka_unit_test(rows),
