@@ -18,7 +18,9 @@
 #define BURSTS_TRIED 18
 #define TRIED (SHARED_TRIED + 2 * SERVERS_TRIED + BURSTS_TRIED)
 
-static const double CLEAR = 20;       /* nats between two explanations */
+/* Nats between two explanations, and of those that the best has itself: what disturbs one read
+ * disturbs those beside it as well. */
+static const double CLEAR = 20, CLEAR_PART = 0.15;
 static const double ONE_READ = 5;     /* nats at most by one read: some are special */
 static const double SIMPLER = 3;      /* nats that a simpler explanation may be worse */
 static const double TOLERATED = 5e-3; /* of a mean read: nothing is more exact than that */
@@ -43,7 +45,7 @@ struct fit {
 	size_t n, targets, moments;
 	struct target {
 		size_t at;
-		double weight; /* reads that it stands for */
+		double weight; /* reads of the run that it stands for; 0: of a sweep */
 	} * target;
 	double times;
 	uint32_t most; /* reads under way at once, of these */
@@ -287,12 +289,13 @@ static void count_levels(const struct fit *f, uint8_t *level)
 	}
 }
 
-static void choose_of_level(struct fit *f, const size_t *candidate, size_t n, size_t want)
+static void choose_of_level(struct fit *f, const size_t *candidate, size_t n, size_t want,
+			    bool sweep)
 {
 	want = want < n ? want : n;
 	for (size_t k = 0; k < want; k++) {
-		f->target[f->targets++] =
-			(struct target){candidate[k * n / want], (double)n / (double)want};
+		f->target[f->targets++] = (struct target){candidate[k * n / want],
+							  sweep ? 0 : (double)n / (double)want};
 	}
 }
 
@@ -324,7 +327,7 @@ static void choose_targets(struct fit *f, const struct read_set *set, size_t fro
 		for (size_t j = from; j < from + set->n; j++)
 			if (level[j] == rarest && whole(set, &f->seen[j]))
 				candidate[n++] = j;
-		choose_of_level(f, candidate, n, left / levels);
+		choose_of_level(f, candidate, n, left / levels, set > f->set);
 		left -= left / levels < n ? left / levels : n;
 		count[rarest] = 0;
 	}
@@ -599,7 +602,7 @@ static void keep_exhausted(const struct fit *f, struct read_law *law)
 static void choose_laws(struct fit *f, struct read_law *law)
 {
 	const struct tried *best = &f->tried[0], *t;
-	double least;
+	double least, limit;
 
 	for (int i = 1; i < f->tries; i++)
 		if (!f->tried[i].absurd && f->tried[i].rates.error_ns < best->rates.error_ns)
@@ -619,44 +622,44 @@ static void choose_laws(struct fit *f, struct read_law *law)
 		     (complexity(&t->rates) == complexity(&best->rates) && t->nats < best->nats)))
 			best = t;
 	}
-	law->best = best->rates;
+	limit = least * (1 + CLEAR_PART) + CLEAR;
 	keep(f, law, &best->rates);
 	/* the ends of all first, as there is no room for everything */
 	for (int high = 0; high < 2; high++)
-		if ((t = at_end(f, -1, high, least + CLEAR)))
+		if ((t = at_end(f, -1, high, limit)))
 			keep(f, law, &t->rates);
 	keep_exhausted(f, law);
 	for (int kind = 0; kind < 4; kind++)
 		for (int high = 0; high < 2; high++)
-			if ((t = at_end(f, kind, high, least + CLEAR)))
+			if ((t = at_end(f, kind, high, limit)))
 				keep(f, law, &t->rates);
 }
 
-static void set_shares(const struct fit *f, struct read_law *law)
+void read_law_prefer(struct read_law *law, uint32_t i)
 {
-	const struct read_rates *r = &law->best;
+	const struct read_rates *r = &law->one[i];
 	double left;
 
-	law->latency_share = fmin(1, r->latency_ns / f->mean_ns);
+	assert(i < law->count);
+	law->best = *r;
+	law->latency_share = fmin(1, r->latency_ns / law->mean_ns);
+	law->stream_share = law->shared_share = law->queue_share = 0;
 	left = 1 - law->latency_share;
 	if (r->servers || r->burst)
 		law->queue_share = left;
-	else if (r->shared_ns_per_byte * f->mean_shared >= r->stream_ns_per_byte * f->mean_bytes)
+	else if (!(r->shared_ns_per_byte > 0) && !(r->stream_ns_per_byte > 0))
+		law->latency_share = 1;
+	else if (r->shared_ns_per_byte * law->concurrency >= r->stream_ns_per_byte)
 		law->shared_share = left;
 	else
 		law->stream_share = left;
-	if (!(r->shared_ns_per_byte > 0) && !(r->stream_ns_per_byte > 0) && !r->servers &&
-	    !r->burst) {
-		law->latency_share = 1;
-		law->shared_share = law->stream_share = 0;
-	}
 }
 
 /* What others on other hosts do is not seen: each of them takes its part of a queue. */
 static void for_all_hosts(struct fit *f, struct read_law *law)
 {
-	for (uint32_t i = 0; i <= law->count; i++) {
-		struct read_rates *r = i < law->count ? &law->one[i] : &law->best;
+	for (uint32_t i = 0; i < law->count; i++) {
+		struct read_rates *r = &law->one[i];
 
 		if (r->servers && r->servers * f->times >= law->most)
 			r->servers = (uint32_t)(r->servers * f->times);
@@ -706,8 +709,14 @@ static void find_targets(struct fit *f, struct read_law *law)
 	size_t *candidate = xcalloc(f->n, sizeof(*candidate)), from = 0;
 
 	count_levels(f, level);
-	for (size_t i = 0; i < f->sets; from += f->set[i++].n)
-		choose_targets(f, &f->set[i], from, level, candidate, TARGETS_MAX / f->sets);
+	for (size_t i = 0; i < f->sets; from += f->set[i++].n) {
+		size_t most = f->sets == 1 ? TARGETS_MAX : TARGETS_MAX / 2;
+
+		choose_targets(f, &f->set[i], from, level, candidate,
+			       i ? TARGETS_MAX / 2 / (f->sets - 1) : most);
+		if (i == 0 && f->targets < 4)
+			break;
+	}
 	qsort(f->target, f->targets, sizeof(*f->target), by_index);
 	f->most = 1;
 	for (size_t j = 0; j < f->n; j++)
@@ -736,8 +745,8 @@ struct read_law read_fit(const struct read_set *sets, size_t count, double times
 			try_queues(&f, &law);
 			refine_bursts(&f, &law);
 			choose_laws(&f, &law);
-			set_shares(&f, &law);
 			for_all_hosts(&f, &law);
+			read_law_prefer(&law, 0);
 		} else {
 			law = (struct read_law){0};
 		}

@@ -54,10 +54,13 @@ struct read_set {
 	uint64_t apart, wide;
 };
 
-/* `times` as many readers as are in the sets share the store. All 0 without memory or with fewer
- * than four reads. Takes up to 0.4 s. */
+/* The first set is the run, of which the shares and means are; others are sweeps beside it. `times`
+ * as many readers as are in the sets share the store. All 0 without memory or with fewer than four
+ * reads in the first set. Takes up to 0.4 s. */
 struct read_law read_fit(const struct read_set *sets, size_t count, double times);
 /* Reads/s that all together can have, of `bytes` each; INFINITY without a limit. */
 double read_rates_ceiling(const struct read_rates *r, double bytes);
 /* The time of a read that waits for nothing, ns. */
 double read_rates_alone(const struct read_rates *r, double bytes);
+/* Makes one[i] the best. */
+void read_law_prefer(struct read_law *law, uint32_t i);

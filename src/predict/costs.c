@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "metric/read_fit.h"
 
 #define RANKS_SIMULATED 32
 #define LISTS_MAX 64
@@ -17,18 +18,18 @@
 #define SIZES 512
 #define GENERATOR_AHEAD 3 /* batches, as tf.data's loader keeps them */
 
-static const double BUSY = 0.1;     /* of the processors, or of a batch: less is not looked at */
-static const double NOTABLE = 0.03; /* of a batch's time: opens that take less just take it */
-static const double FAR = 4;        /* times what is asked for: a ceiling that does not matter */
-static const double AGREED = 1.25;  /* between ceilings that are the same */
+static const double BUSY = 0.1;      /* of the processors, or of a batch: less is not looked at */
+static const double POINT_OFF = 1.4; /* times the time of a request at a point of a probe */
+static const double NOTABLE = 0.03;  /* of a batch's time: opens that take less just take it */
+static const double FAR = 4;         /* times what is asked for: a ceiling that does not matter */
+static const double AGREED = 1.25;   /* between ceilings that are the same */
 static const double CALIBRATED_MIN = 0.25, CALIBRATED_MAX = 4; /* of what the parts sum to */
 
-/* Of the ranks on the host of the first one: they share its clock. */
-static struct read_law law_of(const struct result *r, bool opens)
+/* Of the ranks on the host of the first one: they share its clock. Released with free(). */
+static struct read_seen *reads_of_run(const struct result *r, bool opens, struct read_set *set,
+				      double *times)
 {
 	const struct read_log **logs = xcalloc(r->ranks ? r->ranks : 1, sizeof(*logs));
-	struct read_set set = {0};
-	struct read_law law = {0};
 	struct read_seen *seen;
 	size_t count = 0;
 
@@ -36,18 +37,87 @@ static struct read_law law_of(const struct result *r, bool opens)
 		if (result_rank_host(r, k) == result_rank_host(r, result_present_rank(r)))
 			logs[count++] =
 				opens ? &r->rank[k].train_io.opens : &r->rank[k].train_io.reads;
-	seen = read_log_join(logs, count, &set.n, &set.apart, &set.wide);
-	set.seen = seen;
-	if (seen)
-		law = read_fit(&set, 1, (double)r->ranks / (double)count);
-	free(seen);
+	seen = read_log_join(logs, count, &set->n, &set->apart, &set->wide);
+	set->seen = seen;
+	*times = count ? (double)r->ranks / (double)count : 1;
 	free(logs);
+	return seen;
+}
+
+/* Whether the probe met what training met, and as large a part of its readers is known. */
+static bool probe_counts(const struct result *r, double times)
+{
+	const struct probe *p = &r->probe;
+	double processes = p->processes ? p->processes : 1;
+
+	return p->done && p->count >= 2 && fabs(processes - times) < 0.01;
+}
+
+/* By the time of a request, waits included, where so many are under way. */
+static bool fits_point(const struct read_rates *r, double bytes, double each_s, double under_way)
+{
+	double expected =
+		fmax(read_rates_alone(r, bytes) / 1e9, under_way / read_rates_ceiling(r, bytes));
+
+	return expected > each_s / POINT_OFF && expected < each_s * POINT_OFF;
+}
+
+/* Drops the explanations that a probe's numbers of readers contradict, unless it is all of them. */
+static void drop_refuted(const struct probe *p, bool opens, struct read_law *law)
+{
+	uint32_t wrong[READ_LAWS_MAX] = {0}, least = UINT32_MAX, kept = 0;
+
+	for (uint32_t i = 0; i < law->count; i++) {
+		for (uint32_t k = 0; k < p->count; k++) {
+			const struct probe_point *q = &p->point[k];
+			double n = (double)(opens ? q->opens : q->requests);
+			double s = opens ? q->open_s : q->read_s;
+			double bytes = opens || n <= 0 ? 1 : (double)q->bytes / n;
+
+			if (n >= 2 * q->readers && s > 0)
+				wrong[i] += !fits_point(&law->one[i], bytes, s / n, s / q->seconds);
+		}
+		least = wrong[i] < least ? wrong[i] : least;
+	}
+	for (uint32_t i = 0; i < law->count; i++)
+		if (wrong[i] <= least + 1)
+			law->one[kept++] = law->one[i];
+	law->count = kept;
+	read_law_prefer(law, 0);
+}
+
+static struct read_law law_of(const struct result *r, bool opens, bool *probed)
+{
+	struct read_set set[1 + PROBE_POINTS_MAX] = {{0}};
+	struct read_law law = {0};
+	double times;
+	struct read_seen *seen = reads_of_run(r, opens, &set[0], &times);
+	size_t sets = 1;
+
+	for (uint32_t k = 0; k < r->probe.count && probe_counts(r, times); k++) {
+		const struct probe_log *l =
+			opens ? &r->probe.point[k].open_log : &r->probe.point[k].reads;
+
+		if (l->n)
+			set[sets++] = (struct read_set){l->seen, l->n, l->apart, l->wide};
+	}
+	if (seen)
+		law = read_fit(set, sets, times);
+	if (law.count > 1 && sets > 1)
+		drop_refuted(&r->probe, opens, &law);
+	*probed = sets > 1;
+	free(seen);
 	return law;
 }
 
 struct store_law costs_store_law(const struct result *r)
 {
-	return (struct store_law){.reads = law_of(r, false), .opens = law_of(r, true)};
+	struct store_law law = {0};
+	bool of_opens;
+
+	law.reads = law_of(r, false, &law.probed);
+	law.opens = law_of(r, true, &of_opens);
+	return law;
 }
 
 bool costs_law_told(const struct read_law *law, double rate, const char *what, char *why,

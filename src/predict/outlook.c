@@ -62,25 +62,38 @@ static bool always_meets(struct model *m)
 static bool change_ranks(const struct variants *all, const struct variant *v, double by,
 			 struct model *m);
 static bool splits(alter how);
+static bool change_latency(const struct variants *all, const struct variant *v, double by,
+			   struct model *m);
+static bool change_latency_alone(const struct variants *all, const struct variant *v, double by,
+				 struct model *m);
+
+/* What one variant says, by one way to change it; NAN: nothing. */
+static double say_one(const struct outlook *out, const struct variants *v, uint32_t i, alter how,
+		      double by, struct model *m)
+{
+	*m = v->one[i].m;
+	return how(v, &v->one[i], by, m) ? corrected(out, &v->one[i], model_run(m).au) : NAN;
+}
 
 static bool predict_change(const struct outlook *out, const struct variants *v, alter how,
 			   double by, struct what_if *w)
 {
 	*w = (struct what_if){.low = 100, .high = 0};
 	for (uint32_t i = 0; i < v->count; i++) {
-		struct model m = v->one[i].m;
-		double au;
+		struct model m, other;
+		double au, else_au;
 
 		if (v->one[i].split_only && !splits(how))
 			continue;
-		if (!how(v, &v->one[i], by, &m))
-			return false;
-		au = model_run(&m).au;
+		au = say_one(out, v, i, how, by, &m);
 		if (isnan(au))
 			return false;
-		au = corrected(out, &v->one[i], au);
-		w->low = fmin(w->low, au);
-		w->high = fmax(w->high, au);
+		/* what keeps a server busy may be a latency, or a limit that has none */
+		else_au = how == change_latency && m.read.servers
+				  ? say_one(out, v, i, change_latency_alone, by, &other)
+				  : au;
+		w->low = fmin(w->low, fmin(au, else_au));
+		w->high = fmax(w->high, fmax(au, else_au));
 		if (i > 0)
 			continue;
 		w->au = au;
@@ -170,6 +183,14 @@ static bool change_ranks(const struct variants *all, const struct variant *v, do
 	(void)all;
 	m->ranks = (uint32_t)(v->m.ranks * by);
 	return m->ranks <= 64;
+}
+
+static bool change_latency_alone(const struct variants *all, const struct variant *v, double by,
+				 struct model *m)
+{
+	(void)all;
+	m->delay_s -= v->latency * (1 - by);
+	return true;
 }
 
 /* A server that serves one request at a time is busy for its latency; a ceiling of requests stays

@@ -5,8 +5,10 @@
 
 void probe_release(struct probe *p)
 {
-	for (uint32_t i = 0; i < p->count; i++)
+	for (uint32_t i = 0; i < p->count; i++) {
 		free(p->point[i].reads.seen);
+		free(p->point[i].open_log.seen);
+	}
 	*p = (struct probe){0};
 }
 

@@ -24,13 +24,14 @@ struct probe_log {
 struct probe_point {
 	uint32_t readers;
 	double seconds;
-	uint64_t samples;         /* read to their end */
-	uint64_t opens;           /* files opened */
-	uint64_t requests, bytes; /* metadata and data: requests for bytes, bytes returned */
-	double open_s, read_s;    /* of all readers together: in opens and closes, in requests */
-	double longest_s;         /* the longest of those requests */
-	double cpu_s;             /* processor time of the processes */
-	struct probe_log reads;   /* requests that returned bytes */
+	uint64_t samples;          /* read to their end */
+	uint64_t opens;            /* files opened */
+	uint64_t requests, bytes;  /* metadata and data: requests for bytes, bytes returned */
+	double open_s, read_s;     /* of all readers together: in opens and closes, in requests */
+	double longest_s;          /* the longest of those requests */
+	double cpu_s;              /* processor time of the processes */
+	struct probe_log reads;    /* requests that returned bytes */
+	struct probe_log open_log; /* and stats by name, of one byte each */
 };
 
 struct probe {

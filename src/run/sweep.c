@@ -292,12 +292,12 @@ static double slow_kind_s(const struct sweep *s, uint32_t n)
 	return slow;
 }
 
-static void join_logs(const struct sweep *s, uint32_t n, struct probe_log *out)
+static void join_logs(const struct sweep *s, uint32_t n, bool opens, struct probe_log *out)
 {
 	const struct read_log *log[PROBE_READERS_MAX];
 
 	for (uint32_t i = 0; i < n; i++)
-		log[i] = &s->reader[i].stat.io.reads;
+		log[i] = opens ? &s->reader[i].stat.io.opens : &s->reader[i].stat.io.reads;
 	out->seen = read_log_join(log, n, &out->n, &out->apart, &out->wide);
 }
 
@@ -338,8 +338,10 @@ static int run_point(struct sweep *s, uint32_t n, int64_t time_ns, struct probe_
 	s->slow_s = slow_kind_s(s, started);
 	out->seconds = (double)(end - begin) / 1e9;
 	out->cpu_s = (double)(proc_cpu_ns() - cpu) / 1e9;
-	if (rc == 0)
-		join_logs(s, started, &out->reads);
+	if (rc == 0) {
+		join_logs(s, started, false, &out->reads);
+		join_logs(s, started, true, &out->open_log);
+	}
 	return rc;
 }
 
@@ -520,8 +522,10 @@ static int point_everywhere(struct sweep *s, struct probe *p, uint32_t readers, 
 	rc = run_agree(s->plan->at, rc, e);
 	if (rc == 0)
 		p->count++;
-	else
+	if (rc < 0) {
 		free(out->reads.seen);
+		free(out->open_log.seen);
+	}
 	return rc;
 }
 
