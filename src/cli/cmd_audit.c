@@ -11,12 +11,12 @@
 #include "cli/terminal.h"
 #include "readback/audit.h"
 
-static int print_findings(const struct audit *a, bool json, struct err *e)
+static int print_findings(const struct audit *a, const struct result_args *args, struct err *e)
 {
 	struct buf text = {0};
 	int rc = 0;
 
-	if (json) {
+	if (args->json) {
 		json_t *root = audit_json(a);
 		char *dump = json_dumps(root, JSON_INDENT(4));
 
@@ -27,7 +27,7 @@ static int print_findings(const struct audit *a, bool json, struct err *e)
 			rc = err_set(e, ERR_DATA, "the findings cannot be written as JSON");
 		free(dump);
 	} else {
-		audit_text(a, terminal_has_colour(STDOUT_FILENO), &text);
+		audit_text(a, terminal_has_colour(STDOUT_FILENO), args->verbose, &text);
 	}
 	if (text.data)
 		fputs(text.data, stdout);
@@ -43,7 +43,7 @@ static int audit(const struct result_args *args, struct err *e)
 
 	if (rc == 0) {
 		audit_run(&a, all.v, all.n);
-		rc = print_findings(&a, args->json, e);
+		rc = print_findings(&a, args, e);
 	}
 	if (rc == 0 && args->check && audit_worst(&a) == AUDIT_FAIL)
 		rc = err_set(e, ERR_TARGET, "at least one result is invalid");
@@ -74,7 +74,14 @@ static const struct flag flag_check_results = {
 	.kind = FLAG_SET,
 	.offset = offsetof(struct result_args, check),
 	.help = "exit with status 3 when a result is invalid (a finding of level FAIL)"};
-static const struct flag *const flags[] = {&operand_result, &flag_json, &flag_check_results, NULL};
+static const struct flag flag_details = {
+	.name = "--verbose",
+	.letter = "-v",
+	.kind = FLAG_SET,
+	.offset = offsetof(struct result_args, verbose),
+	.help = "list the findings of each of several results, and what was checked"};
+static const struct flag *const flags[] = {&operand_result, &flag_details, &flag_json,
+					   &flag_check_results, NULL};
 
 const struct command command_audit = {
 	.name = "audit",

@@ -8,7 +8,7 @@
 #include "cli/flags.h"
 
 struct result_args {
-	bool json, check;
+	bool json, check, verbose;
 	const char **folder; /* of argc entries; the texts are borrowed from argv */
 	size_t folders;
 };

@@ -2,6 +2,7 @@
 /* Verdicts: can the numbers of a run be trusted? Each is a row that looks at one question and
  * answers it in words, with the figures it went by. What each means, with its thresholds:
  * docs/metrics.md. */
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "result/metrics.h"
@@ -26,6 +27,9 @@ struct verdict_ops {
 	 * without a text does not apply and is not listed. The rest of r->judged is there, but for
 	 * the verdicts, limit and outlook. */
 	void (*judge)(const struct result *r, const struct run_metrics *m, struct verdict *v);
+	/* The least level that the figures of a result.json allow (judge/recorded.h); NULL: they
+	 * do not say. */
+	void (*at_least)(const json_t *result, const struct workload *w, struct verdict *v);
 };
 
 /* NULL-terminated, written by the build; in the order in which they are listed. */

@@ -1,6 +1,7 @@
 /* Whether the bytes read are those of the samples, and whether the device delivered them. */
 #include "base/str.h"
 #include "judge/ledger.h"
+#include "judge/recorded.h"
 #include "judge/verdict.h"
 #include "store/store.h"
 
@@ -318,4 +319,5 @@ const struct verdict_ops verdict_bytes = {
 	.about_cache = true,
 	.takes = TAKES_PART,
 	.judge = judge_bytes,
+	.at_least = recorded_bytes,
 };

@@ -1,5 +1,6 @@
 /* What the page cache held of the dataset, looked at before and after each epoch. */
 #include "base/str.h"
+#include "judge/recorded.h"
 #include "judge/verdict.h"
 #include "store/store.h"
 
@@ -217,4 +218,5 @@ const struct verdict_ops verdict_cache = {
 	.about_cache = true,
 	.takes = TAKES_PART,
 	.judge = judge_cache,
+	.at_least = recorded_cache,
 };

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/str.h"
+#include "judge/recorded.h"
 #include "judge/verdict.h"
 #include "store/store.h"
 
@@ -174,4 +175,5 @@ const struct verdict_ops verdict_checkpoint = {
 	.help = "Were checkpoints complete, and did they reach a disk?",
 	.needs = VERDICT_OF_CHECKPOINTS,
 	.judge = judge_checkpoint,
+	.at_least = recorded_checkpoint,
 };

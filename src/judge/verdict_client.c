@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "judge/cpu_loss.h"
 #include "judge/limit_io.h"
+#include "judge/recorded.h"
 #include "judge/verdict.h"
 
 static const double CPU_BUSY_SHARE = 0.90;
@@ -193,4 +194,5 @@ const struct verdict_ops verdict_client = {
 	.needs = VERDICT_OF_TRAINING,
 	.takes = TAKES_CLIENT,
 	.judge = judge_client,
+	.at_least = recorded_client,
 };

@@ -1,4 +1,5 @@
 /* Whether the run came to its end. */
+#include "judge/recorded.h"
 #include "judge/verdict.h"
 
 static void judge_complete(const struct result *r, const struct run_metrics *m, struct verdict *v)
@@ -23,4 +24,5 @@ const struct verdict_ops verdict_complete = {
 	.help = "Was the run completed?",
 	.takes = TAKES_END,
 	.judge = judge_complete,
+	.at_least = recorded_complete,
 };

@@ -1,4 +1,5 @@
 /* Whether the workload was understood, and used as it is. */
+#include "judge/recorded.h"
 #include "judge/verdict.h"
 
 static const double DROPPED_SHARE = 0.01;
@@ -43,4 +44,5 @@ const struct verdict_ops verdict_config = {
 	.name = "config",
 	.help = "Was every key recognized, and every sample used?",
 	.judge = judge_config,
+	.at_least = recorded_config,
 };

@@ -1,4 +1,5 @@
 /* Whether evaluations were made and could be measured. */
+#include "judge/recorded.h"
 #include "judge/verdict.h"
 
 static void judge_evaluation(const struct result *r, const struct run_metrics *m, struct verdict *v)
@@ -33,4 +34,5 @@ const struct verdict_ops verdict_evaluation = {
 	.help = "Were evaluations carried out, and could they be measured?",
 	.needs = VERDICT_OF_TRAINING | VERDICT_OF_EVALUATION,
 	.judge = judge_evaluation,
+	.at_least = recorded_evaluation,
 };

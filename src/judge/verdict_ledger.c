@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "judge/recorded.h"
 #include "judge/verdict.h"
 
 static void judge_ledger(const struct result *r, const struct run_metrics *m, struct verdict *v)
@@ -52,4 +53,5 @@ const struct verdict_ops verdict_ledger = {
 	.help = "Do all byte counts agree, from the samples down to the storage?",
 	.needs = VERDICT_OF_TRAINING | VERDICT_OF_EPOCHS,
 	.judge = judge_ledger,
+	.at_least = recorded_ledger,
 };

@@ -1,4 +1,5 @@
 /* Whether every sample was read exactly once in each epoch. */
+#include "judge/recorded.h"
 #include "judge/verdict.h"
 
 /* The first epoch whose order is `kept`, or the first such evaluation. */
@@ -57,4 +58,5 @@ const struct verdict_ops verdict_order = {
 	.needs = VERDICT_OF_TRAINING,
 	.takes = TAKES_CONTENT,
 	.judge = judge_order,
+	.at_least = recorded_order,
 };

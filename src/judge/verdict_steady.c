@@ -5,6 +5,7 @@
 
 #include "base/str.h"
 
+#include "judge/recorded.h"
 #include "judge/verdict.h"
 #include "judge/window.h"
 
@@ -306,4 +307,5 @@ const struct verdict_ops verdict_steady = {
 	.needs = VERDICT_OF_TRAINING,
 	.takes = TAKES_LASTING,
 	.judge = judge_steady,
+	.at_least = recorded_steady,
 };

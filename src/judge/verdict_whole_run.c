@@ -1,6 +1,7 @@
 /* What the whole run says, nothing left out, and whether ranks and epochs agree. */
 #include <math.h>
 
+#include "judge/recorded.h"
 #include "judge/verdict.h"
 
 static const double RANK_SPREAD_POINTS = 5;
@@ -63,4 +64,5 @@ const struct verdict_ops verdict_whole_run = {
 	.help = "What is AU over the whole wall time, and do ranks and epochs agree?",
 	.needs = VERDICT_OF_TRAINING,
 	.judge = judge_whole_run,
+	.at_least = recorded_whole_run,
 };

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,42 +11,9 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "judge/verdict.h"
+#include "readback/derivation.h"
 
 /* ---- the list of findings ---- */
-
-/* A new finding about record `i`; valid until the next one. */
-static struct finding *add_finding(struct audit *a, size_t i, const char *check,
-				   enum audit_level level)
-{
-	struct finding *f;
-
-	assert(i < a->records);
-	a->finding = xrealloc(a->finding, (a->findings + 1) * sizeof(*a->finding));
-	f = &a->finding[a->findings++];
-	*f = (struct finding){.record = i, .level = level};
-	snprintf(f->check, sizeof(f->check), "%s", check);
-	return f;
-}
-
-/* Appends to its evidence. */
-__attribute__((format(printf, 2, 3))) static void say(struct finding *f, const char *fmt, ...)
-{
-	size_t n = strlen(f->text);
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(f->text + n, sizeof(f->text) - n, fmt, ap);
-	va_end(ap);
-}
-
-__attribute__((format(printf, 2, 3))) static void advise(struct finding *f, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(f->advice, sizeof(f->advice), fmt, ap);
-	va_end(ap);
-}
 
 static int by_record(const void *a, const void *b)
 {
@@ -93,39 +59,42 @@ static void check_steady(struct audit *a, size_t i)
 	if (!r->trained || r->ours || steps == 0)
 		return;
 	if (steps <= out) {
-		f = add_finding(a, i, "steady", AUDIT_FAIL);
-		say(f,
-		    "An epoch has %llu step%s, of which %llu %s excluded from the "
-		    "measurement: nothing was measured.",
-		    (unsigned long long)steps, plural(steps), (unsigned long long)out,
-		    out == 1 ? "is" : "are");
-		advise(f, "Use more files, a smaller batch size or fewer processes, so that "
-			  "an epoch has many more steps than are excluded.");
+		f = audit_add(a, i, "steady", AUDIT_FAIL);
+		finding_say(f,
+			    "An epoch has %llu step%s, of which %llu %s excluded from the "
+			    "measurement: nothing was measured.",
+			    (unsigned long long)steps, plural(steps), (unsigned long long)out,
+			    out == 1 ? "is" : "are");
+		finding_advise(f,
+			       "Use more files, a smaller batch size or fewer processes, so that "
+			       "an epoch has many more steps than are excluded.");
 		return;
 	}
 	if (window > 0 && steps - out <= window) {
-		f = add_finding(a, i, "steady", !(gap <= GAP_POINTS) ? AUDIT_FAIL : AUDIT_WARN);
-		say(f,
-		    "The measured window covers only the prefetch queue: an epoch has %llu "
-		    "steps, %llu of them excluded, and each rank prefetches %llu batches, so "
-		    "every batch in the window was requested before the window began.",
-		    (unsigned long long)steps, (unsigned long long)out, (unsigned long long)window);
+		f = audit_add(a, i, "steady", !(gap <= GAP_POINTS) ? AUDIT_FAIL : AUDIT_WARN);
+		finding_say(
+			f,
+			"The measured window covers only the prefetch queue: an epoch has %llu "
+			"steps, %llu of them excluded, and each rank prefetches %llu batches, so "
+			"every batch in the window was requested before the window began.",
+			(unsigned long long)steps, (unsigned long long)out,
+			(unsigned long long)window);
 		if (isfinite(whole))
-			say(f,
-			    " The reported AU is %.1f %%; compute took %.1f %% of the "
-			    "epochs' wall time.",
-			    r->au.mean, whole);
-		advise(f,
-		       "Train with at least %llu steps per epoch (more files, a smaller "
-		       "batch size or fewer processes) and report whole-run AU next to AU.",
-		       (unsigned long long)(10 * (window + out)));
+			finding_say(f,
+				    " The reported AU is %.1f %%; compute took %.1f %% of the "
+				    "epochs' wall time.",
+				    r->au.mean, whole);
+		finding_advise(f,
+			       "Train with at least %llu steps per epoch (more files, a smaller "
+			       "batch size or fewer processes) and report whole-run AU next to AU.",
+			       (unsigned long long)(10 * (window + out)));
 	} else if (gap > START_POINTS) {
-		f = add_finding(a, i, "steady", AUDIT_WARN);
-		say(f,
-		    "The reported AU is %.1f %%, but compute took %.1f %% of the epochs' "
-		    "wall time: AU leaves out the time lost in the excluded steps.",
-		    r->au.mean, whole);
-		advise(f, "Use longer epochs, or report whole-run AU next to AU.");
+		f = audit_add(a, i, "steady", AUDIT_WARN);
+		finding_say(f,
+			    "The reported AU is %.1f %%, but compute took %.1f %% of the epochs' "
+			    "wall time: AU leaves out the time lost in the excluded steps.",
+			    r->au.mean, whole);
+		finding_advise(f, "Use longer epochs, or report whole-run AU next to AU.");
 	}
 }
 
@@ -164,13 +133,14 @@ static void check_rank_spread(struct audit *a, size_t i)
 	}
 	if (!(most - least > SPREAD_POINTS))
 		return;
-	f = add_finding(a, i, "ranks", AUDIT_WARN);
-	say(f,
-	    "The mean AU of %.1f %% hides a large spread between ranks: rank %u has %.1f %%, "
-	    "rank %u has %.1f %% (means over the epochs).",
-	    r->au.mean, high, most, low, least);
-	advise(f, "Report the slowest rank as well: with a barrier after each step, it "
-		  "limits all ranks.");
+	f = audit_add(a, i, "ranks", AUDIT_WARN);
+	finding_say(
+		f,
+		"The mean AU of %.1f %% hides a large spread between ranks: rank %u has %.1f %%, "
+		"rank %u has %.1f %% (means over the epochs).",
+		r->au.mean, high, most, low, least);
+	finding_advise(f, "Report the slowest rank as well: with a barrier after each step, it "
+			  "limits all ranks.");
 }
 
 static const char *impossible(double v, bool percent)
@@ -204,16 +174,17 @@ static void check_possible(struct audit *a, size_t i)
 
 			if (!what)
 				continue;
-			f = add_finding(a, i, "possible", AUDIT_FAIL);
-			say(f, "The %s of epoch %zu is %s: %.1f %s.", series[k].name, e + 1, what,
-			    v, series[k].unit);
+			f = audit_add(a, i, "possible", AUDIT_FAIL);
+			finding_say(f, "The %s of epoch %zu is %s: %.1f %s.", series[k].name, e + 1,
+				    what, v, series[k].unit);
 			if (v < 0)
-				say(f,
-				    " DLIO divides (steps - 2) by the time that remains "
-				    "after the excluded steps; with %llu step%s, the "
-				    "result is negative.",
-				    (unsigned long long)record_steps(r), plural(record_steps(r)));
-			advise(f, "Discard the value, and use more steps per epoch.");
+				finding_say(f,
+					    " DLIO divides (steps - 2) by the time that remains "
+					    "after the excluded steps; with %llu step%s, the "
+					    "result is negative.",
+					    (unsigned long long)record_steps(r),
+					    plural(record_steps(r)));
+			finding_advise(f, "Discard the value, and use more steps per epoch.");
 			break;
 		}
 	}
@@ -232,18 +203,20 @@ static void check_rate_formula(struct audit *a, size_t i)
 	off = (double)(steps - 2) / (double)(steps - out) - 1;
 	if (fabs(off) < RATE_SHARE)
 		return;
-	f = add_finding(a, i, "throughput", AUDIT_WARN);
-	say(f,
-	    "DLIO's formula makes throughput %.0f %% too %s: it divides %llu of %llu steps "
-	    "by the time of %llu steps.",
-	    fabs(off) * 100, off < 0 ? "low" : "high", (unsigned long long)(steps - 2),
-	    (unsigned long long)steps, (unsigned long long)(steps - out));
+	f = audit_add(a, i, "throughput", AUDIT_WARN);
+	finding_say(f,
+		    "DLIO's formula makes throughput %.0f %% too %s: it divides %llu of %llu steps "
+		    "by the time of %llu steps.",
+		    fabs(off) * 100, off < 0 ? "low" : "high", (unsigned long long)(steps - 2),
+		    (unsigned long long)steps, (unsigned long long)(steps - out));
 	if (isfinite(record_whole_throughput(r)))
-		say(f,
-		    " The reported rate is %.1f samples/s; over the epochs' wall time it was "
-		    "%.1f.",
-		    r->throughput.mean, record_whole_throughput(r));
-	advise(f, "Calculate samples/s from the number of steps and the wall time of the epoch.");
+		finding_say(
+			f,
+			" The reported rate is %.1f samples/s; over the epochs' wall time it was "
+			"%.1f.",
+			r->throughput.mean, record_whole_throughput(r));
+	finding_advise(
+		f, "Calculate samples/s from the number of steps and the wall time of the epoch.");
 }
 
 static void check_compute_time(struct audit *a, size_t i)
@@ -270,12 +243,13 @@ static void check_compute_time(struct audit *a, size_t i)
 	mean = sum / (double)n;
 	if (mean / want->a - 1 <= COMPUTE_SHARE)
 		return;
-	f = add_finding(a, i, "compute", AUDIT_WARN);
-	say(f,
-	    "An emulated compute step took %.3g s on average instead of the configured %.3g "
-	    "s (%.1f %% more): late wake-ups are counted as useful work in AU.",
-	    mean, want->a, 100 * (mean / want->a - 1));
-	advise(f, "Leave some processors free for the emulation, or use longer steps.");
+	f = audit_add(a, i, "compute", AUDIT_WARN);
+	finding_say(
+		f,
+		"An emulated compute step took %.3g s on average instead of the configured %.3g "
+		"s (%.1f %% more): late wake-ups are counted as useful work in AU.",
+		mean, want->a, 100 * (mean / want->a - 1));
+	finding_advise(f, "Leave some processors free for the emulation, or use longer steps.");
 }
 
 static void check_few_epochs(struct audit *a, size_t i)
@@ -286,18 +260,20 @@ static void check_few_epochs(struct audit *a, size_t i)
 	if (r->ours || r->au.n == 0)
 		return;
 	if (r->au.n == 1) {
-		f = add_finding(a, i, "repeats", AUDIT_NOTE);
-		say(f, "The run has only one epoch, so its standard deviation of 0 is "
-		       "meaningless.");
-		advise(f, "Repeat the run, or train for several epochs.");
+		f = audit_add(a, i, "repeats", AUDIT_NOTE);
+		finding_say(f, "The run has only one epoch, so its standard deviation of 0 is "
+			       "meaningless.");
+		finding_advise(f, "Repeat the run, or train for several epochs.");
 	} else if (r->au.stdev < RATE_OF_SPREAD * r->au.mean && r->au.n < 5) {
-		f = add_finding(a, i, "repeats", AUDIT_NOTE);
-		say(f,
-		    "The standard deviation is over %zu epochs of a single run; it does not "
-		    "cover the variation between runs.",
-		    r->au.n);
-		advise(f,
-		       "Repeat whole runs (stoker study run --repeat) to measure that variation.");
+		f = audit_add(a, i, "repeats", AUDIT_NOTE);
+		finding_say(
+			f,
+			"The standard deviation is over %zu epochs of a single run; it does not "
+			"cover the variation between runs.",
+			r->au.n);
+		finding_advise(
+			f,
+			"Repeat whole runs (stoker study run --repeat) to measure that variation.");
 	}
 }
 
@@ -315,17 +291,18 @@ static void check_evaluation(struct audit *a, size_t i)
 				steps += r->rank[k].epoch[e].eval.computes;
 			}
 	if (any && steps == 0) {
-		f = add_finding(a, i, "evaluation", AUDIT_WARN);
-		say(f, "Evaluation is on but ran no steps: its AU of 0 and its verdict "
-		       "\"fail\" are meaningless.");
-		advise(f, "Set dataset.num_files_eval, or workflow.evaluation=False.");
+		f = audit_add(a, i, "evaluation", AUDIT_WARN);
+		finding_say(f, "Evaluation is on but ran no steps: its AU of 0 and its verdict "
+			       "\"fail\" are meaningless.");
+		finding_advise(f, "Set dataset.num_files_eval, or workflow.evaluation=False.");
 	} else if (any && !r->ours && r->ranks > 1) {
-		f = add_finding(a, i, "evaluation", AUDIT_NOTE);
-		say(f,
-		    "DLIO divides each rank's evaluation AU by the number of ranks (%u); the "
-		    "correct value is %u times the reported one.",
-		    r->ranks, r->ranks);
-		advise(f, "Multiply it by the number of ranks, or do not use it.");
+		f = audit_add(a, i, "evaluation", AUDIT_NOTE);
+		finding_say(
+			f,
+			"DLIO divides each rank's evaluation AU by the number of ranks (%u); the "
+			"correct value is %u times the reported one.",
+			r->ranks, r->ranks);
+		finding_advise(f, "Multiply it by the number of ranks, or do not use it.");
 	}
 }
 
@@ -364,34 +341,36 @@ static void check_page_cache(struct audit *a, size_t i)
 	/* every host sees its share of an epoch, another one each time it is shuffled */
 	if (data / r->hosts > r->host_memory_bytes)
 		return;
-	f = add_finding(a, i, "cache", AUDIT_WARN);
+	f = audit_add(a, i, "cache", AUDIT_WARN);
 	f->about_cache = true;
-	say(f, "The dataset (%s) fits in the host's memory (%s)", size_text(data, b1),
-	    size_text(r->host_memory_bytes, b2));
+	finding_say(f, "The dataset (%s) fits in the host's memory (%s)", size_text(data, b1),
+		    size_text(r->host_memory_bytes, b2));
 	cached = k && k->epochs ? k->epoch[0].cached_bytes : NAN;
 	growth = k && k->epochs > 1 ? k->epoch[k->epochs - 1].cached_bytes - cached : NAN;
 	if (cached >= HELD_SHARE * data && !(growth > GROWTH_SHARE * data)) {
 		f->level = AUDIT_FAIL;
-		say(f, ", and the page cache held %s before the first epoch%s",
-		    size_text(cached, b3),
-		    isfinite(growth) ? " and did not grow over the epochs: the data came "
-				       "from memory, and the storage was hardly used"
-				     : ", enough for the whole dataset");
+		finding_say(f, ", and the page cache held %s before the first epoch%s",
+			    size_text(cached, b3),
+			    isfinite(growth) ? " and did not grow over the epochs: the data came "
+					       "from memory, and the storage was hardly used"
+					     : ", enough for the whole dataset");
 		if (cached > EXCESS * data)
-			say(f,
-			    ". That is %.1f times the configured dataset size: the files may "
-			    "be larger than configured, or the cache also holds other files",
-			    cached / data);
+			finding_say(
+				f,
+				". That is %.1f times the configured dataset size: the files may "
+				"be larger than configured, or the cache also holds other files",
+				cached / data);
 	} else if (isfinite(cached)) {
-		say(f,
-		    "; the page cache held %s before the first epoch and may have served "
-		    "later epochs",
-		    size_text(cached, b3));
+		finding_say(f,
+			    "; the page cache held %s before the first epoch and may have served "
+			    "later epochs",
+			    size_text(cached, b3));
 	}
-	say(f, ".");
-	advise(f,
-	       "Use a dataset several times larger than memory, drop the page cache before each "
-	       "epoch, or read with O_DIRECT; compare with the bytes that the device delivered.");
+	finding_say(f, ".");
+	finding_advise(
+		f,
+		"Use a dataset several times larger than memory, drop the page cache before each "
+		"epoch, or read with O_DIRECT; compare with the bytes that the device delivered.");
 }
 
 /* ---- another dataset than the configured one ---- */
@@ -478,31 +457,35 @@ static void check_dataset(struct audit *a, size_t i)
 		return;
 	if (!g && !o)
 		return;
-	f = add_finding(a, i, "dataset", g ? AUDIT_FAIL : AUDIT_WARN);
-	say(f, "The files in '%s' probably do not match this configuration.", data_folder(r));
+	f = audit_add(a, i, "dataset", g ? AUDIT_FAIL : AUDIT_WARN);
+	finding_say(f, "The files in '%s' probably do not match this configuration.",
+		    data_folder(r));
 	if (g) {
 		time_text(g->begin_s, when, sizeof(when));
-		say(f,
-		    " Among these results, the last one to generate data there, at %s "
-		    "('%s'), wrote %lld files with records of %s; this run was configured "
-		    "for %lld files with records of %s but generated none.",
-		    when, g->name, (long long)g->workload.dataset.num_files_train,
-		    size_text(record_sample_bytes(g), b1),
-		    (long long)r->workload.dataset.num_files_train,
-		    size_text(record_sample_bytes(r), b2));
+		finding_say(f,
+			    " Among these results, the last one to generate data there, at %s "
+			    "('%s'), wrote %lld files with records of %s; this run was configured "
+			    "for %lld files with records of %s but generated none.",
+			    when, g->name, (long long)g->workload.dataset.num_files_train,
+			    size_text(record_sample_bytes(g), b1),
+			    (long long)r->workload.dataset.num_files_train,
+			    size_text(record_sample_bytes(r), b2));
 	}
 	if (o)
-		say(f,
-		    " '%s' is configured for records of %s instead of %s, but the two runs "
-		    "reached %.1f and %.1f samples/s: equal rates with record sizes that "
-		    "differ by a factor of %.2f mean that both read the same files. MB/s is "
-		    "wrong by that factor.",
-		    o->name, size_text(record_sample_bytes(o), b1),
-		    size_text(record_sample_bytes(r), b2), o->throughput.mean, r->throughput.mean,
-		    fmax(record_sample_bytes(o) / record_sample_bytes(r),
-			 record_sample_bytes(r) / record_sample_bytes(o)));
-	advise(f, "Whenever the format, record size or number of files changes, generate the "
-		  "dataset again in a separate folder; check it with stoker verify.");
+		finding_say(
+			f,
+			" '%s' is configured for records of %s instead of %s, but the two runs "
+			"reached %.1f and %.1f samples/s: equal rates with record sizes that "
+			"differ by a factor of %.2f mean that both read the same files. MB/s is "
+			"wrong by that factor.",
+			o->name, size_text(record_sample_bytes(o), b1),
+			size_text(record_sample_bytes(r), b2), o->throughput.mean,
+			r->throughput.mean,
+			fmax(record_sample_bytes(o) / record_sample_bytes(r),
+			     record_sample_bytes(r) / record_sample_bytes(o)));
+	finding_advise(f,
+		       "Whenever the format, record size or number of files changes, generate the "
+		       "dataset again in a separate folder; check it with stoker verify.");
 }
 
 /* ---- bytes and checkpoints ---- */
@@ -520,23 +503,24 @@ static void check_nominal_bytes(struct audit *a, size_t i)
 	if (!(rate > 0))
 		return;
 	off = r->io.mean / rate;
-	f = add_finding(a, i, "bytes", AUDIT_NOTE);
+	f = audit_add(a, i, "bytes", AUDIT_NOTE);
 	if (fabs(off - 1) < 0.01) {
-		say(f,
-		    "%.0f MB/s is samples/s times the configured record size (%s), in MiB; "
-		    "no bytes were counted%s.",
-		    r->io.mean, size_text(record_sample_bytes(r), b1),
-		    r->workload.dataset.record_length_bytes_stdev > 0
-			    ? ", and the files differ in size"
-			    : "");
+		finding_say(f,
+			    "%.0f MB/s is samples/s times the configured record size (%s), in MiB; "
+			    "no bytes were counted%s.",
+			    r->io.mean, size_text(record_sample_bytes(r), b1),
+			    r->workload.dataset.record_length_bytes_stdev > 0
+				    ? ", and the files differ in size"
+				    : "");
 	} else {
 		f->level = AUDIT_FAIL;
-		say(f,
-		    "%.4g MB/s is not samples/s times the configured record size (%.4g): the "
-		    "tool used a different record length.",
-		    r->io.mean, rate);
+		finding_say(
+			f,
+			"%.4g MB/s is not samples/s times the configured record size (%.4g): the "
+			"tool used a different record length.",
+			r->io.mean, rate);
 	}
-	advise(f, "Use the device's own counters for its data rate.");
+	finding_advise(f, "Use the device's own counters for its data rate.");
 }
 
 static void check_checkpoints(struct audit *a, size_t i)
@@ -551,22 +535,22 @@ static void check_checkpoints(struct audit *a, size_t i)
 	want = (double)r->workload.model.model_size_bytes;
 	if (!(want > 0) || got >= CHECKPOINT_SHARE * want)
 		return;
-	f = add_finding(a, i, "checkpoint", AUDIT_FAIL);
-	say(f, "Checkpoints held %s, but the workload specifies %s", size_text(got, b1),
-	    size_text(want, b2));
+	f = audit_add(a, i, "checkpoint", AUDIT_FAIL);
+	finding_say(f, "Checkpoints held %s, but the workload specifies %s", size_text(got, b1),
+		    size_text(want, b2));
 	for (uint32_t k = 0; r->rank && k < 1; k++)
 		for (size_t e = 0; e < r->rank[k].epochs; e++)
 			for (size_t c = 0; c < r->rank[k].epoch[e].checkpoints; c++) {
 				const struct record_checkpoint *one =
 					&r->rank[k].epoch[e].checkpoint[c];
 
-				say(f, "; %s took %.3f s (%.4f GiB/s)", one->name, one->seconds,
-				    one->gib_per_s);
+				finding_say(f, "; %s took %.3f s (%.4f GiB/s)", one->name,
+					    one->seconds, one->gib_per_s);
 				goto said;
 			}
 said:
-	say(f, ". Neither the time nor the rate represents a real checkpoint.");
-	advise(f, "Set model.model_size_bytes, the key that DLIO reads.");
+	finding_say(f, ". Neither the time nor the rate represents a real checkpoint.");
+	finding_advise(f, "Set model.model_size_bytes, the key that DLIO reads.");
 }
 
 static void check_complete(struct audit *a, size_t i)
@@ -575,11 +559,11 @@ static void check_complete(struct audit *a, size_t i)
 
 	if (generated_only(r) || r->trained || r->ours)
 		return;
-	struct finding *f = add_finding(a, i, "complete", AUDIT_WARN);
+	struct finding *f = audit_add(a, i, "complete", AUDIT_WARN);
 
-	say(f, "The result has no training figures although the configuration is not for "
-	       "data generation only: the run failed or was killed.");
-	advise(f, "Check its log, and repeat the run.");
+	finding_say(f, "The result has no training figures although the configuration is not for "
+		       "data generation only: the run failed or was killed.");
+	finding_advise(f, "Check its log, and repeat the run.");
 }
 
 /* ---- configuration: keys without effect ---- */
@@ -613,15 +597,15 @@ static void report_ignored_key(struct walk_keys *w, const char *key, const struc
 				   ? row->key
 				   : opt_nearest_key(workload_rows, workload_row_count, key);
 	char value[NODE_QUOTE_MAX];
-	struct finding *f = add_finding(w->a, w->record, "config", AUDIT_WARN);
+	struct finding *f = audit_add(w->a, w->record, "config", AUDIT_WARN);
 
-	say(f, "The key %s (%s) had no effect: DLIO has no such key", key,
-	    node_quote(v, value, sizeof(value)));
+	finding_say(f, "The key %s (%s) had no effect: DLIO has no such key", key,
+		    node_quote(v, value, sizeof(value)));
 	if (near)
-		say(f, "; the closest match is %s", near);
-	say(f, ".");
+		finding_say(f, "; the closest match is %s", near);
+	finding_say(f, ".");
 	if (near)
-		advise(f, "Use %s.", near);
+		finding_advise(f, "Use %s.", near);
 }
 
 static void walk_keys(struct walk_keys *w, const struct node *map, const char *prefix)
@@ -657,10 +641,11 @@ static void check_profiler(struct audit *a, size_t i)
 
 	if (r->ours || !p || !r->has_workload || r->workload.workflow.profiling || !r->trained)
 		return;
-	f = add_finding(a, i, "config", AUDIT_NOTE);
-	say(f, "profiling.profiler is set but workflow.profiling is off: the device was not "
-	       "monitored.");
-	advise(f, "Set workflow.profiling=True.");
+	f = audit_add(a, i, "config", AUDIT_NOTE);
+	finding_say(f,
+		    "profiling.profiler is set but workflow.profiling is off: the device was not "
+		    "monitored.");
+	finding_advise(f, "Set workflow.profiling=True.");
 }
 
 /* DLIO's index loader of PyTorch asks for the samples in ascending order whatever is shuffled. */
@@ -674,10 +659,10 @@ static void check_shuffle(struct audit *a, size_t i)
 	    (r->workload.reader.sample_shuffle == SHUFFLE_OFF &&
 	     r->workload.reader.file_shuffle == SHUFFLE_OFF))
 		return;
-	f = add_finding(a, i, "order", AUDIT_NOTE);
-	say(f, "Shuffling is on but does not change the read order: DLIO's PyTorch loader "
-	       "reads each rank's files in sorted order, the same in every epoch.");
-	advise(f, "Do not use this result to compare shuffle settings.");
+	f = audit_add(a, i, "order", AUDIT_NOTE);
+	finding_say(f, "Shuffling is on but does not change the read order: DLIO's PyTorch loader "
+		       "reads each rank's files in sorted order, the same in every epoch.");
+	finding_advise(f, "Do not use this result to compare shuffle settings.");
 }
 
 /* ---- the run over all checks ---- */
@@ -699,10 +684,10 @@ static void copy_verdicts(struct audit *a, size_t i)
 			continue;
 		if (strcmp(level, "fail") != 0 && strcmp(level, "warn") != 0)
 			continue;
-		f = add_finding(a, i, check, level[0] == 'f' ? AUDIT_FAIL : AUDIT_WARN);
+		f = audit_add(a, i, check, level[0] == 'f' ? AUDIT_FAIL : AUDIT_WARN);
 		row = verdict_find(check);
 		f->about_cache = row && row->about_cache;
-		say(f, "%s", text);
+		finding_say(f, "%s", text);
 	}
 }
 
@@ -711,11 +696,11 @@ static void report_missing_files(struct audit *a, size_t i)
 	const struct run_record *r = &a->record[i];
 
 	for (size_t k = 0; k < r->notes.n; k++) {
-		struct finding *f = add_finding(a, i, "complete", AUDIT_WARN);
+		struct finding *f = audit_add(a, i, "complete", AUDIT_WARN);
 
-		say(f, "%s.", r->notes.v[k]);
-		advise(f, "Keep all files of a result folder; checks that need the missing "
-			  "files were skipped.");
+		finding_say(f, "%s.", r->notes.v[k]);
+		finding_advise(f, "Keep all files of a result folder; checks that need the missing "
+				  "files were skipped.");
 	}
 }
 
@@ -726,7 +711,9 @@ static const audit_check checks[] = {
 	check_steady,       check_rank_spread,   check_possible,    check_rate_formula,
 	check_compute_time, check_few_epochs,    check_evaluation,  check_page_cache,
 	check_dataset,      check_nominal_bytes, check_checkpoints, check_complete,
-	check_keys,         check_profiler,      check_shuffle,
+	check_keys,         check_profiler,      check_shuffle,     derive_digests,
+	derive_origin,      derive_steps,        derive_summary,    derive_result,
+	derive_bytes,       derive_verdicts,     derive_log,
 };
 
 void audit_run(struct audit *a, const struct run_record *record, size_t n)

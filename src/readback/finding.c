@@ -2,6 +2,7 @@
 #include "readback/finding.h"
 
 #include <assert.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 
 #define COLUMNS 100
 #define INDENT 10
+#define EXAMPLE 240 /* characters of one in a summary */
 
 static const char *level_name(enum audit_level level)
 {
@@ -20,9 +22,41 @@ static const char *level_name(enum audit_level level)
 	return names[level];
 }
 
+struct finding *audit_add(struct audit *a, size_t i, const char *check, enum audit_level level)
+{
+	struct finding *f;
+
+	assert(i < a->records);
+	a->finding = xrealloc(a->finding, (a->findings + 1) * sizeof(*a->finding));
+	f = &a->finding[a->findings++];
+	*f = (struct finding){.record = i, .level = level};
+	snprintf(f->check, sizeof(f->check), "%s", check);
+	return f;
+}
+
+void finding_say(struct finding *f, const char *fmt, ...)
+{
+	size_t n = strlen(f->text);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(f->text + n, sizeof(f->text) - n, fmt, ap);
+	va_end(ap);
+}
+
+void finding_advise(struct finding *f, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(f->advice, sizeof(f->advice), fmt, ap);
+	va_end(ap);
+}
+
 void audit_release(struct audit *a)
 {
 	free(a->finding);
+	free(a->topic);
 	*a = (struct audit){0};
 }
 
@@ -36,40 +70,200 @@ int audit_worst(const struct audit *a)
 	return worst;
 }
 
-/* ---- renderings ---- */
+/* ---- one record ---- */
+
+static const char *const colors[] = {"\033[36m", "\033[33m", "\033[31;1m"};
 
 static const char *nothing(const struct run_record *r)
 {
-	return r->trained ? "no findings" : "no training was run, so there is nothing to check";
+	return r->trained ? "no findings" : "no training was run, so there is little to check";
 }
 
-void audit_text(const struct audit *a, bool color, struct buf *out)
+static void put_finding(const struct finding *f, bool color, struct buf *out)
 {
-	static const char *const colors[] = {"\033[36m", "\033[33m", "\033[31;1m"};
-	size_t at = 0;
+	buf_printf(out, "  %s%-8s%s%s:", color ? colors[f->level] : "", level_name(f->level),
+		   color ? "\033[0m" : "", f->check);
+	buf_wrap(out, f->text, INDENT + strlen(f->check) + 1, INDENT, COLUMNS);
+	if (!f->advice[0])
+		return;
+	buf_printf(out, "%*s-> ", INDENT, "");
+	buf_wrap(out, f->advice, INDENT + 3, INDENT + 3, COLUMNS);
+}
+
+/* "steps (96 figures), summary (14)", and what was not compared, with the reason. */
+static void put_checked(const struct audit *a, size_t i, bool verbose, struct buf *out)
+{
+	struct buf line = {0};
+
+	for (size_t k = 0; k < a->topics; k++) {
+		const struct audit_topic *t = &a->topic[k];
+
+		if (t->record != i || t->compared == 0)
+			continue;
+		if (verbose) {
+			buf_printf(out, "  checked %s:", t->name);
+			buf_printf(&line, " %zu compared, %zu differ: %s.", t->compared, t->differ,
+				   t->what);
+			buf_wrap(out, line.data + 1, 11 + strlen(t->name), INDENT, COLUMNS);
+			buf_reset(&line);
+		} else {
+			buf_printf(&line, "%s%s (%zu%s)", line.len ? ", " : "", t->name,
+				   t->compared, line.len ? "" : " compared");
+		}
+	}
+	if (line.len) {
+		buf_puts(out, "  checked ");
+		buf_wrap(out, line.data, INDENT, INDENT, COLUMNS);
+	}
+	buf_reset(&line);
+	for (size_t k = 0; k < a->topics; k++) {
+		const struct audit_topic *t = &a->topic[k];
+
+		if (t->record == i && t->unchecked[0])
+			buf_printf(&line, "%s%s: %s", line.len ? "; " : "", t->name, t->unchecked);
+	}
+	if (line.len) {
+		buf_puts(out, "  unchecked ");
+		buf_wrap(out, line.data, INDENT + 2, INDENT, COLUMNS);
+	}
+	buf_release(&line);
+}
+
+static void put_record(const struct audit *a, size_t i, bool color, bool verbose, struct buf *out)
+{
+	const struct run_record *r = &a->record[i];
+	bool any = false;
+
+	buf_printf(out, "%s  (%s, %u rank%s%s)\n", r->folder, r->ours ? "Stoker" : "DLIO", r->ranks,
+		   r->ranks == 1 ? "" : "s", r->trained ? "" : ", no training");
+	for (size_t k = 0; k < a->findings; k++) {
+		if (a->finding[k].record != i)
+			continue;
+		put_finding(&a->finding[k], color, out);
+		any = true;
+	}
+	if (!any)
+		buf_printf(out, "  %s\n", nothing(r));
+	put_checked(a, i, verbose, out);
+}
+
+/* ---- many records ---- */
+
+/* A finding that several results have: the first is the example. */
+struct kind {
+	const struct finding *example;
+	size_t results, last;
+};
+
+static int by_frequency(const void *x, const void *y)
+{
+	const struct kind *a = x, *b = y;
+
+	if (a->example->level != b->example->level)
+		return a->example->level > b->example->level ? -1 : 1;
+	if (a->results != b->results)
+		return a->results > b->results ? -1 : 1;
+	return strcmp(a->example->check, b->example->check);
+}
+
+static struct kind *kinds_of(const struct audit *a, size_t *n)
+{
+	struct kind *v = xcalloc(a->findings + 1, sizeof(*v));
+
+	*n = 0;
+	for (size_t i = 0; i < a->findings; i++) {
+		const struct finding *f = &a->finding[i];
+		size_t k = 0;
+
+		while (k < *n && (strcmp(v[k].example->check, f->check) != 0 ||
+				  v[k].example->level != f->level))
+			k++;
+		if (k == *n)
+			v[(*n)++] = (struct kind){.example = f, .last = SIZE_MAX};
+		if (v[k].last == f->record)
+			continue;
+		v[k].last = f->record;
+		v[k].results++;
+	}
+	qsort(v, *n, sizeof(*v), by_frequency);
+	return v;
+}
+
+static int worst_of(const struct audit *a, size_t i)
+{
+	int worst = -1;
+
+	for (size_t k = 0; k < a->findings; k++)
+		if (a->finding[k].record == i && (int)a->finding[k].level > worst)
+			worst = (int)a->finding[k].level;
+	return worst;
+}
+
+static void put_counts(const struct audit *a, struct buf *out)
+{
+	size_t ours = 0, level[4] = {0}, figures = 0, partly = 0;
 
 	for (size_t i = 0; i < a->records; i++) {
-		const struct run_record *r = &a->record[i];
-		size_t first = at;
+		ours += a->record[i].ours;
+		level[worst_of(a, i) + 1]++;
+	}
+	for (size_t k = 0; k < a->topics; k++) {
+		figures += a->topic[k].compared;
+		partly += a->topic[k].unchecked[0] != '\0';
+	}
+	buf_printf(
+		out,
+		"%zu results (%zu of Stoker, %zu of DLIO): %zu FAIL, %zu with warnings, %zu with "
+		"notes only, %zu without findings.\n"
+		"%zu figures were derived from others and compared; %zu checks of results could "
+		"not be made, or not in full.\n",
+		a->records, ours, a->records - ours, level[3], level[2], level[1], level[0],
+		figures, partly);
+}
 
-		buf_printf(out, "%s%s  (%s, %u rank%s%s)\n", i ? "\n" : "", r->folder,
-			   r->ours ? "Stoker" : "DLIO", r->ranks, r->ranks == 1 ? "" : "s",
-			   r->trained ? "" : ", no training");
-		for (; at < a->findings && a->finding[at].record == i; at++) {
-			const struct finding *f = &a->finding[at];
+static void put_summary(const struct audit *a, bool color, struct buf *out)
+{
+	size_t n;
+	struct kind *v = kinds_of(a, &n);
 
-			buf_printf(out, "  %s%-8s%s%s:", color ? colors[f->level] : "",
-				   level_name(f->level), color ? "\033[0m" : "", f->check);
-			buf_wrap(out, f->text, INDENT + strlen(f->check) + 1, INDENT, COLUMNS);
-			if (!f->advice[0])
-				continue;
-			buf_printf(out, "%*s-> ", INDENT, "");
-			buf_wrap(out, f->advice, INDENT + 3, INDENT + 3, COLUMNS);
+	put_counts(a, out);
+	for (size_t k = 0; k < n; k++) {
+		const struct finding *f = v[k].example;
+		struct buf text = {0};
+		size_t head;
+
+		buf_printf(&text, "%s: %.*s%s", a->record[f->record].folder, EXAMPLE, f->text,
+			   strlen(f->text) > EXAMPLE ? " ..." : "");
+		buf_printf(out, "\n  %s%-8s%s%s: %zu result%s", color ? colors[f->level] : "",
+			   level_name(f->level), color ? "\033[0m" : "", f->check, v[k].results,
+			   v[k].results == 1 ? "." : "s, for example");
+		buf_puts(out, "\n");
+		head = (size_t)INDENT;
+		buf_printf(out, "%*s", INDENT, "");
+		buf_wrap(out, text.data, head, INDENT, COLUMNS);
+		buf_release(&text);
+	}
+	free(v);
+}
+
+void audit_text(const struct audit *a, bool color, bool verbose, struct buf *out)
+{
+	if (a->records > 1) {
+		put_summary(a, color, out);
+		if (!verbose) {
+			buf_puts(out, "\nThe findings of each result, and what was checked: -v\n");
+			return;
 		}
-		if (at == first)
-			buf_printf(out, "  %s\n", nothing(r));
+		buf_puts(out, "\n");
+	}
+	for (size_t i = 0; i < a->records; i++) {
+		if (i)
+			buf_puts(out, "\n");
+		put_record(a, i, color, verbose, out);
 	}
 }
+
+/* ---- for programs ---- */
 
 json_t *finding_json(const struct finding *f)
 {
@@ -80,6 +274,35 @@ json_t *finding_json(const struct finding *f)
 	json_put_text(o, "text", f->text);
 	json_put_text(o, "advice", f->advice);
 	return o;
+}
+
+static void put_topics(const struct audit *a, size_t i, json_t *one)
+{
+	json_t *checked = json_array(), *unchecked = json_array();
+
+	for (size_t k = 0; k < a->topics; k++) {
+		const struct audit_topic *t = &a->topic[k];
+		json_t *o;
+
+		if (t->record != i)
+			continue;
+		if (t->compared) {
+			o = json_object();
+			json_put_text(o, "name", t->name);
+			json_put_text(o, "what", t->what);
+			json_put_int(o, "compared", t->compared);
+			json_put_int(o, "differ", t->differ);
+			json_array_append_new(checked, o);
+		}
+		if (t->unchecked[0]) {
+			o = json_object();
+			json_put_text(o, "name", t->name);
+			json_put_text(o, "why", t->unchecked);
+			json_array_append_new(unchecked, o);
+		}
+	}
+	json_put(one, "checked", checked);
+	json_put(one, "unchecked", unchecked);
 }
 
 json_t *audit_json(const struct audit *a)
@@ -98,6 +321,7 @@ json_t *audit_json(const struct audit *a)
 		for (; at < a->findings && a->finding[at].record == i; at++)
 			json_array_append_new(findings, finding_json(&a->finding[at]));
 		json_put(one, "findings", findings);
+		put_topics(a, i, one);
 		json_array_append_new(results, one);
 	}
 	json_put(root, "results", results);

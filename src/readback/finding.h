@@ -17,18 +17,38 @@ struct finding {
 	char advice[400];
 };
 
+/* What was compared: figures of one kind, derived from others in the folder. */
+struct audit_topic {
+	size_t record;
+	char name[16];           /* "steps" */
+	char what[200];          /* "AU and rates from the times of the steps, ..." */
+	size_t compared, differ; /* figures */
+	size_t finding;          /* that lists those that differ; its index + 1, 0: none */
+	char unchecked[300];     /* why nothing, or not all of it, was compared; "": all was */
+};
+
 struct audit {
 	const struct run_record *record; /* borrowed; sorted as given */
 	size_t records;
 	struct finding *finding; /* in the order of the records, worst first within one */
 	size_t findings;
+	struct audit_topic *topic; /* in the order of the records */
+	size_t topics;
 };
+
+/* A new finding about record `i`; valid until the next one. */
+struct finding *audit_add(struct audit *a, size_t i, const char *check, enum audit_level level);
+/* Appends to its evidence. */
+void finding_say(struct finding *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void finding_advise(struct finding *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 void audit_release(struct audit *a);
 /* The worst finding's level, or -1 when there is none. */
 int audit_worst(const struct audit *a);
-/* Text for a terminal, and {"results": [{"folder", "findings": [...]}]}. */
-void audit_text(const struct audit *a, bool color, struct buf *out);
+/* Text for a terminal: of one record in full, of several what was found how often, with one example
+ * each, and with `verbose` every record in full. And {"results": [{"folder", "findings": [...],
+ * "checked": [...], "unchecked": [...]}]}. */
+void audit_text(const struct audit *a, bool color, bool verbose, struct buf *out);
 json_t *audit_json(const struct audit *a);
 /* {"check", "level": "note", "warning" or "fail", "text", "advice"} */
 json_t *finding_json(const struct finding *f);

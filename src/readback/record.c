@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "conf/override.h"
 #include "loader/loader.h"
 
 #define JSON_BYTES_MAX (256u << 20)
@@ -204,13 +205,89 @@ static struct node *hydra_file(const char *folder, const char *name)
 	return NULL;
 }
 
+/* A value of result.json as the node that it was typed from; NULL: it names nothing. */
+static struct node *value_node(const struct opt *row, const json_t *v)
+{
+	struct node *n;
+	struct err ignored = {0};
+
+	if (json_is_boolean(v)) {
+		n = node_new(NODE_BOOL, (struct node_mark){0});
+		n->b = json_is_true(v);
+	} else if (json_is_integer(v)) {
+		n = node_new(NODE_INT, (struct node_mark){0});
+		n->i = json_integer_value(v);
+		n->f = (double)n->i;
+	} else if (json_is_real(v)) {
+		n = node_new(NODE_FLOAT, (struct node_mark){0});
+		n->f = json_real_value(v);
+	} else if (!json_is_string(v)) {
+		n = NULL;
+	} else if (row->type == OPT_STR || row->type == OPT_ENUM) {
+		n = node_new_str(json_string_value(v), (struct node_mark){0});
+		n->literal = true;
+	} else {
+		n = override_parse_value(json_string_value(v), &ignored);
+	}
+	return n;
+}
+
+static void put_node(struct node *sections, const char *dotted, struct node *value)
+{
+	AUTO_FREE char *key = xstrdup(dotted);
+	struct node *map = sections;
+	char *rest = key, *dot;
+
+	while ((dot = strchr(rest, '.'))) {
+		*dot = '\0';
+		if (!node_get(map, rest))
+			node_set(map, rest, node_new(NODE_MAP, (struct node_mark){0}));
+		map = node_get(map, rest);
+		rest = dot + 1;
+		if (map->kind != NODE_MAP) {
+			node_free(value);
+			return;
+		}
+	}
+	node_set(map, rest, value);
+}
+
+/* With hydra.run.dir or compat.dlio, .hydra is elsewhere: result.json repeats every key. */
+static bool read_result_config(struct run_record *r)
+{
+	const json_t *all = json_object_get(r->result, "configuration");
+	struct node *root, *sections;
+	struct err e = {0};
+
+	if (!all)
+		return false;
+	root = node_new(NODE_MAP, (struct node_mark){0});
+	node_set(root, "workload", node_new(NODE_MAP, (struct node_mark){0}));
+	sections = node_get(root, "workload");
+	for (size_t i = 0; i < workload_row_count; i++) {
+		const struct opt *row = &workload_rows[i];
+		const json_t *v = json_object_get(json_object_get(all, row->key), "value");
+		struct node *n = value_node(row, v);
+
+		if (n)
+			put_node(sections, row->key, n);
+	}
+	r->has_workload = workload_read_back(&r->workload, root, &e) == 0;
+	if (!r->has_workload)
+		workload_release(&r->workload);
+	node_free(root);
+	return r->has_workload;
+}
+
 static void read_config(struct run_record *r)
 {
 	struct node *overrides = hydra_file(r->folder, "overrides.yaml");
 	struct err e = {0};
 
 	r->config = hydra_file(r->folder, "config.yaml");
-	if (!r->config) {
+	if (!r->config && read_result_config(r)) {
+		/* nothing is missing */
+	} else if (!r->config) {
 		str_list_add(&r->notes, xasprintf("'%s' has no readable .hydra/config.yaml, so the "
 						  "configuration of the run is "
 						  "unknown",
@@ -313,6 +390,17 @@ static double *read_list(const json_t *v, size_t *n)
 	return out;
 }
 
+/* "0.48": DLIO writes it as text. */
+static double duration_of(const json_t *span)
+{
+	const json_t *v = json_object_get(span, "duration");
+	const char *s = json_string_value(v);
+	char *end = NULL;
+	double seconds = s ? strtod(s, &end) : number_of(span, "duration");
+
+	return s && (end == s || *end) ? NAN : seconds;
+}
+
 static void read_phase(struct record_phase *p, const json_t *epoch, const json_t *spans,
 		       const char *name, double origin_s)
 {
@@ -321,10 +409,12 @@ static void read_phase(struct record_phase *p, const json_t *epoch, const json_t
 	p->load = read_list(json_object_get(json_object_get(epoch, "load"), name), &p->loads);
 	p->compute =
 		read_list(json_object_get(json_object_get(epoch, "compute"), name), &p->computes);
+	p->proc = read_list(json_object_get(json_object_get(epoch, "proc"), name), &p->procs);
 	p->au = number_of(json_object_get(epoch, "au"), name);
 	p->throughput = number_of(json_object_get(epoch, "throughput"), name);
 	p->begin_s = time_of(span, "start") - origin_s;
 	p->wall_s = time_of(span, "end") - time_of(span, "start");
+	p->duration_s = duration_of(span);
 }
 
 static void read_checkpoint(struct record_epoch *ep, const char *name, const json_t *span,
@@ -353,6 +443,39 @@ static double cached_bytes(const json_t *epoch)
 	return s ? strtod(s, NULL) * 1024 : NAN;
 }
 
+/* Of a part of the file, in an order that does not depend on the writer. */
+static void digest_tree(const json_t *tree, char hex[SHA256_HEX])
+{
+	AUTO_FREE char *text = tree ? json_dumps(tree, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
+	struct sha256 h;
+
+	hex[0] = '\0';
+	if (!text)
+		return;
+	sha256_begin(&h);
+	sha256_add(&h, text, strlen(text));
+	sha256_end(&h, hex);
+}
+
+/* Clocks count in ns or finer: two ranks never wait for all their batches equally long. */
+static void digest_times(struct record_epoch *ep)
+{
+	struct sha256 h;
+	size_t different = 0;
+
+	sha256_begin(&h);
+	for (size_t b = 0; b < ep->blocks; b++) {
+		const struct record_phase *p = &ep->block[b];
+
+		for (size_t s = 0; s < p->loads; s++)
+			different += p->load[s] > 0 && (s == 0 || p->load[s] != p->load[s - 1]);
+		if (p->loads)
+			sha256_add(&h, p->load, p->loads * sizeof(*p->load));
+	}
+	if (different >= 4)
+		sha256_end(&h, ep->times_digest);
+}
+
 static void read_epoch(struct record_epoch *ep, uint32_t number, const json_t *epoch, json_t *spans,
 		       double origin_s)
 {
@@ -362,6 +485,9 @@ static void read_epoch(struct record_epoch *ep, uint32_t number, const json_t *e
 
 	*ep = (struct record_epoch){.number = number, .cached_bytes = cached_bytes(epoch)};
 	ep->eval.au = ep->eval.throughput = ep->eval.wall_s = ep->eval_begin_s = NAN;
+	ep->eval.duration_s = NAN;
+	ep->duration_s = duration_of(spans);
+	digest_tree(json_object_get(epoch, "host_meminfo"), ep->memory_digest);
 	ep->begin_s = time_of(spans, "start") - origin_s;
 	ep->end_s = time_of(spans, "end") - origin_s;
 	json_object_foreach(spans, name, span)
@@ -391,13 +517,39 @@ static void read_epoch(struct record_epoch *ep, uint32_t number, const json_t *e
 	if (isfinite(saved) && saved > last && saved <= ep->end_s + origin_s)
 		last = saved;
 	ep->train_wall_s = last - first;
+	digest_times(ep);
 }
 
-static void read_rank(struct run_record *r, uint32_t k, const json_t *output, json_t *stats)
+/* Keys that are numbers of epochs. */
+static size_t epochs_listed(json_t *output)
+{
+	const char *key;
+	json_t *one;
+	size_t n = 0;
+
+	json_object_foreach(output, key, one) n += key[0] && key[strspn(key, "0123456789")] == '\0';
+	return n;
+}
+
+static void digest_host(struct record_rank *rank, const json_t *output)
+{
+	json_t *facts = json_object();
+
+	json_object_set(facts, "cpu", json_object_get(output, "host_cpuinfo"));
+	json_object_set(facts, "memory", json_object_get(output, "host_meminfo"));
+	digest_tree(json_object_size(facts) ? facts : NULL, rank->host_digest);
+	json_decref(facts);
+}
+
+static void read_rank(struct run_record *r, uint32_t k, json_t *output, json_t *stats)
 {
 	struct record_rank *rank = &r->rank[k];
 	char name[32];
 
+	rank->found = true;
+	rank->memory_gib = number_of(output, "host_memory_GB");
+	rank->epochs_listed = epochs_listed(output);
+	digest_host(rank, output);
 	text_of(output, "hostname", rank->hostname, sizeof(rank->hostname));
 	for (uint32_t number = 1; number <= EPOCHS_MAX; number++) {
 		json_t *spans;
@@ -474,6 +626,7 @@ static void release_phase(struct record_phase *p)
 {
 	free(p->load);
 	free(p->compute);
+	free(p->proc);
 }
 
 static void release_rank(struct record_rank *k)

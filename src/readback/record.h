@@ -8,15 +8,17 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "codec/sha256.h"
 #include "workload/workload.h"
 
 /* One block of training or one evaluation of one rank, as N_output.json lists it. Seconds. */
 struct record_phase {
-	double *load, *compute; /* per step */
-	size_t loads, computes;
+	double *load, *compute, *proc; /* per step; proc: from asking for a batch to its end */
+	size_t loads, computes, procs;
 	double au, throughput; /* NaN when the file has none */
 	double begin_s;        /* since the run's start; NaN */
 	double wall_s;         /* from the two timestamps; NaN when one is missing */
+	double duration_s;     /* as the file states it, with two decimals; NaN */
 };
 
 struct record_checkpoint {
@@ -37,13 +39,20 @@ struct record_epoch {
 	double begin_s, end_s; /* since the run's start; NaN when not known */
 	double train_wall_s; /* begin of the first block to end of the last, or of checkpoints after
 				it */
+	double duration_s;   /* of the training part as the file states it; NaN */
 	double cached_bytes; /* of the host's page cache at its start; NaN */
+	char memory_digest[SHA256_HEX]; /* of what the host's memory held then; "": unknown */
+	char times_digest[SHA256_HEX];  /* of the times of its steps; "": fewer than 4 of them */
 };
 
 struct record_rank {
 	struct record_epoch *epoch;
 	size_t epochs;
+	size_t epochs_listed; /* in N_output.json */
 	char hostname[128];
+	bool found;                   /* both files can be read */
+	double memory_gib;            /* of its host; NaN */
+	char host_digest[SHA256_HEX]; /* of processors and memory of its host; "": unknown */
 };
 
 /* A list of summary.json with its statistics. count 0: the key was absent. */

@@ -111,6 +111,8 @@ static void add_folder(struct sealing *s, const char *log)
 	while (d && (entry = readdir(d)))
 		if (written_by_a_run(entry->d_name, log))
 			str_list_add(&names, xstrdup(entry->d_name));
+	if (!d && errno == ENOMEM)
+		out_of_memory(); /* not a folder without files */
 	if (d)
 		closedir(d);
 	if (names.n)

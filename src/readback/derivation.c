@@ -1,0 +1,340 @@
+/* Comparing derived figures; what several topics derive. */
+#include "readback/derivation.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+#define LISTED 3 /* differences that a finding gives in full */
+/* Of sums of 15 digits: far above their rounding, far below any change worth making. */
+static const double EQUAL_SHARE = 1e-9;
+static const double EQUAL_LEAST = 1e-9;
+
+/* ---- topics ---- */
+
+static struct audit_topic *topic_of(const struct derive *d)
+{
+	return &d->audit->topic[d->topic];
+}
+
+struct derive derive_begin(struct audit *a, size_t i, const char *check, const char *name,
+			   const char *what)
+{
+	struct audit_topic *t;
+
+	a->topic = xrealloc(a->topic, (a->topics + 1) * sizeof(*a->topic));
+	t = &a->topic[a->topics];
+	*t = (struct audit_topic){.record = i};
+	snprintf(t->name, sizeof(t->name), "%s", name);
+	snprintf(t->what, sizeof(t->what), "%s", what);
+	return (struct derive){a, i, a->topics++, check};
+}
+
+void derive_unchecked(struct derive *d, const char *fmt, ...)
+{
+	struct audit_topic *t = topic_of(d);
+	va_list ap;
+
+	if (t->unchecked[0])
+		return;
+	va_start(ap, fmt);
+	vsnprintf(t->unchecked, sizeof(t->unchecked), fmt, ap);
+	va_end(ap);
+}
+
+/* The place for the next difference; NULL when enough are listed. */
+static struct finding *next_difference(struct derive *d)
+{
+	struct audit_topic *t = topic_of(d);
+	struct finding *f;
+
+	if (t->differ++ == 0) {
+		f = audit_add(d->audit, d->record, d->check, AUDIT_FAIL);
+		finding_advise(f, "Restore the files as the run left them, or repeat the run: "
+				  "figures that contradict each other were not measured together.");
+		t->finding = d->audit->findings;
+		return f;
+	}
+	f = &d->audit->finding[t->finding - 1];
+	if (t->differ > LISTED)
+		return NULL;
+	finding_say(f, " ");
+	return f;
+}
+
+static const char *place(char *out, size_t size, const char *fmt, va_list ap)
+{
+	vsnprintf(out, size, fmt, ap);
+	return out;
+}
+
+static bool compare(struct derive *d, double stated, double derived, double least,
+		    const char *source, const char *fmt, va_list ap)
+{
+	struct finding *f;
+	char where[200];
+
+	if (isnan(stated) || isnan(derived))
+		return true;
+	topic_of(d)->compared++;
+	if (fabs(stated - derived) <= least)
+		return true;
+	f = next_difference(d);
+	if (f)
+		finding_say(f, "%s is %.10g, but %s gives %.10g.",
+			    place(where, sizeof(where), fmt, ap), stated, source, derived);
+	return false;
+}
+
+bool derive_equal(struct derive *d, double stated, double derived, const char *source,
+		  const char *fmt, ...)
+{
+	va_list ap;
+	bool same;
+
+	va_start(ap, fmt);
+	same = compare(d, stated, derived,
+		       EQUAL_SHARE * fmax(fabs(stated), fabs(derived)) + EQUAL_LEAST, source, fmt,
+		       ap);
+	va_end(ap);
+	return same;
+}
+
+bool derive_near(struct derive *d, double stated, double derived, double least, const char *source,
+		 const char *fmt, ...)
+{
+	va_list ap;
+	bool same;
+
+	va_start(ap, fmt);
+	same = compare(d, stated, derived, least, source, fmt, ap);
+	va_end(ap);
+	return same;
+}
+
+bool derive_at_most(struct derive *d, double stated, double bound, double least, const char *source,
+		    const char *fmt, ...)
+{
+	struct finding *f;
+	char where[200];
+	va_list ap;
+
+	if (isnan(stated) || isnan(bound))
+		return true;
+	topic_of(d)->compared++;
+	if (stated <= bound + least)
+		return true;
+	f = next_difference(d);
+	va_start(ap, fmt);
+	if (f)
+		finding_say(f, "%s is %.10g, but %s is only %.10g.",
+			    place(where, sizeof(where), fmt, ap), stated, source, bound);
+	va_end(ap);
+	return false;
+}
+
+bool derive_text(struct derive *d, const char *stated, const char *derived, const char *source,
+		 const char *fmt, ...)
+{
+	struct finding *f;
+	char where[200];
+	va_list ap;
+
+	if (!stated || !derived)
+		return true;
+	topic_of(d)->compared++;
+	if (strcmp(stated, derived) == 0)
+		return true;
+	f = next_difference(d);
+	va_start(ap, fmt);
+	if (f)
+		finding_say(f, "%s is '%.80s', but %s has '%.80s'.",
+			    place(where, sizeof(where), fmt, ap), stated, source, derived);
+	va_end(ap);
+	return false;
+}
+
+bool derive_holds(struct derive *d, bool holds, const char *fmt, ...)
+{
+	struct finding *f;
+	char sentence[400];
+	va_list ap;
+
+	topic_of(d)->compared++;
+	if (holds)
+		return true;
+	f = next_difference(d);
+	va_start(ap, fmt);
+	if (f)
+		finding_say(f, "%s", place(sentence, sizeof(sentence), fmt, ap));
+	va_end(ap);
+	return false;
+}
+
+/* ---- what several topics derive ---- */
+
+struct derive_stat derive_stat_of(const double *v, size_t n)
+{
+	struct derive_stat s = {.min = INFINITY, .max = -INFINITY};
+	double sum = 0, squares = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!isfinite(v[i]))
+			continue;
+		s.n++;
+		sum += v[i];
+		s.min = fmin(s.min, v[i]);
+		s.max = fmax(s.max, v[i]);
+	}
+	if (s.n == 0)
+		return (struct derive_stat){0, NAN, NAN, NAN, NAN};
+	s.mean = sum / (double)s.n;
+	for (size_t i = 0; i < n; i++)
+		squares += isfinite(v[i]) ? (v[i] - s.mean) * (v[i] - s.mean) : 0;
+	s.stdev = sqrt(squares / (double)s.n);
+	return s;
+}
+
+double derive_number(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+const char *derive_string(const json_t *o, const char *key)
+{
+	return json_string_value(json_object_get(o, key));
+}
+
+bool derive_as_dlio(const struct run_record *r)
+{
+	const char *definition =
+		derive_string(json_object_get(r->result, "training"), "definition");
+
+	return !r->ours || (r->has_workload && r->workload.compat.dlio) ||
+	       (definition && strcmp(definition, "stoker") != 0);
+}
+
+size_t derive_epochs(const struct run_record *r)
+{
+	double stated =
+		r->ours ? derive_number(json_object_get(r->result, "training"), "epochs_done")
+			: derive_number(r->summary, "epochs");
+	size_t least = SIZE_MAX;
+
+	for (uint32_t k = 0; k < r->ranks; k++)
+		if (r->rank[k].found && r->rank[k].epochs < least)
+			least = r->rank[k].epochs;
+	if (least == SIZE_MAX)
+		return 0;
+	return stated >= 0 && stated < (double)least ? (size_t)stated : least;
+}
+
+bool derive_is_lost(const struct run_record *r, uint32_t rank)
+{
+	const json_t *one = json_array_get(json_object_get(r->result, "ranks"), rank);
+
+	return json_is_true(json_object_get(one, "lost"));
+}
+
+bool derive_all_ranks(const struct run_record *r)
+{
+	if (r->ranks_found == 0)
+		return false;
+	for (uint32_t k = 0; k < r->ranks; k++)
+		if (!r->rank[k].found && !derive_is_lost(r, k))
+			return false;
+	return true;
+}
+
+static uint64_t not_negative(int64_t v)
+{
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+uint64_t derive_total_steps(const struct run_record *r, uint32_t rank, size_t epoch, bool eval)
+{
+	const struct record_epoch *ep = &r->rank[rank].epoch[epoch];
+	const struct workload *w = &r->workload;
+	uint64_t steps = 0;
+	double samples, planned;
+
+	for (size_t b = 0; b < ep->blocks && !eval; b++)
+		steps += ep->block[b].computes;
+	if (derive_as_dlio(r)) {
+		int64_t batch = eval ? w->reader.batch_size_eval : w->reader.batch_size;
+
+		if (!eval && w->train.total_training_steps > 0)
+			return (uint64_t)w->train.total_training_steps;
+		samples = (double)(eval ? w->dataset.num_files_eval : w->dataset.num_files_train) *
+			  (double)w->dataset.num_samples_per_file;
+		return batch > 0 && samples > 0
+			       ? (uint64_t)floor(samples / (double)batch / r->ranks)
+			       : 0;
+	}
+	if (eval)
+		return ep->eval.computes;
+	planned = derive_number(json_object_get(r->result, "training"), "steps_per_epoch");
+	return w->train.total_training_steps > 0 || !(planned >= 0) ? steps : (uint64_t)planned;
+}
+
+void derive_window(const struct run_record *r, uint64_t steps, uint64_t before, uint64_t total,
+		   uint64_t *lo, uint64_t *hi)
+{
+	uint64_t start = not_negative(r->workload.output.metric.exclude_start_steps);
+	uint64_t end = not_negative(r->workload.output.metric.exclude_end_steps);
+
+	/* DLIO excludes steps in every block */
+	if (derive_as_dlio(r))
+		before = 0;
+	*lo = least_of(start > before ? start - before : 0, steps);
+	end = total > end ? total - end : 0;
+	*hi = least_of(end > before ? end - before : 0, steps);
+	if (*hi < *lo)
+		*hi = *lo;
+}
+
+struct derive_rank derive_rank_epoch(const struct run_record *r, uint32_t rank, size_t epoch)
+{
+	const struct record_epoch *ep = &r->rank[rank].epoch[epoch];
+	uint64_t total = derive_total_steps(r, rank, epoch, false), before = 0;
+	struct derive_rank out = {NAN, NAN, 0, 0, 0};
+	double weights = 0, au = 0, rate = 0;
+
+	assert(epoch < r->rank[rank].epochs);
+	for (size_t b = 0; b < ep->blocks; b++) {
+		const struct record_phase *p = &ep->block[b];
+		double weight = (double)p->computes;
+		uint64_t lo, hi;
+
+		for (size_t s = 0; s < p->computes; s++)
+			out.compute_s += p->compute[s];
+		for (size_t s = 0; s < p->loads; s++)
+			out.load_s += p->load[s];
+		derive_window(r, p->computes, before, total, &lo, &hi);
+		before += p->computes;
+		out.steps += p->computes;
+		if (!derive_as_dlio(r))
+			weight = (double)(hi - lo);
+		if (!isfinite(p->au) || !isfinite(p->throughput) || !(weight > 0))
+			continue;
+		weights += weight;
+		au += weight * p->au;
+		rate += weight * p->throughput;
+	}
+	if (weights > 0) {
+		out.au = au / weights;
+		out.throughput = rate / weights;
+	}
+	return out;
+}

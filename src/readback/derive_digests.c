@@ -1,0 +1,129 @@
+/* Digests: is every file of a run still there, as it was written? */
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "readback/derivation.h"
+#include "result/seal.h"
+
+#define RESULT_BYTES_MAX ((size_t)256 << 20)
+#define SHORT 12 /* digits of a digest that a sentence shows */
+
+/* A name within the folder: the text is a file's, and may be anything. */
+static bool is_inside(const char *name)
+{
+	return name[0] != '/' && !strstr(name, "..") && name[0];
+}
+
+static void check_file(struct derive *d, const struct run_record *r, const char *name,
+		       const json_t *want)
+{
+	AUTO_FREE char *path = path_join(r->folder, name);
+	const char *stated = derive_string(want, "sha256");
+	char hex[SHA256_HEX];
+	struct err e = {0};
+	uint64_t bytes;
+
+	if (!is_inside(name) || !stated)
+		return;
+	if (seal_file(path, &bytes, hex, &e) < 0) {
+		derive_holds(d, false,
+			     "'%.60s' is listed with a digest in result.json, but cannot be read: "
+			     "it was removed or renamed.",
+			     name);
+		return;
+	}
+	derive_holds(d, strcmp(stated, hex) == 0,
+		     "'%.60s' was changed after the run: its SHA-256 is %.*s... (%llu bytes), but "
+		     "result.json has %.*s... (%.0f bytes).",
+		     name, SHORT, hex, (unsigned long long)bytes, SHORT, stated,
+		     derive_number(want, "bytes"));
+}
+
+static void check_itself(struct derive *d, const struct run_record *r, const json_t *integrity)
+{
+	AUTO_FREE char *path = path_join(r->folder, "result.json");
+	const char *stated = derive_string(integrity, SEAL_SELF);
+	struct buf text = {0};
+	char hex[SHA256_HEX];
+	struct err e = {0};
+
+	if (!stated) {
+		derive_holds(d, false, "result.json lists digests, but its own was removed.");
+		return;
+	}
+	if (file_read(path, RESULT_BYTES_MAX, &text, &e) < 0 || !text.data) {
+		derive_unchecked(d, "%s", e.text);
+	} else if (!seal_of_text(text.data, text.len, stated, hex)) {
+		derive_holds(d, false,
+			     "result.json was written again after the run: its own "
+			     "digest is not where the run put it.");
+	} else {
+		derive_holds(d, strcmp(stated, hex) == 0,
+			     "result.json was changed after the run: its SHA-256 is %.*s..., but "
+			     "it states %.*s...",
+			     SHORT, hex, SHORT, stated);
+	}
+	buf_release(&text);
+}
+
+/* Files of ranks that the run did not write. */
+static void check_others(struct derive *d, const struct run_record *r, const json_t *files,
+			 const json_t *left_out)
+{
+	DIR *dir = opendir(r->folder);
+	struct dirent *entry;
+	uint32_t rank;
+
+	if (!dir && errno == ENOMEM)
+		out_of_memory(); /* not a folder without files */
+	while (dir && (entry = readdir(dir)))
+		if (seal_rank_file(entry->d_name, &rank))
+			derive_holds(d,
+				     json_object_get(files, entry->d_name) ||
+					     json_object_get(left_out, entry->d_name),
+				     "'%.60s' has the name of a file of this run, but the run did "
+				     "not write it: result.json has no digest of it.",
+				     entry->d_name);
+	if (dir)
+		closedir(dir);
+}
+
+void derive_digests(struct audit *a, size_t i)
+{
+	const struct run_record *r = &a->record[i];
+	json_t *integrity = json_object_get(r->result, "integrity");
+	json_t *files = json_object_get(integrity, "files"), *one;
+	json_t *left_out = json_object_get(integrity, "not_digested");
+	struct derive d;
+	const char *name;
+
+	if (!r->ours)
+		return;
+	d = derive_begin(a, i, "digest", "digests",
+			 "the SHA-256 of each file in result.json, and its own");
+	if (!integrity) {
+		/* runs have a number since there are digests */
+		if (derive_string(r->result, "run_id"))
+			derive_holds(&d, false,
+				     "result.json has a run_id, but no digests (integrity): they "
+				     "were removed.");
+		else
+			derive_unchecked(&d, "result.json is of a version without digests");
+		return;
+	}
+	json_object_foreach(files, name, one) check_file(&d, r, name, one);
+	check_others(&d, r, files, left_out);
+	check_itself(&d, r, integrity);
+	if (json_object_size(left_out))
+		derive_unchecked(
+			&d, "%zu file%s the run did not digest (%.40s: %.100s)",
+			json_object_size(left_out), json_object_size(left_out) == 1 ? "" : "s",
+			json_object_iter_key(json_object_iter(left_out)),
+			json_string_value(json_object_iter_value(json_object_iter(left_out)))
+				? json_string_value(
+					  json_object_iter_value(json_object_iter(left_out)))
+				: "");
+}

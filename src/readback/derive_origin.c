@@ -1,0 +1,399 @@
+/* Are all files of a folder those of one run? Dates, hosts, configuration. */
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "readback/derivation.h"
+#include "result/seal.h"
+
+/* Clocks of several hosts; ours are brought together, but for the delay of messages. */
+static const double CLOCKS_S = 1;
+static const double CLOCKS_DLIO_S = 300;
+static const double HOUR = 3600; /* stamps are local times */
+
+/* ---- dates ---- */
+
+static void check_dates(struct derive *d, const struct run_record *r)
+{
+	double slack = r->ours || r->hosts == 1 ? CLOCKS_S : CLOCKS_DLIO_S;
+	double length = r->end_s - r->begin_s;
+
+	if (!isfinite(r->begin_s))
+		return;
+	derive_holds(d, !(length < -slack) || length < -HOUR / 2,
+		     "summary.json ends %.6g s before it starts.", -length);
+	for (uint32_t k = 0; k < r->ranks; k++)
+		for (size_t e = 0; e < r->rank[k].epochs; e++) {
+			const struct record_epoch *ep = &r->rank[k].epoch[e];
+
+			if (isnan(ep->begin_s))
+				continue;
+			derive_holds(d, ep->begin_s >= -slack,
+				     "Epoch %zu of %u_per_epoch_stats.json began %.6g s before the "
+				     "start of the run in summary.json.",
+				     e + 1, k, -ep->begin_s);
+			/* an hour less: summer time */
+			if (length > -HOUR / 2)
+				derive_at_most(d, ep->end_s, length, slack,
+					       "the end of the run in summary.json",
+					       "the end of epoch %zu in %u_per_epoch_stats.json "
+					       "(s of the run)",
+					       e + 1, k);
+		}
+}
+
+/* All ranks begin an epoch together. */
+static void check_together(struct derive *d, const struct run_record *r)
+{
+	double slack = r->ours || r->hosts == 1 ? CLOCKS_S : CLOCKS_DLIO_S;
+	size_t epochs = derive_epochs(r);
+	uint32_t first = UINT32_MAX;
+
+	for (uint32_t k = 0; k < r->ranks; k++) {
+		if (!r->rank[k].found)
+			continue;
+		if (first == UINT32_MAX) {
+			first = k;
+			continue;
+		}
+		/* DLIO's ranks meet only at the end of an epoch, and not in every version */
+		for (size_t e = 0; r->ours && e < epochs; e++)
+			derive_near(d, r->rank[k].epoch[e].begin_s, r->rank[first].epoch[e].begin_s,
+				    slack, "the first rank",
+				    "the begin of epoch %zu in %u_per_epoch_stats.json (s of the "
+				    "run)",
+				    e + 1, k);
+		derive_holds(d,
+			     r->rank[k].epochs == r->rank[first].epochs ||
+				     (r->ours && r->rank[k].epochs >= epochs &&
+				      r->rank[first].epochs >= epochs),
+			     "%u_per_epoch_stats.json has %zu epochs, %u_per_epoch_stats.json %zu.",
+			     k, r->rank[k].epochs, first, r->rank[first].epochs);
+	}
+	for (uint32_t k = 0; k < r->ranks; k++)
+		if (r->rank[k].found)
+			derive_holds(
+				d,
+				r->rank[k].epochs_listed == r->rank[k].epochs ||
+					(r->ours && r->rank[k].epochs >= epochs &&
+					 r->rank[k].epochs_listed >= epochs),
+				"%u_output.json lists %zu epochs, %u_per_epoch_stats.json %zu.", k,
+				r->rank[k].epochs_listed, k, r->rank[k].epochs);
+}
+
+static void check_epochs(struct derive *d, const struct run_record *r)
+{
+	double stated = derive_number(r->summary, "epochs");
+
+	for (uint32_t k = 0; k < r->ranks && r->trained; k++)
+		if (r->rank[k].found)
+			derive_holds(
+				d,
+				!((double)r->rank[k].epochs < stated) &&
+					(r->ours || !((double)r->rank[k].epochs > stated)),
+				"summary.json states %.10g epochs, but %u_per_epoch_stats.json "
+				"has %zu.",
+				stated, k, r->rank[k].epochs);
+}
+
+/* ---- hosts ---- */
+
+/* What of the host a rank's file repeats is the same in all files of that host. */
+static void check_hosts(struct derive *d, const struct run_record *r)
+{
+	const json_t *memory = json_object_get(r->summary, "host_memory_GB");
+	size_t epochs = derive_epochs(r);
+
+	for (uint32_t k = 0; k < r->ranks; k++) {
+		const struct record_rank *rank = &r->rank[k], *other = NULL;
+
+		if (!rank->found)
+			continue;
+		for (uint32_t j = 0; j < k && !other; j++)
+			if (r->rank[j].found && strcmp(r->rank[j].hostname, rank->hostname) == 0)
+				other = &r->rank[j];
+		if (other && r->ours) {
+			uint32_t j = (uint32_t)(other - r->rank);
+
+			derive_holds(d, strcmp(rank->host_digest, other->host_digest) == 0,
+				     "%u_output.json and %u_output.json differ in the processors "
+				     "and memory of their host '%.60s' (host_cpuinfo, "
+				     "host_meminfo).",
+				     j, k, rank->hostname);
+			for (size_t e = 0; e < epochs; e++)
+				derive_holds(d,
+					     strcmp(rank->epoch[e].memory_digest,
+						    other->epoch[e].memory_digest) == 0,
+					     "%u_output.json and %u_output.json differ in the "
+					     "memory of their host '%.60s' at the start of epoch "
+					     "%zu (host_meminfo).",
+					     j, k, rank->hostname, e + 1);
+			derive_equal(d, rank->memory_gib, other->memory_gib, "another of its host",
+				     "host_memory_GB of %u_output.json", k);
+		}
+		if (r->hosts == 1 && rank->hostname[0] && r->hostname[0])
+			derive_text(d, rank->hostname, r->hostname, "summary.json",
+				    "the hostname in %u_output.json", k);
+		if (r->hosts == 1 && json_array_size(memory) == 1)
+			derive_near(d, rank->memory_gib,
+				    json_number_value(json_array_get(memory, 0)),
+				    1e-6 * fabs(rank->memory_gib), "summary.json",
+				    "host_memory_GB of %u_output.json", k);
+	}
+}
+
+/* Where ranks were many, comparing each with each would take too long: digests are sorted. */
+struct times_of {
+	const char *digest;
+	uint32_t rank;
+};
+
+static int by_digest(const void *a, const void *b)
+{
+	const struct times_of *x = a, *y = b;
+	int order = strcmp(x->digest, y->digest);
+
+	return order ? order : x->rank < y->rank ? -1 : 1;
+}
+
+static void check_copies(struct derive *d, const struct run_record *r)
+{
+	size_t epochs = derive_epochs(r);
+	AUTO_FREE struct times_of *v = xcalloc(r->ranks_found + 1, sizeof(*v));
+
+	for (size_t e = 0; e < epochs; e++) {
+		size_t n = 0;
+
+		for (uint32_t k = 0; k < r->ranks; k++)
+			if (r->rank[k].found && r->rank[k].epoch[e].times_digest[0])
+				v[n++] = (struct times_of){r->rank[k].epoch[e].times_digest, k};
+		qsort(v, n, sizeof(*v), by_digest);
+		for (size_t i = 1; i < n; i++)
+			derive_holds(d, strcmp(v[i].digest, v[i - 1].digest) != 0,
+				     "%u_output.json and %u_output.json have the same times of "
+				     "every step of epoch %zu, to the last digit: one is a copy of "
+				     "the other.",
+				     v[i - 1].rank, v[i].rank, e + 1);
+	}
+}
+
+static void check_extra(struct derive *d, const struct run_record *r)
+{
+	DIR *dir = opendir(r->folder);
+	struct dirent *entry;
+	uint32_t rank;
+
+	if (!dir && errno == ENOMEM)
+		out_of_memory(); /* not a folder without files */
+	while (dir && (entry = readdir(dir)))
+		if (seal_rank_file(entry->d_name, &rank))
+			derive_holds(d, rank < r->ranks,
+				     "'%.60s' is of rank %u, but summary.json states %u "
+				     "accelerators.",
+				     entry->d_name, rank, r->ranks);
+	if (dir)
+		closedir(dir);
+}
+
+/* ---- configuration ---- */
+
+static bool same_number(const char *a, const char *b)
+{
+	char *end_a, *end_b;
+	double x = strtod(a, &end_a), y = strtod(b, &end_b);
+
+	return end_a != a && end_b != b && !*end_a && !*end_b &&
+	       fabs(x - y) <= 1e-9 * fmax(fabs(x), fabs(y));
+}
+
+/* What the program makes of the configuration is the stated value: rules across keys change some.
+ */
+static bool derives_to(const struct run_record *r, const struct opt *row, const json_t *stated)
+{
+	AUTO_FREE char *text = r->has_workload ? opt_get_text(row, &r->workload) : NULL;
+	const char *s = json_string_value(stated);
+
+	if (!text)
+		return false;
+	if (json_is_boolean(stated))
+		return strcasecmp(text, json_is_true(stated) ? "true" : "false") == 0;
+	return s && strcmp(s, text) == 0;
+}
+
+/* One key of .hydra/config.yaml against result.json. Only scalars that say all themselves. */
+static void check_key(struct derive *d, const struct run_record *r, const char *key,
+		      const struct node *v)
+{
+	const json_t *stated = json_object_get(
+		json_object_get(json_object_get(r->result, "configuration"), key), "value");
+	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
+	char ours[64], theirs[64];
+
+	if (!stated || (row && strcmp(row->key, key) == 0 && derives_to(r, row, stated)))
+		return;
+	if (json_is_boolean(stated) && v->kind == NODE_BOOL) {
+		/* with too few files for a step of evaluation, a run turns it off and warns */
+		if (strcmp(key, "workflow.evaluation") == 0 && v->b &&
+		    json_array_size(json_object_get(r->result, "warnings")))
+			return;
+		derive_text(d, json_is_true(stated) ? "true" : "false", v->b ? "true" : "false",
+			    ".hydra/config.yaml", "result.json configuration, %.60s,", key);
+	} else if (json_is_number(stated) && (v->kind == NODE_INT || v->kind == NODE_FLOAT)) {
+		double have = json_number_value(stated),
+		       want = v->kind == NODE_INT ? (double)v->i : v->f;
+
+		derive_near(d, have, want, 1e-9 * fmax(fabs(have), fabs(want)),
+			    ".hydra/config.yaml", "result.json configuration, %.60s,", key);
+	} else if (json_is_string(stated) && v->kind == NODE_STR && !strstr(v->s, "${")) {
+		snprintf(ours, sizeof(ours), "%s", json_string_value(stated));
+		snprintf(theirs, sizeof(theirs), "%s", v->s);
+		if (strcasecmp(ours, theirs) != 0 && !same_number(ours, theirs))
+			derive_text(d, ours, theirs, ".hydra/config.yaml",
+				    "result.json configuration, %.60s,", key);
+	}
+}
+
+static void check_keys(struct derive *d, const struct run_record *r, const struct node *map,
+		       const char *prefix)
+{
+	for (size_t i = 0; map && map->kind == NODE_MAP && i < map->n; i++) {
+		char key[256];
+
+		snprintf(key, sizeof(key), "%s%s%s", prefix, prefix[0] ? "." : "", map->key[i]);
+		if (map->child[i]->kind == NODE_MAP)
+			check_keys(d, r, map->child[i], key);
+		else
+			check_key(d, r, key, map->child[i]);
+	}
+}
+
+static void check_counts(struct derive *d, const struct run_record *r)
+{
+	const struct workload *w = &r->workload;
+	const struct {
+		const char *key;
+		int64_t want;
+	} same[] = {
+		{"num_files_train", w->dataset.num_files_train},
+		{"num_files_eval", w->dataset.num_files_eval},
+		{"num_samples_per_file", w->dataset.num_samples_per_file},
+	};
+	double epochs = derive_number(r->summary, "epochs");
+
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
+		derive_equal(d, derive_number(r->summary, same[i].key), (double)same[i].want,
+			     ".hydra/config.yaml", "summary.json %s", same[i].key);
+	if (r->trained)
+		derive_at_most(d, epochs, (double)w->train.epochs, 0, "train.epochs",
+			       "summary.json epochs");
+	/* DLIO writes its summary only at the end */
+	if (r->trained && !r->ours && w->train.total_training_steps <= 0)
+		derive_equal(d, epochs, (double)w->train.epochs, "train.epochs",
+			     "summary.json epochs");
+}
+
+static void check_overrides(struct derive *d, const struct run_record *r)
+{
+	const json_t *list = json_object_get(r->result, "overrides");
+
+	if (!list || !r->config)
+		return;
+	derive_holds(d, json_array_size(list) == r->overrides.n,
+		     "result.json lists %zu overrides, .hydra/overrides.yaml %zu.",
+		     json_array_size(list), r->overrides.n);
+	for (size_t i = 0; i < json_array_size(list) && i < r->overrides.n; i++)
+		derive_text(d, json_string_value(json_array_get(list, i)), r->overrides.v[i],
+			    ".hydra/overrides.yaml", "override %zu of result.json", i + 1);
+}
+
+/* What result.json and summary.json both say of the run and its host. */
+static void check_result(struct derive *d, const struct run_record *r)
+{
+	const json_t *environment = json_object_get(r->result, "environment");
+	const json_t *memory = json_object_get(r->summary, "host_memory_GB");
+	const json_t *versions = json_object_get(environment, "versions");
+
+	derive_equal(d, derive_number(r->result, "accelerators"), r->ranks, "summary.json",
+		     "result.json accelerators");
+	derive_text(d, derive_string(environment, "hostname"), r->hostname, "summary.json",
+		    "result.json environment.hostname");
+	derive_text(d, derive_string(versions, "stoker"), derive_string(r->result, "version"),
+		    "result.json version", "result.json environment.versions.stoker");
+	derive_text(d, derive_string(r->result, "start"), derive_string(r->summary, "start"),
+		    "summary.json", "result.json start");
+	derive_text(d, derive_string(r->result, "end"), derive_string(r->summary, "end"),
+		    "summary.json", "result.json end");
+	if (fabs(fabs(derive_number(r->result, "wall_s") - (r->end_s - r->begin_s)) - HOUR) > 60)
+		derive_near(d, derive_number(r->result, "wall_s"), r->end_s - r->begin_s, 1e-5,
+			    "start and end of summary.json", "result.json wall_s");
+	if (json_array_size(memory))
+		derive_near(d, derive_number(environment, "memory_bytes"),
+			    json_number_value(json_array_get(memory, 0)) * 0x1p30, 65536,
+			    "summary.json", "result.json environment.memory_bytes");
+	derive_holds(d,
+		     json_equal(json_object_get(environment, "meminfo"),
+				json_object_get(r->summary, "host_meminfo")) ||
+			     !json_object_get(environment, "meminfo") ||
+			     !json_object_get(r->summary, "host_meminfo"),
+		     "result.json environment.meminfo and summary.json host_meminfo differ: they "
+		     "are not of one run.");
+}
+
+/* Rank files of the host of process 0 repeat its memory as summary.json has it. */
+static void check_memory(struct derive *d, const struct run_record *r)
+{
+	json_t *facts = json_object();
+	AUTO_FREE char *text = NULL;
+	char hex[SHA256_HEX];
+	struct sha256 h;
+
+	json_object_set(facts, "cpu", json_object_get(r->summary, "host_cpuinfo"));
+	json_object_set(facts, "memory", json_object_get(r->summary, "host_meminfo"));
+	text = json_dumps(facts, JSON_SORT_KEYS | JSON_COMPACT);
+	json_decref(facts);
+	if (!text)
+		return;
+	sha256_begin(&h);
+	sha256_add(&h, text, strlen(text));
+	sha256_end(&h, hex);
+	for (uint32_t k = 0; k < r->ranks; k++)
+		if (r->rank[k].found && r->rank[k].host_digest[0] &&
+		    strcmp(r->rank[k].hostname, r->hostname) == 0)
+			derive_holds(d, strcmp(r->rank[k].host_digest, hex) == 0,
+				     "%u_output.json and summary.json differ in the processors and "
+				     "memory of their host (host_cpuinfo, host_meminfo): they are "
+				     "not of one run.",
+				     k);
+}
+
+void derive_origin(struct audit *a, size_t i)
+{
+	const struct run_record *r = &a->record[i];
+	struct derive d = derive_begin(a, i, "identity", "identity",
+				       "that all files are of one run: dates, hosts, ranks, "
+				       "epochs, configuration");
+
+	check_dates(&d, r);
+	check_together(&d, r);
+	check_epochs(&d, r);
+	check_hosts(&d, r);
+	check_copies(&d, r);
+	check_extra(&d, r);
+	if (r->has_workload)
+		check_counts(&d, r);
+	else
+		derive_unchecked(&d, "there is no configuration to compare with");
+	if (!r->ours)
+		return;
+	check_result(&d, r);
+	check_memory(&d, r);
+	check_overrides(&d, r);
+	check_keys(&d, r, node_get(r->config, "workload"), "");
+}
