@@ -70,6 +70,12 @@ const struct flag flag_check = {.name = "--check",
 				FIELD(check),
 				.help = "exit with status 3 when AU is below its target "
 					"(metric.au) or a verdict is FAIL"};
+const struct flag flag_truth_table = {
+	.name = "--truth-table",
+	.kind = FLAG_SET,
+	FIELD(truth_table),
+	.help = "run a sample of the files four times instead (from the storage, from the page "
+		"cache, with O_DIRECT, from memory) and print the results side by side"};
 const struct flag flag_verbose = {
 	.name = "--verbose",
 	.letter = "-v",

@@ -24,7 +24,7 @@ struct cli_args {
 	int64_t ranks;       /* -n; 1 by default. After job_begin: of all processes */
 	int64_t per_process; /* --accelerators-per-process; 0: not given */
 	bool ranks_given;
-	bool strict, quiet, verbose, check, inspect;
+	bool strict, quiet, verbose, check, inspect, truth_table;
 	int cfg;      /* 0: --cfg job, print the composed configuration and exit; -1: not given */
 	int progress; /* enum progress_choice */
 	const char *progress_file, *progress_interval, *folder; /* NULL: not given */
@@ -35,7 +35,7 @@ struct cli_args {
 extern const struct flag operand_workload, operand_key;
 extern const struct flag flag_ranks, flag_per_process, flag_output, flag_config_dir, flag_strict,
 	flag_check, flag_verbose, flag_quiet, flag_progress, flag_progress_file,
-	flag_progress_interval, flag_cfg;
+	flag_progress_interval, flag_cfg, flag_truth_table;
 
 /* `a` may be the first member of a command's own arguments, which are all zeros otherwise. 1: the
  * help was printed. Release in any case. */

@@ -53,6 +53,7 @@ struct time_dist {
 	double a, b;
 };
 
+double time_dist_mean(const struct time_dist *d);
 /* DLIO's log writes the configured value as a Python dict: "{'mean': 0.323}". Heap string. */
 char *time_dist_python(const struct time_dist *d);
 /* A number, DLIO's map or null; `key` and the node's mark go into the sentence. */

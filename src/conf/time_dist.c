@@ -179,3 +179,17 @@ char *time_dist_python(const struct time_dist *d)
 	}
 	return xstrdup("{}");
 }
+
+double time_dist_mean(const struct time_dist *d)
+{
+	switch (d->kind) {
+	case TIME_NONE:
+		return 0;
+	case TIME_UNIFORM:
+		return (d->a + d->b) / 2;
+	case TIME_GAMMA:
+		return d->a * d->b;
+	default:
+		return d->a;
+	}
+}

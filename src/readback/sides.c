@@ -40,8 +40,7 @@ static bool in_memory(const struct run_record *r)
 	       workload_base_store(&r->workload)->flags & (STORE_IS_VOLATILE | STORE_KEEPS_NOTHING);
 }
 
-/* The share of the bytes read in training that the page cache served; NaN when it is not known. */
-static double cached_share(const struct run_record *r)
+double sides_cached_share(const struct run_record *r)
 {
 	const json_t *epochs = json_object_get(json_object_get(r->result, "training"), "epochs");
 	double fetched = 0, returned = 0, cached = 0, looked = 0;
@@ -78,7 +77,7 @@ static struct source source_of(const struct side *s)
 			x.memory++;
 			continue;
 		}
-		share = cached_share(run_of(s, i));
+		share = sides_cached_share(run_of(s, i));
 		if (!isfinite(share))
 			continue;
 		x.known++;

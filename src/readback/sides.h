@@ -10,6 +10,10 @@ struct side {
 	size_t n;
 };
 
+/* The share of the bytes returned in training, 0 to 1, that the page cache served; NaN when it is
+ * not known. */
+double sides_cached_share(const struct run_record *r);
+
 /* The values of a key in two runs as text, from where both have them: result.json, or .hydra. False
  * when one of them does not tell. Released by the caller. */
 bool sides_key(const struct run_record *a, const struct run_record *b, const struct opt *row,

@@ -15,12 +15,11 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/folder_lock.h"
-#include "base/str.h"
+#include "study/child_log.h"
 #include "study/scratch.h"
 
 #define TICK_NS (NS_PER_S / 10)
 #define GRACE_NS (15 * NS_PER_S)
-#define LOG_BYTES_MAX (16u << 20)
 
 struct running {
 	struct study_plan *p;
@@ -84,30 +83,6 @@ static void tell_event(struct running *r, enum study_event_kind kind, size_t i, 
 
 /* ---- children ---- */
 
-/* The sentence with which a child ended: its last line "stoker: ...", else how it ended. */
-static void last_words(const char *log, const char *outcome, char *out, size_t out_size)
-{
-	struct buf text = {0};
-	const char *best = NULL;
-
-	if (file_read(log, LOG_BYTES_MAX, &text, NULL) == 0 && text.data) {
-		for (char *line = text.data, *next; line; line = next) {
-			next = line + strcspn(line, "\r\n");
-			if (*next)
-				*next++ = '\0';
-			else
-				next = NULL;
-			if (str_starts(line, "stoker: ") && !str_starts(line, "stoker: warning"))
-				best = line + 8;
-		}
-	}
-	if (best)
-		snprintf(out, out_size, "%.900s", best);
-	else
-		snprintf(out, out_size, "the command %s; see %s", outcome, log);
-	buf_release(&text);
-}
-
 /* Runs a command to its end. 0 when it ended well; ERR_CANCELED; else its reason is in `reason`. */
 static int run_child(struct running *r, size_t i, char *const *argv, const char *log,
 		     double *seconds, char *reason, size_t reason_size)
@@ -135,7 +110,7 @@ static int run_child(struct running *r, size_t i, char *const *argv, const char 
 		return 0;
 	if (study_stopped(r))
 		return ERR_CANCELED;
-	last_words(log, outcome, reason, reason_size);
+	child_log_reason(log, outcome, reason, reason_size);
 	return -1;
 }
 

@@ -119,20 +119,6 @@ static void part_names(struct study_plan *p)
 
 /* ---- workloads ---- */
 
-static double mean_of(const struct time_dist *d)
-{
-	switch (d->kind) {
-	case TIME_NONE:
-		return 0;
-	case TIME_UNIFORM:
-		return (d->a + d->b) / 2;
-	case TIME_GAMMA:
-		return d->a * d->b;
-	default:
-		return d->a;
-	}
-}
-
 static int load_workload(const struct study_plan *p, const struct experiment *x, struct workload *w,
 			 bool inspect, struct err *e)
 {
@@ -280,10 +266,12 @@ static double least_seconds(const struct workload *w, const struct dataset *d, i
 		       ((double)w->reader.batch_size * (double)processes);
 	double eval = (double)dataset_samples(d, DATASET_EVAL) /
 		      ((double)w->reader.batch_size_eval * (double)processes);
-	double s = floor(train) * mean_of(&w->train.computation_time) * (double)w->train.epochs;
+	double s =
+		floor(train) * time_dist_mean(&w->train.computation_time) * (double)w->train.epochs;
 
 	if (w->workflow.evaluation)
-		s += floor(eval) * mean_of(&w->evaluation.eval_time) * (double)w->train.epochs;
+		s += floor(eval) * time_dist_mean(&w->evaluation.eval_time) *
+		     (double)w->train.epochs;
 	return s;
 }
 

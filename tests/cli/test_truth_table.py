@@ -1,0 +1,135 @@
+"""stoker run --truth-table: four rows over a sample of the files, and the reason for each row that cannot be had."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "truth"))
+from told import told  # noqa: E402
+from util import STOKER, left_out, load, stoker, tiny  # noqa: E402
+
+SIZE = 360000
+KEYS = dict(files=40, fmt="npy", dataset__record_length_bytes=SIZE, reader__batch_size=1, train__computation_time=0.002)
+
+
+def table(data, out, *more, status=0, **keys):
+    done = stoker("run", "--truth-table", *tiny(data, out, **{**KEYS, **keys}), *more, status=status)
+    path = pathlib.Path(out, "truth_table.json")
+    rows = {r["row"]: r for r in json.loads(path.read_text())["rows"]} if path.exists() else {}
+    assert not rows or list(rows) == ["cold", "warm", "O_DIRECT", "memory"], rows
+    return rows, done
+
+
+def why(rows, row, words, situation):
+    r = rows[row]
+    assert not r["measured"] and all(w in r["why"] for w in words), r
+    told("truth table", situation, f"{row}: {r['why']}")
+
+
+def near(value, expected):
+    return abs(value - expected) <= 0.02 * expected + 65536
+
+
+def disk(tmp):
+    """The disk of this machine: what the cache did is in the bytes."""
+    rows, done = table(tmp / "data", tmp / "out", train__epochs=5)
+    if rows["cold"].get("fetched_bytes", 0) < 0.5 * 40 * SIZE:
+        left_out(f"cold against warm: the temporary folder is in memory, or its bytes are not counted ({rows['cold']})")
+        return
+    # all of a small dataset; what was generated for it is gone
+    assert not (tmp / "data").exists()
+    sample = 40 * SIZE
+    for row, cached in (("cold", 0), ("warm", 100), ("O_DIRECT", 0)):
+        r = rows[row]
+        if row == "O_DIRECT" and not r["measured"]:
+            left_out(f"O_DIRECT: {r['why']}")
+            continue
+        assert r["measured"] and not r["note"] and near(r["returned_bytes"], sample), r
+        assert abs(r["page_cache_percent"] - cached) <= 5, (row, r)
+        assert near(r["fetched_bytes"], sample * (100 - cached) / 100), (row, r)
+        told("truth table", f"14.4 MB on the disk of this machine, row {row}",
+             f"{r['fetched_bytes'] / 1e6:.1f} MB fetched, {r['page_cache_percent']:.0f} % from the page cache")
+    m = rows["memory"]
+    assert m["measured"] and "fetched_bytes" not in m and near(m["returned_bytes"], sample), m
+    for row, r in rows.items():
+        if r["measured"]:
+            of = load(tmp / "out" / r["folder"])
+            assert of["training"]["epochs_done"] == 1 and of["training"]["whole_au_mean_percent"] == r["whole_au_percent"]
+            assert of["limit"]["cause"] == r["cause"] and r["cause"] in done.stdout
+    assert "page cache" in done.stdout and "* " in done.stdout, done.stdout
+
+
+def sample(tmp):
+    """Of a dataset that is there, the first files, which stay; the workload's own evaluation and checkpoints are off."""
+    data = tmp / "many"
+    stoker("run", *tiny(data, tmp / "gen", workflow__train="false", **{**KEYS, "files": 300, "dataset__record_length_bytes": 4096}))
+    rows, done = table(data, tmp / "sample", "-n", "2", files=300, dataset__record_length_bytes=4096,
+                       workflow__generate_data="false", workflow__checkpoint="true", model__model_size_bytes=4096)
+    assert "80 of 300 training files" in done.stdout and "40 steps" in done.stdout, done.stdout
+    assert rows["warm"]["measured"] and load(tmp / "sample" / "warm")["accelerators"] == 2
+    assert len(list(data.rglob("img_*"))) == 300
+    # an evicting and an uncached workload are undone in the rows that need the cache
+    for keys in (dict(storage__page_cache="drop_behind"), dict(reader__odirect="true")):
+        rows, _ = table(data, tmp / f"undone{len(keys)}", files=300, dataset__record_length_bytes=4096,
+                        workflow__generate_data="false", **keys)
+        assert rows["warm"]["measured"] and rows["memory"]["measured"], (keys, rows)
+        assert load(tmp / f"undone{len(keys)}" / "warm")["configuration"]["storage.store"]["value"] == "posix"
+
+
+def absent(tmp):
+    rows, _ = table("/data", tmp / "in-memory", storage__store="memory")
+    why(rows, "cold", ["keeps no files"], "storage.store=memory")
+    why(rows, "warm", ["keeps no files"], "storage.store=memory")
+    assert rows["memory"]["measured"]
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as shm:
+        rows, _ = table(f"{shm}/data", tmp / "shm")
+        why(rows, "cold", ["tmpfs", "no storage below"], "a dataset on tmpfs")
+        why(rows, "O_DIRECT", ["tmpfs", "no storage below"], "a dataset on tmpfs")
+        assert rows["warm"]["measured"] and rows["memory"]["measured"]
+        assert os.listdir(shm) == []
+    rows, _ = table(tmp / "maps", tmp / "mapped", fmt="mmap_indexed_binary")
+    why(rows, "O_DIRECT", ["mapped files"], "mmap_indexed_binary, whose framework maps its files")
+    why(rows, "memory", ["mapped"], "mmap_indexed_binary, whose framework maps its files")
+    rows, done = table(tmp / "nothing", tmp / "none", status=1, workflow__generate_data="false")
+    why(rows, "cold", ["not enough training files"], "no dataset")
+    assert rows["cold"]["failed"] and "'cold' of the truth table failed" in done.stderr
+    # one file cannot be read: the rows over the disk fail, and the status says so
+    stoker("run", *tiny(tmp / "broken", tmp / "gen2", workflow__train="false", **KEYS))
+    victim = sorted((tmp / "broken").rglob("img_*"))[7]
+    victim.write_bytes(victim.read_bytes()[:100])
+    rows, done = table(tmp / "broken", tmp / "damaged", status=1, workflow__generate_data="false")
+    why(rows, "warm", [victim.name], "a file of the sample cut to 100 bytes")
+    assert rows["memory"]["measured"]
+
+
+def command(tmp):
+    _, done = table(tmp / "c", tmp / "check", "--check", status=3, train__computation_time=0.0001, reader__read_threads=0,
+                    metric__au=0.9999)
+    assert "AU from the storage" in done.stderr, done.stderr
+    e = stoker("run", "--truth-table", "nosuchworkload", status=2).stderr
+    assert "nosuchworkload" in e, e
+    process = subprocess.Popen([STOKER, "run", "--truth-table", *map(str, tiny(tmp / "i", tmp / "int", **{**KEYS, "train__computation_time": 0.5}))],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    _, e = process.communicate(timeout=30)
+    assert process.returncode == 1 and "interrupted" in e, (process.returncode, e)
+    assert not (tmp / "i" / "truth_table").exists(), "generated data was left behind"
+
+
+def main():
+    with tempfile.TemporaryDirectory() as tmp:
+        tmp = pathlib.Path(tmp)
+        disk(tmp)
+        sample(tmp)
+        absent(tmp)
+        command(tmp)
+
+
+if __name__ == "__main__":
+    main()
