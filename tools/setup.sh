@@ -11,6 +11,7 @@ want() { # want PACKAGE PROBE...: adds the package unless the probe succeeds
     if ! "$@" >/dev/null 2>&1; then need="$need $package"; fi
 }
 have_pc() { command -v pkg-config >/dev/null && pkg-config --exists "$1"; }
+have_admin() { PATH="$PATH:/usr/sbin:/sbin" command -v "$1"; }
 have_py() { command -v /usr/bin/python3 >/dev/null && /usr/bin/python3 -c "import $1"; }
 
 for purpose in "$@"; do
@@ -43,6 +44,8 @@ for purpose in "$@"; do
         want sysstat command -v iostat
         want libfuse3-dev have_pc fuse3
         want fuse3 command -v fusermount3
+        want btrfs-progs have_admin mkfs.btrfs
+        want xfsprogs have_admin mkfs.xfs
         ;;
     heavy) # large ones: a machine without them skips their tests with a reason
         want chromium command -v chromium

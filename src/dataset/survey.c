@@ -14,7 +14,7 @@
 #include "store/aside.h"
 #include "store/extents.h"
 
-#define THREADS 4 /* reading is waiting; each has some 6 MiB */
+#define THREADS 4 /* reading is waiting */
 /* How far into a file content is made to be compared with: some hundredths of a second. */
 #define REACH_BYTES (64u << 20)
 /* Files that are not larger are made to their end, so that what a format writes late is right. */
@@ -25,6 +25,7 @@
 #define TIME_LIMIT_NS (5 * NS_PER_S)
 /* Files that hold less may agree by chance. */
 #define TELLING_BYTES 64u
+#define PIECE_BYTES (5u << 18) /* what reading past the page cache copies through, and a little */
 static const double HOLE_SHARE = 0.01;
 
 /* ---- a part of a file: what it holds, and what it is to hold ---- */
@@ -106,8 +107,10 @@ static const struct store_ops capture_ops = {
 struct content_job {
 	const struct survey_job *job;
 	struct survey *out;
-	struct store *store;           /* to read from */
-	pthread_mutex_t lock;          /* over `out`, `print` and `first_number` */
+	struct store *store;    /* to read from */
+	pthread_mutex_t lock;   /* over `out`, `print` and `first_number` */
+	pthread_mutex_t making; /* over `scratch`: one file is made at a time */
+	void *scratch;
 	uint64_t picks[DATASET_KINDS]; /* files */
 	uint64_t each[DATASET_KINDS];  /* samples of a file */
 	int64_t until_ns;
@@ -220,7 +223,7 @@ static int read_ranges(const struct content_job *c, struct each_worker *w, struc
 }
 
 /* Makes what the ranges are to hold. What a file is to hold beyond the reach is not known. */
-static int make_ranges(const struct content_job *c, struct each_worker *w, struct content_worker *p,
+static int make_ranges(struct content_job *c, struct each_worker *w, struct content_worker *p,
 		       const struct file_spec *f, uint64_t file_bytes, bool *cut, struct err *e)
 {
 	struct capture_store s = {.base = {.ops = &capture_ops}, .worker = p};
@@ -237,7 +240,10 @@ static int make_ranges(const struct content_job *c, struct each_worker *w, struc
 	s.end = s.end < REACH_BYTES ? s.end : REACH_BYTES;
 	if (file_bytes <= WHOLE_BYTES)
 		s.end = UINT64_MAX;
-	rc = d->format->write(&io, &b, w->path, f, &d->content, w->scratch, w->scratch_bytes, e);
+	pthread_mutex_lock(&c->making);
+	rc = d->format->write(&io, &b, w->path, f, &d->content, c->scratch, FORMAT_WRITE_SCRATCH,
+			      e);
+	pthread_mutex_unlock(&c->making);
 	*cut = s.cut;
 	return rc == ERR_CANCELED && s.cut ? 0 : rc;
 }
@@ -295,15 +301,21 @@ static uint64_t print_of(const struct range *r)
 }
 
 /* A format whose files depend on a library's version says itself whether one is right. */
-static bool verified_otherwise(const struct content_job *c, struct each_worker *w,
+static bool verified_otherwise(struct content_job *c, struct each_worker *w,
 			       const struct file_spec *f, uint64_t file_bytes)
 {
 	const struct dataset *d = c->job->dataset;
 	struct io io = {.store = c->store, .stop = c->job->stop};
 
-	return dataset_file_bytes(d, DATASET_TRAIN, 0) == UINT64_MAX && file_bytes <= WHOLE_BYTES &&
-	       d->format->verify(&io, w->path, f, &d->content, w->scratch, w->scratch_bytes,
-				 NULL) == 0;
+	int rc;
+
+	if (dataset_file_bytes(d, DATASET_TRAIN, 0) != UINT64_MAX || file_bytes > WHOLE_BYTES)
+		return false;
+	pthread_mutex_lock(&c->making);
+	rc = d->format->verify(&io, w->path, f, &d->content, c->scratch, FORMAT_WRITE_SCRATCH,
+			       NULL);
+	pthread_mutex_unlock(&c->making);
+	return rc == 0;
 }
 
 struct finding {
@@ -457,7 +469,6 @@ static int compare_content(const struct survey_job *job, struct store *store, st
 	struct each_job each = {.dataset = job->dataset,
 				.store = store,
 				.threads = THREADS,
-				.scratch_bytes = FORMAT_WRITE_SCRATCH,
 				.stop = job->stop,
 				.picks = c.picks,
 				.pick = pick_file,
@@ -468,13 +479,20 @@ static int compare_content(const struct survey_job *job, struct store *store, st
 	share_out(&c);
 	c.print =
 		try_calloc(c.picks[0] + c.picks[1] + 1, sizeof(*c.print), "samples to compare", e);
-	if (!c.print)
+	/* not touched before it is needed: a page, for small files */
+	c.scratch = c.print ? try_calloc(1, FORMAT_WRITE_SCRATCH, "samples to compare", e) : NULL;
+	if (!c.scratch) {
+		free(c.print);
 		return -ENOMEM;
+	}
 	pthread_mutex_init(&c.lock, NULL);
+	pthread_mutex_init(&c.making, NULL);
 	rc = each_file(&each, e);
+	pthread_mutex_destroy(&c.making);
 	pthread_mutex_destroy(&c.lock);
 	if (rc == 0)
 		sort_out(&c);
+	free(c.scratch);
 	free(c.print);
 	return rc;
 }
@@ -605,6 +623,19 @@ static int look_at_extents(const struct survey_job *job, struct store *store, st
 		rc = count_twins(&x, e);
 	free(x.place);
 	return rc;
+}
+
+uint64_t survey_memory_bytes(const struct dataset *d, uint64_t samples)
+{
+	uint64_t file = d->max_file_bytes, made = FORMAT_WRITE_SCRATCH, range = RANGE_MEMORY;
+
+	if (samples == 0 || d->format->is.flags & FORMAT_NO_IO)
+		return 0;
+	/* of a small file no more is touched than it holds */
+	made = file < made ? file : made;
+	range = file < range / 2 ? 2 * file : range;
+	return made + THREADS * (range + PIECE_BYTES) +
+	       SURVEY_EXTENTS_MAX * EXTENTS_KEPT * sizeof(struct place_of_file);
 }
 
 int dataset_survey(const struct survey_job *job, struct survey *out, struct err *e)

@@ -45,6 +45,8 @@ struct survey_job {
 #define SURVEY_FRONT_BYTES (256u << 10)
 #define SURVEY_BLOCK_BYTES 65536u
 
+/* The most memory it takes, all of which is free again when it returns. */
+uint64_t survey_memory_bytes(const struct dataset *d, uint64_t samples);
 /* Fills `out`, but for `named` and `distinct`, which are kept. Takes some seconds at most where the
  * storage answers at all. ERR_CANCELED when it was stopped; what cannot be read is counted. */
 int dataset_survey(const struct survey_job *job, struct survey *out, struct err *e);

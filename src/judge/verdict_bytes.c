@@ -204,32 +204,37 @@ static void judge_missing(struct verdict *v, const struct result *r, double shar
 			    100 * cached_share(r));
 }
 
-/* A loop device reads its file, perhaps from this machine's page cache. */
-static void judge_below(struct verdict *v, const struct result *r)
+/* The device delivered all. A loop device reads its file, perhaps from this machine's page cache.
+ */
+static void judge_delivered(struct verdict *v, const struct result *r)
 {
 	const struct block_tree *t = r->host_source ? &r->host_source->tree : NULL;
 	const struct ledger_line *device = &r->judged.ledger.line[LEDGER_DEVICE],
 				 *disks = &r->judged.ledger.line[LEDGER_DISKS];
 
-	if (!t)
-		return;
-	if (t->cached[0] && device->known && disks->known && device->bytes > 0 &&
-	    disks->bytes < DEVICE_SHARE * device->bytes) {
+	if (t && t->memory[0]) {
+		verdict_say(v, "but it is memory (see cache).");
+	} else if (t && t->cached[0] && device->known && disks->known && device->bytes > 0 &&
+		   disks->bytes < DEVICE_SHARE * device->bytes) {
+		double share = disks->bytes / device->bytes;
+
 		verdict_worsen(v, VERDICT_WARN);
-		verdict_takes(
-			v, disks->bytes < CACHE_SHARE * device->bytes ? TAKES_STORAGE : TAKES_PART,
-			"the page cache");
+		verdict_takes(v, share < CACHE_SHARE ? TAKES_STORAGE : TAKES_PART,
+			      "the page cache");
 		verdict_say(v,
-			    " But %s: the disk below it delivered %.0f %% of these bytes, the page "
+			    "but %s. The disk below it delivered %.0f %% of these bytes, the page "
 			    "cache of this machine the others.",
-			    t->cached, 100 * disks->bytes / device->bytes);
-	} else if (t->cached[0] && !disks->known) {
+			    t->cached, 100 * share);
+	} else if (t && t->cached[0] && !disks->known) {
 		verdict_worsen(v, VERDICT_UNKNOWN);
-		verdict_say(v, " But %s, which may be in the page cache of this machine.",
+		verdict_say(v, "but %s, which may be in the page cache of this machine.",
 			    t->cached);
+	} else if (t && t->unseen[0]) {
+		verdict_worsen(v, VERDICT_UNKNOWN);
+		verdict_say(v, "but %s.", t->unseen);
+	} else {
+		verdict_say(v, "the storage was measured.");
 	}
-	if (t->unseen[0])
-		verdict_say(v, " The device %s.", t->unseen);
 }
 
 static void judge_device(struct verdict *v, const struct result *r, const struct run_metrics *m,
@@ -264,11 +269,8 @@ static void judge_device(struct verdict *v, const struct result *r, const struct
 	else if (share > READ_AHEAD_SHARE)
 		verdict_say(
 			v, "more than was requested (read-ahead, or other reads of this process).");
-	else if (r->host_source && r->host_source->tree.memory[0])
-		verdict_say(v, "but it is memory (see cache).");
 	else
-		verdict_say(v, "the storage was measured.");
-	judge_below(v, r);
+		judge_delivered(v, r);
 }
 
 static void judge_bytes(const struct result *r, const struct run_metrics *m, struct verdict *v)

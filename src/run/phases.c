@@ -66,6 +66,16 @@ static int check_reading(const struct run_plan *p, struct err *e)
 	return rc;
 }
 
+/* What is in memory only while the loaders are not: before training, or after it. */
+static uint64_t bytes_beside_training(const struct run_plan *p)
+{
+	uint64_t probe = probe_bytes(p), survey = 0;
+
+	if (p->w->workflow.train)
+		survey = survey_memory_bytes(p->d, (uint64_t)p->w->dataset.verify_samples);
+	return probe > survey ? probe : survey;
+}
+
 static int plan_run(struct run *run, struct err *e)
 {
 	struct run_plan *p = &run->plan;
@@ -80,7 +90,7 @@ static int plan_run(struct run *run, struct err *e)
 		rc = checkpoints_check(p, run->r, e);
 	if (rc == 0)
 		rc = plan_memory(p, rank_bytes(p) + sizeof(struct rank_progress),
-				 checkpoints_bytes(p), probe_bytes(p), e);
+				 checkpoints_bytes(p), bytes_beside_training(p), e);
 	return rc;
 }
 

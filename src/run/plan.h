@@ -52,7 +52,7 @@ int plan_make(struct run_plan *p, struct err *e);
 int plan_draw_seed(struct run_plan *p, struct err *e);
 /* States the memory of the run, and refuses it when the host has less. `rank_bytes`: of the structs
  * of a rank and of its threads; `checkpoint_bytes`: of the checkpoints of all ranks here;
- * `later_bytes`: of what comes when the loaders are gone. */
+ * `later_bytes`: of what is there while the loaders are not, before them or after them. */
 int plan_memory(struct run_plan *p, uint64_t rank_bytes, uint64_t checkpoint_bytes,
 		uint64_t later_bytes, struct err *e);
 
