@@ -68,8 +68,8 @@ static void drop_refuted(const struct probe *p, bool opens, struct read_law *law
 	uint32_t wrong[READ_LAWS_MAX] = {0}, least = UINT32_MAX, kept = 0;
 
 	for (uint32_t i = 0; i < law->count; i++) {
-		for (uint32_t k = 0; k < p->count; k++) {
-			const struct probe_point *q = &p->point[k];
+		for (uint32_t k = 0; k < probe_points(p); k++) {
+			const struct probe_point *q = probe_point_at(p, k);
 			double n = (double)(opens ? q->opens : q->requests);
 			double s = opens ? q->open_s : q->read_s;
 			double bytes = opens || n <= 0 ? 1 : (double)q->bytes / n;
@@ -88,15 +88,15 @@ static void drop_refuted(const struct probe *p, bool opens, struct read_law *law
 
 static struct read_law law_of(const struct result *r, bool opens, bool *probed)
 {
-	struct read_set set[1 + PROBE_POINTS_MAX] = {{0}};
+	struct read_set set[1 + PROBE_POINTS_MAX + PROBE_SIZED_MAX] = {{0}};
 	struct read_law law = {0};
 	double times;
 	struct read_seen *seen = reads_of_run(r, opens, &set[0], &times);
 	size_t sets = 1;
 
-	for (uint32_t k = 0; k < r->probe.count && probe_counts(r, times); k++) {
-		const struct probe_log *l =
-			opens ? &r->probe.point[k].open_log : &r->probe.point[k].reads;
+	for (uint32_t k = 0; k < probe_points(&r->probe) && probe_counts(r, times); k++) {
+		const struct probe_point *q = probe_point_at(&r->probe, k);
+		const struct probe_log *l = opens ? &q->open_log : &q->reads;
 
 		if (l->n)
 			set[sets++] = (struct read_set){l->seen, l->n, l->apart, l->wide};

@@ -26,7 +26,7 @@ static json_t *json_point(const struct probe_point *p)
 
 json_t *json_probe(const struct probe *p)
 {
-	json_t *o = json_object(), *points = json_array();
+	json_t *o = json_object(), *points = json_array(), *sized = json_array();
 
 	json_put_bool(o, "done", p->done);
 	json_put_text(o, "why", p->why[0] ? p->why : NULL);
@@ -36,5 +36,8 @@ json_t *json_probe(const struct probe *p)
 	for (uint32_t i = 0; i < p->count; i++)
 		json_array_append_new(points, json_point(&p->point[i]));
 	json_put(o, "points", points);
+	for (uint32_t i = 0; i < p->sized_count; i++)
+		json_array_append_new(sized, json_point(&p->sized[i]));
+	json_put(o, "sized", sized);
 	return o;
 }

@@ -3,11 +3,21 @@
 
 #include <stdlib.h>
 
+uint32_t probe_points(const struct probe *p)
+{
+	return p->count + p->sized_count;
+}
+
+const struct probe_point *probe_point_at(const struct probe *p, uint32_t i)
+{
+	return i < p->count ? &p->point[i] : &p->sized[i - p->count];
+}
+
 void probe_release(struct probe *p)
 {
-	for (uint32_t i = 0; i < p->count; i++) {
-		free(p->point[i].reads.seen);
-		free(p->point[i].open_log.seen);
+	for (uint32_t i = 0; i < probe_points(p); i++) {
+		free(probe_point_at(p, i)->reads.seen);
+		free(probe_point_at(p, i)->open_log.seen);
 	}
 	*p = (struct probe){0};
 }

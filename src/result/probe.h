@@ -10,6 +10,8 @@
 
 #define PROBE_POINTS_MAX 12
 #define PROBE_READERS_MAX 64
+/* Points with requests of another size: with one reader and with the most. */
+#define PROBE_SIZED_MAX 2
 
 /* Some of the requests of one point by their beginning, as read_log_join returns them: all that
  * touch its windows. Of this process's readers: `processes` times as many were under way. */
@@ -47,7 +49,15 @@ struct probe {
 	uint32_t processes;
 	uint32_t count;
 	struct probe_point point[PROBE_POINTS_MAX]; /* by readers, each more than the one before */
+	/* Requests of one other size, anywhere in the files: what a request costs and what a byte
+	 * costs look alike where all have one size. No samples. */
+	uint32_t sized_count;
+	struct probe_point sized[PROBE_SIZED_MAX];
 };
+
+/* All points: probe_points(p) of them, those of the other size last. */
+uint32_t probe_points(const struct probe *p);
+const struct probe_point *probe_point_at(const struct probe *p, uint32_t i);
 
 void probe_release(struct probe *p);
 /* Requests a second of a point, and the mean time of one; 0 without any. */

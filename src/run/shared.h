@@ -85,7 +85,7 @@ struct run_shared {
 	struct generate_progress generate;
 	_Atomic uint64_t checked; /* files and names that the check of the dataset is done with */
 	_Atomic uint32_t epoch;   /* rank 0's, from 1 */
-	_Atomic uint32_t probe_done, probe_total; /* numbers of readers */
+	_Atomic uint32_t probe_done, probe_total; /* points of a probe */
 	/* Of the present epoch, when the order takes one; rewritten by one thread while no rank is
 	 * in an epoch. */
 	struct order_list list[DATASET_KINDS];

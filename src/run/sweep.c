@@ -33,6 +33,13 @@
 /* A point is left out when one request would take so many times its time. */
 #define TOO_LONG 3
 #define LOOK_NS (NS_PER_S / 50)
+/* Requests of another size: this part of the usual one, or so many times that; whole pages where
+ * that leaves something. From one open, and not one after another: nothing is read ahead of them.
+ */
+#define SIZED_BY 4
+#define SIZED_AN_OPEN 8
+#define SIZED_PAGE 4096u
+#define SIZED_MOST (4u << 20)
 
 struct sweep;
 
@@ -41,6 +48,8 @@ struct probe_reader {
 	struct sample_reader reader;
 	struct worker_stat stat;
 	struct thread thread;
+	struct blob *blob; /* for requests of another size, and their bytes */
+	void *bytes;
 	int64_t end_ns;
 	struct err err; /* code 0: none */
 };
@@ -58,6 +67,8 @@ struct sweep {
 	uint32_t part, parts;
 	struct probe_reader *reader;
 	uint32_t readers;
+	uint64_t usual; /* bytes of a request of the last point for data */
+	size_t sized;   /* bytes of the requests of this point; 0: samples are read */
 	double slow_s; /* the mean time of the kind of request that takes longest, at the last point
 			*/
 	/* ---- of a point ---- */
@@ -99,6 +110,14 @@ static void reader_settings(const struct run_plan *p, const struct stop_flag *st
 	out->keep_open = false;
 }
 
+/* The largest request of another size. */
+static uint64_t sized_room(const struct dataset *d)
+{
+	uint64_t part = d->max_sample_bytes / SIZED_BY, least = SIZED_PAGE * SIZED_BY * SIZED_BY;
+
+	return part > SIZED_MOST ? SIZED_MOST : part > least ? part : least;
+}
+
 /* The most readers of this process, and their memory. */
 static uint32_t readers_here(const struct run_plan *p, uint64_t *bytes)
 {
@@ -115,7 +134,7 @@ static uint32_t readers_here(const struct run_plan *p, uint64_t *bytes)
 	n = (n + parts - 1) / parts;
 	reader_settings(p, NULL, &config, &settings);
 	each = sample_reader_bytes(&config, &settings, NULL);
-	each = each ? u64_sum(each, sizeof(struct probe_reader)) : UINT64_MAX;
+	each = each ? u64_sum(each, sizeof(struct probe_reader) + sized_room(p->d)) : UINT64_MAX;
 	each = u64_sum(each, (uint64_t)p->w->run.stack_bytes);
 	most = host_available_bytes() / run_processes_here(p->at) / 4;
 	while (n > 1 && u64_product(each, n) > most)
@@ -170,6 +189,45 @@ static void read_samples(struct probe_reader *r)
 	r->end_ns = clock_now_ns();
 }
 
+/* From the end of the file towards its beginning. */
+static int read_sized(struct probe_reader *r, uint64_t file)
+{
+	struct sweep *s = r->sweep;
+	const struct io *io = &r->reader.io;
+	struct store_stat st = {0};
+	char path[DATASET_PATH_MAX];
+	int rc = dataset_path(s->plan->d, DATASET_TRAIN, file, path, sizeof(path), &r->err), closed;
+
+	if (rc < 0)
+		return rc;
+	rc = io_open(io, path, STORE_READ, r->blob, &r->err);
+	if (rc < 0)
+		return rc;
+	rc = io_stat_blob(io, r->blob, &st, &r->err);
+	for (uint64_t i = 1; rc == 0 && i <= SIZED_AN_OPEN && i * s->sized <= st.bytes; i++) {
+		uint64_t at = (st.bytes - i * s->sized) / SIZED_PAGE * SIZED_PAGE;
+
+		if (closing(s))
+			break;
+		if (io_pread(io, IO_DATA, r->blob, r->bytes, s->sized, at, &r->err) < 0)
+			rc = r->err.code;
+	}
+	closed = io_close(io, r->blob, rc == 0 ? &r->err : NULL);
+	return rc < 0 ? rc : closed;
+}
+
+static void read_other_sizes(struct probe_reader *r)
+{
+	struct sweep *s = r->sweep;
+	uint64_t first, count;
+	int rc = 0;
+
+	while (rc == 0 && !closing(s) && take_unit(s, &first, &count))
+		rc = read_sized(r, first / s->config.dataset->samples_per_file);
+	r->err.code = rc == ERR_CANCELED && stop_is_set(&s->stop) ? 0 : rc;
+	r->end_ns = clock_now_ns();
+}
+
 static void reader_main(void *arg)
 {
 	struct probe_reader *r = arg;
@@ -177,7 +235,10 @@ static void reader_main(void *arg)
 
 	while (atomic_load_explicit(&s->go, memory_order_acquire) == 0)
 		thread_wait(&s->go, 0, -1);
-	read_samples(r);
+	if (s->sized)
+		read_other_sizes(r);
+	else
+		read_samples(r);
 	/* nobody touches the readers before all have ended */
 	atomic_fetch_add_explicit(&s->ended, 1, memory_order_release);
 	thread_wake(&s->ended, 1);
@@ -274,6 +335,17 @@ static void add_reader(struct probe_point *p, const struct probe_reader *r)
 	p->longest_s = fmax(p->longest_s, longest);
 }
 
+static uint64_t usual_bytes(const struct sweep *s, uint32_t n)
+{
+	uint64_t requests = 0, bytes = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		requests += s->reader[i].stat.io.kind[IO_DATA].requests;
+		bytes += s->reader[i].stat.io.kind[IO_DATA].asked_bytes;
+	}
+	return requests ? bytes / requests : 0;
+}
+
 static double slow_kind_s(const struct sweep *s, uint32_t n)
 {
 	double slow = 0;
@@ -336,6 +408,8 @@ static int run_point(struct sweep *s, uint32_t n, int64_t time_ns, struct probe_
 		}
 	}
 	s->slow_s = slow_kind_s(s, started);
+	if (!s->sized)
+		s->usual = usual_bytes(s, started);
 	out->seconds = (double)(end - begin) / 1e9;
 	out->cpu_s = (double)(proc_cpu_ns() - cpu) / 1e9;
 	if (rc == 0) {
@@ -422,6 +496,8 @@ static void release_sweep(struct sweep *s)
 	for (uint32_t i = 0; i < s->readers; i++) {
 		sample_reader_close(&s->reader[i].reader, NULL);
 		sample_reader_release(&s->reader[i].reader);
+		free(s->reader[i].blob);
+		buffer_free(s->reader[i].bytes, s->sized);
 	}
 	free(s->reader);
 	free(s);
@@ -473,6 +549,8 @@ struct next_point {
 	uint32_t readers; /* of all processes; 0: the sweep is over */
 	bool cut;         /* before its end: the time of a request is why */
 	double request_s;
+	uint64_t
+		sized; /* after the sweep: bytes of requests of another size; 0: none is possible */
 };
 
 /* Doubling until `most`. What a request takes now tells how long one of twice as many readers may
@@ -490,6 +568,20 @@ static void choose_next(const struct sweep *s, const struct probe *p, uint32_t m
 	}
 }
 
+/* Rather smaller ones, of whole pages; a page cache and direct reads know no others. */
+static uint64_t other_size(const struct sweep *s)
+{
+	uint64_t less = s->usual / SIZED_BY, more = s->usual * SIZED_BY;
+	uint64_t room = sized_room(s->plan->d);
+
+	if (less >= SIZED_PAGE)
+		return (less > room ? room : less) / SIZED_PAGE * SIZED_PAGE;
+	more = (more + SIZED_PAGE - 1) / SIZED_PAGE * SIZED_PAGE;
+	if (s->usual > 0 && more <= room && more <= s->plan->d->max_file_bytes)
+		return more;
+	return store_base_flags(s->plan->store) & STORE_HAS_FILES ? 0 : less;
+}
+
 static unsigned points_up_to(uint32_t most)
 {
 	unsigned n = 1;
@@ -499,18 +591,18 @@ static unsigned points_up_to(uint32_t most)
 	return n;
 }
 
-/* One point in all processes: the share of this one. */
-static int point_everywhere(struct sweep *s, struct probe *p, uint32_t readers, double time_s,
-			    struct err *e)
+/* One point in all processes: the share of this one. `fresh`: nothing of what it reads was read
+ * before. */
+static int point_everywhere(struct sweep *s, struct probe_point *out, uint32_t readers,
+			    double time_s, bool fresh, struct probe *p, struct err *e)
 {
-	struct probe_point *out = &p->point[p->count];
 	uint32_t here = readers / s->parts + (s->part < readers % s->parts);
 	int rc = 0;
 
 	*out = (struct probe_point){.readers = readers};
 	if (here > s->readers)
 		rc = err_set(e, -ENOMEM, "the memory of %u readers is not available", here);
-	if (rc == 0 && evicts(s->plan) && (p->count == 0 || runs_short(s, &p->point[p->count - 1])))
+	if (rc == 0 && evicts(s->plan) && fresh)
 		rc = evict_files(s, &p->evict_s, e);
 	rc = run_agree(s->plan->at, rc, e);
 	if (rc < 0)
@@ -520,36 +612,77 @@ static int point_everywhere(struct sweep *s, struct probe *p, uint32_t readers, 
 	if (rc == 0 && run_stopped(&s->shared->stop))
 		rc = err_set(e, ERR_CANCELED, "the run was stopped");
 	rc = run_agree(s->plan->at, rc, e);
-	if (rc == 0)
-		p->count++;
 	if (rc < 0) {
 		free(out->reads.seen);
 		free(out->open_log.seen);
+		*out = (struct probe_point){0};
+	}
+	atomic_fetch_add_explicit(&s->shared->probe_done, 1, memory_order_relaxed);
+	return rc;
+}
+
+/* Readers read requests of `bytes` from now on. */
+static int begin_sized(struct sweep *s, uint64_t bytes, struct err *e)
+{
+	s->sized = (size_t)bytes;
+	s->whole_files = true;
+	s->units = s->files;
+	perm_init(&s->order, s->units, rng_key(s->plan->seed, 0x70726f62, 1));
+	atomic_store_explicit(&s->next, 0, memory_order_relaxed);
+	for (uint32_t i = 0; i < s->readers; i++) {
+		struct probe_reader *r = &s->reader[i];
+
+		r->blob = store_blob_new(s->plan->store, e);
+		if (r->blob)
+			r->bytes = buffer_alloc(s->sized, "buffers of a probe", e);
+		if (!r->bytes)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int sweep_sizes(struct sweep *s, struct probe *p, uint64_t bytes, double time_s,
+		       struct err *e)
+{
+	uint32_t readers[PROBE_SIZED_MAX] = {1, p->point[p->count - 1].readers};
+	int rc = run_agree(s->plan->at, begin_sized(s, bytes, e), e);
+
+	for (int i = 0; rc == 0 && i < PROBE_SIZED_MAX; i++) {
+		rc = point_everywhere(s, &p->sized[i], readers[i], time_s, true, p, e);
+		p->sized_count += rc == 0;
 	}
 	return rc;
 }
 
-static int sweep_points(struct sweep *s, struct run_shared *shared, struct probe *p, uint32_t most,
-			struct err *e)
+static int sweep_points(struct sweep *s, struct probe *p, uint32_t most, struct err *e)
 {
-	double time_s = s->plan->w->run.probe_time / points_up_to(most);
+	unsigned points = points_up_to(most) + PROBE_SIZED_MAX;
+	double time_s = s->plan->w->run.probe_time / points;
 	struct next_point next = {0};
+	struct err sized;
 	int rc = 0;
 
-	atomic_store_explicit(&shared->probe_total, points_up_to(most), memory_order_relaxed);
+	atomic_store_explicit(&s->shared->probe_total, points, memory_order_relaxed);
 	while (rc == 0) {
 		choose_next(s, p, most, time_s, &next);
+		next.sized = next.readers ? 0 : other_size(s);
 		rc = run_share(s->plan->at, &next, sizeof(next), e);
 		if (rc < 0 || next.readers == 0)
 			break;
-		rc = point_everywhere(s, p, next.readers, time_s, e);
-		atomic_store_explicit(&shared->probe_done, p->count, memory_order_relaxed);
+		rc = point_everywhere(s, &p->point[p->count], next.readers, time_s,
+				      p->count == 0 || runs_short(s, &p->point[p->count - 1]), p,
+				      e);
+		p->count += rc == 0;
 	}
 	if (rc == 0 && next.cut)
 		snprintf(p->why, sizeof(p->why),
 			 "it ended at %u readers, as a request took %.1f s there: raise "
 			 "run.probe_time",
 			 p->point[p->count - 1].readers, next.request_s);
+	if (rc == 0 && next.sized > 0 && p->count > 0 &&
+	    sweep_sizes(s, p, next.sized, time_s, &sized) < 0)
+		snprintf(p->why, sizeof(p->why), "requests of another size were not tried: %.200s",
+			 sized.text);
 	return rc;
 }
 
@@ -575,7 +708,7 @@ static int carry_out(const struct run_plan *p, struct run_shared *shared, struct
 	if (rc == 0)
 		rc = run_share(p->at, &most, sizeof(most), e);
 	if (rc == 0)
-		rc = sweep_points(s, shared, out, most, e);
+		rc = sweep_points(s, out, most, e);
 	if (s && !out->hung)
 		release_sweep(s);
 	return rc;

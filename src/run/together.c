@@ -673,24 +673,28 @@ static void unpack_evaluation(struct part_reader *in, struct io_stat *sum)
 	free(io);
 }
 
+static void add_point(struct probe_point *p, const struct probe_point *q)
+{
+	p->seconds = fmax(p->seconds, q->seconds);
+	p->samples += q->samples;
+	p->opens += q->opens;
+	p->requests += q->requests;
+	p->bytes += q->bytes;
+	p->open_s += q->open_s;
+	p->read_s += q->read_s;
+	p->longest_s = fmax(p->longest_s, q->longest_s);
+	p->cpu_s += q->cpu_s;
+}
+
 /* The readers of another process, at the same points. */
 static void add_probe(struct probe *sum, const struct probe *one)
 {
 	sum->cold = sum->cold && one->cold;
-	for (uint32_t i = 0; i < sum->count && i < one->count && i < PROBE_POINTS_MAX; i++) {
-		struct probe_point *p = &sum->point[i];
-		const struct probe_point *q = &one->point[i];
-
-		p->seconds = fmax(p->seconds, q->seconds);
-		p->samples += q->samples;
-		p->opens += q->opens;
-		p->requests += q->requests;
-		p->bytes += q->bytes;
-		p->open_s += q->open_s;
-		p->read_s += q->read_s;
-		p->longest_s = fmax(p->longest_s, q->longest_s);
-		p->cpu_s += q->cpu_s;
-	}
+	for (uint32_t i = 0; i < sum->count && i < one->count && i < PROBE_POINTS_MAX; i++)
+		add_point(&sum->point[i], &one->point[i]);
+	for (uint32_t i = 0; i < sum->sized_count && i < one->sized_count && i < PROBE_SIZED_MAX;
+	     i++)
+		add_point(&sum->sized[i], &one->sized[i]);
 }
 
 int part_unpack(const struct run_place *at, struct result *r, uint32_t p, const struct buf *in,

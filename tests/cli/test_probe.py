@@ -56,7 +56,22 @@ def shared_bandwidth(tmp, n):
                     dataset__record_length_bytes=16384, reader__read_threads=3)
     r = rates(p["points"], "bytes_per_s")
     assert list(r) == [1, 2, 4, 8, 16] and p["run_readers"] == 3, p
-    return near(r[1], 2e6) and near(r[2], 4e6) and all(near(r[k], 8e6) for k in (4, 8, 16)), r
+    sized = p["sized"]
+    assert [q["readers"] for q in sized] == [1, 16] and all(q["samples"] == 0 for q in sized), sized
+    # 4 KiB in place of 16: the same bytes in smaller requests
+    for q in sized:
+        assert q["bytes"] == 4096 * q["requests"] and q["requests"] <= 8 * q["opens"], q
+    return (near(r[1], 2e6) and near(r[2], 4e6) and all(near(r[k], 8e6) for k in (4, 8, 16)) and
+            near(sized[0]["bytes_per_s"], 2e6) and near(sized[1]["bytes_per_s"], 8e6)), (r, sized)
+
+
+def requests_a_second(tmp, n):
+    _, p, _ = probe(tmp, **MEMORY, storage__throttle__iops=250, reader__access="native",
+                    dataset__record_length_bytes=65536)
+    r = rates(p["points"] + p["sized"][1:], "requests_per_s")
+    big, small = p["points"][-1], p["sized"][1]
+    assert small["bytes"] / small["requests"] < big["bytes"] / big["requests"] / 3, (big, small)
+    return all(near(r[k], 250) for k in r) and near(small["requests_per_s"], 250), (r, small)
 
 
 def all_ways_to_read(tmp):
@@ -158,7 +173,7 @@ def main():
     for case in (page_cache, nothing_is_lost, a_request_that_hangs, stopped_by_a_signal):
         with tempfile.TemporaryDirectory() as tmp:
             case(tmp)
-    for case in (independent_readers, one_queue, shared_bandwidth):
+    for case in (independent_readers, one_queue, shared_bandwidth, requests_a_second):
         with tempfile.TemporaryDirectory() as tmp:
             right, got = attempts(case.__name__, lambda n: case(tmp, n))
             assert right or SANITIZED, (case.__name__, got)
