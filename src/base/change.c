@@ -253,6 +253,9 @@ static bool look_at_runs(const bool *high, size_t n, size_t highs, struct change
 		spread += off * off / (double)(begins - 1);
 	}
 	out->length = h / (double)out->phases;
+	/* two outliers are no phases */
+	if (out->phases < 3 && out->length < 3)
+		return false;
 	expected = 1 + 2 * h * lows / all;
 	deviation = sqrt((expected - 1) * (expected - 2) / (all - 1));
 	if (deviation > 0 && ((double)runs - expected) / deviation <= -RUNS_FEWER)

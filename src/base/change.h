@@ -42,5 +42,5 @@ struct change_phases {
 /* Whether x[0..n) alternates between two levels that are `ratio` apart: values fall in two groups,
  * four deviations apart, and those of a group follow each other (runs test, 3 deviations), or high
  * values come at even distances (5 of them; standard deviation at most 0.3 of the distance). At
- * least two high runs that have low ones on both sides. */
+ * least two high runs that have low ones on both sides, of three values each, or three. */
 bool change_alternates(const double *x, size_t n, double ratio, struct change_phases *out);

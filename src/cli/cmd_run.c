@@ -44,9 +44,10 @@ static int show_outcome(const struct cli_args *a, const struct workload *w, cons
 			struct err *e)
 {
 	struct run_metrics m = {0};
+	const struct series_stat *au;
 	int status = 0;
 
-	if (!r->trained && !r->checkpointed) {
+	if (!r->trained && !r->checkpointed && !r->only_evaluated) {
 		if (r->generated)
 			printf("%llu files written, %llu already existed, in '%s'\n",
 			       (unsigned long long)r->generation.files,
@@ -56,15 +57,17 @@ static int show_outcome(const struct cli_args *a, const struct workload *w, cons
 	if (metrics_compute(&m, r, e) < 0)
 		return cli_fail(e);
 	print_result(r, &m);
-	if (a->check && r->trained && m.train_au.count == 0) {
+	au = r->only_evaluated ? &m.eval_au : &m.train_au;
+	if (a->check && (r->trained || r->only_evaluated) && au->count == 0) {
 		err_set(e, ERR_TARGET,
 			"the target AU %.2f %% (metric.au) cannot be judged: no AU was "
 			"measured",
 			w->metric.au * 100);
 		status = cli_fail(e);
-	} else if (a->check && r->trained && m.train_au.mean < w->metric.au * 100) {
-		err_set(e, ERR_TARGET, "AU %.2f %% is below the target %.2f %% (metric.au)",
-			m.train_au.mean, w->metric.au * 100);
+	} else if (a->check && (r->trained || r->only_evaluated) && au->mean < w->metric.au * 100) {
+		err_set(e, ERR_TARGET, "%s %.2f %% is below the target %.2f %% (metric.au)",
+			r->only_evaluated ? "AU of evaluation" : "AU", au->mean,
+			w->metric.au * 100);
 		status = cli_fail(e);
 	}
 	for (uint32_t i = 0;
@@ -167,7 +170,7 @@ static int run(const struct cli_args *a, struct job *j, struct err *e)
 		rc = truth_table(a, j, &w, e);
 	} else if (rc == 0) {
 		rc = job_execute(j, a, &w, &o, &d, &r, e);
-		if ((rc == 0 || r.trained || r.checkpointed) && j->speaks) {
+		if ((rc == 0 || r.trained || r.checkpointed || r.only_evaluated) && j->speaks) {
 			struct err shown = {0};
 
 			status = show_outcome(a, &w, &r, &shown);

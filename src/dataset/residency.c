@@ -71,8 +71,8 @@ static int go_over(const struct residency_job *job, struct sums *s, uint64_t fil
 			     struct err *),
 		   struct err *e)
 {
-	const uint64_t picks[DATASET_KINDS] = {
-		[DATASET_TRAIN] = files, [DATASET_EVAL] = job->eval ? files : 0};
+	const uint64_t picks[DATASET_KINDS] = {[DATASET_TRAIN] = job->no_train ? 0 : files,
+					       [DATASET_EVAL] = job->eval ? files : 0};
 	struct each_job each = {.dataset = job->dataset,
 				.store = job->store,
 				.threads = THREADS,
@@ -92,7 +92,7 @@ int residency_look(const struct residency_job *job, struct residency *out, struc
 	struct err why = {0};
 	int rc;
 
-	*out = (struct residency){.files = d->files[DATASET_TRAIN] +
+	*out = (struct residency){.files = (job->no_train ? 0 : d->files[DATASET_TRAIN]) +
 					   (job->eval ? d->files[DATASET_EVAL] : 0)};
 	if (file_system_of_path(d->folder, &fs)) {
 		out->memory = fs.memory;

@@ -20,6 +20,7 @@ struct residency_job {
 	const struct dataset *dataset;
 	struct store *store;
 	bool eval;                    /* the evaluation files are a part of it */
+	bool no_train;                /* the training files are not */
 	uint64_t files;               /* of each kind, evenly spread, to check; 0: none */
 	const struct stop_flag *stop; /* may be NULL */
 	_Atomic int64_t *progress_ns; /* set to the time after each file; may be NULL */

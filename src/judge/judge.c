@@ -10,6 +10,7 @@
 #include "judge/decompose.h"
 #include "judge/ledger.h"
 #include "judge/limit.h"
+#include "judge/limit_evaluation.h"
 #include "judge/measured.h"
 #include "judge/steadiness.h"
 #include "judge/stragglers.h"
@@ -32,7 +33,7 @@ static int judge_epochs(struct result *r, const struct run_metrics *m, struct er
 		return -ENOMEM;
 	j->epochs = r->epochs_begun;
 	for (uint32_t i = 0; i < j->epochs; i++) {
-		if (i < m->epochs)
+		if (r->trained && i < m->epochs)
 			decompose(r, i, i + 1, &j->epoch[i].time);
 		ledger_of_epoch(r, i, false, j->epoch[i].train_bytes);
 		ledger_of_epoch(r, i, true, j->epoch[i].eval_bytes);
@@ -46,7 +47,7 @@ int judge_result(struct result *r, const struct run_metrics *m, struct err *e)
 
 	assert(m->epochs <= r->epochs_begun);
 	judgement_release(&r->judged);
-	rc = r->trained ? judge_epochs(r, m, e) : 0;
+	rc = r->trained || r->only_evaluated ? judge_epochs(r, m, e) : 0;
 	if (rc < 0)
 		return rc;
 	if (r->trained && r->rank) {
@@ -54,7 +55,12 @@ int judge_result(struct result *r, const struct run_metrics *m, struct err *e)
 			decompose(r, 0, m->epochs, &r->judged.time);
 		ledger_of(r, &r->judged.ledger);
 		stragglers_find(r, &r->judged.stragglers);
-		rc = steadiness_find(r, m, &r->judged.steady, e);
+		rc = steadiness_find(r, m, false, &r->judged.steady, e);
+		if (rc < 0)
+			return rc;
+	}
+	if (r->evaluated && r->rank) {
+		rc = steadiness_find(r, m, true, &r->judged.eval_steady, e);
 		if (rc < 0)
 			return rc;
 	}
@@ -63,5 +69,7 @@ int judge_result(struct result *r, const struct run_metrics *m, struct err *e)
 		measured_find(r, verdict_table, &r->judged.measured);
 	if (rc == 0 && r->trained)
 		limit_find(r, m, &r->judged.limit, &r->judged.outlook);
+	if (rc == 0 && r->only_evaluated)
+		limit_of_evaluation(r, m, &r->judged.limit);
 	return rc;
 }

@@ -22,13 +22,15 @@ static void name_verdicts(struct measured *out, const struct judgement *j, unsig
 }
 
 /* Whether verdicts that look for the storage are there, and none of them has an answer. */
-static bool nobody_knows(const struct judgement *j, const struct verdict_ops *const *table)
+static bool nobody_knows(const struct result *r, const struct verdict_ops *const *table)
 {
+	const struct judgement *j = &r->judged;
 	bool asked = false;
 
 	for (uint32_t i = 0; i < j->verdicts; i++)
 		for (size_t k = 0; table[k]; k++) {
 			if (!table[k]->about_cache ||
+			    (r->trained && table[k]->needs & VERDICT_OF_EVALUATION) ||
 			    strcmp(table[k]->name, j->verdict[i].check) != 0)
 				continue;
 			asked = true;
@@ -50,7 +52,8 @@ static enum measured_storage storage_of(const struct result *r, const struct mea
 		return MEASURED_EMULATED;
 	if (out->taken & TAKES_PART)
 		return MEASURED_PART;
-	return r->trained && nobody_knows(&r->judged, table) ? MEASURED_UNKNOWN : MEASURED_STORAGE;
+	return (r->trained || r->only_evaluated) && nobody_knows(r, table) ? MEASURED_UNKNOWN
+									   : MEASURED_STORAGE;
 }
 
 static void say_storage(const struct result *r, struct measured *out)
@@ -100,7 +103,7 @@ void measured_find(const struct result *r, const struct verdict_ops *const *tabl
 	unsigned worst = 0;
 
 	*out = (struct measured){0};
-	if (!r->trained && !r->checkpointed)
+	if (!r->trained && !r->checkpointed && !r->only_evaluated)
 		return;
 	for (uint32_t i = 0; i < j->verdicts; i++) {
 		const struct verdict *v = &j->verdict[i];

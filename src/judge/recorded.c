@@ -18,6 +18,8 @@ static const double GAP_POINTS = 2;
 static const double START_POINTS = 5;
 static const double RATE_SHARE = 0.05;
 static const double START_SHARE = 0.10;
+static const double WINDOW_SHARE = 0.20;
+static const double WINDOW_POINTS = 5;
 static const double MEMORY_SHARE = 0.90;
 static const double DROPPED_SHARE = 0.01;
 static const double TAKEN_SHARE = 0.95;
@@ -118,33 +120,101 @@ static double batches_ahead(const json_t *result)
 	return NAN;
 }
 
+/* Of the training time, in which checkpoints stopped it; 0 where that is not recorded. */
+static double checkpoint_share(const json_t *training)
+{
+	const json_t *d = part(training, "decomposition");
+	double share = figure(part(d, "mean_over_ranks_percent"), "checkpoint") / 100;
+
+	return share > 0 && share < 1 ? share : 0;
+}
+
+static bool window_chosen(const struct workload *w)
+{
+	return w &&
+	       (w->output.metric.exclude_start_steps > 1 || w->output.metric.exclude_end_steps > 0);
+}
+
+/* What was found of changes: AU of the last part under the target, and of all of it not. */
+static bool only_before_met(const json_t *change, double au, const struct workload *w)
+{
+	double target = w ? 100 * w->metric.au : NAN;
+
+	return au >= target && figure(change, "last_au_percent") < target &&
+	       figure(change, "lasting_samples_per_s") < figure(change, "before_samples_per_s");
+}
+
 void recorded_steady(const json_t *result, const struct workload *w, struct verdict *v)
 {
-	const json_t *t = part(result, "training");
+	const json_t *t = part(result, "training"), *change = part(t, "steadiness");
 	double whole = figure(t, "whole_throughput_mean_samples_per_s");
 	double au = figure(t, "au_mean_percent") - figure(t, "whole_au_mean_percent");
 	double rate = figure(t, "throughput_mean_samples_per_s") / whole - 1;
-	double window, queue;
+	double kept = 1 - checkpoint_share(t), start_au, start_rate, window, queue;
 	bool invalid;
 
-	(void)w;
 	window = shortest_window(epochs_of(result), &invalid);
 	if (invalid) {
 		v->level = VERDICT_FAIL;
 		verdict_say(v, "an epoch with steps has no AU.");
 		return;
 	}
+	if (only_before_met(change, figure(t, "au_mean_percent"), w)) {
+		v->level = VERDICT_FAIL;
+		verdict_say(v, "AU of the last part is %.4g %% (training.steadiness).",
+			    figure(change, "last_au_percent"));
+		return;
+	}
 	queue = fmin(1, batches_ahead(result) / fmax(1, window));
+	/* a chosen window is judged by its own verdict */
+	start_au = window_chosen(w) ? NAN
+				    : figure(t, "au_mean_percent") -
+					      figure(t, "whole_au_mean_percent") / kept;
+	start_rate = window_chosen(w)
+			     ? NAN
+			     : figure(t, "throughput_mean_samples_per_s") / (whole / kept) - 1;
 	if ((au > GAP_POINTS || rate > RATE_SHARE) && queue >= 0.5)
 		v->level = VERDICT_FAIL;
-	else if (((au > GAP_POINTS || rate > RATE_SHARE) && queue > 0.1) || au > START_POINTS ||
-		 rate > START_SHARE)
+	else if (((au > GAP_POINTS || rate > RATE_SHARE) && queue > 0.1) ||
+		 start_au > 1.05 * START_POINTS || start_rate > 1.05 * START_SHARE)
 		v->level = VERDICT_WARN;
-	if (v->level != VERDICT_PASS)
+	if (v->level != VERDICT_PASS) {
 		verdict_say(v,
 			    "AU is %.4g points and throughput %.4g %% above those of the whole "
 			    "run, with %.10g steps measured and %.10g batches prefetched.",
 			    au, 100 * rate, window, batches_ahead(result));
+	} else if (part(change, "change") && !says(change, "change", "none")) {
+		v->level = VERDICT_WARN;
+		verdict_say(v, "training.steadiness has a change.");
+	}
+}
+
+void recorded_window(const json_t *result, const struct workload *w, struct verdict *v)
+{
+	const json_t *t = part(result, "training"), *epochs = part(t, "epochs");
+	double steps = 0, measured = 0, first = 0, gap, left;
+
+	/* compat.dlio leaves out steps of blocks, which are not recorded one by one */
+	if (!window_chosen(w) || w->compat.dlio)
+		return;
+	for (size_t i = 0; i < json_array_size(epochs); i++) {
+		const json_t *e = json_array_get(epochs, i);
+
+		if (!(figure(e, "steps") > 0))
+			continue;
+		steps += figure(e, "steps");
+		measured += figure(e, "measured_steps");
+		first++;
+	}
+	left = (steps - measured - first) / steps;
+	gap = figure(t, "au_mean_percent") -
+	      figure(t, "whole_au_mean_percent") / (1 - checkpoint_share(t));
+	if (!(left > WINDOW_SHARE) && !(fabs(gap) > 1.05 * WINDOW_POINTS))
+		return;
+	v->level = VERDICT_FAIL;
+	verdict_say(v,
+		    "%.10g of %.10g steps were measured, and AU is %.4g points off whole-run AU.",
+		    measured, steps, gap);
 }
 
 void recorded_whole_run(const json_t *result, const struct workload *w, struct verdict *v)

@@ -12,6 +12,7 @@
 void recorded_complete(const json_t *result, const struct workload *w, struct verdict *v);
 void recorded_checkpoint(const json_t *result, const struct workload *w, struct verdict *v);
 void recorded_steady(const json_t *result, const struct workload *w, struct verdict *v);
+void recorded_window(const json_t *result, const struct workload *w, struct verdict *v);
 void recorded_whole_run(const json_t *result, const struct workload *w, struct verdict *v);
 void recorded_bytes(const json_t *result, const struct workload *w, struct verdict *v);
 void recorded_ledger(const json_t *result, const struct workload *w, struct verdict *v);

@@ -25,6 +25,12 @@ struct candidate {
 	uint64_t step;
 };
 
+const struct phase *phases_of(const struct rank_epoch *ep, bool eval, uint32_t *n)
+{
+	*n = eval ? ep->has_eval : ep->blocks;
+	return eval ? &ep->eval : ep->block;
+}
+
 bool checkpoint_under_way(const struct result *r, uint32_t epoch, int64_t begin_ns, int64_t end_ns)
 {
 	uint32_t saves = r->rank[result_present_rank(r)].epoch[epoch].saves;
@@ -60,31 +66,36 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static uint64_t count_steps(const struct result *r)
+static uint64_t count_steps(const struct result *r, bool eval)
 {
-	uint64_t n = 0;
+	uint64_t sum = 0;
 
 	for (uint32_t k = 0; k < r->ranks; k++)
-		for (uint32_t e = 0; !r->rank[k].lost && e < r->epochs_done; e++)
-			for (uint32_t b = 0; b < r->rank[k].epoch[e].blocks; b++)
-				n += r->rank[k].epoch[e].block[b].steps;
-	return n;
+		for (uint32_t e = 0; !r->rank[k].lost && e < r->epochs_done; e++) {
+			uint32_t n;
+			const struct phase *p = phases_of(&r->rank[k].epoch[e], eval, &n);
+
+			for (uint32_t b = 0; b < n; b++)
+				sum += p[b].steps;
+		}
+	return sum;
 }
 
 /* By evenly chosen reads of all ranks. */
-static bool find_usual(const struct result *r, struct usual *u)
+static bool find_usual(const struct result *r, bool eval, struct usual *u)
 {
-	uint64_t all = count_steps(r), stride = all / LOOKED_AT + 1, at = 0;
+	uint64_t all = count_steps(r, eval), stride = all / LOOKED_AT + 1, at = 0;
 	double read[LOOKED_AT + 1], compute[LOOKED_AT + 1], upper;
 	size_t n = 0;
 
 	for (uint32_t k = 0; k < r->ranks; k++)
-		for (uint32_t e = 0; !r->rank[k].lost && e < r->epochs_done; e++)
-			for (uint32_t b = 0; b < r->rank[k].epoch[e].blocks; b++) {
-				const struct phase *p = &r->rank[k].epoch[e].block[b];
+		for (uint32_t e = 0; !r->rank[k].lost && e < r->epochs_done; e++) {
+			uint32_t phases;
+			const struct phase *p = phases_of(&r->rank[k].epoch[e], eval, &phases);
 
-				for (uint64_t i = 0; i < p->steps; i++) {
-					const struct step_times *t = &p->step[i];
+			for (uint32_t b = 0; b < phases; b++)
+				for (uint64_t i = 0; i < p[b].steps; i++) {
+					const struct step_times *t = &p[b].step[i];
 
 					if (at++ % stride || n > LOOKED_AT)
 						continue;
@@ -92,7 +103,7 @@ static bool find_usual(const struct result *r, struct usual *u)
 					compute[n++] = clock_seconds(t->compute_end_ns -
 								     t->compute_begin_ns);
 				}
-			}
+		}
 	if (n < FEWEST)
 		return false;
 	qsort(read, n, sizeof(*read), by_value);
@@ -108,24 +119,26 @@ static bool find_usual(const struct result *r, struct usual *u)
 
 /* Reads beyond the limit, but for each worker's first ones of an epoch; more than there is room
  * for: CANDIDATES + 1. */
-static size_t find_candidates(const struct result *r, const struct usual *u, struct candidate *out)
+static size_t find_candidates(const struct result *r, bool eval, const struct usual *u,
+			      struct candidate *out)
 {
 	size_t n = 0;
 
 	for (uint32_t k = 0; k < r->ranks; k++)
-		for (uint32_t e = 0; !r->rank[k].lost && e < r->epochs_done; e++)
-			for (uint32_t b = 0; b < r->rank[k].epoch[e].blocks; b++) {
-				const struct phase *p = &r->rank[k].epoch[e].block[b];
-				uint32_t first = r->rank[k].workers ? r->rank[k].workers : 1;
+		for (uint32_t e = 0; !r->rank[k].lost && e < r->epochs_done; e++) {
+			uint32_t first = r->rank[k].workers ? r->rank[k].workers : 1, phases;
+			const struct phase *p = phases_of(&r->rank[k].epoch[e], eval, &phases);
 
-				for (uint64_t i = 0; i < p->steps; i++) {
-					const struct step_times *t = &p->step[i];
+			for (uint32_t b = 0; b < phases; b++)
+				for (uint64_t i = 0; i < p[b].steps; i++) {
+					const struct step_times *t = &p[b].step[i];
 					int64_t end = done_ns(t);
 					double took = t->service_us * 1e-6;
 
-					if (took < u->limit_s || p->first_step + i < first ||
-					    checkpoint_under_way(r, e, end - (int64_t)(took * 1e9),
-								 end))
+					if (took < u->limit_s || p[b].first_step + i < first ||
+					    (!eval &&
+					     checkpoint_under_way(r, e, end - (int64_t)(took * 1e9),
+								  end)))
 						continue;
 					if (n == CANDIDATES)
 						return n + 1;
@@ -135,9 +148,9 @@ static size_t find_candidates(const struct result *r, const struct usual *u, str
 						.end_ns = end,
 						.rank = k,
 						.epoch = e,
-						.step = p->first_step + i};
+						.step = p[b].first_step + i};
 				}
-			}
+		}
 	return n;
 }
 
@@ -156,16 +169,17 @@ static int64_t overlap(int64_t a, int64_t b, int64_t c, int64_t d)
 }
 
 /* Who waited in it, and whether computations stood still, too. */
-static void look_at_ranks(const struct result *r, const struct usual *u, struct stall *s,
+static void look_at_ranks(const struct result *r, bool eval, const struct usual *u, struct stall *s,
 			  int64_t begin_ns, int64_t end_ns)
 {
 	for (uint32_t k = 0; k < r->ranks; k++) {
-		const struct rank_epoch *ep = &r->rank[k].epoch[s->epoch - 1];
+		uint32_t phases;
+		const struct phase *p = phases_of(&r->rank[k].epoch[s->epoch - 1], eval, &phases);
 		int64_t waited = 0;
 
-		for (uint32_t b = 0; !r->rank[k].lost && b < ep->blocks; b++)
-			for (uint64_t i = 0; i < ep->block[b].steps; i++) {
-				const struct step_times *t = &ep->block[b].step[i];
+		for (uint32_t b = 0; !r->rank[k].lost && b < phases; b++)
+			for (uint64_t i = 0; i < p[b].steps; i++) {
+				const struct step_times *t = &p[b].step[i];
 				double computed =
 					clock_seconds(t->compute_end_ns - t->compute_begin_ns);
 
@@ -201,8 +215,9 @@ static void keep(struct steadiness *out, const struct stall *s)
 
 /* One moment: candidates that overlap. A worker has one read in it; with more of them reading is
  * slow for a while, which is no stall. */
-static void add_moment(const struct result *r, const struct usual *u, const struct candidate *c,
-		       size_t n, struct steadiness *out, struct stall_spans *spans)
+static void add_moment(const struct result *r, bool eval, const struct usual *u,
+		       const struct candidate *c, size_t n, struct steadiness *out,
+		       struct stall_spans *spans)
 {
 	struct stall s = {.epoch = c->epoch + 1, .rank = c->rank, .step = c->step + 1};
 	int64_t end = c->end_ns, longest = 0, begin = c->begin_ns;
@@ -224,22 +239,23 @@ static void add_moment(const struct result *r, const struct usual *u, const stru
 	}
 	s.at_s = clock_seconds(begin - r->begin_ns);
 	s.length_s = clock_seconds(longest);
-	look_at_ranks(r, u, &s, begin, begin + longest);
+	look_at_ranks(r, eval, u, &s, begin, begin + longest);
 	keep(out, &s);
 	if (spans->n < STALLS_MOST)
 		spans->span[spans->n++] = (struct stall_span){c->begin_ns, end};
 }
 
-void stalls_find(const struct result *r, struct steadiness *out, struct stall_spans *spans)
+void stalls_find(const struct result *r, bool eval, struct steadiness *out,
+		 struct stall_spans *spans)
 {
 	struct candidate c[CANDIDATES];
 	struct usual u;
 	size_t n;
 
 	*spans = (struct stall_spans){0};
-	if (!find_usual(r, &u))
+	if (!find_usual(r, eval, &u))
 		return;
-	n = find_candidates(r, &u, c);
+	n = find_candidates(r, eval, &u, c);
 	if (n > CANDIDATES)
 		return;
 	qsort(c, n, sizeof(*c), by_begin);
@@ -248,7 +264,7 @@ void stalls_find(const struct result *r, struct steadiness *out, struct stall_sp
 
 		for (to = i + 1; to < n && c[to].begin_ns < end; to++)
 			end = c[to].end_ns > end ? c[to].end_ns : end;
-		add_moment(r, &u, c + i, to - i, out, spans);
+		add_moment(r, eval, &u, c + i, to - i, out, spans);
 	}
 	if (out->stalls >= STALLS_MOST)
 		spans->n = 0;

@@ -5,6 +5,9 @@
 
 #define STALLS_MOST 64
 
+/* The blocks of training of an epoch (from 0), or its evaluation. */
+const struct phase *phases_of(const struct rank_epoch *ep, bool eval, uint32_t *n);
+
 /* Reads that stood still, one after another; by the clock of the steps. */
 struct stall_spans {
 	uint32_t n;
@@ -16,6 +19,8 @@ struct stall_spans {
 /* Checkpoints under way in an epoch: what is read meanwhile is slow for a known reason. */
 bool checkpoint_under_way(const struct result *r, uint32_t epoch, int64_t begin_ns, int64_t end_ns);
 
-/* Fills the stalls of `out` from the finished epochs. `spans` are the times to leave out of what
- * ranks usually see; empty where heavy waits are so many that they are usual. */
-void stalls_find(const struct result *r, struct steadiness *out, struct stall_spans *spans);
+/* Fills the stalls of `out` from the training or the evaluations of finished epochs. `spans` are
+ * the times to leave out of what ranks usually see; empty where heavy waits are so many that they
+ * are usual. */
+void stalls_find(const struct result *r, bool eval, struct steadiness *out,
+		 struct stall_spans *spans);

@@ -43,6 +43,7 @@ struct timeline {
 	size_t n;
 	uint64_t stride, in_last; /* steps of a cell; in the last one so far */
 	bool whole_epochs;        /* too short for anything finer */
+	bool eval;                /* of evaluations, not of training */
 	uint32_t ranks, workers;
 	uint64_t window; /* batches ahead, of a rank */
 };
@@ -101,41 +102,43 @@ static bool in_stall(const struct stall_spans *spans, int64_t begin_ns, int64_t 
 }
 
 /* One step, mean over ranks. False when a rank did not make it, or something else was under way. */
-static bool look_at_step(const struct result *r, uint32_t epoch, uint32_t block, uint64_t i,
-			 const struct stall_spans *spans, struct cell *out)
+static bool look_at_step(const struct timeline *tl, const struct result *r, uint32_t epoch,
+			 uint32_t block, uint64_t i, const struct stall_spans *spans,
+			 struct cell *out)
 {
 	const struct rank_epoch *first = &r->rank[result_present_rank(r)].epoch[epoch];
-	const struct step_times *at = &first->block[block].step[i];
+	uint32_t phases;
+	const struct phase *of = phases_of(first, tl->eval, &phases);
+	const struct step_times *at = &of[block].step[i];
 	int64_t begun = at->got_ns - 1000 * ((int64_t)at->ready_us + at->service_us);
 	double present = 0;
 
 	*out = (struct cell){.steps = 1, .at_ns = at->ask_ns, .epoch = epoch + 1};
-	out->step = first->block[block].first_step + i + 1;
+	out->step = of[block].first_step + i + 1;
 	begun = begun < at->ask_ns ? begun : at->ask_ns;
 	if (spans->n && in_stall(spans, at->ask_ns, at->barrier_out_ns))
 		return false;
-	if (first->saves && checkpoint_under_way(r, epoch, begun, at->barrier_out_ns))
+	if (!tl->eval && first->saves && checkpoint_under_way(r, epoch, begun, at->barrier_out_ns))
 		return false;
 	for (uint32_t k = 0; k < r->ranks; k++) {
-		const struct rank_epoch *ep = &r->rank[k].epoch[epoch];
+		const struct phase *p = phases_of(&r->rank[k].epoch[epoch], tl->eval, &phases);
 		const struct step_times *t;
 		int64_t wait[WAIT_PARTS];
 
 		if (r->rank[k].lost)
 			continue;
-		if (block >= ep->blocks || i >= ep->block[block].steps)
+		if (block >= phases || i >= p[block].steps)
 			return false;
-		t = &ep->block[block].step[i];
+		t = &p[block].step[i];
 		present++;
 		wait_split_again(wait, t);
-		for (int p = 0; p < WAIT_PARTS; p++)
-			out->part_s[TIME_WAIT + p] += clock_seconds(wait[p]);
+		for (int w = 0; w < WAIT_PARTS; w++)
+			out->part_s[TIME_WAIT + w] += clock_seconds(wait[w]);
 		out->part_s[TIME_COMPUTE] += clock_seconds(t->compute_end_ns - t->compute_begin_ns);
 		out->part_s[TIME_SKEW] += clock_seconds(t->barrier_out_ns - t->barrier_in_ns);
 		out->wall_s += clock_seconds(t->barrier_out_ns - t->ask_ns);
 		out->read_s += t->service_us * 1e-6;
-		out->samples += (double)ep->block[block].samples / (double)ep->block[block].steps;
-		out->payload += (double)ep->payload_bytes;
+		out->samples += (double)p[block].samples / (double)p[block].steps;
 	}
 	for (int p = 0; p < TIME_PARTS; p++)
 		out->part_s[p] /= present;
@@ -156,41 +159,56 @@ static uint64_t skipped(const struct timeline *t, uint64_t steps)
 static void add_epoch(struct timeline *t, const struct result *r, const struct run_metrics *m,
 		      uint32_t epoch, const struct stall_spans *spans)
 {
-	const struct rank_epoch *ep = &r->rank[result_present_rank(r)].epoch[epoch];
 	const struct epoch_metrics *e = &m->epoch[epoch];
-	double sample = e->samples ? (double)e->payload_bytes / (double)e->samples : 0;
+	double samples = (double)(t->eval ? e->eval_samples : e->samples);
+	double bytes = (double)(t->eval ? e->eval_payload_bytes : e->payload_bytes);
+	uint32_t phases;
+	const struct phase *p =
+		phases_of(&r->rank[result_present_rank(r)].epoch[epoch], t->eval, &phases);
 
-	for (uint32_t b = 0; b < ep->blocks; b++) {
-		const struct phase *p = &ep->block[b];
-
-		for (uint64_t i = skipped(t, p->steps); i < p->steps; i++) {
+	for (uint32_t b = 0; b < phases; b++)
+		for (uint64_t i = skipped(t, p[b].steps); i < p[b].steps; i++) {
 			struct cell one;
 
-			if (!look_at_step(r, epoch, b, i, spans, &one))
+			if (!look_at_step(t, r, epoch, b, i, spans, &one))
 				continue;
-			one.payload = one.samples * sample;
-			add_step(t, &one, b + 1 == ep->blocks && i + 1 == p->steps);
+			one.payload = samples > 0 ? one.samples * bytes / samples : 0;
+			add_step(t, &one, b + 1 == phases && i + 1 == p[b].steps);
 		}
-	}
 	if (t->whole_epochs)
 		t->in_last = 0;
 }
 
+/* Steps of the first rank there in an epoch; and of its longest phase. */
+static uint64_t steps_of(const struct timeline *t, const struct result *r, uint32_t epoch,
+			 uint64_t *longest)
+{
+	uint64_t sum = 0;
+	uint32_t phases;
+	const struct phase *p =
+		phases_of(&r->rank[result_present_rank(r)].epoch[epoch], t->eval, &phases);
+
+	for (uint32_t b = 0; b < phases; b++) {
+		sum += p[b].steps;
+		*longest = p[b].steps > *longest ? p[b].steps : *longest;
+	}
+	return sum;
+}
+
 static int timeline_fill(struct timeline *t, const struct result *r, const struct run_metrics *m,
-			 const struct stall_spans *spans, struct err *e)
+			 bool eval, const struct stall_spans *spans, struct err *e)
 {
 	const struct rank_result *first = &r->rank[result_present_rank(r)];
 	uint64_t longest = 0, most = 0;
 
 	*t = (struct timeline){.stride = 1,
+			       .eval = eval,
 			       .workers = first->workers ? first->workers : 1,
 			       .window = first->prefetch_batches};
 	for (uint32_t i = 0; i < r->epochs_done; i++) {
-		const struct rank_epoch *ep = &first->epoch[i];
+		uint64_t steps = steps_of(t, r, i, &longest);
 
-		most = m->epoch[i].steps > most ? m->epoch[i].steps : most;
-		for (uint32_t b = 0; b < ep->blocks; b++)
-			longest = ep->block[b].steps > longest ? ep->block[b].steps : longest;
+		most = steps > most ? steps : most;
 	}
 	t->whole_epochs = longest < 2 * (t->window + t->workers) || longest < 8;
 	t->cell = try_calloc(CELLS, sizeof(*t->cell), "the course of a run", e);
@@ -200,7 +218,7 @@ static int timeline_fill(struct timeline *t, const struct result *r, const struc
 		t->ranks += !r->rank[k].lost;
 	for (uint32_t i = 0; i < r->epochs_done; i++)
 		/* a last epoch that a cap cut is unlike the others where these are the cells */
-		if (!t->whole_epochs || 10 * m->epoch[i].steps >= 9 * most)
+		if (!t->whole_epochs || 10 * steps_of(t, r, i, &longest) >= 9 * most)
 			add_epoch(t, r, m, i, spans);
 	return 0;
 }
@@ -381,10 +399,12 @@ static bool find_rate_change(const struct timeline *t, const struct result *r, d
 static bool find_missed_target(const struct timeline *t, const struct result *r,
 			       const struct run_metrics *m, struct steadiness *out)
 {
+	const struct series_stat *au = t->eval ? &m->eval_au : &m->train_au;
 	double target = 100 * r->workload->metric.au;
 	struct steadiness found = *out;
 
-	if (m->train_au.count == 0 || m->train_au.mean < target ||
+	/* evaluations beside training have no target */
+	if ((t->eval && !r->only_evaluated) || au->count == 0 || au->mean < target ||
 	    !find_rate_change(t, r, TARGET_RATIO, &found) || found.change == CHANGE_ALTERNATE ||
 	    found.last_au >= target - TARGET_POINTS || found.before_au < target)
 		return false;
@@ -401,16 +421,16 @@ static void reads_of_rank(const struct timeline *t, const struct result *r, uint
 	double sum[GROUPS] = {0}, count[GROUPS] = {0};
 
 	for (uint32_t e = 0; e < r->epochs_done; e++) {
-		const struct rank_epoch *ep = &r->rank[rank].epoch[e];
-		const struct rank_epoch *first = &r->rank[result_present_rank(r)].epoch[e];
+		uint32_t phases, others;
+		const struct phase *p = phases_of(&r->rank[rank].epoch[e], t->eval, &phases);
+		const struct phase *first =
+			phases_of(&r->rank[result_present_rank(r)].epoch[e], t->eval, &others);
 
-		for (uint32_t b = 0; b < ep->blocks; b++)
-			for (uint64_t i = skipped(t, ep->block[b].steps); i < ep->block[b].steps;
-			     i++) {
-				const struct step_times *s = &ep->block[b].step[i];
-				int64_t at = b < first->blocks && i < first->block[b].steps
-						     ? first->block[b].step[i].ask_ns
-						     : s->ask_ns;
+		for (uint32_t b = 0; b < phases; b++)
+			for (uint64_t i = skipped(t, p[b].steps); i < p[b].steps; i++) {
+				int64_t at = b < others && i < first[b].steps
+						     ? first[b].step[i].ask_ns
+						     : p[b].step[i].ask_ns;
 				size_t low = 0, high = groups->n;
 
 				while (high - low > 1) {
@@ -421,7 +441,7 @@ static void reads_of_rank(const struct timeline *t, const struct result *r, uint
 					else
 						high = mid;
 				}
-				sum[low] += s->service_us * 1e-6;
+				sum[low] += p[b].step[i].service_us * 1e-6;
 				count[low]++;
 			}
 	}
@@ -538,19 +558,39 @@ static size_t group_at(const struct timeline *t, const struct series_of *s,
 	return i;
 }
 
-int steadiness_find(const struct result *r, const struct run_metrics *m, struct steadiness *out,
-		    struct err *e)
+/* Compute over the time of all evaluations. */
+static double whole_eval_au(const struct result *r)
+{
+	double compute = 0, wall = 0;
+
+	for (uint32_t k = 0; k < r->ranks; k++)
+		for (uint32_t e = 0; !r->rank[k].lost && e < r->epochs_done; e++) {
+			const struct phase *p = &r->rank[k].epoch[e].eval;
+
+			if (!r->rank[k].epoch[e].has_eval)
+				continue;
+			wall += clock_seconds(p->end_ns - p->begin_ns);
+			for (uint64_t i = 0; i < p->steps; i++)
+				compute += clock_seconds(p->step[i].compute_end_ns -
+							 p->step[i].compute_begin_ns);
+		}
+	return wall > 0 ? 100 * compute / wall : 0;
+}
+
+int steadiness_find(const struct result *r, const struct run_metrics *m, bool eval,
+		    struct steadiness *out, struct err *e)
 {
 	struct stall_spans spans;
 	struct series_of groups;
 	struct timeline t;
 	int rc;
 
-	*out = (struct steadiness){.rank = UINT32_MAX, .whole_au = m->whole_au.mean};
+	*out = (struct steadiness){.rank = UINT32_MAX};
+	out->whole_au = eval ? whole_eval_au(r) : m->whole_au.mean;
 	if (r->epochs_done == 0 || m->epochs < r->epochs_done)
 		return 0;
-	stalls_find(r, out, &spans);
-	rc = timeline_fill(&t, r, m, &spans, e);
+	stalls_find(r, eval, out, &spans);
+	rc = timeline_fill(&t, r, m, eval, &spans, e);
 	if (rc < 0)
 		return rc;
 	/* reading is rarely measured to a step: a cell without any time tells nothing */

@@ -5,8 +5,9 @@
 #include "result/metrics.h"
 #include "result/result.h"
 
-/* From the finished epochs; `out->known` is false where there are too few steps. */
-int steadiness_find(const struct result *r, const struct run_metrics *m, struct steadiness *out,
-		    struct err *e);
+/* From the training of the finished epochs, or from their evaluations; `out->known` is false where
+ * there are too few steps. */
+int steadiness_find(const struct result *r, const struct run_metrics *m, bool eval,
+		    struct steadiness *out, struct err *e);
 /* Memory it takes while it looks. */
 uint64_t steadiness_bytes(void);

@@ -69,7 +69,10 @@ static unsigned traits_of(const struct result *r)
 	unsigned traits = 0;
 
 	traits |= r->trained ? VERDICT_OF_TRAINING : 0;
-	traits |= r->evaluated ? VERDICT_OF_EVALUATION : 0;
+	traits |= r->trained || r->only_evaluated ? VERDICT_OF_READING : 0;
+	traits |= r->evaluated && (r->trained || r->only_evaluated) && r->rank
+			  ? VERDICT_OF_EVALUATION
+			  : 0;
 	traits |= r->checkpointed ? VERDICT_OF_CHECKPOINTS : 0;
 	traits |= r->usage && r->epochs_begun ? VERDICT_OF_EPOCHS : 0;
 	if (base->flags & STORE_HAS_FILES && r->dataset &&
@@ -102,6 +105,9 @@ int verdicts_judge(struct result *r, const struct run_metrics *m,
 			v->takes = 0;
 		else if (v->takes == 0)
 			v->takes = row->takes;
+		/* the headline of a run that trains is about training */
+		if (r->trained && row->needs & VERDICT_OF_EVALUATION)
+			v->takes = 0;
 		n += v->text[0] != '\0';
 	}
 	free(r->judged.verdict);

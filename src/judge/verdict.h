@@ -13,8 +13,9 @@ enum {
 	VERDICT_OF_TRAINING = 1u << 0,
 	VERDICT_OF_EVALUATION = 1u << 1,
 	VERDICT_OF_CHECKPOINTS = 1u << 2,
-	VERDICT_OF_EPOCHS = 1u << 3, /* at least one begun, with the kernel's counters around it */
-	VERDICT_OF_FILES = 1u << 4   /* of the dataset, in a store that keeps files */
+	VERDICT_OF_EPOCHS = 1u << 3,  /* at least one begun, with the kernel's counters around it */
+	VERDICT_OF_READING = 1u << 5, /* training, or evaluations alone */
+	VERDICT_OF_FILES = 1u << 4    /* of the dataset, in a store that keeps files */
 };
 
 struct verdict_ops {

@@ -148,6 +148,6 @@ extern const struct verdict_ops verdict_dataset;
 const struct verdict_ops verdict_dataset = {
 	.name = "dataset",
 	.help = "Are the files on the store those of the workload, and real?",
-	.needs = VERDICT_OF_TRAINING,
+	.needs = VERDICT_OF_READING,
 	.judge = judge_dataset,
 };

@@ -1,6 +1,73 @@
-/* Whether evaluations were made and could be measured. */
+/* Whether evaluations were made, were long enough to measure the storage, and went on as they
+ * began. */
+#include <math.h>
+
 #include "judge/recorded.h"
-#include "judge/verdict.h"
+#include "judge/say_change.h"
+#include "judge/window.h"
+
+static const double GAP_POINTS = 2;   /* AU above that of all steps that is still no trap */
+static const double START_POINTS = 5; /* above it although the window is long enough */
+static const double QUEUE_MOST =
+	0.5; /* of the measured steps, prefetched: it is what was measured */
+static const double QUEUE_SHARE = 0.1; /* from there on it counts */
+
+/* Steps of the shortest evaluation that a rank made. */
+static uint64_t shortest(const struct result *r)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t k = 0; k < r->ranks; k++)
+		for (uint32_t e = 0; !r->rank[k].lost && e < r->epochs_done; e++) {
+			const struct rank_epoch *ep = &r->rank[k].epoch[e];
+
+			if (ep->has_eval && ep->eval.steps < least)
+				least = ep->eval.steps;
+		}
+	return least == UINT64_MAX ? 0 : least;
+}
+
+/* As for training: are the measured steps more than the queue? */
+static void judge_length(struct verdict *v, const struct result *r, const struct run_metrics *m)
+{
+	uint64_t ahead = r->rank[result_present_rank(r)].prefetch_batches, steps = shortest(r);
+	int64_t out = r->workload->output.metric.exclude_start_steps +
+		      r->workload->output.metric.exclude_end_steps;
+	double measured = fmax(1, (double)steps - (double)out);
+	double queue = fmin(1, (double)ahead / measured);
+	double whole = r->judged.eval_steady.whole_au, gap = m->eval_au.mean - whole;
+
+	if (gap > GAP_POINTS && queue >= QUEUE_MOST) {
+		/* beside training, these are not the numbers that a target is for */
+		verdict_worsen(v, r->only_evaluated ? VERDICT_FAIL : VERDICT_WARN);
+		verdict_say(
+			v,
+			"Not steady: %llu steps in each evaluation, %llu batches prefetched. AU "
+			"of evaluation, %.1f %%, describes the prefetch queue; over all steps "
+			"it is %.1f %%. At least %llu steps are needed.",
+			(unsigned long long)steps, (unsigned long long)ahead, m->eval_au.mean,
+			whole, (unsigned long long)(10 * ahead + (uint64_t)out));
+	} else if (gap > GAP_POINTS && queue > QUEUE_SHARE) {
+		verdict_worsen(v, VERDICT_WARN);
+		verdict_say(v,
+			    "Barely steady: %.0f %% of the measured steps of an evaluation can be "
+			    "served by the %llu prefetched batches. AU is %.1f %%, over all steps "
+			    "%.1f %%.",
+			    100 * queue, (unsigned long long)ahead, m->eval_au.mean, whole);
+	} else if (gap > START_POINTS) {
+		verdict_worsen(v, VERDICT_WARN);
+		verdict_say(v,
+			    "Steady after a slow start: AU of evaluation, %.1f %%, leaves out the "
+			    "first step; over all steps it is %.1f %%.",
+			    m->eval_au.mean, whole);
+	} else {
+		verdict_say(v,
+			    "%llu steps in each evaluation, %llu batches prefetched; AU is %.1f "
+			    "%%, over all steps %.1f %%; %.1f samples/s.",
+			    (unsigned long long)steps, (unsigned long long)ahead, m->eval_au.mean,
+			    whole, m->eval_throughput.mean);
+	}
+}
 
 static void judge_evaluation(const struct result *r, const struct run_metrics *m, struct verdict *v)
 {
@@ -15,7 +82,7 @@ static void judge_evaluation(const struct result *r, const struct run_metrics *m
 	for (uint32_t i = 0; i < m->epochs; i++) {
 		if (!m->epoch[i].has_eval || m->epoch[i].eval_valid)
 			continue;
-		v->level = VERDICT_WARN;
+		v->level = r->only_evaluated ? VERDICT_FAIL : VERDICT_WARN;
 		verdict_say(v, "The evaluation of epoch %u has no AU: %s.", i + 1,
 			    m->epoch[i].eval_why);
 		return;
@@ -25,14 +92,16 @@ static void judge_evaluation(const struct result *r, const struct run_metrics *m
 		verdict_say(v, "No evaluation was completed.");
 		return;
 	}
-	verdict_say(v, "%llu steps in each evaluation.", (unsigned long long)r->eval_steps);
+	judge_length(v, r, m);
+	say_change(v, r, true, r->only_evaluated ? &m->eval_au : NULL);
 }
 
 extern const struct verdict_ops verdict_evaluation;
 const struct verdict_ops verdict_evaluation = {
 	.name = "evaluation",
-	.help = "Were evaluations carried out, and could they be measured?",
-	.needs = VERDICT_OF_TRAINING | VERDICT_OF_EVALUATION,
+	.help = "Were evaluations carried out, long enough, and did they go on as they began?",
+	.needs = VERDICT_OF_EVALUATION,
+	.takes = TAKES_LASTING,
 	.judge = judge_evaluation,
 	.at_least = recorded_evaluation,
 };

@@ -6,7 +6,7 @@
 static bool name_epoch(struct verdict *v, const struct result *r, enum order_kept kept,
 		       const char *what)
 {
-	for (uint32_t i = 0; i < r->epochs_done; i++) {
+	for (uint32_t i = 0; r->trained && i < r->epochs_done; i++) {
 		const struct epoch_usage *u = &r->usage[i];
 
 		if (u->order_kept != kept)
@@ -43,6 +43,13 @@ static void judge_order(const struct result *r, const struct run_metrics *m, str
 		v->level = VERDICT_UNKNOWN;
 		return;
 	}
+	if (r->only_evaluated) {
+		verdict_say(v, "Proved for %s%u evaluation%s: %s",
+			    r->epochs_done > 1 ? "each of " : "", r->epochs_done,
+			    r->epochs_done > 1 ? "s; the first" : "", r->usage[0].eval_order_note);
+		verdict_close(v);
+		return;
+	}
 	if (r->epochs_done == 1)
 		verdict_say(v, "Proved for the epoch: ");
 	else
@@ -55,7 +62,7 @@ extern const struct verdict_ops verdict_order;
 const struct verdict_ops verdict_order = {
 	.name = "order",
 	.help = "Was every sample read exactly once in each epoch?",
-	.needs = VERDICT_OF_TRAINING,
+	.needs = VERDICT_OF_READING,
 	.takes = TAKES_CONTENT,
 	.judge = judge_order,
 	.at_least = recorded_order,

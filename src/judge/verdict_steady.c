@@ -1,22 +1,15 @@
 /* Whether the run was long enough to measure the storage, and not what was prefetched; and whether
  * it went on as it began. */
 #include <math.h>
-#include <stdio.h>
-
-#include "base/str.h"
 
 #include "judge/recorded.h"
-#include "judge/verdict.h"
+#include "judge/say_change.h"
 #include "judge/window.h"
 
 static const double STEADY_GAP_POINTS = 2;    /* AU above whole-run AU that is still no trap */
 static const double STEADY_START_POINTS = 5;  /* above it although the window is long enough */
 static const double STEADY_RATE_SHARE = 0.05; /* the same two for samples/s */
 static const double STEADY_START_SHARE = 0.10;
-
-static const double STALL_WAITED_S = 0.25;      /* ranks waited in stalls: worth a warning */
-static const double STALL_WAITED_SHARE = 0.005; /* and of the training time */
-static const double STALL_HIDDEN_S = 0.5;       /* of a stall that prefetching hid */
 
 static const struct epoch_metrics *shortest_epoch(const struct run_metrics *m)
 {
@@ -150,137 +143,6 @@ static void judge_window(struct verdict *v, const struct result *r, const struct
 	say_checkpoints(v, r);
 }
 
-/* ---- change ---- */
-
-static double target_of(const struct result *r)
-{
-	return 100 * r->workload->metric.au;
-}
-
-/* " on rank 3", when only its reading changed. */
-static const char *whose(const struct steadiness *c, char *out, size_t size)
-{
-	out[0] = '\0';
-	if (c->rank != UINT32_MAX)
-		snprintf(out, size, " on rank %u alone", c->rank);
-	return out;
-}
-
-static void say_rate_change(struct verdict *v, const struct result *r, const struct run_metrics *m,
-			    const struct steadiness *c)
-{
-	bool fell = c->last_rate < c->before_rate;
-	const char *went = fell ? "fell" : "rose";
-	char bytes[32], rank[32];
-
-	str_bytes(c->last_payload, bytes, sizeof(bytes));
-	if (c->change == CHANGE_ALTERNATE) {
-		verdict_say(v,
-			    "The rate alternates between %.4g and %.4g samples/s: %u slow phases "
-			    "of %.2g s on average, one every %.2g s.",
-			    c->before_rate, c->last_rate, c->slow_phases, c->slow_s, c->period_s);
-		return;
-	}
-	if (c->change == CHANGE_TREND)
-		verdict_say(v,
-			    "Throughput %s during the whole run: %.4g samples/s in the last "
-			    "quarter of the time (from %.3g s), %.4g before",
-			    went, c->last_rate, c->at_s, c->before_rate);
-	else
-		verdict_say(v,
-			    "Throughput %s at %.3g s (epoch %u, step %llu) from %.4g to %.4g "
-			    "samples/s",
-			    went, c->at_s, c->epoch, (unsigned long long)c->step, c->before_rate,
-			    c->last_rate);
-	verdict_say(v, "%s, because of %s%s.", fell ? "" : " (less time)", time_part_names[c->part],
-		    whose(c, rank, sizeof(rank)));
-	verdict_say(v,
-		    " The lasting rate is %.4g samples/s (%s/s). AU of this last part (%.0f %% of "
-		    "the time) is %.1f %%; before it %.1f %%; of the whole run %.1f %%.",
-		    c->last_rate, bytes, 100 * c->last_share, c->last_au, c->before_au,
-		    c->whole_au);
-	if (fell && m->train_au.count && m->train_au.mean >= target_of(r) &&
-	    c->last_au < target_of(r)) {
-		verdict_worsen(v, VERDICT_FAIL);
-		verdict_say(v, " The target of %.4g %% (metric.au) is met only by the faster part.",
-			    target_of(r));
-	}
-}
-
-static void say_hidden_change(struct verdict *v, const struct steadiness *c)
-{
-	char rank[32];
-
-	whose(c, rank, sizeof(rank));
-	if (c->change == CHANGE_TREND)
-		verdict_say(v, "Reading became slower during the whole run%s", rank);
-	else
-		verdict_say(v, "Reading became slower at %.3g s (epoch %u, step %llu)%s", c->at_s,
-			    c->epoch, (unsigned long long)c->step, rank);
-	verdict_say(v,
-		    ": a batch took %.3g ms, then %.3g ms. Computation hides it so far: the "
-		    "workers read for %.0f %% of the time, and AU does not show it.",
-		    1e3 * c->before_read_s, 1e3 * c->last_read_s, 100 * fmin(1, c->read_busy));
-	if (c->kept_up_s > 0)
-		verdict_say(v,
-			    " If this continues, the workers no longer keep up after another "
-			    "%.3g s.",
-			    c->kept_up_s);
-}
-
-static void say_stalls(struct verdict *v, const struct steadiness *c, double wall_s)
-{
-	const struct stall *s = &c->stall[0];
-
-	verdict_say(v, " %s stood still for %.3g s at %.3g s (epoch %u, step %llu, rank %u)",
-		    s->process ? "All threads of this program" : "Reading", s->length_s, s->at_s,
-		    s->epoch, (unsigned long long)s->step, s->rank);
-	if (s->waited_s < 0.05 * s->length_s)
-		verdict_say(v, ", hidden by prefetching");
-	else
-		verdict_say(v, "; a rank waited for %.3g s of it", s->waited_s);
-	if (c->stalls > 1)
-		verdict_say(v, ". %u such stalls took %.3g s", c->stalls, c->stalled_s);
-	verdict_say(v, ".");
-	if (c->stalled_s > 0 && wall_s > c->stalled_s && c->whole_au >= 1)
-		verdict_say(v, " Without %s, whole-run AU is %.1f %%.",
-			    c->stalls > 1 ? "them" : "it",
-			    c->whole_au * wall_s / (wall_s - c->stalled_s));
-}
-
-static bool stalls_matter(const struct steadiness *c, double wall_s)
-{
-	return c->stalls > 0 &&
-	       (c->stalled_s >= fmax(STALL_WAITED_S, STALL_WAITED_SHARE * wall_s) ||
-		c->stall[0].length_s >= STALL_HIDDEN_S);
-}
-
-static void judge_change(struct verdict *v, const struct result *r, const struct run_metrics *m)
-{
-	const struct steadiness *c = &r->judged.steady;
-	double wall_s = r->judged.time.wall_s;
-	bool long_enough = v->level == VERDICT_PASS;
-
-	if (!c->changed && !c->hidden && !stalls_matter(c, wall_s))
-		return;
-	verdict_worsen(v, VERDICT_WARN);
-	/* of a window that is long enough there is nothing else to say */
-	if (long_enough)
-		v->text[0] = '\0';
-	if (c->changed || c->hidden) {
-		verdict_say(v, "%sNot steady: ", v->text[0] ? " " : "");
-		if (c->changed)
-			say_rate_change(v, r, m, c);
-		else
-			say_hidden_change(v, c);
-	}
-	if (!stalls_matter(c, wall_s))
-		return;
-	if (v->text[0] == '\0')
-		verdict_say(v, "Steady but for heavy waits:");
-	say_stalls(v, c, wall_s);
-}
-
 static void judge_steady(const struct result *r, const struct run_metrics *m, struct verdict *v)
 {
 	const struct epoch_metrics *e = shortest_epoch(m);
@@ -297,7 +159,7 @@ static void judge_steady(const struct result *r, const struct run_metrics *m, st
 		return;
 	}
 	judge_window(v, r, m, e, r->rank ? r->rank[result_present_rank(r)].prefetch_batches : 0);
-	judge_change(v, r, m);
+	say_change(v, r, false, &m->train_au);
 }
 
 extern const struct verdict_ops verdict_steady;

@@ -1,6 +1,7 @@
 /* Whether the steps that AU is measured in stand for the run, or were chosen. */
 #include <math.h>
 
+#include "judge/recorded.h"
 #include "judge/verdict.h"
 #include "judge/window.h"
 
@@ -97,7 +98,8 @@ static void judge_window(const struct result *r, const struct run_metrics *m, st
 		judge_choice(v, &train, whole_au(r, m), "training");
 	if (r->workload->compat.dlio && train.known && m->train_throughput.count)
 		judge_counted(v, m, &train);
-	if (eval.chosen && eval.known && m->eval_au.count)
+	/* DLIO divides AU of evaluation by the number of ranks */
+	if (eval.chosen && eval.known && m->eval_au.count && !r->workload->compat.dlio)
 		judge_choice(v, &eval, NAN, "evaluation");
 }
 
@@ -107,4 +109,5 @@ const struct verdict_ops verdict_window = {
 	.help = "Do the steps that AU is measured in stand for the whole run?",
 	.takes = TAKES_WINDOW,
 	.judge = judge_window,
+	.at_least = recorded_window,
 };

@@ -268,6 +268,8 @@ json_t *json_evaluation(const struct result *r, const struct run_metrics *m)
 
 	json_put_int(o, "steps", r->eval_steps);
 	put_series(o, "au", "percent", &m->eval_au);
+	if (m->eval_au.count)
+		json_put_real(o, "whole_au_mean_percent", r->judged.eval_steady.whole_au);
 	put_series(o, "throughput", "samples_per_s", &m->eval_throughput);
 	put_series(o, "io", "mib_per_s", &m->eval_io);
 	for (uint32_t i = 0; i < m->epochs; i++) {
@@ -290,6 +292,10 @@ json_t *json_evaluation(const struct result *r, const struct run_metrics *m)
 		json_put_int(one, "payload_bytes", e->eval_payload_bytes);
 		put_requested(one, r, i, true);
 		json_put_real(one, "wall_s", e->eval_wall_s);
+		json_put_real(one, "cpu_s", (double)r->usage[i].cpu_eval_ns / 1e9);
+		put_residency(one, "cached_at_start_bytes", &r->usage[i].cache_eval);
+		if (r->usage[i].cache_eval.known)
+			json_put_int(one, "bytes_looked_at", r->usage[i].cache_eval.bytes);
 		json_put(one, "process_io", proc_io_of(&r->usage[i].eval));
 		json_put(one, "host_io", json_host_io(r, &r->usage[i].host_eval));
 		json_put_processors(one, r, &r->usage[i].cpu_eval, r->usage[i].cpu_eval_process);
@@ -302,6 +308,7 @@ json_t *json_evaluation(const struct result *r, const struct run_metrics *m)
 	}
 	io = merged_io(r, true, o);
 	json_put(o, "epochs", epochs);
+	json_put(o, "steadiness", json_steadiness(&r->judged.eval_steady));
 	json_put(o, "io", io);
 	return o;
 }

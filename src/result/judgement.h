@@ -249,7 +249,7 @@ struct judgement {
 	uint32_t epochs;
 	struct ledger ledger; /* over the epochs that were begun */
 	struct stragglers stragglers;
-	struct steadiness steady; /* over the finished epochs */
+	struct steadiness steady, eval_steady; /* over the finished epochs */
 	struct measured measured;
 	struct limit limit;
 	struct outlook outlook;

@@ -69,6 +69,7 @@ struct rank_epoch {
 	struct order_proof rest, eval_rest;
 	bool accounted, eval_accounted;
 	struct epoch_split split; /* of the waits of training */
+	struct epoch_split eval_split;
 	uint64_t payload_bytes,
 		eval_payload_bytes; /* of samples read from the store for this rank, counted by
 				     * its workers; a reader's own copy of a file adds none */
@@ -128,6 +129,8 @@ struct epoch_usage {
 	bool evicted;
 	int64_t evict_ns; /* how long that took, outside every measured time */
 	struct residency cache_found, cache_start, cache_end;
+	struct residency cache_eval; /* of the evaluation files, before the evaluation */
+	int64_t eval_wall_ns;
 	char order_note[256]; /* the exactly-once sentence */
 	enum order_kept order_kept;
 	char eval_order_note[256]; /* the same of the evaluation; empty when there was none */
@@ -147,7 +150,8 @@ struct result {
 	int64_t begin_ns;      /* the same moment as begin_wall_ns on the monotonic clock */
 	struct series *series; /* of the machine while training; NULL: not sampled */
 	bool trained, evaluated, generated;
-	bool checkpointed; /* checkpoints were asked for and the ranks began */
+	bool only_evaluated; /* ranks began, to evaluate without training */
+	bool checkpointed;   /* checkpoints were asked for and the ranks began */
 	struct checkpoint_totals checkpoint_totals;
 	uint64_t checkpoint_parameters;
 	struct {

@@ -62,7 +62,7 @@ static json_t *epoch_output(const struct result *r, uint32_t rank, uint32_t epoc
 	}
 	if (ep->has_eval)
 		add_phase(&m, r, &ep->eval, "eval");
-	if (!r->trained)
+	if (!r->trained && !r->only_evaluated)
 		json_put_time(out, "start", ep->begin_wall_ns);
 	json_put(out, "load", m.load);
 	json_put(out, "proc", m.proc);
@@ -70,7 +70,7 @@ static json_t *epoch_output(const struct result *r, uint32_t rank, uint32_t epoc
 	json_put(out, "au", m.au);
 	json_put(out, "compute", m.compute);
 	result_rank_memory(r, rank, epoch, &memory, &memory_count);
-	if (r->trained)
+	if (r->trained || r->only_evaluated)
 		json_put_pairs(out, "host_meminfo", memory, memory_count);
 	if (ep->end_wall_ns)
 		json_put_time(out, "end", ep->end_wall_ns);
@@ -313,7 +313,7 @@ static int render_dlio(const struct result *r, const struct run_metrics *m, stru
 	char name[64];
 	int rc = 0;
 
-	if ((!r->trained && !r->checkpointed) || !r->rank)
+	if ((!r->trained && !r->checkpointed && !r->only_evaluated) || !r->rank)
 		return 0;
 	for (uint32_t k = 0; rc == 0 && k < r->ranks; k++) {
 		if (r->rank[k].lost)

@@ -259,11 +259,12 @@ static void put_target(struct buf *out, const struct result *r, const struct run
 {
 	const struct measured *of = &r->judged.measured;
 	bool doubted = of->taken || of->storage == MEASURED_UNKNOWN;
-	const struct steadiness *c = &r->judged.steady;
+	const struct steadiness *c = r->only_evaluated ? &r->judged.eval_steady : &r->judged.steady;
+	const struct series_stat *au = r->only_evaluated ? &m->eval_au : &m->train_au;
 	double want = r->workload->metric.au * 100;
-	bool met = m->train_au.mean >= want;
+	bool met = au->mean >= want;
 
-	if (m->train_au.count == 0)
+	if (au->count == 0)
 		return;
 	/* what lasts is what a longer run would have */
 	if (met && c->changed && c->change != CHANGE_ALTERNATE && c->last_au < want)
@@ -271,16 +272,16 @@ static void put_target(struct buf *out, const struct result *r, const struct run
 			"AU %.2f %%, target %.4g %% (metric.au): missed by the last part of the "
 			"run "
 			"(%.2f %%), met only by the part before it",
-			m->train_au.mean, want, c->last_au);
+			au->mean, want, c->last_au);
 	else if (met && of->taken & TAKES_WINDOW)
 		put_row(out, "target",
 			"AU %.2f %%, target %.4g %% (metric.au): not judged; AU of such a window "
 			"does not count (see the verdict window)",
-			m->train_au.mean, want);
+			au->mean, want);
 	else
-		put_row(out, "target", "AU %.2f %%, target %.0f %% (metric.au): %s%s%s",
-			m->train_au.mean, want, met ? "met" : "missed",
-			met && doubted ? ". Measured: " : "", met && doubted ? of->text : "");
+		put_row(out, "target", "AU %.2f %%, target %.0f %% (metric.au): %s%s%s", au->mean,
+			want, met ? "met" : "missed", met && doubted ? ". Measured: " : "",
+			met && doubted ? of->text : "");
 }
 
 static void put_checkpoints(struct buf *out, const struct result *r)
@@ -378,7 +379,8 @@ void result_text(const struct result *r, const struct run_metrics *m, bool color
 		   r->workload->choice ? r->workload->choice : "workload", colored(&p, PLAIN),
 		   r->ranks, r->ranks == 1 ? "" : "s");
 	if (r->trained || !r->checkpointed)
-		buf_printf(out, "%u of %u epochs, ", r->epochs_done, r->epochs_planned);
+		buf_printf(out, "%u of %u %s, ", r->epochs_done, r->epochs_planned,
+			   r->only_evaluated ? "evaluations" : "epochs");
 	buf_printf(out, "%s\n\n", status[r->status]);
 	if (r->judged.measured.text[0]) {
 		buf_printf(out, "  %s%-*s%s", colored(&p, BOLD), INDENT - 2, "measured",
@@ -407,7 +409,7 @@ void result_text(const struct result *r, const struct run_metrics *m, bool color
 		put_slowest_sample(out, r);
 	if (r->trained && r->usage)
 		put_page_cache(out, r);
-	if (r->trained)
+	if (r->trained || r->only_evaluated)
 		put_target(out, r, m);
 	put_probe(out, &r->probe);
 	if (r->checkpointed && r->rank)

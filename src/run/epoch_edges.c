@@ -148,6 +148,7 @@ static struct residency_job residency_of(const struct epoch_edges *g)
 		.dataset = g->plan->d,
 		.store = g->plan->store,
 		.eval = w->workflow.evaluation,
+		.no_train = !w->workflow.train,
 		.files = w->run.measure == MEASURE_NONE ? 0 : (uint64_t)w->storage.page_cache_files,
 		.stop = g->stop,
 		.progress_ns = g->progress_ns,
@@ -183,6 +184,24 @@ int page_cache_begin(struct epoch_edges *g, struct err *e)
 		u->evicted = rc == 0;
 	}
 	return rc < 0 ? rc : residency_look(&job, &u->cache_start, e);
+}
+
+int page_cache_before_evaluation(struct epoch_edges *g, struct err *e)
+{
+	struct residency_job job = residency_of(g);
+	int rc;
+
+	if (!has_page_cache(g->plan))
+		return 0;
+	job.no_train = true;
+	rc = residency_look(&job, &g->usage->cache_eval, e);
+	if (g->plan->w->run.measure == MEASURE_NONE)
+		return rc;
+	/* looking is no part of the evaluation */
+	sample_host(g, &g->host_io);
+	processors_take(&g->processors);
+	proc_io_sample(&g->process);
+	return rc;
 }
 
 int page_cache_end(struct epoch_edges *g, struct err *e)

@@ -38,6 +38,8 @@ int page_cache_check(const struct run_plan *p, struct err *e);
 /* Before the measures of the epoch begin, and after they have ended. */
 int page_cache_begin(struct epoch_edges *g, struct err *e);
 int page_cache_end(struct epoch_edges *g, struct err *e);
+/* Of the evaluation files, when training has ended and its counters were taken. */
+int page_cache_before_evaluation(struct epoch_edges *g, struct err *e);
 
 /* Before training. Fills the epoch's snapshot of memory. */
 void usage_begin(struct epoch_edges *g);

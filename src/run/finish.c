@@ -167,7 +167,7 @@ static int merge_processes(const struct run_place *at, struct result *r, struct 
 		rc = widen_ranks(at, r, e);
 	/* no place for the ranks of all: there is nothing to tell of them */
 	if (rc < 0)
-		r->trained = r->checkpointed = false;
+		r->trained = r->checkpointed = r->only_evaluated = false;
 	for (uint32_t p = 1; p < n; p++) {
 		if (rc == 0 && block[p].len)
 			rc = part_unpack(at, r, p, &block[p], e);
@@ -316,7 +316,7 @@ static int prove_order(const struct run_plan *p, struct run_shared *shared,
 	int rc = 0;
 
 	for (uint32_t epoch = 1; epoch <= r->epochs_done && rc == 0; epoch++) {
-		rc = prove_epoch(p, shared, stop, r, epoch, DATASET_TRAIN, e);
+		rc = r->trained ? prove_epoch(p, shared, stop, r, epoch, DATASET_TRAIN, e) : 0;
 		if (rc == 0 && plan_epoch(p, epoch).evaluated)
 			rc = prove_epoch(p, shared, stop, r, epoch, DATASET_EVAL, e);
 	}
@@ -352,7 +352,7 @@ static int write_results(const struct run_plan *p, struct result *r, struct err 
 {
 	struct run_metrics m = {0};
 	struct err why = {0};
-	bool ran = r->trained || r->checkpointed;
+	bool ran = r->trained || r->checkpointed || r->only_evaluated;
 	int rc = ran ? metrics_compute(&m, r, e) : 0;
 
 	if (rc == 0 && ran)
@@ -441,7 +441,8 @@ int finish_run(const struct run_plan *p, struct run_shared *shared, const struct
 		add_failure(&rc, cause, failed, &why);
 	if (!r->speaks)
 		return rc;
-	if (r->trained && r->rank && prove_order(p, shared, stop, r, &why) < 0 && rc == 0) {
+	if ((r->trained || r->only_evaluated) && r->rank &&
+	    prove_order(p, shared, stop, r, &why) < 0 && rc == 0) {
 		*cause = why;
 		rc = why.code;
 	}
@@ -453,7 +454,7 @@ int finish_run(const struct run_plan *p, struct run_shared *shared, const struct
 	r->status = rc == 0 ? RUN_COMPLETE : rc == ERR_CANCELED ? RUN_INTERRUPTED : RUN_FAILED;
 	if (rc < 0)
 		r->reason = *cause;
-	if (r->folder[0] && (r->trained || r->generated || r->checkpointed))
+	if (r->folder[0] && (r->trained || r->generated || r->checkpointed || r->only_evaluated))
 		add_failure(&rc, cause, write_results(p, r, &why), &why);
 	add_failure(&rc, cause, log_close(&why), &why);
 	return conclude(p->at, r, rc);

@@ -80,7 +80,7 @@ static int plan_run(struct run *run, struct err *e)
 {
 	struct run_plan *p = &run->plan;
 	const struct workload *w = p->w;
-	int rc = w->workflow.train ? check_reading(p, e) : 0;
+	int rc = workload_reads(w) ? check_reading(p, e) : 0;
 
 	if (rc == 0)
 		rc = plan_make(p, e);
@@ -108,7 +108,7 @@ static int prepare_run(struct run *run, struct err *e)
 	if (rc < 0)
 		return rc;
 	run->r->dataset = p->d;
-	if ((!w->workflow.train && !w->workflow.checkpoint) || run->o->dataset_only)
+	if ((!workload_reads(w) && !w->workflow.checkpoint) || run->o->dataset_only)
 		return 0;
 	return plan_run(run, e);
 }
@@ -326,6 +326,7 @@ static int run_ranks(struct run *run, struct err *e)
 
 	create_group(run);
 	run->r->trained = run->plan.w->workflow.train;
+	run->r->only_evaluated = workload_only_evaluates(run->plan.w);
 	run->r->checkpointed = run->plan.checkpoint != NULL;
 	rc = watch_sampling_begin(&run->watch, e);
 	if (rc == 0) {
@@ -370,7 +371,7 @@ static int create_ranks(struct run *run, struct err *e)
 	run->r->epochs_planned = run->plan.epochs;
 	rc = ranks_create(&run->rank, &run->plan, &run->shared, run->r, e);
 	run->watch.rank = run->rank;
-	if (rc == 0 && run->plan.w->workflow.train)
+	if (rc == 0 && workload_reads(run->plan.w))
 		rc = plan_lists(&run->plan, run->shared.list, e);
 	return run_agree(&run->at, rc, e);
 }
@@ -408,13 +409,13 @@ static int carry_out(struct run *run, struct err *e)
 	state_plan(&run->plan, run->r);
 	if (rc == 0 && (w->workflow.generate_data || run->o->dataset_only))
 		rc = generate_dataset(run, e);
-	if (rc < 0 || (!w->workflow.train && !run->plan.checkpoint) || run->o->dataset_only)
+	if (rc < 0 || (!workload_reads(w) && !run->plan.checkpoint) || run->o->dataset_only)
 		return rc;
-	if (w->workflow.train)
+	if (workload_reads(w))
 		rc = check_everywhere(run, e);
 	if (rc < 0)
 		return rc;
-	run->r->evaluated = w->workflow.train && w->workflow.evaluation;
+	run->r->evaluated = workload_reads(w) && w->workflow.evaluation;
 	rc = create_ranks(run, e);
 	if (rc < 0)
 		return rc;
@@ -423,7 +424,7 @@ static int carry_out(struct run *run, struct err *e)
 	rc = run_agree(&run->at, run_ranks(run, e), e);
 	if (rc == 0 && w->workflow.train)
 		probe_storage(run);
-	if (rc == 0 && w->workflow.train && !w->dataset.keep_files && run_leads(&run->at))
+	if (rc == 0 && workload_reads(w) && !w->dataset.keep_files && run_leads(&run->at))
 		rc = remove_dataset(run, e);
 	return rc;
 }
@@ -440,7 +441,7 @@ static int open_run(struct run *run, struct err *e)
 			 w->output.folder ? w->output.folder : w->run_dir);
 	if (r->folder[0] && run_leads(&run->at))
 		rc = finish_open_folder(w, r->folder, &run->output, e);
-	if (rc == 0 && !run->plan.loader && w->workflow.train)
+	if (rc == 0 && !run->plan.loader && workload_reads(w))
 		rc = err_set(e, ERR_ABSENT, "reader.data_loader: '%s' is not supported",
 			     w->reader.data_loader);
 	rc = run_agree(&run->at, rc, e);

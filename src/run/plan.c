@@ -47,6 +47,16 @@ static bool epoch_is_evaluated(const struct workload *w, uint32_t epoch)
 	return every <= 1 || (epoch - first) % every == 0;
 }
 
+/* As many as there would be beside training. */
+static uint32_t evaluations(const struct workload *w)
+{
+	uint32_t n = 0;
+
+	for (int64_t i = 1; i <= w->train.epochs; i++)
+		n += epoch_is_evaluated(w, (uint32_t)i);
+	return n;
+}
+
 static bool epoch_is_saved(const struct run_plan *p, uint32_t epoch)
 {
 	const struct workload *w = p->w;
@@ -68,6 +78,10 @@ struct epoch_plan plan_epoch(const struct run_plan *p, uint32_t epoch)
 	struct epoch_plan e = {.blocks = 1};
 
 	assert(epoch >= 1);
+	if (workload_only_evaluates(w)) {
+		e.evaluated = true;
+		return e;
+	}
 	if (!w->workflow.train) {
 		e.saves = w->workflow.checkpoint
 				  ? count_or_none(w->checkpoint.num_checkpoints_write)
@@ -119,7 +133,7 @@ int plan_lists(const struct run_plan *p, struct order_list list[DATASET_KINDS], 
 void plan_fill_lists(const struct run_plan *p, struct order_list list[DATASET_KINDS],
 		     uint32_t epoch)
 {
-	bool evaluated = epoch_is_evaluated(p->w, epoch);
+	bool evaluated = plan_epoch(p, epoch).evaluated;
 
 	for (int kind = 0; kind < DATASET_KINDS; kind++)
 		if (list[kind].n && (kind == DATASET_TRAIN || evaluated))
@@ -141,6 +155,10 @@ static int plan_steps(struct run_plan *p, struct err *e)
 		given = o.used - order_repeats(&o);
 		if (kind == DATASET_TRAIN)
 			p->dropped_samples = samples > given ? samples - given : 0;
+	}
+	if (workload_only_evaluates(w)) {
+		p->steps[DATASET_TRAIN] = p->dropped_samples = 0;
+		return 0;
 	}
 	if (p->steps[DATASET_TRAIN] == 0)
 		return err_set(
@@ -186,8 +204,10 @@ unsigned plan_generate_threads(const struct run_place *at)
 
 int plan_make(struct run_plan *p, struct err *e)
 {
-	uint32_t epochs = p->w->workflow.train ? (uint32_t)p->w->train.epochs : 1;
-	int rc = p->w->workflow.train ? plan_steps(p, e) : 0;
+	uint32_t epochs = workload_only_evaluates(p->w) ? evaluations(p->w)
+			  : p->w->workflow.train        ? (uint32_t)p->w->train.epochs
+							: 1;
+	int rc = workload_reads(p->w) ? plan_steps(p, e) : 0;
 
 	if (rc < 0)
 		return rc;

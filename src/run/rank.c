@@ -154,7 +154,8 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 		p->steps = i + 1;
 		if (split) {
 			epoch_split_add(split, wait, p->step, i, &span);
-			service_times_add(&k->out->service, span.done_ns - span.begun_ns);
+			if (p->kind == PHASE_BLOCK)
+				service_times_add(&k->out->service, span.done_ns - span.begun_ns);
 		}
 		if (p->kind == PHASE_BLOCK) {
 			rank_publish(&k->live, RANK_BARRIER, t->compute_end_ns);
@@ -413,7 +414,8 @@ static int evaluate_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch,
 	rc = k->plan->loader->start(l, &order, k->plan->steps[DATASET_EVAL], e);
 	begun = rc == 0;
 	if (begun)
-		rc = run_steps(k, l, p, &ep->eval_delivered, &ep->eval_payload_bytes, NULL, e);
+		rc = run_steps(k, l, p, &ep->eval_delivered, &ep->eval_payload_bytes,
+			       &ep->eval_split, e);
 	if (rc == 0 && begun && p->steps == p->capacity)
 		rc = ask_past_end(k, l, e);
 	p->end_ns = clock_now_ns();
@@ -466,13 +468,20 @@ static int run_epoch(struct rank *k, uint32_t epoch, struct err *e)
 		k->checkpoints.due_ns = ep->begin_ns + k->plan->save_every_ns;
 	k->live.train_zero_ns =
 		ep->begin_ns - atomic_load_explicit(&k->live.train_ns, memory_order_relaxed);
-	rc = train_epoch(k, ep, epoch, e);
+	if (k->plan->w->workflow.train) {
+		rc = train_epoch(k, ep, epoch, e);
+	} else {
+		ep->train_end_ns = ep->begin_ns;
+		ep->train_end_wall_ns = ep->begin_wall_ns;
+	}
 	if (rc == 0)
 		atomic_store_explicit(&k->live.train_ns, ep->train_end_ns - k->live.train_zero_ns,
 				      memory_order_relaxed);
 	if (first) {
 		usage_of_training(&edges);
 		edges.usage->wall_ns = ep->train_end_ns - ep->begin_ns;
+		if (rc == 0 && plan_epoch(k->plan, epoch).evaluated)
+			rc = page_cache_before_evaluation(&edges, e);
 	}
 	if (rc == 0)
 		rc = comm_barrier(&k->comm);
@@ -484,6 +493,7 @@ static int run_epoch(struct rank *k, uint32_t epoch, struct err *e)
 			rc = comm_barrier(&k->comm);
 		if (first) {
 			usage_of_evaluation(&edges);
+			edges.usage->eval_wall_ns = ep->eval.end_ns - ep->eval.begin_ns;
 			atomic_store_explicit(&shared->phase, PROGRESS_TRAIN, memory_order_relaxed);
 		}
 	}
@@ -523,9 +533,9 @@ static int rank_build(struct rank *k, struct err *e)
 	const struct workload *w = k->plan->w;
 	int rc = checkpoints_open(&k->checkpoints, e);
 
-	if (rc < 0 || !w->workflow.train)
+	if (rc < 0 || !workload_reads(w))
 		return rc;
-	rc = create_loader(k, DATASET_TRAIN, e);
+	rc = w->workflow.train ? create_loader(k, DATASET_TRAIN, e) : 0;
 	if (rc == 0 && w->workflow.evaluation && k->plan->steps[DATASET_EVAL])
 		rc = create_loader(k, DATASET_EVAL, e);
 	return rc == 0 ? trace_check(k->r->trace, e) : rc;
@@ -536,7 +546,7 @@ static int run_epochs(struct rank *k, struct err *e)
 	bool first = k->comm.local == 0;
 	int rc = 0;
 
-	if (!k->plan->w->workflow.train) {
+	if (!workload_reads(k->plan->w)) {
 		if (first)
 			k->r->epochs_begun = 1;
 		return checkpoints_only(&k->checkpoints, e);
@@ -649,7 +659,7 @@ int ranks_create(struct rank **out, const struct run_plan *p, struct run_shared 
 							   .comm = &k->comm,
 							   .live = &k->live,
 							   .out = result};
-		if (p->w->workflow.train)
+		if (workload_reads(p->w))
 			p->loader->window(p->w, &result->workers, &result->prefetch_batches);
 		rc = allocate_epochs(p, result, e);
 	}

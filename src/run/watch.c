@@ -195,7 +195,7 @@ static void progress_of_run(struct run_watch *w, struct run_progress *p)
 	struct rank *k = &w->rank[0];
 	uint64_t before;
 
-	p->training = w->plan->w->workflow.train;
+	p->training = workload_reads(w->plan->w);
 	p->ranks = w->plan->at->ranks;
 	p->ranks_here = w->plan->at->locals;
 	p->first_rank = w->plan->at->first;
@@ -408,7 +408,7 @@ int watch_sampling_begin(struct run_watch *w, struct err *e)
 	double interval = w->plan->w->run.sample_interval;
 	int rc = start_iostat(w, e);
 
-	if (w->plan->w->workflow.train && run_reads_host(w->plan->at) &&
+	if (workload_reads(w->plan->w) && run_reads_host(w->plan->at) &&
 	    w->plan->w->run.measure == MEASURE_ALL) {
 		w->r->host_source = xcalloc(1, sizeof(*w->r->host_source));
 		host_io_source_init(w->r->host_source, "", w->plan->d->folder);

@@ -111,6 +111,21 @@ bool workload_is_set(const struct workload *w, const char *key)
 	return w->origin[row - workload_rows].source != ORIGIN_DEFAULT;
 }
 
+bool workload_only_evaluates(const struct workload *w)
+{
+	const struct opt *row = opt_find(workload_rows, workload_row_count, "workflow.evaluation");
+
+	assert(row);
+	return !w->workflow.train && w->workflow.evaluation && !w->workflow.checkpoint &&
+	       (!w->workflow.generate_data ||
+		(w->origin && w->origin[row - workload_rows].source == ORIGIN_OVERRIDE));
+}
+
+bool workload_reads(const struct workload *w)
+{
+	return w->workflow.train || workload_only_evaluates(w);
+}
+
 void workload_warn(struct workload *w, const char *fmt, ...)
 {
 	char *text;

@@ -424,7 +424,10 @@ const struct opt workload_rows[] = {
 
 	BOOL(workflow.generate_data, "false", "Whether the dataset is generated first.")
 	BOOL(workflow.train, "true", "Whether to train.")
-	BOOL(workflow.evaluation, "false", "Whether training is interrupted by evaluations.")
+	BOOL(workflow.evaluation, "false",
+	     "Whether training is interrupted by evaluations. With workflow.train off, evaluations "
+	     "alone are made; if data is generated in the same run, only when this key is an "
+	     "override.")
 	BOOL(workflow.checkpoint, "false", "Whether checkpoints are written.")
 	BOOL(workflow.profiling, "false", "Whether the profiler of profiling.profiler runs.")
 	BOOL(workflow.debug, "false",

@@ -509,7 +509,7 @@ static void warn_without_effect(struct workload *w)
 	if (w->workflow.profiling && w->profiling.profiler > PROFILER_IOSTAT)
 		workload_warn(w, "workflow.profiling is on, but only profiling.profiler iostat is "
 				 "supported: nothing is profiled");
-	else if (w->workflow.profiling && !w->workflow.train && !w->workflow.checkpoint)
+	else if (w->workflow.profiling && !workload_reads(w) && !w->workflow.checkpoint)
 		workload_warn(w, "workflow.profiling has no effect: nothing is trained, and no "
 				 "checkpoint is written");
 }
@@ -548,9 +548,9 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 		rc = check_depth(w, e);
 	if (rc == 0)
 		rc = check_folder(w, e);
-	if (rc == 0 && w->workflow.train)
+	if (rc == 0 && workload_reads(w))
 		rc = check_loader(w, e);
-	if (rc == 0 && w->workflow.train)
+	if (rc == 0 && workload_reads(w))
 		rc = check_reader(w, ranks, e);
 	if (rc == 0 && w->workflow.train)
 		rc = check_train_steps(w, ranks, e);
@@ -562,7 +562,7 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 	warn_subfolders(w, "train", w->dataset.num_subfolders_train, w->dataset.num_files_train);
 	warn_subfolders(w, "eval", w->dataset.num_subfolders_eval, w->dataset.num_files_eval);
 	warn_unused_stores(w);
-	if (w->workflow.train)
+	if (workload_reads(w))
 		warn_of_unused_keys(w);
 	warn_without_effect(w);
 	return 0;
@@ -587,7 +587,7 @@ static int check_feature(const struct workload *w, const char *key, struct err *
 
 int workload_check_features(const struct workload *w, struct err *e)
 {
-	bool data = w->workflow.train || w->workflow.generate_data;
+	bool data = workload_reads(w) || w->workflow.generate_data;
 	int rc = 0;
 
 	if (w->workflow.checkpoint && w->checkpoint.checkpoint_mechanism_classname)
@@ -595,7 +595,7 @@ int workload_check_features(const struct workload *w, struct err *e)
 					  "checkpoint.checkpoint_mechanism_classname",
 					  "checkpoint.checkpoint_mechanism_classname names a "
 					  "Python class; this program runs no Python");
-	if (w->workflow.train && (w->reader.data_loader_classname || w->reader.reader_classname))
+	if (workload_reads(w) && (w->reader.data_loader_classname || w->reader.reader_classname))
 		return workload_key_error(
 			w, ERR_ABSENT, e,
 			w->reader.reader_classname ? "reader.reader_classname"
@@ -608,9 +608,9 @@ int workload_check_features(const struct workload *w, struct err *e)
 		rc = check_feature(w, "dataset.format", e);
 	if (rc == 0 && data)
 		rc = check_feature(w, "dataset.compression", e);
-	if (rc == 0 && w->workflow.train)
+	if (rc == 0 && workload_reads(w))
 		rc = check_feature(w, "reader.data_loader", e);
-	if (rc == 0 && w->workflow.train)
+	if (rc == 0 && workload_reads(w))
 		rc = check_feature(w, "reader.data_loader_sampler", e);
 	return rc;
 }

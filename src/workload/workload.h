@@ -226,6 +226,12 @@ void workload_release(struct workload *w);
 /* ERR_ABSENT with one sentence when what the workflow asks for needs a feature that this version
  * does not have. workload_load ends with it unless `inspect`. */
 int workload_check_features(const struct workload *w, struct err *e);
+/* Whether evaluations are made without training: workflow.train off, evaluation on, no checkpoints.
+ * With workflow.generate_data that only generates, as in DLIO, unless workflow.evaluation itself is
+ * an override. */
+bool workload_only_evaluates(const struct workload *w);
+/* Whether ranks read samples: in training, or in evaluations alone. */
+bool workload_reads(const struct workload *w);
 
 /* The names of the workloads built in, sorted, NULL-terminated, and their text. */
 const char *const *workload_builtin_names(void);

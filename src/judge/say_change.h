@@ -1,0 +1,8 @@
+#pragma once
+/* What changed during training, or evaluations, in a verdict's words. */
+#include "judge/verdict.h"
+
+/* Adds what r->judged.steady (of evaluations: eval_steady) says, in place of the text of a verdict
+ * that has passed, and worsens its level. `au`: by which a target is met; NULL where none counts.
+ */
+void say_change(struct verdict *v, const struct result *r, bool eval, const struct series_stat *au);

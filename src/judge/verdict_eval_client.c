@@ -1,0 +1,50 @@
+/* Whether the machine was itself the limit in evaluations. */
+#include <math.h>
+
+#include "judge/verdict.h"
+
+static const double CPU_BUSY_SHARE = 0.90;
+
+static void judge_eval_client(const struct result *r, const struct run_metrics *m,
+			      struct verdict *v)
+{
+	double cpus = 0, busy = 0;
+	uint32_t at = 0;
+
+	for (uint32_t n = 0; n < (r->process ? r->nodes : 0); n++) {
+		const struct host_facts *h = result_node_host(r, n);
+
+		cpus += h ? result_usable_cpus(h) : 0;
+	}
+	if (!r->process)
+		cpus = result_usable_cpus(&r->host);
+	for (uint32_t i = 0; i < m->epochs; i++) {
+		const struct epoch_usage *u = &r->usage[i];
+		double share;
+
+		if (!m->epoch[i].has_eval || u->eval_wall_ns <= 0 || u->cpu_eval_ns <= 0 ||
+		    !(cpus > 0))
+			continue;
+		share = (double)u->cpu_eval_ns / (double)u->eval_wall_ns / cpus;
+		at = share > busy ? i + 1 : at;
+		busy = fmax(busy, share);
+	}
+	if (at == 0)
+		return;
+	verdict_say(v, "%.0f %% of %.3g cores were busy in the busiest evaluation (epoch %u).",
+		    100 * busy, cpus, at);
+	if (busy <= CPU_BUSY_SHARE)
+		return;
+	verdict_worsen(v, VERDICT_WARN);
+	verdict_say(v, " The CPU of this machine, not the storage, may be the bottleneck.");
+	verdict_takes(v, TAKES_CLIENT, NULL);
+}
+
+extern const struct verdict_ops verdict_eval_client;
+const struct verdict_ops verdict_eval_client = {
+	.name = "eval-client",
+	.help = "Was this machine, not the storage, the bottleneck in evaluations?",
+	.needs = VERDICT_OF_EVALUATION | VERDICT_OF_EPOCHS,
+	.takes = TAKES_CLIENT,
+	.judge = judge_eval_client,
+};
