@@ -408,6 +408,33 @@ static void check_overshoot(struct tree *t)
 		    "result.json training.compute_overshoot_max_s");
 }
 
+/* What the configuration plans. */
+static void check_plan(struct tree *t)
+{
+	const struct workload *w = &t->r->workload;
+	const json_t *dataset = json_object_get(t->root, "dataset");
+	double files = (double)w->dataset.num_files_train, planned;
+	double samples = files * (double)w->dataset.num_samples_per_file;
+
+	if (!t->r->has_workload)
+		return;
+	derive_equal(t->d, derive_number(t->training, "au_target_percent"), 100 * w->metric.au,
+		     "metric.au", "result.json training.au_target_percent");
+	derive_at_most(t->d, derive_number(t->training, "epochs_planned"), (double)w->train.epochs,
+		       0, "train.epochs", "result.json training.epochs_planned");
+	derive_equal(t->d, derive_number(dataset, "train_files"), files, "dataset.num_files_train",
+		     "result.json dataset.train_files");
+	derive_equal(t->d, derive_number(dataset, "samples_per_file"),
+		     (double)w->dataset.num_samples_per_file, "dataset.num_samples_per_file",
+		     "result.json dataset.samples_per_file");
+	planned = derive_number(t->training, "steps_per_epoch") * (double)w->reader.batch_size *
+		  t->r->ranks;
+	/* each rank's last batch may be a part */
+	derive_at_most(t->d, planned, samples, (double)w->reader.batch_size * t->r->ranks,
+		       "the number of samples of the dataset",
+		       "result.json training.steps_per_epoch x batch size x ranks");
+}
+
 /* summary.json was made of the same numbers. */
 static void check_summary(struct tree *t)
 {
@@ -479,6 +506,13 @@ static void check_checkpoints(struct tree *t, const char *what)
 		derive_at_most(t->d, derive_number(one, "duration_shortest_rank_s"), took, 1e-9,
 			       "the longest", "result.json checkpoint.%s.each[%zu] (shortest rank)",
 			       what, i);
+		derive_at_most(t->d, took, derive_number(one, "span_s"), 1e-9, "its span_s",
+			       "result.json checkpoint.%s.each[%zu].duration_s", what, i);
+		/* without async a rank stands still for the whole of it */
+		if (!json_is_true(json_object_get(part, "async")))
+			derive_at_most(t->d, took, derive_number(one, "stall_max_s"), 1e-9,
+				       "its stall_max_s",
+				       "result.json checkpoint.%s.each[%zu].duration_s", what, i);
 		if (derive_as_dlio(t->r))
 			took = derive_number(one, "duration_rank_0_s");
 		sum += took;
@@ -564,6 +598,7 @@ void derive_result(struct audit *a, size_t i)
 		check_epochs(&t);
 		check_ranks(&t);
 		check_overshoot(&t);
+		check_plan(&t);
 	}
 	check_eval_series(&t);
 	check_summary(&t);

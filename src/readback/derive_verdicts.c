@@ -1,7 +1,11 @@
 /* Verdicts of result.json against the figures beside them: each row of the table of verdicts knows
  * the least level that recorded figures allow. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "judge/verdict.h"
 #include "readback/derivation.h"
 
@@ -49,6 +53,100 @@ static void check_row(struct derive *d, const struct run_record *r, const struct
 		     row->name, level ? level : "missing", levels[least.level], least.text);
 }
 
+/* Figures that sentences repeat, with one decimal. */
+static const struct {
+	const char *before, *after; /* `before` alone: the text begins with it */
+	const char *key;            /* of training */
+} spoken[] = {
+	{"Computation takes ", " % of the wall time", "whole_au_mean_percent"},
+	{"Throughput is ", " samples/s in the measured steps", "throughput_mean_samples_per_s"},
+	{" samples/s in the measured steps, ", " over the whole run",
+	 "whole_throughput_mean_samples_per_s"},
+	{" batches prefetched; AU is ", " %, whole-run AU", "au_mean_percent"},
+};
+
+static void check_sentence(struct derive *d, const struct run_record *r, const char *text,
+			   const char *where)
+{
+	const json_t *training = json_object_get(r->result, "training");
+
+	for (size_t i = 0; i < sizeof(spoken) / sizeof(spoken[0]); i++) {
+		const char *at = strstr(text, spoken[i].before);
+		char *end;
+		double v;
+
+		if (!at)
+			continue;
+		v = strtod(at + strlen(spoken[i].before), &end);
+		if (strncmp(end, spoken[i].after, strlen(spoken[i].after)) != 0)
+			continue;
+		derive_near(d, v, derive_number(training, spoken[i].key), 0.0501 + 1e-9 * fabs(v),
+			    spoken[i].key, "the sentence of %.40s in result.json ('%.40s')", where,
+			    spoken[i].before);
+	}
+}
+
+/* "516 KiB of 516 KiB of the dataset were in the page cache before epoch 1" */
+static void check_cached(struct derive *d, const struct run_record *r, const char *text)
+{
+	static const char middle[] = " of the dataset were in the page cache before epoch ";
+	const json_t *epochs = json_object_get(json_object_get(r->result, "training"), "epochs");
+	const char *at = strstr(text, middle);
+	char a[32], b[32], want[80];
+	const json_t *c;
+	unsigned epoch;
+
+	if (!at || sscanf(at + sizeof(middle) - 1, "%u", &epoch) != 1 || epoch < 1 ||
+	    epoch > json_array_size(epochs))
+		return;
+	c = json_object_get(json_array_get(epochs, epoch - 1), "page_cache");
+	if (!(derive_number(c, "cached_at_start_bytes") >= 0))
+		return;
+	snprintf(want, sizeof(want), "%s of %s",
+		 str_bytes(derive_number(c, "cached_at_start_bytes"), a, sizeof(a)),
+		 str_bytes(derive_number(c, "bytes_looked_at"), b, sizeof(b)));
+	derive_holds(d,
+		     (size_t)(at - text) >= strlen(want) &&
+			     strncmp(at - strlen(want), want, strlen(want)) == 0,
+		     "The sentence of the page cache in result.json does not say what its figures "
+		     "of epoch %u do: %s.",
+		     epoch, want);
+}
+
+static void check_sentences(struct derive *d, const struct run_record *r)
+{
+	const json_t *list = json_object_get(r->result, "verdicts");
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const char *text = derive_string(json_array_get(list, i), "text");
+		const char *check = derive_string(json_array_get(list, i), "check");
+
+		if (!text || !check)
+			continue;
+		check_sentence(d, r, text, check);
+		check_cached(d, r, text);
+	}
+}
+
+/* Those that rest on more than a result records. */
+static void list_unchecked(struct derive *d, const struct run_record *r)
+{
+	const json_t *list = json_object_get(r->result, "verdicts");
+	struct buf names = {0};
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const char *check = derive_string(json_array_get(list, i), "check");
+		const struct verdict_ops *row = check ? verdict_find(check) : NULL;
+
+		if (check && (!row || !row->at_least))
+			buf_printf(&names, "%s%.30s", names.len ? ", " : "", check);
+	}
+	if (names.len)
+		derive_unchecked(d, "the level of %.250s rests on more than is recorded",
+				 names.data);
+	buf_release(&names);
+}
+
 void derive_verdicts(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
@@ -60,4 +158,6 @@ void derive_verdicts(struct audit *a, size_t i)
 			 "levels of verdicts in result.json against the figures they judge");
 	for (size_t k = 0; verdict_table[k]; k++)
 		check_row(&d, r, verdict_table[k]);
+	check_sentences(&d, r);
+	list_unchecked(&d, r);
 }
