@@ -11,6 +11,7 @@
 #define GRID 8
 
 static const double SLACK = 1.5;
+static const double KNOWN = 0.25; /* of the reads, that a burst must be tried on */
 
 struct queue_try {
 	const struct queue_reads *q;
@@ -172,16 +173,19 @@ static double burst_wait(const struct queue_try *t, size_t i)
 static double sum_burst(struct queue_try *t)
 {
 	const struct queue_reads *q = t->q;
-	double sum = 0;
+	double sum = 0, due, n = 0;
 
 	for (size_t i = 0; i < q->n; i++) {
-		double due = q->ahead[i * QUEUE_AHEAD + t->number - 1] + t->number * t->r->pace_ns;
-
-		due = fmax(due, t->r->latency_ns + t->r->stream_ns_per_byte * q->bytes[i]);
+		t->error[i] = NAN;
+		if (q->history[i] < t->number)
+			continue;
+		due = fmax(burst_wait(t, i),
+			   t->r->latency_ns + t->r->stream_ns_per_byte * q->bytes[i]);
 		t->error[i] = fabs(q->took[i] - due);
 		sum += t->error[i];
+		n++;
 	}
-	t->r->error_ns = sum / (double)q->n;
+	t->r->error_ns = n > 0 ? sum / n : INFINITY;
 	return t->r->error_ns;
 }
 
@@ -194,7 +198,7 @@ bool queue_fit_burst(const struct queue_reads *q, uint32_t burst, struct read_ra
 		     double *error)
 {
 	struct queue_try t = {.q = q, .number = burst, .r = r, .error = error};
-	double longest, wait = 0;
+	double longest, wait = 0, known = 0;
 
 	assert(burst > 0 && burst <= QUEUE_AHEAD);
 	*r = (struct read_rates){.burst = burst};
@@ -203,7 +207,12 @@ bool queue_fit_burst(const struct queue_reads *q, uint32_t burst, struct read_ra
 	longest = quantile(q->spare, q->n, 0.98);
 	/* a pace that makes no read wait explains nothing: the longest read waited for all of it */
 	grid_golden(&t, &r->pace_ns, 0, longest / (burst > 4 ? burst / 2.0 : 1), set_burst_latency);
-	for (size_t i = 0; i < q->n; i++)
+	for (size_t i = 0; i < q->n; i++) {
+		if (q->history[i] < burst)
+			continue;
 		wait += fmax(0, burst_wait(&t, i) - r->latency_ns);
-	return wait <= SLACK * (double)q->n * r->pace_ns * (q->most + burst);
+		known++;
+	}
+	return known >= KNOWN * (double)q->n &&
+	       wait <= SLACK * known * r->pace_ns * (q->most + burst);
 }

@@ -15,6 +15,7 @@ struct queue_reads {
 	/* QUEUE_AHEAD for each: the ends of those that began before it, the latest first, minus its
 	 * beginning, ns; -INFINITY: none */
 	const double *ahead;
+	const uint32_t *history; /* of those, that are known whatever came before the window */
 	bool sizes_differ;
 	double *spare; /* n */
 };
@@ -24,6 +25,7 @@ struct queue_reads {
  * else, that ends them together. */
 bool queue_fit_servers(const struct queue_reads *q, uint32_t servers, bool whole,
 		       struct read_rates *r, double *error);
-/* The best for bursts of so many. */
+/* The best for bursts of so many. The error is NAN of a read whose history is too short for it;
+ * false as well when that is so of most. */
 bool queue_fit_burst(const struct queue_reads *q, uint32_t burst, struct read_rates *r,
 		     double *error);

@@ -57,6 +57,7 @@ struct fit {
 	double *error;                           /* of the targets, ns: TRIED lists */
 	double *took, *bytes;                    /* of the targets, ns */
 	double *ahead, *spare;                   /* for queue_fit.h */
+	uint32_t *history;                       /* the same */
 	double mean_ns, mean_bytes, mean_shared; /* bytes * concurrency */
 	double longest_ns;
 	double unit; /* ns, of errors */
@@ -225,21 +226,28 @@ static int by_double(const void *x, const void *y)
 static void set_error_unit(struct fit *f, const double *error, double *spare)
 {
 	double least = TOLERATED * f->mean_ns;
+	size_t n = 0;
 
-	memcpy(spare, error, f->targets * sizeof(*spare));
-	qsort(spare, f->targets, sizeof(*spare), by_double);
-	f->unit = fmax(least, spare[f->targets * 3 / 4]);
+	for (size_t k = 0; k < f->targets; k++)
+		if (!isnan(error[k]))
+			spare[n++] = error[k];
+	qsort(spare, n, sizeof(*spare), by_double);
+	f->unit = fmax(least, n ? spare[n * 3 / 4] : 0);
 }
 
 /* Against an explanation, as if errors were distributed by Cauchy: most reads are exact, and those
  * of a thread that the processor was taken from tell nothing. */
 static double nats(const struct fit *f, const double *error)
 {
-	double sum = 0;
+	double sum = 0, n = 0;
 
-	for (size_t k = 0; k < f->targets; k++)
+	for (size_t k = 0; k < f->targets; k++) {
+		if (isnan(error[k]))
+			continue;
 		sum += fmin(ONE_READ, log1p(error[k] / f->unit * (error[k] / f->unit)));
-	return sum;
+		n++;
+	}
+	return n > 0 ? sum * (double)f->targets / n : INFINITY;
 }
 
 /* The best for a share of the time that is shared, with a stream's rate or without. */
@@ -445,6 +453,7 @@ static struct queue_reads queue_reads_of(const struct fit *f, const struct read_
 				    .took = f->took,
 				    .bytes = f->bytes,
 				    .ahead = f->ahead,
+				    .history = f->history,
 				    .sizes_differ = law->sizes_differ,
 				    .most = f->most,
 				    .spare = f->spare};
@@ -678,8 +687,10 @@ static bool fit_reserve(struct fit *f)
 	f->end = calloc(f->n, sizeof(*f->end));
 	f->target = calloc(TARGETS_MAX, sizeof(*f->target));
 	f->error = calloc((TRIED + 4) * (size_t)TARGETS_MAX, sizeof(*f->error));
+	f->history = calloc(TARGETS_MAX, sizeof(*f->history));
 	f->ahead = calloc(QUEUE_AHEAD * (size_t)TARGETS_MAX, sizeof(*f->ahead));
-	if (!f->seen || !f->moment || !f->end || !f->target || !f->error || !f->ahead)
+	if (!f->seen || !f->moment || !f->end || !f->target || !f->error || !f->ahead ||
+	    !f->history)
 		return false;
 	for (int i = 0; i <= TRIED; i++)
 		f->tried[i].error = f->error + (size_t)i * TARGETS_MAX;
@@ -701,6 +712,30 @@ static void fill_reads(struct fit *f)
 		f->end[j] =
 			(struct ending){f->seen[j].end_ns, f->seen[j].end_ns - f->seen[j].begin_ns};
 	qsort(f->end, n, sizeof(*f->end), by_time);
+}
+
+/* How many of those before each target are known, whatever came before its window. */
+static void find_history(struct fit *f)
+{
+	size_t set = 0, first = 0;
+
+	for (size_t k = 0; k < f->targets; k++) {
+		size_t at = f->target[k].at, j;
+		const struct read_set *s;
+		int64_t begin;
+
+		while (at >= first + f->set[set].n)
+			first += f->set[set++].n;
+		s = &f->set[set];
+		f->history[k] = UINT32_MAX;
+		if (s->apart == 0)
+			continue;
+		begin = read_log_window(s->apart, s->wide, f->seen[at].begin_ns) *
+			(int64_t)s->apart;
+		for (j = at; j > first && f->seen[j - 1].end_ns >= begin; j--)
+			;
+		f->history[k] = (uint32_t)(at - j);
+	}
 }
 
 static void find_targets(struct fit *f, struct read_law *law)
@@ -741,6 +776,7 @@ struct read_law read_fit(const struct read_set *sets, size_t count, double times
 		if (f.targets >= 4) {
 			measure_targets(&f, &law);
 			find_ahead(&f);
+			find_history(&f);
 			try_shared(&f, law.sizes_differ);
 			try_queues(&f, &law);
 			refine_bursts(&f, &law);
@@ -757,5 +793,6 @@ struct read_law read_fit(const struct read_set *sets, size_t count, double times
 	free(f.target);
 	free(f.error);
 	free(f.ahead);
+	free(f.history);
 	return law;
 }

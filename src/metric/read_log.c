@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 
-#define FIRST_WINDOWS 64 /* that a log is divided into when it is full for the first time */
+#define FIRST_WINDOWS 16 /* that a log is divided into when it is full for the first time */
 #define JOINED_MAX 8192
 
 int64_t read_log_window(uint64_t apart, uint64_t wide, int64_t ns)

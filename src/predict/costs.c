@@ -20,10 +20,50 @@
 
 static const double BUSY = 0.1;      /* of the processors, or of a batch: less is not looked at */
 static const double POINT_OFF = 1.4; /* times the time of a request at a point of a probe */
+static const double HIST_OFF = 0.1;  /* of a time: what its histogram may be off */
 static const double NOTABLE = 0.03;  /* of a batch's time: opens that take less just take it */
 static const double FAR = 4;         /* times what is asked for: a ceiling that does not matter */
 static const double AGREED = 1.25;   /* between ceilings that are the same */
 static const double CALIBRATED_MIN = 0.25, CALIBRATED_MAX = 4; /* of what the parts sum to */
+
+/* Of metadata requests that asked for no bytes, seconds: what their histogram has beyond those that
+ * did, which are kept by size and half as fine. */
+static double costs_stat_s(const struct io_stat *io)
+{
+	double sized = 0, all = (double)io->kind[IO_META].busy_ns / 1e9;
+
+	for (int size = 0; size < IO_CLASSES; size++) {
+		const struct io_latency *l = io_stat_sized(io, IO_META, (enum io_class)size);
+
+		for (size_t b = 0; l->total > 0 && b + 1 < IO_CLASS_BUCKETS; b++)
+			sized += l->count[b] / 2e9 *
+				 (double)(io_latency_bucket_low(b) + io_latency_bucket_low(b + 1));
+	}
+	return all - sized > HIST_OFF * all ? all - sized : 0;
+}
+
+/* The means of all requests, where the log has those that lie in its windows. */
+static void set_means(const struct result *r, bool opens, struct read_law *law)
+{
+	double n = 0, s = 0, bytes = 0;
+
+	for (uint32_t k = 0; k < r->ranks; k++) {
+		const struct io_stat *io = &r->rank[k].train_io;
+
+		s += ((double)io->kind[IO_META].busy_ns + (double)io->kind[IO_DATA].busy_ns) / 1e9 -
+		     costs_stat_s(io);
+		bytes += (double)(io->kind[IO_META].returned_bytes +
+				  io->kind[IO_DATA].returned_bytes);
+		for (int size = 0; size < IO_CLASSES; size++)
+			n += (double)(io_stat_sized(io, IO_META, (enum io_class)size)->total +
+				      io_stat_sized(io, IO_DATA, (enum io_class)size)->total);
+	}
+	if (opens || !(n > 0) || !(bytes > 0) || !(s > 0) || law->count == 0)
+		return;
+	law->mean_ns = 1e9 * s / n;
+	law->mean_bytes = bytes / n;
+	read_law_prefer(law, 0);
+}
 
 /* Of the ranks on the host of the first one: they share its clock. Released with free(). */
 static struct read_seen *reads_of_run(const struct result *r, bool opens, struct read_set *set,
@@ -103,6 +143,7 @@ static struct read_law law_of(const struct result *r, bool opens, bool *probed)
 	}
 	if (seen)
 		law = read_fit(set, sets, times);
+	set_means(r, opens, &law);
 	if (law.count > 1 && sets > 1)
 		drop_refuted(&r->probe, opens, &law);
 	*probed = sets > 1;
@@ -229,18 +270,19 @@ static void count_reads(struct costs *c, const struct result *r, double batches)
 	c->payload = payload > 0 && payload < bytes ? payload / batches : c->bytes;
 }
 
-/* Stats by name take as long as opens, and are among the metadata; nothing else there asks for no
- * bytes and takes time. */
-static void count_opens(struct costs *c)
+/* Stats by name are among the metadata, and take as long as opens. */
+static void count_opens(struct costs *c, const struct result *r, double batches)
 {
-	double each = c->law.opens.mean_ns / 1e9;
-	double rest = c->reads - c->requests * c->law.reads.mean_ns / 1e9;
+	double each = c->law.opens.mean_ns / 1e9, stats = 0;
 
-	if (!(each > 0) || c->law.reads.reads == 0)
+	for (uint32_t k = 0; k < r->ranks; k++)
+		stats += costs_stat_s(&r->rank[k].train_io) / batches;
+	if (!(each > 0))
 		return;
-	if (rest > NOTABLE * c->reads) {
-		c->open += rest;
-		c->reads -= rest;
+	if (stats > NOTABLE * c->reads) {
+		stats = fmin(stats, c->reads);
+		c->open += stats;
+		c->reads -= stats;
 	}
 	c->opens = c->open / each;
 }
@@ -271,7 +313,7 @@ static void fill_costs(struct costs *c, const struct result *r, uint32_t epochs,
 	c->cpu = cpu / batches;
 	c->others = wall > 0 && all > cpu ? (all - cpu) / wall : 0;
 	count_reads(c, r, batches);
-	count_opens(c);
+	count_opens(c, r, batches);
 }
 
 static struct model_queue queue_of(const struct read_rates *r, double requests, double bytes)

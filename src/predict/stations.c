@@ -35,38 +35,37 @@ static struct counted count_requests(const struct result *r)
 	return n;
 }
 
-/* The ceiling of a station by one explanation, in the station's unit; INFINITY: none. */
-static double ceiling_of(enum station_kind k, const struct read_rates *r, double bytes)
+/* Whether the best explanation has its ceiling there. */
+static bool has_ceiling(enum station_kind k, const struct read_rates *r)
 {
-	bool queue = k == STATION_QUEUE || k == STATION_OPEN_QUEUE;
-
-	if (k == STATION_BANDWIDTH && r->shared_ns_per_byte > 0)
-		return 1e9 / r->shared_ns_per_byte;
-	if (queue && r->servers)
-		return 1e9 * r->servers / (r->serve_ns + r->serve_ns_per_byte * bytes);
-	if ((k == STATION_REQUESTS || k == STATION_OPEN_QUEUE) && r->burst)
-		return 1e9 / r->pace_ns;
-	return INFINITY;
+	if (k == STATION_BANDWIDTH)
+		return r->shared_ns_per_byte > 0;
+	if (k == STATION_QUEUE)
+		return r->servers > 0;
+	return r->burst > 0 || (k == STATION_OPEN_QUEUE && r->servers > 0);
 }
 
-/* The ends of what all explanations say. */
-static void set_ceiling(struct station *s, enum station_kind k, const struct read_law *law)
+/* The ends of what all explanations say, whatever each of them calls it; `unit` of the station's
+ * unit are a read. */
+static void set_ceiling(struct station *s, enum station_kind k, const struct read_law *law,
+			double unit)
 {
-	double best = ceiling_of(k, &law->best, law->mean_bytes);
+	double low = INFINITY, high = 0;
 
-	s->low = INFINITY;
-	s->high = 0;
+	if (!has_ceiling(k, &law->best))
+		return;
 	for (uint32_t i = 0; i < law->count; i++) {
-		double c = ceiling_of(k, &law->one[i], law->mean_bytes);
+		double c = read_rates_ceiling(&law->one[i], law->mean_bytes) * unit;
 
-		s->low = fmin(s->low, c);
-		s->high = fmax(s->high, c);
+		low = fmin(low, c);
+		high = fmax(high, c);
 	}
-	s->ceiling = isfinite(best) ? best : 0;
-	s->seen = isfinite(best);
-	s->known = isfinite(s->high) && s->high <= SAME * s->low;
-	s->low = isfinite(s->low) ? s->low : 0;
-	s->utilization = s->ceiling > 0 ? fmin(1, s->used / s->ceiling) : 0;
+	s->seen = true;
+	s->ceiling = read_rates_ceiling(&law->best, law->mean_bytes) * unit;
+	s->low = low;
+	s->high = high;
+	s->known = isfinite(high) && high <= SAME * low;
+	s->utilization = fmin(1, s->used / s->ceiling);
 }
 
 /* Whether reads took as long as if each had been alone, by all explanations: then a limit beyond
@@ -102,7 +101,8 @@ static void set_reads(struct stations *s, const struct read_law *law, double par
 	t[STATION_QUEUE].servers = r->servers;
 	t[STATION_REQUESTS].each_s = r->pace_ns / 1e9;
 	for (int k = STATION_BANDWIDTH; k <= STATION_REQUESTS; k++)
-		set_ceiling(&t[k], (enum station_kind)k, law);
+		set_ceiling(&t[k], (enum station_kind)k, law,
+			    k == STATION_BANDWIDTH ? law->mean_bytes : 1);
 	for (int k = STATION_LATENCY; k <= STATION_STREAM; k++) {
 		t[k].seen = t[k].share > 0;
 		t[k].known = law->sizes_differ && nothing_waits(law);
@@ -123,7 +123,7 @@ static void set_opens(struct stations *s, const struct read_law *law, double par
 	t[STATION_OPEN_QUEUE].each_s = fmax(r->serve_ns + r->serve_ns_per_byte, r->pace_ns) / 1e9;
 	t[STATION_OPEN_QUEUE].servers = r->servers;
 	t[STATION_OPEN_QUEUE].used = n->opens / wall;
-	set_ceiling(&t[STATION_OPEN_QUEUE], STATION_OPEN_QUEUE, law);
+	set_ceiling(&t[STATION_OPEN_QUEUE], STATION_OPEN_QUEUE, law, 1);
 }
 
 struct stations stations_of(const struct result *r, const struct store_law *law)
