@@ -133,3 +133,26 @@ int residency_evict_some(const struct residency_job *job, struct err *e)
 
 	return go_over(job, &s, job->files, evict_file, e);
 }
+
+static double cached_share(const struct residency *c)
+{
+	return c->bytes ? (double)c->cached_bytes / (double)c->bytes : 0;
+}
+
+uint64_t residency_cached(const struct residency *c)
+{
+	return c->hosts ? c->hosts_cached_bytes : c->cached_bytes;
+}
+
+void residency_join(struct residency *to, const struct residency *from, uint32_t process)
+{
+	uint64_t cached = residency_cached(to) + residency_cached(from);
+	uint32_t hosts = (to->hosts ? to->hosts : 1) + (from->hosts ? from->hosts : 1);
+
+	if (to->known && (!from->known || cached_share(from) > cached_share(to))) {
+		*to = *from;
+		to->process = process;
+	}
+	to->hosts = hosts;
+	to->hosts_cached_bytes = cached;
+}

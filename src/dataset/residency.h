@@ -14,6 +14,10 @@ struct residency {
 	bool mincore;                 /* asked with mincore(2), not with cachestat(2) */
 	uint64_t files, looked;       /* of the dataset; of them looked at */
 	uint64_t bytes, cached_bytes; /* of those looked at */
+	/* After residency_join: of how many hosts, cached on all of them together, and which
+	 * process looked at the numbers above. */
+	uint32_t hosts, process;
+	uint64_t hosts_cached_bytes;
 };
 
 struct residency_job {
@@ -29,6 +33,11 @@ struct residency_job {
 /* Looks. What cannot be found out is said in out->why and is no failure: only a stop is
  * (ERR_CANCELED). */
 int residency_look(const struct residency_job *job, struct residency *out, struct err *e);
+/* Adds what process `process` on another host saw: *to keeps the host with the larger share. Not
+ * known when one is not. */
+void residency_join(struct residency *to, const struct residency *from, uint32_t process);
+/* Cached bytes of all hosts that were joined. */
+uint64_t residency_cached(const struct residency *c);
 /* Evicts every file, over threads. ERR_CANCELED when it was stopped. */
 int residency_evict(const struct residency_job *job, struct err *e);
 /* The same of the files that residency_look looks at. */

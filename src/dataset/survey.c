@@ -111,8 +111,8 @@ struct content_job {
 	pthread_mutex_t lock;   /* over `out`, `print` and `first_number` */
 	pthread_mutex_t making; /* over `scratch`: one file is made at a time */
 	void *scratch;
-	uint64_t picks[DATASET_KINDS]; /* files */
-	uint64_t each[DATASET_KINDS];  /* samples of a file */
+	uint64_t picks[DATASET_KINDS];   /* files */
+	uint64_t samples[DATASET_KINDS]; /* of all of them */
 	int64_t until_ns;
 	uint64_t first_number;
 	/* Of every file compared: a hash of how it begins, and whether it is as generated. */
@@ -326,6 +326,16 @@ struct finding {
 	size_t hashed;
 };
 
+/* Of the file with this number among those that are picked. */
+static uint64_t samples_of(const struct content_job *c, enum dataset_kind kind, uint64_t number)
+{
+	uint64_t i = number - (kind == DATASET_EVAL ? c->picks[DATASET_TRAIN] : 0);
+	uint64_t most = c->job->dataset->samples_per_file;
+	uint64_t n = c->samples[kind] / c->picks[kind] + (i < c->samples[kind] % c->picks[kind]);
+
+	return n < most ? n : most ? most : 1;
+}
+
 static void compare_samples(struct content_job *c, enum dataset_kind kind, uint64_t index,
 			    struct each_worker *w, struct content_worker *p, uint64_t file_bytes,
 			    struct finding *out)
@@ -334,11 +344,13 @@ static void compare_samples(struct content_job *c, enum dataset_kind kind, uint6
 	struct err e = {0};
 
 	dataset_file_spec(c->job->dataset, kind, index, &f);
-	for (uint64_t nth = 0; nth < c->each[kind] && clock_now_ns() < c->until_ns; nth++) {
+	for (uint64_t nth = 0; nth < samples_of(c, kind, w->number); nth++) {
 		unsigned char value;
 		uint64_t wrong, compared = 0;
 		bool cut = false;
 
+		if (nth > 0 && clock_now_ns() >= c->until_ns)
+			return;
 		choose_ranges(p, c, &f, w->number, nth, file_bytes);
 		if (read_ranges(c, w, p, &e) < 0 ||
 		    make_ranges(c, w, p, &f, file_bytes, &cut, &e) < 0) {
@@ -450,11 +462,8 @@ static void share_out(struct content_job *c)
 		n[DATASET_TRAIN] -= n[DATASET_EVAL];
 	}
 	for (int k = 0; k < DATASET_KINDS; k++) {
-		uint64_t most = d->samples_per_file ? d->samples_per_file : 1;
-
+		c->samples[k] = n[k];
 		c->picks[k] = n[k] < d->files[k] ? n[k] : d->files[k];
-		c->each[k] = c->picks[k] ? (n[k] + c->picks[k] - 1) / c->picks[k] : 0;
-		c->each[k] = c->each[k] < most ? c->each[k] : most;
 	}
 }
 

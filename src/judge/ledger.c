@@ -107,9 +107,9 @@ static void sum_looks(struct facts *f)
 		f->memory = f->memory || c->memory;
 		f->part = f->part || c->looked < c->files;
 		f->files += scale * (double)c->bytes;
-		f->cached += scale * (double)c->cached_bytes;
-		f->grown += scale * fmax(0, (double)r->usage[i].cache_end.cached_bytes -
-						    (double)c->cached_bytes);
+		f->cached += scale * (double)residency_cached(c);
+		f->grown += scale * fmax(0, (double)residency_cached(&r->usage[i].cache_end) -
+						    (double)residency_cached(c));
 	}
 }
 

@@ -92,7 +92,8 @@ static bool counts_nothing(const struct result *r, const struct run_metrics *m)
 	for (uint32_t i = 0; i < r->epochs_begun; i++) {
 		const struct epoch_usage *u = &r->usage[i];
 
-		if (!u->cache_end.known || u->cache_end.cached_bytes > u->cache_start.cached_bytes)
+		if (!u->cache_end.known ||
+		    residency_cached(&u->cache_end) > residency_cached(&u->cache_start))
 			return false;
 	}
 	return true;

@@ -42,10 +42,13 @@ static uint32_t fullest(const struct result *r, bool end)
 	return at;
 }
 
-static void say_sample(struct verdict *v, const struct residency *c)
+static void say_sample(struct verdict *v, const struct result *r, const struct residency *c)
 {
+	if (c->hosts > 1 && r->process && c->process < r->processes)
+		verdict_say(v, " (On host %.64s, which had the most of %u hosts.)",
+			    r->process[c->process].hostname, c->hosts);
 	if (c->looked < c->files)
-		verdict_say(v, " (%llu of %llu files, evenly spaced, were checked.)",
+		verdict_say(v, " (%llu of %llu files, spread over all subfolders, were checked.)",
 			    (unsigned long long)c->looked, (unsigned long long)c->files);
 }
 
@@ -60,10 +63,12 @@ static void judge_uncached(struct verdict *v, const struct result *r)
 		const struct residency *from = &r->usage[i].cache_start,
 				       *to = &r->usage[i].cache_end;
 
-		if (!from->known || !to->known || to->cached_bytes <= from->cached_bytes)
+		uint64_t before = residency_cached(from), after = residency_cached(to);
+
+		if (!from->known || !to->known || after <= before)
 			continue;
-		if (to->cached_bytes - from->cached_bytes > grown) {
-			grown = to->cached_bytes - from->cached_bytes;
+		if (after - before > grown) {
+			grown = after - before;
 			worst = i;
 		}
 	}
@@ -92,7 +97,7 @@ static void judge_uncached(struct verdict *v, const struct result *r)
 		    str_bytes((double)from->cached_bytes, a, sizeof(a)),
 		    str_bytes((double)to->bytes, b, sizeof(b)), worst + 1,
 		    str_bytes((double)to->cached_bytes, c, sizeof(c)));
-	say_sample(v, to);
+	say_sample(v, r, to);
 }
 
 /* What was to be evicted before epoch `i`. */
@@ -207,7 +212,7 @@ static void judge_cache(const struct result *r, const struct run_metrics *m, str
 				       "remain, and may serve other samples of the file.");
 		}
 	}
-	say_sample(v, &r->usage[worst].cache_start);
+	say_sample(v, r, &r->usage[worst].cache_start);
 }
 
 extern const struct verdict_ops verdict_cache;

@@ -103,13 +103,15 @@ static bool read_number(const char *device, const char *name, int *out)
 __attribute__((format(printf, 3, 4))) static void note(char *to, size_t size, const char *fmt, ...)
 {
 	size_t n = strlen(to);
+	char text[256];
 	va_list ap;
 
-	if (n && n + 4 < size)
-		n += (size_t)snprintf(to + n, size - n, ", ");
 	va_start(ap, fmt);
-	vsnprintf(to + n, size - n, fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	/* one device may lie below several */
+	if (!strstr(to, text))
+		snprintf(to + n, size - n, "%s%s", n ? ", " : "", text);
 }
 
 static bool begins_with_number(const char *name, const char *word)

@@ -45,7 +45,7 @@ static void put_residency(json_t *o, const char *key, const struct residency *c)
 }
 
 /* What the page cache held of the dataset around an epoch; null where nobody looked. */
-static json_t *page_cache_of(const struct epoch_usage *u)
+static json_t *page_cache_of(const struct result *r, const struct epoch_usage *u)
 {
 	const struct residency *c = u->cache_start.known ? &u->cache_start : &u->cache_end;
 	json_t *o = json_object();
@@ -58,6 +58,10 @@ static json_t *page_cache_of(const struct epoch_usage *u)
 	}
 	json_put_text(o, "file_system", c->file_system);
 	json_put_text(o, "method", c->mincore ? "mincore" : "cachestat");
+	if (c->hosts > 1 && r->process && c->process < r->processes) {
+		json_put_text(o, "host", r->process[c->process].hostname);
+		json_put_int(o, "hosts", c->hosts);
+	}
 	json_put_int(o, "files", c->files);
 	json_put_int(o, "files_looked_at", c->looked);
 	json_put_int(o, "bytes_looked_at", c->bytes);
@@ -189,7 +193,7 @@ static json_t *train_epoch(const struct result *r, const struct run_metrics *m, 
 	json_put(o, "host_io", json_host_io(r, &u->host_train));
 	json_put(o, "memory_pressure", memory_pressure_of(&u->memory));
 	json_put_processors(o, r, &u->cpu_train, u->cpu_train_process);
-	json_put(o, "page_cache", page_cache_of(u));
+	json_put(o, "page_cache", page_cache_of(r, u));
 	json_put_bool(o, "order_proved", u->order_kept == ORDER_KEPT);
 	json_put_text(o, "order_note", u->order_note);
 	json_put(o, "over_ranks", rank_spread(r, epoch));

@@ -618,6 +618,8 @@ static void unpack_usage(struct part_reader *in, struct epoch_usage *sum, uint32
 	if (has_host) {
 		host_io_add(&sum->host_train, &one.host_train);
 		host_io_add(&sum->host_eval, &one.host_eval);
+		residency_join(&sum->cache_start, &one.cache_start, process);
+		residency_join(&sum->cache_end, &one.cache_end, process);
 		if (shorter_of_memory(&one.memory, &sum->memory)) {
 			sum->memory = one.memory;
 			sum->memory_process = process;

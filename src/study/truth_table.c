@@ -359,7 +359,7 @@ static bool memory_system(const struct table_maker *m, const struct dataset *d, 
 static void rule_out(struct table_maker *m, const struct dataset *d)
 {
 	const struct store_facts *base = workload_base_store(m->w);
-	char name[24];
+	char name[56];
 	bool files = base->flags & STORE_HAS_FILES;
 	bool memory = files && memory_system(m, d, name, sizeof(name));
 

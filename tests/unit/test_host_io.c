@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/file_system.h"
 #include "base/mount.h"
 #include "metric/host_io.h"
 #include "study/scratch.h"
@@ -408,6 +409,137 @@ static void test_lustre(void **state)
 	assert_int_equal(io.sent_bytes, 30);
 }
 
+/* What is no storage is said, wherever on the way down it lies. */
+static void test_memory_below(void **state)
+{
+	struct block_tree t;
+
+	(void)state;
+	device("zram3", 1, 8);
+	device("ram1", 1, 8);
+	device("nbd0", 1, 8);
+	device("dm-7", 1, 8);
+	lies_on("zram3");
+	block_tree_of(&t, root, root);
+	assert_string_equal(t.memory, "zram3 is compressed memory");
+	assert_string_equal(t.cached, "");
+	/* a volume over a disk in memory and a network device */
+	member("dm-7", "ram1");
+	member("dm-7", "nbd0");
+	lies_on("dm-7");
+	block_tree_of(&t, root, root);
+	assert_string_equal(t.memory, "ram1 is a disk in memory");
+	assert_non_null(strstr(t.unseen, "nbd0 is a network block device"));
+	/* names that only begin alike */
+	device("rbdisk", 1, 8);
+	lies_on("rbdisk");
+	block_tree_of(&t, root, root);
+	assert_string_equal(t.unseen, "");
+	assert_string_equal(t.memory, "");
+}
+
+/* A loop device that reads its file past the page cache, and one that does not. */
+static void test_loop_cached(void **state)
+{
+	struct block_tree t;
+	struct file_system fs;
+
+	(void)state;
+	assert_true(file_system_of_path(root, &fs));
+	device("loop6", 1, 8);
+	put("/image6", "x");
+	put("/sys/devices/loop6/loop/backing_file", "/image6\n");
+	put("/sys/devices/loop6/loop/dio", "0\n");
+	lies_on("loop6");
+	block_tree_of(&t, root, root);
+	if (fs.memory) {
+		assert_non_null(strstr(t.memory, "loop6 is a file in memory (/image6 on "));
+		return;
+	}
+	assert_string_equal(t.cached, "loop6 is the file /image6");
+	put("/sys/devices/loop6/loop/dio", "1\n");
+	block_tree_of(&t, root, root);
+	assert_string_equal(t.cached, "");
+	assert_string_equal(t.memory, "");
+}
+
+static void expect_layer(const char *path, const char *want)
+{
+	AUTO_FREE char *full = below("%s", path);
+	AUTO_FREE char *wanted = want ? below("%s", want) : NULL;
+	AUTO_FREE char *found = mount_layer_path(root, full);
+
+	if (!want)
+		assert_null(found);
+	else if (!found)
+		fail_msg("%s: no layer", path);
+	else
+		assert_string_equal(found, wanted);
+}
+
+static void test_layers(void **state)
+{
+	AUTO_FREE char *text =
+		xasprintf("36 35 %u:%u / / rw - overlay overlay "
+			  "rw,lowerdir=/l1:/l\\134:2:/l3,upperdir=/up\\040per,workdir=/w,uuid=on\n",
+			  own_major, own_minor);
+	AUTO_FREE char *newer = xasprintf("36 35 %u:%u /sub / rw - overlay overlay "
+					  "rw,lowerdir+=/n1,lowerdir+=/n:2,datadir+=/n3\n",
+					  own_major, own_minor);
+
+	(void)state;
+	put("/a/f", "merged");
+	put("/b/c/f", "merged");
+	put("/d/f", "merged");
+	put("/e/f", "merged");
+	put("/up per/a/f", "upper");
+	put("/l1/a/f", "hidden");
+	put("/l:2/b/c/f", "second");
+	put("/l3/d/f", "third");
+	put("/proc/self/mountinfo", text);
+	expect_layer("/a/f", "/up per/a/f");
+	expect_layer("/b/c/f", "/l:2/b/c/f");
+	expect_layer("/d/f", "/l3/d/f");
+	/* of folders, the layer with a file in them; of what is not there yet, its parent's */
+	AUTO_FREE char *empty = below("/l1/d");
+
+	assert_int_equal(mkdir(empty, 0755), 0);
+	expect_layer("/d", "/l3/d");
+	expect_layer("/d/later/f", "/l3/d");
+	/* in no layer that can be reached */
+	expect_layer("/e/f", NULL);
+	put("/proc/self/mountinfo", newer);
+	put("/n:2/sub/e/f", "below a part of the overlay");
+	expect_layer("/e/f", "/n:2/sub/e/f");
+	mounted("ext4", "/dev/vda1", "/");
+	expect_layer("/e/f", NULL);
+}
+
+/* Which file systems are on a network, and which count nothing. */
+static void test_clients(void **state)
+{
+	static const struct {
+		const char *type;
+		bool network, uncounted;
+	} want[] = {
+		{"ext4", false, false},     {"btrfs", false, false},  {"overlay", false, false},
+		{"nfs4", true, false},      {"cifs", true, false},    {"ceph", true, true},
+		{"fuse.ceph", true, true},  {"fuse", false, true},    {"fuse.own", false, true},
+		{"fuse.sshfs", true, true}, {"fuseblk", false, true}, {"virtiofs", false, true},
+		{"fusectl", false, false},
+	};
+	struct fs_client c;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		mounted(want[i].type, "somewhere", "/data");
+		fs_client_of(&c, root, root);
+		assert_string_equal(c.type, want[i].type);
+		if (c.network != want[i].network || c.uncounted != want[i].uncounted)
+			fail_msg("%s: network %d, uncounted %d", c.type, c.network, c.uncounted);
+	}
+}
+
 static void test_source(void **state)
 {
 	struct host_io_source s;
@@ -438,11 +570,13 @@ static void test_source(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_disk),    cmocka_unit_test(test_partition),
-		cmocka_unit_test(test_volume),  cmocka_unit_test(test_loop),
-		cmocka_unit_test(test_btrfs),   cmocka_unit_test(test_many),
-		cmocka_unit_test(test_network), cmocka_unit_test(test_nfs),
-		cmocka_unit_test(test_lustre),  cmocka_unit_test(test_source),
+		cmocka_unit_test(test_disk),         cmocka_unit_test(test_partition),
+		cmocka_unit_test(test_volume),       cmocka_unit_test(test_loop),
+		cmocka_unit_test(test_btrfs),        cmocka_unit_test(test_many),
+		cmocka_unit_test(test_network),      cmocka_unit_test(test_nfs),
+		cmocka_unit_test(test_lustre),       cmocka_unit_test(test_source),
+		cmocka_unit_test(test_memory_below), cmocka_unit_test(test_loop_cached),
+		cmocka_unit_test(test_layers),       cmocka_unit_test(test_clients),
 	};
 
 	return cmocka_run_group_tests(tests, make, clean);

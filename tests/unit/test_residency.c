@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -116,6 +117,70 @@ static void even(void **state)
 	assert_int_equal(each_even(9, 3, 1), 4);
 }
 
+/* Files of all subfolders, each once, and from everywhere in them. */
+static void spread(void **state)
+{
+	static const struct {
+		uint64_t files, folders, n;
+	} cases[] = {{60, 6, 12},     {60, 6, 6},          {60, 6, 60}, {1000, 7, 100},
+		     {1003, 50, 64},  {997, 31, 8},        {10, 20, 5}, {10, 20, 10},
+		     {64, 64, 16},    {100000, 128, 1000}, {5, 1, 3},   {40000, 3, 2},
+		     {1000, 500, 600}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct dataset d = {.files = {cases[i].files}, .subfolders = {cases[i].folders}};
+		uint64_t folders =
+			cases[i].folders < cases[i].files ? cases[i].folders : cases[i].files;
+		unsigned char *seen = calloc(cases[i].files, 1), *in = calloc(folders, 1);
+		uint64_t covered = 0, late = 0;
+
+		for (uint64_t k = 0; k < cases[i].n; k++) {
+			uint64_t at = each_spread(&d, DATASET_TRAIN, cases[i].n, k);
+
+			assert_true(at < cases[i].files);
+			assert_false(seen[at]);
+			seen[at] = 1;
+			covered += !in[at % folders]++;
+			late += at >= cases[i].files / 2;
+		}
+		assert_int_equal(covered, cases[i].n < folders ? cases[i].n : folders);
+		/* not only the files that were generated first */
+		if (cases[i].files > 100 && cases[i].n >= 8)
+			assert_in_range(late, cases[i].n / 4, cases[i].n - cases[i].n / 4);
+		for (uint64_t k = 0; k < cases[i].files; k++)
+			seen[each_by_folder(&d, DATASET_TRAIN, k)] = 2;
+		for (uint64_t k = 0; k < cases[i].files; k++)
+			assert_int_equal(seen[k], 2);
+		free(seen);
+		free(in);
+	}
+}
+
+/* What several hosts saw: the numbers of the fullest, and the sum of what they hold. */
+static void joined(void **state)
+{
+	struct residency a = {.known = true, .looked = 4, .bytes = 100, .cached_bytes = 10};
+	struct residency b = {.known = true, .looked = 4, .bytes = 100, .cached_bytes = 70};
+	struct residency c = {.known = true, .looked = 4, .bytes = 100, .cached_bytes = 30};
+	struct residency none = {.why = "not allowed"};
+
+	(void)state;
+	assert_int_equal(residency_cached(&a), 10);
+	residency_join(&a, &b, 3);
+	residency_join(&a, &c, 5);
+	assert_true(a.known);
+	assert_int_equal(a.cached_bytes, 70);
+	assert_int_equal(a.process, 3);
+	assert_int_equal(a.hosts, 3);
+	assert_int_equal(residency_cached(&a), 110);
+	residency_join(&a, &none, 6);
+	assert_false(a.known);
+	assert_string_equal(a.why, "not allowed");
+	residency_join(&a, &c, 7);
+	assert_false(a.known);
+}
+
 static void all_files(void **state)
 {
 	uint64_t one = dataset_file_bytes(&t.d, DATASET_TRAIN, 0);
@@ -207,10 +272,8 @@ int main(void)
 {
 #define CHECK(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(even),
-		CHECK(all_files),
-		CHECK(some_files),
-		CHECK(failures),
+		cmocka_unit_test(even), cmocka_unit_test(spread), cmocka_unit_test(joined),
+		CHECK(all_files),       CHECK(some_files),        CHECK(failures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
