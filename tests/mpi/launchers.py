@@ -1,6 +1,7 @@
 """What the tests of several processes share: launching, looking at processes, and the rigs."""
 import contextlib
 import hashlib
+import json
 import os
 import pathlib
 import shutil
@@ -48,6 +49,13 @@ def run(command, status=0, timeout=90, env=None, **kw):
 def sentences(text):
     """What the program itself said in a failed run; launchers add their own."""
     return [line for line in text.splitlines() if line.startswith("stoker: ")]
+
+
+def audited(out):
+    """Nothing in a folder that nobody touched contradicts anything else there."""
+    found = json.loads(stoker("audit", "--json", out).stdout)["results"][0]
+    doubts = [f for f in found["findings"] if f["check"] in ("digest", "figures", "identity", "verdict")]
+    assert not doubts, (out, doubts)
 
 
 def contents(folder):

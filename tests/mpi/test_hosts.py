@@ -5,7 +5,7 @@ import pathlib
 import shutil
 import tempfile
 
-from launchers import ENV, LIBRARIES, contents, hosts, load, mpirun, need_hosts, need_mpi, on_hosts, run, sentences, stoker, tiny
+from launchers import ENV, LIBRARIES, audited, contents, hosts, load, mpirun, need_hosts, need_mpi, on_hosts, run, sentences, stoker, tiny
 
 need_mpi()
 need_hosts()
@@ -14,6 +14,7 @@ need_hosts()
 def check(out, each):
     r = load(out)
     assert r["status"] == "complete", r["reason"]
+    audited(out)
     assert all(e["order_proved"] for e in r["training"]["epochs"])
     assert [h["hostname"] for h in r["hosts"]] == ["node1", "node2"], r["hosts"]
     ranks = [k for h in r["hosts"] for p in h["processes"] for k in range(p["first_rank"], p["first_rank"] + p["ranks"])]

@@ -6,7 +6,7 @@ import signal
 import tempfile
 import time
 
-from launchers import LIBRARIES, load, mpirun, need_mpi, sentences, started, tiny, wait_epoch, wait_for, worker_pid
+from launchers import LIBRARIES, audited, load, mpirun, need_mpi, sentences, started, tiny, wait_epoch, wait_for, worker_pid
 
 need_mpi()
 LIMIT_S = 10
@@ -35,6 +35,7 @@ def lose(library, tmp, name, victim, sig, processes=3, epoch=4):
     assert took < LIMIT_S, f"{library} {name}: {took:.1f} s"
     said = sentences(text)
     result = load(out)
+    audited(out)
     spoken.append(len(said))
     if not said:  # who would have passed it on may be gone by then
         said = [f"stoker: {result['reason']}"]
