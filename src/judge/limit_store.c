@@ -140,12 +140,20 @@ static bool at_ceiling(struct limit_view *v, const struct reading *x, bool opens
 			  100 * v->inside, x->readers, used, most);
 		return true;
 	case STATION_QUEUE:
-		limit_say(v, "queue",
-			  "limited by a queue of the storage: it serves %.0f request%s at a time, "
-			  "%.3g/s of the %.3g/s it can; of the %.3g ms that a request takes, it "
-			  "is served for %.3g ms and waits for others else",
-			  t->servers, t->servers == 1 ? "" : "s", t->used, t->ceiling,
-			  1e3 * s->read_s, 1e3 * t->each_s);
+		if (!(t->servers > 0))
+			limit_say(v, "queue",
+				  "limited by a queue of the storage: it serves %.3g requests/s "
+				  "of the %.3g/s it can, and each takes %.3g ms with its waiting",
+				  t->used, t->ceiling, 1e3 * s->read_s);
+		else
+			limit_say(v, "queue",
+				  "limited by a queue of the storage: it serves %.0f request%s at "
+				  "a time, "
+				  "%.3g/s of the %.3g/s it can; of the %.3g ms that a request "
+				  "takes, it "
+				  "is served for %.3g ms and waits for others else",
+				  t->servers, t->servers == 1 ? "" : "s", t->used, t->ceiling,
+				  1e3 * s->read_s, 1e3 * t->each_s);
 		return true;
 	case STATION_REQUESTS:
 		limit_say(v, "requests",
@@ -154,11 +162,13 @@ static bool at_ceiling(struct limit_view *v, const struct reading *x, bool opens
 			  t->used, t->ceiling);
 		return true;
 	case STATION_OPEN_QUEUE:
-		limit_say(v, "opens",
-			  "limited by opening files, %.0f at a time: %.3g opens/s of the %.3g/s "
-			  "that the storage can; the workers spend %.0f %% of the time in "
-			  "requests, %.0f %% of that opening files",
-			  t->servers, t->used, t->ceiling, 100 * v->inside,
+		limit_say(v, "opens", "limited by opening files");
+		if (t->servers > 0)
+			limit_add(v, ", %.0f at a time", t->servers);
+		limit_add(v,
+			  ": %.3g opens/s of the %.3g/s that the storage can; the workers spend "
+			  "%.0f %% of the time in requests, %.0f %% of that opening files",
+			  t->used, t->ceiling, 100 * v->inside,
 			  100 * v->d->work_s[WORK_OPEN] / v->io);
 		return true;
 	default:

@@ -570,24 +570,40 @@ static void keep(const struct fit *f, struct read_law *law, const struct read_ra
 		law->one[law->count++] = *r;
 }
 
-/* Of those of a kind (any of its kind: `kind` < 0) that are not clearly worse, the one with the
- * highest or lowest ceiling; NULL. */
-static const struct tried *at_end(const struct fit *f, int kind, bool high, double limit)
+/* By what explanations differ. */
+static double trait(const struct fit *f, const struct read_rates *r, bool alone)
+{
+	return alone ? read_rates_alone(r, f->mean_bytes) : read_rates_ceiling(r, f->mean_bytes);
+}
+
+/* Of those of a kind (of all: `kind` < 0) that are not clearly worse, the one with the highest or
+ * lowest ceiling, or time alone; NULL. */
+static const struct tried *at_end(const struct fit *f, int kind, bool alone, bool high,
+				  double limit)
 {
 	const struct tried *best = NULL;
 
 	for (int i = 0; i < f->tries; i++) {
 		const struct tried *t = &f->tried[i];
-		double c = read_rates_ceiling(&t->rates, f->mean_bytes), b;
+		double c = trait(f, &t->rates, alone), b;
 
 		if (t->nats > limit || (kind >= 0 && complexity(&t->rates) != kind))
 			continue;
-		b = best ? read_rates_ceiling(&best->rates, f->mean_bytes) : 0;
+		b = best ? trait(f, &best->rates, alone) : 0;
 		if (!best || (high ? c > b : c < b) ||
 		    (!(c < b) && !(c > b) && t->nats < best->nats))
 			best = t;
 	}
 	return best;
+}
+
+static void keep_ends(const struct fit *f, struct read_law *law, int kind, double limit)
+{
+	const struct tried *t;
+
+	for (int end = 0; end < 4; end++)
+		if ((t = at_end(f, kind, end & 2, end & 1, limit)))
+			keep(f, law, &t->rates);
 }
 
 /* Where reads do not wait for each other, a store that has nothing left beyond what was seen looks
@@ -634,14 +650,10 @@ static void choose_laws(struct fit *f, struct read_law *law)
 	limit = least * (1 + CLEAR_PART) + CLEAR;
 	keep(f, law, &best->rates);
 	/* the ends of all first, as there is no room for everything */
-	for (int high = 0; high < 2; high++)
-		if ((t = at_end(f, -1, high, limit)))
-			keep(f, law, &t->rates);
+	keep_ends(f, law, -1, limit);
 	keep_exhausted(f, law);
 	for (int kind = 0; kind < 4; kind++)
-		for (int high = 0; high < 2; high++)
-			if ((t = at_end(f, kind, high, limit)))
-				keep(f, law, &t->rates);
+		keep_ends(f, law, kind, limit);
 }
 
 void read_law_prefer(struct read_law *law, uint32_t i)

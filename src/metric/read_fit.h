@@ -28,7 +28,7 @@ struct read_rates {
 	double error_ns; /* mean distance of a read from this */
 };
 
-#define READ_LAWS_MAX 8
+#define READ_LAWS_MAX 10
 
 struct read_law {
 	struct read_rates best;

@@ -80,6 +80,15 @@ static bool nothing_waits(const struct read_law *law)
 	return !law->best.servers && !law->best.burst;
 }
 
+/* Of a queue, if all explanations have so many; else 0. */
+static double servers_of(const struct read_law *law)
+{
+	for (uint32_t i = 0; i < law->count; i++)
+		if (law->one[i].servers && law->one[i].servers != law->best.servers)
+			return 0;
+	return law->best.servers;
+}
+
 /* Of the workers' time in reads: latency, stream, bandwidth and queue by the best explanation. */
 static void set_reads(struct stations *s, const struct read_law *law, double part,
 		      const struct counted *n, double wall)
@@ -98,7 +107,7 @@ static void set_reads(struct stations *s, const struct read_law *law, double par
 	t[STATION_QUEUE].used = t[STATION_REQUESTS].used = n->reads / wall;
 	t[r->burst ? STATION_REQUESTS : STATION_QUEUE].share = law->queue_share * part;
 	t[STATION_QUEUE].each_s = (r->serve_ns + r->serve_ns_per_byte * bytes) / 1e9;
-	t[STATION_QUEUE].servers = r->servers;
+	t[STATION_QUEUE].servers = servers_of(law);
 	t[STATION_REQUESTS].each_s = r->pace_ns / 1e9;
 	for (int k = STATION_BANDWIDTH; k <= STATION_REQUESTS; k++)
 		set_ceiling(&t[k], (enum station_kind)k, law,
@@ -121,7 +130,7 @@ static void set_opens(struct stations *s, const struct read_law *law, double par
 	t[STATION_OPEN_LATENCY].known = s->opens_told;
 	t[STATION_OPEN_QUEUE].share = (law->queue_share + law->shared_share) * part;
 	t[STATION_OPEN_QUEUE].each_s = fmax(r->serve_ns + r->serve_ns_per_byte, r->pace_ns) / 1e9;
-	t[STATION_OPEN_QUEUE].servers = r->servers;
+	t[STATION_OPEN_QUEUE].servers = servers_of(law);
 	t[STATION_OPEN_QUEUE].used = n->opens / wall;
 	set_ceiling(&t[STATION_OPEN_QUEUE], STATION_OPEN_QUEUE, law, 1);
 }

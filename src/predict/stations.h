@@ -33,7 +33,7 @@ struct station {
 			     * them has no ceiling */
 	double used;        /* in the same unit: mean over training, all ranks */
 	double utilization; /* used / ceiling, 0 to 1; 0 without a ceiling */
-	double servers;     /* of a queue; 0: no queue */
+	double servers;     /* of a queue; 0: no queue, or how many is not known */
 };
 
 struct stations {
