@@ -157,6 +157,11 @@ void cpu_loss_of(const struct result *r, bool eval, struct cpu_loss *out)
 	if (!r->rank || !r->usage || !sum_up(r, eval, &p, &cpu_ns, &out->process))
 		return;
 	find_lost(r, eval, out);
+	/* what stands still stops all ranks, whatever they were at */
+	if (out->wall_s > 0 && clock_seconds(p.stopped_ns) > out->lost_s) {
+		out->lost_s = fmin(clock_seconds(p.stopped_ns), out->wall_s);
+		out->lost_share = out->lost_s / out->wall_s;
+	}
 	out->measured = true;
 	out->known = p.waited_ns >= 0;
 	out->allowed = p.allowed;

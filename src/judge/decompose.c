@@ -78,6 +78,22 @@ static void add_critical(struct decomposition *d, const struct step_times *t, st
 	p->at_ns = p->at_ns > t->barrier_out_ns ? p->at_ns : t->barrier_out_ns;
 }
 
+/* A rank that left the barrier before this step later than the path did: for want of a processor.
+ */
+static void add_late_start(struct decomposition *d, const struct step_times *before,
+			   const struct step_times *t, struct path *p)
+{
+	int64_t late;
+	double s;
+
+	if (!before || p->at_ns == INT64_MIN)
+		return;
+	late = late_ns(before->late_barrier, before->barrier_out_ns - before->barrier_in_ns);
+	s = fmin(clock_seconds(late), seconds_after(p->at_ns, p->at_ns, t->ask_ns));
+	d->critical_s[TIME_NO_CPU] += s;
+	p->at_ns += (int64_t)(s * 1e9);
+}
+
 /* A rank leaves the barrier late: first of what came after the last rank. */
 static void add_barrier(struct decomposition *d, double skew, double after, uint16_t share)
 {
@@ -112,6 +128,8 @@ static bool add_step(const struct result *r, uint32_t epoch, uint32_t block, uin
 	if (!last)
 		return false;
 	add_stalls(d, &r->rank[result_present_rank(r)].epoch[epoch], last->barrier_in_ns, path);
+	if (i > 0)
+		add_late_start(d, step_of(r, at, epoch, block, i - 1), last, path);
 	add_critical(d, last, path);
 	for (uint32_t k = 0; k < r->ranks; k++) {
 		int64_t meet = last->barrier_in_ns;

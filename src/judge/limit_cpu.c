@@ -37,13 +37,13 @@ static bool decodes(const double work[WORK_KINDS])
 }
 
 /* Of the loss; the critical path has what a rank alone lost. */
-static double share_of_loss(const struct decomposition *d)
+static double share_of_loss(const struct decomposition *d, double stopped_s)
 {
 	double loss = d->wall_s - d->mean_s[TIME_COMPUTE];
 	double path = d->critical_wall_s - d->critical_s[TIME_COMPUTE];
 
 	return fmax(loss > 0 ? d->mean_s[TIME_NO_CPU] / loss : 0,
-		    path > 0 ? d->critical_s[TIME_NO_CPU] / path : 0);
+		    path > 0 ? fmax(d->critical_s[TIME_NO_CPU], stopped_s) / path : 0);
 }
 
 bool limit_cpu(const struct result *r, char *cause, struct outlook *outlook, char *out, size_t size)
@@ -63,7 +63,7 @@ bool limit_cpu(const struct result *r, char *cause, struct outlook *outlook, cha
 			 100 * l.steal_share);
 		return true;
 	}
-	if (share_of_loss(d) < LOSS_SHARE || l.taker == CPU_TAKEN_BY_NOBODY ||
+	if (share_of_loss(d, l.stopped_s) < LOSS_SHARE || l.taker == CPU_TAKEN_BY_NOBODY ||
 	    (l.taker == CPU_TAKEN_BY_SELF && !decodes(d->work_s)))
 		return false;
 	snprintf(cause, 32, "%s", causes[l.taker]);

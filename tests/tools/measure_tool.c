@@ -25,6 +25,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/run_delay.h"
 #include "dataset/dataset.h"
 #include "dataset/order_proof.h"
 #include "loader/loader.h"
@@ -277,6 +278,8 @@ static void epochs(long rounds, int64_t step_ns, const char *const *keys, size_t
 			for (struct span_ring *ring = m == TRACED ? rig[m].trace->first : NULL;
 			     ring; ring = ring->next)
 				make_room(ring, ring->capacity / 2);
+			/* for the threads that the epoch starts */
+			run_delay_enable(m != NONE);
 			turn_begins(&r);
 			turn_ends(&r, m, epoch(&rig[m], ++number, step_ns));
 		}
