@@ -28,12 +28,13 @@ from loop_device import LoopDevice, Unavailable, join  # noqa: E402
 from util import left_out, load, stoker, tiny  # noqa: E402
 
 NARROW = 5.0  # points: intervals for which the error of the figure is counted
+DISTURBED_TRIES = 4
 BROKEN = 3.0  # points beyond what was promised
 FASTER = {"storage.throttle.latency": 0.5, "storage.throttle.open_latency": 0.5, "storage.throttle.bandwidth": 2,
           "storage.throttle.stream_bandwidth": 2, "storage.throttle.iops": 2, "storage.throttle.burst_bandwidth": 2}
 STORAGE = {"half the storage's latency": ("latency", ),
            "twice the storage's bandwidth": ("bandwidth", "stream_bandwidth", "burst_bandwidth"),
-           "a storage twice as fast in all": ("latency", "bandwidth", "iops")}
+           "a storage twice as fast in all": ("all", )}
 PROMISE = re.compile(r"(\d+) workers per rank would reach (\d+) % \((\d+) to (\d+)\)")
 WINDOW = re.compile(r"a window of (\d+) would reach (\d+) % \((\d+) to (\d+)\)")
 NEVER = "more workers would not reach 90 %"
@@ -212,18 +213,33 @@ class Runner:
         args = [*tiny(self.rig.folder, out, fmt, files, **keys), *more, "-n", str(ranks)]
         self.commands[change or "base"] = "stoker run " + shlex.join(
             a for i, a in enumerate(args) if a not in ("-q", "-o") and (i == 0 or args[i - 1] != "-o"))
-        stoker("run", *args, preexec_fn=self.rig.enter)
-        return load(out)
+        for _ in range(1 if base.kind == "cpu" else DISTURBED_TRIES):
+            stoker("run", *args, preexec_fn=self.rig.enter)
+            result = load(out)
+            if not disturbed(result, base.keys["train__computation_time"]):
+                break
+        return result
 
     def measure(self, change):
         return self.run(change)["training"]["whole_au_mean_percent"]
+
+
+def disturbed(result, compute_s):
+    """Whether other programs took the processors: computation took longer than it should, or ranks and workers waited
+    for a processor."""
+    t = result["training"]
+    late = t.get("compute_overshoot_mean_s") or 0
+    waited = t["decomposition"]["mean_over_ranks_percent"].get("no_processor", 0)
+    return late > 0.0002 + 0.02 * compute_s or waited > 1
 
 
 def faster(keys, what):
     keys = dict(keys)
     for k, by in FASTER.items():
         k = k.replace(".", "__")
-        if k not in keys or not any(w in k.split("__")[-1] for w in what):
+        word = k.split("__")[-1]
+        # of requests alone, where no more is said
+        if k not in keys or not (word in what or "all" in what):
             continue
         number = re.search(r"scale: ([0-9.e+-]+)", str(keys[k]))
         if number:
