@@ -1,0 +1,53 @@
+"""Remedies that a run promises, applied: a sample of tests/bench/remedies.py. On stores of known law, under 1 to 4 ranks,
+what is said of more and fewer workers, batches, ranks and a faster storage is compared with a second run: inside of the
+stated interval, no promise broken by more than 3 points, and what could not be told can be told after a probe."""
+# tier: long
+import math
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "bench"))
+sys.path.insert(0, os.path.dirname(__file__))
+from remedies import bases, carry_out, summary  # noqa: E402
+from told import told  # noqa: E402
+
+BATCH = ("reader.batch_size=1", "reader.batch_size=2")
+
+
+def wanted(base):
+    """Each base has a few of its changes made."""
+    def want(change):
+        threads = base.keys["reader__read_threads"]
+        if base.kind == "compute":
+            return change in BATCH
+        return (change.startswith((f"reader.read_threads={2 * threads} ", "sentence: ", "twice the")) or
+                (change in BATCH and base.kind in ("latency", "queue", "opens")))
+    return want
+
+
+def said(row):
+    figure = "no figure" if row["said"] is None else f"{row['said']:.1f} %"
+    return f"said: {figure}, {row['low']:.1f} to {row['high']:.1f} %; measured: {row['real']:.1f} %"
+
+
+def main():
+    rows = []
+    chosen = [b for b in bases() if b.quick]
+    for base in chosen:
+        base.wanted = wanted(base)
+    rows = carry_out(chosen, jobs=4)
+    t = summary(rows)
+    for row in rows:
+        how = "after a probe, " if row["how"] == "probe" else ""
+        told("remedies", f"{row['base']}, AU {row['base_au']:.0f} %: {how}{row['change']}", said(row))
+    wrong = [f"{r['base']}, {r['how']}, {r['change']}: {said(r)}; {r['text']}" for r in rows if not r["inside"]]
+    assert t["applied"] >= 20, t
+    assert t["broken"] == 0, (t, wrong)
+    assert t["stated"] - t["inside"] <= 0.05 * t["stated"], (t, wrong)
+    assert not t["narrow"] or t["narrow_median"] <= 1, t
+    assert t["probe_tells"] >= math.floor(0.9 * t["probed"]), (t, [r for r in rows if r["how"] == "probe"])
+    assert t["probed"] == 0 or t["probe_right"] >= 0.95 * t["probe_tells"], (t, wrong)
+
+
+if __name__ == "__main__":
+    main()
