@@ -51,8 +51,8 @@ static void say_rate_change(struct verdict *v, const struct result *r, const str
 			    "samples/s",
 			    went, c->at_s, c->epoch, (unsigned long long)c->step, c->before_rate,
 			    c->last_rate);
-	verdict_say(v, "%s, because of %s%s.", fell ? "" : " (less time)", time_part_names[c->part],
-		    whose(c, rank, sizeof(rank)));
+	verdict_say(v, "; a step spends %s time on %s%s.", fell ? "more" : "less",
+		    time_part_names[c->part], whose(c, rank, sizeof(rank)));
 	verdict_say(v,
 		    " The lasting rate is %.4g samples/s (%s/s). AU of this last part (%.0f %% of "
 		    "the time) is %.1f %%; before it %.1f %%; of the whole run %.1f %%.",

@@ -76,18 +76,10 @@ static void say_trap(struct verdict *v, const struct run_metrics *m, const struc
  * checkpoints is in no window, and what a window was chosen for is another question. */
 static struct gap start_gap(const struct result *r, const struct run_metrics *m)
 {
-	const struct decomposition *d = &r->judged.time;
-	double share = d->wall_s > 0 ? d->mean_s[TIME_CHECKPOINT] / d->wall_s : 0;
 	struct window_view w;
-	struct gap g = {0};
 
 	window_look(r, m, false, &w);
-	if (!w.known || share >= 1)
-		return gap_of(m);
-	g.au = w.default_au - m->whole_au.mean / (1 - share);
-	if (m->whole_throughput.mean > 0)
-		g.rate = w.default_rate / (m->whole_throughput.mean / (1 - share)) - 1;
-	return g;
+	return w.known ? (struct gap){.au = w.start_points, .rate = w.start_share} : gap_of(m);
 }
 
 static void say_checkpoints(struct verdict *v, const struct result *r)

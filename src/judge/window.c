@@ -8,6 +8,8 @@
 struct sums {
 	double left_s, all_s; /* time of steps: left out beyond the default; all */
 	double counted, measured;
+	/* blocks together: in the default window, and all */
+	double compute_s, time_s, steps, whole_compute_s, whole_time_s;
 };
 
 static double processing(const struct step_times *t)
@@ -15,34 +17,36 @@ static double processing(const struct step_times *t)
 	return clock_seconds(t->compute_end_ns - t->ask_ns);
 }
 
-/* One phase: AU and samples/s of [lo, hi); NAN where there is none. */
-static double au_of(const struct phase *p, uint64_t lo, uint64_t hi, double *rate)
+/* One phase: AU of [lo, hi); NAN where there is none. */
+static double au_of(const struct phase *p, uint64_t lo, uint64_t hi, struct sums *s)
 {
 	double time = clock_seconds(p->end_ns - p->begin_ns), compute = 0;
 
+	s->whole_time_s += time;
 	for (uint64_t i = 0; i < p->steps; i++) {
 		const struct step_times *t = &p->step[i];
+		double one = clock_seconds(t->compute_end_ns - t->compute_begin_ns);
 
+		s->whole_compute_s += one;
 		if (i >= lo && i < hi)
-			compute += clock_seconds(t->compute_end_ns - t->compute_begin_ns);
+			compute += one;
 		else
 			time -= processing(t);
 	}
-	if (hi <= lo || !(time > 0)) {
-		*rate = NAN;
+	if (hi <= lo || !(time > 0))
 		return NAN;
-	}
-	*rate = (double)p->samples / (double)p->steps * (double)(hi - lo) / time;
+	s->compute_s += compute;
+	s->time_s += time;
+	s->steps += (double)(hi - lo);
 	return 100 * compute / time;
 }
 
 static void look_at_phase(const struct result *r, const struct phase *p, uint64_t total,
-			  struct window_view *v, struct sums *s, double *au, double *rate,
-			  double *weight)
+			  struct window_view *v, struct sums *s, double *au, double *weight)
 {
 	bool dlio = r->workload->compat.dlio;
 	uint64_t lo, hi, first = dlio || p->first_step == 0, from;
-	double one, speed;
+	double one;
 
 	metrics_window(r, p, total, &lo, &hi);
 	from = first < p->steps ? first : p->steps;
@@ -58,11 +62,10 @@ static void look_at_phase(const struct result *r, const struct phase *p, uint64_
 	}
 	s->counted += p->steps > 2 ? (double)p->steps - 2 : 0;
 	s->measured += (double)(hi - lo);
-	one = au_of(p, from, p->steps, &speed);
+	one = au_of(p, from, p->steps, s);
 	if (isnan(one))
 		return;
 	*au += one * (double)(p->steps - from);
-	*rate += speed * (double)(p->steps - from);
 	*weight += (double)(p->steps - from);
 }
 
@@ -71,18 +74,18 @@ void window_look(const struct result *r, const struct run_metrics *m, bool eval,
 {
 	int64_t start = r->workload->output.metric.exclude_start_steps;
 	int64_t end = r->workload->output.metric.exclude_end_steps;
-	double au_sum = 0, rate_sum = 0, ranks = 0, epochs = 0;
+	double au_sum = 0, ranks = 0, epochs = 0;
 	struct sums s = {0};
 
 	*v = (struct window_view){.chosen = start > 1 || end > 0};
 	for (uint32_t k = 0; r->rank && k < r->ranks; k++)
 		ranks += !r->rank[k].lost;
 	for (uint32_t e = 0; e < m->epochs; e++) {
-		double of_epoch = 0, n = 0;
+		double n = 0;
 
 		for (uint32_t k = 0; k < r->ranks; k++) {
 			const struct rank_epoch *ep = &r->rank[k].epoch[e];
-			double au = 0, rate = 0, weight = 0;
+			double au = 0, weight = 0;
 			uint64_t total = 0;
 
 			if (r->rank[k].lost || (eval && !ep->has_eval))
@@ -90,17 +93,14 @@ void window_look(const struct result *r, const struct run_metrics *m, bool eval,
 			for (uint32_t b = 0; b < ep->blocks; b++)
 				total += ep->block[b].steps;
 			if (eval)
-				look_at_phase(r, &ep->eval, ep->eval.steps, v, &s, &au, &rate,
-					      &weight);
+				look_at_phase(r, &ep->eval, ep->eval.steps, v, &s, &au, &weight);
 			for (uint32_t b = 0; !eval && b < ep->blocks; b++)
-				look_at_phase(r, &ep->block[b], total, v, &s, &au, &rate, &weight);
+				look_at_phase(r, &ep->block[b], total, v, &s, &au, &weight);
 			if (!(weight > 0))
 				continue;
 			au_sum += au / weight / ranks;
-			of_epoch += rate / weight;
 			n++;
 		}
-		rate_sum += of_epoch;
 		epochs += n > 0;
 	}
 	v->known = v->steps > 0 && epochs > 0;
@@ -110,6 +110,10 @@ void window_look(const struct result *r, const struct run_metrics *m, bool eval,
 	v->time_share = s.all_s > 0 ? s.left_s / s.all_s : 0;
 	v->au = eval ? m->eval_au.mean : m->train_au.mean;
 	v->default_au = au_sum / epochs;
-	v->default_rate = rate_sum / epochs;
+	if (s.time_s > 0 && s.whole_time_s > 0) {
+		v->start_points =
+			100 * (s.compute_s / s.time_s - s.whole_compute_s / s.whole_time_s);
+		v->start_share = s.steps / s.time_s / (v->steps / s.whole_time_s) - 1;
+	}
 	v->counted = s.measured > 0 ? s.counted / s.measured : 0;
 }
