@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -16,7 +17,7 @@
 
 #define THREADS 4 /* reading is waiting */
 /* How far into a file content is made to be compared with: some hundredths of a second. */
-#define REACH_BYTES (64u << 20)
+#define REACH_BYTES (32u << 20)
 /* Files that are not larger are made to their end, so that what a format writes late is right. */
 #define WHOLE_BYTES REACH_BYTES
 #define BLOCKS 4 /* at random, in a sample behind its first bytes */
@@ -27,6 +28,8 @@
 #define TELLING_BYTES 64u
 #define PIECE_BYTES (5u << 18) /* what reading past the page cache copies through, and a little */
 static const double HOLE_SHARE = 0.01;
+static const double SPARSE_SHARE =
+	0.10; /* of a file without blocks, where only their number is known */
 
 /* ---- a part of a file: what it holds, and what it is to hold ---- */
 
@@ -40,6 +43,7 @@ struct range {
 struct content_worker {
 	struct range range[RANGES];
 	unsigned ranges;
+	unsigned common; /* the first ones, at the same places in all files of one size */
 	unsigned char *memory;
 };
 
@@ -183,10 +187,23 @@ static void choose_ranges(struct content_worker *w, const struct content_job *c,
 	sample_place(d, f, draw(c, number, 16 * nth + 8, reach ? reach : 1), file_bytes, &offset,
 		     &bytes);
 	w->ranges = 0;
-	if (nth == 0)
-		range_add(w, 0, SURVEY_FRONT_BYTES, file_bytes);
+	if (nth > 0) {
+		range_add(w, offset, bytes < SURVEY_FRONT_BYTES ? bytes : SURVEY_FRONT_BYTES,
+			  file_bytes);
+		return;
+	}
+	range_add(w, 0, SURVEY_FRONT_BYTES, file_bytes);
+	/* in files of one size at the same places: then copies show */
+	for (unsigned i = 0; i < BLOCKS && file_bytes > SURVEY_FRONT_BYTES + SURVEY_BLOCK_BYTES;
+	     i++) {
+		uint64_t span = file_bytes - SURVEY_FRONT_BYTES - SURVEY_BLOCK_BYTES;
+
+		range_add(w, SURVEY_FRONT_BYTES + draw(c, 0, 9 + i, span + 1), SURVEY_BLOCK_BYTES,
+			  file_bytes);
+	}
+	w->common = w->ranges;
 	/* what the front has already */
-	if (nth == 0 && offset < SURVEY_FRONT_BYTES) {
+	if (offset < SURVEY_FRONT_BYTES) {
 		uint64_t has = SURVEY_FRONT_BYTES - offset;
 
 		has = has < bytes ? has : bytes;
@@ -194,12 +211,6 @@ static void choose_ranges(struct content_worker *w, const struct content_job *c,
 		bytes -= has;
 	}
 	range_add(w, offset, bytes < SURVEY_FRONT_BYTES ? bytes : SURVEY_FRONT_BYTES, file_bytes);
-	for (unsigned i = 0; i < BLOCKS && bytes > SURVEY_FRONT_BYTES + SURVEY_BLOCK_BYTES; i++) {
-		uint64_t span = bytes - SURVEY_FRONT_BYTES - SURVEY_BLOCK_BYTES;
-
-		range_add(w, offset + SURVEY_FRONT_BYTES + draw(c, number, 16 * nth + 9 + i, span),
-			  SURVEY_BLOCK_BYTES, file_bytes);
-	}
 }
 
 static int read_ranges(const struct content_job *c, struct each_worker *w, struct content_worker *p,
@@ -286,16 +297,21 @@ static bool is_constant(const struct content_worker *p, unsigned char *value)
 	return any;
 }
 
-/* FNV-1a over words: files with other content have other ones. */
-static uint64_t print_of(const struct range *r)
+/* FNV-1a over words, of what is read of every file of this size: files with other content have
+ * other ones. */
+static uint64_t print_of(const struct content_worker *p, uint64_t file_bytes)
 {
-	uint64_t h = 0xcbf29ce484222325u, word;
+	uint64_t h = 0xcbf29ce484222325u ^ file_bytes, word;
 
-	for (size_t i = 0; i < r->got; i += 8) {
-		word = 0;
-		memcpy(&word, r->actual + i, r->got - i < 8 ? r->got - i : 8);
-		h = (h ^ word) * 0x100000001b3u;
-		h ^= h >> 29;
+	for (unsigned i = 0; i < p->common; i++) {
+		const struct range *r = &p->range[i];
+
+		for (size_t k = 0; k < r->got; k += 8) {
+			word = 0;
+			memcpy(&word, r->actual + k, r->got - k < 8 ? r->got - k : 8);
+			h = (h ^ word) * 0x100000001b3u;
+			h ^= h >> 29;
+		}
 	}
 	return h;
 }
@@ -361,7 +377,7 @@ static void compare_samples(struct content_job *c, enum dataset_kind kind, uint6
 		if (wrong != UINT64_MAX && verified_otherwise(c, w, &f, file_bytes))
 			wrong = UINT64_MAX;
 		if (nth == 0) {
-			out->hash = print_of(&p->range[0]);
+			out->hash = print_of(p, file_bytes);
 			out->hashed = p->range[0].got;
 			out->constant = is_constant(p, &out->value);
 		} else {
@@ -528,6 +544,7 @@ static int look_at_file(void *arg, enum dataset_kind kind, uint64_t index, struc
 	struct extents_job *x = arg;
 	struct survey *out = x->out;
 	struct file_extents f;
+	struct stat st;
 	bool none;
 	int rc;
 
@@ -537,11 +554,17 @@ static int look_at_file(void *arg, enum dataset_kind kind, uint64_t index, struc
 	pthread_mutex_lock(&x->lock);
 	none = x->none;
 	pthread_mutex_unlock(&x->lock);
-	if (none)
+	rc = none ? -EOPNOTSUPP : extents_look(w->path, &f, NULL);
+	if (rc == -EOPNOTSUPP && (stat(w->path, &st) != 0 || !S_ISREG(st.st_mode)))
 		return 0;
-	rc = extents_look(w->path, &f, NULL);
 	pthread_mutex_lock(&x->lock);
 	x->none = x->none || rc == -EOPNOTSUPP;
+	if (rc == -EOPNOTSUPP && st.st_blocks > 0) {
+		/* not every server counts blocks */
+		out->counted++;
+		out->sparse_files +=
+			(double)st.st_blocks * 512 < (1 - SPARSE_SHARE) * (double)st.st_size;
+	}
 	if (rc == 0) {
 		out->mapped++;
 		out->mapped_bytes += f.file_bytes;
@@ -668,4 +691,31 @@ int dataset_survey(const struct survey_job *job, struct survey *out, struct err 
 		rc = look_at_extents(job, base, out, e);
 	}
 	return rc < 0 ? rc : compare_content(job, base, out, e);
+}
+
+void survey_add(struct survey *to, const struct survey *from)
+{
+	to->mapped += from->mapped;
+	to->mapped_bytes += from->mapped_bytes;
+	to->hole_files += from->hole_files;
+	to->hole_bytes += from->hole_bytes;
+	to->compressed_files += from->compressed_files;
+	to->inline_files += from->inline_files;
+	to->twin_files += from->twin_files;
+	to->shared_files += from->shared_files;
+	to->counted += from->counted;
+	to->sparse_files += from->sparse_files;
+	to->samples += from->samples;
+	to->files += from->files;
+	to->bytes += from->bytes;
+	to->files_as_generated += from->files_as_generated;
+	to->zero_files += from->zero_files;
+	to->constant_files += from->constant_files;
+	to->copied_files += from->copied_files;
+	to->other_files += from->other_files;
+	to->failed_files += from->failed_files;
+	to->derivable = to->derivable || from->derivable;
+	to->out_of_time = to->out_of_time || from->out_of_time;
+	if (!to->first[0])
+		memcpy(to->first, from->first, sizeof(to->first));
 }

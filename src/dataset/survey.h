@@ -15,6 +15,8 @@ struct survey {
 	uint64_t compressed_files, inline_files;
 	uint64_t twin_files;   /* with blocks that another of them has as well */
 	uint64_t shared_files; /* with blocks of other files, of these or any, or of snapshots */
+	/* files of which only the number of blocks is known, and those with fewer than they hold */
+	uint64_t counted, sparse_files;
 	/* content */
 	uint64_t samples, files, bytes; /* that were read and compared */
 	uint64_t files_as_generated;    /* all that was compared of them */
@@ -41,7 +43,7 @@ struct survey_job {
 
 /* Files whose extents are asked for. */
 #define SURVEY_EXTENTS_MAX 256
-/* Of a sample: its first bytes, and blocks chosen at random behind them. */
+/* Of a file and of a sample the first bytes, and of a file blocks at random behind them. */
 #define SURVEY_FRONT_BYTES (256u << 10)
 #define SURVEY_BLOCK_BYTES 65536u
 
@@ -50,3 +52,5 @@ uint64_t survey_memory_bytes(const struct dataset *d, uint64_t samples);
 /* Fills `out`, but for `named` and `distinct`, which are kept. Takes some seconds at most where the
  * storage answers at all. ERR_CANCELED when it was stopped; what cannot be read is counted. */
 int dataset_survey(const struct survey_job *job, struct survey *out, struct err *e);
+/* Adds what another host found out; names are left as they are. */
+void survey_add(struct survey *to, const struct survey *from);

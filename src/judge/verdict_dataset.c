@@ -59,6 +59,14 @@ static void judge_extents(struct verdict *v, const struct survey *s)
 			    "files that were not checked.",
 			    (unsigned long long)s->shared_files, mapped);
 	}
+	if (s->sparse_files) {
+		worsen_by_share(v, s->sparse_files, s->counted);
+		verdict_takes(v, TAKES_PART, "holes in files");
+		verdict_say(v,
+			    " %llu of %llu files checked have fewer blocks than bytes: holes, or "
+			    "compression.",
+			    (unsigned long long)s->sparse_files, (unsigned long long)s->counted);
+	}
 	if (s->compressed_files)
 		verdict_say(v,
 			    " The file system compresses %llu of %llu files checked: the device "

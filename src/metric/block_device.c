@@ -160,6 +160,17 @@ static void note_file(struct block_tree *t, const char *device, const char *path
 		note(t->cached, sizeof(t->cached), "%s is the file %.100s", name, file);
 }
 
+/* The same over a file of which it is not known where it lies: FUSE, a network. */
+static void note_unseen_file(struct block_tree *t, const char *device, const char *path,
+			     const char *file)
+{
+	struct file_system fs;
+
+	if (file_system_of_path(path, &fs) && !fs.memory)
+		note(t->unseen, sizeof(t->unseen), "%s is the file %.80s on %s",
+		     path_basename(device), file, fs.name);
+}
+
 /* ---- the way down ---- */
 
 static void walk_down(struct block_tree *t, const char *root, char *device, int depth);
@@ -207,6 +218,7 @@ static void walk_down(struct block_tree *t, const char *root, char *device, int 
 			note_file(t, device, path, file);
 			if (find_devices(t, root, path, depth + 1, walk_down))
 				return;
+			note_unseen_file(t, device, path, file);
 		}
 	}
 	list_add(&t->lower, device);

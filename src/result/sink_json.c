@@ -37,6 +37,8 @@ static void put_survey(json_t *to, const struct survey *s)
 		json_put_int(o, "inline_files", s->inline_files);
 		json_put(to, "extents", o);
 	}
+	if (s->counted)
+		json_put_int(to, "files_with_fewer_blocks_than_bytes", s->sparse_files);
 	if (s->files) {
 		o = json_object();
 		json_put_int(o, "samples", s->samples);

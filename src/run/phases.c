@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/run_delay.h"
 #include "base/sysinfo.h"
+#include "comm/net.h"
 #include "conf/node.h"
 #include "dataset/generate.h"
 #include "dataset/remove.h"
@@ -71,7 +72,7 @@ static uint64_t bytes_beside_training(const struct run_plan *p)
 {
 	uint64_t probe = probe_bytes(p), survey = 0;
 
-	if (p->w->workflow.train)
+	if (workload_reads(p->w))
 		survey = survey_memory_bytes(p->d, (uint64_t)p->w->dataset.verify_samples);
 	return probe > survey ? probe : survey;
 }
@@ -163,22 +164,25 @@ struct checking {
 	struct thread thread;
 };
 
-/* What the files hold and where they lie. */
-static int survey_files(struct checking *c)
+/* What the files hold and where they lie. Every host looks at some, and has at least a quarter of
+ * the samples, since it may have a copy of its own. */
+static int survey_files(const struct run_plan *p, struct run_shared *shared, uint32_t node,
+			struct presence_result *found, struct err *e)
 {
-	const struct run_plan *p = c->plan;
+	uint64_t all = (uint64_t)p->w->dataset.verify_samples;
+	uint64_t nodes = run_nodes(p->at), share = nodes < 4 ? nodes : 4;
 	const struct survey_job job = {
 		.dataset = p->d,
 		.store = p->store,
 		.eval = p->w->workflow.evaluation,
-		.generated = c->found.how == PRESENCE_MANIFEST,
-		.samples = (uint64_t)p->w->dataset.verify_samples,
-		.seed = p->seed,
-		.stop = &c->shared->stop.flag,
-		.done = &c->shared->checked,
+		.generated = found->how == PRESENCE_MANIFEST,
+		.samples = (all + share - 1) / share,
+		.seed = p->seed + node,
+		.stop = &shared->stop.flag,
+		.done = &shared->checked,
 	};
 
-	return dataset_survey(&job, &c->found.survey, &c->err);
+	return dataset_survey(&job, &found->survey, e);
 }
 
 static void check_main(void *arg)
@@ -191,7 +195,7 @@ static void check_main(void *arg)
 
 	c->rc = dataset_check(p->d, p->store, p->w->workflow.evaluation, &o, &c->found, &c->err);
 	if (c->rc == 0)
-		c->rc = survey_files(c);
+		c->rc = survey_files(p, c->shared, 0, &c->found, &c->err);
 }
 
 /* dataset_check in a thread of its own, watched, so that storage that does not answer cannot hold
@@ -228,6 +232,33 @@ static int check_dataset(struct run *run, struct err *e)
 	return rc;
 }
 
+/* The first process of each other host looks at files, too; process 0 adds up what they found. */
+static int survey_hosts(struct run *run, struct err *e)
+{
+	const struct run_place *at = &run->at;
+	const struct net_process *me = net_process(at->net, net_process_number(at->net));
+	struct presence_result mine = {.how = run->r->presence.how};
+	struct buf *part;
+	int rc = 0;
+
+	if (net_nodes(at->net) == 1)
+		return 0;
+	part = xcalloc(net_processes(at->net), sizeof(*part));
+	if (me->on_node == 0 && !run_leads(at))
+		rc = survey_files(&run->plan, &run->shared, me->node, &mine, e);
+	if (comm_gather(at->processes, &mine.survey, sizeof(mine.survey), part) < 0 && rc == 0)
+		rc = err_set(e, ERR_CANCELED, "the run was stopped");
+	for (uint32_t p = 1; p < net_processes(at->net); p++) {
+		if (run_leads(at) && part[p].len == sizeof(mine.survey))
+			survey_add(&run->r->presence.survey,
+				   (const struct survey *)(const void *)part[p].data);
+		buf_release(&part[p]);
+	}
+	buf_release(&part[0]);
+	free(part);
+	return run_agree(at, rc, e);
+}
+
 /* Process 0 looks for all. */
 static int check_everywhere(struct run *run, struct err *e)
 {
@@ -258,8 +289,9 @@ static int check_everywhere(struct run *run, struct err *e)
 	rc = run_agree(at, rc, e);
 	if (rc < 0)
 		return rc;
-	return run_check_shared(at, d, run->plan.store, run->plan.w->workflow.evaluation,
-				r->presence.note, sizeof(r->presence.note), e);
+	rc = run_check_shared(at, d, run->plan.store, run->plan.w->workflow.evaluation,
+			      r->presence.note, sizeof(r->presence.note), e);
+	return rc < 0 ? rc : survey_hosts(run, e);
 }
 
 /* ---- the ranks ---- */

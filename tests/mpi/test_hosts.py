@@ -65,4 +65,16 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
             arguments = tiny(here, f"{tmp}/copies-{library}", files=32, workflow__generate_data="false", train__epochs=2)
             run([*mpirun(library, 2, *on_hosts(library, 2, 1), *extra), *arguments], env=env)
             assert "a copy of its own" in check(f"{tmp}/copies-{library}", 1)["dataset"]["note"]
+            # content that differs on the second host alone
+            for path in (here.parent / "node2" / "train").rglob("*.npz"):
+                with open(path, "r+b") as f:
+                    f.seek(1000)
+                    f.write(bytes(1000))
+            arguments = tiny(here, f"{tmp}/differs-{library}", files=32, workflow__generate_data="false",
+                             reader__access="native", reader__decode="none")
+            run([*mpirun(library, 2, *on_hosts(library, 2, 1), *extra), *arguments], env=env)
+            r = load(f"{tmp}/differs-{library}")
+            content = r["dataset"]["content"]
+            assert content["files_as_generated"] == content["files_with_other_content"] == 8, content
+            assert [v["level"] for v in r["verdicts"] if v["check"] == "dataset"] == ["fail"], r["verdicts"]
 print("ranks on two hosts under", ", ".join(LIBRARIES))

@@ -24,6 +24,7 @@ GROUP = "What was really read"
 KIB, MIB = 1 << 10, 1 << 20
 FILES, SIZE = 20, 300 * KIB
 RAW = "indexed_binary"  # has no header that a reader would miss
+EVAL = dict(dataset__num_files_eval=6, workflow__evaluation="true", evaluation__eval_time=0.001)
 failures = []
 
 
@@ -110,7 +111,7 @@ def wrong_content(disk, tmp):
     data = f"{disk}/wrong"
 
     def planted(situation, change, level, *words, **keys):
-        generate(data, fmt=RAW)
+        generate(data, fmt=RAW, **{k: v for k, v in keys.items() if k in EVAL})
         change(files(data))
         r = run(data, tmp, fmt=RAW, reader__decode="none", storage__page_cache="cold", **keys)
         expect(r, situation, "dataset", level, *words)
@@ -156,9 +157,31 @@ def wrong_content(disk, tmp):
     same = noise.randbytes(2 * SIZE)
     planted("no manifest, the same random bytes in all files", lambda fs: bare(fs, lambda n: same[:n]), "fail",
             "16 have the content of others")
+    def evaluation(fs):
+        for p in glob.glob(f"{data}/valid/img_*indexed_binary"):
+            fill(p, bytes)
+    planted("6 evaluation files of zeros beside 20 good training files", evaluation, "fail", "4 contain only zeros", **EVAL)
+    planted("the same with 2 accelerators, 2 epochs", evaluation, "fail", "4 contain only zeros", train__epochs=2, ranks=2, **EVAL)
     r = planted("zeros, with dataset.verify_samples=0", lambda fs: [fill(p, bytes) for p in fs], "pass",
                 dataset__verify_samples=0)
     check("nothing is compared then", "content" not in r["dataset"] and "Content" not in verdict(r, "dataset"), "")
+    shutil.rmtree(data)
+
+
+def large_samples(disk, tmp):
+    """Of samples of 24 MiB only parts are compared."""
+    data, keys = f"{disk}/large", dict(fmt="npz", files=6, dataset__record_length_bytes=24 * MIB, reader__batch_size=1)
+    generate(data, **keys)
+    r = run(data, tmp, storage__page_cache="cold", reader__access="native", reader__decode="none", **keys)
+    expect(r, "6 files of 24 MiB as generated, cold", "dataset", "pass", "Content of 6 samples in 6 files compared: as generated")
+    read = r["dataset"]["content"]["compared_bytes"]
+    check("of large samples only parts are compared", 6 * 512 * KIB <= read <= 6 * MIB, f"{read} bytes")
+    for p in files(data):
+        with open(p, "r+b") as f:
+            f.seek(4 * MIB)
+            f.write(bytes(12 * MIB))
+    r = run(data, tmp, storage__page_cache="cold", reader__access="native", reader__decode="none", **keys)
+    expect(r, "12 MiB of zeros in the middle of files of 24 MiB", "dataset", "fail", "have other content")
     shutil.rmtree(data)
 
 
@@ -354,6 +377,28 @@ def memory_below(disk, tmp):
         expect(run(f"{folder}/data", tmp, **keys), "checkpoints of 1 MiB on ext4 on zram", "checkpoint", "warn", "zram0 is compressed memory")
 
 
+def sparse_in_memory(disk, tmp):
+    """A file system that reports no extents: the number of blocks is left."""
+    with Tmpfs() as memory:
+        generate(f"{memory}/data", fmt=RAW)
+        for p in files(f"{memory}/data"):
+            size = os.path.getsize(p)
+            os.truncate(p, 50 * KIB)
+            os.truncate(p, size)
+        r = run(f"{memory}/data", tmp, fmt=RAW, reader__decode="none")
+        expect(r, "tmpfs, 250 KiB of 300 KiB of each file a hole", "dataset", "fail", "20 of 20 files checked have fewer blocks than bytes")
+        expect(r, "tmpfs", "cache", "warn", "is on tmpfs, which is memory")
+
+
+def loop_over_fuse(disk, tmp):
+    source = tempfile.mkdtemp(dir=disk)
+    with SlowFs(source) as mount:
+        with Mounted("ext4", mount) as folder:
+            generate(f"{folder}/data")
+            r = run(f"{folder}/data", tmp, storage__page_cache="cold")
+            expect(r, "ext4 on a loop device over a file on FUSE", "bytes", "unknown", "is the file", "on fuse")
+
+
 def loop_file(disk, tmp):
     m = Mounted("ext4", disk, direct=False)
     with m as folder:
@@ -448,7 +493,7 @@ def subfolders(disk, tmp):
 
 
 def main():
-    parts = [honest_content, wrong_content, links, holes, subfolders, other_program, on_ext4, on_xfs, on_btrfs, on_overlay, on_fuse,
+    parts = [honest_content, wrong_content, large_samples, links, holes, sparse_in_memory, loop_over_fuse, subfolders, other_program, on_ext4, on_xfs, on_btrfs, on_overlay, on_fuse,
              memory_below, loop_file, checkpoints]
     chosen = sys.argv[1:]
     with tempfile.TemporaryDirectory() as tmp, tempfile.TemporaryDirectory(dir="/var/tmp") as disk:
