@@ -348,6 +348,18 @@ static void set_no_delay(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 }
 
+/* Those who came are to end as process 0 does. */
+static void end_all(struct net *n, int code, const struct err *e)
+{
+	struct net_stop_body stop = {.kind = NET_CAUSE_ERROR, .code = code};
+
+	if (e)
+		snprintf(stop.text, sizeof(stop.text), "%s", e->text);
+	for (uint32_t p = 1; p < n->processes; p++)
+		if (n->peer[p].fd >= 0)
+			send_fd(n->peer[p].fd, 0, NET_STOP, &stop, sizeof(stop));
+}
+
 static int receive_all(struct net *n, const struct net_invitation *inv, struct net_listener *l,
 		       struct err *e)
 {
@@ -389,8 +401,10 @@ static int receive_all(struct net *n, const struct net_invitation *inv, struct n
 			come += rc == 0;
 		}
 	}
-	if (refused)
+	if (refused) {
+		end_all(n, why, e);
 		return why;
+	}
 	number_nodes(n);
 	for (uint32_t p = 1; p < n->processes; p++)
 		if (send_fd(n->peer[p].fd, 0, NET_WELCOME, n->table,
@@ -504,28 +518,42 @@ static int find_process_0(struct net *n, const struct net_invitation *inv, struc
 static int join_process_0(struct net *n, const struct net_invitation *inv, struct err *e)
 {
 	int64_t deadline = clock_now_ns() + 2 * GATHER_S * NS_PER_S;
+	size_t table = n->processes * sizeof(*n->table), capacity = table;
+	struct net_stop_body stop;
+	char *body;
 	int rc = 0, fd = find_process_0(n, inv, e);
 
 	if (fd < 0)
 		return fd;
+	if (capacity < sizeof(stop))
+		capacity = sizeof(stop);
+	body = xcalloc(1, capacity);
 	n->peer[0].fd = fd;
 	atomic_store_explicit(&n->peer[0].lives, 1, memory_order_release);
 	while (rc == 0) {
-		size_t capacity = n->processes * sizeof(*n->table);
 		struct net_head h;
 
-		rc = recv_fd(fd, &h, n->table, capacity, deadline);
+		rc = recv_fd(fd, &h, body, capacity, deadline);
 		if (rc == 0 && h.type == NET_PING) {
 			struct net_pong pong = {clock_wall_ns(), clock_now_ns()};
 
 			rc = send_fd(fd, n->process, NET_PONG, &pong, sizeof(pong));
-		} else if (rc == 0 && h.type == NET_WELCOME && h.bytes == capacity) {
+		} else if (rc == 0 && h.type == NET_STOP && h.bytes == sizeof(stop)) {
+			memcpy(&stop, body, sizeof(stop));
+			stop.text[sizeof(stop.text) - 1] = '\0';
+			rc = err_set(e, stop.code, "%s", stop.text);
+			free(body);
+			return rc;
+		} else if (rc == 0 && h.type == NET_WELCOME && h.bytes == table) {
+			memcpy(n->table, body, table);
 			for (uint32_t p = 0; p < n->processes; p++)
 				if (n->table[p].node >= n->nodes)
 					n->nodes = n->table[p].node + 1;
+			free(body);
 			return 0;
 		}
 	}
+	free(body);
 	return err_set(e, rc, "process 0 on host '%s' ended the run before it began", inv->host);
 }
 
