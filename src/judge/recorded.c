@@ -209,7 +209,8 @@ void recorded_window(const json_t *result, const struct workload *w, struct verd
 	left = (steps - measured - first) / steps;
 	gap = figure(t, "au_mean_percent") -
 	      figure(t, "whole_au_mean_percent") / (1 - checkpoint_share(t));
-	if (!(left > WINDOW_SHARE) && !(fabs(gap) > 1.05 * WINDOW_POINTS))
+	/* without an AU there is none to doubt: steady says so */
+	if (isnan(gap) || (!(left > WINDOW_SHARE) && !(fabs(gap) > 1.05 * WINDOW_POINTS)))
 		return;
 	v->level = VERDICT_FAIL;
 	verdict_say(v,
