@@ -454,7 +454,7 @@ static int carry_out(struct run *run, struct err *e)
 	if (w->workflow.train && run_leads(&run->at))
 		dlio_log_plan(run->r);
 	rc = run_agree(&run->at, run_ranks(run, e), e);
-	if (rc == 0 && w->workflow.train)
+	if (rc == 0)
 		probe_storage(run);
 	if (rc == 0 && workload_reads(w) && !w->dataset.keep_files && run_leads(&run->at))
 		rc = remove_dataset(run, e);

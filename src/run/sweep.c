@@ -723,7 +723,9 @@ void probe_sweep(const struct run_plan *p, struct run_shared *shared, struct res
 	out->asked = p->w->run.probe;
 	if (!out->asked)
 		return;
-	if (p->d->format->is.flags & FORMAT_NO_IO)
+	if (!p->w->workflow.train)
+		rc = err_set(&e, ERR_USAGE, "without workflow.train no training files are read");
+	else if (p->d->format->is.flags & FORMAT_NO_IO)
 		rc = err_set(&e, ERR_USAGE, "dataset.format %s reads nothing",
 			     p->w->dataset.format);
 	else

@@ -119,6 +119,11 @@ def page_cache(tmp):
 def nothing_is_lost(tmp):
     _, p, _ = probe(tmp, fmt="synthetic", run__probe="true")
     assert not p["done"] and "reads nothing" in p["why"], p
+    _, p, _ = probe(tmp, workflow__train="false", workflow__checkpoint="true", run__probe="true",
+                    workflow__generate_data="false", checkpoint__num_checkpoints_write=1,
+                    checkpoint__num_checkpoints_read=0, model__model_size_bytes=4096,
+                    checkpoint__checkpoint_folder=os.path.join(tmp, "checkpoints"))
+    assert not p["done"] and "workflow.train" in p["why"], p
     done = stoker("run", *tiny(os.path.join(tmp, "data"), os.path.join(tmp, "out"), "npy", 16, storage__store="memory"))
     assert "probe" not in load(os.path.join(tmp, "out")) and "probe" not in done.stdout, done.stdout
     # what fails after the training of 64 samples: 64 opens and those of the check
