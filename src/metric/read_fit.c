@@ -9,8 +9,9 @@
 #include "base/alloc.h"
 #include "metric/queue_fit.h"
 
-#define TARGETS_MAX 400
-#define LEVELS 64 /* of reads under way */
+#define TARGETS_MAX 480
+#define TARGETS_OF_RUN 200 /* of those, beside sweeps */
+#define LEVELS 64          /* of reads under way */
 #define GRID 12
 #define GOLDEN 14
 #define SHARED_TRIED (2 * GRID + 2)
@@ -757,10 +758,10 @@ static void find_targets(struct fit *f, struct read_law *law)
 
 	count_levels(f, level);
 	for (size_t i = 0; i < f->sets; from += f->set[i++].n) {
-		size_t most = f->sets == 1 ? TARGETS_MAX : TARGETS_MAX / 2;
+		size_t most = f->sets == 1 ? TARGETS_MAX : TARGETS_OF_RUN;
 
 		choose_targets(f, &f->set[i], from, level, candidate,
-			       i ? TARGETS_MAX / 2 / (f->sets - 1) : most);
+			       i ? (TARGETS_MAX - TARGETS_OF_RUN) / (f->sets - 1) : most);
 		if (i == 0 && f->targets < 4)
 			break;
 	}

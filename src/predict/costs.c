@@ -20,6 +20,7 @@
 
 static const double BUSY = 0.1;      /* of the processors, or of a batch: less is not looked at */
 static const double POINT_OFF = 1.4; /* times the time of a request at a point of a probe */
+static const double TAKEN = 0.5;     /* of the time without a processor, from run to run */
 static const double HIST_OFF = 0.1;  /* of a time: what its histogram may be off */
 static const double NOTABLE = 0.03;  /* of a batch's time: opens that take less just take it */
 static const double FAR = 4;         /* times what is asked for: a ceiling that does not matter */
@@ -305,6 +306,7 @@ static void fill_costs(struct costs *c, const struct result *r, uint32_t epochs,
 			c->service += d->work_s[k] / batches;
 	}
 	c->service_dev = d->service_dev_s;
+	c->taken = d->wall_s > 0 ? 100 * TAKEN * d->mean_s[TIME_NO_CPU] / d->wall_s : 0;
 	for (uint32_t i = 0; i < epochs; i++) {
 		cpu += (double)r->usage[i].cpu_ns / 1e9;
 		all += (double)r->usage[i].host_cpu_ns / 1e9;

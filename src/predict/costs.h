@@ -24,6 +24,7 @@ struct costs {
 	double plain;   /* and of arrays without any packing; 0: not known */
 	double cpu;     /* of the process */
 	double others;  /* processors that other programs used */
+	double taken;   /* points of AU that a second run may differ by, as processors were taken */
 	struct store_law law;
 };
 

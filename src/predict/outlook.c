@@ -105,7 +105,7 @@ static bool predict_change(const struct outlook *out, const struct variants *v, 
 		}
 	}
 	w->known = w->high - w->low <= AGREED;
-	w->error = 2 + fabs(out->measured_au - v->one[0].reproduced.au) +
+	w->error = 2 + fabs(out->measured_au - v->one[0].reproduced.au) + v->costs.taken +
 		   0.03 * fabs(w->au - out->measured_au) + fmax(w->high - w->au, w->au - w->low);
 	w->low = fmax(0, fmin(w->low, w->au - w->error));
 	w->high = fmin(100, fmax(w->high, w->au + w->error));

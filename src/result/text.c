@@ -396,6 +396,8 @@ void result_text(const struct result *r, const struct run_metrics *m, bool color
 	}
 	if (r->judged.measured.text[0] || r->judged.limit.text[0])
 		buf_putc(out, '\n');
+	if (r->trained && !r->judged.outlook.known && r->judged.outlook.why[0])
+		put_row(out, "prediction", "none: %s", r->judged.outlook.why);
 	put_verdicts(out, r, &p);
 	if (r->trained)
 		put_training(out, r, m, &p);

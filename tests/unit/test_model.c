@@ -96,10 +96,60 @@ static void in_order_stalls(void **state)
 	assert_in_range((int)model_au(&m), (int)(100 - 100 / all) - 2, 100);
 }
 
+/* AU of a queue's capacity in batches, over the computing of a step of 1 s. */
+static void queues(void **state)
+{
+	struct model m = base();
+
+	(void)state;
+	m.workers = 6;
+	m.window = 12;
+	m.parts = 2;
+	m.read = (struct model_queue){.servers = 1, .serve_s = 3};
+	assert_float_equal(model_au(&m), 33.3, 0.3);
+	m.read.servers = 2;
+	assert_float_equal(model_au(&m), 66.7, 0.5);
+	m.read.servers = 4; /* of six */
+	assert_float_equal(model_au(&m), 100, 0.5);
+	m.ranks = 2;
+	assert_float_equal(model_au(&m), 66.7, 0.5);
+	m.read = (struct model_queue){.servers = 1, .serve_s = 1, .serve_sized_s = 1};
+	assert_float_equal(model_au(&m), 25, 0.3);
+	m = base();
+	m.workers = 2; /* do not fill the second server with a delay beside it: 2 / (2 + 2) */
+	m.window = 4;
+	m.delay_s = 2;
+	m.read = (struct model_queue){.servers = 2, .serve_s = 2};
+	assert_float_equal(model_au(&m), 50, 0.5);
+}
+
+/* Opens and reads that are let through at a pace, evenly or many at once. */
+static void ceilings(void **state)
+{
+	struct model m = base();
+
+	(void)state;
+	m.workers = 4;
+	m.window = 8;
+	m.parts = 4;
+	m.read = (struct model_queue){.burst = 1, .requests = 8, .pace_s = 0.25};
+	assert_float_equal(model_au(&m), 50, 0.5);
+	m.read.burst = 40;
+	assert_float_equal(model_au(&m), 50, 1.5);
+	m.read.pace_s = 0.1; /* not reached */
+	assert_float_equal(model_au(&m), 100, 1);
+	m.read = (struct model_queue){0};
+	m.open = (struct model_queue){.servers = 1, .serve_s = 4};
+	assert_float_equal(model_au(&m), 25, 0.3);
+	m.open = (struct model_queue){.burst = 2, .requests = 2, .pace_s = 1};
+	assert_float_equal(model_au(&m), 50, 0.5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(formulas),
-					   cmocka_unit_test(in_order_stalls)};
+					   cmocka_unit_test(in_order_stalls),
+					   cmocka_unit_test(queues), cmocka_unit_test(ceilings)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
