@@ -11,6 +11,7 @@
 #define GRID 8
 
 static const double SLACK = 1.5;
+static const double UNSEEN = 0.1; /* of a read, by all under way: less is no queue */
 static const double KNOWN = 0.25; /* of the reads, that a burst must be tried on */
 
 struct queue_try {
@@ -145,6 +146,11 @@ static double shortest(const struct queue_reads *q)
 	return quantile(q->spare, q->n, 0.25);
 }
 
+static double took_in_all(const struct queue_reads *q)
+{
+	return mean_of(q->took, q->n) * (double)q->n;
+}
+
 bool queue_fit_servers(const struct queue_reads *q, uint32_t servers, bool whole,
 		       struct read_rates *r, double *error)
 {
@@ -162,7 +168,8 @@ bool queue_fit_servers(const struct queue_reads *q, uint32_t servers, bool whole
 		wait += wait_of(&t, i);
 		serve += r->serve_ns + r->serve_ns_per_byte * q->bytes[i];
 	}
-	return wait <= SLACK * serve * q->most / servers;
+	return wait <= SLACK * serve * q->most / servers &&
+	       serve / servers * q->most >= UNSEEN * took_in_all(q);
 }
 
 static double burst_wait(const struct queue_try *t, size_t i)
@@ -214,5 +221,6 @@ bool queue_fit_burst(const struct queue_reads *q, uint32_t burst, struct read_ra
 		known++;
 	}
 	return known >= KNOWN * (double)q->n &&
-	       wait <= SLACK * known * r->pace_ns * (q->most + burst);
+	       wait <= SLACK * known * r->pace_ns * (q->most + burst) &&
+	       r->pace_ns * q->most >= UNSEEN * took_in_all(q) / (double)q->n;
 }

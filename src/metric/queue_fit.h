@@ -22,7 +22,7 @@ struct queue_reads {
 
 /* The best for so many servers; with `whole` nothing but service takes time. Fills `error`, ns.
  * False when reads wait longer than `most` of them under way can take: they wait for something
- * else, that ends them together. */
+ * else, that ends them together; and when so many would hardly wait at all. */
 bool queue_fit_servers(const struct queue_reads *q, uint32_t servers, bool whole,
 		       struct read_rates *r, double *error);
 /* The best for bursts of so many. The error is NAN of a read whose history is too short for it;

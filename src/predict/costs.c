@@ -412,15 +412,19 @@ static bool add_variant(struct variants *v, const struct model *base,
 			bool split_only)
 {
 	struct variant *one = &v->one[v->count];
+	double service = v->costs.service / fmax(1, base->runs);
 
 	assert(v->count < VARIANTS_MAX);
 	*one = (struct variant){
 		.rates = *rates, .opens = *opens, .split_only = split_only, .scale = 1};
 	variant_assemble(one, &v->costs, base);
-	agree_in_mean(one, v->costs.service / fmax(1, base->runs));
+	/* a pace is a rate, which the log has exactly */
+	if (!rates->burst)
+		agree_in_mean(one, service);
 	if (v->costs.rule != RULE_EXTERNAL)
 		agree_in_spread(one, v->costs.service_dev);
-	agree_in_mean(one, v->costs.service / fmax(1, base->runs));
+	if (!rates->burst)
+		agree_in_mean(one, service);
 	one->reproduced = model_run(&one->m);
 	v->count++;
 	return !isnan(one->reproduced.au);

@@ -17,6 +17,8 @@ static const double MISFIT = 5; /* points: a model of the run that is further of
 /* The median of reads that vary much is less than their mean. */
 static const double SCALED_MIN = 0.4, SCALED_MAX = 2.5;
 static const double SERVICE_OFF = 0.1; /* of a batch's time */
+static const double BURST_OFF = 0.3;   /* the same where requests are let through many at once */
+static const double WORTH = 4;         /* points: what more workers bring is said */
 static const double HELPS = 0.5;       /* points: workers that bring less are not worth a try */
 static const double SMALL = 0.02;      /* of a batch's time: taking away less is no change */
 
@@ -309,11 +311,15 @@ static double workers_give(const struct outlook *out, const struct variants *v, 
 	return corrected(out, &v->one[i], model_run(&m).au);
 }
 
-/* How many reach the goal by one variant; 0: none do. */
-static uint32_t workers_for_goal(const struct outlook *out, const struct variants *v, uint32_t i)
+/* How many reach the goal by one variant; 0: none do. Then *most is the first of those beyond which
+ * there is little to gain. */
+static uint32_t workers_for_goal(const struct outlook *out, const struct variants *v, uint32_t i,
+				 uint32_t *most)
 {
 	uint32_t now = v->one[i].m.workers, useless = 0;
 	double best = 0;
+
+	*most = now;
 
 	for (uint32_t n = now ? now : 1; n <= WORKERS_MAX && useless < 4; n += n < 8 ? 1 : n / 4) {
 		double au = workers_give(out, v, i, n);
@@ -323,7 +329,10 @@ static uint32_t workers_for_goal(const struct outlook *out, const struct variant
 		if (au >= GOAL)
 			return n;
 		useless = au > best + HELPS ? 0 : useless + 1;
-		best = fmax(best, au);
+		if (useless == 0) {
+			best = au;
+			*most = n;
+		}
 	}
 	return 0;
 }
@@ -332,9 +341,10 @@ static uint32_t workers_for_goal(const struct outlook *out, const struct variant
  * none of them knows one. */
 static void find_workers(struct outlook *out, const struct variants *v)
 {
+	uint32_t most, other;
 	struct what_if w;
 
-	out->workers_needed = workers_for_goal(out, v, 0);
+	out->workers_needed = workers_for_goal(out, v, 0, &most);
 	out->needed_known = true;
 	if (out->workers_needed) {
 		out->needed_known =
@@ -345,7 +355,15 @@ static void find_workers(struct outlook *out, const struct variants *v)
 	}
 	for (uint32_t i = 1; i < v->count && out->workers_needed == 0 && out->needed_known; i++)
 		if (!v->one[i].split_only)
-			out->needed_known = workers_for_goal(out, v, i) == 0;
+			out->needed_known = workers_for_goal(out, v, i, &other) == 0;
+	if (out->workers_needed == 0 && out->needed_known && most > v->one[0].m.workers &&
+	    predict_change(out, v, change_workers, most, &w) && w.known &&
+	    w.au > out->measured_au + WORTH) {
+		out->workers_best = most;
+		out->needed_au = w.au;
+		out->needed_low = w.low;
+		out->needed_high = w.high;
+	}
 	if (!out->needed_known) {
 		out->workers_needed = 0;
 		out->needed_au = out->needed_low = out->needed_high = NAN;
@@ -447,9 +465,10 @@ static void set_untold(struct outlook *out, const struct variants *v)
 static bool reproduces(const struct variants *all, const struct variant *v, double measured_au)
 {
 	double service = all->costs.service / fmax(1, v->m.runs);
+	double off = v->rates.burst || v->opens.burst ? BURST_OFF : SERVICE_OFF;
 
 	return v->scale > SCALED_MIN && v->scale < SCALED_MAX &&
-	       fabs(v->reproduced.service_s - service) < SERVICE_OFF * service &&
+	       fabs(v->reproduced.service_s - service) < off * service &&
 	       fabs(v->reproduced.au - measured_au) <= MISFIT;
 }
 
@@ -512,7 +531,7 @@ void outlook_say_workers(const struct outlook *o, uint32_t have, char *text, siz
 {
 	if (!o->known)
 		return;
-	if (!o->needed_known)
+	if (!o->needed_known || (o->untold[0] && !o->workers_needed && !o->workers_best))
 		str_append(text, size,
 			   "; the effect of more workers cannot be told from this run, because %s "
 			   "(run.probe=true can)",
@@ -520,6 +539,11 @@ void outlook_say_workers(const struct outlook *o, uint32_t have, char *text, siz
 	else if (o->workers_needed > have)
 		str_append(text, size, "; %u workers per rank would reach %.0f %% (%.0f to %.0f)",
 			   o->workers_needed, o->needed_au, o->needed_low, o->needed_high);
+	else if (o->workers_best > have)
+		str_append(text, size,
+			   "; %u workers per rank would reach %.0f %% (%.0f to %.0f), and more of "
+			   "them not 90 %% in a run of this length",
+			   o->workers_best, o->needed_au, o->needed_low, o->needed_high);
 	else if (o->workers_needed == 0)
 		str_append(text, size, "; more workers would not reach 90 %%");
 }

@@ -45,7 +45,9 @@ json_t *json_what_if(const struct outlook *w)
 	json_put_text(o, "untold", w->untold[0] ? w->untold : NULL);
 	json_put(o, "workers_for_90_percent",
 		 w->workers_needed ? json_count(w->workers_needed) : json_null());
-	if (w->workers_needed) {
+	if (w->workers_best)
+		json_put_int(o, "workers_best", w->workers_best);
+	if (w->workers_needed || w->workers_best) {
 		json_put_real(o, "workers_whole_au_percent", w->needed_au);
 		json_put_real(o, "workers_low_percent", w->needed_low);
 		json_put_real(o, "workers_high_percent", w->needed_high);

@@ -208,7 +208,9 @@ struct outlook {
 	 * does not apply, or the explanations of the reads say too different things. */
 	uint32_t workers_needed; /* of a rank for 90 %; 0: not reached */
 	bool needed_known;       /* by all explanations of the reads */
-	double needed_au, needed_low, needed_high;
+	uint32_t workers_best;   /* where none reach 90 %: the fewest of a rank that reach about
+				  * the most; 0: it is what there is, or is not known */
+	double needed_au, needed_low, needed_high;          /* of either */
 	double unordered_au, unordered_low, unordered_high; /* batches handed out as they come */
 	double window_au, window_low, window_high;          /* with four times the window */
 	bool probed;      /* the reads of a probe were taken in, too */

@@ -55,7 +55,7 @@ def check(case, n):
         said, w = r["limit"]["text"], r["what_if"]
         if not w["known"]:
             return False, f"{said} (no prediction: {w['why']})"
-        needed = w["workers_for_90_percent"]
+        needed = w["workers_for_90_percent"] or w.get("workers_best")
         more = workers * 2
         name = next(c for c in w["changes"] if f"reader.read_threads={more}" in c["change"].split())
         told_unknown = w["untold"] is not None and "whole_au_percent" not in name
