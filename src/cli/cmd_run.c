@@ -52,7 +52,16 @@ static int show_outcome(const struct cli_args *a, const struct workload *w, cons
 			printf("%llu files written, %llu already existed, in '%s'\n",
 			       (unsigned long long)r->generation.files,
 			       (unsigned long long)r->generation.skipped, r->dataset->folder);
-		return 0;
+		else
+			printf("nothing was done: this workload does not generate data, train, "
+			       "evaluate or write checkpoints\n");
+		if (r->generated || !a->check)
+			return 0;
+		err_set(e, ERR_TARGET,
+			"the target AU %.2f %% (metric.au) cannot be judged: "
+			"nothing was trained or evaluated",
+			w->metric.au * 100);
+		return cli_fail(e);
 	}
 	if (metrics_compute(&m, r, e) < 0)
 		return cli_fail(e);

@@ -25,8 +25,8 @@ static const char *whose(const struct steadiness *c, char *out, size_t size)
 	return out;
 }
 
-static void say_rate_change(struct verdict *v, const struct result *r, const struct steadiness *c,
-			    const struct series_stat *au)
+static void say_rate_change(struct verdict *v, const struct result *r, bool eval,
+			    const struct steadiness *c, const struct series_stat *au)
 {
 	bool fell = c->last_rate < c->before_rate;
 	const char *went = fell ? "fell" : "rose";
@@ -55,9 +55,9 @@ static void say_rate_change(struct verdict *v, const struct result *r, const str
 		    time_part_names[c->part], whose(c, rank, sizeof(rank)));
 	verdict_say(v,
 		    " The lasting rate is %.4g samples/s (%s/s). AU of this last part (%.0f %% of "
-		    "the time) is %.1f %%; before it %.1f %%; of the whole run %.1f %%.",
+		    "the time) is %.1f %%; before it %.1f %%; of %s %.1f %%.",
 		    c->last_rate, bytes, 100 * c->last_share, c->last_au, c->before_au,
-		    c->whole_au);
+		    eval ? "all evaluations" : "the whole run", c->whole_au);
 	if (fell && au && au->count && au->mean >= target_of(r) && c->last_au < target_of(r)) {
 		verdict_worsen(v, VERDICT_FAIL);
 		verdict_say(v, " The target of %.4g %% (metric.au) is met only by the faster part.",
@@ -86,7 +86,7 @@ static void say_hidden_change(struct verdict *v, const struct steadiness *c)
 			    c->kept_up_s);
 }
 
-static void say_stalls(struct verdict *v, const struct steadiness *c, double wall_s)
+static void say_stalls(struct verdict *v, bool eval, const struct steadiness *c, double wall_s)
 {
 	const struct stall *s = &c->stall[0];
 
@@ -101,8 +101,8 @@ static void say_stalls(struct verdict *v, const struct steadiness *c, double wal
 		verdict_say(v, ". %u such stalls took %.3g s", c->stalls, c->stalled_s);
 	verdict_say(v, ".");
 	if (c->stalled_s > 0 && wall_s > c->stalled_s && c->whole_au >= 1)
-		verdict_say(v, " Without %s, whole-run AU is %.1f %%.",
-			    c->stalls > 1 ? "them" : "it",
+		verdict_say(v, " Without %s, %s is %.1f %%.", c->stalls > 1 ? "them" : "it",
+			    eval ? "AU of all evaluations" : "whole-run AU",
 			    c->whole_au * wall_s / (wall_s - c->stalled_s));
 }
 
@@ -144,7 +144,7 @@ void say_change(struct verdict *v, const struct result *r, bool eval, const stru
 	if (c->changed || c->hidden) {
 		verdict_say(v, "%sNot steady: ", v->text[0] ? " " : "");
 		if (c->changed)
-			say_rate_change(v, r, c, au);
+			say_rate_change(v, r, eval, c, au);
 		else
 			say_hidden_change(v, c);
 	}
@@ -152,5 +152,5 @@ void say_change(struct verdict *v, const struct result *r, bool eval, const stru
 		return;
 	if (v->text[0] == '\0')
 		verdict_say(v, "Steady but for heavy waits:");
-	say_stalls(v, c, wall_s);
+	say_stalls(v, eval, c, wall_s);
 }

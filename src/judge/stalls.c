@@ -31,24 +31,34 @@ const struct phase *phases_of(const struct rank_epoch *ep, bool eval, uint32_t *
 	return eval ? &ep->eval : ep->block;
 }
 
-bool checkpoint_under_way(const struct result *r, uint32_t epoch, int64_t begin_ns, int64_t end_ns)
+struct stall_span checkpoint_span(const struct result *r, uint32_t epoch, uint32_t index)
+{
+	struct stall_span s = {.begin_ns = INT64_MAX, .end_ns = INT64_MIN};
+
+	for (uint32_t k = 0; k < r->ranks; k++) {
+		const struct rank_epoch *ep = &r->rank[k].epoch[epoch];
+		int64_t end;
+
+		if (r->rank[k].lost || index >= ep->saves)
+			continue;
+		end = ep->save[index].done ? ep->save[index].end_ns : INT64_MAX;
+		s.begin_ns = ep->save[index].begin_ns < s.begin_ns ? ep->save[index].begin_ns
+								   : s.begin_ns;
+		s.end_ns = end > s.end_ns ? end : s.end_ns;
+	}
+	return s;
+}
+
+/* For few moments: of each, all ranks and checkpoints are looked at. */
+static bool checkpoint_under_way(const struct result *r, uint32_t epoch, int64_t begin_ns,
+				 int64_t end_ns)
 {
 	uint32_t saves = r->rank[result_present_rank(r)].epoch[epoch].saves;
 
 	for (uint32_t i = 0; i < saves; i++) {
-		int64_t from = INT64_MAX, to = INT64_MIN;
+		struct stall_span s = checkpoint_span(r, epoch, i);
 
-		for (uint32_t k = 0; k < r->ranks; k++) {
-			const struct rank_epoch *ep = &r->rank[k].epoch[epoch];
-
-			if (r->rank[k].lost || i >= ep->saves)
-				continue;
-			from = ep->save[i].begin_ns < from ? ep->save[i].begin_ns : from;
-			to = !ep->save[i].done         ? INT64_MAX
-			     : ep->save[i].end_ns > to ? ep->save[i].end_ns
-						       : to;
-		}
-		if (begin_ns < to && end_ns > from)
+		if (begin_ns < s.end_ns && end_ns > s.begin_ns)
 			return true;
 	}
 	return false;

@@ -16,8 +16,9 @@ struct stall_spans {
 	} span[STALLS_MOST];
 };
 
-/* Checkpoints under way in an epoch: what is read meanwhile is slow for a known reason. */
-bool checkpoint_under_way(const struct result *r, uint32_t epoch, int64_t begin_ns, int64_t end_ns);
+/* When checkpoint `index` of an epoch (both from 0) was under way on any rank: what is read
+ * meanwhile is slow for a known reason. */
+struct stall_span checkpoint_span(const struct result *r, uint32_t epoch, uint32_t index);
 
 /* Fills the stalls of `out` from the training or the evaluations of finished epochs. `spans` are
  * the times to leave out of what ranks usually see; empty where heavy waits are so many that they

@@ -45,7 +45,9 @@ struct timeline {
 	bool whole_epochs;        /* too short for anything finer */
 	bool eval;                /* of evaluations, not of training */
 	uint32_t ranks, workers;
-	uint64_t window; /* batches ahead, of a rank */
+	uint64_t window;         /* batches ahead, of a rank */
+	struct stall_span *save; /* checkpoints of the epoch that is looked at */
+	uint32_t saves;
 };
 
 uint64_t steadiness_bytes(void)
@@ -106,9 +108,9 @@ static bool look_at_step(const struct timeline *tl, const struct result *r, uint
 			 uint32_t block, uint64_t i, const struct stall_spans *spans,
 			 struct cell *out)
 {
-	const struct rank_epoch *first = &r->rank[result_present_rank(r)].epoch[epoch];
 	uint32_t phases;
-	const struct phase *of = phases_of(first, tl->eval, &phases);
+	const struct phase *of =
+		phases_of(&r->rank[result_present_rank(r)].epoch[epoch], tl->eval, &phases);
 	const struct step_times *at = &of[block].step[i];
 	int64_t begun = at->got_ns - 1000 * ((int64_t)at->ready_us + at->service_us);
 	double present = 0;
@@ -118,8 +120,9 @@ static bool look_at_step(const struct timeline *tl, const struct result *r, uint
 	begun = begun < at->ask_ns ? begun : at->ask_ns;
 	if (spans->n && in_stall(spans, at->ask_ns, at->barrier_out_ns))
 		return false;
-	if (!tl->eval && first->saves && checkpoint_under_way(r, epoch, begun, at->barrier_out_ns))
-		return false;
+	for (uint32_t k = 0; k < tl->saves; k++)
+		if (begun < tl->save[k].end_ns && at->barrier_out_ns > tl->save[k].begin_ns)
+			return false;
 	for (uint32_t k = 0; k < r->ranks; k++) {
 		const struct phase *p = phases_of(&r->rank[k].epoch[epoch], tl->eval, &phases);
 		const struct step_times *t;
@@ -156,16 +159,22 @@ static uint64_t skipped(const struct timeline *t, uint64_t steps)
 	return t->whole_epochs ? 0 : steps >= 3 * all ? all : steps / 3 > 1 ? steps / 3 : 1;
 }
 
-static void add_epoch(struct timeline *t, const struct result *r, const struct run_metrics *m,
-		      uint32_t epoch, const struct stall_spans *spans)
+static int add_epoch(struct timeline *t, const struct result *r, const struct run_metrics *m,
+		     uint32_t epoch, const struct stall_spans *spans, struct err *e)
 {
-	const struct epoch_metrics *e = &m->epoch[epoch];
-	double samples = (double)(t->eval ? e->eval_samples : e->samples);
-	double bytes = (double)(t->eval ? e->eval_payload_bytes : e->payload_bytes);
+	const struct epoch_metrics *of = &m->epoch[epoch];
+	const struct rank_epoch *ep = &r->rank[result_present_rank(r)].epoch[epoch];
+	double samples = (double)(t->eval ? of->eval_samples : of->samples);
+	double bytes = (double)(t->eval ? of->eval_payload_bytes : of->payload_bytes);
 	uint32_t phases;
-	const struct phase *p =
-		phases_of(&r->rank[result_present_rank(r)].epoch[epoch], t->eval, &phases);
+	const struct phase *p = phases_of(ep, t->eval, &phases);
 
+	t->saves = t->eval ? 0 : ep->saves;
+	t->save = try_calloc(t->saves + 1, sizeof(*t->save), "checkpoints", e);
+	if (!t->save)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->saves; i++)
+		t->save[i] = checkpoint_span(r, epoch, i);
 	for (uint32_t b = 0; b < phases; b++)
 		for (uint64_t i = skipped(t, p[b].steps); i < p[b].steps; i++) {
 			struct cell one;
@@ -177,6 +186,8 @@ static void add_epoch(struct timeline *t, const struct result *r, const struct r
 		}
 	if (t->whole_epochs)
 		t->in_last = 0;
+	free(t->save);
+	return 0;
 }
 
 /* Steps of the first rank there in an epoch; and of its longest phase. */
@@ -200,6 +211,7 @@ static int timeline_fill(struct timeline *t, const struct result *r, const struc
 {
 	const struct rank_result *first = &r->rank[result_present_rank(r)];
 	uint64_t longest = 0, most = 0;
+	int rc = 0;
 
 	*t = (struct timeline){.stride = 1,
 			       .eval = eval,
@@ -216,11 +228,13 @@ static int timeline_fill(struct timeline *t, const struct result *r, const struc
 		return -ENOMEM;
 	for (uint32_t k = 0; k < r->ranks; k++)
 		t->ranks += !r->rank[k].lost;
-	for (uint32_t i = 0; i < r->epochs_done; i++)
+	for (uint32_t i = 0; rc == 0 && i < r->epochs_done; i++)
 		/* a last epoch that a cap cut is unlike the others where these are the cells */
 		if (!t->whole_epochs || 10 * steps_of(t, r, i, &longest) >= 9 * most)
-			add_epoch(t, r, m, i, spans);
-	return 0;
+			rc = add_epoch(t, r, m, i, spans, e);
+	if (rc < 0)
+		free(t->cell);
+	return rc;
 }
 
 /* ---- series ---- */
