@@ -58,8 +58,9 @@ static bool at_computation(struct limit_view *v)
 		 100 * v->busy, v->d->ready_mean);
 	if (limit_cached(v->r))
 		limit_say(v, "page_cache",
-			  "limited by computation, but the dataset was in the page cache: this "
-			  "says nothing about the storage.");
+			  "limited by computation, but the dataset was in %s: this says nothing "
+			  "about the storage.",
+			  of->instead[0] ? of->instead : "the page cache");
 	else if (of->taken || of->storage == MEASURED_NOT || of->storage == MEASURED_UNKNOWN)
 		limit_say(v, "compute",
 			  "limited by computation %s. Whether the storage keeps up is not known. "
@@ -78,6 +79,21 @@ static bool at_changes(struct limit_view *v)
 	if (!limit_unsteady(v->r, v->loss, cause, sizeof(cause), text, sizeof(text)))
 		return false;
 	limit_say(v, cause, "%s", text);
+	return true;
+}
+
+/* All of it is the wait for the first batches: a longer epoch would not lose it. */
+static bool at_beginnings(struct limit_view *v)
+{
+	double rest = v->loss - v->first;
+
+	if (v->first < 0.5 * v->loss || rest >= SMALL_LOSS * (v->d->wall_s - v->first))
+		return false;
+	limit_say(v, "start_up",
+		  "limited by the beginning of the epochs: %.0f %% of the time is the wait for "
+		  "their first batches, %.3g s in all. After that, computation limits; longer "
+		  "epochs would lose less.",
+		  100 * v->first / v->d->wall_s, v->first);
 	return true;
 }
 
@@ -120,8 +136,8 @@ static bool at_the_rest(struct limit_view *v)
 
 /* The first that names a cause decides: what was measured as such before what is concluded. */
 static bool (*const asked[])(struct limit_view *v) = {
-	at_computation, at_changes,     at_checkpoints,   at_io_limit,
-	at_memory,      limit_at_ranks, limit_at_workers, at_the_rest,
+	at_computation, at_changes,     at_checkpoints,   at_io_limit, at_memory,
+	at_beginnings,  limit_at_ranks, limit_at_workers, at_the_rest,
 };
 
 /* ---- what they share ---- */
@@ -157,6 +173,24 @@ static double skew_of_compute(const struct result *r, uint32_t epochs)
 	return sum / 1e9;
 }
 
+/* s, mean over ranks, that they waited for the first batch of each epoch. */
+static double first_waits(const struct result *r, uint32_t epochs)
+{
+	double sum = 0, ranks = 0;
+
+	for (uint32_t k = 0; k < r->ranks; k++) {
+		ranks += !r->rank[k].lost;
+		for (uint32_t e = 0; e < epochs; e++) {
+			const struct rank_epoch *ep = &r->rank[k].epoch[e];
+
+			if (ep->blocks && ep->block[0].steps)
+				sum += (double)(ep->block[0].step[0].got_ns -
+						ep->block[0].step[0].ask_ns);
+		}
+	}
+	return ranks > 0 ? sum / ranks / 1e9 : 0;
+}
+
 static void view_fill(struct limit_view *v)
 {
 	const struct result *r = v->r;
@@ -169,6 +203,7 @@ static void view_fill(struct limit_view *v)
 		v->wait += v->d->mean_s[p];
 	v->skew = v->d->mean_s[TIME_SKEW];
 	v->skew_of_compute = fmin(v->skew, skew_of_compute(r, v->m->epochs));
+	v->first = fmin(v->wait, first_waits(r, v->m->epochs));
 	v->lost_to_data = v->wait + v->skew - v->skew_of_compute;
 	v->loss = v->d->wall_s - v->compute;
 	v->workers = fmax(1, r->rank[result_present_rank(r)].workers);

@@ -36,14 +36,15 @@ static bool decodes(const double work[WORK_KINDS])
 	       work[WORK_DECODE] >= work[WORK_PREPROCESS];
 }
 
-/* Of the loss; the critical path has what a rank alone lost. */
+/* Of the loss; the critical path has what a rank alone lost, and all others waited for. */
 static double share_of_loss(const struct decomposition *d, double stopped_s)
 {
 	double loss = d->wall_s - d->mean_s[TIME_COMPUTE];
-	double path = d->critical_wall_s - d->critical_s[TIME_COMPUTE];
 
-	return fmax(loss > 0 ? d->mean_s[TIME_NO_CPU] / loss : 0,
-		    path > 0 ? fmax(d->critical_s[TIME_NO_CPU], stopped_s) / path : 0);
+	return loss > 0
+		       ? fmax(fmax(d->mean_s[TIME_NO_CPU], d->critical_s[TIME_NO_CPU]), stopped_s) /
+				 loss
+		       : 0;
 }
 
 bool limit_cpu(const struct result *r, char *cause, struct outlook *outlook, char *out, size_t size)

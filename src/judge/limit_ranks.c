@@ -9,35 +9,51 @@ static const double ALONE_SHARE = 0.5;   /* of its host's being behind, by the l
 static const double AS_SLOW = 0.7;       /* of the last rank's time for a sample: as slow as it */
 static const double SLOWER = 2;          /* times what ranks of other hosts take for a sample */
 static const double BY_ITSELF = 1.3;     /* times what others take: slow by its own service */
+static const double COMPUTES = 1.1;      /* times what others compute for */
 static const double BESIDE_QUEUE = 1.8;  /* the same where all share a store that is full */
 static const double BARRIER_SHARE = 0.4; /* of the loss */
 static const double BUSY_SHARE = 0.7;    /* of the workers' time: data, not the meeting, is short */
 
-/* s that a rank takes to read a sample, or (requests in flight) a batch; 0: not known. */
-static double reading_time(const struct rank_result *k)
+/* s that a rank takes for a batch, from begun to done, or for a sample; 0: not known. */
+static double serving_time(const struct rank_result *k)
 {
 	double sum = 0;
 
-	if (k->sample_ns > 0)
-		return (double)k->sample_ns / 1e9;
 	for (uint32_t i = 0; i < k->service.n; i++)
 		sum += (double)k->service.ns[i] / 1e9;
-	return k->service.n ? sum / k->service.n : 0;
+	return k->service.n ? sum / k->service.n : (double)k->sample_ns / 1e9;
 }
 
-/* How many times longer ranks of `node` (or, UINT32_MAX, `rank` alone) take to read than the others
+static double computing_time(const struct limit_view *v, uint32_t rank)
+{
+	double sum = 0;
+
+	for (uint32_t e = 0; e < v->m->epochs; e++) {
+		const struct rank_epoch *ep = &v->r->rank[rank].epoch[e];
+
+		for (uint32_t b = 0; b < ep->blocks; b++)
+			for (uint64_t i = 0; i < ep->block[b].steps; i++)
+				sum += (double)(ep->block[b].step[i].compute_end_ns -
+						ep->block[b].step[i].compute_begin_ns);
+	}
+	return sum / 1e9;
+}
+
+/* How many times longer `rank`, or the ranks of `host`, take for what they are late by than others
  * do; 0: not known. */
 static double slowness(const struct limit_view *v, uint32_t rank, const struct host_facts *host)
 {
+	bool computing = v->d->last_part == TIME_COMPUTE;
 	double here = 0, others = 0;
 	uint32_t n_here = 0, n_others = 0;
 
 	for (uint32_t k = 0; k < v->r->ranks_here; k++) {
-		double took = reading_time(&v->r->rank[k]);
 		bool inside = host ? result_rank_host(v->r, k) == host : k == rank;
+		double took;
 
 		if (v->r->rank[k].lost)
 			continue;
+		took = computing ? computing_time(v, k) : serving_time(&v->r->rank[k]);
 		if (!(took > 0))
 			return 0;
 		*(inside ? &here : &others) += took;
@@ -46,20 +62,16 @@ static double slowness(const struct limit_view *v, uint32_t rank, const struct h
 	return n_here && n_others ? here / n_here / (others / n_others) : 0;
 }
 
-/* Whether the parts of a rank's time that are longer than others' are reading. */
-static bool by_reading(enum time_part p)
-{
-	return p >= TIME_WAIT && p <= TIME_WAIT_END && p != TIME_WAIT + WAIT_DECODE &&
-	       p != TIME_WAIT + WAIT_PREPROCESS;
-}
-
-/* Whether what the last ones are behind by is their own doing, not the order of service. */
+/* Whether what the last ones are behind by is their own doing, not the order of service, or the
+ * moment at which they happened to begin. */
 static bool slow_by_itself(const struct limit_view *v, uint32_t rank, const struct host_facts *host)
 {
 	double times = slowness(v, rank, host);
 
-	if (!by_reading(v->d->last_part) || !(times > 0))
+	if (v->d->last_part > TIME_WAIT_END || !(times > 0))
 		return true;
+	if (v->d->last_part == TIME_COMPUTE)
+		return times >= COMPUTES;
 	return times >= (v->stations.saturated >= 0 ? BESIDE_QUEUE : BY_ITSELF);
 }
 

@@ -1,4 +1,5 @@
-/* What of reading limits: the station that is full, or the one whose time explains a batch. */
+/* What of reading limits: a ceiling that is reached, or the time that each request takes. Named is
+ * only what all explanations of the reads say. */
 #include <math.h>
 #include <string.h>
 
@@ -12,13 +13,15 @@ static const double COPY_SHARE = 0.4; /* of the speed of copying: the bytes are 
 static const double DATA_SHARE = 0.5; /* of the time in requests: the same */
 static const double CPU_SHARE = 0.5;  /* of the time in requests: they compute, they do not wait */
 static const double OPEN_SHARE = 0.5; /* of the time in requests */
-static const double FULL = 0.85;      /* of a ceiling */
-static const double EXPLAINS = 0.5;   /* of a batch's time in requests, by one station */
-static const double EXPLAINS_MOST = 1.6;
+static const double FULL = 0.85;      /* of a ceiling: it is reached */
+static const double SAME = 1.25;      /* times the time alone: no longer without waiting */
+static const double APART = 2;        /* times what was looked at: it is not what takes long */
+static const double WORSE = 4;        /* times the best error, and */
+static const double EXPLAINS = 0.3;   /* of a request's time: no explanation of it */
 
 /* All that reading returned, and how fast this machine's memory could give it. */
 struct reading {
-	double bytes, requests, opens;
+	double bytes, requests;
 	double readers; /* threads that read */
 	double threads; /* of them, those that can run at once */
 	bool cached;    /* the page cache, or a store in memory, has the samples */
@@ -66,19 +69,20 @@ static bool at_memory(struct limit_view *v, const struct reading *x)
 			"limited by the memory bandwidth of this machine: reads deliver %.3g GB/s "
 			"of the %.3g GB/s that %.0f threads can copy; the dataset is in memory, "
 			"so this says nothing about the storage",
-			rate / 1e9, x->copy / 1e9, x->threads);
+			rate / 1e9, fmax(rate, x->copy) / 1e9, x->threads);
 		return true;
 	}
 	if (fmax(0, v->cpu - other) < CPU_SHARE * v->io)
 		return false;
+	rate = x->bytes / v->io * x->threads;
 	limit_say(v, "page_cache",
 		  "limited by reads from the memory of this machine: %.3g us each, %.0f %% of that "
-		  "on the processor, at %.3g GB/s",
+		  "on the processor",
 		  x->requests > 0 ? 1e6 * v->io / x->requests : 0,
-		  fmin(100, 100 * fmax(0, v->cpu - other) / v->io), rate / 1e9);
+		  fmin(100, 100 * fmax(0, v->cpu - other) / v->io));
 	if (x->copy > 0)
-		limit_add(v, " of the %.3g GB/s that %.0f threads can copy", x->copy / 1e9,
-			  x->threads);
+		limit_add(v, ", at %.3g GB/s of the %.3g GB/s that %.0f threads can copy",
+			  rate / 1e9, fmax(rate, x->copy) / 1e9, x->threads);
 	limit_add(v,
 		  ": system calls cost more than the bytes; this says nothing about the storage");
 	return true;
@@ -100,97 +104,155 @@ static void add_between(struct limit_view *v, const struct reading *x)
 		  v->r->workload->storage.store ? v->r->workload->storage.store : "");
 }
 
-/* The largest share of the time in requests; those that share a ceiling count together. */
-static int largest(const struct stations *s)
-{
-	int at = STATION_LATENCY;
+/* What all explanations of the requests that are as good as the best agree on. */
+enum agreed {
+	AGREED_NOTHING,
+	AGREED_SHARED, /* requests wait for each other, or a ceiling of all together is reached */
+	AGREED_EACH,   /* each takes as long as if it were alone */
+};
 
-	for (int k = 0; k < STATION_KINDS; k++)
-		at = s->of[k].share > s->of[at].share ? k : at;
-	return at;
+/* Requests as the counters of the run have them: those that were looked at one by one are fewer,
+ * and shorter, because the long ones do not lie in one window of time as a whole. */
+struct requests {
+	double each_s, bytes; /* mean */
+	double per_s;         /* of all readers */
+};
+
+/* Whether reads took longer than alone, and what of their ceiling was used, by the arithmetic of
+ * each explanation. */
+static enum agreed agreed_on(const struct read_law *law, const struct requests *q)
+{
+	bool shared = law->count > 0, alone = law->count > 0;
+
+	for (uint32_t i = 0; i < law->count; i++) {
+		const struct read_rates *r = &law->one[i];
+		double ceiling = read_rates_ceiling(r, q->bytes);
+		double by_itself = read_rates_alone(r, q->bytes) / 1e9;
+
+		if (r->error_ns > WORSE * law->best.error_ns &&
+		    r->error_ns > EXPLAINS * law->mean_ns)
+			continue;
+		shared = shared && isfinite(ceiling) &&
+			 (by_itself * SAME < q->each_s || q->per_s >= FULL * ceiling);
+		alone = alone && by_itself * SAME >= q->each_s && by_itself <= APART * q->each_s;
+	}
+	return shared ? AGREED_SHARED : alone ? AGREED_EACH : AGREED_NOTHING;
 }
 
-/* Whether requests of a batch by the time of each are about the time a batch is in requests. */
-static bool explains_batch(const struct limit_view *v, const struct station *t, double io)
+/* What of a request's own time goes with its bytes, by one explanation. */
+static double share_of_bytes(const struct read_rates *r, double bytes)
 {
-	double of_batch = v->d->batches ? io / (double)v->d->batches : 0;
+	double moving = fmax(r->stream_ns_per_byte, r->shared_ns_per_byte) * bytes +
+			r->serve_ns_per_byte * bytes;
+	double all = read_rates_alone(r, bytes);
 
-	return of_batch > 0 && t->of_batch_s >= EXPLAINS * of_batch &&
-	       t->of_batch_s <= EXPLAINS_MOST * of_batch;
+	return all > 0 ? moving / all : 0;
 }
 
-/* A ceiling of all requests together that is reached. */
-static bool at_ceiling(struct limit_view *v, const struct reading *x, bool opens)
+/* How many requests are served at a time, if all explanations of such a queue say the same; else 0.
+ */
+static uint32_t servers_of(const struct read_law *law)
 {
-	const struct stations *s = &v->stations;
-	const struct station *t;
-	char used[32], most[32];
-	int k = s->saturated;
+	for (uint32_t i = 0; i < law->count; i++)
+		if (law->one[i].servers && law->one[i].servers != law->best.servers)
+			return 0;
+	return law->best.servers;
+}
 
-	if (k < 0 || s->of[k].utilization < FULL || (k >= STATION_OPEN_LATENCY) != opens)
-		return false;
-	t = &s->of[k];
-	str_bytes(t->used, used, sizeof(used));
-	str_bytes(t->ceiling, most, sizeof(most));
-	switch (k) {
-	case STATION_BANDWIDTH:
-		limit_say(v, "bandwidth",
-			  "limited by the bandwidth of the storage: the workers spend %.0f %% of "
-			  "the time in requests, and %.0f readers share %s/s (it can give %s/s)",
-			  100 * v->inside, x->readers, used, most);
-		return true;
-	case STATION_QUEUE:
-		if (!(t->servers > 0))
-			limit_say(v, "queue",
-				  "limited by a queue of the storage: it serves %.3g requests/s "
-				  "of the %.3g/s it can, and each takes %.3g ms with its waiting",
-				  t->used, t->ceiling, 1e3 * s->read_s);
-		else
-			limit_say(v, "queue",
-				  "limited by a queue of the storage: it serves %.0f request%s at "
-				  "a time, "
-				  "%.3g/s of the %.3g/s it can; of the %.3g ms that a request "
-				  "takes, it "
-				  "is served for %.3g ms and waits for others else",
-				  t->servers, t->servers == 1 ? "" : "s", t->used, t->ceiling,
-				  1e3 * s->read_s, 1e3 * t->each_s);
-		return true;
-	case STATION_REQUESTS:
+/* A ceiling of all readers together. */
+static void at_ceiling(struct limit_view *v, const struct reading *x, const struct requests *q)
+{
+	const struct read_rates *best = &v->law.reads.best;
+	double ceiling = read_rates_ceiling(best, q->bytes);
+	char rate[32], most[32];
+
+	if (best->servers) {
+		limit_say(v, "queue",
+			  "limited by a queue of the storage: requests wait for others, and it "
+			  "serves %.3g/s of the %.3g/s it can; a request takes %.3g ms",
+			  q->per_s, ceiling, 1e3 * q->each_s);
+		if (servers_of(&v->law.reads))
+			limit_add(v, ", %.3g ms of that without waiting (%u at a time)",
+				  1e-6 * read_rates_alone(best, q->bytes), best->servers);
+	} else if (best->burst)
 		limit_say(v, "requests",
 			  "limited by the number of requests that the storage takes: %.3g/s of the "
 			  "%.3g/s it can, of all readers together, whatever their size",
-			  t->used, t->ceiling);
-		return true;
-	case STATION_OPEN_QUEUE:
-		limit_say(v, "opens", "limited by opening files");
-		if (t->servers > 0)
-			limit_add(v, ", %.0f at a time", t->servers);
-		limit_add(v,
-			  ": %.3g opens/s of the %.3g/s that the storage can; the workers spend "
-			  "%.0f %% of the time in requests, %.0f %% of that opening files",
-			  t->used, t->ceiling, 100 * v->inside,
-			  100 * v->d->work_s[WORK_OPEN] / v->io);
-		return true;
-	default:
-		return false;
-	}
+			  q->per_s, ceiling);
+	else
+		limit_say(v, "bandwidth",
+			  "limited by the bandwidth of the storage: the workers spend %.0f %% of "
+			  "the time in requests, and %.0f readers share %s/s of the %s/s it can "
+			  "give",
+			  100 * v->inside, x->readers,
+			  str_bytes(x->bytes / v->d->wall_s, rate, sizeof(rate)),
+			  str_bytes(ceiling * q->bytes, most, sizeof(most)));
 }
 
-static void at_opens(struct limit_view *v, const struct reading *x)
+static void at_opens(struct limit_view *v)
 {
+	const struct read_rates *best = &v->law.opens.best;
 	const struct stations *s = &v->stations;
+	double opens = s->opens_of_batch * (double)v->d->batches;
+	const struct requests q = {.each_s = opens > 0 ? v->d->work_s[WORK_OPEN] / opens : 0,
+				   .bytes = 1,
+				   .per_s = opens / v->d->wall_s};
+	enum agreed agreed = agreed_on(&v->law.opens, &q);
 
-	if (at_ceiling(v, x, true))
-		return;
-	limit_say(v, "metadata",
-		  "limited by opening files: the workers spend %.0f %% of the time in requests, "
-		  "%.0f %% of that opening files (%.3g opens per batch, %.3g ms each)",
-		  100 * v->inside, 100 * v->d->work_s[WORK_OPEN] / v->io, s->opens_of_batch,
-		  s->opens_of_batch > 0 ? 1e3 * v->d->work_s[WORK_OPEN] / (double)v->d->batches /
-						  s->opens_of_batch
-					: 0);
+	if (agreed == AGREED_SHARED) {
+		limit_say(v, "opens",
+			  "limited by opening files: %.3g opens/s of the %.3g/s that the storage "
+			  "can, of all readers together; an open takes %.3g ms",
+			  q.per_s, read_rates_ceiling(best, 1), 1e3 * q.each_s);
+		if (servers_of(&v->law.opens))
+			limit_add(v, ", %.3g ms of that without waiting (%u at a time)",
+				  1e-6 * read_rates_alone(best, 1), best->servers);
+	} else
+		limit_say(v, "metadata",
+			  "limited by opening files: the workers spend %.0f %% of the time in "
+			  "requests, %.0f %% of that opening files (%.3g opens per batch, %.3g ms "
+			  "each)%s",
+			  100 * v->inside, 100 * v->d->work_s[WORK_OPEN] / v->io, s->opens_of_batch,
+			  1e3 * q.each_s,
+			  agreed == AGREED_EACH
+				  ? ""
+				  : "; whether opens wait for each other cannot be told from this "
+				    "run (run.probe=true can)");
 }
 
+/* Each request takes its time by itself: whatever its size, or by its bytes. */
+static bool at_each(struct limit_view *v, const struct reading *x, const struct requests *q)
+{
+	const struct read_law *law = &v->law.reads;
+	bool bytes = true, latency = true;
+	char rate[32];
+
+	for (uint32_t i = 0; i < law->count; i++) {
+		double share = share_of_bytes(&law->one[i], q->bytes);
+
+		bytes = bytes && share >= 0.5;
+		latency = latency && share <= 0.5;
+	}
+	if (!law->sizes_differ || (!bytes && !latency))
+		return false;
+	if (bytes)
+		limit_say(v, "stream_bandwidth",
+			  "limited by the bandwidth of the storage for one reader: the workers "
+			  "spend %.0f %% of the time in requests, and %.0f readers together get "
+			  "%s/s without waiting for each other",
+			  100 * v->inside, x->readers,
+			  str_bytes(x->bytes / v->d->wall_s, rate, sizeof(rate)));
+	else
+		limit_say(v, "latency",
+			  "limited by the latency of the storage: the workers spend %.0f %% of "
+			  "the time in requests, and each request takes %.3g ms regardless of its "
+			  "size (%.3g requests per batch)",
+			  100 * v->inside, 1e-6 * read_rates_alone(&law->best, 0),
+			  v->stations.reads_of_batch);
+	return true;
+}
+
+/* The candidates are named, and what can tell them apart. */
 static void at_unknown(struct limit_view *v, const char *either)
 {
 	const struct stations *s = &v->stations;
@@ -207,50 +269,41 @@ bool limit_at_store(struct limit_view *v)
 {
 	const struct reading x = reading_of(v);
 	const struct stations *s = &v->stations;
-	double reads = v->d->work_s[WORK_META] + v->d->work_s[WORK_DATA];
-	const struct station *latency = &s->of[STATION_LATENCY];
+	const struct requests q = {.each_s = s->read_s,
+				   .bytes = x.requests > 0 ? x.bytes / x.requests : 0,
+				   .per_s = x.requests / v->d->wall_s};
 	char rate[32];
-	int most = largest(s);
 
 	if (at_memory(v, &x)) {
 		limit_add_workers(v);
 		return true;
 	}
-	str_bytes(x.bytes / v->d->wall_s, rate, sizeof(rate));
-	if (v->d->work_s[WORK_OPEN] >= OPEN_SHARE * v->io)
-		at_opens(v, &x);
-	else if (at_ceiling(v, &x, false))
-		;
-	else if (!s->known)
+	if (v->d->work_s[WORK_OPEN] >= OPEN_SHARE * v->io) {
+		at_opens(v);
+	} else if (!s->known) {
 		limit_say(v, "storage",
 			  "limited by the storage: the workers spend %.0f %% of the time in "
 			  "requests, at %s/s",
-			  100 * v->inside, rate);
-	else if (most == STATION_LATENCY && latency->known && explains_batch(v, latency, reads))
-		limit_say(v, "latency",
-			  "limited by the latency of the storage: the workers spend %.0f %% of "
-			  "the time in requests, and each request takes %.3g ms regardless of its "
-			  "size (%.3g requests per batch)",
-			  100 * v->inside, 1e3 * latency->each_s, s->reads_of_batch);
-	else if (most == STATION_STREAM)
-		limit_say(v, "stream_bandwidth",
-			  "limited by the bandwidth of the storage for one reader: the workers "
-			  "spend %.0f %% of the time in requests, and %.0f readers together get "
-			  "%s/s",
-			  100 * v->inside, x.readers, rate);
-	else if (most == STATION_BANDWIDTH)
-		limit_say(v, "bandwidth",
-			  "limited by the bandwidth of the storage: the workers spend %.0f %% of "
-			  "the time in requests, and %.0f readers share %s/s",
-			  100 * v->inside, x.readers, rate);
-	else if (most == STATION_LATENCY && !v->law.reads.sizes_differ)
-		at_unknown(v, "each request takes so long whatever its size, or by its bytes");
-	else
-		at_unknown(v, "requests wait for each other or take so long each");
+			  100 * v->inside, str_bytes(x.bytes / v->d->wall_s, rate, sizeof(rate)));
+	} else {
+		switch (agreed_on(&v->law.reads, &q)) {
+		case AGREED_SHARED:
+			at_ceiling(v, &x, &q);
+			break;
+		case AGREED_EACH:
+			if (!at_each(v, &x, &q))
+				at_unknown(v, "it takes so long whatever the size of a request, or "
+					      "by its bytes,");
+			break;
+		case AGREED_NOTHING:
+			at_unknown(v, "requests wait for each other, or each takes so long by "
+				      "itself,");
+		}
+	}
 	add_between(v, &x);
-	if (strcmp(v->limit->cause, "storage") == 0 && !v->outlook->needed_known)
-		limit_add(v, ".");
-	else
+	if (v->outlook->needed_known || !strstr(v->limit->text, "run.probe"))
 		limit_add_workers(v);
+	else
+		limit_add(v, ".");
 	return true;
 }

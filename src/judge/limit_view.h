@@ -16,6 +16,7 @@ struct limit_view {
 	struct stations stations;
 	double compute, wait, skew, loss; /* mean over ranks, s */
 	double skew_of_compute; /* of skew: because computation takes ranks differently long */
+	double first;           /* of wait: for the first batches of epochs */
 	double lost_to_data;    /* s: wait, and the part of skew that is not of compute */
 	double workers;         /* of a rank, at least 1 */
 	double busy, inside;    /* of the workers' time: with batches; in requests */

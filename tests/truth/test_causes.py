@@ -1,130 +1,106 @@
-"""Planted causes are named: each run is made slow by one thing, and the sentence on what limits it must
-name that. A run that misses is repeated, alone, and must be right in 3 of 4 attempts: this machine has other work."""
+"""Planted causes are named: each run is made slow by one thing, and the sentence on what limits it must name that. A run
+that misses is repeated, alone, and must be right in 3 of 4 attempts: this machine has other work.
+
+    test_causes.py [--all] [--seed N] [--probe] [--once] [WORDS]
+
+--all: not the sample alone; --seed: other parameters; --probe: with run.probe=true; WORDS: cases whose family has them.
+
+The score counts "cannot be told" as half and must be 95 %; of the sample, no case may be named wrongly.
+"""
+import argparse
 import concurrent.futures
 import os
-import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+sys.path[:0] = [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), "..")]
+from cause_cases import UNKNOWN, drawn  # noqa: E402
+from cause_rigs import RIGS  # noqa: E402
+from loop_device import Unavailable  # noqa: E402
 from told import told  # noqa: E402
-from util import SANITIZED, attempts, load, skip, stoker, tiny  # noqa: E402
+from util import SANITIZED, attempts, left_out, load, skip, stoker, tiny  # noqa: E402
 
-THROTTLED = dict(storage__store="throttle+memory", dataset__data_folder="/causes", fmt="npy",
-                 dataset__record_length_bytes=65536, train__computation_time=0.01)
-
-
-def cases(folder):
-    """(name, cause, ranks, keys)"""
-    t = THROTTLED
-    yield "bandwidth", "bandwidth", 1, dict(t, files=80, reader__read_threads=4,
-                                            reader__prefetch_size=8, storage__throttle__bandwidth=4e6)
-    yield "bandwidth of all ranks", "bandwidth", 2, dict(t, files=80, reader__read_threads=2,
-                                                         reader__prefetch_size=4,
-                                                         storage__throttle__bandwidth=4e6)
-    yield "bandwidth of a stream", "stream_bandwidth", 1, dict(
-        t, files=160, reader__read_threads=3, reader__prefetch_size=6,
-        dataset__record_length_bytes_stdev=30000, storage__throttle__stream_bandwidth=8e5)
-    yield "latency", "latency", 1, dict(t, files=100, reader__read_threads=2, reader__prefetch_size=4,
-                                        storage__throttle__latency=0.012)
-    yield "latency of all ranks", "latency", 2, dict(t, files=100, reader__read_threads=2,
-                                                     reader__prefetch_size=4,
-                                                     storage__throttle__latency=0.012)
-    yield "opening", "metadata", 1, dict(t, files=100, reader__read_threads=2, reader__prefetch_size=4,
-                                         storage__throttle__open_latency=0.04)
-    yield "decoding", "decode", 1, dict(
-        files=48, fmt="csv", storage__store="memory", dataset__data_folder="/causes",
-        dataset__record_length_bytes=1048576, reader__decode="full",
-        reader__read_threads=1, train__computation_time=0.002)
-    yield "memory bandwidth", "memory_bandwidth", 1, dict(
-        files=16, storage__store="memory", dataset__data_folder="/causes", reader__batch_size=1,
-        dataset__record_length_bytes=16777216, dataset__record_length_bytes_stdev=0, reader__read_threads=2,
-        train__epochs=4, train__computation_time=0.0001)
-    yield "preprocessing", "preprocess", 1, dict(t, files=100, reader__read_threads=2,
-                                                 reader__preprocess_time=0.04)
-    yield "no workers", "workers", 1, dict(t, files=160, reader__read_threads=0,
-                                           storage__throttle__latency=0.0008)
-    yield "one worker", "workers", 1, dict(t, files=200, reader__read_threads=1,
-                                           reader__preprocess_time=0.012)
-    yield "window", "prefetch", 1, dict(
-        t, files=300, reader__read_threads=4, reader__prefetch_size=4, reader__batch_size=1,
-        reader__preprocess_time="{type: exponential, scale: 0.028}", train__computation_time=0.01)
-    # each rank reads its own hundred files
-    for ranks in (2, 4):
-        yield f"slow rank of {ranks}", "slow_rank", ranks, dict(
-            t, files=100 * ranks, storage__store="fault+memory", reader__order="dlio",
-            reader__sample_shuffle="off", reader__file_shuffle="off", storage__fault__op="open",
-            storage__fault__nth=1, storage__fault__count=0, storage__fault__path="img_1",
-            storage__fault__action="delay", storage__fault__delay=0.02)
-    yield "barrier, compute", "barrier", 4, dict(
-        t, files=480, train__computation_time="{type: exponential, scale: 0.02}",
-        reader__read_threads=1)
-    yield "barrier, normal compute", "barrier", 3, dict(
-        t, files=360, train__computation_time=0.02, train__computation_time_stdev=0.01)
-    yield "checkpoints", "checkpoint", 1, dict(
-        t, files=80, workflow__checkpoint="true", checkpoint__steps_between_checkpoints=10,
-        checkpoint__checkpoint_folder="/causes-checkpoints", model__model_size_bytes=8388608,
-        storage__throttle__bandwidth=3e7, storage__throttle__write="true", reader__read_threads=2)
-    yield "cached", "page_cache", 1, dict(
-        files=120, fmt="npy", dataset__data_folder=folder, train__computation_time=0.01,
-        dataset__record_length_bytes=65536)
-    yield "compute", "compute", 1, dict(t, files=120, train__computation_time=0.02,
-                                        storage__throttle__latency=0.0005)
-    yield "compute, ranks", "compute", 2, dict(t, files=160, train__computation_time=0.03)
+PROBE = {}
+TOGETHER = 3   # runs that sleep most of their time
+SCORE = 0.95
+QUICK_RIGS = {"in_memory": (0, 1), "behind_a_shim": (0,), "behind_a_layer": (0, 5), "device": (0,)}
 
 
-def one(name, cause, ranks, keys, out):
-    keys = dict(keys)
-    stoker("run", *tiny(keys.pop("dataset__data_folder"), out, keys.pop("fmt", "npy"), keys.pop("files"),
-                        **keys), "-n", ranks)
+def limit_of(case, out):
+    keys = dict(case.keys, **PROBE)
+    stoker("run", *tiny(keys.pop("dataset__data_folder"), out, keys.pop("fmt", "npy"), keys.pop("files"), **keys),
+           "-n", case.ranks)
     return load(out)["limit"]
 
 
-class Hogs:
-    """Programs that keep every processor busy three times over."""
-
-    def __enter__(self):
-        self.busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
-                     for _ in range(3 * len(os.sched_getaffinity(0)))]
-
-    def __exit__(self, *_):
-        for p in self.busy:
-            p.kill()
-            p.wait()
-
-
-def try_once(attempt, name, cause, ranks, keys, out):
+def try_once(attempt, case, out):
     """One attempt: (whether the cause is named, what the run says limits it)."""
-    limit = one(name, cause, ranks, keys, f"{out}-{attempt}")
-    return limit["cause"] == cause, limit
+    try:
+        limit = limit_of(case, f"{out}-{attempt}")
+    except AssertionError as e:
+        limit = dict(cause="error", text=str(e)[-300:])
+    return limit["cause"] in case.causes, limit
 
 
-def judge(case, out, first=None):
-    """Whether the case is wrong."""
-    name, cause = case[:2]
-    ok, limit = attempts(name, lambda n: try_once(n, *case, out), first)
-    told("Limiting cause", name, limit["text"])
-    print(f"{name:26} {cause:18} {'' if ok else 'MISSED '}{limit['text']}", flush=True)
-    return not ok
+class Score:
+    def __init__(self, once):
+        self.once, self.points, self.cases, self.wrong = once, 0, 0, 0
+
+    def judge(self, family, situation, causes, run, first=None):
+        """run(n) is attempt n: (whether the cause is named, what the run says limits it)."""
+        name = f"{family}: {situation}"
+        right, limit = first or run(0) if self.once else attempts(name, run, first)
+        told("Limiting cause", name, limit["text"])
+        half = not right and (limit["cause"] in UNKNOWN or "; whether opens wait" in limit["text"])
+        self.points += 1 if right else 0.5 if half else 0
+        self.cases += 1
+        self.wrong += not right and not half
+        print(f"{'' if right else 'half ' if half else 'MISSED '}{name}\n    {limit['cause']}: {limit['text']}", flush=True)
+
+
+def drawn_cases(score, args, tmp):
+    if args.probe:
+        PROBE["run__probe"] = "true"
+    cases = [c for c in drawn(args.seed) if (args.all or c.quick) and args.words in c.family]
+    outs = [os.path.join(tmp, str(i)) for i in range(len(cases))]
+    with concurrent.futures.ThreadPoolExecutor(TOGETHER) as pool:
+        first = [None if c.alone else pool.submit(try_once, 0, c, out) for c, out in zip(cases, outs)]
+    for case, out, done in zip(cases, outs, first):
+        score.judge(case.family, case.situation, case.causes, lambda n: try_once(n, case, out), done and done.result())
+
+
+def rig_cases(score, args, tmp):
+    for rig in RIGS:
+        try:
+            for i, (family, situation, causes, run) in enumerate(rig(tmp)):
+                if args.words not in family or not (args.all or i in QUICK_RIGS.get(rig.__name__, ())):
+                    continue
+
+                def once(n):
+                    limit = run(os.path.join(tmp, f"{rig.__name__}-{i}-{n}"))["limit"]
+                    return limit["cause"] in causes, limit
+
+                score.judge(family, situation, causes, once)
+        except Unavailable as e:
+            left_out(f"{rig.__name__}: {e}")
 
 
 def main():
     if SANITIZED:
         skip("times under a sanitizer are not those of the program")
-    wanted = sys.argv[1] if sys.argv[1:] else ""
-    misses = 0
-    with tempfile.TemporaryDirectory() as tmp, tempfile.TemporaryDirectory(dir=os.getcwd()) as data:
-        listed = [c for c in cases(data) if wanted in c[0]]
-        # those that wait for most of their time go well together
-        with concurrent.futures.ThreadPoolExecutor(3) as pool:
-            done = [pool.submit(try_once, 0, *c, os.path.join(tmp, str(i))) if "storage__store" in c[3] and
-                    c[1] not in ("decode", "compute", "memory_bandwidth") else None for i, c in enumerate(listed)]
-        for i, c in enumerate(listed):
-            misses += judge(c, os.path.join(tmp, str(i)), done[i].result() if done[i] else None)
-            if c[1] == "decode":
-                with Hogs():
-                    misses += judge(("other programs", "other_programs", *c[2:]), os.path.join(tmp, "hogs"))
-    return 1 if misses else 0
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--probe", action="store_true", help="all runs with run.probe=true")
+    parser.add_argument("--once", action="store_true", help="a miss is not repeated")
+    parser.add_argument("words", nargs="?", default="")
+    args = parser.parse_args()
+    score = Score(args.once)
+    with tempfile.TemporaryDirectory() as tmp:
+        drawn_cases(score, args, tmp)
+        rig_cases(score, args, tmp)
+    print(f"{score.points:g} of {score.cases}, {100 * score.points / max(1, score.cases):.1f} %")
+    return 0 if score.points >= SCORE * score.cases and (args.all or not score.wrong) else 1
 
 
 if __name__ == "__main__":
