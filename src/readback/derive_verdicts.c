@@ -56,8 +56,8 @@ static void check_row(struct derive *d, const struct run_record *r, const struct
 
 /* Figures that sentences repeat, with one decimal. */
 static const struct {
-	const char *before, *after; /* `before` alone: the text begins with it */
-	const char *key;            /* of training */
+	const char *before, *after;
+	const char *key; /* of training */
 } spoken[] = {
 	{"Computation takes ", " % of the wall time", "whole_au_mean_percent"},
 	{"Throughput is ", " samples/s in the measured steps", "throughput_mean_samples_per_s"},
