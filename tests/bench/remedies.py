@@ -338,6 +338,8 @@ def of_base(runner, wanted):
         now = promises(base, probed)
         asked["probe"] = {c: now.get(c, (None, 0.0, 100.0)) for c in untold}
         asked["probe"] |= {c: s for c, s in now.items() if c.startswith("sentence") and wanted(c)}
+        rows.append(dict(kind=base.kind, base=base.name, how="cause", untold=UNTOLD in text, text=text,
+                         after=probed.get("limit", {}).get("text", ""), probe=probed.get("probe")))
     for how, these in asked.items():
         for change, s in these.items():
             apply = change.removeprefix("sentence: ")
@@ -368,6 +370,10 @@ def again(runner, how, change, said, real):
 
 
 def show(r):
+    if r["how"] == "cause":
+        if r["untold"]:
+            print(f"{r['base']:46} cause: {r['text']}\n{'':46} after a probe: {r['after']}", flush=True)
+        return
     figure = "-" if r["said"] is None else f"{r['said']:.1f}"
     mark = "" if r["inside"] else f"  OUTSIDE by {r['beyond']:.1f}"
     print(f"{r['base']:46} {r['how']:5} {r['change']:58} {r['base_au']:6.1f} {figure:>6} {r['low']:6.1f} "
@@ -382,11 +388,13 @@ def totals(rows):
     untold = [r for r in run if r["said"] is None and not r["change"].startswith("sentence")]
     after = [r for r in rows if r["how"] == "probe" and r["was_untold"]]
     told_now = [r for r in after if r["said"] is not None]
+    causes = [r for r in rows if r["how"] == "cause" and r["untold"]]
     return dict(applied=len(run), stated=len(stated), inside=sum(r["inside"] for r in stated),
                 narrow=len(narrow), narrow_median=statistics.median(narrow) if narrow else 0.0,
                 broken=sum(r["beyond"] > BROKEN for r in stated), untold=len(untold),
                 untold_inside=sum(r["inside"] for r in untold), probed=len(after), probe_tells=len(told_now),
-                probe_right=sum(r["inside"] for r in told_now))
+                probe_right=sum(r["inside"] for r in told_now), causes=len(causes),
+                causes_told=sum(UNTOLD not in r["after"] for r in causes))
 
 
 def summary(rows):
@@ -396,7 +404,8 @@ def summary(rows):
           f"interval ({share:.1f} %), {t['broken']} beyond it by more than {BROKEN:.0f} points; median error "
           f"{t['narrow_median']:.2f} points of {t['narrow']} with an interval of {NARROW:.0f} points or less; "
           f"{t['untold']} could not be told (of these {t['untold_inside']} inside the stated range), after a probe "
-          f"{t['probe_tells']} of {t['probed']} could, {t['probe_right']} rightly")
+          f"{t['probe_tells']} of {t['probed']} could, {t['probe_right']} rightly; a cause could not be told {t['causes']} "
+          f"times, after a probe {t['causes_told']} of them")
     return t
 
 

@@ -38,9 +38,12 @@ def main():
     rows = carry_out(chosen, jobs=4)
     t = summary(rows)
     for row in rows:
+        if row["how"] == "cause":
+            continue
         how = "after a probe, " if row["how"] == "probe" else ""
         told("remedies", f"{row['base']}, AU {row['base_au']:.0f} %: {how}{row['change']}", said(row))
-    wrong = [f"{r['base']}, {r['how']}, {r['change']}: {said(r)}; {r['text']}" for r in rows if not r["inside"]]
+    wrong = [f"{r['base']}, {r['how']}, {r['change']}: {said(r)}; {r['text']}" for r in rows
+             if r["how"] != "cause" and not r["inside"]]
     assert t["applied"] >= 20, t
     assert t["broken"] == 0, (t, wrong)
     assert t["stated"] - t["inside"] <= 0.05 * t["stated"], (t, wrong)
