@@ -265,6 +265,9 @@ def cold_and_warm(name, data, tmp, device=None, **keys):
         expect(r, f"{name}, storage.page_cache={how}", "cache", "pass", "0 B of")
         if device:
             check(f"{name}, {how}: by the device's own counter", passes <= truth * 1.001 <= 1.2 * passes, f"{truth:.3f} times the files")
+        if device:
+            found = r["storage_path"]["devices"]
+            check(f"{name}: the device is found", found == [os.path.basename(device.node)], found)
         check(f"{name}: no network in the ledger", all(l["key"] != "network_received" for l in r["ledger"]), "")
         # other programs use the disk below the loop device, too
         flagged = [l["why"] for l in r["ledger"] if l.get("state") == "flagged" and l["key"] != "disks_below"]
