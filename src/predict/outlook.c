@@ -450,14 +450,21 @@ static void try_others(struct outlook *out, const struct variants *v)
 static void set_untold(struct outlook *out, const struct variants *v)
 {
 	const struct costs *c = &v->costs;
-	double batches_per_s = rate_of(&v->one[0].m, out->measured_au) / v->one[0].m.bytes;
+	const struct model *m = &v->one[0].m;
+	double batches_per_s = m->bytes > 0 ? rate_of(m, out->measured_au) / m->bytes : 0;
 
 	if (out->needed_known && out->sharing_known)
 		return;
-	if (costs_law_told(&c->law.reads, c->requests * batches_per_s, "read", out->untold,
-			   sizeof(out->untold)) &&
-	    costs_law_told(&c->law.opens, c->opens * batches_per_s, "open", out->untold,
-			   sizeof(out->untold)))
+	if (!costs_law_told(&c->law.reads, c->requests * batches_per_s, "read", out->untold,
+			    sizeof(out->untold)) ||
+	    !costs_law_told(&c->law.opens, c->opens * batches_per_s, "open", out->untold,
+			    sizeof(out->untold)))
+		out->probe_can = !out->probed;
+	else if (v->one[v->count - 1].m.cpus < v->one[0].m.cpus)
+		snprintf(out->untold, sizeof(out->untold),
+			 "other programs used %.1f processors, and may keep them or give way",
+			 c->others);
+	else
 		snprintf(out->untold, sizeof(out->untold),
 			 "the explanations of its reads foretell too different results");
 }
@@ -532,13 +539,14 @@ void outlook_say_workers(const struct outlook *o, uint32_t have, char *text, siz
 	if (!o->known)
 		return;
 	if (!o->needed_known || (o->untold[0] && !o->workers_needed && !o->workers_best))
-		str_append(text, size,
-			   "; the effect of more workers cannot be told from this run, because %s "
-			   "(run.probe=true can)",
-			   o->untold);
+		str_append(
+			text, size,
+			"; the effect of more workers cannot be told from this run, because %s%s",
+			o->untold, o->probe_can ? " (run.probe=true can)" : "");
 	else if (o->workers_needed > have)
-		str_append(text, size, "; %u workers per rank would reach %.0f %% (%.0f to %.0f)",
-			   o->workers_needed, o->needed_au, o->needed_low, o->needed_high);
+		str_append(text, size, "; %u worker%s per rank would reach %.0f %% (%.0f to %.0f)",
+			   o->workers_needed, o->workers_needed == 1 ? "" : "s", o->needed_au,
+			   o->needed_low, o->needed_high);
 	else if (o->workers_best > have)
 		str_append(text, size,
 			   "; %u workers per rank would reach %.0f %% (%.0f to %.0f), and more of "

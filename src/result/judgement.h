@@ -214,6 +214,7 @@ struct outlook {
 	double unordered_au, unordered_low, unordered_high; /* batches handed out as they come */
 	double window_au, window_low, window_high;          /* with four times the window */
 	bool probed;      /* the reads of a probe were taken in, too */
+	bool probe_can;   /* tell what is untold */
 	char untold[200]; /* why the effect of more readers is not known: a clause without a full
 			   * stop; empty where it is known */
 	uint32_t changes;
