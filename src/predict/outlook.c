@@ -77,6 +77,16 @@ static double say_one(const struct outlook *out, const struct variants *v, uint3
 	return how(v, &v->one[i], by, m) ? corrected(out, &v->one[i], model_run(m).au) : NAN;
 }
 
+/* The part of a run that one burst is: where slices begin in it is chance. */
+static double granularity(const struct model *m)
+{
+	double steps = (double)m->steps * m->ranks;
+	double reads = m->read.requests * steps, opens = m->open.requests * steps;
+
+	return fmax(m->read.burst && reads > 0 ? m->read.burst / reads : 0,
+		    m->open.burst && opens > 0 ? m->open.burst / opens : 0);
+}
+
 static bool predict_change(const struct outlook *out, const struct variants *v, alter how,
 			   double by, struct what_if *w)
 {
@@ -99,6 +109,7 @@ static bool predict_change(const struct outlook *out, const struct variants *v, 
 		if (i > 0)
 			continue;
 		w->au = au;
+		w->error = au * granularity(&m);
 		w->rate = rate_of(&m, au);
 		w->rate_now = rate_of(&v->one[i].m, out->measured_au);
 		if (how == change_ranks && always_meets(&m)) {
@@ -107,8 +118,8 @@ static bool predict_change(const struct outlook *out, const struct variants *v, 
 		}
 	}
 	w->known = w->high - w->low <= AGREED;
-	w->error = 2 + fabs(out->measured_au - v->one[0].reproduced.au) + v->costs.taken +
-		   0.03 * fabs(w->au - out->measured_au) + fmax(w->high - w->au, w->au - w->low);
+	w->error += 2 + fabs(out->measured_au - v->one[0].reproduced.au) + v->costs.taken +
+		    0.03 * fabs(w->au - out->measured_au) + fmax(w->high - w->au, w->au - w->low);
 	w->low = fmax(0, fmin(w->low, w->au - w->error));
 	w->high = fmin(100, fmax(w->high, w->au + w->error));
 	return true;
@@ -377,11 +388,11 @@ static void try_workers(struct outlook *out, const struct variants *v)
 	find_workers(out, v);
 	for (uint32_t n = now ? now * 2 : 1; n <= (now ? now * 4 : 4) && n <= 65536; n *= 2)
 		add_workers(out, v, n);
-	if (now >= 2)
-		add_workers(out, v, now / 2);
 	out->sharing_known = true;
 	for (uint32_t i = 0; i < out->changes; i++)
 		out->sharing_known = out->sharing_known && out->change[i].known;
+	if (now >= 2)
+		add_workers(out, v, now / 2);
 }
 
 static void try_window(struct outlook *out, const struct variants *v)
