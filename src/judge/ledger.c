@@ -21,6 +21,7 @@ struct facts {
 	const struct result *r;
 	const struct store_facts *base;
 	double meta_returned, opens, requests;
+	double past_end;   /* asked of the store beyond the end of files */
 	double files;      /* bytes of the dataset's files, once an epoch */
 	double cached;     /* of them in the page cache when the epochs began */
 	double grown;      /* how much more at their ends */
@@ -92,6 +93,7 @@ static void sum_requests(struct ledger *l, struct facts *f)
 		return;
 	line_set(l, LEDGER_ASKED, asked);
 	line_set(l, LEDGER_RETURNED, returned);
+	f->past_end = fmax(0, asked - returned);
 }
 
 static void sum_looks(struct facts *f)
@@ -319,6 +321,11 @@ static void why_more_charged(struct ledger_line *l, const struct facts *f, doubl
 	if (f->direct && more <= tables + slack)
 		line_explain(l, LEDGER_EXPLAINED,
 			     "%s more: inodes and other tables of the file system", a);
+	else if (f->direct && f->past_end > 0 && more <= tables + BLOCK * f->requests + slack)
+		line_explain(l, LEDGER_EXPLAINED,
+			     "%s more: the whole last block of a file is read by every request "
+			     "that reaches its end",
+			     a);
 	else if (!f->direct && more <= ahead + tables + slack)
 		line_explain(l, LEDGER_EXPLAINED, "%s: %s more",
 			     f->mapped ? "page faults and read-ahead fetch data around the samples"

@@ -171,6 +171,8 @@ def alarms(case, result, others):
             doubtful.append(said)
         elif v["check"] == "whole-run" and not case["bound"]:
             doubtful.append(said)
+        elif v["check"] == "compute" and not case["bound"] and case["fmt"] in SLOW_DECODING:
+            doubtful.append(said)  # two processors that decode all the time do keep threads waiting
         else:
             out.append(said)
     measured = result.get("measured", {})

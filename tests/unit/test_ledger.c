@@ -240,6 +240,14 @@ static void fetched_more(void **state)
 	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_FLAGGED, "more than was requested");
 	h.opens = 200;
 	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_EXPLAINED, "inodes");
+	h = cold();
+	h.store = "direct"; /* 121 requests, each of which may read a block again */
+	h.fetched = h.device = 7.95;
+	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_FLAGGED, "more than was requested");
+	h.asked = 8;
+	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_EXPLAINED, "reaches its end");
+	h.fetched = h.device = 8.5;
+	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_FLAGGED, "more than was requested");
 }
 
 static void devices(void **state)
