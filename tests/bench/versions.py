@@ -27,8 +27,8 @@ CASES = {
     "memory, npy": dict(SMALL, storage__store="memory"),
     "page cache, npy": dict(SMALL),
     "page cache, indexed_binary": dict(PACKED),
-    "page cache, npy, paced": dict(SMALL, train__computation_time=0.003, train__epochs=8),
-    "memory, npy, 2 ranks, paced": dict(SMALL, storage__store="memory", train__computation_time=0.006, train__epochs=8),
+    "page cache, npy, paced": dict(SMALL, train__computation_time=0.0068, train__epochs=6),
+    "memory, npy, 2 ranks, paced": dict(SMALL, storage__store="memory", train__computation_time=0.0136, train__epochs=6),
 }
 
 
