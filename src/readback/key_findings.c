@@ -49,16 +49,53 @@ static const char *plural(size_t n)
 
 /* ---- how much of it can be trusted ---- */
 
-/* Warnings that a reader must not miss: what was read came from memory. */
+static const json_t *measured_of(const struct run_record *r)
+{
+	return json_object_get(r->result, "measured");
+}
+
+/* What the numbers are numbers of, as each run says itself: no headline is kinder than that. */
+static void say_measured(struct key_finding *f, const struct run_groups *g)
+{
+	size_t doubted = 0, known = 0;
+	const char *first = NULL;
+
+	for (size_t i = 0; i < g->records; i++) {
+		const json_t *m = measured_of(&g->record[i]);
+		const char *text = json_string_value(json_object_get(m, "text"));
+		const char *storage = json_string_value(json_object_get(m, "storage"));
+
+		if (!text || !storage)
+			continue;
+		known++;
+		if (strcmp(storage, "yes") == 0 &&
+		    json_array_size(json_object_get(m, "taken")) == 0)
+			continue;
+		doubted++;
+		first = first ? first : text;
+	}
+	if (g->records == 1 && doubted)
+		say(f, " Measured: %.400s", first);
+	else if (doubted)
+		say(f,
+		    " %zu of %zu runs did not measure the storage alone, or not what lasts; the "
+		    "first of them: %.400s",
+		    doubted, known, first);
+}
+
+/* Warnings that a reader must not miss: what was read came from memory. Runs that say themselves
+ * what they measured are not counted again. */
 static void say_cached(struct key_finding *f, const struct run_groups *g)
 {
 	size_t cached = 0;
 
+	say_measured(f, g);
 	for (size_t i = 0; i < g->records; i++)
 		for (size_t a = 0; a < g->audit->findings; a++) {
 			const struct finding *x = &g->audit->finding[a];
 
-			if (x->record != i || x->level != AUDIT_WARN || !x->about_cache)
+			if (x->record != i || x->level != AUDIT_WARN || !x->about_cache ||
+			    measured_of(&g->record[i]))
 				continue;
 			cached++;
 			break;
