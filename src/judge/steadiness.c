@@ -544,27 +544,6 @@ static bool read_change(const struct timeline *t, const struct result *r, const 
 	return true;
 }
 
-static void find_read_change(const struct timeline *t, const struct result *r,
-			     struct steadiness *out)
-{
-	struct series_of all;
-
-	by_steps(t, per_read, &all);
-	if (read_change(t, r, &all, out))
-		return;
-	for (uint32_t k = 0; t->ranks > 1 && k < r->ranks; k++) {
-		struct series_of one;
-
-		if (r->rank[k].lost)
-			continue;
-		reads_of_rank(t, r, k, &all, &one);
-		if (read_change(t, r, &one, out)) {
-			out->rank = k;
-			return;
-		}
-	}
-}
-
 /* The group of the series by steps in which the last part begins. */
 static size_t group_at(const struct timeline *t, const struct series_of *s,
 		       const struct steadiness *c)
@@ -576,6 +555,29 @@ static size_t group_at(const struct timeline *t, const struct series_of *s,
 		(t->cell[s->from[i]].epoch == c->epoch && t->cell[s->from[i]].step < c->step)))
 		i++;
 	return i;
+}
+
+static void find_read_change(const struct timeline *t, const struct result *r,
+			     struct steadiness *out)
+{
+	struct series_of all;
+
+	by_steps(t, per_read, &all);
+	if (read_change(t, r, &all, out)) {
+		out->rank = rank_alone(t, r, &all, group_at(t, &all, out));
+		return;
+	}
+	for (uint32_t k = 0; t->ranks > 1 && k < r->ranks; k++) {
+		struct series_of one;
+
+		if (r->rank[k].lost)
+			continue;
+		reads_of_rank(t, r, k, &all, &one);
+		if (read_change(t, r, &one, out)) {
+			out->rank = k;
+			return;
+		}
+	}
 }
 
 /* Compute over the time of all evaluations. */

@@ -13,8 +13,12 @@ static void judge_eval_client(const struct result *r, const struct run_metrics *
 
 	for (uint32_t n = 0; n < (r->process ? r->nodes : 0); n++) {
 		const struct host_facts *h = result_node_host(r, n);
+		double here = 0;
 
-		cpus += h ? result_usable_cpus(h) : 0;
+		/* a launcher may have bound each process to CPUs of its own */
+		for (uint32_t p = 0; h && p < r->processes; p++)
+			here += r->process[p].node == n ? result_usable_cpus(h) : 0;
+		cpus += h ? fmin(here, h->cpu_count) : 0;
 	}
 	if (!r->process)
 		cpus = result_usable_cpus(&r->host);

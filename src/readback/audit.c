@@ -29,6 +29,7 @@ static int by_record(const void *a, const void *b)
 /* ---- times: is the window steady, do the ranks agree, can the numbers be ---- */
 
 static const double GAP_POINTS = 2;       /* AU above whole-run AU that the window explains */
+static const double WINDOW_SHARE = 0.2;   /* of the steps, left out by choice */
 static const double START_POINTS = 5;     /* above it although the window is long enough */
 static const double SPREAD_POINTS = 5;    /* of AU over ranks */
 static const double RATE_SHARE = 0.05;    /* samples/s off by the formula */
@@ -96,6 +97,34 @@ static void check_steady(struct audit *a, size_t i)
 			    r->au.mean, whole);
 		finding_advise(f, "Use longer epochs, or report whole-run AU next to AU.");
 	}
+}
+
+/* Steps left out by choice, beyond DLIO's default. */
+static void check_window(struct audit *a, size_t i)
+{
+	const struct run_record *r = &a->record[i];
+	double steps = (double)record_steps(r), gap = r->au.mean - record_whole_au_mean(r), left;
+	int64_t first, last;
+	struct finding *f;
+
+	if (r->ours || !r->trained || !r->has_workload || !(steps > 0))
+		return;
+	first = r->workload.output.metric.exclude_start_steps;
+	last = r->workload.output.metric.exclude_end_steps;
+	left = (double)excluded_steps(r) - 1;
+	if ((first <= 1 && last <= 0) || left >= steps ||
+	    (left <= WINDOW_SHARE * steps && !(fabs(gap) > START_POINTS)))
+		return;
+	f = audit_add(a, i, "window", AUDIT_FAIL);
+	finding_say(f,
+		    "AU leaves out the first %lld and the last %lld of %.0f steps of an epoch "
+		    "(output.metric.exclude_start_steps, exclude_end_steps): it is %.1f %%",
+		    (long long)first, (long long)last, steps, r->au.mean);
+	if (isfinite(gap))
+		finding_say(f, ", over all steps %.1f %%", record_whole_au_mean(r));
+	finding_say(f, ".");
+	finding_advise(f,
+		       "Measure with the default window, which leaves out the first step alone.");
 }
 
 static void check_rank_spread(struct audit *a, size_t i)
@@ -708,12 +737,12 @@ static void report_missing_files(struct audit *a, size_t i)
 typedef void (*audit_check)(struct audit *a, size_t i);
 
 static const audit_check checks[] = {
-	check_steady,       check_rank_spread,   check_possible,    check_rate_formula,
-	check_compute_time, check_few_epochs,    check_evaluation,  check_page_cache,
-	check_dataset,      check_nominal_bytes, check_checkpoints, check_complete,
-	check_keys,         check_profiler,      check_shuffle,     derive_digests,
-	derive_origin,      derive_steps,        derive_summary,    derive_result,
-	derive_bytes,       derive_verdicts,     derive_log,
+	check_steady,       check_window,       check_rank_spread,   check_possible,
+	check_rate_formula, check_compute_time, check_few_epochs,    check_evaluation,
+	check_page_cache,   check_dataset,      check_nominal_bytes, check_checkpoints,
+	check_complete,     check_keys,         check_profiler,      check_shuffle,
+	derive_digests,     derive_origin,      derive_steps,        derive_summary,
+	derive_result,      derive_bytes,       derive_verdicts,     derive_log,
 };
 
 void audit_run(struct audit *a, const struct run_record *record, size_t n)

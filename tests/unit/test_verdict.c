@@ -889,9 +889,51 @@ static void rows(void **state)
 	assert_null(verdict_find("absent"));
 }
 
+/* Two ranks of 400 steps; the reading of the second becomes slower in the middle, while computation
+ * covers it, or not. */
+static void slower_rank(struct synth *s, double extra_wait)
+{
+	synth_begin(s, 2, 1, NULL);
+	for (uint32_t k = 0; k < 2; k++) {
+		double load[400], compute[400];
+
+		for (int i = 0; i < 400; i++) {
+			load[i] = 0.001 + (i >= 250 ? extra_wait : 0);
+			compute[i] = 0.02;
+		}
+		synth_block(s, k, 0, 400, load, compute, NULL, 0);
+		for (int i = 0; i < 400; i++) {
+			struct step_times *t = &s->r.rank[k].epoch[0].block[0].step[i];
+
+			t->share[WAIT_DATA] = 255;
+			t->service_us = k && i >= 250 ? 15000 : 5000;
+		}
+	}
+	calm(s);
+	judge(s);
+}
+
+static void one_rank_changes(void **state)
+{
+	struct synth s;
+	(void)state;
+
+	slower_rank(&s, 0.02);
+	expect(&s, "steady", VERDICT_WARN, "on rank 1 alone");
+	expect(&s, "steady", VERDICT_WARN, "Throughput fell");
+	assert_true(s.r.judged.steady.changed && !s.r.judged.steady.hidden);
+	assert_true(!s.r.judged.outlook.known);
+	synth_end(&s);
+	slower_rank(&s, 0);
+	expect(&s, "steady", VERDICT_WARN, "Reading became slower");
+	assert_true(s.r.judged.steady.hidden && s.r.judged.steady.rank == 1);
+	synth_end(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_rank_changes),
 		cmocka_unit_test(good_run),
 		cmocka_unit_test(the_trap),
 		cmocka_unit_test(the_study),
