@@ -156,6 +156,18 @@ static double size_of(const struct sim *s, uint32_t rank, uint64_t number, uint3
 	return f > 0 ? f : 0;
 }
 
+/* The part of a batch that a part of a reader's run is: the first runs have a sample more where the
+ * samples cannot be divided equally. */
+static double part_of(const struct sim *s, const struct reader *r)
+{
+	uint64_t samples = (uint64_t)llround(s->m->samples), n;
+
+	if (s->runs == 1 || samples < s->runs)
+		return 1.0 / s->runs / s->parts;
+	n = samples / s->runs + (r->run % s->runs < samples % s->runs);
+	return (double)n / (double)samples / s->parts;
+}
+
 static double line_release(struct line *l, double now, double requests)
 {
 	const struct model_queue *q = l->q;
@@ -199,7 +211,7 @@ static void begin_delay(struct sim *s, uint32_t i)
 	struct reader *r = &s->reader[i];
 
 	r->state = DELAY;
-	heap_push(s, &s->delay, s->now + s->m->delay_s / s->runs / s->parts * r->factor, i);
+	heap_push(s, &s->delay, s->now + s->m->delay_s * part_of(s, r) * r->factor, i);
 }
 
 static void begin_part(struct sim *s, uint32_t i)
@@ -212,7 +224,7 @@ static void begin_part(struct sim *s, uint32_t i)
 		return;
 	}
 	r->state = OPENING;
-	heap_push(s, &s->delay, line_pass(s, &s->opens, 1.0 / s->runs / s->parts, 1), i);
+	heap_push(s, &s->delay, line_pass(s, &s->opens, part_of(s, r), 1), i);
 }
 
 static bool may_take_run(const struct sim *s, uint32_t k, uint32_t w, uint64_t *run)
@@ -349,7 +361,7 @@ static void begin_computing(struct sim *s, uint32_t i)
 	}
 	assert(r->state != REST && r->state != COMPUTING);
 	r->state = COMPUTING;
-	station_enter(s, &s->cpu, s->m->cpu_s / s->runs / s->parts * r->size, i);
+	station_enter(s, &s->cpu, s->m->cpu_s * part_of(s, r) * r->size, i);
 }
 
 static void begin_transfer(struct sim *s, uint32_t i)
@@ -361,7 +373,7 @@ static void begin_transfer(struct sim *s, uint32_t i)
 		return;
 	}
 	r->state = TRANSFER;
-	station_enter(s, &s->store, s->m->bytes / s->runs / s->parts * r->size, i);
+	station_enter(s, &s->store, s->m->bytes * part_of(s, r) * r->size, i);
 }
 
 /* A delay has passed, or the wait of a queue. */
@@ -373,8 +385,7 @@ static void end_delay(struct sim *s, uint32_t i)
 		begin_delay(s, i);
 	} else if (r->state == DELAY && (s->m->read.servers || s->m->read.burst)) {
 		r->state = QUEUED;
-		heap_push(s, &s->delay, line_pass(s, &s->reads, 1.0 / s->runs / s->parts, r->size),
-			  i);
+		heap_push(s, &s->delay, line_pass(s, &s->reads, part_of(s, r), r->size), i);
 	} else {
 		begin_transfer(s, i);
 	}

@@ -22,7 +22,9 @@ struct model {
 	uint32_t ranks, workers; /* workers 0: the rank reads */
 	uint64_t window;         /* batches that may exist beyond the one in use */
 	bool in_order;           /* true where runs > 1 */
-	uint32_t runs;           /* that a batch is cut into, each read by the next worker; 0: 1 */
+	/* That a batch is cut into, each read by the next worker; 0: 1. Of whole samples where
+	 * there are as many: the first ones have one more. */
+	uint32_t runs;
 	uint64_t steps;
 	/* Parts in which a run is read, each of them opens, a delay, a queue, bytes, then
 	 * computing. */

@@ -145,11 +145,28 @@ static void ceilings(void **state)
 	assert_float_equal(model_au(&m), 50, 0.5);
 }
 
+/* A batch of four samples of 1 s each: three runs take as long as two, as one has two samples. */
+static void runs_of_whole_samples(void **state)
+{
+	static const double au[] = {25, 50, 50, 100};
+	struct model m = base();
+
+	(void)state;
+	m.delay_s = 4;
+	m.samples = 4;
+	for (uint32_t n = 1; n <= 4; n++) {
+		m.workers = m.runs = n;
+		m.window = 8;
+		assert_float_equal(model_au(&m), au[n - 1], 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(formulas),
 					   cmocka_unit_test(in_order_stalls),
-					   cmocka_unit_test(queues), cmocka_unit_test(ceilings)};
+					   cmocka_unit_test(queues), cmocka_unit_test(ceilings),
+					   cmocka_unit_test(runs_of_whole_samples)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
