@@ -66,14 +66,17 @@ static struct finding *next_difference(struct derive *d)
 	return f;
 }
 
-static const char *place(char *out, size_t size, const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0))) static const char *place(char *out, size_t size,
+							       const char *fmt, va_list ap)
 {
 	vsnprintf(out, size, fmt, ap);
 	return out;
 }
 
-static bool compare(struct derive *d, double stated, double derived, double least,
-		    const char *source, const char *fmt, va_list ap)
+__attribute__((format(printf, 6, 0))) static bool compare(struct derive *d, double stated,
+							  double derived, double least,
+							  const char *source, const char *fmt,
+							  va_list ap)
 {
 	struct finding *f;
 	char where[200];

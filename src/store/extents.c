@@ -13,9 +13,10 @@
 #define ASKED 64 /* extents of one request */
 #define REQUESTS_MAX 4096
 
-struct asked {
+/* A request and the room for its extents, which end struct fiemap. */
+union asked {
 	struct fiemap map;
-	struct fiemap_extent extent[ASKED];
+	unsigned char room[sizeof(struct fiemap) + ASKED * sizeof(struct fiemap_extent)];
 };
 
 static void keep_place(struct file_extents *out, uint64_t device, const struct fiemap_extent *x)
@@ -63,7 +64,7 @@ static int read_extents(int fd, const struct stat *st, bool sync, struct file_ex
 
 	*out = (struct file_extents){.file_bytes = (uint64_t)st->st_size};
 	for (int i = 0; !last && next < out->file_bytes && i < REQUESTS_MAX; i++) {
-		struct asked q;
+		union asked q;
 
 		memset(&q, 0, sizeof(q));
 		q.map.fm_start = next;
@@ -74,7 +75,7 @@ static int read_extents(int fd, const struct stat *st, bool sync, struct file_ex
 			return errno;
 		last = q.map.fm_mapped_extents == 0;
 		for (uint32_t k = 0; k < q.map.fm_mapped_extents && k < ASKED; k++) {
-			const struct fiemap_extent *x = &q.extent[k];
+			const struct fiemap_extent *x = &q.map.fm_extents[k];
 
 			add_extent(out, st->st_dev, x, &from);
 			next = x->fe_logical + x->fe_length;
