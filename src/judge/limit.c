@@ -86,7 +86,11 @@ static bool at_changes(struct limit_view *v)
 static bool at_beginnings(struct limit_view *v)
 {
 	double rest = v->loss - v->first;
+	double step = v->compute * v->r->ranks / (double)v->d->steps;
 
+	/* what was read ahead would not last: the workers are slower than computation */
+	if (v->d->batches == 0 || v->work / (double)v->d->batches / v->workers > step)
+		return false;
 	if (v->first < 0.5 * v->loss || rest >= SMALL_LOSS * (v->d->wall_s - v->first))
 		return false;
 	limit_say(v, "start_up",
