@@ -86,7 +86,7 @@ static void say_hidden_change(struct verdict *v, const struct steadiness *c)
 			    c->kept_up_s);
 }
 
-static void say_stalls(struct verdict *v, bool eval, const struct steadiness *c, double wall_s)
+static void say_stalls(struct verdict *v, bool eval, const struct steadiness *c)
 {
 	const struct stall *s = &c->stall[0];
 
@@ -100,10 +100,9 @@ static void say_stalls(struct verdict *v, bool eval, const struct steadiness *c,
 	if (c->stalls > 1)
 		verdict_say(v, ". %u such stalls took %.3g s", c->stalls, c->stalled_s);
 	verdict_say(v, ".");
-	if (c->stalled_s > 0 && wall_s > c->stalled_s && c->whole_au >= 1)
+	if (c->stalled_s > 0 && c->au_without_stalls >= 1)
 		verdict_say(v, " Without %s, %s is %.1f %%.", c->stalls > 1 ? "them" : "it",
-			    eval ? "AU of all evaluations" : "whole-run AU",
-			    c->whole_au * wall_s / (wall_s - c->stalled_s));
+			    eval ? "AU of all evaluations" : "whole-run AU", c->au_without_stalls);
 }
 
 static bool stalls_matter(const struct steadiness *c, double wall_s)
@@ -152,5 +151,5 @@ void say_change(struct verdict *v, const struct result *r, bool eval, const stru
 		return;
 	if (v->text[0] == '\0')
 		verdict_say(v, "Steady but for heavy waits:");
-	say_stalls(v, eval, c, wall_s);
+	say_stalls(v, eval, c);
 }

@@ -580,23 +580,42 @@ static void find_read_change(const struct timeline *t, const struct result *r,
 	}
 }
 
-/* Compute over the time of all evaluations. */
-static double whole_eval_au(const struct result *r)
-{
-	double compute = 0, wall = 0;
+struct eval_times {
+	double compute_s, wall_s; /* of all evaluations, all ranks */
+	uint32_t ranks;
+};
 
-	for (uint32_t k = 0; k < r->ranks; k++)
+static struct eval_times times_of_evaluation(const struct result *r)
+{
+	struct eval_times sum = {0};
+
+	for (uint32_t k = 0; k < r->ranks; k++) {
+		sum.ranks += !r->rank[k].lost;
 		for (uint32_t e = 0; !r->rank[k].lost && e < r->epochs_done; e++) {
 			const struct phase *p = &r->rank[k].epoch[e].eval;
 
 			if (!r->rank[k].epoch[e].has_eval)
 				continue;
-			wall += clock_seconds(p->end_ns - p->begin_ns);
+			sum.wall_s += clock_seconds(p->end_ns - p->begin_ns);
 			for (uint64_t i = 0; i < p->steps; i++)
-				compute += clock_seconds(p->step[i].compute_end_ns -
-							 p->step[i].compute_begin_ns);
+				sum.compute_s += clock_seconds(p->step[i].compute_end_ns -
+							       p->step[i].compute_begin_ns);
 		}
-	return wall > 0 ? 100 * compute / wall : 0;
+	}
+	return sum;
+}
+
+/* Epochs have different lengths, so the mean of their AU is no part of this. */
+static void find_au_without_stalls(const struct result *r, const struct eval_times *eval,
+				   struct steadiness *out)
+{
+	const struct decomposition *d = &r->judged.time;
+	uint32_t ranks = eval ? eval->ranks : d->ranks;
+	double compute = eval ? eval->compute_s / ranks : d->mean_s[TIME_COMPUTE];
+	double left = (eval ? eval->wall_s / ranks : d->wall_s) - out->stalled_s;
+
+	if (ranks > 0 && out->stalled_s > 0 && left > 0 && compute <= left)
+		out->au_without_stalls = 100 * compute / left;
 }
 
 int steadiness_find(const struct result *r, const struct run_metrics *m, bool eval,
@@ -604,14 +623,20 @@ int steadiness_find(const struct result *r, const struct run_metrics *m, bool ev
 {
 	struct stall_spans spans;
 	struct series_of groups;
+	struct eval_times times = {0};
 	struct timeline t;
 	int rc;
 
 	*out = (struct steadiness){.rank = UINT32_MAX};
-	out->whole_au = eval ? whole_eval_au(r) : m->whole_au.mean;
+	if (eval)
+		times = times_of_evaluation(r);
+	out->whole_au = !eval              ? m->whole_au.mean
+			: times.wall_s > 0 ? 100 * times.compute_s / times.wall_s
+					   : 0;
 	if (r->epochs_done == 0 || m->epochs < r->epochs_done)
 		return 0;
 	stalls_find(r, eval, out, &spans);
+	find_au_without_stalls(r, eval ? &times : NULL, out);
 	rc = timeline_fill(&t, r, m, eval, &spans, e);
 	if (rc < 0)
 		return rc;

@@ -144,7 +144,8 @@ struct steadiness {
 	double read_busy;                    /* of the workers' time in the last part, reading */
 	enum time_part part;                 /* of a step's time, in which the difference is most */
 	uint32_t stalls;                     /* of them the longest are kept */
-	double stalled_s; /* ranks waited in them, of training, mean over ranks */
+	double stalled_s;         /* ranks waited in them, of training, mean over ranks */
+	double au_without_stalls; /* percent: computation over what is left of the time */
 	struct stall stall[STALLS_KEPT];
 };
 
