@@ -265,6 +265,12 @@ static uint64_t least_of(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* A file may claim any number; no run makes more steps than this. */
+static uint64_t whole_steps(double steps)
+{
+	return (uint64_t)fmin(steps, 1e15);
+}
+
 uint64_t derive_total_steps(const struct run_record *r, uint32_t rank, size_t epoch, bool eval)
 {
 	const struct record_epoch *ep = &r->rank[rank].epoch[epoch];
@@ -281,14 +287,13 @@ uint64_t derive_total_steps(const struct run_record *r, uint32_t rank, size_t ep
 			return (uint64_t)w->train.total_training_steps;
 		samples = (double)(eval ? w->dataset.num_files_eval : w->dataset.num_files_train) *
 			  (double)w->dataset.num_samples_per_file;
-		return batch > 0 && samples > 0
-			       ? (uint64_t)floor(samples / (double)batch / r->ranks)
-			       : 0;
+		return batch > 0 && samples > 0 ? whole_steps(samples / (double)batch / r->ranks)
+						: 0;
 	}
 	if (eval)
 		return ep->eval.computes;
 	planned = derive_number(json_object_get(r->result, "training"), "steps_per_epoch");
-	return w->train.total_training_steps > 0 || !(planned >= 0) ? steps : (uint64_t)planned;
+	return w->train.total_training_steps > 0 || !(planned >= 0) ? steps : whole_steps(planned);
 }
 
 void derive_window(const struct run_record *r, uint64_t steps, uint64_t before, uint64_t total,
