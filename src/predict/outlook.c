@@ -493,7 +493,8 @@ static bool reproduces(const struct variants *all, const struct variant *v, doub
 /* What reproduces the run is taken; false with out->why when nothing does. */
 static bool drop_misfits(struct variants *v, struct outlook *out)
 {
-	double au = v->one[0].reproduced.au;
+	const struct modeled first = v->one[0].reproduced;
+	double service = v->costs.service / fmax(1, v->one[0].m.runs);
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < v->count; i++)
@@ -501,9 +502,21 @@ static bool drop_misfits(struct variants *v, struct outlook *out)
 			v->one[kept++] = v->one[i];
 	v->count = kept;
 	if (kept == 0 || v->one[0].split_only) {
-		snprintf(out->why, sizeof(out->why),
-			 "the model does not reproduce the run: AU %.1f %%, measured %.1f %%", au,
-			 out->measured_au);
+		if (fabs(first.au - out->measured_au) > MISFIT)
+			snprintf(out->why, sizeof(out->why),
+				 "the model does not reproduce the run: AU %.1f %%, measured %.1f "
+				 "%%",
+				 first.au, out->measured_au);
+		else if (fabs(first.service_s - service) > SERVICE_OFF * service)
+			snprintf(
+				out->why, sizeof(out->why),
+				"the model does not reproduce how long a batch takes to read: %.3g "
+				"ms, measured %.3g ms",
+				1e3 * first.service_s, 1e3 * service);
+		else
+			snprintf(out->why, sizeof(out->why),
+				 "the requests that were timed do not explain how long a batch "
+				 "takes to read");
 		return false;
 	}
 	return true;
