@@ -189,6 +189,11 @@ static void at_ceiling(struct limit_view *v, const struct reading *x, const stru
 			  str_bytes(ceiling * q->bytes, most, sizeof(most)));
 }
 
+static const char *advice(const struct limit_view *v)
+{
+	return v->law.probed ? "" : " (run.probe=true can)";
+}
+
 static void at_opens(struct limit_view *v)
 {
 	const struct read_rates *best = &v->law.opens.best;
@@ -211,13 +216,14 @@ static void at_opens(struct limit_view *v)
 		limit_say(v, "metadata",
 			  "limited by opening files: the workers spend %.0f %% of the time in "
 			  "requests, %.0f %% of that opening files (%.3g opens per batch, %.3g ms "
-			  "each)%s",
+			  "each)%s%s",
 			  100 * v->inside, 100 * v->d->work_s[WORK_OPEN] / v->io, s->opens_of_batch,
 			  1e3 * q.each_s,
 			  agreed == AGREED_EACH
 				  ? ""
 				  : "; whether opens wait for each other cannot be told from this "
-				    "run (run.probe=true can)");
+				    "run",
+			  agreed == AGREED_EACH ? "" : advice(v));
 }
 
 /* Each request takes its time by itself: whatever its size, or by its bytes. */
@@ -259,10 +265,9 @@ static void at_unknown(struct limit_view *v, const char *either)
 
 	limit_say(v, "storage",
 		  "limited by the storage: the workers spend %.0f %% of the time in requests, "
-		  "%.3g per batch and %.3g ms each; whether %s cannot be told from this run%s%s "
-		  "(run.probe=true can)",
+		  "%.3g per batch and %.3g ms each; whether %s cannot be told from this run%s%s%s",
 		  100 * v->inside, s->reads_of_batch, 1e3 * s->read_s, either,
-		  s->untold[0] ? ", because " : "", s->untold);
+		  s->untold[0] ? ", because " : "", s->untold, advice(v));
 }
 
 bool limit_at_store(struct limit_view *v)

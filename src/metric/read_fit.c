@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "metric/alone_fit.h"
 #include "metric/queue_fit.h"
 
 #define TARGETS_MAX 480
@@ -22,12 +23,14 @@
 /* Nats between two explanations, and of those that the best has itself: what disturbs one read
  * disturbs those beside it as well. */
 static const double CLEAR = 20, CLEAR_PART = 0.15;
-static const double ONE_READ = 5;     /* nats at most by one read: some are special */
-static const double SIMPLER = 3;      /* nats that a simpler explanation may be worse */
-static const double TOLERATED = 5e-3; /* of a mean read: nothing is more exact than that */
-static const double UNSEEN = 1.05;    /* times what streams take: shared parts hide below */
-static const double DIFFERENT = 0.01; /* variance of sizes, of the square of the mean */
-static const double ALIKE = 0.03;     /* of a read: explanations that foretell the same */
+static const double CLEAR_ALONE = 0.1; /* nats of each read, the same beside CLEAR */
+static const double RISE = 0.3;        /* of a read's time, from few to many under way: it waits */
+static const double ONE_READ = 5;      /* nats at most by one read: some are special */
+static const double SIMPLER = 3;       /* nats that a simpler explanation may be worse */
+static const double TOLERATED = 5e-3;  /* of a mean read: nothing is more exact than that */
+static const double UNSEEN = 1.05;     /* times what streams take: shared parts hide below */
+static const double DIFFERENT = 0.01;  /* variance of sizes, of the square of the mean */
+static const double ALIKE = 0.03;      /* of a read: explanations that foretell the same */
 
 static const double shares[GRID] = {0, 0.04, 0.08, 0.15, 0.25, 0.35, 0.5, 0.65, 0.8, 0.9, 0.96, 1};
 #define REFINED 5 /* bursts from there on are between those of the list, too */
@@ -46,7 +49,8 @@ struct fit {
 	size_t n, targets, moments;
 	struct target {
 		size_t at;
-		double weight; /* reads of the run that it stands for; 0: of a sweep */
+		uint32_t level; /* under way when it begins, itself included */
+		double weight;  /* reads of the run that it stands for; 0: of a sweep */
 	} * target;
 	double times;
 	uint32_t most; /* reads under way at once, of these */
@@ -60,11 +64,13 @@ struct fit {
 	double *ahead, *spare;                   /* for queue_fit.h */
 	uint32_t *history;                       /* the same */
 	double mean_ns, mean_bytes, mean_shared; /* bytes * concurrency */
+	double most_beside; /* under way with a byte, in the set that had most of them */
 	double longest_ns;
 	double unit; /* ns, of errors */
 	struct tried {
 		struct read_rates rates;
 		double *error, nats;
+		double alone; /* nats that compare with those of reads by themselves */
 		bool absurd;
 	} tried[TRIED + 1];
 	int tries;
@@ -303,8 +309,10 @@ static void choose_of_level(struct fit *f, const size_t *candidate, size_t n, si
 {
 	want = want < n ? want : n;
 	for (size_t k = 0; k < want; k++) {
-		f->target[f->targets++] = (struct target){candidate[k * n / want],
-							  sweep ? 0 : (double)n / (double)want};
+		f->target[f->targets++] = (struct target){
+			.at = candidate[k * n / want],
+			.weight = sweep ? 0 : (double)n / (double)want,
+		};
 	}
 }
 
@@ -342,6 +350,24 @@ static void choose_targets(struct fit *f, const struct read_set *set, size_t fro
 	}
 }
 
+static void find_most_beside(struct fit *f)
+{
+	size_t k = 0, end = 0;
+
+	for (size_t i = 0; i < f->sets; i++) {
+		double bytes = 0, beside = 0;
+
+		for (end += f->set[i].n; k < f->targets && f->target[k].at < end; k++) {
+			const struct read_seen *s = &f->seen[f->target[k].at];
+			double weight = i ? 1 : f->target[k].weight;
+
+			bytes += weight * (double)s->bytes;
+			beside += weight * (double)s->bytes * concurrency_of(f, s);
+		}
+		f->most_beside = bytes > 0 ? fmax(f->most_beside, beside / bytes) : f->most_beside;
+	}
+}
+
 static void measure_targets(struct fit *f, struct read_law *law)
 {
 	double square = 0, n = 0, mean = 0, plain = (double)f->targets, *took = f->spare, least;
@@ -363,6 +389,7 @@ static void measure_targets(struct fit *f, struct read_law *law)
 		square += bytes * bytes / plain;
 		law->concurrency += concurrency * part;
 	}
+	find_most_beside(f);
 	qsort(took, f->targets, sizeof(*took), by_double);
 	f->longest_ns = took[f->targets - 1 - f->targets / 50];
 	least = DIFFERENT * mean * mean;
@@ -401,10 +428,10 @@ static void find_ahead(struct fit *f)
 	free(last);
 }
 
-/* A bandwidth above what the streams took together was not seen. */
+/* A bandwidth above what the streams took together, of the run or of a sweep, was not seen. */
 static void drop_unseen(const struct fit *f, struct read_rates *r)
 {
-	if (r->shared_ns_per_byte * f->mean_shared < UNSEEN * r->stream_ns_per_byte * f->mean_bytes)
+	if (r->shared_ns_per_byte * f->most_beside < UNSEEN * r->stream_ns_per_byte)
 		r->shared_ns_per_byte = 0;
 }
 
@@ -625,6 +652,127 @@ static void keep_exhausted(const struct fit *f, struct read_law *law)
 	}
 }
 
+/* The best that has reads wait for nothing, with a stream's rate or without; NULL. */
+static const struct tried *best_alone(const struct fit *f, bool stream)
+{
+	const struct tried *best = NULL;
+
+	for (int i = 0; i < f->tries; i++) {
+		const struct tried *t = &f->tried[i];
+
+		if (!t->absurd && complexity(&t->rates) == 0 &&
+		    stream == (t->rates.stream_ns_per_byte > 0) &&
+		    (!best || t->rates.error_ns < best->rates.error_ns))
+			best = t;
+	}
+	return best;
+}
+
+/* Each read by itself, of a time that is drawn from those of all; with their bytes or without. */
+static double try_alone(const struct fit *f, struct read_rates *r)
+{
+	double best = INFINITY;
+
+	for (int stream = 0; stream < 2; stream++) {
+		const struct tried *t = best_alone(f, stream);
+		double mean = 0, nats;
+
+		for (size_t k = 0; t && k < f->targets; k++) {
+			f->spare[k] = f->took[k] - t->rates.stream_ns_per_byte * f->bytes[k];
+			mean += f->spare[k] / (double)f->targets;
+		}
+		if (!t || mean < 0)
+			continue;
+		nats = alone_fit_times(f->spare, f->targets, TOLERATED * f->mean_ns, f->longest_ns);
+		if (nats >= best)
+			continue;
+		best = nats;
+		*r = (struct read_rates){.latency_ns = mean,
+					 .stream_ns_per_byte = t->rates.stream_ns_per_byte,
+					 .error_ns = t->rates.error_ns};
+	}
+	return best;
+}
+
+enum dependence { DEPEND_NOT, DEPEND_UNKNOWN, DEPEND_YES };
+
+/* Whether reads that begin beside more others take longer: the slope of their times over the
+ * logarithm of how many are under way. */
+static enum dependence dependence_of(const struct fit *f, const struct read_rates *r)
+{
+	double n = (double)f->targets, mx = 0, my = 0, xx = 0, xy = 0, rest = 0, slope, sure;
+	double low = INFINITY, high = 0, rise = RISE * r->latency_ns;
+
+	for (size_t k = 0; k < f->targets; k++) {
+		double x = log(f->target[k].level);
+
+		f->spare[k] = f->took[k] - r->stream_ns_per_byte * f->bytes[k];
+		low = fmin(low, x);
+		high = fmax(high, x);
+		mx += x / n;
+		my += f->spare[k] / n;
+	}
+	for (size_t k = 0; k < f->targets; k++) {
+		double x = log(f->target[k].level) - mx;
+
+		xx += x * x;
+		xy += x * (f->spare[k] - my);
+	}
+	if (!(xx > 0) || n < 3)
+		return DEPEND_UNKNOWN;
+	slope = xy / xx;
+	for (size_t k = 0; k < f->targets; k++) {
+		double e = f->spare[k] - my - slope * (log(f->target[k].level) - mx);
+
+		rest += e * e;
+	}
+	sure = 2 * sqrt(rest / (n - 2) / xx);
+	if ((slope + sure) * (high - low) < rise)
+		return DEPEND_NOT;
+	return (slope - sure) * (high - low) > rise ? DEPEND_YES : DEPEND_UNKNOWN;
+}
+
+static void drop_worse(struct fit *f, double limit)
+{
+	for (int i = 0; i < f->tries; i++)
+		if (f->tried[i].alone > limit)
+			f->tried[i].nats = INFINITY;
+}
+
+/* Times that differ by themselves, as of a store whose files lie on two kinds of devices, have
+ * waits that a queue or ceiling may seem to explain. Where it explains them no better, it is not
+ * the only explanation; where it does clearly worse, it is not the best, and none if reads beside
+ * many take no longer. */
+static void weigh_alone(struct fit *f, struct read_law *law, const struct tried *best)
+{
+	double other = INFINITY, margin = CLEAR + CLEAR_ALONE * (double)f->targets, alone;
+	double least = TOLERATED * f->mean_ns;
+	struct read_rates r = {0};
+	enum dependence depend;
+
+	alone = try_alone(f, &r);
+	depend = isinf(alone) ? DEPEND_YES : dependence_of(f, &r);
+	if (depend == DEPEND_YES)
+		return;
+	for (int i = 0; i < f->tries; i++) {
+		struct tried *t = &f->tried[i];
+
+		t->alone = t->absurd ? INFINITY
+				     : alone_fit_errors(t->error, f->targets, least, f->longest_ns);
+		other = fmin(other, t->alone);
+	}
+	if (other <= alone - margin)
+		return;
+	if (other > alone + margin) {
+		keep(f, law, &r);
+		if (depend == DEPEND_NOT)
+			drop_worse(f, alone + margin);
+	} else if (complexity(&best->rates) > 0) {
+		keep(f, law, &best->rates);
+		keep(f, law, &r);
+	}
+}
+
 static void choose_laws(struct fit *f, struct read_law *law)
 {
 	const struct tried *best = &f->tried[0], *t;
@@ -649,7 +797,9 @@ static void choose_laws(struct fit *f, struct read_law *law)
 			best = t;
 	}
 	limit = least * (1 + CLEAR_PART) + CLEAR;
-	keep(f, law, &best->rates);
+	weigh_alone(f, law, best);
+	if (best->nats <= limit)
+		keep(f, law, &best->rates);
 	/* the ends of all first, as there is no room for everything */
 	keep_ends(f, law, -1, limit);
 	keep_exhausted(f, law);
@@ -766,6 +916,8 @@ static void find_targets(struct fit *f, struct read_law *law)
 			break;
 	}
 	qsort(f->target, f->targets, sizeof(*f->target), by_index);
+	for (size_t k = 0; k < f->targets; k++)
+		f->target[k].level = level[f->target[k].at];
 	f->most = 1;
 	for (size_t j = 0; j < f->n; j++)
 		law->beside_share += (level[j] > 1) / (double)f->n;

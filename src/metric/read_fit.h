@@ -8,6 +8,8 @@
  *  - a ceiling: of any `burst` + 1 reads in a row the last one ends at least burst * pace after the
  *    first one, as with a token bucket, or a limit that is granted in slices of time.
  *
+ *  - each read takes a latency that is drawn by itself from those of all, then its bytes.
+ *
  * Each read is predicted from its beginning and the ends of those that began before it. Kept are
  * all explanations that are not clearly worse than the best. A queue with as many servers as reads
  * were ever under way is always among them: it explains the reads as well as no queue does. */

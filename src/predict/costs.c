@@ -19,7 +19,10 @@
 #define GENERATOR_AHEAD 3 /* batches, as tf.data's loader keeps them */
 
 static const double BUSY = 0.1;      /* of the processors, or of a batch: less is not looked at */
-static const double POINT_OFF = 1.4; /* times the time of a request at a point of a probe */
+static const double POINT_OFF = 1.4; /* times the time of a request at a point of a probe, */
+static const double FULL_OFF = 1.12; /* and where that is all a ceiling's doing */
+static const double FAR_ABOVE = 2;   /* times the readers that reach it */
+static const double PLATEAU = 1.15;  /* times the rate with twice the readers: there is no more */
 static const double TAKEN = 0.5;     /* of the time without a processor, from run to run */
 static const double HIST_OFF = 0.1;  /* of a time: what its histogram may be off */
 static const double NOTABLE = 0.03;  /* of a batch's time: opens that take less just take it */
@@ -94,13 +97,17 @@ static bool probe_counts(const struct result *r, double times)
 	return p->done && p->count >= 2 && fabs(processes - times) < 0.01;
 }
 
-/* By the time of a request, waits included, where so many are under way. */
-static bool fits_point(const struct read_rates *r, double bytes, double each_s, double under_way)
+/* How wrong it is about a point of a probe, by the time of a request, waits included, where so many
+ * are under way. The ceiling is exact far above the readers that reach it only. */
+static uint32_t wrong_at(const struct read_rates *r, double bytes, double each_s, double under_way)
 {
-	double expected =
-		fmax(read_rates_alone(r, bytes) / 1e9, under_way / read_rates_ceiling(r, bytes));
+	double alone = read_rates_alone(r, bytes) / 1e9;
+	double full = under_way / read_rates_ceiling(r, bytes), expected = fmax(alone, full);
+	double off = fmax(expected / each_s, each_s / expected);
 
-	return expected > each_s / POINT_OFF && expected < each_s * POINT_OFF;
+	if (fmax(full, each_s) > FAR_ABOVE * alone && off > FULL_OFF)
+		return 2;
+	return off >= POINT_OFF;
 }
 
 /* Drops the explanations that a probe's numbers of readers contradict, unless it is all of them. */
@@ -116,7 +123,7 @@ static void drop_refuted(const struct probe *p, bool opens, struct read_law *law
 			double bytes = opens || n <= 0 ? 1 : (double)q->bytes / n;
 
 			if (n >= 2 * q->readers && s > 0)
-				wrong[i] += !fits_point(&law->one[i], bytes, s / n, s / q->seconds);
+				wrong[i] += wrong_at(&law->one[i], bytes, s / n, s / q->seconds);
 		}
 		least = wrong[i] < least ? wrong[i] : least;
 	}
@@ -125,6 +132,27 @@ static void drop_refuted(const struct probe *p, bool opens, struct read_law *law
 			law->one[kept++] = law->one[i];
 	law->count = kept;
 	read_law_prefer(law, 0);
+}
+
+static double samples_per_s(const struct probe_point *q)
+{
+	return q->seconds > 0 ? (double)q->samples / q->seconds : 0;
+}
+
+/* Samples/s that more readers did not get beyond; 0: they still got more. */
+static double plateau_of(const struct probe *p)
+{
+	const struct probe_point *last = &p->point[p->count - 1];
+	double most = 0, before = 0;
+
+	for (uint32_t k = 0; k < p->count; k++) {
+		const struct probe_point *q = &p->point[k];
+
+		most = fmax(most, samples_per_s(q));
+		if (2 * q->readers <= last->readers)
+			before = fmax(before, samples_per_s(q));
+	}
+	return before > 0 && samples_per_s(last) <= PLATEAU * before ? most : 0;
 }
 
 static struct read_law law_of(const struct result *r, bool opens, bool *probed)
@@ -159,6 +187,8 @@ struct store_law costs_store_law(const struct result *r)
 
 	law.reads = law_of(r, false, &law.probed);
 	law.opens = law_of(r, true, &of_opens);
+	if (law.probed)
+		law.plateau = plateau_of(&r->probe);
 	return law;
 }
 

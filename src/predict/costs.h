@@ -10,6 +10,7 @@ struct store_law {
 	struct read_law reads;
 	struct read_law opens; /* and stats by name; each counts as one byte */
 	bool probed;           /* the reads of a probe were taken in, too */
+	double plateau;        /* samples/s that a probe's readers did not get beyond; 0: none */
 };
 
 /* s and bytes of a batch. */

@@ -16,11 +16,12 @@ static const double AGREED = 6; /* points between explanations: wider, there is 
 static const double MISFIT = 5; /* points: a model of the run that is further off is none */
 /* The median of reads that vary much is less than their mean. */
 static const double SCALED_MIN = 0.4, SCALED_MAX = 2.5;
-static const double SERVICE_OFF = 0.1; /* of a batch's time */
-static const double BURST_OFF = 0.3;   /* the same where requests are let through many at once */
-static const double WORTH = 4;         /* points: what more workers bring is said */
-static const double HELPS = 0.5;       /* points: workers that bring less are not worth a try */
-static const double SMALL = 0.02;      /* of a batch's time: taking away less is no change */
+static const double SERVICE_OFF = 0.1;  /* of a batch's time */
+static const double BURST_OFF = 0.3;    /* the same where requests are let through many at once */
+static const double PLATEAU_OFF = 1.05; /* times the AU that a plateau allows: beyond doubt */
+static const double WORTH = 4;          /* points: what more workers bring is said */
+static const double HELPS = 0.5;        /* points: workers that bring less are not worth a try */
+static const double SMALL = 0.02;       /* of a batch's time: taking away less is no change */
 
 /* How a change makes a variant's model another; false: it does not apply. */
 typedef bool (*alter)(const struct variants *all, const struct variant *v, double by,
@@ -36,14 +37,20 @@ static double corrected(const struct outlook *out, const struct variant *v, doub
 	return au > 100 ? 100 : au < 0 ? 0 : au;
 }
 
-/* Bytes a second that all ranks ask for at such an AU. */
-static double rate_of(const struct model *m, double au)
+/* Batches a second that all ranks ask for at such an AU. */
+static double batches_of(const struct model *m, double au)
 {
 	double compute = 0;
 
 	for (uint32_t i = 0; i < m->computes; i++)
 		compute += m->compute[i] / m->computes;
-	return compute > 0 ? au / 100 / compute * m->bytes * m->ranks : 0;
+	return compute > 0 ? au / 100 / compute * m->ranks : 0;
+}
+
+/* The same in bytes. */
+static double rate_of(const struct model *m, double au)
+{
+	return batches_of(m, au) * m->bytes;
 }
 
 /* Readers of equal batches get into step with each other or do not, by chance: at the worst each
@@ -64,17 +71,43 @@ static bool always_meets(struct model *m)
 static bool change_ranks(const struct variants *all, const struct variant *v, double by,
 			 struct model *m);
 static bool splits(alter how);
+static bool same_store(alter how);
 static bool change_latency(const struct variants *all, const struct variant *v, double by,
 			   struct model *m);
 static bool change_latency_alone(const struct variants *all, const struct variant *v, double by,
 				 struct model *m);
 
+/* The AU at which a loader asks for all that a probe's readers got, however many; but the run
+ * itself got what it got. */
+static double most_au(const struct outlook *out, const struct variants *v, const struct model *m)
+{
+	const struct model *now = &v->one[0].m;
+	double had = batches_of(now, out->measured_au) * now->samples;
+	double whole = batches_of(m, 100) * m->samples;
+
+	return whole > 0 ? 100 * fmax(v->costs.law.plateau, had) / whole : INFINITY;
+}
+
+/* What a model of the same store and the same requests says. */
+static double within_plateau(const struct outlook *out, const struct variants *v,
+			     const struct model *m, double au)
+{
+	double most = v->costs.law.plateau > 0 ? most_au(out, v, m) : INFINITY;
+
+	return au > most * PLATEAU_OFF ? most : au;
+}
+
 /* What one variant says, by one way to change it; NAN: nothing. */
 static double say_one(const struct outlook *out, const struct variants *v, uint32_t i, alter how,
 		      double by, struct model *m)
 {
+	double au;
+
 	*m = v->one[i].m;
-	return how(v, &v->one[i], by, m) ? corrected(out, &v->one[i], model_run(m).au) : NAN;
+	if (!how(v, &v->one[i], by, m))
+		return NAN;
+	au = corrected(out, &v->one[i], model_run(m).au);
+	return same_store(how) ? within_plateau(out, v, m, au) : au;
 }
 
 /* The part of a run that one burst is: where slices begin in it is chance. */
@@ -287,6 +320,13 @@ static bool splits(alter how)
 	       how == change_format;
 }
 
+/* Whether the store and what is asked of it for a sample stay what they are. */
+static bool same_store(alter how)
+{
+	return how == change_workers || how == change_window || how == change_order ||
+	       how == change_batch || how == change_ranks;
+}
+
 static bool change_decode(const struct variants *all, const struct variant *v, double by,
 			  struct model *m)
 {
@@ -319,7 +359,7 @@ static double workers_give(const struct outlook *out, const struct variants *v, 
 	struct model m = v->one[i].m;
 
 	change_workers(v, &v->one[i], workers, &m);
-	return corrected(out, &v->one[i], model_run(&m).au);
+	return within_plateau(out, v, &m, corrected(out, &v->one[i], model_run(&m).au));
 }
 
 /* How many reach the goal by one variant; 0: none do. Then *most is the first of those beyond which

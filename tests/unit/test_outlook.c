@@ -65,14 +65,21 @@ static void begin(struct synth *s, const char *loader, const struct reads *q, do
 		rank->train_io.sized[IO_DATA - IO_META][k].total = k == 1 ? STEPS * 4 : 0;
 }
 
-static const struct outlook *look(struct synth *s)
+/* Where a probe's readers got no more than so many samples/s; 0: it is not known. */
+static const struct outlook *look_below(struct synth *s, double plateau)
 {
 	struct store_law law;
 
 	decompose(&s->r, 0, 1, &s->r.judged.time);
 	law = costs_store_law(&s->r);
+	law.plateau = plateau;
 	outlook_compute(&s->r, 1, &law, &s->r.judged.outlook);
 	return &s->r.judged.outlook;
+}
+
+static const struct outlook *look(struct synth *s)
+{
+	return look_below(s, 0);
 }
 
 static const struct what_if *change(const struct outlook *o, const char *words)
@@ -104,8 +111,8 @@ static void latency(void **state)
 	assert_near(o->modeled_au, 50, 2);
 	w = change(o, "reader.read_threads=4 reader.prefetch_size=8");
 	assert_true(!w->known && w->low <= w->au && w->au <= w->high);
-	assert_near(w->au, 92, 6);  /* but for the first batch */
-	assert_true(w->low < 75); /* three at once */
+	assert_near(w->au, 92, 6); /* but for the first batch */
+	assert_true(w->low < 75);  /* three at once */
 	w = change(o, "reader.read_threads=1 reader.prefetch_size=2");
 	assert_near(w->au, 25, 2);
 	w = change(o, "reader.batch_size=8");
@@ -115,6 +122,32 @@ static void latency(void **state)
 	w = change(o, "half the storage's latency");
 	assert_true(w->au > 85 || !w->known);
 	assert_near(w->rate_now, 4 * 65536 / 0.04, 1e4);
+	synth_end(&s);
+}
+
+/* 200 samples/s are needed, and no number of readers got more than 120. */
+static void plateau(void **state)
+{
+	const struct reads q = {.workers = 2, .read_s = 0.08};
+	const struct what_if *w;
+	const struct outlook *o;
+	struct synth s;
+
+	(void)state;
+	begin(&s, "reader.data_loader=pytorch", &q, 0.02);
+	o = look_below(&s, 120);
+	assert_true(o->known);
+	assert_int_equal(o->workers_needed, 0);
+	w = change(o, "reader.read_threads=8 reader.prefetch_size=16");
+	assert_near(w->au, 60, 0.1);
+	assert_true(w->high < 80);
+	/* another store is none of the probe's */
+	w = change(o, "half the storage's latency");
+	assert_true(w->au > 80);
+	/* what the run itself had is possible, whatever the probe got */
+	o = look_below(&s, 50);
+	w = change(o, "reader.read_threads=8 reader.prefetch_size=16");
+	assert_near(w->au, 50, 0.1);
 	synth_end(&s);
 }
 
@@ -186,10 +219,8 @@ static void loaders(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(latency),
-		cmocka_unit_test(unknown),
-		cmocka_unit_test(processors),
-		cmocka_unit_test(loaders),
+		cmocka_unit_test(latency),    cmocka_unit_test(plateau), cmocka_unit_test(unknown),
+		cmocka_unit_test(processors), cmocka_unit_test(loaders),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

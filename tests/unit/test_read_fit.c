@@ -308,6 +308,61 @@ static void two_sets(void **state)
 	settled(&law, 100, 0.03);
 }
 
+/* Two readers have their own streams' rate; six of a sweep share what all streams can have. */
+static void streams_that_share(void **state)
+{
+	struct made run = {.limits = {.stream_bandwidth = 40e6, .bandwidth = 120e6},
+			   .bytes = 250000,
+			   .more = 300000,
+			   .rest_ns = 1000000,
+			   .rest_more_ns = 4000000,
+			   .readers = 2};
+	struct made sweep = run;
+	struct read_law law;
+
+	(void)state;
+	sweep.readers = 6;
+	make(&run);
+	make(&sweep);
+	for (int i = 0; i < READS; i++) {
+		sweep.seen[i].begin_ns += 60 * NS_PER_S;
+		sweep.seen[i].end_ns += 60 * NS_PER_S;
+	}
+	law = read_fit(
+		(const struct read_set[]){{run.seen, READS, 0, 0}, {sweep.seen, READS, 0, 0}}, 2,
+		1);
+	near(law.best.stream_ns_per_byte, 25, 0.5);
+	near(law.best.shared_ns_per_byte, 8.33, 0.3);
+	settled(&law, 300, 0.05);
+}
+
+/* Every other file lies on a slow device, whatever else is read: no queue, no ceiling. */
+static void two_devices(void **state)
+{
+	struct made m = {.readers = 2};
+	struct read_law law;
+	int64_t next[2] = {0, 500000};
+	double low, high, mean = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < READS; i++) {
+		int w = next[1] < next[0];
+		int64_t took = (draw(i, 2) ? 1000000 : 31000000) + (int64_t)draw(READS + i, 200000);
+
+		m.seen[i] = (struct read_seen){next[w], next[w] + took, 50000};
+		next[w] += took + 100000;
+		mean += (double)took / READS;
+	}
+	law = read_fit(&(struct read_set){m.seen, READS, 0, 0}, 1, 1);
+	assert_int_equal(law.best.servers, 0);
+	assert_int_equal(law.best.burst, 0);
+	near(law.best.shared_ns_per_byte, 0, 0);
+	near(law.best.latency_ns, mean, 0.1 * mean);
+	ceilings(&law, &low, &high);
+	assert_true(isinf(high));
+	near(low, 2e9 / mean, 0.1 * 2e9 / mean);
+}
+
 static void nothing(void **state)
 {
 	const struct read_seen few[4] = {{0, 5, 1}, {0, 0, 0}, {1, 1, 1}, {3, 4, 0}};
@@ -323,11 +378,18 @@ static void nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shared),      cmocka_unit_test(latency_alone),
-		cmocka_unit_test(streams),     cmocka_unit_test(in_step),
-		cmocka_unit_test(one_by_one),  cmocka_unit_test(three_at_once),
-		cmocka_unit_test(requests),    cmocka_unit_test(slices),
-		cmocka_unit_test(two_in_turn), cmocka_unit_test(two_sets),
+		cmocka_unit_test(shared),
+		cmocka_unit_test(latency_alone),
+		cmocka_unit_test(streams),
+		cmocka_unit_test(in_step),
+		cmocka_unit_test(one_by_one),
+		cmocka_unit_test(three_at_once),
+		cmocka_unit_test(requests),
+		cmocka_unit_test(slices),
+		cmocka_unit_test(two_in_turn),
+		cmocka_unit_test(two_sets),
+		cmocka_unit_test(streams_that_share),
+		cmocka_unit_test(two_devices),
 		cmocka_unit_test(nothing),
 	};
 
