@@ -52,6 +52,8 @@ static enum measured_storage storage_of(const struct result *r, const struct mea
 		return MEASURED_EMULATED;
 	if (out->taken & TAKES_PART)
 		return MEASURED_PART;
+	if (out->taken & TAKES_ORIGIN || (!r->trained && out->taken & TAKES_TARGET))
+		return MEASURED_UNKNOWN;
 	return (r->trained || r->only_evaluated) && nobody_knows(r, table) ? MEASURED_UNKNOWN
 									   : MEASURED_STORAGE;
 }
@@ -76,8 +78,10 @@ static void say_storage(const struct result *r, struct measured *out)
 			   r->workload->storage.store ? r->workload->storage.store : "");
 		break;
 	case MEASURED_UNKNOWN:
-		str_append(out->text, sizeof(out->text),
-			   "unknown whether it was the storage or the page cache");
+		str_append(out->text, sizeof(out->text), "%s",
+			   out->origin[0] ? out->origin
+					  : "unknown whether it was the storage or the page cache");
+		name_verdicts(out, &r->judged, TAKES_ORIGIN);
 		break;
 	case MEASURED_STORAGE:
 	case MEASURED_KINDS:
@@ -93,6 +97,7 @@ void measured_find(const struct result *r, const struct verdict_ops *const *tabl
 		const char *but;
 	} others[] = {
 		{TAKES_CHECKPOINT, "of checkpoints, the page cache or memory"},
+		{TAKES_TARGET, "of checkpoints, not known whether they reached the storage"},
 		{TAKES_CONTENT, "not the samples of the workload"},
 		{TAKES_LASTING, "not a rate that lasts"},
 		{TAKES_WINDOW, "not the whole run, but a window of it"},
@@ -109,6 +114,8 @@ void measured_find(const struct result *r, const struct verdict_ops *const *tabl
 		const struct verdict *v = &j->verdict[i];
 
 		out->taken |= v->takes;
+		if (v->origin[0])
+			snprintf(out->origin, sizeof(out->origin), "%s", v->origin);
 		/* what took all of it, and of two the later row, which looks closer */
 		if (v->instead[0] && (!out->instead[0] || (v->takes & TAKES_STORAGE) >= worst)) {
 			snprintf(out->instead, sizeof(out->instead), "%s", v->instead);
@@ -117,6 +124,8 @@ void measured_find(const struct result *r, const struct verdict_ops *const *tabl
 	}
 	out->storage = storage_of(r, out, table);
 	say_storage(r, out);
+	if (out->storage == MEASURED_PART && out->taken & TAKES_ORIGIN)
+		str_append(out->text, sizeof(out->text), "; %s", out->origin);
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		if (!(out->taken & others[i].takes) ||
 		    (others[i].takes == TAKES_CHECKPOINT && out->storage == MEASURED_NOT &&

@@ -45,6 +45,12 @@ void verdict_takes(struct verdict *v, unsigned takes, const char *instead)
 		snprintf(v->instead, sizeof(v->instead), "%s", instead);
 }
 
+void verdict_takes_origin(struct verdict *v, const char *origin)
+{
+	v->takes |= TAKES_ORIGIN;
+	snprintf(v->origin, sizeof(v->origin), "%s", origin);
+}
+
 const struct verdict_ops *verdict_find(const char *name)
 {
 	for (size_t i = 0; verdict_table[i]; i++)
@@ -102,7 +108,7 @@ int verdicts_judge(struct result *r, const struct run_metrics *m,
 		snprintf(v->check, sizeof(v->check), "%s", row->name);
 		row->judge(r, m, v);
 		if (v->level != VERDICT_WARN && v->level != VERDICT_FAIL)
-			v->takes = 0;
+			v->takes &= TAKES_ORIGIN | TAKES_TARGET;
 		else if (v->takes == 0)
 			v->takes = row->takes;
 		/* the headline of a run that trains is about training */

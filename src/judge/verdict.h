@@ -48,8 +48,12 @@ size_t verdicts_count(const struct verdict_ops *const *table);
 void verdict_say(struct verdict *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Ends its text with a full stop where it has none. */
 void verdict_close(struct verdict *v);
-/* A warning or failure that takes `takes` (enum taken) from the numbers, in place of its row's.
- * `instead`, with TAKES_STORAGE or TAKES_PART: what was measured, "the page cache"; or NULL. */
+/* A warning or failure (of TAKES_TARGET any level) that takes `takes` (enum taken) from the
+ * numbers, in place of its row's. `instead`, with TAKES_STORAGE or TAKES_PART: what was measured,
+ * "the page cache"; or NULL. */
 void verdict_takes(struct verdict *v, unsigned takes, const char *instead);
+/* It is not known where the bytes came from (TAKES_ORIGIN), whatever its level: `origin` is all
+ * that the headline can say: "unknown whether it was the storage: loop0 is the file ...". */
+void verdict_takes_origin(struct verdict *v, const char *origin);
 /* Its level becomes at least as bad: pass, unknown, warn, fail. */
 void verdict_worsen(struct verdict *v, enum verdict_level level);

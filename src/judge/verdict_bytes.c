@@ -1,6 +1,7 @@
 /* Whether the bytes read are those of the samples, and whether the device delivered them. */
 #include "base/str.h"
 #include "judge/ledger.h"
+#include "judge/origin.h"
 #include "judge/recorded.h"
 #include "judge/verdict.h"
 #include "store/store.h"
@@ -167,9 +168,11 @@ static void judge_uncounted(struct verdict *v, const struct result *r, bool dire
 	} else {
 		verdict_say(v,
 			    "the page cache held %.2g %% of the dataset before the epochs, so "
-			    "that the data came from the file system; whether its server had it "
-			    "in memory is unknown.",
-			    100 * share);
+			    "that the data came from the file system%s.",
+			    100 * share,
+			    origin_is_served(r)
+				    ? ""
+				    : "; whether its server had it in memory is unknown");
 	}
 }
 
@@ -217,9 +220,10 @@ static bool is_read_again(const struct result *r, const struct run_metrics *m, d
 	       (double)m->device_bytes >= DEVICE_SHARE * payload;
 }
 
-/* The device delivered all. A loop device reads its file, perhaps from this machine's page cache.
+/* The device delivered all. A loop device reads its file, perhaps from this machine's page cache,
+ * or from where nobody knows. False when there is nothing to say of what lies below.
  */
-static void judge_delivered(struct verdict *v, const struct result *r)
+static bool judge_below(struct verdict *v, const struct result *r)
 {
 	const struct block_tree *t = r->host_source ? &r->host_source->tree : NULL;
 	const struct ledger_line *device = &r->judged.ledger.line[LEDGER_DEVICE],
@@ -238,20 +242,14 @@ static void judge_delivered(struct verdict *v, const struct result *r)
 			    "but %s. The disk below it delivered %.0f %% of these bytes, the page "
 			    "cache of this machine the others.",
 			    t->cached, 100 * share);
-	} else if (t && t->cached[0] && !disks->known) {
-		verdict_worsen(v, VERDICT_UNKNOWN);
-		verdict_say(v, "but %s, which may be in the page cache of this machine.",
-			    t->cached);
-	} else if (t && t->unseen[0]) {
-		verdict_worsen(v, VERDICT_UNKNOWN);
-		verdict_say(v, "but %s.", t->unseen);
 	} else {
-		verdict_say(v, "the storage was measured.");
+		return origin_judge_device(v, r, "but");
 	}
+	return true;
 }
 
-static void judge_device(struct verdict *v, const struct result *r, const struct run_metrics *m,
-			 double returned, double payload)
+static void judge_delivered(struct verdict *v, const struct result *r, const struct run_metrics *m,
+			    double returned, double payload)
 {
 	const struct store_facts *base = workload_base_store(r->workload);
 	bool direct = base->flags & STORE_IS_UNCACHED;
@@ -277,16 +275,29 @@ static void judge_device(struct verdict *v, const struct result *r, const struct
 	}
 	verdict_say(v, " The device delivered %.0f %% of that (%s): ", 100 * share,
 		    str_bytes((double)m->device_bytes, a, sizeof(a)));
-	if (share < DEVICE_SHARE && !direct && payload > 0 && is_read_again(r, m, payload))
-		verdict_say(v, "each sample came from it, and what the reader read again came from "
-			       "the page cache.");
-	else if (share < DEVICE_SHARE)
+	if (share < DEVICE_SHARE && (direct || !(payload > 0) || !is_read_again(r, m, payload))) {
 		judge_missing(v, r, share, direct);
-	else if (share > READ_AHEAD_SHARE)
-		verdict_say(
-			v, "more than was requested (read-ahead, or other reads of this process).");
-	else
-		judge_delivered(v, r);
+		if (!(v->takes & TAKES_STORAGE))
+			origin_judge_device(v, r, " The device delivered the rest, but");
+	} else if (!judge_below(v, r)) {
+		verdict_say(v, "%s.",
+			    share < DEVICE_SHARE ? "each sample came from it, and what the reader "
+						   "read again came from the page cache"
+			    : share > READ_AHEAD_SHARE
+				    ? "more than was requested (read-ahead, or other reads of this "
+				      "process)"
+				    : "the storage was measured");
+	}
+}
+
+static void judge_device(struct verdict *v, const struct result *r, const struct run_metrics *m,
+			 double returned, double payload)
+{
+	judge_delivered(v, r, m, returned, payload);
+	/* where the page cache may have served instead, nobody knows even that */
+	if (cached_share(r) >= 0 || workload_base_store(r->workload)->flags & STORE_IS_UNCACHED)
+		origin_judge_server(v, r, returned, m->device_known ? (double)m->device_bytes : 0,
+				    origin_delivered(r, false));
 }
 
 static void judge_bytes(const struct result *r, const struct run_metrics *m, struct verdict *v)

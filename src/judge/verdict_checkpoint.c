@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/str.h"
+#include "judge/origin.h"
 #include "judge/recorded.h"
 #include "judge/verdict.h"
 #include "store/store.h"
@@ -162,6 +163,7 @@ static void judge_checkpoint(const struct result *r, const struct run_metrics *m
 	if (load.count)
 		say_reads(v, r, &load);
 	say_memory(v, r);
+	origin_judge_checkpoints(v, r);
 	say_partial(v, r);
 	if (unfinished) {
 		verdict_worsen(v, VERDICT_FAIL);

@@ -1,6 +1,7 @@
 /* Whether the bytes of evaluations are those of their samples, and whether the device delivered
  * them. */
 #include "base/str.h"
+#include "judge/origin.h"
 #include "judge/verdict.h"
 #include "store/store.h"
 
@@ -50,7 +51,8 @@ static void judge_device(struct verdict *v, const struct result *r, const struct
 	verdict_say(v, " The device delivered %.0f %% of that (%s)", 100 * share,
 		    str_bytes(s->device, a, sizeof(a)));
 	if (share >= DEVICE_SHARE) {
-		verdict_say(v, ".");
+		if (!origin_judge_device(v, r, ", but"))
+			verdict_say(v, ".");
 		return;
 	}
 	if (s->cold && share < CACHE_SHARE) {
@@ -92,6 +94,9 @@ static void judge_eval_bytes(const struct result *r, const struct run_metrics *m
 		}
 	}
 	judge_device(v, r, &s);
+	if (s.returned_known && s.cold)
+		origin_judge_server(v, r, s.returned, s.device_known ? s.device : 0,
+				    origin_delivered(r, true));
 }
 
 extern const struct verdict_ops verdict_eval_bytes;

@@ -19,6 +19,7 @@
 #include "base/file_system.h"
 #include "base/mount.h"
 #include "metric/counter.h"
+#include "metric/fs_client.h"
 
 #define SECTOR_BYTES 512 /* of the counters, whatever the device's own is */
 #define DEPTH_MAX 16     /* devices that lie on one another */
@@ -131,7 +132,6 @@ static const struct {
 	{"nullb", "keeps its data in memory or nowhere", true},
 	{"nbd", "is a network block device, whose server is unknown", false},
 	{"ublkb", "is served by another program", false},
-	{"rbd", "is an image on a Ceph cluster", false},
 };
 
 static void note_kind(struct block_tree *t, const char *name)
@@ -160,15 +160,20 @@ static void note_file(struct block_tree *t, const char *device, const char *path
 		note(t->cached, sizeof(t->cached), "%s is the file %.100s", name, file);
 }
 
-/* The same over a file of which it is not known where it lies: FUSE, a network. */
-static void note_unseen_file(struct block_tree *t, const char *device, const char *path,
-			     const char *file)
+/* The same over a file of which it is not known where it lies: FUSE. */
+static void note_unseen_file(struct block_tree *t, const char *root, const char *device,
+			     const char *path, const char *file)
 {
 	struct file_system fs;
+	struct fs_client client;
 
-	if (file_system_of_path(path, &fs) && !fs.memory)
+	if (!file_system_of_path(path, &fs) || fs.memory)
+		return;
+	fs_client_of(&client, root, path);
+	/* servers on the network are storage */
+	if (!client.network)
 		note(t->unseen, sizeof(t->unseen), "%s is the file %.80s on %s",
-		     path_basename(device), file, fs.name);
+		     path_basename(device), file, client.local_server ? client.type : fs.name);
 }
 
 /* ---- the way down ---- */
@@ -218,7 +223,7 @@ static void walk_down(struct block_tree *t, const char *root, char *device, int 
 			note_file(t, device, path, file);
 			if (find_devices(t, root, path, depth + 1, walk_down))
 				return;
-			note_unseen_file(t, device, path, file);
+			note_unseen_file(t, root, device, path, file);
 		}
 	}
 	list_add(&t->lower, device);
@@ -342,6 +347,26 @@ void block_tree_of(struct block_tree *t, const char *root, const char *path)
 	for (int i = 0; i < 3; i++)
 		if (lists[i]->n > BLOCK_DEVICES_MAX)
 			lists[i]->n = 0;
+}
+
+void block_disks_of(struct block_list *l, const char *root)
+{
+	AUTO_FREE char *folder = xasprintf("%s/sys/block", root);
+	DIR *d = opendir(folder);
+	struct dirent *entry;
+
+	*l = (struct block_list){0};
+	while (d && (entry = readdir(d))) {
+		AUTO_FREE char *link = xasprintf("%s/%s", folder, entry->d_name);
+		char real[PATH_MAX];
+
+		if (entry->d_name[0] != '.' && realpath(link, real) && has_entry(real, "device"))
+			list_add(l, real);
+	}
+	if (d)
+		closedir(d);
+	if (l->n > BLOCK_DEVICES_MAX)
+		l->n = 0;
 }
 
 const struct block_list *block_tree_own(const struct block_tree *t)

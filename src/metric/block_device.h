@@ -49,6 +49,9 @@ struct block_counters {
  * before /sys, /proc, /dev and backing files ("" for the machine's own; a folder in tests). Devices
  * beyond BLOCK_DEVICES_MAX leave the list empty, which is then not known. */
 void block_tree_of(struct block_tree *t, const char *root, const char *path);
+/* The disks of this machine with hardware, or a hypervisor, behind them. Empty when there are none,
+ * or more than BLOCK_DEVICES_MAX. */
+void block_disks_of(struct block_list *l, const char *root);
 /* What the file system's own bytes are counted at: its partitions, or the whole devices. */
 const struct block_list *block_tree_own(const struct block_tree *t);
 /* Sums over the list. */

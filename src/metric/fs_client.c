@@ -56,6 +56,7 @@ static void find_kind(struct fs_client *c)
 		c->kind = known[i].kind;
 		c->network = known[i].network;
 		c->uncounted = known[i].uncounted;
+		c->local_server = !c->network && strcmp(known[i].type, "fuse") == 0;
 		return;
 	}
 }

@@ -14,6 +14,9 @@ struct fs_client {
 	bool network;
 	/* It does not charge its reads to the process (read_bytes of /proc/PID/io): FUSE, Ceph. */
 	bool uncounted;
+	/* FUSE that is not known to be on the network: a program of this machine serves it, from
+	 * wherever it likes. */
+	bool local_server;
 	char type[40];   /* as mounted: "nfs4", "lustre", "fuse.sshfs", "ext4"; "": not known */
 	char place[512]; /* NFS: where it is mounted, as mountinfo writes it */
 	char name[64];   /* Lustre: the file system's name, "scratch" of "mgs@tcp:/scratch" */

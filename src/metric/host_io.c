@@ -16,6 +16,8 @@ void host_io_source_init(struct host_io_source *s, const char *root, const char 
 	block_tree_of(&s->tree, root, folder);
 	io_limit_of(&s->limit, root, &s->tree);
 	fs_client_of(&s->client, root, folder);
+	if (s->client.local_server)
+		block_disks_of(&s->disks, root);
 	net_io_sample(&net, root, s->interfaces, sizeof(s->interfaces));
 	if (!mount_of_path(root, folder, &m))
 		return;
@@ -34,6 +36,7 @@ void host_io_sample(const struct host_io_source *s, const char *root, struct hos
 	block_list_sample(&s->tree.whole, &out->whole);
 	block_list_sample(&s->tree.part, &out->part);
 	block_list_sample(&s->tree.lower, &out->lower);
+	block_list_sample(&s->disks, &out->disks);
 	net_io_sample(&out->net, root, NULL, 0);
 	fs_client_sample(&s->client, root, &out->client);
 }
@@ -43,6 +46,7 @@ void host_io_sub(struct host_io *a, const struct host_io *b)
 	block_counters_sub(&a->whole, &b->whole);
 	block_counters_sub(&a->part, &b->part);
 	block_counters_sub(&a->lower, &b->lower);
+	block_counters_sub(&a->disks, &b->disks);
 	net_io_sub(&a->net, &b->net);
 	fs_client_sub(&a->client, &b->client);
 }
@@ -52,6 +56,7 @@ void host_io_add(struct host_io *to, const struct host_io *from)
 	block_counters_add(&to->whole, &from->whole);
 	block_counters_add(&to->part, &from->part);
 	block_counters_add(&to->lower, &from->lower);
+	block_counters_add(&to->disks, &from->disks);
 	net_io_add(&to->net, &from->net);
 	fs_client_add(&to->client, &from->client);
 }

@@ -9,6 +9,8 @@
 struct host_io_source {
 	struct block_tree tree;
 	struct fs_client client;
+	/* Of a file system with a local server: all disks of this machine. */
+	struct block_list disks;
 	char file_system[64];  /* "ext4", "overlay over ext4"; "" when it is not known */
 	bool memory;           /* the file system keeps its files in memory */
 	char interfaces[256];  /* as net_io_sample */
@@ -19,6 +21,7 @@ struct host_io {
 	struct block_counters whole, part, lower;
 	struct net_io net;
 	struct fs_client_io client;
+	struct block_counters disks; /* not known but with a local server */
 };
 
 /* What lies below `folder` (or its nearest parent that exists). `root` stands before /proc, /sys

@@ -29,7 +29,8 @@ const char *const steady_change_names[] = {
 };
 
 const char *const taken_names[TAKEN_KINDS] = {"storage", "part",   "checkpoint", "lasting",
-					      "window",  "client", "content",    "end"};
+					      "window",  "client", "content",    "end",
+					      "origin",  "target"};
 
 const char *const measured_names[MEASURED_KINDS] = {
 	[MEASURED_STORAGE] = "yes",       [MEASURED_PART] = "part",

@@ -163,15 +163,19 @@ enum taken {
 	TAKES_CLIENT = 1u << 5,     /* this machine lacked what training needs */
 	TAKES_CONTENT = 1u << 6,    /* other samples were read than the workload describes */
 	TAKES_END = 1u << 7,        /* the run did not come to its end */
+	TAKES_ORIGIN = 1u << 8,     /* it is not known where the bytes came from */
+	TAKES_TARGET = 1u << 9,     /* nor where those of checkpoints went */
 };
-#define TAKEN_KINDS 8
+#define TAKEN_KINDS 10
 extern const char *const taken_names[TAKEN_KINDS]; /* as in result.json, by bit */
 
 struct verdict {
 	char check[24]; /* the name of its row: "steady", "bytes", "dataset", ... */
 	enum verdict_level level;
-	unsigned takes;   /* enum taken; 0 unless a warning or a failure */
+	unsigned takes;   /* enum taken; of a level that is no warning or failure, only what is
+			   * not known: TAKES_ORIGIN, TAKES_TARGET */
 	char instead[64]; /* what was measured in place of the storage: "the page cache" */
+	char origin[160]; /* TAKES_ORIGIN: what is known of where the bytes came from */
 	char text[640];   /* one or two sentences with the figures */
 };
 
@@ -181,7 +185,7 @@ enum measured_storage {
 	MEASURED_PART,     /* and something else */
 	MEASURED_EMULATED, /* a store inside this program */
 	MEASURED_NOT,
-	MEASURED_UNKNOWN, /* by every verdict that could tell */
+	MEASURED_UNKNOWN, /* where the bytes came from */
 	MEASURED_KINDS
 };
 extern const char *const measured_names[MEASURED_KINDS]; /* as in result.json */
@@ -190,7 +194,8 @@ struct measured {
 	enum measured_storage storage;
 	unsigned taken; /* enum taken, of all verdicts */
 	char instead[64];
-	char text[400]; /* a noun phrase with a full stop; empty: nothing was measured */
+	char origin[160];
+	char text[500]; /* a noun phrase with a full stop; empty: nothing was measured */
 };
 
 /* ---- what would change the result, by the model (predict/model.h) ---- */

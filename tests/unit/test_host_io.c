@@ -537,6 +537,9 @@ static void test_clients(void **state)
 		assert_string_equal(c.type, want[i].type);
 		if (c.network != want[i].network || c.uncounted != want[i].uncounted)
 			fail_msg("%s: network %d, uncounted %d", c.type, c.network, c.uncounted);
+		/* of the others a server elsewhere, or the kernel, has the data */
+		assert_int_equal(c.local_server, strcmp(want[i].type, "fuse") == 0 ||
+							 strcmp(want[i].type, "fuse.own") == 0);
 	}
 }
 
