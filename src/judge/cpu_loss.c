@@ -8,11 +8,12 @@
 #include "base/clock.h"
 #include "base/str.h"
 
-static const double STOOD_SHARE = 0.5;   /* of what was lost: standing still explains it */
-static const double PERIODS_SHARE = 0.1; /* of the periods of a quota: it binds */
-static const double QUOTA_USED = 0.7;    /* of a quota that binds although others are busy, too */
-static const double OTHERS_SHARE = 0.25; /* of the processors */
-static const double OTHERS_TO_OWN = 0.4; /* of what the run used: not its own threads are it */
+static const double STOOD_SHARE = 0.5;    /* of what was lost: standing still explains it */
+static const double PERIODS_SHARE = 0.1;  /* of the periods of a quota: it binds */
+static const double QUOTA_USED = 0.7;     /* of a quota that binds although others are busy, too */
+static const double OTHERS_SHARE = 0.25;  /* of the processors */
+static const double OTHERS_TO_LOST = 0.5; /* of the loss: processors were free, else */
+static const double OTHERS_TO_OWN = 0.4;  /* of what the run used: not its own threads are it */
 
 static void add(int64_t *to, int64_t ns)
 {
@@ -61,6 +62,7 @@ static bool sum_up(const struct result *r, bool eval, struct processors *all, in
 		if (g) {
 			all->groups = 1;
 			all->group[0].quota = g->quota;
+			all->group[0].of_threads = g->of_threads;
 			all->group[0].periods += g->periods;
 			all->group[0].throttled_periods += g->throttled_periods;
 			all->group[0].throttled_ns += g->throttled_ns;
@@ -133,14 +135,16 @@ static enum cpu_taker taker_of(const struct cpu_loss *l)
 	double others = isnan(l->others_share) ? 0 : l->others_share;
 	double own = isnan(l->own_share) ? 0 : l->own_share;
 	bool quota = l->quota > 0 && l->throttled >= PERIODS_SHARE * l->periods;
-	bool by_others = others >= OTHERS_SHARE && others >= OTHERS_TO_OWN * own;
+	bool by_others = others >= OTHERS_SHARE && others >= OTHERS_TO_OWN * own &&
+			 others >= OTHERS_TO_LOST * l->lost_share;
 
 	if (l->stopped_s > 0 && l->stopped_s >= STOOD_SHARE * l->lost_s)
 		return CPU_STOPPED;
 	if (l->frozen_s > 0 && l->frozen_s >= STOOD_SHARE * l->lost_s)
 		return CPU_FROZEN;
 	/* a group whose quota is shared with other programs is throttled without being used up */
-	if (quota && (!by_others || own * l->allowed >= QUOTA_USED * l->quota))
+	if (quota &&
+	    (l->quota_of_threads || !by_others || own * l->allowed >= QUOTA_USED * l->quota))
 		return CPU_TAKEN_BY_QUOTA;
 	if (by_others)
 		return CPU_TAKEN_BY_OTHERS;
@@ -183,7 +187,9 @@ void cpu_loss_of(const struct result *r, bool eval, struct cpu_loss *out)
 		out->quota = p.group[0].quota;
 		out->periods = (double)p.group[0].periods;
 		out->throttled = (double)p.group[0].throttled_periods;
-		out->processors = fmin(out->processors, out->quota);
+		out->quota_of_threads = p.group[0].of_threads;
+		if (!out->quota_of_threads)
+			out->processors = fmin(out->processors, out->quota);
 	}
 	/* processes of one run beside each other are no others: about as busy as this one */
 	if (r->nodes < 2)
@@ -232,10 +238,12 @@ const char *cpu_loss_who(const struct result *r, const struct cpu_loss *l, char 
 			   l->frozen_thread, host, l->frozen_s);
 		break;
 	case CPU_TAKEN_BY_QUOTA:
-		str_append(out, size,
-			   "the control group%s may use %.3g processors: it was throttled in %.0f "
-			   "of %.0f periods",
-			   host, l->quota, l->throttled, l->periods);
+		str_append(
+			out, size,
+			"the control group%s%s may use %.3g processors: it was throttled in %.0f "
+			"of %.0f periods",
+			l->quota_of_threads ? " of some of its threads" : "", host, l->quota,
+			l->throttled, l->periods);
 		break;
 	case CPU_TAKEN_BY_OTHERS:
 		str_append(out, size, "other programs%s used %.0f %% of %s", host,

@@ -28,6 +28,7 @@ struct cpu_loss {
 	double own_share, others_share; /* of the processors of its mask; NAN: not known */
 	double steal_share;             /* the hypervisor's; NAN: not known */
 	double quota;                   /* of the group that was throttled; 0: none */
+	bool quota_of_threads;          /* not the process is in that group */
 	double periods, throttled;      /* of that group */
 	double stopped_s, frozen_s;
 	uint32_t stops;

@@ -85,6 +85,9 @@ bool limit_cpu(const struct result *r, char *cause, struct outlook *outlook, cha
 		str_append(out, size,
 			   "limited by %s: threads of the run had no processor for %.0f %% of the "
 			   "training time, because %s; %s.",
-			   heads[l.taker], 100 * l.lost_share, who, remedies[l.taker]);
+			   l.taker == CPU_TAKEN_BY_QUOTA && l.quota_of_threads
+				   ? "the processor quota of a control group"
+				   : heads[l.taker],
+			   100 * l.lost_share, who, remedies[l.taker]);
 	return true;
 }

@@ -2,8 +2,10 @@
 #include "metric/processors.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,27 +20,160 @@
 
 /* ---- control groups ---- */
 
-static void take_group(void *arg, const char *folder, bool second)
+static uint64_t id_of(const char *text)
+{
+	uint64_t h = 0xcbf29ce484222325; /* FNV-1a */
+
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3;
+	return h;
+}
+
+/* False where the group has no quota. */
+static bool read_group(const char *folder, bool second, struct processor_group *g)
 {
 	static const struct {
 		const char *throttled;
 		int64_t unit_ns;
 	} names[] = {{"throttled_time", 1}, {"throttled_usec", 1000}};
-	struct processors *p = arg;
-	struct processor_group g = {.quota = host_group_quota(folder)};
 	uint64_t periods, throttled, time;
 	char path[PATH_MAX + 64];
 
+	*g = (struct processor_group){.quota = host_group_quota(folder), .id = id_of(folder)};
 	snprintf(path, sizeof(path), "%s/cpu.stat", folder);
-	if (!(g.quota > 0) || p->groups == PROCESSOR_GROUPS_MAX ||
-	    !cgroup_named_number(path, "nr_periods", &periods) ||
+	if (!(g->quota > 0) || !cgroup_named_number(path, "nr_periods", &periods) ||
 	    !cgroup_named_number(path, "nr_throttled", &throttled) ||
 	    !cgroup_named_number(path, names[second].throttled, &time))
+		return false;
+	g->periods = (int64_t)periods;
+	g->throttled_periods = (int64_t)throttled;
+	g->throttled_ns = (int64_t)time * names[second].unit_ns;
+	return true;
+}
+
+static void take_group(void *arg, const char *folder, bool second)
+{
+	struct processors *p = arg;
+	struct processor_group g;
+
+	if (p->groups < PROCESSOR_GROUPS_MAX && read_group(folder, second, &g))
+		p->group[p->groups++] = g;
+}
+
+/* ---- groups of threads ---- */
+
+#define THREADS_LOOKED_AT 256
+#define FOLDERS_MAX PROCESSOR_GROUPS_MAX
+#define LISTS_MAX 16
+
+/* Groups with a quota that threads were seen in; they stay when the threads have ended. */
+static struct {
+	pthread_mutex_t lock;
+	uint32_t n;
+	struct {
+		char folder[512];
+		bool second;
+		struct processor_group first;
+	} of[FOLDERS_MAX];
+} seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+struct thread_look {
+	const char *proc, *groups;
+	uint64_t list[LISTS_MAX]; /* the first is the process's own */
+	uint32_t lists, threads;
+};
+
+static void see_group(void *arg, const char *folder, bool second)
+{
+	struct processor_group g;
+	uint32_t i = 0;
+
+	(void)arg;
+	if (strlen(folder) >= sizeof(seen.of[0].folder) || !read_group(folder, second, &g))
 		return;
-	g.periods = (int64_t)periods;
-	g.throttled_periods = (int64_t)throttled;
-	g.throttled_ns = (int64_t)time * names[second].unit_ns;
-	p->group[p->groups++] = g;
+	pthread_mutex_lock(&seen.lock);
+	while (i < seen.n && strcmp(seen.of[i].folder, folder) != 0)
+		i++;
+	if (i == seen.n && seen.n < FOLDERS_MAX) {
+		memcpy(seen.of[i].folder, folder, strlen(folder) + 1);
+		seen.of[i].second = second;
+		seen.of[i].first = g;
+		seen.n++;
+	}
+	pthread_mutex_unlock(&seen.lock);
+}
+
+/* Whether threads of that list of groups are still to be looked at. */
+static bool new_list(struct thread_look *l, const char *path)
+{
+	char text[4096];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	uint64_t id;
+
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	id = id_of(text);
+	for (uint32_t i = 0; i < l->lists; i++)
+		if (l->list[i] == id)
+			return false;
+	if (l->lists == LISTS_MAX)
+		return false;
+	l->list[l->lists++] = id;
+	return true;
+}
+
+static void look_at_thread(void *arg, pid_t tid, const char *name)
+{
+	struct thread_look *l = arg;
+	char path[PATH_MAX];
+
+	(void)name;
+	if (l->threads++ >= THREADS_LOOKED_AT)
+		return;
+	snprintf(path, sizeof(path), "%.1000s/self/task/%d/cgroup", l->proc, (int)tid);
+	if (new_list(l, path))
+		cgroup_walk(path, l->groups, "cpu", see_group, NULL);
+}
+
+static void note_groups(const char *proc, const char *groups)
+{
+	struct thread_look l = {.proc = proc, .groups = groups};
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%.1000s/self/cgroup", proc);
+	new_list(&l, path);
+	run_delay_each(look_at_thread, &l);
+}
+
+void processors_note_groups(void)
+{
+	note_groups("/proc", "/sys/fs/cgroup");
+}
+
+/* Those that do not bind the whole process as well. */
+static void take_thread_groups(struct processors *p)
+{
+	pthread_mutex_lock(&seen.lock);
+	for (uint32_t i = 0; i < seen.n && p->groups < PROCESSOR_GROUPS_MAX; i++) {
+		const struct processor_group *first = &seen.of[i].first;
+		struct processor_group g;
+		bool own = false;
+
+		for (uint32_t k = 0; k < p->groups; k++)
+			own = own || p->group[k].id == first->id;
+		if (own || !read_group(seen.of[i].folder, seen.of[i].second, &g))
+			continue;
+		g.of_threads = true;
+		g.first_periods = first->periods;
+		g.first_throttled_periods = first->throttled_periods;
+		g.first_throttled_ns = first->throttled_ns;
+		p->group[p->groups++] = g;
+	}
+	pthread_mutex_unlock(&seen.lock);
 }
 
 static int64_t read_pressure(const char *path)
@@ -143,6 +278,8 @@ void processors_read(const char *proc, const char *groups, struct processors *ou
 	read_stat(path, set, sizeof(set), out);
 	snprintf(path, sizeof(path), "%.1000s/self/cgroup", proc);
 	cgroup_walk(path, groups, "cpu", take_group, out);
+	note_groups(proc, groups);
+	take_thread_groups(out);
 	cgroup_walk(path, groups, "cpu", take_pressure, out);
 	if (out->pressure_ns < 0) {
 		snprintf(path, sizeof(path), "%.1000s/pressure/cpu", proc);
@@ -163,6 +300,30 @@ static int64_t since(int64_t now, int64_t before)
 	return now < 0 || before < 0 || now < before ? -1 : now - before;
 }
 
+/* A process that was moved between groups has others now, of which nothing is known. */
+static void sub_groups(struct processors *now, const struct processors *before)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < now->groups; i++) {
+		struct processor_group g = now->group[i];
+		const struct processor_group *old = NULL;
+
+		for (uint32_t k = 0; k < before->groups && !old; k++)
+			if (before->group[k].id == g.id)
+				old = &before->group[k];
+		if (!old && !g.of_threads)
+			continue;
+		g.periods = since(g.periods, old ? old->periods : g.first_periods);
+		g.throttled_periods = since(g.throttled_periods, old ? old->throttled_periods
+								     : g.first_throttled_periods);
+		g.throttled_ns =
+			since(g.throttled_ns, old ? old->throttled_ns : g.first_throttled_ns);
+		now->group[kept++] = g;
+	}
+	now->groups = kept;
+}
+
 void processors_sub(struct processors *now, const struct processors *before)
 {
 	now->wall_ns = since(now->wall_ns, before->wall_ns);
@@ -173,17 +334,7 @@ void processors_sub(struct processors *now, const struct processors *before)
 	now->steal_ns = since(now->steal_ns, before->steal_ns);
 	now->pressure_ns = since(now->pressure_ns, before->pressure_ns);
 	now->involuntary = since(now->involuntary, before->involuntary);
-	/* a process that was moved between groups has others now */
-	if (now->groups != before->groups)
-		now->groups = 0;
-	for (uint32_t i = 0; i < now->groups; i++) {
-		struct processor_group *g = &now->group[i];
-		const struct processor_group *old = &before->group[i];
-
-		g->periods = since(g->periods, old->periods);
-		g->throttled_periods = since(g->throttled_periods, old->throttled_periods);
-		g->throttled_ns = since(g->throttled_ns, old->throttled_ns);
-	}
+	sub_groups(now, before);
 }
 
 int64_t processors_of_others(const struct processors *p, int64_t own_ns)

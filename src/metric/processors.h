@@ -11,6 +11,11 @@ struct processor_group {
 	double quota; /* in processors */
 	int64_t periods, throttled_periods;
 	int64_t throttled_ns; /* summed over processors in version 1, of the group in version 2 */
+	uint64_t id;          /* of its folder, within the process */
+	/* Some counted threads (base/run_delay.h) are in it or were, but not the process. */
+	bool of_threads;
+	/* Of such a group: the counters when it was first seen. */
+	int64_t first_periods, first_throttled_periods, first_throttled_ns;
 };
 
 struct processors {
@@ -41,6 +46,9 @@ struct processors {
 void processors_take(struct processors *out);
 /* The same from `proc` and the control groups mounted below `groups`. */
 void processors_read(const char *proc, const char *groups, struct processors *out);
+/* Looks which groups the counted threads are in, of at most 256 of them: to be called now and then,
+ * because what such a group did before it was first seen is not counted. Any thread. */
+void processors_note_groups(void);
 /* What was added since `before`; allowed, online, quotas, nice stay. */
 void processors_sub(struct processors *now, const struct processors *before);
 /* Processor time of other programs on the processors that this process may use; -1: not known.

@@ -114,21 +114,56 @@ static void look_at_threads(struct standstills *s, int64_t now_ns)
 void standstill_tick(struct standstills *s, int64_t from_ns, int64_t now_ns, int64_t tick_ns)
 {
 	int64_t late = now_ns - from_ns - tick_ns, waited = 0;
+	struct standstill *one;
 	struct run_delay own;
 
-	if (late >= STANDSTILL_LEAST_NS) {
+	if (late >= STANDSTILL_BRIEF_NS) {
 		run_delay_self(&own);
 		waited = own.known && s->waits_known ? own.waited_ns - s->waited_ns : 0;
-		if (late - waited >= STANDSTILL_LEAST_NS)
-			note(s, from_ns + tick_ns / 2, now_ns); /* somewhere within the tick */
-		/* the look before it is too long ago to say anything about threads */
-		s->looked_ns = now_ns;
+		/* without that counter, a brief one may be a wait for a processor */
+		one = late - waited >= (s->waits_known ? STANDSTILL_BRIEF_NS : STANDSTILL_LEAST_NS)
+			      ? note(s, from_ns + tick_ns / 2, now_ns) /* begun within the tick */
+			      : NULL;
+		if (one && late - waited < STANDSTILL_LEAST_NS) {
+			one->sure_begin_ns = from_ns + tick_ns;
+			/* others may have been woken earlier than the ticking thread */
+			one->sure_end_ns = one->sure_begin_ns + (late - waited) / 10 * 7;
+		}
 	}
+	/* the look before it is too long ago to say anything about threads */
+	if (late >= STANDSTILL_LEAST_NS)
+		s->looked_ns = now_ns;
 	if (now_ns - s->looked_ns >= s->look_every_ns) {
 		look_at_threads(s, now_ns);
 		run_delay_self(&own);
 		s->waited_ns = own.waited_ns;
 	}
+}
+
+void standstill_sift(struct standstills *s,
+		     bool (*ran)(void *arg, int64_t begin_ns, int64_t end_ns), void *arg,
+		     int64_t steal_ns)
+{
+	int64_t sum = 0;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct standstill *one = &s->of[i];
+
+		if (!one->sure_end_ns)
+			continue;
+		if (ran(arg, one->sure_begin_ns, one->sure_end_ns))
+			one->end_ns = one->begin_ns; /* nothing */
+		sum += one->end_ns - one->begin_ns;
+	}
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct standstill *one = &s->of[i];
+
+		if (!one->sure_end_ns || (one->end_ns > one->begin_ns &&
+					  sum >= STANDSTILL_LEAST_NS && steal_ns < sum / 2))
+			s->of[kept++] = *one;
+	}
+	s->n = kept;
 }
 
 int64_t standstill_within(const struct standstills *s, bool thread, int64_t begin_ns,

@@ -48,10 +48,69 @@ static void add_facts(const struct standstills *s, struct processors *p, int64_t
 	p->frozen_ns += standstill_within(s, true, begin_ns, end_ns, &p->freezes, p->frozen_thread);
 }
 
-void stops_apply(const struct standstills *s, struct result *r)
+static bool in(int64_t t, int64_t begin_ns, int64_t end_ns)
+{
+	return t >= begin_ns && t <= end_ns;
+}
+
+/* Whether a rank went on from one part of a step to the next in [begin, end]. */
+static bool phase_moved(const struct phase *p, int64_t begin_ns, int64_t end_ns)
+{
+	uint64_t low = 0, high = p->steps;
+
+	/* the first step that ended after it began */
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (p->step[middle].barrier_out_ns < begin_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < p->steps && p->step[low].ask_ns <= end_ns; low++) {
+		const struct step_times *t = &p->step[low];
+
+		if (in(t->ask_ns, begin_ns, end_ns) || in(t->got_ns, begin_ns, end_ns) ||
+		    in(t->compute_end_ns, begin_ns, end_ns) ||
+		    in(t->barrier_out_ns, begin_ns, end_ns))
+			return true;
+	}
+	return false;
+}
+
+static bool ranks_moved(void *arg, int64_t begin_ns, int64_t end_ns)
+{
+	const struct result *r = arg;
+
+	for (uint32_t k = 0; k < r->ranks_here; k++)
+		for (uint32_t e = 0; e < r->epochs_begun; e++) {
+			const struct rank_epoch *ep = &r->rank[k].epoch[e];
+
+			for (uint32_t b = 0; b < ep->blocks; b++)
+				if (phase_moved(&ep->block[b], begin_ns, end_ns))
+					return true;
+			if (ep->has_eval && phase_moved(&ep->eval, begin_ns, end_ns))
+				return true;
+		}
+	return false;
+}
+
+static int64_t steal_of(const struct result *r)
+{
+	int64_t sum = 0;
+
+	for (uint32_t e = 0; e < r->epochs_begun; e++) {
+		sum += r->usage[e].cpu_train.steal_ns > 0 ? r->usage[e].cpu_train.steal_ns : 0;
+		sum += r->usage[e].cpu_eval.steal_ns > 0 ? r->usage[e].cpu_eval.steal_ns : 0;
+	}
+	return sum;
+}
+
+void stops_apply(struct standstills *s, struct result *r)
 {
 	if (s->n == 0 || !r->rank || !r->usage)
 		return;
+	standstill_sift(s, ranks_moved, r, steal_of(r));
 	for (uint32_t e = 0; e < r->epochs_begun; e++) {
 		const struct rank_epoch *first = &r->rank[0].epoch[e];
 

@@ -5,6 +5,7 @@
 #include "metric/standstill.h"
 #include "result/result.h"
 
-/* Once no rank runs any more, before the result leaves the process. A thread that stood still is
+/* Once no rank runs any more, before the result leaves the process. Brief ones in which a rank went
+ * on are taken out of `s` first (standstill_sift). A thread that stood still is
  * the reason for waits of at least STANDSTILL_LEAST_NS at the same time, of any rank. */
-void stops_apply(const struct standstills *s, struct result *r);
+void stops_apply(struct standstills *s, struct result *r);

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "comm/net.h"
 #include "dataset/verify.h"
+#include "metric/processors.h"
 
 #define TICK_NS (NS_PER_S / 10)
 
@@ -312,6 +313,39 @@ void watch_tell_end(struct run_watch *w)
 
 /* ---- the thread ---- */
 
+#define GROUPS_EVERY_NS NS_PER_S
+#define GROUPS_REST 200
+
+/* Threads may be moved to other groups while they run. */
+static void look_for_groups(struct run_watch *w, int64_t now)
+{
+	int64_t rest;
+
+	processors_note_groups();
+	rest = GROUPS_REST * (clock_now_ns() - now);
+	w->next_groups_ns = now + (rest > GROUPS_EVERY_NS ? rest : GROUPS_EVERY_NS);
+}
+
+/* Until the next tick; meanwhile looks whether the process stands still. */
+static void wait_tick(struct run_watch *w, bool stops, int64_t until_ns)
+{
+	int64_t tick = stops ? STANDSTILL_TICK_NS : TICK_NS;
+	int64_t now = clock_now_ns();
+
+	while (now < until_ns && !atomic_load_explicit(&w->quit, memory_order_relaxed)) {
+		int64_t begin = now;
+
+		thread_wait(&w->quit, 0, tick);
+		now = clock_now_ns();
+		if (stops) {
+			standstill_tick(&w->stops, begin, now, tick);
+			now = clock_now_ns();
+		}
+		if (stops && now >= w->next_groups_ns)
+			look_for_groups(w, now);
+	}
+}
+
 static void *watch_main(void *arg)
 {
 	struct run_watch *w = arg;
@@ -342,10 +376,7 @@ static void *watch_main(void *arg)
 			 PROGRESS_PROBE)
 			check_watchdog(w, now);
 		tell_progress(w, now, false);
-		now = clock_now_ns();
-		thread_wait(&w->quit, 0, TICK_NS);
-		if (stops)
-			standstill_tick(&w->stops, now, clock_now_ns(), TICK_NS);
+		wait_tick(w, stops, clock_now_ns() + TICK_NS);
 	}
 	return NULL;
 }

@@ -31,6 +31,7 @@ struct run_watch {
 	int64_t seen_ns;
 	struct iostat *iostat;    /* NULL: not asked for */
 	struct standstills stops; /* while ranks run, unless nothing is measured */
+	int64_t next_groups_ns;
 	pthread_t thread;
 	_Atomic uint32_t quit; /* futex */
 };

@@ -111,9 +111,16 @@ WAITS = dict(fmt="npy", files=200, storage__store="throttle+memory", dataset__re
 # text that is parsed: the workers compute for some 8 ms a sample
 DECODES = dict(fmt="csv", files=32, storage__store="memory", dataset__record_length_bytes=1048576, train__epochs=3,
                reader__decode="full", reader__batch_size=1, reader__read_threads=2, train__computation_time=0.001)
+# samples of some size, of which the workers do little more than copy the bytes
+COPIES = dict(WAITS, files=400, dataset__record_length_bytes=400000, storage__throttle__latency=0.0005,
+              train__computation_time=0.005, train__epochs=1)
 # computation that hides all reads: 2 s of 6 ms steps
 COMPUTES = dict(WAITS, files=1000, reader__read_threads=4, storage__throttle__latency=0.0002,
                 train__computation_time=0.006)
+
+
+# the same, in steps of 20 ms
+LONG = dict(COMPUTES, files=500, train__computation_time=0.02)
 
 
 def args_of(out, keys):
@@ -158,6 +165,21 @@ def with_quota(share, keys, ranks=1):
     return once
 
 
+def workers_with_quota(share, keys, after=0.5):
+    """Only the worker threads are moved to a group with that quota, while they read."""
+    def once(out):
+        with Group("cpu", cpu__cfs_quota_us=int(100000 * share), cpu__cfs_period_us=100000) as g:
+            p = start(args_of(out, keys))
+            ready(p)
+            time.sleep(after)
+            for t in os.listdir(f"/proc/{p.pid}/task"):
+                if re.match(r"w\d", open(f"/proc/{p.pid}/task/{t}/comm").read()):
+                    g.put("tasks", t)
+            end(p)
+        return facts(out)
+    return once
+
+
 def on_one(keys, ranks=1):
     """A cpuset of one processor."""
     def once(out):
@@ -197,6 +219,8 @@ def taken_cases():
         yield ("a quota of 0.25 processors, 4 workers that decode",
                with_quota(0.25, dict(DECODES, train__epochs=1, reader__read_threads=4)), throttled)
         yield ("a quota of 0.55 processors, 2 ranks that decode", with_quota(0.55, dict(DECODES, train__epochs=2), 2), throttled)
+        yield ("a quota of 0.01 processors for the worker threads alone, during an epoch",
+               workers_with_quota(0.01, COPIES), lambda f: throttled(f, 0.1) and "some of its threads" in f["client"])
     yield (f"one of {two} processors, 6 workers that decode", on_one(dict(DECODES, reader__read_threads=6)),
            lambda f: own(f) and f"the one processor (of {two})" in f["limit"])
 
@@ -246,6 +270,47 @@ def frozen_group(length, keys, after=0.5):
     return once
 
 
+def stopped_often(length, pause, times, keys, after=0.5):
+    """Stopped so many times, each time too briefly to be told alone."""
+    def once(out):
+        p = start(args_of(out, keys))
+        ready(p)
+        time.sleep(after)
+        for _ in range(times):
+            p.send_signal(signal.SIGSTOP)
+            time.sleep(length)
+            p.send_signal(signal.SIGCONT)
+            time.sleep(pause)
+        end(p)
+        return facts(out)
+    return once
+
+
+def frozen_often(length, pause, times, keys, after=0.5):
+    def once(out):
+        with Group("freezer") as g:
+            p = start(args_of(out, keys), preexec_fn=g.in_it)
+            ready(p)
+            time.sleep(after)
+            for _ in range(times):
+                g.put("freezer.state", "FROZEN")
+                time.sleep(length)
+                g.put("freezer.state", "THAWED")
+                time.sleep(pause)
+            end(p)
+        return facts(out)
+    return once
+
+
+def stood_often(length, times):
+    def right(f):
+        m = re.search(r"In training, .*: the process stood still for ([\d.]+) s in all .*; (\d+) times\)", f["client"])
+        return (bool(m) and abs(float(m[1]) - times * length) <= 0.2 * times * length and
+                abs(int(m[2]) - times) <= max(1, times // 8) and f["level"] in ("warn", "fail") and
+                f["cause"] == "stopped" and abs(f["lost"] - times * length) <= 0.3 * times * length)
+    return right
+
+
 def frozen_thread(length, keys, after=0.5):
     """One worker in a frozen group."""
     def once(out):
@@ -287,10 +352,16 @@ def stopped_cases():
     evaluation = dict(WAITS, files=40, dataset__num_files_eval=600, workflow__evaluation="true",
                       evaluation__eval_time=0.002, reader__batch_size_eval=2)
     yield "SIGSTOP for 1.5 s in the evaluation", stopped(1.5, evaluation, 1.2), stood(1.5, "evaluation")
+    yield ("SIGSTOP for 0.2 s, 12 times, while computation hides all reads", stopped_often(0.2, 0.2, 12, LONG),
+           stood_often(0.2, 12))
+    yield ("SIGSTOP for 0.06 s, 25 times, while computation hides all reads", stopped_often(0.06, 0.14, 25, LONG),
+           stood_often(0.06, 25))
     if not groups("freezer"):
         left_out("freezing: no freezer control group (version 1)")
         return
     yield "the whole process frozen by its control group for 1.7 s", frozen_group(1.7, dict(WAITS, files=400)), stood(1.7)
+    yield ("frozen by its control group for 0.18 s of every 0.45 s, 9 times", frozen_often(0.18, 0.27, 9, LONG),
+           stood_often(0.18, 9))
     yield "one of 2 workers frozen for 2 s", frozen_thread(2, dict(WAITS, files=500)), thread_stood(2)
 
 

@@ -1,6 +1,7 @@
 /* What the kernel says of processors, from files made by hand; the waits of real threads; and times
  * in which the process stood still, from ticks made by hand. */
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -160,6 +162,81 @@ static void quotas(void **state)
 	assert_int_equal(system(rm), 0);
 }
 
+struct asleep {
+	struct thread thread;
+	_Atomic pid_t tid;
+	_Atomic uint32_t quit;
+};
+
+static void sleep_on(void *arg)
+{
+	struct asleep *a = arg;
+
+	atomic_store(&a->tid, (pid_t)syscall(SYS_gettid));
+	while (!atomic_load(&a->quit))
+		thread_wait(&a->quit, 0, NS_PER_S);
+}
+
+/* Only a thread is in a group with a quota, from the middle of an epoch on. */
+static void groups_of_threads(void **state)
+{
+	struct processors before, now;
+	const struct processor_group *g;
+	struct asleep a = {0};
+	char name[64], rm[64];
+	struct err e;
+
+	(void)state;
+	strcpy(root + strlen(root) - 6, "XXXXXX");
+	assert_non_null(mkdtemp(root));
+	put("proc/self/cgroup", "3:cpu,cpuacct:/\n");
+	put("cgroup/cpu/q/cpu.cfs_quota_us", "1000\n");
+	put("cgroup/cpu/q/cpu.cfs_period_us", "100000\n");
+	put("cgroup/cpu/q/cpu.stat", "nr_periods 100\nnr_throttled 50\nthrottled_time 7000\n");
+	run_delay_enable(true);
+	assert_int_equal(thread_run(&a.thread, sleep_on, &a, 0, "w0.0", &e), 0);
+	while (!atomic_load(&a.tid))
+		thread_wait(&a.quit, 0, NS_PER_S / 1000);
+	snprintf(name, sizeof(name), "proc/self/task/%d/cgroup", (int)a.tid);
+	put(name, "3:cpu,cpuacct:/\n");
+	look(&before);
+	assert_int_equal(before.groups, 0);
+	/* moved: what the group did before is not this thread's */
+	put(name, "3:cpu,cpuacct:/q\n");
+	look(&now);
+	assert_int_equal(now.groups, 1);
+	put("cgroup/cpu/q/cpu.stat", "nr_periods 130\nnr_throttled 75\nthrottled_time 9000\n");
+	look(&now);
+	processors_sub(&now, &before);
+	g = processors_throttled(&now);
+	assert_non_null(g);
+	assert_true(g->of_threads);
+	assert_int_equal(g->periods, 30);
+	assert_int_equal(g->throttled_periods, 25);
+	assert_int_equal(g->throttled_ns, 2000);
+	/* it still counts when the thread has ended */
+	look(&before);
+	atomic_store(&a.quit, 1);
+	thread_wake(&a.quit, -1);
+	assert_true(thread_join_within(&a.thread, -1));
+	run_delay_enable(false);
+	put("cgroup/cpu/q/cpu.stat", "nr_periods 132\nnr_throttled 76\nthrottled_time 9500\n");
+	look(&now);
+	processors_sub(&now, &before);
+	g = processors_throttled(&now);
+	assert_non_null(g);
+	assert_int_equal(g->periods, 2);
+	assert_int_equal(g->throttled_ns, 500);
+	/* the whole process is in it: its own */
+	put("proc/self/cgroup", "3:cpu,cpuacct:/q\n");
+	look(&now);
+	assert_int_equal(now.groups, 1);
+	assert_false(now.group[0].of_threads);
+
+	snprintf(rm, sizeof(rm), "rm -r %s", root);
+	assert_int_equal(system(rm), 0);
+}
+
 /* ---- threads ---- */
 
 static void lines(void **state)
@@ -256,7 +333,7 @@ static void ticks(void **state)
 	standstill_begin(&s);
 	t = s.looked_ns;
 	/* a tick a little late is none */
-	standstill_tick(&s, t, t + TICK + STANDSTILL_LEAST_NS / 2, TICK);
+	standstill_tick(&s, t, t + TICK + STANDSTILL_BRIEF_NS / 2, TICK);
 	assert_int_equal(s.n, 0);
 	t += NS_PER_S;
 	standstill_tick(&s, t, t + 2 * NS_PER_S, TICK);
@@ -298,11 +375,88 @@ static void ticks(void **state)
 	assert_int_equal(s.dropped, 2 * STANDSTILLS_KEPT - (STANDSTILLS_KEPT - 3));
 }
 
+static bool never_ran(void *arg, int64_t begin_ns, int64_t end_ns)
+{
+	(void)arg;
+	assert_true(begin_ns < end_ns);
+	return false;
+}
+
+static bool ran_at(void *arg, int64_t begin_ns, int64_t end_ns)
+{
+	const int64_t *at = arg;
+
+	return *at >= begin_ns && *at <= end_ns;
+}
+
+/* Four that are too short to be told one by one, 0.12 s of each second, and one that is not. */
+static int64_t brief_ones(struct standstills *s, uint32_t n)
+{
+	int64_t t;
+
+	standstill_begin(s);
+	t = s->looked_ns;
+	for (uint32_t i = 0; i < n; i++)
+		standstill_tick(s, t + i * NS_PER_S, t + i * NS_PER_S + TICK + 120000000, TICK);
+	return t;
+}
+
+static void brief(void **state)
+{
+	struct standstills s;
+	struct run_delay own;
+	uint32_t times = 0;
+	int64_t t, at;
+
+	(void)state;
+	run_delay_self(&own);
+	if (!own.known)
+		skip();
+	/* nothing else ran: what they last together */
+	t = brief_ones(&s, 4);
+	standstill_sift(&s, never_ran, NULL, 0);
+	assert_int_equal(s.n, 4);
+	assert_int_equal(standstill_within(&s, false, t, t + 9 * NS_PER_S, &times, NULL),
+			 4 * (120000000 + TICK / 2));
+	assert_int_equal(times, 4);
+	/* in the second one another thread went on: the ticking one was late, no more */
+	t = brief_ones(&s, 4);
+	at = t + NS_PER_S + TICK + 30000000;
+	standstill_sift(&s, ran_at, &at, 0);
+	assert_int_equal(s.n, 3);
+	/* after it, or before it was due: says nothing */
+	t = brief_ones(&s, 4);
+	at = t + NS_PER_S + TICK - 1;
+	standstill_sift(&s, ran_at, &at, 0);
+	assert_int_equal(s.n, 4);
+	at = t + NS_PER_S + TICK + 119000000;
+	standstill_sift(&s, ran_at, &at, 0);
+	assert_int_equal(s.n, 4);
+	/* too little in all; the hypervisor explains it; a long one stays in any case */
+	brief_ones(&s, 1);
+	standstill_sift(&s, never_ran, NULL, 0);
+	assert_int_equal(s.n, 0);
+	t = brief_ones(&s, 4);
+	standstill_tick(&s, t + 9 * NS_PER_S, t + 10 * NS_PER_S, TICK);
+	standstill_sift(&s, never_ran, NULL, NS_PER_S);
+	assert_int_equal(s.n, 1);
+	/* late because it waited for a processor */
+	t = brief_ones(&s, 0);
+	s.waited_ns -= 110000000;
+	standstill_tick(&s, t, t + TICK + 120000000, TICK);
+	assert_int_equal(s.n, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counters),     cmocka_unit_test(quotas), cmocka_unit_test(lines),
-		cmocka_unit_test(real_threads), cmocka_unit_test(ticks),
+		cmocka_unit_test(counters),
+		cmocka_unit_test(quotas),
+		cmocka_unit_test(lines),
+		cmocka_unit_test(real_threads),
+		cmocka_unit_test(ticks),
+		cmocka_unit_test(brief),
+		cmocka_unit_test(groups_of_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
