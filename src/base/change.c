@@ -12,7 +12,11 @@ static const double MAD_TO_DEVIATION = 1.4826;
 static const double GROUPS_APART = 4; /* deviations within groups, between their means */
 static const double RUNS_FEWER = 3;   /* deviations of the runs test */
 static const double EVENLY = 0.3;     /* of the mean distance */
+static const double OFF_PERIOD = 0.2; /* of the period, a distance from its multiple */
 static const size_t EVEN_PHASES = 5;  /* high values at even distances */
+static const size_t LONG_PHASES = 4;  /* the same of more than single values, */
+static const double LONG = 1.5;       /* so many of them, */
+static const double EXACTLY = 0.1;    /* at distances that differ by so much */
 static const size_t SIDE_LEAST = 3;   /* values on each side of a split */
 static const double FINER = 0.25;     /* of the squares: what splitting both sides again leaves */
 
@@ -232,7 +236,7 @@ static size_t border(const double *v, size_t n, double *within)
 static bool look_at_runs(const bool *high, size_t n, size_t highs, struct change_phases *out)
 {
 	double expected, deviation, lows = (double)(n - highs), h = (double)highs, all = (double)n;
-	size_t runs = 1, begins = 0, first = 0, last = 0, begin[CHANGE_MOST];
+	size_t runs = 1, begins = 0, first = 0, last = 0, *begin = out->begin;
 	double spread = 0;
 
 	for (size_t i = 1; i < n; i++) {
@@ -242,6 +246,7 @@ static bool look_at_runs(const bool *high, size_t n, size_t highs, struct change
 	}
 	/* a high run at the very begin is one, too, but its begin is not seen */
 	out->phases = begins + high[0];
+	out->begins = begins;
 	if (begins < 2 || out->phases < 2 + (high[n - 1] ? 1u : 0u))
 		return false;
 	first = begin[0];
@@ -259,6 +264,8 @@ static bool look_at_runs(const bool *high, size_t n, size_t highs, struct change
 	expected = 1 + 2 * h * lows / all;
 	deviation = sqrt((expected - 1) * (expected - 2) / (all - 1));
 	if (deviation > 0 && ((double)runs - expected) / deviation <= -RUNS_FEWER)
+		return true;
+	if (begins >= LONG_PHASES && out->length >= LONG && sqrt(spread) <= EXACTLY * out->period)
 		return true;
 	return begins >= EVEN_PHASES && out->period >= 2 && sqrt(spread) <= EVENLY * out->period;
 }
@@ -300,4 +307,63 @@ bool change_alternates(const double *x, size_t n, double ratio, struct change_ph
 	    high / (double)b - low / (double)a < GROUPS_APART * deviation)
 		return false;
 	return look_at_runs(is_high, n, b, out);
+}
+
+/* The mean distance, when each is a multiple of about `unit`; else 0. */
+static double period_by(const double *x, size_t n, double unit)
+{
+	double all = 0;
+	size_t single = 0;
+
+	for (size_t i = 1; i < n; i++) {
+		double times = fmax(1, round((x[i] - x[i - 1]) / unit));
+
+		all += times;
+		single += times < 1.5;
+	}
+	if (2 * single < n - 1)
+		return 0;
+	unit = (x[n - 1] - x[0]) / all;
+	for (size_t i = 1; i < n; i++) {
+		double times = fmax(1, round((x[i] - x[i - 1]) / unit));
+
+		if (fabs(x[i] - x[i - 1] - times * unit) > OFF_PERIOD * unit)
+			return 0;
+	}
+	return unit;
+}
+
+double change_period(const double *x, size_t n)
+{
+	double d[CHANGE_MOST], period;
+
+	assert(n <= CHANGE_MOST);
+	if (n < 3)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		d[i - 1] = x[i] - x[i - 1];
+	qsort(d, n - 1, sizeof(*d), by_value);
+	if (!(d[0] > 0))
+		return 0;
+	period = period_by(x, n, median(d, n - 1));
+	/* of few distances the median may be between one and two periods */
+	return period > 0 ? period : period_by(x, n, d[0]);
+}
+
+bool change_goes_on(const double *x, size_t n, double share)
+{
+	double before = 0;
+
+	assert(n <= CHANGE_MOST);
+	if (n < 4 * SIDE_LEAST)
+		return false;
+	for (size_t q = 0; q < 4; q++) {
+		size_t from = q * n / 4, to = (q + 1) * n / 4;
+		double now = median(x + from, to - from);
+
+		if (q && now < (1 + share) * before)
+			return false;
+		before = now;
+	}
+	return true;
 }

@@ -37,10 +37,21 @@ struct change_phases {
 	double length;    /* of a high run, in values; mean */
 	double period;    /* from the begin of one to that of the next; mean */
 	size_t high_values;
+	size_t begins;             /* high runs whose begin is seen */
+	size_t begin[CHANGE_MOST]; /* where they begin, in values */
 };
 
 /* Whether x[0..n) alternates between two levels that are `ratio` apart: values fall in two groups,
  * four deviations apart, and those of a group follow each other (runs test, 3 deviations), or high
- * values come at even distances (5 of them; standard deviation at most 0.3 of the distance). At
+ * values come at even distances (5 of them; standard deviation at most 0.3 of the distance; or 4 of
+ * 1.5 values on average, at most 0.1). At
  * least two high runs that have low ones on both sides, of three values each, or three. */
 bool change_alternates(const double *x, size_t n, double ratio, struct change_phases *out);
+
+/* What x[0..n), moments that ascend, are multiples of: some may be missing. 0 unless there are
+ * three of them, half of the distances are the period itself, and none is off by over 0.2 of it. */
+double change_period(const double *x, size_t n);
+
+/* Whether x[0..n) still grows in its last part: the median of each quarter is above that of the
+ * one before by `share`. A level that changed once is no growth. */
+bool change_goes_on(const double *x, size_t n, double share);

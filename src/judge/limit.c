@@ -11,6 +11,7 @@
 #include "judge/limit_memory.h"
 #include "judge/limit_unsteady.h"
 #include "judge/limit_view.h"
+#include "judge/say_change.h"
 #include "predict/costs.h"
 #include "predict/outlook.h"
 
@@ -70,6 +71,17 @@ static bool at_computation(struct limit_view *v)
 		limit_say(v, "compute", "limited by computation; the %s keeps up %s.",
 			  of->storage == MEASURED_EMULATED ? "emulated store" : "storage", figures);
 	return true;
+}
+
+/* What is said of training alone may sound as if evaluations had been as good. */
+static void add_evaluation(struct limit_view *v)
+{
+	const struct steadiness *c = &v->r->judged.eval_steady;
+
+	if (!v->limit->text[0] || !stalls_matter(v->r, true))
+		return;
+	limit_add(v, " In the evaluation of epoch %u, reading stood still for %.3g s.",
+		  c->stall[0].epoch, c->stall[0].length_s);
 }
 
 static bool at_changes(struct limit_view *v)
@@ -247,4 +259,5 @@ void limit_find(const struct result *r, const struct run_metrics *m, struct limi
 	}
 	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]) && !asked[i](&v); i++)
 		continue;
+	add_evaluation(&v);
 }

@@ -7,11 +7,18 @@
 
 static const double STALL_SHARE = 0.4;     /* of the lost time, in stalls */
 static const double FORECAST_SHARE = 0.15; /* of the lost time in stalls: they spoil predictions */
+static const double EFFECT_LEAST = 0.02;   /* of the training time: less limits nothing */
 static const double SLOW_SHARE = 0.4;      /* of the lost time, by the last part's being slower */
 
 static bool mostly_stalled(const struct steadiness *c, double loss_s, double share)
 {
 	return c->stalls > 0 && c->stalled_s > 0 && c->stalled_s >= share * loss_s;
+}
+
+/* `slow_s` of the time, by what is slower than the rest. */
+static bool is_cause(const struct result *r, double slow_s, double loss_s)
+{
+	return slow_s >= SLOW_SHARE * loss_s && slow_s >= EFFECT_LEAST * r->judged.time.wall_s;
 }
 
 /* The time of the last part that it would not have taken at the rate before. */
@@ -21,7 +28,7 @@ static bool mostly_slower(const struct result *r, double loss_s)
 	double last_s = c->last_share * r->judged.time.wall_s;
 
 	return c->changed && c->change != CHANGE_ALTERNATE && c->last_rate < c->before_rate &&
-	       last_s * (1 - c->last_rate / c->before_rate) >= SLOW_SHARE * loss_s;
+	       is_cause(r, last_s * (1 - c->last_rate / c->before_rate), loss_s);
 }
 
 /* The time of slow phases that they would not have taken at the fast rate. */
@@ -29,10 +36,9 @@ static bool mostly_phases(const struct result *r, double loss_s)
 {
 	const struct steadiness *c = &r->judged.steady;
 
-	return c->changed && c->change == CHANGE_ALTERNATE &&
-	       c->slow_phases * c->slow_s * (1 - c->last_rate / c->before_rate) >=
-		       SLOW_SHARE * loss_s &&
-	       r->judged.time.wall_s > 0;
+	return c->changed && c->change == CHANGE_ALTERNATE && r->judged.time.wall_s > 0 &&
+	       is_cause(r, c->slow_phases * c->slow_s * (1 - c->last_rate / c->before_rate),
+			loss_s);
 }
 
 bool limit_unsteady(const struct result *r, double loss_s, char *cause, size_t cause_size,
@@ -63,9 +69,11 @@ bool limit_unsteady(const struct result *r, double loss_s, char *cause, size_t c
 		snprintf(cause, cause_size, "unsteady");
 		str_append(out, size,
 			   "limited by slow phases: throughput alternates between %.4g and %.4g "
-			   "samples/s, with %u slow phases of %.2g s on average, one every %.2g "
-			   "s. Other settings would not change that.",
-			   c->before_rate, c->last_rate, c->slow_phases, c->slow_s, c->period_s);
+			   "samples/s, with %u slow phases of %.2g s on average",
+			   c->before_rate, c->last_rate, c->slow_phases, c->slow_s);
+		if (c->period_s > 0)
+			str_append(out, size, ", one every %.2g s", c->period_s);
+		str_append(out, size, ". Other settings would not change that.");
 		return true;
 	}
 	if (!mostly_slower(r, loss_s))

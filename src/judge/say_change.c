@@ -36,8 +36,11 @@ static void say_rate_change(struct verdict *v, const struct result *r, bool eval
 	if (c->change == CHANGE_ALTERNATE) {
 		verdict_say(v,
 			    "The rate alternates between %.4g and %.4g samples/s: %u slow phases "
-			    "of %.2g s on average, one every %.2g s.",
-			    c->before_rate, c->last_rate, c->slow_phases, c->slow_s, c->period_s);
+			    "of %.2g s on average",
+			    c->before_rate, c->last_rate, c->slow_phases, c->slow_s);
+		if (c->period_s > 0)
+			verdict_say(v, ", one every %.2g s", c->period_s);
+		verdict_say(v, ".");
 		return;
 	}
 	if (c->change == CHANGE_TREND)
@@ -81,8 +84,8 @@ static void say_hidden_change(struct verdict *v, const struct steadiness *c)
 		    1e3 * c->before_read_s, 1e3 * c->last_read_s, 100 * fmin(1, c->read_busy));
 	if (c->kept_up_s > 0)
 		verdict_say(v,
-			    " If this continues, the workers no longer keep up after another "
-			    "%.3g s.",
+			    " If this continues, the workers no longer keep up after about "
+			    "another %.2g s.",
 			    c->kept_up_s);
 }
 
@@ -105,13 +108,6 @@ static void say_stalls(struct verdict *v, bool eval, const struct steadiness *c)
 			    eval ? "AU of all evaluations" : "whole-run AU", c->au_without_stalls);
 }
 
-static bool stalls_matter(const struct steadiness *c, double wall_s)
-{
-	return c->stalls > 0 &&
-	       (c->stalled_s >= fmax(STALL_WAITED_S, STALL_WAITED_SHARE * wall_s) ||
-		c->stall[0].length_s >= STALL_HIDDEN_S);
-}
-
 /* Of training or evaluations, mean over ranks. */
 static double wall_of(const struct result *r, bool eval)
 {
@@ -128,13 +124,21 @@ static double wall_of(const struct result *r, bool eval)
 	return ranks > 0 ? wall / ranks : 0;
 }
 
+bool stalls_matter(const struct result *r, bool eval)
+{
+	const struct steadiness *c = eval ? &r->judged.eval_steady : &r->judged.steady;
+
+	return c->stalls > 0 &&
+	       (c->stalled_s >= fmax(STALL_WAITED_S, STALL_WAITED_SHARE * wall_of(r, eval)) ||
+		c->stall[0].length_s >= STALL_HIDDEN_S);
+}
+
 void say_change(struct verdict *v, const struct result *r, bool eval, const struct series_stat *au)
 {
 	const struct steadiness *c = eval ? &r->judged.eval_steady : &r->judged.steady;
-	double wall_s = wall_of(r, eval);
 	bool long_enough = v->level == VERDICT_PASS;
 
-	if (!c->changed && !c->hidden && !stalls_matter(c, wall_s))
+	if (!c->changed && !c->hidden && !stalls_matter(r, eval))
 		return;
 	verdict_worsen(v, VERDICT_WARN);
 	/* of a window that is long enough there is nothing else to say */
@@ -147,7 +151,7 @@ void say_change(struct verdict *v, const struct result *r, bool eval, const stru
 		else
 			say_hidden_change(v, c);
 	}
-	if (!stalls_matter(c, wall_s))
+	if (!stalls_matter(r, eval))
 		return;
 	if (v->text[0] == '\0')
 		verdict_say(v, "Steady but for heavy waits:");

@@ -2,6 +2,9 @@
 /* What changed during training, or evaluations, in a verdict's words. */
 #include "judge/verdict.h"
 
+/* Whether stalls of training, or of evaluations, are worth a warning. */
+bool stalls_matter(const struct result *r, bool eval);
+
 /* Adds what r->judged.steady (of evaluations: eval_steady) says, in place of the text of a verdict
  * that has passed, and worsens its level. `au`: by which a target is met; NULL where none counts.
  */

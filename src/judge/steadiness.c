@@ -22,6 +22,12 @@ static const double TARGET_RATIO = 1.05;   /* the same, if the last part misses 
 static const double TARGET_POINTS = 1;     /* by so much */
 static const double PHASE_RATIO = 1.5;     /* the same, of phases that alternate */
 static const double READ_RATIO = 1.5;      /* of times to read a batch that computation hides */
+static const double READ_TREND = 1.2;      /* the same, of a trend that goes on */
+static const double READ_GOES_ON = 0.03;   /* from one quarter to the next, at least */
+static const double TREND_LEAST_S = 0.005; /* to read a batch, of such a trend */
+static const double NEAR_SIGHT = 3;        /* times the length of the run, for such a trend */
+static const double PERIOD_INTERVALS = 3;  /* of equal time, in a period that is known */
+static const double PHASE_LEAST_S = 0.02;  /* shorter ones are the scheduler's */
 static const double READ_BUSY = 0.4;       /* of the workers' time: less is far from a limit */
 static const double READ_LEAST_S = 0.0005; /* to read a batch; less is the program's own time */
 static const double COVERED_RATIO = 1.1;   /* of times of a step: more is not hidden */
@@ -339,15 +345,22 @@ static void describe(const struct timeline *t, const struct result *r, size_t at
 	}
 }
 
-static void describe_phases(const struct timeline *t, const struct series_of *s,
-			    const struct change_phases *f, struct steadiness *out)
+static void describe_phases(const struct timeline *t, const struct result *r,
+			    const struct series_of *s, const struct change_phases *f,
+			    struct steadiness *out)
 {
 	struct cell all = sum_of(t, 0, t->n);
-	double bin = all.wall_s / (double)s->n;
+	double bin = all.wall_s / (double)s->n, begin[CHANGE_MOST];
 
+	/* by the clock: steps that were left out take their time, too, and may hide a phase */
+	for (size_t i = 0; i < f->begins; i++)
+		begin[i] = clock_seconds(t->cell[s->from[f->begin[i]]].at_ns - r->begin_ns);
 	out->slow_phases = (uint32_t)f->phases;
 	out->slow_s = f->length * bin;
-	out->period_s = f->period * bin;
+	out->period_s = change_period(begin, f->begins);
+	/* of shorter ones it is not known whether each interval has one or several */
+	if (out->period_s < PERIOD_INTERVALS * bin)
+		out->period_s = 0;
 	/* the fast and the slow rate; no last part is different */
 	out->before_rate = all.samples / all.steps / f->low;
 	out->last_rate = all.samples / all.steps / f->high;
@@ -386,10 +399,11 @@ static bool find_rate_change(const struct timeline *t, const struct result *r, d
 	step = change_level(steps.v, steps.n, ratio, &by_step);
 	clock = change_level(times.v, times.n, ratio, &by_clock);
 	trend = change_trend(times.v, times.n, ratio, &line);
-	alternate = change_alternates(times.v, times.n, PHASE_RATIO, &phases);
+	alternate = change_alternates(times.v, times.n, PHASE_RATIO, &phases) &&
+		    phases.length * sum_of(t, 0, t->n).wall_s / (double)times.n >= PHASE_LEAST_S;
 	if (alternate && (phases.phases > 2 || !(step || clock))) {
 		out->change = CHANGE_ALTERNATE;
-		describe_phases(t, &times, &phases, out);
+		describe_phases(t, r, &times, &phases, out);
 		return true;
 	}
 	straight = change_trend(steps.v, steps.n, ratio, &slope);
@@ -514,11 +528,16 @@ static bool read_change(const struct timeline *t, const struct result *r, const 
 	struct change_point p;
 	struct change_line line;
 	bool level = change_level(s->v, s->n, READ_RATIO, &p) && p.after > p.before;
-	bool trend = change_trend(s->v, s->n, READ_RATIO, &line) && line.last > line.first;
+	bool trend = change_trend(s->v, s->n, READ_TREND, &line) && line.last > line.first;
+	bool slight = trend && line.last < READ_RATIO * line.first;
 	struct cell all = sum_of(t, 0, t->n);
 	struct steadiness found = *out;
 	double step_s = per_step(&all), room = t->workers * step_s, more;
 
+	/* a slight one must go on, or nothing can be said of what will come */
+	if (slight &&
+	    (level || line.last < TREND_LEAST_S || !change_goes_on(s->v, s->n, READ_GOES_ON)))
+		trend = slight = false;
 	if ((!level && !trend) || (level ? p.after : line.last) < READ_LEAST_S)
 		return false;
 	found.change = trend && (!level || line.rest < p.rest) ? CHANGE_TREND : CHANGE_LEVEL;
@@ -530,9 +549,11 @@ static bool read_change(const struct timeline *t, const struct result *r, const 
 	if (found.change == CHANGE_TREND) {
 		/* growth as up to now, by the same factor in the same time */
 		more = log(room / found.last_read_s) / log(line.last / line.first);
-		found.kept_up_s = more > 0 && more <= IN_SIGHT ? more * all.wall_s : 0;
+		found.kept_up_s = more > 0 && more <= (slight ? NEAR_SIGHT : IN_SIGHT)
+					  ? more * all.wall_s
+					  : 0;
 	}
-	if (found.read_busy < READ_BUSY && !(found.kept_up_s > 0))
+	if ((found.read_busy < READ_BUSY || slight) && !(found.kept_up_s > 0))
 		return false;
 	if (found.before_rate >= COVERED_RATIO * found.last_rate) {
 		/* not hidden: steps follow, with more noise than reading has */
@@ -581,7 +602,8 @@ static void find_read_change(const struct timeline *t, const struct result *r,
 }
 
 struct eval_times {
-	double compute_s, wall_s; /* of all evaluations, all ranks */
+	double compute_s, wall_s;  /* of all evaluations, all ranks */
+	double share, evaluations; /* sum of compute over wall time, and of how many */
 	uint32_t ranks;
 };
 
@@ -593,13 +615,17 @@ static struct eval_times times_of_evaluation(const struct result *r)
 		sum.ranks += !r->rank[k].lost;
 		for (uint32_t e = 0; !r->rank[k].lost && e < r->epochs_done; e++) {
 			const struct phase *p = &r->rank[k].epoch[e].eval;
+			double wall = clock_seconds(p->end_ns - p->begin_ns), compute = 0;
 
-			if (!r->rank[k].epoch[e].has_eval)
+			if (!r->rank[k].epoch[e].has_eval || !(wall > 0))
 				continue;
-			sum.wall_s += clock_seconds(p->end_ns - p->begin_ns);
 			for (uint64_t i = 0; i < p->steps; i++)
-				sum.compute_s += clock_seconds(p->step[i].compute_end_ns -
-							       p->step[i].compute_begin_ns);
+				compute += clock_seconds(p->step[i].compute_end_ns -
+							 p->step[i].compute_begin_ns);
+			sum.wall_s += wall;
+			sum.compute_s += compute;
+			sum.share += compute / wall;
+			sum.evaluations++;
 		}
 	}
 	return sum;
@@ -630,9 +656,10 @@ int steadiness_find(const struct result *r, const struct run_metrics *m, bool ev
 	*out = (struct steadiness){.rank = UINT32_MAX};
 	if (eval)
 		times = times_of_evaluation(r);
-	out->whole_au = !eval              ? m->whole_au.mean
-			: times.wall_s > 0 ? 100 * times.compute_s / times.wall_s
-					   : 0;
+	/* both are means, as the AU is that they are compared with */
+	out->whole_au = !eval                   ? m->whole_au.mean
+			: times.evaluations > 0 ? 100 * times.share / times.evaluations
+						: 0;
 	if (r->epochs_done == 0 || m->epochs < r->epochs_done)
 		return 0;
 	stalls_find(r, eval, out, &spans);

@@ -27,6 +27,15 @@ static uint64_t shortest(const struct result *r)
 	return least == UINT64_MAX ? 0 : least;
 }
 
+/* Of all steps but the first of an evaluation, above those of all: what a slow start costs. */
+static double start_points(const struct result *r, const struct run_metrics *m, double gap)
+{
+	struct window_view w;
+
+	window_look(r, m, true, &w);
+	return w.known ? fmin(gap, w.start_points) : gap;
+}
+
 /* As for training: are the measured steps more than the queue? */
 static void judge_length(struct verdict *v, const struct result *r, const struct run_metrics *m)
 {
@@ -54,7 +63,7 @@ static void judge_length(struct verdict *v, const struct result *r, const struct
 			    "served by the %llu prefetched batches. AU is %.1f %%, over all steps "
 			    "%.1f %%.",
 			    100 * queue, (unsigned long long)ahead, m->eval_au.mean, whole);
-	} else if (gap > START_POINTS) {
+	} else if (start_points(r, m, gap) > START_POINTS) {
 		verdict_worsen(v, VERDICT_WARN);
 		verdict_say(v,
 			    "Steady after a slow start: AU of evaluation, %.1f %%, leaves out the "

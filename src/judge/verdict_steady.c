@@ -43,6 +43,12 @@ static struct gap gap_of(const struct run_metrics *m)
 	return g;
 }
 
+/* Without any computation there is no AU to speak of. */
+static bool computes(const struct run_metrics *m)
+{
+	return m->train_au.mean >= 0.05 || m->whole_au.mean >= 0.05;
+}
+
 static void say_rates(struct verdict *v, const struct run_metrics *m)
 {
 	verdict_say(v,
@@ -105,29 +111,37 @@ static void judge_window(struct verdict *v, const struct result *r, const struct
 		return;
 	}
 	v->level = VERDICT_WARN;
-	if (apart && from_queue > 0.1)
+	if (apart && from_queue > 0.1) {
 		verdict_say(v,
 			    "Barely steady: %.0f %% of the measured steps (%llu per epoch) can be "
-			    "served by the %llu prefetched batches. AU is %.1f %%, whole-run AU "
-			    "%.1f %%.",
+			    "served by the %llu prefetched batches.",
 			    100 * from_queue, (unsigned long long)e->measured_steps,
-			    (unsigned long long)ahead, m->train_au.mean, m->whole_au.mean);
-	else if (start.au > STEADY_START_POINTS || start.rate > STEADY_START_SHARE)
-		verdict_say(v,
-			    "Steady after a slow start: AU %.1f %% leaves out the first steps of "
-			    "each epoch; whole-run AU is %.1f %%.",
-			    m->train_au.mean, m->whole_au.mean);
-	else if (from_queue >= 1)
+			    (unsigned long long)ahead);
+		if (computes(m))
+			verdict_say(v, " AU is %.1f %%, whole-run AU %.1f %%.", m->train_au.mean,
+				    m->whole_au.mean);
+	} else if (start.au > STEADY_START_POINTS || start.rate > STEADY_START_SHARE) {
+		verdict_say(v, "Steady after a slow start: ");
+		if (computes(m))
+			verdict_say(v,
+				    "AU %.1f %% leaves out the first steps of each epoch; "
+				    "whole-run AU is %.1f %%.",
+				    m->train_au.mean, m->whole_au.mean);
+		else
+			verdict_say(v, "the first steps of each epoch are left out.");
+	} else if (from_queue >= 1) {
 		verdict_say(v,
 			    "Too few steps to be certain: %llu measured per epoch, %llu batches "
 			    "prefetched. However, AU (%.1f %%) and whole-run AU (%.1f %%) agree.",
 			    (unsigned long long)e->measured_steps, (unsigned long long)ahead,
 			    m->train_au.mean, m->whole_au.mean);
-	else
+	} else {
 		v->level = VERDICT_PASS;
+	}
 	if (v->level == VERDICT_PASS)
 		verdict_say(v,
-			    "Steady: %llu steps measured per epoch, %llu batches prefetched; AU is "
+			    "Steady: %llu steps measured per epoch, %llu batches "
+			    "prefetched; AU is "
 			    "%.1f %%, whole-run AU %.1f %%.",
 			    (unsigned long long)e->measured_steps, (unsigned long long)ahead,
 			    m->train_au.mean, m->whole_au.mean);
@@ -157,7 +171,8 @@ static void judge_steady(const struct result *r, const struct run_metrics *m, st
 extern const struct verdict_ops verdict_steady;
 const struct verdict_ops verdict_steady = {
 	.name = "steady",
-	.help = "Was the run long enough to measure the storage, and did it go on as it began?",
+	.help = "Was the run long enough to measure the storage, and did it go on as it "
+		"began?",
 	.needs = VERDICT_OF_TRAINING,
 	.takes = TAKES_LASTING,
 	.judge = judge_steady,

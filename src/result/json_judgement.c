@@ -123,7 +123,7 @@ json_t *json_steadiness(const struct steadiness *c)
 		json_put_real(o, "slow_samples_per_s", c->last_rate);
 		json_put_int(o, "slow_phases", c->slow_phases);
 		json_put_real(o, "slow_phase_s", c->slow_s);
-		json_put_real(o, "period_s", c->period_s);
+		json_put_real(o, "period_s", c->period_s > 0 ? c->period_s : NAN);
 		return o;
 	}
 	json_put_int(o, "epoch", c->epoch);

@@ -48,6 +48,14 @@ CASES = {
     "evaluations alone, everything stops once for 1.2 s": (
         1, 3, "evaluation", [level("evaluation", "warn", "stood still for 1.2"), cause("stall")], dict(
             ALONE, storage__throttle__stall=1.2, storage__throttle__stall_at=0.5)),
+    "training with two evaluations; one read of the second takes 1.5 s": (
+        1, None, "evaluation", [
+            level("evaluation", "warn", "stood still for 1.5"), level("steady", "pass"),
+            lambda r: "slow start" not in next(v["text"] for v in r["verdicts"] if v["check"] == "evaluation"),
+            lambda r: "In the evaluation of epoch 2, reading stood still for 1.5" in r["limit"]["text"]], dict(
+            storage__store="fault+throttle+memory", storage__fault__action="delay", storage__fault__op="read",
+            storage__fault__nth=270, storage__fault__count=1, storage__fault__delay=1.5, storage__fault__path="valid",
+            files=120, train__epochs=2, train__computation_time=0.01)),
     "evaluations alone, credit of 18 MB at 100 MB/s, then 8 MB/s: the target (60 %) is met only by the credit": (
         1, 3, "evaluation", [level("evaluation", "fail", "only by the faster part")], dict(
             ALONE, dataset__num_files_eval=260, storage__throttle__bandwidth=8e6, storage__throttle__burst_bytes=18e6,

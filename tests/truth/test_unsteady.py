@@ -4,6 +4,7 @@ them must stay clean. Most waits are sleeps of the throttle store, so the cases 
 import concurrent.futures
 import os
 import pathlib
+import re
 import sys
 import tempfile
 import threading
@@ -72,11 +73,39 @@ def stall(length, waited, count=1, cause=None):
     return check
 
 
-def phases(least):
+def phases(least, period):
+    """The period is right, or not told."""
     def check(r, s, v):
         assert v["level"] == "warn" and s["change"] == "alternating" and s["slow_phases"] >= least, (s, v)
         assert r["limit"]["cause"] == "unsteady", r["limit"]
+        assert abs(s.get("period_s", period) / period - 1) < 0.15, s
+        assert ("one every" in v["text"]) == ("period_s" in s), v
     return check
+
+
+def will_fall_behind(r, s, v):
+    """A slight hidden trend, with a forecast within three times the length of the run."""
+    assert v["level"] == "warn" and s["change"] == "trend" and s["hidden"], (s, v)
+    assert 0 < s["keeps_up_for_s"] < 3 * s["at_s"] / 0.75 + 1, s
+    assert "no longer keep up" in v["text"] and "steady" in r["limit"]["text"], (v, r["limit"])
+
+
+def without_stall(au):
+    """One of two epochs has a stall: AU without it is that of a run without it."""
+    def check(r, s, v):
+        assert v["level"] == "warn" and s["stalls"] == 1, (s, v)
+        said = re.search(r"Without it, whole-run AU is ([\d.]+) %", v["text"])
+        assert said and abs(float(said[1]) - au) < 2, v
+    return check
+
+
+def no_empty_sentence(r, s, v):
+    assert v["level"] == "warn" and "slow start" in v["text"] and "AU" not in v["text"], v
+
+
+def not_its_phases(r, s, v):
+    """Steps of parts of a millisecond: phases of the scheduler are not what limits."""
+    assert s["change"] != "alternating" and r["limit"]["cause"] != "unsteady", (s, r["limit"])
 
 
 def quiet(r, s, v):
@@ -133,7 +162,22 @@ PLANTED = {
         files=400, reader__read_threads=2, train__computation_time=0.01, workflow__checkpoint="true",
         checkpoint__steps_between_checkpoints=50, checkpoint__model_size_bytes=2000000, checkpoint__fsync="false",
         **delayed("read", 250, 1, 1.1, bandwidth=100e6))),
-    "everything stops for 0.15 s of every 0.5 s": (1, phases(3), dict(
+    "everything stops for 0.38 s, every 2 s; the second of three times beside the end of an epoch": (1, phases(2, 2), dict(
+        files=400, train__epochs=2, reader__read_threads=1, train__computation_time=0.018,
+        **throttle(latency=0.005, stall=0.38, stall_every=2))),
+    "bandwidth falls by 33 % in the run, workers 40 % busy; 25 MB/s are needed": (1, will_fall_behind, dict(
+        files=480, dataset__record_length_bytes=250000, reader__read_threads=2, train__computation_time=0.02,
+        **throttle(latency=0.001, bandwidth=56e6, bandwidth_half_life=8))),
+    "everything stops once for 1.5 s in the second of two epochs; AU is 99 % without": (1, without_stall(99), dict(
+        files=200, train__epochs=2, reader__read_threads=1, train__computation_time=0.02,
+        **throttle(latency=0.002, stall=1.5, stall_at=3.2))),
+    "computation of 0 s, workers that start in 0.8 s, 9 steps left out": (1, no_empty_sentence, dict(
+        files=120, reader__read_threads=2, train__computation_time=0, train__epochs=3, reader__worker_start_time=0.4,
+        output__metric__exclude_start_steps=9, **throttle(latency=0.008))),
+    "4 KiB from memory, steps of 0.2 ms": (1, not_its_phases, dict(
+        files=3000, dataset__record_length_bytes=4096, reader__read_threads=2, train__computation_time=0.0002,
+        storage__store="memory")),
+    "everything stops for 0.15 s of every 0.5 s": (1, phases(3, 0.5), dict(
         files=600, reader__read_threads=2, train__computation_time=0.005,
         **throttle(bandwidth=200e6, stall=0.15, stall_at=0.3, stall_every=0.5))),
 }
@@ -156,6 +200,11 @@ HONEST = {
         **throttle(bandwidth=20e6))),
     "a first read that takes 0.8 s": (1, dict(files=200, reader__read_threads=4, train__computation_time=0.015,
                                               **delayed("read", 1, 4, 0.8, bandwidth=100e6))),
+    "hidden reads whose latency varies by half": (1, dict(
+        files=300, reader__read_threads=2, train__computation_time=0.02, **throttle(latency="{type: exponential, scale: 0.007}"))),
+    "hidden reads at 60 % of the bandwidth, random sizes": (1, dict(
+        files=300, reader__read_threads=2, train__computation_time=0.02, dataset__record_length_bytes_stdev=50000,
+        **throttle(bandwidth=17e6))),
     "4 ranks": (4, dict(files=480, reader__read_threads=2, train__computation_time=0.01,
                         **throttle(bandwidth=60e6, latency=0.001))),
 }
