@@ -414,7 +414,7 @@ def loop_over_fuse(disk, tmp):
             generate(f"{folder}/data")
             r = run(f"{folder}/data", tmp, storage__page_cache="cold", **keys)
             expect(r, "ext4 on a loop device over a file on FUSE", "bytes", "unknown", "is the file", "on fuse")
-            headline(r, "the same: its first line", "not known whether it was the storage", "on fuse", "(bytes)")
+            headline(r, "ext4 on a loop device over a file on FUSE: the first line", "not known whether it was the storage", "on fuse", "(bytes)")
     with tempfile.TemporaryDirectory(dir="/dev/shm") as source, SlowFs(source) as mount:
         with Mounted("ext4", mount, direct=False) as folder:
             for name, more in (("storage.store=direct", dict(storage__store="direct")),
@@ -422,11 +422,11 @@ def loop_over_fuse(disk, tmp):
                 generate(f"{folder}/data")
                 r = run(f"{folder}/data", tmp, **more, **keys)
                 expect(r, f"ext4 on a buffered loop device over FUSE over tmpfs, {name}", "bytes", "unknown", "on fuse")
-                headline(r, f"the same, {name}: its first line", "not known whether it was the storage", "on fuse")
+                headline(r, f"buffered loop device over FUSE, {name}: the first line", "not known whether it was the storage", "on fuse")
             shutil.rmtree(f"{folder}/data")
             r = run(f"{disk}/ckfuse", tmp, checkpoint__checkpoint_folder=f"{folder}/ck", checkpoint__fsync="true",
                     workflow__generate_data="true", workflow__checkpoint="true", model__model_size_bytes=2 * MIB)
-            expect(r, "checkpoints of 2 MiB on it, synced", "checkpoint", "unknown", "on fuse", "is not known")
+            expect(r, "checkpoints of 2 MiB on ext4 on a buffered loop device over FUSE, synced", "checkpoint", "unknown", "on fuse", "is not known")
             check("the first line says so", "target" in r["measured"]["taken"] and "of checkpoints, not known" in r["measured"]["text"],
                   r["measured"]["text"])
 
@@ -485,7 +485,7 @@ def on_fuse(disk, tmp):
         evict(files(f"{source}/data"))
         r = run(f"{mount}/data", tmp)
         expect(r, "FUSE, 0.3 ms a read, nothing cached", "bytes", "unknown|warn", "does not report its reads", "came from the file system")
-        headline(r, "the same: its first line", "the FUSE file system fuse")
+        headline(r, "FUSE, 0.3 ms a read: the first line", "the FUSE file system fuse")
         expect(r, "FUSE, the same: its counts of bytes", "ledger", "pass")
         r = run(f"{mount}/data", tmp, storage__page_cache_files=0)
         expect(r, "FUSE, storage.page_cache_files=0", "bytes", "unknown", "is not known")
@@ -496,7 +496,7 @@ def on_fuse(disk, tmp):
         expect(r, "FUSE that keeps its pages, the same", "cache", "warn", "memory was measured, not storage")
         r = run(f"{mount}/data", tmp, storage__page_cache="cold")
         expect(r, "FUSE that keeps its pages, storage.page_cache=cold", "bytes", "unknown|warn", "came from the file system")
-        headline(r, "the same: its first line", "the FUSE file system fuse")
+        headline(r, "FUSE, storage.page_cache=cold: the first line", "the FUSE file system fuse")
         r = run(f"{mount}/data", tmp, storage__store="direct")
         expect(r, "FUSE read with O_DIRECT", "bytes", "unknown|warn", "O_DIRECT bypassed the page cache")
     with SlowFs(source, direct=1) as mount:
