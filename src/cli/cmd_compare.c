@@ -46,9 +46,15 @@ static int check_worse(const struct comparison *c, const struct result_args *a, 
 	if (has(c, COMPARE_WORSE, &why))
 		return err_set(e, ERR_TARGET, "'%s' is worse than '%s'", a->folder[1],
 			       a->folder[0]);
+	if (has(c, COMPARE_DIFFERENT, &why))
+		return err_set(e, ERR_TARGET,
+			       "whether '%s' is worse than '%s' cannot be told: the sides did "
+			       "other work",
+			       a->folder[1], a->folder[0]);
 	if (c->measures == 0 || has(c, COMPARE_UNKNOWN, &why))
 		return err_set(e, ERR_TARGET, "whether '%s' is worse than '%s' cannot be told: %s",
-			       a->folder[1], a->folder[0], c->unlike.n ? c->unlike.v[0] : why);
+			       a->folder[1], a->folder[0],
+			       c->sides.unlike.n ? c->sides.unlike.v[0] : why);
 	return 0;
 }
 

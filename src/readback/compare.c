@@ -49,7 +49,7 @@ static void refuse_test(const struct comparison *c, struct compared *m)
 	if (c->shared)
 		snprintf(m->why, sizeof(m->why), "%zu run%s %s on both sides", c->shared,
 			 c->shared == 1 ? "" : "s", c->shared == 1 ? "is" : "are");
-	else if (c->unlike.n)
+	else if (c->sides.unlike.n)
 		snprintf(m->why, sizeof(m->why), "the sides cannot be compared, see above");
 	else if (m->basis != COMPARE_RUNS || m->a.n < COMPARE_RUNS_NEEDED ||
 		 m->b.n < COMPARE_RUNS_NEEDED)
@@ -70,30 +70,28 @@ static void judge_measure(const struct comparison *c, struct compared *m, const 
 	m->test = welch_test(a, m->a.n, b, m->b.n);
 	if (m->test.p >= LEVEL)
 		m->verdict = COMPARE_SAME;
-	else if (m->better == 0)
+	else if (m->better == 0 || c->sides.other_work)
 		m->verdict = COMPARE_DIFFERENT;
 	else
 		m->verdict = m->test.change * m->better > 0 ? COMPARE_BETTER : COMPARE_WORSE;
 }
 
 static void config_differences(struct comparison *c, const struct run_record *a,
-			       const struct run_record *b)
+			       const struct run_record *b, const struct key_differences *d)
 {
+	c->configured = d->known;
+	c->complete = d->complete;
 	if (a->ranks != b->ranks)
 		str_list_add(&c->differences, xasprintf("ranks: %u | %u", a->ranks, b->ranks));
 	if (strcmp(a->hostname, b->hostname) != 0)
 		str_list_add(&c->differences, xasprintf("host: %s | %s", a->hostname, b->hostname));
-	for (size_t i = 0; i < workload_row_count; i++) {
-		const struct opt *row = &workload_rows[i];
-		AUTO_FREE char *x = NULL, *y = NULL;
+	for (size_t i = 0; i < d->n; i++) {
+		const struct key_difference *one = &d->v[i];
 
 		/* the location of a result is not a difference between runs */
-		if ((strncmp(row->key, "output.", 7) == 0 && strstr(row->key, "folder")) ||
-		    !sides_key(a, b, row, &x, &y))
+		if (strncmp(one->key, "output.", 7) == 0 && strstr(one->key, "folder"))
 			continue;
-		c->configured = true;
-		if (strcmp(x, y) != 0)
-			str_list_add(&c->differences, xasprintf("%s: %s | %s", row->key, x, y));
+		str_list_add(&c->differences, xasprintf("%s: %s | %s", one->key, one->x, one->y));
 	}
 }
 
@@ -123,14 +121,14 @@ static void count_runs(struct comparison *c, const struct side *a, size_t na, co
 	c->copies[1] = nb - b->n;
 	c->shared = count_shared(a, b);
 	if (c->shared && c->shared == a->n && a->n == b->n)
-		str_list_add(&c->unlike,
+		str_list_add(&c->sides.unlike,
 			     a->n == 1 ? xstrdup("Both sides are the same run, or one is a copy of "
 						 "the other: there is nothing to compare.")
 				       : xasprintf("Both sides are the same %zu runs, or copies of "
 						   "them: there is nothing to compare.",
 						   a->n));
 	else if (c->shared)
-		str_list_add(&c->unlike,
+		str_list_add(&c->sides.unlike,
 			     xasprintf("%zu run%s, or copies of %s, %s on both sides: remove %s "
 				       "from one side.",
 				       c->shared, c->shared == 1 ? "" : "s",
@@ -139,7 +137,7 @@ static void count_runs(struct comparison *c, const struct side *a, size_t na, co
 				       c->shared == 1 ? "it" : "them"));
 	for (int s = 0; s < 2; s++)
 		if (c->copies[s])
-			str_list_add(&c->warnings,
+			str_list_add(&c->sides.doubts,
 				     xasprintf("The %s side has %zu results of %zu run%s: copies "
 					       "of a run are not repetitions and are not counted.",
 					       names[s], c->runs[s] + c->copies[s], c->runs[s],
@@ -173,6 +171,7 @@ void compare_records(struct comparison *c, const struct run_record *a, size_t na
 		     const struct run_record *b, size_t nb)
 {
 	struct side first = {.r = a}, second = {.r = b};
+	struct key_differences keys;
 	size_t *of_first = records_distinct(a, na, &first.n);
 	size_t *of_second = records_distinct(b, nb, &second.n);
 
@@ -183,18 +182,20 @@ void compare_records(struct comparison *c, const struct run_record *a, size_t na
 	second.index = of_second;
 	*c = (struct comparison){0};
 	count_runs(c, &first, na, &second, nb);
-	sides_compare(&first, &second, &c->unlike, &c->warnings);
+	key_differences_find(&keys, a, b);
+	sides_compare(&first, &second, &keys, &c->sides);
 	for (size_t i = 0; i < sizeof(measures) / sizeof(measures[0]); i++)
 		compare_measure(c, i, &first, &second);
-	config_differences(c, a, b);
+	config_differences(c, a, b, &keys);
+	key_differences_release(&keys);
 	free(of_first);
 	free(of_second);
 }
 
 void comparison_release(struct comparison *c)
 {
-	str_list_release(&c->unlike);
-	str_list_release(&c->warnings);
+	str_list_release(&c->sides.unlike);
+	str_list_release(&c->sides.doubts);
 	str_list_release(&c->differences);
 	*c = (struct comparison){0};
 }
@@ -258,8 +259,8 @@ static void measure_text(struct buf *out, const struct compared *m)
 
 void comparison_text(const struct comparison *c, struct buf *out)
 {
-	list_text(out, "The two sides cannot be compared:", &c->unlike);
-	list_text(out, "Before you read the numbers:", &c->warnings);
+	list_text(out, "The two sides cannot be compared:", &c->sides.unlike);
+	list_text(out, "Before you read the numbers:", &c->sides.doubts);
 	side_text(out, "First", c->runs[0], c->copies[0]);
 	side_text(out, ". Second", c->runs[1], c->copies[1]);
 	buf_puts(out, ".\n\n");
@@ -268,6 +269,9 @@ void comparison_text(const struct comparison *c, struct buf *out)
 			   c->differences.v[i]);
 	if (!c->configured)
 		buf_puts(out, "The configuration of at least one side is not known.\n");
+	else if (!c->complete)
+		buf_puts(out, "The configuration of at least one side is not known in full: there "
+			      "may be more differences.\n");
 	else if (c->differences.n == 0)
 		buf_puts(out, "The configurations are identical.\n");
 	if (c->measures)
@@ -303,13 +307,14 @@ json_t *comparison_json(const struct comparison *c)
 		}
 		json_array_append_new(list, o);
 	}
-	json_put(root, "not_comparable", json_texts(&c->unlike));
-	json_put(root, "warnings", json_texts(&c->warnings));
+	json_put(root, "not_comparable", json_texts(&c->sides.unlike));
+	json_put(root, "warnings", json_texts(&c->sides.doubts));
 	json_put(root, "runs", json_pack("[I, I]", (json_int_t)c->runs[0], (json_int_t)c->runs[1]));
 	json_put(root, "copies_not_counted",
 		 json_pack("[I, I]", (json_int_t)c->copies[0], (json_int_t)c->copies[1]));
 	json_put_int(root, "runs_needed", COMPARE_RUNS_NEEDED);
 	json_put(root, "measures", list);
 	json_put(root, "differences", json_texts(&c->differences));
+	json_put(root, "configurations_complete", json_boolean(c->complete));
 	return root;
 }

@@ -2,6 +2,7 @@
 /* Two configurations compared: did a measure change, by how much, and is it more than chance? */
 #include "base/stats.h"
 #include "readback/record.h"
+#include "readback/sides.h"
 
 /* What the values of a sample are. Runs are independent; epochs of one run share its luck. */
 enum compare_basis { COMPARE_RUNS, COMPARE_EPOCHS };
@@ -11,7 +12,7 @@ enum compare_verdict {
 	COMPARE_SAME,    /* the change is within chance, at 5 % */
 	COMPARE_BETTER,
 	COMPARE_WORSE,
-	COMPARE_DIFFERENT, /* neither direction is better */
+	COMPARE_DIFFERENT, /* neither direction is better: the sides did other work */
 };
 
 /* Independent runs that a test needs on each side. Welch's test takes the spread from the runs
@@ -34,9 +35,9 @@ struct comparison {
 	size_t shared;             /* runs that are on both sides */
 	struct compared measure[COMPARED_MAX];
 	size_t measures;
-	struct str_list unlike;      /* why the numbers do not mean the same: no test is made */
-	struct str_list warnings;    /* what else to know before the numbers */
-	bool configured;             /* both configurations are known */
+	struct sides sides;          /* what to know before the numbers */
+	bool configured;             /* something of both configurations is known */
+	bool complete;               /* and all of it */
 	struct str_list differences; /* "reader.batch_size: 4 | 8", of the configurations */
 };
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "readback/claim.h"
 #include "readback/compare.h"
 
 static const double EFFICIENT = 0.8;  /* of perfect scaling that still counts as scaling */
@@ -49,11 +50,6 @@ static const char *plural(size_t n)
 
 /* ---- how much of it can be trusted ---- */
 
-static const json_t *measured_of(const struct run_record *r)
-{
-	return json_object_get(r->result, "measured");
-}
-
 /* What the numbers are numbers of, as each run says itself: no headline is kinder than that. */
 static void say_measured(struct key_finding *f, const struct run_groups *g)
 {
@@ -61,9 +57,9 @@ static void say_measured(struct key_finding *f, const struct run_groups *g)
 	const char *first = NULL;
 
 	for (size_t i = 0; i < g->records; i++) {
-		const json_t *m = measured_of(&g->record[i]);
-		const char *text = json_string_value(json_object_get(m, "text"));
-		const char *storage = json_string_value(json_object_get(m, "storage"));
+		const json_t *m = json_object_get(g->record[i].result, "measured");
+		const char *text = claim_text(&g->record[i]);
+		const char *storage = claim_storage(&g->record[i]);
 
 		if (!text || !storage)
 			continue;
@@ -95,7 +91,7 @@ static void say_cached(struct key_finding *f, const struct run_groups *g)
 			const struct finding *x = &g->audit->finding[a];
 
 			if (x->record != i || x->level != AUDIT_WARN || !x->about_cache ||
-			    measured_of(&g->record[i]))
+			    claim_storage(&g->record[i]))
 				continue;
 			cached++;
 			break;
@@ -206,52 +202,161 @@ static void find_trust(struct key_findings *k, const struct run_groups *g)
 
 /* ---- the best ---- */
 
-static void find_best(struct key_findings *k, const struct run_groups *g, const char *model)
+static double rate_of(const struct run_group *x)
 {
-	const struct run_group *au = NULL, *rate = NULL;
-	bool sound = false;
-	struct key_finding *f;
-	size_t n = 0;
+	return sample_stat_of(x->throughput_v, x->throughput_n).mean;
+}
+
+/* Memory or the page cache served a run of the group: by its own words, or where it has none by the
+ * audit. */
+static bool from_memory(const struct run_groups *g, const struct run_group *x)
+{
+	for (size_t i = 0; i < x->records; i++) {
+		if (claim_from_memory(&g->record[x->record[i]]))
+			return true;
+		for (size_t a = 0; a < g->audit->findings; a++) {
+			const struct finding *f = &g->audit->finding[a];
+
+			if (f->record == x->record[i] && f->about_cache &&
+			    (f->level == AUDIT_WARN || f->level == AUDIT_FAIL) &&
+			    !claim_storage(&g->record[f->record]))
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool emulated(const struct run_groups *g, const struct run_group *x)
+{
+	const char *storage = claim_storage(&g->record[x->record[0]]);
+
+	return storage && strcmp(storage, "emulated") == 0;
+}
+
+static double computation_of(const struct run_record *r)
+{
+	return r->has_workload ? time_dist_mean(&r->workload.train.computation_time) : NAN;
+}
+
+/* The groups of one model that are ranked, and what makes their figures unlike. */
+struct ranking {
+	const struct run_group *au, *rate;
+	size_t all, ranked, left_out; /* groups; left out because of memory */
+	bool sound, memory;           /* some are sound; none but those from memory is left */
+	size_t emulated;
+	double bytes[2], computation[2]; /* least and most: of a sample, s of a step */
+};
+
+static void spread(double range[2], double v)
+{
+	if (!isfinite(v))
+		return;
+	range[0] = fmin(range[0], v);
+	range[1] = fmax(range[1], v);
+}
+
+static bool wide(const double range[2])
+{
+	return range[1] > range[0] * 1.001;
+}
+
+static void rank_group(struct ranking *k, const struct run_groups *g, const struct run_group *x)
+{
+	const struct run_record *r = &g->record[x->record[0]];
+
+	k->ranked++;
+	k->emulated += emulated(g, x);
+	spread(k->bytes, record_sample_bytes(r));
+	spread(k->computation, computation_of(r));
+	if (x->whole_au_n && (!k->au || x->whole_au.mean > k->au->whole_au.mean))
+		k->au = x;
+	if (x->throughput_n && (!k->rate || rate_of(x) > rate_of(k->rate)))
+		k->rate = x;
+}
+
+static struct ranking rank_groups(const struct run_groups *g, const char *model)
+{
+	struct ranking k = {.memory = true,
+			    .bytes = {INFINITY, -INFINITY},
+			    .computation = {INFINITY, -INFINITY}};
 
 	for (size_t i = 0; i < g->groups; i++)
 		if (strcmp(g->group[i].model, model) == 0) {
-			sound = sound || !g->group[i].unsound;
-			n++;
+			k.sound = k.sound || !g->group[i].unsound;
+			k.all++;
 		}
+	for (size_t i = 0; i < g->groups; i++)
+		if (strcmp(g->group[i].model, model) == 0 && !(k.sound && g->group[i].unsound))
+			k.memory = k.memory && from_memory(g, &g->group[i]);
 	for (size_t i = 0; i < g->groups; i++) {
 		const struct run_group *x = &g->group[i];
 
-		if (strcmp(x->model, model) != 0 || (sound && x->unsound))
+		if (strcmp(x->model, model) != 0 || (k.sound && x->unsound))
 			continue;
-		if (x->whole_au_n && (!au || x->whole_au.mean > au->whole_au.mean))
-			au = x;
-		if (x->throughput_n &&
-		    (!rate || sample_stat_of(x->throughput_v, x->throughput_n).mean >
-				      sample_stat_of(rate->throughput_v, rate->throughput_n).mean))
-			rate = x;
+		if (!k.memory && from_memory(g, x))
+			k.left_out++;
+		else
+			rank_group(&k, g, x);
 	}
-	if (!au || !rate || n < 2)
-		return;
-	f = new_finding(k, "best");
+	return k;
+}
+
+static void say_ranking(struct key_finding *f, const struct ranking *k, const char *model)
+{
+	const struct run_group *au = k->au, *rate = k->rate;
+
 	say(f,
 	    "%s: accelerator utilization is highest with %u process%s and %s (%.1f %% of the wall "
 	    "time)",
 	    model, au->ranks, au->ranks == 1 ? "" : "es", factors_text(au), au->whole_au.mean);
-	if (rate == au)
-		say(f, ", where throughput is also highest (%.1f samples/s).",
-		    sample_stat_of(rate->throughput_v, rate->throughput_n).mean);
+	if (wide(k->bytes))
+		say(f,
+		    ". Throughput in samples/s is not ranked: a sample has %.0f to %.0f bytes in "
+		    "these configurations.",
+		    k->bytes[0], k->bytes[1]);
+	else if (rate == au)
+		say(f, ", where throughput is also highest (%.1f samples/s).", rate_of(rate));
 	else
 		say(f,
 		    "; throughput is highest with %u process%s and %s (%.1f samples/s, at %.1f "
 		    "%%).",
-		    rate->ranks, rate->ranks == 1 ? "" : "es", factors_text(rate),
-		    sample_stat_of(rate->throughput_v, rate->throughput_n).mean,
+		    rate->ranks, rate->ranks == 1 ? "" : "es", factors_text(rate), rate_of(rate),
 		    rate->whole_au.mean);
-	if (!sound)
+}
+
+static void find_best(struct key_findings *k, const struct run_groups *g, const char *model)
+{
+	struct ranking x = rank_groups(g, model);
+	struct key_finding *f;
+
+	if (!x.au || !x.rate || x.all < 2)
+		return;
+	f = new_finding(k, "best");
+	if (x.ranked > 1)
+		say_ranking(f, &x, model);
+	else
+		say(f, "%s: only one configuration can be ranked (%s, %.1f %% of the wall time).",
+		    model, factors_text(x.au), x.au->whole_au.mean);
+	if (x.memory)
+		say(f, " In all of them, the page cache or memory served reads: these are not "
+		       "figures of the storage.");
+	if (x.left_out)
+		say(f, " %zu configuration%s not ranked: the page cache or memory served %s reads.",
+		    x.left_out, x.left_out == 1 ? " is" : "s are",
+		    x.left_out == 1 ? "its" : "their");
+	if (x.emulated && x.emulated < x.ranked)
+		say(f, " %zu of the %zu read from a store inside Stoker, not from storage.",
+		    x.emulated, x.ranked);
+	if (wide(x.computation))
+		say(f,
+		    " The accelerators differ (train.computation_time of %g to %g s), so AU does "
+		    "not compare storage.",
+		    x.computation[0], x.computation[1]);
+	if (!x.sound)
 		say(f, " Every configuration of this model has a failed check, so these figures "
 		       "cannot be trusted.");
-	if (isfinite(au->target) && au->whole_au.mean < au->target)
-		say(f, " No configuration reaches the target of %.0f %%.", au->target);
+	if (isfinite(x.au->target) && x.au->whole_au.mean < x.au->target)
+		say(f, " No configuration reaches the target of %.0f %%.", x.au->target);
 }
 
 /* Whether a test of chance can be made of two groups. */
@@ -262,11 +367,6 @@ static bool testable(const struct run_group *a, const struct run_group *b)
 }
 
 /* ---- scaling ---- */
-
-static double rate_of(const struct run_group *x)
-{
-	return sample_stat_of(x->throughput_v, x->throughput_n).mean;
-}
 
 static void find_scaling(struct key_findings *k, const struct run_groups *g, const char *model)
 {
@@ -358,6 +458,8 @@ static void find_factor(struct key_findings *k, const struct run_groups *g,
 		    base->records == 1 ? "is" : "are", base->records, x->records);
 	if (x->unsound || base->unsound)
 		say(f, " At least one of the two failed a check.");
+	if (from_memory(g, x) != from_memory(g, base))
+		say(f, " The page cache or memory served reads of only one of them.");
 }
 
 /* Those without a difference are listed in one sentence: one for each would hide the others. */

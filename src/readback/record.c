@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "conf/override.h"
 #include "loader/loader.h"
+#include "workload/backend.h"
 
 #define JSON_BYTES_MAX (256u << 20)
 #define YAML_BYTES_MAX (4u << 20)
@@ -252,6 +253,22 @@ static void put_node(struct node *sections, const char *dotted, struct node *val
 	node_set(map, rest, value);
 }
 
+/* The options of stores that result.json has beside the rows. */
+static void put_store_options(struct node *sections, const json_t *all)
+{
+	for (size_t f = 0; store_facts_table[f]; f++)
+		for (size_t i = 0; i < store_facts_table[f]->option_count; i++) {
+			const struct opt *row = &store_facts_table[f]->options[i];
+			AUTO_FREE char *key =
+				xasprintf("storage.%s.%s", store_facts_table[f]->name, row->key);
+			const json_t *v = json_object_get(json_object_get(all, key), "value");
+			struct node *n = value_node(row, v);
+
+			if (n)
+				put_node(sections, key, n);
+		}
+}
+
 /* With hydra.run.dir or compat.dlio, .hydra is elsewhere: result.json repeats every key. */
 static bool read_result_config(struct run_record *r)
 {
@@ -272,6 +289,7 @@ static bool read_result_config(struct run_record *r)
 		if (n)
 			put_node(sections, row->key, n);
 	}
+	put_store_options(sections, all);
 	r->has_workload = workload_read_back(&r->workload, root, &e) == 0;
 	if (!r->has_workload)
 		workload_release(&r->workload);

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "readback/audit.h"
+#include "readback/claim.h"
 
 static const double SHARE_OTHER = 0.2; /* of the bytes, by which two sources differ */
 static const double SHARE_SEEN = 0.01; /* fetched, from which on the system counts fetching */
@@ -123,62 +124,85 @@ static void compare_sources(const struct side *a, const struct side *b, struct s
 					       first, second));
 }
 
+/* What each run says of itself (docs/metrics.md, "What was measured"): where the bytes are not
+ * counted, as with FUSE or a device whose bytes lie in memory, it is all there is. */
+static const struct run_record *other_claim(const struct side *s, const struct run_record *than)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (!claim_same_source(than, run_of(s, i)))
+			return run_of(s, i);
+	return NULL;
+}
+
+static void compare_claims(const struct side *a, const struct side *b, struct str_list *unlike)
+{
+	static const char *const names[] = {"first", "second"};
+	const struct side *side[] = {a, b};
+	const struct run_record *x = run_of(a, 0), *y = other_claim(b, x);
+	bool content[2];
+
+	for (int s = 0; s < 2; s++) {
+		const struct run_record *first = run_of(side[s], 0);
+		const struct run_record *other = other_claim(side[s], first);
+
+		if (other)
+			str_list_add(unlike,
+				     xasprintf("The runs of the %s side did not measure the same: "
+					       "%.300s | %.300s",
+					       names[s], claim_text(first), claim_text(other)));
+		content[s] = claim_taken(first, "content");
+		for (size_t i = 1; i < side[s]->n; i++)
+			content[s] = content[s] || claim_taken(run_of(side[s], i), "content");
+	}
+	if (y)
+		str_list_add(unlike,
+			     xasprintf("The sides did not measure the same: %.300s | %.300s",
+				       claim_text(x), claim_text(y)));
+	if (content[0] != content[1])
+		str_list_add(unlike,
+			     xasprintf("The %s side did not read the samples that its workload "
+				       "describes (measured.taken of its result.json: content).",
+				       names[content[1]]));
+}
+
 /* ---- keys of the configuration ---- */
-
-static char *written_value(const struct run_record *r, const struct opt *row)
-{
-	const json_t *keys = json_object_get(r->result, "configuration");
-	const json_t *v = json_object_get(json_object_get(keys, row->key), "value");
-	char *dump, *text;
-
-	if (!v || json_is_string(v))
-		return v ? xstrdup(json_string_value(v)) : NULL;
-	if (json_is_number(v))
-		return xasprintf("%.15g", json_number_value(v));
-	dump = json_dumps(v, JSON_ENCODE_ANY);
-	text = dump ? xstrdup(dump) : NULL;
-	free(dump);
-	return text;
-}
-
-bool sides_key(const struct run_record *a, const struct run_record *b, const struct opt *row,
-	       char **x, char **y)
-{
-	*x = written_value(a, row);
-	*y = written_value(b, row);
-	if (*x && *y)
-		return true;
-	free(*x);
-	free(*y);
-	*x = *y = NULL;
-	if (!a->has_workload || !b->has_workload)
-		return false;
-	*x = opt_get_text(row, &a->workload);
-	*y = opt_get_text(row, &b->workload);
-	return true;
-}
 
 /* What follows from keys that differ; a key that ends with a dot stands for all below it. */
 struct key_group {
 	const char *sentence;
-	bool unlike;
-	const char *key[8];
+	enum { KEYS_DOUBT, KEYS_OTHER_WORK, KEYS_UNLIKE } means;
+	const char *key[12];
 };
 
 static const struct key_group key_groups[] = {
 	{"AU and the throughput of the measured steps cover different steps",
-	 true,
+	 KEYS_UNLIKE,
 	 {"output.metric.exclude_start_steps", "output.metric.exclude_end_steps", "compat.dlio"}},
-	{"The sides were measured in different ways", false, {"run.measure", "run.trace"}},
-	{"The sides read different data", false, {"dataset."}},
-	{"The order of samples differs", false, {"train.seed", "reader.seed"}},
+	{"The accelerator is another one: AU is not comparable as a measure of storage",
+	 KEYS_OTHER_WORK,
+	 {"train.computation_time", "train.computation_time_stdev", "evaluation.eval_time",
+	  "evaluation.eval_time_stdev"}},
+	{"The work of a step is another one: a step reads or computes something else",
+	 KEYS_OTHER_WORK,
+	 {"reader.batch_size", "reader.batch_size_eval", "reader.preprocess_time",
+	  "reader.preprocess_time_stdev", "reader.transformed_record_dims",
+	  "reader.transformed_record_element_type"}},
+	{"The work of a run is another one",
+	 KEYS_OTHER_WORK,
+	 {"train.total_training_steps", "workflow.checkpoint", "workflow.evaluation",
+	  "evaluation.eval_after_epoch", "evaluation.epochs_between_evals", "checkpoint.",
+	  "model."}},
+	{"The sides were measured in different ways", KEYS_DOUBT, {"run.measure", "run.trace"}},
+	{"The sides read different data", KEYS_OTHER_WORK, {"dataset."}},
+	{"The order of samples differs", KEYS_DOUBT, {"train.seed", "reader.seed"}},
 };
 
 /* Where the data lies and how it was made, not what it is. */
 static bool says_where(const char *key)
 {
-	static const char *const keys[] = {"dataset.data_folder", "dataset.keep_files",
-					   "dataset.verify_samples", "dataset.generation_"};
+	static const char *const keys[] = {"dataset.data_folder",          "dataset.keep_files",
+					   "dataset.verify_samples",       "dataset.generation_",
+					   "checkpoint.checkpoint_folder", "model.name"};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (strncmp(key, keys[i], strlen(keys[i])) == 0)
@@ -198,25 +222,21 @@ static bool group_has(const struct key_group *g, const char *key)
 	return false;
 }
 
-static void compare_keys(const struct run_record *a, const struct run_record *b,
-			 struct str_list *unlike, struct str_list *doubts)
+static void compare_keys(const struct key_differences *d, struct sides *out)
 {
 	for (size_t g = 0; g < sizeof(key_groups) / sizeof(key_groups[0]); g++) {
+		const struct key_group *group = &key_groups[g];
 		struct buf keys = {0};
 
-		for (size_t i = 0; i < workload_row_count; i++) {
-			const struct opt *row = &workload_rows[i];
-			AUTO_FREE char *x = NULL, *y = NULL;
-
-			if (!group_has(&key_groups[g], row->key))
-				continue;
-			if (sides_key(a, b, row, &x, &y) && strcmp(x, y) != 0)
-				buf_printf(&keys, "%s%s: %s | %s", keys.len ? ", " : "", row->key,
-					   x, y);
+		for (size_t i = 0; i < d->n; i++)
+			if (group_has(group, d->v[i].key))
+				buf_printf(&keys, "%s%s: %s | %s", keys.len ? ", " : "",
+					   d->v[i].key, d->v[i].x, d->v[i].y);
+		if (keys.len) {
+			str_list_add(group->means == KEYS_UNLIKE ? &out->unlike : &out->doubts,
+				     xasprintf("%s (%s).", group->sentence, keys.data));
+			out->other_work = out->other_work || group->means == KEYS_OTHER_WORK;
 		}
-		if (keys.len)
-			str_list_add(key_groups[g].unlike ? unlike : doubts,
-				     xasprintf("%s (%s).", key_groups[g].sentence, keys.data));
 		buf_release(&keys);
 	}
 }
@@ -224,18 +244,21 @@ static void compare_keys(const struct run_record *a, const struct run_record *b,
 /* The first key by which a run is no repetition of the first of its side; NULL: none. */
 static char *unlike_repetition(const struct run_record *a, const struct run_record *b)
 {
+	struct key_differences d;
+	char *found = NULL;
+
 	if (a->ranks != b->ranks)
 		return xasprintf("ranks: %u | %u", a->ranks, b->ranks);
-	for (size_t i = 0; i < workload_row_count; i++) {
-		const struct opt *row = &workload_rows[i];
-		AUTO_FREE char *x = NULL, *y = NULL;
+	key_differences_find(&d, a, b);
+	for (size_t i = 0; i < d.n && !found; i++) {
+		const char *key = d.v[i].key;
 
-		if (sides_key(a, b, row, &x, &y) && strcmp(x, y) != 0 && !says_where(row->key) &&
-		    !strstr(row->key, "folder") && !strstr(row->key, "seed") &&
-		    strncmp(row->key, "workflow.", 9) != 0)
-			return xasprintf("%s: %s | %s", row->key, x, y);
+		if (!says_where(key) && !strstr(key, "folder") && !strstr(key, "seed") &&
+		    strncmp(key, "workflow.", 9) != 0)
+			found = xasprintf("%s: %s | %s", key, d.v[i].x, d.v[i].y);
 	}
-	return NULL;
+	key_differences_release(&d);
+	return found;
 }
 
 static void check_repetitions(const struct side *s, const char *side, struct str_list *unlike)
@@ -267,8 +290,13 @@ static double data_bytes(const struct run_record *r)
 }
 
 static void compare_readers(const struct run_record *a, const struct run_record *b,
-			    struct str_list *doubts)
+			    struct sides *out)
 {
+	struct str_list *doubts = &out->doubts;
+	bool samples = samples_of(a) > 0 && samples_of(b) > 0 && samples_of(a) != samples_of(b);
+	bool bytes = data_bytes(a) > 0 && data_bytes(b) > 0 && data_bytes(a) != data_bytes(b);
+
+	out->other_work = out->other_work || a->ranks != b->ranks || samples || bytes;
 	if (a->ranks != b->ranks || a->hosts != b->hosts)
 		str_list_add(doubts,
 			     xasprintf("The number of readers differs: %u rank%s on %u "
@@ -279,11 +307,11 @@ static void compare_readers(const struct run_record *a, const struct run_record 
 	if (strcmp(a->hostname, b->hostname) != 0)
 		str_list_add(doubts, xasprintf("The sides ran on different machines: %s | %s.",
 					       a->hostname, b->hostname));
-	if (samples_of(a) > 0 && samples_of(b) > 0 && samples_of(a) != samples_of(b))
+	if (samples)
 		str_list_add(doubts,
 			     xasprintf("The number of samples in an epoch differs: %.0f | %.0f.",
 				       samples_of(a), samples_of(b)));
-	if (data_bytes(a) > 0 && data_bytes(b) > 0 && data_bytes(a) != data_bytes(b))
+	if (bytes)
 		str_list_add(doubts,
 			     xasprintf("The size of the dataset on the storage differs, in bytes: "
 				       "%.0f | %.0f.",
@@ -392,19 +420,21 @@ static void audit_side(const struct side *s, const char *side, struct str_list *
 	buf_release(&names);
 }
 
-void sides_compare(const struct side *a, const struct side *b, struct str_list *unlike,
-		   struct str_list *doubts)
+void sides_compare(const struct side *a, const struct side *b, const struct key_differences *d,
+		   struct sides *out)
 {
 	const struct run_record *x = run_of(a, 0), *y = run_of(b, 0);
 
-	compare_sources(a, b, unlike);
-	check_repetitions(a, "first", unlike);
-	check_repetitions(b, "second", unlike);
-	judge_side(a, "first", unlike, doubts);
-	judge_side(b, "second", unlike, doubts);
-	compare_keys(x, y, unlike, doubts);
-	compare_readers(x, y, doubts);
-	compare_programs(x, y, doubts);
-	audit_side(a, "first", doubts);
-	audit_side(b, "second", doubts);
+	out->other_work = false;
+	compare_sources(a, b, &out->unlike);
+	compare_claims(a, b, &out->unlike);
+	check_repetitions(a, "first", &out->unlike);
+	check_repetitions(b, "second", &out->unlike);
+	judge_side(a, "first", &out->unlike, &out->doubts);
+	judge_side(b, "second", &out->unlike, &out->doubts);
+	compare_keys(d, out);
+	compare_readers(x, y, out);
+	compare_programs(x, y, &out->doubts);
+	audit_side(a, "first", &out->doubts);
+	audit_side(b, "second", &out->doubts);
 }

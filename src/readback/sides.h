@@ -1,7 +1,7 @@
 #pragma once
 /* What each side of a comparison measured, and whether that is the same thing. */
 #include "conf/opt.h"
-#include "readback/record.h"
+#include "readback/configuration.h"
 
 /* One side: runs r[index[0..n)], each once. */
 struct side {
@@ -14,13 +14,16 @@ struct side {
  * not known. */
 double sides_cached_share(const struct run_record *r);
 
-/* The values of a key in two runs as text, from where both have them: result.json, or .hydra. False
- * when one of them does not tell. Released by the caller. */
-bool sides_key(const struct run_record *a, const struct run_record *b, const struct opt *row,
-	       char **x, char **y);
+struct sides {
+	/* Sentences with both values. The numbers do not mean the same on both sides, or not in all
+	 * runs of one, so that a test of their difference would answer no question. */
+	struct str_list unlike;
+	struct str_list doubts; /* what else a reader has to know before the numbers */
+	/* Both ran other work (another accelerator, batch, dataset, number of ranks): a difference
+	 * is no better or worse storage. One of the doubts says it. */
+	bool other_work;
+};
 
-/* Sentences with both values. `unlike`: the numbers do not mean the same on both sides, or not in
- * all runs of one, so that a test of their difference would answer no question. `doubts`: what else
- * a reader has to know before the numbers. */
-void sides_compare(const struct side *a, const struct side *b, struct str_list *unlike,
-		   struct str_list *doubts);
+/* `d`: of the first runs of both. Sentences are appended. */
+void sides_compare(const struct side *a, const struct side *b, const struct key_differences *d,
+		   struct sides *out);

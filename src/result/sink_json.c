@@ -1,6 +1,7 @@
 /* result.json: the configuration, measures and judgement of a run, for programs. */
 #include <errno.h>
 #include <gnu/libc-version.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,6 +11,7 @@
 #include "result/json_result.h"
 #include "result/seal.h"
 #include "result/sink.h"
+#include "workload/backend.h"
 
 /* Raised when a key changes its meaning or goes away; new keys do not raise it. */
 #define RESULT_SCHEMA 1
@@ -104,9 +106,10 @@ static json_t *trace_facts(const struct result *r)
 	return o;
 }
 
-static json_t *typed_value(const struct opt *row, const struct workload *w)
+/* `written`: the value in the composed document; NULL: none. */
+static json_t *typed_value(const struct opt *row, const void *base, const struct node *written)
 {
-	const char *field = (const char *)w + row->offset;
+	const char *field = (const char *)base + row->offset;
 	AUTO_FREE char *text = NULL;
 
 	switch (row->type) {
@@ -120,19 +123,17 @@ static json_t *typed_value(const struct opt *row, const struct workload *w)
 		return json_text(*(char *const *)field);
 	case OPT_MAP: {
 		/* as written, so that a secret named by ${oc.env:...} stays out of the file */
-		AUTO_FREE char *path = xasprintf("workload.%s", row->key);
-		const struct node *n = w->composed ? node_path(w->composed, path) : NULL;
 		struct buf b = {0};
 		json_t *v;
 
-		if (n)
-			node_emit_flow(n, &b);
+		if (written)
+			node_emit_flow(written, &b);
 		v = json_text(b.data);
 		buf_release(&b);
 		return v;
 	}
 	default:
-		text = opt_get_text(row, w);
+		text = opt_get_text(row, base);
 		return json_text(text);
 	}
 }
@@ -152,6 +153,50 @@ static void put_origin(json_t *entry, const struct opt_origin *o)
 		json_put(entry, "line", json_integer(o->mark.line));
 }
 
+static const struct node *written_at(const struct workload *w, const char *key)
+{
+	AUTO_FREE char *path = xasprintf("workload.%s", key);
+
+	return w->composed ? node_path(w->composed, path) : NULL;
+}
+
+/* Of a store in use: all options with the values that took effect. */
+static void put_store_options(json_t *map, const struct workload *w, const struct store_facts *s)
+{
+	struct err ignored = {0};
+	void *config = workload_store_config(w, s, &ignored);
+
+	for (size_t i = 0; config && i < s->option_count; i++) {
+		const struct opt *row = &s->options[i];
+		AUTO_FREE char *key = xasprintf("storage.%s.%s", s->name, row->key);
+		const struct node *written = written_at(w, key);
+		struct opt_origin origin = {.source = ORIGIN_DEFAULT};
+		json_t *entry = json_object();
+		struct buf text = {0};
+
+		if (written) {
+			node_emit_flow(written, &text);
+			origin.source = written->mark.file && strcmp(written->mark.file,
+								     NODE_COMMAND_LINE) != 0
+						? ORIGIN_FILE
+						: ORIGIN_OVERRIDE;
+			origin.mark = written->mark;
+		}
+		/* a secret from the environment stays out, as in .hydra */
+		json_put(entry, "value",
+			 text.data && strstr(text.data, "${") ? json_text(text.data)
+							      : typed_value(row, config, written));
+		if (row->unit)
+			json_put_text(entry, "unit", row->unit);
+		put_origin(entry, &origin);
+		json_put(map, key, entry);
+		buf_release(&text);
+	}
+	if (config)
+		opt_release(s->options, s->option_count, config);
+	free(config);
+}
+
 static json_t *configuration(const struct workload *w)
 {
 	static const struct opt_origin unknown = {0};
@@ -161,12 +206,15 @@ static json_t *configuration(const struct workload *w)
 		const struct opt *row = &workload_rows[i];
 		json_t *entry = json_object();
 
-		json_put(entry, "value", typed_value(row, w));
+		json_put(entry, "value", typed_value(row, w, written_at(w, row->key)));
 		if (row->unit)
 			json_put_text(entry, "unit", row->unit);
 		put_origin(entry, w->origin ? &w->origin[i] : &unknown);
 		json_put(map, row->key, entry);
 	}
+	for (size_t i = 0; store_facts_table[i]; i++)
+		if (store_expression_has(w->storage.store, store_facts_table[i]->name))
+			put_store_options(map, w, store_facts_table[i]);
 	return map;
 }
 

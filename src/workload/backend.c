@@ -2,8 +2,10 @@
 #include "workload/backend.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "workload/workload.h"
 
@@ -144,4 +146,25 @@ int format_check_dali(const struct format_facts *f, int64_t samples_per_file, st
 		       ", but DALI's own readers take each %s file for one sample: set it to 1, "
 		       "or reader.data_loader to dali",
 		       samples_per_file, f->name);
+}
+
+void *workload_store_config(const struct workload *w, const struct store_facts *s, struct err *e)
+{
+	AUTO_FREE char *path = xasprintf("workload.storage.%s", s->name);
+	void *config = xcalloc(1, s->config_bytes ? s->config_bytes : 1);
+	const struct node *given = node_path(w->tree, path);
+	int rc = opt_set_defaults(s->options, s->option_count, config, e);
+
+	for (size_t i = 0; rc == 0 && given && given->kind == NODE_MAP && i < s->option_count;
+	     i++) {
+		const struct node *v = node_get(given, s->options[i].key);
+
+		if (v)
+			rc = opt_set_node(&s->options[i], v, config, e);
+	}
+	if (rc == 0)
+		return config;
+	opt_release(s->options, s->option_count, config);
+	free(config);
+	return NULL;
 }

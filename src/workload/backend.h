@@ -149,6 +149,10 @@ const struct store_facts *workload_base_store(const struct workload *w);
 /* Whether `name` is a part of the store expression ("throttle" of "throttle+posix"). */
 bool store_expression_has(const char *expression, const char *name);
 
+/* The options of a store as the workload sets them, defaults filled in: `config_bytes` of it on the
+ * heap; release with opt_release and free. NULL, with a sentence, when the store refuses one. */
+void *workload_store_config(const struct workload *w, const struct store_facts *s, struct err *e);
+
 /* ERR_USAGE, naming what is supported, unless files of the format can be compressed this way
  * ("none" always). */
 int format_check_compression(const struct format_facts *f, const char *compression, struct err *e);

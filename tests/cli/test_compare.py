@@ -184,6 +184,94 @@ def unlike(tmp, a):
     said_first(both(a, next((STUDY / "6").rglob("summary.json")).parent), ["One side was made by DLIO"], "Stoker against DLIO")
 
 
+def configurations(tmp):
+    """All keys that took effect, also those of stores and of shims; other work is no better storage."""
+    memory = dict(storage__store="throttle+memory", storage__throttle__latency="0.002", train__computation_time=0.006, files=16,
+                  train__epochs=2)
+    first = [run(tmp, f"l{i}", **memory) for i in range(3)]
+    c = both(first[0], first[1])
+    assert c["configurations_complete"] and not c["differences"] and "configurations are identical" in c["text"], c
+    told("compare", "two runs of one configuration with a throttle of 2 ms", "The configurations are identical.")
+
+    def only(b, *differences):
+        c = both(first[0], b)
+        assert c["differences"] == list(differences) and "identical" not in c["text"], (c["differences"], differences)
+        told("compare", f"two runs that differ in {differences[0].split(':')[0]} alone", c["differences"][0])
+
+    only(run(tmp, "l3", **{**memory, "storage__throttle__latency": "0.003"}), "storage.throttle.latency: 0.002 | 0.003")
+    only(run(tmp, "iops", "storage.throttle.iops=900", **memory), "storage.throttle.iops: 0 | 900")
+    other = {**memory, "storage__store": "fault+throttle+memory", "storage__fault__op": "read", "storage__fault__action": "delay",
+             "storage__fault__delay": "0.001"}
+    faulty = run(tmp, "fault1", **other)
+    c = both(faulty, run(tmp, "fault2", **{**other, "storage__fault__delay": "0.002"}))
+    assert c["differences"] == ["storage.fault.delay: 0.001 | 0.002"], c["differences"]
+    told("compare", "two runs whose injected delays differ", c["differences"][0])
+    c = both(first[0], faulty)
+    assert "storage.fault.delay: not set | 0.001" in c["differences"], c["differences"]
+    folder = side(tmp, "no-repetition-of-store", first[0], tmp / "l3")
+    no_test(both(folder, first[1]), ["first side are not repetitions", "storage.throttle.latency: 0.002 | 0.003"],
+            "latencies of 2 and 3 ms on one side")
+
+    # without .hydra, result.json still has all; without its options of stores, they are not known
+    bare = tmp / "bare"
+    shutil.copytree(first[1], bare)
+    shutil.rmtree(bare / ".hydra")
+    assert both(first[0], bare)["configurations_complete"]
+    result = load(bare)
+    result["configuration"] = {k: v for k, v in result["configuration"].items() if not k.startswith("storage.throttle.")}
+    (bare / "result.json").write_text(json.dumps(result))
+    c = both(first[0], bare)
+    assert not c["configurations_complete"] and "identical" not in c["text"] and "not known in full" in c["text"], c["text"]
+    told("compare", "a result without .hydra, whose options of the store are not recorded", "The configuration of at least one side is not known in full")
+
+    for name, words, situation, keys in (
+            ("accelerator", ["accelerator is another one", "train.computation_time: 0.006 | 0.012"], "steps of 6 and of 12 ms",
+             dict(train__computation_time=0.012)),
+            ("batch", ["work of a step is another one", "reader.batch_size: 1 | 2"], "batches of 1 and of 2 samples",
+             dict(reader__batch_size=2)),
+            ("preprocess", ["work of a step is another one", "reader.preprocess_time: {} | 0.006"], "6 ms of preprocessing on the second side",
+             dict(reader__preprocess_time=0.006))):
+        second = [run(tmp, f"{name}{i}", **{**memory, **keys}) for i in range(3)]
+        c = both(side(tmp, f"first-{name}", *first), side(tmp, f"second-{name}", *second))
+        said_first(c, words, f"three runs against three, {situation}")
+        verdicts = {m["verdict"] for m in c["measures"] if "p" in m}
+        assert "different" in verdicts and not verdicts & {"better", "worse"}, c["measures"]
+        stoker("compare", "--check", tmp / f"first-{name}", tmp / f"second-{name}", status=3)
+
+
+def claims(tmp, a, others):
+    """What a result says itself that it measured counts, also where no byte was counted."""
+    def says(name, storage, text, taken, a=a):
+        folder = tmp / name
+        shutil.copytree(a, folder)
+        for path in folder.glob("*.json"):  # another run
+            path.write_text(path.read_text().replace(load(a)["run_id"], name.encode().hex().ljust(32, "0")[:32]))
+        result = load(folder)
+        result["measured"] = dict(storage=storage, text=text, taken=taken)
+        result["start"] = "2026-01-01T00:00:00.000000"
+        (folder / "result.json").write_text(json.dumps(result))
+        return folder
+
+    yes = says("yes", "yes", "the storage.", [])
+    memory = says("device", "no", "not the storage: memory (cache).", ["storage"])
+    cache = says("cache", "no", "not the storage: the page cache (cache, bytes).", ["storage"])
+    unseen = says("unseen", "unknown", "unknown whether it was the storage or the page cache.", [])
+    holes = says("holes", "yes", "the storage; not the samples of the workload (dataset).", ["content"])
+    words = ["sides did not measure the same"]
+    for x, y, more, situation in ((yes, memory, [": the storage. |", "not the storage: memory"], "storage against a device in memory"),
+                                  (memory, cache, ["memory (cache)", "the page cache (cache"], "a device in memory against the page cache"),
+                                  (unseen, memory, ["unknown whether"], "a source that is not known against a device in memory")):
+        c = both(x, y)
+        said_first(c, words + more, situation, "not_comparable")
+    said_first(both(yes, holes), ["second side did not read the samples"], "samples against holes", "not_comparable")
+    mixed = side(tmp, "two-claims", says("yes3", "yes", "the storage.", [], others[0]),
+                 says("device3", "no", "not the storage: memory (cache).", ["storage"], others[1]))
+    said_first(both(mixed, others[2]), ["runs of the first side did not measure the same"],
+               "storage and memory on one side", "not_comparable")
+    assert not [s for s in both(yes, says("yes2", "yes", "the storage.", []))["not_comparable"] if "did not measure" in s]
+    told("compare", "two runs that both say they measured the storage", "no difference in what was measured")
+
+
 def cached(tmp, a):
     """The disk of this machine: cold against warm."""
     result = load(a)
@@ -214,6 +302,8 @@ def main():
         copies(tmp, fast[0], fast[1], fast)
         tests(tmp, fast, slow)
         unlike(tmp, a)
+        configurations(tmp)
+        claims(tmp, a, fast)
         cached(tmp, a)
 
 

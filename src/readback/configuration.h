@@ -1,0 +1,20 @@
+#pragma once
+/* The whole configurations of two runs compared: every key that either of them tells, with the
+ * value that took effect, also the options of stores and keys that this version does not know. */
+#include "readback/record.h"
+
+struct key_difference {
+	char *key, *x, *y; /* values as text, "not set" where a run lacks the key; heap */
+};
+
+struct key_differences {
+	struct key_difference *v;
+	size_t n;
+	bool known;    /* at least one key could be compared */
+	bool complete; /* both configurations are known in full */
+};
+
+/* Release with key_differences_release in any case. */
+void key_differences_find(struct key_differences *d, const struct run_record *a,
+			  const struct run_record *b);
+void key_differences_release(struct key_differences *d);
