@@ -25,12 +25,14 @@
 static const double CLEAR = 20, CLEAR_PART = 0.15;
 static const double CLEAR_ALONE = 0.1; /* nats of each read, the same beside CLEAR */
 static const double RISE = 0.3;        /* of a read's time, from few to many under way: it waits */
-static const double ONE_READ = 5;      /* nats at most by one read: some are special */
-static const double SIMPLER = 3;       /* nats that a simpler explanation may be worse */
-static const double TOLERATED = 5e-3;  /* of a mean read: nothing is more exact than that */
-static const double UNSEEN = 1.05;     /* times what streams take: shared parts hide below */
-static const double DIFFERENT = 0.01;  /* variance of sizes, of the square of the mean */
-static const double ALIKE = 0.03;      /* of a read: explanations that foretell the same */
+static const double NEIGHBOURS = 0.2;  /* a correlation that is notable, */
+static const double NEIGHBOURS_SURE = 4; /* and its standard errors */
+static const double ONE_READ = 5;        /* nats at most by one read: some are special */
+static const double SIMPLER = 3;         /* nats that a simpler explanation may be worse */
+static const double TOLERATED = 5e-3;    /* of a mean read: nothing is more exact than that */
+static const double UNSEEN = 1.05;       /* times what streams take: shared parts hide below */
+static const double DIFFERENT = 0.01;    /* variance of sizes, of the square of the mean */
+static const double ALIKE = 0.03;        /* of a read: explanations that foretell the same */
 
 static const double shares[GRID] = {0, 0.04, 0.08, 0.15, 0.25, 0.35, 0.5, 0.65, 0.8, 0.9, 0.96, 1};
 #define REFINED 5 /* bursts from there on are between those of the list, too */
@@ -732,6 +734,37 @@ static enum dependence dependence_of(const struct fit *f, const struct read_rate
 	return (slope - sure) * (high - low) > rise ? DEPEND_YES : DEPEND_UNKNOWN;
 }
 
+/* The correlation of each read's time with that of the read that began before it, of one set: under
+ * a limit that is granted in slices of time the reads that wait are neighbours. 0 where it may be
+ * chance. */
+static double neighbours(const struct read_seen *s, size_t n)
+{
+	double mean = 0, square = 0, product = 0;
+
+	if (n < 3)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		mean += log1p((double)(s[i].end_ns - s[i].begin_ns)) / (double)n;
+	for (size_t i = 0; i < n; i++) {
+		double x = log1p((double)(s[i].end_ns - s[i].begin_ns)) - mean;
+
+		square += x * x;
+		if (i > 0)
+			product +=
+				x * (log1p((double)(s[i - 1].end_ns - s[i - 1].begin_ns)) - mean);
+	}
+	return square > 0 && product > NEIGHBOURS_SURE / sqrt((double)n) * square ? product / square
+										  : 0;
+}
+
+static bool neighbours_alike(const struct fit *f)
+{
+	for (size_t i = 0; i < f->sets; i++)
+		if (neighbours(f->set[i].seen, f->set[i].n) > NEIGHBOURS)
+			return true;
+	return false;
+}
+
 static void drop_worse(struct fit *f, double limit)
 {
 	for (int i = 0; i < f->tries; i++)
@@ -751,7 +784,7 @@ static void weigh_alone(struct fit *f, struct read_law *law, const struct tried 
 	enum dependence depend;
 
 	alone = try_alone(f, &r);
-	depend = isinf(alone) ? DEPEND_YES : dependence_of(f, &r);
+	depend = isinf(alone) || neighbours_alike(f) ? DEPEND_YES : dependence_of(f, &r);
 	if (depend == DEPEND_YES)
 		return;
 	for (int i = 0; i < f->tries; i++) {

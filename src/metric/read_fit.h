@@ -6,8 +6,7 @@
  *  - a queue: `servers` reads are served at once, each for a time and its bytes, the others wait,
  *    first come, first served; a latency comes on top;
  *  - a ceiling: of any `burst` + 1 reads in a row the last one ends at least burst * pace after the
- *    first one, as with a token bucket, or a limit that is granted in slices of time.
- *
+ *    first one, as with a token bucket, or a limit that is granted in slices of time;
  *  - each read takes a latency that is drawn by itself from those of all, then its bytes.
  *
  * Each read is predicted from its beginning and the ends of those that began before it. Kept are
