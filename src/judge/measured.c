@@ -6,6 +6,19 @@
 
 #include "base/str.h"
 
+static const struct {
+	unsigned takes;
+	const char *but;
+} others[] = {
+	{TAKES_CHECKPOINT, "of checkpoints, the page cache or memory"},
+	{TAKES_TARGET, "of checkpoints, not known whether they reached the storage"},
+	{TAKES_CONTENT, "not the samples of the workload"},
+	{TAKES_LASTING, "not a rate that lasts"},
+	{TAKES_WINDOW, "not the whole run, but a window of it"},
+	{TAKES_CLIENT, "this machine was short of what training needs"},
+	{TAKES_END, "the run did not end as planned"},
+};
+
 /* Appends the names of the verdicts that take one of `takes`: " (cache, bytes)". */
 static void name_verdicts(struct measured *out, const struct judgement *j, unsigned takes)
 {
@@ -92,18 +105,6 @@ static void say_storage(const struct result *r, struct measured *out)
 void measured_find(const struct result *r, const struct verdict_ops *const *table,
 		   struct measured *out)
 {
-	static const struct {
-		unsigned takes;
-		const char *but;
-	} others[] = {
-		{TAKES_CHECKPOINT, "of checkpoints, the page cache or memory"},
-		{TAKES_TARGET, "of checkpoints, not known whether they reached the storage"},
-		{TAKES_CONTENT, "not the samples of the workload"},
-		{TAKES_LASTING, "not a rate that lasts"},
-		{TAKES_WINDOW, "not the whole run, but a window of it"},
-		{TAKES_CLIENT, "this machine was short of what training needs"},
-		{TAKES_END, "the run did not end as planned"},
-	};
 	const struct judgement *j = &r->judged;
 	unsigned worst = 0;
 
@@ -135,4 +136,80 @@ void measured_find(const struct result *r, const struct verdict_ops *const *tabl
 		name_verdicts(out, j, others[i].takes);
 	}
 	str_append(out->text, sizeof(out->text), ".");
+}
+
+/* ---- of a result.json ---- */
+
+unsigned measured_taken(const json_t *list)
+{
+	unsigned taken = 0;
+
+	for (size_t i = 0; i < json_array_size(list); i++)
+		for (int k = 0; k < TAKEN_KINDS; k++) {
+			const char *name = json_string_value(json_array_get(list, i));
+
+			if (name && strcmp(name, taken_names[k]) == 0)
+				taken |= 1u << k;
+		}
+	return taken;
+}
+
+void measured_recorded(const json_t *verdicts, bool trained, bool only_evaluated, bool has_files,
+		       const struct verdict_ops *const *table, struct measured *out)
+{
+	bool asked = false, known = false;
+
+	*out = (struct measured){0};
+	for (size_t i = 0; i < json_array_size(verdicts); i++) {
+		const json_t *v = json_array_get(verdicts, i);
+		const char *check = json_string_value(json_object_get(v, "check"));
+		const char *level = json_string_value(json_object_get(v, "level"));
+
+		out->taken |= measured_taken(json_object_get(v, "takes"));
+		for (size_t k = 0; check && table[k]; k++) {
+			if (!table[k]->about_cache ||
+			    (trained && table[k]->needs & VERDICT_OF_EVALUATION) ||
+			    strcmp(table[k]->name, check) != 0)
+				continue;
+			asked = true;
+			known = known || !level || strcmp(level, "unknown") != 0;
+		}
+	}
+	if (out->taken & TAKES_STORAGE || (!trained && out->taken & TAKES_CHECKPOINT))
+		out->storage = MEASURED_NOT;
+	else if (!has_files)
+		out->storage = MEASURED_EMULATED;
+	else if (out->taken & TAKES_PART)
+		out->storage = MEASURED_PART;
+	else if (out->taken & TAKES_ORIGIN || (!trained && out->taken & TAKES_TARGET))
+		out->storage = MEASURED_UNKNOWN;
+	else
+		out->storage = (trained || only_evaluated) && asked && !known ? MEASURED_UNKNOWN
+									      : MEASURED_STORAGE;
+}
+
+bool measured_says(const struct measured *m, bool trained, const char *text)
+{
+	static const char *const opening[MEASURED_KINDS] = {
+		[MEASURED_NOT] = "not the storage: ",
+		[MEASURED_PART] = "the storage only in part: ",
+		[MEASURED_EMULATED] = "the store '",
+		[MEASURED_UNKNOWN] = "unknown ",
+		[MEASURED_STORAGE] = "the storage",
+	};
+	const char *begin = opening[m->storage];
+	size_t length = strlen(begin);
+
+	if (strncmp(text, begin, length) != 0 ||
+	    (m->storage == MEASURED_STORAGE && !strchr(";.", text[length])))
+		return false;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		bool said = strstr(text, others[i].but) != NULL;
+
+		if (m->taken & others[i].takes & ~(unsigned)TAKES_TARGET && !said &&
+		    !(others[i].takes == TAKES_CHECKPOINT && m->storage == MEASURED_NOT &&
+		      !trained))
+			return false;
+	}
+	return true;
 }

@@ -2,10 +2,8 @@
  * verdict_*.c. */
 #include "judge/recorded.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/str.h"
+#include "judge/recorded_json.h"
 #include "store/store.h"
 
 static const double CACHE_SHARE = 0.10;
@@ -20,33 +18,11 @@ static const double RATE_SHARE = 0.05;
 static const double START_SHARE = 0.10;
 static const double WINDOW_SHARE = 0.20;
 static const double WINDOW_POINTS = 5;
-static const double MEMORY_SHARE = 0.90;
 static const double DROPPED_SHARE = 0.01;
 static const double TAKEN_SHARE = 0.95;
-
-static const json_t *part(const json_t *o, const char *key)
-{
-	return json_object_get(o, key);
-}
-
-static double figure(const json_t *o, const char *key)
-{
-	const json_t *v = json_object_get(o, key);
-
-	return json_is_number(v) ? json_number_value(v) : NAN;
-}
-
-static bool says(const json_t *o, const char *key, const char *text)
-{
-	const char *s = json_string_value(json_object_get(o, key));
-
-	return s && strcmp(s, text) == 0;
-}
-
-static const json_t *epochs_of(const json_t *result)
-{
-	return part(part(result, "training"), "epochs");
-}
+static const double STALL_WAITED_S = 0.25;
+static const double STALL_WAITED_SHARE = 0.005;
+static const double STALL_HIDDEN_S = 0.5;
 
 void recorded_complete(const json_t *result, const struct workload *w, struct verdict *v)
 {
@@ -63,6 +39,7 @@ void recorded_checkpoint(const json_t *result, const struct workload *w, struct 
 {
 	static const char *const kinds[] = {"save", "load"};
 	double written = 0, disk = 0;
+	bool files = w && workload_base_store(w)->flags & STORE_HAS_FILES;
 
 	for (int k = 0; k < 2; k++) {
 		const json_t *each = part(part(part(result, "checkpoint"), kinds[k]), "each");
@@ -81,14 +58,25 @@ void recorded_checkpoint(const json_t *result, const struct workload *w, struct 
 			disk += figure(one, "disk_written_bytes");
 		}
 	}
-	if (v->level != VERDICT_PASS || !w || w->checkpoint.fsync ||
-	    !(disk < TAKEN_SHARE * written))
+	if (v->level != VERDICT_PASS || !w || !(written > 0))
 		return;
-	v->level = VERDICT_WARN;
-	verdict_say(v,
-		    "%.10g bytes were written without fsync, and the disk received %.10g "
-		    "(checkpoint.save.each).",
-		    written, disk);
+	if (!files) {
+		v->level = VERDICT_WARN;
+		verdict_say(v, "the store has no files: they stay in memory or are discarded.");
+	} else if (disk < TAKEN_SHARE * written) {
+		v->level = VERDICT_WARN;
+		verdict_say(v,
+			    "%.10g bytes were written, and the disk received %.10g "
+			    "(checkpoint.save.each).",
+			    written, disk);
+	} else if (isnan(disk) && !w->checkpoint.fsync) {
+		v->level = VERDICT_WARN;
+		verdict_say(v, "they were not synced (checkpoint.fsync).");
+	} else if (isnan(disk)) {
+		v->level = VERDICT_UNKNOWN;
+		verdict_say(v, "no bytes that a disk received are recorded "
+			       "(checkpoint.save.each).");
+	}
 }
 
 /* Steps of the shortest measured window; NaN. *invalid: an epoch with steps has no AU. */
@@ -127,6 +115,22 @@ static double checkpoint_share(const json_t *training)
 	double share = figure(part(d, "mean_over_ranks_percent"), "checkpoint") / 100;
 
 	return share > 0 && share < 1 ? share : 0;
+}
+
+/* Heavy waits that are worth a warning, of training or evaluations. */
+static bool recorded_stalls(const json_t *change, double wall_s, struct verdict *v)
+{
+	const json_t *longest = json_array_get(part(change, "longest_stalls"), 0);
+	double stalled = figure(change, "stalled_s"), length = figure(longest, "length_s");
+
+	if (!(figure(change, "stalls") > 0) && !longest)
+		return false;
+	if (!(stalled > 1.001 * fmax(STALL_WAITED_S, STALL_WAITED_SHARE * wall_s)) &&
+	    !(length > 1.001 * STALL_HIDDEN_S))
+		return false;
+	verdict_worsen(v, VERDICT_WARN);
+	verdict_say(v, "a wait of %.4g s is recorded (steadiness.longest_stalls).", length);
+	return true;
 }
 
 static bool window_chosen(const struct workload *w)
@@ -186,6 +190,8 @@ void recorded_steady(const json_t *result, const struct workload *w, struct verd
 	} else if (part(change, "change") && !says(change, "change", "none")) {
 		v->level = VERDICT_WARN;
 		verdict_say(v, "training.steadiness has a change.");
+	} else {
+		recorded_stalls(change, figure(part(t, "decomposition"), "wall_s"), v);
 	}
 }
 
@@ -279,8 +285,10 @@ void recorded_bytes(const json_t *result, const struct workload *w, struct verdi
 
 	/* a file system may not report its reads: the cache must say the same */
 	if (!w || !(workload_base_store(w)->flags & STORE_HAS_FILES) || !(returned > 0) ||
-	    !(device < CACHE_SHARE * returned) || !(cached >= CACHE_WHOLE))
+	    !(device < CACHE_SHARE * returned) || !(cached >= CACHE_WHOLE)) {
+		recorded_device(result, w, v);
 		return;
+	}
 	v->level = VERDICT_WARN;
 	verdict_say(v,
 		    "%.10g of %.10g bytes came from the device, and %.4g %% of the dataset were in "
@@ -379,19 +387,6 @@ void recorded_config(const json_t *result, const struct workload *w, struct verd
 		verdict_say(v, "%.10g of %.10g samples are dropped in each epoch.", dropped,
 			    samples);
 	}
-}
-
-void recorded_client(const json_t *result, const struct workload *w, struct verdict *v)
-{
-	double peak = figure(part(result, "memory"), "peak_rss_bytes");
-	double memory = figure(part(result, "environment"), "memory_bytes");
-
-	(void)w;
-	/* of several hosts, the sum of their memory is not recorded */
-	if (part(result, "hosts") || !(peak > 1.001 * MEMORY_SHARE * memory))
-		return;
-	v->level = VERDICT_WARN;
-	verdict_say(v, "peak memory use was %.10g of %.10g bytes.", peak, memory);
 }
 
 void recorded_evaluation(const json_t *result, const struct workload *w, struct verdict *v)

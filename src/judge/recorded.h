@@ -19,5 +19,19 @@ void recorded_ledger(const json_t *result, const struct workload *w, struct verd
 void recorded_cache(const json_t *result, const struct workload *w, struct verdict *v);
 void recorded_order(const json_t *result, const struct workload *w, struct verdict *v);
 void recorded_config(const json_t *result, const struct workload *w, struct verdict *v);
+void recorded_dataset(const json_t *result, const struct workload *w, struct verdict *v);
 void recorded_client(const json_t *result, const struct workload *w, struct verdict *v);
 void recorded_evaluation(const json_t *result, const struct workload *w, struct verdict *v);
+/* Of `bytes`, by what the device delivered. */
+void recorded_device(const json_t *result, const struct workload *w, struct verdict *v);
+
+/* Whether the figures leave the verdict unknown: the column `may_be_unknown` of its row. */
+bool recorded_unknown_bytes(const json_t *result, const struct workload *w);
+bool recorded_unknown_cache(const json_t *result, const struct workload *w);
+bool recorded_unknown_dataset(const json_t *result, const struct workload *w);
+bool recorded_unknown_order(const json_t *result, const struct workload *w);
+bool recorded_unknown_rates(const json_t *result, const struct workload *w);
+bool recorded_unknown_client(const json_t *result, const struct workload *w);
+bool recorded_unknown_checkpoint(const json_t *result, const struct workload *w);
+/* More than a result records. */
+bool recorded_unknown_always(const json_t *result, const struct workload *w);

@@ -31,6 +31,10 @@ struct verdict_ops {
 	/* The least level that the figures of a result.json allow (judge/recorded.h); NULL: they
 	 * do not say. */
 	void (*at_least)(const json_t *result, const struct workload *w, struct verdict *v);
+	/* Whether those figures leave it unknown; NULL: it never is. */
+	bool (*may_be_unknown)(const json_t *result, const struct workload *w);
+	/* It says something of every run that has what it needs. */
+	bool always;
 };
 
 /* NULL-terminated, written by the build; in the order in which they are listed. */

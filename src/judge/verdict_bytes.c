@@ -349,4 +349,6 @@ const struct verdict_ops verdict_bytes = {
 	.takes = TAKES_PART,
 	.judge = judge_bytes,
 	.at_least = recorded_bytes,
+	.may_be_unknown = recorded_unknown_bytes,
+	.always = true,
 };

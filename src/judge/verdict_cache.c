@@ -224,4 +224,6 @@ const struct verdict_ops verdict_cache = {
 	.takes = TAKES_PART,
 	.judge = judge_cache,
 	.at_least = recorded_cache,
+	.may_be_unknown = recorded_unknown_cache,
+	.always = true,
 };

@@ -178,4 +178,6 @@ const struct verdict_ops verdict_checkpoint = {
 	.needs = VERDICT_OF_CHECKPOINTS,
 	.judge = judge_checkpoint,
 	.at_least = recorded_checkpoint,
+	.may_be_unknown = recorded_unknown_checkpoint,
+	.always = true,
 };

@@ -195,4 +195,6 @@ const struct verdict_ops verdict_client = {
 	.takes = TAKES_CLIENT,
 	.judge = judge_client,
 	.at_least = recorded_client,
+	.may_be_unknown = recorded_unknown_client,
+	.always = true,
 };

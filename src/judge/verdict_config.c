@@ -45,4 +45,5 @@ const struct verdict_ops verdict_config = {
 	.help = "Was every key recognized, and every sample used?",
 	.judge = judge_config,
 	.at_least = recorded_config,
+	.always = true,
 };

@@ -2,6 +2,7 @@
  * them. */
 #include "base/str.h"
 #include "judge/origin.h"
+#include "judge/recorded.h"
 #include "judge/verdict.h"
 #include "store/store.h"
 
@@ -107,4 +108,5 @@ const struct verdict_ops verdict_eval_bytes = {
 	.about_cache = true,
 	.takes = TAKES_PART,
 	.judge = judge_eval_bytes,
+	.may_be_unknown = recorded_unknown_always,
 };

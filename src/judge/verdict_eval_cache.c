@@ -1,5 +1,6 @@
 /* What the page cache held of the evaluation files before each evaluation. */
 #include "base/str.h"
+#include "judge/recorded.h"
 #include "judge/verdict.h"
 #include "store/store.h"
 
@@ -90,4 +91,5 @@ const struct verdict_ops verdict_eval_cache = {
 	.about_cache = true,
 	.takes = TAKES_PART,
 	.judge = judge_eval_cache,
+	.may_be_unknown = recorded_unknown_always,
 };

@@ -113,4 +113,6 @@ const struct verdict_ops verdict_evaluation = {
 	.takes = TAKES_LASTING,
 	.judge = judge_evaluation,
 	.at_least = recorded_evaluation,
+	.may_be_unknown = recorded_unknown_always,
+	.always = true,
 };

@@ -66,4 +66,6 @@ const struct verdict_ops verdict_order = {
 	.takes = TAKES_CONTENT,
 	.judge = judge_order,
 	.at_least = recorded_order,
+	.may_be_unknown = recorded_unknown_order,
+	.always = true,
 };

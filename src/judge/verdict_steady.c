@@ -177,4 +177,6 @@ const struct verdict_ops verdict_steady = {
 	.takes = TAKES_LASTING,
 	.judge = judge_steady,
 	.at_least = recorded_steady,
+	.may_be_unknown = recorded_unknown_rates,
+	.always = true,
 };

@@ -65,4 +65,6 @@ const struct verdict_ops verdict_whole_run = {
 	.needs = VERDICT_OF_TRAINING,
 	.judge = judge_whole_run,
 	.at_least = recorded_whole_run,
+	.may_be_unknown = recorded_unknown_rates,
+	.always = true,
 };

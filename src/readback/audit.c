@@ -733,6 +733,20 @@ static void report_missing_files(struct audit *a, size_t i)
 	}
 }
 
+/* Without it, the files would be judged by rules that are not theirs. */
+static void report_lost_result(struct audit *a, size_t i)
+{
+	struct finding *f = audit_add(a, i, "complete", AUDIT_FAIL);
+	struct derive d;
+
+	finding_say(f, "result.json is missing or unreadable, although the other files are those "
+		       "of Stoker: the verdicts of the run and the counters of its reads are lost, "
+		       "so that its figures cannot be checked.");
+	finding_advise(f, "Restore result.json as the run left it, or repeat the run.");
+	d = derive_begin(a, i, "complete", "everything else", "the figures of the other files");
+	derive_unchecked(&d, "result.json is missing");
+}
+
 /* A check looks at one record of the audit; those that compare look at the others too. */
 typedef void (*audit_check)(struct audit *a, size_t i);
 
@@ -742,7 +756,8 @@ static const audit_check checks[] = {
 	check_page_cache,   check_dataset,      check_nominal_bytes, check_checkpoints,
 	check_complete,     check_keys,         check_profiler,      check_shuffle,
 	derive_digests,     derive_origin,      derive_steps,        derive_summary,
-	derive_result,      derive_bytes,       derive_verdicts,     derive_log,
+	derive_result,      derive_bytes,       derive_verdicts,     derive_judged,
+	derive_log,
 };
 
 void audit_run(struct audit *a, const struct run_record *record, size_t n)
@@ -750,6 +765,10 @@ void audit_run(struct audit *a, const struct run_record *record, size_t n)
 	*a = (struct audit){.record = record, .records = n};
 	for (size_t i = 0; i < n; i++) {
 		report_missing_files(a, i);
+		if (record[i].result_lost) {
+			report_lost_result(a, i);
+			continue;
+		}
 		if (record[i].ours)
 			copy_verdicts(a, i);
 		for (size_t k = 0; k < sizeof(checks) / sizeof(checks[0]); k++)

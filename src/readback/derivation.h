@@ -77,6 +77,8 @@ void derive_result(struct audit *a, size_t i);
 void derive_bytes(struct audit *a, size_t i);
 /* Levels of verdicts from the figures they judge. */
 void derive_verdicts(struct audit *a, size_t i);
+/* Headline, limit, predictions and probe. */
+void derive_judged(struct audit *a, size_t i);
 /* The log from the files of the ranks and summary.json. */
 void derive_log(struct audit *a, size_t i);
 /* Whose files these are: dates, hosts, processors, memory, configuration. */

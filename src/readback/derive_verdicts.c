@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "judge/measured.h"
 #include "judge/verdict.h"
 #include "readback/derivation.h"
 
@@ -35,23 +36,106 @@ static const json_t *verdict_of(const json_t *list, const char *check)
 	return NULL;
 }
 
+/* This version wrote it: all that a run has, it says. */
+static bool of_this_version(const struct run_record *r)
+{
+	const char *version = derive_string(r->result, "version");
+
+	return version && strcmp(version, STOKER_VERSION) == 0 &&
+	       derive_string(r->result, "run_id");
+}
+
+/* What of VERDICT_OF_* the run had, as far as result.json tells; fewer where it does not. */
+static unsigned traits_of(const struct run_record *r)
+{
+	const json_t *training = json_object_get(r->result, "training");
+	const json_t *evaluation = json_object_get(r->result, "evaluation");
+	const struct store_facts *base = r->has_workload ? workload_base_store(&r->workload) : NULL;
+	unsigned traits = 0;
+
+	if (training)
+		traits |= VERDICT_OF_TRAINING;
+	if (training && derive_number(training, "epochs_begun") > 0)
+		traits |= VERDICT_OF_EPOCHS;
+	if (evaluation && (training || (r->has_workload && !r->workload.workflow.train)))
+		traits |= VERDICT_OF_EVALUATION;
+	if (traits)
+		traits |= VERDICT_OF_READING;
+	if (json_object_get(r->result, "checkpoint"))
+		traits |= VERDICT_OF_CHECKPOINTS;
+	if (base && base->flags & STORE_HAS_FILES && workload_format(&r->workload) &&
+	    !(workload_format(&r->workload)->flags & FORMAT_NO_IO) &&
+	    json_object_get(r->result, "dataset"))
+		traits |= VERDICT_OF_FILES;
+	return traits;
+}
+
+static void check_missing(struct derive *d, const struct run_record *r,
+			  const struct verdict_ops *row)
+{
+	if (!row->always || !of_this_version(r) || (row->needs & traits_of(r)) != row->needs)
+		return;
+	derive_holds(d, verdict_of(json_object_get(r->result, "verdicts"), row->name) != NULL,
+		     "The verdict '%s' is missing in result.json, although every run like this has "
+		     "one.",
+		     row->name);
+}
+
+/* Of a warning or failure: it says what it takes from the numbers. */
+static void check_takes(struct derive *d, const struct run_record *r, const json_t *said,
+			const struct verdict_ops *row, const struct verdict *least)
+{
+	const char *level = derive_string(said, "level");
+	bool bad = badness(level) >= badness("warn");
+	unsigned takes = measured_taken(json_object_get(said, "takes"));
+
+	if (!of_this_version(r) || (r->trained && row->needs & VERDICT_OF_EVALUATION))
+		return;
+	derive_holds(d, bad || (takes & ~(unsigned)(TAKES_ORIGIN | TAKES_TARGET)) == 0,
+		     "The verdict '%s' in result.json is '%.20s', but takes something from the "
+		     "numbers.",
+		     row->name, level ? level : "");
+	if (bad && badness(levels[least->level]) >= badness("warn"))
+		derive_holds(d, (takes & least->takes) == least->takes,
+			     "The verdict '%s' in result.json takes less from the numbers than its "
+			     "figures require: %.200s",
+			     row->name, least->text);
+	if (bad && row->takes)
+		derive_holds(d, takes != 0,
+			     "The verdict '%s' in result.json is '%.20s', but takes nothing from "
+			     "the numbers.",
+			     row->name, level);
+}
+
 static void check_row(struct derive *d, const struct run_record *r, const struct verdict_ops *row)
 {
 	const json_t *said = verdict_of(json_object_get(r->result, "verdicts"), row->name);
+	const struct workload *w = r->has_workload ? &r->workload : NULL;
 	struct verdict least = {.level = VERDICT_PASS};
-	const char *level;
+	const char *level = said ? derive_string(said, "level") : "missing";
 
-	if (!row->at_least)
-		return;
-	row->at_least(r->result, r->has_workload ? &r->workload : NULL, &least);
+	if (row->at_least)
+		row->at_least(r->result, w, &least);
 	/* an earlier version may have known no such verdict; runs had no number then */
-	if (!said && (least.level == VERDICT_PASS || !derive_string(r->result, "run_id")))
+	if (!said && (least.level == VERDICT_PASS || !derive_string(r->result, "run_id"))) {
+		check_missing(d, r, row);
 		return;
-	level = said ? derive_string(said, "level") : "missing";
-	derive_holds(d, badness(level) >= badness(levels[least.level]),
-		     "The verdict '%s' in result.json is '%.20s', but its figures require at least "
-		     "'%s': %.300s",
-		     row->name, level ? level : "missing", levels[least.level], least.text);
+	}
+	if (row->at_least)
+		derive_holds(d, badness(level) >= badness(levels[least.level]),
+			     "The verdict '%s' in result.json is '%.20s', but its figures require "
+			     "at least '%s': %.300s",
+			     row->name, level ? level : "missing", levels[least.level], least.text);
+	if (said && of_this_version(r) && level && strcmp(level, "unknown") == 0 && w)
+		derive_holds(d,
+			     (row->may_be_unknown && row->may_be_unknown(r->result, w)) ||
+				     measured_taken(json_object_get(said, "takes")) &
+					     (TAKES_ORIGIN | TAKES_TARGET),
+			     "The verdict '%s' in result.json is 'unknown', but its figures are "
+			     "recorded.",
+			     row->name);
+	if (said)
+		check_takes(d, r, said, row, &least);
 }
 
 /* Figures that sentences repeat, with one decimal. */

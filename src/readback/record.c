@@ -614,6 +614,19 @@ static int read_ranks(struct run_record *r, struct err *e)
 	return 0;
 }
 
+/* Without result.json: .hydra still names the program, or a key that DLIO does not have. */
+static bool written_by_us(const struct run_record *r)
+{
+	struct node *hydra = hydra_file(r->folder, "hydra.yaml");
+	const struct node *header = node_path(hydra, "hydra.help.header");
+	bool ours = (header && header->kind == NODE_STR &&
+		     strncmp(header->s, "stoker", strlen("stoker")) == 0) ||
+		    node_path(r->config, "workload.storage.store");
+
+	node_free(hydra);
+	return ours;
+}
+
 static int record_load(struct run_record *r, const char *folder, struct err *e)
 {
 	struct err why = {0};
@@ -635,6 +648,7 @@ static int record_load(struct run_record *r, const char *folder, struct err *e)
 				       "treated as one of DLIO (%s)",
 				       why.text));
 	read_config(r);
+	r->result_lost = !r->ours && written_by_us(r);
 	set_name(r);
 	read_factors(r);
 	return read_ranks(r, e);

@@ -63,9 +63,10 @@ struct record_series {
 };
 
 struct run_record {
-	char *folder;   /* that holds summary.json */
-	char name[256]; /* for tables: the workload's name and the last parts of the path */
-	bool ours;      /* has our result.json */
+	char *folder;     /* that holds summary.json */
+	char name[256];   /* for tables: the workload's name and the last parts of the path */
+	bool ours;        /* has our result.json */
+	bool result_lost; /* it has none, but its other files are this program's */
 	json_t *summary, *result; /* result: NULL for DLIO's */
 	struct node *config;      /* .hydra/config.yaml as written, root key "workload"; NULL */
 	struct workload workload; /* typed, defaults filled in; valid when has_workload */
