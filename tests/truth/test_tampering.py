@@ -452,6 +452,50 @@ def dataset_larger(f, other):
     f["result"]["dataset"]["train_files"] *= 100
 
 
+def verdict_deleted(check):
+    def tamper(f, other):
+        f["result"]["verdicts"] = [v for v in f["result"]["verdicts"] if v["check"] != check]
+    return tamper
+
+
+def headline(f, other):
+    f["result"]["measured"] = {"storage": "yes", "text": "the storage.", "taken": []}
+
+
+def limit_is_computation(f, other):
+    f["result"]["limit"] = {**f["result"]["limit"], "cause": "compute",
+                            "text": "AU 77.0 %: limited by computation; the storage keeps up (workers 9 % busy)."}
+
+
+def client_unknown(f, other):
+    set_verdict(f, "client", "unknown")
+
+
+def checkpoint_passes(f, other):
+    set_verdict(f, "checkpoint")
+
+
+def files_are_links(f, other):
+    f["result"]["dataset"]["different_files"] -= 3
+
+
+def files_differ(f, other):
+    f["result"]["dataset"]["content"]["files_of_zeros"] += 3
+
+
+def never_cached(f, other):
+    cached_figures(f, other)
+    cache_passes(f, other)
+    set_verdict(f, "bytes", "unknown")
+    for v in f["result"]["verdicts"]:
+        v.pop("takes", None)
+    headline(f, other)
+
+
+def predicted(f, other):
+    f["result"]["what_if"]["measured_whole_au_percent"] += 20
+
+
 def generation(f, other):
     f["result"]["generation"]["rate_bytes_per_s"] *= 4
 
@@ -522,6 +566,13 @@ TRAIN = [
     (target, "the target of AU set to 50 %"),
     (dataset_larger, "100 times the files in result.json"),
     (result_numbers, "mean of whole-run AU set to 93 %"),
+    (verdict_deleted("dataset"), "verdict dataset removed"),
+    (verdict_deleted("evaluation"), "verdict evaluation removed"),
+    (headline, "the headline says storage, of an emulated store"),
+    (limit_is_computation, "the limit says computation, at an AU far below 95 %"),
+    (client_unknown, "verdict client set to unknown, its counters are there"),
+    (checkpoint_passes, "verdict checkpoint set to pass, of a store without files"),
+    (predicted, "the whole-run AU that predictions begin with + 20 points"),
 ]
 CACHED = [
     (cache_passes, "verdict cache set to pass: all of the dataset was in the page cache"),
@@ -533,6 +584,10 @@ CACHED = [
     (device_bytes, "bytes from the device set to all that was returned"),
     (ledger_agrees, "the ledger's line of fetched bytes set to agree"),
     (generation, "the rate of generation × 4"),
+    (files_are_links, "three files fewer than names"),
+    (files_differ, "three files of zeros counted"),
+    (never_cached, "nothing cached, the bytes called unknown, the headline changed"),
+    (headline, "the headline says storage, of the page cache"),
 ]
 TRAPPED = [
     (steady_passes, "verdict steady set to pass: the window holds only prefetched batches"),
@@ -733,6 +788,17 @@ def dlio_base(tmp):
     return at
 
 
+def lost_result(tmp, base):
+    """Without result.json a folder of ours is not judged as one of DLIO."""
+    at = tmp / "lost"
+    shutil.copytree(base, at)
+    (at / "result.json").unlink()
+    found = findings(at)[0]["findings"]
+    assert [f["check"] for f in found if f["level"] == "fail"] == ["complete"], found
+    assert "result.json is missing" in found[0]["text"], found
+    told("tampering", "result.json removed", found[0]["text"])
+
+
 def summed_up(tmp, folders):
     """Many folders: each finding once, how often, with an example; all of them with -v."""
     text = stoker("audit", *folders).stdout
@@ -758,6 +824,7 @@ def main():
         assert any(v["check"] == "steady" and v["level"] == "fail" for v in read(trap / "result.json")["verdicts"])
         old_version(tmp, one)
         added_files(tmp, one)
+        lost_result(tmp, warm)
         tried = Tried(tmp)
         for base, group, cases in ((one, "a run of 2 ranks", TRAIN), (warm, "a run from the page cache", CACHED),
                                    (trap, "a run that is too short", TRAPPED), (stop, "an interrupted run", STOPPED),
