@@ -176,16 +176,60 @@ static void take_thread_groups(struct processors *p)
 	pthread_mutex_unlock(&seen.lock);
 }
 
+/* Lines of a file of the kernel, without memory of its own: a counter is not lost for lack of it.
+ */
+struct lines {
+	int fd;
+	size_t n;  /* bytes in text, */
+	size_t at; /* and those of lines that were taken */
+	char text[4096];
+};
+
+static void lines_open(struct lines *l, const char *path)
+{
+	l->fd = open(path, O_RDONLY | O_CLOEXEC);
+	l->n = l->at = 0;
+}
+
+/* NULL at the end, and for a line longer than the room. */
+static char *lines_next(struct lines *l)
+{
+	for (;;) {
+		char *end = memchr(l->text + l->at, '\n', l->n - l->at), *line = l->text + l->at;
+		ssize_t got;
+
+		if (end) {
+			*end = '\0';
+			l->at = (size_t)(end + 1 - l->text);
+			return line;
+		}
+		memmove(l->text, line, l->n - l->at);
+		l->n -= l->at;
+		l->at = 0;
+		got = l->fd >= 0 ? read(l->fd, l->text + l->n, sizeof(l->text) - l->n) : 0;
+		if (got <= 0)
+			return NULL;
+		l->n += (size_t)got;
+	}
+}
+
+static void lines_close(struct lines *l)
+{
+	if (l->fd >= 0)
+		close(l->fd);
+}
+
 static int64_t read_pressure(const char *path)
 {
-	FILE *f = fopen(path, "re");
+	struct lines l;
 	int64_t us = -1;
+	char *line;
 
-	if (!f)
-		return -1;
-	if (fscanf(f, "some avg10=%*f avg60=%*f avg300=%*f total=%" SCNd64, &us) != 1)
+	lines_open(&l, path);
+	line = lines_next(&l);
+	if (!line || sscanf(line, "some avg10=%*f avg60=%*f avg300=%*f total=%" SCNd64, &us) != 1)
 		us = -1;
-	fclose(f);
+	lines_close(&l);
 	return us < 0 ? -1 : us * 1000;
 }
 
@@ -208,17 +252,19 @@ static void read_stat(const char *path, const cpu_set_t *set, size_t set_bytes,
 		      struct processors *out)
 {
 	long tick = sysconf(_SC_CLK_TCK);
-	FILE *f = fopen(path, "re");
 	double busy = 0, steal = 0;
+	struct lines l;
 	int cpus = 0;
-	char line[512];
+	char *line;
 
-	while (f && tick > 0 && fgets(line, sizeof(line), f)) {
+	lines_open(&l, path);
+	/* other lines follow those of the processors */
+	while (tick > 0 && (line = lines_next(&l)) && strncmp(line, "cpu", 3) == 0) {
 		uint64_t user, nice, system, idle, iowait, irq, softirq, stolen;
 		unsigned cpu;
 
 		/* the first line is the sum */
-		if (strncmp(line, "cpu", 3) != 0 || !isdigit((unsigned char)line[3]) ||
+		if (!isdigit((unsigned char)line[3]) ||
 		    sscanf(line,
 			   "cpu%u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
 			   " %" SCNu64 " %" SCNu64 " %" SCNu64,
@@ -230,8 +276,7 @@ static void read_stat(const char *path, const cpu_set_t *set, size_t set_bytes,
 		steal += (double)stolen;
 		cpus++;
 	}
-	if (f)
-		fclose(f);
+	lines_close(&l);
 	/* a container may show fewer processors than it may use, with numbers of its own */
 	if (cpus == 0 || cpus != out->allowed)
 		return;

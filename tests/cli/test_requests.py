@@ -17,11 +17,22 @@ if SANITIZED:
     skip("strace and sanitizers do not go together")
 
 
+def calls(trace):
+    """Whole calls, also those that another thread's call was printed within."""
+    begun = {}
+    for line in trace.read_text().splitlines():
+        thread, call = line.split(None, 1)
+        if call.endswith("<unfinished ...>"):
+            begun[thread] = call[:-len("<unfinished ...>")]
+            continue
+        m = re.match(r"<\.\.\. \w+ resumed>(.*)", call)
+        yield begun.pop(thread, "") + m.group(1) if m else call
+
+
 def requests(trace):
     """Per data file: the list of (offset, asked, returned), and the number of opens."""
     fds, files, opens = {}, {}, {}
-    for line in trace.read_text().splitlines():
-        call = line.split(None, 1)[1]
+    for call in calls(trace):
         m = re.match(r'openat\(AT_FDCWD, "([^"]*/train/[^"]*)", O_RDONLY[^)]*\)\s*= (\d+)', call)
         if m:
             fds[m.group(2)] = os.path.basename(m.group(1))
