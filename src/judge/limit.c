@@ -152,7 +152,7 @@ static bool at_the_rest(struct limit_view *v)
 
 /* The first that names a cause decides: what was measured as such before what is concluded. */
 static bool (*const asked[])(struct limit_view *v) = {
-	at_computation, at_changes,     at_checkpoints,   at_io_limit, at_memory,
+	at_computation, at_changes,     at_checkpoints,   at_memory, at_io_limit,
 	at_beginnings,  limit_at_ranks, limit_at_workers, at_the_rest,
 };
 
