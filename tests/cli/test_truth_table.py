@@ -51,7 +51,8 @@ def disk(tmp):
             continue
         assert r["measured"] and not r["note"] and near(r["returned_bytes"], sample), r
         assert abs(r["page_cache_percent"] - cached) <= 5, (row, r)
-        assert near(r["fetched_bytes"], sample * (100 - cached) / 100), (row, r)
+        # a virtual machine may take pages back between two rows: what is gone is fetched, and said
+        assert near(r["fetched_bytes"], sample * (100 - r["page_cache_percent"]) / 100), (row, r)
         told("truth table", f"14.4 MB on the disk of this machine, row {row}",
              f"{r['fetched_bytes'] / 1e6:.1f} MB fetched, {r['page_cache_percent']:.0f} % from the page cache")
     m = rows["memory"]
