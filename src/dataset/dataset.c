@@ -296,6 +296,7 @@ static int add_files(struct dataset *d, enum dataset_kind kind, uint64_t index, 
 			       "%" PRIu64 " + %" PRIu64 " files of up to %" PRIu64
 			       " bytes make a dataset of more than 2^63 bytes",
 			       d->files[DATASET_TRAIN], d->files[DATASET_EVAL], d->max_file_bytes);
+	d->kind_bytes[kind] += all;
 	if (bytes == UINT64_MAX || d->total_bytes == UINT64_MAX)
 		d->total_bytes = UINT64_MAX;
 	else
@@ -328,6 +329,7 @@ static int measure(struct dataset *d, struct err *e)
 	int rc = 0;
 
 	d->total_bytes = d->likely_bytes = d->max_sample_bytes = d->max_file_bytes = 0;
+	memset(d->kind_bytes, 0, sizeof(d->kind_bytes));
 	for (int k = 0; k < DATASET_KINDS && rc == 0; k++) {
 		if (!d->drawn)
 			rc = measure_fixed(d, (enum dataset_kind)k, e);
@@ -566,6 +568,43 @@ uint64_t dataset_sample_bytes(const struct dataset *d, enum dataset_kind kind, u
 
 	dataset_file_spec(d, kind, file, &f);
 	return file_spec_sample_bytes(&f);
+}
+
+/* Decoded bytes of the sample of each file, added up. */
+static double sum_of_samples(const struct dataset *d, enum dataset_kind kind)
+{
+	double sum = 0;
+
+	if (!d->drawn)
+		return (double)dataset_sample_bytes(d, kind, 0) * (double)d->files[kind];
+	for (uint64_t i = 0; i < d->files[kind]; i++)
+		sum += (double)dataset_sample_bytes(d, kind, i);
+	return sum;
+}
+
+double dataset_mean_sample_bytes(const struct dataset *d, enum dataset_kind kind)
+{
+	return d->files[kind] ? sum_of_samples(d, kind) / (double)d->files[kind] : NAN;
+}
+
+double dataset_sample_file_bytes(const struct dataset *d, enum dataset_kind kind,
+				 enum dataset_sizes *how)
+{
+	/* an image is read whole for each of its samples */
+	double samples = d->format->is.flags & FORMAT_IMAGE ? 1 : (double)d->samples_per_file;
+	enum dataset_sizes h = SIZES_UNKNOWN;
+	double bytes = NAN; /* of a file */
+
+	if (d->files[kind] > 0) {
+		h = d->total_bytes != UINT64_MAX ? SIZES_EXACT
+		    : d->seen_files[kind]        ? SIZES_SEEN
+						 : SIZES_LIKELY;
+		bytes = h == SIZES_SEEN ? (double)d->seen_bytes[kind] / (double)d->seen_files[kind]
+					: (double)d->kind_bytes[kind] / (double)d->files[kind];
+	}
+	if (how)
+		*how = h;
+	return bytes / samples;
 }
 
 char *dataset_shape_text(const struct dataset *d, char *out, size_t out_size)

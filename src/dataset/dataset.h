@@ -39,6 +39,10 @@ struct dataset {
 	/* Of the used blobs and their companion files; UINT64_MAX when it depends on content, and
 	 * then likely_bytes is an estimate (else the same). */
 	uint64_t total_bytes, likely_bytes;
+	uint64_t kind_bytes[DATASET_KINDS]; /* of likely_bytes, those of each kind */
+	/* Files of each kind whose size dataset_check asked for, and the sum: what files really
+	 * have where that depends on content. 0: nobody looked. */
+	uint64_t seen_files[DATASET_KINDS], seen_bytes[DATASET_KINDS];
 	uint64_t max_sample_bytes;
 	uint64_t max_file_bytes; /* UINT64_MAX when it depends on content */
 };
@@ -72,6 +76,20 @@ int dataset_folder(const struct dataset *d, enum dataset_kind kind, uint64_t sub
 int dataset_path(const struct dataset *d, enum dataset_kind kind, uint64_t index, char *out,
 		 size_t out_size, struct err *e);
 uint64_t dataset_samples(const struct dataset *d, enum dataset_kind kind);
+/* How well the mean size of files is known. */
+enum dataset_sizes {
+	SIZES_UNKNOWN, /* there are no such files */
+	SIZES_EXACT,   /* it follows from the workload */
+	SIZES_SEEN,    /* it depends on content, and dataset_check asked the files */
+	SIZES_LIKELY   /* it depends on content: an estimate */
+};
+/* Bytes in files for one sample of a kind: those of the used files, with headers, indexes and
+ * companion files, divided by their samples. NAN when SIZES_UNKNOWN. `how` may be NULL. */
+double dataset_sample_file_bytes(const struct dataset *d, enum dataset_kind kind,
+				 enum dataset_sizes *how);
+/* Decoded bytes of one sample of a kind, in the mean over its files: what reading it delivers. NAN
+ * when there are none. */
+double dataset_mean_sample_bytes(const struct dataset *d, enum dataset_kind kind);
 /* Payload bytes of one sample of a file. */
 uint64_t dataset_sample_bytes(const struct dataset *d, enum dataset_kind kind, uint64_t file);
 /* "12107 x 12107", "12107 +- 2822.205 square", "224 x 224 x 3". Returns `out`. */

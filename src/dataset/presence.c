@@ -87,7 +87,8 @@ static uint64_t tolerance(const struct check *c, uint64_t want)
 
 /* One of the files whose size is asked for. -ENOENT when it is not there. */
 static int check_file(const struct check *c, const struct io *io, enum dataset_kind kind,
-		      uint64_t index, struct identity *id, uint64_t *odd, struct err *e)
+		      uint64_t index, struct identity *id, uint64_t *odd, uint64_t *bytes,
+		      struct err *e)
 {
 	uint64_t want = dataset_file_bytes(c->d, kind, index), off;
 	char path[DATASET_PATH_MAX];
@@ -99,6 +100,7 @@ static int check_file(const struct check *c, const struct io *io, enum dataset_k
 	if (rc < 0)
 		return rc == -ENOTDIR ? -ENOENT : rc;
 	*id = (struct identity){.device = st.device, .inode = st.inode};
+	*bytes += st.bytes;
 	if (want == UINT64_MAX && !st.is_dir)
 		return 0;
 	off = st.bytes > want ? st.bytes - want : want - st.bytes;
@@ -126,7 +128,7 @@ struct sizes {
 struct sizer {
 	struct sizes *job;
 	pthread_t id;
-	uint64_t at, checked, odd;
+	uint64_t at, checked, odd, bytes;
 	int rc;
 	struct err err;
 };
@@ -148,7 +150,7 @@ static void *ask_sizes(void *arg)
 		else
 			t->rc = check_file(j->c, &j->c->io, j->kind,
 					   each_spread(j->c->d, j->kind, j->n, t->at),
-					   &j->id[t->at], &t->odd, &t->err);
+					   &j->id[t->at], &t->odd, &t->bytes, &t->err);
 		t->checked += t->rc == 0;
 		if (o->done)
 			atomic_fetch_add_explicit(o->done, 1, memory_order_relaxed);
@@ -169,6 +171,7 @@ static int check_kind(struct check *c, enum dataset_kind kind, uint64_t *odd, st
 	n = n > THREADS_MAX ? THREADS_MAX : n;
 	if (n > job.n / STATS_OF_THREAD)
 		n = (unsigned)(job.n / STATS_OF_THREAD);
+	c->d->seen_files[kind] = c->d->seen_bytes[kind] = 0;
 	job.id = c->id + c->ids;
 	c->ids += job.n;
 	t[0].job = &job;
@@ -184,6 +187,8 @@ static int check_kind(struct check *c, enum dataset_kind kind, uint64_t *odd, st
 			pthread_join(t[i].id, NULL);
 		c->out->sizes_checked += t[i].checked;
 		*odd += t[i].odd;
+		c->d->seen_files[kind] += t[i].checked;
+		c->d->seen_bytes[kind] += t[i].bytes;
 		if (t[i].rc < 0 && (!first || t[i].at < first->at))
 			first = &t[i];
 	}
