@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "judge/recorded_json.h"
+#include "judge/run_length.h"
 #include "store/store.h"
 
 static const double CACHE_SHARE = 0.10;
@@ -177,9 +178,9 @@ void recorded_steady(const json_t *result, const struct workload *w, struct verd
 	start_rate = window_chosen(w)
 			     ? NAN
 			     : figure(t, "throughput_mean_samples_per_s") / (whole / kept) - 1;
-	if ((au > GAP_POINTS || rate > RATE_SHARE) && queue >= 0.5)
+	if ((au > GAP_POINTS || rate > RATE_SHARE) && queue >= RUN_LENGTH_QUEUE_MOST)
 		v->level = VERDICT_FAIL;
-	else if (((au > GAP_POINTS || rate > RATE_SHARE) && queue > 0.1) ||
+	else if (((au > GAP_POINTS || rate > RATE_SHARE) && queue > RUN_LENGTH_QUEUE_NOTICED) ||
 		 start_au > 1.05 * START_POINTS || start_rate > 1.05 * START_SHARE)
 		v->level = VERDICT_WARN;
 	if (v->level != VERDICT_PASS) {

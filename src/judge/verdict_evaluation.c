@@ -3,14 +3,12 @@
 #include <math.h>
 
 #include "judge/recorded.h"
+#include "judge/run_length.h"
 #include "judge/say_change.h"
 #include "judge/window.h"
 
 static const double GAP_POINTS = 2;   /* AU above that of all steps that is still no trap */
 static const double START_POINTS = 5; /* above it although the window is long enough */
-static const double QUEUE_MOST =
-	0.5; /* of the measured steps, prefetched: it is what was measured */
-static const double QUEUE_SHARE = 0.1; /* from there on it counts */
 
 /* Steps of the shortest evaluation that a rank made. */
 static uint64_t shortest(const struct result *r)
@@ -40,13 +38,12 @@ static double start_points(const struct result *r, const struct run_metrics *m, 
 static void judge_length(struct verdict *v, const struct result *r, const struct run_metrics *m)
 {
 	uint64_t ahead = r->rank[result_present_rank(r)].prefetch_batches, steps = shortest(r);
-	int64_t out = r->workload->output.metric.exclude_start_steps +
-		      r->workload->output.metric.exclude_end_steps;
-	double measured = fmax(1, (double)steps - (double)out);
-	double queue = fmin(1, (double)ahead / measured);
+	uint64_t out = (uint64_t)(r->workload->output.metric.exclude_start_steps +
+				  r->workload->output.metric.exclude_end_steps);
+	double queue = run_length_queue_share(ahead, steps > out ? steps - out : 0);
 	double whole = r->judged.eval_steady.whole_au, gap = m->eval_au.mean - whole;
 
-	if (gap > GAP_POINTS && queue >= QUEUE_MOST) {
+	if (gap > GAP_POINTS && queue >= RUN_LENGTH_QUEUE_MOST) {
 		/* beside training, these are not the numbers that a target is for */
 		verdict_worsen(v, r->only_evaluated ? VERDICT_FAIL : VERDICT_WARN);
 		verdict_say(
@@ -55,8 +52,8 @@ static void judge_length(struct verdict *v, const struct result *r, const struct
 			"of evaluation, %.1f %%, describes the prefetch queue; over all steps "
 			"it is %.1f %%. At least %llu steps are needed.",
 			(unsigned long long)steps, (unsigned long long)ahead, m->eval_au.mean,
-			whole, (unsigned long long)(10 * ahead + (uint64_t)out));
-	} else if (gap > GAP_POINTS && queue > QUEUE_SHARE) {
+			whole, (unsigned long long)run_length_needed(ahead, out));
+	} else if (gap > GAP_POINTS && queue > RUN_LENGTH_QUEUE_NOTICED) {
 		verdict_worsen(v, VERDICT_WARN);
 		verdict_say(v,
 			    "Barely steady: %.0f %% of the measured steps of an evaluation can be "

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "judge/recorded.h"
+#include "judge/run_length.h"
 #include "judge/say_change.h"
 #include "judge/window.h"
 
@@ -75,7 +76,7 @@ static void say_trap(struct verdict *v, const struct run_metrics *m, const struc
 			    m->whole_au.mean);
 	}
 	verdict_say(v, " At least %llu steps per epoch are needed.",
-		    (unsigned long long)(10 * ahead + (e->steps - e->measured_steps)));
+		    (unsigned long long)run_length_needed(ahead, e->steps - e->measured_steps));
 }
 
 /* Of all steps but the first of an epoch, above those of all: what a slow start costs. The time of
@@ -101,17 +102,16 @@ static void say_checkpoints(struct verdict *v, const struct result *r)
 static void judge_window(struct verdict *v, const struct result *r, const struct run_metrics *m,
 			 const struct epoch_metrics *e, uint64_t ahead)
 {
-	double steps = e->measured_steps ? (double)e->measured_steps : 1;
-	double from_queue = fmin(1.0, (double)ahead / steps);
+	double from_queue = run_length_queue_share(ahead, e->measured_steps);
 	struct gap g = gap_of(m), start = start_gap(r, m);
 	bool apart = g.au > STEADY_GAP_POINTS || g.rate > STEADY_RATE_SHARE;
 
-	if (apart && from_queue >= 0.5) {
+	if (apart && from_queue >= RUN_LENGTH_QUEUE_MOST) {
 		say_trap(v, m, &g, e, ahead);
 		return;
 	}
 	v->level = VERDICT_WARN;
-	if (apart && from_queue > 0.1) {
+	if (apart && from_queue > RUN_LENGTH_QUEUE_NOTICED) {
 		verdict_say(v,
 			    "Barely steady: %.0f %% of the measured steps (%llu per epoch) can be "
 			    "served by the %llu prefetched batches.",

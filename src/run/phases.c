@@ -21,6 +21,7 @@
 #include "run/checkpoints.h"
 #include "run/epoch_edges.h"
 #include "run/finish.h"
+#include "run/memory_bound.h"
 #include "run/plan.h"
 #include "run/sweep.h"
 #include "run/rank.h"
@@ -67,16 +68,6 @@ static int check_reading(const struct run_plan *p, struct err *e)
 	return rc;
 }
 
-/* What is in memory only while the loaders are not: before training, or after it. */
-static uint64_t bytes_beside_training(const struct run_plan *p)
-{
-	uint64_t probe = probe_bytes(p), survey = 0;
-
-	if (workload_reads(p->w))
-		survey = survey_memory_bytes(p->d, (uint64_t)p->w->dataset.verify_samples);
-	return probe > survey ? probe : survey;
-}
-
 static int plan_run(struct run *run, struct err *e)
 {
 	struct run_plan *p = &run->plan;
@@ -90,8 +81,7 @@ static int plan_run(struct run *run, struct err *e)
 	if (rc == 0 && p->checkpoint)
 		rc = checkpoints_check(p, run->r, e);
 	if (rc == 0)
-		rc = plan_memory(p, rank_bytes(p) + sizeof(struct rank_progress),
-				 checkpoints_bytes(p), bytes_beside_training(p), e);
+		rc = run_memory(p, e);
 	return rc;
 }
 
