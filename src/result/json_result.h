@@ -10,6 +10,8 @@ json_t *json_io(const struct io_stat *io);
 /* Everything measured while training, and while evaluating (NULL without evaluation). */
 json_t *json_training(const struct result *r, const struct run_metrics *m);
 json_t *json_evaluation(const struct result *r, const struct run_metrics *m);
+/* What one accelerator needs, and what the run gave (result/supply.h). */
+json_t *json_need(const struct result *r, const struct run_metrics *m);
 /* Of what judging yields: each verdict, what they leave of the numbers, what held the run back,
  * what would change it. */
 json_t *json_verdicts(const struct judgement *j);

@@ -68,6 +68,10 @@ static json_t *dataset_facts(const struct result *r)
 	json_put_int(o, "samples_per_file", d->samples_per_file);
 	if (d->total_bytes != UINT64_MAX)
 		json_put_int(o, "total_bytes", d->total_bytes);
+	if (d->seen_files[DATASET_TRAIN])
+		json_put_real(o, "mean_train_file_bytes",
+			      (double)d->seen_bytes[DATASET_TRAIN] /
+				      (double)d->seen_files[DATASET_TRAIN]);
 	json_put_text(o, "checked_by",
 		      !r->presence.note[0]                   ? NULL
 		      : r->presence.how == PRESENCE_MANIFEST ? "manifest"
@@ -288,6 +292,8 @@ static int render_json(const struct result *r, const struct run_metrics *m, stru
 	put_run(o, r);
 	if (r->trained && r->rank && r->usage)
 		json_put(o, "training", json_training(r, m));
+	if ((r->trained || r->only_evaluated) && r->rank && r->usage)
+		json_put(o, "need", json_need(r, m));
 	if (r->trained && r->rank && r->usage)
 		json_put(o, "ledger", json_ledger(r));
 	if (r->host_source)
