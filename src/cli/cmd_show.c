@@ -14,11 +14,13 @@
 #include "cli/cli.h"
 #include "cli/show_checkpoint.h"
 #include "cli/terminal.h"
+#include "dataset/dataset.h"
 #include "format/format.h"
 #include "judge/verdict.h"
 #include "loader/loader.h"
 #include "result/result.h"
 #include "store/store.h"
+#include "workload/need.h"
 
 static void print_buf(struct buf *b)
 {
@@ -39,10 +41,85 @@ static void print_row(int margin, const char *name, int indent, const char *text
 	print_buf(&b);
 }
 
+/* What one accelerator of the workload needs. The bytes in files are those that its dataset would
+ * have; *estimated where they depend on content, or its format is not in this version. */
+static void need_of(const struct workload *w, enum need_phase phase, struct need *n,
+		    bool *estimated)
+{
+	enum dataset_kind kind = phase == NEED_TRAINING ? DATASET_TRAIN : DATASET_EVAL;
+	enum dataset_sizes how = SIZES_LIKELY;
+	double bytes = w->dataset.record_length_bytes;
+	struct err ignored = {0};
+	struct dataset d;
+
+	if (dataset_init(&d, w, &ignored) == 0) {
+		bytes = dataset_typical_sample_file_bytes(&d, kind, &how);
+		if (d.format->is.flags & FORMAT_NO_IO)
+			bytes = 0;
+		dataset_release(&d);
+	}
+	*estimated = how == SIZES_LIKELY;
+	need_find(w, phase, bytes, n);
+}
+
+/* A row of columns that end (negative: begin) at fixed places; what is too long takes room from
+ * those behind it. */
+static void print_columns(const char *const *cell, const int *place, size_t n)
+{
+	struct buf b = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		int at = place[i] < 0 ? -place[i] : place[i] - (int)strlen(cell[i]);
+		int pad = at - (int)b.len;
+
+		buf_printf(&b, "%*s%s", pad > 0 ? pad : i > 0, "", cell[i]);
+	}
+	buf_putc(&b, '\n');
+	print_buf(&b);
+}
+
+static const int workload_places[] = {0, -24, 60, 66, 76, 87, 94};
+#define WORKLOAD_COLUMNS (sizeof(workload_places) / sizeof(workload_places[0]))
+
+static void print_workload(const char *name, const struct workload *w)
+{
+	char reader[64], files[48], batch[24], samples[24] = "-", bytes[40] = "-", target[24] = "-";
+	const char *const cell[WORKLOAD_COLUMNS] = {name,    reader, files, batch,
+						    samples, bytes,  target};
+	bool estimated = false;
+	struct need n = {0};
+
+	snprintf(reader, sizeof(reader), "%.20s %.24s", w->reader.data_loader, w->dataset.format);
+	snprintf(files, sizeof(files), "%lld x %lld", (long long)w->dataset.num_files_train,
+		 (long long)w->dataset.num_samples_per_file);
+	snprintf(batch, sizeof(batch), "%lld", (long long)w->reader.batch_size);
+	if (w->workflow.train)
+		need_of(w, NEED_TRAINING, &n, &estimated);
+	if (n.known) {
+		char rate[32], part[32];
+
+		snprintf(samples, sizeof(samples), n.samples < 99.95 ? "%.1f" : "%.0f", n.samples);
+		need_rate_text(n.bytes, rate, sizeof(rate));
+		snprintf(bytes, sizeof(bytes), "%s%s", estimated ? "~" : "", rate);
+		if (n.target > 0)
+			snprintf(target, sizeof(target), "%s",
+				 need_part_text(n.bytes_at_target, n.bytes, part, sizeof(part)));
+	}
+	print_columns(cell, workload_places, WORKLOAD_COLUMNS);
+}
+
 static void print_workloads(void)
 {
+	static const char *const head[WORKLOAD_COLUMNS] = {
+		"workload",  "loader, format", "files x samples", "batch",
+		"samples/s", "bytes/s",        "target"};
 	struct err e = {0};
 
+	print_row(0, "One accelerator needs:", 23,
+		  "samples/s and bytes/s, of bytes in files, at 100 % AU; target: the same bytes/s "
+		  "at "
+		  "metric.au; ~ an estimate.");
+	print_columns(head, workload_places, WORKLOAD_COLUMNS);
 	for (const char *const *name = workload_builtin_names(); *name; name++) {
 		struct workload_request req = {.workload = *name, .ranks = 1, .inspect = true};
 		struct workload w = {0};
@@ -51,11 +128,7 @@ static void print_workloads(void)
 		if (rc < 0)
 			printf("%-28s (%s)\n", *name, e.text);
 		else
-			printf("%-28s %s %s, %lld files x %lld samples, batch %lld\n", *name,
-			       w.reader.data_loader, w.dataset.format,
-			       (long long)w.dataset.num_files_train,
-			       (long long)w.dataset.num_samples_per_file,
-			       (long long)w.reader.batch_size);
+			print_workload(*name, &w);
 		workload_release(&w);
 		req.inspect = false;
 		if (rc == 0 && workload_load(&w, &req, &e) < 0)
@@ -94,6 +167,29 @@ struct config_args {
 	bool only_set, markdown, man;
 };
 
+/* What one accelerator needs, after the keys. */
+static void put_needs(const struct workload *w, struct buf *out)
+{
+	static const char *const titles[] = {[NEED_TRAINING] = "one accelerator needs",
+					     [NEED_EVALUATION] =
+						     "one accelerator needs, evaluation"};
+	const bool made[] = {[NEED_TRAINING] = w->workflow.train && !workload_only_evaluates(w),
+			     [NEED_EVALUATION] = w->workflow.evaluation};
+
+	for (int phase = 0; phase < 2 && workload_reads(w); phase++) {
+		struct need n;
+		char text[128];
+		bool estimated;
+
+		if (!made[phase])
+			continue;
+		need_of(w, (enum need_phase)phase, &n, &estimated);
+		buf_printf(out, "%s%-42s %s%s\n", phase == 0 || !made[0] ? "\n" : "", titles[phase],
+			   need_text(&n, text, sizeof(text)),
+			   estimated && n.known ? " (bytes in files: estimated)" : "");
+	}
+}
+
 static int show_config(const struct command *c, int argc, char **argv)
 {
 	struct config_args args = {0};
@@ -113,6 +209,8 @@ static int show_config(const struct command *c, int argc, char **argv)
 		rc = cli_load_workload(a, clock_wall_ns(), &w, &e);
 		if (rc == 0)
 			workload_print(&w, args.only_set, &b);
+		if (rc == 0)
+			put_needs(&w, &b);
 	}
 	print_buf(&b);
 	workload_release(&w);

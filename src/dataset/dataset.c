@@ -607,6 +607,17 @@ double dataset_sample_file_bytes(const struct dataset *d, enum dataset_kind kind
 	return bytes / samples;
 }
 
+double dataset_typical_sample_file_bytes(const struct dataset *d, enum dataset_kind kind,
+					 enum dataset_sizes *how)
+{
+	double bytes = dataset_sample_file_bytes(d, kind, how);
+
+	if (!d->drawn || d->files[kind] == 0)
+		return bytes;
+	return (double)likely_bytes(d, &d->form, d->format->file_bytes(&d->form)) /
+	       (d->format->is.flags & FORMAT_IMAGE ? 1 : (double)d->samples_per_file);
+}
+
 char *dataset_shape_text(const struct dataset *d, char *out, size_t out_size)
 {
 	size_t n = 0;

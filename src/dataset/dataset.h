@@ -87,6 +87,10 @@ enum dataset_sizes {
  * companion files, divided by their samples. NAN when SIZES_UNKNOWN. `how` may be NULL. */
 double dataset_sample_file_bytes(const struct dataset *d, enum dataset_kind kind,
 				 enum dataset_sizes *how);
+/* The same of a dataset with so many files that drawn sizes are as large as their mean: what the
+ * workload describes, whichever files there are. Without drawn sizes the same value. */
+double dataset_typical_sample_file_bytes(const struct dataset *d, enum dataset_kind kind,
+					 enum dataset_sizes *how);
 /* Decoded bytes of one sample of a kind, in the mean over its files: what reading it delivers. NAN
  * when there are none. */
 double dataset_mean_sample_bytes(const struct dataset *d, enum dataset_kind kind);

@@ -111,6 +111,16 @@ char *need_rate_text(double bytes_per_s, char *out, size_t out_size)
 	return out;
 }
 
+char *need_part_text(double bytes_per_s, double whole, char *out, size_t out_size)
+{
+	double unit;
+
+	unit_of(whole, &unit);
+	snprintf(out, out_size, "%s", "");
+	put_number(out, out_size, bytes_per_s / unit);
+	return out;
+}
+
 char *need_text(const struct need *n, char *out, size_t out_size)
 {
 	bool bytes = isfinite(n->bytes) && n->bytes > 0;

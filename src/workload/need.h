@@ -44,3 +44,5 @@ double need_fed_at_target(const struct need *n, double samples_per_s);
 char *need_text(const struct need *n, char *out, size_t out_size);
 /* "2.96 GiB/s", with three digits. Returns `out`. */
 char *need_rate_text(double bytes_per_s, char *out, size_t out_size);
+/* The number alone, in the unit that need_rate_text gives `whole`: "2.66". Returns `out`. */
+char *need_part_text(double bytes_per_s, double whole, char *out, size_t out_size);
