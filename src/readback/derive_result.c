@@ -435,6 +435,50 @@ static void check_plan(struct tree *t)
 		       "result.json training.steps_per_epoch x batch size x ranks");
 }
 
+/* Need from the configuration, and supply from the rates of the run. */
+static void check_need(struct tree *t)
+{
+	const json_t *need = json_object_get(t->root, "need"),
+		     *supply = json_object_get(need, "supply"), *rates;
+	const char *of = derive_string(need, "of");
+	bool training = of && strcmp(of, "training") == 0;
+	double fed;
+	struct need n;
+
+	if (!need || !t->r->has_workload)
+		return;
+	need_find(&t->r->workload, training ? NEED_TRAINING : NEED_EVALUATION,
+		  derive_number(need, "sample_file_bytes"), &n);
+	derive_equal(t->d, derive_number(need, "computation_s"), n.step_s, "its distribution",
+		     "result.json need.computation_s");
+	derive_equal(t->d, derive_number(need, "samples_per_s"), n.samples,
+		     "batch size and computation time", "result.json need.samples_per_s");
+	derive_equal(t->d, derive_number(need, "bytes_per_s"), n.bytes,
+		     "need.samples_per_s and need.sample_file_bytes",
+		     "result.json need.bytes_per_s");
+	derive_equal(t->d, derive_number(need, "samples_per_s_at_target"), n.samples_at_target,
+		     "metric.au", "result.json need.samples_per_s_at_target");
+	derive_equal(t->d, derive_number(need, "bytes_per_s_at_target"), n.bytes_at_target,
+		     "metric.au", "result.json need.bytes_per_s_at_target");
+	if (!supply)
+		return;
+	rates = training ? t->training : json_object_get(t->root, "evaluation");
+	derive_equal(t->d, derive_number(supply, "samples_per_s"),
+		     derive_number(rates, training ? "whole_throughput_mean_samples_per_s"
+						   : "throughput_mean_samples_per_s"),
+		     training ? "the whole-run throughput" : "the throughput of evaluation",
+		     "result.json need.supply.samples_per_s");
+	fed = need_fed(&n, derive_number(supply, "samples_per_s"));
+	derive_equal(t->d, derive_number(supply, "accelerators_fed"), fmin(fed, t->r->ranks),
+		     "need.supply.samples_per_s over need.samples_per_s",
+		     "result.json need.supply.accelerators_fed");
+	fed = need_fed_at_target(&n, derive_number(supply, "samples_per_s"));
+	derive_equal(t->d, derive_number(supply, "accelerators_fed_at_target"),
+		     isnan(fed) ? fed : fmin(fed, t->r->ranks),
+		     "need.supply.samples_per_s over need.samples_per_s_at_target",
+		     "result.json need.supply.accelerators_fed_at_target");
+}
+
 /* summary.json was made of the same numbers. */
 static void check_summary(struct tree *t)
 {
@@ -600,6 +644,7 @@ void derive_result(struct audit *a, size_t i)
 		check_overshoot(&t);
 		check_plan(&t);
 	}
+	check_need(&t);
 	check_eval_series(&t);
 	check_summary(&t);
 	check_checkpoints(&t, "save");

@@ -924,6 +924,58 @@ double record_sample_bytes(const struct run_record *r)
 	return r->has_workload ? r->workload.dataset.record_length_bytes : NAN;
 }
 
+static const json_t *recorded_need(const struct run_record *r)
+{
+	const json_t *need = json_object_get(r->result, "need");
+	const char *of = json_string_value(json_object_get(need, "of"));
+
+	return of && strcmp(of, "training") == 0 ? need : NULL;
+}
+
+void record_need(const struct run_record *r, struct need *out)
+{
+	double bytes = number_of(recorded_need(r), "sample_file_bytes");
+
+	if (!r->has_workload) {
+		*out = (struct need){.why = "the workload is not known",
+				     .samples = NAN,
+				     .bytes = NAN,
+				     .samples_at_target = NAN,
+				     .bytes_at_target = NAN};
+		return;
+	}
+	need_find(&r->workload, NEED_TRAINING, isnan(bytes) ? record_sample_bytes(r) : bytes, out);
+}
+
+static const json_t *recorded_supply(const struct run_record *r)
+{
+	return json_object_get(recorded_need(r), "supply");
+}
+
+double record_fed(const struct run_record *r)
+{
+	double fed = number_of(recorded_supply(r), "accelerators_fed");
+	struct need n;
+
+	if (!isnan(fed))
+		return fed;
+	record_need(r, &n);
+	fed = need_fed(&n, record_whole_throughput(r));
+	return fed > r->ranks ? r->ranks : fed;
+}
+
+double record_returned_rate(const struct run_record *r)
+{
+	return number_of(recorded_supply(r), "returned_bytes_per_s");
+}
+
+const char *record_supply(const struct run_record *r)
+{
+	const char *of = json_string_value(json_object_get(recorded_supply(r), "of"));
+
+	return of ? of : "";
+}
+
 double record_whole_throughput(const struct run_record *r)
 {
 	double samples = 0, wall = 0;

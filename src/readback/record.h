@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "codec/sha256.h"
+#include "workload/need.h"
 #include "workload/workload.h"
 
 /* One block of training or one evaluation of one rank, as N_output.json lists it. Seconds. */
@@ -131,5 +132,16 @@ double record_wait_share(const struct run_record *r);
 double record_other_share(const struct run_record *r);
 /* Bytes of one sample as configured; NaN. */
 double record_sample_bytes(const struct run_record *r);
+/* What one accelerator of the run needs in training; without result.json's mean bytes of a sample
+ * in files by the configured size of one. Not known without a workload. */
+void record_need(const struct run_record *r, struct need *out);
+/* How many accelerators the whole run fed at 100 %, as result.json has it, else by
+ * record_whole_throughput, and at most as many as it had; NaN when it is not known. */
+double record_fed(const struct run_record *r);
+/* Bytes/s that requests returned over the whole run, of result.json; NaN. */
+double record_returned_rate(const struct run_record *r);
+/* Of what that is the supply: "storage", "at_least", "run", "cache" ... (result/supply.h); "" when
+ * result.json does not say. */
+const char *record_supply(const struct run_record *r);
 /* Samples really taken a second over the wall time of training: steps x batch x ranks / wall. */
 double record_whole_throughput(const struct run_record *r);

@@ -7,6 +7,8 @@
 #include "base/alloc.h"
 #include "base/file.h"
 
+static const double MIB = 1048576;
+
 static void put_text(struct buf *out, const char *s)
 {
 	if (!strpbrk(s, ",\"\r\n")) {
@@ -79,6 +81,20 @@ static void put_factors(struct buf *out, const struct str_list *factors)
 	buf_release(&part);
 }
 
+/* What one accelerator needs, and what the run gave: rates are of bytes in files. */
+static void put_need(struct buf *out, const struct run_record *r)
+{
+	struct need n;
+
+	record_need(r, &n);
+	put_number(out, n.samples);
+	put_number(out, n.bytes / MIB);
+	put_number(out, n.bytes_at_target / MIB);
+	put_number(out, record_fed(r));
+	buf_printf(out, ",%s", record_supply(r));
+	put_number(out, record_returned_rate(r) / MIB);
+}
+
 void table_csv(const struct run_groups *g, struct buf *out)
 {
 	buf_puts(out,
@@ -86,7 +102,8 @@ void table_csv(const struct run_groups *g, struct buf *out)
 		 "throughput_mean_mib_per_s,throughput_stdev_mib_per_s,"
 		 "throughput_mean_samples_per_s,whole_run_au_percent,"
 		 "whole_run_samples_per_s,waiting_percent,other_percent,steps_per_epoch,wall_s,"
-		 "checks,tool,folder,verdict,findings\n");
+		 "checks,tool,folder,verdict,findings,need_samples_per_s,need_mib_per_s,"
+		 "need_at_target_mib_per_s,accelerators_fed,supply,files_mib_per_s\n");
 	for (size_t i = 0; i < g->records; i++) {
 		const struct run_record *r = &g->record[i];
 
@@ -112,6 +129,7 @@ void table_csv(const struct run_groups *g, struct buf *out)
 
 		put_text(out, folder);
 		put_verdict(out, g->audit, i);
+		put_need(out, r);
 		buf_putc(out, '\n');
 	}
 }
