@@ -1,9 +1,12 @@
 #include "cli/args.h"
+#include "cli/cli.h"
+#include "cli/launcher.h"
 #include "conf/override.h"
 #include "workload/key.h"
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -173,6 +176,23 @@ void cli_args_release(struct cli_args *a)
 	*a = (struct cli_args){0};
 }
 
+#define ERRORS_SHOWN 20
+
+/* Of several errors all but the last, which the caller prints as it prints any error. */
+static void show_errors(const struct workload *w, struct err *e)
+{
+	size_t n = w->errors.n, lines = n < ERRORS_SHOWN ? n : ERRORS_SHOWN;
+
+	if (n < 2 || !launcher_leads())
+		return;
+	for (size_t i = 0; i + 1 < lines; i++)
+		fprintf(stderr, "stoker: %s\n", w->errors.v[i]);
+	if (n > lines)
+		err_set(e, e->code, "and %zu more errors in the workload", n - lines + 1);
+	else
+		err_set(e, e->code, "%s", w->errors.v[n - 1]);
+}
+
 int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct workload *w,
 		      struct err *e)
 {
@@ -188,10 +208,14 @@ int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct wo
 	};
 	int rc = workload_load(w, &req, e);
 
-	if (rc < 0)
+	if (rc < 0) {
+		show_errors(w, e);
 		return rc;
+	}
 	for (size_t i = 0; i < w->warnings.n && !a->quiet; i++)
 		log_warning("%s", w->warnings.v[i]);
+	for (size_t i = 0; i < w->notes.n && a->verbose && !a->quiet; i++)
+		log_info("%s", w->notes.v[i]);
 	return 0;
 }
 

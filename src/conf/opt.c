@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "conf/override.h"
+#include "conf/quantity.h"
 
 #define NO_LIMIT 9e18 /* a maximum of this size stands for "none" */
 
@@ -77,6 +78,14 @@ const char *opt_nearest_key(const struct opt *rows, size_t n, const char *key)
 
 /* ---- from a node to the C field that a row describes ---- */
 
+/* The unit that a text may have: a number from 0 to 1 without one is a fraction. */
+static const char *unit_of(const struct opt *row)
+{
+	bool fraction = row->type == OPT_F64 && !row->unit && row->min == 0 && row->max == 1;
+
+	return fraction ? QUANTITY_FRACTION : row->unit;
+}
+
 static void limit_text(double v, char *out, size_t out_size)
 {
 	if (v == floor(v) && fabs(v) < 1e15)
@@ -97,6 +106,12 @@ static int out_of_range(const struct opt *row, const struct node *v, bool below,
 		return node_refuse(v, row->key, e,
 				   "%s is below the minimum %s (allowed: %s%s%s or more)", q, min,
 				   min, space, unit);
+	if (strcmp(unit_of(row) ? unit_of(row) : "", QUANTITY_FRACTION) == 0 && v->f >= 2 &&
+	    v->f <= 100)
+		return node_refuse(
+			v, row->key, e,
+			"write %g for %g %%: %s is above the maximum 1 (allowed: 0 to 1)",
+			v->f / 100, v->f, q);
 	return node_refuse(v, row->key, e, "%s is %s %s (allowed: %s to %s%s%s)", q,
 			   below ? "below the minimum" : "above the maximum", below ? min : max,
 			   min, max, space, unit);
@@ -111,6 +126,29 @@ static int check_range(const struct opt *row, const struct node *v, double value
 	if (value > row->max)
 		return out_of_range(row, v, false, e);
 	return 0;
+}
+
+/* The number that a text with a unit stands for, as a node of the same place. 0: `v` is no such
+ * text. */
+static int with_unit(const struct opt *row, const struct node *v, struct node *out, struct err *e)
+{
+	char why[QUANTITY_WHY_MAX];
+	long double value;
+	int rc = v->kind == NODE_STR ? quantity_read(v->s, unit_of(row), &value, why) : 0;
+
+	if (rc < 0)
+		return node_refuse(v, row->key, e, "%s", why);
+	if (rc == 0)
+		return 0;
+	if (!isfinite((double)value))
+		return node_refuse(v, row->key, e, "'%.60s' is too large", v->s);
+	/* the sentences of the range quote what was written */
+	*out = (struct node){.kind = NODE_FLOAT, .mark = v->mark, .f = (double)value, .s = v->s};
+	if (value == floorl(value) && fabsl(value) < 0x1p63L) {
+		out->kind = NODE_INT;
+		out->i = (int64_t)value;
+	}
+	return 1;
 }
 
 static int to_bool(const struct opt *row, const struct node *v, bool *out, struct err *e)
@@ -136,16 +174,22 @@ static int to_bool(const struct opt *row, const struct node *v, bool *out, struc
 
 static int to_i64(const struct opt *row, const struct node *v, int64_t *out, struct err *e)
 {
+	struct node number;
 	char q[NODE_QUOTE_MAX];
-	int rc;
+	int rc = with_unit(row, v, &number, e);
 
+	if (rc < 0)
+		return rc;
+	v = rc == 1 ? &number : v;
 	node_quote(v, q, sizeof(q));
 	if (v->kind == NODE_STR && v->quoted && yaml_plain_kind(v->s) == NODE_INT)
 		return node_refuse(v, row->key, e,
 				   "%s is text, but a whole number is needed: remove the quotes",
 				   q);
 	if (v->kind != NODE_INT && (v->kind != NODE_FLOAT || v->f != floor(v->f) || isinf(v->f)))
-		return node_refuse(v, row->key, e, "%s is not a whole number", q);
+		return node_refuse(v, row->key, e, "%s is not a whole number%s%s%s", q,
+				   rc == 1 ? " of " : "", rc == 1 ? row->unit : "",
+				   v->kind == NODE_STR ? quantity_example(row->unit) : "");
 	/* the sentence of the range says more than that 64 bits are too few */
 	rc = check_range(row, v, v->f, e);
 	if (rc != 0)
@@ -159,16 +203,21 @@ static int to_i64(const struct opt *row, const struct node *v, int64_t *out, str
 static int to_f64(const struct opt *row, const struct node *v, double *out, struct err *e)
 {
 	bool inf_ok = isinf(row->min) || isinf(row->max);
+	struct node number;
 	char q[NODE_QUOTE_MAX];
-	int rc;
+	int rc = with_unit(row, v, &number, e);
 
+	if (rc < 0)
+		return rc;
+	v = rc == 1 ? &number : v;
 	node_quote(v, q, sizeof(q));
 	if (v->kind == NODE_STR && v->quoted &&
 	    (yaml_plain_kind(v->s) == NODE_INT || yaml_plain_kind(v->s) == NODE_FLOAT))
 		return node_refuse(v, row->key, e,
 				   "%s is text, but a number is needed: remove the quotes", q);
 	if (v->kind != NODE_INT && v->kind != NODE_FLOAT)
-		return node_refuse(v, row->key, e, "%s is not a number", q);
+		return node_refuse(v, row->key, e, "%s is not a number%s", q,
+				   v->kind == NODE_STR ? quantity_example(row->unit) : "");
 	if (isnan(v->f) || (isinf(v->f) && !inf_ok))
 		return node_refuse(v, row->key, e, "%s is not a finite number", q);
 	rc = check_range(row, v, v->f, e);

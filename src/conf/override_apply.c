@@ -8,8 +8,6 @@
 #include "base/str.h"
 #include "conf/override.h"
 
-#define HINT_MAX 200
-
 static int apply_error(const struct override *o, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -36,35 +34,36 @@ static const char *text_without_operator(const struct override *o)
 	return o->text + strspn(o->text, "+~");
 }
 
-/* One hint: the key that is known to be meant, else the nearest one beside it. */
-static const char *key_hint(const struct override *o, const struct node *map, const char *key,
-			    char out[HINT_MAX])
+/* Puts the hint first: the key that is known to be meant, else the nearest one beside it. Returns
+ * e->code. */
+static int hint_first(const struct override *o, const struct node *map, const char *key,
+		      struct err *e)
 {
 	const char *near = o->meant;
+	struct err rest;
 
+	if (!e)
+		return ERR_USAGE;
 	if (!near && map && map->kind == NODE_MAP)
 		near = str_nearest(key, (const char *const *)map->key, map->n);
-	out[0] = '\0';
-	if (near)
-		snprintf(out, HINT_MAX,
-			 o->meant ? " (did you mean '%.150s'?)" : " (did you mean '%.150s'?)",
-			 near);
-	return out;
+	if (!near)
+		return e->code;
+	rest = *e;
+	return err_set(e, rest.code, "did you mean '%.150s'? %.850s", near, rest.text);
 }
 
 static int absent_key(const struct override *o, const struct node *parent, const char *part,
 		      struct err *e)
 {
-	char near[HINT_MAX];
-
 	if (parent && !is_container(parent))
 		return apply_error(
 			o, e,
 			"'%s' is not in the configuration, and the parent of '%s' is %s: to "
 			"replace it by a map, write ++%.200s",
 			o->key, part, node_kind_name(parent->kind), text_without_operator(o));
-	return apply_error(o, e, "'%s' is not in the configuration: to add it, write ++%.200s%s",
-			   o->key, text_without_operator(o), key_hint(o, parent, part, near));
+	apply_error(o, e, "'%s' is not in the configuration: to add it, write ++%.200s", o->key,
+		    text_without_operator(o));
+	return hint_first(o, parent, part, e);
 }
 
 static void put_value(struct node *parent, const char *part, const struct node *value)
@@ -131,11 +130,11 @@ static int remove_key(struct node *parent, const char *part, const struct overri
 {
 	const struct node *old = node_step(parent, part);
 	char is[NODE_QUOTE_MAX], want[NODE_QUOTE_MAX];
-	char near[HINT_MAX];
 
-	if (!old)
-		return apply_error(o, e, "'%s' cannot be deleted: it is not in the configuration%s",
-				   o->key, key_hint(o, parent, part, near));
+	if (!old) {
+		apply_error(o, e, "'%s' cannot be deleted: it is not in the configuration", o->key);
+		return hint_first(o, parent, part, e);
+	}
 	if (o->value && !node_equal(old, o->value))
 		return apply_error(o, e, "'%s' was not deleted: its value is %s, not %s", o->key,
 				   node_quote(old, is, sizeof(is)),

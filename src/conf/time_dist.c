@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "conf/opt.h"
+#include "conf/quantity.h"
 
 struct shape {
 	const char *name;
@@ -47,12 +48,24 @@ static int check_fields(const struct node *map, const char *key, struct err *e)
 static int dist_number(const struct node *v, const char *key, const char *field, bool negative_ok,
 		       double *out, struct err *e)
 {
-	char q[NODE_QUOTE_MAX];
+	char q[NODE_QUOTE_MAX], why[QUANTITY_WHY_MAX];
+	bool pure = field && strcmp(field, "shape") == 0; /* of the gamma distribution: no time */
+	long double value;
+	struct node number;
+	int rc = v->kind == NODE_STR ? quantity_read(v->s, pure ? NULL : "s", &value, why) : 0;
 
+	if (rc < 0)
+		return node_refuse(v, key, e, "%s%s%s", field ? field : "", field ? ": " : "", why);
+	if (rc == 1) {
+		number = (struct node){
+			.kind = NODE_FLOAT, .mark = v->mark, .f = (double)value, .s = v->s};
+		v = &number;
+	}
 	if ((v->kind != NODE_INT && v->kind != NODE_FLOAT) || !isfinite(v->f))
-		return node_refuse(v, key, e, "%s%s%s is not a finite number of seconds",
+		return node_refuse(v, key, e, "%s%s%s is not a finite number of seconds%s",
 				   field ? field : "", field ? ": " : "",
-				   node_quote(v, q, sizeof(q)));
+				   node_quote(v, q, sizeof(q)),
+				   v->kind == NODE_STR ? quantity_example("s") : "");
 	if (v->f < 0 && !negative_ok)
 		return node_refuse(v, key, e, "%s: %s is below the minimum 0", field,
 				   node_quote(v, q, sizeof(q)));

@@ -9,9 +9,19 @@ static uint64_t train_samples(const struct workload *w)
 	return (uint64_t)w->dataset.num_files_train * (uint64_t)w->dataset.num_samples_per_file;
 }
 
+/* "a; b; c; and 2 more." */
+static void say_first(const struct str_list *sentences, struct verdict *v)
+{
+	for (size_t i = 0; i < sentences->n && i < 3; i++)
+		verdict_say(v, "%s%.150s", i ? "; " : "", sentences->v[i]);
+	if (sentences->n > 3)
+		verdict_say(v, "; and %zu more", sentences->n - 3);
+	verdict_say(v, ".");
+}
+
 static void judge_config(const struct result *r, const struct run_metrics *m, struct verdict *v)
 {
-	const struct str_list *warnings = &r->workload->warnings;
+	const struct str_list *warnings = &r->workload->warnings, *notes = &r->workload->notes;
 	uint64_t samples = train_samples(r->workload);
 	double share = samples ? (double)r->dropped_samples / (double)samples : 0;
 
@@ -24,19 +34,19 @@ static void judge_config(const struct result *r, const struct run_metrics *m, st
 			    100 * share);
 	if (share > DROPPED_SHARE)
 		verdict_worsen(v, VERDICT_WARN);
-	if (warnings->n == 0) {
+	if (warnings->n) {
+		verdict_worsen(v, VERDICT_WARN);
+		verdict_say(v, "%s%zu warning%s: ", v->text[0] ? " " : "", warnings->n,
+			    warnings->n == 1 ? "" : "s");
+		say_first(warnings, v);
+	} else {
 		verdict_say(v, "%sEvery key of the workload was recognized.",
 			    v->text[0] ? " " : "");
-		return;
 	}
-	verdict_worsen(v, VERDICT_WARN);
-	verdict_say(v, "%s%zu warning%s: ", v->text[0] ? " " : "", warnings->n,
-		    warnings->n == 1 ? "" : "s");
-	for (size_t i = 0; i < warnings->n && i < 3; i++)
-		verdict_say(v, "%s%.150s", i ? "; " : "", warnings->v[i]);
-	if (warnings->n > 3)
-		verdict_say(v, "; and %zu more", warnings->n - 3);
-	verdict_say(v, ".");
+	if (notes->n) {
+		verdict_say(v, " Note: ");
+		say_first(notes, v);
+	}
 }
 
 extern const struct verdict_ops verdict_config;

@@ -265,6 +265,7 @@ static void put_run(json_t *o, const struct result *r)
 	if (r->judged.measured.text[0])
 		json_put(o, "measured", json_measured(&r->judged.measured));
 	json_put(o, "warnings", json_texts(&w->warnings));
+	json_put(o, "notes", json_texts(&w->notes));
 	if (r->judged.limit.text[0])
 		json_put(o, "limit", json_limit(&r->judged.limit));
 	if (r->judged.outlook.known || r->judged.outlook.why[0])

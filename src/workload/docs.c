@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "workload/backend.h"
 #include "workload/feature.h"
+#include "workload/foreign.h"
 #include "workload/tables.h"
 #include "workload/workload.h"
 
@@ -159,7 +160,70 @@ static const char intro[] =
 	"`poisson`\n"
 	"(lam).\n"
 	"\n"
+	"A number in bytes, bytes/s or seconds can have a unit, in files and on the command line: "
+	"`40KB`,\n"
+	"`64KiB`, `1.5GB`; `100MB/s`; `30ms`, `2s`, `5min`. KB, MB, GB, TB are powers of 1000, "
+	"KiB, "
+	"MiB,\n"
+	"GiB, TiB powers of 1024. `metric.au` can be `90%`. Counts have no unit, and `40K` and "
+	"`40Kb` are\n"
+	"refused with what to write instead.\n"
+	"\n"
+	"All errors of a file and of the command line are printed at once. A key that has no "
+	"effect "
+	"because\n"
+	"its part of the run is switched off (`checkpoint.*` without `workflow.checkpoint`) gives "
+	"a "
+	"warning,\n"
+	"unless the switch is off at the same place: then it was meant.\n"
+	"\n"
 	"This page is written by the program from its own table of keys.\n";
+
+static const char foreign_intro[] = "\n## Names of the frameworks\n\n"
+				    "These names are read as keys, on the command line "
+				    "(`num_workers=8`) and in files, also in a "
+				    "section\n"
+				    "`dataloader` or `training`. A key without its section "
+				    "(`read_threads=8`) is accepted where "
+				    "only one\n"
+				    "section has it. The result's `notes` say what was read.\n\n";
+
+static void put_names_of(const char *key, struct buf *out)
+{
+	const char *before = NULL;
+
+	for (const struct foreign_name *f = foreign_names; f->name; f++) {
+		if (!f->key || strcmp(f->key, key) != 0)
+			continue;
+		if (before)
+			buf_puts(out, before);
+		else
+			buf_printf(out, "* `%s`: ", key);
+		before = ", ";
+		buf_printf(out, "`%s`%s%s%s", f->name, f->note ? " (" : "", f->note ? f->note : "",
+			   f->note ? ")" : "");
+		if (f->how == FOREIGN_SHUFFLE)
+			buf_puts(out, " (true: seed, false: off)");
+	}
+	buf_puts(out, before ? "\n" : "");
+}
+
+static void put_foreign(struct buf *out)
+{
+	const char *before = "";
+
+	buf_puts(out, foreign_intro);
+	for (size_t i = 0; i < workload_row_count; i++)
+		put_names_of(workload_rows[i].key, out);
+	buf_puts(out, "\n`AUTOTUNE` of tf.data is -1. Arguments that have no key are refused with "
+		      "what to write instead:\n");
+	for (const struct foreign_name *f = foreign_names; f->name; f++)
+		if (f->how == FOREIGN_HINT) {
+			buf_printf(out, "%s`%s`", before, f->name);
+			before = ", ";
+		}
+	buf_puts(out, ".\n");
+}
 
 static void put_stores(struct buf *out)
 {
@@ -200,6 +264,7 @@ void workload_docs_markdown(struct buf *out)
 		last = key;
 	}
 	put_stores(out);
+	put_foreign(out);
 }
 
 void workload_man(struct buf *out)

@@ -126,14 +126,45 @@ bool workload_reads(const struct workload *w)
 	return w->workflow.train || workload_only_evaluates(w);
 }
 
-void workload_warn(struct workload *w, const char *fmt, ...)
+static void add_sentence(struct str_list *list, const char *fmt, va_list ap)
 {
 	char *text;
+
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = xstrdup(fmt);
+	str_list_add(list, text);
+}
+
+void workload_warn(struct workload *w, const char *fmt, ...)
+{
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = xstrdup(fmt);
+	add_sentence(&w->warnings, fmt, ap);
 	va_end(ap);
-	str_list_add(&w->warnings, text);
+}
+
+void workload_note(struct workload *w, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_sentence(&w->notes, fmt, ap);
+	va_end(ap);
+}
+
+int workload_keep_error(struct workload *w, const struct err *e)
+{
+	for (size_t i = 0; i < w->errors.n; i++)
+		if (strcmp(w->errors.v[i], e->text) == 0)
+			return 0;
+	if (w->errors.n == 0)
+		w->error_code = e->code;
+	str_list_add(&w->errors, xstrdup(e->text));
+	return 0;
+}
+
+int workload_first_error(const struct workload *w, struct err *e)
+{
+	return w->errors.n ? err_set(e, w->error_code, "%s", w->errors.v[0]) : 0;
 }

@@ -26,5 +26,9 @@ char *workload_where(const struct workload *w, const char *key, char *out, size_
 /* err_set with workload_where before it. */
 int workload_key_error(const struct workload *w, int code, struct err *e, const char *key,
 		       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+/* Adds an error to w->errors; equal sentences count once. Returns 0, so that checking can go on. */
+int workload_keep_error(struct workload *w, const struct err *e);
+/* The first of w->errors as an error; 0 when there is none. */
+int workload_first_error(const struct workload *w, struct err *e);
 /* Whether a file or an override set `key`. */
 bool workload_is_set(const struct workload *w, const char *key);

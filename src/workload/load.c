@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "conf/override.h"
 #include "workload/compose.h"
+#include "workload/foreign.h"
 #include "workload/key.h"
 #include "workload/validate.h"
 #include "workload/workload.h"
@@ -48,10 +49,75 @@ static int take_choice(struct loading *l, struct override *o)
 	return 0;
 }
 
-/* Keys are given with "workload." before them, aliases replaced by what they stand for; a key that
- * is known may be set whether or not the file has it, so that "key=value" is enough. */
-static void normalize(struct loading *l, struct override *o)
+static void set_key(struct override *o, char *key)
 {
+	free(o->key);
+	o->key = key;
+}
+
+static void note_foreign(struct loading *l, const struct override *o, const char *bare,
+			 const char *key, const char *note)
+{
+	struct buf text = {0};
+
+	node_emit_flow(o->value, &text);
+	workload_note(l->w, "command line: %s is read as %s=%s%s%s%s", bare, key, text.data,
+		      note ? " (" : "", note ? note : "", note ? ")" : "");
+	buf_release(&text);
+}
+
+/* A name of a framework becomes the key it stands for. 1: there is nothing to set. */
+static int read_foreign(struct loading *l, struct override *o, const char *bare,
+			const struct foreign_name *f)
+{
+	const char *dot = strchr(bare, '.');
+	struct node *value;
+
+	if (f->how == FOREIGN_PER_WORKER) { /* the workers are known later */
+		set_key(o, xasprintf("workload.reader.%s", dot ? dot + 1 : bare));
+		o->op = OVERRIDE_FORCE;
+		return 0;
+	}
+	value = foreign_value(f, o->value, 0, bare, l->e);
+	if (!value)
+		return l->e->code;
+	node_free(o->value);
+	o->value = value;
+	if (!f->key) {
+		workload_note(l->w, "command line: %s is what happens in any case", o->text);
+		return 1;
+	}
+	note_foreign(l, o, bare, f->key, f->note);
+	set_key(o, xasprintf("workload.%s", f->key));
+	o->op = OVERRIDE_FORCE;
+	return 0;
+}
+
+static int read_bare(struct loading *l, struct override *o, const char *bare)
+{
+	const char *dot = strrchr(bare, '.');
+	char several[512];
+	const char *key = foreign_bare_key(dot ? dot + 1 : bare, several, sizeof(several));
+
+	if (!key && several[0])
+		return err_set(
+			l->e, ERR_USAGE,
+			"write one of %s: '%s' could be any of them (command line: '%.120s')",
+			several, bare, o->text);
+	if (!key)
+		return 0;
+	note_foreign(l, o, bare, key, NULL);
+	set_key(o, xasprintf("workload.%s", key));
+	o->op = OVERRIDE_FORCE;
+	return 0;
+}
+
+/* Keys are given with "workload." before them, aliases replaced by what they stand for; a key that
+ * is known may be set whether or not the file has it, so that "key=value" is enough. 1: there is
+ * nothing to set. */
+static int normalize(struct loading *l, struct override *o)
+{
+	const struct foreign_name *foreign;
 	bool prefixed = str_starts(o->key, "workload.");
 	const char *bare = prefixed ? o->key + 9 : o->key;
 	AUTO_FREE char *section = xstrndup(bare, strcspn(bare, "."));
@@ -59,6 +125,15 @@ static void normalize(struct loading *l, struct override *o)
 	const char *alias = o->op == OVERRIDE_DELETE ? NULL : workload_alias_of(bare);
 	char *key = NULL;
 
+	if (o->op != OVERRIDE_DELETE && o->value && !workload_key_known(known)) {
+		AUTO_FREE char *typed = xstrdup(bare);
+
+		foreign = foreign_find(typed);
+		if (foreign)
+			return read_foreign(l, o, typed, foreign);
+		if (o->value->kind != NODE_MAP && (!strchr(typed, '.') || foreign_section(section)))
+			return read_bare(l, o, typed);
+	}
 	if (o->op == OVERRIDE_SET && workload_key_known(known))
 		o->op = OVERRIDE_FORCE;
 	if (alias) {
@@ -67,10 +142,17 @@ static void normalize(struct loading *l, struct override *o)
 	} else if (!prefixed && workload_key_known(section)) {
 		key = xasprintf("workload.%s", bare);
 	}
-	if (key) {
-		free(o->key);
-		o->key = key;
-	}
+	if (key)
+		set_key(o, key);
+	return 0;
+}
+
+/* Notes an error, so that the others are found too. */
+static int keep(struct loading *l, int rc)
+{
+	if (rc < 0)
+		workload_keep_error(l->w, l->e);
+	return 0;
 }
 
 static int read_overrides(struct loading *l)
@@ -83,8 +165,10 @@ static int read_overrides(struct loading *l)
 		struct override o = {0};
 		int rc = override_parse(req->overrides[i], &o, l->e);
 
-		if (rc < 0)
-			return rc;
+		if (rc < 0) {
+			keep(l, rc);
+			continue;
+		}
 		if (is_hydra_key(o.key)) {
 			str_list_add(&l->w->hydra_overrides, xstrdup(req->overrides[i]));
 			l->hydra[l->hydras++] = o;
@@ -93,14 +177,18 @@ static int read_overrides(struct loading *l)
 		str_list_add(&l->w->overrides, xstrdup(req->overrides[i]));
 		if (strcmp(o.key, "workload") == 0 && (!o.value || o.value->kind != NODE_MAP)) {
 			rc = take_choice(l, &o);
-			if (rc < 0) {
+			if (rc < 0)
 				override_release(&o);
-				return rc;
-			}
+			keep(l, rc);
 			continue;
 		}
-		normalize(l, &o);
-		l->task[l->tasks++] = o;
+		rc = normalize(l, &o);
+		if (rc == 0) {
+			l->task[l->tasks++] = o;
+		} else {
+			override_release(&o);
+			keep(l, rc);
+		}
 	}
 	return 0;
 }
@@ -176,9 +264,19 @@ static void mend_model(struct workload *w)
 static int apply_override(struct loading *l, struct override *o)
 {
 	const char *bare = str_starts(o->key, "workload.") ? o->key + 9 : o->key;
+	const struct foreign_name *foreign = workload_key_known(bare) ? NULL : foreign_find(bare);
 
 	if (!workload_key_known(bare))
-		o->meant = opt_nearest_key(workload_rows, workload_row_count, bare);
+		o->meant = foreign_nearest_key(bare);
+	/* it replaces what the file says of the key that it stands for */
+	if (foreign && foreign->key && o->op == OVERRIDE_FORCE) {
+		AUTO_FREE char *section =
+			xasprintf("workload.%.*s", (int)strcspn(foreign->key, "."), foreign->key);
+		struct node *map = node_path(l->w->composed, section);
+
+		if (map && map->kind == NODE_MAP)
+			node_unset(map, strchr(foreign->key, '.') + 1);
+	}
 	return override_apply(l->w->composed, o, l->e);
 }
 
@@ -187,12 +285,8 @@ static int apply_overrides(struct loading *l)
 	const struct node *sections;
 
 	mend_model(l->w);
-	for (size_t i = 0; i < l->tasks; i++) {
-		int rc = apply_override(l, &l->task[i]);
-
-		if (rc < 0)
-			return rc;
-	}
+	for (size_t i = 0; i < l->tasks; i++)
+		keep(l, apply_override(l, &l->task[i]));
 	mend_model(l->w);
 	sections = node_get(l->w->composed, "workload");
 	if (sections && sections->kind == NODE_MAP)
@@ -232,10 +326,7 @@ static int compose_hydra(struct loading *l)
 				      o->text);
 			continue;
 		}
-		int rc = override_apply(tree, o, l->e);
-
-		if (rc < 0)
-			return rc;
+		keep(l, override_apply(tree, o, l->e));
 	}
 	return 0;
 }
@@ -328,13 +419,15 @@ static int load(struct loading *l)
 		rc = interpolate(l);
 	if (rc == 0)
 		rc = workload_type(w, l->req->strict, l->e);
+	/* rules across keys say nothing of keys that were not understood */
 	if (rc == 0)
 		rc = workload_derive(w, l->e);
 	if (rc == 0)
 		rc = workload_validate(w, l->req->ranks > 0 ? l->req->ranks : 1, l->e);
 	if (rc == 0 && !l->req->inspect)
 		rc = workload_check_features(w, l->e);
-	return rc;
+	keep(l, rc);
+	return workload_first_error(w, l->e);
 }
 
 int workload_load(struct workload *w, const struct workload_request *req, struct err *e)
@@ -388,6 +481,8 @@ void workload_release(struct workload *w)
 	str_list_release(&w->overrides);
 	str_list_release(&w->hydra_overrides);
 	str_list_release(&w->warnings);
+	str_list_release(&w->notes);
+	str_list_release(&w->errors);
 	free(w->choice);
 	free(w->config_dir);
 	free(w->run_dir);

@@ -6,11 +6,23 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "conf/opt.h"
+#include "workload/foreign.h"
 #include "workload/key.h"
 #include "workload/validate.h"
 
+/* A value that follows from another key, which may come later in the file. */
+struct waiting {
+	const struct foreign_name *name;
+	char *key;
+	const struct node *v;
+};
+
+#define WAITING_MAX 16
+
 struct typing {
 	struct workload *w;
+	struct waiting waiting[WAITING_MAX];
+	size_t waits;
 	const struct node *sections; /* the map below "workload" */
 	bool strict;
 	struct err *e;
@@ -79,16 +91,90 @@ static int set_alias(struct typing *t, const struct opt *row, const char *key, c
 
 static int unknown_key(struct typing *t, const char *key, const struct node_mark *mark)
 {
-	const char *near = opt_nearest_key(workload_rows, workload_row_count, key);
+	const char *near = foreign_nearest_key(key);
 	char where[256];
 
 	workload_place(mark, where, sizeof(where));
 	if (t->strict)
-		return err_set(t->e, ERR_USAGE, "%s%s is not a key%s%s%s", where, key,
-			       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
-	workload_warn(t->w, "%s%s is not a key and has no effect%s%s%s", where, key,
-		      near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+		return err_set(t->e, ERR_USAGE, "%s%s%s%s%s is not a key",
+			       near ? "did you mean " : "", near ? near : "", near ? "? " : "",
+			       where, key);
+	workload_warn(t->w, "%s%s%s%s%s is not a key and has no effect",
+		      near ? "did you mean " : "", near ? near : "", near ? "? " : "", where, key);
 	return 0;
+}
+
+/* ---- names of the frameworks ---- */
+
+/* Sets what the name stands for, unless that is set by its own name. */
+static int set_foreign(struct typing *t, const struct foreign_name *f, const char *key,
+		       const struct node *v)
+{
+	const struct opt *row = f->key ? workload_key_row(f->key) : NULL;
+	struct node *value = foreign_value(f, v, t->w->reader.read_threads, key, t->e);
+	const struct node *own = row ? node_path(t->sections, row->key) : NULL;
+	char where[256];
+	int rc = 0;
+
+	if (!value)
+		return ERR_USAGE;
+	workload_place(&v->mark, where, sizeof(where));
+	if (!row) {
+		workload_note(t->w, "%s%s is what happens in any case", where, key);
+	} else if (own && own->mark.file && strcmp(own->mark.file, NODE_COMMAND_LINE) == 0) {
+		/* what was typed replaces what the file says, by whatever name */
+	} else if (own) {
+		workload_warn(t->w, "%s%s is ignored because %s, which it stands for, is set too",
+			      where, key, row->key);
+	} else if (t->w->origin[row - workload_rows].source != ORIGIN_DEFAULT) {
+		rc = err_set(t->e, ERR_USAGE,
+			     "remove one of two names: %s%s stands for %s, which another name has "
+			     "set already",
+			     where, key, row->key);
+	} else {
+		struct buf text = {0};
+
+		rc = set_row(t, row, value);
+		node_emit_flow(value, &text);
+		workload_note(t->w, "%s%s is read as %s=%s%s%s%s", where, key, row->key, text.data,
+			      f->note ? " (" : "", f->note ? f->note : "", f->note ? ")" : "");
+		buf_release(&text);
+	}
+	node_free(value);
+	return rc;
+}
+
+static int take_foreign(struct typing *t, const struct foreign_name *f, const char *key,
+			const struct node *v)
+{
+	if (f->how != FOREIGN_PER_WORKER || t->waits == WAITING_MAX)
+		return set_foreign(t, f, key, v);
+	t->waiting[t->waits++] = (struct waiting){.name = f, .key = xstrdup(key), .v = v};
+	return 0;
+}
+
+/* A key without its section, or in the section of another program. */
+static int take_bare(struct typing *t, const char *key, const struct node *v,
+		     const struct node_mark *mark)
+{
+	const char *dot = strrchr(key, '.'), *name = dot ? dot + 1 : key;
+	char several[512], where[256];
+	const char *own = foreign_bare_key(name, several, sizeof(several));
+	const struct foreign_name same = {name, "", own, FOREIGN_SAME, NULL};
+
+	if (own)
+		return set_foreign(t, &same, key, v);
+	if (several[0])
+		return err_set(t->e, ERR_USAGE, "write one of %s: %s%s could be any of them",
+			       several, workload_place(mark, where, sizeof(where)), key);
+	return unknown_key(t, key, mark);
+}
+
+static bool in_their_section(const char *key)
+{
+	AUTO_FREE char *section = xstrndup(key, strcspn(key, "."));
+
+	return strchr(key, '.') && foreign_section(section);
 }
 
 static int type_map(struct typing *t, const struct node *map, const char *prefix);
@@ -97,6 +183,7 @@ static int type_key(struct typing *t, const char *key, const struct node *v,
 		    const struct node_mark *mark)
 {
 	const struct opt *row = workload_key_row(key);
+	const struct foreign_name *foreign;
 	char where[256];
 
 	/* OmegaConf's mark of a value still to be given: the key counts as absent. */
@@ -115,6 +202,13 @@ static int type_key(struct typing *t, const char *key, const struct node *v,
 	}
 	if (workload_store_section(key) && v->kind == NODE_MAP)
 		return 0;
+	if (v->kind == NODE_MAP && foreign_section(key))
+		return type_map(t, v, key);
+	foreign = foreign_find(key);
+	if (foreign)
+		return take_foreign(t, foreign, key, v);
+	if (v->kind != NODE_MAP && (!strchr(key, '.') || in_their_section(key)))
+		return take_bare(t, key, v, mark);
 	return unknown_key(t, key, mark);
 }
 
@@ -147,7 +241,7 @@ static int type_map(struct typing *t, const struct node *map, const char *prefix
 			rc = type_key(t, key, map->child[i],
 				      mark->file ? mark : &map->child[i]->mark);
 		if (rc < 0)
-			return rc;
+			workload_keep_error(t->w, t->e);
 	}
 	return 0;
 }
@@ -175,16 +269,21 @@ static void warn_unused(struct workload *w)
 
 int workload_type(struct workload *w, bool strict, struct err *e)
 {
-	struct typing t = {.w = w, .strict = strict, .e = e};
-	int rc = 0;
+	struct err own = {0};
+	struct typing t = {.w = w, .strict = strict, .e = &own};
 
-	for (size_t i = 0; i < w->tree->n && rc == 0; i++)
-		if (strcmp(w->tree->key[i], "workload") != 0)
-			rc = unknown_key(&t, w->tree->key[i], &w->tree->key_mark[i]);
 	t.sections = node_get(w->tree, "workload");
-	if (rc == 0)
-		rc = type_map(&t, t.sections, NULL);
-	if (rc == 0)
+	for (size_t i = 0; i < w->tree->n; i++)
+		if (strcmp(w->tree->key[i], "workload") != 0 &&
+		    unknown_key(&t, w->tree->key[i], &w->tree->key_mark[i]) < 0)
+			workload_keep_error(w, t.e);
+	type_map(&t, t.sections, NULL);
+	for (size_t i = 0; i < t.waits; i++) {
+		if (set_foreign(&t, t.waiting[i].name, t.waiting[i].key, t.waiting[i].v) < 0)
+			workload_keep_error(w, t.e);
+		free(t.waiting[i].key);
+	}
+	if (w->errors.n == 0)
 		warn_unused(w);
-	return rc;
+	return workload_first_error(w, e);
 }

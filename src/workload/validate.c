@@ -494,6 +494,84 @@ static int check_checkpoint(const struct workload *w, struct err *e)
 	return 0;
 }
 
+/* ---- sections that are switched off ---- */
+
+/* What only has an effect with a switch: keys that begin with `keys` (but for `except`), or are
+ * one. */
+struct switched {
+	const char *keys, *except;
+	const char *of;   /* the switch */
+	const char *then; /* what is missing without it */
+	bool files;       /* also if a file sets them: only in a section of its own */
+};
+
+static const struct switched switched[] = {
+	{"checkpoint.", NULL, "workflow.checkpoint", "no checkpoint is written", true},
+	{"evaluation.", NULL, "workflow.evaluation", "nothing is evaluated", true},
+	/* files keep these for whoever switches them on */
+	{"profiling.", NULL, "workflow.profiling", "nothing is profiled", false},
+	{"model.", "model.name", "workflow.checkpoint", "no checkpoint is written", false},
+	{"reader.batch_size_eval", NULL, "workflow.evaluation", "nothing is evaluated", false},
+	{"train.computation_time", NULL, "workflow.train", "nothing is trained", false},
+	{"train.total_training_steps", NULL, "workflow.train", "nothing is trained", false},
+};
+
+static int source_of(const struct workload *w, const struct opt *row)
+{
+	return (int)w->origin[row - workload_rows].source;
+}
+
+static bool is_on(const struct workload *w, const char *key)
+{
+	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
+
+	assert(row && row->type == OPT_BOOL);
+	return *(const bool *)((const char *)w + row->offset);
+}
+
+/* A switch that is off where its section is written, or nearer to the user, was turned off on
+ * purpose: shipped workloads keep such sections. Else the section was meant to have an effect. */
+static void warn_of_section(struct workload *w, const struct switched *s)
+{
+	const struct opt *of = opt_find(workload_rows, workload_row_count, s->of);
+	struct buf meant = {0}, kept = {0};
+	char where[256] = "";
+
+	assert(of);
+	for (size_t i = 0; i < workload_row_count; i++) {
+		const struct opt *row = &workload_rows[i];
+		int source = source_of(w, row);
+
+		if (!str_starts(row->key, s->keys) || source == ORIGIN_DEFAULT ||
+		    (s->except && strcmp(row->key, s->except) == 0) ||
+		    (source == ORIGIN_FILE && !s->files))
+			continue;
+		if (source <= source_of(w, of)) {
+			buf_printf(&kept, "%s%s", kept.len ? ", " : "", row->key);
+			continue;
+		}
+		if (!meant.len)
+			workload_place(&w->origin[i].mark, where, sizeof(where));
+		buf_printf(&meant, "%s%s", meant.len ? ", " : "", row->key);
+	}
+	if (meant.len)
+		workload_warn(w, "%s%s %s no effect because %s: set %s=true, or remove %s", where,
+			      meant.data, strchr(meant.data, ',') ? "have" : "has", s->then, s->of,
+			      strchr(meant.data, ',') ? "them" : "it");
+	if (kept.len)
+		workload_note(w, "%s %s no effect because %s is false", kept.data,
+			      strchr(kept.data, ',') ? "have" : "has", s->of);
+	buf_release(&meant);
+	buf_release(&kept);
+}
+
+static void warn_of_sections(struct workload *w)
+{
+	for (size_t i = 0; i < LENGTH(switched); i++)
+		if (!is_on(w, switched[i].of))
+			warn_of_section(w, &switched[i]);
+}
+
 static void warn_without_effect(struct workload *w)
 {
 	if (w->workflow.checkpoint && w->checkpoint.async && !w->workflow.train)
@@ -532,32 +610,57 @@ static void warn_unused_stores(struct workload *w)
 	}
 }
 
+/* Of the options of the stores in use the first that is wrong: each store reads its own. */
+static int check_store_options(const struct workload *w, struct err *e)
+{
+	for (size_t i = 0; store_facts_table[i]; i++) {
+		const struct store_facts *s = store_facts_table[i];
+		struct err why = {0};
+		void *config;
+
+		if (!store_expression_has(w->storage.store, s->name))
+			continue;
+		config = workload_store_config(w, s, &why);
+		if (!config)
+			return err_set(e, why.code, "storage.%s: %s", s->name, why.text);
+		opt_release(s->options, s->option_count, config);
+		free(config);
+	}
+	return 0;
+}
+
 int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 {
-	int rc = check_strings(w, e);
+	struct err why = {0};
+#define KEEP(check)                                                                                \
+	if ((check) < 0)                                                                           \
+	workload_keep_error(w, &why)
 
-	if (rc == 0)
-		rc = check_dims(w, e);
-	if (rc == 0 && workload_format(w)->check_keys)
-		rc = workload_format(w)->check_keys(w, e);
-	if (rc == 0)
-		rc = check_size(w, e);
-	if (rc == 0)
-		rc = check_storage(w, e);
-	if (rc == 0)
-		rc = check_depth(w, e);
-	if (rc == 0)
-		rc = check_folder(w, e);
-	if (rc == 0 && workload_reads(w))
-		rc = check_loader(w, e);
-	if (rc == 0 && workload_reads(w))
-		rc = check_reader(w, ranks, e);
-	if (rc == 0 && w->workflow.train)
-		rc = check_train_steps(w, ranks, e);
-	if (rc == 0 && w->workflow.checkpoint)
-		rc = check_checkpoint(w, e);
-	if (rc < 0)
-		return rc;
+	KEEP(check_strings(w, &why));
+	KEEP(check_folder(w, &why));
+	KEEP(check_store_options(w, &why));
+	/* the others need a format and a loader */
+	if (w->errors.n)
+		return workload_first_error(w, e);
+	KEEP(check_dims(w, &why));
+	if (!w->errors.n)
+		KEEP(check_size(w, &why));
+	if (workload_format(w)->check_keys)
+		KEEP(workload_format(w)->check_keys(w, &why));
+	KEEP(check_storage(w, &why));
+	KEEP(check_depth(w, &why));
+	if (workload_reads(w)) {
+		KEEP(check_loader(w, &why));
+		KEEP(check_reader(w, ranks, &why));
+	}
+	if (w->workflow.train)
+		KEEP(check_train_steps(w, ranks, &why));
+	if (w->workflow.checkpoint)
+		KEEP(check_checkpoint(w, &why));
+#undef KEEP
+	if (w->errors.n)
+		return workload_first_error(w, e);
+	warn_of_sections(w);
 	check_evaluation(w, ranks);
 	warn_subfolders(w, "train", w->dataset.num_subfolders_train, w->dataset.num_files_train);
 	warn_subfolders(w, "eval", w->dataset.num_subfolders_eval, w->dataset.num_files_eval);
@@ -587,6 +690,10 @@ static int check_feature(const struct workload *w, const char *key, struct err *
 
 int workload_check_features(const struct workload *w, struct err *e)
 {
+	static const char *const data_keys[] = {"storage.storage_type", "dataset.format",
+						"dataset.compression"};
+	static const char *const reader_keys[] = {"reader.data_loader",
+						  "reader.data_loader_sampler"};
 	bool data = workload_reads(w) || w->workflow.generate_data;
 	int rc = 0;
 
@@ -602,15 +709,9 @@ int workload_check_features(const struct workload *w, struct err *e)
 						   : "reader.data_loader_classname",
 			"reader.%s names a Python class; this program runs no Python",
 			w->reader.reader_classname ? "reader_classname" : "data_loader_classname");
-	if (data)
-		rc = check_feature(w, "storage.storage_type", e);
-	if (rc == 0 && data)
-		rc = check_feature(w, "dataset.format", e);
-	if (rc == 0 && data)
-		rc = check_feature(w, "dataset.compression", e);
-	if (rc == 0 && workload_reads(w))
-		rc = check_feature(w, "reader.data_loader", e);
-	if (rc == 0 && workload_reads(w))
-		rc = check_feature(w, "reader.data_loader_sampler", e);
+	for (size_t i = 0; rc == 0 && data && i < LENGTH(data_keys); i++)
+		rc = check_feature(w, data_keys[i], e);
+	for (size_t i = 0; rc == 0 && workload_reads(w) && i < LENGTH(reader_keys); i++)
+		rc = check_feature(w, reader_keys[i], e);
 	return rc;
 }

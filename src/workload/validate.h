@@ -6,10 +6,11 @@
 #include "workload/workload.h"
 
 /* type.c: the fields of `w` from w->tree by the rows, with origins; unknown keys, aliases and keys
- * without effect become warnings (unknown ones errors when `strict`). */
+ * without effect become warnings (unknown ones errors when `strict`). All errors are kept in
+ * w->errors, and the first is returned. */
 int workload_type(struct workload *w, bool strict, struct err *e);
 
 /* derive.c: what follows from other keys: data loader, element type, stdevs, compat.dlio. */
 int workload_derive(struct workload *w, struct err *e);
-/* validate.c: the rules across keys. `ranks` >= 1. */
+/* validate.c: the rules across keys. `ranks` >= 1. Errors as those of workload_type. */
 int workload_validate(struct workload *w, int64_t ranks, struct err *e);

@@ -190,7 +190,12 @@ struct workload {
 	struct str_list overrides; /* task overrides exactly as typed */
 	struct str_list hydra_overrides; /* "hydra.*" overrides exactly as typed */
 	struct str_list
-		warnings;   /* sentences: unknown keys, unused keys, aliases, later features */
+		warnings;      /* sentences: unknown keys, unused keys, aliases, later features */
+	struct str_list notes; /* sentences that ask for nothing: what names of frameworks were read
+				* as, sections that are switched off on purpose */
+	/* After a failure: every error found, not only the one returned. */
+	struct str_list errors;
+	int error_code;     /* of the first; 0: none */
 	char *choice;       /* the name after "workload=" */
 	char *config_dir;   /* --config-dir, or NULL */
 	char *run_dir;      /* hydra.run.dir after interpolation: the output folder's default */
@@ -220,7 +225,8 @@ struct workload_request {
  * config_dir/workload, config_dir, the workloads built into the program; a name with a slash or a
  * ".yaml" file that exists is a path. Every problem is found before any work: errors are ERR_USAGE
  * (or ERR_ABSENT for a feature that this version lacks) with file, line and key. Release with
- * workload_release on success and failure. */
+ * workload_release on success and failure. All errors that can be told apart are found at once:
+ * w->errors holds their sentences, `e` the first. */
 int workload_load(struct workload *w, const struct workload_request *req, struct err *e);
 void workload_release(struct workload *w);
 /* ERR_ABSENT with one sentence when what the workflow asks for needs a feature that this version
@@ -241,6 +247,8 @@ const char *workload_builtin_text(const char *name);
 void workload_print(const struct workload *w, bool only_set, struct buf *out);
 /* Appends a sentence to w->warnings. */
 void workload_warn(struct workload *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same to w->notes. */
+void workload_note(struct workload *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The reference of all keys as Markdown (docs/config.md) and as a section of a man page. */
 void workload_docs_markdown(struct buf *out);
 void workload_man(struct buf *out);

@@ -255,8 +255,10 @@ static void whole_numbers(void **state)
 		"x.yaml: line 3: reader.batch_size: '4' is text, but a whole number is needed: "
 		"remove the "
 		"quotes");
-	assert_sentence("reader.batch_size", "4k",
-			"x.yaml: line 3: reader.batch_size: '4k' is not a whole");
+	assert_sentence(
+		"reader.batch_size", "4k",
+		"x.yaml: line 3: reader.batch_size: write 4000: samples are counted without a "
+		"unit, not '4k'");
 	assert_sentence("reader.batch_size", "[1]",
 			"x.yaml: line 3: reader.batch_size: a list is not a");
 	assert_sentence("reader.batch_size", ".inf",
