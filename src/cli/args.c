@@ -17,6 +17,7 @@
 #include "base/str.h"
 
 #define RANKS_MAX 65536
+#define REPEAT_MAX 1000
 
 #define FIELD(member) .offset = offsetof(struct cli_args, member)
 
@@ -71,8 +72,27 @@ const struct flag flag_strict = {.name = "--strict",
 const struct flag flag_check = {.name = "--check",
 				.kind = FLAG_SET,
 				FIELD(check),
-				.help = "exit with status 3 when AU is below its target "
-					"(metric.au) or a verdict is FAIL"};
+				.help = "exit with status 3 when AU of the whole run is below its "
+					"target (metric.au), a verdict is FAIL, or more than 10 % "
+					"of the bytes came from the page cache and nothing asked "
+					"for that"};
+const struct flag flag_samples_per_s = {
+	.name = "--min-samples-per-s",
+	.value = "X",
+	.kind = FLAG_REAL,
+	FIELD(samples_per_s),
+	.min = 0,
+	.max = INT64_MAX,
+	.help = "exit with status 3 when the whole run delivered fewer samples a second"};
+const struct flag flag_repeat = {
+	.name = "--repeat",
+	.value = "N",
+	.kind = FLAG_COUNT,
+	FIELD(repeat),
+	.min = 1,
+	.max = REPEAT_MAX,
+	.help = "make N runs, each begun alike, with their results in the folders 1 to N, and "
+		"print their mean and 95 % interval; the checks go by its lower end"};
 const struct flag flag_truth_table = {
 	.name = "--truth-table",
 	.kind = FLAG_SET,
@@ -223,6 +243,8 @@ const char *cli_workload_name(const struct cli_args *a)
 {
 	static const char hydra[] = "workload=";
 
+	if (a->title)
+		return a->title;
 	if (a->workload)
 		return path_basename(a->workload);
 	for (size_t i = 0; i < a->overrides; i++)

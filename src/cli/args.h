@@ -21,21 +21,24 @@ struct cli_args {
 	const char **override; /* borrowed from argv */
 	size_t overrides;
 	const char *config_dir;
-	int64_t ranks;       /* -n; 1 by default. After job_begin: of all processes */
-	int64_t per_process; /* --accelerators-per-process; 0: not given */
+	int64_t ranks;        /* -n; 1 by default. After job_begin: of all processes */
+	int64_t per_process;  /* --accelerators-per-process; 0: not given */
+	int64_t repeat;       /* --repeat; 0: not given */
+	double samples_per_s; /* --min-samples-per-s; 0: not given */
 	bool ranks_given;
 	bool strict, quiet, verbose, check, inspect, truth_table;
 	int cfg;      /* 0: --cfg job, print the composed configuration and exit; -1: not given */
 	int progress; /* enum progress_choice */
 	const char *progress_file, *progress_interval, *folder; /* NULL: not given */
 	char *output;                                           /* -o: as output.folder; owned */
+	const char *title; /* what progress calls the run; NULL: its workload */
 };
 
 /* Rows of commands whose arguments begin with a struct cli_args. */
 extern const struct flag operand_workload, operand_key;
 extern const struct flag flag_ranks, flag_per_process, flag_output, flag_config_dir, flag_strict,
 	flag_check, flag_verbose, flag_quiet, flag_progress, flag_progress_file,
-	flag_progress_interval, flag_cfg, flag_truth_table;
+	flag_progress_interval, flag_cfg, flag_truth_table, flag_repeat, flag_samples_per_s;
 
 /* `a` may be the first member of a command's own arguments, which are all zeros otherwise. 1: the
  * help was printed. Release in any case. */
@@ -45,7 +48,7 @@ void cli_args_release(struct cli_args *a);
 /* Loads the workload the arguments name, sets start time and prints its warnings unless quiet. */
 int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct workload *w,
 		      struct err *e);
-/* What to call the workload: its name or its file's, borrowed. */
+/* What to call the workload: its title, its name or its file's, borrowed. */
 const char *cli_workload_name(const struct cli_args *a);
 /* The default output folder is named by the second: gives it a number when it is taken, so that
  * runs which begin together keep apart. A folder that was named on the command line is left as it

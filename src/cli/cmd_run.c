@@ -10,9 +10,11 @@
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/job.h"
+#include "cli/repeat.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
 #include "conf/node.h"
+#include "judge/gate.h"
 #include "result/metrics.h"
 #include "result/text.h"
 #include "study/truth_table.h"
@@ -29,22 +31,41 @@ static int print_composed(const struct workload *w)
 	return 0;
 }
 
-static void print_result(const struct result *r, const struct run_metrics *m)
+static void print_result(const struct cli_args *a, const struct result *r,
+			 const struct run_metrics *m)
 {
 	struct buf b = {0};
 
+	(void)a;
 	result_text(r, m, terminal_has_colour(STDOUT_FILENO), &b);
 	fputs(b.data ? b.data : "", stdout);
 	fflush(stdout);
 	buf_release(&b);
 }
 
-/* 0, or 3 when the caller asked to check the run: the target was missed or a verdict is FAIL. */
+/* 0, or 3 when the caller asked to check the run and it does not pass. */
+static int check_run(const struct cli_args *a, const struct workload *w, const struct result *r,
+		     const struct run_metrics *m, struct err *e)
+{
+	struct gate_limits want = {a->check, 100 * w->metric.au, a->samples_per_s};
+	struct gate_run run;
+	struct buf why = {0};
+	int status = 0;
+
+	gate_run_of(r, m, &run);
+	if ((want.check || want.samples_per_s > 0) && !gate_passes(&run, 1, &want, &why)) {
+		err_set(e, ERR_TARGET, "check: %.800s: exit status 3", why.data);
+		status = cli_fail(e);
+	}
+	buf_release(&why);
+	return status;
+}
+
+/* Prints it; the exit status. */
 static int show_outcome(const struct cli_args *a, const struct workload *w, const struct result *r,
 			struct err *e)
 {
 	struct run_metrics m = {0};
-	const struct series_stat *au;
 	int status = 0;
 
 	if (!r->trained && !r->checkpointed && !r->only_evaluated) {
@@ -55,37 +76,18 @@ static int show_outcome(const struct cli_args *a, const struct workload *w, cons
 		else
 			printf("nothing was done: this workload does not generate data, train, "
 			       "evaluate or write checkpoints\n");
-		if (r->generated || !a->check)
+		if (r->generated || (!a->check && !(a->samples_per_s > 0)))
 			return 0;
 		err_set(e, ERR_TARGET,
-			"the target AU %.2f %% (metric.au) cannot be judged: "
-			"nothing was trained or evaluated",
+			"check: the target AU %.4g %% (metric.au) cannot be judged: "
+			"nothing was trained or evaluated: exit status 3",
 			w->metric.au * 100);
 		return cli_fail(e);
 	}
 	if (metrics_compute(&m, r, e) < 0)
 		return cli_fail(e);
-	print_result(r, &m);
-	au = r->only_evaluated ? &m.eval_au : &m.train_au;
-	if (a->check && (r->trained || r->only_evaluated) && au->count == 0) {
-		err_set(e, ERR_TARGET,
-			"the target AU %.2f %% (metric.au) cannot be judged: no AU was "
-			"measured",
-			w->metric.au * 100);
-		status = cli_fail(e);
-	} else if (a->check && (r->trained || r->only_evaluated) && au->mean < w->metric.au * 100) {
-		err_set(e, ERR_TARGET, "%s %.2f %% is below the target %.2f %% (metric.au)",
-			r->only_evaluated ? "AU of evaluation" : "AU", au->mean,
-			w->metric.au * 100);
-		status = cli_fail(e);
-	}
-	for (uint32_t i = 0;
-	     a->check && status == 0 && r->status == RUN_COMPLETE && i < r->judged.verdicts; i++)
-		if (r->judged.verdict[i].level == VERDICT_FAIL) {
-			err_set(e, ERR_TARGET, "the verdict '%s' is FAIL: %.400s",
-				r->judged.verdict[i].check, r->judged.verdict[i].text);
-			status = cli_fail(e);
-		}
+	print_result(a, r, &m);
+	status = check_run(a, w, r, &m, e);
 	metrics_release(&m);
 	return status;
 }
@@ -116,14 +118,16 @@ static int check_table(const struct cli_args *a, const struct truth_table *t, st
 {
 	const struct truth_row *cold = &t->row[TRUTH_COLD];
 
-	if (!a->check || !(t->target > 0) || (cold->measured && cold->au >= t->target))
+	if (!a->check || !(t->target > 0) || (cold->measured && cold->whole_au >= t->target))
 		return 0;
 	if (!cold->measured)
-		return err_set(e, ERR_TARGET, "AU from the storage was not measured: %.600s",
+		return err_set(e, ERR_TARGET,
+			       "check: AU from the storage was not measured: %.600s: exit status 3",
 			       cold->why);
 	return err_set(e, ERR_TARGET,
-		       "AU from the storage, %.2f %%, is below the target %.2f %% (metric.au)",
-		       cold->au, t->target);
+		       "check: AU from the storage, %.2f %% of the whole run, is below the target "
+		       "%.4g %% (metric.au): exit status 3",
+		       cold->whole_au, t->target);
 }
 
 static int truth_table(const struct cli_args *a, struct job *j, struct workload *w, struct err *e)
@@ -175,8 +179,14 @@ static int run(const struct cli_args *a, struct job *j, struct err *e)
 
 	if (rc == 0 && a->cfg >= 0) {
 		status = j->speaks ? print_composed(&w) : 0;
+	} else if (rc == 0 && a->truth_table && a->repeat) {
+		rc = err_set(e, ERR_USAGE,
+			     "--truth-table and --repeat cannot be combined: each makes runs of "
+			     "its own");
 	} else if (rc == 0 && a->truth_table) {
 		rc = truth_table(a, j, &w, e);
+	} else if (rc == 0 && a->repeat) {
+		status = repeat_runs(a, j, &w, print_result, &r.stuck);
 	} else if (rc == 0) {
 		rc = job_execute(j, a, &w, &o, &d, &r, e);
 		if ((rc == 0 || r.trained || r.checkpointed || r.only_evaluated) && j->speaks) {
@@ -205,6 +215,7 @@ static int run_main(const struct command *c, int argc, char **argv)
 static const struct flag *const flags[] = {&operand_workload,   &operand_key,
 					   &flag_ranks,         &flag_per_process,
 					   &flag_output,        &flag_check,
+					   &flag_samples_per_s, &flag_repeat,
 					   &flag_truth_table,   &flag_config_dir,
 					   &flag_strict,        &flag_verbose,
 					   &flag_quiet,         &flag_progress,

@@ -83,6 +83,19 @@ static int set_count(const struct flag *f, int64_t *field, const char *form, con
 		       value, (long long)f->min, (long long)f->max);
 }
 
+static int set_real(const struct flag *f, double *field, const char *form, const char *value,
+		    struct err *e)
+{
+	size_t n = strlen(value);
+	bool percent = strcmp(f->value, "PERCENT") == 0;
+	AUTO_FREE char *bare = xstrndup(value, percent && n && value[n - 1] == '%' ? n - 1 : n);
+
+	if (str_to_f64(bare, field) && *field >= (double)f->min && *field <= (double)f->max)
+		return 0;
+	return err_set(e, ERR_USAGE, "%s: '%s' is not a number from %lld to %.10g", form, value,
+		       (long long)f->min, (double)f->max);
+}
+
 static int set_seed(struct flag_seed *field, const char *form, const char *value, struct err *e)
 {
 	*field = (struct flag_seed){.set = true, .value = 1};
@@ -109,6 +122,8 @@ static int set_field(const struct flag *f, void *args, const char *form, const c
 		return 0;
 	case FLAG_COUNT:
 		return set_count(f, field, form, value, e);
+	case FLAG_REAL:
+		return set_real(f, field, form, value, e);
 	case FLAG_CHOICE:
 		return set_choice(f, field, form, value, e);
 	case FLAG_SEED:

@@ -12,6 +12,8 @@ enum flag_kind {
 	FLAG_TEXT,   /* const char *, borrowed from argv */
 	FLAG_LIST,   /* struct str_list: each time one more */
 	FLAG_COUNT,  /* int64_t from `min` to `max` */
+	FLAG_REAL,   /* double from `min` to `max`; a percent sign after it is taken, too, when the
+		      * value's name is PERCENT */
 	FLAG_CHOICE, /* int: the place of the value in `choices` */
 	FLAG_SEED,   /* struct flag_seed: a number, which may be left out (--name or --name=N) */
 };

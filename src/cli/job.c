@@ -165,7 +165,7 @@ static int check_workload(struct job *j, const struct workload *w, struct err *e
 	return rc;
 }
 
-static int job_settle(struct job *j, struct workload *w, bool folder, struct err *e)
+int job_settle(struct job *j, struct workload *w, bool folder, struct err *e)
 {
 	char dir[PATH_MAX] = "";
 	int rc = 0;
@@ -219,8 +219,10 @@ int job_execute(struct job *j, const struct cli_args *a, struct workload *w, str
 	o->stop = j->stop;
 	o->progress = progress_show;
 	o->progress_arg = &view;
-	if (rc == 0)
+	if (rc == 0 && !j->signals) {
 		rc = signals_start(j->stop, e);
+		j->signals = rc == 0;
+	}
 	if (rc == 0)
 		rc = job_agree(
 			j, progress_begin(&view, a, j->speaks, cli_workload_name(a), target, e), e);

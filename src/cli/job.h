@@ -14,6 +14,7 @@ struct job {
 	bool speaks;           /* this process tells people what happens */
 	int64_t begin_wall_ns; /* the same in all */
 	struct stop_flag *stop;
+	bool signals; /* they are waited for */
 };
 
 /* Finds the other processes and settles the number of ranks (a->ranks becomes that of all). May go
@@ -27,8 +28,10 @@ bool job_leads(const struct job *j);
 int job_agree(struct job *j, int rc, struct err *e);
 /* Sets what goes to the terminal, and loads the workload in all processes. */
 int job_load(struct job *j, const struct cli_args *a, struct workload *w, struct err *e);
-/* Runs it, with signals and progress. All must have loaded the same; process 0 settles the output
- * folder for all. Of `o` the caller fills in what is special to the command. */
+/* All must have loaded the same. With `folder`, process 0 settles the output folder for all. */
+int job_settle(struct job *j, struct workload *w, bool folder, struct err *e);
+/* Settles and runs it, with signals and progress. Of `o` the caller fills in what is special to the
+ * command. May be called again, for another run, after net_next_run. */
 int job_execute(struct job *j, const struct cli_args *a, struct workload *w, struct run_options *o,
 		struct dataset *d, struct result *r, struct err *e);
 /* Prints the error unless another process does, and returns the exit status. */

@@ -56,23 +56,29 @@ static int find_interval(const struct cli_args *a, double *seconds, struct err *
 		       a->progress_interval, INTERVAL_LEAST_S, INTERVAL_MOST_S);
 }
 
-static int open_stream(struct progress_stream *s, const char *path, struct err *e)
+int progress_open(const char *path, struct err *e)
 {
-	int fd = file_descriptor_named(path);
+	int named = file_descriptor_named(path), fd;
 
 	/* not opened again: a socket cannot be, and a file would lose what is in it */
-	s->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3)
+	fd = named >= 0 ? fcntl(named, F_DUPFD_CLOEXEC, 3)
 			: open(path,
 			       O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NONBLOCK | O_CLOEXEC |
 				       O_NOCTTY,
 			       0644);
-	s->own = s->fd >= 0;
-	if (s->fd >= 0)
-		return 0;
+	if (fd >= 0)
+		return fd;
 	if (errno == ENXIO)
 		return err_set(e, -ENXIO,
 			       "--progress-file: '%s' has no reader: start the reader first", path);
 	return err_sys(e, errno, "--progress-file: cannot open '%s'", path);
+}
+
+static int open_stream(struct progress_stream *s, const char *path, struct err *e)
+{
+	s->fd = progress_open(path, e);
+	s->own = s->fd >= 0;
+	return s->own ? 0 : s->fd;
 }
 
 static void take_message(void *arg, const char *text, size_t n);

@@ -43,6 +43,8 @@ struct progress_view {
  * ERR_USAGE for a mode that is none, and where it cannot be had; the file's own errors. */
 int progress_begin(struct progress_view *v, const struct cli_args *a, bool speaks,
 		   const char *title, double target, struct err *e);
+/* Opens what --progress-file names, as progress_begin would: a descriptor, or a negative code. */
+int progress_open(const char *path, struct err *e);
 /* How often progress_show wants to be called. */
 int64_t progress_interval_ns(const struct progress_view *v);
 /* A run_options.progress callback; arg is the view. One thread at a time. */

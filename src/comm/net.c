@@ -597,6 +597,19 @@ int net_conclude(struct net *n, int code, int patience_s)
 	}
 }
 
+/* No message of the next run is on its way yet: those follow the agreement. */
+void net_next_run(struct net *n)
+{
+	pthread_mutex_lock(&n->lock);
+	for (uint32_t p = 0; n->process == 0 && p < n->processes; p++) {
+		buf_release(&n->result[p]);
+		n->has_result[p] = false;
+	}
+	n->end_code = 0;
+	atomic_store_explicit(&n->has_end, 0, memory_order_release);
+	pthread_mutex_unlock(&n->lock);
+}
+
 void net_close(struct net *n)
 {
 	uint64_t one = 1;

@@ -88,3 +88,6 @@ int net_collect(struct net *n, const void *mine, size_t bytes, int patience_s, s
 /* Afterwards: process 0 says how the run ended (`code`); the others wait for it, at most patience_s
  * after a stop, and return it. -EPIPE: process 0 is gone. */
 int net_conclude(struct net *n, int code, int patience_s);
+/* After net_conclude: the connections serve another run. Every process calls it, and then agrees
+ * with the others (comm_agree) before it goes on. */
+void net_next_run(struct net *n);

@@ -25,6 +25,7 @@
 #include "result/metrics.h"
 #include "result/sink.h"
 #include "result/trace_files.h"
+#include "run/run.h"
 
 /* How long process 0 waits for the others' results once the run was stopped, and they for it. */
 #define PATIENCE_S 6
@@ -53,7 +54,7 @@ static bool is_trace(const char *name)
 
 /* Files of an earlier run would be read as this one's: a run of fewer ranks, or one that fails,
  * would leave them. Only names that a run writes are removed. */
-static void remove_old_results(const char *folder)
+void run_forget_results(const char *folder)
 {
 	DIR *d = opendir(folder);
 	struct dirent *entry;
@@ -90,7 +91,7 @@ int finish_open_folder(const struct workload *w, const char *folder, struct file
 			       "another run is writing its results to '%s'%s%s: wait for it to "
 			       "end, stop it, or choose another folder with -o",
 			       folder, who[0] ? ": " : "", who);
-	remove_old_results(folder);
+	run_forget_results(folder);
 	log = path_join(folder, w->output.log_file);
 	return log_open(log, e);
 }

@@ -98,3 +98,7 @@ struct run_options {
  * an error here. `d` must outlive `r`. */
 int run_execute(const struct workload *w, const struct run_options *o, struct dataset *d,
 		struct result *r, struct err *e);
+
+/* Removes from a folder what an earlier run wrote there as its result, and nothing else. Fine when
+ * there is none. */
+void run_forget_results(const char *folder);

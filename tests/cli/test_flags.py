@@ -9,7 +9,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from util import SOURCE, STOKER, stoker, tiny  # noqa: E402
 
-VALUES = {"N": "2", "NAME": "local", "MODE": "lines", "job": "job", "SEED": "3"}
+VALUES = {"N": "2", "NAME": "local", "MODE": "lines", "job": "job", "SEED": "3", "X": "2.5", "PERCENT": "3"}
 
 
 def commands():
