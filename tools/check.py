@@ -202,10 +202,10 @@ def second_chances(tests, logs, sanitized):
 
 def truth_problems(tests, folder):
     """Where docs/truth.md differs from what the tests that ran have planted; see truth_doc.py."""
-    states = {t.script(): truth_doc.WHOLE if t.state == "passed" and not t.lines("left out: ") else truth_doc.PART
-              for t in tests if t.script()}
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / truth_doc.STATES).write_text(json.dumps(states, indent=0, sort_keys=True))
+    for t in tests:
+        if t.script() and t.state == "passed" and not t.lines("left out: "):
+            truth_doc.mark_whole(folder, t.script())
     return truth_doc.problems(folder)
 
 

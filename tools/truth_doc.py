@@ -5,7 +5,7 @@
     truth_doc.py BUILD --check   says what differs; the sentences are not compared, because their figures vary
 
 The rows come from told() of tests/truth/told.py. tools/check.py sets STOKER_TRUTH and checks the document after the
-tests. Rows of tests that did not run stay as they are.
+tests. Rows that were not reported stay as they are, unless tools/check.py has seen that all cases of their script ran.
 """
 import json
 import pathlib
@@ -14,8 +14,6 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "truth.md"
-STATES = "states.json"
-WHOLE, PART = "whole", "part"  # of a script: all its cases ran; some were left out, or it failed
 FLOOR = 500                    # rows; what removes situations lowers this figure, visibly
 INTRODUCTION = """\
 # What Stoker says
@@ -54,25 +52,35 @@ def documented():
     return rows
 
 
+def rows_file(folder, script):
+    """Where told() puts the rows of a script; a script that starts empties it."""
+    path = pathlib.Path(script)
+    return folder / f"{path.parent.name}.{path.stem}.jsonl"
+
+
+def mark_whole(folder, script):
+    """Of a script that has passed: none of its cases was left out, so there are no other rows than those reported."""
+    with open(rows_file(folder, script), "a") as f:
+        f.write(json.dumps(dict(script=script, whole=True)) + "\n")
+
+
 def reported(folder):
-    """({(script, group, situation): said}, {script: WHOLE or PART}) of the scripts that ran."""
-    rows, states = {}, {}
+    """({(script, group, situation): said}, the scripts all of whose cases ran)."""
+    rows, whole = {}, set()
     for path in sorted(folder.glob("*.jsonl")):
-        for line in path.read_text().splitlines():
-            row = json.loads(line)
-            rows[row["script"], row["group"], row["situation"]] = row["said"]
-            states[row["script"]] = WHOLE
-    known = folder / STATES
-    if known.exists():
-        states.update(json.loads(known.read_text()))
-    return rows, states
+        for row in map(json.loads, path.read_text().splitlines()):
+            if "whole" in row:
+                whole.add(row["script"])
+            else:
+                rows[row["script"], row["group"], row["situation"]] = row["said"]
+    return rows, whole
 
 
 def merged(folder):
     """The rows the document should have: reported ones, and old ones of what did not run."""
-    new, states = reported(folder)
+    new, whole = reported(folder)
     kept = {k: said for k, said in documented().items()
-            if k not in new and states.get(k[0]) != WHOLE and (ROOT / k[0]).exists()}
+            if k not in new and k[0] not in whole and (ROOT / k[0]).exists()}
     return {**new, **kept}
 
 
@@ -91,10 +99,10 @@ def write(rows):
 def problems(folder):
     """What is wrong with the document, in sentences."""
     have = documented()
-    new, states = reported(folder)
+    new, whole = reported(folder)
     found = [f"docs/truth.md lacks a row of {s}: {g}: {situation}" for s, g, situation in new if (s, g, situation) not in have]
     found += [f"docs/truth.md has a row that {s} did not report: {g}: {situation}" for s, g, situation in have
-              if (states.get(s) == WHOLE and (s, g, situation) not in new) or not (ROOT / s).exists()]
+              if (s in whole and (s, g, situation) not in new) or not (ROOT / s).exists()]
     if len(have) < FLOOR:
         found.append(f"docs/truth.md has {len(have)} rows; at least {FLOOR} are expected")
     return found

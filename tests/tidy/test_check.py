@@ -1,5 +1,6 @@
 """The runner of the tests: what passes, fails, is skipped, repeated or left out is counted as it is, and too few tests
 are a failure."""
+import json
 import os
 import pathlib
 import subprocess
@@ -104,8 +105,34 @@ def floor(tmp):
     assert status == 0 and text.splitlines()[-1] == "1 passed, 0 failed, 0 skipped", text
 
 
+def truth(tmp):
+    """The table of situations: a script that ran in part keeps its other rows, one that ran whole has no others."""
+    sys.path.insert(0, str(SOURCE / "tools"))
+    import truth_doc
+    folder, script = tmp / "truth", "tests/truth/test_window.py"
+    folder.mkdir()
+    truth_doc.DOCUMENT, truth_doc.FLOOR = tmp / "truth.md", 1
+
+    def report(*situations, whole):
+        with open(truth_doc.rows_file(folder, script), "w") as f:
+            f.writelines(json.dumps(dict(script=script, group="g", situation=s, said="a | b")) + "\n" for s in situations)
+        if whole:
+            truth_doc.mark_whole(folder, script)
+        found = truth_doc.problems(folder)
+        truth_doc.write(truth_doc.merged(folder))
+        assert not truth_doc.problems(folder), truth_doc.problems(folder)
+        return [s for _, _, s in truth_doc.documented()], found
+
+    assert report("one", "two", whole=True)[0] == ["one", "two"]
+    assert report("two", whole=False) == (["two", "one"], [])
+    rows, found = report("two", "three", whole=True)
+    assert rows == ["two", "three"], rows
+    assert len(found) == 2 and "lacks a row of" in found[0] and "three" in found[0] and "did not report: g: one" in found[1], found
+
+
 with tempfile.TemporaryDirectory() as tmp:
     tmp = pathlib.Path(tmp)
+    truth(tmp)
     counts(tmp)
     failures(tmp)
     second_chances(tmp)

@@ -14,6 +14,7 @@ TEMPORARY = re.compile(r"/\S*?/tmp[a-z0-9_]{8}\b")
 
 if FOLDER:
     os.makedirs(FOLDER, exist_ok=True)
+    # the name that tools/truth_doc.py looks for
     ROWS = os.path.join(FOLDER, f"{SCRIPT.parent.name}.{SCRIPT.stem}.jsonl")
     open(ROWS, "w").close()
 
