@@ -1,9 +1,8 @@
 #include "codec/md5.h"
 
 #include <stdint.h>
-#include <string.h>
 
-#define BLOCK 64
+#include "codec/hash_tail.h"
 
 /* RFC 1321: floor(2^32 * |sin(i + 1)|), i in radians. */
 static const uint32_t sines[64] = {
@@ -69,17 +68,13 @@ void md5(const void *data, size_t n, unsigned char out[16])
 {
 	uint32_t state[4] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
 	const unsigned char *p = data;
-	unsigned char tail[2 * BLOCK] = {0};
-	size_t left = n % BLOCK, end = left + 9 <= BLOCK ? BLOCK : 2 * BLOCK;
+	unsigned char tail[2 * HASH_BLOCK];
+	size_t left = n % HASH_BLOCK;
+	size_t end = hash_tail(tail, left ? p + n - left : p, left, n, false);
 
-	for (size_t i = 0; i < n / BLOCK; i++)
-		block(state, p + i * BLOCK);
-	if (left)
-		memcpy(tail, p + n - left, left);
-	tail[left] = 0x80;
-	for (unsigned i = 0; i < 8; i++)
-		tail[end - 8 + i] = (unsigned char)((uint64_t)n * 8 >> (8 * i));
-	for (size_t i = 0; i < end; i += BLOCK)
+	for (size_t i = 0; i < n / HASH_BLOCK; i++)
+		block(state, p + i * HASH_BLOCK);
+	for (size_t i = 0; i < end; i += HASH_BLOCK)
 		block(state, tail + i);
 	for (unsigned i = 0; i < 16; i++)
 		out[i] = (unsigned char)(state[i / 4] >> (8 * (i % 4)));

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "codec/hash_tail.h"
+
 static const uint32_t round_constants[64] = {
 	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4,
 	0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe,
@@ -87,15 +89,11 @@ void sha256_add(struct sha256 *h, const void *data, size_t n)
 
 void sha256_end(struct sha256 *h, char hex[SHA256_HEX])
 {
-	uint64_t bits = h->bytes * 8;
-	unsigned char length[8];
+	unsigned char tail[2 * HASH_BLOCK];
+	size_t end = hash_tail(tail, h->block, h->bytes % HASH_BLOCK, h->bytes, true);
 
-	sha256_add(h, "\x80", 1);
-	while (h->bytes % sizeof(h->block) != 56)
-		sha256_add(h, "", 1);
-	for (int i = 0; i < 8; i++)
-		length[i] = (unsigned char)(bits >> (56 - 8 * i));
-	sha256_add(h, length, sizeof(length));
+	for (size_t i = 0; i < end; i += HASH_BLOCK)
+		take_block(h, tail + i);
 	for (int i = 0; i < 8; i++)
 		snprintf(hex + 8 * i, 9, "%08x", h->state[i]);
 }

@@ -8,8 +8,8 @@
 
 struct sha256 {
 	uint32_t state[8];
-	uint64_t bytes; /* taken so far */
-	unsigned char block[64];
+	uint64_t bytes;          /* taken so far */
+	unsigned char block[64]; /* the bytes that are no whole block yet, at its front */
 };
 
 void sha256_begin(struct sha256 *h);
