@@ -26,24 +26,19 @@ struct throttle_config {
 
 #define FIELD(name, type) OPT_FIELD(struct throttle_config, name, type)
 
+/* A number from 0, which is no limit, up to `most`. */
+#define LIMIT(t, ctype, k, field, most, u, text)                                                   \
+	{                                                                                          \
+		.key = k, .type = t, .offset = FIELD(field, ctype), .def = "0", .max = most,       \
+		.unit = u, .help = text, .flags = OPT_STOKER                                       \
+	}
+
 static const struct opt throttle_options[] = {
-	{.key = "bandwidth",
-	 .type = OPT_F64,
-	 .offset = FIELD(bandwidth, double),
-	 .def = "0",
-	 .max = 1e18,
-	 .unit = "bytes/s",
-	 .help = "The bandwidth of all requests together, shared equally by those in progress; 0 "
-		 "sets no limit.",
-	 .flags = OPT_STOKER},
-	{.key = "stream_bandwidth",
-	 .type = OPT_F64,
-	 .offset = FIELD(stream_bandwidth, double),
-	 .def = "0",
-	 .max = 1e18,
-	 .unit = "bytes/s",
-	 .help = "The bandwidth of one request; 0 sets no limit.",
-	 .flags = OPT_STOKER},
+	LIMIT(OPT_F64, double, "bandwidth", bandwidth, 1e18, "bytes/s",
+	      "The bandwidth of all requests together, shared equally by those in progress; 0 "
+	      "sets no limit."),
+	LIMIT(OPT_F64, double, "stream_bandwidth", stream_bandwidth, 1e18, "bytes/s",
+	      "The bandwidth of one request; 0 sets no limit."),
 	{.key = "latency",
 	 .type = OPT_TIME,
 	 .offset = FIELD(latency, struct time_dist),
@@ -58,118 +53,46 @@ static const struct opt throttle_options[] = {
 	 .help = "The time that each open and each stat of a path takes; these need no slot of "
 		 "'concurrency'. A stat of an open file is free.",
 	 .flags = OPT_STOKER},
-	{.key = "concurrency",
-	 .type = OPT_I64,
-	 .offset = FIELD(concurrency, int64_t),
-	 .def = "0",
-	 .max = 1e9,
-	 .unit = "requests",
-	 .help = "How many requests are served at once, latency and transfer; the others wait, "
-		 "first "
-		 "come, first served; 0 sets no limit.",
-	 .flags = OPT_STOKER},
-	{.key = "open_concurrency",
-	 .type = OPT_I64,
-	 .offset = FIELD(open_concurrency, int64_t),
-	 .def = "0",
-	 .max = 1e9,
-	 .unit = "opens",
-	 .help = "How many opens and stats are served at once, each for "
-		 "open_latency; the others wait, first come, first served; 0 "
-		 "sets no limit.",
-	 .flags = OPT_STOKER},
-	{.key = "iops",
-	 .type = OPT_F64,
-	 .offset = FIELD(iops, double),
-	 .def = "0",
-	 .max = 1e9,
-	 .unit = "requests/s",
-	 .help = "How many requests are begun per second, over all readers, "
-		 "evenly spaced and in order of arrival, before any wait for a "
-		 "slot of 'concurrency'; 0 sets no limit.",
-	 .flags = OPT_STOKER},
-	{.key = "iops_slice",
-	 .type = OPT_F64,
-	 .offset = FIELD(iops_slice, double),
-	 .def = "0",
-	 .max = 3600,
-	 .unit = "s",
-	 .help = "The period in which the requests of 'iops' are released "
-		 "together, as the block layer does for a control group (0.1); "
-		 "0 spaces them evenly.",
-	 .flags = OPT_STOKER},
-	{.key = "burst_bytes",
-	 .type = OPT_F64,
-	 .offset = FIELD(burst_bytes, double),
-	 .def = "0",
-	 .max = 1e18,
-	 .unit = "bytes",
-	 .help = "The credit: so many bytes move at burst_bandwidth before "
-		 "'bandwidth' is all that is left; 0 is no credit.",
-	 .flags = OPT_STOKER},
-	{.key = "burst_bandwidth",
-	 .type = OPT_F64,
-	 .offset = FIELD(burst_bandwidth, double),
-	 .def = "0",
-	 .max = 1e18,
-	 .unit = "bytes/s",
-	 .help = "The bandwidth while credit of burst_bytes is left, above "
-		 "'bandwidth'.",
-	 .flags = OPT_STOKER},
-	{.key = "burst_refill",
-	 .type = OPT_F64,
-	 .offset = FIELD(burst_refill, double),
-	 .def = "0",
-	 .max = 1e18,
-	 .unit = "bytes/s",
-	 .help = "The credit that comes back while nothing is transferred, up "
-		 "to burst_bytes.",
-	 .flags = OPT_STOKER},
-	{.key = "bandwidth_half_life",
-	 .type = OPT_F64,
-	 .offset = FIELD(half_life, double),
-	 .def = "0",
-	 .max = 1e6,
-	 .unit = "s",
-	 .help = "The time, from the first request, after which 'bandwidth' is "
-		 "half of what it was, and half of that again; 0 keeps it.",
-	 .flags = OPT_STOKER},
-	{.key = "bandwidth_floor",
-	 .type = OPT_F64,
-	 .offset = FIELD(floor, double),
-	 .def = "0",
-	 .max = 1e18,
-	 .unit = "bytes/s",
-	 .help = "The bandwidth below which bandwidth_half_life does not take "
-		 "it; 0 is a hundredth of 'bandwidth'.",
-	 .flags = OPT_STOKER},
-	{.key = "stall",
-	 .type = OPT_F64,
-	 .offset = FIELD(stall, double),
-	 .def = "0",
-	 .max = 3600,
-	 .unit = "s",
-	 .help = "For how long everything stops: requests, opens and their "
-		 "waiting; 0 is never.",
-	 .flags = OPT_STOKER},
-	{.key = "stall_at",
-	 .type = OPT_F64,
-	 .offset = FIELD(stall_at, double),
-	 .def = "0",
-	 .max = 1e6,
-	 .unit = "s",
-	 .help = "When everything stops for the first time, from the first "
-		 "request; 0 is after stall_every.",
-	 .flags = OPT_STOKER},
-	{.key = "stall_every",
-	 .type = OPT_F64,
-	 .offset = FIELD(stall_every, double),
-	 .def = "0",
-	 .max = 1e6,
-	 .unit = "s",
-	 .help = "The time from the beginning of one stall to that of the "
-		 "next; 0 is a single stall.",
-	 .flags = OPT_STOKER},
+	LIMIT(OPT_I64, int64_t, "concurrency", concurrency, 1e9, "requests",
+	      "How many requests are served at once, latency and transfer; the others wait, "
+	      "first "
+	      "come, first served; 0 sets no limit."),
+	LIMIT(OPT_I64, int64_t, "open_concurrency", open_concurrency, 1e9, "opens",
+	      "How many opens and stats are served at once, each for "
+	      "open_latency; the others wait, first come, first served; 0 "
+	      "sets no limit."),
+	LIMIT(OPT_F64, double, "iops", iops, 1e9, "requests/s",
+	      "How many requests are begun per second, over all readers, "
+	      "evenly spaced and in order of arrival, before any wait for a "
+	      "slot of 'concurrency'; 0 sets no limit."),
+	LIMIT(OPT_F64, double, "iops_slice", iops_slice, 3600, "s",
+	      "The period in which the requests of 'iops' are released "
+	      "together, as the block layer does for a control group (0.1); "
+	      "0 spaces them evenly."),
+	LIMIT(OPT_F64, double, "burst_bytes", burst_bytes, 1e18, "bytes",
+	      "The credit: so many bytes move at burst_bandwidth before "
+	      "'bandwidth' is all that is left; 0 is no credit."),
+	LIMIT(OPT_F64, double, "burst_bandwidth", burst_bandwidth, 1e18, "bytes/s",
+	      "The bandwidth while credit of burst_bytes is left, above "
+	      "'bandwidth'."),
+	LIMIT(OPT_F64, double, "burst_refill", burst_refill, 1e18, "bytes/s",
+	      "The credit that comes back while nothing is transferred, up "
+	      "to burst_bytes."),
+	LIMIT(OPT_F64, double, "bandwidth_half_life", half_life, 1e6, "s",
+	      "The time, from the first request, after which 'bandwidth' is "
+	      "half of what it was, and half of that again; 0 keeps it."),
+	LIMIT(OPT_F64, double, "bandwidth_floor", floor, 1e18, "bytes/s",
+	      "The bandwidth below which bandwidth_half_life does not take "
+	      "it; 0 is a hundredth of 'bandwidth'."),
+	LIMIT(OPT_F64, double, "stall", stall, 3600, "s",
+	      "For how long everything stops: requests, opens and their "
+	      "waiting; 0 is never."),
+	LIMIT(OPT_F64, double, "stall_at", stall_at, 1e6, "s",
+	      "When everything stops for the first time, from the first "
+	      "request; 0 is after stall_every."),
+	LIMIT(OPT_F64, double, "stall_every", stall_every, 1e6, "s",
+	      "The time from the beginning of one stall to that of the "
+	      "next; 0 is a single stall."),
 	{.key = "write",
 	 .type = OPT_BOOL,
 	 .offset = FIELD(write, bool),
