@@ -18,42 +18,54 @@
 
 static const char *const status_names[] = {
 	[RUN_COMPLETE] = "complete", [RUN_INTERRUPTED] = "interrupted", [RUN_FAILED] = "failed"};
+struct named_count {
+	const char *name;
+	uint64_t count;
+};
+
+static json_t *counts(const struct named_count *c, size_t n)
+{
+	json_t *o = json_object();
+
+	for (size_t i = 0; i < n; i++)
+		json_put_int(o, c[i].name, c[i].count);
+	return o;
+}
+
+#define COUNTS(c) counts(c, sizeof(c) / sizeof((c)[0]))
+
 /* What files hold and where they lie; absent where nobody looked. */
 static void put_survey(json_t *to, const struct survey *s)
 {
-	json_t *o;
+	const struct named_count extents[] = {
+		{"files", s->mapped},
+		{"bytes", s->mapped_bytes},
+		{"files_with_holes", s->hole_files},
+		{"hole_bytes", s->hole_bytes},
+		{"files_with_blocks_of_others_checked", s->twin_files},
+		{"files_with_shared_blocks", s->shared_files},
+		{"compressed_files", s->compressed_files},
+		{"inline_files", s->inline_files}};
+	const struct named_count content[] = {{"samples", s->samples},
+					      {"files", s->files},
+					      {"compared_bytes", s->bytes},
+					      {"files_as_generated", s->files_as_generated},
+					      {"files_of_zeros", s->zero_files},
+					      {"files_of_one_byte", s->constant_files},
+					      {"files_with_the_content_of_others", s->copied_files},
+					      {"files_with_other_content", s->other_files},
+					      {"files_not_compared", s->failed_files}};
 
 	if (s->named) {
 		json_put_int(to, "names_checked", s->named);
 		json_put_int(to, "different_files", s->distinct);
 	}
-	if (s->mapped) {
-		o = json_object();
-		json_put_int(o, "files", s->mapped);
-		json_put_int(o, "bytes", s->mapped_bytes);
-		json_put_int(o, "files_with_holes", s->hole_files);
-		json_put_int(o, "hole_bytes", s->hole_bytes);
-		json_put_int(o, "files_with_blocks_of_others_checked", s->twin_files);
-		json_put_int(o, "files_with_shared_blocks", s->shared_files);
-		json_put_int(o, "compressed_files", s->compressed_files);
-		json_put_int(o, "inline_files", s->inline_files);
-		json_put(to, "extents", o);
-	}
+	if (s->mapped)
+		json_put(to, "extents", COUNTS(extents));
 	if (s->counted)
 		json_put_int(to, "files_with_fewer_blocks_than_bytes", s->sparse_files);
-	if (s->files) {
-		o = json_object();
-		json_put_int(o, "samples", s->samples);
-		json_put_int(o, "files", s->files);
-		json_put_int(o, "compared_bytes", s->bytes);
-		json_put_int(o, "files_as_generated", s->files_as_generated);
-		json_put_int(o, "files_of_zeros", s->zero_files);
-		json_put_int(o, "files_of_one_byte", s->constant_files);
-		json_put_int(o, "files_with_the_content_of_others", s->copied_files);
-		json_put_int(o, "files_with_other_content", s->other_files);
-		json_put_int(o, "files_not_compared", s->failed_files);
-		json_put(to, "content", o);
-	}
+	if (s->files)
+		json_put(to, "content", COUNTS(content));
 }
 
 static json_t *dataset_facts(const struct result *r)
