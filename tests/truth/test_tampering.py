@@ -604,20 +604,15 @@ def of_rank(path, change):
     return tamper
 
 
-def dlio_rates(f, other):
-    keys(f["summary"]["metric"], r"train_throughput.*|train_io.*", 3)
-    for tree, name in f.phases("throughput"):
-        tree[name] *= 3
-    f.save()
-    (f.at / "dlio.log").unlink()
-
-
-def dlio_au(f, other):
-    keys(f["summary"]["metric"], r"train_au.*percentage", 1.2)
-    for tree, name in f.phases("au"):
-        tree[name] *= 1.2
-    f.save()
-    (f.at / "dlio.log").unlink()
+def dlio_scaled(pattern, phase, by):
+    """A measure times `by` in every file but the log, which is removed."""
+    def tamper(f, other):
+        keys(f["summary"]["metric"], pattern, by)
+        for tree, name in f.phases(phase):
+            tree[name] *= by
+        f.save()
+        (f.at / "dlio.log").unlink()
+    return tamper
 
 
 def dlio_config(f, other):
@@ -630,9 +625,9 @@ DLIO_CASES = [
     (of_rank("summary", lambda s: keys(s["metric"], "train_au.*percentage", 1.2)), "AU × 1.2 in summary.json"),
     (of_rank("1_output.json", lambda o: keys(o["1"], "block1", 1)), None),
     (of_rank("1_output.json", lambda o: o["1"]["au"].update(block1=99.0)), "AU of rank 1 set to 99 %"),
-    (dlio_au, "AU × 1.2 in every file"),
+    (dlio_scaled(r"train_au.*percentage", "au", 1.2), "AU × 1.2 in every file"),
     (of_rank("summary", lambda s: keys(s["metric"], "train_throughput.*", 3)), "samples/s × 3 in summary.json"),
-    (dlio_rates, "samples/s and MB/s × 3 in every file"),
+    (dlio_scaled(r"train_throughput.*|train_io.*", "throughput", 3), "samples/s and MB/s × 3 in every file"),
     (steps_longer, "all times of steps × 1.9"),
     (slowest_step_removed, "the slowest step of each rank removed"),
     (files_of_rank_copied, "the files of rank 0 copied over those of rank 1"),

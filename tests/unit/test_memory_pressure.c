@@ -7,10 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "put_file.h"
 
 #include "metric/memory_pressure.h"
 
@@ -18,19 +19,7 @@ static char root[] = "/tmp/stoker-pressure-XXXXXX";
 
 static void put(const char *name, const char *text)
 {
-	char path[512];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	for (char *p = path + strlen(root) + 1; (p = strchr(p, '/')); p++) {
-		*p = '\0';
-		mkdir(path, 0777);
-		*p = '/';
-	}
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
+	put_file(root, name, text);
 }
 
 static void expect(uint64_t limit, int64_t stall_us, int64_t pages)

@@ -8,11 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "put_file.h"
 
 #include "base/clock.h"
 #include "base/run_delay.h"
@@ -24,19 +25,7 @@ static char root[] = "/tmp/stoker-processors-XXXXXX";
 
 static void put(const char *name, const char *text)
 {
-	char path[512];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	for (char *p = path + strlen(root) + 1; (p = strchr(p, '/')); p++) {
-		*p = '\0';
-		mkdir(path, 0777);
-		*p = '/';
-	}
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
+	put_file(root, name, text);
 }
 
 static void look(struct processors *p)

@@ -7,10 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "put_file.h"
 
 #include "base/sysinfo.h"
 
@@ -122,23 +123,6 @@ static void test_this_host(void **state)
 	host_facts_release(&h);
 	assert_null(h.meminfo);
 	host_facts_release(&h);
-}
-
-static void put_file(const char *root, const char *name, const char *text)
-{
-	char path[512];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	for (char *p = path + strlen(root) + 1; (p = strchr(p, '/')); p++) {
-		*p = '\0';
-		mkdir(path, 0777);
-		*p = '/';
-	}
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
 }
 
 static double quota_of(const char *root, const char *list)

@@ -672,6 +672,18 @@ static void processors_of_hosts(void **state)
 	synth_end(&s);
 }
 
+static void even_compute(double load_s, double wait_s, double compute_s, enum verdict_level level,
+			 const char *words)
+{
+	struct synth s;
+
+	synth_begin(&s, 1, 1, NULL);
+	synth_even(&s, 0, 0, 20, load_s, wait_s, compute_s);
+	judge(&s);
+	expect(&s, "compute", level, words);
+	synth_end(&s);
+}
+
 /* What lateness changes: the same lateness matters where steps are short of waiting. */
 static void compute_late(void **state)
 {
@@ -680,11 +692,7 @@ static void compute_late(void **state)
 
 	(void)state;
 	/* 4 % of computation, and 0.4 % of the time */
-	synth_begin(&s, 1, 1, NULL);
-	synth_even(&s, 0, 0, 20, 0.18, 0.18, 0.0208);
-	judge(&s);
-	expect(&s, "compute", VERDICT_PASS, "(4.00 %)");
-	synth_end(&s);
+	even_compute(0.18, 0.18, 0.0208, VERDICT_PASS, "(4.00 %)");
 	synth_begin(&s, 1, 1, NULL);
 	synth_even(&s, 0, 0, 20, 0.001, 0.0001, 0.0208);
 	judge(&s);
@@ -704,16 +712,8 @@ static void compute(void **state)
 	struct synth s;
 
 	(void)state;
-	synth_begin(&s, 1, 1, NULL);
-	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.0205);
-	judge(&s);
-	expect(&s, "compute", VERDICT_WARN, "2.50 %");
-	synth_end(&s);
-	synth_begin(&s, 1, 1, NULL);
-	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02002);
-	judge(&s);
-	expect(&s, "compute", VERDICT_PASS, NULL);
-	synth_end(&s);
+	even_compute(0.01, 0.001, 0.0205, VERDICT_WARN, "2.50 %");
+	even_compute(0.01, 0.001, 0.02002, VERDICT_PASS, NULL);
 	synth_begin(&s, 1, 1, none);
 	synth_even(&s, 0, 0, 20, 0.01, 0.001, 0);
 	judge(&s);
