@@ -39,8 +39,8 @@ def main():
                     skip("no cgroup v1 blkio controller to hold a device to a rate")
                 device.read_ahead_kib(0)
                 for rate, demand in ((16 * MB, 2.0), (12 * MB, 3.0)):
-                    def once(n, rate=rate, demand=demand):
-                        rate >>= min(n, 1)
+                    def once(n, nominal=rate, demand=demand):
+                        rate = nominal >> min(n, 1)
                         device.group("blkio", blkio__throttle__read_bps_device=f"{device.number()} {rate}")
                         before = device.delivered()
                         rows, text = table(device, f"{tmp}/{rate}-{demand}-{n}", group, rate, demand)
@@ -53,7 +53,7 @@ def main():
                             said = (f"whole-run AU {r['whole_au_percent']:.0f} %, {r.get('device_bytes', 0) / MB:.0f} MB from the "
                                     f"device, {r.get('page_cache_percent', 0):.0f} % from the page cache, limited by {r['cause']}")
                             print(f"{rate / MB:.0f} MB/s, demand {demand}: {row:9} expected {au:.0f} %: {said}", flush=True)
-                            told("truth table", f"a disk of {rate // MB} MB/s under {demand * 100:.0f} % of its demand, row {row}: "
+                            told("truth table", f"a disk of {nominal // MB} MB/s under {demand * 100:.0f} % of its demand, row {row}: "
                                  f"{au:.0f} % expected", said)
                         of_device = rows["cold"]["device_bytes"] + rows["O_DIRECT"]["device_bytes"]
                         # some pages of a file just read may be gone again: the row says how many came from the cache

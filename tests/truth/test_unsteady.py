@@ -269,8 +269,7 @@ def main():
             said = verdict(r, "steady")
             if case[2] is not quiet:
                 told(GROUP, case[0], said)
-                if r["limit"]["cause"] in ("stall", "unsteady"):
-                    told(GROUP, case[0] + " (what limits it)", r["limit"]["text"])
+                told(GROUP, case[0] + " (what limits it)", r["limit"]["text"])
             print(f"{'ok' if right else 'MISSED':7}{case[0]}: {said}\n       {r['limit']['text']}" + ("" if right else f"\n{why}"))
             if not right:
                 wrong.append(case[0])
