@@ -16,8 +16,10 @@
 #include "cli/launcher.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
+#include "study/forecast.h"
 #include "study/matrix.h"
 #include "study/sbatch.h"
+#include "study/small.h"
 #include "study/study.h"
 
 extern const struct command command_report;
@@ -83,10 +85,12 @@ static int study_args_parse(const struct command *c, struct study_args *a, int a
 {
 	int rc;
 
-	*a = (struct study_args){
-		.o = {.results = "results", .scratch = "scratch", .repeat = 1, .stop = &stop},
-		.sbatch = {.nodes = 1}};
+	*a = (struct study_args){.o = {.scratch = "scratch", .repeat = 1, .stop = &stop},
+				 .sbatch = {.nodes = 1}};
 	rc = flags_parse(c, a, argc, argv, operand, e);
+	/* what is shrunk is kept apart from what is not */
+	if (!a->o.results)
+		a->o.results = a->o.small ? "results-small" : "results";
 	a->o.launcher = (enum study_launcher)a->launcher;
 	a->o.shuffle = a->shuffle.set;
 	a->o.shuffle_seed = a->shuffle.value;
@@ -106,6 +110,7 @@ static void study_args_release(struct study_args *a)
 	str_list_release(&a->o.modules);
 	str_list_release(&a->o.overrides);
 	str_list_release(&a->o.scales);
+	str_list_release(&a->sbatch.lines);
 }
 
 /* ---- what is seen ---- */
@@ -212,21 +217,95 @@ static int refuse_launcher(struct err *e)
 		       count, l.name, l.mark);
 }
 
+/* What --small did. */
+static void put_shrunk(const struct study_plan *p, struct buf *out)
+{
+	char data[32], saved[32];
+
+	if (!p->options->small || !p->shrunk.data)
+		return;
+	buf_printf(out,
+		   "Shrunk (full size in brackets), so that every row has the steps that steady "
+		   "needs, with at most %s of data, %s of\ncheckpoints and %d s of computation for "
+		   "each run. The states in the design stay as they are.\n%s",
+		   str_bytes(SMALL_DATASET_BYTES, data, sizeof(data)),
+		   str_bytes(SMALL_CHECKPOINT_BYTES, saved, sizeof(saved)), SMALL_COMPUTE_S,
+		   p->shrunk.data);
+}
+
+/* Whether --small would help. */
+static bool is_short(const struct study_plan *p)
+{
+	for (size_t i = 0; i < p->experiments; i++) {
+		const struct run_foresight *f = &p->experiment[i].foreseen;
+
+		if (study_is_pending(p, &p->experiment[i]) && f->steps < f->needed)
+			return true;
+	}
+	return false;
+}
+
+static int dry_run(const struct study_plan *p)
+{
+	struct buf text = {0};
+	struct forecast f;
+	char bytes[32];
+
+	study_plan_text(p, &text);
+	study_forecast(p, &f);
+	if (f.pending) {
+		if (f.generate_bytes > 0)
+			buf_printf(&text, "bytes: %s to generate",
+				   str_bytes(f.generate_bytes, bytes, sizeof(bytes)));
+		if (f.generate_bytes > 0 && f.read_bytes > 0)
+			buf_printf(&text, ", about %s to read",
+				   str_bytes(f.read_bytes, bytes, sizeof(bytes)));
+		if (f.generate_bytes > 0)
+			buf_putc(&text, '\n');
+		forecast_needs_text(&f, &text);
+		put_shrunk(p, &text);
+		forecast_text(&f, FORECAST_NOTE, 0, &text);
+		if (is_short(p) && !p->options->small)
+			buf_puts(&text, "--small shrinks the design so that every row has enough "
+					"steps for steady.\n");
+	}
+	print_text(&text);
+	forecast_release(&f);
+	buf_release(&text);
+	return 0;
+}
+
+#define WARNINGS_MOST 8
+
+/* What will go wrong, before it does. */
+static void warn_before(const struct study_plan *p)
+{
+	struct buf text = {0};
+	struct forecast f;
+
+	study_forecast(p, &f);
+	put_shrunk(p, &text);
+	forecast_text(&f, FORECAST_DOUBT, WARNINGS_MOST, &text);
+	fputs(text.data ? text.data : "", stderr);
+	forecast_release(&f);
+	buf_release(&text);
+}
+
 static int study_run_pending(struct study_plan *p, const struct study_args *a, struct err *e)
 {
 	struct view view = {.quiet = a->quiet, .terminal = terminal_can_draw(STDERR_FILENO)};
-	struct buf text = {0};
 	size_t failed = 0;
 	int rc = refuse_launcher(e);
 
 	if (rc < 0)
 		return rc;
-	if (a->dry_run) {
-		study_plan_text(p, &text);
-		print_text(&text);
-		buf_release(&text);
-		return 0;
-	}
+	if (a->dry_run)
+		return dry_run(p);
+	rc = forecast_launcher(p->options, e);
+	if (rc < 0)
+		return rc;
+	if (!a->quiet)
+		warn_before(p);
 	terminal_init(&view.screen, STDERR_FILENO);
 	rc = signals_start(&stop, e);
 	if (rc == 0)
@@ -361,14 +440,16 @@ static const struct flag flag_results = {
 	.value = "DIR",
 	.kind = FLAG_TEXT,
 	FIELD(o.results),
-	.help = "results are in DIR/MODEL/EXPERIMENT/run-1/... (default: results)"};
+	.help = "results are in DIR/MODEL/EXPERIMENT/run-1/... (default: results; with --small "
+		"results-small)"};
 static const struct flag flag_scratch = {
 	.name = "--scratch",
 	.value = "DIR",
 	.kind = FLAG_TEXT,
 	FIELD(o.scratch),
-	.help = "folder for datasets and checkpoints, which are removed at the end (default: "
-		"scratch)"};
+	.help = "folder on the storage to measure, for datasets and checkpoints, which are removed "
+		"at the end (default: scratch). An override of dataset.data_folder is used instead "
+		"for the dataset, and one of checkpoint.checkpoint_folder for checkpoints"};
 static const struct flag flag_config_dir_of_study = {
 	.name = "--config-dir",
 	.value = "DIR",
@@ -412,14 +493,20 @@ static const struct flag flag_scale = {
 	.value = "KEY=FACTOR",
 	.kind = FLAG_LIST,
 	FIELD(o.scales),
-	.help = "multiply a number in every run (MODEL:KEY=FACTOR: in the runs of one model); may "
-		"be repeated"};
+	.help = "multiply a number or a time in every run (MODEL:KEY=FACTOR: in the runs of one "
+		"model); may be repeated"};
 static const struct flag flag_warm = {
 	.name = "--warm",
 	.kind = FLAG_SET,
 	FIELD(o.warm),
-	.help = "keep what generation left in the page cache (otherwise each run begins with its "
-		"files evicted, unless storage.page_cache is set)"};
+	.help = "leave the page cache alone (otherwise the files of a run are evicted before each "
+		"epoch, storage.page_cache=cold_epochs, unless that key is set)"};
+static const struct flag flag_small = {
+	.name = "--small",
+	.kind = FLAG_SET,
+	FIELD(o.small),
+	.help = "shrink every run so that the design can be tried on a laptop, and each row has "
+		"the steps that steady needs; the states in the design are not used"};
 static const struct flag flag_keep_data = {.name = "--keep-data",
 					   .kind = FLAG_SET,
 					   FIELD(o.keep_data),
@@ -430,7 +517,7 @@ static const struct flag flag_dry_run = {
 	.name = "--dry-run",
 	.kind = FLAG_SET,
 	FIELD(dry_run),
-	.help = "print every command and what it needs, and write nothing"};
+	.help = "print every command, what it needs and what will go wrong, and write nothing"};
 static const struct flag flag_quiet_study = {.name = "--quiet",
 					     .letter = "-q",
 					     .kind = FLAG_SET,
@@ -484,21 +571,39 @@ static const struct flag flag_time = {.name = "--time",
 				      FIELD(sbatch.time),
 				      .help = "as for sbatch: 04:00:00 (default: the site's)"};
 
+static const struct flag flag_gres = {.name = "--gres",
+				      .value = "LIST",
+				      .kind = FLAG_TEXT,
+				      FIELD(sbatch.gres),
+				      .help = "as for sbatch: gpu:4"};
+static const struct flag flag_exclusive = {.name = "--exclusive",
+					   .kind = FLAG_SET,
+					   FIELD(sbatch.exclusive),
+					   .help = "as for sbatch: no other job on the nodes, so "
+						   "that nothing else is measured"};
+static const struct flag flag_sbatch_line = {
+	.name = "--sbatch",
+	.value = "OPTION",
+	.kind = FLAG_LIST,
+	FIELD(sbatch.lines),
+	.help = "a further line '#SBATCH OPTION' (--sbatch=--constraint=nvme); may be repeated"};
+
 /* What says which runs a design makes, and where. */
 #define FLAGS_OF_PLAN                                                                              \
 	&operand_design, &operand_override, &flag_results, &flag_scratch,                          \
 		&flag_config_dir_of_study, &flag_launcher_arg, &flag_module, &flag_repeat,         \
-		&flag_scale, &flag_warm
+		&flag_scale, &flag_warm, &flag_small
 
 static const struct flag *const run_flags[] = {
 	FLAGS_OF_PLAN, &flag_launcher, &flag_shuffle,     &flag_keep_data,
 	&flag_retry,   &flag_dry_run,  &flag_quiet_study, NULL};
 static const struct flag *const status_flags[] = {FLAGS_OF_PLAN, &flag_launcher, &flag_svg, NULL};
-static const struct flag *const report_flags[] = {&operand_design, &flag_results, &flag_page, NULL};
+static const struct flag *const report_flags[] = {&operand_design, &flag_results, &flag_small,
+						  &flag_page, NULL};
 static const struct flag *const sbatch_flags[] = {
-	FLAGS_OF_PLAN, &flag_shuffle, &flag_keep_data, &flag_retry, &flag_partition,
-	&flag_account, &flag_nodes,   &flag_tasks,     &flag_time,  &flag_script,
-	NULL};
+	FLAGS_OF_PLAN,   &flag_shuffle,     &flag_keep_data, &flag_retry, &flag_partition,
+	&flag_account,   &flag_nodes,       &flag_tasks,     &flag_time,  &flag_gres,
+	&flag_exclusive, &flag_sbatch_line, &flag_script,    NULL};
 
 #define OPERANDS "DESIGN.csv [key=value ...]"
 

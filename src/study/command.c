@@ -110,8 +110,11 @@ char **study_run_argv(const struct study_plan *p, const struct experiment *x, co
 	vector_put_copy(&a, p->options->program);
 	vector_put_copy(&a, "run");
 	put_workload(&a, p, x, x->processes);
-	vector_put_copy(&a, "++workload.workflow.generate_data=False");
-	if (x->checkpoints)
+	vector_put(&a, xasprintf("++workload.workflow.generate_data=%s",
+				 x->generates ? "True" : "False"));
+	/* the next run may need it, and the study removes it */
+	vector_put_copy(&a, "++workload.dataset.keep_files=True");
+	if (x->checkpoints && !x->own_folder)
 		put_folder(&a, "checkpoint.checkpoint_folder", p->options->scratch, "/checkpoints");
 	vector_put_copy(&a, "-o");
 	vector_put_copy(&a, folder);
@@ -150,22 +153,18 @@ void study_argv_text(char *const *argv, struct buf *out)
 	}
 }
 
-static bool pending(const struct study_plan *p, const struct experiment *x)
-{
-	enum design_state state = p->design.row[x->row].state;
-
-	return state == DESIGN_PENDING || (state == DESIGN_FAILED && p->options->retry);
-}
-
 static void dataset_text(const struct study_plan *p, const struct study_dataset *d, struct buf *out)
 {
-	char **argv = study_generate_argv(p, d);
+	char **argv;
 	char bytes[32];
 
-	buf_printf(out, "\n%s: %llu files, %s, in %s\n  ", d->model, (unsigned long long)d->files,
-		   d->bytes == UINT64_MAX ? "of unknown size"
-					  : str_bytes((double)d->bytes, bytes, sizeof(bytes)),
-		   d->folder);
+	buf_printf(out, "\n%s: %llu files, %s, %s%s\n", d->model, (unsigned long long)d->files,
+		   str_bytes((double)d->bytes, bytes, sizeof(bytes)),
+		   d->there ? "as they are in " : "in ", d->folder);
+	if (d->there)
+		return;
+	argv = study_generate_argv(p, d);
+	buf_puts(out, "  ");
 	study_argv_text(argv, out);
 	buf_putc(out, '\n');
 	study_argv_free(argv);
@@ -174,33 +173,26 @@ static void dataset_text(const struct study_plan *p, const struct study_dataset 
 void study_plan_text(const struct study_plan *p, struct buf *out)
 {
 	size_t last = SIZE_MAX, runs = 0, bad = 0;
-	double seconds = 0, most = 0;
-	char bytes[32], took[32];
+	double seconds = 0;
+	char took[32];
 
 	for (size_t i = 0; i < p->experiments; i++) {
 		const struct experiment *x = &p->experiment[i];
 		char **argv;
 
-		if (!pending(p, x))
+		if (!study_is_pending(p, x))
 			continue;
 		if (x->why.code) {
 			bad += x->repeat == 1;
-			if (x->repeat == 1)
-				buf_printf(out, "\nline %zu cannot run: %s\n",
-					   p->design.row[x->row].line, x->why.text);
 			continue;
 		}
-		if (x->dataset != last && x->dataset != SIZE_MAX) {
-			const struct study_dataset *d = &p->dataset[x->dataset];
-
-			dataset_text(p, d, out);
-			if (d->bytes != UINT64_MAX && (double)d->bytes > most)
-				most = (double)d->bytes;
-		}
+		if (x->dataset != last && x->dataset != SIZE_MAX)
+			dataset_text(p, &p->dataset[x->dataset], out);
 		last = x->dataset;
 		argv = study_run_argv(p, x, x->folder);
-		buf_printf(out, "  # %s/%s, run %u, at least %s\n  ", x->model_folder, x->name,
-			   x->repeat, str_seconds(x->compute_s, took, sizeof(took)));
+		buf_printf(out, "  # line %zu: %s/%s, run %u, at least %s\n  ",
+			   p->design.row[x->row].line, x->model_folder, x->name, x->repeat,
+			   str_seconds(x->compute_s, took, sizeof(took)));
 		study_argv_text(argv, out);
 		buf_putc(out, '\n');
 		study_argv_free(argv);
@@ -212,13 +204,11 @@ void study_plan_text(const struct study_plan *p, struct buf *out)
 			      "failed rows again\n");
 		return;
 	}
-	buf_printf(
-		out,
-		"\n%zu run%s, at least %s of emulated computation, plus the time for reading and "
-		"generating; at most %s of disk space at a time",
-		runs, runs == 1 ? "" : "s", str_seconds(seconds, took, sizeof(took)),
-		str_bytes(most, bytes, sizeof(bytes)));
+	buf_printf(out, "\n%zu run%s", runs, runs == 1 ? "" : "s");
 	if (bad)
 		buf_printf(out, "; %zu row%s cannot run", bad, bad == 1 ? "" : "s");
-	buf_putc(out, '\n');
+	buf_printf(out,
+		   "\ntime: at least %s, the emulated computation alone; reading, generating and "
+		   "checkpoints add to it\n",
+		   str_seconds(seconds, took, sizeof(took)));
 }

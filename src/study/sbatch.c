@@ -12,11 +12,27 @@ static int directive(struct buf *out, const char *name, const char *value, struc
 	if (!value)
 		return 0;
 	if (!value[0] || strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				       "0123456789_-.,:+@") != strlen(value))
+				       "0123456789_-.,:+@()/=*") != strlen(value))
 		return err_set(e, ERR_USAGE,
 			       "--%s: '%s' contains characters that are not allowed there", name,
 			       value);
 	buf_printf(out, "#SBATCH --%s=%s\n", name, value);
+	return 0;
+}
+
+/* A line of the user's: an option of sbatch, and no second line. */
+static int free_line(struct buf *out, const char *line, struct err *e)
+{
+	const char *at = line;
+
+	while (*at && (unsigned char)*at >= ' ' && *at != 0x7f)
+		at++;
+	if (line[0] != '-' || !line[1] || *at)
+		return err_set(e, ERR_USAGE,
+			       "--sbatch: '%s' is not an option of sbatch on one line, such as "
+			       "--constraint=gpu",
+			       line);
+	buf_printf(out, "#SBATCH %s\n", line);
 	return 0;
 }
 
@@ -63,6 +79,8 @@ static void put_command(const struct study_plan *p, struct buf *out)
 		buf_printf(out, " --shuffle-order=%llu", (unsigned long long)o->shuffle_seed);
 	if (o->warm)
 		buf_puts(out, " --warm");
+	if (o->small)
+		buf_puts(out, " --small");
 	if (o->keep_data)
 		buf_puts(out, " --keep-data");
 	if (o->retry)
@@ -87,6 +105,12 @@ int study_sbatch(const struct study_plan *p, const struct sbatch_options *o, str
 		rc = directive(out, "account", o->account, e);
 	if (rc == 0)
 		rc = directive(out, "time", o->time, e);
+	if (rc == 0)
+		rc = directive(out, "gres", o->gres, e);
+	if (rc == 0 && o->exclusive)
+		buf_puts(out, "#SBATCH --exclusive\n");
+	for (size_t i = 0; rc == 0 && i < o->lines.n; i++)
+		rc = free_line(out, o->lines.v[i], e);
 	if (rc < 0)
 		return rc;
 	buf_printf(out, "#SBATCH --nodes=%lld\n#SBATCH --ntasks=%lld\n", (long long)o->nodes,

@@ -7,6 +7,9 @@ struct sbatch_options {
 	const char *account;   /* NULL */
 	int64_t nodes, tasks;  /* tasks 0: the largest process count of the design */
 	const char *time;      /* "04:00:00"; NULL: the site's default */
+	const char *gres;      /* "gpu:4"; NULL */
+	bool exclusive;        /* no other job on the nodes */
+	struct str_list lines; /* further directives, without "#SBATCH ": "--constraint=x" */
 };
 
 /* Writes a script that continues the study with srun: submitted again, it goes on where it ended.

@@ -57,8 +57,8 @@ static json_t *read_json(const char *path)
 
 char *state_path(const struct study_plan *p)
 {
-	return xasprintf("%s/%s.study.json", p->options->results,
-			 path_basename(p->options->design));
+	return xasprintf("%s/%s%s.study.json", p->options->results,
+			 path_basename(p->options->design), p->options->small ? ".small" : "");
 }
 
 json_t *state_load(const struct study_plan *p)
@@ -85,6 +85,7 @@ static uint64_t key_in(const json_t *root)
 
 const char *state_reason(const struct study_plan *p, const json_t *saved, size_t experiment)
 {
+	const struct experiment *x = &p->experiment[experiment];
 	const json_t *runs = json_object_get(saved, "runs");
 	size_t n = json_array_size(runs);
 
@@ -93,7 +94,7 @@ const char *state_reason(const struct study_plan *p, const json_t *saved, size_t
 		const json_t *one = json_array_get(runs, (experiment + i) % n);
 		const char *reason = json_string_value(json_object_get(one, "reason"));
 
-		if (key_in(one) == p->experiment[experiment].key)
+		if (key_in(one) == x->key || (x->key_before && key_in(one) == x->key_before))
 			return reason ? reason : "";
 	}
 	return "";
@@ -153,6 +154,8 @@ int run_mark_write(const struct study_plan *p, const struct experiment *x, const
 	json_object_set_new(root, "processes", json_integer(x->processes));
 	json_object_set_new(root, "epochs", json_integer(p->design.row[x->row].epochs));
 	json_object_set_new(root, "overrides", text_list(&p->design.row[x->row].overrides));
+	if (p->options->small)
+		json_object_set_new(root, "shrunk", json_true());
 	json_object_set_new(root, "command", command);
 	json_object_set_new(root, "begin", json_string(when));
 	json_object_set_new(root, "seconds", json_real(seconds));

@@ -125,7 +125,7 @@ static int generate_dataset(struct running *r, size_t i)
 	double seconds;
 	int rc;
 
-	if (r->generated[x->dataset])
+	if (r->generated[x->dataset] || d->there)
 		return 0;
 	tell_event(r, STUDY_GENERATE, i, 0, log);
 	argv = study_generate_argv(r->p, d);
@@ -148,7 +148,9 @@ static bool still_needed(const struct running *r, size_t dataset)
 static int drop_dataset(struct running *r, size_t dataset, struct err *e)
 {
 	r->generated[dataset] = false;
-	return r->o->keep_data ? 0 : remove_tree(r->p->dataset[dataset].folder, e);
+	return r->o->keep_data || r->p->dataset[dataset].given
+		       ? 0
+		       : remove_tree(r->p->dataset[dataset].folder, e);
 }
 
 static int drop_checkpoints(const struct running *r, struct err *e)
@@ -177,6 +179,8 @@ static int note_row(struct running *r, size_t row, struct err *e)
 {
 	int rc = 0;
 
+	if (r->o->small)
+		return 0; /* the mark is the state */
 	for (size_t i = 0; rc == 0 && i < r->p->experiments; i++)
 		if (r->p->experiment[i].row == row)
 			rc = run_mark_note(r->p, &r->p->experiment[i], e);
@@ -185,7 +189,7 @@ static int note_row(struct running *r, size_t row, struct err *e)
 
 static int save_states(struct running *r, struct err *e)
 {
-	int rc = design_save(&r->p->design, e);
+	int rc = r->o->small ? 0 : design_save(&r->p->design, e);
 
 	return rc < 0 ? rc : state_save(r->p, r->status, e);
 }
@@ -274,7 +278,7 @@ static int one_run(struct running *r, size_t i, struct err *e)
 		argv = study_run_argv(r->p, x, partial);
 		rc = run_into(r, i, partial, argv);
 		study_argv_free(argv);
-		if (x->checkpoints && drop_checkpoints(r, e) < 0)
+		if (x->checkpoints && !x->own_folder && drop_checkpoints(r, e) < 0)
 			return e->code;
 	}
 	if (rc == ERR_CANCELED) {
@@ -314,7 +318,7 @@ static int take_finished(struct running *r, struct err *e)
 	if (any)
 		rc = save_states(r, e);
 	/* also those that a kill kept from being noted */
-	for (size_t i = 0; rc == 0 && i < r->p->experiments; i++)
+	for (size_t i = 0; rc == 0 && !r->o->small && i < r->p->experiments; i++)
 		if (r->p->design.row[r->p->experiment[i].row].state != DESIGN_PENDING)
 			rc = run_mark_note(r->p, &r->p->experiment[i], e);
 	return rc;
@@ -402,6 +406,10 @@ void study_status(const struct study_plan *p, struct run_status *status)
 				 state_reason(p, saved, i));
 		} else if (run_mark_is_new(p, x)) {
 			status[i].state = RUN_DONE;
+		} else if (p->options->small && state_reason(p, saved, i)[0]) {
+			status[i].state = RUN_BAD;
+			snprintf(status[i].reason, sizeof(status[i].reason), "%s",
+				 state_reason(p, saved, i));
 		}
 	}
 	json_decref(saved);

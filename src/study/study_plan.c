@@ -2,8 +2,8 @@
 #include "study/study_plan.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,11 @@
 #include "base/str.h"
 #include "conf/node.h"
 #include "dataset/dataset.h"
+#include "dataset/manifest.h"
 #include "base/file_system.h"
-#include "study/state.h"
+#include "study/scaling.h"
+#include "study/small.h"
+#include "study/study.h"
 #include "workload/workload.h"
 
 const char *const study_launcher_names[] = {"local", "mpirun", "srun", NULL};
@@ -55,17 +58,6 @@ void study_folder_name(const char *text, char *out, size_t out_size)
 	out[n] = '\0';
 	if (changed || n == 0)
 		snprintf(out + n, 18, "-%08" PRIx64, hash_text(HASH_START, text) & 0xffffffff);
-}
-
-/* What "MODEL:text" says to a model: the text, or NULL when it is another model's. Without "MODEL:"
- * in front it is for all. */
-static const char *for_model(const char *text, const char *model)
-{
-	size_t n = strcspn(text, ":=");
-
-	if (text[n] != ':')
-		return text;
-	return strlen(model) == n && strncmp(text, model, n) == 0 ? text + n + 1 : NULL;
 }
 
 /* "batch_size_14" from "++workload.reader.batch_size=14". */
@@ -119,13 +111,13 @@ static void part_names(struct study_plan *p)
 
 /* ---- workloads ---- */
 
-static int load_workload(const struct study_plan *p, const struct experiment *x, struct workload *w,
-			 bool inspect, struct err *e)
+int study_load(const struct study_plan *p, const struct experiment *x,
+	       const struct str_list *overrides, bool inspect, struct workload *w, struct err *e)
 {
 	struct workload_request req = {
 		.workload = x->model,
-		.overrides = (const char *const *)x->overrides.v,
-		.override_count = x->overrides.n,
+		.overrides = (const char *const *)overrides->v,
+		.override_count = overrides->n,
 		.config_dir = p->options->config_dir,
 		.ranks = x->processes,
 		.inspect = inspect,
@@ -134,63 +126,17 @@ static int load_workload(const struct study_plan *p, const struct experiment *x,
 	return workload_load(w, &req, e);
 }
 
-/* The row of the number in "key=factor", and the factor; NULL: it is not of that form. */
-static const struct opt *scaled_key(const char *text, double *factor)
+/* "KEY=FACTOR" as an override with the number that the key has so far, times the factor. */
+static int apply_scale(const struct study_plan *p, struct experiment *x, const char *text,
+		       struct err *e)
 {
-	const char *equal = strchr(text, '=');
-	const char *bare = str_starts(text, "workload.") ? text + strlen("workload.") : text;
-	AUTO_FREE char *key = equal && equal > bare ? xstrndup(bare, (size_t)(equal - bare)) : NULL;
-	const struct opt *row = key ? opt_find(workload_rows, workload_row_count, key) : NULL;
-
-	if (!row || !str_to_f64(equal + 1, factor) || !(*factor > 0) || !isfinite(*factor))
-		return NULL;
-	return row;
-}
-
-/* What is wrong with an option is an error of the command, before any row is marked as failed. */
-static int check_scales(const struct study_options *o, struct err *e)
-{
-	double factor = 0;
-
-	for (size_t i = 0; i < o->scales.n; i++) {
-		const char *text = o->scales.v[i];
-		size_t model = strcspn(text, ":=");
-
-		if (!scaled_key(text[model] == ':' ? text + model + 1 : text, &factor))
-			return err_set(e, ERR_USAGE,
-				       "--scale: '%s' is not the key of a number and a factor "
-				       "above 0 (dataset.num_files_train=0.1)",
-				       text);
-	}
-	return 0;
-}
-
-/* "key=factor" as an override with the number that the key has so far, times the factor. */
-static int apply_scale(struct study_plan *p, struct experiment *x, const char *text, struct err *e)
-{
-	AUTO_FREE char *value = NULL;
 	struct workload w = {0};
-	double factor = 0, v;
-	const struct opt *row = scaled_key(text, &factor);
-	int rc;
+	int rc = study_load(p, x, &x->overrides, true, &w, e);
 
-	assert(row); /* check_scales came first */
-	rc = load_workload(p, x, &w, true, e);
 	if (rc == 0)
-		value = opt_get_text(row, &w);
+		rc = scaling_apply(&w, text, &x->overrides, e);
 	workload_release(&w);
-	if (rc < 0)
-		return rc;
-	if ((row->type != OPT_I64 && row->type != OPT_F64) || !str_to_f64(value, &v))
-		return err_set(e, ERR_USAGE, "--scale: %s is '%s', which is not a number", row->key,
-			       value);
-	v *= factor;
-	/* a count of 1 or more stays one; lengths are in whole bytes too */
-	v = v >= 1 || row->type == OPT_I64 ? floor(v) : v;
-	if (v < 1 && factor < 1 && row->type == OPT_I64)
-		v = 1;
-	str_list_add(&x->overrides, xasprintf("++workload.%s=%.15g", row->key, v));
-	return 0;
+	return rc;
 }
 
 static uint64_t hash_list(uint64_t h, const struct str_list *list)
@@ -214,7 +160,8 @@ static uint64_t config_of(const struct workload *w)
 
 /* Neither its line nor its neighbours in the design say which run it is, but all that it is made
  * of: the workload with what its file says now, and how and where it runs. */
-static uint64_t key_of(const struct study_plan *p, const struct experiment *x)
+static uint64_t key_of(const struct study_plan *p, const struct experiment *x,
+		       const struct str_list *overrides)
 {
 	const struct study_options *o = p->options;
 	AUTO_FREE char *scratch = path_absolute(o->scratch);
@@ -223,13 +170,170 @@ static uint64_t key_of(const struct study_plan *p, const struct experiment *x)
 	uint64_t h = hash_text(hash_text(HASH_START, x->model), text);
 
 	h = hash_text(h, scratch);
-	h = hash_list(h, &x->overrides);
+	h = hash_list(h, overrides);
 	h = hash_list(h, &o->launcher_args);
 	h = hash_list(h, &o->modules);
 	return x->why.code ? hash_text(h, x->why.text) : h;
 }
 
-static size_t share_dataset(struct study_plan *p, size_t index, const struct dataset *d)
+/* ---- what a run finds ---- */
+
+/* Whether a list of overrides sets `key`, by any of Hydra's forms. */
+static bool sets_key(const struct str_list *overrides, const char *model, const char *key)
+{
+	for (size_t i = 0; i < overrides->n; i++) {
+		const char *text = scaling_for_model(overrides->v[i], model);
+		size_t n;
+
+		if (!text)
+			continue;
+		text += strspn(text, "+~");
+		if (str_starts(text, "workload."))
+			text += strlen("workload.");
+		n = strcspn(text, "=");
+		if (strlen(key) == n && strncmp(text, key, n) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int origin_of(const struct workload *w, const char *key)
+{
+	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
+
+	assert(row);
+	return (int)w->origin[row - workload_rows].source;
+}
+
+/* Who set a key that is no default. */
+static const char *setter_of(const struct study_plan *p, const struct experiment *x,
+			     const struct workload *w, const char *key)
+{
+	if (origin_of(w, key) == ORIGIN_FILE)
+		return "the workload";
+	return sets_key(&p->design.row[x->row].overrides, x->model, key) ? "the design"
+									 : "the command line";
+}
+
+/* Data that was just generated is in the page cache, and what one epoch has read is there for the
+ * next: where that means something, a run that says nothing about it begins each epoch cold.
+ * compat.dlio does not change that: it is about how DLIO computes its numbers, and DLIO has no
+ * opinion on the page cache. */
+static void treat_page_cache(const struct study_plan *p, struct experiment *x,
+			     const struct workload *w, const char *folder)
+{
+	const struct store_facts *store = workload_base_store(w);
+	struct study_cache *c = &x->cache;
+	struct file_system fs;
+
+	c->value = w->storage.page_cache;
+	if (origin_of(w, "storage.page_cache") != ORIGIN_DEFAULT) {
+		snprintf(c->why, sizeof(c->why), "%s", setter_of(p, x, w, "storage.page_cache"));
+		return;
+	}
+	c->impossible = true;
+	if (!(store->flags & STORE_HAS_FILES) || workload_format(w)->flags & FORMAT_NO_IO)
+		snprintf(c->why, sizeof(c->why),
+			 "no file is read with storage.store '%.40s' and dataset.format %.20s",
+			 w->storage.store, w->dataset.format);
+	else if (store->flags & STORE_IS_UNCACHED)
+		snprintf(c->why, sizeof(c->why), "storage.store '%.40s' does not use it",
+			 w->storage.store);
+	else if (file_system_of_path(folder, &fs) && fs.memory)
+		snprintf(c->why, sizeof(c->why), "'%.60s' is on %s, whose files cannot be evicted",
+			 folder, fs.name);
+	else
+		c->impossible = false;
+	if (!c->impossible && p->options->warm)
+		snprintf(c->why, sizeof(c->why), "--warm");
+	if (c->impossible || p->options->warm)
+		return;
+	c->value = PAGE_CACHE_COLD_EPOCHS;
+	snprintf(c->why, sizeof(c->why), "the default of a study");
+	str_list_add(&x->overrides, xstrdup("++workload.storage.page_cache=cold_epochs"));
+}
+
+/* The key of what versions before made of the row. */
+static uint64_t key_before(const struct study_plan *p, struct experiment *x)
+{
+	static char was[] = "++workload.storage.page_cache=cold";
+	size_t last = x->overrides.n - 1;
+	char *now;
+	uint64_t key;
+
+	if (x->overrides.n == 0 || x->cache.value != PAGE_CACHE_COLD_EPOCHS ||
+	    strcmp(x->cache.why, "the default of a study") != 0)
+		return 0;
+	now = x->overrides.v[last];
+	x->overrides.v[last] = was;
+	key = key_of(p, x, &x->overrides);
+	x->overrides.v[last] = now;
+	return key;
+}
+
+/* ---- datasets ---- */
+
+static bool has_entries(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *one;
+	bool any = false;
+
+	while (dir && !any && (one = readdir(dir)))
+		any = strcmp(one->d_name, ".") != 0 && strcmp(one->d_name, "..") != 0;
+	if (dir)
+		closedir(dir);
+	return any;
+}
+
+/* What the user's own folder holds: nothing, so that the dataset is generated there; or files,
+ * which are used and never replaced. */
+static int look_at_given(struct study_dataset *s, const struct dataset *d, const struct workload *w,
+			 struct err *e)
+{
+	struct store *store = NULL;
+	struct manifest m = {0};
+	struct buf why = {0};
+	struct io io = {0};
+	int rc = store_create(&store, w->storage.store, node_path(w->tree, "workload.storage"), e);
+
+	io.store = store;
+	s->there = has_entries(s->folder);
+	if (rc == 0 && s->there && manifest_read(&io, s->folder, &m, NULL) == 0 && m.found) {
+		switch (manifest_compare(&m, d, w->workflow.evaluation, &why)) {
+		case MANIFEST_OTHER:
+			rc = err_set(e, ERR_USAGE,
+				     "dataset.data_folder: the dataset in '%s' is not the one that "
+				     "this row needs: %s",
+				     s->folder, why.data ? why.data : "");
+			break;
+		case MANIFEST_SAME:
+			s->there = m.complete;
+			break;
+		case MANIFEST_LARGER:
+			break;
+		}
+	}
+	buf_release(&why);
+	store_destroy(store);
+	return rc;
+}
+
+static struct study_dataset *find_dataset(struct study_plan *p, const struct experiment *x,
+					  uint64_t key, const char *given)
+{
+	for (size_t i = 0; i < p->datasets; i++) {
+		struct study_dataset *s = &p->dataset[i];
+
+		if (given ? s->given && strcmp(s->folder, given) == 0
+			  : !s->given && s->key == key && strcmp(s->model, x->model) == 0)
+			return s;
+	}
+	return NULL;
+}
+
+static int share_dataset(struct study_plan *p, size_t index, const struct dataset *d,
+			 const char *given, struct err *e)
 {
 	struct experiment *x = &p->experiment[index];
 	struct study_dataset *s;
@@ -239,56 +343,66 @@ static size_t share_dataset(struct study_plan *p, size_t index, const struct dat
 	snprintf(text, sizeof(text), "%016" PRIx64 " %" PRIu64 " %" PRIu64, d->config_hash,
 		 d->files[DATASET_TRAIN], d->files[DATASET_EVAL]);
 	key = hash_text(HASH_START, text);
-	for (size_t i = 0; i < p->datasets; i++) {
-		if (p->dataset[i].key != key || strcmp(p->dataset[i].model, x->model) != 0)
-			continue;
-		if (p->dataset[i].processes < x->processes)
-			p->dataset[i].processes = x->processes;
-		return i;
+	s = find_dataset(p, x, key, given);
+	if (s && s->key != key)
+		return err_set(e, ERR_USAGE,
+			       "dataset.data_folder: '%s' can hold one dataset, but lines %zu and "
+			       "%zu need different ones there: leave dataset.data_folder out, and "
+			       "give the folder for the datasets of the study with --scratch",
+			       given, p->design.row[p->experiment[s->experiment].row].line,
+			       p->design.row[x->row].line);
+	if (!s) {
+		p->dataset = xrealloc(p->dataset, (p->datasets + 1) * sizeof(*p->dataset));
+		s = &p->dataset[p->datasets++];
+		*s = (struct study_dataset){
+			.model = xstrdup(x->model),
+			.key = key,
+			.given = given != NULL,
+			.folder = given ? xstrdup(given) : NULL,
+			.bytes = d->likely_bytes,
+			.files = d->files[DATASET_TRAIN] + d->files[DATASET_EVAL],
+			.processes = x->processes,
+			.experiment = index,
+		};
+		snprintf(s->name, sizeof(s->name), "%.60s-%016" PRIx64, x->model_folder, key);
 	}
-	p->dataset = xrealloc(p->dataset, (p->datasets + 1) * sizeof(*p->dataset));
-	s = &p->dataset[p->datasets++];
-	*s = (struct study_dataset){
-		.model = xstrdup(x->model),
-		.key = key,
-		.bytes = d->likely_bytes,
-		.files = d->files[DATASET_TRAIN] + d->files[DATASET_EVAL],
-		.processes = x->processes,
-		.experiment = index,
-	};
-	snprintf(s->name, sizeof(s->name), "%.60s-%016" PRIx64, x->model_folder, key);
-	return p->datasets - 1;
+	if (s->processes < x->processes)
+		s->processes = x->processes;
+	x->dataset = (size_t)(s - p->dataset);
+	return given ? look_at_given(s, d, d->workload, e) : 0;
 }
 
-static double least_seconds(const struct workload *w, const struct dataset *d, int64_t processes)
+/* The dataset of a run, and how the run treats the page cache. */
+static int find_data(struct study_plan *p, size_t index, const struct dataset *d, struct err *e)
 {
-	double train = (double)dataset_samples(d, DATASET_TRAIN) /
-		       ((double)w->reader.batch_size * (double)processes);
-	double eval = (double)dataset_samples(d, DATASET_EVAL) /
-		      ((double)w->reader.batch_size_eval * (double)processes);
-	double s =
-		floor(train) * time_dist_mean(&w->train.computation_time) * (double)w->train.epochs;
+	struct experiment *x = &p->experiment[index];
+	const struct workload *w = d->workload;
+	unsigned store = workload_base_store(w)->flags;
+	bool given = origin_of(w, "dataset.data_folder") == ORIGIN_OVERRIDE;
+	AUTO_FREE char *folder = path_absolute(given ? d->folder : p->options->scratch);
 
-	if (w->workflow.evaluation)
-		s += floor(eval) * time_dist_mean(&w->evaluation.eval_time) *
-		     (double)w->train.epochs;
-	return s;
+	x->files = d->files[DATASET_TRAIN];
+	treat_page_cache(p, x, w, folder);
+	x->generates = store & STORE_IS_VOLATILE;
+	if (store & (STORE_IS_VOLATILE | STORE_KEEPS_NOTHING) ||
+	    workload_format(w)->flags & FORMAT_NO_IO)
+		return 0;
+	if (!given && origin_of(w, "dataset.data_folder") == ORIGIN_FILE)
+		x->unused_folder = path_absolute(d->folder);
+	return share_dataset(p, index, d, given ? folder : NULL, e);
 }
 
-/* Data that was just generated is in the page cache: a run that says nothing about it begins cold,
- * where that means something. */
-static void begin_cold(struct study_plan *p, struct experiment *x, const struct workload *w)
+static void find_checkpoints(const struct study_plan *p, struct experiment *x,
+			     const struct workload *w)
 {
-	const struct opt *row = opt_find(workload_rows, workload_row_count, "storage.page_cache");
-	const unsigned store = workload_base_store(w)->flags;
-	struct file_system fs;
+	AUTO_FREE char *scratch = path_join(p->options->scratch, "checkpoints");
 
-	if (p->options->warm || w->origin[row - workload_rows].source != ORIGIN_DEFAULT ||
-	    !(store & STORE_HAS_FILES) || store & STORE_IS_UNCACHED ||
-	    workload_format(w)->flags & FORMAT_NO_IO ||
-	    (file_system_of_path(p->options->scratch, &fs) && fs.memory))
+	x->checkpoints = w->workflow.checkpoint;
+	if (!x->checkpoints)
 		return;
-	str_list_add(&x->overrides, xstrdup("++workload.storage.page_cache=cold"));
+	x->own_folder = origin_of(w, "checkpoint.checkpoint_folder") == ORIGIN_OVERRIDE;
+	x->checkpoint_folder =
+		path_absolute(x->own_folder ? w->checkpoint.checkpoint_folder : scratch);
 }
 
 /* "MODEL:text" for a model that no row has is probably a typing error. */
@@ -299,25 +413,23 @@ static void warn_of_absent_models(const struct study_plan *p, const struct str_l
 
 		for (size_t k = 0; k < p->design.rows && !used; k++)
 			used = p->design.row[k].model &&
-			       for_model(texts->v[i], p->design.row[k].model);
+			       scaling_for_model(texts->v[i], p->design.row[k].model);
 		if (!used && p->design.rows)
 			log_warning("'%s' has no effect: no row of the design has that model",
 				    texts->v[i]);
 	}
 }
 
-/* What the workload says of the run; x->why when it cannot be. */
-static void inspect_experiment(struct study_plan *p, size_t index)
+/* All overrides of a run but those that the study itself adds. With `row_only` those of the command
+ * line are left out. */
+static int compose_overrides(const struct study_plan *p, struct experiment *x, bool row_only,
+			     struct err *e)
 {
-	struct experiment *x = &p->experiment[index];
 	const struct design_row *row = &p->design.row[x->row];
-	struct workload w = {0};
-	struct dataset d = {0};
-	int rc = row->why.code;
+	int rc = 0;
 
-	x->why = row->why;
-	for (size_t i = 0; i < p->options->overrides.n; i++) {
-		const char *text = for_model(p->options->overrides.v[i], x->model);
+	for (size_t i = 0; !row_only && i < p->options->overrides.n; i++) {
+		const char *text = scaling_for_model(p->options->overrides.v[i], x->model);
 
 		if (text)
 			str_list_add(&x->overrides, xstrdup(text));
@@ -329,32 +441,70 @@ static void inspect_experiment(struct study_plan *p, size_t index)
 		const char *text = row->overrides.v[i];
 
 		if (str_starts(text + strspn(text, "+~"), "hydra."))
-			rc = err_set(&x->why, ERR_USAGE,
+			rc = err_set(e, ERR_USAGE,
 				     "'%s': a study sets the folder of results itself (--results)",
 				     text);
 		str_list_add(&x->overrides, xstrdup(text));
 	}
-	for (size_t i = 0; rc == 0 && i < p->options->scales.n; i++) {
-		const char *text = for_model(p->options->scales.v[i], x->model);
+	for (size_t i = 0; rc == 0 && !row_only && i < p->options->scales.n; i++) {
+		const char *text = scaling_for_model(p->options->scales.v[i], x->model);
 
 		if (text)
-			rc = apply_scale(p, x, text, &x->why);
+			rc = apply_scale(p, x, text, e);
 	}
+	return rc;
+}
+
+/* The workload as the run will see it: the study has generated the data by then. */
+static int load_for_run(const struct study_plan *p, struct experiment *x, struct workload *w,
+			struct err *e)
+{
+	struct str_list all = {0};
+	int rc = study_load(p, x, &x->overrides, false, w, e);
+
+	if (rc < 0)
+		return rc;
+	x->config = config_of(w);
+	if (!w->workflow.generate_data)
+		return 0;
+	workload_release(w);
+	*w = (struct workload){0};
+	for (size_t i = 0; i < x->overrides.n; i++)
+		str_list_add(&all, xstrdup(x->overrides.v[i]));
+	str_list_add(&all, xstrdup("++workload.workflow.generate_data=False"));
+	rc = study_load(p, x, &all, false, w, e);
+	str_list_release(&all);
+	return rc;
+}
+
+/* What the workload says of the run; x->why when it cannot be. */
+static void inspect_experiment(struct study_plan *p, size_t index)
+{
+	struct experiment *x = &p->experiment[index];
+	struct workload w = {0};
+	struct dataset d = {0};
+	int rc = x->why.code;
+
 	if (rc == 0)
-		rc = load_workload(p, x, &w, false, &x->why);
-	if (rc == 0)
-		x->config = config_of(&w);
-	if (rc == 0 && w.workflow.train) {
+		rc = load_for_run(p, x, &w, &x->why);
+	if (rc == 0) {
+		x->target_set = origin_of(&w, "metric.au") != ORIGIN_DEFAULT;
+		for (size_t i = 0; i < w.warnings.n; i++)
+			str_list_add(&x->warnings, xstrdup(w.warnings.v[i]));
+		find_checkpoints(p, x, &w);
+	}
+	if (rc == 0 && workload_reads(&w)) {
 		rc = dataset_init(&d, &w, &x->why);
-		if (rc == 0) {
-			begin_cold(p, x, &w);
-			x->compute_s = least_seconds(&w, &d, x->processes);
-			x->dataset = share_dataset(p, index, &d);
-		}
-		dataset_release(&d);
+		if (rc == 0)
+			rc = find_data(p, index, &d, &x->why);
 	}
-	x->checkpoints = rc == 0 && w.workflow.checkpoint;
-	x->key = key_of(p, x);
+	if (rc == 0)
+		rc = run_foresee(&w, d.format ? &d : NULL, (uint32_t)x->processes, false,
+				 &x->foreseen, &x->why);
+	x->compute_s = x->foreseen.compute_s;
+	x->key = key_of(p, x, &x->overrides);
+	x->key_before = key_before(p, x);
+	dataset_release(&d);
 	workload_release(&w);
 }
 
@@ -368,10 +518,16 @@ static void copy_experiment(struct study_plan *p, size_t index)
 		str_list_add(&x->overrides, xstrdup(first->overrides.v[i]));
 	x->why = first->why;
 	x->config = first->config;
-	x->key = key_of(p, x);
+	x->cache = first->cache;
+	x->key = key_of(p, x, &x->overrides);
+	x->key_before = key_before(p, x);
 	x->compute_s = first->compute_s;
 	x->checkpoints = first->checkpoints;
+	x->own_folder = first->own_folder;
+	x->checkpoint_folder = first->checkpoint_folder ? xstrdup(first->checkpoint_folder) : NULL;
+	x->foreseen = first->foreseen;
 	x->dataset = first->dataset;
+	x->generates = first->generates;
 }
 
 /* ---- order ---- */
@@ -437,6 +593,13 @@ static void shuffle_runs(struct study_plan *p)
 	}
 }
 
+bool study_is_pending(const struct study_plan *p, const struct experiment *x)
+{
+	enum design_state state = p->design.row[x->row].state;
+
+	return state == DESIGN_PENDING || (state == DESIGN_FAILED && p->options->retry);
+}
+
 void study_place_run(const struct study_plan *p, struct experiment *x)
 {
 	AUTO_FREE char *results = path_absolute(p->options->results);
@@ -445,7 +608,8 @@ void study_place_run(const struct study_plan *p, struct experiment *x)
 	free(x->folder);
 	x->folder = xasprintf("%s/%s/%s/run-%u", results, x->model_folder, x->name, x->repeat);
 	key = run_mark_key(x->folder);
-	if (key == 0 || key == x->key)
+	if (key == 0 || key == x->key ||
+	    (key == x->key_before && p->design.row[x->row].state == DESIGN_DONE))
 		return;
 	free(x->folder);
 	x->folder = xasprintf("%s/%s/%s-%08x/run-%u", results, x->model_folder, x->name,
@@ -459,7 +623,8 @@ static void place_folders(struct study_plan *p)
 	for (size_t i = 0; i < p->experiments; i++)
 		study_place_run(p, &p->experiment[i]);
 	for (size_t i = 0; i < p->datasets; i++) {
-		p->dataset[i].folder = xasprintf("%s/%s", scratch, p->dataset[i].name);
+		if (!p->dataset[i].given)
+			p->dataset[i].folder = xasprintf("%s/%s", scratch, p->dataset[i].name);
 		p->dataset[i].experiment = SIZE_MAX;
 		for (size_t k = 0; k < p->experiments; k++)
 			if (p->experiment[k].dataset == i) {
@@ -469,52 +634,43 @@ static void place_folders(struct study_plan *p)
 	}
 }
 
-/* When no row can run, and a model alone could be loaded but not with the overrides of the command
- * line, then these are what is wrong: an error of the command, and no row is marked as failed. */
+/* A row that cannot run, but could without the options of the command line: then these are what is
+ * wrong. That is an error of the command, and no row is marked as failed. */
 static int check_overrides(const struct study_plan *p, struct err *e)
 {
-	struct experiment x = {0};
-	struct err ignored = {0};
-	struct workload w = {0};
-	int rc;
+	for (size_t i = 0; i < p->experiments; i++) {
+		const struct experiment *x = &p->experiment[i];
+		struct experiment alone = {
+			.row = x->row, .model = x->model, .processes = x->processes};
+		struct workload w = {0};
+		struct err ignored = {0};
+		int rc;
 
-	for (size_t i = 0; i < p->experiments; i++)
-		if (p->experiment[i].why.code == 0)
-			return 0;
-	if (p->experiments == 0 || p->design.row[0].why.code)
-		return 0;
-	x.model = p->experiment[0].model;
-	x.processes = p->experiment[0].processes;
-	rc = load_workload(p, &x, &w, true, &ignored);
-	workload_release(&w);
-	if (rc < 0)
-		return 0;
-	w = (struct workload){0};
-	for (size_t i = 0; i < p->options->overrides.n; i++) {
-		const char *text = for_model(p->options->overrides.v[i], x.model);
-
-		if (text)
-			str_list_add(&x.overrides, xstrdup(text));
+		if (x->repeat > 1 || x->why.code == 0 || p->design.row[x->row].why.code ||
+		    !study_is_pending(p, x))
+			continue;
+		rc = compose_overrides(p, &alone, true, &ignored);
+		if (rc == 0)
+			rc = study_load(p, &alone, &alone.overrides, false, &w, &ignored);
+		workload_release(&w);
+		str_list_release(&alone.overrides);
+		if (rc == 0)
+			return err_set(e, ERR_USAGE,
+				       "line %zu of the design could run, but not with the options "
+				       "of the command line: %s",
+				       p->design.row[x->row].line, x->why.text);
 	}
-	rc = load_workload(p, &x, &w, true, e);
-	workload_release(&w);
-	str_list_release(&x.overrides);
-	return rc;
+	return 0;
 }
 
-int study_plan_init(struct study_plan *p, const struct study_options *o, struct err *e)
+/* Every row as one run or more, with its overrides. */
+static void list_experiments(struct study_plan *p)
 {
-	int rc;
-
-	*p = (struct study_plan){.options = o};
-	rc = check_scales(o, e);
-	if (rc == 0)
-		rc = design_load(&p->design, o->design, e);
-	if (rc < 0)
-		return rc;
 	for (size_t i = 0; i < p->design.rows; i++) {
 		const struct design_row *row = &p->design.row[i];
-		int64_t repeat = row->repeat ? row->repeat : o->repeat > 0 ? o->repeat : 1;
+		int64_t repeat = row->repeat              ? row->repeat
+				 : p->options->repeat > 0 ? p->options->repeat
+							  : 1;
 
 		for (int64_t k = 1; k <= repeat; k++) {
 			struct experiment *x;
@@ -526,13 +682,56 @@ int study_plan_init(struct study_plan *p, const struct study_options *o, struct 
 						 .repeat = (uint32_t)k,
 						 .model = row->model,
 						 .processes = row->processes,
-						 .dataset = SIZE_MAX};
+						 .dataset = SIZE_MAX,
+						 .why = row->why};
 			name_experiment(x, row);
-			if (k == 1)
-				inspect_experiment(p, p->experiments - 1);
-			else
-				copy_experiment(p, p->experiments - 1);
+			if (k == 1 && x->why.code == 0)
+				compose_overrides(p, x, false, &x->why);
 		}
+	}
+}
+
+/* The states of shrunk runs are in their folders: the design's are those of the runs in full. */
+static void take_small_states(struct study_plan *p)
+{
+	struct run_status *s = xcalloc(p->experiments + 1, sizeof(*s));
+
+	study_status(p, s);
+	for (size_t i = 0; i < p->design.rows; i++) {
+		bool done = true, failed = false;
+
+		for (size_t k = 0; k < p->experiments; k++) {
+			if (p->experiment[k].row != i)
+				continue;
+			done = done && s[k].state == RUN_DONE;
+			failed = failed || s[k].state == RUN_BAD;
+		}
+		if (failed || done)
+			design_set_state(&p->design, i, failed ? DESIGN_FAILED : DESIGN_DONE);
+	}
+	free(s);
+}
+
+int study_plan_init(struct study_plan *p, const struct study_options *o, struct err *e)
+{
+	int rc;
+
+	*p = (struct study_plan){.options = o};
+	rc = scaling_check(&o->scales, e);
+	if (rc == 0)
+		rc = design_load(&p->design, o->design, e);
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; o->small && i < p->design.rows; i++)
+		design_set_state(&p->design, i, DESIGN_PENDING);
+	list_experiments(p);
+	if (o->small)
+		study_shrink(p);
+	for (size_t i = 0; i < p->experiments; i++) {
+		if (p->experiment[i].repeat == 1)
+			inspect_experiment(p, i);
+		else
+			copy_experiment(p, i);
 	}
 	rc = check_overrides(p, e);
 	if (rc < 0)
@@ -545,6 +744,8 @@ int study_plan_init(struct study_plan *p, const struct study_options *o, struct 
 	if (o->shuffle)
 		shuffle_runs(p);
 	place_folders(p);
+	if (o->small)
+		take_small_states(p);
 	return 0;
 }
 
@@ -552,7 +753,10 @@ void study_plan_release(struct study_plan *p)
 {
 	for (size_t i = 0; i < p->experiments; i++) {
 		str_list_release(&p->experiment[i].overrides);
+		str_list_release(&p->experiment[i].warnings);
 		free(p->experiment[i].folder);
+		free(p->experiment[i].checkpoint_folder);
+		free(p->experiment[i].unused_folder);
 	}
 	for (size_t i = 0; i < p->datasets; i++) {
 		free(p->dataset[i].model);
@@ -561,5 +765,6 @@ void study_plan_release(struct study_plan *p)
 	free(p->experiment);
 	free(p->dataset);
 	design_release(&p->design);
+	buf_release(&p->shrunk);
 	*p = (struct study_plan){0};
 }

@@ -3,6 +3,7 @@
  * and checked before anything is written. */
 #include "base/buf.h"
 #include "base/thread.h"
+#include "run/foresee.h"
 #include "study/design.h"
 
 enum study_launcher { LAUNCH_LOCAL, LAUNCH_MPIRUN, LAUNCH_SRUN };
@@ -26,6 +27,7 @@ struct study_options {
 	bool warm;      /* leave what generation left in the page cache */
 	bool keep_data; /* leave the datasets in the scratch folder */
 	bool retry;     /* failed rows too */
+	bool small;     /* every run shrunk (small.h); the states in the design are not used */
 	const struct stop_flag *stop;
 };
 
@@ -33,7 +35,11 @@ struct study_options {
 struct study_dataset {
 	char *model;
 	char name[96]; /* folder below the scratch folder */
-	char *folder;
+	char *folder;  /* absolute */
+	/* The folder is the user's, by an override of dataset.data_folder: nothing in it is ever
+	 * removed. */
+	bool given;
+	bool there; /* and it holds files, which are used as they are */
 	uint64_t key;
 	uint64_t bytes, files; /* UINT64_MAX bytes: depends on content */
 	int64_t processes;     /* most of any run that uses it */
@@ -51,10 +57,26 @@ struct experiment {
 	struct str_list overrides; /* as the child gets them, without folders */
 	uint64_t config;           /* hash of the composed workload; 0: it cannot be composed */
 	uint64_t key;              /* of all that the run depends on: the same key, the same run */
-	size_t dataset;            /* index, SIZE_MAX: needs none */
-	double compute_s;          /* least time it can take */
+	/* The key of the run that versions before made of the same row: with the page cache cold
+	 * before the first epoch only. 0: the same run. */
+	uint64_t key_before;
+	size_t dataset;   /* index, SIZE_MAX: needs none */
+	bool generates;   /* its store keeps nothing between processes: it generates by itself */
+	double compute_s; /* least time it can take */
 	bool checkpoints;
-	struct err why; /* code != 0: it cannot run */
+	bool own_folder;         /* of checkpoints: an override of checkpoint.checkpoint_folder */
+	char *checkpoint_folder; /* absolute; NULL without checkpoints */
+	struct run_foresight foreseen;
+	struct study_cache {
+		int value;       /* enum page_cache */
+		char why[160];   /* "the default of a study", "the design" */
+		bool impossible; /* kept because it cannot be evicted */
+	} cache;
+	char *unused_folder; /* dataset.data_folder of the workload's file, which is not used */
+	struct str_list warnings; /* what loading the workload said */
+	bool target_set;          /* metric.au is not the default */
+	uint64_t files;           /* to train on; 0: none */
+	struct err why;           /* code != 0: it cannot run */
 };
 
 struct study_plan {
@@ -64,12 +86,19 @@ struct study_plan {
 	size_t experiments;
 	struct study_dataset *dataset;
 	size_t datasets;
+	struct buf shrunk; /* with options->small: what was changed, a line for each model */
 };
 
 /* Loads the design and every workload of it. A row that cannot run is an experiment with its
  * reason; only a design that cannot be read is an error. Release with study_plan_release. */
 int study_plan_init(struct study_plan *p, const struct study_options *o, struct err *e);
 void study_plan_release(struct study_plan *p);
+
+/* The composed workload of a run with these overrides. `inspect`: only to look at. */
+int study_load(const struct study_plan *p, const struct experiment *x,
+	       const struct str_list *overrides, bool inspect, struct workload *w, struct err *e);
+/* Whether the run is still to be made: its row is pending, or failed and to be tried again. */
+bool study_is_pending(const struct study_plan *p, const struct experiment *x);
 
 /* Sets x->folder: results/MODEL/NAME/run-1, or beside it where that holds another run with this
  * name, of another design, with other overrides or of a workload that was another then. */
@@ -86,5 +115,5 @@ void study_argv_text(char *const *argv, struct buf *out);
  * changed or cut gets a hash, so that different texts keep different names. */
 void study_folder_name(const char *text, char *out, size_t out_size);
 
-/* Every command, dataset, disk need and least time of what is pending. */
+/* Every dataset and command of what is pending, and the least time of all. */
 void study_plan_text(const struct study_plan *p, struct buf *out);

@@ -458,6 +458,9 @@ const struct opt workload_rows[] = {
 	BOOL(run.sample_gpus, "true",
 	     "Whether the samples include the counters of this machine's NVIDIA GPUs, if the "
 	     "library of their driver (libnvidia-ml.so.1) is installed.", OURS)
+	STR(run.note, NULL,
+	    "A remark that the result keeps; it changes nothing. 'stoker study run --small' marks "
+	    "its runs with it.", OURS)
 	ENUM(run.trace, "none", traces,
 	      "Trace of what every worker and rank did: pfw writes DFTracer's files as DLIO "
 	      "does, chrome one file for Perfetto and chrome://tracing. If absent, "

@@ -174,6 +174,7 @@ struct workload {
 				  */
 		double sample_interval; /* seconds between samples of the machine; 0: none */
 		bool sample_gpus;
+		char *note;           /* NULL: none */
 		int measure;          /* enum measuring */
 		int trace;            /* enum trace_files */
 		int64_t trace_events; /* spans kept of each reader */

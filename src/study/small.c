@@ -1,0 +1,501 @@
+/* Shrinking a design. */
+#include "study/small.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "dataset/dataset.h"
+#include "study/scaling.h"
+
+/* Rounds of making the files more until every row has its steps. */
+#define ROUNDS_MAX 8
+/* Files with which a row is loaded that has too few for a single step. */
+#define MANY_FILES "++workload.dataset.num_files_train=100000"
+
+/* By what a model is shrunk. */
+struct shrink {
+	double files, eval_files; /* factors of the samples in all files */
+	double size;              /* of a sample, and of every time */
+	double time;              /* of times beyond that, where samples cannot be smaller */
+	double model;             /* of the bytes of a checkpoint */
+	double files_least;       /* with many samples in a file: readers that take one each */
+	/* what the rows of the model come to, for the text */
+	double files_from[2], files_to[2], bytes[2], compute[2]; /* least, most */
+	double epochs[2];
+};
+
+/* One row in full size. */
+struct full {
+	struct workload w;
+	struct dataset d;
+	struct run_foresight f;
+	bool loaded, enough; /* `enough`: there were files for a step */
+};
+
+static void full_release(struct full *a)
+{
+	dataset_release(&a->d);
+	workload_release(&a->w);
+	*a = (struct full){0};
+}
+
+static bool full_try(const struct study_plan *p, const struct experiment *x,
+		     const struct str_list *overrides, struct full *a)
+{
+	struct err ignored = {0};
+	int rc;
+
+	*a = (struct full){0};
+	rc = study_load(p, x, overrides, false, &a->w, &ignored);
+	if (rc == 0 && workload_reads(&a->w))
+		rc = dataset_init(&a->d, &a->w, &ignored);
+	if (rc == 0)
+		rc = run_foresee(&a->w, a->d.format ? &a->d : NULL, (uint32_t)x->processes, false,
+				 &a->f, &ignored);
+	if (rc < 0)
+		full_release(a);
+	a->loaded = rc == 0;
+	return a->loaded;
+}
+
+/* A row that has too few files is what shrinking mends. */
+static void full_load(const struct study_plan *p, const struct experiment *x, struct full *a)
+{
+	struct str_list more = {0};
+
+	if (full_try(p, x, &x->overrides, a)) {
+		a->enough = true;
+		return;
+	}
+	for (size_t i = 0; i < x->overrides.n; i++)
+		str_list_add(&more, xstrdup(x->overrides.v[i]));
+	str_list_add(&more, xstrdup(MANY_FILES));
+	full_try(p, x, &more, a);
+	str_list_release(&more);
+}
+
+/* Its files as the design says, where it was loaded with more. */
+static double files_of(const struct study_plan *p, const struct experiment *x, const struct full *a)
+{
+	struct workload w = {0};
+	struct err ignored = {0};
+	double files = (double)a->w.dataset.num_files_train;
+
+	if (a->enough)
+		return files;
+	/* without training nothing checks the steps */
+	struct str_list look = {0};
+
+	for (size_t i = 0; i < x->overrides.n; i++)
+		str_list_add(&look, xstrdup(x->overrides.v[i]));
+	str_list_add(&look, xstrdup("++workload.workflow.train=False"));
+	if (study_load(p, x, &look, true, &w, &ignored) == 0)
+		files = (double)w.dataset.num_files_train;
+	workload_release(&w);
+	str_list_release(&look);
+	return files >= 1 ? files : 1;
+}
+
+/* ---- factors ---- */
+
+static double with_spare(uint64_t needed)
+{
+	return (double)needed + ceil(0.1 * (double)needed);
+}
+
+static double small_epochs(const struct workload *w)
+{
+	return fmin((double)w->train.epochs, SMALL_EPOCHS);
+}
+
+static void count_files(const struct study_plan *p, const struct experiment *x,
+			const struct full *a, struct shrink *s)
+{
+	const struct workload *w = &a->w;
+	double ranks = (double)x->processes, per_file = (double)w->dataset.num_samples_per_file;
+	double samples = files_of(p, x, a) * per_file;
+	double step = ranks * (double)w->reader.batch_size;
+	double eval_step = ranks * (double)w->reader.batch_size_eval;
+	double evals = (double)w->dataset.num_files_eval * per_file;
+
+	if (w->workflow.train) {
+		s->files = fmax(s->files, with_spare(a->f.needed) * step / samples);
+		s->files_least =
+			fmax(s->files_least, ranks * fmax(1, (double)w->reader.read_threads));
+	}
+	if (a->f.eval_steps && evals > 0)
+		s->eval_files =
+			fmax(s->eval_files, with_spare(a->f.eval_needed) * eval_step / evals);
+}
+
+/* The numbers of a shrunk row. */
+struct counts {
+	double files, eval_files, per_file;
+};
+
+static struct counts shrunk_counts(const struct workload *w, double files, const struct shrink *s)
+{
+	double per_file = (double)w->dataset.num_samples_per_file;
+	double samples = ceil(files * per_file * s->files);
+	struct counts c = {.per_file = per_file};
+
+	if (!w->workflow.train)
+		samples = files * per_file;
+	c.files = ceil(samples / per_file);
+	/* a file with many samples: a reader each still finds one */
+	if (per_file > 1 && c.files < s->files_least)
+		c.files = fmax(c.files, fmin(files, s->files_least));
+	c.per_file = fmin(per_file, ceil(samples / c.files));
+	if (w->dataset.num_files_eval > 0)
+		c.eval_files = fmax(1, ceil((double)w->dataset.num_files_eval * per_file *
+					    fmin(1, s->eval_files) / c.per_file));
+	return c;
+}
+
+static double sample_bytes(const struct full *a)
+{
+	double samples = (double)dataset_samples(&a->d, DATASET_TRAIN) +
+			 (double)dataset_samples(&a->d, DATASET_EVAL);
+
+	return samples > 0 ? (double)a->d.likely_bytes / samples : 0;
+}
+
+static double least(double a, double b)
+{
+	return a > 0 && a < b ? a : b;
+}
+
+/* How small the samples of a row must be for the budgets. */
+static void limit_size(const struct study_plan *p, const struct experiment *x, const struct full *a,
+		       struct shrink *s, double *floor_size)
+{
+	const struct workload *w = &a->w;
+	struct counts c = shrunk_counts(w, files_of(p, x, a), s);
+	double bytes = sample_bytes(a), total = (c.files + c.eval_files) * c.per_file * bytes;
+	double step = (double)x->processes * (double)w->reader.batch_size;
+	double eval_step = (double)x->processes * (double)w->reader.batch_size_eval;
+	double compute = 0;
+
+	if (w->workflow.train)
+		compute = c.files * c.per_file / step * time_dist_mean(&w->train.computation_time);
+	if (a->f.eval_steps)
+		compute += c.eval_files * c.per_file / eval_step *
+			   time_dist_mean(&w->evaluation.eval_time);
+	compute *= small_epochs(w);
+	if (total > 0)
+		s->size = fmin(s->size, SMALL_DATASET_BYTES / total);
+	if (compute > 0)
+		s->time = fmin(s->time, SMALL_COMPUTE_S / compute);
+	if (bytes > 0)
+		*floor_size = fmax(*floor_size, fmin(1, SMALL_SAMPLE_BYTES / bytes));
+}
+
+static void limit_model(const struct full *a, struct shrink *s)
+{
+	double writes = (double)a->f.checkpoints_kept;
+
+	if (!a->w.workflow.train && a->f.checkpoints)
+		writes = (double)a->f.checkpoints;
+	if (a->f.checkpoint_bytes && writes > 0)
+		s->model = fmin(s->model,
+				SMALL_CHECKPOINT_BYTES / ((double)a->f.checkpoint_bytes * writes));
+}
+
+/* ---- overrides ---- */
+
+static void put_number(struct str_list *out, const char *key, double value)
+{
+	str_list_add(out, xasprintf("++workload.%s=%.0f", key, value));
+}
+
+static void put_dims(const struct workload *w, double factor, struct str_list *out)
+{
+	struct buf text = {0};
+
+	for (size_t i = 0; i < w->dataset.record_dims.n; i++) {
+		double v = (double)w->dataset.record_dims.v[i];
+
+		buf_printf(&text, "%s%.0f", i ? "," : "", i ? v : fmax(1, floor(v * factor)));
+	}
+	str_list_add(out, xasprintf("++workload.dataset.record_dims=[%s]", text.data));
+	buf_release(&text);
+}
+
+static void put_sizes(const struct workload *w, const struct shrink *s, struct str_list *out)
+{
+	static const char *const times[] = {"train.computation_time", "reader.preprocess_time",
+					    "evaluation.eval_time",
+					    "checkpoint.seconds_between_checkpoints"};
+
+	if (s->size < 1 && w->dataset.record_dims.n)
+		put_dims(w, s->size, out);
+	else if (s->size < 1)
+		scaling_key(w, "dataset.record_length_bytes", s->size, out);
+	if (s->size < 1)
+		scaling_key(w, "dataset.record_length_bytes_resize", s->size, out);
+	for (size_t i = 0; s->time < 1 && i < sizeof(times) / sizeof(times[0]); i++)
+		scaling_key(w, times[i], s->time, out);
+}
+
+static void put_schedule(const struct full *a, struct str_list *out)
+{
+	const struct workload *w = &a->w;
+	double epochs = small_epochs(w), steps = with_spare(a->f.needed);
+	double every = (double)w->checkpoint.steps_between_checkpoints;
+
+	put_number(out, "train.epochs", epochs);
+	if (w->train.total_training_steps > 0)
+		put_number(out, "train.total_training_steps", -1);
+	if (w->evaluation.eval_after_epoch > epochs && a->f.eval_steps_of_run)
+		put_number(out, "evaluation.eval_after_epoch", epochs);
+	if (!w->workflow.checkpoint || a->f.checkpoints_by_time || a->f.checkpoints == 0)
+		return;
+	if (every > 0)
+		put_number(out, "checkpoint.steps_between_checkpoints",
+			   fmax(1, fmin(every, floor(steps / 2))));
+	else if (w->checkpoint.checkpoint_after_epoch > epochs)
+		put_number(out, "checkpoint.checkpoint_after_epoch", epochs);
+}
+
+static void put_model(const struct workload *w, double factor, struct str_list *out)
+{
+	static const char *const sizes[] = {"model.model_size_bytes", "model.layer_parameters",
+					    "model.optimization_groups"};
+	static const char *const widths[] = {"model.transformer.vocab_size",
+					     "model.transformer.ffn_hidden_size"};
+	double heads = (double)w->model.transformer.num_attention_heads, hidden;
+
+	if (!(factor < 1))
+		return;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		scaling_key(w, sizes[i], factor, out);
+	/* matrices: each side by the root, the width a multiple of the heads */
+	for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++)
+		scaling_key(w, widths[i], sqrt(factor), out);
+	hidden = floor((double)w->model.transformer.hidden_size * sqrt(factor) / heads) * heads;
+	put_number(out, "model.transformer.hidden_size", fmax(heads, hidden));
+}
+
+static void put_row(const struct study_plan *p, const struct experiment *x, const struct full *a,
+		    const struct shrink *s, struct str_list *out)
+{
+	const struct workload *w = &a->w;
+
+	if (workload_reads(w)) {
+		struct counts c = shrunk_counts(w, files_of(p, x, a), s);
+
+		put_number(out, "dataset.num_files_train", c.files);
+		put_number(out, "dataset.num_samples_per_file", c.per_file);
+		if (w->dataset.num_files_eval > 0)
+			put_number(out, "dataset.num_files_eval", c.eval_files);
+		put_sizes(w, s, out);
+		put_schedule(a, out);
+	}
+	if (w->workflow.checkpoint)
+		put_model(w, s->model, out);
+	if (!w->workflow.train && w->checkpoint.time_between_checkpoints > 1)
+		put_number(out, "checkpoint.time_between_checkpoints", 1);
+	str_list_add(out, xstrdup("++workload.run.note=\"" SMALL_NOTE "\""));
+}
+
+/* ---- a model ---- */
+
+struct member {
+	struct experiment *x;
+	struct full full;
+};
+
+static void list_of(const struct study_plan *p, const struct member *m, const struct shrink *s,
+		    struct str_list *out)
+{
+	for (size_t i = 0; i < m->x->overrides.n; i++)
+		str_list_add(out, xstrdup(m->x->overrides.v[i]));
+	put_row(p, m->x, &m->full, s, out);
+}
+
+static void limit_sizes(const struct study_plan *p, const struct member *m, size_t n,
+			struct shrink *s)
+{
+	double floor_size = 0;
+
+	s->size = s->time = 1;
+	for (size_t i = 0; i < n; i++)
+		if (m[i].full.d.format)
+			limit_size(p, m[i].x, &m[i].full, s, &floor_size);
+	/* one factor for both, so that the bytes/s that are needed stay the same */
+	s->size = fmax(fmin(s->size, s->time), floor_size);
+	s->time = fmin(s->size, s->time);
+}
+
+/* Orders that cut, or that take whole files, give some ranks fewer steps. */
+static bool has_steps(const struct study_plan *p, const struct member *m, const struct shrink *s)
+{
+	struct str_list all = {0};
+	struct full a;
+	bool enough = true;
+
+	list_of(p, m, s, &all);
+	if (m->full.w.workflow.train)
+		enough = full_try(p, m->x, &all, &a) && a.f.steps >= a.f.needed;
+	else
+		full_try(p, m->x, &all, &a);
+	full_release(&a);
+	str_list_release(&all);
+	return enough;
+}
+
+static void span(double v, double range[2])
+{
+	range[0] = least(range[0], v);
+	range[1] = fmax(range[1], v);
+}
+
+static void put_range(struct buf *out, const double range[2], char *(*text)(double, char *, size_t))
+{
+	char a[32], b[32];
+
+	if (strcmp(text(range[0], a, sizeof(a)), text(range[1], b, sizeof(b))) == 0)
+		buf_puts(out, a);
+	else
+		buf_printf(out, "%s to %s", a, b);
+}
+
+static char *as_count(double v, char *out, size_t n)
+{
+	snprintf(out, n, "%.0f", v);
+	return out;
+}
+
+static char *as_bytes(double v, char *out, size_t n)
+{
+	str_bytes(v, out, n);
+	return out;
+}
+
+static char *as_seconds(double v, char *out, size_t n)
+{
+	if (v < 0.1)
+		snprintf(out, n, "%.3g ms", 1e3 * v);
+	else
+		snprintf(out, n, "%.3g s", v);
+	return out;
+}
+
+static void note_row(const struct study_plan *p, const struct member *m, struct shrink *s)
+{
+	const struct workload *w = &m->full.w;
+	double files = files_of(p, m->x, &m->full);
+
+	if (!m->full.d.format)
+		return;
+	span(files, s->files_from);
+	span(shrunk_counts(w, files, s).files, s->files_to);
+	span(sample_bytes(&m->full), s->bytes);
+	span(time_dist_mean(&w->train.computation_time), s->compute);
+	span((double)w->train.epochs, s->epochs);
+}
+
+static void scaled(const double in[2], double factor, double out[2])
+{
+	out[0] = in[0] * factor;
+	out[1] = in[1] * factor;
+}
+
+static void put_text(const char *model, const struct shrink *s, struct buf *out)
+{
+	double now[2];
+
+	buf_printf(out, "  %s:", model);
+	if (s->files_to[1] > 0) {
+		buf_puts(out, " files ");
+		put_range(out, s->files_to, as_count);
+		buf_puts(out, " (");
+		put_range(out, s->files_from, as_count);
+		buf_puts(out, ")");
+		if (s->size < 1) {
+			scaled(s->bytes, s->size, now);
+			buf_puts(out, ", samples of ");
+			put_range(out, now, as_bytes);
+			buf_puts(out, " (");
+			put_range(out, s->bytes, as_bytes);
+			buf_puts(out, ")");
+		}
+		if (s->time < 1 && s->compute[1] > 0) {
+			scaled(s->compute, s->time, now);
+			buf_puts(out, ", computation ");
+			put_range(out, now, as_seconds);
+			buf_puts(out, " (");
+			put_range(out, s->compute, as_seconds);
+			buf_puts(out, ")");
+		}
+		if (s->epochs[1] > SMALL_EPOCHS)
+			buf_printf(out, ", %d epochs (%.0f)", SMALL_EPOCHS, s->epochs[1]);
+		if (s->size > s->time)
+			buf_puts(out, "; an accelerator needs more bytes/s than in full size");
+	}
+	if (s->model < 1)
+		buf_printf(out, "%s checkpoints 1/%.3g of the size", s->files_to[1] > 0 ? "," : "",
+			   1 / s->model);
+	buf_putc(out, '\n');
+}
+
+static void shrink_model(struct study_plan *p, const char *model, struct member *m, size_t n)
+{
+	struct shrink s = {.size = 1, .time = 1, .model = 1};
+
+	for (size_t i = 0; i < n; i++) {
+		if (m[i].full.d.format)
+			count_files(p, m[i].x, &m[i].full, &s);
+		limit_model(&m[i].full, &s);
+	}
+	limit_sizes(p, m, n, &s);
+	for (int round = 0; round < ROUNDS_MAX; round++) {
+		bool enough = true;
+
+		for (size_t i = 0; enough && i < n; i++)
+			enough = has_steps(p, &m[i], &s);
+		if (enough)
+			break;
+		s.files *= 1.1;
+		limit_sizes(p, m, n, &s);
+	}
+	for (size_t i = 0; i < n; i++) {
+		note_row(p, &m[i], &s);
+		put_row(p, m[i].x, &m[i].full, &s, &m[i].x->overrides);
+	}
+	put_text(model, &s, &p->shrunk);
+}
+
+void study_shrink(struct study_plan *p)
+{
+	struct member *m = xcalloc(p->experiments + 1, sizeof(*m));
+	bool *taken = xcalloc(p->experiments + 1, sizeof(*taken));
+
+	for (size_t i = 0; i < p->experiments; i++) {
+		const char *model = p->experiment[i].model;
+		size_t n = 0;
+
+		for (size_t k = i; k < p->experiments; k++) {
+			struct experiment *x = &p->experiment[k];
+
+			if (taken[k] || strcmp(x->model, model) != 0)
+				continue;
+			taken[k] = true;
+			if (x->repeat > 1 || x->why.code)
+				continue;
+			m[n] = (struct member){.x = x};
+			full_load(p, x, &m[n].full);
+			n += m[n].full.loaded;
+		}
+		if (n)
+			shrink_model(p, model, m, n);
+		for (size_t k = 0; k < n; k++)
+			full_release(&m[k].full);
+	}
+	free(taken);
+	free(m);
+}

@@ -1,0 +1,26 @@
+#pragma once
+/* --small: a design on a laptop. Each model is shrunk by factors that are the same for all of its
+ * rows, so that rows still differ in nothing but what the design varies:
+ *
+ *   files        as many times more, or fewer, as give every row the steps that the verdict
+ *                `steady` needs, and a tenth more
+ *   samples and  smaller and shorter by one factor, so that the bytes/s which an accelerator
+ *   computation  needs stay the same, until the largest dataset is below SMALL_DATASET_BYTES and
+ *                the computation of each run below SMALL_COMPUTE_S
+ *   epochs       at most SMALL_EPOCHS; a checkpoint or evaluation that was due stays due
+ *   models       smaller until the checkpoints of each run are below SMALL_CHECKPOINT_BYTES
+ *
+ * What is in a result's configuration says so, too: run.note. */
+#include "study/study_plan.h"
+
+#define SMALL_DATASET_BYTES 4e9
+#define SMALL_CHECKPOINT_BYTES 1e9
+#define SMALL_COMPUTE_S 20
+#define SMALL_EPOCHS 2
+#define SMALL_SAMPLE_BYTES 4096 /* no sample is made smaller than that */
+#define SMALL_NOTE "shrunk by 'stoker study run --small'"
+
+/* Adds what shrinks each run to its overrides, which are composed, and what was done to
+ * p->shrunk, a line for each model. Rows that cannot be loaded stay as they are. Depends on nothing
+ * but the design, its workloads and the options, so that a study can be continued. */
+void study_shrink(struct study_plan *p);
