@@ -224,7 +224,6 @@ static int take_result(void *args, const char *word, struct err *e)
 static int report_main(const struct command *c, int argc, char **argv)
 {
 	struct report_args a = {.output = "report.html",
-				.title = "Storage for accelerators",
 				.result = xcalloc((size_t)argc + 1, sizeof(*a.result))};
 	struct err e = {0};
 	int rc = flags_parse(c, &a, argc, argv, take_result, &e);
@@ -256,7 +255,7 @@ static const struct flag rows[] = {
 	 .value = "TEXT",
 	 .kind = FLAG_TEXT,
 	 FIELD(title),
-	 .help = "title of the page"},
+	 .help = "title of the page (default: workload and number of accelerators, or of results)"},
 	{.name = "--csv",
 	 .value = "FILE",
 	 .kind = FLAG_TEXT,

@@ -4,7 +4,8 @@
 #include "readback/key_findings.h"
 #include "page/trace_view.h"
 
-extern const char page_html[], page_css[], page_js[], timeline_js[];
+extern const char page_html[], page_css[], base_js[], chart_js[], summary_js[], page_js[],
+	timeline_js[];
 
 /* Of a run that was traced. */
 struct page_trace {
@@ -13,7 +14,7 @@ struct page_trace {
 	char note[ERR_TEXT_MAX]; /* why it is not drawn; "" */
 };
 
-/* Appends the whole page. `title` is text, not HTML. `trace` has an element for each record of `g`,
- * or is NULL. */
+/* Appends the whole page. `title` is text, not HTML; NULL: made from the runs. `trace` has an
+ * element for each record of `g`, or is NULL. */
 void page_render(const struct run_groups *g, const struct key_findings *k,
 		 const struct page_trace *trace, const char *title, struct buf *out);

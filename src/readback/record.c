@@ -372,6 +372,25 @@ static void add_factor(struct run_record *r, const char *text)
 	str_list_add(&r->factors, xstrdup(text));
 }
 
+/* A workload without model.name goes by what was asked for: "default", "jobs/my.yaml". */
+static void model_of_choice(struct run_record *r)
+{
+	const char *choice = json_string_value(json_object_get(r->result, "workload"));
+	size_t n;
+
+	for (size_t i = 0; !choice && i < r->overrides.n; i++) {
+		const char *text = r->overrides.v[i];
+
+		if (str_starts(text, "workload="))
+			choice = text + 9;
+	}
+	choice = choice && choice[0] ? path_basename(choice) : "workload";
+	n = strlen(choice);
+	if (n > 5 && strcmp(choice + n - 5, ".yaml") == 0)
+		n -= 5;
+	snprintf(r->model, sizeof(r->model), "%.*s", (int)n, choice);
+}
+
 /* A study says which overrides are its factors; without one, all of them may be. */
 static void read_factors(struct run_record *r)
 {
@@ -389,6 +408,8 @@ static void read_factors(struct run_record *r)
 		text_of(mark, "model", r->model, sizeof(r->model));
 	else if (name && name->kind == NODE_STR)
 		snprintf(r->model, sizeof(r->model), "%s", name->s);
+	if (!r->model[0])
+		model_of_choice(r);
 	json_decref(mark);
 }
 

@@ -2,7 +2,6 @@
 # tier: long
 import csv
 import hashlib
-import html
 import json
 import os
 import pathlib
@@ -14,35 +13,49 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "truth"))
+from browser import BROWSER, Page  # noqa: E402
 from told import told  # noqa: E402
 from util import SOURCE, left_out, stoker, tiny  # noqa: E402
 
-BROWSER = next((b for b in ("chromium", "chromium-browser", "google-chrome") if shutil.which(b)), None)
-
-# Runs after the page's own script: what a person would do and see, written where the dump shows it.
-PROBE = """<script>
-(function () {
-  function order(i) { return Array.prototype.map.call(document.querySelectorAll("#table tbody tr"), function (r) {
-    return r.children[i].textContent; }); }
-  var out = { ready: document.documentElement.getAttribute("data-ready"), before: order(4) };
-  document.querySelectorAll("#table th")[4].click(); out.down = order(4);
-  document.querySelectorAll("#table th")[4].click(); out.up = order(4);
-  out.sort = document.querySelectorAll("#table th")[4].getAttribute("aria-sort");
-  out.charts = document.querySelectorAll(".chart svg").length;
-  out.empty = Array.prototype.filter.call(document.querySelectorAll(".chart svg"), function (s) {
-    return !s.querySelector("polyline, rect"); }).length;
-  document.querySelectorAll("#details details").forEach(function (d) { d.open = true; });
-  out.ledgers = Array.prototype.map.call(document.querySelectorAll("#details .ledger"), function (t) {
-    return Array.prototype.map.call(t.querySelectorAll("td:first-child"), function (c) { return c.textContent; }); });
-  out.nan = /NaN|undefined|Infinity/.test(document.querySelector("main").innerHTML);
-  out.wide = document.documentElement.scrollWidth - window.innerWidth;
-  out.findings = document.querySelectorAll("#findings li").length;
-  out.verdicts = document.querySelectorAll("#verdicts .verdict").length;
-  out.runs = document.querySelectorAll("#run option").length;
-  var e = document.createElement("pre"); e.id = "probe"; e.textContent = JSON.stringify(out);
-  document.body.appendChild(e);
-})();
-</script></body>"""
+# What a person would do and see.
+PROBE = """(function () {
+  function all(s) { return Array.from(document.querySelectorAll(s)); }
+  function order(i) { return all("#table tbody tr").map(r => r.children[i].textContent); }
+  function head(i) { return all("#table th")[i]; }
+  function shown(s) { return all(s).filter(e => e.checkVisibility()).length; }
+  var main = document.querySelector("main"), out = { ready: document.documentElement.getAttribute("data-ready"),
+    folded: all(".fold").filter(f => !f.hidden && !f.open).length, light: document.getElementById("trust-light").textContent,
+    lead: all("#tiles .lead")[0].textContent, limit: document.getElementById("limit").textContent,
+    facts: document.getElementById("facts").textContent, title: document.getElementById("title").textContent,
+    first: document.getElementById("summary").getBoundingClientRect().bottom,
+    hero: all("#chart figcaption, #chart svg text").map(e => e.textContent) };
+  all("details").forEach(d => { d.open = true; });
+  if (head(4)) {
+    out.before = order(4); head(4).querySelector("button").click(); out.down = order(4); head(4).click(); out.up = order(4);
+    out.sort = head(4).getAttribute("aria-sort");
+  }
+  out.charts = all(".chart svg").length;
+  out.empty = all(".chart > svg").filter(s => !s.querySelector("polyline, rect, .point")).length;
+  out.unnamed = all(".chart > svg").filter(s => !s.getAttribute("aria-label")).length;
+  out.captions = all("figcaption").map(e => e.textContent);
+  out.bars = all(".error").map(e => e.querySelectorAll("line").length);
+  out.points = shown(".chart > svg .point");
+  out.ledgers = all("#details .ledger").map(t => Array.from(t.querySelectorAll("tr:not(.why) td:first-child")).map(c => c.textContent));
+  out.nan = /NaN|undefined|Infinity|\\[object/.test(main.innerHTML);
+  out.text = main.textContent.replace(/\\s+/g, " ");
+  out.wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+  out.cut = all("main *").filter(e => e.checkVisibility() && e.clientWidth > 0 && !e.closest("svg, .unseen, select") &&
+    getComputedStyle(e).display !== "inline" && (e.scrollWidth > e.clientWidth + 1 ||
+    e.getBoundingClientRect().right > innerWidth + 1)).map(e => e.tagName + "#" + e.id + "." + e.className);
+  out.findings = all("#findings li").length;
+  out.verdicts = all("#verdicts .verdict").length;
+  out.runs = all("#run option").length;
+  out.rows = shown("#runs tbody tr"); out.configurations = shown("#table tbody tr"); out.results = shown("#details > details");
+  out.strips = all("#runs .strip").map(s => Array.from(s.children).reduce((a, c) => a + parseFloat(c.style.width), 0));
+  out.foreign = all("main b, main script, main img").length;
+  out.elsewhere = performance.getEntriesByType("resource").length;
+  return out;
+})()"""
 
 
 def browse(tmp, *flags):
@@ -51,30 +64,40 @@ def browse(tmp, *flags):
                           capture_output=True, text=True, timeout=120)
 
 
-def look(tmp, page, width=1200):
-    probed = tmp / "probed.html"
-    probed.write_text(page.read_text().replace("</body>", PROBE))
-    # a viewport narrower than a browser's least window: the page in a frame of that width
-    done = browse(tmp, f"--window-size={width},900", "--enable-logging=stderr", "--dump-dom", f"file://{probed}")
-    errors = [x for x in done.stderr.splitlines() if "CONSOLE" in x]
-    assert not errors, errors
-    found = re.search(r'<pre id="probe">(.*?)</pre>', done.stdout, re.S)
-    assert found, done.stderr[-500:]
-    return json.loads(html.unescape(found.group(1)))
+def look(tmp, page, width=1300, more=None):
+    with Page(tmp / f"profile-{width}", f"file://{page}", width=width, height=900) as p:
+        p.frame()
+        seen = p.value(PROBE)
+        p.frame()
+        if more:
+            more(p)
+        assert not p.problems, p.problems
+    assert seen["ready"] == "yes" and not seen["nan"] and seen["empty"] == 0 and seen["unnamed"] == 0, seen
+    assert seen["wide"] <= 0 and not seen["cut"], (width, seen["wide"], seen["cut"])
+    assert seen["elsewhere"] == 0 and seen["foreign"] == 0, seen
+    return seen
 
 
 def number(s):
-    return float(s.replace(",", "")) if s else -1
+    return float(s.replace(",", "").split()[0]) if s else -1
+
+
+def limits(folder):
+    """What result.json says limited each run."""
+    found = [json.loads(p.read_text()).get("limit", {}).get("text") for p in sorted(folder.rglob("result.json"))]
+    return [re.sub(r"\s+", " ", t) for t in found if t]
 
 
 def check(seen, runs):
-    assert seen["ready"] == "yes" and not seen["nan"] and seen["empty"] == 0, seen
     assert seen["charts"] >= 6 and seen["findings"] >= 3 and seen["verdicts"] >= 1 and seen["runs"] == runs, seen
     values = [number(x) for x in seen["before"]]
     assert [number(x) for x in seen["down"]] == sorted(values, reverse=True), seen
     up = [v for v in map(number, seen["up"]) if v >= 0]
     assert up == sorted(up) and seen["sort"] == "ascending", seen
-    assert seen["wide"] <= 0, f"the page is {seen['wide']} pixels too wide"
+    assert seen["folded"] >= 5 and "100" in seen["hero"] and "AU (%)" in seen["hero"], seen["hero"]
+    assert all(n == 3 for n in seen["bars"]), "an error bar has two caps"
+    assert not any("eported" in c for c in seen["captions"]), seen["captions"]
+    assert all(99 < s < 101 for s in seen["strips"]) and len(seen["strips"]) == runs, seen["strips"]
 
 
 def own_study(tmp):
@@ -146,14 +169,82 @@ def ranking(tmp):
     best("accelerators of 6 and 20 ms a step", "The accelerators differ", "0.006 to 0.02 s")
 
 
+def pages_of(tmp, page):
+    """Pages of the print."""
+    browse(tmp, f"--print-to-pdf={tmp}/r.pdf", "--no-pdf-header-footer", f"file://{page}")
+    pdf = (tmp / "r.pdf").read_bytes()
+    assert pdf.startswith(b"%PDF") and len(pdf) > 10000
+    return len(re.findall(rb"/Type\s*/Page\b", pdf))
+
+
+def one_result(tmp):
+    """One run alone: a name though the workload has none, the whole-run AU first, its time budget, no factors."""
+    stoker("run", *map(str, tiny(tmp / "one-data", tmp / "one", storage__store="throttle+memory", storage__throttle__latency=0.004,
+                                 files=24, fmt="npy", train__epochs=2, train__computation_time=0.004, reader__batch_size=2,
+                                 run__trace="chrome")))
+    stoker("report", "one", "-o", "one.html", cwd=tmp)
+    result = json.loads((tmp / "one/result.json").read_text())
+    whole, dlio = (result["training"][k] for k in ("whole_au_mean_percent", "au_mean_percent"))
+    seen = look(tmp, tmp / "one.html")
+    assert seen["first"] < 900, f"the first screen ends at {seen['first']}"
+    assert seen["title"] == "default, 2 accelerators" or re.fullmatch(r"\S+, \d+ accelerators?", seen["title"]), seen["title"]
+    assert re.match(rf"Accelerator utilization, whole run{whole:.1f} %", seen["lead"]), seen["lead"]
+    assert f"{dlio:.1f} % by DLIO\u2019s definition" in seen["lead"], seen["lead"]
+    assert limits(tmp / "one")[0] in re.sub(r"\s+", " ", seen["limit"]), seen["limit"]
+    assert seen["hero"][0] == "Where the time went", seen["hero"]
+    parts = result["training"]["decomposition"]["mean_over_ranks_percent"]
+    assert f"accelerators computing{parts['compute']:.1f} %" in seen["text"], parts
+    for word in ("Host", "Storage", "Workload", "Date", "Measured with"):
+        assert word in seen["facts"], seen["facts"]
+    assert not any("baseline" in c or "run.trace" in c for c in seen["captions"]), seen["captions"]
+    look(tmp, tmp / "one.html", 500)
+    assert pages_of(tmp, tmp / "one.html") == 1, "nothing is unfolded: the summary is all"
+    for phase, words in (("evaluation", "in evaluation"), ("checkpoint", "Checkpoints written")):
+        keys = dict(workflow__train="false", files=8, fmt="npy")
+        keys.update(dict(workflow__evaluation="true", dataset__num_files_eval=8) if phase == "evaluation" else
+                    dict(workflow__checkpoint="true", checkpoint__checkpoint_folder=tmp / "ckpt", checkpoint__num_checkpoints_write=1, model__model_size_bytes=1 << 16))
+        stoker("run", *map(str, tiny(tmp / f"{phase}-data", tmp / phase, **keys)))
+        stoker("report", phase, "-o", "other.html", cwd=tmp)
+        assert words in look(tmp, tmp / "other.html")["lead"]
+
+
+def hostile(tmp):
+    """Names of others are text, whatever they hold."""
+    names = ["<!--<script", "</script><b>&\"x'", "<!--</script>-->", "]]>\u2028\\u003c", "%MARK@DATA@"]
+    for n, name in enumerate(names):
+        shutil.copytree(tmp / "one", tmp / "hostile" / f"{n}<!--<script>")
+        path = tmp / "hostile" / f"{n}<!--<script>" / "result.json"
+        result = json.loads(path.read_text())
+        result["workload"] = result["limit"]["text"] = result["environment"]["hostname"] = name
+        result["run_id"] = f"{n}"
+        path.write_text(json.dumps(result))
+    stoker("report", "hostile", "-o", "hostile.html", "--title", names[0] + names[1] + names[4], cwd=tmp)
+    for width in (1300, 500):
+        seen = look(tmp, tmp / "hostile.html", width)
+        assert seen["title"] == names[0] + names[1] + names[4], seen["title"]
+        assert all(re.sub(r"\s+", " ", n) in seen["text"] for n in names), seen["text"][:2000]
+    data = re.search(r'id="data">(.*?)</script>', (tmp / "hostile.html").read_text(), re.S).group(1)
+    assert "<" not in data and len(json.loads(data)["runs"]) == len(names)
+
+
 def many(tmp):
     base = SOURCE / "tests/data/seed-study/results/6/2025-11-30-18-34-59"
-    for i in range(500):
+    for i in range(600):
         shutil.copytree(base, tmp / f"many/{i}/run")
     stoker("report", "many", "-o", "many.html", cwd=tmp)
     size = (tmp / "many.html").stat().st_size
-    assert size < 10e6, f"500 runs make {size} bytes"
-    assert look(tmp, tmp / "many.html")["runs"] == 500
+    assert size < 10e6, f"600 runs make {size} bytes"
+
+    def all_of_them(p):
+        p.value('document.querySelector("#runs .more button").click()')
+        p.value('document.querySelector("#results .more button").click()')
+        p.frame()
+        seen = p.value('["#runs tbody tr", "#details > details"].map(s => Array.from(document.querySelectorAll(s))'
+                       '.filter(e => e.checkVisibility()).length)')
+        assert seen == [600, 600], seen
+
+    seen = look(tmp, tmp / "many.html", more=all_of_them)
+    assert seen["runs"] == 600 and seen["rows"] == 20 and seen["results"] == 20 and seen["first"] < 900, seen
 
 
 def main():
@@ -167,16 +258,21 @@ def main():
         page = own_study(tmp)
         text = page.read_text()
         assert "http://" not in text.replace("http://www.w3.org/2000/svg", "") and "https://" not in text
-        seen = look(tmp, page)
-        check(seen, 4)
+        for width in (1300, 500):
+            seen = look(tmp, page, width)
+            check(seen, 4)
+            said = limits(tmp / "results")
+            assert len(said) == 4 and all(t in seen["text"] for t in said), (said, seen["text"])
         assert len(seen["ledgers"]) == 4, seen["ledgers"]
         assert all(t[:3] == ["sample data delivered", "requested from the store", "returned by the store"]
                    for t in seen["ledgers"]), seen["ledgers"]
-        check(look(tmp, page, 500), 4)
-        browse(tmp, f"--print-to-pdf={tmp}/r.pdf", f"file://{page}")
-        assert (tmp / "r.pdf").read_bytes().startswith(b"%PDF") and (tmp / "r.pdf").stat().st_size > 20000
+        assert 1 <= pages_of(tmp, page) <= 3
         stoker("report", SOURCE / "tests/data/seed-study/results", "-o", "dlio.html", cwd=tmp)
-        check(look(tmp, tmp / "dlio.html"), 5)
+        seen = look(tmp, tmp / "dlio.html")
+        check(seen, 5)
+        assert "not valid" in seen["light"] and seen["text"].count("the files of DLIO do not tell") == 10, seen["light"]
+        one_result(tmp)
+        hostile(tmp)
         many(tmp)
         if shutil.which("gnuplot"):
             stoker("report", SOURCE / "tests/data/seed-study/results", "-o", "p.html", "--plots", "plots", cwd=tmp)

@@ -1,0 +1,536 @@
+#include "page/run_data.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "page/timeline.h"
+#include "page/trace_data.h"
+#include "result/json_out.h"
+
+#define CHANGES_MAX 20
+#define EPOCHS_MAX 500
+
+static double number_at(const json_t *object, const char *key)
+{
+	const json_t *v = json_object_get(object, key);
+
+	return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+static const char *text_at(const json_t *object, const char *key)
+{
+	return json_string_value(json_object_get(object, key));
+}
+
+/* Enough digits to draw, few enough to load. */
+static double rounded(double v, double steps)
+{
+	return isfinite(v) ? floor(v * steps + 0.5) / steps : v;
+}
+
+/* ---- over time ---- */
+
+static json_t *curve(const double *v, size_t n, double steps)
+{
+	json_t *out = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(out, json_real(rounded(v[i], steps)));
+	return out;
+}
+
+static void put_mark(json_t *marks, const char *kind, double from, double to, const char *label)
+{
+	json_t *o;
+
+	if (!isfinite(from) || !isfinite(to))
+		return;
+	o = json_object();
+	json_put_text(o, "kind", kind);
+	json_put_real(o, "from", rounded(from, 1000));
+	json_put_real(o, "to", rounded(to, 1000));
+	json_put_text(o, "label", label);
+	json_array_append_new(marks, o);
+}
+
+/* Epochs, evaluations and checkpoints of rank 0. */
+static json_t *marks_of(const struct run_record *r)
+{
+	json_t *marks = json_array();
+	const struct record_rank *k = r->ranks ? &r->rank[0] : NULL;
+	char label[64];
+
+	for (size_t i = 0; k && i < k->epochs && i < 500; i++) {
+		const struct record_epoch *ep = &k->epoch[i];
+
+		snprintf(label, sizeof(label), "epoch %u", ep->number);
+		put_mark(marks, "epoch", ep->begin_s, ep->end_s, label);
+		if (ep->has_eval)
+			put_mark(marks, "evaluation", ep->eval_begin_s,
+				 ep->eval_begin_s + ep->eval.wall_s, "evaluation");
+		for (size_t c = 0; c < ep->checkpoints && c < 100; c++)
+			put_mark(marks, "checkpoint", ep->checkpoint[c].begin_s,
+				 ep->checkpoint[c].begin_s + ep->checkpoint[c].seconds,
+				 ep->checkpoint[c].name);
+	}
+	return marks;
+}
+
+static json_t *timeline_of(const struct run_record *r, bool brief)
+{
+	const json_t *series = json_object_get(r->result, "series");
+	struct timeline t;
+	json_t *o;
+
+	if (!timeline_build(&t, r))
+		return json_null();
+	o = json_object();
+	json_put_real(o, "dt", t.dt_s);
+	json_put(o, "busy", curve(t.busy, t.bins, 1000));
+	json_put(o, "rate", curve(t.rate, t.bins, 10));
+	json_put(o, "marks", marks_of(r));
+	if (json_is_object(series) && !brief)
+		json_put(o, "series", json_deep_copy(series));
+	timeline_release(&t);
+	return o;
+}
+
+static json_t *rank_aus(const struct run_record *r)
+{
+	json_t *out = json_array();
+
+	for (uint32_t k = 0; k < r->ranks && k < 1024; k++) {
+		double compute = 0, wall = 0;
+
+		for (size_t i = 0; i < r->rank[k].epochs; i++) {
+			const struct record_epoch *ep = &r->rank[k].epoch[i];
+
+			for (size_t b = 0; b < ep->blocks; b++)
+				for (size_t s = 0; s < ep->block[b].computes; s++)
+					compute += ep->block[b].compute[s];
+			wall += ep->train_wall_s;
+		}
+		json_array_append_new(
+			out, json_number(wall > 0 ? rounded(100 * compute / wall, 100) : NAN));
+	}
+	return out;
+}
+
+static json_t *findings_of(const struct audit *a, size_t i)
+{
+	json_t *out = json_array();
+
+	for (size_t k = 0; k < a->findings; k++)
+		if (a->finding[k].record == i)
+			json_array_append_new(out, finding_json(&a->finding[k]));
+	return out;
+}
+
+/* ---- what limits it, and what would change it ---- */
+
+static void put_limit(json_t *o, const struct run_record *r)
+{
+	const json_t *limit = json_object_get(r->result, "limit");
+	const char *text = text_at(limit, "text");
+	double wait = record_wait_share(r);
+	char why[400];
+
+	if (text && text[0]) {
+		json_t *l = json_object();
+
+		json_put_text(l, "cause", text_at(limit, "cause"));
+		json_put_real(l, "lost", number_at(limit, "lost_percent"));
+		json_put(o, "limit", l);
+		json_put_text(o, "limit_text", text);
+		return;
+	}
+	snprintf(why, sizeof(why), "%s",
+		 !r->trained ? "Not judged: this result has no training."
+		 : r->ours   ? "Not known: the result does not say what limited this run."
+			     : "Not known: the files of DLIO do not tell.");
+	if (r->trained && isfinite(wait)) {
+		size_t n = strlen(why);
+
+		snprintf(why + n, sizeof(why) - n,
+			 " Waiting for data took %.1f %% of the training time, waiting for other "
+			 "accelerators and the rest %.1f %%.",
+			 wait, record_other_share(r));
+	}
+	json_put_text(o, "limit_text", why);
+}
+
+/* A change of keys, not of the storage or of the number of ranks, that leaves training the same. */
+static bool is_setting(const char *change)
+{
+	const char *equal = change ? strchr(change, '=') : NULL;
+
+	return equal && strcspn(change, " ") > (size_t)(equal - change) &&
+	       !strstr(change, "reader.batch_size");
+}
+
+/* The setting whose gain is most certain: by the lower end of its interval. */
+static const json_t *best_change(const json_t *changes, double now)
+{
+	const json_t *best = NULL;
+
+	for (size_t i = 0; i < json_array_size(changes); i++) {
+		const json_t *c = json_array_get(changes, i);
+		double low = number_at(c, "low_percent");
+
+		if (is_setting(text_at(c, "change")) && low >= now + 3 &&
+		    (!best || low > number_at(best, "low_percent")))
+			best = c;
+	}
+	return best;
+}
+
+static void put_remedy(json_t *o, const struct run_record *r)
+{
+	const json_t *what_if = json_object_get(r->result, "what_if");
+	const json_t *changes = json_object_get(what_if, "changes");
+	double now = record_whole_au_mean(r);
+	const json_t *best = best_change(changes, now);
+	json_t *list = json_array();
+	char text[400] = "";
+
+	for (size_t i = 0; i < json_array_size(changes) && i < CHANGES_MAX; i++)
+		json_array_append(list, json_array_get(changes, i));
+	if (json_array_size(list))
+		json_put(o, "what_if", list);
+	else
+		json_decref(list);
+	if (best && isfinite(number_at(best, "whole_au_percent")))
+		snprintf(text, sizeof(text),
+			 "%s: whole-run AU of about %.0f %% (%.0f to %.0f %%), now %.1f %%.",
+			 text_at(best, "change"), number_at(best, "whole_au_percent"),
+			 number_at(best, "low_percent"), number_at(best, "high_percent"), now);
+	else if (best)
+		snprintf(text, sizeof(text), "%s: whole-run AU of %.0f to %.0f %%, now %.1f %%.",
+			 text_at(best, "change"), number_at(best, "low_percent"),
+			 number_at(best, "high_percent"), now);
+	else if (text_at(what_if, "why"))
+		snprintf(text, sizeof(text), "No prediction: %.300s.", text_at(what_if, "why"));
+	if (text[0])
+		json_put_text(o, "remedy", text);
+}
+
+/* ---- where the time went ---- */
+
+/* Shares of the wall time of training in percent. Of DLIO's files only three are known. */
+static void put_time(json_t *o, const struct run_record *r)
+{
+	const json_t *d = json_object_get(json_object_get(r->result, "training"), "decomposition");
+	const json_t *mean = json_object_get(d, "mean_over_ranks_percent");
+	double wait = record_wait_share(r), other = record_other_share(r);
+	json_t *time, *v;
+	const char *key;
+
+	if (json_is_object(mean)) {
+		time = json_object();
+		json_object_foreach((json_t *)(uintptr_t)mean, key, v)
+		{
+			if (json_is_number(v) && json_number_value(v) > 0)
+				json_put_real(time, key, rounded(json_number_value(v), 1000));
+		}
+		json_put(o, "time", time);
+		json_put_real(o, "train_wall", number_at(d, "wall_s"));
+	} else if (isfinite(wait) && isfinite(other)) {
+		time = json_object();
+		json_put_real(time, "compute", rounded(fmax(0, 100 - wait - other), 1000));
+		json_put_real(time, "wait", rounded(wait, 1000));
+		json_put_real(time, "other", rounded(other, 1000));
+		json_put(o, "time", time);
+	}
+}
+
+static void put_epochs(json_t *o, const struct run_record *r)
+{
+	const json_t *epochs = json_object_get(json_object_get(r->result, "training"), "epochs");
+	json_t *list = json_array();
+	size_t n = r->ranks ? r->rank[0].epochs : 0;
+
+	for (size_t i = 0; i < n && i < EPOCHS_MAX; i++) {
+		const json_t *e = json_array_get(epochs, i);
+		json_t *one = json_object();
+
+		json_put_int(one, "epoch", r->rank[0].epoch[i].number);
+		json_put_real(one, "whole_au", rounded(record_whole_au(r, i), 100));
+		json_put_real(one, "au", rounded(record_au(r, i), 100));
+		json_put_real(one, "wall", rounded(r->rank[0].epoch[i].train_wall_s, 1000));
+		json_put_real(one, "steps", number_at(e, "steps"));
+		json_put_real(one, "rate",
+			      rounded(number_at(e, "whole_throughput_samples_per_s"), 100));
+		json_put_real(one, "payload",
+			      rounded(number_at(e, "payload_rate_bytes_per_s") / 0x1p20, 100));
+		json_put_real(one, "wait", rounded(number_at(e, "exposed_wait_s"), 1000));
+		json_put_real(one, "barrier", rounded(number_at(e, "barrier_wait_s"), 1000));
+		json_array_append_new(list, one);
+	}
+	json_put(o, "epochs", list);
+}
+
+/* ---- what was measured, with what ---- */
+
+static const char *configured(const struct run_record *r, const char *key)
+{
+	const json_t *c = json_object_get(r->result, "configuration");
+
+	return text_at(json_object_get(c, key), "value");
+}
+
+/* "ext4 on vda (posix)", "throttle+memory, a store inside Stoker" */
+static void put_storage(json_t *o, const struct run_record *r)
+{
+	const json_t *path = json_object_get(r->result, "storage_path");
+	const char *measured = text_at(json_object_get(r->result, "measured"), "storage");
+	const char *fs = text_at(path, "file_system"), *store = configured(r, "storage.store");
+	const char *mounted = text_at(json_object_get(r->result, "system"), "data file system");
+	const json_t *devices = json_object_get(path, "devices");
+	struct buf text = {0};
+
+	if (measured && strcmp(measured, "emulated") == 0 && store)
+		buf_printf(&text, "%s, a store inside Stoker", store);
+	else if (fs || store)
+		buf_printf(&text, "%s", fs ? fs : mounted ? mounted : "unknown file system");
+	else if (r->has_workload && r->workload.dataset.data_folder)
+		buf_printf(&text, "%s", r->workload.dataset.data_folder);
+	if (fs && !(measured && strcmp(measured, "emulated") == 0)) {
+		for (size_t i = 0; i < json_array_size(devices) && i < 3; i++)
+			buf_printf(&text, "%s%s", i ? ", " : " on ",
+				   json_string_value(json_array_get(devices, i)));
+		if (store)
+			buf_printf(&text, " (%s)", store);
+	}
+	if (text.len)
+		json_put_text(o, "storage", text.data);
+	buf_release(&text);
+}
+
+static void put_dataset(json_t *o, const struct run_record *r)
+{
+	const json_t *d = json_object_get(r->result, "dataset");
+	double files = number_at(d, "train_files"), bytes = number_at(d, "total_bytes");
+	double eval = number_at(d, "eval_files");
+	const char *format = text_at(d, "format");
+	char text[200], size[32] = "";
+
+	if (isfinite(files)) {
+		files += eval > 0 ? eval : 0;
+		if (isfinite(bytes))
+			str_bytes(bytes, size, sizeof(size));
+		snprintf(text, sizeof(text), "%.0f %s file%s%s%s%s", files, format ? format : "",
+			 files == 1 ? "" : "s", eval > 0 ? " with those for evaluation" : "",
+			 size[0] ? ", " : "", size);
+	} else if (r->has_workload && r->workload.dataset.num_files_train > 0) {
+		snprintf(text, sizeof(text), "%lld %s files",
+			 (long long)r->workload.dataset.num_files_train,
+			 r->workload.dataset.format ? r->workload.dataset.format : "");
+	} else {
+		return;
+	}
+	json_put_text(o, "dataset", text);
+}
+
+static void put_origin(json_t *o, const struct run_record *r)
+{
+	const char *version = text_at(r->result, "version");
+	const char *workload = text_at(r->result, "workload");
+	const json_t *measured = json_object_get(r->result, "measured");
+
+	json_put_text(o, "workload", workload ? workload : r->model);
+	if (r->ours && version) {
+		AUTO_FREE char *text = xasprintf("Stoker %s", version);
+
+		json_put_text(o, "version", text);
+	} else {
+		json_put_text(o, "version", r->ours ? "Stoker" : "DLIO");
+	}
+	if (json_is_object(measured))
+		json_put(o, "measured", json_deep_copy(measured));
+	if (text_at(r->result, "status"))
+		json_put_text(o, "status", text_at(r->result, "status"));
+	if (text_at(r->result, "reason"))
+		json_put_text(o, "reason", text_at(r->result, "reason"));
+	put_storage(o, r);
+	put_dataset(o, r);
+	if (isfinite(r->begin_s)) {
+		time_t begin = (time_t)r->begin_s;
+		struct tm tm;
+		char when[32];
+
+		if (localtime_r(&begin, &tm) &&
+		    strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm))
+			json_put_text(o, "start", when);
+	}
+}
+
+static void put_passed(json_t *o, const struct run_record *r)
+{
+	const json_t *verdicts = json_object_get(r->result, "verdicts");
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < json_array_size(verdicts); i++) {
+		const json_t *v = json_array_get(verdicts, i);
+		const char *level = text_at(v, "level");
+		json_t *one;
+
+		if (!level || strcmp(level, "pass") != 0)
+			continue;
+		one = json_object();
+		json_put_text(one, "check", text_at(v, "check"));
+		json_put_text(one, "text", text_at(v, "text"));
+		json_array_append_new(list, one);
+	}
+	json_put(o, "passed", list);
+}
+
+/* ---- other phases than training ---- */
+
+static void put_checkpoints(json_t *o, const struct run_record *r)
+{
+	const json_t *c = json_object_get(r->result, "checkpoint");
+	json_t *list = json_array();
+
+	for (int load = 0; load < 2; load++) {
+		const json_t *s = json_object_get(c, load ? "load" : "save");
+		json_t *one;
+
+		if (!(number_at(s, "count") > 0))
+			continue;
+		one = json_object();
+		json_put_bool(one, "load", load);
+		json_put_real(one, "count", number_at(s, "count"));
+		json_put_real(one, "seconds", number_at(s, "duration_mean_s"));
+		json_put_real(one, "rate", number_at(s, "throughput_mean_bytes_per_s"));
+		json_array_append_new(list, one);
+	}
+	json_put(o, "checkpoints", list);
+}
+
+static void put_generation(json_t *o, const struct run_record *r)
+{
+	const json_t *g = json_object_get(r->result, "generation");
+	json_t *one;
+
+	if (!json_is_object(g))
+		return;
+	one = json_object();
+	json_put_real(one, "files", number_at(g, "files_written"));
+	json_put_real(one, "bytes", number_at(g, "written_bytes"));
+	json_put_real(one, "seconds", number_at(g, "wall_s"));
+	json_put(o, "generation", one);
+}
+
+static void put_phases(json_t *o, const struct run_record *r)
+{
+	const json_t *training = json_object_get(r->result, "training");
+
+	json_put_real(o, "epochs_done", number_at(training, "epochs_done"));
+	json_put_real(o, "epochs_planned", number_at(training, "epochs_planned"));
+	json_put_real(o, "payload_rate", number_at(training, "payload_rate_mean_bytes_per_s"));
+	json_put_real(o, "eval_au", r->eval_au.mean);
+	json_put_real(o, "eval_whole_au",
+		      number_at(json_object_get(r->result, "evaluation"), "whole_au_mean_percent"));
+	json_put_real(o, "eval_throughput", r->eval_throughput.mean);
+	put_checkpoints(o, r);
+	put_generation(o, r);
+}
+
+json_t *run_data(const struct run_groups *g, const struct page_trace *trace, size_t i, bool brief)
+{
+	const struct run_record *r = &g->record[i];
+	const json_t *ledger = json_object_get(r->result, "ledger");
+	json_t *o = json_object();
+
+	json_put_text(o, "name", r->name);
+	json_put_text(o, "folder", r->folder);
+	json_put_text(o, "model", r->model);
+	json_put(o, "factors", json_texts(&r->factors));
+	json_put_int(o, "ranks", r->ranks);
+	json_put_int(o, "hosts", r->hosts);
+	json_put_text(o, "host", r->hostname);
+	json_put_text(o, "tool", r->ours ? "Stoker" : "DLIO");
+	json_put_bool(o, "trained", r->trained);
+	put_origin(o, r);
+	json_put_real(o, "wall", r->end_s - r->begin_s);
+	if (r->has_workload && r->workload.metric.au > 0)
+		json_put_real(o, "target", 100 * r->workload.metric.au);
+	json_put_real(o, "au", r->au.mean);
+	json_put_real(o, "whole_au", record_whole_au_mean(r));
+	json_put_real(o, "whole_throughput", record_whole_throughput(r));
+	json_put_int(o, "steps", record_steps(r));
+	put_phases(o, r);
+	put_limit(o, r);
+	put_remedy(o, r);
+	put_time(o, r);
+	put_epochs(o, r);
+	put_passed(o, r);
+	json_put(o, "rank_au", rank_aus(r));
+	json_put(o, "timeline", timeline_of(r, brief));
+	if (json_is_array(ledger))
+		json_put(o, "ledger", json_deep_copy(ledger));
+	json_put(o, "findings", findings_of(g->audit, i));
+	if (trace && trace[i].found)
+		json_put(o, "trace", trace_data(&trace[i]));
+	return o;
+}
+
+/* ---- one configuration ---- */
+
+/* MiB/s of sample data over the whole run, of the runs that say; of one run of its epochs. */
+static struct sample_stat payload_of(const struct run_groups *g, const struct run_group *x)
+{
+	const json_t *epochs = NULL;
+	struct sample_stat s;
+	size_t n = 0, most = x->records;
+	double *v;
+
+	if (x->records == 1)
+		epochs = json_object_get(
+			json_object_get(g->record[x->record[0]].result, "training"), "epochs");
+	if (json_array_size(epochs) > most)
+		most = json_array_size(epochs);
+	v = xcalloc(most + 1, sizeof(*v));
+	for (size_t i = 0; i < most; i++) {
+		double one =
+			epochs ? number_at(json_array_get(epochs, i), "payload_rate_bytes_per_s")
+			       : NAN;
+
+		if (!epochs)
+			one = number_at(json_object_get(g->record[x->record[i]].result, "training"),
+					"payload_rate_mean_bytes_per_s");
+		if (isfinite(one))
+			v[n++] = one / 0x1p20;
+	}
+	s = sample_stat_of(v, n);
+	free(v);
+	return s;
+}
+
+json_t *group_data(const struct run_groups *g, const struct run_group *x)
+{
+	struct sample_stat rate = sample_stat_of(x->throughput_v, x->throughput_n);
+	struct sample_stat payload = payload_of(g, x);
+	json_t *o = json_object(), *runs = json_array();
+
+	json_put_text(o, "model", x->model);
+	json_put_text(o, "factors", x->factors);
+	json_put_int(o, "ranks", x->ranks);
+	json_put(o, "au", json_stat(&x->au));
+	json_put(o, "whole_au", json_stat(&x->whole_au));
+	json_put(o, "whole_throughput", json_stat(&rate));
+	json_put(o, "payload", json_stat(&payload));
+	json_put_real(o, "wait", x->wait_share);
+	json_put_real(o, "other", x->other_share);
+	json_put_real(o, "target", x->target);
+	json_put_bool(o, "unsound", x->unsound);
+	for (size_t i = 0; i < x->records; i++)
+		json_array_append_new(runs, json_integer((json_int_t)x->record[i]));
+	json_put(o, "runs", runs);
+	return o;
+}
