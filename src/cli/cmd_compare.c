@@ -28,52 +28,56 @@ static int load_side(struct records *s, const char *path, struct err *e)
 	return rc;
 }
 
-static bool has(const struct comparison *c, enum compare_verdict verdict, const char **why)
-{
-	for (size_t i = 0; i < c->measures; i++)
-		if (c->measure[i].verdict == verdict) {
-			*why = c->measure[i].why;
-			return true;
-		}
-	return false;
-}
+/* Significant changes below this are no reason to fail: percent. */
+#define TOLERANCE 2.0
 
-/* What --check asks: has a measure become worse, or can it not be told? */
-static int check_worse(const struct comparison *c, const struct result_args *a, struct err *e)
-{
-	const char *why = "they have no measure in common";
+struct checked {
+	enum compare_outcome outcome;
+	struct buf why;
+};
 
-	if (has(c, COMPARE_WORSE, &why))
-		return err_set(e, ERR_TARGET, "'%s' is worse than '%s'", a->folder[1],
-			       a->folder[0]);
-	if (has(c, COMPARE_DIFFERENT, &why))
-		return err_set(e, ERR_TARGET,
-			       "whether '%s' is worse than '%s' cannot be told: the sides did "
-			       "other work",
-			       a->folder[1], a->folder[0]);
-	if (c->measures == 0 || has(c, COMPARE_UNKNOWN, &why))
-		return err_set(e, ERR_TARGET, "whether '%s' is worse than '%s' cannot be told: %s",
-			       a->folder[1], a->folder[0],
-			       c->sides.unlike.n ? c->sides.unlike.v[0] : why);
-	return 0;
-}
-
-static void print_comparison(const struct comparison *c, bool json)
+static void print_comparison(const struct comparison *c, const struct checked *checked, bool json)
 {
 	struct buf text = {0};
 
 	if (json) {
 		json_t *root = comparison_json(c);
-		char *dump = json_dumps(root, JSON_INDENT(4));
+		char *dump;
 
+		if (checked)
+			json_object_set_new(root, "check",
+					    json_pack("{s:b, s:b, s:s}", "passed",
+						      checked->outcome == COMPARE_PASSES, "told",
+						      checked->outcome != COMPARE_CANNOT_TELL,
+						      "why", checked->why.data));
+		dump = json_dumps(root, JSON_INDENT(4));
 		json_decref(root);
 		buf_printf(&text, "%s\n", dump ? dump : "{}");
 		free(dump);
 	} else {
 		comparison_text(c, &text);
+		if (checked && checked->outcome == COMPARE_PASSES)
+			buf_printf(&text, "\nCheck passed: %s.\n", checked->why.data);
 	}
 	fputs(text.data ? text.data : "", stdout);
+	fflush(stdout);
 	buf_release(&text);
+}
+
+static int compare_and_check(const struct comparison *c, const struct result_args *a, struct err *e)
+{
+	struct checked checked = {0};
+	int rc = 0;
+
+	checked.outcome =
+		comparison_check(c, a->tolerance < 0 ? TOLERANCE : a->tolerance, &checked.why);
+	print_comparison(c, &checked, a->json);
+	if (checked.outcome != COMPARE_PASSES)
+		rc = err_set(e, ERR_TARGET,
+			     "check: '%.100s' against '%.100s': %.600s: exit status 3",
+			     a->folder[1], a->folder[0], checked.why.data);
+	buf_release(&checked.why);
+	return rc;
 }
 
 static int compare(const struct result_args *a, struct err *e)
@@ -86,9 +90,10 @@ static int compare(const struct result_args *a, struct err *e)
 		rc = load_side(&second, a->folder[1], e);
 	if (rc == 0) {
 		compare_records(&c, first.v, first.n, second.v, second.n);
-		print_comparison(&c, a->json);
 		if (a->check)
-			rc = check_worse(&c, a, e);
+			rc = compare_and_check(&c, a, e);
+		else
+			print_comparison(&c, NULL, a->json);
 	}
 	comparison_release(&c);
 	records_release(&first);
@@ -105,6 +110,9 @@ static int compare_main(const struct command *c, int argc, char **argv)
 	if (rc == 0 && a.folders != 2)
 		rc = err_set(&e, ERR_USAGE, "'compare' needs two folders of results, not %zu",
 			     a.folders);
+	if (rc == 0 && a.tolerance >= 0 && !a.check)
+		rc = err_set(&e, ERR_USAGE,
+			     "--tolerance says how much worse --check accepts: add --check");
 	if (rc == 0)
 		rc = compare(&a, &e);
 	free(a.folder);
@@ -112,19 +120,29 @@ static int compare_main(const struct command *c, int argc, char **argv)
 }
 
 static const struct flag operand_side = {
-	.name = "A, B",
+	.name = "BASELINE, NEW",
 	.help = "each the folder of a run (with summary.json), or a folder that holds several "
-		"repetitions of one run"};
+		"repetitions of one run, such as that of 'run --repeat'"};
 static const struct flag flag_check_worse = {
 	.name = "--check",
 	.kind = FLAG_SET,
 	.offset = offsetof(struct result_args, check),
-	.help = "exit with status 3 when a measure became worse, or when this cannot be told"};
-static const struct flag *const flags[] = {&operand_side, &flag_json, &flag_check_worse, NULL};
+	.help = "exit with status 3 when NEW is worse than BASELINE, or when this cannot be told: "
+		"the sides measured different things, or have fewer than 3 runs each"};
+static const struct flag flag_tolerance = {
+	.name = "--tolerance",
+	.value = "PERCENT",
+	.kind = FLAG_REAL,
+	.offset = offsetof(struct result_args, tolerance),
+	.min = 0,
+	.max = 10000,
+	.help = "with --check: how much worse than BASELINE still passes (default: 2)"};
+static const struct flag *const flags[] = {&operand_side, &flag_json, &flag_check_worse,
+					   &flag_tolerance, NULL};
 
 const struct command command_compare = {
 	.name = "compare",
-	.operands = "A B",
+	.operands = "BASELINE NEW",
 	.help = "Compare two results or sets of repetitions, with a stated test.",
 	.about =
 		"Whatever makes the two sides measure different things is listed first: page cache "

@@ -21,6 +21,7 @@ static int take_folder(void *args, const char *word, struct err *e)
 int result_args_parse(struct result_args *a, const struct command *c, int argc, char **argv,
 		      struct err *e)
 {
-	*a = (struct result_args){.folder = xcalloc((size_t)argc + 1, sizeof(*a->folder))};
+	*a = (struct result_args){.folder = xcalloc((size_t)argc + 1, sizeof(*a->folder)),
+				  .tolerance = -1};
 	return flags_parse(c, a, argc, argv, take_folder, e);
 }

@@ -9,6 +9,7 @@
 
 struct result_args {
 	bool json, check, verbose;
+	double tolerance;    /* percent; negative: not given */
 	const char **folder; /* of argc entries; the texts are borrowed from argv */
 	size_t folders;
 };

@@ -31,16 +31,20 @@ static double eval_au_of(const struct run_record *r, size_t epoch)
 	return epoch < r->eval_au.n ? r->eval_au.v[epoch] : NAN;
 }
 
+/* What the check goes by. */
+enum gating { GATES, GATES_ALONE, GATES_NOT };
+
 static const struct {
 	const char *name, *unit;
 	int better;
+	enum gating gating; /* GATES_ALONE: where no measure before it is there */
 	record_measure of;
 } measures[] = {
-	{"AU, by DLIO's definition", "%", 1, record_au},
-	{"AU, whole run", "%", 1, record_whole_au},
-	{"throughput of the measured steps", "samples/s", 1, record_throughput},
-	{"wall time of an epoch", "s", -1, wall_of},
-	{"evaluation AU", "%", 1, eval_au_of},
+	{"AU, whole run", "%", 1, GATES, record_whole_au},
+	{"AU, by DLIO's definition", "%", 1, GATES_ALONE, record_au},
+	{"throughput of the measured steps", "samples/s", 1, GATES_NOT, record_throughput},
+	{"wall time of an epoch", "s", -1, GATES, wall_of},
+	{"evaluation AU", "%", 1, GATES, eval_au_of},
 };
 
 /* Why no test can be made; "" when one can. */
@@ -154,12 +158,15 @@ static void compare_measure(struct comparison *c, size_t i, const struct side *a
 	double *vb = record_values(b->r, b->index, b->n, measures[i].of, !by_run, &vb_n);
 
 	if (va_n && vb_n) {
-		*m = (struct compared){.name = measures[i].name,
-				       .unit = measures[i].unit,
-				       .better = measures[i].better,
-				       .basis = by_run ? COMPARE_RUNS : COMPARE_EPOCHS,
-				       .a = sample_stat_of(va, va_n),
-				       .b = sample_stat_of(vb, vb_n)};
+		*m = (struct compared){
+			.name = measures[i].name,
+			.unit = measures[i].unit,
+			.better = measures[i].better,
+			.gates = measures[i].gating == GATES ||
+				 (measures[i].gating == GATES_ALONE && c->measures == 0),
+			.basis = by_run ? COMPARE_RUNS : COMPARE_EPOCHS,
+			.a = sample_stat_of(va, va_n),
+			.b = sample_stat_of(vb, vb_n)};
 		judge_measure(c, m, va, vb);
 		c->measures++;
 	}
@@ -198,6 +205,69 @@ void comparison_release(struct comparison *c)
 	str_list_release(&c->sides.doubts);
 	str_list_release(&c->differences);
 	*c = (struct comparison){0};
+}
+
+/* ---- the check ---- */
+
+/* Percent of the first side's mean by which the second one is worse; negative: better. */
+static double loss_of(const struct compared *m, double change)
+{
+	return m->a.mean != 0 ? -100 * change * m->better / fabs(m->a.mean) : NAN;
+}
+
+static void put_loss(struct buf *why, const struct compared *m, double tolerance)
+{
+	buf_printf(why,
+		   "%s is worse by %.3g %%: %.4g %s -> %.4g %s (95 %% interval of the change %+.4g "
+		   "to %+.4g, p = %.2g; the tolerance is %.4g %%)",
+		   m->name, loss_of(m, m->test.change), m->a.mean, m->unit, m->b.mean, m->unit,
+		   m->test.low, m->test.high, m->test.p, tolerance);
+}
+
+static enum compare_outcome cannot_tell(struct buf *why, const char *reason)
+{
+	size_t n = strlen(reason);
+
+	buf_printf(why, "whether the second side is worse cannot be told: %.*s",
+		   (int)(n && reason[n - 1] == '.' ? n - 1 : n), reason);
+	return COMPARE_CANNOT_TELL;
+}
+
+enum compare_outcome comparison_check(const struct comparison *c, double tolerance, struct buf *why)
+{
+	const struct compared *untold = NULL;
+	double room = -INFINITY;
+	size_t gating = 0;
+
+	if (c->sides.unlike.n)
+		return cannot_tell(why, c->sides.unlike.v[0]);
+	for (size_t i = 0; i < c->measures; i++) {
+		const struct compared *m = &c->measure[i];
+
+		if (!m->gates)
+			continue;
+		gating++;
+		if (m->verdict == COMPARE_WORSE && loss_of(m, m->test.change) > tolerance) {
+			put_loss(why, m, tolerance);
+			return COMPARE_FAILS;
+		}
+		if (m->verdict == COMPARE_DIFFERENT || m->verdict == COMPARE_UNKNOWN)
+			untold = untold ? untold : m;
+		else
+			room = fmax(room, fmax(loss_of(m, m->test.low), loss_of(m, m->test.high)));
+	}
+	if (untold && untold->verdict == COMPARE_DIFFERENT)
+		return cannot_tell(why, "the sides did other work");
+	if (untold || gating == 0)
+		return cannot_tell(why, untold ? untold->why : "they have no measure in common");
+	if (room > 0)
+		buf_printf(why,
+			   "no measure of the whole run is shown to be worse by more than %.4g %%; "
+			   "the intervals leave room for a loss of %.3g %%",
+			   tolerance, room);
+	else
+		buf_puts(why, "every measure of the whole run is better");
+	return COMPARE_PASSES;
 }
 
 /* ---- renderings ---- */

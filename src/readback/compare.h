@@ -22,6 +22,7 @@ enum compare_verdict {
 struct compared {
 	const char *name, *unit;
 	int better; /* 1: more is better, -1: less is, 0: neither */
+	bool gates; /* comparison_check goes by it */
 	struct sample_stat a, b;
 	enum compare_basis basis;
 	struct welch test; /* when the verdict is not COMPARE_UNKNOWN */
@@ -48,5 +49,15 @@ struct comparison {
 void compare_records(struct comparison *c, const struct run_record *a, size_t na,
 		     const struct run_record *b, size_t nb);
 void comparison_release(struct comparison *c);
+
+enum compare_outcome { COMPARE_PASSES, COMPARE_FAILS, COMPARE_CANNOT_TELL };
+/* Whether the second side is worse than the first: a measure of the whole run (of AU by DLIO's
+ * definition where the whole run is not known) is worse in the test, by more than `tolerance`
+ * percent of the first side's mean. Without a test of each of them it cannot be told. `why` gets a
+ * line without a full stop: which measure, or what cannot be told; of what passes, the largest loss
+ * that the intervals leave room for. Pure. */
+enum compare_outcome comparison_check(const struct comparison *c, double tolerance,
+				      struct buf *why);
+
 void comparison_text(const struct comparison *c, struct buf *out);
 json_t *comparison_json(const struct comparison *c);

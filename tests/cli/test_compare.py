@@ -48,7 +48,7 @@ def no_test(c, words, situation, where="not_comparable"):
 def said_first(c, words, situation, where="warnings"):
     hits = [s for s in c[where] if all(w in s for w in words)]
     assert hits, (words, c[where], c["not_comparable"], c["warnings"])
-    number = c["text"].find("AU, by DLIO")
+    number = c["text"].find("AU, whole run (%)")
     assert 0 <= c["text"].find(hits[0]) < number or number < 0, c["text"]
     told("compare", situation, hits[0])
 
@@ -121,15 +121,40 @@ def tests(tmp, fast, slow):
     assert m["wall time of an epoch"]["verdict"] == "worse" and m["AU, whole run"]["values_are"] == "runs"
     stoker("compare", "--check", tmp / "fast", tmp / "slow", status=3)
     stoker("compare", "--check", tmp / "slow", tmp / "fast")
+    checks(tmp, fast, slow)
     told("compare", "three runs against three with an eighth of the bandwidth", [s for s in c["text"].splitlines() if "worse" in s][0])
     c = both(side(tmp, "two", *fast[:2]), side(tmp, "two-slow", *slow[:2]))
     assert not tested(c) and "needs at least 3 independent runs on each side; there are 2 and 2" in c["text"]
     told("compare", "two runs a side", c["measures"][0]["no_test"])
     e = stoker("compare", "--check", tmp / "two", tmp / "two-slow", status=3).stderr
-    assert "cannot be told: a test needs at least 3" in e, e
+    assert "cannot be told: a test needs at least 3" in e and "exit status 3" in e, e
     c = both(fast[0], slow[0])
     assert not tested(c) and c["measures"][0]["values_are"] == "epochs"
     told("compare", "two single runs of three epochs each", c["measures"][0]["no_test"])
+
+
+def checks(tmp, fast, slow):
+    """The check goes by the whole run, and says which measure, by how much, and what it cannot exclude."""
+    c = compare(tmp / "fast", tmp / "slow", "--check", status=3)
+    whole = [m for m in c["measures"] if m["measure"] == "AU, whole run"][0]
+    loss = 100 * (1 - whole["second"]["mean"] / whole["first"]["mean"])
+    assert c["check"]["told"] and not c["check"]["passed"] and loss > 10, c["check"]
+    assert c["check"]["why"].startswith(f"AU, whole run is worse by {loss:.3g} %"), (loss, c["check"])
+    e = stoker("compare", "--check", tmp / "fast", tmp / "slow", status=3).stderr
+    assert f"worse by {loss:.3g} %" in e and "the tolerance is 2 %" in e and e.endswith("exit status 3\n"), e
+    told("compare --check", "three runs against three with an eighth of the bandwidth", e.strip().split("': ")[-1])
+    # what is allowed: more than either measure lost
+    wall = [m for m in c["measures"] if m["measure"] == "wall time of an epoch"][0]
+    lost = max(loss, 100 * (wall["second"]["mean"] / wall["first"]["mean"] - 1))
+    stoker("compare", "--check", "--tolerance", f"{lost + 1:.0f}%", tmp / "fast", tmp / "slow")
+    stoker("compare", "--check", "--tolerance", f"{loss / 2:.2f}", tmp / "fast", tmp / "slow", status=3)
+    # half against half of the same kind
+    said = stoker("compare", "--check", "--tolerance", "1000", side(tmp, "a-half", *fast), side(tmp, "other-half", *slow)).stdout
+    assert "Check passed: no measure of the whole run is shown to be worse by more than 1000 %" in said, said
+    assert "leave room for a loss of" in said, said
+    for words, message in ((["--tolerance", "3"], "add --check"), (["--check", "--tolerance", "-1"], "'-1' is not a number from 0 to 10000"),
+                           (["--check", "--tolerance", "much"], "'much' is not a number")):
+        assert message in stoker("compare", *words, tmp / "fast", tmp / "slow", status=2).stderr, words
 
 
 def interrupted(tmp):
