@@ -1,19 +1,39 @@
 #pragma once
 /* The runs of a study in groups: repetitions of one configuration together; copies of a run are no
- * repetitions. */
+ * repetitions. Which runs count is decided here, once, for findings, tables, charts and figures. */
 #include "base/stats.h"
 #include "readback/audit.h"
 
+/* Whether the figures of a run are evidence, and if not, why. */
+enum run_standing {
+	RUN_COUNTS,
+	RUN_FAILED,      /* the audit says FAIL */
+	RUN_IMPOSSIBLE,  /* its whole-run AU or rate is unknown, or cannot be */
+	RUN_FROM_MEMORY, /* memory or the page cache served its reads, and not those of another run
+			    of the model that counts */
+	RUN_COPY,        /* of another result */
+	RUN_UNTRAINED,   /* there was no training */
+};
+/* "check failed", ...; "" for RUN_COUNTS. */
+const char *run_standing_name(enum run_standing s);
+
+/* Values that a standard deviation needs: that of two is no estimate of it. */
+#define SPREAD_VALUES 3
+
 struct run_group {
-	const char *model; /* borrowed from a record */
-	char *factors;     /* "reader.batch_size=14", several joined by ", "; "" for none */
+	const char *model;      /* borrowed from a record */
+	char *factors;          /* "reader.batch_size=14", several joined by ", "; "" for none */
+	struct str_list factor; /* each of them, sorted */
 	uint32_t ranks;
-	size_t *record; /* indexes, in the order of the records */
+	size_t *record; /* indexes, in the order of the records; those that count come first */
 	size_t records;
-	size_t copies; /* results of these runs that are not counted again */
-	bool unsound;  /* the audit says FAIL of one of them */
-	/* Values of runs when there are several, else of the one run's epochs. */
-	struct sample_stat au, whole_au, throughput, io;
+	size_t counted; /* runs that count: all figures are of these; 0: none does, and the figures
+			   are of all runs */
+	size_t copies;  /* results of these runs that are not counted again */
+	bool unsound;   /* no run counts */
+	/* Values of runs when there are several, else of the one run's epochs. The standard
+	 * deviation is NaN of fewer than SPREAD_VALUES. */
+	struct sample_stat au, whole_au, throughput, whole_rate, io;
 	double *whole_au_v, *throughput_v; /* those of the tests; throughput over the wall time */
 	size_t whole_au_n, throughput_n;
 	double wait_share, other_share; /* percent of the ranks' training time */
@@ -24,11 +44,19 @@ struct run_groups {
 	const struct run_record *record;
 	size_t records;
 	const struct audit *audit;
-	struct run_group *group; /* sorted by model, factors, ranks */
+	enum run_standing *standing; /* of each record */
+	size_t *of;                  /* index of each record's group; SIZE_MAX: it has none */
+	struct run_group *group;     /* sorted by model, factors, ranks */
 	size_t groups;
 };
 
-/* Runs without training are left out. Everything is borrowed and has to outlive the groups. */
+/* Runs without training are left out. Runs with the same overrides whose configurations differ
+ * otherwise are no repetitions: the keys that differ become factors. Everything is borrowed and has
+ * to outlive the groups. */
 void run_groups_build(struct run_groups *g, const struct run_record *r, size_t n,
 		      const struct audit *audit);
 void run_groups_release(struct run_groups *g);
+
+/* Memory or the page cache served reads of the run: by its own words, or where it has none by the
+ * audit. */
+bool run_from_memory(const struct run_groups *g, size_t record);

@@ -11,12 +11,14 @@
 
 #include "base/alloc.h"
 #include "readback/claim.h"
-#include "readback/compare.h"
+#include "readback/effects.h"
 
 static const double EFFICIENT = 0.8;  /* of perfect scaling that still counts as scaling */
 static const double WAIT_LARGE = 10;  /* percent of training time spent waiting that limits */
-static const double OTHER_LARGE = 10; /* in barriers */
-static const double LEVEL = 0.05;     /* of the tests */
+static const double OTHER_LARGE = 10; /* that is neither that nor computation */
+#define TIES_NAMED 3
+#define LINE_MAX_POINTS 64
+#define FACTORS_SAID 12
 
 static struct key_finding *new_finding(struct key_findings *k, const char *topic)
 {
@@ -36,11 +38,6 @@ __attribute__((format(printf, 2, 3))) static void say(struct key_finding *f, con
 	va_start(ap, fmt);
 	buf_vprintf(&f->text, fmt, ap);
 	va_end(ap);
-}
-
-static const char *factors_text(const struct run_group *x)
-{
-	return x->factors[0] ? x->factors : "no overrides";
 }
 
 static const char *plural(size_t n)
@@ -130,8 +127,9 @@ static int by_runs(const void *x, const void *y)
 }
 
 /* One for each name, with room for all findings; *n of them, on the heap. */
-static struct failed_check *failed_checks(const struct audit *a, size_t *n)
+static struct failed_check *failed_checks(const struct run_groups *g, size_t *n)
 {
+	const struct audit *a = g->audit;
 	struct failed_check *v = xcalloc(a->findings + 1, sizeof(*v));
 
 	*n = 0;
@@ -139,7 +137,7 @@ static struct failed_check *failed_checks(const struct audit *a, size_t *n)
 		const struct finding *f = &a->finding[i];
 		size_t k = 0;
 
-		if (f->level != AUDIT_FAIL)
+		if (f->level != AUDIT_FAIL || g->standing[f->record] != RUN_FAILED)
 			continue;
 		while (k < *n && strcmp(v[k].name, f->check) != 0)
 			k++;
@@ -150,81 +148,135 @@ static struct failed_check *failed_checks(const struct audit *a, size_t *n)
 		v[k].last_record = f->record;
 		v[k].runs++;
 	}
-	qsort(v, *n, sizeof(*v), by_runs);
+	if (*n)
+		qsort(v, *n, sizeof(*v), by_runs);
 	return v;
 }
 
-static size_t failed_runs(const struct run_groups *g)
+/* Runs that each reason leaves out. */
+static void count_standing(const struct run_groups *g, size_t n[RUN_UNTRAINED + 1])
 {
-	size_t bad = 0, last = SIZE_MAX;
+	for (size_t i = 0; i < g->records; i++)
+		n[g->standing[i]]++;
+}
 
-	/* findings are in the order of the records */
-	for (size_t i = 0; i < g->audit->findings; i++) {
-		const struct finding *f = &g->audit->finding[i];
-
-		if (f->level != AUDIT_FAIL || f->record == last)
-			continue;
-		last = f->record;
-		bad += g->record[f->record].trained;
-	}
-	return bad;
+/* One set of runs for all sentences, and which it is. */
+static void say_counted(struct key_finding *f, const size_t n[RUN_UNTRAINED + 1])
+{
+	if (n[RUN_IMPOSSIBLE])
+		say(f, " %zu run%s %s left out: the whole-run AU is unknown or cannot be.",
+		    n[RUN_IMPOSSIBLE], plural(n[RUN_IMPOSSIBLE]),
+		    n[RUN_IMPOSSIBLE] == 1 ? "is" : "are");
+	if (n[RUN_FROM_MEMORY])
+		say(f,
+		    " %zu run%s that the page cache or memory served %s left out: other runs of "
+		    "the model were not served from there.",
+		    n[RUN_FROM_MEMORY], plural(n[RUN_FROM_MEMORY]),
+		    n[RUN_FROM_MEMORY] == 1 ? "is" : "are");
+	if (n[RUN_FAILED] || n[RUN_IMPOSSIBLE] || n[RUN_FROM_MEMORY])
+		say(f, " The findings below rest on the other %zu run%s.", n[RUN_COUNTS],
+		    plural(n[RUN_COUNTS]));
 }
 
 static void find_trust(struct key_findings *k, const struct run_groups *g)
 {
-	size_t runs = 0, bad = failed_runs(g), n;
+	size_t standing[RUN_UNTRAINED + 1] = {0}, runs, bad, n;
 	struct failed_check *failed;
 	struct key_finding *f = new_finding(k, "verdict");
 
-	for (size_t i = 0; i < g->records; i++)
-		runs += g->record[i].trained;
-	if (bad == 0) {
-		if (runs == 0)
-			say(f, "0 training runs: nothing to check.");
-		else if (runs == 1)
-			say(f, "No check failed for this run.");
-		else
-			say(f, "No check failed for any of the %zu runs.", runs);
-		say_cached(f, g);
-		say_copies(f, g);
-		return;
+	count_standing(g, standing);
+	runs = g->records - standing[RUN_UNTRAINED] - standing[RUN_COPY];
+	bad = standing[RUN_FAILED];
+	if (bad) {
+		failed = failed_checks(g, &n);
+		say(f, "%zu of %zu run%s %s invalid results:", bad, runs, plural(runs),
+		    bad == 1 ? "has" : "have");
+		for (size_t c = 0; c < n; c++)
+			say(f, "%s %s (%zu)", c ? "," : "", failed[c].name, failed[c].runs);
+		say(f, ". Their AU and MB/s do not describe the storage, and they are left out.");
+		free(failed);
+	} else if (runs == 0) {
+		say(f, "0 training runs: nothing to check.");
+	} else if (runs == 1) {
+		say(f, "No check failed for this run.");
+	} else {
+		say(f, "No check failed for any of the %zu runs.", runs);
 	}
-	failed = failed_checks(g->audit, &n);
-	say(f, "%zu of %zu run%s %s invalid results:", bad, runs, plural(runs),
-	    bad == 1 ? "has" : "have");
-	for (size_t c = 0; c < n; c++)
-		say(f, "%s %s (%zu)", c ? "," : "", failed[c].name, failed[c].runs);
-	say(f, ". Their AU and MB/s do not describe the storage.");
+	say_counted(f, standing);
 	say_cached(f, g);
 	say_copies(f, g);
-	free(failed);
 }
 
-/* ---- the best ---- */
+/* ---- configurations in words ---- */
+
+static const char *factors_text(const struct run_group *x)
+{
+	return x->factors[0] ? x->factors : "no overrides";
+}
+
+static const char *processes(uint32_t n)
+{
+	return n == 1 ? "process" : "processes";
+}
 
 static double rate_of(const struct run_group *x)
 {
-	return sample_stat_of(x->throughput_v, x->throughput_n).mean;
+	return x->whole_rate.mean;
 }
 
-/* Memory or the page cache served a run of the group: by its own words, or where it has none by the
- * audit. */
-static bool from_memory(const struct run_groups *g, const struct run_group *x)
+/* What a test of chance says, or nothing. */
+static void say_interval(struct key_finding *f, const struct effect *e, const struct run_group *a,
+			 const struct run_group *b)
 {
-	for (size_t i = 0; i < x->records; i++) {
-		if (claim_from_memory(&g->record[x->record[i]]))
-			return true;
-		for (size_t a = 0; a < g->audit->findings; a++) {
-			const struct finding *f = &g->audit->finding[a];
-
-			if (f->record == x->record[i] && f->about_cache &&
-			    (f->level == AUDIT_WARN || f->level == AUDIT_FAIL) &&
-			    !claim_storage(&g->record[f->record]))
-				return true;
-		}
-	}
-	return false;
+	if (e->tested)
+		say(f, "; 95 %% confidence interval %+.1f to %+.1f, over %zu and %zu runs",
+		    e->test.low, e->test.high, a->counted, b->counted);
 }
+
+/* ---- limits ---- */
+
+static void find_limits(struct key_findings *k, const struct run_groups *g)
+{
+	size_t data = 0, other = 0, compute = 0, all;
+	const struct run_group *worst = NULL;
+	struct key_finding *f;
+
+	for (size_t i = 0; i < g->groups; i++) {
+		const struct run_group *x = &g->group[i];
+
+		if (!x->counted || !isfinite(x->wait_share))
+			continue;
+		if (x->wait_share > WAIT_LARGE && x->wait_share >= x->other_share)
+			data++;
+		else if (x->other_share > OTHER_LARGE)
+			other++;
+		else
+			compute++;
+		if (!worst || x->wait_share > worst->wait_share)
+			worst = x;
+	}
+	all = data + other + compute;
+	if (!worst)
+		return;
+	f = new_finding(k, "limit");
+	if (all == 1) {
+		say(f,
+		    "The configuration waited for data for %.1f %% of the training time; %.1f %% "
+		    "was neither that nor computation.",
+		    worst->wait_share, worst->other_share);
+		return;
+	}
+	say(f,
+	    "Most of the lost time was waiting for data in %zu of %zu configurations, and other "
+	    "time (barriers, the begin and the end of epochs) in %zu; %zu lost at most %.0f %% of "
+	    "the training time to each.",
+	    data, all, other, compute, WAIT_LARGE);
+	if (data)
+		say(f, " The longest wait was %.1f %%: %s, %u %s, %s.", worst->wait_share,
+		    worst->model, worst->ranks, processes(worst->ranks), factors_text(worst));
+}
+
+/* ---- the best ---- */
 
 static bool emulated(const struct run_groups *g, const struct run_group *x)
 {
@@ -241,10 +293,12 @@ static double computation_of(const struct run_record *r)
 /* The groups of one model that are ranked, and what makes their figures unlike. */
 struct ranking {
 	const struct run_group *au, *rate;
-	size_t all, ranked, left_out; /* groups; left out because of memory */
-	bool sound, memory;           /* some are sound; none but those from memory is left */
-	size_t emulated;
+	size_t ranked;           /* groups */
+	size_t left_out, memory; /* groups without a run that counts; of them, because of memory */
+	bool from_memory;        /* all that are ranked */
+	size_t emulated, hit;    /* of those ranked; that reach their target */
 	double bytes[2], computation[2]; /* least and most: of a sample, s of a step */
+	double target[2];                /* percent */
 };
 
 static void spread(double range[2], double v)
@@ -266,8 +320,11 @@ static void rank_group(struct ranking *k, const struct run_groups *g, const stru
 
 	k->ranked++;
 	k->emulated += emulated(g, x);
+	k->hit += isfinite(x->target) && x->whole_au.mean >= x->target;
+	k->from_memory = k->from_memory && run_from_memory(g, x->record[0]);
 	spread(k->bytes, record_sample_bytes(r));
 	spread(k->computation, computation_of(r));
+	spread(k->target, x->target);
 	if (x->whole_au_n && (!k->au || x->whole_au.mean > k->au->whole_au.mean))
 		k->au = x;
 	if (x->throughput_n && (!k->rate || rate_of(x) > rate_of(k->rate)))
@@ -276,52 +333,120 @@ static void rank_group(struct ranking *k, const struct run_groups *g, const stru
 
 static struct ranking rank_groups(const struct run_groups *g, const char *model)
 {
-	struct ranking k = {.memory = true,
+	struct ranking k = {.from_memory = true,
 			    .bytes = {INFINITY, -INFINITY},
-			    .computation = {INFINITY, -INFINITY}};
+			    .computation = {INFINITY, -INFINITY},
+			    .target = {INFINITY, -INFINITY}};
 
-	for (size_t i = 0; i < g->groups; i++)
-		if (strcmp(g->group[i].model, model) == 0) {
-			k.sound = k.sound || !g->group[i].unsound;
-			k.all++;
-		}
-	for (size_t i = 0; i < g->groups; i++)
-		if (strcmp(g->group[i].model, model) == 0 && !(k.sound && g->group[i].unsound))
-			k.memory = k.memory && from_memory(g, &g->group[i]);
 	for (size_t i = 0; i < g->groups; i++) {
 		const struct run_group *x = &g->group[i];
 
-		if (strcmp(x->model, model) != 0 || (k.sound && x->unsound))
+		if (strcmp(x->model, model) != 0)
 			continue;
-		if (!k.memory && from_memory(g, x))
-			k.left_out++;
-		else
+		if (x->counted)
 			rank_group(&k, g, x);
+		else
+			k.left_out++;
+		for (size_t r = 0; !x->counted && r < x->records; r++)
+			if (g->standing[x->record[r]] == RUN_FROM_MEMORY) {
+				k.memory++;
+				break;
+			}
 	}
 	return k;
 }
 
-static void say_ranking(struct key_finding *f, const struct ranking *k, const char *model)
+/* The configurations whose difference from the best is not beyond the error: a ranking would be
+ * chance. */
+static void say_ties(struct key_finding *f, const struct run_groups *g,
+		     const struct run_group *best, enum effect_measure m)
+{
+	const struct run_group *tie[TIES_NAMED];
+	size_t ties = 0;
+
+	for (size_t i = 0; i < g->groups; i++) {
+		const struct run_group *x = &g->group[i];
+
+		if (x == best || !x->counted || strcmp(x->model, best->model) != 0 ||
+		    effect_of(best, x, m).differs)
+			continue;
+		if (ties < TIES_NAMED)
+			tie[ties] = x;
+		ties++;
+	}
+	if (ties == 0) {
+		say(f, ".");
+		return;
+	}
+	say(f, "; %zu other%s %s not beyond the error of it:", ties, plural(ties),
+	    ties == 1 ? "is" : "are");
+	for (size_t i = 0; i < ties && i < TIES_NAMED; i++)
+		say(f, "%s %u %s and %s (%.1f%s)", i ? "," : "", tie[i]->ranks,
+		    processes(tie[i]->ranks), factors_text(tie[i]),
+		    m == EFFECT_WHOLE_AU ? tie[i]->whole_au.mean : rate_of(tie[i]),
+		    m == EFFECT_WHOLE_AU ? " %" : "");
+	if (ties > TIES_NAMED)
+		say(f, ", and %zu more", ties - TIES_NAMED);
+	say(f, ".");
+}
+
+static void say_ranking(struct key_finding *f, const struct run_groups *g, const struct ranking *k,
+			const char *model)
 {
 	const struct run_group *au = k->au, *rate = k->rate;
 
-	say(f,
-	    "%s: accelerator utilization is highest with %u process%s and %s (%.1f %% of the wall "
-	    "time)",
-	    model, au->ranks, au->ranks == 1 ? "" : "es", factors_text(au), au->whole_au.mean);
-	if (wide(k->bytes))
+	say(f, "%s: whole-run AU is highest with %u %s and %s (%.1f %%)", model, au->ranks,
+	    processes(au->ranks), factors_text(au), au->whole_au.mean);
+	say_ties(f, g, au, EFFECT_WHOLE_AU);
+	if (wide(k->bytes)) {
 		say(f,
-		    ". Throughput in samples/s is not ranked: a sample has %.0f to %.0f bytes in "
+		    " Throughput in samples/s is not ranked: a sample has %.0f to %.0f bytes in "
 		    "these configurations.",
 		    k->bytes[0], k->bytes[1]);
-	else if (rate == au)
-		say(f, ", where throughput is also highest (%.1f samples/s).", rate_of(rate));
-	else
-		say(f,
-		    "; throughput is highest with %u process%s and %s (%.1f samples/s, at %.1f "
-		    "%%).",
-		    rate->ranks, rate->ranks == 1 ? "" : "es", factors_text(rate), rate_of(rate),
+	} else if (rate) {
+		say(f, " Throughput is highest with %u %s and %s (%.1f samples/s, at %.1f %%)",
+		    rate->ranks, processes(rate->ranks), factors_text(rate), rate_of(rate),
 		    rate->whole_au.mean);
+		say_ties(f, g, rate, EFFECT_WHOLE_RATE);
+	}
+}
+
+static void say_targets(struct key_finding *f, const struct ranking *k)
+{
+	if (!(k->target[0] <= k->target[1]))
+		return;
+	if (k->hit)
+		say(f, " %zu of %zu reach", k->hit, k->ranked);
+	else
+		say(f, " No configuration reaches");
+	if (wide(k->target))
+		say(f, " %s target (%.0f to %.0f %%).", k->hit ? "their" : "its", k->target[0],
+		    k->target[1]);
+	else
+		say(f, " the target of %.0f %%.", k->target[0]);
+}
+
+/* Of a model without a run that counts. */
+static void say_nothing(struct key_finding *f, const struct run_groups *g, const char *model)
+{
+	double range[2] = {INFINITY, -INFINITY};
+	size_t runs = 0;
+
+	for (size_t i = 0; i < g->groups; i++) {
+		if (strcmp(g->group[i].model, model) != 0)
+			continue;
+		runs += g->group[i].records;
+		for (size_t r = 0; r < g->group[i].records; r++)
+			spread(range, record_whole_au_mean(&g->record[g->group[i].record[r]]));
+	}
+	if (runs == 1)
+		say(f, "%s: nothing is concluded, because the run is left out.", model);
+	else
+		say(f, "%s: nothing is concluded, because all %zu runs are left out.", model, runs);
+	if (runs == 1 && range[0] <= range[1])
+		say(f, " Whole-run AU was %.1f %%.", range[0]);
+	else if (range[0] <= range[1])
+		say(f, " Whole-run AU was %.1f to %.1f %%.", range[0], range[1]);
 }
 
 static void find_best(struct key_findings *k, const struct run_groups *g, const char *model)
@@ -329,21 +454,28 @@ static void find_best(struct key_findings *k, const struct run_groups *g, const 
 	struct ranking x = rank_groups(g, model);
 	struct key_finding *f;
 
-	if (!x.au || !x.rate || x.all < 2)
+	if (x.ranked + x.left_out < 2 && x.ranked)
 		return;
 	f = new_finding(k, "best");
+	if (!x.ranked || !x.au) {
+		say_nothing(f, g, model);
+		return;
+	}
 	if (x.ranked > 1)
-		say_ranking(f, &x, model);
+		say_ranking(f, g, &x, model);
 	else
-		say(f, "%s: only one configuration can be ranked (%s, %.1f %% of the wall time).",
-		    model, factors_text(x.au), x.au->whole_au.mean);
-	if (x.memory)
+		say(f, "%s: only one configuration can be ranked (%u %s and %s, %.1f %%).", model,
+		    x.au->ranks, processes(x.au->ranks), factors_text(x.au), x.au->whole_au.mean);
+	if (x.from_memory)
 		say(f, " In all of them, the page cache or memory served reads: these are not "
 		       "figures of the storage.");
-	if (x.left_out)
+	if (x.left_out > x.memory)
+		say(f, " %zu configuration%s not ranked: a check failed in each of %s runs.",
+		    x.left_out - x.memory, x.left_out - x.memory == 1 ? " is" : "s are",
+		    x.left_out - x.memory == 1 ? "its" : "their");
+	if (x.memory)
 		say(f, " %zu configuration%s not ranked: the page cache or memory served %s reads.",
-		    x.left_out, x.left_out == 1 ? " is" : "s are",
-		    x.left_out == 1 ? "its" : "their");
+		    x.memory, x.memory == 1 ? " is" : "s are", x.memory == 1 ? "its" : "their");
 	if (x.emulated && x.emulated < x.ranked)
 		say(f, " %zu of the %zu read from a store inside Stoker, not from storage.",
 		    x.emulated, x.ranked);
@@ -352,191 +484,270 @@ static void find_best(struct key_findings *k, const struct run_groups *g, const 
 		    " The accelerators differ (train.computation_time of %g to %g s), so AU does "
 		    "not compare storage.",
 		    x.computation[0], x.computation[1]);
-	if (!x.sound)
-		say(f, " Every configuration of this model has a failed check, so these figures "
-		       "cannot be trusted.");
-	if (isfinite(x.au->target) && x.au->whole_au.mean < x.au->target)
-		say(f, " No configuration reaches the target of %.0f %%.", x.au->target);
-}
-
-/* Whether a test of chance can be made of two groups. */
-static bool testable(const struct run_group *a, const struct run_group *b)
-{
-	return a->records >= COMPARE_RUNS_NEEDED && b->records >= COMPARE_RUNS_NEEDED &&
-	       a->whole_au_n >= 2 && b->whole_au_n >= 2;
+	say_targets(f, &x);
 }
 
 /* ---- scaling ---- */
 
-static void find_scaling(struct key_findings *k, const struct run_groups *g, const char *model)
+/* Groups of one model that differ in the number of processes alone. */
+struct line {
+	const struct run_group *v[LINE_MAX_POINTS];
+	size_t n;
+	struct str_list out; /* numbers of processes that are left out, with the reason */
+};
+
+static void put_on_line(struct line *l, const struct run_groups *g, const struct run_group *x)
 {
-	const struct run_group *line[64];
-	const struct run_group *last;
-	size_t n = 0, stop = 0;
-	struct key_finding *f;
+	AUTO_FREE char *other = NULL;
 
-	for (size_t i = 0; i < g->groups && n < 64; i++)
-		if (strcmp(g->group[i].model, model) == 0 && !g->group[i].factors[0] &&
-		    g->group[i].throughput_n)
-			line[n++] = &g->group[i]; /* sorted by ranks */
-	if (n < 2)
+	if (!x->counted) {
+		str_list_add(&l->out, xasprintf("%u (%s)", x->ranks,
+						run_standing_name(g->standing[x->record[0]])));
 		return;
-	for (size_t i = 1; i < n; i++) {
-		double perfect = (double)line[i]->ranks / line[0]->ranks;
+	}
+	if (!x->throughput_n || l->n == LINE_MAX_POINTS)
+		return;
+	other = l->n ? other_difference(g, l->v[0], x, NULL) : NULL;
+	if (other)
+		str_list_add(&l->out, xasprintf("%u (it also differs in %s)", x->ranks, other));
+	else
+		l->v[l->n++] = x; /* sorted by ranks */
+}
 
-		if (rate_of(line[i]) / rate_of(line[0]) < EFFICIENT * perfect)
+static void line_of(struct line *l, const struct run_groups *g, const char *model,
+		    const char *factors)
+{
+	*l = (struct line){0};
+	for (size_t i = 0; i < g->groups; i++)
+		if (strcmp(g->group[i].model, model) == 0 &&
+		    strcmp(g->group[i].factors, factors) == 0)
+			put_on_line(l, g, &g->group[i]);
+}
+
+/* Without overrides, or else with those of most numbers of processes. */
+static void choose_line(struct line *l, const struct run_groups *g, const char *model)
+{
+	line_of(l, g, model, "");
+	for (size_t i = 0; i < g->groups && (l->n < 2 || l->v[0]->factors[0]); i++) {
+		struct line other;
+
+		if (strcmp(g->group[i].model, model) != 0)
+			continue;
+		line_of(&other, g, model, g->group[i].factors);
+		if (other.n > l->n) {
+			str_list_release(&l->out);
+			*l = other;
+		} else {
+			str_list_release(&other.out);
+		}
+	}
+}
+
+/* Up to which number of processes it stays above EFFICIENT: index in the line. */
+static size_t last_efficient(const struct line *l)
+{
+	size_t stop = 0;
+
+	for (size_t i = 1; i < l->n; i++) {
+		double linear = (double)l->v[i]->ranks / l->v[0]->ranks;
+
+		if (rate_of(l->v[i]) / rate_of(l->v[0]) < EFFICIENT * linear)
 			break;
 		stop = i;
 	}
-	last = line[n - 1];
-	f = new_finding(k, "scaling");
-	say(f,
-	    "%s: from %u to %u processes, throughput changes by a factor of %.2f (%.0f %% of "
-	    "linear scaling)",
-	    model, line[0]->ranks, last->ranks, rate_of(last) / rate_of(line[0]),
-	    100 * rate_of(last) / rate_of(line[0]) * line[0]->ranks / last->ranks);
-	if (stop == n - 1) {
-		say(f, "; scaling did not end within this range.");
+	return stop;
+}
+
+static void say_growth(struct key_finding *f, const struct line *l)
+{
+	const struct run_group *a = l->v[0], *b = l->v[l->n - 1];
+	struct effect e = effect_of(a, b, EFFECT_WHOLE_RATE);
+	double factor = rate_of(b) / rate_of(a);
+
+	say(f, "%s%s%s: from %u to %u processes, throughput ", a->model, a->factors[0] ? ", " : "",
+	    a->factors, a->ranks, b->ranks);
+	if (!e.differs)
+		say(f, "does not change beyond the error (%.1f and %.1f samples/s", rate_of(a),
+		    rate_of(b));
+	else if (factor < 1)
+		say(f, "falls to %.0f %% (from %.1f to %.1f samples/s", 100 * factor, rate_of(a),
+		    rate_of(b));
+	else
+		say(f, "rises %.2f times (from %.1f to %.1f samples/s", factor, rate_of(a),
+		    rate_of(b));
+	say_interval(f, &e, a, b);
+	say(f, "), which is %.0f %% of linear scaling", 100 * factor * a->ranks / b->ranks);
+}
+
+static void find_scaling(struct key_findings *k, const struct run_groups *g, const char *model)
+{
+	const struct run_group *last, *peak;
+	struct key_finding *f;
+	struct line l;
+	size_t stop;
+
+	choose_line(&l, g, model);
+	if (l.n < 2) {
+		str_list_release(&l.out);
 		return;
 	}
-	say(f, "; it falls below %.0f %% of linear scaling beyond %u processes", 100 * EFFICIENT,
-	    line[stop]->ranks);
-	if (testable(line[stop], line[stop + 1]) && line[stop]->throughput_n > 1 &&
-	    line[stop + 1]->throughput_n > 1) {
-		struct welch w =
-			welch_test(line[stop]->throughput_v, line[stop]->throughput_n,
-				   line[stop + 1]->throughput_v, line[stop + 1]->throughput_n);
-
-		say(f,
-		    ": %u processes reach %.1f samples/s, a change of %+.1f samples/s (95 %% "
-		    "confidence interval %+.1f to %+.1f)",
-		    line[stop + 1]->ranks, rate_of(line[stop + 1]), w.change, w.low, w.high);
-	}
-	say(f, ".");
+	stop = last_efficient(&l);
+	last = peak = l.v[l.n - 1];
+	for (size_t i = 0; i < l.n; i++)
+		if (rate_of(l.v[i]) > rate_of(peak))
+			peak = l.v[i];
+	f = new_finding(k, "scaling");
+	say_growth(f, &l);
+	if (stop == l.n - 1)
+		say(f, "; it stays above %.0f %% of it throughout.", 100 * EFFICIENT);
+	else if (stop == 0)
+		say(f, "; with %u it is below %.0f %% of it.", l.v[1]->ranks, 100 * EFFICIENT);
+	else
+		say(f, "; it stays above %.0f %% of it up to %u.", 100 * EFFICIENT,
+		    l.v[stop]->ranks);
+	if (peak != last && effect_of(peak, last, EFFECT_WHOLE_RATE).differs)
+		say(f, " It is highest with %u (%.1f samples/s).", peak->ranks, rate_of(peak));
+	if (l.v[0]->whole_au_n && last->whole_au_n)
+		say(f, " Whole-run AU goes from %.1f %% to %.1f %%.", l.v[0]->whole_au.mean,
+		    last->whole_au.mean);
+	for (size_t i = 0; i < l.out.n; i++)
+		say(f, "%s %s%s", i ? "," : " Left out:", l.out.v[i], i + 1 == l.out.n ? "." : "");
+	str_list_release(&l.out);
 }
 
 /* ---- factors ---- */
 
-static const struct run_group *base_of(const struct run_groups *g, const struct run_group *x)
+/* "unet3d, 4 processes, reader.batch_size=4" */
+static void say_where(struct key_finding *f, const struct family *x)
 {
-	for (size_t i = 0; i < g->groups; i++)
-		if (g->group[i].ranks == x->ranks && !g->group[i].factors[0] &&
-		    strcmp(g->group[i].model, x->model) == 0)
-			return &g->group[i];
-	return NULL;
+	say(f, "%s, %u %s%s%s", x->group[0]->model, x->group[0]->ranks,
+	    processes(x->group[0]->ranks), x->rest[0] ? ", " : "", x->rest);
 }
 
-/* By the test, or without one by whether the values of the two overlap. */
-static bool differ(const struct run_group *base, const struct run_group *x, struct welch *w)
+static void say_reference(struct key_finding *f, const struct family *x)
 {
-	if (!testable(base, x))
-		return x->whole_au.min > base->whole_au.max || x->whole_au.max < base->whole_au.min;
-	*w = welch_test(base->whole_au_v, base->whole_au_n, x->whole_au_v, x->whole_au_n);
-	return w->p < LEVEL;
-}
+	const struct run_group *base = x->group[0];
 
-static void find_factor(struct key_findings *k, const struct run_groups *g,
-			const struct run_group *x)
-{
-	const struct run_group *base = base_of(g, x);
-	struct key_finding *f;
-	struct welch w;
-
-	if (!x->factors[0] || !base || x->whole_au_n < 2 || base->whole_au_n < 2 ||
-	    !differ(base, x, &w))
-		return;
-	f = new_finding(k, "factor");
-	say(f, "%s, %u processes: %s changes whole-run AU from %.1f %% to %.1f %%", x->model,
-	    x->ranks, x->factors, base->whole_au.mean, x->whole_au.mean);
-	if (testable(base, x))
-		say(f, " (%+.1f points, 95 %% confidence interval %+.1f to %+.1f, over runs).",
-		    w.change, w.low, w.high);
+	say(f, "whole-run AU is %.1f %% ", base->whole_au.mean);
+	if (x->base && !x->value[0])
+		say(f, "without %s", x->key);
 	else
-		say(f,
-		    " (%+.1f points; a test of chance needs %d runs each, there %s %zu and %zu).",
-		    x->whole_au.mean - base->whole_au.mean, COMPARE_RUNS_NEEDED,
-		    base->records == 1 ? "is" : "are", base->records, x->records);
-	if (x->unsound || base->unsound)
-		say(f, " At least one of the two failed a check.");
-	if (from_memory(g, x) != from_memory(g, base))
-		say(f, " The page cache or memory served reads of only one of them.");
+		say(f, "with %s=%s%s", x->key, x->value, x->base ? " (no override)" : "");
+}
+
+static double largest_change(const struct family *x)
+{
+	double most = 0;
+
+	for (size_t i = 1; i < x->groups; i++) {
+		struct effect e = effect_of(x->group[0], x->group[i], EFFECT_WHOLE_AU);
+
+		if (e.differs)
+			most = fmax(most, fabs(e.change));
+	}
+	return most;
+}
+
+static void find_factor(struct key_findings *k, const struct family *x)
+{
+	struct key_finding *f = new_finding(k, "factor");
+	const struct run_group *base = x->group[0];
+	size_t same = 0, untested = 0;
+
+	say_where(f, x);
+	say(f, ": ");
+	say_reference(f, x);
+	say(f, ".");
+	for (size_t i = 1; i < x->groups; i++) {
+		const struct run_group *y = x->group[i];
+		struct effect e = effect_of(base, y, EFFECT_WHOLE_AU);
+
+		untested += !e.tested;
+		same += !e.differs;
+		if (!e.differs)
+			continue;
+		say(f, " It %s to %.1f %% with %s (%+.1f points", e.change < 0 ? "falls" : "rises",
+		    y->whole_au.mean, family_value(x, y), e.change);
+		say_interval(f, &e, base, y);
+		say(f, ").");
+	}
+	for (size_t i = 1, said = 0; same && i < x->groups; i++) {
+		const struct run_group *y = x->group[i];
+
+		if (effect_of(base, y, EFFECT_WHOLE_AU).differs)
+			continue;
+		say(f, "%s %s (%.1f %%)", said++ ? "," : " No difference is shown with",
+		    family_value(x, y), y->whole_au.mean);
+	}
+	if (same)
+		say(f, ".");
+	if (untested)
+		say(f, " Without 3 runs of each there is no interval.");
+	for (size_t i = 0; i < x->unlike.n; i++)
+		say(f, "%s %s%s", i ? "," : " Not compared, because more differs:", x->unlike.v[i],
+		    i + 1 == x->unlike.n ? "." : "");
 }
 
 /* Those without a difference are listed in one sentence: one for each would hide the others. */
-static void find_no_difference(struct key_findings *k, const struct run_groups *g,
-			       const struct run_group *base, bool tested)
+static void find_no_difference(struct key_findings *k, const struct families *all)
 {
 	struct key_finding *f = NULL;
-	double least = 1;
-	size_t listed = 0;
 
-	for (size_t i = 0; i < g->groups; i++) {
-		const struct run_group *x = &g->group[i];
-		struct welch w;
+	for (size_t i = 0; i < all->n; i++) {
+		const struct family *x = &all->v[i];
 
-		if (!x->factors[0] || base_of(g, x) != base || x->whole_au_n < 2 ||
-		    testable(base, x) != tested || differ(base, x, &w))
+		if (x->groups < 2 || largest_change(x) > 0)
 			continue;
 		if (!f) {
-			f = new_finding(k, "factor");
-			say(f, "%s, %u processes: no %s in whole-run AU with", base->model,
-			    base->ranks,
-			    tested ? "significant difference" : "difference beyond the spread");
+			f = new_finding(k, "same");
+			say(f, "No difference in whole-run AU is shown for");
+		} else {
+			say(f, ";");
 		}
-		say(f, "%s %s", listed++ ? "," : "", x->factors);
-		if (tested)
-			least = w.p < least ? w.p : least;
+		say(f, " ");
+		say_where(f, x);
+		say(f, ": ");
+		for (size_t m = 0; m < x->groups; m++)
+			say(f, "%s%s (%.1f %%)", m ? ", " : "",
+			    m || x->value[0] ? family_value(x, x->group[m]) : "no override",
+			    x->group[m]->whole_au.mean);
+		say(f, " of %s", x->key);
 	}
-	if (f && tested)
-		say(f, " (lowest p = %.2g, baseline %.1f %%).", least, base->whole_au.mean);
-	else if (f)
-		say(f, " (baseline %.1f %%; too few runs for a test of chance).",
-		    base->whole_au.mean);
+	if (f)
+		say(f, ".");
 }
 
-/* ---- limits ---- */
-
-static void find_limits(struct key_findings *k, const struct run_groups *g)
+static int by_change(const void *a, const void *b)
 {
-	size_t data = 0, barrier = 0, compute = 0, all = 0;
-	const struct run_group *worst = NULL;
-	struct key_finding *f;
+	double x = largest_change(*(const struct family *const *)a);
+	double y = largest_change(*(const struct family *const *)b);
 
-	for (size_t i = 0; i < g->groups; i++) {
-		const struct run_group *x = &g->group[i];
+	return x < y ? 1 : x > y ? -1 : 0;
+}
 
-		if (!isfinite(x->wait_share))
-			continue;
-		all++;
-		if (x->wait_share > WAIT_LARGE && x->wait_share >= x->other_share)
-			data++;
-		else if (x->other_share > OTHER_LARGE)
-			barrier++;
-		else
-			compute++;
-		if (!worst || x->wait_share > worst->wait_share)
-			worst = x;
-	}
-	if (!worst)
-		return;
-	f = new_finding(k, "limit");
-	if (all == 1 && data == 0)
-		say(f, "The configuration %s.",
-		    barrier ? "spent most of the lost time synchronizing its ranks"
-			    : "spent most of its time computing");
-	else if (all == 1)
-		say(f,
-		    "The configuration waited for data for more than %.0f %% of the training time.",
-		    WAIT_LARGE);
-	else
-		say(f,
-		    "%zu of %zu configurations waited for data for more than %.0f %% of the "
-		    "training time, %zu waited for other ranks, and %zu %s limited by "
-		    "computation.",
-		    data, all, WAIT_LARGE, barrier, compute, compute == 1 ? "was" : "were");
-	if (data)
-		say(f, " The longest wait was %.0f %%: %s, %u processes, %s.", worst->wait_share,
-		    worst->model, worst->ranks, factors_text(worst));
+static void find_factors(struct key_findings *k, const struct run_groups *g)
+{
+	struct families all;
+	const struct family **order;
+	size_t n = 0;
+
+	families_find(&all, g);
+	order = xcalloc(all.n + 1, sizeof(*order));
+	for (size_t i = 0; i < all.n; i++)
+		if (all.v[i].groups > 1 && largest_change(&all.v[i]) > 0)
+			order[n++] = &all.v[i];
+	if (n)
+		qsort(order, n, sizeof(*order), by_change);
+	for (size_t i = 0; i < n && i < FACTORS_SAID; i++)
+		find_factor(k, order[i]);
+	if (n > FACTORS_SAID)
+		say(new_finding(k, "more"),
+		    "%zu more comparisons of one factor show a difference, each of at most %.1f "
+		    "points: see the table.",
+		    n - FACTORS_SAID, largest_change(order[FACTORS_SAID]));
+	find_no_difference(k, &all);
+	free(order);
+	families_release(&all);
 }
 
 void key_findings_build(struct key_findings *k, const struct run_groups *g)
@@ -553,13 +764,7 @@ void key_findings_build(struct key_findings *k, const struct run_groups *g)
 		find_best(k, g, model);
 		find_scaling(k, g, model);
 	}
-	for (size_t i = 0; i < g->groups; i++)
-		find_factor(k, g, &g->group[i]);
-	for (size_t i = 0; i < g->groups; i++)
-		if (!g->group[i].factors[0] && g->group[i].whole_au_n > 1) {
-			find_no_difference(k, g, &g->group[i], true);
-			find_no_difference(k, g, &g->group[i], false);
-		}
+	find_factors(k, g);
 }
 
 void key_findings_release(struct key_findings *k)

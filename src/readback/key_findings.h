@@ -1,9 +1,11 @@
 #pragma once
-/* What a set of runs shows, in sentences, each with the figures it rests on. */
+/* What a set of runs shows, in sentences, each with the figures it rests on. All of them rest on
+ * the same runs, those that count (readback/groups.h), and on whole-run AU. */
 #include "readback/groups.h"
 
 struct key_finding {
-	char topic[24]; /* "verdict", "best", "scaling", "factor", "limit" */
+	/* "verdict", "limit", "best", "scaling", "factor", "more", "same" */
+	char topic[24];
 	struct buf text;
 };
 

@@ -351,6 +351,11 @@ static bool is_factor(const char *key)
 					   "checkpoint.checkpoint_folder",
 					   "output.folder",
 					   "storage.storage_root",
+					   "dataset.keep_files",
+					   "dataset.verify_samples",
+					   "run.trace",
+					   "run.sample_interval",
+					   "run.watchdog",
 					   NULL};
 
 	for (size_t i = 0; not [i]; i++)
@@ -867,22 +872,6 @@ double record_whole_au(const struct run_record *r, size_t epoch)
 	return n ? sum / n : NAN;
 }
 
-double record_whole_au_mean(const struct run_record *r)
-{
-	double sum = 0;
-	size_t n = 0;
-
-	for (size_t i = 0; i < epoch_count(r); i++) {
-		double one = record_whole_au(r, i);
-
-		if (isfinite(one)) {
-			sum += one;
-			n++;
-		}
-	}
-	return n ? sum / (double)n : NAN;
-}
-
 /* Shares of the ranks' training time; NaN without times. */
 static double share_of(const struct run_record *r, bool waiting)
 {
@@ -997,30 +986,52 @@ const char *record_supply(const struct run_record *r)
 	return of ? of : "";
 }
 
-double record_whole_throughput(const struct run_record *r)
+double record_whole_rate(const struct run_record *r, size_t epoch)
 {
-	double samples = 0, wall = 0;
+	double samples = 0, longest = 0;
 
 	if (!r->has_workload)
 		return NAN;
-	for (size_t i = 0; i < epoch_count(r); i++) {
-		double longest = 0;
+	for (uint32_t k = 0; k < r->ranks; k++) {
+		const struct record_epoch *ep;
 
-		for (uint32_t k = 0; k < r->ranks; k++) {
-			const struct record_epoch *ep;
-
-			if (r->rank[k].epochs <= i)
-				continue;
-			ep = &r->rank[k].epoch[i];
-			for (size_t b = 0; b < ep->blocks; b++)
-				samples += (double)ep->block[b].computes *
-					   (double)r->workload.reader.batch_size;
-			if (ep->train_wall_s > longest)
-				longest = ep->train_wall_s;
-		}
-		wall += longest;
+		if (r->rank[k].epochs <= epoch)
+			return NAN;
+		ep = &r->rank[k].epoch[epoch];
+		for (size_t b = 0; b < ep->blocks; b++)
+			samples += (double)ep->block[b].computes *
+				   (double)r->workload.reader.batch_size;
+		if (ep->train_wall_s > longest)
+			longest = ep->train_wall_s;
 	}
-	return wall > 0 ? samples / wall : NAN;
+	return longest > 0 ? samples / longest : NAN;
+}
+
+/* Mean over the epochs whose value is known. */
+static double epoch_mean(const struct run_record *r, record_measure of)
+{
+	double sum = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < epoch_count(r); i++) {
+		double one = of(r, i);
+
+		if (isfinite(one)) {
+			sum += one;
+			n++;
+		}
+	}
+	return n ? sum / (double)n : NAN;
+}
+
+double record_whole_au_mean(const struct run_record *r)
+{
+	return epoch_mean(r, record_whole_au);
+}
+
+double record_whole_throughput(const struct run_record *r)
+{
+	return epoch_mean(r, record_whole_rate);
 }
 
 int records_load(struct records *out, const char *const *path, size_t n, struct err *e)

@@ -120,7 +120,7 @@ double *record_values(const struct run_record *r, const size_t *index, size_t n,
 /* Emulated compute over wall time of the epoch's training part, mean over ranks, percent; NaN when
  * a file is missing. */
 double record_whole_au(const struct run_record *r, size_t epoch);
-/* The same over all epochs. */
+/* Its mean over the epochs, as result.json has it. */
 double record_whole_au_mean(const struct run_record *r);
 /* Steps of the first epoch of rank 0; 0 when not known. */
 uint64_t record_steps(const struct run_record *r);
@@ -143,5 +143,8 @@ double record_returned_rate(const struct run_record *r);
 /* Of what that is the supply: "storage", "at_least", "run", "cache" ... (result/supply.h); "" when
  * result.json does not say. */
 const char *record_supply(const struct run_record *r);
-/* Samples really taken a second over the wall time of training: steps x batch x ranks / wall. */
+/* Samples really taken a second over the wall time of training: steps x batch x ranks / wall of the
+ * slowest rank; NaN when a file is missing. */
+double record_whole_rate(const struct run_record *r, size_t epoch);
+/* Its mean over the epochs, as result.json has it. */
 double record_whole_throughput(const struct run_record *r);

@@ -241,6 +241,30 @@ static void compare_keys(const struct key_differences *d, struct sides *out)
 	}
 }
 
+/* Keys that neither say where files lie nor which part of a run was done: what repetitions share.
+ */
+static bool is_condition(const char *key)
+{
+	static const char *const prefix[] = {"workflow.generate_data", "workflow.profiling",
+					     "run.trace", "run.sample_interval", "run.watchdog"};
+
+	for (size_t i = 0; i < sizeof(prefix) / sizeof(prefix[0]); i++)
+		if (strncmp(key, prefix[i], strlen(prefix[i])) == 0)
+			return false;
+	return !says_where(key) && !strstr(key, "folder") && !strstr(key, "seed");
+}
+
+void unlike_keys(const struct run_record *a, const struct run_record *b, struct str_list *out)
+{
+	struct key_differences d;
+
+	key_differences_find(&d, a, b);
+	for (size_t i = 0; i < d.n; i++)
+		if (is_condition(d.v[i].key))
+			str_list_add(out, xasprintf("%s=%s", d.v[i].key, d.v[i].y));
+	key_differences_release(&d);
+}
+
 /* The first key by which a run is no repetition of the first of its side; NULL: none. */
 static char *unlike_repetition(const struct run_record *a, const struct run_record *b)
 {
@@ -250,13 +274,9 @@ static char *unlike_repetition(const struct run_record *a, const struct run_reco
 	if (a->ranks != b->ranks)
 		return xasprintf("ranks: %u | %u", a->ranks, b->ranks);
 	key_differences_find(&d, a, b);
-	for (size_t i = 0; i < d.n && !found; i++) {
-		const char *key = d.v[i].key;
-
-		if (!says_where(key) && !strstr(key, "folder") && !strstr(key, "seed") &&
-		    strncmp(key, "workflow.", 9) != 0)
-			found = xasprintf("%s: %s | %s", key, d.v[i].x, d.v[i].y);
-	}
+	for (size_t i = 0; i < d.n && !found; i++)
+		if (is_condition(d.v[i].key))
+			found = xasprintf("%s: %s | %s", d.v[i].key, d.v[i].x, d.v[i].y);
 	key_differences_release(&d);
 	return found;
 }

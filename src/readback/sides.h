@@ -27,3 +27,8 @@ struct sides {
 /* `d`: of the first runs of both. Sentences are appended. */
 void sides_compare(const struct side *a, const struct side *b, const struct key_differences *d,
 		   struct sides *out);
+
+/* "key=value of b" for each key that makes one run no repetition of the other, whatever their
+ * numbers of ranks; not those that say where files lie, which parts of a run were done, or how it
+ * was watched. Appended. */
+void unlike_keys(const struct run_record *a, const struct run_record *b, struct str_list *out);

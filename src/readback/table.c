@@ -2,6 +2,8 @@
 #include "readback/table.h"
 
 #include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -58,9 +60,40 @@ static void put_verdict(struct buf *out, const struct audit *a, size_t i)
 		}
 }
 
-/* "parameter" and "value" of the first factor; all of them in a column of their own. */
-static void put_factors(struct buf *out, const struct str_list *factors)
+/* The checks that failed. */
+static void put_failed(struct buf *out, const struct audit *a, size_t i)
 {
+	const char *last = "";
+
+	buf_putc(out, ',');
+	for (size_t k = 0; k < a->findings; k++) {
+		const struct finding *f = &a->finding[k];
+
+		if (f->record != i || f->level != AUDIT_FAIL || strcmp(f->check, last) == 0)
+			continue;
+		buf_printf(out, "%s%s", last[0] ? " " : "", f->check);
+		last = f->check;
+	}
+}
+
+/* Over the epochs of a run: the standard deviation if there are enough, the least, the most. */
+static void put_epochs(struct buf *out, const struct run_record *r, record_measure of)
+{
+	size_t n;
+	double *v = record_values(r, NULL, 1, of, true, &n);
+	struct sample_stat s = sample_stat_of(v, n);
+
+	put_number(out, n < SPREAD_VALUES ? NAN : s.stdev);
+	put_number(out, n ? s.min : NAN);
+	put_number(out, n ? s.max : NAN);
+	free(v);
+}
+
+/* "parameter" and "value" of the first factor; all of them in a column of their own. */
+static void put_factors(struct buf *out, const struct run_groups *g, size_t record)
+{
+	const struct str_list *factors = &g->record[record].factors;
+	const struct run_group *x = g->of[record] == SIZE_MAX ? NULL : &g->group[g->of[record]];
 	struct buf part = {0};
 	const char *text = factors->n ? factors->v[0] : "";
 	size_t n = strcspn(text, "=");
@@ -74,8 +107,8 @@ static void put_factors(struct buf *out, const struct str_list *factors)
 	buf_putc(out, ',');
 	put_text(out, text[n] == '=' ? text + n + 1 : "");
 	buf_reset(&part);
-	for (size_t i = 0; i < factors->n; i++)
-		buf_printf(&part, "%s%s", i ? " " : "", factors->v[i]);
+	for (size_t i = 0; x && i < x->factor.n; i++)
+		buf_printf(&part, "%s%s", i ? " " : "", x->factor.v[i]);
 	buf_putc(out, ',');
 	put_text(out, part.data ? part.data : "");
 	buf_release(&part);
@@ -102,8 +135,12 @@ void table_csv(const struct run_groups *g, struct buf *out)
 		 "throughput_mean_mib_per_s,throughput_stdev_mib_per_s,"
 		 "throughput_mean_samples_per_s,whole_run_au_percent,"
 		 "whole_run_samples_per_s,waiting_percent,other_percent,steps_per_epoch,wall_s,"
-		 "checks,tool,folder,verdict,findings,need_samples_per_s,need_mib_per_s,"
-		 "need_at_target_mib_per_s,accelerators_fed,supply,files_mib_per_s\n");
+		 "epochs,whole_run_au_stdev_percent,whole_run_au_least_percent,"
+		 "whole_run_au_most_percent,whole_run_stdev_samples_per_s,"
+		 "whole_run_least_samples_per_s,whole_run_most_samples_per_s,target_percent,"
+		 "checks,left_out,failed_checks,tool,folder,verdict,findings,need_samples_per_s,"
+		 "need_mib_per_s,need_at_target_mib_per_s,accelerators_fed,supply,"
+		 "files_mib_per_s\n");
 	for (size_t i = 0; i < g->records; i++) {
 		const struct run_record *r = &g->record[i];
 
@@ -111,7 +148,7 @@ void table_csv(const struct run_groups *g, struct buf *out)
 			continue;
 		put_text(out, r->model);
 		buf_printf(out, ",%u", r->ranks);
-		put_factors(out, &r->factors);
+		put_factors(out, g, i);
 		put_number(out, r->au.mean);
 		put_number(out, r->au.stdev);
 		put_number(out, r->io.mean);
@@ -123,8 +160,16 @@ void table_csv(const struct run_groups *g, struct buf *out)
 		put_number(out, record_other_share(r));
 		put_number(out, (double)record_steps(r));
 		put_number(out, r->end_s - r->begin_s);
-		buf_printf(out, ",%s,%s,", worst_level(g->audit, i) == AUDIT_FAIL ? "failed" : "ok",
-			   r->ours ? "stoker" : "dlio");
+		put_number(out, (double)r->au.n);
+		put_epochs(out, r, record_whole_au);
+		put_epochs(out, r, record_whole_rate);
+		put_number(out, r->has_workload && r->workload.metric.au > 0
+					? 100 * r->workload.metric.au
+					: NAN);
+		buf_printf(out, ",%s,%s", worst_level(g->audit, i) == AUDIT_FAIL ? "failed" : "ok",
+			   run_standing_name(g->standing[i]));
+		put_failed(out, g->audit, i);
+		buf_printf(out, ",%s,", r->ours ? "stoker" : "dlio");
 		AUTO_FREE char *folder = path_absolute(r->folder);
 
 		put_text(out, folder);

@@ -1,0 +1,243 @@
+/* Effects of factors. */
+#include "readback/effects.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "readback/compare.h"
+#include "readback/sides.h"
+#include "workload/key.h"
+
+static const double LEVEL = 0.05;      /* of the test */
+static const double LEAST_POINTS = 1;  /* of AU, without a test */
+static const double LEAST_SHARE = .02; /* of a rate, without a test */
+
+struct effect effect_of(const struct run_group *base, const struct run_group *x,
+			enum effect_measure m)
+{
+	bool au = m == EFFECT_WHOLE_AU;
+	const struct sample_stat *a = au ? &base->whole_au : &base->whole_rate;
+	const struct sample_stat *b = au ? &x->whole_au : &x->whole_rate;
+	double least = au ? LEAST_POINTS : LEAST_SHARE * fmax(a->mean, b->mean);
+	struct effect e = {.change = b->mean - a->mean};
+
+	e.tested = base->counted >= COMPARE_RUNS_NEEDED && x->counted >= COMPARE_RUNS_NEEDED &&
+		   a->n >= COMPARE_RUNS_NEEDED && b->n >= COMPARE_RUNS_NEEDED;
+	if (e.tested)
+		e.test = welch_test(au ? base->whole_au_v : base->throughput_v, a->n,
+				    au ? x->whole_au_v : x->throughput_v, b->n);
+	e.differs = e.tested ? e.test.p < LEVEL
+			     : (a->min > b->max || a->max < b->min) && fabs(e.change) > least;
+	return e;
+}
+
+/* ---- one factor ---- */
+
+static size_t key_length(const char *factor)
+{
+	return strcspn(factor, "=");
+}
+
+/* As the option table calls it, whichever alias was typed. */
+static const char *canonical(const char *key)
+{
+	const struct opt *row = workload_key_row(key);
+
+	return row ? row->key : key;
+}
+
+char *other_difference(const struct run_groups *g, const struct run_group *a,
+		       const struct run_group *b, const char *key)
+{
+	const char *own = key ? canonical(key) : "";
+	size_t n = strlen(own);
+	struct str_list unlike = {0};
+	char *found = NULL;
+
+	unlike_keys(&g->record[a->record[0]], &g->record[b->record[0]], &unlike);
+	for (size_t i = 0; i < unlike.n && !found; i++) {
+		size_t length = key_length(unlike.v[i]);
+		bool is_own = n && strncmp(unlike.v[i], own, n) == 0 &&
+			      (length == n || unlike.v[i][n] == '.');
+
+		if (!is_own)
+			found = xstrndup(unlike.v[i], length);
+	}
+	str_list_release(&unlike);
+	return found;
+}
+
+/* All factors of a group but one, as the groups' own text has them. */
+static char *rest_of(const struct run_group *x, size_t without)
+{
+	struct buf text = {0};
+
+	for (size_t i = 0; i < x->factor.n; i++)
+		if (i != without)
+			buf_printf(&text, "%s%s", text.len ? ", " : "", x->factor.v[i]);
+	return text.len ? buf_take(&text) : xstrdup("");
+}
+
+static void add_member(struct family *f, const struct run_group *x)
+{
+	f->group = xrealloc(f->group, (f->groups + 1) * sizeof(*f->group));
+	f->group[f->groups++] = x;
+}
+
+static struct family *family_of(struct families *f, const struct run_group *x, const char *key,
+				const char *rest)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		struct family *y = &f->v[i];
+
+		if (y->group[0]->ranks == x->ranks && strcmp(y->group[0]->model, x->model) == 0 &&
+		    strcmp(y->key, key) == 0 && strcmp(y->rest, rest) == 0)
+			return y;
+	}
+	f->v = xrealloc(f->v, (f->n + 1) * sizeof(*f->v));
+	f->v[f->n] = (struct family){.key = xstrdup(key), .rest = xstrdup(rest)};
+	return &f->v[f->n++];
+}
+
+static const char *override_of(const struct family *f, const struct run_group *x)
+{
+	size_t n = strlen(f->key);
+
+	for (size_t i = 0; i < x->factor.n; i++)
+		if (key_length(x->factor.v[i]) == n && strncmp(x->factor.v[i], f->key, n) == 0)
+			return x->factor.v[i] + n + (x->factor.v[i][n] == '=');
+	return NULL;
+}
+
+const char *family_value(const struct family *f, const struct run_group *x)
+{
+	const char *typed = override_of(f, x);
+
+	return typed ? typed : f->value;
+}
+
+/* Numbers by their values, before texts. */
+static int by_value(const char *a, const char *b)
+{
+	char *a_end, *b_end;
+	double x = strtod(a, &a_end), y = strtod(b, &b_end);
+	bool is_x = a_end > a && !*a_end, is_y = b_end > b && !*b_end;
+
+	if (is_x && is_y && (x < y || x > y))
+		return x < y ? -1 : 1;
+	return is_x != is_y ? is_y - is_x : strcmp(a, b);
+}
+
+static void sort_members(struct family *f)
+{
+	for (size_t i = 1; i < f->groups; i++)
+		for (size_t k = i; k > 0 && by_value(override_of(f, f->group[k]),
+						     override_of(f, f->group[k - 1])) < 0;
+		     k--) {
+			const struct run_group *swap = f->group[k];
+
+			f->group[k] = f->group[k - 1];
+			f->group[k - 1] = swap;
+		}
+}
+
+static void find_base(struct family *f, const struct run_groups *g)
+{
+	const struct run_group *first = f->group[0];
+
+	for (size_t i = 0; i < g->groups; i++) {
+		const struct run_group *x = &g->group[i];
+
+		if (!x->counted || x->ranks != first->ranks || strcmp(x->model, first->model) ||
+		    strcmp(x->factors, f->rest) || override_of(f, x))
+			continue;
+		add_member(f, x);
+		memmove(f->group + 1, f->group, (f->groups - 1) * sizeof(*f->group));
+		f->group[0] = x;
+		f->base = true;
+		return;
+	}
+}
+
+/* The value that took effect without an override, from the configurations. */
+static void find_value(struct family *f, const struct run_groups *g)
+{
+	const char *typed = override_of(f, f->group[0]), *key = canonical(f->key);
+
+	for (size_t i = 1; i < f->groups && !typed && !f->value; i++) {
+		struct key_differences d;
+
+		key_differences_find(&d, &g->record[f->group[0]->record[0]],
+				     &g->record[f->group[i]->record[0]]);
+		for (size_t k = 0; k < d.n && !f->value; k++)
+			if (strcmp(d.v[k].key, key) == 0)
+				f->value = xstrdup(d.v[k].x);
+		key_differences_release(&d);
+	}
+	if (!f->value)
+		f->value = xstrdup(typed ? typed : "");
+}
+
+static void drop_unlike(struct family *f, const struct run_groups *g)
+{
+	size_t n = 1;
+
+	for (size_t i = 1; i < f->groups; i++) {
+		AUTO_FREE char *other = other_difference(g, f->group[0], f->group[i], f->key);
+
+		if (other)
+			str_list_add(&f->unlike,
+				     xasprintf("%s (%s)", override_of(f, f->group[i]), other));
+		else
+			f->group[n++] = f->group[i];
+	}
+	f->groups = n;
+}
+
+static void release_family(struct family *f)
+{
+	free(f->group);
+	free(f->key);
+	free(f->rest);
+	free(f->value);
+	str_list_release(&f->unlike);
+}
+
+void families_find(struct families *f, const struct run_groups *g)
+{
+	size_t n = 0;
+
+	*f = (struct families){0};
+	for (size_t i = 0; i < g->groups; i++)
+		for (size_t k = 0; g->group[i].counted && k < g->group[i].factor.n; k++) {
+			const char *text = g->group[i].factor.v[k];
+			AUTO_FREE char *key = xstrndup(text, key_length(text));
+			AUTO_FREE char *rest = rest_of(&g->group[i], k);
+
+			add_member(family_of(f, &g->group[i], key, rest), &g->group[i]);
+		}
+	for (size_t i = 0; i < f->n; i++) {
+		struct family *x = &f->v[i];
+
+		sort_members(x);
+		find_base(x, g);
+		find_value(x, g);
+		drop_unlike(x, g);
+		if (x->groups < 2 && x->unlike.n == 0)
+			release_family(x);
+		else
+			f->v[n++] = *x;
+	}
+	f->n = n;
+}
+
+void families_release(struct families *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		release_family(&f->v[i]);
+	free(f->v);
+	*f = (struct families){0};
+}
