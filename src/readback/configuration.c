@@ -147,6 +147,24 @@ static void find_settings(struct settings *s, const struct run_record *r)
 		add_leaves(s, sections, "");
 }
 
+char *key_value(const struct run_record *r, const char *key)
+{
+	char *value = recorded_value(r, key);
+	const struct opt *row = workload_key_row(key);
+	const struct setting *one;
+	struct settings s;
+
+	if (value)
+		return value;
+	if (row)
+		return r->has_workload ? opt_get_text(row, &r->workload) : NULL;
+	find_settings(&s, r);
+	one = find_setting(&s, key);
+	value = one ? xstrdup(one->value) : NULL;
+	release_settings(&s);
+	return value;
+}
+
 /* ---- two runs ---- */
 
 static void add_difference(struct key_differences *d, const char *key, const char *x, const char *y)

@@ -18,3 +18,6 @@ struct key_differences {
 void key_differences_find(struct key_differences *d, const struct run_record *a,
 			  const struct run_record *b);
 void key_differences_release(struct key_differences *d);
+
+/* The value of a key of the workload or of a store in use, as text on the heap; NULL: not known. */
+char *key_value(const struct run_record *r, const char *key);

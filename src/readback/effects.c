@@ -11,9 +11,11 @@
 #include "readback/sides.h"
 #include "workload/key.h"
 
-static const double LEVEL = 0.05;      /* of the test */
-static const double LEAST_POINTS = 1;  /* of AU, without a test */
-static const double LEAST_SHARE = .02; /* of a rate, without a test */
+static const double LEVEL = 0.05; /* of the test */
+/* Without a test: of AU, and of a rate; of several values, and of so few that they show no error.
+ */
+static const double LEAST_POINTS[] = {1, 5};
+static const double LEAST_SHARE[] = {0.02, 0.1};
 
 struct effect effect_of(const struct run_group *base, const struct run_group *x,
 			enum effect_measure m)
@@ -21,7 +23,8 @@ struct effect effect_of(const struct run_group *base, const struct run_group *x,
 	bool au = m == EFFECT_WHOLE_AU;
 	const struct sample_stat *a = au ? &base->whole_au : &base->whole_rate;
 	const struct sample_stat *b = au ? &x->whole_au : &x->whole_rate;
-	double least = au ? LEAST_POINTS : LEAST_SHARE * fmax(a->mean, b->mean);
+	bool few = a->n < SPREAD_VALUES || b->n < SPREAD_VALUES;
+	double least = au ? LEAST_POINTS[few] : LEAST_SHARE[few] * fmax(a->mean, b->mean);
 	struct effect e = {.change = b->mean - a->mean};
 
 	e.tested = base->counted >= COMPARE_RUNS_NEEDED && x->counted >= COMPARE_RUNS_NEEDED &&
@@ -128,6 +131,8 @@ static int by_value(const char *a, const char *b)
 
 	if (is_x && is_y && (x < y || x > y))
 		return x < y ? -1 : 1;
+	if (is_x && is_y)
+		return 0;
 	return is_x != is_y ? is_y - is_x : strcmp(a, b);
 }
 
@@ -162,23 +167,15 @@ static void find_base(struct family *f, const struct run_groups *g)
 	}
 }
 
-/* The value that took effect without an override, from the configurations. */
+/* The value that took effect without an override. */
 static void find_value(struct family *f, const struct run_groups *g)
 {
-	const char *typed = override_of(f, f->group[0]), *key = canonical(f->key);
+	const char *typed = override_of(f, f->group[0]);
 
-	for (size_t i = 1; i < f->groups && !typed && !f->value; i++) {
-		struct key_differences d;
-
-		key_differences_find(&d, &g->record[f->group[0]->record[0]],
-				     &g->record[f->group[i]->record[0]]);
-		for (size_t k = 0; k < d.n && !f->value; k++)
-			if (strcmp(d.v[k].key, key) == 0)
-				f->value = xstrdup(d.v[k].x);
-		key_differences_release(&d);
-	}
+	f->value = typed ? xstrdup(typed)
+			 : key_value(&g->record[f->group[0]->record[0]], canonical(f->key));
 	if (!f->value)
-		f->value = xstrdup(typed ? typed : "");
+		f->value = xstrdup("");
 }
 
 static void drop_unlike(struct family *f, const struct run_groups *g)
@@ -189,8 +186,12 @@ static void drop_unlike(struct family *f, const struct run_groups *g)
 		AUTO_FREE char *other = other_difference(g, f->group[0], f->group[i], f->key);
 
 		if (other)
+			str_list_add(&f->unlike, xasprintf("%s (%s differs, too)",
+							   override_of(f, f->group[i]), other));
+		else if (f->base && f->value[0] && !by_value(override_of(f, f->group[i]), f->value))
 			str_list_add(&f->unlike,
-				     xasprintf("%s (%s)", override_of(f, f->group[i]), other));
+				     xasprintf("%s (it is the value without an override)",
+					       override_of(f, f->group[i])));
 		else
 			f->group[n++] = f->group[i];
 	}

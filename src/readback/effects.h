@@ -13,7 +13,8 @@ struct effect {
 };
 
 /* Without a test two groups differ if their values (of runs, or of the epochs of single runs) do
- * not overlap and their means are more than 1 percent point, or 2 % of the larger rate, apart. */
+ * not overlap and their means are more than 1 percent point, or 2 % of the larger rate, apart; of
+ * fewer than SPREAD_VALUES values, which show no error, more than 5 points or 10 %. */
 struct effect effect_of(const struct run_group *base, const struct run_group *x,
 			enum effect_measure m);
 
@@ -26,7 +27,7 @@ struct family {
 	char *rest;             /* the factors that all have, joined by ", " */
 	bool base;              /* the first group has no override of the key */
 	char *value;            /* the first group's value of the key; "" if it is not known */
-	struct str_list unlike; /* "8 (train.epochs)": groups that differ in more */
+	struct str_list unlike; /* "8 (train.epochs differs, too)": groups that are not compared */
 };
 
 struct families {

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "readback/claim.h"
+#include "readback/compare.h"
 #include "readback/effects.h"
 
 static const double EFFICIENT = 0.8;  /* of perfect scaling that still counts as scaling */
@@ -173,7 +174,9 @@ static void say_counted(struct key_finding *f, const size_t n[RUN_UNTRAINED + 1]
 		    "the model were not served from there.",
 		    n[RUN_FROM_MEMORY], plural(n[RUN_FROM_MEMORY]),
 		    n[RUN_FROM_MEMORY] == 1 ? "is" : "are");
-	if (n[RUN_FAILED] || n[RUN_IMPOSSIBLE] || n[RUN_FROM_MEMORY])
+	if (n[RUN_COUNTS] == 0 && n[RUN_FAILED] + n[RUN_IMPOSSIBLE] > 1)
+		say(f, " No run is left to rest findings on.");
+	else if (n[RUN_COUNTS] && (n[RUN_FAILED] || n[RUN_IMPOSSIBLE] || n[RUN_FROM_MEMORY]))
 		say(f, " The findings below rest on the other %zu run%s.", n[RUN_COUNTS],
 		    plural(n[RUN_COUNTS]));
 }
@@ -267,9 +270,8 @@ static void find_limits(struct key_findings *k, const struct run_groups *g)
 		return;
 	}
 	say(f,
-	    "Most of the lost time was waiting for data in %zu of %zu configurations, and other "
-	    "time (barriers, the begin and the end of epochs) in %zu; %zu lost at most %.0f %% of "
-	    "the training time to each.",
+	    "%zu of %zu configurations lost most time to waiting for data, %zu to other things "
+	    "(barriers, the start and the end of epochs), and %zu lost at most %.0f %% to each.",
 	    data, all, other, compute, WAIT_LARGE);
 	if (data)
 		say(f, " The longest wait was %.1f %%: %s, %u %s, %s.", worst->wait_share,
@@ -403,6 +405,9 @@ static void say_ranking(struct key_finding *f, const struct run_groups *g, const
 		    " Throughput in samples/s is not ranked: a sample has %.0f to %.0f bytes in "
 		    "these configurations.",
 		    k->bytes[0], k->bytes[1]);
+	} else if (rate == au) {
+		say(f, " Throughput is highest there, too (%.1f samples/s)", rate_of(rate));
+		say_ties(f, g, rate, EFFECT_WHOLE_RATE);
 	} else if (rate) {
 		say(f, " Throughput is highest with %u %s and %s (%.1f samples/s, at %.1f %%)",
 		    rate->ranks, processes(rate->ranks), factors_text(rate), rate_of(rate),
@@ -652,7 +657,7 @@ static void find_factor(struct key_findings *k, const struct family *x)
 {
 	struct key_finding *f = new_finding(k, "factor");
 	const struct run_group *base = x->group[0];
-	size_t same = 0, untested = 0;
+	size_t same = 0;
 
 	say_where(f, x);
 	say(f, ": ");
@@ -662,7 +667,6 @@ static void find_factor(struct key_findings *k, const struct family *x)
 		const struct run_group *y = x->group[i];
 		struct effect e = effect_of(base, y, EFFECT_WHOLE_AU);
 
-		untested += !e.tested;
 		same += !e.differs;
 		if (!e.differs)
 			continue;
@@ -681,10 +685,8 @@ static void find_factor(struct key_findings *k, const struct family *x)
 	}
 	if (same)
 		say(f, ".");
-	if (untested)
-		say(f, " Without 3 runs of each there is no interval.");
 	for (size_t i = 0; i < x->unlike.n; i++)
-		say(f, "%s %s%s", i ? "," : " Not compared, because more differs:", x->unlike.v[i],
+		say(f, "%s %s%s", i ? "," : " Not compared:", x->unlike.v[i],
 		    i + 1 == x->unlike.n ? "." : "");
 }
 
@@ -717,6 +719,20 @@ static void find_no_difference(struct key_findings *k, const struct families *al
 		say(f, ".");
 }
 
+static void say_untested(struct key_findings *k, const struct families *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		for (size_t m = 1; m < all->v[i].groups; m++)
+			if (!effect_of(all->v[i].group[0], all->v[i].group[m], EFFECT_WHOLE_AU)
+				     .tested) {
+				say(new_finding(k, "untested"),
+				    "Changes without an interval rest on fewer than %d runs of a "
+				    "configuration; stoker study run --repeat %d makes them.",
+				    COMPARE_RUNS_NEEDED, COMPARE_RUNS_NEEDED);
+				return;
+			}
+}
+
 static int by_change(const void *a, const void *b)
 {
 	double x = largest_change(*(const struct family *const *)a);
@@ -746,6 +762,7 @@ static void find_factors(struct key_findings *k, const struct run_groups *g)
 		    "points: see the table.",
 		    n - FACTORS_SAID, largest_change(order[FACTORS_SAID]));
 	find_no_difference(k, &all);
+	say_untested(k, &all);
 	free(order);
 	families_release(&all);
 }

@@ -4,7 +4,7 @@
 #include "readback/groups.h"
 
 struct key_finding {
-	/* "verdict", "limit", "best", "scaling", "factor", "more", "same" */
+	/* "verdict", "limit", "best", "scaling", "factor", "more", "same", "untested" */
 	char topic[24];
 	struct buf text;
 };

@@ -1,0 +1,142 @@
+"""The findings of two designs of 40 rows, of repeated runs and of the seed study's results agree with their tables and
+with each other (findings.py). What checks them finds planted contradictions."""
+# tier: long
+import os
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+sys.path.insert(0, os.path.dirname(__file__))
+import findings  # noqa: E402
+from util import SOURCE, stoker  # noqa: E402
+
+# Sleeps: latency of the store, and computation.
+WORKLOAD = """model: {{name: {name}}}
+framework: pytorch
+workflow: {{train: True}}
+dataset: {{data_folder: data/x, format: npy, num_files_train: {files}, record_length_bytes: 4096}}
+reader: {{data_loader: pytorch, batch_size: 1, read_threads: 1, prefetch_size: 1}}
+train: {{epochs: {epochs}, computation_time: {compute}}}
+storage: {{store: throttle+posix, throttle: {{latency: {latency}}}}}
+metric: {{au: {au}}}
+"""
+
+
+def prepare(tmp, *workloads):
+    folder = tmp / "config/workload"
+    folder.mkdir(parents=True)
+    for w in workloads:
+        (folder / f"{w['name']}.yaml").write_text(WORKLOAD.format(**{"files": 80, "epochs": 1, "au": 0.8, **w}))
+
+
+def design(tmp, rows):
+    (tmp / "d.csv").write_text("model,processes,overrides,repeat\n" + "".join(
+        f"{m},{n},{' '.join('++workload.' + o for o in overrides)},{repeat}\n" for m, n, overrides, repeat in rows))
+
+
+def scaling(tmp):
+    """Two models by processes, by two factors in all combinations and a third one."""
+    prepare(tmp, {"name": "seg", "compute": 0.001, "latency": 0.0015},
+            {"name": "class", "compute": 0.004, "latency": 0.002, "au": 0.5})
+    factors = [(), ("reader.read_threads=4",), ("reader.batch_size=2",), ("reader.read_threads=4", "reader.batch_size=2"),
+               ("reader.prefetch_size=4",)]
+    design(tmp, [(m, n, f, 1) for m in ("seg", "class") for n in (1, 2, 3, 4) for f in factors])
+    return 40
+
+
+def factors(tmp):
+    """One factor at a time: accelerators, sizes, latencies; too few steps; runs from memory beside others."""
+    prepare(tmp, {"name": "seg", "compute": 0.002, "latency": 0.002, "epochs": 2},
+            {"name": "odd", "compute": 0.001, "latency": 0.001, "au": 0.6})
+    one = [(), *((f"storage.throttle.latency={v}",) for v in (0.0005, 0.001, 0.0021, 0.004)),
+           *((f"reader.read_threads={v}",) for v in (2, 3, 4, 8)), *((f"reader.prefetch_size={v}",) for v in (2, 4, 1)),
+           ("train.computation_time=0.004",), ("train.computation_time=0.001",), ("output.metric.exclude_start_steps=30",),
+           ("dataset.record_length_bytes=16384",), ("reader.batch_size=30",), ("train.epochs=1",), ("reader.read_threads=0",),
+           ("reader.read_threads=2", "reader.batch_size=2")]
+    design(tmp, [(m, 2, f, 1) for m in ("seg", "odd") for f in one])
+    return 40
+
+
+def repeated(tmp):
+    """Tests of chance, and intervals."""
+    prepare(tmp, {"name": "seg", "compute": 0.001, "latency": 0.001})
+    design(tmp, [("seg", 1, (), 3), ("seg", 2, (), 4), ("seg", 2, ("reader.read_threads=4",), 3),
+                 ("seg", 2, ("storage.throttle.latency=0.00101",), 3), ("seg", 2, ("reader.prefetch_size=2",), 2)])
+    return 15
+
+
+def report(tmp, results, runs):
+    done = stoker("report", results, "-o", tmp / "r.html", "--csv", tmp / "t.csv")
+    rows = findings.Table(tmp / "t.csv").rows
+    assert len(rows) == runs, (len(rows), runs)
+    return done.stdout, findings.check(done.stdout, tmp / "t.csv")
+
+
+def study(make, seen):
+    with tempfile.TemporaryDirectory() as tmp:
+        tmp = pathlib.Path(tmp)
+        runs = make(tmp)
+        stoker("study", "run", "d.csv", "-q", "--config-dir", "config", cwd=tmp, timeout=300)
+        text, kinds = report(tmp, tmp / "results", runs)
+        if make is scaling:
+            planted(tmp, text)
+        copies(tmp, text, runs)
+        seen[make.__name__] = kinds
+        if os.environ.get("FINDINGS_SHOW"):
+            print(make.__name__, *findings.findings(text), sep="\n* ")
+
+
+def copies(tmp, text, runs):
+    """A copy of a result changes nothing but the sentence that says so."""
+    first = next((tmp / "results").rglob("run-1"))
+    shutil.copytree(first, first.parent / "run-1-copy")
+    again, _ = report(tmp, tmp / "results", runs + 1)
+    said = " 1 result is a copy of another one and not counted as a repetition."
+    before, after = findings.findings(text), findings.findings(again)
+    assert said in after[0] and before[1:] == after[1:], after
+    shutil.rmtree(first.parent / "run-1-copy")
+
+
+def planted(tmp, text):
+    """Each change makes the sentences wrong."""
+    changes = [
+        (r"highest with (\d) process", lambda m: f"highest with {int(m[1]) % 4 + 1} process"),
+        (r"\((\d+)\.(\d) %\)", lambda m: f"({int(m[1]) + 1}.{m[2]} %)"),
+        (r"throughput rises (\d)", lambda m: f"throughput rises {int(m[1]) + 1}"),
+        (r" rises to ", lambda m: " falls to "),
+        (r" (\d+) of (\d+) configurations", lambda m: f" {int(m[1]) + 1} of {m[2]} configurations"),
+        (r"points\)", lambda m: "points; 95 % confidence interval +1.0 to +2.0, over 1 and 1 runs)"),
+        (r" is highest with", lambda m: " is best with"),
+    ]
+    for pattern, change in changes:
+        wrong = re.sub(pattern, change, text, count=1)
+        assert wrong != text, f"nothing like '{pattern}' was said:\n{text}"
+        try:
+            findings.check(wrong, tmp / "t.csv")
+        except (AssertionError, KeyError):
+            continue
+        raise AssertionError(f"not found: '{pattern}' changed")
+
+
+def main():
+    seen = {}
+    threads = [threading.Thread(target=study, args=(make, seen)) for make in (scaling, factors, repeated)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert set(seen) == {"scaling", "factors", "repeated"}, "a design failed, see above"
+    assert {"highest", "scaling", "factor", "limits"} <= seen["scaling"] & seen["factors"] | {"scaling"}, seen
+    assert "scaling" in seen["scaling"] and "invalid" in seen["factors"], seen
+    with tempfile.TemporaryDirectory() as tmp:
+        tmp = pathlib.Path(tmp)
+        _, kinds = report(tmp, SOURCE / "tests/data/seed-study/results", 5)
+        assert {"invalid", "nothing"} <= kinds, kinds
+
+
+if __name__ == "__main__":
+    main()
