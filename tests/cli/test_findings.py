@@ -84,6 +84,8 @@ def study(make, seen):
         text, kinds = report(tmp, tmp / "results", runs)
         if make is scaling:
             planted(tmp, text)
+        if shutil.which("gnuplot") and make in (scaling, repeated):
+            (figures if make is scaling else marks)(tmp)
         copies(tmp, text, runs)
         seen[make.__name__] = kinds
         if os.environ.get("FINDINGS_SHOW"):
@@ -120,6 +122,42 @@ def planted(tmp, text):
         except (AssertionError, KeyError):
             continue
         raise AssertionError(f"not found: '{pattern}' changed")
+
+
+def figures(tmp):
+    """One color a model in all files, and each model's target."""
+    stoker("report", tmp / "results", "-o", tmp / "r.html", "--plots", tmp / "plots")
+    scripts = {p.stem: p.read_text() for p in (tmp / "plots").glob("*.gp")}
+    for name, text in scripts.items():
+        for kind in ("png", "svg", "pdf"):
+            assert (tmp / f"plots/{name}.{kind}").stat().st_size > 3000, (name, kind)
+        assert "yellow" not in text and ("yrange [0:100]" in text) == (name != "throughput"), name
+    color = {m: re.search(rf"index {i} using 1:2 .*?rgb '(#\w+)'", scripts["whole_au"])[1] for i, m in enumerate(("class", "seg"))}
+    assert len(set(color.values())) == 2, color
+    for i, (model, target) in enumerate((("class", 50), ("seg", 80))):
+        line = f"{target} with lines dashtype (8,5) linewidth 1.5 linecolor rgb '{color[model]}' title 'target of {model} ({target} %)'"
+        assert line in scripts["whole_au"], scripts["whole_au"]
+        for name in ("au", "throughput"):
+            assert f"index {i} using 1:2 with linespoints linecolor rgb '{color[model]}'" in scripts[name], scripts[name]
+        for ranks in (1, 2, 3, 4):
+            text = scripts[f"{model}_{ranks}_read_threads"]
+            assert f"boxes linecolor rgb '{color[model]}' title 'whole-run AU'" in text, text
+            assert f"'{model}, {ranks} process{'es' if ranks > 1 else ''}: reader.read_threads'" in text, text
+
+
+def marks(tmp):
+    """Error bars of repeated runs; hollow marks where no run counts."""
+    stoker("report", tmp / "results", "-o", tmp / "r.html", "--plots", tmp / "plots", "--csv", tmp / "t.csv")
+    for group in findings.Table(tmp / "t.csv").groups:
+        lines = (tmp / f"plots/{'whole_au' if not group.label else 'seg_2_' + group.label.split('=')[0].split('.')[-1]}.dat"
+                 ).read_text().splitlines()
+        fields = next(f for f in map(str.split, lines) if f[0].strip('"') == (group.label.split("=")[-1] or str(group.ranks)))
+        counts, hollow, mean, bar = fields[1:5]
+        if group.counted:
+            assert abs(float(counts) - group.value("au")) < 0.01 and hollow == "nan", (fields, group)
+            assert (bar != "nan") == (group.count() >= findings.NEEDED), (fields, group)
+        else:
+            assert counts == "nan" and float(hollow) >= 0, (fields, group)
 
 
 def main():
