@@ -15,7 +15,7 @@
 
 struct sums {
 	const struct residency_job *job;
-	_Atomic uint64_t looked, bytes, cached_bytes;
+	_Atomic uint64_t looked, bytes, cached_bytes, reclaimed_bytes;
 	_Atomic int mincore;
 };
 
@@ -40,6 +40,7 @@ static int look_file(void *arg, enum dataset_kind kind, uint64_t index, struct e
 	atomic_fetch_add_explicit(&s->looked, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&s->bytes, c.file_bytes, memory_order_relaxed);
 	atomic_fetch_add_explicit(&s->cached_bytes, c.cached_bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->reclaimed_bytes, c.reclaimed_bytes, memory_order_relaxed);
 	if (c.mincore)
 		atomic_store_explicit(&s->mincore, 1, memory_order_relaxed);
 	tell_progress(s->job);
@@ -117,6 +118,7 @@ int residency_look(const struct residency_job *job, struct residency *out, struc
 	out->looked = atomic_load_explicit(&s.looked, memory_order_relaxed);
 	out->bytes = atomic_load_explicit(&s.bytes, memory_order_relaxed);
 	out->cached_bytes = atomic_load_explicit(&s.cached_bytes, memory_order_relaxed);
+	out->reclaimed_bytes = atomic_load_explicit(&s.reclaimed_bytes, memory_order_relaxed);
 	return 0;
 }
 

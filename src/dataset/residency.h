@@ -14,6 +14,7 @@ struct residency {
 	bool mincore;                 /* asked with mincore(2), not with cachestat(2) */
 	uint64_t files, looked;       /* of the dataset; of them looked at */
 	uint64_t bytes, cached_bytes; /* of those looked at */
+	uint64_t reclaimed_bytes;     /* by the kernel; as in store/page_cache.h */
 	/* After residency_join: of how many hosts, cached on all of them together, and which
 	 * process looked at the numbers above. */
 	uint32_t hosts, process;

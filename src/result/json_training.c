@@ -36,12 +36,19 @@ static json_t *proc_io_of(const struct proc_io *p)
 	return o;
 }
 
-static void put_residency(json_t *o, const char *key, const struct residency *c)
+/* What was cached and what the kernel had taken back, `when`: "at_start". */
+static void put_residency(json_t *o, const char *when, const struct residency *c)
 {
+	char key[64];
+
+	snprintf(key, sizeof(key), "cached_%s_bytes", when);
 	if (c->known)
 		json_put_int(o, key, c->cached_bytes);
 	else
 		json_put(o, key, json_null());
+	snprintf(key, sizeof(key), "reclaimed_%s_bytes", when);
+	if (c->known && !c->mincore)
+		json_put_int(o, key, c->reclaimed_bytes);
 }
 
 /* What the page cache held of the dataset around an epoch; null where nobody looked. */
@@ -66,11 +73,11 @@ static json_t *page_cache_of(const struct result *r, const struct epoch_usage *u
 	json_put_int(o, "files_looked_at", c->looked);
 	json_put_int(o, "bytes_looked_at", c->bytes);
 	if (u->evicted) {
-		put_residency(o, "cached_before_eviction_bytes", &u->cache_found);
+		put_residency(o, "before_eviction", &u->cache_found);
 		json_put_real(o, "eviction_s", (double)u->evict_ns / 1e9);
 	}
-	put_residency(o, "cached_at_start_bytes", &u->cache_start);
-	put_residency(o, "cached_at_end_bytes", &u->cache_end);
+	put_residency(o, "at_start", &u->cache_start);
+	put_residency(o, "at_end", &u->cache_end);
 	return o;
 }
 
@@ -297,7 +304,7 @@ json_t *json_evaluation(const struct result *r, const struct run_metrics *m)
 		put_requested(one, r, i, true);
 		json_put_real(one, "wall_s", e->eval_wall_s);
 		json_put_real(one, "cpu_s", (double)r->usage[i].cpu_eval_ns / 1e9);
-		put_residency(one, "cached_at_start_bytes", &r->usage[i].cache_eval);
+		put_residency(one, "at_start", &r->usage[i].cache_eval);
 		if (r->usage[i].cache_eval.known)
 			json_put_int(one, "bytes_looked_at", r->usage[i].cache_eval.bytes);
 		json_put(one, "process_io", proc_io_of(&r->usage[i].eval));

@@ -93,6 +93,7 @@ int page_cache_look_fd(int fd, struct page_cached *out)
 	if (syscall(SYS_cachestat, fd, &all, &c, 0) == 0) {
 		out->cached_bytes = c.cached * page_bytes();
 		out->dirty_bytes = (c.dirty + c.writeback) * page_bytes();
+		out->reclaimed_bytes = c.evicted * page_bytes();
 		if (c.cached == 0 && st.st_size > 0 && is_stacked(fd)) {
 			code = query_mincore(fd, &st, out);
 			/* what cannot be mapped (FUSE with direct_io) is not cached elsewhere */
@@ -105,6 +106,8 @@ int page_cache_look_fd(int fd, struct page_cached *out)
 	/* the last page is rarely full */
 	if (out->cached_bytes > out->file_bytes)
 		out->cached_bytes = out->file_bytes;
+	if (out->reclaimed_bytes > out->file_bytes - out->cached_bytes)
+		out->reclaimed_bytes = out->file_bytes - out->cached_bytes;
 	return code;
 }
 

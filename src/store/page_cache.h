@@ -9,7 +9,10 @@ struct page_cached {
 	uint64_t file_bytes;
 	uint64_t cached_bytes; /* whole pages, at most file_bytes */
 	uint64_t dirty_bytes;  /* of them, not yet written or being written; 0 with mincore */
-	bool mincore;          /* asked with mincore(2), not with cachestat(2) */
+	/* Whole pages that were in it until the kernel took them back for want of memory, or as
+	 * idle, and that nobody has read since; 0 with mincore. Eviction on request leaves none. */
+	uint64_t reclaimed_bytes;
+	bool mincore; /* asked with mincore(2), not with cachestat(2) */
 };
 
 /* Looks without touching a page: with cachestat(2), or where the kernel (before 6.5) or the file

@@ -10,8 +10,9 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "truth"))
+from reclaimed import Watch  # noqa: E402
 from told import told  # noqa: E402
-from util import STOKER, left_out, load, stoker, tiny  # noqa: E402
+from util import STOKER, attempts, left_out, load, stoker, tiny  # noqa: E402
 
 SIZE = 360000
 KEYS = dict(files=40, fmt="npy", dataset__record_length_bytes=SIZE, reader__batch_size=1, train__computation_time=0.002)
@@ -35,31 +36,52 @@ def near(value, expected):
     return abs(value - expected) <= 0.02 * expected + 65536
 
 
-def disk(tmp):
-    """The disk of this machine: what the cache did is in the bytes."""
-    rows, done = table(tmp / "data", tmp / "out", train__epochs=5)
+def of_storage(tmp, attempt):
+    """One table over the disk of this machine: (whether each row's bytes are those of its name, the rows, the text)."""
+    out = tmp / f"out{attempt}"
+    with Watch(tmp / "data", lambda: (out / "warm-up").exists() or (out / "warm").exists() and not (out / "o_direct").exists()) as watch:
+        rows, done = table(tmp / "data", out, train__epochs=5)
     if rows["cold"].get("fetched_bytes", 0) < 0.5 * 40 * SIZE:
-        left_out(f"cold against warm: the temporary folder is in memory, or its bytes are not counted ({rows['cold']})")
-        return
+        return True, (rows, done)
     # all of a small dataset; what was generated for it is gone
     assert not (tmp / "data").exists()
-    sample = 40 * SIZE
+    right, whole = True, 40 * SIZE
     for row, cached in (("cold", 0), ("warm", 100), ("O_DIRECT", 0)):
         r = rows[row]
         if row == "O_DIRECT" and not r["measured"]:
+            continue
+        assert r["measured"] and not r["note"] and near(r["returned_bytes"], whole), r
+        # what the kernel took back before it was read, as some virtual machines do with idle pages, is fetched again
+        lost = watch.taken_then if row == "warm" else 0
+        fetched = whole * (100 - cached) / 100
+        good = -5 - 100 * lost / whole <= r["page_cache_percent"] - cached <= 5 and \
+            near(r["fetched_bytes"], min(max(r["fetched_bytes"], fetched), fetched + lost))
+        if lost or not good:
+            print(f"{row}: {lost} bytes taken back: {r}", flush=True)
+        right = right and good
+    return right, (rows, done)
+
+
+def disk(tmp):
+    """The disk of this machine: what the cache did is in the bytes. The kernel may take pages back within a row, too."""
+    right, (rows, done) = attempts("the disk of this machine", lambda n: of_storage(tmp, n))
+    assert right, rows
+    if rows["cold"].get("fetched_bytes", 0) < 0.5 * 40 * SIZE:
+        left_out(f"cold against warm: the temporary folder is in memory, or its bytes are not counted ({rows['cold']})")
+        return
+    for row in ("cold", "warm", "O_DIRECT"):
+        r = rows[row]
+        if not r["measured"]:
             left_out(f"O_DIRECT: {r['why']}")
             continue
-        assert r["measured"] and not r["note"] and near(r["returned_bytes"], sample), r
-        assert abs(r["page_cache_percent"] - cached) <= (12 if row == "warm" else 5), (row, r)
-        # a virtual machine may take pages back between two rows: what is gone is fetched, and said
-        assert near(r["fetched_bytes"], sample * (100 - r["page_cache_percent"]) / 100), (row, r)
         told("truth table", f"14.4 MB on the disk of this machine, row {row}",
              f"{r['fetched_bytes'] / 1e6:.1f} MB fetched, {r['page_cache_percent']:.0f} % from the page cache")
     m = rows["memory"]
-    assert m["measured"] and "fetched_bytes" not in m and near(m["returned_bytes"], sample), m
+    assert m["measured"] and "fetched_bytes" not in m and near(m["returned_bytes"], 40 * SIZE), m
+    out = max(tmp.glob("out*"))
     for row, r in rows.items():
         if r["measured"]:
-            of = load(tmp / "out" / r["folder"])
+            of = load(out / r["folder"])
             assert of["training"]["epochs_done"] == 1 and of["training"]["whole_au_mean_percent"] == r["whole_au_percent"]
             assert of["limit"]["cause"] == r["cause"] and r["cause"] in done.stdout
     assert "page cache" in done.stdout and "* " in done.stdout, done.stdout

@@ -85,6 +85,45 @@ static struct page_cached look(void)
 	return c;
 }
 
+/* Pages that the kernel takes back are told apart from those that were never there, and from
+ * evicted ones. */
+static void reclaimed(void **state)
+{
+	size_t half = BYTES / 2 / 65536 * 65536;
+	struct page_cached before, after;
+	volatile char sum = 0;
+	struct err e;
+	char *p;
+	int fd;
+
+	(void)state;
+	if (!t.there)
+		skip_because("no folder here lies on a disk");
+	write_file(BYTES);
+	fd = open(t.path, O_RDONLY | O_CLOEXEC);
+	fsync(fd);
+	p = mmap(NULL, BYTES, PROT_READ, MAP_SHARED, fd, 0);
+	assert_true(p != MAP_FAILED);
+	for (size_t i = 0; i < BYTES; i += 4096)
+		sum = (char)(sum + p[i]);
+	before = look();
+	if (before.mincore || madvise(p, half, MADV_PAGEOUT) != 0) {
+		munmap(p, BYTES);
+		close(fd);
+		skip_because("cachestat(2) and MADV_PAGEOUT are not both to be had");
+	}
+	after = look();
+	munmap(p, BYTES);
+	close(fd);
+	assert_true(after.reclaimed_bytes > half / 2);
+	assert_int_equal(after.cached_bytes + after.reclaimed_bytes,
+			 before.cached_bytes + before.reclaimed_bytes);
+	assert_int_equal(page_cache_evict(t.path, &after, &e), 0);
+	assert_int_equal(after.cached_bytes, 0);
+	assert_int_equal(after.reclaimed_bytes, 0);
+	assert_int_equal(look().reclaimed_bytes, 0);
+}
+
 static void looks_and_evicts(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -324,8 +363,9 @@ int main(void)
 {
 #define CHECK(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		CHECK(looks_and_evicts), CHECK(says_what_stays), CHECK(empty_files),
-		CHECK(old_kernel),       CHECK(drop_behind),     CHECK(mapped_files_change),
+		CHECK(looks_and_evicts),    CHECK(reclaimed),  CHECK(says_what_stays),
+		CHECK(empty_files),         CHECK(old_kernel), CHECK(drop_behind),
+		CHECK(mapped_files_change),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
