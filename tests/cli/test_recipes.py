@@ -1,0 +1,67 @@
+"""Every command of README.md and docs/howto.md runs as printed, and does what the text says."""
+# tier: long
+import os
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+import recipes  # noqa: E402
+from util import SOURCE, STOKER, left_out  # noqa: E402
+
+# What these name is tested elsewhere: the build by every test, the cluster by mpi.slurm.
+ELSEWHERE = {"make demo", "make check", "make", "make check-all"}
+NEEDS = {"mpirun": "mpirun", "slurm": "sbatch"}
+# a status other than 0 that the text announces: "# exit status 3"
+STATUS = re.compile(r"# exit status (\d)\b")
+SECONDS = 120
+
+
+def tried(document, folder, before):
+    ran = 0
+    for line, what, name, kind, text in recipes.blocks(document):
+        where = f"{document.name}, line {line}"
+        if what == "writes":
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+            continue
+        if kind != "sh":
+            continue
+        if what == "with":
+            if name == "slurm":
+                continue  # mpi.slurm runs it
+            if not shutil.which(NEEDS[name]):
+                left_out(f"{where}: {NEEDS[name]} is not installed")
+                continue
+        for command in recipes.commands(text):
+            if re.sub(r"\s+#.*", "", command) in ELSEWHERE:
+                continue
+            began = time.monotonic()
+            done = recipes.run(command, folder, before)
+            took = time.monotonic() - began
+            want = STATUS.search(command)
+            assert done.returncode == (int(want[1]) if want else 0), (
+                f"{where}: {command}: status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+            assert took < SECONDS, f"{where}: {command}: {took:.0f} s"
+            print(f"{took:6.1f} s  {command}")
+            ran += 1
+    return ran
+
+
+def main():
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as tmp:
+        folder = pathlib.Path(tmp)
+        recipes.bench(folder, STOKER, SOURCE)
+        before = recipes.own_mnt(folder)
+        if before is None:
+            left_out("the commands of README.md and docs/howto.md: this system gives no /mnt of its own (unshare)")
+            return
+        documents = [SOURCE / "README.md", SOURCE / "docs" / "howto.md"]
+        ran = sum(tried(d, folder, before) for d in documents)
+        assert ran >= 20, f"only {ran} commands were found"
+
+
+main()
