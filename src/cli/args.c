@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/launcher.h"
 #include "conf/override.h"
+#include "study/small.h"
 #include "workload/key.h"
 
 #include <errno.h>
@@ -99,6 +100,13 @@ const struct flag flag_truth_table = {
 	FIELD(truth_table),
 	.help = "run a sample of the files four times instead (from the storage, from the page "
 		"cache, with O_DIRECT, from memory) and print the results side by side"};
+const struct flag flag_small = {
+	.name = "--small",
+	.kind = FLAG_SET,
+	FIELD(small),
+	.help = "a quick look: generate a dataset of at most 4 GB and read it in two epochs, cold. "
+		"Samples and steps are scaled down alike, so an accelerator needs the same "
+		"bytes/s"};
 const struct flag flag_verbose = {
 	.name = "--verbose",
 	.letter = "-v",
@@ -193,7 +201,26 @@ void cli_args_release(struct cli_args *a)
 {
 	free(a->override);
 	free(a->output);
+	str_list_release(&a->shrunk);
 	*a = (struct cli_args){0};
+}
+
+void cli_args_shrink(struct cli_args *a, bool speaks)
+{
+	struct buf said = {0};
+
+	if (!a->small || !a->workload)
+		return;
+	small_run(a->workload, a->config_dir, a->override, a->overrides, a->ranks, &a->shrunk,
+		  &said);
+	free(a->override);
+	a->overrides = a->shrunk.n;
+	a->override = xcalloc(a->overrides, sizeof(*a->override));
+	for (size_t i = 0; i < a->overrides; i++)
+		a->override[i] = a->shrunk.v[i];
+	if (speaks && !a->quiet && said.len)
+		fprintf(stderr, "--small:%s", said.data + strspn(said.data, " ") - 1);
+	buf_release(&said);
 }
 
 #define ERRORS_SHOWN 20

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/str.h"
 #include "cli/flags.h"
 #include "workload/workload.h"
 
@@ -18,15 +19,16 @@ enum progress_choice {
 
 struct cli_args {
 	const char *workload;  /* NULL: none was named */
-	const char **override; /* borrowed from argv */
+	const char **override; /* the texts are borrowed */
 	size_t overrides;
+	struct str_list shrunk; /* --small: the texts of all overrides; owned */
 	const char *config_dir;
 	int64_t ranks;        /* -n; 1 by default. After job_begin: of all processes */
 	int64_t per_process;  /* --accelerators-per-process; 0: not given */
 	int64_t repeat;       /* --repeat; 0: not given */
 	double samples_per_s; /* --min-samples-per-s; 0: not given */
 	bool ranks_given;
-	bool strict, quiet, verbose, check, inspect, truth_table;
+	bool strict, quiet, verbose, check, inspect, truth_table, small;
 	int cfg;      /* 0: --cfg job, print the composed configuration and exit; -1: not given */
 	int progress; /* enum progress_choice */
 	const char *progress_file, *progress_interval, *folder; /* NULL: not given */
@@ -38,13 +40,17 @@ struct cli_args {
 extern const struct flag operand_workload, operand_key;
 extern const struct flag flag_ranks, flag_per_process, flag_output, flag_config_dir, flag_strict,
 	flag_check, flag_verbose, flag_quiet, flag_progress, flag_progress_file,
-	flag_progress_interval, flag_cfg, flag_truth_table, flag_repeat, flag_samples_per_s;
+	flag_progress_interval, flag_cfg, flag_truth_table, flag_small, flag_repeat,
+	flag_samples_per_s;
 
 /* `a` may be the first member of a command's own arguments, which are all zeros otherwise. 1: the
  * help was printed. Release in any case. */
 int cli_args_parse(const struct command *c, struct cli_args *a, int argc, char **argv,
 		   struct err *e);
 void cli_args_release(struct cli_args *a);
+/* --small: adds the overrides that shrink the run on a->ranks accelerators; `speaks`: and says so.
+ */
+void cli_args_shrink(struct cli_args *a, bool speaks);
 /* Loads the workload the arguments name, sets start time and prints its warnings unless quiet. */
 int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct workload *w,
 		      struct err *e);

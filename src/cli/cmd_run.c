@@ -212,15 +212,25 @@ static int run_main(const struct command *c, int argc, char **argv)
 	return job_main(c, argc, argv, &stop, run);
 }
 
-static const struct flag *const flags[] = {&operand_workload,   &operand_key,
-					   &flag_ranks,         &flag_per_process,
-					   &flag_output,        &flag_check,
-					   &flag_samples_per_s, &flag_repeat,
-					   &flag_truth_table,   &flag_config_dir,
-					   &flag_strict,        &flag_verbose,
-					   &flag_quiet,         &flag_progress,
-					   &flag_progress_file, &flag_progress_interval,
-					   &flag_cfg,           NULL};
+static const struct flag *const flags[] = {&operand_workload,
+					   &operand_key,
+					   &flag_ranks,
+					   &flag_per_process,
+					   &flag_output,
+					   &flag_check,
+					   &flag_samples_per_s,
+					   &flag_repeat,
+					   &flag_truth_table,
+					   &flag_small,
+					   &flag_config_dir,
+					   &flag_strict,
+					   &flag_verbose,
+					   &flag_quiet,
+					   &flag_progress,
+					   &flag_progress_file,
+					   &flag_progress_interval,
+					   &flag_cfg,
+					   NULL};
 
 const struct command command_run = {
 	.name = "run",

@@ -257,8 +257,10 @@ int job_main(const struct command *c, int argc, char **argv, struct stop_flag *s
 		rc = job_begin(&j, &a, stop, &status, &e);
 	if (rc < 0)
 		status = job_fail(&j, &e);
-	else if (rc == 0)
+	if (rc == 0) {
+		cli_args_shrink(&a, j.speaks);
 		status = work(&a, &j, &e);
+	}
 	job_end(&j);
 	cli_args_release(&a);
 	return status;

@@ -238,7 +238,8 @@ static void put_sizes(const struct workload *w, const struct shrink *s, struct s
 	if (s->size < 1)
 		scaling_key(w, "dataset.record_length_bytes_resize", s->size, out);
 	for (size_t i = 0; s->time < 1 && i < sizeof(times) / sizeof(times[0]); i++)
-		scaling_key(w, times[i], s->time, out);
+		if (w->workflow.evaluation || strcmp(times[i], "evaluation.eval_time") != 0)
+			scaling_key(w, times[i], s->time, out);
 }
 
 static void put_schedule(const struct full *a, struct str_list *out)
@@ -498,4 +499,40 @@ void study_shrink(struct study_plan *p)
 	}
 	free(taken);
 	free(m);
+}
+
+/* ---- one run ---- */
+
+static void put_conditions(const struct workload *w, struct str_list *out)
+{
+	char why[160];
+
+	if (!w->workflow.generate_data)
+		str_list_add(out, xstrdup("++workload.workflow.generate_data=True"));
+	if (study_source_of(w, "storage.page_cache") == ORIGIN_DEFAULT &&
+	    !study_cannot_evict(w, w->dataset.data_folder, why, sizeof(why)))
+		str_list_add(out, xstrdup("++workload.storage.page_cache=cold_epochs"));
+}
+
+void small_run(const char *workload, const char *config_dir, const char *const *override, size_t n,
+	       int64_t ranks, struct str_list *out, struct buf *said)
+{
+	struct study_options o = {.config_dir = config_dir};
+	struct experiment x = {.model = workload, .processes = ranks, .repeat = 1};
+	struct study_plan p = {.options = &o, .experiment = &x, .experiments = 1};
+	struct workload w = {0};
+	struct err ignored = {0};
+
+	for (size_t i = 0; i < n; i++)
+		str_list_add(&x.overrides, xstrdup(override[i]));
+	study_shrink(&p);
+	if (study_load(&p, &x, &x.overrides, true, &w, &ignored) == 0 && workload_reads(&w))
+		put_conditions(&w, &x.overrides);
+	workload_release(&w);
+	for (size_t i = 0; i < x.overrides.n; i++)
+		str_list_add(out, xstrdup(x.overrides.v[i]));
+	if (p.shrunk.len)
+		buf_puts(said, p.shrunk.data);
+	buf_release(&p.shrunk);
+	str_list_release(&x.overrides);
 }

@@ -1,6 +1,6 @@
 #pragma once
-/* --small: a design on a laptop. Each model is shrunk by factors that are the same for all of its
- * rows, so that rows still differ in nothing but what the design varies:
+/* --small: a design on a laptop, or one run (small_run). Each model is shrunk by factors that are
+ * the same for all of its rows, so that rows still differ in nothing but what the design varies:
  *
  *   files        as many times more, or fewer, as give every row the steps that the verdict
  *                `steady` needs, and a tenth more
@@ -18,9 +18,17 @@
 #define SMALL_COMPUTE_S 20
 #define SMALL_EPOCHS 2
 #define SMALL_SAMPLE_BYTES 4096 /* no sample is made smaller than that */
-#define SMALL_NOTE "shrunk by 'stoker study run --small'"
+#define SMALL_NOTE "shrunk by --small"
 
 /* Adds what shrinks each run to its overrides, which are composed, and what was done to
  * p->shrunk, a line for each model. Rows that cannot be loaded stay as they are. Depends on nothing
  * but the design, its workloads and the options, so that a study can be continued. */
 void study_shrink(struct study_plan *p);
+
+/* One run of `workload` with the caller's `n` overrides on `ranks` accelerators, as --small makes
+ * it: appends to `out` all its overrides, the caller's first. Besides what shrinks it, they have
+ * the dataset generated, and evicted before each epoch, where the caller says nothing of that and
+ * it can be. `said`: what was changed, one line. A workload that cannot be loaded stays as it is:
+ * loading it tells why. */
+void small_run(const char *workload, const char *config_dir, const char *const *override, size_t n,
+	       int64_t ranks, struct str_list *out, struct buf *said);

@@ -197,7 +197,7 @@ static bool sets_key(const struct str_list *overrides, const char *model, const 
 	return false;
 }
 
-static int origin_of(const struct workload *w, const char *key)
+int study_source_of(const struct workload *w, const char *key)
 {
 	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
 
@@ -209,10 +209,29 @@ static int origin_of(const struct workload *w, const char *key)
 static const char *setter_of(const struct study_plan *p, const struct experiment *x,
 			     const struct workload *w, const char *key)
 {
-	if (origin_of(w, key) == ORIGIN_FILE)
+	if (study_source_of(w, key) == ORIGIN_FILE)
 		return "the workload";
 	return sets_key(&p->design.row[x->row].overrides, x->model, key) ? "the design"
 									 : "the command line";
+}
+
+bool study_cannot_evict(const struct workload *w, const char *folder, char *why, size_t size)
+{
+	const struct store_facts *store = workload_base_store(w);
+	struct file_system fs;
+
+	if (!(store->flags & STORE_HAS_FILES) || workload_format(w)->flags & FORMAT_NO_IO)
+		snprintf(why, size,
+			 "no file is read with storage.store '%.40s' and dataset.format %.20s",
+			 w->storage.store, w->dataset.format);
+	else if (store->flags & STORE_IS_UNCACHED)
+		snprintf(why, size, "storage.store '%.40s' does not use it", w->storage.store);
+	else if (file_system_of_path(folder, &fs) && fs.memory)
+		snprintf(why, size, "'%.60s' is on %s, whose files cannot be evicted", folder,
+			 fs.name);
+	else
+		return false;
+	return true;
 }
 
 /* Data that was just generated is in the page cache, and what one epoch has read is there for the
@@ -222,28 +241,14 @@ static const char *setter_of(const struct study_plan *p, const struct experiment
 static void treat_page_cache(const struct study_plan *p, struct experiment *x,
 			     const struct workload *w, const char *folder)
 {
-	const struct store_facts *store = workload_base_store(w);
 	struct study_cache *c = &x->cache;
-	struct file_system fs;
 
 	c->value = w->storage.page_cache;
-	if (origin_of(w, "storage.page_cache") != ORIGIN_DEFAULT) {
+	if (study_source_of(w, "storage.page_cache") != ORIGIN_DEFAULT) {
 		snprintf(c->why, sizeof(c->why), "%s", setter_of(p, x, w, "storage.page_cache"));
 		return;
 	}
-	c->impossible = true;
-	if (!(store->flags & STORE_HAS_FILES) || workload_format(w)->flags & FORMAT_NO_IO)
-		snprintf(c->why, sizeof(c->why),
-			 "no file is read with storage.store '%.40s' and dataset.format %.20s",
-			 w->storage.store, w->dataset.format);
-	else if (store->flags & STORE_IS_UNCACHED)
-		snprintf(c->why, sizeof(c->why), "storage.store '%.40s' does not use it",
-			 w->storage.store);
-	else if (file_system_of_path(folder, &fs) && fs.memory)
-		snprintf(c->why, sizeof(c->why), "'%.60s' is on %s, whose files cannot be evicted",
-			 folder, fs.name);
-	else
-		c->impossible = false;
+	c->impossible = study_cannot_evict(w, folder, c->why, sizeof(c->why));
 	if (!c->impossible && p->options->warm)
 		snprintf(c->why, sizeof(c->why), "--warm");
 	if (c->impossible || p->options->warm)
@@ -378,7 +383,7 @@ static int find_data(struct study_plan *p, size_t index, const struct dataset *d
 	struct experiment *x = &p->experiment[index];
 	const struct workload *w = d->workload;
 	unsigned store = workload_base_store(w)->flags;
-	bool given = origin_of(w, "dataset.data_folder") == ORIGIN_OVERRIDE;
+	bool given = study_source_of(w, "dataset.data_folder") == ORIGIN_OVERRIDE;
 	AUTO_FREE char *folder = path_absolute(given ? d->folder : p->options->scratch);
 
 	x->files = d->files[DATASET_TRAIN];
@@ -387,7 +392,7 @@ static int find_data(struct study_plan *p, size_t index, const struct dataset *d
 	if (store & (STORE_IS_VOLATILE | STORE_KEEPS_NOTHING) ||
 	    workload_format(w)->flags & FORMAT_NO_IO)
 		return 0;
-	if (!given && origin_of(w, "dataset.data_folder") == ORIGIN_FILE)
+	if (!given && study_source_of(w, "dataset.data_folder") == ORIGIN_FILE)
 		x->unused_folder = path_absolute(d->folder);
 	return share_dataset(p, index, d, given ? folder : NULL, e);
 }
@@ -400,7 +405,7 @@ static void find_checkpoints(const struct study_plan *p, struct experiment *x,
 	x->checkpoints = w->workflow.checkpoint;
 	if (!x->checkpoints)
 		return;
-	x->own_folder = origin_of(w, "checkpoint.checkpoint_folder") == ORIGIN_OVERRIDE;
+	x->own_folder = study_source_of(w, "checkpoint.checkpoint_folder") == ORIGIN_OVERRIDE;
 	x->checkpoint_folder =
 		path_absolute(x->own_folder ? w->checkpoint.checkpoint_folder : scratch);
 }
@@ -488,7 +493,7 @@ static void inspect_experiment(struct study_plan *p, size_t index)
 	if (rc == 0)
 		rc = load_for_run(p, x, &w, &x->why);
 	if (rc == 0) {
-		x->target_set = origin_of(&w, "metric.au") != ORIGIN_DEFAULT;
+		x->target_set = study_source_of(&w, "metric.au") != ORIGIN_DEFAULT;
 		for (size_t i = 0; i < w.warnings.n; i++)
 			str_list_add(&x->warnings, xstrdup(w.warnings.v[i]));
 		find_checkpoints(p, x, &w);

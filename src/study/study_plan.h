@@ -117,3 +117,8 @@ void study_folder_name(const char *text, char *out, size_t out_size);
 
 /* Every dataset and command of what is pending, and the least time of all. */
 void study_plan_text(const struct study_plan *p, struct buf *out);
+
+/* Whether evicting the files in `folder` means nothing, and why. */
+bool study_cannot_evict(const struct workload *w, const char *folder, char *why, size_t size);
+/* Who set a key of the workload: enum origin_source. */
+int study_source_of(const struct workload *w, const char *key);

@@ -1,0 +1,31 @@
+"""stoker run --small: a run that any machine can make, with the bytes/s that the full one needs."""
+import os
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from util import load, stoker  # noqa: E402
+
+
+with tempfile.TemporaryDirectory(dir="/var/tmp") as tmp:
+    done = stoker("run", "cosmoflow_h100", "-n", "1", "--small", "--progress", "none", "-o", f"{tmp}/out",
+                  f"dataset.data_folder={tmp}/data", "train.epochs=1", "dataset.record_length_bytes=100KB",
+                  "dataset.record_length_bytes_stdev=0")
+    assert "--small: cosmoflow_h100: files " in done.stderr, done.stderr
+    r = load(f"{tmp}/out")
+    keys = r["configuration"]
+    assert keys["storage.page_cache"]["value"] == "cold_epochs", keys["storage.page_cache"]
+    assert "small" in keys["run.note"]["value"], keys["run.note"]
+    # what one accelerator needs is what it needs in full size: 100 kB each 3.5 ms
+    assert abs(r["need"]["bytes_per_s"] / (100e3 / 0.0035) - 1) < 0.02, r["need"]
+    assert r["training"]["epochs"][0]["steps"] >= 20, r["training"]["epochs"][0]
+    assert "steady" not in [v["name"] for v in r["verdicts"] if v["level"] == "fail"], r["verdicts"]
+
+    # what the caller sets stays
+    out = stoker("run", "unet3d_h100", "--small", "--cfg", "job", "storage.page_cache=keep", "train.epochs=1",
+                 f"dataset.data_folder={tmp}/data").stdout
+    assert "page_cache: keep" in out and "epochs: 1\n" in out, out
+
+    # a mistake is told as without it
+    bad = stoker("run", "unet3d_h100", "--small", "reader.batch_siz=1", "--strict", status=2)
+    assert "batch_siz" in bad.stderr, bad.stderr
