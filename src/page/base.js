@@ -81,6 +81,10 @@ var Page = (function () {
     var o = options || {}, limit = o.limit || 20, all = false, sorted = { column: -1, down: false };
     var t = P.add(box, "table", { "class": "stack" + (o.name ? " " + o.name : "") }), more = null;
     if (o.id) t.id = o.id;
+    /* short texts are not broken */
+    columns.forEach(function (c) {
+      if (c.kind === "text" && !c.cell && rows.every(function (r) { return String(c.get(r)).length <= 24; })) c.kind = "text short";
+    });
     if (o.caption) P.add(t, "caption", { "class": "unseen" }, o.caption);
     function order() {
       var list = rows.slice();
@@ -159,6 +163,9 @@ var Page = (function () {
   };
 
   /* ---- names ---- */
+
+  /* Overrides without the sections of their keys: "read_threads=4, bandwidth=180e6". */
+  P.short = function (factors) { return (factors || "").replace(/(^|, )(?:[a-z0-9_]+\.)+(?=[a-z0-9_]+=)/gi, "$1"); };
 
   P.accelerators = function (n) { return P.count(n, "accelerator"); };
   P.title = function (run) { return run.model || run.name; };

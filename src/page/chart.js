@@ -84,6 +84,7 @@
     series.forEach(function (s) {
       var item = P.add(list, "li"), svg = P.svg(item, "svg", { viewBox: "0 0 16 16", "aria-hidden": "true" });
       if (s.dash) P.svg(svg, "line", { x1: 0, x2: 16, y1: 8, y2: 8, stroke: s.color, "stroke-width": 1.5, "stroke-dasharray": "5 3" });
+      else if (s.tick) P.svg(svg, "line", { x1: 8, x2: 8, y1: 1, y2: 15, stroke: s.color, "stroke-width": 2.5 });
       else if (s.bar) P.svg(svg, "rect", { x: 2, y: 2, width: 12, height: 12, rx: 2, fill: s.color });
       else C.mark(svg, 8, 8, s.color, s.shape, s.hollow);
       item.appendChild(document.createTextNode(s.name));
@@ -116,9 +117,7 @@
       P.svg(svg, "text", { x: f.m.l + f.inner / 2, y: h - 4, "text-anchor": "middle", "class": "soft" }, "accelerators");
       one.forEach(function (t) {
         P.svg(svg, "line", { x1: f.m.l, x2: w - f.m.r, y1: f.y(t), y2: f.y(t), "class": "target",
-          stroke: one.length > 1 ? targets[t][0].color : "var(--fg)" });
-        var label = "target " + P.num(Number(t), Number(t) % 1 ? 1 : 0) + " %";
-        P.svg(svg, "text", { x: w - f.m.r, y: f.y(t) - 4, "text-anchor": "end", "class": "soft over" }, label);
+          stroke: one.length > 1 && targets[t].length === 1 ? targets[t][0].color : "var(--fg)" });
       });
       series.forEach(function (s, k) {
         /* points of models that share a place stand side by side */
@@ -137,13 +136,17 @@
     var keys = series.map(function (s) { return { name: s.name, color: s.color, shape: s.shape }; });
     if (series.some(function (s) { return s.points.some(function (p) { return p.hollow; }); }))
       keys.push({ name: "hollow: a check failed", color: "var(--soft)", hollow: true });
+    one.forEach(function (t) {
+      keys.push({ name: "target " + P.num(Number(t), Number(t) % 1 ? 1 : 0) + " %" + (one.length > 1 ? " (" + targets[t].map(function (s) {
+        return s.name; }).join(", ") + ")" : ""), color: one.length > 1 && targets[t].length === 1 ? targets[t][0].color : "var(--fg)", dash: true });
+    });
     C.legend(box, keys);
     return box;
   };
 
   /* A row for each configuration: whole-run AU with its error bar, and a bar mark for AU by DLIO's definition.
-     rows: [{label, whole: stat, au: stat, color, shape, hollow, level}]; axis to 100 %. */
-  C.dots = function (parent, title, rows, target, wide) {
+     rows: [{label, whole: stat, au: stat, color, shape, hollow}]; axis to 100 %. `plain`: without a legend. */
+  C.dots = function (parent, title, rows, target, plain) {
     var said = title + ". " + rows.map(function (r) { return r.label + ": " + P.num(r.whole.mean, 1) + " %"; }).join("; ");
     var box = C.card(parent, title, said, function (svg, w) {
       var longest = Math.max.apply(null, rows.map(function (r) { return C.textWidth(r.label); }));
@@ -176,11 +179,11 @@
         P.svg(svg, "text", { x: w - 2, y: y + 4, "text-anchor": "end" }, P.num(r.whole.mean, 1));
       });
       return h;
-    }, wide);
+    });
     var keys = [{ name: "whole-run AU", color: rows.length ? rows[0].color : "var(--fg)", shape: rows.length ? rows[0].shape : 0 }];
     if (rows.some(function (r) { return r.hollow; })) keys.push({ name: "hollow: a check failed", color: "var(--soft)", hollow: true });
-    if (rows.some(function (r) { return r.au && P.has(r.au.mean); })) keys.push({ name: "| AU by DLIO\u2019s definition", color: "var(--soft)", bar: true });
-    C.legend(box, keys);
+    if (rows.some(function (r) { return r.au && P.has(r.au.mean); })) keys.push({ name: "AU by DLIO\u2019s definition", color: "var(--soft)", tick: true });
+    if (!plain) C.legend(box, keys);
     return box;
   };
 

@@ -1,7 +1,7 @@
 /* The details below the first screen, folded; each heading says in a few words what is inside. */
 (function () {
   var P = Page, C = P.chart, D = P.data, el = P.el, add = P.add, byId = P.byId;
-  var SEVERAL = "several overrides", EAGER = 60, LIMIT = 20;
+  var SEVERAL = "several overrides", EAGER = 60, LIMIT = 20, SENTENCES = 10;
 
   function brief(id, text) { byId(id).querySelector(".brief").textContent = text; }
   function show(id, open) { byId(id).hidden = false; if (open) byId(id).open = true; }
@@ -52,7 +52,12 @@
 
   function findings() {
     var list = byId("findings");
-    D.findings.forEach(function (f) { add(list, "li", { "data-topic": f.topic }, f.text); });
+    var rest = D.findings.map(function (f) { return add(list, "li", { "data-topic": f.topic }, f.text); }).slice(SENTENCES);
+    if (rest.length > 2) {
+      rest.forEach(function (li) { li.hidden = true; });
+      var b = add(add(byId("found"), "p", { "class": "more" }), "button", { type: "button" }, "Show all " + D.findings.length);
+      b.addEventListener("click", function () { rest.forEach(function (li) { li.hidden = false; }); b.parentNode.remove(); });
+    }
     brief("found", P.count(D.findings.length, "finding"));
     if (D.findings.length) show("found", D.runs.length > 1);
   }
@@ -79,7 +84,7 @@
         cell: function (td, r) { td.appendChild(P.light(P.trust(r), P.levelWord(P.trust(r)))); } },
       { title: "run", kind: "text", get: function (r) { return r.name; }, cell: function (td, r) {
         add(td, "div", {}, r.model);
-        add(td, "div", { "class": "note" }, P.accelerators(r.ranks) + (r.factors.length ? ", " + r.factors.join(", ") : "") + (r.start ? ", " + r.start : ""));
+        add(td, "div", { "class": "note" }, P.accelerators(r.ranks) + (r.factors.length ? ", " + P.short(r.factors.join(", ")) : "") + (r.start ? ", " + r.start : ""));
       } },
       { title: "AU %", kind: "number", get: function (r) { return r.whole_au; }, text: function (r) { return P.num(r.whole_au, 1); } },
       { title: "samples/s", kind: "number", get: function (r) { return r.whole_throughput; }, text: function (r) { return P.num(r.whole_throughput, 1); } },
@@ -125,14 +130,14 @@
     function short(g) {
       if (s.p !== SEVERAL) return g.factors.slice(g.factors.indexOf("=") + 1);
       var own = g.factors.split(", ").filter(function (part) { return shared.indexOf(part) < 0; });
-      return own.map(function (o) { return o.split("=")[0].split(".").pop() + "=" + o.split("=").slice(1).join("="); }).join(", ") || "no further override";
+      return P.short(own.join(", ")) || "no further override";
     }
     var rows = (base ? [base] : []).concat(s.list).map(function (g) {
       var r = P.row(g);
       r.label = g.factors ? short(g) : "baseline";
       return r;
     });
-    var card = C.dots(box, s.p + " \u2013 " + s.model + ", " + P.accelerators(s.ranks), rows, s.list[0].target);
+    var card = C.dots(box, s.p + " \u2013 " + s.model + ", " + P.accelerators(s.ranks), rows, s.list[0].target, true);
     if (shared.length) note.push("All: " + shared.join(", ") + ".");
     if (!base) note.push("No run without overrides to compare with.");
     if (note.length) add(card, "p", { "class": "note" }, note.join(" "));
@@ -184,7 +189,7 @@
   /* Whether a curve says no more than its mean. */
   function flat(values) {
     var known = values.filter(P.has), most = Math.max.apply(null, known), least = Math.min.apply(null, known);
-    return !known.length || most - least <= 0.02 * Math.max(Math.abs(most), Math.abs(least));
+    return !known.length || most - least <= 0.1 * Math.max(Math.abs(most), Math.abs(least));
   }
 
   function curvesOf(t) {
@@ -225,7 +230,7 @@
     var fold = add(box, "details", { "class": "inner" });
     add(fold, "summary", {}, P.count(still.length, "curve") + " that hardly change" + (still.length === 1 ? "s" : "") + ": " + still.map(function (c) {
       var known = c.values.filter(P.has);
-      return c.title + (known.length ? " " + P.num(known[0]) + " " + c.unit : " unknown");
+      return c.title + (known.length ? " " + P.num(known.reduce(function (a, b) { return a + b; }, 0) / known.length) + " " + c.unit : " unknown");
     }).join("; "));
     var rest = add(fold, "div", { "class": "charts" });
     still.forEach(function (c) { if (c.values.some(P.has)) drawCurve(rest, c, t.marks); });

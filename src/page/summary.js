@@ -190,7 +190,7 @@
   P.label = function (g) {
     var ranks = P.accelerators(g.ranks), parts = [];
     if (P.models.length > 1) parts.push(g.model);
-    parts.push(g.factors ? g.factors.replace(/(^|, )[a-z_.]*\./g, "$1") : "");
+    parts.push(P.short(g.factors));
     if (D.groups.some(function (o) { return o.ranks !== D.groups[0].ranks; })) parts.push(ranks);
     parts = parts.filter(Boolean);
     return parts.length ? parts.join(", ") : "baseline";
@@ -256,7 +256,7 @@
     P.table(wrap, rows, [
       { title: "model", kind: "text", get: function (g) { return g.model; }, cell: function (td, g) {
         P.add(td, "span", {}, g.model);
-        P.add(td, "div", { "class": "note" }, P.accelerators(g.ranks) + (g.factors ? ", " + g.factors : ""));
+        P.add(td, "div", { "class": "note" }, P.accelerators(g.ranks) + (g.factors ? ", " + P.short(g.factors) : ""));
       } },
       { title: "AU, whole run", kind: "number", get: function (g) { return g.whole_au.mean; }, cell: function (td, g) {
         P.add(td, "strong", {}, P.num(g.whole_au.mean, 1) + " %");
