@@ -328,6 +328,9 @@
     if (!D.groups.length) return;
     if (D.groups.length > 1) show("configurations");
     brief("configurations", P.count(D.groups.length, "configuration") + ", CSV");
+    if (D.groups.some(function (g) { return P.has(g.fed); }))
+      COLUMNS.splice(8, 0, { title: "fed", kind: "number", get: function (g) { return g.fed; }, text: function (g) {
+        return P.has(g.fed) ? P.fed(g.fed) : ""; }, help: "accelerators that the rate is enough for, at 100 % AU" });
     COLUMNS.forEach(function (c) {
       if (c.shade) c.cell = function (td, g) {
         var v = c.get(g);
@@ -404,6 +407,22 @@
     b.addEventListener("click", function () { rest.forEach(function (d) { d.hidden = false; }); b.parentNode.remove(); });
   }
 
+  /* Overrides that all runs of a model have: what they are compared under. */
+  function setup() {
+    var names = P.models.filter(function (m) { return P.common[m].length; });
+    if (!names.length) return;
+    show("setup");
+    brief("setup", D.runs.length === 1 ? P.count(P.common[names[0]].length, "override") : "overrides of all runs of a model");
+    names.forEach(function (m) {
+      add(byId("common"), "h3", {}, m);
+      var dl = add(byId("common"), "dl", { "class": "keys" });
+      P.common[m].forEach(function (f) {
+        add(dl, "dt", {}, f.split("=")[0]);
+        add(dl, "dd", {}, f.slice(f.indexOf("=") + 1));
+      });
+    });
+  }
+
   function hosts() {
     D.hosts.forEach(function (h) {
       add(byId("hosts"), "h3", {}, h.name || "unknown host");
@@ -413,7 +432,7 @@
     brief("machines", D.hosts.map(function (h) { return h.name; }).filter(Boolean).slice(0, 4).join(", "));
   }
 
-  verdicts(); findings(); runs(); whatIf(); scaling(); factors(); runSelect(); table(); details(); hosts();
+  verdicts(); findings(); runs(); whatIf(); scaling(); factors(); runSelect(); table(); details(); setup(); hosts();
   byId("csv").addEventListener("click", csv);
   document.documentElement.setAttribute("data-ready", "yes");
 })();

@@ -389,6 +389,32 @@ static void put_passed(json_t *o, const struct run_record *r)
 	json_put(o, "passed", list);
 }
 
+/* ---- need beside supply ---- */
+
+static double fed_of(const struct run_record *r)
+{
+	const json_t *supply = json_object_get(json_object_get(r->result, "need"), "supply");
+
+	return number_at(supply, "accelerators_fed");
+}
+
+static void put_need(json_t *o, const struct run_record *r)
+{
+	const json_t *n = json_object_get(r->result, "need");
+	const json_t *supply = json_object_get(n, "supply");
+	json_t *one;
+
+	if (!json_is_object(n))
+		return;
+	one = json_object();
+	json_put_bool(one, "known", isfinite(number_at(n, "samples_per_s")));
+	json_put_text(one, "why", text_at(n, "missing_because"));
+	json_put_text(one, "text", text_at(n, "text"));
+	json_put_real(one, "fed", number_at(supply, "accelerators_fed"));
+	json_put_text(one, "of", text_at(supply, "of"));
+	json_put(o, "need", one);
+}
+
 /* ---- other phases than training ---- */
 
 static void put_checkpoints(json_t *o, const struct run_record *r)
@@ -465,6 +491,7 @@ json_t *run_data(const struct run_groups *g, const struct page_trace *trace, siz
 	json_put_real(o, "whole_throughput", record_whole_throughput(r));
 	json_put_int(o, "steps", record_steps(r));
 	put_phases(o, r);
+	put_need(o, r);
 	put_limit(o, r);
 	put_remedy(o, r);
 	put_time(o, r);
@@ -512,6 +539,23 @@ static struct sample_stat payload_of(const struct run_groups *g, const struct ru
 	return s;
 }
 
+/* Mean of the runs that say how many accelerators they fed; NaN. */
+static double group_fed(const struct run_groups *g, const struct run_group *x)
+{
+	double sum = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < x->records; i++) {
+		double one = fed_of(&g->record[x->record[i]]);
+
+		if (!isfinite(one))
+			continue;
+		sum += one;
+		n++;
+	}
+	return n ? sum / (double)n : NAN;
+}
+
 json_t *group_data(const struct run_groups *g, const struct run_group *x)
 {
 	struct sample_stat rate = sample_stat_of(x->throughput_v, x->throughput_n);
@@ -525,6 +569,7 @@ json_t *group_data(const struct run_groups *g, const struct run_group *x)
 	json_put(o, "whole_au", json_stat(&x->whole_au));
 	json_put(o, "whole_throughput", json_stat(&rate));
 	json_put(o, "payload", json_stat(&payload));
+	json_put_real(o, "fed", group_fed(g, x));
 	json_put_real(o, "wait", x->wait_share);
 	json_put_real(o, "other", x->other_share);
 	json_put_real(o, "target", x->target);

@@ -13,7 +13,7 @@
   function some(values, noun) {
     var list = [];
     values.forEach(function (v) { if (v && list.indexOf(v) < 0) list.push(v); });
-    return list.length > 3 ? P.count(list.length, noun) + ": " + list.slice(0, 2).join(", ") + ", \u2026" : list.join(", ");
+    return list.length > 3 ? P.count(list.length, noun) + ": " + list.slice(0, 2).join("; ") + "; \u2026" : list.join(list.join("").indexOf(",") < 0 ? ", " : "; ");
   }
   function all(key) { return D.runs.map(function (r) { return r[key]; }); }
 
@@ -34,9 +34,6 @@
     fact(list, "Date", starts.length ? starts[0].slice(0, 16) + (starts.length > 1 && starts[starts.length - 1].slice(0, 10) !==
       starts[0].slice(0, 10) ? " to " + starts[starts.length - 1].slice(0, 10) : "") : "");
     fact(list, "Measured with", some(all("version"), "version"));
-    var common = P.models.length === 1 ? P.common[P.models[0]] : [];
-    fact(list, D.runs.length === 1 ? "Overrides" : "Overrides of all runs", common.join(", "));
-    if (common.join(", ").length > 40) list.lastChild.className = "long";
   }
 
   /* "the storage." as a sentence: what the numbers are numbers of */
@@ -85,22 +82,23 @@
     p.appendChild(P.light(met ? "ok" : "fail", "target " + P.num(run.target, run.target % 1 ? 1 : 0) + " % " + (met ? "met" : "missed")));
   }
 
-  /* How many accelerators the storage fed, of how many there were. */
+  P.fed = function (v) { return P.num(v, v < 0.095 ? 2 : 1); };
+
+  /* What one accelerator needs, and how many were fed, of how many there were. */
   function need(box, run) {
-    var n = run.need;
+    var n = run.need, t;
     if (!n) return;
-    if (!n.known) {
-      var u = tile(box, "Need of one accelerator", "none", "", "");
-      say(u, sentence(n.why) + ".");
+    if (!P.has(n.fed)) {
+      t = tile(box, "Need of one accelerator", n.known ? n.text : n.why ? "unknown" : "none", "", "words");
+      if (!n.known) say(t, sentence(n.why || n.text) + ".");
       return;
     }
-    var fed = n.fed, shown = P.has(fed) ? (fed > run.ranks * 1.5 ? P.num(fed, 0) : P.num(fed, 1)) : "", t;
-    t = tile(box, "Accelerators fed", shown || "unknown", shown ? "of " + P.num(run.ranks, 0) : "");
-    if (shown) {
-      var g = P.add(t, "div", { "class": "gauge", role: "img", "aria-label": shown + " of " + run.ranks + " accelerators fed" });
-      P.add(g, "i", { style: "width:" + Math.min(100, 100 * fed / run.ranks).toFixed(1) + "%" });
-    }
-    say(t, "One needs " + n.text + ".");
+    var least = n.of === "at_least";
+    t = tile(box, n.of === "cache" ? "Accelerators fed, with memory or the page cache" : "Accelerators fed", (least ? "at least " : "") + P.fed(n.fed),
+      least ? "" : "of " + P.num(run.ranks, 0));
+    var g = P.add(t, "div", { "class": "gauge", "aria-hidden": "true" });
+    P.add(g, "i", { style: "width:" + Math.min(100, 100 * n.fed / run.ranks).toFixed(1) + "%" });
+    say(t, "One " + P.title(run) + " needs " + n.text + ".");
   }
 
   function trainedTiles(box, run) {
