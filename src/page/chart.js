@@ -128,14 +128,14 @@
           var at = x(p.x) + shift;
           if (spreads(p)) C.error(svg, at, f.y(Math.max(0, p.mean - p.stdev)), f.y(Math.min(f.top, p.mean + p.stdev)), s.color);
           P.tip(C.mark(svg, at, f.y(p.mean), s.color, s.shape, p.hollow), s.name + ", " + P.accelerators(p.x) + ": " +
-            P.num(p.mean) + (spreads(p) ? " \u00b1 " + P.num(p.stdev) : "") + " " + unit + (p.hollow ? " (a check failed)" : ""));
+            P.num(p.mean) + (spreads(p) ? " \u00b1 " + P.num(p.stdev) : "") + " " + unit + (p.hollow ? " (left out)" : ""));
         });
       });
       return h;
     }, wide);
     var keys = series.map(function (s) { return { name: s.name, color: s.color, shape: s.shape }; });
     if (series.some(function (s) { return s.points.some(function (p) { return p.hollow; }); }))
-      keys.push({ name: "hollow: a check failed", color: "var(--soft)", hollow: true });
+      keys.push({ name: "hollow: left out (not valid)", color: "var(--soft)", hollow: true });
     one.forEach(function (t) {
       keys.push({ name: "target " + P.num(Number(t), Number(t) % 1 ? 1 : 0) + " %" + (one.length > 1 ? " (" + targets[t].map(function (s) {
         return s.name; }).join(", ") + ")" : ""), color: one.length > 1 && targets[t].length === 1 ? targets[t][0].color : "var(--fg)", dash: true });
@@ -175,13 +175,13 @@
         }
         if (spreads(r.whole)) C.error(svg, y, x(r.whole.mean - r.whole.stdev), x(r.whole.mean + r.whole.stdev), r.color, true);
         P.tip(C.mark(svg, x(r.whole.mean), y, r.color, r.shape, r.hollow), r.label + ": whole-run AU " + P.spread(r.whole, 1) + " %" +
-          (r.hollow ? " (a check failed)" : ""));
+          (r.hollow ? " (left out)" : ""));
         P.svg(svg, "text", { x: w - 2, y: y + 4, "text-anchor": "end" }, P.num(r.whole.mean, 1));
       });
       return h;
     });
     var keys = [{ name: "whole-run AU", color: rows.length ? rows[0].color : "var(--fg)", shape: rows.length ? rows[0].shape : 0 }];
-    if (rows.some(function (r) { return r.hollow; })) keys.push({ name: "hollow: a check failed", color: "var(--soft)", hollow: true });
+    if (rows.some(function (r) { return r.hollow; })) keys.push({ name: "hollow: left out (not valid)", color: "var(--soft)", hollow: true });
     if (rows.some(function (r) { return r.au && P.has(r.au.mean); })) keys.push({ name: "AU by DLIO\u2019s definition", color: "var(--soft)", tick: true });
     if (!plain) C.legend(box, keys);
     return box;

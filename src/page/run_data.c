@@ -509,15 +509,21 @@ json_t *run_data(const struct run_groups *g, const struct page_trace *trace, siz
 
 /* ---- one configuration ---- */
 
+/* The runs of a group that its figures are of: the first ones. */
+static size_t measured_runs(const struct run_group *x)
+{
+	return x->counted ? x->counted : x->records;
+}
+
 /* MiB/s of sample data over the whole run, of the runs that say; of one run of its epochs. */
 static struct sample_stat payload_of(const struct run_groups *g, const struct run_group *x)
 {
 	const json_t *epochs = NULL;
 	struct sample_stat s;
-	size_t n = 0, most = x->records;
+	size_t n = 0, most = measured_runs(x);
 	double *v;
 
-	if (x->records == 1)
+	if (most == 1)
 		epochs = json_object_get(
 			json_object_get(g->record[x->record[0]].result, "training"), "epochs");
 	if (json_array_size(epochs) > most)
@@ -535,6 +541,8 @@ static struct sample_stat payload_of(const struct run_groups *g, const struct ru
 			v[n++] = one / 0x1p20;
 	}
 	s = sample_stat_of(v, n);
+	if (n < SPREAD_VALUES)
+		s.stdev = NAN;
 	free(v);
 	return s;
 }
@@ -545,7 +553,7 @@ static double group_fed(const struct run_groups *g, const struct run_group *x)
 	double sum = 0;
 	size_t n = 0;
 
-	for (size_t i = 0; i < x->records; i++) {
+	for (size_t i = 0; i < measured_runs(x); i++) {
 		double one = fed_of(&g->record[x->record[i]]);
 
 		if (!isfinite(one))
@@ -558,7 +566,6 @@ static double group_fed(const struct run_groups *g, const struct run_group *x)
 
 json_t *group_data(const struct run_groups *g, const struct run_group *x)
 {
-	struct sample_stat rate = sample_stat_of(x->throughput_v, x->throughput_n);
 	struct sample_stat payload = payload_of(g, x);
 	json_t *o = json_object(), *runs = json_array();
 
@@ -567,7 +574,7 @@ json_t *group_data(const struct run_groups *g, const struct run_group *x)
 	json_put_int(o, "ranks", x->ranks);
 	json_put(o, "au", json_stat(&x->au));
 	json_put(o, "whole_au", json_stat(&x->whole_au));
-	json_put(o, "whole_throughput", json_stat(&rate));
+	json_put(o, "whole_throughput", json_stat(&x->whole_rate));
 	json_put(o, "payload", json_stat(&payload));
 	json_put_real(o, "fed", group_fed(g, x));
 	json_put_real(o, "wait", x->wait_share);

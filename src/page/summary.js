@@ -245,7 +245,7 @@
       target(t, { target: g.target, whole_au: g.whole_au.mean });
       if (P.has(g.au.mean)) say(t, P.num(g.au.mean, 1) + " % by DLIO\u2019s definition", "beside");
       say(t, P.accelerators(g.ranks) + (g.factors ? ", " + g.factors : ""));
-      if (g.unsound) say(t, "Every configuration has a failed check.", "doubt");
+      if (g.unsound) say(t, "No configuration is valid: a check failed in each.", "doubt");
       fastest(box, g.unsound);
       return;
     }
@@ -263,7 +263,7 @@
       { title: "target", kind: "text", get: function (g) { return g.target; }, cell: function (td, g) {
         if (P.has(g.target)) td.appendChild(P.light(g.whole_au.mean >= g.target ? "ok" : "fail",
           P.num(g.target, 0) + " % " + (g.whole_au.mean >= g.target ? "met" : "missed")));
-        if (g.unsound) P.add(td, "div", { "class": "note" }, "a check failed");
+        if (g.unsound) P.add(td, "div", { "class": "note" }, "not valid");
       } }
     ], { limit: 6, name: "best", caption: "Highest whole-run AU of each model" });
   }
