@@ -17,6 +17,7 @@ static _Atomic int file_fd = -1;
 static _Atomic int file_errno; /* of the first line that the file did not take whole; 0: none */
 static char file_path[4096];   /* written while no file is open */
 static _Atomic(const struct log_sink *) console_sink;
+static _Atomic unsigned console_lines;
 
 void log_set_level(enum log_level level)
 {
@@ -122,31 +123,53 @@ static void write_to_file(int fd, const char *s, size_t n)
 							memory_order_relaxed, memory_order_relaxed);
 }
 
-void log_msg(enum log_level level, const char *fmt, ...)
+unsigned log_console_lines(void)
+{
+	return atomic_load_explicit(&console_lines, memory_order_relaxed);
+}
+
+static void put_line(enum log_level level, bool console_gets, const char *fmt, va_list ap)
 {
 	const struct log_sink *sink = atomic_load_explicit(&console_sink, memory_order_acquire);
 	char line[2048];
-	va_list ap;
 	int head, body, fd;
 	size_t n;
 
 	if ((int)level < atomic_load_explicit(&threshold, memory_order_relaxed))
 		return;
 	head = snprintf(line, sizeof(line), "[%s] ", level_name(level));
-	va_start(ap, fmt);
 	body = vsnprintf(line + head, sizeof(line) - (size_t)head - 1, fmt, ap);
-	va_end(ap);
 	if (body < 0)
 		return;
 	n = (size_t)head + (size_t)body;
 	if (n > sizeof(line) - 2)
 		n = sizeof(line) - 2;
 	line[n++] = '\n';
-	if (on_console(level) && sink)
+	if (console_gets)
+		atomic_fetch_add_explicit(&console_lines, 1, memory_order_relaxed);
+	if (console_gets && sink)
 		sink->line(sink->arg, line, n);
-	else if (on_console(level))
+	else if (console_gets)
 		(void)write_line(STDERR_FILENO, line, n); /* nowhere left to report to */
 	fd = atomic_load_explicit(&file_fd, memory_order_acquire);
 	if (fd >= 0)
 		write_to_file(fd, line, n);
+}
+
+void log_msg(enum log_level level, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put_line(level, on_console(level), fmt, ap);
+	va_end(ap);
+}
+
+void log_noted(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put_line(LOG_WARNING, on_console(LOG_OUTPUT), fmt, ap);
+	va_end(ap);
 }

@@ -31,6 +31,11 @@ int log_close(struct err *e);
 
 void log_msg(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* A warning that the console gets only with LOG_CONSOLE_ALL: what other words say there anyway. */
+void log_noted(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Lines that went to stderr or to the sink so far. */
+unsigned log_console_lines(void);
+
 #define log_debug(...) log_msg(LOG_DEBUG, __VA_ARGS__)
 #define log_info(...) log_msg(LOG_INFO, __VA_ARGS__)
 #define log_warning(...) log_msg(LOG_WARNING, __VA_ARGS__)

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/job.h"
@@ -15,6 +16,7 @@
 #include "cli/terminal.h"
 #include "conf/node.h"
 #include "judge/gate.h"
+#include "result/answer.h"
 #include "result/metrics.h"
 #include "result/text.h"
 #include "study/truth_table.h"
@@ -31,13 +33,18 @@ static int print_composed(const struct workload *w)
 	return 0;
 }
 
+/* The short answer, or with -v everything. */
 static void print_result(const struct cli_args *a, const struct result *r,
 			 const struct run_metrics *m)
 {
+	bool color = terminal_has_colour(STDOUT_FILENO);
+	unsigned before = log_console_lines();
 	struct buf b = {0};
 
-	(void)a;
-	result_text(r, m, terminal_has_colour(STDOUT_FILENO), &b);
+	if (a->verbose)
+		result_text(r, m, color, &b);
+	else
+		result_answer(r, m, color, before < ANSWER_LINES ? ANSWER_LINES - before : 0, &b);
 	fputs(b.data ? b.data : "", stdout);
 	fflush(stdout);
 	buf_release(&b);

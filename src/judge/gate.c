@@ -65,14 +65,16 @@ static bool asks_for_warm(const struct result *r)
 
 void gate_run_of(const struct result *r, const struct run_metrics *m, struct gate_run *out)
 {
-	const struct series_stat *au = r->only_evaluated ? &m->eval_au : &m->whole_au;
-	const struct series_stat *rate =
-		r->only_evaluated ? &m->eval_throughput : &m->whole_throughput;
+	struct whole_run of = m->whole;
 
+	if (r->only_evaluated) {
+		of.au = m->eval_au.count ? r->judged.eval_steady.whole_au : NAN;
+		of.throughput = m->eval_throughput.count ? m->eval_throughput.mean : NAN;
+	}
 	*out = (struct gate_run){.reads = r->trained || r->only_evaluated,
 				 .only_evaluated = r->only_evaluated,
-				 .au = au->count ? au->mean : NAN,
-				 .samples_per_s = rate->count ? rate->mean : NAN,
+				 .au = of.au,
+				 .samples_per_s = of.throughput,
 				 .cached_share = NAN};
 	if (out->reads) {
 		out->warm = asks_for_warm(r);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/str.h"
 #include "judge/limit_cpu.h"
@@ -20,11 +21,10 @@ static const double SMALL_LOSS = 0.05; /* of the wall time: nothing to find */
 void limit_say(struct limit_view *v, const char *cause, const char *fmt, ...)
 {
 	struct limit *l = v->limit;
-	double au = v->m->train_au.count ? v->m->train_au.mean : v->m->whole_au.mean;
 	va_list ap;
 
 	snprintf(l->cause, sizeof(l->cause), "%s", cause);
-	snprintf(l->text, sizeof(l->text), "AU %.1f %%: ", au);
+	snprintf(l->text, sizeof(l->text), "Whole-run AU %.1f %%: ", v->m->whole.au);
 	va_start(ap, fmt);
 	str_append_args(l->text, sizeof(l->text), fmt, ap);
 	va_end(ap);
@@ -41,6 +41,7 @@ void limit_add(struct limit_view *v, const char *fmt, ...)
 
 void limit_add_workers(struct limit_view *v)
 {
+	v->limit->effects = (uint16_t)strlen(v->limit->text);
 	outlook_say_workers(v->outlook, v->r->rank[0].workers, v->limit->text,
 			    sizeof(v->limit->text));
 	limit_add(v, ".");
@@ -152,7 +153,7 @@ static bool at_the_rest(struct limit_view *v)
 
 /* The first that names a cause decides: what was measured as such before what is concluded. */
 static bool (*const asked[])(struct limit_view *v) = {
-	at_computation, at_changes,     at_checkpoints,   at_memory, at_io_limit,
+	at_computation, at_changes,     at_checkpoints,   at_memory,   at_io_limit,
 	at_beginnings,  limit_at_ranks, limit_at_workers, at_the_rest,
 };
 
@@ -259,5 +260,8 @@ void limit_find(const struct result *r, const struct run_metrics *m, struct limi
 	}
 	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]) && !asked[i](&v); i++)
 		continue;
+	if (v.loss >= SMALL_LOSS * v.d->wall_s)
+		outlook_say_best(outlook, r->rank[result_present_rank(r)].workers, limit->remedy,
+				 sizeof(limit->remedy));
 	add_evaluation(&v);
 }

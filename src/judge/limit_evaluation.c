@@ -84,8 +84,8 @@ void limit_of_evaluation(const struct result *r, const struct run_metrics *m, st
 	for (size_t i = 1; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		most = s.work_s[kinds[i].kind] > s.work_s[kinds[most].kind] ? i : most;
 	busy = s.work * (r->ranks / s.workers) / s.wall_s;
-	snprintf(limit->text, sizeof(limit->text), "AU of evaluation %.1f %%: ",
-		 m->eval_au.count ? m->eval_au.mean : 100 * s.compute_s / s.wall_s);
+	snprintf(limit->text, sizeof(limit->text), "Whole-run AU of evaluation %.1f %%: ",
+		 m->eval_au.count ? c->whole_au : 100 * s.compute_s / s.wall_s);
 	if (loss < SMALL_LOSS * s.wall_s) {
 		snprintf(limit->cause, sizeof(limit->cause), "compute");
 		str_append(limit->text, sizeof(limit->text),

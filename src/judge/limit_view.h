@@ -24,7 +24,7 @@ struct limit_view {
 	double cpu;             /* s of the process in the finished epochs */
 };
 
-/* What limits is `cause`; the sentence is "AU so much %: " and the format. */
+/* What limits is `cause`; the sentence is "Whole-run AU so much %: " and the format. */
 void limit_say(struct limit_view *v, const char *cause, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Goes on with the sentence. */

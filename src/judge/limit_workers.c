@@ -1,6 +1,7 @@
 /* What the workers of a rank are short of: a place in the window, their own number, or what takes
  * most of their time. */
 #include <math.h>
+#include <string.h>
 
 #include "judge/limit_view.h"
 #include "predict/outlook.h"
@@ -29,6 +30,7 @@ static bool at_window(struct limit_view *v)
 		  "ms, but the workers are busy only %.0f %% of the time",
 		  (unsigned long long)v->r->rank[0].prefetch_batches, 1e3 * v->d->service_mean_s,
 		  1e3 * v->d->service_dev_s, 100 * v->busy);
+	v->limit->effects = (uint16_t)strlen(v->limit->text);
 	outlook_say_window(o, v->r->rank[0].prefetch_batches * 4, v->limit->text,
 			   sizeof(v->limit->text));
 	limit_add(v, ".");

@@ -73,33 +73,38 @@ static enum measured_storage storage_of(const struct result *r, const struct mea
 
 static void say_storage(const struct result *r, struct measured *out)
 {
+	static const unsigned takers[MEASURED_KINDS] = {
+		[MEASURED_NOT] = TAKES_STORAGE | TAKES_PART | TAKES_CHECKPOINT,
+		[MEASURED_PART] = TAKES_PART,
+		[MEASURED_UNKNOWN] = TAKES_ORIGIN,
+	};
 	const char *instead = out->instead[0] ? out->instead : "something else";
 
 	switch (out->storage) {
 	case MEASURED_NOT:
-		str_append(out->text, sizeof(out->text), "not the storage: %s", instead);
-		name_verdicts(out, &r->judged, TAKES_STORAGE | TAKES_PART | TAKES_CHECKPOINT);
+		snprintf(out->what, sizeof(out->what), "not the storage: %s", instead);
 		break;
 	case MEASURED_PART:
-		str_append(out->text, sizeof(out->text),
-			   "the storage only in part: %s served the rest", instead);
-		name_verdicts(out, &r->judged, TAKES_PART);
+		snprintf(out->what, sizeof(out->what),
+			 "the storage only in part: %s served the rest", instead);
 		break;
 	case MEASURED_EMULATED:
-		str_append(out->text, sizeof(out->text),
-			   "the store '%.80s' of this program, not a storage system",
-			   r->workload->storage.store ? r->workload->storage.store : "");
+		snprintf(out->what, sizeof(out->what),
+			 "the store '%.80s' of this program, not a storage system",
+			 r->workload->storage.store ? r->workload->storage.store : "");
 		break;
 	case MEASURED_UNKNOWN:
-		str_append(out->text, sizeof(out->text), "%s",
-			   out->origin[0] ? out->origin
-					  : "unknown whether it was the storage or the page cache");
-		name_verdicts(out, &r->judged, TAKES_ORIGIN);
+		snprintf(out->what, sizeof(out->what), "%s",
+			 out->origin[0] ? out->origin
+					: "unknown whether it was the storage or the page cache");
 		break;
 	case MEASURED_STORAGE:
 	case MEASURED_KINDS:
-		str_append(out->text, sizeof(out->text), "the storage");
+		snprintf(out->what, sizeof(out->what), "the storage");
 	}
+	str_append(out->text, sizeof(out->text), "%s", out->what);
+	if (takers[out->storage])
+		name_verdicts(out, &r->judged, takers[out->storage]);
 }
 
 void measured_find(const struct result *r, const struct verdict_ops *const *table,

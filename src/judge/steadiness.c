@@ -656,8 +656,7 @@ int steadiness_find(const struct result *r, const struct run_metrics *m, bool ev
 	*out = (struct steadiness){.rank = UINT32_MAX};
 	if (eval)
 		times = times_of_evaluation(r);
-	/* both are means, as the AU is that they are compared with */
-	out->whole_au = !eval                   ? m->whole_au.mean
+	out->whole_au = !eval                   ? (isfinite(m->whole.au) ? m->whole.au : 0)
 			: times.evaluations > 0 ? 100 * times.share / times.evaluations
 						: 0;
 	if (r->epochs_done == 0 || m->epochs < r->epochs_done)

@@ -34,8 +34,10 @@ void verdict_worsen(struct verdict *v, enum verdict_level level)
 	static const int badness[] = {
 		[VERDICT_PASS] = 0, [VERDICT_UNKNOWN] = 1, [VERDICT_WARN] = 2, [VERDICT_FAIL] = 3};
 
-	if (badness[level] > badness[v->level])
-		v->level = level;
+	if (badness[level] <= badness[v->level])
+		return;
+	v->level = level;
+	v->reason = (uint16_t)strlen(v->text);
 }
 
 void verdict_takes(struct verdict *v, unsigned takes, const char *instead)
@@ -104,7 +106,7 @@ int verdicts_judge(struct result *r, const struct run_metrics *m,
 		if ((row->needs & traits) != row->needs)
 			continue;
 		assert(strlen(row->name) < sizeof(v->check));
-		*v = (struct verdict){.level = VERDICT_PASS};
+		*v = (struct verdict){.level = VERDICT_PASS, .about = row->about};
 		snprintf(v->check, sizeof(v->check), "%s", row->name);
 		row->judge(r, m, v);
 		if (v->level != VERDICT_WARN && v->level != VERDICT_FAIL)

@@ -23,6 +23,7 @@ struct verdict_ops {
 	const char *help; /* the question it answers */
 	unsigned needs;   /* VERDICT_OF_*, all of them */
 	bool about_cache; /* a warning means that the page cache may have served the reads */
+	enum verdict_about about;
 	unsigned takes; /* enum taken: what a warning or failure takes, unless it says otherwise */
 	/* `v` has passed and says nothing yet: sets its level and text. A verdict that is left
 	 * without a text does not apply and is not listed. The rest of r->judged is there, but for
@@ -59,5 +60,5 @@ void verdict_takes(struct verdict *v, unsigned takes, const char *instead);
 /* It is not known where the bytes came from (TAKES_ORIGIN), whatever its level: `origin` is all
  * that the headline can say: "unknown whether it was the storage: loop0 is the file ...". */
 void verdict_takes_origin(struct verdict *v, const char *origin);
-/* Its level becomes at least as bad: pass, unknown, warn, fail. */
+/* Its level becomes at least as bad: pass, unknown, warn, fail. What it says next is the reason. */
 void verdict_worsen(struct verdict *v, enum verdict_level level);

@@ -344,6 +344,7 @@ extern const struct verdict_ops verdict_bytes;
 const struct verdict_ops verdict_bytes = {
 	.name = "bytes",
 	.help = "Were the right bytes read, and did the device deliver them?",
+	.about = ABOUT_ORIGIN,
 	.needs = VERDICT_OF_TRAINING,
 	.about_cache = true,
 	.takes = TAKES_PART,

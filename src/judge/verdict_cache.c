@@ -219,6 +219,7 @@ extern const struct verdict_ops verdict_cache;
 const struct verdict_ops verdict_cache = {
 	.name = "cache",
 	.help = "How much of the dataset was in the page cache?",
+	.about = ABOUT_ORIGIN,
 	.needs = VERDICT_OF_TRAINING | VERDICT_OF_EPOCHS | VERDICT_OF_FILES,
 	.about_cache = true,
 	.takes = TAKES_PART,

@@ -191,6 +191,7 @@ extern const struct verdict_ops verdict_client;
 const struct verdict_ops verdict_client = {
 	.name = "client",
 	.help = "Was this machine, not the storage, the bottleneck?",
+	.about = ABOUT_MACHINE,
 	.needs = VERDICT_OF_TRAINING,
 	.takes = TAKES_CLIENT,
 	.judge = judge_client,

@@ -37,6 +37,7 @@ extern const struct verdict_ops verdict_compute;
 const struct verdict_ops verdict_compute = {
 	.name = "compute",
 	.help = "Did the emulated computation take the configured time?",
+	.about = ABOUT_MACHINE,
 	.needs = VERDICT_OF_TRAINING,
 	.judge = judge_compute,
 };

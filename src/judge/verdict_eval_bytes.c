@@ -104,6 +104,7 @@ extern const struct verdict_ops verdict_eval_bytes;
 const struct verdict_ops verdict_eval_bytes = {
 	.name = "eval-bytes",
 	.help = "Did evaluations read the right bytes, and did the device deliver them?",
+	.about = ABOUT_ORIGIN,
 	.needs = VERDICT_OF_EVALUATION | VERDICT_OF_EPOCHS,
 	.about_cache = true,
 	.takes = TAKES_PART,

@@ -87,6 +87,7 @@ extern const struct verdict_ops verdict_eval_cache;
 const struct verdict_ops verdict_eval_cache = {
 	.name = "eval-cache",
 	.help = "How much of the evaluation files was in the page cache?",
+	.about = ABOUT_ORIGIN,
 	.needs = VERDICT_OF_EVALUATION | VERDICT_OF_EPOCHS | VERDICT_OF_FILES,
 	.about_cache = true,
 	.takes = TAKES_PART,

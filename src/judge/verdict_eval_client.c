@@ -48,6 +48,7 @@ extern const struct verdict_ops verdict_eval_client;
 const struct verdict_ops verdict_eval_client = {
 	.name = "eval-client",
 	.help = "Was this machine, not the storage, the bottleneck in evaluations?",
+	.about = ABOUT_MACHINE,
 	.needs = VERDICT_OF_EVALUATION | VERDICT_OF_EPOCHS,
 	.takes = TAKES_CLIENT,
 	.judge = judge_eval_client,

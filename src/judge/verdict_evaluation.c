@@ -49,29 +49,29 @@ static void judge_length(struct verdict *v, const struct result *r, const struct
 		verdict_say(
 			v,
 			"Not steady: %llu steps in each evaluation, %llu batches prefetched. AU "
-			"of evaluation, %.1f %%, describes the prefetch queue; over all steps "
-			"it is %.1f %%. At least %llu steps are needed.",
-			(unsigned long long)steps, (unsigned long long)ahead, m->eval_au.mean,
-			whole, (unsigned long long)run_length_needed(ahead, out));
+			"of evaluation over all steps is %.1f %%; by DLIO's definition, %.1f %%, "
+			"it describes the prefetch queue. At least %llu steps are needed.",
+			(unsigned long long)steps, (unsigned long long)ahead, whole,
+			m->eval_au.mean, (unsigned long long)run_length_needed(ahead, out));
 	} else if (gap > GAP_POINTS && queue > RUN_LENGTH_QUEUE_NOTICED) {
 		verdict_worsen(v, VERDICT_WARN);
 		verdict_say(v,
 			    "Barely steady: %.0f %% of the measured steps of an evaluation can be "
-			    "served by the %llu prefetched batches. AU is %.1f %%, over all steps "
-			    "%.1f %%.",
-			    100 * queue, (unsigned long long)ahead, m->eval_au.mean, whole);
+			    "served by the %llu prefetched batches. AU over all steps is %.1f %%, "
+			    "%.1f %% by DLIO's definition.",
+			    100 * queue, (unsigned long long)ahead, whole, m->eval_au.mean);
 	} else if (start_points(r, m, gap) > START_POINTS) {
 		verdict_worsen(v, VERDICT_WARN);
 		verdict_say(v,
-			    "Steady after a slow start: AU of evaluation, %.1f %%, leaves out the "
-			    "first step; over all steps it is %.1f %%.",
-			    m->eval_au.mean, whole);
+			    "Steady after a slow start: AU of evaluation over all steps is %.1f "
+			    "%%; by DLIO's definition, %.1f %%, it leaves out the first step.",
+			    whole, m->eval_au.mean);
 	} else {
 		verdict_say(v,
-			    "%llu steps in each evaluation, %llu batches prefetched; AU is %.1f "
-			    "%%, over all steps %.1f %%; %.1f samples/s.",
-			    (unsigned long long)steps, (unsigned long long)ahead, m->eval_au.mean,
-			    whole, m->eval_throughput.mean);
+			    "%llu steps in each evaluation, %llu batches prefetched; AU over all "
+			    "steps is %.1f %%, %.1f %% by DLIO's definition; %.1f samples/s.",
+			    (unsigned long long)steps, (unsigned long long)ahead, whole,
+			    m->eval_au.mean, m->eval_throughput.mean);
 	}
 }
 
@@ -106,6 +106,7 @@ extern const struct verdict_ops verdict_evaluation;
 const struct verdict_ops verdict_evaluation = {
 	.name = "evaluation",
 	.help = "Were evaluations carried out, long enough, and did they go on as they began?",
+	.about = ABOUT_LENGTH,
 	.needs = VERDICT_OF_EVALUATION,
 	.takes = TAKES_LASTING,
 	.judge = judge_evaluation,

@@ -51,6 +51,7 @@ extern const struct verdict_ops verdict_ledger;
 const struct verdict_ops verdict_ledger = {
 	.name = "ledger",
 	.help = "Do all byte counts agree, from the samples down to the storage?",
+	.about = ABOUT_ORIGIN,
 	.needs = VERDICT_OF_TRAINING | VERDICT_OF_EPOCHS,
 	.judge = judge_ledger,
 	.at_least = recorded_ledger,

@@ -54,7 +54,7 @@ static void say_rates(struct verdict *v, const struct run_metrics *m)
 {
 	verdict_say(v,
 		    " Throughput is %.1f samples/s in the measured steps, %.1f over the whole run.",
-		    m->train_throughput.mean, m->whole_throughput.mean);
+		    m->train_throughput.mean, m->whole.throughput);
 }
 
 static void say_trap(struct verdict *v, const struct run_metrics *m, const struct gap *g,
@@ -65,15 +65,18 @@ static void say_trap(struct verdict *v, const struct run_metrics *m, const struc
 		    (unsigned long long)e->steps, (unsigned long long)e->measured_steps,
 		    (unsigned long long)ahead);
 	if (g->au > STEADY_GAP_POINTS) {
-		verdict_say(v, "AU %.1f %% describes the prefetch queue; whole-run AU is %.1f %%.",
-			    m->train_au.mean, m->whole_au.mean);
+		verdict_say(v,
+			    "Whole-run AU is %.1f %%; AU by DLIO's definition, %.1f %%, describes "
+			    "the prefetch queue.",
+			    m->whole.au, m->train_au.mean);
 		say_rates(v, m);
 	} else {
 		verdict_say(v,
 			    "The throughput of %.1f samples/s describes the prefetch queue; over "
-			    "the whole run it is %.1f (AU %.1f %%, whole-run AU %.1f %%).",
-			    m->train_throughput.mean, m->whole_throughput.mean, m->train_au.mean,
-			    m->whole_au.mean);
+			    "the whole run it is %.1f (whole-run AU %.1f %%, %.1f %% by DLIO's "
+			    "definition).",
+			    m->train_throughput.mean, m->whole.throughput, m->whole.au,
+			    m->train_au.mean);
 	}
 	verdict_say(v, " At least %llu steps per epoch are needed.",
 		    (unsigned long long)run_length_needed(ahead, e->steps - e->measured_steps));
@@ -95,7 +98,9 @@ static void say_checkpoints(struct verdict *v, const struct result *r)
 	double share = d->wall_s > 0 ? d->mean_s[TIME_CHECKPOINT] / d->wall_s : 0;
 
 	if (share >= 0.01)
-		verdict_say(v, " AU leaves out checkpoints, which take %.1f %% of the time.",
+		verdict_say(v,
+			    " AU by DLIO's definition leaves out checkpoints, which take %.1f %% "
+			    "of the time.",
 			    100 * share);
 }
 
@@ -118,33 +123,33 @@ static void judge_window(struct verdict *v, const struct result *r, const struct
 			    100 * from_queue, (unsigned long long)e->measured_steps,
 			    (unsigned long long)ahead);
 		if (computes(m))
-			verdict_say(v, " AU is %.1f %%, whole-run AU %.1f %%.", m->train_au.mean,
-				    m->whole_au.mean);
+			verdict_say(v, " Whole-run AU is %.1f %%, %.1f %% by DLIO's definition.",
+				    m->whole.au, m->train_au.mean);
 	} else if (start.au > STEADY_START_POINTS || start.rate > STEADY_START_SHARE) {
 		verdict_say(v, "Steady after a slow start: ");
 		if (computes(m))
 			verdict_say(v,
-				    "AU %.1f %% leaves out the first steps of each epoch; "
-				    "whole-run AU is %.1f %%.",
-				    m->train_au.mean, m->whole_au.mean);
+				    "whole-run AU is %.1f %%; AU by DLIO's definition, %.1f "
+				    "%%, leaves out the first steps of each epoch.",
+				    m->whole.au, m->train_au.mean);
 		else
 			verdict_say(v, "the first steps of each epoch are left out.");
 	} else if (from_queue >= 1) {
 		verdict_say(v,
 			    "Too few steps to be certain: %llu measured per epoch, %llu batches "
-			    "prefetched. However, AU (%.1f %%) and whole-run AU (%.1f %%) agree.",
+			    "prefetched. However, whole-run AU (%.1f %%) and AU by DLIO's "
+			    "definition (%.1f %%) agree.",
 			    (unsigned long long)e->measured_steps, (unsigned long long)ahead,
-			    m->train_au.mean, m->whole_au.mean);
+			    m->whole.au, m->train_au.mean);
 	} else {
 		v->level = VERDICT_PASS;
 	}
 	if (v->level == VERDICT_PASS)
 		verdict_say(v,
 			    "Steady: %llu steps measured per epoch, %llu batches "
-			    "prefetched; AU is "
-			    "%.1f %%, whole-run AU %.1f %%.",
+			    "prefetched; whole-run AU is %.1f %%, %.1f %% by DLIO's definition.",
 			    (unsigned long long)e->measured_steps, (unsigned long long)ahead,
-			    m->train_au.mean, m->whole_au.mean);
+			    m->whole.au, m->train_au.mean);
 	say_rates(v, m);
 	say_checkpoints(v, r);
 }
@@ -161,7 +166,7 @@ static void judge_steady(const struct result *r, const struct run_metrics *m, st
 	if (!e->train_valid) {
 		v->level = VERDICT_FAIL;
 		verdict_say(v, "Not steady: there is no AU, because %s. Whole-run AU is %.1f %%.",
-			    e->why, m->whole_au.mean);
+			    e->why, m->whole.au);
 		return;
 	}
 	judge_window(v, r, m, e, r->rank ? r->rank[result_present_rank(r)].prefetch_batches : 0);
@@ -173,6 +178,7 @@ const struct verdict_ops verdict_steady = {
 	.name = "steady",
 	.help = "Was the run long enough to measure the storage, and did it go on as it "
 		"began?",
+	.about = ABOUT_LENGTH,
 	.needs = VERDICT_OF_TRAINING,
 	.takes = TAKES_LASTING,
 	.judge = judge_steady,

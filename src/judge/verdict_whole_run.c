@@ -43,7 +43,7 @@ static void judge_whole_run(const struct result *r, const struct run_metrics *m,
 	verdict_say(v,
 		    "Computation takes %.1f %% of the wall time of training, all steps included "
 		    "(ranks %.1f to %.1f %%, epochs %.1f to %.1f %%).",
-		    m->whole_au.mean, low, high, m->whole_au.min, m->whole_au.max);
+		    m->whole.au, low, high, m->whole_au.min, m->whole_au.max);
 	if (gap > RANK_SPREAD_POINTS || high - low > RANK_SPREAD_POINTS)
 		verdict_worsen(v, VERDICT_WARN);
 	if (gap > RANK_SPREAD_POINTS)

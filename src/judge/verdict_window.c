@@ -16,7 +16,7 @@ static void say_what(struct verdict *v, const struct result *r)
 	long long start = (long long)r->workload->output.metric.exclude_start_steps;
 	long long end = (long long)r->workload->output.metric.exclude_end_steps;
 
-	verdict_say(v, "AU leaves out ");
+	verdict_say(v, "AU by DLIO's definition leaves out ");
 	if (start == 1)
 		verdict_say(v, "the first step and ");
 	else if (start > 0)

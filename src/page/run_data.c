@@ -193,7 +193,7 @@ static void put_remedy(json_t *o, const struct run_record *r)
 {
 	const json_t *what_if = json_object_get(r->result, "what_if");
 	const json_t *changes = json_object_get(what_if, "changes");
-	double now = record_whole_au_mean(r);
+	double now = record_whole_run_au(r);
 	const json_t *best = best_change(changes, now);
 	json_t *list = json_array();
 	char text[400] = "";
@@ -487,7 +487,7 @@ json_t *run_data(const struct run_groups *g, const struct page_trace *trace, siz
 	if (r->has_workload && r->workload.metric.au > 0)
 		json_put_real(o, "target", 100 * r->workload.metric.au);
 	json_put_real(o, "au", r->au.mean);
-	json_put_real(o, "whole_au", record_whole_au_mean(r));
+	json_put_real(o, "whole_au", record_whole_run_au(r));
 	json_put_real(o, "whole_throughput", record_whole_throughput(r));
 	json_put_int(o, "steps", record_steps(r));
 	put_phases(o, r);

@@ -633,3 +633,66 @@ void outlook_say_window(const struct outlook *o, uint64_t window, char *text, si
 			   isnan(o->window_au) ? "would reach " : "", o->unordered_au,
 			   o->unordered_low, o->unordered_high);
 }
+
+/* ---- the best of them ---- */
+
+/* A change of the settings of the loader, or of the form of the files, which leaves training as it
+ * is: neither other batches nor other ranks. */
+static bool leaves_training(const struct what_if *w)
+{
+	return strchr(w->change, '=') && !str_starts(w->change, "reader.batch_size=") &&
+	       !str_starts(w->change, "reader.decode=");
+}
+
+/* More than what a second run may differ by anyway. */
+static bool is_worth(const struct outlook *o, double au, double low)
+{
+	return au >= o->measured_au + WORTH && low > o->measured_au;
+}
+
+/* The first of those that are as good as the best: of a table, the smallest change. */
+static const struct what_if *best_of(const struct outlook *o, bool settings)
+{
+	static const double AS_GOOD = 2; /* points */
+	const struct what_if *best = NULL;
+
+	for (uint32_t i = 0; i < o->changes; i++) {
+		const struct what_if *w = &o->change[i];
+
+		if (!w->known || !is_worth(o, w->au, w->low) ||
+		    (settings ? !leaves_training(w)
+			      : strchr(w->change, '=') || strstr(w->change, "ranks")))
+			continue;
+		if (!best || w->au > best->au + AS_GOOD)
+			best = w;
+	}
+	return best;
+}
+
+void outlook_say_best(const struct outlook *o, uint32_t have, char *text, size_t size)
+{
+	uint32_t workers = o->workers_needed ? o->workers_needed : o->workers_best;
+	const struct what_if *w;
+
+	if (!o->known)
+		return;
+	w = best_of(o, true);
+	if (workers > have && is_worth(o, o->needed_au, o->needed_low) &&
+	    (!w || w->au <= o->needed_au + WORTH)) {
+		str_append(text, size, "%u worker%s per accelerator: AU %.0f %% (%.0f to %.0f)",
+			   workers, workers == 1 ? "" : "s", o->needed_au, o->needed_low,
+			   o->needed_high);
+	} else if (w) {
+		str_append(text, size, "%s: AU %.0f %% (%.0f to %.0f)", w->change, w->au, w->low,
+			   w->high);
+	} else if (o->untold[0]) {
+		str_append(text, size, "not known, because %s%s", o->untold,
+			   o->probe_can ? " (run.probe=true can tell)" : "");
+	} else {
+		w = best_of(o, false);
+		str_append(text, size, "no setting that was tried");
+		if (w)
+			str_append(text, size, "; %s: AU %.0f %% (%.0f to %.0f)", w->change, w->au,
+				   w->low, w->high);
+	}
+}

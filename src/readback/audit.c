@@ -54,7 +54,7 @@ static void check_steady(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
 	uint64_t steps = record_steps(r), window = record_window(r), out = excluded_steps(r);
-	double whole = record_whole_au_mean(r), gap = r->au.mean - whole;
+	double whole = record_whole_run_au(r), gap = r->au.mean - whole;
 	struct finding *f;
 
 	if (!r->trained || r->ours || steps == 0)
@@ -103,7 +103,7 @@ static void check_steady(struct audit *a, size_t i)
 static void check_window(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
-	double steps = (double)record_steps(r), gap = r->au.mean - record_whole_au_mean(r), left;
+	double steps = (double)record_steps(r), gap = r->au.mean - record_whole_run_au(r), left;
 	int64_t first, last;
 	struct finding *f;
 
@@ -121,7 +121,7 @@ static void check_window(struct audit *a, size_t i)
 		    "(output.metric.exclude_start_steps, exclude_end_steps): it is %.1f %%",
 		    (long long)first, (long long)last, steps, r->au.mean);
 	if (isfinite(gap))
-		finding_say(f, ", over all steps %.1f %%", record_whole_au_mean(r));
+		finding_say(f, ", over all steps %.1f %%", record_whole_run_au(r));
 	finding_say(f, ".");
 	finding_advise(f,
 		       "Measure with the default window, which leaves out the first step alone.");

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "judge/measured.h"
 #include "readback/derivation.h"
 
@@ -95,7 +96,11 @@ static void check_limit(struct derive *d, const struct run_record *r)
 	au = derive_number(t, "au_mean_percent");
 	if (isnan(au))
 		au = derive_number(t, "whole_au_mean_percent");
-	if (strncmp(text, "AU ", 3) == 0)
+	if (str_starts(text, "Whole-run AU "))
+		derive_near(d, strtod(text + strlen("Whole-run AU "), NULL),
+			    derive_number(t, "whole_run_au_percent"), 0.0501, "training",
+			    "whole-run AU (%%) in the sentence of result.json limit.text");
+	else if (str_starts(text, "AU ")) /* as earlier versions said it */
 		derive_near(d, strtod(text + 3, NULL), au, 0.0501, "training",
 			    "AU (%%) in the sentence of result.json limit.text");
 	check_limit_words(d, r, cause, text);

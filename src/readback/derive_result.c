@@ -266,6 +266,34 @@ static void check_decomposition(struct tree *t, const json_t *parts, const char 
 		    derive_number(parts, "critical_path_wall_s"), where);
 }
 
+/* All epochs together, each by its time. */
+static void check_whole_run(struct tree *t)
+{
+	double compute = 0, wall = 0, longest = 0, samples = 0, payload = 0;
+
+	for (size_t e = 0; e < json_array_size(t->epochs); e++) {
+		const json_t *epoch = json_array_get(t->epochs, e);
+		double s = derive_number(epoch, "wall_s");
+
+		if (!(derive_number(epoch, "steps") > 0))
+			continue;
+		compute += derive_number(epoch, "whole_au_percent") * s;
+		wall += s;
+		longest += derive_number(json_object_get(epoch, "over_ranks"), "wall_max_s");
+		samples += derive_number(epoch, "samples");
+		payload += derive_number(epoch, "payload_bytes");
+	}
+	if (!(wall > 0) || !(longest > 0))
+		return;
+	derive_equal(t->d, derive_number(t->training, "whole_run_au_percent"), compute / wall,
+		     "its epochs, each by its time,", "result.json training.whole_run_au_percent");
+	derive_equal(t->d, derive_number(t->training, "whole_run_samples_per_s"), samples / longest,
+		     "its epochs", "result.json training.whole_run_samples_per_s");
+	derive_equal(t->d, derive_number(t->training, "whole_run_payload_bytes_per_s"),
+		     payload / longest, "its epochs",
+		     "result.json training.whole_run_payload_bytes_per_s");
+}
+
 static void check_epochs(struct tree *t)
 {
 	double wall = 0, compute = 0, payload = 0, device = 0;
@@ -292,6 +320,7 @@ static void check_epochs(struct tree *t)
 	}
 	derive_equal(t->d, derive_number(t->training, "payload_bytes"), payload, "its epochs",
 		     "result.json training.payload_bytes");
+	check_whole_run(t);
 	if (whole) {
 		derive_equal(t->d, derive_number(t->training, "device_read_bytes"), device,
 			     "its epochs", "result.json training.device_read_bytes");
@@ -464,7 +493,7 @@ static void check_need(struct tree *t)
 		return;
 	rates = training ? t->training : json_object_get(t->root, "evaluation");
 	derive_equal(t->d, derive_number(supply, "samples_per_s"),
-		     derive_number(rates, training ? "whole_throughput_mean_samples_per_s"
+		     derive_number(rates, training ? "whole_run_samples_per_s"
 						   : "throughput_mean_samples_per_s"),
 		     training ? "the whole-run throughput" : "the throughput of evaluation",
 		     "result.json need.supply.samples_per_s");

@@ -141,13 +141,17 @@ static void check_row(struct derive *d, const struct run_record *r, const struct
 /* Figures that sentences repeat, with one decimal. */
 static const struct {
 	const char *before, *after;
-	const char *key; /* of training */
+	const char *key;     /* of training */
+	const char *earlier; /* the same where a result of an earlier version has no such key */
 } spoken[] = {
-	{"Computation takes ", " % of the wall time", "whole_au_mean_percent"},
-	{"Throughput is ", " samples/s in the measured steps", "throughput_mean_samples_per_s"},
-	{" samples/s in the measured steps, ", " over the whole run",
+	{"Computation takes ", " % of the wall time", "whole_run_au_percent",
+	 "whole_au_mean_percent"},
+	{"Throughput is ", " samples/s in the measured steps", "throughput_mean_samples_per_s",
+	 NULL},
+	{" samples/s in the measured steps, ", " over the whole run", "whole_run_samples_per_s",
 	 "whole_throughput_mean_samples_per_s"},
-	{" batches prefetched; AU is ", " %, whole-run AU", "au_mean_percent"},
+	{" batches prefetched; AU is ", " %, whole-run AU", "au_mean_percent", NULL},
+	{" batches prefetched; whole-run AU is ", " %, ", "whole_run_au_percent", NULL},
 };
 
 static void check_sentence(struct derive *d, const struct run_record *r, const char *text,
@@ -156,17 +160,19 @@ static void check_sentence(struct derive *d, const struct run_record *r, const c
 	const json_t *training = json_object_get(r->result, "training");
 
 	for (size_t i = 0; i < sizeof(spoken) / sizeof(spoken[0]); i++) {
-		const char *at = strstr(text, spoken[i].before);
+		const char *at = strstr(text, spoken[i].before), *key = spoken[i].key;
 		char *end;
 		double v;
 
 		if (!at)
 			continue;
+		if (spoken[i].earlier && isnan(derive_number(training, key)))
+			key = spoken[i].earlier;
 		v = strtod(at + strlen(spoken[i].before), &end);
 		if (strncmp(end, spoken[i].after, strlen(spoken[i].after)) != 0)
 			continue;
-		derive_near(d, v, derive_number(training, spoken[i].key), 0.0501 + 1e-9 * fabs(v),
-			    spoken[i].key, "the sentence of %.40s in result.json ('%.40s')", where,
+		derive_near(d, v, derive_number(training, key), 0.0501 + 1e-9 * fabs(v), key,
+			    "the sentence of %.40s in result.json ('%.40s')", where,
 			    spoken[i].before);
 	}
 }

@@ -872,6 +872,35 @@ double record_whole_au(const struct run_record *r, size_t epoch)
 	return n ? sum / n : NAN;
 }
 
+/* Of the epoch's training part, mean over ranks. */
+static double wall_of_epoch(const struct run_record *r, size_t epoch)
+{
+	double sum = 0;
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < r->ranks; k++)
+		if (r->rank[k].epochs > epoch && r->rank[k].epoch[epoch].train_wall_s > 0) {
+			sum += r->rank[k].epoch[epoch].train_wall_s;
+			n++;
+		}
+	return n ? sum / n : NAN;
+}
+
+double record_whole_run_au(const struct run_record *r)
+{
+	double compute = 0, wall = 0;
+
+	for (size_t i = 0; i < epoch_count(r); i++) {
+		double one = record_whole_au(r, i), s = wall_of_epoch(r, i);
+
+		if (isfinite(one) && isfinite(s)) {
+			compute += one * s;
+			wall += s;
+		}
+	}
+	return wall > 0 ? compute / wall : NAN;
+}
+
 /* Shares of the ranks' training time; NaN without times. */
 static double share_of(const struct run_record *r, bool waiting)
 {

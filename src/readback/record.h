@@ -122,6 +122,9 @@ double *record_values(const struct run_record *r, const size_t *index, size_t n,
 double record_whole_au(const struct run_record *r, size_t epoch);
 /* Its mean over the epochs, as result.json has it. */
 double record_whole_au_mean(const struct run_record *r);
+/* That over all epochs together, each by its time: the one number of a run, as
+ * training.whole_run_au_percent of result.json. */
+double record_whole_run_au(const struct run_record *r);
 /* Steps of the first epoch of rank 0; 0 when not known. */
 uint64_t record_steps(const struct run_record *r);
 /* Batches that a rank reads ahead, by the loader's rules; 0 when the workload is not known. */

@@ -74,10 +74,9 @@ void dlio_log_plan(const struct result *r)
 	char ts[STAMP_MAX];
 
 	if (dlio_fits_memory(r, &r->host))
-		log_warning(
-			"The amount of dataset is smaller than the host memory; data might be "
-			"cached after the first epoch. Increase the size of dataset to eliminate "
-			"the caching effect!!!");
+		log_noted("The amount of dataset is smaller than the host memory; data might be "
+			  "cached after the first epoch. Increase the size of dataset to eliminate "
+			  "the caching effect!!!");
 	log_output("%s Max steps per epoch: %llu = %lld * %lld / %lld / %u (samples per file * num "
 		   "files / batch size / comm size)",
 		   stamp(0, ts), (unsigned long long)r->steps_per_epoch,
@@ -316,10 +315,10 @@ static void warn_missing(const struct run_metrics *m)
 		const struct epoch_metrics *e = &m->epoch[i];
 
 		if (e->steps && !e->train_valid)
-			log_warning("Epoch %u has no AU or throughput: %s", i + 1, e->why);
+			log_noted("Epoch %u has no AU or throughput: %s", i + 1, e->why);
 		if (e->has_eval && !e->eval_valid)
-			log_warning("The evaluation of epoch %u has no AU%s: %s", i + 1,
-				    e->eval_throughput > 0 ? "" : " or throughput", e->eval_why);
+			log_noted("The evaluation of epoch %u has no AU%s: %s", i + 1,
+				  e->eval_throughput > 0 ? "" : " or throughput", e->eval_why);
 	}
 }
 

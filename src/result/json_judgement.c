@@ -17,6 +17,8 @@ json_t *json_limit(const struct limit *l)
 	json_put_text(o, "cause", l->cause);
 	json_put_text(o, "text", l->text);
 	json_put_real(o, "lost_percent", l->loss_share);
+	if (l->remedy[0])
+		json_put_text(o, "remedy", l->remedy);
 	return o;
 }
 

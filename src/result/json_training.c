@@ -243,6 +243,9 @@ json_t *json_training(const struct result *r, const struct run_metrics *m)
 	json_put_int(o, "dropped_samples_per_epoch", r->dropped_samples);
 	json_put_int(o, "shuffle_seed", r->shuffle_seed);
 	json_put_real(o, "au_target_percent", w->metric.au * 100);
+	json_put_real(o, "whole_run_au_percent", m->whole.au);
+	json_put_real(o, "whole_run_samples_per_s", m->whole.throughput);
+	json_put_real(o, "whole_run_payload_bytes_per_s", m->whole.payload_rate);
 	put_series(o, "au", "percent", &m->train_au);
 	put_series(o, "throughput", "samples_per_s", &m->train_throughput);
 	put_series(o, "io", "mib_per_s", &m->train_io);

@@ -169,9 +169,19 @@ enum taken {
 #define TAKEN_KINDS 10
 extern const char *const taken_names[TAKEN_KINDS]; /* as in result.json, by bit */
 
+/* What several verdicts say one thing about: a single line where there is little room. */
+enum verdict_about {
+	ABOUT_ITSELF,  /* nothing that another verdict is about */
+	ABOUT_ORIGIN,  /* whether the bytes came from the storage */
+	ABOUT_LENGTH,  /* whether the run was long enough and went on as it began */
+	ABOUT_MACHINE, /* whether this machine was what limited it */
+};
+
 struct verdict {
 	char check[24]; /* the name of its row: "steady", "bytes", "dataset", ... */
 	enum verdict_level level;
+	enum verdict_about about; /* of its row */
+	uint16_t reason;          /* where in the text the sentence begins that it is so bad for */
 	unsigned takes;   /* enum taken; of a level that is no warning or failure, only what is
 			   * not known: TAKES_ORIGIN, TAKES_TARGET */
 	char instead[64]; /* what was measured in place of the storage: "the page cache" */
@@ -195,6 +205,7 @@ struct measured {
 	unsigned taken; /* enum taken, of all verdicts */
 	char instead[64];
 	char origin[160];
+	char what[224]; /* the storage or what served in its place, without the verdicts' names */
 	char text[500]; /* a noun phrase with a full stop; empty: nothing was measured */
 };
 
@@ -238,6 +249,9 @@ struct outlook {
 struct limit {
 	char cause[32];    /* a word: docs/metrics.md */
 	char text[768];    /* one sentence, or two */
+	uint16_t effects;  /* where in it begins what a change would do; 0: it says nothing of it */
+	char remedy[256];  /* the change that is predicted to help most, with what it gives, or why
+			    * none is known: a clause without a full stop; empty: none is needed */
 	double loss_share; /* of the wall time of training, in percent */
 };
 

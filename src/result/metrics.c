@@ -305,6 +305,7 @@ static void set_means(struct epoch_metrics *m, const struct result *r, uint32_t 
 	m->compute_s /= n;
 	m->wall_s /= n;
 	m->eval_au /= n;
+	m->longest_s = longest_s;
 	if (longest_s > 0) {
 		m->whole_throughput = (double)m->samples / longest_s;
 		m->whole_payload_rate = (double)m->payload_bytes / longest_s;
@@ -358,6 +359,30 @@ static struct series_stat over_epochs(const struct run_metrics *m, size_t member
 		memcpy(&scratch[n++], (const char *)e + member, sizeof(double));
 	}
 	return series_stat_of(scratch, n);
+}
+
+static void whole_run(struct run_metrics *m)
+{
+	double compute = 0, wall = 0, longest = 0, samples = 0, bytes = 0;
+
+	for (uint32_t i = 0; i < m->epochs; i++) {
+		const struct epoch_metrics *e = &m->epoch[i];
+
+		if (e->steps == 0)
+			continue;
+		compute += e->whole_au * e->wall_s;
+		wall += e->wall_s;
+		longest += e->longest_s;
+		samples += (double)e->samples;
+		bytes += (double)e->payload_bytes;
+	}
+	if (!(wall > 0) || !(longest > 0))
+		return;
+	m->whole = (struct whole_run){
+		.au = compute / wall,
+		.throughput = samples / longest,
+		.payload_rate = bytes / longest,
+	};
 }
 
 static double rate_or_none(double rate)
@@ -467,7 +492,7 @@ int metrics_compute(struct run_metrics *m, const struct result *r, struct err *e
 	size_t lists = r->workload->compat.dlio ? r->ranks : 1;
 	double *scratch;
 
-	*m = (struct run_metrics){0};
+	*m = (struct run_metrics){.whole = {NAN, NAN, NAN}};
 	if (!r->rank || r->ranks == 0)
 		return 0;
 	device_total(m, r);
@@ -496,6 +521,7 @@ int metrics_compute(struct run_metrics *m, const struct result *r, struct err *e
 	m->whole_throughput = SERIES(whole_throughput, false);
 	m->payload_rate = SERIES(whole_payload_rate, false);
 #undef SERIES
+	whole_run(m);
 	list_evals(m, r);
 	eval_series(m, r, scratch);
 	overshoot(m, r);

@@ -37,12 +37,22 @@ struct epoch_metrics {
 	double train_io_mib, eval_io_mib;  /* MiB/s of the throughputs above */
 	bool has_eval;
 	uint64_t steps;                  /* made by each rank; 0: the epoch trained nothing */
+	double longest_s;                /* of the training part, over ranks */
 	uint64_t samples, payload_bytes; /* training, all ranks */
 	uint64_t eval_samples, eval_payload_bytes;
 	double eval_wall_s; /* longest over ranks */
 };
 
+/* Of all finished epochs together, nothing excluded: what leads wherever one number is shown. An
+ * epoch counts by its time, so that a slow one weighs what it took. NAN: no epoch made a step. */
+struct whole_run {
+	double au;           /* compute / wall time of training, percent, mean over ranks */
+	double throughput;   /* samples/s, all ranks */
+	double payload_rate; /* bytes/s of samples, really read from the store */
+};
+
 struct run_metrics {
+	struct whole_run whole;
 	struct epoch_metrics *epoch; /* epochs_done of them */
 	uint32_t epochs;
 	struct series_stat train_au, train_throughput, whole_au, whole_throughput, payload_rate;

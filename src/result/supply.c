@@ -88,9 +88,9 @@ void supply_find(const struct result *r, const struct run_metrics *m, struct sup
 {
 	enum dataset_kind kind = r->only_evaluated ? DATASET_EVAL : DATASET_TRAIN;
 	enum need_phase phase = r->only_evaluated ? NEED_EVALUATION : NEED_TRAINING;
-	const struct series_stat *rate =
-		r->only_evaluated ? &m->eval_throughput : &m->whole_throughput;
-	double whole_au = r->only_evaluated ? r->judged.eval_steady.whole_au : m->whole_au.mean;
+	double rate = r->only_evaluated ? (m->eval_throughput.count ? m->eval_throughput.mean : NAN)
+					: m->whole.throughput;
+	double whole_au = r->only_evaluated ? r->judged.eval_steady.whole_au : m->whole.au;
 
 	*out = (struct supply){.sample_file_bytes = NAN,
 			       .sample_decoded_bytes = NAN,
@@ -108,9 +108,9 @@ void supply_find(const struct result *r, const struct run_metrics *m, struct sup
 	if (r->dataset->format->is.flags & FORMAT_NO_IO)
 		out->sample_file_bytes = 0;
 	need_find(r->workload, phase, out->sample_file_bytes, &out->need);
-	if (rate->count == 0)
+	if (!isfinite(rate))
 		return;
-	out->samples = rate->mean;
+	out->samples = rate;
 	out->bytes = returned_rate(r, m);
 	out->fed = at_most(need_fed(&out->need, out->samples), out->accelerators);
 	out->fed_at_target =

@@ -24,7 +24,7 @@ struct supply {
 	double sample_file_bytes, sample_decoded_bytes; /* mean of a sample; NAN: not known */
 	enum dataset_sizes sizes;                       /* how well the former is known */
 	uint32_t accelerators;                          /* that the run had */
-	double samples;       /* samples/s of all of them, whole run, mean over epochs; NAN: none */
+	double samples;       /* samples/s of all of them, whole run; NAN: none */
 	double bytes;         /* bytes/s that requests returned in that time; NAN: not counted */
 	double fed;           /* samples / need at 100 %, at most `accelerators`; NAN: not known */
 	double fed_at_target; /* the same at the target */

@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "result/answer.h"
 
 #define COLUMNS 100
-#define INDENT 20
+#define INDENT 18
 /* Epochs shown one by one; of more, the first and the last ones. */
 #define EPOCHS_SHOWN 12
 #define WHY_INDENT 6
@@ -73,7 +74,7 @@ static void put_verdicts(struct buf *out, const struct result *r, const struct p
 
 			if (v->level != order[k].level)
 				continue;
-			buf_printf(out, "  %s%-5s%s %-11s ", colored(p, order[k].color),
+			buf_printf(out, "  %s%-4s%s %-10s ", colored(p, order[k].color),
 				   order[k].word, colored(p, PLAIN), v->check);
 			put_wrapped(out, v->text, INDENT);
 		}
@@ -255,35 +256,6 @@ static void put_evaluation(struct buf *out, const struct run_metrics *m)
 		m->eval_au.mean, m->eval_au.stdev, m->eval_throughput.mean, m->eval_io.mean);
 }
 
-static void put_target(struct buf *out, const struct result *r, const struct run_metrics *m)
-{
-	const struct measured *of = &r->judged.measured;
-	bool doubted = of->taken || of->storage == MEASURED_UNKNOWN;
-	const struct steadiness *c = r->only_evaluated ? &r->judged.eval_steady : &r->judged.steady;
-	const struct series_stat *au = r->only_evaluated ? &m->eval_au : &m->train_au;
-	double want = r->workload->metric.au * 100;
-	bool met = au->mean >= want;
-
-	if (au->count == 0)
-		return;
-	/* what lasts is what a longer run would have */
-	if (met && c->changed && c->change != CHANGE_ALTERNATE && c->last_au < want)
-		put_row(out, "target",
-			"AU %.2f %%, target %.4g %% (metric.au): missed by the last part of the "
-			"run "
-			"(%.2f %%), met only by the part before it",
-			au->mean, want, c->last_au);
-	else if (met && of->taken & TAKES_WINDOW)
-		put_row(out, "target",
-			"AU %.2f %%, target %.4g %% (metric.au): not judged; AU of such a window "
-			"does not count (see the verdict window)",
-			au->mean, want);
-	else
-		put_row(out, "target", "AU %.2f %%, target %.0f %% (metric.au): %s%s%s", au->mean,
-			want, met ? "met" : "missed", met && doubted ? ". Measured: " : "",
-			met && doubted ? of->text : "");
-}
-
 static void put_checkpoints(struct buf *out, const struct result *r)
 {
 	const struct checkpoint_totals *t = &r->checkpoint_totals;
@@ -369,19 +341,12 @@ static void put_generation(struct buf *out, const struct result *r)
 
 void result_text(const struct result *r, const struct run_metrics *m, bool color, struct buf *out)
 {
-	static const char *const status[] = {[RUN_COMPLETE] = "complete",
-					     [RUN_INTERRUPTED] = "interrupted",
-					     [RUN_FAILED] = "failed"};
 	const struct paint p = {color};
 	char peak[32], bound[32], measured[sizeof(r->judged.measured.text)];
 
-	buf_printf(out, "\n%s%s%s: %u accelerator%s, ", colored(&p, BOLD),
-		   r->workload->choice ? r->workload->choice : "workload", colored(&p, PLAIN),
-		   r->ranks, r->ranks == 1 ? "" : "s");
-	if (r->trained || !r->checkpointed)
-		buf_printf(out, "%u of %u %s, ", r->epochs_done, r->epochs_planned,
-			   r->only_evaluated ? "evaluations" : "epochs");
-	buf_printf(out, "%s\n\n", status[r->status]);
+	buf_putc(out, '\n');
+	answer_head(r, m, color, out);
+	buf_putc(out, '\n');
 	if (r->judged.measured.text[0]) {
 		buf_printf(out, "  %s%-*s%s", colored(&p, BOLD), INDENT - 2, "measured",
 			   colored(&p, PLAIN));
@@ -394,6 +359,8 @@ void result_text(const struct result *r, const struct run_metrics *m, bool color
 			   colored(&p, PLAIN));
 		put_wrapped(out, r->judged.limit.text, INDENT);
 	}
+	if (r->judged.limit.remedy[0])
+		put_row(out, "to change it", "%s", r->judged.limit.remedy);
 	if (r->judged.measured.text[0] || r->judged.limit.text[0])
 		buf_putc(out, '\n');
 	if (r->trained && !r->judged.outlook.known && r->judged.outlook.why[0])
@@ -411,8 +378,6 @@ void result_text(const struct result *r, const struct run_metrics *m, bool color
 		put_slowest_sample(out, r);
 	if (r->trained && r->usage)
 		put_page_cache(out, r);
-	if (r->trained || r->only_evaluated)
-		put_target(out, r, m);
 	put_probe(out, &r->probe);
 	if (r->checkpointed && r->rank)
 		put_checkpoints(out, r);
@@ -421,5 +386,5 @@ void result_text(const struct result *r, const struct run_metrics *m, bool color
 		put_row(out, "memory", "peak %s; upper bound computed before the run: %s",
 			str_bytes((double)r->peak_rss_bytes, peak, sizeof(peak)),
 			str_bytes((double)r->memory_bound_bytes, bound, sizeof(bound)));
-	buf_printf(out, "  %-*s%s\n", INDENT - 2, "results", r->folder);
+	answer_places(r, out);
 }

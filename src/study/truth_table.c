@@ -313,8 +313,8 @@ static void read_row(struct truth_row *row, enum truth_kind kind, const struct r
 
 	row->measured = true;
 	row->au = r->au.n ? r->au.mean : NAN;
-	row->whole_au = number(training, "whole_au_mean_percent");
-	row->samples_per_s = number(training, "whole_throughput_mean_samples_per_s");
+	row->whole_au = number(training, "whole_run_au_percent");
+	row->samples_per_s = number(training, "whole_run_samples_per_s");
 	row->returned_bytes = number(training, "returned_bytes");
 	row->fetched_bytes = ledger_bytes(r->result, "process_fetched");
 	row->device_bytes = ledger_bytes(r->result, "device");

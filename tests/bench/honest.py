@@ -180,7 +180,7 @@ def alarms(case, result, others):
         out.append(("measured", measured.get("text", "")))
     limit = result.get("limit")
     if limit:
-        au, cause = result["training"]["whole_au_mean_percent"], limit["cause"]
+        au, cause = result["training"]["whole_run_au_percent"], limit["cause"]
         allowed = OF_STORAGE | ({"decode"} if case["fmt"] in SLOW_DECODING | {"npz"} else set()) | {"transport"}
         if (au >= 95 and cause != "compute") or (au < 95 and cause not in allowed | {"barrier", "compute"}):
             out.append((f"limit {cause}", limit["text"]))
@@ -237,7 +237,7 @@ def run(folder, seed, first, count, findings, patience):
         false += bool(wrong)
         training = result.get("training", {})
         print(f"{made:3} {case['fs']:8}{case['fmt']:20}{case['keys']['reader.data_loader']:12}{case['ranks']} ranks, "
-              f"{'compute' if case['bound'] else 'storage'}: AU {training.get('whole_au_mean_percent', 0):5.1f} "
+              f"{'compute' if case['bound'] else 'storage'}: AU {training.get('whole_run_au_percent', 0):5.1f} "
               f"{result.get('limit', {}).get('cause', '-'):18}{'FALSE' if wrong else 'disturbed' if disturbed else ''} "
               f"(others: {100 * others.cpu:.0f} % of the processors, {others.read / 1e6:.0f} MB)", flush=True)
         for what, text in wrong + [(f"doubtful {w}", t) for w, t in doubtful]:

@@ -234,7 +234,7 @@ class Runner:
         return result
 
     def measure(self, change):
-        return self.run(change)["training"]["whole_au_mean_percent"]
+        return self.run(change)["training"]["whole_run_au_percent"]
 
 
 def disturbed(result, compute_s):
@@ -352,7 +352,7 @@ def of_base(runner, wanted):
                 inside, beyond = judge(s, real[apply])
             rows.append(dict(kind=base.kind, base=base.name, how=how, change=change, said=s[0], low=s[1], high=s[2],
                              real=real[apply], inside=inside, beyond=beyond, tries=tries, was_untold=change in untold,
-                             base_au=first["training"]["whole_au_mean_percent"], text=text if how == "run" else
+                             base_au=first["training"]["whole_run_au_percent"], text=text if how == "run" else
                              probed["limit"]["text"], command=runner.commands.get(apply) or "",
                              base_command=runner.commands["base"]))
     return rows

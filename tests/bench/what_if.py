@@ -90,7 +90,7 @@ class Case:
     def measure(self, said):
         out = os.path.join(self.tmp, "change")
         self.said.append(said)
-        self.real.append(run(*self.base, out, self.change)["training"]["whole_au_mean_percent"])
+        self.real.append(run(*self.base, out, self.change)["training"]["whole_run_au_percent"])
 
     def again(self):
         base, changes = told(*self.base, os.path.join(self.tmp, "again"))

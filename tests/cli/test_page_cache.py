@@ -60,7 +60,7 @@ class Rig:
 
     def run(self, status=0, **keys):
         args = tiny(self.data, self.out, **{**self.keys, **keys}, workflow__generate_data="false")
-        done = stoker("run", *args, status=status)
+        done = stoker("run", "-v", *args, status=status)
         if status:
             return done
         self.result = load(self.out)

@@ -17,7 +17,7 @@ SLOWER = 4  # all times of a repeated attempt: a pause of the machine takes less
 
 def probe(tmp, status=0, **keys):
     out = os.path.join(tmp, "out")
-    done = stoker("run", *tiny(os.path.join(tmp, "data"), out, keys.pop("fmt", "npy"), keys.pop("files", 64), **keys),
+    done = stoker("run", "-v", *tiny(os.path.join(tmp, "data"), out, keys.pop("fmt", "npy"), keys.pop("files", 64), **keys),
                   status=status)
     result = load(out)
     assert result["status"] == "complete", (result["status"], done.stderr)

@@ -30,10 +30,10 @@ def trap(tmp):
                 storage__throttle__latency=0.1)
     done = stoker("run", "--check", *tiny("/trap", out, **keys), status=3)
     training = load(out)["training"]
-    assert training["au_mean_percent"] > 90 > 85 > training["whole_au_mean_percent"], (training["au_mean_percent"], training["whole_au_mean_percent"])
+    assert training["au_mean_percent"] > 90 > 85 > training["whole_run_au_percent"], (training["au_mean_percent"], training["whole_run_au_percent"])
     [line] = done.stderr.splitlines()
     assert line.startswith("stoker: check: AU of the whole run ") and line.endswith(": exit status 3"), line
-    assert f"{training['whole_au_mean_percent']:.2f} % is below the target 90 %" in line and "'steady'" in line, line
+    assert f"{training['whole_run_au_percent']:.2f} % is below the target 90 %" in line and "'steady'" in line, line
     told("run --check", "8 steps, all read ahead: AU by DLIO's definition is near 100 %", line)
 
 
@@ -41,7 +41,7 @@ def rates(tmp):
     argv = tiny("/rates", tmp / "rates", metric__au=1, **MEMORY)
     stoker("run", "--min-samples-per-s", "1", *argv)  # AU is not asked about
     e = stoker("run", "--min-samples-per-s=1e5", *argv, status=3).stderr
-    rate = load(tmp / "rates")["training"]["whole_throughput_mean_samples_per_s"]
+    rate = load(tmp / "rates")["training"]["whole_run_samples_per_s"]
     assert f"check: {rate:.6g} samples/s over the whole run are below the 100000 of --min-samples-per-s: exit status 3" in e, e
     for wrong in ("x", "-1", "nan", "inf", ""):
         e = stoker("run", "--min-samples-per-s", wrong, *argv, status=2).stderr
@@ -98,8 +98,8 @@ def summary(tmp):
     done = stoker("run", "-n", "2", "--repeat", "3", *argv)
     together, runs = load(out, "repeat.json"), of_runs(out, 3)
     assert len({load(out / str(k))["run_id"] for k in (1, 2, 3)}) == 3
-    for key, mine, digits in (("whole_au_percent", "whole_au_mean_percent", 1),
-                              ("whole_throughput_samples_per_s", "whole_throughput_mean_samples_per_s", None)):
+    for key, mine, digits in (("whole_au_percent", "whole_run_au_percent", 1),
+                              ("whole_throughput_samples_per_s", "whole_run_samples_per_s", None)):
         mean, low, high = interval([r[mine] for r in runs])
         said = together[key]
         assert all(math.isclose(x, y, rel_tol=1e-5) for x, y in
@@ -109,10 +109,10 @@ def summary(tmp):
             assert f"95 % interval {low:.1f} to {min(high, 100):.1f}" in done.stdout, done.stdout
     assert len(done.stdout.splitlines()) <= 12 and max(map(len, done.stdout.splitlines())) <= 100 + len(str(tmp)), done.stdout
     # the mean passes, its lower end does not
-    mean, low, _ = interval([r["whole_throughput_mean_samples_per_s"] for r in runs])
+    mean, low, _ = interval([r["whole_run_samples_per_s"] for r in runs])
     done = stoker("run", "-n", "2", "--repeat", "3", "--min-samples-per-s", "1e4", *argv, status=3)
     assert "(the lower end of the 95 % interval over 3 runs) are below the 10000 of" in done.stderr, done.stderr
-    mean, low, _ = interval([r["whole_throughput_mean_samples_per_s"] for r in of_runs(out, 3)])
+    mean, low, _ = interval([r["whole_run_samples_per_s"] for r in of_runs(out, 3)])
     assert f"check: {low:.6g} samples/s" in done.stderr, (low, done.stderr)
     assert load(out, "repeat.json")["check_passed"] is False
     # fewer: no interval, and that is said; what the earlier command left is no result of this one
@@ -174,7 +174,7 @@ def together(tmp):
     assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
     assert done.stdout.count("3 of 3 runs, 2 accelerators") == 1, done.stdout
     assert all((out / str(k) / "1_output.json").exists() for k in (1, 2, 3))
-    mean, low, _ = interval([r["whole_au_mean_percent"] for r in of_runs(out, 3)])
+    mean, low, _ = interval([r["whole_run_au_percent"] for r in of_runs(out, 3)])
     assert math.isclose(load(out, "repeat.json")["whole_au_percent"]["low_95"], low, rel_tol=1e-5)
 
 

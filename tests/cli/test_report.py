@@ -173,7 +173,7 @@ def one_result(tmp):
                                  run__trace="chrome")))
     stoker("report", "one", "-o", "one.html", cwd=tmp)
     result = json.loads((tmp / "one/result.json").read_text())
-    whole, dlio = (result["training"][k] for k in ("whole_au_mean_percent", "au_mean_percent"))
+    whole, dlio = (result["training"][k] for k in ("whole_run_au_percent", "au_mean_percent"))
     seen = look(tmp, tmp / "one.html")
     assert seen["first"] < 900, f"the first screen ends at {seen['first']}"
     assert seen["title"] == "default, 2 accelerators" or re.fullmatch(r"\S+, \d+ accelerators?", seen["title"]), seen["title"]

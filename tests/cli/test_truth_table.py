@@ -82,7 +82,7 @@ def disk(tmp):
     for row, r in rows.items():
         if r["measured"]:
             of = load(out / r["folder"])
-            assert of["training"]["epochs_done"] == 1 and of["training"]["whole_au_mean_percent"] == r["whole_au_percent"]
+            assert of["training"]["epochs_done"] == 1 and of["training"]["whole_run_au_percent"] == r["whole_au_percent"]
             assert of["limit"]["cause"] == r["cause"] and r["cause"] in done.stdout
     assert "page cache" in done.stdout and "* " in done.stdout, done.stdout
 

@@ -78,7 +78,7 @@ def shared(tmp, slower):
     assert c["save"]["count"] == 1 and c["after_last_epoch_s"] < 0.05 * slower, c
     without = 100 * steps * compute / (steps * sample / bandwidth)
     with_it = 100 * steps * compute / ((steps * sample + model) / bandwidth)
-    measured = plain["training"]["whole_au_mean_percent"], r["training"]["whole_au_mean_percent"]
+    measured = plain["training"]["whole_run_au_percent"], r["training"]["whole_run_au_percent"]
     return {"AU without, percent": (measured[0], without), "AU with, percent": (measured[1], with_it),
             "AU lost, points": (measured[0] - measured[1], without - with_it)}
 

@@ -2,6 +2,7 @@
 was measured. "The storage keeps up" may only be said of storage that was measured, for long enough, as a whole."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,19 @@ def run(data, out, **more):
     done = subprocess.run([STOKER, "run", *[str(a) for a in tiny(data, out, **dict(KEYS, **more)) if a != "-q"]],
                           capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
+    lines = (done.stderr + done.stdout).splitlines()
+    assert len(lines) <= 12 and all(len(line) <= 100 for line in lines), done.stderr + done.stdout
     return load(out), done.stdout
+
+
+def is_honest(text, m):
+    """The first lines say what was measured, and a target that was met was not met by the storage."""
+    lines = text.splitlines()
+    said = [line.split("measured", 1)[1].strip() for line in lines[:5] if re.match(r"  (WARN |FAIL |\?    )?measured ", line)]
+    if m["storage"] == "yes":
+        return not said and (not m["taken"] or bool(re.search(r"^  (FAIL|WARN) ", text, re.M)))
+    kind = m["storage"] != "emulated" and re.search(r"target [\d.]+ %: met \(", text)
+    return len(said) == 1 and m["text"].startswith(said[0].split(" (")[0]) and not kind
 
 
 def read_share(data, share):
@@ -65,9 +78,8 @@ def main():
                     read_share(where[at], cached)
                 result, text = run(where[at], f"{disk}/out-{i}-{n}", **keys)
                 m, limit = result["measured"], result["limit"]["text"]
-                first = next(line for line in text.splitlines() if line.startswith("  measured"))
                 right = m["storage"] == storage and taken <= set(m["taken"]) and (kind or KIND not in limit) and \
-                    first.split()[1].lower() == m["text"].split()[0].rstrip(".")
+                    is_honest(text, m)
                 return right, (m, limit)
 
             right, (m, limit) = attempts(situation, once)

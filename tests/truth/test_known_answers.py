@@ -51,7 +51,7 @@ def run(case, folder, more=()):
         result = json.load(f)
     with open(os.path.join(folder, "summary.json")) as f:
         summary = json.load(f)
-    return summary["metric"]["train_au_mean_percentage"], result["training"]["whole_au_mean_percent"]
+    return summary["metric"]["train_au_mean_percentage"], result["training"]["whole_run_au_percent"]
 
 
 def slowed(case, k):

@@ -17,7 +17,7 @@ with tempfile.TemporaryDirectory() as tmp:
                         reader__access="native"))
     result, summary = load(out), load(out, "summary.json")
     dlio = summary["metric"]["train_au_mean_percentage"]
-    whole = result["training"]["whole_au_mean_percent"]
+    whole = result["training"]["whole_run_au_percent"]
     steady = [v for v in result["verdicts"] if v["check"] == "steady"]
     print(f"AU by DLIO's definition {dlio:.1f} %, whole-run AU {whole:.1f} %; {steady}")
     told("Short epochs", "4 steps an epoch, 8 batches prefetched, every request takes 100 ms: AU excludes the first step",

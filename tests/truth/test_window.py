@@ -74,7 +74,7 @@ def planted(tmp, name, attempt):
     said = [v for v in r["verdicts"] if v["check"] == "window"]
     text = said[0]["text"] if said else ""
     right = (len(said) == 1 and said[0]["level"] == level and all(w in text for w in words) and done.returncode == status
-             and "slow start" not in verdict(r, "steady") and (status == 0 or "target" not in done.stdout or ": met\n" not in done.stdout))
+             and "slow start" not in verdict(r, "steady") and ("FAIL window" in done.stdout) == (level == "fail"))
     return right, (done, r)
 
 
@@ -108,7 +108,7 @@ def main():
         out = tmp / "marked"
         stoker("run", *tiny("/marked", out, **{**BASE, **CREDIT, **window(end=100)}))
         audit = stoker("audit", out, status=None)
-        assert "FAIL    window: AU leaves out" in audit.stdout, audit
+        assert "FAIL    window: AU by DLIO's definition leaves out" in audit.stdout, audit
         table = tmp / "table.csv"
         stoker("report", out, "-o", tmp / "r.html", "--csv", table)
         assert "window" in table.read_text().splitlines()[1], table.read_text()

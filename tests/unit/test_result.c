@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "result/dlio_log.h"
 #include "result/sink.h"
+#include "result/answer.h"
 #include "result/text.h"
 
 static char folder[] = "/tmp/stoker-result-XXXXXX";
@@ -542,17 +543,73 @@ static void text(void **state)
 	synth_judge(&s);
 	result_text(&s.r, &s.m, false, &b);
 	check_columns(b.data);
-	assert_non_null(strstr(b.data, "FAIL  steady"));
+	assert_non_null(strstr(b.data, "FAIL steady"));
 	/* what is wrong comes first */
 	assert_true(strstr(b.data, "FAIL ") < strstr(b.data, "WARN "));
 	assert_true(strstr(b.data, "WARN ") < strstr(b.data, "  ok "));
 	assert_true(strstr(b.data, "  ok ") < strstr(b.data, "AU, by DLIO's definition"));
 	assert_non_null(strstr(b.data, "95.2"));
-	assert_non_null(strstr(b.data, "(metric.au): met"));
+	assert_non_null(strstr(b.data, " % of the whole run, target 90 %: "));
 	assert_non_null(strstr(b.data, folder));
 	buf_reset(&b);
 	result_text(&s.r, &s.m, true, &b);
 	assert_non_null(strstr(b.data, "\033[1;31mFAIL"));
+	buf_release(&b);
+	synth_end(&s);
+}
+
+static unsigned lines_of(const struct buf *b)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < b->len; i++)
+		n += b->data[i] == '\n';
+	return n;
+}
+
+/* However much there is to say, and however little room there is. */
+static void answer(void **state)
+{
+	struct buf b = {0};
+	struct synth s;
+
+	(void)state;
+	fixture_shape(&s, eval_on);
+	s.r.rank[0].prefetch_batches = 8;
+	workload_warn(&s.w, "line 3: the key 'model_size' is read as model_size_bytes");
+	synth_judge(&s);
+	snprintf(
+		s.r.judged.limit.text, sizeof(s.r.judged.limit.text),
+		"Whole-run AU 12.3 %%: limited by many words, which are of no use to a reader, and "
+		"of none to a writer, since nobody needs so many, not even in a test of how many "
+		"of them a line has room for and how many it has not");
+	s.r.judged.limit.effects = (uint16_t)strlen(s.r.judged.limit.text);
+	strcat(s.r.judged.limit.text, "; 4 workers would reach 93 %.");
+	snprintf(s.r.judged.limit.remedy, sizeof(s.r.judged.limit.remedy), "4 workers");
+	for (unsigned lines = 12; lines >= 11; lines--) {
+		result_answer(&s.r, &s.m, false, lines, &b);
+		if (lines_of(&b) > lines)
+			fail_msg("%u lines, not %u:\n%s", lines_of(&b), lines, b.data);
+		assert_non_null(strstr(b.data, " % of the whole run, target 90 %: "));
+		assert_non_null(strstr(b.data, "by DLIO's definition)"));
+		assert_non_null(strstr(b.data, "FAIL"));
+		assert_non_null(strstr(b.data, "to change it"));
+		assert_non_null(strstr(b.data, "stoker report "));
+		assert_null(strstr(b.data, "would reach"));
+		/* each verdict that is not ok is there, with a line or by its name */
+		for (uint32_t i = 0; i < s.r.judged.verdicts; i++)
+			if (s.r.judged.verdict[i].level != VERDICT_PASS)
+				assert_non_null(strstr(b.data, s.r.judged.verdict[i].check));
+	}
+	/* a path is not cut, whatever its length */
+	memset(s.r.folder, 'x', 300);
+	s.r.folder[300] = '\0';
+	result_answer(&s.r, &s.m, false, 12, &b);
+	assert_non_null(strstr(b.data, s.r.folder));
+	/* a shell takes it as one word */
+	snprintf(s.r.folder, sizeof(s.r.folder), "a 'b");
+	result_answer(&s.r, &s.m, false, 12, &b);
+	assert_non_null(strstr(b.data, "stoker report 'a '\\''b' -o report.html"));
 	buf_release(&b);
 	synth_end(&s);
 }
@@ -643,12 +700,19 @@ static int drop_folder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keys_as_dlio),        cmocka_unit_test(values),
-		cmocka_unit_test(nothing_to_measure),  cmocka_unit_test(interrupted),
-		cmocka_unit_test(result_json),         cmocka_unit_test(hydra),
-		cmocka_unit_test(hydra_elsewhere),     cmocka_unit_test(log_lines),
-		cmocka_unit_test(log_without_values),  cmocka_unit_test(text),
-		cmocka_unit_test(text_of_many_epochs), cmocka_unit_test(nothing_is_left),
+		cmocka_unit_test(keys_as_dlio),
+		cmocka_unit_test(values),
+		cmocka_unit_test(nothing_to_measure),
+		cmocka_unit_test(interrupted),
+		cmocka_unit_test(result_json),
+		cmocka_unit_test(hydra),
+		cmocka_unit_test(hydra_elsewhere),
+		cmocka_unit_test(log_lines),
+		cmocka_unit_test(log_without_values),
+		cmocka_unit_test(text),
+		cmocka_unit_test(answer),
+		cmocka_unit_test(text_of_many_epochs),
+		cmocka_unit_test(nothing_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, drop_folder);

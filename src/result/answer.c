@@ -1,0 +1,633 @@
+/* Ten lines. Rows are a label and a text that is wrapped, or cut where a clause ends. */
+#include "result/answer.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "result/supply.h"
+
+#define COLUMNS 100
+#define INDENT 18
+#define PLACES 2    /* results, page */
+#define ROW_LINES 2 /* a row has no more */
+
+#define BOLD "\033[1m"
+#define RED "\033[1;31m"
+#define YELLOW "\033[33m"
+#define PLAIN "\033[0m"
+
+struct answer {
+	const struct result *r;
+	const struct run_metrics *m;
+	bool color;
+	struct buf *out;
+};
+
+static const char *colored(const struct answer *a, const char *code)
+{
+	return a->color ? code : "";
+}
+
+/* ---- rows ---- */
+
+static unsigned lines_of(const char *text)
+{
+	struct buf b = {0};
+	unsigned n = 0;
+
+	buf_wrap(&b, text, INDENT, INDENT, COLUMNS);
+	for (size_t i = 0; i < b.len; i++)
+		n += b.data[i] == '\n';
+	buf_release(&b);
+	return n;
+}
+
+/* Whether a text may end before text[i]: a clause does. */
+static bool is_boundary(const char *text, size_t i)
+{
+	return text[i] == '\0' ||
+	       (strchr(".;:", text[i]) && (text[i + 1] == ' ' || !text[i + 1])) ||
+	       (text[i] == ' ' && text[i + 1] == '(');
+}
+
+/* The longest part of it that ends with a clause and takes at most `lines` lines; where even the
+ * first clause is longer, its first words. */
+static char *clipped(const char *text, unsigned lines)
+{
+	char *s = xstrdup(text);
+	size_t n = strlen(s);
+
+	if (lines_of(s) <= lines)
+		return s;
+	for (size_t i = n; i-- > 1;)
+		if (is_boundary(s, i)) {
+			char kept = s[i];
+
+			s[i] = '\0';
+			if (lines_of(s) <= lines)
+				return s;
+			s[i] = kept;
+		}
+	for (size_t i = strlen(s); i-- > 4;)
+		if (s[i] == ' ') {
+			memcpy(s + i, " ...", i + 4 < n ? 5 : 1);
+			if (lines_of(s) <= lines)
+				return s;
+		}
+	return s;
+}
+
+static void put_text(struct answer *a, const char *text, unsigned lines)
+{
+	AUTO_FREE char *s = clipped(text, lines);
+	size_t n = strlen(s);
+
+	while (n && strchr(".;:, ", s[n - 1]) && (n < 4 || strcmp(s + n - 4, " ...") != 0))
+		s[--n] = '\0';
+	buf_wrap(a->out, s, INDENT, INDENT, COLUMNS);
+}
+
+static void put_row(struct answer *a, unsigned lines, const char *label, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static void put_row(struct answer *a, unsigned lines, const char *label, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	buf_printf(a->out, "  %-*s", INDENT - 2, label);
+	put_text(a, text, lines);
+}
+
+/* A path is of no use when it is cut. */
+static void put_path(struct answer *a, const char *label, const char *text)
+{
+	buf_printf(a->out, "  %-*s%s\n", INDENT - 2, label, text);
+}
+
+/* ---- what was asked for, and what came of it ---- */
+
+static void put_title(struct answer *a)
+{
+	static const char *const status[] = {[RUN_COMPLETE] = "complete",
+					     [RUN_INTERRUPTED] = "interrupted",
+					     [RUN_FAILED] = "failed"};
+	const struct result *r = a->r;
+
+	buf_printf(a->out, "%s%s%s: %u accelerator%s, ", colored(a, BOLD),
+		   r->workload->choice ? r->workload->choice : "workload", colored(a, PLAIN),
+		   r->ranks, r->ranks == 1 ? "" : "s");
+	if (r->processes > 1)
+		buf_printf(a->out, "%u processes on %u host%s, ", r->processes, r->nodes,
+			   r->nodes == 1 ? "" : "s");
+	if (r->trained || !r->checkpointed)
+		buf_printf(a->out, "%u of %u %s, ", r->epochs_done, r->epochs_planned,
+			   r->only_evaluated ? "evaluations" : "epochs");
+	buf_printf(a->out, "%s\n", status[r->status]);
+}
+
+/* A target that was met says nothing good where something else than the storage met it. */
+static void say_reservation(const struct result *r, char *text, size_t size)
+{
+	const struct measured *of = &r->judged.measured;
+	const char *instead = of->instead[0] ? of->instead : "something else";
+
+	if (of->storage == MEASURED_NOT)
+		str_append(text, size, ", but not by the storage");
+	else if (of->storage == MEASURED_PART)
+		str_append(text, size, ", but in part by %s", instead);
+	else if (of->storage == MEASURED_UNKNOWN)
+		str_append(text, size, ", but it is not known whether by the storage");
+	else if (of->taken & TAKES_END)
+		str_append(text, size, " so far: the run did not end as planned");
+	else if (of->taken & TAKES_LASTING)
+		str_append(text, size, ", but not at a rate that lasts");
+	else if (of->taken & ~(unsigned)(TAKES_WINDOW | TAKES_CHECKPOINT | TAKES_TARGET))
+		str_append(text, size, ", with the reservations below");
+}
+
+static void say_target(const struct result *r, double au, char *text, size_t size)
+{
+	const struct steadiness *c = r->only_evaluated ? &r->judged.eval_steady : &r->judged.steady;
+	double want = r->workload->metric.au * 100;
+
+	if (!(want > 0))
+		return;
+	str_append(text, size, ", target %.4g %%: ", want);
+	/* what lasts is what a longer run would have */
+	if (au < want) {
+		str_append(text, size, "missed");
+	} else if (c->changed && c->change != CHANGE_ALTERNATE && c->last_au < want) {
+		str_append(text, size, "missed by the last part of the run (%.1f %%)", c->last_au);
+	} else {
+		str_append(text, size, "met");
+		say_reservation(r, text, size);
+	}
+}
+
+static void put_au(struct answer *a)
+{
+	const struct result *r = a->r;
+	const struct run_metrics *m = a->m;
+	bool eval = r->only_evaluated;
+	const struct series_stat *dlio = eval ? &m->eval_au : &m->train_au;
+	double au = eval ? (m->eval_au.count ? r->judged.eval_steady.whole_au : NAN) : m->whole.au;
+	char text[256] = "";
+
+	if (!isfinite(au)) {
+		put_row(a, 1, "AU", "none: no %s was completed", eval ? "evaluation" : "epoch");
+		return;
+	}
+	str_append(text, sizeof(text), "%.1f %% of the whole %s", au, eval ? "evaluations" : "run");
+	say_target(r, au, text, sizeof(text));
+	if (dlio->count)
+		str_append(text, sizeof(text), " (%.1f %% by DLIO's definition)", dlio->mean);
+	else
+		str_append(text, sizeof(text), " (none by DLIO's definition: too few steps)");
+	put_row(a, ROW_LINES, "AU", "%s", text);
+}
+
+static const char *source_of(const struct result *r, char *out, size_t size)
+{
+	const struct measured *of = &r->judged.measured;
+
+	switch (of->storage) {
+	case MEASURED_STORAGE:
+		return " from the storage";
+	case MEASURED_PART:
+		snprintf(out, size, " from the storage and %s",
+			 of->instead[0] ? of->instead : "something else");
+		return out;
+	case MEASURED_NOT:
+		return ", not from the storage";
+	case MEASURED_EMULATED:
+		return " from an emulated store";
+	case MEASURED_UNKNOWN:
+	case MEASURED_KINDS:
+		break;
+	}
+	return ", unknown whether from the storage";
+}
+
+static void put_rate(struct answer *a)
+{
+	const struct run_metrics *m = a->m;
+	bool eval = a->r->only_evaluated;
+	double rate = eval ? m->eval_throughput.mean : m->whole.throughput;
+	double bytes = eval ? m->eval_io.mean * 1048576.0 : m->whole.payload_rate;
+	char text[32], from[96];
+
+	if (!(rate > 0))
+		return;
+	put_row(a, 1, "rate", rate < 99.95 ? "%.3g samples/s, %s/s%s" : "%.0f samples/s, %s/s%s",
+		rate, str_bytes(bytes, text, sizeof(text)), source_of(a->r, from, sizeof(from)));
+}
+
+static void put_evaluation(struct answer *a)
+{
+	const struct run_metrics *m = a->m;
+
+	if (!a->r->trained || m->eval_throughput.count == 0)
+		return;
+	if (m->eval_au.count)
+		put_row(a, 1, "evaluation", "AU %.1f %%, %.3g samples/s",
+			a->r->judged.eval_steady.whole_au, m->eval_throughput.mean);
+	else
+		put_row(a, 1, "evaluation", "no AU, %.3g samples/s", m->eval_throughput.mean);
+}
+
+static void put_checkpoints(struct answer *a)
+{
+	double stall, au, without;
+	char text[256] = "", took[32], rate[32];
+
+	for (int load = 0; load < 2; load++) {
+		struct series_stat s, speed;
+
+		checkpoint_series(a->r, load, &s, &speed);
+		if (s.count)
+			str_append(text, sizeof(text), "%s%llu %s in %s each, %s/s",
+				   text[0] ? "; " : "", (unsigned long long)s.count,
+				   load ? "read back" : "written",
+				   str_seconds(s.mean, took, sizeof(took)),
+				   str_bytes(speed.mean * 1073741824.0, rate, sizeof(rate)));
+	}
+	if (!text[0])
+		str_append(text, sizeof(text), "none was completed");
+	if (a->r->trained) {
+		checkpoint_cost(a->r, &stall, &au, &without);
+		if (isfinite(au) && isfinite(without))
+			str_append(text, sizeof(text), "; without their stalls AU is %.1f %%",
+				   without);
+	}
+	put_row(a, ROW_LINES, "checkpoints", "%s", text);
+}
+
+static void put_need(struct answer *a)
+{
+	struct supply s;
+	char text[320];
+
+	supply_find(a->r, a->m, &s);
+	if (s.need.known)
+		put_row(a, 1, "one needs", "%s", supply_text(&s, text, sizeof(text)));
+}
+
+/* What was asked for beside training. */
+static void put_probe(struct answer *a)
+{
+	const struct probe *p = &a->r->probe;
+	struct buf text = {0};
+
+	if (!p->asked)
+		return;
+	for (uint32_t i = 0; p->done && i < p->count; i++)
+		buf_printf(&text, "%s%u: %.3g",
+			   i ? ", " : "samples/s by readers: ", p->point[i].readers,
+			   p->point[i].seconds > 0
+				   ? (double)p->point[i].samples / p->point[i].seconds
+				   : 0);
+	if (!p->done)
+		buf_puts(&text, "not done");
+	if (p->why[0])
+		buf_printf(&text, "; %s", p->why);
+	put_row(a, 1, "probe", "%s", text.data);
+	buf_release(&text);
+}
+
+void answer_head(const struct result *r, const struct run_metrics *m, bool color, struct buf *out)
+{
+	struct answer a = {r, m, color, out};
+
+	put_title(&a);
+	if (r->trained || r->only_evaluated) {
+		put_au(&a);
+		put_rate(&a);
+		put_need(&a);
+	}
+}
+
+/* ---- what limits it ---- */
+
+/* "Whole-run AU 38.2 %: limited by the bandwidth ...; 8 workers would ...": what is between. */
+static void put_limit(struct answer *a, unsigned lines)
+{
+	static const char by[] = "limited by ";
+	const struct limit *l = &a->r->judged.limit;
+	size_t n = l->effects ? l->effects : strlen(l->text);
+	AUTO_FREE char *s = xstrndup(l->text, n);
+	char *begin = strstr(s, ": "), *again = strstr(s, " Measured: ");
+
+	if (!l->text[0])
+		return;
+	/* what was measured has its own line */
+	if (again)
+		*again = '\0';
+	begin = begin ? begin + 2 : s;
+	if (str_starts(begin, by))
+		begin += strlen(by);
+	put_row(a, lines, "limited by", "%s", begin);
+}
+
+/* ---- whether to trust it ---- */
+
+static const struct {
+	enum verdict_level level;
+	const char *word, *color;
+} order[] = {
+	{VERDICT_FAIL, "FAIL", RED},
+	{VERDICT_WARN, "WARN", YELLOW},
+	{VERDICT_UNKNOWN, "?", YELLOW},
+};
+#define BAD_LEVELS 2 /* the first ones of them */
+
+static bool is_bad(const struct verdict *v)
+{
+	return v->level == VERDICT_FAIL || v->level == VERDICT_WARN;
+}
+
+static bool one_thing(const struct verdict *v, const struct verdict *other)
+{
+	return v == other || (v->about != ABOUT_ITSELF && v->about == other->about);
+}
+
+/* Whether a worse verdict, or an earlier one of its level, is about the same. */
+static bool is_led(const struct judgement *j, uint32_t i)
+{
+	const struct verdict *v = &j->verdict[i];
+
+	for (uint32_t k = 0; k < j->verdicts; k++) {
+		const struct verdict *other = &j->verdict[k];
+
+		if (k != i && is_bad(other) && one_thing(v, other) &&
+		    (other->level != v->level ? other->level == VERDICT_FAIL : k < i))
+			return true;
+	}
+	return false;
+}
+
+/* The warnings and failures about what `v` is about: "cache, bytes", the worst first. */
+static void name_group(const struct judgement *j, const struct verdict *v, char *out, size_t size)
+{
+	out[0] = '\0';
+	for (size_t l = 0; l < BAD_LEVELS; l++)
+		for (uint32_t k = 0; k < j->verdicts; k++)
+			if (j->verdict[k].level == order[l].level && one_thing(v, &j->verdict[k]))
+				str_append(out, size, "%s%s", out[0] ? ", " : "",
+					   j->verdict[k].check);
+}
+
+static enum verdict_level worst_about(const struct judgement *j, enum verdict_about about)
+{
+	enum verdict_level worst = VERDICT_PASS;
+
+	for (uint32_t k = 0; k < j->verdicts; k++)
+		if (j->verdict[k].about == about && is_bad(&j->verdict[k]) && worst != VERDICT_FAIL)
+			worst = j->verdict[k].level;
+	return worst;
+}
+
+static void put_level(struct answer *a, enum verdict_level level, const char *label)
+{
+	size_t i = 0;
+
+	while (i + 1 < sizeof(order) / sizeof(order[0]) && order[i].level != level)
+		i++;
+	buf_printf(a->out, "  %s%-4s%s %-*s", colored(a, order[i].color), order[i].word,
+		   colored(a, PLAIN), INDENT - 7, label);
+	if (strlen(label) >= INDENT - 7)
+		buf_putc(a->out, ' ');
+}
+
+/* Something else than the storage, or nobody knows: one line for all verdicts about it. */
+static bool put_measured(struct answer *a)
+{
+	const struct judgement *j = &a->r->judged;
+	enum verdict_level worst = worst_about(j, ABOUT_ORIGIN);
+	struct verdict any = {.about = ABOUT_ORIGIN};
+	char names[128], text[512];
+
+	if (!j->measured.text[0] || j->measured.storage == MEASURED_STORAGE)
+		return false;
+	name_group(j, &any, names, sizeof(names));
+	snprintf(text, sizeof(text), "%s%s%s%s", j->measured.what, names[0] ? " (" : "", names,
+		 names[0] ? ")" : "");
+	if (worst == VERDICT_PASS && j->measured.storage == MEASURED_UNKNOWN)
+		worst = VERDICT_UNKNOWN;
+	if (worst == VERDICT_PASS)
+		buf_printf(a->out, "  %-*s", INDENT - 2, "measured");
+	else
+		put_level(a, worst, "measured");
+	put_text(a, text, ROW_LINES);
+	return true;
+}
+
+/* The sentence that says why, and who else says so. */
+static void put_verdict(struct answer *a, uint32_t i, unsigned lines)
+{
+	const struct judgement *j = &a->r->judged;
+	const struct verdict *v = &j->verdict[i];
+	const char *reason = v->text + v->reason;
+	char names[128], text[sizeof(v->text) + 160];
+
+	reason += strspn(reason, " ");
+	name_group(j, v, names, sizeof(names));
+	if (strcmp(names, v->check) != 0)
+		snprintf(text, sizeof(text), "(also %s) %s", names + strlen(v->check) + 2, reason);
+	else
+		snprintf(text, sizeof(text), "%s", reason);
+	put_level(a, v->level, v->check);
+	put_text(a, text, lines);
+}
+
+/* Verdicts of this level that have no line: ", WARN: config, order". */
+static void say_others(struct answer *a, enum verdict_level level, const char *word,
+		       const bool *shown, struct buf *text)
+{
+	const struct judgement *j = &a->r->judged;
+	const char *before = text->len ? "; " : "";
+
+	for (uint32_t i = 0; i < j->verdicts; i++) {
+		if (j->verdict[i].level != level || shown[i])
+			continue;
+		buf_printf(text, "%s%s%s", before, before[0] == ',' ? "" : word,
+			   j->verdict[i].check);
+		before = ", ";
+	}
+}
+
+/* All that have no line: their names are never cut. */
+static void name_others(struct answer *a, const bool *shown, struct buf *text)
+{
+	say_others(a, VERDICT_FAIL, "FAIL: ", shown, text);
+	say_others(a, VERDICT_WARN, "WARN: ", shown, text);
+	say_others(a, VERDICT_UNKNOWN, "not known: ", shown, text);
+	buf_printf(text, "%s(details: -v, or the page)", text->len ? " " : "");
+}
+
+static unsigned lines_of_checks(struct answer *a, const bool *shown)
+{
+	struct buf text = {0};
+	unsigned n;
+
+	name_others(a, shown, &text);
+	n = lines_of(text.data);
+	buf_release(&text);
+	return n;
+}
+
+static void put_checks(struct answer *a, const bool *shown)
+{
+	const struct judgement *j = &a->r->judged;
+	struct buf text = {0};
+	char label[32];
+	uint32_t ok = 0;
+
+	for (uint32_t i = 0; i < j->verdicts; i++)
+		ok += j->verdict[i].level == VERDICT_PASS;
+	name_others(a, shown, &text);
+	snprintf(label, sizeof(label), "%u check%s ok", ok, ok == 1 ? "" : "s");
+	put_row(a, UINT_MAX, label, "%s", text.data);
+	buf_release(&text);
+}
+
+/* FAIL before WARN, each in the order of its table; as many as have room. */
+static void put_verdicts(struct answer *a, unsigned room, bool measured, bool *shown)
+{
+	const struct judgement *j = &a->r->judged;
+	uint32_t rows = 0;
+
+	for (uint32_t i = 0; i < j->verdicts; i++) {
+		bool told =
+			measured && is_bad(&j->verdict[i]) && j->verdict[i].about == ABOUT_ORIGIN;
+
+		shown[i] = told;
+		rows += !told && is_bad(&j->verdict[i]) && !is_led(j, i);
+	}
+	for (size_t l = 0; l < BAD_LEVELS; l++)
+		for (uint32_t i = 0; i < j->verdicts && room > 0; i++) {
+			unsigned lines = room > rows ? ROW_LINES : 1;
+			size_t before = a->out->len;
+
+			if (shown[i] || j->verdict[i].level != order[l].level || is_led(j, i))
+				continue;
+			put_verdict(a, i, lines < room ? lines : room);
+			for (uint32_t k = 0; k < j->verdicts; k++)
+				shown[k] = shown[k] || (is_bad(&j->verdict[k]) &&
+							one_thing(&j->verdict[i], &j->verdict[k]));
+			for (size_t c = before; c < a->out->len && room > 0; c++)
+				room -= a->out->data[c] == '\n';
+			rows--;
+		}
+}
+
+/* ---- where the rest is ---- */
+
+/* A word of a shell's command. */
+static void put_word(struct buf *out, const char *s)
+{
+	bool plain = s[0] != '\0';
+
+	for (const char *c = s; *c; c++)
+		plain = plain && (isalnum((unsigned char)*c) || strchr("/._-+=:,@%", *c));
+	if (plain) {
+		buf_puts(out, s);
+		return;
+	}
+	buf_putc(out, '\'');
+	for (; *s; s++)
+		if (*s == '\'')
+			buf_puts(out, "'\\''");
+		else
+			buf_putc(out, *s);
+	buf_putc(out, '\'');
+}
+
+static const char *trace_name(const struct result *r, char *out, size_t size)
+{
+	int64_t form = r->workload->run.trace;
+
+	out[0] = '\0';
+	if (!r->trace || !r->rank)
+		return out;
+	if (form & TRACE_CHROME)
+		str_append(out, size, r->processes > 1 ? "trace-R.json" : "trace.json");
+	if (form & TRACE_PFW)
+		str_append(out, size, "%strace-R-of-%u.pfw", out[0] ? ", " : "", r->ranks);
+	return out;
+}
+
+void answer_places(const struct result *r, struct buf *out)
+{
+	struct answer a = {.r = r, .out = out};
+	struct buf text = {0};
+	char trace[96];
+
+	buf_puts(&text, r->folder);
+	if (trace_name(r, trace, sizeof(trace))[0])
+		buf_printf(&text, " (trace: %s)", trace);
+	put_path(&a, "results", text.data ? text.data : "");
+	buf_reset(&text);
+	buf_puts(&text, "stoker report ");
+	put_word(&text, r->folder);
+	buf_puts(&text, " -o report.html");
+	put_path(&a, "page", text.data);
+	buf_release(&text);
+}
+
+/* ---- all ---- */
+
+static unsigned count_lines(const struct buf *b)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < b->len; i++)
+		n += b->data[i] == '\n';
+	return n;
+}
+
+void result_answer(const struct result *r, const struct run_metrics *m, bool color, unsigned lines,
+		   struct buf *out)
+{
+	const struct judgement *j = &r->judged;
+	struct answer a = {r, m, color, out};
+	bool *shown = xcalloc(j->verdicts ? j->verdicts : 1, sizeof(*shown)), measured;
+	unsigned used, bad = 0, room, tail;
+
+	buf_reset(out);
+	answer_head(r, m, color, out);
+	measured = put_measured(&a);
+	put_evaluation(&a);
+	put_probe(&a);
+	if (r->checkpointed && r->rank)
+		put_checkpoints(&a);
+	/* at most: those that get a line need not be named */
+	tail = PLACES + lines_of_checks(&a, shown);
+	for (uint32_t i = 0; i < j->verdicts; i++)
+		bad += is_bad(&j->verdict[i]) && !is_led(j, i) &&
+		       !(measured && j->verdict[i].about == ABOUT_ORIGIN);
+	/* one line each is the least of what is left */
+	used = count_lines(out) + tail + (j->limit.text[0] != 0) + (j->limit.remedy[0] != 0);
+	room = lines > used ? lines - used : 0;
+	put_limit(&a, room > bad ? ROW_LINES : 1);
+	if (j->limit.remedy[0]) {
+		used = count_lines(out) + tail + 1;
+		room = lines > used ? lines - used : 0;
+		put_row(&a, room > bad ? ROW_LINES : 1, "to change it", "%s", j->limit.remedy);
+	}
+	used = count_lines(out) + tail;
+	put_verdicts(&a, lines > used ? lines - used : 0, measured, shown);
+	put_checks(&a, shown);
+	answer_places(r, out);
+	free(shown);
+}
