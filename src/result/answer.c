@@ -211,7 +211,9 @@ static const char *source_of(const struct result *r, char *out, size_t size)
 	case MEASURED_NOT:
 		return ", not from the storage";
 	case MEASURED_EMULATED:
-		return " from an emulated store";
+		snprintf(out, size, " from the store '%.64s' of this program",
+			 r->workload->storage.store ? r->workload->storage.store : "");
+		return out;
 	case MEASURED_UNKNOWN:
 	case MEASURED_KINDS:
 		break;
@@ -417,7 +419,9 @@ static bool put_measured(struct answer *a)
 	struct verdict any = {.about = ABOUT_ORIGIN};
 	char names[128], text[512];
 
-	if (!j->measured.text[0] || j->measured.storage == MEASURED_STORAGE)
+	/* an emulated store is named with the rate */
+	if (!j->measured.text[0] || j->measured.storage == MEASURED_STORAGE ||
+	    (j->measured.storage == MEASURED_EMULATED && worst == VERDICT_PASS))
 		return false;
 	name_group(j, &any, names, sizeof(names));
 	snprintf(text, sizeof(text), "%s%s%s%s", j->measured.what, names[0] ? " (" : "", names,
@@ -605,8 +609,14 @@ void result_answer(const struct result *r, const struct run_metrics *m, bool col
 	unsigned used, bad = 0, room, tail;
 
 	buf_reset(out);
-	answer_head(r, m, color, out);
+	put_title(&a);
+	if (r->trained || r->only_evaluated)
+		put_au(&a);
 	measured = put_measured(&a);
+	if (r->trained || r->only_evaluated) {
+		put_rate(&a);
+		put_need(&a);
+	}
 	put_evaluation(&a);
 	put_probe(&a);
 	if (r->checkpointed && r->rank)

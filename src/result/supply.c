@@ -29,11 +29,10 @@ static bool storage_limited(const char *cause)
 	return false;
 }
 
-/* Bytes/s that requests returned: each epoch's over the time of its samples; mean over epochs. */
+/* Bytes/s that requests returned: of all epochs, over the time of their samples. */
 static double returned_rate(const struct result *r, const struct run_metrics *m)
 {
-	double sum = 0;
-	uint32_t n = 0;
+	double sum = 0, time = 0;
 
 	for (uint32_t i = 0; i < m->epochs && i < r->judged.epochs; i++) {
 		const struct epoch_metrics *e = &m->epoch[i];
@@ -50,10 +49,10 @@ static double returned_rate(const struct result *r, const struct run_metrics *m)
 		}
 		if (!(seconds > 0))
 			continue;
-		sum += bytes / seconds;
-		n++;
+		sum += bytes;
+		time += seconds;
 	}
-	return n ? sum / n : NAN;
+	return time > 0 ? sum / time : NAN;
 }
 
 static enum supply_source source_of(const struct result *r, const struct supply *s, double whole_au)

@@ -30,9 +30,11 @@ def is_honest(text, m):
     """The first lines say what was measured, and a target that was met was not met by the storage."""
     lines = text.splitlines()
     said = [line.split("measured", 1)[1].strip() for line in lines[:5] if re.match(r"  (WARN |FAIL |\?    )?measured ", line)]
+    if m["storage"] == "emulated":
+        return not said and "of this program" in lines[2]
     if m["storage"] == "yes":
         return not said and (not m["taken"] or bool(re.search(r"^  (FAIL|WARN) ", text, re.M)))
-    kind = m["storage"] != "emulated" and re.search(r"target [\d.]+ %: met \(", text)
+    kind = re.search(r"target [\d.]+ %: met \(", text)
     return len(said) == 1 and m["text"].startswith(said[0].split(" (")[0]) and not kind
 
 

@@ -586,7 +586,7 @@ static void answer(void **state)
 	s.r.judged.limit.effects = (uint16_t)strlen(s.r.judged.limit.text);
 	strcat(s.r.judged.limit.text, "; 4 workers would reach 93 %.");
 	snprintf(s.r.judged.limit.remedy, sizeof(s.r.judged.limit.remedy), "4 workers");
-	for (unsigned lines = 12; lines >= 11; lines--) {
+	for (unsigned lines = 20; lines >= 12; lines -= 4) {
 		result_answer(&s.r, &s.m, false, lines, &b);
 		if (lines_of(&b) > lines)
 			fail_msg("%u lines, not %u:\n%s", lines_of(&b), lines, b.data);
