@@ -49,12 +49,14 @@ static unsigned lines_of(const char *text)
 	return n;
 }
 
-/* Whether a text may end before text[i]: a clause does. */
-static bool is_boundary(const char *text, size_t i)
+/* Whether a text may end before text[i]: a sentence or clause does, and at last a colon, after
+ * which comes what explains it. */
+static bool is_boundary(const char *text, size_t i, bool colon)
 {
-	return text[i] == '\0' ||
-	       (strchr(".;:", text[i]) && (text[i + 1] == ' ' || !text[i + 1])) ||
-	       (text[i] == ' ' && text[i + 1] == '(');
+	bool mark = colon ? text[i] == ':' : text[i] == '.' || text[i] == ';';
+
+	return (mark && (text[i + 1] == ' ' || !text[i + 1])) ||
+	       (!colon && text[i] == ' ' && text[i + 1] == '(');
 }
 
 /* The longest part of it that ends with a clause and takes at most `lines` lines; where even the
@@ -66,10 +68,12 @@ static char *clipped(const char *text, unsigned lines)
 
 	if (lines_of(s) <= lines)
 		return s;
-	for (size_t i = n; i-- > 1;)
-		if (is_boundary(s, i)) {
+	for (int colon = 0; colon <= 1; colon++)
+		for (size_t i = n; i-- > 1;) {
 			char kept = s[i];
 
+			if (!is_boundary(s, i, colon))
+				continue;
 			s[i] = '\0';
 			if (lines_of(s) <= lines)
 				return s;
@@ -444,6 +448,8 @@ static void put_verdict(struct answer *a, uint32_t i, unsigned lines)
 	const char *reason = v->text + v->reason;
 	char names[128], text[sizeof(v->text) + 160];
 
+	while (reason > v->text && !(reason[-1] == '.' && (!*reason || *reason == ' ')))
+		reason--;
 	reason += strspn(reason, " ");
 	name_group(j, v, names, sizeof(names));
 	if (strcmp(names, v->check) != 0)

@@ -76,7 +76,7 @@ def use(stoker, tmp):
     toys = [v for v in result["verdicts"] if v["check"] == "toy"]
     assert [(v["level"], v["text"]) for v in toys] == [("warn", "2 epochs were trained with toys by 2 ranks.")], toys
     loud = [a for a in run if a != "-q"]
-    text = stoker("run", *loud, "-n", "2", "workflow.generate_data=false").stdout
+    text = stoker("run", "-v", *loud, "-n", "2", "workflow.generate_data=false").stdout
     assert "2 epochs were trained with toys by 2 ranks" in text, text
     assert "trained with toys" in stoker("audit", out).stdout
     # each byte as generated, but by no other store and with no other key
