@@ -109,13 +109,16 @@ def on_disk(tmp, wrong):
         return r
 
     fs = os.statvfs(tmp)
-    probe = one("evaluations alone, every byte of them cached", "eval-cache", "warn", ["memory"], workflow__train="false",
-                metric__au=0.1)
+    probe = one("evaluations alone, every byte of them cached", "eval-cache", "warn", ["memory"], None,
+                workflow__train="false", metric__au=0.1)
     if "on tmpfs" in verdict(probe, "eval-cache") or fs.f_bsize == 0:
         left_out("evaluations on a disk: the temporary folder is in memory")
         return
-    one("evaluations alone, every byte of them cached (bytes)", "eval-bytes", "warn", ["page cache"], workflow__train="false",
+    # nothing asked for a warm cache; written out, keep does
+    one("evaluations alone, every byte of them cached (bytes)", "eval-bytes", "warn", ["page cache"], 3, workflow__train="false",
         metric__au=0.1)
+    one("evaluations alone, every byte of them cached, storage.page_cache=keep", "eval-cache", "warn", ["memory"], 0,
+        workflow__train="false", metric__au=0.1, storage__page_cache="keep")
     one("evaluations alone, evicted before each", "eval-cache", "pass", ["0 B of"], workflow__train="false", metric__au=0.1,
         storage__page_cache="cold_epochs")
     one("evaluations alone, evicted before each (bytes)", "eval-bytes", "pass", ["delivered"], workflow__train="false",
