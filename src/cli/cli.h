@@ -10,6 +10,9 @@ struct command {
 	const char *help;     /* one sentence */
 	const char *about;    /* more for --help: paragraphs, separated by line breaks; or NULL */
 	const struct flag *const *flags; /* NULL-terminated; operands to be explained come first */
+	/* Two command lines that run as they are printed, in this order, in a copy of the source:
+	 * those of 'generate' and 'run' make what the others name. */
+	const char *examples[2];
 	const struct command *const
 		*subcommand; /* NULL-terminated, in place of flags and carry_out */
 	const char
@@ -24,6 +27,9 @@ extern const struct command *const command_table[]; /* NULL-terminated, written 
 
 /* Runs a command, or the subcommand that argv[1] names. */
 int command_main(const struct command *c, int argc, char **argv);
+
+/* The examples of the program as a whole. */
+extern const char *const program_examples[2];
 
 /* Prints "stoker: <sentence>" on stderr and returns the exit status that the code stands for. */
 struct err;

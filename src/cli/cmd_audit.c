@@ -91,5 +91,6 @@ const struct command command_audit = {
 		 "example, a run that read the dataset of another one.",
 	.flags = flags,
 	.alone = true,
+	.examples = {"stoker audit before", "stoker audit before after --json"},
 	.carry_out = audit_main,
 };

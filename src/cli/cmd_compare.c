@@ -153,5 +153,7 @@ const struct command command_compare = {
 		"Results of DLIO are accepted too.",
 	.flags = flags,
 	.alone = true,
+	.examples = {"stoker compare before after",
+		     "stoker compare before after --check --tolerance 5"},
 	.carry_out = compare_main,
 };

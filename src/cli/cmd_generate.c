@@ -62,5 +62,8 @@ const struct command command_generate = {
 	.operands = "WORKLOAD [key=value ...]",
 	.help = "Write the dataset of a workload; an interrupted one is completed.",
 	.flags = flags,
+	.examples = {"stoker generate cosmoflow_h100 dataset.num_files_train=64",
+		     "stoker generate default dataset.format=jpeg dataset.record_length_bytes=40KB "
+		     "dataset.data_folder=data/jpeg"},
 	.carry_out = generate_main,
 };

@@ -299,5 +299,7 @@ const struct command command_report = {
 	.about = "Runs with a trace (run.trace) get a timeline of some steps.",
 	.flags = flags,
 	.alone = true,
+	.examples = {"stoker report before",
+		     "stoker report before after -o report.html --csv runs.csv"},
 	.carry_out = report_main,
 };

@@ -245,5 +245,9 @@ const struct command command_run = {
 	.help = "Generate, train, evaluate and checkpoint as the workload says.",
 	.flags = flags,
 	.link = "dlio_benchmark",
+	.examples = {"stoker run cosmoflow_h100 dataset.num_files_train=64 "
+		     "workflow.generate_data=true train.epochs=1 --repeat 3 -o before",
+		     "stoker run cosmoflow_h100 dataset.num_files_train=64 reader.read_threads=8 "
+		     "train.epochs=1 --repeat 3 -o after"},
 	.carry_out = run_main,
 };

@@ -155,6 +155,7 @@ static void config_man(struct buf *b)
 		 "waits "
 		 "where accelerators would compute, and reports their utilization with verdicts on "
 		 "whether the numbers can be trusted.\n.SH COMMANDS\n");
+	examples_man(b, program_examples);
 	commands_man(b);
 	buf_puts(b, ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 target missed or a "
 		    "verdict is FAIL (with "
@@ -364,37 +365,53 @@ static const struct flag *const checkpoint_flags[] = {
 	&flag_strict,      &flag_quiet,  NULL};
 static const struct flag *const system_flags[] = {&operand_folder, NULL};
 
-static const struct command workloads = {.name = "show workloads",
-					 .help = "List the workloads built into the program.",
-					 .carry_out = show_workloads};
+static const struct command workloads = {
+	.name = "show workloads",
+	.help = "List the workloads built into the program.",
+	.examples = {"stoker show workloads", "stoker show workloads | grep h100"},
+	.carry_out = show_workloads};
 static const struct command config = {
 	.name = "show config",
 	.operands = "[WORKLOAD] [key=value ...]",
 	.help = "Print every key of a workload, its value and where it came from.",
 	.flags = config_flags,
+	.examples = {"stoker show config unet3d_h100 --set",
+		     "stoker show config unet3d_h100 -n 8 reader.read_threads=8"},
 	.carry_out = show_config};
 static const struct command checkpoint = {
 	.name = "show checkpoint",
 	.operands = "WORKLOAD [key=value ...]",
 	.help = "Print what each rank would write in the checkpoints of a workload.",
 	.flags = checkpoint_flags,
+	.examples = {"stoker show checkpoint llama3_8b -n 8",
+		     "stoker show checkpoint llama3_70b -n 64"},
 	.carry_out = show_checkpoint};
 static const struct command formats = {
-	.name = "show formats", .help = "List the dataset formats.", .carry_out = show_formats};
-static const struct command stores = {.name = "show stores",
-				      .help = "List the stores and shims, with their options.",
-				      .carry_out = show_stores};
+	.name = "show formats",
+	.help = "List the dataset formats.",
+	.examples = {"stoker show formats", "stoker show formats | grep hdf5"},
+	.carry_out = show_formats};
+static const struct command stores = {
+	.name = "show stores",
+	.help = "List the stores and shims, with their options.",
+	.examples = {"stoker show stores", "stoker show stores | grep bandwidth"},
+	.carry_out = show_stores};
 static const struct command loaders = {
-	.name = "show loaders", .help = "List the loaders.", .carry_out = show_loaders};
+	.name = "show loaders",
+	.help = "List the loaders.",
+	.examples = {"stoker show loaders", "stoker show loaders | grep pytorch"},
+	.carry_out = show_loaders};
 static const struct command verdicts = {
 	.name = "show verdicts",
 	.help = "List the checks of every run, and the question that each answers.",
+	.examples = {"stoker show verdicts", "stoker show verdicts | grep cache"},
 	.carry_out = show_verdicts};
 static const struct command system_topic = {
 	.name = "show system",
 	.operands = "[FOLDER]",
 	.help = "Describe this machine and the file system of a folder.",
 	.flags = system_flags,
+	.examples = {"stoker show system", "stoker show system /tmp"},
 	.carry_out = show_system};
 
 static const struct command *const topics[] = {&workloads, &config,       &checkpoint,
@@ -405,6 +422,7 @@ const struct command command_show = {
 	.name = "show",
 	.operands = "TOPIC",
 	.help = "List workloads, formats, stores ..., or explain a workload.",
+	.examples = {"stoker show workloads", "stoker show config unet3d_h100 --set"},
 	.subcommand = topics,
 	.alone = true,
 };

@@ -612,6 +612,8 @@ static const struct command study_run_command = {
 	.operands = OPERANDS,
 	.help = "Run the pending rows; the same command continues an interrupted study.",
 	.flags = run_flags,
+	.examples = {"stoker study run examples/design.csv --config-dir examples --dry-run",
+		     "stoker study run examples/design.csv --config-dir examples --small"},
 	.carry_out = run_main};
 static const struct command study_status_command = {
 	.name = "study status",
@@ -619,18 +621,25 @@ static const struct command study_status_command = {
 	.help = "Print the state of every row, and why rows failed.",
 	.about = "Give the options of 'study run' that the runs were made with.",
 	.flags = status_flags,
+	.examples = {"stoker study status examples/design.csv --config-dir examples",
+		     "stoker study status examples/design.csv --config-dir examples --small"},
 	.carry_out = status_main};
 static const struct command study_report_command = {
 	.name = "study report",
 	.operands = "DESIGN.csv",
 	.help = "Write the report of the study's results ('stoker report' has more options).",
 	.flags = report_flags,
+	.examples = {"stoker study report examples/design.csv --small",
+		     "stoker study report examples/design.csv --small -o study.html"},
 	.carry_out = report_main};
 static const struct command study_sbatch_command = {
 	.name = "study sbatch",
 	.operands = OPERANDS,
 	.help = "Write the batch script that runs the study under Slurm.",
 	.flags = sbatch_flags,
+	.examples = {"stoker study sbatch examples/design.csv --config-dir examples",
+		     "stoker study sbatch examples/design.csv --config-dir examples --nodes 2 -o "
+		     "study.sh"},
 	.carry_out = sbatch_main};
 
 static const struct command *const subcommands[] = {&study_run_command, &study_status_command,
@@ -641,6 +650,8 @@ const struct command command_study = {
 	.name = "study",
 	.operands = "COMMAND DESIGN.csv",
 	.help = "Run a study from a design (CSV); an interrupted one continues.",
+	.examples = {"stoker study run examples/design.csv --config-dir examples --dry-run",
+		     "stoker study run examples/design.csv --config-dir examples --small"},
 	.subcommand = subcommands,
 	.alone = true,
 };

@@ -239,5 +239,7 @@ const struct command command_verify = {
 	.operands = "FOLDER|WORKLOAD [key=value ...]",
 	.help = "Compare every byte of a dataset with what generation writes.",
 	.flags = flags,
+	.examples = {"stoker verify data/cosmoflow",
+		     "stoker verify cosmoflow_h100 dataset.num_files_train=64"},
 	.carry_out = verify_main,
 };

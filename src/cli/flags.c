@@ -246,10 +246,41 @@ static void put_usage(struct buf *out, const struct command *c)
 		   c->operands ? c->operands : "", flags ? " [options]" : "");
 }
 
-/* What --help prints: usage, sentence, subcommands or operands and flags. */
+const char *const program_examples[2] = {
+	"stoker show workloads",
+	"stoker run cosmoflow_h100 -n 2 dataset.num_files_train=64 workflow.generate_data=true"};
+
+static void put_command_line(struct buf *out, const char *line)
+{
+	size_t room = COLUMNS - 4; /* the indent, and " \\" */
+
+	buf_puts(out, "  ");
+	while (strlen(line) > room) {
+		size_t n = room;
+
+		while (n > 0 && line[n] != ' ')
+			n--;
+		assert(n > 0);
+		buf_append(out, line, n);
+		buf_puts(out, " \\\n      ");
+		line += n + 1;
+		room = COLUMNS - 8;
+	}
+	buf_printf(out, "%s\n", line);
+}
+
+void flags_put_examples(struct buf *out, const char *const example[2])
+{
+	buf_puts(out, "\nexamples:\n");
+	for (int i = 0; i < 2; i++)
+		put_command_line(out, example[i]);
+}
+
+/* What --help prints: usage, sentence, subcommands or operands and flags, examples. */
 static void command_help(const struct command *c, struct buf *out)
 {
 	assert(!c->carry_out != !c->subcommand);
+	assert(c->examples[0] && c->examples[1]);
 	buf_puts(out, "usage: ");
 	put_usage(out, c);
 	buf_puts(out, "\n\n");
@@ -266,11 +297,13 @@ static void command_help(const struct command *c, struct buf *out)
 	}
 	if (c->subcommand) {
 		buf_printf(out, "\n'stoker %s ... --help' lists the options of each.\n", c->name);
+		flags_put_examples(out, c->examples);
 		return;
 	}
 	for (size_t i = 0; c->flags && c->flags[i]; i++)
 		put_flag(out, c->flags[i]);
 	put_flag(out, &help_flag);
+	flags_put_examples(out, c->examples);
 }
 
 /* ---- the command line ---- */
@@ -381,6 +414,17 @@ int command_main(const struct command *c, int argc, char **argv)
 
 /* ---- the man page ---- */
 
+void examples_man(struct buf *out, const char *const example[2])
+{
+	buf_puts(out, ".PP\nExamples:\n.PP\n.nf\n");
+	for (int i = 0; i < 2; i++) {
+		buf_puts(out, "  ");
+		buf_put_roff(out, example[i]);
+		buf_putc(out, '\n');
+	}
+	buf_puts(out, ".fi\n");
+}
+
 static void man_command(struct buf *out, const struct command *c)
 {
 	buf_puts(out, ".SS ");
@@ -406,6 +450,7 @@ static void man_command(struct buf *out, const struct command *c)
 		buf_put_roff(out, c->flags[i]->help);
 		buf_putc(out, '\n');
 	}
+	examples_man(out, c->examples);
 	for (size_t i = 0; c->subcommand && c->subcommand[i]; i++)
 		man_command(out, c->subcommand[i]);
 }

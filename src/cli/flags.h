@@ -45,5 +45,11 @@ int flags_parse(const struct command *c, void *args, int argc, char **argv,
 /* An `operand` for commands that have none. */
 int flags_no_operand(void *args, const char *word, struct err *e);
 
+/* "examples:" and two command lines; one that is too long for the narrowest terminal goes on in the
+ * next line, behind a backslash, as a shell takes it. */
+void flags_put_examples(struct buf *out, const char *const example[2]);
+/* The same for the man page (roff). */
+void examples_man(struct buf *out, const char *const example[2]);
+
 /* Of all commands, for the man page (roff). */
 void commands_man(struct buf *out);

@@ -13,10 +13,13 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/cli.h"
+#include "cli/flags.h"
 #include "cli/launcher.h"
 
 static void usage(FILE *out)
 {
+	struct buf examples = {0};
+
 	fputs("usage: stoker COMMAND ...\n\n"
 	      "Can this storage keep its accelerators fed? Emulates the I/O of deep-learning\n"
 	      "training.\n\n"
@@ -25,6 +28,9 @@ static void usage(FILE *out)
 	for (size_t i = 0; command_table[i]; i++)
 		fprintf(out, "  %-10s %s\n", command_table[i]->name, command_table[i]->help);
 	fputs("\n'stoker COMMAND --help' lists the options of a command.\n", out);
+	flags_put_examples(&examples, program_examples);
+	fputs(examples.data, out);
+	buf_release(&examples);
 }
 
 int cli_fail(const struct err *e)

@@ -14,11 +14,11 @@ VALUES = {"N": "2", "NAME": "local", "MODE": "lines", "job": "job", "SEED": "3",
 
 def commands():
     """The words of every command that does something."""
-    for line in stoker("--help").stdout.split("commands:")[1].splitlines():
+    for line in stoker("--help").stdout.split("commands:")[1].split("\nexamples:")[0].splitlines():
         name = re.match(r"  (\w+) ", line)
         if not name:
             continue
-        text = stoker(name[1], "--help").stdout
+        text = stoker(name[1], "--help").stdout.split("\nexamples:")[0]
         if "... --help'" in text:
             yield from ([name[1], word] for word in re.findall(r"^  (\w+) ", text, re.M))
         else:
