@@ -1,4 +1,5 @@
 /* stoker generate: the dataset of a workload, and nothing else. */
+#include <math.h>
 #include <stdio.h>
 
 #include "base/str.h"
@@ -7,6 +8,47 @@
 #include "cli/job.h"
 
 static struct stop_flag stop;
+
+/* "22.6 KB": powers of 1000, as the keys of sizes are given. */
+static const char *decimal(double bytes, char *out, size_t size)
+{
+	static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
+	size_t i = 0;
+
+	for (; bytes >= 999.5 && i < sizeof(units) / sizeof(units[0]) - 1; i++)
+		bytes /= 1000;
+	snprintf(out, size, i == 0 || bytes >= 99.95 ? "%.0f %s" : "%.1f %s", bytes, units[i]);
+	return out;
+}
+
+/* What files became, beside what was asked for. */
+static void print_mean(const struct result *r)
+{
+	const struct workload *w = r->workload;
+	double mean = r->generation.mean_file_bytes, sample;
+	char made[32], text[32];
+	bool image, other;
+
+	if (!(mean > 0))
+		return;
+	sample = dataset_mean_sample_bytes(
+		r->dataset, r->dataset->files[DATASET_TRAIN] ? DATASET_TRAIN : DATASET_EVAL);
+	image = r->dataset->format->is.flags & FORMAT_IMAGE;
+	printf("mean file %s", decimal(mean, made, sizeof(made)));
+	if (w->dataset.file_bytes > 0) {
+		printf("; files of %s were asked for (dataset.file_bytes), %.0f bytes each "
+		       "decoded\n",
+		       decimal(w->dataset.file_bytes, text, sizeof(text)),
+		       sample * (image ? 1 : (double)r->dataset->samples_per_file));
+		return;
+	}
+	if (!image && r->dataset->samples_per_file > 1)
+		printf(" of %llu samples", (unsigned long long)r->dataset->samples_per_file);
+	other = fabs(mean / (sample * (image ? 1 : (double)r->dataset->samples_per_file)) - 1) >
+		0.1;
+	printf("; samples of %.0f bytes were asked for%s\n", sample,
+	       other ? ", decoded (dataset.file_bytes sets the size of files)" : "");
+}
 
 static void print_outcome(const struct result *r)
 {
@@ -19,6 +61,7 @@ static void print_outcome(const struct result *r)
 	       str_bytes(s > 0 ? (double)r->generation.bytes / s : 0, rate, sizeof(rate)),
 	       (unsigned long long)r->generation.skipped, str_seconds(s, took, sizeof(took)),
 	       r->dataset->folder);
+	print_mean(r);
 }
 
 static int generate(const struct cli_args *a, struct job *j, struct err *e)

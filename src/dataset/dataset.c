@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "dataset/content.h"
+#include "dataset/file_size.h"
 #include "dataset/sidecar.h"
 
 /* DLIO draws the dimensions of all files from this seed, whatever the workload's. */
@@ -119,6 +120,40 @@ static int set_fixed_dims(struct dataset *d, const struct i64_list *dims, struct
 		d->dims[i] = (uint64_t)dims->v[i];
 	}
 	return 0;
+}
+
+/* d->form is set. */
+static int set_dims_for_file(struct dataset *d, const struct workload *w, struct err *e)
+{
+	double want = w->dataset.file_bytes, length = w->dataset.record_length_bytes;
+	double spread = w->dataset.record_length_bytes_stdev / length, side;
+	int rc = file_size_shape(d, want, d->dims, e);
+
+	if (rc < 0)
+		return rc;
+	if (spread > 0) {
+		side = sqrt((double)d->dims[0] * (double)d->dims[1]);
+		/* room for headers, which do not grow with the image */
+		if (d->format->is.flags & FORMAT_IMAGE)
+			side = 1.03 * side + 2;
+		d->dims[0] = d->dims[1] = (uint64_t)llround(side);
+		/* fractions of an element are cut off */
+		d->drawn_mean = side + 0.5;
+		d->drawn_stdev = spread / 2 * side;
+	}
+	memcpy(d->form.dims, d->dims, sizeof(d->form.dims));
+	return 0;
+}
+
+/* Noise in an image for each of its bytes, where its file should have a size. */
+static int set_density(struct dataset *d, const struct workload *w, struct err *e)
+{
+	if (!(w->dataset.file_bytes > 0) || !(d->format->is.flags & FORMAT_IMAGE))
+		return 0;
+	d->file_bytes_per_pixel = w->dataset.file_bytes /
+				  ((double)d->dims[0] * (double)(d->ndims > 1 ? d->dims[1] : 1));
+	d->form.want_bytes = (uint64_t)llround(w->dataset.file_bytes);
+	return format_check(d->format, &d->form, e);
 }
 
 static int set_square_dims(struct dataset *d, const struct workload *w, struct err *e)
@@ -249,9 +284,13 @@ static int check_spec(const struct dataset *d, enum dataset_kind kind, uint64_t 
 			       "- 1 bytes): reduce dataset.num_samples_per_file, record_dims or "
 			       "record_length_bytes",
 			       f.samples);
+	/* of drawn ones the mean can have its size, which set_density checked */
+	if (d->drawn)
+		f.want_bytes = 0;
 	rc = format_check(d->format, &f, e);
 	if (rc < 0)
 		return rc;
+	dataset_file_spec(d, kind, index, &f);
 	*file_bytes = d->format->file_bytes(&f);
 	if (*file_bytes != UINT64_MAX && *file_bytes > INT64_MAX)
 		return err_set(e, ERR_USAGE,
@@ -407,10 +446,17 @@ static int init_layout(struct dataset *d, const struct workload *w, struct err *
 		return err_set(e, ERR_USAGE,
 			       "dataset.record_dims and dataset.record_length_bytes_stdev cannot "
 			       "be combined: samples have either a fixed shape or varying sizes");
-	rc = w->dataset.record_dims.n ? set_fixed_dims(d, &w->dataset.record_dims, e)
-				      : set_square_dims(d, w, e);
+	d->ndims = 2;
+	if (w->dataset.record_dims.n)
+		rc = set_fixed_dims(d, &w->dataset.record_dims, e);
+	else if (w->file_bytes_decide != FILE_BYTES_SHAPE)
+		rc = set_square_dims(d, w, e);
 	if (rc == 0)
 		rc = set_form(d, w, e);
+	if (rc == 0 && w->file_bytes_decide == FILE_BYTES_SHAPE)
+		rc = set_dims_for_file(d, w, e);
+	if (rc == 0)
+		rc = set_density(d, w, e);
 	if (rc == 0 && d->drawn_stdev > 0) {
 		d->drawn = draw_dims(d, d->name_total, e);
 		rc = d->drawn ? 0 : ERR_USAGE;
@@ -485,6 +531,10 @@ void dataset_file_spec(const struct dataset *d, enum dataset_kind kind, uint64_t
 	if (d->drawn) {
 		out->dims[0] = d->drawn[2 * out->file_index];
 		out->dims[1] = d->drawn[2 * out->file_index + 1];
+		if (out->want_bytes)
+			out->want_bytes =
+				(uint64_t)llround(d->file_bytes_per_pixel * (double)out->dims[0] *
+						  (double)out->dims[1]);
 	}
 }
 
@@ -587,18 +637,49 @@ double dataset_mean_sample_bytes(const struct dataset *d, enum dataset_kind kind
 	return d->files[kind] ? sum_of_samples(d, kind) / (double)d->files[kind] : NAN;
 }
 
+static enum dataset_sizes sizes_known(const struct dataset *d, enum dataset_kind kind)
+{
+	if (d->files[kind] == 0)
+		return SIZES_UNKNOWN;
+	return d->total_bytes != UINT64_MAX ? SIZES_EXACT
+	       : d->seen_files[kind]        ? SIZES_SEEN
+					    : SIZES_LIKELY;
+}
+
+double dataset_mean_file_bytes(const struct dataset *d, enum dataset_kind kind,
+			       enum dataset_sizes *how)
+{
+	enum dataset_sizes h = sizes_known(d, kind);
+	double sum = 0;
+
+	if (how)
+		*how = h;
+	switch (h) {
+	case SIZES_UNKNOWN:
+		return NAN;
+	case SIZES_SEEN:
+		return (double)d->seen_bytes[kind] / (double)d->seen_files[kind];
+	case SIZES_LIKELY:
+		return (double)d->kind_bytes[kind] / (double)d->files[kind];
+	case SIZES_EXACT:
+		break;
+	}
+	if (!d->drawn)
+		return (double)dataset_file_bytes(d, kind, 0);
+	for (uint64_t i = 0; i < d->files[kind]; i++)
+		sum += (double)dataset_file_bytes(d, kind, i);
+	return sum / (double)d->files[kind];
+}
+
 double dataset_sample_file_bytes(const struct dataset *d, enum dataset_kind kind,
 				 enum dataset_sizes *how)
 {
 	/* an image is read whole for each of its samples */
 	double samples = d->format->is.flags & FORMAT_IMAGE ? 1 : (double)d->samples_per_file;
-	enum dataset_sizes h = SIZES_UNKNOWN;
+	enum dataset_sizes h = sizes_known(d, kind);
 	double bytes = NAN; /* of a file */
 
-	if (d->files[kind] > 0) {
-		h = d->total_bytes != UINT64_MAX ? SIZES_EXACT
-		    : d->seen_files[kind]        ? SIZES_SEEN
-						 : SIZES_LIKELY;
+	if (h != SIZES_UNKNOWN) {
 		bytes = h == SIZES_SEEN ? (double)d->seen_bytes[kind] / (double)d->seen_files[kind]
 					: (double)d->kind_bytes[kind] / (double)d->files[kind];
 	}

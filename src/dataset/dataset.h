@@ -30,7 +30,8 @@ struct dataset {
 	uint32_t ndims;
 	uint64_t dims[FORMAT_DIMS_MAX]; /* when all files have the same */
 	double drawn_mean, drawn_stdev; /* of a dimension, in elements; 0: nothing is drawn */
-	uint32_t *drawn; /* 2 per file (train then eval, name_total of each), or NULL */
+	uint32_t *drawn;             /* 2 per file (train then eval, name_total of each), or NULL */
+	double file_bytes_per_pixel; /* of images whose files should have a size; else 0 */
 	const char *compression;
 	const char *extension; /* of its files' names */
 	struct file_spec form; /* of every file, without its number and drawn dimensions */
@@ -50,8 +51,9 @@ struct dataset {
 /* Builds it from a loaded workload, drawing dimensions as DLIO does (seed 10, 2 normals per file
  * over train and eval files). Without record_dims a sample is a square of
  * int(sqrt(record_length_bytes / element size)) elements; under compat.dlio the element size is
- * left out, as DLIO does, and files of wider elements are that much larger. Checks that format and
- * shapes agree and that no size overflows. Nothing to release after a failure. */
+ * left out, as DLIO does, and files of wider elements are that much larger. With dataset.file_bytes
+ * the shape, or the noise of an image, follows from the size of files (file_size.h). Checks that
+ * format and shapes agree and that no size overflows. Nothing to release after a failure. */
 int dataset_init(struct dataset *d, const struct workload *w, struct err *e);
 /* Accepts a zeroed struct. */
 void dataset_release(struct dataset *d);
@@ -91,6 +93,9 @@ double dataset_sample_file_bytes(const struct dataset *d, enum dataset_kind kind
  * workload describes, whichever files there are. Without drawn sizes the same value. */
 double dataset_typical_sample_file_bytes(const struct dataset *d, enum dataset_kind kind,
 					 enum dataset_sizes *how);
+/* Mean size of the used files of a kind, without companion files; NAN when there are none. */
+double dataset_mean_file_bytes(const struct dataset *d, enum dataset_kind kind,
+			       enum dataset_sizes *how);
 /* Decoded bytes of one sample of a kind, in the mean over its files: what reading it delivers. NAN
  * when there are none. */
 double dataset_mean_sample_bytes(const struct dataset *d, enum dataset_kind kind);

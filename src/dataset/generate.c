@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "dataset/each.h"
+#include "dataset/file_size.h"
 #include "dataset/listing.h"
 #include "dataset/manifest.h"
 #include "dataset/sidecar.h"
@@ -473,9 +474,13 @@ static int prepare_folder(struct generation *g, struct err *e)
 
 static int complete_folder(struct generation *g, struct err *e)
 {
+	struct dataset made = *g->d;
 	int rc = sync_folders(g, e);
 
-	return rc < 0 ? rc : manifest_write(&g->io, g->d, MANIFEST_COMPLETE, e);
+	/* what cannot be asked is left out */
+	if (rc == 0 && made.total_bytes == UINT64_MAX)
+		file_sizes_look(&made, g->io.store, NULL);
+	return rc < 0 ? rc : manifest_write(&g->io, &made, MANIFEST_COMPLETE, e);
 }
 
 /* The folder must be the one in which rank 0 has just begun: its manifest is there. A client of a

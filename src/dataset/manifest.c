@@ -32,6 +32,10 @@ static json_t *keys_json(const struct workload *w)
 		    strcmp(row->key, "dataset.data_folder") == 0 ||
 		    strcmp(row->key, "dataset.keep_files") == 0 || row->type == OPT_MAP)
 			continue;
+		/* one of the two, as when they are set */
+		if (w->file_bytes_decide == FILE_BYTES_SHAPE &&
+		    strcmp(row->key, "dataset.record_length_bytes") == 0)
+			continue;
 		AUTO_FREE char *text = opt_get_text(row, w);
 
 		json_object_set_new(keys, row->key, json_string(text));
@@ -61,6 +65,16 @@ static json_t *to_json(const struct dataset *d, enum manifest_state state)
 			 "program", "stoker " STOKER_VERSION, "keys", keys_json(d->workload));
 }
 
+/* What files turned out to have. */
+static void put_mean(json_t *root, const struct dataset *d)
+{
+	enum dataset_sizes how;
+	double mean = dataset_mean_file_bytes(d, DATASET_TRAIN, &how);
+
+	if (how == SIZES_EXACT || how == SIZES_SEEN)
+		json_object_set_new(root, "mean_train_file_bytes", json_real(mean));
+}
+
 static int put_file(const struct io *io, const char *path, const char *text, struct err *e)
 {
 	AUTO_FREE struct blob *b = store_blob_new(io->store, e);
@@ -88,10 +102,13 @@ int manifest_write(const struct io *io, const struct dataset *d, enum manifest_s
 	AUTO_FREE char *path = path_join(d->folder, MANIFEST_NAME);
 	AUTO_FREE char *part = path_join(d->folder, "." MANIFEST_NAME ".part");
 	json_t *root = to_json(d, state);
-	char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_ENSURE_ASCII) : NULL;
 	struct err why;
+	char *text;
 	int rc;
 
+	if (root && state == MANIFEST_COMPLETE)
+		put_mean(root, d);
+	text = root ? json_dumps(root, JSON_INDENT(2) | JSON_ENSURE_ASCII) : NULL;
 	json_decref(root);
 	if (!text)
 		return err_set(

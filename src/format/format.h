@@ -21,8 +21,11 @@ struct file_spec {
 	const struct elem_type *elem;
 	uint32_t ndims; /* dims of one sample */
 	uint64_t dims[FORMAT_DIMS_MAX];
-	uint64_t samples;        /* in this file */
-	uint64_t file_index;     /* global: train files, then evaluation files */
+	uint64_t samples;    /* in this file */
+	uint64_t file_index; /* global: train files, then evaluation files */
+	/* Images alone: what the file should have, by how much of the image is noise; it comes out
+	 * within 256 bytes (png) or 2 % and 64 bytes (jpeg). 0: all of it is noise. */
+	uint64_t want_bytes;
 	const char *compression; /* "none", "zip", "gzip", ... */
 	/* hdf5; zeros: one dataset, contiguous unless compressed */
 	uint32_t compression_level;
@@ -128,8 +131,8 @@ struct format_ops {
 	int (*verify)(const struct io *io, const char *path, const struct file_spec *f,
 		      const struct content_source *content, void *scratch, size_t scratch_bytes,
 		      struct err *e);
-	/* About how large a blob is whose file_bytes is UINT64_MAX, rather a little too large; for
-	 * the check of free space. NULL: as large as its payload. */
+	/* How large blobs whose file_bytes is UINT64_MAX are in the mean, within 2 %. NULL: as
+	 * large as their payload. */
 	uint64_t (*file_bytes_estimate)(const struct file_spec *f);
 	/* The extension of files of this compression. NULL: the same for all. */
 	const char *(*compressed_extension)(const char *compression);

@@ -28,8 +28,23 @@ int image_shape_of(const struct file_spec *f, const char *format, uint32_t side_
 			" columns: each is 1 to %u; choose other dataset.record_dims, a smaller "
 			"dataset.record_length_bytes, or another format",
 			format, height, width, side_max);
-	*out = (struct image_shape){.width = (uint32_t)width, .height = (uint32_t)height};
+	*out = (struct image_shape){
+		.width = (uint32_t)width, .height = (uint32_t)height, .want_bytes = f->want_bytes};
 	return 0;
+}
+
+int image_check_want(const struct image_shape *s, const char *format, uint64_t least, uint64_t most,
+		     struct err *e)
+{
+	if (s->want_bytes == 0 || (s->want_bytes >= least && s->want_bytes <= most))
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "dataset.file_bytes: a %s image of %u rows of %u columns takes %" PRIu64
+		       " to %" PRIu64 " bytes, not %" PRIu64
+		       "; choose another size of the decoded image (dataset.record_length_bytes "
+		       "or dataset.record_dims), or leave it out, and it follows from "
+		       "dataset.file_bytes",
+		       format, s->height, s->width, least, most, s->want_bytes);
 }
 
 int image_shape_check(uint64_t width, uint64_t height, const struct image_shape *want,

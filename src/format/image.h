@@ -15,12 +15,16 @@
 
 struct image_shape {
 	uint32_t width, height;
+	uint64_t want_bytes; /* as in struct file_spec */
 };
 
 /* ERR_USAGE when the spec is not of such images: more than two dimensions, another element than
  * uint8, a side of 0 or over side_max (at most 2^31 - 1). */
 int image_shape_of(const struct file_spec *f, const char *format, uint32_t side_max,
 		   struct image_shape *out, struct err *e);
+/* ERR_USAGE when the file of such an image cannot have want_bytes, only `least` to `most`. */
+int image_check_want(const struct image_shape *s, const char *format, uint64_t least, uint64_t most,
+		     struct err *e);
 /* ERR_DATA, naming both, when the image found is not as wide and high as the spec's. */
 int image_shape_check(uint64_t width, uint64_t height, const struct image_shape *want,
 		      struct err *e);

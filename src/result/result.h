@@ -157,6 +157,7 @@ struct result {
 	struct {
 		uint64_t files, skipped, bytes;
 		int64_t wall_ns;
+		double mean_file_bytes; /* of training, else of evaluation; 0, NAN: not known */
 	} generation;
 	uint32_t ranks, epochs_planned, epochs_begun; /* begun by every rank */
 	uint32_t epochs_done;

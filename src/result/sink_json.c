@@ -105,6 +105,8 @@ static json_t *generation_facts(const struct result *r)
 	json_put_int(o, "files_kept", r->generation.skipped);
 	json_put_int(o, "written_bytes", r->generation.bytes);
 	json_put_real(o, "wall_s", s);
+	if (r->generation.mean_file_bytes > 0)
+		json_put_real(o, "mean_file_bytes", r->generation.mean_file_bytes);
 	if (s > 0)
 		json_put_real(o, "rate_bytes_per_s", (double)r->generation.bytes / s);
 	return o;

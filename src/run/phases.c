@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -15,6 +16,7 @@
 #include "comm/net.h"
 #include "conf/node.h"
 #include "dataset/generate.h"
+#include "dataset/file_size.h"
 #include "dataset/remove.h"
 #include "dataset/verify.h"
 #include "result/dlio_log.h"
@@ -112,6 +114,20 @@ static bool datasets_apart(const struct run *run)
 	return run->at.net && store_base_flags(run->plan.store) & STORE_IS_VOLATILE;
 }
 
+/* NAN where it cannot be found out. */
+static double mean_file_bytes(struct run *run)
+{
+	struct dataset *d = run->plan.d;
+	enum dataset_kind kind = d->files[DATASET_TRAIN] ? DATASET_TRAIN : DATASET_EVAL;
+	enum dataset_sizes how;
+	double mean;
+
+	if (d->total_bytes == UINT64_MAX)
+		file_sizes_look(d, run->plan.store, NULL);
+	mean = dataset_mean_file_bytes(d, kind, &how);
+	return how == SIZES_EXACT || how == SIZES_SEEN ? mean : NAN;
+}
+
 static int generate_dataset(struct run *run, struct err *e)
 {
 	struct generate_progress *done = &run->shared.generate;
@@ -140,8 +156,11 @@ static int generate_dataset(struct run *run, struct err *e)
 	r->generation.bytes = atomic_load_explicit(&done->bytes_done, memory_order_relaxed);
 	r->generation.wall_ns = clock_now_ns() - begin;
 	r->generated = true;
-	if (rc == 0)
-		dlio_log_generation_end();
+	if (rc < 0)
+		return rc;
+	dlio_log_generation_end();
+	if (run_leads(&run->at) || apart)
+		r->generation.mean_file_bytes = mean_file_bytes(run);
 	return rc;
 }
 
@@ -258,6 +277,7 @@ static int check_everywhere(struct run *run, struct err *e)
 	struct {
 		struct presence_result presence;
 		uint64_t name_total[DATASET_KINDS];
+		uint64_t seen_files[DATASET_KINDS], seen_bytes[DATASET_KINDS];
 	} found;
 	int rc = 0;
 
@@ -270,10 +290,14 @@ static int check_everywhere(struct run *run, struct err *e)
 		return run_agree(at, rc, e);
 	found.presence = r->presence;
 	memcpy(found.name_total, d->name_total, sizeof(found.name_total));
+	memcpy(found.seen_files, d->seen_files, sizeof(found.seen_files));
+	memcpy(found.seen_bytes, d->seen_bytes, sizeof(found.seen_bytes));
 	rc = run_follow(at, rc, &found, sizeof(found), e);
 	if (rc < 0)
 		return rc;
 	r->presence = found.presence;
+	memcpy(d->seen_files, found.seen_files, sizeof(found.seen_files));
+	memcpy(d->seen_bytes, found.seen_bytes, sizeof(found.seen_bytes));
 	if (memcmp(found.name_total, d->name_total, sizeof(found.name_total)) != 0)
 		rc = dataset_set_name_total(d, found.name_total, e);
 	rc = run_agree(at, rc, e);

@@ -128,6 +128,31 @@ static void derive_trace(struct workload *w)
 		w->run.trace = TRACE_PFW;
 }
 
+/* What a workload file says of the size of samples gives way to an override of dataset.file_bytes,
+ * and keeps its spread. */
+static void derive_file_bytes(struct workload *w)
+{
+	bool image = workload_format(w)->flags & FORMAT_IMAGE;
+	double old = w->dataset.record_length_bytes, sample = w->dataset.file_bytes;
+	int of = workload_set_in(w, "dataset.file_bytes"),
+	    length = workload_set_in(w, "dataset.record_length_bytes");
+
+	if (!(w->dataset.file_bytes > 0))
+		return;
+	if (workload_set_in(w, "dataset.record_dims") < of)
+		w->dataset.record_dims.n = 0;
+	w->file_bytes_decide = image && (w->dataset.record_dims.n || length >= of)
+				       ? FILE_BYTES_CONTENT
+				       : FILE_BYTES_SHAPE;
+	if (w->file_bytes_decide == FILE_BYTES_CONTENT)
+		return;
+	if (!image)
+		sample /= (double)w->dataset.num_samples_per_file;
+	if (workload_set_in(w, "dataset.record_length_bytes_stdev") < of && old > 0)
+		w->dataset.record_length_bytes_stdev *= sample / old;
+	w->dataset.record_length_bytes = sample;
+}
+
 int workload_derive(struct workload *w, struct err *e)
 {
 	int rc;
@@ -138,6 +163,7 @@ int workload_derive(struct workload *w, struct err *e)
 		time_dist_set_stdev(&w->train.computation_time, w->train.computation_time_stdev);
 	if (workload_is_set(w, "evaluation.eval_time_stdev"))
 		time_dist_set_stdev(&w->evaluation.eval_time, w->evaluation.eval_time_stdev);
+	derive_file_bytes(w);
 	strip_slashes(w->dataset.data_folder);
 	strip_slashes(w->checkpoint.checkpoint_folder);
 	if (w->compat.dlio && !workload_is_set(w, "reader.order"))

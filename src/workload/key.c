@@ -103,12 +103,17 @@ int workload_key_error(const struct workload *w, int code, struct err *e, const 
 	return err_set(e, code, "%s%s", workload_where(w, key, where, sizeof(where)), text);
 }
 
-bool workload_is_set(const struct workload *w, const char *key)
+int workload_set_in(const struct workload *w, const char *key)
 {
 	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
 
 	assert(row); /* a misspelt key would never count as set */
-	return w->origin[row - workload_rows].source != ORIGIN_DEFAULT;
+	return (int)w->origin[row - workload_rows].source;
+}
+
+bool workload_is_set(const struct workload *w, const char *key)
+{
+	return workload_set_in(w, key) != ORIGIN_DEFAULT;
 }
 
 bool workload_only_evaluates(const struct workload *w)

@@ -105,6 +105,7 @@ uint64_t workload_dataset_hash(const struct workload *w)
 {
 	static const char *const dims[] = {"dataset.record_dims"};
 	static const char *const level[] = {"dataset.compression_level"};
+	static const char *const file_bytes[] = {"dataset.file_bytes"};
 	struct buf text = {0};
 	uint64_t h;
 
@@ -123,6 +124,9 @@ uint64_t workload_dataset_hash(const struct workload *w)
 		put_keys(w, square_keys, 2, &text);
 	if (w->dataset.compression != 0)
 		put_keys(w, level, 1, &text);
+	/* of others the size of a sample says all */
+	if (w->dataset.file_bytes > 0 && workload_format(w)->flags & FORMAT_IMAGE)
+		put_keys(w, file_bytes, 1, &text);
 	for (const char *const *key = workload_format(w)->keys; key && *key; key++)
 		put_keys(w, key, 1, &text);
 	h = hash_text(0xcbf29ce484222325u, text.data);

@@ -92,6 +92,12 @@ const struct opt workload_rows[] = {
 	F64(dataset.record_length_bytes_resize, "0",
 	      "Size of a sample in memory after its transformation; 0 keeps the size read.",
 	      BYTES(0), .alias = "dataset.record_length_resize")
+	F64(dataset.file_bytes, "0",
+	      "Mean size that the files should have; 0: it follows from the size of a sample. The "
+	      "size of a sample follows from it, without headers; images (png, jpeg) become as "
+	      "large as that takes, or with record_length_bytes or record_dims, the size of the "
+	      "decoded image, have only as much noise. Files come within 3 % of it.",
+	      BYTES(0), OURS)
 	I64(dataset.num_files_train, "8", "Files to train on.", COUNT(0), .unit = "files")
 	I64(dataset.num_files_eval, "0",
 	      "Files to evaluate on; generated whenever more than 0.", COUNT(0), .unit = "files")

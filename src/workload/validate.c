@@ -110,6 +110,40 @@ static int check_dims(const struct workload *w, struct err *e)
 	return 0;
 }
 
+static int check_file_bytes(const struct workload *w, struct err *e)
+{
+	static const char key[] = "dataset.file_bytes";
+	int of = workload_set_in(w, key);
+
+	if (!(w->dataset.file_bytes > 0))
+		return 0;
+	if (w->compat.dlio)
+		return workload_key_error(
+			w, ERR_USAGE, e, key,
+			"dataset.file_bytes is no key of DLIO, whose datasets "
+			"compat.dlio=true makes: use dataset.record_length_bytes");
+	if (workload_format(w)->flags & FORMAT_NO_IO)
+		return workload_key_error(w, ERR_USAGE, e, key,
+					  "dataset.file_bytes has no meaning for the format %s, "
+					  "whose files hold no samples",
+					  w->dataset.format);
+	if (w->file_bytes_decide == FILE_BYTES_CONTENT)
+		return 0;
+	if (w->dataset.record_dims.n)
+		return workload_key_error(w, ERR_USAGE, e, key,
+					  "dataset.file_bytes and dataset.record_dims both give "
+					  "the size of a sample of %s files: remove one of the two",
+					  w->dataset.format);
+	if (workload_set_in(w, "dataset.record_length_bytes") >= of)
+		return workload_key_error(
+			w, ERR_USAGE, e, key,
+			"dataset.file_bytes and dataset.record_length_bytes both give the size of "
+			"a "
+			"sample of %s files: remove one of the two (dataset.file_bytes=0 is none)",
+			w->dataset.format);
+	return 0;
+}
+
 static double sample_bytes(const struct workload *w)
 {
 	double bytes = w->elem->bytes;
@@ -643,6 +677,7 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 	if (w->errors.n)
 		return workload_first_error(w, e);
 	KEEP(check_dims(w, &why));
+	KEEP(check_file_bytes(w, &why));
 	if (!w->errors.n)
 		KEEP(check_size(w, &why));
 	if (workload_format(w)->check_keys)

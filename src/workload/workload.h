@@ -43,6 +43,7 @@ struct workload {
 	} storage;
 	struct {
 		double record_length_bytes, record_length_bytes_stdev, record_length_bytes_resize;
+		double file_bytes; /* ours; 0: not asked for */
 		int64_t num_files_train, num_files_eval, num_samples_per_file;
 		int64_t generation_buffer_size;
 		char *data_folder;
@@ -184,6 +185,10 @@ struct workload {
 	} run;
 
 	/* ---- not keys ---- */
+	/* What dataset.file_bytes decides: nothing, the shape of a sample, or with a given shape of
+	 * an image how much of it is noise. With FILE_BYTES_SHAPE, dataset.record_length_bytes is
+	 * file_bytes over the samples of a file, headers included. */
+	enum { FILE_BYTES_NONE, FILE_BYTES_SHAPE, FILE_BYTES_CONTENT } file_bytes_decide;
 	struct node *tree;         /* the composed document, ${} resolved; root key "workload" */
 	struct node *composed;     /* the same with ${} as written: what .hydra/config.yaml holds,
 				    * so that a secret from the environment stays out of files */

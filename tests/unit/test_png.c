@@ -530,6 +530,52 @@ static void sizes_without_files(void **state)
 	assert_int_equal(t.format->file_bytes(&f), 8 + 25 + 12 + 12 + 200 + 11);
 }
 
+/* A file has about the size that was asked for, and exactly the one that is said; its pixels are
+ * noise and then zeros, and every one of them is compared. */
+static void wanted_sizes(void **state)
+{
+	static const uint64_t dims[][2] = {{100, 100}, {37, 211}, {1, 3000}, {3000, 1}, {700, 900}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(dims) / sizeof(dims[0]); i++) {
+		uint64_t most;
+
+		image_case_end(&t);
+		image_case_begin(&t, "png", dims[i][0], dims[i][1]);
+		most = t.format->file_bytes(&t.spec);
+		for (uint64_t want = 500 + most / 50; want < most; want += 1 + want / 2) {
+			size_t n;
+			unsigned char *bytes;
+
+			t.spec.want_bytes = want;
+			assert_int_equal(format_check(t.format, &t.spec, &e), 0);
+			bytes = image_case_write(&t, &n);
+			assert_int_equal(n, t.format->file_bytes(&t.spec));
+			/* the zeros are at least one match */
+			assert_in_range(n, want - 140, want + 260);
+			for (int access = 0; access < 2; access++)
+				if (image_case_read(&t, (enum read_access)access, DECODE_VERIFY) <
+				    0)
+					fail_msg("%s", t.e.text);
+			assert_int_equal(t.format->verify(&t.io, "f", &t.spec, &t.content,
+							  t.scratch, FORMAT_WRITE_SCRATCH, &e),
+					 0);
+			/* of other noise: one match less */
+			t.spec.want_bytes = want + 600;
+			if (want + 600 < most)
+				assert_int_equal(image_case_read(&t, ACCESS_NATIVE, DECODE_VERIFY),
+						 ERR_DATA);
+			free(bytes);
+		}
+		t.spec.want_bytes = most + most / 10;
+		assert_int_equal(format_check(t.format, &t.spec, &e), ERR_USAGE);
+		t.spec.want_bytes = 1;
+		assert_int_equal(format_check(t.format, &t.spec, &e), ERR_USAGE);
+		assert_non_null(strstr(e.text, "dataset.file_bytes"));
+		t.spec.want_bytes = 0;
+	}
+}
+
 static void dlio_samples(void **state)
 {
 	(void)state;
@@ -550,6 +596,7 @@ int main(void)
 		T(every_flip_is_found),
 		T(layout),
 		T(sizes_without_files),
+		T(wanted_sizes),
 		T(dlio_samples),
 	};
 

@@ -21,16 +21,17 @@ static bool is_gzip(const struct file_spec *f)
 	return strcmp(f->compression, "gzip") == 0;
 }
 
-/* Characters of the text as they are to be expected; false when they cannot be counted. */
-static bool likely_chars(const struct file_spec *f, uint64_t *out)
+/* Characters of the text as they are to be expected, `mean` hundredths for a number; false when
+ * they cannot be counted. */
+static bool likely_chars(const struct file_spec *f, unsigned mean, uint64_t *out)
 {
 	uint64_t n = f->samples, rest;
 
 	for (uint32_t i = 0; i < f->ndims; i++)
 		if (__builtin_mul_overflow(n, f->dims[i], &n))
 			return false;
-	rest = n % 100 * csv_mean_chars(f->elem) / 100 + 1;
-	return !__builtin_mul_overflow(n / 100, (uint64_t)csv_mean_chars(f->elem), &n) &&
+	rest = n % 100 * mean / 100 + 1;
+	return !__builtin_mul_overflow(n / 100, (uint64_t)mean, &n) &&
 	       !__builtin_add_overflow(n, rest, &n) &&
 	       !__builtin_add_overflow(n, f->samples, out) && *out <= INT64_MAX;
 }
@@ -44,7 +45,7 @@ static int csv_check(const struct file_spec *f, struct err *e)
 			       "csv files hold no numbers of type %s: dataset.record_element_type "
 			       "must be an integer, a float or bool",
 			       f->elem->name);
-	if (!likely_chars(f, &chars))
+	if (!likely_chars(f, csv_mean_chars(f->elem), &chars))
 		return err_set(e, ERR_USAGE,
 			       "a csv file of these dimensions is larger than a file can be "
 			       "(2^63 - 1 bytes)");
@@ -61,10 +62,12 @@ static uint64_t csv_file_bytes_estimate(const struct file_spec *f)
 {
 	uint64_t chars;
 
-	if (!likely_chars(f, &chars))
+	unsigned mean = is_gzip(f) ? csv_mean_gzip_bytes(f->elem) : csv_mean_chars(f->elem);
+
+	if (!likely_chars(f, mean, &chars))
 		return INT64_MAX;
-	/* digits hold 3.3 bits each; what zlib needs for them and their separators */
-	return is_gzip(f) ? chars / 2 + 64 : chars;
+	/* before there is text to refer to, it compresses less */
+	return is_gzip(f) ? chars + chars * 550 / (chars + 1300) : chars;
 }
 
 static const char *csv_compressed_extension(const char *compression)

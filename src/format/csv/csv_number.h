@@ -18,6 +18,8 @@ csv_put_fn csv_put_of(const struct elem_type *elem);
 /* Characters of an element and its separator in the mean over its values, in hundredths, rounded
  * up. */
 unsigned csv_mean_chars(const struct elem_type *elem);
+/* What these become compressed with gzip as our files are, measured, in hundredths of a byte. */
+unsigned csv_mean_gzip_bytes(const struct elem_type *elem);
 
 /* The value of a whole field. An empty one is a NaN; "True" is 1, "False" 0. False when it is none.
  */

@@ -91,8 +91,11 @@ static int jpeg_remake(struct jpeg_remake *m, const struct image_shape *shape, u
 static int jpeg_check(const struct file_spec *f, struct err *e)
 {
 	struct image_shape shape;
+	int rc = image_shape_of(f, "jpeg", JPEG_SIDE_MAX, &shape, e);
 
-	return image_shape_of(f, "jpeg", JPEG_SIDE_MAX, &shape, e);
+	return rc < 0 ? rc
+		      : image_check_want(&shape, "jpeg", jpeg_least_bytes(&shape),
+					 jpeg_most_bytes(&shape), e);
 }
 
 static uint64_t jpeg_file_bytes(const struct file_spec *f)
@@ -101,14 +104,13 @@ static uint64_t jpeg_file_bytes(const struct file_spec *f)
 	return UINT64_MAX;
 }
 
-/* Noise of quality 75 takes about 0.65 bytes a pixel, of whole blocks of 8 by 8. */
 static uint64_t jpeg_file_bytes_estimate(const struct file_spec *f)
 {
 	struct image_shape s;
 
 	if (image_shape_of(f, "jpeg", JPEG_SIDE_MAX, &s, NULL) < 0)
 		return UINT64_MAX;
-	return 512 + (uint64_t)((s.width + 7) & ~7u) * ((s.height + 7) & ~7u) * 7 / 10;
+	return jpeg_noise_bytes(&s);
 }
 
 struct putting {

@@ -349,12 +349,78 @@ void jpeg_noise_prepare(void)
 	pthread_once(&once, draw_tables);
 }
 
+/* Mean of a block of noise with its stuffing, in thousandths of a byte, measured; of a flat one. */
+#define NOISE_BLOCK 35573u
+#define FLAT_BLOCK 750u
+#define END_BYTES 2u
+
+static uint64_t blocks_of(const struct image_shape *s)
+{
+	return (uint64_t)((s->width + 7) / 8) * ((s->height + 7) / 8);
+}
+
+static uint64_t bytes_of(uint64_t noise, uint64_t flat)
+{
+	return JPEG_HEADER_BYTES + END_BYTES + (noise * NOISE_BLOCK + flat * FLAT_BLOCK) / 1000;
+}
+
+/* How many of the blocks are noise. */
+static uint64_t noise_blocks(const struct image_shape *s)
+{
+	uint64_t blocks = blocks_of(s), least = bytes_of(0, blocks), n;
+
+	if (s->want_bytes == 0 || s->want_bytes >= bytes_of(blocks, 0))
+		return blocks;
+	if (s->want_bytes <= least)
+		return 0;
+	n = ((s->want_bytes - least) * 1000 + (NOISE_BLOCK - FLAT_BLOCK) / 2) /
+	    (NOISE_BLOCK - FLAT_BLOCK);
+	return n < blocks ? n : blocks;
+}
+
+uint64_t jpeg_noise_bytes(const struct image_shape *shape)
+{
+	uint64_t noise = noise_blocks(shape);
+
+	return bytes_of(noise, blocks_of(shape) - noise);
+}
+
+uint64_t jpeg_least_bytes(const struct image_shape *shape)
+{
+	uint64_t blocks = blocks_of(shape);
+
+	/* some of it is noise: files differ */
+	return bytes_of(1 + blocks / 100, blocks - 1 - blocks / 100);
+}
+
+uint64_t jpeg_most_bytes(const struct image_shape *shape)
+{
+	return bytes_of(blocks_of(shape), 0) * 102 / 100;
+}
+
+/* Blocks [at, at + n), of which `words` has the draws. */
+static int put_some(struct bits *b, const unsigned char *words, uint64_t at, size_t n,
+		    uint64_t noise, uint64_t blocks, int dc)
+{
+	if (noise == blocks)
+		return put_blocks(b, words, n, dc);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t k = at + i;
+
+		if ((k + 1) * noise / blocks > k * noise / blocks)
+			dc = put_blocks(b, words + i * BLOCK_WORDS * 8, 1, dc);
+		else /* the DC's difference is 0, and no coefficient follows */
+			put_bits(b, UINT64_C(0x0a) << 58, 6);
+	}
+	return dc;
+}
+
 int jpeg_noise(void *memory, const struct image_shape *shape, uint64_t file_index,
 	       const struct content_source *content, jpeg_sink *sink, void *arg, struct err *e)
 {
 	unsigned char *words = memory, *raw = words + BATCH * BLOCK_WORDS * 8,
 		      *out = raw + RAW_BYTES;
-	uint64_t blocks = (uint64_t)((shape->width + 7) / 8) * ((shape->height + 7) / 8);
+	uint64_t blocks = blocks_of(shape), noise = noise_blocks(shape);
 	struct bits b = {.out = raw};
 	int dc = 0, rc;
 
@@ -366,7 +432,7 @@ int jpeg_noise(void *memory, const struct image_shape *shape, uint64_t file_inde
 
 		content->fill(content, file_index, at * BLOCK_WORDS * 8, words,
 			      n * BLOCK_WORDS * 8);
-		dc = put_blocks(&b, words, n, dc);
+		dc = put_some(&b, words, at, n, noise, blocks, dc);
 		if (at + n == blocks)
 			/* ones up to the end of the last byte */
 			put_bits(&b, ~UINT64_C(0) << 57, (8 - b.n) % 8);

@@ -35,39 +35,101 @@
 /* Part of the scratch in which pixels are made into rows. */
 #define ROWS_SCRATCH 131072u
 
+/* A fixed block of zeros: three bits of head, a zero, matches of the zero before it, its end. */
+#define ZEROS_FRAME_BITS 18u
+#define MATCH 258u
+#define MATCH_BITS 13u
+
 struct png_layout {
 	struct image_shape shape;
-	uint64_t raw_bytes; /* rows with their filter bytes */
+	uint64_t raw_bytes;   /* rows with their filter bytes */
+	uint64_t matches;     /* of the zeros at the end of the rows; 0: there are none */
+	uint64_t noise_bytes; /* of the rows, before the zeros */
 	uint64_t zlib_bytes;
 	uint32_t idat_bytes; /* of every IDAT chunk but the last */
 	uint64_t file_bytes;
 };
 
-static int png_layout_of(const struct file_spec *f, struct png_layout *p, struct err *e)
+/* Sizes with so many matches of zeros. */
+static void lay_out(struct png_layout *p, uint64_t matches)
 {
 	uint64_t idats;
+
+	p->matches = matches;
+	p->noise_bytes = p->raw_bytes - (matches ? 1 + matches * MATCH : 0);
+	p->zlib_bytes = ZLIB_HEAD + p->noise_bytes + ZLIB_TAIL +
+			(p->noise_bytes + BLOCK_MAX - 1) / BLOCK_MAX * BLOCK_HEAD;
+	if (matches)
+		p->zlib_bytes += (ZEROS_FRAME_BITS + matches * MATCH_BITS + 7) / 8;
+	idats = (p->zlib_bytes + p->idat_bytes - 1) / p->idat_bytes;
+	p->file_bytes = PNG_SIGNATURE_BYTES + PNG_IHDR_BYTES + p->zlib_bytes +
+			(idats + 2) * PNG_CHUNK_FRAME;
+}
+
+/* Some of each image is noise: files differ. */
+static uint64_t most_matches(const struct png_layout *p)
+{
+	uint64_t noise = 64 + p->raw_bytes / 100;
+
+	return p->raw_bytes > noise ? (p->raw_bytes - noise) / MATCH : 0;
+}
+
+/* As few zeros as it takes for the file to be no larger than want_bytes, or to be nearest to it. */
+static void choose_zeros(struct png_layout *p, uint64_t most)
+{
+	uint64_t low = 0, high = most, above;
+
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		lay_out(p, middle);
+		if (p->file_bytes > p->shape.want_bytes)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low > 0) {
+		lay_out(p, low - 1);
+		above = p->file_bytes - p->shape.want_bytes;
+		lay_out(p, low);
+		if (p->file_bytes > p->shape.want_bytes ||
+		    above >= p->shape.want_bytes - p->file_bytes)
+			return;
+		low--;
+	}
+	lay_out(p, low);
+}
+
+static int png_layout_of(const struct file_spec *f, struct png_layout *p, struct err *e)
+{
 	int rc = image_shape_of(f, "png", PNG_SIDE_MAX, &p->shape, e);
 
 	if (rc < 0)
 		return rc;
 	p->raw_bytes = ((uint64_t)p->shape.width + 1) * p->shape.height;
-	p->zlib_bytes = ZLIB_HEAD + p->raw_bytes + ZLIB_TAIL +
-			(p->raw_bytes + BLOCK_MAX - 1) / BLOCK_MAX * BLOCK_HEAD;
 	/* Pillow's encoder has a buffer of four bytes a column */
 	p->idat_bytes = p->shape.width > IDAT_MAX / 4   ? IDAT_MAX
 			: p->shape.width > IDAT_MIN / 4 ? p->shape.width * 4
 							: IDAT_MIN;
-	idats = (p->zlib_bytes + p->idat_bytes - 1) / p->idat_bytes;
-	p->file_bytes = PNG_SIGNATURE_BYTES + PNG_IHDR_BYTES + p->zlib_bytes +
-			(idats + 2) * PNG_CHUNK_FRAME;
+	lay_out(p, 0);
+	if (p->shape.want_bytes && p->shape.want_bytes < p->file_bytes)
+		choose_zeros(p, most_matches(p));
 	return 0;
 }
 
 static int png_check(const struct file_spec *f, struct err *e)
 {
 	struct png_layout p;
+	uint64_t least, most;
+	int rc = png_layout_of(f, &p, e);
 
-	return png_layout_of(f, &p, e);
+	if (rc < 0 || p.shape.want_bytes == 0)
+		return rc;
+	lay_out(&p, most_matches(&p));
+	least = p.file_bytes;
+	lay_out(&p, 0);
+	most = p.file_bytes;
+	return image_check_want(&p.shape, "png", least, most + most / 50, e);
 }
 
 static uint64_t png_file_bytes(const struct file_spec *f)
@@ -164,6 +226,38 @@ static void make_rows(const struct file_spec *f, const struct content_source *co
 	}
 }
 
+/* The zeros as the last deflate block; `room` has ROWS_SCRATCH / 2 bytes. Codes go in from the
+ * lowest bit on, each with its highest bit first. */
+static int put_zeros(struct idat *d, uint64_t matches, uint32_t *adler, unsigned char *room,
+		     struct err *e)
+{
+	/* last block, fixed codes; the literal 0: 00110000 */
+	uint64_t bits = 3 | 0x0c << 3, left = 1 + matches * MATCH;
+	unsigned n = 11;
+	size_t used = 0;
+	int rc = 0;
+
+	memset(room, 0, BLOCK_MAX);
+	while (left > 0) {
+		size_t part = left < BLOCK_MAX ? (size_t)left : BLOCK_MAX;
+
+		*adler = libdeflate_adler32(*adler, room, part);
+		left -= part;
+	}
+	for (uint64_t i = 0; rc == 0 && i <= matches; i++) {
+		/* length 258: 11000101; distance 1: 00000; the end of the block: 0000000 */
+		bits |= (uint64_t)(i < matches ? 0xa3 : 0) << n;
+		n += i < matches ? MATCH_BITS : 7;
+		for (; n >= 8 || (i == matches && n > 0); n -= n < 8 ? n : 8, bits >>= 8)
+			room[used++] = (unsigned char)bits;
+		if (used > BLOCK_MAX - 16 || i == matches) {
+			rc = idat_put(d, room, used, e);
+			used = 0;
+		}
+	}
+	return rc;
+}
+
 static int put_pixels(struct blob_stream *s, const struct png_layout *p, const struct file_spec *f,
 		      const struct content_source *content, unsigned char *scratch, struct err *e)
 {
@@ -174,11 +268,12 @@ static int put_pixels(struct blob_stream *s, const struct png_layout *p, const s
 	/* deflate with a window of 32 KiB, made by the fastest way */
 	int rc = idat_put(&d, (const unsigned char *)"\x78\x01", ZLIB_HEAD, e);
 
-	for (uint64_t at = 0; rc == 0 && at < p->raw_bytes; at += BLOCK_MAX) {
-		bool last = p->raw_bytes - at <= BLOCK_MAX;
-		size_t n = last ? (size_t)(p->raw_bytes - at) : BLOCK_MAX;
-		unsigned char head[BLOCK_HEAD] = {last, (unsigned char)n, (unsigned char)(n >> 8),
-						  (unsigned char)~n, (unsigned char)(~n >> 8)};
+	for (uint64_t at = 0; rc == 0 && at < p->noise_bytes; at += BLOCK_MAX) {
+		bool last = p->noise_bytes - at <= BLOCK_MAX;
+		size_t n = last ? (size_t)(p->noise_bytes - at) : BLOCK_MAX;
+		unsigned char head[BLOCK_HEAD] = {last && !p->matches, (unsigned char)n,
+						  (unsigned char)(n >> 8), (unsigned char)~n,
+						  (unsigned char)(~n >> 8)};
 
 		make_rows(f, content, (uint64_t)p->shape.width + 1, at, rows, pixels, n);
 		adler = libdeflate_adler32(adler, rows, n);
@@ -186,6 +281,8 @@ static int put_pixels(struct blob_stream *s, const struct png_layout *p, const s
 		if (rc == 0)
 			rc = idat_put(&d, rows, n, e);
 	}
+	if (rc == 0 && p->matches)
+		rc = put_zeros(&d, p->matches, &adler, rows, e);
 	put_be32(tail, adler);
 	return rc < 0 ? rc : idat_put(&d, tail, sizeof(tail), e);
 }
@@ -256,8 +353,9 @@ struct decoding {
 	struct reader *r;
 	const struct file_spec *f;
 	struct png_image image;
-	bool look;     /* checksums are checked and pixels made */
-	size_t packed; /* compressed bytes gathered */
+	uint64_t noise_pixels; /* to verify: those behind them are 0 */
+	bool look;             /* checksums are checked and pixels made */
+	size_t packed;         /* compressed bytes gathered */
 	/* when the whole does not fit: rows are inflated as they come, two are kept */
 	bool by_rows, ended;
 	size_t head, tail; /* bytes of the zlib stream's head and tail seen */
@@ -271,9 +369,9 @@ struct decoding {
 static void png_lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
 			struct reader *r)
 {
-	/* a file of ours is larger than its rows, so that there is room for those too; other
+	/* a file of noise is larger than its rows, so that there is room for those too; other
 	 * writers cut the stream into smaller blocks or chunks */
-	uint64_t file = config->max_file_bytes, room = file;
+	uint64_t file = config->max_file_bytes, rows = file, room;
 
 	image_reader_lay_out(c, config, s, file, &r->image);
 	if (config->decode == DECODE_NONE)
@@ -283,8 +381,13 @@ static void png_lay_out(struct carver *c, const struct reader_config *config, co
 		c->overflow = true;
 	r->packed_room = (size_t)room;
 	r->packed = carve(c, room);
-	r->pixels_room = (size_t)file;
-	r->pixels = carve(c, file);
+	/* one with zeros is smaller; what is still too large is made row by row */
+	if (rows < config->max_sample_bytes &&
+	    __builtin_add_overflow(config->max_sample_bytes,
+				   config->max_sample_bytes / 16 + IMAGE_PIECE, &rows))
+		c->overflow = true;
+	r->pixels_room = (size_t)rows;
+	r->pixels = carve(c, rows);
 }
 
 static size_t png_reader_bytes(const struct reader_config *config, const struct store *s)
@@ -318,12 +421,35 @@ static int png_reader_close(struct reader *r, struct err *e)
 
 /* ---- pixels ---- */
 
+/* Of an image with zeros at its end, those before them. */
+static uint64_t noise_pixels_of(const struct file_spec *f)
+{
+	struct png_layout p;
+	uint64_t row;
+
+	if (png_layout_of(f, &p, NULL) < 0)
+		return UINT64_MAX;
+	row = (uint64_t)p.shape.width + 1;
+	return p.noise_bytes - (p.noise_bytes + row - 1) / row;
+}
+
 /* Compares pixels [offset, offset + n) of the image. */
 static int compare_pixels(const struct decoding *d, uint64_t offset, const unsigned char *p,
 			  uint64_t n, struct err *e)
 {
-	return expectation_check(&d->r->image.base.expect, d->f->file_index, offset, UINT64_MAX, p,
-				 (size_t)n, e);
+	const struct expectation *x = &d->r->image.base.expect;
+	uint64_t noise = n;
+	int rc;
+
+	if (x->content && d->f->want_bytes && d->noise_pixels < offset + n)
+		noise = d->noise_pixels > offset ? d->noise_pixels - offset : 0;
+	rc = expectation_check(x, d->f->file_index, offset, UINT64_MAX, p, (size_t)noise, e);
+	for (uint64_t i = noise; rc == 0 && i < n; i++)
+		if (p[i] != 0)
+			return err_set(e, ERR_DATA,
+				       "pixel %" PRIu64 " is %u, but was generated as 0",
+				       offset + i, p[i]);
+	return rc;
 }
 
 static int wrong_amount(const struct decoding *d, const char *what, struct err *e)
@@ -694,6 +820,7 @@ static int png_read_image(struct reader *r, const struct file_spec *f, uint64_t 
 	struct decoding d = {.r = r,
 			     .f = f,
 			     .look = r->image.base.config.decode != DECODE_NONE,
+			     .noise_pixels = f->want_bytes ? noise_pixels_of(f) : 0,
 			     .adler = ADLER_BEGIN};
 	struct chunk k;
 	int rc = image_source_start(&r->image, e);
