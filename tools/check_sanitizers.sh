@@ -17,7 +17,7 @@ for preset in asan tsan; do
     asan) tiers=interop,tidy,truth,scale,fault tests='cli.(report|page_cache)|unit.rng_large' ;;
     tsan)
         tiers=interop,tidy,fuzz,truth,fault tests='contract.(format|checkpoint)|cli.(report|words)'
-        tests="$tests|unit.(jpeg|png|csv|npz|npy|zip|hdf5|outlook|yaml|scalar|override|survey|workload|rng_large)"
+        tests="$tests|unit.(jpeg|png|csv|npz|npy|zip|hdf5|outlook|yaml|scalar|override|workload|rng_large)"
         ;;
     esac
     compiler=

@@ -489,7 +489,8 @@ static int compare_content(const struct survey_job *job, struct store *store, st
 	struct content_job c = {.job = job,
 				.out = out,
 				.store = store,
-				.until_ns = clock_now_ns() + TIME_LIMIT_NS,
+				.until_ns = clock_now_ns() +
+					    (job->limit_ns ? job->limit_ns : TIME_LIMIT_NS),
 				.first_number = UINT64_MAX};
 	struct each_job each = {.dataset = job->dataset,
 				.store = store,

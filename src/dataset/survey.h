@@ -37,6 +37,7 @@ struct survey_job {
 	bool generated;               /* by us: there is a manifest */
 	uint64_t samples;             /* to compare; 0: nothing is done */
 	uint64_t seed;                /* chooses them */
+	int64_t limit_ns;             /* that comparing may take; 0: 5 s */
 	const struct stop_flag *stop; /* may be NULL */
 	_Atomic uint64_t *done;       /* may be NULL: counts files, while it goes on */
 };

@@ -87,23 +87,23 @@ static unsigned char *pages_of(int fd, uint64_t from, uint64_t bytes, size_t pag
 	return in;
 }
 
-/* Drops the pages of a range that were not there before. */
+/* Drops the pages of a range that are there and were not before. */
 static void restore_pages(int fd, uint64_t from, uint64_t bytes, size_t page,
 			  const unsigned char *before)
 {
 	size_t n = (size_t)((bytes + page - 1) / page);
+	unsigned char *now = pages_of(fd, from, bytes, page);
 
-	for (size_t i = 0; i < n;) {
+	for (size_t i = 0; now && i < n; i++) {
 		size_t first = i;
 
-		for (; i < n && !(before[i] & 1); i++)
-			continue;
+		while (i < n && now[i] & 1 && !(before[i] & 1))
+			i++;
 		if (i > first)
 			posix_fadvise(fd, (off_t)(from + first * page), (off_t)((i - first) * page),
 				      POSIX_FADV_DONTNEED);
-		for (; i < n && before[i] & 1; i++)
-			continue;
 	}
+	free(now);
 }
 
 static ssize_t read_range(const struct aside_blob *ab, void *p, size_t n, uint64_t at)
