@@ -1,5 +1,6 @@
 #include "cli/args.h"
 #include "cli/cli.h"
+#include "cli/data_folder.h"
 #include "cli/launcher.h"
 #include "conf/override.h"
 #include "study/small.h"
@@ -60,6 +61,13 @@ const struct flag flag_output = {.name = "--output",
 				 .kind = FLAG_TEXT,
 				 FIELD(folder),
 				 .help = "folder for the results (default: hydra.run.dir)"};
+const struct flag flag_data = {
+	.name = "--data",
+	.value = "FOLDER",
+	.kind = FLAG_TEXT,
+	FIELD(data),
+	.help = "the folder of the dataset (dataset.data_folder); format, number and sizes of "
+		"files are taken from what is there, and keys given as well win"};
 const struct flag flag_config_dir = {.name = "--config-dir",
 				     .hidden = "-cd",
 				     .value = "DIR",
@@ -194,6 +202,8 @@ int cli_args_parse(const struct command *c, struct cli_args *a, int argc, char *
 		a->output = xasprintf("++workload.output.folder=%s", quoted);
 		a->override[a->overrides++] = a->output;
 	}
+	if (rc == 0)
+		rc = data_folder_apply(a, c->generates, e);
 	return rc;
 }
 
@@ -202,6 +212,7 @@ void cli_args_release(struct cli_args *a)
 	free(a->override);
 	free(a->output);
 	str_list_release(&a->shrunk);
+	str_list_release(&a->data_keys);
 	*a = (struct cli_args){0};
 }
 
@@ -259,6 +270,7 @@ int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct wo
 		show_errors(w, e);
 		return rc;
 	}
+	data_folder_conflicts(a, w);
 	for (size_t i = 0; i < w->warnings.n && !a->quiet; i++)
 		log_warning("%s", w->warnings.v[i]);
 	for (size_t i = 0; i < w->notes.n && a->verbose && !a->quiet; i++)

@@ -16,7 +16,8 @@ struct command {
 	const struct command *const
 		*subcommand; /* NULL-terminated, in place of flags and carry_out */
 	const char
-		*link; /* the program runs this command when it is called by that name; or NULL */
+		*link;  /* the program runs this command when it is called by that name; or NULL */
+	bool generates; /* writes the dataset: its folder (--data) may be empty */
 	bool alone; /* of the processes that a launcher started only the first carries it out, the
 		     * others leave at once */
 	/* argv[0] is the command's last word. Returns the exit status. */

@@ -89,6 +89,7 @@ static int generate_main(const struct command *c, int argc, char **argv)
 
 static const struct flag *const flags[] = {&operand_workload,
 					   &operand_key,
+					   &flag_data,
 					   &flag_ranks,
 					   &flag_per_process,
 					   &flag_config_dir,
@@ -108,5 +109,6 @@ const struct command command_generate = {
 	.examples = {"stoker generate cosmoflow_h100 dataset.num_files_train=64",
 		     "stoker generate default dataset.format=jpeg dataset.record_length_bytes=40KB "
 		     "dataset.data_folder=data/jpeg"},
+	.generates = true,
 	.carry_out = generate_main,
 };

@@ -221,6 +221,7 @@ static int run_main(const struct command *c, int argc, char **argv)
 
 static const struct flag *const flags[] = {&operand_workload,
 					   &operand_key,
+					   &flag_data,
 					   &flag_ranks,
 					   &flag_per_process,
 					   &flag_output,

@@ -358,8 +358,8 @@ static const struct flag operand_folder = {
 	.name = "FOLDER", .help = "a folder of the file system to be described (default: .)"};
 
 static const struct flag *const config_flags[] = {
-	&operand_workload, &operand_key, &flag_set,      &flag_ranks, &flag_config_dir,
-	&flag_strict,      &flag_quiet,  &flag_markdown, &flag_man,   NULL};
+	&operand_workload, &operand_key, &flag_data,     &flag_set, &flag_ranks, &flag_config_dir,
+	&flag_strict,      &flag_quiet,  &flag_markdown, &flag_man, NULL};
 static const struct flag *const checkpoint_flags[] = {
 	&operand_workload, &operand_key, &flag_ranks, &flag_config_dir,
 	&flag_strict,      &flag_quiet,  NULL};

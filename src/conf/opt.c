@@ -55,6 +55,9 @@ static unsigned key_distance(const char *key, const char *known)
 
 	if (shorter >= 4 && strncasecmp(a, b, shorter) == 0 && d > 2)
 		d = 2;
+	/* "checkpoint.folder" for "checkpoint.checkpoint_folder" */
+	if (section == 0 && n >= 4 && m > n && b[m - n - 1] == '_' && strcasecmp(b + m - n, a) == 0)
+		return 1;
 	if (d <= (section ? elsewhere : allowed) && (d == 0 || d < n))
 		return d + section;
 	return whole <= 1 + strlen(key) / 6 ? whole + 2 : FAR;
@@ -267,10 +270,14 @@ static int bad_choice(const struct opt *row, const struct node *v, struct err *e
 		buf_printf(&names, "%s%s", n ? ", " : "", row->choices[n]);
 	if (text)
 		near = str_nearest(text, row->choices, n);
-	rc = node_refuse(v, row->key, e, "%s is not one of %s%s%s", node_quote(v, q, sizeof(q)),
-			 names.data ? names.data : "(none)", near ? ": did you mean " : "",
-			 near ? near : "");
+	rc = node_refuse(v, row->key, e, "%s is not one of %s", node_quote(v, q, sizeof(q)),
+			 names.data ? names.data : "(none)");
 	buf_release(&names);
+	if (near && e) {
+		struct err rest = *e;
+
+		err_set(e, rc, "did you mean %.60s? %.900s", near, rest.text);
+	}
 	return rc;
 }
 

@@ -34,22 +34,31 @@ static const char *text_without_operator(const struct override *o)
 	return o->text + strspn(o->text, "+~");
 }
 
-/* Puts the hint first: the key that is known to be meant, else the nearest one beside it. Returns
- * e->code. */
+/* The key that is known to be meant, else the nearest one beside it; or NULL. */
+static const char *hint_of(const struct override *o, const struct node *map, const char *key)
+{
+	if (o->meant || !map || map->kind != NODE_MAP)
+		return o->meant;
+	return str_nearest(key, (const char *const *)map->key, map->n);
+}
+
+/* Puts the hint first. Returns the error's code. */
 static int hint_first(const struct override *o, const struct node *map, const char *key,
 		      struct err *e)
 {
-	const char *near = o->meant;
+	const char *near = hint_of(o, map, key);
 	struct err rest;
 
-	if (!e)
+	if (!e || !near)
 		return ERR_USAGE;
-	if (!near && map && map->kind == NODE_MAP)
-		near = str_nearest(key, (const char *const *)map->key, map->n);
-	if (!near)
-		return e->code;
 	rest = *e;
 	return err_set(e, rest.code, "did you mean '%.150s'? %.850s", near, rest.text);
+}
+
+/* The key as it is known to whoever typed it. */
+static const char *bare_key(const struct override *o)
+{
+	return str_starts(o->key, "workload.") ? o->key + strlen("workload.") : o->key;
 }
 
 static int absent_key(const struct override *o, const struct node *parent, const char *part,
@@ -61,8 +70,12 @@ static int absent_key(const struct override *o, const struct node *parent, const
 			"'%s' is not in the configuration, and the parent of '%s' is %s: to "
 			"replace it by a map, write ++%.200s",
 			o->key, part, node_kind_name(parent->kind), text_without_operator(o));
-	apply_error(o, e, "'%s' is not in the configuration: to add it, write ++%.200s", o->key,
-		    text_without_operator(o));
+	if (hint_of(o, parent, part))
+		apply_error(o, e, "there is no key '%s' (++%.200s would add it)", bare_key(o),
+			    text_without_operator(o));
+	else
+		apply_error(o, e, "'%s' is not in the configuration: to add it, write ++%.200s",
+			    bare_key(o), text_without_operator(o));
 	return hint_first(o, parent, part, e);
 }
 

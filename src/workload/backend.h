@@ -68,6 +68,8 @@ struct format_facts {
 	const char *name; /* as in dataset.format */
 	const char *help;
 	const char *extension; /* file name extension without the dot */
+	/* Others that people's files have, NULL-terminated; NULL: none. Never written. */
+	const char *const *other_extensions;
 	unsigned flags;
 	/* Values of dataset.compression besides none, NULL-terminated; NULL: only none. */
 	const char *const *compressions;

@@ -211,6 +211,10 @@ static bool ends_in(const char *key, const char *name)
 	return dot && strcmp(dot + 1, name) == 0;
 }
 
+/* Sections whose keys are what the name alone means to anybody. */
+static const char *const plain_sections[] = {"dataset", "reader",   "train", "evaluation",
+					     "metric",  "workflow", NULL};
+
 const char *foreign_bare_key(const char *name, char *several, size_t several_size)
 {
 	const char *found = NULL;
@@ -226,6 +230,7 @@ const char *foreign_bare_key(const char *name, char *several, size_t several_siz
 		one = !found;
 		found = row->key;
 	}
+	one = one && found && listed(plain_sections, found, strcspn(found, "."));
 	return one ? found : NULL;
 }
 

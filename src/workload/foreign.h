@@ -35,8 +35,9 @@ const struct foreign_name *foreign_find(const char *key);
 /* Whether `section` is one of a framework's configuration ("dataloader"), of which each key is read
  * for itself. */
 bool foreign_section(const char *section);
-/* The only key of the program whose last part is `name` ("batch_size"); NULL: none or several,
- * which are then listed in `several` ("dataset.seed, train.seed"). */
+/* The only key of the program whose last part is `name` ("batch_size"), in one of the sections of
+ * which a key alone says enough. NULL: there is none; others, or several, are listed in `several`
+ * ("reader.access, checkpoint.access"). */
 const char *foreign_bare_key(const char *name, char *several, size_t several_size);
 /* The key that a misspelt one most likely means, also one of a framework; or NULL. */
 const char *foreign_nearest_key(const char *key);

@@ -100,10 +100,9 @@ static int read_bare(struct loading *l, struct override *o, const char *bare)
 	const char *key = foreign_bare_key(dot ? dot + 1 : bare, several, sizeof(several));
 
 	if (!key && several[0])
-		return err_set(
-			l->e, ERR_USAGE,
-			"write one of %s: '%s' could be any of them (command line: '%.120s')",
-			several, bare, o->text);
+		return err_set(l->e, ERR_USAGE,
+			       "write %s%s: '%s' alone is not a key (command line: '%.120s')",
+			       strchr(several, ',') ? "one of " : "", several, bare, o->text);
 	if (!key)
 		return 0;
 	note_foreign(l, o, bare, key, NULL);
@@ -131,7 +130,7 @@ static int normalize(struct loading *l, struct override *o)
 		foreign = foreign_find(typed);
 		if (foreign)
 			return read_foreign(l, o, typed, foreign);
-		if (o->value->kind != NODE_MAP && (!strchr(typed, '.') || foreign_section(section)))
+		if (!strchr(typed, '.') || foreign_section(section))
 			return read_bare(l, o, typed);
 	}
 	if (o->op == OVERRIDE_SET && workload_key_known(known))

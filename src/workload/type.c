@@ -164,9 +164,16 @@ static int take_bare(struct typing *t, const char *key, const struct node *v,
 
 	if (own)
 		return set_foreign(t, &same, key, v);
+	if (several[0] && !t->strict) {
+		workload_warn(t->w, "write %s%s: %s%s has no effect",
+			      strchr(several, ',') ? "one of " : "", several,
+			      workload_place(mark, where, sizeof(where)), key);
+		return 0;
+	}
 	if (several[0])
-		return err_set(t->e, ERR_USAGE, "write one of %s: %s%s could be any of them",
-			       several, workload_place(mark, where, sizeof(where)), key);
+		return err_set(t->e, ERR_USAGE, "write %s%s: %s%s is not a key",
+			       strchr(several, ',') ? "one of " : "", several,
+			       workload_place(mark, where, sizeof(where)), key);
 	return unknown_key(t, key, mark);
 }
 
@@ -207,7 +214,7 @@ static int type_key(struct typing *t, const char *key, const struct node *v,
 	foreign = foreign_find(key);
 	if (foreign)
 		return take_foreign(t, foreign, key, v);
-	if (v->kind != NODE_MAP && (!strchr(key, '.') || in_their_section(key)))
+	if (!strchr(key, '.') ? v->kind != NODE_MAP : in_their_section(key))
 		return take_bare(t, key, v, mark);
 	return unknown_key(t, key, mark);
 }

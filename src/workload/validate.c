@@ -41,9 +41,13 @@ static int check_name(const struct workload *w, const char *key, const char *val
 		buf_printf(&list, "%s%s", i ? ", " : "", known[i]);
 	}
 	near = str_nearest(value, known, n);
-	rc = workload_key_error(
-		w, ERR_USAGE, e, key, "%s '%.64s' is not valid%s%s%s Valid values: %s", key, value,
-		near ? "; did you mean " : ".", near ? near : "", near ? "?" : "", list.data);
+	rc = workload_key_error(w, ERR_USAGE, e, key, "%s '%.64s' is not one of %s", key, value,
+				list.data);
+	if (near) {
+		struct err rest = *e;
+
+		err_set(e, rc, "did you mean %.60s? %.900s", near, rest.text);
+	}
 	buf_release(&list);
 	return rc;
 }

@@ -219,7 +219,18 @@ static void test_values(void **state)
 	workload_release(&w);
 	/* several sections have it */
 	assert_int_equal(load(GOOD, OVERRIDES("access=native"), &w, &e), ERR_USAGE);
-	assert_true(str_starts(e.text, "write one of reader.access, checkpoint.access: "));
+	assert_true(str_starts(e.text,
+			       "write one of reader.access, checkpoint.access: 'access' alone"));
+	workload_release(&w);
+	/* it may mean another thing than the one key that ends so */
+	assert_int_equal(load(GOOD, OVERRIDES("mmap=true"), &w, &e), ERR_USAGE);
+	assert_true(str_starts(e.text, "write checkpoint.mmap: 'mmap' alone is not a key"));
+	workload_release(&w);
+	load_ok(GOOD "mmap: true\n", NULL, &w);
+	assert_true(says(&w.warnings, "write checkpoint.mmap: "));
+	workload_release(&w);
+	load_ok(GOOD, OVERRIDES("computation_time={mean: 30ms, stdev: 5ms}"), &w);
+	assert_true(w.train.computation_time.a == 0.03 && w.train.computation_time.b == 0.005);
 	workload_release(&w);
 	/* a checkpoint has no batch */
 	assert_int_equal(load(GOOD, OVERRIDES("checkpoint.batch_size=3"), &w, &e), ERR_USAGE);

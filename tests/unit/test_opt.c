@@ -334,9 +334,8 @@ static void choices(void **state)
 	assert_int_equal(s.packing, 0);
 	opt_release(rows, ROWS, &s);
 	assert_sentence("reader.data_loader", "pytroch",
-			"x.yaml: line 3: reader.data_loader: 'pytroch' is not one of tensorflow, "
-			"pytorch, dali: "
-			"did you mean pytorch");
+			"did you mean pytorch? x.yaml: line 3: reader.data_loader: 'pytroch' is "
+			"not one of tensorflow, pytorch, dali");
 	assert_sentence("reader.data_loader", "off",
 			"x.yaml: line 3: reader.data_loader: off is not one of");
 	assert_sentence("reader.sample_shuffle", "on",

@@ -414,9 +414,9 @@ static void set(void **state)
 	assert_applies("w.none=3", "w.none", "3");
 	assert_applies("w.sub={b: 9}", "w.sub", "{a: 1, b: 9}");
 	assert_applies("w.sub=3", "w.sub", "3");
-	assert_not_applied("w.nme=1", "did you mean 'name'? command line: 'w.nme=1': 'w.nme' is "
-				      "not in the configuration: to add it, write ++w.nme=1");
-	assert_not_applied("v.n=1", "to add it, write ++v.n=1");
+	assert_not_applied("w.nme=1", "did you mean 'name'? command line: 'w.nme=1': there is no "
+				      "key 'w.nme' (++w.nme=1 would add it)");
+	assert_not_applied("v.n=1", "there is no key 'v.n' (++v.n=1 would add it)");
 	assert_not_applied("w.name.foo=1", "the parent of 'foo' is text");
 	assert_not_applied("w.sub={c: 1}", "'w.sub' has no key 'c'");
 	assert_not_applied("w.list.2=1", "'w.list.2' is not in the configuration");

@@ -110,7 +110,7 @@ static const struct bad bad[] = {
 	{GOOD,
 	 {"dataset.format=npx"},
 	 ERR_USAGE,
-	 {"dataset.format 'npx'", "npz", "Valid values: npz, hdf5"}},
+	 {"dataset.format 'npx'", "npz", "is not one of npz, hdf5"}},
 	{GOOD, {"reader.data_loader=torch"}, ERR_USAGE, {"reader.data_loader 'torch'", "pytorch"}},
 	{GOOD, {"dataset.file_prefix=a/b"}, ERR_USAGE, {"dataset.file_prefix", "slash"}},
 	{GOOD, {"storage.store="}, ERR_USAGE, {"storage.store is empty"}},

@@ -1,0 +1,369 @@
+#include "cli/data_folder.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "conf/override.h"
+#include "dataset/found.h"
+#include "dataset/manifest.h"
+#include "store/store.h"
+#include "workload/key.h"
+
+/* Of a manifest's keys those that are of a run, not of the files. */
+static const char *const of_a_run[] = {"dataset.verify_samples", "dataset.generation_buffer_size",
+				       "compat.dlio", NULL};
+
+static void add(struct str_list *keys, const char *key, uint64_t value)
+{
+	str_list_add(keys, xasprintf("++workload.%s=%" PRIu64, key, value));
+}
+
+static void add_folder(struct str_list *keys, const char *folder)
+{
+	AUTO_FREE char *absolute = path_absolute(folder);
+	AUTO_FREE char *quoted = override_quote(absolute);
+
+	str_list_add(keys, xasprintf("++workload.dataset.data_folder=%s", quoted));
+}
+
+static bool is_of_a_run(const char *override)
+{
+	AUTO_FREE char *key = xstrndup(override + strlen("++workload."),
+				       strcspn(override + strlen("++workload."), "="));
+	const struct opt *row = workload_key_row(key);
+
+	if (row && row->flags & OPT_UNUSED)
+		return true;
+	for (const char *const *k = of_a_run; *k; k++) {
+		AUTO_FREE char *begin = xasprintf("++workload.%s=", *k);
+
+		if (str_starts(override, begin))
+			return true;
+	}
+	return false;
+}
+
+static int from_manifest(const char *folder, struct str_list *keys, struct err *e)
+{
+	struct str_list all = {0};
+	struct store *s = NULL;
+	struct io io = {0};
+	/* the default is the store of folders */
+	int rc = store_create(&s, workload_key_row("storage.store")->def, NULL, e);
+
+	io.store = s;
+	if (rc == 0)
+		rc = manifest_keys(&io, folder, &all, e);
+	store_destroy(s);
+	for (size_t i = 0; rc == 0 && i < all.n; i++)
+		if (!is_of_a_run(all.v[i]))
+			str_list_add(keys, xstrdup(all.v[i]));
+	str_list_release(&all);
+	return rc;
+}
+
+/* Names say how many files there are and where; the size of a sample they do not say. */
+static void from_names(const struct found *f, struct str_list *keys)
+{
+	AUTO_FREE char *prefix = override_quote(f->kind[DATASET_TRAIN].prefix);
+
+	str_list_add(keys, xasprintf("++workload.dataset.format=%s", f->format->name));
+	str_list_add(keys, xasprintf("++workload.dataset.file_prefix=%s", prefix));
+	add(keys, "dataset.num_files_train", f->kind[DATASET_TRAIN].files);
+	add(keys, "dataset.num_files_eval", f->kind[DATASET_EVAL].files);
+	add(keys, "dataset.num_subfolders_train", f->kind[DATASET_TRAIN].subfolders);
+	add(keys, "dataset.num_subfolders_eval", f->kind[DATASET_EVAL].subfolders);
+}
+
+static void describe(const struct found *f, struct buf *out)
+{
+	char mean[32], stdev[32];
+
+	buf_printf(out, "%" PRIu64 " %s files of %s on average", f->files, f->format->name,
+		   str_bytes(f->mean_bytes, mean, sizeof(mean)));
+	if (f->stdev_bytes > 0.01 * f->mean_bytes)
+		buf_printf(out, " (standard deviation %s)",
+			   str_bytes(f->stdev_bytes, stdev, sizeof(stdev)));
+	if (f->folders > 1)
+		buf_printf(out, " in %" PRIu64 " folders", f->folders);
+}
+
+/* The workload asks for a file size where it has such a key; else the sample's is the nearest. */
+static int refuse_own_files(const struct cli_args *a, const struct found *f, struct err *e)
+{
+	const char *folder = a->data, *example = f->example + strlen(folder);
+	bool sized = workload_key_row("dataset.file_bytes") != NULL;
+	struct buf what = {0}, keys = {0}, typed = {0};
+
+	describe(f, &what);
+	buf_printf(&keys, "dataset.format=%s dataset.num_files_train=%" PRIu64, f->format->name,
+		   f->files);
+	if (f->folders > 1)
+		buf_printf(&keys, " dataset.num_subfolders_train=%" PRIu64, f->folders);
+	buf_printf(&keys, " dataset.%s=%.0f", sized ? "file_bytes" : "record_length_bytes",
+		   f->mean_bytes);
+	if (f->stdev_bytes > 0.01 * f->mean_bytes && !sized)
+		buf_printf(&keys, " dataset.record_length_bytes_stdev=%.0f", f->stdev_bytes);
+	for (size_t i = 0; i < a->overrides && typed.len < 200; i++)
+		buf_printf(&typed, " %s", a->override[i]);
+	err_set(e, ERR_USAGE,
+		"generate files like these in another folder and run on them: "
+		"stoker generate default --data NEW_FOLDER %s && "
+		"stoker run default --data NEW_FOLDER%s (--data: '%.200s' holds %s, such as "
+		"'%.160s'; this program reads only files whose names, shapes and content "
+		"'stoker generate' or DLIO made)",
+		keys.data, typed.data ? typed.data : "", folder, what.data,
+		example + strspn(example, "/"));
+	buf_release(&typed);
+	buf_release(&what);
+	buf_release(&keys);
+	return ERR_USAGE;
+}
+
+static int refuse_no_files(const char *folder, const struct found *f, struct err *e)
+{
+	struct buf names = {0};
+
+	if (!f->exists || f->others == 0) {
+		buf_release(&names);
+		return err_set(
+			e, ERR_USAGE,
+			"generate the dataset first: stoker generate WORKLOAD --data '%.200s' "
+			"(--data: the folder %s)",
+			folder, f->exists ? "is empty" : "does not exist");
+	}
+	for (size_t i = 0; format_facts_table[i]; i++)
+		if (format_facts_table[i]->extension && format_facts_table[i]->extension[0])
+			buf_printf(&names, "%s%s", names.len ? ", " : "",
+				   format_facts_table[i]->extension);
+	err_set(e, ERR_USAGE,
+		"name the folder of a dataset: none of the %" PRIu64
+		" files in '%.200s' has the extension of a format (%s)",
+		f->others, folder, names.data);
+	buf_release(&names);
+	return ERR_USAGE;
+}
+
+/* "FOLDER/train", with files like "img_0_of_8.npz". */
+static bool is_kind_folder(const char *folder, const struct found *f)
+{
+	AUTO_FREE char *absolute = path_absolute(folder);
+	size_t n = strlen(absolute);
+
+	while (n > 1 && absolute[n - 1] == '/')
+		absolute[--n] = '\0';
+	for (int k = 0; k < DATASET_KINDS; k++)
+		if (strcmp(path_basename(absolute), dataset_kind_folder[k]) == 0)
+			return strstr(path_basename(f->example), "_of_") != NULL;
+	return false;
+}
+
+static int keys_of(const struct cli_args *a, const struct found *f, bool generates, bool named,
+		   struct str_list *keys, struct err *e)
+{
+	const char *folder = a->data;
+	int rc = 0;
+
+	if (f->manifest)
+		rc = from_manifest(folder, keys, e);
+	else if (f->format && found_is_dataset(f))
+		from_names(f, keys);
+	else if (f->format && is_kind_folder(folder, f))
+		return err_set(
+			e, ERR_USAGE,
+			"name the folder above it: '%.200s' holds the files of one kind of a "
+			"dataset (--data)",
+			folder);
+	else if (f->format && f->kind[DATASET_TRAIN].files == 0)
+		return refuse_own_files(a, f, e);
+	else if (!f->format && !(generates && (!f->exists || f->others == 0)))
+		return refuse_no_files(folder, f, e);
+	/* a part of a dataset is judged with the workload, which knows the whole */
+	if (rc == 0)
+		add_folder(keys, folder);
+	/* the workload of those who named none evaluates, whether or not there are files for it */
+	if (rc == 0 && !named && f->exists) {
+		bool eval = f->kind[DATASET_EVAL].files > 0;
+
+		for (size_t i = 0; i < keys->n; i++)
+			eval = eval ||
+			       (str_starts(keys->v[i], "++workload.dataset.num_files_eval=") &&
+				!str_ends(keys->v[i], "=0"));
+		if (!eval)
+			str_list_add(keys, xstrdup("++workload.workflow.evaluation=false"));
+	}
+	return rc;
+}
+
+/* Hydra's form. */
+static bool names_workload(const struct cli_args *a)
+{
+	for (size_t i = 0; i < a->overrides; i++)
+		if (str_starts(a->override[i], "workload="))
+			return true;
+	return false;
+}
+
+/* What the row makes of the text of a key, or NULL. */
+static char *value_text(const struct opt *row, const char *text)
+{
+	struct workload there = {0};
+	struct node *v = override_parse_value(text, NULL);
+	char *out = v && opt_set_node(row, v, &there, NULL) == 0 ? opt_get_text(row, &there) : NULL;
+
+	node_free(v);
+	opt_release(row, 1, &there);
+	return out;
+}
+
+static struct workload_request request_of(const struct cli_args *a)
+{
+	return (struct workload_request){.workload = a->workload,
+					 .overrides = a->override,
+					 .override_count = a->overrides,
+					 .config_dir = a->config_dir,
+					 .inspect = true};
+}
+
+/* Keys that the workload has as they are need not be set: the record of a run's overrides stays
+ * short. */
+static void drop_equal(const struct cli_args *a, struct str_list *keys)
+{
+	struct workload_request req = request_of(a);
+	struct workload w = {0};
+	size_t kept = 0;
+
+	/* errors are found again, with the keys */
+	if (workload_load(&w, &req, NULL) == 0) {
+		for (size_t i = 0; i < keys->n; i++) {
+			const char *key = keys->v[i] + strlen("++workload.");
+			size_t n = strcspn(key, "=");
+			AUTO_FREE char *name = xstrndup(key, n);
+			const struct opt *row = workload_key_row(name);
+			AUTO_FREE char *says = row ? value_text(row, key + n + 1) : NULL;
+			AUTO_FREE char *has = row ? opt_get_text(row, &w) : NULL;
+
+			if (says && strcmp(says, has) == 0)
+				free(keys->v[i]);
+			else
+				keys->v[kept++] = keys->v[i];
+		}
+		keys->n = kept;
+	}
+	workload_release(&w);
+}
+
+/* ---- the size of a sample, from that of a file ---- */
+
+static uint64_t file_bytes_with(struct workload *w, double record_length)
+{
+	struct dataset d = {0};
+	uint64_t bytes = UINT64_MAX;
+
+	w->dataset.record_length_bytes = record_length;
+	if (dataset_init(&d, w, NULL) == 0)
+		bytes = dataset_file_bytes(&d, DATASET_TRAIN, 0);
+	dataset_release(&d);
+	return bytes;
+}
+
+/* Without a manifest the shapes are those of the workload, unless its files would be larger or
+ * smaller than all of these are: then of squares the one that makes files of their size. */
+static void add_record_length(struct cli_args *a, const struct found *f)
+{
+	struct workload_request req = request_of(a);
+	uint64_t want = (uint64_t)(f->mean_bytes + 0.5), low = 1, high = want, bytes;
+	struct workload w = {0};
+
+	if (f->stdev_bytes > 1 || want == 0 || workload_load(&w, &req, NULL) < 0 ||
+	    w.dataset.record_dims.n ||
+	    w.origin[workload_key_row("dataset.record_length_bytes") - workload_rows].source ==
+		    ORIGIN_OVERRIDE) {
+		workload_release(&w);
+		return;
+	}
+	bytes = file_bytes_with(&w, w.dataset.record_length_bytes);
+	if (bytes != want && bytes != UINT64_MAX) {
+		while (low < high) {
+			uint64_t middle = low + (high - low) / 2;
+
+			if (file_bytes_with(&w, (double)middle) < want)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		bytes = file_bytes_with(&w, (double)low);
+		if (bytes != UINT64_MAX && bytes >= want && bytes - want <= want / 64)
+			add(&a->data_keys, "dataset.record_length_bytes", low);
+	}
+	workload_release(&w);
+}
+
+static void put_first(struct cli_args *a, size_t from)
+{
+	size_t n = a->data_keys.n - from;
+	const char **all = xcalloc(n + a->overrides + 1, sizeof(*all));
+
+	for (size_t i = 0; i < n; i++)
+		all[i] = a->data_keys.v[from + i];
+	for (size_t i = 0; i < a->overrides; i++)
+		all[n + i] = a->override[i];
+	free(a->override);
+	a->override = all;
+	a->overrides += n;
+}
+
+int data_folder_apply(struct cli_args *a, bool generates, struct err *e)
+{
+	struct found f;
+	size_t n;
+	int rc;
+
+	if (!a->data)
+		return 0;
+	if (!a->data[0])
+		return err_set(e, ERR_USAGE, "--data needs the name of a folder");
+	for (size_t i = 0; i < a->overrides; i++)
+		generates = generates || strstr(a->override[i], "generate_data=true") ||
+			    strstr(a->override[i], "generate_data=True");
+	rc = found_look(a->data, &f, e);
+	if (rc == 0)
+		rc = keys_of(a, &f, generates, a->workload || names_workload(a), &a->data_keys, e);
+	if (rc < 0)
+		return rc;
+	drop_equal(a, &a->data_keys);
+	put_first(a, 0);
+	n = a->data_keys.n;
+	if (found_is_dataset(&f))
+		add_record_length(a, &f);
+	put_first(a, n);
+	return 0;
+}
+
+void data_folder_conflicts(const struct cli_args *a, struct workload *w)
+{
+	for (size_t i = 0; i < a->data_keys.n; i++) {
+		const char *key = a->data_keys.v[i] + strlen("++workload.");
+		size_t n = strcspn(key, "=");
+		AUTO_FREE char *name = xstrndup(key, n);
+		const struct opt *row = workload_key_row(name);
+
+		if (!row || !str_starts(name, "dataset."))
+			continue;
+		AUTO_FREE char *says = value_text(row, key + n + 1);
+		AUTO_FREE char *used = opt_get_text(row, w);
+
+		if (!says || strcmp(says, used) == 0)
+			continue;
+		workload_note(w, "command line: %s=%s is used, not %s as in --data '%.200s'", name,
+			      used, says, a->data);
+		if (!a->quiet)
+			log_warning("%s", w->notes.v[w->notes.n - 1]);
+	}
+}
