@@ -47,6 +47,15 @@ var Page = (function () {
     return P.num(s.mean, digits) + (s.values > 1 && P.has(s.stdev) && s.stdev > 0 ? " \u00b1 " + P.num(s.stdev, digits) : "");
   };
 
+  /* Results may hold anything: what cannot be drawn of them does not take the rest of the page along. */
+  P.safely = function (box, draw) {
+    try {
+      draw();
+    } catch (e) {
+      P.add(box, "p", { "class": "note broken" }, "A part of this page cannot be drawn, because a result file is not as expected.");
+    }
+  };
+
   /* ---- trust: a mark of its own shape for each level, and a word ---- */
 
   var LEVELS = {

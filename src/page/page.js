@@ -298,7 +298,10 @@
     D.runs.forEach(function (r, i) {
       if (r.trained) add(s, "option", { value: i }, r.name + (r.start ? "  (" + r.start + ")" : ""));
     });
-    function draw() { var r = D.runs[Number(s.value)]; overTime(r); ranks(r); epochs(r); }
+    function draw() {
+      var r = D.runs[Number(s.value)];
+      [["time", overTime], ["ranks", ranks], ["epochs", epochs]].forEach(function (p) { P.safely(byId(p[0]), function () { p[1](r); }); });
+    }
     s.addEventListener("change", draw);
     brief("history", trained.length > 1 ? "utilization, rates and the machine; choose a run" : "utilization, rates, the machine, epochs, accelerators");
     draw();
@@ -398,7 +401,7 @@
       var d = add(box, "details"), s = add(d, "summary"), filled = false;
       s.appendChild(P.light(P.trust(r), P.levelWord(P.trust(r))));
       add(s, "span", {}, " " + r.name + ", " + P.accelerators(r.ranks) + ", " + r.tool);
-      function fill() { if (!filled) { filled = true; fillResult(d, r, false); } }
+      function fill() { if (!filled) { filled = true; P.safely(d, function () { fillResult(d, r, false); }); } }
       if (D.runs.length <= EAGER) fill(); else d.addEventListener("toggle", fill);
       if (i >= LIMIT) { d.hidden = true; rest.push(d); }
     });
@@ -432,7 +435,10 @@
     brief("machines", D.hosts.map(function (h) { return h.name; }).filter(Boolean).slice(0, 4).join(", "));
   }
 
-  verdicts(); findings(); runs(); whatIf(); scaling(); factors(); runSelect(); table(); details(); setup(); hosts();
+  [["trust", verdicts], ["found", findings], ["limits", runs], ["change", whatIf], ["scale", scaling], ["factor", factors],
+    ["history", runSelect], ["configurations", table], ["results", details], ["setup", setup], ["machines", hosts]].forEach(function (p) {
+    P.safely(byId(p[0]), p[1]);
+  });
   byId("csv").addEventListener("click", csv);
   document.documentElement.setAttribute("data-ready", "yes");
 })();

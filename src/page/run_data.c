@@ -164,39 +164,11 @@ static void put_limit(json_t *o, const struct run_record *r)
 	json_put_text(o, "limit_text", why);
 }
 
-/* A change of keys, not of the storage or of the number of ranks, that leaves training the same. */
-static bool is_setting(const char *change)
-{
-	const char *equal = change ? strchr(change, '=') : NULL;
-
-	return equal && strcspn(change, " ") > (size_t)(equal - change) &&
-	       !strstr(change, "reader.batch_size");
-}
-
-/* The setting whose gain is most certain: by the lower end of its interval. */
-static const json_t *best_change(const json_t *changes, double now)
-{
-	const json_t *best = NULL;
-
-	for (size_t i = 0; i < json_array_size(changes); i++) {
-		const json_t *c = json_array_get(changes, i);
-		double low = number_at(c, "low_percent");
-
-		if (is_setting(text_at(c, "change")) && low >= now + 3 &&
-		    (!best || low > number_at(best, "low_percent")))
-			best = c;
-	}
-	return best;
-}
-
 static void put_remedy(json_t *o, const struct run_record *r)
 {
-	const json_t *what_if = json_object_get(r->result, "what_if");
-	const json_t *changes = json_object_get(what_if, "changes");
-	double now = record_whole_run_au(r);
-	const json_t *best = best_change(changes, now);
+	const json_t *changes = json_object_get(json_object_get(r->result, "what_if"), "changes");
+	const char *remedy = text_at(json_object_get(r->result, "limit"), "remedy");
 	json_t *list = json_array();
-	char text[400] = "";
 
 	for (size_t i = 0; i < json_array_size(changes) && i < CHANGES_MAX; i++)
 		json_array_append(list, json_array_get(changes, i));
@@ -204,19 +176,8 @@ static void put_remedy(json_t *o, const struct run_record *r)
 		json_put(o, "what_if", list);
 	else
 		json_decref(list);
-	if (best && isfinite(number_at(best, "whole_au_percent")))
-		snprintf(text, sizeof(text),
-			 "%s: whole-run AU of about %.0f %% (%.0f to %.0f %%), now %.1f %%.",
-			 text_at(best, "change"), number_at(best, "whole_au_percent"),
-			 number_at(best, "low_percent"), number_at(best, "high_percent"), now);
-	else if (best)
-		snprintf(text, sizeof(text), "%s: whole-run AU of %.0f to %.0f %%, now %.1f %%.",
-			 text_at(best, "change"), number_at(best, "low_percent"),
-			 number_at(best, "high_percent"), now);
-	else if (text_at(what_if, "why"))
-		snprintf(text, sizeof(text), "No prediction: %.300s.", text_at(what_if, "why"));
-	if (text[0])
-		json_put_text(o, "remedy", text);
+	if (remedy && remedy[0])
+		json_put_text(o, "remedy", remedy);
 }
 
 /* ---- where the time went ---- */

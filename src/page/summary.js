@@ -37,7 +37,7 @@
   }
 
   /* "the storage." as a sentence: what the numbers are numbers of */
-  function sentence(s) { return s ? s.charAt(0).toUpperCase() + s.slice(1) : ""; }
+  function sentence(s) { return /^[a-z]+[ ,:.]/.test(s) && !/^[a-z]+\.[a-z]/.test(s) ? s.charAt(0).toUpperCase() + s.slice(1) : s || ""; }
 
   function trust() {
     var box = P.byId("trust-light"), runs = D.runs, n = { ok: 0, warning: 0, fail: 0 };
@@ -69,7 +69,7 @@
 
   function tile(box, title, value, unit, kind) {
     var t = P.add(box, "div", { "class": "tile " + (kind || "") });
-    P.add(t, "h3", {}, title);
+    P.add(t, "h2", { "class": "label" }, title);
     var v = P.add(t, "p", { "class": "value" }, value);
     if (unit) P.add(v, "small", {}, " " + unit);
     return t;
@@ -143,11 +143,11 @@
   function limits() {
     var box = P.byId("limit"), runs = D.runs;
     if (runs.length === 1) {
-      P.add(box, "h3", {}, "What limits it");
+      P.add(box, "h2", { "class": "label" }, "What limits it");
       P.add(box, "p", {}, runs[0].limit_text);
       if (runs[0].remedy) {
-        P.add(box, "h3", {}, "What would change it");
-        P.add(box, "p", {}, runs[0].remedy);
+        P.add(box, "h2", { "class": "label" }, "What would change it");
+        P.add(box, "p", {}, sentence(runs[0].remedy).replace(/[^.]$/, "$&."));
       }
       return;
     }
@@ -157,7 +157,7 @@
       if (!causes[r.limit.cause]) { causes[r.limit.cause] = []; names.push(r.limit.cause); }
       causes[r.limit.cause].push(r);
     });
-    P.add(box, "h3", {}, "What limits the runs");
+    P.add(box, "h2", { "class": "label" }, "What limits the runs");
     if (!names.length) {
       var waits = D.groups.map(function (g) { return g.wait; }).filter(P.has);
       P.add(box, "p", {}, "These results do not say what limited them." + (waits.length ? " Waiting for data took " +
@@ -250,7 +250,7 @@
       return;
     }
     var wrap = P.add(box, "div", { "class": "tile lead" });
-    P.add(wrap, "h3", {}, "Highest whole-run AU of each model");
+    P.add(wrap, "h2", { "class": "label" }, "Highest whole-run AU of each model");
     P.table(wrap, rows, [
       { title: "model", kind: "text", get: function (g) { return g.model; }, cell: function (td, g) {
         P.add(td, "span", {}, g.model);
@@ -286,7 +286,10 @@
       "the wall time of training, nothing left out.";
   }
 
-  head(); trust(); facts(); limits(); chart();
-  if (D.runs.length === 1) (P.has(D.runs[0].whole_au) || P.has(D.runs[0].au) ? trainedTiles : otherTiles)(P.byId("tiles"), D.runs[0]);
-  else best();
+  function tiles() {
+    if (D.runs.length === 1) (P.has(D.runs[0].whole_au) || P.has(D.runs[0].au) ? trainedTiles : otherTiles)(P.byId("tiles"), D.runs[0]);
+    else best();
+  }
+
+  [head, trust, tiles, chart, limits, facts].forEach(function (part) { P.safely(P.byId("limit"), part); });
 })();

@@ -216,6 +216,22 @@ def hostile(tmp):
     assert "<" not in data and len(json.loads(data)["runs"]) == len(names)
 
 
+def malformed(tmp):
+    """A result of other types than expected: the page says so and shows the rest."""
+    for n, (key, value) in enumerate({"ledger": [None, 5, {"title": {}}], "series": {"curves": {"x": 5}, "accelerator_use": {"ranks": [1, 2]}},
+                                      "what_if": {"known": True, "changes": [None, 3]}, "need": [1], "verdicts": [1, None],
+                                      "measured": {"text": 5}, "limit": "x", "training": {"epochs": {"a": 1}}, "system": [1]}.items()):
+        shutil.copytree(tmp / "one", tmp / "malformed" / str(n))
+        path = tmp / "malformed" / str(n) / "result.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+        stoker("report", tmp / "malformed" / str(n), "-o", "bad.html", cwd=tmp)
+        seen = look(tmp, tmp / "bad.html")
+        assert "Accelerator utilization, whole run" in seen["lead"], (key, seen["lead"])
+    stoker("report", "malformed", "-o", "bad.html", cwd=tmp)
+    seen = look(tmp, tmp / "bad.html")
+    assert seen["runs"] == 9 and seen["results"] == 9 and "cannot be drawn" in seen["text"], seen
+
+
 def many(tmp):
     base = SOURCE / "tests/data/seed-study/results/6/2025-11-30-18-34-59"
     for i in range(600):
@@ -262,6 +278,7 @@ def main():
         assert "not valid" in seen["light"] and seen["text"].count("the files of DLIO do not tell") == 10, seen["light"]
         one_result(tmp)
         hostile(tmp)
+        malformed(tmp)
         many(tmp)
         if shutil.which("gnuplot"):
             stoker("report", SOURCE / "tests/data/seed-study/results", "-o", "p.html", "--plots", "plots", cwd=tmp)
