@@ -105,7 +105,7 @@
     var t = tile(box, "Accelerator utilization, whole run", P.has(run.whole_au) ? P.num(run.whole_au, 1) : P.has(run.au) ? "unknown" : "none",
       P.has(run.whole_au) ? "%" : "", "lead");
     target(t, run);
-    if (P.has(run.au)) say(t, P.num(run.au, 1) + " % by DLIO\u2019s definition, which leaves out the first step of each epoch", "beside");
+    if (P.has(run.au)) say(t, P.num(run.au, 1) + " % by DLIO\u2019s definition", "beside");
     var rate = P.rateText(run);
     if (rate.length) {
       t = tile(box, "Delivered, whole run", rate[0].replace(" samples/s", ""), "samples/s");
@@ -201,11 +201,7 @@
   function chart() {
     var box = P.byId("chart"), runs = D.runs, series = P.series("whole_au"), parts;
     if (D.groups.length === 1 && (parts = P.budget(runs[D.groups[0].runs[0]].time))) {
-      var run = runs[D.groups[0].runs[0]], card = C.budget(box, "Where the time went", parts, run.train_wall);
-      var computing = parts.filter(function (p) { return p.key === "compute"; })[0];
-      if (runs.length === 1 && run.epochs.length > 1 && P.has(run.whole_au) && Math.abs(run.whole_au - (computing ? computing.percent : 0)) >= 1)
-        P.add(card, "p", { "class": "note" }, "All epochs together. Whole-run AU is the mean of the epochs: " + run.epochs.slice(0, 6).map(function (e) {
-          return P.num(e.whole_au, 1); }).join(", ") + (run.epochs.length > 6 ? ", \u2026" : "") + " %.");
+      C.budget(box, "Where the time went", parts, runs[D.groups[0].runs[0]].train_wall);
       return;
     }
     if (series.some(function (s) { return s.points.length > 1; })) {
