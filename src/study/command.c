@@ -158,8 +158,8 @@ static void dataset_text(const struct study_plan *p, const struct study_dataset 
 	char **argv;
 	char bytes[32];
 
-	buf_printf(out, "\n%s: %llu files, %s, %s%s\n", d->model, (unsigned long long)d->files,
-		   str_bytes((double)d->bytes, bytes, sizeof(bytes)),
+	buf_printf(out, "\n%s: %llu file%s, %s, %s%s\n", d->model, (unsigned long long)d->files,
+		   d->files == 1 ? "" : "s", str_bytes((double)d->bytes, bytes, sizeof(bytes)),
 		   d->there ? "as they are in " : "in ", d->folder);
 	if (d->there)
 		return;

@@ -243,12 +243,11 @@ static void foresee_folder(const struct study_plan *p, struct forecast *f,
 			 "(--scratch)",
 			 x->unused_folder, name, scratch);
 	} else {
-		add_item(
-			f, FORECAST_NOTE, line,
-			"dataset.data_folder of the workload, '%s', is not used: the study "
-			"generates its datasets in '%s' (--scratch); to read files that are there, "
-			"give dataset.data_folder in the design or on the command line",
-			x->unused_folder, scratch);
+		add_item(f, FORECAST_NOTE, line,
+			 "dataset.data_folder of the workload is not used: the study generates its "
+			 "datasets in '%s' (--scratch); to read files that are there, give "
+			 "dataset.data_folder in the design or on the command line",
+			 scratch);
 	}
 }
 

@@ -151,7 +151,7 @@ static bool put_scaled(const struct opt *row, const void *field, double factor, 
 	switch (row->type) {
 	case OPT_TIME:
 		put_time(field, factor, out);
-		return true;
+		return ((const struct time_dist *)field)->kind != TIME_NONE;
 	case OPT_I64_LIST:
 		buf_putc(out, '[');
 		for (size_t i = 0; i < list->n; i++)

@@ -24,7 +24,8 @@ struct shrink {
 	double model;             /* of the bytes of a checkpoint */
 	double files_least;       /* with many samples in a file: readers that take one each */
 	/* what the rows of the model come to, for the text */
-	double files_from[2], files_to[2], bytes[2], compute[2]; /* least, most */
+	double files_from[2], files_to[2], per_file_from[2], per_file_to[2]; /* least, most */
+	double bytes[2], compute[2];
 	double epochs[2];
 };
 
@@ -152,7 +153,7 @@ static struct counts shrunk_counts(const struct workload *w, double files, const
 	c.per_file = fmin(per_file, ceil(samples / c.files));
 	if (w->dataset.num_files_eval > 0)
 		c.eval_files = fmax(1, ceil((double)w->dataset.num_files_eval * per_file *
-					    fmin(1, s->eval_files) / c.per_file));
+					    s->eval_files / c.per_file));
 	return c;
 }
 
@@ -228,7 +229,6 @@ static void put_dims(const struct workload *w, double factor, struct str_list *o
 static void put_sizes(const struct workload *w, const struct shrink *s, struct str_list *out)
 {
 	static const char *const times[] = {"train.computation_time", "reader.preprocess_time",
-					    "evaluation.eval_time",
 					    "checkpoint.seconds_between_checkpoints"};
 
 	if (s->size < 1 && w->dataset.record_dims.n)
@@ -238,27 +238,28 @@ static void put_sizes(const struct workload *w, const struct shrink *s, struct s
 	if (s->size < 1)
 		scaling_key(w, "dataset.record_length_bytes_resize", s->size, out);
 	for (size_t i = 0; s->time < 1 && i < sizeof(times) / sizeof(times[0]); i++)
-		if (w->workflow.evaluation || strcmp(times[i], "evaluation.eval_time") != 0)
-			scaling_key(w, times[i], s->time, out);
+		scaling_key(w, times[i], s->time, out);
+	if (s->time < 1 && w->workflow.evaluation)
+		scaling_key(w, "evaluation.eval_time", s->time, out);
 }
 
-static void put_schedule(const struct full *a, struct str_list *out)
+/* As many checkpoints and evaluations as in full size, in fewer epochs and other steps. */
+static void put_schedule(const struct full *a, double steps, struct str_list *out)
 {
 	const struct workload *w = &a->w;
-	double epochs = small_epochs(w), steps = with_spare(a->f.needed);
-	double every = (double)w->checkpoint.steps_between_checkpoints;
+	double epochs = small_epochs(w), saves = (double)a->f.checkpoints / a->f.epochs;
 
 	put_number(out, "train.epochs", epochs);
 	if (w->train.total_training_steps > 0)
 		put_number(out, "train.total_training_steps", -1);
-	if (w->evaluation.eval_after_epoch > epochs && a->f.eval_steps_of_run)
+	if ((double)w->evaluation.eval_after_epoch > epochs && a->f.eval_steps_of_run)
 		put_number(out, "evaluation.eval_after_epoch", epochs);
 	if (!w->workflow.checkpoint || a->f.checkpoints_by_time || a->f.checkpoints == 0)
 		return;
-	if (every > 0)
+	if (w->checkpoint.steps_between_checkpoints > 0)
 		put_number(out, "checkpoint.steps_between_checkpoints",
-			   fmax(1, fmin(every, floor(steps / 2))));
-	else if (w->checkpoint.checkpoint_after_epoch > epochs)
+			   fmax(1, floor(steps / fmax(1, saves))));
+	else if ((double)w->checkpoint.checkpoint_after_epoch > epochs)
 		put_number(out, "checkpoint.checkpoint_after_epoch", epochs);
 }
 
@@ -294,7 +295,10 @@ static void put_row(const struct study_plan *p, const struct experiment *x, cons
 		if (w->dataset.num_files_eval > 0)
 			put_number(out, "dataset.num_files_eval", c.eval_files);
 		put_sizes(w, s, out);
-		put_schedule(a, out);
+		put_schedule(a,
+			     c.files * c.per_file /
+				     ((double)x->processes * (double)w->reader.batch_size),
+			     out);
 	}
 	if (w->workflow.checkpoint)
 		put_model(w, s->model, out);
@@ -390,11 +394,15 @@ static void note_row(const struct study_plan *p, const struct member *m, struct 
 {
 	const struct workload *w = &m->full.w;
 	double files = files_of(p, m->x, &m->full);
+	struct counts c;
 
 	if (!m->full.d.format)
 		return;
+	c = shrunk_counts(w, files, s);
 	span(files, s->files_from);
-	span(shrunk_counts(w, files, s).files, s->files_to);
+	span(c.files, s->files_to);
+	span((double)w->dataset.num_samples_per_file, s->per_file_from);
+	span(c.per_file, s->per_file_to);
 	span(sample_bytes(&m->full), s->bytes);
 	span(time_dist_mean(&w->train.computation_time), s->compute);
 	span((double)w->train.epochs, s->epochs);
@@ -417,6 +425,13 @@ static void put_text(const char *model, const struct shrink *s, struct buf *out)
 		buf_puts(out, " (");
 		put_range(out, s->files_from, as_count);
 		buf_puts(out, ")");
+		if (s->per_file_to[1] < s->per_file_from[1]) {
+			buf_puts(out, " of ");
+			put_range(out, s->per_file_to, as_count);
+			buf_puts(out, " samples (");
+			put_range(out, s->per_file_from, as_count);
+			buf_puts(out, ")");
+		}
 		if (s->size < 1) {
 			scaled(s->bytes, s->size, now);
 			buf_puts(out, ", samples of ");
