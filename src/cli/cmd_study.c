@@ -379,6 +379,7 @@ static int planned(const struct command *c, int argc, char **argv,
 		program[n > 0 ? n : 0] = '\0';
 		a.o.program = program;
 	}
+	a.o.memory = work == study_run_pending;
 	if (rc == 0)
 		rc = study_plan_init(&p, &a.o, &e);
 	if (rc == 0)

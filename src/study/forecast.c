@@ -15,7 +15,6 @@
 #include "base/file_system.h"
 #include "base/str.h"
 #include "base/sysinfo.h"
-#include "dataset/dataset.h"
 #include "study/state.h"
 
 /* ---- items ---- */
@@ -251,29 +250,16 @@ static void foresee_folder(const struct study_plan *p, struct forecast *f,
 	}
 }
 
-/* The memory of a run: its plan again, with its buffers. */
+/* Under a launcher the processes may be on many hosts. */
 static void foresee_memory(const struct study_plan *p, struct forecast *f,
 			   const struct experiment *x, size_t line)
 {
-	bool local = p->options->launcher == LAUNCH_LOCAL;
-	struct run_foresight s = {0};
-	struct workload w = {0};
-	struct dataset d = {0};
-	struct err e = {0};
-	int rc = study_load(p, x, &x->overrides, true, &w, &e);
-
-	if (rc == 0 && workload_reads(&w))
-		rc = dataset_init(&d, &w, &e);
-	if (rc == 0) {
-		rc = run_foresee(&w, d.format ? &d : NULL, (uint32_t)x->processes, true, &s, &e);
-		/* under a launcher the processes may be on many hosts */
-		if (rc < 0 && local)
-			add_item(f, FORECAST_FAILS, line, "%s", e.text);
-	}
-	if (local && (double)s.memory_bytes > f->memory_bytes)
-		f->memory_bytes = (double)s.memory_bytes;
-	dataset_release(&d);
-	workload_release(&w);
+	if (p->options->launcher != LAUNCH_LOCAL)
+		return;
+	if (x->memory_why.code)
+		add_item(f, FORECAST_FAILS, line, "%s", x->memory_why.text);
+	if ((double)x->foreseen.memory_bytes > f->memory_bytes)
+		f->memory_bytes = (double)x->foreseen.memory_bytes;
 }
 
 static void foresee_row(const struct study_plan *p, struct forecast *f, const struct experiment *x)

@@ -40,7 +40,7 @@ struct forecast {
 	double read_bytes, generate_bytes; /* of all runs */
 };
 
-/* Looks at every pending row; loads each workload again, for its memory. Release in any case. */
+/* Looks at every pending row of a plan made with options.memory. Release in any case. */
 void study_forecast(const struct study_plan *p, struct forecast *out);
 void forecast_release(struct forecast *f);
 /* The problems of the kinds up to `last`, a line each, at most `most` (0: all) of them. */

@@ -88,16 +88,9 @@ static double files_of(const struct study_plan *p, const struct experiment *x, c
 
 	if (a->enough)
 		return files;
-	/* without training nothing checks the steps */
-	struct str_list look = {0};
-
-	for (size_t i = 0; i < x->overrides.n; i++)
-		str_list_add(&look, xstrdup(x->overrides.v[i]));
-	str_list_add(&look, xstrdup("++workload.workflow.train=False"));
-	if (study_load(p, x, &look, true, &w, &ignored) == 0)
+	if (study_load_values(p, x, &w, &ignored) == 0)
 		files = (double)w.dataset.num_files_train;
 	workload_release(&w);
-	str_list_release(&look);
 	return files >= 1 ? files : 1;
 }
 
@@ -275,6 +268,8 @@ static void put_model(const struct workload *w, double factor, struct str_list *
 		return;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		scaling_key(w, sizes[i], factor, out);
+	if (!w->model.type || strcmp(w->model.type, "transformer") != 0)
+		return;
 	/* matrices: each side by the root, the width a multiple of the heads */
 	for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++)
 		scaling_key(w, widths[i], sqrt(factor), out);

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,12 +127,34 @@ int study_load(const struct study_plan *p, const struct experiment *x,
 	return workload_load(w, &req, e);
 }
 
+int study_load_values(const struct study_plan *p, const struct experiment *x, struct workload *w,
+		      struct err *e)
+{
+	struct str_list look = {0};
+	struct err first = {0}, ignored = {0};
+	int rc = study_load(p, x, &x->overrides, true, w, &first);
+
+	if (rc == 0)
+		return 0;
+	workload_release(w);
+	*w = (struct workload){0};
+	for (size_t i = 0; i < x->overrides.n; i++)
+		str_list_add(&look, xstrdup(x->overrides.v[i]));
+	str_list_add(&look, xstrdup("++workload.workflow.train=False"));
+	if (study_load(p, x, &look, true, w, &ignored) == 0)
+		rc = 0;
+	else
+		*e = first;
+	str_list_release(&look);
+	return rc;
+}
+
 /* "KEY=FACTOR" as an override with the number that the key has so far, times the factor. */
 static int apply_scale(const struct study_plan *p, struct experiment *x, const char *text,
 		       struct err *e)
 {
 	struct workload w = {0};
-	int rc = study_load(p, x, &x->overrides, true, &w, e);
+	int rc = study_load_values(p, x, &w, e);
 
 	if (rc == 0)
 		rc = scaling_apply(&w, text, &x->overrides, e);
@@ -482,6 +505,19 @@ static int load_for_run(const struct study_plan *p, struct experiment *x, struct
 	return rc;
 }
 
+/* Its steps, checkpoints and memory. */
+static void foresee_run(const struct study_plan *p, struct experiment *x, const struct workload *w,
+			struct dataset *d)
+{
+	struct err e = {0};
+	int rc = run_foresee(w, d, (uint32_t)x->processes, p->options->memory, &x->foreseen, &e);
+
+	if (rc == -ENOMEM)
+		x->memory_why = e;
+	else if (rc < 0)
+		x->why = e;
+}
+
 /* What the workload says of the run; x->why when it cannot be. */
 static void inspect_experiment(struct study_plan *p, size_t index)
 {
@@ -501,11 +537,10 @@ static void inspect_experiment(struct study_plan *p, size_t index)
 	if (rc == 0 && workload_reads(&w)) {
 		rc = dataset_init(&d, &w, &x->why);
 		if (rc == 0)
-			rc = find_data(p, index, &d, &x->why);
+			x->data_refused = (rc = find_data(p, index, &d, &x->why)) < 0;
 	}
 	if (rc == 0)
-		rc = run_foresee(&w, d.format ? &d : NULL, (uint32_t)x->processes, false,
-				 &x->foreseen, &x->why);
+		foresee_run(p, x, &w, d.format ? &d : NULL);
 	x->compute_s = x->foreseen.compute_s;
 	x->key = key_of(p, x, &x->overrides);
 	x->key_before = key_before(p, x);
@@ -639,31 +674,61 @@ static void place_folders(struct study_plan *p)
 	}
 }
 
+/* Whether a row can run by what it says itself. */
+static bool runs_alone(const struct study_plan *p, const struct experiment *x)
+{
+	struct experiment alone = {.row = x->row, .model = x->model, .processes = x->processes};
+	struct run_foresight ignored;
+	struct workload w = {0};
+	struct dataset d = {0};
+	struct err e = {0};
+	int rc = compose_overrides(p, &alone, true, &e);
+
+	if (rc == 0)
+		rc = load_for_run(p, &alone, &w, &e);
+	if (rc == 0 && workload_reads(&w))
+		rc = dataset_init(&d, &w, &e);
+	if (rc == 0)
+		rc = run_foresee(&w, d.format ? &d : NULL, (uint32_t)x->processes, false, &ignored,
+				 &e);
+	dataset_release(&d);
+	workload_release(&w);
+	str_list_release(&alone.overrides);
+	return rc == 0;
+}
+
+/* Whether the command line says anything of the model's runs; of the dataset's folder alone, when
+ * that is what cannot be. */
+static bool command_says(const struct study_plan *p, const struct experiment *x)
+{
+	const struct study_options *o = p->options;
+
+	if (x->data_refused)
+		return sets_key(&o->overrides, x->model, "dataset.data_folder") &&
+		       !sets_key(&p->design.row[x->row].overrides, x->model, "dataset.data_folder");
+	for (size_t i = 0; i < o->overrides.n; i++)
+		if (scaling_for_model(o->overrides.v[i], x->model))
+			return true;
+	for (size_t i = 0; i < o->scales.n; i++)
+		if (scaling_for_model(o->scales.v[i], x->model))
+			return true;
+	return false;
+}
+
 /* A row that cannot run, but could without the options of the command line: then these are what is
  * wrong. That is an error of the command, and no row is marked as failed. */
 static int check_overrides(const struct study_plan *p, struct err *e)
 {
 	for (size_t i = 0; i < p->experiments; i++) {
 		const struct experiment *x = &p->experiment[i];
-		struct experiment alone = {
-			.row = x->row, .model = x->model, .processes = x->processes};
-		struct workload w = {0};
-		struct err ignored = {0};
-		int rc;
 
 		if (x->repeat > 1 || x->why.code == 0 || p->design.row[x->row].why.code ||
-		    !study_is_pending(p, x))
+		    !study_is_pending(p, x) || !command_says(p, x) || !runs_alone(p, x))
 			continue;
-		rc = compose_overrides(p, &alone, true, &ignored);
-		if (rc == 0)
-			rc = study_load(p, &alone, &alone.overrides, false, &w, &ignored);
-		workload_release(&w);
-		str_list_release(&alone.overrides);
-		if (rc == 0)
-			return err_set(e, ERR_USAGE,
-				       "line %zu of the design could run, but not with the options "
-				       "of the command line: %s",
-				       p->design.row[x->row].line, x->why.text);
+		return err_set(e, ERR_USAGE,
+			       "line %zu of the design could run, but not with the options of the "
+			       "command line: %s",
+			       p->design.row[x->row].line, x->why.text);
 	}
 	return 0;
 }

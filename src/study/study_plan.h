@@ -28,6 +28,7 @@ struct study_options {
 	bool keep_data; /* leave the datasets in the scratch folder */
 	bool retry;     /* failed rows too */
 	bool small;     /* every run shrunk (small.h); the states in the design are not used */
+	bool memory;    /* state the memory of each run, which takes some milliseconds */
 	const struct stop_flag *stop;
 };
 
@@ -77,6 +78,8 @@ struct experiment {
 	bool target_set;          /* metric.au is not the default */
 	uint64_t files;           /* to train on; 0: none */
 	struct err why;           /* code != 0: it cannot run */
+	bool data_refused;        /* `why` is of dataset.data_folder */
+	struct err memory_why;    /* code != 0: this host has too little memory for it */
 };
 
 struct study_plan {
@@ -97,6 +100,10 @@ void study_plan_release(struct study_plan *p);
 /* The composed workload of a run with these overrides. `inspect`: only to look at. */
 int study_load(const struct study_plan *p, const struct experiment *x,
 	       const struct str_list *overrides, bool inspect, struct workload *w, struct err *e);
+/* The same of its own overrides, for the values of keys alone: also of a workload that has too few
+ * samples for a step. */
+int study_load_values(const struct study_plan *p, const struct experiment *x, struct workload *w,
+		      struct err *e);
 /* Whether the run is still to be made: its row is pending, or failed and to be tried again. */
 bool study_is_pending(const struct study_plan *p, const struct experiment *x);
 
