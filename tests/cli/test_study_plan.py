@@ -184,7 +184,7 @@ def small(tmp):
     for run in ("1", "2_read_threads_2", "2_batch_size_8", "1_num_files_train_16"):
         r = result(tmp, "small/" + run, "results-small")
         e = r["training"]["epochs"]
-        assert len(e) == 2 and value(r, "run.note") == "shrunk by 'stoker study run --small'", run
+        assert len(e) == 2 and value(r, "run.note") == "shrunk by --small", run
         assert r["ranks"][0]["prefetch_batches"] * 10 <= e[0]["measured_steps"], (run, e[0])
         assert "prefetch queue" not in next(v["text"] for v in r["verdicts"] if v["check"] == "steady")
         assert r["evaluation"] and r["checkpoint"]["save"]["each"], run
