@@ -490,8 +490,15 @@ static void try_reading(struct outlook *out, const struct variants *v, const str
 
 static void try_others(struct outlook *out, const struct variants *v)
 {
+	uint32_t latency;
+
 	add_change(out, v, change_ranks, 2, "twice the ranks");
+	/* explanations may differ in what is a latency at all: then it is no change that can be
+	 * made */
+	latency = out->changes;
 	add_change(out, v, change_latency, 0.5, "half the storage's latency");
+	if (out->changes > latency && !out->change[latency].known)
+		out->changes = latency;
 	add_change(out, v, change_bandwidth, 2, "twice the storage's bandwidth");
 	add_change(out, v, change_requests, 2, "twice the storage's requests per second");
 	add_change(out, v, change_storage, 2, "a storage twice as fast in all");
