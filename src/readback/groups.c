@@ -140,7 +140,7 @@ bool run_from_memory(const struct run_groups *g, size_t record)
 
 static bool possible(const struct run_record *r)
 {
-	double au = record_whole_au_mean(r), rate = record_whole_throughput(r);
+	double au = record_whole_run_au(r), rate = record_whole_throughput(r);
 
 	return au >= 0 && au <= AU_POSSIBLE && !(rate < 0);
 }
@@ -225,6 +225,31 @@ static struct sample_stat stat_of(const struct run_groups *g, const struct run_g
 	return s;
 }
 
+/* Of the whole run: each run's own value; of a single run its epochs' and, as their mean, its own,
+ * in which an epoch counts by its time. */
+static double *whole_values(const struct run_groups *g, const struct run_group *x,
+			    record_measure of_epoch, double (*of_run)(const struct run_record *r),
+			    size_t *n, struct sample_stat *s)
+{
+	size_t runs = measured_runs(x);
+	double *v = group_values(g, x, of_epoch, n); /* room for a value of each run */
+
+	if (runs == 1) {
+		*s = stat_of_values(v, *n);
+		s->mean = *n ? of_run(&g->record[x->record[0]]) : s->mean;
+		return v;
+	}
+	*n = 0;
+	for (size_t i = 0; i < runs; i++) {
+		double one = of_run(&g->record[x->record[i]]);
+
+		if (isfinite(one))
+			v[(*n)++] = one;
+	}
+	*s = stat_of_values(v, *n);
+	return v;
+}
+
 static void measure_group(const struct run_groups *g, struct run_group *x)
 {
 	double *io = xcalloc(x->records, sizeof(*io));
@@ -232,10 +257,10 @@ static void measure_group(const struct run_groups *g, struct run_group *x)
 
 	x->au = stat_of(g, x, record_au);
 	x->throughput = stat_of(g, x, record_throughput);
-	x->whole_au_v = group_values(g, x, record_whole_au, &x->whole_au_n);
-	x->whole_au = stat_of_values(x->whole_au_v, x->whole_au_n);
-	x->throughput_v = group_values(g, x, record_whole_rate, &x->throughput_n);
-	x->whole_rate = stat_of_values(x->throughput_v, x->throughput_n);
+	x->whole_au_v = whole_values(g, x, record_whole_au, record_whole_run_au, &x->whole_au_n,
+				     &x->whole_au);
+	x->throughput_v = whole_values(g, x, record_whole_rate, record_whole_throughput,
+				       &x->throughput_n, &x->whole_rate);
 	for (size_t i = 0; i < measured_runs(x); i++) {
 		const struct run_record *r = &g->record[x->record[i]];
 		double wait = record_wait_share(r);

@@ -380,8 +380,8 @@ static void say_ties(struct key_finding *f, const struct run_groups *g,
 		say(f, ".");
 		return;
 	}
-	say(f, "; %zu other%s %s not beyond the error of it:", ties, plural(ties),
-	    ties == 1 ? "is" : "are");
+	say(f, "; %zu other%s not differ from it beyond the error:", ties,
+	    ties == 1 ? " does" : "s do");
 	for (size_t i = 0; i < ties && i < TIES_NAMED; i++)
 		say(f, "%s %u %s and %s (%.1f%s)", i ? "," : "", tie[i]->ranks,
 		    processes(tie[i]->ranks), factors_text(tie[i]),
@@ -442,7 +442,7 @@ static void say_nothing(struct key_finding *f, const struct run_groups *g, const
 			continue;
 		runs += g->group[i].records;
 		for (size_t r = 0; r < g->group[i].records; r++)
-			spread(range, record_whole_au_mean(&g->record[g->group[i].record[r]]));
+			spread(range, record_whole_run_au(&g->record[g->group[i].record[r]]));
 	}
 	if (runs == 1)
 		say(f, "%s: nothing is concluded, because the run is left out.", model);
@@ -708,12 +708,11 @@ static void find_no_difference(struct key_findings *k, const struct families *al
 		}
 		say(f, " ");
 		say_where(f, x);
-		say(f, ": ");
+		say(f, ": %s of ", x->key);
 		for (size_t m = 0; m < x->groups; m++)
 			say(f, "%s%s (%.1f %%)", m ? ", " : "",
 			    m || x->value[0] ? family_value(x, x->group[m]) : "no override",
 			    x->group[m]->whole_au.mean);
-		say(f, " of %s", x->key);
 	}
 	if (f)
 		say(f, ".");
@@ -733,37 +732,69 @@ static void say_untested(struct key_findings *k, const struct families *all)
 			}
 }
 
+/* A family with a difference. */
+struct ranked_family {
+	const struct family *family;
+	double change; /* the largest */
+	size_t turn;   /* how many of the same model and key have a larger one */
+};
+
 static int by_change(const void *a, const void *b)
 {
-	double x = largest_change(*(const struct family *const *)a);
-	double y = largest_change(*(const struct family *const *)b);
+	const struct ranked_family *x = a, *y = b;
 
-	return x < y ? 1 : x > y ? -1 : 0;
+	if (x->turn != y->turn)
+		return x->turn < y->turn ? -1 : 1;
+	return x->change < y->change ? 1 : x->change > y->change ? -1 : 0;
+}
+
+/* Each factor of each model first with its largest change: many numbers of processes with one
+ * factor would hide the others. */
+static void rank_families(struct ranked_family *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < n; k++) {
+			const struct family *x = v[i].family, *y = v[k].family;
+
+			if (i == k || strcmp(x->group[0]->model, y->group[0]->model) != 0 ||
+			    strcmp(x->key, y->key) != 0)
+				continue;
+			v[i].turn += v[k].change > v[i].change ||
+				     (k < i && !(v[k].change < v[i].change));
+		}
+	if (n)
+		qsort(v, n, sizeof(*v), by_change);
 }
 
 static void find_factors(struct key_findings *k, const struct run_groups *g)
 {
 	struct families all;
-	const struct family **order;
+	struct ranked_family *v;
+	double rest = 0;
 	size_t n = 0;
 
 	families_find(&all, g);
-	order = xcalloc(all.n + 1, sizeof(*order));
-	for (size_t i = 0; i < all.n; i++)
-		if (all.v[i].groups > 1 && largest_change(&all.v[i]) > 0)
-			order[n++] = &all.v[i];
-	if (n)
-		qsort(order, n, sizeof(*order), by_change);
+	v = xcalloc(all.n + 1, sizeof(*v));
+	for (size_t i = 0; i < all.n; i++) {
+		double change = largest_change(&all.v[i]);
+
+		if (change > 0)
+			v[n++] = (struct ranked_family){&all.v[i], change, 0};
+	}
+	rank_families(v, n);
 	for (size_t i = 0; i < n && i < FACTORS_SAID; i++)
-		find_factor(k, order[i]);
+		find_factor(k, v[i].family);
+	for (size_t i = FACTORS_SAID; i < n; i++)
+		rest = fmax(rest, v[i].change);
 	if (n > FACTORS_SAID)
 		say(new_finding(k, "more"),
-		    "%zu more comparisons of one factor show a difference, each of at most %.1f "
+		    "%zu more comparison%s of one factor show%s a difference, of at most %.1f "
 		    "points: see the table.",
-		    n - FACTORS_SAID, largest_change(order[FACTORS_SAID]));
+		    n - FACTORS_SAID, plural(n - FACTORS_SAID), n - FACTORS_SAID == 1 ? "s" : "",
+		    rest);
 	find_no_difference(k, &all);
 	say_untested(k, &all);
-	free(order);
+	free(v);
 	families_release(&all);
 }
 

@@ -1015,52 +1015,47 @@ const char *record_supply(const struct run_record *r)
 	return of ? of : "";
 }
 
-double record_whole_rate(const struct run_record *r, size_t epoch)
+/* Samples of an epoch and the time of its slowest rank; false: a file is missing. */
+static bool epoch_rate(const struct run_record *r, size_t epoch, double *samples, double *longest)
 {
-	double samples = 0, longest = 0;
-
+	*samples = *longest = 0;
 	if (!r->has_workload)
-		return NAN;
+		return false;
 	for (uint32_t k = 0; k < r->ranks; k++) {
 		const struct record_epoch *ep;
 
 		if (r->rank[k].epochs <= epoch)
-			return NAN;
+			return false;
 		ep = &r->rank[k].epoch[epoch];
 		for (size_t b = 0; b < ep->blocks; b++)
-			samples += (double)ep->block[b].computes *
-				   (double)r->workload.reader.batch_size;
-		if (ep->train_wall_s > longest)
-			longest = ep->train_wall_s;
+			*samples += (double)ep->block[b].computes *
+				    (double)r->workload.reader.batch_size;
+		if (ep->train_wall_s > *longest)
+			*longest = ep->train_wall_s;
 	}
-	return longest > 0 ? samples / longest : NAN;
+	return *longest > 0;
 }
 
-/* Mean over the epochs whose value is known. */
-static double epoch_mean(const struct run_record *r, record_measure of)
+double record_whole_rate(const struct run_record *r, size_t epoch)
 {
-	double sum = 0;
-	size_t n = 0;
+	double samples, longest;
 
-	for (size_t i = 0; i < epoch_count(r); i++) {
-		double one = of(r, i);
-
-		if (isfinite(one)) {
-			sum += one;
-			n++;
-		}
-	}
-	return n ? sum / (double)n : NAN;
-}
-
-double record_whole_au_mean(const struct run_record *r)
-{
-	return epoch_mean(r, record_whole_au);
+	return epoch_rate(r, epoch, &samples, &longest) ? samples / longest : NAN;
 }
 
 double record_whole_throughput(const struct run_record *r)
 {
-	return epoch_mean(r, record_whole_rate);
+	double samples = 0, wall = 0;
+
+	for (size_t i = 0; i < epoch_count(r); i++) {
+		double n, longest;
+
+		if (!epoch_rate(r, i, &n, &longest))
+			continue;
+		samples += n;
+		wall += longest;
+	}
+	return wall > 0 ? samples / wall : NAN;
 }
 
 int records_load(struct records *out, const char *const *path, size_t n, struct err *e)

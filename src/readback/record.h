@@ -120,8 +120,6 @@ double *record_values(const struct run_record *r, const size_t *index, size_t n,
 /* Emulated compute over wall time of the epoch's training part, mean over ranks, percent; NaN when
  * a file is missing. */
 double record_whole_au(const struct run_record *r, size_t epoch);
-/* Its mean over the epochs, as result.json has it. */
-double record_whole_au_mean(const struct run_record *r);
 /* That over all epochs together, each by its time: the one number of a run, as
  * training.whole_run_au_percent of result.json. */
 double record_whole_run_au(const struct run_record *r);
@@ -146,8 +144,8 @@ double record_returned_rate(const struct run_record *r);
 /* Of what that is the supply: "storage", "at_least", "run", "cache" ... (result/supply.h); "" when
  * result.json does not say. */
 const char *record_supply(const struct run_record *r);
-/* Samples really taken a second over the wall time of training: steps x batch x ranks / wall of the
- * slowest rank; NaN when a file is missing. */
+/* Samples really taken a second over the wall time of an epoch's training part: steps x batch x
+ * ranks / wall of the slowest rank; NaN when a file is missing. */
 double record_whole_rate(const struct run_record *r, size_t epoch);
-/* Its mean over the epochs, as result.json has it. */
+/* That over all epochs together: training.whole_run_samples_per_s of result.json. */
 double record_whole_throughput(const struct run_record *r);

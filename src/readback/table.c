@@ -154,7 +154,7 @@ void table_csv(const struct run_groups *g, struct buf *out)
 		put_number(out, r->io.mean);
 		put_number(out, r->io.stdev);
 		put_number(out, r->throughput.mean);
-		put_number(out, record_whole_au_mean(r));
+		put_number(out, record_whole_run_au(r));
 		put_number(out, record_whole_throughput(r));
 		put_number(out, record_wait_share(r));
 		put_number(out, record_other_share(r));

@@ -272,7 +272,7 @@ void study_matrix_svg(const struct study_plan *p, const struct run_status *statu
 		for (size_t c = 0; c < m.columns; c++) {
 			const struct cell *cell = &m.line[i].cell[c];
 			const char *fill = cell->failed    ? "#f4b6b0"
-					   : cell->pending ? "#f6e2a8"
+					   : cell->pending ? "#d7dce2"
 							   : "#b5ddb5";
 			char text[16];
 

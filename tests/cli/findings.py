@@ -119,6 +119,14 @@ class Table:
         self.LABEL = "(" + "|".join(map(re.escape, [*self.labels, "no overrides"])) + ")"
         self.CONFIG = rf"(\d+) process(?:es)? and {self.LABEL}"
 
+    def as_results(self):
+        """The table has the numbers that the runs themselves lead with."""
+        for r in self.rows:
+            if r["tool"] == "stoker" and r["left_out"] != "check failed":
+                training = json.loads((pathlib.Path(r["folder"]) / "result.json").read_text())["training"]
+                for column, key in (("whole_run_au_percent",) * 2, ("whole_run_samples_per_s",) * 2):
+                    need(abs(number(r[column]) / training[key] - 1) < 0.01, r["folder"], column, r[column], training[key])
+
     def counted(self, model=None):
         return [g for g in self.groups if g.counted and model in (None, g.model)]
 
@@ -138,7 +146,7 @@ class Checker:
         self.said = {}     # (group, measure) -> text of its value
         self.relation = {}  # (a, b, measure) -> "same", "more" or "less": of b
         self.best, self.peak = {}, {}
-        self.kinds = set()
+        self.kinds, self.factors = set(), set()
 
     def quote(self, g, what, text):
         """A value as it is printed; the same everywhere."""
@@ -180,7 +188,7 @@ class Checker:
             (rf"{t.MODEL}(?:, {t.LABEL})?: from (\d+) to (\d+) processes, throughput (.*)", self.scaling),
             (rf"{t.MODEL}, (\d+) process(?:es)?(?:, (.*?))?: whole-run AU is {NUMBER} % (?:without (\S+)|with (\S+?)=(\S+?))"
              r"( \(no override\))?\.(?= It )(.*)", self.factor),
-            (rf"(\d+) more comparisons of one factor show a difference, each of at most {NUMBER} points: see the table\.",
+            (rf"(\d+) more comparisons? of one factor shows? a difference, of at most {NUMBER} points: see the table\.",
              self.more),
             (r"Changes without an interval rest on fewer than 3 runs of a configuration; stoker study run --repeat 3 makes "
              r"them\.", self.untested),
@@ -271,7 +279,7 @@ class Checker:
         if text.startswith("."):
             need(not tied, "not said to be within the error of", best, ":", tied)
             return text[1:]
-        head = re.match(r"; (\d+) others? (?:is|are) not beyond the error of it:", text)
+        head = re.match(r"; (\d+) others? (?:does|do) not differ from it beyond the error:", text)
         need(head and int(head.group(1)) == len(tied), "ties:", text, len(tied))
         text, named = text[head.end():], 0
         while found := re.match(rf",? {self.t.CONFIG} \({NUMBER}(?: %)?\)", text):
@@ -419,6 +427,7 @@ class Checker:
         key = without or key
         base, members = self.family(model, ranks, rest, key)
         reference = base if without or no_override else members.pop(value)
+        self.factors.add((model, int(ranks), rest or "", key))
         need(reference and (bool(base) == bool(without or no_override)), "the reference of", key)
         self.quote(reference, "au", au)
         while found := re.match(rf" It (falls|rises) to {NUMBER} % with (\S+) \({NUMBER} points(;.*? runs)?\)\.", text):
@@ -441,14 +450,33 @@ class Checker:
             members.pop(value)
         need(not members and (found or not text), "not said:", members, text)
 
+    def families(self):
+        """(model, ranks, rest, key): the largest change that is a difference, 0 for none."""
+        found = {}
+        for g in self.t.counted():
+            for factor in g.factors:
+                rest = ", ".join(f for f in g.factors if f != factor)
+                key = factor.split("=")[0]
+                base, members = self.family(g.model, g.ranks, rest, key)
+                if base:
+                    found[g.model, g.ranks, rest, key] = max(
+                        [abs(m.value("au") - base.value("au")) for m in members.values() if differs(base, m, "au")], default=0)
+        return found
+
     def more(self, n, points):
-        need(int(n) > 0 and number(points) > 0, n)
+        """Those that are not said. The largest of each model and key is said."""
+        unsaid = {k: v for k, v in self.families().items() if v and k not in self.factors}
+        need(len(unsaid) == int(n), "unsaid:", n, len(unsaid))
+        need(abs(max(unsaid.values()) - number(points)) <= 0.0501, "the largest of them:", points, unsaid)
+        for (model, _, _, key), change in unsaid.items():
+            said = [v for k, v in self.families().items() if k in self.factors and (k[0], k[3]) == (model, key)]
+            need(said and max(said) >= change, "a larger change is not said:", model, key, change)
 
     def same(self, text):
         for part in text.split("; "):
-            found = re.fullmatch(rf"{self.t.MODEL}, (\d+) process(?:es)?(?:, (.*?))?: (.*) of (\S+)", part)
+            found = re.fullmatch(rf"{self.t.MODEL}, (\d+) process(?:es)?(?:, (.*?))?: (\S+) of (.*)", part)
             need(found, "an unknown sentence on no difference:", part)
-            model, ranks, rest, values, key = found.groups()
+            model, ranks, rest, key, values = found.groups()
             base, members = self.family(model, ranks, rest, key)
             values = re.findall(rf"(no override|\S+) \({NUMBER} %\)", values)
             reference = base or members[values[0][0]]
@@ -480,6 +508,7 @@ def findings(stdout):
 def check(stdout, path):
     """The sentences of a report against its table. Returns the names of the kinds of sentences that there were."""
     checker = Checker(Table(path))
+    checker.t.as_results()
     for text in findings(stdout):
         try:
             checker.finding(text)

@@ -87,6 +87,8 @@ def study(make, seen):
         if shutil.which("gnuplot") and make in (scaling, repeated):
             (figures if make is scaling else marks)(tmp)
         copies(tmp, text, runs)
+        if make is repeated:
+            unlike(tmp)
         seen[make.__name__] = kinds
         if os.environ.get("FINDINGS_SHOW"):
             print(make.__name__, *findings.findings(text), sep="\n* ")
@@ -101,6 +103,19 @@ def copies(tmp, text, runs):
     before, after = findings.findings(text), findings.findings(again)
     assert said in after[0] and before[1:] == after[1:], after
     shutil.rmtree(first.parent / "run-1-copy")
+
+
+def unlike(tmp):
+    """Runs with equal overrides and other configurations are no repetitions: what differs is a factor."""
+    (tmp / "more").mkdir()
+    (tmp / "more/d.csv").write_text("model,processes,overrides,repeat\nseg,1,,1\n")
+    stoker("study", "run", "d.csv", "-q", "--config-dir", tmp / "config", "train.computation_time=0.003", cwd=tmp / "more")
+    done = stoker("report", tmp / "results", tmp / "more", "-o", tmp / "r.html", "--csv", tmp / "t.csv")
+    findings.check(done.stdout, tmp / "t.csv")
+    groups = [g for g in findings.Table(tmp / "t.csv").groups if g.ranks == 1]
+    assert sorted((g.label, len(g.rows)) for g in groups) == [("", 3), ("train.computation_time=0.003", 1)], groups
+    if all(g.counted for g in groups) and findings.differs(*groups, "au"):
+        assert "with train.computation_time=0.001 (no override)" in done.stdout, done.stdout
 
 
 def planted(tmp, text):
