@@ -105,15 +105,23 @@ static void tell_row(void *arg, const char *what)
 {
 	const struct cli_args *a = arg;
 
-	if (!a->quiet)
+	if (a->quiet)
+		return;
+	/* on a terminal one line, which the table replaces */
+	if (a->verbose)
 		fprintf(stderr, "truth table: %s\n", what);
+	else if (terminal_can_draw(STDERR_FILENO))
+		fprintf(stderr, "\r\033[Ktruth table: %s", what);
 }
 
-static int write_table(const struct truth_table *t, const char *folder, struct err *e)
+static int write_table(const struct cli_args *a, const struct truth_table *t, const char *folder,
+		       struct err *e)
 {
 	struct buf text = {0};
 
-	truth_table_text(t, &text);
+	if (!a->quiet && !a->verbose && terminal_can_draw(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+	truth_table_text(t, a->verbose, &text);
 	fputs(text.data ? text.data : "", stdout);
 	printf("  results   %s\n", folder);
 	buf_release(&text);
@@ -167,7 +175,7 @@ static int truth_table(const struct cli_args *a, struct job *j, struct workload 
 	if (rc == 0)
 		rc = truth_table_run(t, w, &o, e);
 	if (rc == 0)
-		rc = write_table(t, o.folder, e);
+		rc = write_table(a, t, o.folder, e);
 	if (rc == 0)
 		rc = truth_table_outcome(t, e);
 	if (rc == 0)

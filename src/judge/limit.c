@@ -146,7 +146,8 @@ static bool at_memory(struct limit_view *v)
 
 static bool at_the_rest(struct limit_view *v)
 {
-	limit_say(v, "other", "%.0f %% of the time is spent between steps or at the barrier.",
+	limit_say(v, "other",
+		  "limited by the time between steps and at the barrier: %.0f %% of all.",
 		  100 * (v->loss - v->wait) / v->d->wall_s);
 	return true;
 }

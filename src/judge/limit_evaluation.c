@@ -102,15 +102,17 @@ void limit_of_evaluation(const struct result *r, const struct run_metrics *m, st
 		snprintf(limit->cause, sizeof(limit->cause), "%s",
 			 memory ? "page_cache" : kinds[most].cause);
 		str_append(limit->text, sizeof(limit->text),
-			   "%.0f %% of the time is lost waiting for batches; the workers are busy "
-			   "%.0f %% of the time, %.0f %% of that %s%s",
+			   "limited by %s%s: %.0f %% of the time is lost waiting for batches; the "
+			   "workers are busy %.0f %% of the time, %.0f %% of that with it",
+			   kinds[most].what, memory ? " from the page cache" : "",
 			   100 * loss / s.wall_s, 100 * fmin(1, busy),
-			   100 * s.work_s[kinds[most].kind] / s.work, kinds[most].what,
-			   memory ? ", from the page cache" : "");
+			   100 * s.work_s[kinds[most].kind] / s.work);
 	} else {
 		snprintf(limit->cause, sizeof(limit->cause), "other");
 		str_append(limit->text, sizeof(limit->text),
-			   "%.0f %% of the time is not computation", 100 * loss / s.wall_s);
+			   "limited by what is between the steps: %.0f %% of the time is neither "
+			   "computation nor work of the workers",
+			   100 * loss / s.wall_s);
 	}
 	str_append(limit->text, sizeof(limit->text), ". Measured: %s", r->judged.measured.text);
 }

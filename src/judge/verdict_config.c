@@ -53,6 +53,7 @@ extern const struct verdict_ops verdict_config;
 const struct verdict_ops verdict_config = {
 	.name = "config",
 	.help = "Was every key recognized, and every sample used?",
+	.about = ABOUT_WORKLOAD,
 	.judge = judge_config,
 	.at_least = recorded_config,
 	.always = true,

@@ -15,8 +15,9 @@
 
 #define COLUMNS 100
 #define INDENT 18
-#define PLACES 2    /* results, page */
-#define ROW_LINES 2 /* a row has no more */
+#define PLACES 2       /* results, page */
+#define SAYS_ENOUGH 40 /* bytes of a part of a sentence; less is cut between words */
+#define ROW_LINES 2    /* a row has no more */
 
 #define BOLD "\033[1m"
 #define RED "\033[1;31m"
@@ -27,6 +28,7 @@ struct answer {
 	const struct result *r;
 	const struct run_metrics *m;
 	bool color;
+	bool warned; /* of the workload, before the run */
 	struct buf *out;
 };
 
@@ -49,14 +51,14 @@ static unsigned lines_of(const char *text)
 	return n;
 }
 
-/* Whether a text may end before text[i]: a sentence or clause does, and at last a colon, after
- * which comes what explains it. */
-static bool is_boundary(const char *text, size_t i, bool colon)
+/* Whether a text may end before text[i]: a sentence or clause does, and at last a colon or what is
+ * before a parenthesis, after which comes what explains it. */
+static bool is_boundary(const char *text, size_t i, bool last)
 {
-	bool mark = colon ? text[i] == ':' : text[i] == '.' || text[i] == ';';
+	bool mark = last ? text[i] == ':' : text[i] == '.' || text[i] == ';';
 
 	return (mark && (text[i + 1] == ' ' || !text[i + 1])) ||
-	       (!colon && text[i] == ' ' && text[i + 1] == '(');
+	       (last && text[i] == ' ' && text[i + 1] == '(');
 }
 
 /* The longest part of it that ends with a clause and takes at most `lines` lines; where even the
@@ -68,11 +70,11 @@ static char *clipped(const char *text, unsigned lines)
 
 	if (lines_of(s) <= lines)
 		return s;
-	for (int colon = 0; colon <= 1; colon++)
+	for (int last = 0; last <= 1; last++)
 		for (size_t i = n; i-- > 1;) {
 			char kept = s[i];
 
-			if (!is_boundary(s, i, colon))
+			if (!is_boundary(s, i, last) || i < SAYS_ENOUGH)
 				continue;
 			s[i] = '\0';
 			if (lines_of(s) <= lines)
@@ -186,19 +188,20 @@ static void put_au(struct answer *a)
 	bool eval = r->only_evaluated;
 	const struct series_stat *dlio = eval ? &m->eval_au : &m->train_au;
 	double au = eval ? (m->eval_au.count ? r->judged.eval_steady.whole_au : NAN) : m->whole.au;
+	static const char label[] = "whole-run AU";
 	char text[256] = "";
 
 	if (!isfinite(au)) {
-		put_row(a, 1, "AU", "none: no %s was completed", eval ? "evaluation" : "epoch");
+		put_row(a, 1, label, "none: no %s was completed", eval ? "evaluation" : "epoch");
 		return;
 	}
-	str_append(text, sizeof(text), "%.1f %% of the whole %s", au, eval ? "evaluations" : "run");
+	str_append(text, sizeof(text), "%.1f %%", au);
 	say_target(r, au, text, sizeof(text));
 	if (dlio->count)
 		str_append(text, sizeof(text), " (%.1f %% by DLIO's definition)", dlio->mean);
 	else
 		str_append(text, sizeof(text), " (none by DLIO's definition: too few steps)");
-	put_row(a, ROW_LINES, "AU", "%s", text);
+	put_row(a, ROW_LINES, label, "%s", text);
 }
 
 static const char *source_of(const struct result *r, char *out, size_t size)
@@ -243,13 +246,19 @@ static void put_evaluation(struct answer *a)
 {
 	const struct run_metrics *m = a->m;
 
-	if (!a->r->trained || m->eval_throughput.count == 0)
-		return;
 	if (m->eval_au.count)
 		put_row(a, 1, "evaluation", "AU %.1f %%, %.3g samples/s",
 			a->r->judged.eval_steady.whole_au, m->eval_throughput.mean);
 	else
 		put_row(a, 1, "evaluation", "no AU, %.3g samples/s", m->eval_throughput.mean);
+}
+
+static const char *short_time(double s, char *out, size_t size)
+{
+	if (s >= 0.01)
+		return str_seconds(s, out, size);
+	snprintf(out, size, "%.2g ms", 1e3 * s);
+	return out;
 }
 
 static void put_checkpoints(struct answer *a)
@@ -265,7 +274,7 @@ static void put_checkpoints(struct answer *a)
 			str_append(text, sizeof(text), "%s%llu %s in %s each, %s/s",
 				   text[0] ? "; " : "", (unsigned long long)s.count,
 				   load ? "read back" : "written",
-				   str_seconds(s.mean, took, sizeof(took)),
+				   short_time(s.mean, took, sizeof(took)),
 				   str_bytes(speed.mean * 1073741824.0, rate, sizeof(rate)));
 	}
 	if (!text[0])
@@ -285,8 +294,17 @@ static void put_need(struct answer *a)
 	char text[320];
 
 	supply_find(a->r, a->m, &s);
-	if (s.need.known)
-		put_row(a, 1, "one needs", "%s", supply_text(&s, text, sizeof(text)));
+	if (!s.need.known)
+		return;
+	supply_text(&s, text, sizeof(text));
+	/* bytes and what was fed are worth more than the samples between them */
+	if (lines_of(text) > 1) {
+		char *from = strstr(text, " ("), *to = from ? strchr(from, ')') : NULL;
+
+		if (to)
+			memmove(from, to + 1, strlen(to));
+	}
+	put_row(a, 1, "one needs", "%s", text);
 }
 
 /* What was asked for beside training. */
@@ -295,14 +313,13 @@ static void put_probe(struct answer *a)
 	const struct probe *p = &a->r->probe;
 	struct buf text = {0};
 
-	if (!p->asked)
-		return;
-	for (uint32_t i = 0; p->done && i < p->count; i++)
-		buf_printf(&text, "%s%u: %.3g",
-			   i ? ", " : "samples/s by readers: ", p->point[i].readers,
-			   p->point[i].seconds > 0
-				   ? (double)p->point[i].samples / p->point[i].seconds
-				   : 0);
+	for (uint32_t i = 0; p->done && i < p->count; i++) {
+		const struct probe_point *at = &p->point[i];
+		double rate = at->seconds > 0 ? (double)at->samples / at->seconds : 0;
+
+		buf_printf(&text, rate < 99.5 ? "%s%u: %.3g" : "%s%u: %.0f",
+			   i ? ", " : "samples/s by readers: ", at->readers, rate);
+	}
 	if (!p->done)
 		buf_puts(&text, "not done");
 	if (p->why[0])
@@ -313,7 +330,7 @@ static void put_probe(struct answer *a)
 
 void answer_head(const struct result *r, const struct run_metrics *m, bool color, struct buf *out)
 {
-	struct answer a = {r, m, color, out};
+	struct answer a = {r, m, color, false, out};
 
 	put_title(&a);
 	if (r->trained || r->only_evaluated) {
@@ -506,30 +523,52 @@ static void put_checks(struct answer *a, const bool *shown)
 	for (uint32_t i = 0; i < j->verdicts; i++)
 		ok += j->verdict[i].level == VERDICT_PASS;
 	name_others(a, shown, &text);
-	snprintf(label, sizeof(label), "%u check%s ok", ok, ok == 1 ? "" : "s");
+	if (ok)
+		snprintf(label, sizeof(label), "%u check%s ok", ok, ok == 1 ? "" : "s");
+	else
+		snprintf(label, sizeof(label), "no check ok");
 	put_row(a, UINT_MAX, label, "%s", text.data);
 	buf_release(&text);
 }
 
-/* FAIL before WARN, each in the order of its table; as many as have room. */
-static void put_verdicts(struct answer *a, unsigned room, bool measured, bool *shown)
+/* What another line says already: what was measured. */
+static void mark_told(const struct judgement *j, bool measured, bool *shown)
+{
+	for (uint32_t i = 0; i < j->verdicts; i++)
+		shown[i] =
+			measured && is_bad(&j->verdict[i]) && j->verdict[i].about == ABOUT_ORIGIN;
+}
+
+static bool has_row(const struct answer *a, uint32_t i, const bool *shown)
 {
 	const struct judgement *j = &a->r->judged;
-	uint32_t rows = 0;
 
-	for (uint32_t i = 0; i < j->verdicts; i++) {
-		bool told =
-			measured && is_bad(&j->verdict[i]) && j->verdict[i].about == ABOUT_ORIGIN;
+	return !shown[i] && !is_led(j, i) && !(a->warned && j->verdict[i].about == ABOUT_WORKLOAD);
+}
 
-		shown[i] = told;
-		rows += !told && is_bad(&j->verdict[i]) && !is_led(j, i);
-	}
+/* Rows that the others would take. */
+static unsigned rows_of(const struct answer *a, const bool *shown, enum verdict_level level)
+{
+	const struct judgement *j = &a->r->judged;
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < j->verdicts; i++)
+		n += j->verdict[i].level == level && has_row(a, i, shown);
+	return n;
+}
+
+/* FAIL before WARN, each in the order of its table; as many as have room. */
+static void put_verdicts(struct answer *a, unsigned room, bool *shown)
+{
+	const struct judgement *j = &a->r->judged;
+	unsigned rows = rows_of(a, shown, VERDICT_FAIL) + rows_of(a, shown, VERDICT_WARN);
+
 	for (size_t l = 0; l < BAD_LEVELS; l++)
 		for (uint32_t i = 0; i < j->verdicts && room > 0; i++) {
 			unsigned lines = room > rows ? ROW_LINES : 1;
 			size_t before = a->out->len;
 
-			if (shown[i] || j->verdict[i].level != order[l].level || is_led(j, i))
+			if (j->verdict[i].level != order[l].level || !has_row(a, i, shown))
 				continue;
 			put_verdict(a, i, lines < room ? lines : room);
 			for (uint32_t k = 0; k < j->verdicts; k++)
@@ -606,43 +645,51 @@ static unsigned count_lines(const struct buf *b)
 	return n;
 }
 
+/* Lines that are left when each of what follows has one. */
+static unsigned spare(const struct answer *a, unsigned lines, unsigned follow)
+{
+	unsigned used = count_lines(a->out) + follow;
+
+	return lines > used ? lines - used : 0;
+}
+
 void result_answer(const struct result *r, const struct run_metrics *m, bool color, unsigned lines,
 		   struct buf *out)
 {
 	const struct judgement *j = &r->judged;
-	struct answer a = {r, m, color, out};
+	const struct series_stat *evals = &m->eval_throughput;
+	struct answer a = {r, m, color, lines < ANSWER_LINES, out};
 	bool *shown = xcalloc(j->verdicts ? j->verdicts : 1, sizeof(*shown)), measured;
-	unsigned used, bad = 0, room, tail;
+	bool limit = j->limit.text[0], remedy = j->limit.remedy[0], saves;
+	unsigned fails, bad, tail;
 
+	saves = r->checkpointed && r->rank;
 	buf_reset(out);
 	put_title(&a);
 	if (r->trained || r->only_evaluated)
 		put_au(&a);
 	measured = put_measured(&a);
+	mark_told(j, measured, shown);
+	fails = rows_of(&a, shown, VERDICT_FAIL);
+	bad = fails + rows_of(&a, shown, VERDICT_WARN);
+	tail = PLACES + lines_of_checks(&a, shown);
 	if (r->trained || r->only_evaluated) {
 		put_rate(&a);
-		put_need(&a);
+		if (spare(&a, lines, saves + limit + remedy + fails + tail))
+			put_need(&a);
 	}
-	put_evaluation(&a);
-	put_probe(&a);
-	if (r->checkpointed && r->rank)
+	if (saves)
 		put_checkpoints(&a);
-	/* at most: those that get a line need not be named */
-	tail = PLACES + lines_of_checks(&a, shown);
-	for (uint32_t i = 0; i < j->verdicts; i++)
-		bad += is_bad(&j->verdict[i]) && !is_led(j, i) &&
-		       !(measured && j->verdict[i].about == ABOUT_ORIGIN);
-	/* one line each is the least of what is left */
-	used = count_lines(out) + tail + (j->limit.text[0] != 0) + (j->limit.remedy[0] != 0);
-	room = lines > used ? lines - used : 0;
-	put_limit(&a, room > bad ? ROW_LINES : 1);
-	if (j->limit.remedy[0]) {
-		used = count_lines(out) + tail + 1;
-		room = lines > used ? lines - used : 0;
-		put_row(&a, room > bad ? ROW_LINES : 1, "to change it", "%s", j->limit.remedy);
-	}
-	used = count_lines(out) + tail;
-	put_verdicts(&a, lines > used ? lines - used : 0, measured, shown);
+	if (r->trained && evals->count && spare(&a, lines, limit + remedy + fails + tail))
+		put_evaluation(&a);
+	if (r->probe.asked && spare(&a, lines, limit + remedy + fails + tail))
+		put_probe(&a);
+	if (limit)
+		put_limit(&a, spare(&a, lines, remedy + bad + tail) > 1 ? ROW_LINES : 1);
+	if (remedy)
+		put_row(&a, spare(&a, lines, bad + tail) > 1 ? ROW_LINES : 1, "to change it", "%s",
+			j->limit.remedy);
+	put_verdicts(&a, spare(&a, lines, tail), shown);
 	put_checks(&a, shown);
 	answer_places(r, out);
 	free(shown);

@@ -171,10 +171,11 @@ extern const char *const taken_names[TAKEN_KINDS]; /* as in result.json, by bit 
 
 /* What several verdicts say one thing about: a single line where there is little room. */
 enum verdict_about {
-	ABOUT_ITSELF,  /* nothing that another verdict is about */
-	ABOUT_ORIGIN,  /* whether the bytes came from the storage */
-	ABOUT_LENGTH,  /* whether the run was long enough and went on as it began */
-	ABOUT_MACHINE, /* whether this machine was what limited it */
+	ABOUT_ITSELF,   /* nothing that another verdict is about */
+	ABOUT_ORIGIN,   /* whether the bytes came from the storage */
+	ABOUT_LENGTH,   /* whether the run was long enough and went on as it began */
+	ABOUT_MACHINE,  /* whether this machine was what limited it */
+	ABOUT_WORKLOAD, /* what was said of the workload before the run, too */
 };
 
 struct verdict {

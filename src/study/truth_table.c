@@ -29,6 +29,8 @@
 #define GRACE_NS (15 * NS_PER_S)
 #define ROW_NS (120 * NS_PER_S)
 #define OWN_FOLDER "truth_table"
+#define COLUMNS 100
+#define WHY_SHORT 70 /* bytes of a reason in the table */
 
 static const double BYTES_MOST = 1e9;
 static const double COMPUTE_MOST_S = 20;
@@ -478,11 +480,15 @@ static void row_text(struct buf *out, const char *name, const struct truth_row *
 {
 	buf_printf(out, "  %-9s", name);
 	if (!row->measured) {
-		buf_puts(out, row->failed ? " failed, see below\n" : " not available, see below\n");
+		size_t n = strcspn(row->why, ";\n");
+
+		/* one line; the whole of it is below, and in truth_table.json */
+		buf_printf(out, " %s: %.*s\n", row->failed ? "failed" : "not available",
+			   (int)(n > WHY_SHORT ? WHY_SHORT : n), row->why);
 		return;
 	}
-	cell(out, 6, "%.1f", row->au);
 	cell(out, 8, "%.1f", row->whole_au);
+	cell(out, 8, "%.1f", row->au);
 	cell(out, 10, "%.5g", row->samples_per_s);
 	bytes_cell(out, row->returned_bytes);
 	bytes_cell(out, row->fetched_bytes);
@@ -492,49 +498,44 @@ static void row_text(struct buf *out, const char *name, const struct truth_row *
 }
 
 /* What the rows say together; only what was measured. */
-static void meaning_text(struct buf *out, const struct truth_table *t)
+static void meaning_text(struct buf *to, const struct truth_table *t)
 {
+	struct buf lines[2] = {{0}};
 	const struct truth_row *cold = &t->row[TRUTH_COLD], *warm = &t->row[TRUTH_WARM];
 	const struct truth_row *memory = &t->row[TRUTH_MEMORY];
 	double ratio = warm->samples_per_s / cold->samples_per_s;
 	double most = memory->samples_per_s / cold->samples_per_s;
 
 	if (cold->measured && warm->measured && isfinite(ratio) && ratio > 1.1)
-		buf_printf(out,
+		buf_printf(&lines[0],
 			   "* With its files in the page cache this workload runs at %.3g times "
 			   "the speed of the storage: a run that does not evict them first "
-			   "measures memory.\n",
+			   "measures memory.",
 			   ratio);
 	else if (cold->measured && warm->measured && isfinite(ratio))
-		buf_printf(out,
+		buf_printf(&lines[0],
 			   "* The page cache changes little here (%.3g times the speed of the "
-			   "storage): %s.\n",
+			   "storage): %s.",
 			   ratio,
 			   cold->whole_au >= 90 ? "the storage keeps up with the computation"
 						: "something other than the storage limits both");
 	if (cold->measured && memory->measured && isfinite(most))
-		buf_printf(out,
+		buf_printf(&lines[1],
 			   "* With the dataset in its own memory this machine reaches %.3g times "
-			   "the speed of the storage%s\n",
+			   "the speed of the storage%s",
 			   most,
 			   most > 1.1 ? ": no storage makes this workload faster here."
 				      : ": a faster storage would not help.");
+	for (int i = 0; i < 2; i++) {
+		if (lines[i].len)
+			buf_wrap(to, lines[i].data, 0, 2, COLUMNS);
+		buf_release(&lines[i]);
+	}
 }
 
-void truth_table_text(const struct truth_table *t, struct buf *out)
+/* What each row is, why it is missing, and what limited it. */
+static void rows_in_words(const struct truth_table *t, struct buf *out)
 {
-	char bytes[32];
-
-	buf_printf(out,
-		   "%llu%s%llu training files%s, %s, one epoch of %llu steps of each rank.\n\n",
-		   (unsigned long long)t->files, t->whole ? "" : " of ",
-		   (unsigned long long)t->files_of, t->own_data ? ", generated for this" : "",
-		   str_bytes(t->sample_bytes, bytes, sizeof(bytes)), (unsigned long long)t->steps);
-	buf_puts(out,
-		 "              AU %  whole %  samples/s   returned    fetched     device from "
-		 "cache  limited by\n");
-	for (int k = 0; k < TRUTH_ROWS; k++)
-		row_text(out, kinds[k].name, &t->row[k]);
 	buf_puts(out, "\n");
 	for (int k = 0; k < TRUTH_ROWS; k++) {
 		const struct truth_row *row = &t->row[k];
@@ -550,6 +551,27 @@ void truth_table_text(const struct truth_table *t, struct buf *out)
 		buf_putc(out, '\n');
 	}
 	buf_puts(out, "\n");
+}
+
+void truth_table_text(const struct truth_table *t, bool all, struct buf *out)
+{
+	char bytes[32];
+
+	buf_printf(out, "%llu", (unsigned long long)t->files);
+	if (!t->whole)
+		buf_printf(out, " of %llu", (unsigned long long)t->files_of);
+	buf_printf(out, " training files%s, %s, one epoch of %llu steps of each rank.\n",
+		   t->own_data ? ", generated for this" : "",
+		   str_bytes(t->sample_bytes, bytes, sizeof(bytes)), (unsigned long long)t->steps);
+	buf_puts(out, "  whole-run AU %   DLIO's  samples/s   returned    fetched     device from "
+		      "cache  limited by\n");
+	for (int k = 0; k < TRUTH_ROWS; k++)
+		row_text(out, kinds[k].name, &t->row[k]);
+	if (all)
+		rows_in_words(t, out);
+	for (int k = 0; !all && k < TRUTH_ROWS; k++)
+		if (t->row[k].measured && t->row[k].note[0])
+			buf_printf(out, "  %-9s but: %s\n", kinds[k].name, t->row[k].note);
 	meaning_text(out, t);
 }
 

@@ -52,7 +52,9 @@ struct truth_table {
  * set. */
 int truth_table_run(struct truth_table *t, const struct workload *w,
 		    const struct truth_table_options *o, struct err *e);
-void truth_table_text(const struct truth_table *t, struct buf *out);
+/* The table and what it means: 9 lines. With `all` also what each row is, what it differs from its
+ * name by, and what limited it. */
+void truth_table_text(const struct truth_table *t, bool all, struct buf *out);
 /* "<folder>/truth_table.json": the same, for programs. */
 int truth_table_write(const struct truth_table *t, const char *folder, struct err *e);
 /* 0: every row was measured, or cannot exist here. -EIO: a run failed, or none could be made. */
