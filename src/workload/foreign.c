@@ -106,6 +106,7 @@ const struct foreign_name foreign_names[] = {
 	SAME("samples_per_file", "training scripts", "dataset.num_samples_per_file", NULL)
 	SAME("sample_size", "training scripts", "dataset.record_length_bytes", NULL)
 	SAME("sample_bytes", "training scripts", "dataset.record_length_bytes", NULL)
+	SAME("file_size", "training scripts", "dataset.file_bytes", "the mean")
 	SAME("record_size", "training scripts", "dataset.record_length_bytes", NULL)
 	HINT("num_samples", "training scripts",
 	     "set dataset.num_files_train and dataset.num_samples_per_file, whose product it is")

@@ -81,6 +81,16 @@ const char *workload_place(const struct node_mark *m, char *out, size_t size)
 	return out;
 }
 
+const char *workload_place_behind(const struct node_mark *m, char *out, size_t size)
+{
+	char text[200];
+
+	out[0] = '\0';
+	if (m->file)
+		snprintf(out, size, " (%s)", node_mark_text(*m, text, sizeof(text)));
+	return out;
+}
+
 char *workload_where(const struct workload *w, const char *key, char *out, size_t out_size)
 {
 	const struct opt *row = opt_find(workload_rows, workload_row_count, key);

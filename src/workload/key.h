@@ -21,7 +21,9 @@ const char *workload_alias_of(const char *key);
 /* "FILE: line N: ", for the start of a sentence, or "" when the place is not known. Into `out`;
  * returns it. */
 const char *workload_place(const struct node_mark *m, char *out, size_t out_size);
-/* The same of where `key` was set. */
+/* " (FILE: line N)", for the end of a sentence, or "". */
+const char *workload_place_behind(const struct node_mark *m, char *out, size_t out_size);
+/* As workload_place, of where `key` was set. */
 char *workload_where(const struct workload *w, const char *key, char *out, size_t out_size);
 /* err_set with workload_where before it. */
 int workload_key_error(const struct workload *w, int code, struct err *e, const char *key,

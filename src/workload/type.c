@@ -94,13 +94,13 @@ static int unknown_key(struct typing *t, const char *key, const struct node_mark
 	const char *near = foreign_nearest_key(key);
 	char where[256];
 
-	workload_place(mark, where, sizeof(where));
+	workload_place_behind(mark, where, sizeof(where));
 	if (t->strict)
-		return err_set(t->e, ERR_USAGE, "%s%s%s%s%s is not a key",
-			       near ? "did you mean " : "", near ? near : "", near ? "? " : "",
-			       where, key);
-	workload_warn(t->w, "%s%s%s%s%s is not a key and has no effect",
-		      near ? "did you mean " : "", near ? near : "", near ? "? " : "", where, key);
+		return err_set(t->e, ERR_USAGE, "%s%s%s%s is not a key%s",
+			       near ? "did you mean " : "", near ? near : "", near ? "? " : "", key,
+			       where);
+	workload_warn(t->w, "%s%s%s%s is not a key and has no effect%s",
+		      near ? "did you mean " : "", near ? near : "", near ? "? " : "", key, where);
 	return 0;
 }
 
@@ -165,15 +165,15 @@ static int take_bare(struct typing *t, const char *key, const struct node *v,
 	if (own)
 		return set_foreign(t, &same, key, v);
 	if (several[0] && !t->strict) {
-		workload_warn(t->w, "write %s%s: %s%s has no effect",
-			      strchr(several, ',') ? "one of " : "", several,
-			      workload_place(mark, where, sizeof(where)), key);
+		workload_warn(t->w, "write %s%s: %s has no effect%s",
+			      strchr(several, ',') ? "one of " : "", several, key,
+			      workload_place_behind(mark, where, sizeof(where)));
 		return 0;
 	}
 	if (several[0])
-		return err_set(t->e, ERR_USAGE, "write %s%s: %s%s is not a key",
-			       strchr(several, ',') ? "one of " : "", several,
-			       workload_place(mark, where, sizeof(where)), key);
+		return err_set(t->e, ERR_USAGE, "write %s%s: %s is not a key%s",
+			       strchr(several, ',') ? "one of " : "", several, key,
+			       workload_place_behind(mark, where, sizeof(where)));
 	return unknown_key(t, key, mark);
 }
 

@@ -538,20 +538,19 @@ static int check_checkpoint(const struct workload *w, struct err *e)
  * one. */
 struct switched {
 	const char *keys, *except;
-	const char *of;   /* the switch */
-	const char *then; /* what is missing without it */
-	bool files;       /* also if a file sets them: only in a section of its own */
+	const char *of; /* the switch */
+	bool files;     /* also if a file sets them: only in a section of its own */
 };
 
 static const struct switched switched[] = {
-	{"checkpoint.", NULL, "workflow.checkpoint", "no checkpoint is written", true},
-	{"evaluation.", NULL, "workflow.evaluation", "nothing is evaluated", true},
+	{"checkpoint.", NULL, "workflow.checkpoint", true},
+	{"evaluation.", NULL, "workflow.evaluation", true},
 	/* files keep these for whoever switches them on */
-	{"profiling.", NULL, "workflow.profiling", "nothing is profiled", false},
-	{"model.", "model.name", "workflow.checkpoint", "no checkpoint is written", false},
-	{"reader.batch_size_eval", NULL, "workflow.evaluation", "nothing is evaluated", false},
-	{"train.computation_time", NULL, "workflow.train", "nothing is trained", false},
-	{"train.total_training_steps", NULL, "workflow.train", "nothing is trained", false},
+	{"profiling.", NULL, "workflow.profiling", false},
+	{"model.", "model.name", "workflow.checkpoint", false},
+	{"reader.batch_size_eval", NULL, "workflow.evaluation", false},
+	{"train.computation_time", NULL, "workflow.train", false},
+	{"train.total_training_steps", NULL, "workflow.train", false},
 };
 
 static int source_of(const struct workload *w, const struct opt *row)
@@ -589,13 +588,15 @@ static void warn_of_section(struct workload *w, const struct switched *s)
 			continue;
 		}
 		if (!meant.len)
-			workload_place(&w->origin[i].mark, where, sizeof(where));
+			node_mark_text(w->origin[i].mark, where, sizeof(where));
 		buf_printf(&meant, "%s%s", meant.len ? ", " : "", row->key);
 	}
-	if (meant.len)
-		workload_warn(w, "%s%s %s no effect because %s: set %s=true, or remove %s", where,
-			      meant.data, strchr(meant.data, ',') ? "have" : "has", s->then, s->of,
-			      strchr(meant.data, ',') ? "them" : "it");
+	/* several keys are named behind what is true of all of them */
+	if (meant.len && strchr(meant.data, ','))
+		workload_warn(w, "%s* has no effect without %s=true (%s: %s)", s->keys, s->of,
+			      where, meant.data);
+	else if (meant.len)
+		workload_warn(w, "%s has no effect without %s=true (%s)", meant.data, s->of, where);
 	if (kept.len)
 		workload_note(w, "%s %s no effect because %s is false", kept.data,
 			      strchr(kept.data, ',') ? "have" : "has", s->of);

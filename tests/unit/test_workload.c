@@ -76,7 +76,7 @@ static void test_shipped(void **state)
 		for (size_t i = 0; i < w.warnings.n; i++) {
 			if (strstr(w.warnings.v[i], "is not a key"))
 				fail_msg("%s: %s", *name, w.warnings.v[i]);
-			if (strstr(w.warnings.v[i], "no effect because"))
+			if (strstr(w.warnings.v[i], "no effect without"))
 				fail_msg("%s: %s", *name, w.warnings.v[i]);
 			if (strstr(w.warnings.v[i], "is read as") && !strstr(*name, "_custom"))
 				fail_msg("%s: %s", *name, w.warnings.v[i]);
