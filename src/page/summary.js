@@ -227,6 +227,20 @@
       (g.factors ? ", " + g.factors : ""));
   }
 
+  function alike(g, of) {
+    return D.groups.filter(function (x) { return x.model === g.model && (g.unsound || !x.unsound) && of(x); });
+  }
+  /* "up to 4 accelerators", where the number of accelerators was varied */
+  function reach(g) {
+    var line = alike(g, function (x) { return x.factors === "" && P.has(x.whole_au.mean); });
+    var met = line.filter(function (x) { return x.whole_au.mean >= g.target; }).map(function (x) { return x.ranks; });
+    return line.length > 1 && met.length ? "up to " + P.accelerators(Math.max.apply(null, met)) : "";
+  }
+  function most(g) {
+    var fed = alike(g, function (x) { return P.has(x.fed); }).map(function (x) { return x.fed; });
+    return fed.length ? Math.max.apply(null, fed) : undefined;
+  }
+
   function best() {
     var box = P.byId("tiles"), rows = [];
     P.models.forEach(function (m) {
@@ -257,11 +271,15 @@
         if (P.has(g.au.mean)) P.add(td, "div", { "class": "note" }, P.num(g.au.mean, 1) + " % by DLIO\u2019s definition");
       } },
       { title: "target", kind: "text", get: function (g) { return g.target; }, cell: function (td, g) {
-        if (P.has(g.target)) td.appendChild(P.light(g.whole_au.mean >= g.target ? "ok" : "fail",
-          P.num(g.target, 0) + " % " + (g.whole_au.mean >= g.target ? "met" : "missed")));
+        var met = P.has(g.target) && g.whole_au.mean >= g.target, up = met ? reach(g) : "";
+        if (P.has(g.target)) td.appendChild(P.light(met ? "ok" : "fail", P.num(g.target, 0) + " % " + (met ? "met" : "missed")));
+        if (up) P.add(td, "div", { "class": "note" }, up);
         if (g.unsound) P.add(td, "div", { "class": "note" }, "not valid");
       } }
-    ], { limit: 6, name: "best", caption: "Highest whole-run AU of each model" });
+    ].concat(rows.some(function (g) { return P.has(most(g)); }) ? [
+      { title: "fed, most", kind: "number", get: most, text: function (g) { return P.has(most(g)) ? P.fed(most(g)) : ""; },
+        help: "accelerators that the highest rate is enough for, at 100 % AU" }
+    ] : []), { limit: 6, name: "best", caption: "Highest whole-run AU of each model" });
   }
 
   function head() {

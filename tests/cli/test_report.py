@@ -168,15 +168,17 @@ def pages_of(tmp, page):
 
 def one_result(tmp):
     """One run alone: a name though the workload has none, the whole-run AU first, its time budget, no factors."""
-    stoker("run", *map(str, tiny(tmp / "one-data", tmp / "one", storage__store="throttle+memory", storage__throttle__latency=0.004,
-                                 files=24, fmt="npy", train__epochs=2, train__computation_time=0.004, reader__batch_size=2,
-                                 run__trace="chrome")))
+    (tmp / "jobs").mkdir()
+    (tmp / "jobs/mine.yaml").write_text("framework: pytorch\nworkflow: {train: True}\nreader: {data_loader: pytorch}\n")
+    keys = tiny(tmp / "one-data", tmp / "one", storage__store="throttle+memory", storage__throttle__latency=0.004, files=24,
+                fmt="npy", train__epochs=2, train__computation_time=0.004, reader__batch_size=2, run__trace="chrome")
+    stoker("run", tmp / "jobs/mine.yaml", "-n", 2, *keys[1:])
     stoker("report", "one", "-o", "one.html", cwd=tmp)
     result = json.loads((tmp / "one/result.json").read_text())
     whole, dlio = (result["training"][k] for k in ("whole_run_au_percent", "au_mean_percent"))
     seen = look(tmp, tmp / "one.html")
     assert seen["first"] < 900, f"the first screen ends at {seen['first']}"
-    assert seen["title"] == "default, 2 accelerators" or re.fullmatch(r"\S+, \d+ accelerators?", seen["title"]), seen["title"]
+    assert seen["title"] == "mine, 2 accelerators" and "jobs/mine.yaml" in seen["facts"], (seen["title"], seen["facts"])
     assert re.match(rf"Accelerator utilization, whole run{whole:.1f} %", seen["lead"]), seen["lead"]
     assert f"{dlio:.1f} % by DLIO\u2019s definition" in seen["lead"], seen["lead"]
     assert limits(tmp / "one")[0] in re.sub(r"\s+", " ", seen["limit"]), seen["limit"]
@@ -218,18 +220,19 @@ def hostile(tmp):
 
 def malformed(tmp):
     """A result of other types than expected: the page says so and shows the rest."""
-    for n, (key, value) in enumerate({"ledger": [None, 5, {"title": {}}], "series": {"curves": {"x": 5}, "accelerator_use": {"ranks": [1, 2]}},
-                                      "what_if": {"known": True, "changes": [None, 3]}, "need": [1], "verdicts": [1, None],
-                                      "measured": {"text": 5}, "limit": "x", "training": {"epochs": {"a": 1}}, "system": [1]}.items()):
-        shutil.copytree(tmp / "one", tmp / "malformed" / str(n))
-        path = tmp / "malformed" / str(n) / "result.json"
-        path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
-        stoker("report", tmp / "malformed" / str(n), "-o", "bad.html", cwd=tmp)
-        seen = look(tmp, tmp / "bad.html")
-        assert "Accelerator utilization, whole run" in seen["lead"], (key, seen["lead"])
+    wrong = {"ledger": [None, 5, {"title": {}}], "series": {"curves": {"x": 5}, "accelerator_use": {"ranks": [1, 2]}},
+             "what_if": {"known": True, "changes": [None, 3]}, "need": [1], "verdicts": [1, None], "measured": {"text": 5},
+             "limit": "x", "system": [1], "training": {"epochs": {"a": 1}}}
+    good = json.loads((tmp / "one/result.json").read_text())
+    for key, value in {**wrong, "all": None}.items():
+        shutil.copytree(tmp / "one", tmp / "malformed" / key)
+        bad = {**good, **wrong} if key == "all" else {**good, key: value}
+        (tmp / "malformed" / key / "result.json").write_text(json.dumps(bad))
+    stoker("report", "malformed/all", "-o", "bad.html", cwd=tmp)
+    assert "Accelerator utilization, whole run" in look(tmp, tmp / "bad.html")["lead"]
     stoker("report", "malformed", "-o", "bad.html", cwd=tmp)
     seen = look(tmp, tmp / "bad.html")
-    assert seen["runs"] == 9 and seen["results"] == 9 and "cannot be drawn" in seen["text"], seen
+    assert seen["runs"] == 10 and seen["results"] == 10 and "cannot be drawn" in seen["text"], seen
 
 
 def many(tmp):
