@@ -412,8 +412,7 @@ static int find_data(struct study_plan *p, size_t index, const struct dataset *d
 	x->files = d->files[DATASET_TRAIN];
 	treat_page_cache(p, x, w, folder);
 	x->generates = store & STORE_IS_VOLATILE;
-	if (store & (STORE_IS_VOLATILE | STORE_KEEPS_NOTHING) ||
-	    workload_format(w)->flags & FORMAT_NO_IO)
+	if (store & (STORE_IS_VOLATILE | STORE_KEEPS_NOTHING))
 		return 0;
 	if (!given && study_source_of(w, "dataset.data_folder") == ORIGIN_FILE)
 		x->unused_folder = path_absolute(d->folder);

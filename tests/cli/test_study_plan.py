@@ -65,21 +65,24 @@ def cold(tmp):
     """Epochs do not measure memory, unless that is asked for; and the study says why."""
     prepare(tmp, "small,1,,N", "small,1,++workload.storage.page_cache=keep,N", "small,1,++workload.storage.page_cache=cold,N",
             "small,1,++workload.compat.dlio=True,N", "small,1,++workload.storage.store=direct,N",
-            "small,1,++workload.storage.store=memory,N")
+            "small,1,++workload.storage.store=memory,N", "small,1,++workload.dataset.format=synthetic,N",
+            "small,1,++workload.workflow.train=False ++workload.workflow.evaluation=True ++workload.workflow.generate_data=True "
+            "++workload.dataset.num_files_eval=24,N")
     if not on_disk(tmp):
         text = dry(tmp)
         assert "the page cache is left alone: '" in text and "cannot be evicted" in text, text
         left_out("the page cache of a study: the temporary folder is in memory")
         return
     text = dry(tmp)
-    for words in ("lines 2, 5: storage.page_cache is cold_epochs (the default of a study)",
+    for words in ("lines 2, 5, 9: storage.page_cache is cold_epochs (the default of a study)",
                   "line 3: storage.page_cache is keep (the design)", "line 4: storage.page_cache is cold (the design)",
                   "line 6: the page cache is left alone: storage.store 'direct' does not use it",
                   "line 7: the page cache is left alone: no file is read with storage.store 'memory'"):
         assert words in text, (words, text)
     study(tmp, "run")
     for run, want in (("1", "cold_epochs"), ("1_page_cache_keep", "keep"), ("1_page_cache_cold", "cold"),
-                      ("1_dlio_True", "cold_epochs"), ("1_store_direct", "keep"), ("1_store_memory", "keep")):
+                      ("1_dlio_True", "cold_epochs"), ("1_store_direct", "keep"), ("1_store_memory", "keep"), ("1_format_synthetic", "keep"),
+                      ("1_train_False_evaluation_True_generate_data_True_num_files_eval_24", "cold_epochs")):
         assert value(result(tmp, "small/" + run), "storage.page_cache") == want, run
     shares = [e["page_cache_before"]["train"]["cached_percent"] if "page_cache_before" in e else None
               for e in result(tmp, "small/1")["training"]["epochs"]]
