@@ -84,9 +84,9 @@ def cold(tmp):
                       ("1_dlio_True", "cold_epochs"), ("1_store_direct", "keep"), ("1_store_memory", "keep"), ("1_format_synthetic", "keep"),
                       ("1_train_False_evaluation_True_generate_data_True_num_files_eval_24", "cold_epochs")):
         assert value(result(tmp, "small/" + run), "storage.page_cache") == want, run
-    shares = [e["page_cache_before"]["train"]["cached_percent"] if "page_cache_before" in e else None
-              for e in result(tmp, "small/1")["training"]["epochs"]]
-    assert all(s is None or s == 0 for s in shares), shares
+    for run, first, second in (("1", True, True), ("1_page_cache_cold", True, False)):
+        caches = [e["page_cache"] for e in result(tmp, "small/" + run)["training"]["epochs"]]
+        assert [c["cached_at_start_bytes"] < 0.1 * c["bytes_looked_at"] for c in caches] == [first, second], (run, caches)
     assert "storage.page_cache is keep (--warm)" in dry_again(tmp, "--warm")
     refused(tmp, "storage.page_cache=cold", says=("line 7 of the design could run, but not", "set it to keep"))
     (tmp / "d.csv").write_text("model,processes\nsmall,1\n")
