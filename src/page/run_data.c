@@ -317,6 +317,8 @@ static void put_origin(json_t *o, const struct run_record *r)
 		json_put_text(o, "status", text_at(r->result, "status"));
 	if (text_at(r->result, "reason"))
 		json_put_text(o, "reason", text_at(r->result, "reason"));
+	if (r->has_workload && r->workload.run.note)
+		json_put_text(o, "note", r->workload.run.note);
 	put_storage(o, r);
 	put_dataset(o, r);
 	if (isfinite(r->begin_s)) {

@@ -34,6 +34,7 @@
     fact(list, "Date", starts.length ? starts[0].slice(0, 16) + (starts.length > 1 && starts[starts.length - 1].slice(0, 10) !==
       starts[0].slice(0, 10) ? " to " + starts[starts.length - 1].slice(0, 10) : "") : "");
     fact(list, "Measured with", some(all("version"), "version"));
+    fact(list, "Note", some(all("note"), "note"));
   }
 
   /* "the storage." as a sentence: what the numbers are numbers of */

@@ -18,6 +18,7 @@
 #define PLACES 2       /* results, page */
 #define SAYS_ENOUGH 40 /* bytes of a part of a sentence; less is cut between words */
 #define ROW_LINES 2    /* a row has no more */
+#define NOTE_MOST 24   /* a longer remark (run.note) is in the result alone */
 
 #define BOLD "\033[1m"
 #define RED "\033[1;31m"
@@ -129,6 +130,7 @@ static void put_title(struct answer *a)
 					     [RUN_INTERRUPTED] = "interrupted",
 					     [RUN_FAILED] = "failed"};
 	const struct result *r = a->r;
+	const char *note = r->workload->run.note;
 
 	buf_printf(a->out, "%s%s%s: %u accelerator%s, ", colored(a, BOLD),
 		   r->workload->choice ? r->workload->choice : "workload", colored(a, PLAIN),
@@ -139,7 +141,10 @@ static void put_title(struct answer *a)
 	if (r->trained || !r->checkpointed)
 		buf_printf(a->out, "%u of %u %s, ", r->epochs_done, r->epochs_planned,
 			   r->only_evaluated ? "evaluations" : "epochs");
-	buf_printf(a->out, "%s\n", status[r->status]);
+	buf_printf(a->out, "%s", status[r->status]);
+	if (note && strlen(note) <= NOTE_MOST)
+		buf_printf(a->out, " (%s)", note);
+	buf_putc(a->out, '\n');
 }
 
 /* A target that was met says nothing good where something else than the storage met it. */

@@ -195,6 +195,12 @@ def small(tmp):
         files[run] = value(r, "dataset.num_files_train")
     # what the design varies is still what differs
     assert files["1"] == files["2_batch_size_8"] and abs(files["1_num_files_train_16"] / files["1"] - 2) < 0.01, files
+    study(tmp, "report", "--small", "-o", "r.html")
+    assert '"note":"shrunk by --small"' in (tmp / "r.html").read_text()
+    assert "(shrunk by --small)" in stoker("run", "small", "--small", "-q", "-o", "one", "--config-dir", "config",
+                                           "dataset.data_folder=two", "train.computation_time=0.001", "train.epochs=1",
+                                           "dataset.record_length_bytes=1000", "dataset.record_length_bytes_stdev=0",
+                                           "workflow.checkpoint=false", "evaluation.eval_time=0.001", cwd=tmp).stdout
     assert "nothing to run" in study(tmp, "run", "--dry-run", *args).stdout
     assert "4 done" in study(tmp, "status", *args).stdout
     shutil.rmtree(tmp / "results-small/small/1")  # what is not there is run again
