@@ -134,7 +134,8 @@ def problems(tmp):
     assert "there is no program 'srun'" in done.stderr and (tmp / "d.csv").read_bytes() == before
     # a design that is long enough has nothing to say
     prepare(tmp, "small,1,++workload.metric.au=0.5,N")
-    text = dry(tmp, "dataset.num_files_train=100")
+    assert "line 2: 1 process: 20 steps an epoch, steady needs 21" in dry(tmp, "dataset.num_files_train=41")
+    text = dry(tmp, "dataset.num_files_train=42")
     for head in ("Will fail", "Will not measure", "Warnings", "--small"):
         assert head not in text, text
 
@@ -167,7 +168,7 @@ def small(tmp):
     workload += ("checkpoint: {checkpoint_after_epoch: 9}\nmodel: {name: small, model_size_bytes: 40000000000}\n"
                  "evaluation: {eval_time: 1.0, eval_after_epoch: 5}\n").replace("model: {name: small, ", "model: {")
     workload = workload.replace("model: {name: small}\n", "", 1)
-    prepare(tmp, "small,1,,N", "small,2,++workload.reader.read_threads=2,Y", "small,2,++workload.reader.batch_size=8,F",
+    prepare(tmp, "small,1,,N", "small,2,++workload.reader.read_threads=2,Y", "small,2,++workload.reader.batch_size=4,F",
             "small,1,++workload.dataset.num_files_train=16,N", workload=workload.replace("train: 32", "train: 8"))
     design = (tmp / "d.csv").read_bytes()
     text = dry(tmp, "--small")
@@ -184,7 +185,7 @@ def small(tmp):
     done = study(tmp, "run", *args, "-q")
     assert "results in 'results-small'" in done.stdout and (tmp / "d.csv").read_bytes() == design
     files = {}
-    for run in ("1", "2_read_threads_2", "2_batch_size_8", "1_num_files_train_16"):
+    for run in ("1", "2_read_threads_2", "2_batch_size_4", "1_num_files_train_16"):
         r = result(tmp, "small/" + run, "results-small")
         e = r["training"]["epochs"]
         assert len(e) == 2 and value(r, "run.note") == "shrunk by --small", run
@@ -194,8 +195,8 @@ def small(tmp):
         assert json.loads((tmp / "results-small/small" / run / "run-1/study_run.json").read_text())["shrunk"] is True
         files[run] = value(r, "dataset.num_files_train")
     # what the design varies is still what differs
-    assert files["1"] == files["2_batch_size_8"] and abs(files["1_num_files_train_16"] / files["1"] - 2) < 0.01, files
-    study(tmp, "report", "--small", "-o", "r.html")
+    assert files["1"] == files["2_batch_size_4"] and abs(files["1_num_files_train_16"] / files["1"] - 2) < 0.01, files
+    stoker("study", "report", "d.csv", "--small", "-o", "r.html", cwd=tmp)
     assert '"note":"shrunk by --small"' in (tmp / "r.html").read_text()
     assert "(shrunk by --small)" in stoker("run", "small", "--small", "-q", "-o", "one", "--config-dir", "config",
                                            "dataset.data_folder=two", "train.computation_time=0.001", "train.epochs=1",
