@@ -128,6 +128,28 @@ static void derive_trace(struct workload *w)
 		w->run.trace = TRACE_PFW;
 }
 
+/* A key of the dataset that gave way leaves the configuration that results keep, so that it says
+ * what was run to whoever reads it back, without the order in which keys were set. */
+static void forget(struct workload *w, const char *name)
+{
+	struct node *dataset = w->composed ? node_path(w->composed, "workload.dataset") : NULL;
+
+	if (dataset && dataset->kind == NODE_MAP)
+		node_unset(dataset, name);
+}
+
+static void keep_number(struct workload *w, const char *name, double value)
+{
+	struct node *dataset = node_path(w->composed, "workload.dataset");
+	struct node *v = node_new(NODE_FLOAT, (struct node_mark){0});
+
+	v->f = value;
+	if (dataset && dataset->kind == NODE_MAP)
+		node_set(dataset, name, v);
+	else
+		node_free(v);
+}
+
 /* What a workload file says of the size of samples gives way to an override of dataset.file_bytes,
  * and keeps its spread. */
 static void derive_file_bytes(struct workload *w)
@@ -139,8 +161,10 @@ static void derive_file_bytes(struct workload *w)
 
 	if (!(w->dataset.file_bytes > 0))
 		return;
-	if (workload_set_in(w, "dataset.record_dims") < of)
+	if (workload_set_in(w, "dataset.record_dims") < of) {
 		w->dataset.record_dims.n = 0;
+		forget(w, "record_dims");
+	}
 	w->file_bytes_decide = image && (w->dataset.record_dims.n || length >= of)
 				       ? FILE_BYTES_CONTENT
 				       : FILE_BYTES_SHAPE;
@@ -148,8 +172,16 @@ static void derive_file_bytes(struct workload *w)
 		return;
 	if (!image)
 		sample /= (double)w->dataset.num_samples_per_file;
-	if (workload_set_in(w, "dataset.record_length_bytes_stdev") < of && old > 0)
+	if (workload_set_in(w, "dataset.record_length_bytes_stdev") < of && old > 0 &&
+	    w->dataset.record_length_bytes_stdev > 0) {
 		w->dataset.record_length_bytes_stdev *= sample / old;
+		forget(w, "record_length_stdev");
+		keep_number(w, "record_length_bytes_stdev", w->dataset.record_length_bytes_stdev);
+	}
+	if (length < of) {
+		forget(w, "record_length_bytes");
+		forget(w, "record_length");
+	}
 	w->dataset.record_length_bytes = sample;
 }
 
