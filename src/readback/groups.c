@@ -47,6 +47,72 @@ static char *joined(struct str_list *v)
 	return text.len ? buf_take(&text) : xstrdup("");
 }
 
+static bool has_factor(const struct str_list *v, const char *one)
+{
+	for (size_t i = 0; i < v->n; i++)
+		if (strcmp(v->v[i], one) == 0)
+			return true;
+	return false;
+}
+
+/* Overrides that all runs of a model have: they set none of them apart. */
+struct shared {
+	const char *model;
+	struct str_list factors;
+};
+
+struct all_shared {
+	struct shared *v;
+	size_t n;
+};
+
+static struct shared *shared_of(const struct all_shared *all, const char *model)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (strcmp(all->v[i].model, model) == 0)
+			return &all->v[i];
+	return NULL;
+}
+
+static void keep_common(struct str_list *v, const struct str_list *other)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < v->n; i++)
+		if (has_factor(other, v->v[i]))
+			v->v[n++] = v->v[i];
+		else
+			free(v->v[i]);
+	v->n = n;
+}
+
+static void find_shared(struct all_shared *all, const struct run_record *r, size_t n)
+{
+	*all = (struct all_shared){0};
+	for (size_t i = 0; i < n; i++) {
+		struct shared *x = shared_of(all, r[i].model);
+
+		if (!r[i].trained)
+			continue;
+		if (x) {
+			keep_common(&x->factors, &r[i].factors);
+			continue;
+		}
+		all->v = xrealloc(all->v, (all->n + 1) * sizeof(*all->v));
+		x = &all->v[all->n++];
+		*x = (struct shared){.model = r[i].model};
+		for (size_t k = 0; k < r[i].factors.n; k++)
+			str_list_add(&x->factors, xstrdup(r[i].factors.v[k]));
+	}
+}
+
+static void release_shared(struct all_shared *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		str_list_release(&all->v[i].factors);
+	free(all->v);
+}
+
 /* The keys that make a run no repetition of the group's first one become factors of it. */
 static bool repeats(const struct run_groups *g, const struct run_group *x,
 		    const struct run_record *r, struct str_list *factors)
@@ -99,19 +165,24 @@ static struct run_group *add_group(struct run_groups *g, const struct run_record
 	return x;
 }
 
-static struct run_group *group_of(struct run_groups *g, const struct run_record *r)
+static struct run_group *group_of(struct run_groups *g, const struct run_record *r,
+				  const struct shared *shared)
 {
 	struct str_list factors = {0};
 
 	for (size_t i = 0; i < r->factors.n; i++)
-		str_list_add(&factors, xstrdup(r->factors.v[i]));
+		if (!has_factor(&shared->factors, r->factors.v[i]))
+			str_list_add(&factors, xstrdup(r->factors.v[i]));
 	for (;;) {
 		char *text = joined(&factors);
 		struct run_group *x = find_group(g, r, text);
 		size_t before = factors.n;
 
-		if (!x)
-			return add_group(g, r, &factors, text);
+		if (!x) {
+			x = add_group(g, r, &factors, text);
+			x->shared = shared->factors.n > 0;
+			return x;
+		}
 		free(text);
 		/* without a new factor, a key with several values tells them apart: one group */
 		if (repeats(g, x, r, &factors) || factors.n == before) {
@@ -301,7 +372,10 @@ static bool has_run(const struct run_groups *g, const struct run_group *x,
 void run_groups_build(struct run_groups *g, const struct run_record *r, size_t n,
 		      const struct audit *audit)
 {
+	struct all_shared all;
+
 	*g = (struct run_groups){.record = r, .records = n, .audit = audit};
+	find_shared(&all, r, n);
 	g->standing = xcalloc(n + 1, sizeof(*g->standing));
 	g->of = xcalloc(n + 1, sizeof(*g->of));
 	for (size_t i = 0; i < n; i++) {
@@ -310,7 +384,7 @@ void run_groups_build(struct run_groups *g, const struct run_record *r, size_t n
 		g->standing[i] = r[i].trained ? RUN_COUNTS : RUN_UNTRAINED;
 		if (!r[i].trained)
 			continue;
-		x = group_of(g, &r[i]);
+		x = group_of(g, &r[i], shared_of(&all, r[i].model));
 		if (has_run(g, x, &r[i])) {
 			x->copies++;
 			g->standing[i] = RUN_COPY;
@@ -320,6 +394,7 @@ void run_groups_build(struct run_groups *g, const struct run_record *r, size_t n
 		x->record = xrealloc(x->record, (x->records + 1) * sizeof(*x->record));
 		x->record[x->records++] = i;
 	}
+	release_shared(&all);
 	judge_standing(g);
 	for (size_t i = 0; i < g->groups; i++) {
 		count_group(g, &g->group[i]);

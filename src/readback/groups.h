@@ -22,7 +22,9 @@ const char *run_standing_name(enum run_standing s);
 
 struct run_group {
 	const char *model;      /* borrowed from a record */
-	char *factors;          /* "reader.batch_size=14", several joined by ", "; "" for none */
+	char *factors;          /* what sets it apart from the other runs of the model:
+				   "reader.batch_size=14", several joined by ", "; "" for none */
+	bool shared;            /* all runs of the model have further overrides in common */
 	struct str_list factor; /* each of them, sorted */
 	uint32_t ranks;
 	size_t *record; /* indexes, in the order of the records; those that count come first */
@@ -50,7 +52,8 @@ struct run_groups {
 	size_t groups;
 };
 
-/* Runs without training are left out. Runs with the same overrides whose configurations differ
+/* Runs without training are left out. Overrides that all runs of a model share are no factors. Runs
+ * with the same overrides whose configurations differ
  * otherwise are no repetitions: the keys that differ become factors. Everything is borrowed and has
  * to outlive the groups. */
 void run_groups_build(struct run_groups *g, const struct run_record *r, size_t n,

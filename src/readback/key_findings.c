@@ -214,7 +214,9 @@ static void find_trust(struct key_findings *k, const struct run_groups *g)
 
 static const char *factors_text(const struct run_group *x)
 {
-	return x->factors[0] ? x->factors : "no overrides";
+	if (x->factors[0])
+		return x->factors;
+	return x->shared ? "no other overrides" : "no overrides";
 }
 
 static const char *processes(uint32_t n)

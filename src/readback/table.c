@@ -89,7 +89,18 @@ static void put_epochs(struct buf *out, const struct run_record *r, record_measu
 	free(v);
 }
 
-/* "parameter" and "value" of the first factor; all of them in a column of their own. */
+static void put_joined(struct buf *out, const struct str_list *v)
+{
+	struct buf text = {0};
+
+	for (size_t i = 0; v && i < v->n; i++)
+		buf_printf(&text, "%s%s", i ? " " : "", v->v[i]);
+	buf_putc(out, ',');
+	put_text(out, text.data ? text.data : "");
+	buf_release(&text);
+}
+
+/* "parameter" and "value" of the first override, all of them, and those that set the run apart. */
 static void put_factors(struct buf *out, const struct run_groups *g, size_t record)
 {
 	const struct str_list *factors = &g->record[record].factors;
@@ -106,12 +117,9 @@ static void put_factors(struct buf *out, const struct run_groups *g, size_t reco
 	put_text(out, part.data ? part.data : "");
 	buf_putc(out, ',');
 	put_text(out, text[n] == '=' ? text + n + 1 : "");
-	buf_reset(&part);
-	for (size_t i = 0; x && i < x->factor.n; i++)
-		buf_printf(&part, "%s%s", i ? " " : "", x->factor.v[i]);
-	buf_putc(out, ',');
-	put_text(out, part.data ? part.data : "");
 	buf_release(&part);
+	put_joined(out, factors);
+	put_joined(out, x ? &x->factor : NULL);
 }
 
 /* What one accelerator needs, and what the run gave: rates are of bytes in files. */
@@ -131,7 +139,8 @@ static void put_need(struct buf *out, const struct run_record *r)
 void table_csv(const struct run_groups *g, struct buf *out)
 {
 	buf_puts(out,
-		 "model,processes,parameter,value,overrides,au_mean_percent,au_stdev_percent,"
+		 "model,processes,parameter,value,overrides,factors,au_mean_percent,au_stdev_"
+		 "percent,"
 		 "throughput_mean_mib_per_s,throughput_stdev_mib_per_s,"
 		 "throughput_mean_samples_per_s,whole_run_au_percent,"
 		 "whole_run_samples_per_s,waiting_percent,other_percent,steps_per_epoch,wall_s,"

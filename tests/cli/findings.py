@@ -66,8 +66,8 @@ class Group:
         self.rows = [r for r in rows if r["left_out"] != "copy"]
         self.counted = [r for r in self.rows if not r["left_out"]]
         self.model, self.ranks = rows[0]["model"], int(rows[0]["processes"])
-        self.label = rows[0]["overrides"].replace(" ", ", ")
-        self.factors = rows[0]["overrides"].split()
+        self.label = rows[0]["factors"].replace(" ", ", ")
+        self.factors = rows[0]["factors"].split()
         self.target = number(rows[0]["target_percent"])
         self.wait, self.other = (self.mean(c) for c in ("waiting_percent", "other_percent"))
 
@@ -111,12 +111,12 @@ class Table:
         self.rows = list(csv.DictReader(open(path, newline="")))
         groups = {}
         for r in self.rows:
-            groups.setdefault((r["model"], int(r["processes"]), r["overrides"]), []).append(r)
+            groups.setdefault((r["model"], int(r["processes"]), r["factors"]), []).append(r)
         self.groups = [Group(v) for v in groups.values()]
         self.models = sorted({g.model for g in self.groups}, key=len, reverse=True)
         self.labels = sorted({g.label for g in self.groups if g.label}, key=len, reverse=True)
         self.MODEL = "(" + "|".join(map(re.escape, self.models)) + ")"
-        self.LABEL = "(" + "|".join(map(re.escape, [*self.labels, "no overrides"])) + ")"
+        self.LABEL = "(" + "|".join(map(re.escape, [*self.labels, "no overrides", "no other overrides"])) + ")"
         self.CONFIG = rf"(\d+) process(?:es)? and {self.LABEL}"
 
     def as_results(self):
@@ -131,7 +131,7 @@ class Table:
         return [g for g in self.groups if g.counted and model in (None, g.model)]
 
     def group(self, model, ranks, label):
-        label = "" if label == "no overrides" else label
+        label = "" if label in ("no overrides", "no other overrides") else label
         found = [g for g in self.groups if g.model == model and g.ranks == int(ranks) and g.label == label]
         need(len(found) == 1, "no such configuration:", model, ranks, label)
         need(found[0].counted, "it is left out, but quoted:", found[0])
