@@ -24,7 +24,8 @@ struct effect effect_of(const struct run_group *base, const struct run_group *x,
 	const struct sample_stat *a = au ? &base->whole_au : &base->whole_rate;
 	const struct sample_stat *b = au ? &x->whole_au : &x->whole_rate;
 	bool few = a->n < SPREAD_VALUES || b->n < SPREAD_VALUES;
-	double least = au ? LEAST_POINTS[few] : LEAST_SHARE[few] * fmax(a->mean, b->mean);
+	double share = LEAST_SHARE[few] * fmax(a->mean, b->mean);
+	double least = au ? fmin(LEAST_POINTS[few], share) : share;
 	struct effect e = {.change = b->mean - a->mean};
 
 	e.tested = base->counted >= COMPARE_RUNS_NEEDED && x->counted >= COMPARE_RUNS_NEEDED &&

@@ -13,8 +13,8 @@ struct effect {
 };
 
 /* Without a test two groups differ if their values (of runs, or of the epochs of single runs) do
- * not overlap and their means are more than 1 percent point, or 2 % of the larger rate, apart; of
- * fewer than SPREAD_VALUES values, which show no error, more than 5 points or 10 %. */
+ * not overlap and their means are more than 2 % of the larger one apart; of fewer than
+ * SPREAD_VALUES values, which show no error, more than 10 %. 1 and 5 points of AU are enough. */
 struct effect effect_of(const struct run_group *base, const struct run_group *x,
 			enum effect_measure m);
 

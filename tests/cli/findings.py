@@ -101,7 +101,8 @@ def differs(a, b, what):
     if len(a.counted) >= NEEDED and len(b.counted) >= NEEDED:
         return welch(a.values(what), b.values(what))[3] < LEVEL
     few = a.count() < NEEDED or b.count() < NEEDED
-    least = POINTS[few] if what == "au" else SHARE[few] * max(a.value(what), b.value(what))
+    share = SHARE[few] * max(a.value(what), b.value(what))
+    least = min(POINTS[few], share) if what == "au" else share
     (a_low, a_high), (b_low, b_high) = a.range(what), b.range(what)
     return (a_low > b_high or a_high < b_low) and abs(a.value(what) - b.value(what)) > least
 
