@@ -688,6 +688,16 @@ double dataset_sample_file_bytes(const struct dataset *d, enum dataset_kind kind
 	return bytes / samples;
 }
 
+double dataset_file_share(const struct dataset *d, enum dataset_kind kind)
+{
+	double samples;
+
+	if (!d || d->files[kind] == 0)
+		return 1;
+	samples = dataset_mean_sample_bytes(d, kind) * (double)d->samples_per_file;
+	return samples > 0 ? dataset_mean_file_bytes(d, kind, NULL) / samples : 1;
+}
+
 double dataset_typical_sample_file_bytes(const struct dataset *d, enum dataset_kind kind,
 					 enum dataset_sizes *how)
 {

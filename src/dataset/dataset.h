@@ -99,6 +99,9 @@ double dataset_mean_file_bytes(const struct dataset *d, enum dataset_kind kind,
 /* Decoded bytes of one sample of a kind, in the mean over its files: what reading it delivers. NAN
  * when there are none. */
 double dataset_mean_sample_bytes(const struct dataset *d, enum dataset_kind kind);
+/* Bytes of files, each taken once, for each decoded byte of their samples: near 1 but in encoded,
+ * compressed and text files. 1 when there are no such files, and for a NULL `d`. */
+double dataset_file_share(const struct dataset *d, enum dataset_kind kind);
 /* Payload bytes of one sample of a file. */
 uint64_t dataset_sample_bytes(const struct dataset *d, enum dataset_kind kind, uint64_t file);
 /* "12107 x 12107", "12107 +- 2822.205 square", "224 x 224 x 3". Returns `out`. */

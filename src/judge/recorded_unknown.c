@@ -1,5 +1,8 @@
 /* Where the figures of a result.json leave a verdict unknown. */
 #include "judge/recorded.h"
+
+#include <math.h>
+
 #include "judge/recorded_json.h"
 #include "store/store.h"
 
@@ -126,6 +129,18 @@ bool recorded_unknown_always(const json_t *result, const struct workload *w)
 	return true;
 }
 
+/* As dataset_file_share, from what a result says of a sample; 1 in older ones. */
+static double file_share(const json_t *result, const struct workload *w)
+{
+	const json_t *need = part(result, "need");
+	double share = figure(need, "sample_file_bytes") / figure(need, "sample_decoded_bytes");
+
+	/* an image is read whole for each of its samples */
+	if (workload_format(w)->flags & FORMAT_IMAGE)
+		share /= (double)w->dataset.num_samples_per_file;
+	return share > 0 && isfinite(share) ? share : 1;
+}
+
 void recorded_device(const json_t *result, const struct workload *w, struct verdict *v)
 {
 	const json_t *t = part(result, "training"), *x = part(part(result, "dataset"), "extents");
@@ -135,7 +150,7 @@ void recorded_device(const json_t *result, const struct workload *w, struct verd
 	 * a reader may go through a file more than once, files may take less than they hold */
 	if (recorded_unknown_bytes(result, w) || !(returned > 0) ||
 	    !(device < 0.999 * DEVICE_SHARE * returned) ||
-	    device >= DEVICE_SHARE * figure(t, "payload_bytes") ||
+	    device >= DEVICE_SHARE * figure(t, "payload_bytes") * file_share(result, w) ||
 	    figure(x, "compressed_files") + figure(x, "inline_files") > 0)
 		return;
 	v->level = VERDICT_WARN;

@@ -57,7 +57,8 @@ static void say_rate_change(struct verdict *v, const struct result *r, bool eval
 	verdict_say(v, "; a step spends %s time on %s%s.", fell ? "more" : "less",
 		    time_part_names[c->part], whose(c, rank, sizeof(rank)));
 	verdict_say(v,
-		    " The lasting rate is %.4g samples/s (%s/s). AU of this last part (%.0f %% of "
+		    " The lasting rate is %.4g samples/s (%s/s decoded). AU of this last part "
+		    "(%.0f %% of "
 		    "the time) is %.1f %%; before it %.1f %%; of %s %.1f %%.",
 		    c->last_rate, bytes, 100 * c->last_share, c->last_au, c->before_au,
 		    eval ? "all evaluations" : "the whole run", c->whole_au);

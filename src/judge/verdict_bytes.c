@@ -210,14 +210,16 @@ static void judge_missing(struct verdict *v, const struct result *r, double shar
 
 /* A reader that goes through a file more than once has its own earlier reads in the page cache:
  * nothing was there before the epochs, and the device delivered each sample. */
+/* `payload` bytes of decoded samples are this much of files, each read once. */
 static bool is_read_again(const struct result *r, const struct run_metrics *m, double payload)
 {
+	double files = payload * dataset_file_share(r->dataset, DATASET_TRAIN);
 	const struct ledger_line *l = &r->judged.ledger.line[LEDGER_CHARGED];
 	double cached = cached_share(r);
 
 	return cached >= 0 && cached <= LEFT_SHARE && !is_thin(r) && !in_memory(r) &&
 	       !(l->known && l->state == LEDGER_FLAGGED) &&
-	       (double)m->device_bytes >= DEVICE_SHARE * payload;
+	       (double)m->device_bytes >= DEVICE_SHARE * files;
 }
 
 /* The device delivered all. A loop device reads its file, perhaps from this machine's page cache,
@@ -331,11 +333,12 @@ static void judge_bytes(const struct result *r, const struct run_metrics *m, str
 		verdict_say(v, "No request was issued to the store: no storage was measured.");
 		return;
 	}
-	verdict_say(v,
-		    "%s of sample data read from the store; %s requested and %s returned in %llu "
-		    "requests.",
-		    str_bytes(payload, a, sizeof(a)), str_bytes(asked, b, sizeof(b)),
-		    str_bytes(returned, c, sizeof(c)), (unsigned long long)requests);
+	verdict_say(
+		v,
+		"%s of sample data delivered (decoded); of bytes in files %s were requested and "
+		"%s returned in %llu requests.",
+		str_bytes(payload, a, sizeof(a)), str_bytes(asked, b, sizeof(b)),
+		str_bytes(returned, c, sizeof(c)), (unsigned long long)requests);
 	judge_payload(v, r, m);
 	judge_device(v, r, m, returned, payload);
 }

@@ -78,10 +78,11 @@ static void judge_eval_bytes(const struct result *r, const struct run_metrics *m
 	if (m->evals == 0 || r->workload->run.measure == MEASURE_NONE || !r->judged.epoch)
 		return;
 	s = sum_of(r, m);
-	verdict_say(v, "%s of evaluation samples read from the store",
+	verdict_say(v, "%s of evaluation samples delivered (decoded)",
 		    str_bytes(s.payload, a, sizeof(a)));
 	if (s.returned_known)
-		verdict_say(v, "; %s returned", str_bytes(s.returned, b, sizeof(b)));
+		verdict_say(v, "; %s of bytes in files returned",
+			    str_bytes(s.returned, b, sizeof(b)));
 	verdict_say(v, ".");
 	if (d && !d->drawn && s.samples > 0 && d->files[DATASET_EVAL] &&
 	    r->workload->reader.read_type != READ_MEMORY) {

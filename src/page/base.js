@@ -181,7 +181,8 @@ var Page = (function () {
   P.rateText = function (run) {
     var out = [];
     if (P.has(run.whole_throughput)) out.push(P.num(run.whole_throughput, run.whole_throughput >= 100 ? 0 : 1) + " samples/s");
-    if (P.has(run.payload_rate)) out.push(P.bytes(run.payload_rate) + "/s");
+    if (P.has(run.files_rate)) out.push(P.bytes(run.files_rate) + "/s of bytes in files");
+    else if (P.has(run.payload_rate)) out.push(P.bytes(run.payload_rate) + "/s of sample data (decoded)");
     return out;
   };
   /* What all configurations of a model have in common tells none of them apart. */

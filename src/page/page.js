@@ -105,7 +105,7 @@
     brief("scale", "whole-run AU and rates over the number of accelerators");
     C.lines(box, "Whole-run AU (compute / wall time)", "%", "AU", au, true);
     C.lines(box, "Samples delivered, whole run", "samples/s", "rate", rate);
-    if (io.length) C.lines(box, "Sample data delivered, whole run", "MiB/s", "rate", io);
+    if (io.length) C.lines(box, "Sample data delivered (decoded), whole run", "MiB/s", "rate", io);
     C.lines(box, "For comparison: AU by DLIO\u2019s definition, without the first step of each epoch", "%", "AU", P.series("au"), true);
   }
 
@@ -265,7 +265,7 @@
     if (!run.epochs || !run.epochs.length) return;
     P.table(box, run.epochs, [
       ["epoch", "epoch", 0], ["steps", "steps", 0], ["AU, whole %", "whole_au", 1], ["AU, DLIO %", "au", 1], ["samples/s", "rate", 1],
-      ["MiB/s", "payload", 1], ["wait s", "wait", 2], ["barrier s", "barrier", 2], ["wall s", "wall", 2]
+      ["MiB/s decoded", "payload", 1], ["wait s", "wait", 2], ["barrier s", "barrier", 2], ["wall s", "wall", 2]
     ].map(function (c) {
       return { title: c[0], kind: "number", get: function (e) { return e[c[1]]; }, text: function (e) { return P.num(e[c[1]], c[2]); } };
     }), { limit: LIMIT, caption: "Epochs" });
@@ -317,8 +317,8 @@
     { title: "AU, whole %", kind: "number", get: function (g) { return g.whole_au.mean; }, text: function (g) { return P.spread(g.whole_au, 1); }, shade: true },
     { title: "AU, DLIO %", kind: "number", get: function (g) { return g.au.mean; }, text: function (g) { return P.spread(g.au, 1); }, shade: true },
     { title: "samples/s", kind: "number", get: function (g) { return g.whole_throughput.mean; }, text: function (g) { return P.num(g.whole_throughput.mean, 1); } },
-    { title: "MiB/s", kind: "number", get: function (g) { return g.payload.mean; }, text: function (g) { return P.num(g.payload.mean, 1); },
-      help: "sample data delivered, whole run" },
+    { title: "MiB/s decoded", kind: "number", get: function (g) { return g.payload.mean; }, text: function (g) { return P.num(g.payload.mean, 1); },
+      help: "sample data delivered (decoded), whole run" },
     { title: "data wait %", kind: "number", get: function (g) { return g.wait; }, text: function (g) { return P.num(g.wait, 1); } },
     { title: "other %", kind: "number", get: function (g) { return g.other; }, text: function (g) { return P.num(g.other, 1); } },
     { title: "checks", kind: "text", get: function (g) { return g.unsound ? "failed" : "ok"; }, cell: function (td, g) {

@@ -422,6 +422,7 @@ static void put_phases(json_t *o, const struct run_record *r)
 	json_put_real(o, "epochs_done", number_at(training, "epochs_done"));
 	json_put_real(o, "epochs_planned", number_at(training, "epochs_planned"));
 	json_put_real(o, "payload_rate", number_at(training, "payload_rate_mean_bytes_per_s"));
+	json_put_real(o, "files_rate", record_returned_rate(r));
 	json_put_real(o, "eval_au", r->eval_au.mean);
 	json_put_real(o, "eval_whole_au",
 		      number_at(json_object_get(r->result, "evaluation"), "whole_au_mean_percent"));

@@ -110,7 +110,7 @@
     var rate = P.rateText(run);
     if (rate.length) {
       t = tile(box, "Delivered, whole run", rate[0].replace(" samples/s", ""), "samples/s");
-      if (rate[1]) say(t, rate[1] + " of sample data to " + P.accelerators(run.ranks));
+      if (rate[1]) say(t, rate[1] + " to " + P.accelerators(run.ranks));
     }
     need(box, run);
   }
@@ -224,7 +224,7 @@
       .sort(function (a, b) { return b.whole_throughput.mean - a.whole_throughput.mean; })[0];
     if (!g) return;
     var t = tile(box, "Highest rate, whole run", P.num(g.whole_throughput.mean, 1), "samples/s");
-    say(t, (P.has(g.payload.mean) ? P.bytes(g.payload.mean * 1048576) + "/s of sample data, " : "") + P.accelerators(g.ranks) +
+    say(t, (P.has(g.payload.mean) ? P.bytes(g.payload.mean * 1048576) + "/s of sample data (decoded), " : "") + P.accelerators(g.ranks) +
       (g.factors ? ", " + g.factors : ""));
   }
 

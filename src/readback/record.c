@@ -960,7 +960,15 @@ uint64_t record_window(const struct run_record *r)
 
 double record_sample_bytes(const struct run_record *r)
 {
-	return r->has_workload ? r->workload.dataset.record_length_bytes : NAN;
+	const json_t *need = json_object_get(r->result, "need");
+	double decoded = number_of(need, "sample_decoded_bytes");
+
+	if (!r->has_workload)
+		return NAN;
+	/* with dataset.file_bytes the key follows from that */
+	return r->workload.dataset.file_bytes > 0 && !isnan(decoded)
+		       ? decoded
+		       : r->workload.dataset.record_length_bytes;
 }
 
 static const json_t *recorded_need(const struct run_record *r)

@@ -238,13 +238,18 @@ static void put_rate(struct answer *a)
 	const struct run_metrics *m = a->m;
 	bool eval = a->r->only_evaluated;
 	double rate = eval ? m->eval_throughput.mean : m->whole.throughput;
-	double bytes = eval ? m->eval_io.mean * 1048576.0 : m->whole.payload_rate;
-	char text[32], from[96];
+	char text[160], bytes[32], from[96];
+	struct supply s;
 
 	if (!(rate > 0))
 		return;
-	put_row(a, 1, "rate", rate < 99.95 ? "%.3g samples/s, %s/s%s" : "%.0f samples/s, %s/s%s",
-		rate, str_bytes(bytes, text, sizeof(text)), source_of(a->r, from, sizeof(from)));
+	supply_find(a->r, m, &s);
+	snprintf(text, sizeof(text), rate < 99.95 ? "%.3g samples/s" : "%.0f samples/s", rate);
+	/* bytes in files: what samples hold when decoded is no matter of the storage */
+	if (isfinite(s.bytes))
+		str_append(text, sizeof(text), ", %s/s%s", str_bytes(s.bytes, bytes, sizeof(bytes)),
+			   source_of(a->r, from, sizeof(from)));
+	put_row(a, 1, "rate", "%s", text);
 }
 
 static void put_evaluation(struct answer *a)
@@ -299,17 +304,9 @@ static void put_need(struct answer *a)
 	char text[320];
 
 	supply_find(a->r, a->m, &s);
-	if (!s.need.known)
-		return;
-	supply_text(&s, text, sizeof(text));
-	/* bytes and what was fed are worth more than the samples between them */
-	if (lines_of(text) > 1) {
-		char *from = strstr(text, " ("), *to = from ? strchr(from, ')') : NULL;
-
-		if (to)
-			memmove(from, to + 1, strlen(to));
-	}
-	put_row(a, 1, "one needs", "%s", text);
+	if (s.need.known)
+		put_row(a, 1, "one needs", "%s",
+			supply_text_within(&s, COLUMNS - INDENT, text, sizeof(text)));
 }
 
 /* What was asked for beside training. */

@@ -101,7 +101,7 @@ static const struct {
 	curve_fn of;
 	bool disk;
 } curves[] = {
-	{"payload", "Sample data delivered", "MiB/s", payload, false},
+	{"payload", "Sample data delivered (decoded)", "MiB/s", payload, false},
 	{"returned", "Bytes returned by read calls of the run", "MiB/s", process_returned, false},
 	{"device_read", "Read from the device", "MiB/s", device_read, true},
 	{"device_write", "Written to the device", "MiB/s", device_write, true},

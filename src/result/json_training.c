@@ -253,7 +253,7 @@ json_t *json_training(const struct result *r, const struct run_metrics *m)
 	put_series(o, "whole_throughput", "samples_per_s", &m->whole_throughput);
 	put_series(o, "payload_rate", "bytes_per_s", &m->payload_rate);
 	json_put_text(o, "payload_counts",
-		      "bytes of samples read from the store; those served "
+		      "decoded bytes of samples read from the store; those served "
 		      "from a reader's own copy of a file add none");
 	json_put_int(o, "payload_bytes", m->payload_bytes);
 	json_put(o, "device_read_bytes",

@@ -47,9 +47,9 @@ const char *const ledger_keys[LEDGER_LINES] = {
 };
 
 const char *const ledger_titles[LEDGER_LINES] = {
-	[LEDGER_WANTED] = "sample data delivered",
-	[LEDGER_ASKED] = "requested from the store",
-	[LEDGER_RETURNED] = "returned by the store",
+	[LEDGER_WANTED] = "sample data delivered (decoded)",
+	[LEDGER_ASKED] = "bytes in files, requested",
+	[LEDGER_RETURNED] = "bytes in files, returned",
 	[LEDGER_CALLS] = "returned by read calls of the process",
 	[LEDGER_CHARGED] = "fetched for the process by the kernel",
 	[LEDGER_CLIENT] = "returned by the file system client",

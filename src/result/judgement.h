@@ -55,8 +55,8 @@ struct decomposition {
  * of training were counted, each compared with an earlier one ---- */
 
 enum ledger_key {
-	LEDGER_WANTED,   /* sample data delivered from the store */
-	LEDGER_ASKED,    /* of the store, by metadata and data requests */
+	LEDGER_WANTED,   /* sample data delivered from the store, decoded */
+	LEDGER_ASKED,    /* bytes in files, of the store, by metadata and data requests */
 	LEDGER_RETURNED, /* by these */
 	LEDGER_CALLS,    /* by read calls of this program, as the kernel counts them (rchar) */
 	LEDGER_CHARGED,  /* fetched for this program from below the page cache (read_bytes) */

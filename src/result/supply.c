@@ -49,7 +49,7 @@ static double returned_rate(const struct result *r, const struct run_metrics *m)
 		}
 		if (!(seconds > 0))
 			continue;
-		sum += bytes;
+		sum += bytes; /* NAN where requests were not counted, and so is the rate */
 		time += seconds;
 	}
 	return time > 0 ? sum / time : NAN;
@@ -169,5 +169,26 @@ char *supply_text(const struct supply *s, char *out, size_t out_size)
 	supply_fed_text(s, fed, sizeof(fed));
 	if (fed[0])
 		str_append(out, out_size, ": %s", fed);
+	return out;
+}
+
+char *supply_text_within(const struct supply *s, size_t width, char *out, size_t out_size)
+{
+	const struct need *n = &s->need;
+	char fed[128], rate[32], part[32];
+
+	supply_text(s, out, out_size);
+	if (strlen(out) <= width || !n->known || !(n->bytes > 0))
+		return out;
+	supply_fed_text(s, fed, sizeof(fed));
+	need_rate_text(n->bytes, rate, sizeof(rate));
+	snprintf(out, out_size, "%s at 100 %%", rate);
+	if (n->target > 0 && n->target != 1)
+		str_append(out, out_size, ", %s at %.4g %%",
+			   need_part_text(n->bytes_at_target, n->bytes, part, sizeof(part)),
+			   100 * n->target);
+	str_append(out, out_size, "%s%s", fed[0] ? ": " : "", fed);
+	if (strlen(out) > width)
+		snprintf(out, out_size, "%s at 100 %%%s%s", rate, fed[0] ? ": " : "", fed);
 	return out;
 }

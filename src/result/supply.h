@@ -47,3 +47,6 @@ char *supply_fed_text(const struct supply *s, char *out, size_t out_size);
 /* need_text and supply_fed_text in one clause, without a full stop: "2.96 GiB/s (21.7 samples/s) at
  * 100 %, 2.66 at 90 %: this storage fed 3.0 of 8". Without a need only that. Returns `out`. */
 char *supply_text(const struct supply *s, char *out, size_t out_size);
+/* The same in at most `width` columns, if need be with less of the need: without samples/s, then
+ * without the target. */
+char *supply_text_within(const struct supply *s, size_t width, char *out, size_t out_size);

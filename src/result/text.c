@@ -5,8 +5,10 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/str.h"
 #include "result/answer.h"
 
@@ -99,35 +101,48 @@ static struct series_stat scaled(struct series_stat s, double factor)
 	return s;
 }
 
-static void put_epoch(struct buf *out, const struct epoch_metrics *e, uint32_t number)
+/* Bytes of files that an epoch's requests returned, over its time; NAN where they are not counted.
+ */
+static double files_rate(const struct result *r, const struct run_metrics *m, uint32_t epoch)
 {
-	char au[16] = "-", rate[16] = "-";
+	const struct epoch_metrics *e = &m->epoch[epoch];
+
+	if (epoch >= r->judged.epochs || !(e->whole_throughput > 0))
+		return NAN;
+	return r->judged.epoch[epoch].train_bytes[LEDGER_RETURNED] * e->whole_throughput /
+	       (double)e->samples;
+}
+
+static void put_epoch(struct buf *out, const struct epoch_metrics *e, double files, uint32_t number)
+{
+	char au[16] = "-", rate[16] = "-", mib[16] = "-";
 
 	if (e->train_valid) {
 		snprintf(au, sizeof(au), "%.2f", e->train_au);
 		snprintf(rate, sizeof(rate), "%.2f", e->train_throughput);
 	}
-	buf_printf(out, "  %6u %8llu %8s %8.2f %12s %12.2f %10.3f %10.3f %10.3f\n", number,
-		   (unsigned long long)e->steps, au, e->whole_au, rate,
-		   e->whole_payload_rate / 1048576.0, e->exposed_wait_s, e->barrier_wait_s,
-		   e->wall_s);
+	if (isfinite(files))
+		snprintf(mib, sizeof(mib), "%.2f", files / 1048576.0);
+	buf_printf(out, "  %6u %8llu %8s %8.2f %12s %12s %10.3f %10.3f %10.3f\n", number,
+		   (unsigned long long)e->steps, au, e->whole_au, rate, mib, e->exposed_wait_s,
+		   e->barrier_wait_s, e->wall_s);
 }
 
-static void put_epochs(struct buf *out, const struct run_metrics *m)
+static void put_epochs(struct buf *out, const struct result *r, const struct run_metrics *m)
 {
 	uint32_t head = m->epochs > EPOCHS_SHOWN ? EPOCHS_SHOWN / 2 : m->epochs;
 
 	if (m->epochs == 0)
 		return;
 	buf_printf(out, "  %6s %8s %8s %8s %12s %12s %10s %10s %10s\n", "epoch", "steps", "AU %",
-		   "whole %", "samples/s", "MiB/s read", "wait s", "barrier s", "wall s");
+		   "whole %", "samples/s", "MiB/s files", "wait s", "barrier s", "wall s");
 	for (uint32_t i = 0; i < m->epochs; i++) {
 		if (i == head && m->epochs > EPOCHS_SHOWN) {
 			buf_printf(out, "  %6s (%u more, in result.json)\n", "...",
 				   m->epochs - EPOCHS_SHOWN);
 			i = m->epochs - EPOCHS_SHOWN / 2;
 		}
-		put_epoch(out, &m->epoch[i], i + 1);
+		put_epoch(out, &m->epoch[i], files_rate(r, m, i), i + 1);
 	}
 	buf_putc(out, '\n');
 }
@@ -135,7 +150,8 @@ static void put_epochs(struct buf *out, const struct run_metrics *m)
 static void put_training(struct buf *out, const struct result *r, const struct run_metrics *m,
 			 const struct paint *p)
 {
-	struct series_stat mib = scaled(m->payload_rate, 1 / 1048576.0);
+	struct series_stat mib = scaled(m->payload_rate, 1 / 1048576.0), files;
+	double *of_files = xcalloc(m->epochs + 1, sizeof(*of_files));
 	bool dlio = r->workload->compat.dlio;
 
 	buf_printf(out, "%sTraining%s%*s %10s %10s %10s %10s\n", colored(p, BOLD),
@@ -146,9 +162,14 @@ static void put_training(struct buf *out, const struct result *r, const struct r
 	put_series(out, "AU, whole run: compute / wall time (%)", &m->whole_au);
 	put_series(out, "throughput of the measured steps (samples/s)", &m->train_throughput);
 	put_series(out, "throughput, whole run (samples/s)", &m->whole_throughput);
-	put_series(out, "sample data from the store, whole run (MiB/s)", &mib);
+	for (uint32_t i = 0; i < m->epochs; i++)
+		of_files[i] = files_rate(r, m, i) / 1048576.0;
+	files = series_stat_of(of_files, m->epochs);
+	free(of_files);
+	put_series(out, "bytes in files, whole run (MiB/s)", &files);
+	put_series(out, "sample data (decoded), whole run (MiB/s)", &mib);
 	buf_putc(out, '\n');
-	put_epochs(out, m);
+	put_epochs(out, r, m);
 }
 
 /* The first and the last epoch around which the page cache was checked. */
@@ -248,11 +269,11 @@ static void put_ledger(struct buf *out, const struct result *r, const struct pai
 static void put_evaluation(struct buf *out, const struct run_metrics *m)
 {
 	if (m->eval_au.count == 0 && m->eval_throughput.count > 0)
-		put_row(out, "evaluation", "no AU, %.2f samples/s, %.2f MiB/s",
+		put_row(out, "evaluation", "no AU, %.2f samples/s, %.2f MiB/s decoded",
 			m->eval_throughput.mean, m->eval_io.mean);
 	if (m->eval_au.count == 0)
 		return;
-	put_row(out, "evaluation", "AU %.2f %% (stdev %.2f), %.2f samples/s, %.2f MiB/s",
+	put_row(out, "evaluation", "AU %.2f %% (stdev %.2f), %.2f samples/s, %.2f MiB/s decoded",
 		m->eval_au.mean, m->eval_au.stdev, m->eval_throughput.mean, m->eval_io.mean);
 }
 

@@ -272,7 +272,8 @@ def main():
             said = limits(tmp / "results")
             assert len(said) == 4 and all(t in seen["text"] for t in said), (said, seen["text"])
         assert len(seen["ledgers"]) == 4, seen["ledgers"]
-        assert all(t[:3] == ["sample data delivered", "requested from the store", "returned by the store"]
+        assert all(t[:3] == ["sample data delivered (decoded)", "bytes in files, requested",
+                            "bytes in files, returned"]
                    for t in seen["ledgers"]), seen["ledgers"]
         assert 1 <= pages_of(tmp, page) <= 3
         stoker("report", SOURCE / "tests/data/seed-study/results", "-o", "dlio.html", cwd=tmp)

@@ -315,6 +315,13 @@ static void test_supply(void **state)
 	assert_string_equal(supply_text(&out, text, sizeof(text)),
 			    "12.5 MiB/s (200 samples/s) at 100 %, 11.3 at 90 %: this run fed 0.5 "
 			    "of 2");
+	assert_string_equal(supply_text_within(&out, 77, text, sizeof(text)),
+			    "12.5 MiB/s (200 samples/s) at 100 %, 11.3 at 90 %: this run fed 0.5 "
+			    "of 2");
+	assert_string_equal(supply_text_within(&out, 71, text, sizeof(text)),
+			    "12.5 MiB/s at 100 %, 11.3 at 90 %: this run fed 0.5 of 2");
+	assert_string_equal(supply_text_within(&out, 50, text, sizeof(text)),
+			    "12.5 MiB/s at 100 %: this run fed 0.5 of 2");
 	synth_end(&s);
 
 	/* kept busy: what the storage could give beyond is not known */

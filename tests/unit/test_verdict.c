@@ -279,7 +279,7 @@ static void bytes(void **state)
 		fill_io(&s, rows[i].share);
 		judge(&s);
 		expect(&s, "bytes", rows[i].level, rows[i].words);
-		expect(&s, "bytes", rows[i].level, "5 MiB of sample data read from the store");
+		expect(&s, "bytes", rows[i].level, "5 MiB of sample data delivered (decoded); of bytes in files ");
 		synth_end(&s);
 	}
 	synth_begin(&s, 1, 1, memory);
