@@ -58,8 +58,14 @@ void live_add(struct live *l, const struct run_progress *p, int64_t now_ns)
 	if (l->points < 2 || point(l, 0)->t_ns - point(l, 1)->t_ns >= LIVE_POINT_LEAST_NS)
 		l->points++;
 	at = &l->point[(l->points - 1) % LIVE_POINTS];
-	*at = (struct live_point){now_ns,      p->bytes,      p->samples,
-				  p->train_ns, p->compute_ns, p->wait_ns};
+	*at = (struct live_point){.t_ns = now_ns,
+				  .bytes = p->bytes,
+				  .samples = p->samples,
+				  .read_samples = p->read_samples,
+				  .read_bytes = p->read_bytes,
+				  .train_ns = p->train_ns,
+				  .compute_ns = p->compute_ns,
+				  .wait_ns = p->wait_ns};
 }
 
 static double per_second(uint64_t now, uint64_t before, int64_t ns)
@@ -85,6 +91,10 @@ static void recent(const struct live *l, struct live_figures *f)
 
 		f->bytes_recent = per_second(now->bytes, then->bytes, now->t_ns - then->t_ns);
 		f->samples_recent = per_second(now->samples, then->samples, now->t_ns - then->t_ns);
+		f->read_samples_recent =
+			per_second(now->read_samples, then->read_samples, now->t_ns - then->t_ns);
+		f->read_recent =
+			per_second(now->read_bytes, then->read_bytes, now->t_ns - then->t_ns);
 	}
 	while (back + 1 < n && point(l, back)->train_ns == now->train_ns)
 		back++;
@@ -236,24 +246,29 @@ void live_figures(const struct live *l, const struct run_progress *p, int64_t no
 	struct live_figures old = *f;
 	double step, since = (double)(now_ns - l->moved_ns) / 1e9;
 
-	*f = (struct live_figures){.part = p->total ? (double)p->done / (double)p->total : 0,
-				   .au = NAN,
-				   .au_recent = NAN,
-				   .wait = NAN,
-				   .wait_recent = NAN,
-				   .samples_rate = NAN,
-				   .bytes_rate = NAN,
-				   .samples_recent = NAN,
-				   .bytes_recent = NAN,
-				   .device_read = NAN,
-				   .device_write = NAN,
-				   .left_s = NAN,
-				   .has_slowest = old.has_slowest,
-				   .slow_rank = old.slow_rank,
-				   .slow_behind_s = old.slow_behind_s,
-				   .slow_wait = old.slow_wait,
-				   .slow_doing = old.slow_doing,
-				   .standing_s = NAN};
+	*f = (struct live_figures){
+		.part = p->total ? (double)p->done / (double)p->total : 0,
+		.au = NAN,
+		.au_recent = NAN,
+		.wait = NAN,
+		.wait_recent = NAN,
+		.samples_rate = NAN,
+		.bytes_rate = NAN,
+		.samples_recent = NAN,
+		.bytes_recent = NAN,
+		.read_samples_recent = NAN,
+		.read_recent = NAN,
+		.filling = p->training && p->done == 0 && p->eval_done == 0 &&
+			   (p->phase == PROGRESS_TRAIN || p->phase == PROGRESS_EVAL),
+		.device_read = NAN,
+		.device_write = NAN,
+		.left_s = NAN,
+		.has_slowest = old.has_slowest,
+		.slow_rank = old.slow_rank,
+		.slow_behind_s = old.slow_behind_s,
+		.slow_wait = old.slow_wait,
+		.slow_doing = old.slow_doing,
+		.standing_s = NAN};
 	if (f->part > 1)
 		f->part = 1;
 	so_far(p, f);
@@ -280,9 +295,9 @@ void live_spark(const struct live *l, int64_t now_ns, double span_s, unsigned ce
 
 		while (back + 1 < n && begin->t_ns > from)
 			begin = point(l, ++back);
-		bytes[c] = begin && end
-				   ? per_second(end->bytes, begin->bytes, end->t_ns - begin->t_ns)
-				   : NAN;
+		bytes[c] = begin && end ? per_second(end->read_bytes, begin->read_bytes,
+						     end->t_ns - begin->t_ns)
+					: NAN;
 		au[c] = begin && end ? share(end->compute_ns - begin->compute_ns,
 					     end->train_ns - begin->train_ns)
 				     : NAN;

@@ -13,7 +13,7 @@
 
 struct live_point {
 	int64_t t_ns;
-	uint64_t bytes, samples;
+	uint64_t bytes, samples, read_samples, read_bytes;
 	int64_t train_ns, compute_ns, wait_ns;
 };
 
@@ -39,6 +39,8 @@ struct live_figures {
 	double au, au_recent;
 	double wait, wait_recent; /* percent of training time */
 	double samples_rate, bytes_rate, samples_recent, bytes_recent; /* a second */
+	double read_samples_recent, read_recent; /* by the workers: samples and bytes a second */
+	bool filling; /* no step has ended: the first batches are being read */
 	enum device_source device;
 	char device_name[64];             /* of DEVICE_DISK; "" otherwise */
 	double device_read, device_write; /* bytes a second, recent */
@@ -59,8 +61,8 @@ void live_add(struct live *l, const struct run_progress *p, int64_t now_ns);
  * it is in `f`. */
 void live_figures(const struct live *l, const struct run_progress *p, int64_t now_ns,
 		  struct live_figures *f);
-/* Payload bytes a second in `cells` equal parts of the last span_s seconds, the newest last; NAN
- * where nothing is known. The same of AU in percent. */
+/* Bytes a second that workers read, in `cells` equal parts of the last span_s seconds, the newest
+ * last; NAN where nothing is known. The same of AU in percent. */
 void live_spark(const struct live *l, int64_t now_ns, double span_s, unsigned cells, double *bytes,
 		double *au);
 

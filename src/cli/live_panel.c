@@ -253,6 +253,10 @@ static void add_au(struct panel *q)
 		snprintf(target, sizeof(target), "  (target %g %%)", q->style->target);
 	snprintf(text, sizeof(text), "%s so far, recently %s%s", now, last, target);
 	snprintf(brief, sizeof(brief), "%s, recently %s", now, last);
+	if (q->f->filling) {
+		snprintf(text, sizeof(text), "known when the first step ends%s", target);
+		snprintf(brief, sizeof(brief), "not known yet");
+	}
 	const char *wording[] = {text, brief, now};
 
 	add_line(q, 9, "AU", wording, 3);
@@ -270,6 +274,16 @@ static void add_throughput(struct panel *q)
 		 b2);
 	snprintf(middle, sizeof(middle), "%s samples/s, %s; recently %s", s, b, b2);
 	snprintf(brief, sizeof(brief), "%s/s, %s", s, b);
+	if (q->f->filling) {
+		str_bytes((double)q->p->read_bytes, b, sizeof(b));
+		rate(q->f->read_recent, b2, sizeof(b2));
+		snprintf(text, sizeof(text), "workers read %llu samples, %s so far; recently %s",
+			 (unsigned long long)q->p->read_samples, b, b2);
+		snprintf(middle, sizeof(middle), "read: %llu samples, %s, %s",
+			 (unsigned long long)q->p->read_samples, b, b2);
+		snprintf(brief, sizeof(brief), "%llu samples, %s",
+			 (unsigned long long)q->p->read_samples, b);
+	}
 	const char *wording[] = {text, middle, brief, b};
 
 	if (q->p->training)
@@ -287,6 +301,10 @@ static void add_wait(struct panel *q)
 	snprintf(text, sizeof(text),
 		 "%s of the training time is spent waiting for batches, recently %s", now, last);
 	snprintf(brief, sizeof(brief), "%s, recently %s", now, last);
+	if (q->f->filling) {
+		snprintf(text, sizeof(text), "for the first batches, which workers are reading");
+		snprintf(brief, sizeof(brief), "for the first batches");
+	}
 	const char *wording[] = {text, brief, now};
 
 	add_line(q, 6, "Wait", wording, 3);

@@ -46,10 +46,17 @@ static void of_training(const struct run_progress *p, const struct live_figures 
 		buf_printf(out, "%s, epoch %u/%u, step %llu/%llu",
 			   p->phase == PROGRESS_CHECKPOINT ? "Checkpoint" : "Training", p->epoch,
 			   p->epochs, (unsigned long long)p->done, (unsigned long long)p->total);
-	put_percent(out, ", AU so far ", f->au);
-	put_samples(out, ", recently ", f->samples_recent);
-	put_rate(out, " and ", f->bytes_recent, "");
-	put_percent(out, ", exposed wait ", f->wait);
+	if (f->filling) {
+		buf_printf(out, ", no step has ended: workers read %llu samples, %s",
+			   (unsigned long long)p->read_samples,
+			   str_bytes((double)p->read_bytes, s, sizeof(s)));
+		put_rate(out, ", recently ", f->read_recent, "");
+	} else {
+		put_percent(out, ", AU so far ", f->au);
+		put_samples(out, ", recently ", f->samples_recent);
+		put_rate(out, " and ", f->bytes_recent, "");
+		put_percent(out, ", exposed wait ", f->wait);
+	}
 	if (f->device == DEVICE_DISK && !isnan(f->device_read)) {
 		buf_printf(out, ", %s reads", f->device_name);
 		put_rate(out, " ", f->device_read, "");
@@ -170,6 +177,10 @@ static void training_json(json_t *o, const struct run_progress *p, const struct 
 	set_whole(o, "samples", p->samples);
 	set_number(o, "samples_per_s", f->samples_rate);
 	set_number(o, "samples_recent_per_s", f->samples_recent);
+	set_whole(o, "read_samples", p->read_samples);
+	set_whole(o, "read_bytes", p->read_bytes);
+	set_number(o, "read_samples_recent_per_s", f->read_samples_recent);
+	set_number(o, "read_bytes_recent_per_s", f->read_recent);
 }
 
 static void ranks_json(json_t *o, const struct run_progress *p, const struct live_figures *f)

@@ -29,6 +29,20 @@ static void work_of(const struct worker_stat *s, struct batch_work *w)
 				 }};
 }
 
+void worker_read_so_far(const struct loader *l, uint64_t *samples, uint64_t *bytes)
+{
+	uint32_t workers;
+	const struct worker_stat *s = l->ops->stats(l, &workers);
+
+	for (uint32_t i = 0; i < workers; i++) {
+		uint64_t payload = __atomic_load_n(&s[i].payload_bytes, __ATOMIC_RELAXED);
+		uint64_t returned = io_stat_read_so_far(&s[i].io);
+
+		*samples += __atomic_load_n(&s[i].samples, __ATOMIC_RELAXED);
+		*bytes += returned ? returned : payload;
+	}
+}
+
 void worker_note_delay(struct worker_stat *s, int64_t took_ns)
 {
 	int64_t waited = run_delay_take(took_ns);

@@ -20,10 +20,12 @@
 #include "workload/backend.h"
 
 /* Totals of one worker since the loader was created, over all epochs and restarts of its thread.
- * Written by the worker; read between finish and the next start. */
+ * Written by the worker; read between finish and the next start, but for what worker_read_so_far
+ * tells at any time. */
 struct worker_stat {
 	struct io_stat io;
-	uint64_t samples, payload_bytes, batches;
+	uint64_t samples, payload_bytes; /* added to by worker_has_read */
+	uint64_t batches;
 	int64_t read_ns, preprocess_ns; /* inside format read; in preprocess waits */
 	int64_t idle_ns;                /* waiting for an index batch within an epoch */
 	int64_t no_cpu_ns; /* of reading, preprocessing and packing: ready to run, and without a
@@ -133,6 +135,17 @@ struct loader_ops {
 int loader_check_batch(const struct loader_config *c, struct err *e);
 int loader_check_threads(const struct loader_config *c, struct err *e);
 
+/* Called by the worker itself: so many samples are read. Relaxed stores, which cost no more than
+ * plain ones. */
+static inline void worker_has_read(struct worker_stat *s, uint64_t samples, uint64_t payload_bytes)
+{
+	__atomic_store_n(&s->samples, s->samples + samples, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->payload_bytes, s->payload_bytes + payload_bytes, __ATOMIC_RELAXED);
+}
+/* What the workers of a loader have read so far, also of batches that are not whole: adds samples,
+ * and bytes that requests returned (payload where requests are not counted). Any thread, as long as
+ * the loader exists. */
+void worker_read_so_far(const struct loader *l, uint64_t *samples, uint64_t *bytes);
 /* Called by the worker itself after `took_ns` of work: notes what of it was without a processor. */
 void worker_note_delay(struct worker_stat *s, int64_t took_ns);
 /* Takes a worker's totals off, or adds them: the work between two looks. */

@@ -109,7 +109,7 @@ static int synthetic_next(struct loader *base, struct batch **out, struct err *e
 	for (uint32_t i = 0; i < b->samples; i++)
 		order_proof_add(&b->proof, order_at(&c->order, c->config.rank, b->first + i));
 	c->stat[0].batches++;
-	c->stat[0].samples += b->samples;
+	worker_has_read(&c->stat[0], b->samples, 0);
 	l->used[b - l->batch] = true;
 	*out = b;
 	return crew_hand_out(c, b, b->done_ns, e);

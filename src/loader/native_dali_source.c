@@ -185,8 +185,7 @@ void dali_copier_take(struct dali_copier *c, struct dali_item *item, uint64_t *p
 			 (unsigned long long)item->sample);
 	else
 		*payload = file_spec_sample_bytes(&f);
-	c->stat->samples += item->err.code == 0;
-	c->stat->payload_bytes += *payload;
+	worker_has_read(c->stat, item->err.code == 0, *payload);
 	end = clock_now_ns();
 	c->stat->read_ns += end - begin;
 	span_add(c->ring, SPAN_DECODE, item->err.code < 0 ? SPAN_FAILED : 0, begin, end, *payload);

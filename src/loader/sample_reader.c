@@ -312,8 +312,7 @@ static void sample_is_read(struct flight_run *run, uint64_t sample, uint64_t pay
 	struct reading *g = (struct reading *)run;
 	struct sample_reader *r = g->reader;
 
-	r->stat->samples++;
-	r->stat->payload_bytes += payload;
+	worker_has_read(r->stat, 1, payload);
 	*g->payload += payload;
 	r->stat->in_flight_ns += *now - run->begun_ns;
 	note_if_slow(r, sample, run->begun_ns, *now - run->begun_ns);
@@ -376,8 +375,7 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 			 (unsigned long long)sample);
 		return rc;
 	}
-	r->stat->samples++;
-	r->stat->payload_bytes += got.payload_bytes;
+	worker_has_read(r->stat, 1, got.payload_bytes);
 	*payload += got.payload_bytes;
 	tell_progress(r, *now);
 	return 0;

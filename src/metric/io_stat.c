@@ -98,12 +98,21 @@ void io_stat_add(struct io_stat *s, enum io_kind kind, int64_t took_ns, uint64_t
 	took_ns = took_ns < 0 ? 0 : took_ns;
 	s->kind[kind].requests++;
 	s->kind[kind].asked_bytes += asked;
+	/* one writer: a plain load and store, that others may read */
 	if (returned > 0)
-		s->kind[kind].returned_bytes += (uint64_t)returned;
+		__atomic_store_n(&s->kind[kind].returned_bytes,
+				 s->kind[kind].returned_bytes + (uint64_t)returned,
+				 __ATOMIC_RELAXED);
 	s->kind[kind].busy_ns += took_ns;
 	hist_add(&s->kind[kind].latency_ns, (uint64_t)took_ns);
 	if (asked > 0 && sized_of(kind) >= 0)
 		latency_add(&s->sized[sized_of(kind)][class_of(asked)], (uint64_t)took_ns);
+}
+
+uint64_t io_stat_read_so_far(const struct io_stat *s)
+{
+	return __atomic_load_n(&s->kind[IO_META].returned_bytes, __ATOMIC_RELAXED) +
+	       __atomic_load_n(&s->kind[IO_DATA].returned_bytes, __ATOMIC_RELAXED);
 }
 
 void io_stat_merge(struct io_stat *into, const struct io_stat *from)

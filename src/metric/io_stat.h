@@ -34,7 +34,7 @@ struct io_stat {
 	struct {
 		uint64_t requests;
 		uint64_t asked_bytes;    /* as the calls asked */
-		uint64_t returned_bytes; /* as they returned */
+		uint64_t returned_bytes; /* as they returned; io_stat_read_so_far */
 		int64_t busy_ns;
 		struct hist latency_ns;
 	} kind[IO_KINDS];
@@ -47,6 +47,9 @@ void io_stat_init(struct io_stat *s);
 /* Counts one request that took `took_ns`; `returned` is negative when it failed. */
 void io_stat_add(struct io_stat *s, enum io_kind kind, int64_t took_ns, uint64_t asked,
 		 int64_t returned);
+/* Bytes that requests for metadata and data returned so far. Any thread, while the writer goes on:
+ * at most a moment old. */
+uint64_t io_stat_read_so_far(const struct io_stat *s);
 /* The latencies of a kind and size; NULL for a kind whose requests have none (open, sync). */
 const struct io_latency *io_stat_sized(const struct io_stat *s, enum io_kind kind,
 				       enum io_class size);

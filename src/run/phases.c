@@ -392,6 +392,7 @@ static int run_ranks(struct run *run, struct err *e)
 		rc = unwritten.code;
 	}
 	watch_stop(&run->watch);
+	watch_keep_reads(&run->watch);
 	for (uint32_t i = 0; i < run->at.locals && all_left; i++)
 		all_left = rank_release_loaders(&run->rank[i]);
 	run->r->stuck = !all_left;

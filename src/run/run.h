@@ -51,6 +51,9 @@ struct run_progress {
 	uint64_t bytes, bytes_total; /* written, payload of all ranks here, or of checkpoints */
 	/* bytes_total 0: not known */
 	uint64_t samples; /* delivered to all ranks here, evaluation too */
+	/* By the workers here, also for batches that no rank has yet: samples, and bytes that
+	 * requests returned (run.measure=none: payload). */
+	uint64_t read_samples, read_bytes;
 	/* ---- training; the rest is 0 elsewhere ---- */
 	bool training; /* false in a checkpoint benchmark */
 	uint32_t epoch, epochs;

@@ -183,6 +183,24 @@ static void progress_of_rank(struct run_watch *w, uint32_t i, struct run_progres
 		atomic_load_explicit(&k->live.checkpoint_bytes, memory_order_relaxed);
 }
 
+/* What workers have read, while ranks may still wait for their first batches. */
+static void progress_of_workers(struct run_watch *w, struct run_progress *p)
+{
+	for (uint32_t i = 0; i < w->plan->at->locals; i++)
+		for (int kind = 0; kind < DATASET_KINDS; kind++) {
+			struct loader *l = rank_loader(&w->rank[i], kind);
+
+			if (l)
+				worker_read_so_far(l, &p->read_samples, &p->read_bytes);
+		}
+	if (p->read_samples < w->read_samples || p->read_bytes < w->read_bytes) {
+		p->read_samples = w->read_samples;
+		p->read_bytes = w->read_bytes;
+	}
+	w->read_samples = p->read_samples;
+	w->read_bytes = p->read_bytes;
+}
+
 static bool at_checkpoint(struct run_watch *w)
 {
 	int what = atomic_load_explicit(&w->rank[0].live.activity, memory_order_relaxed);
@@ -268,7 +286,9 @@ static void gather_progress(struct run_watch *w, int64_t now, struct run_progres
 		progress_of_run(w, p);
 		for (uint32_t i = 0; i < w->plan->at->locals; i++)
 			progress_of_rank(w, i, p);
-		if (!p->training)
+		if (p->training)
+			progress_of_workers(w, p);
+		else
 			p->bytes = p->checkpoint_bytes;
 		progress_of_device(w, p);
 	}
@@ -296,6 +316,13 @@ static void tell_progress(struct run_watch *w, int64_t now, bool now_due)
 	every = every > EVERY_LEAST_NS ? every : EVERY_LEAST_NS;
 	/* the thread's ticks are that long: a look a little early beats one a tick late */
 	w->next_tell_ns = now + (every > REST * took ? every : REST * took) - EVERY_LEAST_NS / 4;
+}
+
+void watch_keep_reads(struct run_watch *w)
+{
+	struct run_progress p = {0};
+
+	progress_of_workers(w, &p);
 }
 
 void watch_tell(struct run_watch *w)

@@ -25,6 +25,7 @@ struct run_watch {
 	/* ---- watch.c's ---- */
 	struct rank_progress *seen_rank; /* `locals` of them */
 	int64_t next_tell_ns;
+	uint64_t read_samples, read_bytes; /* last told: loaders end before the last word */
 	char device_name[64];
 	/* when the check of the dataset was last seen to move */
 	uint64_t seen_checked;
@@ -44,6 +45,8 @@ void watch_stop(struct run_watch *w);
 void watch_tell(struct run_watch *w);
 /* The last word of the ranks. */
 void watch_tell_end(struct run_watch *w);
+/* Keeps what workers have read for the last word. While the loaders exist and no thread watches. */
+void watch_keep_reads(struct run_watch *w);
 void watch_release(struct run_watch *w);
 
 /* Sampling of the machine while ranks train, as far as it is asked for. After the end r->series can

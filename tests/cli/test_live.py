@@ -419,6 +419,32 @@ def other_commands(tmp):
     assert end["checkpoints_written"] == 3 and end["checkpoints_read"] == 2 and end["bytes"] > 0
 
 
+def first_batches(tmp):
+    """Of 8 samples of 0.15 s the first batch needs 4: until then, what the worker read is seen."""
+    for loader, framework, fmt in (("tensorflow", "tensorflow", "tfrecord"), ("dali", "pytorch", "npz"),
+                                   ("native_dali", "pytorch", "npy"), ("pytorch", "pytorch", "npz")):
+        size = ["dataset.num_files_train=8", "dataset.record_length_bytes=4096", "dataset.num_files_eval=0", f"dataset.format={fmt}",
+                "reader.batch_size=4", "reader.read_threads=1", "train.computation_time=0.01", "workflow.evaluation=false",
+                "train.epochs=1", f"dataset.data_folder=/{loader}", "storage.store=throttle+memory", "workflow.generate_data=true",
+                f"reader.data_loader={loader}", f"framework={framework}", "reader.dont_use_mmap=true",
+                "dataset.verify_samples=0", "storage.throttle.open_latency=0.15"]
+        done = util.stoker("run", "default", "-o", tmp / loader, *size, "--progress", "json", "--progress-interval", "0.1")
+        early = [o for o in objects(done.stderr) if o["phase"] == "training" and o["samples"] == 0]
+        seen = [o["read_samples"] for o in early]
+        moved = [o["read_bytes"] for o in early]
+        assert seen == sorted(seen) and moved == sorted(moved) and len(set(moved)) >= (3 if loader == "pytorch" else 2), (loader, seen, moved)
+        # DALI's own reader reads a batch before it makes samples of it
+        between = len(set(seen) & set(range(1, 4)))
+        assert between >= {"pytorch": 2, "native_dali": 0}.get(loader, 1), (loader, seen)
+        assert all(o["samples_per_s"] is None for o in early) and {o["done"] for o in early} == {0}, (loader, early)
+        for some in early:
+            assert some["read_samples"] * 3900 <= some["read_bytes"] < 8 * 14000, (loader, some)
+        end = objects(done.stderr)[-1]
+        assert end["read_samples"] == 8 and end["read_bytes"] >= end["bytes"], (loader, end)
+    done = util.stoker("run", "default", "-o", tmp / "lines", *size, "--progress", "lines", "--progress-interval", "0.1")
+    assert re.search(r"step 0/2, no step has ended: workers read [1-4] samples, \d", done.stderr), done.stderr
+
+
 def run_part(name, folder):
     begin = time.monotonic()
     tmp = pathlib.Path(folder, name)
@@ -429,7 +455,7 @@ def run_part(name, folder):
 
 PARTS = {"reflow": lambda tmp: on_a_terminal(tmp, True), "crop": lambda tmp: on_a_terminal(tmp, False),
          "tiny": tiny_terminals, "early": ended_early, "messages": messages, "dumb": dumb, "log": log_file,
-         "stream": stream, "elsewhere": streams_elsewhere, "commands": other_commands}
+         "stream": stream, "elsewhere": streams_elsewhere, "commands": other_commands, "filling": first_batches}
 
 if __name__ == "__main__":
     # they mostly wait for a slow store

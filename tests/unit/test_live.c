@@ -41,6 +41,8 @@ static struct run_progress after(int64_t seconds)
 		.train_bytes = 4000 * (uint64_t)seconds,
 		.samples = 40 * (uint64_t)seconds,
 		.bytes = 4000 * (uint64_t)seconds,
+		.read_samples = 40 * (uint64_t)seconds,
+		.read_bytes = 4000 * (uint64_t)seconds,
 		.device = DEVICE_DISK,
 		.device_name = "sda",
 		.device_ns = seconds * S,
@@ -139,6 +141,7 @@ static void lately_differs_from_so_far(void **state)
 		if (t > 10) {
 			p.compute_ns += (t - 10) * 4 * 4 * S / 10;
 			p.bytes += 8000 * (uint64_t)(t - 10);
+			p.read_bytes += 8000 * (uint64_t)(t - 10);
 		}
 		live_add(l, &p, t * S);
 	}
@@ -195,6 +198,56 @@ static void nothing_known_yet(void **state)
 	live_json(&p, &f, NULL, 0, &text);
 	assert_null(strstr(text.data, "nan"));
 	assert_non_null(strstr(text.data, "\"au_percent\":null"));
+	buf_release(&text);
+	free(l);
+}
+
+/* Workers read 3 samples of 2 MB a second, and no rank has a batch yet. */
+static void first_batches(void **state)
+{
+	struct live *l = calloc(1, sizeof(*l));
+	struct live_style style = {.columns = 100, .rows = 24};
+	struct live_figures f = {0};
+	struct run_progress p;
+	struct buf text = {0};
+
+	(void)state;
+	for (int64_t t = 0; t <= 8; t++) {
+		p = after(0);
+		p.elapsed_ns = t * S;
+		p.read_samples = 3 * (uint64_t)t;
+		p.read_bytes = 6000000 * (uint64_t)t;
+		live_add(l, &p, t * S);
+		live_figures(l, &p, t * S, &f);
+	}
+	assert_true(f.filling && isnan(f.samples_rate));
+	near(f.read_samples_recent, 3);
+	near(f.read_recent, 6e6);
+	live_line(&p, &f, &text);
+	assert_non_null(strstr(text.data, "no step has ended: workers read 24 samples, 45.8 MiB, "
+					  "recently 5.72 MiB/s"));
+	assert_non_null(strstr(text.data, "of ranks 4-7 of 8"));
+	assert_null(strstr(text.data, "AU so far"));
+	buf_reset(&text);
+	style.title = "planted";
+	live_panel(l, &p, &f, 8 * S, &style, &text);
+	assert_non_null(strstr(text.data, "workers read 24 samples, 45.8 MiB so far; "
+					  "recently 5.72 MiB/s"));
+	assert_non_null(strstr(text.data, "known when the first step ends"));
+	assert_non_null(strstr(text.data, "for the first batches"));
+	buf_reset(&text);
+	live_json(&p, &f, NULL, 0, &text);
+	assert_non_null(strstr(text.data, "\"read_samples\":24"));
+	assert_non_null(strstr(text.data, "\"read_bytes\":48000000"));
+	/* once a step has ended, what training got counts */
+	p = after(9);
+	p.read_samples = 100;
+	live_add(l, &p, 9 * S);
+	live_figures(l, &p, 9 * S, &f);
+	assert_false(f.filling);
+	buf_reset(&text);
+	live_line(&p, &f, &text);
+	assert_null(strstr(text.data, "workers read"));
 	buf_release(&text);
 	free(l);
 }
@@ -269,7 +322,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(figures_of_training), cmocka_unit_test(lately_differs_from_so_far),
 		cmocka_unit_test(a_step_that_stands),  cmocka_unit_test(nothing_known_yet),
-		cmocka_unit_test(generation_left),     cmocka_unit_test(panels_fit),
+		cmocka_unit_test(first_batches),       cmocka_unit_test(generation_left),
+		cmocka_unit_test(panels_fit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
