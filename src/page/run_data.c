@@ -11,6 +11,7 @@
 #include "page/timeline.h"
 #include "page/trace_data.h"
 #include "result/json_out.h"
+#include "workload/need.h"
 
 #define CHANGES_MAX 20
 #define EPOCHS_MAX 500
@@ -152,7 +153,7 @@ static void put_limit(json_t *o, const struct run_record *r)
 	snprintf(why, sizeof(why), "%s",
 		 !r->trained ? "Not judged: this result has no training."
 		 : r->ours   ? "Not known: the result does not say what limited this run."
-			     : "Not known: the files of DLIO do not tell.");
+			     : "Not known: DLIO's files do not say what limited the run.");
 	if (r->trained && isfinite(wait)) {
 		size_t n = strlen(why);
 
@@ -354,11 +355,42 @@ static void put_passed(json_t *o, const struct run_record *r)
 
 /* ---- need beside supply ---- */
 
+/* Of a result that does not say, by its workload: of DLIO's files the bytes are not known. */
+static double fed_by_workload(const struct run_record *r, struct need *need)
+{
+	need_find(&r->workload, NEED_TRAINING, NAN, need);
+	return fmin(need_fed(need, record_whole_throughput(r)), r->ranks);
+}
+
 static double fed_of(const struct run_record *r)
 {
-	const json_t *supply = json_object_get(json_object_get(r->result, "need"), "supply");
+	const json_t *need = json_object_get(r->result, "need");
+	struct need own;
 
-	return number_at(supply, "accelerators_fed");
+	if (json_is_object(need))
+		return number_at(json_object_get(need, "supply"), "accelerators_fed");
+	return r->has_workload && r->trained ? fed_by_workload(r, &own) : NAN;
+}
+
+static json_t *need_by_workload(const struct run_record *r)
+{
+	json_t *one = json_object();
+	char text[200], line[300];
+	struct need need;
+	double fed = fed_by_workload(r, &need);
+
+	json_put_bool(one, "known", need.known);
+	if (!need.known)
+		json_put_text(one, "why", need.why);
+	need_text(&need, text, sizeof(text));
+	if (isfinite(fed))
+		snprintf(line, sizeof(line),
+			 fed < 0.095 ? "%s: this run fed %.2f of %u"
+				     : "%s: this run fed %.1f of %u",
+			 text, fed, r->ranks);
+	json_put_text(one, "text", isfinite(fed) ? line : text);
+	json_put_real(one, "fed", fed);
+	return one;
 }
 
 static void put_need(json_t *o, const struct run_record *r)
@@ -367,8 +399,11 @@ static void put_need(json_t *o, const struct run_record *r)
 	const json_t *supply = json_object_get(n, "supply");
 	json_t *one;
 
-	if (!json_is_object(n))
+	if (!json_is_object(n)) {
+		if (r->has_workload && r->trained)
+			json_put(o, "need", need_by_workload(r));
 		return;
+	}
 	one = json_object();
 	json_put_bool(one, "known", isfinite(number_at(n, "samples_per_s")));
 	json_put_text(one, "why", text_at(n, "missing_because"));

@@ -257,7 +257,9 @@
       if (P.has(g.au.mean)) say(t, P.num(g.au.mean, 1) + " % by DLIO\u2019s definition", "beside");
       say(t, P.accelerators(g.ranks) + (g.factors ? ", " + g.factors : ""));
       if (g.unsound) say(t, "No configuration is valid: a check failed in each.", "doubt");
+      if (reach(g)) say(t, "Target reached with " + reach(g) + " of those tried.");
       fastest(box, g.unsound);
+      if (P.has(most(g))) say(tile(box, "Accelerators fed, highest", P.fed(most(g))), "by the whole-run rate, each at 100 % AU");
       return;
     }
     var wrap = P.add(box, "div", { "class": "tile lead" });

@@ -183,6 +183,7 @@ def one_result(tmp):
     assert f"{dlio:.1f} % by DLIO\u2019s definition" in seen["lead"], seen["lead"]
     assert limits(tmp / "one")[0] in re.sub(r"\s+", " ", seen["limit"]), seen["limit"]
     assert seen["hero"][0] == "Where the time went", seen["hero"]
+    assert f"One mine needs {result['need']['text']}." in seen["text"], result["need"]
     parts = result["training"]["decomposition"]["mean_over_ranks_percent"]
     assert f"accelerators computing{parts['compute']:.1f} %" in seen["text"], parts
     for word in ("Host", "Storage", "Workload", "Date", "Measured with"):
@@ -279,7 +280,7 @@ def main():
         stoker("report", SOURCE / "tests/data/seed-study/results", "-o", "dlio.html", cwd=tmp)
         seen = look(tmp, tmp / "dlio.html")
         check(seen, 5)
-        assert "not valid" in seen["light"] and seen["text"].count("the files of DLIO do not tell") == 10, seen["light"]
+        assert "not valid" in seen["light"] and seen["text"].count("DLIO's files do not say what limited the run") == 10, seen["light"]
         one_result(tmp)
         hostile(tmp)
         malformed(tmp)
