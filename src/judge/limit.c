@@ -262,7 +262,8 @@ void limit_find(const struct result *r, const struct run_metrics *m, struct limi
 	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]) && !asked[i](&v); i++)
 		continue;
 	if (v.loss >= SMALL_LOSS * v.d->wall_s)
-		outlook_say_best(outlook, r->rank[result_present_rank(r)].workers, limit->remedy,
+		outlook_say_best(outlook, r->rank[result_present_rank(r)].workers,
+				 r->judged.measured.taken & TAKES_LASTING, limit->remedy,
 				 sizeof(limit->remedy));
 	add_evaluation(&v);
 }

@@ -68,6 +68,18 @@ static bool always_meets(struct model *m)
 	return true;
 }
 
+static bool change_workers(const struct variants *all, const struct variant *v, double by,
+			   struct model *m);
+static bool change_window(const struct variants *all, const struct variant *v, double by,
+			  struct model *m);
+static bool change_order(const struct variants *all, const struct variant *v, double by,
+			 struct model *m);
+static bool change_bandwidth(const struct variants *all, const struct variant *v, double by,
+			     struct model *m);
+static bool change_requests(const struct variants *all, const struct variant *v, double by,
+			    struct model *m);
+static bool change_storage(const struct variants *all, const struct variant *v, double by,
+			   struct model *m);
 static bool change_ranks(const struct variants *all, const struct variant *v, double by,
 			 struct model *m);
 static bool splits(alter how);
@@ -167,6 +179,9 @@ __attribute__((format(printf, 5, 6))) static void add_change(struct outlook *out
 
 	if (out->changes == WHAT_IF_MAX || !predict_change(out, v, how, by, &w))
 		return;
+	w.of_loader = how == change_workers || how == change_window || how == change_order;
+	w.of_storage = how == change_latency || how == change_bandwidth || how == change_requests ||
+		       how == change_storage;
 	va_start(ap, fmt);
 	vsnprintf(w.change, sizeof(w.change), fmt, ap);
 	va_end(ap);
@@ -614,7 +629,7 @@ void outlook_say_workers(const struct outlook *o, uint32_t have, char *text, siz
 			text, size,
 			"; the effect of more workers cannot be told from this run, because %s%s",
 			o->untold, o->probe_can ? " (run.probe=true can)" : "");
-	else if (o->workers_needed > have)
+	else if (o->workers_needed > have && o->needed_low > o->measured_au)
 		str_append(text, size, "; %u worker%s per rank would reach %.0f %% (%.0f to %.0f)",
 			   o->workers_needed, o->workers_needed == 1 ? "" : "s", o->needed_au,
 			   o->needed_low, o->needed_high);
@@ -623,7 +638,7 @@ void outlook_say_workers(const struct outlook *o, uint32_t have, char *text, siz
 			   "; %u workers per rank would reach %.0f %% (%.0f to %.0f), and more of "
 			   "them not 90 %% in a run of this length",
 			   o->workers_best, o->needed_au, o->needed_low, o->needed_high);
-	else if (o->workers_needed == 0)
+	else if (o->workers_needed == 0 && o->measured_au < GOAL)
 		str_append(text, size, "; more workers would not reach 90 %%");
 }
 
@@ -643,14 +658,6 @@ void outlook_say_window(const struct outlook *o, uint64_t window, char *text, si
 
 /* ---- the best of them ---- */
 
-/* A change of the settings of the loader, or of the form of the files, which leaves training as it
- * is: neither other batches nor other ranks. */
-static bool leaves_training(const struct what_if *w)
-{
-	return strchr(w->change, '=') && !str_starts(w->change, "reader.batch_size=") &&
-	       !str_starts(w->change, "reader.decode=");
-}
-
 /* More than what a second run may differ by anyway. */
 static bool is_worth(const struct outlook *o, double au, double low)
 {
@@ -667,8 +674,7 @@ static const struct what_if *best_of(const struct outlook *o, bool settings)
 		const struct what_if *w = &o->change[i];
 
 		if (!w->known || !is_worth(o, w->au, w->low) ||
-		    (settings ? !leaves_training(w)
-			      : strchr(w->change, '=') || strstr(w->change, "ranks")))
+		    !(settings ? w->of_loader : w->of_storage))
 			continue;
 		if (!best || w->au > best->au + AS_GOOD)
 			best = w;
@@ -676,7 +682,13 @@ static const struct what_if *best_of(const struct outlook *o, bool settings)
 	return best;
 }
 
-void outlook_say_best(const struct outlook *o, uint32_t have, char *text, size_t size)
+static void say_figure(double au, double low, double high, bool brief, char *text, size_t size)
+{
+	str_append(text, size, ": AU %.0f %% (%.0f to %.0f)%s", au, low, high,
+		   brief ? " in a run as short as this one" : "");
+}
+
+void outlook_say_best(const struct outlook *o, uint32_t have, bool brief, char *text, size_t size)
 {
 	uint32_t workers = o->workers_needed ? o->workers_needed : o->workers_best;
 	const struct what_if *w;
@@ -686,20 +698,24 @@ void outlook_say_best(const struct outlook *o, uint32_t have, char *text, size_t
 	w = best_of(o, true);
 	if (workers > have && is_worth(o, o->needed_au, o->needed_low) &&
 	    (!w || w->au <= o->needed_au + WORTH)) {
-		str_append(text, size, "%u worker%s per accelerator: AU %.0f %% (%.0f to %.0f)",
-			   workers, workers == 1 ? "" : "s", o->needed_au, o->needed_low,
-			   o->needed_high);
-	} else if (w) {
-		str_append(text, size, "%s: AU %.0f %% (%.0f to %.0f)", w->change, w->au, w->low,
-			   w->high);
-	} else if (o->untold[0]) {
+		str_append(text, size, "%u worker%s per accelerator (reader.read_threads)", workers,
+			   workers == 1 ? "" : "s");
+		say_figure(o->needed_au, o->needed_low, o->needed_high, brief, text, size);
+		return;
+	}
+	if (!w && o->untold[0]) {
 		str_append(text, size, "not known, because %s%s", o->untold,
 			   o->probe_can ? " (run.probe=true can tell)" : "");
-	} else {
+		return;
+	}
+	if (!w) {
+		str_append(text, size, "no setting of the loader");
 		w = best_of(o, false);
-		str_append(text, size, "no setting that was tried");
 		if (w)
-			str_append(text, size, "; %s: AU %.0f %% (%.0f to %.0f)", w->change, w->au,
-				   w->low, w->high);
+			str_append(text, size, "; ");
+	}
+	if (w) {
+		str_append(text, size, "%s", w->change);
+		say_figure(w->au, w->low, w->high, brief, text, size);
 	}
 }

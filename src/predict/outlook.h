@@ -11,8 +11,9 @@ void outlook_compute(const struct result *r, uint32_t epochs, const struct store
 /* Appends to a sentence what more workers would do, where each of `have` reads: a promise with its
  * interval, or that it cannot be told and why; nothing where there is no prediction. */
 void outlook_say_workers(const struct outlook *o, uint32_t have, char *text, size_t size);
-/* The settings that help most, or the storage that would where none do, with what they give, as a
- * clause of its own; or why it is not known. Nothing where nothing is predicted to matter. */
-void outlook_say_best(const struct outlook *o, uint32_t have, char *text, size_t size);
+/* The settings of the loader that help most, or the storage that would where none do, with what
+ * they give, as a clause of its own; or why it is not known. `brief`: a longer run would not be
+ * like this one. Nothing where there is no prediction. */
+void outlook_say_best(const struct outlook *o, uint32_t have, bool brief, char *text, size_t size);
 /* The same of a window of so many batches, and of batches handed out as they come. */
 void outlook_say_window(const struct outlook *o, uint64_t window, char *text, size_t size);

@@ -243,6 +243,9 @@ struct outlook {
 		double low, high;      /* percent: by all explanations */
 		double error;          /* points that `au` may be off */
 		double rate, rate_now; /* bytes/s that it asks of the storage; that it gave */
+		/* Of the loader's readers and queue alone, which leaves training and its requests
+		 * as they are; of the storage alone. */
+		bool of_loader, of_storage;
 	} change[WHAT_IF_MAX];
 };
 
