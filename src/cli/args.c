@@ -115,12 +115,13 @@ const struct flag flag_small = {
 	.help = "a quick look: generate a dataset of at most 4 GB and read it in two epochs, cold. "
 		"Samples and steps are scaled down alike, so an accelerator needs the same "
 		"bytes/s"};
-const struct flag flag_verbose = {
-	.name = "--verbose",
-	.letter = "-v",
-	.kind = FLAG_SET,
-	FIELD(verbose),
-	.help = "also print DLIO's log lines on the terminal (they are in dlio.log in any case)"};
+const struct flag flag_verbose = {.name = "--verbose",
+				  .letter = "-v",
+				  .kind = FLAG_SET,
+				  FIELD(verbose),
+				  .help = "print all that is known of a run instead of the short "
+					  "answer, and DLIO's log lines "
+					  "(in dlio.log in any case)"};
 const struct flag flag_quiet = {.name = "--quiet",
 				.letter = "-q",
 				.kind = FLAG_SET,

@@ -709,10 +709,9 @@ void outlook_say_best(const struct outlook *o, uint32_t have, bool brief, char *
 		return;
 	}
 	if (!w) {
-		str_append(text, size, "no setting of the loader");
 		w = best_of(o, false);
 		if (w)
-			str_append(text, size, "; ");
+			str_append(text, size, "no setting of the loader; ");
 	}
 	if (w) {
 		str_append(text, size, "%s", w->change);

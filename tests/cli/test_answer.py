@@ -71,7 +71,7 @@ def main():
             title = text.split("default: ")[1].splitlines()[0]
             assert title.startswith(f"{ranks} accelerator") and title.endswith("complete"), title
             if r.get("evaluation") and "training" in r:
-                assert re.search(r"^  evaluation ", text, re.M), text
+                assert re.search(r"^  (evaluation|FAIL) ", text, re.M), text
             if "checkpoint" in r:
                 assert re.search(r"^  checkpoints ", text, re.M), text
             if keys.get("run__trace"):
