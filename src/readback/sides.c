@@ -254,14 +254,31 @@ static bool is_condition(const char *key)
 	return !says_where(key) && !strstr(key, "folder") && !strstr(key, "seed");
 }
 
+/* Where the file system of the dataset is mounted, "/mnt/nfs"; NULL: not known, or no file system
+ * is read. */
+static const char *mount_point(const struct run_record *r)
+{
+	const char *text = json_string_value(
+		json_object_get(json_object_get(r->result, "system"), "data file system"));
+	const char *on = text ? strstr(text, " on /") : NULL;
+
+	if (!on || !r->has_workload ||
+	    !(workload_base_store(&r->workload)->flags & STORE_HAS_FILES))
+		return NULL;
+	return on + 4;
+}
+
 void unlike_keys(const struct run_record *a, const struct run_record *b, struct str_list *out)
 {
+	const char *x = mount_point(a), *y = mount_point(b);
 	struct key_differences d;
 
 	key_differences_find(&d, a, b);
 	for (size_t i = 0; i < d.n; i++)
 		if (is_condition(d.v[i].key))
 			str_list_add(out, xasprintf("%s=%s", d.v[i].key, d.v[i].y));
+	if (x && y && strcmp(x, y) != 0)
+		str_list_add(out, xasprintf("dataset.data_folder=%s", y));
 	key_differences_release(&d);
 }
 

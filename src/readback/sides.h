@@ -30,5 +30,6 @@ void sides_compare(const struct side *a, const struct side *b, const struct key_
 
 /* "key=value of b" for each key that makes one run no repetition of the other, whatever their
  * numbers of ranks; not those that say where files lie, which parts of a run were done, or how it
- * was watched. Appended. */
+ * was watched. Of data on another file system: "dataset.data_folder=" and its mount point.
+ * Appended. */
 void unlike_keys(const struct run_record *a, const struct run_record *b, struct str_list *out);

@@ -12,7 +12,7 @@ import threading
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 sys.path.insert(0, os.path.dirname(__file__))
 import findings  # noqa: E402
-from util import SOURCE, stoker  # noqa: E402
+from util import SOURCE, left_out, stoker, tiny  # noqa: E402
 
 # Sleeps: latency of the store, and computation.
 WORKLOAD = """model: {{name: {name}}}
@@ -118,6 +118,22 @@ def unlike(tmp):
         assert "with train.computation_time=0.003 (no override)" in done.stdout, done.stdout
 
 
+def storages(tmp):
+    """Data on two file systems are two configurations, whatever the name of the folder."""
+    other = pathlib.Path("/dev/shm")
+    if not os.path.ismount(other) or not os.access(other, os.W_OK):
+        left_out("a report of two file systems: /dev/shm is not one that can be written")
+        return
+    with tempfile.TemporaryDirectory(dir=other) as memory:
+        for name, folder in (("a", tmp / "data"), ("b", pathlib.Path(memory) / "data")):
+            stoker("run", *tiny(folder, tmp / "two" / name, fmt="npy", files=64, storage__store="throttle+posix",
+                                storage__throttle__latency=0.001))
+    done = stoker("report", tmp / "two", "-o", tmp / "r.html", "--csv", tmp / "t.csv")
+    findings.check(done.stdout, tmp / "t.csv")
+    labels = [r["factors"] for r in findings.Table(tmp / "t.csv").rows]
+    assert labels == ["", "dataset.data_folder=/dev/shm"], labels
+
+
 def planted(tmp, text):
     """Each change makes the sentences wrong."""
     changes = [
@@ -187,6 +203,7 @@ def main():
     assert "scaling" in seen["scaling"] and "invalid" in seen["factors"], seen
     with tempfile.TemporaryDirectory() as tmp:
         tmp = pathlib.Path(tmp)
+        storages(tmp)
         _, kinds = report(tmp, SOURCE / "tests/data/seed-study/results", 5)
         assert {"invalid", "nothing"} <= kinds, kinds
 
