@@ -3,20 +3,46 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "cli/cli.h"
 #include "cli/result_args.h"
 #include "readback/compare.h"
+
+/* Of the folder of 'run --repeat': how many of its runs came to their end; SIZE_MAX: it is none. */
+static size_t repeated_runs(const char *path)
+{
+	AUTO_FREE char *list = path_join(path, "repeat.json");
+	json_t *root = json_load_file(list, 0, NULL);
+	const json_t *runs = json_object_get(root, "runs");
+	size_t n = json_is_integer(runs) ? (size_t)json_integer_value(runs) : SIZE_MAX;
+
+	json_decref(root);
+	return n;
+}
+
+/* Whether it is the run that was interrupted, the last one of such a folder. */
+static bool is_unfinished(const struct run_record *r, const char *path, size_t runs)
+{
+	AUTO_FREE char *parent = path_dirname(r->folder);
+	AUTO_FREE char *name = xasprintf("%zu", runs + 1);
+	struct stat a, b;
+
+	return runs != SIZE_MAX && strcmp(path_basename(r->folder), name) == 0 &&
+	       stat(parent, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
 
 /* One side: the trained results below a path. */
 static int load_side(struct records *s, const char *path, struct err *e)
 {
 	int rc = records_load(s, &path, 1, e);
-	size_t kept = 0;
+	size_t kept = 0, runs = repeated_runs(path);
 
 	for (size_t i = 0; rc == 0 && i < s->n; i++) {
-		if (s->v[i].trained)
+		if (s->v[i].trained && !is_unfinished(&s->v[i], path, runs))
 			s->v[kept++] = s->v[i];
 		else
 			record_release(&s->v[i]);

@@ -158,6 +158,9 @@ def interrupted(tmp):
     assert run.returncode == 1 and "stopped" in why, (run.returncode, why)
     assert 2 <= together["runs"] < 50 and together["runs_asked"] == 50, together
     assert f"{together['runs']} of 50 runs" in said and len(together["each"]) == together["runs"], said
+    # the run that was interrupted is no repetition of the others
+    assert len(list(out.glob("*/result.json"))) == together["runs"] + 1
+    assert json.loads(stoker("compare", "--json", out, out / "1").stdout)["runs"] == [together["runs"], 1]
 
 
 def together(tmp):
