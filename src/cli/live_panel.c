@@ -264,14 +264,14 @@ static void add_au(struct panel *q)
 
 static void add_throughput(struct panel *q)
 {
-	char s[32], b[48], s2[32], b2[48], text[200], middle[160], brief[128];
+	char s[32], b[48], s2[32], b2[48], text[240], middle[160], brief[128];
 
 	count(q->f->samples_rate, s, sizeof(s));
 	count(q->f->samples_recent, s2, sizeof(s2));
 	rate(q->f->bytes_rate, b, sizeof(b));
 	rate(q->f->bytes_recent, b2, sizeof(b2));
-	snprintf(text, sizeof(text), "%s samples/s, %s so far; recently %s samples/s, %s", s, b, s2,
-		 b2);
+	snprintf(text, sizeof(text), "%s samples/s, %s decoded so far; recently %s samples/s, %s",
+		 s, b, s2, b2);
 	snprintf(middle, sizeof(middle), "%s samples/s, %s; recently %s", s, b, b2);
 	snprintf(brief, sizeof(brief), "%s/s, %s", s, b);
 	if (q->f->filling) {

@@ -54,7 +54,7 @@ static void of_training(const struct run_progress *p, const struct live_figures 
 	} else {
 		put_percent(out, ", AU so far ", f->au);
 		put_samples(out, ", recently ", f->samples_recent);
-		put_rate(out, " and ", f->bytes_recent, "");
+		put_rate(out, " and ", f->bytes_recent, " decoded");
 		put_percent(out, ", exposed wait ", f->wait);
 	}
 	if (f->device == DEVICE_DISK && !isnan(f->device_read)) {
