@@ -193,11 +193,10 @@ static void foresee_steps(struct forecast *f, const struct experiment *x, size_t
 			 (long long)x->processes);
 	if (x->checkpoints && s->steps && s->checkpoints == 0 && !s->checkpoints_by_time)
 		add_item(f, FORECAST_DOUBT, line,
-			 "workflow.checkpoint is on, but no checkpoint is due in %u epoch%s of "
-			 "%llu step%s (checkpoint.checkpoint_after_epoch, "
-			 "epochs_between_checkpoints, steps_between_checkpoints)",
-			 s->epochs, s->epochs == 1 ? "" : "s", (unsigned long long)s->steps,
-			 s->steps == 1 ? "" : "s");
+			 "workflow.checkpoint is on, but no checkpoint is due in %u epoch%s "
+			 "(checkpoint.checkpoint_after_epoch, epochs_between_checkpoints, "
+			 "steps_between_checkpoints)",
+			 s->epochs, s->epochs == 1 ? "" : "s");
 }
 
 static void foresee_cache(struct forecast *f, const struct experiment *x, size_t line)

@@ -106,6 +106,14 @@ static double small_epochs(const struct workload *w)
 	return fmin((double)w->train.epochs, SMALL_EPOCHS);
 }
 
+/* Also where full size has too few files for a step of it. */
+static bool wants_evaluation(const struct workload *w)
+{
+	const struct node *n = node_path(w->tree, "workload.workflow.evaluation");
+
+	return w->workflow.evaluation || (n && n->kind == NODE_BOOL && n->b);
+}
+
 static void count_files(const struct study_plan *p, const struct experiment *x,
 			const struct full *a, struct shrink *s)
 {
@@ -121,9 +129,12 @@ static void count_files(const struct study_plan *p, const struct experiment *x,
 		s->files_least =
 			fmax(s->files_least, ranks * fmax(1, (double)w->reader.read_threads));
 	}
-	if (a->f.eval_steps && evals > 0)
+	/* as many batches are read ahead as in training */
+	if (evals > 0 && wants_evaluation(w))
 		s->eval_files =
-			fmax(s->eval_files, with_spare(a->f.eval_needed) * eval_step / evals);
+			fmax(s->eval_files,
+			     with_spare(w->workflow.train ? a->f.needed : a->f.eval_needed) *
+				     eval_step / evals);
 }
 
 /* The numbers of a shrunk row. */
@@ -176,7 +187,7 @@ static void limit_size(const struct study_plan *p, const struct experiment *x, c
 
 	if (w->workflow.train)
 		compute = c.files * c.per_file / step * time_dist_mean(&w->train.computation_time);
-	if (a->f.eval_steps)
+	if (wants_evaluation(w))
 		compute += c.eval_files * c.per_file / eval_step *
 			   time_dist_mean(&w->evaluation.eval_time);
 	compute *= small_epochs(w);
@@ -232,7 +243,7 @@ static void put_sizes(const struct workload *w, const struct shrink *s, struct s
 		scaling_key(w, "dataset.record_length_bytes_resize", s->size, out);
 	for (size_t i = 0; s->time < 1 && i < sizeof(times) / sizeof(times[0]); i++)
 		scaling_key(w, times[i], s->time, out);
-	if (s->time < 1 && w->workflow.evaluation)
+	if (s->time < 1 && wants_evaluation(w))
 		scaling_key(w, "evaluation.eval_time", s->time, out);
 }
 
@@ -245,7 +256,7 @@ static void put_schedule(const struct full *a, double steps, struct str_list *ou
 	put_number(out, "train.epochs", epochs);
 	if (w->train.total_training_steps > 0)
 		put_number(out, "train.total_training_steps", -1);
-	if ((double)w->evaluation.eval_after_epoch > epochs && a->f.eval_steps_of_run)
+	if ((double)w->evaluation.eval_after_epoch > epochs && wants_evaluation(w))
 		put_number(out, "evaluation.eval_after_epoch", epochs);
 	if (!w->workflow.checkpoint || a->f.checkpoints_by_time || a->f.checkpoints == 0)
 		return;

@@ -517,6 +517,35 @@ static void foresee_run(const struct study_plan *p, struct experiment *x, const 
 		x->why = e;
 }
 
+/* Whether the command line says anything of the model's runs; of the dataset's folder alone, when
+ * that is what cannot be. */
+static bool command_says(const struct study_plan *p, const struct experiment *x)
+{
+	const struct study_options *o = p->options;
+
+	if (x->data_refused)
+		return sets_key(&o->overrides, x->model, "dataset.data_folder") &&
+		       !sets_key(&p->design.row[x->row].overrides, x->model, "dataset.data_folder");
+	for (size_t i = 0; i < o->overrides.n; i++)
+		if (scaling_for_model(o->overrides.v[i], x->model))
+			return true;
+	for (size_t i = 0; i < o->scales.n; i++)
+		if (scaling_for_model(o->scales.v[i], x->model))
+			return true;
+	return false;
+}
+
+/* Overrides of a row are given to its workload as those of a command line: a reason that names that
+ * place means the row, unless the command line of the study says something, too. */
+static void say_of_row(const struct study_plan *p, struct experiment *x)
+{
+	static const char place[] = "command line: ";
+
+	if (x->why.code && !command_says(p, x) && str_starts(x->why.text, place))
+		memmove(x->why.text, x->why.text + strlen(place),
+			strlen(x->why.text + strlen(place)) + 1);
+}
+
 /* What the workload says of the run; x->why when it cannot be. */
 static void inspect_experiment(struct study_plan *p, size_t index)
 {
@@ -543,6 +572,7 @@ static void inspect_experiment(struct study_plan *p, size_t index)
 	x->compute_s = x->foreseen.compute_s;
 	x->key = key_of(p, x, &x->overrides);
 	x->key_before = key_before(p, x);
+	say_of_row(p, x);
 	dataset_release(&d);
 	workload_release(&w);
 }
@@ -694,24 +724,6 @@ static bool runs_alone(const struct study_plan *p, const struct experiment *x)
 	workload_release(&w);
 	str_list_release(&alone.overrides);
 	return rc == 0;
-}
-
-/* Whether the command line says anything of the model's runs; of the dataset's folder alone, when
- * that is what cannot be. */
-static bool command_says(const struct study_plan *p, const struct experiment *x)
-{
-	const struct study_options *o = p->options;
-
-	if (x->data_refused)
-		return sets_key(&o->overrides, x->model, "dataset.data_folder") &&
-		       !sets_key(&p->design.row[x->row].overrides, x->model, "dataset.data_folder");
-	for (size_t i = 0; i < o->overrides.n; i++)
-		if (scaling_for_model(o->overrides.v[i], x->model))
-			return true;
-	for (size_t i = 0; i < o->scales.n; i++)
-		if (scaling_for_model(o->scales.v[i], x->model))
-			return true;
-	return false;
 }
 
 /* A row that cannot run, but could without the options of the command line: then these are what is

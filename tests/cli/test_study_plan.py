@@ -120,7 +120,7 @@ def problems(tmp):
                   "line 13: the run needs up to "):
         assert words in fails, (words, fails)
     for words in ("lines 2, 3: 8 processes: 3 steps an epoch, steady needs ", "line 4: 4 processes: 6 steps an epoch, steady needs 81",
-                  "bach_size", "line 8: ", "nothing is evaluated", "line 9: workflow.checkpoint is on, but no checkpoint is due in 2 epochs",
+                  "bach_size", "line 8: ", "nothing is evaluated", "line 9: workflow.checkpoint is on, but no checkpoint is due in 2 epochs (",
                   "line 10: 1 training file for 4 processes", "line 14: 1 process: 4 steps in each evaluation, the verdict evaluation needs 21",
                   "line 15: 1 process: 16 steps an epoch, steady needs 40", "metric.au is not set: the target is the default, 90 %",
                   "memory: at most ", "disk: at most ", "--small shrinks the design"):
@@ -216,6 +216,9 @@ def small(tmp):
     assert (tmp / "d.csv").read_bytes() == design and "1 failed" in study(tmp, "status", "--small").stdout
     assert "nothing to run" in study(tmp, "run", "--small", "--dry-run").stdout
     assert "1 run\n" in study(tmp, "run", "--small", "--dry-run", "--retry").stdout
+    # also evaluations for which full size has too few files
+    prepare(tmp, *(f"default,{n},,N" for n in (1, 16, 64)))
+    assert "the verdict evaluation needs" in dry(tmp) and "the verdict evaluation needs" not in dry(tmp, "--small")
     # models of every kind fit
     rows = [f"{m},{n},,N" for m in ("unet3d_h100", "resnet50_h100", "bert_v100", "cosmoflow_h100", "dlrm_custom", "default_custom",
                                     "megatron_deepspeed_LLNL_custom", "llama3_8b") for n in (1, 8)]
