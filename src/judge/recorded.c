@@ -109,11 +109,14 @@ static double batches_ahead(const json_t *result)
 	return NAN;
 }
 
-/* Of the training time, in which checkpoints stopped it; 0 where that is not recorded. */
+/* Of the training time, in which checkpoints stopped it; 0 where that is not recorded. While one rank
+ * writes, the others wait at the barrier: the time is on the critical path, not in the mean. */
 static double checkpoint_share(const json_t *training)
 {
 	const json_t *d = part(training, "decomposition");
-	double share = figure(part(d, "mean_over_ranks_percent"), "checkpoint") / 100;
+	double mean = figure(part(d, "mean_over_ranks_percent"), "checkpoint") / 100;
+	double critical = figure(part(d, "critical_path_percent"), "checkpoint") / 100;
+	double share = fmax(mean, critical); /* one that is absent is not a number */
 
 	return share > 0 && share < 1 ? share : 0;
 }
