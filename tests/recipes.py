@@ -29,6 +29,7 @@ def bench(folder, program, source):
     (folder / "build").mkdir(parents=True)
     (folder / "build" / "stoker").symlink_to(pathlib.Path(program).resolve())
     shutil.copytree(source / "examples", folder / "examples")
+    (folder / "tests").symlink_to(source / "tests")
 
 
 def own_mnt(folder):

@@ -235,7 +235,9 @@ static void put_sizes(const struct workload *w, const struct shrink *s, struct s
 	static const char *const times[] = {"train.computation_time", "reader.preprocess_time",
 					    "checkpoint.seconds_between_checkpoints"};
 
-	if (s->size < 1 && w->dataset.record_dims.n)
+	if (s->size < 1 && w->dataset.file_bytes > 0)
+		scaling_key(w, "dataset.file_bytes", s->size, out);
+	else if (s->size < 1 && w->dataset.record_dims.n)
 		put_dims(w, s->size, out);
 	else if (s->size < 1)
 		scaling_key(w, "dataset.record_length_bytes", s->size, out);
