@@ -110,7 +110,8 @@ static double batches_ahead(const json_t *result)
 }
 
 /* Of the training time, in which checkpoints stopped it; 0 where that is not recorded. While one
- * rank writes, the others wait at the barrier: the time is on the critical path, not in the mean. */
+ * rank writes, the others wait at the barrier: the time is on the critical path, not in the
+ * mean. */
 static double checkpoint_share(const json_t *training)
 {
 	const json_t *d = part(training, "decomposition");
