@@ -128,6 +128,11 @@ unsigned log_console_lines(void)
 	return atomic_load_explicit(&console_lines, memory_order_relaxed);
 }
 
+void log_console_count(void)
+{
+	atomic_fetch_add_explicit(&console_lines, 1, memory_order_relaxed);
+}
+
 static void put_line(enum log_level level, bool console_gets, const char *fmt, va_list ap)
 {
 	const struct log_sink *sink = atomic_load_explicit(&console_sink, memory_order_acquire);
@@ -146,7 +151,7 @@ static void put_line(enum log_level level, bool console_gets, const char *fmt, v
 		n = sizeof(line) - 2;
 	line[n++] = '\n';
 	if (console_gets)
-		atomic_fetch_add_explicit(&console_lines, 1, memory_order_relaxed);
+		log_console_count();
 	if (console_gets && sink)
 		sink->line(sink->arg, line, n);
 	else if (console_gets)

@@ -35,6 +35,8 @@ void log_msg(enum log_level level, const char *fmt, ...) __attribute__((format(p
 void log_noted(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Lines that went to stderr or to the sink so far. */
 unsigned log_console_lines(void);
+/* One more, that someone else wrote there. */
+void log_console_count(void);
 
 #define log_debug(...) log_msg(LOG_DEBUG, __VA_ARGS__)
 #define log_info(...) log_msg(LOG_INFO, __VA_ARGS__)

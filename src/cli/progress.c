@@ -183,8 +183,10 @@ static void stay(struct progress_view *v)
 	buf_putc(&line, '\n');
 	pthread_mutex_lock(&v->lock);
 	buf_reset(&v->frame);
-	if (v->terminal.lines || terminal_ready(&v->terminal))
+	if (v->terminal.lines || terminal_ready(&v->terminal)) {
 		terminal_draw(&v->terminal, &line, &v->frame);
+		log_console_count();
+	}
 	pthread_mutex_unlock(&v->lock);
 	buf_release(&line);
 }

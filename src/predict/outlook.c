@@ -636,8 +636,9 @@ void outlook_say_workers(const struct outlook *o, uint32_t have, char *text, siz
 	else if (o->workers_best > have)
 		str_append(text, size,
 			   "; %u workers per rank would reach %.0f %% (%.0f to %.0f), and more of "
-			   "them not 90 %% in a run of this length",
-			   o->workers_best, o->needed_au, o->needed_low, o->needed_high);
+			   "them %s in a run of this length",
+			   o->workers_best, o->needed_au, o->needed_low, o->needed_high,
+			   o->needed_high < GOAL ? "not 90 %" : "hardly more");
 	else if (o->workers_needed == 0 && o->measured_au < GOAL)
 		str_append(text, size, "; more workers would not reach 90 %%");
 }

@@ -660,7 +660,7 @@ void result_answer(const struct result *r, const struct run_metrics *m, bool col
 {
 	const struct judgement *j = &r->judged;
 	const struct series_stat *evals = &m->eval_throughput;
-	struct answer a = {r, m, color, lines < ANSWER_LINES, out};
+	struct answer a = {r, m, color, lines < ANSWER_LINES && r->workload->warnings.n > 0, out};
 	bool *shown = xcalloc(j->verdicts ? j->verdicts : 1, sizeof(*shown)), measured;
 	bool limit = j->limit.text[0], remedy = j->limit.remedy[0], saves;
 	unsigned fails, bad, tail;
