@@ -298,6 +298,10 @@ static void count_reads(struct costs *c, const struct result *r, double batches)
 	}
 	c->requests = requests / batches;
 	c->bytes = bytes / batches;
+	/* of decoded samples, what they take in files */
+	if (r->dataset && r->dataset->files[DATASET_TRAIN])
+		payload *= dataset_sample_file_bytes(r->dataset, DATASET_TRAIN, NULL) /
+			   dataset_mean_sample_bytes(r->dataset, DATASET_TRAIN);
 	c->payload = payload > 0 && payload < bytes ? payload / batches : c->bytes;
 }
 
