@@ -185,13 +185,13 @@ var Page = (function () {
     else if (P.has(run.payload_rate)) out.push(P.bytes(run.payload_rate) + "/s of sample data (decoded)");
     return out;
   };
-  /* What all configurations of a model have in common tells none of them apart. */
+  /* What all runs of a model have in common tells none of them apart. */
   P.models = [];
-  P.common = {};
+  P.common = Object.create(null);
   function parts(text) { return text ? text.split(", ") : []; }
-  P.data.groups.forEach(function (g) {
-    var own = parts(g.factors);
-    P.common[g.model] = P.common[g.model] ? P.common[g.model].filter(function (f) { return own.indexOf(f) >= 0; }) : own;
+  P.data.runs.forEach(function (r) {
+    var all = P.common[r.model];
+    P.common[r.model] = all ? all.filter(function (f) { return r.factors.indexOf(f) >= 0; }) : r.factors;
   });
   function rare(model) { return function (f) { return (P.common[model] || []).indexOf(f) < 0; }; }
   P.data.groups.forEach(function (g) { g.factors = parts(g.factors).filter(rare(g.model)).join(", "); });

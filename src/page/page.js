@@ -17,7 +17,7 @@
   }
 
   function verdicts() {
-    var box = byId("verdicts"), counts = {}, order = [], n = D.runs.length, passed = {};
+    var box = byId("verdicts"), counts = Object.create(null), order = [], n = D.runs.length, passed = Object.create(null);
     D.runs.forEach(function (r) {
       r.findings.forEach(function (f) {
         if (f.level === "note") return;
@@ -110,7 +110,7 @@
   }
 
   function factorSets() {
-    var sets = {}, names = [];
+    var sets = Object.create(null), names = [];
     D.groups.forEach(function (g) {
       if (!g.factors) return;
       var p = g.factors.indexOf(", ") >= 0 ? SEVERAL : g.factors.split("=")[0], k = g.model + "|" + g.ranks + "|" + p;
@@ -412,7 +412,7 @@
 
   /* Overrides that all runs of a model have: what they are compared under. */
   function setup() {
-    var names = P.models.filter(function (m) { return P.common[m].length; });
+    var names = Object.keys(P.common).filter(function (m) { return P.common[m].length; });
     if (!names.length) return;
     show("setup");
     brief("setup", D.runs.length === 1 ? P.count(P.common[names[0]].length, "override") : "overrides of all runs of a model");

@@ -26,7 +26,7 @@
     fact(list, "Dataset", some(all("dataset"), "dataset"));
     fact(list, "Host", some(all("host"), "host"));
     if (D.hosts.length === 1) {
-      var known = {};
+      var known = Object.create(null);
       D.hosts[0].facts.forEach(function (f) { known[f[0]] = f[1]; });
       fact(list, "Processors, memory", [known.processors && known.processors + (known.CPU && !/^0x/.test(known.CPU) ? " \u00d7 " + known.CPU : ""), known.memory]
         .filter(Boolean).join(", "));
@@ -152,7 +152,7 @@
       }
       return;
     }
-    var causes = {}, names = [];
+    var causes = Object.create(null), names = [];
     runs.forEach(function (r) {
       if (!r.trained || !r.limit) return;
       if (!causes[r.limit.cause]) { causes[r.limit.cause] = []; names.push(r.limit.cause); }

@@ -188,6 +188,8 @@ def one_result(tmp):
     assert f"accelerators computing{parts['compute']:.1f} %" in seen["text"], parts
     for word in ("Host", "Storage", "Workload", "Date", "Measured with"):
         assert word in seen["facts"], seen["facts"]
+    setup = seen["text"].split("Configuration")[-1].split("Machines")[0]
+    assert "storage.throttle.latency" in setup and "run.trace" not in setup, setup
     assert not any("baseline" in c or "run.trace" in c for c in seen["captions"]), seen["captions"]
     look(tmp, tmp / "one.html", 500)
     assert pages_of(tmp, tmp / "one.html") == 1, "nothing is unfolded: the summary is all"
@@ -202,7 +204,7 @@ def one_result(tmp):
 
 def hostile(tmp):
     """Names of others are text, whatever they hold."""
-    names = ["<!--<script", "</script><b>&\"x'", "<!--</script>-->", "]]>\u2028\\u003c", "%MARK@DATA@"]
+    names = ["<!--<script", "</script><b>&\"x'", "<!--</script>-->", "]]>\u2028\\u003c", "%MARK@DATA@", "__proto__", "constructor"]
     for n, name in enumerate(names):
         shutil.copytree(tmp / "one", tmp / "hostile" / f"{n}<!--<script>")
         path = tmp / "hostile" / f"{n}<!--<script>" / "result.json"
