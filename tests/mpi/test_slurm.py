@@ -8,8 +8,9 @@ import subprocess
 import tempfile
 import time
 
-from launchers import (ENV, LIBRARIES, RIGS, STOKER, load, need, need_hosts, need_mpi, run, sentences, started, tiny,
+from launchers import (ENV, LIBRARIES, RIGS, SOURCE, STOKER, load, need, need_hosts, need_mpi, run, sentences, started, tiny,
                        wait_epoch, wait_for, worker_pid)
+import recipes  # beside util.py, whose folder launchers.py adds to the path
 
 need_mpi()
 need_hosts()
@@ -32,11 +33,29 @@ def check(out, names, ranks):
     return r
 
 
+def howto(folder):
+    """The commands of docs/howto.md for Slurm, as printed."""
+    recipes.bench(folder, PROGRAM, SOURCE)
+    ran = []
+    for _, what, name, _, text in recipes.blocks(SOURCE / "docs" / "howto.md"):
+        if what == "writes":
+            (folder / name).write_text(text)
+        for command in recipes.commands(text) if (what, name) == ("with", "slurm") else ():
+            done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=60,
+                                  env={**os.environ, **ENV})
+            assert done.returncode == 0, (command, done.stdout, done.stderr)
+            ran.append(command)
+    assert len(ran) == 2, ran
+    wait_for(lambda: (folder / "slurm.csv").read_text().count(",Y") == 2, 90,
+             "\n".join(p.read_text()[-2000:] for p in folder.glob("slurm-*.out")))
+
+
 with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
     os.chmod(tmp, 0o755)
     cluster = f"{tmp}/slurm"
     subprocess.run([RIGS / "slurm.sh", "down", cluster], capture_output=True)
     try:
+        pathlib.Path(cluster, "mnt", "fs").mkdir(parents=True)
         up = subprocess.run([RIGS / "slurm.sh", "up", cluster], capture_output=True, text=True, timeout=60)
         if up.returncode:
             logs = "".join(p.read_text()[-300:] for p in pathlib.Path(cluster, "log").glob("*.out"))
@@ -88,6 +107,9 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
             assert r["accelerators"] == n and r["status"] == "complete", r["reason"]
         assert pathlib.Path(tmp, "loaded").read_text() == "load gcc/12\n" * 3
         assert not os.path.exists(f"{tmp}/scratch")
+
+        if "openmpi" in LIBRARIES:
+            howto(pathlib.Path(tmp, "howto"))
 
         library = LIBRARIES[-1]
         out = f"{tmp}/killed"

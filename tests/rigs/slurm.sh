@@ -1,5 +1,6 @@
 #!/bin/bash
 # slurm.sh up|down FOLDER: a Slurm cluster of four hosts (hosts.sh) with everything it keeps in FOLDER.
+# A folder FOLDER/mnt that is there before is /mnt of all hosts.
 # SLURM_CONF=FOLDER/slurm.conf makes srun and sbatch use it. Needs root, slurm-wlm and munge; no systemd.
 set -e
 here=$(cd "$(dirname "$0")" && pwd)
@@ -54,7 +55,7 @@ CONF
         mkdir -p "$dir/spool/node$i" "$dir/tmp$i"
         # not "ip netns exec": it mounts /sys anew, where slurmd looks for control groups
         start slurmd"$i" nsenter --net=/run/netns/stknode"$i" unshare --uts --mount bash -c \
-            "hostname node$i; mount --bind '$dir/tmp$i' /var/tmp; exec slurmd -D -N node$i"
+            "hostname node$i; mount --bind '$dir/tmp$i' /var/tmp; [ ! -d '$dir/mnt' ] || mount --bind '$dir/mnt' /mnt; exec slurmd -D -N node$i"
     done
     for _ in $(seq 100); do
         [ "$(sinfo -h -t idle -o %D 2>/dev/null)" = 4 ] && exit 0
