@@ -2,6 +2,7 @@
 killed rank, and srun without a process management interface."""
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -67,7 +68,7 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
             out = f"{tmp}/{library}"
             done = run([*srun(MPI[library], 4, 4), *tiny(f"{tmp}/data", out, files=16, train__epochs=2),
                         "--accelerators-per-process", "2"])
-            assert done.stdout.count("accelerator") == 1
+            assert len(re.findall(r"^\S+: \d+ accelerator", done.stdout, re.M)) == 1
             check(out, ["node1", "node2", "node3", "node4"], 8)
 
             script = pathlib.Path(tmp, f"{library}.sh")

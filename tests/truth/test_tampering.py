@@ -444,6 +444,10 @@ def result_numbers(f, other):
     f["result"]["training"]["whole_au_mean_percent"] = 93.0
 
 
+def whole_run_number(f, other):
+    f["result"]["training"]["whole_run_au_percent"] = 93.0
+
+
 def target(f, other):
     f["result"]["training"]["au_target_percent"] = 50.0
 
@@ -566,6 +570,7 @@ TRAIN = [
     (target, "the target of AU set to 50 %"),
     (dataset_larger, "100 times the files in result.json"),
     (result_numbers, "mean of whole-run AU set to 93 %"),
+    (whole_run_number, "AU of the whole run set to 93 %"),
     (verdict_deleted("dataset"), "verdict dataset removed"),
     (verdict_deleted("evaluation"), "verdict evaluation removed"),
     (headline, "the headline says storage, of an emulated store"),
