@@ -82,11 +82,18 @@ static char *clipped(const char *text, unsigned lines)
 				return s;
 			s[i] = kept;
 		}
-	for (size_t i = strlen(s); i-- > 4;)
-		if (s[i] == ' ') {
-			memcpy(s + i, " ...", i + 4 < n ? 5 : 1);
+	/* between words, if possible where a comma is */
+	for (int any = 0; any <= 1; any++)
+		for (size_t i = n; i-- > SAYS_ENOUGH;) {
+			char kept[5];
+
+			if (s[i] != ' ' || (!any && s[i - 1] != ',') || i + 4 >= n)
+				continue;
+			memcpy(kept, s + i, sizeof(kept));
+			memcpy(s + i, " ...", sizeof(kept));
 			if (lines_of(s) <= lines)
 				return s;
+			memcpy(s + i, kept, sizeof(kept));
 		}
 	return s;
 }
