@@ -20,6 +20,7 @@ static const double OTHER_LARGE = 10; /* that is neither that nor computation */
 #define TIES_NAMED 3
 #define LINE_MAX_POINTS 64
 #define FACTORS_SAID 12
+#define SAME_SAID 8
 
 static struct key_finding *new_finding(struct key_findings *k, const char *topic)
 {
@@ -696,12 +697,17 @@ static void find_factor(struct key_findings *k, const struct family *x)
 static void find_no_difference(struct key_findings *k, const struct families *all)
 {
 	struct key_finding *f = NULL;
+	size_t more = 0, said = 0;
 
 	for (size_t i = 0; i < all->n; i++) {
 		const struct family *x = &all->v[i];
 
 		if (x->groups < 2 || largest_change(x) > 0)
 			continue;
+		if (said++ >= SAME_SAID) {
+			more++;
+			continue;
+		}
 		if (!f) {
 			f = new_finding(k, "same");
 			say(f, "No difference in whole-run AU is shown for");
@@ -716,6 +722,8 @@ static void find_no_difference(struct key_findings *k, const struct families *al
 			    m || x->value[0] ? family_value(x, x->group[m]) : "no override",
 			    x->group[m]->whole_au.mean);
 	}
+	if (more)
+		say(f, "; and %zu more comparison%s", more, plural(more));
 	if (f)
 		say(f, ".");
 }

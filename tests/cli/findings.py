@@ -107,6 +107,14 @@ def differs(a, b, what):
     return (a_low > b_high or a_high < b_low) and abs(a.value(what) - b.value(what)) > least
 
 
+def by_value(text):
+    """Numbers by their values, before texts."""
+    try:
+        return 0, float(text), text
+    except ValueError:
+        return 1, 0, text
+
+
 class Table:
     def __init__(self, path):
         self.rows = list(csv.DictReader(open(path, newline="")))
@@ -459,9 +467,11 @@ class Checker:
                 rest = ", ".join(f for f in g.factors if f != factor)
                 key = factor.split("=")[0]
                 base, members = self.family(g.model, g.ranks, rest, key)
-                if base:
+                base = base or members[min(members, key=by_value)]
+                others = [m for m in members.values() if m is not base]
+                if others:
                     found[g.model, g.ranks, rest, key] = max(
-                        [abs(m.value("au") - base.value("au")) for m in members.values() if differs(base, m, "au")], default=0)
+                        [abs(m.value("au") - base.value("au")) for m in others if differs(base, m, "au")], default=0)
         return found
 
     def more(self, n, points):
@@ -474,7 +484,12 @@ class Checker:
             need(said and max(said) >= change, "a larger change is not said:", model, key, change)
 
     def same(self, text):
-        for part in text.split("; "):
+        parts = text.split("; ")
+        more = re.fullmatch(r"and (\d+) more comparisons?", parts[-1])
+        need(len(parts) <= 8 if not more else len(parts) == 9, "how many are said:", len(parts))
+        unsaid = [k for k, v in self.families().items() if not v]
+        need(len(unsaid) >= len(parts) - bool(more) + (int(more.group(1)) if more else 0), "with no difference:", len(unsaid))
+        for part in parts[:-1] if more else parts:
             found = re.fullmatch(rf"{self.t.MODEL}, (\d+) process(?:es)?(?:, (.*?))?: (\S+) of (.*)", part)
             need(found, "an unknown sentence on no difference:", part)
             model, ranks, rest, key, values = found.groups()
