@@ -220,9 +220,9 @@ static const char *factors_text(const struct run_group *x)
 	return x->shared ? "no other overrides" : "no overrides";
 }
 
-static const char *processes(uint32_t n)
+static const char *accelerators(uint32_t n)
 {
-	return n == 1 ? "process" : "processes";
+	return n == 1 ? "accelerator" : "accelerators";
 }
 
 static double rate_of(const struct run_group *x)
@@ -278,7 +278,7 @@ static void find_limits(struct key_findings *k, const struct run_groups *g)
 	    data, all, other, compute, WAIT_LARGE);
 	if (data)
 		say(f, " The longest wait was %.1f %%: %s, %u %s, %s.", worst->wait_share,
-		    worst->model, worst->ranks, processes(worst->ranks), factors_text(worst));
+		    worst->model, worst->ranks, accelerators(worst->ranks), factors_text(worst));
 }
 
 /* ---- the best ---- */
@@ -387,7 +387,7 @@ static void say_ties(struct key_finding *f, const struct run_groups *g,
 	    ties == 1 ? " does" : "s do");
 	for (size_t i = 0; i < ties && i < TIES_NAMED; i++)
 		say(f, "%s %u %s and %s (%.1f%s)", i ? "," : "", tie[i]->ranks,
-		    processes(tie[i]->ranks), factors_text(tie[i]),
+		    accelerators(tie[i]->ranks), factors_text(tie[i]),
 		    m == EFFECT_WHOLE_AU ? tie[i]->whole_au.mean : rate_of(tie[i]),
 		    m == EFFECT_WHOLE_AU ? " %" : "");
 	if (ties > TIES_NAMED)
@@ -401,7 +401,7 @@ static void say_ranking(struct key_finding *f, const struct run_groups *g, const
 	const struct run_group *au = k->au, *rate = k->rate;
 
 	say(f, "%s: whole-run AU is highest with %u %s and %s (%.1f %%)", model, au->ranks,
-	    processes(au->ranks), factors_text(au), au->whole_au.mean);
+	    accelerators(au->ranks), factors_text(au), au->whole_au.mean);
 	say_ties(f, g, au, EFFECT_WHOLE_AU);
 	if (wide(k->bytes)) {
 		say(f,
@@ -413,7 +413,7 @@ static void say_ranking(struct key_finding *f, const struct run_groups *g, const
 		say_ties(f, g, rate, EFFECT_WHOLE_RATE);
 	} else if (rate) {
 		say(f, " Throughput is highest with %u %s and %s (%.1f samples/s, at %.1f %%)",
-		    rate->ranks, processes(rate->ranks), factors_text(rate), rate_of(rate),
+		    rate->ranks, accelerators(rate->ranks), factors_text(rate), rate_of(rate),
 		    rate->whole_au.mean);
 		say_ties(f, g, rate, EFFECT_WHOLE_RATE);
 	}
@@ -473,7 +473,8 @@ static void find_best(struct key_findings *k, const struct run_groups *g, const 
 		say_ranking(f, g, &x, model);
 	else
 		say(f, "%s: only one configuration can be ranked (%u %s and %s, %.1f %%).", model,
-		    x.au->ranks, processes(x.au->ranks), factors_text(x.au), x.au->whole_au.mean);
+		    x.au->ranks, accelerators(x.au->ranks), factors_text(x.au),
+		    x.au->whole_au.mean);
 	if (x.from_memory)
 		say(f, " In all of them, the page cache or memory served reads: these are not "
 		       "figures of the storage.");
@@ -497,11 +498,11 @@ static void find_best(struct key_findings *k, const struct run_groups *g, const 
 
 /* ---- scaling ---- */
 
-/* Groups of one model that differ in the number of processes alone. */
+/* Groups of one model that differ in the number of accelerators alone. */
 struct line {
 	const struct run_group *v[LINE_MAX_POINTS];
 	size_t n;
-	struct str_list out; /* numbers of processes that are left out, with the reason */
+	struct str_list out; /* numbers of accelerators that are left out, with the reason */
 };
 
 static void put_on_line(struct line *l, const struct run_groups *g, const struct run_group *x)
@@ -532,7 +533,7 @@ static void line_of(struct line *l, const struct run_groups *g, const char *mode
 			put_on_line(l, g, &g->group[i]);
 }
 
-/* Without overrides, or else with those of most numbers of processes. */
+/* Without overrides, or else with those of most numbers of accelerators. */
 static void choose_line(struct line *l, const struct run_groups *g, const char *model)
 {
 	line_of(l, g, model, "");
@@ -551,7 +552,7 @@ static void choose_line(struct line *l, const struct run_groups *g, const char *
 	}
 }
 
-/* Up to which number of processes it stays above EFFICIENT: index in the line. */
+/* Up to which number of accelerators it stays above EFFICIENT: index in the line. */
 static size_t last_efficient(const struct line *l)
 {
 	size_t stop = 0;
@@ -572,8 +573,8 @@ static void say_growth(struct key_finding *f, const struct line *l)
 	struct effect e = effect_of(a, b, EFFECT_WHOLE_RATE);
 	double factor = rate_of(b) / rate_of(a);
 
-	say(f, "%s%s%s: from %u to %u processes, throughput ", a->model, a->factors[0] ? ", " : "",
-	    a->factors, a->ranks, b->ranks);
+	say(f, "%s%s%s: from %u to %u accelerators, throughput ", a->model,
+	    a->factors[0] ? ", " : "", a->factors, a->ranks, b->ranks);
 	if (!e.differs)
 		say(f, "does not change beyond the error (%.1f and %.1f samples/s", rate_of(a),
 		    rate_of(b));
@@ -625,11 +626,11 @@ static void find_scaling(struct key_findings *k, const struct run_groups *g, con
 
 /* ---- factors ---- */
 
-/* "unet3d, 4 processes, reader.batch_size=4" */
+/* "unet3d, 4 accelerators, reader.batch_size=4" */
 static void say_where(struct key_finding *f, const struct family *x)
 {
 	say(f, "%s, %u %s%s%s", x->group[0]->model, x->group[0]->ranks,
-	    processes(x->group[0]->ranks), x->rest[0] ? ", " : "", x->rest);
+	    accelerators(x->group[0]->ranks), x->rest[0] ? ", " : "", x->rest);
 }
 
 static void say_reference(struct key_finding *f, const struct family *x)
@@ -758,7 +759,7 @@ static int by_change(const void *a, const void *b)
 	return x->change < y->change ? 1 : x->change > y->change ? -1 : 0;
 }
 
-/* Each factor of each model first with its largest change: many numbers of processes with one
+/* Each factor of each model first with its largest change: many numbers of accelerators with one
  * factor would hide the others. */
 static void rank_families(struct ranked_family *v, size_t n)
 {

@@ -282,7 +282,7 @@ static void put_axes(struct lines *l)
 		bars = bars || l->v[i].bars;
 	}
 	buf_printf(&l->commands,
-		   TITLE "'%s'\nset xlabel 'processes (accelerators)'\nset ylabel '%s'\nset "
+		   TITLE "'%s'\nset xlabel 'accelerators'\nset ylabel '%s'\nset "
 			 "yrange [0:%s]\nset xtics (%s)\n",
 		   l->m->title, l->m->axis, l->m->percent ? "100" : "*", l->tics.data);
 	if (l->most >= 8 * l->least) /* 1, 2, 4, ...: at equal distances */
@@ -464,7 +464,7 @@ static int one_parameter(const struct run_groups *g, const char *folder,
 	v = find_bars(g, first, parameter, &n);
 	buf_puts(&commands, TITLE "'");
 	put_plain(&commands, first->model);
-	buf_printf(&commands, ", %u process%s: ", first->ranks, first->ranks == 1 ? "" : "es");
+	buf_printf(&commands, ", %u accelerator%s: ", first->ranks, first->ranks == 1 ? "" : "s");
 	put_plain(&commands, parameter);
 	buf_puts(&commands, "'\nset xlabel '");
 	put_plain(&commands, parameter);

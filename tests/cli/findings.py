@@ -94,7 +94,7 @@ class Group:
         return [number(r["whole_run_au_percent" if what == "au" else "whole_run_samples_per_s"]) for r in self.counted]
 
     def __repr__(self):
-        return f"{self.model}, {self.ranks} processes, {self.label or 'no overrides'}"
+        return f"{self.model}, {self.ranks} accelerators, {self.label or 'no overrides'}"
 
 
 def differs(a, b, what):
@@ -126,7 +126,7 @@ class Table:
         self.labels = sorted({g.label for g in self.groups if g.label}, key=len, reverse=True)
         self.MODEL = "(" + "|".join(map(re.escape, self.models)) + ")"
         self.LABEL = "(" + "|".join(map(re.escape, [*self.labels, "no overrides", "no other overrides"])) + ")"
-        self.CONFIG = rf"(\d+) process(?:es)? and {self.LABEL}"
+        self.CONFIG = rf"(\d+) accelerators? and {self.LABEL}"
 
     def as_results(self):
         """The table has the numbers that the runs themselves lead with."""
@@ -194,8 +194,8 @@ class Checker:
             (rf"{t.MODEL}: only one configuration can be ranked \({t.CONFIG}, {NUMBER} %\)\.(.*)", self.only),
             (rf"{t.MODEL}: nothing is concluded, because (?:the run is|all (\d+) runs are) left out\. Whole-run AU was "
              rf"{NUMBER}(?: to {NUMBER})? %\.", self.nothing),
-            (rf"{t.MODEL}(?:, {t.LABEL})?: from (\d+) to (\d+) processes, throughput (.*)", self.scaling),
-            (rf"{t.MODEL}, (\d+) process(?:es)?(?:, (.*?))?: whole-run AU is {NUMBER} % (?:without (\S+)|with (\S+?)=(\S+?))"
+            (rf"{t.MODEL}(?:, {t.LABEL})?: from (\d+) to (\d+) accelerators, throughput (.*)", self.scaling),
+            (rf"{t.MODEL}, (\d+) accelerators?(?:, (.*?))?: whole-run AU is {NUMBER} % (?:without (\S+)|with (\S+?)=(\S+?))"
              r"( \(no override\))?\.(?= It )(.*)", self.factor),
             (rf"(\d+) more comparisons? of one factor shows? a difference, of at most {NUMBER} points: see the table\.",
              self.more),
@@ -214,7 +214,7 @@ class Checker:
                 (r" Measured: .*", self.measured),
                 (r" (?:The page cache|In (\d+) runs?, the page cache) served some or all of (?:its|the) reads\.", self.cached),
                 (r" (\d+) results? (?:is a copy|are each a copy) of another one and not counted as a repetition\.", self.copies),
-                (rf" The longest wait was {NUMBER} %: {t.MODEL}, (\d+) process(?:es)?, {t.LABEL}\.", self.longest))
+                (rf" The longest wait was {NUMBER} %: {t.MODEL}, (\d+) accelerators?, {t.LABEL}\.", self.longest))
 
     # -- which runs --
 
@@ -490,7 +490,7 @@ class Checker:
         unsaid = [k for k, v in self.families().items() if not v]
         need(len(unsaid) >= len(parts) - bool(more) + (int(more.group(1)) if more else 0), "with no difference:", len(unsaid))
         for part in parts[:-1] if more else parts:
-            found = re.fullmatch(rf"{self.t.MODEL}, (\d+) process(?:es)?(?:, (.*?))?: (\S+) of (.*)", part)
+            found = re.fullmatch(rf"{self.t.MODEL}, (\d+) accelerators?(?:, (.*?))?: (\S+) of (.*)", part)
             need(found, "an unknown sentence on no difference:", part)
             model, ranks, rest, key, values = found.groups()
             base, members = self.family(model, ranks, rest, key)

@@ -137,7 +137,7 @@ def storages(tmp):
 def planted(tmp, text):
     """Each change makes the sentences wrong."""
     changes = [
-        (r"highest with (\d) process", lambda m: f"highest with {int(m[1]) % 4 + 1} process"),
+        (r"highest with (\d) accel", lambda m: f"highest with {int(m[1]) % 4 + 1} accel"),
         (r"\((\d+)\.(\d) %\)", lambda m: f"({int(m[1]) + 1}.{m[2]} %)"),
         (r"throughput rises (\d)", lambda m: f"throughput rises {int(m[1]) + 1}"),
         (r" rises to ", lambda m: " falls to "),
@@ -173,7 +173,7 @@ def figures(tmp):
         for ranks in (1, 2, 3, 4):
             text = scripts[f"{model}_{ranks}_read_threads"]
             assert re.search(f"boxes (fill empty )?linecolor rgb '{color[model]}'", text), text
-            assert f"'{model}, {ranks} process{'es' if ranks > 1 else ''}: reader.read_threads'" in text, text
+            assert f"'{model}, {ranks} accelerator{'s' if ranks > 1 else ''}: reader.read_threads'" in text, text
 
 
 def marks(tmp):
