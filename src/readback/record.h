@@ -121,7 +121,7 @@ double *record_values(const struct run_record *r, const size_t *index, size_t n,
  * a file is missing. */
 double record_whole_au(const struct run_record *r, size_t epoch);
 /* That over all epochs together, each by its time: the one number of a run, as
- * training.whole_run_au_percent of result.json. */
+ * training.whole_run_au_percent of result.json, if it has that. */
 double record_whole_run_au(const struct run_record *r);
 /* Steps of the first epoch of rank 0; 0 when not known. */
 uint64_t record_steps(const struct run_record *r);

@@ -134,7 +134,7 @@ class Table:
             if r["tool"] == "stoker" and r["left_out"] != "check failed":
                 training = json.loads((pathlib.Path(r["folder"]) / "result.json").read_text())["training"]
                 for column, key in (("whole_run_au_percent",) * 2, ("whole_run_samples_per_s",) * 2):
-                    need(abs(number(r[column]) / training[key] - 1) < 0.01, r["folder"], column, r[column], training[key])
+                    need(abs(number(r[column]) / training[key] - 1) < 1e-6, r["folder"], column, r[column], training[key])
 
     def counted(self, model=None):
         return [g for g in self.groups if g.counted and model in (None, g.model)]
