@@ -16,6 +16,7 @@
 #include "cli/launcher.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
+#include "study/command.h"
 #include "study/forecast.h"
 #include "study/matrix.h"
 #include "study/sbatch.h"

@@ -14,7 +14,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "dataset/content.h"
-#include "dataset/file_size.h"
+#include "format/file_size.h"
 #include "dataset/sidecar.h"
 
 /* DLIO draws the dimensions of all files from this seed, whatever the workload's. */
@@ -127,7 +127,7 @@ static int set_dims_for_file(struct dataset *d, const struct workload *w, struct
 {
 	double want = w->dataset.file_bytes, length = w->dataset.record_length_bytes;
 	double spread = w->dataset.record_length_bytes_stdev / length, side;
-	int rc = file_size_shape(d, want, d->dims, e);
+	int rc = file_size_shape(d->format, &d->form, want, d->dims, e);
 
 	if (rc < 0)
 		return rc;

@@ -48,12 +48,13 @@ struct dataset {
 	uint64_t max_file_bytes; /* UINT64_MAX when it depends on content */
 };
 
-/* Builds it from a loaded workload, drawing dimensions as DLIO does (seed 10, 2 normals per file
- * over train and eval files). Without record_dims a sample is a square of
- * int(sqrt(record_length_bytes / element size)) elements; under compat.dlio the element size is
- * left out, as DLIO does, and files of wider elements are that much larger. With dataset.file_bytes
- * the shape, or the noise of an image, follows from the size of files (file_size.h). Checks that
- * format and shapes agree and that no size overflows. Nothing to release after a failure. */
+/* Builds it from a loaded workload, drawing dimensions as DLIO does (seed 10, 2 normals per
+ * file over train and eval files). Without record_dims a sample is a square of
+ * int(sqrt(record_length_bytes / element size)) elements; under compat.dlio the element size
+ * is left out, as DLIO does, and files of wider elements are that much larger. With
+ * dataset.file_bytes the shape, or the noise of an image, follows from the size of files
+ * (format/file_size.h). Checks that format and shapes agree and that no size overflows.
+ * Nothing to release after a failure. */
 int dataset_init(struct dataset *d, const struct workload *w, struct err *e);
 /* Accepts a zeroed struct. */
 void dataset_release(struct dataset *d);

@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "dataset/each.h"
-#include "dataset/file_size.h"
+#include "dataset/file_sizes.h"
 #include "dataset/listing.h"
 #include "dataset/manifest.h"
 #include "dataset/sidecar.h"

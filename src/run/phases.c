@@ -16,7 +16,7 @@
 #include "comm/net.h"
 #include "conf/node.h"
 #include "dataset/generate.h"
-#include "dataset/file_size.h"
+#include "dataset/file_sizes.h"
 #include "dataset/remove.h"
 #include "dataset/verify.h"
 #include "result/dlio_log.h"

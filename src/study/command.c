@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "conf/override.h"
-#include "study/study_plan.h"
+#include "study/command.h"
 
 struct vector {
 	char **v;

@@ -2,7 +2,7 @@
 /* What will go wrong in a study, said before it begins: every problem of every pending row at once,
  * those that are the same put together. Steps, checkpoints and memory are what the run itself would
  * plan (run/foresee.h), and how many steps are enough is what the verdicts go by. */
-#include "study/study_plan.h"
+#include "study/experiment.h"
 
 enum forecast_kind {
 	FORECAST_FAILS,   /* the run ends with an error */

@@ -1,5 +1,6 @@
 /* Writing the batch script. */
 #include "study/sbatch.h"
+#include "study/command.h"
 
 #include <stdlib.h>
 #include <string.h>

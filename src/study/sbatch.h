@@ -1,6 +1,6 @@
 #pragma once
 /* The batch script of a study under Slurm. */
-#include "study/study_plan.h"
+#include "study/experiment.h"
 
 struct sbatch_options {
 	const char *partition; /* NULL: the site's default */

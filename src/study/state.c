@@ -214,3 +214,29 @@ uint64_t run_mark_key(const char *folder)
 	json_decref(root);
 	return key;
 }
+
+void study_status(const struct study_plan *p, struct run_status *status)
+{
+	json_t *saved = state_load(p);
+
+	for (size_t i = 0; i < p->experiments; i++) {
+		const struct experiment *x = &p->experiment[i];
+		enum design_state state = p->design.row[x->row].state;
+
+		status[i] = (struct run_status){.state = RUN_PENDING};
+		if (state == DESIGN_DONE)
+			status[i].state = RUN_DONE;
+		else if (state == DESIGN_FAILED) {
+			status[i].state = RUN_BAD;
+			snprintf(status[i].reason, sizeof(status[i].reason), "%s",
+				 state_reason(p, saved, i));
+		} else if (run_mark_is_new(p, x)) {
+			status[i].state = RUN_DONE;
+		} else if (p->options->small && state_reason(p, saved, i)[0]) {
+			status[i].state = RUN_BAD;
+			snprintf(status[i].reason, sizeof(status[i].reason), "%s",
+				 state_reason(p, saved, i));
+		}
+	}
+	json_decref(saved);
+}

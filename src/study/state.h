@@ -3,7 +3,7 @@
  * run, and study_run.json in each finished run's folder. */
 #include <jansson.h>
 
-#include "study/study_plan.h"
+#include "study/experiment.h"
 
 #define STUDY_RUN_NAME "study_run.json"
 
@@ -38,3 +38,7 @@ bool run_mark_is_new(const struct study_plan *p, const struct experiment *x);
 int run_mark_note(const struct study_plan *p, const struct experiment *x, struct err *e);
 /* The key in the mark of `folder`; 0 when there is no mark. */
 uint64_t run_mark_key(const char *folder);
+
+/* How each run stands, and why it failed, by the design, the folders and the saved state. status:
+ * of `experiments`. */
+void study_status(const struct study_plan *p, struct run_status *status);

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/folder_lock.h"
+#include "study/command.h"
 #include "study/child_log.h"
 #include "study/scratch.h"
 
@@ -387,30 +388,4 @@ int study_run(struct study_plan *p, study_event_fn fn, void *arg, size_t *failed
 	free(r.generated);
 	file_unlock(&r.lock);
 	return rc;
-}
-
-void study_status(const struct study_plan *p, struct run_status *status)
-{
-	json_t *saved = state_load(p);
-
-	for (size_t i = 0; i < p->experiments; i++) {
-		const struct experiment *x = &p->experiment[i];
-		enum design_state state = p->design.row[x->row].state;
-
-		status[i] = (struct run_status){.state = RUN_PENDING};
-		if (state == DESIGN_DONE)
-			status[i].state = RUN_DONE;
-		else if (state == DESIGN_FAILED) {
-			status[i].state = RUN_BAD;
-			snprintf(status[i].reason, sizeof(status[i].reason), "%s",
-				 state_reason(p, saved, i));
-		} else if (run_mark_is_new(p, x)) {
-			status[i].state = RUN_DONE;
-		} else if (p->options->small && state_reason(p, saved, i)[0]) {
-			status[i].state = RUN_BAD;
-			snprintf(status[i].reason, sizeof(status[i].reason), "%s",
-				 state_reason(p, saved, i));
-		}
-	}
-	json_decref(saved);
 }

@@ -32,7 +32,3 @@ typedef void (*study_event_fn)(void *arg, const struct study_event *event);
  * any case, unless keep_data. Another study in the same results folder is an error. *failed: rows
  * that failed. */
 int study_run(struct study_plan *p, study_event_fn fn, void *arg, size_t *failed, struct err *e);
-
-/* How each run stands, and why it failed, by the design, the folders and the saved state. status:
- * of `experiments`. */
-void study_status(const struct study_plan *p, struct run_status *status);

@@ -1,18 +1,20 @@
 /* From the size of a file to the shape of its samples. */
-#include "dataset/file_size.h"
+#include "format/file_size.h"
 
-#include <inttypes.h>
 #include <math.h>
-
-#include "dataset/each.h"
-#include "dataset/verify.h"
 
 /* Shapes looked at, for one that is nearer than the square. */
 #define SHAPES_TRIED 64u
 
-static double size_of(const struct dataset *d, uint64_t rows, uint64_t columns)
+/* The files that shapes are tried on. */
+struct tried {
+	const struct format_ops *format;
+	const struct file_spec *form;
+};
+
+static double size_of(const struct tried *d, uint64_t rows, uint64_t columns)
 {
-	struct file_spec f = d->form;
+	struct file_spec f = *d->form;
 	uint64_t bytes;
 
 	f.ndims = 2;
@@ -24,13 +26,13 @@ static double size_of(const struct dataset *d, uint64_t rows, uint64_t columns)
 	return (double)bytes;
 }
 
-static double square_of(const struct dataset *d, uint64_t side)
+static double square_of(const struct tried *d, uint64_t side)
 {
 	return size_of(d, side, side);
 }
 
 /* The largest square whose file is no larger than `want`; 0: none is. */
-static uint64_t largest_square(const struct dataset *d, double want)
+static uint64_t largest_square(const struct tried *d, double want)
 {
 	uint64_t low = 0, high = 1;
 
@@ -50,7 +52,7 @@ static uint64_t largest_square(const struct dataset *d, double want)
 }
 
 /* The most columns with which a file of so many rows is no larger than `want`; at least 1. */
-static uint64_t most_columns(const struct dataset *d, uint64_t rows, uint64_t from, double want)
+static uint64_t most_columns(const struct tried *d, uint64_t rows, uint64_t from, double want)
 {
 	uint64_t low = from, high = from + 1;
 
@@ -69,23 +71,25 @@ static uint64_t most_columns(const struct dataset *d, uint64_t rows, uint64_t fr
 	return low;
 }
 
-int file_size_shape(const struct dataset *d, double want, uint64_t dims[2], struct err *e)
+int file_size_shape(const struct format_ops *format, const struct file_spec *form, double want,
+		    uint64_t dims[2], struct err *e)
 {
-	bool image = d->format->is.flags & FORMAT_IMAGE;
-	uint64_t side = largest_square(d, want), rows, columns;
+	struct tried files = {format, form};
+	bool image = format->is.flags & FORMAT_IMAGE;
+	uint64_t side = largest_square(&files, want), rows, columns;
 	double best = INFINITY;
 
 	if (side == 0)
 		return err_set(e, ERR_USAGE,
 			       "dataset.file_bytes %.0f is less than the %.0f bytes of a %s file "
 			       "with samples of a single element",
-			       want, square_of(d, 1), d->format->is.name);
+			       want, square_of(&files, 1), format->is.name);
 	dims[0] = dims[1] = side;
 	for (uint64_t i = 0; i < SHAPES_TRIED && i <= side / 2 && best > 0; i++) {
 		rows = side - i;
-		columns = most_columns(d, rows, side, want);
+		columns = most_columns(&files, rows, side, want);
 		for (uint64_t k = 0; k < 2; k++) {
-			double off = size_of(d, rows, columns + k) - want;
+			double off = size_of(&files, rows, columns + k) - want;
 
 			/* what an image has too much is taken from its noise */
 			if (image && off < 0)
@@ -96,35 +100,6 @@ int file_size_shape(const struct dataset *d, double want, uint64_t dims[2], stru
 				dims[1] = columns + k;
 			}
 		}
-	}
-	return 0;
-}
-
-int file_sizes_look(struct dataset *d, struct store *store, struct err *e)
-{
-	struct io io = {.store = store};
-	char path[DATASET_PATH_MAX];
-	int rc = 0;
-
-	for (int k = 0; k < DATASET_KINDS; k++) {
-		enum dataset_kind kind = (enum dataset_kind)k;
-		uint64_t n = d->files[k] < PRESENCE_STATS_MAX ? d->files[k] : PRESENCE_STATS_MAX;
-		uint64_t bytes = 0;
-
-		for (uint64_t i = 0; rc == 0 && i < n; i++) {
-			struct store_stat st;
-
-			rc = dataset_path(d, kind, each_spread(d, kind, n, i), path, sizeof(path),
-					  e);
-			if (rc == 0)
-				rc = io_stat_path(&io, path, &st, e);
-			if (rc == 0)
-				bytes += st.bytes;
-		}
-		if (rc < 0)
-			return rc;
-		d->seen_files[k] = n;
-		d->seen_bytes[k] = bytes;
 	}
 	return 0;
 }
