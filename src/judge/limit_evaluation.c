@@ -33,7 +33,8 @@ static struct shares sum_of(const struct result *r)
 			s.wall_s += clock_seconds(ep->eval.end_ns - ep->eval.begin_ns);
 			for (uint64_t i = 0; i < ep->eval.steps; i++)
 				s.compute_s += clock_seconds(ep->eval.step[i].compute_end_ns -
-							     ep->eval.step[i].compute_begin_ns);
+							     ep->eval.step[i].compute_begin_ns -
+							     step_late_ns(&ep->eval.step[i]));
 			for (int w = 0; w < WORK_KINDS; w++)
 				s.work_s[w] += clock_seconds(ep->eval_split.work_ns[w]);
 		}

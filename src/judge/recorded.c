@@ -153,11 +153,19 @@ static bool only_before_met(const json_t *change, double au, const struct worklo
 	       figure(change, "lasting_samples_per_s") < figure(change, "before_samples_per_s");
 }
 
+/* Whole-run AU with the lateness of computation, as a window has it. */
+static double computing_of(const json_t *t)
+{
+	double late = figure(t, "compute_late_mean_percent");
+
+	return figure(t, "whole_au_mean_percent") + (late > 0 ? late : 0);
+}
+
 void recorded_steady(const json_t *result, const struct workload *w, struct verdict *v)
 {
 	const json_t *t = part(result, "training"), *change = part(t, "steadiness");
 	double whole = figure(t, "whole_throughput_mean_samples_per_s");
-	double au = figure(t, "au_mean_percent") - figure(t, "whole_au_mean_percent");
+	double computing = computing_of(t), au = figure(t, "au_mean_percent") - computing;
 	double rate = figure(t, "throughput_mean_samples_per_s") / whole - 1;
 	double kept = 1 - checkpoint_share(t), start_au, start_rate, window, queue;
 	bool invalid;
@@ -176,9 +184,7 @@ void recorded_steady(const json_t *result, const struct workload *w, struct verd
 	}
 	queue = fmin(1, batches_ahead(result) / fmax(1, window));
 	/* a chosen window is judged by its own verdict */
-	start_au = window_chosen(w) ? NAN
-				    : figure(t, "au_mean_percent") -
-					      figure(t, "whole_au_mean_percent") / kept;
+	start_au = window_chosen(w) ? NAN : figure(t, "au_mean_percent") - computing / kept;
 	start_rate = window_chosen(w)
 			     ? NAN
 			     : figure(t, "throughput_mean_samples_per_s") / (whole / kept) - 1;
@@ -218,8 +224,7 @@ void recorded_window(const json_t *result, const struct workload *w, struct verd
 		first++;
 	}
 	left = (steps - measured - first) / steps;
-	gap = figure(t, "au_mean_percent") -
-	      figure(t, "whole_au_mean_percent") / (1 - checkpoint_share(t));
+	gap = figure(t, "au_mean_percent") - computing_of(t) / (1 - checkpoint_share(t));
 	/* without an AU there is none to doubt: steady says so */
 	if (isnan(gap) || (!(left > WINDOW_SHARE) && !(fabs(gap) > 1.05 * WINDOW_POINTS)))
 		return;

@@ -38,6 +38,7 @@ static const double IN_SIGHT = 4;          /* times the length of the run */
 struct cell {
 	double steps, wall_s, samples, payload;
 	double part_s[TIME_PARTS]; /* mean over ranks */
+	double late_s;             /* of TIME_COMPUTE: what whole-run AU does not count */
 	double read_s;             /* sum of the times of a batch, mean over ranks */
 	int64_t at_ns;
 	uint64_t step; /* of the epoch, from 1 */
@@ -81,6 +82,11 @@ static struct cell sum_of(const struct timeline *t, size_t from, size_t to)
 	for (size_t i = from + 1; i < to; i++)
 		add_cell(&s, &t->cell[i]);
 	return s;
+}
+
+static double au_of(const struct cell *c)
+{
+	return 100 * (c->part_s[TIME_COMPUTE] - c->late_s) / c->wall_s;
 }
 
 static void add_step(struct timeline *t, const struct cell *step, bool closes)
@@ -144,6 +150,7 @@ static bool look_at_step(const struct timeline *tl, const struct result *r, uint
 		for (int w = 0; w < WAIT_PARTS; w++)
 			out->part_s[TIME_WAIT + w] += clock_seconds(wait[w]);
 		out->part_s[TIME_COMPUTE] += clock_seconds(t->compute_end_ns - t->compute_begin_ns);
+		out->late_s += clock_seconds(step_late_ns(t));
 		out->part_s[TIME_SKEW] += clock_seconds(t->barrier_out_ns - t->barrier_in_ns);
 		out->wall_s += clock_seconds(t->barrier_out_ns - t->ask_ns);
 		out->read_s += t->service_us * 1e-6;
@@ -152,6 +159,7 @@ static bool look_at_step(const struct timeline *tl, const struct result *r, uint
 	for (int p = 0; p < TIME_PARTS; p++)
 		out->part_s[p] /= present;
 	out->wall_s /= present;
+	out->late_s /= present;
 	out->read_s /= present;
 	return present > 0;
 }
@@ -329,8 +337,8 @@ static void describe(const struct timeline *t, const struct result *r, size_t at
 	out->last_rate = b.samples / b.wall_s;
 	out->before_payload = a.payload / a.wall_s;
 	out->last_payload = b.payload / b.wall_s;
-	out->before_au = 100 * a.part_s[TIME_COMPUTE] / a.wall_s;
-	out->last_au = 100 * b.part_s[TIME_COMPUTE] / b.wall_s;
+	out->before_au = au_of(&a);
+	out->last_au = au_of(&b);
 	out->before_read_s = per_read(&a);
 	out->last_read_s = per_read(&b);
 	out->read_busy = b.read_s / (b.wall_s * t->workers);
@@ -364,7 +372,7 @@ static void describe_phases(const struct timeline *t, const struct result *r,
 	/* the fast and the slow rate; no last part is different */
 	out->before_rate = all.samples / all.steps / f->low;
 	out->last_rate = all.samples / all.steps / f->high;
-	out->last_au = out->before_au = 100 * all.part_s[TIME_COMPUTE] / all.wall_s;
+	out->last_au = out->before_au = au_of(&all);
 	out->last_share = 1;
 }
 
@@ -602,7 +610,8 @@ static void find_read_change(const struct timeline *t, const struct result *r,
 }
 
 struct eval_times {
-	double compute_s, wall_s;  /* of all evaluations, all ranks */
+	double compute_s, wall_s;  /* of all evaluations, all ranks; without lateness */
+	double late;               /* sum of what of wall time that was */
 	double share, evaluations; /* sum of compute over wall time, and of how many */
 	uint32_t ranks;
 };
@@ -615,13 +624,17 @@ static struct eval_times times_of_evaluation(const struct result *r)
 		sum.ranks += !r->rank[k].lost;
 		for (uint32_t e = 0; !r->rank[k].lost && e < r->epochs_done; e++) {
 			const struct phase *p = &r->rank[k].epoch[e].eval;
-			double wall = clock_seconds(p->end_ns - p->begin_ns), compute = 0;
+			double wall = clock_seconds(p->end_ns - p->begin_ns), compute = 0, late = 0;
 
 			if (!r->rank[k].epoch[e].has_eval || !(wall > 0))
 				continue;
-			for (uint64_t i = 0; i < p->steps; i++)
+			for (uint64_t i = 0; i < p->steps; i++) {
+				late += clock_seconds(step_late_ns(&p->step[i]));
 				compute += clock_seconds(p->step[i].compute_end_ns -
 							 p->step[i].compute_begin_ns);
+			}
+			compute -= late;
+			sum.late += late / wall;
 			sum.wall_s += wall;
 			sum.compute_s += compute;
 			sum.share += compute / wall;
@@ -659,6 +672,9 @@ int steadiness_find(const struct result *r, const struct run_metrics *m, bool ev
 	out->whole_au = !eval                   ? (isfinite(m->whole.au) ? m->whole.au : 0)
 			: times.evaluations > 0 ? 100 * times.share / times.evaluations
 						: 0;
+	out->late_percent = !eval                   ? m->late_percent
+			    : times.evaluations > 0 ? 100 * times.late / times.evaluations
+						    : 0;
 	if (r->epochs_done == 0 || m->epochs < r->epochs_done)
 		return 0;
 	stalls_find(r, eval, out, &spans);

@@ -10,6 +10,7 @@ static void judge_compute(const struct result *r, const struct run_metrics *m, s
 {
 	double nominal = r->workload->train.computation_time.a, share, late, change;
 	const struct decomposition *d = &r->judged.time;
+	bool no_cpu;
 
 	if (!m->overshoot_known)
 		return;
@@ -24,13 +25,14 @@ static void judge_compute(const struct result *r, const struct run_metrics *m, s
 	if (fabs(change) <= CHANGE_SHARE)
 		return;
 	v->level = VERDICT_WARN;
+	no_cpu = d->late_compute_s >= NO_CPU_SHARE * late;
 	verdict_say(v,
-		    " That is %.1f %% of the training time: AU is up to %.1f points too high, or "
+		    " That is %.1f %% of the training time: AU%s is up to %.1f points too high, or "
 		    "throughput up to %.1f %% too low, because %s.",
-		    100 * change, 100 * change, 100 * change,
-		    d->late_compute_s >= NO_CPU_SHARE * late
-			    ? "threads had no processor when they should have gone on"
-			    : "this machine wakes threads late");
+		    100 * change, no_cpu ? " by DLIO's definition" : "", 100 * change, 100 * change,
+		    no_cpu ? "threads had no processor when they should have gone on (whole-run AU "
+			     "does not count this time as computation)"
+			   : "this machine wakes threads late");
 }
 
 extern const struct verdict_ops verdict_compute;

@@ -41,7 +41,8 @@ static void judge_length(struct verdict *v, const struct result *r, const struct
 	uint64_t out = (uint64_t)(r->workload->output.metric.exclude_start_steps +
 				  r->workload->output.metric.exclude_end_steps);
 	double queue = run_length_queue_share(ahead, steps > out ? steps - out : 0);
-	double whole = r->judged.eval_steady.whole_au, gap = m->eval_au.mean - whole;
+	double whole = r->judged.eval_steady.whole_au,
+	       gap = m->eval_au.mean - whole - r->judged.eval_steady.late_percent;
 
 	if (gap > GAP_POINTS && queue >= RUN_LENGTH_QUEUE_MOST) {
 		/* beside training, these are not the numbers that a target is for */

@@ -29,7 +29,8 @@ static const struct epoch_metrics *shortest_epoch(const struct run_metrics *m)
 	return least;
 }
 
-/* What the measured window says beside what the whole run says. */
+/* What the measured window says beside what the whole run says. Both with the lateness of
+ * computation, which no window leaves out. */
 struct gap {
 	double au;   /* points */
 	double rate; /* share by which samples/s are above those of the whole run */
@@ -37,7 +38,7 @@ struct gap {
 
 static struct gap gap_of(const struct run_metrics *m)
 {
-	struct gap g = {.au = m->train_au.mean - m->whole_au.mean};
+	struct gap g = {.au = m->train_au.mean - m->whole_au.mean - m->late_percent};
 
 	if (m->whole_throughput.mean > 0)
 		g.rate = m->train_throughput.mean / m->whole_throughput.mean - 1;

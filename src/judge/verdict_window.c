@@ -82,7 +82,7 @@ static double whole_au(const struct result *r, const struct run_metrics *m)
 	const struct decomposition *d = &r->judged.time;
 	double share = d->wall_s > 0 ? d->mean_s[TIME_CHECKPOINT] / d->wall_s : 0;
 
-	return share < 1 ? m->whole_au.mean / (1 - share) : NAN;
+	return share < 1 ? (m->whole_au.mean + m->late_percent) / (1 - share) : NAN;
 }
 
 static void judge_window(const struct result *r, const struct run_metrics *m, struct verdict *v)

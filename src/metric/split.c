@@ -140,6 +140,13 @@ int64_t late_ns(uint16_t share, int64_t all_ns)
 	return all_ns > 0 ? (int64_t)((double)all_ns * share / 65535.0) : 0;
 }
 
+int64_t step_late_ns(const struct step_times *t)
+{
+	uint16_t share = t->late_compute < t->over_compute ? t->late_compute : t->over_compute;
+
+	return late_ns(share, t->compute_end_ns - t->compute_begin_ns);
+}
+
 int64_t wait_split_take(struct epoch_split *s, struct step_times *t, int64_t ns)
 {
 	int64_t part[WAIT_PARTS], others, taken = 0;

@@ -63,9 +63,13 @@ void wait_split(int64_t out[WAIT_PARTS], struct step_times *t, const struct batc
 		bool first);
 /* The same from t->share, in ns, to within the rounding of the shares; sums to got - ask. */
 void wait_split_again(int64_t out[WAIT_PARTS], const struct step_times *t);
-/* The share `of_ns` is of `all_ns`, for late_compute and late_barrier; and back. */
+/* The share `of_ns` is of `all_ns`, for late_compute, over_compute and
+ * late_barrier; and back. */
 uint16_t late_share(int64_t of_ns, int64_t all_ns);
 int64_t late_ns(uint16_t share, int64_t all_ns);
+/* Of the step's computation what whole-run AU does not count: beyond the time that was asked for,
+ * because the rank had no processor or stood still. */
+int64_t step_late_ns(const struct step_times *t);
 /* Takes up to `ns` of the step's wait off its other parts, in proportion, for WAIT_NO_CPU, in the
  * step and in the totals it was added to (NULL: none); returns how much that was. */
 int64_t wait_split_take(struct epoch_split *s, struct step_times *t, int64_t ns);

@@ -26,6 +26,7 @@ struct step_times {
 	int64_t barrier_in_ns;
 	int64_t barrier_out_ns;    /* equal to barrier_in where the phase has no barrier */
 	uint8_t share[WAIT_OTHER]; /* of got - ask, in 1/255; WAIT_OTHER is what is left */
+	uint16_t over_compute;     /* of the computation, in 1/65535: beyond what was asked for */
 	/* Of its batch, up to 71 minutes: begun until done by its worker; done until the rank had
 	 * it. */
 	uint32_t service_us, ready_us;

@@ -106,7 +106,14 @@ static json_t *rank_aus(const struct run_record *r)
 	json_t *out = json_array();
 
 	for (uint32_t k = 0; k < r->ranks && k < 1024; k++) {
+		double stated = number_at(json_array_get(json_object_get(r->result, "ranks"), k),
+					  "whole_au_percent");
 		double compute = 0, wall = 0;
+
+		if (isfinite(stated)) {
+			json_array_append_new(out, json_number(rounded(stated, 100)));
+			continue;
+		}
 
 		for (size_t i = 0; i < r->rank[k].epochs; i++) {
 			const struct record_epoch *ep = &r->rank[k].epoch[i];

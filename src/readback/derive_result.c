@@ -201,6 +201,68 @@ static void check_epoch_steps(struct tree *t, const json_t *epoch, size_t e)
 			     figure[i].in == over ? "over_ranks." : "", figure[i].key);
 }
 
+/* Of the computation what is not counted in whole-run AU; 0 in results of earlier versions. */
+static double late_of(const json_t *o)
+{
+	double late = derive_number(o, "compute_late_s");
+
+	return isnan(late) ? 0 : late;
+}
+
+/* The lateness is a part of no_processor, all of it unless the process stood still while it
+ * computed as long as it should. */
+static void check_late(struct tree *t, const json_t *epoch, size_t e)
+{
+	const json_t *parts = json_object_get(epoch, "decomposition");
+	double late = derive_number(epoch, "compute_late_s");
+	double of_parts = derive_number(parts, "late_compute_s"), slack = 1e-6 + 1e-9 * of_parts;
+	double stood = derive_number(json_object_get(epoch, "processors"), "stood_still_s");
+
+	if (isnan(late) || !parts)
+		return;
+	derive_at_most(t->d, late, of_parts, slack, "decomposition.late_compute_s",
+		       "result.json training.epochs[%zu].compute_late_s", e);
+	if (!(stood > 0))
+		derive_at_most(t->d, of_parts, late, slack, "compute_late_s",
+			       "result.json training.epochs[%zu].decomposition.late_compute_s", e);
+	derive_near(t->d, derive_number(epoch, "compute_s"),
+		    derive_number(json_object_get(parts, "mean_over_ranks_s"), "compute") +
+			    of_parts,
+		    1e-6 + 1e-9 * fabs(of_parts), "compute and late_compute_s of its decomposition",
+		    "result.json training.epochs[%zu].compute_s", e);
+}
+
+/* Of each epoch the lateness, of all its mean share, and of the ranks the same in all. */
+static void check_late_of_all(struct tree *t)
+{
+	double late = 0, percent = 0, ranks = 0, steps = 0;
+	uint32_t present = 0;
+
+	for (size_t e = 0; e < json_array_size(t->epochs); e++) {
+		const json_t *epoch = json_array_get(t->epochs, e);
+
+		late += late_of(epoch);
+		if (!(derive_number(epoch, "steps") > 0))
+			continue;
+		percent += 100 * late_of(epoch) / derive_number(epoch, "wall_s");
+		steps++;
+	}
+	/* the mean of shares is not the share of means where ranks take different times */
+	if (steps > 0)
+		derive_near(t->d, derive_number(t->training, "compute_late_mean_percent"),
+			    percent / steps, 0.01 + 0.05 * percent / steps,
+			    "compute_late_s of its epochs",
+			    "result.json training.compute_late_mean_percent");
+	for (uint32_t k = 0; k < json_array_size(t->ranks); k++) {
+		present += !derive_is_lost(t->r, k);
+		ranks += derive_is_lost(t->r, k) ? 0 : late_of(json_array_get(t->ranks, k));
+	}
+	if (present && t->all)
+		derive_near(t->d, ranks / present, late, 1e-6 + 1e-9 * late,
+			    "compute_late_s of training.epochs",
+			    "the mean of ranks[].compute_late_s in result.json");
+}
+
 static void check_epoch_wall(struct tree *t, const json_t *epoch, size_t e)
 {
 	double sum = 0, wall = derive_number(epoch, "wall_s");
@@ -219,7 +281,8 @@ static void check_epoch_wall(struct tree *t, const json_t *epoch, size_t e)
 		    "result.json training.epochs[%zu].wall_s", e);
 	if (derive_number(epoch, "steps") > 0 && n == 1)
 		derive_equal(t->d, derive_number(epoch, "whole_au_percent"),
-			     100 * derive_number(epoch, "compute_s") / wall, "compute_s / wall_s",
+			     100 * (derive_number(epoch, "compute_s") - late_of(epoch)) / wall,
+			     "(compute_s - compute_late_s) / wall_s",
 			     "result.json training.epochs[%zu].whole_au_percent", e);
 }
 
@@ -305,6 +368,7 @@ static void check_epochs(struct tree *t)
 
 		check_over_ranks(t, epoch, e);
 		check_epoch_rates(t, epoch, e);
+		check_late(t, epoch, e);
 		if (t->all && e < t->done && t->r->has_workload) {
 			check_epoch_steps(t, epoch, e);
 			check_epoch_wall(t, epoch, e);
@@ -321,6 +385,7 @@ static void check_epochs(struct tree *t)
 	derive_equal(t->d, derive_number(t->training, "payload_bytes"), payload, "its epochs",
 		     "result.json training.payload_bytes");
 	check_whole_run(t);
+	check_late_of_all(t);
 	if (whole) {
 		derive_equal(t->d, derive_number(t->training, "device_read_bytes"), device,
 			     "its epochs", "result.json training.device_read_bytes");
@@ -365,7 +430,8 @@ static void check_rank(struct tree *t, uint32_t k)
 	derive_near(t->d, derive_number(one, "exposed_wait_s"), load, 1e-6 + 1e-9 * load,
 		    "the steps of its file", "result.json ranks[%u].exposed_wait_s", k);
 	if (wall > 0)
-		derive_equal(t->d, derive_number(one, "whole_au_percent"), 100 * compute / wall,
+		derive_equal(t->d, derive_number(one, "whole_au_percent"),
+			     100 * (compute - late_of(one)) / wall,
 			     "the computation in its file over ranks[].wall_s",
 			     "result.json ranks[%u].whole_au_percent", k);
 	if (fabs(fabs(wall - stamps) - 3600) > 60)

@@ -852,8 +852,15 @@ static double phase_sum(const double *v, size_t n)
 
 double record_whole_au(const struct run_record *r, size_t epoch)
 {
+	const json_t *of = json_array_get(
+		json_object_get(json_object_get(r->result, "training"), "epochs"), epoch);
+	const json_t *late = json_object_get(of, "compute_late_s");
 	double sum = 0;
 	uint32_t n = 0;
+
+	/* steps do not say what of them was late for want of a processor */
+	if (json_is_number(late) && json_number_value(late) > 0)
+		return json_number_value(json_object_get(of, "whole_au_percent"));
 
 	for (uint32_t k = 0; k < r->ranks; k++) {
 		const struct record_epoch *ep;

@@ -117,8 +117,8 @@ double record_throughput(const struct run_record *r, size_t epoch);
  * *count gets how many. */
 double *record_values(const struct run_record *r, const size_t *index, size_t n, record_measure of,
 		      bool by_epoch, size_t *count);
-/* Emulated compute over wall time of the epoch's training part, mean over ranks, percent; NaN when
- * a file is missing. */
+/* Emulated compute over wall time of the epoch's training part, mean over ranks, percent, without
+ * what result.json says was late for want of a processor; NaN when a file is missing. */
 double record_whole_au(const struct run_record *r, size_t epoch);
 /* That over all epochs together, each by its time: the one number of a run, as
  * training.whole_run_au_percent of result.json, if it has that. */

@@ -169,7 +169,7 @@ void checkpoint_cost(const struct result *r, double *stall_s, double *au, double
 			struct rank_epoch_metrics one;
 
 			metrics_rank_epoch(r, k, i, &one);
-			compute += one.compute_s / r->ranks;
+			compute += (one.compute_s - one.compute_late_s) / r->ranks;
 			wall += one.wall_s / r->ranks;
 		}
 	for (uint32_t i = 0; r->rank && i < r->epochs_done; i++) {

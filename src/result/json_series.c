@@ -158,7 +158,8 @@ static void add_computing(const struct bins *b, int64_t from_ns, int64_t to_ns)
 static void add_phase_computing(const struct bins *b, const struct phase *p)
 {
 	for (uint64_t i = 0; i < p->steps; i++)
-		add_computing(b, p->step[i].compute_begin_ns, p->step[i].compute_end_ns);
+		add_computing(b, p->step[i].compute_begin_ns,
+			      p->step[i].compute_end_ns - step_late_ns(&p->step[i]));
 }
 
 /* Per rank and bin: the share of the time from begin_ns + i * bin_ns to the next bin in which the

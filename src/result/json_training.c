@@ -193,6 +193,7 @@ static json_t *train_epoch(const struct result *r, const struct run_metrics *m, 
 	put_requested(o, r, epoch, false);
 	json_put_real(o, "wall_s", e->wall_s);
 	json_put_real(o, "compute_s", e->compute_s);
+	json_put_real(o, "compute_late_s", e->compute_late_s);
 	json_put_real(o, "exposed_wait_s", e->exposed_wait_s);
 	json_put_real(o, "barrier_wait_s", e->barrier_wait_s);
 	json_put_real(o, "cpu_s", (double)u->cpu_ns / 1e9);
@@ -250,6 +251,7 @@ json_t *json_training(const struct result *r, const struct run_metrics *m)
 	put_series(o, "throughput", "samples_per_s", &m->train_throughput);
 	put_series(o, "io", "mib_per_s", &m->train_io);
 	put_series(o, "whole_au", "percent", &m->whole_au);
+	json_put_real(o, "compute_late_mean_percent", m->late_percent);
 	put_series(o, "whole_throughput", "samples_per_s", &m->whole_throughput);
 	put_series(o, "payload_rate", "bytes_per_s", &m->payload_rate);
 	json_put_text(o, "payload_counts",
@@ -334,7 +336,7 @@ json_t *json_ranks(const struct result *r, const struct run_metrics *m)
 	for (uint32_t k = 0; k < r->ranks; k++) {
 		const struct rank_result *rank = &r->rank[k];
 		uint64_t payload = 0, samples = 0, requests = 0;
-		double compute = 0, wall = 0, wait = 0, barrier = 0;
+		double compute = 0, late = 0, wall = 0, wait = 0, barrier = 0;
 		json_t *o = json_object();
 
 		json_put_int(o, "rank", k);
@@ -349,7 +351,8 @@ json_t *json_ranks(const struct result *r, const struct run_metrics *m)
 			metrics_rank_epoch(r, k, i, &one);
 			payload += one.payload_bytes;
 			samples += one.samples;
-			compute += one.compute_s;
+			compute += one.compute_s - one.compute_late_s;
+			late += one.compute_late_s;
 			wall += one.wall_s;
 			wait += one.exposed_wait_s;
 			barrier += one.barrier_wait_s;
@@ -363,6 +366,7 @@ json_t *json_ranks(const struct result *r, const struct run_metrics *m)
 		json_put_int(o, "requests", requests);
 		if (wall > 0)
 			json_put_real(o, "whole_au_percent", 100 * compute / wall);
+		json_put_real(o, "compute_late_s", late);
 		json_put_real(o, "wall_s", wall);
 		json_put_real(o, "exposed_wait_s", wait);
 		json_put_real(o, "barrier_wait_s", barrier);

@@ -134,7 +134,8 @@ struct steadiness {
 	double at_s;                   /* the same in seconds since the run began */
 	double last_share;             /* of the training time that is the last part */
 	double before_rate, last_rate; /* samples/s, all ranks */
-	double before_au, last_au, whole_au; /* percent, nothing excluded */
+	double before_au, last_au, whole_au; /* percent, no step excluded, without lateness */
+	double late_percent; /* of the time, computation was late for want of a processor */
 	double before_read_s, last_read_s;   /* to read a batch, mean over ranks */
 	double before_payload, last_payload; /* bytes/s, by the mean size of a sample */
 	double slow_s, period_s;             /* alternating: a slow phase; from one to the next */

@@ -153,6 +153,7 @@ static void add_step_times(struct rank_epoch_metrics *out, const struct phase *p
 
 		out->exposed_wait_s += clock_seconds(t->got_ns - t->ask_ns);
 		out->compute_s += clock_seconds(t->compute_end_ns - t->compute_begin_ns);
+		out->compute_late_s += clock_seconds(step_late_ns(t));
 		out->barrier_wait_s += clock_seconds(t->barrier_out_ns - t->barrier_in_ns);
 	}
 	out->steps += p->steps;
@@ -209,7 +210,8 @@ void metrics_rank_epoch(const struct result *r, uint32_t rank, uint32_t epoch,
 	rank_training(r, ep, out);
 	if (wall_ns > 0) {
 		out->wall_s = clock_seconds(wall_ns);
-		out->whole_au = 100.0 * out->compute_s / out->wall_s;
+		out->whole_au = 100.0 * (out->compute_s - out->compute_late_s) / out->wall_s;
+		out->late_percent = 100.0 * out->compute_late_s / out->wall_s;
 	}
 	if (!ep->has_eval)
 		return;
@@ -272,6 +274,8 @@ static void add_rank(struct epoch_metrics *m, const struct result *r, uint32_t r
 	m->exposed_wait_s += k->exposed_wait_s;
 	m->barrier_wait_s += k->barrier_wait_s;
 	m->compute_s += k->compute_s;
+	m->compute_late_s += k->compute_late_s;
+	m->late_percent += k->late_percent;
 	m->wall_s += k->wall_s;
 	m->eval_au += k->eval_au;
 	m->eval_throughput += k->eval_throughput;
@@ -303,6 +307,8 @@ static void set_means(struct epoch_metrics *m, const struct result *r, uint32_t 
 	m->exposed_wait_s /= n;
 	m->barrier_wait_s /= n;
 	m->compute_s /= n;
+	m->compute_late_s /= n;
+	m->late_percent /= n;
 	m->wall_s /= n;
 	m->eval_au /= n;
 	m->longest_s = longest_s;
@@ -515,6 +521,7 @@ int metrics_compute(struct run_metrics *m, const struct result *r, struct err *e
 	}
 #define SERIES(member, valid) over_epochs(m, offsetof(struct epoch_metrics, member), valid, scratch)
 	m->train_au = SERIES(train_au, true);
+	m->late_percent = SERIES(late_percent, false).mean;
 	m->train_throughput = SERIES(train_throughput, true);
 	m->train_io = SERIES(train_io_mib, true);
 	m->whole_au = SERIES(whole_au, false);

@@ -16,6 +16,8 @@ struct rank_epoch_metrics {
 	double train_au, train_throughput; /* as metrics_phase, over the blocks */
 	double whole_au;
 	double exposed_wait_s, barrier_wait_s, compute_s, wall_s; /* of the training part */
+	double compute_late_s; /* of compute_s: late for want of a processor, not in whole_au */
+	double late_percent;   /* that of wall_s */
 	double eval_au, eval_throughput, eval_wall_s;
 	uint64_t steps, measured_steps, samples, payload_bytes;
 	uint64_t eval_steps, eval_samples, eval_payload_bytes;
@@ -24,11 +26,13 @@ struct rank_epoch_metrics {
 struct epoch_metrics {
 	double train_au;         /* DLIO's definition, mean over ranks, percent */
 	double train_throughput; /* samples/s, sum over ranks, of the measured window */
-	double whole_au; /* compute / wall of the training part, nothing excluded, percent */
+	double whole_au; /* of the training part, no step excluded, percent: compute / wall, without
+			  * what computation was late for want of a processor */
 	double whole_au_min, whole_au_max; /* over ranks */
 	double whole_throughput;           /* samples/s over the whole training part */
 	double whole_payload_rate; /* payload bytes/s over the whole training part, really read */
 	double exposed_wait_s, barrier_wait_s, compute_s, wall_s; /* means over ranks */
+	double compute_late_s, late_percent; /* means over ranks: see struct rank_epoch_metrics */
 	double eval_au, eval_throughput;
 	bool train_valid, eval_valid; /* false: too few steps for the window; *_why says so */
 	char why[256], eval_why[256];
@@ -46,7 +50,7 @@ struct epoch_metrics {
 /* Of all finished epochs together, nothing excluded: what leads wherever one number is shown. An
  * epoch counts by its time, so that a slow one weighs what it took. NAN: no epoch made a step. */
 struct whole_run {
-	double au;           /* compute / wall time of training, percent, mean over ranks */
+	double au;           /* as epoch_metrics.whole_au, mean over ranks */
 	double throughput;   /* samples/s, all ranks */
 	double payload_rate; /* bytes/s of samples, really read from the store */
 };
@@ -56,6 +60,7 @@ struct run_metrics {
 	struct epoch_metrics *epoch; /* epochs_done of them */
 	uint32_t epochs;
 	struct series_stat train_au, train_throughput, whole_au, whole_throughput, payload_rate;
+	double late_percent; /* mean over epochs: what whole_au is lower by than compute / wall */
 	struct series_stat eval_au, eval_throughput;
 	struct series_stat train_io, eval_io; /* MiB/s, by the windows of train_au and eval_au */
 	/* The evaluations as summary.json lists them: one value an evaluation; with compat.dlio one

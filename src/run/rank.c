@@ -83,6 +83,7 @@ static bool emulate_compute(struct rank *k, const struct time_dist *dist, struct
 	late = t->compute_end_ns - t->compute_begin_ns - wait_ns;
 	if (late < 0)
 		return false;
+	t->over_compute = late_share(late, t->compute_end_ns - t->compute_begin_ns);
 	delay = run_delay_take(late);
 	t->late_compute =
 		late_share(delay < late ? delay : late, t->compute_end_ns - t->compute_begin_ns);

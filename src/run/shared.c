@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "comm/net.h"
+#include "metric/split.h"
 
 /* How long threads may take to leave after the run was stopped. */
 #define LEAVE_S 8
@@ -108,7 +109,8 @@ void rank_publish_step(struct rank_live *k, const struct phase *p, const struct 
 	atomic_fetch_add_explicit(&k->train_bytes, bytes, memory_order_relaxed);
 	atomic_fetch_add_explicit(&k->train_samples, samples, memory_order_relaxed);
 	atomic_fetch_add_explicit(&k->wait_ns, t->got_ns - t->ask_ns, memory_order_release);
-	atomic_fetch_add_explicit(&k->compute_ns, t->compute_end_ns - t->compute_begin_ns,
+	atomic_fetch_add_explicit(&k->compute_ns,
+				  t->compute_end_ns - t->compute_begin_ns - step_late_ns(t),
 				  memory_order_release);
 	atomic_fetch_add_explicit(&k->steps_done, 1, memory_order_release);
 }

@@ -43,6 +43,10 @@ def check(name, result):
     for e in training["epochs"]:
         check_one(f"{name}, epoch {e['epoch']}", e["decomposition"], e["wall_s"], e["exposed_wait_s"],
                   e["barrier_wait_s"], e["compute_s"])
+        # computation that was late for want of a processor is none; of several ranks, the mean of their shares
+        late = e["compute_late_s"]
+        assert 0 <= late <= e["decomposition"]["late_compute_s"] + 1e-9, (name, e)
+        assert abs(e["whole_au_percent"] - 100 * (e["compute_s"] - late) / e["wall_s"]) <= 0.5, (name, e)
         for k in sums:
             sums[k] += e[k]
     if training["epochs"]:
