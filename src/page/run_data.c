@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "page/timeline.h"
 #include "page/trace_data.h"
+#include "readback/record_measures.h"
 #include "result/json_out.h"
 #include "workload/need.h"
 

@@ -1,5 +1,6 @@
 /* The checks of an audit, by subject: times, data, configuration; and the run over all of them. */
 #include "readback/audit.h"
+#include "readback/record_measures.h"
 
 #include <assert.h>
 #include <math.h>

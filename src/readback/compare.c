@@ -1,6 +1,7 @@
 /* The comparison: what the sides measured, samples of each measure, Welch's test where it can be
  * made, what differs in the configurations. */
 #include "readback/compare.h"
+#include "readback/record_measures.h"
 
 #include <assert.h>
 #include <math.h>

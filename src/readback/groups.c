@@ -1,5 +1,6 @@
 /* Grouping of runs. */
 #include "readback/groups.h"
+#include "readback/record_measures.h"
 
 #include <assert.h>
 #include <math.h>

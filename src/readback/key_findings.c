@@ -1,6 +1,7 @@
 /* Key findings: sentences made from the groups, with the figures they rest on. They use the whole
  * wall time, which no prefetch queue can flatter. */
 #include "readback/key_findings.h"
+#include "readback/record_measures.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* The table of runs as CSV. */
 #include "readback/table.h"
+#include "readback/record_measures.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -1,0 +1,310 @@
+#include "readback/record_measures.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "loader/loader.h"
+#include "workload/backend.h"
+
+static double number_of(const json_t *object, const char *key)
+{
+	const json_t *v = json_object_get(object, key);
+
+	return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+/* Epochs of the rank that has most, or of summary.json if it lists more. */
+static size_t epoch_count(const struct run_record *r)
+{
+	size_t most = r->au.n;
+
+	for (uint32_t k = 0; k < r->ranks; k++)
+		if (r->rank[k].epochs > most)
+			most = r->rank[k].epochs;
+	return most;
+}
+
+double record_au(const struct run_record *r, size_t epoch)
+{
+	return epoch < r->au.n ? r->au.v[epoch] : NAN;
+}
+
+double record_throughput(const struct run_record *r, size_t epoch)
+{
+	return epoch < r->throughput.n ? r->throughput.v[epoch] : NAN;
+}
+
+double *record_values(const struct run_record *r, const size_t *index, size_t n, record_measure of,
+		      bool by_epoch, size_t *count)
+{
+	size_t most = 1;
+	double *v;
+
+	*count = 0;
+	for (size_t i = 0; i < n; i++)
+		most += by_epoch ? epoch_count(&r[index ? index[i] : i]) : 1;
+	v = xcalloc(most, sizeof(*v));
+	for (size_t i = 0; i < n; i++) {
+		const struct run_record *one = &r[index ? index[i] : i];
+		double sum = 0;
+		size_t epochs = 0;
+
+		for (size_t e = 0; e < epoch_count(one); e++) {
+			double x = of(one, e);
+
+			if (!isfinite(x))
+				continue;
+			sum += x;
+			epochs++;
+			if (by_epoch)
+				v[(*count)++] = x;
+		}
+		if (!by_epoch && epochs)
+			v[(*count)++] = sum / (double)epochs;
+	}
+	return v;
+}
+
+static double phase_sum(const double *v, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += v[i];
+	return sum;
+}
+
+double record_whole_au(const struct run_record *r, size_t epoch)
+{
+	const json_t *of = json_array_get(
+		json_object_get(json_object_get(r->result, "training"), "epochs"), epoch);
+	const json_t *late = json_object_get(of, "compute_late_s");
+	double sum = 0;
+	uint32_t n = 0;
+
+	/* steps do not say what of them was late for want of a processor */
+	if (json_is_number(late) && json_number_value(late) > 0)
+		return json_number_value(json_object_get(of, "whole_au_percent"));
+
+	for (uint32_t k = 0; k < r->ranks; k++) {
+		const struct record_epoch *ep;
+		double compute = 0;
+
+		if (r->rank[k].epochs <= epoch)
+			continue;
+		ep = &r->rank[k].epoch[epoch];
+		for (size_t b = 0; b < ep->blocks; b++)
+			compute += phase_sum(ep->block[b].compute, ep->block[b].computes);
+		if (!(ep->train_wall_s > 0))
+			continue;
+		sum += 100 * compute / ep->train_wall_s;
+		n++;
+	}
+	return n ? sum / n : NAN;
+}
+
+/* Of the epoch's training part, mean over ranks. */
+static double wall_of_epoch(const struct run_record *r, size_t epoch)
+{
+	double sum = 0;
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < r->ranks; k++)
+		if (r->rank[k].epochs > epoch && r->rank[k].epoch[epoch].train_wall_s > 0) {
+			sum += r->rank[k].epoch[epoch].train_wall_s;
+			n++;
+		}
+	return n ? sum / n : NAN;
+}
+
+/* What the run itself measured; its files have the times of two clocks, a little apart. */
+static double recorded_whole(const struct run_record *r, const char *key)
+{
+	return number_of(json_object_get(r->result, "training"), key);
+}
+
+double record_whole_run_au(const struct run_record *r)
+{
+	double known = recorded_whole(r, "whole_run_au_percent"), compute = 0, wall = 0;
+
+	if (isfinite(known))
+		return known;
+	for (size_t i = 0; i < epoch_count(r); i++) {
+		double one = record_whole_au(r, i), s = wall_of_epoch(r, i);
+
+		if (isfinite(one) && isfinite(s)) {
+			compute += one * s;
+			wall += s;
+		}
+	}
+	return wall > 0 ? compute / wall : NAN;
+}
+
+/* Shares of the ranks' training time; NaN without times. */
+static double share_of(const struct run_record *r, bool waiting)
+{
+	double part = 0, wall = 0;
+
+	for (uint32_t k = 0; k < r->ranks; k++)
+		for (size_t i = 0; i < r->rank[k].epochs; i++) {
+			const struct record_epoch *ep = &r->rank[k].epoch[i];
+			double load = 0, compute = 0;
+
+			if (!(ep->train_wall_s > 0))
+				continue;
+			for (size_t b = 0; b < ep->blocks; b++) {
+				load += phase_sum(ep->block[b].load, ep->block[b].loads);
+				compute += phase_sum(ep->block[b].compute, ep->block[b].computes);
+			}
+			part += waiting ? load : ep->train_wall_s - load - compute;
+			wall += ep->train_wall_s;
+		}
+	return wall > 0 ? 100 * part / wall : NAN;
+}
+
+double record_wait_share(const struct run_record *r)
+{
+	return share_of(r, true);
+}
+
+double record_other_share(const struct run_record *r)
+{
+	return share_of(r, false);
+}
+
+uint64_t record_steps(const struct run_record *r)
+{
+	uint64_t steps = 0;
+
+	if (r->ranks == 0 || r->rank[0].epochs == 0)
+		return 0;
+	for (size_t b = 0; b < r->rank[0].epoch[0].blocks; b++)
+		steps += r->rank[0].epoch[0].block[b].computes;
+	return steps;
+}
+
+uint64_t record_window(const struct run_record *r)
+{
+	const struct loader_ops *ops;
+	uint32_t workers;
+	uint64_t batches = 0;
+
+	if (!r->has_workload)
+		return 0;
+	ops = loader_find(r->workload.reader.data_loader);
+	if (ops)
+		ops->window(&r->workload, &workers, &batches);
+	return batches;
+}
+
+double record_sample_bytes(const struct run_record *r)
+{
+	const json_t *need = json_object_get(r->result, "need");
+	double decoded = number_of(need, "sample_decoded_bytes");
+
+	if (!r->has_workload)
+		return NAN;
+	/* with dataset.file_bytes the key follows from that */
+	return r->workload.dataset.file_bytes > 0 && !isnan(decoded)
+		       ? decoded
+		       : r->workload.dataset.record_length_bytes;
+}
+
+static const json_t *recorded_need(const struct run_record *r)
+{
+	const json_t *need = json_object_get(r->result, "need");
+	const char *of = json_string_value(json_object_get(need, "of"));
+
+	return of && strcmp(of, "training") == 0 ? need : NULL;
+}
+
+void record_need(const struct run_record *r, struct need *out)
+{
+	double bytes = number_of(recorded_need(r), "sample_file_bytes");
+
+	if (!r->has_workload) {
+		*out = (struct need){.why = "the workload is not known",
+				     .samples = NAN,
+				     .bytes = NAN,
+				     .samples_at_target = NAN,
+				     .bytes_at_target = NAN};
+		return;
+	}
+	need_find(&r->workload, NEED_TRAINING, isnan(bytes) ? record_sample_bytes(r) : bytes, out);
+}
+
+static const json_t *recorded_supply(const struct run_record *r)
+{
+	return json_object_get(recorded_need(r), "supply");
+}
+
+double record_fed(const struct run_record *r)
+{
+	double fed = number_of(recorded_supply(r), "accelerators_fed");
+	struct need n;
+
+	if (!isnan(fed))
+		return fed;
+	record_need(r, &n);
+	fed = need_fed(&n, record_whole_throughput(r));
+	return fed > r->ranks ? r->ranks : fed;
+}
+
+double record_returned_rate(const struct run_record *r)
+{
+	return number_of(recorded_supply(r), "returned_bytes_per_s");
+}
+
+const char *record_supply(const struct run_record *r)
+{
+	const char *of = json_string_value(json_object_get(recorded_supply(r), "of"));
+
+	return of ? of : "";
+}
+
+/* Samples of an epoch and the time of its slowest rank; false: a file is missing. */
+static bool epoch_rate(const struct run_record *r, size_t epoch, double *samples, double *longest)
+{
+	*samples = *longest = 0;
+	if (!r->has_workload)
+		return false;
+	for (uint32_t k = 0; k < r->ranks; k++) {
+		const struct record_epoch *ep;
+
+		if (r->rank[k].epochs <= epoch)
+			return false;
+		ep = &r->rank[k].epoch[epoch];
+		for (size_t b = 0; b < ep->blocks; b++)
+			*samples += (double)ep->block[b].computes *
+				    (double)r->workload.reader.batch_size;
+		if (ep->train_wall_s > *longest)
+			*longest = ep->train_wall_s;
+	}
+	return *longest > 0;
+}
+
+double record_whole_rate(const struct run_record *r, size_t epoch)
+{
+	double samples, longest;
+
+	return epoch_rate(r, epoch, &samples, &longest) ? samples / longest : NAN;
+}
+
+double record_whole_throughput(const struct run_record *r)
+{
+	double known = recorded_whole(r, "whole_run_samples_per_s"), samples = 0, wall = 0;
+
+	if (isfinite(known))
+		return known;
+	for (size_t i = 0; i < epoch_count(r); i++) {
+		double n, longest;
+
+		if (!epoch_rate(r, i, &n, &longest))
+			continue;
+		samples += n;
+		wall += longest;
+	}
+	return wall > 0 ? samples / wall : NAN;
+}
