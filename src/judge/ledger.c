@@ -28,7 +28,8 @@ struct facts {
 	bool cached_known; /* every look before an epoch could tell */
 	bool memory, part; /* the file system is memory; the looks saw only a part of the files */
 	bool mapped, direct, uncounted, copies, encoded;
-	bool thin; /* files take less on the device than they return */
+	bool thin;   /* files take less on the device than they return */
+	bool linked; /* names are links to files that have other names */
 	struct host_io host;
 	double loaded;    /* checkpoints read back during training */
 	double evaluated; /* fetched by evaluations, which are over when an epoch's last look is
@@ -169,6 +170,7 @@ static void gather_facts(struct ledger *l, struct facts *f)
 	f->mapped = (f->base->flags & STORE_MAPS) || (d && d->format->is.flags & FORMAT_MAPS) ||
 		    workload_loader(w)->flags & LOADER_READS_AS_DALI;
 	f->uncounted = f->base->flags & STORE_UNCOUNTED;
+	f->linked = f->r->presence.survey.named > f->r->presence.survey.distinct;
 	f->thin = f->r->presence.survey.hole_files + f->r->presence.survey.compressed_files +
 		  f->r->presence.survey.inline_files;
 	f->copies = w->reader.read_type == READ_MEMORY;
@@ -296,6 +298,11 @@ static void why_less_charged(struct ledger_line *l, const struct facts *f, doubl
 		line_explain(l, LEDGER_EXPLAINED,
 			     "the page cache: it held %s before the epochs, and %s were read again",
 			     b, str_bytes(again, c, sizeof(c)));
+	else if (f->linked)
+		line_explain(l, LEDGER_EXPLAINED,
+			     "%s less: names are links to one file, of which the page cache had "
+			     "what another name had been read for",
+			     a);
 	else if (l->bytes <= 0 && f->grown <= slack)
 		line_explain(l, LEDGER_FLAGGED,
 			     "%s less, and nothing entered the page cache: the file system does "

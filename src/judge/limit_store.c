@@ -1,6 +1,7 @@
 /* What of reading limits: a ceiling that is reached, or the time that each request takes. Named is
  * only what all explanations of the reads say. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory_speed.h"
@@ -51,6 +52,20 @@ static struct reading reading_of(const struct limit_view *v)
 			 fmin(MEMORY_COPIERS_MAX, fmax(1, ceil(result_usable_cpus(&v->r->host)))));
 	x.copy = memory_copy_speed((unsigned)x.threads);
 	return x;
+}
+
+/* Whose limit it is. Where the kernel does not count what reads of the file system fetch, nobody
+ * knows that it was the storage. */
+static const char *place(const struct limit_view *v, char *out, size_t size)
+{
+	const struct host_io_source *s = v->r->host_source;
+	bool unknown = v->r->judged.measured.storage == MEASURED_UNKNOWN;
+	bool files = workload_base_store(v->r->workload)->flags & STORE_HAS_FILES;
+
+	if (!files || !s || (!unknown && !s->client.uncounted))
+		return "the storage";
+	snprintf(out, size, "the file system%s%s", s->client.type[0] ? " " : "", s->client.type);
+	return out;
 }
 
 /* Memory, and nothing between: reads move bytes at a good part of its speed, or compute as long as
@@ -164,27 +179,28 @@ static void at_ceiling(struct limit_view *v, const struct reading *x, const stru
 {
 	const struct read_rates *best = &v->law.reads.best;
 	double ceiling = read_rates_ceiling(best, q->bytes);
-	char rate[32], most[32];
+	char rate[32], most[32], at[64];
+	const char *where = place(v, at, sizeof(at));
 
 	if (best->servers) {
 		limit_say(v, "queue",
-			  "limited by a queue of the storage: requests wait for others, and it "
+			  "limited by a queue of %s: requests wait for others, and it "
 			  "serves %.3g/s of the %.3g/s it can; a request takes %.3g ms",
-			  q->per_s, ceiling, 1e3 * q->each_s);
+			  where, q->per_s, ceiling, 1e3 * q->each_s);
 		if (servers_of(&v->law.reads))
 			limit_add(v, ", %.3g ms of that without waiting (%u at a time)",
 				  1e-6 * read_rates_alone(best, q->bytes), best->servers);
 	} else if (best->burst)
 		limit_say(v, "requests",
-			  "limited by the number of requests that the storage takes: %.3g/s of the "
+			  "limited by the number of requests that %s takes: %.3g/s of the "
 			  "%.3g/s it can, of all readers together, whatever their size",
-			  q->per_s, ceiling);
+			  where, q->per_s, ceiling);
 	else
 		limit_say(v, "bandwidth",
-			  "limited by the bandwidth of the storage: the workers spend %.0f %% of "
+			  "limited by the bandwidth of %s: the workers spend %.0f %% of "
 			  "the time in requests, and %.0f readers share %s/s of the %s/s it can "
 			  "give",
-			  100 * v->inside, x->readers,
+			  where, 100 * v->inside, x->readers,
 			  str_bytes(x->bytes / v->d->wall_s, rate, sizeof(rate)),
 			  str_bytes(ceiling * q->bytes, most, sizeof(most)));
 }
@@ -203,12 +219,14 @@ static void at_opens(struct limit_view *v)
 				   .bytes = 1,
 				   .per_s = opens / v->d->wall_s};
 	enum agreed agreed = agreed_on(&v->law.opens, &q);
+	char at[64];
 
 	if (agreed == AGREED_SHARED) {
 		limit_say(v, "opens",
-			  "limited by opening files: %.3g opens/s of the %.3g/s that the storage "
+			  "limited by opening files: %.3g opens/s of the %.3g/s that %s "
 			  "can, of all readers together; an open takes %.3g ms",
-			  q.per_s, read_rates_ceiling(best, 1), 1e3 * q.each_s);
+			  q.per_s, read_rates_ceiling(best, 1), place(v, at, sizeof(at)),
+			  1e3 * q.each_s);
 		if (servers_of(&v->law.opens))
 			limit_add(v, ", %.3g ms of that without waiting (%u at a time)",
 				  1e-6 * read_rates_alone(best, 1), best->servers);
@@ -231,7 +249,8 @@ static bool at_each(struct limit_view *v, const struct reading *x, const struct 
 {
 	const struct read_law *law = &v->law.reads;
 	bool bytes = true, latency = true;
-	char rate[32];
+	char rate[32], at[64];
+	const char *where = place(v, at, sizeof(at));
 
 	for (uint32_t i = 0; i < law->count; i++) {
 		double share = share_of_bytes(&law->one[i], q->bytes);
@@ -243,17 +262,17 @@ static bool at_each(struct limit_view *v, const struct reading *x, const struct 
 		return false;
 	if (bytes)
 		limit_say(v, "stream_bandwidth",
-			  "limited by the bandwidth of the storage for one reader: the workers "
+			  "limited by the bandwidth of %s for one reader: the workers "
 			  "spend %.0f %% of the time in requests, and %.0f readers together get "
 			  "%s/s without waiting for each other",
-			  100 * v->inside, x->readers,
+			  where, 100 * v->inside, x->readers,
 			  str_bytes(x->bytes / v->d->wall_s, rate, sizeof(rate)));
 	else
 		limit_say(v, "latency",
-			  "limited by the latency of the storage: the workers spend %.0f %% of "
+			  "limited by the latency of %s: the workers spend %.0f %% of "
 			  "the time in requests, and each request takes %.3g ms regardless of its "
 			  "size (%.3g requests per batch)",
-			  100 * v->inside, 1e-6 * read_rates_alone(&law->best, 0),
+			  where, 100 * v->inside, 1e-6 * read_rates_alone(&law->best, 0),
 			  v->stations.reads_of_batch);
 	return true;
 }
@@ -262,12 +281,13 @@ static bool at_each(struct limit_view *v, const struct reading *x, const struct 
 static void at_unknown(struct limit_view *v, const char *either)
 {
 	const struct stations *s = &v->stations;
+	char at[64];
 
 	limit_say(v, "storage",
-		  "limited by the storage: the workers spend %.0f %% of the time in requests, "
+		  "limited by %s: the workers spend %.0f %% of the time in requests, "
 		  "%.3g per batch and %.3g ms each; whether %s cannot be told from this run%s%s%s",
-		  100 * v->inside, s->reads_of_batch, 1e3 * s->read_s, either,
-		  s->untold[0] ? ", because " : "", s->untold, advice(v));
+		  place(v, at, sizeof(at)), 100 * v->inside, s->reads_of_batch, 1e3 * s->read_s,
+		  either, s->untold[0] ? ", because " : "", s->untold, advice(v));
 }
 
 bool limit_at_store(struct limit_view *v)
@@ -277,7 +297,7 @@ bool limit_at_store(struct limit_view *v)
 	const struct requests q = {.each_s = s->read_s,
 				   .bytes = x.requests > 0 ? x.bytes / x.requests : 0,
 				   .per_s = x.requests / v->d->wall_s};
-	char rate[32];
+	char rate[32], at[64];
 
 	if (at_memory(v, &x)) {
 		limit_add_workers(v);
@@ -287,9 +307,10 @@ bool limit_at_store(struct limit_view *v)
 		at_opens(v);
 	} else if (!s->known) {
 		limit_say(v, "storage",
-			  "limited by the storage: the workers spend %.0f %% of the time in "
+			  "limited by %s: the workers spend %.0f %% of the time in "
 			  "requests, at %s/s",
-			  100 * v->inside, str_bytes(x.bytes / v->d->wall_s, rate, sizeof(rate)));
+			  place(v, at, sizeof(at)), 100 * v->inside,
+			  str_bytes(x.bytes / v->d->wall_s, rate, sizeof(rate)));
 	} else {
 		switch (agreed_on(&v->law.reads, &q)) {
 		case AGREED_SHARED:

@@ -3,14 +3,13 @@
 #include "judge/ledger.h"
 #include "judge/origin.h"
 #include "judge/recorded.h"
+#include "judge/uncounted.h"
 #include "judge/verdict.h"
 #include "store/store.h"
 
 static const double CACHE_SHARE = 0.10;  /* device bytes below this share: cache measured */
 static const double DEVICE_SHARE = 0.90; /* above it: the device was measured */
 static const double READ_AHEAD_SHARE = 1.10;
-static const double LEFT_SHARE = 0.01; /* of the dataset in the page cache: as good as none */
-static const double MEMORY_RATE = 5e9; /* bytes/s of one request: no device or network has it */
 
 /* Samples that took nothing from the store, under reader.read_type=memory. False when the bytes do
  * not say: each sample takes all its bytes or none. */
@@ -88,7 +87,7 @@ static bool counts_nothing(const struct result *r, const struct run_metrics *m)
 {
 	double share = cached_share(r);
 
-	if (m->device_bytes > 0 || share < 0 || share > LEFT_SHARE)
+	if (m->device_bytes > 0 || share < 0 || share > uncounted_left_share)
 		return false;
 	for (uint32_t i = 0; i < r->epochs_begun; i++) {
 		const struct epoch_usage *u = &r->usage[i];
@@ -127,73 +126,28 @@ static double request_rate(const struct result *r)
 	return busy_s > 0 ? bytes / busy_s : 0;
 }
 
-/* A file system that does not report its reads: what the page cache held decides. */
-static void judge_uncounted(struct verdict *v, const struct result *r, bool direct)
-{
-	const char *type = r->host_source->client.type;
-	double share = cached_share(r), rate = request_rate(r);
-	char a[32];
-
-	verdict_say(v, " %s does not report its reads to the kernel: ",
-		    type[0] ? type : "The file system");
-	if (direct) {
-		verdict_say(v, "O_DIRECT bypassed the page cache of this machine; whether a server "
-			       "had the data in memory is unknown.");
-	} else if (share < 0 && rate > MEMORY_RATE) {
-		verdict_worsen(v, VERDICT_WARN);
-		verdict_takes(v, TAKES_STORAGE, "the page cache");
-		verdict_say(
-			v,
-			"what the page cache held is unknown, but requests delivered %s/s each, "
-			"which is the rate of memory.",
-			str_bytes(rate, a, sizeof(a)));
-	} else if (share < 0) {
-		verdict_worsen(v, VERDICT_UNKNOWN);
-		verdict_say(v,
-			    "whether the data came from it or from the page cache is not known.");
-	} else if (share > 1 - CACHE_SHARE) {
-		verdict_worsen(v, VERDICT_WARN);
-		verdict_takes(v, TAKES_STORAGE, "the page cache");
-		verdict_say(v,
-			    "but %.0f %% of the dataset was in the page cache before the epochs, "
-			    "which was measured instead of the storage.",
-			    100 * share);
-	} else if (share > CACHE_SHARE) {
-		verdict_worsen(v, VERDICT_WARN);
-		verdict_takes(v, TAKES_PART, "the page cache");
-		verdict_say(v,
-			    "%.0f %% of the dataset was in the page cache before the epochs, "
-			    "which served that part.",
-			    100 * share);
-	} else {
-		verdict_say(v,
-			    "the page cache held %.2g %% of the dataset before the epochs, so "
-			    "that the data came from the file system%s.",
-			    100 * share,
-			    origin_is_served(r)
-				    ? ""
-				    : "; whether its server had it in memory is unknown");
-	}
-}
-
 /* Less came from the device than was returned. */
 static void judge_missing(struct verdict *v, const struct result *r, double share, bool direct)
 {
 	const struct ledger_line *l = &r->judged.ledger.line[LEDGER_CHARGED];
-	bool thin = is_thin(r);
+	bool thin = is_thin(r), links = uncounted_are_links(r, DATASET_TRAIN);
 
 	verdict_worsen(v, VERDICT_WARN);
 	if (in_memory(r)) {
 		verdict_takes(v, TAKES_STORAGE, "memory");
 		verdict_say(v, "%s is memory: no storage was measured.",
 			    r->usage[0].cache_start.file_system);
-	} else if (thin && (direct || cached_share(r) <= LEFT_SHARE)) {
+	} else if (thin && (direct || cached_share(r) <= uncounted_left_share)) {
 		verdict_takes(v, TAKES_CONTENT, NULL);
 		verdict_say(v, "files have holes, or are compressed or inline on the device (see "
 			       "dataset).");
 	} else if (direct) {
 		verdict_say(v, "O_DIRECT bypassed the page cache of this machine: the file system "
 			       "has a cache of its own, holes or compressed files.");
+	} else if (links) {
+		verdict_takes(v, share < CACHE_SHARE ? TAKES_STORAGE : TAKES_PART,
+			      "the page cache");
+		uncounted_say_links(v, r);
 	} else if (share < CACHE_SHARE) {
 		verdict_takes(v, TAKES_STORAGE, "the page cache");
 		verdict_say(v, "the page cache, not the storage, was measured.");
@@ -201,7 +155,8 @@ static void judge_missing(struct verdict *v, const struct result *r, double shar
 		verdict_takes(v, TAKES_PART, "the page cache");
 		verdict_say(v, "the page cache served the other %.0f %%.", 100 * (1 - share));
 	}
-	if (!direct && !thin && l->known && l->state == LEDGER_FLAGGED && cached_share(r) >= 0)
+	if (!direct && !thin && !links && l->known && l->state == LEDGER_FLAGGED &&
+	    cached_share(r) >= 0)
 		verdict_say(v,
 			    " It held %.2g %% of the dataset before the epochs: another program "
 			    "read these files into it during the run.",
@@ -217,7 +172,7 @@ static bool is_read_again(const struct result *r, const struct run_metrics *m, d
 	const struct ledger_line *l = &r->judged.ledger.line[LEDGER_CHARGED];
 	double cached = cached_share(r);
 
-	return cached >= 0 && cached <= LEFT_SHARE && !is_thin(r) && !in_memory(r) &&
+	return cached >= 0 && cached <= uncounted_left_share && !is_thin(r) && !in_memory(r) &&
 	       !(l->known && l->state == LEDGER_FLAGGED) &&
 	       (double)m->device_bytes >= DEVICE_SHARE * files;
 }
@@ -272,7 +227,13 @@ static void judge_delivered(struct verdict *v, const struct result *r, const str
 	if (share < CACHE_SHARE && !in_memory(r) && r->host_source &&
 	    r->host_source->client.kind == FS_CLIENT_NONE && !is_thin(r) &&
 	    (ledger_uncounted(r, (double)m->device_bytes) || counts_nothing(r, m))) {
-		judge_uncounted(v, r, direct);
+		const struct uncounted u = {.files = "the dataset",
+					    .before = "the epochs",
+					    .cached_share = cached_share(r),
+					    .request_rate = request_rate(r),
+					    .direct = direct};
+
+		uncounted_judge(v, r, &u);
 		return;
 	}
 	verdict_say(v, " The device delivered %.0f %% of that (%s): ", 100 * share,

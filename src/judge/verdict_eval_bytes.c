@@ -1,8 +1,10 @@
 /* Whether the bytes of evaluations are those of their samples, and whether the device delivered
  * them. */
 #include "base/str.h"
+#include "judge/ledger.h"
 #include "judge/origin.h"
 #include "judge/recorded.h"
+#include "judge/uncounted.h"
 #include "judge/verdict.h"
 #include "store/store.h"
 
@@ -12,12 +14,14 @@ static const double DEVICE_SHARE = 0.90; /* above it: the device was measured */
 struct eval_bytes {
 	double payload, samples, returned, device;
 	bool returned_known, device_known;
-	bool cold; /* the page cache held next to nothing of the files: it was looked at */
+	double looked, cached;   /* bytes of the files, and of these in the page cache before */
+	bool looked_known, cold; /* cold: it held next to nothing before any evaluation */
 };
 
 static struct eval_bytes sum_of(const struct result *r, const struct run_metrics *m)
 {
-	struct eval_bytes s = {.returned_known = true, .device_known = true, .cold = true};
+	struct eval_bytes s = {
+		.returned_known = true, .device_known = true, .looked_known = true, .cold = true};
 
 	for (uint32_t i = 0; i < m->epochs; i++) {
 		const double *bytes = r->judged.epoch[i].eval_bytes;
@@ -31,15 +35,38 @@ static struct eval_bytes sum_of(const struct result *r, const struct run_metrics
 		s.returned += s.returned_known ? bytes[LEDGER_RETURNED] : 0;
 		s.device_known = s.device_known && r->usage[i].eval.known;
 		s.device += (double)r->usage[i].eval.read_bytes;
+		s.looked_known = s.looked_known && c->known;
+		s.looked += (double)c->bytes;
+		s.cached += (double)c->cached_bytes;
 		s.cold = s.cold && c->known &&
 			 (double)c->cached_bytes <= CACHE_SHARE * (double)c->bytes;
 	}
 	return s;
 }
 
+/* As for training: the client does not count, or nothing came from a device and the page cache held
+ * nothing. */
+static bool counts_nothing(const struct result *r, const struct eval_bytes *s)
+{
+	const struct host_io_source *source = r->host_source;
+	const struct survey *x = &r->presence.survey;
+
+	if (!source || source->client.kind != FS_CLIENT_NONE || source->memory || x->hole_files ||
+	    x->compressed_files || x->inline_files)
+		return false;
+	return ledger_uncounted(r, s->device) ||
+	       (s->device <= 0 && s->looked_known && s->cached <= uncounted_left_share * s->looked);
+}
+
 static void judge_device(struct verdict *v, const struct result *r, const struct eval_bytes *s)
 {
+	bool direct = workload_base_store(r->workload)->flags & STORE_IS_UNCACHED;
 	double share = s->returned > 0 ? s->device / s->returned : 0;
+	const struct uncounted u = {
+		.files = "the evaluation files",
+		.before = "evaluations",
+		.cached_share = s->looked_known && s->looked > 0 ? s->cached / s->looked : -1,
+		.direct = direct};
 	char a[32];
 
 	if (!(workload_base_store(r->workload)->flags & STORE_HAS_FILES))
@@ -49,6 +76,10 @@ static void judge_device(struct verdict *v, const struct result *r, const struct
 		verdict_say(v, " The kernel does not report what the device delivered.");
 		return;
 	}
+	if (share < CACHE_SHARE && counts_nothing(r, s)) {
+		uncounted_judge(v, r, &u);
+		return;
+	}
 	verdict_say(v, " The device delivered %.0f %% of that (%s)", 100 * share,
 		    str_bytes(s->device, a, sizeof(a)));
 	if (share >= DEVICE_SHARE) {
@@ -56,16 +87,25 @@ static void judge_device(struct verdict *v, const struct result *r, const struct
 			verdict_say(v, ".");
 		return;
 	}
-	if (s->cold && share < CACHE_SHARE) {
-		verdict_worsen(v, VERDICT_UNKNOWN);
-		verdict_say(v, ", but the files were not in the page cache: this file system does "
-			       "not report its reads to the kernel.");
+	verdict_worsen(v, VERDICT_WARN);
+	if (direct) {
+		verdict_say(v, ": O_DIRECT bypassed the page cache of this machine: the file "
+			       "system has a cache of its own, holes or compressed files.");
 		return;
 	}
-	verdict_worsen(v, VERDICT_WARN);
+	verdict_takes(v, share < CACHE_SHARE ? TAKES_STORAGE : TAKES_PART, "the page cache");
+	if (uncounted_are_links(r, DATASET_EVAL)) {
+		verdict_say(v, ": ");
+		uncounted_say_links(v, r);
+		return;
+	}
 	verdict_say(v, share < CACHE_SHARE ? ": the page cache, not the storage, was measured."
 					   : ": the page cache served the rest.");
-	verdict_takes(v, share < CACHE_SHARE ? TAKES_STORAGE : TAKES_PART, "the page cache");
+	if (s->cold && share < CACHE_SHARE)
+		verdict_say(v,
+			    " It held %.2g %% of the files before: they were read into it during "
+			    "an evaluation, by another program or under other names.",
+			    100 * u.cached_share);
 }
 
 static void judge_eval_bytes(const struct result *r, const struct run_metrics *m, struct verdict *v)

@@ -74,6 +74,10 @@ def headline(result, situation, *words, storage="unknown"):
         failures.append(f"{situation}: {said} {limit}")
 
 
+def evaluation_files(data):
+    return sorted(glob.glob(f"{data}/valid/**/img_*", recursive=True))
+
+
 def check(situation, right, said):
     print(f"  {'ok  ' if right else 'FAIL'} {situation}: {said}", flush=True)
     if not right:
@@ -213,6 +217,18 @@ def links(disk, tmp):
         link(fs[3], fs[7])
         r = run(data, tmp, reader__decode="none", storage__page_cache="cold", dataset__verify_samples=1)
         expect(r, f"1 of {FILES} names a {name[:-1]} to another", "dataset", "warn", "links to 19 files")
+        evaluation = dict(EVAL, dataset__num_files_eval=12)
+        generate(data, **evaluation)
+        fs = evaluation_files(data)
+        for p in fs[1:]:
+            os.unlink(p)
+            link(fs[0], p)
+        r = run(data, tmp, reader__decode="none", storage__page_cache="cold", **evaluation)
+        named = f"{len(fs)} evaluation files that are {name} to one"
+        expect(r, f"{named}: their bytes", "eval-bytes", "warn", f"names checked are links to {FILES + 1} files", "came from the page cache for its other names")
+        check(f"{named}: no word of a file system that does not report, or of another program",
+              not any(w in verdict(r, c) for c in ("eval-bytes", "ledger") for w in ("does not report", "another program")),
+              verdict(r, "ledger"))
     generate(data)
     shutil.move(f"{data}/train", f"{disk}/elsewhere")
     os.mkdir(f"{data}/train")
@@ -480,7 +496,17 @@ def fuse_over_memory(disk, tmp):
 
 def on_fuse(disk, tmp):
     source = f"{disk}/fuse"
-    generate(f"{source}/data")
+    generate(f"{source}/data", **EVAL)
+    with SlowFs(source, read_us=3000) as mount:
+        evict(files(f"{source}/data") + evaluation_files(f"{source}/data"))
+        r = run(f"{mount}/data", tmp, **EVAL)
+        expect(r, "FUSE, 3 ms a read: its evaluation", "eval-bytes", "unknown|warn", "fuse.slow_fs does not report its reads", "came from the file system")
+        limit = r["limit"]["text"]
+        told(GROUP, "FUSE, 3 ms a read: what limits it", limit)
+        check("FUSE, 3 ms a read: limited by its file system, of which nobody knows whether it is the storage",
+              r["limit"]["cause"] in ("storage", "latency", "stream_bandwidth", "workers") and
+              "of the storage" not in limit and "by the storage" not in limit and
+              (r["limit"]["cause"] == "workers" or "the file system fuse.slow_fs" in limit), limit)
     with SlowFs(source, read_us=300) as mount:
         evict(files(f"{source}/data"))
         r = run(f"{mount}/data", tmp)
