@@ -7,6 +7,7 @@
 #include "judge/run_length.h"
 #include "store/store.h"
 
+static const double ALL_SHARE = 0.99; /* of what training read: the device delivered it all */
 static const double CACHE_SHARE = 0.10;
 static const double CACHE_WHOLE = 0.5;
 static const double GROWN_SHARE = 0.01;
@@ -268,16 +269,26 @@ void recorded_whole_run(const json_t *result, const struct workload *w, struct v
 }
 
 /* The largest share of the dataset that the page cache held before an epoch; NaN. */
-static double cached_share(const json_t *result, bool *memory)
+/* `served`: of the epochs alone in which the device did not deliver all. */
+static double cached_share(const json_t *result, const struct workload *w, bool served,
+			   bool *memory)
 {
 	const json_t *epochs = epochs_of(result);
 	double most = NAN;
 
 	*memory = false;
 	for (size_t i = 0; i < json_array_size(epochs); i++) {
-		const json_t *c = part(json_array_get(epochs, i), "page_cache");
+		const json_t *epoch = json_array_get(epochs, i), *c = part(epoch, "page_cache");
 		double share = figure(c, "cached_at_start_bytes") / figure(c, "bytes_looked_at");
+		double device = figure(part(epoch, "process_io"), "device_read_bytes");
 
+		double read =
+			!w ? 0
+			   : fmin(figure(epoch, "returned_bytes"),
+				  figure(epoch, "payload_bytes") * recorded_file_share(result, w));
+
+		if (served && read > 0 && device >= ALL_SHARE * read)
+			share = NAN;
 		*memory = *memory || says(c, "file_system", "tmpfs") ||
 			  says(c, "file_system", "ramfs");
 		if (isfinite(share) && !(share <= most))
@@ -291,7 +302,7 @@ void recorded_bytes(const json_t *result, const struct workload *w, struct verdi
 	const json_t *t = part(result, "training");
 	double returned = figure(t, "returned_bytes"), device = figure(t, "device_read_bytes");
 	bool memory;
-	double cached = cached_share(result, &memory);
+	double cached = cached_share(result, w, false, &memory);
 
 	/* a file system may not report its reads: the cache must say the same */
 	if (!w || !(workload_base_store(w)->flags & STORE_HAS_FILES) || !(returned > 0) ||
@@ -345,7 +356,7 @@ void recorded_cache(const json_t *result, const struct workload *w, struct verdi
 {
 	unsigned flags = w ? workload_base_store(w)->flags : 0;
 	bool memory;
-	double share = cached_share(result, &memory);
+	double share = cached_share(result, w, true, &memory);
 
 	if (!(flags & STORE_HAS_FILES))
 		return;

@@ -29,3 +29,7 @@ static inline const json_t *epochs_of(const json_t *result)
 {
 	return part(part(result, "training"), "epochs");
 }
+
+struct workload;
+/* Bytes in files that one byte of decoded samples of training takes; 1: not recorded. */
+double recorded_file_share(const json_t *result, const struct workload *w);

@@ -130,7 +130,7 @@ bool recorded_unknown_always(const json_t *result, const struct workload *w)
 }
 
 /* As dataset_file_share, from what a result says of a sample; 1 in older ones. */
-static double file_share(const json_t *result, const struct workload *w)
+double recorded_file_share(const json_t *result, const struct workload *w)
 {
 	const json_t *need = part(result, "need");
 	double share = figure(need, "sample_file_bytes") / figure(need, "sample_decoded_bytes");
@@ -150,7 +150,7 @@ void recorded_device(const json_t *result, const struct workload *w, struct verd
 	 * a reader may go through a file more than once, files may take less than they hold */
 	if (recorded_unknown_bytes(result, w) || !(returned > 0) ||
 	    !(device < 0.999 * DEVICE_SHARE * returned) ||
-	    device >= DEVICE_SHARE * figure(t, "payload_bytes") * file_share(result, w) ||
+	    device >= DEVICE_SHARE * figure(t, "payload_bytes") * recorded_file_share(result, w) ||
 	    figure(x, "compressed_files") + figure(x, "inline_files") > 0)
 		return;
 	v->level = VERDICT_WARN;

@@ -1,4 +1,6 @@
 /* What the page cache held of the dataset, looked at before and after each epoch. */
+#include <math.h>
+
 #include "base/str.h"
 #include "judge/recorded.h"
 #include "judge/verdict.h"
@@ -8,6 +10,7 @@ static const double CACHE_SHARE = 0.10; /* of the dataset, in the page cache: it
 static const double NOT_STORAGE_SHARE = 0.5; /* from there on, it was not the storage */
 static const double LEFT_SHARE = 0.01; /* of the dataset, still cached where it should not be */
 static const uint64_t LEFT_BYTES = 65536;
+static const double ALL_SHARE = 0.99; /* of what training read: the device delivered it all */
 
 static double share_of(const struct residency *c)
 {
@@ -22,6 +25,25 @@ static unsigned taken_by(double share)
 static bool too_much(uint64_t bytes, uint64_t of)
 {
 	return bytes > LEFT_BYTES && (double)bytes > LEFT_SHARE * (double)of;
+}
+
+/* What the page cache held before epoch `i` served nothing of it: pages were evicted before they
+ * were read, as of a dataset larger than memory, or are of evaluation. */
+static bool device_delivered_all(const struct result *r, uint32_t i)
+{
+	const struct proc_io *io = &r->usage[i].train;
+	double returned, payload = 0;
+
+	if (i >= r->judged.epochs || !r->rank || !io->known || r->usage[i].cache_start.memory)
+		return false;
+	returned = r->judged.epoch[i].train_bytes[LEDGER_RETURNED];
+	for (uint32_t k = 0; k < r->ranks; k++)
+		payload += (double)r->rank[k].epoch[i].payload_bytes;
+	/* headers lie in pages that samples' requests reach into, too: what is read again is not
+	 * fetched again */
+	if (payload > 0 && r->dataset)
+		returned = fmin(returned, payload * dataset_file_share(r->dataset, DATASET_TRAIN));
+	return returned > 0 && (double)io->read_bytes >= ALL_SHARE * returned;
 }
 
 /* The epoch (from 0) with the largest share in the page cache at its start or end; epochs_begun
@@ -131,6 +153,23 @@ static bool judge_eviction(struct verdict *v, const struct result *r)
 	return false;
 }
 
+/* Of the epochs that the page cache may have served, the one of which it held most; else the one of
+ * which it held most. */
+static uint32_t fullest_of_served(const struct result *r)
+{
+	uint32_t at = r->epochs_begun;
+
+	for (uint32_t i = 0; i < r->epochs_begun; i++) {
+		const struct residency *c = &r->usage[i].cache_start;
+
+		if (!c->known || device_delivered_all(r, i) || share_of(c) <= CACHE_SHARE)
+			continue;
+		if (at == r->epochs_begun || share_of(c) > share_of(&r->usage[at].cache_start))
+			at = i;
+	}
+	return at < r->epochs_begun ? at : fullest(r, false);
+}
+
 static void judge_start(struct verdict *v, const struct result *r, uint32_t worst)
 {
 	const struct residency *c = &r->usage[worst].cache_start;
@@ -146,12 +185,19 @@ static void judge_start(struct verdict *v, const struct result *r, uint32_t wors
 		return;
 	}
 	for (uint32_t i = 0; i < r->epochs_begun; i++)
-		warm += share_of(&r->usage[i].cache_start) > CACHE_SHARE;
+		warm += share_of(&r->usage[i].cache_start) > CACHE_SHARE &&
+			!device_delivered_all(r, i);
 	verdict_say(v, "%s of %s of the dataset were in the page cache before epoch %u",
 		    str_bytes((double)c->cached_bytes, a, sizeof(a)),
 		    str_bytes((double)c->bytes, b, sizeof(b)), worst + 1);
 	if (share <= CACHE_SHARE) {
 		verdict_say(v, "%s.", r->epochs_begun > 1 ? ", the maximum over all epochs" : "");
+		return;
+	}
+	if (device_delivered_all(r, worst)) {
+		verdict_say(v, ", but the device delivered all that training read in this epoch: "
+			       "what was cached was evicted before it was read, or is of "
+			       "evaluation.");
 		return;
 	}
 	v->level = VERDICT_WARN;
@@ -184,7 +230,7 @@ static void judge_cache(const struct result *r, const struct run_metrics *m, str
 
 	(void)m;
 	judge_device(v, r);
-	worst = fullest(r, false);
+	worst = fullest_of_served(r);
 	if (worst == r->epochs_begun) {
 		verdict_worsen(v, VERDICT_UNKNOWN);
 		verdict_say(v, "How much of the dataset was in the page cache is unknown: %.300s.",

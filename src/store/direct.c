@@ -94,7 +94,7 @@ static int refuse_memory(const char *path, const struct file_system *fs, struct 
 {
 	return err_set(e, -EINVAL,
 		       "'%s' is on %s, which is memory: it may accept O_DIRECT, but there is no "
-		       "storage behind its page cache. Put the dataset on a disk, or set "
+		       "storage behind its page cache. Put it on a disk, or set "
 		       "storage.store=posix to measure memory",
 		       path, fs->name);
 }

@@ -534,6 +534,19 @@ def on_fuse(disk, tmp):
 
 # ---- the page cache ----
 
+def cached_evaluation(disk, tmp):
+    """The page cache holds the evaluation files alone: training reads the storage, and its verdict says so."""
+    data = f"{disk}/cached-eval"
+    generate(data, **EVAL)
+    evict(files(data))
+    read_all(evaluation_files(data))
+    r = run(data, tmp, train__epochs=1, **EVAL)
+    expect(r, "evaluation files cached, training files not: training", "cache", "pass", "the device delivered all that training read")
+    expect(r, "evaluation files cached, training files not: evaluation", "eval-cache", "warn", "measured memory")
+    headline(r, "evaluation files cached, training files not: the first line", "the storage", storage="yes")
+    shutil.rmtree(data)
+
+
 def other_program(disk, tmp):
     data = f"{disk}/other"
     keys = dict(dataset__record_length_bytes=MIB, files=40, train__computation_time=0.03)
@@ -573,7 +586,7 @@ def subfolders(disk, tmp):
 
 
 def main():
-    parts = [honest_content, wrong_content, large_samples, links, holes, sparse_in_memory, loop_over_fuse, subfolders, other_program, on_ext4, on_xfs, on_btrfs, on_overlay, on_fuse, fuse_over_memory,
+    parts = [honest_content, wrong_content, large_samples, links, holes, sparse_in_memory, loop_over_fuse, subfolders, cached_evaluation, other_program, on_ext4, on_xfs, on_btrfs, on_overlay, on_fuse, fuse_over_memory,
              memory_below, loop_file, checkpoints]
     chosen = sys.argv[1:]
     with tempfile.TemporaryDirectory() as tmp, tempfile.TemporaryDirectory(dir="/var/tmp") as disk:

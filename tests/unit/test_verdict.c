@@ -279,7 +279,8 @@ static void bytes(void **state)
 		fill_io(&s, rows[i].share);
 		judge(&s);
 		expect(&s, "bytes", rows[i].level, rows[i].words);
-		expect(&s, "bytes", rows[i].level, "5 MiB of sample data delivered (decoded); of bytes in files ");
+		expect(&s, "bytes", rows[i].level,
+		       "5 MiB of sample data delivered (decoded); of bytes in files ");
 		synth_end(&s);
 	}
 	synth_begin(&s, 1, 1, memory);
@@ -749,9 +750,10 @@ static void evaluation(void **state)
 	synth_end(&s);
 }
 
-/* Two epochs whose dataset was cached that much before and after each. */
-static void cache_case(const char *const *overrides, double start1, double end1, double start2,
-		       double end2, enum verdict_level level, const char *words)
+/* Two epochs whose dataset was cached that much before and after each; `device`: it delivered all
+ * that was read nevertheless. */
+static void cache_of(const char *const *overrides, double start1, double end1, double start2,
+		     double end2, bool device, enum verdict_level level, const char *words)
 {
 	struct synth s;
 
@@ -761,9 +763,17 @@ static void cache_case(const char *const *overrides, double start1, double end1,
 	calm(&s);
 	fill_cache(&s, 0, start1, end1);
 	fill_cache(&s, 1, start2, end2);
+	for (uint32_t i = 0; i < 2 && !device; i++)
+		s.r.usage[i].train.read_bytes = 0;
 	judge(&s);
 	expect(&s, "cache", level, words);
 	synth_end(&s);
+}
+
+static void cache_case(const char *const *overrides, double start1, double end1, double start2,
+		       double end2, enum verdict_level level, const char *words)
+{
+	cache_of(overrides, start1, end1, start2, end2, false, level, words);
 }
 
 static void page_cache(void **state)
@@ -779,6 +789,11 @@ static void page_cache(void **state)
 	cache_case(NULL, 0, 12, 12, 12, VERDICT_WARN,
 		   "12 GiB of 16 GiB of the dataset were in the page cache before epoch 2: memory "
 		   "was measured, not storage (1 of 2 epochs");
+	cache_of(NULL, 0, 12, 12, 12, true, VERDICT_PASS,
+		 "12 GiB of 16 GiB of the dataset were in the page cache before epoch 2, but the "
+		 "device delivered all");
+	cache_of(cold, 4, 16, 16, 16, true, VERDICT_FAIL,
+		 "4 GiB of 16 GiB were in it before epoch 1");
 	cache_case(NULL, 4, 4, 3, 4, VERDICT_WARN, "before epoch 1: memory was measured in part");
 	cache_case(NULL, 1, 16, 1.5, 16, VERDICT_PASS, "1.5 GiB of 16 GiB");
 	cache_case(cold, 0, 16, 16, 16, VERDICT_WARN, "before epoch 2: memory was measured");
