@@ -52,8 +52,8 @@ static void need_of(const struct workload *w, enum need_phase phase, struct need
 	struct err ignored = {0};
 	struct dataset d;
 
-	if (dataset_init(&d, w, &ignored) == 0) {
-		bytes = dataset_typical_sample_file_bytes(&d, kind, &how);
+	if (dataset_init_typical(&d, w, &ignored) == 0) {
+		bytes = dataset_sample_file_bytes(&d, kind, &how);
 		if (d.format->is.flags & FORMAT_NO_IO)
 			bytes = 0;
 		dataset_release(&d);

@@ -265,33 +265,35 @@ static uint64_t hash_of(const struct dataset *d, const struct workload *w)
 	return h;
 }
 
-/* A shape's spec with a given index must be one that the format can hold. */
-static int check_spec(const struct dataset *d, enum dataset_kind kind, uint64_t index,
-		      uint64_t *file_bytes, struct err *e)
+/* The spec of a file must be one that the format can hold. */
+static int check_spec(const struct dataset *d, const struct file_spec *f, uint64_t *file_bytes,
+		      struct err *e)
 {
-	struct file_spec f;
 	uint64_t sample = d->elem->bytes, payload;
+	struct file_spec shape;
 	int rc;
 
-	dataset_file_spec(d, kind, index, &f);
-	for (uint32_t i = 0; i < f.ndims; i++)
-		if (__builtin_mul_overflow(sample, f.dims[i], &sample))
+	for (uint32_t i = 0; i < f->ndims; i++)
+		if (__builtin_mul_overflow(sample, f->dims[i], &sample))
 			sample = UINT64_MAX;
-	if (__builtin_mul_overflow(sample, f.samples, &payload) || payload > INT64_MAX)
+	if (__builtin_mul_overflow(sample, f->samples, &payload) || payload > INT64_MAX)
 		return err_set(e, ERR_USAGE,
 			       "%" PRIu64
 			       " samples of these dimensions do not fit in one file (at most 2^63 "
 			       "- 1 bytes): reduce dataset.num_samples_per_file, record_dims or "
 			       "record_length_bytes",
-			       f.samples);
-	/* of drawn ones the mean can have its size, which set_density checked */
-	if (d->drawn)
-		f.want_bytes = 0;
-	rc = format_check(d->format, &f, e);
+			       f->samples);
+	if (d->drawn && f->want_bytes) {
+		/* of drawn ones the mean can have its size, which set_density checked */
+		shape = *f;
+		shape.want_bytes = 0;
+		rc = format_check(d->format, &shape, e);
+	} else {
+		rc = format_check(d->format, f, e);
+	}
 	if (rc < 0)
 		return rc;
-	dataset_file_spec(d, kind, index, &f);
-	*file_bytes = d->format->file_bytes(&f);
+	*file_bytes = d->format->file_bytes(f);
 	if (*file_bytes != UINT64_MAX && *file_bytes > INT64_MAX)
 		return err_set(e, ERR_USAGE,
 			       "a %s file of these dimensions would exceed the maximum file size "
@@ -318,12 +320,13 @@ static int add_files(struct dataset *d, enum dataset_kind kind, uint64_t index, 
 {
 	uint64_t bytes = 0, all, sample;
 	struct file_spec f;
-	int rc = check_spec(d, kind, index, &bytes, e);
+	int rc;
 
+	dataset_file_spec(d, kind, index, &f);
+	rc = check_spec(d, &f, &bytes, e);
 	if (rc < 0)
 		return rc;
-	dataset_file_spec(d, kind, index, &f);
-	sample = dataset_sample_bytes(d, kind, index);
+	sample = file_spec_sample_bytes(&f);
 	if (sample > d->max_sample_bytes)
 		d->max_sample_bytes = sample;
 	if (bytes > d->max_file_bytes)
@@ -427,7 +430,7 @@ static int set_form(struct dataset *d, const struct workload *w, struct err *e)
 	return rc;
 }
 
-static int init_layout(struct dataset *d, const struct workload *w, struct err *e)
+static int init_layout(struct dataset *d, const struct workload *w, bool draws, struct err *e)
 {
 	const char *root = w->storage.storage_root ? w->storage.storage_root : "";
 	const char *folder = w->dataset.data_folder ? w->dataset.data_folder : "";
@@ -457,7 +460,7 @@ static int init_layout(struct dataset *d, const struct workload *w, struct err *
 		rc = set_dims_for_file(d, w, e);
 	if (rc == 0)
 		rc = set_density(d, w, e);
-	if (rc == 0 && d->drawn_stdev > 0) {
+	if (rc == 0 && draws && d->drawn_stdev > 0) {
 		d->drawn = draw_dims(d, d->name_total, e);
 		rc = d->drawn ? 0 : ERR_USAGE;
 	}
@@ -470,16 +473,26 @@ static int init_layout(struct dataset *d, const struct workload *w, struct err *
 	return rc;
 }
 
-int dataset_init(struct dataset *d, const struct workload *w, struct err *e)
+static int init(struct dataset *d, const struct workload *w, bool draws, struct err *e)
 {
 	int rc;
 
 	memset(d, 0, sizeof(*d));
 	d->workload = w;
-	rc = init_layout(d, w, e);
+	rc = init_layout(d, w, draws, e);
 	if (rc < 0)
 		dataset_release(d);
 	return rc;
+}
+
+int dataset_init(struct dataset *d, const struct workload *w, struct err *e)
+{
+	return init(d, w, true, e);
+}
+
+int dataset_init_typical(struct dataset *d, const struct workload *w, struct err *e)
+{
+	return init(d, w, false, e);
 }
 
 void dataset_release(struct dataset *d)
@@ -696,17 +709,6 @@ double dataset_file_share(const struct dataset *d, enum dataset_kind kind)
 		return 1;
 	samples = dataset_mean_sample_bytes(d, kind) * (double)d->samples_per_file;
 	return samples > 0 ? dataset_mean_file_bytes(d, kind, NULL) / samples : 1;
-}
-
-double dataset_typical_sample_file_bytes(const struct dataset *d, enum dataset_kind kind,
-					 enum dataset_sizes *how)
-{
-	double bytes = dataset_sample_file_bytes(d, kind, how);
-
-	if (!d->drawn || d->files[kind] == 0)
-		return bytes;
-	return (double)likely_bytes(d, &d->form, d->format->file_bytes(&d->form)) /
-	       (d->format->is.flags & FORMAT_IMAGE ? 1 : (double)d->samples_per_file);
 }
 
 char *dataset_shape_text(const struct dataset *d, char *out, size_t out_size)

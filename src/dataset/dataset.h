@@ -56,6 +56,10 @@ struct dataset {
  * (format/file_size.h). Checks that format and shapes agree and that no size overflows.
  * Nothing to release after a failure. */
 int dataset_init(struct dataset *d, const struct workload *w, struct err *e);
+/* The same with nothing drawn: every file has the mean dimensions. This is what a workload
+ * describes, whichever files there are, and it takes no time and no memory per file. Not to make or
+ * to read files with. */
+int dataset_init_typical(struct dataset *d, const struct workload *w, struct err *e);
 /* Accepts a zeroed struct. */
 void dataset_release(struct dataset *d);
 
@@ -90,10 +94,6 @@ enum dataset_sizes {
  * companion files, divided by their samples. NAN when SIZES_UNKNOWN. `how` may be NULL. */
 double dataset_sample_file_bytes(const struct dataset *d, enum dataset_kind kind,
 				 enum dataset_sizes *how);
-/* The same of a dataset with so many files that drawn sizes are as large as their mean: what the
- * workload describes, whichever files there are. Without drawn sizes the same value. */
-double dataset_typical_sample_file_bytes(const struct dataset *d, enum dataset_kind kind,
-					 enum dataset_sizes *how);
 /* Mean size of the used files of a kind, without companion files; NAN when there are none. */
 double dataset_mean_file_bytes(const struct dataset *d, enum dataset_kind kind,
 			       enum dataset_sizes *how);
