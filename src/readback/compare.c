@@ -40,12 +40,13 @@ static const struct {
 	int better;
 	enum gating gating; /* GATES_ALONE: where no measure before it is there */
 	record_measure of;
+	record_run_measure of_run; /* of a measure of whole runs; else NULL */
 } measures[] = {
-	{"AU, whole run", "%", 1, GATES, record_whole_au},
-	{"AU, by DLIO's definition", "%", 1, GATES_ALONE, record_au},
-	{"throughput of the measured steps", "samples/s", 1, GATES_NOT, record_throughput},
-	{"wall time of an epoch", "s", -1, GATES, wall_of},
-	{"evaluation AU", "%", 1, GATES, eval_au_of},
+	{"AU, whole run", "%", 1, GATES, record_whole_au, record_whole_run_au},
+	{"AU, by DLIO's definition", "%", 1, GATES_ALONE, record_au, NULL},
+	{"throughput of the measured steps", "samples/s", 1, GATES_NOT, record_throughput, NULL},
+	{"wall time of an epoch", "s", -1, GATES, wall_of, NULL},
+	{"evaluation AU", "%", 1, GATES, eval_au_of, NULL},
 };
 
 /* Why no test can be made; "" when one can. */
@@ -149,16 +150,33 @@ static void count_runs(struct comparison *c, const struct side *a, size_t na, co
 					       c->runs[s] == 1 ? "" : "s"));
 }
 
+/* The values of a measure on one side, and what they come to. */
+static double *values_of(size_t i, const struct side *x, bool by_run, struct sample_stat *s)
+{
+	record_run_measure whole = measures[i].of_run;
+	double mean, *v;
+	size_t n;
+
+	if (whole)
+		v = record_whole_values(x->r, x->index, x->n, measures[i].of, whole, !by_run, &n,
+					&mean);
+	else
+		v = record_values(x->r, x->index, x->n, measures[i].of, !by_run, &n);
+	*s = sample_stat_of(v, n);
+	if (whole && n)
+		s->mean = mean;
+	return v;
+}
+
 static void compare_measure(struct comparison *c, size_t i, const struct side *a,
 			    const struct side *b)
 {
 	bool by_run = a->n > 1 && b->n > 1;
 	struct compared *m = &c->measure[c->measures];
-	size_t va_n, vb_n;
-	double *va = record_values(a->r, a->index, a->n, measures[i].of, !by_run, &va_n);
-	double *vb = record_values(b->r, b->index, b->n, measures[i].of, !by_run, &vb_n);
+	struct sample_stat sa, sb;
+	double *va = values_of(i, a, by_run, &sa), *vb = values_of(i, b, by_run, &sb);
 
-	if (va_n && vb_n) {
+	if (sa.n && sb.n) {
 		*m = (struct compared){
 			.name = measures[i].name,
 			.unit = measures[i].unit,
@@ -166,8 +184,8 @@ static void compare_measure(struct comparison *c, size_t i, const struct side *a
 			.gates = measures[i].gating == GATES ||
 				 (measures[i].gating == GATES_ALONE && c->measures == 0),
 			.basis = by_run ? COMPARE_RUNS : COMPARE_EPOCHS,
-			.a = sample_stat_of(va, va_n),
-			.b = sample_stat_of(vb, vb_n)};
+			.a = sa,
+			.b = sb};
 		judge_measure(c, m, va, vb);
 		c->measures++;
 	}

@@ -44,8 +44,9 @@ struct comparison {
 
 /* Each side is one run or several repetitions of it; copies of a run are counted once. Means of
  * runs are tested where both sides have COMPARE_RUNS_NEEDED of them and measured the same thing;
- * otherwise numbers are given without a test, those of single runs by their epochs. Measures that a
- * side lacks are left out. */
+ * otherwise numbers are given without a test, those of single runs by their epochs. The mean of
+ * whole-run AU is that of the runs' own values in either case. Measures that a side lacks are left
+ * out. */
 void compare_records(struct comparison *c, const struct run_record *a, size_t na,
 		     const struct run_record *b, size_t nb);
 void comparison_release(struct comparison *c);

@@ -297,28 +297,18 @@ static struct sample_stat stat_of(const struct run_groups *g, const struct run_g
 	return s;
 }
 
-/* Of the whole run: each run's own value; of a single run its epochs' and, as their mean, its own,
- * in which an epoch counts by its time. */
+/* Of whole runs, or of the epochs of a single one; their mean is that of whole runs. */
 static double *whole_values(const struct run_groups *g, const struct run_group *x,
-			    record_measure of_epoch, double (*of_run)(const struct run_record *r),
-			    size_t *n, struct sample_stat *s)
+			    record_measure of_epoch, record_run_measure of_run, size_t *n,
+			    struct sample_stat *s)
 {
 	size_t runs = measured_runs(x);
-	double *v = group_values(g, x, of_epoch, n); /* room for a value of each run */
+	double mean, *v = record_whole_values(g->record, x->record, runs, of_epoch, of_run,
+					      runs == 1, n, &mean);
 
-	if (runs == 1) {
-		*s = stat_of_values(v, *n);
-		s->mean = *n ? of_run(&g->record[x->record[0]]) : s->mean;
-		return v;
-	}
-	*n = 0;
-	for (size_t i = 0; i < runs; i++) {
-		double one = of_run(&g->record[x->record[i]]);
-
-		if (isfinite(one))
-			v[(*n)++] = one;
-	}
 	*s = stat_of_values(v, *n);
+	if (*n)
+		s->mean = mean;
 	return v;
 }
 

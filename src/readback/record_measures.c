@@ -67,6 +67,30 @@ double *record_values(const struct run_record *r, const size_t *index, size_t n,
 	return v;
 }
 
+double *record_whole_values(const struct run_record *r, const size_t *index, size_t n,
+			    record_measure of_epoch, record_run_measure of_run, bool by_epoch,
+			    size_t *count, double *mean)
+{
+	double *own = xcalloc(n + 1, sizeof(*own)), sum = 0;
+	size_t runs = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double one = of_run(&r[index ? index[i] : i]);
+
+		if (!isfinite(one))
+			continue;
+		own[runs++] = one;
+		sum += one;
+	}
+	*mean = runs ? sum / (double)runs : NAN;
+	if (!by_epoch) {
+		*count = runs;
+		return own;
+	}
+	free(own);
+	return record_values(r, index, n, of_epoch, true, count);
+}
+
 static double phase_sum(const double *v, size_t n)
 {
 	double sum = 0;

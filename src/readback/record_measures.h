@@ -5,6 +5,8 @@
 
 /* Of one epoch of a run; NaN when it is not known. */
 typedef double (*record_measure)(const struct run_record *r, size_t epoch);
+/* Of a whole run; NaN when it is not known. */
+typedef double (*record_run_measure)(const struct run_record *r);
 
 /* As summary.json lists them. */
 double record_au(const struct run_record *r, size_t epoch);
@@ -14,6 +16,12 @@ double record_throughput(const struct run_record *r, size_t epoch);
  * *count gets how many. */
 double *record_values(const struct run_record *r, const size_t *index, size_t n, record_measure of,
 		      bool by_epoch, size_t *count);
+/* A measure of whole runs: each run's own value, or with `by_epoch` the values of all epochs. *mean
+ * is that of the runs' own values in either case: in them an epoch counts by its time. Heap; *count
+ * gets how many; *mean is NaN without any. */
+double *record_whole_values(const struct run_record *r, const size_t *index, size_t n,
+			    record_measure of_epoch, record_run_measure of_run, bool by_epoch,
+			    size_t *count, double *mean);
 /* Emulated compute over wall time of the epoch's training part, mean over ranks, percent, without
  * what result.json says was late for want of a processor; NaN when a file is missing. */
 double record_whole_au(const struct run_record *r, size_t epoch);

@@ -130,6 +130,9 @@ def tests(tmp, fast, slow):
     assert "cannot be told: a test needs at least 3" in e and "exit status 3" in e, e
     c = both(fast[0], slow[0])
     assert not tested(c) and c["measures"][0]["values_are"] == "epochs"
+    for of, out in (("first", fast[0]), ("second", slow[0])):  # the number of the run's own result, not the mean of its epochs
+        whole = load(out)["training"]["whole_run_au_percent"]
+        assert c["measures"][0]["measure"] == "AU, whole run" and abs(c["measures"][0][of]["mean"] - whole) < 1e-6, (whole, c["measures"][0])
     told("compare", "two single runs of three epochs each", c["measures"][0]["no_test"])
 
 
