@@ -116,8 +116,7 @@ static int refuse_own_files(const struct cli_args *a, const struct found *f, str
 		"generate files like these in another folder and run on them: "
 		"stoker generate default --data NEW_FOLDER %s && "
 		"stoker run default --data NEW_FOLDER%s (--data: '%.200s' holds %s, such as "
-		"'%.160s'; this program reads only files whose names, shapes and content "
-		"'stoker generate' or DLIO made)",
+		"'%.160s'; this program reads only datasets that 'stoker generate' or DLIO made)",
 		keys.data, typed.data ? typed.data : "", folder, what.data,
 		example + strspn(example, "/"));
 	buf_release(&typed);

@@ -302,7 +302,7 @@ static void put_au(const struct repeating *x, struct buf *out)
 			   m.of.n == x->done && m.low >= target ? "met" : "missed");
 	if (target > 0 && x->done > 1)
 		buf_printf(out, " (by the %s)",
-			   m.interval ? "lower end of the interval" : "least of the runs");
+			   m.interval ? "lower end of the interval" : "lowest run");
 	buf_putc(out, '\n');
 }
 
@@ -333,7 +333,7 @@ static void put_cache(const struct repeating *x, struct buf *out)
 	if (most - least >= 0.005)
 		buf_printf(out, "%.0f to ", 100 * least);
 	buf_printf(out, "%.0f %% of the bytes came from it%s\n", 100 * most,
-		   x->cold ? "; the dataset in it is evicted before every epoch" : "");
+		   x->cold ? "; the dataset is evicted from it before every epoch" : "");
 }
 
 static void put_failures(const struct repeating *x, struct buf *out)
@@ -363,7 +363,7 @@ static void summary_text(const struct repeating *x, struct buf *out)
 	buf_printf(out, "  %-15s %s/1", "results", x->folder);
 	if (x->done > 1)
 		buf_printf(out, " to %zu", x->done);
-	buf_printf(out, "; all of them together: %s/repeat.json\n", x->folder);
+	buf_printf(out, "; summary: %s/repeat.json\n", x->folder);
 }
 
 static json_t *measure_json(const struct gate_measure *m)

@@ -234,7 +234,7 @@ static int bare_prefix(const struct quantity *q, enum family want, long double f
 	if (want == SIZE || want == RATE)
 		snprintf(why, QUANTITY_WHY_MAX,
 			 "write %s%cB%s (powers of 1000) or %s%ciB%s (powers of 1024): '%.60s' "
-			 "leaves open which is meant",
+			 "can mean either",
 			 q->number_text, letter, per, q->number_text, letter, per, text);
 	else if (want == COUNT)
 		snprintf(why, QUANTITY_WHY_MAX, "write %s: %s%s without a unit, not '%.60s'",

@@ -152,7 +152,7 @@ static void put_which(struct buf *why, const struct gate_measure *m, size_t n)
 	if (m->interval)
 		buf_printf(why, " (the lower end of the 95 %% interval over %zu runs)", n);
 	else if (n > 1)
-		buf_printf(why, " (the least of %zu runs; an interval needs %d)", n,
+		buf_printf(why, " (the lowest of %zu runs; an interval needs %d)", n,
 			   GATE_RUNS_FOR_INTERVAL);
 }
 
@@ -194,7 +194,7 @@ static bool rate_passes(const struct gate_run *run, size_t n, double least, stru
 	buf_printf(why, "%.6g samples/s%s", m.low,
 		   run->only_evaluated ? " of evaluation" : " over the whole run");
 	put_which(why, &m, n);
-	buf_printf(why, " are below the %.10g of --min-samples-per-s", least);
+	buf_printf(why, ", below the required %.10g (--min-samples-per-s)", least);
 	return false;
 }
 
@@ -217,7 +217,7 @@ static bool cache_passes(const struct gate_run *run, size_t n, struct buf *why)
 	add_reason(why);
 	if (warm == 0) {
 		buf_printf(why,
-			   "the runs did not begin alike: %.0f %% to %.0f %% of their bytes came "
+			   "the runs did not start alike: %.0f %% to %.0f %% of their bytes came "
 			   "from the page cache",
 			   100 * lowest, 100 * highest);
 		return false;
@@ -226,8 +226,8 @@ static bool cache_passes(const struct gate_run *run, size_t n, struct buf *why)
 	if (n > 1)
 		buf_printf(why, " (%zu of %zu runs)", warm, n);
 	buf_printf(why,
-		   ", above the %.0f %% allowed unless storage.page_cache=keep asks for it "
-		   "(cold_epochs evicts the dataset before every epoch)",
+		   ", above the %.0f %% allowed; storage.page_cache=cold_epochs evicts the dataset "
+		   "before every epoch, and keep allows a warm cache",
 		   100 * GATE_CACHE_SHARE);
 	return false;
 }

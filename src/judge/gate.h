@@ -54,7 +54,7 @@ void gate_run_of(const struct result *r, const struct run_metrics *m, struct gat
 struct gate_measure gate_au(const struct gate_run *run, size_t n);
 struct gate_measure gate_rate(const struct gate_run *run, size_t n);
 
-/* Whether `n` runs pass. AU and rate by the lower end of their interval; by the least of 2 runs,
+/* Whether `n` runs pass. AU and rate by the lower end of their interval; by the lowest of 2 runs,
  * where there is no interval; of a single run by itself. The page cache and the verdicts must pass
  * in each run, and the runs must have had alike shares of the page cache. When not, `why` gets the
  * reasons as one line without a full stop. A measure that was asked for and that a run lacks fails.

@@ -333,7 +333,7 @@
     brief("configurations", P.count(D.groups.length, "configuration") + ", CSV");
     if (D.groups.some(function (g) { return P.has(g.fed); }))
       COLUMNS.splice(8, 0, { title: "fed", kind: "number", get: function (g) { return g.fed; }, text: function (g) {
-        return P.has(g.fed) ? P.fed(g.fed) : ""; }, help: "accelerators that the rate is enough for, at 100 % AU" });
+        return P.has(g.fed) ? P.fed(g.fed) : ""; }, help: "accelerators that the rate can feed, at 100 % AU" });
     COLUMNS.forEach(function (c) {
       if (c.shade) c.cell = function (td, g) {
         var v = c.get(g);

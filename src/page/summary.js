@@ -281,7 +281,7 @@
       } }
     ].concat(rows.some(function (g) { return P.has(most(g)); }) ? [
       { title: "fed, most", kind: "number", get: most, text: function (g) { return P.has(most(g)) ? P.fed(most(g)) : ""; },
-        help: "accelerators that the highest rate is enough for, at 100 % AU" }
+        help: "accelerators that the highest rate can feed, at 100 % AU" }
     ] : []), { limit: 6, name: "best", caption: "Highest whole-run AU of each model" });
   }
 

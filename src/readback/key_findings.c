@@ -167,7 +167,7 @@ static void count_standing(const struct run_groups *g, size_t n[RUN_UNTRAINED + 
 static void say_counted(struct key_finding *f, const size_t n[RUN_UNTRAINED + 1])
 {
 	if (n[RUN_IMPOSSIBLE])
-		say(f, " %zu run%s %s left out: the whole-run AU is unknown or cannot be.",
+		say(f, " %zu run%s %s left out: the whole-run AU is unknown or impossible.",
 		    n[RUN_IMPOSSIBLE], plural(n[RUN_IMPOSSIBLE]),
 		    n[RUN_IMPOSSIBLE] == 1 ? "is" : "are");
 	if (n[RUN_FROM_MEMORY])
@@ -177,9 +177,9 @@ static void say_counted(struct key_finding *f, const size_t n[RUN_UNTRAINED + 1]
 		    n[RUN_FROM_MEMORY], plural(n[RUN_FROM_MEMORY]),
 		    n[RUN_FROM_MEMORY] == 1 ? "is" : "are");
 	if (n[RUN_COUNTS] == 0 && n[RUN_FAILED] + n[RUN_IMPOSSIBLE] > 1)
-		say(f, " No run is left to rest findings on.");
+		say(f, " No run is left to base findings on.");
 	else if (n[RUN_COUNTS] && (n[RUN_FAILED] || n[RUN_IMPOSSIBLE] || n[RUN_FROM_MEMORY]))
-		say(f, " The findings below rest on the other %zu run%s.", n[RUN_COUNTS],
+		say(f, " The findings below are based on the other %zu run%s.", n[RUN_COUNTS],
 		    plural(n[RUN_COUNTS]));
 }
 
@@ -269,7 +269,7 @@ static void find_limits(struct key_findings *k, const struct run_groups *g)
 	if (all == 1) {
 		say(f,
 		    "The configuration waited for data for %.1f %% of the training time; %.1f %% "
-		    "was neither that nor computation.",
+		    "was spent on neither waiting nor computation.",
 		    worst->wait_share, worst->other_share);
 		return;
 	}
@@ -737,8 +737,10 @@ static void say_untested(struct key_findings *k, const struct families *all)
 			if (!effect_of(all->v[i].group[0], all->v[i].group[m], EFFECT_WHOLE_AU)
 				     .tested) {
 				say(new_finding(k, "untested"),
-				    "Changes without an interval rest on fewer than %d runs of a "
-				    "configuration; stoker study run --repeat %d makes them.",
+				    "Changes without an interval are based on fewer than %d runs "
+				    "of a "
+				    "configuration; stoker study run --repeat %d adds the missing "
+				    "ones.",
 				    COMPARE_RUNS_NEEDED, COMPARE_RUNS_NEEDED);
 				return;
 			}

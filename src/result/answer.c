@@ -161,11 +161,11 @@ static void say_reservation(const struct result *r, char *text, size_t size)
 	const char *instead = of->instead[0] ? of->instead : "something else";
 
 	if (of->storage == MEASURED_NOT)
-		str_append(text, size, ", but not by the storage");
+		str_append(text, size, ", but not from the storage");
 	else if (of->storage == MEASURED_PART)
-		str_append(text, size, ", but in part by %s", instead);
+		str_append(text, size, ", but partly from %s", instead);
 	else if (of->storage == MEASURED_UNKNOWN)
-		str_append(text, size, ", but it is not known whether by the storage");
+		str_append(text, size, ", but the source of the data is not known");
 	else if (of->taken & TAKES_END)
 		str_append(text, size, " so far: the run did not end as planned");
 	else if (of->taken & TAKES_LASTING)
@@ -230,14 +230,14 @@ static const char *source_of(const struct result *r, char *out, size_t size)
 	case MEASURED_NOT:
 		return ", not from the storage";
 	case MEASURED_EMULATED:
-		snprintf(out, size, " from the store '%.64s' of this program",
+		snprintf(out, size, " from the emulated store '%.64s'",
 			 r->workload->storage.store ? r->workload->storage.store : "");
 		return out;
 	case MEASURED_UNKNOWN:
 	case MEASURED_KINDS:
 		break;
 	}
-	return ", unknown whether from the storage";
+	return ", from an unknown source";
 }
 
 static void put_rate(struct answer *a)
@@ -535,7 +535,7 @@ static void put_checks(struct answer *a, const bool *shown)
 	if (ok)
 		snprintf(label, sizeof(label), "%u check%s ok", ok, ok == 1 ? "" : "s");
 	else
-		snprintf(label, sizeof(label), "no check ok");
+		snprintf(label, sizeof(label), "no checks ok");
 	put_row(a, UINT_MAX, label, "%s", text.data);
 	buf_release(&text);
 }

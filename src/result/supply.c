@@ -151,7 +151,8 @@ char *supply_fed_text(const struct supply *s, char *out, size_t out_size)
 		str_append(out, out_size, "the emulated store fed ");
 		break;
 	case SUPPLY_CACHE:
-		str_append(out, out_size, s->part ? "with %s " : "%s fed ", s->instead);
+		str_append(out, out_size, s->part ? "the storage and %s fed " : "%s fed ",
+			   s->instead);
 		break;
 	case SUPPLY_RUN:
 	case SUPPLY_UNKNOWN:

@@ -42,7 +42,8 @@ void supply_find(const struct result *r, const struct run_metrics *m, struct sup
 /* What the run fed: "this storage fed 3.0 of 8" (at 100 %), "this storage fed 8 of 8 at 90 %" where
  * the target was reached, "this storage fed at least 8" where accelerators were kept busy, "this
  * run fed 3.0 of 8" where something else than the storage limited it, "the page cache fed 3.0 of
- * 8", "with the page cache 3.0 of 8" where it served a part. "" when SUPPLY_NONE. Returns `out`. */
+ * 8", "the storage and the page cache fed 3.0 of 8" where it served a part. "" when SUPPLY_NONE.
+ * Returns `out`. */
 char *supply_fed_text(const struct supply *s, char *out, size_t out_size);
 /* need_text and supply_fed_text in one clause, without a full stop: "2.96 GiB/s (21.7 samples/s) at
  * 100 %, 2.66 at 90 %: this storage fed 3.0 of 8". Without a need only that. Returns `out`. */

@@ -223,9 +223,8 @@ static void foresee_folder(const struct study_plan *p, struct forecast *f,
 	if (x->dataset != SIZE_MAX && p->dataset[x->dataset].given) {
 		const struct study_dataset *d = &p->dataset[x->dataset];
 
-		add_item(f, FORECAST_NOTE, line, "the dataset %s in dataset.data_folder '%s'%s",
-			 d->there ? "that is" : "is generated", d->folder,
-			 d->there ? " is read" : " and stays there");
+		add_item(f, FORECAST_NOTE, line, "the dataset in dataset.data_folder '%s' is %s",
+			 d->folder, d->there ? "read" : "generated there and kept");
 	}
 	if (!x->unused_folder)
 		return;
@@ -361,7 +360,7 @@ int forecast_launcher(const struct study_options *o, struct err *e)
 	}
 	return err_set(e, ERR_USAGE,
 		       "--launcher %s: there is no program '%s' in PATH; install it, or load the "
-		       "module that has it with --module",
+		       "module that provides it with --module",
 		       name, name);
 }
 
@@ -433,7 +432,7 @@ void forecast_needs_text(const struct forecast *f, struct buf *out)
 			   place->file_system);
 		if (isfinite(place->free_bytes))
 			buf_printf(out, ", %s free%s", str_bytes(place->free_bytes, b, sizeof(b)),
-				   place->most_bytes > place->free_bytes ? ": not enough" : "");
+				   place->most_bytes > place->free_bytes ? " (not enough)" : "");
 		buf_putc(out, '\n');
 	}
 	if (f->memory_bytes > 0)

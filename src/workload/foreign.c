@@ -65,8 +65,8 @@ const struct foreign_name foreign_names[] = {
 	     "set reader.batch_size to the batch of one accelerator, the global batch divided by "
 	     "-n")
 	HINT("gradient_accumulation_steps", "training scripts",
-	     "set train.computation_time to the time of one batch: accelerators meet after each "
-	     "batch here")
+	     "set train.computation_time to the time of one batch: accelerators synchronize "
+	     "after each batch here")
 	SAME("workers", "training scripts", "reader.read_threads", "workers of one accelerator")
 	SAME("epochs", "training scripts", "train.epochs", NULL)
 	SAME("num_epochs", "training scripts", "train.epochs", NULL)
@@ -127,10 +127,10 @@ const struct foreign_name foreign_names[] = {
 	SAME("deterministic", "tf.data", "reader.in_order", NULL)
 	{"drop_remainder", "tf.data", NULL, FOREIGN_DROP_LAST, NULL},
 	HINT("buffer_size", "tf.data",
-	     "set reader.prefetch_size (batches) for that of prefetch, or reader.shuffle_size "
-	     "(samples) for that of shuffle")
+	     "set reader.prefetch_size (batches) for the buffer of prefetch, or "
+	     "reader.shuffle_size (samples) for that of shuffle")
 	HINT("block_length", "tf.data",
-	     "leave it out: the files of an interleave give one record each in turn")
+	     "leave it out: interleaved files give one record each in turn")
 	HINT("cache", "tf.data",
 	     "set reader.read_type=memory to keep files open, or storage.page_cache for the page "
 	     "cache: samples are not kept in memory")
@@ -252,13 +252,13 @@ static struct node *number_node(int64_t i, struct node_mark mark)
 	return n;
 }
 
-/* "HINT (command line: shuffle=1000, of PyTorch)" */
+/* "HINT (command line: shuffle=1000, from PyTorch)" */
 static struct node *refuse(const struct foreign_name *f, const struct node *v, const char *hint,
 			   const char *typed, struct err *e)
 {
 	char where[256], q[NODE_QUOTE_MAX];
 
-	err_set(e, ERR_USAGE, "%s (%s%.80s=%s, of %s)", hint,
+	err_set(e, ERR_USAGE, "%s (%s%.80s=%s, from %s)", hint,
 		workload_place(&v->mark, where, sizeof(where)), typed, node_quote(v, q, sizeof(q)),
 		f->from);
 	return NULL;
@@ -283,7 +283,7 @@ static struct node *per_worker(const struct foreign_name *f, const struct node *
 	if (v->kind == NODE_NULL || (v->kind == NODE_STR && strcmp(v->s, "None") == 0))
 		return node_new(NODE_NULL, v->mark); /* the default, as there */
 	if (v->kind != NODE_INT || v->i < 0 || v->i > 65536)
-		return refuse(f, v, "write a whole number of batches a worker", typed, e);
+		return refuse(f, v, "write a whole number of batches per worker", typed, e);
 	if (workers < 1)
 		return refuse(f, v,
 			      "set reader.read_threads (num_workers) to at least 1: without "

@@ -127,7 +127,7 @@ char *need_text(const struct need *n, char *out, size_t out_size)
 	double unit = 1;
 
 	if (!n->known) {
-		snprintf(out, out_size, "no rate of its own: %s", n->why);
+		snprintf(out, out_size, "no fixed rate: %s", n->why);
 		return out;
 	}
 	snprintf(out, out_size, "%s", "");

@@ -39,7 +39,7 @@ double need_fed(const struct need *n, double samples_per_s);
 double need_fed_at_target(const struct need *n, double samples_per_s);
 
 /* "2.96 GiB/s (21.7 samples/s) at 100 %, 2.66 at 90 %"; "21.7 samples/s at 100 %, 19.5 at 90 %"
- * where bytes are not known; "no rate of its own: its computation takes
+ * where bytes are not known; "no fixed rate: its computation takes
  * no time". Returns `out`. */
 char *need_text(const struct need *n, char *out, size_t out_size);
 /* "2.96 GiB/s", with three digits. Returns `out`. */

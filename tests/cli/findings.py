@@ -188,8 +188,8 @@ class Checker:
             (r"No check failed for (this run|any of the (\d+) runs)\.", self.sound),
             (r"(\d+) of (\d+) configurations lost most time to waiting for data, (\d+) to other things \(barriers, the start "
              r"and the end of epochs\), and (\d+) lost at most 10 % to each\.", self.limits),
-            (rf"The configuration waited for data for {NUMBER} % of the training time; {NUMBER} % was neither that nor "
-             r"computation\.", self.one_limit),
+            (rf"The configuration waited for data for {NUMBER} % of the training time; {NUMBER} % was spent on neither "
+             r"waiting nor computation\.", self.one_limit),
             (rf"{t.MODEL}: whole-run AU is highest with {t.CONFIG} \({NUMBER} %\)(.*)", self.highest),
             (rf"{t.MODEL}: only one configuration can be ranked \({t.CONFIG}, {NUMBER} %\)\.(.*)", self.only),
             (rf"{t.MODEL}: nothing is concluded, because (?:the run is|all (\d+) runs are) left out\. Whole-run AU was "
@@ -199,16 +199,16 @@ class Checker:
              r"( \(no override\))?\.(?= It )(.*)", self.factor),
             (rf"(\d+) more comparisons? of one factor shows? a difference, of at most {NUMBER} points: see the table\.",
              self.more),
-            (r"Changes without an interval rest on fewer than 3 runs of a configuration; stoker study run --repeat 3 makes "
-             r"them\.", self.untested),
+            (r"Changes without an interval are based on fewer than 3 runs of a configuration; stoker study run --repeat 3 adds "
+             r"the missing ones\.", self.untested),
             (r"No difference in whole-run AU is shown for (.*)\.$", self.same))
         while rest:
             rest = self.take(
                 rest,
-                (r" (\d+) runs? (?:is|are) left out: the whole-run AU is unknown or cannot be\.", self.impossible),
+                (r" (\d+) runs? (?:is|are) left out: the whole-run AU is unknown or impossible\.", self.impossible),
                 (r" (\d+) runs? that the page cache or memory served (?:is|are) left out: other runs of the model were not "
                  r"served from there\.", self.memory),
-                (r" The findings below rest on the other (\d+) runs?\.| No run is left to rest findings on\.", self.others),
+                (r" The findings below are based on the other (\d+) runs?\.| No run is left to base findings on\.", self.others),
                 (r" (\d+) of (\d+) runs did not measure the storage alone, or not what lasts; the first of them: .*?\.(?= \d| In|$)",
                  self.doubted),
                 (r" Measured: .*", self.measured),

@@ -32,7 +32,7 @@ def check(text, out):
     for v in r["verdicts"]:
         assert v["level"] == "pass" or re.search(rf"\b{v['check']}\b", text), (v["check"], text)
     ok = sum(v["level"] == "pass" for v in r["verdicts"])
-    assert f"{ok} check{'s' if ok != 1 else ''} ok" in text or (ok == 0 and "no check ok" in text), text
+    assert f"{ok} check{'s' if ok != 1 else ''} ok" in text or (ok == 0 and "no checks ok" in text), text
     t = r.get("training", {})
     if t.get("epochs_done"):
         assert f"whole-run AU    {t['whole_run_au_percent']:.1f} %" in text, (t["whole_run_au_percent"], text)

@@ -27,7 +27,7 @@ def shown():
         assert needs == ([text] if text else []), (name, needs)
     assert "~" in lines["retinanet_b200"] and "~" not in lines["unet3d_h100"]
     both = stoker("show", "config", "default", "-q", "train.computation_time=0", "workflow.evaluation=true").stdout
-    assert "needs                      no rate of its own: its computation takes no time\n" in both, both
+    assert "needs                      no fixed rate: its computation takes no time\n" in both, both
     assert re.search(r"needs, evaluation +\S+ KiB/s", both), both
     print("   show config, show workloads: as MLPerf's table")
 

@@ -42,7 +42,7 @@ def rates(tmp):
     stoker("run", "--min-samples-per-s", "1", *argv)  # AU is not asked about
     e = stoker("run", "--min-samples-per-s=1e5", *argv, status=3).stderr
     rate = load(tmp / "rates")["training"]["whole_run_samples_per_s"]
-    assert f"check: {rate:.6g} samples/s over the whole run are below the 100000 of --min-samples-per-s: exit status 3" in e, e
+    assert f"check: {rate:.6g} samples/s over the whole run, below the required 100000 (--min-samples-per-s): exit status 3" in e, e
     for wrong in ("x", "-1", "nan", "inf", ""):
         e = stoker("run", "--min-samples-per-s", wrong, *argv, status=2).stderr
         assert f"'{wrong}' is not a number from 0 to" in e, e
@@ -68,7 +68,7 @@ def page_cache(tmp):
     shutil.rmtree(out)
     done = stoker("run", "--check", "--repeat", "2", *tiny(data, out, **keys), status=None)
     assert "page cache" not in done.stderr, done.stderr
-    assert "the dataset in it is evicted before every epoch" in done.stdout, done.stdout
+    assert "the dataset is evicted from it before every epoch" in done.stdout, done.stdout
     for k in (1, 2):
         ran = load(out / str(k))
         [epoch] = ran["training"]["epochs"]
@@ -78,7 +78,7 @@ def page_cache(tmp):
     subprocess.run([STOKER, "run", *map(str, tiny(data, tmp / "cold", storage__page_cache="drop_behind", **keys))], check=True,
                    capture_output=True)
     e = stoker("run", "--check", "--repeat", "2", *tiny(data, out, storage__page_cache="keep", **keys), status=3).stderr
-    assert "the runs did not begin alike" in e, e
+    assert "the runs did not start alike" in e, e
     told("run --check", "two repetitions, the first on an empty page cache, the second on a full one", e)
 
 

@@ -263,7 +263,7 @@ def folders(tmp):
     prepare(tmp, "small,1,,N", "small,2,,N")
     data = tmp / "own"
     text = dry(tmp, f"dataset.data_folder={data}")
-    assert "is generated in dataset.data_folder" in text and "and stays there" in text and "is not used" not in text, text
+    assert "the dataset in dataset.data_folder" in text and "is generated there and kept" in text and "is not used" not in text, text
     study(tmp, "run", f"dataset.data_folder={data}")
     assert value(result(tmp, "small/2"), "dataset.data_folder") == str(data)
     names = sorted((data / "train").iterdir())
@@ -275,7 +275,7 @@ def folders(tmp):
         if not manifest:
             (data / "stoker_manifest.json").unlink()
         text = dry_again(tmp, f"dataset.data_folder={data}")
-        assert f"the dataset that is in dataset.data_folder '{data}' is read" in text, text
+        assert f"the dataset in dataset.data_folder '{data}' is read" in text, text
         study(tmp, "run", f"dataset.data_folder={data}")
         assert {p: p.stat().st_mtime_ns for p in names} == times and not list((tmp / "results").glob("*.generate.log"))
     # a row needs another one: said, and nothing of it is replaced

@@ -31,7 +31,7 @@ def is_honest(text, m):
     lines = text.splitlines()
     said = [line.split("measured", 1)[1].strip() for line in lines[:5] if re.match(r"  (WARN |FAIL |\?    )?measured ", line)]
     if m["storage"] == "emulated":
-        return not said and "of this program" in lines[2]
+        return not said and "from the emulated store" in lines[2]
     if m["storage"] == "yes":
         return not said and (not m["taken"] or bool(re.search(r"^  (FAIL|WARN) ", text, re.M)))
     kind = re.search(r"target [\d.]+ %: met \(", text)

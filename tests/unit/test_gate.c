@@ -49,7 +49,8 @@ static void one_run(void **state)
 	snprintf(run.failed, sizeof(run.failed), "steady");
 	PASSES(&run, 1, rate);
 	rate.samples_per_s = 100.5;
-	FAILS(&run, 1, rate, "100 samples/s over the whole run", "100.5 of --min-samples-per-s");
+	FAILS(&run, 1, rate, "100 samples/s over the whole run",
+	      "below the required 100.5 (--min-samples-per-s)");
 	run.samples_per_s = NAN;
 	FAILS(&run, 1, rate, "cannot be judged: no rate was measured");
 	run = sound(NAN, 100);
@@ -81,7 +82,7 @@ static void page_cache(void **state)
 	run[0].warm = run[1].warm = true;
 	run[0].cached_share = 0.05;
 	run[1].cached_share = 0.30;
-	FAILS(run, 2, check90, "did not begin alike: 5 % to 30 %");
+	FAILS(run, 2, check90, "did not start alike: 5 % to 30 %");
 	run[1].cached_share = 0.24;
 	PASSES(run, 2, check90);
 }
@@ -124,7 +125,7 @@ static void lower_end(void **state)
 	m = gate_au(run, 2);
 	assert_true(!m.interval && m.low == 38 && m.high == 39);
 	want.au = 38.5;
-	FAILS(run, 2, want, "38.00 % (the least of 2 runs; an interval needs 3)");
+	FAILS(run, 2, want, "38.00 % (the lowest of 2 runs; an interval needs 3)");
 	want.au = 38;
 	PASSES(run, 2, want);
 	/* one of three has none: nothing is told by the others */

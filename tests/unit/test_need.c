@@ -145,7 +145,7 @@ static void test_texts(void **state)
 	assert_false(n.known);
 	assert_true(isnan(need_fed(&n, 1)) && isnan(n.samples));
 	assert_string_equal(need_text(&n, text, sizeof(text)),
-			    "no rate of its own: its computation takes no time");
+			    "no fixed rate: its computation takes no time");
 	workload_release(&w);
 
 	assert_string_equal(need_rate_text(999, rate, sizeof(rate)), "999 B/s");
@@ -308,7 +308,7 @@ static void test_supply(void **state)
 		 "the page cache");
 	expect_fed(&s, "page_cache", SUPPLY_CACHE, "the page cache fed 0.5 of 2");
 	s.r.judged.measured.storage = MEASURED_PART;
-	expect_fed(&s, "bandwidth", SUPPLY_CACHE, "with the page cache 0.5 of 2");
+	expect_fed(&s, "bandwidth", SUPPLY_CACHE, "the storage and the page cache fed 0.5 of 2");
 	s.r.judged.measured.storage = MEASURED_EMULATED;
 	expect_fed(&s, "bandwidth", SUPPLY_EMULATED, "the emulated store fed 0.5 of 2");
 	s.r.judged.measured.storage = MEASURED_UNKNOWN;
@@ -347,7 +347,7 @@ static void test_supply(void **state)
 	supply_find(&s.r, &s.m, &out);
 	assert_true(isnan(out.fed));
 	assert_string_equal(supply_text(&out, text, sizeof(text)),
-			    "no rate of its own: its computation takes no time");
+			    "no fixed rate: its computation takes no time");
 	synth_end(&s);
 }
 
