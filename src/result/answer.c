@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "result/level_look.h"
 #include "result/supply.h"
 
 #define COLUMNS 100
@@ -19,11 +20,6 @@
 #define SAYS_ENOUGH 40 /* bytes of a part of a sentence; less is cut between words */
 #define ROW_LINES 2    /* a row has no more */
 #define NOTE_MOST 24   /* a longer remark (run.note) is in the result alone */
-
-#define BOLD "\033[1m"
-#define RED "\033[1;31m"
-#define YELLOW "\033[33m"
-#define PLAIN "\033[0m"
 
 struct answer {
 	const struct result *r;
@@ -139,8 +135,8 @@ static void put_title(struct answer *a)
 	const struct result *r = a->r;
 	const char *note = r->workload->run.note;
 
-	buf_printf(a->out, "%s%s%s: %u accelerator%s, ", colored(a, BOLD),
-		   r->workload->choice ? r->workload->choice : "workload", colored(a, PLAIN),
+	buf_printf(a->out, "%s%s%s: %u accelerator%s, ", colored(a, TEXT_BOLD),
+		   r->workload->choice ? r->workload->choice : "workload", colored(a, TEXT_PLAIN),
 		   r->ranks, r->ranks == 1 ? "" : "s");
 	if (r->processes > 1)
 		buf_printf(a->out, "%u processes on %u host%s, ", r->processes, r->nodes,
@@ -322,15 +318,7 @@ static void put_probe(struct answer *a)
 	const struct probe *p = &a->r->probe;
 	struct buf text = {0};
 
-	for (uint32_t i = 0; p->done && i < p->count; i++) {
-		const struct probe_point *at = &p->point[i];
-		double rate = at->seconds > 0 ? (double)at->samples / at->seconds : 0;
-
-		buf_printf(&text, rate < 99.5 ? "%s%u: %.3g" : "%s%u: %.0f",
-			   i ? ", " : "samples/s by readers: ", at->readers, rate);
-	}
-	if (!p->done)
-		buf_puts(&text, "not done");
+	probe_text(p, &text);
 	if (p->why[0])
 		buf_printf(&text, "; %s", p->why);
 	put_row(a, 1, "probe", "%s", text.data);
@@ -373,16 +361,6 @@ static void put_limit(struct answer *a, unsigned lines)
 
 /* ---- whether to trust it ---- */
 
-static const struct {
-	enum verdict_level level;
-	const char *word, *color;
-} order[] = {
-	{VERDICT_FAIL, "FAIL", RED},
-	{VERDICT_WARN, "WARN", YELLOW},
-	{VERDICT_UNKNOWN, "?", YELLOW},
-};
-#define BAD_LEVELS 2 /* the first ones of them */
-
 static bool is_bad(const struct verdict *v)
 {
 	return v->level == VERDICT_FAIL || v->level == VERDICT_WARN;
@@ -412,9 +390,10 @@ static bool is_led(const struct judgement *j, uint32_t i)
 static void name_group(const struct judgement *j, const struct verdict *v, char *out, size_t size)
 {
 	out[0] = '\0';
-	for (size_t l = 0; l < BAD_LEVELS; l++)
+	for (size_t l = 0; l < LEVEL_LOOKS_BAD; l++)
 		for (uint32_t k = 0; k < j->verdicts; k++)
-			if (j->verdict[k].level == order[l].level && one_thing(v, &j->verdict[k]))
+			if (j->verdict[k].level == level_looks[l].level &&
+			    one_thing(v, &j->verdict[k]))
 				str_append(out, size, "%s%s", out[0] ? ", " : "",
 					   j->verdict[k].check);
 }
@@ -433,10 +412,10 @@ static void put_level(struct answer *a, enum verdict_level level, const char *la
 {
 	size_t i = 0;
 
-	while (i + 1 < sizeof(order) / sizeof(order[0]) && order[i].level != level)
+	while (level_looks[i].level != level)
 		i++;
-	buf_printf(a->out, "  %s%-4s%s %-*s", colored(a, order[i].color), order[i].word,
-		   colored(a, PLAIN), INDENT - 7, label);
+	buf_printf(a->out, "  %s%-4s%s %-*s", colored(a, level_looks[i].color), level_looks[i].word,
+		   colored(a, TEXT_PLAIN), INDENT - 7, label);
 	if (strlen(label) >= INDENT - 7)
 		buf_putc(a->out, ' ');
 }
@@ -572,12 +551,12 @@ static void put_verdicts(struct answer *a, unsigned room, bool *shown)
 	const struct judgement *j = &a->r->judged;
 	unsigned rows = rows_of(a, shown, VERDICT_FAIL) + rows_of(a, shown, VERDICT_WARN);
 
-	for (size_t l = 0; l < BAD_LEVELS; l++)
+	for (size_t l = 0; l < LEVEL_LOOKS_BAD; l++)
 		for (uint32_t i = 0; i < j->verdicts && room > 0; i++) {
 			unsigned lines = room > rows ? ROW_LINES : 1;
 			size_t before = a->out->len;
 
-			if (j->verdict[i].level != order[l].level || !has_row(a, i, shown))
+			if (j->verdict[i].level != level_looks[l].level || !has_row(a, i, shown))
 				continue;
 			put_verdict(a, i, lines < room ? lines : room);
 			for (uint32_t k = 0; k < j->verdicts; k++)

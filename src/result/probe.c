@@ -22,12 +22,17 @@ void probe_release(struct probe *p)
 	*p = (struct probe){0};
 }
 
-double probe_request_rate(const struct probe_point *p)
+void probe_text(const struct probe *p, struct buf *out)
 {
-	return p->seconds > 0 ? (double)p->requests / p->seconds : 0;
-}
+	if (!p->done)
+		buf_puts(out, "not done");
+	for (uint32_t i = 0; p->done && i < p->count; i++) {
+		const struct probe_point *at = &p->point[i];
+		double rate = at->seconds > 0 ? (double)at->samples / at->seconds : 0;
 
-double probe_request_s(const struct probe_point *p)
-{
-	return p->requests ? p->read_s / (double)p->requests : 0;
+		buf_printf(out, rate < 99.5 ? "%s%.3g" : "%s%.0f", i ? ", " : "", rate);
+		buf_printf(out, "%s with %u", i ? "" : " samples/s", at->readers);
+		if (i == 0)
+			buf_puts(out, at->readers == 1 ? " reader" : " readers");
+	}
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "metric/read_log.h"
 
 #define PROBE_POINTS_MAX 12
@@ -60,6 +61,5 @@ uint32_t probe_points(const struct probe *p);
 const struct probe_point *probe_point_at(const struct probe *p, uint32_t i);
 
 void probe_release(struct probe *p);
-/* Requests a second of a point, and the mean time of one; 0 without any. */
-double probe_request_rate(const struct probe_point *p);
-double probe_request_s(const struct probe_point *p);
+/* "95.5 samples/s with 1 reader, 190 with 2", or "not done". */
+void probe_text(const struct probe *p, struct buf *out);

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "result/answer.h"
+#include "result/level_look.h"
 
 #define COLUMNS 100
 #define INDENT 18
@@ -28,12 +29,6 @@ static const char *colored(const struct paint *p, const char *code)
 {
 	return p->on ? code : "";
 }
-
-#define BOLD "\033[1m"
-#define RED "\033[1;31m"
-#define YELLOW "\033[33m"
-#define GREEN "\033[32m"
-#define PLAIN "\033[0m"
 
 static void put_wrapped(struct buf *out, const char *s, size_t at)
 {
@@ -57,27 +52,18 @@ static void put_row(struct buf *out, const char *name, const char *fmt, ...)
 
 static void put_verdicts(struct buf *out, const struct result *r, const struct paint *p)
 {
-	static const struct {
-		enum verdict_level level;
-		const char *word, *color;
-	} order[] = {
-		{VERDICT_FAIL, "FAIL", RED},
-		{VERDICT_WARN, "WARN", YELLOW},
-		{VERDICT_UNKNOWN, "?", YELLOW},
-		{VERDICT_PASS, "ok", GREEN},
-	};
-
 	if (r->judged.verdicts == 0)
 		return;
-	buf_printf(out, "%sCan the numbers be trusted?%s\n", colored(p, BOLD), colored(p, PLAIN));
-	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++)
+	buf_printf(out, "%sCan the numbers be trusted?%s\n", colored(p, TEXT_BOLD),
+		   colored(p, TEXT_PLAIN));
+	for (size_t k = 0; k < LEVEL_LOOKS; k++)
 		for (uint32_t i = 0; i < r->judged.verdicts; i++) {
 			const struct verdict *v = &r->judged.verdict[i];
 
-			if (v->level != order[k].level)
+			if (v->level != level_looks[k].level)
 				continue;
-			buf_printf(out, "  %s%-4s%s %-10s ", colored(p, order[k].color),
-				   order[k].word, colored(p, PLAIN), v->check);
+			buf_printf(out, "  %s%-4s%s %-10s ", colored(p, level_looks[k].color),
+				   level_looks[k].word, colored(p, TEXT_PLAIN), v->check);
 			put_wrapped(out, v->text, INDENT);
 		}
 	buf_putc(out, '\n');
@@ -154,8 +140,8 @@ static void put_training(struct buf *out, const struct result *r, const struct r
 	double *of_files = xcalloc(m->epochs + 1, sizeof(*of_files));
 	bool dlio = r->workload->compat.dlio;
 
-	buf_printf(out, "%sTraining%s%*s %10s %10s %10s %10s\n", colored(p, BOLD),
-		   colored(p, PLAIN), 40, "over epochs:", "mean", "stdev", "min", "max");
+	buf_printf(out, "%sTraining%s%*s %10s %10s %10s %10s\n", colored(p, TEXT_BOLD),
+		   colored(p, TEXT_PLAIN), 40, "over epochs:", "mean", "stdev", "min", "max");
 	put_series(out,
 		   dlio ? "AU, exactly as DLIO computes it (%)" : "AU, by DLIO's definition (%)",
 		   &m->train_au);
@@ -200,8 +186,9 @@ static void put_time_spent(struct buf *out, const struct decomposition *d,
 {
 	if (!(d->wall_s > 0))
 		return;
-	buf_printf(out, "%sWhere the time went%s%*s %10s %10s %10s %10s\n", colored(paint, BOLD),
-		   colored(paint, PLAIN), 29, "of training:", "mean s", "%", "critical s", "%");
+	buf_printf(out, "%sWhere the time went%s%*s %10s %10s %10s %10s\n",
+		   colored(paint, TEXT_BOLD), colored(paint, TEXT_PLAIN), 29,
+		   "of training:", "mean s", "%", "critical s", "%");
 	for (int p = 0; p < TIME_PARTS; p++) {
 		double a = 100 * d->mean_s[p] / d->wall_s;
 		double b = d->critical_wall_s > 0 ? 100 * d->critical_s[p] / d->critical_wall_s : 0;
@@ -230,8 +217,8 @@ static void put_ledger(struct buf *out, const struct result *r, const struct pai
 
 	if (!j->ledger.line[LEDGER_WANTED].known || j->epochs == 0)
 		return;
-	buf_printf(out, "%sWhere the bytes went%s%*s %12s %10s", colored(p, BOLD),
-		   colored(p, PLAIN), 24, "in training:", "bytes", "compared");
+	buf_printf(out, "%sWhere the bytes went%s%*s %12s %10s", colored(p, TEXT_BOLD),
+		   colored(p, TEXT_PLAIN), 24, "in training:", "bytes", "compared");
 	if (j->epochs > 1) {
 		snprintf(epoch, sizeof(epoch), "epoch %u", j->epochs);
 		buf_printf(out, " %11s %11s", "epoch 1", epoch);
@@ -329,15 +316,7 @@ static void put_probe(struct buf *out, const struct probe *p)
 
 	if (!p->asked)
 		return;
-	if (!p->done)
-		buf_puts(&text, "not done");
-	for (uint32_t i = 0; p->done && i < p->count; i++) {
-		const struct probe_point *at = &p->point[i];
-		double rate = at->seconds > 0 ? (double)at->samples / at->seconds : 0;
-
-		buf_printf(&text, rate < 99.5 ? "%s%u: %.1f" : "%s%u: %.0f",
-			   i ? ", " : "samples/s by readers: ", at->readers, rate);
-	}
+	probe_text(p, &text);
 	if (p->done)
 		buf_printf(&text, " (the run had %u)", p->run_readers);
 	if (p->why[0])
@@ -369,15 +348,15 @@ void result_text(const struct result *r, const struct run_metrics *m, bool color
 	answer_head(r, m, color, out);
 	buf_putc(out, '\n');
 	if (r->judged.measured.text[0]) {
-		buf_printf(out, "  %s%-*s%s", colored(&p, BOLD), INDENT - 2, "measured",
-			   colored(&p, PLAIN));
+		buf_printf(out, "  %s%-*s%s", colored(&p, TEXT_BOLD), INDENT - 2, "measured",
+			   colored(&p, TEXT_PLAIN));
 		snprintf(measured, sizeof(measured), "%s", r->judged.measured.text);
 		measured[0] = (char)toupper((unsigned char)measured[0]);
 		put_wrapped(out, measured, INDENT);
 	}
 	if (r->judged.limit.text[0]) {
-		buf_printf(out, "  %s%-*s%s", colored(&p, BOLD), INDENT - 2, "what limits it",
-			   colored(&p, PLAIN));
+		buf_printf(out, "  %s%-*s%s", colored(&p, TEXT_BOLD), INDENT - 2, "what limits it",
+			   colored(&p, TEXT_PLAIN));
 		put_wrapped(out, r->judged.limit.text, INDENT);
 	}
 	if (r->judged.limit.remedy[0])

@@ -42,7 +42,7 @@ def independent_readers(tmp, n):
     r = rates(p["points"])
     assert p["done"] and p["cold"] and "why" not in p or p["why"] is None, p
     assert list(r) == [1, 2, 4, 8] and p["run_readers"] == 1, p
-    assert "samples/s by readers: 1: " in text and "(the run had 1)" in text, text
+    assert " samples/s with 1 reader, " in text and "(the run had 1)" in text, text
     for at in p["points"]:
         assert at["samples"] <= at["opens"] <= at["samples"] + at["readers"], at
         assert at["bytes"] >= 4096 * at["samples"] and at["requests"] >= at["samples"], at
