@@ -173,12 +173,13 @@
     P.table(box, list, (one ? [] : [
       { title: "run", kind: "text", get: function (x) { return x.run.name; } }
     ]).concat([
-      { title: "change", kind: "text", get: function (x) { return x.change.change; } },
+      { title: "change", kind: "text", get: function (x) {
+        return (x.change.words ? x.change.words + ": " : "") + x.change.change + (x.change.why ? " (no figure: " + x.change.why + ")" : ""); } },
       { title: "AU now %", kind: "number", get: function (x) { return x.run.whole_au; }, text: function (x) { return P.num(x.run.whole_au, 1); } },
       { title: "AU then %", kind: "number", get: function (x) { return x.change.whole_au_percent; }, text: function (x) {
         return P.num(x.change.whole_au_percent, 1); } },
       { title: "interval %", kind: "number", get: function (x) { return x.change.low_percent; }, text: function (x) {
-        return P.num(x.change.low_percent, 0) + " to " + P.num(x.change.high_percent, 0); } },
+        return P.has(x.change.low_percent) ? P.num(x.change.low_percent, 0) + " to " + P.num(x.change.high_percent, 0) : ""; } },
       { title: "rate it needs", kind: "number", get: function (x) { return x.change.storage_bytes_per_s; }, text: function (x) {
         return P.has(x.change.storage_bytes_per_s) ? P.bytes(x.change.storage_bytes_per_s) + "/s" : ""; } }
     ]), { limit: LIMIT, caption: "Predicted effect of changes" });

@@ -14,7 +14,7 @@
 #include "result/json_out.h"
 #include "workload/need.h"
 
-#define CHANGES_MAX 20
+#define CHANGES_MAX 28
 #define EPOCHS_MAX 500
 
 static double number_at(const json_t *object, const char *key)

@@ -218,6 +218,14 @@ static bool refuse(struct outlook *out, const char *why)
 	return false;
 }
 
+/* Without what was late for want of a processor. */
+static double computed_s(const struct step_times *t)
+{
+	int64_t all = t->compute_end_ns - t->compute_begin_ns;
+
+	return (double)(all - late_ns(t->late_compute, all)) / 1e9;
+}
+
 /* The times of steps and batches, in their order. */
 static bool fill_lists(struct variants *v, struct model *m, const struct result *r)
 {
@@ -241,8 +249,7 @@ static bool fill_lists(struct variants *v, struct model *m, const struct result 
 		const struct step_times *t = r->rank[k].epoch[0].block[0].step;
 
 		for (uint32_t i = 0; i < steps; i++)
-			v->compute[(size_t)k * steps + i] =
-				(double)(t[i].compute_end_ns - t[i].compute_begin_ns) / 1e9;
+			v->compute[(size_t)k * steps + i] = computed_s(&t[i]);
 		for (uint32_t i = 0; i < times; i++)
 			sum += (double)r->rank[k].service.ns[i] / ((double)n * times);
 	}
@@ -282,7 +289,7 @@ static void draw_sizes(struct variants *v, struct model *m, const struct dataset
 /* Requests that asked for bytes, and what they got. */
 static void count_reads(struct costs *c, const struct result *r, double batches)
 {
-	double requests = 0, bytes = 0, payload = 0;
+	double requests = 0, bytes = 0, payload = 0, data = 0, data_bytes = 0;
 
 	for (uint32_t k = 0; k < r->ranks; k++) {
 		const struct io_stat *io = &r->rank[k].train_io;
@@ -291,6 +298,9 @@ static void count_reads(struct costs *c, const struct result *r, double batches)
 			requests +=
 				(double)(io_stat_sized(io, IO_META, (enum io_class)size)->total +
 					 io_stat_sized(io, IO_DATA, (enum io_class)size)->total);
+		for (int size = 0; size < IO_CLASSES; size++)
+			data += (double)io_stat_sized(io, IO_DATA, (enum io_class)size)->total;
+		data_bytes += (double)io->kind[IO_DATA].returned_bytes;
 		bytes += (double)(io->kind[IO_META].returned_bytes +
 				  io->kind[IO_DATA].returned_bytes);
 		for (uint32_t i = 0; i < r->epochs_begun; i++)
@@ -298,6 +308,8 @@ static void count_reads(struct costs *c, const struct result *r, double batches)
 	}
 	c->requests = requests / batches;
 	c->bytes = bytes / batches;
+	c->data_requests = data / batches;
+	c->data_bytes = data_bytes / batches;
 	/* of decoded samples, what they take in files */
 	if (r->dataset && r->dataset->files[DATASET_TRAIN])
 		payload *= dataset_sample_file_bytes(r->dataset, DATASET_TRAIN, NULL) /
@@ -567,7 +579,7 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 	struct costs *c = &v->costs;
 	struct model m = {0};
 
-	*v = (struct variants){0};
+	*v = (struct variants){.w = w};
 	c->rule = rule_of(w);
 	if (c->rule == RULE_NONE)
 		return refuse(out, "this loader cannot be simulated");
@@ -597,8 +609,12 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 	m.cpus = result_usable_cpus(&r->host);
 	m.start_s = d->mean_s[TIME_WAIT + WAIT_START] / epochs;
 	m.hand_s = d->delivery_mean_s;
-	m.step_s = (d->mean_s[TIME_OTHER] + d->mean_s[TIME_COLLECTIVE]) / steps;
+	m.step_s = (d->mean_s[TIME_OTHER] + d->mean_s[TIME_COLLECTIVE] + d->late_compute_s +
+		    d->late_barrier_s) /
+		   steps;
 	m.step_s = m.step_s > 0 ? m.step_s : 0;
+	cadence_of(r, epochs, m.steps, d->wall_s, &v->cadence);
+	cadence_now(&v->cadence, &m);
 	if (!add_variants(v, &m))
 		return refuse(out, "the model is too large");
 	if (c->others > BUSY * m.cpus && fmin(c->decode, c->cpu) > BUSY * c->service) {

@@ -1,6 +1,7 @@
 #pragma once
 /* What a run's batches cost, as the model takes it: made to agree with the run itself, once for
  * each explanation of its reads that is as good as the others. */
+#include "predict/cadence.h"
 #include "predict/model.h"
 #include "metric/read_fit.h"
 #include "result/result.h"
@@ -19,7 +20,8 @@ struct costs {
 	double service, service_dev; /* of a run from begun to done; the deviation of batches */
 	double open, reads, decode;  /* reads: metadata and data */
 	double requests, bytes;      /* that asked for bytes; what they returned */
-	double opens;                /* and stats by name */
+	double data_requests, data_bytes; /* of these, for data */
+	double opens;                     /* and stats by name */
 	double samples;
 	double payload; /* bytes that one request for each sample would return, */
 	double plain;   /* and of arrays without any packing; 0: not known */
@@ -41,9 +43,24 @@ struct variant {
 	struct modeled reproduced; /* the run itself, by this model */
 };
 
+/* packing.h */
+struct packing {
+	uint64_t samples, files; /* of a file; files of training */
+	uint64_t eval_files;     /* 0: none are evaluated */
+	/* Another format, whose reader keeps files open and reads samples alone; NULL: the run's.
+	 */
+	const struct format_facts *format;
+	double opens;           /* as a share of those of now, */
+	double requests, bytes; /* and of reads: of a sample alone, without its file's metadata */
+	double begin_s;         /* that a reader takes to open its files one after another */
+};
+
 #define VARIANTS_MAX (2 * READ_LAWS_MAX + 4)
 struct variants {
 	struct costs costs;
+	struct cadence cadence;
+	struct packing packing;           /* outlook.c's, where it applies */
+	const struct workload *w;         /* borrowed */
 	struct variant one[VARIANTS_MAX]; /* the best first */
 	uint32_t count;
 	uint64_t prefetch;               /* of a worker (PyTorch) or of all */

@@ -323,6 +323,24 @@ static void ranks_meet(struct sim *s, uint32_t k)
 	}
 }
 
+static double stall_after(const struct sim *s, const struct side *side)
+{
+	return s->m->stall_every && side->handed % s->m->stall_every == 0 ? s->m->stall_s : 0;
+}
+
+/* Stalls of steps that are not simulated. */
+static double stalls_left(const struct sim *s)
+{
+	const struct model *m = s->m;
+	double all, made;
+
+	if (m->stall_every == 0 || s->steps >= m->steps)
+		return 0;
+	all = (double)(m->steps / m->stall_every) * (double)s->steps / (double)m->steps;
+	made = (double)(s->steps / m->stall_every);
+	return (all - made) * m->stall_s;
+}
+
 /* A rank has its batch, or has computed with it. */
 static void rank_event(struct sim *s)
 {
@@ -337,7 +355,7 @@ static void rank_event(struct sim *s)
 	side->computing = true;
 	side->handed++;
 	side->computed += side->computing_s;
-	heap_push(s, &s->rank, s->now + side->computing_s + s->m->step_s, k);
+	heap_push(s, &s->rank, s->now + side->computing_s + s->m->step_s + stall_after(s, side), k);
 	readers_feed(s, k);
 }
 
@@ -469,8 +487,8 @@ static void simulate(struct sim *s, struct modeled *out)
 		;
 	for (uint32_t k = 0; k < s->m->ranks; k++)
 		computed += s->side[k].computed / s->m->ranks;
-	out->wall_s = s->now;
-	out->au = s->now > 0 ? 100 * computed / s->now : NAN;
+	out->wall_s = s->now + stalls_left(s);
+	out->au = out->wall_s > 0 ? 100 * computed / out->wall_s : NAN;
 	if (s->served == 0)
 		return;
 	mean = s->service / (double)s->served;

@@ -40,6 +40,9 @@ struct model {
 	double start_s; /* before the first batch is begun */
 	double hand_s;  /* from the end of a batch to a rank that waits for it */
 	double step_s;  /* of a step, beside waiting and computing */
+	/* After each `stall_every` steps all ranks stand still, while reading goes on; 0: never. */
+	uint64_t stall_every;
+	double stall_s;
 	/* Lists, one after another: rank k uses list k mod `lists`, ranks that share one begin
 	 * apart. Used in turn from the first entry again. */
 	uint32_t lists;

@@ -8,12 +8,15 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "predict/cadence.h"
 #include "predict/costs.h"
+#include "predict/packing.h"
 
 #define WORKERS_MAX 256
-static const double GOAL = 90;  /* percent */
-static const double AGREED = 6; /* points between explanations: wider, there is no figure */
-static const double MISFIT = 5; /* points: a model of the run that is further off is none */
+static const double GOAL = 90;     /* percent */
+static const double AGREED = 6;    /* points between explanations: wider, there is no figure */
+static const double PROMISED = 20; /* points between what else a change may come to: the same */
+static const double MISFIT = 5;    /* points: a model of the run that is further off is none */
 /* The median of reads that vary much is less than their mean. */
 static const double SCALED_MIN = 0.4, SCALED_MAX = 2.5;
 static const double SERVICE_OFF = 0.1;  /* of a batch's time */
@@ -21,6 +24,8 @@ static const double BURST_OFF = 0.3;    /* the same where requests are let throu
 static const double PLATEAU_OFF = 1.05; /* times the AU that a plateau allows: beyond doubt */
 static const double WORTH = 4;          /* points: what more workers bring is said */
 static const double HELPS = 0.5;        /* points: workers that bring less are not worth a try */
+static const double LITTLE = 0.05;      /* of the wall time: checkpoints that take no more */
+static const double FAR_APART = 64;     /* times as far apart as they are */
 static const double SMALL = 0.02;       /* of a batch's time: taking away less is no change */
 
 /* How a change makes a variant's model another; false: it does not apply. */
@@ -82,6 +87,15 @@ static bool change_storage(const struct variants *all, const struct variant *v, 
 			   struct model *m);
 static bool change_ranks(const struct variants *all, const struct variant *v, double by,
 			 struct model *m);
+static bool change_access(const struct variants *all, const struct variant *v, double by,
+			  struct model *m);
+static bool change_packing(const struct variants *all, const struct variant *v, double by,
+			   struct model *m);
+static bool change_cadence(const struct variants *all, const struct variant *v, double by,
+			   struct model *m);
+static bool change_async(const struct variants *all, const struct variant *v, double by,
+			 struct model *m);
+static const alter *ends_of(alter how);
 static bool splits(alter how);
 static bool same_store(alter how);
 static bool change_latency(const struct variants *all, const struct variant *v, double by,
@@ -132,25 +146,50 @@ static double granularity(const struct model *m)
 		    m->open.burst && opens > 0 ? m->open.burst / opens : 0);
 }
 
+static void widen(struct what_if *w, double au)
+{
+	if (isnan(au))
+		return;
+	w->low = fmin(w->low, au);
+	w->high = fmax(w->high, au);
+}
+
+/* Takes in what else a change may come to, whichever explanation is right. */
+static void widen_by_ends(const struct outlook *out, const struct variants *v, alter how, double by,
+			  struct what_if *w)
+{
+	for (const alter *a = ends_of(how); a && *a; a++)
+		for (uint32_t i = 0; i < v->count; i++) {
+			struct model m;
+
+			if (!v->one[i].split_only || splits(how))
+				widen(w, say_one(out, v, i, *a, by, &m));
+		}
+}
+
 static bool predict_change(const struct outlook *out, const struct variants *v, alter how,
 			   double by, struct what_if *w)
 {
-	*w = (struct what_if){.low = 100, .high = 0};
+	bool agreed;
+	double error;
+
+	*w = (struct what_if){
+		.low = 100,
+		.high = 0,
+		.why = "the explanations of its reads foretell too different results"};
 	for (uint32_t i = 0; i < v->count; i++) {
 		struct model m, other;
-		double au, else_au;
+		double au;
 
 		if (v->one[i].split_only && !splits(how))
 			continue;
 		au = say_one(out, v, i, how, by, &m);
 		if (isnan(au))
 			return false;
+		widen(w, au);
 		/* what keeps a server busy may be a latency, or a limit that has none */
-		else_au = how == change_latency && m.read.servers
-				  ? say_one(out, v, i, change_latency_alone, by, &other)
-				  : au;
-		w->low = fmin(w->low, fmin(au, else_au));
-		w->high = fmax(w->high, fmax(au, else_au));
+		if (how == change_latency && m.read.servers)
+			widen(w, say_one(out, v, i, change_latency_alone, by, &other));
 		if (i > 0)
 			continue;
 		w->au = au;
@@ -162,30 +201,43 @@ static bool predict_change(const struct outlook *out, const struct variants *v, 
 			w->low = isnan(au) ? w->low : fmin(w->low, corrected(out, &v->one[i], au));
 		}
 	}
-	w->known = w->high - w->low <= AGREED;
+	agreed = w->high - w->low <= AGREED;
 	w->error += 2 + fabs(out->measured_au - v->one[0].reproduced.au) + v->costs.taken +
-		    0.03 * fabs(w->au - out->measured_au) + fmax(w->high - w->au, w->au - w->low);
+		    0.03 * fabs(w->au - out->measured_au);
+	error = w->error + fmax(w->high - w->au, w->au - w->low);
+	widen_by_ends(out, v, how, by, w);
+	w->known = agreed && w->high - w->low <= PROMISED;
+	if (ends_of(how)) {
+		w->low -= w->error;
+		w->high += w->error;
+	}
+	w->error = error;
 	w->low = fmax(0, fmin(w->low, w->au - w->error));
 	w->high = fmin(100, fmax(w->high, w->au + w->error));
 	return true;
 }
 
-__attribute__((format(printf, 5, 6))) static void add_change(struct outlook *out,
-							     const struct variants *v, alter how,
-							     double by, const char *fmt, ...)
+/* NULL where it does not apply. */
+__attribute__((format(printf, 5, 6))) static struct what_if *add_change(struct outlook *out,
+									const struct variants *v,
+									alter how, double by,
+									const char *fmt, ...)
 {
 	struct what_if w;
 	va_list ap;
 
 	if (out->changes == WHAT_IF_MAX || !predict_change(out, v, how, by, &w))
-		return;
-	w.of_loader = how == change_workers || how == change_window || how == change_order;
+		return NULL;
+	w.of_checkpoints = how == change_cadence || how == change_async;
+	w.of_setting = w.of_checkpoints || how == change_workers || how == change_window ||
+		       how == change_order || how == change_access || how == change_packing;
 	w.of_storage = how == change_latency || how == change_bandwidth || how == change_requests ||
 		       how == change_storage;
 	va_start(ap, fmt);
 	vsnprintf(w.change, sizeof(w.change), fmt, ap);
 	va_end(ap);
-	out->change[out->changes++] = w;
+	out->change[out->changes] = w;
+	return &out->change[out->changes++];
 }
 
 /* ---- the changes ---- */
@@ -296,6 +348,15 @@ static bool change_storage(const struct variants *all, const struct variant *v, 
 	return change_bandwidth(all, v, by, m);
 }
 
+/* One open for each sample, where there were more of them and stats by name. */
+static void change_opens_to_samples(const struct costs *c, const struct variant *v, struct model *m)
+{
+	double by = c->opens > c->samples ? c->samples / c->opens : 1;
+
+	m->delay_s -= v->open_latency * (1 - by);
+	scale_queue(&m->open, by, by);
+}
+
 static void change_requests_to(const struct variant *v, double requests, double bytes,
 			       struct model *m)
 {
@@ -311,6 +372,7 @@ static bool change_access(const struct variants *all, const struct variant *v, d
 	const struct costs *c = &all->costs;
 
 	(void)by;
+	change_opens_to_samples(c, v, m);
 	change_requests_to(v, c->samples / c->requests, c->payload / c->bytes, m);
 	return c->requests > c->samples;
 }
@@ -322,24 +384,112 @@ static bool change_format(const struct variants *all, const struct variant *v, d
 	const struct costs *c = &all->costs;
 
 	(void)by;
+	change_opens_to_samples(c, v, m);
 	change_requests_to(v, c->samples / c->requests, c->plain / c->bytes, m);
 	m->delay_s -= v->decode;
 	m->cpu_s = 0;
 	return c->requests >= c->samples;
 }
 
+/* ---- many samples in few files ---- */
+
+static bool change_packing(const struct variants *all, const struct variant *v, double by,
+			   struct model *m)
+{
+	(void)by;
+	packing_apply(&all->packing, v, OPENS_FIRST, m);
+	return true;
+}
+
+static bool change_packing_spread(const struct variants *all, const struct variant *v, double by,
+				  struct model *m)
+{
+	(void)by;
+	packing_apply(&all->packing, v, OPENS_SPREAD, m);
+	return true;
+}
+
+static bool change_packing_before(const struct variants *all, const struct variant *v, double by,
+				  struct model *m)
+{
+	(void)by;
+	packing_apply(&all->packing, v, OPENS_BEFORE, m);
+	return true;
+}
+
+/* ---- checkpoints ---- */
+
+static bool change_cadence(const struct variants *all, const struct variant *v, double by,
+			   struct model *m)
+{
+	(void)v;
+	return cadence_apart(&all->cadence, all->w, by, CADENCE_MEAN, m);
+}
+
+static bool change_cadence_short(const struct variants *all, const struct variant *v, double by,
+				 struct model *m)
+{
+	(void)v;
+	return cadence_apart(&all->cadence, all->w, by, CADENCE_SHORT, m);
+}
+
+static bool change_cadence_long(const struct variants *all, const struct variant *v, double by,
+				struct model *m)
+{
+	(void)v;
+	return cadence_apart(&all->cadence, all->w, by, CADENCE_LONG, m);
+}
+
+static bool change_async(const struct variants *all, const struct variant *v, double by,
+			 struct model *m)
+{
+	(void)v;
+	(void)by;
+	return cadence_async(&all->cadence, all->w, CADENCE_MEAN, m);
+}
+
+static bool change_async_short(const struct variants *all, const struct variant *v, double by,
+			       struct model *m)
+{
+	(void)v;
+	(void)by;
+	return cadence_async(&all->cadence, all->w, CADENCE_SHORT, m);
+}
+
+static bool change_async_long(const struct variants *all, const struct variant *v, double by,
+			      struct model *m)
+{
+	(void)v;
+	(void)by;
+	return cadence_async(&all->cadence, all->w, CADENCE_LONG, m);
+}
+
+/* What else a change may come to, whatever the explanations; NULL-terminated. */
+static const alter *ends_of(alter how)
+{
+	static const alter packing[] = {change_packing_spread, change_packing_before, NULL};
+	static const alter cadence[] = {change_cadence_short, change_cadence_long, NULL};
+	static const alter async[] = {change_async_short, change_async_long, NULL};
+
+	return how == change_packing   ? packing
+	       : how == change_cadence ? cadence
+	       : how == change_async   ? async
+				       : NULL;
+}
+
 /* Whether it matters what goes with requests and what goes with their bytes. */
 static bool splits(alter how)
 {
 	return how == change_latency || how == change_bandwidth || how == change_access ||
-	       how == change_format;
+	       how == change_format || how == change_packing;
 }
 
 /* Whether the store and what is asked of it for a sample stay what they are. */
 static bool same_store(alter how)
 {
 	return how == change_workers || how == change_window || how == change_order ||
-	       how == change_batch || how == change_ranks;
+	       how == change_batch || how == change_ranks || how == change_cadence ||
+	       how == change_async;
 }
 
 static bool change_decode(const struct variants *all, const struct variant *v, double by,
@@ -503,6 +653,63 @@ static void try_reading(struct outlook *out, const struct variants *v, const str
 		add_change(out, v, change_decode, 1, "reader.decode=none");
 }
 
+static void try_packing(struct outlook *out, struct variants *v, const struct result *r)
+{
+	char keys[sizeof(out->change[0].change)], words[sizeof(out->change[0].words)];
+	struct what_if *w;
+
+	if (!packing_of(v, r, &v->packing))
+		return;
+	packing_say(&v->packing, keys, sizeof(keys), words, sizeof(words));
+	w = add_change(out, v, change_packing, 1, "%s", keys);
+	if (!w)
+		return;
+	snprintf(w->words, sizeof(w->words), "%s", words);
+	/* an array in place of an image is another workload */
+	w->of_setting = !v->packing.format || !(r->dataset->format->is.flags & FORMAT_IMAGE);
+}
+
+/* No promise without an interval, and why there is none. */
+static void doubt(struct what_if *w, const struct cadence *c, bool async)
+{
+	if (!w)
+		return;
+	if (c->count > 1) {
+		snprintf(w->why, sizeof(w->why), "%s",
+			 async ? "writes in the background may slow down reads, or not"
+			       : "its checkpoints took too different times");
+		return;
+	}
+	w->known = false;
+	w->au = w->low = w->high = w->rate = NAN;
+	snprintf(w->why, sizeof(w->why),
+		 "one checkpoint was made, which does not tell how much they vary");
+}
+
+static void try_checkpoints(struct outlook *out, const struct variants *v)
+{
+	const struct cadence *c = &v->cadence;
+	struct what_if *w;
+	char key[sizeof(out->change[0].change)];
+	double by = 2;
+
+	if (c->count == 0 || c->share < SMALL)
+		return;
+	cadence_key(v->w, by, key, sizeof(key));
+	doubt(add_change(out, v, change_cadence, by, "%s", key), c, false);
+	/* so far apart that they take little */
+	while (c->share / by > LITTLE && by < FAR_APART)
+		by *= 2;
+	cadence_key(v->w, by, key, sizeof(key));
+	if (by > 2)
+		doubt(add_change(out, v, change_cadence, by, "%s", key), c, false);
+	w = add_change(out, v, change_async, 1, "checkpoint.async=true");
+	doubt(w, c, true);
+	if (w && !(v->w->checkpoint.stage_rate > 0))
+		snprintf(w->words, sizeof(w->words),
+			 "checkpoint.async=true, if the copy to memory takes no time");
+}
+
 static void try_others(struct outlook *out, const struct variants *v)
 {
 	uint32_t latency;
@@ -603,6 +810,7 @@ void outlook_compute(const struct result *r, uint32_t epochs, const struct store
 		out->shared_share = law->reads.shared_share;
 		out->queue_share = law->reads.queue_share;
 		out->modeled_au = best->reproduced.au;
+		out->stalled_share = v.cadence.share;
 		out->shared_s = m->shared > 0 ? m->bytes / m->shared : 0;
 		out->fixed_s = m->delay_s + m->cpu_s;
 		if (m->stream > 0 && m->stream < m->shared)
@@ -614,6 +822,8 @@ void outlook_compute(const struct result *r, uint32_t epochs, const struct store
 		try_workers(out, &v);
 		try_window(out, &v);
 		try_reading(out, &v, r);
+		try_packing(out, &v, r);
+		try_checkpoints(out, &v);
 		try_others(out, &v);
 		set_untold(out, &v);
 	}
@@ -675,7 +885,7 @@ static const struct what_if *best_of(const struct outlook *o, bool settings)
 		const struct what_if *w = &o->change[i];
 
 		if (!w->known || !is_worth(o, w->au, w->low) ||
-		    !(settings ? w->of_loader : w->of_storage))
+		    !(settings ? w->of_setting : w->of_storage))
 			continue;
 		if (!best || w->au > best->au + AS_GOOD)
 			best = w;
@@ -689,10 +899,20 @@ static void say_figure(double au, double low, double high, bool brief, char *tex
 		   brief ? " in a run as short as this one" : "");
 }
 
+/* One without a figure, where checkpoints are what would have to change. */
+static const struct what_if *unknown_of_checkpoints(const struct outlook *o)
+{
+	for (uint32_t i = 0; i < o->changes && o->stalled_share > (1 - o->measured_au / 100) / 2;
+	     i++)
+		if (o->change[i].of_checkpoints && !o->change[i].known)
+			return &o->change[i];
+	return NULL;
+}
+
 void outlook_say_best(const struct outlook *o, uint32_t have, bool brief, char *text, size_t size)
 {
 	uint32_t workers = o->workers_needed ? o->workers_needed : o->workers_best;
-	const struct what_if *w;
+	const struct what_if *w, *doubted;
 
 	if (!o->known)
 		return;
@@ -704,6 +924,11 @@ void outlook_say_best(const struct outlook *o, uint32_t have, bool brief, char *
 		say_figure(o->needed_au, o->needed_low, o->needed_high, brief, text, size);
 		return;
 	}
+	doubted = unknown_of_checkpoints(o);
+	if (!w && doubted) {
+		str_append(text, size, "%s: not known, because %s", doubted->change, doubted->why);
+		return;
+	}
 	if (!w && o->untold[0]) {
 		str_append(text, size, "not known, because %s%s", o->untold,
 			   o->probe_can ? " (run.probe=true can tell)" : "");
@@ -712,10 +937,10 @@ void outlook_say_best(const struct outlook *o, uint32_t have, bool brief, char *
 	if (!w) {
 		w = best_of(o, false);
 		if (w)
-			str_append(text, size, "no setting of the loader; ");
+			str_append(text, size, "no setting; ");
 	}
 	if (w) {
-		str_append(text, size, "%s", w->change);
+		str_append(text, size, "%s", w->words[0] ? w->words : w->change);
 		say_figure(w->au, w->low, w->high, brief, text, size);
 	}
 }

@@ -160,6 +160,11 @@ static bool ends_epoch(const struct result *r, uint32_t epoch, uint32_t index)
 	return index < ep->saves && ep->save[index].total_steps == steps;
 }
 
+double checkpoint_stall_s(const struct result *r, const struct checkpoint_measure *m)
+{
+	return ends_epoch(r, m->epoch - 1, m->number - 1) ? m->stall_mean_s : m->stall_max_s;
+}
+
 void checkpoint_cost(const struct result *r, double *stall_s, double *au, double *au_without)
 {
 	double compute = 0, wall = 0, stall = 0;
@@ -176,7 +181,7 @@ void checkpoint_cost(const struct result *r, double *stall_s, double *au, double
 		struct checkpoint_measure one;
 
 		for (uint32_t c = 0; checkpoint_measure_of(r, i, c, false, &one); c++)
-			stall += ends_epoch(r, i, c) ? one.stall_mean_s : one.stall_max_s;
+			stall += checkpoint_stall_s(r, &one);
 	}
 	*stall_s = stall;
 	*au = wall > 0 ? 100 * compute / wall : NAN;

@@ -22,8 +22,26 @@ json_t *json_limit(const struct limit *l)
 	return o;
 }
 
+static json_t *change_of(const struct what_if *w)
+{
+	json_t *one = json_object();
+
+	json_put_text(one, "change", w->change);
+	if (w->words[0])
+		json_put_text(one, "words", w->words);
+	json_put_real(one, "whole_au_percent", w->known ? w->au : NAN);
+	json_put_real(one, "error_points", w->known ? w->error : NAN);
+	json_put_real(one, "low_percent", w->low);
+	json_put_real(one, "high_percent", w->high);
+	json_put_real(one, "storage_bytes_per_s", w->rate);
+	if (!w->known)
+		json_put_text(one, "why", w->why);
+	return one;
+}
+
 json_t *json_what_if(const struct outlook *w)
 {
+	uint32_t order[WHAT_IF_MAX];
 	json_t *o = json_object(), *list = json_array();
 
 	json_put_bool(o, "known", w->known);
@@ -54,18 +72,9 @@ json_t *json_what_if(const struct outlook *w)
 		json_put_real(o, "workers_low_percent", w->needed_low);
 		json_put_real(o, "workers_high_percent", w->needed_high);
 	}
-	for (uint32_t i = 0; i < w->changes; i++) {
-		json_t *one = json_object();
-
-		json_put_text(one, "change", w->change[i].change);
-		/* without a figure the explanations of the reads say too different things */
-		json_put_real(one, "whole_au_percent", w->change[i].known ? w->change[i].au : NAN);
-		json_put_real(one, "error_points", w->change[i].known ? w->change[i].error : NAN);
-		json_put_real(one, "low_percent", w->change[i].low);
-		json_put_real(one, "high_percent", w->change[i].high);
-		json_put_real(one, "storage_bytes_per_s", w->change[i].rate);
-		json_array_append_new(list, one);
-	}
+	what_if_order(w, order);
+	for (uint32_t i = 0; i < w->changes; i++)
+		json_array_append_new(list, change_of(&w->change[order[i]]));
 	json_put(o, "changes", list);
 	return o;
 }

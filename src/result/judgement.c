@@ -59,6 +59,22 @@ const char *const ledger_titles[LEDGER_LINES] = {
 	[LEDGER_NETWORK] = "received from the network",
 };
 
+static bool gives_more(const struct what_if *a, const struct what_if *b)
+{
+	return a->known != b->known ? a->known : a->known && a->au > b->au;
+}
+
+void what_if_order(const struct outlook *o, uint32_t order[WHAT_IF_MAX])
+{
+	for (uint32_t i = 0; i < o->changes; i++) {
+		uint32_t at = i;
+
+		for (; at > 0 && gives_more(&o->change[i], &o->change[order[at - 1]]); at--)
+			order[at] = order[at - 1];
+		order[at] = i;
+	}
+}
+
 void judgement_release(struct judgement *j)
 {
 	free(j->verdict);

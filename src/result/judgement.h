@@ -213,12 +213,13 @@ struct measured {
 
 /* ---- what would change the result, by the model (predict/model.h) ---- */
 
-#define WHAT_IF_MAX 20
+#define WHAT_IF_MAX 28
 struct outlook {
 	bool known;
 	char why[160];            /* when not known */
 	double measured_au;       /* whole-run, percent */
 	double modeled_au;        /* the same by the model */
+	double stalled_share;     /* of the wall time, by checkpoints */
 	double fixed_s, shared_s; /* of reading a batch: whatever else is read; alone */
 	bool sharing_known;       /* whether more readers share one capacity could be seen */
 	/* of the time of reads, by read_fit.h */
@@ -238,17 +239,22 @@ struct outlook {
 			   * stop; empty where it is known */
 	uint32_t changes;
 	struct what_if {
-		char change[96];       /* "key=value key=value", or a storage in words */
-		bool known;            /* the explanations of the reads agree */
+		char change[192];      /* "key=value key=value", or a storage in words */
+		char words[96];        /* the same in words; empty: the keys say it */
+		bool known;            /* there is a figure: what it rests on agrees */
+		char why[128];         /* when not known: why, a clause without a full stop */
 		double au;             /* percent; when known */
 		double low, high;      /* percent: by all explanations */
 		double error;          /* points that `au` may be off */
 		double rate, rate_now; /* bytes/s that it asks of the storage; that it gave */
-		/* Of the loader's readers and queue alone, which leaves training and its requests
-		 * as they are; of the storage alone. */
-		bool of_loader, of_storage;
+		/* A setting that leaves training as it is: of the loader, of how samples lie in
+		 * files and are read, or of checkpoints; a change of the storage alone. */
+		bool of_setting, of_checkpoints, of_storage;
 	} change[WHAT_IF_MAX];
 };
+
+/* The changes with a figure, those that give most first, and then the others: their numbers. */
+void what_if_order(const struct outlook *o, uint32_t order[WHAT_IF_MAX]);
 
 /* What held the run back most. */
 struct limit {

@@ -122,6 +122,9 @@ double checkpoint_size_bytes(const struct result *r);
 /* Number `index` (from 0) of epoch `epoch` (from 0); false when no rank began it. Pure. */
 bool checkpoint_measure_of(const struct result *r, uint32_t epoch, uint32_t index, bool load,
 			   struct checkpoint_measure *out);
+/* What of it training stood still, s: the longest of a rank, since all meet in the next step, or
+ * the mean where none follows. */
+double checkpoint_stall_s(const struct result *r, const struct checkpoint_measure *m);
 /* Over those that are done: seconds, and GiB/s by the size above. The longest rank's time, or rank
  * 0's with compat.dlio. */
 void checkpoint_series(const struct result *r, bool load, struct series_stat *duration,

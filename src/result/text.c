@@ -339,6 +339,24 @@ static void put_generation(struct buf *out, const struct result *r)
 		str_bytes(s > 0 ? (double)r->generation.bytes / s : 0, rate, sizeof(rate)));
 }
 
+/* All predictions, those that give most first. */
+static void put_changes(struct buf *out, const struct outlook *o)
+{
+	uint32_t order[WHAT_IF_MAX];
+
+	what_if_order(o, order);
+	for (uint32_t i = 0; i < o->changes; i++) {
+		const struct what_if *w = &o->change[order[i]];
+		const char *title = i ? "" : "predictions";
+
+		if (w->known)
+			put_row(out, title, "AU %.0f %% (%.0f to %.0f): %s", w->au, w->low, w->high,
+				w->change);
+		else
+			put_row(out, title, "no figure: %s, because %s", w->change, w->why);
+	}
+}
+
 void result_text(const struct result *r, const struct run_metrics *m, bool color, struct buf *out)
 {
 	const struct paint p = {color};
@@ -361,6 +379,7 @@ void result_text(const struct result *r, const struct run_metrics *m, bool color
 	}
 	if (r->judged.limit.remedy[0])
 		put_row(out, "to change it", "%s", r->judged.limit.remedy);
+	put_changes(out, &r->judged.outlook);
 	if (r->judged.measured.text[0] || r->judged.limit.text[0])
 		buf_putc(out, '\n');
 	if (r->trained && !r->judged.outlook.known && r->judged.outlook.why[0])

@@ -78,6 +78,9 @@ struct format_facts {
 	const char *const *keys;
 	/* The rules across them. NULL: none. Fails as workload_key_error. */
 	int (*check_keys)(const struct workload *w, struct err *e);
+	/* Files that a reader keeps open at most with reader.read_type memory, and of which it then
+	 * reads each sample by itself; 0: it loads whole files, or opens one for each sample. */
+	uint32_t kept_open;
 	const char *dlio_reader; /* DLIO's reader class, as in its traces; NULL: DLIO has none */
 	enum dali_kind dali;
 };

@@ -161,12 +161,38 @@ static void runs_of_whole_samples(void **state)
 	}
 }
 
+/* c = 1: ten steps and 5 s; what is read in a stall is not waited for after it. */
+static void stalls(void **state)
+{
+	struct model m = base();
+
+	(void)state;
+	m.stall_every = 10;
+	m.stall_s = 5;
+	assert_float_equal(model_au(&m), 66.667, 0.1);
+	m.stall_every = 20;
+	assert_float_equal(model_au(&m), 80, 0.1);
+	/* reading takes twice as long, and the window of 4 holds the 2 batches of a stall of 4 s */
+	m.delay_s = 2;
+	m.window = 4;
+	m.stall_s = 4;
+	assert_float_equal(model_au(&m), 50, 0.5);
+	/* beyond the steps that can be simulated */
+	m = base();
+	m.steps = 4000000;
+	m.stall_every = m.steps / 2;
+	m.stall_s = (double)m.steps / 2;
+	assert_float_equal(model_au(&m), 50, 0.1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(formulas),
 					   cmocka_unit_test(in_order_stalls),
-					   cmocka_unit_test(queues), cmocka_unit_test(ceilings),
-					   cmocka_unit_test(runs_of_whole_samples)};
+					   cmocka_unit_test(queues),
+					   cmocka_unit_test(ceilings),
+					   cmocka_unit_test(runs_of_whole_samples),
+					   cmocka_unit_test(stalls)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

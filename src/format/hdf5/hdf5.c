@@ -515,6 +515,7 @@ const struct format_ops format_hdf5 = {
 	.is.compressions = (const char *const[]){"gzip", "lzf", NULL},
 	.is.dlio_reader = "HDF5Reader",
 	.is.keys = keys,
+	.is.kept_open = HDF5_KEPT_OPEN,
 	.is.check_keys = check_keys,
 	.check = hdf5_check,
 	.file_bytes = hdf5_file_bytes,

@@ -11,7 +11,7 @@
  * not followed twice.
  *
  * With read_type memory the file stays open and its metadata known, as h5py keeps it; data are read
- * each time, as h5py does. Files beyond KEPT_OPEN are opened anew.
+ * each time, as h5py does. Files beyond HDF5_KEPT_OPEN are opened anew.
  *
  * NATIVE is one request for all metadata of an ordinary file, together with the data when these lie
  * at the beginning; then one for the data per 2 MiB, chunks that follow each other taken together.
@@ -27,7 +27,6 @@
 #include "format/hdf5/hdf5_unpack.h"
 #include "format/reader.h"
 
-#define KEPT_OPEN 16u
 #define NATIVE_WINDOW 65536u
 /* What one read system call moves at most for the library. */
 #define LIBRARY_READ_MAX 0x7fffffffu
@@ -93,7 +92,8 @@ static void hdf5_lay_out(struct carver *c, const struct reader_config *config,
 	if (config->example && config->example->datasets <= HDF5_DATASETS_MAX)
 		r->datasets = config->example->datasets ? config->example->datasets : 1;
 	r->files = config->keep_open && config->files > 1
-			   ? (uint32_t)(config->files < KEPT_OPEN ? config->files : KEPT_OPEN)
+			   ? (uint32_t)(config->files < HDF5_KEPT_OPEN ? config->files
+								       : HDF5_KEPT_OPEN)
 			   : 1;
 	r->file = carve(c, r->files * sizeof(*r->file));
 	for (uint32_t i = 0; i < r->files; i++) {

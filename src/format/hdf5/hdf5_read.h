@@ -2,6 +2,9 @@
 /* The reader of the hdf5 format. */
 #include "format/format.h"
 
+/* Files that a reader keeps open at most. */
+#define HDF5_KEPT_OPEN 16u
+
 /* struct format_ops' functions of the reader, by their names there. */
 size_t hdf5_reader_bytes(const struct reader_config *c, const struct store *s);
 int hdf5_reader_init(void *memory, const struct reader_config *c, const struct io *io,

@@ -564,6 +564,7 @@ const struct format_ops format_indexed_binary = {
 		   "datasets in DLIO).",
 	.is.extension = "indexed_binary",
 	.is.dlio_reader = "IndexedBinaryReader",
+	.is.kept_open = KEPT_OPEN,
 	INDEXED_FILE_OPS,
 	.reader_bytes = indexed_reader_bytes,
 	.reader_init = indexed_reader_init,
