@@ -271,6 +271,9 @@ int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct wo
 		show_errors(w, e);
 		return rc;
 	}
+	rc = data_folder_refuse_mixing(a, w, e);
+	if (rc < 0)
+		return rc;
 	data_folder_conflicts(a, w);
 	for (size_t i = 0; i < w->warnings.n && !a->quiet; i++)
 		log_warning("%s", w->warnings.v[i]);

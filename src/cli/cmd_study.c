@@ -246,6 +246,14 @@ static bool is_short(const struct study_plan *p)
 	return false;
 }
 
+static bool has_problem(const struct forecast *f)
+{
+	for (size_t i = 0; i < f->items; i++)
+		if (f->item[i].kind != FORECAST_NOTE)
+			return true;
+	return false;
+}
+
 static int dry_run(const struct study_plan *p)
 {
 	struct buf text = {0};
@@ -269,6 +277,8 @@ static int dry_run(const struct study_plan *p)
 		if (is_short(p) && !p->options->small)
 			buf_puts(&text, "--small shrinks the design so that every row has enough "
 					"steps for steady.\n");
+		if (!has_problem(&f))
+			buf_puts(&text, "No problem found.\n");
 	}
 	print_text(&text);
 	forecast_release(&f);
@@ -286,10 +296,21 @@ static void warn_before(const struct study_plan *p)
 
 	study_forecast(p, &f);
 	put_shrunk(p, &text);
-	forecast_text(&f, FORECAST_DOUBT, WARNINGS_MOST, &text);
+	forecast_text(&f, FORECAST_WARNING, WARNINGS_MOST, &text);
 	fputs(text.data ? text.data : "", stderr);
 	forecast_release(&f);
 	buf_release(&text);
+}
+
+/* The command that makes a page and figures of the results. */
+static void print_next(const char *results)
+{
+	char *const argv[] = {(char *)(uintptr_t)results, NULL};
+	struct buf word = {0};
+
+	study_argv_text(argv, &word);
+	printf("page and figures: stoker report %s -o study.html --plots plots\n", word.data);
+	buf_release(&word);
 }
 
 static int study_run_pending(struct study_plan *p, const struct study_args *a, struct err *e)
@@ -315,6 +336,8 @@ static int study_run_pending(struct study_plan *p, const struct study_args *a, s
 	if (rc == 0)
 		printf("%zu row%s of the design, %zu failed; results in '%s'\n", p->design.rows,
 		       p->design.rows == 1 ? "" : "s", failed, a->o.results);
+	if (rc == 0 && failed < p->design.rows)
+		print_next(a->o.results);
 	if (rc == 0 && failed) {
 		AUTO_FREE char *file = state_path(p);
 

@@ -13,11 +13,15 @@
 #include "dataset/found.h"
 #include "dataset/manifest.h"
 #include "store/store.h"
+#include "study/command.h"
 #include "workload/key.h"
 
 /* Of a manifest's keys those that are of a run, not of the files. */
 static const char *const of_a_run[] = {"dataset.verify_samples", "dataset.generation_buffer_size",
 				       "compat.dlio", NULL};
+
+/* Fewer files of a format are not somebody's dataset. */
+#define OWN_FILES_LEAST 10
 
 static void add(struct str_list *keys, const char *key, uint64_t value)
 {
@@ -94,48 +98,107 @@ static void describe(const struct found *f, struct buf *out)
 		buf_printf(out, " in %" PRIu64 " folders", f->folders);
 }
 
-/* The workload asks for a file size where it has such a key; else the sample's is the nearest. */
+/* Hydra's form. */
+static bool names_workload(const struct cli_args *a)
+{
+	for (size_t i = 0; i < a->overrides; i++)
+		if (str_starts(a->override[i], "workload="))
+			return true;
+	return false;
+}
+
+static bool is_typed(const struct cli_args *a, const char *key)
+{
+	for (size_t i = 0; i < a->overrides; i++)
+		if (strstr(a->override[i], key))
+			return true;
+	return false;
+}
+
+/* A word of a command, as a shell needs it. */
+static void put_word(struct buf *out, const char *word)
+{
+	char *const argv[] = {(char *)(uintptr_t)word, NULL};
+
+	if (out->len)
+		buf_putc(out, ' ');
+	study_argv_text(argv, out);
+}
+
+/* "stoker VERB WORKLOAD --data FOLDER", with what was typed of how the workload is found. */
+static void put_command(const struct cli_args *a, const char *verb, const char *folder,
+			struct buf *out)
+{
+	put_word(out, "stoker");
+	put_word(out, verb);
+	/* Hydra's form names it among the overrides */
+	if (a->workload || !names_workload(a))
+		put_word(out, a->workload ? a->workload : "default");
+	if (a->config_dir) {
+		put_word(out, "--config-dir");
+		put_word(out, a->config_dir);
+	}
+	put_word(out, "--data");
+	put_word(out, folder);
+	for (size_t i = 0; i < a->overrides && strcmp(verb, "generate") == 0; i++)
+		if (str_starts(a->override[i], "workload="))
+			put_word(out, a->override[i]);
+}
+
+/* The folder of the same name beside it. */
+static char *beside(const char *folder)
+{
+	size_t n = strlen(folder);
+
+	while (n > 1 && folder[n - 1] == '/')
+		n--;
+	return xasprintf("%.*s-stoker", (int)n, folder);
+}
+
+/* Commands to paste: files alike in a folder beside this one, and the run that was asked for. */
 static int refuse_own_files(const struct cli_args *a, const struct found *f, struct err *e)
 {
 	const char *folder = a->data, *example = f->example + strlen(folder);
-	bool sized = workload_key_row("dataset.file_bytes") != NULL;
-	struct buf what = {0}, keys = {0}, typed = {0};
+	AUTO_FREE char *twin = beside(folder);
+	struct buf what = {0}, generate = {0}, run = {0};
 
 	describe(f, &what);
-	buf_printf(&keys, "dataset.format=%s dataset.num_files_train=%" PRIu64, f->format->name,
-		   f->files);
+	put_command(a, "generate", twin, &generate);
+	buf_printf(&generate, " dataset.format=%s dataset.num_files_train=%" PRIu64,
+		   f->format->name, f->files);
 	if (f->folders > 1)
-		buf_printf(&keys, " dataset.num_subfolders_train=%" PRIu64, f->folders);
-	buf_printf(&keys, " dataset.%s=%.0f", sized ? "file_bytes" : "record_length_bytes",
-		   f->mean_bytes);
-	if (f->stdev_bytes > 0.01 * f->mean_bytes && !sized)
-		buf_printf(&keys, " dataset.record_length_bytes_stdev=%.0f", f->stdev_bytes);
-	for (size_t i = 0; i < a->overrides && typed.len < 200; i++)
-		buf_printf(&typed, " %s", a->override[i]);
+		buf_printf(&generate, " dataset.num_subfolders_train=%" PRIu64, f->folders);
+	buf_printf(&generate, " dataset.file_bytes=%.0f", f->mean_bytes);
+	put_command(a, "run", twin, &run);
+	if (a->ranks_given)
+		buf_printf(&run, " -n %" PRId64, a->ranks);
+	for (size_t i = 0; i < a->overrides && run.len < 400; i++)
+		put_word(&run, a->override[i]);
+	/* what was just generated is in the page cache */
+	if (!is_typed(a, "page_cache"))
+		buf_puts(&run, " storage.page_cache=cold_epochs");
 	err_set(e, ERR_USAGE,
 		"generate files like these in another folder and run on them: "
-		"stoker generate default --data NEW_FOLDER %s && "
-		"stoker run default --data NEW_FOLDER%s (--data: '%.200s' holds %s, such as "
+		"%s && %s (--data: '%.200s' holds %s, such as "
 		"'%.160s'; this program reads only datasets that 'stoker generate' or DLIO made)",
-		keys.data, typed.data ? typed.data : "", folder, what.data,
-		example + strspn(example, "/"));
-	buf_release(&typed);
+		generate.data, run.data, folder, what.data, example + strspn(example, "/"));
 	buf_release(&what);
-	buf_release(&keys);
+	buf_release(&generate);
+	buf_release(&run);
 	return ERR_USAGE;
 }
 
-static int refuse_no_files(const char *folder, const struct found *f, struct err *e)
+static int refuse_no_files(const struct cli_args *a, const struct found *f, struct err *e)
 {
+	const char *folder = a->data;
 	struct buf names = {0};
 
 	if (!f->exists || f->others == 0) {
+		put_command(a, "generate", folder, &names);
+		err_set(e, ERR_USAGE, "generate the dataset first: %s (--data: the folder %s)",
+			names.data, f->exists ? "is empty" : "does not exist");
 		buf_release(&names);
-		return err_set(
-			e, ERR_USAGE,
-			"generate the dataset first: stoker generate WORKLOAD --data '%.200s' "
-			"(--data: the folder %s)",
-			folder, f->exists ? "is empty" : "does not exist");
+		return ERR_USAGE;
 	}
 	for (size_t i = 0; format_facts_table[i]; i++)
 		if (format_facts_table[i]->extension && format_facts_table[i]->extension[0])
@@ -182,7 +245,7 @@ static int keys_of(const struct cli_args *a, const struct found *f, bool generat
 	else if (f->format && f->kind[DATASET_TRAIN].files == 0)
 		return refuse_own_files(a, f, e);
 	else if (!f->format && !(generates && (!f->exists || f->others == 0)))
-		return refuse_no_files(folder, f, e);
+		return refuse_no_files(a, f, e);
 	/* a part of a dataset is judged with the workload, which knows the whole */
 	if (rc == 0)
 		add_folder(keys, folder);
@@ -198,15 +261,6 @@ static int keys_of(const struct cli_args *a, const struct found *f, bool generat
 			str_list_add(keys, xstrdup("++workload.workflow.evaluation=false"));
 	}
 	return rc;
-}
-
-/* Hydra's form. */
-static bool names_workload(const struct cli_args *a)
-{
-	for (size_t i = 0; i < a->overrides; i++)
-		if (str_starts(a->override[i], "workload="))
-			return true;
-	return false;
 }
 
 /* What the row makes of the text of a key, or NULL. */
@@ -365,4 +419,27 @@ void data_folder_conflicts(const struct cli_args *a, struct workload *w)
 		if (!a->quiet)
 			log_warning("%s", w->notes.v[w->notes.n - 1]);
 	}
+}
+
+int data_folder_refuse_mixing(const struct cli_args *a, const struct workload *w, struct err *e)
+{
+	AUTO_FREE char *twin = NULL;
+	struct found f;
+	struct buf what = {0};
+	int rc;
+
+	if (!a->small || !w->workflow.generate_data || a->data)
+		return 0;
+	rc = found_look(w->dataset.data_folder, &f, e);
+	if (rc < 0 || f.manifest || !f.format || f.files < OWN_FILES_LEAST ||
+	    f.kind[DATASET_TRAIN].files || f.kind[DATASET_EVAL].files)
+		return rc;
+	describe(&f, &what);
+	twin = beside(w->dataset.data_folder);
+	err_set(e, ERR_USAGE,
+		"set dataset.data_folder=%.200s or another folder for the files to generate: "
+		"'%.200s' holds %s that are not a dataset of this program or DLIO (--small)",
+		twin, w->dataset.data_folder, what.data);
+	buf_release(&what);
+	return ERR_USAGE;
 }

@@ -9,3 +9,6 @@ int data_folder_apply(struct cli_args *a, bool generates, struct err *e);
 /* After the workload is loaded: names what was typed and is not what the folder says, on the
  * terminal unless a->quiet, and in w->notes. */
 void data_folder_conflicts(const struct cli_args *a, struct workload *w);
+/* After the workload is loaded: ERR_USAGE where --small would generate among files of a format that
+ * are somebody's own. */
+int data_folder_refuse_mixing(const struct cli_args *a, const struct workload *w, struct err *e);

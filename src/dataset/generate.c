@@ -292,7 +292,8 @@ static int check_space(struct generation *g, struct err *e)
 			       "the dataset needs %s (%" PRIu64
 			       " bytes) in '%s', but only %s (%" PRIu64
 			       " bytes) are free: free space, or choose another "
-			       "dataset.data_folder or fewer or smaller files",
+			       "dataset.data_folder, or fewer or smaller files "
+			       "(stoker run --small: at most 4 GB)",
 			       str_bytes((double)bytes, need, sizeof(need)), bytes, g->d->folder,
 			       str_bytes((double)free_bytes, have, sizeof(have)), free_bytes);
 	if (free_files != UINT64_MAX && files > 0 && files + SPARE_FILES > free_files)

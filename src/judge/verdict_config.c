@@ -39,7 +39,7 @@ static void judge_config(const struct result *r, const struct run_metrics *m, st
 		verdict_say(v, "%s%zu warning%s: ", v->text[0] ? " " : "", warnings->n,
 			    warnings->n == 1 ? "" : "s");
 		say_first(warnings, v);
-	} else {
+	} else if (share <= DROPPED_SHARE) {
 		verdict_say(v, "%sEvery key of the workload was recognized.",
 			    v->text[0] ? " " : "");
 	}

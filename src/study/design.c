@@ -14,6 +14,8 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "conf/override.h"
+#include "workload/foreign.h"
+#include "workload/key.h"
 
 #define DESIGN_BYTES_MAX (16u << 20)
 #define ROWS_MAX 100000
@@ -250,6 +252,28 @@ static int take_row(struct design *d, size_t index, const int column[COLUMNS], s
 	return rc;
 }
 
+/* Whether somebody who names a column like this means a key of the workload. */
+static bool is_key(const char *name)
+{
+	const struct foreign_name *f = foreign_find(name);
+	char several[512];
+
+	return workload_key_row(name) || (f && f->key) ||
+	       foreign_bare_key(name, several, sizeof(several));
+}
+
+static void note_unread(struct design *d, const struct fields *f, const int column[COLUMNS])
+{
+	for (size_t k = 0; k < f->n; k++) {
+		bool read = false;
+
+		for (int i = 0; i < COLUMNS; i++)
+			read = read || column[i] == (int)k;
+		if (!read && is_key(f->v[k].text))
+			str_list_add(&d->unread, xstrdup(f->v[k].text));
+	}
+}
+
 static int take_header(struct design *d, size_t index, int column[COLUMNS], struct err *e)
 {
 	struct fields f;
@@ -274,6 +298,8 @@ static int take_header(struct design *d, size_t index, int column[COLUMNS], stru
 				     "%s: line %zu: the first line must name the columns, and '%s' "
 				     "is missing (columns are separated by commas)",
 				     d->path, index + 1, names[i]);
+	if (rc == 0)
+		note_unread(d, &f, column);
 	fields_release(&f);
 	return rc;
 }
@@ -356,6 +382,7 @@ void design_release(struct design *d)
 	free(d->row);
 	free(d->path);
 	str_list_release(&d->lines);
+	str_list_release(&d->unread);
 	*d = (struct design){0};
 }
 

@@ -33,9 +33,10 @@ struct design {
 	char *path;
 	struct design_row *row;
 	size_t rows;
-	struct str_list lines; /* of the file as they are, with their line ends */
-	size_t header;         /* index of the line that names the columns */
-	int column_run;        /* its place, -1: the file has none and gets it when saved */
+	struct str_list lines;  /* of the file as they are, with their line ends */
+	size_t header;          /* index of the line that names the columns */
+	int column_run;         /* its place, -1: the file has none and gets it when saved */
+	struct str_list unread; /* names of columns that mean nothing here, but are those of keys */
 };
 
 #define DESIGN_PROCESSES_MAX 65536

@@ -304,6 +304,10 @@ void study_forecast(const struct study_plan *p, struct forecast *f)
 	size_t last = SIZE_MAX;
 
 	*f = (struct forecast){.available_bytes = (double)host_available_bytes()};
+	for (size_t i = 0; i < p->design.unread.n; i++)
+		add_item(f, FORECAST_DOUBT, p->design.header + 1,
+			 "the column '%s' has no effect: write %s=VALUE in the column 'overrides'",
+			 p->design.unread.v[i], p->design.unread.v[i]);
 	if (forecast_launcher(p->options, &e) < 0)
 		add_item(f, FORECAST_FAILS, 0, "%s", e.text);
 	for (size_t i = 0; i < p->experiments; i++) {

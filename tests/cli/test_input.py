@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import shlex
 import sys
 import tempfile
 
@@ -210,19 +211,40 @@ def own_files(tmp):
     said = sentences(stoker("run", "--data", tmp / "own", "num_workers=2", "batch_size=5", "compute_time=1ms", status=2))[0]
     assert "60 jpeg files of 3" in said and "in 3 folders" in said and "n" in said, said
     commands = said.partition(" (--data: ")[0].partition(": ")[2]
-    generate, run = [c.replace("NEW_FOLDER", str(tmp / "twin")).split()[1:] for c in commands.split(" && ")]
+    generate, run = [shlex.split(c)[1:] for c in commands.split(" && ")]
     assert "num_workers=2" in run and "batch_size=5" in run, run
+    assert run[run.index("--data") + 1] == generate[generate.index("--data") + 1] == str(tmp / "own-stoker"), commands
     stoker(*generate)
     stoker(*run, "epochs=1", "-o", tmp / "out3")
     result = load(tmp / "out3")
     assert result["status"] == "complete"
     mean = sum(p.stat().st_size for p in (tmp / "own").rglob("*.JPEG")) / 60
-    twin = [p.stat().st_size for p in (tmp / "twin/train").rglob("*.jpeg")]
+    twin = [p.stat().st_size for p in (tmp / "own-stoker/train").rglob("*.jpeg")]
     assert abs(sum(twin) / len(twin) / mean - 1) < 0.05, (sum(twin) / len(twin), mean)
     # its files say the same as the files in which it says it
     found = json.loads(stoker("audit", "--json", tmp / "out3", status=None).stdout)["results"][0]["findings"]
     assert not {f["check"] for f in found} & {"identity", "figures"}, found
-    assert len(list((tmp / "twin").rglob("*.jpeg"))) == 60 + 8  # and those for evaluation of the workload
+    assert len(list((tmp / "own-stoker").rglob("*.jpeg"))) == 60 + 8  # and those for evaluation of the workload
+    own_workload(tmp)
+
+
+def own_workload(tmp):
+    """The commands name the workload, the accelerators and folders as they were typed; --small writes no file among one's own."""
+    own = tmp / "own"
+    job = tmp / "my job.yaml"
+    job.write_text("framework: pytorch\nmodel: {name: my_job}\nreader: {data_loader: pytorch, batch_size: 5}\n"
+                   "train: {epochs: 2, computation_time: 0.001}\nworkflow: {train: True}\n")
+    said = sentences(stoker("run", job, "-n", 2, "--data", f"{own}/", "num_workers=2", status=2))[0]
+    generate, run = [shlex.split(c)[1:] for c in said.partition(" (--data: ")[0].partition(": ")[2].split(" && ")]
+    assert generate[:2] == ["generate", str(job)] and run[:2] == ["run", str(job)], said
+    assert run[run.index("-n") + 1] == "2" and "storage.page_cache=cold_epochs" in run, said
+    said = sentences(stoker("run", job, "-n", 2, "--data", tmp / "no such", status=2))[0]
+    first = shlex.split(said.partition(" (--data: ")[0].partition(": ")[2])[1:]
+    assert first == ["generate", str(job), "--data", str(tmp / "no such")], said
+    before = sorted(own.rglob("*"))
+    said = sentences(stoker("run", job, "--small", f"dataset.data_folder={own}", status=2))[0]
+    assert f"dataset.data_folder={own}-stoker" in said and "60 jpeg files" in said, said
+    assert sorted(own.rglob("*")) == before
 
 
 def shipped():
