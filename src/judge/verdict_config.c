@@ -26,20 +26,21 @@ static void judge_config(const struct result *r, const struct run_metrics *m, st
 	double share = samples ? (double)r->dropped_samples / (double)samples : 0;
 
 	(void)m;
+	/* before the sentence, which is the reason */
+	if (share > DROPPED_SHARE)
+		verdict_worsen(v, VERDICT_WARN);
 	if (r->dropped_samples)
 		verdict_say(v,
 			    "%llu of %llu samples (%.2g %%) do not fill a whole step and are left "
 			    "out of each epoch.",
 			    (unsigned long long)r->dropped_samples, (unsigned long long)samples,
 			    100 * share);
-	if (share > DROPPED_SHARE)
-		verdict_worsen(v, VERDICT_WARN);
 	if (warnings->n) {
 		verdict_worsen(v, VERDICT_WARN);
 		verdict_say(v, "%s%zu warning%s: ", v->text[0] ? " " : "", warnings->n,
 			    warnings->n == 1 ? "" : "s");
 		say_first(warnings, v);
-	} else if (share <= DROPPED_SHARE) {
+	} else {
 		verdict_say(v, "%sEvery key of the workload was recognized.",
 			    v->text[0] ? " " : "");
 	}

@@ -453,6 +453,9 @@ static void put_verdict(struct answer *a, uint32_t i, unsigned lines)
 	const char *reason = v->text + v->reason;
 	char names[128], text[sizeof(v->text) + 160];
 
+	/* worsened after its last sentence: that is the one */
+	if (!*reason && reason > v->text)
+		reason--;
 	while (reason > v->text && !(reason[-1] == '.' && (!*reason || *reason == ' ')))
 		reason--;
 	reason += strspn(reason, " ");

@@ -138,6 +138,23 @@ def problems(tmp):
     text = dry(tmp, "dataset.num_files_train=42")
     for head in ("Will fail", "Will not measure", "Warnings", "--small"):
         assert head not in text, text
+    assert text.endswith("\nNo problem found.\n"), text
+    # a column that only looks like a factor, said before the runs, too; then where the page comes from
+    prepare(tmp, "small,1,,N,4,x", columns="model,processes,overrides,run,num_workers,note")
+    said = "line 1: the column 'num_workers' has no effect: write num_workers=VALUE in the column 'overrides'"
+    text = dry(tmp, "dataset.num_files_train=42")
+    assert said in text.split("Will not measure what it should:\n")[1] and "'note'" not in text and "No problem" not in text, text
+    done = study(tmp, "run", "dataset.num_files_train=42")
+    assert said in done.stderr, done.stderr
+    page = re.search(r"stoker (report results .*)", done.stdout)[1].split()
+    assert page[-2:] == ["--plots", "plots"], done.stdout
+    stoker(*page[:-2], cwd=tmp)
+    assert (tmp / "study.html").exists()
+    # what is written instead is read
+    prepare(tmp, "small,1,num_workers=3,N")
+    study(tmp, "run", "-q")
+    ran = next((tmp / "results/small").iterdir()).name
+    assert value(result(tmp, f"small/{ran}"), "reader.read_threads") == 3
 
 
 def one_function(tmp):

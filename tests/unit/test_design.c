@@ -74,6 +74,23 @@ static void test_reads_and_saves(void **state)
 	design_release(&d);
 }
 
+/* Columns whose names are those of keys, here or in a framework; others are somebody's notes. */
+static void test_unread_columns(void **state)
+{
+	struct design d;
+	struct err e = {0};
+
+	(void)state;
+	put("model,processes,num_workers,note,name,reader.batch_size,batch_size,Epochs\nm,1,2,x,y,"
+	    "3,4,1\n");
+	assert_int_equal(design_load(&d, path, &e), 0);
+	assert_int_equal(d.unread.n, 3);
+	assert_string_equal(d.unread.v[0], "num_workers");
+	assert_string_equal(d.unread.v[1], "reader.batch_size");
+	assert_string_equal(d.unread.v[2], "batch_size");
+	design_release(&d);
+}
+
 static void test_without_run_column(void **state)
 {
 	struct design d;
@@ -184,9 +201,13 @@ static int clean(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reads_and_saves), cmocka_unit_test(test_without_run_column),
-		cmocka_unit_test(test_refuses),         cmocka_unit_test(test_bad_values),
-		cmocka_unit_test(test_bad_overrides),   cmocka_unit_test(test_names),
+		cmocka_unit_test(test_reads_and_saves),
+		cmocka_unit_test(test_unread_columns),
+		cmocka_unit_test(test_without_run_column),
+		cmocka_unit_test(test_refuses),
+		cmocka_unit_test(test_bad_values),
+		cmocka_unit_test(test_bad_overrides),
+		cmocka_unit_test(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, clean);
