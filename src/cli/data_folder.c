@@ -140,7 +140,7 @@ static void put_command(const struct cli_args *a, const char *verb, const char *
 	}
 	put_word(out, "--data");
 	put_word(out, folder);
-	for (size_t i = 0; i < a->overrides && strcmp(verb, "generate") == 0; i++)
+	for (size_t i = 0; i < a->overrides; i++)
 		if (str_starts(a->override[i], "workload="))
 			put_word(out, a->override[i]);
 }
@@ -173,7 +173,8 @@ static int refuse_own_files(const struct cli_args *a, const struct found *f, str
 	if (a->ranks_given)
 		buf_printf(&run, " -n %" PRId64, a->ranks);
 	for (size_t i = 0; i < a->overrides && run.len < 400; i++)
-		put_word(&run, a->override[i]);
+		if (!str_starts(a->override[i], "workload="))
+			put_word(&run, a->override[i]);
 	/* what was just generated is in the page cache */
 	if (!is_typed(a, "page_cache"))
 		buf_puts(&run, " storage.page_cache=cold_epochs");
