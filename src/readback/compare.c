@@ -15,8 +15,6 @@
 #include "readback/sides.h"
 #include "result/json_out.h"
 
-#define LEVEL 0.05
-
 static double wall_of(const struct run_record *r, size_t epoch)
 {
 	double longest = NAN;
@@ -74,7 +72,7 @@ static void judge_measure(const struct comparison *c, struct compared *m, const 
 		return;
 	}
 	m->test = welch_test(a, m->a.n, b, m->b.n);
-	if (m->test.p >= LEVEL)
+	if (m->test.p >= COMPARE_LEVEL)
 		m->verdict = COMPARE_SAME;
 	else if (m->better == 0 || c->sides.other_work)
 		m->verdict = COMPARE_DIFFERENT;

@@ -18,6 +18,8 @@ enum compare_verdict {
 /* Independent runs that a test needs on each side. Welch's test takes the spread from the runs
  * themselves; that of two, with one degree of freedom, is no estimate of it. */
 #define COMPARE_RUNS_NEEDED 3
+/* A difference is shown where its test's p is below this. */
+#define COMPARE_LEVEL 0.05
 
 struct compared {
 	const char *name, *unit;

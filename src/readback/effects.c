@@ -11,7 +11,6 @@
 #include "readback/sides.h"
 #include "workload/key.h"
 
-static const double LEVEL = 0.05; /* of the test */
 /* Without a test: of AU, and of a rate; of several values, and of so few that they show no error.
  */
 static const double LEAST_POINTS[] = {1, 5};
@@ -33,7 +32,7 @@ struct effect effect_of(const struct run_group *base, const struct run_group *x,
 	if (e.tested)
 		e.test = welch_test(au ? base->whole_au_v : base->throughput_v, a->n,
 				    au ? x->whole_au_v : x->throughput_v, b->n);
-	e.differs = e.tested ? e.test.p < LEVEL
+	e.differs = e.tested ? e.test.p < COMPARE_LEVEL
 			     : (a->min > b->max || a->max < b->min) && fabs(e.change) > least;
 	return e;
 }
