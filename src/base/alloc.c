@@ -52,16 +52,23 @@ char *xstrndup(const char *s, size_t n)
 	return must(strndup(s, n), n + 1);
 }
 
+char *xvasprintf(const char *fmt, va_list ap)
+{
+	char *s = NULL;
+	int n = vasprintf(&s, fmt, ap);
+
+	return must(n < 0 ? NULL : s, 1);
+}
+
 char *xasprintf(const char *fmt, ...)
 {
 	va_list ap;
-	char *s = NULL;
-	int n;
+	char *s;
 
 	va_start(ap, fmt);
-	n = vasprintf(&s, fmt, ap);
+	s = xvasprintf(fmt, ap);
 	va_end(ap);
-	return must(n < 0 ? NULL : s, 1);
+	return s;
 }
 
 void *try_calloc(size_t count, size_t size, const char *what, struct err *e)

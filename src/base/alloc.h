@@ -5,6 +5,7 @@
  * exits with status 1, because nothing this small can be worked around. They are for quantities
  * bounded by code, not by input; anything sized by a workload or a file goes through
  * `try_calloc`/`buffer_alloc`, which report. */
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +20,7 @@ char *xstrndup(const char *s, size_t n);
 /* Ends the process as they do: for a library that reports that it got no memory. */
 _Noreturn void out_of_memory(void);
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+char *xvasprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
 
 /* `count` zeroed elements of `size` bytes for `what`; NULL and `e` on overflow or refusal.
  * Released with free(). */

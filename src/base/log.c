@@ -133,7 +133,8 @@ void log_console_count(void)
 	atomic_fetch_add_explicit(&console_lines, 1, memory_order_relaxed);
 }
 
-static void put_line(enum log_level level, bool console_gets, const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0))) static void put_line(enum log_level level, bool console_gets,
+							   const char *fmt, va_list ap)
 {
 	const struct log_sink *sink = atomic_load_explicit(&console_sink, memory_order_acquire);
 	char line[2048];

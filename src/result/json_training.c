@@ -36,19 +36,27 @@ static json_t *proc_io_of(const struct proc_io *p)
 	return o;
 }
 
-/* What was cached and what the kernel had taken back, `when`: "at_start". */
+static void put_known(json_t *o, const char *key, bool known, uint64_t v)
+{
+	if (known)
+		json_put_int(o, key, v);
+	else
+		json_put(o, key, json_null());
+}
+
+/* What was cached and what the kernel had taken back, `when`: "at_start". Null, and why, where this
+ * look failed. */
 static void put_residency(json_t *o, const char *when, const struct residency *c)
 {
 	char key[64];
 
 	snprintf(key, sizeof(key), "cached_%s_bytes", when);
-	if (c->known)
-		json_put_int(o, key, c->cached_bytes);
-	else
-		json_put(o, key, json_null());
+	put_known(o, key, c->known, c->cached_bytes);
 	snprintf(key, sizeof(key), "reclaimed_%s_bytes", when);
-	if (c->known && !c->mincore)
-		json_put_int(o, key, c->reclaimed_bytes);
+	if (!c->mincore)
+		put_known(o, key, c->known, c->reclaimed_bytes);
+	if (!c->known && c->why[0] && !json_object_get(o, "missing_because"))
+		json_put_text(o, "missing_because", c->why);
 }
 
 /* What the page cache held of the dataset around an epoch; null where nobody looked. */

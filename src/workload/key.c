@@ -141,21 +141,12 @@ bool workload_reads(const struct workload *w)
 	return w->workflow.train || workload_only_evaluates(w);
 }
 
-static void add_sentence(struct str_list *list, const char *fmt, va_list ap)
-{
-	char *text;
-
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = xstrdup(fmt);
-	str_list_add(list, text);
-}
-
 void workload_warn(struct workload *w, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	add_sentence(&w->warnings, fmt, ap);
+	str_list_add(&w->warnings, xvasprintf(fmt, ap));
 	va_end(ap);
 }
 
@@ -164,7 +155,7 @@ void workload_note(struct workload *w, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	add_sentence(&w->notes, fmt, ap);
+	str_list_add(&w->notes, xvasprintf(fmt, ap));
 	va_end(ap);
 }
 

@@ -417,8 +417,7 @@ static int64_t epoch_steps(const struct workload *w, int64_t samples, int64_t ba
 
 static int check_train_steps(struct workload *w, int64_t ranks, struct err *e)
 {
-	int64_t samples = w->dataset.num_files_train * w->dataset.num_samples_per_file;
-	int64_t batch = w->reader.batch_size, per_step;
+	int64_t batch = w->reader.batch_size, samples, per_step;
 	int64_t wanted = w->train.total_training_steps;
 	int64_t excluded =
 		w->output.metric.exclude_start_steps + w->output.metric.exclude_end_steps;
@@ -428,6 +427,10 @@ static int check_train_steps(struct workload *w, int64_t ranks, struct err *e)
 			w, ERR_USAGE, e, "dataset.num_files_train",
 			"dataset.num_files_train is 0 while workflow.train is on: "
 			"there is nothing to train on");
+	/* check_size tells, now or after the other errors were mended */
+	if (__builtin_mul_overflow(w->dataset.num_files_train, w->dataset.num_samples_per_file,
+				   &samples))
+		return 0;
 	if (__builtin_mul_overflow(batch, ranks, &per_step) ||
 	    epoch_steps(w, samples, batch, ranks) == 0)
 		return workload_key_error(

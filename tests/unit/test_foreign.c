@@ -91,7 +91,6 @@ static void accepted(const struct foreign_name *f)
 		fail_msg("%s: there is no key %s", f->name, f->key);
 	sample_value(row, f, &value, &becomes);
 	/* on the command line it replaces what the file says */
-	AUTO_FREE char *last = xasprintf("%s.", row->key);
 	const char *name = strchr(row->key, '.') + 1;
 	AUTO_FREE char *section = xstrndup(row->key, strcspn(row->key, "."));
 	bool own = workload_key_row(f->name) != NULL;
