@@ -81,10 +81,9 @@ static void say_writes(struct verdict *v, const struct result *r, const struct s
 		return;
 	verdict_worsen(v, VERDICT_WARN);
 	verdict_takes(v, TAKES_CHECKPOINT, "the page cache");
-	verdict_say(
-		v,
-		" They were not synced (checkpoint.fsync is false): the times are those of writing "
-		"to the page cache, not to the storage.");
+	verdict_say(v, " Checkpoints were not synced (checkpoint.fsync is false): the times are "
+		       "those of writing "
+		       "to the page cache, not to the storage.");
 }
 
 static void say_reads(struct verdict *v, const struct result *r, const struct sum *s)
