@@ -23,6 +23,7 @@ struct shrink {
 	double time;              /* of times beyond that, where samples cannot be smaller */
 	double model;             /* of the bytes of a checkpoint */
 	double files_least;       /* with many samples in a file: readers that take one each */
+	double files_most;        /* factor with which the largest row has SMALL_SAMPLES_MAX */
 	/* what the rows of the model come to, for the text */
 	double files_from[2], files_to[2], per_file_from[2], per_file_to[2]; /* least, most */
 	double bytes[2], compute[2];
@@ -125,7 +126,10 @@ static void count_files(const struct study_plan *p, const struct experiment *x,
 	double evals = (double)w->dataset.num_files_eval * per_file;
 
 	if (w->workflow.train) {
+		double most = SMALL_SAMPLES_MAX / samples;
+
 		s->files = fmax(s->files, with_spare(a->f.needed) * step / samples);
+		s->files_most = s->files_most > 0 ? fmin(s->files_most, most) : most;
 		s->files_least =
 			fmax(s->files_least, ranks * fmax(1, (double)w->reader.read_threads));
 	}
@@ -458,6 +462,8 @@ static void put_text(const char *model, const struct shrink *s, struct buf *out)
 		}
 		if (s->epochs[1] > SMALL_EPOCHS)
 			buf_printf(out, ", %d epochs (%.0f)", SMALL_EPOCHS, s->epochs[1]);
+		if (s->files >= s->files_most)
+			buf_puts(out, "; too few for the steps that steady needs in every row");
 		if (s->size > s->time)
 			buf_puts(out, "; an accelerator needs more bytes/s than in full size");
 	}
@@ -476,15 +482,17 @@ static void shrink_model(struct study_plan *p, const char *model, struct member 
 			count_files(p, m[i].x, &m[i].full, &s);
 		limit_model(&m[i].full, &s);
 	}
+	if (s.files_most > 0)
+		s.files = fmin(s.files, s.files_most);
 	limit_sizes(p, m, n, &s);
-	for (int round = 0; round < ROUNDS_MAX; round++) {
+	for (int round = 0; round < ROUNDS_MAX && s.files < s.files_most; round++) {
 		bool enough = true;
 
 		for (size_t i = 0; enough && i < n; i++)
 			enough = has_steps(p, &m[i], &s);
 		if (enough)
 			break;
-		s.files *= 1.1;
+		s.files = fmin(1.1 * s.files, s.files_most);
 		limit_sizes(p, m, n, &s);
 	}
 	for (size_t i = 0; i < n; i++) {

@@ -18,6 +18,7 @@
 #define SMALL_COMPUTE_S 20
 #define SMALL_EPOCHS 2
 #define SMALL_SAMPLE_BYTES 4096 /* no sample is made smaller than that */
+#define SMALL_SAMPLES_MAX 1e6   /* of a run; one that needs more for its steps gets fewer steps */
 #define SMALL_NOTE "shrunk by --small"
 
 /* Adds what shrinks each run to its overrides, which are composed, and what was done to
