@@ -27,7 +27,7 @@ LIBRARY = pathlib.Path(os.environ.get("STOKER_TOOLS", "build/tests"), "libfail_a
 HANGS = 60
 ENDING = 8  # of the places whose allocation ends the process in base/alloc.c, one in so many
 # facts of the machine, and what follows from a simulation: left out of a result when they cannot be had
-OPTIONAL = r"(\.#)?\.(what_if|host_cpuinfo|host_meminfo|environment\.(cpuinfo|meminfo)|system|series\.accelerator_use|" \
+OPTIONAL = r"(\.#)?\.(what_if|limit\.remedy|host_cpuinfo|host_meminfo|environment\.(cpuinfo|meminfo)|system|series\.accelerator_use|" \
     r".*\.memory_pressure|.*\.process_io)($|[.[])"
 REPEATED = 16  # one in so many failed commands is made again, which must complete what was begun
 
