@@ -1,5 +1,6 @@
 """Every command of README.md and docs/howto.md runs as printed, and does what the text says."""
 # tier: long
+# takes 200 s
 import os
 import pathlib
 import re

@@ -8,6 +8,7 @@ with checkpoints every fourth; --stride 1 takes all.
 
     test_allocations.py [COMMAND...] [--stride N] [--ending N] [--place HASH:N]
 """
+# takes 200 s
 import argparse
 import concurrent.futures
 import itertools
