@@ -368,6 +368,8 @@ char *path_absolute(const char *path)
 	if (path[0] == '/')
 		return xstrdup(path);
 	cwd = getcwd(NULL, 0);
+	if (!cwd && errno == ENOMEM)
+		out_of_memory();
 	return path_join(cwd ? cwd : ".", strncmp(path, "./", 2) == 0 ? path + 2 : path);
 }
 

@@ -1,4 +1,5 @@
 /* stoker show: what there is to use, and what a workload means. */
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,10 +50,13 @@ static void need_of(const struct workload *w, enum need_phase phase, struct need
 	enum dataset_kind kind = phase == NEED_TRAINING ? DATASET_TRAIN : DATASET_EVAL;
 	enum dataset_sizes how = SIZES_LIKELY;
 	double bytes = w->dataset.record_length_bytes;
-	struct err ignored = {0};
+	struct err why = {0};
 	struct dataset d;
+	int rc = dataset_init_typical(&d, w, &why);
 
-	if (dataset_init_typical(&d, w, &ignored) == 0) {
+	if (rc == -ENOMEM)
+		out_of_memory(); /* not "estimated" */
+	if (rc == 0) {
 		bytes = dataset_sample_file_bytes(&d, kind, &how);
 		if (d.format->is.flags & FORMAT_NO_IO)
 			bytes = 0;

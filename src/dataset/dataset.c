@@ -183,37 +183,36 @@ static int set_square_dims(struct dataset *d, const struct workload *w, struct e
 
 /* Two normals a file over all files of both kinds, as one stream: file i's shape depends only on
  * how many files come before it. */
-static uint32_t *draw_dims(const struct dataset *d, const uint64_t total[DATASET_KINDS],
-			   struct err *e)
+static int draw_dims(const struct dataset *d, const uint64_t total[DATASET_KINDS], uint32_t **out,
+		     struct err *e)
 {
 	uint64_t files, count;
 	struct rng_np rng;
 	uint32_t *dims;
 
 	if (__builtin_add_overflow(total[0], total[1], &files) ||
-	    __builtin_mul_overflow(files, (uint64_t)2, &count)) {
-		err_set(e, ERR_USAGE, "the number of files exceeds what 64 bits can count");
-		return NULL;
-	}
+	    __builtin_mul_overflow(files, (uint64_t)2, &count))
+		return err_set(e, ERR_USAGE, "the number of files exceeds what 64 bits can count");
 	dims = try_calloc(count ? count : 1, sizeof(*dims), "the drawn dimensions of every file",
 			  e);
 	if (!dims)
-		return NULL;
+		return -ENOMEM;
 	rng_np_seed(&rng, DLIO_DIMS_SEED);
 	for (uint64_t i = 0; i < count; i++) {
 		double v = trunc(rng_np_normal(&rng, d->drawn_mean, d->drawn_stdev));
 
 		if (v > UINT32_MAX) {
 			free(dims);
-			err_set(e, ERR_USAGE,
+			return err_set(
+				e, ERR_USAGE,
 				"dataset.record_length_bytes_stdev is too large: file %" PRIu64
 				" would have a side of %.0f elements; at most 2^32 - 1 are allowed",
 				i / 2, v);
-			return NULL;
 		}
 		dims[i] = v < 1 ? 1 : (uint32_t)v;
 	}
-	return dims;
+	*out = dims;
+	return 0;
 }
 
 static const char *compression_name(const struct workload *w)
@@ -460,10 +459,8 @@ static int init_layout(struct dataset *d, const struct workload *w, bool draws, 
 		rc = set_dims_for_file(d, w, e);
 	if (rc == 0)
 		rc = set_density(d, w, e);
-	if (rc == 0 && draws && d->drawn_stdev > 0) {
-		d->drawn = draw_dims(d, d->name_total, e);
-		rc = d->drawn ? 0 : ERR_USAGE;
-	}
+	if (rc == 0 && draws && d->drawn_stdev > 0)
+		rc = draw_dims(d, d->name_total, &d->drawn, e);
 	if (rc == 0)
 		rc = measure(d, e);
 	if (rc == 0)
@@ -510,9 +507,9 @@ int dataset_set_name_total(struct dataset *d, const uint64_t total[DATASET_KINDS
 
 	memcpy(next.name_total, total, sizeof(next.name_total));
 	if (next.drawn) {
-		next.drawn = draw_dims(d, total, e);
-		if (!next.drawn)
-			return ERR_USAGE;
+		rc = draw_dims(d, total, &next.drawn, e);
+		if (rc < 0)
+			return rc;
 	}
 	rc = measure(&next, e);
 	if (rc == 0)

@@ -1,6 +1,7 @@
 /* Shrinking a design. */
 #include "study/small.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,15 @@ struct shrink {
 	double epochs[2];
 };
 
+/* What cannot be loaded is left as it is, and what runs it tells why. Without memory that would be
+ * a run in full size, or one that is shrunk by other factors. */
+static int loaded_or_not(int rc)
+{
+	if (rc == -ENOMEM)
+		out_of_memory();
+	return rc;
+}
+
 /* One row in full size. */
 struct full {
 	struct workload w;
@@ -58,7 +68,7 @@ static bool full_try(const struct study_plan *p, const struct experiment *x,
 	if (rc == 0)
 		rc = run_foresee(&a->w, a->d.format ? &a->d : NULL, (uint32_t)x->processes, false,
 				 &a->f, &ignored);
-	if (rc < 0)
+	if (loaded_or_not(rc) < 0)
 		full_release(a);
 	a->loaded = rc == 0;
 	return a->loaded;
@@ -89,7 +99,7 @@ static double files_of(const struct study_plan *p, const struct experiment *x, c
 
 	if (a->enough)
 		return files;
-	if (study_load_values(p, x, &w, &ignored) == 0)
+	if (loaded_or_not(study_load_values(p, x, &w, &ignored)) == 0)
 		files = (double)w.dataset.num_files_train;
 	workload_release(&w);
 	return files >= 1 ? files : 1;
@@ -557,7 +567,8 @@ void small_run(const char *workload, const char *config_dir, const char *const *
 	for (size_t i = 0; i < n; i++)
 		str_list_add(&x.overrides, xstrdup(override[i]));
 	study_shrink(&p);
-	if (study_load(&p, &x, &x.overrides, true, &w, &ignored) == 0 && workload_reads(&w))
+	if (loaded_or_not(study_load(&p, &x, &x.overrides, true, &w, &ignored)) == 0 &&
+	    workload_reads(&w))
 		put_conditions(&w, &x.overrides);
 	workload_release(&w);
 	for (size_t i = 0; i < x.overrides.n; i++)
