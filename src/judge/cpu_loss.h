@@ -1,5 +1,6 @@
 #pragma once
 /* What a phase lost because threads of the run had no processor, and who had it. */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "result/result.h"
@@ -37,6 +38,10 @@ struct cpu_loss {
 	bool idle_class;
 };
 
+/* Whether so much was lost to others, a quota or an interruption that the phase describes this
+ * machine, not the storage: what is left is no better, because requests end late too when those who
+ * wait for them, or the threads that wake them, have no processor. */
+bool cpu_loss_spoils(const struct cpu_loss *l);
 /* Over the training of the finished epochs, or their evaluations. */
 void cpu_loss_of(const struct result *r, bool eval, struct cpu_loss *out);
 /* "other programs used 97 % of the 2 processors": a clause with the figures for who had the

@@ -64,8 +64,8 @@ bool limit_cpu(const struct result *r, char *cause, struct outlook *outlook, cha
 			 100 * l.steal_share);
 		return true;
 	}
-	if (share_of_loss(d, l.stopped_s) < LOSS_SHARE || l.taker == CPU_TAKEN_BY_NOBODY ||
-	    (l.taker == CPU_TAKEN_BY_SELF && !decodes(d->work_s)))
+	if ((share_of_loss(d, l.stopped_s) < LOSS_SHARE && !cpu_loss_spoils(&l)) ||
+	    l.taker == CPU_TAKEN_BY_NOBODY || (l.taker == CPU_TAKEN_BY_SELF && !decodes(d->work_s)))
 		return false;
 	snprintf(cause, 32, "%s", causes[l.taker]);
 	out[0] = '\0';

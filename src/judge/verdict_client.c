@@ -13,7 +13,6 @@ static const double WORKER_BUSY_SHARE = 0.90;
 static const double WORKER_CPU_SHARE = 0.80;
 static const double MEMORY_SHARE = 0.90;
 static const double LOST_WARN = 0.05;  /* of the time of a phase, without a processor */
-static const double LOST_FAIL = 0.25;  /* the same: it is not the storage that was measured */
 static const double STOOD_WARN = 0.01; /* the same, by standing still */
 static const double STEAL_WARN = 0.10; /* of the processors, by the hypervisor */
 
@@ -111,7 +110,7 @@ static void judge_waits(struct verdict *v, const struct result *r, bool eval)
 	}
 	/* that its own threads wait for each other is for the limit and the use of processors */
 	if (l.taker != CPU_TAKEN_BY_SELF)
-		verdict_worsen(v, l.lost_share >= LOST_FAIL ? VERDICT_FAIL : VERDICT_WARN);
+		verdict_worsen(v, cpu_loss_spoils(&l) ? VERDICT_FAIL : VERDICT_WARN);
 	verdict_say(v, " In %s, threads had no processor for %.1f %% of the time", phase,
 		    100 * l.lost_share);
 	if (l.known && l.waited_s > 0 && !stood)
@@ -122,7 +121,7 @@ static void judge_waits(struct verdict *v, const struct result *r, bool eval)
 	if (cpu_loss_who(r, &l, who, sizeof(who))[0])
 		verdict_say(v, ": %s", who);
 	verdict_say(v, ".");
-	if (l.taker != CPU_TAKEN_BY_SELF && l.lost_share >= LOST_FAIL)
+	if (cpu_loss_spoils(&l))
 		verdict_say(v, " The result describes this machine, not the storage.");
 }
 

@@ -380,6 +380,28 @@ struct share_request *share_take_done(struct share *s)
 	return r;
 }
 
+/* The clock's time of one since the origin; times no clock reaches still fit. */
+static int64_t clock_time(const struct share *s, double t)
+{
+	return t < 9e18 - (double)s->origin_ns ? s->origin_ns + (int64_t)ceil(t) : INT64_MAX;
+}
+
+bool share_own_end(const struct share *s, const struct share_request *r, int64_t *at_ns)
+{
+	double per_byte =
+		s->limits.stream_bandwidth > 0 ? (double)NS_PER_S / s->limits.stream_bandwidth : 0;
+
+	if (s->limits.bandwidth > 0)
+		return false;
+	if (r->phase == SHARE_LATENCY)
+		*at_ns = clock_time(s, r->key + r->bytes * per_byte);
+	else if (r->phase == SHARE_TRANSFER)
+		*at_ns = clock_time(s, s->now_ns + fmax(0, r->key - s->v) * per_byte);
+	else
+		return false;
+	return true;
+}
+
 bool share_next(const struct share *s, int64_t *at_ns, struct share_request **whose)
 {
 	double end = s->transfer.root ? transfer_end(s) : HUGE_VAL;
@@ -393,7 +415,6 @@ bool share_next(const struct share *s, int64_t *at_ns, struct share_request **wh
 		*whose = s->transfer.root;
 	else
 		*whose = s->latency.root && start <= enter ? s->latency.root : s->admission;
-	/* times no clock reaches still fit */
-	*at_ns = t < 9e18 - (double)s->origin_ns ? s->origin_ns + (int64_t)ceil(t) : INT64_MAX;
+	*at_ns = clock_time(s, t);
 	return true;
 }

@@ -88,6 +88,9 @@ void share_shrink(struct share *s, struct share_request *r, int64_t now_ns, uint
 void share_advance(struct share *s, int64_t now_ns);
 /* The finished requests in the order of their ideal times, one a call; NULL when there are none. */
 struct share_request *share_take_done(struct share *s);
+/* When a request will be done, if that is known already and no other request can change it: nothing
+ * is shared between transfers, and it has been admitted. False otherwise. */
+bool share_own_end(const struct share *s, const struct share_request *r, int64_t *at_ns);
 /* The earliest time at which something may be done, and whose it is. False when nothing is pending.
  * Nothing finishes before it; later submissions never make it earlier, except by their own. */
 bool share_next(const struct share *s, int64_t *at_ns, struct share_request **whose);

@@ -176,6 +176,8 @@ static bool wait_round(struct throttle_line *l, struct throttle_waiter *w, int64
 	sleepers_add(l, w);
 	atomic_store_explicit(&w->word, WORD_WAIT, memory_order_relaxed);
 	*deadline_ns = INT64_MAX;
+	/* whoever holds the timer may itself wait for a processor */
+	share_own_end(&l->share, &w->request, deadline_ns);
 	share_next(&l->share, &at, &whose);
 	if (l->timer == w || at < l->timer_ns) {
 		l->timer = w;

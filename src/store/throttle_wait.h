@@ -1,6 +1,7 @@
 #pragma once
 /* Makes threads wait as the arithmetic of throttle_share.h says. Any number of threads; those who
- * wait sleep, and at any moment one sleeper at least holds a timer for the next event. */
+ * wait sleep, and at any moment one sleeper at least holds a timer for the next event, and all
+ * whose end depends on no other request hold one for their own. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -318,6 +318,36 @@ static void look_late(const struct share_limits *limits)
 	}
 }
 
+/* What is said of a request's end when nothing is shared holds whatever comes after; where
+ * something is shared, nothing is said. */
+static void own_ends(void **state)
+{
+	struct share s;
+	struct share_request r[30];
+	int64_t said[30], at;
+
+	(void)state;
+	share_init(&s, &(struct share_limits){.stream_bandwidth = 1e9, .slots = 4}, 700);
+	for (int i = 0; i < 30; i++) {
+		said[i] = 0;
+		share_submit(&s, &r[i], 700 + i * 900, i % 7 * (int64_t)1000, (uint64_t)(i % 5) * 1000);
+		for (int k = 0; k <= i; k++)
+			if (share_own_end(&s, &r[k], &at)) {
+				assert_true(said[k] == 0 || llabs(at - said[k]) <= 1);
+				said[k] = at;
+			}
+	}
+	assert_true(share_own_end(&s, &r[29], &at) == (r[29].phase == SHARE_LATENCY));
+	share_advance(&s, NS_PER_S);
+	for (int i = 0; i < 30; i++)
+		if (said[i])
+			assert_true(fabs(r[i].done_ns + 700 - (double)said[i]) <= 1.5);
+	assert_false(share_own_end(&s, &r[3], &at));
+	share_init(&s, LIMITS(1e9, 0, 0), 0);
+	share_submit(&s, &r[0], 0, 1000, 1000);
+	assert_false(share_own_end(&s, &r[0], &at));
+}
+
 static void lateness_does_not_accumulate(void **state)
 {
 	(void)state;
@@ -1033,6 +1063,7 @@ int main(void)
 		cmocka_unit_test(burst_credit),
 		cmocka_unit_test(bandwidth_decays),
 		cmocka_unit_test(stalls),
+		cmocka_unit_test(own_ends),
 		cmocka_unit_test(lateness_does_not_accumulate),
 		cmocka_unit_test(shrinking),
 		cmocka_unit_test(no_bytes_no_limits),
