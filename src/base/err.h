@@ -20,6 +20,7 @@ enum {
 	ERR_DATA = -10003,     /* bytes on a store are not what their format or manifest says */
 	ERR_CANCELED = -10004, /* the run was told to stop; not a failure of the callee */
 	ERR_ABSENT = -10005,   /* a feature that this build or version does not have */
+	ERR_KIND = -10006,     /* no regular file where one is read: a FIFO, a socket, a device */
 };
 
 /* Sets `e` to the formatted sentence and returns `code`. */

@@ -15,50 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
-
-static void truncate_to(struct buf *b, size_t len)
-{
-	b->len = len;
-	if (b->data)
-		b->data[len] = '\0';
-}
-
-int file_read(const char *path, size_t max_bytes, struct buf *out, struct err *e)
-{
-	char chunk[16384];
-	size_t total = 0, had = out->len;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return err_sys(e, errno, "cannot open '%s'", path);
-	for (;;) {
-		ssize_t r = read(fd, chunk, sizeof(chunk));
-
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r < 0) {
-			int saved = errno;
-
-			close(fd);
-			truncate_to(out, had);
-			return err_sys(e, saved, "cannot read '%s'", path);
-		}
-		if (r == 0)
-			break;
-		total += (size_t)r;
-		if (total > max_bytes) {
-			close(fd);
-			truncate_to(out, had);
-			return err_set(e, -EFBIG, "'%s' is larger than the %zu bytes allowed here",
-				       path, max_bytes);
-		}
-		buf_append(out, chunk, (size_t)r);
-	}
-	close(fd);
-	if (!out->data)
-		buf_append(out, "", 0);
-	return 0;
-}
+#include "base/transfer.h"
 
 /* ---- outputs that somebody names ---- */
 
@@ -230,19 +187,7 @@ int file_out_open(struct file_out *f, const char *path, struct err *e)
 
 int file_out_write(const struct file_out *f, const void *bytes, size_t n)
 {
-	const char *p = bytes;
-
-	while (n > 0) {
-		ssize_t w = write(f->fd, p, n);
-
-		if (w < 0 && errno == EINTR)
-			continue;
-		if (w <= 0)
-			return w < 0 ? -errno : -EIO;
-		p += w;
-		n -= (size_t)w;
-	}
-	return 0;
+	return write_fully(f->fd, bytes, n);
 }
 
 int file_out_close(struct file_out *f, int failed, struct err *e)
@@ -251,8 +196,11 @@ int file_out_close(struct file_out *f, int failed, struct err *e)
 
 	assert(f->fd >= 0 && failed <= 0 && !f->tmp == !f->target);
 	/* pipes and devices have nothing to sync, and say so */
-	if (rc == 0 && fsync(f->fd) != 0 && (f->tmp || (errno != EINVAL && errno != EROFS)))
-		rc = -errno;
+	if (rc == 0) {
+		rc = sync_fully(f->fd);
+		if (!f->tmp && (rc == -EINVAL || rc == -EROFS))
+			rc = 0;
+	}
 	if (close(f->fd) != 0 && rc == 0)
 		rc = -errno;
 	if (rc == 0 && f->tmp && rename(f->tmp, f->target) != 0)

@@ -6,10 +6,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/file_in.h"
 
-/* Reads a whole file of at most max_bytes into `out` (appended). Larger or unreadable: error,
- * and `out` is as before. */
-int file_read(const char *path, size_t max_bytes, struct buf *out, struct err *e);
 /* An output that somebody named. Links are followed, also one whose target is not there yet. A
  * regular file (or a new one) is replaced at the end by a temporary file beside it, which gets its
  * mode and, where that is allowed, its owner: readers see the old or the new content, never a part.

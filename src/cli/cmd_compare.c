@@ -1,4 +1,5 @@
 /* stoker compare: did it change, and is that more than chance? */
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,16 +12,38 @@
 #include "cli/result_args.h"
 #include "readback/compare.h"
 
+/* A repeat.json has a few lines for each run. */
+#define LIST_BYTES_MAX (64u << 20)
+
 /* Of the folder of 'run --repeat': how many of its runs came to their end; SIZE_MAX: it is none. */
-static size_t repeated_runs(const char *path)
+static int repeated_runs(const char *path, size_t *n, struct err *e)
 {
 	AUTO_FREE char *list = path_join(path, "repeat.json");
-	json_t *root = json_load_file(list, 0, NULL);
-	const json_t *runs = json_object_get(root, "runs");
-	size_t n = json_is_integer(runs) ? (size_t)json_integer_value(runs) : SIZE_MAX;
+	struct buf text = {0};
+	const json_t *runs;
+	json_error_t why;
+	json_t *root;
+	int rc = file_read(list, LIST_BYTES_MAX, &text, e);
 
+	*n = SIZE_MAX;
+	if (rc < 0)
+		return rc == -ENOENT || rc == -ENOTDIR ? 0 : rc;
+	root = json_loadb(text.data ? text.data : "", text.len, 0, &why);
+	runs = json_object_get(root, "runs");
+	if (!root)
+		rc = err_set(e, ERR_DATA,
+			     "'%s': line %d: %s: it is damaged; compare the folders of single runs",
+			     list, why.line, why.text);
+	else if (!json_is_integer(runs) || json_integer_value(runs) < 0)
+		rc = err_set(e, ERR_DATA,
+			     "'%s' does not say how many runs came to their end (\"runs\"): it is "
+			     "damaged; compare the folders of single runs",
+			     list);
+	else
+		*n = (size_t)json_integer_value(runs);
 	json_decref(root);
-	return n;
+	buf_release(&text);
+	return rc;
 }
 
 /* Whether it is the run that was interrupted, the last one of such a folder. */
@@ -39,8 +62,10 @@ static bool is_unfinished(const struct run_record *r, const char *path, size_t r
 static int load_side(struct records *s, const char *path, struct err *e)
 {
 	int rc = records_load(s, &path, 1, e);
-	size_t kept = 0, runs = repeated_runs(path);
+	size_t kept = 0, runs = SIZE_MAX;
 
+	if (rc == 0)
+		rc = repeated_runs(path, &runs, e);
 	for (size_t i = 0; rc == 0 && i < s->n; i++) {
 		if (s->v[i].trained && !is_unfinished(&s->v[i], path, runs))
 			s->v[kept++] = s->v[i];

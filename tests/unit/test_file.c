@@ -103,6 +103,74 @@ static void test_unreadable(void **state)
 	buf_release(&b);
 }
 
+/* Opening some of these would wait for ever. */
+static void test_only_regular_files(void **state)
+{
+	static const struct {
+		mode_t mode;
+		const char *said;
+	} kinds[] = {{S_IFIFO | 0600, "FIFO"}, {S_IFSOCK | 0600, "socket"}};
+	AUTO_FREE char *path = path_join(dir, "kind");
+	AUTO_FREE char *link = path_join(dir, "kind-link");
+	struct buf b = {0};
+	struct err e;
+	int ends[2], folder;
+	char name[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		assert_int_equal(mknod(path, kinds[i].mode, 0), 0);
+		assert_int_equal(file_read(path, 10, &b, &e), ERR_KIND);
+		assert_non_null(strstr(e.text, kinds[i].said));
+		assert_non_null(strstr(e.text, path));
+		assert_int_equal(symlink("kind", link), 0);
+		assert_int_equal(file_read(link, 10, &b, &e), ERR_KIND);
+		assert_int_equal(unlink(link), 0);
+		assert_int_equal(unlink(path), 0);
+	}
+	assert_int_equal(file_read("/dev/zero", 10, &b, &e), ERR_KIND);
+	assert_non_null(strstr(e.text, "character device"));
+	assert_int_equal(symlink("kind", link), 0);
+	assert_int_equal(file_read(link, 10, &b, &e), ERR_KIND);
+	assert_non_null(strstr(e.text, "leads to nothing"));
+	assert_int_equal(file_there(link, &e), 1);
+	assert_int_equal(file_there(path, &e), 0);
+	assert_int_equal(unlink(link), 0);
+	assert_int_equal(symlink("kind-link", link), 0);
+	assert_int_equal(file_read(link, 10, &b, &e), -ELOOP);
+	assert_int_equal(unlink(link), 0);
+	/* a link within a folder that was opened is not followed */
+	assert_int_equal(file_write(path, "text", 4, NULL), 0);
+	assert_int_equal(symlink("kind", link), 0);
+	folder = open(dir, O_RDONLY | O_DIRECTORY);
+	assert_int_equal(file_open_at(folder, "kind-link", link, NULL, &e), ERR_KIND);
+	assert_non_null(strstr(e.text, "symbolic link"));
+	assert_true(close(folder) == 0 && unlink(link) == 0 && unlink(path) == 0);
+	/* a pipe that somebody handed over is read to its end, in whatever pieces */
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], "given", 5), 5);
+	close(ends[1]);
+	snprintf(name, sizeof(name), "/dev/fd/%d", ends[0]);
+	assert_int_equal(file_read(name, 10, &b, &e), 0);
+	assert_string_equal(b.data, "given");
+	close(ends[0]);
+	buf_release(&b);
+}
+
+static void test_large_is_refused_unread(void **state)
+{
+	AUTO_FREE char *path = path_join(dir, "sparse");
+	struct buf b = {0};
+	struct err e;
+
+	(void)state;
+	assert_int_equal(file_write(path, "", 0, NULL), 0);
+	assert_int_equal(truncate(path, (off_t)1 << 40), 0);
+	assert_int_equal(file_read(path, 1 << 20, &b, &e), -EFBIG);
+	assert_null(b.data);
+	assert_int_equal(unlink(path), 0);
+}
+
 static void test_failed_write_leaves_nothing(void **state)
 {
 	AUTO_FREE char *absent = path_join(dir, "absent/file");
@@ -322,6 +390,8 @@ int main(void)
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_read_appends),
 		cmocka_unit_test(test_unreadable),
+		cmocka_unit_test(test_only_regular_files),
+		cmocka_unit_test(test_large_is_refused_unread),
 		cmocka_unit_test(test_failed_write_leaves_nothing),
 		cmocka_unit_test(test_links_are_followed),
 		cmocka_unit_test(test_written_through),

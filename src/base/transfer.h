@@ -1,0 +1,14 @@
+#pragma once
+/* read(2), write(2) and fsync(2) to their end: what a signal or the system cut short is continued.
+ */
+#include <stddef.h>
+#include <sys/types.h>
+
+/* n bytes, fewer only at the end of the file; or -errno. */
+ssize_t read_fully(int fd, void *p, size_t n);
+ssize_t pread_fully(int fd, void *p, size_t n, off_t offset);
+/* 0 when all was written, or -errno. */
+int write_fully(int fd, const void *p, size_t n);
+int pwrite_fully(int fd, const void *p, size_t n, off_t offset);
+/* 0, or -errno. */
+int sync_fully(int fd);
