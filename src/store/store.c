@@ -50,21 +50,20 @@ static int unknown_option(const struct store_ops *ops, const char *key,
 			  const struct node_mark *mark, struct err *e)
 {
 	const char *near = opt_nearest_key(ops->is.options, ops->is.option_count, key);
-	char where[300] = "";
+	char where[300];
 
-	if (mark->file)
-		snprintf(where, sizeof(where), "%.250s:%d: ", mark->file, mark->line);
+	node_mark_text(*mark, where, sizeof(where));
 	if (ops->is.option_count == 0)
 		return err_set(e, ERR_USAGE,
-			       "%sunknown key 'storage.%s.%s': the store '%s' has no options",
+			       "%s: unknown key 'storage.%s.%s': the store '%s' has no options",
 			       where, ops->is.name, key, ops->is.name);
 	if (near)
 		return err_set(e, ERR_USAGE,
-			       "%sunknown key 'storage.%s.%s'; did you mean 'storage.%s.%s'?",
+			       "%s: unknown key 'storage.%s.%s'; did you mean 'storage.%s.%s'?",
 			       where, ops->is.name, key, ops->is.name, near);
 	return err_set(
 		e, ERR_USAGE,
-		"%sunknown key 'storage.%s.%s'; 'stoker show stores' lists the supported keys",
+		"%s: unknown key 'storage.%s.%s'; 'stoker show stores' lists the supported keys",
 		where, ops->is.name, key);
 }
 
@@ -77,12 +76,14 @@ static int read_options(const struct store_ops *ops, const struct node *storage,
 
 	if (rc < 0 || !own || own->kind == NODE_NULL)
 		return rc;
-	if (own->kind != NODE_MAP)
-		return err_set(
-			e, ERR_USAGE,
-			"%s:%d: 'storage.%s' is a %s; a map of the store's options is expected",
-			own->mark.file ? own->mark.file : "?", own->mark.line, ops->is.name,
-			node_kind_name(own->kind));
+	if (own->kind != NODE_MAP) {
+		char where[300];
+
+		return err_set(e, ERR_USAGE,
+			       "%s: 'storage.%s' is a %s; a map of the store's options is expected",
+			       node_mark_text(own->mark, where, sizeof(where)), ops->is.name,
+			       node_kind_name(own->kind));
+	}
 	for (size_t i = 0; i < own->n; i++) {
 		const struct opt *row =
 			opt_find(ops->is.options, ops->is.option_count, own->key[i]);

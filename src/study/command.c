@@ -121,6 +121,19 @@ char **study_run_argv(const struct study_plan *p, const struct experiment *x, co
 	return a.v;
 }
 
+char **study_trial_argv(const struct study_plan *p, const struct experiment *x)
+{
+	struct vector a = {0};
+
+	if (p->options->launcher == LAUNCH_LOCAL && p->options->modules.n == 0)
+		return NULL;
+	put_modules(&a, p->options);
+	put_launcher(&a, p->options, x->processes);
+	vector_put_copy(&a, p->options->program);
+	vector_put_copy(&a, "--version");
+	return a.v;
+}
+
 void study_argv_free(char **argv)
 {
 	for (char **p = argv; p && *p; p++)

@@ -84,9 +84,10 @@ static void tell_event(struct running *r, enum study_event_kind kind, size_t i, 
 
 /* ---- children ---- */
 
-/* Runs a command to its end. 0 when it ended well; ERR_CANCELED; else its reason is in `reason`. */
+/* Runs a command to its end. 0 when it ended well; ERR_CANCELED; else its reason is in `reason`.
+ * `kept`: where the log will be when the command fails. */
 static int run_child(struct running *r, size_t i, char *const *argv, const char *log,
-		     double *seconds, char *reason, size_t reason_size)
+		     const char *kept, double *seconds, char *reason, size_t reason_size)
 {
 	int64_t begin = clock_now_ns();
 	struct child c;
@@ -111,7 +112,7 @@ static int run_child(struct running *r, size_t i, char *const *argv, const char 
 		return 0;
 	if (study_stopped(r))
 		return ERR_CANCELED;
-	child_log_reason(log, outcome, reason, reason_size);
+	child_log_reason(log, outcome, kept, reason, reason_size);
 	return -1;
 }
 
@@ -131,7 +132,8 @@ static int generate_dataset(struct running *r, size_t i)
 	tell_event(r, STUDY_GENERATE, i, 0, log);
 	argv = study_generate_argv(r->p, d);
 	unlink(log);
-	rc = run_child(r, i, argv, log, &seconds, r->status[i].reason, sizeof(r->status[i].reason));
+	rc = run_child(r, i, argv, log, log, &seconds, r->status[i].reason,
+		       sizeof(r->status[i].reason));
 	study_argv_free(argv);
 	r->generated[x->dataset] = rc == 0;
 	return rc;
@@ -227,11 +229,13 @@ static int run_ended(struct running *r, size_t i, enum run_state state, struct e
 	return rc;
 }
 
-static int run_into(struct running *r, size_t i, const char *partial, char **argv)
+static int run_into(struct running *r, size_t i, const char *partial, const char *failed,
+		    char **argv)
 {
 	const struct experiment *x = &r->p->experiment[i];
 	struct run_status *s = &r->status[i];
 	AUTO_FREE char *log = path_join(partial, "run.log");
+	AUTO_FREE char *kept = path_join(failed, "run.log");
 	int64_t begin = clock_wall_ns();
 	struct err e = {0};
 	int rc = remove_tree(partial, &e);
@@ -240,7 +244,7 @@ static int run_into(struct running *r, size_t i, const char *partial, char **arg
 		rc = file_mkdirs(partial, &e);
 	if (rc == 0) {
 		tell_event(r, STUDY_RUN, i, 0, log);
-		rc = run_child(r, i, argv, log, &s->seconds, s->reason, sizeof(s->reason));
+		rc = run_child(r, i, argv, log, kept, &s->seconds, s->reason, sizeof(s->reason));
 		if (rc < 0)
 			return rc;
 	}
@@ -277,7 +281,7 @@ static int one_run(struct running *r, size_t i, struct err *e)
 	}
 	if (rc == 0) {
 		argv = study_run_argv(r->p, x, partial);
-		rc = run_into(r, i, partial, argv);
+		rc = run_into(r, i, partial, failed, argv);
 		study_argv_free(argv);
 		if (x->checkpoints && !x->own_folder && drop_checkpoints(r, e) < 0)
 			return e->code;
@@ -339,10 +343,60 @@ static int lock_results(struct running *r, struct err *e)
 		       r->o->results, who[0] ? ": " : "", who);
 }
 
+/* The pending run with the fewest processes; SIZE_MAX: none is pending. */
+static size_t smallest_pending(const struct running *r)
+{
+	size_t least = SIZE_MAX;
+
+	for (size_t i = 0; i < r->p->experiments; i++) {
+		const struct experiment *x = &r->p->experiment[i];
+
+		if (study_is_pending(r->p, x) && !x->why.code &&
+		    (least == SIZE_MAX || x->processes < r->p->experiment[least].processes))
+			least = i;
+	}
+	return least;
+}
+
+/* A launcher or a module that does not work is a fault of the command, and no row's. */
+static int try_launcher(struct running *r, struct err *e)
+{
+	AUTO_FREE char *log = path_join(r->o->results, "launcher.log");
+	size_t i = smallest_pending(r);
+	char reason[sizeof(r->status->reason)];
+	struct child c;
+	char **argv = i < SIZE_MAX ? study_trial_argv(r->p, &r->p->experiment[i]) : NULL;
+	int rc;
+
+	if (!argv)
+		return 0;
+	unlink(log);
+	rc = child_start(&c, (const char *const *)argv, log, e);
+	study_argv_free(argv);
+	if (rc < 0)
+		return rc;
+	while (!child_wait(&c, TICK_NS))
+		if (study_stopped(r)) {
+			child_end(&c, GRACE_NS);
+			return err_set(e, ERR_CANCELED, "the study was interrupted");
+		}
+	if (child_outcome(&c, reason, sizeof(reason)) == 0) {
+		unlink(log);
+		return 0;
+	}
+	child_log_reason(log, reason, log, reason, sizeof(reason));
+	return err_set(e, ERR_USAGE,
+		       "the launcher cannot start a run (no row was tried, and the design is "
+		       "unchanged): %s",
+		       reason);
+}
+
 static int run_all(struct running *r, struct err *e)
 {
 	int rc = file_mkdirs(r->o->scratch, e);
 
+	if (rc == 0)
+		rc = try_launcher(r, e);
 	if (rc == 0)
 		rc = take_finished(r, e);
 	for (size_t i = 0; rc == 0 && i < r->p->experiments; i++) {

@@ -362,8 +362,9 @@ static void find_checkpoints(const struct study_plan *p, struct experiment *x,
 		path_absolute(x->own_folder ? w->checkpoint.checkpoint_folder : scratch);
 }
 
-/* "MODEL:text" for a model that no row has is probably a typing error. */
-static void warn_of_absent_models(const struct study_plan *p, const struct str_list *texts)
+/* "MODEL:text" for a model that no row has is a typing error. */
+static int check_models_named(const struct study_plan *p, const struct str_list *texts,
+			      struct err *e)
 {
 	for (size_t i = 0; i < texts->n; i++) {
 		bool used = false;
@@ -372,9 +373,20 @@ static void warn_of_absent_models(const struct study_plan *p, const struct str_l
 			used = p->design.row[k].model &&
 			       scaling_for_model(texts->v[i], p->design.row[k].model);
 		if (!used && p->design.rows)
-			log_warning("'%s' has no effect: no row of the design has that model",
-				    texts->v[i]);
+			return err_set(e, ERR_USAGE,
+				       "command line: '%s' has no effect: no row of the design has "
+				       "that model",
+				       texts->v[i]);
 	}
+	return 0;
+}
+
+static int check_config_dir(const struct study_options *o, struct err *e)
+{
+	if (!o->config_dir || file_is_dir(o->config_dir))
+		return 0;
+	return err_set(e, ERR_USAGE, "--config-dir: '%s' %s", o->config_dir,
+		       file_exists(o->config_dir) ? "is not a folder" : "does not exist");
 }
 
 /* All overrides of a run but those that the study itself adds. With `row_only` those of the command
@@ -721,9 +733,15 @@ int study_plan_init(struct study_plan *p, const struct study_options *o, struct 
 	int rc;
 
 	*p = (struct study_plan){.options = o};
-	rc = scaling_check(&o->scales, e);
+	rc = check_config_dir(o, e);
+	if (rc == 0)
+		rc = scaling_check(&o->scales, e);
 	if (rc == 0)
 		rc = design_load(&p->design, o->design, e);
+	if (rc == 0)
+		rc = check_models_named(p, &o->overrides, e);
+	if (rc == 0)
+		rc = check_models_named(p, &o->scales, e);
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; o->small && i < p->design.rows; i++)
@@ -740,8 +758,6 @@ int study_plan_init(struct study_plan *p, const struct study_options *o, struct 
 	rc = check_overrides(p, e);
 	if (rc < 0)
 		return rc;
-	warn_of_absent_models(p, &o->overrides);
-	warn_of_absent_models(p, &o->scales);
 	part_names(p);
 	group_models(p);
 	qsort(p->experiment, p->experiments, sizeof(*p->experiment), by_dataset);

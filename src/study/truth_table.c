@@ -234,7 +234,7 @@ static int run_child(const struct table_maker *m, const struct str_list *command
 	}
 	if (child_outcome(&c, outcome, sizeof(outcome)) == 0 || *late)
 		return 0;
-	child_log_reason(log, outcome, why, why_size);
+	child_log_reason(log, outcome, log, why, why_size);
 	return WIFEXITED(c.status) && WEXITSTATUS(c.status) == 2 ? ERR_USAGE : -EIO;
 }
 

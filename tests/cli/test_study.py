@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -12,16 +13,11 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+import small_study  # noqa: E402
+from small_study import study  # noqa: E402
 from util import SANITIZED, SOURCE, STOKER, stoker  # noqa: E402
 
-WORKLOAD = """model: {name: small}
-framework: pytorch
-workflow: {generate_data: False, train: True}
-dataset: {data_folder: data/x, format: npz, num_files_train: 32, record_length_bytes: 4096}
-reader: {data_loader: pytorch, batch_size: 2, read_threads: 1}
-train: {epochs: 2, computation_time: 0.005}
-"""
-
+WORKLOAD = small_study.workload(0.005)
 DESIGN = """# a comment
 model,epochs,processes,overrides,run
 small,1,1,,N
@@ -35,13 +31,7 @@ small,1,4,++workload.reader.batch_size=4,Y
 
 
 def prepare(tmp, design=DESIGN):
-    (tmp / "config/workload").mkdir(parents=True, exist_ok=True)
-    (tmp / "config/workload/small.yaml").write_text(WORKLOAD)
-    (tmp / "d.csv").write_text(design)
-
-
-def study(tmp, verb, *args, **kw):
-    return stoker("study", verb, "d.csv", "--config-dir", "config", *args, cwd=tmp, **kw)
+    small_study.prepare(tmp, design, WORKLOAD)
 
 
 def rows(tmp):
@@ -152,10 +142,11 @@ def repeats(tmp):
         assert "--scale: '" in study(tmp, "run", "--scale", scale, status=2).stderr
     for key in ("reader.bach_size=3", "reader.batch_size=x", "small:reader.batch_size=-1"):
         assert "command line: " in study(tmp, "run", key, status=2).stderr
+    for words in (("other:reader.batch_size=1",), ("--scale", "other:dataset.num_files_train=1")):
+        assert "no row of the design has that model" in study(tmp, "run", *words, status=2).stderr
     assert (tmp / "d.csv").read_text() == design, "an option that is wrong marked the rows"
-    done = study(tmp, "run", "--repeat", "3", "--shuffle-order=7", "--scale", "small:dataset.num_files_train=0.25",
-                 "--scale", "other:dataset.num_files_train=100", "other:reader.batch_size=999", "small:reader.read_threads=2")
-    assert done.stderr.count("no row of the design has that model") == 2, done.stderr
+    study(tmp, "run", "--repeat", "3", "--shuffle-order=7", "--scale", "small:dataset.num_files_train=0.25",
+          "small:reader.read_threads=2")
     assert "nothing to run" in study(tmp, "run", "--repeat", "3", "--dry-run", "--scale", "small:dataset.num_files_train=0.25",
                                      "small:reader.read_threads=2").stdout
     runs = sorted(str(p.parent.relative_to(tmp / "results")) for p in tmp.rglob("summary.json"))
@@ -252,6 +243,22 @@ def killed(tmp):
     shutil.rmtree(tmp / "results")
 
 
+def unchanged(tmp, *words, says="", **kw):
+    """The command is at fault, and no row: it ends before the design is touched."""
+    before = (tmp / "d.csv").read_bytes()
+    done = study(tmp, "run", *words[1:], status=None, **kw)
+    assert done.returncode != 0 and words[0] in done.stderr and says in done.stderr, done.stderr
+    assert (tmp / "d.csv").read_bytes() == before and not list(tmp.glob("results/*.json")), words
+
+
+def bare(folder, text):
+    """A folder with a program mpirun of that text."""
+    other = pathlib.Path(tempfile.mkdtemp(dir=folder))
+    (other / "mpirun").write_text(f"#!/bin/sh\n{text}\n")
+    (other / "mpirun").chmod(0o755)
+    return other
+
+
 def modules(tmp):
     prepare(tmp, "model,processes\nsmall,1\n")
     fake = tmp / "bin"
@@ -263,13 +270,23 @@ def modules(tmp):
     env = dict(os.environ, PATH=f"{fake}:{os.environ['PATH']}")
     study(tmp, "run", "--module", "gcc/12; touch pwned", "--module", "openmpi", "--launcher", "mpirun",
           "--launcher-arg=--oversubscribe", env=env)
-    assert (tmp / "loaded").read_text() == "load gcc/12; touch pwned\nload openmpi\n" * 2
+    assert (tmp / "loaded").read_text() == "load gcc/12; touch pwned\nload openmpi\n" * 3
     assert (tmp / "launched").read_text().startswith("-np 1 --oversubscribe ")
     assert not list(tmp.rglob("pwned"))
     (tmp / "d.csv").write_text("model,processes\nsmall,1\n")
     shutil.rmtree(tmp / "results")
-    study(tmp, "run", "--module", "broken", env=env, status=1)
+    unchanged(tmp, "launcher", "--module", "broken", env=env)
+    unchanged(tmp, "launcher", "--launcher", "mpirun", "--launcher-arg=--nonsense",
+              env=dict(env, PATH=f"{bare(fake, 'echo unknown option: $3 >&2; exit 9')}:{os.environ['PATH']}"),
+              says="ended with status 9: unknown option: --nonsense; see results/launcher.log")
+    unchanged(tmp, "launcher", "--launcher", "mpirun", env=dict(env, PATH="/nonexistent"), says="mpirun")
+    # it starts the trial, but not the run: that is the row's, and its log is where the reason says
+    env["PATH"] = f"{bare(fake, 'for w; do test $w = run && echo no such host: x && exit 7; done; exit 0')}:{os.environ['PATH']}"
+    study(tmp, "run", "--launcher", "mpirun", env=env, status=1)
     assert rows(tmp)[0]["run"] == "F"
+    reason = json.loads((tmp / "results/d.csv.study.json").read_text())["runs"][0]["reason"]
+    m = re.fullmatch(r"the command ended with status 7: no such host: x; see (\S+)", reason)
+    assert m and "no such host" in pathlib.Path(m[1]).read_text(), reason
     script = study(tmp, "sbatch", "--partition", "gpu", "--time", "04:00:00", "--nodes", "2", "--module", "gcc/12",
                    "++reader.batch_size=4").stdout
     for line in ("#SBATCH --partition=gpu", "#SBATCH --nodes=2", "#SBATCH --ntasks=1", "#SBATCH --time=04:00:00",

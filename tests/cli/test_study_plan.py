@@ -10,26 +10,16 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+import small_study  # noqa: E402
+from small_study import study  # noqa: E402
 from util import left_out, stoker  # noqa: E402
 
-WORKLOAD = """model: {name: small}
-framework: pytorch
-workflow: {generate_data: False, train: True}
-dataset: {data_folder: data/x, format: npz, num_files_train: 32, record_length_bytes: 4096}
-reader: {data_loader: pytorch, batch_size: 2, read_threads: 1}
-train: {epochs: 2, computation_time: 0.002}
-"""
+WORKLOAD = small_study.workload(0.002)
 
 
 def prepare(tmp, *rows, workload=WORKLOAD, columns="model,processes,overrides,run"):
     shutil.rmtree(tmp, ignore_errors=True)
-    (tmp / "config/workload").mkdir(parents=True)
-    (tmp / "config/workload/small.yaml").write_text(workload)
-    (tmp / "d.csv").write_text("\n".join([columns, *rows]) + "\n")
-
-
-def study(tmp, verb, *args, **kw):
-    return stoker("study", verb, "d.csv", "--config-dir", "config", *args, cwd=tmp, **kw)
+    small_study.prepare(tmp, "\n".join([columns, *rows]) + "\n", workload)
 
 
 def dry(tmp, *args, **kw):
@@ -273,6 +263,10 @@ def scaled(tmp):
     refused(tmp, "--scale", "metric.au=2", says=("line 2 of the design could run, but not with the options of the command line", "metric.au"))
     # an option that makes one row impossible
     refused(tmp, "reader.batch_size=16", says=("line 3 of the design could run, but not", "reader.batch_size 16"))
+    refused(tmp, "smal:reader.batch_size=1", says=("no row of the design has that model", "smal:reader.batch_size=1"))
+    refused(tmp, "--scale", "smal:train.computation_time=2", says=("no row of the design has that model",))
+    refused(tmp, "--config-dir", "d.csv", says=("--config-dir", "'d.csv' is not a folder"))
+    refused(tmp, "--config-dir", "conf", says=("--config-dir", "'conf' does not exist"))
     refused(tmp, "reader.bach_size=16", says=("line 2 of the design could run, but not", "reader.batch_size"))
 
 
