@@ -12,10 +12,12 @@ struct launcher {
 	const char *library; /* "openmpi", "mpich"; NULL: started without any process management */
 	int64_t processes;   /* 0: not said */
 	int64_t process;     /* its number; -1: not said */
+	struct net_where where; /* the others; its text is the environment's */
 };
 
 /* Reads the environment that launchers set. STOKER_MPI names another library, or the path of a
- * module, than the one that belongs to the launcher. */
+ * module, than the one that belongs to the launcher; STOKER_INTERFACES other interfaces than those
+ * that the launcher was told to use. */
 void launcher_find(struct launcher *out);
 
 /* Whether this process is the first of those that a launcher started, or there is no launcher. */

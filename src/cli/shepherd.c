@@ -148,7 +148,7 @@ static int hold(pid_t child, pid_t launcher, int control, const sigset_t *set)
 	}
 }
 
-static int child_part(int fd, struct launch *out, struct err *e)
+static int child_part(int fd, const struct launcher *l, struct launch *out, struct err *e)
 {
 	struct place place;
 	int rc;
@@ -165,7 +165,7 @@ static int child_part(int fd, struct launch *out, struct err *e)
 	if (place.process != 0)
 		return read_all(fd, &out->invitation, sizeof(out->invitation)) < 0 ? ERR_CANCELED
 										   : 0;
-	rc = net_listen(&out->listener, &out->invitation, e);
+	rc = net_listen(&out->listener, &out->invitation, &l->where, e);
 	if (rc == 0)
 		rc = write_all(fd, &out->invitation, sizeof(out->invitation)) < 0 ? ERR_CANCELED
 										  : 0;
@@ -212,7 +212,7 @@ int launch(const struct launcher *l, struct launch *out, int *status, struct err
 		return err_sys(e, errno, "cannot create a process");
 	if (child == 0) {
 		close(fd[0]);
-		return child_part(fd[1], out, e);
+		return child_part(fd[1], l, out, e);
 	}
 	close(fd[1]);
 	/* in the library's threads too: only hold() is to see them */

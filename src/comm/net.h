@@ -52,9 +52,17 @@ enum net_cause_kind {
 
 struct net;
 
-/* Process 0, before the others are told: listens on every interface. */
+/* Where the others are, as far as the launcher says: there is listened. */
+struct net_where {
+	bool one_host;          /* all are on this host: on the loopback interface alone */
+	const char *interfaces; /* of this host (comm/interface.h); NULL, or none of them is here:
+				 * on all */
+};
+
+/* Process 0, before the others are told. */
 struct net_listener;
-int net_listen(struct net_listener **out, struct net_invitation *inv, struct err *e);
+int net_listen(struct net_listener **out, struct net_invitation *inv, const struct net_where *where,
+	       struct err *e);
 void net_listener_close(struct net_listener *l);
 
 /* Joins the processes 0..processes-1 of one invitation: collective. Process 0 hands in its

@@ -21,15 +21,22 @@
 #include "base/alloc.h"
 #include "base/build_id.h"
 #include "base/clock.h"
-#include "comm/net_wire.h"
+#include "comm/interface.h"
+#include "comm/net_guests.h"
 
 #define GATHER_S 60
 #define GREETING_NS (5 * NS_PER_S)
 #define CONNECT_NS (3 * NS_PER_S)
 #define ROUND_TRIPS 8
 
+/* More silent strangers than this, beside the processes to come, and the oldest goes. */
+#define STRANGERS_MAX 256
+
+#define TCP_MAX 16
+
 struct net_listener {
-	int tcp, local;
+	int fd[TCP_MAX + 1]; /* TCP, and a local one or -1 at the end */
+	unsigned fds;
 };
 
 static void describe_self(struct net_process *out)
@@ -74,7 +81,8 @@ static void add_address(struct net_invitation *inv, const struct sockaddr *a)
 		inv->addresses++;
 }
 
-static void list_addresses(struct net_invitation *inv)
+/* Of this host: those of the named interfaces, or all. */
+static void list_addresses(struct net_invitation *inv, const char *interfaces)
 {
 	struct ifaddrs *all = NULL;
 
@@ -89,53 +97,132 @@ static void list_addresses(struct net_invitation *inv)
 			if (family == AF_INET6 &&
 			    IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr))
 				continue;
+			if (interfaces && !interface_is_named(i, interfaces))
+				continue;
 			add_address(inv, i->ifa_addr);
 		}
 	}
 	freeifaddrs(all);
 }
 
-static int listen_tcp(struct net_invitation *inv, struct err *e)
+/* A listening socket at an address; port 0: any. Negative: -errno. */
+static int listen_at(const struct sockaddr *a, socklen_t n, bool both)
 {
-	struct sockaddr_in6 six = {.sin6_family = AF_INET6};
-	struct sockaddr_in four = {.sin_family = AF_INET};
-	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), off = 0;
-	socklen_t n = sizeof(six);
+	int fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), off = !both;
 
-	if (fd >= 0) {
+	if (fd < 0)
+		return -errno;
+	if (a->sa_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-		if (bind(fd, (struct sockaddr *)&six, sizeof(six)) != 0) {
-			close(fd);
-			fd = -1;
-		}
-	}
-	if (fd < 0) { /* a host without IPv6 */
-		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		if (fd >= 0 && bind(fd, (struct sockaddr *)&four, sizeof(four)) != 0) {
-			close(fd);
-			fd = -1;
-		}
-	}
-	if (fd < 0 || listen(fd, 1024) != 0) {
+	if (bind(fd, a, n) != 0 || listen(fd, 1024) != 0) {
 		int errnum = errno;
 
-		if (fd >= 0)
-			close(fd);
-		return err_sys(e, errnum,
-			       "cannot open a TCP port for the other processes of the run");
+		close(fd);
+		return -errnum;
 	}
-	getsockname(fd, (struct sockaddr *)&six, &n);
-	/* the port lies at the same place for both families */
-	inv->port = ntohs(six.sin6_port);
 	return fd;
 }
 
-int net_listen(struct net_listener **out, struct net_invitation *inv, struct err *e)
+static uint16_t port_of(int fd)
+{
+	struct sockaddr_in6 six; /* the port lies at the same place for both families */
+	socklen_t n = sizeof(six);
+
+	return getsockname(fd, (struct sockaddr *)&six, &n) == 0 ? ntohs(six.sin6_port) : 0;
+}
+
+static int listen_everywhere(struct net_listener *l, struct net_invitation *inv)
+{
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6};
+	struct sockaddr_in four = {.sin_family = AF_INET};
+	int fd = listen_at((struct sockaddr *)&six, sizeof(six), true);
+
+	if (fd < 0) /* a host without IPv6 */
+		fd = listen_at((struct sockaddr *)&four, sizeof(four), true);
+	if (fd < 0)
+		return fd;
+	l->fd[l->fds++] = fd;
+	inv->port = port_of(fd);
+	return 0;
+}
+
+static int listen_text(const char *text, uint16_t port)
+{
+	struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(port)};
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+
+	if (inet_pton(AF_INET, text, &four.sin_addr) == 1)
+		return listen_at((struct sockaddr *)&four, sizeof(four), false);
+	if (inet_pton(AF_INET6, text, &six.sin6_addr) == 1)
+		return listen_at((struct sockaddr *)&six, sizeof(six), false);
+	return -EINVAL;
+}
+
+static void close_all(struct net_listener *l)
+{
+	while (l->fds)
+		if (l->fd[--l->fds] >= 0)
+			close(l->fd[l->fds]);
+}
+
+/* At the addresses of the invitation alone, one port for all. */
+static int listen_there(struct net_listener *l, struct net_invitation *inv)
+{
+	int rc = -EADDRINUSE;
+
+	/* the port of the first may be taken at another address */
+	for (int attempt = 0; attempt < 8 && rc == -EADDRINUSE; attempt++) {
+		close_all(l);
+		rc = 0;
+		for (unsigned i = 0; rc == 0 && i < inv->addresses; i++) {
+			int fd = listen_text(inv->address[i], i ? inv->port : 0);
+
+			if (fd < 0) {
+				rc = fd;
+				break;
+			}
+			l->fd[l->fds++] = fd;
+			inv->port = port_of(fd);
+		}
+	}
+	return rc;
+}
+
+static int listen_tcp(struct net_listener *l, struct net_invitation *inv,
+		      const struct net_where *where)
+{
+	if (where->one_host) {
+		snprintf(inv->address[0], sizeof(inv->address[0]), "127.0.0.1");
+		inv->addresses = 1;
+		if (listen_there(l, inv) == 0)
+			return 0;
+	}
+	inv->addresses = 0;
+	list_addresses(inv, where->interfaces);
+	if (where->interfaces && inv->addresses && listen_there(l, inv) == 0)
+		return 0;
+	/* none is named, or what is named is not here */
+	close_all(l);
+	inv->addresses = 0;
+	list_addresses(inv, NULL);
+	return listen_everywhere(l, inv);
+}
+
+/* Without it, TCP serves as well. */
+static int listen_local(const struct net_invitation *inv)
 {
 	struct sockaddr_un name;
+	socklen_t n = local_name(&name, inv->secret);
+
+	return listen_at((struct sockaddr *)&name, n, false);
+}
+
+int net_listen(struct net_listener **out, struct net_invitation *inv, const struct net_where *where,
+	       struct err *e)
+{
 	struct net_listener *l;
 	struct net_process self;
-	int fd;
+	int rc;
 
 	memset(inv, 0, sizeof(*inv));
 	inv->start_wall_ns = clock_wall_ns();
@@ -144,22 +231,13 @@ int net_listen(struct net_listener **out, struct net_invitation *inv, struct err
 	memcpy(inv->host, self.host, sizeof(inv->host));
 	if (getrandom(inv->secret, sizeof(inv->secret), 0) != (ssize_t)sizeof(inv->secret))
 		return err_sys(e, errno, "cannot get random numbers for the secret of the run");
-	list_addresses(inv);
-	fd = listen_tcp(inv, e);
-	if (fd < 0)
-		return fd;
 	l = xcalloc(1, sizeof(*l));
-	l->tcp = fd;
-	l->local = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (l->local >= 0) {
-		socklen_t n = local_name(&name, inv->secret);
-
-		if (bind(l->local, (struct sockaddr *)&name, n) != 0 ||
-		    listen(l->local, 1024) != 0) {
-			close(l->local);
-			l->local = -1;
-		}
+	rc = listen_tcp(l, inv, where);
+	if (rc < 0) {
+		net_listener_close(l);
+		return err_sys(e, -rc, "cannot open a TCP port for the other processes of the run");
 	}
+	l->fd[l->fds++] = listen_local(inv);
 	*out = l;
 	return 0;
 }
@@ -168,9 +246,7 @@ void net_listener_close(struct net_listener *l)
 {
 	if (!l)
 		return;
-	close(l->tcp);
-	if (l->local >= 0)
-		close(l->local);
+	close_all(l);
 	free(l);
 }
 
@@ -278,50 +354,42 @@ static int refuse_version(const char *host, const char *version, const struct ne
 		       host, version, inv->host, inv->version);
 }
 
-/* One who came: 0 when it is now a peer, 1 when it is none of ours, negative when it must not be.
- */
-static int receive_guest(struct net *n, const struct net_invitation *inv, int fd, struct err *e)
+/* One who said hello: 0 when it is now a peer, 1 when it is none of ours, negative when it must not
+ * be. `said`: NET_HELLO_MAX bytes. */
+static int receive_guest(struct net *n, const struct net_invitation *inv, int fd,
+			 const struct net_head *h, const char *said, struct err *e)
 {
-	/* another version may say more of itself, or less */
-	union {
-		struct net_hello hello;
-		char any[4096];
-	} said = {0};
 	struct net_hello hello, mine = {0};
-	struct net_head h;
-	int64_t deadline = clock_now_ns() + GREETING_NS;
 
-	if (recv_fd(fd, &h, &said, sizeof(said), deadline) < 0 || h.type != NET_HELLO ||
-	    h.bytes < offsetof(struct net_hello, self) ||
-	    memcmp(said.hello.secret, inv->secret, sizeof(hello.secret)) != 0)
+	memcpy(&hello, said, sizeof(hello));
+	if (h->bytes < offsetof(struct net_hello, self) ||
+	    memcmp(hello.secret, inv->secret, sizeof(hello.secret)) != 0)
 		return 1;
-	hello = said.hello;
 	hello.self.host[sizeof(hello.self.host) - 1] = '\0';
 	hello.self.boot[sizeof(hello.self.boot) - 1] = '\0';
 	hello.version[sizeof(hello.version) - 1] = '\0';
 	if (strcmp(hello.version, inv->version) != 0)
 		return refuse_version(hello.self.host, hello.version, inv, e);
-	if (h.bytes != sizeof(hello))
+	if (h->bytes != sizeof(hello))
 		return 1;
-	if (h.process == 0 || h.process >= n->processes || n->peer[h.process].fd >= 0)
+	if (h->process == 0 || h->process >= n->processes || n->peer[h->process].fd >= 0)
 		return err_set(
 			e, -EPROTO,
 			"two processes of the run (one on host '%s') have the same number, %u",
-			hello.self.host, h.process);
+			hello.self.host, h->process);
 	if (hello.ranks_each != n->ranks_each || hello.processes != n->processes)
 		return err_set(e, ERR_USAGE,
 			       "process %u on host '%s' has %u ranks out of %u processes, but "
 			       "process 0 on host '%s' has %u ranks out of %u processes: start all "
 			       "of them with the same arguments",
-			       h.process, hello.self.host, hello.ranks_each, hello.processes,
+			       h->process, hello.self.host, hello.ranks_each, hello.processes,
 			       inv->host, n->ranks_each, n->processes);
 	memcpy(mine.secret, inv->secret, sizeof(mine.secret));
 	if (send_fd(fd, 0, NET_HELLO, &mine, sizeof(mine)) < 0)
 		return 1;
-	n->table[h.process] = hello.self;
-	compare_clocks(fd, &n->table[h.process]);
-	n->peer[h.process].fd = fd;
-	atomic_store_explicit(&n->peer[h.process].lives, 1, memory_order_release);
+	n->table[h->process] = hello.self;
+	n->peer[h->process].fd = fd;
+	atomic_store_explicit(&n->peer[h->process].lives, 1, memory_order_release);
 	return 0;
 }
 
@@ -364,47 +432,43 @@ static int receive_all(struct net *n, const struct net_invitation *inv, struct n
 		       struct err *e)
 {
 	int64_t deadline = clock_now_ns() + GATHER_S * NS_PER_S;
+	struct net_guests *guests =
+		net_guests_open(l->fd, l->fds, n->processes + (unsigned)STRANGERS_MAX);
 	uint32_t come = 1, refused = 0;
+	char said[NET_HELLO_MAX];
+	struct net_head h;
 	int why = 0;
 
 	describe_self(&n->table[0]);
 	/* once one is refused the others are still let in for a while, to hear why it ended from
 	 * this process alone */
 	while (come + refused < n->processes) {
-		struct pollfd p[2] = {{.fd = l->tcp, .events = POLLIN},
-				      {.fd = l->local, .events = POLLIN}};
-		int64_t left = deadline - clock_now_ns();
+		int rc, fd;
 
-		if (left <= 0 && refused)
+		if (!net_guests_next(guests, deadline, &fd, &h, said))
 			break;
-		if (left <= 0)
-			return err_set(
-				e, -ETIMEDOUT,
-				"only %u of %u processes connected to process 0 on host '%s' "
-				"within %d s: check whether TCP between the hosts is blocked",
-				come, n->processes, inv->host, GATHER_S);
-		if (poll(p, 2, (int)(left / 1000000) + 1) <= 0)
-			continue;
-		for (int i = 0; i < 2; i++) {
-			int rc, fd = p[i].revents ? accept4(p[i].fd, NULL, NULL, SOCK_CLOEXEC) : -1;
-
-			if (fd < 0)
-				continue;
-			set_no_delay(fd);
-			rc = receive_guest(n, inv, fd, refused ? NULL : e);
-			if (rc != 0)
-				close(fd);
-			if (rc < 0 && refused++ == 0) {
-				deadline = clock_now_ns() + GREETING_NS;
-				why = rc;
-			}
-			come += rc == 0;
+		set_no_delay(fd);
+		rc = receive_guest(n, inv, fd, &h, said, refused ? NULL : e);
+		if (rc != 0)
+			close(fd);
+		if (rc < 0 && refused++ == 0) {
+			deadline = clock_now_ns() + GREETING_NS;
+			why = rc;
 		}
+		come += rc == 0;
 	}
+	net_guests_close(guests);
 	if (refused) {
 		end_all(n, why, e);
 		return why;
 	}
+	if (come < n->processes)
+		return err_set(e, -ETIMEDOUT,
+			       "only %u of %u processes connected to process 0 on host '%s' "
+			       "within %d s: check whether TCP between the hosts is blocked",
+			       come, n->processes, inv->host, GATHER_S);
+	for (uint32_t p = 1; p < n->processes; p++)
+		compare_clocks(n->peer[p].fd, &n->table[p]);
 	number_nodes(n);
 	for (uint32_t p = 1; p < n->processes; p++)
 		if (send_fd(n->peer[p].fd, 0, NET_WELCOME, n->table,

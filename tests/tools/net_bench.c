@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 	each = (uint32_t)strtol(argv[2], NULL, 10);
 	barriers = strtol(argv[3], NULL, 10);
 	work_us = strtol(argv[4], NULL, 10);
-	if (net_listen(&l, &inv, NULL) < 0)
+	if (net_listen(&l, &inv, &(struct net_where){.one_host = true}, NULL) < 0)
 		return 1;
 	for (uint32_t p = 0; p < all; p++) {
 		if (fork() == 0)

@@ -6,6 +6,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,6 +17,7 @@
 
 #include "base/clock.h"
 #include "comm/comm.h"
+#include "comm/interface.h"
 #include "comm/net.h"
 #include "comm/net_wire.h"
 
@@ -22,6 +26,7 @@
 #define RANKS (PROCESSES * LOCALS)
 #define ROUNDS 200u
 
+static const struct net_where anywhere;
 static struct net_invitation invitation;
 static _Atomic uint32_t arrived;
 
@@ -47,7 +52,7 @@ static void open_all(struct process *p)
 	pthread_t t[PROCESSES];
 
 	memset(p, 0, PROCESSES * sizeof(*p));
-	assert_int_equal(net_listen(&p[0].l, &invitation, NULL), 0);
+	assert_int_equal(net_listen(&p[0].l, &invitation, &anywhere, NULL), 0);
 	for (uint32_t i = 0; i < PROCESSES; i++) {
 		p[i].number = i;
 		p[i].ranks_each = LOCALS;
@@ -280,7 +285,7 @@ static void strangers_and_strange_processes_are_refused(void **state)
 
 	(void)state;
 	memset(p, 0, sizeof(p));
-	assert_int_equal(net_listen(&p[0].l, &invitation, NULL), 0);
+	assert_int_equal(net_listen(&p[0].l, &invitation, &anywhere, NULL), 0);
 	/* a stranger knocks first and says nothing of sense */
 	noise = socket(AF_INET6, SOCK_STREAM, 0);
 	getsockname(*(int *)p[0].l, (struct sockaddr *)&a, &n);
@@ -299,6 +304,152 @@ static void strangers_and_strange_processes_are_refused(void **state)
 	close(noise);
 }
 
+/* Connects to a listening socket and says `bytes` of nothing. */
+static int stranger(int listener, size_t bytes)
+{
+	static const char nothing[64];
+	struct sockaddr_storage a;
+	socklen_t n = sizeof(a);
+	int fd;
+
+	getsockname(listener, (struct sockaddr *)&a, &n);
+	fd = socket(a.ss_family, SOCK_STREAM, 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&a, n), 0);
+	if (bytes)
+		send(fd, nothing, bytes, MSG_NOSIGNAL);
+	return fd;
+}
+
+/* More silent ones than wait at once, some gone again, some with half a word: nobody waits for
+ * them. */
+static void silent_strangers_keep_nobody_waiting(void **state)
+{
+	struct process p[PROCESSES];
+	pthread_t t[PROCESSES];
+	int silent[300];
+	int64_t begin;
+
+	(void)state;
+	memset(p, 0, sizeof(p));
+	assert_int_equal(net_listen(&p[0].l, &invitation, &anywhere, NULL), 0);
+	for (int i = 0; i < 300; i++) {
+		silent[i] = stranger(((int *)p[0].l)[i % 2], (size_t)(i % 3));
+		if (i % 5 == 4)
+			close(silent[i]);
+	}
+	begin = clock_now_ns();
+	for (uint32_t i = 0; i < PROCESSES; i++) {
+		p[i].number = i;
+		p[i].ranks_each = LOCALS;
+		thread_start(&t[i], open_one, &p[i], 0, "open", NULL);
+	}
+	for (uint32_t i = 0; i < PROCESSES; i++) {
+		pthread_join(t[i], NULL);
+		assert_int_equal(p[i].rc, 0);
+	}
+	/* a greeting lasts for five seconds at most */
+	assert_true(clock_now_ns() - begin < 4 * NS_PER_S);
+	close_all(p);
+	for (int i = 0; i < 300; i++)
+		if (i % 5 != 4)
+			close(silent[i]);
+}
+
+static struct ifaddrs interface_of(const char *name, const char *address,
+				   struct sockaddr_storage *a)
+{
+	memset(a, 0, sizeof(*a));
+	a->ss_family = strchr(address, ':') ? AF_INET6 : AF_INET;
+	assert_int_equal(inet_pton(a->ss_family, address,
+				   a->ss_family == AF_INET
+					   ? (void *)&((struct sockaddr_in *)a)->sin_addr
+					   : (void *)&((struct sockaddr_in6 *)a)->sin6_addr),
+			 1);
+	return (struct ifaddrs){.ifa_name = (char *)(uintptr_t)name,
+				.ifa_addr = (struct sockaddr *)a};
+}
+
+static void interfaces_are_named(void **state)
+{
+	struct sockaddr_storage a, b;
+	struct ifaddrs four = interface_of("ib0", "10.3.7.9", &a);
+	struct ifaddrs six = interface_of("eth1", "fd00:1::7", &b);
+
+	(void)state;
+	assert_true(interface_is_named(&four, "ib0"));
+	assert_true(interface_is_named(&four, "eth0, ib0"));
+	assert_true(interface_is_named(&four, "10.3.0.0/16"));
+	assert_true(interface_is_named(&four, "10.3.7.8/31 lo"));
+	assert_true(interface_is_named(&four, "0.0.0.0/0"));
+	assert_true(interface_is_named(&four, "10.3.7.9"));
+	assert_false(interface_is_named(&four, ""));
+	assert_false(interface_is_named(&four, "ib"));
+	assert_false(interface_is_named(&four, "10.3.7.8/32,10.3.6.0/24"));
+	assert_false(interface_is_named(&four, "10.3.0.0/33"));
+	assert_false(interface_is_named(&four, "10.3.0.0/-1,10.3.0.0/,/8,,"));
+	assert_false(interface_is_named(&four, "fd00::/8"));
+	assert_true(interface_is_named(&six, "fd00::/8"));
+	assert_true(interface_is_named(&six, "fd00:1::/33,x"));
+	assert_false(interface_is_named(&six, "fd01::/16"));
+	assert_false(interface_is_named(&six, "10.3.0.0/16"));
+	assert_false(interface_is_named(&(struct ifaddrs){.ifa_name = (char[]){"x"}}, "x"));
+}
+
+/* Where it is listened: on the loopback interface if all are on this host, at the addresses that
+ * are named, and everywhere if none of them is here. */
+static void listens_where_the_others_are(void **state)
+{
+	static const struct {
+		struct net_where where;
+		const char *address;
+	} cases[] = {
+		{{.one_host = true}, "127.0.0.1"},
+		{{.one_host = true, .interfaces = "nothing9"}, "127.0.0.1"},
+		{{.interfaces = "nothing9"}, NULL},
+		{{.interfaces = "192.0.2.0/24"}, NULL},
+	};
+	struct ifaddrs *all = NULL, *one = NULL;
+	struct net_listener *l;
+	struct net_invitation inv;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct sockaddr_in6 a = {0};
+		socklen_t n = sizeof(a);
+
+		assert_int_equal(net_listen(&l, &inv, &cases[i].where, NULL), 0);
+		getsockname(*(int *)l, (struct sockaddr *)&a, &n);
+		if (cases[i].address) {
+			assert_int_equal(a.sin6_family, AF_INET);
+			assert_string_equal(inv.address[0], cases[i].address);
+			assert_int_equal(((struct sockaddr_in *)&a)->sin_addr.s_addr,
+					 htonl(INADDR_LOOPBACK));
+			assert_int_equal(inv.addresses, 1);
+		} else if (a.sin6_family == AF_INET6) {
+			assert_true(IN6_IS_ADDR_UNSPECIFIED(&a.sin6_addr));
+		}
+		net_listener_close(l);
+	}
+	assert_int_equal(getifaddrs(&all), 0);
+	for (one = all; one; one = one->ifa_next)
+		if (one->ifa_addr && one->ifa_addr->sa_family == AF_INET &&
+		    !(one->ifa_flags & IFF_LOOPBACK) && one->ifa_flags & IFF_UP)
+			break;
+	if (one) {
+		const struct net_where there = {.interfaces = one->ifa_name};
+		struct sockaddr_in a = {0};
+		socklen_t n = sizeof(a);
+
+		assert_int_equal(net_listen(&l, &inv, &there, NULL), 0);
+		getsockname(*(int *)l, (struct sockaddr *)&a, &n);
+		assert_int_equal(a.sin_family, AF_INET);
+		assert_int_equal(a.sin_addr.s_addr,
+				 ((struct sockaddr_in *)one->ifa_addr)->sin_addr.s_addr);
+		net_listener_close(l);
+	}
+	freeifaddrs(all);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -307,6 +458,9 @@ int main(void)
 		cmocka_unit_test(a_death_reaches_all),
 		cmocka_unit_test(the_first_failure_counts),
 		cmocka_unit_test(strangers_and_strange_processes_are_refused),
+		cmocka_unit_test(silent_strangers_keep_nobody_waiting),
+		cmocka_unit_test(interfaces_are_named),
+		cmocka_unit_test(listens_where_the_others_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
