@@ -26,6 +26,9 @@ BANNED = re.compile(r"\b(strcpy|strcat|sprintf|vsprintf|strtok|gets|atoi|atol|at
                     r"gmtime|localtime|asctime|ctime)\s*\(")
 # alloc.c: see its header; child.c: between fork and exec
 MAY_EXIT = ("src/base/alloc.c", "src/base/child.c")
+# what people read is escaped on its way out, in one place; alloc.c: when there is no memory for that
+MAY_PRINT = ("src/base/say.c", "src/base/alloc.c")
+PRINTS = re.compile(r"\b(v?printf|v?dprintf|v?fprintf|f?puts|f?putc|putchar)\s*\(|\bfwrite\s*\([^;]*\bstd(out|err)\b")
 EXITS = re.compile(r"\b(exit|_exit|abort)\s*\(")
 
 
@@ -55,6 +58,8 @@ def check_file(path, problems, warnings):
             problems.append(f"{where}: banned call: {BANNED.search(code).group(1)}")
         if layer != "cli" and EXITS.search(code) and rel.as_posix() not in MAY_EXIT:
             problems.append(f"{where}: only cli/ ends the process")
+        if PRINTS.search(code) and rel.as_posix() not in MAY_PRINT:
+            problems.append(f"{where}: prints without say() of base/say.h")
         found = re.match(r'#include "([a-z0-9_]+)/', line)
         if not found:
             continue

@@ -121,32 +121,3 @@ void buf_release(struct buf *b)
 	free(b->data);
 	*b = (struct buf){0};
 }
-
-void buf_wrap(struct buf *b, const char *s, size_t at, size_t indent, size_t columns)
-{
-	bool begun = at > indent;
-
-	while (*s) {
-		size_t n;
-
-		s += strspn(s, " \n\t");
-		n = strcspn(s, " \n\t");
-		if (n == 0)
-			break;
-		/* a percent sign stays with its number */
-		if (s[n] == ' ' && s[n + 1] == '%')
-			n += 1 + strcspn(s + n + 1, " \n\t");
-		if (begun && at + 1 + n > columns) {
-			buf_printf(b, "\n%*s", (int)indent, "");
-			at = indent;
-		} else if (begun) {
-			buf_putc(b, ' ');
-			at++;
-		}
-		buf_append(b, s, n);
-		at += n;
-		s += n;
-		begun = true;
-	}
-	buf_putc(b, '\n');
-}

@@ -16,9 +16,6 @@ void buf_puts(struct buf *b, const char *s);
 void buf_putc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
-/* Words of `s` and a line end, in lines of at most `columns` where words are no longer, all but the
- * first indented. `at`: the column reached. */
-void buf_wrap(struct buf *b, const char *s, size_t at, size_t indent, size_t columns);
 /* `s` as text of a manual page: a leading dot or quote is a command there, a backslash an escape, a
  * plain - a hyphen. */
 void buf_put_roff(struct buf *b, const char *s);

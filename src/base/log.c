@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
+#include "base/say.h"
+#include "base/utf8.h"
 
 static _Atomic int threshold = LOG_WARNING;
 static _Atomic int console = LOG_CONSOLE_ALL;
@@ -133,23 +134,23 @@ void log_console_count(void)
 	atomic_fetch_add_explicit(&console_lines, 1, memory_order_relaxed);
 }
 
-__attribute__((format(printf, 3, 0))) static void put_line(enum log_level level, bool console_gets,
-							   const char *fmt, va_list ap)
+__attribute__((format(printf, 4, 0))) static void put_line(enum log_level level, bool console_gets,
+							   enum say_keep keep, const char *fmt,
+							   va_list ap)
 {
 	const struct log_sink *sink = atomic_load_explicit(&console_sink, memory_order_acquire);
-	char line[2048];
+	char raw[2048], line[2048];
 	int head, body, fd;
 	size_t n;
 
 	if ((int)level < atomic_load_explicit(&threshold, memory_order_relaxed))
 		return;
 	head = snprintf(line, sizeof(line), "[%s] ", level_name(level));
-	body = vsnprintf(line + head, sizeof(line) - (size_t)head - 1, fmt, ap);
+	body = vsnprintf(raw, sizeof(raw), fmt, ap);
 	if (body < 0)
 		return;
-	n = (size_t)head + (size_t)body;
-	if (n > sizeof(line) - 2)
-		n = sizeof(line) - 2;
+	n = utf8_whole(raw, strlen(raw));
+	n = (size_t)head + say_escape(line + head, sizeof(line) - (size_t)head - 1, raw, n, keep);
 	line[n++] = '\n';
 	if (console_gets)
 		log_console_count();
@@ -167,7 +168,16 @@ void log_msg(enum log_level level, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	put_line(level, on_console(level), fmt, ap);
+	put_line(level, on_console(level), SAY_LINE, fmt, ap);
+	va_end(ap);
+}
+
+void log_text(enum log_level level, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put_line(level, on_console(level), SAY_LINES, fmt, ap);
 	va_end(ap);
 }
 
@@ -176,6 +186,6 @@ void log_noted(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	put_line(LOG_WARNING, on_console(LOG_OUTPUT), fmt, ap);
+	put_line(LOG_WARNING, on_console(LOG_OUTPUT), SAY_LINE, fmt, ap);
 	va_end(ap);
 }

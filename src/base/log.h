@@ -29,7 +29,10 @@ int log_open(const char *path, struct err *e);
  * names the file. Does nothing when none is open. */
 int log_close(struct err *e);
 
+/* One line: what could command a terminal, and line breaks, are escaped (base/say.h). */
 void log_msg(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Text of several lines, which only the program composes. */
+void log_text(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* A warning that the console gets only with LOG_CONSOLE_ALL: what other words say there anyway. */
 void log_noted(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

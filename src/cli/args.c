@@ -1,4 +1,5 @@
 #include "cli/args.h"
+#include "base/say.h"
 #include "cli/cli.h"
 #include "cli/data_folder.h"
 #include "cli/launcher.h"
@@ -217,6 +218,16 @@ void cli_args_release(struct cli_args *a)
 	*a = (struct cli_args){0};
 }
 
+static void say_small(const struct buf *said)
+{
+	struct buf text = {0};
+
+	buf_puts(&text, "--small:");
+	buf_puts(&text, said->data + strspn(said->data, " ") - 1);
+	say_text(stderr, &text);
+	buf_release(&text);
+}
+
 void cli_args_shrink(struct cli_args *a, bool speaks)
 {
 	struct buf said = {0};
@@ -231,7 +242,7 @@ void cli_args_shrink(struct cli_args *a, bool speaks)
 	for (size_t i = 0; i < a->overrides; i++)
 		a->override[i] = a->shrunk.v[i];
 	if (speaks && !a->quiet && said.len)
-		fprintf(stderr, "--small:%s", said.data + strspn(said.data, " ") - 1);
+		say_small(&said);
 	buf_release(&said);
 }
 
@@ -245,7 +256,7 @@ static void show_errors(const struct workload *w, struct err *e)
 	if (n < 2 || !launcher_leads())
 		return;
 	for (size_t i = 0; i + 1 < lines; i++)
-		fprintf(stderr, "stoker: %s\n", w->errors.v[i]);
+		say(stderr, "stoker: %s\n", w->errors.v[i]);
 	if (n > lines)
 		err_set(e, e->code, "and %zu more errors in the workload", n - lines + 1);
 	else

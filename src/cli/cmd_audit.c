@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/say.h"
 #include "cli/cli.h"
 #include "cli/result_args.h"
 #include "cli/terminal.h"
 #include "readback/audit.h"
+#include "result/json_out.h"
 
 static int print_findings(const struct audit *a, const struct result_args *args, struct err *e)
 {
@@ -18,19 +20,17 @@ static int print_findings(const struct audit *a, const struct result_args *args,
 
 	if (args->json) {
 		json_t *root = audit_json(a);
-		char *dump = json_dumps(root, JSON_INDENT(4));
 
+		json_put_dump(&text, root, JSON_INDENT(4), JSON_EXACT);
 		json_decref(root);
-		if (dump)
-			buf_printf(&text, "%s\n", dump);
-		else
+		if (text.len == 0)
 			rc = err_set(e, ERR_DATA, "the findings cannot be written as JSON");
-		free(dump);
+		buf_putc(&text, '\n');
 	} else {
 		audit_text(a, terminal_has_colour(STDOUT_FILENO), args->verbose, &text);
 	}
 	if (text.data)
-		fputs(text.data, stdout);
+		say_text(stdout, &text);
 	buf_release(&text);
 	return rc;
 }

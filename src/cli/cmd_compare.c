@@ -8,9 +8,11 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/say.h"
 #include "cli/cli.h"
 #include "cli/result_args.h"
 #include "readback/compare.h"
+#include "result/json_out.h"
 
 /* A repeat.json has a few lines for each run. */
 #define LIST_BYTES_MAX (64u << 20)
@@ -87,30 +89,34 @@ struct checked {
 	struct buf why;
 };
 
+static json_t *checked_json(const struct checked *checked)
+{
+	json_t *o = json_object();
+
+	json_put_bool(o, "passed", checked->outcome == COMPARE_PASSES);
+	json_put_bool(o, "told", checked->outcome != COMPARE_CANNOT_TELL);
+	json_put_text(o, "why", checked->why.data);
+	return o;
+}
+
 static void print_comparison(const struct comparison *c, const struct checked *checked, bool json)
 {
 	struct buf text = {0};
 
 	if (json) {
 		json_t *root = comparison_json(c);
-		char *dump;
 
 		if (checked)
-			json_object_set_new(root, "check",
-					    json_pack("{s:b, s:b, s:s}", "passed",
-						      checked->outcome == COMPARE_PASSES, "told",
-						      checked->outcome != COMPARE_CANNOT_TELL,
-						      "why", checked->why.data));
-		dump = json_dumps(root, JSON_INDENT(4));
+			json_put(root, "check", checked_json(checked));
+		json_put_dump(&text, root, JSON_INDENT(4), JSON_EXACT);
 		json_decref(root);
-		buf_printf(&text, "%s\n", dump ? dump : "{}");
-		free(dump);
+		buf_putc(&text, '\n');
 	} else {
 		comparison_text(c, &text);
 		if (checked && checked->outcome == COMPARE_PASSES)
-			buf_printf(&text, "\nCheck passed: %s.\n", checked->why.data);
+			buf_say(&text, "\nCheck passed: %s.\n", checked->why.data);
 	}
-	fputs(text.data ? text.data : "", stdout);
+	say_text(stdout, &text);
 	fflush(stdout);
 	buf_release(&text);
 }

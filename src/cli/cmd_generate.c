@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/say.h"
 #include "base/str.h"
 #include "cli/args.h"
 #include "cli/cli.h"
@@ -34,20 +35,21 @@ static void print_mean(const struct result *r)
 	sample = dataset_mean_sample_bytes(
 		r->dataset, r->dataset->files[DATASET_TRAIN] ? DATASET_TRAIN : DATASET_EVAL);
 	image = r->dataset->format->is.flags & FORMAT_IMAGE;
-	printf("mean file %s", decimal(mean, made, sizeof(made)));
+	say(stdout, "mean file %s", decimal(mean, made, sizeof(made)));
 	if (w->dataset.file_bytes > 0) {
-		printf("; files of %s were asked for (dataset.file_bytes), %.0f bytes each "
-		       "decoded\n",
-		       decimal(w->dataset.file_bytes, text, sizeof(text)),
-		       sample * (image ? 1 : (double)r->dataset->samples_per_file));
+		say(stdout,
+		    "; files of %s were asked for (dataset.file_bytes), %.0f bytes each "
+		    "decoded\n",
+		    decimal(w->dataset.file_bytes, text, sizeof(text)),
+		    sample * (image ? 1 : (double)r->dataset->samples_per_file));
 		return;
 	}
 	if (!image && r->dataset->samples_per_file > 1)
-		printf(" of %llu samples", (unsigned long long)r->dataset->samples_per_file);
+		say(stdout, " of %llu samples", (unsigned long long)r->dataset->samples_per_file);
 	other = fabs(mean / (sample * (image ? 1 : (double)r->dataset->samples_per_file)) - 1) >
 		0.1;
-	printf("; samples of %.0f bytes were asked for%s\n", sample,
-	       other ? ", decoded (dataset.file_bytes sets the size of files)" : "");
+	say(stdout, "; samples of %.0f bytes were asked for%s\n", sample,
+	    other ? ", decoded (dataset.file_bytes sets the size of files)" : "");
 }
 
 static void print_outcome(const struct result *r)
@@ -55,12 +57,12 @@ static void print_outcome(const struct result *r)
 	double s = (double)r->generation.wall_ns / 1e9;
 	char bytes[32], rate[32], took[32];
 
-	printf("%llu files written (%s, %s/s), %llu already existed, in %s: '%s'\n",
-	       (unsigned long long)r->generation.files,
-	       str_bytes((double)r->generation.bytes, bytes, sizeof(bytes)),
-	       str_bytes(s > 0 ? (double)r->generation.bytes / s : 0, rate, sizeof(rate)),
-	       (unsigned long long)r->generation.skipped, str_seconds(s, took, sizeof(took)),
-	       r->dataset->folder);
+	say(stdout, "%llu files written (%s, %s/s), %llu already existed, in %s: '%s'\n",
+	    (unsigned long long)r->generation.files,
+	    str_bytes((double)r->generation.bytes, bytes, sizeof(bytes)),
+	    str_bytes(s > 0 ? (double)r->generation.bytes / s : 0, rate, sizeof(rate)),
+	    (unsigned long long)r->generation.skipped, str_seconds(s, took, sizeof(took)),
+	    r->dataset->folder);
 	print_mean(r);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/say.h"
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
@@ -94,8 +95,8 @@ static void say_note(const char *note)
 {
 	size_t n = strlen(note);
 
-	fprintf(stderr, "stoker: %c%.*s\n", tolower((unsigned char)note[0]),
-		(int)(n - 1 - (note[n - 1] == '.')), note + 1);
+	say(stderr, "stoker: %c%.*s\n", tolower((unsigned char)note[0]),
+	    (int)(n - 1 - (note[n - 1] == '.')), note + 1);
 }
 
 static int load_traces(struct page_trace *t, const struct run_record *r, size_t n,
@@ -120,7 +121,7 @@ static int load_traces(struct page_trace *t, const struct run_record *r, size_t 
 				*e = why;
 				return why.code;
 			}
-			fprintf(stderr, "stoker: %s; the timeline is left out\n", why.text);
+			say(stderr, "stoker: %s; the timeline is left out\n", why.text);
 			snprintf(t[i].note, sizeof(t[i].note), "%s", why.text);
 		} else if (t[i].view.note[0]) {
 			say_note(t[i].view.note);
@@ -128,10 +129,10 @@ static int load_traces(struct page_trace *t, const struct run_record *r, size_t 
 		drawn += t[i].found;
 	}
 	if (more)
-		fprintf(stderr,
-			"stoker: only %d timelines are drawn, but %zu more of these runs %s a "
-			"trace; name a single run to see its timeline\n",
-			TIMELINES_MAX, more, more == 1 ? "has" : "have");
+		say(stderr,
+		    "stoker: only %d timelines are drawn, but %zu more of these runs %s a "
+		    "trace; name a single run to see its timeline\n",
+		    TIMELINES_MAX, more, more == 1 ? "has" : "have");
 	if (asks(a) && drawn == 0)
 		return err_set(e, ERR_USAGE,
 			       "these runs have no traces; run.trace=chrome records one, and "
@@ -184,8 +185,8 @@ static int write_outputs(const struct run_record *r, size_t n, const struct page
 		AUTO_FREE char *where = path_absolute(a->output);
 
 		for (size_t i = 0; i < k.n; i++)
-			fprintf(out, "* %s\n", k.v[i].text.data);
-		fprintf(out, "report: %s\n", where);
+			say(out, "* %s\n", k.v[i].text.data);
+		say(out, "report: %s\n", where);
 	}
 	key_findings_release(&k);
 	run_groups_release(&g);

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/say.h"
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/job.h"
@@ -28,7 +29,7 @@ static int print_composed(const struct workload *w)
 	struct buf b = {0};
 
 	yaml_emit(w->tree, &b);
-	fputs(b.data ? b.data : "", stdout);
+	say_text(stdout, &b);
 	buf_release(&b);
 	return 0;
 }
@@ -45,7 +46,7 @@ static void print_result(const struct cli_args *a, const struct result *r,
 		result_text(r, m, color, &b);
 	else
 		result_answer(r, m, color, before < ANSWER_LINES ? ANSWER_LINES - before : 0, &b);
-	fputs(b.data ? b.data : "", stdout);
+	say_text(stdout, &b);
 	fflush(stdout);
 	buf_release(&b);
 }
@@ -77,12 +78,13 @@ static int show_outcome(const struct cli_args *a, const struct workload *w, cons
 
 	if (!r->trained && !r->checkpointed && !r->only_evaluated) {
 		if (r->generated)
-			printf("%llu files written, %llu already existed, in '%s'\n",
-			       (unsigned long long)r->generation.files,
-			       (unsigned long long)r->generation.skipped, r->dataset->folder);
+			say(stdout, "%llu files written, %llu already existed, in '%s'\n",
+			    (unsigned long long)r->generation.files,
+			    (unsigned long long)r->generation.skipped, r->dataset->folder);
 		else
-			printf("nothing was done: this workload does not generate data, train, "
-			       "evaluate or write checkpoints\n");
+			say(stdout,
+			    "nothing was done: this workload does not generate data, train, "
+			    "evaluate or write checkpoints\n");
 		if (r->generated || (!a->check && !(a->samples_per_s > 0)))
 			return 0;
 		err_set(e, ERR_TARGET,
@@ -109,9 +111,9 @@ static void tell_row(void *arg, const char *what)
 		return;
 	/* on a terminal one line, which the table replaces */
 	if (a->verbose)
-		fprintf(stderr, "truth table: %s\n", what);
+		say(stderr, "truth table: %s\n", what);
 	else if (terminal_can_draw(STDERR_FILENO))
-		fprintf(stderr, "\r\033[Ktruth table: %s", what);
+		say(stderr, "\r\033[Ktruth table: %s", what);
 }
 
 static int write_table(const struct cli_args *a, const struct truth_table *t, const char *folder,
@@ -120,10 +122,10 @@ static int write_table(const struct cli_args *a, const struct truth_table *t, co
 	struct buf text = {0};
 
 	if (!a->quiet && !a->verbose && terminal_can_draw(STDERR_FILENO))
-		fputs("\r\033[K", stderr);
+		say(stderr, "\r\033[K");
 	truth_table_text(t, a->verbose, &text);
-	fputs(text.data ? text.data : "", stdout);
-	printf("  results   %s\n", folder);
+	say_text(stdout, &text);
+	say(stdout, "  results   %s\n", folder);
 	buf_release(&text);
 	return truth_table_write(t, folder, e);
 }
@@ -227,26 +229,16 @@ static int run_main(const struct command *c, int argc, char **argv)
 	return job_main(c, argc, argv, &stop, run);
 }
 
-static const struct flag *const flags[] = {&operand_workload,
-					   &operand_key,
-					   &flag_data,
-					   &flag_ranks,
-					   &flag_per_process,
-					   &flag_output,
-					   &flag_check,
-					   &flag_samples_per_s,
-					   &flag_repeat,
-					   &flag_truth_table,
-					   &flag_small,
-					   &flag_config_dir,
-					   &flag_strict,
-					   &flag_verbose,
-					   &flag_quiet,
-					   &flag_progress,
-					   &flag_progress_file,
-					   &flag_progress_interval,
-					   &flag_cfg,
-					   NULL};
+static const struct flag *const flags[] = {&operand_workload,   &operand_key,
+					   &flag_data,          &flag_ranks,
+					   &flag_per_process,   &flag_output,
+					   &flag_check,         &flag_samples_per_s,
+					   &flag_repeat,        &flag_truth_table,
+					   &flag_small,         &flag_config_dir,
+					   &flag_strict,        &flag_verbose,
+					   &flag_quiet,         &flag_progress,
+					   &flag_progress_file, &flag_progress_interval,
+					   &flag_cfg,           NULL};
 
 const struct command command_run = {
 	.name = "run",

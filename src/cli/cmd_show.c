@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/say.h"
 #include "base/str.h"
 #include "base/sysinfo.h"
 #include "base/system.h"
@@ -25,7 +26,7 @@
 
 static void print_buf(struct buf *b)
 {
-	fputs(b->data ? b->data : "", stdout);
+	say_text(stdout, b);
 	buf_release(b);
 }
 
@@ -130,7 +131,7 @@ static void print_workloads(void)
 		int rc = workload_load(&w, &req, &e);
 
 		if (rc < 0)
-			printf("%-28s (%s)\n", *name, e.text);
+			say(stdout, "%-28s (%s)\n", *name, e.text);
 		else
 			print_workload(*name, &w);
 		workload_release(&w);
@@ -237,8 +238,8 @@ static void print_options(const char *prefix, const struct opt *rows, size_t n)
 
 static void print_stores(void)
 {
-	puts("storage.store is one of these; shims are put before a store with '+': "
-	     "throttle+posix\n");
+	say(stdout, "storage.store is one of these; shims are put before a store with '+': "
+		    "throttle+posix\n\n");
 	for (size_t i = 0; store_table[i]; i++) {
 		const struct store_ops *s = store_table[i];
 		AUTO_FREE char *help =
@@ -312,10 +313,10 @@ static void print_system(const char *folder)
 
 	host_facts_load(&h);
 	system_facts_load(&s, "", folder);
-	printf("%-32s %s\n", "host", h.hostname);
+	say(stdout, "%-32s %s\n", "host", h.hostname);
 	for (size_t i = 0; i < s.pairs; i++)
 		print_row(0, s.pair[i].key, 33, s.pair[i].value);
-	printf("%-32s %.1f\n", "processors available", h.usable_cpus);
+	say(stdout, "%-32s %.1f\n", "processors available", h.usable_cpus);
 	system_facts_release(&s);
 	host_facts_release(&h);
 }

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/say.h"
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
@@ -126,7 +127,7 @@ struct view {
 static void clear_line(struct view *v)
 {
 	if (v->line)
-		fputs("\r\033[K", stderr);
+		say(stderr, "\r\033[K");
 	v->line = false;
 }
 
@@ -141,9 +142,9 @@ static void put_tick(struct view *v, const struct study_event *ev)
 	if (!terminal_ready(&v->screen))
 		return;
 	terminal_size(&v->screen, &columns, &rows);
-	buf_printf(&line, "  %s/%s: %s", x->model_folder, x->name,
-		   str_seconds(ev->seconds, took, sizeof(took)));
-	fprintf(stderr, "\r\033[K%.*s", (int)columns - 1, line.data);
+	buf_say(&line, "  %s/%s: %s", x->model_folder, x->name,
+		str_seconds(ev->seconds, took, sizeof(took)));
+	say(stderr, "\r\033[K%.*s", (int)columns - 1, line.data);
 	buf_release(&line);
 	v->line = true;
 }
@@ -177,24 +178,24 @@ static void show_event(void *arg, const struct study_event *ev)
 		return;
 	}
 	clear_line(v);
-	fprintf(stderr, "[%zu done, %zu failed, %zu pending] %s/%s", ev->done, ev->failed,
-		ev->pending, x->model_folder, x->name);
+	say(stderr, "[%zu done, %zu failed, %zu pending] %s/%s", ev->done, ev->failed, ev->pending,
+	    x->model_folder, x->name);
 	if (x->repeat > 1)
-		fprintf(stderr, " run %u", x->repeat);
-	fprintf(stderr, ": %s", words[ev->kind]);
+		say(stderr, " run %u", x->repeat);
+	say(stderr, ": %s", words[ev->kind]);
 	if (ev->kind == STUDY_GENERATE && ev->dataset->bytes != UINT64_MAX)
-		fprintf(stderr, " (%s)", str_bytes((double)ev->dataset->bytes, took, sizeof(took)));
+		say(stderr, " (%s)", str_bytes((double)ev->dataset->bytes, took, sizeof(took)));
 	if (ev->kind == STUDY_DONE || ev->kind == STUDY_FAILED)
-		fprintf(stderr, " in %s%s", str_seconds(ev->seconds, took, sizeof(took)),
-			left_text(ev, left, sizeof(left)));
+		say(stderr, " in %s%s", str_seconds(ev->seconds, took, sizeof(took)),
+		    left_text(ev, left, sizeof(left)));
 	if (ev->kind == STUDY_FAILED)
-		fprintf(stderr, ": %s", ev->reason);
-	fputc('\n', stderr);
+		say(stderr, ": %s", ev->reason);
+	say(stderr, "\n");
 }
 
 static void print_text(const struct buf *text)
 {
-	fputs(text->data ? text->data : "", stdout);
+	say_text(stdout, text);
 }
 
 /* ---- the verbs ---- */
@@ -225,13 +226,13 @@ static void put_shrunk(const struct study_plan *p, struct buf *out)
 
 	if (!p->options->small || !p->shrunk.data)
 		return;
-	buf_printf(out,
-		   "Shrunk (full size in brackets), so that every row has the steps that steady "
-		   "needs, with at most %s of data, %s of\ncheckpoints and %d s of computation for "
-		   "each run. The states in the design stay as they are.\n%s",
-		   str_bytes(SMALL_DATASET_BYTES, data, sizeof(data)),
-		   str_bytes(SMALL_CHECKPOINT_BYTES, saved, sizeof(saved)), SMALL_COMPUTE_S,
-		   p->shrunk.data);
+	buf_say(out,
+		"Shrunk (full size in brackets), so that every row has the steps that steady "
+		"needs, with at most %s of data, %s of\ncheckpoints and %d s of computation for "
+		"each run. The states in the design stay as they are.\n%s",
+		str_bytes(SMALL_DATASET_BYTES, data, sizeof(data)),
+		str_bytes(SMALL_CHECKPOINT_BYTES, saved, sizeof(saved)), SMALL_COMPUTE_S,
+		p->shrunk.data);
 }
 
 /* Whether --small would help. */
@@ -264,11 +265,11 @@ static int dry_run(const struct study_plan *p)
 	study_forecast(p, &f);
 	if (f.pending) {
 		if (f.generate_bytes > 0)
-			buf_printf(&text, "bytes: %s to generate",
-				   str_bytes(f.generate_bytes, bytes, sizeof(bytes)));
+			buf_say(&text, "bytes: %s to generate",
+				str_bytes(f.generate_bytes, bytes, sizeof(bytes)));
 		if (f.generate_bytes > 0 && f.read_bytes > 0)
-			buf_printf(&text, ", about %s to read",
-				   str_bytes(f.read_bytes, bytes, sizeof(bytes)));
+			buf_say(&text, ", about %s to read",
+				str_bytes(f.read_bytes, bytes, sizeof(bytes)));
 		if (f.generate_bytes > 0)
 			buf_putc(&text, '\n');
 		forecast_needs_text(&f, &text);
@@ -297,7 +298,7 @@ static void warn_before(const struct study_plan *p)
 	study_forecast(p, &f);
 	put_shrunk(p, &text);
 	forecast_text(&f, FORECAST_WARNING, WARNINGS_MOST, &text);
-	fputs(text.data ? text.data : "", stderr);
+	say_text(stderr, &text);
 	forecast_release(&f);
 	buf_release(&text);
 }
@@ -309,7 +310,7 @@ static void print_next(const char *results)
 	struct buf word = {0};
 
 	study_argv_text(argv, &word);
-	printf("page and figures: stoker report %s -o study.html --plots plots\n", word.data);
+	say(stdout, "page and figures: stoker report %s -o study.html --plots plots\n", word.data);
 	buf_release(&word);
 }
 
@@ -334,8 +335,8 @@ static int study_run_pending(struct study_plan *p, const struct study_args *a, s
 		rc = study_run(p, show_event, &view, &failed, e);
 	clear_line(&view);
 	if (rc == 0)
-		printf("%zu row%s of the design, %zu failed; results in '%s'\n", p->design.rows,
-		       p->design.rows == 1 ? "" : "s", failed, a->o.results);
+		say(stdout, "%zu row%s of the design, %zu failed; results in '%s'\n",
+		    p->design.rows, p->design.rows == 1 ? "" : "s", failed, a->o.results);
 	if (rc == 0 && failed < p->design.rows)
 		print_next(a->o.results);
 	if (rc == 0 && failed) {

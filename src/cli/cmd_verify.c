@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/say.h"
 #include "base/str.h"
 #include "base/sysinfo.h"
 #include "base/thread.h"
@@ -118,16 +119,17 @@ static int verify_dataset(const struct cli_args *a, const struct workload *w, st
 	progress_done(&view, rc);
 	seconds = (double)(clock_now_ns() - h.begin_ns) / 1e9;
 	if (v.files)
-		printf("%llu files, %s compared, %s/s: %s\n", (unsigned long long)v.files,
-		       str_bytes((double)v.bytes, bytes, sizeof(bytes)),
-		       str_bytes(seconds > 0 ? (double)v.bytes / seconds : 0, rate, sizeof(rate)),
-		       v.bad_files ? "DIFFERENT"
-		       : rc < 0    ? "not finished"
-				   : "every byte as generated");
+		say(stdout, "%llu files, %s compared, %s/s: %s\n", (unsigned long long)v.files,
+		    str_bytes((double)v.bytes, bytes, sizeof(bytes)),
+		    str_bytes(seconds > 0 ? (double)v.bytes / seconds : 0, rate, sizeof(rate)),
+		    v.bad_files ? "DIFFERENT"
+		    : rc < 0    ? "not finished"
+				: "every byte as generated");
 	if (v.bad_files)
-		printf("%llu file%s or cannot be read; 'stoker generate' writes a "
-		       "file again after it was removed\n",
-		       (unsigned long long)v.bad_files, v.bad_files == 1 ? " differs" : "s differ");
+		say(stdout,
+		    "%llu file%s or cannot be read; 'stoker generate' writes a "
+		    "file again after it was removed\n",
+		    (unsigned long long)v.bad_files, v.bad_files == 1 ? " differs" : "s differ");
 	return rc;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/say.h"
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/launcher.h"
@@ -375,7 +376,7 @@ int flags_parse(const struct command *c, void *args, int argc, char **argv,
 		struct buf text = {0};
 
 		command_help(c, &text);
-		fputs(text.data, stdout);
+		say_text(stdout, &text);
 		buf_release(&text);
 	}
 	return rc;
@@ -398,16 +399,15 @@ int command_main(const struct command *c, int argc, char **argv)
 	}
 	if (!word || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
 		command_help(c, &text);
-		fputs(text.data, word ? stdout : stderr);
+		say_text(word ? stdout : stderr, &text);
 		buf_release(&text);
 		return word ? 0 : 2;
 	}
 	near = str_nearest(word, names, n);
 	for (size_t i = 0; i < n; i++)
 		buf_printf(&text, "%s%s", i ? ", " : "", names[i]);
-	fprintf(stderr, "stoker: '%s' is not a subcommand of 'stoker %s'%s%s%s (%s)\n", word,
-		c->name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "",
-		text.data);
+	say(stderr, "stoker: '%s' is not a subcommand of 'stoker %s'%s%s%s (%s)\n", word, c->name,
+	    near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", text.data);
 	buf_release(&text);
 	return 2;
 }

@@ -7,10 +7,11 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/say.h"
 #include "base/str.h"
 #include "cli/live.h"
 #include "cli/terminal.h"
-#include "conf/utf8.h"
+#include "base/utf8.h"
 
 #define ROWS_MAX 10
 #define ROWS_WANTED 16
@@ -42,12 +43,23 @@ struct panel {
 static const char *const plain_spark[] = {"_", ".", "-", "=", "+", "*", "#", "@"};
 static const char *const block_spark[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
-/* Terminals take the control characters of Latin-1, in UTF-8 too, for the beginnings of commands.
- */
-static bool is_control(const char *c, size_t n)
+/* Whether it would be escaped (say.h). */
+static bool is_shown(const char *c, size_t n)
 {
-	return (unsigned char)c[0] < 0x20 || c[0] == 0x7f ||
-	       (n == 2 && (unsigned char)c[0] == 0xc2 && (unsigned char)c[1] < 0xa0);
+	char seen[16];
+
+	return say_escape(seen, sizeof(seen), c, n, SAY_LINE) == n && memcmp(seen, c, n) == 0;
+}
+
+/* Bytes of what sets a colour; 0: it is nothing of the kind. */
+static size_t colour_length(const char *c)
+{
+	size_t n;
+
+	if (c[0] != '\033' || c[1] != '[')
+		return 0;
+	n = 2 + strspn(c + 2, "0123456789;");
+	return c[n] == 'm' ? n + 1 : 0;
 }
 
 /* As much of it as fits into `width` columns, with what colours it whole; bytes that are no
@@ -58,18 +70,17 @@ static void put_cut(struct buf *out, const char *text, unsigned width)
 	unsigned used = 0;
 
 	for (const char *c = text; *c;) {
-		size_t n = utf8_length(c);
+		size_t n = utf8_length(c), look = colour_length(c);
 
-		if (*c == '\033') {
-			n = strcspn(c, "m") + 1;
-			buf_append(out, c, n);
+		if (look) {
+			buf_append(out, c, look);
 			coloured = true;
-			c += n;
+			c += look;
 			continue;
 		}
 		if (used++ == width)
 			break;
-		if (n == 0 || is_control(c, n))
+		if (n == 0 || !is_shown(c, n))
 			buf_putc(out, '?');
 		else
 			buf_append(out, c, n);
@@ -146,10 +157,7 @@ static void add_title(struct panel *q)
 	char title[161], long_text[320], ranks[80] = "", took[32];
 
 	/* it may come from a file's name */
-	snprintf(title, sizeof(title), "%s", q->style->title);
-	for (char *c = title; *c; c++)
-		*c = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
-
+	say_escape(title, sizeof(title), q->style->title, strlen(q->style->title), SAY_LINE);
 	if (p->ranks > p->ranks_here)
 		snprintf(ranks, sizeof(ranks), ", ranks %u-%u of %u (others not shown)",
 			 p->first_rank, p->first_rank + p->ranks_here - 1, p->ranks);

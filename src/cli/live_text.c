@@ -5,21 +5,23 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/say.h"
 #include "base/str.h"
 #include "cli/live.h"
+#include "result/json_out.h"
 
 static void put_rate(struct buf *out, const char *before, double v, const char *after)
 {
 	char text[32];
 
 	if (!isnan(v))
-		buf_printf(out, "%s%s/s%s", before, str_bytes(v, text, sizeof(text)), after);
+		buf_say(out, "%s%s/s%s", before, str_bytes(v, text, sizeof(text)), after);
 }
 
 static void put_percent(struct buf *out, const char *before, double v)
 {
 	if (!isnan(v))
-		buf_printf(out, "%s%.1f %%", before, v);
+		buf_say(out, "%s%.1f %%", before, v);
 }
 
 static void put_samples(struct buf *out, const char *before, double v)
@@ -43,13 +45,13 @@ static void of_training(const struct run_progress *p, const struct live_figures 
 			   (unsigned long long)p->epoch_total, (unsigned long long)p->done,
 			   (unsigned long long)p->total);
 	else
-		buf_printf(out, "%s, epoch %u/%u, step %llu/%llu",
-			   p->phase == PROGRESS_CHECKPOINT ? "Checkpoint" : "Training", p->epoch,
-			   p->epochs, (unsigned long long)p->done, (unsigned long long)p->total);
+		buf_say(out, "%s, epoch %u/%u, step %llu/%llu",
+			p->phase == PROGRESS_CHECKPOINT ? "Checkpoint" : "Training", p->epoch,
+			p->epochs, (unsigned long long)p->done, (unsigned long long)p->total);
 	if (f->filling) {
-		buf_printf(out, ", no step has ended: workers read %llu samples, %s",
-			   (unsigned long long)p->read_samples,
-			   str_bytes((double)p->read_bytes, s, sizeof(s)));
+		buf_say(out, ", no step has ended: workers read %llu samples, %s",
+			(unsigned long long)p->read_samples,
+			str_bytes((double)p->read_bytes, s, sizeof(s)));
 		put_rate(out, ", recently ", f->read_recent, "");
 	} else {
 		put_percent(out, ", AU so far ", f->au);
@@ -58,20 +60,20 @@ static void of_training(const struct run_progress *p, const struct live_figures 
 		put_percent(out, ", exposed wait ", f->wait);
 	}
 	if (f->device == DEVICE_DISK && !isnan(f->device_read)) {
-		buf_printf(out, ", %s reads", f->device_name);
+		buf_say(out, ", %s reads", f->device_name);
 		put_rate(out, " ", f->device_read, "");
 	} else if (f->device == DEVICE_CALLS) {
 		put_rate(out, ", read calls ", f->device_read, "");
 	}
 	if (!isnan(f->standing_s) && f->has_slowest)
-		buf_printf(out, ", no step for %s: rank %u %s",
-			   str_seconds(f->standing_s, s, sizeof(s)), f->slow_rank, f->slow_doing);
+		buf_say(out, ", no step for %s: rank %u %s",
+			str_seconds(f->standing_s, s, sizeof(s)), f->slow_rank, f->slow_doing);
 	else if (f->has_slowest)
-		buf_printf(out, ", slowest rank %u (%s behind the mean)", f->slow_rank,
-			   str_seconds(f->slow_behind_s, s, sizeof(s)));
+		buf_say(out, ", slowest rank %u (%s behind the mean)", f->slow_rank,
+			str_seconds(f->slow_behind_s, s, sizeof(s)));
 	if (p->ranks > p->ranks_here)
-		buf_printf(out, "; of ranks %u-%u of %u", p->first_rank,
-			   p->first_rank + p->ranks_here - 1, p->ranks);
+		buf_say(out, "; of ranks %u-%u of %u", p->first_rank,
+			p->first_rank + p->ranks_here - 1, p->ranks);
 }
 
 void live_line(const struct run_progress *p, const struct live_figures *f, struct buf *out)
@@ -86,7 +88,7 @@ void live_line(const struct run_progress *p, const struct live_figures *f, struc
 			   (unsigned long long)p->loads, (unsigned long long)p->loads_total);
 		put_rate(out, ", ", f->bytes_rate, "");
 		if (f->device == DEVICE_DISK && !isnan(f->device_read)) {
-			buf_printf(out, ", %s reads", f->device_name);
+			buf_say(out, ", %s reads", f->device_name);
 			put_rate(out, " ", f->device_read, "");
 			put_rate(out, ", writes ", f->device_write, "");
 		}
@@ -95,14 +97,14 @@ void live_line(const struct run_progress *p, const struct live_figures *f, struc
 			   str_bytes((double)p->total, b, sizeof(b)));
 		put_rate(out, ", ", f->bytes_rate, "");
 	} else {
-		buf_printf(out, "%s %llu/%llu files",
-			   p->phase == PROGRESS_GENERATE ? "Generating" : "Checking",
-			   (unsigned long long)p->done, (unsigned long long)p->total);
+		buf_say(out, "%s %llu/%llu files",
+			p->phase == PROGRESS_GENERATE ? "Generating" : "Checking",
+			(unsigned long long)p->done, (unsigned long long)p->total);
 		if (p->phase == PROGRESS_GENERATE)
 			put_rate(out, ", ", f->bytes_rate, "");
 	}
 	if (!isnan(f->left_s))
-		buf_printf(out, ", %s left", str_seconds(f->left_s, a, sizeof(a)));
+		buf_say(out, ", %s left", str_seconds(f->left_s, a, sizeof(a)));
 }
 
 void live_summary(const struct run_progress *p, const struct live_figures *f, struct buf *out)
@@ -119,8 +121,8 @@ void live_summary(const struct run_progress *p, const struct live_figures *f, st
 		put_rate(out, ", ", f->bytes_rate, "");
 		put_percent(out, ", exposed wait ", f->wait);
 		if (p->ranks > p->ranks_here)
-			buf_printf(out, "; of ranks %u-%u of %u", p->first_rank,
-				   p->first_rank + p->ranks_here - 1, p->ranks);
+			buf_say(out, "; of ranks %u-%u of %u", p->first_rank,
+				p->first_rank + p->ranks_here - 1, p->ranks);
 	} else if (p->ranks) {
 		buf_printf(out, "Checkpoints written %llu of %llu, read back %llu of %llu, in %s",
 			   (unsigned long long)p->saves, (unsigned long long)p->saves_total,
@@ -130,14 +132,14 @@ void live_summary(const struct run_progress *p, const struct live_figures *f, st
 	} else {
 		unsigned long long now = p->done - p->skipped;
 
-		buf_printf(out, "%s %llu of %llu files",
-			   p->phase == PROGRESS_GENERATE ? "Generated" : "Checked", now,
-			   (unsigned long long)p->total);
+		buf_say(out, "%s %llu of %llu files",
+			p->phase == PROGRESS_GENERATE ? "Generated" : "Checked", now,
+			(unsigned long long)p->total);
 		if (p->skipped)
-			buf_printf(out, ", %llu were there", (unsigned long long)p->skipped);
-		buf_printf(out, ", in %s", s);
+			buf_say(out, ", %llu were there", (unsigned long long)p->skipped);
+		buf_say(out, ", in %s", s);
 		if (p->phase == PROGRESS_GENERATE && p->bytes)
-			buf_printf(out, ", %s", str_bytes((double)p->bytes, b, sizeof(b)));
+			buf_say(out, ", %s", str_bytes((double)p->bytes, b, sizeof(b)));
 		if (p->phase == PROGRESS_GENERATE && p->bytes)
 			put_rate(out, ", ", f->bytes_rate, "");
 	}
@@ -157,9 +159,7 @@ static void set_whole(json_t *o, const char *key, uint64_t v)
 
 static void set_text(json_t *o, const char *key, const char *v)
 {
-	json_t *s = v ? json_string(v) : json_null();
-
-	json_object_set_new(o, key, s ? s : json_null());
+	json_put_text(o, key, v);
 }
 
 static void training_json(json_t *o, const struct run_progress *p, const struct live_figures *f)
@@ -223,7 +223,6 @@ void live_json(const struct run_progress *p, const struct live_figures *f, const
 		[PROGRESS_CHECKPOINT] = "steps", [PROGRESS_VERIFY] = "bytes",
 		[PROGRESS_PROBE] = "steps",      [PROGRESS_FINISH] = "steps"};
 	json_t *o = json_object();
-	char *dump;
 
 	set_whole(o, "schema", 1);
 	set_text(o, "event", status ? "end" : "progress");
@@ -247,10 +246,7 @@ void live_json(const struct run_progress *p, const struct live_figures *f, const
 		ranks_json(o, p, f);
 	if (dropped)
 		set_whole(o, "dropped_before", dropped);
-	dump = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(14));
+	json_put_dump(out, o, JSON_COMPACT | JSON_REAL_PRECISION(14), JSON_EXACT);
 	json_decref(o);
-	if (dump)
-		buf_puts(out, dump);
-	free(dump);
 	buf_putc(out, '\n');
 }

@@ -11,6 +11,7 @@
 #include "base/build_id.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/say.h"
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
@@ -20,22 +21,21 @@ static void usage(FILE *out)
 {
 	struct buf examples = {0};
 
-	fputs("usage: stoker COMMAND ...\n\n"
-	      "Can this storage keep its accelerators fed? Emulates the I/O of deep-learning\n"
-	      "training.\n\n"
-	      "commands:\n",
-	      out);
+	say(out, "usage: stoker COMMAND ...\n\n"
+		 "Can this storage keep its accelerators fed? Emulates the I/O of deep-learning\n"
+		 "training.\n\n"
+		 "commands:\n");
 	for (size_t i = 0; command_table[i]; i++)
-		fprintf(out, "  %-10s %s\n", command_table[i]->name, command_table[i]->help);
-	fputs("\n'stoker COMMAND --help' lists the options of a command.\n", out);
+		say(out, "  %-10s %s\n", command_table[i]->name, command_table[i]->help);
+	say(out, "\n'stoker COMMAND --help' lists the options of a command.\n");
 	flags_put_examples(&examples, program_examples);
-	fputs(examples.data, out);
+	say_text(out, &examples);
 	buf_release(&examples);
 }
 
 int cli_fail(const struct err *e)
 {
-	fprintf(stderr, "stoker: %s\n", e->text);
+	say(stderr, "stoker: %s\n", e->text);
 	return err_exit_status(e->code);
 }
 
@@ -66,7 +66,7 @@ static const struct command *command_find(const char *name)
 static int finish(int status)
 {
 	if (fflush(stdout) != 0 || ferror(stdout)) {
-		fprintf(stderr, "stoker: the output could not be written completely\n");
+		say(stderr, "stoker: the output could not be written completely\n");
 		return status ? status : 1;
 	}
 	return status;
@@ -94,7 +94,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (strcmp(argv[1], "--version") == 0) {
-		printf("stoker %s\n", build_id);
+		say(stdout, "stoker %s\n", build_id);
 		return 0;
 	}
 	help = strcmp(argv[1], "help") == 0;
@@ -115,8 +115,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < n; i++)
 		names[i] = command_table[i]->name;
 	near = str_nearest(argv[1], names, n);
-	fprintf(stderr, "stoker: '%s' is not a command%s%s%s\n", argv[1],
-		near ? "; did you mean '" : "; 'stoker --help' lists the commands",
-		near ? near : "", near ? "'?" : "");
+	say(stderr, "stoker: '%s' is not a command%s%s%s\n", argv[1],
+	    near ? "; did you mean '" : "; 'stoker --help' lists the commands", near ? near : "",
+	    near ? "'?" : "");
 	return 2;
 }

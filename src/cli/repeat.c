@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/file_system.h"
 #include "base/log.h"
+#include "base/say.h"
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
@@ -150,9 +151,9 @@ static int generate(struct repeating *x, struct err *e)
 	if (rc == 0)
 		rc = job_execute(x->j, x->a, &w, &o, &d, &r, e);
 	if (rc == 0 && x->j->speaks)
-		printf("%llu files written, %llu already existed, in '%s'\n",
-		       (unsigned long long)r.generation.files,
-		       (unsigned long long)r.generation.skipped, w.dataset.data_folder);
+		say(stdout, "%llu files written, %llu already existed, in '%s'\n",
+		    (unsigned long long)r.generation.files,
+		    (unsigned long long)r.generation.skipped, w.dataset.data_folder);
 	x->stuck = r.stuck;
 	if (!x->stuck) {
 		result_release(&r);
@@ -165,7 +166,7 @@ static int generate(struct repeating *x, struct err *e)
 static void put_percent(struct buf *out, double v)
 {
 	if (isfinite(v))
-		buf_printf(out, "AU %.1f %%", v);
+		buf_say(out, "AU %.1f %%", v);
 	else
 		buf_puts(out, "no AU was measured");
 }
@@ -183,14 +184,14 @@ static int take_result(struct repeating *x, const struct result *r, struct err *
 	gate_run_of(r, &m, run);
 	if (x->a->verbose)
 		x->show(x->a, r, &m);
-	buf_printf(&line, "run %zu of %lld: ", x->done + 1, (long long)x->a->repeat);
+	buf_say(&line, "run %zu of %lld: ", x->done + 1, (long long)x->a->repeat);
 	if (run->reads)
 		put_percent(&line, run->au);
 	else
 		buf_puts(&line, "done");
 	if (isfinite(run->samples_per_s))
-		buf_printf(&line, ", %.4g samples/s", run->samples_per_s);
-	printf("%s\n", line.data);
+		buf_say(&line, ", %.4g samples/s", run->samples_per_s);
+	say(stdout, "%s\n", line.data);
 	fflush(stdout);
 	buf_release(&line);
 	metrics_release(&m);
@@ -276,15 +277,15 @@ static void put_interval(struct buf *out, const struct gate_measure *m, size_t n
 			 double most)
 {
 	if (n > 1)
-		buf_printf(out, ", stdev %.2g", m->of.stdev);
+		buf_say(out, ", stdev %.2g", m->of.stdev);
 	if (m->interval)
-		buf_printf(out, ", 95 %% interval %.*f to %.*f", digits, fmax(0, m->low), digits,
-			   fmin(most, m->high));
+		buf_say(out, ", 95 %% interval %.*f to %.*f", digits, fmax(0, m->low), digits,
+			fmin(most, m->high));
 	else if (n > 1)
-		buf_printf(out, ", %.*f to %.*f (an interval needs %d runs)", digits, m->low,
-			   digits, m->high, GATE_RUNS_FOR_INTERVAL);
+		buf_say(out, ", %.*f to %.*f (an interval needs %d runs)", digits, m->low, digits,
+			m->high, GATE_RUNS_FOR_INTERVAL);
 	else
-		buf_printf(out, " (one run: no interval)");
+		buf_say(out, " (one run: no interval)");
 }
 
 static void put_au(const struct repeating *x, struct buf *out)
@@ -294,15 +295,15 @@ static void put_au(const struct repeating *x, struct buf *out)
 
 	if (m.of.n == 0)
 		return;
-	buf_printf(out, "  %-15s %.1f %% of the %s", "AU", m.of.mean,
-		   x->run[0].only_evaluated ? "evaluation" : "whole run");
+	buf_say(out, "  %-15s %.1f %% of the %s", "AU", m.of.mean,
+		x->run[0].only_evaluated ? "evaluation" : "whole run");
 	put_interval(out, &m, x->done, 1, 100);
 	if (target > 0)
-		buf_printf(out, "\n  %-15s %.4g %%: %s", "target", target,
-			   m.of.n == x->done && m.low >= target ? "met" : "missed");
+		buf_say(out, "\n  %-15s %.4g %%: %s", "target", target,
+			m.of.n == x->done && m.low >= target ? "met" : "missed");
 	if (target > 0 && x->done > 1)
-		buf_printf(out, " (by the %s)",
-			   m.interval ? "lower end of the interval" : "lowest run");
+		buf_say(out, " (by the %s)",
+			m.interval ? "lower end of the interval" : "lowest run");
 	buf_putc(out, '\n');
 }
 
@@ -314,7 +315,7 @@ static void put_rate(const struct repeating *x, struct buf *out)
 	if (m.of.n == 0)
 		return;
 	digits = m.of.mean < 100 ? 2 : m.of.mean < 1000 ? 1 : 0;
-	buf_printf(out, "  %-15s %.*f samples/s", "rate", digits, m.of.mean);
+	buf_say(out, "  %-15s %.*f samples/s", "rate", digits, m.of.mean);
 	put_interval(out, &m, x->done, digits, INFINITY);
 	buf_putc(out, '\n');
 }
@@ -329,11 +330,11 @@ static void put_cache(const struct repeating *x, struct buf *out)
 	}
 	if (!(most >= least))
 		return;
-	buf_printf(out, "  %-15s ", "page cache");
+	buf_say(out, "  %-15s ", "page cache");
 	if (most - least >= 0.005)
-		buf_printf(out, "%.0f to ", 100 * least);
-	buf_printf(out, "%.0f %% of the bytes came from it%s\n", 100 * most,
-		   x->cold ? "; the dataset is evicted from it before every epoch" : "");
+		buf_say(out, "%.0f to ", 100 * least);
+	buf_say(out, "%.0f %% of the bytes came from it%s\n", 100 * most,
+		x->cold ? "; the dataset is evicted from it before every epoch" : "");
 }
 
 static void put_failures(const struct repeating *x, struct buf *out)
@@ -346,24 +347,23 @@ static void put_failures(const struct repeating *x, struct buf *out)
 		while (k < i && strcmp(x->run[k].failed, x->run[i].failed) != 0)
 			k++;
 		if (k == i)
-			buf_printf(out, "  %-15s %s in run %zu: %.60s...\n", "FAIL",
-				   x->run[i].failed, i + 1, x->run[i].failure);
+			buf_say(out, "  %-15s %s in run %zu: %.60s...\n", "FAIL", x->run[i].failed,
+				i + 1, x->run[i].failure);
 	}
 }
 
 static void summary_text(const struct repeating *x, struct buf *out)
 {
-	buf_printf(out, "%s: %zu of %lld runs, %lld accelerator%s\n", cli_workload_name(x->a),
-		   x->done, (long long)x->a->repeat, (long long)x->a->ranks,
-		   x->a->ranks == 1 ? "" : "s");
+	buf_say(out, "%s: %zu of %lld runs, %lld accelerator%s\n", cli_workload_name(x->a), x->done,
+		(long long)x->a->repeat, (long long)x->a->ranks, x->a->ranks == 1 ? "" : "s");
 	put_au(x, out);
 	put_rate(x, out);
 	put_cache(x, out);
 	put_failures(x, out);
-	buf_printf(out, "  %-15s %s/1", "results", x->folder);
+	buf_say(out, "  %-15s %s/1", "results", x->folder);
 	if (x->done > 1)
-		buf_printf(out, " to %zu", x->done);
-	buf_printf(out, "; summary: %s/repeat.json\n", x->folder);
+		buf_say(out, " to %zu", x->done);
+	buf_say(out, "; summary: %s/repeat.json\n", x->folder);
 }
 
 static json_t *measure_json(const struct gate_measure *m)
@@ -420,7 +420,7 @@ static int finish(const struct repeating *x, int rc, struct err *e)
 
 	buf_puts(&why, "");
 	summary_text(x, &text);
-	fputs(text.data, stdout);
+	say_text(stdout, &text);
 	fflush(stdout);
 	if (asked)
 		passed = gate_passes(x->run, x->done, &want, &why);

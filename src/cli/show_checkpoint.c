@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/say.h"
 #include "base/str.h"
 #include "checkpoint/checkpoint_plan.h"
 #include "cli/args.h"
@@ -74,11 +75,12 @@ static void print_kind(const struct rank_kind *k)
 			at += (size_t)snprintf(ranges + at, sizeof(ranges) - at, "-%" PRId64,
 					       k->range[i].last);
 	}
-	printf("%8" PRId64 "  %16" PRIu64 " %16" PRIu64 " %16" PRIu64 "  %10s %7" PRIu64 "  %s%s\n",
-	       k->count, k->bytes.part[CHECKPOINT_WHOLE] + k->bytes.part[CHECKPOINT_LAYERS],
-	       k->bytes.part[CHECKPOINT_OPTIMIZER], k->bytes.total,
-	       str_bytes((double)k->bytes.total, size, sizeof(size)), k->bytes.files, ranges,
-	       k->more ? ",..." : "");
+	say(stdout,
+	    "%8" PRId64 "  %16" PRIu64 " %16" PRIu64 " %16" PRIu64 "  %10s %7" PRIu64 "  %s%s\n",
+	    k->count, k->bytes.part[CHECKPOINT_WHOLE] + k->bytes.part[CHECKPOINT_LAYERS],
+	    k->bytes.part[CHECKPOINT_OPTIMIZER], k->bytes.total,
+	    str_bytes((double)k->bytes.total, size, sizeof(size)), k->bytes.files, ranges,
+	    k->more ? ",..." : "");
 }
 
 static double gib(uint64_t bytes)
@@ -92,24 +94,24 @@ static void print_when(const struct workload *w)
 	int64_t writes = w->checkpoint.num_checkpoints_write;
 	int64_t reads = w->checkpoint.num_checkpoints_read;
 
-	printf("when   ");
+	say(stdout, "when   ");
 	if (!w->workflow.checkpoint)
-		printf("never: workflow.checkpoint is false\n");
+		say(stdout, "never: workflow.checkpoint is false\n");
 	else if (!w->workflow.train)
-		printf("nothing is trained: %" PRId64 " written, %" PRId64 " read back\n",
-		       writes > 0 ? writes : 0, reads > 0 ? reads : 0);
+		say(stdout, "nothing is trained: %" PRId64 " written, %" PRId64 " read back\n",
+		    writes > 0 ? writes : 0, reads > 0 ? reads : 0);
 	else if (w->checkpoint.seconds_between_checkpoints > 0)
-		printf("after the first step that ends at least %g s after the last checkpoint, or "
-		       "training, began\n",
-		       w->checkpoint.seconds_between_checkpoints);
+		say(stdout,
+		    "after the first step that ends at least %g s after the last checkpoint, or "
+		    "training, began\n",
+		    w->checkpoint.seconds_between_checkpoints);
 	else if (steps > 0)
-		printf("after every %" PRId64 " steps of an epoch\n", steps);
+		say(stdout, "after every %" PRId64 " steps of an epoch\n", steps);
 	else if (steps == 0)
-		printf("never: checkpoint.steps_between_checkpoints is 0\n");
+		say(stdout, "never: checkpoint.steps_between_checkpoints is 0\n");
 	else
-		printf("after epoch %" PRId64 ", then every %" PRId64 "\n",
-		       w->checkpoint.checkpoint_after_epoch,
-		       w->checkpoint.epochs_between_checkpoints);
+		say(stdout, "after epoch %" PRId64 ", then every %" PRId64 "\n",
+		    w->checkpoint.checkpoint_after_epoch, w->checkpoint.epochs_between_checkpoints);
 }
 
 static void print_plan(const struct workload *w, const struct checkpoint_plan *p)
@@ -124,36 +126,38 @@ static void print_plan(const struct workload *w, const struct checkpoint_plan *p
 		add_rank(&kinds, rank, &b);
 	}
 	checkpoint_plan_totals(p, &t);
-	printf("%s: %" PRId64 " rank%s%s, tensor %" PRId64 " x pipeline %" PRId64 " x data %" PRId64
-	       ", ZeRO %d",
-	       w->model.name, p->ranks, p->ranks == 1 ? "" : "s",
-	       w->checkpoint.mode == 1 ? " (subset)" : "", p->tensor, p->pipeline, p->data,
-	       p->zero);
+	say(stdout,
+	    "%s: %" PRId64 " rank%s%s, tensor %" PRId64 " x pipeline %" PRId64 " x data %" PRId64
+	    ", ZeRO %d",
+	    w->model.name, p->ranks, p->ranks == 1 ? "" : "s",
+	    w->checkpoint.mode == 1 ? " (subset)" : "", p->tensor, p->pipeline, p->data, p->zero);
 	if (p->parameters && !p->predefined)
-		printf(", %" PRIu64 " parameters", p->parameters);
-	printf("\nfolder %s/global_epoch<E>_step<S>\n", w->checkpoint.checkpoint_folder);
+		say(stdout, ", %" PRIu64 " parameters", p->parameters);
+	say(stdout, "\nfolder %s/global_epoch<E>_step<S>\n", w->checkpoint.checkpoint_folder);
 	print_when(w);
-	putchar('\n');
-	printf("%8s  %16s %16s %16s  %10s %7s  %s\n", "ranks", "model bytes", "optimizer bytes",
-	       "bytes per rank", "", "files", "rank numbers");
+	say(stdout, "\n");
+	say(stdout, "%8s  %16s %16s %16s  %10s %7s  %s\n", "ranks", "model bytes",
+	    "optimizer bytes", "bytes per rank", "", "files", "rank numbers");
 	for (size_t i = 0; i < kinds.n; i++)
 		print_kind(&kinds.v[i]);
-	printf("\nmodel      %18" PRIu64 " bytes  %14.6f GiB\n"
-	       "optimizer  %18" PRIu64 " bytes  %14.6f GiB\n"
-	       "total      %18" PRIu64 " bytes  %14.6f GiB in %" PRIu64 " file%s of %" PRIu64
-	       " rank%s\n",
-	       t.model_bytes, gib(t.model_bytes), t.optimizer_bytes, gib(t.optimizer_bytes),
-	       t.total_bytes, gib(t.total_bytes), t.files, t.files == 1 ? "" : "s", t.writers,
-	       t.writers == 1 ? "" : "s");
+	say(stdout,
+	    "\nmodel      %18" PRIu64 " bytes  %14.6f GiB\n"
+	    "optimizer  %18" PRIu64 " bytes  %14.6f GiB\n"
+	    "total      %18" PRIu64 " bytes  %14.6f GiB in %" PRIu64 " file%s of %" PRIu64
+	    " rank%s\n",
+	    t.model_bytes, gib(t.model_bytes), t.optimizer_bytes, gib(t.optimizer_bytes),
+	    t.total_bytes, gib(t.total_bytes), t.files, t.files == 1 ? "" : "s", t.writers,
+	    t.writers == 1 ? "" : "s");
 	if (t.ranks < t.whole_ranks)
-		printf("partial: the first %" PRIu64 " of the %" PRIu64 " ranks of a job whose "
-		       "checkpoint has %" PRIu64 " bytes (%.3g %%)\n",
-		       t.ranks, t.whole_ranks, t.whole_bytes,
-		       t.whole_bytes ? 100 * (double)t.total_bytes / (double)t.whole_bytes : 0.0);
+		say(stdout,
+		    "partial: the first %" PRIu64 " of the %" PRIu64 " ranks of a job whose "
+		    "checkpoint has %" PRIu64 " bytes (%.3g %%)\n",
+		    t.ranks, t.whole_ranks, t.whole_bytes,
+		    t.whole_bytes ? 100 * (double)t.total_bytes / (double)t.whole_bytes : 0.0);
 	if (t.dlio_model_bytes + t.dlio_optimizer_bytes != t.total_bytes)
-		printf("in DLIO    %18" PRIu64 " bytes  %14.6f GiB (docs/compatibility.md)\n",
-		       t.dlio_model_bytes + t.dlio_optimizer_bytes,
-		       gib(t.dlio_model_bytes + t.dlio_optimizer_bytes));
+		say(stdout, "in DLIO    %18" PRIu64 " bytes  %14.6f GiB (docs/compatibility.md)\n",
+		    t.dlio_model_bytes + t.dlio_optimizer_bytes,
+		    gib(t.dlio_model_bytes + t.dlio_optimizer_bytes));
 	free(kinds.v);
 }
 

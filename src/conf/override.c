@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
-#include "conf/utf8.h"
+#include "base/utf8.h"
 
 #define KEYS_MAX 10000
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/say.h"
 #include "page/run_data.h"
 #include "readback/palette.h"
 #include "result/json_out.h"
@@ -129,34 +130,6 @@ static json_t *page_data(const struct run_groups *g, const struct key_findings *
 	return root;
 }
 
-static void put_text(struct buf *out, const char *s)
-{
-	for (; *s; s++) {
-		if (*s == '<')
-			buf_puts(out, "&lt;");
-		else if (*s == '>')
-			buf_puts(out, "&gt;");
-		else if (*s == '&')
-			buf_puts(out, "&amp;");
-		else
-			buf_putc(out, *s);
-	}
-}
-
-/* JSON inside a script element: no text ends the element or opens a comment in it. */
-static void put_json(struct buf *out, const char *s)
-{
-	for (; s && *s; s++) {
-		size_t n = strcspn(s, "<");
-
-		buf_append(out, s, n);
-		s += n;
-		if (!*s)
-			break;
-		buf_puts(out, "\\u003c");
-	}
-}
-
 static void put_palette(struct buf *out, bool dark)
 {
 	for (size_t i = 0; i < PALETTE_COLORS; i++)
@@ -164,14 +137,14 @@ static void put_palette(struct buf *out, bool dark)
 }
 
 static void put_part(struct buf *out, const char *name, size_t n, const char *title,
-		     const char *json)
+		     const json_t *data)
 {
 	if (n == 5 && memcmp(name, "TITLE", n) == 0) {
-		put_text(out, title ? title : "Storage for accelerators");
+		buf_put_markup(out, title ? title : "Storage for accelerators");
 	} else if (n == 5 && memcmp(name, "STYLE", n) == 0) {
 		buf_puts(out, page_css);
 	} else if (n == 4 && memcmp(name, "DATA", n) == 0) {
-		put_json(out, json ? json : "{}");
+		json_put_dump(out, data, JSON_COMPACT | JSON_REAL_PRECISION(7), JSON_SHOWN);
 	} else if (n == 6 && memcmp(name, "SCRIPT", n) == 0) {
 		const char *const parts[] = {base_js, chart_js, summary_js, page_js, timeline_js};
 
@@ -190,19 +163,17 @@ void page_render(const struct run_groups *g, const struct key_findings *k,
 		 const struct page_trace *trace, const char *title, struct buf *out)
 {
 	json_t *data = page_data(g, k, trace, title);
-	char *dump = json_dumps(data, JSON_COMPACT | JSON_REAL_PRECISION(7));
 	const char *at = page_html, *mark;
 
-	json_decref(data);
 	/* every @ of page.html begins or ends the name of a part */
 	while ((mark = strchr(at, '@'))) {
 		const char *end = strchr(mark + 1, '@');
 
 		assert(end);
 		buf_append(out, at, (size_t)(mark - at));
-		put_part(out, mark + 1, (size_t)(end - mark - 1), title, dump);
+		put_part(out, mark + 1, (size_t)(end - mark - 1), title, data);
 		at = end + 1;
 	}
 	buf_puts(out, at);
-	free(dump);
+	json_decref(data);
 }

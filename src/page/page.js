@@ -347,9 +347,11 @@
   }
 
   function csv() {
-    function quote(s) { return /[",\n]/.test(s) ? '"' + s.replace(/"/g, '""') + '"' : s; }
+    function quote(s) { return /[",\r\n]/.test(s) ? '"' + s.replace(/"/g, '""') + '"' : s; }
+    /* no formula of a spreadsheet */
+    function cell(v) { return v === undefined || v === null ? "" : typeof v === "string" && /^[=+\-@]/.test(v) ? "'" + v : String(v); }
     var text = COLUMNS.map(function (c) { return quote(c.title); }).join(",") + "\n" + D.groups.map(function (g) {
-      return COLUMNS.map(function (c) { var v = c.get(g); return quote(v === undefined || v === null ? "" : String(v)); }).join(",");
+      return COLUMNS.map(function (c) { return quote(cell(c.get(g))); }).join(",");
     }).join("\n") + "\n";
     var a = el("a", { href: "data:text/csv;charset=utf-8," + encodeURIComponent(text), download: "report.csv" });
     document.body.appendChild(a); a.click(); a.remove();

@@ -1,6 +1,7 @@
 /* The comparison: what the sides measured, samples of each measure, Welch's test where it can be
  * made, what differs in the configurations. */
 #include "readback/compare.h"
+#include "base/say.h"
 #include "readback/record_measures.h"
 
 #include <assert.h>
@@ -234,19 +235,19 @@ static double loss_of(const struct compared *m, double change)
 
 static void put_loss(struct buf *why, const struct compared *m, double tolerance)
 {
-	buf_printf(why,
-		   "%s is worse by %.3g %%: %.4g %s -> %.4g %s (95 %% interval of the change %+.4g "
-		   "to %+.4g, p = %.2g; the tolerance is %.4g %%)",
-		   m->name, loss_of(m, m->test.change), m->a.mean, m->unit, m->b.mean, m->unit,
-		   m->test.low, m->test.high, m->test.p, tolerance);
+	buf_say(why,
+		"%s is worse by %.3g %%: %.4g %s -> %.4g %s (95 %% interval of the change %+.4g "
+		"to %+.4g, p = %.2g; the tolerance is %.4g %%)",
+		m->name, loss_of(m, m->test.change), m->a.mean, m->unit, m->b.mean, m->unit,
+		m->test.low, m->test.high, m->test.p, tolerance);
 }
 
 static enum compare_outcome cannot_tell(struct buf *why, const char *reason)
 {
 	size_t n = strlen(reason);
 
-	buf_printf(why, "whether the second side is worse cannot be told: %.*s",
-		   (int)(n && reason[n - 1] == '.' ? n - 1 : n), reason);
+	buf_say(why, "whether the second side is worse cannot be told: %.*s",
+		(int)(n && reason[n - 1] == '.' ? n - 1 : n), reason);
 	return COMPARE_CANNOT_TELL;
 }
 
@@ -278,10 +279,10 @@ enum compare_outcome comparison_check(const struct comparison *c, double toleran
 	if (untold || gating == 0)
 		return cannot_tell(why, untold ? untold->why : "they have no measure in common");
 	if (room > 0)
-		buf_printf(why,
-			   "no measure of the whole run is shown to be worse by more than %.4g %%; "
-			   "the intervals leave room for a loss of %.3g %%",
-			   tolerance, room);
+		buf_say(why,
+			"no measure of the whole run is shown to be worse by more than %.4g %%; "
+			"the intervals leave room for a loss of %.3g %%",
+			tolerance, room);
 	else
 		buf_puts(why, "every measure of the whole run is better");
 	return COMPARE_PASSES;
@@ -308,40 +309,40 @@ static const char *basis_word(enum compare_basis b)
 static void list_text(struct buf *out, const char *title, const struct str_list *list)
 {
 	if (list->n)
-		buf_printf(out, "%s\n", title);
+		buf_say(out, "%s\n", title);
 	for (size_t i = 0; i < list->n; i++)
-		buf_printf(out, "! %s\n", list->v[i]);
+		buf_say(out, "! %s\n", list->v[i]);
 	if (list->n)
 		buf_putc(out, '\n');
 }
 
 static void side_text(struct buf *out, const char *name, size_t runs, size_t copies)
 {
-	buf_printf(out, "%s: %zu run%s", name, runs, runs == 1 ? "" : "s");
+	buf_say(out, "%s: %zu run%s", name, runs, runs == 1 ? "" : "s");
 	if (copies)
-		buf_printf(out, " (and %zu cop%s, not counted)", copies, copies == 1 ? "y" : "ies");
+		buf_say(out, " (and %zu cop%s, not counted)", copies, copies == 1 ? "y" : "ies");
 }
 
 static void measure_text(struct buf *out, const struct compared *m)
 {
 	double share = m->a.mean != 0 ? 100 * (m->b.mean / m->a.mean - 1) : NAN;
 
-	buf_printf(out, "%s (%s): %.4g", m->name, m->unit, m->a.mean);
+	buf_say(out, "%s (%s): %.4g", m->name, m->unit, m->a.mean);
 	if (m->a.n > 1)
-		buf_printf(out, " +- %.2g", m->a.stdev);
-	buf_printf(out, " -> %.4g", m->b.mean);
+		buf_say(out, " +- %.2g", m->a.stdev);
+	buf_say(out, " -> %.4g", m->b.mean);
 	if (m->b.n > 1)
-		buf_printf(out, " +- %.2g", m->b.stdev);
+		buf_say(out, " +- %.2g", m->b.stdev);
 	if (isfinite(share))
-		buf_printf(out, " (%+.1f %%)", share);
+		buf_say(out, " (%+.1f %%)", share);
 	if (m->verdict == COMPARE_UNKNOWN)
-		buf_printf(out, "\n    no test: %s\n", m->why);
+		buf_say(out, "\n    no test: %s\n", m->why);
 	else
-		buf_printf(out,
-			   "\n    %s: change %+.4g, 95 %% interval %+.4g to %+.4g, p = "
-			   "%.3g (Welch's t-test over %zu and %zu %s)\n",
-			   verdict_word(m->verdict), m->test.change, m->test.low, m->test.high,
-			   m->test.p, m->a.n, m->b.n, basis_word(m->basis));
+		buf_say(out,
+			"\n    %s: change %+.4g, 95 %% interval %+.4g to %+.4g, p = "
+			"%.3g (Welch's t-test over %zu and %zu %s)\n",
+			verdict_word(m->verdict), m->test.change, m->test.low, m->test.high,
+			m->test.p, m->a.n, m->b.n, basis_word(m->basis));
 }
 
 void comparison_text(const struct comparison *c, struct buf *out)
@@ -352,8 +353,8 @@ void comparison_text(const struct comparison *c, struct buf *out)
 	side_text(out, ". Second", c->runs[1], c->copies[1]);
 	buf_puts(out, ".\n\n");
 	for (size_t i = 0; i < c->differences.n; i++)
-		buf_printf(out, "%s%s\n", i ? "  " : "Differences (first | second):\n  ",
-			   c->differences.v[i]);
+		buf_say(out, "%s%s\n", i ? "  " : "Differences (first | second):\n  ",
+			c->differences.v[i]);
 	if (!c->configured)
 		buf_puts(out, "The configuration of at least one side is not known.\n");
 	else if (!c->complete)
@@ -362,9 +363,8 @@ void comparison_text(const struct comparison *c, struct buf *out)
 	else if (c->differences.n == 0)
 		buf_puts(out, "The configurations are identical.\n");
 	if (c->measures)
-		buf_printf(out, "\nMean +- standard deviation over %s, first -> second:\n",
-			   c->measure[0].basis == COMPARE_RUNS ? "runs"
-							       : "the epochs of each side");
+		buf_say(out, "\nMean +- standard deviation over %s, first -> second:\n",
+			c->measure[0].basis == COMPARE_RUNS ? "runs" : "the epochs of each side");
 	for (size_t i = 0; i < c->measures; i++)
 		measure_text(out, &c->measure[i]);
 }

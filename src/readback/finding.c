@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/say.h"
 #include "result/json_out.h"
 
 #define COLUMNS 100
@@ -74,6 +75,15 @@ int audit_worst(const struct audit *a)
 
 static const char *const colors[] = {"\033[36m", "\033[33m", "\033[31;1m"};
 
+/* "warning ", in its colour. */
+static void put_level(enum audit_level level, bool color, struct buf *out)
+{
+	buf_puts(out, "  ");
+	buf_puts(out, color ? colors[level] : "");
+	buf_say(out, "%-8s", level_name(level));
+	buf_puts(out, color ? "\033[0m" : "");
+}
+
 static const char *nothing(const struct run_record *r)
 {
 	return r->trained ? "no findings" : "no training was run, so there is little to check";
@@ -81,12 +91,15 @@ static const char *nothing(const struct run_record *r)
 
 static void put_finding(const struct finding *f, bool color, struct buf *out)
 {
-	buf_printf(out, "  %s%-8s%s%s:", color ? colors[f->level] : "", level_name(f->level),
-		   color ? "\033[0m" : "", f->check);
-	buf_wrap(out, f->text, INDENT + strlen(f->check) + 1, INDENT, COLUMNS);
+	size_t begin;
+
+	put_level(f->level, color, out);
+	begin = out->len;
+	buf_say(out, "%s:", f->check);
+	buf_wrap(out, f->text, INDENT + out->len - begin, INDENT, COLUMNS);
 	if (!f->advice[0])
 		return;
-	buf_printf(out, "%*s-> ", INDENT, "");
+	buf_say(out, "%*s-> ", INDENT, "");
 	buf_wrap(out, f->advice, INDENT + 3, INDENT + 3, COLUMNS);
 }
 
@@ -101,14 +114,14 @@ static void put_checked(const struct audit *a, size_t i, bool verbose, struct bu
 		if (t->record != i || t->compared == 0)
 			continue;
 		if (verbose) {
-			buf_printf(out, "  checked %s:", t->name);
-			buf_printf(&line, " %zu compared, %zu differ: %s.", t->compared, t->differ,
-				   t->what);
+			buf_say(out, "  checked %s:", t->name);
+			buf_say(&line, " %zu compared, %zu differ: %s.", t->compared, t->differ,
+				t->what);
 			buf_wrap(out, line.data + 1, 11 + strlen(t->name), INDENT, COLUMNS);
 			buf_reset(&line);
 		} else {
-			buf_printf(&line, "%s%s (%zu%s)", line.len ? ", " : "", t->name,
-				   t->compared, line.len ? "" : " compared");
+			buf_say(&line, "%s%s (%zu%s)", line.len ? ", " : "", t->name, t->compared,
+				line.len ? "" : " compared");
 		}
 	}
 	if (line.len) {
@@ -120,7 +133,7 @@ static void put_checked(const struct audit *a, size_t i, bool verbose, struct bu
 		const struct audit_topic *t = &a->topic[k];
 
 		if (t->record == i && t->unchecked[0])
-			buf_printf(&line, "%s%s: %s", line.len ? "; " : "", t->name, t->unchecked);
+			buf_say(&line, "%s%s: %s", line.len ? "; " : "", t->name, t->unchecked);
 	}
 	if (line.len) {
 		buf_puts(out, "  unchecked ");
@@ -134,8 +147,8 @@ static void put_record(const struct audit *a, size_t i, bool color, bool verbose
 	const struct run_record *r = &a->record[i];
 	bool any = false;
 
-	buf_printf(out, "%s  (%s, %u rank%s%s)\n", r->folder, r->ours ? "Stoker" : "DLIO", r->ranks,
-		   r->ranks == 1 ? "" : "s", r->trained ? "" : ", no training");
+	buf_say(out, "%s  (%s, %u rank%s%s)\n", r->folder, r->ours ? "Stoker" : "DLIO", r->ranks,
+		r->ranks == 1 ? "" : "s", r->trained ? "" : ", no training");
 	for (size_t k = 0; k < a->findings; k++) {
 		if (a->finding[k].record != i)
 			continue;
@@ -143,7 +156,7 @@ static void put_record(const struct audit *a, size_t i, bool color, bool verbose
 		any = true;
 	}
 	if (!any)
-		buf_printf(out, "  %s\n", nothing(r));
+		buf_say(out, "  %s\n", nothing(r));
 	put_checked(a, i, verbose, out);
 }
 
@@ -211,8 +224,7 @@ static void put_counts(const struct audit *a, struct buf *out)
 		figures += a->topic[k].compared;
 		partly += a->topic[k].unchecked[0] != '\0';
 	}
-	buf_printf(
-		out,
+	buf_say(out,
 		"%zu results (%zu of Stoker, %zu of DLIO): %zu FAIL, %zu with warnings, %zu with "
 		"notes only, %zu without findings.\n"
 		"%zu figures were derived from others and compared; %zu checks of results could "
@@ -232,14 +244,15 @@ static void put_summary(const struct audit *a, bool color, struct buf *out)
 		struct buf text = {0};
 		size_t head;
 
-		buf_printf(&text, "%s: %.*s%s", a->record[f->record].folder, EXAMPLE, f->text,
-			   strlen(f->text) > EXAMPLE ? " ..." : "");
-		buf_printf(out, "\n  %s%-8s%s%s: %zu result%s", color ? colors[f->level] : "",
-			   level_name(f->level), color ? "\033[0m" : "", f->check, v[k].results,
-			   v[k].results == 1 ? "." : "s, for example");
+		buf_say(&text, "%s: %.*s%s", a->record[f->record].folder, EXAMPLE, f->text,
+			strlen(f->text) > EXAMPLE ? " ..." : "");
+		buf_putc(out, '\n');
+		put_level(f->level, color, out);
+		buf_say(out, "%s: %zu result%s", f->check, v[k].results,
+			v[k].results == 1 ? "." : "s, for example");
 		buf_puts(out, "\n");
 		head = (size_t)INDENT;
-		buf_printf(out, "%*s", INDENT, "");
+		buf_say(out, "%*s", INDENT, "");
 		buf_wrap(out, text.data, head, INDENT, COLUMNS);
 		buf_release(&text);
 	}

@@ -1,5 +1,6 @@
 /* The table of runs as CSV. */
 #include "readback/table.h"
+#include "base/say.h"
 #include "readback/record_measures.h"
 
 #include <math.h>
@@ -12,19 +13,26 @@
 
 static const double MIB = 1048576;
 
+/* Escaped for people (say.h). What a spreadsheet would take for a formula begins with an
+ * apostrophe, which makes it text there. */
 static void put_text(struct buf *out, const char *s)
 {
-	if (!strpbrk(s, ",\"\r\n")) {
-		buf_puts(out, s);
-		return;
+	struct buf text = {0};
+
+	buf_puts(&text, s[0] && strchr("=+-@", s[0]) ? "'" : "");
+	buf_put_said(&text, s, strlen(s), SAY_LINE);
+	if (!strpbrk(text.data, ",\"")) {
+		buf_puts(out, text.data);
+	} else {
+		buf_putc(out, '"');
+		for (const char *c = text.data; *c; c++) {
+			if (*c == '"')
+				buf_putc(out, '"');
+			buf_putc(out, *c);
+		}
+		buf_putc(out, '"');
 	}
-	buf_putc(out, '"');
-	for (; *s; s++) {
-		if (*s == '"')
-			buf_putc(out, '"');
-		buf_putc(out, *s);
-	}
-	buf_putc(out, '"');
+	buf_release(&text);
 }
 
 static void put_number(struct buf *out, double v)

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/say.h"
+#include "base/shell.h"
 #include "base/str.h"
 #include "result/level_look.h"
 #include "result/supply.h"
@@ -115,14 +117,14 @@ static void put_row(struct answer *a, unsigned lines, const char *label, const c
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	buf_printf(a->out, "  %-*s", INDENT - 2, label);
+	buf_say(a->out, "  %-*s", INDENT - 2, label);
 	put_text(a, text, lines);
 }
 
 /* A path is of no use when it is cut. */
 static void put_path(struct answer *a, const char *label, const char *text)
 {
-	buf_printf(a->out, "  %-*s%s\n", INDENT - 2, label, text);
+	buf_say(a->out, "  %-*s%s\n", INDENT - 2, label, text);
 }
 
 /* ---- what was asked for, and what came of it ---- */
@@ -135,18 +137,19 @@ static void put_title(struct answer *a)
 	const struct result *r = a->r;
 	const char *note = r->workload->run.note;
 
-	buf_printf(a->out, "%s%s%s: %u accelerator%s, ", colored(a, TEXT_BOLD),
-		   r->workload->choice ? r->workload->choice : "workload", colored(a, TEXT_PLAIN),
-		   r->ranks, r->ranks == 1 ? "" : "s");
+	buf_puts(a->out, colored(a, TEXT_BOLD));
+	buf_say(a->out, "%s", r->workload->choice ? r->workload->choice : "workload");
+	buf_puts(a->out, colored(a, TEXT_PLAIN));
+	buf_say(a->out, ": %u accelerator%s, ", r->ranks, r->ranks == 1 ? "" : "s");
 	if (r->processes > 1)
-		buf_printf(a->out, "%u processes on %u host%s, ", r->processes, r->nodes,
-			   r->nodes == 1 ? "" : "s");
+		buf_say(a->out, "%u processes on %u host%s, ", r->processes, r->nodes,
+			r->nodes == 1 ? "" : "s");
 	if (r->trained || !r->checkpointed)
-		buf_printf(a->out, "%u of %u %s, ", r->epochs_done, r->epochs_planned,
-			   r->only_evaluated ? "evaluations" : "epochs");
-	buf_printf(a->out, "%s", status[r->status]);
+		buf_say(a->out, "%u of %u %s, ", r->epochs_done, r->epochs_planned,
+			r->only_evaluated ? "evaluations" : "epochs");
+	buf_say(a->out, "%s", status[r->status]);
 	if (note && strlen(note) <= NOTE_MOST)
-		buf_printf(a->out, " (%s)", note);
+		buf_say(a->out, " (%s)", note);
 	buf_putc(a->out, '\n');
 }
 
@@ -320,7 +323,7 @@ static void put_probe(struct answer *a)
 
 	probe_text(p, &text);
 	if (p->why[0])
-		buf_printf(&text, "; %s", p->why);
+		buf_say(&text, "; %s", p->why);
 	put_row(a, 1, "probe", "%s", text.data);
 	buf_release(&text);
 }
@@ -414,8 +417,11 @@ static void put_level(struct answer *a, enum verdict_level level, const char *la
 
 	while (level_looks[i].level != level)
 		i++;
-	buf_printf(a->out, "  %s%-4s%s %-*s", colored(a, level_looks[i].color), level_looks[i].word,
-		   colored(a, TEXT_PLAIN), INDENT - 7, label);
+	buf_puts(a->out, "  ");
+	buf_puts(a->out, colored(a, level_looks[i].color));
+	buf_say(a->out, "%-4s", level_looks[i].word);
+	buf_puts(a->out, colored(a, TEXT_PLAIN));
+	buf_say(a->out, " %-*s", INDENT - 7, label);
 	if (strlen(label) >= INDENT - 7)
 		buf_putc(a->out, ' ');
 }
@@ -438,7 +444,7 @@ static bool put_measured(struct answer *a)
 	if (worst == VERDICT_PASS && j->measured.storage == MEASURED_UNKNOWN)
 		worst = VERDICT_UNKNOWN;
 	if (worst == VERDICT_PASS)
-		buf_printf(a->out, "  %-*s", INDENT - 2, "measured");
+		buf_say(a->out, "  %-*s", INDENT - 2, "measured");
 	else
 		put_level(a, worst, "measured");
 	put_text(a, text, ROW_LINES);
@@ -478,8 +484,7 @@ static void say_others(struct answer *a, enum verdict_level level, const char *w
 	for (uint32_t i = 0; i < j->verdicts; i++) {
 		if (j->verdict[i].level != level || shown[i])
 			continue;
-		buf_printf(text, "%s%s%s", before, before[0] == ',' ? "" : word,
-			   j->verdict[i].check);
+		buf_say(text, "%s%s%s", before, before[0] == ',' ? "" : word, j->verdict[i].check);
 		before = ", ";
 	}
 }
@@ -490,7 +495,7 @@ static void name_others(struct answer *a, const bool *shown, struct buf *text)
 	say_others(a, VERDICT_FAIL, "FAIL: ", shown, text);
 	say_others(a, VERDICT_WARN, "WARN: ", shown, text);
 	say_others(a, VERDICT_UNKNOWN, "not known: ", shown, text);
-	buf_printf(text, "%s(details: -v, or the page)", text->len ? " " : "");
+	buf_say(text, "%s(details: -v, or the page)", text->len ? " " : "");
 }
 
 static unsigned lines_of_checks(struct answer *a, const bool *shown)
@@ -573,26 +578,6 @@ static void put_verdicts(struct answer *a, unsigned room, bool *shown)
 
 /* ---- where the rest is ---- */
 
-/* A word of a shell's command. */
-static void put_word(struct buf *out, const char *s)
-{
-	bool plain = s[0] != '\0';
-
-	for (const char *c = s; *c; c++)
-		plain = plain && (isalnum((unsigned char)*c) || strchr("/._-+=:,@%", *c));
-	if (plain) {
-		buf_puts(out, s);
-		return;
-	}
-	buf_putc(out, '\'');
-	for (; *s; s++)
-		if (*s == '\'')
-			buf_puts(out, "'\\''");
-		else
-			buf_putc(out, *s);
-	buf_putc(out, '\'');
-}
-
 static const char *trace_name(const struct result *r, char *out, size_t size)
 {
 	int64_t form = r->workload->run.trace;
@@ -615,11 +600,11 @@ void answer_places(const struct result *r, struct buf *out)
 
 	buf_puts(&text, r->folder);
 	if (trace_name(r, trace, sizeof(trace))[0])
-		buf_printf(&text, " (trace: %s)", trace);
+		buf_say(&text, " (trace: %s)", trace);
 	put_path(&a, "results", text.data ? text.data : "");
 	buf_reset(&text);
 	buf_puts(&text, "stoker report ");
-	put_word(&text, r->folder);
+	shell_put_word(&text, r->folder);
 	buf_puts(&text, " -o report.html");
 	put_path(&a, "page", text.data);
 	buf_release(&text);

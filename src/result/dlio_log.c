@@ -331,7 +331,7 @@ void dlio_log_saved(const struct result *r, const struct run_metrics *m)
 	log_output("%s Saved outputs in %s", stamp(0, ts), r->folder);
 	buf_puts(&b, "Averaged metric over all steps/epochs\n");
 	metric_lines(r, m, &b);
-	log_output("%s", b.data);
+	log_text(LOG_OUTPUT, "%s", b.data);
 	buf_release(&b);
 	log_output("%s outputs saved in RANKID_output.json", stamp(0, ts));
 }

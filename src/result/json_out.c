@@ -10,10 +10,33 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/say.h"
+#include "base/utf8.h"
+
+/* UTF-8: other bytes as \xff. On the heap. */
+static char *valid_text(const char *s)
+{
+	struct buf out = {0};
+
+	for (size_t n; *s; s += n ? n : 1) {
+		n = utf8_length(s);
+		if (n)
+			buf_append(&out, s, n);
+		else
+			buf_printf(&out, "\\x%02x", (unsigned char)*s);
+	}
+	return buf_take(&out);
+}
 
 void json_put(json_t *object, const char *key, json_t *value)
 {
-	json_object_set_new(object, key, value);
+	AUTO_FREE char *valid = NULL;
+
+	/* a key of a workload may hold any bytes, too */
+	for (const char *c = key; *c && !valid; c += utf8_length(c))
+		if (utf8_length(c) == 0)
+			valid = valid_text(key);
+	json_object_set_new(object, valid ? valid : key, value);
 }
 
 json_t *json_number(double v)
@@ -35,10 +58,7 @@ json_t *json_text(const char *s)
 		return v;
 	/* file names and hosts may hold any bytes; the rest of the result is worth more than they
 	 */
-	plain = xstrdup(s);
-	for (char *p = plain; *p; p++)
-		if ((unsigned char)*p >= 0x80)
-			*p = '?';
+	plain = valid_text(s);
 	return json_string(plain);
 }
 
@@ -118,4 +138,65 @@ char *json_file_text(const json_t *object)
 {
 	/* 15 digits: every time in ns and every percentage, without the noise of the binary form */
 	return json_dumps(object, JSON_INDENT(4) | JSON_REAL_PRECISION(15));
+}
+
+/* One character behind `s`, in a text that jansson made: it quotes every string, and escapes
+ * nothing in it but quotes, backslashes and the controls below a blank. */
+static size_t escape_json(const char *s, size_t n, enum json_shape shape, struct buf *out)
+{
+	uint32_t c = 0;
+	size_t used = utf8_decode(s, n, &c);
+	struct buf seen = {0};
+	bool plain;
+
+	if (c == '\\' && n >= 6 && s[1] == 'u') {
+		if (shape == JSON_SHOWN)
+			buf_printf(out, "\\\\x%.2s", s + 4); /* \u001b */
+		else
+			buf_append(out, s, 6);
+		return 6;
+	}
+	if (c == '\\' && n >= 2) {
+		if (shape == JSON_SHOWN && s[1] != '"' && s[1] != '\\' && s[1] != '/')
+			buf_putc(out, '\\'); /* \n */
+		buf_append(out, s, 2);
+		return 2;
+	}
+	if (used == 0)
+		used = 1;
+	if (shape == JSON_SHOWN && c && strchr("<>&", (int)c) && used == 1) {
+		buf_printf(out, "\\u%04x", c);
+		return 1;
+	}
+	buf_put_said(&seen, s, used, SAY_LINES);
+	plain = seen.len == used && memcmp(seen.data, s, used) == 0;
+	if (plain)
+		buf_append(out, s, used);
+	else if (shape == JSON_SHOWN)
+		buf_printf(out, "\\%s", seen.data);
+	else
+		buf_printf(out, "\\u%04x", c);
+	buf_release(&seen);
+	return used;
+}
+
+void json_put_dump(struct buf *out, const json_t *value, size_t flags, enum json_shape shape)
+{
+	char *dump = json_dumps(value, flags);
+	size_t n = dump ? strlen(dump) : 0, from = 0, at = 0;
+
+	buf_puts(out, "");
+	while (at < n) {
+		unsigned char c = (unsigned char)dump[at];
+
+		if (c != '\\' && c < 0x7f && (shape == JSON_EXACT || !strchr("<>&", c))) {
+			at++;
+			continue;
+		}
+		buf_append(out, dump + from, at - from);
+		at += escape_json(dump + at, n - at, shape, out);
+		from = at;
+	}
+	buf_append(out, dump ? dump + from : "", n - from);
+	free(dump);
 }

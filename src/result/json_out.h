@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/stats.h"
 #include "base/sysinfo.h"
@@ -14,7 +15,7 @@ void json_put(json_t *object, const char *key, json_t *value); /* takes ownershi
 void json_put_real(json_t *object, const char *key, double v);
 void json_put_int(json_t *object, const char *key, uint64_t v);
 void json_put_bool(json_t *object, const char *key, bool v);
-/* NULL is null. Bytes that are not UTF-8 become '?'. */
+/* NULL is null. Bytes that are not UTF-8 become \xff (the text). */
 void json_put_text(json_t *object, const char *key, const char *s);
 /* Local time, ISO with microseconds. */
 void json_put_time(json_t *object, const char *key, int64_t wall_ns);
@@ -34,3 +35,12 @@ json_t *json_stat(const struct sample_stat *s);
 char *json_file_text(const json_t *object);
 /* Writes "<folder>/<name>" with 4-space indentation and releases the object. */
 int json_write(json_t *object, const char *folder, const char *name, struct err *e);
+
+enum json_shape {
+	JSON_EXACT, /* the same document */
+	JSON_SHOWN, /* texts read as say.h shows them: for a page */
+};
+/* Appends the document, with the flags of json_dumps but JSON_ENSURE_ASCII and JSON_ESCAPE_SLASH,
+ * so that it holds no character that commands a terminal or misleads a reader; JSON_SHOWN also
+ * stands in an element `script` of HTML. Nothing is appended without memory. */
+void json_put_dump(struct buf *out, const json_t *value, size_t flags, enum json_shape shape);

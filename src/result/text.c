@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/say.h"
 #include "base/str.h"
 #include "result/answer.h"
 #include "result/level_look.h"
@@ -62,8 +63,9 @@ static void put_verdicts(struct buf *out, const struct result *r, const struct p
 
 			if (v->level != level_looks[k].level)
 				continue;
-			buf_printf(out, "  %s%-4s%s %-10s ", colored(p, level_looks[k].color),
-				   level_looks[k].word, colored(p, TEXT_PLAIN), v->check);
+			buf_printf(out, "  %s%-4s%s ", colored(p, level_looks[k].color),
+				   level_looks[k].word, colored(p, TEXT_PLAIN));
+			buf_say(out, "%-10s ", v->check);
 			put_wrapped(out, v->text, INDENT);
 		}
 	buf_putc(out, '\n');
@@ -236,8 +238,8 @@ static void put_ledger(struct buf *out, const struct result *r, const struct pai
 		if (line->against >= 0 && j->ledger.line[line->against].bytes > 0)
 			snprintf(share, sizeof(share), " %8.1f %%",
 				 100 * line->bytes / j->ledger.line[line->against].bytes);
-		buf_printf(out, "  %-42s %12s%11s", title,
-			   str_bytes(line->bytes, bytes, sizeof(bytes)), share);
+		buf_say(out, "  %-42s %12s%11s", title,
+			str_bytes(line->bytes, bytes, sizeof(bytes)), share);
 		if (j->epochs > 1) {
 			put_bytes(out, j->epoch[0].train_bytes[k]);
 			put_bytes(out, j->epoch[j->epochs - 1].train_bytes[k]);

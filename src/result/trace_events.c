@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/utf8.h"
+#include "base/utf8.h"
 #include "store/store.h"
 
 struct walk {

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/say.h"
+#include "base/shell.h"
 #include "base/str.h"
 #include "conf/override.h"
 #include "study/command.h"
@@ -141,28 +143,12 @@ void study_argv_free(char **argv)
 	free(argv);
 }
 
-static bool plain(const char *s)
-{
-	return s[0] && strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				 "_-+=./:,@%") == strlen(s);
-}
-
 void study_argv_text(char *const *argv, struct buf *out)
 {
 	for (char *const *p = argv; *p; p++) {
 		if (p != argv)
 			buf_putc(out, ' ');
-		if (plain(*p)) {
-			buf_puts(out, *p);
-			continue;
-		}
-		buf_putc(out, '\'');
-		for (const char *s = *p; *s; s++)
-			if (*s == '\'')
-				buf_puts(out, "'\\''");
-			else
-				buf_putc(out, *s);
-		buf_putc(out, '\'');
+		shell_put_word(out, *p);
 	}
 }
 
@@ -171,9 +157,9 @@ static void dataset_text(const struct study_plan *p, const struct study_dataset 
 	char **argv;
 	char bytes[32];
 
-	buf_printf(out, "\n%s: %llu file%s, %s, %s%s\n", d->model, (unsigned long long)d->files,
-		   d->files == 1 ? "" : "s", str_bytes((double)d->bytes, bytes, sizeof(bytes)),
-		   d->there ? "as they are in " : "in ", d->folder);
+	buf_say(out, "\n%s: %llu file%s, %s, %s%s\n", d->model, (unsigned long long)d->files,
+		d->files == 1 ? "" : "s", str_bytes((double)d->bytes, bytes, sizeof(bytes)),
+		d->there ? "as they are in " : "in ", d->folder);
 	if (d->there)
 		return;
 	argv = study_generate_argv(p, d);
@@ -203,9 +189,9 @@ void study_plan_text(const struct study_plan *p, struct buf *out)
 			dataset_text(p, &p->dataset[x->dataset], out);
 		last = x->dataset;
 		argv = study_run_argv(p, x, x->folder);
-		buf_printf(out, "  # line %zu: %s/%s, run %u, at least %s\n  ",
-			   p->design.row[x->row].line, x->model_folder, x->name, x->repeat,
-			   str_seconds(x->compute_s, took, sizeof(took)));
+		buf_say(out, "  # line %zu: %s/%s, run %u, at least %s\n  ",
+			p->design.row[x->row].line, x->model_folder, x->name, x->repeat,
+			str_seconds(x->compute_s, took, sizeof(took)));
 		study_argv_text(argv, out);
 		buf_putc(out, '\n');
 		study_argv_free(argv);
@@ -217,11 +203,11 @@ void study_plan_text(const struct study_plan *p, struct buf *out)
 			      "failed rows again\n");
 		return;
 	}
-	buf_printf(out, "\n%zu run%s", runs, runs == 1 ? "" : "s");
+	buf_say(out, "\n%zu run%s", runs, runs == 1 ? "" : "s");
 	if (bad)
-		buf_printf(out, "; %zu row%s cannot run", bad, bad == 1 ? "" : "s");
-	buf_printf(out,
-		   "\ntime: at least %s, the emulated computation alone; reading, generating and "
-		   "checkpoints add to it\n",
-		   str_seconds(seconds, took, sizeof(took)));
+		buf_say(out, "; %zu row%s cannot run", bad, bad == 1 ? "" : "s");
+	buf_say(out,
+		"\ntime: at least %s, the emulated computation alone; reading, generating and "
+		"checkpoints add to it\n",
+		str_seconds(seconds, took, sizeof(took)));
 }

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/file_system.h"
+#include "base/say.h"
 #include "base/str.h"
 #include "base/sysinfo.h"
 #include "study/state.h"
@@ -375,7 +376,7 @@ static void put_lines(const struct forecast *f, const struct forecast_item *item
 	if (item->lines == 0)
 		return;
 	if (item->lines > 1 && item->lines == f->pending) {
-		buf_printf(out, "all %zu rows: ", f->pending);
+		buf_say(out, "all %zu rows: ", f->pending);
 		return;
 	}
 	buf_puts(out, item->lines == 1 ? "line " : "lines ");
@@ -384,9 +385,9 @@ static void put_lines(const struct forecast *f, const struct forecast_item *item
 
 		while (i + 1 < item->lines && item->line[i + 1] == item->line[i] + 1)
 			i++;
-		buf_printf(out, "%s%zu", first ? ", " : "", item->line[first]);
+		buf_say(out, "%s%zu", first ? ", " : "", item->line[first]);
 		if (i > first)
-			buf_printf(out, "%s%zu", i > first + 1 ? "-" : ", ", item->line[i]);
+			buf_say(out, "%s%zu", i > first + 1 ? "-" : ", ", item->line[i]);
 	}
 	buf_puts(out, ": ");
 }
@@ -409,17 +410,17 @@ void forecast_text(const struct forecast *f, enum forecast_kind last, size_t mos
 				continue;
 			}
 			if (!any)
-				buf_printf(out, "%s\n", heads[kind]);
+				buf_say(out, "%s\n", heads[kind]);
 			any = true;
 			buf_puts(out, "  ");
 			put_lines(f, &f->item[i], out);
-			buf_puts(out, f->item[i].text);
+			buf_say(out, "%s", f->item[i].text);
 			buf_putc(out, '\n');
 			put++;
 		}
 	}
 	if (left)
-		buf_printf(out, "  and %zu more: see --dry-run\n", left);
+		buf_say(out, "  and %zu more: see --dry-run\n", left);
 }
 
 void forecast_needs_text(const struct forecast *f, struct buf *out)
@@ -431,16 +432,16 @@ void forecast_needs_text(const struct forecast *f, struct buf *out)
 
 		if (!(place->most_bytes > 0))
 			continue;
-		buf_printf(out, "disk: at most %s at a time in '%s' (%s)",
-			   str_bytes(place->most_bytes, a, sizeof(a)), place->path,
-			   place->file_system);
+		buf_say(out, "disk: at most %s at a time in '%s' (%s)",
+			str_bytes(place->most_bytes, a, sizeof(a)), place->path,
+			place->file_system);
 		if (isfinite(place->free_bytes))
-			buf_printf(out, ", %s free%s", str_bytes(place->free_bytes, b, sizeof(b)),
-				   place->most_bytes > place->free_bytes ? " (not enough)" : "");
+			buf_say(out, ", %s free%s", str_bytes(place->free_bytes, b, sizeof(b)),
+				place->most_bytes > place->free_bytes ? " (not enough)" : "");
 		buf_putc(out, '\n');
 	}
 	if (f->memory_bytes > 0)
-		buf_printf(out, "memory: at most %s a run, %s available\n",
-			   str_bytes(f->memory_bytes, a, sizeof(a)),
-			   str_bytes(f->available_bytes, b, sizeof(b)));
+		buf_say(out, "memory: at most %s a run, %s available\n",
+			str_bytes(f->memory_bytes, a, sizeof(a)),
+			str_bytes(f->available_bytes, b, sizeof(b)));
 }

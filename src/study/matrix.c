@@ -7,6 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/say.h"
+#include "base/utf8.h"
 
 #define COLUMNS_SHOWN 64
 #define CELL_WIDTH 7
@@ -40,14 +42,14 @@ static char *factors_of(const struct design_row *r)
 	struct buf text = {0};
 
 	if (r->why.code) /* what cannot be read is shown as it is */
-		buf_puts(&text, r->typed);
+		buf_say(&text, "%s", r->typed);
 	for (size_t i = 0; !r->why.code && i < r->overrides.n; i++) {
 		const char *s = r->overrides.v[i], *equal = strchr(s, '=');
 		size_t begin = equal ? (size_t)(equal - s) : strlen(s);
 
 		while (begin > 0 && !strchr(".+~", s[begin - 1]))
 			begin--;
-		buf_printf(&text, "%s%s", i ? " " : "", s + begin);
+		buf_say(&text, "%s%s", i ? " " : "", s + begin);
 	}
 	if (text.len == 0)
 		buf_puts(&text, "-");
@@ -143,6 +145,14 @@ static int least(size_t a, size_t b)
 	return (int)(a < b ? a : b);
 }
 
+/* How much of a text goes into a column. */
+static int cut(const char *s, int columns)
+{
+	size_t n = strlen(s);
+
+	return (int)(n > (size_t)columns ? utf8_whole(s, (size_t)columns) : n);
+}
+
 /* One line of the matrix, as many of the terminal as its texts need. */
 static void put_line(const struct line *l, int model, int factors, size_t first, size_t end,
 		     bool color, struct buf *out)
@@ -151,16 +161,18 @@ static void put_line(const struct line *l, int model, int factors, size_t first,
 	bool begin = true;
 
 	while (begin || *m || *f) {
-		int mn = least(strlen(m), (size_t)model), fn = least(strlen(f), (size_t)factors);
+		int mn = cut(m, model), fn = cut(f, factors);
 
-		buf_printf(out, "%-*.*s  %-*.*s", model, mn, m, begin ? factors : 0, fn, f);
+		buf_say(out, "%-*.*s  %-*.*s", model, mn, m, begin ? factors : 0, fn, f);
 		for (size_t c = first; begin && c < end; c++) {
 			const struct cell *cell = &l->cell[c];
 			char text[16];
 
 			cell_text(cell, text);
-			buf_printf(out, " %s%6s%s", color && text[0] ? cell_color(cell) : "", text,
-				   color && text[0] ? "\033[0m" : "");
+			buf_putc(out, ' ');
+			buf_puts(out, color && text[0] ? cell_color(cell) : "");
+			buf_say(out, "%6s", text);
+			buf_puts(out, color && text[0] ? "\033[0m" : "");
 		}
 		buf_putc(out, '\n');
 		begin = false;
@@ -181,13 +193,13 @@ static void put_reasons(const struct study_plan *p, const struct run_status *sta
 		if (status[i].state == RUN_DONE)
 			continue;
 		if (x->why.code && x->repeat == 1)
-			buf_printf(out, "line %zu cannot run: %s\n", line, x->why.text);
+			buf_say(out, "line %zu cannot run: %s\n", line, x->why.text);
 		else if (!x->why.code && status[i].reason[0])
-			buf_printf(out, "line %zu, run %u failed: %s\n", line, x->repeat,
-				   status[i].reason);
+			buf_say(out, "line %zu, run %u failed: %s\n", line, x->repeat,
+				status[i].reason);
 	}
 	if (file_exists(file))
-		buf_printf(out, "all runs, their times and reasons: %s\n", file);
+		buf_say(out, "all runs, their times and reasons: %s\n", file);
 }
 
 void study_matrix_text(const struct study_plan *p, const struct run_status *status, bool color,
@@ -212,32 +224,20 @@ void study_matrix_text(const struct study_plan *p, const struct run_status *stat
 	for (size_t first = 0; first < m.columns; first += fit) {
 		size_t end = m.columns - first > fit ? first + fit : m.columns;
 
-		buf_printf(out, "%s%-*s  %-*s", first ? "\n" : "", mw, "model", fw, "overrides");
+		buf_say(out, "%s%-*s  %-*s", first ? "\n" : "", mw, "model", fw, "overrides");
 		for (size_t c = first; c < end; c++)
 			if (m.processes[c] > 0)
-				buf_printf(out, " %6lld", (long long)m.processes[c]);
+				buf_say(out, " %6lld", (long long)m.processes[c]);
 			else
 				buf_puts(out, "      ?");
 		buf_puts(out, "  (processes)\n");
 		for (size_t i = 0; i < m.lines; i++)
 			put_line(&m.line[i], mw, fw, first, end, color, out);
 	}
-	buf_printf(out, "\n%u runs: %u done (Y), %u failed (F), %u pending (N)\n",
-		   m.done + m.failed + m.pending, m.done, m.failed, m.pending);
+	buf_say(out, "\n%u runs: %u done (Y), %u failed (F), %u pending (N)\n",
+		m.done + m.failed + m.pending, m.done, m.failed, m.pending);
 	put_reasons(p, status, out);
 	matrix_release(&m);
-}
-
-static void put_xml(struct buf *out, const char *s)
-{
-	for (; *s; s++) {
-		if (*s == '<')
-			buf_puts(out, "&lt;");
-		else if (*s == '&')
-			buf_puts(out, "&amp;");
-		else if ((unsigned char)*s >= 32)
-			buf_putc(out, *s);
-	}
 }
 
 void study_matrix_svg(const struct study_plan *p, const struct run_status *status, struct buf *out)
@@ -249,25 +249,24 @@ void study_matrix_svg(const struct study_plan *p, const struct run_status *statu
 	matrix_build(&m, p, status);
 	width = left + cell_w * (int)m.columns + 20;
 	height = top + cell_h * (int)m.lines + 50;
-	buf_printf(out,
-		   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-		   "viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"13\">\n"
-		   "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n"
-		   "<text x=\"12\" y=\"26\" font-size=\"16\">%u runs: %u done, %u failed, %u "
-		   "pending</text>\n",
-		   width, height, width, height, m.done + m.failed + m.pending, m.done, m.failed,
-		   m.pending);
+	buf_say(out,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+		"viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"13\">\n"
+		"<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n"
+		"<text x=\"12\" y=\"26\" font-size=\"16\">%u runs: %u done, %u failed, %u "
+		"pending</text>\n",
+		width, height, width, height, m.done + m.failed + m.pending, m.done, m.failed,
+		m.pending);
 	for (size_t c = 0; c < m.columns; c++)
-		buf_printf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%lld</text>\n",
-			   left + cell_w * (int)c + cell_w / 2, top - 10,
-			   (long long)m.processes[c]);
+		buf_say(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%lld</text>\n",
+			left + cell_w * (int)c + cell_w / 2, top - 10, (long long)m.processes[c]);
 	for (size_t i = 0; i < m.lines; i++) {
 		int y = top + cell_h * (int)i;
 
-		buf_printf(out, "<text x=\"12\" y=\"%d\">", y + 18);
-		put_xml(out, m.line[i].model);
+		buf_say(out, "<text x=\"12\" y=\"%d\">", y + 18);
+		buf_put_markup(out, m.line[i].model);
 		buf_puts(out, "  ");
-		put_xml(out, m.line[i].factors);
+		buf_put_markup(out, m.line[i].factors);
 		buf_puts(out, "</text>\n");
 		for (size_t c = 0; c < m.columns; c++) {
 			const struct cell *cell = &m.line[i].cell[c];
@@ -279,17 +278,17 @@ void study_matrix_svg(const struct study_plan *p, const struct run_status *statu
 			cell_text(cell, text);
 			if (!text[0])
 				continue;
-			buf_printf(out,
-				   "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\" "
-				   "fill=\"%s\"/><text x=\"%d\" y=\"%d\" "
-				   "text-anchor=\"middle\">%s</text>\n",
-				   left + cell_w * (int)c + 2, y + 2, cell_w - 4, cell_h - 4, fill,
-				   left + cell_w * (int)c + cell_w / 2, y + 18, text);
+			buf_say(out,
+				"<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\" "
+				"fill=\"%s\"/><text x=\"%d\" y=\"%d\" "
+				"text-anchor=\"middle\">%s</text>\n",
+				left + cell_w * (int)c + 2, y + 2, cell_w - 4, cell_h - 4, fill,
+				left + cell_w * (int)c + cell_w / 2, y + 18, text);
 		}
 	}
-	buf_printf(out,
-		   "<text x=\"12\" y=\"%d\" fill=\"#555\">columns: processes; Y done, N pending, F "
-		   "failed</text>\n</svg>\n",
-		   height - 16);
+	buf_say(out,
+		"<text x=\"12\" y=\"%d\" fill=\"#555\">columns: processes; Y done, N pending, F "
+		"failed</text>\n</svg>\n",
+		height - 16);
 	matrix_release(&m);
 }

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/child.h"
 #include "base/file.h"
+#include "base/say.h"
 #include "readback/configuration.h"
 #include "readback/palette.h"
 #include "study/study_plan.h"
@@ -25,8 +26,12 @@
 /* Text of a result as gnuplot may have it: within quotes of either kind, enhanced mode off. */
 static void put_plain(struct buf *out, const char *s)
 {
-	for (; *s; s++)
-		buf_putc(out, strchr("\"'\\`", *s) || (unsigned char)*s < 32 ? ' ' : *s);
+	size_t begin = out->len;
+
+	buf_put_said(out, s, strlen(s), SAY_LINE);
+	for (size_t i = begin; i < out->len; i++)
+		if (strchr("\"'\\`", out->data[i]))
+			out->data[i] = ' ';
 }
 
 /* A field of a data file. */

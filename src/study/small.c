@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/say.h"
 #include "base/str.h"
 #include "dataset/dataset.h"
 #include "study/scaling.h"
@@ -440,7 +441,7 @@ static void put_text(const char *model, const struct shrink *s, struct buf *out)
 {
 	double now[2];
 
-	buf_printf(out, "  %s:", model);
+	buf_say(out, "  %s:", model);
 	if (s->files_to[1] > 0) {
 		buf_puts(out, " files ");
 		put_range(out, s->files_to, as_count);

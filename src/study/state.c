@@ -9,27 +9,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "result/json_out.h"
 
 #define STATE_BYTES_MAX (64u << 20)
-
-static json_t *text_list(const struct str_list *list)
-{
-	json_t *out = json_array();
-
-	for (size_t i = 0; i < list->n; i++) {
-		json_t *one = json_string(list->v[i]);
-
-		json_array_append_new(out, one ? one : json_string("?"));
-	}
-	return out;
-}
-
-static json_t *text(const char *s)
-{
-	json_t *out = json_string(s);
-
-	return out ? out : json_string("?");
-}
 
 static int write_json(json_t *root, const char *path, struct err *e)
 {
@@ -108,17 +90,17 @@ static json_t *run_of(const struct study_plan *p, size_t i, const struct run_sta
 
 	json_object_set_new(o, "key", key_text(x));
 	json_object_set_new(o, "line", json_integer((json_int_t)p->design.row[x->row].line));
-	json_object_set_new(o, "model", text(x->model));
-	json_object_set_new(o, "experiment", text(x->name));
+	json_object_set_new(o, "model", json_text(x->model));
+	json_object_set_new(o, "experiment", json_text(x->name));
 	json_object_set_new(o, "repeat", json_integer(x->repeat));
 	json_object_set_new(o, "processes", json_integer(x->processes));
-	json_object_set_new(o, "overrides", text_list(&p->design.row[x->row].overrides));
+	json_object_set_new(o, "overrides", json_texts(&p->design.row[x->row].overrides));
 	json_object_set_new(o, "state", json_string(names[s->state]));
-	json_object_set_new(o, "folder", text(x->folder));
+	json_object_set_new(o, "folder", json_text(x->folder));
 	if (s->seconds > 0)
 		json_object_set_new(o, "seconds", json_real(s->seconds));
 	if (s->reason[0])
-		json_object_set_new(o, "reason", text(s->reason));
+		json_object_set_new(o, "reason", json_text(s->reason));
 	return o;
 }
 
@@ -130,7 +112,7 @@ int state_save(const struct study_plan *p, const struct run_status *status, stru
 	for (size_t i = 0; i < p->experiments; i++)
 		json_array_append_new(runs, run_of(p, i, &status[i]));
 	json_object_set_new(root, "schema", json_integer(2));
-	json_object_set_new(root, "design", text(p->options->design));
+	json_object_set_new(root, "design", json_text(p->options->design));
 	json_object_set_new(root, "runs", runs);
 	return write_json(root, path, e);
 }
@@ -143,17 +125,17 @@ int run_mark_write(const struct study_plan *p, const struct experiment *x, const
 	char when[64];
 
 	for (char *const *a = argv; *a; a++)
-		json_array_append_new(command, text(*a));
+		json_array_append_new(command, json_text(*a));
 	clock_timestamp(begin_wall_ns, when, sizeof(when));
 	json_object_set_new(root, "schema", json_integer(2));
 	json_object_set_new(root, "key", key_text(x));
-	json_object_set_new(root, "design", text(p->options->design));
-	json_object_set_new(root, "model", text(x->model));
-	json_object_set_new(root, "experiment", text(x->name));
+	json_object_set_new(root, "design", json_text(p->options->design));
+	json_object_set_new(root, "model", json_text(x->model));
+	json_object_set_new(root, "experiment", json_text(x->name));
 	json_object_set_new(root, "repeat", json_integer(x->repeat));
 	json_object_set_new(root, "processes", json_integer(x->processes));
 	json_object_set_new(root, "epochs", json_integer(p->design.row[x->row].epochs));
-	json_object_set_new(root, "overrides", text_list(&p->design.row[x->row].overrides));
+	json_object_set_new(root, "overrides", json_texts(&p->design.row[x->row].overrides));
 	if (p->options->small)
 		json_object_set_new(root, "shrunk", json_true());
 	json_object_set_new(root, "command", command);
@@ -201,7 +183,7 @@ int run_mark_note(const struct study_plan *p, const struct experiment *x, struct
 		designs = json_array();
 		json_object_set_new(root, "noted_by", designs);
 	}
-	json_array_append_new(designs, text(path_basename(p->options->design)));
+	json_array_append_new(designs, json_text(path_basename(p->options->design)));
 	return write_json(root, path, e);
 }
 

@@ -14,6 +14,7 @@
 #include "base/child.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/say.h"
 #include "base/str.h"
 #include "conf/override.h"
 #include "dataset/dataset.h"
@@ -464,7 +465,7 @@ static void cell(struct buf *out, int width, const char *fmt, double v)
 		snprintf(text, sizeof(text), fmt, v);
 #pragma GCC diagnostic pop
 	}
-	buf_printf(out, " %*s", width, text);
+	buf_say(out, " %*s", width, text);
 }
 
 static void bytes_cell(struct buf *out, double bytes)
@@ -473,18 +474,18 @@ static void bytes_cell(struct buf *out, double bytes)
 
 	if (isfinite(bytes))
 		str_bytes(bytes, text, sizeof(text));
-	buf_printf(out, " %10s", text);
+	buf_say(out, " %10s", text);
 }
 
 static void row_text(struct buf *out, const char *name, const struct truth_row *row)
 {
-	buf_printf(out, "  %-9s", name);
+	buf_say(out, "  %-9s", name);
 	if (!row->measured) {
 		size_t n = strcspn(row->why, ";\n");
 
 		/* one line; the whole of it is below, and in truth_table.json */
-		buf_printf(out, " %s: %.*s\n", row->failed ? "failed" : "not available",
-			   (int)(n > WHY_SHORT ? WHY_SHORT : n), row->why);
+		buf_say(out, " %s: %.*s\n", row->failed ? "failed" : "not available",
+			(int)(n > WHY_SHORT ? WHY_SHORT : n), row->why);
 		return;
 	}
 	cell(out, 8, "%.1f", row->whole_au);
@@ -494,7 +495,7 @@ static void row_text(struct buf *out, const char *name, const struct truth_row *
 	bytes_cell(out, row->fetched_bytes);
 	bytes_cell(out, row->device_bytes);
 	cell(out, 10, "%.0f %%", 100 * row->cached_share);
-	buf_printf(out, "  %s\n", row->cause);
+	buf_say(out, "  %s\n", row->cause);
 }
 
 /* What the rows say together; only what was measured. */
@@ -540,14 +541,14 @@ static void rows_in_words(const struct truth_table *t, struct buf *out)
 	for (int k = 0; k < TRUTH_ROWS; k++) {
 		const struct truth_row *row = &t->row[k];
 
-		buf_printf(out, "  %-9s %s", kinds[k].name, kinds[k].title);
+		buf_say(out, "  %-9s %s", kinds[k].name, kinds[k].title);
 		if (!row->measured)
-			buf_printf(out, ".\n            %s: %s",
-				   row->failed ? "Failed" : "Not available", row->why);
+			buf_say(out, ".\n            %s: %s",
+				row->failed ? "Failed" : "Not available", row->why);
 		else if (row->note[0])
-			buf_printf(out, ".\n            But: %s", row->note);
+			buf_say(out, ".\n            But: %s", row->note);
 		if (row->measured && row->limit[0])
-			buf_printf(out, ".\n            %s", row->limit);
+			buf_say(out, ".\n            %s", row->limit);
 		buf_putc(out, '\n');
 	}
 	buf_puts(out, "\n");
@@ -557,12 +558,12 @@ void truth_table_text(const struct truth_table *t, bool all, struct buf *out)
 {
 	char bytes[32];
 
-	buf_printf(out, "%llu", (unsigned long long)t->files);
+	buf_say(out, "%llu", (unsigned long long)t->files);
 	if (!t->whole)
-		buf_printf(out, " of %llu", (unsigned long long)t->files_of);
-	buf_printf(out, " training files%s, %s, one epoch of %llu steps of each rank.\n",
-		   t->own_data ? ", generated for this" : "",
-		   str_bytes(t->sample_bytes, bytes, sizeof(bytes)), (unsigned long long)t->steps);
+		buf_say(out, " of %llu", (unsigned long long)t->files_of);
+	buf_say(out, " training files%s, %s, one epoch of %llu steps of each rank.\n",
+		t->own_data ? ", generated for this" : "",
+		str_bytes(t->sample_bytes, bytes, sizeof(bytes)), (unsigned long long)t->steps);
 	buf_puts(out, "  whole-run AU %   DLIO's  samples/s   returned    fetched     device from "
 		      "cache  limited by\n");
 	for (int k = 0; k < TRUTH_ROWS; k++)
@@ -571,7 +572,7 @@ void truth_table_text(const struct truth_table *t, bool all, struct buf *out)
 		rows_in_words(t, out);
 	for (int k = 0; !all && k < TRUTH_ROWS; k++)
 		if (t->row[k].measured && t->row[k].note[0])
-			buf_printf(out, "  %-9s but: %s\n", kinds[k].name, t->row[k].note);
+			buf_say(out, "  %-9s but: %s\n", kinds[k].name, t->row[k].note);
 	meaning_text(out, t);
 }
 

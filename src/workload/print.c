@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/say.h"
 #include "workload/backend.h"
 #include "workload/workload.h"
 
@@ -23,7 +24,7 @@ static void print_line(const char *key, const char *value, const struct opt_orig
 	char text[256];
 
 	origin_text(origin, text, sizeof(text));
-	buf_printf(out, "%-42s %-28s %s\n", key, value, text);
+	buf_say(out, "%-42s %-28s %s\n", key, value, text);
 }
 
 /* The options of a store in use. In place of a value that the store would refuse is why. */
