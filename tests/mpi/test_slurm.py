@@ -106,7 +106,7 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
         for n in (1, 2):
             r = load(f"{tmp}/results/small.yaml/{n}/run-1")
             assert r["accelerators"] == n and r["status"] == "complete", r["reason"]
-        assert pathlib.Path(tmp, "loaded").read_text() == "load gcc/12\n" * 3
+        assert pathlib.Path(tmp, "loaded").read_text() == "load gcc/12\n" * 4
         assert not os.path.exists(f"{tmp}/scratch")
 
         if "openmpi" in LIBRARIES:
