@@ -263,6 +263,12 @@ static void show_errors(const struct workload *w, struct err *e)
 		err_set(e, e->code, "%s", w->errors.v[n - 1]);
 }
 
+static void show_warnings(const struct cli_args *a, const struct workload *w)
+{
+	for (size_t i = 0; i < w->warnings.n && !a->quiet; i++)
+		log_warning("%s", w->warnings.v[i]);
+}
+
 int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct workload *w,
 		      struct err *e)
 {
@@ -279,6 +285,8 @@ int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct wo
 	int rc = workload_load(w, &req, e);
 
 	if (rc < 0) {
+		/* an error may be the consequence of what was warned of */
+		show_warnings(a, w);
 		show_errors(w, e);
 		return rc;
 	}
@@ -286,8 +294,7 @@ int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct wo
 	if (rc < 0)
 		return rc;
 	data_folder_conflicts(a, w);
-	for (size_t i = 0; i < w->warnings.n && !a->quiet; i++)
-		log_warning("%s", w->warnings.v[i]);
+	show_warnings(a, w);
 	for (size_t i = 0; i < w->notes.n && a->verbose && !a->quiet; i++)
 		log_info("%s", w->notes.v[i]);
 	return 0;

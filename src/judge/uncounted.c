@@ -39,20 +39,14 @@ void uncounted_judge(struct verdict *v, const struct result *r, const struct unc
 			       "had the data in memory is unknown.");
 	} else if (u->cached_share < 0) {
 		judge_unknown(v, u);
-	} else if (u->cached_share > 1 - CACHE_SHARE) {
-		verdict_worsen(v, VERDICT_WARN);
-		verdict_takes(v, TAKES_STORAGE, "the page cache");
-		verdict_say(v,
-			    "but %.0f %% of %s was in the page cache before %s, which was measured "
-			    "instead of the storage.",
-			    100 * u->cached_share, u->files, u->before);
 	} else if (u->cached_share > CACHE_SHARE) {
+		bool all = u->cached_share > 1 - CACHE_SHARE;
+
 		verdict_worsen(v, VERDICT_WARN);
-		verdict_takes(v, TAKES_PART, "the page cache");
-		verdict_say(v,
-			    "%.0f %% of %s was in the page cache before %s, which served that "
-			    "part.",
-			    100 * u->cached_share, u->files, u->before);
+		verdict_takes(v, all ? TAKES_STORAGE : TAKES_PART, "the page cache");
+		verdict_say(v, "%s%.0f %% of %s was in the page cache before %s, which %s.",
+			    all ? "but " : "", 100 * u->cached_share, u->files, u->before,
+			    all ? "was measured instead of the storage" : "served that part");
 	} else {
 		verdict_say(v,
 			    "the page cache held %.2g %% of %s before %s, so that the data came "

@@ -242,6 +242,28 @@ static void say_interval(struct key_finding *f, const struct effect *e, const st
 
 /* ---- limits ---- */
 
+/* Of `all` configurations, those that lost most to one thing; those that are none are left out. */
+static void say_limits(struct key_finding *f, size_t all, size_t data, size_t other)
+{
+	static const char others[] = "(barriers, the start and the end of epochs)";
+	size_t compute = all - data - other;
+
+	say(f, "Of %zu configurations, ", all);
+	if (data)
+		say(f, "%zu lost most time to waiting for data", data);
+	if (other)
+		say(f, "%s%zu lost most time to other things %s", data ? ", " : "", other, others);
+	if (compute == 0)
+		say(f, ".");
+	else if (data || other)
+		say(f, ", and %zu lost at most %.0f %% in any one way.", compute, WAIT_LARGE);
+	else
+		say(f,
+		    "none lost more than %.0f %% of the time to waiting for data or to other "
+		    "things %s.",
+		    WAIT_LARGE, others);
+}
+
 static void find_limits(struct key_findings *k, const struct run_groups *g)
 {
 	size_t data = 0, other = 0, compute = 0, all;
@@ -273,10 +295,7 @@ static void find_limits(struct key_findings *k, const struct run_groups *g)
 		    worst->wait_share, worst->other_share);
 		return;
 	}
-	say(f,
-	    "%zu of %zu configurations lost most time to waiting for data, %zu to other things "
-	    "(barriers, the start and the end of epochs), and %zu lost at most %.0f %% to each.",
-	    data, all, other, compute, WAIT_LARGE);
+	say_limits(f, all, data, other);
 	if (data)
 		say(f, " The longest wait was %.1f %%: %s, %u %s, %s.", worst->wait_share,
 		    worst->model, worst->ranks, accelerators(worst->ranks), factors_text(worst));

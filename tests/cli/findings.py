@@ -186,8 +186,10 @@ class Checker:
             (rf"(\d+) of (\d+) runs? (?:has|have) invalid results: (.*?)\. Their AU and MB/s do not describe the storage, "
              r"and they are left out\.", self.invalid),
             (r"No check failed for (this run|any of the (\d+) runs)\.", self.sound),
-            (r"(\d+) of (\d+) configurations lost most time to waiting for data, (\d+) to other things \(barriers, the start "
-             r"and the end of epochs\), and (\d+) lost at most 10 % to each\.", self.limits),
+            (r"Of (\d+) configurations, (?:(\d+) lost most time to waiting for data)?(?:, )?(?:(\d+) lost most time to "
+             r"other things \(barriers, the start and the end of epochs\))?(?:,? ?and (\d+) lost at most 10 % in any one "
+             r"way|none lost more than 10 % of the time to waiting for data or to other things \(barriers, the start and "
+             r"the end of epochs\))?\.", self.limits),
             (rf"The configuration waited for data for {NUMBER} % of the training time; {NUMBER} % was spent on neither "
              r"waiting nor computation\.", self.one_limit),
             (rf"{t.MODEL}: whole-run AU is highest with {t.CONFIG} \({NUMBER} %\)(.*)", self.highest),
@@ -264,12 +266,13 @@ class Checker:
 
     # -- limits --
 
-    def limits(self, data, every, other, compute):
+    def limits(self, every, data, other, compute):
         groups = [g for g in self.t.counted() if not math.isnan(g.wait)]
         waits = [g for g in groups if g.wait > LARGE and g.wait >= g.other]
         others = [g for g in groups if g not in waits and g.other > LARGE]
-        need((int(data), int(every), int(other), int(compute)) ==
-             (len(waits), len(groups), len(others), len(groups) - len(waits) - len(others)), data, every, other, compute)
+        rest = len(groups) - len(waits) - len(others)
+        said = tuple(int(n) if n else 0 for n in (every, data, other, compute))
+        need(said == (len(groups), len(waits), len(others), rest if waits or others else 0), said)
 
     def longest(self, percent, model, ranks, label):
         g = self.t.group(model, ranks, label)

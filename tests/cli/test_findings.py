@@ -141,7 +141,7 @@ def planted(tmp, text):
         (r"\((\d+)\.(\d) %\)", lambda m: f"({int(m[1]) + 1}.{m[2]} %)"),
         (r"throughput rises (\d)", lambda m: f"throughput rises {int(m[1]) + 1}"),
         (r" rises to ", lambda m: " falls to "),
-        (r" (\d+) of (\d+) configurations", lambda m: f" {int(m[1]) + 1} of {m[2]} configurations"),
+        (r" Of (\d+) configurations", lambda m: f" Of {int(m[1]) + 1} configurations"),
         (r"points\)", lambda m: "points; 95 % confidence interval +1.0 to +2.0, over 1 and 1 runs)"),
         (r" is highest with", lambda m: " is best with"),
     ]

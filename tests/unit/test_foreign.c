@@ -6,16 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "base/alloc.h"
-#include "base/file.h"
+#include "workload_file.h"
+
 #include "base/str.h"
 #include "workload/foreign.h"
 #include "workload/key.h"
-#include "workload/workload.h"
 
 /* The epoch is long enough for any batch below. */
 #define GOOD                                                                                       \
@@ -29,17 +27,9 @@
 	"model: {name: m}\n"                                                                       \
 	"workflow: {train: false}\n"
 
-static char folder[] = "/tmp/stoker_test_foreign_XXXXXX";
-
 static int load(const char *text, const char *const *overrides, struct workload *w, struct err *e)
 {
-	AUTO_FREE char *path = path_join(folder, "w.yaml");
-	struct workload_request req = {.workload = path, .overrides = overrides, .inspect = true};
-
-	for (; overrides && overrides[req.override_count]; req.override_count++)
-		;
-	assert_int_equal(file_write(path, text, strlen(text), e), 0);
-	return workload_load(w, &req, e);
+	return load_request(text, overrides, (struct workload_request){.inspect = true}, w, e);
 }
 
 static bool says(const struct str_list *list, const char *part)
@@ -333,21 +323,6 @@ static void test_sections(void **state)
 	assert_true(says(&w.warnings, "train.computation_time has no effect without "
 				      "workflow.train=true (command line)"));
 	workload_release(&w);
-}
-
-static int make_folder(void **state)
-{
-	(void)state;
-	return mkdtemp(folder) ? 0 : -1;
-}
-
-static int drop_folder(void **state)
-{
-	AUTO_FREE char *path = path_join(folder, "w.yaml");
-
-	(void)state;
-	unlink(path);
-	return rmdir(folder);
 }
 
 int main(void)

@@ -5,13 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "base/alloc.h"
-#include "base/file.h"
-#include "workload/workload.h"
+#include "workload_file.h"
 
 #define CONFIG TEST_DATA "/workload-config"
 /* A workload without fault; each case adds a line or an override to it. */
@@ -20,19 +17,11 @@
 	"model: {name: m}\n"                                                                       \
 	"dataset: {format: npz, num_files_train: 8}\n"
 
-static char folder[] = "/tmp/stoker_test_workload_XXXXXX";
-
 static int load_text(const char *text, const char *const *overrides, bool strict, int64_t ranks,
 		     struct workload *w, struct err *e)
 {
-	AUTO_FREE char *path = path_join(folder, "w.yaml");
-	struct workload_request req = {
-		.workload = path, .overrides = overrides, .strict = strict, .ranks = ranks};
-
-	for (; overrides[req.override_count]; req.override_count++)
-		;
-	assert_int_equal(file_write(path, text, strlen(text), e), 0);
-	return workload_load(w, &req, e);
+	return load_request(text, overrides,
+			    (struct workload_request){.strict = strict, .ranks = ranks}, w, e);
 }
 
 struct bad {
@@ -327,21 +316,6 @@ static void test_folders(void **state)
 	assert_int_equal(workload_load(&w, &req, NULL), ERR_USAGE);
 	workload_release(&w);
 	workload_release(&w);
-}
-
-static int make_folder(void **state)
-{
-	(void)state;
-	return mkdtemp(folder) ? 0 : -1;
-}
-
-static int drop_folder(void **state)
-{
-	AUTO_FREE char *path = path_join(folder, "w.yaml");
-
-	(void)state;
-	unlink(path);
-	return rmdir(folder);
 }
 
 int main(void)
