@@ -82,3 +82,21 @@ void file_unlock(struct file_lock *l)
 	close(l->fd);
 	l->fd = -1;
 }
+
+bool file_lock_held(const char *path, char who[FILE_LOCK_WHO_MAX])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW), rc;
+	bool held;
+
+	who[0] = '\0';
+	if (fd < 0)
+		return false;
+	do
+		rc = flock(fd, LOCK_SH | LOCK_NB);
+	while (rc < 0 && errno == EINTR);
+	held = rc < 0 && errno == EWOULDBLOCK;
+	if (held)
+		read_holder(fd, who);
+	close(fd);
+	return held;
+}

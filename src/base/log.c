@@ -181,6 +181,23 @@ void log_text(enum log_level level, const char *fmt, ...)
 	va_end(ap);
 }
 
+void log_file_line(const char *fmt, ...)
+{
+	int fd = atomic_load_explicit(&file_fd, memory_order_acquire), n;
+	char line[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	n = vsnprintf(line, sizeof(line) - 1, fmt, ap);
+	va_end(ap);
+	if (n < 0 || fd < 0)
+		return;
+	if ((size_t)n > sizeof(line) - 2)
+		n = (int)sizeof(line) - 2;
+	line[n++] = '\n';
+	write_to_file(fd, line, (size_t)n);
+}
+
 void log_noted(const char *fmt, ...)
 {
 	va_list ap;

@@ -34,6 +34,8 @@ void log_msg(enum log_level level, const char *fmt, ...) __attribute__((format(p
 /* Text of several lines, which only the program composes. */
 void log_text(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* A line that only the file gets, whatever the levels. */
+void log_file_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* A warning that the console gets only with LOG_CONSOLE_ALL: what other words say there anyway. */
 void log_noted(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Lines that went to stderr or to the sink so far. */

@@ -383,6 +383,7 @@ static int write_summary(const struct repeating *x, bool passed, const char *why
 	struct gate_measure au = gate_au(x->run, x->done), rate = gate_rate(x->run, x->done);
 	json_t *root = json_object(), *runs = json_array();
 
+	json_put_mark(root);
 	json_put_text(root, "workload", cli_workload_name(x->a));
 	json_put_int(root, "runs_asked", (uint64_t)x->a->repeat);
 	json_put_int(root, "runs", x->done);

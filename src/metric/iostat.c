@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/out_file.h"
+#include "base/program.h"
 #include "metric/proc_io.h"
 #include "metric/ticker.h"
 
@@ -237,7 +238,8 @@ static void put_head(struct iostat *s)
 	uname(&u);
 	local_time(date, false);
 	out_file_print(&s->out,
-		       "{\"sysstat\": {\n\t\"hosts\": [\n\t\t{\n\t\t\t\"nodename\": \"%s\",\n"
+		       "{\"program\": \"" PROGRAM_MARK
+		       "\",\n\"sysstat\": {\n\t\"hosts\": [\n\t\t{\n\t\t\t\"nodename\": \"%s\",\n"
 		       "\t\t\t\"sysname\": \"%s\",\n\t\t\t\"release\": \"%s\",\n"
 		       "\t\t\t\"machine\": \"%s\",\n\t\t\t\"number-of-cpus\": %ld,\n"
 		       "\t\t\t\"date\": \"%s\",\n\t\t\t\"statistics\": [\n\n",

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/program.h"
 #include "result/dlio_values.h"
 
 #define STAMP_MAX 64
@@ -24,6 +25,13 @@ static const char *stamp(int64_t wall_ns, char *out)
 static double phase_s(const struct phase *p)
 {
 	return (double)(p->end_ns - p->begin_ns) / 1e9;
+}
+
+void dlio_log_mark(void)
+{
+	char ts[STAMP_MAX];
+
+	log_file_line("[OUTPUT] %s " PROGRAM_WROTE, stamp(0, ts));
 }
 
 void dlio_log_running(const struct workload *w, uint32_t ranks)

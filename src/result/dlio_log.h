@@ -8,6 +8,8 @@
 #include "result/metrics.h"
 #include "result/result.h"
 
+/* Whose log it is, in a line of the same form that DLIO does not have. */
+void dlio_log_mark(void);
 /* "Running DLIO [Training & Evaluation] with 2 process(es)" */
 void dlio_log_running(const struct workload *w, uint32_t ranks);
 void dlio_log_generation_start(const struct dataset *d);

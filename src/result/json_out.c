@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/program.h"
 #include "base/say.h"
 #include "base/utf8.h"
 
@@ -81,6 +82,11 @@ void json_put_bool(json_t *object, const char *key, bool v)
 void json_put_text(json_t *object, const char *key, const char *s)
 {
 	json_put(object, key, json_text(s));
+}
+
+void json_put_mark(json_t *object)
+{
+	json_put_text(object, "program", PROGRAM_MARK);
 }
 
 void json_put_time(json_t *object, const char *key, int64_t wall_ns)

@@ -17,6 +17,8 @@ void json_put_int(json_t *object, const char *key, uint64_t v);
 void json_put_bool(json_t *object, const char *key, bool v);
 /* NULL is null. Bytes that are not UTF-8 become \xff (the text). */
 void json_put_text(json_t *object, const char *key, const char *s);
+/* "program": that this program wrote the file (base/program.h). */
+void json_put_mark(json_t *object);
 /* Local time, ISO with microseconds. */
 void json_put_time(json_t *object, const char *key, int64_t wall_ns);
 void json_put_pairs(json_t *object, const char *key, const struct sysinfo_pair *pairs, size_t n);

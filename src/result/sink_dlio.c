@@ -83,6 +83,7 @@ static json_t *rank_output(const struct result *r, uint32_t rank)
 	json_t *out = json_object();
 	char name[32];
 
+	json_put_mark(out);
 	json_put_real(out, "host_memory_GB", h->memory_gib);
 	json_put(out, "host_cpu_count", json_integer(h->cpu_count));
 	json_put_text(out, "host_processor_name", h->processor);
@@ -145,6 +146,8 @@ static json_t *epoch_spans(const struct result *r, const struct rank_epoch *ep)
 	json_t *out = json_object();
 	char name[32];
 
+	/* readers go over the numbers of epochs, and in an epoch look at objects only */
+	json_put_mark(out);
 	json_put_time(out, "start", ep->begin_wall_ns);
 	for (uint32_t b = 0; b < ep->blocks; b++) {
 		const struct phase *p = &ep->block[b];
@@ -179,6 +182,8 @@ static json_t *rank_epochs(const struct result *r, uint32_t rank)
 		snprintf(name, sizeof(name), "%u", i + 1);
 		json_put(out, name, epoch_spans(r, &r->rank[rank].epoch[i]));
 	}
+	if (json_object_size(out) == 0)
+		json_put_mark(out);
 	return out;
 }
 
@@ -280,6 +285,7 @@ static json_t *summary(const struct result *r, const struct run_metrics *m)
 	const struct workload *w = r->workload;
 	json_t *s = json_object(), *metric = json_object();
 
+	json_put_mark(s);
 	json_put_time(s, "start", r->begin_wall_ns);
 	json_put_int(s, "num_accelerators", r->ranks);
 	json_put_int(s, "num_hosts", r->nodes ? r->nodes : 1);

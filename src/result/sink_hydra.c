@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/program.h"
 #include "conf/node.h"
 #include "result/result.h"
 #include "result/sink.h"
@@ -189,6 +190,7 @@ static int write_yaml(const struct node *tree, const char *folder, const char *n
 	struct buf b = {0};
 	int rc;
 
+	buf_puts(&b, "# " PROGRAM_WROTE "\n");
 	yaml_emit(tree, &b);
 	rc = file_write(path, b.data ? b.data : "", b.len, e);
 	buf_release(&b);

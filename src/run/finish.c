@@ -79,7 +79,7 @@ int finish_open_folder(const struct workload *w, const char *folder, struct file
 		       struct err *e)
 {
 	AUTO_FREE char *log = NULL;
-	AUTO_FREE char *lock_path = path_join(folder, ".stoker_run.lock");
+	AUTO_FREE char *lock_path = path_join(folder, RUN_LOCK_NAME);
 	char who[FILE_LOCK_WHO_MAX];
 	int rc;
 
@@ -93,7 +93,10 @@ int finish_open_folder(const struct workload *w, const char *folder, struct file
 			       folder, who[0] ? ": " : "", who);
 	run_forget_results(folder);
 	log = path_join(folder, w->output.log_file);
-	return log_open(log, e);
+	rc = log_open(log, e);
+	if (rc == 0)
+		dlio_log_mark();
+	return rc;
 }
 
 /* ---- the result of all processes ---- */

@@ -111,6 +111,7 @@ int state_save(const struct study_plan *p, const struct run_status *status, stru
 
 	for (size_t i = 0; i < p->experiments; i++)
 		json_array_append_new(runs, run_of(p, i, &status[i]));
+	json_put_mark(root);
 	json_object_set_new(root, "schema", json_integer(2));
 	json_object_set_new(root, "design", json_text(p->options->design));
 	json_object_set_new(root, "runs", runs);
@@ -127,6 +128,7 @@ int run_mark_write(const struct study_plan *p, const struct experiment *x, const
 	for (char *const *a = argv; *a; a++)
 		json_array_append_new(command, json_text(*a));
 	clock_timestamp(begin_wall_ns, when, sizeof(when));
+	json_put_mark(root);
 	json_object_set_new(root, "schema", json_integer(2));
 	json_object_set_new(root, "key", key_text(x));
 	json_object_set_new(root, "design", json_text(p->options->design));

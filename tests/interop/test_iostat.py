@@ -59,6 +59,7 @@ def compare(tmp):
         theirs = json.load(f)
     with open(f"{out}/iostat.json") as f:
         ours = json.load(f)
+    assert ours.pop("program").startswith("stoker "), "the mark of this program, beside what readers look up"
     assert shape(theirs) == shape(ours), f"{shape(theirs)}\n{shape(ours)}"
     theirs, ours = theirs["sysstat"]["hosts"][0], ours["sysstat"]["hosts"][0]
     for key in ("nodename", "sysname", "release", "machine", "number-of-cpus", "date"):
