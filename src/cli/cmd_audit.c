@@ -31,6 +31,7 @@ static int print_findings(const struct audit *a, const struct result_args *args,
 	}
 	if (text.data)
 		say_text(stdout, &text);
+	fflush(stdout);
 	buf_release(&text);
 	return rc;
 }
@@ -42,9 +43,12 @@ static int audit(const struct result_args *args, struct err *e)
 	int rc = records_load(&all, args->folder, args->folders, e);
 
 	if (rc == 0) {
+		result_tell_running(&all);
 		audit_run(&a, all.v, all.n);
 		rc = print_findings(&a, args, e);
 	}
+	if (rc == 0)
+		rc = result_damage(&all, &a, e);
 	if (rc == 0 && args->check && audit_worst(&a) == AUDIT_FAIL)
 		rc = err_set(e, ERR_TARGET, "at least one result is invalid");
 	audit_release(&a);

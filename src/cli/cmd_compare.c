@@ -68,6 +68,13 @@ static int load_side(struct records *s, const char *path, struct err *e)
 
 	if (rc == 0)
 		rc = repeated_runs(path, &runs, e);
+	for (size_t i = 0; rc == 0 && i < s->n; i++)
+		if (s->v[i].broken && !is_unfinished(&s->v[i], path, runs))
+			rc = err_set(e, ERR_DATA, "%s", s->v[i].broken);
+	if (rc == 0 && s->unread.n)
+		rc = err_set(e, ERR_DATA, "%s", s->unread.v[0]);
+	if (rc == 0)
+		result_tell_running(s);
 	for (size_t i = 0; rc == 0 && i < s->n; i++) {
 		if (s->v[i].trained && !is_unfinished(&s->v[i], path, runs))
 			s->v[kept++] = s->v[i];
@@ -151,6 +158,9 @@ static int compare(const struct result_args *a, struct err *e)
 			rc = compare_and_check(&c, a, e);
 		else
 			print_comparison(&c, NULL, a->json);
+		/* whatever the check says: it went by other figures than the run left */
+		if (c.sides.damage.n)
+			rc = err_set(e, ERR_DATA, "%s", c.sides.damage.v[0]);
 	}
 	comparison_release(&c);
 	records_release(&first);

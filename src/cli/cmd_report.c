@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
+#include "cli/result_args.h"
 #include "page/page.h"
 #include "readback/table.h"
 #include "study/plots.h"
@@ -163,30 +164,41 @@ static int write_table(const struct run_groups *g, const char *path, struct err 
 	return rc;
 }
 
-static int write_outputs(const struct run_record *r, size_t n, const struct page_trace *t,
+/* Nothing is mixed into a page that goes to stdout. */
+static void write_lines(const struct key_findings *k, const struct report_args *a)
+{
+	FILE *out = file_descriptor_named(a->output) == STDOUT_FILENO ? stderr : stdout;
+	AUTO_FREE char *where = path_absolute(a->output);
+
+	for (size_t i = 0; i < k->n; i++)
+		say(out, "* %s\n", k->v[i].text.data);
+	say(out, "report: %s\n", where);
+	fflush(out);
+}
+
+static int write_outputs(const struct records *all, const struct page_trace *t,
 			 const struct report_args *a, struct err *e)
 {
 	struct audit audit;
 	struct run_groups g;
 	struct key_findings k;
-	int rc;
+	struct err damage = {0};
+	int rc, damaged;
 
-	audit_run(&audit, r, n);
-	run_groups_build(&g, r, n, &audit);
+	audit_run(&audit, all->v, all->n);
+	run_groups_build(&g, all->v, all->n, &audit);
 	key_findings_build(&k, &g);
 	rc = write_page(&g, &k, t, a, e);
 	if (rc == 0 && a->csv)
 		rc = write_table(&g, a->csv, e);
 	if (rc == 0 && a->plots)
 		rc = plots_write(&g, a->plots, e);
-	if (rc == 0) {
-		/* nothing is mixed into a page that goes to stdout */
-		FILE *out = file_descriptor_named(a->output) == STDOUT_FILENO ? stderr : stdout;
-		AUTO_FREE char *where = path_absolute(a->output);
-
-		for (size_t i = 0; i < k.n; i++)
-			say(out, "* %s\n", k.v[i].text.data);
-		say(out, "report: %s\n", where);
+	if (rc == 0)
+		write_lines(&k, a);
+	damaged = result_damage(all, &audit, &damage);
+	if (rc == 0 && damaged < 0) {
+		rc = damaged;
+		*e = damage;
 	}
 	key_findings_release(&k);
 	run_groups_release(&g);
@@ -201,11 +213,12 @@ static int report(const char *const *path, size_t n, const struct report_args *a
 	int rc = records_load(&all, path, n, e);
 
 	if (rc == 0) {
+		result_tell_running(&all);
 		trace = xcalloc(all.n, sizeof(*trace));
 		rc = load_traces(trace, all.v, all.n, a, e);
 	}
 	if (rc == 0)
-		rc = write_outputs(all.v, all.n, trace, a, e);
+		rc = write_outputs(&all, trace, a, e);
 	for (size_t i = 0; trace && i < all.n; i++)
 		trace_view_release(&trace[i].view);
 	free(trace);

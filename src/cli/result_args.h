@@ -16,6 +16,14 @@ struct result_args {
 
 extern const struct flag flag_json;
 
+struct records;
+struct audit;
+/* Prints on stderr which runs have left no result so far. */
+void result_tell_running(const struct records *r);
+/* What could not be read: a line on stderr for each result of several, and ERR_DATA with the
+ * sentence, or with how many there are. 0: nothing. */
+int result_damage(const struct records *r, const struct audit *a, struct err *e);
+
 /* 1: the help was printed. Free a->folder in any case. */
 int result_args_parse(struct result_args *a, const struct command *c, int argc, char **argv,
 		      struct err *e);

@@ -73,7 +73,7 @@
   }
 
   function runs() {
-    var box = byId("runs"), list = D.runs.filter(function (r) { return r.trained || r.limit; });
+    var box = byId("runs"), list = D.runs.filter(function (r) { return r.trained || r.limit || r.broken; });
     if (D.runs.length < 2 || !list.length) return;
     show("limits");
     brief("limits", P.count(list.length, "run") + ", with the time budget of each");
@@ -83,6 +83,7 @@
       { title: "checks", kind: "text", get: function (r) { return ["fail", "warning", "ok"].indexOf(P.trust(r)); },
         cell: function (td, r) { td.appendChild(P.light(P.trust(r), P.levelWord(P.trust(r)))); } },
       { title: "run", kind: "text", get: function (r) { return r.name; }, cell: function (td, r) {
+        if (r.broken) { add(td, "div", {}, r.name); add(td, "div", { "class": "note" }, r.folder); return; }
         add(td, "div", {}, r.model);
         add(td, "div", { "class": "note" }, P.accelerators(r.ranks) + (r.factors.length ? ", " + P.short(r.factors.join(", ")) : "") + (r.start ? ", " + r.start : ""));
       } },

@@ -159,9 +159,10 @@ static void put_limit(json_t *o, const struct run_record *r)
 		return;
 	}
 	snprintf(why, sizeof(why), "%s",
-		 !r->trained ? "Not judged: this result has no training."
-		 : r->ours   ? "Not known: the result does not say what limited this run."
-			     : "Not known: DLIO's files do not say what limited the run.");
+		 r->broken     ? "Not judged: the result cannot be read in full."
+		 : !r->trained ? "Not judged: this result has no training."
+		 : r->ours     ? "Not known: the result does not say what limited this run."
+			       : "Not known: DLIO's files do not say what limited the run.");
 	if (r->trained && isfinite(wait)) {
 		size_t n = strlen(why);
 
@@ -489,6 +490,8 @@ json_t *run_data(const struct run_groups *g, const struct page_trace *trace, siz
 	json_put_text(o, "host", r->hostname);
 	json_put_text(o, "tool", r->ours ? "Stoker" : "DLIO");
 	json_put_bool(o, "trained", r->trained);
+	if (r->broken)
+		json_put_bool(o, "broken", true);
 	put_origin(o, r);
 	json_put_real(o, "wall", r->end_s - r->begin_s);
 	if (r->has_workload && r->workload.metric.au > 0)

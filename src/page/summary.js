@@ -56,7 +56,7 @@
     }
     var untrained = 0, failed = [];
     runs.forEach(function (r) {
-      if (!r.trained) { untrained++; n[P.trust(r)]--; return; }
+      if (!r.trained && !r.broken) { untrained++; n[P.trust(r)]--; return; }
       r.findings.forEach(function (f) { if (f.level === "fail" && failed.indexOf(f.check) < 0) failed.push(f.check); });
     });
     [["fail", "not valid" + (failed.length ? " (" + failed.slice(0, 5).join(", ") + (failed.length > 5 ? ", \u2026" : "") + ")" : "")],

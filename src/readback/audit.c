@@ -734,18 +734,30 @@ static void report_missing_files(struct audit *a, size_t i)
 	}
 }
 
-/* Without it, the files would be judged by rules that are not theirs. */
-static void report_lost_result(struct audit *a, size_t i)
+/* Nothing else is said of it: the figures that are left cannot be checked. */
+static void report_broken(struct audit *a, size_t i)
 {
 	struct finding *f = audit_add(a, i, "complete", AUDIT_FAIL);
 	struct derive d;
 
-	finding_say(f, "result.json is missing or unreadable, although the other files are those "
-		       "of Stoker: the verdicts of the run and the counters of its reads are lost, "
-		       "so that its figures cannot be checked.");
-	finding_advise(f, "Restore result.json as the run left it, or repeat the run.");
-	d = derive_begin(a, i, "complete", "everything else", "the figures of the other files");
-	derive_unchecked(&d, "result.json is missing");
+	f->damage = true;
+	finding_say(f, "%s.", a->record[i].broken);
+	finding_advise(f, "Restore the file as the run left it, or repeat the run.");
+	d = derive_begin(a, i, "complete", "everything", "all figures of the result");
+	derive_unchecked(&d, "the result cannot be read in full");
+}
+
+static void report_damage(struct audit *a, size_t i)
+{
+	const struct run_record *r = &a->record[i];
+
+	for (size_t k = 0; k < r->damage.n; k++) {
+		struct finding *f = audit_add(a, i, "complete", AUDIT_FAIL);
+
+		f->damage = true;
+		finding_say(f, "%s.", r->damage.v[k]);
+		finding_advise(f, "Restore the file as the run left it, or repeat the run.");
+	}
 }
 
 /* A check looks at one record of the audit; those that compare look at the others too. */
@@ -765,11 +777,12 @@ void audit_run(struct audit *a, const struct run_record *record, size_t n)
 {
 	*a = (struct audit){.record = record, .records = n};
 	for (size_t i = 0; i < n; i++) {
-		report_missing_files(a, i);
-		if (record[i].result_lost) {
-			report_lost_result(a, i);
+		if (record[i].broken) {
+			report_broken(a, i);
 			continue;
 		}
+		report_damage(a, i);
+		report_missing_files(a, i);
 		if (record[i].ours)
 			copy_verdicts(a, i);
 		for (size_t k = 0; k < sizeof(checks) / sizeof(checks[0]); k++)

@@ -13,7 +13,8 @@
 #include "base/transfer.h"
 #include "result/seal.h"
 
-/* A mark is in the first lines of a file. config.yaml, whose keys tell of old results, is longer. */
+/* A mark is in the first lines of a file. config.yaml, whose keys tell of old results, is longer.
+ */
 #define HEAD_BYTES ((size_t)64 << 10)
 /* Of the files of ranks, which all say the same. */
 #define RANKS_ASKED 8
@@ -24,10 +25,10 @@
 static bool has_mark(const char *text)
 {
 	static const char *const marks[] = {
-		"\"program\": \"stoker",            /* result.json, and all JSON since the mark */
-		"\"program\":\"stoker",             /* trace.json */
-		"\"name\":\"stoker\"",              /* the command of trace-R-of-N.pfw */
-		"Written by stoker ",               /* YAML and the log */
+		"\"program\": \"stoker",             /* result.json, and all JSON since the mark */
+		"\"program\":\"stoker",              /* trace.json */
+		"\"name\":\"stoker\"",               /* the command of trace-R-of-N.pfw */
+		"Written by stoker ",                /* YAML and the log */
 		"\n    header: stoker emulates the", /* hydra.yaml before the mark */
 	};
 

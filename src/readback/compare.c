@@ -221,6 +221,7 @@ void comparison_release(struct comparison *c)
 {
 	str_list_release(&c->sides.unlike);
 	str_list_release(&c->sides.doubts);
+	str_list_release(&c->sides.damage);
 	str_list_release(&c->differences);
 	*c = (struct comparison){0};
 }

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/str.h"
 #include "readback/derivation.h"
 #include "result/seal.h"
 
@@ -17,29 +18,61 @@ static bool is_inside(const char *name)
 	return name[0] != '/' && !strstr(name, "..") && name[0];
 }
 
-static void check_file(struct derive *d, const struct run_record *r, const char *name,
+/* JSON that audits read: one that is cut cannot be parsed, and is found there. */
+static bool is_parsed(const char *name)
+{
+	uint32_t rank;
+
+	return seal_rank_file(name, &rank) || strcmp(name, "summary.json") == 0;
+}
+
+/* Copies leave out hidden folders, and result.json repeats what this one holds. */
+static bool is_left_out(const struct run_record *r, const char *name)
+{
+	AUTO_FREE char *hydra = path_join(r->folder, ".hydra");
+
+	return str_starts(name, ".hydra/") && file_there(hydra, NULL) == 0;
+}
+
+/* True: the file is missing, cannot be read, or was cut. One that was changed is not damaged: that
+ * is a finding like others. */
+static bool check_file(struct derive *d, const struct run_record *r, const char *name,
 		       const json_t *want)
 {
 	AUTO_FREE char *path = path_join(r->folder, name);
 	const char *stated = derive_string(want, "sha256");
+	double size = derive_number(want, "bytes");
 	char hex[SHA256_HEX];
 	struct err e = {0};
 	uint64_t bytes;
 
 	if (!is_inside(name) || !stated)
-		return;
+		return false;
 	if (seal_file(path, &bytes, hex, &e) < 0) {
+		if (e.code == -ENOENT || e.code == -ENOTDIR)
+			derive_holds(d, false,
+				     "'%.60s' is listed with a digest in result.json, but is "
+				     "missing: it was deleted or renamed.",
+				     name);
+		else
+			derive_holds(d, false,
+				     "'%.60s' is listed with a digest in result.json, but cannot "
+				     "be read: %.200s.",
+				     name, e.text);
+		return !is_left_out(r, name);
+	}
+	if (!is_parsed(name) && (double)bytes < size) {
 		derive_holds(d, false,
-			     "'%.60s' is listed with a digest in result.json, but cannot be read: "
-			     "it was removed or renamed.",
-			     name);
-		return;
+			     "'%.60s' was cut or changed after the run: it has %llu bytes, but "
+			     "result.json states %.0f.",
+			     name, (unsigned long long)bytes, size);
+		return true;
 	}
 	derive_holds(d, strcmp(stated, hex) == 0,
 		     "'%.60s' was changed after the run: its SHA-256 is %.*s... (%llu bytes), but "
 		     "result.json has %.*s... (%.0f bytes).",
-		     name, SHORT, hex, (unsigned long long)bytes, SHORT, stated,
-		     derive_number(want, "bytes"));
+		     name, SHORT, hex, (unsigned long long)bytes, SHORT, stated, size);
+	return false;
 }
 
 static void check_itself(struct derive *d, const struct run_record *r, const json_t *integrity)
@@ -97,6 +130,7 @@ void derive_digests(struct audit *a, size_t i)
 	json_t *integrity = json_object_get(r->result, "integrity");
 	json_t *files = json_object_get(integrity, "files"), *one;
 	json_t *left_out = json_object_get(integrity, "not_digested");
+	bool damage = false;
 	struct derive d;
 	const char *name;
 
@@ -114,9 +148,11 @@ void derive_digests(struct audit *a, size_t i)
 			derive_unchecked(&d, "result.json is of a version without digests");
 		return;
 	}
-	json_object_foreach(files, name, one) check_file(&d, r, name, one);
+	json_object_foreach(files, name, one) damage = check_file(&d, r, name, one) || damage;
 	check_others(&d, r, files, left_out);
 	check_itself(&d, r, integrity);
+	if (damage)
+		a->finding[a->topic[d.topic].finding - 1].damage = true;
 	if (json_object_size(left_out))
 		derive_unchecked(
 			&d, "%zu file%s the run did not digest (%.40s: %.100s)",

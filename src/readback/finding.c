@@ -71,6 +71,35 @@ int audit_worst(const struct audit *a)
 	return worst;
 }
 
+const struct finding *audit_damage(const struct audit *a, size_t *records)
+{
+	const struct finding *first = NULL;
+	size_t last = SIZE_MAX;
+
+	*records = 0;
+	for (size_t i = 0; i < a->findings; i++) {
+		const struct finding *f = &a->finding[i];
+
+		if (!f->damage)
+			continue;
+		first = first ? first : f;
+		*records += f->record != last;
+		last = f->record;
+	}
+	return first;
+}
+
+void finding_sentence(const struct audit *a, const struct finding *f, struct buf *out)
+{
+	const char *folder = a->record[f->record].folder;
+	AUTO_FREE char *named = xasprintf("'%s", folder);
+	size_t n = strlen(f->text);
+
+	if (!strstr(f->text, named))
+		buf_printf(out, "%s': ", named);
+	buf_printf(out, "%.*s", (int)(n && f->text[n - 1] == '.' ? n - 1 : n), f->text);
+}
+
 /* ---- one record ---- */
 
 static const char *const colors[] = {"\033[36m", "\033[33m", "\033[31;1m"};
@@ -147,8 +176,11 @@ static void put_record(const struct audit *a, size_t i, bool color, bool verbose
 	const struct run_record *r = &a->record[i];
 	bool any = false;
 
-	buf_say(out, "%s  (%s, %u rank%s%s)\n", r->folder, r->ours ? "Stoker" : "DLIO", r->ranks,
-		r->ranks == 1 ? "" : "s", r->trained ? "" : ", no training");
+	if (r->broken)
+		buf_say(out, "%s  (%s, not judged)\n", r->folder, r->ours ? "Stoker" : "DLIO");
+	else
+		buf_say(out, "%s  (%s, %u rank%s%s)\n", r->folder, r->ours ? "Stoker" : "DLIO",
+			r->ranks, r->ranks == 1 ? "" : "s", r->trained ? "" : ", no training");
 	for (size_t k = 0; k < a->findings; k++) {
 		if (a->finding[k].record != i)
 			continue;

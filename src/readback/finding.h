@@ -13,6 +13,7 @@ struct finding {
 	char check[24]; /* "steady", "cache", "dataset", "config", ... as the verdicts of a run */
 	enum audit_level level;
 	bool about_cache; /* a warning of it means that the page cache served reads */
+	bool damage;      /* a file is missing, unreadable, damaged or cut */
 	char text[900];   /* what, with the figures that show it */
 	char advice[400];
 };
@@ -45,6 +46,11 @@ void finding_advise(struct finding *f, const char *fmt, ...) __attribute__((form
 void audit_release(struct audit *a);
 /* The worst finding's level, or -1 when there is none. */
 int audit_worst(const struct audit *a);
+/* The first finding about damage, and in how many records there are some; NULL: in none. */
+const struct finding *audit_damage(const struct audit *a, size_t *records);
+/* A finding as one sentence without its full stop, with the folder where the text does not name it.
+ */
+void finding_sentence(const struct audit *a, const struct finding *f, struct buf *out);
 /* Text for a terminal: of one record in full, of several what was found how often, with one example
  * each, and with `verbose` every record in full. And {"results": [{"folder", "findings": [...],
  * "checked": [...], "unchecked": [...]}]}. */

@@ -23,6 +23,7 @@ const char *run_standing_name(enum run_standing s)
 		[RUN_IMPOSSIBLE] = "impossible or unknown figures",
 		[RUN_FROM_MEMORY] = "page cache or memory",
 		[RUN_COPY] = "copy",
+		[RUN_BROKEN] = "damaged or incomplete",
 		[RUN_UNTRAINED] = "no training",
 	};
 
@@ -372,7 +373,9 @@ void run_groups_build(struct run_groups *g, const struct run_record *r, size_t n
 	for (size_t i = 0; i < n; i++) {
 		struct run_group *x;
 
-		g->standing[i] = r[i].trained ? RUN_COUNTS : RUN_UNTRAINED;
+		g->standing[i] = r[i].broken    ? RUN_BROKEN
+				 : r[i].trained ? RUN_COUNTS
+						: RUN_UNTRAINED;
 		if (!r[i].trained)
 			continue;
 		x = group_of(g, &r[i], shared_of(&all, r[i].model));
@@ -399,7 +402,7 @@ void run_groups_build(struct run_groups *g, const struct run_record *r, size_t n
 	for (size_t i = 0; i < n; i++)
 		if (g->standing[i] == RUN_COPY) /* so far a run of the same group */
 			g->of[i] = g->of[g->of[i]];
-		else if (g->standing[i] == RUN_UNTRAINED)
+		else if (!r[i].trained)
 			g->of[i] = SIZE_MAX;
 }
 

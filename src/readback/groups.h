@@ -12,6 +12,7 @@ enum run_standing {
 	RUN_FROM_MEMORY, /* memory or the page cache served its reads, and not those of another run
 			    of the model that counts */
 	RUN_COPY,        /* of another result */
+	RUN_BROKEN,      /* it cannot be read in full */
 	RUN_UNTRAINED,   /* there was no training */
 };
 /* "check failed", ...; "" for RUN_COUNTS. */

@@ -140,7 +140,8 @@ static struct failed_check *failed_checks(const struct run_groups *g, size_t *n)
 		const struct finding *f = &a->finding[i];
 		size_t k = 0;
 
-		if (f->level != AUDIT_FAIL || g->standing[f->record] != RUN_FAILED)
+		if (f->level != AUDIT_FAIL ||
+		    (g->standing[f->record] != RUN_FAILED && g->standing[f->record] != RUN_BROKEN))
 			continue;
 		while (k < *n && strcmp(v[k].name, f->check) != 0)
 			k++;
@@ -176,9 +177,10 @@ static void say_counted(struct key_finding *f, const size_t n[RUN_UNTRAINED + 1]
 		    "the model were not served from there.",
 		    n[RUN_FROM_MEMORY], plural(n[RUN_FROM_MEMORY]),
 		    n[RUN_FROM_MEMORY] == 1 ? "is" : "are");
-	if (n[RUN_COUNTS] == 0 && n[RUN_FAILED] + n[RUN_IMPOSSIBLE] > 1)
+	if (n[RUN_COUNTS] == 0 && n[RUN_FAILED] + n[RUN_BROKEN] + n[RUN_IMPOSSIBLE] > 1)
 		say(f, " No run is left to base findings on.");
-	else if (n[RUN_COUNTS] && (n[RUN_FAILED] || n[RUN_IMPOSSIBLE] || n[RUN_FROM_MEMORY]))
+	else if (n[RUN_COUNTS] &&
+		 (n[RUN_FAILED] || n[RUN_BROKEN] || n[RUN_IMPOSSIBLE] || n[RUN_FROM_MEMORY]))
 		say(f, " The findings below are based on the other %zu run%s.", n[RUN_COUNTS],
 		    plural(n[RUN_COUNTS]));
 }
@@ -191,7 +193,7 @@ static void find_trust(struct key_findings *k, const struct run_groups *g)
 
 	count_standing(g, standing);
 	runs = g->records - standing[RUN_UNTRAINED] - standing[RUN_COPY];
-	bad = standing[RUN_FAILED];
+	bad = standing[RUN_FAILED] + standing[RUN_BROKEN];
 	if (bad) {
 		failed = failed_checks(g, &n);
 		say(f, "%zu of %zu run%s %s invalid results:", bad, runs, plural(runs),

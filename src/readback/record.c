@@ -12,8 +12,11 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/folder_lock.h"
 #include "base/str.h"
 #include "conf/override.h"
+#include "readback/author.h"
+#include "result/seal.h"
 
 #define JSON_BYTES_MAX (256u << 20)
 #define YAML_BYTES_MAX (4u << 20)
@@ -66,11 +69,15 @@ static json_t *file_json(const char *folder, const char *name, struct err *e)
 		root = json_loadb(text.data, text.len, 0, &why);
 	}
 	buf_release(&raw);
-	if (!root)
-		err_set(e, ERR_DATA, "'%s': line %d: %s", path, text.data ? why.line : 0,
-			text.data ? why.text : "the file is empty");
+	if (!root && (!text.data || text.len == 0))
+		err_set(e, ERR_DATA, "'%s' is empty", path);
+	else if (!root && json_error_code(&why) == json_error_out_of_memory)
+		err_set(e, -ENOMEM, "there is no memory to read '%s'", path);
+	else if (!root)
+		err_set(e, ERR_DATA, "'%s' is damaged in line %d, column %d: %s", path, why.line,
+			why.column, why.text);
 	else if (!json_is_object(root)) {
-		err_set(e, ERR_DATA, "'%s' is not a JSON object", path);
+		err_set(e, ERR_DATA, "'%s' is damaged: it is not a JSON object", path);
 		json_decref(root);
 		root = NULL;
 	}
@@ -181,11 +188,13 @@ static void read_overrides(struct run_record *r, const struct node *list)
 	}
 }
 
-/* DLIO's own wrapper of MLPerf Storage renames .hydra to dlio_config. */
-static struct node *hydra_file(const char *folder, const char *name)
+/* DLIO's own wrapper of MLPerf Storage renames .hydra to dlio_config. NULL, with -ENOENT in `e`
+ * when there is none. */
+static struct node *hydra_file(const char *folder, const char *name, struct err *why)
 {
 	static const char *const subs[] = {".hydra", "dlio_config", "configs", NULL};
 
+	*why = (struct err){.code = -ENOENT};
 	for (size_t i = 0; subs[i]; i++) {
 		AUTO_FREE char *path = xasprintf("%s/%s/%s", folder, subs[i], name);
 		struct buf text = {0};
@@ -200,6 +209,8 @@ static struct node *hydra_file(const char *folder, const char *name)
 			return root;
 		if (e.code == -ENOMEM)
 			out_of_memory(); /* not "has no configuration" */
+		if (why->code == -ENOENT && e.code != -ENOENT && e.code != -ENOTDIR)
+			*why = e;
 	}
 	return NULL;
 }
@@ -295,12 +306,21 @@ static bool read_result_config(struct run_record *r)
 	return r->has_workload;
 }
 
+/* What is there and cannot be read, or not understood. */
+static void note_fault(struct run_record *r, const struct err *e)
+{
+	if (e->code && e->code != -ENOENT)
+		str_list_add(&r->damage, xstrdup(e->text));
+}
+
 static void read_config(struct run_record *r)
 {
-	struct node *overrides = hydra_file(r->folder, "overrides.yaml");
 	struct err e = {0};
+	struct node *overrides = hydra_file(r->folder, "overrides.yaml", &e);
 
-	r->config = hydra_file(r->folder, "config.yaml");
+	note_fault(r, &e);
+	r->config = hydra_file(r->folder, "config.yaml", &e);
+	note_fault(r, &e);
 	if (!r->config && read_result_config(r)) {
 		/* nothing is missing */
 	} else if (!r->config) {
@@ -397,11 +417,13 @@ static void model_of_choice(struct run_record *r)
 /* A study says which overrides are its factors; without one, all of them may be. */
 static void read_factors(struct run_record *r)
 {
-	struct err ignored = {0};
-	json_t *mark = file_json(r->folder, "study_run.json", &ignored);
+	struct err why = {0};
+	json_t *mark = file_json(r->folder, "study_run.json", &why);
 	const json_t *list = json_object_get(mark, "overrides");
 	const struct node *name = node_path(r->config, "workload.model.name");
 
+	if (!mark)
+		note_fault(r, &why);
 	for (size_t i = 0; i < json_array_size(list); i++)
 		if (json_is_string(json_array_get(list, i)))
 			add_factor(r, json_string_value(json_array_get(list, i)));
@@ -606,76 +628,181 @@ static void read_rank(struct run_record *r, uint32_t k, json_t *output, json_t *
 	}
 }
 
+/* A file of a rank that this program wrote and that is gone. */
+static bool was_written(const struct run_record *r, uint32_t rank, const char *name)
+{
+	const json_t *files = json_object_get(json_object_get(r->result, "integrity"), "files");
+	const json_t *one = json_array_get(json_object_get(r->result, "ranks"), rank);
+
+	if (!r->ours)
+		return false;
+	return files ? json_object_get(files, name) != NULL
+		     : !json_is_true(json_object_get(one, "lost"));
+}
+
+/* What keeps the files of ranks from being read: the first of each kind is told. */
+struct rank_faults {
+	struct err absent, damaged;
+	uint32_t more; /* damaged ones, beside the first */
+};
+
+static json_t *rank_file(const struct run_record *r, uint32_t k, const char *what,
+			 struct rank_faults *f)
+{
+	char name[64];
+	struct err why = {0};
+	json_t *root;
+
+	snprintf(name, sizeof(name), "%u_%s.json", k, what);
+	root = file_json(r->folder, name, &why);
+	if (root)
+		return root;
+	if (why.code == -ENOENT && was_written(r, k, name))
+		err_set(&why, ERR_DATA, "'%s/%s' is missing: it was deleted or renamed", r->folder,
+			name);
+	if (why.code == -ENOENT && !f->absent.code)
+		f->absent = why;
+	else if (why.code != -ENOENT && !f->damaged.code)
+		f->damaged = why;
+	else if (why.code != -ENOENT)
+		f->more++;
+	return NULL;
+}
+
 static int read_ranks(struct run_record *r, struct err *e)
 {
-	struct err first = {0};
-	char name[64];
+	struct rank_faults faults = {0};
 
 	r->rank = try_calloc(r->ranks, sizeof(*r->rank), "ranks of a result", e);
 	if (!r->rank)
 		return -ENOMEM;
 	for (uint32_t k = 0; k < r->ranks; k++) {
-		json_t *output, *stats;
-		struct err why = {0};
+		json_t *output = rank_file(r, k, "output", &faults);
+		json_t *stats = rank_file(r, k, "per_epoch_stats", &faults);
 
-		snprintf(name, sizeof(name), "%u_output.json", k);
-		output = file_json(r->folder, name, &why);
-		snprintf(name, sizeof(name), "%u_per_epoch_stats.json", k);
-		stats = file_json(r->folder, name, &why);
 		if (output && stats) {
 			read_rank(r, k, output, stats);
 			r->ranks_found++;
-		} else if (first.code == 0) {
-			first = why;
 		}
 		json_decref(output);
 		json_decref(stats);
 	}
+	if (faults.more)
+		str_list_add(&r->damage, xasprintf("%s (and %u more files of ranks)",
+						   faults.damaged.text, faults.more));
+	else
+		note_fault(r, &faults.damaged);
 	if (r->ranks_found < r->ranks)
-		str_list_add(&r->notes,
-			     xasprintf("the files of %u of %u ranks are missing or unreadable (%s)",
-				       r->ranks - r->ranks_found, r->ranks, first.text));
+		str_list_add(
+			&r->notes,
+			xasprintf("the files of %u of %u ranks are missing or unreadable (%s)",
+				  r->ranks - r->ranks_found, r->ranks,
+				  faults.absent.code ? faults.absent.text : faults.damaged.text));
 	return 0;
 }
 
-/* Without result.json: .hydra still names the program, or a key that DLIO does not have. */
-static bool written_by_us(const struct run_record *r)
-{
-	struct node *hydra = hydra_file(r->folder, "hydra.yaml");
-	const struct node *header = node_path(hydra, "hydra.help.header");
-	bool ours = (header && header->kind == NODE_STR &&
-		     strncmp(header->s, "stoker", strlen("stoker")) == 0) ||
-		    node_path(r->config, "workload.storage.store");
+/* ---- is it a result, whose, and whole? ---- */
 
-	node_free(hydra);
-	return ours;
+/* Of a whole result.json: the run trained, evaluated or wrote checkpoints, and so left a
+ * summary.json. */
+static bool has_summary(const json_t *result)
+{
+	const json_t *files = json_object_get(json_object_get(result, "integrity"), "files");
+
+	if (files)
+		return json_object_get(files, "summary.json") != NULL;
+	return json_object_get(result, "training") || json_object_get(result, "evaluation") ||
+	       json_object_get(result, "checkpoint");
 }
 
-static int record_load(struct run_record *r, const char *folder, struct err *e)
+/* Whether a run still writes into the folder. */
+static bool is_running(const char *folder, char who[FILE_LOCK_WHO_MAX])
 {
-	struct err why = {0};
+	AUTO_FREE char *lock = path_join(folder, RUN_LOCK_NAME);
+
+	return file_lock_held(lock, who);
+}
+
+static char *running_text(const char *folder, const char *who)
+{
+	return xasprintf("a run is still writing its results to '%s'%s%s: wait for it to end",
+			 folder, who[0] ? ": " : "", who);
+}
+
+static void set_broken(struct run_record *r, const char *why)
+{
+	char who[FILE_LOCK_WHO_MAX];
+
+	r->broken = is_running(r->folder, who) ? running_text(r->folder, who) : xstrdup(why);
+	r->ranks = r->ranks_found = 0;
+	r->trained = false;
+	json_decref(r->summary);
+	json_decref(r->result);
+	r->summary = r->result = NULL;
+}
+
+/* result.json, and whose folder it is. Without it nothing of ours is judged: the other files are
+ * those of DLIO, by whose rules its figures would get other verdicts. */
+static int read_result(struct run_record *r, struct err *e)
+{
+	r->result = file_json(r->folder, "result.json", e);
+	if (r->result && !author_of_result(r->result) && !author_is_us(r->folder)) {
+		json_decref(r->result);
+		r->result = NULL;
+		return 0;
+	}
+	r->ours = r->result || e->code != -ENOENT || author_is_us(r->folder);
+	if (r->result || !r->ours)
+		return 0;
+	return e->code != -ENOENT
+		       ? e->code
+		       : err_set(e, ERR_DATA,
+				 "'%s' was written by this program, but has no result.json: the "
+				 "run did not end, or the file was deleted",
+				 r->folder);
+}
+
+/* A row of a study has a log of its command from the beginning, and its mark at the end. */
+static void check_row(struct run_record *r)
+{
+	AUTO_FREE char *log = path_join(r->folder, "run.log");
+	AUTO_FREE char *mark = path_join(r->folder, "study_run.json");
+
+	if (r->ours && !str_ends(r->folder, ".partial") && !str_ends(r->folder, ".failed") &&
+	    file_there(log, NULL) == 1 && file_there(mark, NULL) == 0)
+		str_list_add(&r->damage, xasprintf("'%s' is missing, although this is a row of a "
+						   "study: it was deleted or renamed",
+						   mark));
+}
+
+static void record_load(struct run_record *r, const char *folder)
+{
+	struct err e = {0};
 	int rc;
 
 	memset(r, 0, sizeof(*r));
+	r->begin_s = r->end_s = r->host_memory_bytes = r->checkpoint_gib = NAN;
+	r->au.mean = r->au.stdev = r->throughput.mean = r->throughput.stdev = NAN;
+	r->io = r->eval_au = r->eval_throughput = r->au;
 	r->folder = xstrdup(folder);
-	r->summary = file_json(folder, "summary.json", e);
-	if (!r->summary)
-		return e && e->code ? e->code : ERR_DATA;
-	rc = read_summary(r, e);
+	rc = read_result(r, &e);
+	if (rc == 0) {
+		r->summary = file_json(folder, "summary.json", &e);
+		rc = r->summary ? read_summary(r, &e) : e.code;
+	}
+	if (rc == -ENOENT)
+		err_set(&e, ERR_DATA, "'%s/summary.json' is missing: it was deleted or renamed",
+			folder);
+	if (rc == 0) {
+		read_config(r);
+		read_factors(r);
+		rc = read_ranks(r, &e);
+	}
 	if (rc < 0)
-		return rc;
-	r->result = file_json(folder, "result.json", &why);
-	r->ours = r->result != NULL;
-	if (!r->ours && why.code != -ENOENT)
-		str_list_add(&r->notes,
-			     xasprintf("result.json is unreadable, so that the result is "
-				       "treated as one of DLIO (%s)",
-				       why.text));
-	read_config(r);
-	r->result_lost = !r->ours && written_by_us(r);
+		set_broken(r, e.text);
+	else
+		check_row(r);
 	set_name(r);
-	read_factors(r);
-	return read_ranks(r, e);
 }
 
 static void release_phase(struct record_phase *p)
@@ -717,11 +844,19 @@ void record_release(struct run_record *r)
 	str_list_release(&r->overrides);
 	str_list_release(&r->factors);
 	str_list_release(&r->notes);
+	str_list_release(&r->damage);
+	free(r->broken);
 	free(r->folder);
 	memset(r, 0, sizeof(*r));
 }
 
 /* ---- finding ---- */
+
+/* What is found below the paths that were given. */
+struct search {
+	struct str_list folders;
+	struct records *out;
+};
 
 static void add_folder(struct str_list *out, const char *folder)
 {
@@ -731,29 +866,83 @@ static void add_folder(struct str_list *out, const char *folder)
 	str_list_add(out, xstrdup(folder));
 }
 
-static void search_folders(const char *folder, int depth, struct str_list *out)
+/* What a folder holds, by names. */
+struct names {
+	bool summary, result, rank, log, lock;
+};
+
+static void take_name(struct names *n, const char *name)
 {
-	AUTO_FREE char *summary = path_join(folder, "summary.json");
-	DIR *d = NULL;
+	uint32_t rank;
+
+	n->summary = n->summary || strcmp(name, "summary.json") == 0;
+	n->result = n->result || strcmp(name, "result.json") == 0;
+	n->rank = n->rank || seal_rank_file(name, &rank);
+	n->log = n->log || strcmp(name, "dlio.log") == 0;
+	n->lock = n->lock || strcmp(name, RUN_LOCK_NAME) == 0;
+}
+
+/* Without summary.json: whether what is there is left of one of our results that had one. Runs that
+ * only generate leave none, and DLIO's that did not end have no figures of the run. */
+static bool lacks_summary(const char *folder, const struct names *n)
+{
+	struct err why = {0};
+	json_t *result = n->result ? file_json(folder, "result.json", &why) : NULL;
+	bool lacks;
+
+	if (result)
+		lacks = author_of_result(result) && has_summary(result);
+	else
+		lacks = author_is_us(folder);
+	json_decref(result);
+	return lacks;
+}
+
+/* A run that has left no result: told only if it is one of ours. */
+static void tell_unfinished(struct search *s, const char *folder, const struct names *n)
+{
+	char who[FILE_LOCK_WHO_MAX];
+
+	/* the study that renamed it tells why it failed */
+	if (str_ends(folder, ".failed") || !(n->lock || (n->log && author_is_us(folder))))
+		return;
+	str_list_add(
+		&s->out->running,
+		is_running(folder, who)
+			? running_text(folder, who)
+			: xasprintf("the run in '%s' did not end, and left no result", folder));
+}
+
+static void search_folders(struct search *s, const char *folder, int depth)
+{
+	struct names n = {0};
+	DIR *d = opendir(folder);
 	struct dirent *entry;
 
-	if (file_exists(summary))
-		add_folder(out, folder);
-	if (depth < RECORD_DEPTH_MAX)
-		d = opendir(folder);
+	if (!d && errno == ENOMEM)
+		out_of_memory(); /* not a folder without results */
+	/* root's own, in the root of a file system */
+	if (!d && strcmp(path_basename(folder), "lost+found") != 0)
+		str_list_add(&s->out->unread, xasprintf("cannot search the folder '%s': %s", folder,
+							strerror(errno)));
 	while (d && (entry = readdir(d))) {
 		AUTO_FREE char *below = NULL;
 		struct stat st;
 
-		if (entry->d_name[0] == '.')
+		take_name(&n, entry->d_name);
+		if (entry->d_name[0] == '.' || depth == RECORD_DEPTH_MAX)
 			continue;
 		below = path_join(folder, entry->d_name);
 		/* links are not followed: they could lead round */
 		if (lstat(below, &st) == 0 && S_ISDIR(st.st_mode))
-			search_folders(below, depth + 1, out);
+			search_folders(s, below, depth + 1);
 	}
 	if (d)
 		closedir(d);
+	if (n.summary || ((n.result || n.rank) && lacks_summary(folder, &n)))
+		add_folder(&s->folders, folder);
+	else if (!n.result)
+		tell_unfinished(s, folder, &n);
 }
 
 static int by_text(const void *a, const void *b)
@@ -761,10 +950,25 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int record_find(const char *const *path, size_t n, struct str_list *out, struct err *e)
+static int none_found(const struct search *s, const char *path, size_t running, size_t unread,
+		      struct err *e)
 {
+	if (s->out->running.n > running)
+		return err_set(e, ERR_DATA, "%s", s->out->running.v[running]);
+	if (s->out->unread.n > unread)
+		return err_set(e, ERR_DATA, "%s", s->out->unread.v[unread]);
+	return err_set(e, ERR_USAGE,
+		       "no result (summary.json) found in '%s' or up to %d levels below it", path,
+		       RECORD_DEPTH_MAX);
+}
+
+static int record_find(struct search *s, const char *const *path, size_t n, struct err *e)
+{
+	struct str_list *out = &s->folders;
+
 	for (size_t i = 0; i < n; i++) {
 		size_t before = out->n, len = strlen(path[i]);
+		size_t running = s->out->running.n, unread = s->out->unread.n;
 		AUTO_FREE char *trimmed = xstrdup(path[i]);
 
 		while (len > 1 && trimmed[len - 1] == '/')
@@ -774,12 +978,9 @@ static int record_find(const char *const *path, size_t n, struct str_list *out, 
 				       "'%s' is not a folder: specify the folder of a result, or a "
 				       "folder that contains results",
 				       path[i]);
-		search_folders(trimmed, 0, out);
+		search_folders(s, trimmed, 0);
 		if (out->n == before)
-			return err_set(e, ERR_USAGE,
-				       "no result (summary.json) found in '%s' or up to %d levels "
-				       "below it",
-				       path[i], RECORD_DEPTH_MAX);
+			return none_found(s, path[i], running, unread, e);
 		qsort(out->v + before, out->n - before, sizeof(*out->v), by_text);
 	}
 	return 0;
@@ -787,15 +988,16 @@ static int record_find(const char *const *path, size_t n, struct str_list *out, 
 
 int records_load(struct records *out, const char *const *path, size_t n, struct err *e)
 {
-	struct str_list folders = {0};
-	int rc = record_find(path, n, &folders, e);
+	struct search s = {.out = out};
+	int rc;
 
 	*out = (struct records){0};
+	rc = record_find(&s, path, n, e);
 	if (rc == 0)
-		out->v = xcalloc(folders.n, sizeof(*out->v));
-	for (size_t i = 0; rc == 0 && i < folders.n; i++)
-		rc = record_load(&out->v[out->n++], folders.v[i], e);
-	str_list_release(&folders);
+		out->v = xcalloc(s.folders.n, sizeof(*out->v));
+	for (size_t i = 0; rc == 0 && i < s.folders.n; i++)
+		record_load(&out->v[out->n++], s.folders.v[i]);
+	str_list_release(&s.folders);
 	return rc;
 }
 
@@ -804,5 +1006,7 @@ void records_release(struct records *r)
 	for (size_t i = 0; i < r->n; i++)
 		record_release(&r->v[i]);
 	free(r->v);
+	str_list_release(&r->running);
+	str_list_release(&r->unread);
 	*r = (struct records){0};
 }

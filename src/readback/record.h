@@ -64,10 +64,12 @@ struct record_series {
 };
 
 struct run_record {
-	char *folder;     /* that holds summary.json */
-	char name[256];   /* for tables: the workload's name and the last parts of the path */
-	bool ours;        /* has our result.json */
-	bool result_lost; /* it has none, but its other files are this program's */
+	char *folder;   /* that holds summary.json */
+	char name[256]; /* for tables: the workload's name and the last parts of the path */
+	bool ours;      /* this program wrote it, whether or not its result.json is left */
+	char *broken;   /* why it cannot be judged, a sentence that names the file: without a whole
+			 * result.json and summary.json, nothing but folder, name and ours is set;
+			 * NULL: it can */
 	json_t *summary, *result; /* result: NULL for DLIO's */
 	struct node *config;      /* .hydra/config.yaml as written, root key "workload"; NULL */
 	struct workload workload; /* typed, defaults filled in; valid when has_workload */
@@ -87,17 +89,21 @@ struct run_record {
 	double checkpoint_gib;
 	struct record_rank *rank; /* `ranks` of them; one without files has 0 epochs */
 	uint32_t ranks_found;
-	struct str_list notes; /* sentences: files that are missing or cannot be read */
+	struct str_list notes;  /* sentences: files that are missing */
+	struct str_list damage; /* sentences: files that cannot be read or are damaged, and those of
+				 * this program that are missing */
 };
 
 /* The results in or below each of `path` (up to RECORD_DEPTH_MAX levels), sorted, without
- * duplicates. ERR_USAGE when a path holds none. A missing or broken file other than summary.json
- * becomes a note. Sizes are bounded; DLIO's NaN and Infinity are understood. Release with
+ * duplicates. ERR_USAGE when a path holds none. One that cannot be read is in the list, too
+ * (run_record.broken). Sizes are bounded; DLIO's NaN and Infinity are understood. Release with
  * records_release in any case. */
 #define RECORD_DEPTH_MAX 8
 struct records {
 	struct run_record *v;
 	size_t n;
+	struct str_list running; /* sentences: folders of runs that have left no result so far */
+	struct str_list unread;  /* sentences: folders that cannot be searched */
 };
 int records_load(struct records *out, const char *const *path, size_t n, struct err *e);
 void records_release(struct records *r);

@@ -432,8 +432,8 @@ static void judge_side(const struct side *s, const char *side, struct str_list *
 					       unsteady == 1 ? "was" : "were", why ? why : ""));
 }
 
-/* Names of the checks that failed, each once. */
-static void audit_side(const struct side *s, const char *side, struct str_list *doubts)
+/* Names of the checks that failed, each once, and damaged files. */
+static void audit_side(const struct side *s, const char *side, struct sides *out)
 {
 	struct buf names = {0};
 
@@ -442,8 +442,15 @@ static void audit_side(const struct side *s, const char *side, struct str_list *
 
 		audit_run(&audit, run_of(s, i), 1);
 		for (size_t f = 0; f < audit.findings; f++) {
+			struct buf text = {0};
 			const char *check = audit.finding[f].check;
 
+			if (audit.finding[f].damage || strcmp(check, "digest") == 0) {
+				finding_sentence(&audit, &audit.finding[f], &text);
+				str_list_add(audit.finding[f].damage ? &out->damage : &out->doubts,
+					     xasprintf("%s.", text.data));
+				buf_release(&text);
+			}
 			if (audit.finding[f].level == AUDIT_FAIL &&
 			    !(names.data && strstr(names.data, check)))
 				buf_printf(&names, "%s%s", names.len ? ", " : "", check);
@@ -451,9 +458,10 @@ static void audit_side(const struct side *s, const char *side, struct str_list *
 		audit_release(&audit);
 	}
 	if (names.len)
-		str_list_add(doubts, xasprintf("The audit reports invalid results on the %s side: "
-					       "%s (see stoker audit).",
-					       side, names.data));
+		str_list_add(&out->doubts,
+			     xasprintf("The audit reports invalid results on the %s side: "
+				       "%s (see stoker audit).",
+				       side, names.data));
 	buf_release(&names);
 }
 
@@ -472,6 +480,6 @@ void sides_compare(const struct side *a, const struct side *b, const struct key_
 	compare_keys(d, out);
 	compare_readers(x, y, out);
 	compare_programs(x, y, &out->doubts);
-	audit_side(a, "first", &out->doubts);
-	audit_side(b, "second", &out->doubts);
+	audit_side(a, "first", out);
+	audit_side(b, "second", out);
 }

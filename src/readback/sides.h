@@ -18,6 +18,7 @@ struct sides {
 	/* Sentences with both values. The numbers do not mean the same on both sides, or not in all
 	 * runs of one, so that a test of their difference would answer no question. */
 	struct str_list unlike;
+	struct str_list damage; /* files that are missing, unreadable, damaged or cut */
 	struct str_list doubts; /* what else a reader has to know before the numbers */
 	/* Both ran other work (another accelerator, batch, dataset, number of ranks): a difference
 	 * is no better or worse storage. One of the doubts says it. */

@@ -162,10 +162,12 @@ void table_csv(const struct run_groups *g, struct buf *out)
 	for (size_t i = 0; i < g->records; i++) {
 		const struct run_record *r = &g->record[i];
 
-		if (!r->trained)
+		if (!r->trained && !r->broken)
 			continue;
 		put_text(out, r->model);
-		buf_printf(out, ",%u", r->ranks);
+		buf_puts(out, ",");
+		if (!r->broken)
+			buf_printf(out, "%u", r->ranks);
 		put_factors(out, g, i);
 		put_number(out, r->au.mean);
 		put_number(out, r->au.stdev);
@@ -176,9 +178,9 @@ void table_csv(const struct run_groups *g, struct buf *out)
 		put_number(out, record_whole_throughput(r));
 		put_number(out, record_wait_share(r));
 		put_number(out, record_other_share(r));
-		put_number(out, (double)record_steps(r));
+		put_number(out, r->broken ? NAN : (double)record_steps(r));
 		put_number(out, r->end_s - r->begin_s);
-		put_number(out, (double)r->au.n);
+		put_number(out, r->broken ? NAN : (double)r->au.n);
 		put_epochs(out, r, record_whole_au);
 		put_epochs(out, r, record_whole_rate);
 		put_number(out, r->has_workload && r->workload.metric.au > 0

@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "base/transfer.h"
 #include "result/json_out.h"
 
 /* ---- names ---- */
@@ -39,28 +39,26 @@ static bool written_by_a_run(const char *name, const char *log)
 
 /* ---- digests ---- */
 
+#define SEAL_PART ((size_t)1 << 16)
+
 int seal_file(const char *path, uint64_t *bytes, char hex[SHA256_HEX], struct err *e)
 {
-	AUTO_FREE unsigned char *part = xmalloc(1u << 16);
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	AUTO_FREE unsigned char *part = xmalloc(SEAL_PART);
+	int fd = file_open(path, NULL, e);
 	struct sha256 h;
 	ssize_t n;
 
 	if (fd < 0)
-		return err_set(e, -errno, "cannot open '%s': %s", path, strerror(errno));
+		return fd;
 	*bytes = 0;
 	sha256_begin(&h);
-	while ((n = read(fd, part, 1u << 16)) > 0 || (n < 0 && errno == EINTR)) {
-		if (n < 0)
-			continue;
+	while ((n = read_fully(fd, part, SEAL_PART)) > 0) {
 		sha256_add(&h, part, (size_t)n);
 		*bytes += (uint64_t)n;
 	}
-	if (n < 0)
-		err_set(e, -errno, "cannot read '%s': %s", path, strerror(errno));
 	close(fd);
 	sha256_end(&h, hex);
-	return n < 0 ? e->code : 0;
+	return n < 0 ? err_sys(e, (int)-n, "cannot read '%s'", path) : 0;
 }
 
 /* Digests and reasons, as they are collected. */

@@ -337,7 +337,9 @@ static void read_result(struct truth_row *row, enum truth_kind kind, const char 
 	else
 		snprintf(row->why, sizeof(row->why), "%s%.900s",
 			 late ? "no epoch ended within 2 minutes" : "the run left no result: ",
-			 late ? "" : e.text);
+			 late                            ? ""
+			 : all.n == 1 && all.v[0].broken ? all.v[0].broken
+							 : e.text);
 	row->failed = !row->measured;
 	if (row->measured && late)
 		str_append(row->note, sizeof(row->note), "%sended after 2 minutes",

@@ -79,20 +79,34 @@ def ours(tmp):
 
 
 def damaged(tmp, sound):
-    for name, damage in (("0_output.json", b"{\"1\": {\"load\": "), ("0_per_epoch_stats.json", b"[1, 2]"),
-                         ("result.json", b""), ("0_output.json", b"{\"1\": {\"load\": {\"block1\": [\"x\", -1]}}}")):
-        copy = tmp / "damaged"
+    """A file of ours that is not whole is named in a sentence with status 1; never is the folder judged as DLIO's. All
+    files, all kinds of damage: test_damaged_results.py."""
+    copy = tmp / "damaged"
+
+    def again():
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(sound, copy)
+
+    for name, damage in (("0_output.json", b"{\"1\": {\"load\": "), ("0_per_epoch_stats.json", b"[1, 2]"),
+                         ("result.json", b""), ("0_output.json", b"{\"1\": {\"load\": {\"block1\": [\"x\", -1]}}}")):
+        again()
         (copy / name).write_bytes(damage)
-        found = json.dumps(audit(copy))
-        assert ("result.json is unreadable" in found) == (name == "result.json"), found
-    (copy / "summary.json").write_text('{"num_accelerators": 1e300, "metric": {"train_au_percentage": [NaN]}}')
-    e = stoker("audit", copy, status=1).stderr
-    assert "num_accelerators must be a number from 1" in e, e
-    (copy / "summary.json").write_text('{"num_accelerators": 3, "metric": {"train_au_percentage": [NaN, -Infinity, 4]}}')
-    assert "missing or unreadable" in json.dumps(audit(copy))
-    (copy / "summary.json").unlink()
+        done = stoker("audit", "--json", copy, status=1)
+        result, = json.loads(done.stdout)["results"]
+        assert name in done.stderr and result["tool"] == "stoker", done
+        assert [f for f in result["findings"] if f["level"] == "fail" and name in f["text"]], result
+        assert name != "result.json" or len(result["findings"]) == 1, result
+    for text, why in (('{"num_accelerators": 1e300, "metric": {}}', "num_accelerators must be a number from 1"),
+                      ('{"num_accelerators": 3, "metric": {"train_au_percentage": [NaN, -Infinity, 4]}}', "summary.json"),
+                      (None, "summary.json' is missing")):
+        again()
+        (copy / "summary.json").unlink()
+        if text:
+            (copy / "summary.json").write_text(text)
+        assert why in stoker("audit", copy, status=1).stderr, why
+    # a result that is not DLIO's nor ours has no more to say
+    for path in copy.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
     assert "no result (summary.json)" in stoker("audit", copy, status=2).stderr
     assert "is not a folder" in stoker("audit", tmp / "none", status=2).stderr
 

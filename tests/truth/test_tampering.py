@@ -793,9 +793,10 @@ def lost_result(tmp, base):
     at = tmp / "lost"
     shutil.copytree(base, at)
     (at / "result.json").unlink()
-    found = findings(at)[0]["findings"]
-    assert [f["check"] for f in found if f["level"] == "fail"] == ["complete"], found
-    assert "result.json is missing" in found[0]["text"], found
+    done = stoker("audit", "--json", at, status=1)
+    found = json.loads(done.stdout)["results"][0]["findings"]
+    assert [f["check"] for f in found] == ["complete"] and found[0]["level"] == "fail", found
+    assert "has no result.json" in found[0]["text"] and "has no result.json" in done.stderr, done
     told("tampering", "result.json removed", found[0]["text"])
 
 
