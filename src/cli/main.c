@@ -16,6 +16,7 @@
 #include "cli/cli.h"
 #include "cli/flags.h"
 #include "cli/launcher.h"
+#include "cli/output.h"
 
 static void usage(FILE *out)
 {
@@ -65,11 +66,12 @@ static const struct command *command_find(const char *name)
 /* What was printed must have arrived: a full disk or a closed pipe is a failure. */
 static int finish(int status)
 {
-	if (fflush(stdout) != 0 || ferror(stdout)) {
-		say(stderr, "stoker: the output could not be written completely\n");
-		return status ? status : 1;
-	}
-	return status;
+	int code = output_end();
+
+	if (code == 0)
+		return status;
+	say(stderr, "stoker: the output could not be written completely: %s\n", strerror(code));
+	return status ? status : 1;
 }
 
 int main(int argc, char **argv)
@@ -80,6 +82,7 @@ int main(int argc, char **argv)
 	size_t n = 0;
 	bool help;
 
+	output_begin();
 	log_level_from_environment();
 	/* a document is whole or not written: the library would leave out what has no memory */
 	json_set_alloc_funcs(xmalloc, free);
@@ -95,7 +98,7 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--version") == 0) {
 		say(stdout, "stoker %s\n", build_id);
-		return 0;
+		return finish(0);
 	}
 	help = strcmp(argv[1], "help") == 0;
 	if (help && argc > 2 && command_find(argv[2])) {
@@ -105,7 +108,7 @@ int main(int argc, char **argv)
 	}
 	if (help || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		usage(stdout);
-		return 0;
+		return finish(0);
 	}
 	c = command_find(argv[1]);
 	if (c && c->alone && !launcher_leads())
