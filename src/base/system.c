@@ -282,14 +282,14 @@ static void put_gpus(struct system_facts *s, const char *root)
 /* ---- block devices ---- */
 
 /* "none [mq-deadline] kyber" -> "mq-deadline". */
-static void active_scheduler(char *text, char *out, size_t out_size)
+static void active_scheduler(const char *text, char *out, size_t out_size)
 {
-	char *open = text ? strchr(text, '[') : NULL;
+	const char *open = strchr(text, '[');
 
 	if (open)
 		snprintf(out, out_size, "%.*s", (int)strcspn(open + 1, "]"), open + 1);
 	else
-		snprintf(out, out_size, "%s", text ? text : "none");
+		snprintf(out, out_size, "%s", text);
 }
 
 static void put_device(struct system_facts *s, const char *root, const char *name)
@@ -302,17 +302,28 @@ static void put_device(struct system_facts *s, const char *root, const char *nam
 	AUTO_FREE char *scheduler = text_of(root, "/sys/block/%s/queue/scheduler", name);
 	AUTO_FREE char *model = text_of(root, "/sys/block/%s/device/model", name);
 	char queue[32], size[32], key[300];
+	struct buf b = {0};
 
 	if (sectors <= 0)
 		return;
-	active_scheduler(scheduler, queue, sizeof(queue));
+	/* what is not known is left out */
+	buf_printf(&b, "%s%s%s", model ? model : "", model ? ", " : "",
+		   str_bytes((double)sectors * 512, size, sizeof(size)));
+	if (spins >= 0)
+		buf_puts(&b, spins == 1 ? ", rotational" : ", not rotational");
+	if (scheduler) {
+		active_scheduler(scheduler, queue, sizeof(queue));
+		buf_printf(&b, ", scheduler %s", queue);
+	}
+	if (depth >= 0)
+		buf_printf(&b, ", %lld requests", (long long)depth);
+	if (ahead >= 0)
+		buf_printf(&b, ", read-ahead %lld KiB", (long long)ahead);
+	if (block >= 0)
+		buf_printf(&b, ", block %lld bytes", (long long)block);
 	snprintf(key, sizeof(key), "device %s", name);
-	put(s, key,
-	    "%s%s%s, %s, scheduler %s, %lld requests, read-ahead %lld KiB, block %lld bytes",
-	    model ? model : "", model ? ", " : "",
-	    str_bytes((double)sectors * 512, size, sizeof(size)),
-	    spins == 1 ? "rotational" : "not rotational", queue, (long long)depth, (long long)ahead,
-	    (long long)block);
+	put(s, key, "%s", b.data ? b.data : "");
+	buf_release(&b);
 }
 
 static int by_text(const void *a, const void *b)

@@ -88,3 +88,22 @@ int sync_fully(int fd)
 	while (rc != 0 && errno == EINTR);
 	return rc == 0 ? 0 : -errno;
 }
+
+DIR *folder_open(const char *path)
+{
+	DIR *d;
+
+	do
+		d = opendir(path);
+	while (!d && errno == EINTR);
+	return d;
+}
+
+int folder_next(DIR *d, struct dirent **out)
+{
+	do {
+		errno = 0;
+		*out = readdir(d);
+	} while (!*out && errno == EINTR);
+	return *out ? 1 : -errno;
+}

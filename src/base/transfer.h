@@ -1,6 +1,7 @@
 #pragma once
-/* read(2), write(2) and fsync(2) to their end: what a signal or the system cut short is continued.
- */
+/* read(2), write(2), fsync(2) and readdir(3) to their end: what a signal or the system cut short is
+ * continued. */
+#include <dirent.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -12,3 +13,9 @@ int write_fully(int fd, const void *p, size_t n);
 int pwrite_fully(int fd, const void *p, size_t n, off_t offset);
 /* 0, or -errno. */
 int sync_fully(int fd);
+
+/* opendir(3), again after a signal. */
+DIR *folder_open(const char *path);
+/* readdir(3) with its error: 1 and *out, which the next call overwrites; 0 after the last entry; or
+ * -errno, when the entries that came are not all. */
+int folder_next(DIR *d, struct dirent **out);

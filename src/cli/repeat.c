@@ -1,6 +1,7 @@
 /* Repetitions of one run, and their summary. */
 #include "cli/repeat.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -105,19 +106,22 @@ static int remove_checkpoints(const struct repeating *x, size_t k, struct err *e
 }
 
 /* Of an earlier command: of a single run, and of repetitions, which would be taken for ours. */
-static void forget_results(const struct repeating *x)
+static int forget_results(const struct repeating *x, struct err *e)
 {
 	AUTO_FREE char *list = path_join(x->folder, "repeat.json");
+	int rc = run_forget_results(x->folder, e);
 
-	run_forget_results(x->folder);
-	unlink(list);
-	for (size_t k = 1;; k++) {
+	if (rc == 0 && unlink(list) != 0 && errno != ENOENT && errno != ENOTDIR)
+		rc = err_sys(e, errno, "cannot remove '%s', the result of an earlier command",
+			     list);
+	for (size_t k = 1; rc == 0; k++) {
 		AUTO_FREE char *folder = xasprintf("%s/%zu", x->folder, k);
 
 		if (!file_is_dir(folder))
-			return;
-		run_forget_results(folder);
+			break;
+		rc = run_forget_results(folder, e);
 	}
+	return rc;
 }
 
 /* ---- one run ---- */
@@ -461,8 +465,9 @@ static int prepare(struct repeating *x, struct workload *w, struct err *e)
 			     (w->workflow.train || w->checkpoint.num_checkpoints_write > 0);
 	x->run = xcalloc((size_t)x->a->repeat, sizeof(*x->run));
 	if (job_leads(x->j))
-		forget_results(x);
-	if (x->j->speaks && x->a->progress_file && file_descriptor_named(x->a->progress_file) < 0) {
+		rc = forget_results(x, e);
+	if (rc == 0 && x->j->speaks && x->a->progress_file &&
+	    file_descriptor_named(x->a->progress_file) < 0) {
 		fd = progress_open(x->a->progress_file, e);
 		rc = fd < 0 ? e->code : 0;
 		if (fd >= 0)

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "base/transfer.h"
 #include "dataset/manifest.h"
 
 #define DEPTH_MAX 16
@@ -142,14 +143,15 @@ static void count_file(struct look *l, int dir, const char *folder, const char *
 /* The files first, so that those of a folder are counted together. */
 static int list(struct look *l, const char *folder, int kind, int depth)
 {
-	DIR *d = opendir(folder);
+	DIR *d = folder_open(folder);
+	struct dirent *entry;
 	struct str_list below = {0};
-	int rc = 0;
+	int rc = 0, more;
 
 	if (!d)
 		return err_sys(l->e, errno, "cannot list '%s'", folder);
 	l->folder++;
-	for (struct dirent *entry; (entry = readdir(d));) {
+	while ((more = folder_next(d, &entry)) > 0) {
 		const char *name = entry->d_name;
 		bool is_dir = entry->d_type == DT_DIR;
 		struct stat st;
@@ -165,6 +167,8 @@ static int list(struct look *l, const char *folder, int kind, int depth)
 			count_file(l, dirfd(d), folder, name, kind, depth);
 	}
 	closedir(d);
+	if (more < 0)
+		rc = err_sys(l->e, -more, "cannot list '%s'", folder);
 	for (size_t i = 0; i < below.n && rc == 0; i++) {
 		AUTO_FREE char *path = path_join(folder, below.v[i]);
 		int of = kind;

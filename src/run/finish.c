@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/sysinfo.h"
+#include "base/transfer.h"
 #include "codec/md5.h"
 #include "comm/net.h"
 #include "judge/judge.h"
@@ -54,12 +55,15 @@ static bool is_trace(const char *name)
 
 /* Files of an earlier run would be read as this one's: a run of fewer ranks, or one that fails,
  * would leave them. Only names that a run writes are removed. */
-void run_forget_results(const char *folder)
+int run_forget_results(const char *folder, struct err *e)
 {
-	DIR *d = opendir(folder);
+	DIR *d = folder_open(folder);
 	struct dirent *entry;
+	int rc = 0, more = 0;
 
-	while (d && (entry = readdir(d))) {
+	if (!d)
+		return errno == ENOENT ? 0 : err_sys(e, errno, "cannot list '%s'", folder);
+	while (rc == 0 && (more = folder_next(d, &entry)) > 0) {
 		const char *name = entry->d_name;
 		const char *rest = name + strspn(name, "0123456789");
 		bool ours = strcmp(name, "summary.json") == 0 || strcmp(name, "result.json") == 0 ||
@@ -68,11 +72,15 @@ void run_forget_results(const char *folder)
 			    (rest != name && (strcmp(rest, "_output.json") == 0 ||
 					      strcmp(rest, "_per_epoch_stats.json") == 0));
 
-		if (ours)
-			unlinkat(dirfd(d), name, 0);
+		if (ours && unlinkat(dirfd(d), name, 0) != 0 && errno != ENOENT)
+			rc = err_sys(e, errno,
+				     "cannot remove '%s/%s', the result of an earlier run", folder,
+				     name);
 	}
-	if (d)
-		closedir(d);
+	closedir(d);
+	if (rc == 0 && more < 0)
+		rc = err_sys(e, -more, "cannot list '%s'", folder);
+	return rc;
 }
 
 int finish_open_folder(const struct workload *w, const char *folder, struct file_lock *lock,
@@ -91,7 +99,9 @@ int finish_open_folder(const struct workload *w, const char *folder, struct file
 			       "another run is writing its results to '%s'%s%s: wait for it to "
 			       "end, stop it, or choose another folder with -o",
 			       folder, who[0] ? ": " : "", who);
-	run_forget_results(folder);
+	rc = run_forget_results(folder, e);
+	if (rc < 0)
+		return rc;
 	log = path_join(folder, w->output.log_file);
 	rc = log_open(log, e);
 	if (rc == 0)

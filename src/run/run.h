@@ -104,4 +104,4 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 
 /* Removes from a folder what an earlier run wrote there as its result, and nothing else. Fine when
  * there is none. */
-void run_forget_results(const char *folder);
+int run_forget_results(const char *folder, struct err *e);

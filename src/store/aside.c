@@ -118,8 +118,7 @@ static ssize_t read_range(const struct aside_blob *ab, void *p, size_t n, uint64
 		if (r < 0)
 			return -errno;
 		done += (size_t)r;
-		/* O_DIRECT goes on only from a whole block */
-		if (r == 0 || at + done >= ab->bytes || (ab->direct && r % BLOCK))
+		if (r == 0 || at + done >= ab->bytes)
 			break;
 	}
 	return (ssize_t)done;

@@ -320,6 +320,33 @@ static bool is_aligned(const struct direct_blob *db, const void *p, size_t n, ui
 	return (offset | n) % align == 0 && (uintptr_t)p % db->memory_align == 0;
 }
 
+/* Reads what is planned; fewer bytes only at the end of the file. What a short read left is asked
+ * for from where it ended: file systems that give a part of a block (FUSE, NFS) take such a
+ * request. Where it is refused, the result ends with a whole block. Negative: -errno. */
+static ssize_t read_parts(const struct direct_blob *db, const struct plan *p)
+{
+	size_t done = 0, asked;
+
+	for (;;) {
+		struct iovec left[3];
+		int parts = posix_pieces_after(p->part, p->parts, done, left, 3, &asked);
+		ssize_t r;
+
+		if (parts == 0)
+			return (ssize_t)done;
+		r = preadv(db->posix.fd, left, parts, (off_t)(p->low + done));
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0 && errno == EINVAL && done % db->offset_align != 0)
+			return (ssize_t)down(done, db->offset_align);
+		if (r < 0)
+			return -errno;
+		done += (size_t)r;
+		if ((size_t)r < asked && posix_at_end(&db->posix, r, p->low + done))
+			return (ssize_t)done;
+	}
+}
+
 static ssize_t read_range(struct blob *b, void *out, size_t n, uint64_t offset, struct err *e)
 {
 	struct direct_blob *db = (struct direct_blob *)b;
@@ -333,19 +360,20 @@ static ssize_t read_range(struct blob *b, void *out, size_t n, uint64_t offset, 
 		ssize_t r;
 
 		plan_read(&p, db, place, at, to);
-		r = preadv(db->posix.fd, p.part, p.parts, (off_t)p.low);
-		if (r < 0 && errno == EINTR)
-			continue;
+		r = read_parts(db, &p);
 		if (r < 0)
-			return read_failed(db, errno, (size_t)(p.high - p.low), p.low, e);
+			return read_failed(db, (int)-r, (size_t)(p.high - p.low), p.low, e);
 		got = p.low + (uint64_t)r < to ? p.low + (uint64_t)r : to;
 		if (got > at)
 			copy_out(&p, db, place, got);
-		/* only the end of a file ends within a block */
 		if (p.low + (uint64_t)r < p.high &&
-		    (got <= at || (uint64_t)r % db->offset_align != 0 ||
-		     posix_at_end(&db->posix, r, p.low + (uint64_t)r)))
+		    posix_at_end(&db->posix, r, p.low + (uint64_t)r))
 			return (ssize_t)((got > at ? got : at) - offset);
+		if (got <= at)
+			return err_set(e, -EIO,
+				       "the file system read no whole block of %" PRIu64
+				       " bytes at offset %" PRIu64,
+				       p.high - p.low, p.low);
 		at = got;
 	}
 	return (ssize_t)n;
@@ -466,13 +494,15 @@ static int direct_close(struct blob *b, struct err *e)
 {
 	struct direct_blob *db = (struct direct_blob *)b;
 	uint64_t from = db->cached_from, n = db->cached_to - from;
-	int rc = 0, closed;
+	int rc = 0, closed, written;
 
-	if (n &&
-	    sync_file_range(db->posix.fd, (off_t)from, (off_t)n,
-			    SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
-				    SYNC_FILE_RANGE_WAIT_AFTER) != 0 &&
-	    errno != ENOSYS && errno != EINVAL && errno != ESPIPE)
+	do
+		written = n ? sync_file_range(db->posix.fd, (off_t)from, (off_t)n,
+					      SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+						      SYNC_FILE_RANGE_WAIT_AFTER)
+			    : 0;
+	while (written != 0 && errno == EINTR);
+	if (written != 0 && errno != ENOSYS && errno != EINVAL && errno != ESPIPE)
 		rc = err_sys(e, errno, "writing the unaligned end of a file failed");
 	if (n)
 		posix_drop(b, from, n, NULL);

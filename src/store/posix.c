@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/transfer.h"
 #include "store/posix.h"
 
 /* Linux moves at most this much in one call (read(2)). */
@@ -108,8 +109,10 @@ bool posix_at_end(const struct posix_blob *pb, ssize_t r, uint64_t end)
 {
 	struct stat st;
 
-	return r == 0 || end == pb->bytes || fstat(pb->fd, &st) != 0 || !S_ISREG(st.st_mode) ||
-	       end >= (uint64_t)st.st_size;
+	if (r == 0 || end == pb->bytes)
+		return true;
+	/* a file that does not tell its size is asked for more */
+	return fstat(pb->fd, &st) == 0 && (!S_ISREG(st.st_mode) || end >= (uint64_t)st.st_size);
 }
 
 ssize_t posix_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)
@@ -158,14 +161,13 @@ ssize_t posix_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset, s
 
 #define PIECES_MAX 1024 /* IOV_MAX of Linux */
 
-/* The pieces of `v` that lie behind the first `done` bytes, as many as one call takes; *n gets
- * their bytes. Returns how many. */
-static int pieces_after(const struct iovec *v, int count, size_t done, struct iovec *out, size_t *n)
+int posix_pieces_after(const struct iovec *v, int count, size_t done, struct iovec *out, int max,
+		       size_t *n)
 {
 	int made = 0;
 
 	*n = 0;
-	for (int i = 0; i < count && made < PIECES_MAX; i++) {
+	for (int i = 0; i < count && made < max; i++) {
 		if (done >= v[i].iov_len) {
 			done -= v[i].iov_len;
 			continue;
@@ -187,7 +189,7 @@ static ssize_t posix_preadv(struct blob *b, const struct iovec *v, int count, ui
 	size_t done = 0, n;
 
 	for (;;) {
-		int pieces = pieces_after(v, count, done, left, &n);
+		int pieces = posix_pieces_after(v, count, done, left, PIECES_MAX, &n);
 		ssize_t r;
 
 		if (pieces == 0)
@@ -212,7 +214,7 @@ static ssize_t posix_pwritev(struct blob *b, const struct iovec *v, int count, u
 	size_t done = 0, n;
 
 	for (;;) {
-		int pieces = pieces_after(v, count, done, left, &n);
+		int pieces = posix_pieces_after(v, count, done, left, PIECES_MAX, &n);
 		ssize_t w;
 
 		if (pieces == 0)
@@ -290,20 +292,16 @@ int posix_mkdirs(struct store *s, const char *path, struct err *e)
 
 int posix_list(struct store *s, const char *path, store_list_fn fn, void *arg, struct err *e)
 {
-	DIR *d = opendir(path);
-	int rc = 0;
+	DIR *d = folder_open(path);
+	struct dirent *entry;
+	int rc = 0, more = 0;
 
 	(void)s;
 	if (!d)
 		return err_sys(e, errno, "cannot list the folder '%s'", path);
-	for (;;) {
-		struct dirent *entry;
+	while (rc >= 0 && (more = folder_next(d, &entry)) > 0) {
 		bool is_dir;
 
-		errno = 0;
-		entry = readdir(d);
-		if (!entry)
-			break;
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
 		is_dir = entry->d_type == DT_DIR;
@@ -314,11 +312,9 @@ int posix_list(struct store *s, const char *path, store_list_fn fn, void *arg, s
 				 S_ISDIR(st.st_mode);
 		}
 		rc = fn(arg, entry->d_name, is_dir);
-		if (rc < 0)
-			break;
 	}
-	if (rc >= 0 && errno)
-		rc = err_sys(e, errno, "cannot list the folder '%s'", path);
+	if (rc >= 0 && more < 0)
+		rc = err_sys(e, -more, "cannot list the folder '%s'", path);
 	closedir(d);
 	return rc < 0 ? rc : 0;
 }
@@ -343,7 +339,7 @@ int posix_rename(struct store *s, const char *from, const char *to, struct err *
 
 int posix_sync_dir(struct store *s, const char *path, struct err *e)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = posix_open_fd(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int rc;
 
 	(void)s;

@@ -2,6 +2,7 @@
 /* What the stores over a mounted file system share: their blobs begin with a struct posix_blob, and
  * all that is not reading or writing bytes is the same for them. Contracts as in store/store.h. */
 #include <stdbool.h>
+#include <sys/uio.h>
 
 #include "store/store.h"
 
@@ -23,6 +24,10 @@ int posix_close(struct blob *b, struct err *e);
  * and the rest must be asked for; at the end, asking again would be a request that the emulated
  * library does not make. The size seen at opening is enough where the read reached it. */
 bool posix_at_end(const struct posix_blob *pb, ssize_t r, uint64_t end);
+/* The pieces of `v` that lie behind the first `done` bytes, `max` at most; *n gets their bytes.
+ * Returns how many. */
+int posix_pieces_after(const struct iovec *v, int count, size_t done, struct iovec *out, int max,
+		       size_t *n);
 ssize_t posix_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e);
 ssize_t posix_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset, struct err *e);
 int posix_sync(struct blob *b, struct err *e);

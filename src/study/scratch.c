@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/transfer.h"
+
 #define DEPTH_MAX 64
 
 static int remove_at(int dir, const char *name, const char *path, int depth, struct err *e);
@@ -16,16 +18,18 @@ static int remove_entries(int fd, const char *path, int depth, struct err *e)
 {
 	DIR *d = fdopendir(fd);
 	struct dirent *entry;
-	int rc = 0;
+	int rc = 0, more = 0;
 
 	if (!d) {
 		close(fd);
 		return err_sys(e, errno, "cannot read the folder '%s'", path);
 	}
-	while (rc == 0 && (entry = readdir(d)))
+	while (rc == 0 && (more = folder_next(d, &entry)) > 0)
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
 			rc = remove_at(dirfd(d), entry->d_name, path, depth + 1, e);
 	closedir(d);
+	if (rc == 0 && more < 0)
+		rc = err_sys(e, -more, "cannot read the folder '%s'", path);
 	return rc;
 }
 

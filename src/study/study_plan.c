@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "base/str.h"
+#include "base/transfer.h"
 #include "conf/node.h"
 #include "dataset/dataset.h"
 #include "dataset/manifest.h"
@@ -231,17 +232,22 @@ static uint64_t key_before(const struct study_plan *p, struct experiment *x)
 
 /* ---- datasets ---- */
 
-static bool has_entries(const char *folder)
+/* A folder that cannot be listed is none without files. */
+static int has_entries(const char *folder, bool *any, struct err *e)
 {
-	DIR *dir = opendir(folder);
+	DIR *dir = folder_open(folder);
 	struct dirent *one;
-	bool any = false;
+	int more = 0;
 
-	while (dir && !any && (one = readdir(dir)))
-		any = strcmp(one->d_name, ".") != 0 && strcmp(one->d_name, "..") != 0;
-	if (dir)
-		closedir(dir);
-	return any;
+	*any = false;
+	if (!dir && errno == ENOENT)
+		return 0;
+	if (!dir)
+		return err_sys(e, errno, "dataset.data_folder: cannot list '%s'", folder);
+	while (!*any && (more = folder_next(dir, &one)) > 0)
+		*any = strcmp(one->d_name, ".") != 0 && strcmp(one->d_name, "..") != 0;
+	closedir(dir);
+	return more < 0 ? err_sys(e, -more, "dataset.data_folder: cannot list '%s'", folder) : 0;
 }
 
 /* What the user's own folder holds: nothing, so that the dataset is generated there; or files,
@@ -256,7 +262,8 @@ static int look_at_given(struct study_dataset *s, const struct dataset *d, const
 	int rc = store_create(&store, w->storage.store, node_path(w->tree, "workload.storage"), e);
 
 	io.store = store;
-	s->there = has_entries(s->folder);
+	if (rc == 0)
+		rc = has_entries(s->folder, &s->there, e);
 	if (rc == 0 && s->there && manifest_read(&io, s->folder, &m, NULL) == 0 && m.found) {
 		switch (manifest_compare(&m, d, w->workflow.evaluation, &why)) {
 		case MANIFEST_OTHER:
