@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <sys/vfs.h>
 
 #include "base/alloc.h"
@@ -15,22 +16,45 @@
 static const struct {
 	long magic;
 	const char *name;
-	bool memory, stacked;
+	bool memory, stacked, batches;
 } known[] = {
-	{0xEF53, "ext4", false, false},         {0x58465342, "xfs", false, false},
-	{0x9123683E, "btrfs", false, false},    {0xF2F52010, "f2fs", false, false},
-	{0x2FC12FC1, "zfs", false, false},      {0xCA451A4E, "bcachefs", false, false},
-	{0x01021994, "tmpfs", true, false},     {0x858458F6, "ramfs", true, false},
-	{0x958458F6, "hugetlbfs", true, false}, {0x794C7630, "overlay", false, true},
-	{0xF15F, "ecryptfs", false, true},      {0x65735546, "fuse", false, true},
-	{0x6969, "nfs", false, false},          {0xFF534D42, "cifs", false, false},
-	{0xFE534D42, "smb", false, false},      {0x01021997, "9p", false, false},
-	{0x00C36400, "ceph", false, false},     {0x0BD00BD0, "lustre", false, false},
-	{0x47504653, "gpfs", false, false},     {0x19830326, "beegfs", false, false},
-	{0x73717368, "squashfs", false, false}, {0xE0F5E1E2, "erofs", false, false},
-	{0x9660, "iso9660", false, false},      {0x4D44, "vfat", false, false},
-	{0x9FA0, "proc", false, false},         {0x62656572, "sysfs", false, false},
+	{0xEF53, "ext4", false, false, true},
+	{0x58465342, "xfs", false, false, true},
+	{0x9123683E, "btrfs", false, false, true},
+	{0xF2F52010, "f2fs", false, false, true},
+	{0x2FC12FC1, "zfs", false, false},
+	{0xCA451A4E, "bcachefs", false, false},
+	{0x01021994, "tmpfs", true, false, true},
+	{0x858458F6, "ramfs", true, false},
+	{0x958458F6, "hugetlbfs", true, false},
+	{0x794C7630, "overlay", false, true},
+	{0xF15F, "ecryptfs", false, true},
+	{0x65735546, "fuse", false, true},
+	{0x6969, "nfs", false, false},
+	{0xFF534D42, "cifs", false, false},
+	{0xFE534D42, "smb", false, false},
+	{0x01021997, "9p", false, false},
+	{0x00C36400, "ceph", false, false},
+	{0x0BD00BD0, "lustre", false, false},
+	{0x47504653, "gpfs", false, false},
+	{0x19830326, "beegfs", false, false},
+	{0x73717368, "squashfs", false, false},
+	{0xE0F5E1E2, "erofs", false, false},
+	{0x9660, "iso9660", false, false},
+	{0x4D44, "vfat", false, false},
+	{0x9FA0, "proc", false, false},
+	{0x62656572, "sysfs", false, false},
 };
+
+/* Before Linux 5.8 syncfs told nobody of bytes that could not be written back. */
+static bool syncfs_reports(void)
+{
+	struct utsname u;
+	int major, minor;
+
+	return uname(&u) == 0 && sscanf(u.release, "%d.%d", &major, &minor) == 2 &&
+	       (major > 5 || (major == 5 && minor >= 8));
+}
 
 static void describe_statfs(const struct statfs *s, struct file_system *out)
 {
@@ -43,6 +67,7 @@ static void describe_statfs(const struct statfs *s, struct file_system *out)
 			continue;
 		out->memory = known[i].memory;
 		out->stacked = known[i].stacked;
+		out->batches = known[i].batches && syncfs_reports();
 		snprintf(out->name, sizeof(out->name), "%s", known[i].name);
 		return;
 	}

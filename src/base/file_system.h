@@ -10,6 +10,10 @@ struct file_system {
 	/* Its files' pages may belong to files of another file system (overlay; FUSE that passes
 	 * through): what cachestat(2) says of them is not all. */
 	bool stacked;
+	/* Files without a name can be made in it and then linked, and syncfs(2) does for all files
+	 * what fsync(2) does for one: their bytes and sizes outlast a loss of power, and errors of
+	 * writing back are reported (since Linux 5.8). */
+	bool batches;
 	char name[56]; /* "ext4"; "overlay over ext4"; "type 0x1234" when it is not a known one */
 };
 

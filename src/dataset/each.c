@@ -99,9 +99,8 @@ static int one_file(struct run *run, struct each_worker *w)
 	return rc < 0 ? rc : run->job->file(run->job->arg, kind, index, w, &w->err);
 }
 
-static void *each_main(void *arg)
+static void take_files(struct each_thread *t)
 {
-	struct each_thread *t = arg;
 	struct run *run = t->run;
 
 	/* relaxed: numbers only need to differ, and results are read after the threads were joined
@@ -114,11 +113,27 @@ static void *each_main(void *arg)
 			break;
 		t->rc = stop_is_set(run->job->stop) ? canceled(&t->worker.err)
 						    : one_file(run, &t->worker);
-		if (t->rc < 0) {
-			atomic_store_explicit(&run->failed, 1, memory_order_relaxed);
+		if (t->rc < 0)
 			break;
-		}
 	}
+}
+
+static void *each_main(void *arg)
+{
+	struct each_thread *t = arg;
+	const struct each_job *job = t->run->job;
+
+	if (job->begin)
+		t->rc = job->begin(job->arg, &t->worker, &t->worker.err);
+	if (t->rc == 0) {
+		take_files(t);
+		if (t->rc < 0)
+			atomic_store_explicit(&t->run->failed, 1, memory_order_relaxed);
+		if (job->end)
+			t->rc = job->end(job->arg, &t->worker, t->rc, &t->worker.err);
+	}
+	if (t->rc < 0)
+		atomic_store_explicit(&t->run->failed, 1, memory_order_relaxed);
 	return NULL;
 }
 

@@ -11,6 +11,7 @@ struct each_worker {
 	size_t scratch_bytes;
 	uint64_t number; /* of the file, over train then evaluation files of the dataset */
 	char path[DATASET_PATH_MAX];
+	void *own; /* of the job's `begin`, `file` and `end` */
 	struct err err;
 };
 
@@ -30,6 +31,10 @@ struct each_job {
 	 */
 	int (*file)(void *arg, enum dataset_kind kind, uint64_t index, struct each_worker *w,
 		    struct err *e);
+	/* May be NULL. In the thread of the files: before its first file, and after its last one
+	 * (`rc`: how that ended) whenever `begin` was successful. */
+	int (*begin)(void *arg, struct each_worker *w, struct err *e);
+	int (*end)(void *arg, struct each_worker *w, int rc, struct err *e);
 	void *arg;
 };
 

@@ -21,6 +21,7 @@
 #include "dataset/listing.h"
 #include "dataset/manifest.h"
 #include "dataset/sidecar.h"
+#include "store/batch.h"
 
 /* Besides the files: the manifest, its predecessor, folders. */
 #define SPARE_BYTES (1u << 20)
@@ -29,6 +30,7 @@
 #define FIND_TRIES 30
 /* One generator a folder at a time. */
 #define LOCK_NAME ".stoker_generate.lock"
+#define CANNOT "cannot write '"
 
 struct folder_lock {
 	struct file_lock file;
@@ -100,18 +102,14 @@ static int agree_on(const struct generation *g, int rc, struct err *e)
 	return g->o->together ? comm_agree(g->o->together, rc, e) : rc;
 }
 
-static int over_files(struct generation *g, bool mine, size_t scratch,
-		      int (*file)(void *, enum dataset_kind, uint64_t, struct each_worker *,
-				  struct err *),
-		      struct err *e)
+/* All files, or this process's part of them. */
+static struct each_job job_over(struct generation *g, bool mine)
 {
 	struct each_job job = {
 		.dataset = g->d,
 		.store = &g->store.base,
 		.threads = g->o->threads,
-		.scratch_bytes = scratch,
 		.stop = g->o->stop,
-		.file = file,
 		.arg = g,
 	};
 
@@ -119,6 +117,17 @@ static int over_files(struct generation *g, bool mine, size_t scratch,
 		job.part = g->o->together->rank;
 		job.parts = g->o->together->size;
 	}
+	return job;
+}
+
+static int over_all_files(struct generation *g,
+			  int (*file)(void *, enum dataset_kind, uint64_t, struct each_worker *,
+				      struct err *),
+			  struct err *e)
+{
+	struct each_job job = job_over(g, false);
+
+	job.file = file;
 	return each_file(&job, e);
 }
 
@@ -210,64 +219,74 @@ static int remove_file(void *arg, enum dataset_kind kind, uint64_t index, struct
 	return rc == -ENOENT ? 0 : rc;
 }
 
-/* The sentence names the file that could not be written, whatever the layer below said. */
+/* The sentence names the file that could not be written, whatever the layer below said. The batch
+ * names one itself, which may be an earlier one. */
 static int name_file(int rc, const char *path, struct err *e)
 {
-	if (rc == 0 || rc == ERR_CANCELED || !e)
+	if (rc == 0 || rc == ERR_CANCELED || !e || strncmp(e->text, CANNOT, strlen(CANNOT)) == 0)
 		return rc;
-	return err_wrap(e, "cannot write '%s'", path);
-}
-
-static int write_part(struct generation *g, const char *part, const struct file_spec *f,
-		      struct each_worker *w, struct err *e)
-{
-	int rc = io_open(&w->io, part, STORE_WRITE | STORE_CREATE, w->blob, e);
-
-	if (rc < 0)
-		return rc;
-	rc = g->d->format->write(&w->io, w->blob, part, f, &g->d->content, w->scratch,
-				 w->scratch_bytes, e);
-	if (rc >= 0)
-		rc = io_sync(&w->io, w->blob, e);
-	if (rc < 0) {
-		io_close(&w->io, w->blob, NULL);
-		return rc;
-	}
-	return io_close(&w->io, w->blob, e);
+	return err_wrap(e, CANNOT "%s'", path);
 }
 
 static int write_file(void *arg, enum dataset_kind kind, uint64_t index, struct each_worker *w,
 		      struct err *e)
 {
 	struct generation *g = arg;
-	char part[DATASET_PATH_MAX + 8];
+	struct store_batch *batch = w->own;
 	struct store_stat st;
 	struct file_spec f;
-	int folder, rc;
+	int rc;
 
 	dataset_file_spec(g->d, kind, index, &f);
 	if (g->keep && g->any) {
 		rc = is_whole(g, kind, index, w, &st, e);
 		if (rc == 1) {
 			count(&g->progress->files_skipped, 1);
-			return name_file(sidecars_write(g->d, w, &f, true, e), w->path, e);
+			return name_file(sidecars_write(g->d, w, batch, &f, true, e), w->path, e);
 		}
 		if (rc < 0 && rc != -ENOENT)
 			return rc;
 	}
-	folder = (int)(strrchr(w->path, '/') - w->path);
-	snprintf(part, sizeof(part), "%.*s/.%s.part", folder, w->path, w->path + folder + 1);
-	rc = write_part(g, part, &f, w, e);
+	rc = sidecars_write(g->d, w, batch, &f, false, e);
 	if (rc == 0)
-		rc = sidecars_write(g->d, w, &f, false, e);
-	if (rc == 0)
-		rc = store_rename(w->io.store, part, w->path, e);
-	if (rc < 0) {
-		store_remove(w->io.store, part, NULL);
+		rc = store_batch_open(batch, &w->io, w->path, w->blob, e);
+	if (rc < 0)
 		return name_file(rc, w->path, e);
-	}
-	count(&g->progress->files_done, 1);
-	return 0;
+	rc = g->d->format->write(&w->io, w->blob, w->path, &f, &g->d->content, w->scratch,
+				 w->scratch_bytes, e);
+	rc = store_batch_close(batch, &w->io, w->blob, rc, &g->progress->files_done, e);
+	return name_file(rc, w->path, e);
+}
+
+static int begin_batch(void *arg, struct each_worker *w, struct err *e)
+{
+	struct generation *g = arg;
+	struct store_batch *batch = NULL;
+	int rc = store_batch_new(&batch, &g->store.base, g->o->threads, e);
+
+	w->own = batch;
+	return rc;
+}
+
+/* What was written before a failure is not worth a sync that may fail too. */
+static int end_batch(void *arg, struct each_worker *w, int rc, struct err *e)
+{
+	(void)arg;
+	if (rc == 0)
+		rc = store_batch_commit(w->own, e);
+	store_batch_free(w->own);
+	return rc;
+}
+
+static int write_files(struct generation *g, struct err *e)
+{
+	struct each_job job = job_over(g, true);
+
+	job.scratch_bytes = FORMAT_WRITE_SCRATCH;
+	job.file = write_file;
+	job.begin = begin_batch;
+	job.end = end_batch;
+	return each_file(&job, e);
 }
 
 /* What is to be written, against what can be; files that are there make room by being replaced. */
@@ -368,7 +387,7 @@ static int take_names(struct generation *g, struct err *e)
 	if (rc < 0 || g->keep)
 		return rc;
 	if (g->any && g->there_files)
-		rc = over_files(g, false, 0, remove_file, e);
+		rc = over_all_files(g, remove_file, e);
 	if (rc == 0)
 		rc = sync_folders(g, e);
 	if (rc == 0)
@@ -415,7 +434,7 @@ static uint64_t counted(_Atomic uint64_t *n)
 
 static int count_files(struct generation *g, struct err *e)
 {
-	int rc = over_files(g, false, 0, survey_file, e);
+	int rc = over_all_files(g, survey_file, e);
 
 	g->there_files = counted(&g->counted.there_files);
 	g->there_bytes = counted(&g->counted.there_bytes);
@@ -524,7 +543,7 @@ static int generate(struct generation *g, struct err *e)
 	rc = agree_on(g, is_leader(g) ? 0 : find_begun(g, e), e);
 	if (rc < 0)
 		return rc;
-	rc = agree_on(g, over_files(g, true, FORMAT_WRITE_SCRATCH, write_file, e), e);
+	rc = agree_on(g, write_files(g, e), e);
 	if (rc == 0)
 		rc = agree_on(g, is_leader(g) ? complete_folder(g, e) : 0, e);
 	return rc;

@@ -26,14 +26,17 @@ struct generate_options {
 };
 
 /* Makes folders, checks free space and files (ERR with the sizes before anything is written),
- * writes the manifest as incomplete, writes each file under a temporary name (".<name>.part"),
- * syncs and renames it, syncs folders, and marks the manifest complete. Files of an interrupted
- * generation of the same dataset that are whole are kept. A complete matching dataset whose files
- * all have their size is left alone. With another dataset's manifest, or none, files that have this
- * dataset's names are removed first, with a warning; all other files stay.
+ * writes the manifest as incomplete, writes the files, syncs folders, and marks the manifest
+ * complete. Files of an interrupted generation of the same dataset that are whole are kept. A
+ * complete matching dataset whose files all have their size is left alone. With another dataset's
+ * manifest, or none, files that have this dataset's names are removed first, with a warning; all
+ * other files stay.
  *
- * Every file is synced before it gets its name. That costs a commit a file where files are small,
- * but then a name means a whole file even after a power loss, which is what resuming relies on.
+ * Every file is synced before it gets its name, so that a name means a whole file even after a
+ * power loss, which is what resuming relies on. Each thread syncs many small files together
+ * (store/batch.h, which states the bounds: at most 1,000 files, about 32 MiB or what was written in
+ * a second); that many are lost when it is killed. What a killed one leaves under temporary names,
+ * where there are any, is removed by the next one.
  *
  * Once the stop flag is set, no further request is made: ERR_CANCELED, and what is there can be
  * resumed, as after any failure. */

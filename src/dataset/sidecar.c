@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define SIDECAR_PATH_MAX (DATASET_PATH_MAX + 32)
-#define PART_PATH_MAX (SIDECAR_PATH_MAX + 8)
 
 uint64_t sidecar_bytes(const struct dataset *d, const struct file_spec *f)
 {
@@ -64,43 +63,20 @@ int sidecars_whole(const struct dataset *d, const struct io *io, const char *pat
 	return whole;
 }
 
-static int write_part(const struct dataset *d, struct each_worker *w, const char *part,
-		      const struct file_spec *f, uint32_t which, struct err *e)
+static int write_one(const struct dataset *d, struct each_worker *w, struct store_batch *batch,
+		     const char *path, const struct file_spec *f, uint32_t which, struct err *e)
 {
-	int rc = io_open(&w->io, part, STORE_WRITE | STORE_CREATE, w->blob, e);
+	int rc = store_batch_open(batch, &w->io, path, w->blob, e);
 
 	if (rc < 0)
 		return rc;
-	rc = d->format->sidecar_write(&w->io, w->blob, part, f, which, w->scratch, w->scratch_bytes,
+	rc = d->format->sidecar_write(&w->io, w->blob, path, f, which, w->scratch, w->scratch_bytes,
 				      e);
-	if (rc >= 0 && (rc = io_sync(&w->io, w->blob, e)) < 0 && e)
-		rc = err_wrap(e, "'%s'", part);
-	if (rc < 0) {
-		io_close(&w->io, w->blob, NULL);
-		return rc;
-	}
-	return io_close(&w->io, w->blob, e);
+	return store_batch_close(batch, &w->io, w->blob, rc, NULL, e);
 }
 
-static int write_one(const struct dataset *d, struct each_worker *w, const char *path,
-		     const struct file_spec *f, uint32_t which, struct err *e)
-{
-	const char *slash = strrchr(path, '/');
-	int folder = slash ? (int)(slash - path) + 1 : 0;
-	char part[PART_PATH_MAX];
-	int rc;
-
-	snprintf(part, sizeof(part), "%.*s.%s.part", folder, path, path + folder);
-	rc = write_part(d, w, part, f, which, e);
-	if (rc == 0)
-		rc = store_rename(w->io.store, part, path, e);
-	if (rc < 0)
-		store_remove(w->io.store, part, NULL);
-	return rc;
-}
-
-int sidecars_write(const struct dataset *d, struct each_worker *w, const struct file_spec *f,
-		   bool missing, struct err *e)
+int sidecars_write(const struct dataset *d, struct each_worker *w, struct store_batch *batch,
+		   const struct file_spec *f, bool missing, struct err *e)
 {
 	char name[SIDECAR_PATH_MAX];
 	uint64_t bytes = 0;
@@ -111,7 +87,7 @@ int sidecars_write(const struct dataset *d, struct each_worker *w, const struct 
 		if (rc == 0 && missing)
 			rc = is_whole(d, &w->io, name, f, i, &bytes, e);
 		if (rc == 0)
-			rc = write_one(d, w, name, f, i, e);
+			rc = write_one(d, w, batch, name, f, i, e);
 		if (rc < 0)
 			return rc;
 	}

@@ -2,6 +2,7 @@
 /* Companion files of a dataset's blobs (format.h): written before their blob gets its name, so that
  * they are there whenever it is. */
 #include "dataset/each.h"
+#include "store/batch.h"
 
 /* Of all companions of one blob; UINT64_MAX when they are more than a 64-bit number can count. */
 uint64_t sidecar_bytes(const struct dataset *d, const struct file_spec *f);
@@ -9,10 +10,10 @@ uint64_t sidecar_bytes(const struct dataset *d, const struct file_spec *f);
  * those that are there to *bytes. */
 int sidecars_whole(const struct dataset *d, const struct io *io, const char *path,
 		   const struct file_spec *f, uint64_t *bytes, struct err *e);
-/* Writes the companions of the blob at w->path, each under a temporary name that is then replaced;
- * with `missing` only those that are not there with their size. w->blob is closed. */
-int sidecars_write(const struct dataset *d, struct each_worker *w, const struct file_spec *f,
-		   bool missing, struct err *e);
+/* Writes the companions of the blob at w->path into the batch; with `missing` only those that are
+ * not there with their size. w->blob is closed. */
+int sidecars_write(const struct dataset *d, struct each_worker *w, struct store_batch *batch,
+		   const struct file_spec *f, bool missing, struct err *e);
 /* Compares every companion of the blob at w->path. */
 int sidecars_verify(const struct dataset *d, struct each_worker *w, const struct file_spec *f,
 		    struct err *e);

@@ -13,6 +13,7 @@
 #include "metric/series.h"
 #include "metric/step.h"
 #include "result/result.h"
+#include "store/batch.h"
 #include "store/mem_body.h"
 
 /* Writers of a dataset: enough to keep a device busy, few enough for a small machine. */
@@ -263,7 +264,8 @@ static uint64_t own_bytes(const struct run_plan *p, uint64_t rank_bytes)
 		u64_sum(u64_product(u64_sum(times, rank_bytes), p->at->locals),
 			u64_sum(u64_product(epochs, sizeof(struct epoch_usage)),
 				u64_sum(judge_memory_bytes(epochs), series_memory_bytes())));
-	uint64_t writing = plan_generate_threads(p->at) * (uint64_t)FORMAT_WRITE_SCRATCH;
+	uint64_t writing = plan_generate_threads(p->at) *
+			   (uint64_t)(FORMAT_WRITE_SCRATCH + STORE_BATCH_MEMORY);
 
 	/* generation is over before the ranks begin */
 	if (p->w->workflow.generate_data && writing > total)

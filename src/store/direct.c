@@ -181,12 +181,14 @@ static int open_direct(const char *path, unsigned how, bool *created)
 	int fd = -1;
 
 	*created = false;
+	if (how & STORE_UNNAMED)
+		return posix_open_fd(path, flags);
 	for (int tries = 0; tries < 3; tries++) {
 		if (how & STORE_CREATE) {
 			fd = posix_open_fd(path, flags | O_CREAT | O_EXCL);
 			/* a file system that refuses has made the file before it does */
 			*created = fd >= 0 || errno == EINVAL;
-			if (errno != EEXIST || fd >= 0)
+			if (errno != EEXIST || fd >= 0 || how & STORE_NEW)
 				return fd;
 		}
 		fd = posix_open_fd(path, flags);

@@ -323,7 +323,7 @@ const struct store_ops store_fault = {
 	.is.name = "fault",
 	.is.help = "makes selected calls to the store below ('fault+posix') fail, return less or "
 		   "take longer, to see what a failing disk does to a run",
-	.is.flags = STORE_IS_SHIM,
+	.is.flags = STORE_IS_SHIM | STORE_EACH_CALL,
 	.is.options = fault_options,
 	.is.option_count = sizeof(fault_options) / sizeof(fault_options[0]),
 	.is.config_bytes = sizeof(struct fault_config),

@@ -59,8 +59,10 @@ int posix_open_flags(unsigned how)
 		flags |= how & STORE_READ ? O_RDWR : O_WRONLY;
 	else
 		flags |= O_RDONLY;
-	if (how & STORE_CREATE)
-		flags |= O_CREAT | O_TRUNC;
+	if (how & STORE_UNNAMED)
+		flags |= O_TMPFILE;
+	else if (how & STORE_CREATE)
+		flags |= O_CREAT | (how & STORE_NEW ? O_EXCL : O_TRUNC);
 	return flags;
 }
 
@@ -373,6 +375,11 @@ int posix_space(struct store *s, const char *path, uint64_t *bytes, uint64_t *fi
 	*bytes = (uint64_t)v.f_bavail * v.f_frsize;
 	*files = v.f_files ? v.f_favail : UINT64_MAX;
 	return 0;
+}
+
+int posix_descriptor(struct blob *b)
+{
+	return ((const struct posix_blob *)b)->fd;
 }
 
 int posix_map(struct blob *b, uint64_t bytes, const void **at, struct err *e)

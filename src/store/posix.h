@@ -39,11 +39,12 @@ int posix_remove(struct store *s, const char *path, struct err *e);
 int posix_rename(struct store *s, const char *from, const char *to, struct err *e);
 int posix_sync_dir(struct store *s, const char *path, struct err *e);
 int posix_space(struct store *s, const char *path, uint64_t *bytes, uint64_t *files, struct err *e);
+int posix_descriptor(struct blob *b);
 int posix_map(struct blob *b, uint64_t bytes, const void **at, struct err *e);
 int posix_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e);
 
 /* The members of a row that are the same for all of them. */
 #define POSIX_NAME_OPS                                                                             \
-	.sync = posix_sync, .stat_blob = posix_stat_blob, .stat = posix_stat,                      \
-	.mkdirs = posix_mkdirs, .list = posix_list, .remove = posix_remove,                        \
+	.descriptor = posix_descriptor, .sync = posix_sync, .stat_blob = posix_stat_blob,          \
+	.stat = posix_stat, .mkdirs = posix_mkdirs, .list = posix_list, .remove = posix_remove,    \
 	.rename = posix_rename, .sync_dir = posix_sync_dir, .space = posix_space

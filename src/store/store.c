@@ -322,6 +322,12 @@ int store_space(struct store *s, const char *path, uint64_t *bytes, uint64_t *fi
 	return s->ops->space(s, path, bytes, files, e);
 }
 
+int store_descriptor(struct blob *b)
+{
+	b = BLOB_HANDLER(b, descriptor);
+	return b->store->ops->descriptor(b);
+}
+
 int store_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e)
 {
 	while (!b->store->ops->drop && b->store->lower)

@@ -27,6 +27,11 @@ enum {
 	STORE_READ = 1u << 0,
 	STORE_WRITE = 1u << 1,
 	STORE_CREATE = 1u << 2, /* with WRITE: create, or truncate an existing one */
+	/* With CREATE, on stores with files: fails with -EEXIST where something has the name, be it
+	 * a link. */
+	STORE_NEW = 1u << 3,
+	/* With CREATE, on stores with files: `path` is a folder, and the blob has no name in it. */
+	STORE_UNNAMED = 1u << 4,
 };
 
 struct store_stat {
@@ -92,6 +97,8 @@ struct store_ops {
 	/* Its own way to keep several requests in flight (store/async.h). NULL: helper threads over
 	 * pread and pwrite. */
 	const struct store_queue_ops *queue;
+	/* On stores with files: the descriptor of an open blob, which remains the blob's. */
+	int (*descriptor)(struct blob *b);
 	/* What offset, length and memory of requests in flight are to be multiples of, so that they
 	 * need no copies and do not wait for each other; 0: of nothing. */
 	uint32_t align;
@@ -153,6 +160,8 @@ int store_remove(struct store *s, const char *path, struct err *e);
 int store_rename(struct store *s, const char *from, const char *to, struct err *e);
 int store_sync_dir(struct store *s, const char *path, struct err *e);
 int store_space(struct store *s, const char *path, uint64_t *bytes, uint64_t *files, struct err *e);
+/* Only where store_base_flags has STORE_HAS_FILES. */
+int store_descriptor(struct blob *b);
 /* 0 where no store has a `drop`. */
 int store_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e);
 

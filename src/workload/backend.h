@@ -31,6 +31,8 @@ enum {
 	STORE_IS_BUFFERED = 1u << 7,
 	/* A shim: files leave the page cache as soon as they were read (storage.page_cache). */
 	STORE_DROPS_BEHIND = 1u << 8,
+	/* A shim that tells calls apart: nothing below it is done for many files at once. */
+	STORE_EACH_CALL = 1u << 9,
 };
 
 struct store_facts {

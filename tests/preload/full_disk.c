@@ -4,7 +4,8 @@
  * ever after: `open` (its creation), `mkdir`, `write` (beyond that many bytes; a write that crosses
  * them is short), `sync`, `close`, `rename` (to that name). NAME is what the path ends in, without
  * the suffix of a temporary file. FULL_DISK=none lets all succeed. The file FULL_DISK_TOLD gets a
- * line for each call, `CALL BYTES PATH`, or `failed CALL BYTES PATH`.
+ * line for each call, `CALL BYTES PATH`, or `failed CALL BYTES PATH`. Files without a name
+ * (O_TMPFILE) are not supported.
  *
  * Programs that this one starts are not touched: LD_PRELOAD leaves the environment. */
 #define _GNU_SOURCE
@@ -187,6 +188,11 @@ int mkdir(const char *path, mode_t mode)
 
 static int open_at(int folder, const char *path, int flags, mode_t mode)
 {
+	/* files without a name could not be told apart */
+	if ((flags & __O_TMPFILE) == __O_TMPFILE) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
 	if (flags & O_CREAT && faccessat(folder, path, F_OK, 0) != 0 && fails("open", path))
 		return -1;
 	return (int)syscall(SYS_openat, folder, path, flags, mode);
