@@ -41,6 +41,9 @@ static struct reading reading_of(const struct limit_view *v)
 			x.requests += (double)io->kind[i].requests;
 		}
 	}
+	/* those that moved bytes: a stat of an open file waits in no queue */
+	if (v->stations.known)
+		x.requests = v->stations.reads_of_batch * (double)v->d->batches;
 	/* a shim over a store in memory is there to be slow */
 	x.cached = v->r->nodes < 2 &&
 		   (limit_cached(v->r) ||
@@ -174,6 +177,13 @@ static uint32_t servers_of(const struct read_law *law)
 	return law->best.servers;
 }
 
+/* Three digits, and no powers of ten. */
+static const char *count_text(double n, char *out, size_t size)
+{
+	snprintf(out, size, n < 1000 ? "%.3g" : "%.0f", n);
+	return out;
+}
+
 /* A ceiling of all readers together. */
 static void at_ceiling(struct limit_view *v, const struct reading *x, const struct requests *q)
 {
@@ -185,16 +195,18 @@ static void at_ceiling(struct limit_view *v, const struct reading *x, const stru
 	if (best->servers) {
 		limit_say(v, "queue",
 			  "limited by a queue of %s: requests wait for others, and it "
-			  "serves %.3g/s of the %.3g/s it can; a request takes %.3g ms",
-			  where, q->per_s, ceiling, 1e3 * q->each_s);
+			  "serves %s/s of the %s/s it can; a request takes %.3g ms",
+			  where, count_text(q->per_s, rate, sizeof(rate)),
+			  count_text(ceiling, most, sizeof(most)), 1e3 * q->each_s);
 		if (servers_of(&v->law.reads))
 			limit_add(v, ", %.3g ms of that without waiting (%u at a time)",
 				  1e-6 * read_rates_alone(best, q->bytes), best->servers);
 	} else if (best->burst)
 		limit_say(v, "requests",
-			  "limited by the number of requests that %s takes: %.3g/s of the "
-			  "%.3g/s it can, of all readers together, whatever their size",
-			  where, q->per_s, ceiling);
+			  "limited by the number of requests that %s takes: %s/s of the "
+			  "%s/s it can, of all readers together, whatever their size",
+			  where, count_text(q->per_s, rate, sizeof(rate)),
+			  count_text(ceiling, most, sizeof(most)));
 	else
 		limit_say(v, "bandwidth",
 			  "limited by the bandwidth of %s: the workers spend %.0f %% of "
@@ -219,14 +231,15 @@ static void at_opens(struct limit_view *v)
 				   .bytes = 1,
 				   .per_s = opens / v->d->wall_s};
 	enum agreed agreed = agreed_on(&v->law.opens, &q);
-	char at[64];
+	char rate[32], most[32], at[64];
 
 	if (agreed == AGREED_SHARED) {
 		limit_say(v, "opens",
-			  "limited by opening files: %.3g opens/s of the %.3g/s that %s "
+			  "limited by opening files: %s opens/s of the %s/s that %s "
 			  "can, of all readers together; an open takes %.3g ms",
-			  q.per_s, read_rates_ceiling(best, 1), place(v, at, sizeof(at)),
-			  1e3 * q.each_s);
+			  count_text(q.per_s, rate, sizeof(rate)),
+			  count_text(read_rates_ceiling(best, 1), most, sizeof(most)),
+			  place(v, at, sizeof(at)), 1e3 * q.each_s);
 		if (servers_of(&v->law.opens))
 			limit_add(v, ", %.3g ms of that without waiting (%u at a time)",
 				  1e-6 * read_rates_alone(best, 1), best->servers);

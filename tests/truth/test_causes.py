@@ -10,6 +10,7 @@ The score counts "cannot be told" as half and must be 95 %; of the sample, no ca
 import argparse
 import concurrent.futures
 import os
+import re
 import sys
 import tempfile
 
@@ -39,7 +40,13 @@ def try_once(attempt, case, out):
         limit = limit_of(case, f"{out}-{attempt}")
     except AssertionError as e:
         limit = dict(cause="error", text=str(e)[-300:])
-    return limit["cause"] in case.causes, limit
+    return limit["cause"] in case.causes and within_ceiling(limit["text"]), limit
+
+
+def within_ceiling(text):
+    """What is served is no more than what can be."""
+    m = re.search(r"(?:serves|takes:|files:) (\d[\d.]*)(?:/s| opens/s) of the (\d[\d.]*)/s", text)
+    return not m or float(m[1]) <= 1.03 * float(m[2])
 
 
 class Score:
@@ -78,7 +85,7 @@ def rig_cases(score, args, tmp):
 
                 def once(n):
                     limit = run(os.path.join(tmp, f"{rig.__name__}-{i}-{n}"))["limit"]
-                    return limit["cause"] in causes, limit
+                    return limit["cause"] in causes and within_ceiling(limit["text"]), limit
 
                 score.judge(family, situation, causes, once)
         except Unavailable as e:
