@@ -28,12 +28,9 @@ bool seal_rank_file(const char *name, uint32_t *rank)
 	       strcmp(name + digits, "_per_epoch_stats.json") == 0;
 }
 
-static bool written_by_a_run(const char *name, const char *log)
+static bool left_before(const char *name, const char *log)
 {
-	uint32_t rank;
-
-	return seal_rank_file(name, &rank) || strcmp(name, "summary.json") == 0 ||
-	       strcmp(name, "iostat.json") == 0 || str_starts(name, "trace.") ||
+	return strcmp(name, "iostat.json") == 0 || str_starts(name, "trace.") ||
 	       str_starts(name, "trace-") || (log && strcmp(name, log) == 0);
 }
 
@@ -62,37 +59,74 @@ int seal_file(const char *path, uint64_t *bytes, char hex[SHA256_HEX], struct er
 }
 
 /* Digests and reasons, as they are collected. */
-struct sealing {
-	const char *folder;
+struct seal_list {
 	json_t *files, *left_out;
 	uint64_t bytes;
 };
 
-static void add_file(struct sealing *s, const char *name)
+struct seal_list *seal_list_new(void)
 {
-	AUTO_FREE char *path = path_join(s->folder, name);
+	struct seal_list *l = xcalloc(1, sizeof(*l));
+
+	l->files = json_object();
+	l->left_out = json_object();
+	return l;
+}
+
+void seal_list_free(struct seal_list *l)
+{
+	json_decref(l->files);
+	json_decref(l->left_out);
+	free(l);
+}
+
+static bool has_room(struct seal_list *l, const char *name, uint64_t bytes)
+{
+	if (bytes > SEAL_FILE_BYTES || l->bytes + bytes > SEAL_ALL_BYTES) {
+		json_put_text(l->left_out, name, "too large");
+		return false;
+	}
+	l->bytes += bytes;
+	return true;
+}
+
+static void put_digest(struct seal_list *l, const char *name, uint64_t bytes,
+		       const char hex[SHA256_HEX])
+{
+	json_t *one = json_object();
+
+	json_put_int(one, "bytes", bytes);
+	json_put_text(one, "sha256", hex);
+	json_put(l->files, name, one);
+}
+
+void seal_add(struct seal_list *l, const char *name, const char *text, size_t n)
+{
+	char hex[SHA256_HEX];
+	struct sha256 h;
+
+	if (!has_room(l, name, n))
+		return;
+	sha256_begin(&h);
+	sha256_add(&h, text, n);
+	sha256_end(&h, hex);
+	put_digest(l, name, n, hex);
+}
+
+static void add_file(struct seal_list *l, const char *folder, const char *name)
+{
+	AUTO_FREE char *path = path_join(folder, name);
 	char hex[SHA256_HEX];
 	struct err e = {0};
 	struct stat st;
 	uint64_t bytes;
-	json_t *one;
 
-	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || !has_room(l, name, (uint64_t)st.st_size))
 		return;
-	if ((uint64_t)st.st_size > SEAL_FILE_BYTES ||
-	    s->bytes + (uint64_t)st.st_size > SEAL_ALL_BYTES) {
-		json_put_text(s->left_out, name, "too large");
-		return;
-	}
-	s->bytes += (uint64_t)st.st_size;
-	if (seal_file(path, &bytes, hex, &e) < 0) {
-		json_put_text(s->left_out, name, e.text);
-		return;
-	}
-	one = json_object();
-	json_put_int(one, "bytes", bytes);
-	json_put_text(one, "sha256", hex);
-	json_put(s->files, name, one);
+	if (seal_file(path, &bytes, hex, &e) < 0)
+		json_put_text(l->left_out, name, e.text);
+	else
+		put_digest(l, name, bytes, hex);
 }
 
 static int by_text(const void *a, const void *b)
@@ -100,14 +134,14 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void add_folder(struct sealing *s, const char *log)
+static void add_folder(struct seal_list *l, const char *folder, const char *log)
 {
 	struct str_list names = {0};
-	DIR *d = opendir(s->folder);
+	DIR *d = opendir(folder);
 	struct dirent *entry;
 
 	while (d && (entry = readdir(d)))
-		if (written_by_a_run(entry->d_name, log))
+		if (left_before(entry->d_name, log))
 			str_list_add(&names, xstrdup(entry->d_name));
 	if (!d && errno == ENOMEM)
 		out_of_memory(); /* not a folder without files */
@@ -116,26 +150,24 @@ static void add_folder(struct sealing *s, const char *log)
 	if (names.n)
 		qsort(names.v, names.n, sizeof(*names.v), by_text);
 	for (size_t i = 0; i < names.n; i++)
-		add_file(s, names.v[i]);
+		add_file(l, folder, names.v[i]);
 	str_list_release(&names);
 }
 
-json_t *seal_of_folder(const char *folder, const char *log)
+json_t *seal_of_folder(const char *folder, const char *log, const struct seal_list *l)
 {
-	static const char *const hydra[] = {".hydra/config.yaml", ".hydra/hydra.yaml",
-					    ".hydra/overrides.yaml"};
-	struct sealing s = {folder, json_object(), json_object(), 0};
+	struct seal_list all = {json_object(), json_object(), l->bytes};
 	json_t *o = json_object();
 
-	for (size_t i = 0; i < sizeof(hydra) / sizeof(hydra[0]); i++)
-		add_file(&s, hydra[i]);
-	add_folder(&s, log);
+	json_object_update(all.files, l->files);
+	json_object_update(all.left_out, l->left_out);
+	add_folder(&all, folder, log);
 	json_put_text(o, "algorithm", "SHA-256");
-	json_put(o, "files", s.files);
-	if (json_object_size(s.left_out))
-		json_put(o, "not_digested", s.left_out);
+	json_put(o, "files", all.files);
+	if (json_object_size(all.left_out))
+		json_put(o, "not_digested", all.left_out);
 	else
-		json_decref(s.left_out);
+		json_decref(all.left_out);
 	return o;
 }
 

@@ -17,9 +17,15 @@
 /* The name of a file of numbers that a run writes for a rank: "N_output.json" and
  * "N_per_epoch_stats.json"; *rank gets N. */
 bool seal_rank_file(const char *name, uint32_t *rank);
-/* {"algorithm", "files": {name: {"bytes", "sha256"}}, "not_digested": {name: why}} of the files of
- * `folder` that a run writes, but result.json; `log` is the name of the log. New reference. */
-json_t *seal_of_folder(const char *folder, const char *log);
+/* Files of the folder that are still to be written: their digests. */
+struct seal_list;
+struct seal_list *seal_list_new(void);
+void seal_list_free(struct seal_list *l);
+void seal_add(struct seal_list *l, const char *name, const char *text, size_t n);
+/* {"algorithm", "files": {name: {"bytes", "sha256"}}, "not_digested": {name: why}} of those of `l`,
+ * and of the files of `folder` that a run leaves before: traces, iostat.json and the log, whose
+ * name is `log`. New reference. */
+json_t *seal_of_folder(const char *folder, const char *log, const struct seal_list *l);
 /* The digest of a file and its size; negative when it cannot be read. */
 int seal_file(const char *path, uint64_t *bytes, char hex[SHA256_HEX], struct err *e);
 /* The whole of result.json as text with its own digest put in: `text` ends with an object

@@ -314,7 +314,8 @@ static json_t *summary(const struct result *r, const struct run_metrics *m)
 
 /* ---- all of them ---- */
 
-static int render_dlio(const struct result *r, const struct run_metrics *m, struct err *e)
+static int render_dlio(const struct result *r, const struct run_metrics *m, struct sink_out *out,
+		       struct err *e)
 {
 	char name[64];
 	int rc = 0;
@@ -325,14 +326,14 @@ static int render_dlio(const struct result *r, const struct run_metrics *m, stru
 		if (r->rank[k].lost)
 			continue;
 		snprintf(name, sizeof(name), "%u_per_epoch_stats.json", k);
-		rc = json_write(rank_epochs(r, k), r->folder, name, e);
+		rc = sink_put_json(out, rank_epochs(r, k), r->folder, name, e);
 		if (rc < 0)
 			break;
 		snprintf(name, sizeof(name), "%u_output.json", k);
-		rc = json_write(rank_output(r, k), r->folder, name, e);
+		rc = sink_put_json(out, rank_output(r, k), r->folder, name, e);
 	}
 	if (rc == 0)
-		rc = json_write(summary(r, m), r->folder, "summary.json", e);
+		rc = sink_put_json(out, summary(r, m), r->folder, "summary.json", e);
 	return rc;
 }
 

@@ -184,15 +184,15 @@ static struct node *hydra_tree(const struct workload *w, const char *parent)
 	return root;
 }
 
-static int write_yaml(const struct node *tree, const char *folder, const char *name, struct err *e)
+static int put_yaml(struct sink_out *out, const struct node *tree, const char *folder,
+		    const char *name, struct err *e)
 {
-	AUTO_FREE char *path = path_join(folder, name);
 	struct buf b = {0};
 	int rc;
 
 	buf_puts(&b, "# " PROGRAM_WROTE "\n");
 	yaml_emit(tree, &b);
-	rc = file_write(path, b.data ? b.data : "", b.len, e);
+	rc = sink_put(out, folder, name, b.data, b.len, e);
 	buf_release(&b);
 	return rc;
 }
@@ -210,7 +210,8 @@ static const char *parent_folder(const struct result *r)
 	return w->output.folder && !w->compat.dlio ? w->output.folder : w->run_dir;
 }
 
-static int render_hydra(const struct result *r, const struct run_metrics *m, struct err *e)
+static int render_hydra(const struct result *r, const struct run_metrics *m, struct sink_out *out,
+			struct err *e)
 {
 	const struct workload *w = r->workload;
 	AUTO_FREE char *folder = NULL;
@@ -221,18 +222,15 @@ static int render_hydra(const struct result *r, const struct run_metrics *m, str
 	if (!w->hydra_subdir || !w->run_dir || !w->composed)
 		return 0;
 	folder = path_join(parent_folder(r), w->hydra_subdir);
-	rc = file_mkdirs(folder, e);
-	if (rc < 0)
-		return rc;
-	rc = write_yaml(w->composed, folder, "config.yaml", e);
+	rc = put_yaml(out, w->composed, folder, "config.yaml", e);
 	if (rc == 0) {
 		tree = new_list(&w->overrides);
-		rc = write_yaml(tree, folder, "overrides.yaml", e);
+		rc = put_yaml(out, tree, folder, "overrides.yaml", e);
 		node_free(tree);
 	}
 	if (rc == 0) {
 		tree = hydra_tree(w, parent_folder(r));
-		rc = write_yaml(tree, folder, "hydra.yaml", e);
+		rc = put_yaml(out, tree, folder, "hydra.yaml", e);
 		node_free(tree);
 	}
 	return rc;

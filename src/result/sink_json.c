@@ -288,19 +288,19 @@ static void put_run(json_t *o, const struct result *r)
 		json_put(o, "probe", json_probe(&r->probe));
 }
 
-static int write_sealed(json_t *o, const char *folder, struct err *e)
+static int write_sealed(json_t *o, const char *folder, struct sink_out *out, struct err *e)
 {
-	AUTO_FREE char *path = path_join(folder, "result.json");
 	AUTO_FREE char *text = json_file_text(o);
 
 	json_decref(o);
 	if (!text)
-		return err_set(e, -ENOMEM, "no memory to write '%s'", path);
+		return err_set(e, -ENOMEM, "there is no memory to write '%s/result.json'", folder);
 	seal_text(&text);
-	return file_write(path, text, strlen(text), e);
+	return sink_put(out, folder, "result.json", text, strlen(text), e);
 }
 
-static int render_json(const struct result *r, const struct run_metrics *m, struct err *e)
+static int render_json(const struct result *r, const struct run_metrics *m, struct sink_out *out,
+		       struct err *e)
 {
 	json_t *o = json_object(), *memory = json_object(), *seal;
 
@@ -335,10 +335,10 @@ static int render_json(const struct result *r, const struct run_metrics *m, stru
 	if (r->series)
 		json_put(o, "series", json_series(r));
 	json_put(o, "configuration", configuration(r->workload));
-	seal = seal_of_folder(r->folder, r->workload->output.log_file);
+	seal = sink_seal(out);
 	json_put_text(seal, SEAL_SELF, "");
 	json_put(o, "integrity", seal);
-	return write_sealed(o, r->folder, e);
+	return write_sealed(o, r->folder, out, e);
 }
 
 extern const struct sink_ops sink_json;

@@ -347,21 +347,8 @@ static void keep_first(int *rc, struct err *e, int code, const struct err *why)
 	}
 }
 
-static int render_sinks(const struct result *r, const struct run_metrics *m, bool sealing,
-			struct err *e)
-{
-	int rc = 0;
-
-	for (size_t i = 0; sink_table[i]; i++) {
-		struct err one = {0};
-
-		if (sink_table[i]->seals == sealing)
-			keep_first(&rc, e, sink_table[i]->render(r, m, &one), &one);
-	}
-	return rc;
-}
-
-/* Judges the measures, renders every sink and closes the log: what seals needs all other files. */
+/* Judges the measures, closes the log and writes all files, result.json first: it has digests of
+ * the log and of all others. */
 static int write_results(const struct run_plan *p, struct result *r, struct err *e)
 {
 	struct run_metrics m = {0};
@@ -376,11 +363,10 @@ static int write_results(const struct run_plan *p, struct result *r, struct err 
 		return rc;
 	}
 	system_facts_load(&r->system, "", p->d->folder);
-	rc = render_sinks(r, &m, false, e);
 	if (ran)
 		dlio_log_saved(r, &m);
 	keep_first(&rc, e, log_close(&why), &why);
-	keep_first(&rc, e, render_sinks(r, &m, true, &why), &why);
+	keep_first(&rc, e, sinks_write(r, &m, &why), &why);
 	metrics_release(&m);
 	return rc;
 }

@@ -45,9 +45,8 @@ static void render_all(const struct synth *s)
 {
 	struct err e = {0};
 
-	for (size_t i = 0; sink_table[i]; i++)
-		if (sink_table[i]->render(&s->r, &s->m, &e) < 0)
-			fail_msg("%s: %s", sink_table[i]->name, e.text);
+	if (sinks_write(&s->r, &s->m, &e) < 0)
+		fail_msg("%s", e.text);
 }
 
 static json_t *load(const char *dir, const char *name)
@@ -97,11 +96,27 @@ static void tree(json_t *j, const char *path, struct buf *out)
 	}
 }
 
+/* The mark of this program is all that DLIO's file does not have: first in the file, or in each
+ * epoch where it has nothing but epochs. */
+static void remove_mark(json_t *j, bool epochs)
+{
+	const char *key = json_object_iter_key(json_object_iter(j));
+	json_t *epoch;
+
+	if (epochs) {
+		json_object_foreach(j, key, epoch) remove_mark(epoch, false);
+		return;
+	}
+	assert_string_equal(key, "program");
+	json_object_del(j, "program");
+}
+
 static void same_tree(const char *name)
 {
 	struct buf ours = {0}, theirs = {0};
 	json_t *a = load(folder, name), *b = load(TEST_DATA "/dlio-output", name);
 
+	remove_mark(a, strstr(name, "_per_epoch_stats") != NULL);
 	tree(a, name, &ours);
 	tree(b, name, &theirs);
 	assert_string_equal(ours.data, theirs.data);
@@ -354,7 +369,8 @@ static void hydra(void **state)
 	AUTO_FREE char *config_path = xasprintf("%sconfig.yaml", sub);
 	AUTO_FREE char *config = slurp(config_path);
 
-	assert_true(str_starts(config, "workload:\n  "));
+	assert_true(str_starts(config, "# Written by stoker "));
+	assert_non_null(strstr(config, "\nworkload:\n  "));
 	assert_non_null(strstr(config, "\n    name: 'off'\n"));
 	assert_non_null(strstr(config, "\n    batch_size: 3\n"));
 	AUTO_FREE char *hydra_path = xasprintf("%shydra.yaml", sub);
@@ -655,12 +671,8 @@ static void nothing_is_left(void **state)
 	/* a folder that cannot be written is a sentence */
 	fixture_shape(&s, NULL);
 	snprintf(s.r.folder, sizeof(s.r.folder), "%s/missing", folder);
-	for (size_t i = 0; sink_table[i]; i++) {
-		if (strcmp(sink_table[i]->name, "hydra") == 0)
-			continue;
-		assert_true(sink_table[i]->render(&s.r, &s.m, &e) < 0);
-		assert_non_null(strstr(e.text, "/missing/"));
-	}
+	assert_true(sinks_write(&s.r, &s.m, &e) < 0);
+	assert_non_null(strstr(e.text, "/missing/result.json"));
 	result_release(&s.r);
 	result_release(&s.r);
 	synth_end(&s);

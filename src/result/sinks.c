@@ -1,0 +1,107 @@
+/* The files of a result, in their order: the one that seals, then the others. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "result/json_out.h"
+#include "result/seal.h"
+#include "result/sink.h"
+
+struct sink_out {
+	const struct result *r;
+	bool writing;             /* else digests are taken */
+	struct seal_list *sealed; /* of the files of the run's folder */
+	int rc;                   /* the first failure to write */
+	struct err why;
+};
+
+/* The name within the run's folder; NULL: it is elsewhere. */
+static char *name_within(const struct result *r, const char *path)
+{
+	AUTO_FREE char *folder = path_absolute(r->folder);
+	AUTO_FREE char *file = path_absolute(path);
+	size_t n = strlen(folder);
+
+	while (n > 1 && folder[n - 1] == '/')
+		n--;
+	if (strncmp(file, folder, n) != 0 || file[n] != '/')
+		return NULL;
+	return xstrdup(file + n + strspn(file + n, "/"));
+}
+
+/* The others are tried all the same. */
+static void write_file(struct sink_out *out, const char *folder, const char *path, const char *text,
+		       size_t n)
+{
+	struct err e = {0};
+	int rc = strcmp(folder, out->r->folder) == 0 ? 0 : file_mkdirs(folder, &e);
+
+	if (rc == 0)
+		rc = file_write(path, text, n, &e);
+	if (rc < 0 && out->rc == 0) {
+		out->rc = rc;
+		out->why = e;
+	}
+}
+
+int sink_put(struct sink_out *out, const char *folder, const char *name, const char *text, size_t n,
+	     struct err *e)
+{
+	AUTO_FREE char *path = path_join(folder, name);
+	AUTO_FREE char *within = name_within(out->r, path);
+
+	(void)e;
+	if (out->writing)
+		write_file(out, folder, path, text, n);
+	else if (within)
+		seal_add(out->sealed, within, text, n);
+	return 0;
+}
+
+int sink_put_json(struct sink_out *out, json_t *object, const char *folder, const char *name,
+		  struct err *e)
+{
+	AUTO_FREE char *text = json_file_text(object);
+
+	json_decref(object);
+	if (!text)
+		return err_set(e, -ENOMEM, "there is no memory to write '%s/%s'", folder, name);
+	return sink_put(out, folder, name, text, strlen(text), e);
+}
+
+json_t *sink_seal(const struct sink_out *out)
+{
+	return seal_of_folder(out->r->folder, out->r->workload->output.log_file, out->sealed);
+}
+
+static void render(struct sink_out *out, const struct run_metrics *m, bool sealing)
+{
+	for (size_t i = 0; sink_table[i]; i++) {
+		struct err e = {0};
+		int rc = 0;
+
+		if (sink_table[i]->seals == sealing)
+			rc = sink_table[i]->render(out->r, m, out, &e);
+		/* without memory for a digest, there is none either for the file */
+		if (rc < 0 && out->writing && out->rc == 0) {
+			out->rc = rc;
+			out->why = e;
+		}
+	}
+}
+
+int sinks_write(const struct result *r, const struct run_metrics *m, struct err *e)
+{
+	struct sink_out out = {.r = r, .sealed = seal_list_new()};
+
+	render(&out, m, false);
+	out.writing = true;
+	render(&out, m, true);
+	render(&out, m, false);
+	seal_list_free(out.sealed);
+	if (out.rc < 0 && e)
+		*e = out.why;
+	return out.rc;
+}
