@@ -16,6 +16,7 @@ class SlowFs:
 
     def __init__(self, source, **keys):
         self.source, self.keys = str(source), [f"{k}={v}" for k, v in keys.items()]
+        self.control = keys.get("control")
         self.process = self.mount = None
 
     def __enter__(self):
@@ -36,7 +37,15 @@ class SlowFs:
         self.__exit__()
         raise Unavailable(f"no file system in user space: {error.strip()}")
 
+    def hang(self, *requests):
+        """Requests of these kinds (slow_fs.c, or "all") do not come back until others are named, or none."""
+        part = pathlib.Path(f"{self.control}.part")
+        part.write_text(" ".join(requests))
+        part.rename(self.control)
+
     def __exit__(self, *_):
+        if self.control:
+            self.hang()
         for _ in range(50):
             if not os.path.ismount(self.mount) or subprocess.run(["umount", self.mount], capture_output=True).returncode == 0:
                 break

@@ -7,6 +7,10 @@
  *   turns=1        one request at a time: the next begins when the one before it has ended
  *   direct=1       nothing is kept in the page cache (direct_io)
  *   keep=1         what was read stays in the page cache when the file is opened again
+ *   control=FILE   requests whose names are in this file hang for as long as they are there:
+ * getattr, readdir, open, create, read, write, flush, release, unlink, mkdir, rename, truncate,
+ * fsync, statfs, or all. A hung request cannot be interrupted: its thread is in uninterruptible
+ * sleep.
  */
 #define FUSE_USE_VERSION 35
 #define _GNU_SOURCE
@@ -20,10 +24,11 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
-static const char *source;
+static const char *source, *control;
 static double read_s, open_s, bytes_s;
 static int turns, direct, keep;
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER, queue = PTHREAD_MUTEX_INITIALIZER;
@@ -61,6 +66,30 @@ static void take_time(double from, double each, double bytes)
 		sleep_until(end);
 }
 
+/* Whether the control file names this kind of request now. */
+static int hangs(const char *what)
+{
+	char words[256], *save = NULL;
+	ssize_t n;
+	int fd = open(control, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return 0;
+	n = read(fd, words, sizeof(words) - 1);
+	close(fd);
+	words[n > 0 ? n : 0] = '\0';
+	for (char *w = strtok_r(words, " \n", &save); w; w = strtok_r(NULL, " \n", &save))
+		if (strcmp(w, what) == 0 || strcmp(w, "all") == 0)
+			return 1;
+	return 0;
+}
+
+static void gate(const char *what)
+{
+	while (control && hangs(what))
+		sleep_until(now() + 0.05);
+}
+
 static int under(char *out, size_t size, const char *path)
 {
 	return snprintf(out, size, "%s%s", source, path) < (int)size ? 0 : -ENAMETOOLONG;
@@ -70,6 +99,7 @@ static int slow_getattr(const char *path, struct stat *st, struct fuse_file_info
 {
 	char p[4096];
 
+	gate("getattr");
 	(void)fi;
 	return under(p, sizeof(p), path) || lstat(p, st) ? -errno : 0;
 }
@@ -81,6 +111,7 @@ static int slow_readdir(const char *path, void *buf, fuse_fill_dir_t fill, off_t
 	struct dirent *e;
 	DIR *d;
 
+	gate("readdir");
 	(void)at, (void)fi, (void)flags;
 	d = under(p, sizeof(p), path) ? NULL : opendir(p);
 	if (!d)
@@ -106,6 +137,7 @@ static int slow_open(const char *path, struct fuse_file_info *fi)
 	double from;
 	char p[4096];
 
+	gate("open");
 	if (turns)
 		pthread_mutex_lock(&turn);
 	from = now();
@@ -121,6 +153,7 @@ static int slow_create(const char *path, mode_t mode, struct fuse_file_info *fi)
 {
 	char p[4096];
 
+	gate("create");
 	return under(p, sizeof(p), path) ? -ENAMETOOLONG
 					 : opened(fi, open(p, fi->flags | O_CREAT, mode));
 }
@@ -130,6 +163,7 @@ static int slow_read(const char *path, char *buf, size_t n, off_t at, struct fus
 	double from;
 	ssize_t got;
 
+	gate("read");
 	(void)path;
 	if (turns)
 		pthread_mutex_lock(&turn);
@@ -145,15 +179,27 @@ static int slow_read(const char *path, char *buf, size_t n, off_t at, struct fus
 static int slow_write(const char *path, const char *buf, size_t n, off_t at,
 		      struct fuse_file_info *fi)
 {
-	ssize_t put = pwrite((int)fi->fh, buf, n, at);
+	ssize_t put;
 
 	(void)path;
+	gate("write");
+	put = pwrite((int)fi->fh, buf, n, at);
 	return put < 0 ? -errno : (int)put;
+}
+
+static int slow_flush(const char *path, struct fuse_file_info *fi)
+{
+	(void)path, (void)fi;
+	if (!control)
+		return -ENOSYS; /* the kernel does not ask again */
+	gate("flush");
+	return 0;
 }
 
 static int slow_release(const char *path, struct fuse_file_info *fi)
 {
 	(void)path;
+	gate("release");
 	close((int)fi->fh);
 	return 0;
 }
@@ -162,6 +208,7 @@ static int slow_unlink(const char *path)
 {
 	char p[4096];
 
+	gate("unlink");
 	return under(p, sizeof(p), path) || unlink(p) ? -errno : 0;
 }
 
@@ -169,6 +216,7 @@ static int slow_mkdir(const char *path, mode_t mode)
 {
 	char p[4096];
 
+	gate("mkdir");
 	return under(p, sizeof(p), path) || mkdir(p, mode) ? -errno : 0;
 }
 
@@ -176,6 +224,7 @@ static int slow_rename(const char *from, const char *to, unsigned flags)
 {
 	char p[4096], q[4096];
 
+	gate("rename");
 	if (flags)
 		return -EINVAL;
 	return under(p, sizeof(p), from) || under(q, sizeof(q), to) || rename(p, q) ? -errno : 0;
@@ -185,6 +234,7 @@ static int slow_truncate(const char *path, off_t size, struct fuse_file_info *fi
 {
 	char p[4096];
 
+	gate("truncate");
 	(void)fi;
 	return under(p, sizeof(p), path) || truncate(p, size) ? -errno : 0;
 }
@@ -192,7 +242,16 @@ static int slow_truncate(const char *path, off_t size, struct fuse_file_info *fi
 static int slow_fsync(const char *path, int data, struct fuse_file_info *fi)
 {
 	(void)path;
+	gate("fsync");
 	return (data ? fdatasync((int)fi->fh) : fsync((int)fi->fh)) ? -errno : 0;
+}
+
+static int slow_statfs(const char *path, struct statvfs *out)
+{
+	char p[4096];
+
+	gate("statfs");
+	return under(p, sizeof(p), path) || statvfs(p, out) ? -errno : 0;
 }
 
 static const struct fuse_operations operations = {
@@ -202,12 +261,14 @@ static const struct fuse_operations operations = {
 	.create = slow_create,
 	.read = slow_read,
 	.write = slow_write,
+	.flush = slow_flush,
 	.release = slow_release,
 	.unlink = slow_unlink,
 	.mkdir = slow_mkdir,
 	.rename = slow_rename,
 	.truncate = slow_truncate,
 	.fsync = slow_fsync,
+	.statfs = slow_statfs,
 };
 
 static double value_of(const char *arg, const char *key)
@@ -233,6 +294,8 @@ int main(int argc, char **argv)
 		turns += value_of(argv[i], "turns") > 0;
 		direct += value_of(argv[i], "direct") > 0;
 		keep += value_of(argv[i], "keep") > 0;
+		if (strncmp(argv[i], "control=", 8) == 0)
+			control = argv[i] + 8;
 	}
 	return fuse_main(3, fuse, &operations, NULL);
 }
