@@ -93,6 +93,57 @@ int child_start(struct child *c, const char *const *argv, const char *log, struc
 	return rc;
 }
 
+/* From the kernel's include/linux/sched.h. */
+#define PF_EXITING 0x4u
+/* An end takes time where there is much memory to give back. */
+#define ENDING_NS NS_PER_S
+
+bool child_cannot_end(pid_t pid, int *status)
+{
+	char path[64], text[1024], *rest, state = 0;
+	unsigned flags = 0;
+	ssize_t n;
+	int fd, code = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read_all(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	/* the name of the program may hold anything; field 52 is the exit code */
+	rest = strrchr(text, ')');
+	if (!rest || sscanf(rest + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2)
+		return false;
+	if (state != 'Z' && !(flags & PF_EXITING))
+		return false;
+	rest = strrchr(text, ' ');
+	if (rest)
+		sscanf(rest, "%d", &code);
+	*status = code;
+	return true;
+}
+
+/* Whether it has been ending for long enough; waitpid has said that it has not ended. */
+static bool gave_up(struct child *c)
+{
+	int64_t now = clock_now_ns();
+	int status;
+
+	if (!child_cannot_end(c->pid, &status)) {
+		c->ending_ns = 0;
+		return false;
+	}
+	if (c->ending_ns == 0)
+		c->ending_ns = now;
+	if (now - c->ending_ns < ENDING_NS)
+		return false;
+	c->status = status;
+	c->pid = 0;
+	return true;
+}
+
 static bool reap(struct child *c, int options)
 {
 	pid_t got;
@@ -101,7 +152,7 @@ static bool reap(struct child *c, int options)
 		got = waitpid(c->pid, &c->status, options);
 	while (got < 0 && errno == EINTR);
 	if (got == 0)
-		return false;
+		return gave_up(c);
 	c->pid = 0;
 	return true;
 }
@@ -113,7 +164,7 @@ bool child_wait(struct child *c, int64_t timeout_ns)
 	if (c->pid == 0)
 		return true;
 	if (timeout_ns < 0)
-		return reap(c, 0);
+		deadline = INT64_MAX;
 	for (;;) {
 		int64_t left = deadline - clock_now_ns();
 
@@ -131,13 +182,26 @@ static void child_signal(const struct child *c, int sig)
 		kill(-c->pid, sig);
 }
 
-void child_end(struct child *c, int64_t grace_ns)
+/* Its end after SIGKILL takes this long at most, unless it cannot end. */
+#define KILL_NS (10 * NS_PER_S)
+
+void child_end(struct child *c, int64_t grace_ns, const struct stop_flag *hurry)
 {
+	int64_t deadline = clock_now_ns() + grace_ns;
+	bool again = false;
+
 	child_signal(c, SIGTERM);
-	if (child_wait(c, grace_ns))
-		return;
-	child_signal(c, SIGKILL);
-	child_wait(c, -1);
+	while (!child_wait(c, POLL_NS)) {
+		if (clock_now_ns() >= deadline) {
+			child_signal(c, SIGKILL);
+			child_wait(c, KILL_NS);
+			return;
+		}
+		if (!again && stop_hurries(hurry)) {
+			child_signal(c, SIGTERM);
+			again = true;
+		}
+	}
 }
 
 int child_outcome(const struct child *c, char *out, size_t out_size)

@@ -7,19 +7,26 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/thread.h"
 
 struct child {
-	pid_t pid;  /* 0: none runs */
-	int status; /* of waitpid, once it ended */
+	pid_t pid;         /* 0: none runs */
+	int status;        /* of waitpid, once it ended */
+	int64_t ending_ns; /* since when it cannot end; 0: it does not try */
 };
 
 /* Starts argv[0] (looked up in PATH) with stdin from /dev/null and stdout and stderr appended to
  * the file `log`, or inherited when it is NULL. Signals are unblocked in it. Fails with a sentence
  * when the program cannot be executed. Call from the main thread. */
 int child_start(struct child *c, const char *const *argv, const char *log, struct err *e);
-/* true when it has ended within timeout_ns (0: looks only); then c->pid is 0 and status is set. */
+/* true when it has ended within timeout_ns (0: looks only), or for a second as far as it can
+ * (child_cannot_end); then c->pid is 0 and status is set. */
 bool child_wait(struct child *c, int64_t timeout_ns);
-/* SIGTERM, up to grace_ns, then SIGKILL; has ended afterwards. */
-void child_end(struct child *c, int64_t grace_ns);
+/* SIGTERM, and again once `hurry` (may be NULL) is set to STOP_HURRY, up to grace_ns, then SIGKILL;
+ * has ended afterwards, as far as it can. */
+void child_end(struct child *c, int64_t grace_ns, const struct stop_flag *hurry);
+/* Whether the process has ended as far as it can: a thread of it is in a request to storage that
+ * never returns, so that waitpid(2) does not tell of it. `*status` is then what it would tell. */
+bool child_cannot_end(pid_t pid, int *status);
 /* 0 for exit status 0; else "ended with status 3" or "was killed by signal 9 (Killed)". */
 int child_outcome(const struct child *c, char *out, size_t out_size);

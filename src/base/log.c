@@ -80,6 +80,11 @@ int log_close(struct err *e)
 	return 0;
 }
 
+void log_leave(void)
+{
+	atomic_store_explicit(&file_fd, -1, memory_order_release);
+}
+
 static const char *level_name(enum log_level level)
 {
 	switch (level) {

@@ -29,6 +29,10 @@ int log_open(const char *path, struct err *e);
  * names the file. Does nothing when none is open. */
 int log_close(struct err *e);
 
+/* Lines go to no file any more, and the file stays open: closing one on storage that does not
+ * answer does not return. */
+void log_leave(void);
+
 /* One line: what could command a terminal, and line breaks, are escaped (base/say.h). */
 void log_msg(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Text of several lines, which only the program composes. */

@@ -38,15 +38,22 @@ bool thread_join_grace(struct thread *t, int64_t (*stopped_ns)(void *arg), void 
 void thread_leave(struct thread *t);
 
 /* A one-way flag: the run is to end. Whoever sets it also wakes those who wait. Never cleared
- * during a run. */
+ * during a run. STOP_HURRY, from a second signal: without waiting for what does not end by itself;
+ * what was measured is still written. */
+enum stop_level { STOP_NOT, STOP_SOON, STOP_HURRY };
 struct stop_flag {
-	_Atomic int set;
+	_Atomic int set; /* enum stop_level */
 };
 
 /* NULL: never. Relaxed: nothing but the wish to stop is read with it. */
 static inline bool stop_is_set(const struct stop_flag *stop)
 {
 	return stop && atomic_load_explicit(&stop->set, memory_order_relaxed);
+}
+
+static inline bool stop_hurries(const struct stop_flag *stop)
+{
+	return stop && atomic_load_explicit(&stop->set, memory_order_relaxed) >= STOP_HURRY;
 }
 
 /* Futex wait/wake on a 32-bit word. thread_wait returns when woken, on timeout (ns, < 0: none) or

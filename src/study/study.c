@@ -101,7 +101,7 @@ static int run_child(struct running *r, size_t i, char *const *argv, const char 
 	}
 	while (!child_wait(&c, TICK_NS)) {
 		if (study_stopped(r)) {
-			child_end(&c, GRACE_NS);
+			child_end(&c, GRACE_NS, r->o->stop);
 			return ERR_CANCELED;
 		}
 		*seconds = (double)(clock_now_ns() - begin) / 1e9;
@@ -377,7 +377,7 @@ static int try_launcher(struct running *r, struct err *e)
 		return rc;
 	while (!child_wait(&c, TICK_NS))
 		if (study_stopped(r)) {
-			child_end(&c, GRACE_NS);
+			child_end(&c, GRACE_NS, r->o->stop);
 			return err_set(e, ERR_CANCELED, "the study was interrupted");
 		}
 	if (child_outcome(&c, reason, sizeof(reason)) == 0) {

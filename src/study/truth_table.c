@@ -224,12 +224,12 @@ static int run_child(const struct table_maker *m, const struct str_list *command
 	}
 	while (!child_wait(&c, TICK_NS)) {
 		if (stop_is_set(m->o->stop)) {
-			child_end(&c, GRACE_NS);
+			child_end(&c, GRACE_NS, m->o->stop);
 			return err_set(e, ERR_CANCELED, "interrupted");
 		}
 		*late = clock_now_ns() - begin > ROW_NS;
 		if (*late) {
-			child_end(&c, GRACE_NS);
+			child_end(&c, GRACE_NS, m->o->stop);
 			break;
 		}
 	}
