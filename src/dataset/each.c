@@ -113,6 +113,8 @@ static void take_files(struct each_thread *t)
 			break;
 		t->rc = stop_is_set(run->job->stop) ? canceled(&t->worker.err)
 						    : one_file(run, &t->worker);
+		if (run->job->moved)
+			atomic_fetch_add_explicit(run->job->moved, 1, memory_order_relaxed);
 		if (t->rc < 0)
 			break;
 	}

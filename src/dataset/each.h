@@ -22,6 +22,7 @@ struct each_job {
 	uint32_t part, parts;         /* only files part, part + parts, ...; parts 0 counts as 1 */
 	size_t scratch_bytes;         /* 0: none */
 	const struct stop_flag *stop; /* may be NULL */
+	_Atomic uint64_t *moved;      /* grows with every file that is done; may be NULL */
 	/* NULL: every file; else that many of each kind, spread as each_spread does, or all if
 	 * there are fewer. */
 	const uint64_t *picks;

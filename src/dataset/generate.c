@@ -110,6 +110,7 @@ static struct each_job job_over(struct generation *g, bool mine)
 		.store = &g->store.base,
 		.threads = g->o->threads,
 		.stop = g->o->stop,
+		.moved = &g->progress->moved,
 		.arg = g,
 	};
 
@@ -135,6 +136,7 @@ static int note_entry(void *arg, const char *folder, const char *name, bool is_d
 {
 	struct generation *g = arg;
 
+	atomic_fetch_add_explicit(&g->progress->moved, 1, memory_order_relaxed);
 	if (!is_dir && name[0] == '.' && str_ends(name, ".part")) {
 		buf_puts(&g->leftovers, folder);
 		buf_putc(&g->leftovers, '/');
@@ -523,12 +525,25 @@ static int find_begun(struct generation *g, struct err *e)
 		       g->d->folder);
 }
 
+/* A part in which this process asks the storage, and waits for no other process. */
+static int asking(struct generation *g, int (*part)(struct generation *g, struct err *e),
+		  struct err *e)
+{
+	int rc;
+
+	atomic_fetch_add_explicit(&g->progress->moved, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&g->progress->asking, 1, memory_order_relaxed);
+	rc = part(g, e);
+	atomic_fetch_sub_explicit(&g->progress->asking, 1, memory_order_relaxed);
+	return rc;
+}
+
 static int generate(struct generation *g, struct err *e)
 {
 	struct {
 		bool done, keep, any;
 	} decided = {0};
-	int rc = is_leader(g) ? prepare_folder(g, e) : 0;
+	int rc = is_leader(g) ? asking(g, prepare_folder, e) : 0;
 
 	decided.done = rc == 1;
 	decided.keep = g->keep;
@@ -540,12 +555,12 @@ static int generate(struct generation *g, struct err *e)
 		return rc;
 	g->keep = decided.keep;
 	g->any = decided.any;
-	rc = agree_on(g, is_leader(g) ? 0 : find_begun(g, e), e);
+	rc = agree_on(g, is_leader(g) ? 0 : asking(g, find_begun, e), e);
 	if (rc < 0)
 		return rc;
-	rc = agree_on(g, write_files(g, e), e);
+	rc = agree_on(g, asking(g, write_files, e), e);
 	if (rc == 0)
-		rc = agree_on(g, is_leader(g) ? complete_folder(g, e) : 0, e);
+		rc = agree_on(g, is_leader(g) ? asking(g, complete_folder, e) : 0, e);
 	return rc;
 }
 

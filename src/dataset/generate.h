@@ -14,6 +14,9 @@ struct generate_progress {
 	_Atomic uint64_t bytes_done;                /* written now, of the files not yet done too */
 	_Atomic uint64_t files_total;               /* done + skipped at the end */
 	_Atomic uint64_t bytes_total;               /* to be written now; 0: not known beforehand */
+	_Atomic uint64_t moved; /* grows with every file and name that was looked at or written */
+	_Atomic uint32_t
+		asking; /* not 0: the storage is asked; else other processes are waited for */
 };
 
 struct generate_options {

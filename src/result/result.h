@@ -143,8 +143,9 @@ struct result {
 	const struct workload *workload; /* borrowed */
 	const struct dataset *dataset;   /* borrowed; NULL when neither trained nor generated */
 	enum run_status status;
-	bool stuck; /* threads hang in the system and still use what the run was given: release
-		     * nothing, end the process */
+	bool stuck;      /* threads hang in the system and still use what the run was given: release
+			  * nothing, end the process */
+	bool unwritable; /* `folder` does not answer: the results are elsewhere, or nowhere */
 	struct err reason; /* when not complete */
 	int64_t begin_wall_ns, end_wall_ns;
 	int64_t begin_ns;      /* the same moment as begin_wall_ns on the monotonic clock */

@@ -204,6 +204,8 @@ static const char *parent_folder(const struct result *r)
 {
 	const struct workload *w = r->workload;
 
+	if (r->unwritable)
+		return r->folder;
 	for (size_t i = 0; i < w->hydra_overrides.n; i++)
 		if (strstr(w->hydra_overrides.v[i], "hydra.run"))
 			return w->run_dir;

@@ -26,10 +26,18 @@
 #include "result/metrics.h"
 #include "result/sink.h"
 #include "result/trace_files.h"
+#include "run/apart.h"
 #include "run/run.h"
 
-/* How long process 0 waits for the others' results once the run was stopped, and they for it. */
-#define PATIENCE_S 6
+/* How long process 0 waits for the others' results once the run was stopped: their threads have
+ * RUN_LEAVE_NS. */
+#define PATIENCE_S 8
+/* How long they wait for it to write, while it lives. */
+#define CONCLUDE_S 30
+/* A call to the system at the folder of results, and one about the file system of the data, where
+ * storage has not answered before. */
+#define UNANSWERED_S 2.5
+#define FACTS_S 2.0
 /* Samples whose order is proved in less than a second. */
 #define PROVED_AFTER_STOP (1u << 24)
 /* Of a process that writes the results because process 0 is gone; in the folder of results. */
@@ -191,32 +199,95 @@ static int merge_processes(const struct run_place *at, struct result *r, struct 
 	return rc;
 }
 
-/* Process 0 is gone. The first of the others to say so in the output folder writes what it has;
- * lower ones are sooner. */
-static bool take_over(const struct run_place *at, const struct result *r)
+/* ---- the folder of results after the run: it may not answer ---- */
+
+double finish_limit_s(const struct run_plan *p, const struct result *r)
 {
+	double limit_s = p->w->run.watchdog;
+
+	return r->stuck && limit_s > UNANSWERED_S ? UNANSWERED_S : limit_s;
+}
+
+/* Work at the folder; `arg` as in struct apart. Left behind, it makes r->unwritable. */
+static int at_folder(const struct run_plan *p, struct run_shared *shared, struct result *r,
+		     int (*work)(void *arg, struct err *e), void *arg, struct err *e)
+{
+	AUTO_FREE char *place = xasprintf("the folder of results '%.600s'", r->folder);
+	const struct apart a = {.work = work,
+				.arg = arg,
+				.place = place,
+				.limit_s = finish_limit_s(p, r),
+				.after = true};
+	bool left = false;
+	int rc = run_apart(&shared->stop, &a, &left, e);
+
+	if (left) {
+		/* also for what main says from here on */
+		log_leave();
+		r->stuck = r->unwritable = true;
+	}
+	return rc;
+}
+
+struct taking {
+	uint32_t process;
+	char folder[sizeof(((struct result *)0)->folder)];
+};
+
+/* Process 0 is gone. The first of the others to say so in the output folder writes what it has;
+ * lower ones are sooner. 1: this one. */
+static int take_over(void *arg, struct err *e)
+{
+	const struct taking *r = arg;
 	AUTO_FREE char *mark = path_join(r->folder, TAKEN_OVER);
 	AUTO_FREE char *done = path_join(r->folder, "result.json");
-	uint32_t p = net_process_number(at->net);
+	uint32_t p = r->process;
 	int fd;
+
+	(void)e;
+	clock_sleep_until(clock_now_ns() + (int64_t)(p < 20 ? p - 1 : 20) * NS_PER_S / 20);
+	if (access(done, F_OK) == 0)
+		return 0;
+	fd = open(mark, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return 0;
+	close(fd);
+	return 1;
+}
+
+static int forget_take_over(void *arg, struct err *e)
+{
+	const struct taking *r = arg;
+	AUTO_FREE char *mark = path_join(r->folder, TAKEN_OVER);
+
+	(void)e;
+	unlink(mark);
+	return 0;
+}
+
+static struct taking *taking_of(const struct run_place *at, const struct result *r)
+{
+	struct taking *t = xcalloc(1, sizeof(*t));
+
+	t->process = net_process_number(at->net);
+	memcpy(t->folder, r->folder, sizeof(t->folder));
+	return t;
+}
+
+/* Whether this process writes. Where the folder does not answer, it is process 1. */
+static bool takes_over(const struct run_plan *p, struct run_shared *shared, struct result *r)
+{
+	struct taking *t;
+	int rc;
 
 	if (!r->folder[0])
 		return false;
-	clock_sleep_until(clock_now_ns() + (int64_t)(p < 20 ? p - 1 : 20) * NS_PER_S / 20);
-	if (access(done, F_OK) == 0)
-		return false;
-	fd = open(mark, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
-	if (fd < 0)
-		return false;
-	close(fd);
-	return true;
-}
-
-static void forget_take_over(const struct result *r)
-{
-	AUTO_FREE char *mark = path_join(r->folder, TAKEN_OVER);
-
-	unlink(mark);
+	t = taking_of(p->at, r);
+	rc = at_folder(p, shared, r, take_over, t, NULL);
+	if (r->unwritable)
+		return net_process_number(p->at->net) == 1;
+	free(t);
+	return rc == 1;
 }
 
 static void first_cause(const struct run_place *at, int *rc, struct err *e)
@@ -230,8 +301,10 @@ static void first_cause(const struct run_place *at, int *rc, struct err *e)
 }
 
 /* `*rc` and `e` become those of the run. Then r->speaks tells who goes on to write. */
-static void gather_result(const struct run_place *at, struct result *r, int *rc, struct err *e)
+static void gather_result(const struct run_plan *p, struct run_shared *shared, struct result *r,
+			  int *rc, struct err *e)
 {
+	const struct run_place *at = p->at;
 	struct buf mine = {0};
 	struct err own;
 	int code;
@@ -253,7 +326,7 @@ static void gather_result(const struct run_place *at, struct result *r, int *rc,
 	part_pack(at, r, &mine);
 	net_collect(at->net, mine.data, mine.len, PATIENCE_S, NULL, &own);
 	buf_release(&mine);
-	code = net_conclude(at->net, *rc, PATIENCE_S);
+	code = net_conclude(at->net, *rc, CONCLUDE_S);
 	first_cause(at, rc, e);
 	if (code != -EPIPE) {
 		if (code < 0 && *rc == 0)
@@ -263,18 +336,24 @@ static void gather_result(const struct run_place *at, struct result *r, int *rc,
 	if (*rc == 0)
 		*rc = err_set(e, -EPIPE, "process 0 on host '%s' ended before it wrote the results",
 			      net_process(at->net, 0)->host);
-	if (take_over(at, r) && describe_processes(at, r, &own) == 0 &&
+	if (takes_over(p, shared, r) && describe_processes(at, r, &own) == 0 &&
 	    widen_ranks(at, r, &own) == 0)
 		r->speaks = true;
 }
 
 /* Tells the others that the results are written. */
-static int conclude(const struct run_place *at, const struct result *r, int rc)
+static int conclude(const struct run_plan *p, struct run_shared *shared, struct result *r, int rc)
 {
-	if (at->net && run_leads(at))
-		net_conclude(at->net, rc, PATIENCE_S);
-	else if (at->net && r->speaks)
-		forget_take_over(r);
+	struct taking *t;
+
+	if (p->at->net && run_leads(p->at)) {
+		net_conclude(p->at->net, rc, CONCLUDE_S);
+	} else if (p->at->net && r->speaks && !r->unwritable) {
+		t = taking_of(p->at, r);
+		at_folder(p, shared, r, forget_take_over, t, NULL);
+		if (!r->unwritable)
+			free(t);
+	}
 	return rc;
 }
 
@@ -347,12 +426,124 @@ static void keep_first(int *rc, struct err *e, int code, const struct err *why)
 	}
 }
 
+/* What a thread that may be left behind writes from: a copy, so that the result can go elsewhere.
+ */
+struct writing {
+	const struct run_plan *p;
+	struct result r;
+	struct run_metrics m;
+	bool ran, logs;
+};
+
+static int write_files(void *arg, struct err *e)
+{
+	struct writing *w = arg;
+	struct err why = {0};
+	int rc = 0;
+
+	if (w->r.stuck)
+		log_warning("a thread is blocked in a request to the storage that cannot be "
+			    "cancelled; the results are written without it");
+	if (w->ran && w->logs)
+		dlio_log_saved(&w->r, &w->m);
+	if (w->logs)
+		keep_first(&rc, e, log_close(&why), &why);
+	keep_first(&rc, e, sinks_write(&w->r, &w->m, &why), &why);
+	return rc;
+}
+
+static int write_elsewhere(void *arg, struct err *e)
+{
+	struct writing *w = arg;
+	const char *place = getenv("TMPDIR");
+
+	snprintf(w->r.folder, sizeof(w->r.folder), "%.2000s/stoker-results-XXXXXX",
+		 place && *place ? place : "/tmp");
+	if (!mkdtemp(w->r.folder))
+		return err_sys(e, errno, "cannot make a folder '%.800s'", w->r.folder);
+	return write_files(w, e);
+}
+
+static struct writing *writing_of(const struct run_plan *p, const struct result *r,
+				  const struct run_metrics *m, bool ran, bool logs)
+{
+	struct writing *w = xcalloc(1, sizeof(*w));
+
+	*w = (struct writing){.p = p, .r = *r, .m = *m, .ran = ran, .logs = logs};
+	return w;
+}
+
+/* `e` holds why the folder was left behind, and says more afterwards. */
+static int rescue_results(const struct run_plan *p, struct run_shared *shared, struct result *r,
+			  const struct run_metrics *m, bool ran, struct err *e)
+{
+	struct writing *w = writing_of(p, r, m, ran, false);
+	const struct apart a = {.work = write_elsewhere,
+				.arg = w,
+				.place = "the folder for temporary files",
+				.limit_s = 2 * UNANSWERED_S,
+				.after = true};
+	struct err why = *e, other = {0};
+	bool left = false;
+	int rc = run_apart(&shared->stop, &a, &left, &other);
+
+	if (rc == 0) {
+		snprintf(r->folder, sizeof(r->folder), "%s", w->r.folder);
+		free(w);
+		return err_set(e, -ETIMEDOUT, "%.900s; the results are in '%.600s'", why.text,
+			       r->folder);
+	}
+	r->folder[0] = '\0';
+	if (!left)
+		free(w);
+	return err_set(e, -ETIMEDOUT,
+		       "%.800s; the results could not be written to another folder either: %.400s",
+		       why.text, other.text);
+}
+
+struct facts {
+	struct system_facts of;
+	char *folder;
+};
+
+static int load_facts(void *arg, struct err *e)
+{
+	struct facts *f = arg;
+
+	(void)e;
+	system_facts_load(&f->of, "", f->folder);
+	return 0;
+}
+
+/* With the file system of the data where it answers. */
+static void find_facts(const struct run_plan *p, struct run_shared *shared, struct result *r)
+{
+	struct facts *f = xcalloc(1, sizeof(*f));
+	const struct apart a = {.work = load_facts,
+				.arg = f,
+				.place = "the storage",
+				.limit_s = FACTS_S,
+				.after = true};
+	bool left = false;
+
+	f->folder = xstrdup(p->d->folder ? p->d->folder : "");
+	if (!r->stuck && run_apart(&shared->stop, &a, &left, NULL) == 0) {
+		r->system = f->of;
+		free(f->folder);
+		free(f);
+		return;
+	}
+	r->stuck = r->stuck || left;
+	system_facts_load(&r->system, "", NULL);
+}
+
 /* Judges the measures, closes the log and writes all files, result.json first: it has digests of
  * the log and of all others. */
-static int write_results(const struct run_plan *p, struct result *r, struct err *e)
+static int write_results(const struct run_plan *p, struct run_shared *shared, struct result *r,
+			 struct err *e)
 {
 	struct run_metrics m = {0};
-	struct err why = {0};
+	struct writing *w;
 	bool ran = r->trained || r->checkpointed || r->only_evaluated;
 	int rc = ran ? metrics_compute(&m, r, e) : 0;
 
@@ -362,24 +553,35 @@ static int write_results(const struct run_plan *p, struct result *r, struct err 
 		metrics_release(&m);
 		return rc;
 	}
-	system_facts_load(&r->system, "", p->d->folder);
-	if (ran)
-		dlio_log_saved(r, &m);
-	keep_first(&rc, e, log_close(&why), &why);
-	keep_first(&rc, e, sinks_write(r, &m, &why), &why);
+	find_facts(p, shared, r);
+	if (r->unwritable) {
+		err_set(e, -ETIMEDOUT, "the folder of results '%.600s' does not answer", r->folder);
+		return rescue_results(p, shared, r, &m, ran, e);
+	}
+	w = writing_of(p, r, &m, ran, true);
+	rc = at_folder(p, shared, r, write_files, w, e);
+	/* the thread keeps `w`, and with it what `m` holds */
+	if (r->unwritable)
+		return rescue_results(p, shared, r, &m, ran, e);
+	free(w);
 	metrics_release(&m);
 	return rc;
 }
 
 /* The trace of this process's ranks, where one is kept. */
-static int write_trace(const struct run_plan *p, struct result *r, struct err *e)
+struct tracing {
+	const struct run_plan *p;
+	struct result r;
+};
+
+static int write_trace_files(void *arg, struct err *e)
 {
+	struct tracing *t = arg;
+	const struct run_plan *p = t->p;
+	struct result *r = &t->r;
 	uint64_t kept, dropped;
 	int rc;
 
-	if (!r->trace || !r->rank || !r->folder[0])
-		return 0;
-	r->end_wall_ns = clock_wall_ns();
 	trace_count(r->trace, &kept, &dropped);
 	if (dropped > 0)
 		log_warning("the trace holds %llu spans; %llu later ones were dropped "
@@ -393,6 +595,29 @@ static int write_trace(const struct run_plan *p, struct result *r, struct err *e
 	if (rc == 0 && p->w->run.trace & TRACE_CHROME)
 		rc = trace_write_chrome(r, p->at->net != NULL, e);
 	return rc;
+}
+
+static int write_trace(const struct run_plan *p, struct run_shared *shared, struct result *r,
+		       struct err *e)
+{
+	struct tracing *t;
+	int rc;
+
+	if (!r->trace || !r->rank || !r->folder[0])
+		return 0;
+	r->end_wall_ns = clock_wall_ns();
+	t = xcalloc(1, sizeof(*t));
+	*t = (struct tracing){.p = p, .r = *r};
+	rc = at_folder(p, shared, r, write_trace_files, t, e);
+	if (!r->unwritable)
+		free(t);
+	return rc;
+}
+
+static int close_log(void *arg, struct err *e)
+{
+	(void)arg;
+	return log_close(e);
 }
 
 /* ---- the whole ---- */
@@ -432,8 +657,8 @@ int finish_run(const struct run_plan *p, struct run_shared *shared, const struct
 	int failed;
 
 	/* of this process and by its clock: before all is one result */
-	failed = write_trace(p, r, &why);
-	gather_result(p->at, r, &rc, cause);
+	failed = write_trace(p, shared, r, &why);
+	gather_result(p, shared, r, &rc, cause);
 	/* elsewhere nobody prints the cause */
 	if (failed < 0 && !r->speaks)
 		log_error("%s", why.text);
@@ -454,8 +679,11 @@ int finish_run(const struct run_plan *p, struct run_shared *shared, const struct
 	r->status = rc == 0 ? RUN_COMPLETE : rc == ERR_CANCELED ? RUN_INTERRUPTED : RUN_FAILED;
 	if (rc < 0)
 		r->reason = *cause;
-	if (r->folder[0] && (r->trained || r->generated || r->checkpointed || r->only_evaluated))
-		add_failure(&rc, cause, write_results(p, r, &why), &why);
-	add_failure(&rc, cause, log_close(&why), &why);
-	return conclude(p->at, r, rc);
+	/* one that ended because storage does not answer says so, even if nothing was measured */
+	if (r->folder[0] && (r->trained || r->generated || r->checkpointed || r->only_evaluated ||
+			     (r->stuck && r->dataset)))
+		add_failure(&rc, cause, write_results(p, shared, r, &why), &why);
+	if (!r->unwritable)
+		add_failure(&rc, cause, at_folder(p, shared, r, close_log, NULL, &why), &why);
+	return conclude(p, shared, r, rc);
 }

@@ -14,6 +14,11 @@ int finish_open_folder(const struct workload *w, const char *folder, struct file
 /* Brings this process's part of the result to process 0, which merges all, proves the order, judges
  * and writes, and closes the log; r->speaks tells who did so. `rc` and `cause` are those of what
  * went before, and become those of the run; the code is returned. `stop` (may be NULL) cuts long
- * proofs short. */
+ * proofs short. A folder that does not answer is left behind (r->unwritable): then the results are
+ * in a new folder below $TMPDIR or /tmp, which is r->folder from then on, and it is an error that
+ * names both; "" when there was no such place either. */
+/* How long one call to the system at the folder of results may take after the run: run.watchdog, or
+ * a few seconds when the storage has not answered before. Seconds; 0: for ever. */
+double finish_limit_s(const struct run_plan *p, const struct result *r);
 int finish_run(const struct run_plan *p, struct run_shared *shared, const struct stop_flag *stop,
 	       struct result *r, int rc, struct err *cause);

@@ -20,6 +20,7 @@
 #include "dataset/remove.h"
 #include "dataset/verify.h"
 #include "result/dlio_log.h"
+#include "run/apart.h"
 #include "run/checkpoints.h"
 #include "run/epoch_edges.h"
 #include "run/finish.h"
@@ -47,6 +48,24 @@ struct run {
 	struct result *r;
 	struct file_lock output; /* of the folder of results, held by the leading process */
 };
+
+/* ---- what the storage may never answer ---- */
+
+/* A part of the run in a thread that can be left behind: the result says stuck then. */
+static int apart(struct run *run, int (*work)(void *arg, struct err *e), const char *place,
+		 const char *folder, double limit_s, struct err *e)
+{
+	AUTO_FREE char *words = xasprintf("%s '%.600s'", place, folder);
+	const struct apart a = {.work = work, .arg = run, .place = words, .limit_s = limit_s};
+
+	return run_apart(&run->shared.stop, &a, &run->r->stuck, e);
+}
+
+static int apart_at_data(struct run *run, int (*work)(void *arg, struct err *e), struct err *e)
+{
+	return apart(run, work, "the storage below", run->plan.w->dataset.data_folder,
+		     run->plan.w->run.watchdog, e);
+}
 
 /* ---- before anything is written or read ---- */
 
@@ -88,8 +107,9 @@ static int plan_run(struct run *run, struct err *e)
 }
 
 /* All that can be found out before anything is written or read. */
-static int prepare_run(struct run *run, struct err *e)
+static int prepare_run(void *arg, struct err *e)
 {
+	struct run *run = arg;
 	struct run_plan *p = &run->plan;
 	const struct workload *w = p->w;
 	int rc = store_create(&p->store, w->storage.store, node_path(w->tree, "workload.storage"),
@@ -115,8 +135,9 @@ static bool datasets_apart(const struct run *run)
 }
 
 /* NAN where it cannot be found out. */
-static double mean_file_bytes(struct run *run)
+static int find_mean_file_bytes(void *arg, struct err *e)
 {
+	struct run *run = arg;
 	struct dataset *d = run->plan.d;
 	enum dataset_kind kind = d->files[DATASET_TRAIN] ? DATASET_TRAIN : DATASET_EVAL;
 	enum dataset_sizes how;
@@ -125,29 +146,39 @@ static double mean_file_bytes(struct run *run)
 	if (d->total_bytes == UINT64_MAX)
 		file_sizes_look(d, run->plan.store, NULL);
 	mean = dataset_mean_file_bytes(d, kind, &how);
-	return how == SIZES_EXACT || how == SIZES_SEEN ? mean : NAN;
+	run->r->generation.mean_file_bytes = how == SIZES_EXACT || how == SIZES_SEEN ? mean : NAN;
+	(void)e;
+	return 0;
+}
+
+static int write_dataset(void *arg, struct err *e)
+{
+	struct run *run = arg;
+	const struct generate_options o = {
+		.stop = &run->shared.stop.flag,
+		.progress = &run->shared.generate,
+		.threads = plan_generate_threads(&run->at),
+		.together = run->at.net && !datasets_apart(run) ? run->at.processes : NULL,
+	};
+
+	return dataset_generate(run->plan.d, run->plan.store, &o, e);
 }
 
 static int generate_dataset(struct run *run, struct err *e)
 {
 	struct generate_progress *done = &run->shared.generate;
-	struct generate_options o = {
-		.stop = &run->shared.stop.flag,
-		.progress = done,
-		.threads = plan_generate_threads(&run->at),
-	};
-	bool apart = datasets_apart(run);
+	bool own = datasets_apart(run);
 	int64_t begin = clock_now_ns();
 	struct result *r = run->r;
 	int rc;
 
-	o.together = run->at.net && !apart ? run->at.processes : NULL;
 	dlio_log_generation_start(run->plan.d);
 	rc = watch_start(&run->watch, PROGRESS_GENERATE, e);
 	if (rc < 0)
 		return rc;
-	rc = dataset_generate(run->plan.d, run->plan.store, &o, e);
-	if (apart)
+	/* watched by its progress: its thread waits for others */
+	rc = apart(run, write_dataset, "the storage below", run->plan.w->dataset.data_folder, 0, e);
+	if (own)
 		rc = run_agree(&run->at, rc, e);
 	watch_stop(&run->watch);
 	watch_tell(&run->watch);
@@ -159,13 +190,15 @@ static int generate_dataset(struct run *run, struct err *e)
 	if (rc < 0)
 		return rc;
 	dlio_log_generation_end();
-	if (run_leads(&run->at) || apart)
-		r->generation.mean_file_bytes = mean_file_bytes(run);
+	if (run_leads(&run->at) || own)
+		rc = apart_at_data(run, find_mean_file_bytes, e);
 	return rc;
 }
 
 struct checking {
 	const struct run_plan *plan;
+	bool survey_only;
+	uint32_t node;
 	struct run_shared *shared;
 	struct presence_result found;
 	struct err err;
@@ -202,20 +235,26 @@ static void check_main(void *arg)
 				     .stop = &c->shared->stop.flag,
 				     .done = &c->shared->checked};
 
-	c->rc = dataset_check(p->d, p->store, p->w->workflow.evaluation, &o, &c->found, &c->err);
+	if (!c->survey_only)
+		c->rc = dataset_check(p->d, p->store, p->w->workflow.evaluation, &o, &c->found,
+				      &c->err);
 	if (c->rc == 0)
-		c->rc = survey_files(p, c->shared, 0, &c->found, &c->err);
+		c->rc = survey_files(p, c->shared, c->node, &c->found, &c->err);
 }
 
-/* dataset_check in a thread of its own, watched, so that storage that does not answer cannot hold
- * the run: then the result says stuck. */
-static int check_dataset(struct run *run, struct err *e)
+/* Looks at the dataset in a thread of its own, watched, so that storage that does not answer cannot
+ * hold the run: then the result says stuck. `found` holds what is known, and is filled. */
+static int look_at_files(struct run *run, bool survey_only, uint32_t node,
+			 struct presence_result *found, struct err *e)
 {
 	struct checking *c = xcalloc(1, sizeof(*c));
 	int rc;
 
 	c->plan = &run->plan;
 	c->shared = &run->shared;
+	c->survey_only = survey_only;
+	c->node = node;
+	c->found = *found;
 	rc = watch_start(&run->watch, PROGRESS_CHECK, e);
 	if (rc < 0) {
 		free(c);
@@ -229,7 +268,7 @@ static int check_dataset(struct run *run, struct err *e)
 	if (run->r->stuck)
 		return run_stop_reason(&run->shared.stop, e);
 	if (rc == 0) {
-		run->r->presence = c->found;
+		*found = c->found;
 		rc = c->rc;
 		/* of a check that ended because of the stop, the stop's cause */
 		if (rc < 0 && run_stop_reason(&run->shared.stop, e) == 0)
@@ -254,7 +293,7 @@ static int survey_hosts(struct run *run, struct err *e)
 		return 0;
 	part = xcalloc(net_processes(at->net), sizeof(*part));
 	if (me->on_node == 0 && !run_leads(at))
-		rc = survey_files(&run->plan, &run->shared, me->node, &mine, e);
+		rc = look_at_files(run, true, me->node, &mine, e);
 	if (comm_gather(at->processes, &mine.survey, sizeof(mine.survey), part) < 0 && rc == 0)
 		rc = err_set(e, ERR_CANCELED, "the run was stopped");
 	for (uint32_t p = 1; p < net_processes(at->net); p++) {
@@ -283,7 +322,7 @@ static int check_everywhere(struct run *run, struct err *e)
 
 	memset(&found, 0, sizeof(found));
 	if (run_leads(at) || datasets_apart(run))
-		rc = check_dataset(run, e);
+		rc = look_at_files(run, false, 0, &r->presence, e);
 	if (!at->net)
 		return rc;
 	if (datasets_apart(run))
@@ -303,7 +342,15 @@ static int check_everywhere(struct run *run, struct err *e)
 	rc = run_agree(at, rc, e);
 	if (rc < 0)
 		return rc;
-	rc = run_check_shared(at, d, run->plan.store, run->plan.w->workflow.evaluation,
+	rc = run_check_shared(at,
+			      &(struct shared_look){
+				      .d = d,
+				      .store = run->plan.store,
+				      .eval = run->plan.w->workflow.evaluation,
+				      .stop = &run->shared.stop,
+				      .limit_s = run->plan.w->run.watchdog,
+				      .stuck = &r->stuck,
+			      },
 			      r->presence.note, sizeof(r->presence.note), e);
 	return rc < 0 ? rc : survey_hosts(run, e);
 }
@@ -364,8 +411,35 @@ static void destroy_group(struct run *run)
 	run->shared.stop.group = NULL;
 }
 
+static int begin_sampling(void *arg, struct err *e)
+{
+	struct run *run = arg;
+
+	return watch_sampling_begin(&run->watch, e);
+}
+
+static int end_sampling(void *arg, struct err *e)
+{
+	struct run *run = arg;
+
+	return watch_sampling_end(&run->watch, e);
+}
+
+/* Closing files is a request, too. */
+static int release_loaders(void *arg, struct err *e)
+{
+	struct run *run = arg;
+
+	(void)e;
+	for (uint32_t i = 0; i < run->at.locals; i++)
+		if (!rank_release_loaders(&run->rank[i]))
+			return 1;
+	return 0;
+}
+
 static int run_ranks(struct run *run, struct err *e)
 {
+	const char *folder = run->r->folder;
 	struct err first, unwritten;
 	bool all_left;
 	int rc;
@@ -374,7 +448,7 @@ static int run_ranks(struct run *run, struct err *e)
 	run->r->trained = run->plan.w->workflow.train;
 	run->r->only_evaluated = workload_only_evaluates(run->plan.w);
 	run->r->checkpointed = run->plan.checkpoint != NULL;
-	rc = watch_sampling_begin(&run->watch, e);
+	rc = apart_at_data(run, begin_sampling, e);
 	if (rc == 0) {
 		rc = watch_start(&run->watch, PROGRESS_TRAIN, e);
 		if (rc < 0)
@@ -387,22 +461,21 @@ static int run_ranks(struct run *run, struct err *e)
 	run_delay_enable(run->plan.w->run.measure == MEASURE_ALL);
 	rc = start_ranks(run, e);
 	all_left = join_ranks(run);
-	if (watch_sampling_end(&run->watch, &unwritten) < 0 && rc == 0) {
+	if (apart(run, end_sampling, "the folder of results", folder, run->plan.w->run.watchdog,
+		  &unwritten) < 0 &&
+	    rc == 0) {
 		*e = unwritten;
 		rc = unwritten.code;
 	}
 	watch_stop(&run->watch);
 	watch_keep_reads(&run->watch);
-	for (uint32_t i = 0; i < run->at.locals && all_left; i++)
-		all_left = rank_release_loaders(&run->rank[i]);
-	run->r->stuck = !all_left;
+	if (all_left)
+		all_left = apart_at_data(run, release_loaders, &unwritten) == 0;
+	run->r->stuck = run->r->stuck || !all_left;
 	if (all_left)
 		stops_apply(&run->watch.stops, run->r);
 	if (all_left)
 		destroy_group(run);
-	else
-		log_warning("a thread is blocked in a request to the storage that cannot be "
-			    "cancelled; the results are written without it");
 	if (run_stop_reason(&run->shared.stop, &first) < 0) {
 		*e = first;
 		rc = first.code;
@@ -438,8 +511,10 @@ static void probe_storage(struct run *run)
 		log_warning("the probe could not be stopped by a signal: %s", e.text);
 }
 
-static int remove_dataset(struct run *run, struct err *e)
+static int remove_dataset(void *arg, struct err *e)
 {
+	struct run *run = arg;
+
 	log_info("dataset.keep_files is false: removing the dataset in '%s'", run->plan.d->folder);
 	return dataset_remove(run->plan.d, run->plan.store, e);
 }
@@ -449,7 +524,7 @@ static int remove_dataset(struct run *run, struct err *e)
 static int carry_out(struct run *run, struct err *e)
 {
 	const struct workload *w = run->plan.w;
-	int rc = run_agree(&run->at, prepare_run(run, e), e);
+	int rc = run_agree(&run->at, apart_at_data(run, prepare_run, e), e);
 
 	if (rc == 0)
 		rc = plan_draw_seed(&run->plan, e);
@@ -472,8 +547,24 @@ static int carry_out(struct run *run, struct err *e)
 	if (rc == 0)
 		probe_storage(run);
 	if (rc == 0 && workload_reads(w) && !w->dataset.keep_files && run_leads(&run->at))
-		rc = remove_dataset(run, e);
+		rc = apart_at_data(run, remove_dataset, e);
 	return rc;
+}
+
+static int open_folder(void *arg, struct err *e)
+{
+	struct run *run = arg;
+
+	return finish_open_folder(run->plan.w, run->r->folder, &run->output, e);
+}
+
+static int close_folder(void *arg, struct err *e)
+{
+	struct run *run = arg;
+
+	(void)e;
+	file_unlock(&run->output);
+	return 0;
 }
 
 static int open_run(struct run *run, struct err *e)
@@ -487,7 +578,8 @@ static int open_run(struct run *run, struct err *e)
 		snprintf(r->folder, sizeof(r->folder), "%s",
 			 w->output.folder ? w->output.folder : w->run_dir);
 	if (r->folder[0] && run_leads(&run->at))
-		rc = finish_open_folder(w, r->folder, &run->output, e);
+		rc = apart(run, open_folder, "the folder of results", r->folder, w->run.watchdog,
+			   e);
 	if (rc == 0 && !run->plan.loader && workload_reads(w))
 		rc = err_set(e, ERR_ABSENT, "reader.data_loader: '%s' is not supported",
 			     w->reader.data_loader);
@@ -507,7 +599,7 @@ static struct run *create_run(const struct workload *w, const struct run_options
 	run->r = r;
 	run->output.fd = -1;
 	run_place_init(&run->at, o->net, o->processes, o->ranks);
-	run_stop_init(&run->shared.stop, o->net);
+	run_stop_init(&run->shared.stop, o->net, o->stop);
 	run->plan = (struct run_plan){
 		.w = w, .at = &run->at, .d = d, .loader = loader_find(w->reader.data_loader)};
 	run->watch = (struct run_watch){.plan = &run->plan, .o = o, .shared = &run->shared, .r = r};
@@ -557,7 +649,15 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	rc = finish_run(&run->plan, &run->shared, o->stop, r, rc, &cause);
 	if (rc < 0)
 		*e = cause;
-	file_unlock(&run->output);
+	/* where the folder does not answer, the end of the process ends the lock */
+	if (run->output.fd >= 0 && !r->unwritable)
+		run_apart(&run->shared.stop,
+			  &(struct apart){.work = close_folder,
+					  .arg = run,
+					  .place = "the folder of results",
+					  .limit_s = finish_limit_s(&run->plan, r),
+					  .after = true},
+			  &r->stuck, NULL);
 	r->stuck = r->stuck || r->probe.hung;
 	/* a stuck thread still uses them; the process is about to end */
 	if (!r->stuck)

@@ -342,6 +342,12 @@ static int run_blocks(struct rank *k, struct loader *l, struct rank_epoch *ep, u
 	}
 }
 
+static int meet_ranks(struct rank *k)
+{
+	rank_publish(&k->live, RANK_BARRIER, clock_now_ns());
+	return comm_barrier(&k->comm);
+}
+
 static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, struct err *e)
 {
 	struct loader *l = rank_loader(k, DATASET_TRAIN);
@@ -367,7 +373,7 @@ static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, st
 		uint64_t made = steps_made(ep);
 
 		/* DLIO names it by the step that would have been next */
-		rc = comm_barrier(&k->comm);
+		rc = meet_ranks(k);
 		if (rc == 0)
 			rc = checkpoints_save(&k->checkpoints, epoch,
 					      (int64_t)made + k->plan->w->compat.dlio, made, e);
@@ -453,13 +459,14 @@ static int run_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	seed_epoch(k, epoch);
 	if (first) {
 		atomic_store_explicit(&shared->epoch, epoch, memory_order_relaxed);
+		rank_publish(&k->live, RANK_LOOKING, clock_now_ns());
 		rc = page_cache_begin(&edges, e);
 		if (rc < 0)
 			return rc;
 		plan_fill_lists(k->plan, shared->list, epoch);
 		usage_begin(&edges);
 	}
-	rc = comm_barrier(&k->comm);
+	rc = meet_ranks(k);
 	if (rc)
 		return rc;
 	ep->begin_wall_ns = clock_wall_ns();
@@ -481,17 +488,19 @@ static int run_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	if (first) {
 		usage_of_training(&edges);
 		edges.usage->wall_ns = ep->train_end_ns - ep->begin_ns;
-		if (rc == 0 && plan_epoch(k->plan, epoch).evaluated)
+		if (rc == 0 && plan_epoch(k->plan, epoch).evaluated) {
+			rank_publish(&k->live, RANK_LOOKING, clock_now_ns());
 			rc = page_cache_before_evaluation(&edges, e);
+		}
 	}
 	if (rc == 0)
-		rc = comm_barrier(&k->comm);
+		rc = meet_ranks(k);
 	if (rc == 0 && plan_epoch(k->plan, epoch).evaluated) {
 		if (first)
 			atomic_store_explicit(&shared->phase, PROGRESS_EVAL, memory_order_relaxed);
 		rc = evaluate_epoch(k, ep, epoch, e);
 		if (rc == 0)
-			rc = comm_barrier(&k->comm);
+			rc = meet_ranks(k);
 		if (first) {
 			usage_of_evaluation(&edges);
 			edges.usage->eval_wall_ns = ep->eval.end_ns - ep->eval.begin_ns;
@@ -500,8 +509,10 @@ static int run_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	}
 	ep->end_ns = clock_now_ns();
 	ep->end_wall_ns = clock_wall_ns();
-	if (first && rc == 0)
+	if (first && rc == 0) {
+		rank_publish(&k->live, RANK_LOOKING, clock_now_ns());
 		rc = page_cache_end(&edges, e);
+	}
 	return rc;
 }
 
@@ -519,6 +530,7 @@ static int create_loader(struct rank *k, enum dataset_kind kind, struct err *e)
 		.stop = &k->shared->stop.flag,
 		.trace = k->r->trace,
 		.progress_ns = &k->live.progress_ns,
+		.grace_ns = RUN_LOADER_LEAVE_NS,
 	};
 	struct loader *l;
 	int rc = k->plan->loader->create(&l, &c, e);

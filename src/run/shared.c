@@ -7,14 +7,12 @@
 #include "comm/net.h"
 #include "metric/split.h"
 
-/* How long threads may take to leave after the run was stopped. */
-#define LEAVE_S 8
-/* and while other processes wait for what this one measured */
-#define LEAVE_TOGETHER_S 4
+#define LOOK_NS (NS_PER_S / 20)
 
-void run_stop_init(struct run_stop *s, struct net *net)
+void run_stop_init(struct run_stop *s, struct net *net, const struct stop_flag *asked)
 {
 	s->net = net;
+	s->asked = asked;
 	pthread_mutex_init(&s->lock, NULL);
 }
 
@@ -49,6 +47,41 @@ bool run_stopped(const struct run_stop *s)
 	return atomic_load_explicit(&s->flag.set, memory_order_acquire);
 }
 
+void run_stop_look(struct run_stop *s)
+{
+	struct err e = {0};
+
+	if (run_stopped(s))
+		return;
+	if (stop_is_set(s->asked)) {
+		err_set(&e, ERR_CANCELED, "stopped by a signal");
+		run_stop(s, &e);
+	} else if (s->net && net_cause(s->net, NULL, &e)) {
+		run_stop(s, &e);
+	}
+}
+
+bool run_hurries(const struct run_stop *s)
+{
+	return stop_hurries(s->asked);
+}
+
+bool run_leave_is_over(struct run_stop *s)
+{
+	int64_t at = atomic_load_explicit(&s->at_ns, memory_order_relaxed), now, never = 0;
+
+	if (!at)
+		return false;
+	now = clock_now_ns();
+	if (now - at > RUN_LEAVE_NS)
+		return true;
+	if (!run_hurries(s))
+		return false;
+	atomic_compare_exchange_strong_explicit(&s->hurried_ns, &never, now, memory_order_relaxed,
+						memory_order_relaxed);
+	return now - atomic_load_explicit(&s->hurried_ns, memory_order_relaxed) > RUN_HURRY_NS;
+}
+
 int run_stop_reason(struct run_stop *s, struct err *e)
 {
 	int rc;
@@ -72,17 +105,12 @@ int64_t run_wait_until(struct run_stop *s, int64_t deadline_ns)
 	return now;
 }
 
-static int64_t stopped_ns(void *arg)
-{
-	struct run_stop *s = arg;
-
-	return atomic_load_explicit(&s->at_ns, memory_order_relaxed);
-}
-
 bool run_join(struct run_stop *s, struct thread *t)
 {
-	return thread_join_grace(t, stopped_ns, s,
-				 (s->net ? LEAVE_TOGETHER_S : LEAVE_S) * NS_PER_S);
+	while (!thread_join_within(t, LOOK_NS))
+		if (run_leave_is_over(s))
+			return thread_join_within(t, 0);
+	return true;
 }
 
 /* ---- a rank ---- */

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/thread.h"
 #include "comm/comm.h"
@@ -17,20 +18,35 @@
 /* ---- the end of a run ---- */
 
 struct run_stop {
-	struct stop_flag flag;    /* seen by every thread of the run */
-	_Atomic uint32_t halt;    /* futex word beside it: emulated waits end when it is 1 */
-	_Atomic int64_t at_ns;    /* when it was set, 0 before */
-	pthread_mutex_t lock;     /* of reason */
-	struct err reason;        /* first cause of the stop; code 0 while there is none */
-	struct net *net;          /* told of the stop; NULL: this process is alone */
+	struct stop_flag flag;         /* seen by every thread of the run */
+	_Atomic uint32_t halt;         /* futex word beside it: emulated waits end when it is 1 */
+	_Atomic int64_t at_ns;         /* when it was set, 0 before */
+	pthread_mutex_t lock;          /* of reason */
+	struct err reason;             /* first cause of the stop; code 0 while there is none */
+	struct net *net;               /* told of the stop; NULL: this process is alone */
+	const struct stop_flag *asked; /* by signals; NULL: never */
+	_Atomic int64_t hurried_ns;    /* when a hurry was first seen, 0 before */
 	struct comm_group *group; /* of the ranks, to be woken; set while no other thread runs */
 };
 
-void run_stop_init(struct run_stop *s, struct net *net);
+/* How long the threads of a run may take to leave after it was stopped, and readers of a loader
+ * within that time: a request that is on its way ends, one that hangs does not hold the results. */
+#define RUN_LEAVE_NS (9 * NS_PER_S / 2)
+#define RUN_LOADER_LEAVE_NS (3 * NS_PER_S)
+/* The same after a second signal. */
+#define RUN_HURRY_NS NS_PER_S
+
+void run_stop_init(struct run_stop *s, struct net *net, const struct stop_flag *asked);
 void run_stop_release(struct run_stop *s);
 /* Ends the run: records the first cause, sets the flag and wakes whoever waits. Any thread. */
 void run_stop(struct run_stop *s, const struct err *why);
 bool run_stopped(const struct run_stop *s);
+/* Stops the run when a signal asked for it, or another process ended it. */
+void run_stop_look(struct run_stop *s);
+/* Whether a second signal asked for the end. */
+bool run_hurries(const struct run_stop *s);
+/* Whether threads have had their time to leave; false while the run goes on. */
+bool run_leave_is_over(struct run_stop *s);
 /* The first cause: its code and sentence; 0, and nothing written, when there is none. */
 int run_stop_reason(struct run_stop *s, struct err *e);
 /* Waits until the deadline or the end of the run; returns the time of waking. */
@@ -46,6 +62,7 @@ enum rank_activity {
 	RANK_WAITING, /* for a batch */
 	RANK_COMPUTING,
 	RANK_BARRIER,
+	RANK_LOOKING, /* at the page cache */
 	RANK_SAVING,
 	RANK_LOADING,
 	RANK_PAUSING,

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "comm/net.h"
 #include "dataset/manifest.h"
+#include "run/apart.h"
 
 /* Files whose size every host is asked for. */
 #define PROBE_FILES 64u
@@ -119,22 +120,55 @@ static void probe_kind(const struct dataset *d, struct store *store, enum datase
 	}
 }
 
-static void probe_dataset(const struct dataset *d, struct store *store, bool eval,
-			  struct seen_dataset *out)
+struct probing {
+	const struct dataset *d;
+	struct store *store;
+	bool eval;
+	struct seen_dataset seen;
+};
+
+static int probe_dataset(void *arg, struct err *e)
 {
+	struct probing *p = arg;
+	const struct dataset *d = p->d;
+	struct store *store = p->store;
+	struct seen_dataset *out = &p->seen;
 	struct io io = {.store = store};
 	struct manifest m;
 
-	memset(out, 0, sizeof(*out));
+	(void)e;
 	if (manifest_read(&io, d->folder, &m, NULL) == 0 && m.found) {
 		out->manifest = true;
 		memcpy(out->created, m.created, sizeof(out->created));
 		out->config_hash = m.config_hash;
 	}
 	probe_kind(d, store, DATASET_TRAIN, out);
-	if (eval)
+	if (p->eval)
 		probe_kind(d, store, DATASET_EVAL, out);
 	assert(out->files <= 2 * PROBE_FILES);
+	return 0;
+}
+
+/* Left behind, it keeps what it was given. */
+static int probe_apart(const struct shared_look *l, struct seen_dataset *out, struct err *e)
+{
+	struct probing *p = xcalloc(1, sizeof(*p));
+	AUTO_FREE char *place = xasprintf("the storage below '%.600s'", l->d->folder);
+	const struct apart a = {
+		.work = probe_dataset, .arg = p, .place = place, .limit_s = l->limit_s};
+	bool stuck = false;
+	int rc;
+
+	p->d = l->d;
+	p->store = l->store;
+	p->eval = l->eval;
+	rc = run_apart(l->stop, &a, &stuck, e);
+	*l->stuck = *l->stuck || stuck;
+	if (rc == 0)
+		*out = p->seen;
+	if (!stuck)
+		free(p);
+	return rc;
 }
 
 static void compare_probes(const struct seen_dataset *a, const struct seen_dataset *b,
@@ -194,14 +228,14 @@ static int judge_probes(const struct run_place *at, const struct buf *part, cons
 	return 0;
 }
 
-int run_check_shared(const struct run_place *at, const struct dataset *d, struct store *store,
-		     bool eval, char *note, size_t note_size, struct err *e)
+int run_check_shared(const struct run_place *at, const struct shared_look *look, char *note,
+		     size_t note_size, struct err *e)
 {
 	const struct net_process *me;
 	struct seen_dataset *first, *mine;
 	struct probe_answer a = {.same = true, .one_file_system = true};
 	struct buf *part;
-	int rc;
+	int rc, seen = 0;
 
 	if (!at->net || net_nodes(at->net) == 1)
 		return 0;
@@ -210,16 +244,18 @@ int run_check_shared(const struct run_place *at, const struct dataset *d, struct
 	mine = first + 1;
 	part = xcalloc(net_processes(at->net), sizeof(*part));
 	if (me->on_node == 0)
-		probe_dataset(d, store, eval, mine);
+		seen = probe_apart(look, mine, e);
 	*first = *mine;
-	rc = run_share(at, first, sizeof(*first), e);
+	rc = run_agree(at, seen, e);
+	if (rc == 0)
+		rc = run_share(at, first, sizeof(*first), e);
 	if (rc == 0 && me->on_node == 0)
 		compare_probes(first, mine, &a);
 	memcpy(a.host, me->host, sizeof(a.host));
 	if (rc == 0 && comm_gather(at->processes, &a, sizeof(a), part) < 0)
 		rc = err_set(e, ERR_CANCELED, "the run was stopped");
 	if (rc == 0 && run_leads(at))
-		rc = judge_probes(at, part, d->folder, note, note_size, e);
+		rc = judge_probes(at, part, look->d->folder, note, note_size, e);
 	for (uint32_t p = 0; p < net_processes(at->net); p++)
 		buf_release(&part[p]);
 	free(part);
@@ -337,8 +373,8 @@ void part_pack(const struct run_place *at, const struct result *r, struct buf *o
 		.epochs_planned = r->epochs_planned,
 		.trained = r->trained,
 		.stuck = r->stuck,
-		/* a stuck thread still writes into them */
-		.has_ranks = r->rank && r->usage && !r->stuck,
+		/* also of threads that hang: what they measured before is there */
+		.has_ranks = r->rank && r->usage,
 		.has_host = run_reads_host(at),
 		.generated_files = r->generation.files,
 		.generated_bytes = r->generation.bytes,

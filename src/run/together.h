@@ -35,10 +35,21 @@ int run_agree(const struct run_place *at, int rc, struct err *e);
 int run_share(const struct run_place *at, void *p, size_t n, struct err *e);
 /* As run_agree, for what process 0 alone did: its outcome and its bytes become everybody's. */
 int run_follow(const struct run_place *at, int rc, void *p, size_t n, struct err *e);
+struct run_stop;
+struct shared_look {
+	const struct dataset *d;
+	struct store *store;
+	bool eval;
+	/* storage that does not answer is left behind as in run/apart.h */
+	struct run_stop *stop;
+	double limit_s;
+	bool *stuck;
+};
+
 /* Do all hosts see the dataset that process 0 sees? Compares the manifest and a sample of files;
  * a sentence on it is appended to `note`. */
-int run_check_shared(const struct run_place *at, const struct dataset *d, struct store *store,
-		     bool eval, char *note, size_t note_size, struct err *e);
+int run_check_shared(const struct run_place *at, const struct shared_look *look, char *note,
+		     size_t note_size, struct err *e);
 
 /* This process's part of the result as bytes. */
 void part_pack(const struct run_place *at, const struct result *r, struct buf *out);

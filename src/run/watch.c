@@ -17,6 +17,8 @@
 #include "metric/processors.h"
 
 #define TICK_NS (NS_PER_S / 10)
+/* A gap between two ticks that is longer: this process did not run (it was suspended). */
+#define ASLEEP_NS (2 * NS_PER_S)
 
 /* ---- watchdog ---- */
 
@@ -25,6 +27,7 @@ static const char *const activity_text[] = {
 	[RANK_WAITING] = "waits for a batch",
 	[RANK_COMPUTING] = "computes",
 	[RANK_BARRIER] = "waits for the other ranks",
+	[RANK_LOOKING] = "looks at the page cache of the dataset's files",
 	[RANK_SAVING] = "writes a checkpoint",
 	[RANK_LOADING] = "reads a checkpoint",
 	[RANK_PAUSING] = "pauses between checkpoints",
@@ -82,6 +85,9 @@ static void check_watchdog(struct run_watch *w, int64_t now)
 		if (t > last)
 			last = t;
 	}
+	/* a suspended process makes no progress */
+	if (last && last < w->awake_ns)
+		last = w->awake_ns;
 	late = slowest_rank(w);
 	/* who waits for another process leaves it to that one to say what hangs there */
 	if (w->plan->at->net &&
@@ -102,7 +108,7 @@ static void check_stall(struct run_watch *w, int64_t now)
 	uint64_t done = atomic_load_explicit(&w->shared->checked, memory_order_relaxed);
 	struct err e;
 
-	if (done != w->seen_checked || w->seen_ns == 0) {
+	if (done != w->seen_checked || w->seen_ns < w->awake_ns) {
 		w->seen_checked = done;
 		w->seen_ns = now;
 	}
@@ -114,6 +120,31 @@ static void check_stall(struct run_watch *w, int64_t now)
 		"storage does not answer; %llu files or names were checked before",
 		w->plan->w->dataset.data_folder, (double)(now - w->seen_ns) / 1e9,
 		(unsigned long long)done);
+	run_stop(&w->shared->stop, &e);
+}
+
+/* Generation is alive as long as files, names or bytes go by. */
+static void check_generation(struct run_watch *w, int64_t now)
+{
+	struct generate_progress *g = &w->shared->generate;
+	double limit_s = w->plan->w->run.watchdog;
+	uint64_t done = atomic_load_explicit(&g->moved, memory_order_relaxed) +
+			atomic_load_explicit(&g->bytes_done, memory_order_relaxed);
+	bool asking = atomic_load_explicit(&g->asking, memory_order_relaxed) > 0;
+	struct err e;
+
+	if (!asking || done != w->seen_generated || w->seen_ns < w->awake_ns) {
+		w->seen_generated = done;
+		w->seen_ns = now;
+	}
+	if (limit_s <= 0 || (double)(now - w->seen_ns) < limit_s * 1e9)
+		return;
+	err_set(&e, -ETIMEDOUT,
+		"the generation of the dataset in '%s' made no progress for %.0f s (run.watchdog): "
+		"the storage does not answer; %llu files were written before; run the same command "
+		"again to complete it",
+		w->plan->w->dataset.data_folder, (double)(now - w->seen_ns) / 1e9,
+		(unsigned long long)atomic_load_explicit(&g->files_done, memory_order_relaxed));
 	run_stop(&w->shared->stop, &e);
 }
 
@@ -383,21 +414,20 @@ static void *watch_main(void *arg)
 		standstill_begin(&w->stops);
 	while (!atomic_load_explicit(&w->quit, memory_order_relaxed)) {
 		int64_t now = clock_now_ns();
-		struct err e = {0};
 
-		if (w->o->stop && atomic_load_explicit(&w->o->stop->set, memory_order_relaxed) &&
-		    !run_stopped(stop)) {
-			err_set(&e, ERR_CANCELED, "stopped by a signal");
-			run_stop(stop, &e);
-		}
-		if (w->plan->at->net && !run_stopped(stop) && net_cause(w->plan->at->net, NULL, &e))
-			run_stop(stop, &e);
+		if (now - w->round_ns > ASLEEP_NS)
+			w->awake_ns = now;
+		w->round_ns = now;
+		run_stop_look(stop);
 		/* a thread may have gone to sleep between its check and the first wake-up */
 		if (run_stopped(stop))
 			wake_everyone(w);
 		else if (atomic_load_explicit(&w->shared->phase, memory_order_relaxed) ==
 			 PROGRESS_CHECK)
 			check_stall(w, now);
+		else if (atomic_load_explicit(&w->shared->phase, memory_order_relaxed) ==
+			 PROGRESS_GENERATE)
+			check_generation(w, now);
 		/* a probe has limits of its own, and its end is not the run's */
 		else if (atomic_load_explicit(&w->shared->phase, memory_order_relaxed) !=
 			 PROGRESS_PROBE)
@@ -414,6 +444,7 @@ int watch_start(struct run_watch *w, enum progress_phase phase, struct err *e)
 	atomic_store_explicit(&w->shared->phase, phase, memory_order_relaxed);
 	w->shared->phase_begin_ns = clock_now_ns();
 	atomic_store_explicit(&w->quit, 0, memory_order_relaxed);
+	w->round_ns = w->awake_ns = w->shared->phase_begin_ns;
 	if (w->rank && !w->seen_rank) {
 		w->seen_rank = try_calloc(w->plan->at->locals, sizeof(*w->seen_rank), "ranks", e);
 		if (!w->seen_rank)

@@ -27,9 +27,11 @@ struct run_watch {
 	int64_t next_tell_ns;
 	uint64_t read_samples, read_bytes; /* last told: loaders end before the last word */
 	char device_name[64];
-	/* when the check of the dataset was last seen to move */
-	uint64_t seen_checked;
+	/* when the check or the generation of the dataset was last seen to move */
+	uint64_t seen_checked, seen_generated;
 	int64_t seen_ns;
+	int64_t round_ns,
+		awake_ns;         /* the last look; since when this process has run without a gap */
 	struct iostat *iostat;    /* NULL: not asked for */
 	struct standstills stops; /* while ranks run, unless nothing is measured */
 	int64_t next_groups_ns;
