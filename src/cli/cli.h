@@ -34,4 +34,8 @@ extern const char *const program_examples[2];
 
 /* Prints "stoker: <sentence>" on stderr and returns the exit status that the code stands for. */
 struct err;
+/* Ends the process, in which threads hang that use what the command was given: what was printed is
+ * written out, and pipes, sockets and terminals are closed, as a thread that the kernel cannot end
+ * keeps them open and whoever reads them waiting. */
+_Noreturn void cli_leave(int status);
 int cli_fail(const struct err *e);

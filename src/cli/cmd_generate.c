@@ -78,6 +78,8 @@ static int generate(const struct cli_args *a, struct job *j, struct err *e)
 		rc = job_execute(j, a, &w, &o, &d, &r, e);
 	if (rc == 0 && j->speaks)
 		print_outcome(&r);
+	if (r.stuck)
+		cli_leave(rc < 0 ? job_fail(j, e) : 0);
 	result_release(&r);
 	dataset_release(&d);
 	workload_release(&w);

@@ -214,10 +214,8 @@ static int run(const struct cli_args *a, struct job *j, struct err *e)
 	}
 	if (rc < 0)
 		status = job_fail(j, e);
-	if (r.stuck) {
-		fflush(NULL);
-		_exit(status);
-	}
+	if (r.stuck)
+		cli_leave(status);
 	result_release(&r);
 	dataset_release(&d);
 	workload_release(&w);

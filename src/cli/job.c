@@ -253,6 +253,7 @@ int job_main(const struct command *c, int argc, char **argv, struct stop_flag *s
 
 	/* under DLIO's name, what DLIO prints */
 	a.verbose = a.verbose || (c->link && strcmp(path_basename(argv[0]), c->link) == 0);
+	signals_of_writes();
 	if (rc == 0)
 		rc = job_begin(&j, &a, stop, &status, &e);
 	if (rc < 0)

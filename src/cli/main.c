@@ -1,9 +1,12 @@
 /* The program: picks the subcommand, or takes DLIO's command line when called by its name. */
+#include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -38,6 +41,30 @@ int cli_fail(const struct err *e)
 {
 	say(stderr, "stoker: %s\n", e->text);
 	return err_exit_status(e->code);
+}
+
+_Noreturn void cli_leave(int status)
+{
+	struct dirent *entry;
+	int nowhere;
+	DIR *d;
+
+	/* of other files nothing is flushed: they may be on the storage that does not answer */
+	fflush(stdout);
+	fflush(stderr);
+	nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+	d = opendir("/proc/self/fd");
+	while (d && (entry = readdir(d))) {
+		char what[64] = "";
+		int64_t fd;
+
+		if (str_to_i64(entry->d_name, &fd) && fd != dirfd(d) &&
+		    readlinkat(dirfd(d), entry->d_name, what, sizeof(what) - 1) > 0 &&
+		    (str_starts(what, "pipe:[") || str_starts(what, "socket:[") ||
+		     str_starts(what, "/dev/pts/")))
+			dup2(nowhere, (int)fd);
+	}
+	_exit(status);
 }
 
 /* DLIO's own variable; a value it does not know leaves the default, where DLIO would crash. */

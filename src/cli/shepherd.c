@@ -9,13 +9,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/clock.h"
 #include "cli/launcher.h"
 #include "cli/signals.h"
 #include "comm/mpi_module.h"
 
-/* Launchers send several signals in a row; the child takes a second one as impatience. */
-#define SIGNAL_PAUSE_NS (15 * NS_PER_S)
+/* Launchers send several signals in a row; the child takes a second one as impatience. Nobody waits
+ * less before insisting. */
+#define SIGNAL_PAUSE_NS NS_PER_S
+/* A child that cannot end, because storage does not answer, is not waited for any longer. */
+#define CANNOT_END_NS NS_PER_S
 
 /* A child whose beats stay out so long is stuck; they come every second. A process that was itself
  * not running (a suspended job) has not heard them. */
@@ -118,7 +122,7 @@ static int status_of(int wait_status)
  * processes have given up by then, so that the launcher does not wait for it. */
 static int hold(pid_t child, pid_t launcher, int control, const sigset_t *set)
 {
-	int64_t passed_ns = 0, heard_ns = 0, round_ns = clock_now_ns();
+	int64_t passed_ns = 0, heard_ns = 0, round_ns = clock_now_ns(), ending_ns = 0;
 	const struct timespec tick = {.tv_sec = 1};
 
 	for (;;) {
@@ -136,12 +140,19 @@ static int hold(pid_t child, pid_t launcher, int control, const sigset_t *set)
 		round_ns = now;
 		if (heard_ns && now - heard_ns > CHILD_SILENCE_NS)
 			kill(child, SIGKILL);
+		if (!child_cannot_end(child, &wait_status))
+			ending_ns = 0;
+		else if (ending_ns == 0)
+			ending_ns = now;
+		else if (now - ending_ns > CANNOT_END_NS)
+			return status_of(wait_status);
 		if (getppid() != launcher) { /* it is gone, and did not say so */
 			launcher = getppid();
 			sig = SIGTERM;
 		}
 		if (sig > 0 && sig != SIGCHLD &&
-		    (passed_ns == 0 || now - passed_ns > SIGNAL_PAUSE_NS)) {
+		    (passed_ns == 0 ||
+		     (signals_insist(sig) && now - passed_ns > SIGNAL_PAUSE_NS))) {
 			passed_ns = now;
 			kill(child, sig);
 		}
