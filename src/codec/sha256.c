@@ -1,8 +1,14 @@
 /* SHA-256, block by block. */
 #include "codec/sha256.h"
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
 
 #include "codec/hash_tail.h"
 
@@ -28,31 +34,112 @@ static uint32_t word_at(const unsigned char *p)
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | (uint32_t)p[3];
 }
 
-static void take_block(struct sha256 *h, const unsigned char *block)
+static void take_blocks_plain(uint32_t state[8], const unsigned char *p, size_t blocks)
 {
-	uint32_t w[64], s[8];
+	for (; blocks; blocks--, p += HASH_BLOCK) {
+		uint32_t w[64], s[8];
 
-	for (int i = 0; i < 16; i++)
-		w[i] = word_at(block + 4 * i);
-	for (int i = 16; i < 64; i++) {
-		uint32_t a = w[i - 15], b = w[i - 2];
+		for (int i = 0; i < 16; i++)
+			w[i] = word_at(p + 4 * i);
+		for (int i = 16; i < 64; i++) {
+			uint32_t a = w[i - 15], b = w[i - 2];
 
-		w[i] = w[i - 16] + (rotated(a, 7) ^ rotated(a, 18) ^ a >> 3) + w[i - 7] +
-		       (rotated(b, 17) ^ rotated(b, 19) ^ b >> 10);
+			w[i] = w[i - 16] + (rotated(a, 7) ^ rotated(a, 18) ^ a >> 3) + w[i - 7] +
+			       (rotated(b, 17) ^ rotated(b, 19) ^ b >> 10);
+		}
+		memcpy(s, state, sizeof(s));
+		/* the eight words change places with each round: here the names do */
+		for (int i = 0; i < 64; i++) {
+			uint32_t *a = &s[(64 - i) & 7], *b = &s[(65 - i) & 7],
+				 *c = &s[(66 - i) & 7], *d = &s[(67 - i) & 7],
+				 *e = &s[(68 - i) & 7], *f = &s[(69 - i) & 7],
+				 *g = &s[(70 - i) & 7], *h = &s[(71 - i) & 7];
+			uint32_t one = *h + (rotated(*e, 6) ^ rotated(*e, 11) ^ rotated(*e, 25)) +
+				       ((*e & *f) ^ (~*e & *g)) + round_constants[i] + w[i];
+			uint32_t two = (rotated(*a, 2) ^ rotated(*a, 13) ^ rotated(*a, 22)) +
+				       ((*a & *b) ^ (*a & *c) ^ (*b & *c));
+
+			*d += one;
+			*h = one + two;
+		}
+		for (int i = 0; i < 8; i++)
+			state[i] += s[i];
 	}
-	memcpy(s, h->state, sizeof(s));
-	for (int i = 0; i < 64; i++) {
-		uint32_t one = s[7] + (rotated(s[4], 6) ^ rotated(s[4], 11) ^ rotated(s[4], 25)) +
-			       ((s[4] & s[5]) ^ (~s[4] & s[6])) + round_constants[i] + w[i];
-		uint32_t two = (rotated(s[0], 2) ^ rotated(s[0], 13) ^ rotated(s[0], 22)) +
-			       ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
+}
 
-		memmove(s + 1, s, 7 * sizeof(*s));
-		s[4] += one;
-		s[0] = one + two;
+#if defined(__x86_64__)
+/* The processor's own rounds, two to an instruction: a tenth of the time. The words are held as
+ * A, B, E, F and C, D, G, H. */
+__attribute__((target("sha,sse4.1"))) static void take_blocks_sha(uint32_t state[8],
+								  const unsigned char *p,
+								  size_t blocks)
+{
+	const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+	__m128i low = _mm_loadu_si128((const __m128i *)(const void *)state);
+	__m128i high = _mm_loadu_si128((const __m128i *)(const void *)(state + 4));
+	__m128i abef, cdgh;
+
+	low = _mm_shuffle_epi32(low, 0xb1);
+	high = _mm_shuffle_epi32(high, 0x1b);
+	abef = _mm_alignr_epi8(low, high, 8);
+	cdgh = _mm_blend_epi16(high, low, 0xf0);
+	for (; blocks; blocks--, p += HASH_BLOCK) {
+		__m128i abef_was = abef, cdgh_was = cdgh, w[4];
+
+		for (int i = 0; i < 16; i++) {
+			__m128i m, k;
+
+			if (i < 4) {
+				m = _mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i));
+				m = _mm_shuffle_epi8(m, swap);
+			} else {
+				__m128i last = w[(i + 3) & 3], before = w[(i + 2) & 3];
+
+				m = _mm_sha256msg1_epu32(w[i & 3], w[(i + 1) & 3]);
+				m = _mm_add_epi32(m, _mm_alignr_epi8(last, before, 4));
+				m = _mm_sha256msg2_epu32(m, last);
+			}
+			w[i & 3] = m;
+			k = _mm_loadu_si128(
+				(const __m128i *)(const void *)(round_constants + 4 * i));
+			m = _mm_add_epi32(m, k);
+			cdgh = _mm_sha256rnds2_epu32(cdgh, abef, m);
+			abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(m, 0x0e));
+		}
+		abef = _mm_add_epi32(abef, abef_was);
+		cdgh = _mm_add_epi32(cdgh, cdgh_was);
 	}
-	for (int i = 0; i < 8; i++)
-		h->state[i] += s[i];
+	low = _mm_shuffle_epi32(abef, 0x1b);
+	high = _mm_shuffle_epi32(cdgh, 0xb1);
+	_mm_storeu_si128((__m128i *)(void *)state, _mm_blend_epi16(low, high, 0xf0));
+	_mm_storeu_si128((__m128i *)(void *)(state + 4), _mm_alignr_epi8(high, low, 8));
+}
+
+static bool has_sha(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_SSE4_1) && (c & bit_SSSE3) &&
+	       __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_SHA);
+}
+#endif
+
+static void take_blocks(uint32_t state[8], const unsigned char *p, size_t blocks)
+{
+#if defined(__x86_64__)
+	static _Atomic int known; /* 0: not asked yet */
+	int is = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (is == 0) {
+		is = has_sha() ? 1 : -1;
+		atomic_store_explicit(&known, is, memory_order_relaxed);
+	}
+	if (is > 0) {
+		take_blocks_sha(state, p, blocks);
+		return;
+	}
+#endif
+	take_blocks_plain(state, p, blocks);
 }
 
 void sha256_begin(struct sha256 *h)
@@ -79,10 +166,15 @@ void sha256_add(struct sha256 *h, const void *data, size_t n)
 		n -= part;
 		if (held + part < sizeof(h->block))
 			return;
-		take_block(h, h->block);
+		take_blocks(h->state, h->block, 1);
 	}
-	for (; n >= sizeof(h->block); n -= sizeof(h->block), p += sizeof(h->block))
-		take_block(h, p);
+	if (n >= sizeof(h->block)) {
+		size_t blocks = n / sizeof(h->block);
+
+		take_blocks(h->state, p, blocks);
+		p += blocks * sizeof(h->block);
+		n -= blocks * sizeof(h->block);
+	}
 	if (n)
 		memcpy(h->block, p, n);
 }
@@ -92,8 +184,7 @@ void sha256_end(struct sha256 *h, char hex[SHA256_HEX])
 	unsigned char tail[2 * HASH_BLOCK];
 	size_t end = hash_tail(tail, h->block, h->bytes % HASH_BLOCK, h->bytes, true);
 
-	for (size_t i = 0; i < end; i += HASH_BLOCK)
-		take_block(h, tail + i);
+	take_blocks(h->state, tail, end / HASH_BLOCK);
 	for (int i = 0; i < 8; i++)
 		snprintf(hex + 8 * i, 9, "%08x", h->state[i]);
 }

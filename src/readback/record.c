@@ -24,35 +24,44 @@
 #define EPOCHS_MAX 1000000
 #define PARTS_MAX 100000 /* blocks or checkpoints of an epoch */
 
+/* The number of characters at p that are one of the words which JSON does not have; 0: none. */
+static size_t nonfinite(const char *p, size_t left)
+{
+	static const char *const words[] = {"-Infinity", "Infinity", "NaN"};
+
+	for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++) {
+		size_t n = strlen(words[w]);
+
+		if (left >= n && memcmp(p, words[w], n) == 0)
+			return n;
+	}
+	return 0;
+}
+
 /* Python writes NaN and Infinity where JSON has no word: outside of strings they become null. */
 static void null_nonfinite(const struct buf *in, struct buf *out)
 {
-	static const char *const words[] = {"-Infinity", "Infinity", "NaN"};
-	bool quoted = false;
-	size_t done = 0;
+	const char *p = in->data, *end = in->data + in->len, *done = p;
 
-	for (size_t i = 0; i < in->len; i++) {
-		const char *p = in->data + i;
+	while (p < end) {
+		size_t n = 0;
 
-		if (quoted && *p == '\\') {
-			i++;
-			continue;
+		if (*p == '"') {
+			for (p++; p < end && *p != '"'; p++)
+				p += *p == '\\' && p + 1 < end;
+		} else if (*p == '-' || *p == 'I' || *p == 'N') {
+			n = nonfinite(p, (size_t)(end - p));
 		}
-		if (*p == '"')
-			quoted = !quoted;
-		for (size_t w = 0; !quoted && w < 3; w++) {
-			size_t n = strlen(words[w]);
-
-			if (in->len - i < n || memcmp(p, words[w], n) != 0)
-				continue;
-			buf_append(out, in->data + done, i - done);
+		if (n) {
+			buf_append(out, done, (size_t)(p - done));
 			buf_puts(out, "null");
-			done = i + n;
-			i = done - 1;
-			break;
+			done = p + n;
+			p = done;
+		} else if (p < end) {
+			p++;
 		}
 	}
-	buf_append(out, in->data + done, in->len - done);
+	buf_append(out, done, (size_t)(end - done));
 }
 
 static json_t *file_json(const char *folder, const char *name, struct err *e)
@@ -64,11 +73,16 @@ static json_t *file_json(const char *folder, const char *name, struct err *e)
 
 	if (file_read(path, JSON_BYTES_MAX, &raw, e) < 0)
 		return NULL;
-	if (raw.data) {
+	if (raw.data &&
+	    (memmem(raw.data, raw.len, "NaN", 3) || memmem(raw.data, raw.len, "Infinity", 8))) {
 		null_nonfinite(&raw, &text);
-		root = json_loadb(text.data, text.len, 0, &why);
+	} else {
+		text = raw;
+		raw = (struct buf){0};
 	}
 	buf_release(&raw);
+	if (text.data)
+		root = json_loadb(text.data, text.len, 0, &why);
 	if (!root && (!text.data || text.len == 0))
 		err_set(e, ERR_DATA, "'%s' is empty", path);
 	else if (!root && json_error_code(&why) == json_error_out_of_memory)
