@@ -19,17 +19,14 @@ static int print_findings(const struct audit *a, const struct result_args *args,
 	int rc = 0;
 
 	if (args->json) {
-		json_t *root = audit_json(a);
-
-		json_put_dump(&text, root, JSON_INDENT(4), JSON_EXACT);
-		json_decref(root);
-		if (text.len == 0)
+		if (audit_json(a, &text))
+			buf_putc(&text, '\n');
+		else
 			rc = err_set(e, ERR_DATA, "the findings cannot be written as JSON");
-		buf_putc(&text, '\n');
 	} else {
 		audit_text(a, terminal_has_colour(STDOUT_FILENO), args->verbose, &text);
 	}
-	if (text.data)
+	if (text.data && rc == 0)
 		say_text(stdout, &text);
 	fflush(stdout);
 	buf_release(&text);
@@ -39,12 +36,11 @@ static int print_findings(const struct audit *a, const struct result_args *args,
 static int audit(const struct result_args *args, struct err *e)
 {
 	struct records all;
-	struct audit a = {0};
-	int rc = records_load(&all, args->folder, args->folders, e);
+	struct audit a;
+	int rc = audit_read(&a, &all, args->folder, args->folders, NULL, e);
 
 	if (rc == 0) {
 		result_tell_running(&all);
-		audit_run(&a, all.v, all.n);
 		rc = print_findings(&a, args, e);
 	}
 	if (rc == 0)

@@ -11,6 +11,7 @@
 #include "base/say.h"
 #include "cli/cli.h"
 #include "cli/result_args.h"
+#include "readback/audit.h"
 #include "readback/compare.h"
 #include "result/json_out.h"
 
@@ -60,10 +61,18 @@ static bool is_unfinished(const struct run_record *r, const char *path, size_t r
 	       a.st_ino == b.st_ino;
 }
 
-/* One side: the trained results below a path. */
-static int load_side(struct records *s, const char *path, struct err *e)
+static void check_alone(void *arg, size_t i, struct run_record *r)
 {
-	int rc = records_load(s, &path, 1, e);
+	(void)arg;
+	(void)i;
+	audit_alone(r);
+}
+
+/* One side: the trained results below a path. */
+static int load_side(struct records *s, const char *path, struct texts *texts, struct err *e)
+{
+	const struct record_visit visit = {.texts = texts, .look = check_alone};
+	int rc = records_visit(s, &path, 1, &visit, e);
 	size_t kept = 0, runs = SIZE_MAX;
 
 	if (rc == 0)
@@ -148,10 +157,11 @@ static int compare(const struct result_args *a, struct err *e)
 {
 	struct records first = {0}, second = {0};
 	struct comparison c = {0};
-	int rc = load_side(&first, a->folder[0], e);
+	struct texts texts = {0};
+	int rc = load_side(&first, a->folder[0], &texts, e);
 
 	if (rc == 0)
-		rc = load_side(&second, a->folder[1], e);
+		rc = load_side(&second, a->folder[1], &texts, e);
 	if (rc == 0) {
 		compare_records(&c, first.v, first.n, second.v, second.n);
 		if (a->check)
@@ -165,6 +175,7 @@ static int compare(const struct result_args *a, struct err *e)
 	comparison_release(&c);
 	records_release(&first);
 	records_release(&second);
+	texts_release(&texts);
 	return rc;
 }
 

@@ -142,12 +142,13 @@ static int load_traces(struct page_trace *t, const struct run_record *r, size_t 
 }
 
 static int write_page(const struct run_groups *g, const struct key_findings *k,
-		      const struct page_trace *t, const struct report_args *a, struct err *e)
+		      const struct page_runs *runs, const struct page_trace *t,
+		      const struct report_args *a, struct err *e)
 {
 	struct buf page = {0};
 	int rc;
 
-	page_render(g, k, t, a->title, &page);
+	page_render(g, k, runs, t, a->title, &page);
 	rc = file_write(a->output, page.data, page.len, e);
 	buf_release(&page);
 	return rc;
@@ -176,41 +177,62 @@ static void write_lines(const struct key_findings *k, const struct report_args *
 	fflush(out);
 }
 
-static int write_outputs(const struct records *all, const struct page_trace *t,
+static int write_outputs(const struct records *all, const struct audit *audit,
+			 const struct page_runs *runs, const struct page_trace *t,
 			 const struct report_args *a, struct err *e)
 {
-	struct audit audit;
 	struct run_groups g;
 	struct key_findings k;
 	struct err damage = {0};
 	int rc, damaged;
 
-	audit_run(&audit, all->v, all->n);
-	run_groups_build(&g, all->v, all->n, &audit);
+	run_groups_build(&g, all->v, all->n, audit);
 	key_findings_build(&k, &g);
-	rc = write_page(&g, &k, t, a, e);
+	rc = write_page(&g, &k, runs, t, a, e);
 	if (rc == 0 && a->csv)
 		rc = write_table(&g, a->csv, e);
 	if (rc == 0 && a->plots)
 		rc = plots_write(&g, a->plots, e);
 	if (rc == 0)
 		write_lines(&k, a);
-	damaged = result_damage(all, &audit, &damage);
+	damaged = result_damage(all, audit, &damage);
 	if (rc == 0 && damaged < 0) {
 		rc = damaged;
 		*e = damage;
 	}
 	key_findings_release(&k);
 	run_groups_release(&g);
-	audit_release(&audit);
 	return rc;
+}
+
+static void begin_runs(void *arg, size_t n)
+{
+	page_runs_begin(arg, n);
+}
+
+static void look_at_run(void *arg, size_t i, struct run_record *r)
+{
+	page_runs_look(arg, i, r);
+}
+
+static void take_run(void *arg, size_t i, struct run_record *r)
+{
+	page_runs_take(arg, i, r);
 }
 
 static int report(const char *const *path, size_t n, const struct report_args *a, struct err *e)
 {
+	struct page_runs runs = {0};
+	struct texts texts = {0};
+	const struct record_visit visit = {.arg = &runs,
+					   .texts = &texts,
+					   .begin = begin_runs,
+					   .look = look_at_run,
+					   .take = take_run};
 	struct records all;
+	struct audit audit;
 	struct page_trace *trace = NULL;
-	int rc = records_load(&all, path, n, e);
+	int rc = audit_read(&audit, &all, path, n, &visit, e);
 
 	if (rc == 0) {
 		result_tell_running(&all);
@@ -218,11 +240,14 @@ static int report(const char *const *path, size_t n, const struct report_args *a
 		rc = load_traces(trace, all.v, all.n, a, e);
 	}
 	if (rc == 0)
-		rc = write_outputs(&all, trace, a, e);
+		rc = write_outputs(&all, &audit, &runs, trace, a, e);
 	for (size_t i = 0; trace && i < all.n; i++)
 		trace_view_release(&trace[i].view);
 	free(trace);
+	audit_release(&audit);
+	page_runs_release(&runs);
 	records_release(&all);
+	texts_release(&texts);
 	return rc;
 }
 

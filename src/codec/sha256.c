@@ -34,7 +34,7 @@ static uint32_t word_at(const unsigned char *p)
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | (uint32_t)p[3];
 }
 
-static void take_blocks_plain(uint32_t state[8], const unsigned char *p, size_t blocks)
+void sha256_blocks_plain(uint32_t state[8], const unsigned char *p, size_t blocks)
 {
 	for (; blocks; blocks--, p += HASH_BLOCK) {
 		uint32_t w[64], s[8];
@@ -139,7 +139,7 @@ static void take_blocks(uint32_t state[8], const unsigned char *p, size_t blocks
 		return;
 	}
 #endif
-	take_blocks_plain(state, p, blocks);
+	sha256_blocks_plain(state, p, blocks);
 }
 
 void sha256_begin(struct sha256 *h)

@@ -16,3 +16,6 @@ void sha256_begin(struct sha256 *h);
 void sha256_add(struct sha256 *h, const void *data, size_t n);
 /* Writes 64 hexadecimal digits, in lower case, and a zero; `h` is used up. */
 void sha256_end(struct sha256 *h, char hex[SHA256_HEX]);
+/* Takes whole blocks of 64 bytes into a state, without the processor's own instructions for that:
+ * what sha256_add does where it has none. The tests compare both. */
+void sha256_blocks_plain(uint32_t state[8], const unsigned char *p, size_t blocks);

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/say.h"
 #include "page/run_data.h"
+#include "page/trace_data.h"
 #include "readback/palette.h"
 #include "result/json_out.h"
 
@@ -86,48 +87,111 @@ static json_t *host_of(const struct run_record *r)
 	return o;
 }
 
-static json_t *hosts_of(const struct run_groups *g)
+/* ---- runs, one at a time ---- */
+
+static char *compact(json_t *data)
 {
-	json_t *out = json_array();
+	struct buf text = {0};
 
-	for (size_t i = 0; i < g->records; i++) {
-		bool seen = false;
+	json_put_dump(&text, data, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(7),
+		      JSON_SHOWN);
+	json_decref(data);
+	if (text.len == 0)
+		out_of_memory();
+	return buf_take(&text);
+}
 
-		for (size_t k = 0; k < i && !seen; k++)
-			seen = strcmp(g->record[k].hostname, g->record[i].hostname) == 0;
-		if (!seen)
-			json_array_append_new(out, host_of(&g->record[i]));
+void page_runs_begin(struct page_runs *p, size_t n)
+{
+	*p = (struct page_runs){.n = n,
+				.run = xcalloc(n + 1, sizeof(*p->run)),
+				.host = xcalloc(n + 1, sizeof(*p->host)),
+				.brief = n > CURVES_RUNS};
+}
+
+void page_runs_look(struct page_runs *p, size_t i, const struct run_record *r)
+{
+	p->run[i] = compact(run_data(r, p->brief));
+	p->host[i] = compact(host_of(r));
+}
+
+void page_runs_take(struct page_runs *p, size_t i, const struct run_record *r)
+{
+	size_t known = p->hosts.n;
+
+	if (texts_add(&p->hosts, r->hostname) == known)
+		return;
+	free(p->host[i]);
+	p->host[i] = NULL;
+}
+
+void page_runs_release(struct page_runs *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		free(p->run[i]);
+		free(p->host[i]);
 	}
-	return out;
+	free(p->run);
+	free(p->host);
+	texts_release(&p->hosts);
+	*p = (struct page_runs){0};
 }
 
 /* ---- the whole ---- */
 
-static json_t *page_data(const struct run_groups *g, const struct key_findings *k,
-			 const struct page_trace *trace, const char *title)
+static void put_compact(struct buf *out, const char *before, json_t *data)
 {
-	json_t *root = json_object(), *runs = json_array(), *groups = json_array();
-	json_t *findings = json_array();
+	char *dump = compact(data);
 
-	for (size_t i = 0; i < g->records; i++)
-		json_array_append_new(runs, run_data(g, trace, i, g->records > CURVES_RUNS));
-	for (size_t i = 0; i < g->groups; i++)
-		json_array_append_new(groups, group_data(g, &g->group[i]));
+	buf_puts(out, before);
+	buf_puts(out, dump);
+	free(dump);
+}
+
+static void put_run(struct buf *out, const struct run_groups *g, const struct page_runs *runs,
+		    const struct page_trace *trace, size_t i)
+{
+	/* what was made of the record, and into it what came later */
+	buf_append(out, runs->run[i], strlen(runs->run[i]) - 1);
+	put_compact(out, ",\"findings\":", run_findings(g->audit, i));
+	if (trace && trace[i].found)
+		put_compact(out, ",\"trace\":", trace_data(&trace[i]));
+	buf_putc(out, '}');
+}
+
+static void put_data(struct buf *out, const struct run_groups *g, const struct key_findings *k,
+		     const struct page_runs *runs, const struct page_trace *trace,
+		     const char *title)
+{
+	const char *sep = "";
+
+	put_compact(out, "{\"version\":", json_string(STOKER_VERSION));
+	if (title)
+		put_compact(out, ",\"title\":", json_text(title));
+	buf_puts(out, ",\"findings\":[");
 	for (size_t i = 0; i < k->n; i++) {
 		json_t *o = json_object();
 
 		json_put_text(o, "topic", k->v[i].topic);
 		json_put_text(o, "text", k->v[i].text.data);
-		json_array_append_new(findings, o);
+		put_compact(out, i ? "," : "", o);
 	}
-	if (title)
-		json_put_text(root, "title", title);
-	json_put_text(root, "version", STOKER_VERSION);
-	json_put(root, "findings", findings);
-	json_put(root, "groups", groups);
-	json_put(root, "runs", runs);
-	json_put(root, "hosts", hosts_of(g));
-	return root;
+	buf_puts(out, "],\"groups\":[");
+	for (size_t i = 0; i < g->groups; i++)
+		put_compact(out, i ? "," : "", group_data(g, &g->group[i]));
+	buf_puts(out, "],\"runs\":[");
+	for (size_t i = 0; i < g->records; i++) {
+		buf_puts(out, i ? "," : "");
+		put_run(out, g, runs, trace, i);
+	}
+	buf_puts(out, "],\"hosts\":[");
+	for (size_t i = 0; i < runs->n; i++)
+		if (runs->host[i]) {
+			buf_puts(out, sep);
+			buf_puts(out, runs->host[i]);
+			sep = ",";
+		}
+	buf_puts(out, "]}");
 }
 
 static void put_palette(struct buf *out, bool dark)
@@ -137,14 +201,14 @@ static void put_palette(struct buf *out, bool dark)
 }
 
 static void put_part(struct buf *out, const char *name, size_t n, const char *title,
-		     const json_t *data)
+		     const char *json)
 {
 	if (n == 5 && memcmp(name, "TITLE", n) == 0) {
 		buf_put_markup(out, title ? title : "Storage for accelerators");
 	} else if (n == 5 && memcmp(name, "STYLE", n) == 0) {
 		buf_puts(out, page_css);
 	} else if (n == 4 && memcmp(name, "DATA", n) == 0) {
-		json_put_dump(out, data, JSON_COMPACT | JSON_REAL_PRECISION(7), JSON_SHOWN);
+		buf_puts(out, json);
 	} else if (n == 6 && memcmp(name, "SCRIPT", n) == 0) {
 		const char *const parts[] = {base_js, chart_js, summary_js, page_js, timeline_js};
 
@@ -160,20 +224,22 @@ static void put_part(struct buf *out, const char *name, size_t n, const char *ti
 }
 
 void page_render(const struct run_groups *g, const struct key_findings *k,
-		 const struct page_trace *trace, const char *title, struct buf *out)
+		 const struct page_runs *runs, const struct page_trace *trace, const char *title,
+		 struct buf *out)
 {
-	json_t *data = page_data(g, k, trace, title);
 	const char *at = page_html, *mark;
+	struct buf data = {0};
 
+	put_data(&data, g, k, runs, trace, title);
 	/* every @ of page.html begins or ends the name of a part */
 	while ((mark = strchr(at, '@'))) {
 		const char *end = strchr(mark + 1, '@');
 
 		assert(end);
 		buf_append(out, at, (size_t)(mark - at));
-		put_part(out, mark + 1, (size_t)(end - mark - 1), title, data);
+		put_part(out, mark + 1, (size_t)(end - mark - 1), title, data.data);
 		at = end + 1;
 	}
 	buf_puts(out, at);
-	json_decref(data);
+	buf_release(&data);
 }

@@ -14,7 +14,23 @@ struct page_trace {
 	char note[ERR_TEXT_MAX]; /* why it is not drawn; "" */
 };
 
-/* Appends the whole page. `title` is text, not HTML; NULL: made from the runs. `trace` has an
- * element for each record of `g`, or is NULL. */
+/* What the page says of each run, as JSON, made while its record is whole (record_visit). */
+struct page_runs {
+	char **run; /* heap, `n` of them */
+	size_t n;
+	char **host; /* of each; NULL where the host is there already */
+	struct texts hosts;
+	bool brief; /* curves over time keep few points, so that a page of many runs stays small */
+};
+void page_runs_begin(struct page_runs *p, size_t n);
+/* In any thread, once for each `i`. */
+void page_runs_look(struct page_runs *p, size_t i, const struct run_record *r);
+/* In the order of the runs. */
+void page_runs_take(struct page_runs *p, size_t i, const struct run_record *r);
+void page_runs_release(struct page_runs *p);
+
+/* Appends the whole page. `title` is text, not HTML; NULL: made from the runs. `runs` and `trace`
+ * have an element for each record of `g`; `trace` may be NULL. */
 void page_render(const struct run_groups *g, const struct key_findings *k,
-		 const struct page_trace *trace, const char *title, struct buf *out);
+		 const struct page_runs *runs, const struct page_trace *trace, const char *title,
+		 struct buf *out);

@@ -9,7 +9,6 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "page/timeline.h"
-#include "page/trace_data.h"
 #include "readback/record_measures.h"
 #include "result/json_out.h"
 #include "workload/need.h"
@@ -130,13 +129,14 @@ static json_t *rank_aus(const struct run_record *r)
 	return out;
 }
 
-static json_t *findings_of(const struct audit *a, size_t i)
+json_t *run_findings(const struct audit *a, size_t i)
 {
 	json_t *out = json_array();
+	size_t n;
+	const struct finding *f = audit_of(a, i, &n);
 
-	for (size_t k = 0; k < a->findings; k++)
-		if (a->finding[k].record == i)
-			json_array_append_new(out, finding_json(&a->finding[k]));
+	for (size_t k = 0; k < n; k++)
+		json_array_append_new(out, finding_json(&f[k]));
 	return out;
 }
 
@@ -371,16 +371,6 @@ static double fed_by_workload(const struct run_record *r, struct need *need)
 	return fmin(need_fed(need, record_whole_throughput(r)), r->ranks);
 }
 
-static double fed_of(const struct run_record *r)
-{
-	const json_t *need = json_object_get(r->result, "need");
-	struct need own;
-
-	if (json_is_object(need))
-		return number_at(json_object_get(need, "supply"), "accelerators_fed");
-	return r->has_workload && r->trained ? fed_by_workload(r, &own) : NAN;
-}
-
 static json_t *need_by_workload(const struct run_record *r)
 {
 	json_t *one = json_object();
@@ -475,9 +465,8 @@ static void put_phases(json_t *o, const struct run_record *r)
 	put_generation(o, r);
 }
 
-json_t *run_data(const struct run_groups *g, const struct page_trace *trace, size_t i, bool brief)
+json_t *run_data(const struct run_record *r, bool brief)
 {
-	const struct run_record *r = &g->record[i];
 	const json_t *ledger = json_object_get(r->result, "ledger");
 	json_t *o = json_object();
 
@@ -511,9 +500,6 @@ json_t *run_data(const struct run_groups *g, const struct page_trace *trace, siz
 	json_put(o, "timeline", timeline_of(r, brief));
 	if (json_is_array(ledger))
 		json_put(o, "ledger", json_deep_copy(ledger));
-	json_put(o, "findings", findings_of(g->audit, i));
-	if (trace && trace[i].found)
-		json_put(o, "trace", trace_data(&trace[i]));
 	return o;
 }
 
@@ -528,27 +514,22 @@ static size_t measured_runs(const struct run_group *x)
 /* MiB/s of sample data over the whole run, of the runs that say; of one run of its epochs. */
 static struct sample_stat payload_of(const struct run_groups *g, const struct run_group *x)
 {
-	const json_t *epochs = NULL;
+	const struct record_facts *one = &g->record[x->record[0]].facts;
+	bool by_epoch = measured_runs(x) == 1;
+	size_t n = 0, most = by_epoch ? one->epochs : measured_runs(x);
+	double *v = xcalloc(most + 1, sizeof(*v));
 	struct sample_stat s;
-	size_t n = 0, most = measured_runs(x);
-	double *v;
 
-	if (most == 1)
-		epochs = json_object_get(
-			json_object_get(g->record[x->record[0]].result, "training"), "epochs");
-	if (json_array_size(epochs) > most)
-		most = json_array_size(epochs);
-	v = xcalloc(most + 1, sizeof(*v));
+	if (by_epoch && !one->lists_epochs) {
+		by_epoch = false;
+		most = 1;
+	}
 	for (size_t i = 0; i < most; i++) {
-		double one =
-			epochs ? number_at(json_array_get(epochs, i), "payload_rate_bytes_per_s")
-			       : NAN;
+		double rate = by_epoch ? one->epoch[i].payload
+				       : g->record[x->record[i]].facts.payload_mean;
 
-		if (!epochs)
-			one = number_at(json_object_get(g->record[x->record[i]].result, "training"),
-					"payload_rate_mean_bytes_per_s");
-		if (isfinite(one))
-			v[n++] = one / 0x1p20;
+		if (isfinite(rate))
+			v[n++] = rate / 0x1p20;
 	}
 	s = sample_stat_of(v, n);
 	if (n < SPREAD_VALUES)
@@ -564,7 +545,7 @@ static double group_fed(const struct run_groups *g, const struct run_group *x)
 	size_t n = 0;
 
 	for (size_t i = 0; i < measured_runs(x); i++) {
-		double one = fed_of(&g->record[x->record[i]]);
+		double one = g->record[x->record[i]].facts.fed_stated;
 
 		if (!isfinite(one))
 			continue;

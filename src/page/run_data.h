@@ -4,7 +4,8 @@
 
 #include "page/page.h"
 
-/* Of record `i`. `trace`: an element for each record, or NULL. With `brief`, curves over time keep
- * few points, so that a page of hundreds of runs stays small. */
-json_t *run_data(const struct run_groups *g, const struct page_trace *trace, size_t i, bool brief);
+/* Of a whole record, without findings and trace. With `brief`, curves over time keep few points. */
+json_t *run_data(const struct run_record *r, bool brief);
+/* Findings of record `i`. */
+json_t *run_findings(const struct audit *a, size_t i);
 json_t *group_data(const struct run_groups *g, const struct run_group *x);

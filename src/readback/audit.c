@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "base/texts.h"
 #include "judge/verdict.h"
 #include "readback/derivation.h"
 
@@ -405,21 +406,9 @@ static void check_page_cache(struct audit *a, size_t i)
 
 /* ---- another dataset than the configured one ---- */
 
-static const char *data_folder(const struct run_record *r)
-{
-	return r->has_workload && r->workload.dataset.data_folder ? r->workload.dataset.data_folder
-								  : "";
-}
-
 static bool generated_only(const struct run_record *r)
 {
 	return r->has_workload && r->workload.workflow.generate_data && !r->trained;
-}
-
-static bool same_place(const struct run_record *x, const struct run_record *y)
-{
-	return strcmp(data_folder(x), data_folder(y)) == 0 && data_folder(x)[0] &&
-	       strcmp(x->hostname, y->hostname) == 0;
 }
 
 static bool other_size(double x, double y)
@@ -437,68 +426,225 @@ static void time_text(double s, char *out, size_t out_size)
 		snprintf(out, out_size, "an unknown time");
 }
 
-/* The last result before this one that wrote the folder's dataset. */
-static const struct run_record *last_generation(const struct audit *a, const struct run_record *r)
+/* ---- results of one folder of data and one host, compared ---- */
+
+/* Results that may have read one dataset: indexes of records. */
+struct place {
+	size_t *generation; /* that wrote it, by their begin */
+	size_t generations;
+	size_t *shape; /* that trained there, by ranks, batch size, size of a sample, samples/s */
+	size_t shapes;
+};
+
+struct places {
+	const struct run_record *record;
+	struct texts name;
+	size_t *of; /* of each record; TEXT_NONE: it has no folder of data */
+	struct place *v;
+};
+
+static int by_index(size_t a, size_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int by_begin(const void *x, const void *y, void *record)
+{
+	const struct run_record *r = record;
+	size_t i = *(const size_t *)x, k = *(const size_t *)y;
+
+	if (r[i].begin_s < r[k].begin_s || r[i].begin_s > r[k].begin_s)
+		return r[i].begin_s < r[k].begin_s ? -1 : 1;
+	return by_index(i, k);
+}
+
+static int by_numbers(const double *a, const double *b, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (a[i] < b[i] || a[i] > b[i])
+			return a[i] < b[i] ? -1 : 1;
+	return 0;
+}
+
+static int by_shape(const void *x, const void *y, void *record)
+{
+	size_t i = *(const size_t *)x, k = *(const size_t *)y;
+	const struct run_record *r = record;
+	const double a[] = {r[i].ranks, (double)r[i].facts.batch, r[i].facts.sample_bytes,
+			    r[i].throughput.mean};
+	const double b[] = {r[k].ranks, (double)r[k].facts.batch, r[k].facts.sample_bytes,
+			    r[k].throughput.mean};
+	int order = by_numbers(a, b, sizeof(a) / sizeof(a[0]));
+
+	return order ? order : by_index(i, k);
+}
+
+static void add_index(size_t **v, size_t *n, size_t i)
+{
+	/* doubled at powers of two */
+	if ((*n & (*n - 1)) == 0)
+		*v = xrealloc(*v, (*n ? 2 * *n : 1) * sizeof(**v));
+	(*v)[(*n)++] = i;
+}
+
+static void find_places(struct places *p, const struct run_record *record, size_t n)
+{
+	*p = (struct places){.record = record, .of = xcalloc(n + 1, sizeof(*p->of))};
+	for (size_t i = 0; i < n; i++) {
+		const struct run_record *r = &record[i];
+		AUTO_FREE char *name = xasprintf("%s\n%s", r->facts.data_folder, r->hostname);
+
+		p->of[i] = r->facts.data_folder && r->facts.data_folder[0]
+				   ? texts_add(&p->name, name)
+				   : TEXT_NONE;
+	}
+	p->v = xcalloc(p->name.n + 1, sizeof(*p->v));
+	for (size_t i = 0; i < n; i++) {
+		const struct run_record *r = &record[i];
+		struct place *x = p->of[i] == TEXT_NONE ? NULL : &p->v[p->of[i]];
+
+		if (x && r->facts.generates && !isnan(r->begin_s))
+			add_index(&x->generation, &x->generations, i);
+		if (x && r->trained && r->facts.sample_bytes > 0 && isfinite(r->throughput.mean))
+			add_index(&x->shape, &x->shapes, i);
+	}
+	for (size_t i = 0; i < p->name.n; i++) {
+		struct place *x = &p->v[i];
+
+		if (x->generations)
+			qsort_r(x->generation, x->generations, sizeof(*x->generation), by_begin,
+				(void *)(uintptr_t)record);
+		if (x->shapes)
+			qsort_r(x->shape, x->shapes, sizeof(*x->shape), by_shape,
+				(void *)(uintptr_t)record);
+	}
+}
+
+static void release_places(struct places *p)
+{
+	for (size_t i = 0; i < p->name.n; i++) {
+		free(p->v[i].generation);
+		free(p->v[i].shape);
+	}
+	free(p->v);
+	free(p->of);
+	texts_release(&p->name);
+}
+
+/* The last result before this one that wrote the folder's dataset; of equal begins the first. */
+static const struct run_record *last_generation(const struct places *p, const struct place *x,
+						const struct run_record *r)
 {
 	const struct run_record *last = NULL;
+	size_t low = 0, high = x->generations;
 
-	for (size_t k = 0; k < a->records; k++) {
-		const struct run_record *g = &a->record[k];
+	while (low < high) {
+		size_t middle = (low + high) / 2;
 
-		if (g == r || !g->has_workload || !g->workload.workflow.generate_data ||
-		    !same_place(g, r) || !(g->begin_s < r->begin_s))
-			continue;
-		if (!last || g->begin_s > last->begin_s)
-			last = g;
+		if (p->record[x->generation[middle]].begin_s < r->begin_s)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	while (low-- > 0) {
+		const struct run_record *g = &p->record[x->generation[low]];
+
+		if (last && g->begin_s < last->begin_s)
+			break;
+		last = g;
 	}
 	return last;
 }
 
-/* A run of the same shape whose records have another size and that was as fast in samples. */
-static const struct run_record *equally_fast(const struct audit *a, const struct run_record *r)
+/* The first in the list from `from` on that is not before ranks, batch, size and rate of `key`. */
+static size_t first_shape(const struct places *p, const struct place *x, size_t from,
+			  const double key[4], size_t parts)
 {
-	for (size_t k = 0; k < a->records; k++) {
-		const struct run_record *o = &a->record[k];
+	size_t high = x->shapes;
 
-		if (o == r || !o->trained || !o->has_workload || !same_place(o, r) ||
-		    o->ranks != r->ranks ||
-		    o->workload.reader.batch_size != r->workload.reader.batch_size)
-			continue;
-		if (other_size(record_sample_bytes(o), record_sample_bytes(r)) &&
-		    fabs(o->throughput.mean / r->throughput.mean - 1) < SAME_RATE)
-			return o;
+	while (from < high) {
+		size_t middle = (from + high) / 2;
+		const struct run_record *r = &p->record[x->shape[middle]];
+		const double its[] = {r->ranks, (double)r->facts.batch, r->facts.sample_bytes,
+				      r->throughput.mean};
+
+		if (by_numbers(its, key, parts) < 0)
+			from = middle + 1;
+		else
+			high = middle;
 	}
-	return NULL;
+	return from;
 }
 
-static void check_dataset(struct audit *a, size_t i)
+/* The first run of the same shape whose records have another size and that was as fast in samples:
+ * for each size, only those of about the rate are looked at. */
+static const struct run_record *equally_fast(const struct places *p, const struct place *x,
+					     const struct run_record *r)
+{
+	double rate = r->throughput.mean, low = rate * (1 - 2 * SAME_RATE);
+	double key[] = {r->ranks, (double)r->facts.batch, -INFINITY, 0};
+	size_t best = SIZE_MAX, i;
+
+	if (!isfinite(rate) || !(r->facts.sample_bytes > 0))
+		return NULL;
+	if (low > rate)
+		low = rate * (1 + 2 * SAME_RATE);
+	for (i = first_shape(p, x, 0, key, 3); i < x->shapes;) {
+		const struct run_record *o = &p->record[x->shape[i]];
+
+		if (o->ranks != r->ranks || o->facts.batch != r->facts.batch)
+			break;
+		key[2] = o->facts.sample_bytes;
+		key[3] = low;
+		if (other_size(key[2], r->facts.sample_bytes))
+			i = first_shape(p, x, i, key, 4);
+		for (; other_size(key[2], r->facts.sample_bytes) && i < x->shapes; i++) {
+			double its;
+
+			o = &p->record[x->shape[i]];
+			its = o->throughput.mean;
+			if (by_numbers(&o->facts.sample_bytes, &key[2], 1) != 0 ||
+			    o->facts.batch != r->facts.batch || o->ranks != r->ranks ||
+			    its > rate + 2 * SAME_RATE * fabs(rate))
+				break;
+			if (fabs(its / rate - 1) < SAME_RATE && x->shape[i] < best)
+				best = x->shape[i];
+		}
+		key[3] = INFINITY;
+		i = first_shape(p, x, i, key, 4);
+	}
+	return best == SIZE_MAX ? NULL : &p->record[best];
+}
+
+static void check_dataset(struct audit *a, size_t i, const struct places *p)
 {
 	const struct run_record *r = &a->record[i], *g, *o;
+	const struct place *x;
 	char when[40], b1[32], b2[32];
 	struct finding *f;
 
 	/* ours compares the files with the manifest before it reads */
-	if (r->ours || !r->trained || !r->has_workload || r->workload.workflow.generate_data)
+	if (r->ours || !r->trained || p->of[i] == TEXT_NONE || r->facts.generates)
 		return;
-	g = last_generation(a, r);
-	o = equally_fast(a, r);
+	x = &p->v[p->of[i]];
+	g = last_generation(p, x, r);
+	o = equally_fast(p, x, r);
 	if (g && !other_size(record_sample_bytes(g), record_sample_bytes(r)) &&
-	    g->workload.dataset.num_files_train >= r->workload.dataset.num_files_train)
+	    g->facts.train_files >= r->facts.train_files)
 		return;
 	if (!g && !o)
 		return;
 	f = audit_add(a, i, "dataset", g ? AUDIT_FAIL : AUDIT_WARN);
 	finding_say(f, "The files in '%s' probably do not match this configuration.",
-		    data_folder(r));
+		    r->facts.data_folder);
 	if (g) {
 		time_text(g->begin_s, when, sizeof(when));
 		finding_say(f,
 			    " Among these results, the last one to generate data there, at %s "
 			    "('%s'), wrote %lld files with records of %s; this run was configured "
 			    "for %lld files with records of %s but generated none.",
-			    when, g->name, (long long)g->workload.dataset.num_files_train,
-			    size_text(record_sample_bytes(g), b1),
-			    (long long)r->workload.dataset.num_files_train,
+			    when, g->name, (long long)g->facts.train_files,
+			    size_text(record_sample_bytes(g), b1), (long long)r->facts.train_files,
 			    size_text(record_sample_bytes(r), b2));
 	}
 	if (o)
@@ -764,30 +910,136 @@ static void report_damage(struct audit *a, size_t i)
 typedef void (*audit_check)(struct audit *a, size_t i);
 
 static const audit_check checks[] = {
-	check_steady,       check_window,       check_rank_spread,   check_possible,
-	check_rate_formula, check_compute_time, check_few_epochs,    check_evaluation,
-	check_page_cache,   check_dataset,      check_nominal_bytes, check_checkpoints,
-	check_complete,     check_keys,         check_profiler,      check_shuffle,
-	derive_digests,     derive_origin,      derive_steps,        derive_summary,
-	derive_result,      derive_bytes,       derive_verdicts,     derive_judged,
-	derive_log,
+	check_steady,       check_window,        check_rank_spread, check_possible,
+	check_rate_formula, check_compute_time,  check_few_epochs,  check_evaluation,
+	check_page_cache,   check_nominal_bytes, check_checkpoints, check_complete,
+	check_keys,         check_profiler,      check_shuffle,     derive_digests,
+	derive_origin,      derive_steps,        derive_summary,    derive_result,
+	derive_bytes,       derive_verdicts,     derive_judged,     derive_log,
 };
+
+static void check_record(struct audit *a, size_t i)
+{
+	if (a->record[i].broken) {
+		report_broken(a, i);
+		return;
+	}
+	report_damage(a, i);
+	report_missing_files(a, i);
+	if (a->record[i].ours)
+		copy_verdicts(a, i);
+	for (size_t k = 0; k < sizeof(checks) / sizeof(checks[0]); k++)
+		checks[k](a, i);
+}
+
+/* The checks of results that belong together; then the list is complete. */
+static void compare_and_sort(struct audit *a)
+{
+	struct places p;
+
+	find_places(&p, a->record, a->records);
+	for (size_t i = 0; i < a->records; i++)
+		if (!a->record[i].broken)
+			check_dataset(a, i, &p);
+	release_places(&p);
+	if (a->findings)
+		qsort(a->finding, a->findings, sizeof(*a->finding), by_record);
+	a->first = xcalloc(a->records + 1, sizeof(*a->first));
+	a->first_topic = xcalloc(a->records + 1, sizeof(*a->first_topic));
+	for (size_t k = 0; k < a->findings; k++)
+		a->first[a->finding[k].record + 1]++;
+	for (size_t k = 0; k < a->topics; k++)
+		a->first_topic[a->topic[k].record + 1]++;
+	for (size_t i = 0; i < a->records; i++) {
+		a->first[i + 1] += a->first[i];
+		a->first_topic[i + 1] += a->first_topic[i];
+	}
+}
 
 void audit_run(struct audit *a, const struct run_record *record, size_t n)
 {
 	*a = (struct audit){.record = record, .records = n};
-	for (size_t i = 0; i < n; i++) {
-		if (record[i].broken) {
-			report_broken(a, i);
-			continue;
+	for (size_t i = 0; i < n; i++)
+		check_record(a, i);
+	compare_and_sort(a);
+}
+
+void audit_alone(struct run_record *r)
+{
+	struct audit a;
+
+	audit_run(&a, r, 1);
+	for (size_t i = 0; i < a.findings; i++) {
+		const struct finding *f = &a.finding[i];
+		struct buf text = {0};
+
+		if (f->damage || strcmp(f->check, "digest") == 0) {
+			finding_sentence(&a, f, &text);
+			buf_putc(&text, '.');
+			str_list_add(f->damage ? &r->alone.damage : &r->alone.changed,
+				     buf_take(&text));
 		}
-		report_damage(a, i);
-		report_missing_files(a, i);
-		if (record[i].ours)
-			copy_verdicts(a, i);
-		for (size_t k = 0; k < sizeof(checks) / sizeof(checks[0]); k++)
-			checks[k](a, i);
+		if (f->level == AUDIT_FAIL)
+			str_list_add(&r->alone.failed, xstrdup(f->check));
 	}
-	if (a->findings)
-		qsort(a->finding, a->findings, sizeof(*a->finding), by_record);
+	audit_release(&a);
+}
+
+/* ---- one result at a time ---- */
+
+/* Each result has an audit of its own, until it is its turn. */
+struct reading {
+	struct audit *all, *one;
+	const struct record_visit *also;
+};
+
+static void begin_reading(void *arg, size_t n)
+{
+	struct reading *d = arg;
+
+	d->one = xcalloc(n + 1, sizeof(*d->one));
+	d->all->records = n;
+	if (d->also && d->also->begin)
+		d->also->begin(d->also->arg, n);
+}
+
+static void look(void *arg, size_t i, struct run_record *r)
+{
+	struct reading *d = arg;
+	struct audit *a = &d->one[i];
+
+	*a = (struct audit){.record = r, .records = 1};
+	check_record(a, 0);
+	if (d->also && d->also->look)
+		d->also->look(d->also->arg, i, r);
+}
+
+static void take(void *arg, size_t i, struct run_record *r)
+{
+	struct reading *d = arg;
+	struct audit *one = &d->one[i];
+
+	audit_append(d->all, one, i);
+	if (d->also && d->also->take)
+		d->also->take(d->also->arg, i, r);
+}
+
+int audit_read(struct audit *a, struct records *out, const char *const *path, size_t n,
+	       const struct record_visit *also, struct err *e)
+{
+	struct reading d = {.all = a, .also = also};
+	const struct record_visit v = {.arg = &d,
+				       .texts = also ? also->texts : NULL,
+				       .begin = begin_reading,
+				       .look = look,
+				       .take = take};
+	int rc;
+
+	*a = (struct audit){0};
+	rc = records_visit(out, path, n, &v, e);
+	free(d.one);
+	a->record = out->v;
+	if (rc == 0)
+		compare_and_sort(a);
+	return rc;
 }

@@ -3,6 +3,13 @@
  * has its evidence in figures and says what to do. What each check judges by: docs/metrics.md. */
 #include "readback/finding.h"
 
-/* Runs every check on every record, and on those that belong together. Release with audit_release.
- */
+/* Reads the results in `path` (readback/record.h) and runs every check, one result at a time, and
+ * then those that compare results. `visit` (NULL: none) also sees each: while its own checks are
+ * over and it is still whole. Release `a` and `out` in any case, with audit_release and
+ * records_release. */
+int audit_read(struct audit *a, struct records *out, const char *const *path, size_t n,
+	       const struct record_visit *visit, struct err *e);
+/* The checks of one whole record alone: r->failed_checks. */
+void audit_alone(struct run_record *r);
+/* All checks of records that are whole. */
 void audit_run(struct audit *a, const struct run_record *record, size_t n);

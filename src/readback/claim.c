@@ -3,31 +3,23 @@
 
 #include <string.h>
 
-static const json_t *measured(const struct run_record *r)
-{
-	return json_object_get(r->result, "measured");
-}
-
 const char *claim_storage(const struct run_record *r)
 {
-	return json_string_value(json_object_get(measured(r), "storage"));
+	return r->facts.claim_storage;
 }
 
 const char *claim_text(const struct run_record *r)
 {
-	return json_string_value(json_object_get(measured(r), "text"));
+	return r->facts.claim_text;
 }
 
 bool claim_taken(const struct run_record *r, const char *kind)
 {
-	const json_t *list = json_object_get(measured(r), "taken");
+	const struct str_list *list = &r->facts.taken;
 
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		const char *one = json_string_value(json_array_get(list, i));
-
-		if (one && strcmp(one, kind) == 0)
+	for (size_t i = 0; i < list->n; i++)
+		if (strcmp(list->v[i], kind) == 0)
 			return true;
-	}
 	return false;
 }
 

@@ -16,16 +16,6 @@
 #include "readback/sides.h"
 #include "result/json_out.h"
 
-static double wall_of(const struct run_record *r, size_t epoch)
-{
-	double longest = NAN;
-
-	for (uint32_t k = 0; k < r->ranks; k++)
-		if (epoch < r->rank[k].epochs && !(longest >= r->rank[k].epoch[epoch].train_wall_s))
-			longest = r->rank[k].epoch[epoch].train_wall_s;
-	return longest;
-}
-
 static double eval_au_of(const struct run_record *r, size_t epoch)
 {
 	return epoch < r->eval_au.n ? r->eval_au.v[epoch] : NAN;
@@ -44,7 +34,7 @@ static const struct {
 	{"AU, whole run", "%", 1, GATES, record_whole_au, record_whole_run_au},
 	{"AU, by DLIO's definition", "%", 1, GATES_ALONE, record_au, NULL},
 	{"throughput of the measured steps", "samples/s", 1, GATES_NOT, record_throughput, NULL},
-	{"wall time of an epoch", "s", -1, GATES, wall_of, NULL},
+	{"wall time of an epoch", "s", -1, GATES, record_wall, NULL},
 	{"evaluation AU", "%", 1, GATES, eval_au_of, NULL},
 };
 
@@ -103,15 +93,14 @@ static void config_differences(struct comparison *c, const struct run_record *a,
 /* Runs of `a` that are in `b` too. */
 static size_t count_shared(const struct side *a, const struct side *b)
 {
+	struct texts seen = {0};
 	size_t shared = 0;
 
-	for (size_t i = 0; i < a->n; i++) {
-		size_t k = 0;
-
-		while (k < b->n && !record_same_run(&a->r[a->index[i]], &b->r[b->index[k]]))
-			k++;
-		shared += k < b->n;
-	}
+	for (size_t i = 0; i < b->n; i++)
+		runs_add(&seen, &b->r[b->index[i]], 0);
+	for (size_t i = 0; i < a->n; i++)
+		shared += runs_have(&seen, &a->r[a->index[i]], 0);
+	texts_release(&seen);
 	return shared;
 }
 

@@ -2,6 +2,7 @@
  * the defaults of the option tables. */
 #include "readback/configuration.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,42 +11,68 @@
 #include "workload/backend.h"
 #include "workload/key.h"
 
-/* ---- keys of a run that are no row of the workload ---- */
+#define NOTHING 0 /* the number of no text */
 
 struct setting {
 	char *key, *value;
 	bool given; /* not the default of an option */
 };
 
-struct settings {
-	struct setting *v;
-	size_t n;
-	bool complete;
+/* Of result.json, under a key that is no row. */
+struct extra {
+	char *key, *value;
+	bool row; /* another name of one */
 };
 
-static void add_setting(struct settings *s, char *key, char *value, bool given)
+/* Built with texts of its own; once it is kept, numbers stand for them. */
+struct configuration {
+	bool recorded; /* result.json has one */
+	bool read;     /* the workload is known: `own` has the values */
+	bool complete;
+	char **stated, **own; /* of each row; NULL where there is none */
+	struct setting *setting;
+	size_t settings;
+	struct extra *extra;
+	size_t extras;
+};
+
+struct kept_setting {
+	uint32_t key, value;
+	bool given;
+};
+
+struct kept_extra {
+	uint32_t key, value;
+	bool row;
+};
+
+/* Numbers of texts + 1. */
+struct kept_configuration {
+	const struct texts *texts;
+	bool recorded, read, complete;
+	uint32_t *stated, *own;
+	struct kept_setting *setting;
+	size_t settings;
+	struct kept_extra *extra;
+	size_t extras;
+};
+
+/* ---- taken from a whole record ---- */
+
+static void add_setting(struct configuration *s, char *key, char *value, bool given)
 {
-	s->v = xrealloc(s->v, (s->n + 1) * sizeof(*s->v));
-	s->v[s->n++] = (struct setting){key, value, given};
+	s->setting = xrealloc(s->setting, (s->settings + 1) * sizeof(*s->setting));
+	s->setting[s->settings++] = (struct setting){key, value, given};
 	/* what was in the environment of that run is not recorded */
 	if (strstr(value, "${"))
 		s->complete = false;
 }
 
-static void release_settings(struct settings *s)
+static const struct setting *find_setting(const struct configuration *s, const char *key)
 {
-	for (size_t i = 0; i < s->n; i++) {
-		free(s->v[i].key);
-		free(s->v[i].value);
-	}
-	free(s->v);
-}
-
-static const struct setting *find_setting(const struct settings *s, const char *key)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (strcmp(s->v[i].key, key) == 0)
-			return &s->v[i];
+	for (size_t i = 0; i < s->settings; i++)
+		if (strcmp(s->setting[i].key, key) == 0)
+			return &s->setting[i];
 	return NULL;
 }
 
@@ -54,9 +81,9 @@ static json_t *recorded(const struct run_record *r)
 	return json_object_get(r->result, "configuration");
 }
 
-static char *recorded_value(const struct run_record *r, const char *key)
+static char *value_text(const json_t *entry)
 {
-	const json_t *v = json_object_get(json_object_get(recorded(r), key), "value");
+	const json_t *v = json_object_get(entry, "value");
 	char *dump, *text;
 
 	if (!v || json_is_string(v))
@@ -69,7 +96,8 @@ static char *recorded_value(const struct run_record *r, const char *key)
 	return text;
 }
 
-static void add_store(struct settings *s, const struct run_record *r, const struct store_facts *f)
+static void add_store(struct configuration *s, const struct run_record *r,
+		      const struct store_facts *f)
 {
 	struct err ignored = {0};
 	void *config = workload_store_config(&r->workload, f, &ignored);
@@ -93,7 +121,7 @@ static void add_store(struct settings *s, const struct run_record *r, const stru
 }
 
 /* Each part of the expression, "throttle+posix". */
-static void add_stores(struct settings *s, const struct run_record *r)
+static void add_stores(struct configuration *s, const struct run_record *r)
 {
 	const char *rest = r->workload.storage.store;
 
@@ -111,7 +139,7 @@ static void add_stores(struct settings *s, const struct run_record *r)
 }
 
 /* What was written in the configuration and is neither a row nor an option of a store in use. */
-static void add_leaves(struct settings *s, const struct node *map, const char *prefix)
+static void add_leaves(struct configuration *s, const struct node *map, const char *prefix)
 {
 	for (size_t i = 0; map->kind == NODE_MAP && i < map->n; i++) {
 		char *key = xasprintf("%s%s%s", prefix, prefix[0] ? "." : "", map->key[i]);
@@ -133,36 +161,154 @@ static void add_leaves(struct settings *s, const struct node *map, const char *p
 	}
 }
 
-static void find_settings(struct settings *s, const struct run_record *r)
+static void add_extras(struct configuration *s, json_t *all)
 {
-	const struct node *sections = node_get(r->config, "workload");
+	const char *key;
+	json_t *entry;
 
-	*s = (struct settings){.complete = r->has_workload};
-	for (size_t i = 0; recorded(r) && i < workload_row_count; i++)
-		if (!json_object_get(recorded(r), workload_rows[i].key))
+	json_object_foreach(all, key, entry)
+	{
+		const struct opt *row = workload_key_row(key);
+		char *value;
+
+		if (row && strcmp(row->key, key) == 0)
+			continue;
+		value = value_text(entry);
+		s->extra = xrealloc(s->extra, (s->extras + 1) * sizeof(*s->extra));
+		s->extra[s->extras++] = (struct extra){xstrdup(key), value, row != NULL};
+	}
+}
+
+struct configuration *configuration_find(const struct run_record *r)
+{
+	struct configuration *s = xcalloc(1, sizeof(*s));
+	const struct node *sections = node_get(r->config, "workload");
+	json_t *all = recorded(r);
+
+	s->recorded = all != NULL;
+	s->read = s->complete = r->has_workload;
+	s->stated = xcalloc(workload_row_count, sizeof(*s->stated));
+	s->own = xcalloc(workload_row_count, sizeof(*s->own));
+	for (size_t i = 0; i < workload_row_count; i++) {
+		const json_t *entry = json_object_get(all, workload_rows[i].key);
+
+		s->stated[i] = value_text(entry);
+		if (all && !entry)
 			s->complete = false;
+		if (r->has_workload)
+			s->own[i] = opt_get_text(&workload_rows[i], &r->workload);
+	}
 	if (r->has_workload)
 		add_stores(s, r);
 	if (sections)
 		add_leaves(s, sections, "");
+	add_extras(s, all);
+	return s;
+}
+
+/* ---- kept: each text once ---- */
+
+/* The number of a text, which is released. */
+static uint32_t number_of(struct texts *t, char *text)
+{
+	uint32_t n = text ? (uint32_t)texts_add(t, text) + 1 : NOTHING;
+
+	free(text);
+	return n;
+}
+
+static uint32_t *numbers_of(struct texts *t, char **v)
+{
+	uint32_t *n = xcalloc(workload_row_count, sizeof(*n));
+
+	for (size_t i = 0; i < workload_row_count; i++)
+		n[i] = number_of(t, v[i]);
+	free(v);
+	return n;
+}
+
+struct kept_configuration *configuration_keep(struct configuration *s, struct texts *t)
+{
+	struct kept_configuration *k = xcalloc(1, sizeof(*k));
+
+	*k = (struct kept_configuration){.texts = t,
+					 .recorded = s->recorded,
+					 .read = s->read,
+					 .complete = s->complete,
+					 .settings = s->settings,
+					 .extras = s->extras};
+	k->stated = numbers_of(t, s->stated);
+	k->own = numbers_of(t, s->own);
+	k->setting = xcalloc(s->settings + 1, sizeof(*k->setting));
+	for (size_t i = 0; i < s->settings; i++)
+		k->setting[i] = (struct kept_setting){number_of(t, s->setting[i].key),
+						      number_of(t, s->setting[i].value),
+						      s->setting[i].given};
+	k->extra = xcalloc(s->extras + 1, sizeof(*k->extra));
+	for (size_t i = 0; i < s->extras; i++)
+		k->extra[i] = (struct kept_extra){number_of(t, s->extra[i].key),
+						  number_of(t, s->extra[i].value), s->extra[i].row};
+	free(s->setting);
+	free(s->extra);
+	free(s);
+	return k;
+}
+
+void configuration_release(struct kept_configuration *k)
+{
+	if (!k)
+		return;
+	free(k->stated);
+	free(k->own);
+	free(k->setting);
+	free(k->extra);
+	free(k);
+}
+
+static const char *text_of(const struct kept_configuration *k, uint32_t number)
+{
+	return number == NOTHING ? NULL : k->texts->v[number - 1];
+}
+
+static const struct kept_setting *kept_setting(const struct kept_configuration *k, uint32_t key)
+{
+	for (size_t i = 0; i < k->settings; i++)
+		if (k->setting[i].key == key)
+			return &k->setting[i];
+	return NULL;
+}
+
+static const struct kept_extra *kept_extra(const struct kept_configuration *k, uint32_t key)
+{
+	for (size_t i = 0; i < k->extras; i++)
+		if (k->extra[i].key == key)
+			return &k->extra[i];
+	return NULL;
+}
+
+static char *copy_of(const char *s)
+{
+	return s ? xstrdup(s) : NULL;
 }
 
 char *key_value(const struct run_record *r, const char *key)
 {
-	char *value = recorded_value(r, key);
+	const struct kept_configuration *k = r->configuration;
 	const struct opt *row = workload_key_row(key);
-	const struct setting *one;
-	struct settings s;
+	size_t known = texts_find(k->texts, key);
+	uint32_t number = known == TEXT_NONE ? NOTHING : (uint32_t)known + 1;
+	const struct kept_extra *extra = number ? kept_extra(k, number) : NULL;
+	const struct kept_setting *setting;
+	size_t at = row ? (size_t)(row - workload_rows) : 0;
 
-	if (value)
-		return value;
+	if (row && strcmp(row->key, key) == 0 && k->stated[at])
+		return copy_of(text_of(k, k->stated[at]));
+	if (extra && extra->value)
+		return copy_of(text_of(k, extra->value));
 	if (row)
-		return r->has_workload ? opt_get_text(row, &r->workload) : NULL;
-	find_settings(&s, r);
-	one = find_setting(&s, key);
-	value = one ? xstrdup(one->value) : NULL;
-	release_settings(&s);
-	return value;
+		return copy_of(text_of(k, k->own[at]));
+	setting = number ? kept_setting(k, number) : NULL;
+	return setting ? copy_of(text_of(k, setting->value)) : NULL;
 }
 
 /* ---- two runs ---- */
@@ -177,91 +323,75 @@ static void add_difference(struct key_differences *d, const char *key, const cha
 }
 
 /* From where both have the value, so that it is written in the same way. */
-static void compare_row(struct key_differences *d, const struct run_record *a,
-			const struct run_record *b, const struct opt *row)
+static void compare_row(struct key_differences *d, const struct kept_configuration *a,
+			const struct kept_configuration *b, size_t row)
 {
-	AUTO_FREE char *x = recorded_value(a, row->key);
-	AUTO_FREE char *y = recorded_value(b, row->key);
+	uint32_t x = a->stated[row], y = b->stated[row];
 
 	if (!x || !y) {
-		if (!a->has_workload || !b->has_workload)
+		if (!a->read || !b->read)
 			return;
-		free(x);
-		free(y);
-		x = opt_get_text(row, &a->workload);
-		y = opt_get_text(row, &b->workload);
+		x = a->own[row];
+		y = b->own[row];
 	}
 	d->known = true;
-	if (strcmp(x, y) != 0)
-		add_difference(d, row->key, x, y);
+	if (x != y)
+		add_difference(d, workload_rows[row].key, text_of(a, x), text_of(b, y));
 }
 
 /* Keys that are only in result.json: of a version with other options. */
-static void compare_recorded(struct key_differences *d, const struct run_record *a,
-			     const struct run_record *b)
+static void compare_extras(struct key_differences *d, const struct kept_configuration *a,
+			   const struct kept_configuration *b)
 {
-	const char *key;
-	json_t *entry;
+	for (size_t i = 0; i < a->extras; i++) {
+		const struct kept_extra *x = &a->extra[i], *y = kept_extra(b, x->key);
 
-	json_object_foreach(recorded(a), key, entry)
-	{
-		AUTO_FREE char *x = recorded_value(a, key);
-		AUTO_FREE char *y = recorded_value(b, key);
-
-		if (x && y && strcmp(x, y) != 0)
-			add_difference(d, key, x, y);
+		if (y && x->value && y->value && x->value != y->value)
+			add_difference(d, text_of(a, x->key), text_of(a, x->value),
+				       text_of(b, y->value));
 	}
 }
 
-static void compare_settings(struct key_differences *d, const struct settings *x,
-			     const struct settings *y, bool second)
+static void compare_settings(struct key_differences *d, const struct kept_configuration *x,
+			     const struct kept_configuration *y, bool second)
 {
-	for (size_t i = 0; i < x->n; i++) {
-		const struct setting *one = &x->v[i];
-		const struct setting *other = find_setting(y, one->key);
-		const char *value = other ? other->value : "not set";
+	for (size_t i = 0; i < x->settings; i++) {
+		const struct kept_setting *one = &x->setting[i];
+		const struct kept_setting *other = kept_setting(y, one->key);
+		const char *value = other ? text_of(y, other->value) : "not set";
 
 		/* the options of a store that the other side does not use are its defaults, and
 		 * storage.store tells that already */
-		if (other ? strcmp(one->value, value) == 0 : !one->given)
+		if (other ? one->value == other->value : !one->given)
 			continue;
-		add_difference(d, one->key, second ? value : one->value,
-			       second ? one->value : value);
+		add_difference(d, text_of(x, one->key), second ? value : text_of(x, one->value),
+			       second ? text_of(x, one->value) : value);
 	}
 }
 
 /* Whether each key outside the rows that `a` records is known of `b`. */
-static bool covers(const struct run_record *a, const struct run_record *b,
-		   const struct settings *of)
+static bool covers(const struct kept_configuration *a, const struct kept_configuration *b)
 {
-	const char *key;
-	json_t *entry;
-
-	json_object_foreach(recorded(a), key, entry)
-	{
-		if (!workload_key_row(key) && !json_object_get(recorded(b), key) &&
-		    !find_setting(of, key))
+	for (size_t i = 0; i < a->extras; i++)
+		if (!a->extra[i].row && !kept_extra(b, a->extra[i].key) &&
+		    !kept_setting(b, a->extra[i].key))
 			return false;
-	}
 	return true;
 }
 
 void key_differences_find(struct key_differences *d, const struct run_record *a,
 			  const struct run_record *b)
 {
-	struct settings x, y;
+	const struct kept_configuration *x = a->configuration, *y = b->configuration;
 
+	assert(x->texts == y->texts);
 	*d = (struct key_differences){0};
-	find_settings(&x, a);
-	find_settings(&y, b);
 	for (size_t i = 0; i < workload_row_count; i++)
-		compare_row(d, a, b, &workload_rows[i]);
-	compare_settings(d, &x, &y, false);
-	compare_settings(d, &y, &x, true);
-	compare_recorded(d, a, b);
-	d->complete = x.complete && y.complete && covers(a, b, &y) && covers(b, a, &x);
-	release_settings(&x);
-	release_settings(&y);
+		compare_row(d, x, y, i);
+	compare_settings(d, x, y, false);
+	compare_settings(d, y, x, true);
+	compare_extras(d, x, y);
+	d->complete = x->complete && y->complete && covers(x, y) && covers(y, x);
 }
 
 void key_differences_release(struct key_differences *d)

@@ -1,7 +1,16 @@
 #pragma once
 /* The whole configurations of two runs compared: every key that either of them tells, with the
  * value that took effect, also the options of stores and keys that this version does not know. */
+#include "base/texts.h"
 #include "readback/record.h"
+
+struct configuration;
+
+/* Of a whole record, as texts. It goes to configuration_keep. */
+struct configuration *configuration_find(const struct run_record *r);
+/* The same with a number for each text; releases `c`. Two that are compared have the same `t`,
+ * which has to outlive them. For run_record.configuration; a kilobyte or two. */
+struct kept_configuration *configuration_keep(struct configuration *c, struct texts *t);
 
 struct key_difference {
 	char *key, *x, *y; /* values as text, "not set" where a run lacks the key; heap */
@@ -14,7 +23,8 @@ struct key_differences {
 	bool complete; /* both configurations are known in full */
 };
 
-/* Release with key_differences_release in any case. */
+/* Of two records whose configurations are kept. Release with key_differences_release in any case.
+ */
 void key_differences_find(struct key_differences *d, const struct run_record *a,
 			  const struct run_record *b);
 void key_differences_release(struct key_differences *d);

@@ -24,14 +24,11 @@ static struct audit_topic *topic_of(const struct derive *d)
 struct derive derive_begin(struct audit *a, size_t i, const char *check, const char *name,
 			   const char *what)
 {
-	struct audit_topic *t;
+	struct audit_topic *t = audit_add_topic(a, i);
 
-	a->topic = xrealloc(a->topic, (a->topics + 1) * sizeof(*a->topic));
-	t = &a->topic[a->topics];
-	*t = (struct audit_topic){.record = i};
-	snprintf(t->name, sizeof(t->name), "%s", name);
-	snprintf(t->what, sizeof(t->what), "%s", what);
-	return (struct derive){a, i, a->topics++, check};
+	t->name = name;
+	t->what = what;
+	return (struct derive){a, i, a->topics - 1, check};
 }
 
 void derive_unchecked(struct derive *d, const char *fmt, ...)
@@ -39,10 +36,10 @@ void derive_unchecked(struct derive *d, const char *fmt, ...)
 	struct audit_topic *t = topic_of(d);
 	va_list ap;
 
-	if (t->unchecked[0])
+	if (t->unchecked)
 		return;
 	va_start(ap, fmt);
-	vsnprintf(t->unchecked, sizeof(t->unchecked), fmt, ap);
+	t->unchecked = xvasprintf(fmt, ap);
 	va_end(ap);
 }
 

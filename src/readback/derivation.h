@@ -10,7 +10,7 @@ struct derive {
 	const char *check; /* of its finding */
 };
 
-/* A new topic about record `i`. */
+/* A new topic about record `i`; the texts are borrowed. */
 struct derive derive_begin(struct audit *a, size_t i, const char *check, const char *name,
 			   const char *what);
 /* Why figures of the topic could not be compared; the first reason stays. */

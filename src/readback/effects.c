@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/texts.h"
 #include "base/str.h"
 #include "readback/compare.h"
 #include "readback/sides.h"
@@ -86,21 +87,23 @@ static char *rest_of(const struct run_group *x, size_t without)
 
 static void add_member(struct family *f, const struct run_group *x)
 {
-	f->group = xrealloc(f->group, (f->groups + 1) * sizeof(*f->group));
+	/* doubled at powers of two */
+	if ((f->groups & (f->groups - 1)) == 0)
+		f->group = xrealloc(f->group, (f->groups ? 2 * f->groups : 1) * sizeof(*f->group));
 	f->group[f->groups++] = x;
 }
 
-static struct family *family_of(struct families *f, const struct run_group *x, const char *key,
-				const char *rest)
+/* `names`: what the families are found by. */
+static struct family *family_of(struct families *f, struct texts *names, const struct run_group *x,
+				const char *key, const char *rest)
 {
-	for (size_t i = 0; i < f->n; i++) {
-		struct family *y = &f->v[i];
+	AUTO_FREE char *name = xasprintf("%u %s\n%s\n%s", x->ranks, x->model, key, rest);
+	size_t known = names->n, i = texts_add(names, name);
 
-		if (y->group[0]->ranks == x->ranks && strcmp(y->group[0]->model, x->model) == 0 &&
-		    strcmp(y->key, key) == 0 && strcmp(y->rest, rest) == 0)
-			return y;
-	}
-	f->v = xrealloc(f->v, (f->n + 1) * sizeof(*f->v));
+	if (i < known)
+		return &f->v[i];
+	if ((f->n & (f->n - 1)) == 0)
+		f->v = xrealloc(f->v, (f->n ? 2 * f->n : 1) * sizeof(*f->v));
 	f->v[f->n] = (struct family){.key = xstrdup(key), .rest = xstrdup(rest)};
 	return &f->v[f->n++];
 }
@@ -136,35 +139,43 @@ static int by_value(const char *a, const char *b)
 	return is_x != is_y ? is_y - is_x : strcmp(a, b);
 }
 
-static void sort_members(struct family *f)
+/* Members are in the order of the groups. */
+static int by_override(const void *a, const void *b, void *family)
 {
-	for (size_t i = 1; i < f->groups; i++)
-		for (size_t k = i; k > 0 && by_value(override_of(f, f->group[k]),
-						     override_of(f, f->group[k - 1])) < 0;
-		     k--) {
-			const struct run_group *swap = f->group[k];
+	const struct run_group *const *x = a, *const *y = b;
+	int order = by_value(override_of(family, *x), override_of(family, *y));
 
-			f->group[k] = f->group[k - 1];
-			f->group[k - 1] = swap;
-		}
+	return order ? order : *x < *y ? -1 : *x > *y;
 }
 
-static void find_base(struct family *f, const struct run_groups *g)
+static void sort_members(struct family *f)
 {
-	const struct run_group *first = f->group[0];
+	if (f->groups)
+		qsort_r(f->group, f->groups, sizeof(*f->group), by_override, f);
+}
 
-	for (size_t i = 0; i < g->groups; i++) {
-		const struct run_group *x = &g->group[i];
+/* Groups that count, by what they are found by: the first of each name. */
+static char *base_name(const struct run_group *x, const char *factors)
+{
+	return xasprintf("%u %s\n%s", x->ranks, x->model, factors);
+}
 
-		if (!x->counted || x->ranks != first->ranks || strcmp(x->model, first->model) ||
-		    strcmp(x->factors, f->rest) || override_of(f, x))
-			continue;
-		add_member(f, x);
-		memmove(f->group + 1, f->group, (f->groups - 1) * sizeof(*f->group));
-		f->group[0] = x;
-		f->base = true;
+static void find_base(struct family *f, const struct run_groups *g, const struct texts *names,
+		      const size_t *group)
+{
+	AUTO_FREE char *name = base_name(f->group[0], f->rest);
+	size_t i = texts_find(names, name);
+	const struct run_group *x;
+
+	if (i == TEXT_NONE)
 		return;
-	}
+	x = &g->group[group[i]];
+	if (override_of(f, x))
+		return;
+	add_member(f, x);
+	memmove(f->group + 1, f->group, (f->groups - 1) * sizeof(*f->group));
+	f->group[0] = x;
+	f->base = true;
 }
 
 /* The value that took effect without an override. */
@@ -209,22 +220,30 @@ static void release_family(struct family *f)
 
 void families_find(struct families *f, const struct run_groups *g)
 {
-	size_t n = 0;
+	struct texts names = {0}, bases = {0};
+	size_t *group = xcalloc(g->groups + 1, sizeof(*group)), n = 0;
 
 	*f = (struct families){0};
-	for (size_t i = 0; i < g->groups; i++)
-		for (size_t k = 0; g->group[i].counted && k < g->group[i].factor.n; k++) {
-			const char *text = g->group[i].factor.v[k];
-			AUTO_FREE char *key = xstrndup(text, key_length(text));
-			AUTO_FREE char *rest = rest_of(&g->group[i], k);
+	for (size_t i = 0; i < g->groups; i++) {
+		const struct run_group *x = &g->group[i];
+		AUTO_FREE char *base = base_name(x, x->factors);
+		size_t known = bases.n;
 
-			add_member(family_of(f, &g->group[i], key, rest), &g->group[i]);
+		for (size_t k = 0; x->counted && k < x->factor.n; k++) {
+			const char *text = x->factor.v[k];
+			AUTO_FREE char *key = xstrndup(text, key_length(text));
+			AUTO_FREE char *rest = rest_of(x, k);
+
+			add_member(family_of(f, &names, x, key, rest), x);
 		}
+		if (x->counted && texts_add(&bases, base) == known)
+			group[known] = i;
+	}
 	for (size_t i = 0; i < f->n; i++) {
 		struct family *x = &f->v[i];
 
 		sort_members(x);
-		find_base(x, g);
+		find_base(x, g, &bases, group);
 		find_value(x, g);
 		drop_unlike(x, g);
 		if (x->groups < 2 && x->unlike.n == 0)
@@ -233,6 +252,9 @@ void families_find(struct families *f, const struct run_groups *g)
 			f->v[n++] = *x;
 	}
 	f->n = n;
+	texts_release(&names);
+	texts_release(&bases);
+	free(group);
 }
 
 void families_release(struct families *f)

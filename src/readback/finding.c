@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/say.h"
+#include "base/texts.h"
 #include "result/json_out.h"
 
 #define COLUMNS 100
@@ -28,37 +29,109 @@ struct finding *audit_add(struct audit *a, size_t i, const char *check, enum aud
 	struct finding *f;
 
 	assert(i < a->records);
-	a->finding = xrealloc(a->finding, (a->findings + 1) * sizeof(*a->finding));
+	if (a->findings == a->finding_room) {
+		a->finding_room = a->finding_room ? 2 * a->finding_room : 4;
+		a->finding = xrealloc(a->finding, a->finding_room * sizeof(*a->finding));
+	}
 	f = &a->finding[a->findings++];
-	*f = (struct finding){.record = i, .level = level};
+	*f = (struct finding){
+		.record = i, .level = level, .text = xstrdup(""), .advice = xstrdup("")};
 	snprintf(f->check, sizeof(f->check), "%s", check);
 	return f;
 }
 
 void finding_say(struct finding *f, const char *fmt, ...)
 {
-	size_t n = strlen(f->text);
+	AUTO_FREE char *before = f->text;
+	AUTO_FREE char *more = NULL;
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(f->text + n, sizeof(f->text) - n, fmt, ap);
+	more = xvasprintf(fmt, ap);
 	va_end(ap);
+	f->text = xasprintf("%s%s", before, more);
+	if (strlen(f->text) > FINDING_TEXT_MAX)
+		f->text[FINDING_TEXT_MAX] = '\0';
 }
 
 void finding_advise(struct finding *f, const char *fmt, ...)
 {
 	va_list ap;
 
+	free(f->advice);
 	va_start(ap, fmt);
-	vsnprintf(f->advice, sizeof(f->advice), fmt, ap);
+	f->advice = xvasprintf(fmt, ap);
 	va_end(ap);
+	if (strlen(f->advice) > FINDING_ADVICE_MAX)
+		f->advice[FINDING_ADVICE_MAX] = '\0';
+}
+
+struct audit_topic *audit_add_topic(struct audit *a, size_t i)
+{
+	struct audit_topic *t;
+
+	if (a->topics == a->topic_room) {
+		a->topic_room = a->topic_room ? 2 * a->topic_room : 8;
+		a->topic = xrealloc(a->topic, a->topic_room * sizeof(*a->topic));
+	}
+	t = &a->topic[a->topics++];
+	*t = (struct audit_topic){.record = i};
+	return t;
+}
+
+void audit_append(struct audit *a, struct audit *one, size_t i)
+{
+	for (size_t k = 0; k < one->findings; k++) {
+		struct finding *f = audit_add(a, i, one->finding[k].check, one->finding[k].level);
+
+		free(f->text);
+		free(f->advice);
+		*f = one->finding[k];
+		f->record = i;
+	}
+	for (size_t k = 0; k < one->topics; k++) {
+		struct audit_topic *t = audit_add_topic(a, i);
+
+		*t = one->topic[k];
+		t->record = i;
+	}
+	one->findings = one->topics = 0;
+	audit_release(one);
 }
 
 void audit_release(struct audit *a)
 {
+	for (size_t i = 0; i < a->findings; i++) {
+		free(a->finding[i].text);
+		free(a->finding[i].advice);
+	}
+	for (size_t i = 0; i < a->topics; i++)
+		free(a->topic[i].unchecked);
 	free(a->finding);
 	free(a->topic);
+	free(a->first);
+	free(a->first_topic);
 	*a = (struct audit){0};
+}
+
+const struct finding *audit_of(const struct audit *a, size_t i, size_t *n)
+{
+	*n = a->first[i + 1] - a->first[i];
+	return *n ? &a->finding[a->first[i]] : NULL;
+}
+
+const struct audit_topic *audit_topics(const struct audit *a, size_t i, size_t *n)
+{
+	*n = a->first_topic[i + 1] - a->first_topic[i];
+	return *n ? &a->topic[a->first_topic[i]] : NULL;
+}
+
+int audit_worst_of(const struct audit *a, size_t i)
+{
+	size_t n;
+	const struct finding *f = audit_of(a, i, &n);
+
+	return n ? (int)f->level : -1;
 }
 
 int audit_worst(const struct audit *a)
@@ -136,11 +209,13 @@ static void put_finding(const struct finding *f, bool color, struct buf *out)
 static void put_checked(const struct audit *a, size_t i, bool verbose, struct buf *out)
 {
 	struct buf line = {0};
+	size_t n;
+	const struct audit_topic *topics = audit_topics(a, i, &n);
 
-	for (size_t k = 0; k < a->topics; k++) {
-		const struct audit_topic *t = &a->topic[k];
+	for (size_t k = 0; k < n; k++) {
+		const struct audit_topic *t = &topics[k];
 
-		if (t->record != i || t->compared == 0)
+		if (t->compared == 0)
 			continue;
 		if (verbose) {
 			buf_say(out, "  checked %s:", t->name);
@@ -158,10 +233,10 @@ static void put_checked(const struct audit *a, size_t i, bool verbose, struct bu
 		buf_wrap(out, line.data, INDENT, INDENT, COLUMNS);
 	}
 	buf_reset(&line);
-	for (size_t k = 0; k < a->topics; k++) {
-		const struct audit_topic *t = &a->topic[k];
+	for (size_t k = 0; k < n; k++) {
+		const struct audit_topic *t = &topics[k];
 
-		if (t->record == i && t->unchecked[0])
+		if (t->unchecked)
 			buf_say(&line, "%s%s: %s", line.len ? "; " : "", t->name, t->unchecked);
 	}
 	if (line.len) {
@@ -174,20 +249,17 @@ static void put_checked(const struct audit *a, size_t i, bool verbose, struct bu
 static void put_record(const struct audit *a, size_t i, bool color, bool verbose, struct buf *out)
 {
 	const struct run_record *r = &a->record[i];
-	bool any = false;
+	size_t n;
+	const struct finding *f = audit_of(a, i, &n);
 
 	if (r->broken)
 		buf_say(out, "%s  (%s, not judged)\n", r->folder, r->ours ? "Stoker" : "DLIO");
 	else
 		buf_say(out, "%s  (%s, %u rank%s%s)\n", r->folder, r->ours ? "Stoker" : "DLIO",
 			r->ranks, r->ranks == 1 ? "" : "s", r->trained ? "" : ", no training");
-	for (size_t k = 0; k < a->findings; k++) {
-		if (a->finding[k].record != i)
-			continue;
-		put_finding(&a->finding[k], color, out);
-		any = true;
-	}
-	if (!any)
+	for (size_t k = 0; k < n; k++)
+		put_finding(&f[k], color, out);
+	if (n == 0)
 		buf_say(out, "  %s\n", nothing(r));
 	put_checked(a, i, verbose, out);
 }
@@ -214,15 +286,16 @@ static int by_frequency(const void *x, const void *y)
 static struct kind *kinds_of(const struct audit *a, size_t *n)
 {
 	struct kind *v = xcalloc(a->findings + 1, sizeof(*v));
+	struct texts names = {0};
 
 	*n = 0;
 	for (size_t i = 0; i < a->findings; i++) {
 		const struct finding *f = &a->finding[i];
-		size_t k = 0;
+		char name[sizeof(f->check) + 2];
+		size_t k;
 
-		while (k < *n && (strcmp(v[k].example->check, f->check) != 0 ||
-				  v[k].example->level != f->level))
-			k++;
+		snprintf(name, sizeof(name), "%c%s", 'a' + (char)f->level, f->check);
+		k = texts_add(&names, name);
 		if (k == *n)
 			v[(*n)++] = (struct kind){.example = f, .last = SIZE_MAX};
 		if (v[k].last == f->record)
@@ -230,18 +303,9 @@ static struct kind *kinds_of(const struct audit *a, size_t *n)
 		v[k].last = f->record;
 		v[k].results++;
 	}
+	texts_release(&names);
 	qsort(v, *n, sizeof(*v), by_frequency);
 	return v;
-}
-
-static int worst_of(const struct audit *a, size_t i)
-{
-	int worst = -1;
-
-	for (size_t k = 0; k < a->findings; k++)
-		if (a->finding[k].record == i && (int)a->finding[k].level > worst)
-			worst = (int)a->finding[k].level;
-	return worst;
 }
 
 static void put_counts(const struct audit *a, struct buf *out)
@@ -250,11 +314,11 @@ static void put_counts(const struct audit *a, struct buf *out)
 
 	for (size_t i = 0; i < a->records; i++) {
 		ours += a->record[i].ours;
-		level[worst_of(a, i) + 1]++;
+		level[audit_worst_of(a, i) + 1]++;
 	}
 	for (size_t k = 0; k < a->topics; k++) {
 		figures += a->topic[k].compared;
-		partly += a->topic[k].unchecked[0] != '\0';
+		partly += a->topic[k].unchecked != NULL;
 	}
 	buf_say(out,
 		"%zu results (%zu of Stoker, %zu of DLIO): %zu FAIL, %zu with warnings, %zu with "
@@ -324,13 +388,13 @@ json_t *finding_json(const struct finding *f)
 static void put_topics(const struct audit *a, size_t i, json_t *one)
 {
 	json_t *checked = json_array(), *unchecked = json_array();
+	size_t n;
+	const struct audit_topic *topics = audit_topics(a, i, &n);
 
-	for (size_t k = 0; k < a->topics; k++) {
-		const struct audit_topic *t = &a->topic[k];
+	for (size_t k = 0; k < n; k++) {
+		const struct audit_topic *t = &topics[k];
 		json_t *o;
 
-		if (t->record != i)
-			continue;
 		if (t->compared) {
 			o = json_object();
 			json_put_text(o, "name", t->name);
@@ -339,7 +403,7 @@ static void put_topics(const struct audit *a, size_t i, json_t *one)
 			json_put_int(o, "differ", t->differ);
 			json_array_append_new(checked, o);
 		}
-		if (t->unchecked[0]) {
+		if (t->unchecked) {
 			o = json_object();
 			json_put_text(o, "name", t->name);
 			json_put_text(o, "why", t->unchecked);
@@ -350,25 +414,51 @@ static void put_topics(const struct audit *a, size_t i, json_t *one)
 	json_put(one, "unchecked", unchecked);
 }
 
-json_t *audit_json(const struct audit *a)
+static json_t *record_json(const struct audit *a, size_t i)
 {
-	json_t *root = json_object(), *results = json_array();
-	size_t at = 0;
+	const struct run_record *r = &a->record[i];
+	json_t *one = json_object(), *findings = json_array();
+	size_t n;
+	const struct finding *f = audit_of(a, i, &n);
 
+	json_put_text(one, "folder", r->folder);
+	json_put_text(one, "name", r->name);
+	json_put_text(one, "tool", r->ours ? "stoker" : "dlio");
+	json_put_bool(one, "trained", r->trained);
+	for (size_t k = 0; k < n; k++)
+		json_array_append_new(findings, finding_json(&f[k]));
+	json_put(one, "findings", findings);
+	put_topics(a, i, one);
+	return one;
+}
+
+/* One result after another: the tree of all of them would take ten times the text. */
+bool audit_json(const struct audit *a, struct buf *out)
+{
+	static const char margin[] = "        ";
+
+	buf_puts(out, "{\n    \"results\": [");
 	for (size_t i = 0; i < a->records; i++) {
-		const struct run_record *r = &a->record[i];
-		json_t *one = json_object(), *findings = json_array();
+		json_t *one = record_json(a, i);
+		struct buf text = {0};
+		const char *at;
 
-		json_put_text(one, "folder", r->folder);
-		json_put_text(one, "name", r->name);
-		json_put_text(one, "tool", r->ours ? "stoker" : "dlio");
-		json_put_bool(one, "trained", r->trained);
-		for (; at < a->findings && a->finding[at].record == i; at++)
-			json_array_append_new(findings, finding_json(&a->finding[at]));
-		json_put(one, "findings", findings);
-		put_topics(a, i, one);
-		json_array_append_new(results, one);
+		json_put_dump(&text, one, JSON_INDENT(4), JSON_EXACT);
+		json_decref(one);
+		if (text.len == 0)
+			return false;
+		at = text.data;
+		/* line ends within texts are escaped */
+		for (buf_puts(out, i ? ",\n" : "\n"); *at;) {
+			size_t n = strcspn(at, "\n");
+
+			buf_puts(out, margin);
+			n += at[n] == '\n';
+			buf_append(out, at, n);
+			at += n;
+		}
+		buf_release(&text);
 	}
-	json_put(root, "results", results);
-	return root;
+	buf_puts(out, a->records ? "\n    ]\n}" : "]\n}");
+	return true;
 }

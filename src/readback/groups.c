@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/texts.h"
 #include "readback/claim.h"
 #include "readback/same_run.h"
 #include "readback/sides.h"
@@ -64,16 +65,15 @@ struct shared {
 };
 
 struct all_shared {
-	struct shared *v;
-	size_t n;
+	struct texts model;
+	struct shared *v; /* by the number of the model */
 };
 
 static struct shared *shared_of(const struct all_shared *all, const char *model)
 {
-	for (size_t i = 0; i < all->n; i++)
-		if (strcmp(all->v[i].model, model) == 0)
-			return &all->v[i];
-	return NULL;
+	size_t i = texts_find(&all->model, model);
+
+	return i == TEXT_NONE ? NULL : &all->v[i];
 }
 
 static void keep_common(struct str_list *v, const struct str_list *other)
@@ -100,8 +100,9 @@ static void find_shared(struct all_shared *all, const struct run_record *r, size
 			keep_common(&x->factors, &r[i].factors);
 			continue;
 		}
-		all->v = xrealloc(all->v, (all->n + 1) * sizeof(*all->v));
-		x = &all->v[all->n++];
+		texts_add(&all->model, r[i].model);
+		all->v = xrealloc(all->v, all->model.n * sizeof(*all->v));
+		x = &all->v[all->model.n - 1];
 		*x = (struct shared){.model = r[i].model};
 		for (size_t k = 0; k < r[i].factors.n; k++)
 			str_list_add(&x->factors, xstrdup(r[i].factors.v[k]));
@@ -110,9 +111,10 @@ static void find_shared(struct all_shared *all, const struct run_record *r, size
 
 static void release_shared(struct all_shared *all)
 {
-	for (size_t i = 0; i < all->n; i++)
+	for (size_t i = 0; i < all->model.n; i++)
 		str_list_release(&all->v[i].factors);
 	free(all->v);
+	texts_release(&all->model);
 }
 
 /* The keys that make a run no repetition of the group's first one become factors of it. */
@@ -137,38 +139,46 @@ static bool repeats(const struct run_groups *g, const struct run_group *x,
 	str_list_release(&unlike);
 	return n == 0;
 }
-static struct run_group *find_group(struct run_groups *g, const struct run_record *r,
-				    const char *factors)
-{
-	for (size_t i = 0; i < g->groups; i++) {
-		struct run_group *x = &g->group[i];
 
-		if (x->ranks == r->ranks && strcmp(x->model, r->model) == 0 &&
-		    strcmp(x->factors, factors) == 0)
-			return x;
-	}
-	return NULL;
+/* What a group is found by. */
+static char *group_key(const char *model, uint32_t ranks, const char *factors)
+{
+	return xasprintf("%u %s\n%s", ranks, model, factors);
 }
 
-static struct run_group *add_group(struct run_groups *g, const struct run_record *r,
-				   const struct str_list *factors, char *text)
+/* Groups by what they are found by, while they are built; numbers are those of the groups. */
+static struct run_group *find_group(struct run_groups *g, const struct texts *names,
+				    const struct run_record *r, const char *factors)
 {
+	AUTO_FREE char *key = group_key(r->model, r->ranks, factors);
+	size_t i = texts_find(names, key);
+
+	return i == TEXT_NONE ? NULL : &g->group[i];
+}
+
+static struct run_group *add_group(struct run_groups *g, struct texts *names, size_t *room,
+				   const struct run_record *r, const struct str_list *factors,
+				   char *text)
+{
+	AUTO_FREE char *key = group_key(r->model, r->ranks, text);
 	struct run_group *x;
 
-	g->group = xrealloc(g->group, (g->groups + 1) * sizeof(*g->group));
+	if (g->groups == *room) {
+		*room = *room ? 2 * *room : 16;
+		g->group = xrealloc(g->group, *room * sizeof(*g->group));
+	}
+	texts_add(names, key);
 	x = &g->group[g->groups++];
 	*x = (struct run_group){.model = r->model,
 				.factors = text,
 				.factor = *factors,
 				.ranks = r->ranks,
-				.target = NAN};
-	if (r->has_workload && r->workload.metric.au > 0)
-		x->target = 100 * r->workload.metric.au;
+				.target = r->facts.target};
 	return x;
 }
 
-static struct run_group *group_of(struct run_groups *g, const struct run_record *r,
-				  const struct shared *shared)
+static struct run_group *group_of(struct run_groups *g, struct texts *names, size_t *room,
+				  const struct run_record *r, const struct shared *shared)
 {
 	struct str_list factors = {0};
 
@@ -177,11 +187,11 @@ static struct run_group *group_of(struct run_groups *g, const struct run_record 
 			str_list_add(&factors, xstrdup(r->factors.v[i]));
 	for (;;) {
 		char *text = joined(&factors);
-		struct run_group *x = find_group(g, r, text);
+		struct run_group *x = find_group(g, names, r, text);
 		size_t before = factors.n;
 
 		if (!x) {
-			x = add_group(g, r, &factors, text);
+			x = add_group(g, names, room, r, &factors, text);
 			x->shared = shared->factors.n > 0;
 			return x;
 		}
@@ -203,10 +213,14 @@ static bool about_memory(const struct finding *f)
 
 bool run_from_memory(const struct run_groups *g, size_t record)
 {
+	const struct finding *f;
+	size_t n;
+
 	if (claim_storage(&g->record[record]))
 		return claim_from_memory(&g->record[record]);
-	for (size_t i = 0; i < g->audit->findings; i++)
-		if (g->audit->finding[i].record == record && about_memory(&g->audit->finding[i]))
+	f = audit_of(g->audit, record, &n);
+	for (size_t i = 0; i < n; i++)
+		if (about_memory(&f[i]))
 			return true;
 	return false;
 }
@@ -218,14 +232,10 @@ static bool possible(const struct run_record *r)
 	return au >= 0 && au <= AU_POSSIBLE && !(rate < 0);
 }
 
-static bool same_model(const struct run_groups *g, size_t i, size_t k)
-{
-	return strcmp(g->record[i].model, g->record[k].model) == 0;
-}
-
 static void judge_standing(struct run_groups *g)
 {
 	bool *memory = xcalloc(g->records + 1, sizeof(*memory));
+	struct texts stored = {0};
 
 	for (size_t i = 0; i < g->records; i++) {
 		memory[i] = run_from_memory(g, i);
@@ -240,10 +250,15 @@ static void judge_standing(struct run_groups *g)
 					       g->standing[x->record] == RUN_IMPOSSIBLE))
 			g->standing[x->record] = RUN_FAILED;
 	}
+	/* models of which a run counts that was not served from memory */
 	for (size_t i = 0; i < g->records; i++)
-		for (size_t k = 0; memory[i] && g->standing[i] == RUN_COUNTS && k < g->records; k++)
-			if (!memory[k] && g->standing[k] == RUN_COUNTS && same_model(g, i, k))
-				g->standing[i] = RUN_FROM_MEMORY;
+		if (!memory[i] && g->standing[i] == RUN_COUNTS)
+			texts_add(&stored, g->record[i].model);
+	for (size_t i = 0; i < g->records; i++)
+		if (memory[i] && g->standing[i] == RUN_COUNTS &&
+		    texts_find(&stored, g->record[i].model) != TEXT_NONE)
+			g->standing[i] = RUN_FROM_MEMORY;
+	texts_release(&stored);
 	free(memory);
 }
 
@@ -352,18 +367,11 @@ static int by_name(const void *a, const void *b)
 	return c ? c : x->ranks < y->ranks ? -1 : x->ranks > y->ranks;
 }
 
-static bool has_run(const struct run_groups *g, const struct run_group *x,
-		    const struct run_record *r)
-{
-	for (size_t i = 0; i < x->records; i++)
-		if (record_same_run(&g->record[x->record[i]], r))
-			return true;
-	return false;
-}
-
 void run_groups_build(struct run_groups *g, const struct run_record *r, size_t n,
 		      const struct audit *audit)
 {
+	struct texts names = {0}, seen = {0};
+	size_t room = 0;
 	struct all_shared all;
 
 	*g = (struct run_groups){.record = r, .records = n, .audit = audit};
@@ -378,17 +386,23 @@ void run_groups_build(struct run_groups *g, const struct run_record *r, size_t n
 						: RUN_UNTRAINED;
 		if (!r[i].trained)
 			continue;
-		x = group_of(g, &r[i], shared_of(&all, r[i].model));
-		if (has_run(g, x, &r[i])) {
+		x = group_of(g, &names, &room, &r[i], shared_of(&all, r[i].model));
+		if (runs_have(&seen, &r[i], (size_t)(x - g->group))) {
 			x->copies++;
 			g->standing[i] = RUN_COPY;
 			g->of[i] = x->record[0];
 			continue;
 		}
-		x->record = xrealloc(x->record, (x->records + 1) * sizeof(*x->record));
+		runs_add(&seen, &r[i], (size_t)(x - g->group));
+		/* doubled at powers of two */
+		if ((x->records & (x->records - 1)) == 0)
+			x->record = xrealloc(x->record, (x->records ? 2 * x->records : 1) *
+								sizeof(*x->record));
 		x->record[x->records++] = i;
 	}
 	release_shared(&all);
+	texts_release(&names);
+	texts_release(&seen);
 	judge_standing(g);
 	for (size_t i = 0; i < g->groups; i++) {
 		count_group(g, &g->group[i]);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/texts.h"
 #include "readback/claim.h"
 #include "readback/compare.h"
 #include "readback/effects.h"
@@ -22,6 +23,7 @@ static const double OTHER_LARGE = 10; /* that is neither that nor computation */
 #define LINE_MAX_POINTS 64
 #define FACTORS_SAID 12
 #define SAME_SAID 8
+#define VALUES_SAID 60 /* of one factor */
 
 static struct key_finding *new_finding(struct key_findings *k, const char *topic)
 {
@@ -57,15 +59,13 @@ static void say_measured(struct key_finding *f, const struct run_groups *g)
 	const char *first = NULL;
 
 	for (size_t i = 0; i < g->records; i++) {
-		const json_t *m = json_object_get(g->record[i].result, "measured");
 		const char *text = claim_text(&g->record[i]);
 		const char *storage = claim_storage(&g->record[i]);
 
 		if (!text || !storage)
 			continue;
 		known++;
-		if (strcmp(storage, "yes") == 0 &&
-		    json_array_size(json_object_get(m, "taken")) == 0)
+		if (strcmp(storage, "yes") == 0 && g->record[i].facts.taken.n == 0)
 			continue;
 		doubted++;
 		first = first ? first : text;
@@ -86,16 +86,16 @@ static void say_cached(struct key_finding *f, const struct run_groups *g)
 	size_t cached = 0;
 
 	say_measured(f, g);
-	for (size_t i = 0; i < g->records; i++)
-		for (size_t a = 0; a < g->audit->findings; a++) {
-			const struct finding *x = &g->audit->finding[a];
+	for (size_t i = 0; i < g->records; i++) {
+		size_t n;
+		const struct finding *x = audit_of(g->audit, i, &n);
 
-			if (x->record != i || x->level != AUDIT_WARN || !x->about_cache ||
-			    claim_storage(&g->record[i]))
-				continue;
-			cached++;
-			break;
+		while (n && (x->level != AUDIT_WARN || !x->about_cache)) {
+			n--;
+			x++;
 		}
+		cached += n && !claim_storage(&g->record[i]);
+	}
 	if (cached == 1 && g->records == 1)
 		say(f, " The page cache served some or all of its reads.");
 	else if (cached)
@@ -134,17 +134,17 @@ static struct failed_check *failed_checks(const struct run_groups *g, size_t *n)
 {
 	const struct audit *a = g->audit;
 	struct failed_check *v = xcalloc(a->findings + 1, sizeof(*v));
+	struct texts names = {0};
 
 	*n = 0;
 	for (size_t i = 0; i < a->findings; i++) {
 		const struct finding *f = &a->finding[i];
-		size_t k = 0;
+		size_t k;
 
 		if (f->level != AUDIT_FAIL ||
 		    (g->standing[f->record] != RUN_FAILED && g->standing[f->record] != RUN_BROKEN))
 			continue;
-		while (k < *n && strcmp(v[k].name, f->check) != 0)
-			k++;
+		k = texts_add(&names, f->check);
 		if (k == *n)
 			v[(*n)++].name = f->check;
 		else if (v[k].last_record == f->record)
@@ -152,6 +152,7 @@ static struct failed_check *failed_checks(const struct run_groups *g, size_t *n)
 		v[k].last_record = f->record;
 		v[k].runs++;
 	}
+	texts_release(&names);
 	if (*n)
 		qsort(v, *n, sizeof(*v), by_runs);
 	return v;
@@ -314,7 +315,7 @@ static bool emulated(const struct run_groups *g, const struct run_group *x)
 
 static double computation_of(const struct run_record *r)
 {
-	return r->has_workload ? time_dist_mean(&r->workload.train.computation_time) : NAN;
+	return r->facts.step_s;
 }
 
 /* The groups of one model that are ranked, and what makes their figures unlike. */
@@ -555,16 +556,22 @@ static void line_of(struct line *l, const struct run_groups *g, const char *mode
 			put_on_line(l, g, &g->group[i]);
 }
 
-/* Without overrides, or else with those of most numbers of accelerators. */
+/* Without overrides, or else with those of most numbers of accelerators. `g`: the groups of the
+ * model, of which those with the same overrides are neighbors. */
 static void choose_line(struct line *l, const struct run_groups *g, const char *model)
 {
+	struct run_groups alike;
+
 	line_of(l, g, model, "");
-	for (size_t i = 0; i < g->groups && (l->n < 2 || l->v[0]->factors[0]); i++) {
+	for (size_t i = 0; i < g->groups && (l->n < 2 || l->v[0]->factors[0]); i += alike.groups) {
 		struct line other;
 
-		if (strcmp(g->group[i].model, model) != 0)
-			continue;
-		line_of(&other, g, model, g->group[i].factors);
+		alike = *g;
+		alike.group += i;
+		for (alike.groups = 1; i + alike.groups < g->groups; alike.groups++)
+			if (strcmp(alike.group[alike.groups].factors, alike.group->factors) != 0)
+				break;
+		line_of(&other, &alike, model, alike.group->factors);
 		if (other.n > l->n) {
 			str_list_release(&l->out);
 			*l = other;
@@ -780,25 +787,38 @@ static int by_change(const void *a, const void *b)
 
 	if (x->turn != y->turn)
 		return x->turn < y->turn ? -1 : 1;
-	return x->change < y->change ? 1 : x->change > y->change ? -1 : 0;
+	if (x->change < y->change || x->change > y->change)
+		return x->change < y->change ? 1 : -1;
+	return x->family < y->family ? -1 : x->family > y->family;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct ranked_family *x = a, *y = b;
+	int order = strcmp(x->family->group[0]->model, y->family->group[0]->model);
+
+	if (order == 0)
+		order = strcmp(x->family->key, y->family->key);
+	if (order == 0 && (x->change < y->change || x->change > y->change))
+		order = x->change > y->change ? -1 : 1;
+	return order ? order : x->family < y->family ? -1 : x->family > y->family;
 }
 
 /* Each factor of each model first with its largest change: many numbers of accelerators with one
  * factor would hide the others. */
 static void rank_families(struct ranked_family *v, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < n; k++) {
-			const struct family *x = v[i].family, *y = v[k].family;
+	if (n == 0)
+		return;
+	qsort(v, n, sizeof(*v), by_key);
+	for (size_t i = 1; i < n; i++) {
+		const struct family *x = v[i - 1].family, *y = v[i].family;
 
-			if (i == k || strcmp(x->group[0]->model, y->group[0]->model) != 0 ||
-			    strcmp(x->key, y->key) != 0)
-				continue;
-			v[i].turn += v[k].change > v[i].change ||
-				     (k < i && !(v[k].change < v[i].change));
-		}
-	if (n)
-		qsort(v, n, sizeof(*v), by_change);
+		if (strcmp(x->group[0]->model, y->group[0]->model) == 0 &&
+		    strcmp(x->key, y->key) == 0)
+			v[i].turn = v[i - 1].turn + 1;
+	}
+	qsort(v, n, sizeof(*v), by_change);
 }
 
 static void find_factors(struct key_findings *k, const struct run_groups *g)
@@ -835,17 +855,20 @@ static void find_factors(struct key_findings *k, const struct run_groups *g)
 
 void key_findings_build(struct key_findings *k, const struct run_groups *g)
 {
-	const char *model = NULL;
+	struct run_groups part = *g; /* those of one model: they are neighbors */
 
 	*k = (struct key_findings){0};
 	find_trust(k, g);
 	find_limits(k, g);
-	for (size_t i = 0; i < g->groups; i++) {
-		if (model && strcmp(g->group[i].model, model) == 0)
-			continue;
-		model = g->group[i].model;
-		find_best(k, g, model);
-		find_scaling(k, g, model);
+	for (size_t i = 0; i < g->groups; i += part.groups) {
+		const char *model = g->group[i].model;
+
+		part.group = &g->group[i];
+		for (part.groups = 1; i + part.groups < g->groups; part.groups++)
+			if (strcmp(part.group[part.groups].model, model) != 0)
+				break;
+		find_best(k, &part, model);
+		find_scaling(k, &part, model);
 	}
 	find_factors(k, g);
 }

@@ -789,7 +789,7 @@ static void check_row(struct run_record *r)
 						   mark));
 }
 
-static void record_load(struct run_record *r, const char *folder)
+void record_load(struct run_record *r, const char *folder)
 {
 	struct err e = {0};
 	int rc;
@@ -817,6 +817,7 @@ static void record_load(struct run_record *r, const char *folder)
 	else
 		check_row(r);
 	set_name(r);
+	facts_find(&r->facts, r);
 }
 
 static void release_phase(struct record_phase *p)
@@ -840,25 +841,39 @@ static void release_rank(struct record_rank *k)
 	free(k->epoch);
 }
 
-void record_release(struct run_record *r)
+void record_settle(struct run_record *r)
 {
 	for (uint32_t k = 0; r->rank && k < r->ranks; k++)
 		release_rank(&r->rank[k]);
 	free(r->rank);
+	r->rank = NULL;
+	json_decref(r->summary);
+	json_decref(r->result);
+	r->summary = r->result = NULL;
+	node_free(r->config);
+	r->config = NULL;
+	if (r->has_workload)
+		workload_release(&r->workload);
+	r->has_workload = false;
+	str_list_release(&r->overrides);
+}
+
+void record_release(struct run_record *r)
+{
+	record_settle(r);
 	free(r->au.v);
 	free(r->throughput.v);
 	free(r->io.v);
 	free(r->eval_au.v);
 	free(r->eval_throughput.v);
-	json_decref(r->summary);
-	json_decref(r->result);
-	node_free(r->config);
-	if (r->has_workload)
-		workload_release(&r->workload);
-	str_list_release(&r->overrides);
+	facts_release(&r->facts);
+	configuration_release(r->configuration);
 	str_list_release(&r->factors);
 	str_list_release(&r->notes);
 	str_list_release(&r->damage);
+	str_list_release(&r->alone.damage);
+	str_list_release(&r->alone.changed);
+	str_list_release(&r->alone.failed);
 	free(r->broken);
 	free(r->folder);
 	memset(r, 0, sizeof(*r));
@@ -869,16 +884,9 @@ void record_release(struct run_record *r)
 /* What is found below the paths that were given. */
 struct search {
 	struct str_list folders;
+	struct texts seen;
 	struct records *out;
 };
-
-static void add_folder(struct str_list *out, const char *folder)
-{
-	for (size_t i = 0; i < out->n; i++)
-		if (strcmp(out->v[i], folder) == 0)
-			return;
-	str_list_add(out, xstrdup(folder));
-}
 
 /* What a folder holds, by names. */
 struct names {
@@ -954,7 +962,7 @@ static void search_folders(struct search *s, const char *folder, int depth)
 	if (d)
 		closedir(d);
 	if (n.summary || ((n.result || n.rank) && lacks_summary(folder, &n)))
-		add_folder(&s->folders, folder);
+		str_list_add(&s->folders, xstrdup(folder));
 	else if (!n.result)
 		tell_unfinished(s, folder, &n);
 }
@@ -962,6 +970,24 @@ static void search_folders(struct search *s, const char *folder, int depth)
 static int by_text(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Sorts those from `first` on, and drops those that are there already. */
+static void add_found(struct search *s, size_t first)
+{
+	struct str_list *out = &s->folders;
+	size_t n = first;
+
+	qsort(out->v + first, out->n - first, sizeof(*out->v), by_text);
+	for (size_t i = first; i < out->n; i++) {
+		size_t known = s->seen.n;
+
+		if (texts_add(&s->seen, out->v[i]) == known)
+			out->v[n++] = out->v[i];
+		else
+			free(out->v[i]);
+	}
+	out->n = n;
 }
 
 static int none_found(const struct search *s, const char *path, size_t running, size_t unread,
@@ -978,7 +1004,7 @@ static int none_found(const struct search *s, const char *path, size_t running, 
 
 static int record_find(struct search *s, const char *const *path, size_t n, struct err *e)
 {
-	struct str_list *out = &s->folders;
+	const struct str_list *out = &s->folders;
 
 	for (size_t i = 0; i < n; i++) {
 		size_t before = out->n, len = strlen(path[i]);
@@ -995,23 +1021,34 @@ static int record_find(struct search *s, const char *const *path, size_t n, stru
 		search_folders(s, trimmed, 0);
 		if (out->n == before)
 			return none_found(s, path[i], running, unread, e);
-		qsort(out->v + before, out->n - before, sizeof(*out->v), by_text);
+		add_found(s, before);
 	}
 	return 0;
 }
 
-int records_load(struct records *out, const char *const *path, size_t n, struct err *e)
+int records_find(struct records *out, struct str_list *folders, const char *const *path, size_t n,
+		 struct err *e)
 {
 	struct search s = {.out = out};
 	int rc;
 
 	*out = (struct records){0};
 	rc = record_find(&s, path, n, e);
+	texts_release(&s.seen);
+	*folders = s.folders;
+	return rc;
+}
+
+int records_load(struct records *out, const char *const *path, size_t n, struct err *e)
+{
+	struct str_list folders = {0};
+	int rc = records_find(out, &folders, path, n, e);
+
 	if (rc == 0)
-		out->v = xcalloc(s.folders.n, sizeof(*out->v));
-	for (size_t i = 0; rc == 0 && i < s.folders.n; i++)
-		record_load(&out->v[out->n++], s.folders.v[i]);
-	str_list_release(&s.folders);
+		out->v = xcalloc(folders.n, sizeof(*out->v));
+	for (size_t i = 0; rc == 0 && i < folders.n; i++)
+		record_load(&out->v[out->n++], folders.v[i]);
+	str_list_release(&folders);
 	return rc;
 }
 

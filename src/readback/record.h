@@ -8,8 +8,9 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/texts.h"
 #include "codec/sha256.h"
-#include "workload/need.h"
+#include "readback/facts.h"
 #include "workload/workload.h"
 
 /* One block of training or one evaluation of one rank, as N_output.json lists it. Seconds. */
@@ -92,6 +93,31 @@ struct run_record {
 	struct str_list notes;  /* sentences: files that are missing */
 	struct str_list damage; /* sentences: files that cannot be read or are damaged, and those of
 				 * this program that are missing */
+	struct record_facts facts;
+	struct kept_configuration
+		*configuration; /* readback/configuration.h; NULL: not asked for */
+	/* Of audit_alone. */
+	struct record_alone {
+		struct str_list damage, changed; /* sentences: damaged files, digests that differ */
+		struct str_list failed;          /* names of checks */
+	} alone;
+};
+
+/* What is not kept: after it a record has no summary, result, config, workload and no times of
+ * steps. About 2 KiB stay, and what records_visit was asked to keep. */
+void record_settle(struct run_record *r);
+void configuration_release(struct kept_configuration *k);
+
+/* What is done with each result while it is whole. */
+struct record_visit {
+	void *arg;
+	struct texts *texts; /* not NULL: the configurations are kept, by these texts */
+	/* How many there are; before all others. */
+	void (*begin)(void *arg, size_t n);
+	/* Of result i, beside others in other threads. */
+	void (*look)(void *arg, size_t i, struct run_record *r);
+	/* In the order of the results, one after the other; the record is settled. */
+	void (*take)(void *arg, size_t i, struct run_record *r);
 };
 
 /* The results in or below each of `path` (up to RECORD_DEPTH_MAX levels), sorted, without
@@ -106,6 +132,15 @@ struct records {
 	struct str_list unread;  /* sentences: folders that cannot be searched */
 };
 int records_load(struct records *out, const char *const *path, size_t n, struct err *e);
+/* The folders alone; nothing is in the list so far. */
+int records_find(struct records *out, struct str_list *folders, const char *const *path, size_t n,
+		 struct err *e);
+/* One of them, which can always be read: see run_record.broken. Release with record_release. */
+void record_load(struct run_record *r, const char *folder);
+/* The same, settled: each is whole only while it is looked at, and as many are as there are
+ * processors. Any function of `v` may be NULL. */
+int records_visit(struct records *out, const char *const *path, size_t n,
+		  const struct record_visit *v, struct err *e);
 void records_release(struct records *r);
 /* Of one that was taken out of the list. */
 void record_release(struct run_record *r);

@@ -44,14 +44,14 @@ double *record_values(const struct run_record *r, const size_t *index, size_t n,
 
 	*count = 0;
 	for (size_t i = 0; i < n; i++)
-		most += by_epoch ? epoch_count(&r[index ? index[i] : i]) : 1;
+		most += by_epoch ? r[index ? index[i] : i].facts.epochs : 1;
 	v = xcalloc(most, sizeof(*v));
 	for (size_t i = 0; i < n; i++) {
 		const struct run_record *one = &r[index ? index[i] : i];
 		double sum = 0;
 		size_t epochs = 0;
 
-		for (size_t e = 0; e < epoch_count(one); e++) {
+		for (size_t e = 0; e < one->facts.epochs; e++) {
 			double x = of(one, e);
 
 			if (!isfinite(x))
@@ -100,7 +100,7 @@ static double phase_sum(const double *v, size_t n)
 	return sum;
 }
 
-double record_whole_au(const struct run_record *r, size_t epoch)
+static double find_whole_au(const struct run_record *r, size_t epoch)
 {
 	const json_t *of = json_array_get(
 		json_object_get(json_object_get(r->result, "training"), "epochs"), epoch);
@@ -149,14 +149,14 @@ static double recorded_whole(const struct run_record *r, const char *key)
 	return number_of(json_object_get(r->result, "training"), key);
 }
 
-double record_whole_run_au(const struct run_record *r)
+static double find_whole_run_au(const struct run_record *r)
 {
 	double known = recorded_whole(r, "whole_run_au_percent"), compute = 0, wall = 0;
 
 	if (isfinite(known))
 		return known;
 	for (size_t i = 0; i < epoch_count(r); i++) {
-		double one = record_whole_au(r, i), s = wall_of_epoch(r, i);
+		double one = find_whole_au(r, i), s = wall_of_epoch(r, i);
 
 		if (isfinite(one) && isfinite(s)) {
 			compute += one * s;
@@ -188,17 +188,17 @@ static double share_of(const struct run_record *r, bool waiting)
 	return wall > 0 ? 100 * part / wall : NAN;
 }
 
-double record_wait_share(const struct run_record *r)
+static double find_wait_share(const struct run_record *r)
 {
 	return share_of(r, true);
 }
 
-double record_other_share(const struct run_record *r)
+static double find_other_share(const struct run_record *r)
 {
 	return share_of(r, false);
 }
 
-uint64_t record_steps(const struct run_record *r)
+static uint64_t find_steps(const struct run_record *r)
 {
 	uint64_t steps = 0;
 
@@ -223,7 +223,7 @@ uint64_t record_window(const struct run_record *r)
 	return batches;
 }
 
-double record_sample_bytes(const struct run_record *r)
+static double find_sample_bytes(const struct run_record *r)
 {
 	const json_t *need = json_object_get(r->result, "need");
 	double decoded = number_of(need, "sample_decoded_bytes");
@@ -244,7 +244,7 @@ static const json_t *recorded_need(const struct run_record *r)
 	return of && strcmp(of, "training") == 0 ? need : NULL;
 }
 
-void record_need(const struct run_record *r, struct need *out)
+static void find_need(const struct run_record *r, struct need *out)
 {
 	double bytes = number_of(recorded_need(r), "sample_file_bytes");
 
@@ -256,7 +256,7 @@ void record_need(const struct run_record *r, struct need *out)
 				     .bytes_at_target = NAN};
 		return;
 	}
-	need_find(&r->workload, NEED_TRAINING, isnan(bytes) ? record_sample_bytes(r) : bytes, out);
+	need_find(&r->workload, NEED_TRAINING, isnan(bytes) ? find_sample_bytes(r) : bytes, out);
 }
 
 static const json_t *recorded_supply(const struct run_record *r)
@@ -264,24 +264,12 @@ static const json_t *recorded_supply(const struct run_record *r)
 	return json_object_get(recorded_need(r), "supply");
 }
 
-double record_fed(const struct run_record *r)
-{
-	double fed = number_of(recorded_supply(r), "accelerators_fed");
-	struct need n;
-
-	if (!isnan(fed))
-		return fed;
-	record_need(r, &n);
-	fed = need_fed(&n, record_whole_throughput(r));
-	return fed > r->ranks ? r->ranks : fed;
-}
-
-double record_returned_rate(const struct run_record *r)
+static double find_returned_rate(const struct run_record *r)
 {
 	return number_of(recorded_supply(r), "returned_bytes_per_s");
 }
 
-const char *record_supply(const struct run_record *r)
+static const char *find_supply(const struct run_record *r)
 {
 	const char *of = json_string_value(json_object_get(recorded_supply(r), "of"));
 
@@ -309,14 +297,14 @@ static bool epoch_rate(const struct run_record *r, size_t epoch, double *samples
 	return *longest > 0;
 }
 
-double record_whole_rate(const struct run_record *r, size_t epoch)
+static double find_whole_rate(const struct run_record *r, size_t epoch)
 {
 	double samples, longest;
 
 	return epoch_rate(r, epoch, &samples, &longest) ? samples / longest : NAN;
 }
 
-double record_whole_throughput(const struct run_record *r)
+static double find_whole_throughput(const struct run_record *r)
 {
 	double known = recorded_whole(r, "whole_run_samples_per_s"), samples = 0, wall = 0;
 
@@ -331,4 +319,141 @@ double record_whole_throughput(const struct run_record *r)
 		wall += longest;
 	}
 	return wall > 0 ? samples / wall : NAN;
+}
+
+static double find_fed(const struct run_record *r)
+{
+	double fed = number_of(recorded_supply(r), "accelerators_fed");
+	struct need n;
+
+	if (!isnan(fed))
+		return fed;
+	find_need(r, &n);
+	fed = need_fed(&n, find_whole_throughput(r));
+	return fed > r->ranks ? r->ranks : fed;
+}
+
+static double find_wall(const struct run_record *r, size_t epoch)
+{
+	double longest = NAN;
+
+	for (uint32_t k = 0; k < r->ranks; k++)
+		if (epoch < r->rank[k].epochs && !(longest >= r->rank[k].epoch[epoch].train_wall_s))
+			longest = r->rank[k].epoch[epoch].train_wall_s;
+	return longest;
+}
+
+/* Of a result that does not say, by its workload: of DLIO's files the bytes are not known. */
+static double find_fed_stated(const struct run_record *r)
+{
+	const json_t *need = json_object_get(r->result, "need");
+	struct need own;
+
+	if (json_is_object(need))
+		return number_of(json_object_get(need, "supply"), "accelerators_fed");
+	if (!r->has_workload || !r->trained)
+		return NAN;
+	need_find(&r->workload, NEED_TRAINING, NAN, &own);
+	return fmin(need_fed(&own, find_whole_throughput(r)), r->ranks);
+}
+
+void measures_find(struct record_facts *f, const struct run_record *r)
+{
+	const json_t *training = json_object_get(r->result, "training");
+	const json_t *epochs = json_object_get(training, "epochs");
+
+	f->epochs = epoch_count(r);
+	f->lists_epochs = epochs != NULL;
+	if (json_array_size(epochs) > f->epochs)
+		f->epochs = json_array_size(epochs);
+	f->epoch = xcalloc(f->epochs + 1, sizeof(*f->epoch));
+	for (size_t i = 0; i < f->epochs; i++)
+		f->epoch[i] = (struct epoch_facts){
+			.whole_au = find_whole_au(r, i),
+			.whole_rate = find_whole_rate(r, i),
+			.wall_s = find_wall(r, i),
+			.payload = number_of(json_array_get(epochs, i), "payload_rate_bytes_per_s"),
+		};
+	f->whole_run_au = find_whole_run_au(r);
+	f->whole_throughput = find_whole_throughput(r);
+	f->wait_share = find_wait_share(r);
+	f->other_share = find_other_share(r);
+	f->steps = find_steps(r);
+	f->sample_bytes = find_sample_bytes(r);
+	f->step_s = r->has_workload ? time_dist_mean(&r->workload.train.computation_time) : NAN;
+	f->target =
+		r->has_workload && r->workload.metric.au > 0 ? 100 * r->workload.metric.au : NAN;
+	find_need(r, &f->need);
+	f->fed = find_fed(r);
+	f->fed_stated = find_fed_stated(r);
+	f->returned_rate = find_returned_rate(r);
+	f->payload_mean = number_of(training, "payload_rate_mean_bytes_per_s");
+	f->supply = xstrdup(find_supply(r));
+}
+
+/* ---- as they were found ---- */
+
+double record_whole_au(const struct run_record *r, size_t epoch)
+{
+	return epoch < r->facts.epochs ? r->facts.epoch[epoch].whole_au : NAN;
+}
+
+double record_whole_rate(const struct run_record *r, size_t epoch)
+{
+	return epoch < r->facts.epochs ? r->facts.epoch[epoch].whole_rate : NAN;
+}
+
+double record_wall(const struct run_record *r, size_t epoch)
+{
+	return epoch < r->facts.epochs ? r->facts.epoch[epoch].wall_s : NAN;
+}
+
+double record_whole_run_au(const struct run_record *r)
+{
+	return r->facts.whole_run_au;
+}
+
+double record_whole_throughput(const struct run_record *r)
+{
+	return r->facts.whole_throughput;
+}
+
+double record_wait_share(const struct run_record *r)
+{
+	return r->facts.wait_share;
+}
+
+double record_other_share(const struct run_record *r)
+{
+	return r->facts.other_share;
+}
+
+uint64_t record_steps(const struct run_record *r)
+{
+	return r->facts.steps;
+}
+
+double record_sample_bytes(const struct run_record *r)
+{
+	return r->facts.sample_bytes;
+}
+
+void record_need(const struct run_record *r, struct need *out)
+{
+	*out = r->facts.need;
+}
+
+double record_fed(const struct run_record *r)
+{
+	return r->facts.fed;
+}
+
+double record_returned_rate(const struct run_record *r)
+{
+	return r->facts.returned_rate;
+}
+
+const char *record_supply(const struct run_record *r)
+{
+	return r->facts.supply;
 }

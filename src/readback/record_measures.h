@@ -8,6 +8,9 @@ typedef double (*record_measure)(const struct run_record *r, size_t epoch);
 /* Of a whole run; NaN when it is not known. */
 typedef double (*record_run_measure)(const struct run_record *r);
 
+/* Fills the measures of `f` from a whole record: those below are then said from it. */
+void measures_find(struct record_facts *f, const struct run_record *r);
+
 /* As summary.json lists them. */
 double record_au(const struct run_record *r, size_t epoch);
 double record_throughput(const struct run_record *r, size_t epoch);
@@ -52,5 +55,7 @@ const char *record_supply(const struct run_record *r);
 /* Samples really taken a second over the wall time of an epoch's training part: steps x batch x
  * ranks / wall of the slowest rank; NaN when a file is missing. */
 double record_whole_rate(const struct run_record *r, size_t epoch);
-/* That over all epochs together: training.whole_run_samples_per_s of result.json. */
+/* Seconds of the epoch's training part, of the slowest rank; NaN. */
+double record_wall(const struct run_record *r, size_t epoch);
+/* That rate over all epochs together: training.whole_run_samples_per_s of result.json. */
 double record_whole_throughput(const struct run_record *r);

@@ -1,85 +1,67 @@
-/* Copies of results: by their numbers, their times, and the times of their steps. */
+/* Copies of results: by their numbers, their times, and the times of their steps. Each of these is
+ * a key: two results are of one run when they have a key in common. */
 #include "readback/same_run.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 
-/* Waits that are not 0 from which on equal lists are no chance: they are written in microseconds or
- * finer. */
-#define WAITS_ENOUGH 6u
+#define KEYS 3
 
-static const char *run_id(const struct run_record *r)
+/* The keys of a result among those of the same `group`; *n of them, on the heap. */
+static size_t keys_of(const struct run_record *r, size_t group, char *key[KEYS])
 {
-	const char *id = json_string_value(json_object_get(r->result, "run_id"));
+	const struct record_facts *f = &r->facts;
+	size_t n = 0;
 
-	return id && id[0] ? id : NULL;
+	if (f->run_id && f->run_id[0])
+		key[n++] = xasprintf("%zu id %s", group, f->run_id);
+	if (isfinite(r->begin_s) && isfinite(r->end_s) && r->end_s > r->begin_s)
+		key[n++] = xasprintf("%zu times %a %a %u %s", group, r->begin_s, r->end_s, r->ranks,
+				     r->hostname);
+	if (f->waits[0])
+		key[n++] = xasprintf("%zu waits %u %s", group, r->ranks, f->waits);
+	return n;
 }
 
-/* Adds the waits that are neither 0 nor a repetition of the one before; false at the first that
- * differs. */
-static bool same_waits(const struct record_phase *a, const struct record_phase *b, size_t *telling)
+bool runs_have(const struct texts *seen, const struct run_record *r, size_t group)
 {
-	if (a->loads != b->loads)
-		return false;
-	for (size_t i = 0; i < a->loads; i++) {
-		if (a->load[i] != b->load[i])
-			return false;
-		*telling += a->load[i] != 0 && (i == 0 || a->load[i] != a->load[i - 1]);
+	char *key[KEYS];
+	size_t n = keys_of(r, group, key);
+	bool has = false;
+
+	for (size_t i = 0; i < n; i++) {
+		has = has || texts_find(seen, key[i]) != TEXT_NONE;
+		free(key[i]);
 	}
-	return true;
+	return has;
 }
 
-static bool same_steps(const struct run_record *a, const struct run_record *b)
+void runs_add(struct texts *seen, const struct run_record *r, size_t group)
 {
-	size_t telling = 0;
+	char *key[KEYS];
+	size_t n = keys_of(r, group, key);
 
-	if (a->ranks != b->ranks)
-		return false;
-	for (uint32_t k = 0; k < a->ranks; k++) {
-		const struct record_rank *x = &a->rank[k], *y = &b->rank[k];
-
-		if (x->epochs != y->epochs)
-			return false;
-		for (size_t e = 0; e < x->epochs; e++) {
-			if (x->epoch[e].blocks != y->epoch[e].blocks)
-				return false;
-			for (size_t i = 0; i < x->epoch[e].blocks; i++)
-				if (!same_waits(&x->epoch[e].block[i], &y->epoch[e].block[i],
-						&telling))
-					return false;
-		}
+	for (size_t i = 0; i < n; i++) {
+		texts_add(seen, key[i]);
+		free(key[i]);
 	}
-	return telling >= WAITS_ENOUGH;
-}
-
-static bool same_times(const struct run_record *a, const struct run_record *b)
-{
-	return isfinite(a->begin_s) && isfinite(a->end_s) && a->end_s > a->begin_s &&
-	       a->begin_s == b->begin_s && a->end_s == b->end_s && a->ranks == b->ranks &&
-	       strcmp(a->hostname, b->hostname) == 0;
-}
-
-bool record_same_run(const struct run_record *a, const struct run_record *b)
-{
-	const char *x = run_id(a), *y = run_id(b);
-
-	return (x && y && strcmp(x, y) == 0) || same_times(a, b) || same_steps(a, b);
 }
 
 size_t *records_distinct(const struct run_record *r, size_t n, size_t *count)
 {
 	size_t *index = xcalloc(n + 1, sizeof(*index));
+	struct texts seen = {0};
 
 	*count = 0;
 	for (size_t i = 0; i < n; i++) {
-		size_t k = 0;
-
-		while (k < *count && !record_same_run(&r[index[k]], &r[i]))
-			k++;
-		if (k == *count)
-			index[(*count)++] = i;
+		if (runs_have(&seen, &r[i], 0))
+			continue;
+		runs_add(&seen, &r[i], 0);
+		index[(*count)++] = i;
 	}
+	texts_release(&seen);
 	return index;
 }

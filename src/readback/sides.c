@@ -12,7 +12,6 @@
 #include "readback/claim.h"
 
 static const double SHARE_OTHER = 0.2; /* of the bytes, by which two sources differ */
-static const double SHARE_SEEN = 0.01; /* fetched, from which on the system counts fetching */
 
 static const struct run_record *run_of(const struct side *s, size_t i)
 {
@@ -21,45 +20,9 @@ static const struct run_record *run_of(const struct side *s, size_t i)
 
 /* ---- where the bytes came from ---- */
 
-static double number_at(const json_t *o, const char *key)
-{
-	const json_t *v = json_object_get(o, key);
-
-	return json_is_number(v) ? json_number_value(v) : 0;
-}
-
-static bool in_memory(const struct run_record *r)
-{
-	static const char *const systems[] = {"tmpfs", "ramfs", "hugetlbfs"};
-	const char *fs = json_string_value(
-		json_object_get(json_object_get(r->result, "storage_path"), "file_system"));
-
-	for (size_t i = 0; fs && i < sizeof(systems) / sizeof(systems[0]); i++)
-		if (strcmp(fs, systems[i]) == 0)
-			return true;
-	return r->has_workload &&
-	       workload_base_store(&r->workload)->flags & (STORE_IS_VOLATILE | STORE_KEEPS_NOTHING);
-}
-
 double sides_cached_share(const struct run_record *r)
 {
-	const json_t *epochs = json_object_get(json_object_get(r->result, "training"), "epochs");
-	double fetched = 0, returned = 0, cached = 0, looked = 0;
-
-	for (size_t i = 0; i < json_array_size(epochs); i++) {
-		const json_t *ep = json_array_get(epochs, i);
-		const json_t *cache = json_object_get(ep, "page_cache");
-
-		fetched += number_at(json_object_get(ep, "process_io"), "device_read_bytes");
-		returned += number_at(ep, "returned_bytes");
-		cached += number_at(cache, "cached_at_start_bytes");
-		looked += number_at(cache, "bytes_looked_at");
-	}
-	if (returned > 0 && fetched > SHARE_SEEN * returned)
-		return fmax(0, 1 - fetched / returned);
-	/* nothing fetched: from the cache where it held the files; else the file system does not
-	 * say what it fetches */
-	return looked > 0 && cached >= looked / 2 ? cached / looked : NAN;
+	return r->facts.cached_share;
 }
 
 struct source {
@@ -74,7 +37,7 @@ static struct source source_of(const struct side *s)
 	for (size_t i = 0; i < s->n; i++) {
 		double share;
 
-		if (in_memory(run_of(s, i))) {
+		if (run_of(s, i)->facts.in_memory) {
 			x.memory++;
 			continue;
 		}
@@ -254,23 +217,9 @@ static bool is_condition(const char *key)
 	return !says_where(key) && !strstr(key, "folder") && !strstr(key, "seed");
 }
 
-/* Where the file system of the dataset is mounted, "/mnt/nfs"; NULL: not known, or no file system
- * is read. */
-static const char *mount_point(const struct run_record *r)
-{
-	const char *text = json_string_value(
-		json_object_get(json_object_get(r->result, "system"), "data file system"));
-	const char *on = text ? strstr(text, " on /") : NULL;
-
-	if (!on || !r->has_workload ||
-	    !(workload_base_store(&r->workload)->flags & STORE_HAS_FILES))
-		return NULL;
-	return on + 4;
-}
-
 void unlike_keys(const struct run_record *a, const struct run_record *b, struct str_list *out)
 {
-	const char *x = mount_point(a), *y = mount_point(b);
+	const char *x = a->facts.mount, *y = b->facts.mount;
 	struct key_differences d;
 
 	key_differences_find(&d, a, b);
@@ -316,14 +265,12 @@ static void check_repetitions(const struct side *s, const char *side, struct str
 
 static double samples_of(const struct run_record *r)
 {
-	const json_t *epochs = json_object_get(json_object_get(r->result, "training"), "epochs");
-
-	return number_at(json_array_get(epochs, 0), "samples");
+	return r->facts.samples;
 }
 
 static double data_bytes(const struct run_record *r)
 {
-	return number_at(json_object_get(r->result, "dataset"), "total_bytes");
+	return r->facts.data_bytes;
 }
 
 static void compare_readers(const struct run_record *a, const struct run_record *b,
@@ -362,13 +309,7 @@ static void compare_readers(const struct run_record *a, const struct run_record 
 
 static const char *build_of(const struct run_record *r)
 {
-	const json_t *versions =
-		json_object_get(json_object_get(r->result, "environment"), "versions");
-	const char *build = json_string_value(json_object_get(versions, "build"));
-
-	if (!build)
-		build = json_string_value(json_object_get(versions, "stoker"));
-	return build ? build : "unknown";
+	return r->facts.build ? r->facts.build : "unknown";
 }
 
 static void compare_programs(const struct run_record *a, const struct run_record *b,
@@ -387,26 +328,9 @@ static void compare_programs(const struct run_record *a, const struct run_record
 
 static bool ended_early(const struct run_record *r)
 {
-	const char *status = json_string_value(json_object_get(r->result, "status"));
+	const char *status = r->facts.status;
 
 	return status && (strcmp(status, "interrupted") == 0 || strcmp(status, "failed") == 0);
-}
-
-static const json_t *bad_verdict(const struct run_record *r, const char *check)
-{
-	const json_t *v, *list = json_object_get(r->result, "verdicts");
-	size_t i;
-
-	json_array_foreach(list, i, v)
-	{
-		const char *name = json_string_value(json_object_get(v, "check"));
-		const char *level = json_string_value(json_object_get(v, "level"));
-
-		if (name && level && strcmp(name, check) == 0 &&
-		    (strcmp(level, "fail") == 0 || strcmp(level, "warn") == 0))
-			return v;
-	}
-	return NULL;
 }
 
 static void judge_side(const struct side *s, const char *side, struct str_list *unlike,
@@ -416,12 +340,11 @@ static void judge_side(const struct side *s, const char *side, struct str_list *
 	const char *why = NULL;
 
 	for (size_t i = 0; i < s->n; i++) {
-		const json_t *v = bad_verdict(run_of(s, i), "steady");
+		const char *text = run_of(s, i)->facts.unsteady;
 
 		early += ended_early(run_of(s, i));
-		unsteady += v != NULL;
-		if (v && !why)
-			why = json_string_value(json_object_get(v, "text"));
+		unsteady += text != NULL;
+		why = why ? why : text;
 	}
 	if (early)
 		str_list_add(unlike, xasprintf("%zu of %zu run%s of the %s side ended early.",
@@ -438,24 +361,15 @@ static void audit_side(const struct side *s, const char *side, struct sides *out
 	struct buf names = {0};
 
 	for (size_t i = 0; i < s->n; i++) {
-		struct audit audit;
+		const struct record_alone *x = &run_of(s, i)->alone;
 
-		audit_run(&audit, run_of(s, i), 1);
-		for (size_t f = 0; f < audit.findings; f++) {
-			struct buf text = {0};
-			const char *check = audit.finding[f].check;
-
-			if (audit.finding[f].damage || strcmp(check, "digest") == 0) {
-				finding_sentence(&audit, &audit.finding[f], &text);
-				str_list_add(audit.finding[f].damage ? &out->damage : &out->doubts,
-					     xasprintf("%s.", text.data));
-				buf_release(&text);
-			}
-			if (audit.finding[f].level == AUDIT_FAIL &&
-			    !(names.data && strstr(names.data, check)))
-				buf_printf(&names, "%s%s", names.len ? ", " : "", check);
-		}
-		audit_release(&audit);
+		for (size_t k = 0; k < x->damage.n; k++)
+			str_list_add(&out->damage, xstrdup(x->damage.v[k]));
+		for (size_t k = 0; k < x->changed.n; k++)
+			str_list_add(&out->doubts, xstrdup(x->changed.v[k]));
+		for (size_t k = 0; k < x->failed.n; k++)
+			if (!(names.data && strstr(names.data, x->failed.v[k])))
+				buf_printf(&names, "%s%s", names.len ? ", " : "", x->failed.v[k]);
 	}
 	if (names.len)
 		str_list_add(&out->doubts,

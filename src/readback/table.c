@@ -42,29 +42,20 @@ static void put_number(struct buf *out, double v)
 		buf_printf(out, "%.10g", v);
 }
 
-/* -1: nothing was found. */
-static int worst_level(const struct audit *a, size_t i)
-{
-	int level = -1;
-
-	for (size_t k = 0; k < a->findings; k++)
-		if (a->finding[k].record == i && (int)a->finding[k].level > level)
-			level = (int)a->finding[k].level;
-	return level;
-}
-
 /* The worst level, and the checks that found more than a remark. */
 static void put_verdict(struct buf *out, const struct audit *a, size_t i)
 {
 	static const char *const names[] = {
 		[AUDIT_NOTE] = "ok", [AUDIT_WARN] = "warn", [AUDIT_FAIL] = "fail"};
-	int level = worst_level(a, i);
+	int level = audit_worst_of(a, i);
 	const char *sep = "";
+	size_t n;
+	const struct finding *f = audit_of(a, i, &n);
 
 	buf_printf(out, ",%s,", names[level < 0 ? AUDIT_NOTE : level]);
-	for (size_t k = 0; k < a->findings; k++)
-		if (a->finding[k].record == i && a->finding[k].level > AUDIT_NOTE) {
-			buf_printf(out, "%s%s", sep, a->finding[k].check);
+	for (size_t k = 0; k < n; k++)
+		if (f[k].level > AUDIT_NOTE) {
+			buf_printf(out, "%s%s", sep, f[k].check);
 			sep = " ";
 		}
 }
@@ -73,12 +64,12 @@ static void put_verdict(struct buf *out, const struct audit *a, size_t i)
 static void put_failed(struct buf *out, const struct audit *a, size_t i)
 {
 	const char *last = "";
+	size_t n;
+	const struct finding *f = audit_of(a, i, &n);
 
 	buf_putc(out, ',');
-	for (size_t k = 0; k < a->findings; k++) {
-		const struct finding *f = &a->finding[k];
-
-		if (f->record != i || f->level != AUDIT_FAIL || strcmp(f->check, last) == 0)
+	for (; n; n--, f++) {
+		if (f->level != AUDIT_FAIL || strcmp(f->check, last) == 0)
 			continue;
 		buf_printf(out, "%s%s", last[0] ? " " : "", f->check);
 		last = f->check;
@@ -183,10 +174,9 @@ void table_csv(const struct run_groups *g, struct buf *out)
 		put_number(out, r->broken ? NAN : (double)r->au.n);
 		put_epochs(out, r, record_whole_au);
 		put_epochs(out, r, record_whole_rate);
-		put_number(out, r->has_workload && r->workload.metric.au > 0
-					? 100 * r->workload.metric.au
-					: NAN);
-		buf_printf(out, ",%s,%s", worst_level(g->audit, i) == AUDIT_FAIL ? "failed" : "ok",
+		put_number(out, r->facts.target);
+		buf_printf(out, ",%s,%s",
+			   audit_worst_of(g->audit, i) == AUDIT_FAIL ? "failed" : "ok",
 			   run_standing_name(g->standing[i]));
 		put_failed(out, g->audit, i);
 		buf_printf(out, ",%s,", r->ours ? "stoker" : "dlio");
