@@ -70,12 +70,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			put(path_of(folder, i, path), files[i].text, strlen(files[i].text));
 	if (records_load(&all, folders, 1, &e) == 0) {
 		struct buf text = {0};
-		json_t *tree;
+		json_t *tree = NULL;
 
 		audit_run(&a, all.v, all.n);
 		audit_text(&a, false, true, &text);
-		tree = audit_json(&a);
-		if (!text.data || !tree)
+		if (!text.data)
+			abort();
+		buf_reset(&text);
+		if (audit_json(&a, &text))
+			tree = json_loadb(text.data, text.len, 0, NULL);
+		if (!tree)
 			abort();
 		buf_release(&text);
 		json_decref(tree);
