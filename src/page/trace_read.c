@@ -455,7 +455,9 @@ int trace_reader_next(struct trace_reader *r, struct trace_item *item, struct er
 	}
 	if (rc == TRACE_END) {
 		r->state = AT_END;
-		return 0;
+		return r->in.failed
+			       ? err_sys(e, r->in.failed, "cannot read the trace '%s'", r->in.path)
+			       : 0;
 	}
 	return rc;
 }

@@ -4,20 +4,27 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 
 #define CHUNK 65536u
 #define DEPTH_MAX 64
 
 int trace_scan_open(struct trace_scan *s, const char *path, struct err *e)
 {
+	int fd = file_open(path, NULL, e);
+
 	*s = (struct trace_scan){.line = 1};
-	errno = 0;
-	s->file = gzopen(path, "rbe");
-	if (!s->file)
-		return err_sys(e, errno ? errno : ENOMEM, "cannot read the trace '%s'", path);
+	if (fd < 0)
+		return fd;
+	s->file = gzdopen(fd, "rb");
+	if (!s->file) {
+		close(fd);
+		return err_set(e, -ENOMEM, "there is no memory to read the trace '%s'", path);
+	}
 	s->path = xstrdup(path);
 	s->chunk = xmalloc(CHUNK);
 	return 0;
@@ -38,8 +45,14 @@ int trace_scan_bad(struct trace_scan *s, struct err *e, const char *what)
 
 static int fill_chunk(struct trace_scan *s)
 {
-	int n = gzread(s->file, s->chunk, CHUNK);
+	int n, zlib = Z_OK;
 
+	errno = 0;
+	n = gzread(s->file, s->chunk, CHUNK);
+	if (n < 0)
+		gzerror(s->file, &zlib);
+	if (zlib == Z_ERRNO)
+		s->failed = errno ? errno : EIO;
 	s->used = 0;
 	s->have = n > 0 ? (unsigned)n : 0;
 	return n > 0;

@@ -23,6 +23,7 @@ struct trace_scan {
 	unsigned used, have;
 	uint64_t line; /* from 1 */
 	bool cut;      /* TRACE_END was returned */
+	int failed;    /* errno, where the file ends because it could not be read on; else 0 */
 	struct trace_text word;
 };
 

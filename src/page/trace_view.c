@@ -43,7 +43,7 @@ void trace_view_files(const char *folder, struct str_list *out)
 {
 	char *one = path_join(folder, "trace.json");
 
-	if (file_exists(one)) {
+	if (file_there(one, NULL) != 0) {
 		str_list_add(out, one);
 		return;
 	}
