@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file_out.h"
 
 #define POLL_NS (NS_PER_S / 50)
 
@@ -66,9 +67,8 @@ int child_start(struct child *c, const char *const *argv, const char *log, struc
 	if (pipe2(report, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "starting '%s'", argv[0]);
 	if (log) {
-		log_fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-		if (log_fd < 0)
-			rc = err_sys(e, errno, "cannot open the log '%s'", log);
+		log_fd = file_append_ours(log, 0644, e);
+		rc = log_fd < 0 ? log_fd : 0;
 	}
 	if (rc == 0) {
 		c->pid = fork();

@@ -1,22 +1,28 @@
 #pragma once
-/* A lock file: one program at a time in a folder. */
+/* A lock file: one program at a time in a folder, whichever users they belong to. */
 #include <stdbool.h>
 
-#define FILE_LOCK_WHO_MAX 320
+#include "base/err.h"
+
+#define FILE_LOCK_WHO_MAX 400
 /* In the folder of results, while a run writes them. */
 #define RUN_LOCK_NAME ".stoker_run.lock"
 
 struct file_lock {
 	int fd; /* -1: not held */
-	char path[1100];
+	char path[4096];
 };
 
-/* Makes the file and locks it. -EBUSY when another process holds it; `who` is then what that one
- * wrote of itself ("process N on host 'H'"), or "". Where the file cannot be made or the file
- * system has no locks, or the path is too long, nothing is held and 0 is returned: what cannot be
- * written fails by itself. The lock ends with the process at the latest; a file that a dead one
- * left does not matter. */
-int file_lock(struct file_lock *l, const char *path, char who[FILE_LOCK_WHO_MAX]);
+/* Makes the file and locks it. -EBUSY when another process holds it; `who` then tells which one, as
+ * far as can be told ("process N on host 'H'"), or is "", and `e` is not set. Another negative
+ * code, with a sentence, where that cannot be known: what has the name is a link, a FIFO, ..., or
+ * cannot be opened. Nothing that somebody else has put there is followed, emptied or written to.
+ *
+ * Where the file cannot be made, or the file system has no locks, or the path is too long, nothing
+ * is held and 0 is returned: what cannot be written fails by itself. The lock ends with the process
+ * at the latest; a file that a dead one left does not matter. The file can be read by all, whatever
+ * the umask: a lock that others cannot open could not be told from none. */
+int file_lock(struct file_lock *l, const char *path, char who[FILE_LOCK_WHO_MAX], struct err *e);
 /* Whether another process, or this one, holds it; `who` as above. False when there is no such file
  * or it cannot be opened. Makes nothing and holds nothing, but a lock that is taken in this moment
  * by somebody else may fail. */

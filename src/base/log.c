@@ -9,7 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file_out.h"
 #include "base/say.h"
+#include "base/transfer.h"
 #include "base/utf8.h"
 
 static _Atomic int threshold = LOG_WARNING;
@@ -50,11 +52,11 @@ static bool on_console(enum log_level level)
 
 int log_open(const char *path, struct err *e)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+	int fd = file_make_ours(path, O_APPEND, 0644, e);
 	int old;
 
 	if (fd < 0)
-		return err_sys(e, errno, "cannot create the log file '%s'", path);
+		return fd;
 	old = atomic_exchange_explicit(&file_fd, -1, memory_order_acq_rel);
 	if (old >= 0)
 		close(old);
@@ -102,27 +104,10 @@ static const char *level_name(enum log_level level)
 	return "LOG";
 }
 
-/* 0, or the errno of what kept it from being written whole. */
-static int write_line(int fd, const char *s, size_t n)
-{
-	while (n > 0) {
-		ssize_t w = write(fd, s, n);
-
-		if (w < 0) {
-			if (errno == EINTR)
-				continue;
-			return errno;
-		}
-		s += w;
-		n -= (size_t)w;
-	}
-	return 0;
-}
-
 /* Later lines are still tried, as space may be freed. */
 static void write_to_file(int fd, const char *s, size_t n)
 {
-	int failed = write_line(fd, s, n), none = 0;
+	int failed = -write_fully(fd, s, n), none = 0;
 
 	if (failed)
 		atomic_compare_exchange_strong_explicit(&file_errno, &none, failed,
@@ -162,7 +147,7 @@ __attribute__((format(printf, 4, 0))) static void put_line(enum log_level level,
 	if (console_gets && sink)
 		sink->line(sink->arg, line, n);
 	else if (console_gets)
-		(void)write_line(STDERR_FILENO, line, n); /* nowhere left to report to */
+		(void)write_fully(STDERR_FILENO, line, n); /* nowhere left to report to */
 	fd = atomic_load_explicit(&file_fd, memory_order_acquire);
 	if (fd >= 0)
 		write_to_file(fd, line, n);

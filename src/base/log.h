@@ -23,7 +23,7 @@ struct log_sink {
 	void *arg;
 };
 void log_set_sink(const struct log_sink *sink);
-/* Truncates or creates the log file. */
+/* Creates the log file, in the place of what has its name, links included (file_make_ours). */
 int log_open(const char *path, struct err *e);
 /* Closes it. Negative when a line was not written whole since log_open, or closing failed: `e`
  * names the file. Does nothing when none is open. */

@@ -7,12 +7,12 @@
 
 #include "base/alloc.h"
 
-int out_file_open(struct out_file *f, const char *path, struct err *e)
+int out_file_open(struct out_file *f, const char *path, enum file_whose whose, struct err *e)
 {
 	int rc;
 
 	*f = (struct out_file){0};
-	rc = file_out_open(&f->file, path, e);
+	rc = file_out_open(&f->file, path, whose, e);
 	if (rc == 0)
 		f->buffer = xmalloc(OUT_FILE_BUFFER);
 	return rc;

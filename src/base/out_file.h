@@ -18,7 +18,7 @@ struct out_file {
 	int failed; /* the first failure, -errno; later pieces go nowhere */
 };
 
-int out_file_open(struct out_file *f, const char *path, struct err *e);
+int out_file_open(struct out_file *f, const char *path, enum file_whose whose, struct err *e);
 void out_file_put(struct out_file *f, const char *bytes, size_t n);
 /* A text, and a number in decimal: for what is written by the million. */
 static inline void out_file_text(struct out_file *f, const char *text)

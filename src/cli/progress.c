@@ -58,20 +58,14 @@ static int find_interval(const struct cli_args *a, double *seconds, struct err *
 
 int progress_open(const char *path, struct err *e)
 {
-	int named = file_descriptor_named(path), fd;
+	struct err why = {0};
+	int fd;
 
-	/* not opened again: a socket cannot be, and a file would lose what is in it */
-	fd = named >= 0 ? fcntl(named, F_DUPFD_CLOEXEC, 3)
-			: open(path,
-			       O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NONBLOCK | O_CLOEXEC |
-				       O_NOCTTY,
-			       0644);
-	if (fd >= 0)
-		return fd;
-	if (errno == ENXIO)
+	fd = file_open_out(path, O_APPEND, &why);
+	if (fd == -ENXIO)
 		return err_set(e, -ENXIO,
 			       "--progress-file: '%s' has no reader: start the reader first", path);
-	return err_sys(e, errno, "--progress-file: cannot open '%s'", path);
+	return fd >= 0 ? fd : err_set(e, fd, "--progress-file: %s", why.text);
 }
 
 static int open_stream(struct progress_stream *s, const char *path, struct err *e)

@@ -58,25 +58,29 @@ struct generation {
 /* ---- the lock ---- */
 
 /* Takes the lock of the folder, which is created. -EBUSY when another process holds it; the
- * sentence names that one. On a store without files, or where the file system has no locks or
- * cannot be written, nothing is held and 0 is returned: what cannot be written fails by itself. The
- * lock ends with the process at the latest; its file is removed with it, and one that was left does
- * not matter. */
+ * sentence names that one. Negative too where that cannot be told. On a store without files, or
+ * where the file system has no locks or cannot be written, nothing is held and 0 is returned: what
+ * cannot be written fails by itself. The lock ends with the process at the latest; its file is
+ * removed with it, and one that was left does not matter. */
 static int lock_folder(struct folder_lock *l, struct store *s, const char *folder, struct err *e)
 {
 	char path[sizeof(l->file.path)], who[FILE_LOCK_WHO_MAX];
 	struct store_stat st;
+	int rc;
 
 	l->file.fd = -1;
 	l->made = store_stat_path(s, folder, &st, NULL) == -ENOENT;
 	if (!(store_base_flags(s) & STORE_HAS_FILES) ||
 	    (size_t)snprintf(path, sizeof(path), "%s/" LOCK_NAME, folder) >= sizeof(path) ||
-	    store_mkdirs(s, folder, NULL) < 0 || file_lock(&l->file, path, who) == 0)
+	    store_mkdirs(s, folder, NULL) < 0)
 		return 0;
+	rc = file_lock(&l->file, path, who, e);
+	if (rc != -EBUSY)
+		return rc;
 	return err_set(e, -EBUSY,
 		       "another program is generating a dataset in '%s'%s%s: wait for it to "
-		       "finish, stop it, or choose another dataset.data_folder",
-		       folder, who[0] ? ": " : "", who);
+		       "finish, stop it, or choose another dataset.data_folder (lock file '%s')",
+		       folder, who[0] ? ": " : "", who, path);
 }
 
 static void unlock_folder(struct folder_lock *l)

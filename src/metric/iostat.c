@@ -295,7 +295,7 @@ int iostat_start(struct iostat **out, const char *path, const char *const *devic
 	s->wanted = xcalloc(n ? n : 1, sizeof(*s->wanted));
 	for (; s->wanted_count < n; s->wanted_count++)
 		s->wanted[s->wanted_count] = kernel_name(devices[s->wanted_count]);
-	rc = out_file_open(&s->out, path, e);
+	rc = out_file_open(&s->out, path, FILE_OURS, e);
 	if (rc < 0) {
 		iostat_free(s);
 		return rc;

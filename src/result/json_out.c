@@ -137,7 +137,7 @@ int json_write(json_t *object, const char *folder, const char *name, struct err 
 	json_decref(object);
 	if (!text)
 		return err_set(e, -ENOMEM, "no memory to write '%s'", path);
-	return file_write(path, text, strlen(text), e);
+	return file_write_ours(path, text, strlen(text), e);
 }
 
 char *json_file_text(const json_t *object)

@@ -35,11 +35,17 @@ static char *name_within(const struct result *r, const char *path)
 static void write_file(struct sink_out *out, const char *folder, const char *path, const char *text,
 		       size_t n)
 {
+	AUTO_FREE char *above = path_dirname(folder);
 	struct err e = {0};
-	int rc = strcmp(folder, out->r->folder) == 0 ? 0 : file_mkdirs(folder, &e);
+	int rc = 0;
 
+	if (strcmp(folder, out->r->folder) != 0) {
+		rc = file_mkdirs(above, &e);
+		if (rc == 0)
+			rc = file_mkdir_ours(folder, &e);
+	}
 	if (rc == 0)
-		rc = file_write(path, text, n, &e);
+		rc = file_write_ours(path, text, n, &e);
 	if (rc < 0 && out->rc == 0) {
 		out->rc = rc;
 		out->why = e;

@@ -179,7 +179,7 @@ int trace_write_chrome(const struct result *r, bool several, struct err *e)
 		several ? xasprintf("trace-%u.json", r->first_rank) : xstrdup("trace.json");
 	AUTO_FREE char *path = path_join(r->folder, name);
 	uint64_t kept, dropped;
-	int rc = out_file_open(&c.f, path, e);
+	int rc = out_file_open(&c.f, path, FILE_OURS, e);
 
 	if (rc < 0)
 		return rc;

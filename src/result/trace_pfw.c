@@ -250,7 +250,7 @@ static int write_rank(struct pfw *p, uint32_t rank, struct err *e)
 {
 	AUTO_FREE char *name = xasprintf("trace-%u-of-%u.pfw", rank, p->r->ranks);
 	AUTO_FREE char *path = path_join(p->r->folder, name);
-	int rc = out_file_open(&p->f, path, e);
+	int rc = out_file_open(&p->f, path, FILE_OURS, e);
 
 	if (rc < 0)
 		return rc;

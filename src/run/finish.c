@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,8 +62,30 @@ static bool is_trace(const char *name)
 	return strcmp(name + strspn(name, "0123456789"), ".pfw") == 0;
 }
 
+static bool is_result(const char *name)
+{
+	const char *rest = name + strspn(name, "0123456789");
+
+	return strcmp(name, "summary.json") == 0 || strcmp(name, "result.json") == 0 ||
+	       strcmp(name, "iostat.json") == 0 || strcmp(name, TAKEN_OVER) == 0 ||
+	       is_trace(name) ||
+	       (rest != name &&
+		(strcmp(rest, "_output.json") == 0 || strcmp(rest, "_per_epoch_stats.json") == 0));
+}
+
+/* One that a killed run was writing. */
+static bool is_left(const char *name)
+{
+	char of[NAME_MAX + 1];
+	size_t n = file_temporary_of(name);
+
+	snprintf(of, sizeof(of), "%.*s", (int)n, name + 1);
+	return n > 0 && is_result(of);
+}
+
 /* Files of an earlier run would be read as this one's: a run of fewer ranks, or one that fails,
- * would leave them. Only names that a run writes are removed. */
+ * would leave them. Only names that a run writes are removed. What cannot be removed could not be
+ * replaced at the end, either. */
 int run_forget_results(const char *folder, struct err *e)
 {
 	DIR *d = folder_open(folder);
@@ -73,14 +96,9 @@ int run_forget_results(const char *folder, struct err *e)
 		return errno == ENOENT ? 0 : err_sys(e, errno, "cannot list '%s'", folder);
 	while (rc == 0 && (more = folder_next(d, &entry)) > 0) {
 		const char *name = entry->d_name;
-		const char *rest = name + strspn(name, "0123456789");
-		bool ours = strcmp(name, "summary.json") == 0 || strcmp(name, "result.json") == 0 ||
-			    strcmp(name, "iostat.json") == 0 || strcmp(name, TAKEN_OVER) == 0 ||
-			    is_trace(name) ||
-			    (rest != name && (strcmp(rest, "_output.json") == 0 ||
-					      strcmp(rest, "_per_epoch_stats.json") == 0));
 
-		if (ours && unlinkat(dirfd(d), name, 0) != 0 && errno != ENOENT)
+		if ((is_result(name) || is_left(name)) && unlinkat(dirfd(d), name, 0) != 0 &&
+		    errno != ENOENT)
 			rc = err_sys(e, errno,
 				     "cannot remove '%s/%s', the result of an earlier run", folder,
 				     name);
@@ -102,11 +120,14 @@ int finish_open_folder(const struct workload *w, const char *folder, struct file
 	rc = file_mkdirs(folder, e);
 	if (rc < 0)
 		return rc;
-	if (file_lock(lock, lock_path, who) < 0)
+	rc = file_lock(lock, lock_path, who, e);
+	if (rc == -EBUSY)
 		return err_set(e, -EBUSY,
 			       "another run is writing its results to '%s'%s%s: wait for it to "
-			       "end, stop it, or choose another folder with -o",
-			       folder, who[0] ? ": " : "", who);
+			       "end, stop it, or choose another folder with -o (lock file '%s')",
+			       folder, who[0] ? ": " : "", who, lock_path);
+	if (rc < 0)
+		return rc;
 	rc = run_forget_results(folder, e);
 	if (rc < 0)
 		return rc;
@@ -248,7 +269,7 @@ static int take_over(void *arg, struct err *e)
 	clock_sleep_until(clock_now_ns() + (int64_t)(p < 20 ? p - 1 : 20) * NS_PER_S / 20);
 	if (access(done, F_OK) == 0)
 		return 0;
-	fd = open(mark, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+	fd = open(mark, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return 0;
 	close(fd);

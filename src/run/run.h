@@ -103,5 +103,5 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 		struct result *r, struct err *e);
 
 /* Removes from a folder what an earlier run wrote there as its result, and nothing else. Fine when
- * there is none. */
+ * there is none; negative when one cannot be removed. */
 int run_forget_results(const char *folder, struct err *e);

@@ -167,35 +167,12 @@ static int check_file(struct direct_store *d, struct direct_blob *db, const char
 #endif
 	if (statx(db->posix.fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, wanted, &sx) != 0)
 		return err_sys(e, errno, "cannot query the O_DIRECT support of '%s'", path);
-	if (S_ISDIR(sx.stx_mode))
-		return err_sys(e, EISDIR, "cannot open '%s'", path);
-	rc = check_device(d, db->posix.fd,
-			  ((uint64_t)sx.stx_dev_major << 32 | sx.stx_dev_minor) + 1, path, e);
+	rc = posix_settle(db->posix.fd, O_DIRECT, sx.stx_mode, path, e);
+	if (rc == 0)
+		rc = check_device(d, db->posix.fd,
+				  ((uint64_t)sx.stx_dev_major << 32 | sx.stx_dev_minor) + 1, path,
+				  e);
 	return rc < 0 ? rc : check_alignment(db, &sx, path, e);
-}
-
-/* *created: the name is new, and to be removed again should the file be refused. */
-static int open_direct(const char *path, unsigned how, bool *created)
-{
-	int flags = (posix_open_flags(how) & ~(O_CREAT | O_TRUNC)) | O_DIRECT;
-	int fd = -1;
-
-	*created = false;
-	if (how & STORE_UNNAMED)
-		return posix_open_fd(path, flags);
-	for (int tries = 0; tries < 3; tries++) {
-		if (how & STORE_CREATE) {
-			fd = posix_open_fd(path, flags | O_CREAT | O_EXCL);
-			/* a file system that refuses has made the file before it does */
-			*created = fd >= 0 || errno == EINVAL;
-			if (errno != EEXIST || fd >= 0 || how & STORE_NEW)
-				return fd;
-		}
-		fd = posix_open_fd(path, flags);
-		if (fd >= 0 || errno != ENOENT || !(how & STORE_CREATE))
-			return fd;
-	}
-	return fd;
 }
 
 static int not_opened(const char *path, unsigned how, int code, struct err *e)
@@ -213,29 +190,51 @@ static int not_opened(const char *path, unsigned how, int code, struct err *e)
 	return fs.memory ? refuse_memory(path, &fs, e) : refuse_file_system(path, &fs, e);
 }
 
+/* A file that is there is not given up for one that is then refused. */
+static int check_old(struct direct_store *d, struct direct_blob *db, const char *path,
+		     struct err *e)
+{
+	int rc;
+
+	db->posix.fd = posix_open_fd(path, O_RDONLY | O_DIRECT | O_NOFOLLOW | O_CLOEXEC);
+	if (db->posix.fd < 0)
+		return errno == EINVAL ? not_opened(path, 0, EINVAL, e) : 0;
+	rc = check_file(d, db, path, e);
+	close(db->posix.fd);
+	return rc;
+}
+
 static int direct_open(struct store *s, const char *path, unsigned how, struct blob *b,
 		       struct err *e)
 {
+	struct direct_store *d = (struct direct_store *)s;
 	struct direct_blob *db = (struct direct_blob *)b;
-	bool created;
-	int rc;
+	bool creates = how & STORE_CREATE, made = false;
+	struct stat old;
+	int rc = 0;
 
 	db->cached_from = db->cached_to = 0;
 	db->posix.bytes = UINT64_MAX;
-	db->posix.fd = open_direct(path, how, &created);
+	if (creates && !(how & (STORE_NEW | STORE_UNNAMED)) && lstat(path, &old) == 0 &&
+	    S_ISREG(old.st_mode))
+		rc = check_old(d, db, path, e);
+	if (rc < 0)
+		return rc;
+	db->posix.fd = posix_open_fd(path, posix_open_flags(how) | O_DIRECT);
+	/* a file system that refuses has made the file before it does */
+	if (creates && !(how & STORE_UNNAMED))
+		made = db->posix.fd >= 0 || errno == EINVAL;
 	if (db->posix.fd < 0)
 		rc = not_opened(path, how, errno, e);
 	else
-		rc = check_file((struct direct_store *)s, db, path, e);
-	if (rc == 0 && how & STORE_CREATE && !created && ftruncate(db->posix.fd, 0) != 0)
-		rc = err_sys(e, errno, "cannot create '%s'", path);
+		rc = check_file(d, db, path, e);
 	if (rc == 0) {
 		pthread_mutex_init(&db->lock, NULL);
 		return 0;
 	}
 	if (db->posix.fd >= 0)
 		close(db->posix.fd);
-	if (created)
+	if (made)
 		unlink(path);
 	return rc;
 }

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/posix.h"
+
 #define ASKED 64 /* extents of one request */
 #define REQUESTS_MAX 4096
 
@@ -92,15 +94,17 @@ int extents_look(const char *path, struct file_extents *out, struct err *e)
 	int fd, code = 0;
 
 	*out = (struct file_extents){0};
-	do {
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-	} while (fd < 0 && errno == EINTR);
+	fd = posix_open_fd(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return err_sys(e, errno, "cannot open '%s' to query its extents", path);
-	if (fstat(fd, &st) != 0)
+	if (fstat(fd, &st) != 0) {
 		code = errno;
-	else
+	} else if ((code = posix_settle(fd, O_RDONLY, st.st_mode, path, e)) < 0) {
+		close(fd);
+		return code;
+	} else {
 		code = read_extents(fd, &st, false, out);
+	}
 	/* data in memory may have its blocks later, and may be what makes them written */
 	if (code == 0 && out->hole_bytes)
 		code = read_extents(fd, &st, true, out);

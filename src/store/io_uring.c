@@ -420,15 +420,17 @@ static int check_direct(struct posix_blob *pb, const char *path, struct err *e)
 {
 	struct statx sx = {0};
 	unsigned mask = STATX_TYPE | STATX_SIZE;
+	int rc;
 
 #ifdef STATX_DIOALIGN
 	mask |= STATX_DIOALIGN;
 #endif
 	if (statx(pb->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, mask, &sx) != 0)
 		return err_sys(e, errno, "cannot open '%s'", path);
-	if (S_ISDIR(sx.stx_mode))
-		return err_sys(e, EISDIR, "cannot open '%s'", path);
-	if (S_ISREG(sx.stx_mode) && (sx.stx_mask & STATX_SIZE))
+	rc = posix_settle(pb->fd, O_DIRECT, sx.stx_mode, path, e);
+	if (rc < 0)
+		return rc;
+	if (sx.stx_mask & STATX_SIZE)
 		pb->bytes = sx.stx_size;
 #ifdef STATX_DIOALIGN
 	if (!(sx.stx_mask & STATX_DIOALIGN))

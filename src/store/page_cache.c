@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file_system.h"
+#include "store/posix.h"
 
 /* The same number on every architecture since 5.1 but alpha; C libraries do not know it yet. */
 #ifndef SYS_cachestat
@@ -113,12 +114,19 @@ int page_cache_look_fd(int fd, struct page_cached *out)
 
 static int open_to_query(const char *path, struct err *e)
 {
-	int fd;
+	int fd = posix_open_fd(path, O_RDONLY | O_CLOEXEC), rc;
+	struct stat st;
 
-	do {
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-	} while (fd < 0 && errno == EINTR);
-	return fd < 0 ? err_sys(e, errno, "cannot open '%s' to query its page cache", path) : fd;
+	if (fd < 0)
+		return err_sys(e, errno, "cannot open '%s' to query its page cache", path);
+	if (fstat(fd, &st) != 0)
+		rc = err_sys(e, errno, "cannot query '%s'", path);
+	else
+		rc = posix_settle(fd, O_RDONLY, st.st_mode, path, e);
+	if (rc == 0)
+		return fd;
+	close(fd);
+	return rc;
 }
 
 int page_cache_look(const char *path, struct page_cached *out, struct err *e)

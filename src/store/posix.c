@@ -18,6 +18,7 @@
 
 /* Linux moves at most this much in one call (read(2)). */
 #define CALL_MAX 0x7ffff000u
+#define REPLACED_MAX 16 /* others may make the same name again and again */
 
 static int posix_create(struct store **out, const void *config, struct store *lower, struct err *e)
 {
@@ -35,9 +36,8 @@ void posix_destroy(struct store *s)
 	free(s);
 }
 
-/* Whether an open descriptor is a folder, and the size of a regular file, without asking a server
- * again. */
-static bool is_folder(struct posix_blob *pb)
+/* The type of an open descriptor, and the size of a regular file, without asking a server again. */
+static mode_t type_of(struct posix_blob *pb)
 {
 	struct statx sx;
 	struct stat st;
@@ -45,10 +45,10 @@ static bool is_folder(struct posix_blob *pb)
 	pb->bytes = UINT64_MAX;
 	if (statx(pb->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE, &sx) !=
 	    0)
-		return fstat(pb->fd, &st) == 0 && S_ISDIR(st.st_mode);
+		return fstat(pb->fd, &st) == 0 ? st.st_mode : S_IFREG;
 	if (S_ISREG(sx.stx_mode) && (sx.stx_mask & STATX_SIZE))
 		pb->bytes = sx.stx_size;
-	return S_ISDIR(sx.stx_mode);
+	return sx.stx_mode;
 }
 
 int posix_open_flags(unsigned how)
@@ -62,11 +62,11 @@ int posix_open_flags(unsigned how)
 	if (how & STORE_UNNAMED)
 		flags |= O_TMPFILE;
 	else if (how & STORE_CREATE)
-		flags |= O_CREAT | (how & STORE_NEW ? O_EXCL : O_TRUNC);
+		flags |= O_CREAT | (how & STORE_NEW ? O_EXCL : 0);
 	return flags;
 }
 
-int posix_open_fd(const char *path, int flags)
+static int open_patiently(const char *path, int flags)
 {
 	int fd;
 
@@ -76,9 +76,70 @@ int posix_open_fd(const char *path, int flags)
 	return fd;
 }
 
+/* A file that another program has a lease on is waited for, but nothing else is. */
+static int open_leased(const char *path, int flags)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0)
+		return -1;
+	if (S_ISREG(st.st_mode))
+		return open_patiently(path, flags);
+	errno = EWOULDBLOCK;
+	return -1;
+}
+
+/* Makes room for a new file. Folders and devices stay. 0, or -1 with errno. */
+static int remove_old(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) != 0)
+		return errno == ENOENT ? 0 : -1;
+	if (S_ISDIR(st.st_mode) || S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode)) {
+		errno = S_ISDIR(st.st_mode) ? EISDIR : EEXIST;
+		return -1;
+	}
+	return unlink(path) == 0 || errno == ENOENT ? 0 : -1;
+}
+
+int posix_open_fd(const char *path, int flags)
+{
+	int fd = -1;
+
+	if ((flags & O_TMPFILE) == O_TMPFILE)
+		return open_patiently(path, flags);
+	if (!(flags & O_CREAT)) {
+		fd = open_patiently(path, flags | O_NONBLOCK | O_NOCTTY);
+		return fd < 0 && errno == EWOULDBLOCK ? open_leased(path, flags) : fd;
+	}
+	for (int i = 0; i < REPLACED_MAX; i++) {
+		fd = open_patiently(path, flags | O_EXCL | O_NOFOLLOW);
+		if (fd >= 0 || errno != EEXIST || flags & O_EXCL)
+			break;
+		if (remove_old(path) != 0)
+			break;
+	}
+	return fd;
+}
+
+int posix_settle(int fd, int flags, mode_t mode, const char *path, struct err *e)
+{
+	if (S_ISDIR(mode))
+		return err_sys(e, EISDIR, "cannot open '%s'", path);
+	if (!S_ISREG(mode))
+		return err_set(e, ERR_KIND,
+			       "cannot open '%s': it is %s; a store holds regular files", path,
+			       file_kind(mode));
+	/* some file systems, and io_uring, take it for more than a matter of opening */
+	fcntl(fd, F_SETFL, flags);
+	return 0;
+}
+
 int posix_open(struct store *s, const char *path, unsigned how, struct blob *b, struct err *e)
 {
 	struct posix_blob *pb = (struct posix_blob *)b;
+	int rc;
 
 	(void)s;
 	pb->fd = posix_open_fd(path, posix_open_flags(how));
@@ -87,11 +148,14 @@ int posix_open(struct store *s, const char *path, unsigned how, struct blob *b, 
 			       how & STORE_CREATE ? "cannot create '%s'" : "cannot open '%s'",
 			       path);
 	pb->bytes = UINT64_MAX;
-	if (!(how & STORE_WRITE) && is_folder(pb)) {
+	if (how & STORE_CREATE)
+		return 0;
+	rc = posix_settle(pb->fd, posix_open_flags(how), type_of(pb), path, e);
+	if (how & STORE_WRITE)
+		pb->bytes = UINT64_MAX;
+	if (rc < 0)
 		close(pb->fd);
-		return err_sys(e, EISDIR, "cannot open '%s'", path);
-	}
-	return 0;
+	return rc;
 }
 
 int posix_close(struct blob *b, struct err *e)

@@ -16,8 +16,14 @@ struct posix_blob {
 void posix_destroy(struct store *s);
 /* The flags of open(2) for STORE_*. */
 int posix_open_flags(unsigned how);
-/* open(2), again after EINTR; errno says why it is negative. */
+/* open(2), again after EINTR; errno says why it is negative. Opening never waits for a FIFO: a
+ * descriptor that is to be read or written is handed to posix_settle when its type is known. With
+ * O_CREAT the file is new, and no link is followed: what had its name is removed, but for folders
+ * and devices, and -EEXIST with O_EXCL. */
 int posix_open_fd(const char *path, int flags);
+/* Of what was opened by posix_open_fd with these flags, and is of that type: a folder, a FIFO, a
+ * device, ... is refused with a sentence. The descriptor is closed by the caller then. */
+int posix_settle(int fd, int flags, mode_t mode, const char *path, struct err *e);
 int posix_open(struct store *s, const char *path, unsigned how, struct blob *b, struct err *e);
 int posix_close(struct blob *b, struct err *e);
 /* Whether a short read of `r` bytes ended where the file ends. Elsewhere something interrupted it

@@ -26,7 +26,7 @@ struct store_queue_ops;
 enum {
 	STORE_READ = 1u << 0,
 	STORE_WRITE = 1u << 1,
-	STORE_CREATE = 1u << 2, /* with WRITE: create, or truncate an existing one */
+	STORE_CREATE = 1u << 2, /* with WRITE: a new one, also in the place of an existing one */
 	/* With CREATE, on stores with files: fails with -EEXIST where something has the name, be it
 	 * a link. */
 	STORE_NEW = 1u << 3,

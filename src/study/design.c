@@ -449,7 +449,7 @@ int design_save(const struct design *d, struct err *e)
 			buf_puts(&out, d->lines.v[i]);
 	}
 	if (rc == 0)
-		rc = file_write(d->path, out.data, out.len, e);
+		rc = file_rewrite(d->path, out.data, out.len, e);
 	buf_release(&out);
 	return rc;
 }

@@ -84,9 +84,9 @@ static int draw_chart(const char *folder, const char *name, size_t entries, cons
 	for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++)
 		buf_printf(&script, "set terminal %s\nset output '%s/%s.%s'\n%s\n",
 			   outputs[i].terminal, folder, name, outputs[i].suffix, commands->data);
-	rc = file_write(dat, data->data ? data->data : "", data->len, e);
+	rc = file_write_ours(dat, data->data ? data->data : "", data->len, e);
 	if (rc == 0)
-		rc = file_write(gp, script.data, script.len, e);
+		rc = file_write_ours(gp, script.data, script.len, e);
 	buf_release(&script);
 	if (rc == 0)
 		rc = child_start(&c, argv, log, e);

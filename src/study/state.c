@@ -21,7 +21,7 @@ static int write_json(json_t *root, const char *path, struct err *e)
 	json_decref(root);
 	if (!dump)
 		return err_set(e, ERR_DATA, "'%s' cannot be written as JSON", path);
-	rc = file_write(path, dump, strlen(dump), e);
+	rc = file_write_ours(path, dump, strlen(dump), e);
 	free(dump);
 	return rc;
 }

@@ -335,12 +335,14 @@ static int lock_results(struct running *r, struct err *e)
 	char who[FILE_LOCK_WHO_MAX];
 	int rc = file_mkdirs(r->o->results, e);
 
-	if (rc < 0 || file_lock(&r->lock, path, who) == 0)
+	if (rc == 0)
+		rc = file_lock(&r->lock, path, who, e);
+	if (rc != -EBUSY)
 		return rc;
 	return err_set(e, ERR_USAGE,
 		       "another study is writing to '%s'%s%s: wait until it has ended, or choose "
-		       "another folder with --results",
-		       r->o->results, who[0] ? ": " : "", who);
+		       "another folder with --results (lock file '%s')",
+		       r->o->results, who[0] ? ": " : "", who, path);
 }
 
 /* The pending run with the fewest processes; SIZE_MAX: none is pending. */

@@ -60,7 +60,7 @@ def links(name, command, what, d):
         done = stoker(*command, d / bad, cwd=d.parent, status=1)
         assert str(d / bad) in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
         assert (d / bad).is_symlink(), name
-    assert not list(d.rglob("*.tmp.*")), list(d.rglob("*"))
+    assert not list(d.rglob("*.tmp")), list(d.rglob("*"))
 
 
 def fifo(name, command, what, d):

@@ -960,7 +960,7 @@ static void bad_options(void **state)
 		const char *expr, *yaml, *part;
 	} bad[] = {
 		{"memory", "memory: {siz: 5}", "did you mean 'storage.memory.size'"},
-		{"memory", "\n\nmemory: {zzzzzzzz: 5}", "test:3"},
+		{"memory", "\n\nmemory: {zzzzzzzz: 5}", "test: line 3"},
 		{"memory", "memory: {size: -5}", "storage.memory"},
 		{"memory", "memory: {block_bytes: 0}", "storage.memory"},
 		{"memory", "memory: [1]", "storage.memory"},

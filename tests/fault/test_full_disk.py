@@ -136,7 +136,7 @@ def points(told, folder):
 def wholes(folder):
     """Files that have their final name: {name: size}."""
     return {str(p.relative_to(folder)): p.stat().st_size for p in folder.rglob("*")
-            if p.is_file() and not re.search(r"\.tmp[.0-9]*$", p.name)}
+            if p.is_file() and not p.name.endswith(".tmp")}
 
 
 def final(name):

@@ -123,7 +123,7 @@ def killed(tmp):
         run = subprocess.Popen([STOKER, "run", *args], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         begun = time.monotonic()
         while run.poll() is None and not (when and time.monotonic() - begun > when):
-            half = next((p for p in out.glob("trace*.pfw.tmp.*") if p.stat().st_size > 1000000), None)
+            half = next((p for p in out.glob(".trace*.pfw.*.tmp") if p.stat().st_size > 1000000), None)
             if half:
                 break
         run.send_signal(signal.SIGKILL)
@@ -142,7 +142,10 @@ def killed(tmp):
     assert len(got) > 300, (len(got), half.stat().st_size)
     assert got["filename"].notna().any() and (got["dur"] >= 0).all(), got.tail()
     # whole again: the report reads the piece too, and says where it ends
+    left, half = half, half.rename(tmp / "half.pfw")
+    left.write_text("[")
     stoker("run", *args, "run.trace=none")
+    assert not left.exists(), "what a killed run was writing is left"
     page = tmp / "page.html"
     stoker("report", out, "-o", page, "--trace", half)
     lines = half.read_bytes().count(b"\n") + 1

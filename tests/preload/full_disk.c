@@ -31,13 +31,21 @@ static char want_call[16], want_name[PATH_MAX];
 static long long limit = -1, written;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The path without the suffix that a file has until it is whole. */
+/* The path without what a name has until the file is whole: NAME.tmp, .NAME.0123456789abcdef.tmp */
 static void final_name(char *path)
 {
-	char *tmp = strstr(path, ".tmp");
+	char *base = strrchr(path, '/'), *tmp, *digits;
 
-	if (tmp && strspn(tmp + 4, ".0123456789") == strlen(tmp + 4))
-		*tmp = '\0';
+	base = base ? base + 1 : path;
+	tmp = strstr(base, ".tmp");
+	if (!tmp || tmp[4])
+		return;
+	*tmp = '\0';
+	digits = strrchr(base, '.');
+	if (base[0] == '.' && digits > base && strlen(digits) == 17) {
+		*digits = '\0';
+		memmove(base, base + 1, strlen(base));
+	}
 }
 
 static bool matches(const char *path)
@@ -181,6 +189,31 @@ int rename(const char *from, const char *to)
 	return fails("rename", to) ? -1 : (int)syscall(SYS_rename, from, to);
 }
 
+/* The path of a name in an open folder. */
+static const char *path_at(int folder, const char *name, char path[PATH_MAX])
+{
+	char link[64];
+	ssize_t n;
+
+	if (folder == AT_FDCWD || name[0] == '/')
+		return name;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", folder);
+	n = readlink(link, path, PATH_MAX - 1);
+	if (n <= 0)
+		return name;
+	snprintf(path + n, (size_t)(PATH_MAX - n), "/%s", name);
+	return path;
+}
+
+int renameat(int from_folder, const char *from, int to_folder, const char *to)
+{
+	char path[PATH_MAX];
+
+	return fails("rename", path_at(to_folder, to, path))
+		       ? -1
+		       : (int)syscall(SYS_renameat, from_folder, from, to_folder, to);
+}
+
 int mkdir(const char *path, mode_t mode)
 {
 	return fails("mkdir", path) ? -1 : (int)syscall(SYS_mkdir, path, mode);
@@ -188,12 +221,15 @@ int mkdir(const char *path, mode_t mode)
 
 static int open_at(int folder, const char *path, int flags, mode_t mode)
 {
+	char whole[PATH_MAX];
+
 	/* files without a name could not be told apart */
 	if ((flags & __O_TMPFILE) == __O_TMPFILE) {
 		errno = EOPNOTSUPP;
 		return -1;
 	}
-	if (flags & O_CREAT && faccessat(folder, path, F_OK, 0) != 0 && fails("open", path))
+	if (flags & O_CREAT && faccessat(folder, path, F_OK, 0) != 0 &&
+	    fails("open", path_at(folder, path, whole)))
 		return -1;
 	return (int)syscall(SYS_openat, folder, path, flags, mode);
 }

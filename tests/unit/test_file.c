@@ -273,7 +273,7 @@ static void test_failed_replacement(void **state)
 	(void)state;
 	assert_int_equal(file_mkdirs(sub, NULL), 0);
 	assert_int_equal(file_write(path, "old", 3, NULL), 0);
-	assert_int_equal(file_out_open(&f, path, NULL), 0);
+	assert_int_equal(file_out_open(&f, path, FILE_NAMED, NULL), 0);
 	assert_int_equal(file_out_write(&f, "new", 3), 0);
 	check_content(path, "old"); /* until it is closed */
 	assert_int_equal(file_out_close(&f, -ENOSPC, &e), -ENOSPC);

@@ -1,0 +1,61 @@
+#pragma once
+/* Files that are written whole: readers see the old or the new content, never a part. The bytes go
+ * to a temporary file in the same folder, whose name nobody can foresee and which must be new; it
+ * is synced and renamed at the end. The folder is opened once, so that all of this happens in one
+ * place whatever becomes of its name. */
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+enum file_whose {
+	/* The path was given by somebody, on the command line or in a file of theirs. It may be a
+	 * link, also one whose target is not there yet: the target is replaced, and gets its old
+	 * mode and, where that is allowed, its owner. A link is only followed if it belongs to this
+	 * user or to root: others may not choose what is overwritten. What is no regular file - a
+	 * FIFO, a character device, /dev/stdout, /proc/self/fd/N whatever that is - is written to
+	 * as it is; a FIFO is waited for until somebody reads it. Refused with a sentence: folders,
+	 * sockets, block devices, files without write permission, and in a folder where everyone
+	 * may write, files and FIFOs of other users. */
+	FILE_NAMED,
+	/* A name of our own in somebody's folder ("result.json"): a file, link, FIFO or socket that
+	 * has the name is replaced, never followed or written to. Folders and devices are refused.
+	 */
+	FILE_OURS,
+};
+
+struct file_out {
+	int fd;
+	int folder;       /* -1: written through */
+	char *path;       /* as named */
+	char *name, *tmp; /* in the folder; NULL: written through */
+};
+int file_out_open(struct file_out *f, const char *path, enum file_whose whose, struct err *e);
+/* 0, or -errno, which the caller hands to file_out_close. */
+int file_out_write(const struct file_out *f, const void *bytes, size_t n);
+/* Syncs, closes and renames. After a failure, of these or an earlier one (`failed`, -errno), the
+ * temporary file is removed and the file is as it was. */
+int file_out_close(struct file_out *f, int failed, struct err *e);
+/* The three at once, FILE_NAMED and FILE_OURS. */
+int file_write(const char *path, const void *bytes, size_t n, struct err *e);
+int file_write_ours(const char *path, const void *bytes, size_t n, struct err *e);
+/* As file_write of a file that exists and must stay what it is, its mode and owner. Of
+ * another user's, which cannot be replaced by one of the same owner, the bytes that differ are
+ * written in place; also in a folder where no temporary file can be made. */
+int file_rewrite(const char *path, const void *bytes, size_t n, struct err *e);
+/* If `name` is one of the temporary names above: the length of the name of the file that it is for,
+ * which begins behind its first character, else 0. */
+size_t file_temporary_of(const char *name);
+
+/* Makes a new regular file under a name of our own, in the place of what else has it as for
+ * FILE_OURS, and opens it for writing with `flags` (O_APPEND ...). For what is written bit by bit.
+ * A descriptor, or negative. */
+int file_make_ours(const char *path, int flags, mode_t mode, struct err *e);
+/* The same of a file that is gone on with if it is there: a regular one, with no other name, of
+ * this user or root. */
+int file_append_ours(const char *path, mode_t mode, struct err *e);
+/* Opens for writing, by the rules of FILE_NAMED, what is to be written to as it is: what is there
+ * is emptied if it is a regular file, else written to without waiting for a reader (-ENXIO). */
+int file_open_out(const char *path, int flags, struct err *e);
+/* N when the path is a name of this process's descriptor N (/dev/stdout, /dev/fd/N), else -1. */
+int file_descriptor_named(const char *path);
