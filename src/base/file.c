@@ -91,6 +91,21 @@ int file_mkdir_ours(const char *path, struct err *e)
 		       path, file_kind(st.st_mode));
 }
 
+int path_look(const char *path, struct err *e)
+{
+	struct stat st;
+	int rc;
+
+	do
+		rc = stat(path, &st);
+	while (rc != 0 && errno == EINTR);
+	if (rc == 0)
+		return S_ISDIR(st.st_mode) ? PATH_FOLDER : PATH_OTHER;
+	if (errno == ENOENT || errno == ENOTDIR)
+		return PATH_ABSENT;
+	return err_sys(e, errno, "cannot look at '%s'", path);
+}
+
 bool file_exists(const char *path)
 {
 	return access(path, F_OK) == 0;

@@ -372,11 +372,13 @@ void say(FILE *out, const char *fmt, ...)
 
 void say_text(FILE *out, const struct buf *text)
 {
+	/* the program's own streams may have no descriptor of theirs (cli/output.h) */
+	int fd = out == stdout ? STDOUT_FILENO : out == stderr ? STDERR_FILENO : fileno(out);
 	struct buf safe = {0};
 
 	if (!text->data)
 		return;
-	buf_put_said(&safe, text->data, text->len, isatty(fileno(out)) ? SAY_LOOKS : SAY_LINES);
+	buf_put_said(&safe, text->data, text->len, isatty(fd) ? SAY_LOOKS : SAY_LINES);
 	fwrite(safe.data, 1, safe.len, out);
 	buf_release(&safe);
 }

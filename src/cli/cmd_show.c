@@ -324,10 +324,14 @@ static void print_system(const char *folder)
 static int take_folder(void *args, const char *word, struct err *e)
 {
 	const char **folder = args;
+	int kind;
 
 	if (*folder)
 		return err_set(e, ERR_USAGE, "'%s': the folder is already '%s'", word, *folder);
-	if (!file_is_dir(word))
+	kind = path_look(word, e);
+	if (kind < 0)
+		return kind;
+	if (kind != PATH_FOLDER)
 		return err_set(e, ERR_USAGE, "'%s' does not exist or is not a folder", word);
 	*folder = word;
 	return 0;

@@ -354,13 +354,14 @@ static int study_print_status(struct study_plan *p, const struct study_args *a, 
 {
 	struct run_status *s = xcalloc(p->experiments + 1, sizeof(*s));
 	struct buf text = {0}, svg = {0};
-	int rc = 0;
+	int rc = study_status(p, s, e);
 
-	study_status(p, s);
-	study_matrix_text(p, s, terminal_has_colour(STDOUT_FILENO),
-			  (int)terminal_width(STDOUT_FILENO), &text);
-	print_text(&text);
-	if (a->svg) {
+	if (rc == 0) {
+		study_matrix_text(p, s, terminal_has_colour(STDOUT_FILENO),
+				  (int)terminal_width(STDOUT_FILENO), &text);
+		print_text(&text);
+	}
+	if (rc == 0 && a->svg) {
 		study_matrix_svg(p, s, &svg);
 		rc = file_write(a->svg, svg.data, svg.len, e);
 	}

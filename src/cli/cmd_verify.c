@@ -139,14 +139,15 @@ static int take_folder(struct cli_args *a, struct str_list *keys, struct err *e)
 	struct store *s = NULL;
 	struct io io = {0};
 	const char **all;
-	int rc;
+	int rc, kind = a->workload ? path_look(a->workload, e) : PATH_ABSENT;
 
-	if (a->workload && strchr(a->workload, '/') && !file_exists(a->workload) &&
-	    !file_is_dir(a->workload))
+	if (kind < 0)
+		return kind;
+	if (a->workload && strchr(a->workload, '/') && kind == PATH_ABSENT)
 		return err_set(e, ERR_USAGE,
 			       "'%s' does not exist: name the dataset's folder, or a workload",
 			       a->workload);
-	if (!a->workload || !file_is_dir(a->workload))
+	if (kind != PATH_FOLDER)
 		return 0;
 	rc = store_create(&s, "posix", NULL, e);
 	io.store = s;

@@ -117,7 +117,11 @@ static int forget_results(const struct repeating *x, struct err *e)
 	for (size_t k = 1; rc == 0; k++) {
 		AUTO_FREE char *folder = xasprintf("%s/%zu", x->folder, k);
 
-		if (!file_is_dir(folder))
+		int kind = path_look(folder, e);
+
+		if (kind < 0)
+			return kind;
+		if (kind != PATH_FOLDER)
 			break;
 		rc = run_forget_results(folder, e);
 	}

@@ -191,14 +191,16 @@ int found_look(const char *folder, struct found *out, struct err *e)
 
 	memset(out, 0, sizeof(*out));
 	l->e = e;
-	if (!file_exists(folder))
-		return 0;
-	if (!file_is_dir(folder))
+	rc = path_look(folder, e);
+	if (rc < 0 || rc == PATH_ABSENT)
+		return rc < 0 ? rc : 0;
+	if (rc != PATH_FOLDER)
 		return err_set(e, ERR_USAGE, "'%s' is not a folder", folder);
 	out->exists = true;
-	out->manifest = file_exists(manifest);
-	if (out->manifest)
-		return 0;
+	rc = path_look(manifest, e);
+	out->manifest = rc != PATH_ABSENT;
+	if (rc != PATH_ABSENT)
+		return rc < 0 ? rc : 0;
 	rc = list(l, folder, DATASET_KINDS, 0);
 	for (int i = 0; format_facts_table[i] && i < FORMATS_MAX; i++) {
 		if (l->of[i].files && (!most || l->of[i].files > most->files)) {

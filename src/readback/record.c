@@ -1013,7 +1013,11 @@ static int record_find(struct search *s, const char *const *path, size_t n, stru
 
 		while (len > 1 && trimmed[len - 1] == '/')
 			trimmed[--len] = '\0';
-		if (!file_is_dir(trimmed))
+		int kind = path_look(trimmed, e);
+
+		if (kind < 0)
+			return kind;
+		if (kind != PATH_FOLDER)
 			return err_set(e, ERR_USAGE,
 				       "'%s' is not a folder: specify the folder of a result, or a "
 				       "folder that contains results",

@@ -121,7 +121,14 @@ static void add_file(struct seal_list *l, const char *folder, const char *name)
 	struct stat st;
 	uint64_t bytes;
 
-	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || !has_room(l, name, (uint64_t)st.st_size))
+	if (stat(path, &st) < 0) {
+		if (errno == ENOENT)
+			return;
+		err_sys(&e, errno, "cannot read '%s'", path);
+		json_put_text(l->left_out, name, e.text);
+		return;
+	}
+	if (!S_ISREG(st.st_mode) || !has_room(l, name, (uint64_t)st.st_size))
 		return;
 	if (seal_file(path, &bytes, hex, &e) < 0)
 		json_put_text(l->left_out, name, e.text);
@@ -137,14 +144,20 @@ static int by_text(const void *a, const void *b)
 static void add_folder(struct seal_list *l, const char *folder, const char *log)
 {
 	struct str_list names = {0};
-	DIR *d = opendir(folder);
+	DIR *d = folder_open(folder);
+	struct err e = {0};
 	struct dirent *entry;
+	int more = d ? 0 : -errno;
 
-	while (d && (entry = readdir(d)))
+	while (d && (more = folder_next(d, &entry)) > 0)
 		if (left_before(entry->d_name, log))
 			str_list_add(&names, xstrdup(entry->d_name));
-	if (!d && errno == ENOMEM)
+	if (more == -ENOMEM)
 		out_of_memory(); /* not a folder without files */
+	if (more < 0) {
+		err_sys(&e, -more, "cannot list the folder");
+		json_put_text(l->left_out, "other files", e.text);
+	}
 	if (d)
 		closedir(d);
 	if (names.n)

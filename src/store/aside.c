@@ -21,14 +21,14 @@ struct aside_blob {
 	int fd;
 	bool direct;
 	uint64_t bytes;
-	uint64_t cached; /* of the file, before */
+	uint64_t cached; /* of the file, before; all of it where that is not told */
 };
 
-static uint64_t cached_bytes(int fd)
+static uint64_t cached_bytes(int fd, uint64_t unknown)
 {
 	struct page_cached now;
 
-	return page_cache_look_fd(fd, &now) == 0 ? now.cached_bytes : 0;
+	return page_cache_look_fd(fd, &now) == 0 ? now.cached_bytes : unknown;
 }
 
 static int aside_open(struct store *s, const char *path, unsigned how, struct blob *b,
@@ -52,7 +52,7 @@ static int aside_open(struct store *s, const char *path, unsigned how, struct bl
 		return err_sys(e, code, "cannot open '%s'", path);
 	}
 	ab->bytes = (uint64_t)st.st_size;
-	ab->cached = cached_bytes(ab->fd);
+	ab->cached = cached_bytes(ab->fd, ab->bytes);
 	/* without read-ahead, what is read is all that comes in */
 	posix_fadvise(ab->fd, 0, 0, POSIX_FADV_RANDOM);
 	return 0;
@@ -64,7 +64,7 @@ static int aside_close(struct blob *b, struct err *e)
 
 	(void)e;
 	/* of a file that was there in part, each read has restored its own pages */
-	if (ab->cached == 0 && cached_bytes(ab->fd) > 0)
+	if (ab->cached == 0 && cached_bytes(ab->fd, 0) > 0)
 		posix_fadvise(ab->fd, 0, 0, POSIX_FADV_DONTNEED);
 	close(ab->fd);
 	return 0;

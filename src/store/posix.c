@@ -332,8 +332,12 @@ int posix_stat_blob(struct blob *b, struct store_stat *out, struct err *e)
 {
 	const struct posix_blob *pb = (const struct posix_blob *)b;
 	struct stat st;
+	int rc;
 
-	if (fstat(pb->fd, &st) != 0)
+	do
+		rc = fstat(pb->fd, &st);
+	while (rc != 0 && errno == EINTR);
+	if (rc != 0)
 		return err_sys(e, errno, "fstat failed");
 	fill_stat(&st, out);
 	return 0;
@@ -342,9 +346,13 @@ int posix_stat_blob(struct blob *b, struct store_stat *out, struct err *e)
 int posix_stat(struct store *s, const char *path, struct store_stat *out, struct err *e)
 {
 	struct stat st;
+	int rc;
 
 	(void)s;
-	if (stat(path, &st) != 0)
+	do
+		rc = stat(path, &st);
+	while (rc != 0 && errno == EINTR);
+	if (rc != 0)
 		return err_sys(e, errno, "cannot find '%s'", path);
 	fill_stat(&st, out);
 	return 0;

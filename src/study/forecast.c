@@ -288,9 +288,10 @@ static void foresee_mixture(const struct study_plan *p, struct forecast *f)
 {
 	for (size_t i = 0; i < p->experiments; i++) {
 		const struct experiment *x = &p->experiment[i];
+		uint64_t key;
 
 		if (x->key_before && p->design.row[x->row].state == DESIGN_DONE &&
-		    run_mark_key(x->folder) == x->key_before)
+		    run_mark_key(x->folder, &key, NULL) == 0 && key == x->key_before)
 			add_item(f, FORECAST_DOUBT, p->design.row[x->row].line,
 				 "done by an earlier version, whose studies evicted the page cache "
 				 "before the first epoch only; pending rows are cold in every "
@@ -438,6 +439,8 @@ void forecast_needs_text(const struct forecast *f, struct buf *out)
 		if (isfinite(place->free_bytes))
 			buf_say(out, ", %s free%s", str_bytes(place->free_bytes, b, sizeof(b)),
 				place->most_bytes > place->free_bytes ? " (not enough)" : "");
+		else
+			buf_puts(out, ", free space not known");
 		buf_putc(out, '\n');
 	}
 	if (f->memory_bytes > 0)

@@ -1,6 +1,7 @@
 /* The state of a study on disk. */
 #include "study/state.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,15 +27,24 @@ static int write_json(json_t *root, const char *path, struct err *e)
 	return rc;
 }
 
-static json_t *read_json(const char *path)
+/* *root is NULL where there is no such file. One that cannot be read, or is not whole, is an error:
+ * what it says of a run is not known then. `else_` is what removing it costs. */
+static int read_json(const char *path, const char *else_, json_t **root, struct err *e)
 {
 	struct buf raw = {0};
-	json_t *root = NULL;
+	struct err why = {0};
+	int rc = file_read(path, STATE_BYTES_MAX, &raw, &why);
 
-	if (file_read(path, STATE_BYTES_MAX, &raw, NULL) == 0 && raw.data)
-		root = json_loadb(raw.data, raw.len, 0, NULL);
+	*root = NULL;
+	if (rc == -ENOENT || rc == -ENOTDIR)
+		return 0;
+	if (rc < 0)
+		return err_set(e, rc, "%s", why.text);
+	*root = json_loadb(raw.data, raw.len, 0, NULL);
 	buf_release(&raw);
-	return root;
+	if (*root)
+		return 0;
+	return err_set(e, ERR_DATA, "'%s' is damaged: it is not JSON. Remove it%s", path, else_);
 }
 
 char *state_path(const struct study_plan *p)
@@ -43,11 +53,18 @@ char *state_path(const struct study_plan *p)
 			 path_basename(p->options->design), p->options->small ? ".small" : "");
 }
 
-json_t *state_load(const struct study_plan *p)
+static int state_load(const struct study_plan *p, json_t **out, struct err *e)
 {
 	AUTO_FREE char *path = state_path(p);
 
-	return read_json(path);
+	return read_json(path, "; the study goes on without the reasons of failed runs", out, e);
+}
+
+static int mark_load(const char *folder, json_t **out, struct err *e)
+{
+	AUTO_FREE char *path = path_join(folder, STUDY_RUN_NAME);
+
+	return read_json(path, " with its folder, so that the run is made again", out, e);
 }
 
 static json_t *key_text(const struct experiment *x)
@@ -161,21 +178,25 @@ static bool is_noted(const struct study_plan *p, const json_t *mark)
 	return false;
 }
 
-bool run_mark_is_new(const struct study_plan *p, const struct experiment *x)
+static int run_mark_is_new(const struct study_plan *p, const struct experiment *x, struct err *e)
 {
-	AUTO_FREE char *path = path_join(x->folder, STUDY_RUN_NAME);
-	json_t *root = read_json(path);
-	bool found = root && key_in(root) == x->key && !is_noted(p, root);
+	json_t *root;
+	int rc = mark_load(x->folder, &root, e);
 
+	if (rc == 0)
+		rc = root && key_in(root) == x->key && !is_noted(p, root);
 	json_decref(root);
-	return found;
+	return rc;
 }
 
 int run_mark_note(const struct study_plan *p, const struct experiment *x, struct err *e)
 {
 	AUTO_FREE char *path = path_join(x->folder, STUDY_RUN_NAME);
-	json_t *root = read_json(path), *designs;
+	json_t *root, *designs;
+	int rc = mark_load(x->folder, &root, e);
 
+	if (rc < 0)
+		return rc;
 	if (!root || key_in(root) != x->key || is_noted(p, root)) {
 		json_decref(root);
 		return 0;
@@ -189,21 +210,22 @@ int run_mark_note(const struct study_plan *p, const struct experiment *x, struct
 	return write_json(root, path, e);
 }
 
-uint64_t run_mark_key(const char *folder)
+int run_mark_key(const char *folder, uint64_t *key, struct err *e)
 {
-	AUTO_FREE char *path = path_join(folder, STUDY_RUN_NAME);
-	json_t *root = read_json(path);
-	uint64_t key = key_in(root);
+	json_t *root;
+	int rc = mark_load(folder, &root, e);
 
+	*key = key_in(root);
 	json_decref(root);
-	return key;
+	return rc;
 }
 
-void study_status(const struct study_plan *p, struct run_status *status)
+int study_status(const struct study_plan *p, struct run_status *status, struct err *e)
 {
-	json_t *saved = state_load(p);
+	json_t *saved;
+	int rc = state_load(p, &saved, e);
 
-	for (size_t i = 0; i < p->experiments; i++) {
+	for (size_t i = 0; i < p->experiments && rc == 0; i++) {
 		const struct experiment *x = &p->experiment[i];
 		enum design_state state = p->design.row[x->row].state;
 
@@ -214,8 +236,9 @@ void study_status(const struct study_plan *p, struct run_status *status)
 			status[i].state = RUN_BAD;
 			snprintf(status[i].reason, sizeof(status[i].reason), "%s",
 				 state_reason(p, saved, i));
-		} else if (run_mark_is_new(p, x)) {
-			status[i].state = RUN_DONE;
+		} else if ((rc = run_mark_is_new(p, x, e)) != 0) {
+			status[i].state = rc > 0 ? RUN_DONE : RUN_PENDING;
+			rc = rc < 0 ? rc : 0;
 		} else if (p->options->small && state_reason(p, saved, i)[0]) {
 			status[i].state = RUN_BAD;
 			snprintf(status[i].reason, sizeof(status[i].reason), "%s",
@@ -223,4 +246,5 @@ void study_status(const struct study_plan *p, struct run_status *status)
 		}
 	}
 	json_decref(saved);
+	return rc;
 }

@@ -19,8 +19,6 @@ struct run_status {
 
 /* The path of a design's state file. Heap string. */
 char *state_path(const struct study_plan *p);
-/* NULL when there is none or it cannot be read. */
-json_t *state_load(const struct study_plan *p);
 /* Why a run failed, as the last saved state has it; "" when that says nothing of it. `saved` may be
  * NULL. */
 const char *state_reason(const struct study_plan *p, const json_t *saved, size_t experiment);
@@ -29,16 +27,14 @@ int state_save(const struct study_plan *p, const struct run_status *status, stru
 /* The mark of a finished run, in its folder. */
 int run_mark_write(const struct study_plan *p, const struct experiment *x, const char *folder,
 		   char *const *argv, int64_t begin_wall_ns, double seconds, struct err *e);
-/* Whether x->folder holds this very run, finished, and the design has not noted it yet: the study
- * was killed between the two. What was noted before is an old result: its row is pending because
- * somebody set it back. */
-bool run_mark_is_new(const struct study_plan *p, const struct experiment *x);
 /* To be called once the design has the row's state: writes into the mark that the run was noted.
  * Fine when there is no such mark. */
 int run_mark_note(const struct study_plan *p, const struct experiment *x, struct err *e);
 /* The key in the mark of `folder`; 0 when there is no mark. */
-uint64_t run_mark_key(const char *folder);
+int run_mark_key(const char *folder, uint64_t *key, struct err *e);
 
 /* How each run stands, and why it failed, by the design, the folders and the saved state. status:
- * of `experiments`. */
-void study_status(const struct study_plan *p, struct run_status *status);
+ * of `experiments`. A run is done, whatever the design says, if its folder holds it, finished, and
+ * the design has not noted it yet: the study was killed between the two. What was noted before is
+ * an old result: its row is pending because somebody set it back. */
+int study_status(const struct study_plan *p, struct run_status *status, struct err *e);

@@ -268,7 +268,10 @@ static int one_run(struct running *r, size_t i, struct err *e)
 	char **argv;
 	int rc;
 
-	study_place_run(r->p, x); /* again: another study may have ended since the plan was made */
+	/* again: another study may have ended since the plan was made */
+	rc = study_place_run(r->p, x, e);
+	if (rc < 0)
+		return rc;
 	partial = xasprintf("%s.partial", x->folder);
 	failed = xasprintf("%s.failed", x->folder);
 	s->ran = true;
@@ -306,10 +309,8 @@ static int one_run(struct running *r, size_t i, struct err *e)
 static int take_finished(struct running *r, struct err *e)
 {
 	bool any = false;
-	int rc = 0;
-
-	study_status(r->p, r->status);
-	for (size_t i = 0; i < r->p->experiments; i++) {
+	int rc = study_status(r->p, r->status, e);
+	for (size_t i = 0; i < r->p->experiments && rc == 0; i++) {
 		const struct design_row *row = &r->p->design.row[r->p->experiment[i].row];
 
 		if (r->status[i].state != RUN_DONE || row->state == DESIGN_DONE)
@@ -320,7 +321,7 @@ static int take_finished(struct running *r, struct err *e)
 	for (size_t i = 0; any && i < r->p->design.rows; i++)
 		if (r->p->design.row[i].state == DESIGN_PENDING)
 			settle_row(r, i);
-	if (any)
+	if (rc == 0 && any)
 		rc = save_states(r, e);
 	/* also those that a kill kept from being noted */
 	for (size_t i = 0; rc == 0 && !r->o->small && i < r->p->experiments; i++)

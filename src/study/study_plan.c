@@ -390,10 +390,12 @@ static int check_models_named(const struct study_plan *p, const struct str_list 
 
 static int check_config_dir(const struct study_options *o, struct err *e)
 {
-	if (!o->config_dir || file_is_dir(o->config_dir))
-		return 0;
+	int kind = o->config_dir ? path_look(o->config_dir, e) : PATH_FOLDER;
+
+	if (kind < 0 || kind == PATH_FOLDER)
+		return kind < 0 ? kind : 0;
 	return err_set(e, ERR_USAGE, "--config-dir: '%s' %s", o->config_dir,
-		       file_exists(o->config_dir) ? "is not a folder" : "does not exist");
+		       kind == PATH_OTHER ? "is not a folder" : "does not exist");
 }
 
 /* All overrides of a run but those that the study itself adds. With `row_only` those of the command
@@ -611,28 +613,31 @@ static void shuffle_runs(struct study_plan *p)
 	}
 }
 
-void study_place_run(const struct study_plan *p, struct experiment *x)
+int study_place_run(const struct study_plan *p, struct experiment *x, struct err *e)
 {
 	AUTO_FREE char *results = path_absolute(p->options->results);
 	uint64_t key;
+	int rc;
 
 	free(x->folder);
 	x->folder = xasprintf("%s/%s/%s/run-%u", results, x->model_folder, x->name, x->repeat);
-	key = run_mark_key(x->folder);
-	if (key == 0 || key == x->key ||
+	rc = run_mark_key(x->folder, &key, e);
+	if (rc < 0 || key == 0 || key == x->key ||
 	    (key == x->key_before && p->design.row[x->row].state == DESIGN_DONE))
-		return;
+		return rc;
 	free(x->folder);
 	x->folder = xasprintf("%s/%s/%s-%08x/run-%u", results, x->model_folder, x->name,
 			      (unsigned)(x->key & 0xffffffff), x->repeat);
+	return 0;
 }
 
-static void place_folders(struct study_plan *p)
+static int place_folders(struct study_plan *p, struct err *e)
 {
 	AUTO_FREE char *scratch = path_absolute(p->options->scratch);
+	int rc = 0;
 
-	for (size_t i = 0; i < p->experiments; i++)
-		study_place_run(p, &p->experiment[i]);
+	for (size_t i = 0; i < p->experiments && rc == 0; i++)
+		rc = study_place_run(p, &p->experiment[i], e);
 	for (size_t i = 0; i < p->datasets; i++) {
 		if (!p->dataset[i].given)
 			p->dataset[i].folder = xasprintf("%s/%s", scratch, p->dataset[i].name);
@@ -643,6 +648,7 @@ static void place_folders(struct study_plan *p)
 				break;
 			}
 	}
+	return rc;
 }
 
 /* Whether a row can run by what it says itself. */
@@ -715,12 +721,12 @@ static void list_experiments(struct study_plan *p)
 }
 
 /* The states of shrunk runs are in their folders: the design's are those of the runs in full. */
-static void take_small_states(struct study_plan *p)
+static int take_small_states(struct study_plan *p, struct err *e)
 {
 	struct run_status *s = xcalloc(p->experiments + 1, sizeof(*s));
+	int rc = study_status(p, s, e);
 
-	study_status(p, s);
-	for (size_t i = 0; i < p->design.rows; i++) {
+	for (size_t i = 0; i < p->design.rows && rc == 0; i++) {
 		bool done = true, failed = false;
 
 		for (size_t k = 0; k < p->experiments; k++) {
@@ -733,6 +739,7 @@ static void take_small_states(struct study_plan *p)
 			design_set_state(&p->design, i, failed ? DESIGN_FAILED : DESIGN_DONE);
 	}
 	free(s);
+	return rc;
 }
 
 int study_plan_init(struct study_plan *p, const struct study_options *o, struct err *e)
@@ -770,10 +777,10 @@ int study_plan_init(struct study_plan *p, const struct study_options *o, struct 
 	qsort(p->experiment, p->experiments, sizeof(*p->experiment), by_dataset);
 	if (o->shuffle)
 		shuffle_runs(p);
-	place_folders(p);
-	if (o->small)
-		take_small_states(p);
-	return 0;
+	rc = place_folders(p, e);
+	if (rc == 0 && o->small)
+		rc = take_small_states(p, e);
+	return rc;
 }
 
 void study_plan_release(struct study_plan *p)

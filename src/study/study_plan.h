@@ -10,7 +10,7 @@ void study_plan_release(struct study_plan *p);
 
 /* Sets x->folder: results/MODEL/NAME/run-1, or beside it where that holds another run with this
  * name, of another design, with other overrides or of a workload that was another then. */
-void study_place_run(const struct study_plan *p, struct experiment *x);
+int study_place_run(const struct study_plan *p, struct experiment *x, struct err *e);
 
 /* A text as the name of one folder: letters, digits and "._+-=", others become '_'; what was
  * changed or cut gets a hash, so that different texts keep different names. */

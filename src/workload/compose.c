@@ -54,8 +54,10 @@ static bool in_use(const struct composer *c, const char *id)
 /* 1: taken, 0: no such file or being merged already, negative: unreadable. */
 static int try_file(const struct composer *c, const char *path, struct source *s, struct err *e)
 {
-	if (!file_exists(path) || file_is_dir(path))
-		return 0;
+	int kind = path_look(path, e);
+
+	if (kind != PATH_OTHER)
+		return kind < 0 ? kind : 0;
 	AUTO_FREE char *real = realpath(path, NULL);
 	const char *id = real ? real : path;
 
@@ -166,9 +168,12 @@ static int find_path(const struct composer *c, const char *name, const char *nea
 		rc = try_file(c, longer, s, e);
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
-	if (file_is_dir(path))
+	rc = path_look(path, e);
+	if (rc < 0)
+		return rc;
+	if (rc == PATH_FOLDER)
 		return err_set(e, ERR_USAGE, "'%s' is a folder; a workload is a YAML file", path);
-	if (file_exists(path) || file_exists(longer))
+	if (rc == PATH_OTHER || file_exists(longer))
 		return err_set(e, ERR_USAGE, "the defaults list of '%s' refers back to it", path);
 	return err_set(e, ERR_USAGE, "there is no workload file '%s'", path);
 }
@@ -179,7 +184,11 @@ static int find_source(const struct composer *c, const char *name, const char *n
 {
 	if (!name[0])
 		return err_set(e, ERR_USAGE, "the name of the workload is empty");
-	if (strchr(name, '/') || (str_ends(name, ".yaml") && !near_dir && file_exists(name)))
+	int kind = str_ends(name, ".yaml") && !near_dir ? path_look(name, e) : PATH_ABSENT;
+
+	if (kind < 0)
+		return kind;
+	if (strchr(name, '/') || kind != PATH_ABSENT)
 		return find_path(c, name, near_dir, s, e);
 
 	AUTO_FREE char *stem = xstrndup(name, strlen(name) - (str_ends(name, ".yaml") ? 5 : 0));

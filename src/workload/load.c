@@ -399,7 +399,12 @@ static int load(struct loading *l)
 	int rc = opt_set_defaults(workload_rows, workload_row_count, w, l->e);
 
 	w->origin = xcalloc(workload_row_count, sizeof(*w->origin));
-	if (rc == 0 && l->req->config_dir && !file_is_dir(l->req->config_dir))
+	int kind =
+		rc == 0 && l->req->config_dir ? path_look(l->req->config_dir, l->e) : PATH_FOLDER;
+
+	if (kind < 0)
+		rc = kind;
+	else if (kind != PATH_FOLDER)
 		rc = err_set(l->e, ERR_USAGE, "the configuration folder '%s' does not exist",
 			     l->req->config_dir);
 	if (rc == 0 && l->req->config_dir)

@@ -86,6 +86,7 @@ static bool says(const struct study_plan *p, const char *words)
 static void test_done_rows(void **state)
 {
 	struct options a;
+	struct run_status status[1];
 	struct study_plan p;
 
 	(void)state;
@@ -110,7 +111,8 @@ static void test_done_rows(void **state)
 	options_init(&a, "default,1,,N\n");
 	plan(&p, &a);
 	assert_non_null(strstr(p.experiment[0].folder, "/default/1-"));
-	assert_false(run_mark_is_new(&p, &p.experiment[0]));
+	assert_int_equal(study_status(&p, status, NULL), 0);
+	assert_int_equal(status[0].state, RUN_PENDING);
 	assert_false(says(&p, "earlier version"));
 	study_plan_release(&p);
 
@@ -129,6 +131,7 @@ static void test_failed_rows(void **state)
 	struct options a;
 	struct study_plan p;
 	struct run_status status[1];
+	struct err e = {0};
 
 	(void)state;
 	options_init(&a, "default,1,,F\n");
@@ -138,9 +141,12 @@ static void test_failed_rows(void **state)
 			  (unsigned long long)p.experiment[0].key_before);
 
 	put("results/d.csv.study.json", text);
-	study_status(&p, status);
+	assert_int_equal(study_status(&p, status, NULL), 0);
 	assert_int_equal(status[0].state, RUN_BAD);
 	assert_string_equal(status[0].reason, "why");
+	put("results/d.csv.study.json", "{\"runs\": [");
+	assert_int_equal(study_status(&p, status, &e), ERR_DATA);
+	assert_non_null(strstr(e.text, "d.csv.study.json' is damaged"));
 	study_plan_release(&p);
 }
 
