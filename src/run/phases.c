@@ -386,8 +386,8 @@ static bool join_ranks(struct run *run)
 
 		if (!k->thread.running) /* not started */
 			continue;
-		if (run_join(&run->shared.stop, &k->thread))
-			rank_collect_evaluation(k);
+		run_join(&run->shared.stop, &k->thread);
+		rank_collect(k);
 		all = all && !k->thread.running;
 	}
 	return all;

@@ -587,11 +587,23 @@ static void stop_run(struct rank *k, struct err *e)
 	run_stop(&k->shared->stop, e);
 }
 
+/* What its workers counted in training, once: by the rank, or by who left the rank behind. A worker
+ * that hangs counts when its request returns, which is not awaited. */
+static void collect_training(struct rank *k)
+{
+	struct loader *l = rank_loader(k, DATASET_TRAIN);
+
+	if (!l || atomic_exchange_explicit(&k->collected, true, memory_order_acq_rel))
+		return;
+	add_worker_stats(k, l, &k->out->train_io);
+	add_reading_times(k, l);
+	k->out->train_busy_ns = k->out->worker_busy_ns;
+}
+
 void rank_main(void *arg)
 {
 	struct rank *k = arg;
 	struct err e = {0};
-	struct loader *l;
 	int rc;
 
 	rank_publish(&k->live, RANK_STARTING, clock_now_ns());
@@ -607,12 +619,7 @@ void rank_main(void *arg)
 		rc = checkpoints_drain(&k->checkpoints, &e);
 	if (rc < 0 && rc != ERR_CANCELED)
 		stop_run(k, &e);
-	l = rank_loader(k, DATASET_TRAIN);
-	if (l && !k->hung) {
-		add_worker_stats(k, l, &k->out->train_io);
-		add_reading_times(k, l);
-		k->out->train_busy_ns = k->out->worker_busy_ns;
-	}
+	collect_training(k);
 	checkpoints_close(&k->checkpoints);
 	atomic_store_explicit(&k->live.activity, RANK_DONE, memory_order_relaxed);
 }
@@ -682,11 +689,12 @@ int ranks_create(struct rank **out, const struct run_plan *p, struct run_shared 
 			    (uint32_t)p->w->run.trace_events, e);
 }
 
-void rank_collect_evaluation(struct rank *k)
+void rank_collect(struct rank *k)
 {
 	struct loader *l = rank_loader(k, DATASET_EVAL);
 
-	if (l && !k->hung && k->r->eval_io)
+	collect_training(k);
+	if (l && k->r->eval_io)
 		add_worker_stats(k, l, k->r->eval_io);
 }
 

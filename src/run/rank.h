@@ -22,8 +22,9 @@ struct rank {
 	struct thread thread;
 	/* set once, by the rank; others wake and describe them while it runs */
 	_Atomic(struct loader *) loader[DATASET_KINDS];
-	struct rng_np rng; /* of the emulated compute times */
-	bool hung;         /* a worker never came back: its counters are still its own */
+	struct rng_np rng;      /* of the emulated compute times */
+	bool hung;              /* a worker never came back: of an epoch it says nothing */
+	_Atomic bool collected; /* the counters of training's workers are in the result */
 	struct rank_live live;
 	struct rank_checkpoints checkpoints;
 	struct requested train_requested, eval_requested; /* until the last look */
@@ -44,8 +45,9 @@ uint64_t rank_bytes(const struct run_plan *p);
 
 /* The thread's function; `arg` is a struct rank. */
 void rank_main(void *arg);
-/* Adds what the evaluations of a rank whose thread has ended asked for to r->eval_io. */
-void rank_collect_evaluation(struct rank *k);
+/* Takes what the workers of a rank counted: of one whose thread has ended its evaluations, of one
+ * that was left behind all. */
+void rank_collect(struct rank *k);
 /* Ends the loaders of a rank whose thread has ended; false when a reader is stuck: then nothing it
  * uses may be freed. */
 bool rank_release_loaders(struct rank *k);
