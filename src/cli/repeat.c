@@ -37,7 +37,7 @@ struct repeating {
 	char *progress_file; /* "/dev/fd/N": all runs write to what was opened once; or NULL */
 	struct gate_run *run;
 	size_t done;
-	bool stuck;
+	bool stuck, unwritable; /* as in struct result */
 };
 
 /* ---- what makes the runs alike ---- */
@@ -162,7 +162,7 @@ static int generate(struct repeating *x, struct err *e)
 		say(stdout, "%llu files written, %llu already existed, in '%s'\n",
 		    (unsigned long long)r.generation.files,
 		    (unsigned long long)r.generation.skipped, w.dataset.data_folder);
-	x->stuck = r.stuck;
+	x->stuck = x->stuck || r.stuck;
 	if (!x->stuck) {
 		result_release(&r);
 		dataset_release(&d);
@@ -217,7 +217,8 @@ static int run_loaded(struct repeating *x, const struct cli_args *b, struct work
 	if (rc == 0 && x->j->speaks)
 		rc = take_result(x, &r, e);
 	x->done += rc == 0;
-	x->stuck = r.stuck;
+	x->stuck = x->stuck || r.stuck;
+	x->unwritable = x->unwritable || r.unwritable;
 	if (!x->stuck) {
 		result_release(&r);
 		dataset_release(&d);
@@ -433,7 +434,11 @@ static int finish(const struct repeating *x, int rc, struct err *e)
 	fflush(stdout);
 	if (asked)
 		passed = gate_passes(x->run, x->done, &want, &why);
-	written = write_summary(x, passed, asked ? (why.data ? why.data : "") : NULL, &unwritten);
+	/* that of the last run did not answer, and this one is around it */
+	written = x->unwritable
+			  ? 0
+			  : write_summary(x, passed, asked ? (why.data ? why.data : "") : NULL,
+					  &unwritten);
 	if (rc == 0 && written < 0) {
 		*e = unwritten;
 		rc = written;
