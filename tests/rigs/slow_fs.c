@@ -9,8 +9,8 @@
  *   keep=1         what was read stays in the page cache when the file is opened again
  *   control=FILE   requests whose names are in this file hang for as long as they are there:
  * getattr, readdir, open, create, read, write, flush, release, unlink, mkdir, rename, truncate,
- * fsync, statfs, or all. A hung request cannot be interrupted: its thread is in uninterruptible
- * sleep.
+ * fsync, statfs, or all; with @TEXT, those of paths that contain it. A hung request cannot be
+ * interrupted: its thread is in uninterruptible sleep.
  */
 #define FUSE_USE_VERSION 35
 #define _GNU_SOURCE
@@ -66,8 +66,9 @@ static void take_time(double from, double each, double bytes)
 		sleep_until(end);
 }
 
-/* Whether the control file names this kind of request now. */
-static int hangs(const char *what)
+/* Whether the control file names this kind of request now: "open", or "open@text" for paths with
+ * that text. */
+static int hangs(const char *what, const char *path)
 {
 	char words[256], *save = NULL;
 	ssize_t n;
@@ -78,15 +79,21 @@ static int hangs(const char *what)
 	n = read(fd, words, sizeof(words) - 1);
 	close(fd);
 	words[n > 0 ? n : 0] = '\0';
-	for (char *w = strtok_r(words, " \n", &save); w; w = strtok_r(NULL, " \n", &save))
-		if (strcmp(w, what) == 0 || strcmp(w, "all") == 0)
+	for (char *w = strtok_r(words, " \n", &save); w; w = strtok_r(NULL, " \n", &save)) {
+		char *text = strchr(w, '@');
+
+		if (text)
+			*text++ = '\0';
+		if ((strcmp(w, what) == 0 || strcmp(w, "all") == 0) &&
+		    (!text || (path && strstr(path, text))))
 			return 1;
+	}
 	return 0;
 }
 
-static void gate(const char *what)
+static void gate(const char *what, const char *path)
 {
-	while (control && hangs(what))
+	while (control && hangs(what, path))
 		sleep_until(now() + 0.05);
 }
 
@@ -99,7 +106,7 @@ static int slow_getattr(const char *path, struct stat *st, struct fuse_file_info
 {
 	char p[4096];
 
-	gate("getattr");
+	gate("getattr", path);
 	(void)fi;
 	return under(p, sizeof(p), path) || lstat(p, st) ? -errno : 0;
 }
@@ -111,7 +118,7 @@ static int slow_readdir(const char *path, void *buf, fuse_fill_dir_t fill, off_t
 	struct dirent *e;
 	DIR *d;
 
-	gate("readdir");
+	gate("readdir", path);
 	(void)at, (void)fi, (void)flags;
 	d = under(p, sizeof(p), path) ? NULL : opendir(p);
 	if (!d)
@@ -137,7 +144,7 @@ static int slow_open(const char *path, struct fuse_file_info *fi)
 	double from;
 	char p[4096];
 
-	gate("open");
+	gate("open", path);
 	if (turns)
 		pthread_mutex_lock(&turn);
 	from = now();
@@ -153,7 +160,7 @@ static int slow_create(const char *path, mode_t mode, struct fuse_file_info *fi)
 {
 	char p[4096];
 
-	gate("create");
+	gate("create", path);
 	return under(p, sizeof(p), path) ? -ENAMETOOLONG
 					 : opened(fi, open(p, fi->flags | O_CREAT, mode));
 }
@@ -163,7 +170,7 @@ static int slow_read(const char *path, char *buf, size_t n, off_t at, struct fus
 	double from;
 	ssize_t got;
 
-	gate("read");
+	gate("read", path);
 	(void)path;
 	if (turns)
 		pthread_mutex_lock(&turn);
@@ -182,7 +189,7 @@ static int slow_write(const char *path, const char *buf, size_t n, off_t at,
 	ssize_t put;
 
 	(void)path;
-	gate("write");
+	gate("write", path);
 	put = pwrite((int)fi->fh, buf, n, at);
 	return put < 0 ? -errno : (int)put;
 }
@@ -192,14 +199,14 @@ static int slow_flush(const char *path, struct fuse_file_info *fi)
 	(void)path, (void)fi;
 	if (!control)
 		return -ENOSYS; /* the kernel does not ask again */
-	gate("flush");
+	gate("flush", path);
 	return 0;
 }
 
 static int slow_release(const char *path, struct fuse_file_info *fi)
 {
 	(void)path;
-	gate("release");
+	gate("release", path);
 	close((int)fi->fh);
 	return 0;
 }
@@ -208,7 +215,7 @@ static int slow_unlink(const char *path)
 {
 	char p[4096];
 
-	gate("unlink");
+	gate("unlink", path);
 	return under(p, sizeof(p), path) || unlink(p) ? -errno : 0;
 }
 
@@ -216,7 +223,7 @@ static int slow_mkdir(const char *path, mode_t mode)
 {
 	char p[4096];
 
-	gate("mkdir");
+	gate("mkdir", path);
 	return under(p, sizeof(p), path) || mkdir(p, mode) ? -errno : 0;
 }
 
@@ -224,7 +231,7 @@ static int slow_rename(const char *from, const char *to, unsigned flags)
 {
 	char p[4096], q[4096];
 
-	gate("rename");
+	gate("rename", from);
 	if (flags)
 		return -EINVAL;
 	return under(p, sizeof(p), from) || under(q, sizeof(q), to) || rename(p, q) ? -errno : 0;
@@ -234,7 +241,7 @@ static int slow_truncate(const char *path, off_t size, struct fuse_file_info *fi
 {
 	char p[4096];
 
-	gate("truncate");
+	gate("truncate", path);
 	(void)fi;
 	return under(p, sizeof(p), path) || truncate(p, size) ? -errno : 0;
 }
@@ -242,7 +249,7 @@ static int slow_truncate(const char *path, off_t size, struct fuse_file_info *fi
 static int slow_fsync(const char *path, int data, struct fuse_file_info *fi)
 {
 	(void)path;
-	gate("fsync");
+	gate("fsync", path);
 	return (data ? fdatasync((int)fi->fh) : fsync((int)fi->fh)) ? -errno : 0;
 }
 
@@ -250,7 +257,7 @@ static int slow_statfs(const char *path, struct statvfs *out)
 {
 	char p[4096];
 
-	gate("statfs");
+	gate("statfs", path);
 	return under(p, sizeof(p), path) || statvfs(p, out) ? -errno : 0;
 }
 
