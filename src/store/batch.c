@@ -356,16 +356,20 @@ static int sync_all(struct store_batch *b, struct err *e)
 static int link_to(struct store_batch *b, int fd, const char *path)
 {
 	char at[32];
+	int rc;
 
-	if (!b->by_proc) {
-		if (linkat(fd, "", AT_FDCWD, path, AT_EMPTY_PATH) == 0)
-			return 0;
-		if (errno == EEXIST)
-			return -EEXIST;
-		b->by_proc = true;
-	}
 	snprintf(at, sizeof(at), "/proc/self/fd/%d", fd);
-	return linkat(AT_FDCWD, at, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 ? 0 : -errno;
+	do {
+		rc = b->by_proc ? linkat(AT_FDCWD, at, AT_FDCWD, path, AT_SYMLINK_FOLLOW)
+				: linkat(fd, "", AT_FDCWD, path, AT_EMPTY_PATH);
+		if (rc == 0)
+			return 0;
+		if (errno == ENOENT && !b->by_proc) {
+			b->by_proc = true;
+			errno = EINTR;
+		}
+	} while (errno == EINTR);
+	return -errno;
 }
 
 static int give_name(struct store_batch *b, struct entry *f, struct err *e)
