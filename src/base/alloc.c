@@ -1,7 +1,9 @@
 #include "base/alloc.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +14,102 @@
 #define MADV_POPULATE_WRITE 23 /* of Linux 5.14 */
 #endif
 
-static void *must(void *p, size_t size)
+/* ---- what is set aside ---- */
+
+/* Small pieces for the time until the run has stopped: one for each thread that is refused
+ * meanwhile. The last is for its results. */
+enum { PIECES = 9, RESULTS = PIECES - 1 };
+#define FOR_THE_STOP ((size_t)256 << 10)
+
+static _Atomic(void *) reserve[PIECES];
+static size_t results_bytes; /* 0: nothing was set aside */
+static atomic_bool for_results;
+static _Atomic size_t refused; /* bytes of the first refusal before results are written */
+
+static void *map(size_t bytes)
 {
-	if (!p && size) {
-		fprintf(stderr, "stoker: out of memory: the system refused %zu bytes\n", size);
-		_exit(1);
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static bool spend_piece(int i)
+{
+	void *p = atomic_exchange_explicit(&reserve[i], NULL, memory_order_relaxed);
+
+	if (p)
+		munmap(p, i == RESULTS ? results_bytes : FOR_THE_STOP);
+	return p != NULL;
+}
+
+int alloc_reserve(size_t bytes, struct err *e)
+{
+	assert(!results_bytes && bytes > 0);
+	results_bytes = bytes;
+	for (int i = 0; i < PIECES; i++) {
+		void *p = map(i == RESULTS ? bytes : FOR_THE_STOP);
+
+		if (!p) {
+			alloc_reserve_release();
+			return err_set(e, -ENOMEM,
+				       "memory to write results: the system refused %zu bytes",
+				       bytes);
+		}
+		atomic_store_explicit(&reserve[i], p, memory_order_relaxed);
 	}
-	return p;
+	return 0;
+}
+
+void alloc_reserve_release(void)
+{
+	for (int i = 0; i < PIECES; i++)
+		spend_piece(i);
+	results_bytes = 0;
+	atomic_store_explicit(&for_results, false, memory_order_relaxed);
+	atomic_store_explicit(&refused, 0, memory_order_relaxed);
+}
+
+void alloc_for_results(void)
+{
+	atomic_store_explicit(&for_results, true, memory_order_relaxed);
+}
+
+static bool spend(size_t bytes)
+{
+	bool last = atomic_load_explicit(&for_results, memory_order_relaxed);
+	size_t none = 0;
+
+	if (!results_bytes)
+		return false;
+	if (!last)
+		atomic_compare_exchange_strong_explicit(&refused, &none, bytes,
+							memory_order_relaxed, memory_order_relaxed);
+	for (int i = 0; i < (last ? PIECES : RESULTS); i++)
+		if (spend_piece(i))
+			return true;
+	return false;
+}
+
+bool alloc_spend(void)
+{
+	return spend(1);
+}
+
+int alloc_refusal(struct err *e)
+{
+	size_t bytes = atomic_load_explicit(&refused, memory_order_relaxed);
+
+	if (!bytes)
+		return 0;
+	return err_set(e, -ENOMEM, "out of memory: the system refused %zu bytes", bytes);
+}
+
+/* ---- small amounts ---- */
+
+static _Noreturn void end_without(size_t size)
+{
+	fprintf(stderr, "stoker: out of memory: the system refused %zu bytes\n", size);
+	_exit(1);
 }
 
 void out_of_memory(void)
@@ -27,37 +118,85 @@ void out_of_memory(void)
 	_exit(1);
 }
 
+void out_of_memory_for(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("stoker: out of memory: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	_exit(1);
+}
+
 void *xmalloc(size_t size)
 {
-	return must(malloc(size), size);
+	void *p = malloc(size);
+
+	if (!p && size && spend(size))
+		p = malloc(size);
+	if (!p && size)
+		end_without(size);
+	return p;
 }
 
 void *xcalloc(size_t count, size_t size)
 {
-	return must(calloc(count, size), count * size);
+	size_t bytes;
+	void *p = calloc(count, size);
+
+	if (p)
+		return p;
+	if (__builtin_mul_overflow(count, size, &bytes))
+		end_without(SIZE_MAX);
+	if (bytes && spend(bytes))
+		p = calloc(count, size);
+	if (!p && bytes)
+		end_without(bytes);
+	return p;
 }
 
-void *xrealloc(void *p, size_t size)
+void *xrealloc(void *old, size_t size)
 {
-	return must(realloc(p, size), size);
-}
+	void *p = realloc(old, size);
 
-char *xstrdup(const char *s)
-{
-	return must(strdup(s), strlen(s) + 1);
+	if (!p && size && spend(size))
+		p = realloc(old, size);
+	if (!p && size)
+		end_without(size);
+	return p;
 }
 
 char *xstrndup(const char *s, size_t n)
 {
-	return must(strndup(s, n), n + 1);
+	size_t len = strnlen(s, n);
+	char *p = xmalloc(len + 1);
+
+	memcpy(p, s, len);
+	p[len] = '\0';
+	return p;
+}
+
+char *xstrdup(const char *s)
+{
+	return xstrndup(s, strlen(s));
 }
 
 char *xvasprintf(const char *fmt, va_list ap)
 {
+	va_list again;
 	char *s = NULL;
-	int n = vasprintf(&s, fmt, ap);
+	int n;
 
-	return must(n < 0 ? NULL : s, 1);
+	va_copy(again, ap);
+	n = vasprintf(&s, fmt, ap);
+	if (n < 0 && spend(1))
+		n = vasprintf(&s, fmt, again);
+	va_end(again);
+	if (n < 0)
+		out_of_memory();
+	return s;
 }
 
 char *xasprintf(const char *fmt, ...)
@@ -71,6 +210,19 @@ char *xasprintf(const char *fmt, ...)
 	return s;
 }
 
+ssize_t xgetline(char **line, size_t *cap, FILE *f)
+{
+	ssize_t n;
+
+	do {
+		errno = 0;
+		n = getline(line, cap, f);
+	} while (n < 0 && errno == ENOMEM && alloc_spend());
+	if (n < 0 && errno == ENOMEM)
+		out_of_memory();
+	return n;
+}
+
 void *try_calloc(size_t count, size_t size, const char *what, struct err *e)
 {
 	size_t total;
@@ -82,6 +234,8 @@ void *try_calloc(size_t count, size_t size, const char *what, struct err *e)
 		return NULL;
 	}
 	p = calloc(count ? count : 1, size ? size : 1);
+	if (!p && atomic_load_explicit(&for_results, memory_order_relaxed) && spend(total))
+		p = calloc(count ? count : 1, size ? size : 1);
 	if (!p)
 		err_set(e, -ENOMEM, "%s: the system refused %zu bytes of memory", what, total);
 	return p;
@@ -112,6 +266,9 @@ void *buffer_alloc(size_t size, const char *what, struct err *e)
 		munmap(p, bytes);
 		p = MAP_FAILED;
 	}
+	if (p == MAP_FAILED && atomic_load_explicit(&for_results, memory_order_relaxed) &&
+	    spend(bytes))
+		return buffer_alloc(size, what, e);
 	if (p == MAP_FAILED) {
 		err_set(e, -ENOMEM, "%s: the system refused %zu bytes of memory", what, size);
 		return NULL;

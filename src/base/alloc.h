@@ -1,14 +1,27 @@
 #pragma once
-/* Memory for names, plans and tables. Sample buffers come from `buffer_alloc` before timing starts.
+/* Memory, and what happens when the system refuses it. One policy for the whole program:
  *
- * The x-functions never return NULL: when the system refuses, the process prints one sentence and
- * exits with status 1, because nothing this small can be worked around. They are for quantities
- * bounded by code, not by input; anything sized by a workload or a file goes through
- * `try_calloc`/`buffer_alloc`, which report. */
+ * Small amounts, bounded by code: the x-functions never return NULL. jansson allocates through them
+ * (cli/main.c); what the C library or another library could not allocate is had again or ends
+ * likewise (WITH_MEMORY, out_of_memory). When the system refuses, the process prints one sentence
+ * and ends with status 1: nothing this small can be worked around, and an answer that lacks a part
+ * would be another answer. Files are written under another name until they are whole.
+ *
+ * Amounts sized by a workload or a file: `try_calloc` and `buffer_alloc` report -ENOMEM with a
+ * sentence, which travels as any other error.
+ *
+ * A run has something to lose: its results. It sets memory aside (`alloc_reserve`). The first
+ * refusal of a small amount, in any thread, gives part of that back to the system and is repeated;
+ * `alloc_refusal` tells of it, and the run stops and writes its results with this reason. While
+ * results are written (`alloc_for_results`) all that is set aside may be used, by every function
+ * here. Only a refusal after that ends the process. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
@@ -19,6 +32,36 @@ char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t n);
 /* Ends the process as they do: for a library that reports that it got no memory. */
 _Noreturn void out_of_memory(void);
+_Noreturn void out_of_memory_for(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* `call`, whose failure is NULL with errno: repeated once where memory is set aside, and the end of
+ * the process when it fails for want of memory. Other failures are returned. */
+#define WITH_MEMORY(call)                                                                          \
+	({                                                                                         \
+		__typeof__(call) had_;                                                             \
+		errno = 0;                                                                         \
+		had_ = (call);                                                                     \
+		if (!had_ && errno == ENOMEM && alloc_spend())                                     \
+			had_ = (call);                                                             \
+		if (!had_ && errno == ENOMEM)                                                      \
+			out_of_memory();                                                           \
+		had_;                                                                              \
+	})
+
+/* getline(3), whose only failure is the end of the file or of reading. */
+ssize_t xgetline(char **line, size_t *cap, FILE *f);
+
+/* Sets `bytes` aside, which costs no memory until used, but counts against limits of address space
+ * and of commitments. -ENOMEM and `e` when refused. One reserve a process; not while other threads
+ * allocate. */
+int alloc_reserve(size_t bytes, struct err *e);
+void alloc_reserve_release(void);
+/* From now on results are written. */
+void alloc_for_results(void);
+/* Gives some of what was set aside back to the system; false: nothing is left. Any thread. */
+bool alloc_spend(void);
+/* -ENOMEM and a sentence when a refusal was answered from the reserve before results were written;
+ * else 0. Any thread. */
+int alloc_refusal(struct err *e);
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 char *xvasprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
 

@@ -91,6 +91,8 @@ bool buf_room(struct buf *b, size_t n)
 	if (b->len + n + 1 <= b->cap)
 		return true;
 	p = realloc(b->data, b->len + n + 1);
+	if (!p && alloc_spend())
+		p = realloc(b->data, b->len + n + 1);
 	if (!p)
 		return false;
 	b->data = p;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+
 static void walk_up(const char *root, const char *mount, const char *group, bool second,
 		    cgroup_fn *each, void *arg)
 {
@@ -45,13 +47,13 @@ void cgroup_walk(const char *list, const char *root, const char *controller, cgr
 	/* version 1 mounts the two controllers of processors together, under either name */
 	const char *mounts[] = {"", "unified", controller, "cpu,cpuacct", "cpuacct,cpu"};
 	size_t first_end = strcmp(controller, "cpu") == 0 ? 5 : 3;
-	FILE *f = fopen(list, "re");
+	FILE *f = WITH_MEMORY(fopen(list, "re"));
 	char *line = NULL;
 	size_t cap = 0;
 
 	if (!f)
 		return;
-	while (getline(&line, &cap, f) >= 0) {
+	while (xgetline(&line, &cap, f) >= 0) {
 		char *controllers = strchr(line, ':');
 		char *group = controllers ? strchr(controllers + 1, ':') : NULL;
 		bool second;
@@ -76,7 +78,7 @@ bool cgroup_number(const char *folder, const char *name, uint64_t *out)
 	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	f = fopen(path, "re");
+	f = WITH_MEMORY(fopen(path, "re"));
 	if (!f)
 		return false;
 	if (!fgets(text, sizeof(text), f))
@@ -88,7 +90,7 @@ bool cgroup_number(const char *folder, const char *name, uint64_t *out)
 
 bool cgroup_named_number(const char *path, const char *name, uint64_t *out)
 {
-	FILE *f = fopen(path, "re");
+	FILE *f = WITH_MEMORY(fopen(path, "re"));
 	bool found = false;
 	char line[256];
 	size_t n = strlen(name);

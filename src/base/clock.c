@@ -9,6 +9,8 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "base/alloc.h"
+
 #ifdef __x86_64__
 #include <cpuid.h>
 #include <x86intrin.h>
@@ -83,7 +85,8 @@ int64_t clock_now_ns(void)
 /* Linux uses the counter for its own clock only as long as it finds all processors' in step. */
 static bool trusted_by_linux(void)
 {
-	FILE *f = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
+	FILE *f = WITH_MEMORY(
+		fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re"));
 	char name[32] = "";
 	bool read = f && fgets(name, sizeof(name), f);
 

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "base/transfer.h"
@@ -173,10 +174,9 @@ int file_read_open(int fd, const char *path, size_t max_bytes, struct buf *out, 
 	for (;;) {
 		ssize_t n;
 
-		if (!buf_room(out, part)) {
-			rc = err_set(e, -ENOMEM, "there is no memory to read '%s'", path);
-			break;
-		}
+		/* whoever goes on without a file that cannot be read would give another answer */
+		if (!buf_room(out, part))
+			out_of_memory_for("%zu bytes for '%s' were refused", part, path);
 		n = read_fully(fd, out->data + out->len, part);
 		if (n < 0) {
 			rc = err_sys(e, (int)-n, "cannot read '%s'", path);

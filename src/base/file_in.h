@@ -28,7 +28,7 @@ int file_open(const char *path, struct stat *st, struct err *e);
  * what sentences call it. */
 int file_open_at(int folder, const char *name, const char *shown, struct stat *st, struct err *e);
 /* Reads a whole file of at most max_bytes into `out` (appended). After an error `out` is as
- * before. */
+ * before. Without memory for it the process ends (base/alloc.h). */
 int file_read(const char *path, size_t max_bytes, struct buf *out, struct err *e);
 /* The same from an open descriptor, from where it stands to the end; `path` is for sentences. */
 int file_read_open(int fd, const char *path, size_t max_bytes, struct buf *out, struct err *e);

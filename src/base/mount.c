@@ -139,7 +139,7 @@ char *mount_unescape(const char *text)
 /* Whether a folder of a layer holds a file, at a depth at which datasets have theirs. */
 static bool holds_file(const char *folder, int depth)
 {
-	DIR *d = opendir(folder);
+	DIR *d = WITH_MEMORY(opendir(folder));
 	struct dirent *entry;
 	bool found = false;
 

@@ -52,7 +52,7 @@ static void set_pair(struct sysinfo_pair **pairs, size_t *count, const char *key
 
 void host_pairs_load(const char *path, struct sysinfo_pair **pairs, size_t *count)
 {
-	FILE *f = fopen(path, "re");
+	FILE *f = WITH_MEMORY(fopen(path, "re"));
 	char *line = NULL;
 	size_t cap = 0;
 
@@ -60,7 +60,7 @@ void host_pairs_load(const char *path, struct sysinfo_pair **pairs, size_t *coun
 	*count = 0;
 	if (!f)
 		return;
-	while (getline(&line, &cap, f) >= 0) {
+	while (xgetline(&line, &cap, f) >= 0) {
 		char *colon = strchr(line, ':');
 		char *key;
 
@@ -90,7 +90,7 @@ static double quota_file(const char *folder, const char *name, double *second)
 	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	f = fopen(path, "re");
+	f = WITH_MEMORY(fopen(path, "re"));
 	if (!f)
 		return 0;
 	if (fgets(line, sizeof(line), f)) {

@@ -28,8 +28,7 @@ __attribute__((format(printf, 3, 4))) static void put(struct system_facts *s, co
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&value, fmt, ap) < 0)
-		value = xstrdup("?");
+	value = xvasprintf(fmt, ap);
 	va_end(ap);
 	s->pair = xrealloc(s->pair, (s->pairs + 1) * sizeof(*s->pair));
 	s->pair[s->pairs++] = (struct sysinfo_pair){xstrdup(key), value};
@@ -188,7 +187,7 @@ static int count_cpus(const char *root)
 	int n = 0;
 
 	snprintf(path, sizeof(path), "%s/sys/devices/system/cpu", root);
-	d = opendir(path);
+	d = WITH_MEMORY(opendir(path));
 	while (d && (entry = readdir(d)) && n < 65536)
 		n += strncmp(entry->d_name, "cpu", 3) == 0 &&
 		     isdigit((unsigned char)entry->d_name[3]);
@@ -254,7 +253,7 @@ static void put_gpus(struct system_facts *s, const char *root)
 	struct dirent *entry;
 
 	snprintf(path, sizeof(path), "%s/proc/driver/nvidia/gpus", root);
-	d = opendir(path);
+	d = WITH_MEMORY(opendir(path));
 	while (d && (entry = readdir(d))) {
 		AUTO_FREE char *info = NULL;
 		char *model;
@@ -339,7 +338,7 @@ static void put_devices(struct system_facts *s, const char *root)
 	struct dirent *entry;
 
 	snprintf(path, sizeof(path), "%s/sys/block", root);
-	d = opendir(path);
+	d = WITH_MEMORY(opendir(path));
 	while (d && (entry = readdir(d)) && n < DEVICES_MAX)
 		if (entry->d_name[0] != '.' && strncmp(entry->d_name, "loop", 4) != 0 &&
 		    strncmp(entry->d_name, "ram", 3) != 0 && strncmp(entry->d_name, "zram", 4) != 0)

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+
 /* One call moves no more than 2^31 - 4096 bytes. */
 #define CALL_MAX ((size_t)1 << 30)
 
@@ -94,7 +96,7 @@ DIR *folder_open(const char *path)
 	DIR *d;
 
 	do
-		d = opendir(path);
+		d = WITH_MEMORY(opendir(path));
 	while (!d && errno == EINTR);
 	return d;
 }

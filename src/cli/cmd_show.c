@@ -130,14 +130,21 @@ static void print_workloads(void)
 		struct workload w = {0};
 		int rc = workload_load(&w, &req, &e);
 
+		if (rc == -ENOMEM)
+			out_of_memory();
 		if (rc < 0)
 			say(stdout, "%-28s (%s)\n", *name, e.text);
 		else
 			print_workload(*name, &w);
 		workload_release(&w);
 		req.inspect = false;
-		if (rc == 0 && workload_load(&w, &req, &e) < 0)
-			print_row(4, "CANNOT RUN:", 25, e.text);
+		if (rc == 0) {
+			rc = workload_load(&w, &req, &e);
+			if (rc == -ENOMEM)
+				out_of_memory();
+			if (rc < 0)
+				print_row(4, "CANNOT RUN:", 25, e.text);
+		}
 		workload_release(&w);
 	}
 }

@@ -41,7 +41,7 @@ struct net_listener {
 
 static void describe_self(struct net_process *out)
 {
-	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
+	FILE *f = WITH_MEMORY(fopen("/proc/sys/kernel/random/boot_id", "r"));
 
 	memset(out, 0, sizeof(*out));
 	if (gethostname(out->host, sizeof(out->host) - 1) != 0 || !out->host[0])

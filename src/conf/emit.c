@@ -152,18 +152,30 @@ static int write_document(yaml_emitter_t *em, const struct node *n)
 	       yaml_stream_end_event_initialize(&event) && yaml_emitter_emit(em, &event);
 }
 
-void yaml_emit(const struct node *n, struct buf *out)
+static bool emit(const struct node *n, struct buf *out)
 {
 	yaml_emitter_t em;
+	bool whole;
 
 	if (!yaml_emitter_initialize(&em))
-		out_of_memory();
+		return false;
 	yaml_emitter_set_output(&em, to_buf, out);
 	yaml_emitter_set_unicode(&em, 1);
-	/* a tree in UTF-8 cannot be refused for another reason, and half a document is none */
-	if (!write_document(&em, n))
-		out_of_memory();
+	whole = write_document(&em, n);
 	yaml_emitter_delete(&em);
+	return whole;
+}
+
+void yaml_emit(const struct node *n, struct buf *out)
+{
+	size_t had = out->len;
+
+	/* a tree in UTF-8 cannot be refused for another reason, and half a document is none */
+	while (!emit(n, out)) {
+		if (!alloc_spend())
+			out_of_memory();
+		out->len = had;
+	}
 }
 
 /* What the override grammar reads as the same text without quotes. */

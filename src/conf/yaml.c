@@ -56,7 +56,7 @@ static int fail_scan(struct loader *l)
 	size_t at = p->problem_mark.index;
 
 	if (p->error == YAML_MEMORY_ERROR)
-		return err_set(l->e, -ENOMEM, "%s: out of memory", l->file);
+		out_of_memory_for("%s", l->file);
 	if (p->error == YAML_READER_ERROR)
 		return err_set(l->e, ERR_USAGE, "%s: byte %zu: %s: a workload must be UTF-8 text",
 			       l->file, p->problem_offset, problem);
@@ -433,10 +433,8 @@ struct node *yaml_parse(const char *text, size_t n, const char *file, struct err
 			TEXT_MAX);
 		return NULL;
 	}
-	if (!yaml_parser_initialize(&l.parser)) {
-		err_set(e, -ENOMEM, "%s: out of memory", file);
-		return NULL;
-	}
+	if (!yaml_parser_initialize(&l.parser))
+		out_of_memory_for("%s", file);
 	yaml_parser_set_input_string(&l.parser, (const unsigned char *)text, n);
 	rc = read_stream(&l, &root);
 	yaml_parser_delete(&l.parser);
@@ -465,7 +463,7 @@ struct node *yaml_load(const char *path, struct err *e)
 
 	if (rc == 0)
 		root = yaml_parse(text.data, text.len, path, e);
-	else if (e && e->code != -ENOMEM)
+	else if (e)
 		e->code = ERR_USAGE;
 	buf_release(&text);
 	return root;

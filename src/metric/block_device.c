@@ -93,7 +93,7 @@ static bool device_of_number(const char *root, uint64_t number, char real[PATH_M
 static bool read_number(const char *device, const char *name, int *out)
 {
 	AUTO_FREE char *path = xasprintf("%s/%s", device, name);
-	FILE *f = fopen(path, "re");
+	FILE *f = WITH_MEMORY(fopen(path, "re"));
 	bool known = f && fscanf(f, "%d", out) == 1;
 
 	if (f)
@@ -188,7 +188,7 @@ static bool find_devices(struct block_tree *t, const char *root, const char *pat
 static bool walk_members(struct block_tree *t, const char *root, const char *device, int depth)
 {
 	AUTO_FREE char *folder = xasprintf("%s/slaves", device);
-	DIR *d = opendir(folder);
+	DIR *d = WITH_MEMORY(opendir(folder));
 	struct dirent *entry;
 	bool any = false;
 
@@ -244,7 +244,7 @@ static bool btrfs_devices(struct block_tree *t, const char *root, const char *de
 			  void (*each)(struct block_tree *, const char *, char *, int))
 {
 	AUTO_FREE char *folder = xasprintf("%s/sys/fs/btrfs", root);
-	DIR *d = opendir(folder);
+	DIR *d = WITH_MEMORY(opendir(folder));
 	struct dirent *entry;
 	bool found = false;
 
@@ -255,7 +255,7 @@ static bool btrfs_devices(struct block_tree *t, const char *root, const char *de
 		if (entry->d_name[0] == '.' || !has_entry(members, device))
 			continue;
 		found = true;
-		m = opendir(members);
+		m = WITH_MEMORY(opendir(members));
 		while (m && (entry = readdir(m))) {
 			AUTO_FREE char *link = xasprintf("%s/%s", members, entry->d_name);
 			char real[PATH_MAX];
@@ -352,7 +352,7 @@ void block_tree_of(struct block_tree *t, const char *root, const char *path)
 void block_disks_of(struct block_list *l, const char *root)
 {
 	AUTO_FREE char *folder = xasprintf("%s/sys/block", root);
-	DIR *d = opendir(folder);
+	DIR *d = WITH_MEMORY(opendir(folder));
 	struct dirent *entry;
 
 	*l = (struct block_list){0};
@@ -390,7 +390,7 @@ enum {
 static bool read_stat(const char *folder, uint64_t v[STAT_FIELDS])
 {
 	AUTO_FREE char *path = xasprintf("%s/stat", folder);
-	FILE *f = fopen(path, "re");
+	FILE *f = WITH_MEMORY(fopen(path, "re"));
 	int n = 0;
 
 	while (f && n < STAT_FIELDS && fscanf(f, "%" SCNu64, &v[n]) == 1)

@@ -89,7 +89,7 @@ static void sample_nfs(const struct fs_client *c, const char *root, struct fs_cl
 {
 	AUTO_FREE char *path = xasprintf("%s/proc/self/mountstats", root);
 	AUTO_FREE char *place = xasprintf(" mounted on %s with fstype nfs", c->place);
-	FILE *f = fopen(path, "re");
+	FILE *f = WITH_MEMORY(fopen(path, "re"));
 	bool here = false;
 	char line[4096];
 	uint64_t v[6];
@@ -118,7 +118,7 @@ static void sample_nfs(const struct fs_client *c, const char *root, struct fs_cl
 static bool lustre_sums(const char *folder, uint64_t *read, uint64_t *written)
 {
 	AUTO_FREE char *path = xasprintf("%s/stats", folder);
-	FILE *f = fopen(path, "re");
+	FILE *f = WITH_MEMORY(fopen(path, "re"));
 	char line[512], name[64];
 	uint64_t sum;
 
@@ -140,7 +140,7 @@ static bool lustre_sums(const char *folder, uint64_t *read, uint64_t *written)
 static bool lustre_devices(const struct fs_client *c, const char *folder, uint64_t *read,
 			   uint64_t *written)
 {
-	DIR *d = opendir(folder);
+	DIR *d = WITH_MEMORY(opendir(folder));
 	struct dirent *entry;
 	size_t n = strlen(c->name);
 	bool any = false;

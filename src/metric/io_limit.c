@@ -32,7 +32,7 @@ static bool line_of(const struct sought *s, const char *folder, const char *file
 		    size_t size)
 {
 	AUTO_FREE char *path = xasprintf("%s/%s", folder, file);
-	FILE *f = fopen(path, "re");
+	FILE *f = WITH_MEMORY(fopen(path, "re"));
 	size_t n = strlen(s->number);
 	bool found = false;
 
@@ -75,7 +75,7 @@ static void look_at_list(struct io_limit *out, const char *root, const struct bl
 	for (uint32_t i = 0; i < l->n && i < BLOCK_DEVICES_MAX; i++) {
 		struct sought s = {.out = out, .name = l->device[i].name};
 		AUTO_FREE char *path = xasprintf("%s/dev", l->device[i].path);
-		FILE *f = fopen(path, "re");
+		FILE *f = WITH_MEMORY(fopen(path, "re"));
 
 		if (f && fgets(s.number, sizeof(s.number), f))
 			s.number[strcspn(s.number, "\n")] = '\0';

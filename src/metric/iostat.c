@@ -92,7 +92,7 @@ static struct disk *disk_of(struct iostat *s, const char *name, const uint64_t v
 
 static void sample_disks(struct iostat *s)
 {
-	FILE *f = fopen("/proc/diskstats", "re");
+	FILE *f = WITH_MEMORY(fopen("/proc/diskstats", "re"));
 	char line[512];
 
 	for (size_t i = 0; i < s->disks; i++)

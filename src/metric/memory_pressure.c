@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/cgroup.h"
 
 /* Version 1 writes "no limit" as a number near this one. */
@@ -57,7 +58,7 @@ static void find_group(const char *proc, const char *root, struct group *least)
 
 static int64_t read_stall(const char *path)
 {
-	FILE *f = fopen(path, "re");
+	FILE *f = WITH_MEMORY(fopen(path, "re"));
 	int64_t us = -1;
 
 	if (!f)

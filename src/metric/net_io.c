@@ -14,7 +14,7 @@
 static bool read_counter(const char *folder, const char *name, uint64_t *out)
 {
 	AUTO_FREE char *path = xasprintf("%s/%s", folder, name);
-	FILE *f = fopen(path, "re");
+	FILE *f = WITH_MEMORY(fopen(path, "re"));
 	bool known;
 
 	if (!f)
@@ -36,7 +36,7 @@ static void append_name(char *names, unsigned long size, const char *name)
 static void for_each_entry(const char *folder,
 			   void (*each)(void *arg, const char *path, const char *name), void *arg)
 {
-	DIR *d = opendir(folder);
+	DIR *d = WITH_MEMORY(opendir(folder));
 	struct dirent *entry;
 
 	while (d && (entry = readdir(d))) {

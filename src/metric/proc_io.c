@@ -7,12 +7,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/sysinfo.h"
 
 void proc_io_sample(struct proc_io *out)
 {
-	FILE *f = fopen("/proc/self/io", "re");
+	FILE *f = WITH_MEMORY(fopen("/proc/self/io", "re"));
 	char line[128];
 	uint64_t v;
 
@@ -57,7 +58,7 @@ int64_t proc_cpu_ns(void)
 
 bool host_cpu_ticks(uint64_t out[CPU_STATES])
 {
-	FILE *f = fopen("/proc/stat", "re");
+	FILE *f = WITH_MEMORY(fopen("/proc/stat", "re"));
 	uint64_t v[CPU_STATES] = {0};
 	int n = 0;
 

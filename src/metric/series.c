@@ -47,7 +47,7 @@ static void sample_cpu(struct series_point *p)
 
 static void sample_memory(struct series_point *p)
 {
-	FILE *f = fopen("/proc/meminfo", "re");
+	FILE *f = WITH_MEMORY(fopen("/proc/meminfo", "re"));
 	char line[128];
 
 	while (f && fgets(line, sizeof(line), f)) {

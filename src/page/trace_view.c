@@ -25,7 +25,7 @@ static int by_name(const void *a, const void *b)
 
 static size_t add_like(const char *folder, const char *suffix, struct str_list *out)
 {
-	DIR *d = opendir(folder);
+	DIR *d = WITH_MEMORY(opendir(folder));
 	const struct dirent *entry;
 	size_t before = out->n;
 

@@ -85,7 +85,7 @@ static bool asked(const char *name)
 
 static bool any_in(const char *folder, bool all)
 {
-	DIR *d = opendir(folder);
+	DIR *d = WITH_MEMORY(opendir(folder));
 	struct dirent *entry;
 	bool us = false;
 

@@ -106,7 +106,7 @@ static void check_itself(struct derive *d, const struct run_record *r, const jso
 static void check_others(struct derive *d, const struct run_record *r, const json_t *files,
 			 const json_t *left_out)
 {
-	DIR *dir = opendir(r->folder);
+	DIR *dir = WITH_MEMORY(opendir(r->folder));
 	struct dirent *entry;
 	uint32_t rank;
 

@@ -186,7 +186,7 @@ static void check_copies(struct derive *d, const struct run_record *r)
 
 static void check_extra(struct derive *d, const struct run_record *r)
 {
-	DIR *dir = opendir(r->folder);
+	DIR *dir = WITH_MEMORY(opendir(r->folder));
 	struct dirent *entry;
 	uint32_t rank;
 

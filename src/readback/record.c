@@ -938,7 +938,7 @@ static void tell_unfinished(struct search *s, const char *folder, const struct n
 static void search_folders(struct search *s, const char *folder, int depth)
 {
 	struct names n = {0};
-	DIR *d = opendir(folder);
+	DIR *d = WITH_MEMORY(opendir(folder));
 	struct dirent *entry;
 
 	if (!d && errno == ENOMEM)

@@ -41,6 +41,9 @@
 #define FACTS_S 2.0
 /* Samples whose order is proved in less than a second. */
 #define PROVED_AFTER_STOP (1u << 24)
+/* What proving, judging and writing allocate. */
+#define RESULTS_LEAST ((size_t)16 << 20)
+#define RESULTS_A_RANK ((size_t)128 << 10)
 /* Of a process that writes the results because process 0 is gone; in the folder of results. */
 #define TAKEN_OVER ".stoker-taken-over"
 
@@ -107,6 +110,11 @@ int run_forget_results(const char *folder, struct err *e)
 	if (rc == 0 && more < 0)
 		rc = err_sys(e, -more, "cannot list '%s'", folder);
 	return rc;
+}
+
+size_t finish_memory(uint32_t ranks)
+{
+	return RESULTS_LEAST + (size_t)ranks * RESULTS_A_RANK;
 }
 
 int finish_open_folder(const struct workload *w, const char *folder, struct file_lock *lock,
@@ -571,8 +579,13 @@ static int write_results(const struct run_plan *p, struct run_shared *shared, st
 	if (rc == 0 && ran)
 		rc = judge_result(r, &m, e);
 	if (rc < 0) {
+		/* the configuration and what happened can still be told */
+		r->trained = r->evaluated = r->checkpointed = r->only_evaluated = false;
+		r->status = RUN_FAILED;
+		r->reason = *e;
 		metrics_release(&m);
-		return rc;
+		m = (struct run_metrics){0};
+		ran = false;
 	}
 	find_facts(p, shared, r);
 	if (r->unwritable) {

@@ -7,6 +7,8 @@
 #include "run/plan.h"
 #include "run/shared.h"
 
+/* What writing the results of so many ranks allocates, to be set aside (base/alloc.h). */
+size_t finish_memory(uint32_t ranks);
 /* Makes and locks the folder of results (-EBUSY: another run writes there), removes an earlier
  * run's files from it, and opens the log. */
 int finish_open_folder(const struct workload *w, const char *folder, struct file_lock *lock,

@@ -577,7 +577,9 @@ static int open_run(struct run *run, struct err *e)
 	if (!run->o->dataset_only)
 		snprintf(r->folder, sizeof(r->folder), "%s",
 			 w->output.folder ? w->output.folder : w->run_dir);
-	if (r->folder[0] && run_leads(&run->at))
+	if (r->folder[0])
+		rc = alloc_reserve(finish_memory(run->at.ranks), e);
+	if (rc == 0 && r->folder[0] && run_leads(&run->at))
 		rc = apart(run, open_folder, "the folder of results", r->folder, w->run.watchdog,
 			   e);
 	if (rc == 0 && !run->plan.loader && workload_reads(w))
@@ -645,7 +647,10 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 	rc = open_run(run, &cause);
 	if (rc == 0)
 		rc = carry_out(run, &cause);
+	if (rc == 0)
+		rc = alloc_refusal(&cause);
 	watch_tell_end(&run->watch);
+	alloc_for_results();
 	rc = finish_run(&run->plan, &run->shared, o->stop, r, rc, &cause);
 	if (rc < 0)
 		*e = cause;
@@ -660,7 +665,9 @@ int run_execute(const struct workload *w, const struct run_options *o, struct da
 			  &r->stuck, NULL);
 	r->stuck = r->stuck || r->probe.hung;
 	/* a stuck thread still uses them; the process is about to end */
-	if (!r->stuck)
+	if (!r->stuck) {
 		release_run(run);
+		alloc_reserve_release();
+	}
 	return rc;
 }

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "comm/net.h"
 #include "metric/split.h"
@@ -55,6 +56,8 @@ void run_stop_look(struct run_stop *s)
 		return;
 	if (stop_is_set(s->asked)) {
 		err_set(&e, ERR_CANCELED, "stopped by a signal");
+		run_stop(s, &e);
+	} else if (alloc_refusal(&e) < 0) {
 		run_stop(s, &e);
 	} else if (s->net && net_cause(s->net, NULL, &e)) {
 		run_stop(s, &e);

@@ -40,6 +40,8 @@ bool run_reads_host(const struct run_place *at)
 
 int run_agree(const struct run_place *at, int rc, struct err *e)
 {
+	if (rc == 0)
+		rc = alloc_refusal(e);
 	return at->net ? comm_agree(at->processes, rc, e) : rc;
 }
 

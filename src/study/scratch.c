@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/transfer.h"
 
 #define DEPTH_MAX 64
@@ -16,7 +17,7 @@ static int remove_at(int dir, const char *name, const char *path, int depth, str
 
 static int remove_entries(int fd, const char *path, int depth, struct err *e)
 {
-	DIR *d = fdopendir(fd);
+	DIR *d = WITH_MEMORY(fdopendir(fd));
 	struct dirent *entry;
 	int rc = 0, more = 0;
 

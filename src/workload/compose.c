@@ -58,7 +58,7 @@ static int try_file(const struct composer *c, const char *path, struct source *s
 
 	if (kind != PATH_OTHER)
 		return kind < 0 ? kind : 0;
-	AUTO_FREE char *real = realpath(path, NULL);
+	AUTO_FREE char *real = WITH_MEMORY(realpath(path, NULL));
 	const char *id = real ? real : path;
 
 	if (in_use(c, id))
