@@ -10,8 +10,8 @@ with checkpoints every fourth; --stride 1 takes all.
 """
 # takes 200 s
 import argparse
+import collections
 import concurrent.futures
-import itertools
 import json
 import os
 import pathlib
@@ -20,12 +20,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from util import SANITIZED, STOKER, skip, stoker, tiny  # noqa: E402
 
 LIBRARY = pathlib.Path(os.environ.get("STOKER_TOOLS", "build/tests"), "libfail_alloc.so")
 HANGS = 60
+SLICES = 2  # processes beside each other, of a command whose allocations are refused in copies
+SLICE_S = 300
 ENDING = 8  # of the places whose allocation ends the process in base/alloc.c, one in so many
 # facts of the machine, and what follows from a simulation: left out of a result when they cannot be had
 OPTIONAL = r"(\.#)?\.(what_if|limit\.remedy|host_cpuinfo|host_meminfo|environment\.(cpuinfo|meminfo)|system|series\.accelerator_use|" \
@@ -173,42 +176,111 @@ class Checkpoint(Run):
         return out
 
 
-class Report(Command):
+class Copied(Command):
+    """A command of one thread: every allocation is refused, each in a copy of the process (`every` of fail_alloc.c), or
+    with `places_only` the first, middle and last of each place. Answers are compared there, byte for byte."""
+    places_only = False
+    arguments = ()
+    tells = None  # the function that is refused an amount which the answer names
+    varies = ""  # what begins lines that differ each time
+
+    def argv(self, shared, folder):
+        return self.arguments
+
+
+class Report(Copied):
     name = "report"
 
     def prepare(self, shared):
         self.out = [shared / f"report-{i}" for i in range(2)]
         for i, out in enumerate(self.out):
-            stoker("run", *tiny(shared / "report-data", out, reader__read_threads=i + 1, train__epochs=2))
+            if not out.exists():
+                stoker("run", *tiny(shared / "report-data", out, reader__read_threads=i + 1, train__epochs=2))
 
     def argv(self, shared, folder):
-        return ["report", *self.out, "-o", folder / "report.html", "--csv", folder / "runs.csv"]
+        return ["report", self.out[0], "-o", "out/report.html", "--csv", "out/runs.csv"]
 
-    def results(self, folder):
-        out = contents(folder)
-        # when the page was made is in it
-        return {k: re.sub(rb"20\d\d-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?", b"", v) for k, v in out.items()
-                if not k.endswith(".tmp") and not k.startswith("told")}
+
+class ReportMany(Report):
+    """What more than one result adds."""
+    name = "report of two"
+    places_only = True
+
+    def argv(self, shared, folder):
+        return ["report", *self.out, "-o", "out/report.html", "--csv", "out/runs.csv"]
 
 
 class Audit(Report):
     name = "audit"
 
     def argv(self, shared, folder):
-        return ["audit", "--json", *self.out]
-
-    def results(self, folder):
-        return {"stdout": (folder / "stdout").read_bytes()}
-
-    def failed(self, folder):
-        pass
+        return ["audit", self.out[0]]
 
 
-class Compare(Audit):
-    name = "compare"
+class AuditMany(Report):
+    name = "audit of two"
+    places_only = True
 
     def argv(self, shared, folder):
-        return ["compare", "--json", *self.out]
+        return ["audit", "--json", *self.out]
+
+
+class Compare(Report):
+    name = "compare"
+    places_only = True
+
+    def argv(self, shared, folder):
+        return ["compare", *self.out]
+
+
+class Show(Copied):
+    def __init__(self, name, *arguments, places_only=False):
+        self.name, self.arguments, self.places_only = name, arguments, places_only
+
+
+class Small(Copied):
+    name = "small"
+    places_only = True
+
+    def argv(self, shared, folder):
+        return ["run", "unet3d_h100", "--small", "--cfg", "job", f"dataset.data_folder={shared}/none"]
+
+
+class Data(Copied):
+    """What is made of a folder of files that no manifest describes."""
+    name = "data"
+    places_only = True
+
+    def prepare(self, shared):
+        self.data = shared / "data-data"
+        stoker("generate", *tiny(self.data, None))
+        for p in self.data.iterdir():
+            if "stoker" in p.name or "manifest" in p.name:
+                p.unlink()
+
+    def argv(self, shared, folder):
+        return ["run", "default", "--data", self.data, "--cfg", "job", "reader.batch_size=2"]
+
+
+class Plan(Copied):
+    name = "plan"
+    places_only = True
+    options = ()
+    varies = "memory:"
+    tells = "draw_dims"  # sized by the workload: the row says that it cannot be, and the others are planned
+
+    def prepare(self, shared):
+        self.design = shared / f"{self.name}.csv"
+        self.design.write_text("model,epochs,processes,overrides,run\nunet3d_h100,1,1,,N\n"
+                               "unet3d_h100,2,2,reader.batch_size=4 reader.read_threads=8,N\n")
+
+    def argv(self, shared, folder):
+        return ["study", "run", self.design, "--results", shared / "none", "--scratch", shared, "--dry-run", *self.options]
+
+
+class SmallPlan(Plan):
+    name = "small plan"
+    options = ("--small",)
 
 
 class Study(Command):
@@ -245,7 +317,27 @@ class Study(Command):
         need(rows.count("Y") <= len(got) and all(v == "complete" for v in got.values()), f"{rows} with {got}")
 
 
-COMMANDS = {c.name: c for c in (Generate, Run, Checkpoint, Report, Audit, Compare, Study)}
+class Repeat(Run):
+    name = "repeat"
+    stride = 6
+
+    def argv(self, shared, folder):
+        return [*super().argv(shared, folder), "--repeat", "2", "--check"]
+
+    def results(self, folder):
+        out = super().results(folder)
+        out.pop("result.json", None)  # one of each run
+        for p in sorted((folder / "out").rglob("result.json")):
+            out[str(p.relative_to(folder))] = frozenset(k for k in keys(parsed(p)) if not re.match(OPTIONAL, k))
+        return out
+
+
+COMMANDS = {c.name: c for c in (
+    Report(), Audit(), Show("show workloads", "show", "workloads", places_only=True),
+    *(Show(f"show {topic}", "show", topic) for topic in ("formats", "stores", "loaders", "verdicts", "system")),
+    Show("show config", "show", "config", "unet3d_h100", "--set"), Show("show checkpoint", "show", "checkpoint", "llama3_8b"),
+    ReportMany(), AuditMany(), Compare(), Small(), Data(), Plan(), SmallPlan(), Generate(), Run(), Checkpoint(), Repeat(),
+    Study())}
 
 
 def execute(command, shared, folder, fail, *more):
@@ -284,6 +376,9 @@ class Symbols:
         self.look_up(addresses)
         return " < ".join(self.names[a] for a in addresses)
 
+    def commas(self, where):
+        return self.chain(where.split(",")[1:])
+
     def owner(self, addresses):
         """The function that allocated: the first that is not one of base/alloc.c."""
         self.look_up(addresses)
@@ -296,7 +391,7 @@ class Symbols:
 
 
 def left(told, symbols):
-    return {symbols.owner(line.split()[1:]) for line in told if line.startswith("left ")}
+    return {symbols.owner(line.split()[2:]) for line in told if line.startswith("left ")}
 
 
 def one(command, shared, tmp, known, fail, number, symbols):
@@ -317,7 +412,7 @@ def one(command, shared, tmp, known, fail, number, symbols):
             need(re.search(r"memory|allocate|cannot start thread", err), f"no sentence that names memory: '{err.strip()}'")
             command.failed(folder)
         if "end" in told:
-            leaked = left(told, symbols) - known
+            leaked = left(told, symbols) - known - {"thread_start"}  # which a thread releases when it begins
             need(not leaked, f"status {status}, leaked: {', '.join(sorted(leaked))}; {err.strip()}")
         if status and number % REPEATED == 0:
             status, err, _ = execute(command, shared, folder, "none", *command.again)
@@ -330,7 +425,63 @@ def one(command, shared, tmp, known, fail, number, symbols):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def once(command, folder, shared, which):
+    """A command of one thread in its own folder; returns the lines that fail_alloc.c told."""
+    (folder / "out").mkdir(parents=True, exist_ok=True)
+    env = {**os.environ, "LD_PRELOAD": str(LIBRARY), "FAIL_ALLOC": which, "FAIL_ALLOC_TOLD": str(folder / "told"),
+           "FAIL_ALLOC_WHOLE": str(folder / "whole"), "FAIL_ALLOC_FOLDER": str(folder), "FAIL_ALLOC_CLOCK": "1",
+           **({"FAIL_ALLOC_VARIES": command.varies} if command.varies else {})}
+    with open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:
+        status = subprocess.run([STOKER, *map(str, command.argv(shared, folder))], cwd=folder, env=env, stdin=subprocess.DEVNULL,
+                                stdout=out, stderr=err, timeout=SLICE_S).returncode
+    assert status == 0, f"{command.name} {which}: status {status}: {(folder / 'stderr').read_text()}"
+    return (folder / "told").read_text().splitlines()
+
+
+def copies(command, folder, shared, which):
+    """What an untouched run leaves in the same folder is what copies are compared with."""
+    lines = once(command, folder, shared, "none")
+    (folder / "whole").mkdir()
+    for name in ("stdout", "told", "out"):
+        (folder / name).rename(folder / "whole" / name)
+    assert any((folder / "whole/out").iterdir()) or (folder / "whole/stdout").stat().st_size, f"{command.name}: nothing to compare"
+    return sum(line.startswith("place ") for line in lines), once(command, folder, shared, which)
+
+
+def sweep_copies(command, shared, tmp, args, symbols, pool):
+    began = time.monotonic()
+    command.prepare(shared)
+    mode = "places" if command.places_only and not args.every else "every"
+    slices = list(pool.map(lambda i: copies(command, tmp / f"{command.name}-{i}", shared, f"{mode}:{SLICES}:{i}"),
+                           range(1, SLICES + 1)))
+    places, told = slices[0][0], [line for _, lines in slices for line in lines]
+    tried, same, ended, strays = (sum(int(line.split()[k]) for line in told if line.startswith("tried ")) for k in range(1, 5))
+    said = {line.split(" ", 2)[2] for line in told if line.startswith("said ")}
+    assert tried == same + ended + sum("killed" in line or "hangs" in line for line in told if line.startswith("finding ")) > 0
+    assert sum(line == "end" for line in told) == SLICES, "a slice did not end"
+    wrong = collections.Counter()
+    for line in told:
+        word, *rest = line.split(" ", 4)
+        if word == "finding" and command.tells and f" < {command.tells} " in symbols.commas(rest[0]):
+            need(rest[3] == "status 0, and another answer", rest[3])
+        elif word == "finding":
+            wrong[f"{rest[3]}\n      {rest[1]} of {symbols.commas(rest[0])}"] += 1
+        elif word == "leak" and not symbols.commas(rest[1]).startswith("unix_time "):  # the C library's time zone
+            wrong[f"leak when refused: {symbols.commas(rest[0])}\n      left: {symbols.commas(rest[1])}"] += 1
+    print(f"{command.name}: {mode} of {tried} allocations ({places} places) refused: {ended} ended with one of {len(said)} sentences, "
+          f"{same} with the whole answer; {strays} temporary files left; {len(wrong)} findings; {time.monotonic() - began:.0f} s",
+          flush=True)
+    if args.said:
+        print(*(f"   said: {x}" for x in sorted(said)), sep="\n")
+    for what, n in wrong.most_common(args.findings):
+        print(f"   {n} x {what}", flush=True)
+    return len(wrong)
+
+
 def sweep(command, shared, tmp, args, symbols, pool):
+    if isinstance(command, Copied):
+        return sweep_copies(command, shared, tmp, args, symbols, pool)
+    began = time.monotonic()
     command.prepare(shared)
     base = [tmp / f"{command.name}-base{i}" for i in range(3)]
     known, places, ending = set(), {}, set()
@@ -353,7 +504,7 @@ def sweep(command, shared, tmp, args, symbols, pool):
     wrong = [w for w in wrong if w]
     print(f"{command.name}: {len(places)} places, {sum(places.values())} allocations, {len(ending)} places end the process; "
           f"{len(fails)} made to fail (every {args.stride or command.stride}.), "
-          f"{len(wrong)} findings", flush=True)
+          f"{len(wrong)} findings; {time.monotonic() - began:.0f} s", flush=True)
     for w in wrong:
         print(f"   {w}", flush=True)
     return len(wrong)
@@ -371,6 +522,9 @@ def main():
     parser.add_argument("--stride", type=int, help="only every N-th place (default: 3 of a run, 4 of a checkpoint, else 1)")
     parser.add_argument("--ending", type=int, default=ENDING, help="only every N-th place where xmalloc ends the process")
     parser.add_argument("--place")
+    parser.add_argument("--findings", type=int, default=30, help="how many are printed of a command")
+    parser.add_argument("--every", action="store_true", help="every allocation of all commands of one thread")
+    parser.add_argument("--said", action="store_true", help="print the sentences of commands that ended")
     args = parser.parse_args()
     symbols = Symbols()
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as tmp, \
@@ -378,7 +532,7 @@ def main():
         tmp = pathlib.Path(tmp)
         shared = tmp / "shared"
         shared.mkdir()
-        wrong = sum(sweep(COMMANDS[name](), shared, tmp, args, symbols, pool) for name in args.command or COMMANDS)
+        wrong = sum(sweep(COMMANDS[name], shared, tmp, args, symbols, pool) for name in args.command or COMMANDS)
     return 1 if wrong else 0
 
 
