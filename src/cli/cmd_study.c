@@ -365,6 +365,9 @@ static int study_print_status(struct study_plan *p, const struct study_args *a, 
 		study_matrix_svg(p, s, &svg);
 		rc = file_write(a->svg, svg.data, svg.len, e);
 	}
+	fflush(stdout);
+	if (rc == 0)
+		rc = study_check_done(p, s, e);
 	buf_release(&text);
 	buf_release(&svg);
 	free(s);

@@ -1065,3 +1065,25 @@ void records_release(struct records *r)
 	str_list_release(&r->unread);
 	*r = (struct records){0};
 }
+
+int record_check(const char *folder, struct err *e)
+{
+	struct err why = {0};
+	json_t *result = file_json(folder, "result.json", &why);
+	bool generated = result && author_of_result(result) && !has_summary(result);
+	struct run_record r;
+	int rc = 0;
+
+	json_decref(result);
+	/* there are no other files of figures */
+	if (generated)
+		return 0;
+	record_load(&r, folder);
+	if (r.broken || r.damage.n)
+		rc = err_set(e, ERR_DATA, "%s", r.broken ? r.broken : r.damage.v[0]);
+	else if (!r.ours)
+		rc = err_set(e, ERR_DATA, "'%s' has no result.json: it was deleted or renamed",
+			     folder);
+	record_release(&r);
+	return rc;
+}

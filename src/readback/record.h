@@ -137,6 +137,9 @@ int records_find(struct records *out, struct str_list *folders, const char *cons
 		 struct err *e);
 /* One of them, which can always be read: see run_record.broken. Release with record_release. */
 void record_load(struct run_record *r, const char *folder);
+/* 0 when the folder of a run of this program holds a whole result; else the sentence about the
+ * first file that is missing, damaged or cannot be read. Digests are not compared. */
+int record_check(const char *folder, struct err *e);
 /* The same, settled: each is whole only while it is looked at, and as many are as there are
  * processors. Any function of `v` may be NULL. */
 int records_visit(struct records *out, const char *const *path, size_t n,

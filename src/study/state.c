@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "readback/record.h"
 #include "result/json_out.h"
 
 #define STATE_BYTES_MAX (64u << 20)
@@ -27,24 +28,27 @@ static int write_json(json_t *root, const char *path, struct err *e)
 	return rc;
 }
 
-/* *root is NULL where there is no such file. One that cannot be read, or is not whole, is an error:
- * what it says of a run is not known then. `else_` is what removing it costs. */
-static int read_json(const char *path, const char *else_, json_t **root, struct err *e)
+/* 0, with NULL when there is no such file; else what is wrong with it, and `remedy`. */
+static int read_json(const char *path, const char *remedy, json_t **root, struct err *e)
 {
 	struct buf raw = {0};
-	struct err why = {0};
-	int rc = file_read(path, STATE_BYTES_MAX, &raw, &why);
+	json_error_t why;
+	int rc = file_read(path, STATE_BYTES_MAX, &raw, e);
 
 	*root = NULL;
-	if (rc == -ENOENT || rc == -ENOTDIR)
-		return 0;
 	if (rc < 0)
-		return err_set(e, rc, "%s", why.text);
-	*root = json_loadb(raw.data, raw.len, 0, NULL);
+		return rc == -ENOENT || rc == -ENOTDIR ? 0 : rc;
+	*root = json_loadb(raw.data ? raw.data : "", raw.len, 0, &why);
 	buf_release(&raw);
-	if (*root)
+	if (json_is_object(*root))
 		return 0;
-	return err_set(e, ERR_DATA, "'%s' is damaged: it is not JSON. Remove it%s", path, else_);
+	if (!*root && json_error_code(&why) == json_error_out_of_memory)
+		return err_set(e, -ENOMEM, "there is no memory to read '%s'", path);
+	rc = err_set(e, ERR_DATA, "'%s' is damaged in line %d: %s; %s", path, *root ? 1 : why.line,
+		     *root ? "it is not a JSON object" : why.text, remedy);
+	json_decref(*root);
+	*root = NULL;
+	return rc;
 }
 
 char *state_path(const struct study_plan *p)
@@ -57,14 +61,18 @@ static int state_load(const struct study_plan *p, json_t **out, struct err *e)
 {
 	AUTO_FREE char *path = state_path(p);
 
-	return read_json(path, "; the study goes on without the reasons of failed runs", out, e);
+	return read_json(path, "it tells why runs failed: remove it to go on without these reasons",
+			 out, e);
 }
 
 static int mark_load(const char *folder, json_t **out, struct err *e)
 {
 	AUTO_FREE char *path = path_join(folder, STUDY_RUN_NAME);
 
-	return read_json(path, " with its folder, so that the run is made again", out, e);
+	return read_json(path,
+			 "it tells which run this is: restore it, or move the folder away, so that "
+			 "the run is repeated",
+			 out, e);
 }
 
 static json_t *key_text(const struct experiment *x)
@@ -220,31 +228,70 @@ int run_mark_key(const char *folder, uint64_t *key, struct err *e)
 	return rc;
 }
 
+/* A run that is finished counts only if its result is whole: else it is repeated. */
+static int take_mark(const struct study_plan *p, const struct experiment *x, struct run_status *s,
+		     struct err *e)
+{
+	struct err why = {0};
+	int rc = run_mark_is_new(p, x, e);
+
+	if (rc == 1 && record_check(x->folder, &why) == 0)
+		s->state = RUN_DONE;
+	else if (rc == 1)
+		snprintf(s->reason, sizeof(s->reason), "%s", why.text);
+	return rc < 0 ? rc : 0;
+}
+
 int study_status(const struct study_plan *p, struct run_status *status, struct err *e)
 {
 	json_t *saved;
 	int rc = state_load(p, &saved, e);
 
-	for (size_t i = 0; i < p->experiments && rc == 0; i++) {
+	for (size_t i = 0; rc == 0 && i < p->experiments; i++) {
 		const struct experiment *x = &p->experiment[i];
 		enum design_state state = p->design.row[x->row].state;
+		struct run_status *s = &status[i];
 
-		status[i] = (struct run_status){.state = RUN_PENDING};
-		if (state == DESIGN_DONE)
-			status[i].state = RUN_DONE;
-		else if (state == DESIGN_FAILED) {
-			status[i].state = RUN_BAD;
-			snprintf(status[i].reason, sizeof(status[i].reason), "%s",
-				 state_reason(p, saved, i));
-		} else if ((rc = run_mark_is_new(p, x, e)) != 0) {
-			status[i].state = rc > 0 ? RUN_DONE : RUN_PENDING;
-			rc = rc < 0 ? rc : 0;
-		} else if (p->options->small && state_reason(p, saved, i)[0]) {
-			status[i].state = RUN_BAD;
-			snprintf(status[i].reason, sizeof(status[i].reason), "%s",
-				 state_reason(p, saved, i));
+		*s = (struct run_status){.state = RUN_PENDING};
+		if (state == DESIGN_DONE) {
+			s->state = RUN_DONE;
+			continue;
+		}
+		if (state != DESIGN_FAILED)
+			rc = take_mark(p, x, s, e);
+		if (s->state == RUN_PENDING && !s->reason[0] &&
+		    (state == DESIGN_FAILED ||
+		     (p->options->small && state_reason(p, saved, i)[0]))) {
+			s->state = RUN_BAD;
+			snprintf(s->reason, sizeof(s->reason), "%s", state_reason(p, saved, i));
 		}
 	}
 	json_decref(saved);
 	return rc;
+}
+
+int study_check_done(const struct study_plan *p, const struct run_status *status, struct err *e)
+{
+	struct err first = {0};
+	size_t done = 0, bad = 0;
+
+	for (size_t i = 0; i < p->experiments; i++) {
+		const struct experiment *x = &p->experiment[i];
+		struct err why = {0};
+
+		/* results that were moved away are nobody's loss */
+		if (status[i].state != RUN_DONE || !file_is_dir(x->folder))
+			continue;
+		done++;
+		if (record_check(x->folder, &why) == 0)
+			continue;
+		if (bad++ == 0)
+			first = why;
+	}
+	if (!bad)
+		return 0;
+	return err_set(e, ERR_DATA,
+		       "%.700s (%zu of %zu finished runs are damaged or incomplete; to repeat one, "
+		       "remove its folder and set the state of its row back to N)",
+		       first.text, bad, done);
 }

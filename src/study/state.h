@@ -36,5 +36,8 @@ int run_mark_key(const char *folder, uint64_t *key, struct err *e);
 /* How each run stands, and why it failed, by the design, the folders and the saved state. status:
  * of `experiments`. A run is done, whatever the design says, if its folder holds it, finished, and
  * the design has not noted it yet: the study was killed between the two. What was noted before is
- * an old result: its row is pending because somebody set it back. */
+ * an old result: its row is pending because somebody set it back. So is one whose result is not
+ * whole, with the reason. */
 int study_status(const struct study_plan *p, struct run_status *status, struct err *e);
+/* ERR_DATA, with the first of them, when results of finished runs are damaged or incomplete. */
+int study_check_done(const struct study_plan *p, const struct run_status *status, struct err *e);

@@ -441,6 +441,8 @@ int study_run(struct study_plan *p, study_event_fn fn, void *arg, size_t *failed
 	}
 	for (size_t i = 0; i < p->design.rows; i++)
 		*failed += p->design.row[i].state == DESIGN_FAILED;
+	if (rc == 0 && *failed == 0)
+		rc = study_check_done(p, r.status, e);
 	free(r.status);
 	free(r.generated);
 	file_unlock(&r.lock);

@@ -616,15 +616,18 @@ static void shuffle_runs(struct study_plan *p)
 int study_place_run(const struct study_plan *p, struct experiment *x, struct err *e)
 {
 	AUTO_FREE char *results = path_absolute(p->options->results);
+	bool done = p->design.row[x->row].state == DESIGN_DONE;
 	uint64_t key;
 	int rc;
 
 	free(x->folder);
 	x->folder = xasprintf("%s/%s/%s/run-%u", results, x->model_folder, x->name, x->repeat);
 	rc = run_mark_key(x->folder, &key, e);
-	if (rc < 0 || key == 0 || key == x->key ||
-	    (key == x->key_before && p->design.row[x->row].state == DESIGN_DONE))
-		return rc;
+	/* what is done is not written again, and told elsewhere */
+	if (rc < 0)
+		return done ? 0 : rc;
+	if (key == 0 || key == x->key || (key == x->key_before && done))
+		return 0;
 	free(x->folder);
 	x->folder = xasprintf("%s/%s/%s-%08x/run-%u", results, x->model_folder, x->name,
 			      (unsigned)(x->key & 0xffffffff), x->repeat);
