@@ -62,7 +62,7 @@ static bool trusted(uid_t owner)
 static int follow(const char *path, const char *named, char **next, struct err *e)
 {
 	AUTO_FREE char *dir = path_dirname(path);
-	int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	int fd = open_fully(AT_FDCWD, path, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
 	char text[PATH_MAX];
 	struct stat st;
 	ssize_t n = -1;
@@ -251,7 +251,7 @@ static int open_beside(struct file_out *f, const char *path, const struct stat *
 	AUTO_FREE char *dir = path_dirname(path);
 	int fd = -1, rc;
 
-	f->folder = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	f->folder = open_fully(AT_FDCWD, dir, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 	if (f->folder < 0)
 		return -errno;
 	f->name = xstrdup(path_basename(path));
@@ -259,8 +259,9 @@ static int open_beside(struct file_out *f, const char *path, const struct stat *
 		free(f->tmp);
 		f->tmp = temporary_name(f->name);
 		/* nobody sees content that they could not read before */
-		fd = openat(f->folder, f->tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			    kept ? 0600 : 0644);
+		fd = open_fully(f->folder, f->tmp,
+				O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+				kept ? 0600 : 0644);
 		if (fd < 0 && errno != EEXIST)
 			return -errno;
 	}
@@ -415,7 +416,9 @@ static int write_over(int fd, const struct buf *old, const char *bytes, size_t n
 static int rewrite_in_place(const struct place *p, const char *path, const void *bytes, size_t n,
 			    struct err *e)
 {
-	int fd = open(p->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), rc;
+	int fd = open_fully(AT_FDCWD, p->path,
+			    O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0),
+	    rc;
 	struct buf old = {0};
 	struct stat st;
 

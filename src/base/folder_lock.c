@@ -102,9 +102,10 @@ static int open_existing(const char *path, struct err *e)
 			"cannot use the lock file '%s': it is %s; remove it if nothing needs "
 			"it",
 			path, file_kind(st.st_mode));
-	fd = open(path, O_RDWR | flags);
+	fd = open_fully(AT_FDCWD, path, O_RDWR | flags, 0);
 	if (fd < 0 && errno != ENOENT)
-		fd = open(path, O_RDONLY | flags); /* of another user: enough for a lock */
+		fd = open_fully(AT_FDCWD, path, O_RDONLY | flags,
+				0); /* of another user: enough for a lock */
 	if (fd < 0 && errno == ENOENT)
 		return -ENOENT;
 	if (fd < 0)
@@ -172,7 +173,9 @@ static int take_left(int fd, const char *path, bool shared, struct err *e)
 /* 1: to be tried again. */
 static int try_lock(struct file_lock *l, char who[FILE_LOCK_WHO_MAX], struct err *e)
 {
-	int fd = open(l->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644), rc;
+	int fd = open_fully(AT_FDCWD, l->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			    0644),
+	    rc;
 	bool made = fd >= 0, shared;
 
 	if (fd < 0 && errno == EINTR)
@@ -239,7 +242,7 @@ void file_unlock(struct file_lock *l)
 
 bool file_lock_held(const char *path, char who[FILE_LOCK_WHO_MAX])
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW), rc;
+	int fd = open_fully(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0), rc;
 	bool held;
 
 	who[0] = '\0';

@@ -1,6 +1,7 @@
 #include "base/transfer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -89,6 +90,16 @@ int sync_fully(int fd)
 		rc = fsync(fd);
 	while (rc != 0 && errno == EINTR);
 	return rc == 0 ? 0 : -errno;
+}
+
+int open_fully(int folder, const char *name, int flags, mode_t mode)
+{
+	int fd;
+
+	do
+		fd = openat(folder, name, flags, mode);
+	while (fd < 0 && errno == EINTR);
+	return fd;
 }
 
 DIR *folder_open(const char *path)

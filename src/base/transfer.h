@@ -14,7 +14,9 @@ int pwrite_fully(int fd, const void *p, size_t n, off_t offset);
 /* 0, or -errno. */
 int sync_fully(int fd);
 
-/* opendir(3), again after a signal. */
+/* openat(2), opendir(3): again after a signal. Not for what may wait for another process, as a FIFO
+ * does: the signal is to end that. */
+int open_fully(int folder, const char *name, int flags, mode_t mode);
 DIR *folder_open(const char *path);
 /* readdir(3) with its error: 1 and *out, which the next call overwrites; 0 after the last entry; or
  * -errno, when the entries that came are not all. */

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "base/transfer.h"
 #include "readback/derivation.h"
 #include "result/seal.h"
 
@@ -106,13 +107,14 @@ static void check_itself(struct derive *d, const struct run_record *r, const jso
 static void check_others(struct derive *d, const struct run_record *r, const json_t *files,
 			 const json_t *left_out)
 {
-	DIR *dir = WITH_MEMORY(opendir(r->folder));
+	DIR *dir = WITH_MEMORY(folder_open(r->folder));
+	int more = dir ? 1 : -errno;
 	struct dirent *entry;
 	uint32_t rank;
 
-	if (!dir && errno == ENOMEM)
+	if (more == -ENOMEM)
 		out_of_memory(); /* not a folder without files */
-	while (dir && (entry = readdir(dir)))
+	while (more > 0 && (more = folder_next(dir, &entry)) > 0)
 		if (seal_rank_file(entry->d_name, &rank))
 			derive_holds(d,
 				     json_object_get(files, entry->d_name) ||
@@ -122,6 +124,8 @@ static void check_others(struct derive *d, const struct run_record *r, const jso
 				     entry->d_name);
 	if (dir)
 		closedir(dir);
+	if (more < 0)
+		derive_unchecked(d, "the folder cannot be listed: %s", strerror(-more));
 }
 
 void derive_digests(struct audit *a, size_t i)

@@ -1,4 +1,5 @@
 /* The log: DLIO's lines of measures, with four decimals. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,7 +135,11 @@ void derive_log(struct audit *a, size_t i)
 
 	if (strchr(log_name(r), '/') || file_read(path, LOG_BYTES_MAX, &text, &e) < 0 ||
 	    !text.data) {
-		derive_unchecked(&d, "there is no readable log '%s' in the folder", log_name(r));
+		if (e.code && e.code != -ENOENT)
+			derive_unchecked(&d, "%s", e.text);
+		else
+			derive_unchecked(&d, "there is no readable log '%s' in the folder",
+					 log_name(r));
 		buf_release(&text);
 		return;
 	}

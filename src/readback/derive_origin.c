@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "base/transfer.h"
 #include "readback/derivation.h"
 #include "result/seal.h"
 
@@ -186,13 +187,14 @@ static void check_copies(struct derive *d, const struct run_record *r)
 
 static void check_extra(struct derive *d, const struct run_record *r)
 {
-	DIR *dir = WITH_MEMORY(opendir(r->folder));
+	DIR *dir = WITH_MEMORY(folder_open(r->folder));
+	int more = dir ? 1 : -errno;
 	struct dirent *entry;
 	uint32_t rank;
 
-	if (!dir && errno == ENOMEM)
+	if (more == -ENOMEM)
 		out_of_memory(); /* not a folder without files */
-	while (dir && (entry = readdir(dir)))
+	while (more > 0 && (more = folder_next(dir, &entry)) > 0)
 		if (seal_rank_file(entry->d_name, &rank))
 			derive_holds(d, rank < r->ranks,
 				     "'%.60s' is of rank %u, but summary.json states %u "
@@ -200,6 +202,8 @@ static void check_extra(struct derive *d, const struct run_record *r)
 				     entry->d_name, rank, r->ranks);
 	if (dir)
 		closedir(dir);
+	if (more < 0)
+		derive_unchecked(d, "the folder cannot be listed: %s", strerror(-more));
 }
 
 /* ---- configuration ---- */

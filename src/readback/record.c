@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/folder_lock.h"
 #include "base/str.h"
+#include "base/transfer.h"
 #include "conf/override.h"
 #include "readback/author.h"
 #include "result/seal.h"
@@ -938,16 +939,13 @@ static void tell_unfinished(struct search *s, const char *folder, const struct n
 static void search_folders(struct search *s, const char *folder, int depth)
 {
 	struct names n = {0};
-	DIR *d = WITH_MEMORY(opendir(folder));
+	DIR *d = WITH_MEMORY(folder_open(folder));
+	int more = d ? 1 : -errno;
 	struct dirent *entry;
 
-	if (!d && errno == ENOMEM)
+	if (more == -ENOMEM)
 		out_of_memory(); /* not a folder without results */
-	/* root's own, in the root of a file system */
-	if (!d && strcmp(path_basename(folder), "lost+found") != 0)
-		str_list_add(&s->out->unread, xasprintf("cannot search the folder '%s': %s", folder,
-							strerror(errno)));
-	while (d && (entry = readdir(d))) {
+	while (more > 0 && (more = folder_next(d, &entry)) > 0) {
 		AUTO_FREE char *below = NULL;
 		struct stat st;
 
@@ -961,6 +959,10 @@ static void search_folders(struct search *s, const char *folder, int depth)
 	}
 	if (d)
 		closedir(d);
+	/* root's own, in the root of a file system */
+	if (more < 0 && (d || strcmp(path_basename(folder), "lost+found") != 0))
+		str_list_add(&s->out->unread, xasprintf("cannot search the folder '%s': %s", folder,
+							strerror(-more)));
 	if (n.summary || ((n.result || n.rank) && lacks_summary(folder, &n)))
 		str_list_add(&s->folders, xstrdup(folder));
 	else if (!n.result)

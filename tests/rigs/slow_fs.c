@@ -6,6 +6,8 @@
  *   bytes_s=N      all reads together get N bytes/s, one after another
  *   turns=1        one request at a time: the next begins when the one before it has ended
  *   direct=1       nothing is kept in the page cache (direct_io)
+ *   brief=N        a request moves N bytes at most, and always fewer than asked for (with direct=1:
+ *                  otherwise the kernel fills up with zeros)
  *   keep=1         what was read stays in the page cache when the file is opened again
  *   control=FILE   requests whose names are in this file hang for as long as they are there:
  * getattr, readdir, open, create, read, write, flush, release, unlink, mkdir, rename, truncate,
@@ -31,6 +33,7 @@
 static const char *source, *control;
 static double read_s, open_s, bytes_s;
 static int turns, direct, keep;
+static size_t brief;
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER, queue = PTHREAD_MUTEX_INITIALIZER;
 static double free_at; /* when all bytes asked for will have been moved */
 
@@ -175,6 +178,8 @@ static int slow_read(const char *path, char *buf, size_t n, off_t at, struct fus
 	if (turns)
 		pthread_mutex_lock(&turn);
 	from = now();
+	if (brief && n > 1)
+		n = n > 2 * brief ? brief : n / 2; /* never all, never nothing */
 	got = pread((int)fi->fh, buf, n, at);
 	if (got >= 0)
 		take_time(from, read_s, (double)got);
@@ -190,6 +195,8 @@ static int slow_write(const char *path, const char *buf, size_t n, off_t at,
 
 	(void)path;
 	gate("write", path);
+	if (brief && n > 1)
+		n = n > 2 * brief ? brief : n / 2;
 	put = pwrite((int)fi->fh, buf, n, at);
 	return put < 0 ? -errno : (int)put;
 }
@@ -300,6 +307,7 @@ int main(int argc, char **argv)
 		bytes_s += value_of(argv[i], "bytes_s");
 		turns += value_of(argv[i], "turns") > 0;
 		direct += value_of(argv[i], "direct") > 0;
+		brief += (size_t)value_of(argv[i], "brief");
 		keep += value_of(argv[i], "keep") > 0;
 		if (strncmp(argv[i], "control=", 8) == 0)
 			control = argv[i] + 8;
