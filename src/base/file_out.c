@@ -464,9 +464,10 @@ int file_make_ours(const char *path, int flags, mode_t mode, struct err *e)
 	int fd = -1, rc;
 
 	for (int i = 0; i < NAMES_TRIED; i++) {
-		fd = open(path,
-			  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | flags,
-			  mode);
+		fd = open_fully(AT_FDCWD, path,
+				O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY |
+					flags,
+				mode);
 		if (fd >= 0 || errno != EEXIST)
 			break;
 		rc = lstat(path, &st) == 0 ? check_replaceable(st.st_mode, path, e) : 0;
@@ -481,10 +482,15 @@ int file_make_ours(const char *path, int flags, mode_t mode, struct err *e)
 int file_append_ours(const char *path, mode_t mode, struct err *e)
 {
 	struct stat st;
-	int fd =
-		open(path,
-		     O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
-		     mode);
+	int fd = open_fully(AT_FDCWD, path,
+			    O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
+				    O_CLOEXEC,
+			    mode);
+
+	/* what says nothing of the file is no reason to replace it */
+	if (fd < 0 && (errno == EIO || errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
+		       errno == ENOSPC || errno == EDQUOT || errno == EROFS))
+		return err_sys(e, errno, "cannot write '%s'", path);
 
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
 	    trusted(st.st_uid)) {
@@ -505,10 +511,10 @@ int file_open_out(const char *path, int flags, struct err *e)
 		rc = check_place(&p, path, e);
 	if (rc == 0) {
 		rc = p.exists ? open_through(&p, flags | O_NONBLOCK)
-			      : open(p.path,
-				     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC |
-					     O_NOCTTY | flags,
-				     0644);
+			      : open_fully(AT_FDCWD, p.path,
+					   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC |
+						   O_NOCTTY | flags,
+					   0644);
 		if (rc == -1 && !p.exists)
 			rc = -errno;
 		if (rc >= 0 && p.exists && S_ISREG(p.st.st_mode) && !p.magic &&
