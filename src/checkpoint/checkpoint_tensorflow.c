@@ -471,17 +471,28 @@ static int tensorflow_read(struct file_reader *r, unsigned part, struct err *e)
 		unsigned char small[8];
 
 		if (order[i].index == GRAPH) {
+			/* the library compares its checksum, which the index has */
 			graph_head(&m->meta, &head);
-			head.len += m->meta.len;
+			buf_append(&head, m->meta.data, m->meta.len);
 			buf_reset(&r->meta);
 			if (!buf_room(&r->meta, head.len))
 				rc = read_wrong(r, e, "no memory for its object graph");
 			if (rc == 0)
 				rc = read_meta(r, offset, r->meta.data, head.len, e);
+			if (rc == 0 && memcmp(r->meta.data, head.data, head.len) != 0)
+				rc = read_wrong(r, e,
+						"the object graph at offset %" PRIu64
+						" is not the one of this checkpoint",
+						offset);
 			offset += head.len;
 			buf_release(&head);
 		} else if (order[i].index == COUNTER) {
 			rc = read_meta(r, offset, small, 8, e);
+			if (rc == 0 && memcmp(small, counter_bytes, 8) != 0)
+				rc = read_wrong(r, e,
+						"the save counter at offset %" PRIu64
+						" is not the one of this checkpoint",
+						offset);
 			offset += 8;
 		} else {
 			checkpoint_tensor_at(r->common->plan, r->file, order[i].index, &t);
@@ -489,6 +500,9 @@ static int tensorflow_read(struct file_reader *r, unsigned part, struct err *e)
 			offset += t.bytes;
 		}
 	}
+	if (rc == 0 && r->verify && offset != r->file_bytes)
+		rc = read_wrong(r, e, "has %" PRIu64 " bytes, not the %" PRIu64 " of its tensors",
+				r->file_bytes, offset);
 	return rc;
 }
 

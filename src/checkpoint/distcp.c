@@ -73,6 +73,10 @@ static int distcp_read(struct file_reader *r, unsigned part, struct err *e)
 		rc = torch_read_archive(r, begin, m->stream->offset, r->buffer_bytes, read_single,
 					&x, e);
 	}
+	if (rc == 0 && r->verify && m->stream->offset != r->file_bytes)
+		rc = read_wrong(r, e,
+				"has %" PRIu64 " bytes, %" PRIu64 " of them behind its tensors",
+				r->file_bytes, r->file_bytes - m->stream->offset);
 	return rc;
 }
 

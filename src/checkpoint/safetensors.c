@@ -134,9 +134,32 @@ static int check_tensor(struct file_reader *r, const json_t *header, uint64_t da
 	return 0;
 }
 
+/* What the library refuses beside tensors: others than those expected, facts that are no texts, and
+ * data that belong to none. */
+static int check_rest(struct file_reader *r, const json_t *header, uint64_t data, uint64_t bytes,
+		      struct err *e)
+{
+	json_t *facts = json_object_get(header, "__metadata__"), *fact;
+	const char *key;
+
+	json_object_foreach(facts, key, fact) if (!json_is_string(fact)) return read_wrong(
+		r, e, "'%s' in its __metadata__ is not a text", key);
+	if (facts && !json_is_object(facts))
+		return read_wrong(r, e, "its __metadata__ is not an object");
+	if (json_object_size(header) != r->file->tensors + (facts != NULL))
+		return read_wrong(r, e, "its header has %zu tensors, not %" PRIu64,
+				  json_object_size(header) - (facts != NULL), r->file->tensors);
+	if (r->file_bytes - data != bytes)
+		return read_wrong(r, e,
+				  "has %" PRIu64 " bytes of data, but its tensors take %" PRIu64,
+				  r->file_bytes - data, bytes);
+	return 0;
+}
+
 static int read_tensors(struct file_reader *r, const json_t *header, uint64_t data, struct err *e)
 {
 	const struct named *order;
+	uint64_t bytes = 0;
 	int rc = 0;
 
 	/* tensors are read in the order in which the writer laid them down */
@@ -150,8 +173,9 @@ static int read_tensors(struct file_reader *r, const json_t *header, uint64_t da
 		rc = check_tensor(r, header, data, &t, &begin, e);
 		if (rc == 0)
 			rc = read_payload(r, NULL, &t, begin, t.bytes, e);
+		bytes += t.bytes;
 	}
-	return rc;
+	return rc < 0 ? rc : check_rest(r, header, data, bytes, e);
 }
 
 static int safetensors_read(struct file_reader *r, unsigned part, struct err *e)

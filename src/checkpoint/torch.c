@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "checkpoint/torch_zip.h"
+#include "codec/crc32.h"
 #include "codec/zip.h"
 
 extern const struct checkpoint_format_ops checkpoint_torch;
@@ -210,6 +211,7 @@ uint64_t torch_next_name(uint64_t x, uint64_t n)
 struct archive_record {
 	char name[64]; /* without the archive's own name */
 	uint64_t local, bytes;
+	uint32_t crc;
 };
 
 struct archive {
@@ -309,6 +311,7 @@ static int read_directory(struct archive *a, struct err *e)
 		snprintf(a->entry[a->entries].name, sizeof(a->entry->name), "%.63s",
 			 slash ? slash + 1 : z.name);
 		a->entry[a->entries].local = z.local_offset;
+		a->entry[a->entries].crc = z.crc;
 		a->entry[a->entries++].bytes = z.bytes;
 	}
 	if (rc == 0)
@@ -358,6 +361,19 @@ static int on_tensor(void *arg, const struct pickle_tensor *t, struct err *e)
 	return rc;
 }
 
+/* A record that says what the tensors are. PyTorch does not look at the CRC; who compares every
+ * byte that was read back does: another name or type of a tensor is as bad as other elements. */
+static int check_record(struct archive *a, const struct archive_record *x, const void *bytes,
+			struct err *e)
+{
+	if (!a->r->verify || crc32_update(0, bytes, (size_t)x->bytes) == x->crc)
+		return 0;
+	return read_wrong(a->r, e,
+			  "its record '%s' does not have the CRC that the directory says: it "
+			  "differs from what was written",
+			  x->name);
+}
+
 static int read_pickle(struct archive *a, struct err *e)
 {
 	const struct archive_record *version = find_record(a, "version"),
@@ -378,12 +394,16 @@ static int read_pickle(struct archive *a, struct err *e)
 	if (rc == 0)
 		rc = archive_read(a, place, text, (size_t)version->bytes, e);
 	if (rc == 0)
+		rc = check_record(a, version, text, e);
+	if (rc == 0)
 		rc = locate_record(a, x, &place, e);
 	buf_reset(&a->r->meta);
 	if (rc == 0 && !buf_room(&a->r->meta, (size_t)x->bytes))
 		rc = read_wrong(a->r, e, "no memory for its pickle of %" PRIu64 " bytes", x->bytes);
 	if (rc == 0)
 		rc = archive_read(a, place, a->r->meta.data, (size_t)x->bytes, e);
+	if (rc == 0)
+		rc = check_record(a, x, a->r->meta.data, e);
 	if (rc == 0)
 		rc = pickle_read_tensors(a->r->meta.data, (size_t)x->bytes, TORCH_META_MAX * 4ull,
 					 on_tensor, a, e);
