@@ -15,6 +15,7 @@
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/show_checkpoint.h"
+#include "cli/signals.h"
 #include "cli/terminal.h"
 #include "dataset/dataset.h"
 #include "format/format.h"
@@ -171,7 +172,19 @@ static void config_man(struct buf *b)
 	commands_man(b);
 	buf_puts(b, ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 target missed or a "
 		    "verdict is FAIL (with "
-		    "\\-\\-check).\n");
+		    "\\-\\-check).\n.SH SIGNALS\n");
+	signals_man(b);
+	buf_puts(b, ".PP\nThe same holds for processes under mpirun and srun, which get what the "
+		    "launcher passes on, and for a launcher that is killed.\n"
+		    ".SH STORAGE THAT DOES NOT ANSWER\n"
+		    "When nothing has moved for run.watchdog seconds, a run ends, and its results "
+		    "are written without the storage within ten seconds, with status 1 and the "
+		    "reason. When the folder of results does not answer either, they are written "
+		    "to a new folder stoker\\-results\\-XXXXXX in $TMPDIR or /tmp, which the "
+		    "error message names. A process with a thread in an uninterruptible request "
+		    "remains until the request returns or the file system is unmounted (umount "
+		    "\\-f): only the kernel can end it. A launcher does not wait for it; a shell "
+		    "does.\n");
 	workload_man(b);
 }
 

@@ -1,22 +1,20 @@
 #pragma once
-/* The signals that ask a command to end and keep what it has:
- *
- *   SIGINT, SIGTERM, SIGQUIT   the first asks for the end; the second for a quick one, without
- *                              waiting for requests that do not come back (STOP_HURRY); the third
- *                              ends the process at once
- *   SIGHUP, SIGUSR1, SIGUSR2,  ask for the end, however often they come: the warnings of a
- *   SIGXCPU                    scheduler before a limit
- *
- * What comes within half a second of another one is the same request: launchers and 'timeout' send
- * several. SIGHUP means nothing where the process was started without it (nohup). SIGPIPE and
- * SIGXFSZ are errors of the write. SIGTSTP and SIGCONT stop and continue the process as always.
- */
+/* Signals: the first that asks for the end sets the stop flag, so that what was measured is kept.
+ * The second of those that insist sets STOP_HURRY, the third ends the process. What comes within
+ * half a second of another one is the same request: launchers and 'timeout' send several. */
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct buf;
 
 #include "base/err.h"
 #include "base/thread.h"
 
-/* All of them, without a SIGHUP that is ignored: blocked, it would be waited for all the same. */
+/* What each signal does, for the manual page. */
+void signals_man(struct buf *out);
+/* All that ask for the end, without a SIGHUP that is ignored (nohup): blocked, it would be waited
+ * for all the same. */
 void signals_of_end(sigset_t *set);
 /* Whether a repetition is impatience. */
 bool signals_insist(int sig);
