@@ -455,8 +455,8 @@ const struct opt workload_rows[] = {
 	      "defaults to dlio.", OURS)
 
 	F64(run.watchdog, "300",
-	      "Time without any progress after which a run or a generation is ended, and the results "
-	      "are written without the storage; 0 for never.",
+	      "Time without any progress after which a run or a generation is ended, and the "
+	      "results are written without the storage; 0 for never.",
 	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
 	F64(run.sample_interval, "0.5",
 	      "Interval at which the machine (device, processors, page cache) is sampled during "
