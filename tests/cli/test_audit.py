@@ -88,7 +88,7 @@ def damaged(tmp, sound):
         shutil.copytree(sound, copy)
 
     for name, damage in (("0_output.json", b"{\"1\": {\"load\": "), ("0_per_epoch_stats.json", b"[1, 2]"),
-                         ("result.json", b""), ("0_output.json", b"{\"1\": {\"load\": {\"block1\": [\"x\", -1]}}}")):
+                         ("result.json", b""), ("0_output.json", b"")):
         again()
         (copy / name).write_bytes(damage)
         done = stoker("audit", "--json", copy, status=1)
@@ -96,8 +96,16 @@ def damaged(tmp, sound):
         assert name in done.stderr and result["tool"] == "stoker", done
         assert [f for f in result["findings"] if f["level"] == "fail" and name in f["text"]], result
         assert name != "result.json" or len(result["findings"]) == 1, result
+    # JSON with other values is a change, and a finding
+    again()
+    (copy / "0_output.json").write_text('{"1": {"load": {"block1": ["x", -1]}}}')
+    result, = audit(copy)
+    assert [f for f in result["findings"] if f["check"] == "digest" and "0_output.json" in f["text"]], result
+    again()
+    (copy / "summary.json").write_text('{"num_accelerators": 3, "metric": {"train_au_percentage": [NaN, -Infinity, 4]}}')
+    found = json.dumps(audit(copy))
+    assert "missing or unreadable" in found and "'summary.json' was changed" in found, found
     for text, why in (('{"num_accelerators": 1e300, "metric": {}}', "num_accelerators must be a number from 1"),
-                      ('{"num_accelerators": 3, "metric": {"train_au_percentage": [NaN, -Infinity, 4]}}', "summary.json"),
                       (None, "summary.json' is missing")):
         again()
         (copy / "summary.json").unlink()
