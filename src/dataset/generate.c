@@ -503,9 +503,8 @@ static int complete_folder(struct generation *g, struct err *e)
 	struct dataset made = *g->d;
 	int rc = sync_folders(g, e);
 
-	/* what cannot be asked is left out */
 	if (rc == 0 && made.total_bytes == UINT64_MAX)
-		file_sizes_look(&made, g->io.store, NULL);
+		rc = file_sizes_look(&made, g->io.store, e);
 	return rc < 0 ? rc : manifest_write(&g->io, &made, MANIFEST_COMPLETE, e);
 }
 

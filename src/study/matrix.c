@@ -198,7 +198,7 @@ static void put_reasons(const struct study_plan *p, const struct run_status *sta
 			buf_say(out, "line %zu, run %u failed: %s\n", line, x->repeat,
 				status[i].reason);
 	}
-	if (file_exists(file))
+	if (path_look(file, NULL) != PATH_ABSENT)
 		buf_say(out, "all runs, their times and reasons: %s\n", file);
 }
 

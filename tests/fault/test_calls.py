@@ -116,7 +116,7 @@ DISPENSABLE = [
     (r"ioctl", r"/train/", r"\.dataset\.extents"),
     # said to be missing in not_digested
     (r"open|read|stat|fcntl|getdents", r"/(out|run-1\.partial)(/|$)", r"\.integrity\.(files|not_digested)"),
-    (r"statfs", r"", r"stdout"),
+    (r"statfs", r"", r"stdout|\.system\b"),
     # what the folder lies on
     (r"stat", r"/(data|out|scratch|saved)?$", r"\.series\.|\.storage_path\.|\.system\.|\.environment\."),
 ]
