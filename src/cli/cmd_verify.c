@@ -105,8 +105,11 @@ static int verify_dataset(const struct cli_args *a, const struct workload *w, st
 	struct watch h = {.phase = PROGRESS_CHECK, .begin_ns = clock_now_ns()};
 	char bytes[32], rate[32];
 	double seconds;
-	int rc = progress_begin(&view, a, true, cli_workload_name(a), 0, e);
+	/* from here on somebody looks at the stop flag; until then a signal ends the program */
+	int rc = signals_start(&stop, e);
 
+	if (rc == 0)
+		rc = progress_begin(&view, a, true, cli_workload_name(a), 0, e);
 	if (rc < 0)
 		return rc;
 	rc = thread_start(&h.thread, watch_main, &h, 0, "watch", e);
@@ -200,8 +203,6 @@ static int verify_main(const struct command *c, int argc, char **argv)
 
 	if (rc == 0)
 		rc = job_begin(&j, &a, &stop, &status, &e);
-	if (rc == 0)
-		rc = signals_start(&stop, &e);
 	/* of several processes one compares, and the others wait for its outcome */
 	if (rc == 0 && job_leads(&j))
 		rc = verify(&a, &e);

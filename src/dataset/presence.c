@@ -65,7 +65,8 @@ static int count_missing(const struct check *c, enum dataset_kind kind, struct e
 	if (first == c->d->files[kind])
 		return err_set(e, -ENOENT,
 			       "some %s files listed in '%s' cannot be found: the dataset is being "
-			       "changed, or a file is not in the subfolder that its number "
+			       "changed, one is a symbolic link that leads to nothing, or a file "
+			       "is not in the subfolder that its number "
 			       "requires (dataset.num_subfolders_%s)",
 			       kind_word(kind), c->d->folder,
 			       kind == DATASET_TRAIN ? "train" : "eval");

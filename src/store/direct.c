@@ -181,9 +181,7 @@ static int not_opened(const char *path, unsigned how, int code, struct err *e)
 	struct stat st;
 
 	if (code != EINVAL)
-		return err_sys(e, code,
-			       how & STORE_CREATE ? "cannot create '%s'" : "cannot open '%s'",
-			       path);
+		return posix_not_opened(path, how, code, e);
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		return err_sys(e, EISDIR, "cannot open '%s'", path);
 	file_system_of_path(path, &fs);

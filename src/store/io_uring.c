@@ -462,7 +462,7 @@ static int open_direct(struct store *s, const char *path, unsigned how, struct b
 		return rc < 0 ? rc : no_direct(path, e);
 	}
 	if (pb->fd < 0)
-		return err_sys(e, errno, "cannot open '%s'", path);
+		return posix_not_opened(path, how, errno, e);
 	rc = check_direct(pb, path, e);
 	if (rc < 0)
 		close(pb->fd);

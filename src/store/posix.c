@@ -136,6 +136,19 @@ int posix_settle(int fd, int flags, mode_t mode, const char *path, struct err *e
 	return 0;
 }
 
+int posix_not_opened(const char *path, unsigned how, int code, struct err *e)
+{
+	struct stat st;
+
+	if (how & STORE_CREATE)
+		return err_sys(e, code, "cannot create '%s'", path);
+	if (code == ENOENT && lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
+		return err_set(e, ERR_KIND,
+			       "cannot open '%s': it is a symbolic link that leads to nothing",
+			       path);
+	return err_sys(e, code, "cannot open '%s'", path);
+}
+
 int posix_open(struct store *s, const char *path, unsigned how, struct blob *b, struct err *e)
 {
 	struct posix_blob *pb = (struct posix_blob *)b;
@@ -144,9 +157,7 @@ int posix_open(struct store *s, const char *path, unsigned how, struct blob *b, 
 	(void)s;
 	pb->fd = posix_open_fd(path, posix_open_flags(how));
 	if (pb->fd < 0)
-		return err_sys(e, errno,
-			       how & STORE_CREATE ? "cannot create '%s'" : "cannot open '%s'",
-			       path);
+		return posix_not_opened(path, how, errno, e);
 	pb->bytes = UINT64_MAX;
 	if (how & STORE_CREATE)
 		return 0;

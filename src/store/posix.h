@@ -24,6 +24,8 @@ int posix_open_fd(const char *path, int flags);
 /* Of what was opened by posix_open_fd with these flags, and is of that type: a folder, a FIFO, a
  * device, ... is refused with a sentence. The descriptor is closed by the caller then. */
 int posix_settle(int fd, int flags, mode_t mode, const char *path, struct err *e);
+/* The sentence for a failed posix_open_fd. A link that leads to nothing is not an absent file. */
+int posix_not_opened(const char *path, unsigned how, int code, struct err *e);
 int posix_open(struct store *s, const char *path, unsigned how, struct blob *b, struct err *e);
 int posix_close(struct blob *b, struct err *e);
 /* Whether a short read of `r` bytes ended where the file ends. Elsewhere something interrupted it
