@@ -29,6 +29,20 @@ MAY_EXIT = ("src/base/alloc.c", "src/base/child.c")
 # what people read is escaped on its way out, in one place; alloc.c: when there is no memory for that
 MAY_PRINT = ("src/base/say.c", "src/base/alloc.c")
 PRINTS = re.compile(r"\b(v?printf|v?dprintf|v?fprintf|f?puts|f?putc|putchar)\s*\(|\bfwrite\s*\([^;]*\bstd(out|err)\b")
+# Named files are opened by base/file_in.h and base/file_out.h, which wait for nothing and follow nothing that others have
+# prepared. Files of datasets are their store's.
+OPENS = re.compile(r"(?<![\w.>])(fopen|fopen64|freopen|open|open64|openat|openat64|creat|gzopen|mkstemp|mkostemp|"
+                   r"json_load_file|json_dump_file)\s*\(")
+MAY_OPEN = {
+    "src/store/posix.c": "the stores' files",
+    "src/run/finish.c": "a new mark, O_EXCL and O_NOFOLLOW",
+    "src/study/scratch.c": "a folder that is removed, O_DIRECTORY and O_NOFOLLOW",
+    "src/cli/main.c": "/dev/null", "src/cli/shepherd.c": "/dev/null",
+    "src/comm/net_connect.c": "a file of the kernel",
+    **{f"src/metric/{name}.c": "files of the kernel" for name in (
+        "block_device", "fs_client", "io_limit", "iostat", "memory_pressure", "net_io", "proc_io", "processors", "series",
+        "standstill")},
+}
 EXITS = re.compile(r"\b(exit|_exit|abort)\s*\(")
 
 
@@ -60,6 +74,8 @@ def check_file(path, problems, warnings):
             problems.append(f"{where}: only cli/ ends the process")
         if PRINTS.search(code) and rel.as_posix() not in MAY_PRINT:
             problems.append(f"{where}: prints without say() of base/say.h")
+        if layer != "base" and OPENS.search(code) and rel.as_posix() not in MAY_OPEN:
+            problems.append(f"{where}: {OPENS.search(code).group(1)}: named files are opened by base/file_in.h or file_out.h")
         found = re.match(r'#include "([a-z0-9_]+)/', line)
         if not found:
             continue

@@ -25,6 +25,12 @@ with tempfile.TemporaryDirectory() as tmp:
     planted = copy / "src/base/err.c"
     planted.write_text('#include "run/run.h"\n' + planted.read_text())
     assert "base/ may not include run/" in run(copy, "--no-headers").stdout, "a planted layer break was not found"
+    planted = copy / "src/judge/planted_open.c"
+    planted.write_text('FILE *f = fopen(path, "r");\nint fd = s->ops->open(path);\n/* open(2) */\n')
+    said = run(copy, "--no-headers").stdout
+    assert "planted_open.c:1: fopen: named files" in said and "planted_open.c:2" not in said, said
+    assert "planted_open.c:3" not in said, said
+    planted.unlink()
     for number, code in enumerate(('if (strcmp(name, "mmap") == 0)', 'strstr(w->storage.store, "memory")',
                                    'static const char *const known[] = {"npz"};', 'l->ops == &loader_dali',
                                    'str_starts(key, "json")', '"drop_behind+%s"')):
