@@ -101,6 +101,9 @@ int path_look(const char *path, struct err *e)
 	while (rc != 0 && errno == EINTR);
 	if (rc == 0)
 		return S_ISDIR(st.st_mode) ? PATH_FOLDER : PATH_OTHER;
+	/* who reads a link that leads to nothing is told so */
+	if (errno == ENOENT && lstat(path, &st) == 0)
+		return PATH_OTHER;
 	if (errno == ENOENT || errno == ENOTDIR)
 		return PATH_ABSENT;
 	return err_sys(e, errno, "cannot look at '%s'", path);

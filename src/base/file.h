@@ -14,7 +14,8 @@
 int file_mkdirs(const char *path, struct err *e);
 /* One folder of our own name in another one: a link in its place is refused. */
 int file_mkdir_ours(const char *path, struct err *e);
-/* What lies behind a path; links are followed, and one that leads nowhere is nothing. */
+/* What lies behind a path; links are followed, and one that leads nowhere is
+ * PATH_OTHER: reading it says so. */
 enum path_kind { PATH_ABSENT, PATH_FOLDER, PATH_OTHER };
 /* One of these, or negative with a sentence when that cannot be told (no right, an error of the
  * device): nothing follows from it then. The two functions below are for where nothing depends on

@@ -56,6 +56,8 @@ static int try_file(const struct composer *c, const char *path, struct source *s
 {
 	int kind = path_look(path, e);
 
+	if (kind == PATH_FOLDER && str_ends(path, ".yaml"))
+		return err_set(e, ERR_USAGE, "'%s' is a folder; a workload is a YAML file", path);
 	if (kind != PATH_OTHER)
 		return kind < 0 ? kind : 0;
 	AUTO_FREE char *real = WITH_MEMORY(realpath(path, NULL));

@@ -133,8 +133,8 @@ static void test_only_regular_files(void **state)
 	assert_int_equal(symlink("kind", link), 0);
 	assert_int_equal(file_read(link, 10, &b, &e), ERR_KIND);
 	assert_non_null(strstr(e.text, "leads to nothing"));
-	assert_int_equal(file_there(link, &e), 1);
-	assert_int_equal(file_there(path, &e), 0);
+	assert_int_equal(path_look(link, &e), PATH_OTHER);
+	assert_int_equal(path_look(path, &e), PATH_ABSENT);
 	assert_int_equal(unlink(link), 0);
 	assert_int_equal(symlink("kind-link", link), 0);
 	assert_int_equal(file_read(link, 10, &b, &e), -ELOOP);
