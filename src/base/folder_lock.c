@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/file_in.h"
 #include "base/str.h"
 #include "base/transfer.h"
@@ -33,7 +34,7 @@ static void write_holder(int fd)
 /* The process of this machine that has a lock on the file, or 0: one of another machine. */
 static long local_holder(const struct stat *st)
 {
-	FILE *f = fopen("/proc/locks", "re");
+	FILE *f = WITH_MEMORY(fopen("/proc/locks", "re"));
 	char line[256];
 	long found = 0;
 

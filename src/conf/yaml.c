@@ -56,7 +56,7 @@ static int fail_scan(struct loader *l)
 	size_t at = p->problem_mark.index;
 
 	if (p->error == YAML_MEMORY_ERROR)
-		out_of_memory_for("%s", l->file);
+		return -ENOMEM;
 	if (p->error == YAML_READER_ERROR)
 		return err_set(l->e, ERR_USAGE, "%s: byte %zu: %s: a workload must be UTF-8 text",
 			       l->file, p->problem_offset, problem);
@@ -422,7 +422,9 @@ static int read_stream(struct loader *l, struct node **out)
 	}
 }
 
-struct node *yaml_parse(const char *text, size_t n, const char *file, struct err *e)
+/* *without: it ended for want of memory. */
+static struct node *parse(const char *text, size_t n, const char *file, bool *without,
+			  struct err *e)
 {
 	struct loader l = {.text = text, .text_len = n, .file = node_file_name(file), .e = e};
 	struct node *root = NULL;
@@ -433,10 +435,12 @@ struct node *yaml_parse(const char *text, size_t n, const char *file, struct err
 			TEXT_MAX);
 		return NULL;
 	}
-	if (!yaml_parser_initialize(&l.parser))
-		out_of_memory_for("%s", file);
+	*without = !yaml_parser_initialize(&l.parser);
+	if (*without)
+		return NULL;
 	yaml_parser_set_input_string(&l.parser, (const unsigned char *)text, n);
 	rc = read_stream(&l, &root);
+	*without = l.parser.error == YAML_MEMORY_ERROR;
 	yaml_parser_delete(&l.parser);
 	for (size_t i = 0; i < l.anchors; i++) {
 		free(l.anchor[i].name);
@@ -452,6 +456,19 @@ struct node *yaml_parse(const char *text, size_t n, const char *file, struct err
 		node_free(root);
 		root = node_new(NODE_MAP, (struct node_mark){l.file, 1, 1});
 	}
+	return root;
+}
+
+struct node *yaml_parse(const char *text, size_t n, const char *file, struct err *e)
+{
+	struct node *root;
+	bool without = false;
+
+	do
+		root = parse(text, n, file, &without, e);
+	while (without && alloc_spend());
+	if (without)
+		out_of_memory_for("%s", file);
 	return root;
 }
 

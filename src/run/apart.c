@@ -80,8 +80,13 @@ int run_apart(struct run_stop *s, const struct apart *a, bool *stuck, struct err
 	j->work = a->work;
 	j->arg = a->arg;
 	rc = thread_run(&j->thread, job_main, j, APART_STACK, "apart", e);
-	if (rc == 0)
+	if (rc < 0 && a->after) {
+		/* results are written, if without the thread that could be left behind */
+		job_main(j);
+		rc = 0;
+	} else if (rc == 0) {
 		rc = watch_job(s, a, j, e);
+	}
 	if (j->thread.running) { /* the thread keeps `j` */
 		thread_leave(&j->thread);
 		*stuck = true;

@@ -100,7 +100,7 @@ static int try_builtin(const struct composer *c, const char *name, struct source
 
 static void add_names_of_folder(struct str_list *names, const char *path)
 {
-	DIR *dir = opendir(path);
+	DIR *dir = WITH_MEMORY(opendir(path));
 
 	if (!dir)
 		return;

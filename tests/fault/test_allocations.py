@@ -33,6 +33,9 @@ ENDING = 8  # of the places whose allocation ends the process in base/alloc.c, o
 # facts of the machine, and what follows from a simulation: left out of a result when they cannot be had
 OPTIONAL = r"(\.#)?\.(what_if|limit\.remedy|host_cpuinfo|host_meminfo|environment\.(cpuinfo|meminfo)|system|series\.accelerator_use|" \
     r".*\.memory_pressure|.*\.process_io)($|[.[])"
+# callers of which a run has results to write, and those that it has what it needs to write them
+LIMITED = 12  # of places, one in so many is where memory ends
+AT_THE_END = r" (finish_run|write_results|sinks_write|judge_result|metrics_compute|render_\w+) "
 REPEATED = 16  # one in so many failed commands is made again, which must complete what was begun
 
 
@@ -72,6 +75,7 @@ def parsed(path):
 class Command:
     """A command line in a folder of its own; what whole results are comes from runs without a failure."""
     name = ""
+    result = None  # what there is whatever is refused once results are due
     again = ()  # more arguments of the repetition
     stride = 1  # only every so many of its places, where they are many
 
@@ -122,6 +126,7 @@ class Generate(Command):
 
 class Run(Command):
     name = "run"
+    result = "out/result.json"
     stride = 3
 
     def prepare(self, shared):
@@ -406,13 +411,15 @@ def one(command, shared, tmp, known, fail, number, symbols):
         chain = f"{failed[0][1]} of {failed[0][2]} bytes: {symbols.chain(failed[0][3:])}"
         need(status >= 0, f"killed by signal {-status}: {err}")
         need(status in (0, 1), f"status {status}: {err}")
+        if command.result and re.search(AT_THE_END, chain):
+            need((folder / command.result).exists(), f"no {command.result}: status {status}: {err}")
         if status == 0:
             command.succeeded(folder)
         else:
             need(re.search(r"memory|allocate|cannot start thread", err), f"no sentence that names memory: '{err.strip()}'")
             command.failed(folder)
         if "end" in told:
-            leaked = left(told, symbols) - known - {"thread_start"}  # which a thread releases when it begins
+            leaked = left(told, symbols) - known - {"thread_start", "say_text"}  # released by a thread when it begins; at the end of the process
             need(not leaked, f"status {status}, leaked: {', '.join(sorted(leaked))}; {err.strip()}")
         if status and number % REPEATED == 0:
             status, err, _ = execute(command, shared, folder, "none", *command.again)
@@ -497,7 +504,9 @@ def sweep(command, shared, tmp, args, symbols, pool):
         known |= left(told, symbols)
     command.learn(base)
     assert len(places) > 20 and command.whole, f"{command.name}: nothing to fail, or nothing to compare"
-    fails = sorted({f"{p}:{n}" for p, count in places.items() for n in (1, count) if p not in ending})
+    # of a run also: no more memory than there was
+    extra = {f"{p}:1:limit" for p in sorted(places)[::LIMITED]} if command.result else set()
+    fails = sorted({f"{p}:{n}" for p, count in places.items() for n in (1, count) if p not in ending} | extra)
     fails = [*fails, *[f"{p}:1" for p in sorted(ending)[::args.ending]]][::args.stride or command.stride]
     wrong = pool.map(lambda x: one(command, shared, tmp, known, x[1], x[0], symbols),
                      enumerate([args.place] if args.place else fails))

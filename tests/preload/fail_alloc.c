@@ -682,18 +682,29 @@ int posix_memalign(void **out, size_t align, size_t n)
 	return 0;
 }
 
-void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset)
+static void *map(void *at, size_t n, int prot, int flags, int fd, off_t offset, char *frame)
 {
 	const struct trace *by = NULL;
 	unsigned long number = 0;
 	void *p;
 
-	if (flags & MAP_ANONYMOUS && fails("mmap", n, __builtin_frame_address(0), &by, &number))
+	if (flags & MAP_ANONYMOUS && fails("mmap", n, frame, &by, &number))
 		return MAP_FAILED;
 	p = (void *)syscall(SYS_mmap, at, n, prot, flags, fd, offset);
 	if (p != MAP_FAILED)
 		remember(p, by, number, n);
 	return p;
+}
+
+void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset)
+{
+	return map(at, n, prot, flags, fd, offset, __builtin_frame_address(0));
+}
+
+/* what the program calls, with files of any size */
+void *mmap64(void *at, size_t n, int prot, int flags, int fd, off64_t offset)
+{
+	return map(at, n, prot, flags, fd, offset, __builtin_frame_address(0));
 }
 
 int munmap(void *p, size_t n)
