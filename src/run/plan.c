@@ -197,8 +197,9 @@ static void plan_checkpoints(struct run_plan *p)
 
 unsigned plan_generate_threads(const struct run_place *at)
 {
-	unsigned cores = host_threads() / run_processes_here(at);
-	unsigned threads = at->locals > cores ? at->locals : cores;
+	/* some wait for the disk while others write */
+	unsigned share = 2 * host_threads() / run_processes_here(at);
+	unsigned threads = at->locals > share ? at->locals : share;
 
 	return threads > GENERATE_THREADS_MAX ? GENERATE_THREADS_MAX : threads;
 }

@@ -123,7 +123,7 @@ def check(name, data, tmp, most):
 
 def failures(name, data, tmp):
     """What the system refuses is a sentence with the file's name, nothing is left, and the next command completes it."""
-    keys = dict(fmt="npy", files=200, dataset__record_length_bytes=256)
+    keys = dict(fmt="npy", files=800, dataset__record_length_bytes=256)
     # strace counts the calls of each thread
     for what, status in (("syncfs:error=EIO", 0), ("linkat:error=EINTR:when=20", 0), ("linkat:error=ENOSPC:when=50", 1),
                          ("pwrite64:error=EDQUOT:when=77", 1), ("syncfs:error=EIO -einject=fsync:error=EIO:when=40+", 1),
@@ -132,8 +132,8 @@ def failures(name, data, tmp):
         made, err = traced(folder, tmp, *f"-einject={what}".split(), status=status, **keys)
         in_order(made, folder)
         there = len(list(folder.rglob("*.npy")))
-        assert there == 200 if status == 0 else there < 200, (what, there)
-        assert status == 0 or re.search(r"cannot write '\S+/img_\d+_of_200.npy': ", err), (what, err)
+        assert there == 800 if status == 0 else there < 800, (what, there)
+        assert status == 0 or re.search(r"cannot write '\S+/img_\d+_of_800.npy': ", err), (what, err)
         assert not list(folder.rglob("*.part")), (what, list(folder.rglob("*.part")))
         stoker("generate", *tiny(folder, None, **keys))
         whole(folder, **keys)
