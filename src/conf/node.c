@@ -12,30 +12,20 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
-
-struct file_name {
-	struct file_name *next;
-	char text[];
-};
+#include "base/texts.h"
 
 const char *node_file_name(const char *file)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static struct file_name *names;
-	struct file_name *f;
-	size_t n = strlen(file) + 1;
+	static struct texts names;
+	const char *name;
+	size_t number;
 
 	pthread_mutex_lock(&lock);
-	for (f = names; f && strcmp(f->text, file) != 0;)
-		f = f->next;
-	if (!f) {
-		f = xmalloc(sizeof(*f) + n);
-		memcpy(f->text, file, n);
-		f->next = names;
-		names = f;
-	}
+	number = texts_add(&names, file); /* may move the list, but no text */
+	name = names.v[number];
 	pthread_mutex_unlock(&lock);
-	return f->text;
+	return name;
 }
 
 char *node_mark_text(struct node_mark mark, char *out, size_t out_size)

@@ -3,7 +3,19 @@
 var Page = (function () {
   var NS = "http://www.w3.org/2000/svg", P = {};
 
-  P.data = JSON.parse(document.getElementById("data").textContent);
+  /* of very many runs: unpacked by packed.js */
+  P.data = window.stokerData || JSON.parse(document.getElementById("data").textContent);
+  P.packed = Boolean(window.stokerData);
+  /* Calls `then` with run `r`, and with all that is known of it; later where that must be unpacked. */
+  P.whole = function (r, then) {
+    if (!P.packed || r.whole) { then(r); return; }
+    window.stokerDetails(r.index).then(function (rest) {
+      for (var k in rest) r[k] = rest[k];
+      r.whole = true;
+      then(r);
+    });
+  };
+  if (P.packed) P.data.runs.forEach(function (r, i) { r.index = i; });
   P.byId = function (id) { return document.getElementById(id); };
 
   P.el = function (tag, attrs, text) {
@@ -82,12 +94,34 @@ var Page = (function () {
   };
   P.levelWord = function (level) { return LEVELS[level][2]; };
 
+  /* ---- of very many rows, those that are found ---- */
+
+  var MANY = 1000, STEP = 200;
+  function filterOf(box, n) {
+    var label = P.add(P.add(box, "p", { "class": "controls" }), "label", {}, "Find ");
+    return P.add(label, "input", { type: "search", placeholder: "words in any of " + P.num(n, 0) + " rows" });
+  }
+  /* Calls `then` with the lowered text of an input, when typing pauses. */
+  function later(input, then) {
+    var timer = 0;
+    input.addEventListener("input", function () {
+      clearTimeout(timer);
+      timer = setTimeout(function () { then(input.value.trim().toLowerCase()); }, 150);
+    });
+  }
+  P.many = function (n) { return n > MANY; };
+  P.filterOf = filterOf;
+  P.later = later;
+  P.step = STEP;
+
   /* ---- tables: sorted by heading, limited by default, a list of cards where narrow ---- */
 
   /* columns: [{title, get, text, cell(td, row), kind: "text" or "number", first: true}]; the first rows are shown,
      the others on demand; all are in the document, so that a search of the page finds them once shown. */
   P.table = function (box, rows, columns, options) {
     var o = options || {}, limit = o.limit || 20, all = false, sorted = { column: -1, down: false };
+    /* of very many rows only some are in the document: those that are asked for, or that a filter finds */
+    var many = rows.length > MANY, room = limit, words = "", texts = null, filter = many ? filterOf(box, rows.length) : null;
     var t = P.add(box, "table", { "class": "stack" + (o.name ? " " + o.name : "") }), more = null;
     if (o.id) t.id = o.id;
     /* short texts are not broken */
@@ -95,8 +129,18 @@ var Page = (function () {
       if (c.kind === "text" && !c.cell && rows.every(function (r) { return String(c.get(r)).length <= 24; })) c.kind = "text short";
     });
     if (o.caption) P.add(t, "caption", { "class": "unseen" }, o.caption);
+    function found() {
+      if (!words) return rows.slice();
+      texts = texts || new Map(rows.map(function (r) {
+        return [r, columns.map(function (c) {
+          var v = c.get(r);
+          return typeof v === "number" ? v.toFixed(1) : v;
+        }).join(" ").toLowerCase() + (o.words ? " " + o.words(r).toLowerCase() : "")];
+      }));
+      return rows.filter(function (r) { return words.split(/\s+/).every(function (w) { return texts.get(r).indexOf(w) >= 0; }); });
+    }
     function order() {
-      var list = rows.slice();
+      var list = found();
       if (sorted.column < 0) return list;
       var get = columns[sorted.column].get;
       return list.sort(function (a, b) {
@@ -122,19 +166,28 @@ var Page = (function () {
     function draw() {
       Array.prototype.slice.call(t.querySelectorAll("thead, tbody")).forEach(function (e) { e.remove(); });
       heading();
-      var body = P.add(t, "tbody");
-      order().forEach(function (row, n) {
+      var body = P.add(t, "tbody"), list = order(), n_all = list.length;
+      if (many) list = list.slice(0, room);
+      list.forEach(function (row, n) {
         var tr = P.add(body, "tr");
-        if (n >= limit && !all) tr.hidden = true;
+        if (!many && n >= limit && !all) tr.hidden = true;
         columns.forEach(function (c) {
           var td = P.add(tr, "td", { "class": c.kind || "", "data-label": c.title });
           if (c.cell) c.cell(td, row); else td.textContent = c.text ? c.text(row) : String(c.get(row) === undefined ? "" : c.get(row));
           if (!td.textContent && !td.firstChild) td.classList.add("none");
         });
       });
-      if (more) more.hidden = all || rows.length <= limit;
+      if (more && many) {
+        more.hidden = n_all <= room;
+        more.lastChild.textContent = " The first " + P.num(Math.min(room, n_all), 0) + " of " + P.num(n_all, 0) + " rows are shown.";
+      } else if (more) more.hidden = all || rows.length <= limit;
     }
-    if (rows.length > limit) {
+    if (many) {
+      more = P.add(box, "p", { "class": "more" });
+      P.add(more, "button", { type: "button" }, "Show " + STEP + " more").addEventListener("click", function () { room += STEP; draw(); });
+      P.add(more, "span", { "class": "note" });
+      later(filter, function (text) { words = text; room = limit; draw(); });
+    } else if (rows.length > limit) {
       more = P.add(box, "p", { "class": "more" });
       var b = P.add(more, "button", { type: "button" }, "Show all " + P.num(rows.length, 0));
       P.add(more, "span", { "class": "note" }, " The first " + limit + " of " + P.num(rows.length, 0) + " rows are shown.");
@@ -196,10 +249,11 @@ var Page = (function () {
   function rare(model) { return function (f) { return (P.common[model] || []).indexOf(f) < 0; }; }
   P.data.groups.forEach(function (g) { g.factors = parts(g.factors).filter(rare(g.model)).join(", "); });
   P.data.runs.forEach(function (r) { r.factors = r.factors.filter(rare(r.model)); });
-  P.data.groups.forEach(function (g) { if (P.models.indexOf(g.model) < 0) P.models.push(g.model); });
-  P.color = function (model) { return "var(--m" + Math.max(0, P.models.indexOf(model)) % 8 + ")"; };
+  var places = Object.create(null);
+  P.data.groups.forEach(function (g) { if (!(g.model in places)) { places[g.model] = P.models.length; P.models.push(g.model); } });
+  P.color = function (model) { return "var(--m" + (places[model] || 0) % 8 + ")"; };
   P.shape = function (model) {
-    var place = Math.max(0, P.models.indexOf(model));
+    var place = places[model] || 0;
     return (place + Math.floor(place / 8)) % 6;
   };
   return P;

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/say.h"
+#include "page/pack.h"
 #include "page/run_data.h"
 #include "page/trace_data.h"
 #include "readback/palette.h"
@@ -15,6 +16,8 @@
 
 /* Pages of more runs have no curves of the machine. */
 #define CURVES_RUNS 60
+/* Runs that a page unpacks together. */
+#define BLOCK_RUNS 50
 
 /* ---- machines ---- */
 
@@ -107,11 +110,17 @@ void page_runs_begin(struct page_runs *p, size_t n)
 				.run = xcalloc(n + 1, sizeof(*p->run)),
 				.host = xcalloc(n + 1, sizeof(*p->host)),
 				.brief = n > CURVES_RUNS};
+	if (n > PAGE_PLAIN_RUNS)
+		p->rest = xcalloc(n + 1, sizeof(*p->rest));
 }
 
 void page_runs_look(struct page_runs *p, size_t i, const struct run_record *r)
 {
-	p->run[i] = compact(run_data(r, p->brief));
+	json_t *run = run_data(r, p->brief);
+
+	if (p->rest)
+		p->rest[i] = compact(run_details(run));
+	p->run[i] = compact(run);
 	p->host[i] = compact(host_of(r));
 }
 
@@ -130,8 +139,11 @@ void page_runs_release(struct page_runs *p)
 	for (size_t i = 0; i < p->n; i++) {
 		free(p->run[i]);
 		free(p->host[i]);
+		if (p->rest)
+			free(p->rest[i]);
 	}
 	free(p->run);
+	free(p->rest);
 	free(p->host);
 	texts_release(&p->hosts);
 	*p = (struct page_runs){0};
@@ -148,14 +160,37 @@ static void put_compact(struct buf *out, const char *before, json_t *data)
 	free(dump);
 }
 
-static void put_run(struct buf *out, const struct run_groups *g, const struct page_runs *runs,
-		    const struct page_trace *trace, size_t i)
+/* Of many runs: the levels of findings, with the text of the first of each kind. */
+static json_t *brief_findings(const struct audit *a, size_t i, struct texts *seen)
 {
-	/* what was made of the record, and into it what came later */
-	buf_append(out, runs->run[i], strlen(runs->run[i]) - 1);
-	put_compact(out, ",\"findings\":", run_findings(g->audit, i));
-	if (trace && trace[i].found)
-		put_compact(out, ",\"trace\":", trace_data(&trace[i]));
+	json_t *out = json_array();
+	size_t n;
+	const struct finding *f = audit_of(a, i, &n);
+
+	for (; n; n--, f++) {
+		AUTO_FREE char *kind = xasprintf("%d %s", (int)f->level, f->check);
+		size_t known = seen->n;
+		json_t *one = finding_json(f);
+
+		if (texts_add(seen, kind) < known) {
+			json_object_del(one, "text");
+			json_object_del(one, "advice");
+		}
+		json_array_append_new(out, one);
+	}
+	return out;
+}
+
+/* What was made of the record, and into it what came later. */
+static void put_run(struct buf *out, const char *made, json_t *findings,
+		    const struct page_trace *trace)
+{
+	size_t n = strlen(made) - 1;
+
+	buf_append(out, made, n);
+	put_compact(out, n > 1 ? ",\"findings\":" : "\"findings\":", findings);
+	if (trace && trace->found)
+		put_compact(out, ",\"trace\":", trace_data(trace));
 	buf_putc(out, '}');
 }
 
@@ -163,6 +198,7 @@ static void put_data(struct buf *out, const struct run_groups *g, const struct k
 		     const struct page_runs *runs, const struct page_trace *trace,
 		     const char *title)
 {
+	struct texts seen = {0};
 	const char *sep = "";
 
 	put_compact(out, "{\"version\":", json_string(STOKER_VERSION));
@@ -182,8 +218,11 @@ static void put_data(struct buf *out, const struct run_groups *g, const struct k
 	buf_puts(out, "],\"runs\":[");
 	for (size_t i = 0; i < g->records; i++) {
 		buf_puts(out, i ? "," : "");
-		put_run(out, g, runs, trace, i);
+		put_run(out, runs->run[i],
+			runs->rest ? brief_findings(g->audit, i, &seen) : run_findings(g->audit, i),
+			trace ? &trace[i] : NULL);
 	}
+	texts_release(&seen);
 	buf_puts(out, "],\"hosts\":[");
 	for (size_t i = 0; i < runs->n; i++)
 		if (runs->host[i]) {
@@ -194,6 +233,44 @@ static void put_data(struct buf *out, const struct run_groups *g, const struct k
 	buf_puts(out, "]}");
 }
 
+/* All that is shown without asking, and blocks of runs with the rest. */
+static void put_packed(struct buf *out, const struct buf *data, const struct run_groups *g,
+		       const struct page_runs *runs)
+{
+	struct buf block = {0};
+
+	buf_printf(out, "{\"runs\":%zu,\"size\":%d,\"packed\":\"", runs->n, BLOCK_RUNS);
+	pack_put(out, data->data, data->len);
+	buf_puts(out, "\",\"blocks\":[");
+	for (size_t i = 0; i < runs->n; i += BLOCK_RUNS) {
+		buf_reset(&block);
+		for (size_t k = i; k < runs->n && k < i + BLOCK_RUNS; k++) {
+			buf_putc(&block, k > i ? ',' : '[');
+			put_run(&block, runs->rest[k], run_findings(g->audit, k), NULL);
+		}
+		buf_putc(&block, ']');
+		buf_puts(out, i ? ",\"" : "\"");
+		pack_put(out, block.data, block.len);
+		buf_putc(out, '"');
+	}
+	buf_puts(out, "]}");
+	buf_release(&block);
+}
+
+static void put_script(struct buf *out, bool packed)
+{
+	const char *const parts[] = {base_js, chart_js, summary_js, page_js, timeline_js};
+
+	if (packed)
+		buf_puts(out, "function stokerPage() {\n");
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		buf_puts(out, parts[i]);
+	if (packed)
+		buf_puts(out, "}\n");
+	if (packed)
+		buf_puts(out, packed_js);
+}
+
 static void put_palette(struct buf *out, bool dark)
 {
 	for (size_t i = 0; i < PALETTE_COLORS; i++)
@@ -201,7 +278,7 @@ static void put_palette(struct buf *out, bool dark)
 }
 
 static void put_part(struct buf *out, const char *name, size_t n, const char *title,
-		     const char *json)
+		     const char *json, bool packed)
 {
 	if (n == 5 && memcmp(name, "TITLE", n) == 0) {
 		buf_put_markup(out, title ? title : "Storage for accelerators");
@@ -210,10 +287,7 @@ static void put_part(struct buf *out, const char *name, size_t n, const char *ti
 	} else if (n == 4 && memcmp(name, "DATA", n) == 0) {
 		buf_puts(out, json);
 	} else if (n == 6 && memcmp(name, "SCRIPT", n) == 0) {
-		const char *const parts[] = {base_js, chart_js, summary_js, page_js, timeline_js};
-
-		for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-			buf_puts(out, parts[i]);
+		put_script(out, packed);
 	} else if (n == 7 && memcmp(name, "PALETTE", n) == 0) {
 		buf_puts(out, ":root {");
 		put_palette(out, false);
@@ -228,16 +302,22 @@ void page_render(const struct run_groups *g, const struct key_findings *k,
 		 struct buf *out)
 {
 	const char *at = page_html, *mark;
-	struct buf data = {0};
+	struct buf data = {0}, packed = {0};
 
 	put_data(&data, g, k, runs, trace, title);
+	if (runs->rest) {
+		put_packed(&packed, &data, g, runs);
+		buf_release(&data);
+		data = packed;
+	}
 	/* every @ of page.html begins or ends the name of a part */
 	while ((mark = strchr(at, '@'))) {
 		const char *end = strchr(mark + 1, '@');
 
 		assert(end);
 		buf_append(out, at, (size_t)(mark - at));
-		put_part(out, mark + 1, (size_t)(end - mark - 1), title, data.data);
+		put_part(out, mark + 1, (size_t)(end - mark - 1), title, data.data,
+			 runs->rest != NULL);
 		at = end + 1;
 	}
 	buf_puts(out, at);

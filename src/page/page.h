@@ -5,7 +5,7 @@
 #include "page/trace_view.h"
 
 extern const char page_html[], page_css[], base_js[], chart_js[], summary_js[], page_js[],
-	timeline_js[];
+	timeline_js[], packed_js[];
 
 /* Of a run that was traced. */
 struct page_trace {
@@ -21,7 +21,12 @@ struct page_runs {
 	char **host; /* of each; NULL where the host is there already */
 	struct texts hosts;
 	bool brief; /* curves over time keep few points, so that a page of many runs stays small */
+	/* Of more runs than PAGE_PLAIN_RUNS `run` has what the tables need, and this the rest,
+	 * which the page unpacks when somebody asks for a run (not curves and predictions); else
+	 * NULL. */
+	char **rest;
 };
+#define PAGE_PLAIN_RUNS 1000
 void page_runs_begin(struct page_runs *p, size_t n);
 /* In any thread, once for each `i`. */
 void page_runs_look(struct page_runs *p, size_t i, const struct run_record *r);

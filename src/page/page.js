@@ -1,7 +1,7 @@
 /* The details below the first screen, folded; each heading says in a few words what is inside. */
 (function () {
   var P = Page, C = P.chart, D = P.data, el = P.el, add = P.add, byId = P.byId;
-  var SEVERAL = "several overrides", EAGER = 60, LIMIT = 20, SENTENCES = 10;
+  var SEVERAL = "several overrides", EAGER = 60, CHART_ROWS = 100, LIMIT = 20, SENTENCES = 10;
 
   function brief(id, text) { byId(id).querySelector(".brief").textContent = text; }
   function show(id, open) { byId(id).hidden = false; if (open) byId(id).open = true; }
@@ -22,8 +22,8 @@
       r.findings.forEach(function (f) {
         if (f.level === "note") return;
         var k = f.level + " " + f.check;
-        if (!counts[k]) { counts[k] = { f: f, runs: [] }; order.push(k); }
-        if (counts[k].runs.indexOf(r.name) < 0) counts[k].runs.push(r.name);
+        if (!counts[k]) { counts[k] = { f: f, runs: [], names: new Set() }; order.push(k); }
+        if (!counts[k].names.has(r.name)) { counts[k].names.add(r.name); counts[k].runs.push(r.name); }
       });
       (r.passed || []).forEach(function (v) { (passed[v.check] = passed[v.check] || []).push(v.text); });
     });
@@ -92,9 +92,10 @@
       { title: "where the time went, what limits it", kind: "text", get: function (r) { return r.limit ? r.limit.cause : ""; }, cell: function (td, r) {
         var parts = P.budget(r.time);
         if (parts) C.strip(td, parts);
-        add(td, "div", { "class": "sentence" }, r.limit_text);
+        var sentence = add(td, "div", { "class": "sentence" });
+        P.whole(r, function (w) { sentence.textContent = w.limit_text; });
       } }
-    ], { limit: LIMIT, name: "limits", caption: "Each run: checks, AU, rate, time budget, and what limits it" });
+    ], { limit: LIMIT, name: "limits", words: function (r) { return r.model + " " + r.ranks + " accelerators " + r.factors.join(" ") + " " + r.folder + " "; }, caption: "Each run: checks, AU, rate, time budget, and what limits it" });
   }
 
   /* ---- scaling, factors ---- */
@@ -138,6 +139,11 @@
       r.label = g.factors ? short(g) : "baseline";
       return r;
     });
+    var left = Math.max(0, rows.length - CHART_ROWS);
+    if (left) {
+      rows.length = CHART_ROWS;
+      note.push("The first " + CHART_ROWS + " of " + P.num(left + CHART_ROWS, 0) + " configurations are drawn; the table has all.");
+    }
     var card = C.dots(box, s.p + " \u2013 " + s.model + ", " + P.accelerators(s.ranks), rows, s.list[0].target, true);
     if (shared.length) note.push("All: " + shared.join(", ") + ".");
     if (!base) note.push("No run without overrides to compare with.");
@@ -222,7 +228,11 @@
   function overTime(run) {
     var box = byId("time"), t = run && run.timeline;
     box.textContent = "";
-    if (!t) { add(box, "p", { "class": "note" }, "Not known: the files of the ranks are missing."); return; }
+    if (!t) {
+      add(box, "p", { "class": "note" }, P.packed ? "A page of so many results has no curves: report this result alone." :
+        "Not known: the files of the ranks are missing.");
+      return;
+    }
     var curves = curvesOf(t), grid = add(box, "div", { "class": "charts" });
     var still = curves.filter(function (c) { return !c.kept && flat(c.values); });
     curves.filter(function (c) { return still.indexOf(c) < 0; }).forEach(function (c) { drawCurve(grid, c, t.marks); });
@@ -297,11 +307,24 @@
     if (!trained.length) return;
     show("history");
     byId("chosen").hidden = trained.length < 2;
-    D.runs.forEach(function (r, i) {
-      if (r.trained) add(s, "option", { value: i }, r.name + (r.start ? "  (" + r.start + ")" : ""));
-    });
-    function draw() {
-      var r = D.runs[Number(s.value)];
+    function text(r) { return r.name + (r.start ? "  (" + r.start + ")" : ""); }
+    function options(words) {
+      var n = 0;
+      s.textContent = "";
+      D.runs.some(function (r, i) {
+        if (!r.trained || words && text(r).toLowerCase().indexOf(words) < 0) return false;
+        add(s, "option", { value: i }, text(r));
+        return P.many(trained.length) && ++n === P.step;
+      });
+    }
+    options("");
+    if (P.many(trained.length)) {
+      var find = el("input", { type: "search", placeholder: "name or date", "aria-label": "Find a run" });
+      byId("chosen").insertBefore(find, byId("chosen").firstChild);
+      P.later(find, function (words) { options(words); if (s.options.length) draw(); });
+    }
+    function draw() { P.whole(D.runs[Number(s.value)], drawRun); }
+    function drawRun(r) {
       [["time", overTime], ["ranks", ranks], ["epochs", epochs]].forEach(function (p) { P.safely(byId(p[0]), function () { p[1](r); }); });
     }
     s.addEventListener("change", draw);
@@ -401,17 +424,43 @@
     if (one) byId("results").querySelector("h2").textContent = "Bytes";
     if (!one || D.runs[0].ledger && D.runs[0].ledger.length) show("results");
     if (one) { fillResult(box, D.runs[0], true); return; }
-    D.runs.forEach(function (r, i) {
-      var d = add(box, "details"), s = add(d, "summary"), filled = false;
+    function entry(into, r) {
+      var d = add(into, "details"), s = add(d, "summary"), filled = false;
       s.appendChild(P.light(P.trust(r), P.levelWord(P.trust(r))));
       add(s, "span", {}, " " + r.name + ", " + P.accelerators(r.ranks) + ", " + r.tool);
-      function fill() { if (!filled) { filled = true; P.safely(d, function () { fillResult(d, r, false); }); } }
+      function fill() {
+        if (filled) return;
+        filled = true;
+        P.whole(r, function (w) { P.safely(d, function () { fillResult(d, w, false); }); });
+      }
       if (D.runs.length <= EAGER) fill(); else d.addEventListener("toggle", fill);
+      return d;
+    }
+    if (P.many(D.runs.length)) { byNeed(box, entry); return; }
+    D.runs.forEach(function (r, i) {
+      var d = entry(box, r);
       if (i >= LIMIT) { d.hidden = true; rest.push(d); }
     });
     if (!rest.length) return;
     var b = add(add(box, "p", { "class": "more" }), "button", { type: "button" }, "Show all " + D.runs.length);
     b.addEventListener("click", function () { rest.forEach(function (d) { d.hidden = false; }); b.parentNode.remove(); });
+  }
+
+  /* Those of very many results that are asked for. */
+  function byNeed(box, entry) {
+    var find = P.filterOf(box, D.runs.length), list = add(box, "div"), more = add(box, "p", { "class": "more" }), room = LIMIT, words = "";
+    find.placeholder = "name or folder of any of " + P.num(D.runs.length, 0) + " results";
+    function draw() {
+      var found = D.runs.filter(function (r) { return !words || (r.name + " " + r.folder).toLowerCase().indexOf(words) >= 0; });
+      list.textContent = "";
+      found.slice(0, room).forEach(function (r) { entry(list, r); });
+      more.hidden = found.length <= room;
+      more.lastChild.textContent = " The first " + P.num(Math.min(room, found.length), 0) + " of " + P.num(found.length, 0) + " results are shown.";
+    }
+    add(more, "button", { type: "button" }, "Show " + P.step + " more").addEventListener("click", function () { room += P.step; draw(); });
+    add(more, "span", { "class": "note" });
+    P.later(find, function (text) { words = text; room = LIMIT; draw(); });
+    draw();
   }
 
   /* Overrides that all runs of a model have: what they are compared under. */

@@ -503,6 +503,26 @@ json_t *run_data(const struct run_record *r, bool brief)
 	return o;
 }
 
+json_t *run_details(json_t *run)
+{
+	static const char *const keys[] = {"epochs", "passed", "ledger",  "measured",
+					   "need",   "remedy", "rank_au", "limit_text"};
+	json_t *details = json_object();
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		json_t *v = json_object_get(run, keys[i]);
+
+		if (!v)
+			continue;
+		json_object_set(details, keys[i], v);
+		json_object_del(run, keys[i]);
+	}
+	/* a kilobyte of each, also when it is packed: the page of the result alone has them */
+	json_object_del(run, "timeline");
+	json_object_del(run, "what_if");
+	return details;
+}
+
 /* ---- one configuration ---- */
 
 /* The runs of a group that its figures are of: the first ones. */

@@ -6,6 +6,8 @@
 
 /* Of a whole record, without findings and trace. With `brief`, curves over time keep few points. */
 json_t *run_data(const struct run_record *r, bool brief);
+/* Takes out of it what only the details of a run show. */
+json_t *run_details(json_t *run);
 /* Findings of record `i`. */
 json_t *run_findings(const struct audit *a, size_t i);
 json_t *group_data(const struct run_groups *g, const struct run_group *x);

@@ -11,8 +11,7 @@
 
   /* Several values in one line: the first few, and how many there are. */
   function some(values, noun) {
-    var list = [];
-    values.forEach(function (v) { if (v && list.indexOf(v) < 0) list.push(v); });
+    var list = Array.from(new Set(values.filter(Boolean)));
     return list.length > 3 ? P.count(list.length, noun) + ": " + list.slice(0, 2).join("; ") + "; \u2026" : list.join(list.join("").indexOf(",") < 0 ? ", " : "; ");
   }
   function all(key) { return D.runs.map(function (r) { return r[key]; }); }
@@ -20,7 +19,7 @@
   function facts() {
     var list = P.byId("facts"), starts = all("start").filter(Boolean).sort();
     fact(list, D.runs.length === 1 ? "Workload" : "Workloads", some(all("workload"), "workload"));
-    var sizes = all("ranks").filter(function (n, i, v) { return n && v.indexOf(n) === i; }).sort(function (a, b) { return a - b; });
+    var sizes = Array.from(new Set(all("ranks").filter(Boolean))).sort(function (a, b) { return a - b; });
     fact(list, "Accelerators", (sizes.length > 6 ? sizes[0] + " to " + sizes[sizes.length - 1] : sizes.join(", ")) + " (emulated)");
     fact(list, "Storage", some(all("storage"), "storage"));
     fact(list, "Dataset", some(all("dataset"), "dataset"));
