@@ -195,7 +195,8 @@ def command(args, cwd, hangs=HANGS):
         bad = MISLEADS.search(text)
         if bad:
             raise Wrong(f"{name} has {bad.group()!r}: {text[max(0, bad.start() - 100):bad.end() + 20]!r}")
-        if re.search(r"^\s*FORGED", text, re.M):
+        # a line break in a design begins a row, which has a line of its own in the matrix
+        if args[:2] != ["study", "status"] and re.search(r"^\s*FORGED", text, re.M):
             raise Wrong(f"{name} has a line of the file's: {text[-600:]!r}")
     if done.returncode and b"stoker: " not in done.stderr:
         raise Wrong(f"status {done.returncode} without a sentence: {done.stderr[-300:]!r}")
