@@ -1,5 +1,5 @@
 #pragma once
-/* Whole files and paths on the local file system (configuration, results, manifests). Dataset and
+/* Whole files and folders on the local file system (configuration, results, manifests). Dataset and
  * checkpoint bytes never pass here: those go through store/. */
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/file_in.h"
 #include "base/file_out.h"
+#include "base/path.h"
 
 /* mkdir -p, mode 0755, behind links too. An existing folder is fine; an existing file is an error.
  */
@@ -23,14 +24,3 @@ enum path_kind { PATH_ABSENT, PATH_FOLDER, PATH_OTHER };
 int path_look(const char *path, struct err *e);
 bool file_exists(const char *path);
 bool file_is_dir(const char *path);
-/* Directory part and joined path, heap strings owned by the caller. `name` absolute: a copy of it.
- */
-char *path_join(const char *dir, const char *name);
-char *path_dirname(const char *path);
-const char *path_basename(const char *path);
-/* `path`, or the nearest folder above it that exists, with its stat(2); NULL when even the root
- * cannot be read. Heap string. */
-struct stat;
-char *path_nearest(const char *path, struct stat *st);
-/* The absolute form (current directory + path), no symlink resolution. Heap string. */
-char *path_absolute(const char *path);

@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/path.h"
+#include "base/place.h"
 #include "base/str.h"
 #include "base/transfer.h"
 
@@ -132,7 +133,7 @@ static bool names_descriptor(const char *path)
 static int given_pipe(const char *path, struct stat *st)
 {
 	struct stat own;
-	int fd = names_descriptor(path) ? file_descriptor_named(path) : -1;
+	int fd = names_descriptor(path) ? place_named_descriptor(path) : -1;
 
 	st = st ? st : &own;
 	if (fd < 0 || fstat(fd, st) != 0 || !S_ISFIFO(st->st_mode))

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,130 +11,20 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/file_in.h"
+#include "base/path.h"
+#include "base/place.h"
 #include "base/str.h"
 #include "base/transfer.h"
 
-#define LINKS_MAX 40 /* as the kernel */
 #define NAMES_TRIED 16
 #define BASE_MAX 200 /* of a temporary name, which may have 255 */
 #define TMP_SUFFIX ".tmp"
 #define TMP_DIGITS 16u
-
-/* ---- what a path leads to ---- */
-
-/* What follows the links of a path's last component, and so does not stop at one that leads
- * nowhere, which open(2) with O_CREAT would, nor at an open file behind /proc. */
-struct place {
-	char *path;
-	struct stat st;
-	bool exists;
-	bool magic; /* a link of /proc to an open file: its text is no path to go by */
-};
-
-static bool in_proc(const char *path)
-{
-	AUTO_FREE char *dir = path_dirname(path);
-	struct statfs fs;
-
-	return statfs(dir, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
-}
-
-static int foreign(const char *path, const char *what, uid_t owner, const char *todo, struct err *e)
-{
-	return err_set(e, -EACCES, "cannot write '%s': %s belongs to another user (uid %ld); %s",
-		       path, what, (long)owner, todo);
-}
-
-/* What others put somewhere is not theirs to choose for us. */
-static bool trusted(uid_t owner)
-{
-	return owner == geteuid() || owner == 0;
-}
-
-/* *next: the path behind the link at `path`, whose owner and text are those of one inode. */
-static int follow(const char *path, const char *named, char **next, struct err *e)
-{
-	AUTO_FREE char *dir = path_dirname(path);
-	int fd = open_fully(AT_FDCWD, path, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
-	char text[PATH_MAX];
-	struct stat st;
-	ssize_t n = -1;
-	int code;
-
-	if (fd >= 0 && fstat(fd, &st) == 0)
-		n = readlinkat(fd, "", text, sizeof(text) - 1);
-	code = errno;
-	if (fd >= 0)
-		close(fd);
-	if (n < 0)
-		return err_sys(e, code, "cannot write '%s'", named);
-	text[n] = '\0';
-	if (!trusted(st.st_uid)) {
-		AUTO_FREE char *what = xasprintf("the symbolic link '%s' to '%s'", path, text);
-
-		return foreign(named, what, st.st_uid, "links of others are not followed", e);
-	}
-	*next = path_join(dir, text);
-	return 0;
-}
-
-/* 0, or negative with a sentence. p->path is to be freed in any case. */
-static int find_place(const char *path, struct place *p, struct err *e)
-{
-	*p = (struct place){.path = xstrdup(path)};
-	for (int links = 0; links < LINKS_MAX; links++) {
-		char *next = NULL;
-		int rc;
-
-		if (lstat(p->path, &p->st) != 0)
-			return errno == ENOENT ? 0 : err_sys(e, errno, "cannot write '%s'", path);
-		p->exists = true;
-		if (!S_ISLNK(p->st.st_mode))
-			return 0;
-		if (in_proc(p->path)) {
-			p->magic = true;
-			return stat(p->path, &p->st) == 0
-				       ? 0
-				       : err_sys(e, errno, "cannot write '%s'", path);
-		}
-		rc = follow(p->path, path, &next, e);
-		if (rc < 0)
-			return rc;
-		free(p->path);
-		p->path = next;
-		p->exists = false;
-	}
-	return err_sys(e, ELOOP, "cannot write '%s'", path);
-}
-
-/* The descriptor of this process that a magic link stands for, or -1. */
-static int place_descriptor(const struct place *p)
-{
-	AUTO_FREE char *dir = path_dirname(p->path);
-	char real[PATH_MAX], own[64];
-	int64_t fd;
-
-	snprintf(own, sizeof(own), "/proc/%ld/fd", (long)getpid());
-	if (!p->magic || !realpath(dir, real) || strcmp(real, own) != 0 ||
-	    !str_to_i64(path_basename(p->path), &fd) || fd < 0 || fd > INT_MAX)
-		return -1;
-	return (int)fd;
-}
-
-int file_descriptor_named(const char *path)
-{
-	struct place p;
-	int fd = find_place(path, &p, NULL) == 0 ? place_descriptor(&p) : -1;
-
-	free(p.path);
-	return fd;
-}
 
 /* Whether everyone may make files beside this one, and so may have made it. */
 static bool among_others(const char *path, const struct stat *st)
@@ -143,7 +32,7 @@ static bool among_others(const char *path, const struct stat *st)
 	AUTO_FREE char *dir = path_dirname(path);
 	struct stat d;
 
-	return !trusted(st->st_uid) && stat(dir, &d) == 0 && d.st_mode & S_IWOTH &&
+	return !place_trusted(st->st_uid) && stat(dir, &d) == 0 && d.st_mode & S_IWOTH &&
 	       st->st_uid != d.st_uid;
 }
 
@@ -160,9 +49,9 @@ static int check_place(const struct place *p, const char *path, struct err *e)
 		return err_set(e, ERR_KIND, "cannot write '%s': it is %s; name a file", path,
 			       file_kind(mode));
 	if ((S_ISREG(mode) || S_ISFIFO(mode)) && among_others(p->path, &p->st))
-		return foreign(path, S_ISREG(mode) ? "the file" : "the FIFO (named pipe)",
-			       p->st.st_uid,
-			       "everyone may write to its folder, so choose another name", e);
+		return place_foreign(path, S_ISREG(mode) ? "the file" : "the FIFO (named pipe)",
+				     p->st.st_uid,
+				     "everyone may write to its folder, so choose another name", e);
 	/* a file that may not be written is not to be replaced, either */
 	if (S_ISREG(mode) && faccessat(AT_FDCWD, p->path, W_OK, AT_EACCESS) != 0)
 		return err_sys(e, errno, "cannot write '%s'", path);
@@ -288,7 +177,7 @@ static void file_out_release(struct file_out *f)
 static int open_named(struct file_out *f, const char *path, struct err *e)
 {
 	struct place p;
-	int rc = find_place(path, &p, e);
+	int rc = place_find(path, &p, e);
 
 	if (rc == 0 && p.exists)
 		rc = check_place(&p, path, e);
@@ -441,7 +330,7 @@ static int rewrite_in_place(const struct place *p, const char *path, const void 
 int file_rewrite(const char *path, const void *bytes, size_t n, struct err *e)
 {
 	struct place p;
-	int rc = find_place(path, &p, e);
+	int rc = place_find(path, &p, e);
 	bool regular = rc == 0 && p.exists && S_ISREG(p.st.st_mode) && !p.magic;
 
 	if (regular && geteuid() != 0 && p.st.st_uid != geteuid())
@@ -493,7 +382,7 @@ int file_append_ours(const char *path, mode_t mode, struct err *e)
 		return err_sys(e, errno, "cannot write '%s'", path);
 
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
-	    trusted(st.st_uid)) {
+	    place_trusted(st.st_uid)) {
 		fcntl(fd, F_SETFL, O_APPEND);
 		return fd;
 	}
@@ -505,7 +394,7 @@ int file_append_ours(const char *path, mode_t mode, struct err *e)
 int file_open_out(const char *path, int flags, struct err *e)
 {
 	struct place p;
-	int rc = find_place(path, &p, e);
+	int rc = place_find(path, &p, e);
 
 	if (rc == 0 && p.exists)
 		rc = check_place(&p, path, e);

@@ -57,5 +57,3 @@ int file_append_ours(const char *path, mode_t mode, struct err *e);
 /* Opens for writing, by the rules of FILE_NAMED, what is to be written to as it is: what is there
  * is emptied if it is a regular file, else written to without waiting for a reader (-ENXIO). */
 int file_open_out(const char *path, int flags, struct err *e);
-/* N when the path is a name of this process's descriptor N (/dev/stdout, /dev/fd/N), else -1. */
-int file_descriptor_named(const char *path);

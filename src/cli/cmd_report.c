@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/place.h"
 #include "base/say.h"
 #include "base/str.h"
 #include "cli/cli.h"
@@ -168,7 +169,7 @@ static int write_table(const struct run_groups *g, const char *path, struct err 
 /* Nothing is mixed into a page that goes to stdout. */
 static void write_lines(const struct key_findings *k, const struct report_args *a)
 {
-	FILE *out = file_descriptor_named(a->output) == STDOUT_FILENO ? stderr : stdout;
+	FILE *out = place_named_descriptor(a->output) == STDOUT_FILENO ? stderr : stdout;
 	AUTO_FREE char *where = path_absolute(a->output);
 
 	for (size_t i = 0; i < k->n; i++)

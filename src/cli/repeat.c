@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/place.h"
 #include "base/file_system.h"
 #include "base/log.h"
 #include "base/say.h"
@@ -476,7 +477,7 @@ static int prepare(struct repeating *x, struct workload *w, struct err *e)
 	if (job_leads(x->j))
 		rc = forget_results(x, e);
 	if (rc == 0 && x->j->speaks && x->a->progress_file &&
-	    file_descriptor_named(x->a->progress_file) < 0) {
+	    place_named_descriptor(x->a->progress_file) < 0) {
 		fd = progress_open(x->a->progress_file, e);
 		rc = fd < 0 ? e->code : 0;
 		if (fd >= 0)
@@ -502,7 +503,7 @@ int repeat_runs(const struct cli_args *a, struct job *j, struct workload *w,
 		rc = finish(&x, rc, &e);
 	*stuck = x.stuck;
 	if (x.progress_file)
-		close(file_descriptor_named(x.progress_file));
+		close(place_named_descriptor(x.progress_file));
 	free(x.progress_file);
 	free(x.folder);
 	free(x.run);

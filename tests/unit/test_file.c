@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/place.h"
 
 static char dir[] = "/tmp/stoker-file-XXXXXX";
 
@@ -253,8 +254,8 @@ static void test_written_through(void **state)
 	close(fd);
 	fd = open(path, O_RDWR | O_CREAT, 0600);
 	snprintf(name, sizeof(name), "/dev/fd/%d", fd);
-	assert_int_equal(file_descriptor_named(name), fd);
-	assert_int_equal(file_descriptor_named(path), -1);
+	assert_int_equal(place_named_descriptor(name), fd);
+	assert_int_equal(place_named_descriptor(path), -1);
 	assert_int_equal(write(fd, "one", 3), 3);
 	assert_int_equal(file_write(name, " two", 4, NULL), 0);
 	assert_int_equal(write(fd, " three", 6), 6);
