@@ -113,6 +113,8 @@ int main(int argc, char **argv)
 	log_level_from_environment();
 	/* a document is whole or not written: the library would leave out what has no memory */
 	json_set_alloc_funcs(xmalloc, free);
+	/* a file over the limit is an error of its write, in every command */
+	signal(SIGXFSZ, SIG_IGN);
 	/* who ignores the ends of children is not told how they ended, and may hand that on */
 	signal(SIGCHLD, SIG_DFL);
 	for (; command_table[n]; n++)

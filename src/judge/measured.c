@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "judge/origin.h"
 
 static const struct {
 	unsigned takes;
@@ -205,7 +206,7 @@ bool measured_says(const struct measured *m, bool trained, const char *text)
 	const char *begin = opening[m->storage];
 	size_t length = strlen(begin);
 
-	if (strncmp(text, begin, length) != 0 ||
+	if ((!str_starts(text, begin) && !(m->storage == MEASURED_UNKNOWN && origin_opens(text))) ||
 	    (m->storage == MEASURED_STORAGE && !strchr(";.", text[length])))
 		return false;
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {

@@ -9,6 +9,15 @@
 static const double SERVED_SHARE = 0.10;  /* of the bytes, charged to a device: it is seen */
 static const double NOTHING_SHARE = 0.10; /* of the bytes, by all disks and the network */
 
+/* how an origin that is not known begins */
+#define OF_SERVER "the FUSE file system "
+#define OF_DEVICE "not known whether it was the storage: "
+
+bool origin_opens(const char *text)
+{
+	return str_starts(text, OF_SERVER) || str_starts(text, OF_DEVICE);
+}
+
 bool origin_is_served(const struct result *r)
 {
 	return workload_base_store(r->workload)->flags & STORE_HAS_FILES && r->host_source &&
@@ -48,14 +57,14 @@ void origin_judge_server(struct verdict *v, const struct result *r, double retur
 			    "got them from where the kernel does not count.",
 			    str_bytes(delivered, a, sizeof(a)), type);
 		snprintf(origin, sizeof(origin),
-			 "the FUSE file system %s; no disk and no network interface of this "
+			 "%s%s; no disk and no network interface of this "
 			 "machine delivered these bytes",
-			 type);
+			 OF_SERVER, type);
 	} else {
 		verdict_worsen(v, VERDICT_UNKNOWN);
 		verdict_say(v, " What the server of %s read from is not known.", type);
-		snprintf(origin, sizeof(origin),
-			 "the FUSE file system %s; what its server read from is not known", type);
+		snprintf(origin, sizeof(origin), "%s%s; what its server read from is not known",
+			 OF_SERVER, type);
 	}
 	verdict_takes_origin(v, origin);
 }
@@ -75,7 +84,7 @@ bool origin_judge_device(struct verdict *v, const struct result *r, const char *
 	else
 		verdict_say(v, "%s %s, which may be in the page cache of this machine.", but,
 			    t->cached);
-	snprintf(origin, sizeof(origin), "not known whether it was the storage: %.110s",
+	snprintf(origin, sizeof(origin), "%s%.110s", OF_DEVICE,
 		 t->unseen[0] ? t->unseen : t->cached);
 	verdict_takes_origin(v, origin);
 	return true;

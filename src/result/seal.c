@@ -41,20 +41,27 @@ static bool left_before(const char *name, const char *log)
 int seal_file(const char *path, uint64_t *bytes, char hex[SHA256_HEX], struct err *e)
 {
 	AUTO_FREE unsigned char *part = xmalloc(SEAL_PART);
-	int fd = file_open(path, NULL, e);
+	struct stat st;
+	int fd = file_open(path, &st, e);
 	struct sha256 h;
-	ssize_t n;
+	ssize_t n = 0;
 
 	if (fd < 0)
 		return fd;
 	*bytes = 0;
 	sha256_begin(&h);
-	while ((n = read_fully(fd, part, SEAL_PART)) > 0) {
+	/* a file that grows while it is read has an end, too */
+	while ((uint64_t)st.st_size <= SEAL_FILE_BYTES && *bytes <= SEAL_FILE_BYTES &&
+	       (n = read_fully(fd, part, SEAL_PART)) > 0) {
 		sha256_add(&h, part, (size_t)n);
 		*bytes += (uint64_t)n;
 	}
 	close(fd);
 	sha256_end(&h, hex);
+	if ((uint64_t)st.st_size > SEAL_FILE_BYTES)
+		*bytes = (uint64_t)st.st_size;
+	if (*bytes > SEAL_FILE_BYTES)
+		hex[0] = '\0';
 	return n < 0 ? err_sys(e, (int)-n, "cannot read '%s'", path) : 0;
 }
 

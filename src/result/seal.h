@@ -26,7 +26,8 @@ void seal_add(struct seal_list *l, const char *name, const char *text, size_t n)
  * and of the files of `folder` that a run leaves before: traces, iostat.json and the log, whose
  * name is `log`. New reference. */
 json_t *seal_of_folder(const char *folder, const char *log, const struct seal_list *l);
-/* The digest of a file and its size; negative when it cannot be read. */
+/* The digest of a file and its size; negative when it cannot be read. Of a file of more than
+ * SEAL_FILE_BYTES, which no run digests, hex is "". */
 int seal_file(const char *path, uint64_t *bytes, char hex[SHA256_HEX], struct err *e);
 /* The whole of result.json as text with its own digest put in: `text` ends with an object
  * "integrity" whose last key is SEAL_SELF with an empty value. False when it does not have that. */

@@ -77,7 +77,11 @@ def changed(i):
     return damage
 
 
-DAMAGES = {"missing": missing, "FIFO": fifo, "folder": folder, "loop of links": loop, "mode 000": closed,
+def huge(path, data):
+    os.truncate(path, 1 << 40)
+
+
+DAMAGES = {"missing": missing, "a terabyte": huge, "FIFO": fifo, "folder": folder, "loop of links": loop, "mode 000": closed,
            **{f"cut {i}/{CUTS}": cut(i) for i in range(CUTS)}, **{f"byte {i}": changed(i) for i in range(BYTES)}}
 
 
@@ -103,7 +107,7 @@ def judged(kind, name, damage, whole, got):
         return "", "same"
     if status == 1:
         return ("", "told") if file in err and err.startswith("stoker: ") else ("the file is not named", "")
-    if damage.startswith("byte") and re.search(rf"{re.escape(file)}' was changed|result.json (was|lists|has)", text):
+    if damage.startswith(("byte", "a terabyte")) and re.search(rf"{re.escape(file)}' was changed|result.json (was|lists|has)", text):
         return "", "found"
     return "another answer with status 0", ""
 

@@ -2,6 +2,7 @@
  * in what is said of the storage. */
 #include "base/str.h"
 #include "judge/measured.h"
+#include "judge/origin.h"
 #include "judge/verdict.h"
 #include "result_synth.h"
 
@@ -109,12 +110,58 @@ static void kindness(void **state)
 	}
 }
 
+/* An audit accepts the headline of bytes whose origin is not known. */
+static void unknown_origins(void **state)
+{
+	static const char *const verdicts = "[{\"check\": \"bytes\", \"level\": \"unknown\", "
+					    "\"takes\": [\"origin\"]}]";
+	struct host_io_source source = {0};
+	json_t *said = json_loads(verdicts, 0, NULL);
+	struct measured m;
+	struct synth s;
+
+	(void)state;
+	for (int device = 0; device < 3; device++) {
+		struct verdict v = {.check = "bytes", .text = "."};
+		bool taken = true;
+
+		synth_begin(&s, 1, 1, (const char *[]){FILES, NULL});
+		synth_even(&s, 0, 0, 60, 0.01, 0.001, 0.02);
+		source = (struct host_io_source){0};
+		s.r.host_source = &source;
+		if (device == 2) {
+			snprintf(source.tree.unseen, sizeof(source.tree.unseen), "loop0 is a file");
+			taken = origin_judge_device(&v, &s.r, ", but");
+		} else {
+			snprintf(source.client.type, sizeof(source.client.type), "fuse.planted");
+			source.client.local_server = true;
+			origin_judge_server(&v, &s.r, 1e9, 0, device ? 1e9 : 0);
+		}
+		assert_true(taken && v.takes & TAKES_ORIGIN);
+		s.r.judged.verdict = &v;
+		s.r.judged.verdicts = 1;
+		measured_find(&s.r, verdict_table, &m);
+		assert_int_equal(m.storage, MEASURED_UNKNOWN);
+		measured_recorded(said, true, false, true, verdict_table, &s.r.judged.measured);
+		assert_int_equal(s.r.judged.measured.storage, MEASURED_UNKNOWN);
+		if (!measured_says(&s.r.judged.measured, true, m.text))
+			fail_msg("%s", m.text);
+		assert_false(measured_says(&s.r.judged.measured, true, "the storage."));
+		s.r.judged.verdict = NULL;
+		s.r.judged.verdicts = 0;
+		s.r.host_source = NULL;
+		synth_end(&s);
+	}
+	json_decref(said);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_is_named),
 		cmocka_unit_test(warnings_take),
 		cmocka_unit_test(kindness),
+		cmocka_unit_test(unknown_origins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
