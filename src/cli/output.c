@@ -8,6 +8,7 @@
 
 /* The first failure of each stream. */
 static int failed[STDERR_FILENO + 1];
+static char text[BUFSIZ]; /* of standard output */
 
 static ssize_t put(void *cookie, const char *p, size_t n)
 {
@@ -40,10 +41,11 @@ static void replace(FILE **stream, int fd, int buffering)
 	cookie_io_functions_t io = {.write = put};
 	FILE *f = fopencookie((void *)(intptr_t)fd, "w", io);
 
-	if (!f)
-		return;
-	setvbuf(f, NULL, buffering, BUFSIZ);
-	*stream = f;
+	if (f)
+		*stream = f;
+	/* the library would allocate one, which it never releases, and print each character by
+	 * itself where it cannot */
+	setvbuf(*stream, buffering == _IONBF ? NULL : text, buffering, sizeof(text));
 }
 
 void output_begin(void)
