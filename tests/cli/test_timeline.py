@@ -26,9 +26,9 @@ def data_of(page):
                                 re.S).group(1))
 
 
-def report(tmp, folder, *options):
+def report(tmp, folder, *options, status=0):
     page = tmp / "page.html"
-    stoker("report", folder, "-o", page, *options)
+    stoker("report", folder, "-o", page, *options, status=status)
     return data_of(page)["runs"][0].get("trace")
 
 
@@ -192,7 +192,8 @@ def hostile(tmp, folder):
     # in the folder of a run it does not take the report with it
     shutil.copytree(folder, tmp / "broken")
     (tmp / "broken/trace.json").write_text('{"traceEvents":[\n{"ph":"X","ts":"now"}]}')
-    done = stoker("report", tmp / "broken", "-o", tmp / "b.html")
+    done = stoker("report", tmp / "broken", "-o", tmp / "b.html", status=1)
+    assert "'trace.json' was cut or changed after the run" in done.stderr, done.stderr
     assert "line 2: 'ts' is not a time" in done.stderr and "timeline is left out" in done.stderr, done.stderr
     assert "'ts' is not a time" in data_of(tmp / "b.html")["runs"][0]["trace"]["note"]
     for options, word in ((("--steps=9-8",), "--steps: '9-8'"), (("--steps=0",), "--steps: '0'"), (("--ranks=9",), "ranks 0 to 1"),
@@ -204,7 +205,7 @@ def hostile(tmp, folder):
     (tmp / "broken/trace.json").unlink()
     for p in (tmp / "broken").glob("trace-*"):
         p.unlink()
-    assert report(tmp, tmp / "broken") is None
+    assert report(tmp, tmp / "broken", status=1) is None  # that they are missing is said
     stoker("report", tmp / "broken", "--steps=1", "-o", tmp / "b.html", status=2)
 
 
