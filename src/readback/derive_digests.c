@@ -27,12 +27,14 @@ static bool is_parsed(const char *name)
 	return seal_rank_file(name, &rank) || strcmp(name, "summary.json") == 0;
 }
 
-/* Copies leave out hidden folders, and result.json repeats what this one holds. */
-static bool is_left_out(const struct run_record *r, const char *name)
+/* Traces are large, and deleted when they have been looked at. Copies leave out hidden folders, and
+ * result.json repeats what this one holds. */
+static bool is_left_out(const struct run_record *r, const char *name, const char *path)
 {
 	AUTO_FREE char *hydra = path_join(r->folder, ".hydra");
 
-	return str_starts(name, ".hydra/") && file_there(hydra, NULL) == 0;
+	return (str_starts(name, "trace") && file_there(path, NULL) == 0) ||
+	       (str_starts(name, ".hydra/") && file_there(hydra, NULL) == 0);
 }
 
 /* True: the file is missing, cannot be read, or was cut. One that was changed is not damaged: that
@@ -60,7 +62,7 @@ static bool check_file(struct derive *d, const struct run_record *r, const char 
 				     "'%.60s' is listed with a digest in result.json, but cannot "
 				     "be read: %.200s.",
 				     name, e.text);
-		return !is_left_out(r, name);
+		return !is_left_out(r, name, path);
 	}
 	if (!is_parsed(name) && (double)bytes < size) {
 		derive_holds(d, false,

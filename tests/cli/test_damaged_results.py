@@ -109,6 +109,9 @@ def judged(kind, name, damage, whole, got):
         return ("", "told") if file in err and err.startswith("stoker: ") else ("the file is not named", "")
     if damage.startswith(("byte", "a terabyte")) and re.search(rf"{re.escape(file)}' was changed|result.json (was|lists|has)", text):
         return "", "found"
+    # traces are large, and may be deleted; the finding says so
+    if damage == "missing" and file.startswith("trace") and f"'{file}' is listed with a digest" in text:
+        return "", "found"
     return "another answer with status 0", ""
 
 
