@@ -2,10 +2,13 @@
 written through, and a folder is refused in one sentence."""
 import os
 import pathlib
+import resource
+import shutil
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from util import STOKER, stoker, tiny  # noqa: E402
@@ -145,6 +148,36 @@ def run_folders(tmp):
     assert "folder-loop" in stoker("run", *tiny(tmp / "data", tmp / "folder-loop", files=4), status=1).stderr
 
 
+def removed(tmp):
+    """The folder of a run that is measuring is removed: the results are written all the same."""
+    out = tmp / "removed"
+    run = subprocess.Popen([STOKER, "run", *tiny(tmp / "data", out, files=4, train__epochs=20)],
+                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while not (out / "dlio.log").exists() or "Starting epoch" not in (out / "dlio.log").read_text():
+        assert run.poll() is None, run.stderr.read()
+        time.sleep(0.01)
+    shutil.rmtree(out)
+    text = run.communicate(timeout=60)[1]
+    assert run.returncode == 0, text
+    assert "complete" in (out / "result.json").read_text() and (out / "summary.json").exists()
+
+
+def file_limits(tmp):
+    """A limit of the size of files is an error of the file, in commands without measuring, too."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))
+    for command in outputs(tmp).values():
+        path = tmp / "limited"
+        done = subprocess.run([STOKER, *map(str, command[0]), path], cwd=tmp, preexec_fn=limit, capture_output=True,
+                              text=True)
+        if done.returncode != 0:
+            assert done.returncode == 1 and "File too large" in done.stderr, (command, done.returncode, done.stderr)
+            assert not path.exists(), command
+        path.unlink(missing_ok=True)
+    done = subprocess.run([STOKER, "report", "out", "-o", "limited"], cwd=tmp, preexec_fn=limit, capture_output=True)
+    assert done.returncode == 1, done.returncode
+
+
 with tempfile.TemporaryDirectory() as tmp:
     tmp = pathlib.Path(tmp)
     (tmp / "config/workload").mkdir(parents=True)
@@ -161,5 +194,7 @@ with tempfile.TemporaryDirectory() as tmp:
         folders(name, command, d)
     design(tmp)
     run_folders(tmp)
+    removed(tmp)
+    file_limits(tmp)
     for why in left_out:
         print(f"left out: {why}")
