@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -134,6 +135,65 @@ size_t file_temporary_of(const char *name)
 	return n - tail - 1;
 }
 
+/* A temporary file is locked while it is written, which tells it from one that a dead process left.
+ * False when somebody who takes it for such a one was faster. */
+static bool hold(int fd)
+{
+	struct stat st;
+	int rc;
+
+	do
+		rc = flock(fd, LOCK_EX | LOCK_NB);
+	while (rc != 0 && errno == EINTR);
+	/* where there are no locks, nobody removes it either */
+	if (rc != 0)
+		return errno != EWOULDBLOCK;
+	return fstat(fd, &st) != 0 || st.st_nlink > 0;
+}
+
+static void remove_if_left(int folder, const char *tmp)
+{
+	int fd = open_fully(folder, tmp, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+			    0);
+	struct stat st;
+
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && place_trusted(st.st_uid) &&
+	    flock(fd, LOCK_EX | LOCK_NB) == 0)
+		unlinkat(folder, tmp, 0);
+	close(fd);
+}
+
+static void remove_left(int folder, const char *name)
+{
+	int fd = open_fully(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	DIR *d = fd >= 0 ? WITH_MEMORY(fdopendir(fd)) : NULL;
+	struct dirent *entry;
+	size_t n = strlen(name);
+
+	if (!d && fd >= 0)
+		close(fd);
+	if (!d)
+		return;
+	while (folder_next(d, &entry) > 0)
+		if (file_temporary_of(entry->d_name) == n &&
+		    strncmp(entry->d_name + 1, name, n) == 0)
+			remove_if_left(folder, entry->d_name);
+	closedir(d);
+}
+
+void file_remove_left(const char *path)
+{
+	AUTO_FREE char *dir = path_dirname(path);
+	int folder = open_fully(AT_FDCWD, dir, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+
+	if (folder < 0)
+		return;
+	remove_left(folder, path_basename(path));
+	close(folder);
+}
+
 /* `kept`: the file whose mode and owner the new one gets, or NULL. */
 static int open_beside(struct file_out *f, const char *path, const struct stat *kept)
 {
@@ -153,10 +213,18 @@ static int open_beside(struct file_out *f, const char *path, const struct stat *
 				kept ? 0600 : 0644);
 		if (fd < 0 && errno != EEXIST)
 			return -errno;
+		if (fd >= 0 && !hold(fd)) {
+			close(fd);
+			unlinkat(f->folder, f->tmp, 0);
+			fd = -1;
+		}
 	}
 	if (fd < 0)
 		return -EEXIST;
-	rc = kept ? keep_attributes(fd, kept) : 0;
+	f->held = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	rc = f->held < 0 ? -errno : 0;
+	if (rc == 0 && kept)
+		rc = keep_attributes(fd, kept);
 	if (rc == 0)
 		return fd;
 	close(fd);
@@ -166,12 +234,14 @@ static int open_beside(struct file_out *f, const char *path, const struct stat *
 
 static void file_out_release(struct file_out *f)
 {
+	if (f->held >= 0)
+		close(f->held);
 	if (f->folder >= 0)
 		close(f->folder);
 	free(f->path);
 	free(f->name);
 	free(f->tmp);
-	*f = (struct file_out){.fd = -1, .folder = -1};
+	*f = (struct file_out){.fd = -1, .held = -1, .folder = -1};
 }
 
 static int open_named(struct file_out *f, const char *path, struct err *e)
@@ -188,6 +258,8 @@ static int open_named(struct file_out *f, const char *path, struct err *e)
 			f->fd = open_beside(f, p.path, p.exists ? &p.st : NULL);
 		if (f->fd < 0)
 			rc = err_sys(e, -f->fd, "cannot write '%s'", path);
+		else if (f->folder >= 0)
+			remove_left(f->folder, f->name);
 	}
 	free(p.path);
 	return rc;
@@ -221,7 +293,7 @@ int file_out_open(struct file_out *f, const char *path, enum file_whose whose, s
 {
 	int rc;
 
-	*f = (struct file_out){.path = xstrdup(path), .fd = -1, .folder = -1};
+	*f = (struct file_out){.path = xstrdup(path), .fd = -1, .held = -1, .folder = -1};
 	rc = whose == FILE_OURS ? open_ours(f, path, e) : open_named(f, path, e);
 	if (rc < 0)
 		file_out_release(f);

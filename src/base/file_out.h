@@ -26,6 +26,7 @@ enum file_whose {
 
 struct file_out {
 	int fd;
+	int held;         /* keeps the lock of the temporary file until it has its name, or -1 */
 	int folder;       /* -1: written through */
 	char *path;       /* as named */
 	char *name, *tmp; /* in the folder; NULL: written through */
@@ -43,6 +44,10 @@ int file_write_ours(const char *path, const void *bytes, size_t n, struct err *e
  * another user's, which cannot be replaced by one of the same owner, the bytes that differ are
  * written in place; also in a folder where no temporary file can be made. */
 int file_rewrite(const char *path, const void *bytes, size_t n, struct err *e);
+/* Removes what killed processes left when they were writing this file; files that live ones are
+ * writing stay. It reads the whole folder. Opening a FILE_NAMED does it by itself; for FILE_OURS,
+ * of which a folder may have many, this is for those that come one at a time. */
+void file_remove_left(const char *path);
 /* If `name` is one of the temporary names above: the length of the name of the file that it is for,
  * which begins behind its first character, else 0. */
 size_t file_temporary_of(const char *name);

@@ -86,6 +86,19 @@ static bool is_left(const char *name)
 	return n > 0 && is_result(of);
 }
 
+/* What killed runs were writing there. */
+static void forget_left(const char *folder)
+{
+	static const char *const names[] = {"config.yaml", "overrides.yaml", "hydra.yaml"};
+	AUTO_FREE char *hydra = path_join(folder, ".hydra");
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		AUTO_FREE char *path = path_join(hydra, names[i]);
+
+		file_remove_left(path);
+	}
+}
+
 /* Files of an earlier run would be read as this one's: a run of fewer ranks, or one that fails,
  * would leave them. Only names that a run writes are removed. What cannot be removed could not be
  * replaced at the end, either. */
@@ -139,6 +152,7 @@ int finish_open_folder(const struct workload *w, const char *folder, struct file
 	rc = run_forget_results(folder, e);
 	if (rc < 0)
 		return rc;
+	forget_left(folder);
 	log = path_join(folder, w->output.log_file);
 	rc = log_open(log, e);
 	if (rc == 0)

@@ -8,14 +8,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/child.h"
 #include "base/file.h"
+#include "base/folder_lock.h"
 #include "base/say.h"
 #include "readback/configuration.h"
 #include "readback/palette.h"
+#include "study/scratch.h"
 #include "study/study_plan.h"
 
 #define NEUTRAL "#444444" /* what belongs to no model */
@@ -50,56 +51,91 @@ static void put_value(struct buf *out, double v)
 		buf_puts(out, " nan");
 }
 
-/* `entries`: of the legend, which is in rows of 3 between the title and the chart. */
-static int draw_chart(const char *folder, const char *name, size_t entries, const struct buf *data,
-		      const struct buf *commands, struct err *e)
-{
-	static const struct {
-		const char *terminal, *suffix;
-	} outputs[] = {
-		/* 150 dots an inch at 7 x 4.5 inches */
-		{"pngcairo size 1050,675 fontscale 1.25 linewidth 1.5 pointscale 2.2 noenhanced",
-		 "png"},
-		{"svg size 700,450 background rgb 'white' noenhanced", "svg"},
-		{"pdfcairo size 7in,4.5in fontscale 0.7 noenhanced", "pdf"},
-	};
-	AUTO_FREE char *dat = xasprintf("%s/%s.dat", folder, name);
-	AUTO_FREE char *gp = xasprintf("%s/%s.gp", folder, name);
-	/* removed again: no name that somebody's file may have */
-	AUTO_FREE char *log = xasprintf("%s/.%s.gnuplot.%ld.log", folder, name, (long)getpid());
-	const char *const argv[] = {"gnuplot", gp, NULL};
-	struct buf script = {0};
-	struct child c;
-	char outcome[128];
-	int rc;
+static const struct {
+	const char *terminal, *suffix;
+} outputs[] = {
+	/* 150 dots an inch at 7 x 4.5 inches */
+	{"pngcairo size 1050,675 fontscale 1.25 linewidth 1.5 pointscale 2.2 noenhanced", "png"},
+	{"svg size 700,450 background rgb 'white' noenhanced", "svg"},
+	{"pdfcairo size 7in,4.5in fontscale 0.7 noenhanced", "pdf"},
+};
+#define OUTPUTS (sizeof(outputs) / sizeof(outputs[0]))
 
+/* A folder within the one for the plots: gnuplot writes there, and what is whole gets its name. */
+#define WORK ".stoker_plots"
+
+/* `to`: the folder of the charts. */
+static void put_script(struct buf *out, const char *to, const char *name, size_t entries,
+		       const struct buf *commands)
+{
 	buf_printf(
-		&script,
+		out,
 		"set encoding utf8\nset datafile missing 'nan'\nset border 3\nset tics nomirror "
 		"out\nset grid ytics linecolor rgb '#d7dce2' linetype 1\nset "
 		"pointintervalbox 0\nset key at "
 		"screen 0.5, screen 0.935 center top horizontal Left reverse maxcols 3 samplen 2.5 "
 		"width 1\nset tmargin %g\nset bmargin 5.5\nset rmargin 3\n",
 		3.5 + 1.1 * (double)((entries + 2) / 3));
-	for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++)
-		buf_printf(&script, "set terminal %s\nset output '%s/%s.%s'\n%s\n",
-			   outputs[i].terminal, folder, name, outputs[i].suffix, commands->data);
+	for (size_t i = 0; i < OUTPUTS; i++)
+		buf_printf(out, "set terminal %s\nset output '%s/%s.%s'\n%s\n", outputs[i].terminal,
+			   to, name, outputs[i].suffix, commands->data);
+}
+
+static int run_gnuplot(const char *folder, const char *work, const char *name, const char *script,
+		       struct err *e)
+{
+	AUTO_FREE char *log = xasprintf("%s/%s.log", work, name);
+	AUTO_FREE char *kept = xasprintf("%s/.%s.gnuplot.log", folder, name);
+	const char *const argv[] = {"gnuplot", script, NULL};
+	struct child c;
+	char outcome[128];
+	int rc = child_start(&c, argv, log, e);
+
+	if (rc == -ENOENT)
+		err_set(e, ERR_ABSENT, "--plots needs gnuplot, which is not installed");
+	if (rc < 0)
+		return rc;
+	child_wait(&c, -1);
+	if (child_outcome(&c, outcome, sizeof(outcome)) == 0) {
+		remove(kept);
+		return 0;
+	}
+	rename(log, kept);
+	return err_set(e, -EIO, "gnuplot %s; see '%s'", outcome, kept);
+}
+
+/* `entries`: of the legend, which is in rows of 3 between the title and the chart. */
+static int draw_chart(const char *folder, const char *name, size_t entries, const struct buf *data,
+		      const struct buf *commands, struct err *e)
+{
+	AUTO_FREE char *work = path_join(folder, WORK);
+	AUTO_FREE char *dat = xasprintf("%s/%s.dat", folder, name);
+	AUTO_FREE char *gp = xasprintf("%s/%s.gp", folder, name);
+	AUTO_FREE char *script = xasprintf("%s/%s.gp", work, name);
+	struct buf kept = {0}, now = {0};
+	int rc;
+
+	put_script(&kept, folder, name, entries, commands);
+	put_script(&now, work, name, entries, commands);
 	rc = file_write_ours(dat, data->data ? data->data : "", data->len, e);
 	if (rc == 0)
-		rc = file_write_ours(gp, script.data, script.len, e);
-	buf_release(&script);
+		rc = file_write_ours(gp, kept.data, kept.len, e);
 	if (rc == 0)
-		rc = child_start(&c, argv, log, e);
-	if (rc < 0) {
-		if (rc == -ENOENT)
-			err_set(e, ERR_ABSENT, "--plots needs gnuplot, which is not installed");
-		return rc;
+		rc = file_write_ours(script, now.data, now.len, e);
+	buf_release(&kept);
+	buf_release(&now);
+	file_remove_left(dat);
+	file_remove_left(gp);
+	if (rc == 0)
+		rc = run_gnuplot(folder, work, name, script, e);
+	for (size_t i = 0; rc == 0 && i < OUTPUTS; i++) {
+		AUTO_FREE char *from = xasprintf("%s/%s.%s", work, name, outputs[i].suffix);
+		AUTO_FREE char *to = xasprintf("%s/%s.%s", folder, name, outputs[i].suffix);
+
+		if (rename(from, to) < 0)
+			rc = err_sys(e, errno, "cannot rename '%s' to '%s'", from, to);
 	}
-	child_wait(&c, -1);
-	if (child_outcome(&c, outcome, sizeof(outcome)) != 0)
-		return err_set(e, -EIO, "gnuplot %s; see '%s'", outcome, log);
-	remove(log);
-	return 0;
+	return rc;
 }
 
 /* gnuplot's numbers of a mark: filled, and its outline. */
@@ -504,15 +540,10 @@ static bool is_first(const struct run_groups *g, size_t index, const char *param
 	return true;
 }
 
-int plots_write(const struct run_groups *g, const char *folder, struct err *e)
+static int write_all(const struct run_groups *g, const char *folder, struct err *e)
 {
-	int rc;
+	int rc = 0;
 
-	if (strpbrk(folder, "'\"\\\n"))
-		return err_set(e, ERR_USAGE,
-			       "--plots: the name of the folder cannot contain quotes, backslashes "
-			       "or line breaks");
-	rc = file_mkdirs(folder, e);
 	for (size_t i = 0; rc == 0 && i < sizeof(measures) / sizeof(measures[0]); i++)
 		rc = over_processes(g, folder, &measures[i], e);
 	for (size_t i = 0; rc == 0 && i < g->groups; i++) {
@@ -521,5 +552,38 @@ int plots_write(const struct run_groups *g, const char *folder, struct err *e)
 		if (parameter && is_first(g, i, parameter))
 			rc = one_parameter(g, folder, &g->group[i], parameter, e);
 	}
+	return rc;
+}
+
+int plots_write(const struct run_groups *g, const char *folder, struct err *e)
+{
+	AUTO_FREE char *work = path_join(folder, WORK);
+	AUTO_FREE char *lock_path = path_join(folder, WORK ".lock");
+	char who[FILE_LOCK_WHO_MAX];
+	struct file_lock lock;
+	int rc;
+
+	if (strpbrk(folder, "'\"\\\n"))
+		return err_set(e, ERR_USAGE,
+			       "--plots: the name of the folder cannot contain quotes, backslashes "
+			       "or line breaks");
+	rc = file_mkdirs(folder, e);
+	if (rc < 0)
+		return rc;
+	rc = file_lock(&lock, lock_path, who, e);
+	if (rc == -EBUSY)
+		return err_set(e, -EBUSY,
+			       "--plots: another report is writing to '%s'%s%s: wait until it has "
+			       "ended, or choose another folder (lock file '%s')",
+			       folder, who[0] ? ": " : "", who, lock_path);
+	if (rc < 0)
+		return rc;
+	rc = remove_tree(work, e); /* of a killed one */
+	if (rc == 0)
+		rc = file_mkdir_ours(work, e);
+	if (rc == 0)
+		rc = write_all(g, folder, e);
+	remove_tree(work, NULL);
+	file_unlock(&lock);
 	return rc;
 }

@@ -25,6 +25,8 @@ static int write_json(json_t *root, const char *path, struct err *e)
 		return err_set(e, ERR_DATA, "'%s' cannot be written as JSON", path);
 	rc = file_write_ours(path, dump, strlen(dump), e);
 	free(dump);
+	if (rc == 0)
+		file_remove_left(path);
 	return rc;
 }
 
@@ -216,6 +218,16 @@ int run_mark_note(const struct study_plan *p, const struct experiment *x, struct
 	}
 	json_array_append_new(designs, json_text(path_basename(p->options->design)));
 	return write_json(root, path, e);
+}
+
+bool run_is_ready(const struct study_plan *p, const struct experiment *x, const char *folder)
+{
+	json_t *root = NULL;
+	bool ready = mark_load(folder, &root, NULL) == 0 && root && key_in(root) == x->key &&
+		     !is_noted(p, root) && record_check(folder, NULL) == 0;
+
+	json_decref(root);
+	return ready;
 }
 
 int run_mark_key(const char *folder, uint64_t *key, struct err *e)

@@ -30,6 +30,8 @@ int run_mark_write(const struct study_plan *p, const struct experiment *x, const
 /* To be called once the design has the row's state: writes into the mark that the run was noted.
  * Fine when there is no such mark. */
 int run_mark_note(const struct study_plan *p, const struct experiment *x, struct err *e);
+/* Whether `folder` holds this run, finished, whole and not noted yet. */
+bool run_is_ready(const struct study_plan *p, const struct experiment *x, const char *folder);
 /* The key in the mark of `folder`; 0 when there is no mark. */
 int run_mark_key(const char *folder, uint64_t *key, struct err *e);
 

@@ -229,6 +229,16 @@ static int run_ended(struct running *r, size_t i, enum run_state state, struct e
 	return rc;
 }
 
+/* A row that was set back replaces its old result. */
+static int name_run(const struct experiment *x, const char *partial, struct err *e)
+{
+	int rc = remove_tree(x->folder, e);
+
+	if (rc == 0 && rename(partial, x->folder) < 0)
+		rc = err_sys(e, errno, "cannot rename '%s' to '%s'", partial, x->folder);
+	return rc;
+}
+
 static int run_into(struct running *r, size_t i, const char *partial, const char *failed,
 		    char **argv)
 {
@@ -250,11 +260,8 @@ static int run_into(struct running *r, size_t i, const char *partial, const char
 	}
 	if (rc == 0)
 		rc = run_mark_write(r->p, x, partial, argv, begin, s->seconds, &e);
-	/* a row that was set back replaces its old result */
 	if (rc == 0)
-		rc = remove_tree(x->folder, &e);
-	if (rc == 0 && rename(partial, x->folder) < 0)
-		rc = err_sys(&e, errno, "cannot rename '%s' to '%s'", partial, x->folder);
+		rc = name_run(x, partial, &e);
 	if (rc < 0)
 		snprintf(s->reason, sizeof(s->reason), "%s", e.text);
 	return rc;
@@ -305,11 +312,30 @@ static int one_run(struct running *r, size_t i, struct err *e)
 	return rc;
 }
 
+/* Runs that were finished before a kill, but had not got their name. */
+static int name_finished(struct running *r, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < r->p->experiments; i++) {
+		const struct experiment *x = &r->p->experiment[i];
+		AUTO_FREE char *partial = xasprintf("%s.partial", x->folder);
+
+		if (r->p->design.row[x->row].state == DESIGN_PENDING &&
+		    run_is_ready(r->p, x, partial))
+			rc = name_run(x, partial, e);
+	}
+	return rc;
+}
+
 /* Runs that were finished before a kill, but not yet noted in the design. */
 static int take_finished(struct running *r, struct err *e)
 {
 	bool any = false;
-	int rc = study_status(r->p, r->status, e);
+	int rc = name_finished(r, e);
+
+	if (rc == 0)
+		rc = study_status(r->p, r->status, e);
 	for (size_t i = 0; i < r->p->experiments && rc == 0; i++) {
 		const struct design_row *row = &r->p->design.row[r->p->experiment[i].row];
 

@@ -323,6 +323,63 @@ static void test_writers_at_once(void **state)
 	assert_int_equal(files_in(sub), 1);
 }
 
+static size_t temporaries_of(const char *folder, const char *name)
+{
+	DIR *d = opendir(folder);
+	struct dirent *entry;
+	size_t n = 0;
+
+	assert_non_null(d);
+	while ((entry = readdir(d)))
+		n += file_temporary_of(entry->d_name) == strlen(name) &&
+		     strncmp(entry->d_name + 1, name, strlen(name)) == 0;
+	closedir(d);
+	return n;
+}
+
+/* What a killed writer left is removed by the next one; what a live one writes stays, and so does
+ * what only looks like it. */
+static void test_left_by_killed(void **state)
+{
+	AUTO_FREE char *folder = path_join(dir, "left"), *path = path_join(folder, "page");
+	static const char *const others[] = {
+		".page.0123456789abcde.tmp", ".page.tmp", ".page2.0123456789abcdef.tmp",
+		"page.0123456789abcdef.tmp", ".page.0123456789abcdeF.tmp"};
+	struct file_out killed, live;
+
+	(void)state;
+	assert_int_equal(file_mkdirs(folder, NULL), 0);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		AUTO_FREE char *other = path_join(folder, others[i]);
+
+		assert_int_equal(file_write(other, "x", 1, NULL), 0);
+	}
+	for (int named = 0; named < 2; named++) {
+		assert_int_equal(file_out_open(&killed, path, FILE_NAMED, NULL), 0);
+		assert_int_equal(file_out_open(&live, path, FILE_NAMED, NULL), 0);
+		assert_int_equal(temporaries_of(folder, "page"), 2);
+		close(killed.fd); /* as the end of its process does */
+		close(killed.held);
+		if (named)
+			assert_int_equal(file_write(path, "x", 1, NULL), 0);
+		else
+			file_remove_left(path);
+		assert_int_equal(temporaries_of(folder, "page"), 1);
+		assert_int_equal(file_out_write(&live, "live", 4), 0);
+		assert_int_equal(file_out_close(&live, 0, NULL), 0);
+		assert_int_equal(temporaries_of(folder, "page"), 0);
+		close(killed.folder);
+		free(killed.path);
+		free(killed.name);
+		free(killed.tmp);
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		AUTO_FREE char *other = path_join(folder, others[i]);
+
+		assert_true(file_exists(other));
+	}
+}
+
 static void test_mkdirs(void **state)
 {
 	AUTO_FREE char *deep = path_join(dir, "a//b/c/");
@@ -398,6 +455,7 @@ int main(void)
 		cmocka_unit_test(test_written_through),
 		cmocka_unit_test(test_failed_replacement),
 		cmocka_unit_test(test_writers_at_once),
+		cmocka_unit_test(test_left_by_killed),
 		cmocka_unit_test(test_mkdirs),
 		cmocka_unit_test(test_paths),
 	};
