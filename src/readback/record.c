@@ -1,104 +1,25 @@
 /* Reading result folders back: files, the tree of a result, what belongs together. */
 #include "readback/record.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/folder_lock.h"
 #include "base/str.h"
-#include "base/transfer.h"
 #include "conf/override.h"
 #include "readback/author.h"
+#include "readback/result_folder.h"
 #include "result/seal.h"
 
-#define JSON_BYTES_MAX (256u << 20)
 #define YAML_BYTES_MAX (4u << 20)
 #define RANKS_MAX 1000000
 #define EPOCHS_MAX 1000000
 #define PARTS_MAX 100000 /* blocks or checkpoints of an epoch */
-
-/* The number of characters at p that are one of the words which JSON does not have; 0: none. */
-static size_t nonfinite(const char *p, size_t left)
-{
-	static const char *const words[] = {"-Infinity", "Infinity", "NaN"};
-
-	for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++) {
-		size_t n = strlen(words[w]);
-
-		if (left >= n && memcmp(p, words[w], n) == 0)
-			return n;
-	}
-	return 0;
-}
-
-/* Python writes NaN and Infinity where JSON has no word: outside of strings they become null. */
-static void null_nonfinite(const struct buf *in, struct buf *out)
-{
-	const char *p = in->data, *end = in->data + in->len, *done = p;
-
-	while (p < end) {
-		size_t n = 0;
-
-		if (*p == '"') {
-			for (p++; p < end && *p != '"'; p++)
-				p += *p == '\\' && p + 1 < end;
-		} else if (*p == '-' || *p == 'I' || *p == 'N') {
-			n = nonfinite(p, (size_t)(end - p));
-		}
-		if (n) {
-			buf_append(out, done, (size_t)(p - done));
-			buf_puts(out, "null");
-			done = p + n;
-			p = done;
-		} else if (p < end) {
-			p++;
-		}
-	}
-	buf_append(out, done, (size_t)(end - done));
-}
-
-static json_t *file_json(const char *folder, const char *name, struct err *e)
-{
-	AUTO_FREE char *path = path_join(folder, name);
-	struct buf raw = {0}, text = {0};
-	json_error_t why;
-	json_t *root = NULL;
-
-	if (file_read(path, JSON_BYTES_MAX, &raw, e) < 0)
-		return NULL;
-	if (raw.data &&
-	    (memmem(raw.data, raw.len, "NaN", 3) || memmem(raw.data, raw.len, "Infinity", 8))) {
-		null_nonfinite(&raw, &text);
-	} else {
-		text = raw;
-		raw = (struct buf){0};
-	}
-	buf_release(&raw);
-	if (text.data)
-		root = json_loadb(text.data, text.len, 0, &why);
-	if (!root && (!text.data || text.len == 0))
-		err_set(e, ERR_DATA, "'%s' is empty", path);
-	else if (!root && json_error_code(&why) == json_error_out_of_memory)
-		err_set(e, -ENOMEM, "there is no memory to read '%s'", path);
-	else if (!root)
-		err_set(e, ERR_DATA, "'%s' is damaged in line %d, column %d: %s", path, why.line,
-			why.column, why.text);
-	else if (!json_is_object(root)) {
-		err_set(e, ERR_DATA, "'%s' is damaged: it is not a JSON object", path);
-		json_decref(root);
-		root = NULL;
-	}
-	buf_release(&text);
-	return root;
-}
 
 static double number_of(const json_t *object, const char *key)
 {
@@ -433,7 +354,7 @@ static void model_of_choice(struct run_record *r)
 static void read_factors(struct run_record *r)
 {
 	struct err why = {0};
-	json_t *mark = file_json(r->folder, "study_run.json", &why);
+	json_t *mark = result_folder_json(r->folder, "study_run.json", &why);
 	const json_t *list = json_object_get(mark, "overrides");
 	const struct node *name = node_path(r->config, "workload.model.name");
 
@@ -669,7 +590,7 @@ static json_t *rank_file(const struct run_record *r, uint32_t k, const char *wha
 	json_t *root;
 
 	snprintf(name, sizeof(name), "%u_%s.json", k, what);
-	root = file_json(r->folder, name, &why);
+	root = result_folder_json(r->folder, name, &why);
 	if (root)
 		return root;
 	if (why.code == -ENOENT && was_written(r, k, name))
@@ -718,37 +639,12 @@ static int read_ranks(struct run_record *r, struct err *e)
 
 /* ---- is it a result, whose, and whole? ---- */
 
-/* Of a whole result.json: the run trained, evaluated or wrote checkpoints, and so left a
- * summary.json. */
-static bool has_summary(const json_t *result)
-{
-	const json_t *files = json_object_get(json_object_get(result, "integrity"), "files");
-
-	if (files)
-		return json_object_get(files, "summary.json") != NULL;
-	return json_object_get(result, "training") || json_object_get(result, "evaluation") ||
-	       json_object_get(result, "checkpoint");
-}
-
-/* Whether a run still writes into the folder. */
-static bool is_running(const char *folder, char who[FILE_LOCK_WHO_MAX])
-{
-	AUTO_FREE char *lock = path_join(folder, RUN_LOCK_NAME);
-
-	return file_lock_held(lock, who);
-}
-
-static char *running_text(const char *folder, const char *who)
-{
-	return xasprintf("a run is still writing its results to '%s'%s%s: wait for it to end",
-			 folder, who[0] ? ": " : "", who);
-}
-
 static void set_broken(struct run_record *r, const char *why)
 {
 	char who[FILE_LOCK_WHO_MAX];
 
-	r->broken = is_running(r->folder, who) ? running_text(r->folder, who) : xstrdup(why);
+	r->broken = result_folder_is_used(r->folder, who) ? result_folder_used_text(r->folder, who)
+							  : xstrdup(why);
 	r->ranks = r->ranks_found = 0;
 	r->trained = false;
 	json_decref(r->summary);
@@ -760,7 +656,7 @@ static void set_broken(struct run_record *r, const char *why)
  * those of DLIO, by whose rules its figures would get other verdicts. */
 static int read_result(struct run_record *r, struct err *e)
 {
-	r->result = file_json(r->folder, "result.json", e);
+	r->result = result_folder_json(r->folder, "result.json", e);
 	if (r->result && !author_of_result(r->result) && !author_is_us(r->folder)) {
 		json_decref(r->result);
 		r->result = NULL;
@@ -802,7 +698,7 @@ void record_load(struct run_record *r, const char *folder)
 	r->folder = xstrdup(folder);
 	rc = read_result(r, &e);
 	if (rc == 0) {
-		r->summary = file_json(folder, "summary.json", &e);
+		r->summary = result_folder_json(folder, "summary.json", &e);
 		rc = r->summary ? read_summary(r, &e) : e.code;
 	}
 	if (rc == -ENOENT)
@@ -880,199 +776,11 @@ void record_release(struct run_record *r)
 	memset(r, 0, sizeof(*r));
 }
 
-/* ---- finding ---- */
-
-/* What is found below the paths that were given. */
-struct search {
-	struct str_list folders;
-	struct texts seen;
-	struct records *out;
-};
-
-/* What a folder holds, by names. */
-struct names {
-	bool summary, result, rank, log, lock;
-};
-
-static void take_name(struct names *n, const char *name)
-{
-	uint32_t rank;
-
-	n->summary = n->summary || strcmp(name, "summary.json") == 0;
-	n->result = n->result || strcmp(name, "result.json") == 0;
-	n->rank = n->rank || seal_rank_file(name, &rank);
-	n->log = n->log || strcmp(name, "dlio.log") == 0;
-	n->lock = n->lock || strcmp(name, RUN_LOCK_NAME) == 0;
-}
-
-/* Without summary.json: whether what is there is left of one of our results that had one. Runs that
- * only generate leave none, and DLIO's that did not end have no figures of the run. */
-static bool lacks_summary(const char *folder, const struct names *n)
-{
-	struct err why = {0};
-	json_t *result = n->result ? file_json(folder, "result.json", &why) : NULL;
-	bool lacks;
-
-	if (result)
-		lacks = author_of_result(result) && has_summary(result);
-	else
-		lacks = author_is_us(folder);
-	json_decref(result);
-	return lacks;
-}
-
-/* A run that has left no result: told only if it is one of ours. */
-static void tell_unfinished(struct search *s, const char *folder, const struct names *n)
-{
-	char who[FILE_LOCK_WHO_MAX];
-
-	/* the study that renamed it tells why it failed */
-	if (str_ends(folder, ".failed") || !(n->lock || (n->log && author_is_us(folder))))
-		return;
-	str_list_add(
-		&s->out->running,
-		is_running(folder, who)
-			? running_text(folder, who)
-			: xasprintf("the run in '%s' did not end, and left no result", folder));
-}
-
-static void search_folders(struct search *s, const char *folder, int depth)
-{
-	struct names n = {0};
-	DIR *d = WITH_MEMORY(folder_open(folder));
-	int more = d ? 1 : -errno;
-	struct dirent *entry;
-
-	if (more == -ENOMEM)
-		out_of_memory(); /* not a folder without results */
-	while (more > 0 && (more = folder_next(d, &entry)) > 0) {
-		AUTO_FREE char *below = NULL;
-		struct stat st;
-
-		take_name(&n, entry->d_name);
-		if (entry->d_name[0] == '.' || depth == RECORD_DEPTH_MAX)
-			continue;
-		below = path_join(folder, entry->d_name);
-		/* links are not followed: they could lead round */
-		if (lstat(below, &st) == 0 && S_ISDIR(st.st_mode))
-			search_folders(s, below, depth + 1);
-	}
-	if (d)
-		closedir(d);
-	/* root's own, in the root of a file system */
-	if (more < 0 && (d || strcmp(path_basename(folder), "lost+found") != 0))
-		str_list_add(&s->out->unread, xasprintf("cannot search the folder '%s': %s", folder,
-							strerror(-more)));
-	if (n.summary || ((n.result || n.rank) && lacks_summary(folder, &n)))
-		str_list_add(&s->folders, xstrdup(folder));
-	else if (!n.result)
-		tell_unfinished(s, folder, &n);
-}
-
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Sorts those from `first` on, and drops those that are there already. */
-static void add_found(struct search *s, size_t first)
-{
-	struct str_list *out = &s->folders;
-	size_t n = first;
-
-	qsort(out->v + first, out->n - first, sizeof(*out->v), by_text);
-	for (size_t i = first; i < out->n; i++) {
-		size_t known = s->seen.n;
-
-		if (texts_add(&s->seen, out->v[i]) == known)
-			out->v[n++] = out->v[i];
-		else
-			free(out->v[i]);
-	}
-	out->n = n;
-}
-
-static int none_found(const struct search *s, const char *path, size_t running, size_t unread,
-		      struct err *e)
-{
-	if (s->out->running.n > running)
-		return err_set(e, ERR_DATA, "%s", s->out->running.v[running]);
-	if (s->out->unread.n > unread)
-		return err_set(e, ERR_DATA, "%s", s->out->unread.v[unread]);
-	return err_set(e, ERR_USAGE,
-		       "no result (summary.json) found in '%s' or up to %d levels below it", path,
-		       RECORD_DEPTH_MAX);
-}
-
-static int record_find(struct search *s, const char *const *path, size_t n, struct err *e)
-{
-	const struct str_list *out = &s->folders;
-
-	for (size_t i = 0; i < n; i++) {
-		size_t before = out->n, len = strlen(path[i]);
-		size_t running = s->out->running.n, unread = s->out->unread.n;
-		AUTO_FREE char *trimmed = xstrdup(path[i]);
-
-		while (len > 1 && trimmed[len - 1] == '/')
-			trimmed[--len] = '\0';
-		int kind = path_look(trimmed, e);
-
-		if (kind < 0)
-			return kind;
-		if (kind != PATH_FOLDER)
-			return err_set(e, ERR_USAGE,
-				       "'%s' is not a folder: specify the folder of a result, or a "
-				       "folder that contains results",
-				       path[i]);
-		search_folders(s, trimmed, 0);
-		if (out->n == before)
-			return none_found(s, path[i], running, unread, e);
-		add_found(s, before);
-	}
-	return 0;
-}
-
-int records_find(struct records *out, struct str_list *folders, const char *const *path, size_t n,
-		 struct err *e)
-{
-	struct search s = {.out = out};
-	int rc;
-
-	*out = (struct records){0};
-	rc = record_find(&s, path, n, e);
-	texts_release(&s.seen);
-	*folders = s.folders;
-	return rc;
-}
-
-int records_load(struct records *out, const char *const *path, size_t n, struct err *e)
-{
-	struct str_list folders = {0};
-	int rc = records_find(out, &folders, path, n, e);
-
-	if (rc == 0)
-		out->v = xcalloc(folders.n, sizeof(*out->v));
-	for (size_t i = 0; rc == 0 && i < folders.n; i++)
-		record_load(&out->v[out->n++], folders.v[i]);
-	str_list_release(&folders);
-	return rc;
-}
-
-void records_release(struct records *r)
-{
-	for (size_t i = 0; i < r->n; i++)
-		record_release(&r->v[i]);
-	free(r->v);
-	str_list_release(&r->running);
-	str_list_release(&r->unread);
-	*r = (struct records){0};
-}
-
 int record_check(const char *folder, struct err *e)
 {
 	struct err why = {0};
-	json_t *result = file_json(folder, "result.json", &why);
-	bool generated = result && author_of_result(result) && !has_summary(result);
+	json_t *result = result_folder_json(folder, "result.json", &why);
+	bool generated = result && author_of_result(result) && !result_has_summary(result);
 	struct run_record r;
 	int rc = 0;
 
