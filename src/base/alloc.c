@@ -20,6 +20,7 @@
  * meanwhile. The last is for its results. */
 enum { PIECES = 9, RESULTS = PIECES - 1 };
 #define FOR_THE_STOP ((size_t)256 << 10)
+#define OF_A_LIBRARY SIZE_MAX /* how much it was is not known */
 
 static _Atomic(void *) reserve[PIECES];
 static size_t results_bytes; /* 0: nothing was set aside */
@@ -92,7 +93,7 @@ static bool spend(size_t bytes)
 
 bool alloc_spend(void)
 {
-	return spend(1);
+	return spend(OF_A_LIBRARY);
 }
 
 int alloc_refusal(struct err *e)
@@ -101,6 +102,8 @@ int alloc_refusal(struct err *e)
 
 	if (!bytes)
 		return 0;
+	if (bytes == OF_A_LIBRARY)
+		return err_set(e, -ENOMEM, "out of memory");
 	return err_set(e, -ENOMEM, "out of memory: the system refused %zu bytes", bytes);
 }
 
@@ -134,7 +137,7 @@ void *xmalloc(size_t size)
 {
 	void *p = malloc(size);
 
-	if (!p && size && spend(size))
+	while (!p && size && spend(size))
 		p = malloc(size);
 	if (!p && size)
 		end_without(size);
@@ -150,7 +153,7 @@ void *xcalloc(size_t count, size_t size)
 		return p;
 	if (__builtin_mul_overflow(count, size, &bytes))
 		end_without(SIZE_MAX);
-	if (bytes && spend(bytes))
+	while (!p && bytes && spend(bytes))
 		p = calloc(count, size);
 	if (!p && bytes)
 		end_without(bytes);
@@ -161,7 +164,7 @@ void *xrealloc(void *old, size_t size)
 {
 	void *p = realloc(old, size);
 
-	if (!p && size && spend(size))
+	while (!p && size && spend(size))
 		p = realloc(old, size);
 	if (!p && size)
 		end_without(size);
@@ -185,15 +188,16 @@ char *xstrdup(const char *s)
 
 char *xvasprintf(const char *fmt, va_list ap)
 {
-	va_list again;
 	char *s = NULL;
 	int n;
 
-	va_copy(again, ap);
-	n = vasprintf(&s, fmt, ap);
-	if (n < 0 && spend(1))
-		n = vasprintf(&s, fmt, again);
-	va_end(again);
+	do {
+		va_list copy;
+
+		va_copy(copy, ap);
+		n = vasprintf(&s, fmt, copy);
+		va_end(copy);
+	} while (n < 0 && alloc_spend());
 	if (n < 0)
 		out_of_memory();
 	return s;
@@ -234,7 +238,7 @@ void *try_calloc(size_t count, size_t size, const char *what, struct err *e)
 		return NULL;
 	}
 	p = calloc(count ? count : 1, size ? size : 1);
-	if (!p && atomic_load_explicit(&for_results, memory_order_relaxed) && spend(total))
+	while (!p && atomic_load_explicit(&for_results, memory_order_relaxed) && spend(total))
 		p = calloc(count ? count : 1, size ? size : 1);
 	if (!p)
 		err_set(e, -ENOMEM, "%s: the system refused %zu bytes of memory", what, total);

@@ -11,7 +11,7 @@
  * sentence, which travels as any other error.
  *
  * A run has something to lose: its results. It sets memory aside (`alloc_reserve`). The first
- * refusal of a small amount, in any thread, gives part of that back to the system and is repeated;
+ * refusal of a small amount, in any thread, gives part of that back to the system, until it is had;
  * `alloc_refusal` tells of it, and the run stops and writes its results with this reason. While
  * results are written (`alloc_for_results`) all that is set aside may be used, by every function
  * here. Only a refusal after that ends the process. */
@@ -33,15 +33,17 @@ char *xstrndup(const char *s, size_t n);
 /* Ends the process as they do: for a library that reports that it got no memory. */
 _Noreturn void out_of_memory(void);
 _Noreturn void out_of_memory_for(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* `call`, whose failure is NULL with errno: repeated once where memory is set aside, and the end of
+/* `call`, whose failure is NULL with errno: repeated while memory is set aside, and the end of
  * the process when it fails for want of memory. Other failures are returned. */
 #define WITH_MEMORY(call)                                                                          \
 	({                                                                                         \
 		__typeof__(call) had_;                                                             \
 		errno = 0;                                                                         \
 		had_ = (call);                                                                     \
-		if (!had_ && errno == ENOMEM && alloc_spend())                                     \
+		while (!had_ && errno == ENOMEM && alloc_spend()) {                                \
+			errno = 0;                                                                 \
 			had_ = (call);                                                             \
+		}                                                                                  \
 		if (!had_ && errno == ENOMEM)                                                      \
 			out_of_memory();                                                           \
 		had_;                                                                              \

@@ -124,6 +124,11 @@ static void test_the_first_refusal_is_told(void **state)
 	assert_non_null(strstr(e.text, "refused 100 bytes"));
 	alloc_reserve_release();
 	assert_int_equal(alloc_refusal(&e), 0);
+	assert_int_equal(alloc_reserve(RESULTS, &e), 0);
+	assert_true(alloc_spend()); /* by a library */
+	assert_int_equal(alloc_refusal(&e), -ENOMEM);
+	assert_string_equal(e.text, "out of memory");
+	alloc_reserve_release();
 }
 
 static void test_refusals_while_results_are_written_are_not_the_reason(void **state)
@@ -171,7 +176,35 @@ static void test_what_is_left_ends_the_process(void **state)
 	assert_int_equal(status_after(9, 1, false), 1);
 	assert_int_equal(status_after(9, 1, true), 0);
 	assert_int_equal(status_after(10, 1, true), 1);
-	assert_int_equal(status_after(1, 2, false), 1); /* refused again at once */
+	/* refused again: one piece of it is not enough */
+	assert_int_equal(status_after(1, 8, false), 0);
+	assert_int_equal(status_after(1, 9, false), 1);
+	assert_int_equal(status_after(1, 9, true), 0);
+	assert_int_equal(status_after(1, 10, true), 1);
+	alloc_reserve_release();
+}
+
+/* More than one piece of what is set aside for the stop. */
+static void test_what_is_written_may_take_several_pieces(void **state)
+{
+	struct rlimit old, small;
+	struct err e = {0};
+	void *p, *q;
+
+	(void)state;
+	assert_int_equal(alloc_reserve(RESULTS, &e), 0);
+	assert_int_equal(getrlimit(RLIMIT_AS, &old), 0);
+	small = old;
+	small.rlim_cur = address_space();
+	assert_int_equal(setrlimit(RLIMIT_AS, &small), 0);
+	p = xmalloc((size_t)1 << 20);
+	alloc_for_results();
+	q = xmalloc((size_t)3 << 20);
+	assert_int_equal(setrlimit(RLIMIT_AS, &old), 0);
+	assert_non_null(p);
+	assert_non_null(q);
+	free(p);
+	free(q);
 	alloc_reserve_release();
 }
 
@@ -208,6 +241,7 @@ int main(void)
 		cmocka_unit_test(test_refusals_while_results_are_written_are_not_the_reason),
 		cmocka_unit_test(test_an_end_has_the_reserve),
 		cmocka_unit_test(test_what_is_left_ends_the_process),
+		cmocka_unit_test(test_what_is_written_may_take_several_pieces),
 		cmocka_unit_test(test_large_amounts_have_it_for_results_only),
 	};
 
