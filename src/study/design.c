@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "conf/override.h"
 #include "workload/foreign.h"
@@ -353,7 +354,7 @@ int design_load(struct design *d, const char *path, struct err *e)
 	rc = file_read(path, DESIGN_BYTES_MAX, &text, e);
 	if (rc == 0)
 		rc = take_lines(d, text.data ? text.data : "", text.len, e);
-	buf_release(&text);
+	d->known = text;
 	return rc;
 }
 
@@ -383,6 +384,7 @@ void design_release(struct design *d)
 	free(d->path);
 	str_list_release(&d->lines);
 	str_list_release(&d->unread);
+	buf_release(&d->known);
 	*d = (struct design){0};
 }
 
@@ -434,22 +436,101 @@ static int put_row(const struct design *d, const struct design_row *r, struct bu
 	return rc;
 }
 
-int design_save(const struct design *d, struct err *e)
+static int render(const struct design *d, struct buf *out, struct err *e)
 {
-	struct buf out = {0};
 	size_t row = 0;
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < d->lines.n; i++) {
 		if (row < d->rows && d->row[row].line == i + 1)
-			rc = put_row(d, &d->row[row++], &out, e);
+			rc = put_row(d, &d->row[row++], out, e);
 		else if (i == d->header && d->column_run < 0)
-			put_line(d->lines.v[i], &out, "run");
+			put_line(d->lines.v[i], out, "run");
 		else
-			buf_puts(&out, d->lines.v[i]);
+			buf_puts(out, d->lines.v[i]);
+	}
+	return rc;
+}
+
+/* Whether somebody has changed the file since it was read or saved. One that was removed is made
+ * again. */
+static int look_for_edits(struct design *d, struct err *e)
+{
+	struct buf now = {0};
+	struct err why = {0};
+	int rc = file_read(d->path, DESIGN_BYTES_MAX, &now, &why);
+
+	if (rc == 0 && !d->edited &&
+	    (now.len != d->known.len ||
+	     (now.len > 0 && memcmp(now.data, d->known.data, now.len) != 0))) {
+		d->edited = true;
+		log_warning(
+			"'%s' was changed while the study runs: the states are saved in the rows "
+			"that are still there; run the study again for new rows",
+			d->path);
+	}
+	buf_release(&now);
+	if (rc == -ENOENT) {
+		d->edited = false;
+		return 0;
+	}
+	if (rc < 0 && e)
+		*e = why;
+	return rc;
+}
+
+static bool same_row(const struct design_row *a, const struct design_row *b)
+{
+	return strcmp(a->model, b->model) == 0 && a->epochs == b->epochs &&
+	       a->processes == b->processes && a->repeat == b->repeat &&
+	       strcmp(a->typed, b->typed) == 0;
+}
+
+/* The states of `d` in the same rows of another: in their order, those between may be new. */
+static void hand_over(const struct design *d, struct design *to)
+{
+	size_t next = 0;
+
+	for (size_t i = 0; i < d->rows; i++) {
+		size_t k = next;
+
+		while (k < to->rows && !same_row(&d->row[i], &to->row[k]))
+			k++;
+		if (k == to->rows)
+			continue;
+		if (d->row[i].state != DESIGN_PENDING)
+			to->row[k].state = d->row[i].state;
+		next = k + 1;
+	}
+}
+
+int design_save(struct design *d, struct err *e)
+{
+	struct design now = {0};
+	struct err why = {0};
+	struct buf out = {0};
+	int rc = look_for_edits(d, e);
+
+	if (rc == 0 && d->edited) {
+		rc = design_load(&now, d->path, &why);
+		if (rc < 0)
+			err_set(e, rc,
+				"%s. It was changed while the study ran, and is left as it is; "
+				"correct it and run the study again: what is done is not repeated",
+				why.text);
+		else
+			hand_over(d, &now);
 	}
 	if (rc == 0)
+		rc = render(d->edited ? &now : d, &out, e);
+	if (rc == 0)
 		rc = file_rewrite(d->path, out.data, out.len, e);
-	buf_release(&out);
-	return rc;
+	design_release(&now);
+	if (rc < 0) {
+		buf_release(&out);
+		return rc;
+	}
+	buf_release(&d->known);
+	d->known = out;
+	return 0;
 }

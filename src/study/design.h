@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "conf/opt.h"
 
@@ -37,6 +38,8 @@ struct design {
 	size_t header;          /* index of the line that names the columns */
 	int column_run;         /* its place, -1: the file has none and gets it when saved */
 	struct str_list unread; /* names of columns that mean nothing here, but are those of keys */
+	struct buf known;       /* the file as it was read, or saved the last time */
+	bool edited;            /* somebody has changed the file since */
 };
 
 #define DESIGN_PROCESSES_MAX 65536
@@ -50,8 +53,10 @@ void design_set_state(struct design *d, size_t row, enum design_state state);
 /* Whether the states can be saved: ERR_USAGE for what is no regular file, such as a pipe. */
 int design_check_saving(const struct design *d, struct err *e);
 /* Replaces the file by one with the present states; all else of it stays byte for byte. At any
- * moment the file is the old or the new one. */
-int design_save(const struct design *d, struct err *e);
+ * moment the file is the old or the new one. What somebody has changed in it since it was read
+ * stays, too: the states are saved in the rows that are still there; rows that are new are not
+ * run. ERR_USAGE: it can no longer be read. */
+int design_save(struct design *d, struct err *e);
 
 /* Splits the text of overrides at blanks outside quotes and brackets. Each must be an override by
  * its form (key=value, ~key): nothing else, such as an option, gets through. */

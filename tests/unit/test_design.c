@@ -106,6 +106,36 @@ static void test_without_run_column(void **state)
 	design_release(&d);
 }
 
+/* While a study runs, somebody adds rows, deletes one and mends a comment. */
+static void test_edited_meanwhile(void **state)
+{
+	struct design d;
+	struct err e = {0};
+
+	(void)state;
+	put("model,processes,run\na,1,N\nb,2,N\nc,3,N\n");
+	assert_int_equal(design_load(&d, path, &e), 0);
+	design_set_state(&d, 0, DESIGN_DONE);
+	assert_int_equal(design_save(&d, &e), 0);
+	expect_file("model,processes,run\na,1,Y\nb,2,N\nc,3,N\n");
+	put("# new\nmodel,processes,note,run\nx,1,n,N\na,1,n,Y\nc,3,n,N\ny,4,n,N\n");
+	design_set_state(&d, 1, DESIGN_DONE);
+	assert_int_equal(design_save(&d, &e), 0);
+	expect_file("# new\nmodel,processes,note,run\nx,1,n,N\na,1,n,Y\nc,3,n,N\ny,4,n,N\n");
+	design_set_state(&d, 2, DESIGN_FAILED);
+	assert_int_equal(design_save(&d, &e), 0);
+	expect_file("# new\nmodel,processes,note,run\nx,1,n,N\na,1,n,Y\nc,3,n,F\ny,4,n,N\n");
+	put("half a li");
+	assert_int_equal(design_save(&d, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "left as it is"));
+	expect_file("half a li");
+	assert_int_equal(unlink(path), 0);
+	e = (struct err){0};
+	assert_int_equal(design_save(&d, &e), 0);
+	expect_file("model,processes,run\na,1,Y\nb,2,Y\nc,3,F\n");
+	design_release(&d);
+}
+
 static void test_refuses(void **state)
 {
 	(void)state;
@@ -204,6 +234,7 @@ int main(void)
 		cmocka_unit_test(test_reads_and_saves),
 		cmocka_unit_test(test_unread_columns),
 		cmocka_unit_test(test_without_run_column),
+		cmocka_unit_test(test_edited_meanwhile),
 		cmocka_unit_test(test_refuses),
 		cmocka_unit_test(test_bad_values),
 		cmocka_unit_test(test_bad_overrides),
