@@ -324,6 +324,7 @@ class Study(Command):
 
 class Repeat(Run):
     name = "repeat"
+    result = "out/1/result.json"
     stride = 6
 
     def argv(self, shared, folder):
