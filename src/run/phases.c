@@ -142,12 +142,12 @@ static int find_mean_file_bytes(void *arg, struct err *e)
 	enum dataset_kind kind = d->files[DATASET_TRAIN] ? DATASET_TRAIN : DATASET_EVAL;
 	enum dataset_sizes how;
 	double mean;
+	int rc = d->total_bytes == UINT64_MAX ? file_sizes_look(d, run->plan.store, e) : 0;
 
-	if (d->total_bytes == UINT64_MAX)
-		file_sizes_look(d, run->plan.store, NULL);
+	if (rc < 0)
+		return rc; /* files that were just made cannot be looked at */
 	mean = dataset_mean_file_bytes(d, kind, &how);
 	run->r->generation.mean_file_bytes = how == SIZES_EXACT || how == SIZES_SEEN ? mean : NAN;
-	(void)e;
 	return 0;
 }
 
