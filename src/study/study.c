@@ -192,9 +192,10 @@ static int note_row(struct running *r, size_t row, struct err *e)
 
 static int save_states(struct running *r, struct err *e)
 {
-	int rc = r->o->small ? 0 : design_save(&r->p->design, e);
+	/* what a kill between the two keeps from the design is found in the folders of the runs */
+	int rc = state_save(r->p, r->status, e);
 
-	return rc < 0 ? rc : state_save(r->p, r->status, e);
+	return rc < 0 || r->o->small ? rc : design_save(&r->p->design, e);
 }
 
 /* A row is done when all its repetitions are, and failed when all were tried and one failed. */
