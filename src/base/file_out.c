@@ -195,7 +195,8 @@ void file_remove_left(const char *path)
 }
 
 /* `kept`: the file whose mode and owner the new one gets, or NULL. */
-static int open_beside(struct file_out *f, const char *path, const struct stat *kept)
+static int open_beside(struct file_out *f, const char *path, const struct stat *kept,
+		       enum file_whose whose)
 {
 	AUTO_FREE char *dir = path_dirname(path);
 	int fd = -1, rc;
@@ -204,6 +205,9 @@ static int open_beside(struct file_out *f, const char *path, const struct stat *
 	if (f->folder < 0)
 		return -errno;
 	f->name = xstrdup(path_basename(path));
+	/* before there is a new one, which a refusal of memory would leave as well */
+	if (whose == FILE_NAMED)
+		remove_left(f->folder, f->name);
 	for (int i = 0; fd < 0 && i < NAMES_TRIED; i++) {
 		free(f->tmp);
 		f->tmp = temporary_name(f->name);
@@ -255,11 +259,9 @@ static int open_named(struct file_out *f, const char *path, struct err *e)
 		if (p.exists && (p.magic || !S_ISREG(p.st.st_mode)))
 			f->fd = open_through(&p, 0);
 		else
-			f->fd = open_beside(f, p.path, p.exists ? &p.st : NULL);
+			f->fd = open_beside(f, p.path, p.exists ? &p.st : NULL, FILE_NAMED);
 		if (f->fd < 0)
 			rc = err_sys(e, -f->fd, "cannot write '%s'", path);
-		else if (f->folder >= 0)
-			remove_left(f->folder, f->name);
 	}
 	free(p.path);
 	return rc;
@@ -285,7 +287,8 @@ static int open_ours(struct file_out *f, const char *path, struct err *e)
 	if (rc < 0)
 		return rc;
 	f->fd = open_beside(f, path,
-			    there && S_ISREG(st.st_mode) && st.st_uid == geteuid() ? &st : NULL);
+			    there && S_ISREG(st.st_mode) && st.st_uid == geteuid() ? &st : NULL,
+			    FILE_OURS);
 	return f->fd >= 0 ? 0 : err_sys(e, -f->fd, "cannot write '%s'", path);
 }
 
