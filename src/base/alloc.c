@@ -162,13 +162,14 @@ void *xcalloc(size_t count, size_t size)
 
 void *xrealloc(void *old, size_t size)
 {
-	void *p = realloc(old, size);
+	for (;;) {
+		void *p = realloc(old, size);
 
-	while (!p && size && spend(size))
-		p = realloc(old, size);
-	if (!p && size)
-		end_without(size);
-	return p;
+		if (p || !size)
+			return p;
+		if (!spend(size))
+			end_without(size);
+	}
 }
 
 char *xstrndup(const char *s, size_t n)

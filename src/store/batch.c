@@ -66,10 +66,14 @@ _Static_assert(STORE_BATCH_PATHS > 2 * PATH_MAX_BYTES, "room for one file");
 
 static bool keeps_descriptors(const struct store *s)
 {
-	for (const struct store *at = s; at; at = at->lower)
+	bool descriptor = false;
+
+	for (const struct store *at = s; at; at = at->lower) {
 		if (at->ops->is.flags & STORE_EACH_CALL)
 			return false;
-	return store_base_flags(s) & STORE_HAS_FILES;
+		descriptor = descriptor || at->ops->descriptor;
+	}
+	return descriptor;
 }
 
 /* How many files each of `batches` may have open. */

@@ -7,7 +7,7 @@
  * ".<name>.part", in the same folder. A batch is made durable by one syncfs(2) where that is known
  * to do what fsync(2) does for each file (base/file_system.h: `batches`), and as long as it is the
  * faster way: it also writes what other programs have left in memory. Elsewhere the writing of all
- * files is started, and then each is synced. On a store that has no files, and below a shim that
+ * files is started, and then each is synced. On a store without descriptors, and below a shim that
  * tells calls apart (STORE_EACH_CALL), each file is synced when it was written.
  *
  * Bounds: a batch is committed before a file is added to it once it has STORE_BATCH_FILES files (or

@@ -97,7 +97,8 @@ struct store_ops {
 	/* Its own way to keep several requests in flight (store/async.h). NULL: helper threads over
 	 * pread and pwrite. */
 	const struct store_queue_ops *queue;
-	/* On stores with files: the descriptor of an open blob, which remains the blob's. */
+	/* The descriptor of an open blob, which remains the blob's. Without it files are synced one
+	 * by one (store/batch.h). */
 	int (*descriptor)(struct blob *b);
 	/* What offset, length and memory of requests in flight are to be multiples of, so that they
 	 * need no copies and do not wait for each other; 0: of nothing. */
@@ -160,7 +161,7 @@ int store_remove(struct store *s, const char *path, struct err *e);
 int store_rename(struct store *s, const char *from, const char *to, struct err *e);
 int store_sync_dir(struct store *s, const char *path, struct err *e);
 int store_space(struct store *s, const char *path, uint64_t *bytes, uint64_t *files, struct err *e);
-/* Only where store_base_flags has STORE_HAS_FILES. */
+/* Only where the store or one below it has the function. */
 int store_descriptor(struct blob *b);
 /* 0 where no store has a `drop`. */
 int store_drop(struct blob *b, uint64_t offset, uint64_t bytes, struct err *e);

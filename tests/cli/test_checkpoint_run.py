@@ -49,6 +49,7 @@ def training(tmp):
     assert steps_of(saved) == ["global_epoch1_step4", "global_epoch2_step4"], steps_of(saved)
     for rank in (0, 1):
         epoch = load(out, f"{rank}_per_epoch_stats.json")["2"]
+        assert epoch.pop("program").startswith("stoker "), epoch
         assert list(epoch) == ["start", "block1", "save_ckpt1", "block2", "end", "duration"], list(epoch)
         save = epoch["save_ckpt1"]
         assert list(save) == ["start", "end", "duration", "throughput"], save
@@ -123,6 +124,7 @@ def alone(tmp):
         assert sum(c["tensor_bytes"] for c in result["load"]["each"]) == 2 * result["total_bytes"]
         for rank in range(ranks):
             epoch = load(out, f"{rank}_per_epoch_stats.json")["1"]
+            assert epoch.pop("program").startswith("stoker "), epoch
             assert list(epoch) == ["start", *(f"save_ckpt{i}" for i in (1, 2, 3)), "load_ckpt1", "load_ckpt2",
                                    "end"], list(epoch)
             assert list(load(out, f"{rank}_output.json")["1"]) == ["start", "load", "proc", "throughput", "au",
