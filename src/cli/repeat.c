@@ -139,7 +139,12 @@ static int next_run(struct repeating *x, struct err *e)
 
 	if (x->j->net)
 		net_next_run(x->j->net);
-	rc = agree(x, 0, e);
+	/* what a run has left behind still uses its memory */
+	rc = x->stuck ? err_set(e, -ETIMEDOUT,
+				"the storage has not answered at the end of a run: the next one "
+				"is not begun")
+		      : 0;
+	rc = agree(x, rc, e);
 	if (rc == 0 && x->j->net)
 		rc = comm_broadcast(&x->j->comm, 0, &now, sizeof(now));
 	x->j->begin_wall_ns = now;

@@ -441,8 +441,8 @@ static int run_ranks(struct run *run, struct err *e)
 {
 	const char *folder = run->r->folder;
 	struct err first, unwritten;
+	int rc, rc_release;
 	bool all_left;
-	int rc;
 
 	create_group(run);
 	run->r->trained = run->plan.w->workflow.train;
@@ -469,8 +469,13 @@ static int run_ranks(struct run *run, struct err *e)
 	}
 	watch_stop(&run->watch);
 	watch_keep_reads(&run->watch);
-	if (all_left)
-		all_left = apart_at_data(run, release_loaders, &unwritten) == 0;
+	if (all_left) {
+		rc_release = apart_at_data(run, release_loaders, &unwritten);
+		/* its thread was refused */
+		if (rc_release < 0 && !run->r->stuck)
+			rc_release = release_loaders(run, &unwritten);
+		all_left = rc_release == 0;
+	}
 	run->r->stuck = run->r->stuck || !all_left;
 	if (all_left)
 		stops_apply(&run->watch.stops, run->r);

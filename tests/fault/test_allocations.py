@@ -8,7 +8,7 @@ with checkpoints every fourth; --stride 1 takes all.
 
     test_allocations.py [COMMAND...] [--stride N] [--ending N] [--place HASH:N]
 """
-# takes 200 s
+# takes 140 s
 import argparse
 import collections
 import concurrent.futures
