@@ -178,7 +178,8 @@ class Command:
 
     @staticmethod
     def text(text, folder):
-        return text.replace(str(folder), "@")
+        # what is free on the disk is not the command's
+        return re.sub(r"[\d.]+ [KMGTP]iB free", "SPACE free", text.replace(str(folder), "@"))
 
     def learn(self, seen):
         self.whole = {k: v for k, v in seen[0].items() if all(k in s and s[k] == v for s in seen)}
