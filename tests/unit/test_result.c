@@ -670,9 +670,10 @@ static void nothing_is_left(void **state)
 	result_release(&r);
 	/* a folder that cannot be written is a sentence */
 	fixture_shape(&s, NULL);
-	snprintf(s.r.folder, sizeof(s.r.folder), "%s/missing", folder);
+	snprintf(s.r.folder, sizeof(s.r.folder), "%s/file/missing", folder);
+	assert_int_equal(file_write("file", "", 0, &e), 0);
 	assert_true(sinks_write(&s.r, &s.m, &e) < 0);
-	assert_non_null(strstr(e.text, "/missing/result.json"));
+	assert_non_null(strstr(e.text, "/file"));
 	result_release(&s.r);
 	result_release(&s.r);
 	synth_end(&s);
