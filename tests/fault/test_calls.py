@@ -178,8 +178,9 @@ class Command:
 
     @staticmethod
     def text(text, folder):
-        # what is free on the disk is not the command's
-        return re.sub(r"[\d.]+ [KMGTP]iB free", "SPACE free", text.replace(str(folder), "@"))
+        # what is free on the disk and in memory, and what this process takes of it, is not the command's
+        text = re.sub(r"[\d.]+ [KMGTP]iB free", "SPACE free", text.replace(str(folder), "@"))
+        return re.sub(r"memory: at most [\d.]+ [KMGTP]iB a run, [\d.]+ [KMGTP]iB available", "memory: enough", text)
 
     def learn(self, seen):
         self.whole = {k: v for k, v in seen[0].items() if all(k in s and s[k] == v for s in seen)}
