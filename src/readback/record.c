@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ static void text_of(const json_t *object, const char *key, char *out, size_t out
 
 static double unix_time(const char *text)
 {
+	static pthread_mutex_t zone = PTHREAD_MUTEX_INITIALIZER;
 	struct tm tm = {.tm_isdst = -1};
 	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
 	double fraction = 0;
@@ -46,7 +48,10 @@ static double unix_time(const char *text)
 		return NAN;
 	if (*rest == '.')
 		fraction = strtod(rest, NULL);
+	/* the C library's own lock for time zones is not seen by the thread sanitizer */
+	pthread_mutex_lock(&zone);
 	t = mktime(&tm);
+	pthread_mutex_unlock(&zone);
 	return t == (time_t)-1 ? NAN : (double)t + fraction;
 }
 

@@ -533,7 +533,9 @@ static int carry_out(struct run *run, struct err *e)
 
 	if (rc == 0)
 		rc = plan_draw_seed(&run->plan, e);
-	state_plan(&run->plan, run->r);
+	/* a thread that was left behind may still be planning */
+	if (!run->r->stuck)
+		state_plan(&run->plan, run->r);
 	if (rc == 0 && (w->workflow.generate_data || run->o->dataset_only))
 		rc = generate_dataset(run, e);
 	if (rc < 0 || (!workload_reads(w) && !run->plan.checkpoint) || run->o->dataset_only)
