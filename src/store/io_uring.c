@@ -91,10 +91,11 @@ static int cannot_open(int code, struct err *e)
 			"this kernel has no io_uring (it requires Linux 5.1); use the store posix");
 	case EPERM:
 	case EACCES:
-		return err_set(
-			e, code,
-			"io_uring is not permitted: by the sysctl kernel.io_uring_disabled or by a "
-			"seccomp filter, such as a container's; allow it or use the store posix");
+		return err_sys(
+			e, -code,
+			"io_uring is not permitted: the sysctl kernel.io_uring_disabled or a "
+			"seccomp filter, such as a container's, may forbid it; allow it or use the "
+			"store posix");
 	case ENOMEM:
 		return err_sys(e, -code,
 			       "the kernel has no memory for an io_uring (before Linux 5.12 it "

@@ -12,6 +12,7 @@ with checkpoints every fourth; --stride 1 takes all.
 import argparse
 import collections
 import concurrent.futures
+import hashlib
 import json
 import os
 import pathlib
@@ -25,7 +26,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from util import SANITIZED, STOKER, skip, stoker, tiny  # noqa: E402
 
-LIBRARY = pathlib.Path(os.environ.get("STOKER_TOOLS", "build/tests"), "libfail_alloc.so")
+LIBRARY = pathlib.Path(os.environ.get("STOKER_TOOLS", "build/tests"), "libfail_alloc.so").absolute()
 HANGS = 60
 SLICES = 2  # processes beside each other, of a command whose allocations are refused in copies
 SLICE_S = 300
@@ -385,6 +386,10 @@ class Symbols:
         self.look_up(addresses)
         return " < ".join(self.names[a] for a in addresses)
 
+    def functions(self, addresses):
+        """The same without lines and what a compiler makes of a function, which vary with the build."""
+        return " < ".join(re.sub(r"\..*", "", self.names[a].split(" ")[0]) for a in addresses)
+
     def commas(self, where):
         return self.chain(where.split(",")[1:])
 
@@ -393,10 +398,19 @@ class Symbols:
         self.look_up(addresses)
         return next((self.names[a].split(" ")[0] for a in addresses if " alloc.c:" not in self.names[a]), "")
 
+    def choose(self, places, share):
+        """One in `share` of {place: addresses}: always the same, whatever else the program does and however it was built."""
+        self.look_up(a for addresses in places.values() for a in addresses)
+        return {place for place, addresses in places.items() if share_of(self.functions(addresses), share)}
+
     def ends(self, addresses):
         """Whether it is one of the functions that end the process when there is no memory."""
         self.look_up(addresses)
         return addresses and re.match(r"(x[a-z]+|must) alloc.c:", self.names[addresses[0]]) is not None
+
+
+def share_of(key, share):
+    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") % share == 0
 
 
 def left(told, symbols):
@@ -495,7 +509,7 @@ def sweep(command, shared, tmp, args, symbols, pool):
     began = time.monotonic()
     command.prepare(shared)
     base = [tmp / f"{command.name}-base{i}" for i in range(3)]
-    known, places, ending = set(), {}, set()
+    known, places, ending, chains = set(), {}, set(), {}
     for folder in base:
         status, err, told = execute(command, shared, folder, "none")
         assert status == 0, f"{command.name} fails without a failure: {err}"
@@ -503,20 +517,23 @@ def sweep(command, shared, tmp, args, symbols, pool):
             if line.startswith("place "):
                 _, place, count, _, *callers = line.split()
                 places[place] = min(int(count), places.get(place, 1 << 30))
+                chains[place] = callers
                 if symbols.ends(callers):
                     ending.add(place)
         known |= left(told, symbols)
     command.learn(base)
     assert len(places) > 20 and command.whole, f"{command.name}: nothing to fail, or nothing to compare"
+    stride = args.stride or command.stride
+    taken = symbols.choose(chains, stride)
     # of a run also: no more memory than there was
-    extra = {f"{p}:1:limit" for p in sorted(places)[::LIMITED]} if command.result else set()
-    fails = sorted({f"{p}:{n}" for p, count in places.items() for n in (1, count) if p not in ending} | extra)
-    fails = [*fails, *[f"{p}:1" for p in sorted(ending)[::args.ending]]][::args.stride or command.stride]
+    extra = {f"{p}:1:limit" for p in symbols.choose(chains, stride * LIMITED)} if command.result else set()
+    fails = sorted({f"{p}:{n}" for p in taken - ending for n in (1, places[p])} | extra)
+    fails += [f"{p}:1" for p in sorted(taken & ending & symbols.choose(chains, stride * args.ending))]
     wrong = pool.map(lambda x: one(command, shared, tmp, known, x[1], x[0], symbols),
                      enumerate([args.place] if args.place else fails))
     wrong = [w for w in wrong if w]
     print(f"{command.name}: {len(places)} places, {sum(places.values())} allocations, {len(ending)} places end the process; "
-          f"{len(fails)} made to fail (every {args.stride or command.stride}.), "
+          f"{len(fails)} made to fail (every {stride}.), "
           f"{len(wrong)} findings; {time.monotonic() - began:.0f} s", flush=True)
     for w in wrong:
         print(f"   {w}", flush=True)
