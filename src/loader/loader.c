@@ -1,6 +1,8 @@
 /* Finds loaders by name; how a worker's time divides. */
 #include "loader/loader.h"
 
+#include <assert.h>
+#include <stdalign.h>
 #include <string.h>
 
 #include "base/run_delay.h"
@@ -41,6 +43,20 @@ void worker_read_so_far(const struct loader *l, uint64_t *samples, uint64_t *byt
 		*samples += __atomic_load_n(&s[i].samples, __ATOMIC_RELAXED);
 		*bytes += returned ? returned : payload;
 	}
+}
+
+/* The writer's stores are plain, and aligned words are written at once. Out of sight of the thread
+ * sanitizer, to which any such look is a race. */
+__attribute__((no_sanitize("thread"))) void worker_stat_glance(struct worker_stat *out,
+							       const struct worker_stat *s)
+{
+	volatile const uint64_t *from = (volatile const uint64_t *)s;
+	uint64_t *to = (uint64_t *)out;
+
+	static_assert(sizeof(*s) % sizeof(*to) == 0 && alignof(struct worker_stat) >= sizeof(*to),
+		      "is copied in words");
+	for (size_t i = 0; i < sizeof(*s) / sizeof(*to); i++)
+		to[i] = from[i];
 }
 
 void worker_note_delay(struct worker_stat *s, int64_t took_ns)

@@ -146,6 +146,9 @@ static inline void worker_has_read(struct worker_stat *s, uint64_t samples, uint
  * and bytes that requests returned (payload where requests are not counted). Any thread, as long as
  * the loader exists. */
 void worker_read_so_far(const struct loader *l, uint64_t *samples, uint64_t *bytes);
+/* A copy of the totals of a worker that may be counting: each of them as it was at some moment of
+ * the call, and not all at the same one. Any thread, as long as the loader exists. */
+void worker_stat_glance(struct worker_stat *out, const struct worker_stat *s);
 /* Called by the worker itself after `took_ns` of work: notes what of it was without a processor. */
 void worker_note_delay(struct worker_stat *s, int64_t took_ns);
 /* Takes a worker's totals off, or adds them: the work between two looks. */

@@ -89,8 +89,20 @@ static int check_reading(const struct run_plan *p, struct err *e)
 	return rc;
 }
 
-static int plan_run(struct run *run, struct err *e)
+/* What is stored where. */
+static int describe_run(void *arg, struct err *e)
 {
+	struct run *run = arg;
+	struct run_plan *p = &run->plan;
+	int rc = store_create(&p->store, p->w->storage.store,
+			      node_path(p->w->tree, "workload.storage"), e);
+
+	return rc < 0 ? rc : dataset_init(p->d, p->w, e);
+}
+
+static int plan_run(void *arg, struct err *e)
+{
+	struct run *run = arg;
 	struct run_plan *p = &run->plan;
 	const struct workload *w = p->w;
 	int rc = workload_reads(w) ? check_reading(p, e) : 0;
@@ -106,24 +118,19 @@ static int plan_run(struct run *run, struct err *e)
 	return rc;
 }
 
-/* All that can be found out before anything is written or read. */
-static int prepare_run(void *arg, struct err *e)
+/* All that can be found out before anything is written or read. The result has the dataset once no
+ * thread that describes it can be left behind. */
+static int prepare_run(struct run *run, struct err *e)
 {
-	struct run *run = arg;
-	struct run_plan *p = &run->plan;
-	const struct workload *w = p->w;
-	int rc = store_create(&p->store, w->storage.store, node_path(w->tree, "workload.storage"),
-			      e);
+	const struct workload *w = run->plan.w;
+	int rc = apart_at_data(run, describe_run, e);
 
 	if (rc < 0)
 		return rc;
-	rc = dataset_init(p->d, w, e);
-	if (rc < 0)
-		return rc;
-	run->r->dataset = p->d;
+	run->r->dataset = run->plan.d;
 	if ((!workload_reads(w) && !w->workflow.checkpoint) || run->o->dataset_only)
 		return 0;
-	return plan_run(run, e);
+	return apart_at_data(run, plan_run, e);
 }
 
 /* ---- the dataset ---- */
@@ -529,7 +536,7 @@ static int remove_dataset(void *arg, struct err *e)
 static int carry_out(struct run *run, struct err *e)
 {
 	const struct workload *w = run->plan.w;
-	int rc = run_agree(&run->at, apart_at_data(run, prepare_run, e), e);
+	int rc = run_agree(&run->at, prepare_run(run, e), e);
 
 	if (rc == 0)
 		rc = plan_draw_seed(&run->plan, e);

@@ -177,19 +177,38 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 	return 0;
 }
 
-static void add_worker_stats(struct rank *k, struct loader *l, struct io_stat *io)
+/* One that is left behind may count at any moment: what it is added up from is a copy, for which
+ * there may be no memory. */
+static const struct worker_stat *settled(const struct worker_stat *s, struct worker_stat **copy)
+{
+	struct err e;
+
+	if (!*copy)
+		*copy = try_calloc(1, sizeof(**copy), "a worker's counters", &e);
+	if (*copy)
+		worker_stat_glance(*copy, s);
+	return *copy;
+}
+
+/* `working`: threads that are left behind may still count. */
+static void add_worker_stats(struct rank *k, struct loader *l, bool working, struct io_stat *io)
 {
 	uint32_t n;
 	const struct worker_stat *ws = k->plan->loader->stats(l, &n);
+	AUTO_FREE struct worker_stat *copy = NULL;
 
 	for (uint32_t i = 0; i < n; i++) {
-		io_stat_merge(io, &ws[i].io);
-		k->out->worker_busy_ns += ws[i].read_ns;
-		k->out->worker_idle_ns += ws[i].idle_ns;
-		k->out->preprocess_ns += ws[i].preprocess_ns;
-		k->out->transport_ns += ws[i].transport_ns;
-		k->out->unpack_ns += ws[i].unpack_ns;
-		k->out->pin_ns += ws[i].pin_ns;
+		const struct worker_stat *s = working ? settled(&ws[i], &copy) : &ws[i];
+
+		if (!s)
+			continue;
+		io_stat_merge(io, &s->io);
+		k->out->worker_busy_ns += s->read_ns;
+		k->out->worker_idle_ns += s->idle_ns;
+		k->out->preprocess_ns += s->preprocess_ns;
+		k->out->transport_ns += s->transport_ns;
+		k->out->unpack_ns += s->unpack_ns;
+		k->out->pin_ns += s->pin_ns;
 	}
 }
 
@@ -216,18 +235,23 @@ static void note_requested(struct rank *k, struct loader *l, struct requested *b
 }
 
 /* Of the training loader: which samples took longest. */
-static void add_reading_times(struct rank *k, struct loader *l)
+static void add_reading_times(struct rank *k, struct loader *l, bool working)
 {
 	uint32_t n;
 	const struct worker_stat *ws = k->plan->loader->stats(l, &n);
+	AUTO_FREE struct worker_stat *copy = NULL;
 	uint64_t samples = 0;
 	int64_t took_ns = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		samples += ws[i].samples;
+		const struct worker_stat *s = working ? settled(&ws[i], &copy) : &ws[i];
+
+		if (!s)
+			continue;
+		samples += s->samples;
 		/* samples that are in flight together take longer each than their share of it */
-		took_ns += ws[i].in_flight_ns ? ws[i].in_flight_ns : ws[i].read_ns;
-		slow_samples_merge(&k->out->slow, &ws[i].slow);
+		took_ns += s->in_flight_ns ? s->in_flight_ns : s->read_ns;
+		slow_samples_merge(&k->out->slow, &s->slow);
 	}
 	if (samples)
 		k->out->sample_ns = took_ns / (int64_t)samples;
@@ -589,14 +613,14 @@ static void stop_run(struct rank *k, struct err *e)
 
 /* What its workers counted in training, once: by the rank, or by who left the rank behind. A worker
  * that hangs counts when its request returns, which is not awaited. */
-static void collect_training(struct rank *k)
+static void collect_training(struct rank *k, bool working)
 {
 	struct loader *l = rank_loader(k, DATASET_TRAIN);
 
 	if (!l || atomic_exchange_explicit(&k->collected, true, memory_order_acq_rel))
 		return;
-	add_worker_stats(k, l, &k->out->train_io);
-	add_reading_times(k, l);
+	add_worker_stats(k, l, working, &k->out->train_io);
+	add_reading_times(k, l, working);
 	k->out->train_busy_ns = k->out->worker_busy_ns;
 }
 
@@ -619,7 +643,7 @@ void rank_main(void *arg)
 		rc = checkpoints_drain(&k->checkpoints, &e);
 	if (rc < 0 && rc != ERR_CANCELED)
 		stop_run(k, &e);
-	collect_training(k);
+	collect_training(k, k->hung);
 	checkpoints_close(&k->checkpoints);
 	atomic_store_explicit(&k->live.activity, RANK_DONE, memory_order_relaxed);
 }
@@ -692,10 +716,11 @@ int ranks_create(struct rank **out, const struct run_plan *p, struct run_shared 
 void rank_collect(struct rank *k)
 {
 	struct loader *l = rank_loader(k, DATASET_EVAL);
+	bool working = k->thread.running || k->hung;
 
-	collect_training(k);
+	collect_training(k, working);
 	if (l && k->r->eval_io)
-		add_worker_stats(k, l, k->r->eval_io);
+		add_worker_stats(k, l, working, k->r->eval_io);
 }
 
 bool rank_release_loaders(struct rank *k)
