@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/named_output.h"
 #include "base/path.h"
 #include "base/place.h"
 #include "base/str.h"
@@ -120,6 +121,7 @@ static int open_file(int folder, const char *name, const char *shown, int follow
 	}
 	/* opening does not wait, but reading may, for a file that is fetched from an archive */
 	fcntl(fd, F_SETFL, 0);
+	named_output_read(st);
 	return fd;
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/file_in.h"
+#include "base/named_output.h"
 #include "base/path.h"
 #include "base/place.h"
 #include "base/str.h"
@@ -255,6 +256,8 @@ static int open_named(struct file_out *f, const char *path, struct err *e)
 
 	if (rc == 0 && p.exists)
 		rc = check_place(&p, path, e);
+	if (rc == 0 && p.exists)
+		rc = named_output_check(path, &p.st, e);
 	if (rc == 0) {
 		if (p.exists && (p.magic || !S_ISREG(p.st.st_mode)))
 			f->fd = open_through(&p, 0);

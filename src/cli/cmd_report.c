@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/named_output.h"
 #include "base/place.h"
 #include "base/say.h"
 #include "base/str.h"
@@ -272,6 +273,10 @@ static int report_main(const struct command *c, int argc, char **argv)
 		rc = parse_choice(&a, &e);
 	if (rc == 0 && a.results == 0)
 		rc = err_set(&e, ERR_USAGE, "'report' needs the folder of at least one result");
+	if (rc == 0)
+		rc = named_output_add(a.output, &e);
+	if (rc == 0 && a.csv)
+		rc = named_output_add(a.csv, &e);
 	if (rc == 0)
 		rc = report(a.result, a.results, &a, &e);
 	str_list_release(&a.traces);

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/named_output.h"
 #include "base/say.h"
 #include "base/str.h"
 #include "cli/cli.h"
@@ -409,6 +410,10 @@ static int planned(const struct command *c, int argc, char **argv,
 		a.o.program = program;
 	}
 	a.o.memory = work == study_run_pending;
+	if (rc == 0 && a.output)
+		rc = named_output_add(a.output, &e);
+	if (rc == 0 && a.svg)
+		rc = named_output_add(a.svg, &e);
 	if (rc == 0)
 		rc = study_plan_init(&p, &a.o, &e);
 	if (rc == 0)

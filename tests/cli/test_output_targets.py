@@ -1,5 +1,5 @@
 """Outputs whose name is a link, a FIFO, a device, a descriptor or a folder: links are followed, what is no file is
-written through, and a folder is refused in one sentence."""
+written through, a folder is refused in one sentence, and so is what the command reads."""
 import os
 import pathlib
 import resource
@@ -120,6 +120,29 @@ def folders(name, command, d):
     assert not list((d / "folder").iterdir())
 
 
+def inputs(name, command, d):
+    """What the command reads is not replaced, by whatever name it is called, nor written twice."""
+    read = ["d.csv"] if "d.csv" in command else []
+    read += [f"out/{x.name}" for x in (d.parent / "out").iterdir() if x.suffix == ".json"] if "out" in command else []
+    read += ["config/workload/small.yaml"] if "--config-dir" in command else []
+    for path in map(d.parent.__truediv__, read if "study report -o" != name else [x for x in read if x != "d.csv"]):
+        was = path.read_bytes()
+        hard, link = d / "hard", d / "to-input"
+        hard.hardlink_to(path)
+        link.symlink_to(path)
+        for target in path, hard, link:
+            err = stoker(*command, target, cwd=d.parent, status=2).stderr
+            assert "this command reads it" in err and target.name in err, (name, err)
+            assert path.read_bytes() == was and link.is_symlink(), f"{name}: {path} was overwritten"
+        hard.unlink()
+        link.unlink()
+    if "--csv" in command:
+        for one, two in (("twice", d / "twice"), ("page.html", d.parent / "page.html")):
+            at = d if one == "twice" else d.parent
+            err = stoker("report", d.parent / "out", "-o", one, "--csv", two, cwd=at, status=2).stderr
+            assert "two outputs would be written to the same file" in err, err
+
+
 def design(tmp):
     """The design is rewritten behind its link, and what cannot be rewritten is refused before anything runs."""
     real = tmp / "real.csv"
@@ -192,6 +215,7 @@ with tempfile.TemporaryDirectory() as tmp:
         devices(name, command, d)
         descriptors(name, command, what, d)
         folders(name, command, d)
+        inputs(name, command, d)
     design(tmp)
     run_folders(tmp)
     removed(tmp)
