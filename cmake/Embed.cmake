@@ -1,13 +1,13 @@
-# embed_workloads(dir): compiles every dir/*.yaml into the program, so that one file is all there is to
-# copy to a machine. Writes embedded_workloads.c with two parallel arrays, sorted by name.
-function(embed_workloads dir)
+# embed_yaml(dir prefix): compiles every dir/*.yaml into the program, so that one file is all there is to
+# copy to a machine. Two parallel arrays, sorted by name: PREFIX_names and PREFIX_texts.
+function(embed_yaml dir prefix)
   file(GLOB files CONFIGURE_DEPENDS ${dir}/*.yaml)
   list(SORT files)
-  set(out ${CMAKE_BINARY_DIR}/gen/embedded_workloads.c)
+  set(out ${CMAKE_BINARY_DIR}/gen/embedded_${prefix}.c)
   add_custom_command(OUTPUT ${out}
-    COMMAND ${CMAKE_COMMAND} -DOUT=${out} "-DFILES=${files}" -P ${CMAKE_SOURCE_DIR}/cmake/EmbedFiles.cmake
+    COMMAND ${CMAKE_COMMAND} -DOUT=${out} -DPREFIX=${prefix} "-DFILES=${files}" -P ${CMAKE_SOURCE_DIR}/cmake/EmbedFiles.cmake
     DEPENDS ${files} ${CMAKE_SOURCE_DIR}/cmake/EmbedFiles.cmake VERBATIM)
-  set(EMBEDDED_WORKLOADS ${out} PARENT_SCOPE)
+  set(EMBEDDED_YAML ${EMBEDDED_YAML} ${out} PARENT_SCOPE)
 endfunction()
 
 # embed_page(dir): compiles the parts of the report's page into the program.

@@ -1,10 +1,11 @@
+# Run by embed_yaml: the files of FILES as PREFIX_names, without ".yaml", and PREFIX_texts.
 set(names "")
 set(texts "")
 foreach(file ${FILES})
-  get_filename_component(name ${file} NAME_WE)
+  get_filename_component(name ${file} NAME_WLE)
   file(READ ${file} hex HEX)
   string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
   string(APPEND names "\t\"${name}\",\n")
   string(APPEND texts "\t(const char[]){${bytes}0},\n")
 endforeach()
-file(WRITE ${OUT} "/* Written by cmake/EmbedFiles.cmake from workloads/. */\n#include \"workload/builtin.h\"\n\n#include <stddef.h>\n\nconst char *const builtin_names[] = {\n${names}\tNULL,\n};\n\nconst char *const builtin_texts[] = {\n${texts}\tNULL,\n};\n")
+file(WRITE ${OUT} "/* Written by cmake/EmbedFiles.cmake. */\n#include \"workload/builtin.h\"\n\n#include <stddef.h>\n\nconst char *const ${PREFIX}_names[] = {\n${names}\tNULL,\n};\n\nconst char *const ${PREFIX}_texts[] = {\n${texts}\tNULL,\n};\n")

@@ -12,6 +12,7 @@
 #include "result/seal.h"
 #include "result/sink.h"
 #include "workload/backend.h"
+#include "workload/framework_costs.h"
 
 /* Raised when a key changes its meaning or goes away; new keys do not raise it. */
 #define RESULT_SCHEMA 1
@@ -215,6 +216,30 @@ static void put_store_options(json_t *map, const struct workload *w, const struc
 	free(config);
 }
 
+static json_t *node_json(const struct node *n)
+{
+	json_t *o;
+
+	if (n->kind == NODE_FLOAT || n->kind == NODE_INT)
+		return json_number(n->f);
+	if (n->kind != NODE_MAP)
+		return json_text(n->s);
+	o = json_object();
+	for (size_t i = 0; i < n->n; i++)
+		json_put(o, n->key[i], node_json(n->child[i]));
+	return o;
+}
+
+/* What the label of framework.costs stands for. */
+static json_t *costs_json(const struct framework_costs *c)
+{
+	struct node *doc = costs_node(c);
+	json_t *o = node_json(doc);
+
+	node_free(doc);
+	return o;
+}
+
 static json_t *configuration(const struct workload *w)
 {
 	static const struct opt_origin unknown = {0};
@@ -228,6 +253,8 @@ static json_t *configuration(const struct workload *w)
 		if (row->unit)
 			json_put_text(entry, "unit", row->unit);
 		put_origin(entry, w->origin ? &w->origin[i] : &unknown);
+		if (w->costs && strcmp(row->key, "framework.costs") == 0)
+			json_put(entry, "profile", costs_json(w->costs));
 		json_put(map, row->key, entry);
 	}
 	for (size_t i = 0; store_facts_table[i]; i++)

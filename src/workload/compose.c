@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "workload/framework_key.h"
 #include "workload/workload.h"
 
 #define MAX_DEPTH 16
@@ -319,6 +320,7 @@ static int merge_document(struct composer *c, struct node *doc, const char *pack
 			e, ERR_USAGE, "%s: line %d: 'defaults' is a list of workload names, not %s",
 			defaults->mark.file, defaults->mark.line, node_kind_name(defaults->kind));
 	node_unset(doc, "defaults");
+	framework_mend(package[0] ? doc : node_get(doc, "workload"));
 	for (size_t i = 0; rc == 0 && defaults && i < defaults->n; i++) {
 		const struct node *item = defaults->child[i];
 

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "conf/opt.h"
 #include "workload/backend.h"
+#include "workload/framework_key.h"
 #include "workload/key.h"
 #include "workload/validate.h"
 
@@ -185,7 +186,7 @@ static void derive_file_bytes(struct workload *w)
 	w->dataset.record_length_bytes = sample;
 }
 
-int workload_derive(struct workload *w, struct err *e)
+int workload_derive(struct workload *w, bool back, struct err *e)
 {
 	int rc;
 
@@ -200,6 +201,9 @@ int workload_derive(struct workload *w, struct err *e)
 	strip_slashes(w->checkpoint.checkpoint_folder);
 	if (w->compat.dlio && !workload_is_set(w, "reader.order"))
 		w->reader.order = ORDER_DLIO;
+	if (w->compat.dlio && !w->costs && !back && !workload_is_set(w, FRAMEWORK_COSTS) &&
+	    (rc = framework_default_costs(w, e)) < 0)
+		return rc;
 	derive_loader(w);
 	derive_trace(w);
 	/* its readers have shards of their own, whatever was asked of the order */

@@ -11,6 +11,8 @@
 #include "conf/override.h"
 #include "workload/compose.h"
 #include "workload/foreign.h"
+#include "workload/framework_costs.h"
+#include "workload/framework_key.h"
 #include "workload/key.h"
 #include "workload/validate.h"
 #include "workload/workload.h"
@@ -118,6 +120,11 @@ static int normalize(struct loading *l, struct override *o)
 {
 	const struct foreign_name *foreign;
 	bool prefixed = str_starts(o->key, "workload.");
+
+	if (strcmp(prefixed ? o->key + 9 : o->key, "framework.name") == 0) {
+		set_key(o, xstrdup("workload.framework"));
+		prefixed = true;
+	}
 	const char *bare = prefixed ? o->key + 9 : o->key;
 	AUTO_FREE char *section = xstrndup(bare, strcspn(bare, "."));
 	const char *known = str_starts(bare, "data_reader.") ? bare + 5 : bare;
@@ -265,6 +272,8 @@ static int apply_override(struct loading *l, struct override *o)
 	const char *bare = str_starts(o->key, "workload.") ? o->key + 9 : o->key;
 	const struct foreign_name *foreign = workload_key_known(bare) ? NULL : foreign_find(bare);
 
+	if (framework_overrides_costs(o))
+		return framework_override_costs(l->w->composed, o, l->e);
 	if (!workload_key_known(bare))
 		o->meant = foreign_nearest_key(bare);
 	/* it replaces what the file says of the key that it stands for */
@@ -276,7 +285,10 @@ static int apply_override(struct loading *l, struct override *o)
 		if (map && map->kind == NODE_MAP)
 			node_unset(map, strchr(foreign->key, '.') + 1);
 	}
-	return override_apply(l->w->composed, o, l->e);
+	int rc = override_apply(l->w->composed, o, l->e);
+
+	framework_mend(node_get(l->w->composed, "workload"));
+	return rc;
 }
 
 static int apply_overrides(struct loading *l)
@@ -284,6 +296,7 @@ static int apply_overrides(struct loading *l)
 	const struct node *sections;
 
 	mend_model(l->w);
+	framework_mend(node_get(l->w->composed, "workload"));
 	for (size_t i = 0; i < l->tasks; i++)
 		keep(l, apply_override(l, &l->task[i]));
 	mend_model(l->w);
@@ -422,10 +435,12 @@ static int load(struct loading *l)
 	if (rc == 0)
 		rc = interpolate(l);
 	if (rc == 0)
+		rc = keep(l, framework_take_costs(w, false, l->e));
+	if (rc == 0)
 		rc = workload_type(w, l->req->strict, l->e);
 	/* rules across keys say nothing of keys that were not understood */
 	if (rc == 0)
-		rc = workload_derive(w, l->e);
+		rc = workload_derive(w, false, l->e);
 	if (rc == 0)
 		rc = workload_validate(w, l->req->ranks > 0 ? l->req->ranks : 1, l->e);
 	if (rc == 0 && !l->req->inspect)
@@ -472,13 +487,16 @@ int workload_read_back(struct workload *w, const struct node *config, struct err
 	w->tree = node_clone(config);
 	rc = node_interpolate(w->tree, 0, e);
 	if (rc == 0)
+		rc = framework_take_costs(w, true, e);
+	if (rc == 0)
 		rc = workload_type(w, false, e);
-	return rc == 0 ? workload_derive(w, e) : rc;
+	return rc == 0 ? workload_derive(w, true, e) : rc;
 }
 
 void workload_release(struct workload *w)
 {
 	opt_release(workload_rows, workload_row_count, w);
+	costs_release(w->costs);
 	node_free(w->tree);
 	node_free(w->composed);
 	free(w->origin);

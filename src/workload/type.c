@@ -7,6 +7,8 @@
 #include "base/str.h"
 #include "conf/opt.h"
 #include "workload/foreign.h"
+#include "workload/framework_costs.h"
+#include "workload/framework_key.h"
 #include "workload/key.h"
 #include "workload/validate.h"
 
@@ -184,6 +186,17 @@ static bool in_their_section(const char *key)
 	return strchr(key, '.') && foreign_section(section);
 }
 
+/* The document of a profile is one value: its label. */
+static int set_costs(struct typing *t, const struct opt *row, const struct node *v)
+{
+	AUTO_FREE char *label = costs_label(t->w->costs);
+	struct node *text = node_new_str(label, v->mark);
+	int rc = set_row(t, row, text);
+
+	node_free(text);
+	return rc;
+}
+
 static int type_map(struct typing *t, const struct node *map, const char *prefix);
 
 static int type_key(struct typing *t, const char *key, const struct node *v,
@@ -196,6 +209,8 @@ static int type_key(struct typing *t, const char *key, const struct node *v,
 	/* OmegaConf's mark of a value still to be given: the key counts as absent. */
 	if (v->kind == NODE_STR && !v->quoted && strcmp(v->s, "???") == 0)
 		return 0;
+	if (row && t->w->costs && strcmp(key, FRAMEWORK_COSTS) == 0)
+		return set_costs(t, row, v);
 	if (row)
 		return strcmp(row->key, key) == 0 ? set_row(t, row, v) : set_alias(t, row, key, v);
 	if (workload_section_known(key)) {

@@ -10,7 +10,8 @@
  * w->errors, and the first is returned. */
 int workload_type(struct workload *w, bool strict, struct err *e);
 
-/* derive.c: what follows from other keys: data loader, element type, stdevs, compat.dlio. */
-int workload_derive(struct workload *w, struct err *e);
+/* derive.c: what follows from other keys: data loader, element type, stdevs, compat.dlio.
+ * `back`: of a configuration that a run left behind, which has what it was run with. */
+int workload_derive(struct workload *w, bool back, struct err *e);
 /* validate.c: the rules across keys. `ranks` >= 1. Errors as those of workload_type. */
 int workload_validate(struct workload *w, int64_t ranks, struct err *e);

@@ -29,9 +29,12 @@ enum sample_order {
 	ORDER_SHARDED
 }; /* reader.order: "stoker", "dlio", "distributed", "random", "sharded" */
 
+struct framework_costs;
+
 struct workload {
 	/* framework: enum framework */
 	int framework;
+	char *framework_costs; /* framework.costs: "none", or the label of a profile */
 	struct {
 		int storage_type; /* local_fs, parallel_fs, s3, aistore */
 		char *storage_root;
@@ -206,7 +209,8 @@ struct workload {
 	char *config_dir;   /* --config-dir, or NULL */
 	char *run_dir;      /* hydra.run.dir after interpolation: the output folder's default */
 	char *hydra_subdir; /* hydra.output_subdir: ".hydra", or NULL to write none */
-	const struct elem_type *elem; /* of record_element_type */
+	const struct elem_type *elem;  /* of record_element_type */
+	struct framework_costs *costs; /* of framework.costs; NULL: none */
 };
 
 extern const char *const workload_framework_names[];  /* by enum framework; ends with NULL */

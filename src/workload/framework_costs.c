@@ -1,0 +1,608 @@
+/* The rows of costs, and profiles: documents that have a law for each row. */
+#include "workload/framework_costs.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/say.h"
+#include "base/str.h"
+#include "codec/sha256.h"
+#include "conf/opt.h"
+#include "workload/builtin.h"
+
+#define LOAD "load_"
+#define DIGITS 8
+
+enum { TEXT_MAX = 512, PROFILE_MAX_BYTES = 256 << 10 };
+
+const struct cost_row_facts cost_rows[COST_ROWS] = {
+	[COST_SAMPLE] = {.name = "sample",
+			 .what = "a sample, beside loading it: code of DLIO",
+			 .spent_by = "worker",
+			 .parameters = COST_HAS_PER_SAMPLE},
+	[COST_COLLATE] = {.name = "collate",
+			  .what = "samples copied into the memory of a batch",
+			  .spent_by = "worker",
+			  .parameters = COST_HAS_FIXED | COST_HAS_PER_SAMPLE | COST_HAS_PER_BYTE,
+			  .fixed_is = "batch",
+			  .bytes_are = "the batch"},
+	[COST_PACK] = {.name = "pack",
+		       .what = "a batch handed to the rank: shared memory, pickling",
+		       .spent_by = "worker",
+		       .parameters = COST_HAS_FIXED | COST_HAS_PER_BYTE,
+		       .fixed_is = "batch",
+		       .bytes_are = "the batch"},
+	[COST_HAND_OVER] = {.name = "hand_over",
+			    .what = "a batch taken that lies ready",
+			    .spent_by = "rank",
+			    .parameters = COST_HAS_FIXED | COST_HAS_PER_BYTE,
+			    .fixed_is = "batch",
+			    .bytes_are = "the batch"},
+	[COST_STEP] = {.name = "step",
+		       .what = "the training loop's own code: DLIO's loop",
+		       .spent_by = "rank",
+		       .parameters = COST_HAS_FIXED,
+		       .fixed_is = "step"},
+	[COST_PIN] = {.name = "pin",
+		      .what = "a batch copied into locked memory",
+		      .spent_by = "pin thread",
+		      .parameters = COST_HAS_FIXED | COST_HAS_PER_BYTE,
+		      .fixed_is = "batch",
+		      .bytes_are = "the batch"},
+	[COST_START_WORKER] = {.name = "start_worker",
+			       .what = "a worker started, one after another",
+			       .spent_by = "rank",
+			       .parameters = COST_HAS_FIXED,
+			       .fixed_is = "worker"},
+	[COST_BEGIN_WORKER] = {.name = "begin_worker",
+			       .what = "before a new worker takes its first task",
+			       .spent_by = "worker",
+			       .parameters = COST_HAS_FIXED,
+			       .fixed_is = "worker"},
+	[COST_RESUME_WORKER] = {.name = "resume_worker",
+				.what = "a persistent worker told of the next epoch",
+				.spent_by = "rank",
+				.parameters = COST_HAS_FIXED,
+				.fixed_is = "worker"},
+	[COST_END_WORKER] = {.name = "end_worker",
+			     .what = "a worker ended",
+			     .spent_by = "rank",
+			     .parameters = COST_HAS_FIXED,
+			     .fixed_is = "worker"},
+};
+
+const struct cost_row_facts cost_load_row = {
+	.name = LOAD,
+	.what = "a sample loaded by the format's library, beside its requests",
+	.spent_by = "worker",
+	.parameters = COST_HAS_FIXED | COST_HAS_PER_SAMPLE | COST_HAS_PER_BYTE,
+	.fixed_is = "file opened",
+	.bytes_are = "the arrays that are made"};
+
+static const char *const about_keys[COST_ABOUTS] = {
+	[COST_ABOUT_FRAMEWORK] = "framework", [COST_ABOUT_VERSION] = "version",
+	[COST_ABOUT_PYTHON] = "python",       [COST_ABOUT_LIBRARIES] = "libraries",
+	[COST_ABOUT_PROCESSOR] = "processor", [COST_ABOUT_DATE] = "date",
+	[COST_ABOUT_SOURCE] = "source"};
+
+/* Above these a value is a mistake of its unit. */
+#define SECONDS(field, k)                                                                          \
+	{                                                                                          \
+		.key = k, .type = OPT_F64, .offset = OPT_FIELD(struct cost_law, field, double),    \
+		.def = "0", .min = 0, .max = 60, .unit = "s"                                       \
+	}
+static const struct opt law_rows[] = {
+	SECONDS(fixed, "fixed"),
+	SECONDS(per_sample, "per_sample"),
+	{.key = "per_byte",
+	 .type = OPT_F64,
+	 .offset = OPT_FIELD(struct cost_law, per_byte, double),
+	 .def = "0",
+	 .min = 0,
+	 .max = 1e-3,
+	 .unit = "s"},
+	{.key = "spread",
+	 .type = OPT_F64,
+	 .offset = OPT_FIELD(struct cost_law, spread, double),
+	 .def = "0",
+	 .min = 0,
+	 .max = 10},
+};
+enum { PARAMETERS = sizeof(law_rows) / sizeof(law_rows[0]) };
+static const unsigned parameter_bits[PARAMETERS] = {COST_HAS_FIXED, COST_HAS_PER_SAMPLE,
+						    COST_HAS_PER_BYTE, ~0u};
+
+/* ---- laws ---- */
+
+double cost_law_s(const struct cost_law *law, double samples, double bytes)
+{
+	return law->fixed + law->per_sample * samples + law->per_byte * bytes;
+}
+
+static const struct cost_law no_law;
+
+const struct cost_law *costs_of(const struct framework_costs *c, enum cost_row row)
+{
+	assert(row < COST_ROWS);
+	return c ? &c->of[row] : &no_law;
+}
+
+const struct cost_law *costs_of_load(const struct framework_costs *c, const struct format_facts *f)
+{
+	for (size_t i = 0; c && format_facts_table[i] && i < COST_FORMATS_MAX; i++)
+		if (format_facts_table[i] == f)
+			return &c->load[i];
+	return &no_law;
+}
+
+/* The law called `name` and the facts of its row, or NULL. */
+static struct cost_law *law_named(struct framework_costs *c, const char *name,
+				  const struct cost_row_facts **facts)
+{
+	for (size_t i = 0; i < COST_ROWS; i++)
+		if (strcmp(cost_rows[i].name, name) == 0) {
+			*facts = &cost_rows[i];
+			return &c->of[i];
+		}
+	*facts = &cost_load_row;
+	for (size_t i = 0; str_starts(name, LOAD) && format_facts_table[i]; i++) {
+		assert(i < COST_FORMATS_MAX);
+		if (strcmp(format_facts_table[i]->name, name + strlen(LOAD)) == 0)
+			return &c->load[i];
+	}
+	return NULL;
+}
+
+/* ---- from a document ---- */
+
+struct reading {
+	struct framework_costs *c;
+	bool tolerant;
+	struct err *e;
+};
+
+static int unknown(const struct reading *r, const struct node *map, size_t i, const char *section,
+		   const struct str_list *known)
+{
+	const char *near = str_nearest(map->key[i], (const char *const *)known->v, known->n);
+	struct buf list = {0};
+	char where[256];
+	int rc;
+
+	if (r->tolerant)
+		return 0;
+	for (size_t k = 0; k < known->n; k++)
+		buf_printf(&list, "%s%s", k ? ", " : "", known->v[k]);
+	rc = err_set(r->e, ERR_USAGE, "%s%s%s%s: %.60s%s is none of %s",
+		     near ? "did you mean " : "", near ? near : "", near ? "? " : "",
+		     node_mark_text(map->key_mark[i], where, sizeof(where)), section, map->key[i],
+		     list.data);
+	buf_release(&list);
+	return rc;
+}
+
+static int unknown_row(const struct reading *r, const struct node *laws, size_t i)
+{
+	struct str_list known = {0};
+	int rc;
+
+	for (size_t k = 0; k < COST_ROWS; k++)
+		str_list_add(&known, xstrdup(cost_rows[k].name));
+	for (size_t k = 0; format_facts_table[k]; k++)
+		str_list_add(&known, xasprintf(LOAD "%s", format_facts_table[k]->name));
+	rc = unknown(r, laws, i, "laws.", &known);
+	str_list_release(&known);
+	return rc;
+}
+
+static int unknown_parameter(const struct reading *r, const struct node *law, size_t i,
+			     const char *row, const struct cost_row_facts *facts)
+{
+	AUTO_FREE char *section = xasprintf("laws.%s.", row);
+	struct str_list known = {0};
+	int rc;
+
+	for (size_t k = 0; k < PARAMETERS; k++)
+		if (facts->parameters & parameter_bits[k])
+			str_list_add(&known, xstrdup(law_rows[k].key));
+	rc = unknown(r, law, i, section, &known);
+	str_list_release(&known);
+	return rc;
+}
+
+static int read_law(const struct reading *r, const char *row, const struct node *v)
+{
+	const struct cost_row_facts *facts;
+	struct cost_law *law = law_named(r->c, row, &facts);
+	AUTO_FREE char *where = xasprintf("laws.%s", row);
+
+	if (v->kind != NODE_MAP)
+		return node_refuse(v, where, r->e,
+				   "a law is a map such as {fixed: 0.001, spread: 0.1}, not %s",
+				   node_kind_name(v->kind));
+	law->present = true;
+	for (size_t i = 0; i < v->n; i++) {
+		size_t k = 0;
+		int rc;
+
+		while (k < PARAMETERS && (strcmp(law_rows[k].key, v->key[i]) != 0 ||
+					  !(facts->parameters & parameter_bits[k])))
+			k++;
+		if (k == PARAMETERS) {
+			rc = unknown_parameter(r, v, i, row, facts);
+		} else {
+			AUTO_FREE char *key = xasprintf("%s.%s", where, law_rows[k].key);
+			struct opt named = law_rows[k];
+
+			named.key = key;
+			rc = opt_set_node(&named, v->child[i], law, r->e);
+		}
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int read_laws(const struct reading *r, const struct node *laws)
+{
+	const struct cost_row_facts *facts;
+
+	if (laws->kind != NODE_MAP)
+		return node_refuse(laws, "laws", r->e, "a map of laws is needed, not %s",
+				   node_kind_name(laws->kind));
+	for (size_t i = 0; i < laws->n; i++) {
+		int rc = law_named(r->c, laws->key[i], &facts)
+				 ? read_law(r, laws->key[i], laws->child[i])
+				 : unknown_row(r, laws, i);
+
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int read_text(const struct reading *r, const char *key, const struct node *v, char **out)
+{
+	const char *text = v->kind == NODE_LIST || v->kind == NODE_MAP ? NULL : v->s;
+
+	if (v->kind == NODE_NULL)
+		return 0;
+	if (!text)
+		return node_refuse(v, key, r->e, "text is needed here, not %s",
+				   node_kind_name(v->kind));
+	if (strlen(text) > TEXT_MAX)
+		return node_refuse(v, key, r->e, "this text is longer than %d bytes", TEXT_MAX);
+	*out = xstrdup(text);
+	return 0;
+}
+
+/* A name is a word that can be typed and printed anywhere. */
+static int read_name(const struct reading *r, const struct node *v)
+{
+	const char *s = v->kind == NODE_LIST || v->kind == NODE_MAP ? NULL : v->s;
+	size_t n = 0;
+
+	while (s && s[n] && (isalnum((unsigned char)s[n]) || (n && strchr("._+-", s[n]))))
+		n++;
+	if (!s || s[n] || n == 0 || n > 64)
+		return node_refuse(v, "name", r->e,
+				   "the name of a profile is 1 to 64 letters, digits and . _ + -");
+	if (strcmp(s, "none") == 0)
+		return node_refuse(v, "name", r->e, "'none' means no costs: choose another name");
+	r->c->name = xstrdup(s);
+	return 0;
+}
+
+static int unknown_key(const struct reading *r, const struct node *doc, size_t i)
+{
+	struct str_list known = {0};
+	int rc;
+
+	str_list_add(&known, xstrdup("name"));
+	for (size_t k = 0; k < COST_ABOUTS; k++)
+		str_list_add(&known, xstrdup(about_keys[k]));
+	str_list_add(&known, xstrdup("laws"));
+	rc = unknown(r, doc, i, "", &known);
+	str_list_release(&known);
+	return rc;
+}
+
+static int read_document(const struct reading *r, const struct node *doc)
+{
+	char where[256];
+
+	if (doc->kind != NODE_MAP)
+		return node_refuse(doc, "framework.costs", r->e,
+				   "a profile is a map with the keys name and laws, not %s",
+				   node_kind_name(doc->kind));
+	if (!node_get(doc, "name") || !node_get(doc, "laws"))
+		return err_set(r->e, ERR_USAGE,
+			       "%s: a profile of costs has the keys name and laws: %s is missing",
+			       node_mark_text(doc->mark, where, sizeof(where)),
+			       node_get(doc, "name") ? "laws" : "name");
+	for (size_t i = 0; i < doc->n; i++) {
+		const struct node *v = doc->child[i];
+		size_t k = 0;
+		int rc;
+
+		while (k < COST_ABOUTS && strcmp(about_keys[k], doc->key[i]) != 0)
+			k++;
+		if (k < COST_ABOUTS)
+			rc = read_text(r, about_keys[k], v, &r->c->about[k]);
+		else if (strcmp(doc->key[i], "name") == 0)
+			rc = read_name(r, v);
+		else if (strcmp(doc->key[i], "laws") == 0)
+			rc = read_laws(r, v);
+		else
+			rc = unknown_key(r, doc, i);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* The law at position `i` of all rows, and its name into `name`; NULL behind the last one. */
+static const struct cost_law *law_at(const struct framework_costs *c, size_t i, char name[64],
+				     const struct cost_row_facts **facts)
+{
+	size_t formats = 0;
+
+	while (format_facts_table[formats])
+		formats++;
+	if (i >= formats + COST_ROWS)
+		return NULL;
+	if (i < formats) {
+		snprintf(name, 64, LOAD "%s", format_facts_table[i]->name);
+		*facts = &cost_load_row;
+		return &c->load[i];
+	}
+	snprintf(name, 64, "%s", cost_rows[i - formats].name);
+	*facts = &cost_rows[i - formats];
+	return &c->of[i - formats];
+}
+
+static void set_digest(struct framework_costs *c)
+{
+	const struct cost_row_facts *facts;
+	const struct cost_law *law;
+	char hex[SHA256_HEX], name[64];
+	struct buf text = {0};
+	struct sha256 h;
+
+	buf_printf(&text, "%s\n", c->name);
+	for (size_t i = 0; (law = law_at(c, i, name, &facts)); i++)
+		if (law->present)
+			buf_printf(&text, "%s %.17g %.17g %.17g %.17g\n", name, law->fixed,
+				   law->per_sample, law->per_byte, law->spread);
+	sha256_begin(&h);
+	sha256_add(&h, text.data, text.len);
+	sha256_end(&h, hex);
+	buf_release(&text);
+	snprintf(c->digest, sizeof(c->digest), "%.*s", DIGITS, hex);
+}
+
+struct framework_costs *costs_from_node(const struct node *doc, bool tolerant, struct err *e)
+{
+	struct framework_costs *c = xcalloc(1, sizeof(*c));
+	const struct reading r = {c, tolerant, e};
+
+	if (read_document(&r, doc) < 0) {
+		costs_release(c);
+		return NULL;
+	}
+	set_digest(c);
+	return c;
+}
+
+void costs_release(struct framework_costs *c)
+{
+	if (!c)
+		return;
+	free(c->name);
+	for (size_t i = 0; i < COST_ABOUTS; i++)
+		free(c->about[i]);
+	free(c);
+}
+
+/* ---- found ---- */
+
+const char *const *costs_builtin_names(void)
+{
+	return builtin_costs_names;
+}
+
+const char *costs_builtin_text(const char *name)
+{
+	for (size_t i = 0; builtin_costs_names[i]; i++)
+		if (strcmp(builtin_costs_names[i], name) == 0)
+			return builtin_costs_texts[i];
+	return NULL;
+}
+
+static struct framework_costs *from_text(const char *text, size_t n, const char *label,
+					 struct err *e)
+{
+	struct node *doc = yaml_parse(text, n, label, e);
+	struct framework_costs *c = doc ? costs_from_node(doc, false, e) : NULL;
+
+	node_free(doc);
+	return c;
+}
+
+static bool is_path(const char *s)
+{
+	return strchr(s, '/') || str_ends(s, ".yaml") || str_ends(s, ".yml");
+}
+
+static struct framework_costs *not_found(const char *name, struct err *e)
+{
+	struct buf list = {0};
+	size_t n = 0;
+
+	for (; builtin_costs_names[n]; n++)
+		buf_printf(&list, ", %s", builtin_costs_names[n]);
+	const char *near = str_nearest(name, builtin_costs_names, n);
+
+	err_set(e, ERR_USAGE,
+		"%s%s%sthere are no costs '%.64s': allowed are none%s and the path of a profile, "
+		"which 'stoker calibrate' writes",
+		near ? "did you mean " : "", near ? near : "", near ? "? " : "", name,
+		list.data ? list.data : "");
+	buf_release(&list);
+	return NULL;
+}
+
+/* "NAME@DIGEST" of a profile built in. */
+static struct framework_costs *labelled(const char *label, struct err *e)
+{
+	const char *at = strrchr(label, '@');
+	AUTO_FREE char *name = xstrndup(label, (size_t)(at - label));
+	const char *text = costs_builtin_text(name);
+	struct framework_costs *c = text ? from_text(text, strlen(text), name, e) : NULL;
+
+	if (c && strcmp(c->digest, at + 1) != 0) {
+		err_set(e, ERR_USAGE,
+			"the costs '%.80s' are not those of this version, which has %s@%s: write "
+			"%s, or the path of a file that has them",
+			label, name, c->digest, name);
+		costs_release(c);
+		return NULL;
+	}
+	return c ? c : not_found(label, e);
+}
+
+struct framework_costs *costs_load(const char *name_or_path, struct err *e)
+{
+	const char *builtin = costs_builtin_text(name_or_path);
+	struct framework_costs *c;
+	struct buf text = {0};
+	int rc;
+
+	if (builtin) {
+		AUTO_FREE char *label = xasprintf("built-in/%s.yaml", name_or_path);
+
+		return from_text(builtin, strlen(builtin), label, e);
+	}
+	rc = is_path(name_or_path) ? 1 : file_there(name_or_path, e);
+	if (rc == 0 && strchr(name_or_path, '@'))
+		return labelled(name_or_path, e);
+	if (rc == 0)
+		return not_found(name_or_path, e);
+	if (rc > 0)
+		rc = file_read(name_or_path, PROFILE_MAX_BYTES, &text, e);
+	if (rc < 0) {
+		if (e)
+			e->code = ERR_USAGE;
+		return NULL;
+	}
+	c = from_text(text.data ? text.data : "", text.len, name_or_path, e);
+	buf_release(&text);
+	return c;
+}
+
+/* ---- to a document, and to text ---- */
+
+static struct node *text_node(const char *text)
+{
+	struct node *n = node_new_str(text, (struct node_mark){0});
+
+	n->literal = true;
+	return n;
+}
+
+static struct node *number_node(double v)
+{
+	struct node *n = node_new(NODE_FLOAT, (struct node_mark){0});
+
+	n->f = v;
+	return n;
+}
+
+static void put(struct node *map, const char *key, struct node *v)
+{
+	node_add(map, key, (struct node_mark){0}, v);
+}
+
+static double parameter(const struct cost_law *law, size_t k)
+{
+	return *(const double *)((const char *)law + law_rows[k].offset);
+}
+
+struct node *costs_node(const struct framework_costs *c)
+{
+	struct node *doc = node_new(NODE_MAP, (struct node_mark){0}),
+		    *laws = node_new(NODE_MAP, (struct node_mark){0});
+	const struct cost_row_facts *facts;
+	const struct cost_law *law;
+	char name[64];
+
+	put(doc, "name", text_node(c->name));
+	for (size_t i = 0; i < COST_ABOUTS; i++)
+		if (c->about[i])
+			put(doc, about_keys[i], text_node(c->about[i]));
+	for (size_t i = 0; (law = law_at(c, i, name, &facts)); i++) {
+		struct node *map;
+
+		if (!law->present)
+			continue;
+		map = node_new(NODE_MAP, (struct node_mark){0});
+		for (size_t k = 0; k < PARAMETERS; k++)
+			if (facts->parameters & parameter_bits[k])
+				put(map, law_rows[k].key, number_node(parameter(law, k)));
+		put(laws, name, map);
+	}
+	put(doc, "laws", laws);
+	return doc;
+}
+
+char *costs_label(const struct framework_costs *c)
+{
+	return xasprintf("%s@%s", c->name, c->digest);
+}
+
+void costs_print(const struct framework_costs *c, struct buf *out)
+{
+	const struct cost_row_facts *facts;
+	const struct cost_law *law;
+	char name[64];
+
+	buf_say(out, "%s@%s\n", c->name, c->digest);
+	for (size_t i = 0; i < COST_ABOUTS; i++)
+		if (c->about[i])
+			buf_say(out, "%-12s %s\n", about_keys[i], c->about[i]);
+	buf_say(out, "\n%-26s %12s %14s %13s %8s  %s\n", "law", "fixed, us", "a sample, us",
+		"a MiB, us", "spread", "spent by");
+	for (size_t i = 0; (law = law_at(c, i, name, &facts)); i++)
+		if (law->present)
+			buf_say(out, "%-26s %12.1f %14.1f %13.1f %6.0f %%  %s\n", name,
+				law->fixed * 1e6, law->per_sample * 1e6, law->per_byte * 1048576e6,
+				law->spread * 100, facts->spent_by);
+}
+
+static void put_row(struct buf *out, const char *name, const struct cost_row_facts *r)
+{
+	bool fixed = r->parameters & COST_HAS_FIXED, sample = r->parameters & COST_HAS_PER_SAMPLE,
+	     byte = r->parameters & COST_HAS_PER_BYTE;
+
+	buf_printf(out, "| `%s` | %s | %s | ", name, r->spent_by, r->what);
+	if (fixed)
+		buf_printf(out, "each %s", r->fixed_is);
+	if (sample)
+		buf_printf(out, "%seach sample", fixed ? ", " : "");
+	if (byte)
+		buf_printf(out, "%seach byte of %s", fixed || sample ? ", " : "", r->bytes_are);
+	buf_puts(out, " |\n");
+}
+
+void costs_docs_markdown(struct buf *out)
+{
+	buf_puts(out, "| row | spent by | what | a law has a part for |\n|---|---|---|---|\n");
+	put_row(out, LOAD "FORMAT", &cost_load_row);
+	for (size_t i = 0; i < COST_ROWS; i++)
+		put_row(out, cost_rows[i].name, &cost_rows[i]);
+}

@@ -1,0 +1,108 @@
+#pragma once
+/* What a framework's own code costs: processor time that it spends beside the requests to the
+ * storage. A row is one place where it spends it; a law says how much:
+ *
+ *     s = fixed + per_sample * samples + per_byte * bytes
+ *
+ * A profile has a law for each row that was measured, and says of what. Profiles are built in, or
+ * files that `stoker calibrate` writes. The rows are the truth: profiles are checked against them,
+ * and their documentation is written from them. */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "conf/node.h"
+#include "workload/backend.h"
+
+/* Rows that do not depend on the format. */
+enum cost_row {
+	COST_SAMPLE,        /* worker: a sample, beside loading it */
+	COST_COLLATE,       /* worker: a batch made of its samples */
+	COST_PACK,          /* worker: a batch handed to the rank */
+	COST_HAND_OVER,     /* rank: a batch taken that lies ready */
+	COST_STEP,          /* rank: the training loop's own code */
+	COST_PIN,           /* pin thread: a batch */
+	COST_START_WORKER,  /* rank: a worker started; one after another */
+	COST_BEGIN_WORKER,  /* worker: before it takes its first task */
+	COST_RESUME_WORKER, /* rank: a persistent worker told of an epoch */
+	COST_END_WORKER,    /* rank: a worker ended */
+	COST_ROWS,
+};
+
+struct cost_law {
+	double fixed;      /* s, each time; of loading: for each file opened */
+	double per_sample; /* s */
+	double per_byte;   /* s */
+	/* Of single times about the law: half of what lies between the quartiles, as a fraction of
+	 * the law. */
+	double spread;
+	bool present; /* the profile has this row; without it all of the above are 0 */
+};
+
+enum { COST_FORMATS_MAX = 32 };
+
+/* What profiles say of themselves, in this order; each a text. */
+enum cost_about {
+	COST_ABOUT_FRAMEWORK, /* "pytorch": as in the key framework */
+	COST_ABOUT_VERSION,   /* "1.13.1" */
+	COST_ABOUT_PYTHON,
+	COST_ABOUT_LIBRARIES, /* "numpy 1.24.2, h5py 3.7.0" */
+	COST_ABOUT_PROCESSOR,
+	COST_ABOUT_DATE,
+	COST_ABOUT_SOURCE, /* how it was measured */
+	COST_ABOUTS,
+};
+
+struct framework_costs {
+	char *name;               /* "torch-1.13" */
+	char *about[COST_ABOUTS]; /* NULL: not said */
+	char digest[9];           /* of the name and the laws */
+	struct cost_law of[COST_ROWS];
+	struct cost_law load[COST_FORMATS_MAX]; /* parallel to format_facts_table */
+};
+
+/* Which parameters a row's law has. */
+enum { COST_HAS_FIXED = 1u << 0, COST_HAS_PER_SAMPLE = 1u << 1, COST_HAS_PER_BYTE = 1u << 2 };
+
+struct cost_row_facts {
+	const char *name; /* as in a profile; of loading "load_" with the format's name behind it */
+	const char *what; /* for the documentation; no full stop */
+	const char *spent_by; /* "worker", "rank", "pin thread" */
+	unsigned parameters;
+	const char *fixed_is, *bytes_are; /* "each batch"; "the batch"; NULL: no such parameter */
+	const char *measured;             /* how `stoker calibrate` measures it; a sentence */
+};
+
+extern const struct cost_row_facts cost_rows[COST_ROWS]; /* by enum cost_row */
+extern const struct cost_row_facts cost_load_row;        /* of loading, for every format */
+
+/* The time of a law in s. Pure. */
+double cost_law_s(const struct cost_law *law, double samples, double bytes);
+/* The laws of a profile; never NULL. Without a profile (`c` NULL), or a format that has none, a law
+ * of zeros. */
+const struct cost_law *costs_of(const struct framework_costs *c, enum cost_row row);
+const struct cost_law *costs_of_load(const struct framework_costs *c, const struct format_facts *f);
+
+/* ---- profiles ---- */
+
+/* The names of the profiles built in, sorted, NULL-terminated, and their text. */
+const char *const *costs_builtin_names(void);
+const char *costs_builtin_text(const char *name);
+
+/* A profile from a document. Errors are ERR_USAGE with file, line, key, and what is allowed.
+ * `tolerant`, of documents that an earlier or later version wrote: rows and keys that are not known
+ * are passed over. NULL after an error; release with costs_release. */
+struct framework_costs *costs_from_node(const struct node *doc, bool tolerant, struct err *e);
+/* The profile built in under this name, or the file with this path. */
+struct framework_costs *costs_load(const char *name_or_path, struct err *e);
+void costs_release(struct framework_costs *c);
+
+/* The document of a profile: costs_from_node reads the same from it. The root of a new tree. */
+struct node *costs_node(const struct framework_costs *c);
+/* "torch-1.13@1a2b3c4d": the name and what tells it from others of that name. Heap string. */
+char *costs_label(const struct framework_costs *c);
+
+/* The rows as a Markdown table, and the laws of a profile as text for people. */
+void costs_docs_markdown(struct buf *out);
+void costs_print(const struct framework_costs *c, struct buf *out);
