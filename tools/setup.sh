@@ -55,9 +55,7 @@ for purpose in "$@"; do
         want fio command -v fio
         # what tests/mpi runs under
         want openmpi-bin command -v mpirun.openmpi
-        want libopenmpi-dev command -v mpicc.openmpi
         want mpich command -v mpirun.mpich
-        want libmpich-dev command -v mpicc.mpich
         want slurm-wlm command -v slurmctld
         want munge command -v munged
         want iproute2 command -v ip

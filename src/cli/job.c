@@ -63,6 +63,8 @@ int job_begin(struct job *j, struct cli_args *a, struct stop_flag *stop, int *st
 		j->speaks = false;
 		return rc;
 	}
+	if (rc == -ECONNREFUSED)
+		j->speaks = true; /* the others may not know */
 	if (rc < 0)
 		return rc;
 	j->speaks = place.process == 0;

@@ -1,9 +1,13 @@
 /* What launchers leave in the environment. */
 #include "cli/launcher.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/ancestors.h"
+#include "base/clock.h"
 #include "base/str.h"
 
 static int64_t number(const char *variable, int64_t otherwise)
@@ -16,18 +20,93 @@ static int64_t number(const char *variable, int64_t otherwise)
 
 /* The first row whose mark is set counts: an outer launcher's variables may be inherited, as those
  * of srun by the daemons of mpirun. */
-static const struct {
-	const char *mark, *size, *rank, *local, *name, *library;
+static const struct row {
+	const char *mark, *size, *rank;
+	const char *local, *nodes; /* processes on this host, hosts; NULL: it does not say */
+	const char *name, *library;
+	bool pmi; /* PMI_FD is its own */
+	const char
+		*job[3]; /* what tells its jobs on a host apart; none: its daemon of the job does */
 } rows[] = {
-	{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
-	 "OMPI_COMM_WORLD_LOCAL_SIZE", "mpirun (Open MPI)", "openmpi"},
-	{"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK",
-	 "MV2_COMM_WORLD_LOCAL_SIZE", "mpirun (MVAPICH)", "mpich"},
-	{"PALS_RANKID", "PMI_SIZE", "PALS_RANKID", "PALS_LOCAL_SIZE", "mpiexec (PALS)", "mpich"},
-	{"PMI_SIZE", "PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS", "mpiexec (MPICH)", "mpich"},
-	{"PMIX_RANK", "SLURM_STEP_NUM_TASKS", "PMIX_RANK", NULL, "a PMIx launcher", "openmpi"},
-	{"SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", NULL, "srun", NULL},
+	{"OMPI_COMM_WORLD_SIZE",
+	 "OMPI_COMM_WORLD_SIZE",
+	 "OMPI_COMM_WORLD_RANK",
+	 "OMPI_COMM_WORLD_LOCAL_SIZE",
+	 NULL,
+	 "mpirun (Open MPI)",
+	 "openmpi",
+	 false,
+	 {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "OMPI_MCA_orte_hnp_uri"}},
+	{"MV2_COMM_WORLD_SIZE",
+	 "MV2_COMM_WORLD_SIZE",
+	 "MV2_COMM_WORLD_RANK",
+	 "MV2_COMM_WORLD_LOCAL_SIZE",
+	 NULL,
+	 "mpirun (MVAPICH)",
+	 "mpich",
+	 true,
+	 {NULL}},
+	{"PALS_RANKID",
+	 "PMI_SIZE",
+	 "PALS_RANKID",
+	 "PALS_LOCAL_SIZE",
+	 NULL,
+	 "mpiexec (PALS)",
+	 "mpich",
+	 false,
+	 {"PALS_APID"}},
+	{"JSM_NAMESPACE_SIZE",
+	 "JSM_NAMESPACE_SIZE",
+	 "JSM_NAMESPACE_RANK",
+	 "JSM_NAMESPACE_LOCAL_SIZE",
+	 NULL,
+	 "jsrun",
+	 "openmpi",
+	 false,
+	 {NULL}},
+	{"FLUX_TASK_RANK",
+	 "FLUX_JOB_SIZE",
+	 "FLUX_TASK_RANK",
+	 NULL,
+	 "FLUX_JOB_NNODES",
+	 "flux run",
+	 NULL,
+	 true,
+	 {"FLUX_JOB_ID", "FLUX_URI"}},
+	{"PMI_SIZE",
+	 "PMI_SIZE",
+	 "PMI_RANK",
+	 "MPI_LOCALNRANKS",
+	 NULL,
+	 "mpiexec (MPICH)",
+	 "mpich",
+	 true,
+	 {NULL}},
+	{"PMIX_RANK",
+	 "SLURM_STEP_NUM_TASKS",
+	 "PMIX_RANK",
+	 NULL,
+	 "SLURM_STEP_NUM_NODES",
+	 "a PMIx launcher",
+	 NULL,
+	 false,
+	 {"PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID"}},
+	{"SLURM_STEP_NUM_TASKS",
+	 "SLURM_STEP_NUM_TASKS",
+	 "SLURM_PROCID",
+	 NULL,
+	 "SLURM_STEP_NUM_NODES",
+	 "srun",
+	 NULL,
+	 false,
+	 {"SLURM_CLUSTER_NAME", "SLURM_JOB_ID", "SLURM_STEP_ID"}},
 };
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+/* For so many seconds the other processes are waited for: those of a large job on a slow file
+ * system begin one after another. */
+#define START_LIMIT_S 60
+#define START_LIMIT_MAX_S 86400
 
 /* The variables with which a launcher's own connections are kept to some interfaces; the user's
  * comes first, and a node's name in Slurm's configuration, by which the other nodes reach it, last.
@@ -40,9 +119,11 @@ static const char *const interfaces[] = {
 	"I_MPI_HYDRA_IFACE",           "SLURMD_NODENAME",
 };
 
-static void find_where(struct net_where *out, int64_t processes, const char *local)
+static void find_where(struct net_where *out, const struct row *r, int64_t processes)
 {
-	int64_t here = local ? number(local, 0) : 0;
+	/* the older rule: an srun whose tasks get their numbers from a PMI */
+	const char *nodes = r->nodes ? r->nodes : "SLURM_STEP_NUM_NODES";
+	int64_t here = r->local ? number(r->local, 0) : 0;
 
 	for (size_t i = 0; !out->interfaces && i < sizeof(interfaces) / sizeof(interfaces[0]);
 	     i++) {
@@ -50,31 +131,35 @@ static void find_where(struct net_where *out, int64_t processes, const char *loc
 
 		out->interfaces = v && *v ? v : NULL;
 	}
-	out->one_host = processes > 0 && (here == processes ||
-					  (here == 0 && number("SLURM_STEP_NUM_NODES", 0) == 1));
+	out->one_host =
+		processes > 0 && (here == processes || (here == 0 && number(nodes, 0) == 1));
+}
+
+static const struct row *find_row(void)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		if (getenv(rows[i].mark))
+			return &rows[i];
+	return NULL;
 }
 
 void launcher_find(struct launcher *out)
 {
-	const char *forced = getenv("STOKER_MPI");
+	const struct row *r = find_row();
 
 	*out = (struct launcher){.process = -1};
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (!getenv(rows[i].mark))
-			continue;
-		out->name = rows[i].name;
-		out->mark = rows[i].mark;
-		out->library = rows[i].library;
-		out->processes = number(rows[i].size, 0);
-		out->process = number(rows[i].rank, -1);
-		find_where(&out->where, out->processes, rows[i].local);
-		break;
-	}
-	if (out->name && out->library && getenv("SLURM_STEP_NUM_TASKS") &&
-	    !getenv("HYDRA_LAUNCHER") && !getenv("OMPI_COMM_WORLD_SIZE") && getenv("SLURM_PROCID"))
+	if (!r)
+		return;
+	out->name = r->name;
+	out->mark = r->mark;
+	out->manages = r != &rows[ROWS - 1];
+	out->mpich = r->library && strcmp(r->library, "mpich") == 0;
+	out->processes = number(r->size, 0);
+	out->process = number(r->rank, -1);
+	find_where(&out->where, r, out->processes);
+	if (out->manages && getenv("SLURM_STEP_NUM_TASKS") && !getenv("HYDRA_LAUNCHER") &&
+	    !getenv("OMPI_COMM_WORLD_SIZE") && getenv("SLURM_PROCID"))
 		out->name = getenv("PMIX_RANK") ? "srun --mpi=pmix" : "srun --mpi=pmi2";
-	if (out->name && forced && *forced)
-		out->library = forced;
 }
 
 bool launcher_leads(void)
@@ -83,4 +168,83 @@ bool launcher_leads(void)
 
 	launcher_find(&l);
 	return l.process <= 0;
+}
+
+/* ---- how the processes meet ---- */
+
+/* What all processes of the job have in common, and no others. */
+static void name_job(struct launcher *l, const struct row *r)
+{
+	struct ancestor above[ANCESTORS_MAX];
+	size_t n;
+
+	for (size_t i = 0; i < sizeof(r->job) / sizeof(r->job[0]); i++) {
+		const char *v = r->job[i] ? getenv(r->job[i]) : NULL;
+
+		if (v && *v)
+			str_append(l->job_name, sizeof(l->job_name), "%s=%s\n", r->job[i], v);
+	}
+	if (!l->job_name[0]) {
+		n = ancestors_to_launcher(l->rank, above);
+		if (n > 0)
+			str_append(l->job_name, sizeof(l->job_name), "%s %d %llu", r->mark,
+				   (int)above[n - 1].pid, (unsigned long long)above[n - 1].start);
+	}
+	l->job.name = l->job_name[0] ? l->job_name : NULL;
+}
+
+/* The connection that PMI_FD names is there, and of this launcher: its numbers are the same. */
+static bool has_pmi(const struct launcher *l, const struct row *r)
+{
+	int64_t fd = number("PMI_FD", -1);
+	struct stat st;
+
+	return r->pmi && fd >= 0 && fd <= INT32_MAX && fstat((int)fd, &st) == 0 &&
+	       S_ISSOCK(st.st_mode) && l->process >= 0 && number("PMI_RANK", -1) == l->process &&
+	       number("PMI_SIZE", -1) == l->processes;
+}
+
+int launcher_way(struct launcher *l, struct err *e)
+{
+	static const char *const libraries[] = {"openmpi", "mpich", "standard"};
+	const char *forced = getenv("STOKER_MPI"), *limit = getenv("STOKER_START_LIMIT");
+	const struct row *r = find_row();
+	int64_t limit_s = START_LIMIT_S;
+	bool none = forced && strcmp(forced, "none") == 0, known = none || !forced || !*forced;
+
+	if (limit && *limit &&
+	    (!str_to_i64(limit, &limit_s) || limit_s < 1 || limit_s > START_LIMIT_MAX_S))
+		return err_set(e, ERR_USAGE,
+			       "STOKER_START_LIMIT is '%s': it is the seconds for which the other "
+			       "processes are waited for, 1 to %d",
+			       limit, START_LIMIT_MAX_S);
+	for (size_t i = 0; !known && i < sizeof(libraries) / sizeof(libraries[0]); i++)
+		known = strcmp(forced, libraries[i]) == 0;
+	if (!known && !strchr(forced, '/'))
+		return err_set(
+			e, ERR_USAGE,
+			"STOKER_MPI is '%s': it is openmpi, mpich, standard, none, or the path "
+			"of an MPI library",
+			forced);
+	snprintf(l->rank, sizeof(l->rank), "%s=%s", r->rank,
+		 getenv(r->rank) ? getenv(r->rank) : "");
+	l->job = (struct meet_job){.launcher = l->name,
+				   .library = r->library,
+				   .rank = l->rank,
+				   .process = l->process,
+				   .processes = l->processes,
+				   .limit_ns = limit_s * NS_PER_S};
+	name_job(l, r);
+	if (forced && *forced && !none) {
+		l->job.library = forced;
+		l->way = &meet_over_mpi;
+	} else if (has_pmi(l, r)) {
+		l->way = &meet_over_pmi;
+	} else if (l->where.one_host && l->process >= 0 && l->process < l->processes &&
+		   l->job.name) {
+		l->way = &meet_on_host;
+	} else if (l->manages && !none) {
+		l->way = &meet_over_mpi;
+	}
+	return 0;
 }

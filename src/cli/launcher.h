@@ -4,21 +4,32 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "comm/meet.h"
 #include "comm/net.h"
 
 struct launcher {
-	const char *name;    /* "mpirun (Open MPI)"; NULL: none */
-	const char *mark;    /* the variable that says so */
-	const char *library; /* "openmpi", "mpich"; NULL: started without any process management */
-	int64_t processes;   /* 0: not said */
-	int64_t process;     /* its number; -1: not said */
+	const char *name;       /* "mpirun (Open MPI)"; NULL: none */
+	const char *mark;       /* the variable that says so */
+	bool manages;           /* it has a process management that MPI libraries use */
+	bool mpich;             /* MPICH's own, or one that is made of it */
+	int64_t processes;      /* 0: not said */
+	int64_t process;        /* its number; -1: not said */
 	struct net_where where; /* the others; its text is the environment's */
+	struct meet_job job;
+	const struct meet_way *way;   /* how the processes meet; NULL: they cannot */
+	char job_name[512], rank[64]; /* job's */
 };
 
-/* Reads the environment that launchers set. STOKER_MPI names another library, or the path of a
- * module, than the one that belongs to the launcher; STOKER_INTERFACES other interfaces than those
- * that the launcher was told to use. */
+/* Reads the environment that launchers set, and STOKER_INTERFACES: other interfaces than those that
+ * the launcher was told to use. */
 void launcher_find(struct launcher *out);
+
+/* How the processes meet: fills `job` and `way`. Equal environments lead to the same way, because
+ * all processes have to take it. STOKER_MPI asks for an MPI library: "openmpi", "mpich" or
+ * "standard" instead of the launcher's kind, or the path of one; "none" for the ways without.
+ * STOKER_START_LIMIT: for how many seconds the others are waited for. ERR_USAGE for other values.
+ */
+int launcher_way(struct launcher *l, struct err *e);
 
 /* Whether this process is the first of those that a launcher started, or there is no launcher. */
 bool launcher_leads(void);
@@ -37,5 +48,5 @@ struct launch {
 
 /* Call before any thread is started. 0: this is the child, and `out` is filled. 1: this is the
  * process that was started, and all is over: leave with *status. Negative: `e` says why not; also
- * for a launcher and a library that do not match. */
-int launch(const struct launcher *l, struct launch *out, int *status, struct err *e);
+ * for a launcher and a library that do not match. -ECONNREFUSED: no other process may know. */
+int launch(struct launcher *l, struct launch *out, int *status, struct err *e);

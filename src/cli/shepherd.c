@@ -1,7 +1,9 @@
-/* The process a launcher started: it meets the others through MPI, and holds the place of the child
- * that does the work. */
+/* The process a launcher started: it meets the others, and holds the place of the child that does
+ * the work. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +13,11 @@
 
 #include "base/child.h"
 #include "base/clock.h"
+#include "base/say.h"
+#include "base/thread.h"
 #include "cli/launcher.h"
 #include "cli/signals.h"
-#include "comm/mpi_module.h"
+#include "comm/meet.h"
 
 /* Launchers send several signals in a row; the child takes a second one as impatience. Nobody waits
  * less before insisting. */
@@ -26,9 +30,8 @@
 #define CHILD_SILENCE_NS ((NET_SILENCE_S + 2) * NS_PER_S)
 #define OWN_PAUSE_NS (3 * NS_PER_S)
 
-struct place {
-	uint32_t process, processes;
-};
+/* The limit of what has none of its own: MPI libraries that begin. */
+#define LIBRARY_LIMIT 2 /* times that of the other ways */
 
 static int read_all(int fd, void *p, size_t n)
 {
@@ -56,49 +59,104 @@ static int write_all(int fd, const void *p, size_t n)
 	return 0;
 }
 
-/* Each process would be a run of its own when the library does not see the others. */
-static int check_match(const struct launcher *l, const char *library, int processes, struct err *e)
+/* A library that ends the process, or hangs, says nothing that helps. */
+static struct {
+	const struct launcher *l;
+	pid_t child;
+	_Atomic uint32_t over; /* futex word */
+} meeting;
+
+static void say_and_leave(const char *what)
 {
-	if (l->processes == processes || (l->processes == 0 && processes > 1))
-		return 0;
-	return err_set(e, ERR_USAGE,
-		       "%s started %lld processes, but the MPI library (%s) found %d: the launcher "
-		       "and the library do not match (use the library's own launcher, or set "
-		       "STOKER_MPI=openmpi or mpich to the launcher's library)",
-		       l->name, (long long)l->processes, library, processes);
+	say(stderr, "stoker: the MPI library %s under %s%s\n", what, meeting.l->name,
+	    ": try its own test program, or set STOKER_MPI to another library");
+	kill(meeting.child, SIGKILL);
+	_exit(1);
+}
+
+static void library_exits(void)
+{
+	if (meeting.child > 0 && !atomic_load_explicit(&meeting.over, memory_order_acquire))
+		say_and_leave("ended the process while it began (MPI_Init_thread)");
+}
+
+static void *library_hangs(void *arg)
+{
+	int64_t limit = LIBRARY_LIMIT * meeting.l->job.limit_ns, end = clock_now_ns() + limit;
+	char what[96];
+
+	(void)arg;
+	while (!atomic_load_explicit(&meeting.over, memory_order_acquire)) {
+		int64_t left = end - clock_now_ns();
+
+		if (left <= 0) {
+			snprintf(what, sizeof(what), "has not begun (MPI_Init_thread) within %d s",
+				 (int)(limit / NS_PER_S));
+			say_and_leave(what);
+		}
+		thread_wait(&meeting.over, 0, left);
+	}
+	return NULL;
+}
+
+static void library_is_done(pthread_t watcher)
+{
+	atomic_store_explicit(&meeting.over, 1, memory_order_release);
+	thread_wake(&meeting.over, -1);
+	pthread_join(watcher, NULL);
 }
 
 /* Brings the invitation of process 0's child to all children. */
-static int introduce(const struct mpi_module *m, const struct launcher *l, int fd, struct err *e)
+static int introduce(const struct launcher *l, int fd, struct err *e)
 {
 	struct net_invitation inv = {0};
-	struct place place;
-	int process = 0, processes = 0, rc;
-	char library[128] = "";
+	struct meet_place place;
+	int rc = l->way->begin(&l->job, &place, e);
 
-	rc = m->begin(&process, &processes, library, sizeof(library));
-	if (rc != 0)
-		return err_set(e, -EPROTO, "MPI could not start under %s (code %d)", l->name, rc);
-	rc = check_match(l, library, processes, e);
-	if (rc < 0) {
-		m->end();
+	if (rc < 0)
 		return rc;
-	}
-	place = (struct place){(uint32_t)process, (uint32_t)processes};
 	rc = write_all(fd, &place, sizeof(place));
-	if (rc == 0 && process == 0)
+	if (rc == 0 && place.process == 0)
 		rc = read_all(fd, &inv, sizeof(inv));
 	if (rc < 0) { /* the child said why */
-		m->give_up(1);
+		l->way->give_up();
 		return ERR_CANCELED;
 	}
-	rc = m->broadcast(&inv, sizeof(inv));
-	if (rc == 0 && process != 0)
+	rc = l->way->broadcast(&inv, sizeof(inv), e);
+	if (rc < 0)
+		return rc;
+	if (place.process != 0)
 		write_all(fd, &inv, sizeof(inv));
-	m->end();
-	return rc == 0 ? 0
-		       : err_set(e, -EPROTO, "MPI's broadcast failed under %s (code %d)", l->name,
-				 rc);
+	l->way->end();
+	return 0;
+}
+
+/* What a library prints to the standard output is no part of this program's. */
+static int introduce_guarded(const struct launcher *l, int fd, pid_t child, struct err *e)
+{
+	pthread_t watcher;
+	int rc, output;
+
+	if (l->way != &meet_over_mpi)
+		return introduce(l, fd, e);
+	meeting.l = l;
+	meeting.child = child;
+	rc = thread_start(&watcher, library_hangs, NULL, 0, "mpi-limit", e);
+	if (rc < 0)
+		return rc;
+	atexit(library_exits);
+	fflush(stdout);
+	output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+	if (output >= 0)
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+	rc = introduce(l, fd, e);
+	fflush(stdout);
+	if (output >= 0) {
+		dup2(output, STDOUT_FILENO);
+		close(output);
+	}
+	library_is_done(watcher);
+	return rc;
 }
 
 static int status_of(int wait_status)
@@ -161,7 +219,7 @@ static int hold(pid_t child, pid_t launcher, int control, const sigset_t *set)
 
 static int child_part(int fd, const struct launcher *l, struct launch *out, struct err *e)
 {
-	struct place place;
+	struct meet_place place;
 	int rc;
 
 	/* a group of its own: what the launcher sends to its group is for its own process */
@@ -203,17 +261,19 @@ static void end_last(void)
 	clock_sleep_until(clock_now_ns() + LAST_NS);
 }
 
-int launch(const struct launcher *l, struct launch *out, int *status, struct err *e)
+int launch(struct launcher *l, struct launch *out, int *status, struct err *e)
 {
-	const struct mpi_module *m = NULL;
 	sigset_t set;
 	pid_t child, launcher = getppid();
-	int fd[2], rc;
+	int fd[2], rc = launcher_way(l, e);
 
-	if (!l->library)
+	if (rc < 0)
+		return rc;
+	if (!l->way)
 		return err_set(e, ERR_USAGE,
 			       "%s started %lld processes that cannot find each other: use srun "
-			       "--mpi=pmix (Open MPI) or --mpi=pmi2 (MPICH)",
+			       "--mpi=pmix (Open MPI) or --mpi=pmi2 (MPICH), or start all of them "
+			       "on one host",
 			       l->name, (long long)l->processes);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0)
 		return err_sys(e, errno, "cannot create a socket pair");
@@ -226,13 +286,13 @@ int launch(const struct launcher *l, struct launch *out, int *status, struct err
 		return child_part(fd[1], l, out, e);
 	}
 	close(fd[1]);
-	/* in the library's threads too: only hold() is to see them */
 	signals_of_end(&set);
 	sigaddset(&set, SIGCHLD);
+	/* in a library's threads too: only hold() is to see them; elsewhere they end the waiting */
+	if (l->way == &meet_over_mpi)
+		sigprocmask(SIG_BLOCK, &set, NULL);
+	rc = introduce_guarded(l, fd[0], child, e);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	rc = mpi_load(l->library, l->name, &m, e);
-	if (rc == 0)
-		rc = introduce(m, l, fd[0], e);
 	if (rc < 0) {
 		int wait_status;
 
@@ -242,7 +302,7 @@ int launch(const struct launcher *l, struct launch *out, int *status, struct err
 		return rc == ERR_CANCELED ? 1 : rc;
 	}
 	*status = hold(child, launcher, fd[0], &set);
-	if (*status && l->process <= 0 && strcmp(l->library, "mpich") == 0)
+	if (*status && l->process <= 0 && l->mpich)
 		end_last();
 	return 1;
 }

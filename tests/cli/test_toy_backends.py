@@ -28,7 +28,7 @@ def add_toys(tree):
 def build(tree):
     subprocess.run([sys.executable, tree / "tools/check_tree.py", "--no-headers"], check=True)
     generator = ["-G", "Ninja"] if shutil.which("ninja") else []
-    for command in (["cmake", "-S", tree, "-B", tree / "build", *generator, "-DBUILD_TESTING=OFF", "-DSTOKER_MPI=OFF",
+    for command in (["cmake", "-S", tree, "-B", tree / "build", *generator, "-DBUILD_TESTING=OFF",
                      "-DSTOKER_WERROR=ON", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O0"],
                     ["cmake", "--build", tree / "build", "--target", "stoker", "-j", "2"]):
         done = subprocess.run(command, capture_output=True, text=True)

@@ -5,12 +5,11 @@ digest."""
 import os
 import pathlib
 import re
-import shutil
 import socket
 import sys
 import tempfile
 
-from launchers import BUILD, LIBRARIES, STOKER, mpirun, need_mpi, run, sentences, stoker, tiny
+from launchers import LIBRARIES, STOKER, mpirun, need_mpi, run, sentences, stoker, tiny
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "truth"))
 try:
@@ -32,8 +31,6 @@ def other_build(folder, version):
     assert whole.count(VERSION.encode() + b"\0") == 1, "the version is in the program once"
     program.write_bytes(whole.replace(VERSION.encode() + b"\0", version.encode().ljust(len(VERSION), b"\0") + b"\0"))
     program.chmod(0o755)
-    for library in LIBRARIES:
-        shutil.copy(os.path.join(BUILD, f"stoker_mpi_{library}.so"), folder)
     return program
 
 
