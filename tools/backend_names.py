@@ -30,7 +30,7 @@ ALLOWED = [
     ("src/study/plots.c", "png", "a terminal of gnuplot"),
     ("src/workload/load.c", "hydra", "the section of Hydra in a configuration"),
     ("src/workload/compose.c", "hydra", "the section of Hydra in a configuration"),
-    ("src/readback/audit.c", "hydra", "the section of Hydra in a configuration"),
+    ("src/readback/audit_keys.c", "hydra", "the section of Hydra in a configuration"),
     ("src/cli/cmd_study.c", "report", "a verb of study"),
 ]
 
