@@ -211,6 +211,14 @@ const char *derive_string(const json_t *o, const char *key)
 	return json_string_value(json_object_get(o, key));
 }
 
+bool derive_has_null(const json_t *list)
+{
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (json_is_null(json_array_get(list, i)))
+			return true;
+	return false;
+}
+
 bool derive_as_dlio(const struct run_record *r)
 {
 	const char *definition =

@@ -43,6 +43,8 @@ struct derive_stat derive_stat_of(const double *v, size_t n);
 /* A number of an object; NaN when it has none of that name. */
 double derive_number(const json_t *o, const char *key);
 const char *derive_string(const json_t *o, const char *key);
+/* Whether a list has null: where a list of an earlier version had no value. */
+bool derive_has_null(const json_t *list);
 
 /* AU and samples/s of one rank in one epoch, over its blocks; NaN where it has none. */
 struct derive_rank {

@@ -611,7 +611,8 @@ static void check_summary(struct tree *t)
 	for (size_t e = 0; e < json_array_size(t->epochs); e++) {
 		const json_t *epoch = json_array_get(t->epochs, e);
 
-		if (!(derive_number(epoch, "steps") > 0))
+		if (!(derive_number(epoch, "steps") > 0) ||
+		    (!derive_has_null(lists[0]) && !isfinite(derive_number(epoch, "au_percent"))))
 			continue;
 		au = json_array_get(lists[0], at);
 		derive_equal(t->d, derive_number(epoch, "au_percent"),

@@ -41,11 +41,25 @@ static void check_mean(struct derive *d, const struct run_record *r, const char 
 		    "summary.json %s", key);
 }
 
-/* One epoch of training: the mean of the ranks' AU, the sum of their rates. */
-static void check_epoch(struct derive *d, const struct run_record *r, size_t epoch, double au,
-			double rate)
+/* Ours leave out what was not measured; those of earlier versions had null there, DLIO's zeros. */
+static bool is_listed(const struct run_record *r, const char *list, double value)
 {
-	double au_sum = 0, rate_sum = 0;
+	const json_t *v = json_object_get(json_object_get(r->summary, "metric"), list);
+
+	return !r->ours || isfinite(value) || derive_has_null(v);
+}
+
+/* Of an epoch of training, by the ranks' files: the mean of their AU, the sum of their rates. NaN
+ * where one of them has none. */
+struct ranks_epoch {
+	double au, rate;
+	uint64_t steps;
+	bool several_blocks;
+};
+
+static struct ranks_epoch add_ranks(const struct run_record *r, size_t epoch)
+{
+	struct ranks_epoch out = {0};
 	uint32_t n = 0;
 
 	for (uint32_t k = 0; k < r->ranks; k++) {
@@ -53,20 +67,29 @@ static void check_epoch(struct derive *d, const struct run_record *r, size_t epo
 
 		if (!r->rank[k].found || epoch >= r->rank[k].epochs)
 			continue;
-		/* which weights DLIO gives blocks depends on its version */
-		if (!r->ours && r->rank[k].epoch[epoch].blocks > 1) {
-			derive_unchecked(d, "epochs have several blocks, which versions of DLIO "
-					    "weigh differently");
-			return;
-		}
 		one = derive_rank_epoch(r, k, epoch);
-		au_sum += one.au;
-		rate_sum += one.throughput;
+		out.au += one.au;
+		out.rate += one.throughput;
+		out.steps += one.steps;
+		out.several_blocks |= r->rank[k].epoch[epoch].blocks > 1;
 		n++;
 	}
-	derive_equal(d, au, au_sum / n, "the mean of the ranks' files",
+	out.au /= n;
+	return out;
+}
+
+static void check_epoch(struct derive *d, const struct run_record *r, size_t epoch,
+			const struct ranks_epoch *of, double au, double rate)
+{
+	/* which weights DLIO gives blocks depends on its version */
+	if (!r->ours && of->several_blocks) {
+		derive_unchecked(d, "epochs have several blocks, which versions of DLIO weigh "
+				    "differently");
+		return;
+	}
+	derive_equal(d, au, of->au, "the mean of the ranks' files",
 		     "summary.json train_au_percentage, epoch %zu,", epoch + 1);
-	derive_equal(d, rate, rate_sum, "the sum of the ranks' files",
+	derive_equal(d, rate, of->rate, "the sum of the ranks' files",
 		     "summary.json train_throughput_samples_per_second, epoch %zu,", epoch + 1);
 }
 
@@ -78,16 +101,13 @@ static void check_training(struct derive *d, const struct run_record *r)
 
 	derive_holds(d, n == m, "summary.json lists %zu values of AU and %zu of samples/s.", n, m);
 	for (size_t e = 0; e < epochs; e++) {
-		uint64_t steps = 0;
+		struct ranks_epoch of = add_ranks(r, e);
 
-		for (uint32_t k = 0; k < r->ranks; k++)
-			for (size_t b = 0; r->rank[k].found && b < r->rank[k].epoch[e].blocks; b++)
-				steps += r->rank[k].epoch[e].block[b].computes;
 		/* an epoch without a step is not listed by us */
-		if (r->ours && steps == 0)
+		if ((r->ours && of.steps == 0) || !is_listed(r, "train_au_percentage", of.au))
 			continue;
 		if (at < n && at < m)
-			check_epoch(d, r, e, au[at], rate[at]);
+			check_epoch(d, r, e, &of, au[at], rate[at]);
 		at++;
 	}
 	if (epochs > 0 && r->trained)
@@ -97,34 +117,67 @@ static void check_training(struct derive *d, const struct run_record *r)
 			     n, n == 1 ? "" : "s", at);
 }
 
-/* DLIO lists each rank's evaluations, one rank after the other, divided by the ranks. */
-static void check_evaluation(struct derive *d, const struct run_record *r)
-{
-	size_t n, m, at = 0, epochs = derive_epochs(r);
-	AUTO_FREE double *au = list_of(r, "eval_au_percentage", &n);
-	AUTO_FREE double *rate = list_of(r, "eval_throughput_samples_per_second", &m);
-	bool dlio = derive_as_dlio(r);
+/* The two lists of evaluations and the next place in each: one step has a rate, but no AU. */
+struct eval_lists {
+	struct derive *d;
+	const struct run_record *r;
+	const double *au, *rate;
+	size_t aus, rates, au_at, rate_at;
+};
 
-	for (uint32_t k = 0; dlio && k < r->ranks; k++)
+static const char eval_au_list[] = "eval_au_percentage";
+static const char eval_rate_list[] = "eval_throughput_samples_per_second";
+
+/* The next evaluation: what the ranks' files give, and how it is named ("of rank 0, epoch 1,"). */
+static void check_eval(struct eval_lists *l, double au, double rate, const char *au_from,
+		       const char *rate_from, const char *which)
+{
+	if (is_listed(l->r, eval_au_list, au)) {
+		if (l->au_at < l->aus)
+			derive_equal(l->d, l->au[l->au_at], au, au_from, "summary.json %s%s",
+				     eval_au_list, which);
+		l->au_at++;
+	}
+	if (is_listed(l->r, eval_rate_list, rate)) {
+		if (l->rate_at < l->rates)
+			derive_equal(l->d, l->rate[l->rate_at], rate, rate_from,
+				     "summary.json %s%s", eval_rate_list, which);
+		l->rate_at++;
+	}
+}
+
+/* DLIO lists each rank's evaluations, one rank after the other, divided by the ranks. */
+static void check_ranks_evals(struct eval_lists *l, size_t epochs)
+{
+	const struct run_record *r = l->r;
+	char which[64];
+
+	for (uint32_t k = 0; k < r->ranks; k++)
 		for (size_t e = 0; r->rank[k].found && e < epochs; e++) {
 			const struct record_epoch *ep = &r->rank[k].epoch[e];
 
 			if (!ep->has_eval)
 				continue;
-			if (at < n && at < m) {
-				derive_equal(d, au[at], ep->eval.au / r->ranks,
-					     "that rank's file, divided by the ranks,",
-					     "summary.json eval_au_percentage of rank %u, epoch "
-					     "%zu,",
-					     k, e + 1);
-				derive_equal(d, rate[at], ep->eval.throughput, "that rank's file",
-					     "summary.json eval_throughput_samples_per_second of "
-					     "rank %u, epoch %zu,",
-					     k, e + 1);
-			}
-			at++;
+			snprintf(which, sizeof(which), " of rank %u, epoch %zu,", k, e + 1);
+			check_eval(l, ep->eval.au / r->ranks, ep->eval.throughput,
+				   "that rank's file, divided by the ranks,", "that rank's file",
+				   which);
 		}
-	for (size_t e = 0; !dlio && e < epochs; e++) {
+}
+
+static void check_evaluation(struct derive *d, const struct run_record *r)
+{
+	size_t n, m, epochs = derive_epochs(r);
+	AUTO_FREE double *au = list_of(r, eval_au_list, &n);
+	AUTO_FREE double *rate = list_of(r, eval_rate_list, &m);
+	struct eval_lists l = {.d = d, .r = r, .au = au, .rate = rate, .aus = n, .rates = m};
+	char which[64];
+
+	if (derive_as_dlio(r)) {
+		check_ranks_evals(&l, epochs);
+		return;
+	}
+	for (size_t e = 0; e < epochs; e++) {
 		double au_sum = 0, rate_sum = 0;
 		uint32_t ranks = 0;
 
@@ -137,14 +190,9 @@ static void check_evaluation(struct derive *d, const struct run_record *r)
 		}
 		if (ranks == 0)
 			continue;
-		if (at < n && at < m) {
-			derive_equal(d, au[at], au_sum / ranks, "the mean of the ranks' files",
-				     "summary.json eval_au_percentage, epoch %zu,", e + 1);
-			derive_equal(d, rate[at], rate_sum, "the sum of the ranks' files",
-				     "summary.json eval_throughput_samples_per_second, epoch %zu,",
-				     e + 1);
-		}
-		at++;
+		snprintf(which, sizeof(which), ", epoch %zu,", e + 1);
+		check_eval(&l, au_sum / ranks, rate_sum, "the mean of the ranks' files",
+			   "the sum of the ranks' files", which);
 	}
 }
 

@@ -85,11 +85,41 @@ static void read_series(const json_t *metric, const char *prefix, const char *li
 	out->stdev = number_of(metric, key);
 }
 
+/* A list of summary.json as one value an epoch, NaN where it has none: it leaves out the epochs
+ * without `key` in result.json, and those of earlier versions only the epochs without a step. A
+ * list that fits neither stays as it is. */
+static void place_epochs(struct record_series *s, const json_t *list, const json_t *epochs,
+			 const char *key)
+{
+	bool has_null = s->n != json_array_size(list);
+	double *v = xcalloc(json_array_size(epochs) + 1, sizeof(*v));
+	size_t at = 0, n = 0;
+
+	for (size_t i = 0; i < json_array_size(epochs); i++) {
+		const json_t *epoch = json_array_get(epochs, i), *one = NULL;
+		bool has_step = number_of(epoch, "steps") > 0;
+
+		if (has_null ? has_step : isfinite(number_of(epoch, key)))
+			one = json_array_get(list, at++);
+		v[i] = json_is_number(one) ? json_number_value(one) : NAN;
+		if (has_step)
+			n = i + 1;
+	}
+	if (at != json_array_size(list)) {
+		free(v);
+		return;
+	}
+	free(s->v);
+	s->v = v;
+	s->n = n;
+}
+
 static int read_summary(struct run_record *r, struct err *e)
 {
 	const json_t *s = r->summary, *metric = json_object_get(s, "metric");
 	double ranks = number_of(s, "num_accelerators"), hosts = number_of(s, "num_hosts");
 	const json_t *memory = json_object_get(s, "host_memory_GB");
+	const json_t *epochs = json_object_get(json_object_get(r->result, "training"), "epochs");
 	char text[64];
 
 	if (!(ranks >= 1 && ranks <= RANKS_MAX))
@@ -109,6 +139,13 @@ static int read_summary(struct run_record *r, struct err *e)
 	read_series(metric, "train_au", "_percentage", "percentage", &r->au);
 	read_series(metric, "train_throughput", "_samples_per_second", "samples_per_second",
 		    &r->throughput);
+	if (r->ours) {
+		place_epochs(&r->au, json_object_get(metric, "train_au_percentage"), epochs,
+			     "au_percent");
+		place_epochs(&r->throughput,
+			     json_object_get(metric, "train_throughput_samples_per_second"), epochs,
+			     "throughput_samples_per_s");
+	}
 	read_series(metric, "train_io", "_MB_per_second", "MB_per_second", &r->io);
 	read_series(metric, "eval_au", "_percentage", "percentage", &r->eval_au);
 	read_series(metric, "eval_throughput", "_samples_per_second", "samples_per_second",

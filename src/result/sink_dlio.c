@@ -1,4 +1,5 @@
 /* The files of DLIO's output folder: summary.json, N_output.json and N_per_epoch_stats.json. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,10 +41,11 @@ static void add_phase(struct epoch_maps *m, const struct result *r, const struct
 	json_put(m->load, name, step_list(p, STEP_LOAD));
 	json_put(m->proc, name, step_list(p, STEP_PROC));
 	json_put(m->compute, name, step_list(p, STEP_COMPUTE));
-	if (!metrics_phase(r, p, &au, &throughput, &measured, why, sizeof(why)))
+	if (metrics_phase(r, p, &au, &throughput, &measured, why, sizeof(why)))
+		json_put_real(m->au, name, au);
+	else if (!(throughput > 0))
 		return;
 	json_put_real(m->throughput, name, throughput);
-	json_put_real(m->au, name, au);
 }
 
 static json_t *epoch_output(const struct result *r, uint32_t rank, uint32_t epoch)
@@ -189,6 +191,14 @@ static json_t *rank_epochs(const struct result *r, uint32_t rank)
 
 /* ---- summary.json, key by key in DLIO's order ---- */
 
+/* Readers of DLIO's files add and print what lists hold: what was not measured is not in them, and
+ * result.json says why. */
+static void append_measured(json_t *list, double v)
+{
+	if (isfinite(v))
+		json_array_append_new(list, json_real(v));
+}
+
 static void put_stat(json_t *metric, const char *mean_key, const char *stdev_key,
 		     const struct series_stat *s)
 {
@@ -205,11 +215,10 @@ static void put_train(json_t *metric, const struct result *r, const struct run_m
 	for (uint32_t i = 0; i < m->epochs; i++) {
 		const struct epoch_metrics *e = &m->epoch[i];
 
-		if (e->steps == 0)
+		if (e->steps == 0 || !e->train_valid)
 			continue;
-		json_array_append_new(au, e->train_valid ? json_number(e->train_au) : json_null());
-		json_array_append_new(rate, e->train_valid ? json_number(e->train_throughput)
-							   : json_null());
+		append_measured(au, e->train_au);
+		append_measured(rate, e->train_throughput);
 	}
 	json_put(metric, "train_au_percentage", au);
 	if (m->train_au.count)
@@ -246,8 +255,8 @@ static void put_eval(json_t *metric, const struct result *r, const struct run_me
 	json_t *au = json_array(), *rate = json_array();
 
 	for (uint32_t i = 0; i < m->evals; i++) {
-		json_array_append_new(au, json_number(m->eval_au_list[i]));
-		json_array_append_new(rate, json_number(m->eval_throughput_list[i]));
+		append_measured(au, m->eval_au_list[i]);
+		append_measured(rate, m->eval_throughput_list[i]);
 	}
 	json_put(metric, "eval_au_percentage", au);
 	if (m->eval_au.count)
@@ -263,7 +272,7 @@ static void put_eval(json_t *metric, const struct result *r, const struct run_me
 
 enum host_value { HOST_CPUS, HOST_MEMORY, HOST_CACHING };
 
-/* One value a host. */
+/* One value a host of which they are known. */
 static json_t *by_host(const struct result *r, enum host_value what)
 {
 	json_t *list = json_array();
@@ -271,11 +280,12 @@ static json_t *by_host(const struct result *r, enum host_value what)
 	for (uint32_t n = 0; n < (r->nodes ? r->nodes : 1); n++) {
 		const struct host_facts *h = result_node_host(r, n);
 
-		json_array_append_new(list, !h                  ? json_null()
-					    : what == HOST_CPUS ? json_integer(h->cpu_count)
-					    : what == HOST_MEMORY
-						    ? json_number(h->memory_gib)
-						    : json_integer(dlio_fits_memory(r, h)));
+		if (h && what == HOST_MEMORY)
+			append_measured(list, h->memory_gib);
+		else if (h)
+			json_array_append_new(list, json_integer(what == HOST_CPUS
+									 ? h->cpu_count
+									 : dlio_fits_memory(r, h)));
 	}
 	return list;
 }
