@@ -60,9 +60,11 @@ static void add_late(double part_s[TIME_PARTS], enum time_part p, double s, uint
 	part_s[TIME_NO_CPU] += s * share;
 }
 
-/* Adds the step of the rank that came last. The path goes from rank to rank at barriers, which
- * ranks leave one after the other: what lies before where it stands is in it already. */
-static void add_critical(struct decomposition *d, const struct step_times *t, struct path *p)
+/* Adds the step of the rank that came last; in_framework: its loop has costs. The path goes from
+ * rank to rank at barriers, which ranks leave one after the other: what lies before where it stands
+ * is in it already. */
+static void add_critical(struct decomposition *d, const struct step_times *t, bool in_framework,
+			 struct path *p)
 {
 	double waited = clock_seconds(t->got_ns - t->ask_ns),
 	       kept = seconds_after(p->at_ns, t->ask_ns, t->got_ns);
@@ -71,6 +73,10 @@ static void add_critical(struct decomposition *d, const struct step_times *t, st
 	wait_split_again(wait, t);
 	for (int w = 0; w < WAIT_PARTS && waited > 0; w++)
 		d->critical_s[TIME_WAIT + w] += clock_seconds(wait[w]) * kept / waited;
+	/* between these the rank runs the training loop's own code, and little else */
+	if (in_framework)
+		d->critical_s[TIME_FRAMEWORK] +=
+			seconds_after(p->at_ns, t->got_ns, t->compute_begin_ns);
 	add_late(d->critical_s, TIME_COMPUTE,
 		 seconds_after(p->at_ns, t->compute_begin_ns, t->compute_end_ns), t->late_compute);
 	add_late(d->critical_s, TIME_COLLECTIVE,
@@ -130,7 +136,7 @@ static bool add_step(const struct result *r, uint32_t epoch, uint32_t block, uin
 	add_stalls(d, &r->rank[result_present_rank(r)].epoch[epoch], last->barrier_in_ns, path);
 	if (i > 0)
 		add_late_start(d, step_of(r, at, epoch, block, i - 1), last, path);
-	add_critical(d, last, path);
+	add_critical(d, last, r->rank[at].epoch[epoch].split.framework_loop_ns > 0, path);
 	for (uint32_t k = 0; k < r->ranks; k++) {
 		int64_t meet = last->barrier_in_ns;
 
@@ -190,6 +196,8 @@ static double rank_part(const struct result *r, uint32_t k, uint32_t from, uint3
 
 		if (p >= TIME_WAIT && p <= TIME_WAIT_END)
 			sum += clock_seconds(ep->split.wait_ns[p - TIME_WAIT]);
+		if (p == TIME_FRAMEWORK)
+			sum += clock_seconds(ep->split.framework_loop_ns);
 		for (uint32_t b = 0; p == TIME_COMPUTE && b < ep->blocks; b++)
 			for (uint64_t i = 0; i < ep->block[b].steps; i++)
 				sum += computed(&ep->block[b].step[i], late);
@@ -273,6 +281,10 @@ static void add_split(struct decomposition *d, const struct epoch_split *s)
 {
 	for (int p = 0; p < WAIT_PARTS; p++)
 		d->mean_s[TIME_WAIT + p] += clock_seconds(s->wait_ns[p]);
+	d->mean_s[TIME_FRAMEWORK] += clock_seconds(s->framework_loop_ns);
+	d->framework_loop_s += clock_seconds(s->framework_loop_ns);
+	d->framework_step_s += clock_seconds(s->framework_step_ns);
+	d->framework_start_s += clock_seconds(s->framework_start_ns);
 	for (int k = 0; k < WORK_KINDS; k++)
 		d->work_s[k] += clock_seconds(s->work_ns[k]);
 }
@@ -338,6 +350,9 @@ void decompose(const struct result *r, uint32_t from, uint32_t to, struct decomp
 	d->mean_s[TIME_NO_CPU] += d->late_compute_s;
 	d->late_compute_s /= ranks;
 	d->late_barrier_s /= ranks;
+	d->framework_loop_s /= ranks;
+	d->framework_step_s /= ranks;
+	d->framework_start_s /= ranks;
 	d->mean_s[TIME_OTHER] = d->wall_s;
 	d->critical_s[TIME_OTHER] = d->critical_wall_s;
 	for (int p = 0; p < TIME_OTHER; p++) {

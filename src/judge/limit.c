@@ -98,7 +98,8 @@ static bool at_changes(struct limit_view *v)
 /* All of it is the wait for the first batches: a longer epoch would not lose it. */
 static bool at_beginnings(struct limit_view *v)
 {
-	double rest = v->loss - v->first;
+	double rest = v->loss - v->first, code = v->d->framework_start_s;
+	char of_code[96] = "";
 	double step = v->compute * v->r->ranks / (double)v->d->steps;
 
 	/* what was read ahead would not last: the workers are slower than computation */
@@ -106,11 +107,14 @@ static bool at_beginnings(struct limit_view *v)
 		return false;
 	if (v->first < 0.5 * v->loss || rest >= SMALL_LOSS * (v->d->wall_s - v->first))
 		return false;
+	if (code >= 0.1 * v->first)
+		snprintf(of_code, sizeof(of_code),
+			 ", of which the framework's own code takes %.3g s to start workers", code);
 	limit_say(v, "start_up",
 		  "limited by the beginning of the epochs: %.0f %% of the time is the wait for "
-		  "their first batches, %.3g s in all. After that, computation limits; longer "
+		  "their first batches, %.3g s in all%s. After that, computation limits; longer "
 		  "epochs would lose less.",
-		  100 * v->first / v->d->wall_s, v->first);
+		  100 * v->first / v->d->wall_s, v->first, of_code);
 	return true;
 }
 
@@ -154,8 +158,8 @@ static bool at_the_rest(struct limit_view *v)
 
 /* The first that names a cause decides: what was measured as such before what is concluded. */
 static bool (*const asked[])(struct limit_view *v) = {
-	at_computation, at_changes,     at_checkpoints,   at_memory,   at_io_limit,
-	at_beginnings,  limit_at_ranks, limit_at_workers, at_the_rest,
+	at_computation, at_changes,         at_checkpoints, at_memory,        at_io_limit,
+	at_beginnings,  limit_at_framework, limit_at_ranks, limit_at_workers, at_the_rest,
 };
 
 /* ---- what they share ---- */

@@ -28,12 +28,20 @@ static const char *const remedies[] = {
 	[CPU_TAKEN_BY_QUOTA] = "raise the quota",
 };
 
-/* Whether decoding is most of what the workers do when they are not waiting for a processor. */
+/* Whether decoding, or the framework's code, is most of what the workers do when they are not
+ * waiting for a processor. */
 static bool decodes(const double work[WORK_KINDS])
 {
-	return work[WORK_DECODE] > 0 &&
-	       work[WORK_DECODE] >= work[WORK_OPEN] + work[WORK_META] + work[WORK_DATA] &&
-	       work[WORK_DECODE] >= work[WORK_PREPROCESS];
+	double computed = work[WORK_DECODE] + work[WORK_FRAMEWORK];
+
+	return computed > 0 && computed >= work[WORK_OPEN] + work[WORK_META] + work[WORK_DATA] &&
+	       computed >= work[WORK_PREPROCESS];
+}
+
+/* What of that is the framework's own code, and no work of this program. */
+static bool is_framework(const double work[WORK_KINDS])
+{
+	return work[WORK_FRAMEWORK] > work[WORK_DECODE];
 }
 
 /* Of the loss; the critical path has what a rank alone lost, and all others waited for. */
@@ -52,6 +60,7 @@ bool limit_cpu(const struct result *r, char *cause, struct outlook *outlook, cha
 	const struct decomposition *d = &r->judged.time;
 	struct cpu_loss l;
 	char who[256];
+	bool framework;
 
 	cpu_loss_of(r, false, &l);
 	if (!l.measured)
@@ -67,7 +76,8 @@ bool limit_cpu(const struct result *r, char *cause, struct outlook *outlook, cha
 	if ((share_of_loss(d, l.stopped_s) < LOSS_SHARE && !cpu_loss_spoils(&l)) ||
 	    l.taker == CPU_TAKEN_BY_NOBODY || (l.taker == CPU_TAKEN_BY_SELF && !decodes(d->work_s)))
 		return false;
-	snprintf(cause, 32, "%s", causes[l.taker]);
+	framework = l.taker == CPU_TAKEN_BY_SELF && is_framework(d->work_s);
+	snprintf(cause, 32, "%s", framework ? "framework" : causes[l.taker]);
 	out[0] = '\0';
 	if (l.taker != CPU_TAKEN_BY_SELF) {
 		*outlook = (struct outlook){0};
@@ -87,7 +97,9 @@ bool limit_cpu(const struct result *r, char *cause, struct outlook *outlook, cha
 			   "training time, because %s; %s.",
 			   l.taker == CPU_TAKEN_BY_QUOTA && l.quota_of_threads
 				   ? "the processor quota of a control group"
-				   : heads[l.taker],
-			   100 * l.lost_share, who, remedies[l.taker]);
+			   : framework ? "the framework's own code (framework.costs)"
+				       : heads[l.taker],
+			   100 * l.lost_share, who,
+			   framework ? "use more processors" : remedies[l.taker]);
 	return true;
 }

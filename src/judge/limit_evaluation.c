@@ -69,6 +69,7 @@ void limit_of_evaluation(const struct result *r, const struct run_metrics *m, st
 		{WORK_DECODE, "decode", "decoding"},
 		{WORK_PREPROCESS, "preprocess", "preprocessing"},
 		{WORK_TRANSPORT, "transport", "handing over batches"},
+		{WORK_FRAMEWORK, "framework", "the framework's own code"},
 	};
 	const struct steadiness *c = &r->judged.eval_steady;
 	struct shares s;

@@ -34,6 +34,8 @@ void limit_add_workers(struct limit_view *v);
 
 /* A host, a rank, or ranks that wait for each other. */
 bool limit_at_ranks(struct limit_view *v);
+/* The framework's own code (framework.costs). */
+bool limit_at_framework(struct limit_view *v);
 /* Reading, decoding, preprocessing or handing over: what the workers do most. */
 bool limit_at_workers(struct limit_view *v);
 /* What of it is the store's. Always names one. */

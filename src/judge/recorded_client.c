@@ -17,6 +17,7 @@ static const double MARGIN = 1.1;
 
 struct counters {
 	double room, own, busy, steal, stood, frozen, periods, throttled, worst;
+	double framework; /* of own: the framework's own code */
 };
 
 static double or_zero(double v)
@@ -30,7 +31,7 @@ static struct counters counters_of(const json_t *epochs)
 
 	for (size_t i = 0; i < json_array_size(epochs); i++) {
 		const json_t *e = json_array_get(epochs, i), *p = part(e, "processors");
-		double room = figure(e, "wall_s") * figure(p, "allowed");
+		double room = figure(e, "wall_s") * figure(p, "allowed"), cpu;
 
 		c.room += or_zero(room);
 		c.own += or_zero(figure(e, "cpu_s"));
@@ -40,8 +41,10 @@ static struct counters counters_of(const json_t *epochs)
 		c.frozen += or_zero(figure(p, "thread_stood_still_s"));
 		c.periods += or_zero(figure(p, "quota_periods"));
 		c.throttled += or_zero(figure(p, "quota_throttled_periods"));
-		if (figure(e, "cpu_s") / figure(e, "wall_s") > c.worst)
-			c.worst = figure(e, "cpu_s") / figure(e, "wall_s");
+		/* the framework's own code is no work of this program */
+		cpu = figure(e, "cpu_s") - or_zero(figure(e, "framework_cpu_s"));
+		c.worst = cpu / figure(e, "wall_s") > c.worst ? cpu / figure(e, "wall_s") : c.worst;
+		c.framework += or_zero(figure(e, "framework_cpu_s"));
 	}
 	return c;
 }
@@ -99,7 +102,8 @@ static void look_at_load(const json_t *result, struct verdict *v)
 		busy += figure(one, "worker_busy_s");
 		room += figure(one, "wall_s") * fmax(1, figure(one, "workers"));
 	}
-	if (busy > 1.05 * BUSY_SHARE * room && c.own > 1.05 * WORKER_CPU_SHARE * busy) {
+	if (busy > 1.05 * BUSY_SHARE * room &&
+	    c.own - c.framework > 1.05 * WORKER_CPU_SHARE * busy) {
 		verdict_worsen(v, VERDICT_WARN);
 		verdict_say(v, "the workers were busy for %.4g of %.4g s, with %.4g s of CPU time.",
 			    busy, room, c.own);

@@ -50,6 +50,17 @@ static double memory_gib_of(const struct result *r)
 	return all;
 }
 
+/* ns of processor time in an epoch's training that is no work of this program: the framework's own
+ * code, which a real run spends, too. Of all processes. */
+static double framework_ns(const struct result *r, uint32_t epoch)
+{
+	double sum = 0;
+
+	for (uint32_t k = 0; r->rank && k < r->ranks; k++)
+		sum += r->rank[k].lost ? 0 : (double)r->rank[k].epoch[epoch].framework_ns;
+	return sum;
+}
+
 /* The reader threads have no time left, and spend it on the CPU. A fast store cannot help them. */
 static void judge_workers(struct verdict *v, const struct result *r)
 {
@@ -57,7 +68,7 @@ static void judge_workers(struct verdict *v, const struct result *r)
 
 	for (uint32_t i = 0; r->usage && i < r->epochs_begun; i++) {
 		wall += (double)r->usage[i].wall_ns;
-		cpu += (double)r->usage[i].cpu_ns;
+		cpu += fmax(0, (double)r->usage[i].cpu_ns - framework_ns(r, i));
 	}
 	for (uint32_t k = 0; r->rank && k < r->ranks; k++) {
 		if (r->rank[k].lost)
@@ -141,7 +152,7 @@ static void judge_client(const struct result *r, const struct run_metrics *m, st
 {
 	const struct host_facts *h = &r->host;
 	double cpus = cpus_of(r);
-	double busy = 0, memory = memory_gib_of(r) * 1073741824.0;
+	double busy = 0, own = 0, memory = memory_gib_of(r) * 1073741824.0;
 	bool known = false;
 	char a[32], b[32];
 
@@ -153,6 +164,8 @@ static void judge_client(const struct result *r, const struct run_metrics *m, st
 			continue;
 		known = true;
 		busy = fmax(busy, (double)u->cpu_ns / (double)u->wall_ns / cpus);
+		own = fmax(own,
+			   ((double)u->cpu_ns - framework_ns(r, i)) / (double)u->wall_ns / cpus);
 	}
 	if (known) {
 		verdict_say(v, "%.0f %% of %.3g cores", 100 * busy, cpus);
@@ -168,7 +181,12 @@ static void judge_client(const struct result *r, const struct run_metrics *m, st
 	verdict_say(v, "; peak memory use was %s of %s.",
 		    str_bytes((double)r->peak_rss_bytes, a, sizeof(a)),
 		    str_bytes(memory, b, sizeof(b)));
-	if (busy > CPU_BUSY_SHARE) {
+	if (busy > own + 0.005)
+		verdict_say(v,
+			    " %.0f %% of the cores is the framework's own code "
+			    "(framework.costs), which a real run spends, too.",
+			    100 * (busy - own));
+	if (own > CPU_BUSY_SHARE) {
 		verdict_worsen(v, VERDICT_WARN);
 		verdict_say(v, " The CPU of this machine, not the storage, may be the bottleneck.");
 	}

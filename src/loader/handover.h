@@ -24,7 +24,7 @@ struct handover {
 	uint32_t rank;
 };
 
-/* Bytes of a batch in memory: samples of reader.transformed_record_dims, else of
+/* Bytes of a collated batch in memory: samples of reader.transformed_record_dims, else of
  * dataset.record_length_bytes_resize, else as they were read. 0 and `e` when beyond any machine. */
 uint64_t handover_bytes(const struct loader_config *c, struct err *e);
 /* Takes the area. Checks that `parcels` batches fit into the shared memory file system (`shared`).

@@ -27,6 +27,7 @@ static void work_of(const struct worker_stat *s, struct batch_work *w)
 					 [WORK_DECODE] = s->read_ns - open - meta - data,
 					 [WORK_PREPROCESS] = s->preprocess_ns,
 					 [WORK_TRANSPORT] = s->transport_ns,
+					 [WORK_FRAMEWORK] = s->framework_ns,
 					 [WORK_NO_CPU] = s->no_cpu_ns,
 				 }};
 }

@@ -13,6 +13,7 @@
 #include "base/thread.h"
 #include "dataset/dataset.h"
 #include "dataset/order_proof.h"
+#include "loader/framework.h"
 #include "metric/io_stat.h"
 #include "metric/slow_samples.h"
 #include "metric/split.h"
@@ -35,6 +36,11 @@ struct worker_stat {
 	/* reader.transport: packing by the worker, unpacking by the receiver, who writes that one;
 	 * reader.pin_thread: copying, by its thread, in the first worker's */
 	int64_t transport_ns, unpack_ns, pin_ns;
+	/* framework.costs: the time that the worker was at it, lack of a processor included; and
+	 * what was spent by the worker, and, in the first one's, by the thread that pins and by the
+	 * rank, who write these. */
+	int64_t framework_ns;
+	struct framework_spent framework, framework_pin, framework_rank;
 };
 
 struct batch {
@@ -46,6 +52,7 @@ struct batch {
 	int64_t begun_ns, done_ns; /* read by the worker */
 	int64_t late_ns;           /* before begun_ns: the worker had no processor */
 	struct batch_work work;    /* how the time of its readers divides */
+	struct batch_costs costs;  /* the framework's code beside that */
 	uint64_t payload_bytes;    /* delivered by the format's reads */
 	struct order_proof proof;  /* of the samples really read, by the ids the worker was given */
 	struct err err;            /* code != 0: reading failed; delivered in its turn */
@@ -56,6 +63,7 @@ struct loader_config {
 	const struct dataset *dataset;
 	enum dataset_kind kind;
 	struct store *store;
+	const struct framework_costs *costs; /* of the framework's own code; NULL: none */
 	uint32_t rank;
 	uint64_t batch_size;
 	const struct stop_flag *stop; /* run-wide; set: next() returns ERR_CANCELED soon */

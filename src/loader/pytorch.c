@@ -31,10 +31,12 @@ struct pytorch {
 
 	uint64_t sent, received; /* batches of this epoch */
 	uint32_t cursor;         /* the worker whose turn it is */
+	bool over;               /* the rank asked past the last one */
 
 	/* reader.transport and reader.pin_thread */
 	bool transport, pin;
 	struct handover handover;
+	int64_t taken_over_ns;  /* processor time of the framework's code in this call of next */
 	struct span_ring *ring; /* of whoever receives batches; NULL: no trace is kept */
 	struct {
 		unsigned char *area; /* a batch a task */
@@ -42,6 +44,7 @@ struct pytorch {
 		bool locked;
 		struct thread thread;
 		struct queue out;
+		struct framework_code code;
 	} pinning;
 };
 
@@ -100,13 +103,42 @@ static void unpack_batch(struct pytorch *l, struct task *t)
 	l->workers.crew.stat[t->batch.worker].unpack_ns += end - begin;
 }
 
+/* What is left of the framework's law after `own_ns` here. Returns the processor time. */
+static int64_t spend_on_batch(struct pytorch *l, struct task *t, struct framework_code *code,
+			      enum cost_row row, int64_t own_ns)
+{
+	int64_t begin = clock_now_ns(), spent;
+
+	if (t->batch.err.code < 0)
+		return 0;
+	spent = framework_spend(code, row, t->batch.samples, (double)l->workers.collated_bytes,
+				own_ns);
+	span_add(l->ring, SPAN_FRAMEWORK, 0, begin, clock_now_ns(), l->workers.collated_bytes);
+	return spent;
+}
+
+/* A batch taken out of the queue as the framework does it. Returns the processor time that its code
+ * takes beside what was done here. */
+static int64_t take_over(struct pytorch *l, struct task *t, struct framework_code *code)
+{
+	int64_t own = framework_thread_ns();
+
+	unpack_batch(l, t);
+	return spend_on_batch(l, t, code, COST_HAND_OVER, framework_thread_ns() - own);
+}
+
 static void pin_batch(struct pytorch *l, struct task *t)
 {
 	uint64_t bytes = l->handover.bytes;
 	const void *from;
-	int64_t begin, end;
+	int64_t begin, end, own = 0;
 
-	unpack_batch(l, t);
+	if (framework_on(&l->pinning.code)) {
+		t->batch.costs.pin_ns = take_over(l, t, &l->pinning.code);
+		own = framework_thread_ns();
+	} else {
+		unpack_batch(l, t);
+	}
 	if (t->batch.err.code < 0)
 		return;
 	begin = clock_now_ns();
@@ -115,6 +147,9 @@ static void pin_batch(struct pytorch *l, struct task *t)
 	end = clock_now_ns();
 	span_add(l->ring, SPAN_PIN, 0, begin, end, bytes);
 	l->workers.crew.stat[0].pin_ns += end - begin;
+	if (own)
+		t->batch.costs.pin_ns += spend_on_batch(l, t, &l->pinning.code, COST_PIN,
+							framework_thread_ns() - own);
 }
 
 static void pin_main(void *arg)
@@ -267,6 +302,26 @@ static int init_handover(struct pytorch *l, struct err *e)
 	return 0;
 }
 
+/* The framework's code: the rank's and the pin thread's. */
+static int init_costs(struct pytorch *l, struct err *e)
+{
+	struct crew *c = &l->workers.crew;
+	uint64_t bytes;
+
+	if (!c->config.costs)
+		return 0;
+	bytes = handover_bytes(&c->config, e);
+	if (bytes == 0)
+		return -ENOMEM;
+	workers_cost(&l->workers, bytes);
+	if (!l->pin)
+		return 0;
+	l->pinning.code = l->workers.code;
+	l->pinning.code.spent = &c->stat[0].framework_pin;
+	l->pinning.code.key = ~l->workers.code.key;
+	return 0;
+}
+
 static int allocate_tasks(struct pytorch *l, struct err *e)
 {
 	l->task = try_calloc(l->tasks, sizeof(*l->task), "batches", e);
@@ -317,6 +372,8 @@ static int pytorch_create(struct loader **out, const struct loader_config *c, st
 		rc = allocate_tasks(l, e);
 	if (rc == 0)
 		rc = init_handover(l, e);
+	if (rc == 0)
+		rc = init_costs(l, e);
 	if (rc < 0) {
 		release_loader(l);
 		return rc;
@@ -393,6 +450,7 @@ static int pytorch_start(struct loader *base, const struct order *order, uint64_
 	if (rc < 0)
 		return rc;
 	l->sent = l->received = 0;
+	l->over = false;
 	l->cursor = 0;
 	for (uint64_t i = 0; i < l->tasks; i++)
 		l->task[i].pending = false;
@@ -417,6 +475,12 @@ static struct task *read_inline(struct pytorch *l)
 	return t;
 }
 
+/* The rank takes batches out of the queue, at the framework's cost. */
+static bool takes_over(const struct pytorch *l)
+{
+	return framework_on(&l->workers.code) && !l->pin;
+}
+
 /* The batch whose turn it is: that of the lowest number, or the first to arrive. */
 static int receive_in_turn(struct pytorch *l, struct task **out)
 {
@@ -429,6 +493,8 @@ static int receive_in_turn(struct pytorch *l, struct task **out)
 			return ERR_CANCELED;
 		l->received++;
 		t->arrived = true;
+		if (takes_over(l))
+			l->taken_over_ns += take_over(l, t, &l->workers.code);
 		if (!turn) {
 			*out = t;
 			return 0;
@@ -447,8 +513,13 @@ static int pytorch_next(struct loader *base, struct batch **out, struct err *e)
 	int rc = crew_ask(c, e);
 
 	*out = NULL;
+	if (rc == 0 && !l->over) {
+		l->over = true;
+		workers_epoch_over(&l->workers);
+	}
 	if (rc <= 0)
 		return rc;
+	l->taken_over_ns = 0;
 	crew_waits(c, c->handed + 1);
 	if (l->workers.count)
 		rc = receive_in_turn(l, &t);
@@ -462,7 +533,12 @@ static int pytorch_next(struct loader *base, struct batch **out, struct err *e)
 		l->assigned[t->batch.worker]--;
 		put_index(l);
 	}
-	if (!l->pin)
+	t->batch.costs.hand_ns = l->taken_over_ns;
+	if (c->handed == 0) {
+		t->batch.costs.start_ns = l->workers.started_ns;
+		t->batch.costs.start_late_ns = l->workers.started_late_ns;
+	}
+	if (!l->pin && !takes_over(l))
 		unpack_batch(l, t);
 	rc = crew_hand_out(c, &t->batch, clock_now_ns(), e);
 	if (rc < 0)

@@ -15,7 +15,7 @@
 #include "workload/time_draw.h"
 #include "workload/key.h"
 
-enum activity { IDLE, READING, PREPROCESSING };
+enum activity { IDLE, READING, PREPROCESSING, IN_FRAMEWORK };
 #define ACTIVITY_BITS 2
 
 /* The same for every blob of a store in memory, so that any existing folder above tells it. */
@@ -147,6 +147,15 @@ void sample_reader_init(struct sample_reader *r, const struct loader_config *con
 			    .trace = r->ring,
 			    .stop = config->stop};
 	io_stat_init(&stat->io);
+	r->code = (struct framework_code){
+		.costs = config->costs,
+		.stop = config->stop,
+		.halt = halt,
+		.halts = HALT_DROP | HALT_STOP,
+		.spent = &stat->framework,
+		.key = rng_key((uint64_t)w->train.seed, (uint64_t)config->kind << 32 | config->rank,
+			       worker),
+	};
 	if (r->preprocess && time_dist_varies(delay)) {
 		uint64_t key = rng_key((uint64_t)w->train.seed, config->kind, config->rank);
 
@@ -252,6 +261,63 @@ void sample_reader_preprocess(struct sample_reader *r, uint64_t sample, int64_t 
 	tell_progress(r, *now);
 }
 
+/* The framework's code for a sample that was just read: what `own_ns` of processor time of this
+ * program did not do already. */
+static void sample_in_framework(struct sample_reader *r, uint64_t sample, bool opened,
+				uint64_t payload, int64_t own_ns, int64_t *now)
+{
+	int64_t begin = *now;
+
+	publish_activity(r, IN_FRAMEWORK, sample, begin);
+	framework_spend_load(&r->code, &r->config->dataset->format->is, opened, (double)payload,
+			     own_ns);
+	framework_spend(&r->code, COST_SAMPLE, 1, (double)payload, 0);
+	*now = clock_now_ns();
+	r->stat->framework_ns += *now - begin;
+	span_at(r, sample);
+	span_add(r->ring, SPAN_FRAMEWORK, 0, begin, *now, 0);
+	tell_progress(r, *now);
+}
+
+/* Of a reader's thread so far: what tells its own work on a sample from that of the kernel. */
+struct own_work {
+	int64_t thread_ns, requests_ns;
+	uint64_t opens, data_bytes;
+};
+
+static struct own_work own_work_now(const struct sample_reader *r)
+{
+	const struct io_stat *io = &r->stat->io;
+
+	return (struct own_work){
+		.thread_ns = framework_thread_ns(),
+		.requests_ns = io->kind[IO_OPEN].busy_ns + io->kind[IO_META].busy_ns +
+			       io->kind[IO_DATA].busy_ns,
+		.opens = io->kind[IO_OPEN].requests,
+		.data_bytes = io->kind[IO_DATA].returned_bytes,
+	};
+}
+
+/* What of a read that took `took_ns` was computed here. Where requests are not timed
+ * (run.measure=none) that is not known, and counts as nothing. */
+static void read_in_framework(struct sample_reader *r, uint64_t sample, const struct own_work *from,
+			      int64_t took_ns, uint64_t payload, int64_t *now)
+{
+	struct own_work to = own_work_now(r);
+	int64_t thread = to.thread_ns - from->thread_ns;
+	int64_t outside = took_ns - (to.requests_ns - from->requests_ns);
+	uint64_t data = to.data_bytes - from->data_bytes;
+
+	/* all samples of a file, where the framework's library makes an array of them for one */
+	payload = payload > data ? payload : data;
+	if (!r->io.stat)
+		sample_in_framework(r, sample, !r->settings->keep_open, payload, 0, now);
+	else
+		/* without a processor it computed less than it was outside of requests */
+		sample_in_framework(r, sample, to.opens > from->opens, payload,
+				    thread < outside ? thread : outside, now);
+}
+
 static int read_file_sample(struct sample_reader *r, uint64_t sample, struct sample *out,
 			    struct err *e)
 {
@@ -312,6 +378,8 @@ static void sample_is_read(struct flight_run *run, uint64_t sample, uint64_t pay
 	struct reading *g = (struct reading *)run;
 	struct sample_reader *r = g->reader;
 
+	bool whole = framework_on(&r->code);
+
 	worker_has_read(r->stat, 1, payload);
 	*g->payload += payload;
 	r->stat->in_flight_ns += *now - run->begun_ns;
@@ -319,6 +387,12 @@ static void sample_is_read(struct flight_run *run, uint64_t sample, uint64_t pay
 	tell_progress(r, *now);
 	span_at(r, sample);
 	span_add(r->ring, SPAN_SAMPLE, SPAN_IN_FLIGHT, run->begun_ns, *now, payload);
+	if (whole) {
+		/* of what this thread did since the last one, this sample's part is not known */
+		sample_in_framework(r, sample, true, payload,
+				    framework_thread_ns() - r->code_from_ns, now);
+		r->code_from_ns = framework_thread_ns();
+	}
 	if (!g->proof)
 		return;
 	sample_reader_preprocess(r, sample, now);
@@ -330,16 +404,19 @@ static void sample_is_read(struct flight_run *run, uint64_t sample, uint64_t pay
 static int read_in_flight(struct reading *g, int64_t *now, struct err *e)
 {
 	struct sample_reader *r = g->reader;
-	int64_t begin = *now, waited = r->stat->preprocess_ns;
+	int64_t begin = *now, waited = r->stat->preprocess_ns + r->stat->framework_ns;
 	int rc;
 
+	if (framework_on(&r->code))
+		r->code_from_ns = framework_thread_ns();
 	g->run.next = next_sample;
 	g->run.doing = sample_under_way;
 	g->run.done = sample_is_read;
-	g->run.lingers = g->proof && r->preprocess;
+	g->run.lingers = (g->proof && r->preprocess) || framework_on(&r->code);
 	rc = flight_read(r->flight, r->reader, &g->run, e);
 	*now = clock_now_ns();
-	r->stat->read_ns += *now - begin - (r->stat->preprocess_ns - waited);
+	r->stat->read_ns +=
+		*now - begin - (r->stat->preprocess_ns + r->stat->framework_ns - waited);
 	if (rc < 0 && e)
 		err_wrap(e, "rank %u, worker %u, sample %llu", r->config->rank, r->worker,
 			 (unsigned long long)g->run.failed);
@@ -350,6 +427,7 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 		       struct err *e)
 {
 	struct sample got = {0};
+	struct own_work from;
 	int64_t begin = *now;
 	int rc;
 
@@ -365,6 +443,8 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 		return rc;
 	}
 	span_at(r, sample);
+	if (framework_on(&r->code))
+		from = own_work_now(r);
 	rc = read_file_sample(r, sample, &got, e);
 	*now = clock_now_ns();
 	r->stat->read_ns += *now - begin;
@@ -378,6 +458,8 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 	worker_has_read(r->stat, 1, got.payload_bytes);
 	*payload += got.payload_bytes;
 	tell_progress(r, *now);
+	if (framework_on(&r->code))
+		read_in_framework(r, sample, &from, *now - begin, got.payload_bytes, now);
 	return 0;
 }
 
@@ -435,6 +517,7 @@ void sample_reader_batch(struct sample_reader *r, const struct order *o, struct 
 	b->payload_bytes = 0;
 	b->err.code = 0;
 	b->work = (struct batch_work){0};
+	b->costs = (struct batch_costs){0};
 	worker_work_begin(r->stat, &b->work);
 	b->err.code = r->flight ? batch_in_flight(r, o, b, &now) : batch_one_by_one(r, o, b, &now);
 	b->done_ns = now;
@@ -484,6 +567,12 @@ void sample_reader_describe(const struct sample_reader *r, char *out, size_t out
 	case PREPROCESSING:
 		snprintf(out, out_size,
 			 "worker %u has been in the preprocess wait of sample %llu for %s",
+			 r->worker, sample,
+			 str_seconds((double)(clock_now_ns() - since) * 1e-9, age, sizeof(age)));
+		break;
+	case IN_FRAMEWORK:
+		snprintf(out, out_size,
+			 "worker %u has been in the framework's code for sample %llu for %s",
 			 r->worker, sample,
 			 str_seconds((double)(clock_now_ns() - since) * 1e-9, age, sizeof(age)));
 		break;

@@ -24,9 +24,11 @@ struct sample_reader {
 	struct span_ring *ring; /* NULL: no trace is kept */
 	void *memory;           /* of the format's reader; kept while closed */
 	size_t memory_bytes;
-	struct reader *reader; /* NULL while closed */
-	struct flight *flight; /* NULL: one request at a time */
-	struct rng_np rng;     /* of preprocess delays: a stream of (seed, kind, rank, worker) */
+	struct reader *reader;      /* NULL while closed */
+	struct flight *flight;      /* NULL: one request at a time */
+	struct framework_code code; /* of the framework, that this reader's thread spends */
+	int64_t code_from_ns; /* in flight: its processor time when the last sample was whole */
+	struct rng_np rng;    /* of preprocess delays: a stream of (seed, kind, rank, worker) */
 	uint32_t worker;
 	bool preprocess;
 	/* For the watchdog: what this reader does now (activity in the low bits, sample above) and
@@ -57,8 +59,8 @@ int sample_reader_close(struct sample_reader *r, struct err *e);
 /* Frees the memory of a closed reader. */
 void sample_reader_release(struct sample_reader *r);
 
-/* Reads one sample. *now is the time before it and then after it, *payload grows. On failure `e`
- * says which sample, by whom. */
+/* Reads one sample, and spends what the framework's code takes for it. *now is the time before it
+ * and then after it, *payload grows. On failure `e` says which sample, by whom. */
 int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, uint64_t *payload,
 		       struct err *e);
 /* The workload's wait after a sample, if it has one; a closed reader will do. */

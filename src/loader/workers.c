@@ -7,12 +7,14 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/run_delay.h"
 
 struct worker {
 	struct workers *all;
 	struct sample_reader *reader;
 	struct queue in;
 	struct task control; /* the one RESUME or QUIT under way */
+	int64_t begin_ns;    /* the framework's code when it began; until it is a batch's */
 };
 
 /* ---- memory ---- */
@@ -79,6 +81,21 @@ int workers_init(struct workers *w, const struct loader_ops *ops,
 	return rc < 0 ? rc : crew_open_readers(&w->crew, e);
 }
 
+void workers_cost(struct workers *w, uint64_t collated_bytes)
+{
+	const struct loader_config *c = &w->crew.config;
+
+	w->code = (struct framework_code){
+		.costs = c->costs,
+		.stop = c->stop,
+		.halt = &w->crew.halt,
+		.halts = HALT_STOP,
+		.spent = &w->crew.stat[0].framework_rank,
+		.key = rng_key((uint64_t)c->workload->train.seed, ~(uint64_t)c->kind, c->rank),
+	};
+	w->collated_bytes = collated_bytes;
+}
+
 void workers_release(struct workers *w)
 {
 	crew_release(&w->crew);
@@ -123,14 +140,52 @@ static void pack_batch(struct worker *w, struct task *t)
 	t->batch.work.ns[WORK_NO_CPU] += w->reader->stat->no_cpu_ns - delay;
 }
 
+/* The framework's code of a worker for a batch that was read, beside what packs it. */
+static void collate_batch(struct sample_reader *r, const struct workers *w, struct batch *b)
+{
+	int64_t begin = b->done_ns, took, delay = r->stat->no_cpu_ns;
+
+	if (!framework_on(&w->code) || b->err.code < 0)
+		return;
+	framework_spend(&r->code, COST_COLLATE, b->samples, (double)w->collated_bytes, 0);
+	b->done_ns = clock_now_ns();
+	took = b->done_ns - begin;
+	span_add(r->ring, SPAN_FRAMEWORK, 0, begin, b->done_ns, w->collated_bytes);
+	r->stat->framework_ns += took;
+	b->work.ns[WORK_FRAMEWORK] += took;
+	worker_note_delay(r->stat, took);
+	b->work.ns[WORK_NO_CPU] += r->stat->no_cpu_ns - delay;
+}
+
+/* What packing takes the framework, less `own_ns`, after it was done here. */
+static void pack_in_framework(struct worker *w, struct batch *b, int64_t own_ns)
+{
+	struct sample_reader *r = w->reader;
+	int64_t begin, end, delay = r->stat->no_cpu_ns;
+
+	if (!framework_on(&w->all->code) || b->err.code < 0)
+		return;
+	begin = clock_now_ns();
+	b->costs.pack_ns = framework_spend(&r->code, COST_PACK, b->samples,
+					   (double)w->all->collated_bytes, own_ns);
+	end = clock_now_ns();
+	span_add(r->ring, SPAN_FRAMEWORK, 0, begin, end, w->all->collated_bytes);
+	r->stat->framework_ns += end - begin;
+	b->work.ns[WORK_FRAMEWORK] += end - begin;
+	worker_note_delay(r->stat, end - begin);
+	b->work.ns[WORK_NO_CPU] += r->stat->no_cpu_ns - delay;
+}
+
 static void worker_main(void *arg)
 {
 	struct worker *w = arg;
 	struct crew *c = &w->all->crew;
-	int64_t idle_from;
+	int64_t idle_from, own;
 	void *item;
 
 	pause_for(c, c->config.workload->reader.worker_init_time);
+	if (framework_on(&w->all->code))
+		w->begin_ns = framework_spend(&w->reader->code, COST_BEGIN_WORKER, 0, 0, 0);
 	idle_from = clock_now_ns();
 
 	while (queue_get(&w->in, &item) == 1) {
@@ -141,7 +196,13 @@ static void worker_main(void *arg)
 		if (t->kind == TASK_READ) {
 			w->reader->stat->idle_ns += clock_now_ns() - idle_from;
 			sample_reader_batch(w->reader, &c->order, &t->batch);
+			t->batch.costs.begin_ns = w->begin_ns;
+			w->begin_ns = 0;
+			collate_batch(w->reader, w->all, &t->batch);
+			own = framework_on(&w->all->code) ? framework_thread_ns() : 0;
 			pack_batch(w, t);
+			if (own)
+				pack_in_framework(w, &t->batch, framework_thread_ns() - own);
 		} else {
 			pause_for(c, c->config.workload->reader.worker_resume_time);
 		}
@@ -163,13 +224,27 @@ static void send_control(struct workers *w, uint32_t i, enum task_kind kind)
 	workers_send(w, i, &w->worker[i].control);
 }
 
+/* The rank is at one worker after another. */
+static void spend_on_worker(struct workers *w, enum cost_row row)
+{
+	int64_t begin;
+
+	if (!framework_on(&w->code))
+		return;
+	begin = clock_now_ns();
+	w->started_ns += framework_spend(&w->code, row, 0, 0, 0);
+	w->started_late_ns += run_delay_take(clock_now_ns() - begin);
+}
+
 /* Workers that live on acknowledge that they are ready for the epoch, as PyTorch's do. */
 static int resume_workers(struct workers *w, struct err *e)
 {
 	struct task *t;
 
-	for (uint32_t i = 0; i < w->count; i++)
+	for (uint32_t i = 0; i < w->count; i++) {
+		spend_on_worker(w, COST_RESUME_WORKER);
 		send_control(w, i, TASK_RESUME);
+	}
 	for (uint32_t i = 0; i < w->count; i++)
 		if (workers_receive(w, &t) < 0)
 			return crew_canceled(&w->crew, e);
@@ -188,6 +263,7 @@ static int start_workers(struct workers *w, struct err *e)
 		if (w->crew.thread[i].running)
 			continue;
 		pause_for(&w->crew, cost);
+		spend_on_worker(w, COST_START_WORKER);
 		if (crew_stopped(&w->crew))
 			return crew_canceled(&w->crew, e);
 		rc = sample_reader_open(&w->crew.reader[i], e);
@@ -203,6 +279,7 @@ static int start_workers(struct workers *w, struct err *e)
 
 int workers_begin(struct workers *w, struct err *e)
 {
+	w->started_ns = w->started_late_ns = 0;
 	if (w->count == 0)
 		return 0;
 	return w->threads ? resume_workers(w, e) : start_workers(w, e);
@@ -219,6 +296,7 @@ void workers_read_inline(struct workers *w, struct task *t)
 {
 	assert(w->count == 0);
 	sample_reader_batch(&w->crew.reader[0], &w->crew.order, &t->batch);
+	collate_batch(&w->crew.reader[0], w, &t->batch);
 	sample_reader_idle(&w->crew.reader[0]);
 }
 
@@ -230,6 +308,12 @@ int workers_receive(struct workers *w, struct task **out)
 		return ERR_CANCELED;
 	*out = item;
 	return 0;
+}
+
+void workers_epoch_over(struct workers *w)
+{
+	for (uint32_t i = 0; i < w->count && w->threads && !w->persistent; i++)
+		framework_spend(&w->code, COST_END_WORKER, 0, 0, 0);
 }
 
 int workers_end(struct workers *w, bool woken, struct err *e)

@@ -30,6 +30,12 @@ struct workers {
 	struct queue results; /* tasks done */
 	struct queue *inbox;  /* where the rank takes them: results, or a later stage's */
 	const struct handover *handover; /* batches are packed; NULL: they are not */
+	/* The framework's code that the rank spends, where workers are the framework's own; else
+	 * without costs. */
+	struct framework_code code;
+	uint64_t collated_bytes; /* of a batch, for that code */
+	/* Of starting, or resuming, them for this epoch: processor time; without one. */
+	int64_t started_ns, started_late_ns;
 	struct worker *worker;
 };
 
@@ -40,6 +46,9 @@ int workers_memory_bytes(const struct loader_config *c, uint32_t count, uint64_t
 int workers_init(struct workers *w, const struct loader_ops *ops,
 		 const struct loader_config *config, uint32_t count, uint64_t depth,
 		 uint64_t results, struct err *e);
+/* After it: workers cost what framework.costs says of PyTorch's, and batches are collated, to this
+ * many bytes. Does nothing without costs. */
+void workers_cost(struct workers *w, uint64_t collated_bytes);
 /* Frees everything but the struct; no thread runs. */
 void workers_release(struct workers *w);
 
@@ -51,6 +60,8 @@ void workers_send(struct workers *w, uint32_t worker, struct task *t);
 void workers_read_inline(struct workers *w, struct task *t);
 /* The next task that comes back; ERR_CANCELED once stopped. */
 int workers_receive(struct workers *w, struct task **out);
+/* The rank asked past the last batch: what the framework spends on ending workers. */
+void workers_epoch_over(struct workers *w);
 /* Ends an epoch once every task is back, or (`woken`) the run: threads that do not live on are
  * joined. -ETIMEDOUT when one hangs, with describe's sentence. */
 int workers_end(struct workers *w, bool woken, struct err *e);

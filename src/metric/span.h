@@ -29,6 +29,7 @@ enum span_kind {
 	SPAN_PREPROCESS, /* the wait after a sample */
 	SPAN_ITEM,       /* sample and wait */
 	SPAN_BATCH,
+	SPAN_FRAMEWORK, /* the framework's own code, after what it is for */
 	SPAN_TRANSPORT, /* a batch handed over, after it */
 	SPAN_UNPACK,    /* and received */
 	SPAN_PIN,       /* and copied into pinned memory */

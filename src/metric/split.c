@@ -13,6 +13,7 @@ const char *const wait_part_names[WAIT_PARTS] = {
 	[WAIT_DECODE] = "decode",
 	[WAIT_PREPROCESS] = "preprocess",
 	[WAIT_TRANSPORT] = "transport",
+	[WAIT_FRAMEWORK] = "framework",
 	[WAIT_NO_CPU] = "no_processor",
 	[WAIT_OTHER] = "unknown",
 };
@@ -24,6 +25,7 @@ static const enum wait_part part_of[WORK_KINDS] = {
 	[WORK_DECODE] = WAIT_DECODE,
 	[WORK_PREPROCESS] = WAIT_PREPROCESS,
 	[WORK_TRANSPORT] = WAIT_TRANSPORT,
+	[WORK_FRAMEWORK] = WAIT_FRAMEWORK,
 	[WORK_NO_CPU] = WAIT_NO_CPU,
 };
 
@@ -90,24 +92,44 @@ static uint32_t microseconds(int64_t ns)
 	return ns <= 0 ? 0 : ns / 1000 < UINT32_MAX ? (uint32_t)(ns / 1000) : UINT32_MAX;
 }
 
+/* When its worker was through with it. */
+static int64_t packed_ns(const struct batch_span *b)
+{
+	return b->done_ns + b->costs.pack_ns;
+}
+
+/* Of the framework's code after the batch was done, what ran while the rank waited. */
+static int64_t code_after(const struct step_times *t, const struct batch_span *b)
+{
+	int64_t before = t->ask_ns > b->done_ns ? t->ask_ns - b->done_ns : 0;
+	int64_t others = b->costs.pack_ns + b->costs.pin_ns;
+
+	return b->costs.hand_ns + less_of(others - before, others);
+}
+
 void wait_split(int64_t out[WAIT_PARTS], struct step_times *t, const struct batch_span *b,
 		bool first)
 {
-	int64_t at = t->ask_ns, end = t->got_ns, part, late;
+	int64_t at = t->ask_ns, end = t->got_ns, part, late, code;
 
 	assert(end >= at);
 	memset(out, 0, WAIT_PARTS * sizeof(*out));
-	out[first ? WAIT_START : WAIT_STARVED] += advance_to(&at, b->sent_ns, end);
+	part = advance_to(&at, b->sent_ns, end);
+	out[WAIT_FRAMEWORK] += code = less_of(b->costs.start_ns, part);
+	out[WAIT_NO_CPU] += late = less_of(b->costs.start_late_ns, part - code);
+	out[first ? WAIT_START : WAIT_STARVED] += part - code - late;
 	part = advance_to(&at, b->begun_ns, end);
 	out[WAIT_NO_CPU] += late = less_of(b->late_ns, part);
-	out[first ? WAIT_START : WAIT_QUEUE] += part - late;
+	out[WAIT_FRAMEWORK] += code = less_of(b->costs.begin_ns, part - late);
+	out[first ? WAIT_START : WAIT_QUEUE] += part - late - code;
 	divide_by_work(out, advance_to(&at, b->done_ns, end), b->work);
 	part = advance_to(&at, end, end);
 	out[WAIT_NO_CPU] += late = less_of(b->rank_late_ns, part);
-	out[WAIT_TRANSPORT] += part - late;
+	out[WAIT_FRAMEWORK] += code = less_of(code_after(t, b), part - late);
+	out[WAIT_TRANSPORT] += part - late - code;
 	keep_shares(t, out);
-	t->service_us = microseconds(b->done_ns - b->begun_ns);
-	t->ready_us = microseconds(t->got_ns - b->done_ns);
+	t->service_us = microseconds(packed_ns(b) - b->begun_ns);
+	t->ready_us = microseconds(t->got_ns - packed_ns(b));
 }
 
 void wait_split_again(int64_t out[WAIT_PARTS], const struct step_times *t)
@@ -179,7 +201,8 @@ int64_t wait_split_take(struct epoch_split *s, struct step_times *t, int64_t ns)
 void epoch_split_add(struct epoch_split *s, const int64_t wait[WAIT_PARTS],
 		     const struct step_times *all, uint64_t i, const struct batch_span *b)
 {
-	double service = b->done_ns > b->begun_ns ? (double)(b->done_ns - b->begun_ns) : 0;
+	int64_t done = packed_ns(b), part;
+	double service = done > b->begun_ns ? (double)(done - b->begun_ns) : 0;
 	double net[WORK_KINDS];
 
 	work_net(b->work, net);
@@ -192,11 +215,15 @@ void epoch_split_add(struct epoch_split *s, const int64_t wait[WAIT_PARTS],
 	s->service_sq += service * service;
 	if (b->done_ns > all[i].ask_ns) {
 		s->waited++;
-		s->delivery_ns += (double)(all[i].got_ns - b->done_ns);
+		part = all[i].got_ns - b->done_ns;
+		s->delivery_ns += (double)(part - less_of(code_after(&all[i], b), part));
 	}
+	if (i == 0)
+		s->framework_start_ns += b->costs.start_ns + b->costs.begin_ns;
+	s->framework_step_ns += b->costs.hand_ns;
 	/* this batch was ready at each request for a batch since it was done; there are at most as
 	 * many as the prefetch depth */
-	for (uint64_t k = i + 1; k-- > 0 && all[k].ask_ns >= b->done_ns;)
+	for (uint64_t k = i + 1; k-- > 0 && all[k].ask_ns >= done;)
 		s->ready++;
 }
 
@@ -212,6 +239,9 @@ void epoch_split_merge(struct epoch_split *into, const struct epoch_split *from)
 	into->service_sq += from->service_sq;
 	into->delivery_ns += from->delivery_ns;
 	into->waited += from->waited;
+	into->framework_start_ns += from->framework_start_ns;
+	into->framework_step_ns += from->framework_step_ns;
+	into->framework_loop_ns += from->framework_loop_ns;
 }
 
 void service_times_add(struct service_times *s, int64_t ns)

@@ -14,6 +14,7 @@ enum work_kind {
 	WORK_DECODE,     /* in the format's read, in no request */
 	WORK_PREPROCESS, /* reader.preprocess_time */
 	WORK_TRANSPORT,  /* packing for the rank */
+	WORK_FRAMEWORK,  /* the framework's own code, from loading to packing (framework.costs) */
 	WORK_NO_CPU,     /* any of these, while ready to run and without a processor */
 	WORK_KINDS
 };
@@ -21,6 +22,17 @@ enum work_kind {
 /* ns; of all threads that worked at the batch. As measured, WORK_NO_CPU is a part of the others. */
 struct batch_work {
 	int64_t ns[WORK_KINDS];
+};
+
+/* The framework's own code about a batch, outside the work of its readers: processor time, ns, in
+ * the order in which it runs. All zeros without framework.costs. */
+struct batch_costs {
+	int64_t start_ns; /* before its indexes were sent, by the rank: its workers were started */
+	int64_t start_late_ns; /* meanwhile, the rank was without a processor */
+	int64_t begin_ns;      /* before it was begun, by its worker, which had just been started */
+	int64_t pack_ns;       /* after it was done, by its worker */
+	int64_t pin_ns;        /* by the thread that pins */
+	int64_t hand_ns; /* at last, by the rank; what it took over meanwhile of others included */
 };
 
 extern const char *const wait_part_names[WAIT_PARTS]; /* as in result.json */
@@ -31,6 +43,7 @@ struct batch_span {
 	int64_t late_ns;      /* before it was begun, its worker had no processor */
 	int64_t rank_late_ns; /* after it was done, the rank had none */
 	const struct batch_work *work;
+	struct batch_costs costs;
 };
 
 /* Totals of one rank in the training of one epoch; of finished steps alone. */
@@ -40,10 +53,14 @@ struct epoch_split {
 				      * taken off the others in proportion */
 	uint64_t batches;
 	uint64_t ready;     /* batches that lay ready, summed over the asks */
-	double service_ns;  /* sum of done - begun */
+	double service_ns;  /* sum of done - begun, and of packing by the framework */
 	double service_sq;  /* and of its squares */
-	double delivery_ns; /* between done and got, of the batches that were waited for */
+	double delivery_ns; /* between done and got, of the batches that were waited for, without
+			     * the framework's code */
 	uint64_t waited;    /* how many those are */
+	/* Of the framework's code: in the waits, before an epoch's first batch was begun; by the
+	 * rank at each step, within its waits and outside; only outside of them. */
+	int64_t framework_start_ns, framework_step_ns, framework_loop_ns;
 };
 
 /* Evenly spread values of a series of unknown length: every stride-th. All zeros: empty. */
@@ -57,8 +74,8 @@ struct service_times {
 /* Divides the wait of a step, [ask, got], by what its batch's worker did in it: before the indexes
  * were sent the workers starved, then the batch was queued (start-up, both, when it is the epoch's
  * first), from begun to done in proportion to the batch's own work, then it was on its way. What
- * the worker, or the rank after it, waited for a processor is a part of its own. Sums to got - ask
- * exactly. Fills t->share, and the times of the batch. */
+ * the worker, or the rank after it, waited for a processor is a part of its own, and so is the
+ * framework's code. Sums to got - ask exactly. Fills t->share, and the times of the batch. */
 void wait_split(int64_t out[WAIT_PARTS], struct step_times *t, const struct batch_span *b,
 		bool first);
 /* The same from t->share, in ns, to within the rounding of the shares; sums to got - ask. */

@@ -13,6 +13,7 @@ enum wait_part {
 	WAIT_DECODE,     /* decoding, checking, copying */
 	WAIT_PREPROCESS, /* the emulated transform */
 	WAIT_TRANSPORT,  /* read, and on its way to the rank */
+	WAIT_FRAMEWORK,  /* the framework's own code ran (framework.costs) */
 	WAIT_NO_CPU,     /* ready to run, and without a processor */
 	WAIT_OTHER,      /* not known */
 	WAIT_PARTS

@@ -207,6 +207,7 @@ var Page = (function () {
     ["start", "waiting: first batch of an epoch", ["start_up"]],
     ["decode", "waiting: decoding", ["decode"]],
     ["prepare", "waiting: preprocessing, handing over", ["preprocess", "transport"]],
+    ["framework", "the framework's own code", ["framework"]],
     ["wait", "waiting for data", ["wait", "unknown_wait"]],
     ["cpu", "no processor", ["no_processor"]],
     ["barrier", "waiting for other accelerators", ["barrier_wait", "collective"]],

@@ -5,7 +5,7 @@
   if (!runs.length) return;
 
   var COLORS = { compute: "#3fa35b", wait: "#d9534f", barrier: "#e08a2e", checkpoint: "#9b59b6", step: "#8c96a3",
-    batch: "#a9b3bf", item: "#7f8fa6", sample: "#b7a98f", decode: "#c9a227", preprocess: "#2aa198", transport: "#8d6e63",
+    batch: "#a9b3bf", item: "#7f8fa6", sample: "#b7a98f", decode: "#c9a227", preprocess: "#2aa198", framework: "#b0568c", transport: "#8d6e63",
     "open, close": "#5bc0de", metadata: "#6c71c4", read: "#3b82d6", write: "#d6569a", other: "#9e9e9e" };
   var LABEL = 132, AXIS = 24, ROW = 13, GAP = 7, LEAST_NS = 100;
   var canvas = byId("tl"), tip = byId("tl-tip"), ctx = canvas.getContext("2d");

@@ -10,9 +10,10 @@ const char *const view_kind_names[VIEW_KINDS] = {
 	[VIEW_STEP] = "step",           [VIEW_BATCH] = "batch",
 	[VIEW_ITEM] = "item",           [VIEW_SAMPLE] = "sample",
 	[VIEW_DECODE] = "decode",       [VIEW_PREPROCESS] = "preprocess",
-	[VIEW_TRANSPORT] = "transport", [VIEW_OPEN] = "open, close",
-	[VIEW_METADATA] = "metadata",   [VIEW_READ] = "read",
-	[VIEW_WRITE] = "write",         [VIEW_OTHER] = "other",
+	[VIEW_FRAMEWORK] = "framework", [VIEW_TRANSPORT] = "transport",
+	[VIEW_OPEN] = "open, close",    [VIEW_METADATA] = "metadata",
+	[VIEW_READ] = "read",           [VIEW_WRITE] = "write",
+	[VIEW_OTHER] = "other",
 };
 
 static const struct {
@@ -34,6 +35,7 @@ static const struct {
 	{"reader", "preprocess", VIEW_PREPROCESS},
 	{"reader", "item", VIEW_ITEM},
 	{"reader", "batch", VIEW_BATCH},
+	{"reader", "framework", VIEW_FRAMEWORK},
 	{"reader", "transport", VIEW_TRANSPORT},
 	{"reader", "unpack", VIEW_TRANSPORT},
 	{"reader", "pin", VIEW_TRANSPORT},
@@ -51,6 +53,7 @@ static const struct {
 	{"data", "item", VIEW_ITEM},
 	{"stoker", "batch", VIEW_BATCH},
 	{"stoker", "decode", VIEW_DECODE},
+	{"stoker", "framework", VIEW_FRAMEWORK},
 	{"stoker", "transport", VIEW_TRANSPORT},
 	{"stoker", "unpack", VIEW_TRANSPORT},
 	{"stoker", "pin", VIEW_TRANSPORT},

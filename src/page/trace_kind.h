@@ -14,6 +14,7 @@ enum view_kind {
 	VIEW_SAMPLE,
 	VIEW_DECODE, /* also what is left of a sample between its requests */
 	VIEW_PREPROCESS,
+	VIEW_FRAMEWORK,
 	VIEW_TRANSPORT,
 	VIEW_OPEN, /* and close */
 	VIEW_METADATA,

@@ -343,7 +343,9 @@ static void fill_costs(struct costs *c, const struct result *r, uint32_t epochs,
 	c->law = *law;
 	c->open = d->work_s[WORK_OPEN] / batches;
 	c->reads = (d->work_s[WORK_META] + d->work_s[WORK_DATA]) / batches;
-	c->decode = d->work_s[WORK_DECODE] / batches;
+	/* the framework's code competes for processors as decoding does */
+	c->framework = d->work_s[WORK_FRAMEWORK] / batches;
+	c->decode = d->work_s[WORK_DECODE] / batches + c->framework;
 	c->samples = (double)r->workload->reader.batch_size;
 	c->service = d->service_mean_s + d->work_s[WORK_TRANSPORT] / batches;
 	if (c->rule == RULE_EXTERNAL) {
@@ -607,10 +609,10 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 	rule_workers(v, r->rank[0].workers, &m);
 	m.parts = (uint32_t)fmin(PARTS_MAX, fmax(1, c->samples / m.runs));
 	m.cpus = result_usable_cpus(&r->host);
-	m.start_s = d->mean_s[TIME_WAIT + WAIT_START] / epochs;
+	m.start_s = (d->mean_s[TIME_WAIT + WAIT_START] + d->framework_start_s) / epochs;
 	m.hand_s = d->delivery_mean_s;
 	m.step_s = (d->mean_s[TIME_OTHER] + d->mean_s[TIME_COLLECTIVE] + d->late_compute_s +
-		    d->late_barrier_s) /
+		    d->late_barrier_s + d->framework_step_s) /
 		   steps;
 	m.step_s = m.step_s > 0 ? m.step_s : 0;
 	cadence_of(r, epochs, m.steps, d->wall_s, &v->cadence);

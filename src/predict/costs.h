@@ -18,8 +18,9 @@ struct store_law {
 struct costs {
 	enum loader_rule rule;
 	double service, service_dev; /* of a run from begun to done; the deviation of batches */
-	double open, reads, decode;  /* reads: metadata and data */
-	double requests, bytes;      /* that asked for bytes; what they returned */
+	double open, reads, decode; /* reads: metadata and data; decode: and the framework's code */
+	double framework;           /* of that, the framework's code */
+	double requests, bytes;     /* that asked for bytes; what they returned */
 	double data_requests, data_bytes; /* of these, for data */
 	double opens;                     /* and stats by name */
 	double samples;
@@ -52,6 +53,7 @@ struct packing {
 	const struct format_facts *format;
 	double opens;           /* as a share of those of now, */
 	double requests, bytes; /* and of reads: of a sample alone, without its file's metadata */
+	double framework;       /* s of a batch, of the framework's code: it stays */
 	double begin_s;         /* that a reader takes to open its files one after another */
 };
 

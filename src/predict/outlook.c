@@ -387,7 +387,7 @@ static bool change_format(const struct variants *all, const struct variant *v, d
 	change_opens_to_samples(c, v, m);
 	change_requests_to(v, c->samples / c->requests, c->plain / c->bytes, m);
 	m->delay_s -= v->decode;
-	m->cpu_s = 0;
+	m->cpu_s = fmin(m->cpu_s, c->framework);
 	return c->requests >= c->samples;
 }
 
@@ -649,7 +649,8 @@ static void try_reading(struct outlook *out, const struct variants *v, const str
 	    r->dataset->samples_per_file == 1 && c->plain > 0)
 		add_change(out, v, change_format, 1, "dataset.format=%s reader.access=native",
 			   raw_array()->name);
-	if (w->reader.decode != 2 && c->decode > SMALL * c->service)
+	/* with the framework's own code, the sum of both is the framework's */
+	if (w->reader.decode != 2 && c->decode > SMALL * c->service && !(c->framework > 0))
 		add_change(out, v, change_decode, 1, "reader.decode=none");
 }
 

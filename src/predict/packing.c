@@ -97,6 +97,7 @@ bool packing_of(const struct variants *v, const struct result *r, struct packing
 	out->bytes = bytes / c->bytes;
 	/* on_demand opens a file for each sample */
 	out->opens = opens_of(out, readers, samples, (double)kept) / samples;
+	out->framework = c->framework;
 	out->begin_s = out->opens * samples / readers * (c->open / c->samples);
 	metadata = (v->one[0].latency + v->one[0].m.read.serve_s) * fmax(0, 1 - out->requests);
 	out->begin_s += out->opens * samples / readers * metadata / c->samples;
@@ -124,7 +125,7 @@ void packing_apply(const struct packing *p, const struct variant *v, enum packin
 		m->start_s += p->begin_s;
 	if (p->format) {
 		m->delay_s -= v->decode;
-		m->cpu_s = 0;
+		m->cpu_s = fmin(m->cpu_s, p->framework);
 	}
 }
 

@@ -184,8 +184,9 @@ static json_t *time_parts(const double part[TIME_PARTS], double wall, double sca
 
 json_t *json_decomposition(const struct decomposition *d)
 {
-	static const char *const work[WORK_KINDS] = {
-		"open", "metadata", "data", "decode", "preprocess", "transport", "no_processor"};
+	static const char *const work[WORK_KINDS] = {"open",      "metadata",    "data",
+						     "decode",    "preprocess",  "transport",
+						     "framework", "no_processor"};
 	json_t *o = json_object(), *w = json_object();
 
 	json_put_real(o, "wall_s", d->wall_s);
@@ -201,6 +202,8 @@ json_t *json_decomposition(const struct decomposition *d)
 	/* the rest of no_processor is in waits */
 	json_put_real(o, "late_compute_s", d->late_compute_s);
 	json_put_real(o, "late_barrier_s", d->late_barrier_s);
+	/* the rest of framework is in waits */
+	json_put_real(o, "framework_loop_s", d->framework_loop_s);
 	json_put_real(o, "hidden_io_s", d->hidden_io_s);
 	json_put_real(o, "ready_batches_mean", d->ready_mean);
 	json_put_real(o, "batch_service_mean_s", d->service_mean_s);

@@ -177,6 +177,21 @@ static void put_requested(json_t *o, const struct result *r, uint32_t epoch, boo
 	json_put_int(o, "returned_bytes", (uint64_t)bytes[LEDGER_RETURNED]);
 }
 
+/* Of the processor time, what was spent as the framework's own code would; only with costs. */
+static void put_framework(json_t *o, const struct result *r, uint32_t epoch, bool eval)
+{
+	int64_t sum = 0;
+
+	if (!r->workload->costs)
+		return;
+	for (uint32_t k = 0; r->rank && k < r->ranks; k++) {
+		const struct rank_epoch *ep = &r->rank[k].epoch[epoch];
+
+		sum += r->rank[k].lost ? 0 : eval ? ep->eval_framework_ns : ep->framework_ns;
+	}
+	json_put_real(o, "framework_cpu_s", (double)sum / 1e9);
+}
+
 static json_t *train_epoch(const struct result *r, const struct run_metrics *m, uint32_t epoch)
 {
 	const struct epoch_metrics *e = &m->epoch[epoch];
@@ -205,6 +220,7 @@ static json_t *train_epoch(const struct result *r, const struct run_metrics *m, 
 	json_put_real(o, "exposed_wait_s", e->exposed_wait_s);
 	json_put_real(o, "barrier_wait_s", e->barrier_wait_s);
 	json_put_real(o, "cpu_s", (double)u->cpu_ns / 1e9);
+	put_framework(o, r, epoch, false);
 	json_put(o, "process_io", proc_io_of(&u->train));
 	json_put(o, "host_io", json_host_io(r, &u->host_train));
 	json_put(o, "memory_pressure", memory_pressure_of(&u->memory));
@@ -317,6 +333,7 @@ json_t *json_evaluation(const struct result *r, const struct run_metrics *m)
 		put_requested(one, r, i, true);
 		json_put_real(one, "wall_s", e->eval_wall_s);
 		json_put_real(one, "cpu_s", (double)r->usage[i].cpu_eval_ns / 1e9);
+		put_framework(one, r, i, true);
 		put_residency(one, "at_start", &r->usage[i].cache_eval);
 		if (r->usage[i].cache_eval.known)
 			json_put_int(one, "bytes_looked_at", r->usage[i].cache_eval.bytes);
@@ -387,6 +404,11 @@ json_t *json_ranks(const struct result *r, const struct run_metrics *m)
 		}
 		if (rank->pin_ns > 0)
 			json_put_real(o, "pin_s", (double)rank->pin_ns / 1e9);
+		if (rank->framework_ns > 0 || rank->framework_beyond_ns > 0) {
+			json_put_real(o, "framework_s", (double)rank->framework_ns / 1e9);
+			json_put_real(o, "framework_beyond_s",
+				      (double)rank->framework_beyond_ns / 1e9);
+		}
 		json_array_append_new(list, o);
 	}
 	return list;

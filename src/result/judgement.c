@@ -13,6 +13,7 @@ const char *const time_part_names[TIME_PARTS] = {
 	[TIME_WAIT + WAIT_DECODE] = "decode",
 	[TIME_WAIT + WAIT_PREPROCESS] = "preprocess",
 	[TIME_WAIT + WAIT_TRANSPORT] = "transport",
+	[TIME_FRAMEWORK] = "framework",
 	[TIME_NO_CPU] = "no_processor",
 	[TIME_WAIT + WAIT_OTHER] = "unknown_wait",
 	[TIME_SKEW] = "barrier_wait",

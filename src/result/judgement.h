@@ -18,7 +18,9 @@ enum time_part {
 	TIME_OTHER, /* between the times of the steps: the rest of the wall time */
 	TIME_PARTS,
 	/* Of waits, and of computation and barriers that were late for want of a processor. */
-	TIME_NO_CPU = TIME_WAIT + WAIT_NO_CPU
+	TIME_NO_CPU = TIME_WAIT + WAIT_NO_CPU,
+	/* Of waits, and of the rank's own code beside them. */
+	TIME_FRAMEWORK = TIME_WAIT + WAIT_FRAMEWORK
 };
 
 /* As in result.json and in the table. */
@@ -34,10 +36,13 @@ struct decomposition {
 	double critical_s[TIME_PARTS]; /* in each step, of the rank that came last; sums to it */
 	double work_s[WORK_KINDS];     /* workers' time in delivered batches, all ranks */
 	double late_compute_s, late_barrier_s; /* of mean_s[TIME_NO_CPU]: not in waits */
-	double hidden_io_s;             /* of that: in requests while no rank waited for them */
-	double ready_mean;              /* batches ready when a rank asked for one */
-	uint64_t steps;                 /* of all ranks */
-	uint64_t batches, common_steps; /* delivered; made by every rank */
+	double framework_loop_s;               /* of mean_s[TIME_FRAMEWORK]: not in waits */
+	double framework_step_s;  /* the rank's own code at its steps, in waits and not */
+	double framework_start_s; /* of waits: before the first batches of epochs were begun */
+	double hidden_io_s;       /* of that: in requests while no rank waited for them */
+	double ready_mean;        /* batches ready when a rank asked for one */
+	uint64_t steps;           /* of all ranks */
+	uint64_t batches, common_steps;       /* delivered; made by every rank */
 	double service_mean_s, service_dev_s; /* a batch from begun to done */
 	double delivery_mean_s;               /* from done to got, where it was waited for */
 	uint32_t last_rank;                   /* arrived last at the barrier most often */

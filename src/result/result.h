@@ -74,6 +74,8 @@ struct rank_epoch {
 		eval_payload_bytes; /* of samples read from the store for this rank, counted by
 				     * its workers; a reader's own copy of a file adds none */
 	struct requested train_requested, eval_requested;
+	/* Processor time spent as the framework's own code would (framework.costs). */
+	int64_t framework_ns, eval_framework_ns;
 };
 
 struct rank_result {
@@ -84,6 +86,9 @@ struct rank_result {
 	int64_t worker_busy_ns, worker_idle_ns, preprocess_ns;
 	int64_t drain_ns; /* after the last epoch: for the checkpoint under way */
 	int64_t transport_ns, unpack_ns, pin_ns; /* as in struct worker_stat */
+	/* Processor time spent as the framework's own code would (framework.costs), by this rank
+	 * and its threads; and by which this program's own work exceeded the laws. */
+	int64_t framework_ns, framework_beyond_ns;
 	int64_t train_busy_ns;        /* the part of worker_busy_ns that the training loader has */
 	uint32_t workers;             /* reader threads of the training loader; 0: inline */
 	uint64_t prefetch_batches;    /* batches that may exist beyond the one in use: P * W */

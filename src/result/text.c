@@ -194,7 +194,8 @@ static void put_time_spent(struct buf *out, const struct decomposition *d,
 	for (int p = 0; p < TIME_PARTS; p++) {
 		double a = 100 * d->mean_s[p] / d->wall_s;
 		double b = d->critical_wall_s > 0 ? 100 * d->critical_s[p] / d->critical_wall_s : 0;
-		bool wait = p >= TIME_WAIT && p <= TIME_WAIT_END && p != TIME_NO_CPU;
+		bool wait = p >= TIME_WAIT && p <= TIME_WAIT_END && p != TIME_NO_CPU &&
+			    p != TIME_FRAMEWORK;
 
 		if (fabs(a) < 0.05 && fabs(b) < 0.05)
 			continue;

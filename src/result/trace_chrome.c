@@ -24,6 +24,7 @@ static const struct {
 	[SPAN_PREPROCESS] = {"reader", "preprocess"},
 	[SPAN_ITEM] = {"reader", "item"},
 	[SPAN_BATCH] = {"reader", "batch"},
+	[SPAN_FRAMEWORK] = {"reader", "framework"},
 	[SPAN_TRANSPORT] = {"reader", "transport"},
 	[SPAN_UNPACK] = {"reader", "unpack"},
 	[SPAN_PIN] = {"reader", "pin"},

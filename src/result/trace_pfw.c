@@ -37,6 +37,7 @@ static const struct {
 	[SPAN_PREPROCESS] = {"data", "preprocess"},
 	[SPAN_ITEM] = {"data", "item"},
 	[SPAN_BATCH] = {"stoker", "batch"},
+	[SPAN_FRAMEWORK] = {"stoker", "framework"},
 	[SPAN_TRANSPORT] = {"stoker", "transport"},
 	[SPAN_UNPACK] = {"stoker", "unpack"},
 	[SPAN_PIN] = {"stoker", "pin"},

@@ -90,9 +90,19 @@ static bool emulate_compute(struct rank *k, const struct time_dist *dist, struct
 	return true;
 }
 
-/* A loop over a loader ends when it asks once more, which is part of the phase. */
-static int ask_past_end(struct rank *k, struct loader *l, struct err *e)
+/* What the rank's thread spent on the framework's code in calls of the loader. */
+static int64_t spent_in_loader(struct rank *k, struct loader *l)
 {
+	uint32_t n;
+	const struct worker_stat *ws = k->plan->loader->stats(l, &n);
+
+	return n ? ws[0].framework_rank.cpu_ns : 0;
+}
+
+/* A loop over a loader ends when it asks once more, which is part of the phase. */
+static int ask_past_end(struct rank *k, struct loader *l, struct epoch_split *split, struct err *e)
+{
+	int64_t spent = spent_in_loader(k, l);
 	struct batch *b;
 	int rc;
 
@@ -100,10 +110,23 @@ static int ask_past_end(struct rank *k, struct loader *l, struct err *e)
 	rc = k->plan->loader->next(l, &b, e);
 	if (rc > 0)
 		k->plan->loader->give_back(l, b);
+	split->framework_loop_ns += spent_in_loader(k, l) - spent;
 	return rc < 0 ? rc : 0;
 }
 
-/* Runs up to p->capacity steps into `p`; adds to `split` unless NULL. 0 when all were made, the
+/* The training loop's own code of a step, between having a batch and computing with it. */
+static void loop_in_framework(struct rank *k, uint64_t samples, struct epoch_split *split)
+{
+	int64_t begin = clock_now_ns();
+	int64_t spent = framework_spend(&k->code, COST_STEP, (double)samples, 0, 0);
+
+	/* it is no lateness of the computation that follows */
+	run_delay_take(clock_now_ns() - begin);
+	split->framework_loop_ns += spent;
+	split->framework_step_ns += spent;
+}
+
+/* Runs up to p->capacity steps into `p`; adds to `split`. 0 when all were made, the
  * loader's epoch ended, or a checkpoint is due by time. */
 static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 		     struct order_proof *delivered, uint64_t *payload, struct epoch_split *split,
@@ -138,7 +161,8 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 			.late_ns = b->late_ns,
 			.rank_late_ns =
 				run_delay_take(t->got_ns - (b->done_ns > ask ? b->done_ns : ask)),
-			.work = &work};
+			.work = &work,
+			.costs = b->costs};
 		wait_split(wait, t, &span, p->first_step + i == 0);
 		order_proof_merge(delivered, &b->proof);
 		bytes = b->payload_bytes;
@@ -148,16 +172,17 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 		atomic_fetch_add_explicit(&k->live.payload_bytes, bytes, memory_order_relaxed);
 		atomic_fetch_add_explicit(&k->live.samples, samples, memory_order_relaxed);
 		ops->give_back(l, b);
+		if (framework_on(&k->code))
+			loop_in_framework(k, samples, split);
 		if (!emulate_compute(k, dist, t))
 			return ERR_CANCELED;
 		t->barrier_in_ns = t->compute_end_ns;
 		t->barrier_out_ns = t->compute_end_ns;
 		p->steps = i + 1;
-		if (split) {
-			epoch_split_add(split, wait, p->step, i, &span);
-			if (p->kind == PHASE_BLOCK)
-				service_times_add(&k->out->service, span.done_ns - span.begun_ns);
-		}
+		epoch_split_add(split, wait, p->step, i, &span);
+		if (p->kind == PHASE_BLOCK)
+			service_times_add(&k->out->service,
+					  span.done_ns - span.begun_ns + span.costs.pack_ns);
 		if (p->kind == PHASE_BLOCK) {
 			rank_publish(&k->live, RANK_BARRIER, t->compute_end_ns);
 			rc = by_time ? comm_barrier_until(&k->comm, k->checkpoints.due_ns,
@@ -175,6 +200,12 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 			return 0;
 	}
 	return 0;
+}
+
+static void add_spent(struct rank_result *out, const struct framework_spent *s)
+{
+	out->framework_ns += s->cpu_ns;
+	out->framework_beyond_ns += s->beyond_ns;
 }
 
 /* One that is left behind may count at any moment: what it is added up from is a copy, for which
@@ -209,6 +240,9 @@ static void add_worker_stats(struct rank *k, struct loader *l, bool working, str
 		k->out->transport_ns += s->transport_ns;
 		k->out->unpack_ns += s->unpack_ns;
 		k->out->pin_ns += s->pin_ns;
+		add_spent(k->out, &s->framework);
+		add_spent(k->out, &s->framework_pin);
+		add_spent(k->out, &s->framework_rank);
 	}
 }
 
@@ -232,6 +266,24 @@ static void note_requested(struct rank *k, struct loader *l, struct requested *b
 	out->asked_bytes -= before->asked_bytes;
 	out->returned_bytes -= before->returned_bytes;
 	*before = now;
+}
+
+/* Processor time of the framework's code since the last look, when no worker is reading. */
+static void note_spent(struct rank *k, struct loader *l, enum dataset_kind kind, int64_t loop_ns,
+		       int64_t *out)
+{
+	const struct worker_stat *ws;
+	int64_t now = 0;
+	uint32_t n;
+
+	if (k->hung || !framework_on(&k->code))
+		return;
+	ws = k->plan->loader->stats(l, &n);
+	for (uint32_t i = 0; i < n; i++)
+		now += ws[i].framework.cpu_ns + ws[i].framework_pin.cpu_ns +
+		       ws[i].framework_rank.cpu_ns;
+	*out = now - k->spent_before[kind] + loop_ns;
+	k->spent_before[kind] = now;
 }
 
 /* Of the training loader: which samples took longest. */
@@ -347,7 +399,7 @@ static int run_blocks(struct rank *k, struct loader *l, struct rank_epoch *ep, u
 		save = !ended && (every ? made % every == 0 : k->checkpoints.due);
 		/* after a checkpoint that ends the epoch this is in no block */
 		if (rc == 0 && !ended && made == steps && !save)
-			rc = ask_past_end(k, l, e);
+			rc = ask_past_end(k, l, &ep->split, e);
 		block_end(ep);
 		if (rc)
 			return rc;
@@ -358,7 +410,7 @@ static int run_blocks(struct rank *k, struct loader *l, struct rank_epoch *ep, u
 		if (rc)
 			return rc;
 		if (made == steps)
-			return ask_past_end(k, l, e);
+			return ask_past_end(k, l, &ep->split, e);
 		rc = checkpoints_block_after(&k->checkpoints, ep, e);
 		if (rc)
 			return rc;
@@ -377,6 +429,7 @@ static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, st
 	struct loader *l = rank_loader(k, DATASET_TRAIN);
 	struct epoch_plan plan = plan_epoch(k->plan, epoch);
 	struct order order;
+	int64_t looped;
 	int rc, end;
 	bool begun;
 
@@ -387,6 +440,7 @@ static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, st
 	if (k->comm.rank == 0)
 		dlio_log_epoch_start(epoch, plan.steps);
 	block_begin(k, ep);
+	looped = k->spent.cpu_ns;
 	rc = k->plan->loader->start(l, &order, plan.steps, e);
 	begun = rc == 0;
 	if (begun)
@@ -408,6 +462,7 @@ static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, st
 			k->plan->loader->undelivered(l, steps_made(ep), &ep->rest);
 	end = finish_reading(k, l, rc ? NULL : e);
 	note_requested(k, l, &k->train_requested, &ep->train_requested);
+	note_spent(k, l, DATASET_TRAIN, k->spent.cpu_ns - looped, &ep->framework_ns);
 	if (rc == 0)
 		rc = end;
 	if (k->comm.rank == 0 && rc == 0)
@@ -422,6 +477,7 @@ static int evaluate_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch,
 	struct phase *p = &ep->eval;
 	struct order order;
 	double au, rate;
+	int64_t looped;
 	uint64_t measured;
 	char why[256];
 	int rc, end;
@@ -442,19 +498,21 @@ static int evaluate_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch,
 	p->begin_ns = clock_now_ns();
 	k->live.eval_zero_ns =
 		p->begin_ns - atomic_load_explicit(&k->live.eval_ns, memory_order_relaxed);
+	looped = k->spent.cpu_ns;
 	rc = k->plan->loader->start(l, &order, k->plan->steps[DATASET_EVAL], e);
 	begun = rc == 0;
 	if (begun)
 		rc = run_steps(k, l, p, &ep->eval_delivered, &ep->eval_payload_bytes,
 			       &ep->eval_split, e);
 	if (rc == 0 && begun && p->steps == p->capacity)
-		rc = ask_past_end(k, l, e);
+		rc = ask_past_end(k, l, &ep->eval_split, e);
 	p->end_ns = clock_now_ns();
 	p->end_wall_ns = clock_wall_ns();
 	ep->eval_accounted = begun && k->plan->loader->undelivered &&
 			     k->plan->loader->undelivered(l, p->steps, &ep->eval_rest);
 	end = finish_reading(k, l, rc ? NULL : e);
 	note_requested(k, l, &k->eval_requested, &ep->eval_requested);
+	note_spent(k, l, DATASET_EVAL, k->spent.cpu_ns - looped, &ep->eval_framework_ns);
 	atomic_store_explicit(&k->live.evaluating, 0, memory_order_relaxed);
 	if (rc == 0)
 		rc = end;
@@ -548,6 +606,7 @@ static int create_loader(struct rank *k, enum dataset_kind kind, struct err *e)
 		.dataset = k->plan->d,
 		.kind = kind,
 		.store = k->plan->store,
+		.costs = w->costs,
 		.rank = k->comm.rank,
 		.batch_size = (uint64_t)(kind == DATASET_TRAIN ? w->reader.batch_size
 							       : w->reader.batch_size_eval),
@@ -570,6 +629,12 @@ static int rank_build(struct rank *k, struct err *e)
 	const struct workload *w = k->plan->w;
 	int rc = checkpoints_open(&k->checkpoints, e);
 
+	k->code = (struct framework_code){
+		.costs = w->costs,
+		.stop = &k->shared->stop.flag,
+		.spent = &k->spent,
+		.key = rng_key((uint64_t)w->train.seed, UINT32_MAX, k->comm.rank),
+	};
 	if (rc < 0 || !workload_reads(w))
 		return rc;
 	rc = w->workflow.train ? create_loader(k, DATASET_TRAIN, e) : 0;
@@ -620,6 +685,8 @@ static void collect_training(struct rank *k, bool working)
 	if (!l || atomic_exchange_explicit(&k->collected, true, memory_order_acq_rel))
 		return;
 	add_worker_stats(k, l, working, &k->out->train_io);
+	if (!working)
+		add_spent(k->out, &k->spent);
 	add_reading_times(k, l, working);
 	k->out->train_busy_ns = k->out->worker_busy_ns;
 }

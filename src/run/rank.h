@@ -22,7 +22,10 @@ struct rank {
 	struct thread thread;
 	/* set once, by the rank; others wake and describe them while it runs */
 	_Atomic(struct loader *) loader[DATASET_KINDS];
-	struct rng_np rng;      /* of the emulated compute times */
+	struct rng_np rng;          /* of the emulated compute times */
+	struct framework_code code; /* of the training loop */
+	struct framework_spent spent;
+	int64_t spent_before[DATASET_KINDS]; /* processor time, until the last look */
 	bool hung;              /* a worker never came back: of an epoch it says nothing */
 	_Atomic bool collected; /* the counters of training's workers are in the result */
 	struct rank_live live;

@@ -1,0 +1,95 @@
+/* Spending processor time. */
+#include "loader/framework.h"
+
+#include <math.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/rng.h"
+
+#define LOOK_NS 50000 /* between looks at the processor time and at what may end it */
+
+static const double QUARTILE = 0.6745; /* of a normal distribution, in standard deviations */
+static const double FARTHEST = 0.9;    /* from the law, as a fraction of it: never negative */
+static const double TO_UNIT = 0x1p-64; /* a word to [0, 1) */
+static const double OF_THREE = 0.5;    /* standard deviation of the sum of three of these */
+static const double MOST_S = 3600;     /* no single time is longer */
+
+int64_t framework_thread_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+/* A single time about the law: nearly normal, with the law as its mean. */
+static double drawn(struct framework_code *f, const struct cost_law *law, double s)
+{
+	double sum = 0, off;
+
+	if (!(law->spread > 0))
+		return s;
+	for (int i = 0; i < 3; i++)
+		sum += (double)rng_word(f->key, f->draws++) * TO_UNIT;
+	off = law->spread / QUARTILE * (sum - 1.5) / OF_THREE;
+	return s * (1 + fmax(-FARTHEST, fmin(FARTHEST, off)));
+}
+
+static bool ended(const struct framework_code *f)
+{
+	return stop_is_set(f->stop) ||
+	       (f->halt && atomic_load_explicit(f->halt, memory_order_acquire) & f->halts);
+}
+
+/* In user mode, as the framework's code: the clock below needs no system call. */
+static void spin(int64_t ns)
+{
+	int64_t until = clock_now_ns() + ns;
+
+	while (clock_now_ns() < until)
+		continue;
+}
+
+static int64_t spend(struct framework_code *f, const struct cost_law *law, double s, int64_t own_ns)
+{
+	int64_t want = s > 0 ? (int64_t)(fmin(drawn(f, law, s), MOST_S) * 1e9) : 0;
+	int64_t begin, done = 0;
+
+	if (own_ns >= want) {
+		f->spent->beyond_ns += own_ns - want;
+		return 0;
+	}
+	want -= own_ns > 0 ? own_ns : 0;
+	begin = framework_thread_ns();
+	while (done < want && !ended(f)) {
+		spin(want - done < LOOK_NS ? want - done : LOOK_NS);
+		done = framework_thread_ns() - begin;
+	}
+	f->spent->cpu_ns += done;
+	return done;
+}
+
+int64_t framework_spend(struct framework_code *f, enum cost_row row, double samples, double bytes,
+			int64_t own_ns)
+{
+	const struct cost_law *law;
+
+	if (!f->costs)
+		return 0;
+	law = costs_of(f->costs, row);
+	return law->present ? spend(f, law, cost_law_s(law, samples, bytes), own_ns) : 0;
+}
+
+int64_t framework_spend_load(struct framework_code *f, const struct format_facts *format,
+			     bool opened, double bytes, int64_t own_ns)
+{
+	const struct cost_law *law;
+
+	if (!f->costs)
+		return 0;
+	law = costs_of_load(f->costs, format);
+	return law->present ? spend(f, law, cost_law_s(law, 1, bytes) - (opened ? 0 : law->fixed),
+				    own_ns)
+			    : 0;
+}

@@ -1,0 +1,45 @@
+#pragma once
+/* Processor time that a framework's own code would spend (framework.costs), spent by the thread
+ * that would spend it: busy, so that it competes for processors as the framework does. Of work that
+ * this program did itself in the same place (decoding, copying, packing) only the rest is spent, so
+ * that the sum is the framework's. */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/thread.h"
+#include "workload/framework_costs.h"
+
+/* Totals of one thread. */
+struct framework_spent {
+	int64_t cpu_ns;    /* processor time */
+	int64_t beyond_ns; /* by which this program's own work took longer than the law */
+};
+
+/* One thread's. */
+struct framework_code {
+	const struct framework_costs *costs; /* NULL: none, nothing is ever spent */
+	/* What ends spending early: a flag, and bits of a word. Each may be NULL. */
+	const struct stop_flag *stop;
+	const _Atomic uint32_t *halt;
+	uint32_t halts;
+	struct framework_spent *spent; /* where it counts */
+	uint64_t key, draws;           /* of the spread of single times */
+};
+
+static inline bool framework_on(const struct framework_code *f)
+{
+	return f->costs != NULL;
+}
+
+/* Processor time of the calling thread, ns. Costs a system call. */
+int64_t framework_thread_ns(void);
+
+/* Spends what the law gives, drawn with its spread, less `own_ns` of processor time that the thread
+ * spent on the same work. Returns the processor time spent, ns: less than that if it was ended
+ * early, within a fraction of a millisecond. Nothing and 0 without costs. */
+int64_t framework_spend(struct framework_code *f, enum cost_row row, double samples, double bytes,
+			int64_t own_ns);
+/* The same for loading a sample. opened: its file was opened for it. */
+int64_t framework_spend_load(struct framework_code *f, const struct format_facts *format,
+			     bool opened, double bytes, int64_t own_ns);
