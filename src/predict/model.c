@@ -1,6 +1,7 @@
 /* Events: a worker's delay, transfer or computing ends; a batch reaches the rank that waits for
- * it; a rank's computation ends. Those at a shared thing end in the order of what each of them had
- * to get, so one heap by that is enough (virtual time). */
+ * it; a rank's computation ends; a rank has had the processor for what it does itself. Those at a
+ * shared thing end in the order of what each of them had to get, so one heap by that is enough
+ * (virtual time). */
 #include "predict/model.h"
 
 #include <assert.h>
@@ -14,7 +15,12 @@
 #define PARTS_LEAST 2
 #define TURNS_MAX 8
 
-enum state { REST, OPENING, DELAY, QUEUED, TRANSFER, COMPUTING };
+/* Of a rank against a reader that computes: who has slept goes first. */
+static const double RANK_FIRST = 4;
+
+enum state { ABSENT, BEGINNING, REST, OPENING, DELAY, QUEUED, TRANSFER, COMPUTING };
+/* What a rank has a processor for. */
+enum own { FORKING, TAKING, ENDING };
 
 struct reader {
 	enum state state;
@@ -29,6 +35,8 @@ struct side {
 	uint64_t sent, handed;  /* batches */
 	bool coming, computing; /* the one it waited for; it has one */
 	bool met;               /* at the barrier */
+	enum own own;
+	uint32_t forked; /* workers */
 	double computed, computing_s;
 };
 
@@ -64,10 +72,10 @@ struct sim {
 	uint32_t *done; /* ranks * window: runs of batch k that are, at k % window */
 	uint32_t width, parts, runs;
 	uint64_t window, steps, made, seq;
-	uint64_t turn;           /* which of the runs */
-	double stages;           /* of a part */
-	struct heap delay, rank; /* by their times */
-	struct station store, cpu;
+	uint64_t turn;                  /* which of the runs */
+	double stages;                  /* of a part */
+	struct heap delay, rank;        /* by their times */
+	struct station store, cpu, own; /* own: the ranks' CPU time */
 	struct line opens, reads;
 	double service, square;
 	uint64_t served;
@@ -246,7 +254,7 @@ static bool may_take_run(const struct sim *s, uint32_t k, uint32_t w, uint64_t *
 
 static void readers_feed(struct sim *s, uint32_t k)
 {
-	for (uint32_t w = 0; w < s->width; w++) {
+	for (uint32_t w = 0; w < s->width && s->side[k].forked == s->width; w++) {
 		uint32_t i = k * s->width + w;
 		struct reader *r = &s->reader[i];
 		uint64_t b;
@@ -291,7 +299,7 @@ static void run_finished(struct sim *s, uint32_t i)
 	uint64_t at = r->run / s->runs % s->window;
 	double took = s->now - r->begun;
 
-	assert(r->state != REST);
+	assert(r->state > REST);
 	r->state = REST;
 	s->service += took;
 	s->square += took * took;
@@ -341,22 +349,79 @@ static double stalls_left(const struct sim *s)
 	return (all - made) * m->stall_s;
 }
 
-/* A rank has its batch, or has computed with it. */
-static void rank_event(struct sim *s)
+static void rank_has_batch(struct sim *s, uint32_t k)
 {
-	uint32_t k = heap_pop(&s->rank);
 	struct side *side = &s->side[k];
 
-	if (!side->coming) {
-		ranks_meet(s, k);
-		return;
-	}
 	side->coming = false;
 	side->computing = true;
 	side->handed++;
 	side->computed += side->computing_s;
 	heap_push(s, &s->rank, s->now + side->computing_s + s->m->step_s + stall_after(s, side), k);
 	readers_feed(s, k);
+}
+
+/* What follows when the rank's own work, for which it needs a processor, is done. */
+static void end_own(struct sim *s, uint32_t k);
+
+static void begin_own(struct sim *s, uint32_t k, enum own own, double cpu_s)
+{
+	s->side[k].own = own;
+	if (cpu_s > 0)
+		station_enter(s, &s->own, cpu_s, k);
+	else
+		end_own(s, k);
+}
+
+/* A batch has reached its rank, or the computation with it is over. */
+static void rank_event(struct sim *s)
+{
+	uint32_t k = heap_pop(&s->rank);
+
+	if (s->side[k].coming)
+		begin_own(s, k, TAKING, s->m->take_s);
+	else
+		begin_own(s, k, ENDING, s->m->end_s);
+}
+
+/* The next worker of a rank is there. */
+static void hire(struct sim *s, uint32_t k)
+{
+	uint32_t i = k * s->width + s->side[k].forked++;
+
+	if (s->m->workers && s->m->begin_s > 0) {
+		s->reader[i].state = BEGINNING;
+		station_enter(s, &s->cpu, s->m->begin_s, i);
+	} else {
+		s->reader[i].state = REST;
+	}
+}
+
+static void fork_workers(struct sim *s, uint32_t k)
+{
+	while (s->side[k].forked < s->width) {
+		if (s->m->workers && s->m->fork_s > 0) {
+			begin_own(s, k, FORKING, s->m->fork_s);
+			return;
+		}
+		hire(s, k);
+	}
+	readers_feed(s, k);
+}
+
+static void end_own(struct sim *s, uint32_t k)
+{
+	switch (s->side[k].own) {
+	case FORKING:
+		hire(s, k);
+		fork_workers(s, k);
+		break;
+	case TAKING:
+		rank_has_batch(s, k);
+		break;
+	case ENDING:
+		ranks_meet(s, k);
+	}
 }
 
 static void end_part(struct sim *s, uint32_t i)
@@ -369,6 +434,17 @@ static void end_part(struct sim *s, uint32_t i)
 		run_finished(s, i);
 }
 
+/* A reader had a processor for as long as it needed. */
+static void end_computing(struct sim *s, uint32_t i)
+{
+	if (s->reader[i].state == BEGINNING) {
+		s->reader[i].state = REST;
+		readers_feed(s, i / s->width);
+	} else {
+		end_part(s, i);
+	}
+}
+
 static void begin_computing(struct sim *s, uint32_t i)
 {
 	struct reader *r = &s->reader[i];
@@ -377,7 +453,7 @@ static void begin_computing(struct sim *s, uint32_t i)
 		end_part(s, i);
 		return;
 	}
-	assert(r->state != REST && r->state != COMPUTING);
+	assert(r->state > REST && r->state != COMPUTING);
 	r->state = COMPUTING;
 	station_enter(s, &s->cpu, s->m->cpu_s * part_of(s, r) * r->size, i);
 }
@@ -415,20 +491,40 @@ static void station_advance(struct station *t, double time)
 		t->v += time * station_rate(t);
 }
 
+/* Ranks get RANK_FIRST times the part of a reader, but no more than one each. */
+static void share_processors(struct sim *s)
+{
+	double cpus = s->m->cpus > 0 ? s->m->cpus : INFINITY;
+	double ranks = s->own.heap.n, readers = s->cpu.heap.n;
+	double part = RANK_FIRST * ranks / fmax(1, RANK_FIRST * ranks + readers);
+
+	s->own.all = s->cpu.all = cpus;
+	if (ranks > 0 && ranks + readers > cpus) {
+		s->own.all = fmax(cpus - readers, fmin(ranks, cpus * part));
+		s->cpu.all = cpus - fmin(ranks, s->own.all);
+	}
+}
+
 /* False when nothing is under way. */
 static bool next_event(struct sim *s)
 {
-	double at[4] = {s->delay.n ? s->delay.entry[0].key : INFINITY, station_next(s, &s->store),
-			station_next(s, &s->cpu), s->rank.n ? s->rank.entry[0].key : INFINITY};
+	double at[5];
 	int who = 0;
 
-	for (int i = 1; i < 4; i++)
+	share_processors(s);
+	at[0] = s->delay.n ? s->delay.entry[0].key : INFINITY;
+	at[1] = station_next(s, &s->store);
+	at[2] = station_next(s, &s->cpu);
+	at[3] = s->rank.n ? s->rank.entry[0].key : INFINITY;
+	at[4] = station_next(s, &s->own);
+	for (int i = 1; i < 5; i++)
 		who = at[i] < at[who] ? i : who;
 	if (!isfinite(at[who]))
 		return false;
 	if (at[who] > s->now) {
 		station_advance(&s->store, at[who] - s->now);
 		station_advance(&s->cpu, at[who] - s->now);
+		station_advance(&s->own, at[who] - s->now);
 		s->now = at[who];
 	}
 	switch (who) {
@@ -439,10 +535,13 @@ static bool next_event(struct sim *s)
 		begin_computing(s, heap_pop(&s->store.heap));
 		break;
 	case 2:
-		end_part(s, heap_pop(&s->cpu.heap));
+		end_computing(s, heap_pop(&s->cpu.heap));
+		break;
+	case 3:
+		rank_event(s);
 		break;
 	default:
-		rank_event(s);
+		end_own(s, heap_pop(&s->own.heap));
 	}
 	return true;
 }
@@ -482,7 +581,7 @@ static void simulate(struct sim *s, struct modeled *out)
 
 	s->now = s->m->start_s;
 	for (uint32_t k = 0; k < s->m->ranks; k++)
-		readers_feed(s, k);
+		fork_workers(s, k);
 	while (s->made < s->steps && next_event(s))
 		;
 	for (uint32_t k = 0; k < s->m->ranks; k++)
@@ -515,6 +614,7 @@ static void sim_reserve(struct sim *s, uint64_t readers)
 	s->store.heap.entry = xcalloc(readers, sizeof(struct entry));
 	s->cpu.heap.entry = xcalloc(readers, sizeof(struct entry));
 	s->rank.entry = xcalloc(s->m->ranks, sizeof(struct entry));
+	s->own.heap.entry = xcalloc(s->m->ranks, sizeof(struct entry));
 	line_reserve(&s->opens, &s->m->open);
 	line_reserve(&s->reads, &s->m->read);
 	s->reader = xcalloc(readers, sizeof(*s->reader));
@@ -538,14 +638,14 @@ static struct modeled simulate_turn(const struct model *m, uint64_t turn)
 	limit_events(&s);
 	s.store.each = m->stream > 0 ? m->stream : INFINITY;
 	s.store.all = m->shared > 0 ? m->shared : INFINITY;
-	s.cpu.each = 1;
-	s.cpu.all = m->cpus > 0 ? m->cpus : INFINITY;
+	s.cpu.each = s.own.each = 1;
 	sim_reserve(&s, readers);
 	simulate(&s, &out);
 	free(s.delay.entry);
 	free(s.store.heap.entry);
 	free(s.cpu.heap.entry);
 	free(s.rank.entry);
+	free(s.own.heap.entry);
 	line_release_memory(&s.opens);
 	line_release_memory(&s.reads);
 	free(s.reader);

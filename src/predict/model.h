@@ -40,6 +40,12 @@ struct model {
 	double start_s; /* before the first batch is begun */
 	double hand_s;  /* from the end of a batch to a rank that waits for it */
 	double step_s;  /* of a step, beside waiting and computing */
+	/* CPU time of ranks and of starting: on the same processors as cpu_s, with an advantage
+	 * over it. */
+	double fork_s;  /* of a rank for each of its workers, one after another, before any reads */
+	double begin_s; /* of a worker, before its first batch */
+	double take_s;  /* of a rank for a batch, ready or not, before its place is free */
+	double end_s;   /* of a rank in a step, after computing */
 	/* After each `stall_every` steps all ranks stand still, while reading goes on; 0: never. */
 	uint64_t stall_every;
 	double stall_s;

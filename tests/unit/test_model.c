@@ -145,6 +145,45 @@ static void ceilings(void **state)
 	assert_float_equal(model_au(&m), 50, 0.5);
 }
 
+/* What ranks and workers need a processor for beside reading. */
+static void own_work(void **state)
+{
+	struct model m = base();
+
+	(void)state;
+	m.delay_s = 0.5;
+	m.take_s = 0.25; /* c / (c + take + end), however far ahead the workers are */
+	m.end_s = 0.25;
+	assert_float_equal(model_au(&m), 66.7, 0.2);
+	m.delay_s = 4; /* hidden: the batches come every 4 s */
+	m.window = 3;
+	assert_float_equal(model_au(&m), 25, 0.2);
+	m = base();
+	m.workers = 4;
+	m.window = 8;
+	m.fork_s = 100; /* one after another: none reads before 400 s, the last one from 450 s on */
+	m.begin_s = 50;
+	m.delay_s = 1;
+	m.steps = 451;
+	assert_float_equal(model_run(&m).wall_s, 450 + 1 + 451 - 3, 0.1);
+	m.begin_s = 0;
+	assert_float_equal(model_run(&m).wall_s, 400 + 1 + 451, 0.1);
+	m.workers = 0; /* nobody to start */
+	assert_float_equal(model_run(&m).wall_s, 2 * 451, 1);
+	m = base();
+	m.ranks = 4; /* four seconds of two processors a step */
+	m.take_s = 1;
+	m.cpus = 2;
+	assert_float_equal(model_au(&m), 33.3, 0.5);
+	m = base();
+	m.workers = 4; /* ranks take what they need from those who compute: 3 s of 2 */
+	m.window = 8;
+	m.cpu_s = 3;
+	m.take_s = 1;
+	m.cpus = 2;
+	assert_float_equal(model_au(&m), 50, 1);
+}
+
 /* A batch of four samples of 1 s each: three runs take as long as two, as one has two samples. */
 static void runs_of_whole_samples(void **state)
 {
@@ -187,12 +226,11 @@ static void stalls(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(formulas),
-					   cmocka_unit_test(in_order_stalls),
-					   cmocka_unit_test(queues),
-					   cmocka_unit_test(ceilings),
-					   cmocka_unit_test(runs_of_whole_samples),
-					   cmocka_unit_test(stalls)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(formulas), cmocka_unit_test(in_order_stalls),
+		cmocka_unit_test(queues),   cmocka_unit_test(ceilings),
+		cmocka_unit_test(own_work), cmocka_unit_test(runs_of_whole_samples),
+		cmocka_unit_test(stalls)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
