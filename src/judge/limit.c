@@ -15,6 +15,7 @@
 #include "judge/say_change.h"
 #include "predict/costs.h"
 #include "predict/outlook.h"
+#include "workload/framework_key.h"
 
 static const double SMALL_LOSS = 0.05; /* of the wall time: nothing to find */
 
@@ -239,6 +240,28 @@ static void view_fill(struct limit_view *v)
 	v->inside = room > 0 ? fmin(1, v->io / room) : 0;
 }
 
+/* The profile built in for the framework that the run's loader is of; NULL: there is none. */
+static struct framework_costs *builtin_costs(const struct workload *w)
+{
+	unsigned loader_of = workload_loader(w)->default_of;
+	const char *name = NULL;
+
+	for (int i = 0; workload_framework_names[i] && !name; i++)
+		if (loader_of & 1u << i)
+			name = framework_profile(i);
+	return name ? costs_load(name, NULL) : NULL;
+}
+
+/* What the run would have been with it is told where it has spent none. */
+static void look_ahead(struct limit_view *v, struct outlook *out)
+{
+	const struct workload *w = v->r->workload;
+	struct framework_costs *costs = w->costs ? NULL : builtin_costs(w);
+
+	outlook_compute(v->r, v->m->epochs, &v->law, costs, out);
+	costs_release(costs);
+}
+
 void limit_find(const struct result *r, const struct run_metrics *m, struct limit *limit,
 		struct outlook *outlook)
 {
@@ -251,7 +274,7 @@ void limit_find(const struct result *r, const struct run_metrics *m, struct limi
 	if (!(v.d->wall_s > 0) || v.d->steps == 0)
 		return;
 	view_fill(&v);
-	outlook_compute(r, m->epochs, &v.law, outlook);
+	look_ahead(&v, outlook);
 	/* what a run of two halves would predict is true for neither */
 	if (limit_no_forecast(r, v.loss, why, sizeof(why))) {
 		*outlook = (struct outlook){0};

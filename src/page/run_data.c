@@ -190,6 +190,16 @@ static void put_remedy(json_t *o, const struct run_record *r)
 		json_put_text(o, "remedy", remedy);
 }
 
+/* What the framework's own code would take from AU, or has taken. */
+static void put_costs(json_t *o, const struct run_record *r)
+{
+	const json_t *w = json_object_get(r->result, "what_if");
+	const char *text = text_at(json_object_get(w, "framework_costs"), "text");
+
+	if (text && text[0])
+		json_put_text(o, "costs", text);
+}
+
 /* ---- where the time went ---- */
 
 /* Shares of the wall time of training in percent. Of DLIO's files only three are known. */
@@ -493,6 +503,7 @@ json_t *run_data(const struct run_record *r, bool brief)
 	put_need(o, r);
 	put_limit(o, r);
 	put_remedy(o, r);
+	put_costs(o, r);
 	put_time(o, r);
 	put_epochs(o, r);
 	put_passed(o, r);
@@ -505,8 +516,8 @@ json_t *run_data(const struct run_record *r, bool brief)
 
 json_t *run_details(json_t *run)
 {
-	static const char *const keys[] = {"epochs", "passed", "ledger",  "measured",
-					   "need",   "remedy", "rank_au", "limit_text"};
+	static const char *const keys[] = {"epochs", "passed",  "ledger",     "measured", "need",
+					   "remedy", "rank_au", "limit_text", "costs"};
 	json_t *details = json_object();
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {

@@ -149,6 +149,10 @@
         P.add(box, "h2", { "class": "label" }, "What would change it");
         P.add(box, "p", {}, sentence(runs[0].remedy).replace(/[^.]$/, "$&."));
       }
+      if (runs[0].costs) {
+        P.add(box, "h2", { "class": "label" }, "The framework\u2019s own costs");
+        P.add(box, "p", {}, sentence(runs[0].costs).replace(/[^.]$/, "$&."));
+      }
       return;
     }
     var causes = Object.create(null), names = [];

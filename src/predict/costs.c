@@ -18,6 +18,7 @@
 #define SIZES 512
 #define GENERATOR_AHEAD 3 /* batches, as tf.data's loader keeps them */
 
+static const double STEPS_LEAST = 4; /* of an epoch, for a model of another run than this one */
 static const double BUSY = 0.1;      /* of the processors, or of a batch: less is not looked at */
 static const double POINT_OFF = 1.4; /* times the time of a request at a point of a probe, */
 static const double FULL_OFF = 1.12; /* and where that is all a ceiling's doing */
@@ -588,8 +589,9 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 	/* the simulation of many readers would take longer than many a run */
 	if (r->ranks > RANKS_SIMULATED)
 		return refuse(out, "too many ranks to simulate");
-	if (r->ranks == 0 || epochs == 0 || steps / epochs < 4 || d->batches < 4)
+	if (r->ranks == 0 || epochs == 0 || steps / epochs < 1 || d->batches < 1)
 		return refuse(out, "too few steps");
+	v->few_steps = steps / epochs < STEPS_LEAST || d->batches < STEPS_LEAST;
 	if (!(d->mean_s[TIME_COMPUTE] > 0))
 		return refuse(out, "there is no computation: AU is 0 whatever changes");
 	if (!fill_lists(v, &m, r))

@@ -57,14 +57,26 @@ struct packing {
 	double begin_s;         /* that a reader takes to open its files one after another */
 };
 
+/* own_work.h: processor time in s */
+struct own_work {
+	double fork_s, begin_s; /* of a worker: in its rank, one after another; in itself */
+	double batch_s;         /* of a batch, in whoever reads it: beyond what the run took */
+	double take_s;          /* of a batch, in the rank */
+	double pin_s;           /* of a batch, in a thread between worker and rank */
+	double step_s;          /* of a step, in the rank */
+	double end_s;           /* of an epoch, in the rank, after its last step */
+};
+
 #define VARIANTS_MAX (2 * READ_LAWS_MAX + 4)
 struct variants {
 	struct costs costs;
 	struct cadence cadence;
 	struct packing packing;           /* outlook.c's, where it applies */
+	struct own_work framework;        /* the same */
 	const struct workload *w;         /* borrowed */
 	struct variant one[VARIANTS_MAX]; /* the best first */
 	uint32_t count;
+	bool few_steps;                  /* the run had too few to foretell another one */
 	uint64_t prefetch;               /* of a worker (PyTorch) or of all */
 	double *compute, *spread, *size; /* the models' */
 };

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "predict/cadence.h"
 #include "predict/costs.h"
+#include "predict/own_work.h"
 #include "predict/packing.h"
 
 #define WORKERS_MAX 256
@@ -27,6 +28,8 @@ static const double HELPS = 0.5;        /* points: workers that bring less are n
 static const double LITTLE = 0.05;      /* of the wall time: checkpoints that take no more */
 static const double FAR_APART = 64;     /* times as far apart as they are */
 static const double SMALL = 0.02;       /* of a batch's time: taking away less is no change */
+static const double REPEATS = 2;        /* points that a second run may differ by anyway */
+static const double SHORT = 0.1;        /* s of an epoch: a try-out of which nothing is said */
 
 /* How a change makes a variant's model another; false: it does not apply. */
 typedef bool (*alter)(const struct variants *all, const struct variant *v, double by,
@@ -202,7 +205,7 @@ static bool predict_change(const struct outlook *out, const struct variants *v, 
 		}
 	}
 	agreed = w->high - w->low <= AGREED;
-	w->error += 2 + fabs(out->measured_au - v->one[0].reproduced.au) + v->costs.taken +
+	w->error += REPEATS + fabs(out->measured_au - v->one[0].reproduced.au) + v->costs.taken +
 		    0.03 * fabs(w->au - out->measured_au);
 	error = w->error + fmax(w->high - w->au, w->au - w->low);
 	widen_by_ends(out, v, how, by, w);
@@ -414,6 +417,16 @@ static bool change_packing_before(const struct variants *all, const struct varia
 {
 	(void)by;
 	packing_apply(&all->packing, v, OPENS_BEFORE, m);
+	return true;
+}
+
+/* ---- the framework's own code ---- */
+
+static bool change_framework(const struct variants *all, const struct variant *v, double by,
+			     struct model *m)
+{
+	(void)v;
+	own_work_add(&all->framework, by, m);
 	return true;
 }
 
@@ -727,6 +740,20 @@ static void try_others(struct outlook *out, const struct variants *v)
 	add_change(out, v, change_storage, 2, "a storage twice as fast in all");
 }
 
+/* Of a run without them. */
+static void try_framework(struct outlook *out, struct variants *v, const struct result *r,
+			  uint32_t epochs, const struct framework_costs *f)
+{
+	struct what_if w;
+
+	if (!f || r->judged.time.wall_s < SHORT * epochs ||
+	    !own_work_of(f, r, epochs, &v->costs, &v->framework) ||
+	    !predict_change(out, v, change_framework, 1, &w))
+		return;
+	snprintf(out->costs.profile, sizeof(out->costs.profile), "%s", f->name);
+	own_work_say(out, &w, REPEATS, &out->costs);
+}
+
 /* Why the effect of more readers cannot be told. */
 static void set_untold(struct outlook *out, const struct variants *v)
 {
@@ -793,7 +820,7 @@ static bool drop_misfits(struct variants *v, struct outlook *out)
 }
 
 void outlook_compute(const struct result *r, uint32_t epochs, const struct store_law *law,
-		     struct outlook *out)
+		     const struct framework_costs *f, struct outlook *out)
 {
 	const struct decomposition *d = &r->judged.time;
 	struct variants v;
@@ -803,6 +830,12 @@ void outlook_compute(const struct result *r, uint32_t epochs, const struct store
 	out->known = variants_make(&v, r, epochs, law, out);
 	out->measured_au = d->wall_s > 0 ? 100 * d->mean_s[TIME_COMPUTE] / d->wall_s : 0;
 	out->known = out->known && drop_misfits(&v, out);
+	if (out->known)
+		try_framework(out, &v, r, epochs, f);
+	if (out->known && v.few_steps) {
+		out->known = false;
+		snprintf(out->why, sizeof(out->why), "too few steps");
+	}
 	if (out->known) {
 		const struct model *m = &best->m;
 

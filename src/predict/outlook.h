@@ -2,11 +2,13 @@
 /* Feeds the model with what a run measured, and asks it for changes. */
 #include "predict/costs.h"
 #include "result/result.h"
+#include "workload/framework_costs.h"
 
 /* Over the first `epochs` epochs, whose decomposition is r->judged.time and whose reads go by
- * `law`. Fills *out. */
+ * `law`. What the framework's own code costs is that of `f`: the profile that the run has spent, or
+ * one that it has not; NULL: nothing is said of it. Fills *out. */
 void outlook_compute(const struct result *r, uint32_t epochs, const struct store_law *law,
-		     struct outlook *out);
+		     const struct framework_costs *f, struct outlook *out);
 
 /* Appends to a sentence what more workers would do, where each of `have` reads: a promise with its
  * interval, or that it cannot be told and why; nothing where there is no prediction. */

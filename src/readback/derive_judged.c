@@ -146,6 +146,22 @@ static void check_promise(struct derive *d, const json_t *w, const char *text)
 		    "its upper end in the sentence of result.json limit.text");
 }
 
+/* "with torch 1.13's own costs AU would be about 70 %" */
+static void check_costs(struct derive *d, const json_t *costs)
+{
+	static const char words[] = " AU would be about ";
+	const char *text = derive_string(costs, "text"), *at = text ? strstr(text, words) : NULL;
+
+	check_range(d, costs, "whole_au_percent", "low_percent", "high_percent",
+		    "what_if.framework_costs");
+	if (at)
+		derive_near(d, strtod(at + strlen(words), NULL),
+			    derive_number(costs, "whole_au_percent"), 0.501,
+			    "what_if.framework_costs.whole_au_percent",
+			    "the prediction (%%) in the sentence of result.json "
+			    "what_if.framework_costs");
+}
+
 static void check_what_if(struct derive *d, const struct run_record *r)
 {
 	const json_t *w = json_object_get(r->result, "what_if");
@@ -161,6 +177,7 @@ static void check_what_if(struct derive *d, const struct run_record *r)
 		    "result.json what_if.measured_whole_au_percent");
 	check_range(d, w, "workers_whole_au_percent", "workers_low_percent", "workers_high_percent",
 		    "what_if");
+	check_costs(d, json_object_get(w, "framework_costs"));
 	check_promise(d, w, derive_string(json_object_get(r->result, "limit"), "text"));
 	for (size_t i = 0; i < json_array_size(changes); i++) {
 		const json_t *one = json_array_get(changes, i);

@@ -186,6 +186,7 @@ void facts_release(struct record_facts *f)
 {
 	free(f->epoch);
 	free(f->supply);
+	free(f->costs_text);
 	free(f->run_id);
 	free(f->status);
 	free(f->claim_storage);

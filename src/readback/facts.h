@@ -33,6 +33,8 @@ struct record_facts {
 	double fed_stated; /* that of result.json where it has a need; else by the workload */
 	double returned_rate, payload_mean;
 	char *supply; /* heap; "" */
+	double costs_au;
+	char *costs_text; /* heap; "" */
 	/* what the run says of itself */
 	char *run_id, *status, *claim_storage, *claim_text, *build; /* heap; NULL */
 	struct str_list taken;

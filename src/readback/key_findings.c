@@ -3,6 +3,7 @@
 #include "readback/key_findings.h"
 #include "readback/record_measures.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -302,6 +303,17 @@ static void find_limits(struct key_findings *k, const struct run_groups *g)
 	if (data)
 		say(f, " The longest wait was %.1f %%: %s, %u %s, %s.", worst->wait_share,
 		    worst->model, worst->ranks, accelerators(worst->ranks), factors_text(worst));
+}
+
+/* Of a single configuration, what its first run says of the framework's own code. */
+static void find_costs(struct key_findings *k, const struct run_groups *g)
+{
+	const struct run_group *x = g->groups == 1 && g->group[0].counted ? &g->group[0] : NULL;
+	const char *text = x ? record_costs_text(&g->record[x->record[0]]) : "";
+
+	if (text[0])
+		say(new_finding(k, "framework"), "%c%s.", toupper((unsigned char)text[0]),
+		    text + 1);
 }
 
 /* ---- the best ---- */
@@ -860,6 +872,7 @@ void key_findings_build(struct key_findings *k, const struct run_groups *g)
 	*k = (struct key_findings){0};
 	find_trust(k, g);
 	find_limits(k, g);
+	find_costs(k, g);
 	for (size_t i = 0; i < g->groups; i += part.groups) {
 		const char *model = g->group[i].model;
 

@@ -357,6 +357,17 @@ static double find_fed_stated(const struct run_record *r)
 	return fmin(need_fed(&own, find_whole_throughput(r)), r->ranks);
 }
 
+/* What is foretold of the framework's own code. */
+static void find_costs(const struct run_record *r, struct record_facts *f)
+{
+	const json_t *costs =
+		json_object_get(json_object_get(r->result, "what_if"), "framework_costs");
+	const char *text = json_string_value(json_object_get(costs, "text"));
+
+	f->costs_au = number_of(costs, "whole_au_percent");
+	f->costs_text = xstrdup(text ? text : "");
+}
+
 void measures_find(struct record_facts *f, const struct run_record *r)
 {
 	const json_t *training = json_object_get(r->result, "training");
@@ -389,6 +400,7 @@ void measures_find(struct record_facts *f, const struct run_record *r)
 	f->returned_rate = find_returned_rate(r);
 	f->payload_mean = number_of(training, "payload_rate_mean_bytes_per_s");
 	f->supply = xstrdup(find_supply(r));
+	find_costs(r, f);
 }
 
 /* ---- as they were found ---- */
@@ -451,6 +463,16 @@ double record_fed(const struct run_record *r)
 double record_returned_rate(const struct run_record *r)
 {
 	return r->facts.returned_rate;
+}
+
+double record_costs_au(const struct run_record *r)
+{
+	return r->facts.costs_au;
+}
+
+const char *record_costs_text(const struct run_record *r)
+{
+	return r->facts.costs_text;
 }
 
 const char *record_supply(const struct run_record *r)

@@ -52,6 +52,10 @@ double record_returned_rate(const struct run_record *r);
 /* Of what that is the supply: "storage", "at_least", "run", "cache" ... (result/supply.h); "" when
  * result.json does not say. */
 const char *record_supply(const struct run_record *r);
+/* What result.json foretells of whole-run AU with the framework's own costs, or without them in a
+ * run that had them: percent, NaN; and the clause, "". */
+double record_costs_au(const struct run_record *r);
+const char *record_costs_text(const struct run_record *r);
 /* Samples really taken a second over the wall time of an epoch's training part: steps x batch x
  * ranks / wall of the slowest rank; NaN when a file is missing. */
 double record_whole_rate(const struct run_record *r, size_t epoch);

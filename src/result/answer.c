@@ -637,6 +637,7 @@ void result_answer(const struct result *r, const struct run_metrics *m, bool col
 	struct answer a = {r, m, color, lines < ANSWER_LINES && r->workload->warnings.n > 0, out};
 	bool *shown = xcalloc(j->verdicts ? j->verdicts : 1, sizeof(*shown)), measured;
 	bool limit = j->limit.text[0], remedy = j->limit.remedy[0], saves;
+	bool costs = j->outlook.costs.said && !j->outlook.costs.spent;
 	unsigned fails, bad, tail;
 
 	saves = r->checkpointed && r->rank;
@@ -651,15 +652,17 @@ void result_answer(const struct result *r, const struct run_metrics *m, bool col
 	tail = PLACES + lines_of_checks(&a, shown);
 	if (r->trained || r->only_evaluated) {
 		put_rate(&a);
-		if (spare(&a, lines, saves + limit + remedy + fails + tail))
+		if (spare(&a, lines, saves + costs + limit + remedy + fails + tail))
 			put_need(&a);
 	}
 	if (saves)
 		put_checkpoints(&a);
-	if (r->trained && evals->count && spare(&a, lines, limit + remedy + fails + tail))
+	if (r->trained && evals->count && spare(&a, lines, costs + limit + remedy + fails + tail))
 		put_evaluation(&a);
-	if (r->probe.asked && spare(&a, lines, limit + remedy + fails + tail))
+	if (r->probe.asked && spare(&a, lines, costs + limit + remedy + fails + tail))
 		put_probe(&a);
+	if (costs)
+		put_row(&a, 1, "framework", "%s", j->outlook.costs.text);
 	if (limit)
 		put_limit(&a, spare(&a, lines, remedy + bad + tail) > 1 ? ROW_LINES : 1);
 	if (remedy)

@@ -39,12 +39,27 @@ static json_t *change_of(const struct what_if *w)
 	return one;
 }
 
+static json_t *json_costs_effect(const struct costs_effect *c)
+{
+	json_t *o = json_object();
+
+	json_put_text(o, "profile", c->profile);
+	json_put_bool(o, "spent", c->spent);
+	json_put_real(o, "whole_au_percent", c->au);
+	json_put_real(o, "low_percent", c->low);
+	json_put_real(o, "high_percent", c->high);
+	json_put_text(o, "text", c->text);
+	return o;
+}
+
 json_t *json_what_if(const struct outlook *w)
 {
 	uint32_t order[WHAT_IF_MAX];
 	json_t *o = json_object(), *list = json_array();
 
 	json_put_bool(o, "known", w->known);
+	if (w->costs.said)
+		json_put(o, "framework_costs", json_costs_effect(&w->costs));
 	if (!w->known) {
 		json_put_text(o, "why", w->why);
 		json_decref(list);

@@ -218,6 +218,16 @@ struct measured {
 
 /* ---- what would change the result, by the model (predict/model.h) ---- */
 
+/* What the framework's own code would take from whole-run AU, or has taken. */
+struct costs_effect {
+	bool said;        /* it is known well enough, and matters */
+	bool spent;       /* the run has spent these costs: `au` is without them; else with them */
+	char profile[72]; /* that says what they are */
+	double au;        /* percent; NAN: only the interval is known */
+	double low, high;
+	char text[160]; /* a clause without a full stop */
+};
+
 #define WHAT_IF_MAX 28
 struct outlook {
 	bool known;
@@ -242,6 +252,7 @@ struct outlook {
 	bool probe_can;   /* tell what is untold */
 	char untold[200]; /* why the effect of more readers is not known: a clause without a full
 			   * stop; empty where it is known */
+	struct costs_effect costs; /* may be said where nothing else is known */
 	uint32_t changes;
 	struct what_if {
 		char change[192];      /* "key=value key=value", or a storage in words */

@@ -382,6 +382,8 @@ void result_text(const struct result *r, const struct run_metrics *m, bool color
 	}
 	if (r->judged.limit.remedy[0])
 		put_row(out, "to change it", "%s", r->judged.limit.remedy);
+	if (r->judged.outlook.costs.said)
+		put_row(out, "framework", "%s", r->judged.outlook.costs.text);
 	put_changes(out, &r->judged.outlook);
 	if (r->judged.measured.text[0] || r->judged.limit.text[0])
 		buf_putc(out, '\n');

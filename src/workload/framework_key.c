@@ -142,9 +142,14 @@ int framework_take_costs(struct workload *w, bool back, struct err *e)
 	return c || v->kind != NODE_MAP ? 0 : ERR_USAGE;
 }
 
+const char *framework_profile(int framework)
+{
+	return default_profiles[framework];
+}
+
 int framework_default_costs(struct workload *w, struct err *e)
 {
-	const char *name = default_profiles[w->framework];
+	const char *name = framework_profile(w->framework);
 	struct framework_costs *c;
 
 	if (!name)

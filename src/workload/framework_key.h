@@ -22,5 +22,7 @@ bool framework_overrides_costs(const struct override *o);
  * the key, if it is there, else of the working directory. `back`: of a configuration that a run
  * left behind: nothing is opened. */
 int framework_take_costs(struct workload *w, bool back, struct err *e);
+/* The name of the profile built in for a framework (enum framework), or NULL. */
+const char *framework_profile(int framework);
 /* The default of compat.dlio: the profile of the framework that the workload names. */
 int framework_default_costs(struct workload *w, struct err *e);

@@ -192,6 +192,7 @@ class Checker:
              r"the end of epochs\))?\.", self.limits),
             (rf"The configuration waited for data for {NUMBER} % of the training time; {NUMBER} % was spent on neither "
              r"waiting nor computation\.", self.one_limit),
+            (rf"With(?:out)? .*? own costs AU would be (?:about {NUMBER} %(?: \(.*?\))?|\d+ to \d+ %)\.", self.costs),
             (rf"{t.MODEL}: whole-run AU is highest with {t.CONFIG} \({NUMBER} %\)(.*)", self.highest),
             (rf"{t.MODEL}: only one configuration can be ranked \({t.CONFIG}, {NUMBER} %\)\.(.*)", self.only),
             (rf"{t.MODEL}: nothing is concluded, because (?:the run is|all (\d+) runs are) left out\. Whole-run AU was "
@@ -281,6 +282,10 @@ class Checker:
     def one_limit(self, wait, other):
         g, = self.t.counted()
         need(abs(g.wait - number(wait)) <= 0.0501 and abs(g.other - number(other)) <= 0.0501, g, g.wait, g.other)
+
+    def costs(self, au):
+        g, = self.t.counted()
+        need(au is None or abs(float(g.rows[0]["framework_costs_au_percent"]) - number(au)) <= 0.501, g, au)
 
     # -- ranking --
 

@@ -6,6 +6,7 @@
 #include "judge/decompose.h"
 #include "predict/costs.h"
 #include "predict/outlook.h"
+#include "predict/own_work.h"
 
 #define STEPS 40
 
@@ -73,7 +74,7 @@ static const struct outlook *look_below(struct synth *s, double plateau)
 	decompose(&s->r, 0, 1, &s->r.judged.time);
 	law = costs_store_law(&s->r);
 	law.plateau = plateau;
-	outlook_compute(&s->r, 1, &law, &s->r.judged.outlook);
+	outlook_compute(&s->r, 1, &law, NULL, &s->r.judged.outlook);
 	return &s->r.judged.outlook;
 }
 
@@ -224,11 +225,125 @@ static void loaders(void **state)
 	synth_end(&s);
 }
 
+/* ---- what a framework's own code would take ---- */
+
+static struct framework_costs *profile(const char *laws)
+{
+	struct err e = {0};
+	char text[512];
+	struct framework_costs *f;
+	struct node *doc;
+
+	snprintf(text, sizeof(text), "name: torch-9.2\nlaws: {%s}\n", laws);
+	doc = yaml_parse(text, strlen(text), "a profile", &e);
+	f = doc ? costs_from_node(doc, false, &e) : NULL;
+	node_free(doc);
+	if (!f)
+		fail_msg("%s", e.text);
+	return f;
+}
+
+static const struct costs_effect *effect(struct synth *s, const char *laws)
+{
+	struct framework_costs *f = profile(laws);
+	struct store_law law;
+
+	decompose(&s->r, 0, 1, &s->r.judged.time);
+	law = costs_store_law(&s->r);
+	outlook_compute(&s->r, 1, &law, f, &s->r.judged.outlook);
+	costs_release(f);
+	return &s->r.judged.outlook.costs;
+}
+
+/* Each law where it belongs; of loading what the run's own readers did not do. */
+static void own_work(void **state)
+{
+	const struct reads q = {.workers = 2, .read_s = 0.08, .decode_s = 0.004};
+	struct framework_costs *f;
+	struct costs c = {.samples = 4, .decode = 0.004};
+	struct own_work o;
+	struct synth s;
+
+	(void)state;
+	begin(&s, "reader.data_loader=pytorch", &q, 0.02);
+	s.r.rank[0].train_io.kind[IO_OPEN].requests = 2 * 4 * STEPS;
+	decompose(&s.r, 0, 1, &s.r.judged.time);
+	f = profile("load_npy: {fixed: 0.002, per_sample: 0.001, per_byte: 1.0e-8}, "
+		    "sample: {per_sample: 0.0001}, collate: {fixed: 0.001, per_sample: 0.0002, "
+		    "per_byte: 1.0e-9}, pack: {fixed: 0.003}, hand_over: {fixed: 0.004, per_byte: "
+		    "1.0e-9}, step: {fixed: 0.005}, start_worker: {fixed: 0.006}, begin_worker: "
+		    "{fixed: 0.007}");
+	assert_true(own_work_of(f, &s.r, 1, &c, &o));
+	/* 4 files, 4 samples of 64 KiB, less 4 ms; and the rest of a batch */
+	assert_near(o.batch_s,
+		    0.008 + 0.004 + 262144e-8 - 0.004 + 0.0004 + 0.001 + 0.0008 + 262144e-9 + 0.003,
+		    1e-9);
+	assert_near(o.take_s, 0.004 + 262144e-9, 1e-9);
+	assert_near(o.step_s, 0.005, 1e-9);
+	assert_near(o.fork_s, 0.006, 1e-9);
+	assert_near(o.begin_s, 0.007, 1e-9);
+	c.decode = 1; /* slower than the framework: nothing is taken off the rest */
+	assert_true(own_work_of(f, &s.r, 1, &c, &o));
+	assert_near(o.batch_s, 0.0004 + 0.001 + 0.0008 + 262144e-9 + 0.003, 1e-9);
+	s.r.rank[0].workers = 0; /* nobody to start, nothing to hand over */
+	assert_true(own_work_of(f, &s.r, 1, &c, &o));
+	assert_near(o.batch_s, 0.0004 + 0.001 + 0.0008 + 262144e-9, 1e-9);
+	assert_true(o.take_s == 0 && o.fork_s == 0 && o.begin_s == 0 && o.step_s > 0);
+	costs_release(f);
+	f = profile("load_npz: {fixed: 0.002}, collate: {fixed: 0.001}");
+	assert_false(own_work_of(f, &s.r, 1, &c, &o)); /* no law for the format */
+	costs_release(f);
+	synth_end(&s);
+}
+
+/* AU 50 % by two workers that take 80 ms for a batch. */
+static void framework_costs(void **state)
+{
+	const struct reads q = {.workers = 2, .read_s = 0.08},
+			   fast = {.workers = 2, .read_s = 0.02};
+	const struct costs_effect *c;
+	struct synth s;
+
+	(void)state;
+	begin(&s, "reader.data_loader=pytorch", &q, 0.02);
+	c = effect(&s, "load_npy: {per_sample: 0.005}"); /* 100 ms a batch */
+	assert_true(c->said && !c->spent);
+	assert_near(c->au, 40, 1.5);
+	assert_true(c->low < c->au && c->au < c->high);
+	assert_string_equal(c->profile, "torch-9.2");
+	assert_non_null(strstr(c->text, "with torch 9.2's own costs AU would be about "));
+	c = effect(&s, "load_npy: {per_sample: 0.0001}"); /* 80.4 ms */
+	assert_false(c->said);
+	/* the rank waits for batches anyway */
+	c = effect(&s, "load_npy: {per_sample: 0}, hand_over: {fixed: 0.004}");
+	assert_false(c->said);
+	/* 40 steps of 40 ms */
+	c = effect(&s, "load_npy: {per_sample: 0}, start_worker: {fixed: 0.2}");
+	assert_true(c->said);
+	assert_near(c->au, 40, 2);
+	c = effect(&s, "load_npz: {per_sample: 0.005}");
+	assert_false(c->said);
+	synth_end(&s);
+	/* limited by computation: what workers need is hidden, what ranks need is not */
+	begin(&s, "reader.data_loader=pytorch", &fast, 0.0001);
+	c = effect(&s, "load_npy: {per_sample: 0.002}, collate: {fixed: 0.004}");
+	assert_false(c->said);
+	c = effect(&s, "load_npy: {per_sample: 0.002}, hand_over: {fixed: 0.002}");
+	assert_true(c->said);
+	assert_near(c->au, 90, 1.5);
+	synth_end(&s);
+	begin(&s, "reader.data_loader=tensorflow", &q, 0.02);
+	assert_false(effect(&s, "load_npy: {per_sample: 0.005}")->spent);
+	synth_end(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(latency),    cmocka_unit_test(plateau), cmocka_unit_test(unknown),
-		cmocka_unit_test(processors), cmocka_unit_test(loaders),
+		cmocka_unit_test(latency),         cmocka_unit_test(plateau),
+		cmocka_unit_test(unknown),         cmocka_unit_test(processors),
+		cmocka_unit_test(loaders),         cmocka_unit_test(own_work),
+		cmocka_unit_test(framework_costs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

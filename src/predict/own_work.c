@@ -1,0 +1,147 @@
+/* From laws to the parts of a model. */
+#include "predict/own_work.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "loader/handover.h"
+
+static const double MATTERS = 2; /* points: costs that take more are worth a line */
+static const double FIGURE = 3;  /* points: wider, a figure stands with its interval */
+
+/* Each kind of worker and each start counts as a part of an epoch: persistent ones start once. */
+static void of_workers(const struct framework_costs *f, const struct result *r, uint32_t epochs,
+		       struct own_work *out)
+{
+	double start = costs_of(f, COST_START_WORKER)->fixed;
+	double begin = costs_of(f, COST_BEGIN_WORKER)->fixed;
+	double resume = costs_of(f, COST_RESUME_WORKER)->fixed;
+
+	if (r->workload->reader.persistent_workers) {
+		start = (start + resume * (epochs - 1)) / epochs;
+		begin /= epochs;
+	}
+	out->fork_s = start;
+	out->begin_s = begin;
+	if (!r->workload->reader.persistent_workers)
+		out->end_s = costs_of(f, COST_END_WORKER)->fixed * r->rank[0].workers;
+}
+
+/* Packing and taking batches of so many bytes, beyond what this run did of it (reader.transport,
+ * reader.pin_thread). */
+static void of_handing(const struct framework_costs *f, const struct result *r, double bytes,
+		       struct own_work *out)
+{
+	double batches = (double)r->judged.time.batches, unpack = 0, pin = 0;
+
+	for (uint32_t k = 0; k < r->ranks; k++) {
+		unpack += (double)r->rank[k].unpack_ns / 1e9 / batches;
+		pin += (double)r->rank[k].pin_ns / 1e9 / batches;
+	}
+	out->batch_s += fmax(0, cost_law_s(costs_of(f, COST_PACK), 0, bytes) -
+					r->judged.time.work_s[WORK_TRANSPORT] / batches);
+	out->take_s = fmax(0, cost_law_s(costs_of(f, COST_HAND_OVER), 0, bytes) - unpack);
+	if (!r->workload->reader.pin_thread)
+		return;
+	/* a thread of its own takes them: the rank waits for it where it waits anyway */
+	out->pin_s = out->take_s + fmax(0, cost_law_s(costs_of(f, COST_PIN), 0, bytes) - pin);
+	out->take_s = 0;
+}
+
+/* Files opened for the samples of a batch: of opening and closing, which count alike. */
+static double files_opened(const struct result *r, const struct costs *c)
+{
+	double requests = 0;
+
+	for (uint32_t k = 0; k < r->ranks; k++)
+		requests += (double)r->rank[k].train_io.kind[IO_OPEN].requests;
+	return fmin(c->samples, requests / 2 / (double)r->judged.time.batches);
+}
+
+bool own_work_of(const struct framework_costs *f, const struct result *r, uint32_t epochs,
+		 const struct costs *c, struct own_work *out)
+{
+	const struct workload *w = r->workload;
+	const struct loader_config config = {
+		.workload = r->workload, .dataset = r->dataset, .batch_size = (uint64_t)c->samples};
+	const struct cost_law *load;
+	double bytes, made, loading;
+	bool workers = r->rank[0].workers > 0;
+
+	*out = (struct own_work){0};
+	if (!r->dataset || r->dataset->files[DATASET_TRAIN] == 0 || w->reader.access != 0 ||
+	    w->run.measure != MEASURE_ALL || r->judged.time.batches == 0 || epochs == 0)
+		return false;
+	load = costs_of_load(f, &r->dataset->format->is);
+	bytes = (double)handover_bytes(&config, NULL);
+	if (!load->present || !(bytes > 0))
+		return false;
+	made = c->samples * dataset_mean_sample_bytes(r->dataset, DATASET_TRAIN);
+	loading = load->fixed * files_opened(r, c) + load->per_sample * c->samples +
+		  load->per_byte * made;
+	out->batch_s = fmax(0, loading - c->decode) +
+		       cost_law_s(costs_of(f, COST_SAMPLE), c->samples, 0) +
+		       cost_law_s(costs_of(f, COST_COLLATE), c->samples, bytes);
+	out->step_s = cost_law_s(costs_of(f, COST_STEP), 0, 0);
+	if (workers) {
+		of_handing(f, r, bytes, out);
+		of_workers(f, r, epochs, out);
+	}
+	return true;
+}
+
+void own_work_add(const struct own_work *o, double by, struct model *m)
+{
+	m->fork_s += by * o->fork_s;
+	m->begin_s += by * o->begin_s;
+	m->cpu_s += by * o->batch_s;
+	m->take_s += by * o->take_s;
+	m->end_s += by * o->step_s;
+	m->hand_s += by * o->pin_s;
+	m->start_s += by * o->end_s;
+}
+
+/* ---- in words ---- */
+
+/* "torch 1.13" of "torch-1.13". */
+static void say_profile(const char *name, char *out, size_t size)
+{
+	char *dash;
+
+	snprintf(out, size, "%s", name);
+	dash = strrchr(out, '-');
+	if (dash && dash[1] >= '0' && dash[1] <= '9')
+		*dash = ' ';
+}
+
+static void say_effect(struct costs_effect *c)
+{
+	char whose[sizeof(c->profile)];
+
+	say_profile(c->profile, whose, sizeof(whose));
+	snprintf(c->text, sizeof(c->text), "with %s's own costs AU would be ", whose);
+	if (isnan(c->au))
+		str_append(c->text, sizeof(c->text), "%.0f to %.0f %%", c->low, c->high);
+	else if (c->high - c->low > 2 * FIGURE)
+		str_append(c->text, sizeof(c->text), "about %.0f %% (%.0f to %.0f)", c->au, c->low,
+			   c->high);
+	else
+		str_append(c->text, sizeof(c->text), "about %.0f %%", c->au);
+}
+
+void own_work_say(const struct outlook *out, const struct what_if *w, double repeats,
+		  struct costs_effect *c)
+{
+	double takes = out->measured_au - w->au;
+	double doubt = fmax(w->high - w->au, w->au - w->low) - repeats;
+
+	c->au = w->known ? w->au : NAN;
+	c->low = w->low;
+	c->high = w->high;
+	c->said =
+		w->known ? takes > MATTERS && takes > doubt : out->measured_au - w->high > MATTERS;
+	if (c->said)
+		say_effect(c);
+}

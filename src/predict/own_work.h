@@ -1,0 +1,19 @@
+#pragma once
+/* What the code of a framework does in a run beside reading, as the model takes it: the laws of a
+ * profile (workload/framework_costs.h) for the batches of this run. Of what the run's own readers
+ * did in the same place (decoding) only the rest is added, as a run that spends these costs does
+ * (loader/framework.h). */
+#include "predict/costs.h"
+#include "workload/framework_costs.h"
+
+/* What `f` says of the first `epochs` epochs of a run. False where it has no law for the format
+ * that the run reads, or it is not known what the run's own readers took. */
+bool own_work_of(const struct framework_costs *f, const struct result *r, uint32_t epochs,
+		 const struct costs *c, struct own_work *out);
+/* Adds it to a model of the run, `by` times. */
+void own_work_add(const struct own_work *o, double by, struct model *m);
+/* What is said of the effect that `w` foretells for the run `out`: it is said if it matters and is
+ * more than what is not known of it, `repeats` points apart, by which any second run may differ.
+ * c->profile is filled. */
+void own_work_say(const struct outlook *out, const struct what_if *w, double repeats,
+		  struct costs_effect *c);
