@@ -32,11 +32,20 @@ uint64_t order_dlio_files(uint64_t files, uint64_t samples_per_file, uint64_t ba
 {
 	uint64_t step;
 
-	if (samples_per_file != 1)
-		return files;
-	if (__builtin_mul_overflow(batch, ranks, &step) || step == 0)
+	if (__builtin_mul_overflow(batch, ranks, &step) ||
+	    __builtin_mul_overflow(step, samples_per_file, &step) || step == 0)
 		return 0;
 	return files / step * step;
+}
+
+/* Of the files of this order. */
+static uint64_t files_kept(const struct order *o, const struct workload *w)
+{
+	uint64_t files = o->samples / o->samples_per_file;
+
+	if (o->samples_per_file != 1 && !w->compat.dlio)
+		return files;
+	return order_dlio_files(files, o->samples_per_file, o->batch, o->ranks);
 }
 
 void order_dlio_block(uint64_t samples, uint32_t ranks, uint32_t rank, uint64_t *first,
@@ -76,7 +85,7 @@ static void init_tf_records(struct order *o, const struct workload *w, uint64_t 
 	if (o->ranks == 0 || o->batch == 0)
 		return;
 	if (w->reader.order == ORDER_DLIO) {
-		s->files = order_dlio_files(s->files, s->samples_per_file, o->batch, o->ranks);
+		s->files = files_kept(o, w);
 	} else if (w->reader.file_shuffle != SHUFFLE_OFF) {
 		s->shuffle_files = true;
 		perm_init(&s->perm, s->files,
@@ -102,11 +111,9 @@ static void init_tf_lists(struct order *o, const struct workload *w, uint64_t fi
 /* Every rank has the same block but the last ones, which set the number of steps for all. */
 static void init_dlio(struct order *o, const struct workload *w, uint64_t seed, uint64_t epoch)
 {
-	uint64_t files = o->samples / o->samples_per_file, first, last_count;
-	uint64_t samples;
+	uint64_t files = files_kept(o, w), samples = files * o->samples_per_file;
+	uint64_t first, last_count;
 
-	files = order_dlio_files(files, o->samples_per_file, o->batch, o->ranks);
-	samples = files * o->samples_per_file;
 	o->how = ORDER_SEQUENTIAL;
 	if (o->ranks == 0 || o->batch == 0)
 		return;

@@ -51,8 +51,8 @@ bool order_tf_records(const struct workload *w);
  * (both off). Key: seed, plus the epoch if seed_change_epoch; for a random shuffle the caller hands
  * in a seed that all ranks share. ORDER_DLIO: rank r has samples [r*P, (r+1)*P), P = ceil(samples /
  * ranks), ascending, every epoch the same, cut to the whole batches of the rank that has fewest;
- * `samples` are those of the files that order_dlio_files leaves. `epoch` from 1. `samples` must be
- * a whole number of files.
+ * `samples` are those of the files that order_dlio_files leaves, which without compat.dlio cuts
+ * only where a file has one sample. `epoch` from 1. `samples` must be a whole number of files.
  *
  * ORDER_DISTRIBUTED: PyTorch's DistributedSampler. A permutation of all samples (order_list.h; with
  * sample_shuffle off ascending), made a multiple of `ranks` by repeating its beginning, or with
@@ -82,9 +82,10 @@ uint64_t order_steps(const struct order *o);
  * for ORDER_TF_RECORDS. */
 uint64_t order_at(const struct order *o, uint32_t rank, uint64_t k);
 
-/* How many of `files` DLIO keeps before an epoch, so that all ranks make the same number of steps:
- * a multiple of batch * ranks with one sample a file. Its formula takes samples for files when a
- * file holds several (and then drops most of the dataset); here nothing is cut in that case. */
+/* How many of `files` DLIO keeps before an epoch, so that all ranks make the same number of steps: a
+ * multiple of samples_per_file * batch * ranks (main.py, DLIOBenchmark.initialize). The formula
+ * takes samples for files, so that with several samples a file most of a dataset may be left out,
+ * or all of it. */
 uint64_t order_dlio_files(uint64_t files, uint64_t samples_per_file, uint64_t batch,
 			  uint64_t ranks);
 

@@ -143,6 +143,29 @@ void plan_fill_lists(const struct run_plan *p, struct order_list list[DATASET_KI
 
 /* ---- the whole ---- */
 
+static int no_step(const struct run_plan *p, struct err *e)
+{
+	const struct workload *w = p->w;
+	uint64_t samples = dataset_samples(p->d, DATASET_TRAIN);
+	long long batch = (long long)w->reader.batch_size;
+	bool enough = samples / p->at->ranks >= (uint64_t)batch;
+
+	if (w->compat.dlio && enough)
+		return err_set(
+			e, ERR_USAGE,
+			"no training step is possible with compat.dlio: DLIO leaves out all %lld "
+			"files, because it keeps a multiple of num_samples_per_file (%lld) x "
+			"batch_size (%lld) x ranks (%u) files, and makes an epoch without a step. "
+			"Use compat.dlio=false, with which all samples are read, or more files",
+			(long long)w->dataset.num_files_train,
+			(long long)w->dataset.num_samples_per_file, batch, p->at->ranks);
+	return err_set(e, ERR_USAGE,
+		       "no training step is possible: %llu samples do not fill one batch of %lld "
+		       "on each of %u ranks (raise dataset.num_files_train, or lower "
+		       "reader.batch_size or the number of ranks)",
+		       (unsigned long long)samples, batch, p->at->ranks);
+}
+
 static int plan_steps(struct run_plan *p, struct err *e)
 {
 	const struct workload *w = p->w;
@@ -162,13 +185,7 @@ static int plan_steps(struct run_plan *p, struct err *e)
 		return 0;
 	}
 	if (p->steps[DATASET_TRAIN] == 0)
-		return err_set(
-			e, ERR_USAGE,
-			"no training step is possible: %llu samples do not fill one batch of %lld "
-			"on each of %u ranks (raise dataset.num_files_train, or lower "
-			"reader.batch_size or the number of ranks)",
-			(unsigned long long)dataset_samples(p->d, DATASET_TRAIN),
-			(long long)w->reader.batch_size, p->at->ranks);
+		return no_step(p, e);
 	all = u64_product(p->steps[DATASET_TRAIN], (uint64_t)w->train.epochs);
 	if (w->train.total_training_steps > 0 && (uint64_t)w->train.total_training_steps > all)
 		return err_set(e, ERR_USAGE,

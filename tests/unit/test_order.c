@@ -416,8 +416,10 @@ static struct order_dlio map_config(json_t *config)
 			       "off") != 0,
 	};
 
-	c.files = order_dlio_files(number(config, "num_files_train"), c.samples_per_file,
-				   number(config, "batch_size"), c.ranks);
+	/* with several samples a file, the maps were recorded without DLIO's cut */
+	c.files = number(config, "num_files_train");
+	if (c.samples_per_file == 1)
+		c.files = order_dlio_files(c.files, 1, number(config, "batch_size"), c.ranks);
 	return c;
 }
 
@@ -482,6 +484,37 @@ static void the_maps_dlio_makes(void **state)
 	json_decref(root);
 }
 
+/* compat.dlio cuts files by DLIO's formula, which takes samples for files; reader.order=dlio alone
+ * leaves no sample of such files out but those of the last, incomplete step. */
+static void dlio_cuts_several_samples_a_file(void **state)
+{
+	(void)state;
+	for (uint64_t files = 1; files <= 40; files += 3)
+		for (int64_t per = 1; per <= 4; per++)
+			for (uint32_t ranks = 1; ranks <= 4; ranks++)
+				for (uint64_t batch = 1; batch <= 5; batch += 2) {
+					struct workload w = {
+						.reader.order = ORDER_DLIO,
+						.compat.dlio = true,
+						.dataset.num_samples_per_file = per,
+					};
+					uint64_t samples = files * (uint64_t)per;
+					uint64_t q = (uint64_t)per * batch * ranks;
+					uint64_t kept = files / q * q * (uint64_t)per;
+					struct order o;
+
+					order_init(&o, &w, samples, ranks, batch, 1, 1);
+					assert_int_equal(order_steps(&o), kept / batch / ranks);
+					assert_int_equal(o.used, kept);
+					for (uint32_t r = 0; kept && r < ranks; r++)
+						assert_int_equal(order_at(&o, r, 0),
+								 r * (kept / ranks));
+					w.compat.dlio = false;
+					order_init(&o, &w, samples, ranks, batch, 1, 1);
+					assert_true(per > 1 || o.used == kept);
+				}
+}
+
 static void edges_of_dlio(void **state)
 {
 	struct order_dlio c = {.files = 2, .samples_per_file = 1, .ranks = 2, .threads = 3};
@@ -492,7 +525,12 @@ static void edges_of_dlio(void **state)
 
 	(void)state;
 	assert_int_equal(order_dlio_files(18, 1, 2, 2), 16);
-	assert_int_equal(order_dlio_files(18, 4, 2, 2), 18);
+	assert_int_equal(order_dlio_files(18, 4, 2, 2), 16);
+	assert_int_equal(order_dlio_files(26, 3, 4, 1), 24);
+	assert_int_equal(order_dlio_files(34, 4, 2, 2), 32);
+	assert_int_equal(order_dlio_files(4, 4, 2, 2), 0);
+	assert_int_equal(order_dlio_files(1, 277203535, 16, 8), 0);
+	assert_int_equal(order_dlio_files(18, UINT64_MAX, 2, 2), 0);
 	assert_int_equal(order_dlio_files(3, 1, 2, 2), 0);
 	assert_int_equal(order_dlio_files(18, 1, UINT64_MAX, 2), 0);
 	order_dlio_block(10, 8, 7, &first, &count);
@@ -561,6 +599,7 @@ int main(void)
 		cmocka_unit_test(files_stay_whole),
 		cmocka_unit_test(what_dlio_opened),
 		cmocka_unit_test(the_maps_dlio_makes),
+		cmocka_unit_test(dlio_cuts_several_samples_a_file),
 		cmocka_unit_test(edges_of_dlio),
 	};
 
