@@ -82,8 +82,8 @@ uint64_t order_steps(const struct order *o);
  * for ORDER_TF_RECORDS. */
 uint64_t order_at(const struct order *o, uint32_t rank, uint64_t k);
 
-/* How many of `files` DLIO keeps before an epoch, so that all ranks make the same number of steps: a
- * multiple of samples_per_file * batch * ranks (main.py, DLIOBenchmark.initialize). The formula
+/* How many of `files` DLIO keeps before an epoch, so that all ranks make the same number of steps:
+ * a multiple of samples_per_file * batch * ranks (main.py, DLIOBenchmark.initialize). The formula
  * takes samples for files, so that with several samples a file most of a dataset may be left out,
  * or all of it. */
 uint64_t order_dlio_files(uint64_t files, uint64_t samples_per_file, uint64_t batch,

@@ -124,6 +124,11 @@ struct format_ops {
 	 * again. */
 	int (*read)(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
 		    struct sample *out, struct err *e);
+	/* What DLIO's reader loads of a file when its worker begins, before the first sample: the
+	 * index, which `read` then does not load again. Only with ACCESS_FRAMEWORK. NULL: nothing.
+	 */
+	int (*load_index)(struct reader *r, const char *path, const struct file_spec *f,
+			  struct err *e);
 	/* Closes what is open; the memory is the caller's. */
 	int (*reader_close)(struct reader *r, struct err *e);
 	/* Compares the whole blob with what write would have made. ERR_DATA names the path and the

@@ -183,6 +183,8 @@ int sample_reader_open(struct sample_reader *r, struct err *e)
 		if (code < 0)
 			return code;
 	}
+	r->prepared = false;
+	r->failed.code = 0;
 	code = c->dataset->format->reader_init(
 		r->memory, r->settings, r->flight ? flight_io(r->flight) : &r->io, &r->reader, e);
 	if (code < 0)
@@ -504,10 +506,87 @@ static int batch_one_by_one(struct sample_reader *r, const struct order *o, stru
 	return 0;
 }
 
+/* ---- what DLIO loads when a worker begins ---- */
+
+static bool loads_indices(const struct loader_config *c)
+{
+	return c->workload->compat.dlio && c->dataset->format->load_index &&
+	       c->workload->reader.access == ACCESS_FRAMEWORK;
+}
+
+static int load_index(struct sample_reader *r, uint64_t file)
+{
+	const struct dataset *d = r->config->dataset;
+	struct file_spec spec;
+	int rc;
+
+	if (called_off(r))
+		return err_set(&r->failed, ERR_CANCELED, "not every index was loaded");
+	rc = dataset_path(d, r->config->kind, file, r->path, sizeof(r->path), &r->failed);
+	r->path_file = UINT64_MAX;
+	if (rc < 0)
+		return rc;
+	dataset_file_spec(d, r->config->kind, file, &spec);
+	return d->format->load_index(r->reader, r->path, &spec, &r->failed);
+}
+
+/* Samples first, first + 1, ... as np.random.shuffle leaves them in DLIO's first epoch. */
+static int load_shuffled(struct sample_reader *r, uint64_t first, uint64_t count, uint64_t per_file)
+{
+	const struct workload *w = r->config->workload;
+	uint64_t from = first / per_file, files = (first + count - 1) / per_file - from + 1;
+	AUTO_FREE uint64_t *id = try_calloc(count, sizeof(*id), "DLIO's sample map", &r->failed);
+	AUTO_FREE bool *seen = try_calloc(files, sizeof(*seen), "DLIO's sample map", &r->failed);
+	struct rng_np rng;
+	int rc = 0;
+
+	if (!id || !seen)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < count; i++)
+		id[i] = first + i;
+	rng_np_seed(&rng, (uint32_t)(w->train.seed + (w->train.seed_change_epoch ? 1 : 0)));
+	rng_np_shuffle_u64(&rng, id, count);
+	for (uint64_t i = 0; i < count && rc == 0; i++) {
+		uint64_t file = id[i] / per_file;
+
+		if (seen[file - from])
+			continue;
+		seen[file - from] = true;
+		rc = load_index(r, file);
+	}
+	return rc;
+}
+
+void sample_reader_prepare(struct sample_reader *r, const struct order *o)
+{
+	uint64_t first = r->config->rank * o->block, count = o->block, per = o->samples_per_file;
+	int64_t begin;
+	int rc = 0;
+
+	if (r->prepared)
+		return;
+	r->prepared = true;
+	if (!loads_indices(r->config) || o->how != ORDER_SEQUENTIAL || count == 0)
+		return;
+	begin = clock_now_ns();
+	publish_activity(r, READING, first, begin);
+	if (r->config->workload->reader.sample_shuffle != SHUFFLE_OFF)
+		rc = load_shuffled(r, first, count, per);
+	else
+		for (uint64_t f = first / per; rc == 0 && f <= (first + count - 1) / per; f++)
+			rc = load_index(r, f);
+	r->stat->read_ns += clock_now_ns() - begin;
+	if (rc < 0 && rc != ERR_CANCELED)
+		err_wrap(&r->failed, "rank %u, worker %u, its indices", r->config->rank, r->worker);
+}
+
 void sample_reader_batch(struct sample_reader *r, const struct order *o, struct batch *b)
 {
-	int64_t now = clock_now_ns(), rested = now - r->rested_ns;
+	int64_t now, rested;
 
+	sample_reader_prepare(r, o);
+	now = clock_now_ns();
+	rested = now - r->rested_ns;
 	b->begun_ns = now;
 	/* what it waited before it could begin is no part of the batch */
 	b->late_ns = run_delay_take(rested);
@@ -519,7 +598,11 @@ void sample_reader_batch(struct sample_reader *r, const struct order *o, struct 
 	b->work = (struct batch_work){0};
 	b->costs = (struct batch_costs){0};
 	worker_work_begin(r->stat, &b->work);
-	b->err.code = r->flight ? batch_in_flight(r, o, b, &now) : batch_one_by_one(r, o, b, &now);
+	if (r->failed.code < 0)
+		b->err = r->failed;
+	else
+		b->err.code = r->flight ? batch_in_flight(r, o, b, &now)
+					: batch_one_by_one(r, o, b, &now);
 	b->done_ns = now;
 	r->rested_ns = now;
 	worker_note_delay(r->stat, now - b->begun_ns);

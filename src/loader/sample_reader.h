@@ -35,6 +35,8 @@ struct sample_reader {
 	 * since when. */
 	_Atomic uint64_t doing;
 	_Atomic int64_t since_ns;
+	bool prepared;      /* sample_reader_prepare was done since it was opened */
+	struct err failed;  /* by it: of every batch that follows */
 	int64_t rested_ns;  /* since when it has read no batch */
 	uint64_t path_file; /* whose path this is; UINT64_MAX: nobody's */
 	char path[DATASET_PATH_MAX];
@@ -70,6 +72,12 @@ void sample_reader_preprocess(struct sample_reader *r, uint64_t sample, int64_t 
  * begun_ns, done_ns, proof and err: the first failure ends the batch, ERR_CANCELED when it was
  * called off. */
 void sample_reader_batch(struct sample_reader *r, const struct order *o, struct batch *b);
+
+/* Once after it was opened, before its first sample: with compat.dlio, loads what DLIO's reader
+ * loads when its worker begins, which is the index of every file of the rank, in the order in which
+ * train.seed has shuffled the samples. A failure is that of the batches that follow.
+ * sample_reader_batch calls it; a worker does when it begins, whether a batch comes or not. */
+void sample_reader_prepare(struct sample_reader *r, const struct order *o);
 
 /* Says that nothing is being read. */
 void sample_reader_idle(struct sample_reader *r);

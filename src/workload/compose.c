@@ -17,7 +17,6 @@
 
 #define MAX_DEPTH 16
 #define MAX_FILE_BYTES ((size_t)4 << 20)
-#define BUILTIN_PREFIX "built-in/"
 
 struct source {
 	char *label; /* the path, or "built-in/NAME.yaml" */
@@ -89,7 +88,7 @@ static int try_dir(const struct composer *c, const char *dir, const char *sub, c
 static int try_builtin(const struct composer *c, const char *name, struct source *s)
 {
 	const char *text = workload_builtin_text(name);
-	AUTO_FREE char *label = xasprintf(BUILTIN_PREFIX "%s.yaml", name);
+	AUTO_FREE char *label = xasprintf(WORKLOAD_BUILTIN_PREFIX "%s.yaml", name);
 
 	if (!text || in_use(c, label))
 		return 0;

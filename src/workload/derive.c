@@ -205,6 +205,10 @@ int workload_derive(struct workload *w, bool back, struct err *e)
 	    (rc = framework_default_costs(w, e)) < 0)
 		return rc;
 	derive_loader(w);
+	/* DLIO compares the text that was given with a member of an enum: it is never on_demand */
+	if (w->compat.dlio && workload_is_set(w, "reader.read_type") &&
+	    !(workload_loader(w)->flags & LOADER_ITERATES))
+		w->reader.read_type = READ_MEMORY;
 	derive_trace(w);
 	/* its readers have shards of their own, whatever was asked of the order */
 	if (workload_loader(w)->flags & LOADER_SHARDS &&

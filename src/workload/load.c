@@ -27,6 +27,7 @@ struct loading {
 	size_t tasks, hydras;
 	struct node *hydra_tree; /* root of {hydra: {run: {dir}, output_subdir}} */
 	struct node *choice;     /* a name or a list of names; NULL: the default */
+	bool dlio;               /* compat.dlio */
 	struct err *e;
 };
 
@@ -113,9 +114,8 @@ static int read_bare(struct loading *l, struct override *o, const char *bare)
 	return 0;
 }
 
-/* Keys are given with "workload." before them, aliases replaced by what they stand for; a key that
- * is known may be set whether or not the file has it, so that "key=value" is enough. 1: there is
- * nothing to set. */
+/* Keys are given with "workload." before them; a key that is known may be set whether or not the
+ * file has it, so that "key=value" is enough. 1: there is nothing to set. */
 static int normalize(struct loading *l, struct override *o)
 {
 	const struct foreign_name *foreign;
@@ -128,8 +128,6 @@ static int normalize(struct loading *l, struct override *o)
 	const char *bare = prefixed ? o->key + 9 : o->key;
 	AUTO_FREE char *section = xstrndup(bare, strcspn(bare, "."));
 	const char *known = str_starts(bare, "data_reader.") ? bare + 5 : bare;
-	const char *alias = o->op == OVERRIDE_DELETE ? NULL : workload_alias_of(bare);
-	char *key = NULL;
 
 	if (o->op != OVERRIDE_DELETE && o->value && !workload_key_known(known)) {
 		AUTO_FREE char *typed = xstrdup(bare);
@@ -142,14 +140,8 @@ static int normalize(struct loading *l, struct override *o)
 	}
 	if (o->op == OVERRIDE_SET && workload_key_known(known))
 		o->op = OVERRIDE_FORCE;
-	if (alias) {
-		workload_warn(l->w, "override '%s': %s is read as %s", o->text, bare, alias);
-		key = xasprintf("workload.%s", alias);
-	} else if (!prefixed && workload_key_known(section)) {
-		key = xasprintf("workload.%s", bare);
-	}
-	if (key)
-		set_key(o, key);
+	if (!prefixed && workload_key_known(section))
+		set_key(o, xasprintf("workload.%s", bare));
 	return 0;
 }
 
@@ -267,9 +259,28 @@ static void mend_model(struct workload *w)
 	node_set(sections, "model", map);
 }
 
+static const char *bare_key(const struct override *o)
+{
+	return str_starts(o->key, "workload.") ? o->key + 9 : o->key;
+}
+
+/* Replaced by what it stands for; with compat.dlio it stands for nothing. */
+static void read_alias(struct loading *l, struct override *o)
+{
+	const char *bare = bare_key(o);
+	const char *key = o->op == OVERRIDE_DELETE ? NULL : workload_alias_of(bare);
+
+	if (!key || l->dlio)
+		return;
+	workload_warn(l->w, "override '%s': %s is read as %s", o->text, bare, key);
+	set_key(o, xasprintf("workload.%s", key));
+}
+
 static int apply_override(struct loading *l, struct override *o)
 {
-	const char *bare = str_starts(o->key, "workload.") ? o->key + 9 : o->key;
+	read_alias(l, o);
+
+	const char *bare = bare_key(o);
 	const struct foreign_name *foreign = workload_key_known(bare) ? NULL : foreign_find(bare);
 
 	if (framework_overrides_costs(o))
@@ -297,6 +308,10 @@ static int apply_overrides(struct loading *l)
 
 	mend_model(l->w);
 	framework_mend(node_get(l->w->composed, "workload"));
+	l->dlio = workload_wants_dlio(node_path(l->w->composed, "workload.compat.dlio"));
+	for (size_t i = 0; i < l->tasks; i++)
+		if (strcmp(bare_key(&l->task[i]), "compat.dlio") == 0)
+			l->dlio = workload_wants_dlio(l->task[i].value);
 	for (size_t i = 0; i < l->tasks; i++)
 		keep(l, apply_override(l, &l->task[i]));
 	mend_model(l->w);

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "conf/opt.h"
+#include "workload/compose.h"
 #include "workload/foreign.h"
 #include "workload/framework_costs.h"
 #include "workload/framework_key.h"
@@ -75,6 +76,17 @@ static int set_row(struct typing *t, const struct opt *row, const struct node *v
 	return 0;
 }
 
+bool workload_wants_dlio(const struct node *value)
+{
+	return value && value->kind == NODE_BOOL && value->b;
+}
+
+/* A file that is built in is not the user's to mend. */
+static bool built_in(const struct node_mark *m)
+{
+	return m->file && str_starts(m->file, WORKLOAD_BUILTIN_PREFIX);
+}
+
 static int set_alias(struct typing *t, const struct opt *row, const char *key, const struct node *v)
 {
 	char where[256];
@@ -87,7 +99,14 @@ static int set_alias(struct typing *t, const struct opt *row, const char *key, c
 			      where, key, row->key);
 		return 0;
 	}
-	workload_warn(t->w, "%s%s is read as %s", where, key, row->key);
+	if (workload_wants_dlio(node_path(t->sections, "compat.dlio"))) {
+		workload_warn(t->w,
+			      "%s%s has no effect with compat.dlio, as in DLIO: the key is %s",
+			      where, key, row->key);
+		return 0;
+	}
+	if (!built_in(&v->mark))
+		workload_warn(t->w, "%s%s is read as %s", where, key, row->key);
 	return set_row(t, row, v);
 }
 

@@ -10,6 +10,9 @@
  * w->errors, and the first is returned. */
 int workload_type(struct workload *w, bool strict, struct err *e);
 
+/* Whether this value of compat.dlio asks for DLIO's way; NULL: it is not given. */
+bool workload_wants_dlio(const struct node *value);
+
 /* derive.c: what follows from other keys: data loader, element type, stdevs, compat.dlio.
  * `back`: of a configuration that a run left behind, which has what it was run with. */
 int workload_derive(struct workload *w, bool back, struct err *e);

@@ -299,8 +299,9 @@ def stoker_calls(stoker, folder, name, ranks, keys, more=()):
     keys = dict(keys, **{"dataset.data_folder": dataset_of(folder, keys), "checkpoint.checkpoint_folder": folder / "ck",
                          "compat.dlio": "true"})
     out, log = folder / "stoker", folder / "trace" / "stoker"
-    for old in (out, folder / "ck"):
+    for old in (out, folder / "ck", log.parent):
         shutil.rmtree(old, ignore_errors=True)
+    log.parent.mkdir()
     args = [stoker, "run", "default", "-q", "-n", str(ranks), *overrides(keys), "-o", out, *more]
     status = run(strace(log, [str(a) for a in args]), folder / "stoker.log")
     return status, threads(log, keys["dataset.data_folder"]), steps(out, ranks), saved(folder / "ck")
@@ -348,7 +349,8 @@ def one(stoker, dlio, folder, name):
     if real_steps != our_steps:
         found.append(f"steps: DLIO {real_steps} | Stoker {our_steps}")
     if real_saved != our_saved:
-        found.append(f"checkpoints: DLIO {real_saved} | Stoker {our_saved}")
+        found.append(f"checkpoints: DLIO alone {sorted(set(real_saved) - set(our_saved))} | "
+                     f"Stoker alone {sorted(set(our_saved) - set(real_saved))}")
     if status or mine_status:
         found.append(f"status: DLIO {status} | Stoker {mine_status}")
     if not found:

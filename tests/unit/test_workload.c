@@ -126,9 +126,9 @@ static void test_seed_study(void **state)
 	     "++workload.reader.file_shuffle=off", "++workload.reader.batch_size=14",
 	     "++workload.dataset.record_length_bytes=536870912",
 	     "++workload.workflow.checkpoint=False");
+	/* another spelling, which is worth a word only in a file of the user's */
 	assert_int_equal(w.model.model_size_bytes, 499153191);
-	assert_true(warned(&w, "model.model_size is read as model.model_size_bytes"));
-	assert_true(warned(&w, "unet3d_h100_custom.yaml: line 5"));
+	assert_false(warned(&w, "model.model_size is read as model.model_size_bytes"));
 	assert_false(warned(&w, "checkpoint"));
 	assert_int_equal(w.reader.file_shuffle, SHUFFLE_OFF);
 	assert_int_equal(w.reader.batch_size, 14);
@@ -212,6 +212,25 @@ static void test_old_style(void **state)
 	assert_true(w.dataset.record_length_bytes_resize == 500);
 	assert_int_equal(w.model.model_size_bytes, 499153191);
 	assert_true(warned(&w, "checkpoint.model_size is read as model.model_size_bytes"));
+	workload_release(&w);
+	/* DLIO knows none of these spellings. */
+	LOAD(w, "old_style", CONFIG, "compat.dlio=true");
+	assert_true(w.dataset.record_length_bytes == 65536);
+	assert_int_equal(w.model.model_size_bytes, 10240);
+	assert_true(warned(&w, "checkpoint.model_size has no effect with compat.dlio"));
+	workload_release(&w);
+	LOAD(w, "default", NULL, "++workload.model.model_size=7", "++workload.compat.dlio=True");
+	assert_int_equal(w.model.model_size_bytes, 10240);
+	assert_true(warned(&w, "model.model_size has no effect with compat.dlio, as in DLIO"));
+	workload_release(&w);
+	LOAD(w, "default", NULL, "model.model_size=7", "compat.dlio=true", "compat.dlio=false");
+	assert_int_equal(w.model.model_size_bytes, 7);
+	workload_release(&w);
+	LOAD(w, "unet3d_h100", NULL, "compat.dlio=true", "model.model_size_bytes=5");
+	assert_int_equal(w.model.model_size_bytes, 5);
+	workload_release(&w);
+	LOAD(w, "unet3d_h100", NULL, "compat.dlio=true");
+	assert_int_equal(w.model.model_size_bytes, 10240);
 	workload_release(&w);
 	/* The override of the real key wins over an alias in the file, and an alias typed wins too.
 	 */
@@ -299,6 +318,12 @@ static void test_derived(void **state)
 	     "reader.pin_memory=false");
 	assert_int_equal(w.reader.order, ORDER_SHUFFLED);
 	assert_true(warned(&w, "keys without effect: reader.pin_memory"));
+	workload_release(&w);
+	LOAD(w, "default", NULL, "compat.dlio=true", "reader.read_type=on_demand");
+	assert_int_equal(w.reader.read_type, READ_MEMORY);
+	workload_release(&w);
+	LOAD(w, "default", NULL, "compat.dlio=true");
+	assert_int_equal(w.reader.read_type, READ_ON_DEMAND);
 	workload_release(&w);
 	LOAD(w, "default", NULL, "dataset.format=jpeg", "dataset.record_element_type=float32");
 	assert_string_equal(w.elem->name, "uint8");

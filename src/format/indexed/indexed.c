@@ -304,10 +304,11 @@ static int indexed_index_read(struct indexed_index *x, const char *path, const s
 /* Reading indexed binary.
  *
  * FRAMEWORK is DLIO's reader: both companions of a file whole, before its first sample (DLIO reads
- * those of all files when a worker starts, in the order of its shuffled map; here a file's are read
- * when the worker first needs it). Then for each sample open, fstat, seek, and readinto of the
- * sample: one read of it, or of Python's buffer where that is larger. With read_type memory the
- * file stays open, and its buffer with it, so that small neighbours may cost no read.
+ * those of all files when a worker starts, in the order of its shuffled map; here that is
+ * load_index, of compat.dlio, and otherwise a file's are read when the worker first needs it). Then
+ * for each sample open, fstat, seek, and readinto of the sample: one read of it, or of Python's
+ * buffer where that is larger. With read_type memory the file stays open, and its buffer with it,
+ * so that small neighbours may cost no read.
  *
  * NATIVE computes where a sample lies and needs no index: one read of the sample, at most 2 MiB at
  * a time. */
@@ -516,6 +517,19 @@ static uint64_t sample_place(const struct reader *r, uint64_t index, uint64_t sa
 	return index * sample_bytes;
 }
 
+static int indexed_load_index(struct reader *r, const char *path, const struct file_spec *f,
+			      struct err *e)
+{
+	int rc = 0;
+
+	if (!file_marks_get(&r->base.loaded, f->file_index)) {
+		rc = indexed_index_read(&r->index, path, f, e);
+		if (rc == 0)
+			file_marks_set(&r->base.loaded, f->file_index);
+	}
+	return rc;
+}
+
 static int indexed_read(struct reader *r, const char *path, const struct file_spec *f,
 			uint64_t index, struct sample *out, struct err *e)
 {
@@ -524,11 +538,8 @@ static int indexed_read(struct reader *r, const char *path, const struct file_sp
 	uint64_t offset;
 	int closed, rc = reader_sample_begin(f, index, path, out, e);
 
-	if (rc == 0 && framework && !file_marks_get(&r->base.loaded, f->file_index)) {
-		rc = indexed_index_read(&r->index, path, f, e);
-		if (rc == 0)
-			file_marks_set(&r->base.loaded, f->file_index);
-	}
+	if (rc == 0 && framework)
+		rc = indexed_load_index(r, path, f, e);
 	if (rc == 0)
 		rc = opened_file(r, path, f, &d, e);
 	if (rc < 0)
@@ -569,5 +580,6 @@ const struct format_ops format_indexed_binary = {
 	.reader_bytes = indexed_reader_bytes,
 	.reader_init = indexed_reader_init,
 	.read = indexed_read,
+	.load_index = indexed_load_index,
 	.reader_close = indexed_reader_close,
 };

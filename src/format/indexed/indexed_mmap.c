@@ -16,8 +16,10 @@
 #include "format/indexed/indexed.h"
 #include "store/map.h"
 
-/* Files kept mapped by a reader; further ones are mapped anew, the longest unused giving way. */
+/* Files kept mapped by a reader; further ones are mapped anew, the longest unused giving way. DLIO
+ * maps all files of its rank when a worker begins, and keeps them; a process has 65,530 maps. */
 #define KEPT_MAPPED 64u
+#define KEPT_MAPPED_DLIO 512u
 /* Touched pages until the mappings of a file are renewed. Each may have needed a page table, and
  * may have mapped a huge page of cache, which counts as this process's memory though nobody needs
  * it. */
@@ -53,7 +55,9 @@ static void mmap_lay_out(struct carver *c, const struct reader_config *config,
 		r->plain_memory = carve(c, plain);
 		return;
 	}
-	r->files = config->files < KEPT_MAPPED ? (uint32_t)config->files : KEPT_MAPPED;
+	r->files = config->dlio ? KEPT_MAPPED_DLIO : KEPT_MAPPED;
+	if (r->files > config->files)
+		r->files = (uint32_t)config->files;
 	if (r->files == 0)
 		r->files = 1;
 	r->file = carve(c, r->files * sizeof(*r->file));
@@ -119,6 +123,8 @@ static int map_file(struct reader *r, const char *path, struct mapped_file *m, s
 		rc = map_blob(r, path, &m->map[DATA], e);
 	if (rc < 0)
 		unmap_file(m);
+	else if (r->base.config.dlio) /* which never looks at the data */
+		store_unmap(&m->map[DATA]);
 	return rc;
 }
 
@@ -234,6 +240,14 @@ static void renew_mappings(struct mapped_file *m)
 	m->touched = 0;
 }
 
+static int mmap_load_index(struct reader *r, const char *path, const struct file_spec *f,
+			   struct err *e)
+{
+	struct mapped_file *m;
+
+	return mapped_file_of(r, path, f->file_index, &m, e);
+}
+
 static int mmap_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
 		     struct sample *out, struct err *e)
 {
@@ -280,5 +294,6 @@ const struct format_ops format_mmap_indexed_binary = {
 	.reader_bytes = mmap_reader_bytes,
 	.reader_init = mmap_reader_init,
 	.read = mmap_read,
+	.load_index = mmap_load_index,
 	.reader_close = mmap_reader_close,
 };
