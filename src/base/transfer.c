@@ -9,13 +9,15 @@
 /* One call moves no more than 2^31 - 4096 bytes. */
 #define CALL_MAX ((size_t)1 << 30)
 
-ssize_t read_fully(int fd, void *p, size_t n)
+/* From where the descriptor stands, or (`at` not NULL) from a place. */
+static ssize_t read_all(int fd, char *p, size_t n, const off_t *at)
 {
 	size_t done = 0;
 
 	while (done < n) {
 		size_t ask = n - done < CALL_MAX ? n - done : CALL_MAX;
-		ssize_t r = read(fd, (char *)p + done, ask);
+		ssize_t r =
+			at ? pread(fd, p + done, ask, *at + (off_t)done) : read(fd, p + done, ask);
 
 		if (r < 0 && errno == EINTR)
 			continue;
@@ -26,60 +28,45 @@ ssize_t read_fully(int fd, void *p, size_t n)
 		done += (size_t)r;
 	}
 	return (ssize_t)done;
+}
+
+ssize_t read_fully(int fd, void *p, size_t n)
+{
+	return read_all(fd, p, n, NULL);
 }
 
 ssize_t pread_fully(int fd, void *p, size_t n, off_t offset)
 {
+	return read_all(fd, p, n, &offset);
+}
+
+/* To where the descriptor stands, or to a place. */
+static int write_all(int fd, const char *p, size_t n, const off_t *at)
+{
 	size_t done = 0;
 
 	while (done < n) {
 		size_t ask = n - done < CALL_MAX ? n - done : CALL_MAX;
-		ssize_t r = pread(fd, (char *)p + done, ask, offset + (off_t)done);
+		ssize_t w = at ? pwrite(fd, p + done, ask, *at + (off_t)done)
+			       : write(fd, p + done, ask);
 
-		if (r < 0 && errno == EINTR)
+		if (w < 0 && errno == EINTR)
 			continue;
-		if (r < 0)
-			return -errno;
-		if (r == 0)
-			break;
-		done += (size_t)r;
+		if (w <= 0)
+			return w < 0 ? -errno : -EIO;
+		done += (size_t)w;
 	}
-	return (ssize_t)done;
+	return 0;
 }
 
 int write_fully(int fd, const void *p, size_t n)
 {
-	const char *at = p;
-
-	while (n > 0) {
-		ssize_t w = write(fd, at, n < CALL_MAX ? n : CALL_MAX);
-
-		if (w < 0 && errno == EINTR)
-			continue;
-		if (w <= 0)
-			return w < 0 ? -errno : -EIO;
-		at += w;
-		n -= (size_t)w;
-	}
-	return 0;
+	return write_all(fd, p, n, NULL);
 }
 
 int pwrite_fully(int fd, const void *p, size_t n, off_t offset)
 {
-	const char *at = p;
-
-	while (n > 0) {
-		ssize_t w = pwrite(fd, at, n < CALL_MAX ? n : CALL_MAX, offset);
-
-		if (w < 0 && errno == EINTR)
-			continue;
-		if (w <= 0)
-			return w < 0 ? -errno : -EIO;
-		at += w;
-		offset += w;
-		n -= (size_t)w;
-	}
-	return 0;
+	return write_all(fd, p, n, &offset);
 }
 
 int sync_fully(int fd)

@@ -1,6 +1,8 @@
 /* UTF-8 as YAML and JSON demand it: no overlong forms, no surrogates, nothing beyond U+10FFFF. */
 #include "base/utf8.h"
 
+#include "base/buf.h"
+
 size_t utf8_decode(const char *text, size_t n, uint32_t *code)
 {
 	const unsigned char *s = (const unsigned char *)text;
@@ -58,4 +60,20 @@ size_t utf8_whole(const char *text, size_t n)
 	lead = (unsigned char)text[n - 1 - tail];
 	want = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
 	return want > tail + 1 ? n - 1 - tail : n;
+}
+
+char *utf8_valid(const char *text, enum utf8_others how)
+{
+	struct buf out = {0};
+
+	for (size_t n; *text; text += n ? n : 1) {
+		n = utf8_length(text);
+		if (n)
+			buf_append(&out, text, n);
+		else if (how == UTF8_AS_HEX)
+			buf_printf(&out, "\\x%02x", (unsigned char)*text);
+		else
+			buf_puts(&out, "\xef\xbf\xbd");
+	}
+	return buf_take(&out);
 }

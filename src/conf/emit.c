@@ -79,25 +79,11 @@ static char *scalar_text(const struct node *n)
 	return xstrdup(text);
 }
 
-/* YAML cannot hold other bytes, and libyaml would end the document at the first one. */
-static char *as_utf8(const char *s)
-{
-	struct buf out = {0};
-
-	for (size_t n; *s; s += n ? n : 1) {
-		n = utf8_length(s);
-		if (n)
-			buf_append(&out, s, n);
-		else
-			buf_puts(&out, "\xef\xbf\xbd");
-	}
-	return buf_take(&out);
-}
-
+/* YAML cannot hold other bytes than UTF-8, and libyaml would end the document at the first one. */
 static int write_text(yaml_emitter_t *em, const char *text, bool quote)
 {
 	yaml_scalar_style_t style = quote ? YAML_SINGLE_QUOTED_SCALAR_STYLE : YAML_ANY_SCALAR_STYLE;
-	AUTO_FREE char *valid = as_utf8(text);
+	AUTO_FREE char *valid = utf8_valid(text, UTF8_AS_REPLACEMENT);
 	yaml_event_t event;
 
 	if (!yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)valid,

@@ -14,21 +14,6 @@
 #include "base/say.h"
 #include "base/utf8.h"
 
-/* UTF-8: other bytes as \xff. On the heap. */
-static char *valid_text(const char *s)
-{
-	struct buf out = {0};
-
-	for (size_t n; *s; s += n ? n : 1) {
-		n = utf8_length(s);
-		if (n)
-			buf_append(&out, s, n);
-		else
-			buf_printf(&out, "\\x%02x", (unsigned char)*s);
-	}
-	return buf_take(&out);
-}
-
 void json_put(json_t *object, const char *key, json_t *value)
 {
 	AUTO_FREE char *valid = NULL;
@@ -36,7 +21,7 @@ void json_put(json_t *object, const char *key, json_t *value)
 	/* a key of a workload may hold any bytes, too */
 	for (const char *c = key; *c && !valid; c += utf8_length(c))
 		if (utf8_length(c) == 0)
-			valid = valid_text(key);
+			valid = utf8_valid(key, UTF8_AS_HEX);
 	json_object_set_new(object, valid ? valid : key, value);
 }
 
@@ -59,7 +44,7 @@ json_t *json_text(const char *s)
 		return v;
 	/* file names and hosts may hold any bytes; the rest of the result is worth more than they
 	 */
-	plain = valid_text(s);
+	plain = utf8_valid(s, UTF8_AS_HEX);
 	return json_string(plain);
 }
 
