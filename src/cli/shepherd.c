@@ -68,8 +68,10 @@ static struct {
 
 static void say_and_leave(const char *what)
 {
-	say(stderr, "stoker: the MPI library %s under %s%s\n", what, meeting.l->name,
-	    ": try its own test program, or set STOKER_MPI to another library");
+	say(stderr,
+	    "stoker: the MPI library '%s' %s under %s: see whether another MPI program runs there, "
+	    "or set STOKER_MPI to another library\n",
+	    meet_mpi_name(), what, meeting.l->name);
 	kill(meeting.child, SIGKILL);
 	_exit(1);
 }
@@ -77,7 +79,7 @@ static void say_and_leave(const char *what)
 static void library_exits(void)
 {
 	if (meeting.child > 0 && !atomic_load_explicit(&meeting.over, memory_order_acquire))
-		say_and_leave("ended the process while it began (MPI_Init_thread)");
+		say_and_leave("ended the process instead of introducing it to the others");
 }
 
 static void *library_hangs(void *arg)
@@ -90,7 +92,9 @@ static void *library_hangs(void *arg)
 		int64_t left = end - clock_now_ns();
 
 		if (left <= 0) {
-			snprintf(what, sizeof(what), "has not begun (MPI_Init_thread) within %d s",
+			snprintf(what, sizeof(what),
+				 "has not introduced the processes (MPI_Init_thread, MPI_Bcast) "
+				 "within %d s",
 				 (int)(limit / NS_PER_S));
 			say_and_leave(what);
 		}
@@ -296,7 +300,9 @@ int launch(struct launcher *l, struct launch *out, int *status, struct err *e)
 	if (rc < 0) {
 		int wait_status;
 
-		close(fd[0]); /* the child ends */
+		close(fd[0]); /* the child ends, unless it listens for others already */
+		if (rc != ERR_CANCELED)
+			kill(child, SIGKILL);
 		waitpid(child, &wait_status, 0);
 		*status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 1;
 		return rc == ERR_CANCELED ? 1 : rc;

@@ -48,3 +48,5 @@ extern const struct meet_way meet_over_pmi;
 /* Over the MPI library of the launcher (comm/mpi_library.h). No time limit: a library may hang,
  * print and end the process. */
 extern const struct meet_way meet_over_mpi;
+/* The library's path or name; "" before it was found. Any thread. */
+const char *meet_mpi_name(void);

@@ -1,5 +1,6 @@
 /* MPI serves to introduce the processes to each other, and is over before the run begins. */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +9,13 @@
 static struct {
 	const struct meet_job *job;
 	struct mpi_library mpi;
+	_Atomic int found;
 } self;
+
+const char *meet_mpi_name(void)
+{
+	return atomic_load_explicit(&self.found, memory_order_acquire) ? self.mpi.name : "";
+}
 
 static int failed(int code, const char *function, struct err *e)
 {
@@ -52,6 +59,7 @@ static int begin(const struct meet_job *job, struct meet_place *place, struct er
 	rc = mpi_library_find(job, &self.mpi, e);
 	if (rc < 0)
 		return rc;
+	atomic_store_explicit(&self.found, 1, memory_order_release);
 	code = self.mpi.init_thread(NULL, NULL, FUNNELED, &provided);
 	if (code == 0) {
 		function = "MPI_Comm_rank";

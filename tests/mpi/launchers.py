@@ -11,7 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from util import SANITIZED, SOURCE, STOKER, attempts, load, skip, stoker, tiny  # noqa: E402,F401
+from util import SANITIZED, SOURCE, STOKER, attempts, left_out, load, skip, stoker, tiny  # noqa: E402,F401
 
 RIGS = pathlib.Path(SOURCE, "tests", "rigs")
 ENV = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
