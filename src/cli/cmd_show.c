@@ -174,17 +174,28 @@ static void config_man(struct buf *b)
 		    "verdict is FAIL (with "
 		    "\\-\\-check).\n.SH SIGNALS\n");
 	signals_man(b);
-	buf_puts(b, ".PP\nThe same holds for processes under mpirun and srun, which get what the "
-		    "launcher passes on, and for a launcher that is killed.\n"
-		    ".SH STORAGE THAT DOES NOT ANSWER\n"
-		    "When nothing has moved for run.watchdog seconds, a run ends, and its results "
-		    "are written without the storage within ten seconds, with status 1 and the "
-		    "reason. When the folder of results does not answer either, they are written "
-		    "to a new folder stoker\\-results\\-XXXXXX in $TMPDIR or /tmp, which the "
-		    "error message names. A process with a thread in an uninterruptible request "
-		    "remains until the request returns or the file system is unmounted (umount "
-		    "\\-f): only the kernel can end it. A launcher does not wait for it; a shell "
-		    "does.\n");
+	buf_puts(b,
+		 ".PP\nThe same holds for processes under mpirun and srun, which get what the "
+		 "launcher passes on, and for a launcher that is killed.\n"
+		 ".SH STORAGE THAT DOES NOT ANSWER\n"
+		 "When nothing has moved for run.watchdog seconds, a run ends, and its results "
+		 "are written without the storage within ten seconds, with status 1 and the "
+		 "reason. When the folder of results does not answer either, they are written "
+		 "to a new folder stoker\\-results\\-XXXXXX in $TMPDIR or /tmp, which the "
+		 "error message names. A process with a thread in an uninterruptible request "
+		 "remains until the request returns or the file system is unmounted (umount "
+		 "\\-f): only the kernel can end it. A launcher does not wait for it; a shell "
+		 "does.\n"
+		 ".SH ENVIRONMENT\n"
+		 "Processes that mpirun, mpiexec or srun started find each other without an MPI "
+		 "library where all are on one host or the launcher sets PMI_FD. Elsewhere its MPI "
+		 "library is loaded.\n"
+		 ".TP\n.B STOKER_MPI\nThe path of the MPI library; or openmpi, mpich or standard: "
+		 "a library of that kind, found by its name; or none.\n"
+		 ".TP\n.B STOKER_START_LIMIT\nFor how many seconds the other processes are waited "
+		 "for (default 60; an MPI library has twice that).\n"
+		 ".TP\n.B STOKER_INTERFACES\nThe network interfaces, networks or addresses of this "
+		 "host over which the others connect.\n");
 	workload_man(b);
 }
 

@@ -137,6 +137,7 @@ static int begin(const struct meet_job *job, struct meet_place *place, struct er
 
 	self.job = job;
 	self.process = (uint32_t)job->process;
+	self.have = 0;
 	self.deadline_ns = clock_now_ns() + job->limit_ns + (job->process ? OTHERS_WAIT_NS : 0);
 	if (!str_to_i64(getenv("PMI_FD"), &fd) || fd < 0 || fd > INT32_MAX)
 		return err_set(e, -EBADF, "PMI_FD is no descriptor");

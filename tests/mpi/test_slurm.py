@@ -1,5 +1,5 @@
 """A Slurm cluster of four hosts on this machine: srun with PMIx and with PMI-2, sbatch with mpirun inside, a
-killed rank, and srun without a process management interface."""
+killed rank, and srun without a process management interface, on several hosts and on one."""
 import os
 import pathlib
 import re
@@ -133,6 +133,17 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
         done = run([*srun("none", 2, 2), *tiny(f"{tmp}/data", f"{tmp}/none")], status=None)
         said = sentences(done.stderr)
         assert done.returncode == 2 and len(said) == 1 and "--mpi=pmix" in said[0], done.stderr
+        # on one host they meet without any, and without an MPI library
+        steps = []
+        for i, mpi in enumerate(("none", "none", "pmix")):
+            keys = dict(workflow__generate_data="false", files=12, reader__batch_size=1)
+            steps.append(subprocess.Popen([*srun(mpi, 1, 2), *map(str, tiny(f"{tmp}/data", f"{tmp}/one-host{i}", **keys))], env=dict(
+                ENV, STOKER_MPI="none"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+        for i, step in enumerate(steps):
+            text = step.communicate(timeout=60)[0]
+            assert step.returncode == 0, text
+            r = load(f"{tmp}/one-host{i}")
+            assert r["status"] == "complete" and r["accelerators"] == 2 and len(r["hosts"]) == 1, r["reason"]
     finally:
         subprocess.run([RIGS / "slurm.sh", "down", cluster], capture_output=True, timeout=60)
 print("srun and sbatch with", ", ".join(f"{k} ({MPI[k]})" for k in LIBRARIES))
