@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,24 @@ const struct cost_row_facts cost_rows[COST_ROWS] = {
 			 .what = "a sample, beside loading it: code of DLIO",
 			 .spent_by = "worker",
 			 .parameters = COST_HAS_PER_SAMPLE},
+	[COST_INDEX] =
+		{.name = "index",
+		 .what = "a sample, for each sample of the rank: DLIO writes its whole index "
+			 "into a message",
+		 .spent_by = "worker",
+		 .parameters = COST_HAS_PER_SAMPLE},
+	[COST_KEEP] = {.name = "keep",
+		       .what = "fresh memory for a sample that is kept until its batch is made; "
+			       "DLIO throws samples away",
+		       .spent_by = "worker",
+		       .parameters = COST_HAS_PER_BYTE,
+		       .bytes_are = "the sample"},
+	[COST_INLINE] = {.name = "inline",
+			 .what = "a batch made of its samples without workers",
+			 .spent_by = "rank",
+			 .parameters = COST_HAS_FIXED | COST_HAS_PER_SAMPLE | COST_HAS_PER_BYTE,
+			 .fixed_is = "batch",
+			 .bytes_are = "the batch"},
 	[COST_COLLATE] = {.name = "collate",
 			  .what = "samples copied into the memory of a batch",
 			  .spent_by = "worker",
@@ -80,7 +99,8 @@ const struct cost_row_facts cost_load_row = {
 	.name = LOAD,
 	.what = "a sample loaded by the format's library, beside its requests",
 	.spent_by = "worker",
-	.parameters = COST_HAS_FIXED | COST_HAS_PER_SAMPLE | COST_HAS_PER_BYTE,
+	.parameters =
+		COST_HAS_FIXED | COST_HAS_PER_SAMPLE | COST_HAS_PER_BYTE | COST_HAS_AFTER_WAIT,
 	.fixed_is = "file opened",
 	.bytes_are = "the arrays that are made"};
 
@@ -106,6 +126,7 @@ static const struct opt law_rows[] = {
 	 .min = 0,
 	 .max = 1e-3,
 	 .unit = "s"},
+	SECONDS(after_wait, "after_wait"),
 	{.key = "spread",
 	 .type = OPT_F64,
 	 .offset = OPT_FIELD(struct cost_law, spread, double),
@@ -115,9 +136,14 @@ static const struct opt law_rows[] = {
 };
 enum { PARAMETERS = sizeof(law_rows) / sizeof(law_rows[0]) };
 static const unsigned parameter_bits[PARAMETERS] = {COST_HAS_FIXED, COST_HAS_PER_SAMPLE,
-						    COST_HAS_PER_BYTE, ~0u};
+						    COST_HAS_PER_BYTE, COST_HAS_AFTER_WAIT, ~0u};
 
 /* ---- laws ---- */
+
+double cost_after_wait_s(const struct cost_law *law, double wait_s)
+{
+	return wait_s > 0 ? law->after_wait * -expm1(-wait_s / COST_WAIT_S) : 0;
+}
 
 double cost_law_s(const struct cost_law *law, double samples, double bytes)
 {
@@ -377,8 +403,8 @@ static void set_digest(struct framework_costs *c)
 	buf_printf(&text, "%s\n", c->name);
 	for (size_t i = 0; (law = law_at(c, i, name, &facts)); i++)
 		if (law->present)
-			buf_printf(&text, "%s %.17g %.17g %.17g %.17g\n", name, law->fixed,
-				   law->per_sample, law->per_byte, law->spread);
+			buf_printf(&text, "%s %.17g %.17g %.17g %.17g %.17g\n", name, law->fixed,
+				   law->per_sample, law->per_byte, law->after_wait, law->spread);
 	sha256_begin(&h);
 	sha256_add(&h, text.data, text.len);
 	sha256_end(&h, hex);
@@ -575,13 +601,13 @@ void costs_print(const struct framework_costs *c, struct buf *out)
 	for (size_t i = 0; i < COST_ABOUTS; i++)
 		if (c->about[i])
 			buf_say(out, "%-12s %s\n", about_keys[i], c->about[i]);
-	buf_say(out, "\n%-26s %12s %14s %13s %8s  %s\n", "law", "fixed, us", "a sample, us",
-		"a MiB, us", "spread", "spent by");
+	buf_say(out, "\n%-26s %10s %13s %10s %15s %8s  %s\n", "law", "fixed, us", "a sample, us",
+		"a MiB, us", "after wait, us", "spread", "spent by");
 	for (size_t i = 0; (law = law_at(c, i, name, &facts)); i++)
 		if (law->present)
-			buf_say(out, "%-26s %12.1f %14.1f %13.1f %6.0f %%  %s\n", name,
+			buf_say(out, "%-26s %10.1f %13.1f %10.1f %15.1f %6.0f %%  %s\n", name,
 				law->fixed * 1e6, law->per_sample * 1e6, law->per_byte * 1048576e6,
-				law->spread * 100, facts->spent_by);
+				law->after_wait * 1e6, law->spread * 100, facts->spent_by);
 }
 
 static void put_row(struct buf *out, const char *name, const struct cost_row_facts *r)
@@ -596,6 +622,8 @@ static void put_row(struct buf *out, const char *name, const struct cost_row_fac
 		buf_printf(out, "%seach sample", fixed ? ", " : "");
 	if (byte)
 		buf_printf(out, "%seach byte of %s", fixed || sample ? ", " : "", r->bytes_are);
+	if (r->parameters & COST_HAS_AFTER_WAIT)
+		buf_puts(out, ", each sample before which its thread waited");
 	buf_puts(out, " |\n");
 }
 

@@ -4,6 +4,9 @@
  *
  *     s = fixed + per_sample * samples + per_byte * bytes
  *
+ * Code that runs again after its thread waited finds its memory caches empty: of loading,
+ * after_wait comes on top, as much of it as the wait was long.
+ *
  * A profile has a law for each row that was measured, and says of what. Profiles are built in, or
  * files that `stoker calibrate` writes. The rows are the truth: profiles are checked against them,
  * and their documentation is written from them. */
@@ -18,6 +21,9 @@
 /* Rows that do not depend on the format. */
 enum cost_row {
 	COST_SAMPLE,        /* worker: a sample, beside loading it */
+	COST_INDEX,         /* worker: a sample, for each sample of the rank */
+	COST_KEEP,          /* worker: memory of a sample, kept until its batch is made */
+	COST_INLINE,        /* rank: a batch made without workers */
 	COST_COLLATE,       /* worker: a batch made of its samples */
 	COST_PACK,          /* worker: a batch handed to the rank */
 	COST_HAND_OVER,     /* rank: a batch taken that lies ready */
@@ -34,6 +40,7 @@ struct cost_law {
 	double fixed;      /* s, each time; of loading: for each file opened */
 	double per_sample; /* s */
 	double per_byte;   /* s */
+	double after_wait; /* s */
 	/* Of single times about the law: half of what lies between the quartiles, as a fraction of
 	 * the law. */
 	double spread;
@@ -41,6 +48,10 @@ struct cost_law {
 };
 
 enum { COST_FORMATS_MAX = 32 };
+
+/* After so long, other programs and other work have taken two thirds of the caches. Measured:
+ * pauses of 1, 10 and 50 ms add 25, 90 and 100 % of what the longest ones add. */
+#define COST_WAIT_S 0.004
 
 /* What profiles say of themselves, in this order; each a text. */
 enum cost_about {
@@ -63,7 +74,12 @@ struct framework_costs {
 };
 
 /* Which parameters a row's law has. */
-enum { COST_HAS_FIXED = 1u << 0, COST_HAS_PER_SAMPLE = 1u << 1, COST_HAS_PER_BYTE = 1u << 2 };
+enum {
+	COST_HAS_FIXED = 1u << 0,
+	COST_HAS_PER_SAMPLE = 1u << 1,
+	COST_HAS_PER_BYTE = 1u << 2,
+	COST_HAS_AFTER_WAIT = 1u << 3,
+};
 
 struct cost_row_facts {
 	const char *name; /* as in a profile; of loading "load_" with the format's name behind it */
@@ -77,7 +93,10 @@ struct cost_row_facts {
 extern const struct cost_row_facts cost_rows[COST_ROWS]; /* by enum cost_row */
 extern const struct cost_row_facts cost_load_row;        /* of loading, for every format */
 
-/* The time of a law in s. Pure. */
+/* What a wait of so many s before a sample adds to loading it, in s: 1 - exp(-wait / COST_WAIT_S)
+ * of after_wait. Pure. */
+double cost_after_wait_s(const struct cost_law *law, double wait_s);
+/* The time of a law in s, but after_wait. Pure. */
 double cost_law_s(const struct cost_law *law, double samples, double bytes);
 /* The laws of a profile; never NULL. Without a profile (`c` NULL), or a format that has none, a law
  * of zeros. */

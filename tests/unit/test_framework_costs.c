@@ -36,10 +36,15 @@ static struct framework_costs *profile(const char *text, struct err *e)
 static void laws_add_up(void **state)
 {
 	const struct cost_law law = {.fixed = 1, .per_sample = 0.25, .per_byte = 0.125};
+	const struct cost_law waits = {.after_wait = 0.5};
 
 	(void)state;
 	assert_true(fabs(cost_law_s(&law, 2, 8) - 2.5) < 1e-12);
 	assert_true(cost_law_s(costs_of(NULL, COST_COLLATE), 5, 5) == 0);
+	/* a wait counts in full once it is long */
+	assert_true(cost_after_wait_s(&law, 1) == 0 && cost_after_wait_s(&waits, 0) == 0);
+	assert_true(fabs(cost_after_wait_s(&waits, 1) - 0.5) < 1e-12);
+	assert_true(fabs(cost_after_wait_s(&waits, 0.001) / 0.5 - 0.22) < 0.01);
 	assert_true(cost_law_s(costs_of_load(NULL, format_facts_table[0]), 5, 5) == 0);
 }
 
