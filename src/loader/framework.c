@@ -77,7 +77,7 @@ int64_t framework_spend(struct framework_code *f, enum cost_row row, double samp
 
 	if (!f->costs)
 		return 0;
-	law = costs_of(f->costs, row);
+	law = costs_in(f->costs, row, f->dlio);
 	return law->present ? spend(f, law, cost_law_s(law, samples, bytes), own_ns) : 0;
 }
 
@@ -85,11 +85,19 @@ int64_t framework_spend_load(struct framework_code *f, const struct format_facts
 			     bool opened, double bytes, int64_t own_ns)
 {
 	const struct cost_law *law;
+	int64_t waited, spent;
+	double s;
 
 	if (!f->costs)
 		return 0;
 	law = costs_of_load(f->costs, format);
-	return law->present ? spend(f, law, cost_law_s(law, 1, bytes) - (opened ? 0 : law->fixed),
-				    own_ns)
-			    : 0;
+	if (!law->present)
+		return 0;
+	/* from 0 for the first one, which is long ago */
+	waited = clock_now_ns() - f->left_ns - (framework_thread_ns() - f->left_thread_ns);
+	s = cost_law_s(law, 1, bytes) + cost_after_wait_s(law, (double)waited / NS_PER_S);
+	spent = spend(f, law, s - (opened ? 0 : law->fixed), own_ns);
+	f->left_thread_ns = framework_thread_ns();
+	f->left_ns = clock_now_ns();
+	return spent;
 }

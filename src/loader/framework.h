@@ -23,8 +23,10 @@ struct framework_code {
 	const struct stop_flag *stop;
 	const _Atomic uint32_t *halt;
 	uint32_t halts;
-	struct framework_spent *spent; /* where it counts */
-	uint64_t key, draws;           /* of the spread of single times */
+	struct framework_spent *spent;   /* where it counts */
+	uint64_t key, draws;             /* of the spread of single times */
+	bool dlio;                       /* compat.dlio: its own code, too */
+	int64_t left_ns, left_thread_ns; /* the clock, and the thread's, after the last sample */
 };
 
 static inline bool framework_on(const struct framework_code *f)
@@ -40,6 +42,8 @@ int64_t framework_thread_ns(void);
  * early, within a fraction of a millisecond. Nothing and 0 without costs. */
 int64_t framework_spend(struct framework_code *f, enum cost_row row, double samples, double bytes,
 			int64_t own_ns);
-/* The same for loading a sample. opened: its file was opened for it. */
+/* The same for loading a sample. opened: its file was opened for it. What the thread waited since
+ * it loaded the sample before, this sample's requests included, is what the law's after_wait is of.
+ */
 int64_t framework_spend_load(struct framework_code *f, const struct format_facts *format,
 			     bool opened, double bytes, int64_t own_ns);

@@ -153,6 +153,7 @@ void sample_reader_init(struct sample_reader *r, const struct loader_config *con
 		.halt = halt,
 		.halts = HALT_DROP | HALT_STOP,
 		.spent = &stat->framework,
+		.dlio = w->compat.dlio,
 		.key = rng_key((uint64_t)w->train.seed, (uint64_t)config->kind << 32 | config->rank,
 			       worker),
 	};
@@ -273,7 +274,9 @@ static void sample_in_framework(struct sample_reader *r, uint64_t sample, bool o
 	publish_activity(r, IN_FRAMEWORK, sample, begin);
 	framework_spend_load(&r->code, &r->config->dataset->format->is, opened, (double)payload,
 			     own_ns);
+	framework_spend(&r->code, COST_KEEP, 1, (double)payload, 0);
 	framework_spend(&r->code, COST_SAMPLE, 1, (double)payload, 0);
+	framework_spend(&r->code, COST_INDEX, r->share, (double)payload, 0);
 	*now = clock_now_ns();
 	r->stat->framework_ns += *now - begin;
 	span_at(r, sample);
@@ -588,6 +591,7 @@ void sample_reader_batch(struct sample_reader *r, const struct order *o, struct 
 	now = clock_now_ns();
 	rested = now - r->rested_ns;
 	b->begun_ns = now;
+	r->share = (double)o->samples / o->ranks;
 	/* what it waited before it could begin is no part of the batch */
 	b->late_ns = run_delay_take(rested);
 	if (r->ring)

@@ -91,6 +91,7 @@ void workers_cost(struct workers *w, uint64_t collated_bytes)
 		.halt = &w->crew.halt,
 		.halts = HALT_STOP,
 		.spent = &w->crew.stat[0].framework_rank,
+		.dlio = c->workload->compat.dlio,
 		.key = rng_key((uint64_t)c->workload->train.seed, ~(uint64_t)c->kind, c->rank),
 	};
 	w->collated_bytes = collated_bytes;
@@ -140,14 +141,15 @@ static void pack_batch(struct worker *w, struct task *t)
 	t->batch.work.ns[WORK_NO_CPU] += w->reader->stat->no_cpu_ns - delay;
 }
 
-/* The framework's code of a worker for a batch that was read, beside what packs it. */
-static void collate_batch(struct sample_reader *r, const struct workers *w, struct batch *b)
+/* The framework's code for a batch that was read, beside what packs it. */
+static void collate_batch(struct sample_reader *r, const struct workers *w, enum cost_row row,
+			  struct batch *b)
 {
 	int64_t begin = b->done_ns, took, delay = r->stat->no_cpu_ns;
 
 	if (!framework_on(&w->code) || b->err.code < 0)
 		return;
-	framework_spend(&r->code, COST_COLLATE, b->samples, (double)w->collated_bytes, 0);
+	framework_spend(&r->code, row, b->samples, (double)w->collated_bytes, 0);
 	b->done_ns = clock_now_ns();
 	took = b->done_ns - begin;
 	span_add(r->ring, SPAN_FRAMEWORK, 0, begin, b->done_ns, w->collated_bytes);
@@ -200,7 +202,7 @@ static void worker_main(void *arg)
 			sample_reader_batch(w->reader, &c->order, &t->batch);
 			t->batch.costs.begin_ns = w->begin_ns;
 			w->begin_ns = 0;
-			collate_batch(w->reader, w->all, &t->batch);
+			collate_batch(w->reader, w->all, COST_COLLATE, &t->batch);
 			own = framework_on(&w->all->code) ? framework_thread_ns() : 0;
 			pack_batch(w, t);
 			if (own)
@@ -298,7 +300,7 @@ void workers_read_inline(struct workers *w, struct task *t)
 {
 	assert(w->count == 0);
 	sample_reader_batch(&w->crew.reader[0], &w->crew.order, &t->batch);
-	collate_batch(&w->crew.reader[0], w, &t->batch);
+	collate_batch(&w->crew.reader[0], w, COST_INLINE, &t->batch);
 	sample_reader_idle(&w->crew.reader[0]);
 }
 

@@ -67,6 +67,7 @@ bool own_work_of(const struct framework_costs *f, const struct result *r, uint32
 	const struct loader_config config = {
 		.workload = r->workload, .dataset = r->dataset, .batch_size = (uint64_t)c->samples};
 	const struct cost_law *load;
+	bool dlio = w->compat.dlio;
 	double bytes, made, loading;
 	bool workers = r->rank[0].workers > 0;
 
@@ -81,10 +82,18 @@ bool own_work_of(const struct framework_costs *f, const struct result *r, uint32
 	made = c->samples * dataset_mean_sample_bytes(r->dataset, DATASET_TRAIN);
 	loading = load->fixed * files_opened(r, c) + load->per_sample * c->samples +
 		  load->per_byte * made;
-	out->batch_s = fmax(0, loading - c->decode) +
-		       cost_law_s(costs_of(f, COST_SAMPLE), c->samples, 0) +
-		       cost_law_s(costs_of(f, COST_COLLATE), c->samples, bytes);
-	out->step_s = cost_law_s(costs_of(f, COST_STEP), 0, 0);
+	/* the requests of a sample are what its thread waited before it went on */
+	loading += c->samples * cost_after_wait_s(load, c->reads / c->samples);
+	out->batch_s =
+		fmax(0, loading - c->decode) +
+		cost_law_s(costs_in(f, COST_SAMPLE, dlio), c->samples, 0) +
+		cost_law_s(costs_in(f, COST_KEEP, dlio), c->samples, made) +
+		c->samples *
+			cost_law_s(costs_in(f, COST_INDEX, dlio),
+				   (double)dataset_samples(r->dataset, DATASET_TRAIN) / r->ranks,
+				   0) +
+		cost_law_s(costs_of(f, workers ? COST_COLLATE : COST_INLINE), c->samples, bytes);
+	out->step_s = cost_law_s(costs_in(f, COST_STEP, dlio), 0, 0);
 	if (workers) {
 		of_handing(f, r, bytes, out);
 		of_workers(f, r, epochs, out);

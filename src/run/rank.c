@@ -633,6 +633,7 @@ static int rank_build(struct rank *k, struct err *e)
 		.costs = w->costs,
 		.stop = &k->shared->stop.flag,
 		.spent = &k->spent,
+		.dlio = w->compat.dlio,
 		.key = rng_key((uint64_t)w->train.seed, UINT32_MAX, k->comm.rank),
 	};
 	if (rc < 0 || !workload_reads(w))

@@ -25,17 +25,20 @@ const struct cost_row_facts cost_rows[COST_ROWS] = {
 	[COST_SAMPLE] = {.name = "sample",
 			 .what = "a sample, beside loading it: code of DLIO",
 			 .spent_by = "worker",
+			 .where = COST_IN_DLIO,
 			 .parameters = COST_HAS_PER_SAMPLE},
 	[COST_INDEX] =
 		{.name = "index",
 		 .what = "a sample, for each sample of the rank: DLIO writes its whole index "
 			 "into a message",
 		 .spent_by = "worker",
+		 .where = COST_IN_DLIO,
 		 .parameters = COST_HAS_PER_SAMPLE},
 	[COST_KEEP] = {.name = "keep",
 		       .what = "fresh memory for a sample that is kept until its batch is made; "
 			       "DLIO throws samples away",
 		       .spent_by = "worker",
+		       .where = COST_IN_OWN_LOOPS,
 		       .parameters = COST_HAS_PER_BYTE,
 		       .bytes_are = "the sample"},
 	[COST_INLINE] = {.name = "inline",
@@ -65,6 +68,7 @@ const struct cost_row_facts cost_rows[COST_ROWS] = {
 	[COST_STEP] = {.name = "step",
 		       .what = "the training loop's own code: DLIO's loop",
 		       .spent_by = "rank",
+		       .where = COST_IN_DLIO,
 		       .parameters = COST_HAS_FIXED,
 		       .fixed_is = "step"},
 	[COST_PIN] = {.name = "pin",
@@ -156,6 +160,14 @@ const struct cost_law *costs_of(const struct framework_costs *c, enum cost_row r
 {
 	assert(row < COST_ROWS);
 	return c ? &c->of[row] : &no_law;
+}
+
+const struct cost_law *costs_in(const struct framework_costs *c, enum cost_row row, bool dlio)
+{
+	assert(row < COST_ROWS);
+	if (cost_rows[row].where == (dlio ? COST_IN_OWN_LOOPS : COST_IN_DLIO))
+		return &no_law;
+	return costs_of(c, row);
 }
 
 const struct cost_law *costs_of_load(const struct framework_costs *c, const struct format_facts *f)
@@ -624,6 +636,9 @@ static void put_row(struct buf *out, const char *name, const struct cost_row_fac
 		buf_printf(out, "%seach byte of %s", fixed || sample ? ", " : "", r->bytes_are);
 	if (r->parameters & COST_HAS_AFTER_WAIT)
 		buf_puts(out, ", each sample before which its thread waited");
+	if (r->where != COST_ANYWHERE)
+		buf_printf(out, "; only %s `compat.dlio`",
+			   r->where == COST_IN_DLIO ? "with" : "without");
 	buf_puts(out, " |\n");
 }
 

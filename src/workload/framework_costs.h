@@ -87,7 +87,8 @@ struct cost_row_facts {
 	const char *spent_by; /* "worker", "rank", "pin thread" */
 	unsigned parameters;
 	const char *fixed_is, *bytes_are; /* "each batch"; "the batch"; NULL: no such parameter */
-	const char *measured;             /* how `stoker calibrate` measures it; a sentence */
+	enum { COST_ANYWHERE, COST_IN_DLIO, COST_IN_OWN_LOOPS } where; /* compat.dlio, or not */
+	const char *measured; /* how `stoker calibrate` measures it; a sentence */
 };
 
 extern const struct cost_row_facts cost_rows[COST_ROWS]; /* by enum cost_row */
@@ -101,6 +102,8 @@ double cost_law_s(const struct cost_law *law, double samples, double bytes);
 /* The laws of a profile; never NULL. Without a profile (`c` NULL), or a format that has none, a law
  * of zeros. */
 const struct cost_law *costs_of(const struct framework_costs *c, enum cost_row row);
+/* The same; zeros, too, if the row is none of that program: DLIO (compat.dlio), or a user's own. */
+const struct cost_law *costs_in(const struct framework_costs *c, enum cost_row row, bool dlio);
 const struct cost_law *costs_of_load(const struct framework_costs *c, const struct format_facts *f);
 
 /* ---- profiles ---- */
