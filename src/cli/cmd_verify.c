@@ -68,7 +68,7 @@ static uint64_t files_looked_at(const struct dataset *d)
 	uint64_t n = 0;
 
 	for (int kind = 0; kind < DATASET_KINDS; kind++)
-		n += d->files[kind] < PRESENCE_STATS_MAX ? d->files[kind] : PRESENCE_STATS_MAX;
+		n += presence_looks(d->workload, d->files[kind]);
 	return n;
 }
 

@@ -28,7 +28,9 @@ bool terminal_can_draw(int fd)
 
 bool terminal_has_colour(int fd)
 {
-	return terminal_can_draw(fd) && *environment("NO_COLOR") == '\0';
+	/* Open MPI's mpirun gives a process a terminal of its own, wherever the output goes then */
+	return terminal_can_draw(fd) && *environment("NO_COLOR") == '\0' &&
+	       !getenv("OMPI_COMM_WORLD_SIZE");
 }
 
 static bool locale_is_utf8(void)

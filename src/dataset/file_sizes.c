@@ -11,7 +11,7 @@ int file_sizes_look(struct dataset *d, struct store *store, struct err *e)
 
 	for (int k = 0; k < DATASET_KINDS; k++) {
 		enum dataset_kind kind = (enum dataset_kind)k;
-		uint64_t n = d->files[k] < PRESENCE_STATS_MAX ? d->files[k] : PRESENCE_STATS_MAX;
+		uint64_t n = presence_looks(d->workload, d->files[k]);
 		uint64_t bytes = 0;
 
 		for (uint64_t i = 0; rc == 0 && i < n; i++) {

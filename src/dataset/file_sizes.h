@@ -2,6 +2,6 @@
 /* The sizes that the files of a dataset have. */
 #include "dataset/dataset.h"
 
-/* Sizes of up to PRESENCE_STATS_MAX files of each kind, spread evenly, into d->seen_files and
+/* Sizes of presence_looks() files of each kind, spread evenly, into d->seen_files and
  * seen_bytes. Files must be there. */
 int file_sizes_look(struct dataset *d, struct store *store, struct err *e);

@@ -32,6 +32,11 @@ static json_t *keys_json(const struct workload *w)
 		    strcmp(row->key, "dataset.data_folder") == 0 ||
 		    strcmp(row->key, "dataset.keep_files") == 0 || row->type == OPT_MAP)
 			continue;
+		/* how it is looked at, not what it is */
+		if (strcmp(row->key, "dataset.skip_listing") == 0 ||
+		    strcmp(row->key, "dataset.listing_validation_interval") == 0 ||
+		    strcmp(row->key, "dataset.total_disk_bytes") == 0)
+			continue;
 		/* one of the two, as when they are set */
 		if (w->file_bytes_decide == FILE_BYTES_SHAPE &&
 		    strcmp(row->key, "dataset.record_length_bytes") == 0)

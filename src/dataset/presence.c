@@ -11,8 +11,7 @@
 #include "dataset/manifest.h"
 #include "dataset/verify.h"
 
-/* Files of a kind whose size is asked for, and the fewest for which a thread is worth its start. */
-#define STATS_MAX PRESENCE_STATS_MAX
+/* The fewest files whose size is asked for that are worth the start of a thread. */
 #define STATS_OF_THREAD 32
 #define THREADS_MAX 16
 
@@ -31,6 +30,17 @@ struct check {
 	} * id;
 	uint64_t ids;
 };
+
+uint64_t presence_looks(const struct workload *w, uint64_t files)
+{
+	uint64_t every = (uint64_t)w->dataset.listing_validation_interval;
+	uint64_t most = every ? PRESENCE_LOOKS_MAX : PRESENCE_STATS_MAX;
+	/* the first, the last, and one in so many */
+	uint64_t n = every > 1 ? files / every + 2 : files;
+
+	n = n < files ? n : files;
+	return n < most ? n : most;
+}
 
 static const char *kind_word(enum dataset_kind kind)
 {
@@ -168,7 +178,7 @@ static int check_kind(struct check *c, enum dataset_kind kind, uint64_t *odd, st
 	const struct sizer *first = NULL;
 	unsigned n = c->options.threads, started = 1;
 
-	job.n = c->d->files[kind] < STATS_MAX ? c->d->files[kind] : STATS_MAX;
+	job.n = presence_looks(c->d->workload, c->d->files[kind]);
 	n = n > THREADS_MAX ? THREADS_MAX : n;
 	if (n > job.n / STATS_OF_THREAD)
 		n = (unsigned)(job.n / STATS_OF_THREAD);
@@ -228,10 +238,12 @@ static void count_distinct(struct check *c)
 
 static int check_sizes(struct check *c, uint64_t *odd, struct err *e)
 {
+	uint64_t most = 0;
 	int rc = 0;
 
-	c->id = try_calloc((uint64_t)STATS_MAX * DATASET_KINDS, sizeof(*c->id),
-			   "the identities of files", e);
+	for (int k = 0; k < c->kinds; k++)
+		most += presence_looks(c->d->workload, c->d->files[k]);
+	c->id = try_calloc(most + 1, sizeof(*c->id), "the identities of files", e);
 	if (!c->id)
 		return -ENOMEM;
 	for (int k = 0; k < c->kinds && rc == 0; k++) {

@@ -30,11 +30,14 @@ struct presence_result {
 	struct survey survey;
 };
 
-/* Files of a kind whose size dataset_check asks for. */
+/* How many of the `files` of a kind dataset_check asks for their size: 1,000, or by
+ * dataset.listing_validation_interval. */
 #define PRESENCE_STATS_MAX 1000
+#define PRESENCE_LOOKS_MAX 1000000
+uint64_t presence_looks(const struct workload *w, uint64_t files);
 
 /* Before a run: is the dataset there and is it this workload's? Quick: reads the manifest (without
- * one, the names), and stats up to 1,000 files spread evenly over each kind. Missing files, a
+ * one, the names), and stats presence_looks() files spread evenly over each kind. Missing files, a
  * manifest of another dataset, an unfinished generation and a file of another size are errors that
  * say which and what to do. Without a manifest a size may be off by 1/64 or 4 KiB (less in small
  * files), for what libraries put around the payload.

@@ -172,8 +172,7 @@ static uint64_t files_to_check(const struct run_watch *w, uint64_t done)
 	/* not from the dataset, which the check may change */
 	uint64_t train = (uint64_t)w->plan->w->dataset.num_files_train;
 	uint64_t eval = (uint64_t)w->plan->w->dataset.num_files_eval;
-	uint64_t stats = (train < PRESENCE_STATS_MAX ? train : PRESENCE_STATS_MAX) +
-			 (eval < PRESENCE_STATS_MAX ? eval : PRESENCE_STATS_MAX);
+	uint64_t stats = presence_looks(w->plan->w, train) + presence_looks(w->plan->w, eval);
 
 	/* more than those: there is no manifest and the names are listed */
 	return done <= stats ? stats : done > train + eval ? done : train + eval;

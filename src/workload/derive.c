@@ -214,6 +214,8 @@ int workload_derive(struct workload *w, bool back, struct err *e)
 	if (workload_loader(w)->flags & LOADER_SHARDS &&
 	    (w->compat.dlio || !workload_is_set(w, "reader.order")))
 		w->reader.order = ORDER_SHARDED;
+	if (w->storage.storage_type == STORAGE_DIRECT_FS && !workload_is_set(w, "reader.odirect"))
+		w->reader.odirect = true;
 	if (w->reader.odirect && (rc = derive_direct(w, e)) < 0)
 		return rc;
 	if (w->storage.page_cache == PAGE_CACHE_DROP)

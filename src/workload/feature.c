@@ -15,6 +15,7 @@ static const struct {
 	{"reader.data_loader_sampler", "iterative"},
 	{"storage.storage_type", "local_fs"},
 	{"storage.storage_type", "parallel_fs"},
+	{"storage.storage_type", "direct_fs"},
 	{"profiling.profiler", "none"},
 	{"profiling.profiler", "iostat"},
 };

@@ -5,7 +5,8 @@
 #include "workload/tables.h"
 
 const char *const workload_framework_names[] = {"tensorflow", "pytorch", NULL};
-static const char *const storage_types[] = {"local_fs", "parallel_fs", "s3", "aistore", NULL};
+static const char *const storage_types[] = {"local_fs", "parallel_fs", "direct_fs",
+					   "s3",       "aistore",     NULL};
 static const char *const compressions[] = {"none", "gzip", "lzf", "bz2", "zip", "xz", NULL};
 static const char *const samplers[] = {"derive", "iterative", "index", "none", NULL};
 static const char *const contexts[] = {"fork", "spawn", "forkserver", NULL};
@@ -67,12 +68,18 @@ const struct opt workload_rows[] = {
 
 	ENUM(storage.storage_type, "local_fs", storage_types,
 	      "Kind of storage. parallel_fs is treated as local_fs: both are mounted file "
-	      "systems.")
+	      "systems. direct_fs, of MLPerf Storage v3, is the same as local_fs with "
+	      "reader.odirect.")
 	STR(storage.storage_root, "./",
 	      "Folder that a relative dataset.data_folder is below; the bucket for s3 and "
 	      "aistore.")
 	MAP(storage.storage_options,
-	      "Options of s3 and aistore: endpoint_url, region, credentials.", LATER)
+	      "Options of the library that reaches s3, aistore or direct_fs: storage_library, "
+	      "uri_scheme, endpoint_url, region, credentials. A mounted file system needs none "
+	      "of them.")
+	BOOL(storage.s3_force_path_style, "false",
+	      "Set by MLPerf Storage v3 for s3: how a bucket is addressed. A mounted file system "
+	      "has no buckets.")
 	STR(storage.store, "posix",
 	      "Where the data is kept: a store, or shims and a store joined by +, such as "
 	      "throttle+posix. The options of a store are the keys storage.NAME.*.", OURS)
@@ -149,6 +156,18 @@ const struct opt workload_rows[] = {
 	      RANGE(1, WORKLOAD_COUNT_MAX), .alias = "dataset.max_shape")
 	MAP(dataset.parquet,
 	      "Columns and row groups of Parquet files, as MLPerf Storage v3 has them.", LATER)
+	BOOL(dataset.skip_listing, "false",
+	      "Set by MLPerf Storage v3: names of files are computed instead of listed. They are "
+	      "computed in any case, unless the dataset has no manifest and its names must show "
+	      "how many files it has.")
+	I64(dataset.listing_validation_interval, "0",
+	      "Set by MLPerf Storage v3. Before a run, one in so many files of each kind is "
+	      "checked to be there and to have the right size, at most 1,000,000; 0: up to 1,000 "
+	      "files, evenly spread.",
+	      COUNT(0), .unit = "files")
+	I64(dataset.total_disk_bytes, "0",
+	      "Set by MLPerf Storage v3: the size of the dataset by its own estimate. Results "
+	      "keep it; nothing is derived from it.", BYTES(0))
 	I64(dataset.seed, "0",
 	      "Seed of the content of generated samples.", RANGE(0, WORKLOAD_INT_MAX), OURS)
 	I64(dataset.verify_samples, "16",

@@ -275,7 +275,8 @@ static bool fits_objects(const struct format_facts *f)
 
 static int check_storage(const struct workload *w, struct err *e)
 {
-	bool object = w->storage.storage_type >= 2; /* s3, aistore */
+	bool object =
+		w->storage.storage_type == STORAGE_S3 || w->storage.storage_type == STORAGE_AISTORE;
 	struct buf formats = {0};
 
 	if (!object || w->framework != FRAMEWORK_PYTORCH || fits_objects(workload_format(w)))

@@ -12,6 +12,13 @@
 #include "workload/backend.h"
 
 enum framework { FRAMEWORK_TENSORFLOW, FRAMEWORK_PYTORCH };
+enum storage_type {
+	STORAGE_LOCAL_FS,
+	STORAGE_PARALLEL_FS,
+	STORAGE_DIRECT_FS,
+	STORAGE_S3,
+	STORAGE_AISTORE
+};
 enum shuffle { SHUFFLE_OFF, SHUFFLE_SEED, SHUFFLE_RANDOM };
 enum read_type { READ_ON_DEMAND, READ_MEMORY };
 enum page_cache { PAGE_CACHE_KEEP, PAGE_CACHE_COLD, PAGE_CACHE_COLD_EPOCHS, PAGE_CACHE_DROP };
@@ -36,9 +43,10 @@ struct workload {
 	int framework;
 	char *framework_costs; /* framework.costs: "none", or the label of a profile */
 	struct {
-		int storage_type; /* local_fs, parallel_fs, s3, aistore */
+		int storage_type; /* enum storage_type */
 		char *storage_root;
 		struct node *storage_options;
+		bool s3_force_path_style;
 		char *store;    /* store expression: "posix", "throttle+memory"; with what
 				 * reader.odirect and storage.page_cache make of it */
 		int page_cache; /* enum page_cache */
@@ -66,7 +74,9 @@ struct workload {
 			struct i64_list chunk_dims, max_shape;
 		} hdf5;
 		struct node *parquet; /* of MLPerf Storage v3; not read in this version */
-		int64_t seed;         /* of the content; ours */
+		bool skip_listing;
+		int64_t listing_validation_interval, total_disk_bytes;
+		int64_t seed; /* of the content; ours */
 		int64_t verify_samples;
 	} dataset;
 	struct {
