@@ -22,6 +22,8 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 import dlio_readers  # noqa: E402
+import recipes  # noqa: E402
+from util import SOURCE  # noqa: E402
 
 PEER = pathlib.Path(os.environ.get("PEER", "/work/peer/mlpstorage"))
 MODULE = {"v2.0": "mlpstorage.main", "v3": "mlpstorage_py.main"}
@@ -65,17 +67,15 @@ def check(holds, what):
 
 class Harness:
     def __init__(self, version, stoker, at):
-        self.version, self.at = version, at
-        self.tree = PEER / version
+        self.version, self.at, self.stoker = version, at, stoker
         bin_folder = at / "bin"
         bin_folder.mkdir(parents=True)
         (bin_folder / "dlio_benchmark").symlink_to(stoker)
-        if version == "v3":
-            self.tree = at / "tree"
-            shutil.copytree(PEER / version, self.tree, symlinks=True)
-            for model, (data, train) in {**SMALL, **V3_ONLY}.items():
-                for path in (self.tree / "configs/dlio/workload").glob(f"{model}_*.yaml"):
-                    shrink(path, {**data, **train})
+        self.tree = at / "tree"
+        shutil.copytree(PEER / version, self.tree, symlinks=True)
+        for model, (data, train) in {**SMALL, **V3_ONLY}.items():
+            for path in (self.tree / "configs/dlio/workload").glob(f"{model}_*.yaml"):
+                shrink(path, {**data, **train})
         self.env = {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}", "HOME": str(at),
                     "PYTHONPATH": f"{PEER}/shim:{self.tree}", "OMPI_ALLOW_RUN_AS_ROOT": "1",
                     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "TMPDIR": str(at)}
@@ -188,6 +188,32 @@ def checkpoint(harness, counts=(2, 2)):
     row(harness, "llama3-8b", "run", status, text)
 
 
+def recipe(harness):
+    """The block of docs/howto.md for this version, as printed."""
+    folder = harness.at / "howto"
+    recipes.bench(folder, harness.stoker, SOURCE)
+    before = recipes.own_mnt(folder)
+    if before is None:
+        print("   left out: docs/howto.md: this system gives no /mnt of its own (unshare)")
+        return
+    harness_command = folder / "build/mlpstorage"
+    harness_command.write_text(f'#!/bin/sh\nexec /usr/bin/python3 -m {MODULE[harness.version]} "$@"\n')
+    harness_command.chmod(0o755)
+    os.environ.update({k: v for k, v in harness.env.items() if k != "PATH"})
+    ran = 0
+    blocks = recipes.blocks(SOURCE / "docs/howto.md")
+    for line, what, name, _, text in blocks:
+        if name != f"mlpstorage-{harness.version}" and "bin/dlio_benchmark" not in text:
+            continue
+        if what == "with" and name != f"mlpstorage-{harness.version}":
+            continue
+        for command in recipes.commands(text):
+            done = recipes.run(command, folder, before)
+            row(harness, "howto", f"line {line}", done.returncode, f"{command}: {done.stdout}{done.stderr}")
+            ran += 1
+    check(ran >= 6, f"{harness.version}: docs/howto.md has {ran} commands")
+
+
 @contextlib.contextmanager
 def room(harness):
     """v3 runs no checkpoint of a shrunk model without space for those of the whole: an empty tmpfs claims to have it."""
@@ -254,6 +280,7 @@ def main():
                 at = leaf(harness, model, kind, "run")
                 if check(at, f"{version} {model}: no results"):
                     compare(harness, model, at, said)
+            recipe(harness)
     print(f"{len(wrong)} wrong")
     return 1 if wrong else 0
 

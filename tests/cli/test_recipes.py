@@ -34,6 +34,8 @@ def tried(document, folder, before):
         if what == "with":
             if name == "slurm":
                 continue  # mpi.slurm runs it
+            if name.startswith("mlpstorage"):
+                continue  # tests/bench/mlpstorage.py runs it
             if not shutil.which(NEEDS[name]):
                 left_out(f"{where}: {NEEDS[name]} is not installed")
                 continue
