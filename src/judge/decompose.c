@@ -282,6 +282,8 @@ static void add_split(struct decomposition *d, const struct epoch_split *s)
 	for (int p = 0; p < WAIT_PARTS; p++)
 		d->mean_s[TIME_WAIT + p] += clock_seconds(s->wait_ns[p]);
 	d->mean_s[TIME_FRAMEWORK] += clock_seconds(s->framework_loop_ns);
+	d->mean_s[TIME_NO_CPU] += clock_seconds(s->framework_late_ns);
+	d->late_framework_s += clock_seconds(s->framework_late_ns);
 	d->framework_loop_s += clock_seconds(s->framework_loop_ns);
 	d->framework_step_s += clock_seconds(s->framework_step_ns);
 	d->framework_start_s += clock_seconds(s->framework_start_ns);
@@ -350,6 +352,7 @@ void decompose(const struct result *r, uint32_t from, uint32_t to, struct decomp
 	d->mean_s[TIME_NO_CPU] += d->late_compute_s;
 	d->late_compute_s /= ranks;
 	d->late_barrier_s /= ranks;
+	d->late_framework_s /= ranks;
 	d->framework_loop_s /= ranks;
 	d->framework_step_s /= ranks;
 	d->framework_start_s /= ranks;

@@ -121,10 +121,11 @@ static int64_t spend_on_batch(struct pytorch *l, struct task *t, struct framewor
  * takes beside what was done here. */
 static int64_t take_over(struct pytorch *l, struct task *t, struct framework_code *code)
 {
-	int64_t own = framework_thread_ns();
+	int64_t own = l->transport ? framework_thread_ns() : 0;
 
 	unpack_batch(l, t);
-	return spend_on_batch(l, t, code, COST_HAND_OVER, framework_thread_ns() - own);
+	own = l->transport ? framework_thread_ns() - own : 0;
+	return spend_on_batch(l, t, code, COST_HAND_OVER, own);
 }
 
 static void pin_batch(struct pytorch *l, struct task *t)

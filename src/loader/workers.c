@@ -178,6 +178,12 @@ static void pack_in_framework(struct worker *w, struct batch *b, int64_t own_ns)
 	b->work.ns[WORK_NO_CPU] += r->stat->no_cpu_ns - delay;
 }
 
+/* Packing here is a part of what packing takes the framework. */
+static bool packs_at_cost(const struct worker *w)
+{
+	return w->all->handover && framework_on(&w->all->code);
+}
+
 static void worker_main(void *arg)
 {
 	struct worker *w = arg;
@@ -203,10 +209,10 @@ static void worker_main(void *arg)
 			t->batch.costs.begin_ns = w->begin_ns;
 			w->begin_ns = 0;
 			collate_batch(w->reader, w->all, COST_COLLATE, &t->batch);
-			own = framework_on(&w->all->code) ? framework_thread_ns() : 0;
+			own = packs_at_cost(w) ? framework_thread_ns() : 0;
 			pack_batch(w, t);
-			if (own)
-				pack_in_framework(w, &t->batch, framework_thread_ns() - own);
+			own = own ? framework_thread_ns() - own : 0;
+			pack_in_framework(w, &t->batch, own);
 		} else {
 			pause_for(c, c->config.workload->reader.worker_resume_time);
 		}

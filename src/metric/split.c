@@ -242,6 +242,7 @@ void epoch_split_merge(struct epoch_split *into, const struct epoch_split *from)
 	into->framework_start_ns += from->framework_start_ns;
 	into->framework_step_ns += from->framework_step_ns;
 	into->framework_loop_ns += from->framework_loop_ns;
+	into->framework_late_ns += from->framework_late_ns;
 }
 
 void service_times_add(struct service_times *s, int64_t ns)

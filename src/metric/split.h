@@ -61,6 +61,7 @@ struct epoch_split {
 	/* Of the framework's code: in the waits, before an epoch's first batch was begun; by the
 	 * rank at each step, within its waits and outside; only outside of them. */
 	int64_t framework_start_ns, framework_step_ns, framework_loop_ns;
+	int64_t framework_late_ns; /* outside of waits too: it had no processor */
 };
 
 /* Evenly spread values of a series of unknown length: every stride-th. All zeros: empty. */

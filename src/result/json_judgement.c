@@ -217,6 +217,7 @@ json_t *json_decomposition(const struct decomposition *d)
 	/* the rest of no_processor is in waits */
 	json_put_real(o, "late_compute_s", d->late_compute_s);
 	json_put_real(o, "late_barrier_s", d->late_barrier_s);
+	json_put_real(o, "late_framework_s", d->late_framework_s);
 	/* the rest of framework is in waits */
 	json_put_real(o, "framework_loop_s", d->framework_loop_s);
 	json_put_real(o, "hidden_io_s", d->hidden_io_s);

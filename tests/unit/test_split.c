@@ -57,6 +57,55 @@ static void known(void **state)
 	assert_int_equal(sum(out), 3);
 }
 
+/* The framework's code: before, within and after the work of the readers. */
+static void framework(void **state)
+{
+	const struct batch_work w = {.ns = {[WORK_DATA] = 600, [WORK_FRAMEWORK] = 400}};
+	struct batch_span b = {.sent_ns = 1300,
+			       .begun_ns = 1500,
+			       .done_ns = 2500,
+			       .work = &w,
+			       .costs = {.start_ns = 200,
+					 .start_late_ns = 30,
+					 .begin_ns = 150,
+					 .pack_ns = 40,
+					 .pin_ns = 20,
+					 .hand_ns = 50}};
+	struct step_times t = {.ask_ns = 1000, .got_ns = 2640};
+	int64_t out[WAIT_PARTS];
+	struct epoch_split s = {0}, all = {0};
+
+	(void)state;
+	wait_split(out, &t, &b, true);
+	assert_int_equal(out[WAIT_FRAMEWORK], 200 + 150 + 400 + 110);
+	assert_int_equal(out[WAIT_START], 70 + 50);
+	assert_int_equal(out[WAIT_NO_CPU], 30);
+	assert_int_equal(out[WAIT_DATA], 600);
+	assert_int_equal(out[WAIT_TRANSPORT], 30);
+	assert_int_equal(sum(out), 1640);
+	t.service_us = t.ready_us = 0;
+	epoch_split_add(&s, out, &t, 0, &b);
+	epoch_split_merge(&all, &s);
+	assert_int_equal(all.work_ns[WORK_FRAMEWORK], 400);
+	assert_true(all.service_ns == 1040 && all.delivery_ns == 30);
+	assert_int_equal(all.framework_start_ns, 350);
+	assert_int_equal(all.framework_step_ns, 50);
+	/* asked while it was packed: 25 of 60 are past; then long after */
+	t = (struct step_times){.ask_ns = 2525, .got_ns = 2640};
+	wait_split(out, &t, &b, false);
+	assert_int_equal(out[WAIT_FRAMEWORK], 50 + 35);
+	assert_int_equal(out[WAIT_TRANSPORT], 30);
+	t = (struct step_times){.ask_ns = 5000, .got_ns = 5052};
+	wait_split(out, &t, &b, false);
+	assert_int_equal(out[WAIT_FRAMEWORK], 50);
+	assert_int_equal(out[WAIT_TRANSPORT], 2);
+	/* never more than the wait */
+	t = (struct step_times){.ask_ns = 5000, .got_ns = 5003};
+	wait_split(out, &t, &b, false);
+	assert_int_equal(out[WAIT_FRAMEWORK], 3);
+	assert_int_equal(sum(out), 3);
+}
+
 static void sums(void **state)
 {
 	(void)state;
@@ -184,8 +233,11 @@ static void kept_times(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(known),      cmocka_unit_test(sums),
-		cmocka_unit_test(totals),     cmocka_unit_test(without_processor),
+		cmocka_unit_test(known),
+		cmocka_unit_test(framework),
+		cmocka_unit_test(sums),
+		cmocka_unit_test(totals),
+		cmocka_unit_test(without_processor),
 		cmocka_unit_test(kept_times),
 	};
 

@@ -1,0 +1,175 @@
+"""The framework's own code (framework.costs) with laws large enough that everything follows from arithmetic: how much
+processor time is spent and by whom, what AU is left, where the time is counted, that own work is taken off, and that a
+run ends although a law lasts. Processor times are compared; of wall times, what a processor was missing is taken off."""
+# tier: long
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from util import STOKER, attempts, load, stoker, tiny  # noqa: E402
+
+LOAD, HAND, START, STEP, COMPUTE = 0.005, 0.010, 0.040, 0.004, 0.020
+FILES, BATCH = 32, 2
+STEPS = FILES // BATCH
+
+
+def profile(tmp, name, **laws):
+    path = os.path.join(tmp, name + ".yaml")
+    with open(path, "w") as f:
+        f.write(f"name: {name}\nframework: pytorch\nlaws:\n")
+        f.writelines(f"  {row}: {{{law}}}\n" for row, law in laws.items())
+    return path
+
+
+def run(tmp, name, costs, fmt="npz", **keys):
+    out = os.path.join(tmp, name)
+    keys = {"storage__store": "memory", "train__computation_time": COMPUTE, "reader__batch_size": BATCH,
+            "compat__dlio": "true", **keys}
+    stoker("run", *tiny("/d", out, fmt, FILES, framework__costs=costs, **keys))
+    return load(out), out
+
+
+def spent(result):
+    return sum(r["framework_s"] for r in result["ranks"])
+
+
+def near(value, expected, case):
+    """Of processor time: hardly more, and less by little work of this program alone."""
+    assert expected * 0.96 <= value <= expected * 1.08 + 0.01, (case, value, expected)
+
+
+def sums(result, case):
+    for e in result["training"]["epochs"]:
+        d = e["decomposition"]
+        mean, wall = d["mean_over_ranks_s"], e["wall_s"]
+        assert abs(sum(mean.values()) - wall) < 0.001 * wall, (case, mean, wall)
+        assert min(mean.values()) > -1e-6, (case, mean)
+        waits = sum(mean[p] for p in ("start_up", "starved", "queueing", "open_metadata", "data", "decode", "preprocess",
+                                      "transport", "framework", "no_processor", "unknown_wait"))
+        # the loop's own code is beside the waits, as what the barrier and computation were late is
+        beside = d["framework_loop_s"] + d["late_framework_s"] + d["late_compute_s"] + d["late_barrier_s"]
+        assert abs(waits - beside - e["exposed_wait_s"]) < 0.001 * wall, (case, d, e["exposed_wait_s"])
+        assert mean["framework"] >= d["framework_loop_s"] - 1e-9, (case, d)
+
+
+def without_others(epoch):
+    """The wall time, less what threads had no processor."""
+    return epoch["wall_s"] - epoch["decomposition"]["mean_over_ranks_s"]["no_processor"]
+
+
+def inline(tmp, costs):
+    """Without workers a step takes what two samples, the loop and the computation do."""
+    def once(n):
+        result, out = run(tmp, f"inline{n}", costs, reader__read_threads=0)
+        near(spent(result), FILES * LOAD + STEPS * STEP, "inline")
+        sums(result, "inline")
+        epoch = result["training"]["epochs"][0]
+        most = 100 * COMPUTE / (BATCH * LOAD + STEP + COMPUTE)
+        assert epoch["whole_au_percent"] <= most + 0.5, epoch
+        d = epoch["decomposition"]
+        assert d["mean_over_ranks_s"]["framework"] >= 0.95 * (FILES * LOAD + STEPS * STEP), d
+        near(d["framework_loop_s"], STEPS * STEP, "the loop")
+        return 100 * STEPS * COMPUTE / without_others(epoch) > most - 6, (result, out)
+    return attempts("inline", once)
+
+
+def workers(tmp, costs):
+    """Two workers hide loading behind computation; starting them, one after another, and taking batches over is not
+    hidden. The second epoch starts no workers."""
+    def once(n):
+        result, out = run(tmp, f"workers{n}", costs, reader__read_threads=2, train__epochs=2)
+        near(spent(result), 2 * (FILES * LOAD + STEPS * (HAND + STEP)) + 2 * START, "workers")
+        sums(result, "workers")
+        first, second = (load(out, "0_output.json")[e]["load"]["block1"] for e in ("1", "2"))
+        assert first[0] >= 2 * START + BATCH * LOAD + HAND - 1e-4, first
+        # a batch that comes before its turn is taken over then
+        assert sum(first) >= 2 * START + STEPS * HAND and sum(second) >= STEPS * HAND, (first, second)
+        most = 100 * COMPUTE / (HAND + STEP + COMPUTE)
+        epochs = result["training"]["epochs"]
+        assert all(e["whole_au_percent"] <= most + 0.5 for e in epochs), epochs
+        waits = [e["decomposition"]["mean_over_ranks_s"]["framework"] for e in epochs]
+        assert waits[0] >= 0.95 * (2 * START + STEPS * (HAND + STEP)), waits
+        # the arithmetic is that of a machine with free processors
+        au = [100 * STEPS * COMPUTE / without_others(e) for e in epochs]
+        named = result["limit"]["cause"] in ("framework", "other_programs")
+        return au[1] > most - 10 and waits[0] - waits[1] > START and named, (result, out)
+    return attempts("workers", once)
+
+
+def evaluation(tmp):
+    """An evaluation has workers of its own, and without persistent workers each epoch starts them."""
+    costs = profile(tmp, "starts", start_worker="fixed: 0.03", end_worker="fixed: 0.02")
+    result, _ = run(tmp, "evaluation", costs, "npy", reader__read_threads=1, train__epochs=2,
+                    reader__persistent_workers="false", workflow__evaluation="true", dataset__num_files_eval=4)
+    near(spent(result), 4 * 0.05, "evaluation")
+    sums(result, "evaluation")
+    for e in result["training"]["epochs"] + result["evaluation"]["epochs"]:
+        near(e["framework_cpu_s"], 0.05, "epoch")
+    # ending workers is in no wait
+    for e in result["training"]["epochs"]:
+        near(e["decomposition"]["framework_loop_s"], 0.02, "end")
+
+
+def own_work(tmp):
+    """Decoding here is a part of the law: both are what the law says. A law that is less is exceeded, and says by how
+    much."""
+    keys = {"fmt": "jpeg", "reader__read_threads": 1, "reader__decode": "full", "dataset__record_length_bytes": 262144}
+    plain, _ = run(tmp, "plain", "none", **keys)
+    own = plain["training"]["decomposition"]["workers_s"]["decode"]
+    assert own > 0.01 and "framework_s" not in plain["ranks"][0], plain["ranks"]
+    assert all("framework_cpu_s" not in e for e in plain["training"]["epochs"])
+    assert plain["training"]["decomposition"]["mean_over_ranks_s"]["framework"] == 0
+    # of each law something is left, whatever the machine takes
+    each = 4 * own / FILES
+    result, _ = run(tmp, "rest", profile(tmp, "rest", load_jpeg=f"per_sample: {each}"), **keys)
+    work = result["training"]["decomposition"]["workers_s"]
+    total = FILES * each
+    assert 0.3 * total < spent(result) < total - 0.4 * own, (spent(result), total, own)
+    assert work["decode"] + spent(result) >= 0.97 * total, (work, spent(result), total)
+    assert result["ranks"][0]["framework_beyond_s"] < 0.2 * own, result["ranks"]
+    result, _ = run(tmp, "beyond", profile(tmp, "less", load_jpeg=f"per_sample: {own / FILES / 50}"), **keys)
+    assert result["ranks"][0]["framework_s"] < 0.01 * own, result["ranks"]
+    assert result["ranks"][0]["framework_beyond_s"] > 0.2 * own, result["ranks"]
+
+
+def ends(tmp):
+    """INT ends a run in a law that lasts for a minute, of a worker and of the rank."""
+    began = []
+    for row in ("load_npy", "step", "start_worker"):
+        law = "per_sample: 60" if row == "load_npy" else "fixed: 60"
+        out = os.path.join(tmp, row)
+        began.append((row, out, subprocess.Popen(
+            [STOKER, "run", *tiny("/d", out, "npy", 8, storage__store="memory", compat__dlio="true",
+                                  framework__costs=profile(tmp, row, **{row: law}))],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)))
+    time.sleep(0.4)
+    for row, out, p in began:
+        p.send_signal(signal.SIGINT)
+    at = time.monotonic()
+    for row, out, p in began:
+        p.wait(30)
+        assert time.monotonic() - at < 4, row
+        assert load(out)["run"]["status"] == "interrupted" if "run" in load(out) else True, row
+        assert p.returncode != 0, (row, p.returncode)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as tmp:
+        costs = profile(tmp, "big", load_npz=f"per_sample: {LOAD}", hand_over=f"fixed: {HAND}",
+                        start_worker=f"fixed: {START}", step=f"fixed: {STEP}")
+        right, (result, one) = inline(tmp, costs)
+        assert right, result["training"]["epochs"]
+        right, (result, two) = workers(tmp, costs)
+        assert right, (result["training"]["epochs"], result["limit"])
+        evaluation(tmp)
+        own_work(tmp)
+        ends(tmp)
+        stoker("audit", one, two)
+
+
+if __name__ == "__main__":
+    main()

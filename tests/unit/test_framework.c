@@ -1,0 +1,398 @@
+/* The framework's own code: processor time is spent as the laws say, by the thread that the
+ * framework would spend it in, less what was done already. Processor times are compared, never wall
+ * times, so that a busy machine changes nothing. */
+#include "loader_fake.h"
+
+#include <math.h>
+
+#include "format/format.h"
+#include "loader/framework.h"
+
+#define MS 1000000
+
+static struct cost_law fixed_ms(double ms)
+{
+	return (struct cost_law){.fixed = ms / 1e3, .present = true};
+}
+
+/* At least so much, and hardly more: sanitizers and clocks take a little. */
+static void expect_spent(int64_t since_ns, double ms)
+{
+	int64_t took = framework_thread_ns() - since_ns;
+
+	if (took < (int64_t)(ms * MS) || took > (int64_t)((1.2 * ms + 5) * MS))
+		fail_msg("%.3f ms of processor time, not %.3f", (double)took / MS, ms);
+}
+
+static void test_laws(void **state)
+{
+	struct framework_costs costs = {0};
+	struct framework_spent spent = {0};
+	struct framework_code code = {.costs = &costs, .spent = &spent};
+	const struct format_facts *csv = &format_find("csv")->is;
+	int64_t begin;
+
+	(void)state;
+	costs.of[COST_HAND_OVER] = fixed_ms(20);
+	costs.of[COST_COLLATE] = (struct cost_law){
+		.fixed = 0.002, .per_sample = 0.001, .per_byte = 1e-6, .present = true};
+	begin = framework_thread_ns();
+	assert_true(framework_spend(&code, COST_HAND_OVER, 4, 1e6, 0) >= 20 * MS);
+	expect_spent(begin, 20);
+	assert_in_range(spent.cpu_ns, 20 * MS, 25 * MS);
+	/* 2 + 4 + 10 ms */
+	begin = framework_thread_ns();
+	framework_spend(&code, COST_COLLATE, 4, 1e4, 0);
+	expect_spent(begin, 16);
+	/* a row that the profile does not have, a format neither */
+	begin = framework_thread_ns();
+	assert_int_equal(framework_spend(&code, COST_STEP, 1, 1, 3 * MS), 0);
+	assert_int_equal(framework_spend_load(&code, csv, true, 1e6, 0), 0);
+	expect_spent(begin, 0);
+	assert_int_equal(spent.beyond_ns, 0);
+	/* what is per file is spent where one is opened */
+	for (size_t i = 0; format_facts_table[i]; i++)
+		if (format_facts_table[i] == csv)
+			costs.load[i] = (struct cost_law){
+				.fixed = 0.03, .per_sample = 0.005, .present = true};
+	begin = framework_thread_ns();
+	framework_spend_load(&code, csv, false, 0, 0);
+	expect_spent(begin, 5);
+	begin = framework_thread_ns();
+	framework_spend_load(&code, csv, true, 0, 0);
+	expect_spent(begin, 35);
+	/* DLIO's own code, in a run that is not DLIO's, and in one */
+	costs.of[COST_STEP] = fixed_ms(5);
+	begin = framework_thread_ns();
+	assert_int_equal(framework_spend(&code, COST_STEP, 1, 1, 0), 0);
+	expect_spent(begin, 0);
+	code.dlio = true;
+	assert_true(framework_spend(&code, COST_STEP, 1, 1, 0) >= 5 * MS);
+	/* none */
+	code.costs = NULL;
+	begin = framework_thread_ns();
+	assert_false(framework_on(&code));
+	assert_int_equal(framework_spend(&code, COST_HAND_OVER, 4, 1e6, 0), 0);
+	expect_spent(begin, 0);
+}
+
+/* What was done already is not spent again, and what took longer than the law is counted. */
+static void test_rest(void **state)
+{
+	struct framework_costs costs = {0};
+	struct framework_spent spent = {0};
+	struct framework_code code = {.costs = &costs, .spent = &spent};
+	int64_t begin;
+
+	(void)state;
+	costs.of[COST_PACK] = fixed_ms(20);
+	begin = framework_thread_ns();
+	assert_in_range(framework_spend(&code, COST_PACK, 1, 0, 15 * MS), 5 * MS, 8 * MS);
+	expect_spent(begin, 5);
+	assert_int_equal(spent.beyond_ns, 0);
+	begin = framework_thread_ns();
+	assert_int_equal(framework_spend(&code, COST_PACK, 1, 0, 31 * MS), 0);
+	expect_spent(begin, 0);
+	assert_int_equal(spent.beyond_ns, 11 * MS);
+}
+
+/* Single times lie about the law; their mean is the law. */
+static void test_spread(void **state)
+{
+	enum { TIMES = 400 };
+	struct framework_costs costs = {0};
+	struct framework_spent spent = {0};
+	struct framework_code code = {.costs = &costs, .spent = &spent, .key = 7, .dlio = true};
+	int64_t least = INT64_MAX, most = 0;
+
+	(void)state;
+	costs.of[COST_STEP] = (struct cost_law){.fixed = 0.0002, .spread = 0.2, .present = true};
+	for (int i = 0; i < TIMES; i++) {
+		int64_t one = framework_spend(&code, COST_STEP, 1, 0, 0);
+
+		least = one < least ? one : least;
+		most = one > most ? one : most;
+	}
+	assert_in_range(spent.cpu_ns, TIMES * 200000 * 0.95, TIMES * 200000 * 1.1);
+	assert_true(least < 150000 && most > 250000);
+}
+
+struct ender {
+	_Atomic uint32_t halt;
+	struct stop_flag stop;
+	bool by_flag;
+};
+
+static void *end_soon(void *arg)
+{
+	struct ender *e = arg;
+	struct timespec t = {.tv_nsec = 30 * MS};
+
+	nanosleep(&t, NULL);
+	if (e->by_flag)
+		atomic_store(&e->stop.set, STOP_SOON);
+	else
+		atomic_store(&e->halt, 4);
+	return NULL;
+}
+
+/* An hour ends when the run does, not at a bit that is another's. */
+static void test_ended(void **state)
+{
+	(void)state;
+	for (int flag = 0; flag < 2; flag++) {
+		struct framework_costs costs = {0};
+		struct framework_spent spent = {0};
+		struct ender e = {.halt = 1, .by_flag = flag};
+		struct framework_code code = {.costs = &costs,
+					      .spent = &spent,
+					      .halt = &e.halt,
+					      .halts = 4,
+					      .stop = &e.stop,
+					      .dlio = true};
+		pthread_t thread;
+		int64_t begin = clock_now_ns();
+
+		costs.of[COST_STEP] = fixed_ms(3.6e6);
+		pthread_create(&thread, NULL, end_soon, &e);
+		framework_spend(&code, COST_STEP, 1, 0, 0);
+		pthread_join(thread, NULL);
+		assert_true(spent.cpu_ns > 0);
+		assert_true(clock_now_ns() - begin < PATIENCE_S * NS_PER_S);
+	}
+}
+
+/* ---- in a loader ---- */
+
+static struct framework_costs loader_costs(void)
+{
+	struct framework_costs c = {0};
+
+	c.of[COST_SAMPLE] = (struct cost_law){.per_sample = 0.001, .present = true};
+	c.of[COST_COLLATE] = c.of[COST_INLINE] = fixed_ms(2);
+	c.of[COST_PACK] = fixed_ms(3);
+	c.of[COST_HAND_OVER] = fixed_ms(8);
+	c.of[COST_START_WORKER] = fixed_ms(10);
+	c.of[COST_BEGIN_WORKER] = fixed_ms(4);
+	c.of[COST_RESUME_WORKER] = fixed_ms(6);
+	c.of[COST_END_WORKER] = fixed_ms(5);
+	c.of[COST_PIN] = fixed_ms(7);
+	return c;
+}
+
+static void begin_epoch(struct rig *r, uint64_t epoch, uint64_t steps)
+{
+	struct order o;
+	struct err e = {0};
+
+	rig_order(r, &o, 1, epoch);
+	if (r->loader->ops->start(r->loader, &o, steps, &e) != 0)
+		fail_msg("%s", e.text);
+}
+
+static void take(struct rig *r, struct batch *out)
+{
+	struct batch *b;
+	struct err e = {0};
+
+	if (r->loader->ops->next(r->loader, &b, &e) != 1)
+		fail_msg("%s", e.text);
+	*out = *b;
+	r->loader->ops->give_back(r->loader, b);
+}
+
+/* The rank asks once more; then the epoch ends. */
+static void end_epoch(struct rig *r)
+{
+	struct batch *b;
+	struct err e = {0};
+
+	assert_int_equal(r->loader->ops->next(r->loader, &b, &e), 0);
+	assert_int_equal(r->loader->ops->finish(r->loader, &e), 0);
+}
+
+/* What workers spent and were at it, all of them. */
+static int64_t by_workers(const struct rig *r)
+{
+	uint32_t n;
+	const struct worker_stat *s = r->loader->ops->stats(r->loader, &n);
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += s[i].framework.cpu_ns;
+	return sum;
+}
+
+/* Starting workers, taking batches over and ending workers is the rank's; the rest is not. */
+static void with_workers(bool persistent)
+{
+	const struct framework_costs costs = loader_costs();
+	struct batch b;
+	struct rig r;
+	int64_t begin, at;
+
+	fake_reset(2, true);
+	rig_init(&r, 2, 0, 12, 1, 2);
+	r.workload.reader.persistent_workers = persistent;
+	r.config.costs = &costs;
+	r.workload.compat.dlio = true;
+	rig_create(&r);
+	for (uint64_t epoch = 1; epoch <= 2; epoch++) {
+		bool resumed = persistent && epoch == 2;
+
+		begin = framework_thread_ns();
+		at = clock_now_ns();
+		begin_epoch(&r, epoch, 4);
+		expect_spent(begin, resumed ? 12 : 20);
+		for (int i = 0; i < 4; i++) {
+			begin = framework_thread_ns();
+			take(&r, &b);
+			/* no index is sent before all workers are started */
+			assert_true(b.sent_ns - at >= (resumed ? 12 : 20) * MS);
+			assert_int_equal(b.costs.start_ns > 0, i == 0);
+			assert_int_equal(b.costs.begin_ns >= 4 * MS, i < 2 && !resumed);
+			assert_true(b.costs.pack_ns >= 3 * MS);
+			assert_true(b.work.ns[WORK_FRAMEWORK] >= (2 + 2 + 3) * MS);
+			assert_true(framework_thread_ns() - begin >= b.costs.hand_ns);
+		}
+		begin = framework_thread_ns();
+		end_epoch(&r);
+		assert_int_equal(framework_thread_ns() - begin >= 10 * MS, !persistent);
+	}
+	{
+		uint32_t n;
+		const struct worker_stat *s = r.loader->ops->stats(r.loader, &n);
+		/* of 8 batches each was taken over once, and nothing else by the rank */
+		int64_t rank = (8 * 8 + (persistent ? 20 + 12 : 40 + 20)) * MS;
+
+		assert_int_equal(n, 2);
+		assert_in_range(s[0].framework_rank.cpu_ns, rank, rank + rank / 8);
+		assert_int_equal(s[1].framework_rank.cpu_ns, 0);
+		assert_int_equal(s[0].framework_pin.cpu_ns, 0);
+	}
+	/* 16 samples, 8 batches, workers begun twice or four times */
+	at = (16 + 8 * 5 + (persistent ? 8 : 16)) * MS;
+	assert_in_range(by_workers(&r), at, at + at / 8);
+	assert_int_equal(r.loader->ops->destroy(r.loader), 0);
+}
+
+static void test_workers(void **state)
+{
+	(void)state;
+	with_workers(true);
+	with_workers(false);
+}
+
+/* Without workers all of a batch's is the rank's, and nothing is handed over. */
+static void test_inline(void **state)
+{
+	const struct framework_costs costs = loader_costs();
+	struct batch b;
+	struct rig r;
+	int64_t begin;
+
+	(void)state;
+	fake_reset(0, true);
+	rig_init(&r, 0, 0, 8, 1, 4);
+	r.config.costs = &costs;
+	r.workload.compat.dlio = true;
+	rig_create(&r);
+	begin = framework_thread_ns();
+	begin_epoch(&r, 1, 2);
+	take(&r, &b);
+	expect_spent(begin, 4 + 2);
+	assert_true(b.work.ns[WORK_FRAMEWORK] >= 6 * MS && b.done_ns - b.begun_ns >= 6 * MS);
+	assert_int_equal(b.costs.hand_ns + b.costs.pack_ns + b.costs.start_ns, 0);
+	take(&r, &b);
+	end_epoch(&r);
+	assert_int_equal(r.loader->ops->destroy(r.loader), 0);
+}
+
+/* The pin thread takes batches over; the rank does not. */
+static void test_pin(void **state)
+{
+	const struct framework_costs costs = loader_costs();
+	const struct worker_stat *s;
+	struct batch b;
+	struct rig r;
+	uint32_t n;
+
+	(void)state;
+	fake_reset(1, true);
+	rig_init(&r, 1, 0, 8, 1, 2);
+	r.workload.reader.pin_thread = true;
+	r.config.costs = &costs;
+	r.workload.compat.dlio = true;
+	rig_create(&r);
+	begin_epoch(&r, 1, 3);
+	for (int i = 0; i < 3; i++) {
+		take(&r, &b);
+		assert_in_range(b.costs.pin_ns, (8 + 7) * MS * 0.9, (8 + 7) * MS * 1.2);
+		assert_int_equal(b.costs.hand_ns, 0);
+	}
+	end_epoch(&r);
+	s = r.loader->ops->stats(r.loader, &n);
+	assert_true(s[0].framework_pin.cpu_ns >= 3 * (8 + 7) * MS * 0.9);
+	assert_in_range(s[0].framework_rank.cpu_ns, 10 * MS, 13 * MS);
+	assert_int_equal(r.loader->ops->destroy(r.loader), 0);
+}
+
+/* A law of an hour, in a worker and in the rank that starts it, ends with the run. */
+static void *stop_soon(void *arg)
+{
+	struct rig *r = arg;
+	struct timespec t = {.tv_nsec = 30 * MS};
+
+	nanosleep(&t, NULL);
+	atomic_store(&r->stop.set, STOP_SOON);
+	r->loader->ops->wake(r->loader);
+	return NULL;
+}
+
+static void test_stop(void **state)
+{
+	static const enum cost_row rows[] = {COST_SAMPLE, COST_COLLATE, COST_START_WORKER,
+					     COST_BEGIN_WORKER};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct framework_costs costs = {0};
+		struct err e = {0};
+		struct batch *b;
+		struct order o;
+		pthread_t thread;
+		struct rig r;
+		int64_t begin = clock_now_ns();
+		int rc;
+
+		costs.of[rows[i]] = (struct cost_law){.fixed = 3600, .present = true};
+		fake_reset(1, true);
+		rig_init(&r, 1, 0, 8, 1, 2);
+		r.config.costs = &costs;
+		r.workload.compat.dlio = true;
+		rig_create(&r);
+		pthread_create(&thread, NULL, stop_soon, &r);
+		rig_order(&r, &o, 1, 1);
+		rc = r.loader->ops->start(r.loader, &o, 3, &e);
+		if (rc == 0)
+			rc = r.loader->ops->next(r.loader, &b, &e);
+		assert_int_equal(rc, ERR_CANCELED);
+		pthread_join(thread, NULL);
+		r.loader->ops->finish(r.loader, &e);
+		assert_int_equal(r.loader->ops->destroy(r.loader), 0);
+		/* far less than the grace of a hung worker */
+		assert_true(clock_now_ns() - begin < 4 * NS_PER_S);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_laws),    cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_spread),  cmocka_unit_test(test_ended),
+		cmocka_unit_test(test_workers), cmocka_unit_test(test_inline),
+		cmocka_unit_test(test_pin),     cmocka_unit_test(test_stop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
