@@ -65,7 +65,7 @@ struct pickle_writer {
 	struct buf *out;
 	int64_t memo; /* next place */
 	int64_t shared[PICKLE_SHARED];
-	int64_t character[128]; /* strings of one character are one object each in CPython */
+	int64_t character[128]; /* constants of one character, which are one object each */
 };
 
 /* Of the element types, in the order of enum checkpoint_datatype: "FloatStorage". */
@@ -79,7 +79,8 @@ void pickle_op(struct pickle_writer *w, unsigned char op);
 int64_t pickle_put(struct pickle_writer *w);
 void pickle_get(struct pickle_writer *w, int64_t place);
 void pickle_int(struct pickle_writer *w, int64_t v);
-/* A key of a map: equal ones of one character are the same object. */
+/* A key of a map. A number is str(n) in DLIO, which is another object each time; a letter is a
+ * constant of the program. */
 void pickle_key(struct pickle_writer *w, const char *s);
 /* A global, once, and then from the memo. `slot` NULL: written in full each time. */
 void pickle_global(struct pickle_writer *w, int64_t *slot, const char *module, const char *name);

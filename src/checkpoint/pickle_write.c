@@ -107,7 +107,9 @@ static void put_shared_text(struct pickle_writer *w, int64_t *slot, const char *
 
 void pickle_key(struct pickle_writer *w, const char *s)
 {
-	if (s[0] && !s[1] && (unsigned char)s[0] < 128)
+	bool digit = s[0] >= '0' && s[0] <= '9';
+
+	if (!digit && s[0] && !s[1] && (unsigned char)s[0] < 128)
 		put_shared_text(w, &w->character[(unsigned char)s[0]], s);
 	else
 		put_new_text(w, s);
