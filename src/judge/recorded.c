@@ -169,10 +169,15 @@ void recorded_steady(const json_t *result, const struct workload *w, struct verd
 	double computing = computing_of(t), au = figure(t, "au_mean_percent") - computing;
 	double rate = figure(t, "throughput_mean_samples_per_s") / whole - 1;
 	double kept = 1 - checkpoint_share(t), start_au, start_rate, window, queue;
-	bool invalid;
+	/* its figures are counted by block, which is not how length is judged */
+	bool invalid, dlio = w && w->compat.dlio;
 
+	if (dlio)
+		rate = NAN;
+	if (dlio && w->workflow.checkpoint)
+		au = NAN;
 	window = shortest_window(epochs_of(result), &invalid);
-	if (invalid) {
+	if (invalid && !dlio) {
 		v->level = VERDICT_FAIL;
 		verdict_say(v, "an epoch with steps has no AU.");
 		return;
@@ -185,8 +190,9 @@ void recorded_steady(const json_t *result, const struct workload *w, struct verd
 	}
 	queue = fmin(1, batches_ahead(result) / fmax(1, window));
 	/* a chosen window is judged by its own verdict */
-	start_au = window_chosen(w) ? NAN : figure(t, "au_mean_percent") - computing / kept;
-	start_rate = window_chosen(w)
+	start_au = window_chosen(w) || isnan(au) ? NAN
+						 : figure(t, "au_mean_percent") - computing / kept;
+	start_rate = window_chosen(w) || dlio
 			     ? NAN
 			     : figure(t, "throughput_mean_samples_per_s") / (whole / kept) - 1;
 	if ((au > GAP_POINTS || rate > RATE_SHARE) && queue >= RUN_LENGTH_QUEUE_MOST)

@@ -207,6 +207,42 @@ static void rate_trap(void **state)
 	}
 }
 
+/* The same steps are the same length of a run, however DLIO counts its throughput. */
+static void length_with_compat(void **state)
+{
+	static const char *const modes[2][2] = {{"compat.dlio=false", NULL},
+						{"compat.dlio=true", NULL}};
+	static const double loads[] = {0.0001, 0.004, 0.02, 0.3};
+
+	(void)state;
+	for (uint64_t steps = 1; steps <= 30; steps = steps < 4 ? steps + 1 : steps * 2)
+		for (size_t i = 0; i < 16; i++) {
+			char said[2][sizeof(((struct verdict *)0)->text)];
+			enum verdict_level level[2];
+
+			for (int mode = 0; mode < 2; mode++) {
+				struct synth s;
+				const struct verdict *v;
+
+				synth_begin(&s, 1, 2, modes[mode]);
+				s.r.rank[0].prefetch_batches = 2;
+				for (uint32_t e = 0; e < 2; e++)
+					synth_even(&s, 0, e, steps, loads[i / 4], loads[i % 4],
+						   0.1);
+				calm(&s);
+				judge(&s);
+				v = synth_verdict(&s, "steady");
+				level[mode] = v->level;
+				memcpy(said[mode], v->text, sizeof(said[mode]));
+				synth_end(&s);
+			}
+			if (level[0] != level[1])
+				fail_msg("%llu steps: %s | %s", (unsigned long long)steps, said[0],
+					 said[1]);
+			assert_string_equal(said[0], said[1]);
+		}
+}
+
 static void no_window(void **state)
 {
 	struct synth s;
@@ -953,6 +989,7 @@ int main(void)
 		cmocka_unit_test(good_run),
 		cmocka_unit_test(the_trap),
 		cmocka_unit_test(the_study),
+		cmocka_unit_test(length_with_compat),
 		cmocka_unit_test(no_window),
 		cmocka_unit_test(ranks_differ),
 		cmocka_unit_test(bytes),

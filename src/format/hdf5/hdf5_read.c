@@ -91,10 +91,9 @@ static void hdf5_lay_out(struct carver *c, const struct reader_config *config,
 	r->datasets = HDF5_DATASETS_MAX;
 	if (config->example && config->example->datasets <= HDF5_DATASETS_MAX)
 		r->datasets = config->example->datasets ? config->example->datasets : 1;
-	r->files = config->keep_open && config->files > 1
-			   ? (uint32_t)(config->files < HDF5_KEPT_OPEN ? config->files
-								       : HDF5_KEPT_OPEN)
-			   : 1;
+	r->files = !config->keep_open ? 1 : config->dlio ? HDF5_KEPT_OPEN_DLIO : HDF5_KEPT_OPEN;
+	if (r->files > 1 && r->files > config->files)
+		r->files = config->files ? (uint32_t)config->files : 1;
 	r->file = carve(c, r->files * sizeof(*r->file));
 	for (uint32_t i = 0; i < r->files; i++) {
 		void *blob = carve(c, store_blob_bytes(s));

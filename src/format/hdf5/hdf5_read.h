@@ -4,6 +4,8 @@
 
 /* Files that a reader keeps open at most. */
 #define HDF5_KEPT_OPEN 16u
+/* With compat.dlio: DLIO keeps all, and its workers are processes, of 1,024 files each. */
+#define HDF5_KEPT_OPEN_DLIO 64u
 
 /* struct format_ops' functions of the reader, by their names there. */
 size_t hdf5_reader_bytes(const struct reader_config *c, const struct store *s);

@@ -313,8 +313,10 @@ static int indexed_index_read(struct indexed_index *x, const char *path, const s
  * NATIVE computes where a sample lies and needs no index: one read of the sample, at most 2 MiB at
  * a time. */
 
-/* Files kept open by a reader; further ones are opened anew, the longest unused giving way. */
+/* Files kept open by a reader; further ones are opened anew, the longest unused giving way. DLIO
+ * keeps all that a worker, which is a process there, may have open. */
 #define KEPT_OPEN 16u
+#define KEPT_OPEN_DLIO 64u
 /* What the buffers of kept files may take together. */
 #define KEPT_BUFFERS (16u << 20)
 
@@ -339,8 +341,10 @@ struct reader {
 
 static uint32_t kept_files(const struct reader_config *c, size_t buffer)
 {
-	uint64_t n = buffer > KEPT_BUFFERS / KEPT_OPEN ? KEPT_BUFFERS / buffer : KEPT_OPEN;
+	uint64_t n = c->dlio ? KEPT_OPEN_DLIO : KEPT_OPEN;
 
+	if (buffer > KEPT_BUFFERS / n)
+		n = KEPT_BUFFERS / buffer;
 	if (n > c->files)
 		n = c->files;
 	return c->keep_open && n > 1 ? (uint32_t)n : 1;
