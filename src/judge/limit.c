@@ -252,14 +252,14 @@ static struct framework_costs *builtin_costs(const struct workload *w)
 	return name ? costs_load(name, NULL) : NULL;
 }
 
-/* What the run would have been with it is told where it has spent none. */
+/* Where the run has spent no costs, what it would have been with those built in. */
 static void look_ahead(struct limit_view *v, struct outlook *out)
 {
 	const struct workload *w = v->r->workload;
-	struct framework_costs *costs = w->costs ? NULL : builtin_costs(w);
+	struct framework_costs *builtin = w->costs ? NULL : builtin_costs(w);
 
-	outlook_compute(v->r, v->m->epochs, &v->law, costs, out);
-	costs_release(costs);
+	outlook_compute(v->r, v->m->epochs, &v->law, w->costs ? w->costs : builtin, out);
+	costs_release(builtin);
 }
 
 void limit_find(const struct result *r, const struct run_metrics *m, struct limit *limit,

@@ -611,10 +611,13 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 	rule_workers(v, r->rank[0].workers, &m);
 	m.parts = (uint32_t)fmin(PARTS_MAX, fmax(1, c->samples / m.runs));
 	m.cpus = result_usable_cpus(&r->host);
-	m.start_s = (d->mean_s[TIME_WAIT + WAIT_START] + d->framework_start_s) / epochs;
+	m.start_s = d->mean_s[TIME_WAIT + WAIT_START] / epochs;
+	if (m.workers)
+		m.fork_s = d->framework_start_s / epochs / m.workers;
+	m.take_s = d->framework_step_s / steps;
 	m.hand_s = d->delivery_mean_s;
 	m.step_s = (d->mean_s[TIME_OTHER] + d->mean_s[TIME_COLLECTIVE] + d->late_compute_s +
-		    d->late_barrier_s + d->framework_step_s) /
+		    d->late_barrier_s) /
 		   steps;
 	m.step_s = m.step_s > 0 ? m.step_s : 0;
 	cadence_of(r, epochs, m.steps, d->wall_s, &v->cadence);

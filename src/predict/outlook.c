@@ -430,6 +430,14 @@ static bool change_framework(const struct variants *all, const struct variant *v
 	return true;
 }
 
+static bool change_no_framework(const struct variants *all, const struct variant *v, double by,
+				struct model *m)
+{
+	(void)by;
+	own_work_remove(&all->costs, v, m);
+	return true;
+}
+
 /* ---- checkpoints ---- */
 
 static bool change_cadence(const struct variants *all, const struct variant *v, double by,
@@ -740,18 +748,22 @@ static void try_others(struct outlook *out, const struct variants *v)
 	add_change(out, v, change_storage, 2, "a storage twice as fast in all");
 }
 
-/* Of a run without them. */
+/* With them, of a run without; and the other way round. */
 static void try_framework(struct outlook *out, struct variants *v, const struct result *r,
 			  uint32_t epochs, const struct framework_costs *f)
 {
+	struct costs_effect *c = &out->costs;
 	struct what_if w;
 
-	if (!f || r->judged.time.wall_s < SHORT * epochs ||
-	    !own_work_of(f, r, epochs, &v->costs, &v->framework) ||
-	    !predict_change(out, v, change_framework, 1, &w))
+	if (!f || r->judged.time.wall_s < SHORT * epochs)
 		return;
-	snprintf(out->costs.profile, sizeof(out->costs.profile), "%s", f->name);
-	own_work_say(out, &w, REPEATS, &out->costs);
+	c->spent = f == r->workload->costs;
+	if (!c->spent && !own_work_of(f, r, epochs, &v->costs, &v->framework))
+		return;
+	if (!predict_change(out, v, c->spent ? change_no_framework : change_framework, 1, &w))
+		return;
+	snprintf(c->profile, sizeof(c->profile), "%s", f->name);
+	own_work_say(out, &w, REPEATS, c);
 }
 
 /* Why the effect of more readers cannot be told. */

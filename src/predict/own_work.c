@@ -112,6 +112,16 @@ void own_work_add(const struct own_work *o, double by, struct model *m)
 	m->start_s += by * o->end_s;
 }
 
+void own_work_remove(const struct costs *c, const struct variant *v, struct model *m)
+{
+	double spent = c->framework * v->scale;
+	double computed = fmin(spent, m->cpu_s);
+
+	m->cpu_s -= computed;
+	m->delay_s -= fmin(spent - computed, v->decode);
+	m->fork_s = m->take_s = 0;
+}
+
 /* ---- in words ---- */
 
 /* "torch 1.13" of "torch-1.13". */
@@ -130,7 +140,8 @@ static void say_effect(struct costs_effect *c)
 	char whose[sizeof(c->profile)];
 
 	say_profile(c->profile, whose, sizeof(whose));
-	snprintf(c->text, sizeof(c->text), "with %s's own costs AU would be ", whose);
+	snprintf(c->text, sizeof(c->text), "with%s %s's own costs AU would be ",
+		 c->spent ? "out" : "", whose);
 	if (isnan(c->au))
 		str_append(c->text, sizeof(c->text), "%.0f to %.0f %%", c->low, c->high);
 	else if (c->high - c->low > 2 * FIGURE)
@@ -143,14 +154,14 @@ static void say_effect(struct costs_effect *c)
 void own_work_say(const struct outlook *out, const struct what_if *w, double repeats,
 		  struct costs_effect *c)
 {
-	double takes = out->measured_au - w->au;
+	double takes = c->spent ? w->au - out->measured_au : out->measured_au - w->au;
+	double least = c->spent ? w->low - out->measured_au : out->measured_au - w->high;
 	double doubt = fmax(w->high - w->au, w->au - w->low) - repeats;
 
 	c->au = w->known ? w->au : NAN;
 	c->low = w->low;
 	c->high = w->high;
-	c->said =
-		w->known ? takes > MATTERS && takes > doubt : out->measured_au - w->high > MATTERS;
+	c->said = w->known ? takes > MATTERS && takes > doubt : least > MATTERS;
 	if (c->said)
 		say_effect(c);
 }

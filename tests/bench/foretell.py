@@ -1,8 +1,8 @@
 """What a run without costs foretells of the framework's own code, against a second real run with
-framework.costs=torch-1.13: whole-run AU foretold and measured, on throttled stores in memory. What is foretold must
-come out within 3 points or within the stated interval; where nothing is said, AU must not fall by more than 5 points
-(2 are not worth a line, and 3 may be wrong). A case that is off is measured again, both sides, and the middle one of
-three counts. Usage: foretell.py [part of a name]"""
+framework.costs=torch-1.13, and what that one says of a run without: whole-run AU foretold and measured, on throttled
+stores in memory. What is foretold must come out within 3 points or within the stated interval; where nothing is said,
+AU must not differ by more than 5 points (2 are not worth a line, and 3 may be wrong). A case that is off is measured
+again, both sides, and the middle one of three counts. Usage: foretell.py [parts of names, between bars]"""
 import os
 import sys
 import tempfile
@@ -59,44 +59,57 @@ def run(one, out, costs):
     return load(out)
 
 
+class Side:
+    """One run: its AU, what it says of the other side, and why it may say nothing."""
+
+    def __init__(self, r):
+        what = r["what_if"]
+        self.au, self.said = r["training"]["whole_run_au_percent"], what.get("framework_costs")
+        self.why = "" if what["known"] else what["why"]
+
+    def off(self, other):
+        """How far off it is, in points, and whether that is right."""
+        if not self.said:
+            return self.au - other.au, abs(self.au - other.au) <= WORTH + NEAR
+        off = self.said["whole_au_percent"] - other.au if "whole_au_percent" in self.said else 0
+        return off, abs(off) <= NEAR or self.said["low_percent"] <= other.au <= self.said["high_percent"]
+
+    def text(self):
+        if not self.said:
+            return f"- {self.why[:20]}"
+        figure = f"{self.said['whole_au_percent']:.1f} " if "whole_au_percent" in self.said else ""
+        return f"{figure}({self.said['low_percent']:.1f} to {self.said['high_percent']:.1f})"
+
+
 def pair(one, tmp):
-    """AU without costs, what is foretold (or None), AU with them."""
-    without, with_costs = (run(one, os.path.join(tmp, c), c) for c in ("none", COSTS))
-    what = without["what_if"]
-    au = [r["training"]["whole_run_au_percent"] for r in (without, with_costs)]
-    return au[0], what.get("framework_costs"), au[1], what.get("why", "")
+    """(without costs, with them)"""
+    return [Side(run(one, os.path.join(tmp, c), c)) for c in ("none", COSTS)]
 
 
-def judge(before, said, after):
-    """How far off it is, in points, and whether that is right."""
-    if not said:
-        return before - after, before - after <= WORTH + NEAR
-    off = said["whole_au_percent"] - after if "whole_au_percent" in said else 0
-    inside = said["low_percent"] <= after <= said["high_percent"]
-    return off, abs(off) <= NEAR or inside
+def right(sides):
+    return [a.off(b)[1] for a, b in (sides, sides[::-1])]
 
 
 def main():
-    only = sys.argv[1] if len(sys.argv) > 1 else ""
+    only = sys.argv[1].split("|") if len(sys.argv) > 1 else [""]
     wrong, near, said = [], 0, 0
-    print(f"{'case':36} {'none':>6} {'foretold':>22} {'measured':>8} {'off':>6}")
+    print(f"{'case':36} {'none':>6} {'with costs, foretold':>22} {'real':>6} {'off':>6}   {'without, foretold':>22} {'off':>6}")
     with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
         for one in CASES:
-            if only not in one[0]:
+            if not any(o in one[0] for o in only):
                 continue
             pairs = [pair(one, tmp)]
-            if not judge(*pairs[0][:3])[1]:
+            if not all(right(pairs[0])):
                 pairs += [pair(one, tmp) for _ in range(2)]
-            middle = sorted(pairs, key=lambda p: judge(*p[:3])[0])[len(pairs) // 2]
-            off, right = judge(*middle[:3])
-            before, told, after, why = middle
-            text = f"{told.get('whole_au_percent', float('nan')):.1f} ({told['low_percent']:.1f} to " \
-                   f"{told['high_percent']:.1f})" if told else f"- {why[:40]}"
-            print(f"{one[0]:36} {before:6.1f} {text:>22} {after:8.1f} {off:6.1f}{'' if right else '  OFF'}"
-                  f"{f'  middle of {len(pairs)}' if len(pairs) > 1 else ''}", flush=True)
-            said += told is not None
-            near += abs(off) <= NEAR
-            wrong += [] if right else [one[0]]
+            none, costs = sorted(pairs, key=lambda p: p[0].off(p[1])[0])[len(pairs) // 2]
+            ahead, back = none.off(costs), costs.off(none)
+            tail = "" if ahead[1] and back[1] else "  OFF"
+            tail += f"  middle of {len(pairs)}" if len(pairs) > 1 else ""
+            print(f"{one[0]:36} {none.au:6.1f} {none.text():>22} {costs.au:6.1f} {ahead[0]:6.1f}   {costs.text():>22} "
+                  f"{back[0]:6.1f}{tail}", flush=True)
+            said += none.said is not None
+            near += abs(ahead[0]) <= NEAR
+            wrong += [] if ahead[1] and back[1] else [one[0]]
     print(f"{said} foretold; {near} within {NEAR} points; wrong: {wrong or 'none'}")
     return bool(wrong)
 
