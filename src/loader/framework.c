@@ -51,22 +51,35 @@ static void spin(int64_t ns)
 		continue;
 }
 
-static int64_t spend(struct framework_code *f, const struct cost_law *law, double s, int64_t own_ns)
+/* What the wait since the row was spent last adds. From 0 for the first time, which is long ago. */
+static double waiting_s(const struct framework_code *f, const struct cost_law *law, size_t row,
+			int64_t thread_ns)
 {
-	int64_t want = s > 0 ? (int64_t)(fmin(drawn(f, law, s), MOST_S) * 1e9) : 0;
-	int64_t begin, done = 0;
+	int64_t waited =
+		clock_now_ns() - f->left[row].clock_ns - (thread_ns - f->left[row].thread_ns);
 
-	if (own_ns >= want) {
+	return law->after_wait > 0 ? cost_after_wait_s(law, (double)waited / NS_PER_S) : 0;
+}
+
+static int64_t spend(struct framework_code *f, const struct cost_law *law, size_t row, double s,
+		     int64_t own_ns)
+{
+	int64_t begin = framework_thread_ns(), want, done = 0;
+
+	s += waiting_s(f, law, row, begin);
+	want = s > 0 ? (int64_t)(fmin(drawn(f, law, s), MOST_S) * 1e9) : 0;
+	if (own_ns < want) {
+		want -= own_ns > 0 ? own_ns : 0;
+		while (done < want && !ended(f)) {
+			spin(want - done < LOOK_NS ? want - done : LOOK_NS);
+			done = framework_thread_ns() - begin;
+		}
+		f->spent->cpu_ns += done;
+	} else {
 		f->spent->beyond_ns += own_ns - want;
-		return 0;
 	}
-	want -= own_ns > 0 ? own_ns : 0;
-	begin = framework_thread_ns();
-	while (done < want && !ended(f)) {
-		spin(want - done < LOOK_NS ? want - done : LOOK_NS);
-		done = framework_thread_ns() - begin;
-	}
-	f->spent->cpu_ns += done;
+	f->left[row].thread_ns = begin + done;
+	f->left[row].clock_ns = clock_now_ns();
 	return done;
 }
 
@@ -78,26 +91,18 @@ int64_t framework_spend(struct framework_code *f, enum cost_row row, double samp
 	if (!f->costs)
 		return 0;
 	law = costs_in(f->costs, row, f->dlio);
-	return law->present ? spend(f, law, cost_law_s(law, samples, bytes), own_ns) : 0;
+	return law->present ? spend(f, law, row, cost_law_s(law, samples, bytes), own_ns) : 0;
 }
 
 int64_t framework_spend_load(struct framework_code *f, const struct format_facts *format,
 			     bool opened, double bytes, int64_t own_ns)
 {
 	const struct cost_law *law;
-	int64_t waited, spent;
-	double s;
 
 	if (!f->costs)
 		return 0;
 	law = costs_of_load(f->costs, format);
-	if (!law->present)
-		return 0;
-	/* from 0 for the first one, which is long ago */
-	waited = clock_now_ns() - f->left_ns - (framework_thread_ns() - f->left_thread_ns);
-	s = cost_law_s(law, 1, bytes) + cost_after_wait_s(law, (double)waited / NS_PER_S);
-	spent = spend(f, law, s - (opened ? 0 : law->fixed), own_ns);
-	f->left_thread_ns = framework_thread_ns();
-	f->left_ns = clock_now_ns();
-	return spent;
+	return law->present ? spend(f, law, COST_ROWS,
+				    cost_law_s(law, 1, bytes) - (opened ? 0 : law->fixed), own_ns)
+			    : 0;
 }

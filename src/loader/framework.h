@@ -23,10 +23,14 @@ struct framework_code {
 	const struct stop_flag *stop;
 	const _Atomic uint32_t *halt;
 	uint32_t halts;
-	struct framework_spent *spent;   /* where it counts */
-	uint64_t key, draws;             /* of the spread of single times */
-	bool dlio;                       /* compat.dlio: its own code, too */
-	int64_t left_ns, left_thread_ns; /* the clock, and the thread's, after the last sample */
+	struct framework_spent *spent; /* where it counts */
+	uint64_t key, draws;           /* of the spread of single times */
+	bool dlio;                     /* compat.dlio: its own code, too */
+	/* The clock, and the thread's, when each row was spent last; of loading behind the others.
+	 */
+	struct {
+		int64_t clock_ns, thread_ns;
+	} left[COST_ROWS + 1];
 };
 
 static inline bool framework_on(const struct framework_code *f)

@@ -29,24 +29,31 @@ static void of_workers(const struct framework_costs *f, const struct result *r, 
 		out->end_s = costs_of(f, COST_END_WORKER)->fixed * r->rank[0].workers;
 }
 
+/* A law with what a wait before it adds. */
+static double after(const struct cost_law *law, double wait_s, double samples, double bytes)
+{
+	return cost_law_s(law, samples, bytes) + cost_after_wait_s(law, wait_s);
+}
+
 /* Packing and taking batches of so many bytes, beyond what this run did of it (reader.transport,
- * reader.pin_thread). */
+ * reader.pin_thread). reads_s: requests of a batch, for which its worker waited. */
 static void of_handing(const struct framework_costs *f, const struct result *r, double bytes,
-		       struct own_work *out)
+		       double reads_s, struct own_work *out)
 {
 	double batches = (double)r->judged.time.batches, unpack = 0, pin = 0;
+	double step_s = time_dist_mean(&r->workload->train.computation_time);
 
 	for (uint32_t k = 0; k < r->ranks; k++) {
 		unpack += (double)r->rank[k].unpack_ns / 1e9 / batches;
 		pin += (double)r->rank[k].pin_ns / 1e9 / batches;
 	}
-	out->batch_s += fmax(0, cost_law_s(costs_of(f, COST_PACK), 0, bytes) -
+	out->batch_s += fmax(0, after(costs_of(f, COST_PACK), reads_s, 0, bytes) -
 					r->judged.time.work_s[WORK_TRANSPORT] / batches);
-	out->take_s = fmax(0, cost_law_s(costs_of(f, COST_HAND_OVER), 0, bytes) - unpack);
+	out->take_s = fmax(0, after(costs_of(f, COST_HAND_OVER), step_s, 0, bytes) - unpack);
 	if (!r->workload->reader.pin_thread)
 		return;
 	/* a thread of its own takes them: the rank waits for it where it waits anyway */
-	out->pin_s = out->take_s + fmax(0, cost_law_s(costs_of(f, COST_PIN), 0, bytes) - pin);
+	out->pin_s = out->take_s + fmax(0, after(costs_of(f, COST_PIN), step_s, 0, bytes) - pin);
 	out->take_s = 0;
 }
 
@@ -84,18 +91,19 @@ bool own_work_of(const struct framework_costs *f, const struct result *r, uint32
 		  load->per_byte * made;
 	/* the requests of a sample are what its thread waited before it went on */
 	loading += c->samples * cost_after_wait_s(load, c->reads / c->samples);
-	out->batch_s =
-		fmax(0, loading - c->decode) +
-		cost_law_s(costs_in(f, COST_SAMPLE, dlio), c->samples, 0) +
-		cost_law_s(costs_in(f, COST_KEEP, dlio), c->samples, made) +
-		c->samples *
-			cost_law_s(costs_in(f, COST_INDEX, dlio),
-				   (double)dataset_samples(r->dataset, DATASET_TRAIN) / r->ranks,
-				   0) +
-		cost_law_s(costs_of(f, workers ? COST_COLLATE : COST_INLINE), c->samples, bytes);
-	out->step_s = cost_law_s(costs_in(f, COST_STEP, dlio), 0, 0);
+	out->batch_s = fmax(0, loading - c->decode) +
+		       cost_law_s(costs_in(f, COST_SAMPLE, dlio), c->samples, 0) +
+		       cost_law_s(costs_in(f, COST_KEEP, dlio), c->samples, made) +
+		       c->samples * cost_law_s(costs_in(f, COST_INDEX, dlio),
+					       (double)dataset_samples(r->dataset, DATASET_TRAIN) /
+						       r->ranks,
+					       0) +
+		       after(costs_of(f, workers ? COST_COLLATE : COST_INLINE), c->reads,
+			     c->samples, bytes);
+	out->step_s = after(costs_in(f, COST_STEP, dlio),
+			    time_dist_mean(&w->train.computation_time), 0, 0);
 	if (workers) {
-		of_handing(f, r, bytes, out);
+		of_handing(f, r, bytes, c->reads, out);
 		of_workers(f, r, epochs, out);
 	}
 	return true;

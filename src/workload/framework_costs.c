@@ -21,82 +21,103 @@
 
 enum { TEXT_MAX = 512, PROFILE_MAX_BYTES = 256 << 10 };
 
+#define BATCHES "Batches of 1 to 128 samples of 4 KiB to 1 MiB."
+
 const struct cost_row_facts cost_rows[COST_ROWS] = {
 	[COST_SAMPLE] = {.name = "sample",
 			 .what = "a sample, beside loading it: code of DLIO",
 			 .spent_by = "worker",
 			 .where = COST_IN_DLIO,
-			 .parameters = COST_HAS_PER_SAMPLE},
+			 .parameters = COST_HAS_PER_SAMPLE,
+			 .measured = "Statements like those of DLIO's reader."},
 	[COST_INDEX] =
 		{.name = "index",
 		 .what = "a sample, for each sample of the rank: DLIO writes its whole index "
 			 "into a message",
 		 .spent_by = "worker",
 		 .where = COST_IN_DLIO,
-		 .parameters = COST_HAS_PER_SAMPLE},
+		 .parameters = COST_HAS_PER_SAMPLE,
+		 .measured = "Dictionaries of 16 to 4096 entries written as DLIO does."},
 	[COST_KEEP] = {.name = "keep",
 		       .what = "fresh memory for a sample that is kept until its batch is made; "
 			       "DLIO throws samples away",
 		       .spent_by = "worker",
 		       .where = COST_IN_OWN_LOOPS,
 		       .parameters = COST_HAS_PER_BYTE,
-		       .bytes_are = "the sample"},
+		       .bytes_are = "the sample",
+		       .measured = "Arrays of a file loaded and kept, less the same thrown away."},
 	[COST_INLINE] = {.name = "inline",
 			 .what = "a batch made of its samples without workers",
 			 .spent_by = "rank",
-			 .parameters = COST_HAS_FIXED | COST_HAS_PER_SAMPLE | COST_HAS_PER_BYTE,
+			 .parameters = COST_HAS_FIXED | COST_HAS_PER_SAMPLE | COST_HAS_PER_BYTE |
+				       COST_HAS_AFTER_WAIT,
 			 .fixed_is = "batch",
-			 .bytes_are = "the batch"},
+			 .bytes_are = "the batch",
+			 .measured = BATCHES " next() of a loader without workers."},
 	[COST_COLLATE] = {.name = "collate",
 			  .what = "samples copied into the memory of a batch",
 			  .spent_by = "worker",
-			  .parameters = COST_HAS_FIXED | COST_HAS_PER_SAMPLE | COST_HAS_PER_BYTE,
+			  .parameters = COST_HAS_FIXED | COST_HAS_PER_SAMPLE | COST_HAS_PER_BYTE |
+					COST_HAS_AFTER_WAIT,
 			  .fixed_is = "batch",
-			  .bytes_are = "the batch"},
+			  .bytes_are = "the batch",
+			  .measured = BATCHES " default_collate, in a worker."},
 	[COST_PACK] = {.name = "pack",
 		       .what = "a batch handed to the rank: shared memory, pickling",
 		       .spent_by = "worker",
-		       .parameters = COST_HAS_FIXED | COST_HAS_PER_BYTE,
+		       .parameters = COST_HAS_FIXED | COST_HAS_PER_BYTE | COST_HAS_AFTER_WAIT,
 		       .fixed_is = "batch",
-		       .bytes_are = "the batch"},
+		       .bytes_are = "the batch",
+		       .measured = BATCHES
+		       " All threads of the worker for a batch, without default_collate."},
 	[COST_HAND_OVER] = {.name = "hand_over",
 			    .what = "a batch taken that lies ready",
 			    .spent_by = "rank",
-			    .parameters = COST_HAS_FIXED | COST_HAS_PER_BYTE,
+			    .parameters = COST_HAS_FIXED | COST_HAS_PER_BYTE | COST_HAS_AFTER_WAIT,
 			    .fixed_is = "batch",
-			    .bytes_are = "the batch"},
+			    .bytes_are = "the batch",
+			    .measured = BATCHES
+			    " Elapsed time of next() while the worker is idle: it includes the "
+			    "answers of the worker's thread that passes descriptors."},
 	[COST_STEP] = {.name = "step",
 		       .what = "the training loop's own code: DLIO's loop",
 		       .spent_by = "rank",
 		       .where = COST_IN_DLIO,
-		       .parameters = COST_HAS_FIXED,
-		       .fixed_is = "step"},
+		       .parameters = COST_HAS_FIXED | COST_HAS_AFTER_WAIT,
+		       .fixed_is = "step",
+		       .measured = "Statements like those of DLIO's loop."},
 	[COST_PIN] = {.name = "pin",
 		      .what = "a batch copied into locked memory",
 		      .spent_by = "pin thread",
-		      .parameters = COST_HAS_FIXED | COST_HAS_PER_BYTE,
+		      .parameters = COST_HAS_FIXED | COST_HAS_PER_BYTE | COST_HAS_AFTER_WAIT,
 		      .fixed_is = "batch",
-		      .bytes_are = "the batch"},
+		      .bytes_are = "the batch",
+		      .measured = "pin_memory() of 4 KiB to 16 MiB, where torch sees a GPU."},
 	[COST_START_WORKER] = {.name = "start_worker",
 			       .what = "a worker started, one after another",
 			       .spent_by = "rank",
 			       .parameters = COST_HAS_FIXED,
-			       .fixed_is = "worker"},
+			       .fixed_is = "worker",
+			       .measured = "Elapsed time of iter() with 1, 2 and 4 workers."},
 	[COST_BEGIN_WORKER] = {.name = "begin_worker",
 			       .what = "before a new worker takes its first task",
 			       .spent_by = "worker",
 			       .parameters = COST_HAS_FIXED,
-			       .fixed_is = "worker"},
-	[COST_RESUME_WORKER] = {.name = "resume_worker",
-				.what = "a persistent worker told of the next epoch",
-				.spent_by = "rank",
-				.parameters = COST_HAS_FIXED,
-				.fixed_is = "worker"},
+			       .fixed_is = "worker",
+			       .measured = "Processor time of a worker up to its first sample."},
+	[COST_RESUME_WORKER] =
+		{.name = "resume_worker",
+		 .what = "a persistent worker told of the next epoch",
+		 .spent_by = "rank",
+		 .parameters = COST_HAS_FIXED,
+		 .fixed_is = "worker",
+		 .measured = "Elapsed time of iter() of a loader whose workers are there."},
 	[COST_END_WORKER] = {.name = "end_worker",
 			     .what = "a worker ended",
 			     .spent_by = "rank",
 			     .parameters = COST_HAS_FIXED,
-			     .fixed_is = "worker"},
+			     .fixed_is = "worker",
+			     .measured = "Elapsed time of the end of an iterator."},
 };
 
 const struct cost_row_facts cost_load_row = {
@@ -106,7 +127,10 @@ const struct cost_row_facts cost_load_row = {
 	.parameters =
 		COST_HAS_FIXED | COST_HAS_PER_SAMPLE | COST_HAS_PER_BYTE | COST_HAS_AFTER_WAIT,
 	.fixed_is = "file opened",
-	.bytes_are = "the arrays that are made"};
+	.bytes_are = "the arrays that are made",
+	.measured =
+		"Files of 4 KiB to 4 MiB from the page cache, in turn, less the same calls into "
+		"memory that is there."};
 
 static const char *const about_keys[COST_ABOUTS] = {
 	[COST_ABOUT_FRAMEWORK] = "framework", [COST_ABOUT_VERSION] = "version",
@@ -635,16 +659,17 @@ static void put_row(struct buf *out, const char *name, const struct cost_row_fac
 	if (byte)
 		buf_printf(out, "%seach byte of %s", fixed || sample ? ", " : "", r->bytes_are);
 	if (r->parameters & COST_HAS_AFTER_WAIT)
-		buf_puts(out, ", each sample before which its thread waited");
+		buf_puts(out, ", after a wait");
 	if (r->where != COST_ANYWHERE)
 		buf_printf(out, "; only %s `compat.dlio`",
 			   r->where == COST_IN_DLIO ? "with" : "without");
-	buf_puts(out, " |\n");
+	buf_printf(out, " | %s |\n", r->measured);
 }
 
 void costs_docs_markdown(struct buf *out)
 {
-	buf_puts(out, "| row | spent by | what | a law has a part for |\n|---|---|---|---|\n");
+	buf_puts(out, "| row | spent by | what | parts of the law | how it is measured |\n"
+		      "|---|---|---|---|---|\n");
 	put_row(out, LOAD "FORMAT", &cost_load_row);
 	for (size_t i = 0; i < COST_ROWS; i++)
 		put_row(out, cost_rows[i].name, &cost_rows[i]);

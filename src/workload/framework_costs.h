@@ -4,8 +4,8 @@
  *
  *     s = fixed + per_sample * samples + per_byte * bytes
  *
- * Code that runs again after its thread waited finds its memory caches empty: of loading,
- * after_wait comes on top, as much of it as the wait was long.
+ * Code that runs again after its thread waited finds its memory caches empty: after_wait comes on
+ * top, as much of it as the thread waited since it was last there.
  *
  * A profile has a law for each row that was measured, and says of what. Profiles are built in, or
  * files that `stoker calibrate` writes. The rows are the truth: profiles are checked against them,
@@ -94,8 +94,7 @@ struct cost_row_facts {
 extern const struct cost_row_facts cost_rows[COST_ROWS]; /* by enum cost_row */
 extern const struct cost_row_facts cost_load_row;        /* of loading, for every format */
 
-/* What a wait of so many s before a sample adds to loading it, in s: 1 - exp(-wait / COST_WAIT_S)
- * of after_wait. Pure. */
+/* What a wait of so many s adds, in s: 1 - exp(-wait / COST_WAIT_S) of after_wait. Pure. */
 double cost_after_wait_s(const struct cost_law *law, double wait_s);
 /* The time of a law in s, but after_wait. Pure. */
 double cost_law_s(const struct cost_law *law, double samples, double bytes);

@@ -100,7 +100,7 @@ static const struct {
 	{"name: x\nlaws:\n  collate: 3\n", {"line 3: laws.collate: a law is a map"}},
 	{"name: x\nlaws:\n  collate: {fixd: 3}\n", {"did you mean fixed? ", "line 3", "per_byte"}},
 	{"name: x\nlaws:\n  step: {per_byte: 0}\n",
-	 {"laws.step.per_byte is none of fixed, spread"}},
+	 {"laws.step.per_byte is none of fixed, after_wait, spread"}},
 	{"name: x\nlaws:\n  step: {fixed: -1}\n", {"line 3: laws.step.fixed: -1", "0 to 60 s"}},
 	{"name: x\nlaws:\n  step: {fixed: 61}\n", {"laws.step.fixed: 61", "0 to 60 s"}},
 	{"name: x\nlaws:\n  step: {fixed: .nan}\n", {"laws.step.fixed", "finite"}},

@@ -1,0 +1,665 @@
+"""What this Python's own code costs, beside the requests to the storage: `stoker calibrate` runs it in a child.
+
+Reports are lines of JSON in the file argv[1]. argv[2] is a folder for files to load, argv[3] the rows to measure, with
+commas between them. Times are of the processor, unless a comment says otherwise.
+"""
+import gc
+import importlib
+import io
+import json
+import math
+import mmap
+import os
+import struct
+import sys
+import time
+
+OUT = open(sys.argv[1], "a", encoding="utf-8")
+FOLDER = sys.argv[2]
+ROWS = sys.argv[3].split(",")
+KIB, MIB = 1 << 10, 1 << 20
+cpu = time.thread_time
+
+
+def tell(**facts):
+    OUT.write(json.dumps(facts) + "\n")
+    OUT.flush()
+
+
+def library(name):
+    try:
+        return importlib.import_module(name)
+    except Exception as why:  # what is installed may be broken in any way
+        return " ".join(f"{type(why).__name__}: {why}".split())[:200]
+
+
+def version(module):
+    return getattr(module, "__version__", "?")
+
+
+LIBRARIES = {"torch": "torch", "numpy": "numpy", "h5py": "h5py", "pillow": "PIL.Image", "pandas": "pandas"}
+found = {name: library(module) for name, module in LIBRARIES.items()}
+missing = {name: why for name, why in found.items() if isinstance(why, str)}
+np, torch, h5py, pd = (found[k] for k in ("numpy", "torch", "h5py", "pandas"))
+Image = found["pillow"]
+
+
+def needs(row):
+    """The libraries of a row."""
+    if row in ("sample", "index", "step", "keep"):
+        return ["numpy"]
+    if not row.startswith("load_"):
+        return ["numpy", "torch"]
+    return ["numpy"] + {"load_hdf5": ["h5py"], "load_png": ["pillow"], "load_jpeg": ["pillow"],
+                        "load_csv": ["pandas"]}.get(row, [])
+
+
+# ---- laws from times ----
+
+def quantile(values, q):
+    v = sorted(values)
+    x = q * (len(v) - 1)
+    i = int(x)
+    return v[i] + (v[min(i + 1, len(v) - 1)] - v[i]) * (x - i)
+
+
+def solve(a, b):
+    """A small system by elimination; None where it has no one solution."""
+    n = len(b)
+    m = [row[:] + [b[i]] for i, row in enumerate(a)]
+    for i in range(n):
+        p = max(range(i, n), key=lambda k: abs(m[k][i]))
+        if abs(m[p][i]) < 1e-12:
+            return None
+        m[i], m[p] = m[p], m[i]
+        for k in range(n):
+            if k != i:
+                f = m[k][i] / m[i][i]
+                m[k] = [x - f * y for x, y in zip(m[k], m[i])]
+    return [m[i][n] / m[i][i] for i in range(n)]
+
+
+ELAPSED = 0.25  # of elapsed times the lower quartile, which other processes disturb less than the median
+PAUSE = 0.012  # after such a wait the caches hold other things
+
+
+def law(points, terms, middle=0.5):
+    """Least squares of relative errors of the medians, no part below 0. points: (count, samples, bytes, times)."""
+    columns = {"fixed": 0, "per_sample": 1, "per_byte": 2}
+    kept = [(p[:3], quantile(p[3], middle)) for p in points if p[3]]
+    kept = [(x, t) for x, t in kept if t > 0]
+    if not kept:
+        return {t: 0.0 for t in terms}, 0.0
+    best, best_error = {}, math.inf
+    for mask in range(1, 1 << len(terms)):
+        used = [t for i, t in enumerate(terms) if mask >> i & 1]
+        scale = [max(x[columns[t]] for x, _ in kept) or 1.0 for t in used]
+        rows = [[x[columns[t]] / s / m for t, s in zip(used, scale)] for x, m in kept]
+        a = [[sum(r[i] * r[k] for r in rows) for k in range(len(used))] for i in range(len(used))]
+        c = solve(a, [sum(r[i] for r in rows) for i in range(len(used))])
+        if c is None or min(c) < 0:
+            continue
+        error = sum((sum(r[i] * c[i] for i in range(len(used))) - 1) ** 2 for r in rows)
+        if error < best_error - 1e-12:
+            best, best_error = {t: v / s for t, v, s in zip(used, c, scale)}, error
+    parts = {t: best.get(t, 0.0) for t in terms}
+    ratios = []
+    for count, samples, size, times in points:
+        whole = sum(parts[t] * (count, samples, size)[columns[t]] for t in terms)
+        if whole > 0:
+            ratios += [t / whole for t in times]
+    spread = (quantile(ratios, 0.75) - quantile(ratios, 0.25)) / 2 if ratios else 0.0
+    return parts, spread
+
+
+done_rows = set()
+
+
+def after_wait(points, waited, middle=0.5):
+    """What a wait adds: the median over the points of what it added to the median."""
+    added = [quantile(w[3], middle) - quantile(p[3], middle) for p, w in zip(points, waited) if p[3] and w[3]]
+    return max(quantile(added, 0.5), 0.0) if added else 0.0
+
+
+def report(row, points, terms, waited=None, middle=0.5):
+    if row not in ROWS:
+        return
+    parts, spread = law(points, terms, middle)
+    if waited:
+        parts["after_wait"] = after_wait(points, waited, middle)
+    done_rows.add(row)
+    tell(row=row, law=parts, spread=spread, points=medians(points, middle), waited=medians(waited or [], middle))
+
+
+def medians(points, middle=0.5):
+    return [[p[1], p[2], quantile(p[3], middle)] for p in points if p[3]]
+
+
+# ---- loading a sample ----
+
+def reads(path, buffer):
+    """The calls that move the bytes, into memory that is there already."""
+    fd = os.open(path, os.O_RDONLY)
+    os.fstat(fd)
+    at = 0
+    while True:
+        n = os.readv(fd, [buffer[at:at + 256 * KIB]])
+        at += n
+        if n == 0 or at >= len(buffer):
+            break
+    os.close(fd)
+
+
+def side(size):
+    return max(1, math.isqrt(size))
+
+
+def make_npz(path, size):
+    np.savez(path, x=np.random.randint(255, size=(side(size), side(size), 1), dtype=np.uint8), y=[0])
+
+
+def make_npy(path, size):
+    np.save(path, np.random.randint(255, size=(side(size), side(size), 1), dtype=np.uint8))
+
+
+def make_hdf5(path, size):
+    with h5py.File(path, "w") as f:
+        f.create_dataset("records_0", data=np.random.randint(255, size=(1, side(size), side(size)), dtype=np.uint8))
+
+
+def make_image(path, size):
+    Image.fromarray(np.random.randint(255, size=(side(size), side(size)), dtype=np.uint8)).save(path)
+
+
+def make_csv(path, size):
+    pd.DataFrame(np.random.randint(255, size=(1, size), dtype=np.uint8)).to_csv(path, header=False, index=False)
+
+
+def make_raw(path, size):
+    with open(path, "wb") as f:
+        f.write(os.urandom(size))
+
+
+def load_npz(path, size):
+    return np.load(path, allow_pickle=True)["x"][..., 0]
+
+
+def load_npy(path, size):
+    return np.load(path)[..., 0]
+
+
+def load_hdf5(path, size):
+    f = h5py.File(path, "r")
+    x = f["records_0"][0]
+    f.close()
+    return x
+
+
+def load_image(path, size):
+    return np.asarray(Image.open(path))
+
+
+def load_csv(path, size):
+    return pd.read_csv(path, compression="infer", header=None).to_numpy()[0]
+
+
+def load_raw(path, size):
+    f = open(path, "rb")
+    f.seek(0)
+    x = np.empty(size, dtype=np.uint8)
+    f.readinto(x)
+    f.close()
+    return x
+
+
+mapped = {}
+
+
+def load_mapped(path, size):
+    if path not in mapped:
+        mapped[path] = np.frombuffer(memoryview(np.memmap(path, mode="r", order="C")), dtype=np.uint8)
+    return mapped[path][0:size]
+
+
+SIZES = [4 * KIB, 32 * KIB, 150000, 512 * KIB, MIB, 4 * MIB]
+FORMATS = {  # make, load, extension, sizes, whether the calls that move the bytes are part of what was timed
+    "npz": (make_npz, load_npz, ".npz", SIZES, True), "npy": (make_npy, load_npy, ".npy", SIZES, True),
+    "hdf5": (make_hdf5, load_hdf5, ".hdf5", SIZES, True),
+    "png": (make_image, load_image, ".png", SIZES[:5], True), "jpeg": (make_image, load_image, ".jpeg", SIZES[:5], True),
+    "csv": (make_csv, load_csv, ".csv", [KIB, 4 * KIB, 16 * KIB], True),
+    "indexed_binary": (make_raw, load_raw, ".bin", SIZES, True),
+    "mmap_indexed_binary": (make_raw, load_mapped, ".bin", SIZES, False)}
+
+
+def in_child(work):
+    """What work() returns, from a process of its own, which has memory of its own."""
+    r, w = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            os.close(r)
+            with os.fdopen(w, "w") as f:
+                json.dump(work(), f)
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(w)
+    with os.fdopen(r) as f:
+        text = f.read()
+    if os.waitpid(pid, 0)[1] != 0:
+        raise RuntimeError("a process of the measurement failed")
+    return json.loads(text)
+
+
+FILES = 12
+
+
+def time_loads(load, paths, size, with_calls, pause, least, most, budget):
+    """Loads of several files in turn, less the same calls into memory that is there already."""
+    buffer = memoryview(bytearray(os.path.getsize(paths[0])))
+    loads, calls = [], []
+    for i in range(3):
+        load(paths[i], size)
+        reads(paths[i], buffer)
+    end = time.monotonic() + budget
+    while len(loads) < least or (time.monotonic() < end and len(loads) < most):
+        i = len(loads)
+        time.sleep(pause)
+        a = cpu()
+        x = load(paths[i % FILES], size)
+        del x
+        loads.append(cpu() - a)
+        if with_calls:
+            time.sleep(pause)
+            a = cpu()
+            reads(paths[(i + FILES // 2) % FILES], buffer)
+            calls.append(cpu() - a)
+    moved = quantile(calls, 0.5) if calls else 0.0
+    return [max(t - moved, 0.0) for t in loads[2:]]
+
+
+def time_open_samples(path):
+    """Samples of a file that stays open."""
+    times = []
+    with h5py.File(path, "r") as f:
+        for i in range(60):
+            a = cpu()
+            x = f["records_0"][0]
+            del x
+            times.append(cpu() - a)
+    return times[10:]
+
+
+def measure_load(name, make, load, ending, sizes, with_calls):
+    points, waited, inside = [], [], []
+    for size in sizes:
+        paths = [os.path.join(FOLDER, f"{name}_{i}{ending}") for i in range(FILES)]
+        for path in paths:
+            make(path, size)
+        values = side(size) ** 2 if name not in ("csv", "indexed_binary", "mmap_indexed_binary") else size
+        if name == "csv":
+            values = os.path.getsize(paths[0])
+        points.append((1, 1, values, in_child(lambda: time_loads(load, paths, size, with_calls, 0, 12, 60, 0.25))))
+        waited.append((1, 1, values, in_child(lambda: time_loads(load, paths, size, with_calls, PAUSE, 14, 14, 0))))
+        if name == "hdf5":
+            inside.append((1, 1, values, in_child(lambda: time_open_samples(paths[0]))))
+        for path in paths:
+            os.unlink(path)
+    if not inside:
+        report("load_" + name, points, ["fixed", "per_byte"], waited)
+        return
+    parts, spread = law(points, ["fixed", "per_byte"])
+    per_sample = min(law(inside, ["per_sample", "per_byte"])[0]["per_sample"], parts["fixed"])
+    parts.update(per_sample=per_sample, fixed=parts["fixed"] - per_sample, after_wait=after_wait(points, waited))
+    done_rows.add("load_" + name)
+    tell(row="load_" + name, law=parts, spread=spread, points=medians(points), waited=medians(waited))
+
+
+def measure_keep():
+    """Memory of samples: of arrays that are kept, which is fresh, and of such that are thrown away."""
+    if "keep" not in ROWS or "numpy" in missing:
+        return
+
+    def loads(path, kept):
+        times, x = [], []
+        for i in range(48):
+            a = cpu()
+            x.append(np.load(path))
+            if len(x) > kept:
+                x.clear()  # a batch
+            times.append(cpu() - a)
+        return times[16:]
+
+    tell(doing="keep")
+    points = []
+    for size in (150000, 512 * KIB, MIB, 4 * MIB):
+        path = os.path.join(FOLDER, "keep.npy")
+        make_npy(path, size)
+        thrown = in_child(lambda: loads(path, 0))
+        kept = in_child(lambda: loads(path, 8))
+        least = quantile(thrown, 0.5)
+        points.append((1, 1, side(size) ** 2, [max(t - least, 0.0) for t in kept]))
+    report("keep", points, ["per_byte"])
+
+
+def measure_loads():
+    for name, facts in FORMATS.items():
+        row = "load_" + name
+        if row in ROWS and not any(n in missing for n in needs(row)):
+            tell(doing=row)
+            measure_load(name, *facts)
+
+
+# ---- batches, by the real loader ----
+
+SLOTS = 4  # of a batch: process time at the begin of its collate, time of its collate, time of its samples
+EVENTS = 4096
+
+
+class Notes:
+    """Numbers that workers leave for the rank."""
+
+    def __init__(self):
+        self.at = mmap.mmap(-1, 8 * (1 + EVENTS * SLOTS))
+
+    def clear(self):
+        self.at[:8] = struct.pack("q", 0)
+
+    def add(self, *values):
+        n = struct.unpack("q", self.at[:8])[0]
+        if n < EVENTS:
+            self.at[8 + n * 8 * SLOTS:8 + n * 8 * SLOTS + 8 * len(values)] = struct.pack(f"{len(values)}d", *values)
+            self.at[:8] = struct.pack("q", n + 1)
+
+    def all(self):
+        n = struct.unpack("q", self.at[:8])[0]
+        return [struct.unpack(f"{SLOTS}d", self.at[8 + i * 8 * SLOTS:8 + (i + 1) * 8 * SLOTS]) for i in range(n)]
+
+
+def loader_parts():
+    from torch.utils.data import DataLoader, Dataset
+    from torch.utils.data._utils.collate import default_collate
+
+    class Same(Dataset):
+        """Each sample is the same array, so that all that costs is the loader."""
+
+        def __init__(self, size, count, every=0):
+            self.x = np.random.randint(255, size=size, dtype=np.uint8)
+            self.count, self.every, self.took = count, every, 0.0
+            kept = io.BytesIO()
+            np.savez(kept, x=self.x[:4 * KIB])
+            self.file = kept.getvalue()
+
+        def __len__(self):
+            return self.count
+
+        def __getitem__(self, i):
+            if self.every and i % self.every == 0:  # once a batch, so that the interpreter is awake as after a load
+                a = cpu()
+                np.load(io.BytesIO(self.file))["x"]
+                self.took += cpu() - a
+            return self.x
+
+    class Collate:
+        def __init__(self, notes, dataset):
+            self.notes, self.dataset = notes, dataset
+
+        def __call__(self, batch):
+            p, t = time.process_time(), cpu()
+            out = default_collate(batch)
+            self.notes.add(p, cpu() - t, self.dataset.took)
+            self.dataset.took = 0.0
+            return out
+
+    return DataLoader, Same, Collate
+
+
+def make_loader(DataLoader, dataset, batch, workers, **more):
+    if workers:
+        more = {"prefetch_factor": 2, "multiprocessing_context": "fork", **more}
+    return DataLoader(dataset, batch_size=batch, num_workers=workers, drop_last=True, **more)
+
+
+GRID = [(1, 4 * KIB), (16, 4 * KIB), (128, 4 * KIB), (1, 150000), (7, 150000), (1, MIB), (4, MIB), (16, MIB)]
+
+
+def time_batches(batch, size, pause, steps):
+    """Times of collate, pack and hand_over. Without a pause the worker is never idle, and batches taken are not ready."""
+    DataLoader, Same, Collate = loader_parts()
+    notes = Notes()
+    ahead = 4
+    dataset = Same(size, batch * steps, every=batch)
+    loader = make_loader(DataLoader, dataset, batch, 1, collate_fn=Collate(notes, dataset), prefetch_factor=ahead)
+    taken, x, it = [], None, iter(loader)
+    for i in range(steps - ahead - 1):
+        time.sleep(pause)
+        a = time.perf_counter()  # to the rank it is all the same whether it works or waits for the worker's threads
+        x = next(it)
+        taken.append(time.perf_counter() - a)
+    del it, x
+    events = notes.all()
+    collate = [e[1] for e in events[3:]]
+    pack = [max(b[0] - a[0] - a[1] - b[2], 0.0) for a, b in zip(events[3:], events[4:])]
+    return collate, pack, taken[6:]
+
+
+def time_ready(batch, size, pause):
+    """Elapsed times of taking batches of which all lie ready, at once."""
+    DataLoader, Same, _ = loader_parts()
+    taken = []
+    loader = make_loader(DataLoader, Same(size, batch * 8), batch, 1, prefetch_factor=8, persistent_workers=True)
+    for repeat in range(3):
+        x, it = None, iter(loader)
+        time.sleep(0.03 + 8 * pause)
+        for i in range(8):
+            a = time.perf_counter()
+            x = next(it)
+            taken += [time.perf_counter() - a] if i >= 2 else []
+    del it, x
+    return taken
+
+
+def measure_batches():
+    rows = ("collate", "pack", "hand_over")
+    if not any(r in ROWS for r in rows) or missing.keys() & {"numpy", "torch"}:
+        return
+    tell(doing="collate, pack, hand_over")
+    warm = {r: [] for r in rows}
+    cold = {r: [] for r in rows}
+    for batch, size in GRID:
+        pause = 0.0004 + 1e-9 * batch * size + 5e-6 * batch
+        busy = time_batches(batch, size, 0, 40)
+        idle = time_batches(batch, size, PAUSE + 2 * pause, 26)
+        ready = time_ready(batch, size, 2 * pause) if "hand_over" in ROWS else []
+        for row, w, c in zip(rows, (busy[0], busy[1], ready), idle):
+            warm[row].append((1, batch, batch * size, w))
+            cold[row].append((1, batch, batch * size, c))
+    report("collate", warm["collate"], ["fixed", "per_sample", "per_byte"], cold["collate"])
+    report("pack", warm["pack"], ["fixed", "per_byte"], cold["pack"])
+    report("hand_over", warm["hand_over"], ["fixed", "per_byte"], cold["hand_over"], ELAPSED)
+
+
+def measure_inline():
+    if "inline" not in ROWS or missing.keys() & {"numpy", "torch"}:
+        return
+    DataLoader, Same, _ = loader_parts()
+    tell(doing="inline")
+    points = {0: [], PAUSE: []}
+    for batch, size in GRID:
+        for pause, kept in points.items():
+            steps = 16 if pause else 40
+            times, x, it = [], None, iter(make_loader(DataLoader, Same(size, batch * steps), batch, 0))
+            for i in range(steps):
+                time.sleep(pause)
+                a = cpu()
+                x = next(it)
+                times.append(cpu() - a)
+            del it, x
+            kept.append((1, batch, batch * size, times[3:]))
+    report("inline", points[0], ["fixed", "per_sample", "per_byte"], points[PAUSE])
+
+
+def measure_workers():
+    rows = ("start_worker", "begin_worker", "resume_worker", "end_worker")
+    if not any(r in ROWS for r in rows) or missing.keys() & {"numpy", "torch"}:
+        return
+    DataLoader, Same, _ = loader_parts()
+    tell(doing="start, begin, resume and end of workers")
+
+    class First(Same):
+        """Notes the processor time of the worker at its first sample."""
+
+        def __init__(self, notes):
+            super().__init__(64, 64)
+            self.notes, self.noted = notes, False
+
+        def __getitem__(self, i):
+            if not self.noted:
+                self.noted = True
+                self.notes.add(time.process_time())
+            return self.x
+
+    points = {r: [] for r in rows}
+    for workers in (1, 2, 4):
+        start, begin, resume, end = [], [], [], []
+        for repeat in range(6):
+            notes = Notes()
+            loader = make_loader(DataLoader, First(notes), 1, workers, persistent_workers=True)
+            a = time.perf_counter()
+            it = iter(loader)  # one worker after another
+            start.append((time.perf_counter() - a) / workers)
+            for x in it:
+                pass
+            for epoch in range(3):
+                time.sleep(0.01)
+                a = time.perf_counter()
+                again = iter(loader)  # every worker answers
+                resume.append((time.perf_counter() - a) / workers)
+                for x in again:
+                    pass
+            begin += [e[0] for e in notes.all()]
+            time.sleep(0.02)
+            a = time.perf_counter()
+            loader._iterator = None
+            del it, again, x
+            end.append((time.perf_counter() - a) / workers)
+        for row, times in zip(rows, (start, begin, resume, end)):
+            points[row].append((1, 1, 0, times))
+    for row in rows:
+        report(row, points[row], ["fixed"], middle=0.5 if row == "begin_worker" else ELAPSED)
+
+
+def measure_pin():
+    if "pin" not in ROWS or missing.keys() & {"numpy", "torch"}:
+        return
+    if not torch.cuda.is_available():
+        tell(absent="pin", why="torch sees no GPU")
+        return
+    tell(doing="pin")
+    points, waited = [], []
+    for size in (4 * KIB, 64 * KIB, MIB, 4 * MIB, 16 * MIB):
+        x = torch.zeros(size, dtype=torch.uint8)
+        times = []
+        for i in range(40):
+            time.sleep(PAUSE if i >= 24 else 0)
+            a = cpu()
+            y = x.pin_memory()
+            times.append(cpu() - a)
+            del y
+        points.append((1, 1, size, times[4:24]))
+        waited.append((1, 1, size, times[24:]))
+    report("pin", points, ["fixed", "per_byte"], waited)
+
+
+# ---- DLIO's own code ----
+
+def measure_dlio():
+    rows = ("sample", "index", "step")
+    if not any(r in ROWS for r in rows) or "numpy" in missing:
+        return
+    import datetime
+    import logging
+
+    tell(doing="sample, index, step")
+    log = logging.getLogger("calibrate")
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    out = logging.FileHandler(os.path.join(FOLDER, "log"))
+    out.setFormatter(logging.Formatter("[%(levelname)s] %(message)s"))
+    log.addHandler(out)
+
+    def now():
+        return datetime.datetime.now().strftime("%Y-%m-%dT%H:%M:%S.%f")
+
+    def each(n, pause, work, before=lambda: None):
+        times = []
+        for i in range(n):
+            time.sleep(pause)
+            before()
+            a = cpu()
+            work(i)
+            times.append(cpu() - a)
+        return times[n // 10:]
+
+    def warm(row, terms, works):
+        """works: (samples, a function)."""
+        report(row, [(1, n, 0, each(60, 0, work)) for n, work in works], terms)
+
+    def formats(n):
+        index = {np.int64(i): (f"{FOLDER}/data/train/img_{i:04d}_of_{n}.npz", np.int64(0)) for i in range(n)}
+        return lambda i: f"{index}"
+
+    warm("index", ["per_sample"], [(n, formats(n)) for n in (16, 128, 1024, 4096)])
+
+    def sample(i):
+        for text in ("reading", "read_index", "sample_index"):
+            log.debug(f"{now()} Rank {i} {text} {i} sample of {FOLDER}")
+        math.ceil((i + 1) / 4)
+        isinstance(i, dict)
+        time.sleep(0)
+
+    warm("sample", ["per_sample"], [(1, sample)])
+    kept = {"load": [], "proc": [], "compute": []}
+
+    def step(i):
+        a = time.time()
+        log.info(f"{now()} Rank 0 step {i}: loaded 4 samples in {time.time() - a:.4f} s")
+        kept["load"].append(time.time() - a)
+        isinstance(a, dict)
+        kept["proc"].append(time.time() - a)
+        kept["compute"].append(time.time() - a)
+        log.info(f"{now()} Rank 0 step {i} processed 4 samples in {time.time() - a:.4f}s)")
+
+    # the rank takes a batch before it
+    cold = each(30, PAUSE, step, lambda: json.loads(json.dumps({str(k): [k] for k in range(60)})))
+    report("step", [(1, 1, 0, each(60, 0, step))], ["fixed"], [(1, 1, 0, cold)])
+
+
+def processor():
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as f:
+            return next(line.split(":", 1)[1].strip() for line in f if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return "unknown"
+
+
+def main():
+    tell(about={"python": ".".join(map(str, sys.version_info[:3])), "processor": processor(),
+                "version": version(torch).split("+")[0] if "torch" not in missing else "",
+                "libraries": ", ".join(f"{n} {version(found[n] if n != 'pillow' else importlib.import_module('PIL'))}"
+                                       for n in ("numpy", "h5py", "pillow", "pandas") if n not in missing)})
+    for name, why in missing.items():
+        rows = [r for r in ROWS if name in needs(r)]
+        if rows:
+            tell(missing=name, why=why, rows=rows)
+    gc.collect()
+    for part in (measure_batches, measure_inline, measure_workers, measure_loads, measure_keep, measure_dlio, measure_pin):
+        try:
+            part()
+        except Exception as why:
+            tell(failed=part.__name__, why=" ".join(f"{type(why).__name__}: {why}".split())[:300])
+    tell(done=True)
+
+
+main()
