@@ -246,6 +246,9 @@ void *try_calloc(size_t count, size_t size, const char *what, struct err *e)
 	return p;
 }
 
+/* From here on NumPy asks for large pages as well. */
+#define LARGE_PAGES_FROM ((size_t)4 << 20)
+
 /* Touches every page. MAP_POPULATE would do it as well, but does not tell when it could not. */
 static int populate(unsigned char *p, size_t size)
 {
@@ -267,6 +270,9 @@ void *buffer_alloc(size_t size, const char *what, struct err *e)
 	size_t bytes = size ? size : 1;
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+	/* what a system call copies into large pages costs less; where there are none, nothing */
+	if (p != MAP_FAILED && bytes >= LARGE_PAGES_FROM)
+		(void)madvise(p, bytes, MADV_HUGEPAGE);
 	if (p != MAP_FAILED && populate(p, bytes) < 0) {
 		munmap(p, bytes);
 		p = MAP_FAILED;
