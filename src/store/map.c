@@ -2,7 +2,8 @@
  *
  * A mapped page that cannot be read raises SIGBUS, which no thread can be made to survive cleanly.
  * process_vm_readv on ourselves faults pages in exactly as a load would - same readahead, same page
- * tables - and returns EFAULT instead. */
+ * tables - and returns EFAULT instead. So does MADV_POPULATE_READ, in half the time, without saying
+ * which page it was. */
 #include "store/map.h"
 
 #include <assert.h>
@@ -15,6 +16,7 @@
 
 /* Pages touched in one system call. */
 #define TOUCH_PAGES 128
+#define TOUCH_BYTES (UINT64_C(2) << 20) /* at once in the quick way: a whole number of pages */
 
 static uint64_t page_bytes(void)
 {
@@ -131,14 +133,33 @@ static int unreadable(uint64_t offset, int code, struct err *e)
 		       offset);
 }
 
+/* Touches pages from `at` on, in the same order, until the end or a range that has one that cannot
+ * be had (or all of it, before Linux 5.14). Returns where it stopped. */
+static uint64_t touch_quickly(const struct store_map *m, uint64_t at, uint64_t end)
+{
+	uint64_t page = page_bytes();
+
+	while (at < end) {
+		uint64_t from = at / page * page;
+		uint64_t n = end - from < TOUCH_BYTES ? end - from : TOUCH_BYTES;
+
+		if (madvise(map_address(m, from), (size_t)n, MADV_POPULATE_READ) != 0)
+			break;
+		at = from + n;
+	}
+	return at;
+}
+
 int store_map_touch(const struct store_map *m, uint64_t offset, uint64_t n, struct err *e)
 {
-	uint64_t page = page_bytes(), at = offset, end = offset + n;
+	uint64_t page = page_bytes(), end = offset + n, at;
 	struct iovec from[TOUCH_PAGES];
 	char seen[TOUCH_PAGES];
 	struct iovec to = {seen, 0};
 
 	assert(offset <= m->bytes && n <= m->bytes - offset);
+	/* what it does not yield is looked at page by page, which tells where and why */
+	at = touch_quickly(m, offset, end);
 	while (at < end) {
 		size_t pages = 0;
 		uint64_t next = at;
