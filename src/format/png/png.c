@@ -22,6 +22,7 @@
 #include "format/image.h"
 #include "format/inflater.h"
 #include "format/png/png_image.h"
+#include "format/png/png_stored.h"
 
 /* ---- the file ---- */
 
@@ -465,9 +466,12 @@ static int finish_whole(struct decoding *d, struct err *e)
 	const struct png_image *m = &d->image;
 	const unsigned char *above = NULL;
 	unsigned char *to = r->pixels;
-	enum libdeflate_result result = libdeflate_zlib_decompress(
-		r->inflate, r->packed, d->packed, r->pixels, (size_t)m->raw_bytes, NULL);
+	enum libdeflate_result result;
 
+	if (png_stored_pixels(m, r->packed, d->packed, r->pixels))
+		return compare_pixels(d, 0, r->pixels, m->row_bytes * m->height, e);
+	result = libdeflate_zlib_decompress(r->inflate, r->packed, d->packed, r->pixels,
+					    (size_t)m->raw_bytes, NULL);
 	if (result == LIBDEFLATE_SHORT_OUTPUT || result == LIBDEFLATE_INSUFFICIENT_SPACE)
 		return wrong_amount(d, result == LIBDEFLATE_SHORT_OUTPUT ? "less" : "more", e);
 	if (result != LIBDEFLATE_SUCCESS)
