@@ -50,17 +50,6 @@ static double memory_gib_of(const struct result *r)
 	return all;
 }
 
-/* ns of processor time in an epoch's training that is no work of this program: the framework's own
- * code, which a real run spends, too. Of all processes. */
-static double framework_ns(const struct result *r, uint32_t epoch)
-{
-	double sum = 0;
-
-	for (uint32_t k = 0; r->rank && k < r->ranks; k++)
-		sum += r->rank[k].lost ? 0 : (double)r->rank[k].epoch[epoch].framework_ns;
-	return sum;
-}
-
 /* The reader threads have no time left, and spend it on the CPU. A fast store cannot help them. */
 static void judge_workers(struct verdict *v, const struct result *r)
 {
@@ -68,7 +57,7 @@ static void judge_workers(struct verdict *v, const struct result *r)
 
 	for (uint32_t i = 0; r->usage && i < r->epochs_begun; i++) {
 		wall += (double)r->usage[i].wall_ns;
-		cpu += fmax(0, (double)r->usage[i].cpu_ns - framework_ns(r, i));
+		cpu += fmax(0, (double)r->usage[i].cpu_ns - result_framework_ns(r, i, false));
 	}
 	for (uint32_t k = 0; r->rank && k < r->ranks; k++) {
 		if (r->rank[k].lost)
@@ -164,8 +153,8 @@ static void judge_client(const struct result *r, const struct run_metrics *m, st
 			continue;
 		known = true;
 		busy = fmax(busy, (double)u->cpu_ns / (double)u->wall_ns / cpus);
-		own = fmax(own,
-			   ((double)u->cpu_ns - framework_ns(r, i)) / (double)u->wall_ns / cpus);
+		own = fmax(own, ((double)u->cpu_ns - result_framework_ns(r, i, false)) /
+					(double)u->wall_ns / cpus);
 	}
 	if (known) {
 		verdict_say(v, "%.0f %% of %.3g cores", 100 * busy, cpus);

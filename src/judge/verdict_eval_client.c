@@ -8,7 +8,7 @@ static const double CPU_BUSY_SHARE = 0.90;
 static void judge_eval_client(const struct result *r, const struct run_metrics *m,
 			      struct verdict *v)
 {
-	double cpus = 0, busy = 0;
+	double cpus = 0, busy = 0, own = 0;
 	uint32_t at = 0;
 
 	for (uint32_t n = 0; n < (r->process ? r->nodes : 0); n++) {
@@ -32,12 +32,19 @@ static void judge_eval_client(const struct result *r, const struct run_metrics *
 		share = (double)u->cpu_eval_ns / (double)u->eval_wall_ns / cpus;
 		at = share > busy ? i + 1 : at;
 		busy = fmax(busy, share);
+		own = fmax(own, share - result_framework_ns(r, i, true) / (double)u->eval_wall_ns /
+						cpus);
 	}
 	if (at == 0)
 		return;
 	verdict_say(v, "%.0f %% of %.3g cores were busy in the busiest evaluation (epoch %u).",
 		    100 * busy, cpus, at);
-	if (busy <= CPU_BUSY_SHARE)
+	if (busy > own + 0.005)
+		verdict_say(v,
+			    " %.0f %% of the cores is the framework's own code "
+			    "(framework.costs), which a real run spends, too.",
+			    100 * (busy - own));
+	if (own <= CPU_BUSY_SHARE)
 		return;
 	verdict_worsen(v, VERDICT_WARN);
 	verdict_say(v, " The CPU of this machine, not the storage, may be the bottleneck.");

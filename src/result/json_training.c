@@ -180,16 +180,8 @@ static void put_requested(json_t *o, const struct result *r, uint32_t epoch, boo
 /* Of the processor time, what was spent as the framework's own code would; only with costs. */
 static void put_framework(json_t *o, const struct result *r, uint32_t epoch, bool eval)
 {
-	int64_t sum = 0;
-
-	if (!r->workload->costs)
-		return;
-	for (uint32_t k = 0; r->rank && k < r->ranks; k++) {
-		const struct rank_epoch *ep = &r->rank[k].epoch[epoch];
-
-		sum += r->rank[k].lost ? 0 : eval ? ep->eval_framework_ns : ep->framework_ns;
-	}
-	json_put_real(o, "framework_cpu_s", (double)sum / 1e9);
+	if (r->workload->costs)
+		json_put_real(o, "framework_cpu_s", result_framework_ns(r, epoch, eval) / 1e9);
 }
 
 static json_t *train_epoch(const struct result *r, const struct run_metrics *m, uint32_t epoch)

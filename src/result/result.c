@@ -141,6 +141,19 @@ double result_usable_cpus(const struct host_facts *h)
 	return h->usable_cpus > 0 ? h->usable_cpus : h->cpu_count;
 }
 
+double result_framework_ns(const struct result *r, uint32_t epoch, bool eval)
+{
+	double sum = 0;
+
+	for (uint32_t k = 0; r->rank && k < r->ranks; k++) {
+		const struct rank_epoch *ep = &r->rank[k].epoch[epoch];
+
+		if (!r->rank[k].lost)
+			sum += (double)(eval ? ep->eval_framework_ns : ep->framework_ns);
+	}
+	return sum;
+}
+
 const char *result_sample_file(const struct result *r, uint64_t sample, char *path, size_t size)
 {
 	struct err e;

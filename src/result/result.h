@@ -205,6 +205,9 @@ void result_rank_memory(const struct result *r, uint32_t rank, uint32_t epoch,
 const struct host_facts *result_node_host(const struct result *r, uint32_t node);
 /* Processors that a process of that host may use; all where that is not known. */
 double result_usable_cpus(const struct host_facts *h);
+/* Processor time in an epoch (from 0) that is no work of this program but the framework's own code
+ * (framework.costs), ns; of all ranks that are not lost. */
+double result_framework_ns(const struct result *r, uint32_t epoch, bool eval);
 /* The path of the file of a sample of training; "" when it has none. */
 const char *result_sample_file(const struct result *r, uint64_t sample, char *path, size_t size);
 /* What the bytes of a line were counted at: "vda", "eth0", "nfs4"; "" where that needs no word. */

@@ -102,15 +102,21 @@ static int64_t spent_in_loader(struct rank *k, struct loader *l)
 /* A loop over a loader ends when it asks once more, which is part of the phase. */
 static int ask_past_end(struct rank *k, struct loader *l, struct epoch_split *split, struct err *e)
 {
-	int64_t spent = spent_in_loader(k, l);
+	int64_t spent = spent_in_loader(k, l), begin = clock_now_ns(), rest, late;
 	struct batch *b;
 	int rc;
 
-	rank_publish(&k->live, RANK_WAITING, clock_now_ns());
+	rank_publish(&k->live, RANK_WAITING, begin);
 	rc = k->plan->loader->next(l, &b, e);
 	if (rc > 0)
 		k->plan->loader->give_back(l, b);
-	split->framework_loop_ns += spent_in_loader(k, l) - spent;
+	spent = spent_in_loader(k, l) - spent;
+	if (spent > 0) {
+		rest = clock_now_ns() - begin - spent;
+		late = run_delay_take(rest + spent);
+		split->framework_late_ns += late < rest ? late : rest;
+		split->framework_loop_ns += spent;
+	}
 	return rc < 0 ? rc : 0;
 }
 

@@ -1,5 +1,6 @@
 /* The rules across keys: what cannot work is refused before any work, what probably is a mistake is
  * said. */
+#include "workload/framework_costs.h"
 #include "workload/key.h"
 #include "workload/validate.h"
 
@@ -206,6 +207,26 @@ static void warn_of_ignored_keys(struct workload *w)
 				      loader->name, loader->ignores_why);
 }
 
+/* A profile of another framework, or of workers that the loader does not have. */
+static void warn_of_costs(struct workload *w)
+{
+	const char *of = w->costs ? w->costs->about[COST_ABOUT_FRAMEWORK] : NULL;
+	const struct loader_facts *loader = workload_loader(w);
+
+	if (of && strcmp(of, workload_framework_names[w->framework]) != 0)
+		workload_warn(w,
+			      "framework.costs: the profile %s is of %.60s, but framework is %s: "
+			      "its laws are used as they are",
+			      w->costs->name, of, workload_framework_names[w->framework]);
+	if (w->costs && loader->rule != RULE_PYTORCH && workload_is_set(w, "framework.costs"))
+		workload_warn(
+			w,
+			"framework.costs: with reader.data_loader %s only the laws of loading "
+			"samples (load_*, sample, index, keep) and of the loop (step) are "
+			"used: it has no workers of PyTorch",
+			loader->name);
+}
+
 static int check_loader(struct workload *w, struct err *e)
 {
 	const struct loader_facts *loader = workload_loader(w);
@@ -238,6 +259,7 @@ static int check_loader(struct workload *w, struct err *e)
 					  "reader.data_loader custom needs "
 					  "reader.data_loader_classname");
 	warn_of_ignored_keys(w);
+	warn_of_costs(w);
 	return 0;
 }
 
