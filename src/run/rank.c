@@ -42,16 +42,19 @@ static void seed_epoch(struct rank *k, uint32_t epoch)
 		return;
 	}
 	for (int kind = 0; kind < DATASET_KINDS; kind++) {
-		uint64_t total = dataset_samples(k->plan->d, kind);
-		uint64_t share = (total + k->plan->at->ranks - 1) / k->plan->at->ranks;
-		uint64_t first = share * k->comm.rank;
+		uint64_t per_file = k->plan->d->samples_per_file, first, count;
+		uint64_t files = order_dlio_files(k->plan->d->files[kind], per_file,
+						  (uint64_t)(kind == DATASET_TRAIN
+								     ? w->reader.batch_size
+								     : w->reader.batch_size_eval),
+						  k->plan->at->ranks);
 
-		if (total == 0)
+		if (files == 0)
 			continue;
+		order_dlio_block(files * per_file, k->plan->at->ranks, k->comm.rank, &first,
+				 &count);
 		rng_np_seed(&k->rng, (uint32_t)seed);
-		draw_shuffle(&k->rng, first >= total          ? 0
-				      : first + share > total ? total - first
-							      : share);
+		draw_shuffle(&k->rng, count);
 	}
 }
 

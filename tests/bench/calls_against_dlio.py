@@ -146,6 +146,18 @@ CASES = {
                               checkpoint__num_checkpoints_write=2, **LAYERS),
 }
 
+# files, samples a file, ranks, batch, workers: how many files DLIO leaves out
+for grid in ((25, 2, 3, 2, 1), (50, 5, 1, 2, 0), (9, 4, 2, 1, 2), (31, 2, 2, 3, 4), (13, 1, 3, 2, 2), (40, 10, 2, 1, 2),
+             (7, 7, 1, 1, 1), (33, 4, 4, 2, 1)):
+    CASES["trim " + "x".join(map(str, grid))] = case(
+        grid[2], dataset__format="npy", dataset__record_length_bytes=2048, dataset__num_files_train=grid[0],
+        dataset__num_samples_per_file=grid[1], reader__batch_size=grid[3], reader__read_threads=grid[4])
+# indices of shuffled samples
+CASES["indexed shuffled"] = fmt("indexed_binary", 2, reader__read_threads=2, reader__sample_shuffle="seed", train__seed=9)
+CASES["mmap shuffled 26x3"] = fmt("mmap_indexed_binary", 1, reader__sample_shuffle="random",
+                                  train__seed_change_epoch="False", **MANY)
+CASES["indexed more workers"] = fmt("indexed_binary", reader__read_threads=4, dataset__num_files_train=8)
+
 
 def overrides(keys):
     return [f"++workload.{k}={v}" for k, v in keys.items()]
