@@ -1,4 +1,6 @@
 /* Whether the workload was understood, and used as it is. */
+#include <string.h>
+
 #include "judge/recorded.h"
 #include "judge/verdict.h"
 
@@ -9,11 +11,29 @@ static uint64_t train_samples(const struct workload *w)
 	return (uint64_t)w->dataset.num_files_train * (uint64_t)w->dataset.num_samples_per_file;
 }
 
+#define SENTENCE_MAX 160
+
+/* Cut at a blank, and said to be. */
+static void say_short(const char *sentence, struct verdict *v)
+{
+	size_t n = strlen(sentence);
+
+	if (n <= SENTENCE_MAX) {
+		verdict_say(v, "%s", sentence);
+		return;
+	}
+	for (n = SENTENCE_MAX; n > SENTENCE_MAX / 2 && sentence[n] != ' '; n--)
+		;
+	verdict_say(v, "%.*s ...", (int)n, sentence);
+}
+
 /* "a; b; c; and 2 more." */
 static void say_first(const struct str_list *sentences, struct verdict *v)
 {
-	for (size_t i = 0; i < sentences->n && i < 3; i++)
-		verdict_say(v, "%s%.150s", i ? "; " : "", sentences->v[i]);
+	for (size_t i = 0; i < sentences->n && i < 3; i++) {
+		verdict_say(v, "%s", i ? "; " : "");
+		say_short(sentences->v[i], v);
+	}
 	if (sentences->n > 3)
 		verdict_say(v, "; and %zu more", sentences->n - 3);
 	verdict_say(v, ".");
