@@ -43,9 +43,9 @@ SITUATIONS = {
     "neither written nor read": ({**CHECKPOINTS, "checkpoint__num_checkpoints_write": 0,
                                   "checkpoint__num_checkpoints_read": 0}, {}),
     "generation alone": ({"workflow__train": "false"}, {"summary": False}),
-    "interrupted in an epoch": ({"files": 64, "train__epochs": 3, "train__computation_time": 0.2}, {"stop": 1.2}),
-    "interrupted in the first step": ({"files": 64, "train__computation_time": 30, **SAVED}, {"stop": 1.0}),
-    "interrupted before the first batch": ({"files": 8, "reader__preprocess_time": 30, **EVALUATED}, {"stop": 1.0}),
+    "interrupted in an epoch": ({"files": 64, "train__epochs": 3, "train__computation_time": 0.2}, {"stop": 0.6}),
+    "interrupted in the first step": ({"files": 64, "train__computation_time": 30, **SAVED}, {"stop": 0.4}),
+    "interrupted before the first batch": ({"files": 8, "reader__preprocess_time": 30, **EVALUATED}, {"stop": 0.4}),
 }
 
 

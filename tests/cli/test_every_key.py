@@ -11,7 +11,7 @@ ROW = re.compile(r"^\| `([a-z0-9_.]+)` \| ([^|]*) \| (?:`([^`]*)` )?\| ([^|]*)\|
 
 # A value where the type and the range do not say one, or that of the default workload would not go with it.
 VALUES = {
-    "framework": "pytorch", "dataset.format": "npy", "dataset.num_files_train": "100", "dataset.record_dims": "[7,5]",
+    "framework": "pytorch", "framework.costs": "torch-1.13", "dataset.format": "npy", "dataset.num_files_train": "100", "dataset.record_dims": "[7,5]",
     "dataset.record_element_type": "float32", "reader.transformed_record_element_type": "float32",
     "reader.data_loader": "dali", "reader.data_loader_sampler": "index", "reader.batch_size": "2",
     "dataset.hdf5.num_dset_per_record": "2", "storage.store": "mmap", "storage.storage_root": "/elsewhere",
