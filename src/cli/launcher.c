@@ -12,7 +12,7 @@
 
 static int64_t number(const char *variable, int64_t otherwise)
 {
-	const char *v = getenv(variable);
+	const char *v = variable ? getenv(variable) : NULL;
 	int64_t n;
 
 	return v && str_to_i64(v, &n) && n >= 0 ? n : otherwise;
@@ -21,10 +21,10 @@ static int64_t number(const char *variable, int64_t otherwise)
 /* The first row whose mark is set counts: an outer launcher's variables may be inherited, as those
  * of srun by the daemons of mpirun. */
 static const struct row {
-	const char *mark, *size, *rank;
-	const char *local, *nodes; /* processes on this host, hosts; NULL: it does not say */
+	const char *mark, *size, *rank; /* size NULL: the launcher tells when it is asked */
+	const char *local, *nodes;      /* processes on this host, hosts; NULL: it does not say */
 	const char *name, *library;
-	bool pmi; /* PMI_FD is its own */
+	bool pmi; /* PMI_FD and PMI_PORT are its own */
 	const char
 		*job[3]; /* what tells its jobs on a host apart; none: its daemon of the job does */
 } rows[] = {
@@ -79,6 +79,15 @@ static const struct row {
 	 "MPI_LOCALNRANKS",
 	 NULL,
 	 "mpiexec (MPICH)",
+	 "mpich",
+	 true,
+	 {NULL}},
+	{"PMI_PORT",
+	 NULL,
+	 "PMI_ID",
+	 NULL,
+	 NULL,
+	 "mpiexec (MPICH, -pmi-port)",
 	 "mpich",
 	 true,
 	 {NULL}},
@@ -193,15 +202,19 @@ static void name_job(struct launcher *l, const struct row *r)
 	l->job.name = l->job_name[0] ? l->job_name : NULL;
 }
 
-/* The connection that PMI_FD names is there, and of this launcher: its numbers are the same. */
+/* The connection that PMI_FD names is there, or PMI_PORT says where it can be had, and it is this
+ * launcher's: its numbers are the same. */
 static bool has_pmi(const struct launcher *l, const struct row *r)
 {
 	int64_t fd = number("PMI_FD", -1);
 	struct stat st;
 
-	return r->pmi && fd >= 0 && fd <= INT32_MAX && fstat((int)fd, &st) == 0 &&
-	       S_ISSOCK(st.st_mode) && l->process >= 0 && number("PMI_RANK", -1) == l->process &&
-	       number("PMI_SIZE", -1) == l->processes;
+	if (!r->pmi || l->process < 0)
+		return false;
+	if (getenv("PMI_PORT") && number("PMI_ID", -1) == l->process)
+		return true;
+	return fd >= 0 && fd <= INT32_MAX && fstat((int)fd, &st) == 0 && S_ISSOCK(st.st_mode) &&
+	       number("PMI_RANK", -1) == l->process && number("PMI_SIZE", -1) == l->processes;
 }
 
 int launcher_way(struct launcher *l, struct err *e)

@@ -1,6 +1,7 @@
 /* The wire of PMI-1: lines of "key=value" words, one request and one answer at a time (MPICH,
  * src/pmi/src/pmi_v1.c; Slurm, src/plugins/mpi/pmi2/pmi1.c; Flux RFC 13). */
 #include <errno.h>
+#include <netdb.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -25,6 +26,7 @@ static struct {
 	const struct meet_job *job;
 	int fd;
 	uint32_t process;
+	int64_t processes;
 	int64_t deadline_ns;
 	char kvs[257];
 	char line[4 * LINE_MAX_BYTES];
@@ -43,7 +45,7 @@ static int late(struct err *e)
 	return err_set(e, self.process == 0 ? -ETIMEDOUT : -ECONNREFUSED,
 		       "not all of the %lld processes that %s started came within %d s: one of "
 		       "them has ended, or has not begun (STOKER_START_LIMIT=<s> waits longer)",
-		       (long long)self.job->processes, self.job->launcher,
+		       (long long)self.processes, self.job->launcher,
 		       (int)(self.job->limit_ns / NS_PER_S));
 }
 
@@ -129,27 +131,87 @@ __attribute__((format(printf, 4, 5))) static int ask(const char *answer, const c
 	return 0;
 }
 
+/* To "host:port". */
+static int connect_to_port(const char *where, struct err *e)
+{
+	const char *colon = strrchr(where, ':');
+	const struct addrinfo ask = {.ai_socktype = SOCK_STREAM};
+	struct addrinfo *all = NULL;
+	char host[256];
+	int fd = -1, errnum = EHOSTUNREACH;
+
+	if (colon && (size_t)(colon - where) < sizeof(host)) {
+		memcpy(host, where, (size_t)(colon - where));
+		host[colon - where] = '\0';
+		if (getaddrinfo(host, colon + 1, &ask, &all) != 0)
+			all = NULL;
+	}
+	for (const struct addrinfo *i = all; i && fd < 0; i = i->ai_next) {
+		fd = socket(i->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (fd >= 0 && connect(fd, i->ai_addr, i->ai_addrlen) != 0) {
+			errnum = errno;
+			close(fd);
+			fd = -1;
+		}
+	}
+	if (all)
+		freeaddrinfo(all);
+	if (fd < 0)
+		return err_set(e, -ECONNREFUSED, "process %u cannot reach %s at PMI_PORT=%s: %s",
+			       self.process, self.job->launcher, where, strerror(errnum));
+	self.fd = fd;
+	return 0;
+}
+
+/* Who connects says his number; the launcher answers with four lines, of which one is how many
+ * there are. */
+static int introduce(const char *doing, struct err *e)
+{
+	char word[32];
+	int rc = ask("initack", doing, e, "cmd=initack pmiid=%u\n", self.process);
+
+	for (int i = 0; rc == 0 && i < 3; i++) {
+		rc = read_line(doing, e);
+		if (rc == 0 && value_of("size", word, sizeof(word)) &&
+		    (!str_to_i64(word, &self.processes) || self.processes < 1 ||
+		     self.processes > INT32_MAX))
+			rc = broken(e, doing, "it says no number of processes");
+	}
+	if (rc == 0 && self.processes <= self.process)
+		rc = broken(e, doing, "it says another number of processes");
+	return rc;
+}
+
 static int begin(const struct meet_job *job, struct meet_place *place, struct err *e)
 {
 	static const char doing[] = "introducing itself over PMI";
+	const char *port = getenv("PMI_PORT"), *given = getenv("PMI_FD");
 	int64_t fd = -1;
-	int rc;
+	int rc = 0;
 
 	self.job = job;
 	self.process = (uint32_t)job->process;
+	self.processes = job->processes;
 	self.have = 0;
 	self.deadline_ns = clock_now_ns() + job->limit_ns + (job->process ? OTHERS_WAIT_NS : 0);
-	if (!str_to_i64(getenv("PMI_FD"), &fd) || fd < 0 || fd > INT32_MAX)
-		return err_set(e, -EBADF, "PMI_FD is no descriptor");
-	self.fd = (int)fd;
-	rc = ask("response_to_init", doing, e, "cmd=init pmi_version=1 pmi_subversion=1\n");
+	if (port) {
+		rc = connect_to_port(port, e);
+		if (rc == 0)
+			rc = introduce(doing, e);
+	} else if (!given || !str_to_i64(given, &fd) || fd < 0 || fd > INT32_MAX) {
+		rc = err_set(e, -EBADF, "PMI_FD is no descriptor");
+	} else {
+		self.fd = (int)fd;
+	}
+	if (rc == 0)
+		rc = ask("response_to_init", doing, e, "cmd=init pmi_version=1 pmi_subversion=1\n");
 	if (rc == 0)
 		rc = ask("maxes", doing, e, "cmd=get_maxes\n");
 	if (rc == 0)
 		rc = ask("my_kvsname", doing, e, "cmd=get_my_kvsname\n");
 	if (rc == 0 && !value_of("kvsname", self.kvs, sizeof(self.kvs)))
 		rc = broken(e, doing, "it names no space for keys");
-	*place = (struct meet_place){self.process, (uint32_t)job->processes};
+	*place = (struct meet_place){self.process, (uint32_t)self.processes};
 	return rc;
 }
 

@@ -36,6 +36,17 @@ def hung(library, name, requests, says, **keys):
               flush=True)
 
 
+def running(mark):
+    """Whether a process has this in its command line."""
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if mark.encode() in path.read_bytes():
+                return True
+        except OSError:
+            pass
+    return False
+
+
 def signalled(library, sig):
     """To the launcher. Some it passes on; of others it dies, and the processes notice."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
@@ -55,6 +66,8 @@ def signalled(library, sig):
                 os.killpg(launcher.pid, signal.SIGKILL)
                 launcher.wait()
         result = result_in(out)
+        # processes that lost their launcher may still write the other files
+        assert wait_for(lambda: not running(str(out)), LIMIT_S), f"{library} {sig.name}: processes stay"
         assert result["status"] == "interrupted" and result["training"]["epochs_done"] >= 2, (library, sig.name, result["reason"])
         assert not any(k.get("lost") for k in result["ranks"]), (library, sig.name)
 
