@@ -56,6 +56,12 @@ def sums(result, case):
         assert mean["framework"] >= d["framework_loop_s"] - 1e-9, (case, d)
 
 
+def in_parts(d, least):
+    """The part has what the rank could not hide; where it had no processor at the time, the border is not exact."""
+    mean = d["mean_over_ranks_s"]
+    assert mean["framework"] >= 0.8 * least and mean["framework"] + mean["no_processor"] >= 0.97 * least, (d, least)
+
+
 def without_others(epoch):
     """The wall time, less what threads had no processor."""
     return epoch["wall_s"] - epoch["decomposition"]["mean_over_ranks_s"]["no_processor"]
@@ -71,7 +77,7 @@ def inline(tmp, costs):
         most = 100 * COMPUTE / (BATCH * LOAD + STEP + COMPUTE)
         assert epoch["whole_au_percent"] <= most + 0.5, epoch
         d = epoch["decomposition"]
-        assert d["mean_over_ranks_s"]["framework"] >= 0.95 * (FILES * LOAD + STEPS * STEP), d
+        in_parts(d, FILES * LOAD + STEPS * STEP)
         near(d["framework_loop_s"], STEPS * STEP, "the loop")
         return 100 * STEPS * COMPUTE / without_others(epoch) > most - 6, (result, out)
     return attempts("inline", once)
@@ -92,7 +98,7 @@ def workers(tmp, costs):
         epochs = result["training"]["epochs"]
         assert all(e["whole_au_percent"] <= most + 0.5 for e in epochs), epochs
         waits = [e["decomposition"]["mean_over_ranks_s"]["framework"] for e in epochs]
-        assert waits[0] >= 0.95 * (2 * START + STEPS * (HAND + STEP)), waits
+        in_parts(epochs[0]["decomposition"], 2 * START + STEPS * (HAND + STEP))
         # the arithmetic is that of a machine with free processors
         au = [100 * STEPS * COMPUTE / without_others(e) for e in epochs]
         named = result["limit"]["cause"] in ("framework", "other_programs")
@@ -126,10 +132,11 @@ def own_work(tmp):
     # of each law something is left, whatever the machine takes
     each = 4 * own / FILES
     result, _ = run(tmp, "rest", profile(tmp, "rest", load_jpeg=f"per_sample: {each}"), **keys)
-    work = result["training"]["decomposition"]["workers_s"]
+    # reading by the clock is no less than what this program computed in it
+    busy = result["ranks"][0]["worker_busy_s"]
     total = FILES * each
     assert 0.3 * total < spent(result) < total - 0.4 * own, (spent(result), total, own)
-    assert work["decode"] + spent(result) >= 0.97 * total, (work, spent(result), total)
+    assert busy + spent(result) >= 0.97 * total, (busy, spent(result), total)
     assert result["ranks"][0]["framework_beyond_s"] < 0.2 * own, result["ranks"]
     result, _ = run(tmp, "beyond", profile(tmp, "less", load_jpeg=f"per_sample: {own / FILES / 50}"), **keys)
     assert result["ranks"][0]["framework_s"] < 0.01 * own, result["ranks"]

@@ -26,5 +26,7 @@ with tempfile.TemporaryDirectory() as tmp:
         mean = epoch["decomposition"]["mean_over_ranks_s"]
         assert abs(sum(mean.values()) - epoch["wall_s"]) < 0.001 * epoch["wall_s"], (name, mean)
         # starting and the first batches' loading are never hidden, nor is taking over
-        assert mean["framework"] > 0.9 * (START + STEPS * HAND), (name, mean)
+        least = START + STEPS * HAND
+        assert mean["framework"] > 0.8 * least, (name, mean)
+        assert mean["framework"] + mean["no_processor"] > 0.97 * least, (name, mean)
         audited(out)
