@@ -255,6 +255,17 @@ static const struct costs_effect *effect(struct synth *s, const char *laws)
 	return &s->r.judged.outlook.costs;
 }
 
+/* The same of a run that has spent what its own profile says. */
+static const struct costs_effect *spent(struct synth *s)
+{
+	struct store_law law;
+
+	decompose(&s->r, 0, 1, &s->r.judged.time);
+	law = costs_store_law(&s->r);
+	outlook_compute(&s->r, 1, &law, s->w.costs, &s->r.judged.outlook);
+	return &s->r.judged.outlook.costs;
+}
+
 /* Each law where it belongs; of loading what the run's own readers did not do. */
 static void own_work(void **state)
 {
@@ -305,6 +316,7 @@ static void framework_costs(void **state)
 {
 	const struct reads q = {.workers = 2, .read_s = 0.08},
 			   fast = {.workers = 2, .read_s = 0.02};
+	const struct reads half = {.workers = 2, .read_s = 0.04, .decode_s = 0.04};
 	const struct costs_effect *c;
 	struct synth s;
 
@@ -335,6 +347,19 @@ static void framework_costs(void **state)
 	c = effect(&s, "load_npy: {per_sample: 0.002}, hand_over: {fixed: 0.002}");
 	assert_true(c->said);
 	assert_near(c->au, 90, 1.5);
+	synth_end(&s);
+	/* a run that spent 40 of the 80 ms of a batch */
+	begin(&s, "reader.data_loader=pytorch", &half, 0.02);
+	s.w.costs = profile("load_npy: {per_sample: 0.01}");
+	s.r.rank[0].epoch[0].split.work_ns[WORK_DECODE] = 0;
+	s.r.rank[0].epoch[0].split.work_ns[WORK_FRAMEWORK] = synth_ns(STEPS * 0.04);
+	c = spent(&s);
+	assert_true(c->said && c->spent);
+	assert_near(c->au, 96, 3);
+	assert_non_null(strstr(c->text, "without torch 9.2's own costs AU would be about "));
+	s.r.rank[0].epoch[0].split.work_ns[WORK_DECODE] = synth_ns(STEPS * 0.039);
+	s.r.rank[0].epoch[0].split.work_ns[WORK_FRAMEWORK] = synth_ns(STEPS * 0.001);
+	assert_false(spent(&s)->said);
 	synth_end(&s);
 	begin(&s, "reader.data_loader=tensorflow", &q, 0.02);
 	assert_false(effect(&s, "load_npy: {per_sample: 0.005}")->spent);

@@ -618,6 +618,19 @@ static void answer(void **state)
 			if (s.r.judged.verdict[i].level != VERDICT_PASS)
 				assert_non_null(strstr(b.data, s.r.judged.verdict[i].check));
 	}
+	/* what a run would have been with costs is a line; without those it had, a detail */
+	s.r.judged.outlook.costs = (struct costs_effect){.said = true, .au = 70};
+	snprintf(s.r.judged.outlook.costs.text, sizeof(s.r.judged.outlook.costs.text),
+		 "with torch 1.13's own costs AU would be about 70 %%");
+	result_answer(&s.r, &s.m, false, 12, &b);
+	assert_true(lines_of(&b) <= 12);
+	assert_non_null(strstr(
+		b.data, "  framework       with torch 1.13's own costs AU would be about 70 %\n"));
+	s.r.judged.outlook.costs.spent = true;
+	result_answer(&s.r, &s.m, false, 12, &b);
+	assert_null(strstr(b.data, "own costs"));
+	result_text(&s.r, &s.m, false, &b);
+	assert_non_null(strstr(b.data, "own costs"));
 	/* a path is not cut, whatever its length */
 	memset(s.r.folder, 'x', 300);
 	s.r.folder[300] = '\0';

@@ -1,0 +1,73 @@
+"""A run without costs foretells AU with those of PyTorch's own code, which a second run that spends them must have; and
+says nothing where they matter little, of a try-out, and of loaders that have no profile."""
+import os
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from told import told  # noqa: E402
+from util import SANITIZED, attempts, load, skip, stoker, tiny  # noqa: E402
+
+GROUP = "The framework's own code"
+NEAR = 3  # points
+MIB = 1 << 20
+BASE = dict(framework="pytorch", reader__data_loader="pytorch", storage__store="throttle+memory",
+            dataset__record_length_bytes=MIB)
+SMALL = dict(BASE, dataset__record_length_bytes=4096)
+
+# situation, files, seconds of a step, keys, whether something is said
+CASES = [
+    ("1 worker of 140 MB/s, steps of 10 ms", 80, 0.01, dict(BASE, storage__throttle__bandwidth=140e6), True),
+    ("4 steps an epoch, 4 workers to start", 8, 0.05, dict(BASE, reader__read_threads=4, reader__persistent_workers="false",
+                                                          train__epochs=2), True),
+    ("steps of 0.5 s, 1 worker", 12, 0.5, SMALL, False),
+    ("a try-out of 4 steps of 1 ms", 8, 0.001, SMALL, False),
+    ("tf.data", 40, 0.01, dict(SMALL, framework="tensorflow", reader__data_loader="tensorflow"), False),
+]
+
+
+def run(case, out, costs):
+    _, files, compute, keys, _ = case
+    keys = dict(dict(reader__prefetch_size=2 * keys.get("reader__read_threads", 1), train__computation_time=compute), **keys)
+    done = stoker("run", *[a for a in tiny("/costs", out, "npz", files, **keys) if a != "-q"], f"framework.costs={costs}")
+    return load(out), done.stdout
+
+
+def au_with_processors(result):
+    """Whole-run AU, but for the time that other programs took: what is spent is processor time."""
+    parts = result["training"]["decomposition"]["mean_over_ranks_percent"]
+    return result["training"]["whole_run_au_percent"] / (1 - parts.get("no_processor", 0) / 100)
+
+
+def check(case, tmp, n):
+    out = os.path.join(tmp, f"{CASES.index(case)}-{n}")
+    result, text = run(case, out, "none")
+    whole = result["training"]["whole_run_au_percent"]
+    costs = result.get("what_if", {}).get("framework_costs")
+    if not case[-1]:
+        return costs is None and "own costs" not in text, f"AU {whole:.1f} %; {costs['text'] if costs else 'nothing is said'}."
+    if not costs or costs["spent"] or f"  framework       {costs['text']}\n" not in text:
+        return False, f"AU {whole:.1f} %; {costs}; {text}"
+    real = au_with_processors(run(case, out + "-costs", "torch-1.13")[0])
+    right = abs(costs["whole_au_percent"] - real) <= NEAR or costs["low_percent"] <= real <= costs["high_percent"]
+    return right, f"AU {whole:.1f} %; {costs['text']}. Run with them: {real:.1f} %."
+
+
+def main():
+    if SANITIZED:
+        skip("times under a sanitizer are not those of the program")
+    wrong = []
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp, ThreadPoolExecutor(2) as pool:
+        quiet = [c for c in CASES if not c[-1]]  # they compute little: beside each other
+        first = dict(zip([c[0] for c in quiet], pool.map(lambda c: check(c, tmp, 0), quiet)))
+        for case in CASES:
+            right, said = attempts(case[0], lambda n, c=case: check(c, tmp, n), first.get(case[0]))
+            told(GROUP, case[0], said)
+            print(f"{'ok' if right else 'WRONG'}: {case[0]}: {said}", flush=True)
+            wrong += [] if right else [case[0]]
+    assert not wrong, wrong
+
+
+if __name__ == "__main__":
+    main()
