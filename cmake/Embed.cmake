@@ -19,3 +19,13 @@ function(embed_page dir)
     DEPENDS ${files} ${CMAKE_SOURCE_DIR}/cmake/EmbedPage.cmake VERBATIM)
   set(EMBEDDED_PAGE ${out} PARENT_SCOPE)
 endfunction()
+
+# embed_text(file symbol header): compiles a file into the program as the text SYMBOL, which the header declares.
+function(embed_text file symbol header)
+  set(out ${CMAKE_BINARY_DIR}/gen/embedded_${symbol}.c)
+  add_custom_command(OUTPUT ${out}
+    COMMAND ${CMAKE_COMMAND} -DOUT=${out} -DFILE=${file} -DSYMBOL=${symbol} -DHEADER=${header}
+      -P ${CMAKE_SOURCE_DIR}/cmake/EmbedText.cmake
+    DEPENDS ${file} ${CMAKE_SOURCE_DIR}/cmake/EmbedText.cmake VERBATIM)
+  set(EMBEDDED_TEXT ${EMBEDDED_TEXT} ${out} PARENT_SCOPE)
+endfunction()

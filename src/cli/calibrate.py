@@ -46,7 +46,9 @@ Image = found["pillow"]
 
 def needs(row):
     """The libraries of a row."""
-    if row in ("sample", "index", "step", "keep"):
+    if row in ("sample", "step"):
+        return []
+    if row in ("index", "keep"):
         return ["numpy"]
     if not row.startswith("load_"):
         return ["numpy", "torch"]
@@ -576,7 +578,7 @@ def measure_pin():
 
 def measure_dlio():
     rows = ("sample", "index", "step")
-    if not any(r in ROWS for r in rows) or "numpy" in missing:
+    if not any(r in ROWS for r in rows):
         return
     import datetime
     import logging
@@ -610,7 +612,8 @@ def measure_dlio():
         index = {np.int64(i): (f"{FOLDER}/data/train/img_{i:04d}_of_{n}.npz", np.int64(0)) for i in range(n)}
         return lambda i: f"{index}"
 
-    warm("index", ["per_sample"], [(n, formats(n)) for n in (16, 128, 1024, 4096)])
+    if "index" in ROWS and "numpy" not in missing:
+        warm("index", ["per_sample"], [(n, formats(n)) for n in (16, 128, 1024, 4096)])
 
     def sample(i):
         for text in ("reading", "read_index", "sample_index"):

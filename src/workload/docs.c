@@ -8,6 +8,7 @@
 #include "workload/backend.h"
 #include "workload/feature.h"
 #include "workload/foreign.h"
+#include "workload/framework_costs.h"
 #include "workload/tables.h"
 #include "workload/workload.h"
 
@@ -264,6 +265,7 @@ void workload_docs_markdown(struct buf *out)
 		last = key;
 	}
 	put_stores(out);
+	costs_docs_markdown(out);
 	put_foreign(out);
 }
 

@@ -428,6 +428,14 @@ static const struct cost_law *law_at(const struct framework_costs *c, size_t i, 
 	return &c->of[i - formats];
 }
 
+bool costs_row_name(size_t i, char name[64])
+{
+	const struct cost_row_facts *facts;
+	static const struct framework_costs nothing;
+
+	return law_at(&nothing, i, name, &facts) != NULL;
+}
+
 static void set_digest(struct framework_costs *c)
 {
 	const struct cost_row_facts *facts;
@@ -651,7 +659,7 @@ static void put_row(struct buf *out, const char *name, const struct cost_row_fac
 	bool fixed = r->parameters & COST_HAS_FIXED, sample = r->parameters & COST_HAS_PER_SAMPLE,
 	     byte = r->parameters & COST_HAS_PER_BYTE;
 
-	buf_printf(out, "| `%s` | %s | %s | ", name, r->spent_by, r->what);
+	buf_printf(out, "| %s | %s | %s | ", name, r->spent_by, r->what);
 	if (fixed)
 		buf_printf(out, "each %s", r->fixed_is);
 	if (sample)
@@ -668,6 +676,12 @@ static void put_row(struct buf *out, const char *name, const struct cost_row_fac
 
 void costs_docs_markdown(struct buf *out)
 {
+	buf_puts(out,
+		 "\n## Costs of a framework\n\nA profile (`framework.costs`) has a law for each of "
+		 "these rows that was measured: fixed + per_sample times samples + per_byte times "
+		 "bytes, in seconds, and after_wait if the thread waited since it was last there. "
+		 "`stoker calibrate` writes a profile; the time is that of the processor unless "
+		 "stated otherwise.\n\n");
 	buf_puts(out, "| row | spent by | what | parts of the law | how it is measured |\n"
 		      "|---|---|---|---|---|\n");
 	put_row(out, LOAD "FORMAT", &cost_load_row);

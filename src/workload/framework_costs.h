@@ -124,6 +124,9 @@ struct node *costs_node(const struct framework_costs *c);
 /* "torch-1.13@1a2b3c4d": the name and what tells it from others of that name. Heap string. */
 char *costs_label(const struct framework_costs *c);
 
+/* The name of row `i` of a profile into `name`; false behind the last one. */
+bool costs_row_name(size_t i, char name[64]);
+
 /* The rows as a Markdown table, and the laws of a profile as text for people. */
 void costs_docs_markdown(struct buf *out);
 void costs_print(const struct framework_costs *c, struct buf *out);

@@ -1,0 +1,106 @@
+"""stoker calibrate: a profile from the Python that is there, and a sentence for every Python that is none."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from util import left_out, stoker  # noqa: E402
+
+GOOD = '''{"about": {"version": "9.9", "python": "3.11.0", "processor": "fake"}}
+{"row": "step", "law": {"fixed": 0.5, "after_wait": 0.001}, "spread": 0.25}
+{"missing": "h5py", "why": "no module", "rows": ["load_hdf5"]}
+{"done": true}
+'''
+
+
+def fake(folder, name, script):
+    path = folder / name
+    path.write_text("#!/bin/sh\n" + script)
+    path.chmod(0o755)
+    return path
+
+
+def reports(folder, name, text):
+    (folder / f"{name}.txt").write_text(text)
+    return fake(folder, name, f"cat '{folder}/{name}.txt' > \"$2\"\n")
+
+
+def refused(tmp, python, *says, status=1, rest=()):
+    out = tmp / "never.yaml"
+    done = stoker("calibrate", "--python", python, "-o", out, "--only", "step", *rest, status=status)
+    assert not out.exists(), f"{python}: a profile was written"
+    for text in says:
+        assert text in done.stderr, f"{python}: '{text}' is not in: {done.stderr}"
+
+
+def bad_pythons(tmp):
+    refused(tmp, tmp / "nowhere", "need Python", "No such file")
+    refused(tmp, fake(tmp, "fails", "echo oh: no >&2; exit 3\n"), "status 3", "oh: no", "is it a Python 3?")
+    refused(tmp, fake(tmp, "dies", "kill -SEGV $$\n"), "signal 11")
+    refused(tmp, fake(tmp, "silent", "exit 0\n"), "is it a Python 3?")
+    refused(tmp, fake(tmp, "prints", "exec yes\n"), "prints without end")
+    refused(tmp, reports(tmp, "garbage", "\xff{\n[1, 2\n" + '{"done": true}\n'), "nothing could be measured")
+    refused(tmp, reports(tmp, "negative", GOOD.replace("0.5", "-1")), "laws.step.fixed", "0 to 60 s")
+    refused(tmp, reports(tmp, "absurd", GOOD.replace("0.5", "1e300")), "laws.step.fixed", "0 to 60 s")
+    refused(tmp, reports(tmp, "stranger", GOOD.replace('"step"', '"dance"')), "dance", "is none of")
+    mark = tmp / "pid"
+    begin = time.monotonic()
+    refused(tmp, fake(tmp, "hangs", f"sleep 97 & echo $! > '{mark}'; sleep 98\n"), "did not finish within 1 s",
+            rest=["--time-limit", "1"])
+    assert time.monotonic() - begin < 30
+    assert not pathlib.Path(f"/proc/{mark.read_text().strip()}").exists() or \
+        " Z " in pathlib.Path(f"/proc/{mark.read_text().strip()}/stat").read_text(), "what Python started lives on"
+
+
+def bad_outputs(tmp):
+    python = reports(tmp, "good", GOOD)
+    for out, says, status in ((tmp / "no" / "x.yaml", "No such file", 1), (tmp, "folder", 1), (python, "the same file", 2)):
+        done = stoker("calibrate", "--python", python, "-o", out, status=status)
+        assert says in done.stderr, done.stderr
+    assert python.read_text().startswith("#!/bin/sh")
+    for words in (["--only", "load_npx"], ["--only", ""], ["--time-limit", "nan"], ["--time-limit", "-3"], ["extra"]):
+        done = stoker("calibrate", "--python", python, "-o", tmp / "x.yaml", *words, status=2)
+        assert done.stderr.count("\n") <= 2, done.stderr
+
+
+def profile(tmp):
+    out = tmp / "costs.yaml"
+    done = stoker("calibrate", "--python", reports(tmp, "good", GOOD), "-o", out)
+    assert "h5py cannot be imported (no module): not measured: load_hdf5" in done.stderr, done.stderr
+    shown = stoker("show", "config", "default", f"framework.costs={out}").stdout
+    assert "torch-9.9-local@" in shown, shown
+    text = out.read_text()
+    assert "processor: fake" in text and "fixed: 0.5" in text and "spread: 0.25" in text and "date:" in text, text
+
+
+def real(tmp):
+    """Of a few rows, by each Python that is here."""
+    for python in ("/usr/bin/python3", "python3"):
+        out = tmp / "real.yaml"
+        has = subprocess.run([python, "-c", "import torch, numpy"], capture_output=True, check=False).returncode == 0
+        rows = "step,load_npy" if has else "step,sample"
+        if not has:
+            left_out(f"laws of a loader: {python} has no torch and numpy")
+        stoker("calibrate", "--python", python, "--only", rows, "-o", out, "-q", "--time-limit", "120")
+        text = out.read_text()
+        for row in rows.split(","):
+            assert f"  {row}:\n" in text, f"{python}: {row} is not in\n{text}"
+        stoker("show", "config", "default", f"framework.costs={out}")
+        if has:
+            return
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        tmp = pathlib.Path(name)
+        bad_pythons(tmp)
+        bad_outputs(tmp)
+        profile(tmp)
+        real(tmp)
+
+
+if __name__ == "__main__":
+    main()
