@@ -344,6 +344,8 @@ static void framework_costs(void **state)
 	begin(&s, "reader.data_loader=pytorch", &fast, 0.0001);
 	c = effect(&s, "load_npy: {per_sample: 0.002}, collate: {fixed: 0.004}");
 	assert_false(c->said);
+	c = effect(&s, "load_npy: {per_sample: 0}, hand_over: {fixed: 0.0003}"); /* 1.5 points */
+	assert_false(c->said);
 	c = effect(&s, "load_npy: {per_sample: 0.002}, hand_over: {fixed: 0.002}");
 	assert_true(c->said);
 	assert_near(c->au, 90, 1.5);
