@@ -13,6 +13,7 @@ import os
 import struct
 import sys
 import time
+import zlib
 
 OUT = open(sys.argv[1], "a", encoding="utf-8")
 FOLDER = sys.argv[2]
@@ -46,7 +47,7 @@ Image = found["pillow"]
 
 def needs(row):
     """The libraries of a row."""
-    if row in ("sample", "step"):
+    if row in ("sample", "step", "begin_dlio"):
         return []
     if row in ("index", "keep"):
         return ["numpy"]
@@ -85,8 +86,9 @@ ELAPSED = 0.25  # of elapsed times the lower quartile, which other processes dis
 PAUSE = 0.012  # after such a wait the caches hold other things
 
 
-def law(points, terms, middle=0.5):
-    """Least squares of relative errors of the medians, no part below 0. points: (count, samples, bytes, times)."""
+def law(points, terms, middle=0.5, weight=1.0):
+    """Least squares of relative errors of the medians, no part below 0. points: (count, samples, bytes, times). A
+    smaller weight: of what is no straight line, so that the large times count for more."""
     columns = {"fixed": 0, "per_sample": 1, "per_byte": 2}
     kept = [(p[:3], quantile(p[3], middle)) for p in points if p[3]]
     kept = [(x, t) for x, t in kept if t > 0]
@@ -96,13 +98,14 @@ def law(points, terms, middle=0.5):
     for mask in range(1, 1 << len(terms)):
         used = [t for i, t in enumerate(terms) if mask >> i & 1]
         scale = [max(x[columns[t]] for x, _ in kept) or 1.0 for t in used]
-        rows = [[x[columns[t]] / s / m for t, s in zip(used, scale)] for x, m in kept]
+        rows = [[x[columns[t]] / s / m ** weight for t, s in zip(used, scale)] for x, m in kept]
+        aims = [m ** (1 - weight) for _, m in kept]
         a = [[sum(r[i] * r[k] for r in rows) for k in range(len(used))] for i in range(len(used))]
-        c = solve(a, [sum(r[i] for r in rows) for i in range(len(used))])
+        c = solve(a, [sum(r[i] * y for r, y in zip(rows, aims)) for i in range(len(used))])
         if c is None or min(c) < 0:
             continue
-        error = sum((sum(r[i] * c[i] for i in range(len(used))) - 1) ** 2 for r in rows)
-        if error < best_error - 1e-12:
+        error = sum((sum(r[i] * c[i] for i in range(len(used))) - y) ** 2 for r, y in zip(rows, aims))
+        if error < best_error * (1 - 1e-9):
             best, best_error = {t: v / s for t, v, s in zip(used, c, scale)}, error
     parts = {t: best.get(t, 0.0) for t in terms}
     ratios = []
@@ -123,10 +126,10 @@ def after_wait(points, waited, middle=0.5):
     return max(quantile(added, 0.5), 0.0) if added else 0.0
 
 
-def report(row, points, terms, waited=None, middle=0.5):
+def report(row, points, terms, waited=None, middle=0.5, weight=1.0):
     if row not in ROWS:
         return
-    parts, spread = law(points, terms, middle)
+    parts, spread = law(points, terms, middle, weight)
     if waited:
         parts["after_wait"] = after_wait(points, waited, middle)
     done_rows.add(row)
@@ -167,6 +170,19 @@ def make_npy(path, size):
 def make_hdf5(path, size):
     with h5py.File(path, "w") as f:
         f.create_dataset("records_0", data=np.random.randint(255, size=(1, side(size), side(size)), dtype=np.uint8))
+
+
+def make_png(path, size):
+    """As datasets are generated: rows without filters, stored."""
+    n, rows = side(size), os.urandom(side(size) ** 2)
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    raw = b"".join(b"\0" + rows[i * n:(i + 1) * n] for i in range(n))
+    with open(path, "wb") as f:
+        f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", n, n, 8, 0, 0, 0, 0)) +
+                chunk(b"IDAT", zlib.compress(raw, 0)) + chunk(b"IEND", b""))
 
 
 def make_image(path, size):
@@ -227,7 +243,7 @@ SIZES = [4 * KIB, 32 * KIB, 150000, 512 * KIB, MIB, 4 * MIB]
 FORMATS = {  # make, load, extension, sizes, whether the calls that move the bytes are part of what was timed
     "npz": (make_npz, load_npz, ".npz", SIZES, True), "npy": (make_npy, load_npy, ".npy", SIZES, True),
     "hdf5": (make_hdf5, load_hdf5, ".hdf5", SIZES, True),
-    "png": (make_image, load_image, ".png", SIZES[:5], True), "jpeg": (make_image, load_image, ".jpeg", SIZES[:5], True),
+    "png": (make_png, load_image, ".png", SIZES[:5], True), "jpeg": (make_image, load_image, ".jpeg", SIZES[:5], True),
     "csv": (make_csv, load_csv, ".csv", [KIB, 4 * KIB, 16 * KIB], True),
     "indexed_binary": (make_raw, load_raw, ".bin", SIZES, True),
     "mmap_indexed_binary": (make_raw, load_mapped, ".bin", SIZES, False)}
@@ -297,8 +313,7 @@ def measure_load(name, make, load, ending, sizes, with_calls):
     points, waited, inside = [], [], []
     for size in sizes:
         paths = [os.path.join(FOLDER, f"{name}_{i}{ending}") for i in range(FILES)]
-        for path in paths:
-            make(path, size)
+        in_child(lambda: [make(path, size) for path in paths] and None)
         values = side(size) ** 2 if name not in ("csv", "indexed_binary", "mmap_indexed_binary") else size
         if name == "csv":
             values = os.path.getsize(paths[0])
@@ -309,9 +324,9 @@ def measure_load(name, make, load, ending, sizes, with_calls):
         for path in paths:
             os.unlink(path)
     if not inside:
-        report("load_" + name, points, ["fixed", "per_byte"], waited)
+        report("load_" + name, points, ["fixed", "per_byte"], waited, weight=0.5)
         return
-    parts, spread = law(points, ["fixed", "per_byte"])
+    parts, spread = law(points, ["fixed", "per_byte"], weight=0.5)
     per_sample = min(law(inside, ["per_sample", "per_byte"])[0]["per_sample"], parts["fixed"])
     parts.update(per_sample=per_sample, fixed=parts["fixed"] - per_sample, after_wait=after_wait(points, waited))
     done_rows.add("load_" + name)
@@ -335,9 +350,9 @@ def measure_keep():
 
     tell(doing="keep")
     points = []
-    for size in (512 * KIB, MIB, 4 * MIB):  # smaller ones lie in memory that was used before
+    for size in (MIB, 4 * MIB):  # smaller ones often find memory that is there
         path = os.path.join(FOLDER, "keep.npy")
-        make_npy(path, size)
+        in_child(lambda: make_npy(path, size))
         thrown = in_child(lambda: loads(path, 0))
         kept = in_child(lambda: loads(path, 8))
         least = quantile(thrown, 0.5)
@@ -488,18 +503,23 @@ def measure_inline():
     DataLoader, Same, _ = loader_parts()
     tell(doing="inline")
     points = {0: [], PAUSE: []}
+
+    def time_inline(batch, size, pause, steps):
+        """Means of three: memory is fresh for some batches and not for others, in turn."""
+        times, x, it = [], None, iter(make_loader(DataLoader, Same(size, batch * steps), batch, 0))
+        for i in range(steps):
+            time.sleep(pause)
+            a = cpu()
+            x = next(it)
+            times.append(cpu() - a)
+        del x
+        return [sum(times[i:i + 3]) / 3 for i in range(3, steps - 2, 3)]
+
     for batch, size in GRID:
         for pause, kept in points.items():
-            steps = 16 if pause else 40
-            times, x, it = [], None, iter(make_loader(DataLoader, Same(size, batch * steps), batch, 0))
-            for i in range(steps):
-                time.sleep(pause)
-                a = cpu()
-                x = next(it)
-                times.append(cpu() - a)
-            del it, x
-            kept.append((1, batch, batch * size, times[3:]))
-    report("inline", points[0], ["fixed", "per_sample", "per_byte"], points[PAUSE])
+            kept.append((1, batch, batch * size,
+                         in_child(lambda: time_inline(batch, size, pause, 18 if pause else 42))))
+    report("inline", points[0], ["fixed", "per_sample", "per_byte"], points[PAUSE], weight=0.5)
 
 
 def measure_workers():
@@ -577,13 +597,27 @@ def measure_pin():
 # ---- DLIO's own code ----
 
 def measure_dlio():
-    rows = ("sample", "index", "step")
+    rows = ("sample", "index", "step", "begin_dlio")
     if not any(r in ROWS for r in rows):
         return
     import datetime
+    import inspect
     import logging
 
-    tell(doing="sample, index, step")
+    tell(doing="sample, index, step, begin_dlio")
+
+    def deep(work, frames):
+        return deep(work, frames - 1) if frames else work()
+
+    def begin():
+        """The log of DLIO's functions looks at the whole stack for each module, of two of the reader's."""
+        a = cpu()
+        inspect.stack()
+        inspect.stack()
+        return cpu() - a
+
+    # a worker of DLIO is 46 calls deep there
+    report("begin_dlio", [(1, 1, 0, [in_child(lambda: deep(begin, 40)) for _ in range(6)])], ["fixed"])
     log = logging.getLogger("calibrate")
     log.setLevel(logging.INFO)
     log.propagate = False
@@ -657,7 +691,8 @@ def main():
         if rows:
             tell(missing=name, why=why, rows=rows)
     gc.collect()
-    for part in (measure_batches, measure_inline, measure_workers, measure_loads, measure_keep, measure_dlio, measure_pin):
+    # first what depends on how memory was used before: large arrays change what the allocator does
+    for part in (measure_inline, measure_keep, measure_loads, measure_batches, measure_workers, measure_dlio, measure_pin):
         try:
             part()
         except Exception as why:

@@ -193,7 +193,8 @@ static void worker_main(void *arg)
 
 	pause_for(c, c->config.workload->reader.worker_init_time);
 	if (framework_on(&w->all->code))
-		w->begin_ns = framework_spend(&w->reader->code, COST_BEGIN_WORKER, 0, 0, 0);
+		w->begin_ns = framework_spend(&w->reader->code, COST_BEGIN_WORKER, 0, 0, 0) +
+			      framework_spend(&w->reader->code, COST_BEGIN_DLIO, 0, 0, 0);
 	sample_reader_prepare(w->reader, &c->order);
 	sample_reader_idle(w->reader);
 	idle_from = clock_now_ns();

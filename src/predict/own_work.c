@@ -16,7 +16,8 @@ static void of_workers(const struct framework_costs *f, const struct result *r, 
 		       struct own_work *out)
 {
 	double start = costs_of(f, COST_START_WORKER)->fixed;
-	double begin = costs_of(f, COST_BEGIN_WORKER)->fixed;
+	double begin = costs_of(f, COST_BEGIN_WORKER)->fixed +
+		       costs_in(f, COST_BEGIN_DLIO, r->workload->compat.dlio)->fixed;
 	double resume = costs_of(f, COST_RESUME_WORKER)->fixed;
 
 	if (r->workload->reader.persistent_workers) {

@@ -105,6 +105,14 @@ const struct cost_row_facts cost_rows[COST_ROWS] = {
 			       .parameters = COST_HAS_FIXED,
 			       .fixed_is = "worker",
 			       .measured = "Processor time of a worker up to its first sample."},
+	[COST_BEGIN_DLIO] = {.name = "begin_dlio",
+			     .what = "DLIO's reader imported by a new worker",
+			     .spent_by = "worker",
+			     .where = COST_IN_DLIO,
+			     .parameters = COST_HAS_FIXED,
+			     .fixed_is = "worker",
+			     .measured = "Python's inspect.stack() in a new process, twice, in 40 "
+					 "calls' depth: what DLIO's log does."},
 	[COST_RESUME_WORKER] =
 		{.name = "resume_worker",
 		 .what = "a persistent worker told of the next epoch",

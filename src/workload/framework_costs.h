@@ -31,6 +31,7 @@ enum cost_row {
 	COST_PIN,           /* pin thread: a batch */
 	COST_START_WORKER,  /* rank: a worker started; one after another */
 	COST_BEGIN_WORKER,  /* worker: before it takes its first task */
+	COST_BEGIN_DLIO,    /* worker: the same, DLIO's own code */
 	COST_RESUME_WORKER, /* rank: a persistent worker told of an epoch */
 	COST_END_WORKER,    /* rank: a worker ended */
 	COST_ROWS,
