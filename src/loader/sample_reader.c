@@ -274,7 +274,8 @@ static void sample_in_framework(struct sample_reader *r, uint64_t sample, bool o
 	publish_activity(r, IN_FRAMEWORK, sample, begin);
 	framework_spend_load(&r->code, &r->config->dataset->format->is, opened, (double)payload,
 			     own_ns);
-	framework_spend(&r->code, COST_KEEP, 1, (double)payload, 0);
+	if (r->config->workload->reader.read_threads > 0)
+		framework_spend(&r->code, COST_KEEP, 1, (double)payload, 0);
 	framework_spend(&r->code, COST_SAMPLE, 1, (double)payload, 0);
 	framework_spend(&r->code, COST_INDEX, r->share, (double)payload, 0);
 	*now = clock_now_ns();

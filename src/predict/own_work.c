@@ -94,7 +94,7 @@ bool own_work_of(const struct framework_costs *f, const struct result *r, uint32
 	loading += c->samples * cost_after_wait_s(load, c->reads / c->samples);
 	out->batch_s = fmax(0, loading - c->decode) +
 		       cost_law_s(costs_in(f, COST_SAMPLE, dlio), c->samples, 0) +
-		       cost_law_s(costs_in(f, COST_KEEP, dlio), c->samples, made) +
+		       (workers ? cost_law_s(costs_in(f, COST_KEEP, dlio), c->samples, made) : 0) +
 		       c->samples * cost_law_s(costs_in(f, COST_INDEX, dlio),
 					       (double)dataset_samples(r->dataset, DATASET_TRAIN) /
 						       r->ranks,

@@ -40,7 +40,7 @@ const struct cost_row_facts cost_rows[COST_ROWS] = {
 		 .measured = "Dictionaries of 16 to 4096 entries written as DLIO does."},
 	[COST_KEEP] = {.name = "keep",
 		       .what = "fresh memory for a sample that is kept until its batch is made; "
-			       "DLIO throws samples away",
+			       "DLIO throws samples away, and without workers it is not fresh",
 		       .spent_by = "worker",
 		       .where = COST_IN_OWN_LOOPS,
 		       .parameters = COST_HAS_PER_BYTE,
