@@ -426,7 +426,6 @@ static const struct flag *const flags[] = {&flag_file,       &flag_python, &flag
 
 const struct command command_calibrate = {
 	.name = "calibrate",
-	.operands = "",
 	.help = "Measure what a framework's own code costs on this machine.",
 	.about = "Runs short measurements, about a minute, in your own Python (numpy, h5py, "
 		 "Pillow, pandas and torch, where they are installed), and writes a profile for "
