@@ -211,8 +211,8 @@ static bool has_pmi(const struct launcher *l, const struct row *r)
 
 	if (!r->pmi || l->process < 0)
 		return false;
-	if (getenv("PMI_PORT") && number("PMI_ID", -1) == l->process)
-		return true;
+	if (!getenv("PMI_FD"))
+		return getenv("PMI_PORT") && number("PMI_ID", -1) == l->process;
 	return fd >= 0 && fd <= INT32_MAX && fstat((int)fd, &st) == 0 && S_ISSOCK(st.st_mode) &&
 	       number("PMI_RANK", -1) == l->process && number("PMI_SIZE", -1) == l->processes;
 }

@@ -40,9 +40,9 @@ struct meet_way {
  * the job. */
 extern const struct meet_way meet_on_host;
 
-/* Over the connection to the launcher that PMI_FD names, or one made to PMI_PORT: version 1 of the
- * process management interface as MPICH's and Intel's launchers, Flux and Slurm's plugin pmi2 speak
- * it. Needs the number of this process, and with PMI_FD how many there are. */
+/* Over the connection to the launcher that PMI_FD names, or, without it, one made to PMI_PORT:
+ * version 1 of the process management interface as MPICH's and Intel's launchers, Flux and Slurm's
+ * plugin pmi2 speak it. Needs the number of this process, and with PMI_FD how many there are. */
 extern const struct meet_way meet_over_pmi;
 
 /* Over the MPI library of the launcher (comm/mpi_library.h). No time limit: a library may hang,

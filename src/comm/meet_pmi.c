@@ -138,7 +138,7 @@ static int connect_to_port(const char *where, struct err *e)
 	const struct addrinfo ask = {.ai_socktype = SOCK_STREAM};
 	struct addrinfo *all = NULL;
 	char host[256];
-	int fd = -1, errnum = EHOSTUNREACH;
+	int fd = -1, errnum = colon ? EHOSTUNREACH : EINVAL;
 
 	if (colon && (size_t)(colon - where) < sizeof(host)) {
 		memcpy(host, where, (size_t)(colon - where));
@@ -147,9 +147,17 @@ static int connect_to_port(const char *where, struct err *e)
 			all = NULL;
 	}
 	for (const struct addrinfo *i = all; i && fd < 0; i = i->ai_next) {
+		int64_t left = self.deadline_ns - clock_now_ns();
+		/* connecting waits no longer than this, either */
+		const struct timeval most = {.tv_sec = left > 0 ? left / NS_PER_S : 0,
+					     .tv_usec = 1};
+
 		fd = socket(i->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		if (fd >= 0 && connect(fd, i->ai_addr, i->ai_addrlen) != 0) {
-			errnum = errno;
+		if (fd < 0)
+			continue;
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
+		if (connect(fd, i->ai_addr, i->ai_addrlen) != 0) {
+			errnum = errno == EINPROGRESS ? ETIMEDOUT : errno;
 			close(fd);
 			fd = -1;
 		}
@@ -163,8 +171,8 @@ static int connect_to_port(const char *where, struct err *e)
 	return 0;
 }
 
-/* Who connects says his number; the launcher answers with four lines, of which one is how many
- * there are. */
+/* A process that connects sends its number; the launcher answers with four lines, one of which is
+ * how many processes there are. */
 static int introduce(const char *doing, struct err *e)
 {
 	char word[32];
@@ -194,7 +202,8 @@ static int begin(const struct meet_job *job, struct meet_place *place, struct er
 	self.processes = job->processes;
 	self.have = 0;
 	self.deadline_ns = clock_now_ns() + job->limit_ns + (job->process ? OTHERS_WAIT_NS : 0);
-	if (port) {
+	/* the descriptor comes first, as in MPICH: a port may be an outer launcher's */
+	if (port && !given) {
 		rc = connect_to_port(port, e);
 		if (rc == 0)
 			rc = introduce(doing, e);
