@@ -384,8 +384,6 @@ static void sample_is_read(struct flight_run *run, uint64_t sample, uint64_t pay
 	struct reading *g = (struct reading *)run;
 	struct sample_reader *r = g->reader;
 
-	bool whole = framework_on(&r->code);
-
 	worker_has_read(r->stat, 1, payload);
 	*g->payload += payload;
 	r->stat->in_flight_ns += *now - run->begun_ns;
@@ -393,7 +391,7 @@ static void sample_is_read(struct flight_run *run, uint64_t sample, uint64_t pay
 	tell_progress(r, *now);
 	span_at(r, sample);
 	span_add(r->ring, SPAN_SAMPLE, SPAN_IN_FLIGHT, run->begun_ns, *now, payload);
-	if (whole) {
+	if (framework_on(&r->code)) {
 		/* of what this thread did since the last one, this sample's part is not known */
 		sample_in_framework(r, sample, true, payload,
 				    framework_thread_ns() - r->code_from_ns, now);
@@ -580,8 +578,13 @@ void sample_reader_prepare(struct sample_reader *r, const struct order *o)
 		for (uint64_t f = first / per; rc == 0 && f <= (first + count - 1) / per; f++)
 			rc = load_index(r, f);
 	r->stat->read_ns += clock_now_ns() - begin;
-	if (rc < 0 && rc != ERR_CANCELED)
+	if (rc == ERR_CANCELED) {
+		/* of an epoch that ends early: the worker may live on */
+		r->prepared = false;
+		r->failed.code = 0;
+	} else if (rc < 0) {
 		err_wrap(&r->failed, "rank %u, worker %u, its indices", r->config->rank, r->worker);
+	}
 }
 
 void sample_reader_batch(struct sample_reader *r, const struct order *o, struct batch *b)
