@@ -22,7 +22,7 @@ struct job {
 	struct thread thread;
 };
 
-static void job_main(void *arg)
+static void apart_main(void *arg)
 {
 	struct job *j = arg;
 
@@ -79,10 +79,10 @@ int run_apart(struct run_stop *s, const struct apart *a, bool *stuck, struct err
 
 	j->work = a->work;
 	j->arg = a->arg;
-	rc = thread_run(&j->thread, job_main, j, APART_STACK, "apart", e);
+	rc = thread_run(&j->thread, apart_main, j, APART_STACK, "apart", e);
 	if (rc < 0 && a->after) {
 		/* results are written, if without the thread that could be left behind */
-		job_main(j);
+		apart_main(j);
 		rc = 0;
 	} else if (rc == 0) {
 		rc = watch_job(s, a, j, e);
