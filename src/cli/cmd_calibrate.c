@@ -91,6 +91,14 @@ static int choose_rows(struct calibration *c, struct err *e)
 	return 0;
 }
 
+/* Before a minute of measurements, not after it. */
+static int check_name(const struct calibrate_args *a, struct err *e)
+{
+	const char *refusal = a->name ? costs_name_refusal(a->name) : NULL;
+
+	return refusal ? err_set(e, ERR_USAGE, "--name '%.64s': %s", a->name, refusal) : 0;
+}
+
 static int check_output(const struct calibrate_args *a, struct err *e)
 {
 	struct stat python, output;
@@ -331,6 +339,8 @@ static int calibrate(const struct calibrate_args *a, struct err *e)
 	bool made = false, opened = false;
 	int rc = choose_rows(&c, e);
 
+	if (rc == 0)
+		rc = check_name(a, e);
 	if (rc == 0)
 		rc = check_output(a, e);
 	if (rc == 0)

@@ -351,19 +351,24 @@ static int read_text(const struct reading *r, const char *key, const struct node
 	return 0;
 }
 
-/* A name is a word that can be typed and printed anywhere. */
+const char *costs_name_refusal(const char *s)
+{
+	size_t n = 0;
+
+	while (s[n] && (isalnum((unsigned char)s[n]) || (n && strchr("._+-", s[n]))))
+		n++;
+	if (s[n] || n == 0 || n > 64)
+		return "the name of a profile is 1 to 64 letters, digits and . _ + -";
+	return strcmp(s, "none") == 0 ? "'none' means no costs: choose another name" : NULL;
+}
+
 static int read_name(const struct reading *r, const struct node *v)
 {
 	const char *s = v->kind == NODE_LIST || v->kind == NODE_MAP ? NULL : v->s;
-	size_t n = 0;
+	const char *refusal = costs_name_refusal(s ? s : "");
 
-	while (s && s[n] && (isalnum((unsigned char)s[n]) || (n && strchr("._+-", s[n]))))
-		n++;
-	if (!s || s[n] || n == 0 || n > 64)
-		return node_refuse(v, "name", r->e,
-				   "the name of a profile is 1 to 64 letters, digits and . _ + -");
-	if (strcmp(s, "none") == 0)
-		return node_refuse(v, "name", r->e, "'none' means no costs: choose another name");
+	if (refusal)
+		return node_refuse(v, "name", r->e, "%s", refusal);
 	r->c->name = xstrdup(s);
 	return 0;
 }

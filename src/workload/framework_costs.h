@@ -112,6 +112,9 @@ const struct cost_law *costs_of_load(const struct framework_costs *c, const stru
 const char *const *costs_builtin_names(void);
 const char *costs_builtin_text(const char *name);
 
+/* Why a profile cannot have this name, which must be a word that can be typed and printed anywhere:
+ * a clause. NULL: it can. */
+const char *costs_name_refusal(const char *name);
 /* A profile from a document. Errors are ERR_USAGE with file, line, key, and what is allowed.
  * `tolerant`, of documents that an earlier or later version wrote: rows and keys that are not known
  * are passed over. NULL after an error; release with costs_release. */

@@ -61,7 +61,8 @@ def bad_outputs(tmp):
         done = stoker("calibrate", "--python", python, "-o", out, status=status)
         assert says in done.stderr, done.stderr
     assert python.read_text().startswith("#!/bin/sh")
-    for words in (["--only", "load_npx"], ["--only", ""], ["--time-limit", "nan"], ["--time-limit", "-3"], ["extra"]):
+    for words in (["--only", "load_npx"], ["--only", ""], ["--time-limit", "nan"], ["--time-limit", "-3"], ["extra"],
+                  ["--name", "a b"], ["--name", "none"]):
         done = stoker("calibrate", "--python", python, "-o", tmp / "x.yaml", *words, status=2)
         assert done.stderr.count("\n") <= 2, done.stderr
 
