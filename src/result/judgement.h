@@ -37,7 +37,7 @@ struct decomposition {
 	double work_s[WORK_KINDS];     /* workers' time in delivered batches, all ranks */
 	/* Of mean_s[TIME_NO_CPU]: not in waits. */
 	double late_compute_s, late_barrier_s, late_framework_s;
-	double framework_loop_s;               /* of mean_s[TIME_FRAMEWORK]: not in waits */
+	double framework_loop_s;  /* of mean_s[TIME_FRAMEWORK]: not in waits */
 	double framework_step_s;  /* the rank's own code at its steps, in waits and not */
 	double framework_start_s; /* of waits: before the first batches of epochs were begun */
 	double hidden_io_s;       /* of that: in requests while no rank waited for them */

@@ -1,4 +1,5 @@
 """stoker calibrate: a profile from the Python that is there, and a sentence for every Python that is none."""
+# tier: long
 import os
 import pathlib
 import subprocess

@@ -1,7 +1,8 @@
-/* An MPI library of two processes or more on one host for tests/mpi/test_libraries.py, which compiles it with
- * -DVERSION="text", one of -DSTANDARD, -DOPENMPI, -DMPICH (its binary interface; none: an unknown one), and
- * -DLACKS to leave out a function. It leaves with a sentence when a handle is not the one of that interface.
- * FAKE_MPI says what goes wrong; FAKE_MPI_FOLDER is where bytes are passed on. */
+/* An MPI library of two processes or more on one host for tests/mpi/test_libraries.py, which
+ * compiles it with -DVERSION="text", one of -DSTANDARD, -DOPENMPI, -DMPICH (its binary interface;
+ * none: an unknown one), and -DLACKS to leave out a function. It leaves with a sentence when a
+ * handle is not the one of that interface. FAKE_MPI says what goes wrong; FAKE_MPI_FOLDER is where
+ * bytes are passed on. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,7 +115,8 @@ int MPI_Bcast(void *p, int n, handle type, int root, handle comm)
 	snprintf(part, sizeof(part), "%s.part", name);
 	if (number("OMPI_COMM_WORLD_RANK", "PMI_RANK") == root) {
 		f = fopen(part, "wb");
-		if (!f || fwrite(p, 1, (size_t)n, f) != (size_t)n || fclose(f) != 0 || rename(part, name) != 0)
+		if (!f || fwrite(p, 1, (size_t)n, f) != (size_t)n || fclose(f) != 0 ||
+		    rename(part, name) != 0)
 			return 16;
 		return 0;
 	}

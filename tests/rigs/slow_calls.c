@@ -1,5 +1,6 @@
-/* A store of known speed for any dynamically linked program, by LD_PRELOAD: calls that open or read regular files of
- * one file system take a set time more. Unlike a file system in user space it uses no processor.
+/* A store of known speed for any dynamically linked program, by LD_PRELOAD: calls that open or read
+ * regular files of one file system take a set time more. Unlike a file system in user space it uses
+ * no processor.
  *
  *   SLOW_DEVICE   st_dev of the file system (a number)
  *   SLOW_OPEN_US  added to each open
