@@ -9,7 +9,8 @@
 #include "loader/handover.h"
 
 static const double MATTERS = 2; /* points: costs that take more are worth a line */
-static const double FIGURE = 3;  /* points: wider, a figure stands with its interval */
+static const int TURNS = 4;
+static const double FIGURE = 3; /* points: wider, a figure stands with its interval */
 
 /* Each kind of worker and each start counts as a part of an epoch: persistent ones start once. */
 static void of_workers(const struct framework_costs *f, const struct result *r, uint32_t epochs,
@@ -30,6 +31,13 @@ static void of_workers(const struct framework_costs *f, const struct result *r, 
 		out->end_s = costs_of(f, COST_END_WORKER)->fixed * r->rank[0].workers;
 }
 
+/* What threads wait between two turns of the same code, in s. */
+struct waits {
+	double sample;  /* of a reader for one sample */
+	double between; /* of a reader from one batch to the next */
+	double rank;    /* of a rank from one step to the next */
+};
+
 /* A law with what a wait before it adds. */
 static double after(const struct cost_law *law, double wait_s, double samples, double bytes)
 {
@@ -37,24 +45,24 @@ static double after(const struct cost_law *law, double wait_s, double samples, d
 }
 
 /* Packing and taking batches of so many bytes, beyond what this run did of it (reader.transport,
- * reader.pin_thread). reads_s: requests of a batch, for which its worker waited. */
+ * reader.pin_thread). batch_wait_s: of a worker, from one batch packed to the next. */
 static void of_handing(const struct framework_costs *f, const struct result *r, double bytes,
-		       double reads_s, struct own_work *out)
+		       double batch_wait_s, double rank_wait_s, struct own_work *out)
 {
 	double batches = (double)r->judged.time.batches, unpack = 0, pin = 0;
-	double step_s = time_dist_mean(&r->workload->train.computation_time);
 
 	for (uint32_t k = 0; k < r->ranks; k++) {
 		unpack += (double)r->rank[k].unpack_ns / 1e9 / batches;
 		pin += (double)r->rank[k].pin_ns / 1e9 / batches;
 	}
-	out->batch_s += fmax(0, after(costs_of(f, COST_PACK), reads_s, 0, bytes) -
+	out->batch_s += fmax(0, after(costs_of(f, COST_PACK), batch_wait_s, 0, bytes) -
 					r->judged.time.work_s[WORK_TRANSPORT] / batches);
-	out->take_s = fmax(0, after(costs_of(f, COST_HAND_OVER), step_s, 0, bytes) - unpack);
+	out->take_s = fmax(0, after(costs_of(f, COST_HAND_OVER), rank_wait_s, 0, bytes) - unpack);
 	if (!r->workload->reader.pin_thread)
 		return;
 	/* a thread of its own takes them: the rank waits for it where it waits anyway */
-	out->pin_s = out->take_s + fmax(0, after(costs_of(f, COST_PIN), step_s, 0, bytes) - pin);
+	out->pin_s =
+		out->take_s + fmax(0, after(costs_of(f, COST_PIN), rank_wait_s, 0, bytes) - pin);
 	out->take_s = 0;
 }
 
@@ -68,45 +76,88 @@ static double files_opened(const struct result *r, const struct costs *c)
 	return fmin(c->samples, requests / 2 / (double)r->judged.time.batches);
 }
 
+/* With what the code takes by `o`. Steps that take longer than their batches let readers wait, and
+ * the other way round. Readers that are the rank wait while it computes. */
+static struct waits waits_of(const struct result *r, const struct costs *c,
+			     const struct own_work *o)
+{
+	double workers = r->rank[0].workers;
+	double requests = c->open + c->reads +
+			  r->judged.time.work_s[WORK_PREPROCESS] / (double)r->judged.time.batches;
+	double compute = time_dist_mean(&r->workload->train.computation_time);
+	double batch = c->service + o->batch_s, own = o->take_s + o->step_s;
+	double step = fmax(compute + own, workers > 0 ? batch / workers : 0);
+
+	return (struct waits){
+		.sample = requests / c->samples,
+		.between = workers > 0 ? fmax(0, workers * step - batch) : compute,
+		.rank = workers > 0 ? step - own : compute + requests,
+	};
+}
+
+/* Bytes that loading the samples of a batch goes by: what comes of them, or what was read for them
+ * where that is more (texts; files that the framework's library reads whole). */
+static double bytes_loaded(const struct result *r, const struct costs *c)
+{
+	return fmax(c->samples * dataset_mean_sample_bytes(r->dataset, DATASET_TRAIN),
+		    c->data_bytes);
+}
+
+static double loading_s(const struct cost_law *law, const struct result *r, const struct costs *c,
+			const struct waits *w)
+{
+	return law->fixed * files_opened(r, c) + law->per_sample * c->samples +
+	       law->per_byte * bytes_loaded(r, c) +
+	       /* the first sample of a batch comes after the wait for the batch */
+	       cost_after_wait_s(law, w->sample + w->between) +
+	       (c->samples - 1) * cost_after_wait_s(law, w->sample);
+}
+
+/* What the code takes where threads wait so long. bytes: of a batch, as it is handed over. */
+static void of_run(const struct framework_costs *f, const struct result *r, const struct costs *c,
+		   double bytes, const struct waits *wait, struct own_work *out)
+{
+	bool dlio = r->workload->compat.dlio, workers = r->rank[0].workers > 0;
+	const struct cost_law *load = costs_of_load(f, &r->dataset->format->is);
+	double share = (double)dataset_samples(r->dataset, DATASET_TRAIN) / r->ranks;
+	double batch_wait_s = c->samples * wait->sample + wait->between;
+
+	out->batch_s =
+		fmax(0, loading_s(load, r, c, wait) - c->decode) +
+		cost_law_s(costs_in(f, COST_SAMPLE, dlio), c->samples, 0) +
+		(workers ? cost_law_s(costs_in(f, COST_KEEP, dlio), c->samples, bytes_loaded(r, c))
+			 : 0) +
+		c->samples * cost_law_s(costs_in(f, COST_INDEX, dlio), share, 0) +
+		after(costs_of(f, workers ? COST_COLLATE : COST_INLINE), batch_wait_s, c->samples,
+		      bytes);
+	out->step_s = after(costs_in(f, COST_STEP, dlio), wait->rank, 0, 0);
+	if (workers)
+		of_handing(f, r, bytes, batch_wait_s, wait->rank, out);
+}
+
 bool own_work_of(const struct framework_costs *f, const struct result *r, uint32_t epochs,
 		 const struct costs *c, struct own_work *out)
 {
 	const struct workload *w = r->workload;
 	const struct loader_config config = {
 		.workload = r->workload, .dataset = r->dataset, .batch_size = (uint64_t)c->samples};
-	const struct cost_law *load;
-	bool dlio = w->compat.dlio;
-	double bytes, made, loading;
-	bool workers = r->rank[0].workers > 0;
+	double bytes;
 
 	*out = (struct own_work){0};
 	if (!r->dataset || r->dataset->files[DATASET_TRAIN] == 0 || w->reader.access != 0 ||
 	    w->run.measure != MEASURE_ALL || r->judged.time.batches == 0 || epochs == 0)
 		return false;
-	load = costs_of_load(f, &r->dataset->format->is);
 	bytes = (double)handover_bytes(&config, NULL);
-	if (!load->present || !(bytes > 0))
+	if (!costs_of_load(f, &r->dataset->format->is)->present || !(bytes > 0))
 		return false;
-	made = c->samples * dataset_mean_sample_bytes(r->dataset, DATASET_TRAIN);
-	loading = load->fixed * files_opened(r, c) + load->per_sample * c->samples +
-		  load->per_byte * made;
-	/* the requests of a sample are what its thread waited before it went on */
-	loading += c->samples * cost_after_wait_s(load, c->reads / c->samples);
-	out->batch_s = fmax(0, loading - c->decode) +
-		       cost_law_s(costs_in(f, COST_SAMPLE, dlio), c->samples, 0) +
-		       (workers ? cost_law_s(costs_in(f, COST_KEEP, dlio), c->samples, made) : 0) +
-		       c->samples * cost_law_s(costs_in(f, COST_INDEX, dlio),
-					       (double)dataset_samples(r->dataset, DATASET_TRAIN) /
-						       r->ranks,
-					       0) +
-		       after(costs_of(f, workers ? COST_COLLATE : COST_INLINE), c->reads,
-			     c->samples, bytes);
-	out->step_s = after(costs_in(f, COST_STEP, dlio),
-			    time_dist_mean(&w->train.computation_time), 0, 0);
-	if (workers) {
-		of_handing(f, r, bytes, c->reads, out);
-		of_workers(f, r, epochs, out);
+	/* code that takes longer leaves less to wait: near enough after a few turns */
+	for (int i = 0; i < TURNS; i++) {
+		const struct waits wait = waits_of(r, c, out);
+
+		of_run(f, r, c, bytes, &wait, out);
 	}
+	if (r->rank[0].workers > 0)
+		of_workers(f, r, epochs, out);
 	return true;
 }
 

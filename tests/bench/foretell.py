@@ -49,7 +49,14 @@ CASES = [
     case("jpeg, 2 workers", 1, 2, "jpeg", 80, 0.05, size=150000, batch=4),
     case("csv, 2 workers", 1, 2, "csv", 60, 0.05, size=4096),
     case("csv, 4 workers", 1, 4, "csv", 120, 0.05, size=1024, latency=0.001),
+    case("csv of 16 KiB, 2 workers", 1, 2, "csv", 24, 0.05, size=16384),
+    case("csv, no workers", 1, 0, "csv", 40, 0.05, size=4096),
+    case("hdf5, 2 workers, bandwidth", 1, 2, "hdf5", 160, 0.02, bandwidth=60e6),
+    case("hdf5, no workers", 1, 0, "hdf5", 80, 0.02, open_latency=0.004),
     case("npy, 2 workers, bandwidth", 1, 2, "npy", 160, 0.02, bandwidth=60e6),
+    case("npy, 1 worker, preprocessing", 1, 1, "npy", 80, 0.02, reader__preprocess_time=0.01),
+    case("jpeg, no workers", 1, 0, "jpeg", 60, 0.05, size=150000),
+    case("npz of 4 samples a file, 2 workers", 1, 2, "npz", 40, 0.02, bandwidth=400e6, dataset__num_samples_per_file=4),
 ]
 
 
