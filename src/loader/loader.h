@@ -64,7 +64,7 @@ struct loader_config {
 	enum dataset_kind kind;
 	struct store *store;
 	const struct framework_costs *costs; /* of the framework's own code; NULL: none */
-	uint32_t rank;
+	uint32_t rank, ranks;                /* ranks: of the run, for the stated bound alone */
 	uint64_t batch_size;
 	const struct stop_flag *stop; /* run-wide; set: next() returns ERR_CANCELED soon */
 	/* For the watchdog: what the loader is doing, one word each, never read by it. */

@@ -8,8 +8,9 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/run_delay.h"
 #include "base/file.h"
+#include "base/run_delay.h"
+#include "base/saturate.h"
 #include "base/str.h"
 #include "loader/flight.h"
 #include "workload/time_draw.h"
@@ -110,13 +111,34 @@ static size_t format_bytes(const struct loader_config *config, const struct read
 	return bytes;
 }
 
+static bool loads_indices(const struct loader_config *c)
+{
+	return c->workload->compat.dlio && c->dataset->format->load_index &&
+	       c->workload->reader.access == ACCESS_FRAMEWORK;
+}
+
+/* Of DLIO's sample map, which each worker shuffles for itself (load_shuffled). */
+static uint64_t map_bytes(const struct loader_config *c)
+{
+	uint64_t count;
+
+	if (!loads_indices(c) || c->ranks == 0 || c->workload->reader.sample_shuffle == SHUFFLE_OFF)
+		return 0;
+	count = dataset_samples(c->dataset, c->kind) / c->ranks + 1;
+	return u64_sum(u64_product(count, sizeof(uint64_t)),
+		       (count / c->dataset->samples_per_file + 2) * sizeof(bool));
+}
+
 size_t sample_reader_bytes(const struct loader_config *config, const struct reader_config *settings,
 			   struct err *e)
 {
 	size_t bytes = format_bytes(config, settings, e);
 	uint64_t flight;
 
-	if (bytes == 0 || !flight_wanted(config))
+	if (bytes == 0)
+		return 0;
+	bytes = u64_sum(bytes, map_bytes(config));
+	if (!flight_wanted(config))
 		return bytes;
 	flight = flight_bytes(config, settings, e);
 	return flight ? bytes + flight : 0;
@@ -509,12 +531,6 @@ static int batch_one_by_one(struct sample_reader *r, const struct order *o, stru
 }
 
 /* ---- what DLIO loads when a worker begins ---- */
-
-static bool loads_indices(const struct loader_config *c)
-{
-	return c->workload->compat.dlio && c->dataset->format->load_index &&
-	       c->workload->reader.access == ACCESS_FRAMEWORK;
-}
 
 static int load_index(struct sample_reader *r, uint64_t file)
 {

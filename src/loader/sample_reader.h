@@ -46,7 +46,8 @@ struct sample_reader {
 /* What the format's readers of this loader are told. Asks the store for its preferred request size.
  */
 void sample_reader_settings(struct reader_config *out, const struct loader_config *config);
-/* Bytes of memory the first sample_reader_open takes, or 0 and `e` when no machine has them. */
+/* Bytes of memory the first sample_reader_open takes, with what sample_reader_prepare needs for a
+ * moment; or 0 and `e` when no machine has them. */
 size_t sample_reader_bytes(const struct loader_config *config, const struct reader_config *settings,
 			   struct err *e);
 

@@ -305,6 +305,7 @@ static int loader_bytes(const struct run_plan *p, uint64_t *bytes, struct err *e
 	struct loader_config c = {.workload = p->w,
 				  .dataset = p->d,
 				  .store = p->store,
+				  .ranks = p->at->ranks,
 				  .batch_size = (uint64_t)p->w->reader.batch_size};
 	uint64_t train = 0, eval = 0;
 	int rc = p->w->workflow.train ? p->loader->memory_bytes(&c, &train, e) : 0;

@@ -617,6 +617,7 @@ static int create_loader(struct rank *k, enum dataset_kind kind, struct err *e)
 		.store = k->plan->store,
 		.costs = w->costs,
 		.rank = k->comm.rank,
+		.ranks = k->plan->at->ranks,
 		.batch_size = (uint64_t)(kind == DATASET_TRAIN ? w->reader.batch_size
 							       : w->reader.batch_size_eval),
 		.stop = &k->shared->stop.flag,
