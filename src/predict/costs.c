@@ -18,7 +18,7 @@
 #define SIZES 512
 #define GENERATOR_AHEAD 3 /* batches, as tf.data's loader keeps them */
 
-static const double STEPS_LEAST = 4; /* of an epoch, for a model of another run than this one */
+static const uint64_t STEPS_LEAST = 4; /* of an epoch, for a model of another run than this one */
 static const double BUSY = 0.1;      /* of the processors, or of a batch: less is not looked at */
 static const double POINT_OFF = 1.4; /* times the time of a request at a point of a probe, */
 static const double FULL_OFF = 1.12; /* and where that is all a ceiling's doing */

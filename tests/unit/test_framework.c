@@ -332,7 +332,7 @@ static void test_pin(void **state)
 	}
 	end_epoch(&r);
 	s = r.loader->ops->stats(r.loader, &n);
-	assert_true(s[0].framework_pin.cpu_ns >= 3 * (8 + 7) * MS * 0.9);
+	assert_true((double)s[0].framework_pin.cpu_ns >= 3 * (8 + 7) * MS * 0.9);
 	assert_in_range(s[0].framework_rank.cpu_ns, 10 * MS, 13 * MS);
 	assert_int_equal(r.loader->ops->destroy(r.loader), 0);
 }

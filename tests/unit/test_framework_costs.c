@@ -69,7 +69,7 @@ static void every_row_is_read_back(void **state)
 	assert_non_null(again);
 	assert_string_equal(c->digest, again->digest);
 	assert_string_equal(again->about[COST_ABOUT_PROCESSOR], "8");
-	for (size_t i = 0; i < COST_ROWS; i++) {
+	for (enum cost_row i = 0; i < COST_ROWS; i++) {
 		assert_true(costs_of(again, i)->present);
 		assert_memory_equal(costs_of(again, i), costs_of(c, i), sizeof(struct cost_law));
 	}
