@@ -15,6 +15,8 @@ struct worker {
 	struct queue in;
 	struct task control; /* the one RESUME or QUIT under way */
 	int64_t begin_ns;    /* the framework's code when it began; until it is a batch's */
+	/* 1: it has begun, and looks at the order, and counts, only for tasks. */
+	_Atomic uint32_t begun;
 };
 
 /* ---- memory ---- */
@@ -197,6 +199,8 @@ static void worker_main(void *arg)
 			      framework_spend(&w->reader->code, COST_BEGIN_DLIO, 0, 0, 0);
 	sample_reader_prepare(w->reader, &c->order);
 	sample_reader_idle(w->reader);
+	atomic_store_explicit(&w->begun, 1, memory_order_release);
+	thread_wake(&w->begun, 1);
 	idle_from = clock_now_ns();
 
 	while (queue_get(&w->in, &item) == 1) {
@@ -277,6 +281,7 @@ static int start_workers(struct workers *w, struct err *e)
 		spend_on_worker(w, COST_START_WORKER);
 		if (crew_stopped(&w->crew))
 			return crew_canceled(&w->crew, e);
+		atomic_store_explicit(&w->worker[i].begun, 0, memory_order_relaxed);
 		rc = sample_reader_open(&w->crew.reader[i], e);
 		if (rc == 0)
 			rc = crew_start_thread(&w->crew, i, worker_main, &w->worker[i],
@@ -327,12 +332,25 @@ void workers_epoch_over(struct workers *w)
 		framework_spend(&w->code, COST_END_WORKER, 0, 0, 0);
 }
 
+/* Workers that live on may not have had a task, and still be beginning. */
+static void wait_for_begun(struct workers *w)
+{
+	for (uint32_t i = 0; i < w->count && w->threads; i++)
+		while (!atomic_load_explicit(&w->worker[i].begun, memory_order_acquire) &&
+		       !crew_stopped(&w->crew))
+			thread_wait(&w->worker[i].begun, 0, NS_PER_S / 10);
+}
+
 int workers_end(struct workers *w, bool woken, struct err *e)
 {
 	int rc;
 
-	if (w->count == 0 || (!woken && w->persistent))
+	if (w->count == 0)
 		return 0;
+	if (!woken && w->persistent) {
+		wait_for_begun(w);
+		return 0;
+	}
 	for (uint32_t i = 0; i < w->count && !woken; i++)
 		send_control(w, i, TASK_QUIT);
 	rc = crew_join(&w->crew, e);

@@ -63,5 +63,6 @@ int workers_receive(struct workers *w, struct task **out);
 /* The rank asked past the last batch: what the framework spends on ending workers. */
 void workers_epoch_over(struct workers *w);
 /* Ends an epoch once every task is back, or (`woken`) the run: threads that do not live on are
- * joined. -ETIMEDOUT when one hangs, with describe's sentence. */
+ * joined; of those that do, none counts any more. -ETIMEDOUT when one hangs, with describe's
+ * sentence. */
 int workers_end(struct workers *w, bool woken, struct err *e);

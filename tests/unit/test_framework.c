@@ -283,6 +283,37 @@ static void test_workers(void **state)
 	with_workers(false);
 }
 
+/* Workers that live on and had no batch have begun, too, before an epoch is over: none of them
+ * counts while the rank looks. Which of them takes longest depends on the seed. */
+static void test_idle_workers(void **state)
+{
+	const struct timespec longer = {.tv_nsec = 60 * MS};
+
+	(void)state;
+	for (int64_t seed = 1; seed <= 5; seed++) {
+		struct framework_costs costs = {0};
+		struct batch b;
+		struct rig r;
+		int64_t counted;
+
+		costs.of[COST_BEGIN_WORKER] =
+			(struct cost_law){.fixed = 0.02, .spread = 0.5, .present = true};
+		fake_reset(4, true);
+		rig_init(&r, 4, 0, 12, 1, 2);
+		r.workload.reader.persistent_workers = true;
+		r.workload.train.seed = seed;
+		r.config.costs = &costs;
+		rig_create(&r);
+		begin_epoch(&r, 1, 1);
+		take(&r, &b);
+		end_epoch(&r);
+		counted = by_workers(&r);
+		nanosleep(&longer, NULL);
+		assert_int_equal(by_workers(&r), counted);
+		assert_int_equal(r.loader->ops->destroy(r.loader), 0);
+	}
+}
+
 /* Without workers all of a batch's is the rank's, and nothing is handed over. */
 static void test_inline(void **state)
 {
@@ -390,8 +421,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_laws),    cmocka_unit_test(test_rest),
 		cmocka_unit_test(test_spread),  cmocka_unit_test(test_ended),
-		cmocka_unit_test(test_workers), cmocka_unit_test(test_inline),
-		cmocka_unit_test(test_pin),     cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_workers), cmocka_unit_test(test_idle_workers),
+		cmocka_unit_test(test_inline),  cmocka_unit_test(test_pin),
+		cmocka_unit_test(test_stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
