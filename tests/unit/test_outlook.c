@@ -294,6 +294,11 @@ static void own_work(void **state)
 	assert_near(o.step_s, 0.005, 1e-9);
 	assert_near(o.fork_s, 0.006, 1e-9);
 	assert_near(o.begin_s, 0.007, 1e-9);
+	c.data_bytes = 1e6; /* texts are longer than what comes of them */
+	assert_true(own_work_of(f, &s.r, 1, &c, &o));
+	assert_near(o.batch_s,
+		    0.008 + 0.004 + 0.01 - 0.004 + 0.0004 + 0.001 + 0.0008 + 262144e-9 + 0.003,
+		    1e-9);
 	c.decode = 1; /* slower than the framework: nothing is taken off the rest */
 	assert_true(own_work_of(f, &s.r, 1, &c, &o));
 	assert_near(o.batch_s, 0.0004 + 0.001 + 0.0008 + 262144e-9 + 0.003, 1e-9);
@@ -307,6 +312,34 @@ static void own_work(void **state)
 	costs_release(f);
 	f = profile("load_npz: {fixed: 0.002}, collate: {fixed: 0.001}");
 	assert_false(own_work_of(f, &s.r, 1, &c, &o)); /* no law for the format */
+	costs_release(f);
+	synth_end(&s);
+}
+
+/* Code that runs again after a wait: for requests, between batches, for the computation. */
+static void own_work_after_waits(void **state)
+{
+	const struct reads q = {.workers = 2, .read_s = 0.08};
+	struct costs c = {.samples = 4, .service = 0.08, .reads = 0.016, .open = 0.008};
+	struct framework_costs *f;
+	struct own_work o;
+	struct synth s;
+
+	(void)state;
+	begin(&s, "reader.data_loader=pytorch", &q, 0.02);
+	decompose(&s.r, 0, 1, &s.r.judged.time);
+	f = profile("load_npy: {after_wait: 0.001}, hand_over: {after_wait: 0.002}");
+	/* 6 ms a sample; readers that never wait for the rank, but it 40 ms for them */
+	assert_true(own_work_of(f, &s.r, 1, &c, &o));
+	assert_near(o.batch_s, 0.004 * (1 - exp(-6 / 4.)), 1e-6);
+	assert_near(o.take_s, 0.002, 1e-6);
+	c.service = 0.024; /* 40 ms for two batches, and the rank's 2 ms for each */
+	assert_true(own_work_of(f, &s.r, 1, &c, &o));
+	assert_near(o.batch_s, 0.003 * (1 - exp(-6 / 4.)) + 0.001 * (1 - exp(-(6 + 16.6) / 4.)),
+		    5e-6);
+	s.r.rank[0].workers = 0; /* the first sample comes after the computation */
+	assert_true(own_work_of(f, &s.r, 1, &c, &o));
+	assert_near(o.batch_s, 0.003 * (1 - exp(-6 / 4.)) + 0.001 * (1 - exp(-26 / 4.)), 1e-6);
 	costs_release(f);
 	synth_end(&s);
 }
@@ -371,9 +404,13 @@ static void framework_costs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(latency),         cmocka_unit_test(plateau),
-		cmocka_unit_test(unknown),         cmocka_unit_test(processors),
-		cmocka_unit_test(loaders),         cmocka_unit_test(own_work),
+		cmocka_unit_test(latency),
+		cmocka_unit_test(plateau),
+		cmocka_unit_test(unknown),
+		cmocka_unit_test(processors),
+		cmocka_unit_test(loaders),
+		cmocka_unit_test(own_work),
+		cmocka_unit_test(own_work_after_waits),
 		cmocka_unit_test(framework_costs),
 	};
 
