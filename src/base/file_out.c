@@ -177,6 +177,7 @@ static void remove_left(int folder, const char *name)
 		close(fd);
 	if (!d)
 		return;
+	assert(n > 0); /* 0 is what file_temporary_of says of all other files */
 	while (folder_next(d, &entry) > 0)
 		if (file_temporary_of(entry->d_name) == n &&
 		    strncmp(entry->d_name + 1, name, n) == 0)
@@ -191,7 +192,8 @@ void file_remove_left(const char *path)
 
 	if (folder < 0)
 		return;
-	remove_left(folder, path_basename(path));
+	if (path_basename(path)[0])
+		remove_left(folder, path_basename(path));
 	close(folder);
 }
 
@@ -207,7 +209,7 @@ static int open_beside(struct file_out *f, const char *path, const struct stat *
 		return -errno;
 	f->name = xstrdup(path_basename(path));
 	/* before there is a new one, which a refusal of memory would leave as well */
-	if (whose == FILE_NAMED)
+	if (whose == FILE_NAMED && f->name[0])
 		remove_left(f->folder, f->name);
 	for (int i = 0; fd < 0 && i < NAMES_TRIED; i++) {
 		free(f->tmp);
@@ -299,7 +301,11 @@ int file_out_open(struct file_out *f, const char *path, enum file_whose whose, s
 {
 	int rc;
 
-	*f = (struct file_out){.path = xstrdup(path), .fd = -1, .held = -1, .folder = -1};
+	*f = (struct file_out){.fd = -1, .held = -1, .folder = -1};
+	if (!path[0])
+		return err_set(e, ERR_USAGE,
+			       "the name of a file to write is needed, but it is empty");
+	f->path = xstrdup(path);
 	rc = whose == FILE_OURS ? open_ours(f, path, e) : open_named(f, path, e);
 	if (rc < 0)
 		file_out_release(f);

@@ -337,6 +337,33 @@ static size_t temporaries_of(const char *folder, const char *name)
 	return n;
 }
 
+/* A path without a name: nothing is written, and nothing that is there is taken for what a killed
+ * writer left. */
+static void test_no_name(void **state)
+{
+	AUTO_FREE char *folder = path_join(dir, "kept"), *file = path_join(folder, "file"),
+		       *slash = xasprintf("%s/", folder);
+	static const enum file_whose kinds[] = {FILE_NAMED, FILE_OURS};
+	int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct file_out out;
+	struct err e = {0};
+
+	(void)state;
+	assert_int_equal(file_mkdirs(folder, NULL), 0);
+	assert_int_equal(file_write(file, "x", 1, NULL), 0);
+	assert_int_equal(chdir(folder), 0);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(file_out_open(&out, "", kinds[i], &e), ERR_USAGE);
+		assert_non_null(strstr(e.text, "empty"));
+		assert_true(file_out_open(&out, slash, kinds[i], &e) < 0);
+	}
+	file_remove_left("");
+	file_remove_left(slash);
+	assert_int_equal(fchdir(here), 0);
+	close(here);
+	assert_true(file_exists(file));
+}
+
 /* What a killed writer left is removed by the next one; what a live one writes stays, and so does
  * what only looks like it. */
 static void test_left_by_killed(void **state)
@@ -455,6 +482,7 @@ int main(void)
 		cmocka_unit_test(test_written_through),
 		cmocka_unit_test(test_failed_replacement),
 		cmocka_unit_test(test_writers_at_once),
+		cmocka_unit_test(test_no_name),
 		cmocka_unit_test(test_left_by_killed),
 		cmocka_unit_test(test_mkdirs),
 		cmocka_unit_test(test_paths),
