@@ -204,6 +204,12 @@ void child_end(struct child *c, int64_t grace_ns, const struct stop_flag *hurry)
 	}
 }
 
+void child_end_rest(pid_t group)
+{
+	if (group > 1)
+		kill(-group, SIGKILL);
+}
+
 int child_outcome(const struct child *c, char *out, size_t out_size)
 {
 	if (WIFEXITED(c->status) && WEXITSTATUS(c->status) == 0) {

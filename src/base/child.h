@@ -25,6 +25,8 @@ bool child_wait(struct child *c, int64_t timeout_ns);
 /* SIGTERM, and again once `hurry` (may be NULL) is set to STOP_HURRY, up to grace_ns, then SIGKILL;
  * has ended afterwards, as far as it can. */
 void child_end(struct child *c, int64_t grace_ns, const struct stop_flag *hurry);
+/* Kills what a child that has ended, of process group `group` (its number), left behind there. */
+void child_end_rest(pid_t group);
 /* Whether the process has ended as far as it can: a thread of it is in a request to storage that
  * never returns, so that waitpid(2) does not tell of it. `*status` is then what it would tell. */
 bool child_cannot_end(pid_t pid, int *status);

@@ -42,7 +42,7 @@ struct calibration {
 	size_t told;     /* of it, said to the user */
 	struct node *doc, *laws;
 	size_t measured;
-	bool done;
+	bool begun, done; /* it told of itself; all was measured */
 };
 
 static struct stop_flag stop;
@@ -140,6 +140,7 @@ static void take_about(struct calibration *c, json_t *about)
 	AUTO_FREE char *name =
 		torch && torch[0] ? xasprintf("torch-%s-local", torch) : xstrdup("python-local");
 
+	c->begun = true;
 	put_text(c->doc, "name", c->args->name ? c->args->name : name);
 	put_text(c->doc, "framework", workload_framework_names[FRAMEWORK_PYTORCH]);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
@@ -231,6 +232,7 @@ static int take_report(struct calibration *c, struct err *e)
 static int watch(struct calibration *c, struct child *child, struct err *e)
 {
 	int64_t end = clock_now_ns() + (int64_t)(c->args->time_limit * (double)NS_PER_S);
+	pid_t group = child->pid;
 	struct stat log;
 	int rc = 0;
 
@@ -250,6 +252,7 @@ static int watch(struct calibration *c, struct child *child, struct err *e)
 	}
 	if (rc < 0)
 		child_end(child, GRACE_NS, &stop);
+	child_end_rest(group);
 	return rc == 0 ? take_report(c, e) : rc;
 }
 
@@ -269,14 +272,14 @@ static int measure(struct calibration *c, struct err *e)
 	if (rc < 0)
 		return rc;
 	if (child_outcome(&child, outcome, sizeof(outcome)) != 0 || !c->done) {
-		if (!outcome[0])
-			snprintf(outcome, sizeof(outcome), "ended before it had measured all");
+		if (child.status == 0)
+			snprintf(outcome, sizeof(outcome), "ended before all was measured");
 		child_log_reason(c->log, outcome, "", outcome, sizeof(outcome));
 		see = strstr(outcome, "; see ");
 		if (see)
 			*see = '\0'; /* the log goes with its folder */
-		return err_set(e, ERR_DATA, "'%s': %.800s: is it a Python 3?", c->args->python,
-			       outcome);
+		return err_set(e, ERR_DATA, "'%s': %.800s%s", c->args->python, outcome,
+			       c->begun ? "; no profile was written" : ": is it a Python 3?");
 	}
 	return c->measured ? 0
 			   : err_set(e, ERR_DATA,
@@ -314,6 +317,8 @@ static int write_profile(struct calibration *c, const struct file_out *out, stru
 	if (text.len && text.data[text.len - 1] != '\n')
 		buf_puts(&text, "\n");
 	rc = file_out_write(out, text.data, text.len);
+	if (rc < 0)
+		rc = err_sys(e, -rc, "cannot write '%s'", c->args->output);
 	if (rc == 0 && !c->args->quiet) {
 		text.len = 0;
 		costs_print(costs, &text);

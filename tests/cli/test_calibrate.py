@@ -37,6 +37,16 @@ def refused(tmp, python, *says, status=1, rest=()):
         assert text in done.stderr, f"{python}: '{text}' is not in: {done.stderr}"
 
 
+def ended(mark):
+    """The process whose number is in the file; it may take a moment, or not be reaped."""
+    stat = pathlib.Path(f"/proc/{mark.read_text().strip()}/stat")
+    for _ in range(100):
+        if not stat.exists() or " Z " in stat.read_text():
+            return
+        time.sleep(0.05)
+    raise AssertionError("what Python started lives on")
+
+
 def bad_pythons(tmp):
     refused(tmp, tmp / "nowhere", "need Python", "No such file")
     refused(tmp, fake(tmp, "fails", "echo oh: no >&2; exit 3\n"), "status 3", "oh: no", "is it a Python 3?")
@@ -47,13 +57,16 @@ def bad_pythons(tmp):
     refused(tmp, reports(tmp, "negative", GOOD.replace("0.5", "-1")), "laws.step.fixed", "0 to 60 s")
     refused(tmp, reports(tmp, "absurd", GOOD.replace("0.5", "1e300")), "laws.step.fixed", "0 to 60 s")
     refused(tmp, reports(tmp, "stranger", GOOD.replace('"step"', '"dance"')), "dance", "is none of")
+    refused(tmp, reports(tmp, "unfinished", GOOD.replace('{"done": true}\n', "")), "ended before all was measured; no profile")
+    left = tmp / "left"
+    refused(tmp, fake(tmp, "leaves", f"sleep 96 & echo $! > '{left}'; exit 0\n"), "ended before all was measured", "Python 3?")
+    ended(left)
     mark = tmp / "pid"
     begin = time.monotonic()
     refused(tmp, fake(tmp, "hangs", f"sleep 97 & echo $! > '{mark}'; sleep 98\n"), "did not finish within 1 s",
             rest=["--time-limit", "1"])
     assert time.monotonic() - begin < 30
-    assert not pathlib.Path(f"/proc/{mark.read_text().strip()}").exists() or \
-        " Z " in pathlib.Path(f"/proc/{mark.read_text().strip()}/stat").read_text(), "what Python started lives on"
+    ended(mark)
 
 
 def bad_outputs(tmp):
@@ -62,6 +75,13 @@ def bad_outputs(tmp):
         done = stoker("calibrate", "--python", python, "-o", out, status=status)
         assert says in done.stderr, done.stderr
     assert python.read_text().startswith("#!/bin/sh")
+    done = stoker("calibrate", "--python", python, "-o", "/dev/full", status=1)
+    assert "cannot write '/dev/full': No space left on device" in done.stderr, done.stderr
+    here = tmp / "here"
+    here.mkdir()
+    (here / "data").write_text("mine")
+    done = stoker("calibrate", "--python", python, "-o", "", status=2, cwd=here)
+    assert "it is empty" in done.stderr and [p.name for p in here.iterdir()] == ["data"], done.stderr
     for words in (["--only", "load_npx"], ["--only", ""], ["--time-limit", "nan"], ["--time-limit", "-3"], ["extra"],
                   ["--name", "a b"], ["--name", "none"]):
         done = stoker("calibrate", "--python", python, "-o", tmp / "x.yaml", *words, status=2)
