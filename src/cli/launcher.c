@@ -1,6 +1,7 @@
 /* What launchers leave in the environment. */
 #include "cli/launcher.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,19 +203,45 @@ static void name_job(struct launcher *l, const struct row *r)
 	l->job.name = l->job_name[0] ? l->job_name : NULL;
 }
 
-/* The connection that PMI_FD names is there, or PMI_PORT says where it can be had, and it is this
- * launcher's: its numbers are the same. */
-static bool has_pmi(const struct launcher *l, const struct row *r)
+static bool pmi_is_open(void)
 {
 	int64_t fd = number("PMI_FD", -1);
 	struct stat st;
 
+	return fd >= 0 && fd <= INT32_MAX && fstat((int)fd, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+/* The connection that PMI_FD names is there, or PMI_PORT says where it can be had, and it is this
+ * launcher's: its numbers are the same. */
+static bool has_pmi(const struct launcher *l, const struct row *r)
+{
 	if (!r->pmi || l->process < 0)
 		return false;
 	if (!getenv("PMI_FD"))
 		return getenv("PMI_PORT") && number("PMI_ID", -1) == l->process;
-	return fd >= 0 && fd <= INT32_MAX && fstat((int)fd, &st) == 0 && S_ISSOCK(st.st_mode) &&
-	       number("PMI_RANK", -1) == l->process && number("PMI_SIZE", -1) == l->processes;
+	return pmi_is_open() && number("PMI_RANK", -1) == l->process &&
+	       number("PMI_SIZE", -1) == l->processes;
+}
+
+/* Numbers that contradict each other, as after a wrapper that sets some of them: without this, a
+ * library would be blamed for what it finds. */
+static int check_numbers(const struct row *r, const struct launcher *l, struct err *e)
+{
+	const char *size = r->size ? getenv(r->size) : NULL, *rank = getenv(r->rank);
+
+	if (size && l->processes < 1)
+		return err_set(
+			e, -ECONNREFUSED,
+			"the environment is that of a process of %s, but %s is '%.40s': it is "
+			"the number of processes. Unset %s if there is no launcher",
+			l->name, r->size, size, r->mark);
+	if (rank && (l->process < 0 || (size && l->process >= l->processes)))
+		return err_set(e, -ECONNREFUSED,
+			       "the environment is that of a process of %s, but %s is '%.40s'%s%s: "
+			       "processes are numbered from 0. Unset %s if there is no launcher",
+			       l->name, r->rank, rank, size ? " of " : "", size ? size : "",
+			       r->mark);
+	return 0;
 }
 
 int launcher_way(struct launcher *l, struct err *e)
@@ -239,6 +266,8 @@ int launcher_way(struct launcher *l, struct err *e)
 			"STOKER_MPI is '%s': it is openmpi, mpich, standard, none, or the path "
 			"of an MPI library",
 			forced);
+	if (check_numbers(r, l, e) < 0)
+		return -ECONNREFUSED;
 	snprintf(l->rank, sizeof(l->rank), "%s=%s", r->rank,
 		 getenv(r->rank) ? getenv(r->rank) : "");
 	l->job = (struct meet_job){.launcher = l->name,
@@ -256,6 +285,13 @@ int launcher_way(struct launcher *l, struct err *e)
 	} else if (l->where.one_host && l->process >= 0 && l->process < l->processes &&
 		   l->job.name) {
 		l->way = &meet_on_host;
+	} else if (l->manages && !none && r->pmi && getenv("PMI_FD") && !pmi_is_open()) {
+		/* a library would print and end the process */
+		return err_set(e, -ECONNREFUSED,
+			       "%s says that it can be reached at descriptor %.20s (PMI_FD), but "
+			       "there is no connection: a program between it and this one may have "
+			       "closed it, as sudo and containers do",
+			       l->name, getenv("PMI_FD"));
 	} else if (l->manages && !none) {
 		l->way = &meet_over_mpi;
 	}

@@ -138,14 +138,19 @@ static int connect_to_port(const char *where, struct err *e)
 	const struct addrinfo ask = {.ai_socktype = SOCK_STREAM};
 	struct addrinfo *all = NULL;
 	char host[256];
-	int fd = -1, errnum = colon ? EHOSTUNREACH : EINVAL;
+	int fd = -1, errnum = EHOSTUNREACH, unknown;
 
-	if (colon && (size_t)(colon - where) < sizeof(host)) {
-		memcpy(host, where, (size_t)(colon - where));
-		host[colon - where] = '\0';
-		if (getaddrinfo(host, colon + 1, &ask, &all) != 0)
-			all = NULL;
-	}
+	if (!colon || colon == where || (size_t)(colon - where) >= sizeof(host))
+		return err_set(e, -ECONNREFUSED,
+			       "PMI_PORT is '%.80s': it is the host and port at which %s answers, "
+			       "HOST:PORT",
+			       where, self.job->launcher);
+	memcpy(host, where, (size_t)(colon - where));
+	host[colon - where] = '\0';
+	unknown = getaddrinfo(host, colon + 1, &ask, &all);
+	if (unknown)
+		return err_set(e, -ECONNREFUSED, "process %u cannot reach %s at PMI_PORT=%.80s: %s",
+			       self.process, self.job->launcher, where, gai_strerror(unknown));
 	for (const struct addrinfo *i = all; i && fd < 0; i = i->ai_next) {
 		int64_t left = self.deadline_ns - clock_now_ns();
 		/* connecting waits no longer than this, either */

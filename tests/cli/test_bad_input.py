@@ -2,6 +2,7 @@
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -247,6 +248,34 @@ def odd_folders(tmp):
         assert (at / "results/default/1/run-1/summary.json").exists()
 
 
+def launchers(tmp):
+    """What looks like a launcher's environment and is none; nobody else would say what is wrong, whichever process it is."""
+    openmpi, mpich = "OMPI_COMM_WORLD_", "PMI_"
+    for size, rank, *words in (("0", "0", "_SIZE is '0'"), ("y", "0", "_SIZE is 'y'"), ("", "", "_SIZE is ''"),
+                               ("9" * 30, "0", "_SIZE is '9999"), ("2", "2", "_RANK is '2' of 2"),
+                               ("2", "-1", "_RANK is '-1' of 2"), ("3", "x", "_RANK is 'x' of 3")):
+        for kind in (openmpi, mpich):
+            refused(["run", "default"], 1, *words, f"unset {kind}SIZE", cwd=tmp,
+                    env=dict(os.environ, **{kind + "SIZE": size, kind + "RANK": rank}))
+    for fd in ("99", "0", "x"):
+        refused(["run", "default"], 1, f"at descriptor {fd} (PMI_FD)", "closed it", cwd=tmp,
+                env=dict(os.environ, PMI_FD=fd, PMI_RANK="1", PMI_SIZE="2"))
+    for port, words in (("garbage", "HOST:PORT"), (":1", "HOST:PORT"), ("localhost:x", "cannot reach mpiexec"),
+                        ("localhost:1", "refused")):
+        refused(["run", "default"], 1, "PMI_PORT", port, words, cwd=tmp, env=dict(os.environ, PMI_PORT=port, PMI_ID="1"))
+    # a host that does not answer: the queue of connections is full
+    with socket.socket() as full, socket.socket() as first, socket.socket() as second:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        for s in (first, second):
+            s.setblocking(False)
+            s.connect_ex(full.getsockname())
+        begin = time.monotonic()
+        refused(["run", "default"], 1, "cannot reach", "timed out", cwd=tmp,
+                env=dict(os.environ, PMI_PORT=f"127.0.0.1:{full.getsockname()[1]}", PMI_ID="0", STOKER_START_LIMIT="1"))
+        assert time.monotonic() - begin < 20
+
+
 def main():
     with tempfile.TemporaryDirectory() as tmp:
         tmp = pathlib.Path(tmp)
@@ -259,6 +288,7 @@ def main():
         stop_while_computing(tmp)
         watchdog(tmp)
         odd_folders(tmp)
+        launchers(tmp)
     print(f"{count} refusals, each a sentence")
 
 
