@@ -58,7 +58,7 @@ static int fail_scan(struct loader *l)
 	if (p->error == YAML_MEMORY_ERROR)
 		return -ENOMEM;
 	if (p->error == YAML_READER_ERROR)
-		return err_set(l->e, ERR_USAGE, "%s: byte %zu: %s: a workload must be UTF-8 text",
+		return err_set(l->e, ERR_USAGE, "%s: byte %zu: %s: the file must be UTF-8 text",
 			       l->file, p->problem_offset, problem);
 	if (at < l->text_len && l->text[at] == '\t')
 		return yaml_error(l, mark_of(l, p->problem_mark),

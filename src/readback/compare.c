@@ -342,9 +342,10 @@ void comparison_text(const struct comparison *c, struct buf *out)
 	side_text(out, "First", c->runs[0], c->copies[0]);
 	side_text(out, ". Second", c->runs[1], c->copies[1]);
 	buf_puts(out, ".\n\n");
+	if (c->differences.n)
+		buf_puts(out, "Differences (first | second):\n");
 	for (size_t i = 0; i < c->differences.n; i++)
-		buf_say(out, "%s%s\n", i ? "  " : "Differences (first | second):\n  ",
-			c->differences.v[i]);
+		buf_say(out, "  %s\n", c->differences.v[i]);
 	if (!c->configured)
 		buf_puts(out, "The configuration of at least one side is not known.\n");
 	else if (!c->complete)

@@ -159,6 +159,9 @@ static void check_sentence(struct derive *d, const struct run_record *r, const c
 {
 	const json_t *training = json_object_get(r->result, "training");
 
+	/* judged without DLIO's way to count, which the figures have */
+	if (r->has_workload && r->workload.compat.dlio && strcmp(where, "steady") == 0)
+		return;
 	for (size_t i = 0; i < sizeof(spoken) / sizeof(spoken[0]); i++) {
 		const char *at = strstr(text, spoken[i].before), *key = spoken[i].key;
 		char *end;

@@ -35,6 +35,7 @@ struct record_facts {
 	char *supply; /* heap; "" */
 	double costs_au;
 	char *costs_text; /* heap; "" */
+	bool costs_limit; /* the framework's own code is what the run says limited it */
 	/* what the run says of itself */
 	char *run_id, *status, *claim_storage, *claim_text, *build; /* heap; NULL */
 	struct str_list taken;

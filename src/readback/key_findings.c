@@ -247,7 +247,7 @@ static void say_interval(struct key_finding *f, const struct effect *e, const st
 /* ---- limits ---- */
 
 /* Of `all` configurations, those that lost most to one thing; those that are none are left out. */
-static void say_limits(struct key_finding *f, size_t all, size_t data, size_t other)
+static void say_limits(struct key_finding *f, size_t all, size_t data, size_t own, size_t other)
 {
 	static const char others[] = "(barriers, the start and the end of epochs)";
 	size_t compute = all - data - other;
@@ -255,6 +255,8 @@ static void say_limits(struct key_finding *f, size_t all, size_t data, size_t ot
 	say(f, "Of %zu configurations, ", all);
 	if (data)
 		say(f, "%zu lost most time to waiting for data", data);
+	if (own)
+		say(f, " (in %zu of them, the largest part is the framework's own code)", own);
 	if (other)
 		say(f, "%s%zu lost most time to other things %s", data ? ", " : "", other, others);
 	if (compute == 0)
@@ -270,7 +272,7 @@ static void say_limits(struct key_finding *f, size_t all, size_t data, size_t ot
 
 static void find_limits(struct key_findings *k, const struct run_groups *g)
 {
-	size_t data = 0, other = 0, compute = 0, all;
+	size_t data = 0, own = 0, other = 0, compute = 0, all;
 	const struct run_group *worst = NULL;
 	struct key_finding *f;
 
@@ -279,12 +281,14 @@ static void find_limits(struct key_findings *k, const struct run_groups *g)
 
 		if (!x->counted || !isfinite(x->wait_share))
 			continue;
-		if (x->wait_share > WAIT_LARGE && x->wait_share >= x->other_share)
+		if (x->wait_share > WAIT_LARGE && x->wait_share >= x->other_share) {
 			data++;
-		else if (x->other_share > OTHER_LARGE)
+			own += record_costs_limit(&g->record[x->record[0]]);
+		} else if (x->other_share > OTHER_LARGE) {
 			other++;
-		else
+		} else {
 			compute++;
+		}
 		if (!worst || x->wait_share > worst->wait_share)
 			worst = x;
 	}
@@ -297,9 +301,11 @@ static void find_limits(struct key_findings *k, const struct run_groups *g)
 		    "The configuration waited for data for %.1f %% of the training time; %.1f %% "
 		    "was spent on neither waiting nor computation.",
 		    worst->wait_share, worst->other_share);
+		if (own)
+			say(f, " The largest part of the lost time is the framework's own code.");
 		return;
 	}
-	say_limits(f, all, data, other);
+	say_limits(f, all, data, own, other);
 	if (data)
 		say(f, " The longest wait was %.1f %%: %s, %u %s, %s.", worst->wait_share,
 		    worst->model, worst->ranks, accelerators(worst->ranks), factors_text(worst));

@@ -363,9 +363,12 @@ static void find_costs(const struct run_record *r, struct record_facts *f)
 	const json_t *costs =
 		json_object_get(json_object_get(r->result, "what_if"), "framework_costs");
 	const char *text = json_string_value(json_object_get(costs, "text"));
+	const char *cause =
+		json_string_value(json_object_get(json_object_get(r->result, "limit"), "cause"));
 
 	f->costs_au = number_of(costs, "whole_au_percent");
 	f->costs_text = xstrdup(text ? text : "");
+	f->costs_limit = cause && strcmp(cause, "framework") == 0;
 }
 
 void measures_find(struct record_facts *f, const struct run_record *r)
@@ -473,6 +476,11 @@ double record_costs_au(const struct run_record *r)
 const char *record_costs_text(const struct run_record *r)
 {
 	return r->facts.costs_text;
+}
+
+bool record_costs_limit(const struct run_record *r)
+{
+	return r->facts.costs_limit;
 }
 
 const char *record_supply(const struct run_record *r)

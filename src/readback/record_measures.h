@@ -56,6 +56,8 @@ const char *record_supply(const struct run_record *r);
  * run that had them: percent, NaN; and the clause, "". */
 double record_costs_au(const struct run_record *r);
 const char *record_costs_text(const struct run_record *r);
+/* Whether the framework's own code is what the run says limited it. */
+bool record_costs_limit(const struct run_record *r);
 /* Samples really taken a second over the wall time of an epoch's training part: steps x batch x
  * ranks / wall of the slowest rank; NaN when a file is missing. */
 double record_whole_rate(const struct run_record *r, size_t epoch);

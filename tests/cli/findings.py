@@ -186,12 +186,13 @@ class Checker:
             (rf"(\d+) of (\d+) runs? (?:has|have) invalid results: (.*?)\. Their AU and MB/s do not describe the storage, "
              r"and they are left out\.", self.invalid),
             (r"No check failed for (this run|any of the (\d+) runs)\.", self.sound),
-            (r"Of (\d+) configurations, (?:(\d+) lost most time to waiting for data)?(?:, )?(?:(\d+) lost most time to "
-             r"other things \(barriers, the start and the end of epochs\))?(?:,? ?and (\d+) lost at most 10 % in any one "
+            (r"Of (\d+) configurations, (?:(\d+) lost most time to waiting for data)?(?: \(in (\d+) of them, "
+             r"the largest part is the framework's own code\))?(?:, )?(?:(\d+) lost most time to other"
+             r" things \(barriers, the start and the end of epochs\))?(?:,? ?and (\d+) lost at most 10 % in any one "
              r"way|none lost more than 10 % of the time to waiting for data or to other things \(barriers, the start and "
              r"the end of epochs\))?\.", self.limits),
             (rf"The configuration waited for data for {NUMBER} % of the training time; {NUMBER} % was spent on neither "
-             r"waiting nor computation\.", self.one_limit),
+             r"waiting nor computation\.(?: The largest part of the lost time is the framework's own code\.)?", self.one_limit),
             (rf"With(?:out)? .*? own costs AU would be (?:about {NUMBER} %(?: \(.*?\))?|\d+ to \d+ %)\.", self.costs),
             (rf"{t.MODEL}: whole-run AU is highest with {t.CONFIG} \({NUMBER} %\)(.*)", self.highest),
             (rf"{t.MODEL}: only one configuration can be ranked \({t.CONFIG}, {NUMBER} %\)\.(.*)", self.only),
@@ -267,12 +268,13 @@ class Checker:
 
     # -- limits --
 
-    def limits(self, every, data, other, compute):
+    def limits(self, every, data, own, other, compute):
         groups = [g for g in self.t.counted() if not math.isnan(g.wait)]
         waits = [g for g in groups if g.wait > LARGE and g.wait >= g.other]
         others = [g for g in groups if g not in waits and g.other > LARGE]
         rest = len(groups) - len(waits) - len(others)
         said = tuple(int(n) if n else 0 for n in (every, data, other, compute))
+        need(int(own or 0) <= len(waits), own, data)
         need(said == (len(groups), len(waits), len(others), rest if waits or others else 0), said)
 
     def longest(self, percent, model, ranks, label):

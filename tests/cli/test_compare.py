@@ -212,6 +212,12 @@ def unlike(tmp, a):
     said_first(both(a, next((STUDY / "6").rglob("summary.json")).parent), ["One side was made by DLIO"], "Stoker against DLIO")
 
 
+def lines(a, b):
+    """Each difference is a line of its own."""
+    text = stoker("compare", a, b, status=None).stdout
+    assert "\nDifferences (first | second):\n  " in text and "\\n" not in text, text
+
+
 def configurations(tmp):
     """All keys that took effect, also those of stores and of shims; other work is no better storage."""
     memory = dict(storage__store="throttle+memory", storage__throttle__latency="0.002", train__computation_time=0.006, files=16,
@@ -330,6 +336,7 @@ def main():
         tests(tmp, fast, slow)
         unlike(tmp, a)
         configurations(tmp)
+        lines(fast[0], slow[0])
         claims(tmp, a, fast)
         cached(tmp, a)
 
