@@ -36,6 +36,9 @@ struct verdict_ops {
 	bool (*may_be_unknown)(const json_t *result, const struct workload *w);
 	/* It says something of every run that has what it needs. */
 	bool always;
+	/* With compat.dlio, too, its sentence is without DLIO's way to count, which figures have.
+	 */
+	bool counts_plainly;
 };
 
 /* NULL-terminated, written by the build; in the order in which they are listed. */

@@ -201,6 +201,7 @@ static void judge_steady(const struct result *r, const struct run_metrics *m, st
 extern const struct verdict_ops verdict_steady;
 const struct verdict_ops verdict_steady = {
 	.name = "steady",
+	.counts_plainly = true,
 	.help = "Was the run long enough to measure the storage, and did it go on as it "
 		"began?",
 	.about = ABOUT_LENGTH,
