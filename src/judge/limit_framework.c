@@ -53,7 +53,9 @@ bool limit_at_framework(struct limit_view *v)
 			     "another. More workers would lose more.");
 		return true;
 	}
-	if (of_rank >= 0.5 * code || v->r->rank[0].workers == 0)
+	if (v->r->rank[0].workers == 0)
+		of_rank = code; /* it loads, too */
+	if (of_rank >= 0.5 * code)
 		limit_add(v, "most of that in the rank itself, %.3g ms a step",
 			  1e3 * of_rank * v->r->ranks / (double)v->d->steps);
 	else

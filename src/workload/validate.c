@@ -212,7 +212,14 @@ static void warn_of_costs(struct workload *w)
 {
 	const char *of = w->costs ? w->costs->about[COST_ABOUT_FRAMEWORK] : NULL;
 	const struct loader_facts *loader = workload_loader(w);
+	const struct format_facts *format = workload_format(w);
 
+	if (w->costs && format && !(format->flags & FORMAT_NO_IO) &&
+	    !costs_of_load(w->costs, format)->present)
+		workload_note(w,
+			      "framework.costs: the profile %s has no law load_%s: loading samples "
+			      "costs nothing beside Stoker's own reading",
+			      w->costs->name, format->name);
 	if (of && strcmp(of, workload_framework_names[w->framework]) != 0)
 		workload_warn(w,
 			      "framework.costs: the profile %s is of %.60s, but framework is %s: "

@@ -67,6 +67,13 @@ def without_others(epoch):
     return epoch["wall_s"] - epoch["decomposition"]["mean_over_ranks_s"]["no_processor"]
 
 
+def no_law(tmp):
+    """A profile without a law for the format of the files."""
+    for law, said in (({"step": "fixed: 0.001"}, True), ({"load_npz": "per_sample: 0.001"}, False)):
+        result, _ = run(tmp, "law" if said else "laws", profile(tmp, "few", **law))
+        assert any("has no law load_npz" in n for n in result["notes"]) == said, result["notes"]
+
+
 def inline(tmp, costs):
     """Without workers a step takes what two samples, the loop and the computation do."""
     def once(n):
@@ -79,6 +86,7 @@ def inline(tmp, costs):
         d = epoch["decomposition"]
         in_parts(d, FILES * LOAD + STEPS * STEP)
         near(d["framework_loop_s"], STEPS * STEP, "the loop")
+        assert " 0 ms a step" not in result["limit"]["text"], result["limit"]
         return 100 * STEPS * COMPUTE / without_others(epoch) > most - 6, (result, out)
     return attempts("inline", once)
 
@@ -180,6 +188,7 @@ def main():
         evaluation(tmp)
         own_work(tmp)
         ends(tmp)
+        no_law(tmp)
         stoker("audit", one, two)
 
 
