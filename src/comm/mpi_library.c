@@ -333,7 +333,8 @@ static int say_tried(struct search *s, struct err *e)
 	if (more)
 		buf_printf(&s->absent, ", in %u more folders", more);
 	err_set(e, ERR_ABSENT,
-		"%s started processes on several hosts, or says not on how many, and no usable MPI "
+		"%s started processes on several hosts, or does not say on how many, and no usable "
+		"MPI "
 		"library%s%s was found through which they could find each other. Looked for: %s; "
 		"with LD_LIBRARY_PATH%s, and in the usual folders%s%s. Set STOKER_MPI to the path "
 		"of "
