@@ -116,6 +116,9 @@ static int set_field(const struct flag *f, void *args, const char *form, const c
 		*(bool *)field = true;
 		return 0;
 	case FLAG_TEXT:
+		if (!value[0] && f->value && strcmp(f->value, "TEXT") != 0)
+			return err_set(e, ERR_USAGE, "%s needs a value, but it is empty: %s %s",
+				       form, form, f->value);
 		*(const char **)field = value;
 		return 0;
 	case FLAG_LIST:

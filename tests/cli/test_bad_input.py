@@ -62,6 +62,7 @@ def configuration(tmp):
     refused([*run, "reader.batch_size"], 2, "reader.batch_size", "key=value")
     refused([*run, "reader.batch_size=1,2"], 2, "batch_size")
     refused([*run, "-n", "0"], 2, "-n", "0")
+    refused([*run[:2], "-o", ""], 2, "-o needs a value", "FOLDER")
     refused(["show", "nonsense"], 2, "nonsense", "workloads", "system")
     refused(["show", "system", tmp / "missing"], 2, "missing", "not a folder")
     refused(["verify", tmp / "missing"], 2, "missing", "dataset's folder")
