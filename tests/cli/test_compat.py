@@ -67,7 +67,7 @@ def indices(tmp):
 
 def audited(tmp):
     """Sentences about the length of a run do not have DLIO's count: a run that nobody touched contradicts nothing."""
-    run(tmp, "short", files=8, train__computation_time=0.005, train__epochs=2)
+    run(tmp, "short", files=6, train__computation_time=0.005, train__epochs=2)
     done = stoker("audit", tmp / "short", status=None)
     assert "steady" in done.stdout and "verdict:" not in done.stdout, done.stdout
 

@@ -96,7 +96,7 @@ def check_dataset(folder):
         f.write("model: {name: m}\nframework: pytorch\n")
     for compression, compat, extension in (("none", "false", ".csv"), ("gzip", "false", ".csv.gz"),
                                            ("gzip", "true", ".csv")):
-        keys = ["dataset.format=csv", "dataset.num_files_train=3", "dataset.num_samples_per_file=4",
+        keys = ["dataset.format=csv", "dataset.num_files_train=8", "dataset.num_samples_per_file=4",
                 "dataset.record_length_bytes=9000", "dataset.data_folder=" + data, "workflow.generate_data=true",
                 "workflow.train=false", "dataset.compression=" + compression, "compat.dlio=" + compat]
 
@@ -107,7 +107,7 @@ def check_dataset(folder):
         done = stoker("generate")
         assert done.returncode == 0, done.stderr + done.stdout
         names = sorted(os.listdir(os.path.join(data, "train")))
-        assert names == ["img_%d_of_3%s" % (i, extension) for i in range(3)], names
+        assert names == ["img_%d_of_8%s" % (i, extension) for i in range(8)], names
         for name in names:
             path = os.path.join(data, "train", name)
             with (gzip.open if compression == "gzip" else open)(path, "rt") as f:
