@@ -112,8 +112,8 @@ FACTS = (r"\.system\b|cpuinfo|meminfo|\.host_|\.storage_path\.|\.series\.|\.envi
 DISPENSABLE = [
     (r"", KERNEL, FACTS),
     # content of a file that could not be compared; the verdict on the dataset says of how many
-    (r"open|read|stat", r"/train/", r"\.dataset\.(content|extents)|verdicts\[dataset\]\.text"),
-    (r"ioctl", r"/train/", r"\.dataset\.extents"),
+    (r"open|read|stat", r"/(train|valid)/", r"\.dataset\.(content|extents)|verdicts\[dataset\]\.text"),
+    (r"ioctl", r"/(train|valid)/", r"\.dataset\.extents"),
     # said to be missing in not_digested
     (r"open|read|stat|fcntl|getdents", r"/(out|run-1\.partial)(/|$)|^/proc/self/fd/", r"\.integrity\.(files|not_digested)"),
     (r"statfs", r"", r"stdout|\.system\b"),
