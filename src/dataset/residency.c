@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "dataset/each.h"
 #include "base/file_system.h"
@@ -12,11 +14,26 @@
 
 /* Opening and syncing are waits, so more threads than cores help. */
 #define THREADS 16
+/* Pages that the kernel had in hand (taking back idle ones, compacting memory) stay in the cache
+ * when it is asked to drop them, and can be dropped a moment later. So many files are tried again,
+ * so often, after waits of which each is twice as long as the one before. Files that somebody maps
+ * keep their pages through all of it. */
+#define KEPT_MAX 1024u
+#define KEPT_TRIES 5
+#define KEPT_WAIT_NS (NS_PER_S / 200)
+
+struct kept {
+	enum dataset_kind kind;
+	uint64_t index;
+};
 
 struct sums {
 	const struct residency_job *job;
 	_Atomic uint64_t looked, bytes, cached_bytes, reclaimed_bytes;
 	_Atomic int mincore;
+	/* of eviction: files of which pages stayed, the first KEPT_MAX of them */
+	struct kept *kept;
+	_Atomic uint32_t keeps;
 };
 
 static void tell_progress(const struct residency_job *job)
@@ -47,24 +64,66 @@ static int look_file(void *arg, enum dataset_kind kind, uint64_t index, struct e
 	return 0;
 }
 
+/* A file with its companions; *cached: bytes of it that stayed. */
+static int evict_with_sidecars(const struct format_ops *f, const char *file, uint64_t *cached,
+			       struct err *e)
+{
+	struct page_cached left;
+	int rc = page_cache_evict(file, &left, e);
+	char path[DATASET_PATH_MAX];
+
+	*cached = left.cached_bytes;
+	for (uint32_t i = 0; i < f->sidecars && rc == 0; i++) {
+		if (f->sidecar_path(file, i, path, sizeof(path)) != 0)
+			continue;
+		rc = page_cache_evict(path, &left, e);
+		*cached += rc == 0 ? left.cached_bytes : 0;
+		/* not every reader needs them */
+		rc = rc == -ENOENT ? 0 : rc;
+	}
+	return rc;
+}
+
 static int evict_file(void *arg, enum dataset_kind kind, uint64_t index, struct each_worker *w,
 		      struct err *e)
 {
 	struct sums *s = arg;
-	const struct format_ops *f = s->job->dataset->format;
-	int rc = page_cache_evict(w->path, NULL, e);
-	char path[DATASET_PATH_MAX];
+	uint64_t cached;
+	int rc = evict_with_sidecars(s->job->dataset->format, w->path, &cached, e);
 
-	(void)kind;
-	(void)index;
-	for (uint32_t i = 0; i < f->sidecars && rc == 0; i++) {
-		if (f->sidecar_path(w->path, i, path, sizeof(path)) == 0)
-			rc = page_cache_evict(path, NULL, e);
-		/* not every reader needs them */
-		rc = rc == -ENOENT ? 0 : rc;
+	if (rc == 0 && cached) {
+		uint32_t at = atomic_fetch_add_explicit(&s->keeps, 1, memory_order_relaxed);
+
+		if (at < KEPT_MAX)
+			s->kept[at] = (struct kept){kind, index};
 	}
 	tell_progress(s->job);
 	return rc;
+}
+
+/* Those of which pages stayed, once more; the others are forgotten. */
+static int evict_kept(const struct residency_job *job, struct sums *s, struct err *e)
+{
+	uint32_t n = atomic_load_explicit(&s->keeps, memory_order_relaxed), stay = 0;
+	char path[DATASET_PATH_MAX];
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct kept k = s->kept[i];
+		uint64_t cached;
+		int rc = dataset_path(job->dataset, k.kind, k.index, path, sizeof(path), e);
+
+		if (rc >= 0)
+			rc = evict_with_sidecars(job->dataset->format, path, &cached, e);
+		if (rc < 0)
+			return rc;
+		if (cached)
+			s->kept[stay++] = k;
+		tell_progress(job);
+		if (job->stop && stop_is_set(job->stop))
+			return err_set(e, ERR_CANCELED, "eviction was stopped");
+	}
+	atomic_store_explicit(&s->keeps, stay, memory_order_relaxed);
+	return 0;
 }
 
 static int go_over(const struct residency_job *job, struct sums *s, uint64_t files,
@@ -122,18 +181,38 @@ int residency_look(const struct residency_job *job, struct residency *out, struc
 	return 0;
 }
 
-int residency_evict(const struct residency_job *job, struct err *e)
+static int evict(const struct residency_job *job, uint64_t files, struct err *e)
 {
 	struct sums s = {.job = job};
+	int64_t wait_ns = KEPT_WAIT_NS;
+	int rc;
 
-	return go_over(job, &s, UINT64_MAX, evict_file, e);
+	s.kept = try_calloc(KEPT_MAX, sizeof(*s.kept), "files of which pages stay cached", e);
+	if (!s.kept)
+		return -ENOMEM;
+	rc = go_over(job, &s, files, evict_file, e);
+	for (int i = 0; rc == 0 && i < KEPT_TRIES; i++) {
+		uint32_t keeps = atomic_load_explicit(&s.keeps, memory_order_relaxed);
+
+		/* more than that is no page here and there */
+		if (keeps == 0 || keeps > KEPT_MAX)
+			break;
+		clock_sleep_until(clock_now_ns() + wait_ns);
+		wait_ns *= 2;
+		rc = evict_kept(job, &s, e);
+	}
+	free(s.kept);
+	return rc;
+}
+
+int residency_evict(const struct residency_job *job, struct err *e)
+{
+	return evict(job, UINT64_MAX, e);
 }
 
 int residency_evict_some(const struct residency_job *job, struct err *e)
 {
-	struct sums s = {.job = job};
-
-	return go_over(job, &s, job->files, evict_file, e);
+	return evict(job, job->files, e);
 }
 
 static double cached_share(const struct residency *c)
