@@ -15,7 +15,7 @@ import backend_names
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
 LAYERS = [
-    {"cli"}, {"study", "page"}, {"readback"}, {"run"}, {"judge"}, {"predict"}, {"result"}, {"loader", "checkpoint"},
+    {"cli"}, {"study", "capacity", "page"}, {"readback"}, {"run"}, {"judge"}, {"predict"}, {"result"}, {"loader", "checkpoint"},
     {"dataset"}, {"format"}, {"store"},
     {"metric", "workload"}, {"conf", "comm", "codec"}, {"base"},
 ]
@@ -36,7 +36,6 @@ OPENS = re.compile(r"(?<![\w.>])(fopen|fopen64|freopen|open|open64|openat|openat
 MAY_OPEN = {
     "src/store/posix.c": "the stores' files",
     "src/run/finish.c": "a new mark, O_EXCL and O_NOFOLLOW",
-    "src/study/scratch.c": "a folder that is removed, O_DIRECTORY and O_NOFOLLOW",
     "src/cli/main.c": "/dev/null", "src/cli/shepherd.c": "/dev/null",
     "src/comm/net_connect.c": "a file of the kernel",
     **{f"src/metric/{name}.c": "files of the kernel" for name in (

@@ -19,8 +19,8 @@
 #include "cli/cli.h"
 #include "cli/flags.h"
 #include "cli/signals.h"
-#include "study/child_log.h"
-#include "study/scratch.h"
+#include "base/child_log.h"
+#include "base/remove_tree.h"
 #include "workload/framework_costs.h"
 #include "workload/workload.h"
 

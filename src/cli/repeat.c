@@ -22,7 +22,7 @@
 #include "conf/override.h"
 #include "judge/gate.h"
 #include "result/json_out.h"
-#include "study/scratch.h"
+#include "base/remove_tree.h"
 #include "workload/backend.h"
 #include "workload/key.h"
 

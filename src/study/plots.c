@@ -16,7 +16,7 @@
 #include "base/say.h"
 #include "readback/configuration.h"
 #include "readback/palette.h"
-#include "study/scratch.h"
+#include "base/remove_tree.h"
 #include "study/study_plan.h"
 
 #define NEUTRAL "#444444" /* what belongs to no model */

@@ -16,8 +16,8 @@
 #include "base/file.h"
 #include "base/folder_lock.h"
 #include "study/command.h"
-#include "study/child_log.h"
-#include "study/scratch.h"
+#include "base/child_log.h"
+#include "base/remove_tree.h"
 
 #define TICK_NS (NS_PER_S / 10)
 #define GRACE_NS (15 * NS_PER_S)

@@ -23,8 +23,8 @@
 #include "readback/sides.h"
 #include "result/json_out.h"
 #include "base/file_system.h"
-#include "study/child_log.h"
-#include "study/scratch.h"
+#include "base/child_log.h"
+#include "base/remove_tree.h"
 
 #define TICK_NS (NS_PER_S / 10)
 #define GRACE_NS (15 * NS_PER_S)

@@ -18,7 +18,7 @@
 #include "base/file_system.h"
 #include "base/mount.h"
 #include "metric/host_io.h"
-#include "study/scratch.h"
+#include "base/remove_tree.h"
 
 static char root[64];
 static unsigned own_major, own_minor; /* of the folder that the devices are said to hold */

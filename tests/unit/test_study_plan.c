@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "disk_folder.h"
 #include "study/forecast.h"
-#include "study/scratch.h"
+#include "base/remove_tree.h"
 #include "study/study.h"
 #include "../skip.h"
 

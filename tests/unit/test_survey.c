@@ -24,7 +24,7 @@
 #include "store/aside.h"
 #include "store/extents.h"
 #include "store/page_cache.h"
-#include "study/scratch.h"
+#include "base/remove_tree.h"
 
 #define TRAIN 9
 #define EVAL 3

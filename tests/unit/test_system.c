@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/system.h"
-#include "study/scratch.h"
+#include "base/remove_tree.h"
 
 static char root[64];
 

@@ -1,4 +1,4 @@
-#include "study/child_log.h"
+#include "base/child_log.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 #pragma once
-/* Folders that a study makes and removes. Links are removed, never followed. */
+/* Folders that the program made and removes. Links are removed, never followed. */
 #include "base/err.h"
 
 /* Removes a file, or a folder with all in it. Fine when there is none. */

@@ -1,5 +1,5 @@
 /* Removing folders. */
-#include "study/scratch.h"
+#include "base/remove_tree.h"
 
 #include <dirent.h>
 #include <errno.h>
