@@ -4,8 +4,9 @@
     check.py BUILD [--all] [--only REGEX] [--leave REGEX] [--leave-tiers A,B] [-j N]
 
 Without --all only the quick tests run: those without the label `long`. Counted and printed with their reasons: skipped
-tests, parts and cmocka cases that were left out, cases of timing tests that were repeated. The last line is
-"N passed, N failed, N skipped". The output of each test stays in BUILD/check/NAME.log.
+tests, parts and cmocka cases that were left out, cases of timing tests that were repeated, tests that failed once
+("unsteady", see second_chances). The last line is "N passed, N failed, N skipped", with ", N unsteady" where there were
+some. The output of each test stays in BUILD/check/NAME.log.
 """
 import argparse
 import collections
@@ -23,16 +24,23 @@ import truth_doc
 
 # At least this many tests, and cases within the C tests, exist. What removes tests lowers these figures, visibly.
 FLOOR = {"quick": (115, 1450), "all": (155, 1450)}
-# These measure. One that fails, and has not repeated its own cases, is run once more, alone: other work on the machine
-# passes, a wrong program fails twice. A sanitizer's finding is never given a second chance.
-MEASURING = {"truth", "mpi", "scale"}
+# Nothing outside the program decides what these find. All other tests measure, or deal with other processes, the page
+# cache, disks: at most so many that failed are run once more.
+CERTAIN = {"unit", "fuzz", "tidy"}
 SECOND_CHANCES = 3
+# What sanitizers find goes to files of their own, so that a finding counts even where a test does not look at the output.
+FOUND = re.compile(r"^SUMMARY: |runtime error: |(ERROR|FATAL): \w+Sanitizer", re.M)
+# What a program does only when it is wrong, however busy the machine is: it died, it hung, a sanitizer found something.
+DIED = re.compile(r"Sanitizer|runtime error: |[Aa]ssertion [`'].* failed|Assertion failed|status -\d|exit(ed)? with -\d|by signal \d"
+                  r"|SIG(SEGV|ABRT|BUS|ILL|FPE|SYS|KILL)|core dumped|Segmentation fault|double free|stack smashing"
+                  r"|crash: |\bhangs\b|TimeoutExpired")
 QUIET_SECONDS = 30
 CASE = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] (\w+)")
 
 
 class Test:
-    def __init__(self, entry):
+    def __init__(self, entry, sanitized):
+        self.sanitized = sanitized
         self.name = entry["name"]
         self.command = entry.get("command", [])
         p = {q["name"]: q["value"] for q in entry.get("properties", [])}
@@ -48,7 +56,7 @@ class Test:
         self.why = ""
         self.seconds = self.cpu = 0.0
         self.output = ""
-        self.second = False
+        self.late = self.by_signal = self.second = False
 
     def size(self):
         """What stands in for the duration of a test that was never run here: what a script says of itself ("# takes 200 s"),
@@ -65,12 +73,20 @@ class Test:
 
     def start(self, logs):
         self.log = logs / f"{self.name}.log"
+        for old in self.findings():
+            old.unlink()
+        findings = self.log.with_suffix(".found").resolve()
+        for options in [k for k in self.env if k.endswith("SAN_OPTIONS")] if self.sanitized else []:
+            self.env[options] = f"{self.env[options].split(':log_path=')[0]}:log_path={findings}"
         with open(self.log, "wb") as out:
             self.process = subprocess.Popen(self.command, cwd=self.folder, env={**os.environ, **self.env},
                                             stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
                                             start_new_session=True)
         self.began = time.monotonic()
-        self.late = False
+        self.late = self.by_signal = False
+
+    def findings(self):
+        return self.log.parent.glob(f"{self.name}.found.*")
 
     def kill(self):
         try:
@@ -90,8 +106,12 @@ class Test:
         self.process.returncode = status = os.waitstatus_to_exitcode(status)
         self.cpu = use.ru_utime + use.ru_stime
         self.output = self.log.read_text(errors="replace")
+        found = [text for text in (f.read_text(errors="replace") for f in self.findings()) if FOUND.search(text)]
+        self.output += "".join(found)
         if self.late:
             self.state, self.why = "failed", f"still running after {self.timeout:.0f} s"
+        elif found:
+            self.state, self.why = "failed", f"a sanitizer's finding, {len(found)} in all"
         elif status == 0:
             self.state = "passed"
         elif status == self.skip_status:
@@ -99,7 +119,7 @@ class Test:
             self.why = next((line[len("skipped: "):] for line in self.output.splitlines()
                              if line.startswith("skipped: ")), "no reason given")
         else:
-            self.state = "failed"
+            self.state, self.by_signal = "failed", status < 0
             self.why = f"status {status}" if status > 0 else f"killed by {signal.Signals(-status).name}"
         return True
 
@@ -187,16 +207,37 @@ def run(tests, jobs, logs):
             test.kill()
 
 
-def second_chances(tests, logs, sanitized):
-    """Tests that measure and failed, once more and alone; all of them or, where others failed too, none."""
+def certain(test):
+    """Why the failure of a test is no accident of the machine; None: it may be one."""
+    if test.tier in CERTAIN:
+        return f"tests of the tier {test.tier} depend on nothing outside the program"
+    if test.late:
+        return "it hung"
+    if test.by_signal:
+        return "a signal ended it"
+    found = DIED.search(test.output)
+    return f"its output says '{found.group(0).strip()}'" if found else None
+
+
+def second_chances(tests, logs):
+    """Tests that failed, once more and alone: other work on the machine passes, a wrong program fails twice. All of them
+    or, where too many failed or one whose failure is certain, none. One that had repeated its own cases already must
+    now need no repetition."""
     failed = [t for t in tests if t.state == "failed"]
-    if sanitized or len(failed) > SECOND_CHANCES or any(
-            t.tier not in MEASURING or t.lines("attempts: ") for t in failed):
+    reasons = [f"{t.name} is not run once more: {why}" for t in failed for why in [certain(t)] if why]
+    if len(failed) > SECOND_CHANCES:
+        reasons = [f"{len(failed)} tests failed; none is run once more"]
+    for reason in reasons:
+        print(reason, flush=True)
+    if reasons:
         return
     for test in failed:
-        print(f"failed, once more alone: {test.name}: {test.why}", flush=True)
-        first = test.output
+        print(f"failed, once more alone: {test.name}: {test.why}\n{test.output.rstrip()}\n=== end of the first failure of "
+              f"{test.name}", flush=True)
+        first, repeated = test.output, test.lines("attempts: ")
         run([test], 1, logs)
+        if test.state == "passed" and repeated and test.lines("attempts: "):
+            test.state, test.why = "failed", "it needed repetitions again"
         if test.state == "failed":
             test.output = f"{first}\n--- once more, alone\n{test.output}"
         else:
@@ -255,7 +296,7 @@ def report(tests, args, truth):
             print(f"  {line}")
     for t in tests:
         if t.second:
-            print(f"passed only when run once more, alone: {t.name}")
+            print(f"unsteady: {t.name} passed only when it was run once more, alone; its first output is above")
     slow = sorted(tests, key=lambda t: -t.seconds)[:5]
     print("slowest: " + ", ".join(f"{t.name} {t.seconds:.1f} s" for t in slow))
     print(f"C cases: {cases['OK']} passed, {cases['FAILED']} failed, {cases['SKIPPED']} skipped")
@@ -270,12 +311,12 @@ def report(tests, args, truth):
     return not floor and not wrong
 
 
-def select(args):
+def select(args, sanitized):
     listed = subprocess.run(["ctest", "--test-dir", args.build, "--show-only=json-v1"], capture_output=True, text=True)
     if listed.returncode:
         sys.exit(f"ctest cannot list the tests of {args.build}:\n{listed.stderr}")
     leave = set(filter(None, args.leave_tiers.split(",")))
-    tests = [Test(entry) for entry in json.loads(listed.stdout)["tests"]]
+    tests = [Test(entry, sanitized) for entry in json.loads(listed.stdout)["tests"]]
     return [t for t in tests if (args.all or not t.long) and t.tier not in leave and
             (not args.only or re.search(args.only, t.name)) and
             not (args.leave and re.search(args.leave, t.name))]
@@ -294,7 +335,7 @@ def main():
     args.filtered = bool(args.only or args.leave or args.leave_tiers)
     build = pathlib.Path(args.build)
     sanitized = re.search(r"^STOKER_SANITIZE:\w+=.", (build / "CMakeCache.txt").read_text(), re.M) is not None
-    tests = select(args)
+    tests = select(args, sanitized)
     logs = build / "check"
     logs.mkdir(exist_ok=True)
     truth = None if sanitized else logs.resolve() / "truth"
@@ -310,16 +351,17 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         run(tests, args.jobs, logs)
-        second_chances(tests, logs, sanitized)
+        second_chances(tests, logs)
     except KeyboardInterrupt:
         print("\ninterrupted")
         return 130
     times.update({t.name: round(t.seconds, 2) for t in tests})
     times_file.write_text(json.dumps(times, indent=0, sort_keys=True))
     well = report(tests, args, truth)
-    count = collections.Counter(t.state for t in tests)
+    count, unsteady = collections.Counter(t.state for t in tests), sum(t.second for t in tests)
     print(f"{time.monotonic() - began:.0f} s, {sum(t.cpu for t in tests):.0f} s of processor time")
-    print(f"{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped")
+    print(f"{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped" +
+          (f", {unsteady} unsteady" if unsteady else ""))
     return 0 if well and count["passed"] and not count["failed"] else 1
 
 

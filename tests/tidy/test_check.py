@@ -80,18 +80,66 @@ def failures(tmp):
 
 
 def second_chances(tmp):
-    once = "test -e {0}/{1} && exit 0; touch {0}/{1}; {2} exit 1"
-    tests = {"truth.once": (once.format(tmp, "a", ""), ""), "truth.never": ("exit 1", "")}
-    status, text = check(build(tmp / "second", tests), "--leave", "nothing")
-    expect(text, "passed only when run once more, alone: truth.once")
-    assert status == 1 and text.splitlines()[-1] == "1 passed, 1 failed, 0 skipped", text
-    for name, (folder, command, cache) in {
-            "cli.once": ("not-measuring", once.format(tmp, "b", ""), "STOKER_SANITIZE:STRING="),
-            "truth.once": ("sanitized", once.format(tmp, "c", ""), "STOKER_SANITIZE:STRING=thread"),
-            "truth.repeats": ("repeats", once.format(tmp, "d", "echo attempts: x: right in 1 of 3;"),
-                              "STOKER_SANITIZE:STRING=")}.items():
-        status, text = check(build(tmp / folder, {name: (command, "")}, cache), "--leave", "nothing")
-        assert status == 1 and text.splitlines()[-1] == "0 passed, 1 failed, 0 skipped", text
+    """Failures that the machine may have caused are tried once more; those that only the program can cause never."""
+    marks = iter(range(100))
+
+    def once(words="true"):
+        mark = tmp / f"mark{next(marks)}"
+        return f"test -e {mark} && exit 0; touch {mark}; {words}; exit 1"
+
+    def tried(tests, cache="STOKER_SANITIZE:STRING="):
+        folder = build(tmp / f"second{next(marks)}", {n: c if isinstance(c, tuple) else (c, "") for n, c in tests.items()}, cache)
+        status, text = check(folder, "--leave", "nothing")
+        return status, text, text.splitlines()[-1]
+
+    for name in ("truth.once", "cli.once", "fault.once", "contract.once"):
+        status, text, last = tried({name: once("echo this is why"), "cli.fine": "true"})
+        expect(text, f"failed, once more alone: {name}: status 1", "this is why", f"=== end of the first failure of {name}",
+               f"unsteady: {name} passed only when it was run once more, alone; its first output is above")
+        assert status == 0 and last == "2 passed, 0 failed, 0 skipped, 1 unsteady", text
+    status, text, last = tried({"truth.once": once(), "cli.never": "exit 1"})
+    assert status == 1 and last == "1 passed, 1 failed, 0 skipped, 1 unsteady", text
+    status, text, last = tried({f"cli.once{i}": once() for i in range(3)})
+    assert status == 0 and last == "3 passed, 0 failed, 0 skipped, 3 unsteady", text
+
+    for name, command, why in (
+            ("unit.once", once(), "tests of the tier unit depend on nothing outside the program"),
+            ("cli.dies", once("kill -SEGV $$"), "a signal ended it"),
+            ("cli.hangs", (once("sleep 50"), "TIMEOUT 1"), "it hung"),
+            ("cli.waits", once("echo subprocess.TimeoutExpired: stoker"), "its output says 'TimeoutExpired'"),
+            ("cli.child", once("echo 'run: status -11, not 0'"), "its output says 'status -1'"),
+            ("fault.child", once("echo 'finding: crash: status 139'"), "its output says 'crash:'"),
+            ("fault.report", once("echo ==1==ERROR: AddressSanitizer: x"), "its output says 'Sanitizer'")):
+        status, text, last = tried({name: command, "cli.once": once()})
+        expect(text, f"{name} is not run once more: {why}")
+        assert status == 1 and last == "0 passed, 2 failed, 0 skipped", text
+    status, text, last = tried({f"cli.once{i}": once() for i in range(4)})
+    expect(text, "4 tests failed; none is run once more")
+    assert status == 1 and last == "0 passed, 4 failed, 0 skipped", text
+
+    # what repeated its own cases must need no repetition
+    case = "echo attempts: x: right in {0} of 4"
+    for second, want in (("true", 0), (case.format(3), 1)):
+        mark = tmp / f"mark{next(marks)}"
+        status, text, last = tried({"truth.x": f"test -e {mark} && {{ {second}; exit 0; }}; touch {mark}; {case.format(1)}; exit 1"})
+        assert status == want and ("unsteady" in last) == (not want), text
+
+
+def sanitized(tmp):
+    """A finding counts, whatever the test makes of it; another failure is one as in any build."""
+    found = ("sh -c 'echo ==7==ERROR: AddressSanitizer: heap-use-after-free >${ASAN_OPTIONS##*log_path=}.7'; exit $1",
+             'ENVIRONMENT "ASAN_OPTIONS=detect_leaks=1"')
+    cache = "STOKER_SANITIZE:STRING=address"
+    for n, status_of_test in enumerate((0, 1)):
+        folder = build(tmp / f"found{n}", {"cli.found": (found[0].replace("$1", str(status_of_test)), found[1])}, cache)
+        for _ in range(2):
+            status, text = check(folder, "--leave", "nothing")
+            expect(text, "=== cli.found: a sanitizer's finding, 1 in all", "==7==ERROR: AddressSanitizer: heap-use-after-free")
+            assert status == 1 and "unsteady" not in text, text
+    mark = tmp / "sanitized-mark"
+    folder = build(tmp / "found-nothing", {"cli.once": (f"test -e {mark} && exit 0; touch {mark}; exit 1", found[1])}, cache)
+    status, text = check(folder, "--leave", "nothing")
+    assert status == 0 and text.splitlines()[-1] == "1 passed, 0 failed, 0 skipped, 1 unsteady", text
 
 
 def floor(tmp):
@@ -136,4 +184,5 @@ with tempfile.TemporaryDirectory() as tmp:
     counts(tmp)
     failures(tmp)
     second_chances(tmp)
+    sanitized(tmp)
     floor(tmp)
