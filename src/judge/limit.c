@@ -43,7 +43,7 @@ void limit_add(struct limit_view *v, const char *fmt, ...)
 void limit_add_workers(struct limit_view *v)
 {
 	v->limit->effects = (uint16_t)strlen(v->limit->text);
-	outlook_say_workers(v->outlook, v->r->rank[0].workers, v->limit->text,
+	outlook_say_workers(v->outlook, result_workers(v->r), v->limit->text,
 			    sizeof(v->limit->text));
 	limit_add(v, ".");
 }

@@ -53,7 +53,7 @@ bool limit_at_framework(struct limit_view *v)
 			     "another. More workers would lose more.");
 		return true;
 	}
-	if (v->r->rank[0].workers == 0)
+	if (result_workers(v->r) == 0)
 		of_rank = code; /* it loads, too */
 	if (of_rank >= 0.5 * code)
 		limit_add(v, "most of that in the rank itself, %.3g ms a step",

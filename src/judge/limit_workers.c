@@ -19,7 +19,7 @@ static bool at_window(struct limit_view *v)
 	const struct outlook *o = v->outlook;
 	double best = 0;
 
-	if (!o->known || v->r->rank[0].workers == 0 || v->busy > BUSY_SHARE)
+	if (!o->known || result_workers(v->r) == 0 || v->busy > BUSY_SHARE)
 		return false;
 	best = fmax(isnan(o->window_au) ? 0 : o->window_au,
 		    isnan(o->unordered_au) ? 0 : o->unordered_au);
@@ -28,11 +28,10 @@ static bool at_window(struct limit_view *v)
 	limit_say(v, "prefetch",
 		  "limited by the prefetch window of %llu batches: a batch takes %.3g ms +- %.3g "
 		  "ms, but the workers are busy only %.0f %% of the time",
-		  (unsigned long long)v->r->rank[0].prefetch_batches, 1e3 * v->d->service_mean_s,
+		  (unsigned long long)result_window(v->r), 1e3 * v->d->service_mean_s,
 		  1e3 * v->d->service_dev_s, 100 * v->busy);
 	v->limit->effects = (uint16_t)strlen(v->limit->text);
-	outlook_say_window(o, v->r->rank[0].prefetch_batches * 4, v->limit->text,
-			   sizeof(v->limit->text));
+	outlook_say_window(o, result_window(v->r) * 4, v->limit->text, sizeof(v->limit->text));
 	limit_add(v, ".");
 	return true;
 }
@@ -40,7 +39,7 @@ static bool at_window(struct limit_view *v)
 static bool at_number(struct limit_view *v)
 {
 	const struct outlook *o = v->outlook;
-	uint32_t have = v->r->rank[0].workers;
+	uint32_t have = result_workers(v->r);
 
 	if (!o->known || !o->needed_known || o->workers_needed == 0 || o->workers_needed <= have ||
 	    o->workers_needed > FEW_WORKERS || o->shared_s > o->fixed_s)

@@ -13,30 +13,34 @@ static uint64_t train_samples(const struct workload *w)
 
 #define SENTENCE_MAX 160
 
-/* Cut at a blank, and said to be. */
-static void say_short(const char *sentence, struct verdict *v)
+/* Cut at a blank, and said to be. False when it was cut: no full stop follows. */
+static bool say_short(const char *sentence, struct verdict *v)
 {
 	size_t n = strlen(sentence);
 
 	if (n <= SENTENCE_MAX) {
 		verdict_say(v, "%s", sentence);
-		return;
+		return true;
 	}
 	for (n = SENTENCE_MAX; n > SENTENCE_MAX / 2 && sentence[n] != ' '; n--)
 		;
 	verdict_say(v, "%.*s ...", (int)n, sentence);
+	return false;
 }
 
 /* "a; b; c; and 2 more." */
 static void say_first(const struct str_list *sentences, struct verdict *v)
 {
+	bool whole = true;
+
 	for (size_t i = 0; i < sentences->n && i < 3; i++) {
 		verdict_say(v, "%s", i ? "; " : "");
-		say_short(sentences->v[i], v);
+		whole = say_short(sentences->v[i], v);
 	}
 	if (sentences->n > 3)
-		verdict_say(v, "; and %zu more", sentences->n - 3);
-	verdict_say(v, ".");
+		verdict_say(v, "; and %zu more.", sentences->n - 3);
+	else if (whole)
+		verdict_say(v, ".");
 }
 
 static void judge_config(const struct result *r, const struct run_metrics *m, struct verdict *v)

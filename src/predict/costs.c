@@ -19,16 +19,16 @@
 #define GENERATOR_AHEAD 3 /* batches, as tf.data's loader keeps them */
 
 static const uint64_t STEPS_LEAST = 4; /* of an epoch, for a model of another run than this one */
-static const double BUSY = 0.1;      /* of the processors, or of a batch: less is not looked at */
-static const double POINT_OFF = 1.4; /* times the time of a request at a point of a probe, */
-static const double FULL_OFF = 1.12; /* and where that is all a ceiling's doing */
-static const double FAR_ABOVE = 2;   /* times the readers that reach it */
-static const double PLATEAU = 1.15;  /* times the rate with twice the readers: there is no more */
-static const double TAKEN = 0.5;     /* of the time without a processor, from run to run */
-static const double HIST_OFF = 0.1;  /* of a time: what its histogram may be off */
-static const double NOTABLE = 0.03;  /* of a batch's time: opens that take less just take it */
-static const double FAR = 4;         /* times what is asked for: a ceiling that does not matter */
-static const double AGREED = 1.25;   /* between ceilings that are the same */
+static const double BUSY = 0.1;        /* of the processors, or of a batch: less is not looked at */
+static const double POINT_OFF = 1.4;   /* times the time of a request at a point of a probe, */
+static const double FULL_OFF = 1.12;   /* and where that is all a ceiling's doing */
+static const double FAR_ABOVE = 2;     /* times the readers that reach it */
+static const double PLATEAU = 1.15;    /* times the rate with twice the readers: there is no more */
+static const double TAKEN = 0.5;       /* of the time without a processor, from run to run */
+static const double HIST_OFF = 0.1;    /* of a time: what its histogram may be off */
+static const double NOTABLE = 0.03;    /* of a batch's time: opens that take less just take it */
+static const double FAR = 4;           /* times what is asked for: a ceiling that does not matter */
+static const double AGREED = 1.25;     /* between ceilings that are the same */
 static const double CALIBRATED_MIN = 0.25, CALIBRATED_MAX = 4; /* of what the parts sum to */
 
 /* Of metadata requests that asked for no bytes, seconds: what their histogram has beyond those that
@@ -603,12 +603,12 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 	m.ranks = r->ranks;
 	m.in_order = w->reader.in_order || c->rule != RULE_PYTORCH;
 	m.steps = (uint64_t)(steps / epochs + 0.5);
-	v->prefetch = r->rank[0].prefetch_batches;
+	v->prefetch = result_window(r);
 	if (c->rule == RULE_GENERATORS)
 		v->prefetch = w->reader.prefetch_size < 0 ? 2 : (uint64_t)w->reader.prefetch_size;
 	else if (c->rule == RULE_PYTORCH)
-		v->prefetch = r->rank[0].workers ? v->prefetch / r->rank[0].workers : 0;
-	rule_workers(v, r->rank[0].workers, &m);
+		v->prefetch = result_workers(r) ? v->prefetch / result_workers(r) : 0;
+	rule_workers(v, result_workers(r), &m);
 	m.parts = (uint32_t)fmin(PARTS_MAX, fmax(1, c->samples / m.runs));
 	m.cpus = result_usable_cpus(&r->host);
 	m.start_s = d->mean_s[TIME_WAIT + WAIT_START] / epochs;

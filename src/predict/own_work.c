@@ -28,7 +28,7 @@ static void of_workers(const struct framework_costs *f, const struct result *r, 
 	out->fork_s = start;
 	out->begin_s = begin;
 	if (!r->workload->reader.persistent_workers)
-		out->end_s = costs_of(f, COST_END_WORKER)->fixed * r->rank[0].workers;
+		out->end_s = costs_of(f, COST_END_WORKER)->fixed * result_workers(r);
 }
 
 /* What threads wait between two turns of the same code, in s. */
@@ -81,7 +81,7 @@ static double files_opened(const struct result *r, const struct costs *c)
 static struct waits waits_of(const struct result *r, const struct costs *c,
 			     const struct own_work *o)
 {
-	double workers = r->rank[0].workers;
+	double workers = result_workers(r);
 	double requests = c->open + c->reads +
 			  r->judged.time.work_s[WORK_PREPROCESS] / (double)r->judged.time.batches;
 	double compute = time_dist_mean(&r->workload->train.computation_time);
@@ -117,7 +117,7 @@ static double loading_s(const struct cost_law *law, const struct result *r, cons
 static void of_run(const struct framework_costs *f, const struct result *r, const struct costs *c,
 		   double bytes, const struct waits *wait, struct own_work *out)
 {
-	bool dlio = r->workload->compat.dlio, workers = r->rank[0].workers > 0;
+	bool dlio = r->workload->compat.dlio, workers = result_workers(r) > 0;
 	const struct cost_law *load = costs_of_load(f, &r->dataset->format->is);
 	double share = (double)dataset_samples(r->dataset, DATASET_TRAIN) / r->ranks;
 	double batch_wait_s = c->samples * wait->sample + wait->between;
@@ -156,7 +156,7 @@ bool own_work_of(const struct framework_costs *f, const struct result *r, uint32
 
 		of_run(f, r, c, bytes, &wait, out);
 	}
-	if (r->rank[0].workers > 0)
+	if (result_workers(r) > 0)
 		of_workers(f, r, epochs, out);
 	return true;
 }

@@ -76,6 +76,16 @@ uint32_t result_present_rank(const struct result *r)
 	return 0;
 }
 
+uint32_t result_workers(const struct result *r)
+{
+	return r->rank[result_present_rank(r)].workers;
+}
+
+uint64_t result_window(const struct result *r)
+{
+	return r->rank[result_present_rank(r)].prefetch_batches;
+}
+
 /* The process that sent the facts of a node; NULL when it was this one, or none did. */
 static const struct result_process *process_of_node(const struct result *r, uint32_t node)
 {

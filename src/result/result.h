@@ -196,6 +196,9 @@ void result_release(struct result *r);
 
 /* The lowest rank that is not lost; 0 when all are. */
 uint32_t result_present_rank(const struct result *r);
+/* Of that rank, as all have as many: workers, and batches that may be read ahead. */
+uint32_t result_workers(const struct result *r);
+uint64_t result_window(const struct result *r);
 /* The host of a rank: r->host, or the facts that the first process there sent. */
 const struct host_facts *result_rank_host(const struct result *r, uint32_t rank);
 /* What /proc/meminfo of a rank's host said at the start of epoch `epoch` (from 0). */
