@@ -71,6 +71,7 @@ struct sim {
 	struct side *side;
 	uint32_t *done; /* ranks * window: runs of batch k that are, at k % window */
 	uint32_t width, parts, runs;
+	uint32_t meeting; /* ranks at the barrier */
 	uint64_t window, steps, made, seq;
 	uint64_t turn;                  /* which of the runs */
 	double stages;                  /* of a part */
@@ -319,9 +320,9 @@ static void ranks_meet(struct sim *s, uint32_t k)
 
 	s->side[k].computing = false;
 	s->side[k].met = true;
-	for (uint32_t i = 0; i < ranks; i++)
-		if (!s->side[i].met)
-			return;
+	if (++s->meeting < ranks)
+		return;
+	s->meeting = 0;
 	s->made++;
 	for (uint32_t i = 0; i < ranks; i++)
 		s->side[i].met = false;
