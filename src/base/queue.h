@@ -7,11 +7,17 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/virtual.h"
+
+/* Whoever waits for a change: threads, or in virtual time fibers. */
+struct queue_side {
+	pthread_cond_t changed;
+	struct virtual_waiters fibers;
+};
 
 struct queue {
 	pthread_mutex_t lock;
-	pthread_cond_t not_empty;
-	pthread_cond_t not_full;
+	struct queue_side not_empty, not_full;
 	void **slot;
 	size_t cap, head, count;
 	bool closed;

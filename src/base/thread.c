@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/run_delay.h"
+#include "base/virtual.h"
 
 #define STACK_DEFAULT (256u * 1024u)
 #define STOP_POLL_NS (NS_PER_S / 10)
@@ -71,12 +72,27 @@ void thread_wait(_Atomic uint32_t *word, uint32_t seen, int64_t timeout_ns)
 {
 	struct timespec ts = {timeout_ns / NS_PER_S, timeout_ns % NS_PER_S};
 
+	if (virtual_on()) {
+		virtual_word_wait(word, seen, timeout_ns);
+		return;
+	}
 	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, timeout_ns < 0 ? NULL : &ts, NULL, 0);
 }
 
 void thread_wake(_Atomic uint32_t *word, int count)
 {
+	if (virtual_on()) {
+		virtual_word_wake(word, count);
+		return;
+	}
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count < 0 ? INT_MAX : count, NULL, NULL, 0);
+}
+
+static void has_ended(struct thread *t)
+{
+	/* release: whoever sees it sees all that the thread did, without having joined it */
+	atomic_store_explicit(&t->ended, 1, memory_order_release);
+	thread_wake(&t->ended, -1);
 }
 
 static void *thread_main(void *arg)
@@ -87,10 +103,16 @@ static void *thread_main(void *arg)
 	run_delay_begin(&counted);
 	t->work(t->arg);
 	run_delay_end(&counted);
-	/* release: whoever sees it sees all that the thread did, without having joined it */
-	atomic_store_explicit(&t->ended, 1, memory_order_release);
-	thread_wake(&t->ended, -1);
+	has_ended(t);
 	return NULL;
+}
+
+static void fiber_main(void *arg)
+{
+	struct thread *t = arg;
+
+	t->work(t->arg);
+	has_ended(t);
 }
 
 int thread_run(struct thread *t, void (*work)(void *arg), void *arg, size_t stack_bytes,
@@ -102,7 +124,9 @@ int thread_run(struct thread *t, void (*work)(void *arg), void *arg, size_t stac
 	t->work = work;
 	t->arg = arg;
 	atomic_store_explicit(&t->ended, 0, memory_order_relaxed);
-	rc = thread_start(&t->id, thread_main, t, stack_bytes, name, e);
+	t->in_virtual_time = virtual_on();
+	rc = t->in_virtual_time ? virtual_spawn(virtual_here, fiber_main, t, e)
+				: thread_start(&t->id, thread_main, t, stack_bytes, name, e);
 	t->running = rc == 0;
 	return rc;
 }
@@ -120,7 +144,8 @@ bool thread_join_within(struct thread *t, int64_t timeout_ns)
 			return false;
 		thread_wait(&t->ended, 0, timeout_ns < 0 ? -1 : left);
 	}
-	pthread_join(t->id, NULL);
+	if (!t->in_virtual_time)
+		pthread_join(t->id, NULL);
 	t->running = false;
 	return true;
 }
@@ -147,7 +172,7 @@ bool thread_join_grace(struct thread *t, int64_t (*stopped_ns)(void *arg), void 
 
 void thread_leave(struct thread *t)
 {
-	if (t->running)
+	if (t->running && !t->in_virtual_time)
 		pthread_detach(t->id);
 	t->running = false;
 }
