@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "base/virtual.h"
 
 #define LOOK_NS 50000 /* between looks at the processor time and at what may end it */
 
@@ -19,6 +20,8 @@ int64_t framework_thread_ns(void)
 {
 	struct timespec t;
 
+	if (virtual_on())
+		return virtual_computed_ns();
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
 }
@@ -47,6 +50,10 @@ static void spin(int64_t ns)
 {
 	int64_t until = clock_now_ns() + ns;
 
+	if (virtual_on()) {
+		virtual_compute(ns);
+		return;
+	}
 	while (clock_now_ns() < until)
 		continue;
 }
@@ -71,7 +78,8 @@ static int64_t spend(struct framework_code *f, const struct cost_law *law, size_
 	if (own_ns < want) {
 		want -= own_ns > 0 ? own_ns : 0;
 		while (done < want && !ended(f)) {
-			spin(want - done < LOOK_NS ? want - done : LOOK_NS);
+			/* in virtual time nothing but the end of a run comes between */
+			spin(want - done < LOOK_NS || virtual_on() ? want - done : LOOK_NS);
 			done = framework_thread_ns() - begin;
 		}
 		f->spent->cpu_ns += done;

@@ -17,8 +17,9 @@ const struct loader_ops *loader_find(const char *name)
 
 static void work_of(const struct worker_stat *s, struct batch_work *w)
 {
-	int64_t open = s->io.kind[IO_OPEN].busy_ns, meta = s->io.kind[IO_META].busy_ns;
-	int64_t data = s->io.kind[IO_DATA].busy_ns;
+	int64_t open = s->io ? s->io->kind[IO_OPEN].busy_ns : 0;
+	int64_t meta = s->io ? s->io->kind[IO_META].busy_ns : 0;
+	int64_t data = s->io ? s->io->kind[IO_DATA].busy_ns : s->read_ns;
 
 	*w = (struct batch_work){.ns = {
 					 [WORK_OPEN] = open,
@@ -39,7 +40,7 @@ void worker_read_so_far(const struct loader *l, uint64_t *samples, uint64_t *byt
 
 	for (uint32_t i = 0; i < workers; i++) {
 		uint64_t payload = __atomic_load_n(&s[i].payload_bytes, __ATOMIC_RELAXED);
-		uint64_t returned = io_stat_read_so_far(&s[i].io);
+		uint64_t returned = s[i].io ? io_stat_read_so_far(s[i].io) : 0;
 
 		*samples += __atomic_load_n(&s[i].samples, __ATOMIC_RELAXED);
 		*bytes += returned ? returned : payload;
@@ -48,16 +49,28 @@ void worker_read_so_far(const struct loader *l, uint64_t *samples, uint64_t *byt
 
 /* The writer's stores are plain, and aligned words are written at once. Out of sight of the thread
  * sanitizer, to which any such look is a race. */
-__attribute__((no_sanitize("thread"))) void worker_stat_glance(struct worker_stat *out,
-							       const struct worker_stat *s)
+__attribute__((no_sanitize("thread"))) static void copy_words(void *out, const void *p,
+							      size_t bytes)
 {
-	volatile const uint64_t *from = (volatile const uint64_t *)s;
-	uint64_t *to = (uint64_t *)out;
+	volatile const uint64_t *from = p;
+	uint64_t *to = out;
 
-	static_assert(sizeof(*s) % sizeof(*to) == 0 && alignof(struct worker_stat) >= sizeof(*to),
-		      "is copied in words");
-	for (size_t i = 0; i < sizeof(*s) / sizeof(*to); i++)
+	for (size_t i = 0; i < bytes / sizeof(*to); i++)
 		to[i] = from[i];
+}
+
+void worker_stat_glance(struct worker_stat *out, const struct worker_stat *s)
+{
+	struct io_stat *io = out->io;
+
+	static_assert(sizeof(*s) % sizeof(uint64_t) == 0 && sizeof(*io) % sizeof(uint64_t) == 0 &&
+			      alignof(struct worker_stat) >= sizeof(uint64_t) &&
+			      alignof(struct io_stat) >= sizeof(uint64_t),
+		      "are copied in words");
+	copy_words(out, s, sizeof(*s));
+	if (io && s->io)
+		copy_words(io, s->io, sizeof(*io));
+	out->io = io;
 }
 
 void worker_note_delay(struct worker_stat *s, int64_t took_ns)

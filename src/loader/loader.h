@@ -14,6 +14,7 @@
 #include "dataset/dataset.h"
 #include "dataset/order_proof.h"
 #include "loader/framework.h"
+#include "loader/read_model.h"
 #include "metric/io_stat.h"
 #include "metric/slow_samples.h"
 #include "metric/split.h"
@@ -24,7 +25,7 @@
  * Written by the worker; read between finish and the next start, but for what worker_read_so_far
  * tells at any time. */
 struct worker_stat {
-	struct io_stat io;
+	struct io_stat *io;              /* NULL: reads are modelled */
 	uint64_t samples, payload_bytes; /* added to by worker_has_read */
 	uint64_t batches;
 	int64_t read_ns, preprocess_ns; /* inside format read; in preprocess waits */
@@ -62,7 +63,8 @@ struct loader_config {
 	const struct workload *workload;
 	const struct dataset *dataset;
 	enum dataset_kind kind;
-	struct store *store;
+	struct store *store;                 /* not used with a model */
+	const struct read_model *model;      /* takes the time of reads; NULL: bytes are read */
 	const struct framework_costs *costs; /* of the framework's own code; NULL: none */
 	uint32_t rank, ranks;                /* ranks: of the run, for the stated bound alone */
 	uint64_t batch_size;
@@ -154,8 +156,9 @@ static inline void worker_has_read(struct worker_stat *s, uint64_t samples, uint
  * and bytes that requests returned (payload where requests are not counted). Any thread, as long as
  * the loader exists. */
 void worker_read_so_far(const struct loader *l, uint64_t *samples, uint64_t *bytes);
-/* A copy of the totals of a worker that may be counting: each of them as it was at some moment of
- * the call, and not all at the same one. Any thread, as long as the loader exists. */
+/* A copy of the totals of a worker that may be counting, and in out->io, unless that is NULL, of
+ * its requests: each of them as it was at some moment of the call, and not all at the same one. Any
+ * thread, as long as the loader exists. */
 void worker_stat_glance(struct worker_stat *out, const struct worker_stat *s);
 /* Called by the worker itself after `took_ns` of work: notes what of it was without a processor. */
 void worker_note_delay(struct worker_stat *s, int64_t took_ns);

@@ -73,6 +73,7 @@ struct dali_reader {
 struct dali_copier {
 	const struct dali_source *source;
 	struct worker_stat *stat;
+	uint32_t number;
 	struct io io;
 	struct span_ring *ring;
 	unsigned char *buffer; /* the output */

@@ -70,6 +70,8 @@ static int pin_init(struct pytorch *l, struct err *e)
 	if (__builtin_mul_overflow(l->tasks, l->handover.bytes, &l->pinning.bytes))
 		return err_set(e, -ENOMEM, "%llu batches do not fit in memory",
 			       (unsigned long long)l->tasks);
+	if (l->workers.crew.config.model)
+		return queue_init(&l->pinning.out, l->tasks + l->workers.count, e);
 	l->pinning.area = buffer_alloc(l->pinning.bytes, "pinned batches", e);
 	if (!l->pinning.area)
 		return -ENOMEM;
@@ -92,11 +94,12 @@ static void pin_release(struct pytorch *l)
 static void unpack_batch(struct pytorch *l, struct task *t)
 {
 	int64_t begin = clock_now_ns(), end;
-	int rc;
+	int rc = 0;
 
 	if (!l->transport || t->batch.err.code < 0)
 		return;
-	rc = handover_unpack(&l->handover, &t->parcel, &t->batch.err);
+	if (!workers_modelled(&l->workers, t, MODEL_UNPACK))
+		rc = handover_unpack(&l->handover, &t->parcel, &t->batch.err);
 	t->batch.err.code = rc;
 	end = clock_now_ns();
 	span_add(l->ring, SPAN_UNPACK, rc < 0 ? SPAN_FAILED : 0, begin, end, l->handover.bytes);
@@ -128,10 +131,17 @@ static int64_t take_over(struct pytorch *l, struct task *t, struct framework_cod
 	return spend_on_batch(l, t, code, COST_HAND_OVER, own);
 }
 
-static void pin_batch(struct pytorch *l, struct task *t)
+static void copy_to_pinned(struct pytorch *l, const struct task *t)
 {
 	uint64_t bytes = l->handover.bytes;
-	const void *from;
+
+	if (!workers_modelled(&l->workers, t, MODEL_PIN))
+		memcpy(l->pinning.area + (uint64_t)(t - l->task) * bytes,
+		       t->parcel.map ? t->parcel.map : l->handover.content, bytes);
+}
+
+static void pin_batch(struct pytorch *l, struct task *t)
+{
 	int64_t begin, end, own = 0;
 
 	if (framework_on(&l->pinning.code)) {
@@ -143,10 +153,9 @@ static void pin_batch(struct pytorch *l, struct task *t)
 	if (t->batch.err.code < 0)
 		return;
 	begin = clock_now_ns();
-	from = t->parcel.map ? t->parcel.map : l->handover.content;
-	memcpy(l->pinning.area + (uint64_t)(t - l->task) * bytes, from, bytes);
+	copy_to_pinned(l, t);
 	end = clock_now_ns();
-	span_add(l->ring, SPAN_PIN, 0, begin, end, bytes);
+	span_add(l->ring, SPAN_PIN, 0, begin, end, l->handover.bytes);
 	l->workers.crew.stat[0].pin_ns += end - begin;
 	if (own)
 		t->batch.costs.pin_ns += spend_on_batch(l, t, &l->pinning.code, COST_PIN,
@@ -247,6 +256,8 @@ static int handover_memory(const struct loader_config *c, uint64_t tasks, uint64
 	bytes = handover_bytes(c, e);
 	if (bytes == 0)
 		return -ENOMEM;
+	if (c->model)
+		return 0;
 	copies += transports(c->workload) ? tasks : 0;
 	copies += pins(c->workload) ? tasks : 0;
 	if (__builtin_mul_overflow(bytes, copies, out))
@@ -271,7 +282,7 @@ static int pytorch_memory_bytes(const struct loader_config *c, uint64_t *out, st
 		return rc;
 	crew += sizeof(struct pytorch) + (workers ? workers : 1) * sizeof(uint64_t) +
 		tasks * (sizeof(struct task) + 3 * sizeof(void *)) + workers * sizeof(void *);
-	if (pins(c->workload))
+	if (pins(c->workload) && !c->model)
 		crew += crew_stack_bytes(c->workload);
 	if (transports(c->workload) || pins(c->workload))
 		crew += loader_trace_bytes(c);

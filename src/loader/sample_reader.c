@@ -77,6 +77,10 @@ void sample_reader_settings(struct reader_config *out, const struct loader_confi
 	const struct dataset *d = config->dataset;
 	int64_t buffer = w->reader.buffer_size;
 
+	if (config->model) {
+		*out = (struct reader_config){0};
+		return;
+	}
 	*out = (struct reader_config){
 		.access = (enum read_access)w->reader.access,
 		.decode = (enum read_decode)w->reader.decode,
@@ -113,7 +117,7 @@ static size_t format_bytes(const struct loader_config *config, const struct read
 
 static bool loads_indices(const struct loader_config *c)
 {
-	return c->workload->compat.dlio && c->dataset->format->load_index &&
+	return !c->model && c->workload->compat.dlio && c->dataset->format->load_index &&
 	       c->workload->reader.access == ACCESS_FRAMEWORK;
 }
 
@@ -165,10 +169,11 @@ void sample_reader_init(struct sample_reader *r, const struct loader_config *con
 	r->preprocess = time_dist_waits(delay) && !skipped;
 	r->ring = trace_ring(config->trace, config->rank, config->kind, worker, of_rank);
 	r->io = (struct io){.store = config->store,
-			    .stat = w->run.measure == MEASURE_ALL ? &stat->io : NULL,
+			    .stat = w->run.measure == MEASURE_ALL ? stat->io : NULL,
 			    .trace = r->ring,
 			    .stop = config->stop};
-	io_stat_init(&stat->io);
+	if (stat->io)
+		io_stat_init(stat->io);
 	r->code = (struct framework_code){
 		.costs = config->costs,
 		.stop = config->stop,
@@ -191,7 +196,7 @@ int sample_reader_open(struct sample_reader *r, struct err *e)
 	const struct loader_config *c = r->config;
 	int code;
 
-	if (r->reader)
+	if (r->reader || c->model)
 		return 0;
 	if (!r->memory) {
 		r->memory_bytes = format_bytes(c, r->settings, e);
@@ -266,13 +271,15 @@ static inline void span_at(struct sample_reader *r, uint64_t sample)
 
 /* Waits on the halt word and not in a sleep, so that a long wait ends with the run; and looks up
  * now and then, for a stop flag that was set without wake. */
-void sample_reader_preprocess(struct sample_reader *r, uint64_t sample, int64_t *now)
+static void preprocess_samples(struct sample_reader *r, uint64_t sample, uint32_t samples,
+			       int64_t *now)
 {
-	int64_t begin = *now, delay;
+	int64_t begin = *now, delay = 0;
 
 	if (!r->preprocess)
 		return;
-	delay = time_draw_ns(&r->config->workload->reader.preprocess_time, &r->rng);
+	for (uint32_t i = 0; i < samples; i++)
+		delay += time_draw_ns(&r->config->workload->reader.preprocess_time, &r->rng);
 	publish_activity(r, PREPROCESSING, sample, begin);
 	while (*now - begin < delay && !called_off(r)) {
 		int64_t left = delay - (*now - begin);
@@ -284,6 +291,11 @@ void sample_reader_preprocess(struct sample_reader *r, uint64_t sample, int64_t 
 	span_at(r, sample);
 	span_add(r->ring, SPAN_PREPROCESS, 0, begin, *now, 0);
 	tell_progress(r, *now);
+}
+
+void sample_reader_preprocess(struct sample_reader *r, uint64_t sample, int64_t *now)
+{
+	preprocess_samples(r, sample, 1, now);
 }
 
 /* The framework's code for a sample that was just read: what `own_ns` of processor time of this
@@ -315,8 +327,10 @@ struct own_work {
 
 static struct own_work own_work_now(const struct sample_reader *r)
 {
-	const struct io_stat *io = &r->stat->io;
+	const struct io_stat *io = r->stat->io;
 
+	if (!io)
+		return (struct own_work){.thread_ns = framework_thread_ns()};
 	return (struct own_work){
 		.thread_ns = framework_thread_ns(),
 		.requests_ns = io->kind[IO_OPEN].busy_ns + io->kind[IO_META].busy_ns +
@@ -449,6 +463,25 @@ static int read_in_flight(struct reading *g, int64_t *now, struct err *e)
 	return rc;
 }
 
+/* The model says when it is read. `what` is whole. */
+static void read_modelled(struct sample_reader *r, const struct modelled_read *what, int64_t *now,
+			  uint64_t *payload)
+{
+	const struct dataset *d = r->config->dataset;
+	bool opened = r->config->workload->reader.read_type == READ_ON_DEMAND;
+	uint64_t bytes = what->samples * d->max_sample_bytes;
+	int64_t begin = *now;
+
+	r->config->model->read(r->config->model->arg, what);
+	*now = clock_now_ns();
+	r->stat->read_ns += *now - begin;
+	worker_has_read(r->stat, what->samples, bytes);
+	*payload += bytes;
+	tell_progress(r, *now);
+	for (uint32_t i = 0; i < what->samples && framework_on(&r->code); i++)
+		sample_in_framework(r, what->sample, opened, d->max_sample_bytes, 0, now);
+}
+
 int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, uint64_t *payload,
 		       struct err *e)
 {
@@ -457,6 +490,16 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 	int64_t begin = *now;
 	int rc;
 
+	if (r->config->model) {
+		const struct modelled_read what = {.rank = r->config->rank,
+						   .worker = r->worker,
+						   .batch = UINT64_MAX,
+						   .sample = sample,
+						   .samples = 1};
+
+		read_modelled(r, &what, now, payload);
+		return 0;
+	}
 	publish_activity(r, READING, sample, begin);
 	if (r->flight) {
 		struct reading g = {
@@ -527,6 +570,24 @@ static int batch_one_by_one(struct sample_reader *r, const struct order *o, stru
 		order_proof_add(&b->proof, sample);
 		span_add(r->ring, SPAN_ITEM, 0, begin, *now, b->payload_bytes - payload);
 	}
+	return 0;
+}
+
+/* A batch as one wait, and one more for what is waited after its samples. Which samples they are
+ * does not matter. */
+static int batch_modelled(struct sample_reader *r, struct batch *b, int64_t *now)
+{
+	const struct modelled_read what = {.rank = r->config->rank,
+					   .worker = r->worker,
+					   .batch = b->index,
+					   .first = b->first,
+					   .sample = UINT64_MAX,
+					   .samples = b->samples};
+
+	if (called_off(r))
+		return not_to_its_end(b, &b->err);
+	read_modelled(r, &what, now, &b->payload_bytes);
+	preprocess_samples(r, UINT64_MAX, b->samples, now);
 	return 0;
 }
 
@@ -624,6 +685,8 @@ void sample_reader_batch(struct sample_reader *r, const struct order *o, struct 
 	worker_work_begin(r->stat, &b->work);
 	if (r->failed.code < 0)
 		b->err = r->failed;
+	else if (r->config->model && r->config->model->whole)
+		b->err.code = batch_modelled(r, b, &now);
 	else
 		b->err.code = r->flight ? batch_in_flight(r, o, b, &now)
 					: batch_one_by_one(r, o, b, &now);

@@ -26,7 +26,6 @@
 #include "base/sysinfo.h"
 #include "workload/time_draw.h"
 
-#define POLL_NS NS_PER_S /* a stop flag set without wake is noticed this soon */
 #define AUTOTUNE_CALLS 16
 
 /* ---- what a workload means ---- */
@@ -383,7 +382,7 @@ static int pull_mapped(struct tensorflow *l, struct tf_batch **out)
 		if (crew_stopped(&l->crew) ||
 		    atomic_load_explicit(&l->crew.halt, memory_order_acquire))
 			return ERR_CANCELED;
-		thread_wait(&t->mapped, 0, POLL_NS);
+		thread_wait(&t->mapped, 0, crew_poll_ns(&l->crew));
 	}
 	(void)queue_put(&l->map_room, l);
 	*out = t;

@@ -12,50 +12,20 @@
 #include "base/clock.h"
 #include "base/run_delay.h"
 #include "comm/net.h"
+#include "dataset/compute_draws.h"
 #include "result/dlio_log.h"
 #include "result/metrics.h"
 #include "run/epoch_edges.h"
 #include "run/run.h"
 #include "workload/time_draw.h"
 
-/* DLIO re-seeds its global generator at every shuffle, so that compute times are a function of seed
- * and epoch and the same on every rank: the draws of one shuffle of `n` elements, without the
- * array. */
-static void draw_shuffle(struct rng_np *rng, uint64_t n)
-{
-	for (uint64_t i = n; i-- > 1;)
-		rng_np_interval(rng, i);
-}
-
 static void seed_epoch(struct rank *k, uint32_t epoch)
 {
-	const struct workload *w = k->plan->w;
-	uint64_t seed = k->plan->seed + (w->train.seed_change_epoch ? epoch : 0);
+	const struct run_plan *p = k->plan;
 
-	if (!w->compat.dlio) {
-		rng_np_seed(&k->rng, (uint32_t)rng_key(seed, epoch, k->comm.rank));
-		return;
-	}
-	if (w->reader.sample_shuffle == SHUFFLE_OFF) {
-		if (epoch == 1)
-			rng_np_seed_entropy(&k->rng);
-		return;
-	}
-	for (int kind = 0; kind < DATASET_KINDS; kind++) {
-		uint64_t per_file = k->plan->d->samples_per_file, first, count;
-		uint64_t files = order_dlio_files(k->plan->d->files[kind], per_file,
-						  (uint64_t)(kind == DATASET_TRAIN
-								     ? w->reader.batch_size
-								     : w->reader.batch_size_eval),
-						  k->plan->at->ranks);
-
-		if (files == 0)
-			continue;
-		order_dlio_block(files * per_file, k->plan->at->ranks, k->comm.rank, &first,
-				 &count);
-		rng_np_seed(&k->rng, (uint32_t)seed);
-		draw_shuffle(&k->rng, count);
-	}
+	if (!compute_draws_begin(&k->rng, p->w, p->d, p->seed, epoch, k->comm.rank, p->at->ranks) &&
+	    epoch == 1)
+		rng_np_seed_entropy(&k->rng);
 }
 
 static int phase_prepare(struct phase *p, enum phase_kind kind, uint32_t number, uint64_t first,
@@ -217,17 +187,24 @@ static void add_spent(struct rank_result *out, const struct framework_spent *s)
 	out->framework_beyond_ns += s->beyond_ns;
 }
 
+struct settled {
+	struct worker_stat stat;
+	struct io_stat io;
+};
+
 /* One that is left behind may count at any moment: what it is added up from is a copy, for which
  * there may be no memory. */
-static const struct worker_stat *settled(const struct worker_stat *s, struct worker_stat **copy)
+static const struct worker_stat *settled(const struct worker_stat *s, struct settled **copy)
 {
 	struct err e;
 
 	if (!*copy)
 		*copy = try_calloc(1, sizeof(**copy), "a worker's counters", &e);
-	if (*copy)
-		worker_stat_glance(*copy, s);
-	return *copy;
+	if (!*copy)
+		return NULL;
+	(*copy)->stat.io = &(*copy)->io;
+	worker_stat_glance(&(*copy)->stat, s);
+	return &(*copy)->stat;
 }
 
 /* `working`: threads that are left behind may still count. */
@@ -235,14 +212,14 @@ static void add_worker_stats(struct rank *k, struct loader *l, bool working, str
 {
 	uint32_t n;
 	const struct worker_stat *ws = k->plan->loader->stats(l, &n);
-	AUTO_FREE struct worker_stat *copy = NULL;
+	AUTO_FREE struct settled *copy = NULL;
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct worker_stat *s = working ? settled(&ws[i], &copy) : &ws[i];
 
 		if (!s)
 			continue;
-		io_stat_merge(io, &s->io);
+		io_stat_merge(io, s->io);
 		k->out->worker_busy_ns += s->read_ns;
 		k->out->worker_idle_ns += s->idle_ns;
 		k->out->preprocess_ns += s->preprocess_ns;
@@ -268,8 +245,8 @@ static void note_requested(struct rank *k, struct loader *l, struct requested *b
 	ws = k->plan->loader->stats(l, &n);
 	for (uint32_t i = 0; i < n; i++)
 		for (int kind = IO_META; kind <= IO_DATA; kind++) {
-			now.asked_bytes += ws[i].io.kind[kind].asked_bytes;
-			now.returned_bytes += ws[i].io.kind[kind].returned_bytes;
+			now.asked_bytes += ws[i].io->kind[kind].asked_bytes;
+			now.returned_bytes += ws[i].io->kind[kind].returned_bytes;
 		}
 	*out = now;
 	out->asked_bytes -= before->asked_bytes;
@@ -300,7 +277,7 @@ static void add_reading_times(struct rank *k, struct loader *l, bool working)
 {
 	uint32_t n;
 	const struct worker_stat *ws = k->plan->loader->stats(l, &n);
-	AUTO_FREE struct worker_stat *copy = NULL;
+	AUTO_FREE struct settled *copy = NULL;
 	uint64_t samples = 0;
 	int64_t took_ns = 0;
 

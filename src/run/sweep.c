@@ -47,6 +47,7 @@ struct probe_reader {
 	struct sweep *sweep;
 	struct sample_reader reader;
 	struct worker_stat stat;
+	struct io_stat io; /* stat.io */
 	struct thread thread;
 	struct blob *blob; /* for requests of another size, and their bytes */
 	void *bytes;
@@ -280,7 +281,7 @@ static int start_readers(struct sweep *s, uint32_t n, uint32_t *started, struct 
 		struct probe_reader *r = &s->reader[i];
 		char name[16];
 
-		io_stat_init(&r->stat.io);
+		io_stat_init(&r->io);
 		r->stat.samples = 0;
 		r->err.code = 0;
 		snprintf(name, sizeof(name), "probe%u", i);
@@ -319,7 +320,7 @@ static double longest_request_s(const struct io_stat *io)
 
 static void add_reader(struct probe_point *p, const struct probe_reader *r)
 {
-	const struct io_stat *io = &r->stat.io;
+	const struct io_stat *io = &r->io;
 	double longest = longest_request_s(io);
 
 	p->samples += r->stat.samples;
@@ -340,8 +341,8 @@ static uint64_t usual_bytes(const struct sweep *s, uint32_t n)
 	uint64_t requests = 0, bytes = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		requests += s->reader[i].stat.io.kind[IO_DATA].requests;
-		bytes += s->reader[i].stat.io.kind[IO_DATA].asked_bytes;
+		requests += s->reader[i].io.kind[IO_DATA].requests;
+		bytes += s->reader[i].io.kind[IO_DATA].asked_bytes;
 	}
 	return requests ? bytes / requests : 0;
 }
@@ -355,8 +356,8 @@ static double slow_kind_s(const struct sweep *s, uint32_t n)
 		double busy = 0;
 
 		for (uint32_t i = 0; i < n; i++) {
-			requests += s->reader[i].stat.io.kind[kind].requests;
-			busy += (double)s->reader[i].stat.io.kind[kind].busy_ns / 1e9;
+			requests += s->reader[i].io.kind[kind].requests;
+			busy += (double)s->reader[i].io.kind[kind].busy_ns / 1e9;
 		}
 		if (requests)
 			slow = fmax(slow, busy / (double)requests);
@@ -369,7 +370,7 @@ static void join_logs(const struct sweep *s, uint32_t n, bool opens, struct prob
 	const struct read_log *log[PROBE_READERS_MAX];
 
 	for (uint32_t i = 0; i < n; i++)
-		log[i] = opens ? &s->reader[i].stat.io.opens : &s->reader[i].stat.io.reads;
+		log[i] = opens ? &s->reader[i].io.opens : &s->reader[i].io.reads;
 	out->seen = read_log_join(log, n, &out->n, &out->apart, &out->wide);
 }
 
@@ -536,9 +537,10 @@ static int make_sweep(struct sweep **out, const struct run_plan *p, struct run_s
 		struct probe_reader *r = &s->reader[s->readers];
 
 		r->sweep = s;
+		r->stat.io = &r->io;
 		sample_reader_init(&r->reader, &s->config, &s->settings, s->readers, false,
 				   &s->halt, &r->stat);
-		r->reader.io.stat = &r->stat.io;
+		r->reader.io.stat = &r->io;
 		rc = sample_reader_open(&r->reader, e);
 	}
 	return rc;

@@ -13,6 +13,7 @@ struct toy {
 	struct reader_config settings;
 	struct sample_reader reader;
 	struct worker_stat stat;
+	struct io_stat io; /* stat.io */
 	struct batch batch[LOADER_HELD_MAX];
 	struct order order;
 	uint64_t steps, handed;
@@ -47,7 +48,7 @@ static int toy_create(struct loader **out, const struct loader_config *c, struct
 		return -ENOMEM;
 	l->base.ops = &loader_toy;
 	l->config = *c;
-	io_stat_init(&l->stat.io);
+	l->stat.io = &l->io;
 	sample_reader_settings(&l->settings, c);
 	sample_reader_init(&l->reader, &l->config, &l->settings, 0, true, &l->halt, &l->stat);
 	*out = &l->base;

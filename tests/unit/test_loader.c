@@ -369,7 +369,7 @@ static void test_early_end(void **state)
 	s = r.loader->ops->stats(r.loader, &n);
 	assert_int_equal(n, 2);
 	assert_int_equal(s[0].samples + s[1].samples, fake.done);
-	assert_int_equal(s[0].io.kind[IO_DATA].requests + s[1].io.kind[IO_DATA].requests,
+	assert_int_equal(s[0].io->kind[IO_DATA].requests + s[1].io->kind[IO_DATA].requests,
 			 fake.done);
 	destroy(&r);
 }
